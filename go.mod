@@ -1,0 +1,3 @@
+module github.com/stintgo/stint
+
+go 1.26

@@ -1,0 +1,560 @@
+package backlog_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stintgo/stint/internal/backlog"
+)
+
+// seed returns the seed of a random test: STINT_SEED if that is set, so that a
+// failure can be repeated. The test prints it.
+func seed(t *testing.T) uint64 {
+	t.Helper()
+	s := uint64(time.Now().UnixNano()) //nolint:forbidigo // a seed, not a time
+	if text := os.Getenv("STINT_SEED"); text != "" {
+		parsed, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatalf("STINT_SEED: %v", err)
+		}
+		s = parsed
+	}
+	t.Logf("STINT_SEED=%d", s)
+	return s
+}
+
+func TestB2_CapInheritance(t *testing.T) {
+	type caps = [backlog.Tiers]int
+	for _, c := range []struct {
+		name string
+		max  int
+		set  caps
+		want caps
+	}{
+		{"none set", 100, caps{}, caps{100, 100, 100, 100, 100, 100, 100}},
+		{"the example", 100, caps{0: 5, 2: 20}, caps{5, 5, 20, 100, 100, 100, 100}},
+		{"only the middle", 10, caps{3: 4}, caps{4, 4, 4, 4, 10, 10, 10}},
+		{"above max", 10, caps{1: 50}, caps{10, 10, 10, 10, 10, 10, 10}},
+		{"topmost tier set", 9, caps{0: 1, 6: 7}, caps{1, 1, 1, 1, 1, 1, 7}},
+		{"not ascending", 9, caps{2: 8, 3: 3}, caps{8, 8, 8, 3, 9, 9, 9}},
+		{"no capacity", 0, caps{1: 5}, caps{}},
+	} {
+		if got := backlog.Resolve(c.max, c.set); got != c.want {
+			t.Errorf("%s: Resolve(%d, %v) = %v, want %v", c.name, c.max, c.set, got, c.want)
+		}
+	}
+}
+
+// fill queues n entries of one tier, named by consecutive numbers.
+func fill(b *backlog.Backlog[int], tier int, key string, n int) {
+	for i := range n {
+		b.Push(&backlog.Entry[int]{Value: i}, tier, key, 1)
+	}
+}
+
+func TestB3_SharesAreExact(t *testing.T) {
+	b := backlog.New[int](backlog.Config{Max: 1})
+	for tier := range backlog.Tiers {
+		fill(b, tier, "", 10*backlog.Cycle)
+	}
+	var order []int
+	for range 4 * backlog.Cycle {
+		e := b.Peek(0)
+		order = append(order, e.Tier())
+		b.Start(e)
+	}
+	for from := range len(order) - backlog.Cycle {
+		var got [backlog.Tiers]int
+		for _, tier := range order[from : from+backlog.Cycle] {
+			got[tier]++
+		}
+		if want := [backlog.Tiers]int{1, 1, 1, 1, 1, 1, 50}; got != want {
+			t.Fatalf("turns %d to %d went to the tiers %v, want %v", from, from+backlog.Cycle, got, want)
+		}
+	}
+}
+
+// Whatever floods the other tiers and at whichever turn it arrives, an entry
+// with a entries before it in its tier starts within Cycle·(a+1) turns, and no
+// tier but the highest can be beaten to exactly that.
+func TestB3_StarvationBound(t *testing.T) {
+	for phase := range backlog.Cycle {
+		for tier := range backlog.Tiers {
+			for _, ahead := range []int{0, 1, 5} {
+				waited := turnsUntilStart(phase, tier, ahead)
+				if bound := backlog.Cycle * (ahead + 1); waited > bound {
+					t.Fatalf("turn %d, tier %d, %d ahead: started after %d turns, bound is %d",
+						phase, tier, ahead, waited, bound)
+				}
+			}
+		}
+	}
+}
+
+// takeTurn is a finish that leaves running slots in use.
+func takeTurn(b *backlog.Backlog[int], running int) {
+	if e := b.Peek(running); e != nil {
+		b.Start(e)
+		return
+	}
+	b.Pass(running)
+}
+
+func turnsUntilStart(phase, tier, ahead int) int {
+	// The caps leave every tier but the highest shut: only the guard lets it in.
+	b := backlog.New[int](backlog.Config{Max: 10, Caps: [backlog.Tiers]int{1, 1, 1, 1, 1, 1, 10}})
+	for i := range backlog.Tiers {
+		if i != tier {
+			fill(b, i, "", 400)
+		}
+	}
+	for range phase {
+		takeTurn(b, 9)
+	}
+	fill(b, tier, "", ahead)
+	e := &backlog.Entry[int]{Value: -1}
+	b.Push(e, tier, "", 1)
+	for turns := 1; ; turns++ {
+		takeTurn(b, 9)
+		if !e.Queued() {
+			return turns
+		}
+	}
+}
+
+// A tier that is over its cap gets its guard turns although only arrivals that
+// nobody waits for keep the total up.
+func TestB3_GuardCountsFinishesThatStartNothing(t *testing.T) {
+	b := backlog.New[int](backlog.Config{Max: 10, Caps: [backlog.Tiers]int{0: 2, 3: 10}})
+	fill(b, 0, "", 1)
+	for finish := range backlog.Cycle {
+		if e := b.Peek(5); e != nil {
+			if e.Tier() != 0 || finish == 0 {
+				t.Fatalf("finish %d: started tier %d at once, above its cap", finish, e.Tier())
+			}
+			return
+		}
+		b.Pass(5)
+	}
+	t.Fatal("the guard never let the lowest tier in")
+}
+
+func TestB3_EmptyShareGoesToTheHighestWithinCaps(t *testing.T) {
+	b := backlog.New[int](backlog.Config{Max: 10, Caps: [backlog.Tiers]int{2: 3, 4: 10}})
+	fill(b, 2, "", 100)
+	fill(b, 4, "", 100)
+	got := map[int]int{}
+	for range backlog.Cycle {
+		e := b.Peek(5)
+		got[e.Tier()]++
+		b.Start(e)
+	}
+	if got[2] != 1 || got[4] != backlog.Cycle-1 {
+		t.Errorf("starts by tier %v, want one of tier 2 and the rest of tier 4", got)
+	}
+}
+
+func TestA5_KeysShareByWeight(t *testing.T) {
+	shares := map[string]int{"a": 1, "b": 2, "c": 5}
+	b := backlog.New[int](backlog.Config{Max: 1, Share: func(key string) int { return shares[key] }})
+	for key := range shares {
+		fill(b, 3, key, 1000)
+	}
+	fill(b, 3, "", 1000) // entries without a key are one more key with share 1
+	got := map[string]int{}
+	for range 900 {
+		e := b.Peek(0)
+		got[e.Key()]++
+		b.Start(e)
+	}
+	for key, want := range map[string]int{"": 100, "a": 100, "b": 200, "c": 500} {
+		if diff := got[key] - want; diff < -1 || diff > 1 {
+			t.Errorf("key %q started %d of 900, want %d", key, got[key], want)
+		}
+	}
+}
+
+// A key that queues one entry at a time must not beat one that has a backlog:
+// it would if it were forgotten whenever its line runs empty.
+func TestA5_OneAtATimeDoesNotStarveABacklog(t *testing.T) {
+	b := backlog.New[int](backlog.Config{Max: 1})
+	fill(b, 3, "backlogged", 1000)
+	got := map[string]int{}
+	for range 200 {
+		if b.LenTier(3) < 1001-got["backlogged"] {
+			fill(b, 3, "greedy", 1)
+		}
+		e := b.Peek(0)
+		got[e.Key()]++
+		b.Start(e)
+		b.Finish("")
+	}
+	if got["backlogged"] < 99 {
+		t.Errorf("starts %v, want about half each", got)
+	}
+}
+
+// A key that spends its time at its limit has no claim on the time it missed.
+func TestA5_KeyAtItsLimitGetsNoCredit(t *testing.T) {
+	b := backlog.New[int](backlog.Config{Max: 10, PerKey: 1})
+	fill(b, 3, "limited", 50)
+	fill(b, 3, "a", 500)
+	b.Start(b.Peek(0)) // limited runs
+	b.SetPerKey(0)
+	b.SetPerKey(1)
+	for range 100 {
+		b.Start(b.Peek(1))
+		b.Finish("a")
+	}
+	b.SetPerKey(0)
+	b.Finish("limited")
+	got := map[string]int{}
+	for range 40 {
+		e := b.Peek(0)
+		got[e.Key()]++
+		b.Start(e)
+	}
+	if got["limited"] > 21 {
+		t.Errorf("after its limit was gone, the key took %d of 40 turns, want half", got["limited"])
+	}
+}
+
+func TestA5_IdleKeysCostNoMemory(t *testing.T) {
+	b := backlog.New[int](backlog.Config{Max: 4, PerKey: 1})
+	for i := range 10_000 {
+		key := strconv.Itoa(i)
+		fill(b, i%backlog.Tiers, key, 1)
+		e := b.Peek(0)
+		key = e.Key()
+		b.Start(e)
+		b.Finish(key)
+	}
+	if n := b.Keys(); n != 0 {
+		t.Errorf("%d keys are remembered with nothing running or waiting", n)
+	}
+}
+
+func TestA2_HeavyEntryIsNotPassedOver(t *testing.T) {
+	b := backlog.New[int](backlog.Config{Max: 10})
+	b.Push(&backlog.Entry[int]{}, 3, "", 5)
+	fill(b, 3, "", 1)
+	fill(b, 2, "", 1)
+	if e := b.Peek(8); e != nil {
+		t.Fatalf("an entry of tier %d and weight %d passed the heavy one", e.Tier(), e.Weight())
+	}
+	if got, want := b.Closed(8), uint8(0b0001111); got != want {
+		t.Errorf("closed tiers %07b, want %07b: lower arrivals must not take what the heavy one waits for", got, want)
+	}
+	if e := b.Peek(5); e == nil || e.Weight() != 5 {
+		t.Error("the heavy entry does not start when its slots are free")
+	}
+}
+
+func TestWhy_Reasons(t *testing.T) {
+	b := backlog.New[int](backlog.Config{Max: 10, Caps: [backlog.Tiers]int{2: 4}, PerKey: 1})
+	b.Admit("k")
+	keyed := &backlog.Entry[int]{}
+	b.Push(keyed, 2, "k", 1)
+	fill(b, 5, "", 3)
+	fill(b, 2, "", 2)
+	last := &backlog.Entry[int]{}
+	b.Push(last, 2, "", 2)
+
+	r := b.Why(keyed, 1)
+	if !r.AtLimit || r.Key != "k" || r.KeyRuns != 1 || r.PerKey != 1 || r.AtCap || r.Full {
+		t.Errorf("key at its limit: %+v", r)
+	}
+	r = b.Why(last, 9)
+	if !r.Full || !r.AtCap || r.Cap != 4 || r.AtLimit {
+		t.Errorf("full and over the cap: %+v", r)
+	}
+	if want := [backlog.Tiers]int{2: 2, 5: 3}; r.Ahead != want {
+		t.Errorf("ahead %v, want %v", r.Ahead, want)
+	}
+	if want := 2*8 + 7; r.GuardIn != want {
+		t.Errorf("guard's turn in %d, want %d", r.GuardIn, want)
+	}
+	r = b.WhyNot(2, "k", 1, 4)
+	if !r.AtLimit || !r.AtCap || r.Ahead[5] != 3 || r.Ahead[2] != 4 {
+		t.Errorf("arrival: %+v", r)
+	}
+}
+
+func TestWhy_PlaceInALongLine(t *testing.T) {
+	b := backlog.New[int](backlog.Config{Max: 1})
+	const n = 50_000
+	entries := make([]backlog.Entry[int], n)
+	for i := range entries {
+		b.Push(&entries[i], 3, "", 1)
+	}
+	for _, i := range []int{0, 1, 4000, 20_000, 25_000, n - 2, n - 1} {
+		got := b.Why(&entries[i], 0).Ahead[3]
+		if diff := got - i; diff < -1 || diff > 1 {
+			t.Errorf("entry %d: %d ahead", i, got)
+		}
+	}
+}
+
+// The model test's world: the backlog, the naive model, and what runs.
+type world struct {
+	t       *testing.T
+	rnd     *rand.Rand
+	cfg     backlog.Config
+	fast    *backlog.Backlog[int]
+	slow    *model
+	entries map[int]*backlog.Entry[int]
+	runs    []run
+	running int
+	lastID  int
+	started map[lineName]int // id of the last entry of a line that started
+	ops     [11]int
+}
+
+type run struct {
+	key    string
+	weight int
+}
+
+var keys = []string{"", "", "a", "b", "c", "d"}
+
+func (w *world) step() string {
+	op := w.rnd.IntN(11)
+	w.ops[op]++
+	switch op {
+	case 0, 1, 2:
+		return w.arrive(1)
+	case 3:
+		return w.arrive(1 + w.rnd.IntN(4))
+	case 4, 5:
+		return w.finish()
+	case 6:
+		return w.cancel()
+	case 7:
+		return w.resize()
+	case 8:
+		return w.recap()
+	case 9:
+		return w.limitKeys()
+	default:
+		return w.burst()
+	}
+}
+
+// arrive starts at once what may, and queues the rest, as the scheduler does.
+func (w *world) arrive(weight int) string {
+	if w.fast.Len() > 40 {
+		return w.finish() // the naive model scans
+	}
+	w.lastID++
+	id, tier, key := w.lastID, w.rnd.IntN(backlog.Tiers), keys[w.rnd.IntN(len(keys))]
+	if w.cfg.Max > 0 {
+		weight = min(weight, w.cfg.Max)
+	}
+	got, want := w.fast.Admits(tier, key, weight, w.running), w.slow.admits(tier, key, weight, w.running)
+	if got != want {
+		w.t.Fatalf("arrival in tier %d with key %q and weight %d admitted: %v, model says %v", tier, key, weight, got, want)
+	}
+	if got && w.rnd.IntN(2) == 0 {
+		w.fast.Admit(key)
+		w.slow.run(key)
+		w.begin(run{key, weight})
+		return fmt.Sprintf("admit %d", id)
+	}
+	e := &backlog.Entry[int]{Value: id}
+	w.entries[id] = e
+	w.fast.Push(e, tier, key, weight)
+	w.slow.push(id, tier, key, weight)
+	if got {
+		w.dispatch()
+	}
+	return fmt.Sprintf("push %d tier %d key %q weight %d", id, tier, key, weight)
+}
+
+func (w *world) begin(r run) {
+	w.running += r.weight
+	w.runs = append(w.runs, r)
+	if w.running > w.cfg.Max {
+		w.t.Fatalf("%d slots in use, the maximum is %d", w.running, w.cfg.Max)
+	}
+}
+
+// dispatch starts all that may start and returns how many did.
+func (w *world) dispatch() (started int) {
+	for {
+		e, m := w.fast.Peek(w.running), w.slow.peek(w.running)
+		if (e == nil) != (m == nil) || e != nil && e.Value != m.id {
+			w.t.Fatalf("with %d running, next is %v, model says %v", w.running, e, m)
+		}
+		if e == nil {
+			return started
+		}
+		w.checkFIFO(m)
+		r := run{e.Key(), e.Weight()}
+		w.fast.Start(e)
+		w.slow.start(m)
+		delete(w.entries, m.id)
+		w.begin(r)
+		if r.key != "" && w.cfg.PerKey > 0 && w.slow.keyRuns[r.key] > w.cfg.PerKey {
+			w.t.Fatalf("%d of key %q run, the limit is %d", w.slow.keyRuns[r.key], r.key, w.cfg.PerKey)
+		}
+		started++
+	}
+}
+
+func (w *world) checkFIFO(m *modelEntry) {
+	if last := w.started[m.line]; last > m.id {
+		w.t.Fatalf("entry %d of line %v starts after %d, which came later", m.id, m.line, last)
+	}
+	w.started[m.line] = m.id
+}
+
+func (w *world) finish() string {
+	if len(w.runs) == 0 {
+		return "nothing to finish"
+	}
+	i := w.rnd.IntN(len(w.runs))
+	r := w.runs[i]
+	w.runs = slices.Delete(w.runs, i, i+1)
+	w.running -= r.weight
+	w.fast.Finish(r.key)
+	w.slow.finish(r.key)
+	if w.dispatch() == 0 {
+		w.fast.Pass(w.running)
+		w.slow.pass(w.running)
+	}
+	return fmt.Sprintf("finish %v", r)
+}
+
+func (w *world) cancel() string {
+	if len(w.slow.waiting) == 0 {
+		return "nothing to cancel"
+	}
+	id := w.slow.waiting[w.rnd.IntN(len(w.slow.waiting))].id
+	if !w.fast.Remove(w.entries[id]) || w.fast.Remove(w.entries[id]) {
+		w.t.Fatalf("entry %d must be removable once", id)
+	}
+	w.slow.remove(id)
+	delete(w.entries, id)
+	w.dispatch()
+	return fmt.Sprintf("cancel %d", id)
+}
+
+func (w *world) resize() string {
+	w.cfg.Max = w.rnd.IntN(12)
+	if heaviest := w.heaviest(); w.cfg.Max < heaviest {
+		w.cfg.Max = heaviest // the scheduler refuses what can never run
+	}
+	w.fast.SetMax(w.cfg.Max)
+	w.slow.cfg.Max = w.cfg.Max
+	w.slow.caps = backlog.Resolve(w.cfg.Max, w.cfg.Caps)
+	w.dispatch()
+	return fmt.Sprintf("resize %d", w.cfg.Max)
+}
+
+func (w *world) heaviest() (weight int) {
+	for _, e := range w.slow.waiting {
+		weight = max(weight, e.weight)
+	}
+	return weight
+}
+
+func (w *world) recap() string {
+	w.cfg.Caps = randomCaps(w.rnd)
+	w.fast.SetCaps(w.cfg.Caps)
+	w.slow.caps = backlog.Resolve(w.cfg.Max, w.cfg.Caps)
+	w.dispatch()
+	return fmt.Sprintf("caps %v", w.cfg.Caps)
+}
+
+func randomCaps(rnd *rand.Rand) (caps [backlog.Tiers]int) {
+	for i := range caps {
+		if rnd.IntN(3) == 0 {
+			caps[i] = 1 + rnd.IntN(10)
+		}
+	}
+	return caps
+}
+
+func (w *world) limitKeys() string {
+	w.cfg.PerKey = w.rnd.IntN(4)
+	w.fast.SetPerKey(w.cfg.PerKey)
+	w.slow.cfg.PerKey = w.cfg.PerKey
+	for _, key := range keys {
+		w.slow.setAside(key)
+	}
+	w.slow.readmit()
+	w.dispatch()
+	return fmt.Sprintf("per key %d", w.cfg.PerKey)
+}
+
+// burst queues many entries of one line, so that lines get long.
+func (w *world) burst() string {
+	if w.fast.Len() > 24 {
+		return "enough queued"
+	}
+	for range 5 {
+		w.arrive(1)
+	}
+	return "burst"
+}
+
+func (w *world) check(did string) {
+	if got, want := w.fast.Len(), len(w.slow.waiting); got != want {
+		w.t.Fatalf("after %s: %d queued, model says %d", did, got, want)
+	}
+	if got, want := w.fast.Closed(w.running), w.slow.closed(w.running); got != want {
+		w.t.Fatalf("after %s: closed tiers %07b, model says %07b", did, got, want)
+	}
+	for _, key := range keys[2:] {
+		if got, want := w.fast.Running(key), w.slow.keyRuns[key]; got != want {
+			w.t.Fatalf("after %s: %d of key %q run, model says %d", did, got, key, want)
+		}
+	}
+}
+
+// A million random operations of ten kinds give the same decisions as the
+// naive model, and no invariant is broken after any of them.
+func TestModel_BacklogMatchesNaivePolicy(t *testing.T) {
+	const worlds, steps = 200, 5000
+	first := seed(t)
+	for i := range uint64(worlds) {
+		rnd := rand.New(rand.NewPCG(first+i, 0))
+		cfg := backlog.Config{
+			Max: 1 + rnd.IntN(10), Caps: randomCaps(rnd), PerKey: rnd.IntN(3),
+			Share: func(key string) int { return int(key[0]-'a')%3 + 1 },
+		}
+		w := &world{
+			t: t, rnd: rnd, cfg: cfg, fast: backlog.New[int](cfg), slow: newModel(cfg),
+			entries: map[int]*backlog.Entry[int]{}, started: map[lineName]int{},
+		}
+		for range steps {
+			w.check(w.step())
+		}
+		w.drain()
+		if t.Failed() {
+			t.Fatalf("STINT_SEED=%d", first+i)
+		}
+	}
+}
+
+// drain finishes everything: no entry and no slot may be left.
+func (w *world) drain() {
+	w.cfg.Max, w.cfg.PerKey = max(w.cfg.Max, w.heaviest(), 1), 0
+	w.fast.SetMax(w.cfg.Max)
+	w.fast.SetPerKey(0)
+	w.slow.cfg = w.cfg
+	w.slow.caps = backlog.Resolve(w.cfg.Max, w.cfg.Caps)
+	w.slow.readmit()
+	w.dispatch()
+	for len(w.runs) > 0 {
+		w.check(w.finish())
+	}
+	if w.fast.Len() != 0 || w.running != 0 || w.fast.Keys() != 0 {
+		w.t.Fatalf("drained: %d queued, %d slots in use, %d keys", w.fast.Len(), w.running, w.fast.Keys())
+	}
+}

@@ -1,0 +1,35 @@
+package backlog
+
+// Entry is one waiting thing. It is embedded in or allocated with what waits,
+// so that queueing allocates nothing. The zero Entry is ready to be pushed; it
+// must not be copied while it is queued.
+type Entry[T any] struct {
+	// Value is the caller's; the backlog does not read it.
+	Value T
+
+	next, prev *Entry[T] // in its line
+	line       *line[T]  // nil while it is not queued
+	tag        uint64    // virtual start time within its tier
+	ticket     uint64    // order of arrival; breaks ties between tags
+	weight     int32
+}
+
+// Queued reports whether the entry is in a backlog.
+func (e *Entry[T]) Queued() bool { return e.line != nil }
+
+// Weight is the number of slots that the entry was pushed with.
+func (e *Entry[T]) Weight() int { return int(e.weight) }
+
+// Ticket numbers the entries of a backlog in the order of their arrival.
+func (e *Entry[T]) Ticket() uint64 { return e.ticket }
+
+// Tier is the tier of a queued entry.
+func (e *Entry[T]) Tier() int { return int(e.line.tier) }
+
+// Key is the key of a queued entry, empty for none.
+func (e *Entry[T]) Key() string {
+	if e.line.key == nil {
+		return ""
+	}
+	return e.line.key.name
+}

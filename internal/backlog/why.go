@@ -1,0 +1,134 @@
+package backlog
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Reasons says why an entry does not start, or would not if it arrived. They
+// come out of the state that admission itself reads.
+type Reasons struct {
+	Weight   int // slots that the entry needs
+	Max      int
+	Full     bool // running plus the entry's weight is above Max
+	Cap      int
+	AtCap    bool   // running has reached the tier's cap
+	Key      string // the entry's key, empty for none
+	PerKey   int
+	AtLimit  bool // as many of the key run as may
+	KeyRuns  int
+	Ahead    [Tiers]int // entries that go first, at most, by tier
+	GuardIn  int        // turns until the guard's turn of the entry's tier; 0 is now
+	Reserved bool       // an entry that needs several slots holds this one back until it has them
+}
+
+// Why explains a queued entry. The cost does not grow with the length of the
+// backlog beyond a few thousand steps.
+func (b *Backlog[T]) Why(e *Entry[T], running int) Reasons {
+	l := e.line
+	r := b.limits(int(l.tier), l.key, int(e.weight), running)
+	for higher := int(l.tier) + 1; higher < Tiers; higher++ {
+		r.Ahead[higher] = b.tiers[higher].queued
+	}
+	r.Ahead[l.tier] = b.aheadInTier(e)
+	return r
+}
+
+// WhyNot explains why an entry that arrived now would not start at once.
+func (b *Backlog[T]) WhyNot(tier int, key string, weight, running int) Reasons {
+	k := b.keys[key]
+	r := b.limits(tier, k, weight, running)
+	r.Key = key
+	for i := tier; i < Tiers; i++ {
+		r.Ahead[i] = b.tiers[i].queued
+	}
+	r.Reserved = b.Closed(running)&(1<<tier) != 0 && b.eligible&(1<<tier) == 0
+	return r
+}
+
+func (b *Backlog[T]) limits(tier int, k *key[T], weight, running int) Reasons {
+	r := Reasons{
+		Weight: weight,
+		Max:    b.max, Full: running+weight > b.max,
+		Cap: b.caps[tier], AtCap: running >= b.caps[tier],
+		PerKey:  b.perKey,
+		AtLimit: b.atLimit(k),
+		GuardIn: (guardEvery*tier + guardEvery - 1 - b.turn + Cycle) % Cycle,
+	}
+	if k != nil {
+		r.Key, r.KeyRuns = k.name, k.running
+	}
+	return r
+}
+
+// Walking further than this to count what is ahead would hold the caller's
+// lock for too long; beyond it the count is a bound.
+const (
+	maxSteps = 4096
+	maxLines = 256
+)
+
+// aheadInTier counts the entries of e's tier that go before it, at most.
+func (b *Backlog[T]) aheadInTier(e *Entry[T]) int {
+	t := &b.tiers[e.line.tier]
+	ahead := aheadInLine(e)
+	if len(t.order) > maxLines {
+		return t.queued - (e.line.n - ahead)
+	}
+	for _, l := range t.order {
+		if l != e.line {
+			ahead += l.startsBefore(e)
+		}
+	}
+	return ahead
+}
+
+// aheadInLine counts the entries between e and the head of its line, from
+// whichever end is nearer; in the far middle of a long line it interpolates.
+func aheadInLine[T any](e *Entry[T]) int {
+	l := e.line
+	front, back := e, e
+	for step := range maxSteps {
+		if front == l.head {
+			return step
+		}
+		if back == l.tail {
+			return l.n - 1 - step
+		}
+		front, back = front.prev, back.next
+	}
+	part := float64(e.ticket-l.head.ticket) / float64(l.tail.ticket-l.head.ticket)
+	return min(int(part*float64(l.n))+1, l.n-1)
+}
+
+// startsBefore bounds how many entries of l start before e, an entry of another
+// line: those whose tags are smaller, if each takes one slot.
+func (l *line[T]) startsBefore(e *Entry[T]) int {
+	if e.tag < l.tag {
+		return 0
+	}
+	return min(int((e.tag-l.tag)/l.cost)+1, l.n)
+}
+
+// Entries returns all queued entries in the order of their arrival. The cost
+// is linear in their number.
+func (b *Backlog[T]) Entries() []*Entry[T] {
+	all := make([]*Entry[T], 0, b.queued)
+	collect := func(l *line[T]) {
+		for e := l.head; e != nil; e = e.next {
+			all = append(all, e)
+		}
+	}
+	for i := range b.tiers {
+		collect(&b.tiers[i].plain)
+	}
+	for _, k := range b.keys {
+		for _, l := range k.lines {
+			if l != nil {
+				collect(l)
+			}
+		}
+	}
+	slices.SortFunc(all, func(x, y *Entry[T]) int { return cmp.Compare(x.ticket, y.ticket) })
+	return all
+}
