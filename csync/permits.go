@@ -1,0 +1,130 @@
+package csync
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+)
+
+// waitingBit of a lock's state word says that somebody waits.
+const waitingBit = 1 << 63
+
+// permits hands out up to a total of permits in the order of asking. It is all
+// of [Semaphore], and of [Mutex] with a total of 1; the total is the caller's,
+// so that the zero value works for both. The zero value has all permits free.
+//
+// The state word holds the number of permits taken, and waitingBit. While the
+// bit is clear, taking and returning are one compare-and-swap each. While it is
+// set, only the holder of mu changes the word: that is what keeps late comers
+// from barging in, and lets the slow path use plain stores.
+type permits struct {
+	state atomic.Uint64
+	mu    sync.Mutex // guards queue; taken last, never held while waiting
+	queue queue[uint64]
+}
+
+// try takes n permits if they are free and nobody waits.
+func (p *permits) try(n, total uint64) bool {
+	for {
+		taken := p.state.Load()
+		if taken&waitingBit != 0 || n > total-taken {
+			return false
+		}
+		if p.state.CompareAndSwap(taken, taken+n) {
+			return true
+		}
+	}
+}
+
+// acquire waits for n permits, at most total.
+func (p *permits) acquire(ctx context.Context, n, total uint64) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if p.try(n, total) {
+		return nil
+	}
+	p.mu.Lock()
+	taken := p.ownLocked()
+	if p.queue.len == 0 && n <= total-taken { // freed since try
+		p.state.Store(taken + n)
+		p.mu.Unlock()
+		return nil
+	}
+	w := p.queue.push(n)
+	p.mu.Unlock()
+	if p.queue.wait(ctx, &p.mu, w) {
+		p.queue.recycle(w)
+		p.mu.Unlock()
+		return nil
+	}
+	p.queue.recycle(w)
+	granted := p.admitLocked(p.ownLocked(), total) // w may have held back those behind it
+	p.mu.Unlock()
+	granted.wake()
+	return context.Cause(ctx)
+}
+
+// release returns n permits and hands them on. It reports false, and changes
+// nothing, if fewer are taken.
+func (p *permits) release(n, total uint64) bool {
+	for {
+		taken := p.state.Load()
+		if taken&waitingBit != 0 {
+			return p.handOver(n, total)
+		}
+		if n > taken {
+			return false
+		}
+		if p.state.CompareAndSwap(taken, taken-n) {
+			return true
+		}
+	}
+}
+
+// handOver is release while somebody waits.
+func (p *permits) handOver(n, total uint64) bool {
+	p.mu.Lock()
+	taken := p.ownLocked()
+	enough := n <= taken
+	if enough {
+		taken -= n
+	}
+	granted := p.admitLocked(taken, total)
+	p.mu.Unlock()
+	granted.wake()
+	return enough
+}
+
+// ownLocked stops the fast path and returns the number of permits taken. From
+// here on, state is the caller's until it stores it again.
+func (p *permits) ownLocked() uint64 {
+	return p.state.Or(waitingBit) &^ waitingBit
+}
+
+// admitLocked grants the first waiters of the queue for as long as they fit, and
+// stores the state. It stops at the first that does not fit, whatever is behind
+// it: passing a heavy waiter over would starve it under a stream of light ones.
+func (p *permits) admitLocked(taken, total uint64) *waiter[uint64] {
+	n := 0
+	for w := p.queue.first; w != nil && w.value <= total-taken; w = w.next {
+		taken += w.value
+		n++
+	}
+	granted := p.queue.grant(n)
+	if p.queue.len > 0 {
+		taken |= waitingBit
+	}
+	p.state.Store(taken)
+	return granted
+}
+
+// taken returns the number of permits that are held.
+func (p *permits) taken() uint64 { return p.state.Load() &^ waitingBit }
+
+// waiting returns the number of calls in the queue.
+func (p *permits) waiting() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.queue.len
+}

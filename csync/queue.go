@@ -1,0 +1,135 @@
+package csync
+
+import (
+	"context"
+	"sync"
+)
+
+// maxSpare bounds the waiters that a queue keeps for later: enough for a busy
+// lock, and no more than about 10 KiB after a rush of a million.
+const maxSpare = 64
+
+// waiter is one blocked call. Whoever takes it out of its queue decides how the
+// call ends: another goroutine grants it, or the call itself leaves.
+type waiter[V any] struct {
+	next, prev *waiter[V]
+	value      V    // what the call wants, brings or gets
+	queued     bool // still in the queue: neither granted nor gone
+
+	// ready carries the news of the grant. It has room for one, so that the
+	// granter never blocks, and it is a channel because nothing else can be
+	// waited for together with a context.
+	ready chan struct{}
+}
+
+// queue is the first-in first-out line of a lock's waiters: a doubly linked
+// list through the waiters themselves, so that a call that is cancelled leaves
+// in O(1). The lock's own mutex guards it. The zero value is an empty queue.
+//
+// Used waiters are kept per queue and not in a sync.Pool: a pool is shared by
+// the whole process, and a channel that was made in a synctest bubble ends the
+// process when it is used outside of it.
+type queue[V any] struct {
+	first, last *waiter[V]
+	len         int
+	spare       *waiter[V] // a stack, linked by next
+	spares      int
+}
+
+// push adds a waiter at the end.
+func (q *queue[V]) push(value V) *waiter[V] {
+	w := q.spare
+	if w == nil {
+		w = &waiter[V]{ready: make(chan struct{}, 1)}
+	} else {
+		q.spare, w.next = w.next, nil
+		q.spares--
+	}
+	w.value, w.queued, w.prev = value, true, q.last
+	if q.last == nil {
+		q.first = w
+	} else {
+		q.last.next = w
+	}
+	q.last = w
+	q.len++
+	return w
+}
+
+// remove takes w out, wherever it stands.
+func (q *queue[V]) remove(w *waiter[V]) {
+	if w.prev == nil {
+		q.first = w.next
+	} else {
+		w.prev.next = w.next
+	}
+	if w.next == nil {
+		q.last = w.prev
+	} else {
+		w.next.prev = w.prev
+	}
+	w.next, w.prev, w.queued = nil, nil, false
+	q.len--
+}
+
+// grant takes the first n waiters out and returns them, linked by next. They
+// are to be woken after the mutex has been released: a waiter wants the mutex
+// as soon as it runs.
+func (q *queue[V]) grant(n int) *waiter[V] {
+	var head, tail *waiter[V]
+	for range n {
+		w := q.first
+		q.remove(w)
+		if tail == nil {
+			head = w
+		} else {
+			tail.next = w
+		}
+		tail = w
+	}
+	return head
+}
+
+// wake ends the wait of w and of all that are linked behind it. It is called
+// once for each grant, without the mutex. A nil waiter is an empty chain.
+func (w *waiter[V]) wake() {
+	for w != nil {
+		next := w.next // w belongs to its own call again as soon as that has the news
+		w.next = nil
+		w.ready <- struct{}{}
+		w = next
+	}
+}
+
+// wait blocks until w is granted, and reports true; or until ctx ends, takes w
+// out of the queue and reports false. It is called without mu, which guards the
+// queue, and returns with it held: what follows from the change then happens in
+// the same critical section.
+func (q *queue[V]) wait(ctx context.Context, mu *sync.Mutex, w *waiter[V]) bool {
+	select {
+	case <-w.ready:
+		mu.Lock()
+		return true
+	case <-ctx.Done():
+	}
+	mu.Lock()
+	if w.queued {
+		q.remove(w)
+		return false
+	}
+	// The grant came first. Its news may still be on the way, from a granter
+	// that needs no mutex to send it, and must not be left for w's next use.
+	<-w.ready
+	return true
+}
+
+// recycle keeps w, whose call is over, for a later push.
+func (q *queue[V]) recycle(w *waiter[V]) {
+	var none V
+	w.value = none
+	if q.spares == maxSpare {
+		return
+	}
+	w.next, q.spare = q.spare, w
+	q.spares++
+}
