@@ -1,0 +1,82 @@
+# What a newcomer and a developer run. It needs Go, make and git; a target that
+# needs more says so, or installs it where it may (tools/need.sh).
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS   += --no-print-directory
+
+# Every module of the repository. The library's users get the first one only.
+MODULES := . bench tools
+
+# make test RACE=1 turns the race detector on; it needs a C compiler.
+RACE      ?=
+TESTFLAGS ?=
+# How long to fuzz each target: inputs (200000x) or time (5m). Inputs are the
+# default because up to Go 1.26 the end of a time can look like a finding
+# (go.dev/issue/75804).
+FUZZTIME ?= 200000x
+# How often make torture starts each test anew, every time with another seed.
+ROUNDS ?= 20
+
+lint = go tool -modfile=$(CURDIR)/tools/go.mod golangci-lint
+# Runs a command in every module; the first failure ends it.
+each = for module in $(MODULES); do (cd $$module && $(1)) || exit 1; done
+
+.PHONY: help
+help: ## Say what there is to run.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: build ## Compress every .go file of the Go source tree into out/, two at a time.
+	@mkdir -p out
+	find "$$(go env GOROOT)/src" -name '*.go' -not -path '*/testdata/*' | \
+		bin/stint run -j 2 --joblog out/joblog --resume 'gzip -c {} > out/{#}.go.gz'
+	@echo "$$(find out -name '*.gz' | wc -l) files in out/; run it again and nothing is left to do"
+
+.PHONY: build
+build: ## Build the program as bin/stint.
+	go build -o bin/stint ./cmd/stint
+
+.PHONY: test
+test: bin/gotest ## Run every test of every module; RACE=1 with the race detector.
+	@tools/need.sh gzip:gzip $(if $(RACE),gcc:gcc gcc:libc6-dev)
+	bin/gotest $(MODULES) -- -timeout 20m $(if $(RACE),-race) $(TESTFLAGS) ./...
+
+.PHONY: race
+race: ## The same as make test RACE=1.
+	@$(MAKE) test RACE=1
+
+.PHONY: torture
+torture: bin/gotest ## Run the random and the crash tests ROUNDS times with new seeds.
+	@tools/need.sh gzip:gzip gcc:gcc gcc:libc6-dev
+	bin/gotest . -- -timeout 4h -race -count $(ROUNDS) -run 'Model|Random|Stress|Kill|Crash' ./...
+
+.PHONY: fuzz
+fuzz: ## Fuzz every target for FUZZTIME.
+	$(call each,$(CURDIR)/tools/fuzz.sh $(FUZZTIME))
+
+.PHONY: lint
+lint: ## Vet, lint and check the formatting of every module.
+	$(call each,go vet ./...)
+	$(call each,$(lint) run ./...)
+
+.PHONY: fmt
+fmt: ## Format every module as the linters want it.
+	$(call each,$(lint) fmt ./...)
+
+.PHONY: bench
+bench: ## Measure against the peers and write bench/RESULTS.md (minutes).
+	cd bench && go run .
+
+.PHONY: bench-once
+bench-once: ## Run every benchmark once, to see that it works.
+	$(call each,go test -run '^$$' -bench . -benchtime 1x ./...)
+	cd bench && go run . -once
+
+.PHONY: clean
+clean: ## Remove what the other targets built.
+	rm -rf bin out
+
+# The program that counts tests. Go decides whether it has to be built again.
+.PHONY: bin/gotest
+bin/gotest:
+	@go -C tools build -buildvcs=false -o ../bin/gotest ./gotest

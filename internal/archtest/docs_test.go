@@ -1,0 +1,91 @@
+package archtest_test
+
+import (
+	"net/url"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// link finds the target of a Markdown link or picture.
+var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+
+// TestLinks follows every link inside the repository. Links to other hosts are
+// not tried: a test must not depend on somebody's server.
+func TestLinks(t *testing.T) {
+	err := walk(func(file string, content []byte) error {
+		if !strings.HasSuffix(file, ".md") {
+			return nil
+		}
+		for _, found := range link.FindAllSubmatch(content, -1) {
+			target, err := url.Parse(string(found[1]))
+			if err != nil || target.IsAbs() || target.Path == "" {
+				continue
+			}
+			to := filepath.Join(root, path.Dir(file), filepath.FromSlash(target.Path))
+			if _, err := os.Stat(to); err != nil {
+				t.Errorf("%s links to %s, which is not there", file, found[1])
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// goBlock finds the Go programs of a Markdown file.
+var goBlock = regexp.MustCompile("(?ms)^```go\n(package main\n.*?)^```$")
+
+const quickStartLinesMax = 40
+
+// TestQuickStart does what the README's reader does first: it puts the program
+// into an empty module that requires this one, and runs it. The network is
+// off, because the library needs nothing but the standard library.
+func TestQuickStart(t *testing.T) {
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	programs := goBlock.FindAllStringSubmatch(string(readme), -1)
+	if len(programs) == 0 {
+		t.Fatal("README.md has no Go block that starts with package main")
+	}
+	for _, program := range programs {
+		if n := strings.Count(program[1], "\n"); n >= quickStartLinesMax {
+			t.Errorf("a quick start of README.md has %d lines; keep it under %d", n, quickStartLinesMax)
+		}
+		runAsUser(t, program[1])
+	}
+}
+
+func runAsUser(t *testing.T, program string) {
+	t.Helper()
+	top, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	files := map[string]string{
+		"main.go": program,
+		"go.mod": "module example.com/quickstart\n\ngo 1.26\n\n" +
+			"require " + module + " v0.0.0\n\nreplace " + module + " => " + top + "\n",
+	}
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "run", ".")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("the quick start of README.md does not run: %v\n%s", err, out)
+	}
+	t.Logf("the quick start printed:\n%s", out)
+}

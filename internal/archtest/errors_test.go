@@ -1,0 +1,53 @@
+package archtest_test
+
+import (
+	"go/ast"
+	"go/token"
+	"regexp"
+	"testing"
+)
+
+var errorName = regexp.MustCompile(`^Err[A-Z]|^[A-Z]\w*Error$`)
+
+// TestErrorsAreDocumented: a caller meets an error long before the code that
+// returns it, so each says when it comes. The linter asks for this of a lone
+// declaration but takes one comment as enough for a whole block.
+func TestErrorsAreDocumented(t *testing.T) {
+	for _, f := range goFiles(t) {
+		if f.isTest() {
+			continue
+		}
+		for _, decl := range f.ast.Decls {
+			block, ok := decl.(*ast.GenDecl)
+			if !ok || (block.Tok != token.VAR && block.Tok != token.TYPE) {
+				continue
+			}
+			for _, spec := range block.Specs {
+				for _, name := range undocumentedErrors(block, spec) {
+					t.Errorf("%s: %s has no doc comment of its own: say when it is returned", f.at(name), name.Name)
+				}
+			}
+		}
+	}
+}
+
+func undocumentedErrors(block *ast.GenDecl, spec ast.Spec) []*ast.Ident {
+	var names []*ast.Ident
+	var doc *ast.CommentGroup
+	switch s := spec.(type) {
+	case *ast.ValueSpec:
+		names, doc = s.Names, s.Doc
+	case *ast.TypeSpec:
+		names, doc = []*ast.Ident{s.Name}, s.Doc
+	}
+	if doc == nil && !block.Lparen.IsValid() {
+		doc = block.Doc
+	}
+	var bare []*ast.Ident
+	for _, name := range names {
+		if doc == nil && errorName.MatchString(name.Name) {
+			bare = append(bare, name)
+		}
+	}
+	return bare
+}

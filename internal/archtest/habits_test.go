@@ -1,0 +1,100 @@
+package archtest_test
+
+import (
+	"go/ast"
+	"slices"
+	"testing"
+)
+
+// habit is something that no test may do, because such a test lies: it passes
+// without having shown anything, or fails on a busy machine.
+type habit struct {
+	pkg   string // import path; "" for a method of what a test is given
+	names []string
+	say   string
+	// bubble: testing/synctest makes it harmless, because time stands still there
+	// until every goroutine waits.
+	bubble bool
+}
+
+var habits = []habit{
+	{
+		pkg: "time", names: []string{"Sleep"}, bubble: true,
+		say: "wait for the event itself, or let the test run in synctest.Test, where sleeping costs and risks nothing",
+	},
+	{
+		pkg: "testing", names: []string{"Short"},
+		say: "make the test fast enough to run always; make torture is for what cannot be",
+	},
+	{
+		names: []string{"Skip", "Skipf", "SkipNow"},
+		say:   "make the test run anywhere, or fail with the command that installs what it needs",
+	},
+}
+
+// waits lists test functions that may wait for the wall clock, and why nothing
+// else would do.
+var waits = map[string]string{}
+
+func TestHabits(t *testing.T) {
+	for _, f := range goFiles(t) {
+		if !f.isTest() {
+			continue
+		}
+		_, virtual := f.imports("testing/synctest")
+		for _, decl := range f.ast.Decls {
+			for _, h := range habits {
+				if h.bubble && (waits[f.path+":"+declName(decl)] != "" || inBubble(f, decl, virtual)) {
+					continue
+				}
+				for _, use := range usesOf(f, decl, h) {
+					t.Errorf("%s: %s.%s in a test: %s", f.at(use), ast.Unparen(use.X), use.Sel.Name, h.say)
+				}
+			}
+		}
+	}
+}
+
+// inBubble reports whether decl runs in a bubble of testing/synctest: a test
+// that makes one, or a function that serves the tests of a file that does.
+func inBubble(f *goFile, decl ast.Decl, virtual bool) bool {
+	if !virtual {
+		return false
+	}
+	if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv == nil && isTestName(fn.Name.Name) {
+		return len(usesOf(f, decl, habit{pkg: "testing/synctest"})) > 0
+	}
+	return true
+}
+
+// usesOf returns the places where decl names what h forbids; a habit without
+// names is any use of its package.
+func usesOf(f *goFile, decl ast.Decl, h habit) []*ast.SelectorExpr {
+	local, imported := f.imports(h.pkg)
+	if h.pkg != "" && !imported {
+		return nil
+	}
+	var uses []*ast.SelectorExpr
+	ast.Inspect(decl, func(n ast.Node) bool {
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok || (h.names != nil && !slices.Contains(h.names, sel.Sel.Name)) {
+			return true
+		}
+		x, ok := sel.X.(*ast.Ident)
+		switch {
+		case !ok:
+		case h.pkg != "" && x.Name == local,
+			h.pkg == "" && slices.Contains([]string{"t", "b", "f", "tb"}, x.Name):
+			uses = append(uses, sel)
+		}
+		return true
+	})
+	return uses
+}
+
+func declName(decl ast.Decl) string {
+	if fn, ok := decl.(*ast.FuncDecl); ok {
+		return fn.Name.Name
+	}
+	return ""
+}

@@ -1,0 +1,128 @@
+package archtest_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// root is the top of the repository, seen from this package.
+const root = "../.."
+
+// module is the import path of the repository's main module.
+const module = "github.com/stintgo/stint"
+
+// goFile is a parsed file of any module of the repository.
+type goFile struct {
+	path  string // from root, with slashes
+	ast   *ast.File
+	fset  *token.FileSet
+	lines int
+}
+
+func (f *goFile) isTest() bool { return strings.HasSuffix(f.path, "_test.go") }
+
+// at gives a node's place in the form that editors jump to.
+func (f *goFile) at(n ast.Node) string {
+	return fmt.Sprintf("%s:%d", f.path, f.fset.Position(n.Pos()).Line)
+}
+
+// imports returns the name by which the file knows the package path, and
+// whether it imports it.
+func (f *goFile) imports(path string) (name string, ok bool) {
+	for _, spec := range f.ast.Imports {
+		if strings.Trim(spec.Path.Value, `"`) != path {
+			continue
+		}
+		if spec.Name != nil {
+			return spec.Name.Name, true
+		}
+		return path[strings.LastIndex(path, "/")+1:], true
+	}
+	return "", false
+}
+
+// goFiles returns every Go file of the repository, parsed once for all tests.
+func goFiles(t *testing.T) []*goFile {
+	t.Helper()
+	files, err := parseTree()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+var parseTree = sync.OnceValues(func() ([]*goFile, error) {
+	var files []*goFile
+	fset := token.NewFileSet()
+	err := walk(func(path string, src []byte) error {
+		if !strings.HasSuffix(path, ".go") {
+			return nil
+		}
+		parsed, err := parser.ParseFile(fset, path, src, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		lines := strings.Count(string(src), "\n")
+		files = append(files, &goFile{path: path, ast: parsed, fset: fset, lines: lines})
+		return nil
+	})
+	return files, err
+})
+
+// walk calls visit for every file that belongs to the project. It reads the
+// directories and does not ask git, so that it works on an unpacked archive
+// and sees a file before it is added.
+func walk(visit func(path string, content []byte) error) error {
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			return skipDir(path, d.Name())
+		}
+		if !d.Type().IsRegular() {
+			return nil
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		return visit(filepath.ToSlash(rel), content)
+	})
+}
+
+// skipDir leaves out what git keeps for itself, what make built, and test
+// data, which may be as wrong as its test needs it.
+func skipDir(path, name string) error {
+	switch {
+	case name == ".git", name == "testdata":
+		return filepath.SkipDir
+	case path == filepath.Join(root, "bin"), path == filepath.Join(root, "out"):
+		return filepath.SkipDir
+	}
+	return nil
+}
+
+// TestTree guards the other tests against looking in the wrong place: over an
+// empty tree they would all pass.
+func TestTree(t *testing.T) {
+	want := "internal/archtest/tree_test.go"
+	for _, f := range goFiles(t) {
+		if f.path == want {
+			return
+		}
+	}
+	t.Errorf("%s is not among the %d files found under %s", want, len(goFiles(t)), root)
+}
