@@ -1,0 +1,279 @@
+// Package template turns the words of a command into those of one job, with
+// the job's inputs in the places that hold a placeholder.
+//
+//	{}    the input                     {1}    its first field
+//	{.}   without its extension         {1.}   likewise, of the field
+//	{/}   without its directory         {1/}
+//	{//}  the directory                 {1//}
+//	{/.}  without directory, extension  {1/.}
+//	{#}   the job's number, from 1      {%}    the slot that it runs on, from 1
+//
+// Any other text in braces stays as it is, so that awk programs and find's
+// own {} \; survive; -I names another text for {} where they don't.
+package template
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/stintgo/stint/cmd/stint/internal/shellquote"
+)
+
+// ErrField is wrapped by the error of a job whose input has fewer fields than
+// the command asks for.
+var ErrField = errors.New("no such field")
+
+// Job is what a template is filled with.
+type Job struct {
+	Seq    int      // the job's number, from 1
+	Slot   int      // the slot that it runs on, from 1; 0 leaves {%} as it is
+	Args   []string // its inputs: one, unless -n or several ::: lists are used
+	Fields []string // what {1}, {2} … stand for
+}
+
+// Template is one word, parsed. The zero value is the empty word.
+type Template struct {
+	parts []part
+	// spread: the word stands for one word for each of a job's inputs.
+	spread bool
+}
+
+// part is literal text, or a placeholder for what trim leaves of a field.
+type part struct {
+	text  string
+	what  what
+	trim  trim
+	field int // from 1; 0 is the whole input
+}
+
+type what uint8
+
+const (
+	literal what = iota
+	input
+	seq
+	slot
+)
+
+type trim uint8
+
+const (
+	whole  trim = iota
+	noExt       // {.}
+	base        // {/}
+	dir         // {//}
+	baseNE      // {/.}
+)
+
+// Parse reads a word. Where name is not empty it is the text that stands for
+// the input, in the place of {}. Every text is a template: what is no
+// placeholder stands for itself.
+func Parse(word, name string) Template {
+	if name == "" {
+		name = "{}"
+	}
+	var t Template
+	for word != "" {
+		at, length, p := nextPlaceholder(word, name)
+		if at > 0 {
+			t.parts = append(t.parts, part{text: word[:at]})
+		}
+		if length > 0 {
+			t.parts = append(t.parts, p)
+			t.spread = t.spread || p.what == input && p.field == 0
+		}
+		word = word[at+length:]
+	}
+	return t
+}
+
+// nextPlaceholder finds the first placeholder of word. Without one it answers
+// the end of word and a length of 0.
+func nextPlaceholder(word, name string) (at, length int, p part) {
+	for i := range len(word) {
+		if strings.HasPrefix(word[i:], name) {
+			return i, len(name), part{what: input}
+		}
+		if word[i] != '{' {
+			continue
+		}
+		end := strings.IndexByte(word[i:], '}')
+		if end < 0 {
+			continue // name may still follow
+		}
+		if p, ok := parsePlaceholder(word[i+1 : i+end]); ok {
+			return i, end + 1, p
+		}
+	}
+	return len(word), 0, part{}
+}
+
+// parsePlaceholder reads what stands between two braces. {} itself is not
+// read here: it may have been given another name.
+func parsePlaceholder(inner string) (part, bool) {
+	switch inner {
+	case "":
+		return part{}, false
+	case "#":
+		return part{what: seq}, true
+	case "%":
+		return part{what: slot}, true
+	}
+	digits := len(inner) - len(strings.TrimLeft(inner, "0123456789"))
+	p := part{what: input}
+	if digits > 0 {
+		n, err := strconv.Atoi(inner[:digits])
+		if err != nil || n == 0 || inner[0] == '0' {
+			return part{}, false
+		}
+		p.field = n
+	}
+	switch inner[digits:] {
+	case "":
+	case ".":
+		p.trim = noExt
+	case "/":
+		p.trim = base
+	case "//":
+		p.trim = dir
+	case "/.":
+		p.trim = baseNE
+	default:
+		return part{}, false
+	}
+	return p, true
+}
+
+// HasPlaceholder reports whether the word depends on the job at all.
+func (t Template) HasPlaceholder() bool {
+	for _, p := range t.parts {
+		if p.what != literal {
+			return true
+		}
+	}
+	return false
+}
+
+// AppendWords appends the words that t stands for: one, or one for each input
+// where t holds a placeholder for the whole input ("-f{}" with inputs a and b
+// becomes "-fa" and "-fb").
+func (t Template) AppendWords(words []string, job *Job) ([]string, error) {
+	if !t.spread || len(job.Args) == 1 {
+		word, err := t.String(job)
+		return append(words, word), err
+	}
+	one := *job
+	for i := range job.Args {
+		one.Args = job.Args[i : i+1]
+		word, err := t.String(&one)
+		if err != nil {
+			return words, err
+		}
+		words = append(words, word)
+	}
+	return words, nil
+}
+
+// String fills t in as one text, as it is. Several inputs have a space between
+// them.
+func (t Template) String(job *Job) (string, error) {
+	if len(t.parts) == 1 {
+		switch p := t.parts[0]; {
+		case p.what == literal:
+			return p.text, nil // most words of most commands: no copy
+		case p.what == input && p.field == 0 && len(job.Args) == 1:
+			return p.trim.of(job.Args[0]), nil
+		}
+	}
+	text, err := t.appendTo(nil, job, func(dst []byte, word string) []byte { return append(dst, word...) })
+	return string(text), err
+}
+
+// Shell fills t in as a piece of a shell script: what takes a placeholder's
+// place is quoted, so that no input can become shell syntax.
+func (t Template) Shell(job *Job) (string, error) {
+	text, err := t.appendTo(nil, job, shellquote.Append)
+	return string(text), err
+}
+
+func (t Template) appendTo(dst []byte, job *Job, write func([]byte, string) []byte) ([]byte, error) {
+	for _, p := range t.parts {
+		switch p.what {
+		case literal:
+			dst = append(dst, p.text...)
+		case seq:
+			dst = strconv.AppendInt(dst, int64(job.Seq), 10)
+		case slot:
+			dst = appendSlot(dst, job.Slot)
+		case input:
+			values, err := p.values(job)
+			if err != nil {
+				return dst, err
+			}
+			for i, value := range values {
+				if i > 0 {
+					dst = append(dst, ' ')
+				}
+				dst = write(dst, p.trim.of(value))
+			}
+		}
+	}
+	return dst, nil
+}
+
+// appendSlot leaves the placeholder in place for slot 0: the job log and a dry
+// run show the command before it has a slot, and a resumed run must recognise
+// the job whichever slot it had.
+func appendSlot(dst []byte, slot int) []byte {
+	if slot == 0 {
+		return append(dst, "{%}"...)
+	}
+	return strconv.AppendInt(dst, int64(slot), 10)
+}
+
+func (p part) values(job *Job) ([]string, error) {
+	if p.field == 0 {
+		return job.Args, nil
+	}
+	if p.field > len(job.Fields) {
+		return nil, fmt.Errorf("%w: the command asks for {%d}, the input has %d", ErrField, p.field, len(job.Fields))
+	}
+	return job.Fields[p.field-1 : p.field], nil
+}
+
+func (t trim) of(value string) string {
+	switch t {
+	case noExt:
+		return withoutExtension(value)
+	case base:
+		return value[strings.LastIndexByte(value, '/')+1:]
+	case dir:
+		return directory(value)
+	case baseNE:
+		return withoutExtension(value[strings.LastIndexByte(value, '/')+1:])
+	}
+	return value
+}
+
+// withoutExtension keeps the dot of names that begin with one: .bashrc has no
+// extension.
+func withoutExtension(path string) string {
+	name := strings.LastIndexByte(path, '/') + 1
+	if dot := strings.LastIndexByte(path, '.'); dot > name {
+		return path[:dot]
+	}
+	return path
+}
+
+func directory(path string) string {
+	switch slash := strings.LastIndexByte(path, '/'); slash {
+	case -1:
+		return "."
+	case 0:
+		return "/"
+	default:
+		return path[:slash]
+	}
+}
