@@ -1,0 +1,225 @@
+// Package bucket is the policy of a token bucket with priorities: who may take
+// tokens now, who waits, who goes next and when. It reads no clock and starts
+// no goroutine. Every operation is given the time, so that a run can be
+// repeated and checked against exact arithmetic.
+//
+// The bucket is virtual scheduling (the generic cell rate algorithm, ITU-T
+// I.371), turned from time into tokens. Two counts that only grow describe it:
+// the tokens earned since the beginning, which is a [line] over time, and the
+// tokens spent. What it holds is the difference, and an idle bucket that would
+// hold more than its capacity raises the count spent. Tokens are integers, so
+// nothing drifts however small the rate or the amount. And because the count
+// spent is never set from a time, a caller that read the clock early and
+// arrives late cannot take a token twice: it only sees fewer tokens earned.
+package bucket
+
+import (
+	"math/bits"
+	"sync/atomic"
+)
+
+// Tiers is the number of priorities. Tier 0 is the lowest.
+const Tiers = 7
+
+// Times in nanoseconds.
+const (
+	// GuardAfter is how long a tier waits behind higher ones, without any
+	// progress, before it is admitted into debt.
+	GuardAfter = second
+
+	// LateMax bounds the lateness of a wake that is made up for. An idle
+	// process is woken a millisecond late or so, and a busy one as late as
+	// the goroutine on its processor is preempted, which is 10 ms.
+	LateMax = 10_000_000
+
+	// creditLife is how long after the time at which a waiter should have
+	// been woken the tokens earned since then are kept past the capacity:
+	// LateMax, and time for the one that was woken to come back for them.
+	creditLife = LateMax + 5_000_000
+)
+
+// Verdict is the answer of [Bucket.Take].
+type Verdict uint8
+
+// The verdicts.
+const (
+	// Taken: the tokens have been taken.
+	Taken Verdict = iota
+	// Short: the bucket holds too few.
+	Short
+	// Queued: somebody waits, and goes first.
+	Queued
+	// Changing: the rate is being changed. The answer is known to whoever
+	// has held the lock.
+	Changing
+)
+
+// The bucket's word holds the count of tokens spent, above one flag.
+const (
+	flagQueued = 1
+	countShift = 1
+)
+
+// Bucket is a token bucket and the queue of those who wait for it. Create it
+// with [New]. [Bucket.Take] may be called at any time from any goroutine. All
+// other methods need the same lock, and times that never run backwards from
+// one to the next.
+//
+// Lock-free and locked callers meet in one atomic word. While its flag is
+// clear, anyone may take tokens by compare-and-swap. While it is set, somebody
+// waits, and only the holder of the lock changes the word.
+type Bucket struct {
+	line   atomic.Pointer[line] // nil while the rate is being changed
+	credit atomic.Int64         // tokens earned when a late waiter was due, see spare
+	_      [48]byte             // read by all; word is written by all
+
+	word atomic.Int64 // tokens spent << countShift | flagQueued
+	_    [56]byte
+
+	// All below is guarded by the caller's lock.
+
+	current  *line // what line holds between changes
+	tiers    [Tiers]tier
+	occupied uint8 // a bit for each tier in which somebody waits
+	queued   int
+	spent    int64 // while somebody waits: the word's count
+	last     int64 // when the queue was last looked at
+	headDue  int64 // when the first in line will have its tokens
+	guardDue int64 // when the guard will admit somebody, if nothing happens before
+	granted  list
+}
+
+// New returns a full bucket, at a rate within [MinRate] and [MaxRate] tokens a
+// second, with a capacity from 1 to [MaxCapacity] tokens.
+func New(rate float64, capacity, now int64) *Bucket {
+	first := newLine(rate, capacity)
+	first.base, first.origin = capacity, now
+	b := &Bucket{current: first, last: now}
+	b.line.Store(first)
+	b.credit.Store(-maxTokens)
+	return b
+}
+
+// Take takes n ≥ 0 tokens if the bucket holds them and nobody waits. A debt is
+// no obstacle to taking none. It neither blocks nor allocates.
+//
+// The clock must have been read before the call. Then a line that is still in
+// place held at that time, since a change of rate takes it away before it reads
+// the clock, and no tokens are counted at a rate that had ended.
+func (b *Bucket) Take(now, n int64) Verdict {
+	for {
+		at := b.line.Load()
+		if at == nil {
+			return Changing
+		}
+		word := b.word.Load()
+		if word&flagQueued != 0 {
+			return Queued
+		}
+		earned, spent := at.earned(now), word>>countShift
+		if spent < earned-at.capacity {
+			spent = b.spill(at, earned, spent)
+		}
+		if earned-spent < n && n > 0 {
+			return Short
+		}
+		if b.word.CompareAndSwap(word, (spent+n)<<countShift) {
+			return Taken
+		}
+	}
+}
+
+// spill returns the count spent once the tokens that overflow the bucket are
+// lost. They are those beyond the capacity, but for the credit: the tokens
+// earned since a late waiter was due are kept until credit of them have been
+// earned. The credit is consulted only here, where something would be lost, so
+// it costs nothing otherwise.
+func (b *Bucket) spill(at *line, earned, spent int64) int64 {
+	full := earned
+	if due := b.credit.Load(); earned-due < at.credit {
+		full = min(earned, due)
+	}
+	return max(spent, full-at.capacity)
+}
+
+// Tokens returns what the bucket holds: negative in debt.
+func (b *Bucket) Tokens(now int64) int64 {
+	earned := b.current.earned(now)
+	spent := b.word.Load() >> countShift
+	if b.queued > 0 {
+		return min(earned-spent, b.current.capacity)
+	}
+	return earned - b.spill(b.current, earned, spent)
+}
+
+// Rate returns the rate in tokens a second, and the capacity in tokens.
+func (b *Bucket) Rate() (tokensPerSecond float64, capacity int64) {
+	return b.current.rate, b.current.capacity
+}
+
+// FreeAt returns when the bucket will hold n tokens if nobody takes any.
+func (b *Bucket) FreeAt(now, n int64) int64 {
+	missing := max(n-b.Tokens(now), 0)
+	return b.current.when(b.current.earned(now) + missing)
+}
+
+// Queued returns how many wait in a tier.
+func (b *Bucket) Queued(t int) int { return b.tiers[t].count }
+
+// Freeze begins a change of rate or capacity: no lock-free caller takes tokens
+// until [Bucket.Set] has ended it. The clock is read between the two.
+func (b *Bucket) Freeze() { b.line.Store(nil) }
+
+// Set ends a change of rate and capacity that [Bucket.Freeze] began. What the
+// bucket holds stays as it is, but for what overflows a smaller capacity.
+func (b *Bucket) Set(now int64, rate float64, capacity int64) {
+	b.settle(now)
+	next := newLine(rate, capacity)
+	next.follow(b.current, now)
+	b.current = next
+	b.Advance(now)
+	b.line.Store(next)
+}
+
+// settle accounts for everything up to now at the rate that held until now. In
+// an idle bucket that is the overflow, which would otherwise come back with a
+// larger capacity.
+func (b *Bucket) settle(now int64) {
+	b.Advance(now)
+	for b.queued == 0 {
+		word := b.word.Load()
+		spent := b.spill(b.current, b.current.earned(now), word>>countShift)
+		if b.word.CompareAndSwap(word, spent<<countShift) {
+			return
+		}
+	}
+}
+
+// enter lets the holder of the lock alone change the word.
+func (b *Bucket) enter(now int64) {
+	word := b.word.Or(flagQueued)
+	b.spent = word >> countShift
+	if word&flagQueued == 0 {
+		b.spent = b.spill(b.current, b.current.earned(now), b.spent)
+		b.last = now
+	}
+}
+
+// leave publishes the count, and lets everyone take tokens again if nobody
+// waits.
+func (b *Bucket) leave() {
+	word := b.spent << countShift
+	if b.queued > 0 {
+		word |= flagQueued
+	}
+	b.word.Store(word)
+}
+
+// spend counts n tokens. A debt of more than can be counted is as good as one
+// that never ends.
+func (b *Bucket) spend(n int64) {
+	b.spent += min(n, max(maxTokens-b.spent, 0))
+}
+
+// top returns the highest tier in which somebody waits. There must be one.
+func (b *Bucket) top() int { return bits.Len8(b.occupied) - 1 }

@@ -1,0 +1,132 @@
+package bucket
+
+import "math"
+
+// advance grants what can be granted by now: to the highest tier, first in
+// first out, as long as the bucket holds what its head needs; then to a tier
+// that has been passed over for too long. The word must be the caller's alone.
+//
+// Tokens stay in the bucket until its head's need is met, so that one of a
+// higher tier that comes meanwhile finds them there, and neither has to wait
+// for what the other holds. Only what overflows goes to the head at once, which
+// then needs more than the capacity. So the bucket never holds more than its
+// capacity, and no burst exceeds it, however many wait and give up.
+func (b *Bucket) advance(now int64) {
+	b.age(now)
+	b.makeUp(now)
+	earned := b.current.earned(now)
+	for b.occupied != 0 {
+		top := b.top()
+		holds := earned - b.spent
+		if holds >= b.tiers[top].head.need {
+			b.grant(top)
+			continue
+		}
+		if passed := b.passedOver(top); passed >= 0 && holds >= 0 {
+			b.grant(passed)
+			continue
+		}
+		b.overflow(&b.tiers[top], holds-b.current.capacity)
+		break
+	}
+	b.plan(now)
+}
+
+// grant admits the head of a tier and whoever behind it needs no tokens.
+func (b *Bucket) grant(t int) {
+	b.admit(t)
+	b.admitFree(t)
+}
+
+// admitFree admits the entries at the head of a tier that need no tokens.
+func (b *Bucket) admitFree(t int) {
+	for b.tiers[t].count > 0 && b.tiers[t].head.need == 0 {
+		b.admit(t)
+	}
+}
+
+func (b *Bucket) admit(t int) {
+	e := b.tiers[t].head
+	b.tiers[t].behind = 0
+	b.dequeue(e)
+	b.spend(e.need)
+	e.need = 0
+	e.place = inGranted
+	b.granted.push(e)
+}
+
+// overflow gives the tokens that the bucket cannot hold to the head that they
+// have been waiting for.
+func (b *Bucket) overflow(t *tier, excess int64) {
+	if excess <= 0 {
+		return
+	}
+	t.head.need -= excess
+	t.behind = 0
+	b.spend(excess)
+}
+
+// makeUp grants what was due before now, at the time at which it was due. From
+// then on the bucket was as good as idle, and what it earned until the late
+// wake is kept as [Bucket.spill] says. So a late wake costs no tokens, up to
+// LateMax, and a very late one lets no burst through.
+func (b *Bucket) makeUp(now int64) {
+	if b.queued == 0 || now <= b.headDue {
+		return
+	}
+	b.grant(b.top())
+	due := b.current.earned(max(b.headDue, now-LateMax))
+	b.credit.Store(max(due, b.credit.Load()))
+	b.spent = b.spill(b.current, b.current.earned(now), b.spent)
+}
+
+// age adds the time since the queue was last looked at to the tiers that were
+// passed over meanwhile, but for the time that went into repaying a debt.
+func (b *Bucket) age(now int64) {
+	from := b.last
+	b.last = now
+	if b.occupied == 0 {
+		return
+	}
+	if b.current.earned(from) < b.spent {
+		from = b.current.when(b.spent)
+	}
+	passed := max(now-from, 0)
+	for t := range b.top() {
+		if b.tiers[t].count > 0 {
+			b.tiers[t].behind += passed
+		}
+	}
+}
+
+// passedOver returns the tier below top that has been passed over for longest,
+// if the guard has to admit it, or -1. Of several, the highest goes first.
+func (b *Bucket) passedOver(top int) int {
+	longest, found := int64(GuardAfter), -1
+	for t := range top {
+		if b.tiers[t].count > 0 && b.tiers[t].behind >= longest {
+			longest, found = b.tiers[t].behind, t
+		}
+	}
+	return found
+}
+
+// plan sets the times at which something will have to be done.
+func (b *Bucket) plan(now int64) {
+	b.headDue, b.guardDue = math.MaxInt64, math.MaxInt64
+	if b.occupied == 0 {
+		return
+	}
+	top := b.top()
+	b.headDue = b.current.when(b.spent + min(b.tiers[top].head.need, maxTokens))
+	longest := int64(-1)
+	for t := range top {
+		if b.tiers[t].count > 0 {
+			longest = max(longest, b.tiers[t].behind)
+		}
+	}
+	if longest >= 0 {
+		// While in debt nobody ages, and nobody is admitted.
+		b.guardDue = max(now, b.current.when(b.spent)) + GuardAfter - longest
+	}
+}

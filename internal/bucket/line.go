@@ -1,0 +1,142 @@
+package bucket
+
+import (
+	"math"
+	"math/bits"
+)
+
+// The range of rates, in tokens per second. Below it a token takes longer than
+// eleven days; above it, counting tokens would fill the bucket's word within a
+// few years.
+const (
+	MinRate = 1e-6
+	MaxRate = 1 << 34
+)
+
+// MaxCapacity is the largest bucket, in tokens.
+const MaxCapacity = 1 << 56
+
+// Forever is what [Line.When] answers for tokens that come later than a line
+// can count, in nanoseconds (nine years).
+const Forever int64 = 1 << 58
+
+const (
+	second = 1_000_000_000
+
+	// timeBits scales nanoseconds up before they are multiplied, so that
+	// even MaxRate, 17 tokens a nanosecond, has a multiplier below 2⁶⁴.
+	timeBits = 5
+
+	// maxTokens bounds every count of tokens, so that none overflows where
+	// two are added and one bit is kept for the flag.
+	maxTokens = 1 << 61
+)
+
+// line is the number of tokens earned since the limiter began, as a straight
+// line over time: base at origin, and rate tokens a second from there. A change
+// of rate begins another line where this one stands, so the count of tokens
+// spent, which is compared with it, never has to be rewritten.
+//
+// The slope is mult / 2^(64+shift) tokens per 2^-timeBits nanoseconds, with 64
+// significant bits, rounded up: a second's worth has been earned when a second
+// is over, not a nanosecond later, and the excess stays below a quarter of a
+// token in all that can be counted. One wide multiplication evaluates it without
+// a division and without a rounding error that could add up.
+//
+// A line is immutable.
+type line struct {
+	base   int64  // tokens at the origin
+	origin int64  // nanoseconds
+	mult   uint64 // in [2⁶³, 2⁶⁴)
+	shift  uint
+
+	capacity int64 // tokens that an idle bucket keeps
+	credit   int64 // tokens kept past the capacity after a late wake
+	rate     float64
+}
+
+// newLine returns the line of a rate within MinRate … MaxRate.
+func newLine(rate float64, capacity int64) *line {
+	mult, shift := slope(rate)
+	return &line{
+		mult:     mult,
+		shift:    shift,
+		capacity: capacity,
+		credit:   int64(rate * creditLife / second),
+		rate:     rate,
+	}
+}
+
+// slope scales a rate per second to a multiplier with its top bit set and the
+// shift that goes with it:
+// rate/10⁹ = mult / 2^(64-timeBits+shift).
+func slope(rate float64) (mult uint64, shift uint) {
+	fraction, exp := math.Frexp(rate)
+	mantissa := uint64(fraction * (1 << 53))
+	// The quotient by 10⁹ is in [2⁶³, 2⁶⁴) for exactly one of two scales.
+	scale := 41
+	if mantissa>>(64-scale) >= second {
+		scale = 40
+	}
+	mult, rest := bits.Div64(mantissa>>(64-scale), mantissa<<scale, second)
+	if rest > 0 && mult < math.MaxUint64 {
+		mult++
+	}
+	return mult, uint(scale - exp + 53 - (64 - timeBits))
+}
+
+// earned returns the tokens earned by now. A time before the line's origin was
+// read before a change of rate and compared after it: the tokens of the origin
+// have been earned by then.
+func (l *line) earned(now int64) int64 {
+	tokens, _ := bits.Mul64(uint64(max(now-l.origin, 0))<<timeBits, l.mult)
+	return l.base + int64(tokens>>(l.shift&63))
+}
+
+// when returns the first nanosecond at which tokens have been earned, exactly,
+// or a time [Forever] past the origin.
+func (l *line) when(tokens int64) int64 {
+	short := uint64(max(tokens-l.base, 0))
+	scale := 64 - timeBits + int(l.shift)
+	if bits.Len64(short)+scale > 127 {
+		return l.origin + Forever
+	}
+	hi, lo := shiftLeft(short, uint(scale))
+	if hi >= l.mult {
+		return l.origin + Forever
+	}
+	span, rest := bits.Div64(hi, lo, l.mult)
+	if rest > 0 {
+		span++
+	}
+	return l.origin + int64(min(span, uint64(Forever)))
+}
+
+// shiftLeft returns x << n as 128 bits, for n up to 127.
+func shiftLeft(x uint64, n uint) (hi, lo uint64) {
+	if n >= 64 {
+		return x << (n - 64), 0
+	}
+	return x >> (64 - n), x << n
+}
+
+// follow moves the line to where before stands at now. The fraction of a token
+// that before has earned by then moves the origin back by the time that it
+// takes at the new rate: without that, changing a slow rate often would earn
+// nothing at all. What is lost is less than a nanosecond's worth.
+func (l *line) follow(before *line, now int64) {
+	l.base = before.earned(now)
+	perNano := math.Ldexp(float64(l.mult), timeBits-64-int(l.shift))
+	back := int64(before.fraction(now) / perNano)
+	for l.origin = now - back; l.earned(now) > l.base; {
+		l.origin++ // the division above may have rounded up
+	}
+}
+
+// fraction returns the part of a token, in [0, 1], that has been earned at now
+// past the whole ones.
+func (l *line) fraction(now int64) float64 {
+	hi, lo := bits.Mul64(uint64(max(now-l.origin, 0))<<timeBits, l.mult)
+	hi &= 1<<(l.shift&63) - 1
+	return math.Ldexp(float64(hi)+math.Ldexp(float64(lo), -64), -int(l.shift))
+}

@@ -1,0 +1,152 @@
+package bucket
+
+// Entry is one that waits. Its memory belongs to the caller, who may use it
+// again once it has been granted or removed. The zero value is ready to use.
+type Entry struct {
+	// Ready is for the caller to wake the one that waits. The bucket never
+	// looks at it.
+	Ready chan struct{}
+
+	asked int64 // tokens
+	need  int64 // tokens still to come
+	tier  int
+	place place
+
+	next, prev *Entry
+}
+
+// place says which list an entry is in.
+type place uint8
+
+const (
+	nowhere place = iota
+	inTier
+	inGranted
+)
+
+// tier is a first-in, first-out queue and how long it has been passed over.
+type tier struct {
+	list
+	count int
+	// behind is how many nanoseconds higher tiers have waited, and so taken
+	// all tokens, since somebody of this tier last got any. Time in which a
+	// debt was repaid does not count, for then nobody gets anything.
+	behind int64
+}
+
+// list is a doubly linked list through its entries, so that one that gives up
+// is taken out without a search.
+type list struct{ head, tail *Entry }
+
+func (l *list) push(e *Entry) {
+	e.prev, e.next = l.tail, nil
+	if l.tail == nil {
+		l.head = e
+	} else {
+		l.tail.next = e
+	}
+	l.tail = e
+}
+
+func (l *list) remove(e *Entry) {
+	if e.prev == nil {
+		l.head = e.next
+	} else {
+		e.prev.next = e.next
+	}
+	if e.next == nil {
+		l.tail = e.prev
+	} else {
+		e.next.prev = e.prev
+	}
+	e.prev, e.next = nil, nil
+}
+
+// Push queues e for n ≥ 0 tokens at the end of tier t. It may be granted at
+// once, see [Bucket.Granted].
+func (b *Bucket) Push(now int64, e *Entry, t int, n int64) {
+	b.enter(now)
+	b.advance(now)
+	e.tier, e.asked, e.need = t, n, n
+	b.enqueue(e)
+	b.advance(now)
+	b.leave()
+}
+
+// Remove takes out e, which gives up, and gives back the tokens that it has
+// been given, up to a full bucket. An entry that has been granted in the
+// meantime gives back all of them.
+func (b *Bucket) Remove(now int64, e *Entry) {
+	b.enter(now)
+	b.advance(now)
+	switch e.place {
+	case inTier:
+		b.dequeue(e)
+		b.admitFree(e.tier)
+	case inGranted:
+		b.granted.remove(e)
+	case nowhere:
+	}
+	e.place = nowhere
+	b.refund(now, e.asked-e.need)
+	b.advance(now)
+	b.leave()
+}
+
+// Advance grants what can be granted by now.
+func (b *Bucket) Advance(now int64) {
+	if b.queued == 0 {
+		return
+	}
+	b.enter(now)
+	b.advance(now)
+	b.leave()
+}
+
+// Granted returns the next entry that has got all its tokens, in the order in
+// which they did, or nil.
+func (b *Bucket) Granted() *Entry {
+	e := b.granted.head
+	if e != nil {
+		b.granted.remove(e)
+		e.place = nowhere
+	}
+	return e
+}
+
+// Next returns when [Bucket.Advance] has to be called next, if nothing else
+// happens before, and whether it has to.
+func (b *Bucket) Next() (due int64, ok bool) {
+	return min(b.headDue, b.guardDue), b.queued > 0
+}
+
+func (b *Bucket) enqueue(e *Entry) {
+	t := &b.tiers[e.tier]
+	t.push(e)
+	e.place = inTier
+	t.count++
+	b.queued++
+	b.occupied |= 1 << e.tier
+	if t.head == e {
+		t.behind = 0
+		b.admitFree(e.tier)
+	}
+}
+
+func (b *Bucket) dequeue(e *Entry) {
+	t := &b.tiers[e.tier]
+	t.remove(e)
+	e.place = nowhere
+	t.count--
+	b.queued--
+	if t.count == 0 {
+		b.occupied &^= 1 << e.tier
+	}
+}
+
+// refund gives n tokens back. The bucket takes them up to its capacity; more
+// would let a burst through that the capacity forbids.
+func (b *Bucket) refund(now, n int64) {
+	full := b.current.earned(now) - b.current.capacity
+	b.spent = max(b.spent-n, min(b.spent, full))
+}

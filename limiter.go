@@ -1,0 +1,152 @@
+package stint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/stintgo/stint/internal/bucket"
+)
+
+// LimiterConfig is what a [Limiter] may be told besides its rate. The zero
+// value is a good default.
+type LimiterConfig struct {
+	// Capacity is how many tokens an idle limiter saves up, and so the
+	// largest burst. 0 means one second's worth of the rate, at least 1, also
+	// when the rate is changed.
+	Capacity int64
+}
+
+// Validate reports everything that is wrong with a limiter of this rate and
+// configuration, or nil.
+func (c LimiterConfig) Validate(rate float64) error {
+	var problems []error
+	if !(rate >= bucket.MinRate && rate <= bucket.MaxRate) { // a NaN is neither
+		problems = append(problems, fmt.Errorf("stint: rate %v is outside %g to %d tokens per second",
+			rate, bucket.MinRate, int64(bucket.MaxRate)))
+	}
+	if c.Capacity < 0 || c.Capacity > bucket.MaxCapacity {
+		problems = append(problems, fmt.Errorf("stint: capacity %d is outside 0 (one second's worth) to %d tokens",
+			c.Capacity, int64(bucket.MaxCapacity)))
+	}
+	return errors.Join(problems...)
+}
+
+// tokens returns the capacity that the configuration means at a rate.
+func (c LimiterConfig) tokens(rate float64) int64 {
+	if c.Capacity > 0 {
+		return c.Capacity
+	}
+	return max(int64(rate), 1)
+}
+
+// Limiter admits a rate of tokens per second: of requests, bytes, or whatever
+// a token is to its callers. It is a token bucket with seven tiers. A caller of
+// a higher tier goes before all of lower tiers, those of a tier go in the order
+// in which they came, and a tier that has been passed over for a second is
+// admitted into debt: its first in line gets its tokens at once, and nobody
+// else gets any until they have been earned.
+//
+// In any span of time the limiter admits at most its capacity and what the
+// rate earns meanwhile, but for three things that say so: an entry of more than
+// the capacity, whose tokens were saved up while it waited; a debt, which is
+// paid back; and what is earned within 15 ms of a late wake-up (an idle process
+// sleeps a millisecond longer than it is asked to), which is kept past the
+// capacity for as long. Since the start it never admits more than its capacity
+// and what the rate has earned, and a debt.
+//
+// The bucket is full at first. All methods are safe for concurrent use. While
+// nobody waits, taking tokens is one compare-and-swap, and the limiter keeps no
+// goroutine and no timer. It needs no closing. It can count 2⁶¹ tokens, which
+// are 34 years of two thousand million per second.
+//
+// The zero value is not usable: see [NewLimiter].
+type Limiter struct {
+	start  time.Time // times are nanoseconds since then
+	bucket *bucket.Bucket
+	_      [32]byte // what all callers read, away from what the lock changes
+
+	mu     sync.Mutex // guards all below, and the bucket but for its Take
+	config LimiterConfig
+	timer  *time.Timer // runs only while somebody waits
+	due    int64       // when it fires, or 0
+
+	entries sync.Pool    // of *bucket.Entry
+	chunk   atomic.Int64 // bytes that a stream pays for at once
+}
+
+// NewLimiter returns a limiter of rate tokens per second, from 1e-6 to 2³⁴. It
+// panics if [LimiterConfig.Validate] reports a problem.
+func NewLimiter(rate float64, cfg LimiterConfig) *Limiter {
+	if err := cfg.Validate(rate); err != nil {
+		panic(err)
+	}
+	l := &Limiter{
+		start:  now(),
+		config: cfg,
+		bucket: bucket.New(rate, cfg.tokens(rate), 0),
+	}
+	l.chunk.Store(cfg.chunk(rate))
+	return l
+}
+
+// now reads the monotonic clock. Time is read when tokens are asked for; there
+// is no tick. [time.Since] reads no more than that, while [time.Now] would read
+// the time of day too and take half as long again.
+func (l *Limiter) now() int64 {
+	return int64(time.Since(l.start)) //nolint:forbidigo // most of what Try costs is this reading
+}
+
+// Try takes n tokens if the bucket holds them and nobody waits, of whatever
+// tier, and reports whether it did. It never blocks, and it takes nothing if it
+// returns false. A negative n is refused.
+func (l *Limiter) Try(n int64) bool {
+	if n < 0 {
+		return false
+	}
+	for {
+		verdict := l.bucket.Take(l.now(), n)
+		if verdict != bucket.Changing {
+			return verdict == bucket.Taken
+		}
+		l.awaitChange()
+	}
+}
+
+// awaitChange returns when a change of rate that is under way has been made,
+// which takes less than a microsecond.
+func (l *Limiter) awaitChange() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+}
+
+// Wait takes n tokens, as soon as they are there and it is the caller's turn
+// at the tier that ctx carries ([Normal] if none).
+//
+// For n = 0 it never waits for tokens, but for those before it in its tier. An
+// n above the capacity is throttled, not refused: the tokens are saved up.
+//
+// When ctx ends, Wait gives up its place, returns the tokens that it has been
+// given so far and answers with the context's cause. A context that has already
+// ended is refused. A negative n is answered with [ErrNegative].
+func (l *Limiter) Wait(ctx context.Context, n int64) error {
+	if done, err := l.enter(ctx, n); done {
+		return err
+	}
+	return l.wait(ctx, nil, PriorityFrom(ctx), n)
+}
+
+// enter is the part of a wait that needs no lock: it refuses what cannot be
+// admitted and takes the tokens if they are there.
+func (l *Limiter) enter(ctx context.Context, n int64) (done bool, err error) {
+	if n < 0 {
+		return true, ErrNegative
+	}
+	if ctx.Err() != nil {
+		return true, context.Cause(ctx)
+	}
+	return l.bucket.Take(l.now(), n) == bucket.Taken, nil
+}

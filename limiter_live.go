@@ -1,0 +1,87 @@
+package stint
+
+import "time"
+
+// LimiterStats is a limiter's state at one time.
+type LimiterStats struct {
+	Rate     float64    `json:"rate"`      // tokens per second
+	Capacity int64      `json:"capacity"`  // tokens
+	Tokens   int64      `json:"tokens"`    // in the bucket; negative in debt
+	Queued   int        `json:"queued"`    // how many wait
+	QueuedBy [Tiers]int `json:"queued_by"` // by tier, lowest first
+}
+
+// Stats returns the limiter's state.
+func (l *Limiter) Stats() LimiterStats {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := LimiterStats{Tokens: l.bucket.Tokens(l.now())}
+	s.Rate, s.Capacity = l.bucket.Rate()
+	for t := range s.QueuedBy {
+		s.QueuedBy[t] = l.bucket.Queued(t)
+		s.Queued += s.QueuedBy[t]
+	}
+	return s
+}
+
+// SetRate changes the rate, in tokens per second. It takes effect at once, also
+// for those who wait. What the bucket holds stays as it is; its capacity
+// follows the rate unless it has been set. SetRate panics on a rate that
+// [NewLimiter] would not take.
+func (l *Limiter) SetRate(rate float64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.set(rate, l.config)
+}
+
+// SetCapacity changes how many tokens an idle limiter saves up. 0 means one
+// second's worth of the rate. A larger bucket is not fuller than it was; what a
+// smaller one cannot hold is lost. SetCapacity panics on a number that
+// [NewLimiter] would not take.
+func (l *Limiter) SetCapacity(n int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	rate, _ := l.bucket.Rate()
+	l.set(rate, LimiterConfig{Capacity: n})
+}
+
+// set needs the lock. The clock is read once nobody takes tokens at the old
+// rate any more; see [bucket.Bucket.Take].
+func (l *Limiter) set(rate float64, cfg LimiterConfig) {
+	if err := cfg.Validate(rate); err != nil {
+		panic(err)
+	}
+	l.config = cfg
+	l.chunk.Store(cfg.chunk(rate))
+	l.bucket.Freeze()
+	l.bucket.Set(l.now(), rate, cfg.tokens(rate))
+	l.settle()
+}
+
+// Why says what would keep an entry of one token at the [Normal] tier waiting
+// now; see [LimiterAt.Why].
+func (l *Limiter) Why() []Reason { return l.At(Normal).Why() }
+
+// why answers for one token at a tier: who goes first, and how many tokens are
+// short.
+func (l *Limiter) why(p Priority) []Reason {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var reasons []Reason
+	behind := Reason{Code: CodeBehind}
+	for t := p.index(); t < Tiers; t++ {
+		behind.Ahead[t] = l.bucket.Queued(t)
+	}
+	if behind.Ahead != [Tiers]int{} {
+		reasons = append(reasons, behind)
+	}
+	at := l.now()
+	if holds := l.bucket.Tokens(at); holds < 1 {
+		reasons = append(reasons, Reason{
+			Code:   CodeRate,
+			Tokens: 1 - holds,
+			FreeAt: l.start.Add(time.Duration(l.bucket.FreeAt(at, 1))),
+		})
+	}
+	return reasons
+}

@@ -1,0 +1,89 @@
+package stint
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"sync"
+)
+
+// largestChunk bounds, in bytes, what a stream pays for at once. At high rates
+// more would only make those who wait behind it wait longer.
+const largestChunk = 1 << 20
+
+// chunk returns how many bytes a stream pays for at once: a hundredth of a
+// second's worth, so that the flow is smooth and a stream of a higher tier
+// waits no longer than that, but no more than the bucket can hold.
+func (c LimiterConfig) chunk(rate float64) int64 {
+	return min(max(int64(rate/100), 1), c.tokens(rate), largestChunk)
+}
+
+// errStreamClosed answers the use of a closed stream. It is the same error as
+// that of a closed [os.File].
+var errStreamClosed = fs.ErrClosed
+
+// stream is what a [Reader] and a [Writer] share: whom to pay, and being closed
+// while waiting.
+type stream struct {
+	// A stream belongs to the operation that ctx stands for, and the methods
+	// of io have no place for it.
+	ctx     context.Context //nolint:containedctx // see above
+	limiter LimiterAt
+	closed  chan struct{}
+	once    sync.Once
+}
+
+func newStream(ctx context.Context, at LimiterAt) *stream {
+	return &stream{ctx: ctx, limiter: at, closed: make(chan struct{})}
+}
+
+// pay waits for n bytes' worth of tokens. It returns at once with an error when
+// the stream is closed or its context ends.
+func (s *stream) pay(n int) error {
+	if err := s.usable(); err != nil {
+		return err
+	}
+	l := s.limiter.limiter
+	if done, err := l.enter(s.ctx, int64(n)); done {
+		return err
+	}
+	return l.wait(s.ctx, s.closed, s.limiter.tier, int64(n))
+}
+
+// chunk returns how much of n bytes to pay for at once.
+func (s *stream) chunk(n int) int {
+	return int(min(int64(n), s.limiter.limiter.chunk.Load()))
+}
+
+// usable returns the error with which to refuse a stream that has been closed
+// or whose context has ended.
+func (s *stream) usable() error {
+	if s.isClosed() {
+		return errStreamClosed
+	}
+	if s.ctx.Err() != nil {
+		return context.Cause(s.ctx)
+	}
+	return nil
+}
+
+func (s *stream) isClosed() bool {
+	select {
+	case <-s.closed:
+		return true
+	default:
+		return false
+	}
+}
+
+// close wakes whoever waits to pay, and closes what the stream wraps if that
+// can be closed. Only the first call does anything.
+func (s *stream) close(wrapped any) (err error) {
+	s.once.Do(func() {
+		close(s.closed)
+		if c, ok := wrapped.(io.Closer); ok {
+			err = c.Close()
+		}
+	})
+	return err
+}

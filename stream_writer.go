@@ -1,0 +1,47 @@
+package stint
+
+import (
+	"context"
+	"io"
+)
+
+// Writer writes to another writer at the rate of a [Limiter], a token a byte.
+// It is made by [Limiter.Writer]. One goroutine may write while another closes.
+type Writer struct {
+	sink io.Writer
+	*stream
+}
+
+var _ io.WriteCloser = (*Writer)(nil)
+
+// Writer returns a writer to w that is limited to the limiter's rate, at the
+// tier that ctx carries ([Normal] if none). Writing fails with the cause of ctx
+// when that ends. The writer holds no resource but w, and buffers nothing.
+func (l *Limiter) Writer(ctx context.Context, w io.Writer) *Writer {
+	return l.At(PriorityFrom(ctx)).Writer(ctx, w)
+}
+
+// Write writes p in chunks of at most a hundredth of a second's worth, and pays
+// for each before it writes it. When it fails it returns how much was written.
+// A chunk that the writer underneath does not take whole stays paid for.
+func (w *Writer) Write(p []byte) (written int, err error) {
+	for written < len(p) {
+		chunk := p[written : written+w.chunk(len(p)-written)]
+		if err := w.pay(len(chunk)); err != nil {
+			return written, err
+		}
+		n, err := w.sink.Write(chunk)
+		written += max(n, 0)
+		if err != nil {
+			return written, err
+		}
+		if n < len(chunk) {
+			return written, io.ErrShortWrite
+		}
+	}
+	return written, nil
+}
+
+// Close makes a Write that waits return at once, with [os.ErrClosed], as do all
+// later ones. It closes the writer underneath if that is an [io.Closer].
+func (w *Writer) Close() error { return w.close(w.sink) }
