@@ -1,6 +1,7 @@
 package archtest_test
 
 import (
+	"fmt"
 	"go/ast"
 	"slices"
 	"testing"
@@ -36,23 +37,25 @@ var habits = []habit{
 // else would do.
 var waits = map[string]string{}
 
-func TestHabits(t *testing.T) {
-	for _, f := range goFiles(t) {
-		if !f.isTest() {
-			continue
-		}
-		_, virtual := f.imports("testing/synctest")
-		for _, decl := range f.ast.Decls {
-			for _, h := range habits {
-				if h.bubble && (waits[f.path+":"+declName(decl)] != "" || inBubble(f, decl, virtual)) {
-					continue
-				}
-				for _, use := range usesOf(f, decl, h) {
-					t.Errorf("%s: %s.%s in a test: %s", f.at(use), ast.Unparen(use.X), use.Sel.Name, h.say)
-				}
+func TestHabits(t *testing.T) { hold(t, brokenHabits) }
+
+func brokenHabits(f *goFile) (broken []string) {
+	if !f.isTest() {
+		return nil
+	}
+	_, virtual := f.imports("testing/synctest")
+	for _, decl := range f.ast.Decls {
+		for _, h := range habits {
+			if h.bubble && (waits[f.path+":"+declName(decl)] != "" || inBubble(f, decl, virtual)) {
+				continue
+			}
+			for _, use := range usesOf(f, decl, h) {
+				broken = append(broken,
+					fmt.Sprintf("%s: %s.%s in a test: %s", f.at(use), ast.Unparen(use.X), use.Sel.Name, h.say))
 			}
 		}
 	}
+	return broken
 }
 
 // inBubble reports whether decl runs in a bubble of testing/synctest: a test

@@ -59,6 +59,22 @@ func goFiles(t *testing.T) []*goFile {
 	return files
 }
 
+func parse(fset *token.FileSet, path string, src []byte) (*goFile, error) {
+	parsed, err := parser.ParseFile(fset, path, src, parser.ParseComments|parser.SkipObjectResolution)
+	return &goFile{path: path, ast: parsed, fset: fset, lines: strings.Count(string(src), "\n")}, err
+}
+
+// hold holds every Go file of the repository against a rule, which returns
+// what breaks it, ready to be read.
+func hold(t *testing.T, rule func(*goFile) []string) {
+	t.Helper()
+	for _, f := range goFiles(t) {
+		for _, broken := range rule(f) {
+			t.Error(broken)
+		}
+	}
+}
+
 var parseTree = sync.OnceValues(func() ([]*goFile, error) {
 	var files []*goFile
 	fset := token.NewFileSet()
@@ -66,13 +82,9 @@ var parseTree = sync.OnceValues(func() ([]*goFile, error) {
 		if !strings.HasSuffix(path, ".go") {
 			return nil
 		}
-		parsed, err := parser.ParseFile(fset, path, src, parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
-		lines := strings.Count(string(src), "\n")
-		files = append(files, &goFile{path: path, ast: parsed, fset: fset, lines: lines})
-		return nil
+		f, err := parse(fset, path, src)
+		files = append(files, f)
+		return err
 	})
 	return files, err
 })

@@ -1,0 +1,80 @@
+package archtest_test
+
+import (
+	"go/token"
+	"strings"
+	"testing"
+)
+
+// TestRulesBite shows each rule something that breaks it and something that
+// only looks like it: a rule that sees nothing passes on any tree.
+func TestRulesBite(t *testing.T) {
+	words := func(f *goFile) []string { return wordsIn(f.path, []byte(f.ast.Comments[0].Text())) }
+	tests := []struct {
+		name string
+		rule func(*goFile) []string
+		path string
+		src  string
+		want int
+	}{
+		{"root imports a lock", forbiddenImports, "x.go", `import "github.com/stintgo/stint/csync"`, 1},
+		{"policy imports the root", forbiddenImports, "internal/backlog/x.go", `import "github.com/stintgo/stint"`, 1},
+		{"root imports the policy", forbiddenImports, "x.go", `import "github.com/stintgo/stint/internal/backlog"`, 0},
+		{"library imports a module", forbiddenImports, "retry/x.go", `import "golang.org/x/sys/unix"`, 1},
+		{"also on another system", forbiddenImports, "retry/x_windows.go", `import "golang.org/x/sys/windows"`, 1},
+		{"library imports C", forbiddenImports, "csync/x.go", `import "C"`, 1},
+		{"program imports a module", forbiddenImports, "cmd/stint/x.go", `import "github.com/spf13/cobra"`, 0},
+		{"test imports the root", forbiddenImports, "retry/x_test.go", `import "github.com/stintgo/stint"`, 0},
+		{"test imports a module", forbiddenImports, "x_test.go", `import "github.com/stretchr/testify"`, 1},
+		{"package without a row", forbiddenImports, "util/x.go", ``, 1},
+		{"module of its own", forbiddenImports, "tools/x/x.go", `import "C"`, 0},
+
+		{"sleep", brokenHabits, "x_test.go", `import "time"; func TestX() { time.Sleep(1) }`, 1},
+		{"sleep under a name", brokenHabits, "x_test.go", `import c "time"; func TestX() { c.Sleep(1) }`, 1},
+		{"sleep outside tests", brokenHabits, "x.go", `import "time"; func F() { time.Sleep(1) }`, 0},
+		{"another sleep", brokenHabits, "x_test.go", `import "x/time"; func TestX() { clock.Sleep(1) }`, 0},
+		{
+			"sleep in a bubble", brokenHabits, "x_test.go",
+			`import ("time"; "testing/synctest"); func TestX() { synctest.Test(t, func() { time.Sleep(1) }) }`, 0,
+		},
+		{
+			"sleep beside a bubble", brokenHabits, "x_test.go",
+			`import ("time"; "testing/synctest"); func TestX() { synctest.Test(t, nil) }; func TestY() { time.Sleep(1) }`, 1,
+		},
+		{
+			"sleep for bubbles", brokenHabits, "x_test.go",
+			`import ("time"; "testing/synctest"); func TestX() { synctest.Test(t, work) }; func work() { time.Sleep(1) }`, 0,
+		},
+		{"leaves", brokenHabits, "x_test.go", `func TestX() { t.Run(func() { t.Skipf("") }) }`, 1},
+		{"walk leaves a directory", brokenHabits, "x_test.go", `func TestX() { return fs.SkipDir }`, 0},
+		{"short", brokenHabits, "x_test.go", `import "testing"; func TestX() { if testing.Short() { return } }`, 1},
+
+		{"long", tooLong, "x.go", strings.Repeat("\n", fileLinesMax+1), 1},
+		{"long test", tooLong, "x_test.go", strings.Repeat("\n", testFileLinesMax+1), 1},
+		{"long table of cases", tooLong, "x_test.go", strings.Repeat("\n", fileLinesMax+1), 0},
+
+		{"bare error in a block", bareErrors, "x.go", "// Errors.\nvar (\nErrA error\n// ErrB: full.\nErrB error\n)", 1},
+		{"bare error alone", bareErrors, "x.go", "var ErrA error", 1},
+		{"error alone", bareErrors, "x.go", "// ErrA: full.\nvar ErrA error", 0},
+		{"bare type", bareErrors, "x.go", "type PanicError struct{}", 1},
+		{"error of a package", bareErrors, "x.go", "var errA, errorful error", 0},
+
+		// The words are put together here, or this file would break the rule.
+		{"path", words, "x.go", "// see /" + "work/main", 1},
+		{"host", words, "x.md", "// from pro" + "xy.golang.org", 1},
+		{"mark", words, "x.go", "// TO" + "DO: more", 1},
+		{"mark in prose", words, "x.md", "// TO" + "DO: more", 0},
+		{"words in words", words, "x.go", "// framework/mastodon, stubborn", 0},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			f, err := parse(token.NewFileSet(), test.path, []byte("package x\n\n"+test.src))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := test.rule(f); len(got) != test.want {
+				t.Errorf("found %d, want %d: %q", len(got), test.want, got)
+			}
+		})
+	}
+}
