@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // event is one line of go test -json; see go doc test2json.
@@ -71,6 +72,9 @@ func (t *tally) output(e event) {
 			t.show([]byte(e.Output))
 		}
 		return
+	}
+	if strings.HasPrefix(e.Output, "=== ") {
+		return // the start of the test, which its failure names as well
 	}
 	key := test{e.Package, e.Test}
 	if t.said[key] == nil {

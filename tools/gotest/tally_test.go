@@ -30,12 +30,14 @@ func TestTally(t *testing.T) {
 		{
 			name: "a failed test says all it has to say and is counted once",
 			stream: []string{
+				`{"Action":"output","Package":"p","Test":"TestA","Output":"=== RUN   TestA\n"}`,
 				`{"Action":"output","Package":"p","Test":"TestA","Output":"seed 7\n"}`,
 				`{"Action":"fail","Package":"p","Test":"TestA"}`,
 				`{"Action":"output","Package":"p","Output":"FAIL\tp\t0.01s\n"}`,
 				`{"Action":"fail","Package":"p"}`,
 			},
 			want: []string{"seed 7\n", "FAIL\tp\t0.01s\n", "p.TestA failed\n", "\n0 passed, 1 failed\n"},
+			hide: "=== RUN",
 		},
 		{
 			name: "a package that does not build",
