@@ -177,9 +177,9 @@ func testScoped(t *testing.T, form scoped) {
 	}
 }
 
-// TestD1_MutexExcludesUnderLoad races real goroutines, some of which give up,
+// TestD1_MutexStress races real goroutines, some of which give up,
 // and counts without any other protection.
-func TestD1_MutexExcludesUnderLoad(t *testing.T) {
+func TestD1_MutexStress(t *testing.T) {
 	var (
 		mu       csync.Mutex
 		inside   int

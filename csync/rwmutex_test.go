@@ -163,9 +163,9 @@ func TestD3_RWMutexUnlockPanics(t *testing.T) {
 	}
 }
 
-// TestD3_RWMutexExcludesUnderLoad lets the race detector and a plain map look for
+// TestD3_RWMutexStress lets the race detector and a plain map look for
 // a writer that is not alone.
-func TestD3_RWMutexExcludesUnderLoad(t *testing.T) {
+func TestD3_RWMutexStress(t *testing.T) {
 	var (
 		rw     csync.RWMutex
 		values = map[int]int{}
