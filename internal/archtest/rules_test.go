@@ -45,9 +45,9 @@ func TestRulesBite(t *testing.T) {
 			"sleep for bubbles", brokenHabits, "x_test.go",
 			`import ("time"; "testing/synctest"); func TestX() { synctest.Test(t, work) }; func work() { time.Sleep(1) }`, 0,
 		},
-		{"leaves", brokenHabits, "x_test.go", `func TestX() { t.Run(func() { t.Skipf("") }) }`, 1},
+		{"leaves", brokenHabits, "x_test.go", `func TestX() { b.Run(func() { b.Skipf("") }) }`, 1},
 		{"walk leaves a directory", brokenHabits, "x_test.go", `func TestX() { return fs.SkipDir }`, 0},
-		{"short", brokenHabits, "x_test.go", `import "testing"; func TestX() { if testing.Short() { return } }`, 1},
+		{"short", brokenHabits, "x_test.go", `import "testing"; func TestX() { if testing.Short != nil { return } }`, 1},
 
 		{"long", tooLong, "x.go", strings.Repeat("\n", fileLinesMax+1), 1},
 		{"long test", tooLong, "x_test.go", strings.Repeat("\n", testFileLinesMax+1), 1},
