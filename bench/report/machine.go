@@ -1,0 +1,57 @@
+package report
+
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+)
+
+// Machine says what the figures were measured on. It names nothing that tells
+// one machine of a kind from another.
+type Machine struct {
+	CPU   string `json:"cpu"`
+	Cores int    `json:"cores"`
+	Go    string `json:"go"`
+	OS    string `json:"os"`
+	Arch  string `json:"arch"`
+}
+
+// ThisMachine describes the machine that the program runs on.
+func ThisMachine() Machine {
+	return Machine{
+		CPU: cpuModel(), Cores: runtime.NumCPU(), Go: runtime.Version(),
+		OS: runtime.GOOS, Arch: runtime.GOARCH,
+	}
+}
+
+// cpuModel is what Linux calls the processor; other systems answer unknown.
+func cpuModel() string {
+	text, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return "unknown"
+	}
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(line, ":")
+		if strings.TrimSpace(name) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return "unknown"
+}
+
+// PeerVersions lists the modules that are measured against, with the versions
+// that this program was built with. Only go.mod states them.
+func PeerVersions() map[string]string {
+	versions := map[string]string{}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return versions
+	}
+	for _, dep := range info.Deps {
+		if dep.Replace == nil {
+			versions[dep.Path] = dep.Version
+		}
+	}
+	return versions
+}

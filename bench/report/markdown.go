@@ -1,0 +1,159 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Markdown is the report for people. A goal that was missed is in it as missed.
+func (r Report) Markdown() string {
+	var b strings.Builder
+	r.preface(&b)
+	suite := ""
+	for i, row := range r.Rows {
+		if row.Suite != suite {
+			suite = row.Suite
+			fmt.Fprintf(&b, "\n## %s\n\n", suite)
+			b.WriteString("| work | subject | figure | allocs | bytes | stint ÷ subject | goal | |\n")
+			b.WriteString("|---|---|---:|---:|---:|---:|---|---|\n")
+		}
+		b.WriteString(line(row, i > 0 && sameWork(r.Rows[i-1], row)))
+	}
+	return b.String()
+}
+
+func (r Report) preface(b *strings.Builder) {
+	met, missed := r.tally()
+	b.WriteString("# Results\n\n")
+	b.WriteString("Made by `make bench`; not edited by hand. How it is measured: [docs/performance.md]" +
+		"(../docs/performance.md).\n")
+	b.WriteString("Subjects take turns in one process. A ratio is the median of same-round ratios.\n\n")
+	fmt.Fprintf(b, "%s, %d cores, %s, %s/%s; %d rounds.\n",
+		r.Machine.CPU, r.Machine.Cores, r.Machine.Go, r.Machine.OS, r.Machine.Arch, r.Rounds)
+	fmt.Fprintf(b, "**%d of %d goals met.**\n", met, met+len(missed))
+	if len(missed) > 0 {
+		b.WriteString("\nMissed:\n\n")
+	}
+	for _, row := range missed {
+		fmt.Fprintf(b, "- %s, %s: %s %s (goal %s)\n", row.Case, row.Subject, row.Reading, judgedFigure(row), row.Goal)
+	}
+	b.WriteString("\nPeers: ")
+	var peers []string
+	for _, path := range slices.Sorted(maps.Keys(r.Peers)) {
+		peers = append(peers, path+" "+r.Peers[path])
+	}
+	b.WriteString(strings.Join(peers, ", ") + ".\n")
+}
+
+func (r Report) tally() (met int, missed []Row) {
+	for _, row := range r.Rows {
+		switch {
+		case row.Met == nil:
+		case *row.Met:
+			met++
+		default:
+			missed = append(missed, row)
+		}
+	}
+	return met, missed
+}
+
+// judgedFigure is the number that the goal of a row is about.
+func judgedFigure(row Row) string {
+	if row.Ratio != nil {
+		return number(row.Ratio) + "×"
+	}
+	return figureText(row)
+}
+
+// sameWork says that a row needs no title, because the one above has it.
+func sameWork(above, row Row) bool {
+	return above.Suite == row.Suite && above.Case == row.Case && above.Reading == row.Reading
+}
+
+func line(row Row, titled bool) string {
+	work := ""
+	if !titled {
+		work = row.Case
+		if row.Reading != "time" && row.Reading != "rate" {
+			work += ": " + row.Reading
+		}
+	}
+	ratio := ""
+	if row.Ratio != nil {
+		ratio = number(row.Ratio)
+	}
+	cells := []string{
+		work, row.Subject, figureText(row), number(row.Allocs), number(row.Bytes), ratio, row.Goal, verdict(row),
+	}
+	for i, cell := range cells {
+		cells[i] = strings.ReplaceAll(cell, "|", `\|`)
+	}
+	return "| " + strings.Join(cells, " | ") + " |\n"
+}
+
+func verdict(row Row) string {
+	switch {
+	case row.Met == nil:
+		return ""
+	case *row.Met:
+		return "met"
+	default:
+		return "**missed**"
+	}
+}
+
+// figureText gives a figure with its unit, in the size that reads best.
+func figureText(row Row) string {
+	switch {
+	case row.NsPerOp != nil:
+		return duration(*row.NsPerOp)
+	case row.PerSecond != nil:
+		return perSecond(*row.PerSecond)
+	case row.Value != nil:
+		return strings.TrimSpace(number(row.Value) + " " + row.Unit)
+	default:
+		return ""
+	}
+}
+
+func duration(ns float64) string {
+	switch {
+	case ns >= 1e6:
+		return number(rounded(ns/1e6)) + " ms"
+	case ns >= 1e4:
+		return number(rounded(ns/1e3)) + " µs"
+	default:
+		return number(&ns) + " ns"
+	}
+}
+
+func perSecond(n float64) string {
+	switch {
+	case n >= 1e6:
+		return number(rounded(n/1e6)) + " M/s"
+	case n >= 1e4:
+		return number(rounded(n/1e3)) + " k/s"
+	default:
+		return number(&n) + " /s"
+	}
+}
+
+// number is a figure to three digits, without an exponent, or nothing.
+func number(value *float64) string {
+	if value == nil {
+		return ""
+	}
+	v := *value
+	switch {
+	case v != 0 && v < 10:
+		return strings.TrimRight(strings.TrimRight(strconv.FormatFloat(v, 'f', 2, 64), "0"), ".")
+	case v < 100:
+		return strings.TrimSuffix(strconv.FormatFloat(v, 'f', 1, 64), ".0")
+	default:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+}

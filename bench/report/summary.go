@@ -1,0 +1,24 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Summary is the rows of one case as plain lines, for whoever watches the run.
+func Summary(rows []Row) string {
+	var b strings.Builder
+	for i, row := range rows {
+		if i == 0 {
+			fmt.Fprintf(&b, "%s: %s\n", row.Suite, row.Case)
+		}
+		ratio := ""
+		if row.Ratio != nil {
+			ratio = number(row.Ratio) + "×"
+		}
+		text := fmt.Sprintf("  %-32s %-22s %12s %8s  %s %s",
+			row.Subject, row.Reading, figureText(row), ratio, row.Goal, verdict(row))
+		b.WriteString(strings.TrimRight(text, " ") + "\n")
+	}
+	return b.String()
+}
