@@ -102,10 +102,6 @@ func TestD1_MutexRefusesEndedContext(t *testing.T) {
 	if err := mu.Lock(ctx); !errors.Is(err, errLeft) {
 		t.Errorf("Lock: %v, want the cause", err)
 	}
-	err := mu.With(ctx, func() error { t.Error("With called fn"); return nil })
-	if !errors.Is(err, errLeft) {
-		t.Errorf("With: %v, want the cause", err)
-	}
 	if !mu.TryLock() {
 		t.Error("locked by a call that was refused")
 	}
@@ -174,6 +170,13 @@ func testScoped(t *testing.T, form scoped) {
 		if !form.free() {
 			t.Errorf("%s: still held", name)
 		}
+	}
+
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errLeft)
+	err := form.with(ctx, func() error { t.Error("called without the lock"); return nil })
+	if !errors.Is(err, errLeft) || !form.free() {
+		t.Errorf("ended context: error %v, want its cause", err)
 	}
 }
 

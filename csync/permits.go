@@ -45,23 +45,15 @@ func (p *permits) acquire(ctx context.Context, n, total uint64) error {
 		return nil
 	}
 	p.mu.Lock()
-	taken := p.ownLocked()
-	if p.queue.len == 0 && n <= total-taken { // freed since try
-		p.state.Store(taken + n)
-		p.mu.Unlock()
-		return nil
-	}
 	w := p.queue.push(n)
-	p.mu.Unlock()
+	p.admitAndUnlock(p.ownLocked(), total) // at once, if they have come free since try
 	if p.queue.wait(ctx, &p.mu, w) {
 		p.queue.recycle(w)
 		p.mu.Unlock()
 		return nil
 	}
 	p.queue.recycle(w)
-	granted := p.admitLocked(p.ownLocked(), total) // w may have held back those behind it
-	p.mu.Unlock()
-	granted.wake()
+	p.admitAndUnlock(p.ownLocked(), total) // those behind w, if it held them back
 	return context.Cause(ctx)
 }
 
@@ -90,9 +82,7 @@ func (p *permits) handOver(n, total uint64) bool {
 	if enough {
 		taken -= n
 	}
-	granted := p.admitLocked(taken, total)
-	p.mu.Unlock()
-	granted.wake()
+	p.admitAndUnlock(taken, total)
 	return enough
 }
 
@@ -102,10 +92,11 @@ func (p *permits) ownLocked() uint64 {
 	return p.state.Or(waitingBit) &^ waitingBit
 }
 
-// admitLocked grants the first waiters of the queue for as long as they fit, and
-// stores the state. It stops at the first that does not fit, whatever is behind
-// it: passing a heavy waiter over would starve it under a stream of light ones.
-func (p *permits) admitLocked(taken, total uint64) *waiter[uint64] {
+// admitAndUnlock grants the first waiters of the queue for as long as they fit,
+// stores the state, and releases mu. It stops at the first that does not fit,
+// whatever is behind it: passing a heavy waiter over would starve it under a
+// stream of light ones.
+func (p *permits) admitAndUnlock(taken, total uint64) {
 	n := 0
 	for w := p.queue.first; w != nil && w.value <= total-taken; w = w.next {
 		taken += w.value
@@ -116,7 +107,8 @@ func (p *permits) admitLocked(taken, total uint64) *waiter[uint64] {
 		taken |= waitingBit
 	}
 	p.state.Store(taken)
-	return granted
+	p.mu.Unlock()
+	granted.wake()
 }
 
 // taken returns the number of permits that are held.

@@ -47,13 +47,6 @@ func (rw *RWMutex) RLock(ctx context.Context) error {
 	if rw.TryRLock() {
 		return nil
 	}
-	rw.mu.Lock()
-	state := rw.ownLocked()
-	if state&writerBit == 0 && rw.writers.len == 0 { // gone since TryRLock
-		rw.state.Store(state + 1)
-		rw.mu.Unlock()
-		return nil
-	}
 	return rw.wait(ctx, &rw.readers)
 }
 
@@ -98,13 +91,6 @@ func (rw *RWMutex) Lock(ctx context.Context) error {
 	if rw.TryLock() {
 		return nil
 	}
-	rw.mu.Lock()
-	state := rw.ownLocked()
-	if state == 0 { // unlocked since TryLock; then nobody waits either
-		rw.state.Store(writerBit)
-		rw.mu.Unlock()
-		return nil
-	}
 	return rw.wait(ctx, &rw.writers)
 }
 
@@ -144,19 +130,18 @@ func (rw *RWMutex) RWith(ctx context.Context, fn func() error) error {
 	return fn()
 }
 
-// wait queues the call in q, waits, and unlocks mu, which it is called with.
+// wait is RLock or Lock in the queue q.
 func (rw *RWMutex) wait(ctx context.Context, q *queue[struct{}]) error {
+	rw.mu.Lock()
 	w := q.push(struct{}{})
-	rw.mu.Unlock()
+	rw.admitAndUnlock(rw.ownLocked(), false) // at once, if it has come free since the try
 	if q.wait(ctx, &rw.mu, w) {
 		q.recycle(w)
 		rw.mu.Unlock()
 		return nil
 	}
 	q.recycle(w)
-	granted := rw.admitLocked(rw.ownLocked(), false) // a writer that leaves may free readers
-	rw.mu.Unlock()
-	granted.wake()
+	rw.admitAndUnlock(rw.ownLocked(), false) // the readers that a writer held back
 	return context.Cause(ctx)
 }
 
@@ -169,9 +154,7 @@ func (rw *RWMutex) handOver(holder uint64) bool {
 	if held {
 		state -= holder
 	}
-	granted := rw.admitLocked(state, holder == writerBit)
-	rw.mu.Unlock()
-	granted.wake()
+	rw.admitAndUnlock(state, holder == writerBit)
 	return held
 }
 
@@ -181,9 +164,10 @@ func (rw *RWMutex) ownLocked() uint64 {
 	return rw.state.Or(waitingBit) &^ waitingBit
 }
 
-// admitLocked grants those whose turn it is, and stores the state. After a
-// writer it is the turn of all readers that wait, and otherwise of a writer.
-func (rw *RWMutex) admitLocked(state uint64, afterWriter bool) *waiter[struct{}] {
+// admitAndUnlock grants those whose turn it is, stores the state, and releases
+// mu. After a writer it is the turn of all readers that wait, and otherwise of a
+// writer.
+func (rw *RWMutex) admitAndUnlock(state uint64, afterWriter bool) {
 	var granted *waiter[struct{}]
 	switch readersTurn := afterWriter || rw.writers.len == 0; {
 	case readersTurn && rw.readers.len > 0 && state&writerBit == 0:
@@ -197,5 +181,6 @@ func (rw *RWMutex) admitLocked(state uint64, afterWriter bool) *waiter[struct{}]
 		state |= waitingBit
 	}
 	rw.state.Store(state)
-	return granted
+	rw.mu.Unlock()
+	granted.wake()
 }
