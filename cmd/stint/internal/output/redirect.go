@@ -1,0 +1,133 @@
+package output
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// Redirect is a file that one job writes its standard output to, and that gets
+// its name only if the job succeeds: a file that is there is whole. It is for
+// one goroutine.
+type Redirect struct {
+	path  string
+	file  *os.File
+	named string // the temporary name, where the file needs one
+	plain bool   // path is a device or a pipe, and written to directly
+}
+
+// OpenRedirect opens the output that is to become path. Directories that are
+// missing are made.
+func OpenRedirect(path string) (*Redirect, error) {
+	r := &Redirect{path: path}
+	if info, err := os.Stat(path); err == nil {
+		if info.IsDir() {
+			return nil, &fs.PathError{Op: "open", Path: path, Err: syscall.EISDIR}
+		}
+		r.plain = !info.Mode().IsRegular()
+		// What a symbolic link names is replaced, not the link.
+		if r.path, err = filepath.EvalSymlinks(path); err != nil {
+			return nil, err
+		}
+	}
+	err := r.open()
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(filepath.Dir(r.path), 0o777); err == nil {
+			err = r.open()
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *Redirect) open() (err error) {
+	if r.plain {
+		r.file, err = os.OpenFile(r.path, os.O_WRONLY, 0)
+		return err
+	}
+	dir := filepath.Dir(r.path)
+	r.file, err = openLinkable(dir)
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EISDIR) {
+		r.file, r.named, err = createTemporary(r.path)
+	}
+	return err
+}
+
+// createTemporary makes a hidden file beside path, for file systems that have
+// no files without a name. A killed process leaves it behind.
+func createTemporary(path string) (*os.File, string, error) {
+	name := temporaryName(path)
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		// Left behind by a killed process with the same number.
+		if err := os.Remove(name); err != nil {
+			return nil, "", err
+		}
+		f, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	}
+	return f, name, err
+}
+
+// temporaryName is a name beside path. It is short, so that it fits wherever
+// the name of path does, and it is not unique: two jobs at the same time with
+// the same output would collide, and they are at fault anyway.
+func temporaryName(path string) string {
+	dir, name := filepath.Split(path)
+	return fmt.Sprintf("%s.stint%d-%08x", dir, os.Getpid(), crc32.ChecksumIEEE([]byte(name)))
+}
+
+// File is what the job is to write to.
+func (r *Redirect) File() *os.File { return r.file }
+
+// Commit gives the file its name, in one step: whatever had the name before is
+// there until then. With durable set, what is in it is on disk first.
+func (r *Redirect) Commit(durable bool) error {
+	defer r.Discard()
+	if r.plain {
+		return nil
+	}
+	if durable {
+		if err := r.file.Sync(); err != nil {
+			return err
+		}
+	}
+	if r.named == "" {
+		err := link(r.file, r.path)
+		if err == nil || !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		// A link cannot replace a file; a rename can, but needs a name.
+		name := temporaryName(r.path)
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err := link(r.file, name); err != nil {
+			return err
+		}
+		r.named = name
+	}
+	if err := os.Rename(r.named, r.path); err != nil {
+		return err
+	}
+	r.named = ""
+	return nil
+}
+
+// Discard forgets the file, unless it has its name already. It may be called
+// more than once, and of nil.
+func (r *Redirect) Discard() {
+	if r == nil {
+		return
+	}
+	_ = r.file.Close()
+	if r.named != "" {
+		_ = os.Remove(r.named)
+		r.named = ""
+	}
+}

@@ -1,0 +1,101 @@
+// Package output brings the output of jobs to where it should go without ever
+// mixing two jobs.
+//
+// A job that is grouped writes into files of its own without a name, which the
+// kernel keeps in memory or on disk as it sees fit: no pipe that could fill up
+// and block the job, no copy in this process, nothing left behind by a crash.
+// When the job ends they are copied to standard output and error in one piece.
+package output
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+)
+
+// Sink is where all output ends: this process's standard output and error.
+// Its methods may be called from any goroutine.
+type Sink struct {
+	streams [2]*os.File // standard output, standard error
+	// before runs ahead of each write, to take a progress bar off the screen.
+	before func()
+
+	mu      sync.Mutex // held while one job's output is written
+	err     error      // the first write that failed, and the answer since; guarded by mu
+	written int64      // bytes that went to standard output; guarded by mu
+}
+
+// Stream numbers the two outputs of a job.
+type Stream uint8
+
+// The streams.
+const (
+	Stdout Stream = iota
+	Stderr
+)
+
+// NewSink returns the sink that writes to the given files. before may be nil.
+func NewSink(stdout, stderr *os.File, before func()) *Sink {
+	if before == nil {
+		before = func() {}
+	}
+	return &Sink{streams: [2]*os.File{stdout, stderr}, before: before}
+}
+
+// Streams returns the files that the sink writes to, for jobs that are to write
+// to them themselves.
+func (s *Sink) Streams() (stdout, stderr *os.File) { return s.streams[Stdout], s.streams[Stderr] }
+
+// Err returns the first write error, which is the last thing that the sink did.
+func (s *Sink) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// together runs write, which may write many times, with no output of another
+// job in between. It answers the error of the first write that ever failed.
+func (s *Sink) together(write func(w *locked)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil {
+		s.before()
+		write(&locked{s})
+	}
+	return s.err
+}
+
+// Sync makes what was written to standard output durable, where that is a file.
+func (s *Sink) Sync() error {
+	s.mu.Lock()
+	written := s.written
+	s.written = 0
+	s.mu.Unlock()
+	if written == 0 {
+		return nil
+	}
+	err := s.streams[Stdout].Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
+		return nil // a terminal or a pipe
+	}
+	return err
+}
+
+// locked is a sink whose mutex is held.
+type locked struct{ s *Sink }
+
+// write writes b to a stream.
+func (l *locked) write(stream Stream, b []byte) {
+	if l.s.err != nil || len(b) == 0 {
+		return
+	}
+	n, err := l.s.streams[stream].Write(b)
+	if stream == Stdout {
+		l.s.written += int64(n)
+	}
+	if err != nil {
+		l.s.err = fmt.Errorf("write output: %w", err)
+	}
+}

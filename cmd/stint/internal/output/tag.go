@@ -1,0 +1,66 @@
+package output
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+)
+
+// writeTagged copies lines with a tag before each. A last line without an end
+// gets one: the next job's tag belongs on a line of its own.
+func writeTagged(w *locked, stream Stream, r io.Reader, tag string) error {
+	t := tagger{tag: tag, begin: true}
+	buffered := bufio.NewReaderSize(r, pieceSize)
+	for {
+		piece, err := buffered.ReadSlice('\n')
+		t.add(piece)
+		// A full buffer is a line longer than it: its tag has been written.
+		if err == nil || err == bufio.ErrBufferFull { //nolint:errorlint // bufio returns it bare
+			if len(t.out) >= pieceSize {
+				w.write(stream, t.take())
+			}
+			continue
+		}
+		t.finish()
+		w.write(stream, t.take())
+		if err != io.EOF { //nolint:errorlint // likewise
+			return fmt.Errorf("spool: %w", err)
+		}
+		return nil
+	}
+}
+
+// tagger puts a tag and a tab before each line of what is added to it.
+type tagger struct {
+	tag   string
+	begin bool // the next byte begins a line
+	out   []byte
+}
+
+// add appends text that has at most one line end, as its last byte.
+func (t *tagger) add(text []byte) {
+	if len(text) == 0 {
+		return
+	}
+	if t.begin && t.tag != "" {
+		t.out = append(append(t.out, t.tag...), '\t')
+	}
+	t.out = append(t.out, text...)
+	t.begin = bytes.HasSuffix(text, []byte{'\n'})
+}
+
+// finish ends the last line if it has no end.
+func (t *tagger) finish() {
+	if !t.begin {
+		t.out = append(t.out, '\n')
+		t.begin = true
+	}
+}
+
+// take returns what has been put together, valid until the next add.
+func (t *tagger) take() []byte {
+	out := t.out
+	t.out = t.out[:0]
+	return out
+}

@@ -1,0 +1,158 @@
+// Package proc starts and ends the processes of jobs, each in a process group
+// of its own.
+//
+// os/exec would cost a goroutine and a pipe for each stream and a context for
+// each command. Here a job is one fork and one wait, with plain descriptors.
+package proc
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Spec says what to start.
+type Spec struct {
+	Path  string   // the program's file, as [Look] finds it
+	Args  []string // its arguments, its own name first
+	Env   []string
+	Files [3]*os.File // standard input, output and error
+}
+
+// Exit statuses that stand for what happened before a program ran, as shells,
+// env(1) and timeout(1) use them.
+const (
+	ExitTimeout   = 124 // ended by its timeout
+	ExitCannotRun = 126 // found, but not executable
+	ExitNotFound  = 127 // no such program
+)
+
+// Status is how a process ended.
+type Status struct {
+	Exit   int            // its exit status; 0 if a signal ended it
+	Signal syscall.Signal // that ended it, or 0
+}
+
+// Process is a started process, the leader of its group. [Process.Signal] may
+// be called from any goroutine, Wait once.
+type Process struct {
+	pid int
+
+	mu     sync.Mutex
+	reaped bool // guarded by mu: from then on the pid may be somebody else's
+}
+
+// startTries bounds how often Start asks again for a process that the system
+// has no room for: about ten seconds in all.
+const startTries = 100
+
+// Start starts a process. Where the system is short of processes it waits,
+// because jobs that end make room. It does not search for the program.
+func Start(spec *Spec) (*Process, error) {
+	attr := &syscall.ProcAttr{
+		Env:   spec.Env,
+		Files: []uintptr{spec.Files[0].Fd(), spec.Files[1].Fd(), spec.Files[2].Fd()},
+		Sys:   sysProcAttr(),
+	}
+	for try := 1; ; try++ {
+		pid, err := syscall.ForkExec(spec.Path, spec.Args, attr)
+		runtime.KeepAlive(spec) // attr has the files' numbers only
+		if err == nil {
+			return &Process{pid: pid}, nil
+		}
+		if !errors.Is(err, syscall.EAGAIN) || try == startTries {
+			return nil, fmt.Errorf("start %s: %w", spec.Args[0], explain(err))
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// explain adds what can be done about it to the errors that need it.
+func explain(err error) error {
+	switch {
+	case errors.Is(err, syscall.E2BIG):
+		return fmt.Errorf("%w: use a smaller -n, or pass the input in a file", err)
+	case errors.Is(err, syscall.ENOEXEC):
+		return fmt.Errorf("%w: a script needs a #! line, or --shell", err)
+	case errors.Is(err, syscall.EAGAIN):
+		return fmt.Errorf("%w: no more processes are allowed; use a smaller -j (see ulimit -u)", err)
+	}
+	return err
+}
+
+// Pid is the process's id, and its group's.
+func (p *Process) Pid() int { return p.pid }
+
+// Signal sends sig to every process of the group. It does nothing once the
+// leader has been waited for, since the number may then be another group's.
+func (p *Process) Signal(sig syscall.Signal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.reaped {
+		_ = syscall.Kill(-p.pid, sig) // a group that is gone needs no signal
+	}
+}
+
+// Wait blocks until the leader has ended. last, if not nil, is called then,
+// while the leader's number is still its own: the moment for a signal to
+// whoever is left of the group.
+func (p *Process) Wait(last func()) Status {
+	waitable(p.pid)
+	if last != nil {
+		last()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reaped = true
+	var ws syscall.WaitStatus
+	for {
+		_, err := syscall.Wait4(p.pid, &ws, 0, nil)
+		if errors.Is(err, syscall.EINTR) {
+			continue
+		}
+		if err != nil {
+			// Somebody else reaped it, which nobody here does: the status is
+			// lost, so it counts as failed.
+			return Status{Exit: ExitCannotRun}
+		}
+		return status(ws)
+	}
+}
+
+func status(ws syscall.WaitStatus) Status {
+	if ws.Signaled() {
+		return Status{Signal: ws.Signal()}
+	}
+	return Status{Exit: ws.ExitStatus()}
+}
+
+// Look finds a program as a shell would: by the PATH, or as a path if the name
+// has a slash.
+func Look(name string) (string, error) {
+	path, err := exec.LookPath(name)
+	if err != nil && !errors.Is(err, exec.ErrDot) {
+		return "", fmt.Errorf("%s: %w", name, lookError(err))
+	}
+	return path, nil
+}
+
+func lookError(err error) error {
+	var failed *exec.Error
+	if errors.As(err, &failed) {
+		return failed.Err
+	}
+	return err
+}
+
+// LookStatus is the exit status for an error of [Look] or [Start].
+func LookStatus(err error) int {
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, syscall.ENOENT) {
+		return ExitNotFound
+	}
+	return ExitCannotRun
+}

@@ -1,0 +1,162 @@
+package proc_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stintgo/stint/cmd/stint/internal/proc"
+)
+
+// start runs a shell script with its output in the returned file.
+func start(t *testing.T, script string) (*proc.Process, *os.File) {
+	t.Helper()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { null.Close() })
+	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { out.Close() })
+	p, err := proc.Start(&proc.Spec{
+		Path: "/bin/sh", Args: []string{"sh", "-c", script},
+		Env: proc.NewEnv(os.Environ()).Append(nil, 7, 3), Files: [3]*os.File{null, out, null},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, out
+}
+
+func output(t *testing.T, f *os.File) string {
+	t.Helper()
+	b, err := os.ReadFile(f.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestWait_Status(t *testing.T) {
+	for _, row := range []struct {
+		script string
+		want   proc.Status
+	}{
+		{"exit 0", proc.Status{}},
+		{"exit 3", proc.Status{Exit: 3}},
+		{"kill -9 $$", proc.Status{Signal: syscall.SIGKILL}},
+	} {
+		p, _ := start(t, row.script)
+		if got := p.Wait(nil); got != row.want {
+			t.Errorf("%s: %+v, want %+v", row.script, got, row.want)
+		}
+	}
+}
+
+func TestStart_Environment(t *testing.T) {
+	t.Setenv("STINT_SEQ", "outer")
+	p, out := start(t, "env | grep ^STINT_ | sort; cat")
+	p.Wait(nil)
+	if got := output(t, out); got != "STINT_SEQ=7\nSTINT_SLOT=3\n" {
+		t.Errorf("environment: %q", got)
+	}
+}
+
+// The group is one of its own, and a signal reaches all of it: a grandchild
+// that the leader would have waited for forever ends with it.
+func TestSignal_ReachesGrandchildren(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	p, err := proc.Start(&proc.Spec{
+		Path: "/bin/sh", Args: []string{"sh", "-c", "sleep 1000 & echo ready; wait"},
+		Env: os.Environ(), Files: [3]*os.File{r, w, w},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	if _, err := r.Read(make([]byte, 10)); err != nil { // "ready"
+		t.Fatal(err)
+	}
+	if pgid, err := syscall.Getpgid(p.Pid()); err != nil || pgid != p.Pid() {
+		t.Errorf("Getpgid = %d, %v; want %d", pgid, err, p.Pid())
+	}
+	p.Signal(syscall.SIGTERM)
+	if got := p.Wait(nil); got.Signal != syscall.SIGTERM {
+		t.Errorf("status %+v, want SIGTERM", got)
+	}
+	// The pipe ends when the last process that holds it is gone.
+	if n, err := r.Read(make([]byte, 10)); n != 0 || err == nil {
+		t.Errorf("read %d, %v; want the end", n, err)
+	}
+	p.Signal(syscall.SIGKILL) // after Wait: must reach nobody
+}
+
+// The leader is gone, its number is not: last can still end the rest.
+func TestWait_LastStillReachesTheGroup(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	p, err := proc.Start(&proc.Spec{
+		Path: "/bin/sh", Args: []string{"sh", "-c", "sleep 1000 & exit 5"},
+		Env: os.Environ(), Files: [3]*os.File{r, w, w},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	if got := p.Wait(func() { p.Signal(syscall.SIGKILL) }); got.Exit != 5 {
+		t.Errorf("status %+v, want exit 5", got)
+	}
+	if n, err := r.Read(make([]byte, 10)); n != 0 || err == nil {
+		t.Errorf("read %d, %v; want the end: the background process is still there", n, err)
+	}
+}
+
+func TestLook(t *testing.T) {
+	if path, err := proc.Look("sh"); err != nil || !strings.HasSuffix(path, "/sh") {
+		t.Errorf("sh: %q, %v", path, err)
+	}
+	_, err := proc.Look("no-such-program-here")
+	if !errors.Is(err, exec.ErrNotFound) || proc.LookStatus(err) != proc.ExitNotFound {
+		t.Errorf("missing program: %v, status %d", err, proc.LookStatus(err))
+	}
+	plain := filepath.Join(t.TempDir(), "plain")
+	if err := os.WriteFile(plain, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := proc.Look(plain); err == nil || proc.LookStatus(err) != proc.ExitCannotRun {
+		t.Errorf("file that is not executable: %v, status %d", err, proc.LookStatus(err))
+	}
+}
+
+func TestStart_ErrorsSayWhatToDo(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "script")
+	if err := os.WriteFile(script, []byte("echo hi\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		spec proc.Spec
+		says string
+	}{
+		{proc.Spec{Path: script, Args: []string{script}}, "--shell"},
+		{proc.Spec{Path: "/bin/echo", Args: []string{"echo", strings.Repeat("x", 1<<20)}}, "-n"},
+	} {
+		row.spec.Files = [3]*os.File{os.Stdin, os.Stdout, os.Stderr}
+		if _, err := proc.Start(&row.spec); err == nil || !strings.Contains(err.Error(), row.says) {
+			t.Errorf("%.40s: %v, want it to say %q", row.spec.Path, err, row.says)
+		}
+	}
+}

@@ -1,0 +1,29 @@
+package proc
+
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// sysProcAttr asks for a process group of its own, and for a TERM signal to the
+// leader should stint die without having ended its jobs (kill -9, out of
+// memory): nobody would collect their output, and a resumed run starts them
+// again.
+//
+// The kernel sends that signal when the thread that forked ends. The runtime
+// ends threads only where a goroutine exits that is locked to one, and no
+// goroutine here is.
+func sysProcAttr() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+}
+
+// waitable blocks until the process has ended and leaves it to be reaped.
+func waitable(pid int) {
+	for {
+		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if err != unix.EINTR { //nolint:errorlint // an errno
+			return
+		}
+	}
+}
