@@ -65,10 +65,10 @@ type Subject struct {
 }
 
 // MainReading is the reading that the table of results leads with.
-func (c Case) MainReading() Reading { return c.readings()[0] }
+func (c Case) MainReading() Reading { return c.AllReadings()[0] }
 
-// readings are all that a sample of this case holds.
-func (c Case) readings() []Reading {
+// AllReadings are all that a sample of this case holds.
+func (c Case) AllReadings() []Reading {
 	if len(c.Readings) > 0 {
 		return c.Readings
 	}
@@ -77,8 +77,8 @@ func (c Case) readings() []Reading {
 
 // Unit is the unit of a reading.
 func (c Case) Unit(reading string) string {
-	i := slices.IndexFunc(c.readings(), func(r Reading) bool { return r.Name == reading })
-	return c.readings()[i].Unit
+	i := slices.IndexFunc(c.AllReadings(), func(r Reading) bool { return r.Name == reading })
+	return c.AllReadings()[i].Unit
 }
 
 // ParsedGoals reads the goals and checks that each is about a reading and a
@@ -99,7 +99,7 @@ func (c Case) ParsedGoals() ([]Goal, error) {
 }
 
 func (c Case) knows(g Goal) error {
-	if !slices.ContainsFunc(c.readings(), func(r Reading) bool { return r.Name == g.Reading }) {
+	if !slices.ContainsFunc(c.AllReadings(), func(r Reading) bool { return r.Name == g.Reading }) {
 		return fmt.Errorf("goal %q: no reading %q", g, g.Reading)
 	}
 	for _, name := range []string{c.Ours, g.Against} {

@@ -1,0 +1,135 @@
+package core
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/stintgo/stint/bench/measure"
+)
+
+const (
+	contenders     = 64
+	contendedLimit = 4
+)
+
+// contended is the price of waiting: every acquire of every goroutine queues,
+// because those that come back find the others still in the queue.
+func contended() measure.Case {
+	return measure.Case{
+		Name: "64 goroutines, limit 4, every acquire waits",
+		Ours: ours,
+		Goals: []string{
+			"time ≤ 0.7× " + xsync,
+			"time ≤ 1× " + channels,
+			"allocs ≤ 0",
+		},
+		Subjects: []measure.Subject{
+			{Name: ours, Loop: contendedStint},
+			{Name: xsync, Loop: contendedXSync},
+			{Name: channels, Loop: contendedChannel},
+		},
+	}
+}
+
+func contendedStint(st *measure.Stage) measure.Loop {
+	ctx, s := cancellable(st), scheduler(st, contendedLimit)
+	return crowd(func() bool { return s.Acquire(ctx) == nil }, s.Release)
+}
+
+func contendedXSync(st *measure.Stage) measure.Loop {
+	ctx, sem := cancellable(st), semaphore.NewWeighted(contendedLimit)
+	return crowd(func() bool { return sem.Acquire(ctx, 1) == nil }, func() { sem.Release(1) })
+}
+
+func contendedChannel(st *measure.Stage) measure.Loop {
+	ctx, slots := cancellable(st), make(chan struct{}, contendedLimit)
+	return crowd(func() bool {
+		select {
+		case slots <- struct{}{}:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}, func() { <-slots })
+}
+
+// crowd takes all slots, lets everyone queue, and then gives the slots back.
+// Without that, each goroutine would be done with its share before the next
+// one is started, and nobody would ever wait.
+func crowd(acquire func() bool, release func()) measure.Loop {
+	return func(n int) int {
+		for range contendedLimit {
+			acquire()
+		}
+		var arrived atomic.Int64
+		var opened sync.WaitGroup
+		opened.Go(func() {
+			for arrived.Load() < contenders {
+				runtime.Gosched()
+			}
+			// The last to arrive is between counting itself and queueing.
+			time.Sleep(100 * time.Microsecond)
+			for range contendedLimit {
+				release()
+			}
+		})
+		done := measure.Spread(n, contenders, func(_, share int) int {
+			arrived.Add(1)
+			did := 0
+			for range share {
+				if acquire() {
+					did++
+					release()
+				}
+			}
+			return did
+		})
+		opened.Wait()
+		return done
+	}
+}
+
+// fifoOrder shows that the speed of the case above is not bought with the
+// order: entries that queued one after the other must be served so.
+func fifoOrder() measure.Case {
+	return measure.Case{
+		Name:     "64 waiters of one tier, served in the order in which they came",
+		Ours:     ours,
+		Readings: []measure.Reading{{Name: "out of order", Unit: "waiters"}},
+		Goals:    []string{"out of order ≤ 0"},
+		Subjects: []measure.Subject{{Name: ours, Probe: fifoStint}},
+	}
+}
+
+func fifoStint(st *measure.Stage) (measure.Values, error) {
+	ctx, s := cancellable(st), scheduler(st, 1)
+	if err := s.Acquire(ctx); err != nil {
+		return nil, err
+	}
+	var served []int // guarded by the one slot
+	var all sync.WaitGroup
+	for i := range contenders {
+		all.Go(func() {
+			if s.Acquire(ctx) == nil {
+				served = append(served, i)
+				s.Release()
+			}
+		})
+		for s.Stats().Queued <= i {
+			runtime.Gosched()
+		}
+	}
+	s.Release()
+	all.Wait()
+	wrong := contenders - len(served)
+	for place, who := range served {
+		if place != who {
+			wrong++
+		}
+	}
+	return measure.Values{"out of order": float64(wrong)}, nil
+}

@@ -1,0 +1,64 @@
+package limiter
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/stintgo/stint/bench/measure"
+)
+
+const (
+	busyRate  = 100_000 // tokens per second
+	busyBurst = 100     // one millisecond's worth
+	passed    = "share of the allowance"
+)
+
+// neverAbove is the promise of a limiter: over any time, no more than the rate
+// times that time, and the burst once.
+func neverAbove() measure.Case {
+	return measure.Case{
+		Name:     "limiter: 64 goroutines try without pause at 100 k/s, burst 100",
+		Ours:     ours,
+		Readings: []measure.Reading{{Name: passed, Unit: "%"}},
+		Goals:    []string{passed + " ≤ 100 %", passed + " ≥ 99 %"},
+		Subjects: []measure.Subject{
+			{Name: ours, Probe: above(func() func() bool {
+				l := bucket(busyRate, busyBurst)
+				return func() bool { return l.Try(1) }
+			})},
+			{Name: xtime, Probe: above(func() func() bool {
+				return rate.NewLimiter(busyRate, busyBurst).Allow
+			})},
+			{Name: "own compare-and-swap", Probe: above(func() func() bool {
+				return newWord(busyRate, busyBurst).try
+			})},
+		},
+	}
+}
+
+// above starts its clock before the bucket exists and stops it when the last
+// caller has gone, so what a limiter may let through is never counted short.
+func above(prepare func() func() bool) func(*measure.Stage) (measure.Values, error) {
+	return func(st *measure.Stage) (measure.Values, error) {
+		span := st.Span(time.Second)
+		start := measure.Now()
+		try := prepare()
+		var granted atomic.Int64
+		var all sync.WaitGroup
+		for range callers {
+			all.Go(func() {
+				for measure.Since(start) < span {
+					if try() {
+						granted.Add(1)
+					}
+				}
+			})
+		}
+		all.Wait()
+		allowance := busyRate*measure.Since(start).Seconds() + busyBurst
+		return measure.Values{passed: 100 * float64(granted.Load()) / allowance}, nil
+	}
+}

@@ -1,0 +1,150 @@
+package limiter
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/ratelimit"
+	"golang.org/x/time/rate"
+
+	"github.com/stintgo/stint/bench/measure"
+)
+
+// plenty is a rate that nobody reaches, so that every try succeeds and what is
+// measured is the way to a yes.
+const plenty = 1_000_000_000
+
+func try(goroutines int, ratioUber float64) measure.Case {
+	who := "one goroutine"
+	if goroutines > 1 {
+		who = fmt.Sprintf("%d goroutines", goroutines)
+	}
+	return measure.Case{
+		Name: "limiter: try that succeeds, " + who,
+		Ours: ours,
+		Goals: []string{
+			fmt.Sprintf("time ≤ %v× %s", ratioUber, uber),
+			"time ≤ 0.35× " + xtime,
+			"allocs ≤ 0",
+		},
+		Subjects: []measure.Subject{
+			{Name: "clock read (floor)", Loop: shared(goroutines, tryClock)},
+			{Name: "own compare-and-swap (floor)", Loop: shared(goroutines, tryCAS)},
+			{Name: ours, Loop: shared(goroutines, tryStint)},
+			{Name: uber, Loop: shared(goroutines, tryUber)},
+			{Name: xtime, Loop: shared(goroutines, tryXTime)},
+		},
+	}
+}
+
+// shared has goroutines share one loop's work. Alone, it stays where it is.
+func shared(goroutines int, prepare func() measure.Loop) func(*measure.Stage) measure.Loop {
+	return func(*measure.Stage) measure.Loop {
+		loop := prepare()
+		if goroutines == 1 {
+			return loop
+		}
+		return func(n int) int {
+			return measure.Spread(n, goroutines, func(_, share int) int { return loop(share) })
+		}
+	}
+}
+
+// tryClock reads the clock, which no limiter without a ticking goroutine can
+// do without.
+func tryClock() measure.Loop {
+	start := measure.Now()
+	return func(n int) int {
+		done := 0
+		for range n {
+			if measure.Since(start) >= 0 {
+				done++
+			}
+		}
+		return done
+	}
+}
+
+// tryCAS is a bucket and no more: one word, no tiers, no waiting.
+func tryCAS() measure.Loop {
+	b := newWord(plenty, plenty)
+	return func(n int) int {
+		done := 0
+		for range n {
+			if b.try() {
+				done++
+			}
+		}
+		return done
+	}
+}
+
+func tryStint() measure.Loop {
+	l := bucket(plenty, plenty)
+	return func(n int) int {
+		done := 0
+		for range n {
+			if l.Try(1) {
+				done++
+			}
+		}
+		return done
+	}
+}
+
+// tryUber takes, because that limiter knows no trying; at this rate no take
+// has to wait.
+func tryUber() measure.Loop {
+	l := ratelimit.New(plenty)
+	return func(n int) int {
+		done := 0
+		for range n {
+			if !l.Take().IsZero() {
+				done++
+			}
+		}
+		return done
+	}
+}
+
+func tryXTime() measure.Loop {
+	l := rate.NewLimiter(plenty, plenty)
+	return func(n int) int {
+		done := 0
+		for range n {
+			if l.Allow() {
+				done++
+			}
+		}
+		return done
+	}
+}
+
+// word is the generic cell rate algorithm (ITU-T I.371) on one word: the time
+// at which the bucket would be full again.
+type word struct {
+	fullAt atomic.Int64
+	start  time.Time
+	cost   int64 // nanoseconds that one token takes
+	depth  int64 // nanoseconds that a full bucket holds
+}
+
+func newWord(perSecond, burst int64) *word {
+	cost := int64(time.Second) / perSecond
+	return &word{start: measure.Now(), cost: cost, depth: cost * burst}
+}
+
+func (w *word) try() bool {
+	for {
+		fullAt := w.fullAt.Load()
+		now := int64(measure.Since(w.start))
+		next := max(fullAt, now) + w.cost
+		if next > now+w.depth {
+			return false
+		}
+		if w.fullAt.CompareAndSwap(fullAt, next) {
+			return true
+		}
+	}
+}
