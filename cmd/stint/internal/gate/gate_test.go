@@ -1,0 +1,139 @@
+package gate_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stintgo/stint/cmd/stint/internal/gate"
+)
+
+func TestDelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, begin := gate.NewDelay(3*time.Second), time.Now()
+		for i := range 4 {
+			if err := g.Wait(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got, want := time.Since(begin), time.Duration(i)*3*time.Second; got != want {
+				t.Errorf("start %d after %v, want %v", i, got, want)
+			}
+		}
+	})
+}
+
+func TestDelay_ContextEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := gate.NewDelay(time.Hour)
+		if err := g.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		results := make(chan error)
+		for range 2 { // one waits for the time, one for its turn
+			go func() { results <- g.Wait(ctx) }()
+		}
+		for range 2 {
+			if err := <-results; !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("Wait = %v", err)
+			}
+		}
+	})
+}
+
+func TestLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var load, young atomic.Int64
+		load.Store(5)
+		g := gate.NewLoad(2,
+			func() (float64, error) { return float64(load.Load()), nil },
+			func() int { return int(young.Load()) })
+		passed := make(chan error, 1)
+		go func() { passed <- g.Wait(t.Context()) }()
+		for _, change := range []func(){
+			func() { load.Store(2) },
+			func() { young.Store(1); load.Store(1) }, // one job that the average does not show yet
+			func() { young.Store(0) },
+		} {
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if len(passed) > 0 {
+				t.Fatalf("passed at load %d with %d young", load.Load(), young.Load())
+			}
+			change()
+		}
+		if err := <-passed; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var free atomic.Int64
+		free.Store(99)
+		broken := errors.New("broken")
+		g := gate.NewMemory(100, func() (int64, error) {
+			if n := free.Load(); n > 0 {
+				return n, nil
+			}
+			return 0, broken
+		})
+		passed := make(chan error, 1)
+		go func() { passed <- g.Wait(t.Context()) }()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if len(passed) > 0 {
+			t.Fatal("passed with too little memory")
+		}
+		free.Store(100)
+		if err := <-passed; err != nil {
+			t.Error(err)
+		}
+		free.Store(0)
+		if err := g.Wait(t.Context()); !errors.Is(err, broken) {
+			t.Errorf("Wait = %v, want the reader's error", err)
+		}
+	})
+}
+
+func TestReaders(t *testing.T) {
+	if load, err := gate.ReadLoad(); err != nil || load < 0 {
+		t.Errorf("ReadLoad = %v, %v", load, err)
+	}
+	if free, err := gate.ReadMemory(); err != nil || free < 1<<20 {
+		t.Errorf("ReadMemory = %v, %v", free, err)
+	}
+}
+
+func TestParseSize(t *testing.T) {
+	for text, want := range map[string]int64{
+		"0": 0, "4096": 4096, "1k": 1024, "1K": 1024, "1KiB": 1024, "1kb": 1000, "1.5G": 3 << 29, "2T": 2 << 40,
+		"500M": 500 << 20, "7b": 7, ".5k": 512, "1e3": 1000,
+	} {
+		if got, err := gate.ParseSize(text); err != nil || got != want {
+			t.Errorf("%q = %d, %v; want %d", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "K", "-1", "1X", "1KK", "1iB", "nan", "inf", "9e30", "1 G", "8388608T"} {
+		if got, err := gate.ParseSize(text); err == nil {
+			t.Errorf("%q was read as %d", text, got)
+		}
+	}
+}
+
+func FuzzParseSize(f *testing.F) {
+	for _, seed := range []string{"1", "1.5G", "1KiB", "kb", "", "-1T", "0x1p3M"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if size, err := gate.ParseSize(text); err == nil && (size < 0 || size > math.MaxInt64-1) {
+			t.Errorf("%q = %d", text, size)
+		}
+	})
+}

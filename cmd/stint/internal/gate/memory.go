@@ -1,0 +1,61 @@
+package gate
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// Memory is closed while too little memory is available.
+type Memory struct {
+	turn  turn
+	least int64
+	read  func() (int64, error)
+}
+
+var _ Gate = (*Memory)(nil)
+
+// NewMemory returns a gate that is open while at least least bytes are
+// available. read gives the available bytes, [ReadMemory] for the machine's.
+func NewMemory(least int64, read func() (int64, error)) *Memory {
+	return &Memory{turn: newTurn(), least: least, read: read}
+}
+
+// Wait blocks until there is memory enough.
+func (m *Memory) Wait(ctx context.Context) error {
+	if err := m.turn.take(ctx); err != nil {
+		return err
+	}
+	defer m.turn.give()
+	return poll(ctx, func() (bool, error) {
+		free, err := m.read()
+		return free >= m.least, err
+	})
+}
+
+// ReadMemory returns the bytes that programs can have without swapping, by the
+// kernel's own estimate.
+func ReadMemory() (int64, error) {
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0, fmt.Errorf("--memfree needs Linux's /proc: %w", err)
+	}
+	return parseMeminfo(string(text))
+}
+
+func parseMeminfo(text string) (int64, error) {
+	for line := range strings.Lines(text) {
+		rest, ok := strings.CutPrefix(line, "MemAvailable:")
+		if !ok {
+			continue
+		}
+		kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("/proc/meminfo: %w", err)
+		}
+		return kib << 10, nil
+	}
+	return 0, fmt.Errorf("/proc/meminfo has no MemAvailable: --memfree needs Linux 3.14 or newer")
+}

@@ -1,0 +1,38 @@
+// Package jobcount reads how many jobs may run at once: the value of -j.
+package jobcount
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Machine is what the number can depend on.
+type Machine struct {
+	CPUs int // that this process may use
+	Most int // jobs that the system allows; what 0 stands for
+}
+
+// Parse reads a number of jobs: 8; 0 for as many as the system allows; 50% of
+// the processors, rounded down; +2 or -1 for that many more or fewer than there
+// are processors. The result is from 1 to m.Most.
+func Parse(text string, m Machine) (int, error) {
+	word := strings.TrimSpace(text)
+	digits, percent := strings.CutSuffix(word, "%")
+	relative := strings.HasPrefix(word, "+") || strings.HasPrefix(word, "-")
+	n, err := strconv.ParseInt(digits, 10, 32)
+	if err != nil || percent && (relative || n == 0) {
+		return 0, fmt.Errorf("number of jobs %q: give a number, 0 for as many as the system allows, "+
+			"50%% of the processors, or +2 or -1 relative to them", text)
+	}
+	switch {
+	case percent:
+		n = n * int64(m.CPUs) / 100
+	case relative:
+		n += int64(m.CPUs)
+	case n == 0:
+		n = math.MaxInt32
+	}
+	return int(min(max(n, 1), int64(m.Most))), nil
+}
