@@ -131,3 +131,8 @@ func (b *Backlog[T]) SetPerKey(n int) {
 		}
 	}
 }
+
+// KeyHasRoom reports whether another entry of a key may run.
+func (b *Backlog[T]) KeyHasRoom(name string) bool {
+	return name == "" || !b.atLimit(b.keys[name])
+}

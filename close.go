@@ -1,0 +1,72 @@
+package stint
+
+import "context"
+
+// Drain takes nothing new, lets everything that is queued or running finish,
+// and closes the scheduler. If ctx ends first, it closes the scheduler by force,
+// as Close does, and returns the context's cause.
+//
+// Work that a running function calls with [Run] still runs. Do not call Drain
+// within a function that runs on the scheduler: it waits for that function.
+func (s Scheduler) Drain(ctx context.Context) error {
+	c := s.c
+	c.mu.Lock()
+	c.closed = true
+	if c.idle == nil {
+		c.idle = make(chan struct{})
+	}
+	idle := c.idle
+	granted := c.dispatch(0, false)
+	c.mu.Unlock()
+	c.deliver(granted)
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		s.Close()
+		return context.Cause(ctx)
+	}
+}
+
+// Close closes the scheduler at once and does not wait: whatever is queued is
+// answered [ErrClosed], and so is every later call; the contexts of running
+// functions end with that cause. Slots that are held are released as usual.
+// Closing again does nothing.
+func (s Scheduler) Close() {
+	c := s.c
+	c.mu.Lock()
+	c.closed = true
+	c.killed.Store(true)
+	c.refuseAll(func(*entry) error { return ErrClosed })
+	c.closeDoor()
+	running := c.live
+	c.live = make(map[*task]struct{})
+	granted := c.dispatch(0, false)
+	c.mu.Unlock()
+	c.deliver(granted)
+	for t := range running {
+		t.cancel(ErrClosed)
+	}
+}
+
+// closeDoor refuses the submitters that wait for room in a bounded queue.
+func (c *core) closeDoor() {
+	if c.door == nil {
+		return
+	}
+	for _, e := range c.door.Entries() {
+		c.door.Remove(e)
+		e.Value.err = ErrClosed
+		e.Value.link, c.refused = c.refused, e
+	}
+}
+
+// clear refuses all that is queued and returns how many entries that were.
+func (c *core) clear(cause error) int {
+	c.mu.Lock()
+	n := c.refuseAll(func(*entry) error { return cause })
+	granted := c.dispatch(0, false)
+	c.mu.Unlock()
+	c.deliver(granted)
+	return n
+}

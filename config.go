@@ -1,0 +1,92 @@
+package stint
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// MaxSlots is the largest limit, and the largest weight.
+const MaxSlots = math.MaxInt32
+
+// Config is what a [Scheduler] may be told beyond its limit. The zero value is
+// a good default: no caps, no limit per key, an unbounded queue.
+type Config struct {
+	// Caps hold lower tiers back while much is running.
+	Caps Caps
+	// PerKey is the most entries of one key that run at once; 0 is no limit.
+	PerKey int
+	// Share weighs a key against the other keys of its tier while both wait:
+	// a key with share 3 starts three times as often as one with share 1. It is
+	// called with the scheduler's lock held, once for each key that begins to
+	// wait, and must not block. Nil, or less than 1, is a share of 1.
+	Share func(key string) int
+	// Queue is the most entries that may wait; 0 is no bound.
+	Queue int
+	// WhenFull says what becomes of an arrival that finds Queue entries waiting.
+	WhenFull WhenFull
+	// Slots is where the slots come from when they are shared with other
+	// processes or hosts. Nil keeps them in the scheduler. The scheduler's own
+	// limits apply on top.
+	Slots Slots
+}
+
+// WhenFull is what a bounded queue does with an arrival that finds it full.
+type WhenFull uint8
+
+const (
+	// Block makes [Go], [Group.Go] and [Map] wait until there is room, in the
+	// order in which the queue itself would serve them. Callers of Acquire and
+	// [Run] wait in any case, so they take their place in the queue at once.
+	Block WhenFull = iota
+	// Refuse answers [ErrQueueFull] to all of them.
+	Refuse
+)
+
+// Caps is, by tier, the running total from which the tier starts no more: with
+// Low: 20, an entry of tier low starts only while fewer than 20 slots are in
+// use by anyone. 0 is unset: an unset tier has the cap of the tier below it;
+// tiers above the topmost set one have the limit itself, and unset tiers below
+// the bottommost set one have that one's. No cap exceeds the limit.
+type Caps struct {
+	Lowest, Lower, Low, Normal, High, Higher, Highest int
+}
+
+func (c Caps) tiers() [Tiers]int {
+	return [Tiers]int{c.Lowest, c.Lower, c.Low, c.Normal, c.High, c.Higher, c.Highest}
+}
+
+func capsOf(tiers [Tiers]int) Caps {
+	return Caps{tiers[0], tiers[1], tiers[2], tiers[3], tiers[4], tiers[5], tiers[6]}
+}
+
+// Validate reports every problem of a limit and its configuration at once.
+// [New] panics with what it returns, so a program that takes them from a user
+// asks first.
+func (c Config) Validate(limit int) error {
+	return errors.Join(
+		inRange("limit", limit), c.Caps.validate(), inRange("PerKey", c.PerKey), inRange("Queue", c.Queue),
+		c.WhenFull.validate())
+}
+
+func (c Caps) validate() error {
+	var problems []error
+	for i, limit := range c.tiers() {
+		problems = append(problems, inRange("cap of tier "+priorityNames[i], limit))
+	}
+	return errors.Join(problems...)
+}
+
+func (w WhenFull) validate() error {
+	if w > Refuse {
+		return fmt.Errorf("stint: WhenFull is %d, must be Block or Refuse", w)
+	}
+	return nil
+}
+
+func inRange(what string, n int) error {
+	if n < 0 || n > MaxSlots {
+		return fmt.Errorf("stint: %s is %d, must be from 0 to %d", what, n, MaxSlots)
+	}
+	return nil
+}

@@ -1,0 +1,243 @@
+package stint
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/stintgo/stint/internal/backlog"
+)
+
+// core is the state behind a Scheduler and its views.
+type core struct {
+	word    atomic.Uint64        // see word.go
+	caps    [Tiers]atomic.Uint32 // effective caps, for the path without a lock
+	limit   atomic.Uint32
+	killed  atomic.Bool           // what runs has been cancelled
+	watched atomic.Pointer[watch] // of the context used last; changes with mu held
+
+	// Immutable.
+	born  time.Time
+	cfg   Config
+	slots Slots // nil for slots of our own
+	basic entry // stands for work of one slot without a key, which needs no entry of its own
+
+	// mu guards what follows and the bits of word. It is held for a few dozen
+	// instructions; nothing of the user's runs under it but Config.Share. It
+	// comes before the locks of Slots and of futures.
+	mu          sync.Mutex
+	log         *backlog.Backlog[work]
+	door        *backlog.Backlog[work] // submitters for which a bounded queue has no room; nil if unbounded
+	refused     *entry                 // taken out with an error, to be told with the next delivery
+	resumes     []*entry               // tasks that have lent their slot and want it back: they go first
+	reserved    int                    // of the queue's room: submitters let in that have not queued yet
+	waking      bool                   // a worker has been started and has not looked at the queue yet
+	volunteer   bool                   // the caller of dispatch is a worker that can run one job,
+	volunteered *entry                 // and this is the one
+	paused      *pause
+	closed      bool // nothing new is taken
+	idle        chan struct{}
+	live        map[*task]struct{} // running tasks whose functions asked for a Done channel
+	grants      grants
+
+	free      *entry
+	freeCount int
+	clock     stamps
+}
+
+type pause struct {
+	by    string
+	since time.Time
+}
+
+func newCore(limit int, cfg Config) *core {
+	policy := backlog.Config{Max: limit, Caps: cfg.Caps.tiers(), PerKey: cfg.PerKey, Share: cfg.Share}
+	c := &core{
+		born:  now(),
+		cfg:   cfg,
+		slots: cfg.Slots,
+		log:   backlog.New[work](policy),
+		live:  make(map[*task]struct{}),
+	}
+	if cfg.Queue > 0 {
+		c.door = backlog.New[work](backlog.Config{Max: cfg.Queue, Share: cfg.Share})
+	}
+	c.basic.Value.weight = 1
+	c.publishLimits()
+	if c.slots != nil {
+		c.bindSlots()
+	}
+	return c
+}
+
+// publishLimits makes the limits known to the path without a lock, and voids
+// admissions that were decided under the old ones.
+func (c *core) publishLimits() {
+	limit, caps := c.log.Limits()
+	c.limit.Store(uint32(limit))
+	for i, n := range caps {
+		c.caps[i].Store(uint32(n))
+	}
+	c.word.Add(epochOne)
+}
+
+// change applies a change of limits or of state, and starts what it allows.
+func (c *core) change(apply func()) {
+	c.mu.Lock()
+	apply()
+	c.publishLimits()
+	granted := c.dispatch(0, false)
+	c.mu.Unlock()
+	c.deliver(granted)
+}
+
+func (c *core) pause(by string) {
+	if c.paused == nil {
+		c.paused = &pause{by: by, since: now()}
+	}
+}
+
+func (c *core) resize(limit int) {
+	c.mu.Lock()
+	c.log.SetMax(limit)
+	c.publishLimits()
+	c.refuseAll(func(e *entry) error { return c.refuses(int(e.Value.weight)) })
+	granted := c.dispatch(0, false)
+	c.mu.Unlock()
+	c.deliver(granted)
+}
+
+// refuses says why an entry of a weight could never run.
+func (c *core) refuses(weight int) error {
+	limit, _ := c.log.Limits()
+	switch {
+	case c.closed:
+		return ErrClosed
+	case limit == 0:
+		return ErrNoCapacity
+	case weight > limit:
+		return fmt.Errorf("%w: weight %d, limit %d", ErrTooHeavy, weight, limit)
+	case weight > 1 && c.slots != nil:
+		return fmt.Errorf("%w: shared slots are taken one at a time", ErrTooHeavy)
+	}
+	return nil
+}
+
+// take gets a slot the slow way, waiting if it must. The entry that it returns
+// stands for the slot; with Slots it names the grant.
+func (c *core) take(ctx context.Context, s Scheduler, tier int) (*entry, error) {
+	c.mu.Lock()
+	if err := c.refuses(int(s.weight)); err != nil {
+		c.mu.Unlock()
+		return nil, err
+	}
+	e := c.entry(s, tier)
+	if c.admit(e, s, tier) {
+		c.mu.Unlock()
+		return e, nil
+	}
+	if c.full() && c.cfg.WhenFull == Refuse {
+		c.recycleLocked(e)
+		c.mu.Unlock()
+		return nil, ErrQueueFull
+	}
+	e.Value.receiver()
+	c.push(e, s, tier)
+	granted := c.dispatch(0, false)
+	c.mu.Unlock()
+	c.deliver(granted)
+	return c.await(ctx, e)
+}
+
+func (c *core) full() bool { return c.door != nil && c.log.Len()+c.reserved >= c.cfg.Queue }
+
+// push queues e. The caller dispatches afterwards: a slot may have come free
+// since it looked, and the word has yet to be told that the tier waits.
+func (c *core) push(e *entry, s Scheduler, tier int) {
+	e.Value.since = c.clock.stamp(c)
+	c.log.Push(e, tier, s.key, int(s.weight))
+}
+
+// await waits until e is granted or refused, or takes it out when ctx ends.
+func (c *core) await(ctx context.Context, e *entry) (*entry, error) {
+	select {
+	case <-e.Value.ready:
+	case <-ctx.Done():
+		if c.withdraw(e) {
+			return nil, context.Cause(ctx)
+		}
+		<-e.Value.ready // granted at the same moment: the slot is ours, and so is its return
+	}
+	if err := e.Value.err; err != nil {
+		c.recycle(e)
+		return nil, err
+	}
+	return e, nil
+}
+
+// withdraw takes a queued entry out and reports whether it was still queued.
+// What it held back may start now.
+func (c *core) withdraw(e *entry) bool {
+	c.mu.Lock()
+	if !e.Queued() {
+		c.mu.Unlock()
+		return false
+	}
+	c.dequeue(e)
+	c.recycleLocked(e)
+	granted := c.dispatch(0, false)
+	c.mu.Unlock()
+	c.deliver(granted)
+	return true
+}
+
+// tryTake gets a slot the slow way if that needs no waiting.
+func (c *core) tryTake(s Scheduler, tier int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.refuses(int(s.weight)) != nil {
+		return false
+	}
+	e := c.entry(s, tier)
+	ok := c.admit(e, s, tier)
+	if ok && c.slots != nil {
+		c.loosen(e)
+	}
+	c.recycleLocked(e)
+	return ok
+}
+
+// admit starts an arrival at once if nothing waits before it.
+func (c *core) admit(e *entry, s Scheduler, tier int) bool {
+	for {
+		old := c.word.Load()
+		if c.paused != nil || len(c.resumes) > 0 || !c.log.Admits(tier, s.key, int(s.weight), int(uint32(old))) {
+			return false
+		}
+		if c.slots != nil && c.obtain(e) != nil {
+			return false
+		}
+		if c.word.CompareAndSwap(old, old+uint64(s.weight)) {
+			c.log.Admit(s.key)
+			return true
+		}
+	}
+}
+
+// give returns weight slots of a key to whoever is next.
+func (c *core) give(key string, weight int) {
+	c.mu.Lock()
+	if c.running() < weight {
+		c.mu.Unlock()
+		panic("stint: Release without Acquire")
+	}
+	c.log.Finish(key)
+	if c.slots != nil {
+		c.releaseLoose()
+	}
+	granted := c.dispatch(weight, true)
+	c.mu.Unlock()
+	c.deliver(granted)
+}

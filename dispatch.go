@@ -1,0 +1,182 @@
+package stint
+
+import (
+	"errors"
+	"slices"
+)
+
+// dispatch gives out slots until no more work may start: those that a finish
+// has freed, which are still counted in word and so are handed over, never put
+// back and fought for, and whatever else is free. finished says that this is a
+// finish, which is a turn of the policy also if it starts nothing. The granted
+// entries are returned as a list, to be delivered without the lock.
+//
+// A slot that nobody gets is given back, and the tiers that must queue are
+// marked, in the one compare-and-swap that finds nothing to start: so no
+// arrival can slip in between that decision and its publication.
+func (c *core) dispatch(freed int, finished bool) (granted *entry) {
+	last, started := &granted, false
+	for {
+		old := c.word.Load()
+		running := int(uint32(old)) - freed
+		e := c.next(running)
+		if e == nil {
+			if finished && !started {
+				c.log.Pass(running)
+				finished = false
+			}
+			if c.publish(old, running) {
+				break
+			}
+			continue
+		}
+		if !c.word.CompareAndSwap(old, old-uint64(freed)+uint64(e.Value.weight)) {
+			continue
+		}
+		freed, started = 0, true
+		if c.start(e) {
+			*last, last = e, &e.Value.link
+		}
+	}
+	return c.afterDispatch(granted)
+}
+
+// publish replaces the running count and the bits of the word, if the word is
+// still old.
+func (c *core) publish(old uint64, running int) bool {
+	bits := uint64(c.log.Closed(running)) << closedShift
+	if c.paused != nil || c.closed || c.idle != nil || c.slots != nil || len(c.resumes) > 0 {
+		bits |= slowBit
+	}
+	fresh := old&^(runningMask|closedMask|slowBit) | bits | uint64(running)
+	return fresh == old || c.word.CompareAndSwap(old, fresh)
+}
+
+// next returns the entry that starts next, or nil. Tasks that have lent their
+// slot and want it back go first, even through a pause: they run already.
+func (c *core) next(running int) *entry {
+	if e := c.nextResume(running); e != nil || c.paused != nil {
+		return e
+	}
+	for {
+		e := c.log.Peek(running)
+		if e == nil || e.Value.job != nil && c.waking && !c.volunteer {
+			// One worker is woken at a time, and it wakes the next: starting a
+			// goroutine for each of many small jobs costs more than the jobs.
+			return nil
+		}
+		if c.slots == nil {
+			return e
+		}
+		err := c.obtain(e)
+		if err == nil {
+			return e
+		}
+		if errors.Is(err, ErrNoSlot) {
+			return nil
+		}
+		c.refuse(e, err)
+	}
+}
+
+func (c *core) nextResume(running int) *entry {
+	limit, _ := c.log.Limits()
+	for _, e := range c.resumes {
+		fits := running+int(e.Value.weight) <= limit || running == 0
+		if fits && c.log.KeyHasRoom(e.Value.key) && (c.slots == nil || c.obtain(e) == nil) {
+			return e
+		}
+	}
+	return nil
+}
+
+// start takes e out of where it waits; its slots are counted already. It
+// reports whether e is to be delivered: a worker that has just finished a job
+// keeps the next one for itself.
+func (c *core) start(e *entry) (deliver bool) {
+	if !e.Queued() {
+		c.startResume(e)
+		return true
+	}
+	c.log.Start(e)
+	c.clock.started++
+	c.unwatch(e)
+	if e.Value.job == nil {
+		return true
+	}
+	if c.volunteer {
+		c.volunteer, c.volunteered = false, e
+		return false
+	}
+	c.waking = true
+	return true
+}
+
+// dequeue takes a queued entry out without starting it.
+func (c *core) dequeue(e *entry) {
+	c.log.Remove(e)
+	c.unwatch(e)
+}
+
+// refuse takes a queued entry out; the next delivery tells it err.
+func (c *core) refuse(e *entry, err error) {
+	c.dequeue(e)
+	e.Value.err = err
+	e.Value.link, c.refused = c.refused, e
+}
+
+// refuseAll refuses the queued entries for which why gives an error, and
+// returns how many those are.
+func (c *core) refuseAll(why func(*entry) error) (refused int) {
+	entries := c.log.Entries()
+	for _, e := range slices.Backward(entries) {
+		if err := why(e); err != nil {
+			c.refuse(e, err)
+			refused++
+		}
+	}
+	return refused
+}
+
+// afterDispatch does what follows from a change of the queue: it lets
+// submitters into the room of a bounded one, says what is wanted of shared
+// slots, and notices the end of a drain.
+func (c *core) afterDispatch(granted *entry) *entry {
+	if c.door != nil {
+		granted = c.openDoor(granted)
+	}
+	for c.refused != nil {
+		e := c.refused
+		c.refused = e.Value.link
+		e.Value.link, granted = granted, e
+	}
+	if c.slots != nil {
+		c.want()
+	}
+	if c.idle != nil && c.running() == 0 && c.log.Len() == 0 {
+		close(c.idle)
+		c.idle = nil
+	}
+	return granted
+}
+
+// deliver tells entries that they have their slot, or that they are refused:
+// waiting goroutines go on, and a job gets a worker. It is called without the
+// lock, because waking takes far longer than deciding.
+func (c *core) deliver(granted *entry) {
+	for e := granted; e != nil; {
+		following, job := e.Value.link, e.Value.job
+		e.Value.link = nil
+		switch {
+		case job == nil:
+			e.Value.ready <- struct{}{}
+		case e.Value.err == nil:
+			go c.work(e)
+		default:
+			err := e.Value.err
+			c.recycle(e)
+			job.refuse(err)
+		}
+		e = following
+	}
+}

@@ -1,0 +1,146 @@
+package stint
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+)
+
+// Group is a set of functions that run on a scheduler's slots and end
+// together: the first error, or panic, cancels the context of the others, and
+// Wait returns when all have ended. Make one with [NewGroup]. All methods are
+// safe for concurrent use.
+type Group struct {
+	s       Scheduler
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	pending atomic.Int64 // functions that have not ended, and one until Wait is called
+	waited  atomic.Bool
+
+	mu   sync.Mutex
+	err  error // the first
+	done chan struct{}
+}
+
+// NewGroup returns a group whose functions get a context derived from ctx. Wait
+// must be called, or the context's resources leak.
+func NewGroup(ctx context.Context, s Scheduler) *Group {
+	g := &Group{s: s, done: make(chan struct{})}
+	g.ctx, g.cancel = context.WithCancelCause(ctx)
+	g.pending.Store(1)
+	return g
+}
+
+// Scope calls fn with a new group and waits for everything that was started in
+// it, also if fn panics. It returns fn's error, or the group's first.
+func Scope(ctx context.Context, s Scheduler, fn func(*Group) error) error {
+	g := NewGroup(ctx, s)
+	returned := false
+	defer func() {
+		if !returned {
+			g.Cancel(nil)
+			_ = g.Wait() // the panic that goes on says more
+		}
+	}()
+	if err := fn(g); err != nil {
+		g.fail(err)
+	}
+	returned = true
+	return g.Wait()
+}
+
+// Go queues fn, to be called with the group's context when a slot is free. It
+// waits only if the queue is bounded, blocks and is full. Once the group has
+// failed, functions that have not started are not called. Do not call Go after
+// Wait has returned.
+func (g *Group) Go(fn func(context.Context) error) {
+	g.pending.Add(1)
+	if err := g.s.c.submit(g.ctx, g.s, arrival{job: g, fn: fn}); err != nil {
+		g.refuse(err)
+	}
+}
+
+// Cancel ends the group's context with a cause, nil meaning context.Canceled.
+// Functions that have not started are not called, and Wait returns the cause
+// unless a function failed before.
+func (g *Group) Cancel(cause error) {
+	if cause == nil {
+		cause = context.Canceled
+	}
+	g.fail(cause)
+}
+
+// Wait waits until all functions have ended and returns the first error: of a
+// function, or for which a function was not called. A panic is returned as a
+// [*PanicError]. A function of the same scheduler that waits lends its slot;
+// see [Scheduler].
+func (g *Group) Wait() error {
+	if g.waited.CompareAndSwap(false, true) {
+		g.settle()
+	}
+	select {
+	case <-g.done:
+	default:
+		lender := g.s.c.lend(g.ctx)
+		<-g.done
+		g.s.c.reclaim(lender)
+	}
+	g.cancel(nil)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.err
+}
+
+func (g *Group) fail(err error) {
+	g.mu.Lock()
+	first := g.err == nil
+	if first {
+		g.err = err
+	}
+	g.mu.Unlock()
+	if first {
+		g.cancel(err)
+	}
+}
+
+// run calls a function of the group. It is the scheduler's.
+func (g *Group) run(w *worker, e *entry) {
+	returned := false
+	defer func() {
+		if !returned {
+			g.fail(caught(recover()))
+		}
+	}()
+	if err := e.Value.fn(w.contextFor(g.ctx, e)); err != nil {
+		g.fail(err)
+	}
+	returned = true
+}
+
+func (g *Group) settle() {
+	if g.pending.Add(-1) == 0 {
+		close(g.done)
+	}
+}
+
+func (g *Group) refuse(err error) {
+	g.fail(err)
+	g.settle()
+}
+
+// contextFor returns the context for a group's job: the last one's if that was
+// of the same group, so that a worker makes one for all of them. With shared
+// slots each has its own, because each may lose its slot.
+func (w *worker) contextFor(parent context.Context, e *entry) *task {
+	if w.c.slots != nil {
+		w.current = &task{parent: parent, c: w.c, e: e}
+		w.c.bindGrant(e, w.current)
+		return w.current
+	}
+	if w.spare == nil || w.spare.parent != parent {
+		w.spare = &task{parent: parent, c: w.c, e: e}
+		w.spare.status.Store(bare)
+	}
+	w.current = w.spare
+	return w.current
+}

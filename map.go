@@ -1,0 +1,82 @@
+package stint
+
+import (
+	"context"
+	"iter"
+)
+
+// Map calls fn for each input on a slot of s and yields the outcomes in the
+// order of the inputs. Inputs are taken in the caller's goroutine as there is
+// room: at most two for each slot are in flight, so they may be without end.
+// An outcome that is ready is yielded before another input is asked for.
+//
+// The range is where everything happens. Leaving it early cancels the context
+// of the calls in flight and waits for them. When ctx ends, the inputs taken so
+// far yield its cause and no more are taken. A panic in fn is yielded as a
+// [*PanicError]; one in inputs goes on in the range.
+func Map[In, Out any](
+	ctx context.Context, s Scheduler, inputs iter.Seq[In], fn func(context.Context, In) (Out, error),
+) iter.Seq2[Out, error] {
+	return func(yield func(Out, error) bool) {
+		m := newMapping(ctx, s, fn)
+		defer m.end()
+		var flying []*Future[Out] // in the order of the inputs
+		pass := func(wait bool) bool {
+			for len(flying) > 0 && (wait || len(flying) >= m.window() || flying[0].settled()) {
+				f := flying[0]
+				flying = flying[1:]
+				if !yield(m.outcome(f)) {
+					return false
+				}
+			}
+			return true
+		}
+		for in := range inputs {
+			if m.ctx.Err() != nil {
+				break
+			}
+			flying = append(flying, m.fly(in))
+			if !pass(false) {
+				return
+			}
+		}
+		pass(true)
+	}
+}
+
+// MapUnordered is [Map], but yields each outcome as soon as there is one.
+func MapUnordered[In, Out any](
+	ctx context.Context, s Scheduler, inputs iter.Seq[In], fn func(context.Context, In) (Out, error),
+) iter.Seq2[Out, error] {
+	return func(yield func(Out, error) bool) {
+		m := newMapping(ctx, s, fn)
+		defer m.end()
+		var landed landings[Out]
+		flying := 0
+		pass := func(wait bool) bool {
+			for flying > 0 {
+				f := landed.take(wait || flying >= m.window(), m)
+				if f == nil {
+					return true
+				}
+				flying--
+				if !yield(m.outcome(f)) {
+					return false
+				}
+			}
+			return true
+		}
+		for in := range inputs {
+			if m.ctx.Err() != nil {
+				break
+			}
+			f := m.fly(in)
+			flying++
+			f.Teardown(func() { landed.put(f) })
+			if !pass(false) {
+				return
+			}
+		}
+		pass(true)
+	}
+}

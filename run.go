@@ -1,0 +1,105 @@
+package stint
+
+import (
+	"context"
+	"runtime/debug"
+)
+
+// Run waits for a slot, calls fn in the caller's goroutine and gives the slot
+// back. It returns what fn returns; if fn panics, a [*PanicError]; and without
+// calling fn, the errors of [Scheduler.Acquire]. If fn calls runtime.Goexit,
+// the slot is given back and the caller's goroutine ends.
+//
+// The context that fn gets tells that it runs on a slot of s, so that a Run
+// within it needs no second one; see [Scheduler] on nesting.
+func Run[T any](ctx context.Context, s Scheduler, fn func(context.Context) (T, error)) (value T, err error) {
+	t, parent, err := s.c.enter(ctx, s)
+	if err != nil {
+		return value, err
+	}
+	returned := false
+	defer func() {
+		if !returned {
+			err = caught(recover())
+		}
+		t.exit(parent)
+	}()
+	value, err = fn(t)
+	returned = true
+	return value, err
+}
+
+// RunWith is [Run] of a function that is handed arg, so that a hot path needs
+// no closure.
+func RunWith[A, T any](ctx context.Context, s Scheduler, fn func(context.Context, A) (T, error), arg A) (value T, err error) {
+	t, parent, err := s.c.enter(ctx, s)
+	if err != nil {
+		return value, err
+	}
+	returned := false
+	defer func() {
+		if !returned {
+			err = caught(recover())
+		}
+		t.exit(parent)
+	}()
+	value, err = fn(t, arg)
+	returned = true
+	return value, err
+}
+
+// caught makes an error of what recover returned in a function that did not
+// return by itself.
+func caught(value any) error {
+	if value == nil {
+		return ErrGoexit
+	}
+	return &PanicError{Value: value, Stack: debug.Stack()}
+}
+
+// enter gets a slot for a function that the caller runs itself, and the
+// context to run it with. parent is the task to which the slot returns.
+func (c *core) enter(ctx context.Context, s Scheduler) (t, parent *task, err error) {
+	if ctx.Err() != nil {
+		return nil, nil, context.Cause(ctx)
+	}
+	tier := s.tierFor(ctx)
+	e := &c.basic
+	if outer := c.taskOf(ctx); outer != nil {
+		var nested bool
+		if e, nested, err = c.takeNested(ctx, s, tier, outer); nested {
+			parent = outer
+		}
+	} else if !s.plain() || !c.takeFast(tier) {
+		e, err = c.take(ctx, s, tier)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	t = &task{parent: ctx, c: c, e: e}
+	if c.slots != nil {
+		c.bindGrant(e, t)
+	}
+	return t, parent, nil
+}
+
+// exit gives the slot back: to parent if it has lent its own, else to whoever
+// is next.
+func (t *task) exit(parent *task) {
+	if parent == nil {
+		t.leave()
+		return
+	}
+	c := t.c
+	c.mu.Lock()
+	freed := c.end(t, t.e)
+	c.recycleLocked(t.e)
+	if c.lastToReturn(parent) {
+		c.reclaimLocked(parent, freed)
+	} else {
+		granted := c.dispatch(freed, freed > 0)
+		c.mu.Unlock()
+		c.deliver(granted)
+	}
+	t.stop()
+}

@@ -1,0 +1,166 @@
+package stint
+
+import (
+	"context"
+)
+
+// Scheduler admits work to a limited number of slots.
+//
+// It is a small value, like a slice: copies share the same slots, and At, Key
+// and Weight return copies that ask for them in another way. They cost nothing.
+// The zero Scheduler is not usable; see [New]. All methods are safe for
+// concurrent use.
+//
+// # Order
+//
+// Work waits in seven tiers. In a tier each key has a line, first come first
+// served, and the keys take turns in proportion to their shares. A slot that
+// comes free goes to the highest tier that waits and is below its cap. Every
+// eighth time it goes, past caps but not past the limit, to one given tier, the
+// seven in rotation. So an entry with a entries before it in its tier starts
+// after at most 56·(a+1) turns, whatever arrives above it. A turn is a start,
+// or a finish at which the caps allowed none.
+//
+// # Nesting
+//
+// A function that runs on a slot may use the scheduler itself, with the context
+// that it was given. While it waits in [Run], [Future.Wait], [Group.Wait] or a
+// range over [Map], it lends its slot to what it waits for, and has it back
+// before it goes on. So nesting never deadlocks, whatever the limit. Acquire
+// knows nothing of this: two nested Acquires under a limit of 1 wait for ever.
+type Scheduler struct {
+	c      *core
+	key    string
+	weight int32
+	tier   Priority
+	tiered bool // tier was set by At; otherwise it comes from the context
+}
+
+// New returns a scheduler with limit slots. It panics if the configuration is
+// not valid; see [Config.Validate]. A scheduler needs no closing: an idle one
+// has no goroutine and is garbage when nobody refers to it.
+func New(limit int, cfg Config) Scheduler {
+	if err := cfg.Validate(limit); err != nil {
+		panic(err)
+	}
+	return Scheduler{c: newCore(limit, cfg), weight: 1}
+}
+
+// At returns the scheduler for work of tier p, whatever the context says. It
+// panics if p is not a tier.
+func (s Scheduler) At(p Priority) Scheduler {
+	s.tier, s.tiered = p.mustValid(), true
+	return s
+}
+
+// Key returns the scheduler for work on behalf of key. An empty key is work on
+// behalf of nobody: it has no limit per key, and a share of 1 beside the keys.
+func (s Scheduler) Key(key string) Scheduler {
+	s.key = key
+	return s
+}
+
+// Weight returns the scheduler for work that needs n slots at once. It panics
+// if n is less than 1 or more than [MaxSlots].
+func (s Scheduler) Weight(n int) Scheduler {
+	if n < 1 || n > MaxSlots {
+		panic("stint: weight must be from 1 to MaxSlots")
+	}
+	s.weight = int32(n)
+	return s
+}
+
+func (s Scheduler) tierFor(ctx context.Context) int {
+	if s.tiered {
+		return s.tier.index()
+	}
+	return PriorityFrom(ctx).index()
+}
+
+// plain reports whether the work needs one slot and has no key, which is all
+// that the path without a lock can tell apart.
+func (s Scheduler) plain() bool { return s.weight == 1 && s.key == "" }
+
+// Acquire waits for a slot, or for as many as the weight says, and takes it.
+// Give it back with Release on a Scheduler of the same key and weight.
+//
+// Without a slot it returns an error: the context's cause if that ends first
+// or has ended already, [ErrClosed], [ErrQueueFull], [ErrTooHeavy],
+// [ErrNoCapacity], [ErrCleared], or what the shared slots answer.
+func (s Scheduler) Acquire(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	tier := s.tierFor(ctx)
+	if s.plain() && s.c.takeFast(tier) {
+		return nil
+	}
+	e, err := s.c.take(ctx, s, tier)
+	if err != nil {
+		return err
+	}
+	s.c.letGo(e)
+	return nil
+}
+
+// TryAcquire takes a slot if one is free and nothing waits before it, and
+// reports whether it did. It never blocks. The tier is [Normal] unless At says
+// otherwise.
+func (s Scheduler) TryAcquire() bool {
+	if s.plain() && s.c.takeFast(s.tier.index()) {
+		return true
+	}
+	return s.c.tryTake(s, s.tier.index())
+}
+
+// Release gives back what Acquire or TryAcquire took, to whoever is next. It
+// panics if more is released than was acquired, which is a bug of the caller.
+func (s Scheduler) Release() {
+	if s.plain() && s.c.giveFast() {
+		return
+	}
+	s.c.give(s.key, int(s.weight))
+}
+
+// Resize changes the limit. Raising it starts what waits; lowering it lets
+// what runs finish. Entries that are heavier than the new limit are answered
+// [ErrTooHeavy], and with a limit of 0 all entries are answered
+// [ErrNoCapacity]. It panics if limit is negative or above [MaxSlots].
+func (s Scheduler) Resize(limit int) {
+	if err := inRange("limit", limit); err != nil {
+		panic(err)
+	}
+	s.c.resize(limit)
+}
+
+// SetCaps changes the caps of the tiers. It panics if one is negative.
+func (s Scheduler) SetCaps(caps Caps) {
+	if err := caps.validate(); err != nil {
+		panic(err)
+	}
+	s.c.change(func() { s.c.log.SetCaps(caps.tiers()) })
+}
+
+// SetPerKey changes how many entries of one key run at once; 0 is no limit.
+// It panics if n is negative.
+func (s Scheduler) SetPerKey(n int) {
+	if err := inRange("PerKey", n); err != nil {
+		panic(err)
+	}
+	s.c.change(func() { s.c.log.SetPerKey(n) })
+}
+
+// Pause starts nothing more until Resume; what runs goes on. by tells people
+// who paused it and why: it is what Why answers.
+func (s Scheduler) Pause(by string) {
+	s.c.change(func() { s.c.pause(by) })
+}
+
+// Resume ends a pause.
+func (s Scheduler) Resume() {
+	s.c.change(func() { s.c.paused = nil })
+}
+
+// Clear takes everything out of the queue and returns how many entries that
+// were. Each is answered an error that wraps [ErrCleared].
+func (s Scheduler) Clear() int { return s.c.clear(ErrCleared) }

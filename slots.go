@@ -1,0 +1,180 @@
+package stint
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// ErrNoSlot is what [Slots.TryAcquire] answers when no slot is free now.
+var ErrNoSlot = errors.New("stint: no shared slot is free")
+
+// Grant names one slot that was taken, for as long as it is held. It is not 0.
+type Grant uint64
+
+// Slots is where the slots of a [Scheduler] come from when they are shared
+// with other processes or hosts. The contract:
+//
+//   - TryAcquire takes one slot for an entry of a tier and never blocks; an
+//     implementation that has to ask far away answers [ErrNoSlot] and notifies
+//     later. Any other error means that the slots cannot be had: it is the
+//     answer of the entry that asked. So an implementation decides whether a
+//     lost connection is waited out (ErrNoSlot) or reported.
+//   - Release gives a grant back, exactly once. A grant that was lost is not
+//     released.
+//   - Want tells the highest tier that waits and how many wait in all, whenever
+//     either changes; with 0 waiting nobody does. Only while somebody waits does the
+//     implementation call notify, each time a slot may have come free.
+//   - After Bind, and until a grant is released, the implementation calls lost
+//     if that grant was taken away: the lease ran out, the region is gone. The
+//     context of the work that ran on it then ends with cause [ErrSlotLost].
+//   - Usage tells who holds slots and who waits, over all who share.
+//
+// All methods are called with the scheduler's lock held: they must not block,
+// and must not call notify or lost before they return. notify and lost may be
+// called from any goroutine.
+type Slots interface {
+	Bind(notify func(), lost func(grant Grant, cause error))
+	TryAcquire(tier Priority) (Grant, error)
+	Release(grant Grant)
+	Want(tier Priority, waiting int)
+	Usage() Usage
+}
+
+// Usage is the state of shared slots.
+type Usage struct {
+	Max     int      `json:"max"`
+	Running int      `json:"running"` // slots held, by all who share
+	Waiting int      `json:"waiting"` // entries that wait, of all who share
+	Holders []Holder `json:"holders,omitempty"`
+	Err     string   `json:"err,omitempty"` // why the slots cannot be had now, empty if they can
+}
+
+// Holder is one of those who share slots.
+type Holder struct {
+	Name    string `json:"name"` // of the process or host
+	Slots   int    `json:"slots"`
+	Waiting int    `json:"waiting"`
+}
+
+// grants is what a core keeps of slots that are shared.
+type grants struct {
+	held   map[Grant]*entry // of functions, and of whoever is about to go on
+	loose  []Grant          // taken by Acquire, which keeps no entry
+	lost   int              // of those, the number taken away before they were released
+	wanted struct {
+		tier    Priority
+		waiting int
+	}
+}
+
+func (c *core) bindSlots() {
+	c.grants.held = make(map[Grant]*entry)
+	c.slots.Bind(func() { c.change(func() {}) }, c.loseGrant)
+	c.change(func() {})
+}
+
+// obtain takes a shared slot for e. The word cannot change meanwhile: with
+// shared slots everybody takes the lock.
+func (c *core) obtain(e *entry) error {
+	grant, err := c.slots.TryAcquire(priorityOf(int(e.Value.tier)))
+	if err == nil {
+		e.Value.grant = grant
+		c.grants.held[grant] = e
+	}
+	return err
+}
+
+// giveGrant releases the shared slot of e, unless it was lost.
+func (c *core) giveGrant(e *entry) {
+	if !e.Value.lost {
+		delete(c.grants.held, e.Value.grant)
+		c.slots.Release(e.Value.grant)
+	}
+	e.Value.grant, e.Value.lost = 0, false
+}
+
+// bindGrant says whose work runs on the grant of e.
+func (c *core) bindGrant(e *entry, t *task) {
+	c.mu.Lock()
+	e.Value.task = t
+	lost := e.Value.lost
+	c.mu.Unlock()
+	if lost {
+		t.cancel(ErrSlotLost)
+	}
+}
+
+// moveGrant gives the grant of one entry to another.
+func (c *core) moveGrant(from, to *entry) {
+	to.Value.grant, to.Value.lost = from.Value.grant, from.Value.lost
+	from.Value.grant, from.Value.lost = 0, false
+	if !to.Value.lost {
+		c.grants.held[to.Value.grant] = to
+	}
+}
+
+// letGo keeps the grant of a slot that Acquire took; see grants.
+func (c *core) letGo(e *entry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.slots != nil {
+		c.loosen(e)
+	}
+	c.recycleLocked(e)
+}
+
+func (c *core) loosen(e *entry) {
+	if e.Value.lost {
+		c.grants.lost++
+		return
+	}
+	delete(c.grants.held, e.Value.grant)
+	c.grants.loose = append(c.grants.loose, e.Value.grant)
+}
+
+// releaseLoose releases one grant that Acquire took. Which one is all the same.
+func (c *core) releaseLoose() {
+	last := len(c.grants.loose) - 1
+	if last < 0 {
+		c.grants.lost--
+		return
+	}
+	c.slots.Release(c.grants.loose[last])
+	c.grants.loose = c.grants.loose[:last]
+}
+
+// loseGrant ends the work that runs on a grant that was taken away. Code
+// between Acquire and Release cannot be told.
+func (c *core) loseGrant(grant Grant, cause error) {
+	c.mu.Lock()
+	if i := slices.Index(c.grants.loose, grant); i >= 0 {
+		c.grants.loose = slices.Delete(c.grants.loose, i, i+1)
+		c.grants.lost++
+	}
+	var t *task
+	if e := c.grants.held[grant]; e != nil {
+		delete(c.grants.held, grant)
+		e.Value.lost = true
+		t = e.Value.task
+	}
+	c.mu.Unlock()
+	if t != nil {
+		t.cancel(fmt.Errorf("%w: %w", ErrSlotLost, cause))
+	}
+}
+
+// want tells Slots who waits, if that has changed.
+func (c *core) want() {
+	wanted := c.grants.wanted
+	wanted.waiting = c.log.Len() + len(c.resumes)
+	for tier := range Tiers {
+		if c.log.LenTier(tier) > 0 {
+			wanted.tier = priorityOf(tier)
+		}
+	}
+	if wanted != c.grants.wanted {
+		c.grants.wanted = wanted
+		c.slots.Want(wanted.tier, wanted.waiting)
+	}
+}

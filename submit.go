@@ -1,0 +1,120 @@
+package stint
+
+import "context"
+
+// arrival is a job to submit.
+type arrival struct {
+	job       job
+	fn        func(context.Context) error // for a group's job
+	task      *task                       // for a future's job: it is told its entry
+	continues bool                        // another job's work
+}
+
+// submit queues a job, or starts it at once in a goroutine of its own. It
+// waits only at the door of a bounded queue, which the continuation of work
+// that has been accepted passes by.
+func (c *core) submit(ctx context.Context, s Scheduler, a arrival) error {
+	tier := s.tierFor(ctx)
+	w, err := c.lockFor(ctx)
+	if err == nil {
+		err = c.refuses(int(s.weight))
+	}
+	if err == nil && !a.continues {
+		err = c.enterDoor(ctx, s, tier)
+	}
+	if err != nil {
+		c.mu.Unlock()
+		return err
+	}
+	e := c.entry(s, tier)
+	e.Value.job, e.Value.fn = a.job, a.fn
+	if a.task != nil {
+		a.task.e = e
+	}
+	if !c.waking && c.admit(e, s, tier) {
+		c.waking = true
+		c.mu.Unlock()
+		go c.work(e)
+		return nil
+	}
+	c.push(e, s, tier)
+	c.watch(w, e)
+	granted := c.dispatch(0, false)
+	c.mu.Unlock()
+	c.deliver(granted)
+	return nil
+}
+
+// lockFor takes the lock, with a watch of ctx in hand that works.
+func (c *core) lockFor(ctx context.Context) (*watch, error) {
+	for {
+		if ctx.Err() != nil {
+			c.mu.Lock()
+			return nil, context.Cause(ctx)
+		}
+		w := c.watchFor(ctx)
+		c.mu.Lock()
+		if w == nil || !w.stopped {
+			return w, nil
+		}
+		c.mu.Unlock()
+	}
+}
+
+// enterDoor waits until a bounded queue has room for one more. The lock is
+// held, but for the time of waiting.
+func (c *core) enterDoor(ctx context.Context, s Scheduler, tier int) error {
+	if c.door == nil || !c.full() && c.door.Len() == 0 {
+		return nil
+	}
+	if c.cfg.WhenFull == Refuse {
+		return ErrQueueFull
+	}
+	e := c.entry(s, tier)
+	e.Value.receiver()
+	c.door.Push(e, tier, s.key, 1)
+	c.mu.Unlock()
+	lender := c.lend(ctx)
+	err := c.awaitDoor(ctx, e)
+	c.reclaim(lender)
+	c.mu.Lock()
+	defer c.recycleLocked(e)
+	if err == nil {
+		c.reserved-- // the caller takes the room under this very lock
+		err = c.refuses(int(s.weight))
+	}
+	return err
+}
+
+// awaitDoor waits until e is let through the door, or ctx ends.
+func (c *core) awaitDoor(ctx context.Context, e *entry) error {
+	select {
+	case <-e.Value.ready:
+		return e.Value.err
+	case <-ctx.Done():
+	}
+	c.mu.Lock()
+	if c.door.Remove(e) {
+		c.mu.Unlock()
+		return context.Cause(ctx)
+	}
+	c.mu.Unlock()
+	<-e.Value.ready // let through at the same moment: the job is queued, and its watch takes it out
+	return e.Value.err
+}
+
+// openDoor lets in as many submitters as the queue has room for, in the order
+// in which the queue would serve them, and adds them to granted.
+func (c *core) openDoor(granted *entry) *entry {
+	for {
+		e := c.door.Peek(c.log.Len() + c.reserved)
+		if e == nil {
+			return granted
+		}
+		c.door.Start(e)
+		c.door.Finish(e.Value.key)
+		c.reserved++
+		e.Value.link = granted
+		granted = e
+	}
+}

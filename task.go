@@ -1,0 +1,163 @@
+package stint
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// task is the context that a running function is given. It carries what its
+// parent does, and it knows the slot that the function runs on, so that work
+// that the function waits for can run on that slot.
+//
+// It is one allocation. What few functions use, a Done channel of its own that
+// a forced close, a lost slot or Future.Cancel closes, is made when asked for.
+type task struct {
+	parent context.Context
+	c      *core
+	e      *entry // whose slots it holds; written with c.mu held once others can see it
+
+	// state is taskHolding, or the number of goroutines that wait within the
+	// function for work of the same scheduler, which have lent its slot, or
+	// taskEnded. It changes with c.mu held, but for the step from taskHolding
+	// to taskEnded.
+	state  atomic.Int32
+	status atomic.Uint32 // of the future that the task is part of
+	extra  atomic.Pointer[extra]
+}
+
+const (
+	taskEnded   = -1
+	taskHolding = 0
+)
+
+// bare, in status, marks a context that ends when its parent does and not
+// otherwise.
+const bare = 1 << 31
+
+// extra is what a task, or the future that it is part of, seldom needs.
+type extra struct {
+	ctx    context.Context // ends with the parent's, or by cancel
+	cancel context.CancelCauseFunc
+
+	done      chan struct{} // closed when the future settles
+	once      sync.Once     // closes it
+	err       error         // the future's; written before it settles
+	source    func(error)   // cancels the future that this one continues; set before it is shared
+	teardowns teardowns
+}
+
+func (x *extra) wake() { x.once.Do(func() { close(x.done) }) }
+
+func (t *task) ended() bool { return t.state.Load() != taskHolding }
+
+// ensure returns the task's extra, made if need be.
+func (t *task) ensure() *extra {
+	if x := t.extra.Load(); x != nil {
+		return x
+	}
+	x := &extra{done: make(chan struct{})}
+	x.ctx, x.cancel = context.WithCancelCause(t.parent)
+	if !t.extra.CompareAndSwap(nil, x) {
+		x.cancel(nil)
+		return t.extra.Load()
+	}
+	t.c.mu.Lock()
+	killed, ended := t.c.killed.Load(), t.state.Load() == taskEnded
+	if !killed && !ended {
+		t.c.live[t] = struct{}{}
+	}
+	t.c.mu.Unlock()
+	if killed {
+		x.cancel(ErrClosed)
+	} else if ended {
+		x.cancel(context.Canceled)
+	}
+	return x
+}
+
+// cancel ends the context that the function was given.
+func (t *task) cancel(cause error) { t.ensure().cancel(cause) }
+
+// stop ends the task's own context, if it has one.
+func (t *task) stop() {
+	x := t.extra.Load()
+	if x == nil {
+		return
+	}
+	t.c.mu.Lock()
+	delete(t.c.live, t)
+	t.c.mu.Unlock()
+	x.cancel(context.Canceled)
+}
+
+// Deadline is the parent's.
+func (t *task) Deadline() (time.Time, bool) { return t.parent.Deadline() }
+
+// Done is closed when the function should stop.
+func (t *task) Done() <-chan struct{} {
+	if t.status.Load()&bare != 0 {
+		return t.parent.Done()
+	}
+	return t.ensure().ctx.Done()
+}
+
+// Err says why the function should stop, if it should.
+func (t *task) Err() error {
+	if x := t.extra.Load(); x != nil {
+		return x.ctx.Err()
+	}
+	if t.c.killed.Load() && t.status.Load()&bare == 0 {
+		return t.ensure().ctx.Err()
+	}
+	return t.parent.Err()
+}
+
+// Value answers a scheduler's core with the task that runs on its slot, and
+// anything else as the parent does.
+func (t *task) Value(key any) any {
+	if c, ok := key.(*core); ok && c == t.c {
+		return t
+	}
+	if x := t.extra.Load(); x != nil {
+		return x.ctx.Value(key) // so that context.Cause finds the cause
+	}
+	return t.parent.Value(key)
+}
+
+// leave gives back the slot of a task that ran in its caller's goroutine.
+func (t *task) leave() {
+	c, e := t.c, t.e
+	if e == &c.basic && t.state.CompareAndSwap(taskHolding, taskEnded) && c.giveFast() {
+		t.stop()
+		return
+	}
+	c.mu.Lock()
+	freed := c.end(t, e)
+	granted := c.dispatch(freed, freed > 0)
+	if e != &c.basic {
+		c.recycleLocked(e)
+	}
+	c.mu.Unlock()
+	c.deliver(granted)
+	t.stop()
+}
+
+// end ends a task's hold on the slots of e, and returns how many that frees:
+// none if it has lent them to work that still waits for them.
+func (c *core) end(t *task, e *entry) (freed int) {
+	if t.state.Swap(taskEnded) > taskHolding {
+		return 0
+	}
+	c.yield(e)
+	return int(e.Value.weight)
+}
+
+// yield gives up what e holds besides its slots here.
+func (c *core) yield(e *entry) {
+	c.log.Finish(e.Value.key)
+	if c.slots != nil {
+		c.giveGrant(e)
+	}
+}

@@ -1,0 +1,45 @@
+package stint
+
+import "context"
+
+// Then has fn run on a slot of s when f has a value, and returns the future of
+// what fn makes of it. If f fails, fn is not called and the returned future
+// fails with the same error. Cancelling the returned future, or the end of ctx,
+// cancels f too, if it has no outcome yet.
+//
+// A continuation takes its place in a bounded queue even if that is full: it
+// is part of work that has been accepted.
+func Then[T, U any](
+	ctx context.Context, s Scheduler, f *Future[T], fn func(context.Context, T) (U, error),
+) *Future[U] {
+	next := &Future[U]{task: task{parent: ctx, c: s.c}}
+	next.fn = func(ctx context.Context) (U, error) { return fn(ctx, f.value) }
+	x := next.task.ensure()
+	x.source = f.Cancel
+	stop := context.AfterFunc(ctx, func() { next.Cancel(context.Cause(ctx)) })
+	next.Teardown(func() { stop() })
+	f.Teardown(func() { next.begin(s, f.failure()) })
+	return next
+}
+
+// failure returns the future's error, from the moment that its teardowns run.
+func (f *Future[T]) failure() error {
+	if x := f.task.extra.Load(); x != nil {
+		return x.err
+	}
+	return nil
+}
+
+// begin submits a continuation, unless what it continues has failed or it has
+// been cancelled.
+func (f *Future[T]) begin(s Scheduler, err error) {
+	if x := f.task.extra.Load(); err == nil && x.ctx.Err() != nil {
+		err = context.Cause(x.ctx)
+	}
+	if err == nil {
+		err = s.c.submit(f.task.parent, s, arrival{job: f, task: &f.task, continues: true})
+	}
+	if err != nil {
+		f.refuse(err)
+	}
+}

@@ -1,0 +1,69 @@
+package stint
+
+// The state that admission needs without a lock is one atomic word:
+//
+//	bits  0 … 31  slots in use
+//	bits 32 … 38  a bit per tier whose arrivals must queue
+//	bit  39       everybody takes the slow path: paused, closing, shared slots …
+//	bits 40 … 63  changes of the limits, counted, so that an admission that was
+//	              decided under the old limits fails its compare-and-swap
+//
+// Taking a slot is a compare-and-swap that adds 1 while the tier's bit and bit
+// 39 are clear; giving one back subtracts 1 while all of these bits are clear.
+// Bits are set and cleared only with the lock held. A set bit may be stale and
+// costs a visit to the slow path; a clear one never is, because an entry's bit
+// is set with the lock held by a compare-and-swap from the very word in which
+// no slot was free for it.
+const (
+	runningMask = 1<<32 - 1
+	closedShift = 32
+	closedMask  = (1<<Tiers - 1) << closedShift
+	slowBit     = 1 << 39
+	epochOne    = 1 << 40
+)
+
+// takeFast takes one slot for a tier if that needs no lock: one is free below
+// the tier's cap and nothing waits before it.
+func (c *core) takeFast(tier int) bool {
+	for {
+		old := c.word.Load()
+		if old&(slowBit|1<<(closedShift+tier)) != 0 || uint32(old) >= c.caps[tier].Load() {
+			return false
+		}
+		if c.word.CompareAndSwap(old, old+1) {
+			return true
+		}
+	}
+}
+
+// giveFast gives one slot back if nobody waits for it.
+func (c *core) giveFast() bool {
+	for {
+		old := c.word.Load()
+		if old&(slowBit|closedMask) != 0 {
+			return false
+		}
+		if uint32(old) == 0 {
+			panic("stint: Release without Acquire")
+		}
+		if c.word.CompareAndSwap(old, old-1) {
+			return true
+		}
+	}
+}
+
+// running is the number of slots in use.
+func (c *core) running() int { return int(uint32(c.word.Load())) }
+
+// add changes the number of slots in use. The lock is held, so the bits stay.
+func (c *core) add(n int) {
+	for {
+		old := c.word.Load()
+		if int(uint32(old))+n < 0 {
+			panic("stint: Release without Acquire")
+		}
+		if c.word.CompareAndSwap(old, old+uint64(n)) {
+			return
+		}
+	}
+}
