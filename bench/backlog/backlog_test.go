@@ -4,16 +4,7 @@ import (
 	"testing"
 
 	"github.com/stintgo/stint/bench/backlog"
-	"github.com/stintgo/stint/bench/measure"
+	"github.com/stintgo/stint/bench/measure/measuretest"
 )
 
-func TestEveryCaseRunsOnce(t *testing.T) {
-	for _, c := range backlog.Cases() {
-		r, err := measure.Once().Run(c)
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		t.Log(c.Name, r.Samples)
-	}
-}
+func TestEveryCaseRunsOnce(t *testing.T) { measuretest.Run(t, backlog.Cases()) }

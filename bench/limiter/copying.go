@@ -22,7 +22,7 @@ const (
 // chunks of half a bucket.
 func copying() measure.Case {
 	return measure.Case{
-		Name:     "limiter: 4 copies share 100 MB/s, burst 64 KiB",
+		Name:     "4 copies share 100 MB/s, burst 64 KiB",
 		Ours:     ours,
 		Readings: paceReadings(),
 		Goals:    paceGoals(),

@@ -21,7 +21,7 @@ const (
 // each caller beforehand how long to sleep cannot take that back.
 func rateChange() measure.Case {
 	return measure.Case{
-		Name:     "limiter: 64 waiters, the rate is raised from 100/s to 100 k/s",
+		Name:     "64 waiters, the rate is raised from 100/s to 100 k/s",
 		Ours:     ours,
 		Readings: []measure.Reading{{Name: effect, Unit: "ns"}},
 		Goals:    []string{effect + " ≤ 100 ms"},

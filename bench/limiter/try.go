@@ -21,7 +21,7 @@ func try(goroutines int, ratioUber float64) measure.Case {
 		who = fmt.Sprintf("%d goroutines", goroutines)
 	}
 	return measure.Case{
-		Name: "limiter: try that succeeds, " + who,
+		Name: "try that succeeds, " + who,
 		Ours: ours,
 		Goals: []string{
 			fmt.Sprintf("time ≤ %v× %s", ratioUber, uber),

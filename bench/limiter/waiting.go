@@ -14,7 +14,7 @@ import (
 // waiting is the accuracy for callers that block until it is their turn.
 func waiting() measure.Case {
 	return measure.Case{
-		Name:     "limiter: 64 callers wait for one token each at 100 k/s, burst 100",
+		Name:     "64 callers wait for one token each at 100 k/s, burst 100",
 		Ours:     ours,
 		Readings: paceReadings(),
 		Goals:    paceGoals(),

@@ -1,0 +1,102 @@
+// Command bench measures Stint side by side with its peers and writes what it
+// finds to RESULTS.md and results.json.
+//
+//	go run .                    everything, for figures: keep the machine quiet
+//	go run . -suite core,js     these suites; the others keep their last figures
+//	go run . -once              one tiny pass, for correctness; writes nothing
+//
+// How it measures is told in docs/performance.md.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/stintgo/stint/bench/measure"
+	"github.com/stintgo/stint/bench/report"
+)
+
+func main() {
+	names := suiteNames()
+	chosen := flag.String("suite", strings.Join(names, ","), "suites to run, separated by commas")
+	rounds := flag.Int("rounds", 5, "turns that each subject has")
+	out := flag.String("out", ".", "directory for RESULTS.md and results.json")
+	once := flag.Bool("once", false, "one tiny pass for correctness; writes nothing")
+	flag.Parse()
+
+	runner := measure.Full(*rounds)
+	if *once {
+		runner = measure.Once()
+	}
+	if err := bench(runner, strings.Split(*chosen, ","), *out); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// bench runs suites and, unless it is one tiny pass, puts their rows into the
+// report in dir. What a suite has found is written before the next one starts.
+func bench(runner measure.Runner, names []string, dir string) error {
+	if runner.Rounds < 1 {
+		return fmt.Errorf("-rounds is %d, must be at least 1", runner.Rounds)
+	}
+	chosen, err := find(names)
+	if err != nil {
+		return err
+	}
+	book, err := report.Read(dir)
+	if err != nil {
+		return err
+	}
+	book.Machine, book.Peers, book.Rounds = report.ThisMachine(), report.PeerVersions(), runner.Rounds
+	for _, s := range chosen {
+		rows, err := s.run(runner)
+		if err != nil {
+			return fmt.Errorf("suite %s: %w", s.name, err)
+		}
+		book.Replace(s.name, rows)
+		if runner.Once {
+			continue
+		}
+		if err := book.Write(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run measures a suite, case by case, and says how each one went.
+func (s suite) run(runner measure.Runner) ([]report.Row, error) {
+	dir, err := os.MkdirTemp("", "stint-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	cases, err := s.cases(dir)
+	if err != nil {
+		return nil, err
+	}
+	var rows []report.Row
+	for _, c := range cases {
+		result, err := runner.Run(c)
+		if err != nil {
+			return nil, err
+		}
+		found, err := report.RowsOf(s.name, result)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, found...)
+		if runner.Once {
+			fmt.Printf("ok  %s: %s\n", s.name, c.Name) // its figures mean nothing
+		} else {
+			fmt.Print(report.Summary(found))
+		}
+		// The next case is not to pay for what this one has left to collect.
+		runtime.GC()
+	}
+	return rows, nil
+}
