@@ -51,7 +51,11 @@ func bench(runner measure.Runner, names []string, dir string) error {
 	if err != nil {
 		return err
 	}
-	book.Machine, book.Peers, book.Rounds = report.ThisMachine(), report.PeerVersions(), runner.Rounds
+	peers, err := peerVersions()
+	if err != nil {
+		return err
+	}
+	book.Machine, book.Peers, book.Rounds = report.ThisMachine(), peers, runner.Rounds
 	for _, s := range chosen {
 		rows, err := s.run(runner)
 		if err != nil {

@@ -19,7 +19,8 @@ func TestFindKeepsTheOrderOfSuites(t *testing.T) {
 	if len(found) != 2 || found[0].name != "core" || found[1].name != "js" {
 		t.Errorf("found %v", found)
 	}
-	if _, err := find([]string{"core", "cor"}); err == nil || !strings.Contains(err.Error(), `no suite "cor"; there are core, `) {
+	_, err = find([]string{"core", "cor"})
+	if err == nil || !strings.Contains(err.Error(), `no suite "cor"; there are core, `) {
 		t.Errorf("err = %v", err)
 	}
 }
@@ -59,5 +60,22 @@ func TestTheTableSaysWhatTheFileSays(t *testing.T) {
 	}
 	if string(table) != book.Markdown() {
 		t.Error("RESULTS.md is not what results.json gives; run make bench")
+	}
+}
+
+func TestPeersAreThoseOfTheirOwnSake(t *testing.T) {
+	versions, err := peerVersions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, peer := range []string{"golang.org/x/sync", "github.com/alitto/pond/v2", "p-limit"} {
+		if versions[peer] == "" {
+			t.Errorf("no version of %s in %v", peer, versions)
+		}
+	}
+	for _, other := range []string{"github.com/stintgo/stint", "go.uber.org/multierr", "go"} {
+		if v, ok := versions[other]; ok {
+			t.Errorf("%s %s is no peer", other, v)
+		}
 	}
 }

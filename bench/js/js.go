@@ -6,6 +6,7 @@ package js
 
 import (
 	"embed"
+	"encoding/json"
 	"os"
 	"strconv"
 
@@ -29,6 +30,19 @@ const (
 
 //go:embed package.json bench.mjs
 var files embed.FS
+
+// Versions are the packages that are measured against, with their versions.
+func Versions() (map[string]string, error) {
+	text, err := files.ReadFile("package.json")
+	if err != nil {
+		return nil, err
+	}
+	var manifest struct {
+		Dependencies map[string]string `json:"dependencies"`
+	}
+	err = json.Unmarshal(text, &manifest)
+	return manifest.Dependencies, err
+}
 
 // Packages is a directory with the packages of package.json installed.
 type Packages struct{ dir string }

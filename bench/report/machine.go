@@ -3,7 +3,6 @@ package report
 import (
 	"os"
 	"runtime"
-	"runtime/debug"
 	"strings"
 )
 
@@ -38,20 +37,4 @@ func cpuModel() string {
 		}
 	}
 	return "unknown"
-}
-
-// PeerVersions lists the modules that are measured against, with the versions
-// that this program was built with. Only go.mod states them.
-func PeerVersions() map[string]string {
-	versions := map[string]string{}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return versions
-	}
-	for _, dep := range info.Deps {
-		if dep.Replace == nil {
-			versions[dep.Path] = dep.Version
-		}
-	}
-	return versions
 }

@@ -20,7 +20,11 @@ func (r Report) Markdown() string {
 			b.WriteString("| work | subject | figure | allocs | bytes | stint ÷ subject | goal | |\n")
 			b.WriteString("|---|---|---:|---:|---:|---:|---|---|\n")
 		}
-		b.WriteString(line(row, i > 0 && sameWork(r.Rows[i-1], row)))
+		above := Row{}
+		if i > 0 {
+			above = r.Rows[i-1]
+		}
+		b.WriteString(line(row, title(above, row)))
 	}
 	return b.String()
 }
@@ -69,19 +73,22 @@ func judgedFigure(row Row) string {
 	return figureText(row)
 }
 
-// sameWork says that a row needs no title, because the one above has it.
-func sameWork(above, row Row) bool {
-	return above.Suite == row.Suite && above.Case == row.Case && above.Reading == row.Reading
+// title says what a row is about, as far as the row above does not.
+func title(above, row Row) string {
+	sameCase := above.Suite == row.Suite && above.Case == row.Case
+	switch {
+	case sameCase && above.Reading == row.Reading:
+		return ""
+	case sameCase:
+		return "… " + row.Reading
+	case row.Reading == "time" || row.Reading == "rate": // the figure's unit says so
+		return row.Case
+	default:
+		return row.Case + ": " + row.Reading
+	}
 }
 
-func line(row Row, titled bool) string {
-	work := ""
-	if !titled {
-		work = row.Case
-		if row.Reading != "time" && row.Reading != "rate" {
-			work += ": " + row.Reading
-		}
-	}
+func line(row Row, work string) string {
 	ratio := ""
 	if row.Ratio != nil {
 		ratio = number(row.Ratio)

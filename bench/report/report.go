@@ -19,7 +19,7 @@ const (
 // Report is all that is known: the last run of every suite.
 type Report struct {
 	Machine Machine `json:"machine"`
-	// Peers are the versions of the modules that were measured against.
+	// Peers are the versions of the packages that are measured against.
 	Peers map[string]string `json:"peers"`
 	// Rounds is how many turns each subject had.
 	Rounds int   `json:"rounds"`
