@@ -14,5 +14,6 @@ targets=$(go test -list '^Fuzz' ./... | awk '
 
 while read -r package name; do
 	[ -n "$package" ] || continue
+	printf 'fuzz %s %s\n' "$package" "$name"
 	go test -run '^$' -fuzz "^$name\$" -fuzztime "$1" "$package" </dev/null
 done <<<"$targets"
