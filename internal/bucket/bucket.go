@@ -32,10 +32,10 @@ const (
 	// the goroutine on its processor is preempted, which is 10 ms.
 	LateMax = 10_000_000
 
-	// creditLife is how long after the time at which a waiter should have
-	// been woken the tokens earned since then are kept past the capacity:
-	// LateMax, and time for the one that was woken to come back for them.
-	creditLife = LateMax + 5_000_000
+	// CreditLife is how long after a late wake the tokens that were earned
+	// by then are kept past the capacity: time enough for the one that was
+	// woken to come back for them.
+	CreditLife = 10_000_000
 )
 
 // Verdict is the answer of [Bucket.Take].
@@ -70,8 +70,9 @@ const (
 // waits, and only the holder of the lock changes the word.
 type Bucket struct {
 	line   atomic.Pointer[line] // nil while the rate is being changed
-	credit atomic.Int64         // tokens earned when a late waiter was due, see spare
-	_      [48]byte             // read by all; word is written by all
+	credit atomic.Int64         // tokens kept past the capacity, see spill
+	until  atomic.Int64         // when they end
+	_      [40]byte             // read by all; word is written by all
 
 	word atomic.Int64 // tokens spent << countShift | flagQueued
 	_    [56]byte
@@ -96,7 +97,7 @@ func New(rate float64, capacity, now int64) *Bucket {
 	first.base, first.origin = capacity, now
 	b := &Bucket{current: first, last: now}
 	b.line.Store(first)
-	b.credit.Store(-maxTokens)
+	b.until.Store(now)
 	return b
 }
 
@@ -118,7 +119,7 @@ func (b *Bucket) Take(now, n int64) Verdict {
 		}
 		earned, spent := at.earned(now), word>>countShift
 		if spent < earned-at.capacity {
-			spent = b.spill(at, earned, spent)
+			spent = b.spill(at, now, spent)
 		}
 		if earned-spent < n && n > 0 {
 			return Short
@@ -130,16 +131,16 @@ func (b *Bucket) Take(now, n int64) Verdict {
 }
 
 // spill returns the count spent once the tokens that overflow the bucket are
-// lost. They are those beyond the capacity, but for the credit: the tokens
-// earned since a late waiter was due are kept until credit of them have been
-// earned. The credit is consulted only here, where something would be lost, so
-// it costs nothing otherwise.
-func (b *Bucket) spill(at *line, earned, spent int64) int64 {
-	full := earned
-	if due := b.credit.Load(); earned-due < at.credit {
-		full = min(earned, due)
+// lost: those beyond the capacity and, for a while after a late wake, the
+// credit. The credit is consulted only here, where something would be lost, so
+// it costs nothing otherwise. A caller may see its amount and its end from two
+// different wakes; neither exceeds what LateMax earns.
+func (b *Bucket) spill(at *line, now, spent int64) int64 {
+	holds := at.capacity
+	if now < b.until.Load() {
+		holds += b.credit.Load()
 	}
-	return max(spent, full-at.capacity)
+	return max(spent, at.earned(now)-holds)
 }
 
 // Tokens returns what the bucket holds: negative in debt.
@@ -149,7 +150,7 @@ func (b *Bucket) Tokens(now int64) int64 {
 	if b.queued > 0 {
 		return min(earned-spent, b.current.capacity)
 	}
-	return earned - b.spill(b.current, earned, spent)
+	return earned - b.spill(b.current, now, spent)
 }
 
 // Rate returns the rate in tokens a second, and the capacity in tokens.
@@ -188,7 +189,7 @@ func (b *Bucket) settle(now int64) {
 	b.Advance(now)
 	for b.queued == 0 {
 		word := b.word.Load()
-		spent := b.spill(b.current, b.current.earned(now), word>>countShift)
+		spent := b.spill(b.current, now, word>>countShift)
 		if b.word.CompareAndSwap(word, spent<<countShift) {
 			return
 		}
@@ -200,8 +201,7 @@ func (b *Bucket) enter(now int64) {
 	word := b.word.Or(flagQueued)
 	b.spent = word >> countShift
 	if word&flagQueued == 0 {
-		b.spent = b.spill(b.current, b.current.earned(now), b.spent)
-		b.last = now
+		b.spent = b.spill(b.current, now, b.spent)
 	}
 }
 

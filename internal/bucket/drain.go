@@ -22,12 +22,12 @@ func (b *Bucket) advance(now int64) {
 			b.grant(top)
 			continue
 		}
-		if passed := b.passedOver(top); passed >= 0 && holds >= 0 {
-			b.grant(passed)
-			continue
-		}
 		b.overflow(&b.tiers[top], holds-b.current.capacity)
-		break
+		passed := b.passedOver(top)
+		if passed < 0 || holds < 0 {
+			break
+		}
+		b.grant(passed)
 	}
 	b.plan(now)
 }
@@ -66,18 +66,24 @@ func (b *Bucket) overflow(t *tier, excess int64) {
 	b.spend(excess)
 }
 
-// makeUp grants what was due before now, at the time at which it was due. From
-// then on the bucket was as good as idle, and what it earned until the late
-// wake is kept as [Bucket.spill] says. So a late wake costs no tokens, up to
-// LateMax, and a very late one lets no burst through.
+// makeUp grants what is due, and notes how many tokens have been earned since
+// then because the wake is late. They go to those who wait, or stay in the
+// bucket for a while, apart from what it may hold anyway: whoever is woken late
+// was asleep when an idle bucket would have overflowed. What a later wake than
+// LateMax has let pass is treated as if nobody had waited, so that no burst
+// follows it.
+//
+// The credit is counted from the token that was due, not from the nanosecond:
+// at the highest rates a nanosecond earns several, and those count as well.
 func (b *Bucket) makeUp(now int64) {
-	if b.queued == 0 || now <= b.headDue {
+	if b.queued == 0 || now < b.headDue {
 		return
 	}
 	b.grant(b.top())
-	due := b.current.earned(max(b.headDue, now-LateMax))
-	b.credit.Store(max(due, b.credit.Load()))
-	b.spent = b.spill(b.current, b.current.earned(now), b.spent)
+	earned := b.current.earned(now)
+	b.credit.Store(earned - max(b.spent, b.current.earned(now-LateMax)))
+	b.until.Store(now + CreditLife)
+	b.spent = b.spill(b.current, now, b.spent)
 }
 
 // age adds the time since the queue was last looked at to the tiers that were
@@ -127,6 +133,6 @@ func (b *Bucket) plan(now int64) {
 	}
 	if longest >= 0 {
 		// While in debt nobody ages, and nobody is admitted.
-		b.guardDue = max(now, b.current.when(b.spent)) + GuardAfter - longest
+		b.guardDue = max(now, b.current.when(b.spent)) + max(GuardAfter-longest, 0)
 	}
 }

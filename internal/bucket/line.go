@@ -51,7 +51,6 @@ type line struct {
 	shift  uint
 
 	capacity int64 // tokens that an idle bucket keeps
-	credit   int64 // tokens kept past the capacity after a late wake
 	rate     float64
 }
 
@@ -62,7 +61,6 @@ func newLine(rate float64, capacity int64) *line {
 		mult:     mult,
 		shift:    shift,
 		capacity: capacity,
-		credit:   int64(rate * creditLife / second),
 		rate:     rate,
 	}
 }
