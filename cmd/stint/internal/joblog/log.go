@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"sync"
 	"syscall"
@@ -104,6 +105,27 @@ func (l *Log) load(cfg Config) error {
 	return nil
 }
 
+// Peek reads the log at path without taking or changing anything, for a look at
+// what a resumed run would do. Only Done and Close are of use then. A log that
+// does not exist is an empty one.
+func Peek(path string, cfg Config) (*Log, error) {
+	done := newDoneSet(cfg.Match)
+	file, err := os.Open(path)
+	if err == nil {
+		defer file.Close()
+		_, err = done.read(file)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, fmt.Errorf("job log %s: %w", path, err)
+	case !cfg.Resume && len(done.bySeq) > 0:
+		return nil, fmt.Errorf("job log %s: %w", path, ErrExists)
+	}
+	done.prepare(cfg.Failed)
+	return &Log{done: done}, nil
+}
+
 // Done reports whether the log has the job as done, and so is not to be run.
 // The error wraps [ErrChanged]. It is for one goroutine, which asks for each
 // job once.
@@ -182,9 +204,10 @@ func (l *Log) sync() {
 }
 
 // Close syncs what has been appended, gives up the lock and returns the first
-// error of the log's life. A nil Log is closed already.
+// error of the log's life. A nil Log is closed already, and
+// so is one that was only peeked at.
 func (l *Log) Close() error {
-	if l == nil {
+	if l == nil || l.file == nil {
 		return nil
 	}
 	close(l.stop)

@@ -23,11 +23,11 @@ type order struct {
 	spool *Spool
 
 	mu      sync.Mutex
-	next    int              // the number whose turn it is; guarded by mu
+	next    int            // the number whose turn it is; guarded by mu
 	waiting map[int]Result // guarded by mu
-	held    int64            // bytes in memory; guarded by mu
-	spill   *os.File         // nil until needed; guarded by mu
-	end     int64            // where the spill file ends; guarded by mu
+	held    int64          // bytes in memory; guarded by mu
+	spill   *os.File       // nil until needed; guarded by mu
+	end     int64          // where the spill file ends; guarded by mu
 }
 
 func newOrder(spool *Spool) *order {

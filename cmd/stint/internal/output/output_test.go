@@ -34,7 +34,7 @@ func newFiles(t *testing.T) *files {
 		t.Cleanup(func() { file.Close() })
 		*to = file
 	}
-	f.sink = output.NewSink(f.out, f.err, nil)
+	f.sink = output.NewSink(f.out, f.err, nil, [2]bool{})
 	return f
 }
 
@@ -209,7 +209,7 @@ func TestSink_FirstErrorStays(t *testing.T) {
 	r.Close()
 	defer w.Close()
 	spool := output.NewSpool(t.TempDir())
-	p := output.NewPrinter(output.NewSink(w, w, nil), spool, false)
+	p := output.NewPrinter(output.NewSink(w, w, nil, [2]bool{}), spool, false)
 	for range 2 {
 		written := false
 		err := p.Print(output.Result{

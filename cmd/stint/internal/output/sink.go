@@ -19,8 +19,8 @@ import (
 // Its methods may be called from any goroutine.
 type Sink struct {
 	streams [2]*os.File // standard output, standard error
-	// before runs ahead of each write, to take a progress bar off the screen.
-	before func()
+	screen  Screen
+	shared  [2]bool // the stream goes to the screen that the bar is on
 
 	mu      sync.Mutex // held while one job's output is written
 	err     error      // the first write that failed, and the answer since; guarded by mu
@@ -36,12 +36,16 @@ const (
 	Stderr
 )
 
-// NewSink returns the sink that writes to the given files. before may be nil.
-func NewSink(stdout, stderr *os.File, before func()) *Sink {
-	if before == nil {
-		before = func() {}
-	}
-	return &Sink{streams: [2]*os.File{stdout, stderr}, before: before}
+// Screen is a terminal with a line on it that output must not run into.
+type Screen interface {
+	Hide() // takes the line off
+	Show() // and puts it back
+}
+
+// NewSink returns the sink that writes to the given files. screen, which may be
+// nil, is where those of them go for which shared is set.
+func NewSink(stdout, stderr *os.File, screen Screen, shared [2]bool) *Sink {
+	return &Sink{streams: [2]*os.File{stdout, stderr}, screen: screen, shared: shared}
 }
 
 // Streams returns the files that the sink writes to, for jobs that are to write
@@ -61,8 +65,11 @@ func (s *Sink) together(write func(w *locked)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err == nil {
-		s.before()
-		write(&locked{s})
+		w := &locked{s: s}
+		write(w)
+		if w.hidden {
+			s.screen.Show()
+		}
 	}
 	return s.err
 }
@@ -84,12 +91,19 @@ func (s *Sink) Sync() error {
 }
 
 // locked is a sink whose mutex is held.
-type locked struct{ s *Sink }
+type locked struct {
+	s      *Sink
+	hidden bool // the screen's line is off
+}
 
 // write writes b to a stream.
 func (l *locked) write(stream Stream, b []byte) {
 	if l.s.err != nil || len(b) == 0 {
 		return
+	}
+	if l.s.screen != nil && l.s.shared[stream] && !l.hidden {
+		l.s.screen.Hide()
+		l.hidden = true
 	}
 	n, err := l.s.streams[stream].Write(b)
 	if stream == Stdout {

@@ -1,0 +1,241 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"github.com/stintgo/stint/cmd/stint/internal/gate"
+	"github.com/stintgo/stint/cmd/stint/internal/halt"
+	"github.com/stintgo/stint/cmd/stint/internal/input"
+	"github.com/stintgo/stint/cmd/stint/internal/jobcount"
+	"github.com/stintgo/stint/cmd/stint/internal/joblog"
+	"github.com/stintgo/stint/cmd/stint/internal/output"
+	"github.com/stintgo/stint/cmd/stint/internal/progress"
+	"github.com/stintgo/stint/cmd/stint/internal/run"
+	"github.com/stintgo/stint/cmd/stint/internal/template"
+	"github.com/stintgo/stint/retry"
+)
+
+// config turns flags into a run. It reports every problem that it finds, not
+// only the first.
+func (f *runFlags) config(args []string, s *streams) (*runner, error) {
+	r := &runner{streams: s}
+	r.cfg.Meter = &progress.Meter{}
+	r.cfg.Say = r.say
+	words, lists, err := input.SplitArgs(args)
+	err = errors.Join(
+		err, f.check(len(words)), f.source(r, lists), f.command(r, words), f.limits(r), f.failures(r), f.output(r))
+	if err != nil {
+		r.close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// check finds flags that cannot be together.
+func (f *runFlags) check(words int) error {
+	var problems []error
+	add := func(wrong bool, problem string) {
+		if wrong {
+			problems = append(problems, errors.New(problem))
+		}
+	}
+	resumes := f.resume || f.resumeFailed
+	live := f.lines || f.ungroup
+	add(f.group && live || f.lines && f.ungroup, "--group, --line-buffer and --ungroup exclude each other")
+	add(f.keepOrder && live, "--keep-order holds output back until its turn, --line-buffer and --ungroup don't: use one")
+	add(f.tag && f.ungroup, "--tag cannot change what --ungroup lets jobs write by themselves")
+	add(resumes && f.joblog == "", "--resume needs --joblog FILE, which says what is done")
+	add(f.resumeBy != "seq" && f.resumeBy != "command", `--resume-by is "seq" or "command"`)
+	add(f.jobs != "" && f.maxProcs != "", "-P is another name of -j: use one of them")
+	add(f.keyJobs > 0 && f.key == "", "--key-jobs needs --key, which says whose job it is")
+	add(words == 0 && f.max > 1, "-n needs a command: without one, each input is a command")
+	add(words == 0 && f.shellSet && !f.shell, "without a command each input is one for the shell: leave out --shell=false")
+	add(f.null && f.delimiter != `\n`, "-0 and -d both say what ends an input: use one")
+	for name, n := range map[string]int{"max-args": f.max, "lookahead": f.lookahead} {
+		add(n < 1, fmt.Sprintf("--%s is %d, must be at least 1", name, n))
+	}
+	for name, n := range map[string]int{
+		"key-jobs": f.keyJobs, "retries": f.retries,
+		"delay": int(f.delay), "timeout": int(f.timeout), "kill-after": int(f.killAfter), "load": int(f.load),
+	} {
+		add(n < 0, fmt.Sprintf("--%s is negative", name))
+	}
+	return errors.Join(problems...)
+}
+
+// source says where inputs come from.
+func (f *runFlags) source(r *runner, lists [][]string) error {
+	src := &r.cfg.Source
+	src.Lists, src.Max = lists, f.max
+	var errs [3]error
+	if f.colsep != "" {
+		src.Splitter, errs[0] = input.ParseSplitter(f.colsep)
+	}
+	if !f.null {
+		src.Separator, errs[1] = input.ParseDelimiter(f.delimiter)
+	}
+	switch {
+	case lists != nil && f.file != "":
+		errs[2] = errors.New("::: and -a both give inputs: use one of them")
+	case lists != nil:
+	case f.file != "" && f.file != "-":
+		r.input, errs[2] = os.Open(f.file)
+		src.File = r.input
+	default:
+		src.File = r.streams.in
+		if isTerminal(src.File) && !f.dryRun {
+			r.say("reading inputs from the terminal, one on each line; Ctrl-D ends them")
+		}
+	}
+	return errors.Join(errors.Join(errs[:]...), src.Check())
+}
+
+// command says what to run, and for whom.
+func (f *runFlags) command(r *runner, words []string) error {
+	shell := run.ShellAuto
+	if f.shellSet {
+		shell = run.ShellNever
+		if f.shell {
+			shell = run.ShellAlways
+		}
+	}
+	if f.name == "" {
+		return errors.New("-I needs a text, as in -I @")
+	}
+	r.cfg.Command = run.NewCommand(words, shell, f.name)
+	r.cfg.Priority = template.Parse(f.priority, f.name)
+	r.cfg.Key = template.Parse(f.key, f.name)
+	r.cfg.Trace = f.trace
+	return nil
+}
+
+// limits says how much may run.
+func (f *runFlags) limits(r *runner) (err error) {
+	var errs [3]error
+	r.cfg.Jobs, errs[0] = f.jobCount(r)
+	r.cfg.KeyJobs, r.cfg.Lookahead, r.cfg.Load = f.keyJobs, f.lookahead, f.load
+	if f.rate != "" {
+		r.cfg.Rate, errs[1] = parseRate(f.rate)
+	}
+	if f.memfree != "" {
+		var least int64
+		least, errs[2] = gate.ParseSize(f.memfree)
+		r.cfg.Gates = append(r.cfg.Gates, gate.NewMemory(least, gate.ReadMemory))
+	}
+	if f.delay > 0 {
+		r.cfg.Gates = append(r.cfg.Gates, gate.NewDelay(f.delay))
+	}
+	return errors.Join(errs[:]...)
+}
+
+func (f *runFlags) jobCount(r *runner) (int, error) {
+	machine := jobcount.Machine{CPUs: runtime.GOMAXPROCS(0), Most: mostJobs()}
+	text := f.jobs + f.maxProcs
+	if text == "" {
+		return machine.CPUs, nil
+	}
+	path, ok := strings.CutPrefix(text, "@")
+	if !ok {
+		return jobcount.Parse(text, machine)
+	}
+	r.cfg.JobsFile = &run.JobsFile{Path: path, Machine: machine}
+	return r.cfg.JobsFile.Read()
+}
+
+// filesPerJob is how many descriptors a job needs at most, and spare how many
+// stint itself does.
+const (
+	filesPerJob = 4
+	spareFiles  = 64
+	// mostThreads is below the 10,000 threads that the runtime allows: each
+	// running job has one that waits for it.
+	mostThreads = 8000
+)
+
+// mostJobs is how many jobs the system allows at once.
+func mostJobs() int {
+	most := uint64(mostThreads)
+	var files syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err == nil && files.Cur > spareFiles {
+		most = min(most, (files.Cur-spareFiles)/filesPerJob)
+	}
+	return int(max(most, 1))
+}
+
+// failures says what to do about jobs that fail or take too long.
+func (f *runFlags) failures(r *runner) (err error) {
+	r.cfg.Timeout, r.cfg.KillAfter = f.timeout, f.killAfter
+	// Jobs that fail together, because a server is down, should not all come
+	// back together: so the delays are random.
+	r.cfg.Retry = retry.Policy{Attempts: f.retries + 1, Base: f.retryDelay, Jitter: retry.Decorrelated}
+	if err := r.cfg.Retry.Validate(); err != nil && f.retries >= 0 {
+		return fmt.Errorf("--retry-delay: %w", err)
+	}
+	r.cfg.Halt, err = halt.Parse(f.halt)
+	return err
+}
+
+// logConfig says how the job log is opened.
+func (f *runFlags) logConfig() (joblog.Config, error) {
+	cfg := joblog.Config{Resume: f.resume || f.resumeFailed, Failed: f.resumeFailed}
+	if f.resumeBy == "command" {
+		cfg.Match = joblog.MatchCommand
+	}
+	return cfg, nil
+}
+
+// output says where output goes.
+func (f *runFlags) output(r *runner) error {
+	c := &r.cfg
+	switch {
+	case f.lines:
+		c.Grouping = run.Lines
+	case f.ungroup:
+		c.Grouping = run.Ungroup
+	}
+	c.KeepOrder, c.Tag = f.keepOrder, f.tag
+	c.Spool = output.NewSpool(f.tmpdir)
+	c.Stdout = run.Redirection{Set: f.stdout != "", Path: template.Parse(f.stdout, f.name)}
+	c.Stdin = run.Redirection{Set: f.stdin != "", Path: template.Parse(f.stdin, f.name)}
+	if f.stdin == "-" {
+		if c.Source.File == r.streams.in {
+			return errors.New("--stdin - : standard input gives the inputs already; use -a FILE or ::: for those")
+		}
+		c.Stdin = run.Redirection{}
+		c.Inherit = r.streams.in
+	}
+	return f.showProgress(r)
+}
+
+// showProgress sets up how progress is shown.
+func (f *runFlags) showProgress(r *runner) error {
+	if f.asBar {
+		f.progress = string(progress.ModeBar)
+	}
+	mode, err := progress.ParseMode(f.progress)
+	if err != nil {
+		return err
+	}
+	onTerminal, outToo := isTerminal(r.streams.err), isTerminal(r.streams.out)
+	switch {
+	case mode == progress.ModeAuto && !onTerminal:
+		mode = progress.ModePlain
+	case mode == progress.ModeAuto && f.ungroup && outToo:
+		mode = progress.ModeNone // jobs would write into the bar
+	case mode == progress.ModeAuto:
+		mode = progress.ModeBar
+	}
+	r.reporter = progress.Reporter{Mode: mode, Meter: r.cfg.Meter, W: r.streams.err}
+	var screen output.Screen
+	if mode == progress.ModeBar {
+		r.reporter.Bar = progress.NewBar(r.streams.err, func() int { return width(r.streams.err) }, os.Getenv)
+		screen = r.reporter.Bar
+	}
+	r.cfg.Sink = output.NewSink(r.streams.out, r.streams.err, screen, [2]bool{outToo, true})
+	return nil
+}

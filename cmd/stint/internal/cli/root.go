@@ -1,0 +1,84 @@
+// Package cli is the command line of stint: it turns flags into the
+// configuration of the packages that do the work.
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+// exitOwn is the exit status for errors of stint's own, as env(1), timeout(1)
+// and xargs(1) have it: bad usage, an input, an output or a job log that cannot
+// be used. It is above the 0 to 101 that count failed jobs.
+const exitOwn = 125
+
+// exitError ends the program with a status.
+type exitError struct {
+	status int
+	err    error // what to tell, or nil if all has been told
+}
+
+// Error returns what is to be told.
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit status %d", e.status)
+	}
+	return e.err.Error()
+}
+
+// Unwrap returns what is to be told.
+func (e *exitError) Unwrap() error { return e.err }
+
+const longHelp = `Stint decides how much runs at once, and what goes first.
+
+  stint run     runs a command for each line of input, in parallel, now
+  stint bench   measures the scheduler on this machine`
+
+const rootExamples = `  find . -name '*.jpg' | stint run -j4 convert {} {.}.png
+  stint run --joblog log --resume ./process {} ::: *.csv`
+
+// Main runs the program and returns its exit status. It does not return where a
+// signal ended the run: the process then ends by the same signal, so that the
+// shell that called it knows.
+func Main(args []string, stdin, stdout, stderr *os.File) int {
+	root := newRoot(&streams{in: stdin, out: stdout, err: stderr})
+	root.SetArgs(args)
+	err := root.Execute()
+	var exit *exitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
+		if exit.err != nil {
+			_, _ = fmt.Fprintf(stderr, "stint: %v\n", exit.err)
+		}
+		return exit.status
+	}
+	_, _ = fmt.Fprintf(stderr, "stint: %v\n", err)
+	return exitOwn
+}
+
+// streams are the process's own.
+type streams struct{ in, out, err *os.File }
+
+func newRoot(s *streams) *cobra.Command {
+	root := &cobra.Command{
+		Use: "stint", Short: "Run many things, so many at a time", Long: longHelp, Example: rootExamples,
+		SilenceErrors: true, SilenceUsage: true,
+	}
+	root.SetIn(s.in)
+	root.SetOut(s.out)
+	root.SetErr(s.err)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
+	})
+	root.AddCommand(newRun(s), newBench(s), newVersion())
+	return root
+}
+
+// printTo writes to a stream that nobody can be told about if it fails.
+func printTo(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) }

@@ -1,0 +1,216 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stintgo/stint/cmd/stint/internal/joblog"
+	"github.com/stintgo/stint/cmd/stint/internal/proc"
+	"github.com/stintgo/stint/cmd/stint/internal/progress"
+	"github.com/stintgo/stint/cmd/stint/internal/run"
+)
+
+const runLong = `Run a command for each input, so many at a time.
+
+Inputs are the lines of standard input, of a file (-a), or the words after :::.
+In the command, {} is the input:
+
+  {}    the input               {1} {2}  its fields (see --colsep)
+  {.}   without extension       {#}      the job's number
+  {/}   without directory       {%}      the slot that it runs on
+  {//}  the directory           {1.} {2/} {1//} {2/.} work too
+
+Without a placeholder the input follows the command. A command of one word with
+shell syntax in it is run by sh -c, with inputs quoted: don't quote {} yourself.
+Without a command each input is a shell command.
+
+Exit status: 0 if all jobs succeeded, the number of failed jobs up to 100, 101
+for more; 125 for errors of stint's own, 126 or 127 if the command cannot be run
+or is not found; 128 and the signal's number if a signal ended the run.`
+
+const runExamples = `  # compress, four at a time; a .gz that is there is whole
+  find . -name '*.log' | stint run -j4 --stdout {}.gz gzip -c {}
+
+  # go on after a crash where it stopped
+  stint run --joblog done.log --resume ./convert {} {.}.png ::: *.jpg
+
+  # through the shell, with a limit per host and overall
+  stint run -j20 --key {1} --key-jobs 2 --rate 50/s -C , 'curl -sf https://{1}/{2} > {2}' < urls.csv
+
+  # urgent ones first, each at most a minute, up to three attempts
+  stint run --priority {1} --timeout 1m --retries 2 -C '\t' ./task {2} < tasks.tsv
+
+  # every combination
+  stint run echo {1}-{2} ::: a b ::: 1 2 3`
+
+func newRun(s *streams) *cobra.Command {
+	var flags runFlags
+	cmd := &cobra.Command{
+		Use:     "run [flags] [--] [command [args]] [::: inputs]...",
+		Short:   "Run a command for each input, in parallel",
+		Long:    runLong,
+		Example: runExamples,
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			flags.shellSet = cmd.Flags().Changed("shell")
+			return runRun(&flags, args, s)
+		},
+	}
+	// Flags behind the command's name are the command's.
+	cmd.Flags().SetInterspersed(false)
+	flags.register(cmd.Flags())
+	return cmd
+}
+
+// runRun is stint run.
+func runRun(flags *runFlags, args []string, s *streams) error {
+	r, err := flags.config(args, s)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	if flags.dryRun {
+		return r.dryRun(flags)
+	}
+	if err := r.cfg.Command.Check(); err != nil {
+		return &exitError{proc.LookStatus(err), err}
+	}
+	if err := r.openLog(flags); err != nil {
+		return err
+	}
+	outcome := r.do()
+	if err := r.cfg.Log.Close(); err != nil && outcome.Err == nil {
+		outcome.Err = err
+	}
+	r.summarise(&outcome, flags.quiet)
+	return r.exit(&outcome)
+}
+
+// runner is a configured run with what is around it.
+type runner struct {
+	cfg      run.Config
+	reporter progress.Reporter
+	streams  *streams
+	input    *os.File // to be closed, or nil
+}
+
+func (r *runner) close() {
+	if r.input != nil {
+		_ = r.input.Close()
+	}
+}
+
+// openLog opens the job log, if there is to be one.
+func (r *runner) openLog(flags *runFlags) error {
+	if flags.joblog == "" {
+		return nil
+	}
+	cfg, err := flags.logConfig()
+	if err != nil {
+		return err
+	}
+	cfg.Before = r.cfg.Sink.Sync
+	r.cfg.Log, err = joblog.Open(flags.joblog, cfg)
+	return err
+}
+
+// dryRun prints what a run would run.
+func (r *runner) dryRun(flags *runFlags) error {
+	if flags.joblog != "" {
+		cfg, err := flags.logConfig()
+		if err != nil {
+			return err
+		}
+		if r.cfg.Log, err = joblog.Peek(flags.joblog, cfg); err != nil {
+			return err
+		}
+	}
+	bad, err := run.DryRun(&r.cfg, r.streams.out)
+	if err != nil {
+		return err
+	}
+	if bad > 0 {
+		return &exitError{status: min(bad, 101)}
+	}
+	return nil
+}
+
+// do runs, with signals and progress.
+func (r *runner) do() run.Outcome {
+	signals := make(chan os.Signal, 16)
+	for _, sig := range run.Signals() {
+		// What was ignored when stint was started, as nohup does, stays so.
+		if !signal.Ignored(sig) || sig == syscall.SIGPIPE {
+			signal.Notify(signals, sig)
+		}
+	}
+	r.cfg.Signal = signals
+	ctx, cancel := context.WithCancel(context.Background())
+	var reporting sync.WaitGroup
+	reporting.Go(func() { r.reporter.Run(ctx) })
+	outcome := run.Do(&r.cfg)
+	cancel()
+	reporting.Wait()
+	return outcome
+}
+
+// say writes a line to standard error, around the bar.
+func (r *runner) say(msg string) {
+	r.reporter.Bar.Hide()
+	defer r.reporter.Bar.Show()
+	printTo(r.streams.err, "stint: %s\n", msg)
+}
+
+// summarise tells what nobody else has told.
+func (r *runner) summarise(o *run.Outcome, quiet bool) {
+	s := r.cfg.Meter.Snapshot()
+	if o.Failed > 0 && !quiet {
+		r.say(fmt.Sprintf("%d of %d jobs failed; first: %s", o.Failed, s.Succeeded+s.Failed, o.First))
+	}
+	if o.Signal != 0 {
+		r.say(fmt.Sprintf("stopped by %v: %d jobs done, %d read and not done%s", o.Signal, s.Done(), o.Left, r.hint()))
+	} else if o.Err == nil && o.Left > 0 && !quiet {
+		r.say(fmt.Sprintf("stopped by --halt: %d jobs done, %d read and not done%s", s.Done(), o.Left, r.hint()))
+	}
+}
+
+func (r *runner) hint() string {
+	if r.cfg.Log == nil {
+		return ""
+	}
+	return "; --resume goes on from here"
+}
+
+// exit turns an outcome into an exit status.
+func (r *runner) exit(o *run.Outcome) error {
+	switch {
+	case o.Signal != 0:
+		return dieBy(o.Signal)
+	case o.Err != nil:
+		return o.Err
+	case o.Halted != nil && o.Halted.Signal != 0:
+		return &exitError{status: 128 + int(o.Halted.Signal)}
+	case o.Halted != nil:
+		return &exitError{status: o.Halted.Exit}
+	case o.Failed > 0:
+		return &exitError{status: min(o.Failed, 101)}
+	}
+	return nil
+}
+
+// dieBy ends the process by a signal, as it would have ended without a handler.
+// A shell that runs a loop needs that: it stops at a child that was interrupted,
+// and goes on after one that exits with 130.
+func dieBy(sig syscall.Signal) error {
+	signal.Reset(sig)
+	if err := syscall.Kill(os.Getpid(), sig); err == nil {
+		select {} // the signal is on its way
+	}
+	return &exitError{status: 128 + int(sig)}
+}

@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"encoding/json"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// version is what the program knows about itself.
+type version struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"`
+	Time     string `json:"time,omitempty"`
+	Modified bool   `json:"modified,omitempty"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+// readVersion reads what the go command has built in.
+func readVersion() version {
+	v := version{Version: "(unknown)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	v.Version = info.Main.Version
+	for _, setting := range info.Settings {
+		switch setting.Key {
+		case "vcs.revision":
+			v.Revision = setting.Value
+		case "vcs.time":
+			v.Time = setting.Value
+		case "vcs.modified":
+			v.Modified = setting.Value == "true"
+		}
+	}
+	return v
+}
+
+func newVersion() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			v := readVersion()
+			if asJSON {
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(v)
+			}
+			line := "stint " + v.Version
+			if v.Revision != "" {
+				line += " " + v.Revision
+			}
+			printTo(cmd.OutOrStdout(), "%s %s %s\n", line, v.Go, v.Platform)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}

@@ -1,0 +1,85 @@
+// Package progress counts what a run has done and shows it: as a bar on a
+// terminal, or as lines for logs and programs.
+package progress
+
+import "sync/atomic"
+
+// Meter counts the jobs of a run. Its methods may be called from any goroutine.
+// The zero value is ready for use.
+type Meter struct {
+	read, skipped, running, succeeded, failed, retried atomic.Int64
+
+	total atomic.Int64 // inputs in all; 0 is unknown
+	guess atomic.Int64 // an estimate of total while it is unknown; 0 is none
+}
+
+// Snapshot is what a meter counts, at one moment.
+type Snapshot struct {
+	Read      int64 // inputs so far
+	Skipped   int64 // of them: done by an earlier run
+	Running   int64
+	Succeeded int64
+	Failed    int64
+	Retried   int64 // attempts after the first
+	Total     int64 // inputs in all; 0 is unknown
+	Guess     int64 // an estimate of Total, or 0
+}
+
+// Done is the number of jobs that need no more work.
+func (s Snapshot) Done() int64 { return s.Skipped + s.Succeeded + s.Failed }
+
+// Share is how much of the run is done, from 0 to 1, and false if that is
+// unknown.
+func (s Snapshot) Share() (float64, bool) {
+	total := s.Total
+	if total == 0 {
+		total = s.Guess
+	}
+	if total == 0 {
+		return 0, false
+	}
+	return min(float64(s.Done())/float64(total), 1), true
+}
+
+// Read counts an input.
+func (m *Meter) Read() { m.read.Add(1) }
+
+// Skip counts a job that an earlier run has done.
+func (m *Meter) Skip() { m.skipped.Add(1) }
+
+// Start counts a job that starts.
+func (m *Meter) Start() { m.running.Add(1) }
+
+// Stop counts a job that has stopped running, whatever comes of it.
+func (m *Meter) Stop() { m.running.Add(-1) }
+
+// Retry counts a job that is to run again.
+func (m *Meter) Retry() { m.retried.Add(1) }
+
+// End counts a job as done, and returns how many have succeeded and failed in
+// this run.
+func (m *Meter) End(ok bool) (succeeded, failed int) {
+	if ok {
+		return int(m.succeeded.Add(1)), int(m.failed.Load())
+	}
+	n := m.failed.Add(1)
+	return int(m.succeeded.Load()), int(n)
+}
+
+// SetTotal says how many inputs there are.
+func (m *Meter) SetTotal(n int) { m.total.Store(int64(n)) }
+
+// SetGuess says how many inputs there probably are.
+func (m *Meter) SetGuess(n int64) { m.guess.Store(n) }
+
+// EndOfInput says that what has been read is all.
+func (m *Meter) EndOfInput() { m.total.Store(m.read.Load()) }
+
+// Snapshot returns the counts.
+func (m *Meter) Snapshot() Snapshot {
+	return Snapshot{
+		Read: m.read.Load(), Skipped: m.skipped.Load(), Running: m.running.Load(),
+		Succeeded: m.succeeded.Load(), Failed: m.failed.Load(), Retried: m.retried.Load(),
+		Total: m.total.Load(), Guess: m.guess.Load(),
+	}
+}

@@ -1,0 +1,95 @@
+package progress
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+)
+
+// Mode is a way of showing progress.
+type Mode string
+
+// The modes.
+const (
+	ModeAuto  Mode = "auto" // a bar on a terminal, plain lines elsewhere
+	ModeBar   Mode = "bar"
+	ModePlain Mode = "plain"
+	ModeJSON  Mode = "json"
+	ModeNone  Mode = "none"
+)
+
+// ParseMode reads a mode's name.
+func ParseMode(text string) (Mode, error) {
+	switch m := Mode(text); m {
+	case ModeAuto, ModeBar, ModePlain, ModeJSON, ModeNone:
+		return m, nil
+	}
+	return "", fmt.Errorf("progress %q: use auto, bar, plain, json or none", text)
+}
+
+// every is how often each mode shows something. Plain lines are for logs that
+// somebody reads much later: a short run writes none.
+func (m Mode) every() time.Duration {
+	switch m {
+	case ModeBar:
+		return 100 * time.Millisecond
+	case ModeJSON:
+		return time.Second
+	default:
+		return 10 * time.Second
+	}
+}
+
+// Reporter shows a meter's progress while a run goes on.
+type Reporter struct {
+	Mode  Mode // not ModeAuto
+	Meter *Meter
+	Bar   *Bar      // for ModeBar
+	W     io.Writer // for lines
+}
+
+// Run shows progress until ctx ends.
+func (r *Reporter) Run(ctx context.Context) {
+	if r.Mode == ModeNone {
+		return
+	}
+	ticker := time.NewTicker(r.Mode.every())
+	defer ticker.Stop()
+	var pace speed
+	pace.observe(time.Now(), 0) //nolint:forbidigo // the origin of the estimate
+	for {
+		select {
+		case now := <-ticker.C:
+			s := r.Meter.Snapshot()
+			r.show("progress", now, s, pace.estimate(now, s))
+		case <-ctx.Done():
+			r.end(&pace)
+			return
+		}
+	}
+}
+
+func (r *Reporter) show(name string, now time.Time, s Snapshot, e Estimate) {
+	switch r.Mode {
+	case ModeBar:
+		r.Bar.draw(s, e)
+	case ModeJSON:
+		_, _ = io.WriteString(r.W, jsonLine(name, now, s, e))
+	default:
+		_, _ = io.WriteString(r.W, plainLine(s, e))
+	}
+}
+
+// end takes the bar off, or tells programs the final counts. A log gets its
+// last line from whoever sums the run up.
+func (r *Reporter) end(pace *speed) {
+	switch r.Mode {
+	case ModeBar:
+		r.Bar.remove()
+	case ModeJSON:
+		now, s := time.Now(), r.Meter.Snapshot() //nolint:forbidigo // for the record
+		r.show("end", now, s, pace.estimate(now, s))
+	default:
+	}
+}

@@ -1,0 +1,134 @@
+package progress
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// plainLine is one line of a log.
+func plainLine(s Snapshot, e Estimate) string {
+	line := "stint: " + of(s) + " done" + percent(s)
+	if s.Failed > 0 {
+		line += fmt.Sprintf(", %d failed", s.Failed)
+	}
+	line += fmt.Sprintf(", %d running, %s", s.Running, rate(e.PerSecond))
+	if e.Left > 0 {
+		line += ", " + clock(e.Left) + " left"
+	}
+	return line + "\n"
+}
+
+// of is "7/100", or "7/~100" while 100 is an estimate, or "7".
+func of(s Snapshot) string {
+	done := strconv.FormatInt(s.Done(), 10)
+	switch {
+	case s.Total > 0:
+		return done + "/" + strconv.FormatInt(s.Total, 10)
+	case s.Guess > 0:
+		return done + "/~" + strconv.FormatInt(s.Guess, 10)
+	}
+	return done
+}
+
+func percent(s Snapshot) string {
+	share, ok := s.Share()
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf(" (%d%%)", int(share*100))
+}
+
+// rate is a speed in the unit that people would use.
+func rate(perSecond float64) string {
+	switch {
+	case perSecond == 0:
+		return "-/s"
+	case perSecond < 0.1:
+		return fmt.Sprintf("%.1f/min", perSecond*60)
+	case perSecond < 100:
+		return fmt.Sprintf("%.1f/s", perSecond)
+	}
+	return fmt.Sprintf("%.0f/s", perSecond)
+}
+
+// clock is a duration as 0:07, 12:34 or 5:00:00.
+func clock(d time.Duration) string {
+	seconds := int64((d + time.Second - 1) / time.Second)
+	if seconds < 3600 {
+		return fmt.Sprintf("%d:%02d", seconds/60, seconds%60)
+	}
+	return fmt.Sprintf("%d:%02d:%02d", seconds/3600, seconds/60%60, seconds%60)
+}
+
+// event is one line for programs. Its fields are part of the interface.
+type event struct {
+	Event     string  `json:"event"` // progress, or end for the last
+	Time      string  `json:"time"`
+	Done      int64   `json:"done"`
+	Total     int64   `json:"total,omitempty"` // left out while it is unknown
+	Succeeded int64   `json:"succeeded"`
+	Failed    int64   `json:"failed"`
+	Skipped   int64   `json:"skipped"`
+	Running   int64   `json:"running"`
+	Retried   int64   `json:"retried"`
+	PerSecond float64 `json:"per_second"`
+	LeftS     float64 `json:"left_s,omitempty"` // left out while it is unknown
+}
+
+func jsonLine(name string, now time.Time, s Snapshot, e Estimate) string {
+	line, err := json.Marshal(event{
+		Event: name, Time: now.UTC().Format(time.RFC3339Nano), Done: s.Done(), Total: s.Total, Succeeded: s.Succeeded,
+		Failed: s.Failed, Skipped: s.Skipped, Running: s.Running, Retried: s.Retried,
+		PerSecond: float64(int64(e.PerSecond*1000)) / 1000, LeftS: float64(e.Left.Milliseconds()) / 1000,
+	})
+	if err != nil {
+		panic(err) // numbers and a time: a bug here
+	}
+	return string(line) + "\n"
+}
+
+// style is how a bar looks.
+type style struct {
+	full, empty string
+	red, plain  string // around the number of failed jobs
+}
+
+// barMin and barMax bound the bar itself, in columns.
+const (
+	barMin = 8
+	barMax = 40
+)
+
+// barLine is a line of at most width columns. What has no place is left out,
+// the least telling first.
+func barLine(s Snapshot, e Estimate, width int, look style) string {
+	parts := []string{of(s) + percent(s)}
+	if s.Failed > 0 {
+		parts = append(parts, fmt.Sprintf("%d failed", s.Failed))
+	}
+	if e.Left > 0 {
+		parts = append(parts, clock(e.Left)+" left")
+	}
+	parts = append(parts, rate(e.PerSecond), fmt.Sprintf("%d running", s.Running))
+	for len(parts) > 1 && len(strings.Join(parts, "  ")) > width {
+		parts = parts[:len(parts)-1]
+	}
+	text := strings.Join(parts, "  ")
+	if len(text) > width {
+		text = text[:max(width, 0)]
+	}
+	room := min(width-len(text)-2, barMax)
+	if s.Failed > 0 {
+		failed := fmt.Sprintf("%d failed", s.Failed)
+		text = strings.Replace(text, failed, look.red+failed+look.plain, 1)
+	}
+	share, ok := s.Share()
+	if !ok || room < barMin {
+		return text
+	}
+	full := int(share * float64(room))
+	return strings.Repeat(look.full, full) + strings.Repeat(look.empty, room-full) + "  " + text
+}

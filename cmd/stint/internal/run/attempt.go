@@ -1,0 +1,179 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/stintgo/stint/cmd/stint/internal/output"
+	"github.com/stintgo/stint/cmd/stint/internal/proc"
+	"github.com/stintgo/stint/cmd/stint/internal/template"
+)
+
+// attempt is one attempt of a job: its files, its process, how it ended.
+type attempt struct {
+	job  *job
+	fill template.Job // what templates are filled with: the job, on its slot
+
+	stdin    *os.File         // its own, or nil
+	redirect *output.Redirect // of standard output, or nil
+	capture  *output.Capture  // or nil
+	lines    *output.Lines    // or nil
+
+	started time.Time
+	took    time.Duration
+	status  proc.Status
+	problem string // what went wrong besides the status, or empty
+
+	timedOut    bool
+	interrupted bool // told to end because the run ends
+	unstartable bool // another attempt would fare no better
+}
+
+// runAttempt runs a job once, and reports whether it will be run again.
+func (r *Run) runAttempt(j *job, slot int) (again bool) {
+	a := &attempt{job: j, fill: j.Job, started: now()}
+	a.fill.Slot = slot
+	j.attempts++
+	if r.cfg.Trace {
+		r.cfg.Say(j.text)
+	}
+	if err := r.openFiles(a); err != nil {
+		r.cannotStart(a, err)
+	} else {
+		r.execute(a)
+	}
+	a.took = now().Sub(a.started)
+	a.close()
+	return r.settle(a)
+}
+
+// execute starts the process and waits for it.
+func (r *Run) execute(a *attempt) {
+	p, err := r.start(a)
+	if a.lines != nil {
+		a.lines.Start()
+	}
+	if err != nil {
+		r.cannotStart(a, err)
+		return
+	}
+	r.registry.add(p, a.started)
+	clock := startTimeout(p, r.cfg.Timeout, r.cfg.KillAfter)
+	a.status = p.Wait(func() {
+		if a.timedOut = clock.stop(); a.timedOut {
+			p.Signal(syscall.SIGKILL) // whoever outlived the leader
+		}
+	})
+	a.interrupted = r.registry.remove(p) && !a.timedOut
+	if a.timedOut {
+		a.status.Exit = proc.ExitTimeout
+		a.problem = fmt.Sprintf("timed out after %v", r.cfg.Timeout)
+	}
+}
+
+func (r *Run) start(a *attempt) (*proc.Process, error) {
+	argv, err := r.cfg.Command.argv(&a.fill)
+	if err != nil {
+		return nil, err
+	}
+	path, err := r.paths.look(&r.cfg.Command, argv)
+	if err != nil {
+		return nil, err
+	}
+	stdin, stdout, stderr := r.files(a)
+	return proc.Start(&proc.Spec{
+		Path: path, Args: argv, Env: r.env.Append(nil, a.fill.Seq, a.fill.Slot),
+		Files: [3]*os.File{stdin, stdout, stderr},
+	})
+}
+
+// cannotStart notes a failure that comes before the program.
+func (r *Run) cannotStart(a *attempt, err error) {
+	a.status.Exit = proc.LookStatus(err)
+	a.problem = err.Error()
+	a.unstartable = true
+	r.cfg.Say(fmt.Sprintf("job %d: %v", a.job.Seq, err))
+	if outOfRoom(err) {
+		r.stop.fail(err) // no other job would fare better
+	}
+}
+
+// outOfRoom reports errors of the system and not of one job.
+func outOfRoom(err error) bool {
+	for _, errno := range []syscall.Errno{
+		syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO, syscall.EMFILE, syscall.ENFILE,
+	} {
+		if errors.Is(err, errno) {
+			return true
+		}
+	}
+	return false
+}
+
+// openFiles opens what the job reads and writes.
+func (r *Run) openFiles(a *attempt) error {
+	if r.cfg.Stdin.Set {
+		path, err := r.cfg.Stdin.Path.String(&a.fill)
+		if err != nil {
+			return err
+		}
+		if a.stdin, err = os.Open(path); err != nil {
+			return err
+		}
+	}
+	if r.cfg.Stdout.Set {
+		path, err := r.cfg.Stdout.Path.String(&a.fill)
+		if err != nil {
+			return err
+		}
+		if a.redirect, err = output.OpenRedirect(path); err != nil {
+			return err
+		}
+	}
+	return r.openOutput(a)
+}
+
+func (r *Run) openOutput(a *attempt) (err error) {
+	stdout := a.redirect == nil
+	switch r.cfg.Grouping {
+	case Group:
+		a.capture, err = r.cfg.Spool.Capture(stdout, true)
+	case Lines:
+		tag := ""
+		if r.cfg.Tag {
+			tag = a.job.tag()
+		}
+		a.lines, err = r.cfg.Sink.Lines(stdout, true, tag)
+	case Ungroup:
+	}
+	return err
+}
+
+// files returns the job's standard input, output and error.
+func (r *Run) files(a *attempt) (stdin, stdout, stderr *os.File) {
+	switch {
+	case a.capture != nil:
+		stdout, stderr = a.capture.Files()
+	case a.lines != nil:
+		stdout, stderr = a.lines.Files()
+	default:
+		stdout, stderr = r.cfg.Sink.Streams()
+	}
+	if a.redirect != nil {
+		stdout = a.redirect.File()
+	}
+	if stdin = a.stdin; stdin == nil {
+		stdin = r.stdin
+	}
+	return stdin, stdout, stderr
+}
+
+// close frees what only the process needed.
+func (a *attempt) close() {
+	if a.stdin != nil {
+		_ = a.stdin.Close()
+	}
+}

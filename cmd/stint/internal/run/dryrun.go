@@ -1,0 +1,36 @@
+package run
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+)
+
+// DryRun writes the commands that [Do] would run to w, one on each line, in the
+// order of the inputs, and returns the number of inputs that no command can be
+// made of.
+func DryRun(cfg *Config, w io.Writer) (bad int, err error) {
+	r := &Run{cfg: cfg}
+	buffered := bufio.NewWriter(w)
+	seq := 0
+	for in, err := range cfg.Source.all(cfg.Source.File, func(int64) {}) {
+		if err != nil {
+			return bad, fmt.Errorf("read inputs: %w", err)
+		}
+		seq++
+		j, err := r.makeJob(seq, in)
+		if err != nil {
+			cfg.Say(fmt.Sprintf("input %d (%s): %v", seq, j.tag(), err))
+			bad++
+			continue
+		}
+		done, err := cfg.Log.Done(seq, j.text)
+		if err != nil {
+			return bad, err
+		}
+		if !done {
+			_, _ = fmt.Fprintln(buffered, j.text) // Flush has the error
+		}
+	}
+	return bad, buffered.Flush()
+}

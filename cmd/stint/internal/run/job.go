@@ -1,0 +1,47 @@
+package run
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	stint "github.com/stintgo/stint"
+	"github.com/stintgo/stint/cmd/stint/internal/template"
+)
+
+// job is one command to run, from its input until it is done.
+type job struct {
+	template.Job
+	priority stint.Priority
+	key      string
+	text     string // the command, as the job log has it
+
+	attempts int           // that have been made
+	delay    time.Duration // before the last of them
+}
+
+// tag goes before each line of the job's output.
+func (j *job) tag() string { return strings.Join(j.Args, " ") }
+
+// makeJob makes the job for an input. The error, if any, is the input's fault.
+func (r *Run) makeJob(seq int, in item) (*job, error) {
+	j := &job{Job: template.Job{Seq: seq, Args: in.args, Fields: in.fields}}
+	var err error
+	if j.text, err = r.cfg.Command.text(&j.Job); err != nil {
+		return j, err
+	}
+	if j.key, err = r.cfg.Key.String(&j.Job); err != nil {
+		return j, fmt.Errorf("--key: %w", err)
+	}
+	text, err := r.cfg.Priority.String(&j.Job)
+	if err != nil {
+		return j, fmt.Errorf("--priority: %w", err)
+	}
+	if text == "" {
+		return j, nil
+	}
+	if j.priority, err = stint.ParsePriority(text); err != nil {
+		return j, fmt.Errorf("--priority: %w", err)
+	}
+	return j, nil
+}

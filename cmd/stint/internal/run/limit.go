@@ -1,0 +1,100 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/stintgo/stint/cmd/stint/internal/jobcount"
+)
+
+// limit is the number of jobs that may run at once, as it is now. The zero
+// value is 0; it may be used from any goroutine.
+type limit struct {
+	mu sync.Mutex
+	n  int
+}
+
+// set makes the limit n, at least 1.
+func (l *limit) set(n int, resize func(int)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.n = max(n, 1)
+	resize(l.n)
+}
+
+// change adds to the limit.
+func (l *limit) change(by int, resize func(int)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.n = max(l.n+by, 1)
+	resize(l.n)
+}
+
+// JobsFile is a file that says how many jobs may run, and may be changed while
+// they do.
+type JobsFile struct {
+	Path    string
+	Machine jobcount.Machine
+	seen    fs.FileInfo // when it was last read
+}
+
+// Read returns what the file says.
+func (f *JobsFile) Read() (int, error) {
+	info, err := os.Stat(f.Path)
+	if err != nil {
+		return 0, err
+	}
+	f.seen = info
+	text, err := os.ReadFile(f.Path)
+	if err != nil {
+		return 0, err
+	}
+	n, err := jobcount.Parse(string(text), f.Machine)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", f.Path, err)
+	}
+	return n, nil
+}
+
+// changed reports whether the file is another than when it was last read.
+func (f *JobsFile) changed() bool {
+	info, err := os.Stat(f.Path)
+	if err != nil {
+		return false // being replaced, most likely
+	}
+	return f.seen == nil || !os.SameFile(f.seen, info) || info.Size() != f.seen.Size() ||
+		!info.ModTime().Equal(f.seen.ModTime())
+}
+
+// lookEvery is how often the file is looked at.
+const lookEvery = 500 * time.Millisecond
+
+// watchJobsFile is the loop that follows the file.
+func (r *Run) watchJobsFile(ctx context.Context) {
+	f := r.cfg.JobsFile
+	if f == nil {
+		return
+	}
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		if !f.changed() {
+			continue
+		}
+		n, err := f.Read()
+		if err != nil {
+			r.cfg.Say(fmt.Sprintf("the number of jobs stays as it is: %v", err))
+			continue
+		}
+		r.limit.set(n, r.sched.Resize)
+	}
+}

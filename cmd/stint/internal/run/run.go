@@ -1,0 +1,246 @@
+// Package run runs a command for each of many inputs, so many at a time: what
+// is behind stint run. Package stint decides which job starts when; this
+// package makes jobs of inputs, and processes of jobs, and says what became of
+// them.
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	stint "github.com/stintgo/stint"
+	"github.com/stintgo/stint/cmd/stint/internal/gate"
+	"github.com/stintgo/stint/cmd/stint/internal/halt"
+	"github.com/stintgo/stint/cmd/stint/internal/input"
+	"github.com/stintgo/stint/cmd/stint/internal/joblog"
+	"github.com/stintgo/stint/cmd/stint/internal/output"
+	"github.com/stintgo/stint/cmd/stint/internal/proc"
+	"github.com/stintgo/stint/cmd/stint/internal/progress"
+	"github.com/stintgo/stint/cmd/stint/internal/template"
+	"github.com/stintgo/stint/retry"
+)
+
+// Grouping is what becomes of the output of jobs.
+type Grouping uint8
+
+// The groupings.
+const (
+	Group   Grouping = iota // written in one piece when the job ends
+	Lines                   // written line by line
+	Ungroup                 // the job writes itself
+)
+
+// Config is a run, as the flags describe it. All fields but Command, Source,
+// Jobs and Sink may have their zero value.
+type Config struct {
+	Command  Command
+	Source   Source
+	Priority template.Template // of a job: the name of a tier, or empty
+	Key      template.Template // that limits and fairness apply to, or empty
+
+	Jobs      int           // the most that run at once
+	JobsFile  *JobsFile     // says so while running, or nil
+	KeyJobs   int           // the most that run at once of one key; 0 is no limit
+	Lookahead int           // the most inputs that wait
+	Rate      float64       // starts per second; 0 is no limit
+	Gates     []gate.Gate   // that each start passes
+	Load      float64       // the load average above which nothing starts; 0 is no limit
+	Retry     retry.Policy  // Attempts 1 for none
+	Timeout   time.Duration // of an attempt; 0 is none
+	KillAfter time.Duration // from the TERM signal to the KILL signal
+	Halt      halt.Rule
+
+	Sink      *output.Sink
+	Spool     *output.Spool
+	Grouping  Grouping
+	KeepOrder bool
+	Tag       bool
+	Stdin     Redirection // of jobs; empty is Inherit, or else the null device
+	Inherit   *os.File    // standard input that all jobs share, or nil
+	Stdout    Redirection // of jobs; empty is as Grouping says
+
+	Log    *joblog.Log // or nil
+	Meter  *progress.Meter
+	Trace  bool             // write each command to Say before it starts
+	Say    func(msg string) // takes what people should know; one line
+	Signal <-chan os.Signal // what Run acts on
+}
+
+// Redirection is a file's name, different for each job as the case may be.
+type Redirection struct {
+	Set  bool
+	Path template.Template
+}
+
+// Outcome is how a run ended.
+type Outcome struct {
+	Failed int            // jobs, those whose input was bad among them
+	Signal syscall.Signal // that ended the run, or 0
+	// Halted is the status of the job that ended the run by a rule that one
+	// failure meets; nil otherwise.
+	Halted *proc.Status
+	// Err is what stopped the run that is not a job's fault: the output or the
+	// job log cannot be written, the input cannot be read.
+	Err error
+	// First describes the first job that failed.
+	First string
+	// Left counts jobs that were read but neither succeeded nor failed.
+	Left int64
+}
+
+// Run is a run that is going on.
+type Run struct {
+	cfg     *Config
+	sched   stint.Scheduler
+	limiter *stint.Limiter // nil without a rate
+	printer *output.Printer
+	env     proc.Env
+	paths   paths
+	stdin   *os.File // of jobs that have none of their own
+
+	slots    slots
+	registry registry
+	backoff  backoff
+	limit    limit
+	stop     *stopper
+
+	jobs sync.WaitGroup // a job that has been read and is not done yet
+
+	mu    sync.Mutex
+	first string       // guarded by mu
+	haltd *proc.Status // guarded by mu
+}
+
+// Do runs everything and returns when nothing runs any more. It is called once
+// for a Config.
+func Do(cfg *Config) Outcome {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return Outcome{Err: err}
+	}
+	defer null.Close()
+	r := &Run{
+		cfg:     cfg,
+		sched:   stint.New(cfg.Jobs, stint.Config{PerKey: cfg.KeyJobs, Queue: cfg.Lookahead}),
+		printer: output.NewPrinter(cfg.Sink, cfg.Spool, cfg.KeepOrder),
+		env:     proc.NewEnv(os.Environ()),
+		stdin:   null,
+		stop:    newStopper(),
+	}
+	if cfg.Inherit != nil {
+		r.stdin = cfg.Inherit
+	}
+	r.limit.set(cfg.Jobs, r.sched.Resize)
+	if cfg.Rate > 0 {
+		r.limiter = stint.NewLimiter(cfg.Rate, stint.LimiterConfig{Capacity: burst(cfg.Rate)})
+	}
+	if cfg.Load > 0 {
+		cfg.Gates = append(cfg.Gates, gate.NewLoad(cfg.Load, gate.ReadLoad, r.young))
+	}
+	return r.run()
+}
+
+// burst is how many jobs may start at once under a rate: about 10 ms worth, so
+// that starts are spread out. A second's worth, which is usual for limiters,
+// would let twice the rate through in the first second.
+func burst(rate float64) int64 { return max(int64(rate/100), 1) }
+
+// felt is after how long the load average shows a process well enough.
+const felt = 5 * time.Second
+
+func (r *Run) young() int { return r.registry.young(now(), felt) }
+
+// now is the one place that reads the clock.
+func now() time.Time { return time.Now() } //nolint:forbidigo // see above
+
+func (r *Run) run() Outcome {
+	ctx, cancel := context.WithCancel(context.Background())
+	var background sync.WaitGroup
+	background.Go(func() { r.signals(ctx) })
+	background.Go(func() { r.watchJobsFile(ctx) })
+	background.Go(func() { r.enforce(ctx) })
+	readErr := r.feed()
+	r.jobs.Wait()
+	cancel()
+	background.Wait()
+	r.stop.fail(readErr)
+	r.stop.fail(r.printer.Flush())
+	return r.outcome()
+}
+
+// feed reads inputs and submits a job for each, until there are no more or the
+// run is to stop. Its error is that of the input.
+func (r *Run) feed() error {
+	r.cfg.Meter.SetTotal(r.cfg.Source.Total())
+	var reader io.Reader
+	if file := r.cfg.Source.File; file != nil {
+		// Also after a halt nobody wants to wait for input.
+		in, done, err := input.Interruptible(r.stop.starting, file)
+		if err != nil {
+			return err
+		}
+		defer done()
+		reader = in
+	}
+	seq := 0
+	for in, err := range r.cfg.Source.all(reader, r.cfg.Meter.SetGuess) {
+		if r.stop.starting.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			// What was read before the error is sound, and runs.
+			return fmt.Errorf("read inputs: %w", err)
+		}
+		seq++
+		r.cfg.Meter.Read()
+		r.take(seq, in)
+	}
+	r.cfg.Meter.EndOfInput()
+	return nil
+}
+
+// take makes a job of an input and submits it, unless it is done already or
+// cannot be run.
+func (r *Run) take(seq int, in item) {
+	j, err := r.makeJob(seq, in)
+	if err != nil {
+		r.refuse(j, err)
+		return
+	}
+	done, err := r.cfg.Log.Done(seq, j.text)
+	switch {
+	case errors.Is(err, joblog.ErrChanged):
+		r.stop.fail(fmt.Errorf("%w; it is now: %s\n"+
+			"Use a new job log, or --resume-by command if only the order of the inputs is another", err, j.text))
+	case done:
+		r.cfg.Meter.Skip()
+		r.stop.fail(r.printer.Print(output.Result{Seq: seq}))
+	default:
+		r.submit(j)
+	}
+}
+
+// refuse counts an input that no command can be made of as a job that failed.
+// It gets no line in the job log: a resumed run looks at it again.
+func (r *Run) refuse(j *job, err error) {
+	r.cfg.Say(fmt.Sprintf("input %d (%s): %v", j.Seq, j.tag(), err))
+	r.stop.fail(r.printer.Print(output.Result{Seq: j.Seq}))
+	r.count(j, &proc.Status{Exit: proc.ExitCannotRun}, err.Error())
+}
+
+// outcome sums up.
+func (r *Run) outcome() Outcome {
+	s := r.cfg.Meter.Snapshot()
+	sig, err := r.stop.why()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return Outcome{
+		Failed: int(s.Failed), Signal: sig, Err: err, Halted: r.haltd, First: r.first, Left: s.Read - s.Done(),
+	}
+}

@@ -1,0 +1,165 @@
+package run
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"syscall"
+
+	"github.com/stintgo/stint/cmd/stint/internal/halt"
+	"github.com/stintgo/stint/cmd/stint/internal/joblog"
+	"github.com/stintgo/stint/cmd/stint/internal/output"
+	"github.com/stintgo/stint/cmd/stint/internal/proc"
+)
+
+// settle decides what an attempt means for its job: done, to be run again, or
+// neither because the run ends. It reports whether the job will be run again.
+//
+// A job that was ended because the run ends has not failed. It is neither
+// counted nor logged, so that a resumed run takes it up.
+func (r *Run) settle(a *attempt) (again bool) {
+	ok := a.status == proc.Status{}
+	switch {
+	case ok:
+	case a.interrupted:
+		r.drop(a)
+		return false
+	case r.retry(a):
+		r.drop(a)
+		return true
+	}
+	if ok && !r.commit(a) {
+		ok = false
+	}
+	if !ok {
+		a.redirect.Discard()
+		r.checkSpool(a)
+	}
+	if err := r.print(a); err != nil {
+		r.stop.fail(err)
+		return false
+	}
+	r.count(a.job, &a.status, a.problem)
+	return false
+}
+
+// drop forgets an attempt with its output.
+func (r *Run) drop(a *attempt) {
+	a.redirect.Discard()
+	a.capture.Close()
+	if a.lines != nil {
+		a.lines.Finish()
+	}
+}
+
+// retry sees to another attempt, if there is to be one.
+func (r *Run) retry(a *attempt) bool {
+	j := a.job
+	delay, ok := r.cfg.Retry.Next(j.attempts, j.delay, rand.Uint64)
+	if !ok || a.unstartable || r.stop.starting.Err() != nil {
+		return false
+	}
+	j.delay = delay
+	r.cfg.Meter.Retry()
+	if !r.backoff.add(j, delay, r.enqueue) {
+		r.jobs.Done() // the run stops: the job stays undone
+	}
+	return true
+}
+
+// commit gives a redirected output its name. Where that fails the job has
+// failed.
+func (r *Run) commit(a *attempt) bool {
+	if a.redirect == nil {
+		return true
+	}
+	err := a.redirect.Commit(r.cfg.Log != nil)
+	if err != nil {
+		r.cannotStart(a, fmt.Errorf("keep its output: %w", err))
+	}
+	return err == nil
+}
+
+// checkSpool ends the run if a job can have failed because the spool is full:
+// the next would fail too, and so on through all inputs.
+func (r *Run) checkSpool(a *attempt) {
+	if a.capture != nil && r.cfg.Spool.Full() {
+		r.stop.fail(fmt.Errorf("no room for the output of jobs in %s: %w; --tmpdir names another directory",
+			r.cfg.Spool.Dir(), syscall.ENOSPC))
+	}
+}
+
+// print writes the job's output, and after it the job's line in the log.
+func (r *Run) print(a *attempt) error {
+	result := output.Result{Seq: a.job.Seq, Capture: a.capture}
+	if r.cfg.Tag {
+		result.Tag = a.job.tag()
+	}
+	var passed int64
+	if a.lines != nil {
+		passed = a.lines.Finish()
+		if err := r.cfg.Sink.Err(); err != nil {
+			return err
+		}
+	}
+	if r.cfg.Log != nil {
+		result.Written = func(size int64) error { return r.cfg.Log.Append(a.record(size + passed)) }
+	}
+	return r.printer.Print(result)
+}
+
+func (a *attempt) record(size int64) *joblog.Record {
+	return &joblog.Record{
+		Seq: a.job.Seq, Start: a.started, Runtime: a.took, Receive: size,
+		Exit: a.status.Exit, Signal: a.status.Signal, Command: a.job.text,
+	}
+}
+
+// count counts a job as done and halts the run if that was to be.
+func (r *Run) count(j *job, status *proc.Status, problem string) {
+	failed := *status != proc.Status{}
+	if failed {
+		r.noteFirst(j, status, problem)
+	}
+	good, bad := r.cfg.Meter.End(!failed)
+	if !r.cfg.Halt.Met(good, bad) {
+		return
+	}
+	r.noteHalt(status)
+	if r.cfg.Halt.When == halt.Now {
+		r.stop.end(syscall.SIGTERM, errHalted)
+		return
+	}
+	r.stop.drain(errHalted)
+}
+
+// noteFirst keeps a description of the first job that failed.
+func (r *Run) noteFirst(j *job, status *proc.Status, problem string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.first != "" {
+		return
+	}
+	switch {
+	case problem != "":
+	case status.Signal != 0:
+		problem = "ended by " + status.Signal.String()
+	default:
+		problem = fmt.Sprintf("exit status %d", status.Exit)
+	}
+	text := j.text
+	if text == "" {
+		text = j.tag()
+	}
+	first, _, _ := strings.Cut(text, "\n")
+	r.first = fmt.Sprintf("job %d (%s): %s", j.Seq, problem, first)
+}
+
+// noteHalt keeps the status of the job that halts the run.
+func (r *Run) noteHalt(status *proc.Status) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.haltd == nil && r.cfg.Halt.What == halt.Fail && r.cfg.Halt.Count == 1 {
+		r.haltd = status
+	}
+}

@@ -1,0 +1,83 @@
+package run
+
+import (
+	"context"
+	"os"
+	"syscall"
+	"time"
+)
+
+// Signals are those that a run acts on.
+func Signals() []os.Signal {
+	return []os.Signal{
+		syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP,
+		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGTSTP,
+		// Caught so that a write to a closed pipe is an error like any other.
+		// Ignoring it instead would make all jobs ignore it too.
+		syscall.SIGPIPE,
+	}
+}
+
+// signals is the loop that acts on signals to this process.
+func (r *Run) signals(ctx context.Context) {
+	for {
+		select {
+		case sig := <-r.cfg.Signal:
+			r.act(sig.(syscall.Signal))
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (r *Run) act(sig syscall.Signal) {
+	switch sig {
+	case syscall.SIGUSR1:
+		r.limit.change(+1, r.sched.Resize)
+	case syscall.SIGUSR2:
+		r.limit.change(-1, r.sched.Resize)
+	case syscall.SIGTSTP:
+		r.suspend()
+	case syscall.SIGPIPE:
+	default:
+		if !r.stop.interrupt(sig) {
+			r.registry.end(syscall.SIGKILL)
+		}
+	}
+}
+
+// suspend does for the jobs, which are in groups of their own, what the
+// terminal's stop key does for its foreground group; then this process stops
+// as well, until the shell's fg or bg.
+func (r *Run) suspend() {
+	r.registry.suspend()
+	_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	r.registry.resume()
+}
+
+// enforce carries out what the stopper has decided: first the jobs that wait
+// for another attempt, then those that run. A signal from a person is passed on
+// and the jobs may take their time; a second one kills them. A halt, or a
+// failure, kills them after the grace period.
+func (r *Run) enforce(ctx context.Context) {
+	select {
+	case <-r.stop.starting.Done():
+	case <-ctx.Done():
+		return
+	}
+	r.backoff.close(func(*job) { r.jobs.Done() })
+	select {
+	case <-r.stop.ending.Done():
+	case <-ctx.Done():
+		return
+	}
+	r.registry.end(r.stop.jobSignal())
+	if sig, _ := r.stop.why(); sig != 0 {
+		return
+	}
+	select {
+	case <-time.After(r.cfg.KillAfter):
+		r.registry.end(syscall.SIGKILL)
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,143 @@
+package run
+
+import (
+	"errors"
+	"io"
+	"iter"
+	"os"
+
+	"github.com/stintgo/stint/cmd/stint/internal/input"
+)
+
+// Source says where inputs come from. Lists, if there are any, else File.
+type Source struct {
+	Lists     [][]string
+	File      *os.File
+	Separator byte           // that ends a record of File
+	Max       int            // inputs for each job; 0 is 1
+	Splitter  input.Splitter // cuts an input into fields
+}
+
+// item is the input of one job.
+type item struct {
+	args, fields []string
+}
+
+// all iterates over the inputs of jobs, in order. It ends with an error where
+// the input cannot be read further. r is what File is read through. progress is
+// told an estimate of the number of items, where there is one.
+func (s *Source) all(r io.Reader, guess func(int64)) iter.Seq2[item, error] {
+	if s.Lists == nil {
+		return s.cut(batch(s.records(r, guess), s.perJob()))
+	}
+	if len(s.Lists) == 1 && s.perJob() > 1 {
+		return s.cut(batch(values(s.Lists[0]), s.perJob()))
+	}
+	return func(yield func(item, error) bool) {
+		for args := range input.Product(s.Lists) {
+			if !yield(s.item(args), nil) {
+				return
+			}
+		}
+	}
+}
+
+func (s *Source) perJob() int { return max(s.Max, 1) }
+
+// Total is the number of jobs, or 0 if only reading on will tell.
+func (s *Source) Total() int {
+	if s.Lists == nil {
+		return 0
+	}
+	n := input.Count(s.Lists)
+	return (n + s.perJob() - 1) / s.perJob()
+}
+
+var errOneList = errors.New("-n takes inputs from one list: leave it out, or all ::: but one")
+
+// Check reports what cannot be combined.
+func (s *Source) Check() error {
+	if len(s.Lists) > 1 && s.perJob() > 1 {
+		return errOneList
+	}
+	if s.perJob() > 1 && s.Splitter.Splits() {
+		return errors.New("-n and --colsep both say what {1} is: use one of them")
+	}
+	return nil
+}
+
+// item makes the input of a job from its arguments.
+func (s *Source) item(args []string) item {
+	if len(args) == 1 && s.Splitter.Splits() {
+		return item{args: args, fields: s.Splitter.Split(args[0])}
+	}
+	return item{args: args, fields: args}
+}
+
+func (s *Source) cut(batches iter.Seq2[[]string, error]) iter.Seq2[item, error] {
+	return func(yield func(item, error) bool) {
+		for args, err := range batches {
+			if err != nil {
+				yield(item{}, err)
+				return
+			}
+			if !yield(s.item(args), nil) {
+				return
+			}
+		}
+	}
+}
+
+// records reads File. From how far it has come in a regular file it guesses how
+// many items there are.
+func (s *Source) records(r io.Reader, guess func(int64)) iter.Seq2[string, error] {
+	size := int64(0)
+	if info, err := s.File.Stat(); err == nil && info.Mode().IsRegular() {
+		size = info.Size()
+	}
+	return func(yield func(string, error) bool) {
+		var n, bytes int64
+		for record, err := range input.Records(r, s.Separator) {
+			n++
+			bytes += int64(len(record)) + 1
+			if size > 0 && n&(n-1) == 0 || n%1024 == 0 {
+				guess(int64(float64(n) * float64(size) / float64(bytes) / float64(s.perJob())))
+			}
+			if !yield(record, err) {
+				return
+			}
+		}
+	}
+}
+
+// batch puts n values of seq together, the last batch what is left.
+func batch(seq iter.Seq2[string, error], n int) iter.Seq2[[]string, error] {
+	return func(yield func([]string, error) bool) {
+		var args []string
+		for value, err := range seq {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if args = append(args, value); len(args) == n {
+				if !yield(args, nil) {
+					return
+				}
+				args = nil
+			}
+		}
+		if len(args) > 0 {
+			yield(args, nil)
+		}
+	}
+}
+
+func values(list []string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for _, value := range list {
+			if !yield(value, nil) {
+				return
+			}
+		}
+	}
+}

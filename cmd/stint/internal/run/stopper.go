@@ -1,0 +1,86 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"syscall"
+)
+
+// stopper is why a run stops before its inputs end, and how far it has come
+// with it. Its methods may be called from any goroutine.
+type stopper struct {
+	// starting ends when no more jobs are to start.
+	starting context.Context //nolint:containedctx // a state of the run, not of a call
+	noMore   context.CancelCauseFunc
+	// ending ends when the jobs that run are to end too.
+	ending    context.Context //nolint:containedctx // likewise
+	endThem   context.CancelCauseFunc
+	mu        sync.Mutex
+	err       error          // the first failure; guarded by mu
+	signal    syscall.Signal // the first signal; guarded by mu
+	endSignal syscall.Signal // what the jobs are ended with; guarded by mu
+}
+
+var errHalted = errors.New("the halt rule is met")
+
+func newStopper() *stopper {
+	s := &stopper{}
+	s.starting, s.noMore = context.WithCancelCause(context.Background())
+	s.ending, s.endThem = context.WithCancelCause(context.Background())
+	return s
+}
+
+// fail ends the run because something of its own has failed. No error is no
+// failure.
+func (s *stopper) fail(err error) {
+	if err == nil || s.starting.Err() != nil && errors.Is(err, context.Cause(s.starting)) {
+		return
+	}
+	s.mu.Lock()
+	if s.err == nil {
+		s.err = err
+	}
+	s.mu.Unlock()
+	s.end(syscall.SIGTERM, err)
+}
+
+// interrupt ends the run because of a signal to this process, and reports
+// whether it was the first.
+func (s *stopper) interrupt(sig syscall.Signal) (first bool) {
+	s.mu.Lock()
+	first = s.signal == 0
+	if first {
+		s.signal = sig
+	}
+	s.mu.Unlock()
+	s.end(sig, errors.New(sig.String()))
+	return first
+}
+
+// drain starts no more jobs and leaves those that run alone.
+func (s *stopper) drain(cause error) { s.noMore(cause) }
+
+// end starts no more jobs and ends those that run with sig.
+func (s *stopper) end(sig syscall.Signal, cause error) {
+	s.mu.Lock()
+	if s.endSignal == 0 {
+		s.endSignal = sig
+	}
+	s.mu.Unlock()
+	s.noMore(cause)
+	s.endThem(cause)
+}
+
+// why returns the signal and the failure that ended the run, if any.
+func (s *stopper) why() (syscall.Signal, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.signal, s.err
+}
+
+func (s *stopper) jobSignal() syscall.Signal {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.endSignal
+}
