@@ -18,10 +18,9 @@ import (
 
 // The names of the subjects, as tables and goals write them.
 const (
-	ours     = "stint"
-	stdHeap  = "container/heap"
-	workiva  = "Workiva PriorityQueue"
-	perEntry = "bytes an entry"
+	ours    = "stint"
+	stdHeap = "container/heap"
+	workiva = "Workiva PriorityQueue"
 )
 
 const (
@@ -117,10 +116,10 @@ func sized(n int) string { return fmt.Sprintf("stint, %d queued", n) }
 
 func footprint() measure.Case {
 	return measure.Case{
-		Name:     "memory with 1,000,000 queued",
+		Name:     "memory of an entry, 1,000,000 queued",
 		Ours:     ours,
-		Readings: []measure.Reading{{Name: perEntry, Unit: "B"}},
-		Goals:    []string{perEntry + " ≤ 64 B"},
+		Readings: []measure.Reading{{Name: measure.Bytes, Unit: "B"}},
+		Goals:    []string{"bytes ≤ 64 B"},
 		Subjects: []measure.Subject{
 			{Name: ours, Probe: weigh(newPolicy)},
 			{Name: stdHeap, Probe: weigh(newHeap)},
@@ -176,7 +175,7 @@ func weigh[Q filled](fill func([]int) Q) func(*measure.Stage) (measure.Values, e
 			return nil, fmt.Errorf("the queue is empty")
 		}
 		runtime.KeepAlive(tiers)
-		return measure.Values{perEntry: float64(after-before) / float64(len(tiers))}, nil
+		return measure.Values{measure.Bytes: float64(after-before) / float64(len(tiers))}, nil
 	}
 }
 

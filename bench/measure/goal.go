@@ -81,11 +81,16 @@ func cutUnit(number string) (rest string, scale float64) {
 }
 
 // MetBy reports whether a value meets the goal. Allocations are counted for
-// the whole process, so a goroutine that the runtime starts meanwhile shows up
-// as a few thousandths; they are rounded to a tenth before they are judged.
+// the whole process and divided by the operations, so a goroutine that the
+// runtime starts meanwhile, or the queue around a million entries, shows up as
+// a small fraction. They are judged to a tenth, and bytes as whole ones.
 func (g Goal) MetBy(value float64) bool {
-	if g.Reading == Allocs && g.Against == "" {
+	switch {
+	case g.Against != "":
+	case g.Reading == Allocs:
 		value = math.Round(value*10) / 10
+	case g.Reading == Bytes:
+		value = math.Round(value)
 	}
 	if g.AtMost {
 		return value <= g.Bound

@@ -69,7 +69,9 @@ func TestGoalMetBy(t *testing.T) {
 		{"allocs ≤ 0", 0.04, true}, // a goroutine of the runtime's, not of the subject
 		{"allocs ≤ 0", 0.06, false},
 		{"allocs ≤ 1", 1.04, true},
-		{"bytes ≤ 64", 64.1, false},
+		{"bytes ≤ 64", 64.4, true},
+		{"bytes ≤ 64", 64.6, false},
+		{"bytes ≤ 1× peer", 1.04, false}, // a ratio is what it is
 	}
 	for _, tt := range tests {
 		g, err := measure.ParseGoal(tt.goal)

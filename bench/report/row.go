@@ -48,7 +48,7 @@ func RowsOf(suite string, r measure.Result) ([]Row, error) {
 		}
 	}
 	for _, g := range goals {
-		if g.Reading == measure.Allocs || g.Reading == measure.Bytes {
+		if isLoop(r.Case) && g.Reading != measure.Time {
 			row := figure(suite, r, r.Case.Ours, measure.Reading{Name: g.Reading, Unit: r.Case.Unit(g.Reading)})
 			rows = append(rows, judged(row, r, g))
 		}
@@ -59,11 +59,13 @@ func RowsOf(suite string, r measure.Result) ([]Row, error) {
 // leading are the readings that have a row for every subject. Allocations of
 // loops stand beside the time, in the same row.
 func leading(c measure.Case) []measure.Reading {
-	if len(c.Readings) > 0 {
-		return c.Readings
+	if isLoop(c) {
+		return []measure.Reading{c.MainReading()}
 	}
-	return []measure.Reading{c.MainReading()}
+	return c.Readings
 }
+
+func isLoop(c measure.Case) bool { return len(c.Readings) == 0 }
 
 func figure(suite string, r measure.Result, subject string, reading measure.Reading) Row {
 	row := Row{Suite: suite, Case: r.Case.Name, Subject: subject, Reading: reading.Name, Unit: reading.Unit}
@@ -76,7 +78,7 @@ func figure(suite string, r measure.Result, subject string, reading measure.Read
 	default:
 		row.Value = value
 	}
-	if reading.Name == measure.Time && len(r.Case.Readings) == 0 {
+	if reading.Name == measure.Time && isLoop(r.Case) {
 		row.Allocs = rounded(r.Median(subject, measure.Allocs))
 		row.Bytes = rounded(r.Median(subject, measure.Bytes))
 	}
