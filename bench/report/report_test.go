@@ -63,7 +63,7 @@ func TestRowsOfProbes(t *testing.T) {
 			Goals:    []string{"rate ≥ 2× peer", "error ≤ 0.5 %"},
 			Subjects: []measure.Subject{{Name: "stint"}, {Name: "peer"}},
 		},
-		Samples: [][]measure.Values{{{"rate": 300, "error": 0.25}}, {{"rate": 100, "error": 0}}},
+		Samples: [][]measure.Values{{{"rate": 300, "error": 0.25}}, {{"rate": 100, "error": 0.5}}},
 	})
 	if len(found) != 4 {
 		t.Fatalf("%d rows, want one for each reading of each subject", len(found))
@@ -75,7 +75,16 @@ func TestRowsOfProbes(t *testing.T) {
 		t.Errorf("our error: %+v", r)
 	}
 	if r := found[3]; r.Ratio != nil {
-		t.Errorf("ratio by an error of 0 is %v, want none", *r.Ratio)
+		t.Errorf("ratio of two percentages is %v, want none", *r.Ratio)
+	}
+}
+
+func TestRatioByZeroIsLeftOut(t *testing.T) {
+	r := loops()
+	r.Case.Goals = nil
+	r.Samples[1][0]["time"] = 0
+	if row := rows(t, r)[1]; row.Ratio != nil {
+		t.Errorf("ratio is %v, want none: JSON has no infinity", *row.Ratio)
 	}
 }
 

@@ -82,7 +82,8 @@ func figure(suite string, r measure.Result, subject string, reading measure.Read
 		row.Allocs = rounded(r.Median(subject, measure.Allocs))
 		row.Bytes = rounded(r.Median(subject, measure.Bytes))
 	}
-	if r.Case.Ours != "" && subject != r.Case.Ours {
+	// A quotient of percentages says nothing about either.
+	if r.Case.Ours != "" && subject != r.Case.Ours && reading.Unit != "%" {
 		row.Ratio = rounded(r.Ratio(r.Case.Ours, subject, reading.Name))
 	}
 	return row
