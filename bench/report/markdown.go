@@ -34,8 +34,8 @@ func (r Report) preface(b *strings.Builder) {
 	b.WriteString("# Results\n\n")
 	b.WriteString("Made by `make bench`; not edited by hand. How it is measured: [docs/performance.md]" +
 		"(../docs/performance.md).\n")
-	b.WriteString("Subjects take turns in one process. A ratio is the median of same-round ratios: below 1 is better for\n" +
-		"times and bytes, above 1 for rates.\n\n")
+	b.WriteString("Subjects take turns in one process. A ratio is the median of same-round ratios:\n" +
+		"below 1 is better for times and bytes, above 1 for rates.\n\n")
 	fmt.Fprintf(b, "%s, %d cores, %s, %s/%s; %d rounds.\n",
 		r.Machine.CPU, r.Machine.Cores, r.Machine.Go, r.Machine.OS, r.Machine.Arch, r.Rounds)
 	fmt.Fprintf(b, "**%d of %d goals met.**\n", met, met+len(missed))
