@@ -52,19 +52,32 @@ type Barrier struct {
 // So each can read what became of its cycle without the mutex, however late it
 // is and whatever the barrier has gone through since.
 type era struct {
-	passed atomic.Uint64         // number of cycles; final once broken is set
-	broken atomic.Pointer[error] // nil, or what the parties of the last cycle get
+	// state is twice the number of cycles passed, plus 1 once a cycle is broken.
+	// It is one word so that a party sees both as they were at one moment, and
+	// final when it is odd.
+	state atomic.Uint64
+	err   error // what the parties of the broken cycle get; set before state is odd
+}
+
+// passed returns the number of cycles passed.
+func (e *era) passed() uint64 { return e.state.Load() / 2 }
+
+// broken returns nil, or what the parties of the broken cycle get.
+func (e *era) broken() error {
+	if e.state.Load()%2 == 0 {
+		return nil
+	}
+	return e.err
 }
 
 // ended reports whether a cycle is over, given the number of those passed before
 // it, and with which result.
 func (e *era) ended(before uint64) (bool, error) {
-	broken := e.broken.Load() // first: from here on a cycle that is not passed never will be
-	if e.passed.Load() > before {
+	switch state := e.state.Load(); {
+	case state/2 > before:
 		return true, nil
-	}
-	if broken != nil {
-		return true, *broken
+	case state%2 == 1:
+		return true, e.err
 	}
 	return false, nil
 }
@@ -86,8 +99,9 @@ func NewBarrier(parties int, action func()) *Barrier {
 // and one less than the number of parties for the last.
 //
 // If ctx ends before, also before the call, Wait breaks the barrier and returns
-// [context.Cause] of ctx. If the barrier is broken, before or while it waits, the
-// error wraps [ErrBroken]. With an error the place is 0.
+// [context.Cause] of ctx; but not while it runs the action, which must look after
+// its end itself. If the barrier is broken, before or while it waits, the error
+// wraps [ErrBroken]. With an error the place is 0.
 //
 // When more goroutines call Wait than there are parties, those too many belong to
 // the next cycle; they wait for the action before they arrive.
@@ -95,7 +109,7 @@ func (b *Barrier) Wait(ctx context.Context) (place int, err error) {
 	if err := b.enter(ctx); err != nil {
 		return 0, err
 	}
-	e, before := b.era, b.era.passed.Load()
+	e, before := b.era, b.era.passed()
 	place = b.arrived
 	b.arrived++
 	if b.arrived == b.parties {
@@ -137,7 +151,7 @@ func (b *Barrier) Waiting() int {
 // enter returns nil, with mu held, when the party may arrive.
 func (b *Barrier) enter(ctx context.Context) error {
 	b.mu.Lock()
-	for b.acting && ctx.Err() == nil {
+	for b.acting && b.era.broken() == nil && ctx.Err() == nil {
 		w := b.early.push(struct{}{})
 		b.mu.Unlock()
 		b.early.wait(ctx, &b.mu, w)
@@ -147,9 +161,9 @@ func (b *Barrier) enter(ctx context.Context) error {
 		b.breakAndUnlock(context.Cause(ctx))
 		return context.Cause(ctx)
 	}
-	if broken := b.era.broken.Load(); broken != nil {
+	if err := b.era.broken(); err != nil {
 		b.mu.Unlock()
-		return *broken
+		return err
 	}
 	return nil
 }
@@ -185,9 +199,9 @@ func (b *Barrier) pass(e *era) error {
 	if b.action != nil {
 		b.act(e)
 	}
-	if broken := e.broken.Load(); broken != nil { // while the action ran
+	if err := e.broken(); err != nil { // while the action ran
 		b.mu.Unlock()
-		return *broken
+		return err
 	}
 	b.endAndUnlock(e, nil)
 	return nil
@@ -219,19 +233,20 @@ func (b *Barrier) breakAndUnlock(cause error) {
 }
 
 // endAndUnlock ends the cycle of e: it is passed, or broken if there is a cause.
-// It releases mu and wakes those who sleep.
+// It releases mu and wakes all: the early ones look again.
 func (b *Barrier) endAndUnlock(e *era, cause error) {
 	switch {
 	case cause == nil:
-		e.passed.Add(1)
-	case e.broken.Load() == nil:
+		e.state.Add(2)
+	case e.broken() == nil:
 		// The cause is there as text only: to the others, the end of one party's
 		// context must not look like the end of their own.
-		err := fmt.Errorf("csync: %w: %v", ErrBroken, cause) //nolint:errorlint // see above
-		e.broken.Store(&err)
+		e.err = fmt.Errorf("csync: %w: %v", ErrBroken, cause) //nolint:errorlint // see above
+		e.state.Add(1)
 	}
 	b.arrived = 0
-	woken := b.asleep.grant(b.asleep.len)
+	asleep, early := b.asleep.grant(b.asleep.len), b.early.grant(b.early.len)
 	b.mu.Unlock()
-	woken.wake()
+	asleep.wake()
+	early.wake()
 }

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -192,10 +192,13 @@ func TestD4_BarrierBreaksWhileTheActionRuns(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b, running, goOn := blockingAction(3)
-			parties := []*party{arrive(t.Context(), b), arrive(t.Context(), b), arrive(t.Context(), b)}
-			<-running
-			i := slices.IndexFunc(parties, func(p *party) bool { return !p.done })
-			breakIt(b, parties[i])
+			var parties []*party
+			for range 3 {
+				parties = append(parties, arrive(t.Context(), b))
+				synctest.Wait()
+			}
+			<-running // in the goroutine of the third
+			breakIt(b, parties[0])
 			synctest.Wait()
 			goOn <- struct{}{}
 			synctest.Wait()
@@ -239,19 +242,19 @@ func TestD4_BarrierKeepsActionsApart(t *testing.T) {
 	})
 }
 
-// TestD4_BarrierEarlyCallerLeaves ends the context of a caller that waits for the
-// action, and then resets while the action still runs.
+// TestD4_BarrierEarlyCallerLeaves ends the context of one of the callers that wait
+// for the action, and then resets while the action still runs.
 func TestD4_BarrierEarlyCallerLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, running, goOn := blockingAction(1)
 		first := arrive(t.Context(), b)
 		<-running
-		early := arrive(t.Context(), b)
+		leaves, stays := arrive(t.Context(), b), arrive(t.Context(), b)
 		synctest.Wait()
-		early.cancel(errLeft)
+		leaves.cancel(errLeft)
 		synctest.Wait()
-		if !early.done || !errors.Is(early.err, errLeft) {
-			t.Errorf("early: returned %v, %v; want its cause", early.done, early.err)
+		if !errors.Is(leaves.err, errLeft) || !errors.Is(stays.err, csync.ErrBroken) {
+			t.Errorf("the early callers got %v and %v; want the cause and ErrBroken", leaves.err, stays.err)
 		}
 		b.Reset()
 		next := arrive(t.Context(), b)
@@ -332,6 +335,43 @@ func TestD4_BarrierStress(t *testing.T) {
 		if n != rounds {
 			t.Errorf("place %d was taken %d times, want %d", place, n, rounds)
 		}
+	}
+}
+
+// TestD4_BarrierStressAllOrNone breaks and resets barriers that parties arrive at
+// in the same moment: either all of them pass or none does.
+func TestD4_BarrierStressAllOrNone(t *testing.T) {
+	const parties = 3
+	outcomes := map[int]int{}
+	for range 3000 {
+		var (
+			b      = csync.NewBarrier(parties, nil)
+			passed atomic.Int32
+			wg     sync.WaitGroup
+		)
+		for range parties {
+			wg.Go(func() {
+				switch _, err := b.Wait(t.Context()); {
+				case err == nil:
+					passed.Add(1)
+					b.Break(errLeft) // must not reach those who are slow to look
+					b.Reset()
+				case !errors.Is(err, csync.ErrBroken):
+					t.Error(err)
+				default:
+					b.Break(errLeft) // nobody is left who could come
+				}
+			})
+		}
+		wg.Go(func() {
+			runtime.Gosched()
+			b.Break(errLeft)
+		})
+		wg.Wait()
+		outcomes[int(passed.Load())]++
+	}
+	if outcomes[0]+outcomes[parties] != 3000 {
+		t.Errorf("how many passed, how often: %v; want 0 or %d", outcomes, parties)
 	}
 }
 

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
+	"weak"
 
 	"github.com/stintgo/stint/csync"
 )
@@ -305,6 +307,36 @@ func sendUntilClosed(c *csync.Chan[int], g int) (sent []int) {
 			return sent
 		}
 	}
+}
+
+// TestD5_ChanKeepsNothingAlive receives a value from the buffer and one from a
+// sender that waited, and looks whether the channel still points to them.
+func TestD5_ChanKeepsNothingAlive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := csync.NewChan[*[64]int](1)
+		send := func() weak.Pointer[[64]int] {
+			v := new([64]int)
+			_ = c.Send(t.Context(), v)
+			return weak.Make(v)
+		}
+		sent := make(chan weak.Pointer[[64]int], 2)
+		go func() {
+			sent <- send()
+			sent <- send()
+		}()
+		synctest.Wait()
+		for range 2 {
+			_, _ = c.Receive(t.Context())
+		}
+		synctest.Wait()
+		runtime.GC()
+		for i := range 2 {
+			if (<-sent).Value() != nil {
+				t.Errorf("value %d is kept alive", i)
+			}
+		}
+		runtime.KeepAlive(c)
+	})
 }
 
 func TestD5_ChanAllocatesNothing(t *testing.T) {

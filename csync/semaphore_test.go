@@ -136,6 +136,22 @@ func TestD2_SemaphorePanicsWhileOthersWait(t *testing.T) {
 	})
 }
 
+func TestD2_SemaphoreForgetsARush(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sem := csync.NewSemaphore(1)
+		_ = sem.Acquire(t.Context(), 1)
+		for range 10 * csync.MaxSpare {
+			go func() { _ = sem.With(t.Context(), 1, func() error { return nil }) }()
+		}
+		synctest.Wait()
+		sem.Release(1)
+		synctest.Wait()
+		if n := sem.Spares(); n != csync.MaxSpare {
+			t.Errorf("%d waiters are kept, want %d", n, csync.MaxSpare)
+		}
+	})
+}
+
 func BenchmarkSemaphore(b *testing.B) {
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -138,6 +139,9 @@ func TestA7_DoHonoursTheDelayOfAnError(t *testing.T) {
 	if _, ok := retry.Delay(errFailed); ok {
 		t.Error("a delay from nowhere")
 	}
+	if d, ok := retry.Delay(retry.After(-1, errFailed)); d != 0 || !ok {
+		t.Errorf("a negative delay: %v, %v; want 0", d, ok)
+	}
 }
 
 func TestA7_DoTellsOfEachFailure(t *testing.T) {
@@ -154,6 +158,21 @@ func TestA7_DoTellsOfEachFailure(t *testing.T) {
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("got  %+v\nwant %+v", got, want)
+		}
+	})
+}
+
+// TestC2_DoGrowsFromThePreviousDelay: without the delay before, decorrelated
+// jitter would stay below three times the base. That it does so by chance in all
+// of 49 delays has a probability far below 10⁻¹⁰.
+func TestC2_DoGrowsFromThePreviousDelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var longest time.Duration
+		fn, _ := failing(errFailed)
+		_ = retry.Do(t.Context(), retry.Policy{Attempts: 50, Jitter: retry.Decorrelated}, fn,
+			retry.OnFailure(func(f retry.Failure) { longest = max(longest, f.Delay) }))
+		if longest <= 3*retry.DefaultBase {
+			t.Errorf("the longest delay was %v", longest)
 		}
 	})
 }
@@ -192,6 +211,9 @@ func TestA7_DoStopsWhenTheContextEndsDuringAnAttempt(t *testing.T) {
 			}, retry.If(func(error) bool { asked = true; return true }))
 			if !errors.Is(err, errEnded) || !errors.Is(err, returned) || asked || !time.Now().Equal(start) {
 				t.Errorf("error %v, asked %v, after %v", err, asked, time.Since(start))
+			}
+			if strings.Count(err.Error(), errEnded.Error()) != 1 {
+				t.Errorf("the cause is not there once: %v", err)
 			}
 		}
 	})

@@ -36,7 +36,7 @@ func After(delay time.Duration, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &afterError{err, max(delay, 0)}
+	return &afterError{err, delay}
 }
 
 // Delay returns the delay that err carries: that of [After], or of any error in

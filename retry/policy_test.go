@@ -44,6 +44,8 @@ func TestC2_NextDelays(t *testing.T) {
 		low, high time.Duration
 	}{
 		{"doubling, 1st", retry.Policy{}, 1, 0, 200 * ms, 200 * ms},
+		{"doubling, before the 1st", retry.Policy{}, 0, 0, 200 * ms, 200 * ms},
+		{"doubling, far before", retry.Policy{}, math.MinInt, 0, 200 * ms, 200 * ms},
 		{"doubling, 2nd", retry.Policy{}, 2, 200 * ms, 400 * ms, 400 * ms},
 		{"doubling, 8th", retry.Policy{Attempts: 9}, 8, 0, 25600 * ms, 25600 * ms},
 		{"doubling, at max", retry.Policy{Attempts: 10}, 9, 0, 30_000 * ms, 30_000 * ms},
