@@ -53,14 +53,12 @@ func (f *runFlags) check(words int) error {
 	add(f.resumeBy != "seq" && f.resumeBy != "command", `--resume-by is "seq" or "command"`)
 	add(f.jobs != "" && f.maxProcs != "", "-P is another name of -j: use one of them")
 	add(f.keyJobs > 0 && f.key == "", "--key-jobs needs --key, which says whose job it is")
-	add(words == 0 && f.max > 1, "-n needs a command: without one, each input is a command")
+	add(words == 0 && f.max != 1, "-n needs a command: without one, each input is a command")
 	add(words == 0 && f.shellSet && !f.shell, "without a command each input is one for the shell: leave out --shell=false")
 	add(f.null && f.delimiter != `\n`, "-0 and -d both say what ends an input: use one")
-	for name, n := range map[string]int{"max-args": f.max, "lookahead": f.lookahead} {
-		add(n < 1, fmt.Sprintf("--%s is %d, must be at least 1", name, n))
-	}
+	add(f.lookahead < 1, fmt.Sprintf("--lookahead is %d, must be at least 1", f.lookahead))
 	for name, n := range map[string]int{
-		"key-jobs": f.keyJobs, "retries": f.retries,
+		"max-args": f.max, "key-jobs": f.keyJobs, "retries": f.retries,
 		"delay": int(f.delay), "timeout": int(f.timeout), "kill-after": int(f.killAfter), "load": int(f.load),
 	} {
 		add(n < 0, fmt.Sprintf("--%s is negative", name))
@@ -107,7 +105,7 @@ func (f *runFlags) command(r *runner, words []string) error {
 	if f.name == "" {
 		return errors.New("-I needs a text, as in -I @")
 	}
-	r.cfg.Command = run.NewCommand(words, shell, f.name)
+	r.cfg.Command = run.NewCommand(words, shell, f.name, f.max == 0)
 	r.cfg.Priority = template.Parse(f.priority, f.name)
 	r.cfg.Key = template.Parse(f.key, f.name)
 	r.cfg.Trace = f.trace

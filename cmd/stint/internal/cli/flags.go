@@ -58,7 +58,7 @@ func (f *runFlags) registerInputs(flags *pflag.FlagSet) {
 	flags.BoolVarP(&f.null, "null", "0", false, "inputs end with NUL, as find -print0 writes them")
 	flags.StringVarP(&f.delimiter, "delimiter", "d", `\n`, "inputs end with `CHAR`")
 	flags.StringVarP(&f.colsep, "colsep", "C", "", "`SEP` cuts inputs into {1} {2}…: one character or a regexp")
-	flags.IntVarP(&f.max, "max-args", "n", 1, "give up to `N` inputs to each job")
+	flags.IntVarP(&f.max, "max-args", "n", 1, "give up to `N` inputs to each job; 0: one, but append nothing")
 	flags.StringVarP(&f.name, "replace", "I", "{}", "`TEXT` stands for the input in the command")
 	flags.BoolVar(&f.shell, "shell", false, "run the command with sh -c (default: if it is one word with shell syntax)")
 	flags.BoolVarP(&f.dryRun, "dry-run", "", false, "print the commands and run nothing")

@@ -146,7 +146,7 @@ func (r *runner) do() run.Outcome {
 	signals := make(chan os.Signal, 16)
 	for _, sig := range run.Signals() {
 		// What was ignored when stint was started, as nohup does, stays so.
-		if !signal.Ignored(sig) || sig == syscall.SIGPIPE {
+		if !signal.Ignored(sig) || sig == syscall.SIGPIPE || sig == syscall.SIGXFSZ {
 			signal.Notify(signals, sig)
 		}
 	}

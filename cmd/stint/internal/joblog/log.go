@@ -76,7 +76,14 @@ func Open(path string, cfg Config) (*Log, error) {
 }
 
 func (l *Log) load(cfg Config) error {
-	err := syscall.Flock(int(l.file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	info, err := l.file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errNotFile
+	}
+	if err != nil {
+		return err
+	}
+	err = syscall.Flock(int(l.file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return ErrBusy
 	}
@@ -192,8 +199,7 @@ func (l *Log) sync() {
 	if err == nil {
 		err = l.file.Sync()
 	}
-	// A log on a pipe or a special file cannot be synced, and needs none.
-	if err == nil || errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
+	if err == nil {
 		return
 	}
 	l.mu.Lock()
@@ -223,6 +229,8 @@ func (l *Log) Close() error {
 	}
 	return err
 }
+
+var errNotFile = errors.New("not a regular file, which it must be to be resumed from")
 
 var errClosed = errors.New("job log is closed")
 

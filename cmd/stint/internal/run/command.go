@@ -38,11 +38,13 @@ type Command struct {
 // NewCommand parses the words of a command. Without words each input is a
 // command of its own, for the shell. name is the text for the input in place of
 // {}, if not empty.
-func NewCommand(words []string, shell Shell, name string) Command {
+// Where noInput is set, a command without placeholders has no input appended:
+// the inputs then only say how often it runs.
+func NewCommand(words []string, shell Shell, name string, noInput bool) Command {
 	if len(words) == 0 {
 		return Command{lines: true, script: true}
 	}
-	c := Command{script: shell == ShellAlways || shell == ShellAuto && looksLikeScript(words), appends: true}
+	c := Command{script: shell == ShellAlways || shell == ShellAuto && looksLikeScript(words), appends: !noInput}
 	for _, word := range words {
 		t := template.Parse(word, name)
 		c.words = append(c.words, t)

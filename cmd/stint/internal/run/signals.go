@@ -12,9 +12,10 @@ func Signals() []os.Signal {
 	return []os.Signal{
 		syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP,
 		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGTSTP,
-		// Caught so that a write to a closed pipe is an error like any other.
-		// Ignoring it instead would make all jobs ignore it too.
-		syscall.SIGPIPE,
+		// Caught so that a write to a closed pipe, or to a file at the limit of
+		// its size, is an error like any other. Ignoring these signals instead
+		// would make all jobs ignore them too.
+		syscall.SIGPIPE, syscall.SIGXFSZ,
 	}
 }
 
@@ -38,7 +39,7 @@ func (r *Run) act(sig syscall.Signal) {
 		r.limit.change(-1, r.sched.Resize)
 	case syscall.SIGTSTP:
 		r.suspend()
-	case syscall.SIGPIPE:
+	case syscall.SIGPIPE, syscall.SIGXFSZ:
 	default:
 		if !r.stop.interrupt(sig) {
 			r.registry.end(syscall.SIGKILL)

@@ -1,0 +1,169 @@
+package main_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stintgo/stint/cmd/stint/internal/cli"
+)
+
+// asStint makes the test binary be stint: what the tests start is the very
+// program, race detector and all.
+const asStint = "STINT_TEST_AS_STINT"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asStint) != "" {
+		os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
+
+// command is a stint that is yet to be started, in a directory of its own.
+func command(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), exe, args...)
+	cmd.Env = append(os.Environ(), asStint+"=1", "LC_ALL=C.UTF-8")
+	cmd.Dir = t.TempDir()
+	return cmd
+}
+
+// result is how a stint ended.
+type result struct {
+	stdout, stderr string
+	status         int // 128 and the signal's number for a signal, as shells count
+}
+
+// finish waits for cmd.
+func finish(t *testing.T, cmd *exec.Cmd) int {
+	t.Helper()
+	err := cmd.Wait()
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return 0
+	case !errors.As(err, &exit):
+		t.Fatal(err)
+	}
+	if ws := exit.Sys().(syscall.WaitStatus); ws.Signaled() {
+		return 128 + int(ws.Signal())
+	}
+	return exit.ExitCode()
+}
+
+// runCmd runs cmd with the given standard input.
+func runCmd(t *testing.T, cmd *exec.Cmd, stdin string) result {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	status := finish(t, cmd)
+	return result{stdout.String(), stderr.String(), status}
+}
+
+// stint runs stint with the given standard input and arguments.
+func stint(t *testing.T, stdin string, args ...string) result {
+	t.Helper()
+	return runCmd(t, command(t, args...), stdin)
+}
+
+// want checks a result. What is to be in stderr may be a part of it; nothing is
+// really nothing.
+func (r result) want(t *testing.T, stdout, stderr string, status int) {
+	t.Helper()
+	if r.stdout != stdout {
+		t.Errorf("standard output is\n%q, want\n%q", r.stdout, stdout)
+	}
+	if !strings.Contains(r.stderr, stderr) || stderr == "" && r.stderr != "" {
+		t.Errorf("standard error is\n%s\nwant %q in it", r.stderr, stderr)
+	}
+	if r.status != status {
+		t.Errorf("exit status %d, want %d", r.status, status)
+	}
+}
+
+// fifo makes a named pipe, by which jobs and tests wait for each other.
+func fifo(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// lines is a reader of a running program's output.
+type lines struct {
+	t *testing.T
+	r io.Reader
+	b []byte
+}
+
+// next waits for the next line.
+func (l *lines) next() string {
+	l.t.Helper()
+	for {
+		if i := bytes.IndexByte(l.b, '\n'); i >= 0 {
+			line := string(l.b[:i])
+			l.b = l.b[i+1:]
+			return line
+		}
+		buf := make([]byte, 4096)
+		n, err := l.r.Read(buf)
+		if l.b = append(l.b, buf[:n]...); n == 0 && err != nil {
+			l.t.Fatalf("waiting for a line: %v after %q", err, l.b)
+		}
+	}
+}
+
+// events opens a fifo that jobs write lines to. It is open for writing too, so
+// that it has no end while nobody writes.
+func events(t *testing.T, path string) *lines {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return &lines{t: t, r: f}
+}
+
+// start starts cmd and sees to it that it does not outlive the test.
+func start(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		// Without effect if the test has waited for it.
+		_ = cmd.Process.Kill()
+	})
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}

@@ -1,0 +1,230 @@
+package main_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestRun(t *testing.T) {
+	for _, row := range []struct {
+		name, stdin string
+		args        []string
+		stdout      string
+	}{
+		{"input appended", "a\nb\n", []string{"echo", "x"}, "x a\nx b\n"},
+		{"placeholder", "a\nb\n", []string{"echo", "{}.{}"}, "a.a\nb.b\n"},
+		{"path parts", "/d/e.f\n", []string{"echo", "{.}", "{/}", "{//}", "{/.}"}, "/d/e e.f /d e\n"},
+		{"job and slot numbers", "a\nb\n", []string{"echo", "{#}", "{%}"}, "1 1\n2 1\n"},
+		{"arguments", "", []string{"echo", ":::", "a", "b"}, "a\nb\n"},
+		{"every combination", "", []string{"echo", "{1}{2}", ":::", "a", "b", ":::", "1", "2"}, "a1\na2\nb1\nb2\n"},
+		{"blanks are not separators", " a  b \n", []string{"printf", "[%s]"}, "[ a  b ]"},
+		{"NUL", "a\nb\x00c", []string{"-0", "printf", "[%s]"}, "[a\nb][c]"},
+		{"another delimiter", "a,b", []string{"-d", ",", "echo"}, "a\nb\n"},
+		{"fields", "a\tb\n", []string{"-C", "\\t", "echo", "{2}", "{1}"}, "b a\n"},
+		{"fields appended", "a:b\n", []string{"-C", ":", "echo", "x"}, "x a b\n"},
+		{"several inputs a job", "1\n2\n3\n4\n5\n", []string{"-n2", "echo"}, "1 2\n3 4\n5\n"},
+		{"several inputs in one word", "1\n2\n", []string{"-n2", "echo", "f{}", "{2}{1}"}, "f1 f2 21\n"},
+		{"several of a list", "", []string{"-n", "2", "echo", ":::", "a", "b", "c"}, "a b\nc\n"},
+		{"another placeholder", "a\n", []string{"-I", "@", "echo", "{}", "@"}, "{} a\n"},
+		{"each input is a command", "echo $((1+2))\necho 'a  b'|tr a x\n", nil, "3\nx  b\n"},
+		{"one word with shell syntax", "a b\n", []string{"echo {} | tr a x"}, "x b\n"},
+		{"shell quotes inputs", "$(echo hacked); it's\n", []string{"--shell", "printf", "'[%s]'", "{}"}, "[$(echo hacked); it's]"},
+		{"no shell", "a\n", []string{"--shell=false", "echo", "{};", "$HOME"}, "a; $HOME\n"},
+		{"flags of the command", "a\n", []string{"echo", "-n", "-j"}, "-j a"},
+		{"double dash", "a\n", []string{"--", "echo", "-j"}, "-j a\n"},
+		{"no input", "", []string{"echo"}, ""},
+		{"blank lines", "\n\na\n\n", []string{"echo"}, "a\n"},
+		{"environment", "a\nb\n", []string{"-n0", "echo $STINT_SEQ.$STINT_SLOT"}, "1.1\n2.1\n"},
+		{"standard input is empty", "a\nb\n", []string{"-n0", "cat"}, ""},
+		{"tag", "a\nb\n", []string{"--tag", "-n0", "printf 'x\\ny'"}, "a\tx\na\ty\nb\tx\nb\ty\n"},
+		{"line buffer", "a\nb\n", []string{"--line-buffer", "--tag", "-n0", "printf 'x\\ny'"}, "a\tx\na\ty\nb\tx\nb\ty\n"},
+		{"ungrouped", "a\nb\n", []string{"-u", "echo"}, "a\nb\n"},
+		{"dry run", "a b\nc\n", []string{"--dry-run", "rm", "-r", "--", "{}", "{%}"}, "rm -r -- 'a b' '{%}'\nrm -r -- c '{%}'\n"},
+		{"dry run of a script", "a b\n", []string{"--dry-run", "rm {} | wc"}, "rm 'a b' | wc\n"},
+		{"priorities", "low\nhigh\n0\ncritical\n", []string{"--priority", "{}", "--lookahead", "9", "echo"}, "low\ncritical\nhigh\n0\n"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			stint(t, row.stdin, append([]string{"run", "-j1"}, row.args...)...).want(t, row.stdout, "", 0)
+		})
+	}
+}
+
+func TestRun_ExitStatus(t *testing.T) {
+	for _, row := range []struct {
+		name, stdin, args, stderr string
+		status                    int
+	}{
+		{"all good", "0\n0\n", "exit {}", "", 0},
+		{"two fail", "0\n3\n9\n", "exit {}", "2 of 3 jobs failed; first: job 2 (exit status 3): exit 3", 2},
+		{"quiet", "1\n", "-q|exit {}", "", 1},
+		{"101 fail", strings.Repeat("1\n", 101), "--shell=false|false", "101 of 101", 101},
+		{"102 fail", strings.Repeat("1\n", 102), "--shell=false|false", "102 of 102", 101},
+		{"ended by a signal", "9\n", "kill -{} $$", "job 1 (ended by killed)", 1},
+		{"no such program", "a\nb\n", "no-such-program", "no-such-program: executable file not found", 127},
+		{"not executable", "a\n", "/dev/null|x", "permission denied", 126},
+		{"program from the input", "true\nno-such\n", "{}|x", "job 2: no-such: executable file not found", 1},
+		{"unknown priority", "high\nurgent\n", "--priority|{}|true", `unknown priority "urgent": use lowest`, 1},
+		{"missing field", "a b\nc\n", "-C| |echo {2}", "input 2 (c): no such field: the command asks for {2}", 1},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			r := stint(t, row.stdin, append([]string{"run", "-j2"}, strings.Split(row.args, "|")...)...)
+			r.stdout = ""
+			r.want(t, "", row.stderr, row.status)
+		})
+	}
+}
+
+// What cannot work is refused before anything runs, with what to do instead.
+func TestRun_UsageErrors(t *testing.T) {
+	for _, row := range []struct{ args, says string }{
+		{"--nonsense|x", "unknown flag: --nonsense; see stint run --help"},
+		{"-j|x|true", "number of jobs \"x\": give a number"},
+		{"-j|@/no/such/file|true", "/no/such/file"},
+		{"-j1|-P2|true", "another name of -j"},
+		{"-d|ab|true", "give one ASCII character"},
+		{"-0|-d|,|true", "use one"},
+		{"-C|((|true", "column separator"},
+		{"-n|-1|true", "--max-args is negative"},
+		{"-n|2", "-n needs a command"},
+		{"-n|2|-C|,|true", "use one of them"},
+		{"-n|2|true|:::|a|:::|b", "-n takes inputs from one list"},
+		{"true|:::", "::: has no inputs after it"},
+		{"-a|x|true|:::|a", "use one of them"},
+		{"-a|/no/such/file|true", "/no/such/file"},
+		{"--rate|fast|true", "5/s"},
+		{"--rate|0/s|true", "rate"},
+		{"--memfree|lots|true", "500M"},
+		{"--retries|-1|true", "--retries is negative"},
+		{"--timeout|-1s|true", "--timeout is negative"},
+		{"--halt|now|true", "now,fail=1"},
+		{"--key-jobs|2|true", "--key-jobs needs --key"},
+		{"--resume|true", "--resume needs --joblog"},
+		{"--joblog|log|--resume|--resume-by|name|true", "--resume-by"},
+		{"--joblog|/dev/null|true", "not a regular file"},
+		{"--joblog|/no/such/dir/log|true", "open job log"},
+		{"--group|-u|true", "exclude each other"},
+		{"-k|--line-buffer|true", "use one"},
+		{"--tag|-u|true", "--tag"},
+		{"--stdin|-|true", "-a FILE"},
+		{"--progress|loud|true", "auto, bar, plain, json or none"},
+		{"--lookahead|0|true", "--lookahead is 0"},
+		{"-I||true", "-I needs a text"},
+	} {
+		t.Run(row.args, func(t *testing.T) {
+			t.Parallel()
+			stint(t, "a\n", append([]string{"run"}, strings.Split(row.args, "|")...)...).want(t, "", row.says, 125)
+		})
+	}
+}
+
+func TestRun_AllProblemsAtOnce(t *testing.T) {
+	r := stint(t, "", "run", "-j", "x", "--halt", "y", "--rate", "z", "true")
+	for _, says := range []string{"number of jobs", "halt rule", "--rate"} {
+		r.want(t, "", says, 125)
+	}
+}
+
+func TestRun_InputFile(t *testing.T) {
+	cmd := command(t, "run", "-j1", "-a", "in", "echo")
+	write(t, filepath.Join(cmd.Dir, "in"), "a\nb")
+	runCmd(t, cmd, "not read\n").want(t, "a\nb\n", "", 0)
+}
+
+func TestRun_StdinOfJobs(t *testing.T) {
+	cmd := command(t, "run", "-j1", "--stdin", "{}.txt", "-n0", "cat", ":::", "a", "b")
+	write(t, filepath.Join(cmd.Dir, "a.txt"), "from a\n")
+	runCmd(t, cmd, "").want(t, "from a\n", "b.txt: no such file", 1)
+	stint(t, "shared\n", "run", "--stdin", "-", "-n0", "cat", ":::", "a").want(t, "shared\n", "", 0)
+}
+
+func TestRun_StdoutToFile(t *testing.T) {
+	cmd := command(t, "run", "--stdout", "out/{}/x", "--shell", "echo", "{}; echo err >&2; test {} != bad", ":::", "good", "bad")
+	runCmd(t, cmd, "").want(t, "", "err\n", 1)
+	if got := read(t, filepath.Join(cmd.Dir, "out/good/x")); got != "good\n" {
+		t.Errorf("out/good/x is %q", got)
+	}
+	if entries, err := os.ReadDir(filepath.Join(cmd.Dir, "out/bad")); err != nil || len(entries) != 0 {
+		t.Errorf("a job that failed left %v, %v", entries, err)
+	}
+}
+
+// A job that fails twice and then succeeds is one job that succeeded, and only
+// its last attempt's output counts.
+func TestRun_Retries(t *testing.T) {
+	script := "echo {} >> tries; n=$(grep -c {} tries); echo attempt $n; test $n -ge {}"
+	cmd := command(t, "run", "-j2", "--retries", "2", "--retry-delay", "1ms", "-k", script, ":::", "3", "1", "4")
+	r := runCmd(t, cmd, "")
+	r.want(t, "attempt 3\nattempt 1\nattempt 3\n", "1 of 3 jobs failed", 1)
+	if got := strings.Count(read(t, filepath.Join(cmd.Dir, "tries")), "\n"); got != 7 {
+		t.Errorf("%d attempts, want 7", got)
+	}
+}
+
+// Higher tiers first, each in the order of the input; the first job starts at
+// once, before the rest has been read.
+func TestRun_PriorityAndKeyFromFields(t *testing.T) {
+	in := "hold,x\nlow,l1\nnormal,n1\nhigh,h1\nlow,l2\nhigh,h2\n"
+	gate, told := fifo(t), fifo(t)
+	cmd := command(t, "run", "-j1", "-C", ",", "--priority", "{3}", "--key", "{1}", "--lookahead", "100",
+		"echo {2}; test {1} != hold || { echo > "+told+"; read x < "+gate+"; }")
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var stdout strings.Builder
+	cmd.Stdin, cmd.Stdout = r, &stdout
+	start(t, cmd)
+	for line := range strings.Lines(in) {
+		tier, _, _ := strings.Cut(line, ",")
+		if tier == "hold" {
+			tier = "highest"
+		}
+		if _, err := fmt.Fprintf(w, "%s,%s\n", strings.TrimSpace(line), tier); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Close()
+	events(t, told).next()
+	// The input has ended, and fits into the look-ahead many times. That it has
+	// been read is seen from the reader's end: nothing is left in the pipe.
+	for left := 1; left > 0; {
+		left = unread(t, r)
+	}
+	write(t, gate, "go\n")
+	if status := finish(t, cmd); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+	if got := strings.Fields(stdout.String()); !slices.Equal(got, []string{"x", "h1", "h2", "n1", "l1", "l2"}) {
+		t.Errorf("order is %v", got)
+	}
+}
+
+// Of one key no more run at once than --key-jobs says, while others do.
+func TestRun_KeyJobs(t *testing.T) {
+	told, gate := fifo(t), fifo(t)
+	ev := events(t, told)
+	cmd := command(t, "run", "-j4", "-C", ",", "--key", "{1}", "--key-jobs", "1",
+		"echo start {1} > "+told+"; read x < "+gate, ":::", "a,1", "a,2", "a,3", "b,1")
+	start(t, cmd)
+	got := []string{ev.next(), ev.next()}
+	slices.Sort(got)
+	if !slices.Equal(got, []string{"start a", "start b"}) {
+		t.Errorf("first started: %v, want one of each key", got)
+	}
+	holdOpen(t, gate)
+	for range 2 {
+		if got := ev.next(); got != "start a" {
+			t.Errorf("then %q", got)
+		}
+	}
+	if status := finish(t, cmd); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+}
