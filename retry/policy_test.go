@@ -131,7 +131,7 @@ func TestC2_NextAgainstModel(t *testing.T) {
 	for range 20_000 {
 		base := 1 + time.Duration(r.Int64N(int64(time.Minute)))
 		policy := retry.Policy{
-			Attempts: 1 << 40,
+			Attempts: math.MaxInt,
 			Base:     base,
 			Max:      base + time.Duration(r.Int64N(int64(10*time.Hour))),
 			Factor:   float64(1 + r.IntN(4)),

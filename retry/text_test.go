@@ -14,14 +14,14 @@ import (
 
 func TestA7_Parse(t *testing.T) {
 	for text, want := range map[string]retry.Policy{
-		"3":                      {Attempts: 3},
-		"5,1s":                   {Attempts: 5, Base: time.Second},
-		"5,200ms,2x,30s":         {Attempts: 5, Base: 200 * time.Millisecond, Factor: 2, Max: 30 * time.Second},
-		" 4 , 1.5x , full ":      {Attempts: 4, Factor: 1.5, Jitter: retry.Full},
-		"equal":                  {Jitter: retry.Equal},
-		"decorrelated,2s,1m,7":   {Attempts: 7, Base: 2 * time.Second, Max: time.Minute, Jitter: retry.Decorrelated},
-		"3,200ms,2x,30s,none":    {Attempts: 3, Base: 200 * time.Millisecond, Factor: 2, Max: 30 * time.Second},
-		"9223372036854775807,1x": {Attempts: math.MaxInt, Factor: 1},
+		"3":                    {Attempts: 3},
+		"5,1s":                 {Attempts: 5, Base: time.Second},
+		"5,200ms,2x,30s":       {Attempts: 5, Base: 200 * time.Millisecond, Factor: 2, Max: 30 * time.Second},
+		" 4 , 1.5x , full ":    {Attempts: 4, Factor: 1.5, Jitter: retry.Full},
+		"equal":                {Jitter: retry.Equal},
+		"decorrelated,2s,1m,7": {Attempts: 7, Base: 2 * time.Second, Max: time.Minute, Jitter: retry.Decorrelated},
+		"3,200ms,2x,30s,none":  {Attempts: 3, Base: 200 * time.Millisecond, Factor: 2, Max: 30 * time.Second},
+		"2147483647,1x":        {Attempts: math.MaxInt32, Factor: 1},
 	} {
 		if got, err := retry.Parse(text); err != nil || got != want {
 			t.Errorf("Parse(%q) = %+v, %v, want %+v", text, got, err, want)
