@@ -2,6 +2,9 @@ package main_test
 
 import (
 	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
 	"testing"
 	"unsafe"
 
@@ -59,4 +62,34 @@ func pty(t *testing.T) (screen, terminal *os.File) {
 		t.Fatal(errno)
 	}
 	return screen, terminal
+}
+
+// killAt starts cmd, kills it with SIGKILL once a file in an existing directory
+// has so many bytes, and returns its status. A command that ends before stays
+// unharmed.
+func killAt(t *testing.T, cmd *exec.Cmd, path string, size int64) int {
+	t.Helper()
+	fd, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	watch := os.NewFile(uintptr(fd), "inotify")
+	if _, err := unix.InotifyAddWatch(fd, filepath.Dir(path), unix.IN_MODIFY|unix.IN_CREATE); err != nil {
+		t.Fatal(err)
+	}
+	start(t, cmd)
+	var killer sync.WaitGroup
+	killer.Go(func() {
+		buf := make([]byte, 64<<10)
+		for fileSize(t, path) < size {
+			if _, err := watch.Read(buf); err != nil {
+				return // closed: the command has ended
+			}
+		}
+		_ = cmd.Process.Kill()
+	})
+	status := finish(t, cmd)
+	watch.Close()
+	killer.Wait()
+	return status
 }

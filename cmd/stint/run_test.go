@@ -73,7 +73,7 @@ func TestRun_ExitStatus(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			r := stint(t, row.stdin, append([]string{"run", "-j2"}, strings.Split(row.args, "|")...)...)
+			r := stint(t, row.stdin, append([]string{"run", "-j1"}, strings.Split(row.args, "|")...)...)
 			r.stdout = ""
 			r.want(t, "", row.stderr, row.status)
 		})

@@ -1,0 +1,224 @@
+package main_test
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A thousand jobs that each print many lines to both streams, slowly enough to
+// overlap: no line is torn, no job's lines have another's between them.
+func TestOutput_NeverMixed(t *testing.T) {
+	const jobs, each = 1000, 60
+	script := `i=0; while [ $i -lt 60 ]; do echo "{} $i"; echo "{} $i" >&2; i=$((i+1)); done`
+	args := []string{"run", "-j8", "--progress", "none", script, ":::"}
+	for i := range jobs {
+		args = append(args, strconv.Itoa(i))
+	}
+	r := stint(t, "", args...)
+	if r.status != 0 {
+		t.Fatalf("exit status %d: %.500s", r.status, r.stderr)
+	}
+	for name, text := range map[string]string{"standard output": r.stdout, "standard error": r.stderr} {
+		seen := map[string]bool{}
+		all := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+		if len(all) != jobs*each {
+			t.Fatalf("%s: %d lines, want %d", name, len(all), jobs*each)
+		}
+		for i, line := range all {
+			job, n, _ := strings.Cut(line, " ")
+			if n != strconv.Itoa(i%each) || i%each == 0 && seen[job] || i%each > 0 && !strings.HasPrefix(all[i-1], job+" ") {
+				t.Fatalf("%s: line %d is %q after %q", name, i, line, all[max(i-1, 0)])
+			}
+			seen[job] = true
+		}
+	}
+}
+
+// Line by line jobs may alternate, but every line is whole.
+func TestOutput_LineBufferKeepsLinesWhole(t *testing.T) {
+	script := `i=0; while [ $i -lt 200 ]; do printf '{}-'; printf "$i-"; echo '{}'; i=$((i+1)); done`
+	r := stint(t, "", "run", "-j4", "--line-buffer", script, ":::", "a", "b", "c", "d", "e", "f")
+	next := map[string]int{}
+	for line := range strings.Lines(r.stdout) {
+		job := line[:1]
+		if want := fmt.Sprintf("%s-%d-%s\n", job, next[job], job); line != want {
+			t.Fatalf("line %q, want %q", line, want)
+		}
+		next[job]++
+	}
+	for job, n := range next {
+		if n != 200 || len(next) != 6 {
+			t.Errorf("%d lines of %s, of %d jobs", n, job, len(next))
+		}
+	}
+}
+
+// A line appears while its job still runs.
+func TestOutput_LineBufferIsLive(t *testing.T) {
+	gate := fifo(t)
+	cmd := command(t, "run", "--line-buffer", "-n0", "echo first; read x < "+gate+"; echo second", ":::", "a")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	start(t, cmd)
+	l := &lines{t: t, r: out}
+	if got := l.next(); got != "first" {
+		t.Fatalf("got %q", got)
+	}
+	write(t, gate, "go\n")
+	if got := l.next(); got != "second" {
+		t.Errorf("got %q", got)
+	}
+	if status := finish(t, cmd); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+}
+
+// The first job ends last; its output still comes first, and that of the others
+// is not lost meanwhile.
+func TestOutput_KeepOrder(t *testing.T) {
+	gate, told := fifo(t), fifo(t)
+	ev := events(t, told)
+	cmd := command(t, "run", "-j2", "-k", "--joblog", "log",
+		"if [ {} = 1 ]; then read x < "+gate+"; else echo {} > "+told+"; fi; echo out {}", ":::", "1", "2", "3", "4")
+	var out strings.Builder
+	cmd.Stdout = &out
+	start(t, cmd)
+	for range 3 {
+		ev.next()
+	}
+	write(t, gate, "go\n")
+	if status := finish(t, cmd); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+	if out.String() != "out 1\nout 2\nout 3\nout 4\n" {
+		t.Errorf("output is %q", out.String())
+	}
+}
+
+// A job that prints 200 MB neither blocks nor fills memory.
+func TestOutput_LargeDoesNotFillMemory(t *testing.T) {
+	const size = 200 << 20
+	for _, flags := range [][]string{{}, {"-k"}, {"--tag"}, {"--line-buffer"}} {
+		cmd := command(t, append(append([]string{"run", "-j2"}, flags...),
+			"-n0", "yes 0123456789012345678901234567890123456789 | head -c 104857600", ":::", "a", "b")...)
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd.Stdout = w
+		start(t, cmd)
+		w.Close()
+		var total int
+		buf := make([]byte, 1<<20)
+		for {
+			n, err := r.Read(buf)
+			if total += n; err != nil {
+				break
+			}
+		}
+		r.Close()
+		if status := finish(t, cmd); status != 0 || total < size {
+			t.Errorf("%v: exit status %d, %d bytes, want %d", flags, status, total, size)
+		}
+		// In KiB. The race detector takes several times what the program needs.
+		usage := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+		if usage.Maxrss > 100<<10 {
+			t.Errorf("%v: took %d MiB of memory", flags, usage.Maxrss>>10)
+		}
+	}
+}
+
+// A process that a job leaves behind keeps writing; its words are in nobody
+// else's output, and nobody waits for it.
+func TestOutput_LeftBehindProcessesDontMix(t *testing.T) {
+	gate, done := fifo(t), fifo(t)
+	ev := events(t, done)
+	cmd := command(t, "run", "-j1",
+		"if [ {} = 1 ]; then { read x < "+gate+"; echo late; echo done > "+done+"; } & fi; "+
+			"if [ {} = 2 ]; then echo go > "+gate+"; read x < "+gate+".2; fi; echo job {}", ":::", "1", "2")
+	if err := syscall.Mkfifo(gate+".2", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	cmd.Stdout = &out
+	start(t, cmd)
+	ev.next() // the late word has been written while job 2 runs
+	write(t, gate+".2", "go\n")
+	if status := finish(t, cmd); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+	if out.String() != "job 1\njob 2\n" {
+		t.Errorf("output is %q", out.String())
+	}
+}
+
+// A full disk behind standard output ends the run with a message; the job log
+// has the jobs whose output was written, and no other.
+func TestOutput_FullDisk(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	cmd := command(t, "run", "-j1", "--joblog", "log", "test {} = silent || echo {}", ":::", "silent", "loud", "silent")
+	var stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = full, &stderr
+	start(t, cmd)
+	if status := finish(t, cmd); status != 125 || !strings.Contains(stderr.String(), "no space left") {
+		t.Errorf("exit status %d: %s", status, stderr.String())
+	}
+	if got := logged(t, cmd.Dir+"/log"); len(got) != 1 || got[1] != 1 {
+		t.Errorf("job log has %v, want job 1 only", got)
+	}
+	// With room again, the rest is done.
+	resume := command(t, append([]string{"run", "--resume"}, cmd.Args[2:]...)...)
+	resume.Dir = cmd.Dir
+	runCmd(t, resume, "").want(t, "loud\n", "", 0)
+}
+
+// A reader that goes away, as head does, ends the run too.
+func TestOutput_BrokenPipe(t *testing.T) {
+	cmd := command(t, "run", "-j2", "yes | head -c 1000000; echo {}", ":::", "a", "b", "c", "d", "e", "f", "g", "h")
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = w, &stderr
+	start(t, cmd)
+	w.Close()
+	if _, err := r.Read(make([]byte, 100)); err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	if status := finish(t, cmd); status != 125 || !strings.Contains(stderr.String(), "broken pipe") {
+		t.Errorf("exit status %d: %s", status, stderr.String())
+	}
+}
+
+// At a limit on the size of files the job log stays sound.
+func TestOutput_LimitOnJobLogSize(t *testing.T) {
+	cmd := command(t, "run", "-j2", "--joblog", "log", "true", "{}", strings.Repeat("x", 100))
+	limited := command(t)
+	limited.Path, limited.Args = "/bin/sh", append([]string{"sh", "-c", "ulimit -f 2; exec \"$@\"", "sh"}, cmd.Args...)
+	limited.Args[4] = cmd.Path
+	in := strings.Repeat("y\n", 100)
+	r := runCmd(t, limited, in)
+	r.want(t, "", "file too large", 125)
+	had := logged(t, limited.Dir+"/log")
+	if len(had) == 0 || len(had) == 100 {
+		t.Errorf("%d jobs in the log", len(had))
+	}
+	resume := command(t, append([]string{"run", "--resume"}, cmd.Args[2:]...)...)
+	resume.Dir = limited.Dir
+	runCmd(t, resume, in).want(t, "", "", 0)
+	if got := logged(t, limited.Dir+"/log"); len(got) != 100 {
+		t.Errorf("%d jobs in the log after resuming, want 100", len(got))
+	}
+}

@@ -1,0 +1,116 @@
+package main_test
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+)
+
+// On a terminal there is a bar, which leaves nothing behind, and output goes
+// around it.
+func TestProgress_BarOnTerminal(t *testing.T) {
+	screen, terminal := pty(t)
+	gate := fifo(t)
+	cmd := command(t, "run", "-j1", "if [ {} = 3 ]; then read x < "+gate+"; fi; echo out {}", ":::", "1", "2", "3", "4")
+	cmd.Env = append(cmd.Env, "TERM=xterm", "NO_COLOR=1")
+	cmd.Stdout, cmd.Stderr = terminal, terminal
+	start(t, cmd)
+	terminal.Close()
+	var shown strings.Builder
+	buf := make([]byte, 4096)
+	readUntil := func(text string) {
+		t.Helper()
+		for !strings.Contains(shown.String(), text) {
+			n, err := screen.Read(buf)
+			shown.Write(buf[:n])
+			if err != nil {
+				t.Fatalf("waiting for %q: %v after %q", text, err, shown.String())
+			}
+		}
+	}
+	readUntil("2/4 (50%)")
+	if !strings.Contains(shown.String(), "██") || !strings.Contains(shown.String(), "out 1\r\n") {
+		t.Errorf("the screen got %q", shown.String())
+	}
+	write(t, gate, "go\n")
+	readUntil("out 4\r\n")
+	if status := finish(t, cmd); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+	for {
+		n, err := screen.Read(buf)
+		shown.Write(buf[:n])
+		if err != nil {
+			break // EIO: nobody has the terminal any more
+		}
+	}
+	if last := lastLine(shown.String()); last != "" {
+		t.Errorf("left on the screen: %q", last)
+	}
+}
+
+// lastLine is what a terminal shows in its last line.
+func lastLine(text string) string {
+	text = text[strings.LastIndexByte(text, '\n')+1:]
+	return text[max(strings.LastIndex(text, "\r\x1b[K")+len("\r\x1b[K"), 0):]
+}
+
+func TestProgress_JSON(t *testing.T) {
+	r := stint(t, "", "run", "-q", "--progress", "json", "exit {}", ":::", "0", "1", "0")
+	last := r.stderr[strings.LastIndexByte(strings.TrimSuffix(r.stderr, "\n"), '\n')+1:]
+	var got map[string]any
+	if err := json.Unmarshal([]byte(last), &got); err != nil {
+		t.Fatalf("%v in %q", err, r.stderr)
+	}
+	for name, want := range map[string]any{
+		"event": "end", "done": 3.0, "total": 3.0, "succeeded": 2.0, "failed": 1.0, "running": 0.0,
+	} {
+		if got[name] != want {
+			t.Errorf("%s is %v, want %v", name, got[name], want)
+		}
+	}
+}
+
+func TestProgress_NothingWhenShortAndNotOnTerminal(t *testing.T) {
+	stint(t, "", "run", "true", ":::", "1", "2").want(t, "", "", 0)
+}
+
+func TestVersion(t *testing.T) {
+	r := stint(t, "", "version")
+	if !strings.HasPrefix(r.stdout, "stint ") || r.status != 0 {
+		t.Errorf("%+v", r)
+	}
+	r = stint(t, "", "version", "--json")
+	var got map[string]any
+	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil || got["go"] == "" {
+		t.Errorf("%v: %s", err, r.stdout)
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		if r := stint(t, "", "completion", shell); r.status != 0 || !strings.Contains(r.stdout, "stint") {
+			t.Errorf("%s: status %d, %d bytes", shell, r.status, len(r.stdout))
+		}
+	}
+}
+
+// Help names every flag of the user's guide, and the guide every flag of help.
+func TestHelp_AndGuideAgree(t *testing.T) {
+	r := stint(t, "", "run", "--help")
+	guide, err := os.ReadFile("../../docs/run.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(r.stdout) {
+		_, rest, ok := strings.Cut(line, " --")
+		if !ok || !strings.HasPrefix(strings.TrimSpace(line), "-") {
+			continue
+		}
+		flag := "--" + strings.FieldsFunc(rest, func(c rune) bool { return c == ' ' || c == '[' })[0]
+		if flag != "--help" && !strings.Contains(string(guide), "`"+flag) {
+			t.Errorf("docs/run.md does not mention %s", flag)
+		}
+	}
+}

@@ -1,0 +1,227 @@
+package main_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// logged counts the lines of each job in a job log, all of which must be whole.
+func logged(t *testing.T, path string) map[int]int {
+	t.Helper()
+	got := map[int]int{}
+	for i, line := range strings.SplitAfter(read(t, path), "\n") {
+		switch cells := strings.Split(line, "\t"); {
+		case line == "": // after the last
+		case i == 0:
+			if cells[0] != "Seq" {
+				t.Fatalf("job log begins with %q", line)
+			}
+		case len(cells) < 9 || !strings.HasSuffix(line, "\n"):
+			t.Fatalf("line %d of the job log is %q", i+1, line)
+		default:
+			seq, err := strconv.Atoi(cells[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			got[seq]++
+		}
+	}
+	return got
+}
+
+// seeded is a source of randomness that prints its seed and takes one.
+func seeded(t *testing.T) *rand.Rand {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	if text := os.Getenv("STINT_SEED"); text != "" {
+		if _, err := fmt.Sscan(text, &seed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("STINT_SEED=%d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+func numbers(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintln(&b, i+1)
+	}
+	return b.String()
+}
+
+// Killed at random moments and resumed until done, every job has had its effect,
+// each job's output was written before its line, and no job ran again that had a
+// line when stint was killed.
+func TestResume_KilledAtRandomMoments(t *testing.T) {
+	const jobs = 400
+	rng := seeded(t)
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "in"), numbers(jobs))
+	ran := map[int]int{} // times each job had run when it got its line
+	for round := 0; ; round++ {
+		cmd := command(t, "run", "-j3", "--joblog", "log", "--resume", "-a", "in", "echo {} >> ran; echo out {}")
+		cmd.Dir = dir
+		out, err := os.OpenFile(filepath.Join(dir, "out"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd.Stdout = out
+		defer out.Close()
+		log := filepath.Join(dir, "log")
+		status := killAt(t, cmd, log, fileSize(t, log)+int64(100+rng.IntN(4000)))
+		checkRound(t, dir, ran)
+		if status == 0 {
+			t.Logf("done after %d kills", round)
+			break
+		}
+	}
+	times := counts(t, filepath.Join(dir, "ran"))
+	for i := 1; i <= jobs; i++ {
+		if times[i] == 0 {
+			t.Errorf("job %d never ran", i)
+		}
+	}
+	if got := logged(t, filepath.Join(dir, "log")); len(got) != jobs {
+		t.Errorf("%d jobs in the log, want %d", len(got), jobs)
+	}
+}
+
+// checkRound compares the log after a kill with what has run.
+func checkRound(t *testing.T, dir string, ran map[int]int) {
+	t.Helper()
+	text := read(t, filepath.Join(dir, "log"))
+	write(t, filepath.Join(dir, "whole"), text[:strings.LastIndexByte(text, '\n')+1])
+	times, out := counts(t, filepath.Join(dir, "ran")), read(t, filepath.Join(dir, "out"))
+	for seq, lines := range logged(t, filepath.Join(dir, "whole")) {
+		if lines != 1 {
+			t.Fatalf("job %d has %d lines in the log", seq, lines)
+		}
+		if !strings.Contains("\n"+out, fmt.Sprintf("\nout %d\n", seq)) {
+			t.Errorf("job %d has a line, its output is missing", seq)
+		}
+		if before, ok := ran[seq]; ok && times[seq] != before {
+			t.Errorf("job %d had a line and ran again: %d times, then %d", seq, before, times[seq])
+		}
+		ran[seq] = times[seq]
+	}
+}
+
+// counts counts the numbers in a file.
+func counts(t *testing.T, path string) map[int]int {
+	t.Helper()
+	got := map[int]int{}
+	for _, word := range strings.Fields(read(t, path)) {
+		n, err := strconv.Atoi(word)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[n]++
+	}
+	return got
+}
+
+func fileSize(t *testing.T, path string) int64 {
+	t.Helper()
+	info, err := os.Stat(path)
+	if os.IsNotExist(err) {
+		return 0
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
+}
+
+func TestResume_Failed(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{"run", "-j1", "--joblog", "log", "echo {} >> ran; test -e ok || test {} != 2", ":::", "1", "2", "3"}
+	resume := func(flag string) result {
+		cmd := command(t, append([]string{"run", flag}, args[1:]...)...)
+		cmd.Dir = dir
+		return runCmd(t, cmd, "")
+	}
+	first := command(t, args...)
+	first.Dir = dir
+	runCmd(t, first, "").want(t, "", "1 of 3 jobs failed", 1)
+	write(t, filepath.Join(dir, "ok"), "")
+	resume("--resume").want(t, "", "", 0) // a failure is done too
+	resume("--resume-failed").want(t, "", "", 0)
+	if got := read(t, filepath.Join(dir, "ran")); got != "1\n2\n3\n2\n" {
+		t.Errorf("ran %q, want job 2 once more", got)
+	}
+	// Once more: now it has succeeded.
+	resume("--resume-failed").want(t, "", "", 0)
+	if got := read(t, filepath.Join(dir, "ran")); got != "1\n2\n3\n2\n" {
+		t.Errorf("ran %q", got)
+	}
+}
+
+func TestResume_ChangedInputs(t *testing.T) {
+	dir := t.TempDir()
+	stintIn := func(args ...string) result {
+		cmd := command(t, append([]string{"run", "-j1", "--joblog", "log"}, args...)...)
+		cmd.Dir = dir
+		return runCmd(t, cmd, "")
+	}
+	stintIn("echo", ":::", "a", "b", "c").want(t, "a\nb\nc\n", "", 0)
+	stintIn("echo", ":::", "a").want(t, "", "holds finished jobs already: --resume", 125)
+	stintIn("--resume", "echo", ":::", "a", "x", "c").want(t, "",
+		"job 2: the inputs or the command have changed since the job log was written; it is now: echo x", 125)
+	stintIn("--resume", "echo", ":::", "a", "b", "c", "d").want(t, "d\n", "", 0)
+	stintIn("--resume", "--resume-by", "command", "echo", ":::", "d", "x", "a", "a").want(t, "x\na\n", "", 0)
+}
+
+func TestResume_DryRunChangesNothing(t *testing.T) {
+	dir := t.TempDir()
+	log := filepath.Join(dir, "log")
+	write(t, log, "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n1\t:\t0\t0\t0\t0\t0\t0\techo a\n2\t:")
+	before := read(t, log)
+	cmd := command(t, "run", "--joblog", "log", "--resume", "--dry-run", "echo", ":::", "a", "b")
+	cmd.Dir = dir
+	runCmd(t, cmd, "").want(t, "echo b\n", "", 0)
+	if read(t, log) != before {
+		t.Error("a dry run changed the job log")
+	}
+}
+
+func TestResume_LogInUse(t *testing.T) {
+	gate, told := fifo(t), fifo(t)
+	ev := events(t, told)
+	first := command(t, "run", "--joblog", "log", "-n0", "echo started > "+told+"; read x < "+gate, ":::", "a")
+	start(t, first)
+	ev.next()
+	second := command(t, "run", "--joblog", "log", "--resume", "true", ":::", "a")
+	second.Dir = first.Dir
+	runCmd(t, second, "").want(t, "", "another run is writing this job log", 125)
+	write(t, gate, "go\n")
+	if status := finish(t, first); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+}
+
+// When stint is killed its jobs end, so that a resumed run does not start them
+// while they still run.
+func TestResume_KilledStintTakesItsJobsAlong(t *testing.T) {
+	told := fifo(t)
+	ev := events(t, told)
+	cmd := command(t, "run", "--shell=false", "-n0", "sh", "-c",
+		"trap 'echo ended > "+told+"; exit' TERM; echo started > "+told+"; while :; do sleep 1000 & wait; kill $!; done", ":::", "a")
+	start(t, cmd)
+	if got := ev.next(); got != "started" {
+		t.Fatal(got)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	finish(t, cmd)
+	if got := ev.next(); got != "ended" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,172 @@
+package main_test
+
+import (
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// An interrupt stops starting, reaches the jobs, and waits for what they still
+// do; stint then ends by the same signal. What was ended so is not in the job
+// log, and a resumed run does it.
+func TestSignals_FirstIsPassedOn(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		t.Run(sig.String(), func(t *testing.T) {
+			told, gate := fifo(t), fifo(t)
+			ev := events(t, told)
+			// Job 1 needs a moment to end and then succeeds; job 2 just ends.
+			script := "if [ {} = 1 ]; then trap 'read x < " + gate + "; echo saved; exit 0' INT TERM HUP; fi; " +
+				"echo started > " + told + "; while :; do sleep 1000 & wait; kill $!; done"
+			cmd := command(t, "run", "-j2", "--joblog", "log", script, ":::", "1", "2", "3")
+			var stdout, stderr strings.Builder
+			cmd.Stdout, cmd.Stderr = &stdout, &stderr
+			start(t, cmd)
+			ev.next()
+			ev.next()
+			if err := cmd.Process.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+			write(t, gate, "go\n") // blocks until job 1 has got the signal
+			if status := finish(t, cmd); status != 128+int(sig) {
+				t.Errorf("exit status %d, want %d", status, 128+int(sig))
+			}
+			result{stdout.String(), stderr.String(), 0}.want(t, "saved\n", "1 jobs done, 2 read and not done; --resume", 0)
+			if got := logged(t, filepath.Join(cmd.Dir, "log")); len(got) != 1 || got[1] != 1 {
+				t.Errorf("job log has %v, want job 1", got)
+			}
+		})
+	}
+}
+
+// A second signal kills at once, also what ignores the first.
+func TestSignals_SecondKills(t *testing.T) {
+	told := fifo(t)
+	ev := events(t, told)
+	cmd := command(t, "run", "-n0", "trap 'echo ignored > "+told+"' INT; trap '' TERM; echo started > "+told+
+		"; while :; do sleep 1000 & wait; done", ":::", "a")
+	start(t, cmd)
+	for _, want := range []string{"started", "ignored"} {
+		if got := ev.next(); got != want {
+			t.Fatalf("got %q, want %q", got, want)
+		}
+		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if status := finish(t, cmd); status != 128+int(syscall.SIGINT) {
+		t.Errorf("exit status %d", status)
+	}
+}
+
+// Under nohup a hang-up changes nothing.
+func TestSignals_IgnoredHangUpStaysIgnored(t *testing.T) {
+	told, gate := fifo(t), fifo(t)
+	ev := events(t, told)
+	cmd := command(t, "run", "-n0", "echo started > "+told+"; read x < "+gate, ":::", "a")
+	cmd.Args = append([]string{"sh", "-c", "trap '' HUP; exec \"$@\"", "sh", cmd.Path}, cmd.Args[1:]...)
+	cmd.Path = "/bin/sh"
+	start(t, cmd)
+	ev.next()
+	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	write(t, gate, "go\n")
+	if status := finish(t, cmd); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+}
+
+// Stopped, the jobs stop too, and go on together.
+func TestSignals_StopAndContinue(t *testing.T) {
+	told := fifo(t)
+	ev := events(t, told)
+	cmd := command(t, "run", "-n0", "echo $$ > "+told+"; read x < "+told+".2; echo end > "+told, ":::", "a")
+	if err := syscall.Mkfifo(told+".2", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	start(t, cmd)
+	job, err := strconv.Atoi(ev.next())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTSTP); err != nil {
+		t.Fatal(err)
+	}
+	waitState(t, cmd.Process.Pid, "T")
+	waitState(t, job, "T")
+	if err := cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	write(t, told+".2", "go\n")
+	if got := ev.next(); got != "end" {
+		t.Error(got)
+	}
+	if status := finish(t, cmd); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+}
+
+// waitState waits until a process is in a state, as /proc shows it.
+func waitState(t *testing.T, pid int, state string) {
+	t.Helper()
+	for {
+		stat := read(t, "/proc/"+strconv.Itoa(pid)+"/stat")
+		_, rest, _ := strings.Cut(stat, ") ")
+		if strings.HasPrefix(rest, state) {
+			return
+		}
+	}
+}
+
+// The number of jobs changes while they run: by signals, as in xargs, and by a
+// file.
+func TestResize_BySignal(t *testing.T) {
+	told, gate := fifo(t), fifo(t)
+	ev := events(t, told)
+	cmd := command(t, "run", "-j1", "echo {%} > "+told+"; read x < "+gate, ":::", "1", "2", "3", "4", "5")
+	start(t, cmd)
+	if got := ev.next(); got != "1" {
+		t.Fatalf("the first job has slot %s", got)
+	}
+	for _, want := range []string{"2", "3"} {
+		if err := cmd.Process.Signal(syscall.SIGUSR1); err != nil {
+			t.Fatal(err)
+		}
+		if got := ev.next(); got != want {
+			t.Errorf("after one more job: slot %s, want %s", got, want)
+		}
+	}
+	if err := cmd.Process.Signal(syscall.SIGUSR2); err != nil {
+		t.Fatal(err)
+	}
+	holdOpen(t, gate)
+	if status := finish(t, cmd); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+}
+
+func TestResize_ByFile(t *testing.T) {
+	told, gate := fifo(t), fifo(t)
+	ev := events(t, told)
+	cmd := command(t, "run", "-j@jobs", "echo {%} > "+told+"; read x < "+gate, ":::", "1", "2", "3", "4")
+	write(t, filepath.Join(cmd.Dir, "jobs"), "1\n")
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	start(t, cmd)
+	if got := ev.next(); got != "1" {
+		t.Fatalf("the first job has slot %s", got)
+	}
+	write(t, filepath.Join(cmd.Dir, "jobs"), "+x\n") // a mistake changes nothing
+	write(t, filepath.Join(cmd.Dir, "jobs"), "003\n")
+	got := []string{ev.next(), ev.next()} // both at once
+	if slices.Sort(got); !slices.Equal(got, []string{"2", "3"}) {
+		t.Errorf("slots %v, want 2 and 3", got)
+	}
+	holdOpen(t, gate)
+	if status := finish(t, cmd); status != 0 {
+		t.Errorf("exit status %d: %s", status, stderr.String())
+	}
+}
