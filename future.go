@@ -3,7 +3,6 @@ package stint
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 )
 
@@ -15,10 +14,13 @@ type Future[T any] struct {
 	fn    func(context.Context) (T, error)
 }
 
+// The status of a future settles by one compare-and-swap from pending, which
+// fails if somebody has announced that the extra matters.
 const (
-	futurePending = iota
-	futureSettled // with a value
-	futureFailed  // with the error in extra
+	futurePending = 0
+	futureSettled = 1 << 0 // with a value, or
+	futureFailed  = 1 << 1 // with the error in extra
+	futureWatched = 1 << 2 // the extra has teardowns, or somebody waits there
 )
 
 // Go queues fn and returns at once; fn is called when a slot is free. In a
@@ -61,8 +63,16 @@ func (f *Future[T]) Wait(ctx context.Context) (T, error) {
 // Done is closed when the future has an outcome.
 func (f *Future[T]) Done() <-chan struct{} {
 	x := f.task.ensure()
-	f.catchUp(x)
+	if f.watch() {
+		x.wake()
+	}
 	return x.done
+}
+
+// watch has settle look at the extra, and reports whether the future has
+// settled before.
+func (f *Future[T]) watch() (late bool) {
+	return f.task.status.Or(futureWatched)&(futureSettled|futureFailed) != 0
 }
 
 // Cancel ends the function's context with a cause, nil meaning
@@ -73,13 +83,12 @@ func (f *Future[T]) Cancel(cause error) {
 	if cause == nil {
 		cause = context.Canceled
 	}
-	if f.settled() || f.withdraw(cause) {
-		return
-	}
-	x := f.task.ensure()
-	x.cancel(cause)
-	if x.source != nil {
-		x.source(cause)
+	switch x := f.task.extra.Load(); {
+	case f.settled():
+	case x != nil && x.source != nil:
+		f.cancelChain(x, cause)
+	case !f.withdraw(cause):
+		f.task.cancel(cause)
 	}
 }
 
@@ -102,36 +111,37 @@ func (f *Future[T]) withdraw(cause error) bool {
 // Teardown has fn called exactly once when the future has an outcome, also if
 // its function never runs; at once if it has one already. Teardowns are called
 // in the reverse order of their registration, before Wait returns, in the
-// goroutine that settles the future; they must not block. If one panics, the
-// others are called all the same, and the future fails with a [*PanicError].
+// goroutine that settles the future; they must not block. If one panics or
+// calls runtime.Goexit, the others are called all the same, and the future
+// fails as if its function had done so.
 func (f *Future[T]) Teardown(fn func()) {
 	x := f.task.ensure()
-	if !x.teardowns.add(fn) {
+	if f.watch() || !x.teardowns.add(fn) {
 		fn()
-		return
-	}
-	f.catchUp(x)
-}
-
-// catchUp finishes an extra that was made when the future settled, too late to
-// be seen there.
-func (f *Future[T]) catchUp(x *extra) {
-	if f.settled() {
-		_ = x.teardowns.run()
-		x.wake()
 	}
 }
 
-func (f *Future[T]) settled() bool { return f.task.status.Load() != futurePending }
+// follow has fn called when the outcome can be seen. fn is this package's.
+func (f *Future[T]) follow(fn func()) {
+	x := f.task.ensure()
+	if f.watch() || !x.followers.add(fn) {
+		fn()
+	}
+}
+
+func (f *Future[T]) settled() bool {
+	return f.task.status.Load()&(futureSettled|futureFailed) != 0
+}
 
 func (f *Future[T]) outcome() (T, error) {
-	if f.task.status.Load() == futureFailed {
+	if f.task.status.Load()&futureFailed != 0 {
 		return f.value, f.task.extra.Load().err
 	}
 	return f.value, nil
 }
 
-// run calls the function. It is the scheduler's.
+// run calls the function, unless its context has ended since it was given a
+// slot. It is the scheduler's.
 func (f *Future[T]) run(w *worker, e *entry) {
 	w.current = &f.task
 	if f.task.c.slots != nil {
@@ -147,7 +157,11 @@ func (f *Future[T]) run(w *worker, e *entry) {
 			f.task.ensure().err = err
 		}
 	}()
-	f.value, err = f.fn(&f.task)
+	if f.task.Err() != nil {
+		err = context.Cause(&f.task)
+	} else {
+		f.value, err = f.fn(&f.task)
+	}
 	returned = true
 }
 
@@ -156,21 +170,29 @@ func (f *Future[T]) settle() {
 	f.fn = nil
 	x := f.task.extra.Load()
 	if x == nil {
-		f.task.status.Store(futureSettled)
-		if x = f.task.extra.Load(); x != nil {
-			f.catchUp(x)
+		if f.task.status.CompareAndSwap(futurePending, futureSettled) {
+			return
 		}
-		return
+		x = f.task.extra.Load()
 	}
-	if err := x.teardowns.run(); err != nil {
-		x.err = errors.Join(x.err, err)
+	// All are deferred, so that a teardown which ends the goroutine ends nothing
+	// else: the last registered one is called first, and publish last.
+	defer f.publish(x)
+	for _, fn := range x.teardowns.take() {
+		defer guarded(fn, &x.err)
 	}
+}
+
+func (f *Future[T]) publish(x *extra) {
 	if x.err != nil {
-		f.task.status.Store(futureFailed)
+		f.task.status.Or(futureFailed)
 	} else {
-		f.task.status.Store(futureSettled)
+		f.task.status.Or(futureSettled)
 	}
 	x.wake()
+	for _, fn := range x.followers.take() {
+		fn()
+	}
 }
 
 func (f *Future[T]) refuse(err error) {
@@ -180,43 +202,40 @@ func (f *Future[T]) refuse(err error) {
 	f.settle()
 }
 
-// teardowns are functions to be called once, by whoever calls run first.
-type teardowns struct {
-	mu     sync.Mutex
-	fns    []func()
-	called bool
+// hooks are functions to be called once, by whoever takes them.
+type hooks struct {
+	mu    sync.Mutex
+	fns   []func()
+	taken bool
 }
 
 // add registers fn, or reports that it is too late.
-func (t *teardowns) add(fn func()) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.called {
+func (h *hooks) add(fn func()) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.taken {
 		return false
 	}
-	t.fns = append(t.fns, fn)
+	h.fns = append(h.fns, fn)
 	return true
 }
 
-// run calls the functions, the last registered one first, and returns what
-// those that panicked panicked with.
-func (t *teardowns) run() (err error) {
-	t.mu.Lock()
-	fns := t.fns
-	t.fns, t.called = nil, true
-	t.mu.Unlock()
-	for _, fn := range slices.Backward(fns) {
-		err = errors.Join(err, guarded(fn))
-	}
-	return err
+func (h *hooks) take() []func() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	fns := h.fns
+	h.fns, h.taken = nil, true
+	return fns
 }
 
-func guarded(fn func()) (err error) {
+// guarded calls fn and adds to err what it panics with.
+func guarded(fn func(), err *error) {
+	returned := false
 	defer func() {
-		if value := recover(); value != nil {
-			err = caught(value)
+		if !returned {
+			*err = errors.Join(*err, caught(recover()))
 		}
 	}()
 	fn()
-	return nil
+	returned = true
 }

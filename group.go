@@ -12,7 +12,8 @@ import (
 // safe for concurrent use.
 type Group struct {
 	s       Scheduler
-	ctx     context.Context
+	own     task            // whose context ends with the parent's, or when the scheduler is closed by force
+	ctx     context.Context // that one
 	cancel  context.CancelCauseFunc
 	pending atomic.Int64 // functions that have not ended, and one until Wait is called
 	waited  atomic.Bool
@@ -25,8 +26,9 @@ type Group struct {
 // NewGroup returns a group whose functions get a context derived from ctx. Wait
 // must be called, or the context's resources leak.
 func NewGroup(ctx context.Context, s Scheduler) *Group {
-	g := &Group{s: s, done: make(chan struct{})}
-	g.ctx, g.cancel = context.WithCancelCause(ctx)
+	g := &Group{s: s, own: task{parent: ctx, c: s.c}, done: make(chan struct{})}
+	x := g.own.ensure()
+	g.ctx, g.cancel = x.ctx, x.cancel
 	g.pending.Store(1)
 	return g
 }
@@ -51,11 +53,18 @@ func Scope(ctx context.Context, s Scheduler, fn func(*Group) error) error {
 
 // Go queues fn, to be called with the group's context when a slot is free. It
 // waits only if the queue is bounded, blocks and is full. Once the group has
-// failed, functions that have not started are not called. Do not call Go after
-// Wait has returned.
+// failed, functions that have not started are not called. Go panics after Wait
+// has returned.
 func (g *Group) Go(fn func(context.Context) error) {
 	g.pending.Add(1)
-	if err := g.s.c.submit(g.ctx, g.s, arrival{job: g, fn: fn}); err != nil {
+	err := g.s.c.submit(g.ctx, g.s, arrival{job: g, fn: fn})
+	if err == nil {
+		return
+	}
+	select {
+	case <-g.done: // then the context has ended, and fn would be dropped without a word
+		panic("stint: Group.Go after Wait")
+	default:
 		g.refuse(err)
 	}
 }
@@ -85,7 +94,7 @@ func (g *Group) Wait() error {
 		<-g.done
 		g.s.c.reclaim(lender)
 	}
-	g.cancel(nil)
+	g.own.stop()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.err
@@ -103,7 +112,8 @@ func (g *Group) fail(err error) {
 	}
 }
 
-// run calls a function of the group. It is the scheduler's.
+// run calls a function of the group, unless the group's context has ended since
+// the function was given a slot. It is the scheduler's.
 func (g *Group) run(w *worker, e *entry) {
 	returned := false
 	defer func() {
@@ -111,7 +121,14 @@ func (g *Group) run(w *worker, e *entry) {
 			g.fail(caught(recover()))
 		}
 	}()
-	if err := e.Value.fn(w.contextFor(g.ctx, e)); err != nil {
+	ctx := w.contextFor(g.ctx, e)
+	var err error
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	} else {
+		err = e.Value.fn(ctx)
+	}
+	if err != nil {
 		g.fail(err)
 	}
 	returned = true

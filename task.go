@@ -45,7 +45,9 @@ type extra struct {
 	once      sync.Once     // closes it
 	err       error         // the future's; written before it settles
 	source    func(error)   // cancels the future that this one continues; set before it is shared
-	teardowns teardowns
+	begun     atomic.Bool   // such a one has been submitted
+	teardowns hooks         // are called before the future settles,
+	followers hooks         // and these after
 }
 
 func (x *extra) wake() { x.once.Do(func() { close(x.done) }) }
@@ -108,7 +110,7 @@ func (t *task) Err() error {
 	if x := t.extra.Load(); x != nil {
 		return x.ctx.Err()
 	}
-	if t.c.killed.Load() && t.status.Load()&bare == 0 {
+	if t.status.Load()&bare == 0 && (t.c.killed.Load() || t.state.Load() == taskEnded) {
 		return t.ensure().ctx.Err()
 	}
 	return t.parent.Err()

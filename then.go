@@ -18,22 +18,18 @@ func Then[T, U any](
 	x.source = f.Cancel
 	stop := context.AfterFunc(ctx, func() { next.Cancel(context.Cause(ctx)) })
 	next.Teardown(func() { stop() })
-	f.Teardown(func() { next.begin(s, f.failure()) })
+	f.follow(func() {
+		_, err := f.outcome()
+		next.begin(s, err)
+	})
 	return next
-}
-
-// failure returns the future's error, from the moment that its teardowns run.
-func (f *Future[T]) failure() error {
-	if x := f.task.extra.Load(); x != nil {
-		return x.err
-	}
-	return nil
 }
 
 // begin submits a continuation, unless what it continues has failed or it has
 // been cancelled.
 func (f *Future[T]) begin(s Scheduler, err error) {
-	if x := f.task.extra.Load(); err == nil && x.ctx.Err() != nil {
+	x := f.task.extra.Load()
+	if err == nil && x.ctx.Err() != nil {
 		err = context.Cause(x.ctx)
 	}
 	if err == nil {
@@ -41,5 +37,20 @@ func (f *Future[T]) begin(s Scheduler, err error) {
 	}
 	if err != nil {
 		f.refuse(err)
+		return
+	}
+	x.begun.Store(true)
+	if x.ctx.Err() != nil { // cancelled meanwhile, by somebody who may have come too early to withdraw it
+		f.withdraw(context.Cause(x.ctx))
+	}
+}
+
+// cancelChain cancels a continuation and what it continues. The context comes
+// first: see begin.
+func (f *Future[T]) cancelChain(x *extra, cause error) {
+	x.cancel(cause)
+	x.source(cause)
+	if x.begun.Load() {
+		f.withdraw(cause)
 	}
 }

@@ -1,0 +1,466 @@
+package stint_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stintgo/stint"
+)
+
+var errBoom = errors.New("boom")
+
+// take occupies a slot of s.
+func take(t *testing.T, s stint.Scheduler) {
+	t.Helper()
+	if err := s.Acquire(t.Context()); err != nil {
+		t.Fatalf("Acquire: %v", err)
+	}
+}
+
+// atRest checks that s has neither running nor waiting work.
+func atRest(t *testing.T, s stint.Scheduler) {
+	t.Helper()
+	synctest.Wait()
+	if st := s.Stats(); st.Running != 0 || st.Queued != 0 || st.Blocked != 0 {
+		t.Errorf("at rest: %d running, %d queued, %d blocked, want none", st.Running, st.Queued, st.Blocked)
+	}
+}
+
+// settled reports whether f has an outcome, without waiting for one.
+func settled[T any](f *stint.Future[T]) bool {
+	select {
+	case <-f.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// never is a function that no test expects to be called.
+func never(t *testing.T) func(context.Context) (int, error) {
+	return func(context.Context) (int, error) {
+		t.Error("the function was called")
+		return 0, nil
+	}
+}
+
+func value[T any](v T) func(context.Context) (T, error) {
+	return func(context.Context) (T, error) { return v, nil }
+}
+
+// untilDone runs until its context ends, and fails with the cause.
+func untilDone(ctx context.Context) (int, error) {
+	<-ctx.Done()
+	return 0, context.Cause(ctx)
+}
+
+func TestD6_WaitReturnsTheOutcome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(1, stint.Config{})
+		ok := stint.Go(t.Context(), s, value("text"))
+		bad := stint.Go(t.Context(), s, func(context.Context) (int, error) { return 7, errBoom })
+		for range 2 { // as often as one likes
+			if v, err := ok.Wait(t.Context()); v != "text" || err != nil {
+				t.Errorf("Wait = %q, %v; want text, nil", v, err)
+			}
+			if v, err := bad.Wait(t.Context()); v != 7 || err != errBoom { //nolint:errorlint // the very error
+				t.Errorf("Wait = %d, %v; want 7, boom", v, err)
+			}
+		}
+		if !settled(ok) || !settled(bad) {
+			t.Error("Done is open after Wait")
+		}
+		atRest(t, s)
+	})
+}
+
+func TestD6_DoneClosesWithTheOutcome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(1, stint.Config{})
+		take(t, s)
+		f := stint.Go(t.Context(), s, value(1))
+		done := f.Done()
+		synctest.Wait()
+		if settled(f) {
+			t.Error("Done is closed while the function is queued")
+		}
+		s.Release()
+		<-done
+		if v, err := f.Wait(t.Context()); v != 1 || err != nil {
+			t.Errorf("Wait = %d, %v; want 1, nil", v, err)
+		}
+	})
+}
+
+func TestD6_WaitEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(1, stint.Config{})
+		take(t, s)
+		f := stint.Go(t.Context(), s, value(5))
+		ctx, cancel := context.WithCancelCause(t.Context())
+		go func() {
+			synctest.Wait()
+			cancel(errBoom)
+		}()
+		if v, err := f.Wait(ctx); v != 0 || !errors.Is(err, errBoom) {
+			t.Errorf("Wait = %d, %v; want 0 and the context's cause", v, err)
+		}
+		s.Release()
+		if v, err := f.Wait(t.Context()); v != 5 || err != nil {
+			t.Errorf("the function did not go on: %d, %v", v, err)
+		}
+		if v, err := f.Wait(ctx); v != 5 || err != nil {
+			t.Errorf("with an outcome and an ended context, Wait = %d, %v; want the outcome", v, err)
+		}
+	})
+}
+
+func TestD6_CancelQueued(t *testing.T) {
+	for _, c := range []struct{ give, want error }{{errBoom, errBoom}, {nil, context.Canceled}} {
+		synctest.Test(t, func(t *testing.T) {
+			s := stint.New(1, stint.Config{})
+			take(t, s)
+			f := stint.Go(t.Context(), s, never(t))
+			after := stint.Go(t.Context(), s, value(2))
+			f.Cancel(c.give)
+			if !settled(f) {
+				t.Error("a queued function was cancelled and has no outcome at once")
+			}
+			if n := s.Stats().Queued; n != 1 {
+				t.Errorf("%d queued after the cancellation, want 1", n)
+			}
+			f.Cancel(errors.New("too late"))
+			if _, err := f.Wait(t.Context()); err != c.want { //nolint:errorlint // the very error
+				t.Errorf("Wait: %v, want %v", err, c.want)
+			}
+			s.Release()
+			if v, err := after.Wait(t.Context()); v != 2 || err != nil {
+				t.Errorf("the next one: %d, %v", v, err)
+			}
+			atRest(t, s)
+		})
+	}
+}
+
+// A heavy entry that waits in front holds lighter ones back; its cancellation
+// lets them start.
+func TestD6_CancelQueuedStartsWhatItHeldBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(2, stint.Config{})
+		take(t, s)
+		heavy := stint.Go(t.Context(), s.Weight(2), never(t))
+		light := stint.Go(t.Context(), s, value(3))
+		synctest.Wait()
+		if settled(light) {
+			t.Fatal("a light entry passed a heavy one")
+		}
+		heavy.Cancel(nil)
+		if v, err := light.Wait(t.Context()); v != 3 || err != nil {
+			t.Errorf("Wait = %d, %v", v, err)
+		}
+		s.Release()
+		atRest(t, s)
+	})
+}
+
+func TestD6_CancelRunning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(2, stint.Config{})
+		obeys := stint.Go(t.Context(), s, untilDone)
+		insists := stint.Go(t.Context(), s, func(ctx context.Context) (int, error) {
+			<-ctx.Done()
+			return 9, nil
+		})
+		synctest.Wait()
+		obeys.Cancel(errBoom)
+		obeys.Cancel(errors.New("the first cause stands"))
+		insists.Cancel(nil)
+		if _, err := obeys.Wait(t.Context()); err != errBoom { //nolint:errorlint // the very error
+			t.Errorf("Wait: %v, want boom", err)
+		}
+		if v, err := insists.Wait(t.Context()); v != 9 || err != nil {
+			t.Errorf("a function may still return a value: %d, %v", v, err)
+		}
+		atRest(t, s)
+	})
+}
+
+func TestD6_CancelSettled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(1, stint.Config{})
+		f := stint.Go(t.Context(), s, value(4))
+		g := stint.Go(t.Context(), s, func(context.Context) (int, error) { return 0, errBoom })
+		synctest.Wait()
+		f.Cancel(context.DeadlineExceeded)
+		g.Cancel(context.DeadlineExceeded)
+		if v, err := f.Wait(t.Context()); v != 4 || err != nil {
+			t.Errorf("Wait = %d, %v; want 4, nil", v, err)
+		}
+		if _, err := g.Wait(t.Context()); err != errBoom { //nolint:errorlint // the very error
+			t.Errorf("Wait: %v, want boom", err)
+		}
+	})
+}
+
+// endings are the ways in which a future gets its outcome. Each returns the
+// future and what makes it settle.
+var endings = []struct {
+	name string
+	make func(*testing.T, stint.Scheduler) (*stint.Future[int], func())
+}{
+	{"value", func(t *testing.T, s stint.Scheduler) (*stint.Future[int], func()) {
+		take(t, s)
+		return stint.Go(t.Context(), s, value(1)), s.Release
+	}},
+	{"error", func(t *testing.T, s stint.Scheduler) (*stint.Future[int], func()) {
+		take(t, s)
+		return stint.Go(t.Context(), s, func(context.Context) (int, error) { return 0, errBoom }), s.Release
+	}},
+	{"panic", func(t *testing.T, s stint.Scheduler) (*stint.Future[int], func()) {
+		take(t, s)
+		return stint.Go(t.Context(), s, func(context.Context) (int, error) { panic("ouch") }), s.Release
+	}},
+	{"Goexit", func(t *testing.T, s stint.Scheduler) (*stint.Future[int], func()) {
+		take(t, s)
+		return stint.Go(t.Context(), s, exits), s.Release
+	}},
+	{"cancelled while queued", func(t *testing.T, s stint.Scheduler) (*stint.Future[int], func()) {
+		take(t, s)
+		f := stint.Go(t.Context(), s, never(t))
+		return f, func() { f.Cancel(nil); s.Release() }
+	}},
+	{"cancelled while running", func(t *testing.T, s stint.Scheduler) (*stint.Future[int], func()) {
+		f := stint.Go(t.Context(), s, untilDone)
+		synctest.Wait()
+		return f, func() { f.Cancel(nil) }
+	}},
+	{"cleared", func(t *testing.T, s stint.Scheduler) (*stint.Future[int], func()) {
+		take(t, s)
+		return stint.Go(t.Context(), s, never(t)), func() { s.Clear(); s.Release() }
+	}},
+	{"closed", func(t *testing.T, s stint.Scheduler) (*stint.Future[int], func()) {
+		take(t, s)
+		return stint.Go(t.Context(), s, never(t)), func() { s.Close(); s.Release() }
+	}},
+	{"refused from the start", func(t *testing.T, s stint.Scheduler) (*stint.Future[int], func()) {
+		return stint.Go(t.Context(), s.Weight(2), never(t)), func() {}
+	}},
+}
+
+// exits ends its goroutine, as testing.T.FailNow does.
+func exits(context.Context) (int, error) {
+	runtime.Goexit()
+	return 0, nil
+}
+
+func TestD6_TeardownsRunOnceLastFirstBeforeWait(t *testing.T) {
+	for _, ending := range endings {
+		t.Run(ending.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := stint.New(1, stint.Config{})
+				f, settle := ending.make(t, s)
+				var calls []int
+				for i := range 3 {
+					f.Teardown(func() { calls = append(calls, i) })
+				}
+				settle()
+				_, _ = f.Wait(t.Context())
+				want := []int{2, 1, 0}
+				if ending.name == "refused from the start" {
+					want = []int{0, 1, 2} // each at once
+				}
+				if !slices.Equal(calls, want) {
+					t.Errorf("teardowns ran as %v, want %v", calls, want)
+				}
+				late := 0
+				f.Teardown(func() { late++ })
+				if late != 1 {
+					t.Errorf("a teardown of a settled future ran %d times before Teardown returned", late)
+				}
+				atRest(t, s)
+			})
+		})
+	}
+}
+
+func TestD6_TeardownThatPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(1, stint.Config{})
+		take(t, s)
+		var calls []string
+		good := stint.Go(t.Context(), s, value(6))
+		good.Teardown(func() { calls = append(calls, "first") })
+		good.Teardown(func() { panic(errBoom) })
+		good.Teardown(func() { calls = append(calls, "last") })
+		bad := stint.Go(t.Context(), s, func(context.Context) (int, error) { return 0, context.DeadlineExceeded })
+		bad.Teardown(func() { panic("one") })
+		bad.Teardown(func() { panic("two") })
+		s.Release()
+
+		_, err := good.Wait(t.Context())
+		var panicked *stint.PanicError
+		if !errors.As(err, &panicked) || !errors.Is(err, errBoom) {
+			t.Errorf("Wait: %v, want a PanicError that wraps boom", err)
+		}
+		if !slices.Equal(calls, []string{"last", "first"}) {
+			t.Errorf("the other teardowns: %v", calls)
+		}
+		_, err = bad.Wait(t.Context())
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "panicked: one") ||
+			!strings.Contains(err.Error(), "panicked: two") {
+			t.Errorf("Wait: %v, want the function's error and both panics", err)
+		}
+		atRest(t, s)
+	})
+}
+
+// Registration races with the outcome. Whoever wins, the teardown has run when
+// a Wait that begins after the registration returns.
+func TestD6_TeardownRacesWithTheOutcome(t *testing.T) {
+	s := stint.New(2, stint.Config{})
+	for range 5000 {
+		f := stint.Go(t.Context(), s, value(1))
+		var wg sync.WaitGroup
+		for range 2 {
+			wg.Go(func() {
+				var calls atomic.Int32
+				f.Teardown(func() { calls.Add(1) })
+				if _, err := f.Wait(t.Context()); err != nil {
+					t.Errorf("Wait: %v", err)
+				}
+				if n := calls.Load(); n != 1 {
+					t.Errorf("the teardown ran %d times before Wait returned", n)
+				}
+			})
+		}
+		wg.Wait()
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// Done races with the outcome: the channel that it returns is closed in the end.
+func TestD6_DoneRacesWithTheOutcome(t *testing.T) {
+	s := stint.New(2, stint.Config{})
+	for range 5000 {
+		f := stint.Go(t.Context(), s, value(1))
+		var wg sync.WaitGroup
+		for range 2 {
+			wg.Go(func() { <-f.Done() })
+		}
+		wg.Wait()
+	}
+}
+
+func TestA3_GoPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(1, stint.Config{})
+		f := stint.Go(t.Context(), s, panicsInside)
+		_, err := f.Wait(t.Context())
+		var panicked *stint.PanicError
+		if !errors.As(err, &panicked) || !errors.Is(err, errBoom) {
+			t.Fatalf("Wait: %v, want a PanicError that wraps boom", err)
+		}
+		if panicked.Value != error(errBoom) || !strings.Contains(string(panicked.Stack), "panicsInside") {
+			t.Errorf("value %v, stack\n%s", panicked.Value, panicked.Stack)
+		}
+		if !strings.Contains(err.Error(), "boom") || !strings.Contains(err.Error(), "panicsInside") {
+			t.Errorf("the message has no value or no stack: %v", err)
+		}
+		text := stint.Go(t.Context(), s, func(context.Context) (int, error) { panic("no error") })
+		if _, err := text.Wait(t.Context()); errors.Unwrap(err) != nil {
+			t.Errorf("a panic with a text wraps %v", errors.Unwrap(err))
+		}
+		none := stint.Go(t.Context(), s, func(context.Context) (int, error) { panic(nil) }) //nolint:govet // on purpose
+		var nilPanic *runtime.PanicNilError
+		if _, err := none.Wait(t.Context()); !errors.As(err, &nilPanic) {
+			t.Errorf("panic(nil): %v", err)
+		}
+		atRest(t, s)
+	})
+}
+
+func panicsInside(context.Context) (int, error) { panic(errBoom) }
+
+func TestA3_GoExits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(1, stint.Config{})
+		f := stint.Go(t.Context(), s, exits)
+		if _, err := f.Wait(t.Context()); err != stint.ErrGoexit { //nolint:errorlint // the very error
+			t.Errorf("Wait: %v, want ErrGoexit", err)
+		}
+		atRest(t, s)
+	})
+}
+
+// Whatever the function does, its slot goes to the next, in order.
+func TestA3_SlotIsAlwaysGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(1, stint.Config{})
+		take(t, s)
+		var started []int
+		var futures []*stint.Future[int]
+		for i := range 40 {
+			futures = append(futures, stint.Go(t.Context(), s, func(ctx context.Context) (int, error) {
+				started = append(started, i)
+				if n := s.Stats().Running; n != 1 {
+					t.Errorf("%d running beside the function, want 1", n)
+				}
+				switch i % 4 {
+				case 0:
+					return panicsInside(ctx)
+				case 1:
+					return exits(ctx)
+				case 2:
+					return 0, errBoom
+				}
+				return i, nil
+			}))
+		}
+		s.Release()
+		for i, f := range futures {
+			if v, err := f.Wait(t.Context()); (err == nil) != (i%4 == 3) || err == nil && v != i {
+				t.Errorf("future %d: %d, %v", i, v, err)
+			}
+		}
+		if !slices.IsSorted(started) || len(started) != 40 {
+			t.Errorf("started in the order %v", started)
+		}
+		atRest(t, s)
+	})
+}
+
+// A future is one object of at most 64 bytes, so that a million of them fit.
+func TestD6_FutureIsSmall(t *testing.T) {
+	if size := reflect.TypeFor[stint.Future[int]]().Size(); size > 64 {
+		t.Errorf("Future[int] has %d bytes, want at most 64", size)
+	}
+}
+
+// The future is the one thing that Go allocates, apart from what workers share.
+func TestD6_GoAllocatesTheFutureOnly(t *testing.T) {
+	const batch = 1000
+	s := stint.New(4, stint.Config{})
+	futures := make([]*stint.Future[int], batch)
+	one := value(1)
+	allocs := testing.AllocsPerRun(20, func() {
+		for i := range futures {
+			futures[i] = stint.Go(t.Context(), s, one)
+		}
+		for _, f := range slices.Backward(futures) {
+			_, _ = f.Wait(t.Context())
+		}
+	})
+	if per := allocs / batch; per > 1.1 {
+		t.Errorf("Go and Wait make %.2f allocations a future, want 1", per)
+	}
+}
