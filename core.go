@@ -229,7 +229,7 @@ func (c *core) admit(e *entry, s Scheduler, tier int) bool {
 // give returns weight slots of a key to whoever is next.
 func (c *core) give(key string, weight int) {
 	c.mu.Lock()
-	if c.running() < weight {
+	if c.running() < weight || key != "" && c.log.Running(key) == 0 {
 		c.mu.Unlock()
 		panic("stint: Release without Acquire")
 	}

@@ -1,0 +1,419 @@
+package stint_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stintgo/stint"
+)
+
+func TestB2_CapsInherit(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		limit int
+		set   stint.Caps
+		want  stint.Caps
+	}{
+		{"none", 9, stint.Caps{}, stint.Caps{9, 9, 9, 9, 9, 9, 9}},
+		{"the example", 100, stint.Caps{Low: 20, Lowest: 5}, stint.Caps{5, 5, 20, 100, 100, 100, 100}},
+		{"only normal", 10, stint.Caps{Normal: 4}, stint.Caps{4, 4, 4, 4, 10, 10, 10}},
+		{"only highest", 10, stint.Caps{Highest: 4}, stint.Caps{4, 4, 4, 4, 4, 4, 4}},
+		{"above the limit", 10, stint.Caps{Lower: 50}, stint.Caps{10, 10, 10, 10, 10, 10, 10}},
+		{"not ascending", 9, stint.Caps{Low: 8, Normal: 3}, stint.Caps{8, 8, 8, 3, 9, 9, 9}},
+		{"no capacity", 0, stint.Caps{Low: 5}, stint.Caps{}},
+	} {
+		if got := stint.New(c.limit, stint.Config{Caps: c.set}).Stats().Caps; got != c.want {
+			t.Errorf("%s: caps of %d and %+v are %+v, want %+v", c.name, c.limit, c.set, got, c.want)
+		}
+	}
+}
+
+// Each tier is admitted at once exactly while the running total is below its
+// cap, whoever it is that runs.
+func TestB2_TierIsAdmittedBelowItsCap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		caps := stint.Caps{1, 2, 3, 4, 5, 6, 7}
+		s := stint.New(8, stint.Config{Caps: caps})
+		limits := []int{1, 2, 3, 4, 5, 6, 7}
+		for running := range 9 {
+			for i, limit := range limits {
+				view := s.At(stint.Lowest + stint.Priority(i))
+				ok := view.TryAcquire()
+				if want := running < limit; ok != want {
+					t.Errorf("%d run: tier %v is admitted: %t, want %t", running, stint.Lowest+stint.Priority(i), ok, want)
+				}
+				if ok {
+					view.Release()
+				}
+			}
+			// No cap of seven is at the limit, so the last slot is had through a lower one.
+			if running < 7 {
+				takeSlots(t, s.At(stint.Highest), 1)
+			} else if running == 7 {
+				s.SetCaps(stint.Caps{Highest: 8})
+				takeSlots(t, s, 1)
+				s.SetCaps(caps)
+			}
+		}
+		wantCounts(t, s, 8, 0)
+	})
+}
+
+// An arrival queues behind what waits in its own tier, and passes by what
+// waits in others.
+func TestB2_QueuedTierHoldsItsArrivals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(4, stint.Config{Caps: stint.Caps{Low: 2}})
+		low := s.At(stint.Low)
+		takeSlots(t, low, 2)
+		waiter := claimSlot(t.Context(), low)
+		if !waiter.waits() || low.TryAcquire() {
+			t.Fatal("tier low was admitted at its cap")
+		}
+		takeSlots(t, s, 2)
+		if s.TryAcquire() {
+			t.Fatal("the limit was passed")
+		}
+		releaseSlot(s)
+		releaseSlot(s)
+		if !waiter.waits() {
+			t.Fatal("tier low was started at its cap")
+		}
+		releaseSlot(low)
+		if !waiter.holds() {
+			t.Fatal("tier low was not started below its cap")
+		}
+		s.Release()
+		s.Release()
+		wantAllFree(t, s)
+	})
+}
+
+func TestB2_HigherTierGoesFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(1, stint.Config{})
+		takeSlots(t, s, 1)
+		var started journal
+		for tier := stint.Lowest; tier <= stint.Highest; tier++ {
+			stint.Go(t.Context(), s.At(tier), func(context.Context) (int, error) {
+				started.add("%v", tier)
+				return 0, nil
+			})
+		}
+		releaseSlot(s)
+		started.want(t, "highest", "higher", "high", "normal", "low", "lower", "lowest")
+	})
+}
+
+func TestB2_TierComesFromTheContextUnlessSet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(1, stint.Config{})
+		takeSlots(t, s, 1)
+		ctx, leave := context.WithCancel(stint.WithPriority(t.Context(), stint.High))
+		claimSlot(ctx, s)
+		claimSlot(ctx, s.At(stint.Lowest))
+		claimSlot(ctx, s.At(stint.Normal))
+		if got, want := s.Stats().QueuedBy, [stint.Tiers]int{1, 0, 0, 1, 1, 0, 0}; got != want {
+			t.Errorf("queued by tier: %v, want %v", got, want)
+		}
+		leave()
+		synctest.Wait()
+		s.Release()
+		wantAllFree(t, s)
+	})
+}
+
+// With everything queued before anything starts, the order is a fixed one. Per
+// cycle of 56 starts each lower tier has exactly one, and the rest is the
+// highest's.
+func TestB3_SharesAreExactAndTheOrderIsFixed(t *testing.T) {
+	const cycle, cycles = 56, 4
+	order := func(t *testing.T) (tiers []string) {
+		synctest.Test(t, func(t *testing.T) {
+			s := stint.New(1, stint.Config{Caps: stint.Caps{Low: 1, Highest: 1}})
+			takeSlots(t, s, 1)
+			var started journal
+			for range cycle * cycles {
+				for tier := stint.Lowest; tier <= stint.Highest; tier++ {
+					stint.Go(t.Context(), s.At(tier), func(context.Context) (int, error) {
+						started.add("%v", tier)
+						return 0, nil
+					})
+				}
+			}
+			releaseSlot(s)
+			wantAllFree(t, s)
+			tiers = started.lines
+		})
+		return tiers
+	}
+	first := order(t)
+	if second := order(t); !slices.Equal(first, second) {
+		t.Errorf("two runs started in different orders:\n%v\n%v", first, second)
+	}
+	for n := range cycles {
+		got := map[string]int{}
+		for _, tier := range first[n*cycle : (n+1)*cycle] {
+			got[tier]++
+		}
+		for tier := stint.Lowest; tier < stint.Highest; tier++ {
+			if got[tier.String()] != 1 {
+				t.Errorf("cycle %d started %v", n, got)
+				break
+			}
+		}
+	}
+}
+
+// The guard starts a tier that its cap shuts out, though never above the limit.
+func TestB3_GuardPassesTheCapButNotTheLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(3, stint.Config{Caps: stint.Caps{Lowest: 1, Lower: 3}})
+		takeSlots(t, s, 3)
+		var starved *claim
+		lowest, leave := context.WithCancel(t.Context())
+		defer leave()
+		starved = claimSlot(lowest, s.At(stint.Lowest))
+		flood := make([]*claim, 0, 60)
+		for range cap(flood) {
+			flood = append(flood, claimSlot(t.Context(), s))
+		}
+		for turn := 1; starved.waits(); turn++ {
+			if turn > 56 {
+				t.Fatal("not started within 56 turns")
+			}
+			releaseSlot(s)
+			if st := s.Stats(); st.Running != 3 {
+				t.Fatalf("turn %d: %d run, want 3", turn, st.Running)
+			}
+		}
+		for s.Stats().Queued > 0 {
+			releaseSlot(s)
+		}
+		for range 3 {
+			s.Release()
+		}
+		wantAllFree(t, s)
+	})
+}
+
+// A tier with nothing waiting leaves its turns to the highest that waits
+// within caps.
+func TestB3_TurnOfAnEmptyTierGoesToTheHighest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(1, stint.Config{})
+		takeSlots(t, s, 1)
+		var started journal
+		for range 120 {
+			for _, tier := range []stint.Priority{stint.Normal, stint.High} {
+				stint.Go(t.Context(), s.At(tier), func(context.Context) (int, error) {
+					started.add("%v", tier)
+					return 0, nil
+				})
+			}
+		}
+		releaseSlot(s)
+		var normal []int
+		for i, tier := range started.lines[:112] {
+			if tier == "normal" {
+				normal = append(normal, i)
+			}
+		}
+		// Every eighth turn is the guard's, and the fourth of its seven is normal's.
+		if want := []int{31, 87}; !slices.Equal(normal, want) {
+			t.Errorf("tier normal started at %v, want %v", normal, want)
+		}
+		wantAllFree(t, s)
+	})
+}
+
+func TestB4_TryAcquire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(2, stint.Config{})
+		takeSlots(t, s, 2)
+		if s.TryAcquire() {
+			t.Error("took a third slot of two")
+		}
+		leaving, leave := context.WithCancel(t.Context())
+		heavy := claimSlot(leaving, s.Weight(2))
+		s.Release()
+		if s.TryAcquire() {
+			t.Error("passed one that waits in the same tier")
+		}
+		leave()
+		synctest.Wait()
+		if !errors.Is(heavy.err, context.Canceled) || !s.TryAcquire() {
+			t.Error("a slot that nobody waits for is not free")
+		}
+		s.Release()
+		s.Release()
+		wantAllFree(t, s)
+	})
+}
+
+func TestB4_TryAcquireRespectsEveryLimit(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		s    stint.Scheduler
+		want bool
+	}{
+		{"free", stint.New(1, stint.Config{}), true},
+		{"key", stint.New(1, stint.Config{PerKey: 1}).Key("a"), true},
+		{"weight", stint.New(3, stint.Config{}).Weight(3), true},
+		{"no capacity", stint.New(0, stint.Config{}), false},
+		{"too heavy", stint.New(2, stint.Config{}).Weight(3), false},
+		{"paused", paused(stint.New(1, stint.Config{})), false},
+		{"closed", closed(stint.New(1, stint.Config{})), false},
+	} {
+		if got := c.s.TryAcquire(); got != c.want {
+			t.Errorf("%s: TryAcquire() = %t, want %t", c.name, got, c.want)
+		} else if got {
+			c.s.Release()
+			if !c.s.TryAcquire() {
+				t.Errorf("%s: was not free again after Release", c.name)
+			}
+		}
+	}
+}
+
+func paused(s stint.Scheduler) stint.Scheduler { s.Pause("the test"); return s }
+func closed(s stint.Scheduler) stint.Scheduler { s.Close(); return s }
+
+// Releasing too much panics, and what was wrong before the panic is all that
+// is wrong after it: the scheduler still works.
+func TestB4_ReleaseUnderflowPanics(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		acquire func(s stint.Scheduler) stint.Scheduler
+		release func(s stint.Scheduler) stint.Scheduler
+	}{
+		{"nothing held", nil, func(s stint.Scheduler) stint.Scheduler { return s }},
+		{"nothing held by a key", nil, func(s stint.Scheduler) stint.Scheduler { return s.Key("a") }},
+		{"nothing held, heavy", nil, func(s stint.Scheduler) stint.Scheduler { return s.Weight(2) }},
+		{
+			"heavier than was held", func(s stint.Scheduler) stint.Scheduler { return s },
+			func(s stint.Scheduler) stint.Scheduler { return s.Weight(2) },
+		},
+		{
+			"another key", func(s stint.Scheduler) stint.Scheduler { return s.Key("a") },
+			func(s stint.Scheduler) stint.Scheduler { return s.Key("b") },
+		},
+		{
+			"a key instead of none", func(s stint.Scheduler) stint.Scheduler { return s },
+			func(s stint.Scheduler) stint.Scheduler { return s.Key("a") },
+		},
+		{"paused", nil, func(s stint.Scheduler) stint.Scheduler { s.Pause("the test"); return s }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := stint.New(4, stint.Config{})
+				if c.acquire != nil {
+					takeSlots(t, c.acquire(s), 1)
+				}
+				mustPanic(t, "Release", func() { c.release(s).Release() })
+				s.Resume()
+				if c.acquire != nil {
+					c.acquire(s).Release()
+				}
+				wantAllFree(t, s)
+			})
+		})
+	}
+}
+
+func TestB4_RunWithHandsTheArgumentOver(t *testing.T) {
+	s := stint.New(1, stint.Config{})
+	repeat := func(_ context.Context, n int) (string, error) { return strings.Repeat("x", n), nil }
+	if got, err := stint.RunWith(t.Context(), s, repeat, 3); got != "xxx" || err != nil {
+		t.Errorf("RunWith = %q, %v", got, err)
+	}
+}
+
+func TestB4_HotPathAllocatesNothing(t *testing.T) {
+	s := stint.New(2, stint.Config{Caps: stint.Caps{Low: 1}})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for name, fn := range map[string]func(){
+		"Acquire and Release":    func() { _ = s.Acquire(ctx); s.Release() },
+		"a view":                 func() { _ = s.At(stint.High).Acquire(ctx); s.Release() },
+		"TryAcquire and Release": func() { s.TryAcquire(); s.Release() },
+	} {
+		if got := testing.AllocsPerRun(100, fn); got != 0 {
+			t.Errorf("%s: %v allocations", name, got)
+		}
+	}
+}
+
+func TestB4_BadArgumentsPanic(t *testing.T) {
+	s := stint.New(1, stint.Config{})
+	for name, fn := range map[string]func(){
+		"a negative limit":        func() { stint.New(-1, stint.Config{}) },
+		"a negative cap":          func() { stint.New(1, stint.Config{Caps: stint.Caps{High: -1}}) },
+		"a negative PerKey":       func() { stint.New(1, stint.Config{PerKey: -1}) },
+		"a negative Queue":        func() { stint.New(1, stint.Config{Queue: -1}) },
+		"an unknown WhenFull":     func() { stint.New(1, stint.Config{WhenFull: 2}) },
+		"At of no tier":           func() { s.At(4) },
+		"a weight of 0":           func() { s.Weight(0) },
+		"Resize below 0":          func() { s.Resize(-1) },
+		"SetCaps below 0":         func() { s.SetCaps(stint.Caps{Lowest: -1}) },
+		"SetPerKey below 0":       func() { s.SetPerKey(-1) },
+		"WithPriority of no tier": func() { stint.WithPriority(t.Context(), -4) },
+	} {
+		mustPanic(t, name, fn)
+	}
+}
+
+func TestB4_ValidateReportsEveryProblem(t *testing.T) {
+	err := stint.Config{Caps: stint.Caps{Low: -1, High: -2}, PerKey: -3, Queue: -4, WhenFull: 9}.Validate(-5)
+	for _, want := range []string{"limit is -5", "tier low is -1", "tier high is -2", "PerKey is -3", "Queue is -4", "WhenFull is 9"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in: %v", want, err)
+		}
+	}
+	if err := (stint.Config{}).Validate(stint.MaxSlots); err != nil {
+		t.Errorf("the zero Config with the largest limit: %v", err)
+	}
+}
+
+func TestB6_Stats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(3, stint.Config{PerKey: 2, Queue: 4, Caps: stint.Caps{Low: 2}})
+		takeSlots(t, s, 1)
+		takeSlots(t, s.Key("a").Weight(2), 1)
+		ctx, leave := context.WithCancel(t.Context())
+		claimSlot(ctx, s.At(stint.Lowest))
+		claimSlot(ctx, s.At(stint.Lowest).Key("a"))
+		claimSlot(ctx, s.At(stint.High).Weight(3))
+		claimSlot(ctx, s)
+		var blocked sync.WaitGroup
+		for range 2 {
+			blocked.Go(func() { stint.Go(ctx, s, valued(func(context.Context) error { return nil })) })
+		}
+		s.Pause("the test")
+		synctest.Wait()
+		want := stint.Stats{
+			Limit: 3, Running: 3, Queued: 4, QueuedBy: [stint.Tiers]int{2, 0, 0, 1, 1, 0, 0},
+			Caps: stint.Caps{2, 2, 2, 3, 3, 3, 3}, PerKey: 2, Blocked: 2, Paused: true,
+		}
+		if got := s.Stats(); got != want {
+			t.Errorf("got  %+v,\nwant %+v", got, want)
+		}
+		leave()
+		synctest.Wait()
+		s.Release()
+		s.Key("a").Weight(2).Release()
+		s.Resume()
+		blocked.Wait()
+		wantAllFree(t, s)
+		s.Close()
+		if got := s.Stats(); !got.Closed || got.Paused {
+			t.Errorf("after Close: %s", fmt.Sprintf("%+v", got))
+		}
+	})
+}
