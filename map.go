@@ -11,16 +11,23 @@ import (
 // An outcome that is ready is yielded before another input is asked for.
 //
 // The range is where everything happens. Leaving it early cancels the context
-// of the calls in flight and waits for them. When ctx ends, the inputs taken so
-// far yield its cause and no more are taken. A panic in fn is yielded as a
-// [*PanicError]; one in inputs goes on in the range.
+// of the calls in flight and waits for them. When ctx ends, one more input is
+// taken at most, and calls that have not begun yield its cause: so a range that
+// ctx cuts short says so. A panic in fn is yielded as a [*PanicError]; one in
+// inputs goes on in the range. A function that ranges lends its slot while it
+// waits; see [Scheduler].
 func Map[In, Out any](
 	ctx context.Context, s Scheduler, inputs iter.Seq[In], fn func(context.Context, In) (Out, error),
 ) iter.Seq2[Out, error] {
 	return func(yield func(Out, error) bool) {
 		m := newMapping(ctx, s, fn)
-		defer m.end()
 		var flying []*Future[Out] // in the order of the inputs
+		defer func() {
+			m.cancel()
+			for _, f := range flying {
+				_, _ = m.outcome(f) // nobody wants it any more
+			}
+		}()
 		pass := func(wait bool) bool {
 			for len(flying) > 0 && (wait || len(flying) >= m.window() || flying[0].settled()) {
 				f := flying[0]
@@ -32,12 +39,13 @@ func Map[In, Out any](
 			return true
 		}
 		for in := range inputs {
-			if m.ctx.Err() != nil {
-				break
-			}
+			ended := m.ctx.Err() != nil // if so, this one's outcome is the cause
 			flying = append(flying, m.fly(in))
 			if !pass(false) {
 				return
+			}
+			if ended {
+				break
 			}
 		}
 		pass(true)
@@ -50,9 +58,14 @@ func MapUnordered[In, Out any](
 ) iter.Seq2[Out, error] {
 	return func(yield func(Out, error) bool) {
 		m := newMapping(ctx, s, fn)
-		defer m.end()
 		var landed landings[Out]
 		flying := 0
+		defer func() {
+			m.cancel()
+			for ; flying > 0; flying-- {
+				landed.take(true, m)
+			}
+		}()
 		pass := func(wait bool) bool {
 			for flying > 0 {
 				f := landed.take(wait || flying >= m.window(), m)
@@ -67,14 +80,15 @@ func MapUnordered[In, Out any](
 			return true
 		}
 		for in := range inputs {
-			if m.ctx.Err() != nil {
-				break
-			}
+			ended := m.ctx.Err() != nil // if so, this one's outcome is the cause
 			f := m.fly(in)
 			flying++
-			f.Teardown(func() { landed.put(f) })
+			f.follow(func() { landed.put(f) })
 			if !pass(false) {
 				return
+			}
+			if ended {
+				break
 			}
 		}
 		pass(true)

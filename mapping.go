@@ -11,7 +11,6 @@ type mapping[In, Out any] struct {
 	cancel context.CancelFunc
 	s      Scheduler
 	fn     func(context.Context, In) (Out, error)
-	calls  sync.WaitGroup
 }
 
 func newMapping[In, Out any](
@@ -33,10 +32,7 @@ func (m *mapping[In, Out]) window() int {
 
 // fly starts the call for one input.
 func (m *mapping[In, Out]) fly(in In) *Future[Out] {
-	m.calls.Add(1)
-	f := Go(m.ctx, m.s, func(ctx context.Context) (Out, error) { return m.fn(ctx, in) })
-	f.Teardown(m.calls.Done)
-	return f
+	return Go(m.ctx, m.s, func(ctx context.Context) (Out, error) { return m.fn(ctx, in) })
 }
 
 // outcome waits for a call, lending the slot of the function that ranges.
@@ -51,12 +47,6 @@ func (m *mapping[In, Out]) lending(wait func()) {
 	lender := m.s.c.lend(m.ctx)
 	defer m.s.c.reclaim(lender)
 	wait()
-}
-
-// end cancels the calls that are in flight and waits for them.
-func (m *mapping[In, Out]) end() {
-	m.cancel()
-	m.lending(m.calls.Wait)
 }
 
 // landings is the calls that have ended, in the order in which they did.

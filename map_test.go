@@ -1,0 +1,552 @@
+package stint_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stintgo/stint"
+)
+
+// mapper is Map or MapUnordered, for tests of what they have in common.
+type mapper func(
+	context.Context, stint.Scheduler, iter.Seq[int], func(context.Context, int) (int, error),
+) iter.Seq2[int, error]
+
+// eachMap runs a test in a bubble for Map and for MapUnordered.
+func eachMap(t *testing.T, test func(*testing.T, mapper)) {
+	t.Run("Map", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) { test(t, stint.Map[int, int]) })
+	})
+	t.Run("MapUnordered", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) { test(t, stint.MapUnordered[int, int]) })
+	})
+}
+
+// naturals are 0, 1, 2 … without end.
+func naturals(yield func(int) bool) {
+	for i := 0; yield(i); i++ {
+	}
+}
+
+// upTo is 0 … n-1.
+func upTo(n int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i := 0; i < n && yield(i); i++ {
+		}
+	}
+}
+
+// counted counts in taken what is taken of a sequence.
+func counted(seq iter.Seq[int], taken *int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for v := range seq {
+			*taken++
+			if !yield(v) {
+				return
+			}
+		}
+	}
+}
+
+func twice(_ context.Context, n int) (int, error) { return 2 * n, nil }
+
+func TestA9_MapYieldsInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(4, stint.Config{})
+		const n = 8 // one window
+		var gates [n]chan struct{}
+		for i := range gates {
+			gates[i] = make(chan struct{})
+		}
+		// The calls of a batch of four end in reverse order.
+		ends := func(_ context.Context, i int) (int, error) {
+			if i%4 < 3 {
+				<-gates[i+1]
+			}
+			close(gates[i])
+			return 2 * i, nil
+		}
+		want := 0
+		for v, err := range stint.Map(t.Context(), s, upTo(n), ends) {
+			if v != 2*want || err != nil {
+				t.Errorf("outcome %d is %d, %v", want, v, err)
+			}
+			want++
+		}
+		if want != n {
+			t.Errorf("%d outcomes of %d", want, n)
+		}
+		atRest(t, s)
+	})
+}
+
+func TestA9_MapUnorderedYieldsAsCompleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(4, stint.Config{})
+		var gates [4]chan struct{}
+		for i := range gates {
+			gates[i] = make(chan struct{})
+		}
+		ends := func(_ context.Context, i int) (int, error) {
+			<-gates[i]
+			return i, nil
+		}
+		order := []int{2, 0, 3, 1}
+		close(gates[order[0]])
+		var got []int
+		for v, err := range stint.MapUnordered(t.Context(), s, upTo(4), ends) {
+			if got = append(got, v); err != nil {
+				t.Errorf("outcome of %d: %v", v, err)
+			}
+			if len(got) < len(order) {
+				close(gates[order[len(got)]])
+			}
+		}
+		if !slices.Equal(got, order) {
+			t.Errorf("yielded %v, want %v as they ended", got, order)
+		}
+		atRest(t, s)
+	})
+}
+
+func TestA9_EveryInputHasOneOutcome(t *testing.T) {
+	eachMap(t, func(t *testing.T, mapOver mapper) {
+		for _, limit := range []int{1, 2, 7} {
+			s := stint.New(limit, stint.Config{})
+			var running atomic.Int32
+			seen := map[int]int{}
+			for v, err := range mapOver(t.Context(), s, upTo(500), func(_ context.Context, n int) (int, error) {
+				defer running.Add(-1)
+				if r := running.Add(1); int(r) > limit {
+					t.Errorf("%d run at once, limit %d", r, limit)
+				}
+				if n%3 == 0 {
+					return n, errBoom
+				}
+				return n, nil
+			}) {
+				if seen[v]++; (err != nil) != (v%3 == 0) {
+					t.Errorf("outcome of %d: %v", v, err)
+				}
+			}
+			if got := slices.Sorted(maps.Keys(seen)); len(got) != 500 || got[499] != 499 {
+				t.Errorf("limit %d: %d inputs have an outcome, want 500", limit, len(got))
+			}
+			atRest(t, s)
+		}
+	})
+}
+
+func TestA9_NoInputs(t *testing.T) {
+	eachMap(t, func(t *testing.T, mapOver mapper) {
+		s := stint.New(1, stint.Config{})
+		for range mapOver(t.Context(), s, upTo(0), twice) {
+			t.Error("an outcome of no input")
+		}
+	})
+}
+
+// However slow the calls or the consumer are, never more than two inputs for
+// each slot are in flight: taken, but their outcomes not yielded.
+func TestA9_LookAheadIsBounded(t *testing.T) {
+	eachMap(t, func(t *testing.T, mapOver mapper) {
+		for _, limit := range []int{1, 3, 10} {
+			s := stint.New(limit, stint.Config{})
+			taken, yielded, most := 0, 0, 0
+			watched := func(yield func(int) bool) {
+				for i := range naturals {
+					taken++
+					if most = max(most, taken-yielded); !yield(i) {
+						return
+					}
+				}
+			}
+			for range mapOver(t.Context(), s, watched, twice) {
+				synctest.Wait() // a slow consumer: every call ends
+				if yielded++; yielded == 100 {
+					break
+				}
+			}
+			if most > 2*limit {
+				t.Errorf("limit %d: %d inputs were in flight, want at most %d", limit, most, 2*limit)
+			}
+			atRest(t, s)
+		}
+	})
+}
+
+// With calls that do not end, the look-ahead is used in full.
+func TestA9_LookAheadKeepsSlotsBusy(t *testing.T) {
+	eachMap(t, func(t *testing.T, mapOver mapper) {
+		s := stint.New(3, stint.Config{})
+		gate := make(chan struct{})
+		taken := 0
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			for range mapOver(t.Context(), s, counted(upTo(100), &taken), func(context.Context, int) (int, error) {
+				<-gate
+				return 0, nil
+			}) {
+				continue
+			}
+		}()
+		synctest.Wait()
+		if st := s.Stats(); taken != 6 || st.Running != 3 || st.Queued != 3 {
+			t.Errorf("%d taken, %d run, %d queued; want 6, 3, 3", taken, st.Running, st.Queued)
+		}
+		close(gate)
+		<-ended
+		if taken != 100 {
+			t.Errorf("%d of 100 inputs taken", taken)
+		}
+	})
+}
+
+// An outcome that is ready is yielded before another input is asked for, which
+// may be a long time coming.
+func TestA9_ReadyOutcomesComeFirst(t *testing.T) {
+	eachMap(t, func(t *testing.T, mapOver mapper) {
+		s := stint.New(2, stint.Config{})
+		yielded := 0
+		inputs := func(yield func(int) bool) {
+			for i := range 50 {
+				if i > yielded+1 {
+					t.Errorf("input %d asked for when %d outcomes had been yielded", i, yielded)
+				}
+				if !yield(i) {
+					return
+				}
+				synctest.Wait() // the call for i ends while the next input is on its way
+			}
+		}
+		for range mapOver(t.Context(), s, inputs, twice) {
+			yielded++
+		}
+		if yielded != 50 {
+			t.Errorf("%d of 50 outcomes", yielded)
+		}
+	})
+}
+
+func TestA9_BreakCancelsAndWaits(t *testing.T) {
+	eachMap(t, func(t *testing.T, mapOver mapper) {
+		s := stint.New(3, stint.Config{})
+		var ended, called atomic.Int32
+		taken := 0
+		for v, err := range mapOver(t.Context(), s, counted(naturals, &taken),
+			func(ctx context.Context, n int) (int, error) {
+				called.Add(1)
+				if n == 0 {
+					return 0, nil
+				}
+				<-ctx.Done()
+				ended.Add(1)
+				return 0, context.Cause(ctx)
+			}) {
+			if v != 0 || err != nil {
+				t.Errorf("first outcome: %d, %v", v, err)
+			}
+			synctest.Wait()
+			break
+		}
+		if c, e := called.Load(), ended.Load(); c != e+1 {
+			t.Errorf("%d calls begun, %d of those in flight ended before the range did", c, e)
+		}
+		if taken > 7 {
+			t.Errorf("%d inputs taken for one outcome", taken)
+		}
+		atRest(t, s)
+	})
+}
+
+func TestA9_EndOfContext(t *testing.T) {
+	eachMap(t, func(t *testing.T, mapOver mapper) {
+		s := stint.New(2, stint.Config{})
+		ctx, cancel := context.WithCancelCause(t.Context())
+		taken, outcomes, failed := 0, 0, 0
+		go func() {
+			synctest.Wait()
+			cancel(errBoom)
+		}()
+		for _, err := range mapOver(ctx, s, counted(naturals, &taken), untilDoneFor) {
+			outcomes++
+			if err == errBoom { //nolint:errorlint // the very error
+				failed++
+			}
+		}
+		if taken > 5 || outcomes != taken || failed != taken {
+			t.Errorf("%d taken, %d outcomes, %d with the cause; want at most 5, and all", taken, outcomes, failed)
+		}
+		atRest(t, s)
+	})
+}
+
+func untilDoneFor(ctx context.Context, _ int) (int, error) { return untilDone(ctx) }
+
+// A range that its context cuts short says so, also if everything that it had
+// taken has been yielded, and no input vanishes.
+func TestA9_EndOfContextIsYielded(t *testing.T) {
+	eachMap(t, func(t *testing.T, mapOver mapper) {
+		for _, at := range []int{0, 1, 5} {
+			s := stint.New(2, stint.Config{})
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			taken, outcomes := 0, 0
+			var last error
+			if at == 0 {
+				cancel(errBoom)
+			}
+			for _, err := range mapOver(ctx, s, counted(naturals, &taken), func(context.Context, int) (int, error) {
+				return 0, nil
+			}) {
+				last = err
+				if outcomes++; outcomes == at {
+					synctest.Wait()
+					cancel(errBoom)
+				}
+			}
+			if !errors.Is(last, errBoom) || outcomes != taken {
+				t.Errorf("cut short after %d: %d taken, %d outcomes, the last with %v", at, taken, outcomes, last)
+			}
+			atRest(t, s)
+		}
+	})
+}
+
+func TestA9_PanicInTheFunction(t *testing.T) {
+	eachMap(t, func(t *testing.T, mapOver mapper) {
+		s := stint.New(2, stint.Config{})
+		panics, exited, values := 0, 0, 0
+		for _, err := range mapOver(t.Context(), s, upTo(30), func(ctx context.Context, n int) (int, error) {
+			switch n % 3 {
+			case 0:
+				return panicsInside(ctx)
+			case 1:
+				return exits(ctx)
+			}
+			return n, nil
+		}) {
+			var panicked *stint.PanicError
+			switch {
+			case errors.As(err, &panicked) && errors.Is(err, errBoom):
+				panics++
+			case errors.Is(err, stint.ErrGoexit):
+				exited++
+			case err == nil:
+				values++
+			}
+		}
+		if panics != 10 || exited != 10 || values != 10 {
+			t.Errorf("%d panics, %d exits, %d values; want 10 of each", panics, exited, values)
+		}
+		atRest(t, s)
+	})
+}
+
+// A panic in the inputs, or in the body of the range, goes on where it is, when
+// the calls in flight have ended.
+func TestA9_PanicInTheRange(t *testing.T) {
+	eachMap(t, func(t *testing.T, mapOver mapper) {
+		for _, c := range []struct {
+			where  string
+			inputs iter.Seq[int]
+			body   func()
+		}{
+			{"inputs", func(yield func(int) bool) {
+				if yield(0) && yield(1) && yield(2) {
+					synctest.Wait()
+					panic(errBoom)
+				}
+			}, func() {}},
+			{"body", upTo(3), func() {
+				synctest.Wait()
+				panic(errBoom)
+			}},
+		} {
+			s := stint.New(2, stint.Config{})
+			var begun, ended atomic.Int32
+			func() {
+				defer func() {
+					if value := recover(); value != error(errBoom) {
+						t.Errorf("panic in the %s: the range panicked with %v, want boom", c.where, value)
+					}
+					if b, e := begun.Load(), ended.Load(); b != e || b == 0 {
+						t.Errorf("panic in the %s: %d calls begun, %d ended before it went on", c.where, b, e)
+					}
+				}()
+				for range mapOver(t.Context(), s, c.inputs, func(ctx context.Context, n int) (int, error) {
+					if n == 0 {
+						return 0, nil
+					}
+					begun.Add(1)
+					<-ctx.Done()
+					ended.Add(1)
+					return 0, nil
+				}) {
+					c.body()
+				}
+			}()
+			atRest(t, s)
+		}
+	})
+}
+
+func TestA4_MapInsideAFunction(t *testing.T) {
+	eachMap(t, func(t *testing.T, mapOver mapper) {
+		s := stint.New(1, stint.Config{})
+		sum := func(ctx context.Context, n int) (int, error) {
+			total := 0
+			for v, err := range mapOver(ctx, s, upTo(n), twice) {
+				if total += v; err != nil {
+					return 0, err
+				}
+			}
+			return total, nil
+		}
+		total := 0
+		for v, err := range mapOver(t.Context(), s, upTo(20), sum) { // a Map in a Map
+			if total += v; err != nil {
+				t.Errorf("outcome: %v", err)
+			}
+		}
+		if total != 2280 {
+			t.Errorf("the sum is %d, want 2280", total)
+		}
+		v, err := stint.Run(t.Context(), s, func(ctx context.Context) (int, error) { return sum(ctx, 10) })
+		if v != 90 || err != nil {
+			t.Errorf("inside Run: %d, %v", v, err)
+		}
+		atRest(t, s)
+	})
+}
+
+// A range that waits for nothing does not lend its slot: it would have to wait
+// for another one.
+func TestA4_MapLendsOnlyWhileItWaits(t *testing.T) {
+	eachMap(t, func(t *testing.T, mapOver mapper) {
+		s := stint.New(1, stint.Config{})
+		_, _ = stint.Run(t.Context(), s, func(ctx context.Context) (int, error) {
+			other := stint.Go(t.Context(), s, value(1))
+			for range mapOver(ctx, s, upTo(0), twice) {
+				continue
+			}
+			synctest.Wait()
+			if settled(other) {
+				t.Error("a range over nothing gave its slot away")
+			}
+			return 0, nil
+		})
+		atRest(t, s)
+	})
+}
+
+func TestA9_ResizeInTheRange(t *testing.T) {
+	eachMap(t, func(t *testing.T, mapOver mapper) {
+		s := stint.New(8, stint.Config{})
+		taken, yielded := 0, 0
+		for _, err := range mapOver(t.Context(), s, counted(upTo(400), &taken), twice) {
+			if err != nil {
+				t.Fatalf("outcome %d: %v", yielded, err)
+			}
+			yielded++
+			limit := 1 + yielded%9
+			s.Resize(limit)
+			if ahead := taken - yielded; ahead > 18 {
+				t.Errorf("%d inputs in flight", ahead)
+			}
+		}
+		if yielded != 400 {
+			t.Errorf("%d of 400 outcomes", yielded)
+		}
+		s.Resize(0)
+		for _, err := range mapOver(t.Context(), s, upTo(3), twice) {
+			if !errors.Is(err, stint.ErrNoCapacity) {
+				t.Errorf("under a limit of 0: %v", err)
+			}
+		}
+		s.Resize(1)
+		atRest(t, s)
+	})
+}
+
+func TestA9_ClosedScheduler(t *testing.T) {
+	eachMap(t, func(t *testing.T, mapOver mapper) {
+		s := stint.New(2, stint.Config{})
+		outcomes := 0
+		for _, err := range mapOver(t.Context(), s, upTo(20), onlyZeroReturns) {
+			if outcomes == 0 {
+				s.Close()
+			} else if !errors.Is(err, stint.ErrClosed) {
+				t.Errorf("outcome %d of a closed scheduler: %v", outcomes, err)
+			}
+			outcomes++
+		}
+		if outcomes != 20 {
+			t.Errorf("%d of 20 outcomes", outcomes)
+		}
+		for _, err := range mapOver(t.Context(), s, upTo(3), twice) {
+			if !errors.Is(err, stint.ErrClosed) {
+				t.Errorf("closed before the range: %v", err)
+			}
+		}
+		atRest(t, s)
+	})
+}
+
+// onlyZeroReturns returns at once for the first input only.
+func onlyZeroReturns(ctx context.Context, n int) (int, error) {
+	if n == 0 {
+		return 0, nil
+	}
+	return untilDone(ctx)
+}
+
+// A bounded queue narrows the look-ahead further, or refuses what it has no
+// room for.
+func TestA9_BoundedQueue(t *testing.T) {
+	eachMap(t, func(t *testing.T, mapOver mapper) {
+		blocks := stint.New(4, stint.Config{Queue: 1})
+		n := 0
+		for _, err := range mapOver(t.Context(), blocks, upTo(100), func(_ context.Context, n int) (int, error) {
+			if q := blocks.Stats().Queued; q > 1 {
+				t.Errorf("%d queued, bound 1", q)
+			}
+			return n, nil
+		}) {
+			if n++; err != nil {
+				t.Errorf("outcome: %v", err)
+			}
+		}
+		if n != 100 {
+			t.Errorf("%d of 100 outcomes", n)
+		}
+		atRest(t, blocks)
+
+		refuses := stint.New(1, stint.Config{Queue: 1, WhenFull: stint.Refuse})
+		take(t, refuses)
+		taken := 0
+		ctx, cancel := context.WithCancel(t.Context())
+		refused := 0
+		go func() {
+			synctest.Wait()
+			cancel()
+		}()
+		for _, err := range mapOver(ctx, refuses, counted(upTo(2), &taken), twice) {
+			if errors.Is(err, stint.ErrQueueFull) {
+				refused++
+			}
+		}
+		if refused != 1 || taken != 2 {
+			t.Errorf("%d of %d refused, want 1 of 2", refused, taken)
+		}
+		refuses.Release()
+		atRest(t, refuses)
+	})
+}
