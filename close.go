@@ -12,6 +12,8 @@ func (s Scheduler) Drain(ctx context.Context) error {
 	c := s.c
 	c.mu.Lock()
 	c.closed = true
+	c.inbox.setShut(true)
+	c.empty()
 	if c.idle == nil {
 		c.idle = make(chan struct{})
 	}
@@ -36,6 +38,8 @@ func (s Scheduler) Close() {
 	c := s.c
 	c.mu.Lock()
 	c.closed = true
+	c.inbox.setShut(true)
+	c.empty()
 	c.killed.Store(true)
 	c.refuseAll(func(*entry) error { return ErrClosed })
 	c.closeDoor()
@@ -63,7 +67,7 @@ func (c *core) closeDoor() {
 
 // clear refuses all that is queued and returns how many entries that were.
 func (c *core) clear(cause error) int {
-	c.mu.Lock()
+	c.lock()
 	n := c.refuseAll(func(*entry) error { return cause })
 	granted := c.dispatch(0, false)
 	c.mu.Unlock()

@@ -3,7 +3,6 @@ package stint
 import (
 	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,6 +14,7 @@ type core struct {
 	word    atomic.Uint64        // see word.go
 	caps    [Tiers]atomic.Uint32 // effective caps, for the path without a lock
 	limit   atomic.Uint32
+	waking  atomic.Bool           // a worker has been started and has not looked at the queue yet; set with mu held
 	killed  atomic.Bool           // what runs has been cancelled
 	watched atomic.Pointer[watch] // of the context used last; changes with mu held
 
@@ -24,16 +24,17 @@ type core struct {
 	slots Slots // nil for slots of our own
 	basic entry // stands for work of one slot without a key, which needs no entry of its own
 
+	inbox inbox
+
 	// mu guards what follows and the bits of word. It is held for a few dozen
 	// instructions; nothing of the user's runs under it but Config.Share. It
 	// comes before the locks of Slots and of futures.
-	mu          sync.Mutex
+	mu          spinMutex
 	log         *backlog.Backlog[work]
 	door        *backlog.Backlog[work] // submitters for which a bounded queue has no room; nil if unbounded
 	refused     *entry                 // taken out with an error, to be told with the next delivery
 	resumes     []*entry               // tasks that have lent their slot and want it back: they go first
 	reserved    int                    // of the queue's room: submitters let in that have not queued yet
-	waking      bool                   // a worker has been started and has not looked at the queue yet
 	volunteer   bool                   // the caller of dispatch is a worker that can run one job,
 	volunteered *entry                 // and this is the one
 	paused      *pause
@@ -85,7 +86,7 @@ func (c *core) publishLimits() {
 
 // change applies a change of limits or of state, and starts what it allows.
 func (c *core) change(apply func()) {
-	c.mu.Lock()
+	c.lock()
 	apply()
 	c.publishLimits()
 	granted := c.dispatch(0, false)
@@ -102,6 +103,8 @@ func (c *core) pause(by string) {
 func (c *core) resize(limit int) {
 	c.mu.Lock()
 	c.log.SetMax(limit)
+	c.inbox.setShut(c.closed || limit == 0)
+	c.empty()
 	c.publishLimits()
 	c.refuseAll(func(e *entry) error { return c.refuses(int(e.Value.weight)) })
 	granted := c.dispatch(0, false)
@@ -128,7 +131,7 @@ func (c *core) refuses(weight int) error {
 // take gets a slot the slow way, waiting if it must. The entry that it returns
 // stands for the slot; with Slots it names the grant.
 func (c *core) take(ctx context.Context, s Scheduler, tier int) (*entry, error) {
-	c.mu.Lock()
+	c.lock()
 	if err := c.refuses(int(s.weight)); err != nil {
 		c.mu.Unlock()
 		return nil, err
@@ -195,7 +198,7 @@ func (c *core) withdraw(e *entry) bool {
 
 // tryTake gets a slot the slow way if that needs no waiting.
 func (c *core) tryTake(s Scheduler, tier int) bool {
-	c.mu.Lock()
+	c.lock()
 	defer c.mu.Unlock()
 	if c.refuses(int(s.weight)) != nil {
 		return false

@@ -58,11 +58,14 @@ func (c *core) next(running int) *entry {
 	if e := c.nextResume(running); e != nil || c.paused != nil {
 		return e
 	}
+	worker := c.mayStart()
 	for {
 		e := c.log.Peek(running)
-		if e == nil || e.Value.job != nil && c.waking && !c.volunteer {
-			// One worker is woken at a time, and it wakes the next: starting a
-			// goroutine for each of many small jobs costs more than the jobs.
+		if c.inboxMatters(e, running, worker) {
+			c.empty()
+			continue
+		}
+		if e == nil || e.Value.job != nil && !worker {
 			return nil
 		}
 		if c.slots == nil {
@@ -79,11 +82,34 @@ func (c *core) next(running int) *entry {
 	}
 }
 
+// mayStart reports whether there is a worker for another job. One worker is
+// woken at a time, and it wakes the next: starting a goroutine for each of many
+// small jobs costs more than the jobs. In a bounded queue a job that waits for a
+// worker would take the room of one that waits for a slot, so there each job
+// gets one at once.
+func (c *core) mayStart() bool { return c.volunteer || c.door != nil || !c.waking.Load() }
+
+// inboxMatters reports whether a job in the inbox might go before e, which is
+// the queue's choice, or nil.
+func (c *core) inboxMatters(e *entry, running int, worker bool) bool {
+	posted := uint8(c.word.Load() & postedMask >> postedShift)
+	if posted == 0 || running >= int(c.limit.Load()) {
+		return false
+	}
+	if e == nil {
+		return worker
+	}
+	return c.log.Overtakes(posted, e)
+}
+
 func (c *core) nextResume(running int) *entry {
+	if len(c.resumes) == 0 {
+		return nil
+	}
 	limit, _ := c.log.Limits()
 	for _, e := range c.resumes {
 		fits := running+int(e.Value.weight) <= limit || running == 0
-		if fits && c.log.KeyHasRoom(e.Value.key) && (c.slots == nil || c.obtain(e) == nil) {
+		if fits && c.log.KeyHasRoom(e.Value.keyName()) && (c.slots == nil || c.obtain(e) == nil) {
 			return e
 		}
 	}
@@ -108,7 +134,7 @@ func (c *core) start(e *entry) (deliver bool) {
 		c.volunteer, c.volunteered = false, e
 		return false
 	}
-	c.waking = true
+	c.waking.Store(true)
 	return true
 }
 
@@ -121,7 +147,7 @@ func (c *core) dequeue(e *entry) {
 // refuse takes a queued entry out; the next delivery tells it err.
 func (c *core) refuse(e *entry, err error) {
 	c.dequeue(e)
-	e.Value.err = err
+	e.Value.more().err = err
 	e.Value.link, c.refused = c.refused, e
 }
 
@@ -167,15 +193,16 @@ func (c *core) deliver(granted *entry) {
 	for e := granted; e != nil; {
 		following, job := e.Value.link, e.Value.job
 		e.Value.link = nil
-		switch {
+		switch err := e.Value.refusal(); {
 		case job == nil:
 			e.Value.ready <- struct{}{}
-		case e.Value.err == nil:
+		case err == nil:
 			go c.work(e)
 		default:
-			err := e.Value.err
 			c.recycle(e)
-			job.refuse(err)
+			// Last of all and whatever happens: it calls teardowns, which may end
+			// this goroutine.
+			defer job.refuse(err)
 		}
 		e = following
 	}

@@ -15,20 +15,46 @@ type entry = backlog.Entry[work]
 type work struct {
 	job    job                         // nil for a goroutine that waits
 	fn     func(context.Context) error // what a group's job runs
-	key    string
-	since  int64 // when it arrived, in nanoseconds since the core was made
+	since  int64                       // when it arrived, in nanoseconds since the core was made
 	weight int32
 	tier   int8
-	lost   bool  // its grant was taken away
-	grant  Grant // of Slots,
-	task   *task // and the function that runs on it
 
+	link  *entry // the next in a list: of unused, posted or granted entries, or in the watch's
+	newer *entry // the one before, in the watch's
+	watch *watch // which context's end takes it out of the queue
+
+	*rare // nil for a job that needs nothing of it, so that a long queue of jobs is small
+}
+
+// rare is what only some entries need. It stays with the entry.
+type rare struct {
+	key   string
 	ready chan struct{} // a waiting goroutine goes on when it receives here,
 	err   error         // without a slot if this is set
+	grant Grant         // of Slots,
+	lost  bool          // which may have been taken away
+	task  *task         // and the function that runs on it
+}
 
-	watch        *watch // which context's end takes it out of the queue
-	older, newer *entry // in the watch's list
-	link         *entry // in a list of granted or of free entries
+func (w *work) keyName() string {
+	if w.rare == nil {
+		return ""
+	}
+	return w.key
+}
+
+func (w *work) refusal() error {
+	if w.rare == nil {
+		return nil
+	}
+	return w.err
+}
+
+func (w *work) more() *rare {
+	if w.rare == nil {
+		w.rare = new(rare)
+	}
+	return w.rare
 }
 
 // job is work that the scheduler runs in a goroutine of its own.
@@ -42,7 +68,7 @@ type job interface {
 }
 
 const (
-	entryChunk = 64   // entries are allocated by the chunk
+	entryChunk = 68   // entries are allocated by the chunk, which is just below 8 KiB
 	maxFree    = 4096 // and kept for use again up to this number
 )
 
@@ -50,17 +76,29 @@ const (
 func (c *core) entry(s Scheduler, tier int) *entry {
 	e := c.free
 	if e == nil {
-		chunk := make([]entry, entryChunk)
-		for i := range chunk {
-			c.recycleLocked(&chunk[i])
-		}
-		e = c.free
+		e = newEntries()
+		c.freeCount = entryChunk
 	}
 	c.free = e.Value.link
 	c.freeCount--
 	e.Value.link = nil
-	e.Value.key, e.Value.weight, e.Value.tier = s.key, s.weight, int8(tier)
+	e.Value.weight, e.Value.tier = s.weight, int8(tier)
+	if s.key != "" {
+		e.Value.more().key = s.key
+	}
+	if c.slots != nil {
+		e.Value.more()
+	}
 	return e
+}
+
+// newEntries returns a list of unused entries.
+func newEntries() *entry {
+	chunk := make([]entry, entryChunk)
+	for i := range chunk[1:] {
+		chunk[i].Value.link = &chunk[i+1]
+	}
+	return &chunk[0]
 }
 
 // recycle takes back an entry that is neither queued nor runs.
@@ -78,8 +116,10 @@ func (c *core) recycleLocked(e *entry) {
 		return
 	}
 	v := &e.Value
-	v.job, v.fn, v.key, v.err = nil, nil, "", nil
-	v.grant, v.lost, v.task = 0, false, nil
+	v.job, v.fn = nil, nil
+	if v.rare != nil {
+		*v.rare = rare{ready: v.ready}
+	}
 	v.link = c.free
 	c.free = e
 	c.freeCount++
@@ -87,7 +127,7 @@ func (c *core) recycleLocked(e *entry) {
 
 // receiver readies the entry for a goroutine to wait on.
 func (w *work) receiver() {
-	if w.ready == nil {
+	if w.more().ready == nil {
 		w.ready = make(chan struct{}, 1)
 	}
 }

@@ -32,7 +32,7 @@ type Estimate struct {
 // start at once. The tier is [Normal] unless At says otherwise.
 func (s Scheduler) Why() []Reason {
 	c, tier := s.c, s.tier.index()
-	c.mu.Lock()
+	c.lock()
 	defer c.mu.Unlock()
 	running := c.running()
 	if c.paused == nil && len(c.resumes) == 0 && c.log.Admits(tier, s.key, int(s.weight), running) {
@@ -51,7 +51,7 @@ func (s Scheduler) Why() []Reason {
 // others wait meanwhile.
 func (s Scheduler) Waiting() []Waiting {
 	c := s.c
-	c.mu.Lock()
+	c.lock()
 	defer c.mu.Unlock()
 	entries := c.log.Entries()
 	all := make([]Waiting, len(entries))
@@ -65,7 +65,7 @@ func (s Scheduler) Waiting() []Waiting {
 // or never will be, there is no wait and no reason.
 func (f *Future[T]) Why() (w Waiting, waiting bool) {
 	c := f.task.c
-	c.mu.Lock()
+	c.lock()
 	defer c.mu.Unlock()
 	e := f.task.e
 	if e == nil || e.Value.job != job(f) || !e.Queued() {

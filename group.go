@@ -11,16 +11,20 @@ import (
 // Wait returns when all have ended. Make one with [NewGroup]. All methods are
 // safe for concurrent use.
 type Group struct {
-	s       Scheduler
-	own     task            // whose context ends with the parent's, or when the scheduler is closed by force
-	ctx     context.Context // that one
-	cancel  context.CancelCauseFunc
-	pending atomic.Int64 // functions that have not ended, and one until Wait is called
-	waited  atomic.Bool
+	s      Scheduler
+	own    task            // whose context ends with the parent's, or when the scheduler is closed by force
+	ctx    context.Context // that one
+	cancel context.CancelCauseFunc
+	waited atomic.Bool
+	begun  atomic.Int64 // functions given to Go
+	_      [56]byte     // those who submit and those who finish write far apart
+	ended  atomic.Int64
 
-	mu   sync.Mutex
-	err  error // the first
+	once sync.Once
 	done chan struct{}
+
+	mu  sync.Mutex
+	err error // the first
 }
 
 // NewGroup returns a group whose functions get a context derived from ctx. Wait
@@ -29,7 +33,6 @@ func NewGroup(ctx context.Context, s Scheduler) *Group {
 	g := &Group{s: s, own: task{parent: ctx, c: s.c}, done: make(chan struct{})}
 	x := g.own.ensure()
 	g.ctx, g.cancel = x.ctx, x.cancel
-	g.pending.Store(1)
 	return g
 }
 
@@ -56,7 +59,7 @@ func Scope(ctx context.Context, s Scheduler, fn func(*Group) error) error {
 // failed, functions that have not started are not called. Go panics after Wait
 // has returned.
 func (g *Group) Go(fn func(context.Context) error) {
-	g.pending.Add(1)
+	g.begun.Add(1)
 	err := g.s.c.submit(g.ctx, g.s, arrival{job: g, fn: fn})
 	if err == nil {
 		return
@@ -84,8 +87,9 @@ func (g *Group) Cancel(cause error) {
 // [*PanicError]. A function of the same scheduler that waits lends its slot;
 // see [Scheduler].
 func (g *Group) Wait() error {
-	if g.waited.CompareAndSwap(false, true) {
-		g.settle()
+	g.waited.Store(true)
+	if g.ended.Load() == g.begun.Load() {
+		g.finish()
 	}
 	select {
 	case <-g.done:
@@ -135,10 +139,14 @@ func (g *Group) run(w *worker, e *entry) {
 }
 
 func (g *Group) settle() {
-	if g.pending.Add(-1) == 0 {
-		close(g.done)
+	if ended := g.ended.Add(1); g.waited.Load() && ended == g.begun.Load() {
+		g.finish()
 	}
 }
+
+// finish lets Wait return: all that has begun has ended. Nothing begins any
+// more, since Wait has been called and no function is left that could call Go.
+func (g *Group) finish() { g.once.Do(func() { close(g.done) }) }
 
 func (g *Group) refuse(err error) {
 	g.fail(err)

@@ -85,7 +85,7 @@ func (c *core) lastToReturn(t *task) bool {
 // reclaimLocked gets t a slot, first of all those that want one, out of freed
 // ones if there are such. It is called with the lock held and returns without.
 func (c *core) reclaimLocked(t *task, freed int) {
-	e := c.entry(Scheduler{key: t.e.Value.key, weight: t.e.Value.weight}, int(t.e.Value.tier))
+	e := c.entry(Scheduler{key: t.e.Value.keyName(), weight: t.e.Value.weight}, int(t.e.Value.tier))
 	e.Value.receiver()
 	c.resumes = append(c.resumes, e)
 	granted := c.dispatch(freed, false)
@@ -150,5 +150,5 @@ func (c *core) takeNested(ctx context.Context, s Scheduler, tier int, parent *ta
 func (c *core) startResume(e *entry) {
 	i := slices.Index(c.resumes, e)
 	c.resumes = slices.Delete(c.resumes, i, i+1)
-	c.log.Admit(e.Value.key)
+	c.log.Admit(e.Value.keyName())
 }

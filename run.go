@@ -70,7 +70,7 @@ func (c *core) enter(ctx context.Context, s Scheduler) (t, parent *task, err err
 		if e, nested, err = c.takeNested(ctx, s, tier, outer); nested {
 			parent = outer
 		}
-	} else if !s.plain() || !c.takeFast(tier) {
+	} else if s.weight != 1 || s.key != "" || !c.takeFast(tier) {
 		e, err = c.take(ctx, s, tier)
 	}
 	if err != nil {

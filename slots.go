@@ -70,8 +70,8 @@ type grants struct {
 
 func (c *core) bindSlots() {
 	c.grants.held = make(map[Grant]*entry)
-	c.slots.Bind(func() { c.change(func() {}) }, c.loseGrant)
-	c.change(func() {})
+	c.slots.Bind(c.refresh, c.loseGrant)
+	c.refresh()
 }
 
 // obtain takes a shared slot for e. The word cannot change meanwhile: with

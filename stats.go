@@ -22,7 +22,7 @@ type Stats struct {
 // says when it is given out and is forgotten then.
 func (s Scheduler) Stats() Stats {
 	c := s.c
-	c.mu.Lock()
+	c.lock()
 	defer c.mu.Unlock()
 	limit, caps := c.log.Limits()
 	st := Stats{

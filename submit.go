@@ -15,10 +15,15 @@ type arrival struct {
 // that has been accepted passes by.
 func (c *core) submit(ctx context.Context, s Scheduler, a arrival) error {
 	tier := s.tierFor(ctx)
-	w, err := c.lockFor(ctx)
-	if err == nil {
-		err = c.refuses(int(s.weight))
+	w, err := c.watchFor(ctx)
+	if err != nil {
+		return err
 	}
+	if !a.continues && c.post(s, tier, a, w) {
+		return nil
+	}
+	c.lock()
+	err = c.refuses(int(s.weight))
 	if err == nil && !a.continues {
 		err = c.enterDoor(ctx, s, tier)
 	}
@@ -31,8 +36,8 @@ func (c *core) submit(ctx context.Context, s Scheduler, a arrival) error {
 	if a.task != nil {
 		a.task.e = e
 	}
-	if !c.waking && c.admit(e, s, tier) {
-		c.waking = true
+	if c.mayStart() && c.admit(e, s, tier) {
+		c.waking.Store(true)
 		c.mu.Unlock()
 		go c.work(e)
 		return nil
@@ -43,22 +48,6 @@ func (c *core) submit(ctx context.Context, s Scheduler, a arrival) error {
 	c.mu.Unlock()
 	c.deliver(granted)
 	return nil
-}
-
-// lockFor takes the lock, with a watch of ctx in hand that works.
-func (c *core) lockFor(ctx context.Context) (*watch, error) {
-	for {
-		if ctx.Err() != nil {
-			c.mu.Lock()
-			return nil, context.Cause(ctx)
-		}
-		w := c.watchFor(ctx)
-		c.mu.Lock()
-		if w == nil || !w.stopped {
-			return w, nil
-		}
-		c.mu.Unlock()
-	}
 }
 
 // enterDoor waits until a bounded queue has room for one more. The lock is
@@ -112,7 +101,7 @@ func (c *core) openDoor(granted *entry) *entry {
 			return granted
 		}
 		c.door.Start(e)
-		c.door.Finish(e.Value.key)
+		c.door.Finish(e.Value.keyName())
 		c.reserved++
 		e.Value.link = granted
 		granted = e

@@ -156,9 +156,19 @@ func (c *core) end(t *task, e *entry) (freed int) {
 	return int(e.Value.weight)
 }
 
+// endJob is end for a job's worker, which may go on to use the context of the
+// job for the next one, and so does not end it here.
+func (c *core) endJob(w *worker, e *entry) (freed int) {
+	if t := w.current; t != w.spare || t.state.Load() > taskHolding {
+		return c.end(t, e)
+	}
+	c.yield(e)
+	return int(e.Value.weight)
+}
+
 // yield gives up what e holds besides its slots here.
 func (c *core) yield(e *entry) {
-	c.log.Finish(e.Value.key)
+	c.log.Finish(e.Value.keyName())
 	if c.slots != nil {
 		c.giveGrant(e)
 	}

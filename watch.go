@@ -17,25 +17,39 @@ type watch struct {
 	stopped bool
 }
 
-// watchFor returns the watch of ctx, nil if ctx never ends. It is called
-// without the lock, because it calls the context.
-func (c *core) watchFor(ctx context.Context) *watch {
+// watchFor returns the watch of ctx, nil if ctx never ends, or the cause if it
+// has ended. It is called without the lock, because it calls the context.
+func (c *core) watchFor(ctx context.Context) (*watch, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	done := ctx.Done()
 	if done == nil {
-		return nil
+		return nil, nil
 	}
 	if w := c.watched.Load(); w != nil && w.done == done {
-		return w
+		return w, nil
 	}
 	w := &watch{ctx: ctx, done: done, kept: true}
-	w.stop = context.AfterFunc(ctx, func() { c.expel(w) })
+	c.arm(w)
 	c.mu.Lock()
 	if old := c.watched.Swap(w); old != nil {
 		old.kept = false
 		old.stopIfIdle()
 	}
 	c.mu.Unlock()
-	return w
+	return w, nil
+}
+
+// arm registers w with its context.
+func (c *core) arm(w *watch) {
+	stop := context.AfterFunc(w.ctx, func() { c.expel(w) })
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w.stop = stop
+	if w.stopped {
+		stop()
+	}
 }
 
 func (w *watch) stopIfIdle() {
@@ -45,12 +59,17 @@ func (w *watch) stopIfIdle() {
 	}
 }
 
-// watch has w take e out of the queue if its context ends.
+// watch has w take e, which is queued, out of the queue when its context ends.
 func (c *core) watch(w *watch, e *entry) {
-	if w == nil || !e.Queued() {
+	if w == nil {
 		return
 	}
-	e.Value.watch, e.Value.older = w, w.jobs
+	if w.stopped {
+		// Between watchFor and now, the context ended or another took its place.
+		w.stopped = false
+		go c.arm(w) // not here: it calls the context
+	}
+	e.Value.watch, e.Value.link = w, w.jobs
 	if w.jobs != nil {
 		w.jobs.Value.newer = e
 	}
@@ -65,21 +84,21 @@ func (c *core) unwatch(e *entry) {
 		return
 	}
 	if v.newer != nil {
-		v.newer.Value.older = v.older
+		v.newer.Value.link = v.link
 	} else {
-		w.jobs = v.older
+		w.jobs = v.link
 	}
-	if v.older != nil {
-		v.older.Value.newer = v.newer
+	if v.link != nil {
+		v.link.Value.newer = v.newer
 	}
-	v.watch, v.older, v.newer = nil, nil, nil
+	v.watch, v.link, v.newer = nil, nil, nil
 	w.stopIfIdle()
 }
 
 // expel answers the queued jobs of a context that has ended with its cause.
 func (c *core) expel(w *watch) {
 	cause := context.Cause(w.ctx)
-	c.mu.Lock()
+	c.lock()
 	w.kept, w.stopped = false, true
 	c.watched.CompareAndSwap(w, nil)
 	for w.jobs != nil {

@@ -4,13 +4,15 @@ package stint
 //
 //	bits  0 … 31  slots in use
 //	bits 32 … 38  a bit per tier whose arrivals must queue
-//	bit  39       everybody takes the slow path: paused, closing, shared slots …
-//	bits 40 … 63  changes of the limits, counted, so that an admission that was
+//	bits 39 … 45  a bit per tier that has jobs in the inbox
+//	bit  46       everybody takes the slow path: paused, closing, shared slots …
+//	bits 47 … 63  changes of the limits, counted, so that an admission that was
 //	              decided under the old limits fails its compare-and-swap
 //
-// Taking a slot is a compare-and-swap that adds 1 while the tier's bit and bit
-// 39 are clear; giving one back subtracts 1 while all of these bits are clear.
-// Bits are set and cleared only with the lock held. A set bit may be stale and
+// Taking a slot is a compare-and-swap that adds 1 while the tier's bits and bit
+// 46 are clear; giving one back subtracts 1 while all of these bits are clear.
+// Bits are set and cleared with the lock held, but for those of the inbox,
+// which are set without. A set bit may be stale and
 // costs a visit to the slow path; a clear one never is, because an entry's bit
 // is set with the lock held by a compare-and-swap from the very word in which
 // no slot was free for it.
@@ -18,8 +20,10 @@ const (
 	runningMask = 1<<32 - 1
 	closedShift = 32
 	closedMask  = (1<<Tiers - 1) << closedShift
-	slowBit     = 1 << 39
-	epochOne    = 1 << 40
+	postedShift = closedShift + Tiers
+	postedMask  = (1<<Tiers - 1) << postedShift
+	slowBit     = 1 << 46
+	epochOne    = 1 << 47
 )
 
 // takeFast takes one slot for a tier if that needs no lock: one is free below
@@ -27,7 +31,7 @@ const (
 func (c *core) takeFast(tier int) bool {
 	for {
 		old := c.word.Load()
-		if old&(slowBit|1<<(closedShift+tier)) != 0 || uint32(old) >= c.caps[tier].Load() {
+		if old&(slowBit|1<<(closedShift+tier)|1<<(postedShift+tier)) != 0 || uint32(old) >= c.caps[tier].Load() {
 			return false
 		}
 		if c.word.CompareAndSwap(old, old+1) {
@@ -40,7 +44,7 @@ func (c *core) takeFast(tier int) bool {
 func (c *core) giveFast() bool {
 	for {
 		old := c.word.Load()
-		if old&(slowBit|closedMask) != 0 {
+		if old&(slowBit|closedMask|postedMask) != 0 {
 			return false
 		}
 		if uint32(old) == 0 {
@@ -54,16 +58,3 @@ func (c *core) giveFast() bool {
 
 // running is the number of slots in use.
 func (c *core) running() int { return int(uint32(c.word.Load())) }
-
-// add changes the number of slots in use. The lock is held, so the bits stay.
-func (c *core) add(n int) {
-	for {
-		old := c.word.Load()
-		if int(uint32(old))+n < 0 {
-			panic("stint: Release without Acquire")
-		}
-		if c.word.CompareAndSwap(old, old+uint64(n)) {
-			return
-		}
-	}
-}

@@ -4,61 +4,56 @@ package stint
 // the next for as long as there is one, and ends: an idle scheduler has none.
 type worker struct {
 	c       *core
-	current *task // the context of the job that runs
-	spare   *task // that of the last group's job, for the next one of the same group
+	entry   *entry // the job to run, or that runs
+	current *task  // the context of the job that runs, set by it; nil between jobs
+	spare   *task  // that of the last group's job, for the next one of the same group
 }
 
 // work runs e and whatever is handed over after it.
 func (c *core) work(e *entry) {
 	c.mu.Lock()
-	c.waking = false
+	c.waking.Store(false)
 	granted := c.dispatch(0, false)
 	c.mu.Unlock()
 	c.deliver(granted)
 
-	w := worker{c: c}
-	returned := false
-	defer func() {
-		if !returned {
-			// The job called runtime.Goexit, which ends this goroutine but not its work.
-			w.replace(e)
-		}
-	}()
-	for e != nil {
-		e.Value.job.run(&w, e)
-		e = w.finish(e)
-	}
-	returned = true
-}
-
-// replace finishes e and lets a new worker go on.
-func (w *worker) replace(e *entry) {
-	if following := w.finish(e); following != nil {
-		c := w.c
-		c.mu.Lock()
-		c.waking = true
-		c.mu.Unlock()
-		go c.work(following)
+	w := worker{c: c, entry: e}
+	defer w.replace()
+	for w.entry != nil {
+		w.entry.Value.job.run(&w, w.entry)
+		w.finish()
 	}
 }
 
-// finish gives e's slot back, publishes the outcome of its job, and returns
-// the job that this worker has been handed, if any.
-func (w *worker) finish(e *entry) (following *entry) {
-	c, done := w.c, e.Value.job
+// replace lets a new worker go on with what this one has left: something, if a
+// function called runtime.Goexit, which ends this goroutine but not its work.
+func (w *worker) replace() {
+	if w.entry != nil && w.current != nil {
+		w.finish()
+	}
+	if w.entry != nil {
+		w.c.waking.Store(true)
+		go w.c.work(w.entry)
+	}
+}
+
+// finish gives the slot back, takes on the job that this worker is handed, if
+// any, and publishes the outcome of the one that has ended.
+func (w *worker) finish() {
+	c, ended, t := w.c, w.entry, w.current
+	done := ended.Value.job
 	c.mu.Lock()
-	freed := c.end(w.current, e)
+	freed := c.endJob(w, ended)
 	c.volunteer = true
 	granted := c.dispatch(freed, freed > 0)
-	following = c.volunteered
+	w.entry, w.current = c.volunteered, nil
 	c.volunteer, c.volunteered = false, nil
-	w.pass(following, freed > 0)
-	c.recycleLocked(e)
+	w.pass(w.entry, freed > 0)
+	c.recycleLocked(ended)
 	c.mu.Unlock()
 	c.deliver(granted)
-	w.current.stop()
+	t.stop()
 	done.settle()
-	return following
 }
 
 // pass readies the spare context for the following job, or drops it: because
@@ -68,9 +63,9 @@ func (w *worker) pass(following *entry, held bool) {
 	switch {
 	case w.spare == nil:
 	case following == nil || !held:
+		w.spare.state.Store(taskEnded)
 		w.spare = nil
 	default:
 		w.spare.e = following
-		w.spare.state.Store(taskHolding)
 	}
 }

@@ -315,3 +315,16 @@ func (b *Backlog[T]) mark(tier int8) {
 		b.eligible &^= 1 << tier
 	}
 }
+
+// Overtakes reports whether an arrival without a key, in one of the tiers of a
+// mask, might start before e, which Peek has returned.
+func (b *Backlog[T]) Overtakes(mask uint8, e *Entry[T]) bool {
+	tier := e.line.tier
+	if mask>>(tier+1) != 0 {
+		return true
+	}
+	if own, ok := b.guardTier(); ok && mask&^b.eligible&(1<<own) != 0 {
+		return true
+	}
+	return mask&(1<<tier) != 0 && e.line.key != nil
+}
