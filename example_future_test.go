@@ -1,0 +1,97 @@
+package stint_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/stintgo/stint"
+)
+
+func ExampleGo() {
+	ctx := context.Background()
+	s := stint.New(2, stint.Config{})
+	var futures []*stint.Future[int]
+	for i := range 4 {
+		futures = append(futures, stint.Go(ctx, s, func(context.Context) (int, error) {
+			return i * i, nil // at most two of these at once
+		}))
+	}
+	for _, f := range futures {
+		fmt.Println(f.Wait(ctx))
+	}
+	// Output:
+	// 0 <nil>
+	// 1 <nil>
+	// 4 <nil>
+	// 9 <nil>
+}
+
+func ExampleFuture_Cancel() {
+	ctx := context.Background()
+	s := stint.New(1, stint.Config{})
+	_ = s.Acquire(ctx) // the only slot is taken …
+	f := stint.Go(ctx, s, func(context.Context) (string, error) { return "done", nil })
+	f.Cancel(errors.New("nobody needs it any more")) // … so it is still queued
+	_, err := f.Wait(ctx)
+	fmt.Println(err)
+	s.Release()
+	// Output: nobody needs it any more
+}
+
+func ExampleFuture_Teardown() {
+	ctx := context.Background()
+	s := stint.New(1, stint.Config{})
+	_ = s.Acquire(ctx)
+	f := stint.Go(ctx, s, func(context.Context) (string, error) { return "done", nil })
+	f.Teardown(func() { fmt.Println("file closed") }) // whether it runs, fails or is cancelled
+	s.Release()
+	fmt.Println(f.Wait(ctx))
+	// Output:
+	// file closed
+	// done <nil>
+}
+
+func ExampleThen() {
+	ctx := context.Background()
+	s := stint.New(2, stint.Config{})
+	page := stint.Go(ctx, s, func(context.Context) (string, error) { return "<h1>Stint</h1>", nil })
+	title := stint.Then(ctx, s, page, func(_ context.Context, html string) (string, error) {
+		return strings.NewReplacer("<h1>", "", "</h1>", "").Replace(html), nil
+	})
+	fmt.Println(title.Wait(ctx))
+	// Output: Stint <nil>
+}
+
+func ExampleGroup() {
+	ctx := context.Background()
+	s := stint.New(2, stint.Config{})
+	g := stint.NewGroup(ctx, s)
+	g.Go(func(ctx context.Context) error {
+		<-ctx.Done() // the other's error ends it
+		return ctx.Err()
+	})
+	g.Go(func(context.Context) error { return errors.New("disk is full") })
+	fmt.Println(g.Wait())
+	// Output: disk is full
+}
+
+func ExampleScope() {
+	ctx := context.Background()
+	s := stint.New(4, stint.Config{})
+	words := []string{"one", "three", "five"}
+	lengths := make([]int, len(words))
+	err := stint.Scope(ctx, s, func(g *stint.Group) error {
+		for i, word := range words {
+			g.Go(func(context.Context) error {
+				lengths[i] = len(word)
+				return nil
+			})
+		}
+		return nil
+	})
+	// Everything that the scope started has ended here.
+	fmt.Println(lengths, err)
+	// Output: [3 5 4] <nil>
+}

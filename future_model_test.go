@@ -1,0 +1,369 @@
+package stint_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stintgo/stint"
+)
+
+// futureSeed returns the seed of a random test, which it prints: STINT_SEED if
+// that is set, so that a failure can be repeated.
+func futureSeed(t *testing.T) uint64 {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	if text := os.Getenv("STINT_SEED"); text != "" {
+		parsed, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatalf("STINT_SEED: %v", err)
+		}
+		seed = parsed
+	}
+	t.Logf("STINT_SEED=%d", seed)
+	return seed
+}
+
+// stage is where the model has a future.
+type stage int
+
+const (
+	pending stage = iota // continues another one that has no outcome
+	queued
+	running
+	over
+)
+
+// order tells a running function how to end.
+type order struct {
+	panics, exits bool
+	err           error
+}
+
+// node is a future and what the model thinks of it.
+type node struct {
+	id     int
+	future *stint.Future[int]
+	orders chan order
+	obeys  bool            // its function ends with its context
+	ctx    context.Context // that one, once it has been called
+
+	parent   *node
+	children []*node
+	scope    int // which of the model's contexts it has
+	at       stage
+	cause    error // with which its context has ended
+	value    int
+	err      error
+	torn     []int // calls of each teardown
+}
+
+// call is the function of every node.
+func (n *node) call(ctx context.Context, value int) (int, error) {
+	n.ctx = ctx
+	var done <-chan struct{}
+	if n.obeys {
+		done = ctx.Done()
+	}
+	select {
+	case o := <-n.orders:
+		if o.panics {
+			panic(o.err)
+		}
+		if o.exits {
+			runtime.Goexit()
+		}
+		return value, o.err
+	case <-done:
+		return 0, context.Cause(ctx)
+	}
+}
+
+// futureModel is a scheduler as one would write it with no thought of speed.
+type futureModel struct {
+	t       *testing.T
+	rng     *rand.Rand
+	s       stint.Scheduler
+	limit   int
+	nodes   []*node // the latest ones
+	line    []*node // queued ones, in order
+	running int
+	ctxs    [3]context.Context
+	cancels [3]context.CancelCauseFunc
+	made    int
+	errs    int
+}
+
+func (m *futureModel) error(what string) error {
+	m.errs++
+	return fmt.Errorf("%s %d", what, m.errs)
+}
+
+func (m *futureModel) pick(at ...stage) *node {
+	var fit []*node
+	for _, n := range m.nodes {
+		if len(at) == 0 || slices.Contains(at, n.at) {
+			fit = append(fit, n)
+		}
+	}
+	if len(fit) == 0 {
+		return nil
+	}
+	return fit[m.rng.IntN(len(fit))]
+}
+
+func (m *futureModel) add(parent *node) {
+	n := &node{
+		id: m.made, orders: make(chan order), obeys: m.rng.IntN(2) == 0, parent: parent,
+		scope: m.rng.IntN(len(m.ctxs)), value: m.made,
+	}
+	m.made++
+	m.nodes = append(m.nodes, n)
+	if parent == nil {
+		n.future = stint.Go(m.ctxs[n.scope], m.s, func(ctx context.Context) (int, error) { return n.call(ctx, n.id) })
+		m.enqueue(n)
+	} else {
+		// With its parent's context, or the end of one could come before or after
+		// the start of the other.
+		n.scope = parent.scope
+		n.future = stint.Then(m.ctxs[n.scope], m.s, parent.future, func(ctx context.Context, v int) (int, error) {
+			return n.call(ctx, v+1)
+		})
+		if parent.children = append(parent.children, n); parent.at == over {
+			m.follow(n)
+		}
+	}
+	if len(m.nodes) > 60 && m.nodes[0].at == over {
+		m.nodes = m.nodes[1:]
+	}
+}
+
+func (m *futureModel) enqueue(n *node) {
+	n.at = queued
+	m.line = append(m.line, n)
+	m.advance()
+}
+
+// follow begins a continuation whose parent is over.
+func (m *futureModel) follow(n *node) {
+	switch n.value = n.parent.value + 1; {
+	case n.parent.err != nil:
+		m.settle(n, n.parent.err)
+	case n.cause != nil:
+		m.settle(n, n.cause)
+	default:
+		m.enqueue(n)
+	}
+}
+
+func (m *futureModel) advance() {
+	for m.running < m.limit && len(m.line) > 0 {
+		m.line[0].at = running
+		m.running++
+		m.line = m.line[1:]
+	}
+}
+
+func (m *futureModel) settle(n *node, err error) {
+	switch n.at {
+	case running:
+		m.running--
+	case queued:
+		i := slices.Index(m.line, n)
+		m.line = slices.Delete(m.line, i, i+1)
+	}
+	n.at, n.err = over, err
+	m.advance()
+	for _, child := range n.children {
+		if child.at == pending {
+			m.follow(child)
+		}
+	}
+}
+
+// cancel is Future.Cancel, or the end of the context that the node was made
+// with.
+func (m *futureModel) cancel(n *node, cause error) {
+	if n.at == over {
+		return
+	}
+	if n.cause == nil {
+		n.cause = cause
+	}
+	switch {
+	case n.at == queued, n.at == running && n.obeys:
+		m.settle(n, n.cause)
+	case n.at == pending:
+		m.cancel(n.parent, cause)
+	}
+}
+
+func (m *futureModel) newContext(i int) {
+	m.ctxs[i], m.cancels[i] = context.WithCancelCause(m.t.Context())
+}
+
+// endContext cancels a context, and whatever was made with it.
+func (m *futureModel) endContext(i int) {
+	cause := m.error("end of context")
+	m.cancels[i](cause)
+	// All end at once: a slot that one frees goes to none of the others.
+	for _, at := range []stage{queued, running, pending} {
+		for _, n := range m.nodes {
+			if n.scope == i && n.at == at {
+				m.cancel(n, cause)
+			}
+		}
+	}
+	m.newContext(i)
+}
+
+func (m *futureModel) step() string {
+	switch op := m.rng.IntN(20); {
+	case op < 5:
+		m.add(nil)
+		return "Go"
+	case op < 9:
+		if parent := m.pick(); parent != nil {
+			m.add(parent)
+		}
+		return "Then"
+	case op < 14:
+		n := m.pick(running)
+		if n == nil {
+			return "nothing"
+		}
+		o := order{}
+		switch m.rng.IntN(8) {
+		case 0:
+			o = order{err: m.error("failure")}
+		case 1:
+			o = order{err: m.error("panic"), panics: true}
+		case 2:
+			o = order{err: stint.ErrGoexit, exits: true}
+		}
+		n.orders <- o
+		m.settle(n, o.err)
+		return fmt.Sprint("end of ", n.id)
+	case op < 16:
+		n := m.pick()
+		if n == nil {
+			return "nothing"
+		}
+		cause := m.error("cancellation")
+		n.future.Cancel(cause)
+		m.cancel(n, cause)
+		return fmt.Sprint("Cancel of ", n.id)
+	case op < 18:
+		if n := m.pick(); n != nil {
+			i := len(n.torn)
+			n.torn = append(n.torn, 0)
+			n.future.Teardown(func() { n.torn[i]++ })
+		}
+		return "Teardown"
+	case op < 19:
+		i := m.rng.IntN(len(m.ctxs))
+		m.endContext(i)
+		return fmt.Sprint("end of context ", i)
+	default:
+		m.limit = 1 + m.rng.IntN(4)
+		m.s.Resize(m.limit)
+		m.advance()
+		return fmt.Sprint("Resize to ", m.limit)
+	}
+}
+
+func (m *futureModel) check() error {
+	synctest.Wait()
+	if st := m.s.Stats(); st.Running != m.running || st.Queued != len(m.line) {
+		return fmt.Errorf("%d running, %d queued; want %d, %d", st.Running, st.Queued, m.running, len(m.line))
+	}
+	for _, n := range m.nodes {
+		if err := n.check(); err != nil {
+			return fmt.Errorf("future %d: %w", n.id, err)
+		}
+	}
+	return nil
+}
+
+func (n *node) check() error {
+	if settled(n.future) != (n.at == over) {
+		return fmt.Errorf("settled %v in stage %d", settled(n.future), n.at)
+	}
+	for i, calls := range n.torn {
+		if (calls == 1) != (n.at == over) || calls > 1 {
+			return fmt.Errorf("teardown %d was called %d times in stage %d", i, calls, n.at)
+		}
+	}
+	if called := n.ctx != nil; called && n.at < running || !called && n.at == running {
+		return fmt.Errorf("called %v in stage %d", called, n.at)
+	}
+	if n.at == running && !errors.Is(context.Cause(n.ctx), n.cause) {
+		return fmt.Errorf("its context's cause is %v, want %v", context.Cause(n.ctx), n.cause)
+	}
+	if n.at != over {
+		return nil
+	}
+	value, err := n.future.Wait(context.Background())
+	if !errors.Is(err, n.err) || err != nil && n.err == nil || err == nil && value != n.value {
+		return fmt.Errorf("outcome %d, %w; want %d, %w", value, err, n.value, n.err)
+	}
+	return nil
+}
+
+// finish ends whatever is left.
+func (m *futureModel) finish() {
+	for i := range m.ctxs {
+		m.endContext(i)
+		m.cancels[i](nil)
+		synctest.Wait()
+	}
+	for m.running > 0 {
+		n := m.pick(running)
+		n.orders <- order{}
+		m.settle(n, nil)
+		synctest.Wait()
+	}
+}
+
+// A random graph of futures and continuations, cancelled here and there, does
+// after every step what the model says: who runs, in which order, with which
+// outcome, and how often each teardown is called.
+func TestD6_FutureModel(t *testing.T) {
+	const rounds, steps = 40, 500
+	seed := futureSeed(t)
+	for round := range uint64(rounds) {
+		synctest.Test(t, func(t *testing.T) {
+			m := &futureModel{t: t, rng: rand.New(rand.NewPCG(seed, round)), limit: 2}
+			m.s = stint.New(m.limit, stint.Config{})
+			for i := range m.ctxs {
+				m.newContext(i)
+			}
+			for i := range steps {
+				did := m.step()
+				if err := m.check(); err != nil {
+					t.Errorf("round %d, step %d, after %s: %v", round, i, did, err)
+					break
+				}
+			}
+			if t.Failed() {
+				t.FailNow() // what is left would hang
+			}
+			m.finish()
+			if err := m.check(); err != nil {
+				t.Errorf("round %d, at the end: %v", round, err)
+			}
+			atRest(t, m.s)
+		})
+		if t.Failed() {
+			return
+		}
+	}
+}
