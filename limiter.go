@@ -53,10 +53,10 @@ func (c LimiterConfig) tokens(rate float64) int64 {
 // In any span of time the limiter admits at most its capacity and what the
 // rate earns meanwhile, but for three things that say so: an entry of more than
 // the capacity, whose tokens were saved up while it waited; a debt, which is
-// paid back; and what is earned within 15 ms of a late wake-up (an idle process
-// sleeps a millisecond longer than it is asked to), which is kept past the
-// capacity for as long. Since the start it never admits more than its capacity
-// and what the rate has earned, and a debt.
+// paid back; and what was earned while a waiter was woken late (an idle process
+// sleeps up to a millisecond longer than it is asked to), up to 10 ms' worth,
+// which is kept past the capacity for 10 ms. Since the start it never admits
+// more than its capacity and what the rate has earned, and a debt.
 //
 // The bucket is full at first. All methods are safe for concurrent use. While
 // nobody waits, taking tokens is one compare-and-swap, and the limiter keeps no
@@ -66,10 +66,9 @@ func (c LimiterConfig) tokens(rate float64) int64 {
 // The zero value is not usable: see [NewLimiter].
 type Limiter struct {
 	start  time.Time // times are nanoseconds since then
-	bucket *bucket.Bucket
-	_      [32]byte // what all callers read, away from what the lock changes
+	bucket bucket.Bucket
 
-	mu     sync.Mutex // guards all below, and the bucket but for its Take
+	mu     sync.Mutex // guards all below, and what of the bucket needs a lock
 	config LimiterConfig
 	timer  *time.Timer // runs only while somebody waits
 	due    int64       // when it fires, or 0
@@ -87,8 +86,8 @@ func NewLimiter(rate float64, cfg LimiterConfig) *Limiter {
 	l := &Limiter{
 		start:  now(),
 		config: cfg,
-		bucket: bucket.New(rate, cfg.tokens(rate), 0),
 	}
+	l.bucket.Init(rate, cfg.tokens(rate))
 	l.chunk.Store(cfg.chunk(rate))
 	return l
 }
@@ -104,16 +103,19 @@ func (l *Limiter) now() int64 {
 // tier, and reports whether it did. It never blocks, and it takes nothing if it
 // returns false. A negative n is refused.
 func (l *Limiter) Try(n int64) bool {
+	now := l.now()
+	if spent, enough := l.bucket.Look(now, n); enough && n >= 0 && l.bucket.Claim(spent, n) {
+		return true
+	}
 	if n < 0 {
 		return false
 	}
-	for {
-		verdict := l.bucket.Take(l.now(), n)
-		if verdict != bucket.Changing {
-			return verdict == bucket.Taken
-		}
+	verdict := l.bucket.Take(now, n)
+	for verdict == bucket.Changing {
 		l.awaitChange()
+		verdict = l.bucket.Take(l.now(), n)
 	}
+	return verdict == bucket.Taken
 }
 
 // awaitChange returns when a change of rate that is under way has been made,
@@ -148,5 +150,9 @@ func (l *Limiter) enter(ctx context.Context, n int64) (done bool, err error) {
 	if ctx.Err() != nil {
 		return true, context.Cause(ctx)
 	}
-	return l.bucket.Take(l.now(), n) == bucket.Taken, nil
+	now := l.now()
+	if spent, enough := l.bucket.Look(now, n); enough && l.bucket.Claim(spent, n) {
+		return true, nil
+	}
+	return l.bucket.Take(now, n) == bucket.Taken, nil
 }

@@ -356,7 +356,7 @@ func TestB11_StarvationGuard(t *testing.T) {
 }
 
 // TestB12_IdleLimiterHoldsNothing: a bubble does not end while a goroutine is
-// left in it, and a limiter whose timer runs is reachable.
+// left in it, and nothing keeps a limiter that nobody uses from being collected.
 func TestB12_IdleLimiterHoldsNothing(t *testing.T) {
 	var gone weak.Pointer[stint.Limiter]
 	synctest.Test(t, func(t *testing.T) {

@@ -9,26 +9,46 @@ import (
 
 // wait queues for n tokens at tier p. It gives up when ctx ends, or when closed
 // is closed, as a stream is.
+//
+// All who wait listen to the one timer, and whoever hears it looks after the
+// queue. That is mostly the first in line, who has listened for longest and
+// finds its own tokens due, so a wake takes one switch of goroutines. A
+// function called by the timer would need a goroutine of its own, and on a busy
+// processor each switch may take 10 ms.
 func (l *Limiter) wait(ctx context.Context, closed <-chan struct{}, p Priority, n int64) error {
+	e := l.queue(p, n)
+	for {
+		var err error
+		select {
+		case <-e.Ready:
+			l.entries.Put(e)
+			return nil
+		case <-l.timer.C:
+			l.advance()
+			continue
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		case <-closed:
+			err = errStreamClosed
+		}
+		l.giveUp(e)
+		l.entries.Put(e)
+		return err
+	}
+}
+
+// queue puts an entry into the queue.
+func (l *Limiter) queue(p Priority, n int64) *bucket.Entry {
 	e := l.entry()
 	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.timer == nil {
+		l.timer = time.NewTimer(0)
+		l.timer.Stop()
+	}
 	l.bucket.Push(l.now(), e, p.index(), n)
 	l.settle()
-	l.mu.Unlock()
-
-	var err error
-	select {
-	case <-e.Ready:
-	case <-ctx.Done():
-		err = context.Cause(ctx)
-	case <-closed:
-		err = errStreamClosed
-	}
-	if err != nil {
-		l.giveUp(e)
-	}
-	l.entries.Put(e)
-	return err
+	return e
 }
 
 // entry returns an entry that nobody uses. Its channel has room for the one
@@ -38,6 +58,16 @@ func (l *Limiter) entry() *bucket.Entry {
 		return e
 	}
 	return &bucket.Entry{Ready: make(chan struct{}, 1)}
+}
+
+// advance does what is due. It may come late, or when another has done it: what
+// is due is found out from the time.
+func (l *Limiter) advance() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.due = 0
+	l.bucket.Advance(l.now())
+	l.settle()
 }
 
 // giveUp takes e out of the queue. If it was granted in the same moment, its
@@ -53,16 +83,6 @@ func (l *Limiter) giveUp(e *bucket.Entry) {
 	}
 }
 
-// wake is what the timer calls. It may come late, or when it is no longer
-// needed: what is due is found out from the time.
-func (l *Limiter) wake() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.due = 0
-	l.bucket.Advance(l.now())
-	l.settle()
-}
-
 // settle wakes those who have been granted, and sets the timer for the next
 // time at which something will be due. It ends every operation on the queue.
 // It needs the lock.
@@ -75,18 +95,9 @@ func (l *Limiter) settle() {
 	case !waiting:
 		l.disarm()
 	case due != l.due:
-		l.arm(due)
+		l.due = due
+		l.timer.Reset(time.Duration(due - l.now()))
 	}
-}
-
-func (l *Limiter) arm(due int64) {
-	l.due = due
-	after := time.Duration(due - l.now())
-	if l.timer == nil {
-		l.timer = time.AfterFunc(after, l.wake)
-		return
-	}
-	l.timer.Reset(after)
 }
 
 func (l *Limiter) disarm() {

@@ -14,6 +14,7 @@
 package bucket
 
 import (
+	"math"
 	"math/bits"
 	"sync/atomic"
 )
@@ -54,32 +55,31 @@ const (
 	Changing
 )
 
-// The bucket's word holds the count of tokens spent, above one flag.
-const (
-	flagQueued = 1
-	countShift = 1
-)
+// flagQueued is the sign of the bucket's word. The other bits are the count of
+// tokens spent.
+const flagQueued = math.MinInt64
 
-// Bucket is a token bucket and the queue of those who wait for it. Create it
-// with [New]. [Bucket.Take] may be called at any time from any goroutine. All
-// other methods need the same lock, and times that never run backwards from
-// one to the next.
+// Bucket is a token bucket and the queue of those who wait for it. The zero
+// value has to be started with [Bucket.Init]. [Bucket.Look], [Bucket.Claim] and
+// [Bucket.Take] may be called at any time from any goroutine. All other methods
+// need the same lock, and times that never run backwards from one to the next.
 //
 // Lock-free and locked callers meet in one atomic word. While its flag is
 // clear, anyone may take tokens by compare-and-swap. While it is set, somebody
 // waits, and only the holder of the lock changes the word.
 type Bucket struct {
-	line   atomic.Pointer[line] // nil while the rate is being changed
+	line   atomic.Pointer[line] // frozen while the rate is being changed
 	credit atomic.Int64         // tokens kept past the capacity, see spill
 	until  atomic.Int64         // when they end
 	_      [40]byte             // read by all; word is written by all
 
-	word atomic.Int64 // tokens spent << countShift | flagQueued
+	word atomic.Int64 // tokens spent, and flagQueued
 	_    [56]byte
 
 	// All below is guarded by the caller's lock.
 
 	current  *line // what line holds between changes
+	frozen   line  // lets nobody take anything
 	tiers    [Tiers]tier
 	occupied uint8 // a bit for each tier in which somebody waits
 	queued   int
@@ -90,15 +90,34 @@ type Bucket struct {
 	granted  list
 }
 
-// New returns a full bucket, at a rate within [MinRate] and [MaxRate] tokens a
-// second, with a capacity from 1 to [MaxCapacity] tokens.
-func New(rate float64, capacity, now int64) *Bucket {
-	first := newLine(rate, capacity)
-	first.base, first.origin = capacity, now
-	b := &Bucket{current: first, last: now}
-	b.line.Store(first)
-	b.until.Store(now)
-	return b
+// Init makes b a full bucket, at a rate within [MinRate] and [MaxRate] tokens a
+// second, with a capacity from 1 to [MaxCapacity] tokens, as of time 0.
+func (b *Bucket) Init(rate float64, capacity int64) {
+	b.current = newLine(rate, capacity)
+	b.current.base = capacity
+	b.frozen.capacity = -1
+	b.line.Store(b.current)
+}
+
+// Look and Claim are the common case of [Bucket.Take], in two halves that are
+// small enough to be compiled into their caller. Look reports whether n ≥ 0
+// tokens are there for the taking, with nobody waiting and nothing to spill.
+// Then Claim takes them, unless somebody came between. Where either says no,
+// Take finds out.
+//
+// A bucket for which somebody waits seems to be empty or to hold more than it
+// can, because of the flag's place; so does one that is frozen, for which no
+// amount is both at least 0 and at most its capacity.
+func (b *Bucket) Look(now, n int64) (spent int64, enough bool) {
+	at, spent := b.line.Load(), b.word.Load()
+	holds := at.earned(now) - spent
+	return spent, n <= holds && holds <= at.capacity
+}
+
+// Claim takes n tokens if the count of tokens spent is still what [Bucket.Look]
+// saw.
+func (b *Bucket) Claim(spent, n int64) bool {
+	return b.word.CompareAndSwap(spent, spent+n)
 }
 
 // Take takes n ≥ 0 tokens if the bucket holds them and nobody waits. A debt is
@@ -110,21 +129,21 @@ func New(rate float64, capacity, now int64) *Bucket {
 func (b *Bucket) Take(now, n int64) Verdict {
 	for {
 		at := b.line.Load()
-		if at == nil {
+		if at == &b.frozen {
 			return Changing
 		}
 		word := b.word.Load()
 		if word&flagQueued != 0 {
 			return Queued
 		}
-		earned, spent := at.earned(now), word>>countShift
-		if spent < earned-at.capacity {
-			spent = b.spill(at, now, spent)
+		earned, spent := at.earned(now), word
+		if earned-spent > at.capacity {
+			spent = b.spill(at, now, earned, spent)
 		}
 		if earned-spent < n && n > 0 {
 			return Short
 		}
-		if b.word.CompareAndSwap(word, (spent+n)<<countShift) {
+		if b.word.CompareAndSwap(word, spent+n) {
 			return Taken
 		}
 	}
@@ -132,25 +151,25 @@ func (b *Bucket) Take(now, n int64) Verdict {
 
 // spill returns the count spent once the tokens that overflow the bucket are
 // lost: those beyond the capacity and, for a while after a late wake, the
-// credit. The credit is consulted only here, where something would be lost, so
-// it costs nothing otherwise. A caller may see its amount and its end from two
-// different wakes; neither exceeds what LateMax earns.
-func (b *Bucket) spill(at *line, now, spent int64) int64 {
+// credit. The common case needs no look at the credit, as nothing overflows. A
+// caller may see its amount and its end from two different wakes; neither
+// amount exceeds what LateMax earns.
+func (b *Bucket) spill(at *line, now, earned, spent int64) int64 {
 	holds := at.capacity
 	if now < b.until.Load() {
 		holds += b.credit.Load()
 	}
-	return max(spent, at.earned(now)-holds)
+	return max(spent, earned-holds)
 }
 
 // Tokens returns what the bucket holds: negative in debt.
 func (b *Bucket) Tokens(now int64) int64 {
 	earned := b.current.earned(now)
-	spent := b.word.Load() >> countShift
+	spent := b.word.Load() &^ flagQueued
 	if b.queued > 0 {
 		return min(earned-spent, b.current.capacity)
 	}
-	return earned - b.spill(b.current, now, spent)
+	return earned - b.spill(b.current, now, earned, spent)
 }
 
 // Rate returns the rate in tokens a second, and the capacity in tokens.
@@ -169,7 +188,7 @@ func (b *Bucket) Queued(t int) int { return b.tiers[t].count }
 
 // Freeze begins a change of rate or capacity: no lock-free caller takes tokens
 // until [Bucket.Set] has ended it. The clock is read between the two.
-func (b *Bucket) Freeze() { b.line.Store(nil) }
+func (b *Bucket) Freeze() { b.line.Store(&b.frozen) }
 
 // Set ends a change of rate and capacity that [Bucket.Freeze] began. What the
 // bucket holds stays as it is, but for what overflows a smaller capacity.
@@ -187,10 +206,10 @@ func (b *Bucket) Set(now int64, rate float64, capacity int64) {
 // larger capacity.
 func (b *Bucket) settle(now int64) {
 	b.Advance(now)
+	earned := b.current.earned(now)
 	for b.queued == 0 {
 		word := b.word.Load()
-		spent := b.spill(b.current, now, word>>countShift)
-		if b.word.CompareAndSwap(word, spent<<countShift) {
+		if b.word.CompareAndSwap(word, b.spill(b.current, now, earned, word)) {
 			return
 		}
 	}
@@ -199,16 +218,16 @@ func (b *Bucket) settle(now int64) {
 // enter lets the holder of the lock alone change the word.
 func (b *Bucket) enter(now int64) {
 	word := b.word.Or(flagQueued)
-	b.spent = word >> countShift
+	b.spent = word &^ flagQueued
 	if word&flagQueued == 0 {
-		b.spent = b.spill(b.current, now, b.spent)
+		b.spent = b.spill(b.current, now, b.current.earned(now), b.spent)
 	}
 }
 
 // leave publishes the count, and lets everyone take tokens again if nobody
 // waits.
 func (b *Bucket) leave() {
-	word := b.spent << countShift
+	word := b.spent
 	if b.queued > 0 {
 		word |= flagQueued
 	}

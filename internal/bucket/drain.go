@@ -10,7 +10,8 @@ import "math"
 // higher tier that comes meanwhile finds them there, and neither has to wait
 // for what the other holds. Only what overflows goes to the head at once, which
 // then needs more than the capacity. So the bucket never holds more than its
-// capacity, and no burst exceeds it, however many wait and give up.
+// capacity (and the credit of a late wake), and no burst exceeds it, however
+// many wait and give up.
 func (b *Bucket) advance(now int64) {
 	b.age(now)
 	b.makeUp(now)
@@ -83,7 +84,7 @@ func (b *Bucket) makeUp(now int64) {
 	earned := b.current.earned(now)
 	b.credit.Store(earned - max(b.spent, b.current.earned(now-LateMax)))
 	b.until.Store(now + CreditLife)
-	b.spent = b.spill(b.current, now, b.spent)
+	b.spent = b.spill(b.current, now, earned, b.spent)
 }
 
 // age adds the time since the queue was last looked at to the tiers that were

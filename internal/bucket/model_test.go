@@ -62,7 +62,7 @@ func newPair(t *testing.T, rng *rand.Rand) *pair {
 	rate, capacity := randomPace(rng), randomCapacity(rng)
 	return &pair{
 		t: t, rng: rng, capacity: capacity,
-		real:    bucket.New(rate.perSecond(), capacity, 0),
+		real:    newBucket(rate.perSecond(), capacity),
 		model:   newNaive(rate, capacity),
 		entries: map[int]*bucket.Entry{},
 		ids:     map[*bucket.Entry]int{},

@@ -39,7 +39,7 @@ func TestB10_RateIsExact(t *testing.T) {
 		for _, capacity := range []int64{1, 1000, max(int64(rate), 1)} {
 			for _, chunk := range []int64{1, 7, capacity, 3*capacity + 1} {
 				t.Run(fmt.Sprint(rate, capacity, chunk), func(t *testing.T) {
-					b := bucket.New(rate, capacity, 0)
+					b := newBucket(rate, capacity)
 					// No longer than the nine years that can be counted.
 					waits := int(min(500, 3*rate*1e7/float64(chunk)))
 					at, tokens := serve(t, b, waits, func() int64 { return chunk })
@@ -72,7 +72,7 @@ func TestB10_RateOfRandomChunks(t *testing.T) {
 		bits int // of a chunk
 	}{{1, 9}, {1000, 18}, {1e6, 18}, {1<<31 - 1, 30}} {
 		const capacity = 1 << 16
-		b := bucket.New(test.rate, capacity, 0)
+		b := newBucket(test.rate, capacity)
 		at, tokens := serve(t, b, 250_000, func() int64 { return rng.Int64N(1 << (1 + rng.IntN(test.bits))) })
 		if want := timeFor(test.rate, tokens-capacity); at != want {
 			t.Errorf("rate %v: %d tokens took %d ns, want %d", test.rate, tokens, at, want)
@@ -84,7 +84,7 @@ func TestB10_RateOfRandomChunks(t *testing.T) {
 // a token. What a change rounds down must not add up.
 func TestB10_RateSurvivesManyChanges(t *testing.T) {
 	const rate, seconds = 10, 100
-	b := bucket.New(rate, rate*seconds, 0)
+	b := newBucket(rate, rate*seconds)
 	b.Take(0, rate*seconds)
 	const step = 100_003 // nanoseconds
 	at := int64(0)
@@ -104,7 +104,7 @@ func TestB10_FreeAtIsTheFirstNanosecond(t *testing.T) {
 	for range 20_000 {
 		rate := 1e-3 * float64(uint64(1)<<rng.IntN(44)) * (1 + rng.Float64())
 		capacity := 1 + rng.Int64N(1<<30)
-		b := bucket.New(min(rate, bucket.MaxRate), capacity, 0)
+		b := newBucket(min(rate, bucket.MaxRate), capacity)
 		b.Take(0, capacity)
 		n := 1 + rng.Int64N(capacity)
 		at := b.FreeAt(0, n)
