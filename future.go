@@ -95,7 +95,7 @@ func (f *Future[T]) Cancel(cause error) {
 // withdraw takes a queued function out and reports whether it was queued.
 func (f *Future[T]) withdraw(cause error) bool {
 	c := f.task.c
-	c.mu.Lock()
+	c.lock()
 	// An entry is used again: it may be another job's by now.
 	if e := f.task.e; e == nil || e.Value.job != job(f) || !e.Queued() {
 		c.mu.Unlock()
@@ -157,9 +157,7 @@ func (f *Future[T]) run(w *worker, e *entry) {
 			f.task.ensure().err = err
 		}
 	}()
-	if f.task.Err() != nil {
-		err = context.Cause(&f.task)
-	} else {
+	if err = f.task.ending(); err == nil {
 		f.value, err = f.fn(&f.task)
 	}
 	returned = true

@@ -322,6 +322,52 @@ func TestD6_TeardownThatPanics(t *testing.T) {
 	})
 }
 
+// A teardown that ends its goroutine (t.FailNow does) takes nothing with it:
+// neither the other teardowns nor the worker nor what waits behind.
+func TestD6_TeardownThatExits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(1, stint.Config{})
+		take(t, s)
+		f := stint.Go(t.Context(), s, value(6))
+		others := 0
+		f.Teardown(func() { others++ })
+		f.Teardown(runtime.Goexit)
+		f.Teardown(func() { others++ })
+		next := stint.Go(t.Context(), s, value(7))
+		s.Release()
+		if _, err := f.Wait(t.Context()); !errors.Is(err, stint.ErrGoexit) {
+			t.Errorf("Wait: %v, want ErrGoexit", err)
+		}
+		if v, err := next.Wait(t.Context()); v != 7 || err != nil {
+			t.Errorf("the next one: %d, %v", v, err)
+		}
+		if others != 2 {
+			t.Errorf("%d of the 2 other teardowns ran", others)
+		}
+		atRest(t, s)
+	})
+}
+
+// Cancel runs the teardowns in its caller's goroutine, which may end there.
+func TestD6_TeardownThatExitsTheCanceller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(2, stint.Config{})
+		take(t, s)
+		heavy := stint.Go(t.Context(), s.Weight(2), never(t))
+		heavy.Teardown(runtime.Goexit)
+		next := stint.Go(t.Context(), s, value(7)) // starts with the cancellation
+		go heavy.Cancel(errBoom)
+		if v, err := next.Wait(t.Context()); v != 7 || err != nil {
+			t.Errorf("the next one: %d, %v", v, err)
+		}
+		if _, err := heavy.Wait(t.Context()); !errors.Is(err, errBoom) || !errors.Is(err, stint.ErrGoexit) {
+			t.Errorf("Wait: %v, want the cause and ErrGoexit", err)
+		}
+		s.Release()
+		atRest(t, s)
+	})
+}
+
 // Registration races with the outcome. Whoever wins, the teardown has run when
 // a Wait that begins after the registration returns.
 func TestD6_TeardownRacesWithTheOutcome(t *testing.T) {

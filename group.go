@@ -125,12 +125,10 @@ func (g *Group) run(w *worker, e *entry) {
 			g.fail(caught(recover()))
 		}
 	}()
-	ctx := w.contextFor(g.ctx, e)
-	var err error
-	if ctx.Err() != nil {
-		err = context.Cause(ctx)
-	} else {
-		err = e.Value.fn(ctx)
+	t := w.contextFor(g.ctx, e)
+	err := t.ending()
+	if err == nil {
+		err = e.Value.fn(t)
 	}
 	if err != nil {
 		g.fail(err)

@@ -116,6 +116,19 @@ func (t *task) Err() error {
 	return t.parent.Err()
 }
 
+// ending returns the cause if the context has ended, also if that of the parent
+// has and the task's own one is about to.
+func (t *task) ending() error {
+	switch {
+	case t.Err() != nil:
+		return context.Cause(t)
+	case t.parent.Err() != nil:
+		return context.Cause(t.parent)
+	default:
+		return nil
+	}
+}
+
 // Value answers a scheduler's core with the task that runs on its slot, and
 // anything else as the parent does.
 func (t *task) Value(key any) any {

@@ -117,6 +117,39 @@ func TestA6_NoCallAfterTheEndOfTheContext(t *testing.T) {
 	}
 }
 
+// ending is a context in the middle of its end: Err says so already, and Done,
+// and the contexts derived from it, do not.
+type ending struct {
+	context.Context //nolint:containedctx // it is one
+
+	ended atomic.Bool
+}
+
+func (e *ending) Err() error {
+	if e.ended.Load() {
+		return context.Canceled
+	}
+	return nil
+}
+
+// A context tells those derived from it one after the other. A function whose
+// turn comes in between is not called, although its own context seems alive.
+func TestA6_NoCallInTheMiddleOfTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(1, stint.Config{})
+		take(t, s)
+		ctx := &ending{Context: t.Context()}
+		f := stint.Go(ctx, s, never(t))
+		_ = f.Done() // so that the function's context is one of its own
+		ctx.ended.Store(true)
+		s.Release()
+		if _, err := f.Wait(t.Context()); !errors.Is(err, context.Canceled) {
+			t.Errorf("Wait: %v", err)
+		}
+		atRest(t, s)
+	})
+}
+
 // enders are the ways in which the context of a running function ends.
 var enders = []struct {
 	name string
