@@ -14,6 +14,7 @@ func (s Scheduler) Drain(ctx context.Context) error {
 	c.closed = true
 	c.inbox.setShut(true)
 	c.empty()
+	c.closeDoor()
 	if c.idle == nil {
 		c.idle = make(chan struct{})
 	}

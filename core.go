@@ -14,6 +14,7 @@ type core struct {
 	word    atomic.Uint64        // see word.go
 	caps    [Tiers]atomic.Uint32 // effective caps, for the path without a lock
 	limit   atomic.Uint32
+	lent    atomic.Int32          // tasks that have lent their slot; changes with mu held
 	waking  atomic.Bool           // a worker has been started and has not looked at the queue yet; set with mu held
 	killed  atomic.Bool           // what runs has been cancelled
 	watched atomic.Pointer[watch] // of the context used last; changes with mu held
@@ -43,9 +44,9 @@ type core struct {
 	live        map[*task]struct{} // running tasks whose functions asked for a Done channel
 	grants      grants
 
-	free      *entry
-	freeCount int
-	clock     stamps
+	free     entryList
+	clock    stamps
+	lastDone <-chan struct{} // of the context of the goroutine that waited last
 }
 
 type pause struct {
@@ -66,6 +67,7 @@ func newCore(limit int, cfg Config) *core {
 		c.door = backlog.New[work](backlog.Config{Max: cfg.Queue, Share: cfg.Share})
 	}
 	c.basic.Value.weight = 1
+	c.inbox.room = c.room()
 	c.publishLimits()
 	if c.slots != nil {
 		c.bindSlots()
@@ -106,18 +108,24 @@ func (c *core) resize(limit int) {
 	c.inbox.setShut(c.closed || limit == 0)
 	c.empty()
 	c.publishLimits()
-	c.refuseAll(func(e *entry) error { return c.refuses(int(e.Value.weight)) })
+	c.refuseAll(func(e *entry) error { return c.tooMuch(int(e.Value.weight)) })
 	granted := c.dispatch(0, false)
 	c.mu.Unlock()
 	c.deliver(granted)
 }
 
-// refuses says why an entry of a weight could never run.
+// refuses says why an arrival of a weight is not taken.
 func (c *core) refuses(weight int) error {
+	if c.closed {
+		return ErrClosed
+	}
+	return c.tooMuch(weight)
+}
+
+// tooMuch says why an entry of a weight could never run.
+func (c *core) tooMuch(weight int) error {
 	limit, _ := c.log.Limits()
 	switch {
-	case c.closed:
-		return ErrClosed
 	case limit == 0:
 		return ErrNoCapacity
 	case weight > limit:
@@ -131,7 +139,8 @@ func (c *core) refuses(weight int) error {
 // take gets a slot the slow way, waiting if it must. The entry that it returns
 // stands for the slot; with Slots it names the grant.
 func (c *core) take(ctx context.Context, s Scheduler, tier int) (*entry, error) {
-	c.lock()
+	done := ctx.Done() // before the lock, which a task's context takes
+	c.lockForArrival()
 	if err := c.refuses(int(s.weight)); err != nil {
 		c.mu.Unlock()
 		return nil, err
@@ -148,9 +157,17 @@ func (c *core) take(ctx context.Context, s Scheduler, tier int) (*entry, error) 
 	}
 	e.Value.receiver()
 	c.push(e, s, tier)
+	watched, again := c.watchWaiter(done, e)
 	granted := c.dispatch(0, false)
 	c.mu.Unlock()
 	c.deliver(granted)
+	if watched || done == nil {
+		<-e.Value.ready
+		return c.awaited(e)
+	}
+	if again {
+		_, _ = c.watchFor(ctx) // for the next one; an error is found below
+	}
 	return c.await(ctx, e)
 }
 
@@ -161,6 +178,7 @@ func (c *core) full() bool { return c.door != nil && c.log.Len()+c.reserved >= c
 func (c *core) push(e *entry, s Scheduler, tier int) {
 	e.Value.since = c.clock.stamp(c)
 	c.log.Push(e, tier, s.key, int(s.weight))
+	c.tellRoom()
 }
 
 // await waits until e is granted or refused, or takes it out when ctx ends.
@@ -173,6 +191,11 @@ func (c *core) await(ctx context.Context, e *entry) (*entry, error) {
 		}
 		<-e.Value.ready // granted at the same moment: the slot is ours, and so is its return
 	}
+	return c.awaited(e)
+}
+
+// awaited makes of a wait that is over what it brought.
+func (c *core) awaited(e *entry) (*entry, error) {
 	if err := e.Value.err; err != nil {
 		c.recycle(e)
 		return nil, err

@@ -41,6 +41,28 @@ func (c *core) dispatch(freed int, finished bool) (granted *entry) {
 	return c.afterDispatch(granted)
 }
 
+// handOver is dispatch for the case that matters for speed: a worker has
+// finished a job of one slot while all slots are taken, and what comes next is
+// a job of one slot. Then the word stays as it is.
+func (c *core) handOver(freed int) *entry {
+	old := c.word.Load()
+	running := int(uint32(old))
+	if freed != 1 || old&slowBit != 0 || running != int(c.limit.Load()) || c.door != nil && c.door.Len() > 0 {
+		return nil
+	}
+	e := c.log.Peek(running - 1)
+	if e == nil || e.Value.job == nil || e.Value.weight != 1 || c.log.LenTier(int(e.Value.tier)) == 1 {
+		return nil
+	}
+	if posted := uint8(old & postedMask >> postedShift); posted != 0 && c.log.Overtakes(posted, e) {
+		return nil
+	}
+	c.log.Start(e)
+	c.clock.started++
+	c.unwatch(e)
+	return e
+}
+
 // publish replaces the running count and the bits of the word, if the word is
 // still old.
 func (c *core) publish(old uint64, running int) bool {
@@ -84,10 +106,9 @@ func (c *core) next(running int) *entry {
 
 // mayStart reports whether there is a worker for another job. One worker is
 // woken at a time, and it wakes the next: starting a goroutine for each of many
-// small jobs costs more than the jobs. In a bounded queue a job that waits for a
-// worker would take the room of one that waits for a slot, so there each job
-// gets one at once.
-func (c *core) mayStart() bool { return c.volunteer || c.door != nil || !c.waking.Load() }
+// small jobs costs more than the jobs. But a job that only waits for a worker
+// does not keep others out of a queue that is full.
+func (c *core) mayStart() bool { return c.volunteer || !c.waking.Load() || c.full() }
 
 // inboxMatters reports whether a job in the inbox might go before e, which is
 // the queue's choice, or nil.
@@ -179,7 +200,7 @@ func (c *core) afterDispatch(granted *entry) *entry {
 	if c.slots != nil {
 		c.want()
 	}
-	if c.idle != nil && c.running() == 0 && c.log.Len() == 0 {
+	if c.idle != nil && c.running() == 0 && c.log.Len() == 0 && c.lent.Load() == 0 {
 		close(c.idle)
 		c.idle = nil
 	}

@@ -67,21 +67,9 @@ type job interface {
 	refuse(err error)
 }
 
-const (
-	entryChunk = 68   // entries are allocated by the chunk, which is just below 8 KiB
-	maxFree    = 4096 // and kept for use again up to this number
-)
-
 // entry returns an unused entry for s. The lock is held.
 func (c *core) entry(s Scheduler, tier int) *entry {
-	e := c.free
-	if e == nil {
-		e = newEntries()
-		c.freeCount = entryChunk
-	}
-	c.free = e.Value.link
-	c.freeCount--
-	e.Value.link = nil
+	e := c.free.pop()
 	e.Value.weight, e.Value.tier = s.weight, int8(tier)
 	if s.key != "" {
 		e.Value.more().key = s.key
@@ -90,15 +78,6 @@ func (c *core) entry(s Scheduler, tier int) *entry {
 		e.Value.more()
 	}
 	return e
-}
-
-// newEntries returns a list of unused entries.
-func newEntries() *entry {
-	chunk := make([]entry, entryChunk)
-	for i := range chunk[1:] {
-		chunk[i].Value.link = &chunk[i+1]
-	}
-	return &chunk[0]
 }
 
 // recycle takes back an entry that is neither queued nor runs.
@@ -112,17 +91,11 @@ func (c *core) recycle(e *entry) {
 }
 
 func (c *core) recycleLocked(e *entry) {
-	if c.freeCount >= maxFree {
-		return
+	e.Value.job, e.Value.fn = nil, nil
+	if r := e.Value.rare; r != nil {
+		*r = rare{ready: r.ready}
 	}
-	v := &e.Value
-	v.job, v.fn = nil, nil
-	if v.rare != nil {
-		*v.rare = rare{ready: v.ready}
-	}
-	v.link = c.free
-	c.free = e
-	c.freeCount++
+	c.free.push(e)
 }
 
 // receiver readies the entry for a goroutine to wait on.
@@ -130,4 +103,55 @@ func (w *work) receiver() {
 	if w.more().ready == nil {
 		w.ready = make(chan struct{}, 1)
 	}
+}
+
+const (
+	entryChunk = 68   // entries are allocated by the chunk, which is just below 8 KiB,
+	maxFree    = 4096 // and kept for use again up to this number
+)
+
+// entryList is a stack of unused entries.
+type entryList struct {
+	first, last *entry
+	n           int
+}
+
+// pop takes an entry, of a new chunk if there is none.
+func (l *entryList) pop() *entry {
+	if l.n == 0 {
+		chunk := make([]entry, entryChunk)
+		for i := range chunk {
+			l.push(&chunk[i])
+		}
+	}
+	e := l.first
+	l.first, e.Value.link = e.Value.link, nil
+	l.n--
+	return e
+}
+
+// push puts an entry on the stack, or leaves it to the garbage collector.
+func (l *entryList) push(e *entry) {
+	if l.n >= maxFree {
+		return
+	}
+	if l.n == 0 {
+		l.last = e
+	}
+	e.Value.link = l.first
+	l.first = e
+	l.n++
+}
+
+// take moves all of another list, unless this one has many.
+func (l *entryList) take(from *entryList) {
+	if from.n == 0 || l.n >= maxFree {
+		return
+	}
+	from.last.Value.link = l.first
+	if l.n == 0 {
+		l.last = from.last
+	}
+	l.first, l.n = from.first, l.n+from.n
+	*from = entryList{}
 }

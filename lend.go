@@ -13,7 +13,7 @@ import (
 
 // taskOf returns the task of this core within which ctx runs, if any.
 func (c *core) taskOf(ctx context.Context) *task {
-	if uint32(c.word.Load()) == 0 {
+	if uint32(c.word.Load()) == 0 && c.lent.Load() == 0 {
 		return nil // nothing runs
 	}
 	t, _ := ctx.Value(c).(*task)
@@ -51,6 +51,9 @@ func (c *core) lendLocked(t *task) (first, ok bool) {
 			return false, false
 		}
 		if t.state.CompareAndSwap(waits, waits+1) {
+			if waits == taskHolding {
+				c.lent.Add(1)
+			}
 			return waits == taskHolding, true
 		}
 	}
@@ -109,6 +112,7 @@ func (c *core) returned(t *task, e *entry) (granted *entry) {
 			c.moveGrant(e, t.e)
 		}
 		t.state.Store(taskHolding)
+		c.lent.Add(-1)
 		return nil
 	}
 	if waits > 1 {

@@ -22,8 +22,11 @@ func (c *core) submit(ctx context.Context, s Scheduler, a arrival) error {
 	if !a.continues && c.post(s, tier, a, w) {
 		return nil
 	}
-	c.lock()
+	c.lockForArrival()
 	err = c.refuses(int(s.weight))
+	if err == nil && c.startJob(s, tier, a) {
+		return nil
+	}
 	if err == nil && !a.continues {
 		err = c.enterDoor(ctx, s, tier)
 	}
@@ -31,23 +34,51 @@ func (c *core) submit(ctx context.Context, s Scheduler, a arrival) error {
 		c.mu.Unlock()
 		return err
 	}
-	e := c.entry(s, tier)
-	e.Value.job, e.Value.fn = a.job, a.fn
-	if a.task != nil {
-		a.task.e = e
-	}
-	if c.mayStart() && c.admit(e, s, tier) {
-		c.waking.Store(true)
-		c.mu.Unlock()
-		go c.work(e)
-		return nil
-	}
+	e := c.jobEntry(s, tier, a)
 	c.push(e, s, tier)
 	c.watch(w, e)
 	granted := c.dispatch(0, false)
 	c.mu.Unlock()
 	c.deliver(granted)
 	return nil
+}
+
+// lockForArrival takes the lock. Jobs that only wait for a worker do not keep
+// an arrival out of a queue that is full: they get their workers now.
+func (c *core) lockForArrival() {
+	c.lock()
+	if c.full() && c.waking.Load() {
+		granted := c.dispatch(0, false)
+		c.mu.Unlock()
+		c.deliver(granted)
+		c.lock()
+	}
+}
+
+// startJob starts a job that nothing waits before, in a goroutine of its own.
+// If it does, it gives up the lock.
+func (c *core) startJob(s Scheduler, tier int, a arrival) bool {
+	if !c.mayStart() {
+		return false
+	}
+	e := c.jobEntry(s, tier, a)
+	if !c.admit(e, s, tier) {
+		c.recycleLocked(e)
+		return false
+	}
+	c.waking.Store(true)
+	c.mu.Unlock()
+	go c.work(e)
+	return true
+}
+
+func (c *core) jobEntry(s Scheduler, tier int, a arrival) *entry {
+	e := c.entry(s, tier)
+	e.Value.job, e.Value.fn = a.job, a.fn
+	if a.task != nil {
+		a.task.e = e
+	}
+	return e
 }
 
 // enterDoor waits until a bounded queue has room for one more. The lock is
@@ -62,6 +93,7 @@ func (c *core) enterDoor(ctx context.Context, s Scheduler, tier int) error {
 	e := c.entry(s, tier)
 	e.Value.receiver()
 	c.door.Push(e, tier, s.key, 1)
+	c.tellRoom()
 	c.mu.Unlock()
 	lender := c.lend(ctx)
 	err := c.awaitDoor(ctx, e)

@@ -163,6 +163,7 @@ func (t *task) leave() {
 // none if it has lent them to work that still waits for them.
 func (c *core) end(t *task, e *entry) (freed int) {
 	if t.state.Swap(taskEnded) > taskHolding {
+		c.lent.Add(-1)
 		return 0
 	}
 	c.yield(e)

@@ -1,6 +1,9 @@
 package stint
 
-import "context"
+import (
+	"context"
+	"sync/atomic"
+)
 
 // watch takes the queued jobs of one context out of the queue when it ends.
 // One registration with the context serves all of them, and the watch of the
@@ -9,12 +12,12 @@ import "context"
 type watch struct {
 	ctx  context.Context
 	done <-chan struct{}
-	stop func() bool
 
-	// Guarded by the core's lock.
+	// Guarded by the core's lock, but for reading stopped.
+	stop    func() bool
 	jobs    *entry // the newest of a doubly linked list
 	kept    bool   // it is the core's present one
-	stopped bool
+	stopped atomic.Bool
 }
 
 // watchFor returns the watch of ctx, nil if ctx never ends, or the cause if it
@@ -35,7 +38,7 @@ func (c *core) watchFor(ctx context.Context) (*watch, error) {
 	c.mu.Lock()
 	if old := c.watched.Swap(w); old != nil {
 		old.kept = false
-		old.stopIfIdle()
+		c.stopIfIdle(old)
 	}
 	c.mu.Unlock()
 	return w, nil
@@ -47,15 +50,22 @@ func (c *core) arm(w *watch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	w.stop = stop
-	if w.stopped {
+	if w.stopped.Load() {
 		stop()
 	}
 }
 
-func (w *watch) stopIfIdle() {
-	if w.jobs == nil && !w.kept && !w.stopped {
-		w.stopped = true
-		w.stop()
+// stopIfIdle ends a watch that is not kept and has nothing in the queue. Jobs
+// of it may be in the inbox: whoever posts one looks at stopped afterwards, and
+// for those that did so too early the inbox is emptied, which arms the watch
+// again.
+func (c *core) stopIfIdle(w *watch) {
+	if w.jobs != nil || w.kept || !w.stopped.CompareAndSwap(false, true) {
+		return
+	}
+	w.stop()
+	if c.word.Load()&postedMask != 0 {
+		go c.refresh()
 	}
 }
 
@@ -64,9 +74,8 @@ func (c *core) watch(w *watch, e *entry) {
 	if w == nil {
 		return
 	}
-	if w.stopped {
+	if w.stopped.CompareAndSwap(true, false) {
 		// Between watchFor and now, the context ended or another took its place.
-		w.stopped = false
 		go c.arm(w) // not here: it calls the context
 	}
 	e.Value.watch, e.Value.link = w, w.jobs
@@ -74,6 +83,21 @@ func (c *core) watch(w *watch, e *entry) {
 		w.jobs.Value.newer = e
 	}
 	w.jobs = e
+}
+
+// watchWaiter has the watch that is kept take out a goroutine that waits, if it
+// is of that goroutine's context: the goroutine then need not wait for two
+// channels at once, one of which it shares with all others of the context.
+// again says that the last one to wait had the same context, so that a watch
+// would pay.
+func (c *core) watchWaiter(done <-chan struct{}, e *entry) (watched, again bool) {
+	if w := c.watched.Load(); w != nil && w.done == done {
+		c.watch(w, e)
+		return true, false
+	}
+	again = c.lastDone == done && done != nil
+	c.lastDone = done
+	return false, again
 }
 
 // unwatch is called when e leaves the queue.
@@ -92,14 +116,15 @@ func (c *core) unwatch(e *entry) {
 		v.link.Value.newer = v.newer
 	}
 	v.watch, v.link, v.newer = nil, nil, nil
-	w.stopIfIdle()
+	c.stopIfIdle(w)
 }
 
 // expel answers the queued jobs of a context that has ended with its cause.
 func (c *core) expel(w *watch) {
 	cause := context.Cause(w.ctx)
 	c.lock()
-	w.kept, w.stopped = false, true
+	w.kept = false
+	w.stopped.Store(true)
 	c.watched.CompareAndSwap(w, nil)
 	for w.jobs != nil {
 		c.refuse(w.jobs, cause)

@@ -44,10 +44,14 @@ func (w *worker) finish() {
 	done := ended.Value.job
 	c.mu.Lock()
 	freed := c.endJob(w, ended)
-	c.volunteer = true
-	granted := c.dispatch(freed, freed > 0)
-	w.entry, w.current = c.volunteered, nil
-	c.volunteer, c.volunteered = false, nil
+	var granted *entry
+	if w.entry = c.handOver(freed); w.entry == nil {
+		c.volunteer = true
+		granted = c.dispatch(freed, freed > 0)
+		w.entry = c.volunteered
+		c.volunteer, c.volunteered = false, nil
+	}
+	w.current = nil
 	w.pass(w.entry, freed > 0)
 	c.recycleLocked(ended)
 	c.mu.Unlock()
