@@ -1,3 +1,5 @@
+//go:build linux
+
 package main_test
 
 import (
@@ -103,9 +105,9 @@ func TestHalt_NowEndsRunningJobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer keep.Close()
-	resume := command(t, append([]string{"run", "--resume"}, cmd.Args[2:]...)...)
+	resume := command(t, "run", "--resume", "--joblog", "log", script, ":::", "1", "2", "3")
 	resume.Dir = cmd.Dir
-	runCmd(t, resume, "").want(t, "", "1 of 2 jobs failed", 3)
+	runCmd(t, resume, "").want(t, "", "1 of 2 jobs failed; first: job 3 (exit status 3)", 1)
 }
 
 // What does not end when it is told to is killed after the grace period.

@@ -1,3 +1,5 @@
+//go:build linux
+
 package main_test
 
 import (
@@ -33,7 +35,8 @@ func command(t *testing.T, args ...string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), exe, args...)
-	cmd.Env = append(os.Environ(), asStint+"=1", "LC_ALL=C.UTF-8")
+	// The race detector would sleep for a second at each exit.
+	cmd.Env = append(os.Environ(), asStint+"=1", "LC_ALL=C.UTF-8", "GORACE=atexit_sleep_ms=0")
 	cmd.Dir = t.TempDir()
 	return cmd
 }

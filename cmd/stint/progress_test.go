@@ -1,3 +1,5 @@
+//go:build linux
+
 package main_test
 
 import (
@@ -111,6 +113,25 @@ func TestHelp_AndGuideAgree(t *testing.T) {
 		flag := "--" + strings.FieldsFunc(rest, func(c rune) bool { return c == ' ' || c == '[' })[0]
 		if flag != "--help" && !strings.Contains(string(guide), "`"+flag) {
 			t.Errorf("docs/run.md does not mention %s", flag)
+		}
+	}
+}
+
+func TestBench(t *testing.T) {
+	r := stint(t, "", "bench", "--json", "--time", "10ms")
+	var rows []struct {
+		Name  string
+		Value float64
+	}
+	if err := json.Unmarshal([]byte(r.stdout), &rows); err != nil || r.status != 0 {
+		t.Fatalf("%v, status %d: %s%s", err, r.status, r.stdout, r.stderr)
+	}
+	if len(rows) < 9 {
+		t.Errorf("%d rows: %s", len(rows), r.stdout)
+	}
+	for _, row := range rows {
+		if row.Value == 0 || row.Name == "" {
+			t.Errorf("%+v", row)
 		}
 	}
 }

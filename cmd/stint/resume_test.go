@@ -1,3 +1,5 @@
+//go:build linux
+
 package main_test
 
 import (
@@ -212,7 +214,7 @@ func TestResume_KilledStintTakesItsJobsAlong(t *testing.T) {
 	told := fifo(t)
 	ev := events(t, told)
 	cmd := command(t, "run", "--shell=false", "-n0", "sh", "-c",
-		"trap 'echo ended > "+told+"; exit' TERM; echo started > "+told+"; while :; do sleep 1000 & wait; kill $!; done", ":::", "a")
+		"trap 'kill $!; echo ended > "+told+"; exit' TERM; sleep 1000 & echo started > "+told+"; wait", ":::", "a")
 	start(t, cmd)
 	if got := ev.next(); got != "started" {
 		t.Fatal(got)

@@ -1,3 +1,5 @@
+//go:build linux
+
 package main_test
 
 import (
@@ -97,7 +99,7 @@ func TestRun_UsageErrors(t *testing.T) {
 		{"true|:::", "::: has no inputs after it"},
 		{"-a|x|true|:::|a", "use one of them"},
 		{"-a|/no/such/file|true", "/no/such/file"},
-		{"--rate|fast|true", "5/s"},
+		{"--rate|fast|true", "invalid rate \"fast\""},
 		{"--rate|0/s|true", "rate"},
 		{"--memfree|lots|true", "500M"},
 		{"--retries|-1|true", "--retries is negative"},

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	stint "github.com/stintgo/stint"
 	"github.com/stintgo/stint/cmd/stint/internal/gate"
 	"github.com/stintgo/stint/cmd/stint/internal/halt"
 	"github.com/stintgo/stint/cmd/stint/internal/input"
@@ -118,7 +119,7 @@ func (f *runFlags) limits(r *runner) (err error) {
 	r.cfg.Jobs, errs[0] = f.jobCount(r)
 	r.cfg.KeyJobs, r.cfg.Lookahead, r.cfg.Load = f.keyJobs, f.lookahead, f.load
 	if f.rate != "" {
-		r.cfg.Rate, errs[1] = parseRate(f.rate)
+		r.cfg.Rate, errs[1] = stint.ParseRate(f.rate)
 	}
 	if f.memfree != "" {
 		var least int64

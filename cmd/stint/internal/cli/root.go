@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -47,7 +48,7 @@ const rootExamples = `  find . -name '*.jpg' | stint run -j4 convert {} {.}.png
 func Main(args []string, stdin, stdout, stderr *os.File) int {
 	root := newRoot(&streams{in: stdin, out: stdout, err: stderr})
 	root.SetArgs(args)
-	err := root.Execute()
+	err := root.ExecuteContext(context.Background())
 	var exit *exitError
 	switch {
 	case err == nil:

@@ -1,6 +1,8 @@
 package proc
 
 import (
+	"os"
+	"runtime"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -26,4 +28,13 @@ func waitable(pid int) {
 			return
 		}
 	}
+}
+
+// StopSelf stops this process until it is continued. The signal goes to the
+// calling thread: sent to the process it might be taken by another, while this
+// one goes on as if it had been continued already.
+func StopSelf() {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	_ = unix.Tgkill(os.Getpid(), unix.Gettid(), syscall.SIGSTOP)
 }

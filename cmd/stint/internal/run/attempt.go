@@ -52,7 +52,7 @@ func (r *Run) runAttempt(j *job, slot int) (again bool) {
 
 // execute starts the process and waits for it.
 func (r *Run) execute(a *attempt) {
-	p, err := r.start(a)
+	p, err := r.registry.launch(a.started, func() (*proc.Process, error) { return r.start(a) })
 	if a.lines != nil {
 		a.lines.Start()
 	}
@@ -60,7 +60,6 @@ func (r *Run) execute(a *attempt) {
 		r.cannotStart(a, err)
 		return
 	}
-	r.registry.add(p, a.started)
 	clock := startTimeout(p, r.cfg.Timeout, r.cfg.KillAfter)
 	a.status = p.Wait(func() {
 		if a.timedOut = clock.stop(); a.timedOut {

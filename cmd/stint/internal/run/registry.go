@@ -11,10 +11,14 @@ import (
 // registry knows the processes that run, in order to pass signals on. The zero
 // value is ready for use, from any goroutine.
 type registry struct {
+	// starting is held for reading while a process starts until it is known
+	// here, and for writing while all is stopped: a process that is between the
+	// two would go on alone. It is taken before mu.
+	starting sync.RWMutex
+
 	mu      sync.Mutex
 	running map[*proc.Process]*entry // guarded by mu
 	ended   syscall.Signal           // the last signal that was sent to end all; 0: none
-	stopped bool                     // between suspend and resume
 }
 
 type entry struct {
@@ -23,8 +27,19 @@ type entry struct {
 	interrupted bool
 }
 
-// add registers a process that has just been started. A signal that all others
-// got while it was starting reaches it too.
+// launch calls start and registers the process that it has started.
+func (r *registry) launch(started time.Time, start func() (*proc.Process, error)) (*proc.Process, error) {
+	r.starting.RLock()
+	defer r.starting.RUnlock()
+	p, err := start()
+	if err == nil {
+		r.add(p, started)
+	}
+	return p, err
+}
+
+// add registers a process. A signal that all others got while it was starting
+// reaches it too.
 func (r *registry) add(p *proc.Process, started time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -35,9 +50,6 @@ func (r *registry) add(p *proc.Process, started time.Time) {
 	r.running[p] = e
 	if r.ended != 0 {
 		e.end(p, r.ended)
-	}
-	if r.stopped {
-		p.Signal(syscall.SIGTSTP)
 	}
 }
 
@@ -71,16 +83,18 @@ func (e *entry) end(p *proc.Process, sig syscall.Signal) {
 }
 
 // suspend stops all processes, as the terminal would have if they were in its
-// foreground.
-func (r *registry) suspend() { r.pass(syscall.SIGTSTP, true) }
+// foreground, and continues them when stopped returns. None starts meanwhile.
+func (r *registry) suspend(stopped func()) {
+	r.starting.Lock()
+	defer r.starting.Unlock()
+	r.pass(syscall.SIGTSTP)
+	stopped()
+	r.pass(syscall.SIGCONT)
+}
 
-// resume continues them.
-func (r *registry) resume() { r.pass(syscall.SIGCONT, false) }
-
-func (r *registry) pass(sig syscall.Signal, stopped bool) {
+func (r *registry) pass(sig syscall.Signal) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.stopped = stopped
 	for p := range r.running {
 		p.Signal(sig)
 	}

@@ -5,6 +5,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/stintgo/stint/cmd/stint/internal/proc"
 )
 
 // Signals are those that a run acts on.
@@ -51,9 +53,7 @@ func (r *Run) act(sig syscall.Signal) {
 // terminal's stop key does for its foreground group; then this process stops
 // as well, until the shell's fg or bg.
 func (r *Run) suspend() {
-	r.registry.suspend()
-	_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
-	r.registry.resume()
+	r.registry.suspend(proc.StopSelf)
 }
 
 // enforce carries out what the stopper has decided: first the jobs that wait
