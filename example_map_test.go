@@ -39,8 +39,8 @@ func ExampleMap_endless() {
 		}
 	}
 	sum := 0
-	for square := range stint.Map(ctx, s, odd, func(_ context.Context, n int) (int, error) { return n * n, nil }) {
-		if sum += square; sum > 1000 {
+	for square, err := range stint.Map(ctx, s, odd, func(_ context.Context, n int) (int, error) { return n * n, nil }) {
+		if sum += square; err != nil || sum > 1000 {
 			break // ends the calls in flight
 		}
 	}
@@ -59,13 +59,13 @@ func ExampleMapUnordered() {
 		}
 		return host, nil
 	}
-	for host := range stint.MapUnordered(ctx, s, hosts, probe) {
-		fmt.Println(host)
+	for host, err := range stint.MapUnordered(ctx, s, hosts, probe) {
+		fmt.Println(host, err)
 		if host == "fast.example" {
 			close(fast)
 		}
 	}
 	// Output:
-	// fast.example
-	// slow.example
+	// fast.example <nil>
+	// slow.example <nil>
 }

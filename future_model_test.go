@@ -54,7 +54,7 @@ type node struct {
 	future *stint.Future[int]
 	orders chan order
 	obeys  bool            // its function ends with its context
-	ctx    context.Context // that one, once it has been called
+	ctx    context.Context //nolint:containedctx // that one, once it has been called
 
 	parent   *node
 	children []*node
@@ -179,6 +179,7 @@ func (m *futureModel) settle(n *node, err error) {
 	case queued:
 		i := slices.Index(m.line, n)
 		m.line = slices.Delete(m.line, i, i+1)
+	default: // it was pending
 	}
 	n.at, n.err = over, err
 	m.advance()
@@ -207,7 +208,7 @@ func (m *futureModel) cancel(n *node, cause error) {
 }
 
 func (m *futureModel) newContext(i int) {
-	m.ctxs[i], m.cancels[i] = context.WithCancelCause(m.t.Context())
+	m.ctxs[i], m.cancels[i] = context.WithCancelCause(m.t.Context()) //nolint:fatcontext // none contains another
 }
 
 // endContext cancels a context, and whatever was made with it.
@@ -306,7 +307,7 @@ func (n *node) check() error {
 		return fmt.Errorf("called %v in stage %d", called, n.at)
 	}
 	if n.at == running && !errors.Is(context.Cause(n.ctx), n.cause) {
-		return fmt.Errorf("its context's cause is %v, want %v", context.Cause(n.ctx), n.cause)
+		return fmt.Errorf("its context's cause is %w, want %w", context.Cause(n.ctx), n.cause)
 	}
 	if n.at != over {
 		return nil

@@ -92,12 +92,12 @@ func (c *crowd) nest(ctx context.Context, rng *rand.Rand, depth int) (int, error
 			over = stint.MapUnordered[int, int]
 		}
 		stop := rng.IntN(8)
-		for n := range over(ctx, c.s, upTo(6), func(ctx context.Context, n int) (int, error) {
+		for n, err := range over(ctx, c.s, upTo(6), func(ctx context.Context, n int) (int, error) {
 			_, err := fn(ctx)
 			return n, err
 		}) {
 			if n == stop {
-				break
+				return n, err
 			}
 		}
 		return 0, nil

@@ -18,19 +18,19 @@ import (
 var errBoom = errors.New("boom")
 
 // take occupies a slot of s.
-func take(t *testing.T, s stint.Scheduler) {
-	t.Helper()
-	if err := s.Acquire(t.Context()); err != nil {
-		t.Fatalf("Acquire: %v", err)
+func take(tb testing.TB, s stint.Scheduler) {
+	tb.Helper()
+	if err := s.Acquire(tb.Context()); err != nil {
+		tb.Fatalf("Acquire: %v", err)
 	}
 }
 
 // atRest checks that s has neither running nor waiting work.
-func atRest(t *testing.T, s stint.Scheduler) {
-	t.Helper()
+func atRest(tb testing.TB, s stint.Scheduler) {
+	tb.Helper()
 	synctest.Wait()
 	if st := s.Stats(); st.Running != 0 || st.Queued != 0 || st.Blocked != 0 {
-		t.Errorf("at rest: %d running, %d queued, %d blocked, want none", st.Running, st.Queued, st.Blocked)
+		tb.Errorf("at rest: %d running, %d queued, %d blocked, want none", st.Running, st.Queued, st.Blocked)
 	}
 }
 
@@ -45,9 +45,10 @@ func settled[T any](f *stint.Future[T]) bool {
 }
 
 // never is a function that no test expects to be called.
-func never(t *testing.T) func(context.Context) (int, error) {
+func never(tb testing.TB) func(context.Context) (int, error) {
+	tb.Helper()
 	return func(context.Context) (int, error) {
-		t.Error("the function was called")
+		tb.Error("the function was called")
 		return 0, nil
 	}
 }
@@ -210,47 +211,50 @@ func TestD6_CancelSettled(t *testing.T) {
 	})
 }
 
+// trial is a test that a table's functions are given.
+type trial struct{ *testing.T }
+
 // endings are the ways in which a future gets its outcome. Each returns the
 // future and what makes it settle.
 var endings = []struct {
 	name string
-	make func(*testing.T, stint.Scheduler) (*stint.Future[int], func())
+	make func(trial, stint.Scheduler) (*stint.Future[int], func())
 }{
-	{"value", func(t *testing.T, s stint.Scheduler) (*stint.Future[int], func()) {
+	{"value", func(t trial, s stint.Scheduler) (*stint.Future[int], func()) {
 		take(t, s)
 		return stint.Go(t.Context(), s, value(1)), s.Release
 	}},
-	{"error", func(t *testing.T, s stint.Scheduler) (*stint.Future[int], func()) {
+	{"error", func(t trial, s stint.Scheduler) (*stint.Future[int], func()) {
 		take(t, s)
 		return stint.Go(t.Context(), s, func(context.Context) (int, error) { return 0, errBoom }), s.Release
 	}},
-	{"panic", func(t *testing.T, s stint.Scheduler) (*stint.Future[int], func()) {
+	{"panic", func(t trial, s stint.Scheduler) (*stint.Future[int], func()) {
 		take(t, s)
 		return stint.Go(t.Context(), s, func(context.Context) (int, error) { panic("ouch") }), s.Release
 	}},
-	{"Goexit", func(t *testing.T, s stint.Scheduler) (*stint.Future[int], func()) {
+	{"Goexit", func(t trial, s stint.Scheduler) (*stint.Future[int], func()) {
 		take(t, s)
 		return stint.Go(t.Context(), s, exits), s.Release
 	}},
-	{"cancelled while queued", func(t *testing.T, s stint.Scheduler) (*stint.Future[int], func()) {
+	{"cancelled while queued", func(t trial, s stint.Scheduler) (*stint.Future[int], func()) {
 		take(t, s)
 		f := stint.Go(t.Context(), s, never(t))
 		return f, func() { f.Cancel(nil); s.Release() }
 	}},
-	{"cancelled while running", func(t *testing.T, s stint.Scheduler) (*stint.Future[int], func()) {
+	{"cancelled while running", func(t trial, s stint.Scheduler) (*stint.Future[int], func()) {
 		f := stint.Go(t.Context(), s, untilDone)
 		synctest.Wait()
 		return f, func() { f.Cancel(nil) }
 	}},
-	{"cleared", func(t *testing.T, s stint.Scheduler) (*stint.Future[int], func()) {
+	{"cleared", func(t trial, s stint.Scheduler) (*stint.Future[int], func()) {
 		take(t, s)
 		return stint.Go(t.Context(), s, never(t)), func() { s.Clear(); s.Release() }
 	}},
-	{"closed", func(t *testing.T, s stint.Scheduler) (*stint.Future[int], func()) {
+	{"closed", func(t trial, s stint.Scheduler) (*stint.Future[int], func()) {
 		take(t, s)
 		return stint.Go(t.Context(), s, never(t)), func() { s.Close(); s.Release() }
 	}},
-	{"refused from the start", func(t *testing.T, s stint.Scheduler) (*stint.Future[int], func()) {
+	{"refused from the start", func(t trial, s stint.Scheduler) (*stint.Future[int], func()) {
 		return stint.Go(t.Context(), s.Weight(2), never(t)), func() {}
 	}},
 }
@@ -266,7 +270,7 @@ func TestD6_TeardownsRunOnceLastFirstBeforeWait(t *testing.T) {
 		t.Run(ending.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := stint.New(1, stint.Config{})
-				f, settle := ending.make(t, s)
+				f, settle := ending.make(trial{t}, s)
 				var calls []int
 				for i := range 3 {
 					f.Teardown(func() { calls = append(calls, i) })
@@ -416,7 +420,7 @@ func TestA3_GoPanics(t *testing.T) {
 		if !errors.As(err, &panicked) || !errors.Is(err, errBoom) {
 			t.Fatalf("Wait: %v, want a PanicError that wraps boom", err)
 		}
-		if panicked.Value != error(errBoom) || !strings.Contains(string(panicked.Stack), "panicsInside") {
+		if panicked.Value != errBoom || !strings.Contains(string(panicked.Stack), "panicsInside") {
 			t.Errorf("value %v, stack\n%s", panicked.Value, panicked.Stack)
 		}
 		if !strings.Contains(err.Error(), "boom") || !strings.Contains(err.Error(), "panicsInside") {
@@ -426,7 +430,7 @@ func TestA3_GoPanics(t *testing.T) {
 		if _, err := text.Wait(t.Context()); errors.Unwrap(err) != nil {
 			t.Errorf("a panic with a text wraps %v", errors.Unwrap(err))
 		}
-		none := stint.Go(t.Context(), s, func(context.Context) (int, error) { panic(nil) }) //nolint:govet // on purpose
+		none := stint.Go(t.Context(), s, func(context.Context) (int, error) { panic(nil) })
 		var nilPanic *runtime.PanicNilError
 		if _, err := none.Wait(t.Context()); !errors.As(err, &nilPanic) {
 			t.Errorf("panic(nil): %v", err)

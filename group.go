@@ -13,7 +13,7 @@ import (
 type Group struct {
 	s      Scheduler
 	own    task            // whose context ends with the parent's, or when the scheduler is closed by force
-	ctx    context.Context // that one
+	ctx    context.Context //nolint:containedctx // that one, for as long as the group lives
 	cancel context.CancelCauseFunc
 	waited atomic.Bool
 	begun  atomic.Int64 // functions given to Go

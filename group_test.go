@@ -22,9 +22,10 @@ func does(counter *atomic.Int32) func(context.Context) error {
 }
 
 // neverRuns is a group's function that no test expects to be called.
-func neverRuns(t *testing.T) func(context.Context) error {
+func neverRuns(tb testing.TB) func(context.Context) error {
+	tb.Helper()
 	return func(context.Context) error {
-		t.Error("the function was called")
+		tb.Error("the function was called")
 		return nil
 	}
 }
@@ -58,8 +59,8 @@ func TestD7_WaitWaitsForAll(t *testing.T) {
 		go func() { waited <- g.Wait() }()
 		synctest.Wait()
 		select {
-		case <-waited:
-			t.Fatal("Wait returned while functions ran")
+		case err := <-waited:
+			t.Fatalf("Wait returned while functions ran: %v", err)
 		default:
 		}
 		close(gate)
@@ -318,7 +319,7 @@ func TestD7_ScopePanics(t *testing.T) {
 		s := stint.New(1, stint.Config{})
 		var ended atomic.Bool
 		defer func() {
-			if value := recover(); value != error(errBoom) {
+			if value := recover(); value != errBoom {
 				t.Errorf("Scope panicked with %v, want boom", value)
 			}
 			if !ended.Load() {

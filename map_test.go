@@ -18,13 +18,21 @@ type mapper func(
 	context.Context, stint.Scheduler, iter.Seq[int], func(context.Context, int) (int, error),
 ) iter.Seq2[int, error]
 
+// mapTrial is a test of one of the two.
+type mapTrial struct {
+	*testing.T
+
+	over mapper
+}
+
 // eachMap runs a test in a bubble for Map and for MapUnordered.
-func eachMap(t *testing.T, test func(*testing.T, mapper)) {
+func eachMap(t *testing.T, test func(mapTrial)) {
+	t.Helper()
 	t.Run("Map", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) { test(t, stint.Map[int, int]) })
+		synctest.Test(t, func(t *testing.T) { test(mapTrial{t, stint.Map[int, int]}) })
 	})
 	t.Run("MapUnordered", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) { test(t, stint.MapUnordered[int, int]) })
+		synctest.Test(t, func(t *testing.T) { test(mapTrial{t, stint.MapUnordered[int, int]}) })
 	})
 }
 
@@ -116,12 +124,12 @@ func TestA9_MapUnorderedYieldsAsCompleted(t *testing.T) {
 }
 
 func TestA9_EveryInputHasOneOutcome(t *testing.T) {
-	eachMap(t, func(t *testing.T, mapOver mapper) {
+	eachMap(t, func(t mapTrial) {
 		for _, limit := range []int{1, 2, 7} {
 			s := stint.New(limit, stint.Config{})
 			var running atomic.Int32
 			seen := map[int]int{}
-			for v, err := range mapOver(t.Context(), s, upTo(500), func(_ context.Context, n int) (int, error) {
+			for v, err := range t.over(t.Context(), s, upTo(500), func(_ context.Context, n int) (int, error) {
 				defer running.Add(-1)
 				if r := running.Add(1); int(r) > limit {
 					t.Errorf("%d run at once, limit %d", r, limit)
@@ -144,10 +152,10 @@ func TestA9_EveryInputHasOneOutcome(t *testing.T) {
 }
 
 func TestA9_NoInputs(t *testing.T) {
-	eachMap(t, func(t *testing.T, mapOver mapper) {
+	eachMap(t, func(t mapTrial) {
 		s := stint.New(1, stint.Config{})
-		for range mapOver(t.Context(), s, upTo(0), twice) {
-			t.Error("an outcome of no input")
+		for v, err := range t.over(t.Context(), s, upTo(0), twice) {
+			t.Errorf("an outcome of no input: %d, %v", v, err)
 		}
 	})
 }
@@ -155,7 +163,7 @@ func TestA9_NoInputs(t *testing.T) {
 // However slow the calls or the consumer are, never more than two inputs for
 // each slot are in flight: taken, but their outcomes not yielded.
 func TestA9_LookAheadIsBounded(t *testing.T) {
-	eachMap(t, func(t *testing.T, mapOver mapper) {
+	eachMap(t, func(t mapTrial) {
 		for _, limit := range []int{1, 3, 10} {
 			s := stint.New(limit, stint.Config{})
 			taken, yielded, most := 0, 0, 0
@@ -167,9 +175,9 @@ func TestA9_LookAheadIsBounded(t *testing.T) {
 					}
 				}
 			}
-			for range mapOver(t.Context(), s, watched, twice) {
+			for _, err := range t.over(t.Context(), s, watched, twice) {
 				synctest.Wait() // a slow consumer: every call ends
-				if yielded++; yielded == 100 {
+				if yielded++; err != nil || yielded == 100 {
 					break
 				}
 			}
@@ -183,18 +191,20 @@ func TestA9_LookAheadIsBounded(t *testing.T) {
 
 // With calls that do not end, the look-ahead is used in full.
 func TestA9_LookAheadKeepsSlotsBusy(t *testing.T) {
-	eachMap(t, func(t *testing.T, mapOver mapper) {
+	eachMap(t, func(t mapTrial) {
 		s := stint.New(3, stint.Config{})
 		gate := make(chan struct{})
 		taken := 0
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			for range mapOver(t.Context(), s, counted(upTo(100), &taken), func(context.Context, int) (int, error) {
+			for _, err := range t.over(t.Context(), s, counted(upTo(100), &taken), func(context.Context, int) (int, error) {
 				<-gate
 				return 0, nil
 			}) {
-				continue
+				if err != nil {
+					t.Errorf("outcome: %v", err)
+				}
 			}
 		}()
 		synctest.Wait()
@@ -212,7 +222,7 @@ func TestA9_LookAheadKeepsSlotsBusy(t *testing.T) {
 // An outcome that is ready is yielded before another input is asked for, which
 // may be a long time coming.
 func TestA9_ReadyOutcomesComeFirst(t *testing.T) {
-	eachMap(t, func(t *testing.T, mapOver mapper) {
+	eachMap(t, func(t mapTrial) {
 		s := stint.New(2, stint.Config{})
 		yielded := 0
 		inputs := func(yield func(int) bool) {
@@ -226,8 +236,10 @@ func TestA9_ReadyOutcomesComeFirst(t *testing.T) {
 				synctest.Wait() // the call for i ends while the next input is on its way
 			}
 		}
-		for range mapOver(t.Context(), s, inputs, twice) {
-			yielded++
+		for _, err := range t.over(t.Context(), s, inputs, twice) {
+			if yielded++; err != nil {
+				t.Errorf("outcome: %v", err)
+			}
 		}
 		if yielded != 50 {
 			t.Errorf("%d of 50 outcomes", yielded)
@@ -236,11 +248,11 @@ func TestA9_ReadyOutcomesComeFirst(t *testing.T) {
 }
 
 func TestA9_BreakCancelsAndWaits(t *testing.T) {
-	eachMap(t, func(t *testing.T, mapOver mapper) {
+	eachMap(t, func(t mapTrial) {
 		s := stint.New(3, stint.Config{})
 		var ended, called atomic.Int32
 		taken := 0
-		for v, err := range mapOver(t.Context(), s, counted(naturals, &taken),
+		for v, err := range t.over(t.Context(), s, counted(naturals, &taken),
 			func(ctx context.Context, n int) (int, error) {
 				called.Add(1)
 				if n == 0 {
@@ -267,7 +279,7 @@ func TestA9_BreakCancelsAndWaits(t *testing.T) {
 }
 
 func TestA9_EndOfContext(t *testing.T) {
-	eachMap(t, func(t *testing.T, mapOver mapper) {
+	eachMap(t, func(t mapTrial) {
 		s := stint.New(2, stint.Config{})
 		ctx, cancel := context.WithCancelCause(t.Context())
 		taken, outcomes, failed := 0, 0, 0
@@ -275,7 +287,7 @@ func TestA9_EndOfContext(t *testing.T) {
 			synctest.Wait()
 			cancel(errBoom)
 		}()
-		for _, err := range mapOver(ctx, s, counted(naturals, &taken), untilDoneFor) {
+		for _, err := range t.over(ctx, s, counted(naturals, &taken), untilDoneFor) {
 			outcomes++
 			if err == errBoom { //nolint:errorlint // the very error
 				failed++
@@ -293,7 +305,7 @@ func untilDoneFor(ctx context.Context, _ int) (int, error) { return untilDone(ct
 // A range that its context cuts short says so, also if everything that it had
 // taken has been yielded, and no input vanishes.
 func TestA9_EndOfContextIsYielded(t *testing.T) {
-	eachMap(t, func(t *testing.T, mapOver mapper) {
+	eachMap(t, func(t mapTrial) {
 		for _, at := range []int{0, 1, 5} {
 			s := stint.New(2, stint.Config{})
 			ctx, cancel := context.WithCancelCause(t.Context())
@@ -303,7 +315,7 @@ func TestA9_EndOfContextIsYielded(t *testing.T) {
 			if at == 0 {
 				cancel(errBoom)
 			}
-			for _, err := range mapOver(ctx, s, counted(naturals, &taken), func(context.Context, int) (int, error) {
+			for _, err := range t.over(ctx, s, counted(naturals, &taken), func(context.Context, int) (int, error) {
 				return 0, nil
 			}) {
 				last = err
@@ -321,10 +333,10 @@ func TestA9_EndOfContextIsYielded(t *testing.T) {
 }
 
 func TestA9_PanicInTheFunction(t *testing.T) {
-	eachMap(t, func(t *testing.T, mapOver mapper) {
+	eachMap(t, func(t mapTrial) {
 		s := stint.New(2, stint.Config{})
 		panics, exited, values := 0, 0, 0
-		for _, err := range mapOver(t.Context(), s, upTo(30), func(ctx context.Context, n int) (int, error) {
+		for _, err := range t.over(t.Context(), s, upTo(30), func(ctx context.Context, n int) (int, error) {
 			switch n % 3 {
 			case 0:
 				return panicsInside(ctx)
@@ -353,7 +365,7 @@ func TestA9_PanicInTheFunction(t *testing.T) {
 // A panic in the inputs, or in the body of the range, goes on where it is, when
 // the calls in flight have ended.
 func TestA9_PanicInTheRange(t *testing.T) {
-	eachMap(t, func(t *testing.T, mapOver mapper) {
+	eachMap(t, func(t mapTrial) {
 		for _, c := range []struct {
 			where  string
 			inputs iter.Seq[int]
@@ -374,14 +386,14 @@ func TestA9_PanicInTheRange(t *testing.T) {
 			var begun, ended atomic.Int32
 			func() {
 				defer func() {
-					if value := recover(); value != error(errBoom) {
+					if value := recover(); value != errBoom {
 						t.Errorf("panic in the %s: the range panicked with %v, want boom", c.where, value)
 					}
 					if b, e := begun.Load(), ended.Load(); b != e || b == 0 {
 						t.Errorf("panic in the %s: %d calls begun, %d ended before it went on", c.where, b, e)
 					}
 				}()
-				for range mapOver(t.Context(), s, c.inputs, func(ctx context.Context, n int) (int, error) {
+				for _, err := range t.over(t.Context(), s, c.inputs, func(ctx context.Context, n int) (int, error) {
 					if n == 0 {
 						return 0, nil
 					}
@@ -390,7 +402,9 @@ func TestA9_PanicInTheRange(t *testing.T) {
 					ended.Add(1)
 					return 0, nil
 				}) {
-					c.body()
+					if c.body(); err != nil {
+						t.Errorf("outcome: %v", err)
+					}
 				}
 			}()
 			atRest(t, s)
@@ -399,11 +413,11 @@ func TestA9_PanicInTheRange(t *testing.T) {
 }
 
 func TestA4_MapInsideAFunction(t *testing.T) {
-	eachMap(t, func(t *testing.T, mapOver mapper) {
+	eachMap(t, func(t mapTrial) {
 		s := stint.New(1, stint.Config{})
 		sum := func(ctx context.Context, n int) (int, error) {
 			total := 0
-			for v, err := range mapOver(ctx, s, upTo(n), twice) {
+			for v, err := range t.over(ctx, s, upTo(n), twice) {
 				if total += v; err != nil {
 					return 0, err
 				}
@@ -411,7 +425,7 @@ func TestA4_MapInsideAFunction(t *testing.T) {
 			return total, nil
 		}
 		total := 0
-		for v, err := range mapOver(t.Context(), s, upTo(20), sum) { // a Map in a Map
+		for v, err := range t.over(t.Context(), s, upTo(20), sum) { // a Map in a Map
 			if total += v; err != nil {
 				t.Errorf("outcome: %v", err)
 			}
@@ -430,12 +444,12 @@ func TestA4_MapInsideAFunction(t *testing.T) {
 // A range that waits for nothing does not lend its slot: it would have to wait
 // for another one.
 func TestA4_MapLendsOnlyWhileItWaits(t *testing.T) {
-	eachMap(t, func(t *testing.T, mapOver mapper) {
+	eachMap(t, func(t mapTrial) {
 		s := stint.New(1, stint.Config{})
 		_, _ = stint.Run(t.Context(), s, func(ctx context.Context) (int, error) {
-			other := stint.Go(t.Context(), s, value(1))
-			for range mapOver(ctx, s, upTo(0), twice) {
-				continue
+			other := stint.Go(t.Context(), s, value(1)) //nolint:contextcheck // on purpose not of this function
+			for v, err := range t.over(ctx, s, upTo(0), twice) {
+				t.Errorf("an outcome of no input: %d, %v", v, err)
 			}
 			synctest.Wait()
 			if settled(other) {
@@ -448,10 +462,10 @@ func TestA4_MapLendsOnlyWhileItWaits(t *testing.T) {
 }
 
 func TestA9_ResizeInTheRange(t *testing.T) {
-	eachMap(t, func(t *testing.T, mapOver mapper) {
+	eachMap(t, func(t mapTrial) {
 		s := stint.New(8, stint.Config{})
 		taken, yielded := 0, 0
-		for _, err := range mapOver(t.Context(), s, counted(upTo(400), &taken), twice) {
+		for _, err := range t.over(t.Context(), s, counted(upTo(400), &taken), twice) {
 			if err != nil {
 				t.Fatalf("outcome %d: %v", yielded, err)
 			}
@@ -466,7 +480,7 @@ func TestA9_ResizeInTheRange(t *testing.T) {
 			t.Errorf("%d of 400 outcomes", yielded)
 		}
 		s.Resize(0)
-		for _, err := range mapOver(t.Context(), s, upTo(3), twice) {
+		for _, err := range t.over(t.Context(), s, upTo(3), twice) {
 			if !errors.Is(err, stint.ErrNoCapacity) {
 				t.Errorf("under a limit of 0: %v", err)
 			}
@@ -477,10 +491,10 @@ func TestA9_ResizeInTheRange(t *testing.T) {
 }
 
 func TestA9_ClosedScheduler(t *testing.T) {
-	eachMap(t, func(t *testing.T, mapOver mapper) {
+	eachMap(t, func(t mapTrial) {
 		s := stint.New(2, stint.Config{})
 		outcomes := 0
-		for _, err := range mapOver(t.Context(), s, upTo(20), onlyZeroReturns) {
+		for _, err := range t.over(t.Context(), s, upTo(20), onlyZeroReturns) {
 			if outcomes == 0 {
 				s.Close()
 			} else if !errors.Is(err, stint.ErrClosed) {
@@ -491,7 +505,7 @@ func TestA9_ClosedScheduler(t *testing.T) {
 		if outcomes != 20 {
 			t.Errorf("%d of 20 outcomes", outcomes)
 		}
-		for _, err := range mapOver(t.Context(), s, upTo(3), twice) {
+		for _, err := range t.over(t.Context(), s, upTo(3), twice) {
 			if !errors.Is(err, stint.ErrClosed) {
 				t.Errorf("closed before the range: %v", err)
 			}
@@ -511,10 +525,10 @@ func onlyZeroReturns(ctx context.Context, n int) (int, error) {
 // A bounded queue narrows the look-ahead further, or refuses what it has no
 // room for.
 func TestA9_BoundedQueue(t *testing.T) {
-	eachMap(t, func(t *testing.T, mapOver mapper) {
+	eachMap(t, func(t mapTrial) {
 		blocks := stint.New(4, stint.Config{Queue: 1})
 		n := 0
-		for _, err := range mapOver(t.Context(), blocks, upTo(100), func(_ context.Context, n int) (int, error) {
+		for _, err := range t.over(t.Context(), blocks, upTo(100), func(_ context.Context, n int) (int, error) {
 			if q := blocks.Stats().Queued; q > 1 {
 				t.Errorf("%d queued, bound 1", q)
 			}
@@ -538,7 +552,7 @@ func TestA9_BoundedQueue(t *testing.T) {
 			synctest.Wait()
 			cancel()
 		}()
-		for _, err := range mapOver(ctx, refuses, counted(upTo(2), &taken), twice) {
+		for _, err := range t.over(ctx, refuses, counted(upTo(2), &taken), twice) {
 			if errors.Is(err, stint.ErrQueueFull) {
 				refused++
 			}

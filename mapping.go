@@ -7,7 +7,7 @@ import (
 
 // mapping is one range over a Map.
 type mapping[In, Out any] struct {
-	ctx    context.Context
+	ctx    context.Context //nolint:containedctx // of the one range that a mapping is
 	cancel context.CancelFunc
 	s      Scheduler
 	fn     func(context.Context, In) (Out, error)

@@ -14,7 +14,7 @@ import (
 // It is one allocation. What few functions use, a Done channel of its own that
 // a forced close, a lost slot or Future.Cancel closes, is made when asked for.
 type task struct {
-	parent context.Context
+	parent context.Context //nolint:containedctx // a task is a context
 	c      *core
 	e      *entry // whose slots it holds; written with c.mu held once others can see it
 
@@ -38,7 +38,7 @@ const bare = 1 << 31
 
 // extra is what a task, or the future that it is part of, seldom needs.
 type extra struct {
-	ctx    context.Context // ends with the parent's, or by cancel
+	ctx    context.Context //nolint:containedctx // ends with the parent's, or by cancel
 	cancel context.CancelCauseFunc
 
 	done      chan struct{} // closed when the future settles
@@ -51,8 +51,6 @@ type extra struct {
 }
 
 func (x *extra) wake() { x.once.Do(func() { close(x.done) }) }
-
-func (t *task) ended() bool { return t.state.Load() != taskHolding }
 
 // ensure returns the task's extra, made if need be.
 func (t *task) ensure() *extra {

@@ -235,7 +235,7 @@ func TestA6_ContextsDerivedFromTheFunctions(t *testing.T) {
 					<-derived[0].Done()
 					for _, d := range derived {
 						<-d.Done()
-						if cause := context.Cause(d); cause != ender.want { //nolint:errorlint // the very error
+						if cause := context.Cause(d); cause != ender.want { //nolint:contextcheck,errorlint // the very error
 							t.Errorf("the cause of a derived context is %v, want %v", cause, ender.want)
 						}
 					}
@@ -300,12 +300,12 @@ func TestA6_ContextEndsWithItsFunction(t *testing.T) {
 		s := stint.New(1, stint.Config{})
 		var asked, silent context.Context
 		f := stint.Go(t.Context(), s, func(ctx context.Context) (int, error) {
-			asked = ctx
+			asked = ctx //nolint:fatcontext // to look at it afterwards
 			_ = ctx.Done()
 			return 0, nil
 		})
 		g := stint.Go(t.Context(), s, func(ctx context.Context) (int, error) {
-			silent = ctx
+			silent = ctx //nolint:fatcontext // to look at it afterwards
 			return 0, nil
 		})
 		_, _ = f.Wait(t.Context())

@@ -16,9 +16,10 @@ import (
 func toText(_ context.Context, n int) (string, error) { return strconv.Itoa(n), nil }
 
 // neverThen is a continuation that no test expects to be called.
-func neverThen(t *testing.T) func(context.Context, int) (int, error) {
+func neverThen(tb testing.TB) func(context.Context, int) (int, error) {
+	tb.Helper()
 	return func(context.Context, int) (int, error) {
-		t.Error("the continuation was called")
+		tb.Error("the continuation was called")
 		return 0, nil
 	}
 }
@@ -54,7 +55,7 @@ func TestD6_ThenPassesFailureOn(t *testing.T) {
 		t.Run(ending.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := stint.New(1, stint.Config{})
-				f, settle := ending.make(t, s)
+				f, settle := ending.make(trial{t}, s)
 				next := stint.Then(t.Context(), s, stint.Then(t.Context(), s, f, neverThen(t)), neverThen(t))
 				settle()
 				_, want := f.Wait(t.Context())
