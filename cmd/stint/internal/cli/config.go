@@ -119,7 +119,9 @@ func (f *runFlags) limits(r *runner) (err error) {
 	r.cfg.Jobs, errs[0] = f.jobCount(r)
 	r.cfg.KeyJobs, r.cfg.Lookahead, r.cfg.Load = f.keyJobs, f.lookahead, f.load
 	if f.rate != "" {
-		r.cfg.Rate, errs[1] = stint.ParseRate(f.rate)
+		if r.cfg.Rate, errs[1] = stint.ParseRate(f.rate); errs[1] != nil {
+			errs[1] = fmt.Errorf("--rate: %w", errs[1])
+		}
 	}
 	if f.memfree != "" {
 		var least int64

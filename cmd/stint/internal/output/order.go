@@ -89,7 +89,7 @@ func (o *order) store(r Result) error {
 		if err := r.Capture.copyTo(mem); err != nil {
 			return fmt.Errorf("spool: %w", err)
 		}
-		r.Capture.move(bytes.NewReader(mem.Bytes()), 0)
+		r.Capture.rehome(bytes.NewReader(mem.Bytes()), 0)
 		return nil
 	}
 	return o.storeInFile(&r, size)
@@ -97,7 +97,7 @@ func (o *order) store(r Result) error {
 
 func (o *order) storeInFile(r *Result, size int64) error {
 	if o.spill == nil {
-		f, err := o.spool.open()
+		f, err := o.spool.openDisk()
 		if err != nil {
 			return err
 		}
@@ -106,7 +106,7 @@ func (o *order) storeInFile(r *Result, size int64) error {
 	if err := r.Capture.copyTo(o.spill); err != nil {
 		return fmt.Errorf("spool: keep the output of job %d for its turn: %w", r.Seq, err)
 	}
-	r.Capture.move(o.spill, o.end)
+	r.Capture.rehome(o.spill, o.end)
 	o.end += size
 	return nil
 }
@@ -114,7 +114,7 @@ func (o *order) storeInFile(r *Result, size int64) error {
 // release writes a result that waited.
 func (o *order) release(r Result, write func(Result) error) error {
 	delete(o.waiting, r.Seq)
-	if r.Capture != nil && r.Capture.moved != io.ReaderAt(o.spill) {
+	if r.Capture != nil && r.Capture.home != io.ReaderAt(o.spill) {
 		o.held -= r.Capture.size()
 	}
 	if err := write(r); err != nil {
@@ -125,6 +125,9 @@ func (o *order) release(r Result, write func(Result) error) error {
 	}
 	// Nobody's output is in the file any more: give the space back.
 	o.end = 0
+	if _, err := o.spill.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("spool: %w", err)
+	}
 	if err := o.spill.Truncate(0); err != nil {
 		return fmt.Errorf("spool: %w", err)
 	}

@@ -2,6 +2,7 @@ package output_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -199,6 +200,54 @@ func TestPrinter_Concurrently(t *testing.T) {
 	if len(got) != jobs*lines || changes != jobs {
 		t.Errorf("%d lines in %d runs, want %d in %d", len(got), changes, jobs*lines, jobs)
 	}
+}
+
+// What a job writes in large amounts, in bursts with looks of the loop between
+// them, goes to disk in pieces and comes out whole.
+func TestSpool_MovesLargeOutputToDisk(t *testing.T) {
+	f, spool := newFiles(t), output.NewSpool(t.TempDir())
+	p := output.NewPrinter(f.sink, spool, false)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- spool.Run(ctx) }()
+	c, err := spool.Capture(true, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, _ := c.Files()
+	var want strings.Builder
+	for i := range 6 {
+		burst := strings.Repeat(fmt.Sprintf("burst %d\n", i), 1<<20+i)
+		want.WriteString(burst)
+		if _, err := stdout.WriteString(burst); err != nil {
+			t.Fatal(err)
+		}
+		if i == 4 {
+			continue // the last two stay in memory or not, as it comes
+		}
+		for before := blocks(t, stdout); i < 4 && before > 1<<20; before = blocks(t, stdout) {
+		}
+	}
+	if err := p.Print(output.Result{Seq: 1, Capture: c}); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if content(t, f.out) != want.String() {
+		t.Error("the output is not what was written")
+	}
+}
+
+// blocks is how much memory, or disk, a file takes.
+func blocks(t *testing.T, f *os.File) int64 {
+	t.Helper()
+	var st syscall.Stat_t
+	if err := syscall.Fstat(int(f.Fd()), &st); err != nil {
+		t.Fatal(err)
+	}
+	return st.Blocks * 512
 }
 
 func TestSink_FirstErrorStays(t *testing.T) {

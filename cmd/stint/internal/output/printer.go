@@ -87,7 +87,7 @@ func (p *Printer) writeCapture(r *Result) error {
 	var failed error
 	err := p.sink.together(func(w *locked) {
 		for _, stream := range [...]Stream{Stdout, Stderr} {
-			if failed == nil && r.Capture.sizes[stream] > 0 {
+			if failed == nil && r.Capture.streams[stream].size > 0 {
 				failed = p.writeStream(w, stream, r)
 			}
 		}
@@ -99,15 +99,15 @@ func (p *Printer) writeCapture(r *Result) error {
 }
 
 func (p *Printer) writeStream(w *locked, stream Stream, r *Result) error {
-	section := r.Capture.section(stream)
+	from := r.Capture.reader(stream)
 	if r.Tag != "" {
-		return writeTagged(w, stream, section, r.Tag)
+		return writeTagged(w, stream, from, r.Tag)
 	}
 	buf := p.bufs.Get().(*[pieceSize]byte)
 	defer p.bufs.Put(buf)
-	for left := section.Size(); left > 0; {
+	for left := r.Capture.streams[stream].size; left > 0; {
 		piece := buf[:min(left, pieceSize)]
-		if _, err := io.ReadFull(section, piece); err != nil {
+		if _, err := io.ReadFull(from, piece); err != nil {
 			return fmt.Errorf("spool: %w", err)
 		}
 		w.write(stream, piece)

@@ -1,10 +1,10 @@
 // Package output brings the output of jobs to where it should go without ever
 // mixing two jobs.
 //
-// A job that is grouped writes into files of its own without a name, which the
-// kernel keeps in memory or on disk as it sees fit: no pipe that could fill up
-// and block the job, no copy in this process, nothing left behind by a crash.
-// When the job ends they are copied to standard output and error in one piece.
+// A job that is grouped writes into files of its own without a name: no pipe
+// that could fill up and block the job, no copy through this process while it
+// runs, nothing left behind by a crash. When the job ends they are copied to
+// standard output and error in one piece.
 package output
 
 import (

@@ -1,58 +1,170 @@
 package output
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"sync"
 	"syscall"
+	"time"
 )
 
-// Spool makes the files that collect the output of jobs. Its methods may be
-// called from any goroutine.
+// Spool makes the files that collect the output of jobs. They are in memory,
+// which costs a twentieth of what a file on disk does, and most jobs write next
+// to nothing. [Spool.Run] moves to disk what becomes too much. Its methods may
+// be called from any goroutine.
 type Spool struct {
 	dir string
-	// named: the directory's file system has no files without a name.
-	named sync.Once
-	tmp   func(dir string) (*os.File, error)
+
+	mu       sync.Mutex
+	captures map[*Capture]struct{} // whose jobs may be writing; guarded by mu
+	noMemory bool                  // the system has no files in memory; guarded by mu
+	noUnname bool                  // dir has no files without a name; guarded by mu
 }
 
-// NewSpool returns a spool in dir, or in the system's directory for temporary
-// files if dir is empty.
+// NewSpool returns a spool whose files on disk are in dir, or in the system's
+// directory for temporary files if dir is empty.
 func NewSpool(dir string) *Spool {
 	if dir == "" {
 		dir = os.TempDir()
 	}
-	return &Spool{dir: dir}
+	return &Spool{dir: dir, captures: map[*Capture]struct{}{}}
 }
 
-// Full reports whether the spool has no room left, which the spool itself never
-// meets: it is the jobs that write.
-func (s *Spool) Full() bool {
-	var st syscall.Statfs_t
-	return syscall.Statfs(s.dir, &st) == nil && (st.Bavail == 0 || st.Files > 0 && st.Ffree == 0)
+const (
+	// moveEvery is how often outputs are looked at, and moveFrom the size in
+	// bytes from which one is moved to disk. A job that writes as fast as it can
+	// fills some 100 MB in that time.
+	moveEvery = 50 * time.Millisecond
+	moveFrom  = 4 << 20
+)
+
+// Run is the loop that keeps large outputs out of memory, until ctx ends. It
+// returns an error if the disk does not take them.
+func (s *Spool) Run(ctx context.Context) error {
+	ticker := time.NewTicker(moveEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return nil
+		}
+		for _, c := range s.watched() {
+			for i := range c.streams {
+				if err := s.move(&c.streams[i]); err != nil {
+					return err
+				}
+			}
+		}
+	}
 }
 
-// Dir is where the spool is.
-func (s *Spool) Dir() string { return s.dir }
+// move moves a stream's output to disk if it has become too much.
+func (s *Spool) move(c *captured) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.file == nil || c.size > 0 {
+		return nil // closed or sealed meanwhile
+	}
+	info, err := c.file.Stat()
+	if err != nil || info.Size()-c.moved < moveFrom {
+		return err
+	}
+	if c.disk == nil {
+		if c.disk, err = s.openDisk(); err != nil {
+			return err
+		}
+	}
+	end := info.Size()
+	if _, err := io.Copy(c.disk, io.NewSectionReader(c.file, c.moved, end-c.moved)); err != nil {
+		return s.diskError(err)
+	}
+	if err := punch(c.file, c.moved, end-c.moved); err != nil {
+		return s.diskError(err)
+	}
+	c.moved = end
+	return nil
+}
+
+// watch makes the loop look at a capture.
+func (s *Spool) watch(c *Capture) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.noMemory {
+		s.captures[c] = struct{}{}
+	}
+}
+
+func (s *Spool) unwatch(c *Capture) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.captures, c)
+}
+
+func (s *Spool) watched() []*Capture {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	captures := make([]*Capture, 0, len(s.captures))
+	for c := range s.captures {
+		captures = append(captures, c)
+	}
+	return captures
+}
 
 // open returns a new file that has no name, so that it is gone with its last
-// user whatever happens. It is in append mode: a process that a job left behind
-// and that still writes never writes over anything.
+// user whatever happens.
 func (s *Spool) open() (*os.File, error) {
-	s.named.Do(func() {
-		s.tmp = openUnnamed
-		if f, err := openUnnamed(s.dir); errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EISDIR) {
-			s.tmp = openRemoved
-		} else if err == nil {
-			_ = f.Close()
-		}
-	})
-	f, err := s.tmp(s.dir)
+	if s.lacks(&s.noMemory) {
+		return s.openDisk()
+	}
+	f, err := openMemory()
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.ENOSYS) || errors.Is(err, syscall.EPERM) {
+		s.note(&s.noMemory)
+		return s.openDisk()
+	}
 	if err != nil {
-		return nil, fmt.Errorf("spool: %w; --tmpdir names another directory", err)
+		return nil, fmt.Errorf("spool: %w", err)
 	}
 	return f, nil
+}
+
+// openDisk returns a file without a name on disk.
+func (s *Spool) openDisk() (*os.File, error) {
+	if !s.lacks(&s.noUnname) {
+		f, err := openUnnamed(s.dir)
+		if err == nil {
+			return f, nil
+		}
+		if !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, syscall.EISDIR) {
+			return nil, s.diskError(err)
+		}
+		s.note(&s.noUnname)
+	}
+	f, err := openRemoved(s.dir)
+	if err != nil {
+		return nil, s.diskError(err)
+	}
+	return f, nil
+}
+
+func (s *Spool) diskError(err error) error {
+	return fmt.Errorf("keep output in %s: %w; --tmpdir names another directory", s.dir, err)
+}
+
+// lacks and note read and set what has been found missing.
+func (s *Spool) lacks(what *bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return *what
+}
+
+func (s *Spool) note(what *bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	*what = true
 }
 
 // openRemoved makes a file and removes its name at once.
@@ -64,12 +176,6 @@ func openRemoved(dir string) (*os.File, error) {
 	if err := os.Remove(f.Name()); err != nil {
 		_ = f.Close()
 		return nil, err
-	}
-	// CreateTemp has no append mode; set it afterwards.
-	_, _, errno := syscall.Syscall(syscall.SYS_FCNTL, f.Fd(), syscall.F_SETFL, syscall.O_APPEND|syscall.O_RDWR)
-	if errno != 0 {
-		_ = f.Close()
-		return nil, os.NewSyscallError("fcntl", errno)
 	}
 	return f, nil
 }

@@ -7,9 +7,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openUnnamed opens a file that never had a name.
+// openMemory opens a file in memory.
+func openMemory() (*os.File, error) {
+	fd, err := unix.MemfdCreate("stint output", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("memfd_create", err)
+	}
+	return os.NewFile(uintptr(fd), "output"), nil
+}
+
+// punch gives back the memory, or the disk, that a part of a file takes.
+func punch(f *os.File, offset, length int64) error {
+	err := unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, offset, length)
+	return os.NewSyscallError("fallocate", err)
+}
+
+// openUnnamed opens a file on disk that never had a name.
 func openUnnamed(dir string) (*os.File, error) {
-	return os.OpenFile(dir, os.O_RDWR|os.O_APPEND|unix.O_TMPFILE, 0o600)
+	return os.OpenFile(dir, os.O_RDWR|unix.O_TMPFILE, 0o600)
 }
 
 // openLinkable is openUnnamed for a file that link may give a name.

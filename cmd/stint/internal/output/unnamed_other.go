@@ -7,6 +7,10 @@ import (
 	"os"
 )
 
+func openMemory() (*os.File, error) { return nil, errors.ErrUnsupported }
+
+func punch(*os.File, int64, int64) error { return errors.ErrUnsupported }
+
 func openUnnamed(string) (*os.File, error) { return nil, errors.ErrUnsupported }
 
 func openLinkable(string) (*os.File, error) { return nil, errors.ErrUnsupported }

@@ -165,6 +165,7 @@ func (r *Run) run() Outcome {
 	background.Go(func() { r.signals(ctx) })
 	background.Go(func() { r.watchJobsFile(ctx) })
 	background.Go(func() { r.enforce(ctx) })
+	background.Go(func() { r.stop.fail(r.cfg.Spool.Run(ctx)) })
 	readErr := r.feed()
 	r.jobs.Wait()
 	cancel()

@@ -33,7 +33,6 @@ func (r *Run) settle(a *attempt) (again bool) {
 	}
 	if !ok {
 		a.redirect.Discard()
-		r.checkSpool(a)
 	}
 	if err := r.print(a); err != nil {
 		r.stop.fail(err)
@@ -78,15 +77,6 @@ func (r *Run) commit(a *attempt) bool {
 		r.cannotStart(a, fmt.Errorf("keep its output: %w", err))
 	}
 	return err == nil
-}
-
-// checkSpool ends the run if a job can have failed because the spool is full:
-// the next would fail too, and so on through all inputs.
-func (r *Run) checkSpool(a *attempt) {
-	if a.capture != nil && r.cfg.Spool.Full() {
-		r.stop.fail(fmt.Errorf("no room for the output of jobs in %s: %w; --tmpdir names another directory",
-			r.cfg.Spool.Dir(), syscall.ENOSPC))
-	}
 }
 
 // print writes the job's output, and after it the job's line in the log.
