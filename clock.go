@@ -24,11 +24,11 @@ const (
 	markEvery = int64(time.Second)
 )
 
-// stamp returns the time of an arrival: exact for the first that has to wait
-// and for every 16th, and that of the last reading for those between.
-func (s *stamps) stamp(c *core) int64 {
-	if s.arrivals%readEvery == 0 || c.log.Len() == 0 {
-		s.last = int64(now().Sub(c.born))
+// stamp returns the time of an arrival: exact if it must be and for every 16th,
+// and that of the last reading for those between.
+func (s *stamps) stamp(born time.Time, exact bool) int64 {
+	if s.arrivals%readEvery == 0 || exact {
+		s.last = int64(now().Sub(born))
 		if s.last-s.marks[1].at >= markEvery {
 			s.marks[0], s.marks[1] = s.marks[1], mark{s.last, s.started}
 		}

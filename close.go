@@ -13,8 +13,8 @@ func (s Scheduler) Drain(ctx context.Context) error {
 	c.mu.Lock()
 	c.closed = true
 	c.inbox.setShut(true)
-	c.empty()
-	c.closeDoor()
+	c.empty(allTiers)
+	c.refuseDoor(closed)
 	if c.idle == nil {
 		c.idle = make(chan struct{})
 	}
@@ -40,10 +40,10 @@ func (s Scheduler) Close() {
 	c.mu.Lock()
 	c.closed = true
 	c.inbox.setShut(true)
-	c.empty()
+	c.empty(allTiers)
 	c.killed.Store(true)
-	c.refuseAll(func(*entry) error { return ErrClosed })
-	c.closeDoor()
+	c.refuseAll(closed)
+	c.refuseDoor(closed)
 	running := c.live
 	c.live = make(map[*task]struct{})
 	granted := c.dispatch(0, false)
@@ -54,17 +54,22 @@ func (s Scheduler) Close() {
 	}
 }
 
-// closeDoor refuses the submitters that wait for room in a bounded queue.
-func (c *core) closeDoor() {
+// refuseDoor refuses the submitters that wait for room in a bounded queue and
+// for which why gives an error.
+func (c *core) refuseDoor(why func(*entry) error) {
 	if c.door == nil {
 		return
 	}
 	for _, e := range c.door.Entries() {
-		c.door.Remove(e)
-		e.Value.err = ErrClosed
-		e.Value.link, c.refused = c.refused, e
+		if err := why(e); err != nil {
+			c.door.Remove(e)
+			e.Value.err = err
+			e.Value.link, c.refused = c.refused, e
+		}
 	}
 }
+
+func closed(*entry) error { return ErrClosed }
 
 // clear refuses all that is queued and returns how many entries that were.
 func (c *core) clear(cause error) int {

@@ -23,6 +23,7 @@ type core struct {
 	born  time.Time
 	cfg   Config
 	slots Slots // nil for slots of our own
+	gone  entry // stands for the entry of a group's job that has ended
 	basic entry // stands for work of one slot without a key, which needs no entry of its own
 
 	inbox inbox
@@ -36,8 +37,11 @@ type core struct {
 	refused     *entry                 // taken out with an error, to be told with the next delivery
 	resumes     []*entry               // tasks that have lent their slot and want it back: they go first
 	reserved    int                    // of the queue's room: submitters let in that have not queued yet
-	volunteer   bool                   // the caller of dispatch is a worker that can run one job,
-	volunteered *entry                 // and this is the one
+	drawn       [Tiers]batch
+	drawnCount  int
+	unused      pages
+	volunteer   bool   // the caller of dispatch is a worker that can run one job,
+	volunteered *entry // and this is the one
 	paused      *pause
 	closed      bool // nothing new is taken
 	idle        chan struct{}
@@ -106,17 +110,20 @@ func (c *core) resize(limit int) {
 	c.mu.Lock()
 	c.log.SetMax(limit)
 	c.inbox.setShut(c.closed || limit == 0)
-	c.empty()
+	c.empty(allTiers)
 	c.publishLimits()
-	c.refuseAll(func(e *entry) error { return c.tooMuch(int(e.Value.weight)) })
+	tooMuch := func(e *entry) error { return c.tooMuch(int(e.Value.weight)) }
+	c.refuseAll(tooMuch)
+	c.refuseDoor(tooMuch)
 	granted := c.dispatch(0, false)
 	c.mu.Unlock()
 	c.deliver(granted)
 }
 
-// refuses says why an arrival of a weight is not taken.
-func (c *core) refuses(weight int) error {
-	if c.closed {
+// refuses says why an arrival of a weight is not taken. What is part of a
+// running function is taken until the scheduler is closed by force.
+func (c *core) refuses(weight int, nested bool) error {
+	if c.closed && (!nested || c.killed.Load()) {
 		return ErrClosed
 	}
 	return c.tooMuch(weight)
@@ -138,10 +145,10 @@ func (c *core) tooMuch(weight int) error {
 
 // take gets a slot the slow way, waiting if it must. The entry that it returns
 // stands for the slot; with Slots it names the grant.
-func (c *core) take(ctx context.Context, s Scheduler, tier int) (*entry, error) {
+func (c *core) take(ctx context.Context, s Scheduler, tier int, nested bool) (*entry, error) {
 	done := ctx.Done() // before the lock, which a task's context takes
-	c.lockForArrival()
-	if err := c.refuses(int(s.weight)); err != nil {
+	c.lockForArrival(tier)
+	if err := c.refuses(int(s.weight), nested); err != nil {
 		c.mu.Unlock()
 		return nil, err
 	}
@@ -171,12 +178,12 @@ func (c *core) take(ctx context.Context, s Scheduler, tier int) (*entry, error) 
 	return c.await(ctx, e)
 }
 
-func (c *core) full() bool { return c.door != nil && c.log.Len()+c.reserved >= c.cfg.Queue }
+func (c *core) full() bool { return c.door != nil && c.occupied() >= c.cfg.Queue }
 
 // push queues e. The caller dispatches afterwards: a slot may have come free
 // since it looked, and the word has yet to be told that the tier waits.
 func (c *core) push(e *entry, s Scheduler, tier int) {
-	e.Value.since = c.clock.stamp(c)
+	e.Value.since = c.clock.stamp(c.born, c.log.Len() == 0)
 	c.log.Push(e, tier, s.key, int(s.weight))
 	c.tellRoom()
 }
@@ -221,9 +228,9 @@ func (c *core) withdraw(e *entry) bool {
 
 // tryTake gets a slot the slow way if that needs no waiting.
 func (c *core) tryTake(s Scheduler, tier int) bool {
-	c.lock()
+	c.lockForArrival(tier)
 	defer c.mu.Unlock()
-	if c.refuses(int(s.weight)) != nil {
+	if c.refuses(int(s.weight), false) != nil {
 		return false
 	}
 	e := c.entry(s, tier)

@@ -54,13 +54,20 @@ func (c *core) handOver(freed int) *entry {
 	if e == nil || e.Value.job == nil || e.Value.weight != 1 || c.log.LenTier(int(e.Value.tier)) == 1 {
 		return nil
 	}
-	if posted := uint8(old & postedMask >> postedShift); posted != 0 && c.log.Overtakes(posted, e) {
+	if c.log.Overtakers(uint8(old&postedMask>>postedShift), e) != 0 {
 		return nil
 	}
 	c.log.Start(e)
 	c.clock.started++
 	c.unwatch(e)
 	return e
+}
+
+// dispatchAndUnlock dispatches, gives up the lock and delivers.
+func (c *core) dispatchAndUnlock(freed int, finished bool) {
+	granted := c.dispatch(freed, finished)
+	c.mu.Unlock()
+	c.deliver(granted)
 }
 
 // publish replaces the running count and the bits of the word, if the word is
@@ -77,14 +84,19 @@ func (c *core) publish(old uint64, running int) bool {
 // next returns the entry that starts next, or nil. Tasks that have lent their
 // slot and want it back go first, even through a pause: they run already.
 func (c *core) next(running int) *entry {
-	if e := c.nextResume(running); e != nil || c.paused != nil {
-		return e
+	if len(c.resumes) > 0 {
+		if e, hold := c.nextResume(running); hold {
+			return e
+		}
+	}
+	if c.paused != nil {
+		return nil
 	}
 	worker := c.mayStart()
 	for {
 		e := c.log.Peek(running)
-		if c.inboxMatters(e, running, worker) {
-			c.empty()
+		if tiers := c.inboxMatters(e, running, worker); tiers != 0 {
+			c.drawFrom(tiers)
 			continue
 		}
 		if e == nil || e.Value.job != nil && !worker {
@@ -110,31 +122,40 @@ func (c *core) next(running int) *entry {
 // does not keep others out of a queue that is full.
 func (c *core) mayStart() bool { return c.volunteer || !c.waking.Load() || c.full() }
 
-// inboxMatters reports whether a job in the inbox might go before e, which is
-// the queue's choice, or nil.
-func (c *core) inboxMatters(e *entry, running int, worker bool) bool {
-	posted := uint8(c.word.Load() & postedMask >> postedShift)
-	if posted == 0 || running >= int(c.limit.Load()) {
-		return false
+// inboxMatters returns the tiers of which a posted job might go before e, which
+// is the queue's choice, or nil.
+func (c *core) inboxMatters(e *entry, running int, worker bool) (tiers uint8) {
+	posted := c.posted()
+	if posted == 0 || running >= int(c.limit.Load()) || e == nil && !worker {
+		return 0
 	}
-	if e == nil {
-		return worker
-	}
-	return c.log.Overtakes(posted, e)
+	return c.log.Overtakers(posted, e)
 }
 
-func (c *core) nextResume(running int) *entry {
-	if len(c.resumes) == 0 {
-		return nil
-	}
-	limit, _ := c.log.Limits()
-	for _, e := range c.resumes {
-		fits := running+int(e.Value.weight) <= limit || running == 0
-		if fits && c.log.KeyHasRoom(e.Value.keyName()) && (c.slots == nil || c.obtain(e) == nil) {
-			return e
+// drawFrom draws some posted jobs of each tier of a mask.
+func (c *core) drawFrom(tiers uint8) {
+	for tier := range Tiers {
+		if tiers&(1<<tier) != 0 {
+			c.draw(tier, drawSome)
 		}
 	}
-	return nil
+}
+
+// nextResume returns the first task that can have its slot back. hold says that
+// nothing else may start: there is one, or one that lacks nothing but slots.
+func (c *core) nextResume(running int) (e *entry, hold bool) {
+	for _, e := range c.resumes {
+		switch {
+		case !c.log.KeyHasRoom(e.Value.keyName()):
+		case running > 0 && running+int(e.Value.weight) > int(c.limit.Load()):
+			return nil, true
+		case c.slots != nil && c.obtain(e) != nil:
+			return nil, true
+		default:
+			return e, true
+		}
+	}
+	return nil, false
 }
 
 // start takes e out of where it waits; its slots are counted already. It

@@ -59,6 +59,8 @@ func (w *work) more() *rare {
 
 // job is work that the scheduler runs in a goroutine of its own.
 type job interface {
+	// place tells the job its entry, before it is queued or runs.
+	place(e *entry)
 	// run calls the function and keeps its outcome. It does not panic.
 	run(w *worker, e *entry)
 	// settle publishes the outcome, after the slot has been given back.
@@ -112,8 +114,8 @@ const (
 
 // entryList is a stack of unused entries.
 type entryList struct {
-	first, last *entry
-	n           int
+	first *entry
+	n     int
 }
 
 // pop takes an entry, of a new chunk if there is none.
@@ -135,23 +137,7 @@ func (l *entryList) push(e *entry) {
 	if l.n >= maxFree {
 		return
 	}
-	if l.n == 0 {
-		l.last = e
-	}
 	e.Value.link = l.first
 	l.first = e
 	l.n++
-}
-
-// take moves all of another list, unless this one has many.
-func (l *entryList) take(from *entryList) {
-	if from.n == 0 || l.n >= maxFree {
-		return
-	}
-	from.last.Value.link = l.first
-	if l.n == 0 {
-		l.last = from.last
-	}
-	l.first, l.n = from.first, l.n+from.n
-	*from = entryList{}
 }

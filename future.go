@@ -33,7 +33,7 @@ const (
 // [Scheduler.Acquire] describes.
 func Go[T any](ctx context.Context, s Scheduler, fn func(context.Context) (T, error)) *Future[T] {
 	f := &Future[T]{task: task{parent: ctx, c: s.c}, fn: fn}
-	if err := s.c.submit(ctx, s, arrival{job: f, task: &f.task}); err != nil {
+	if err := s.c.submit(ctx, s, arrival{job: f}); err != nil {
 		f.refuse(err)
 	}
 	return f
@@ -139,6 +139,8 @@ func (f *Future[T]) outcome() (T, error) {
 	}
 	return f.value, nil
 }
+
+func (f *Future[T]) place(e *entry) { f.task.e = e }
 
 // run calls the function, unless its context has ended since it was given a
 // slot. It is the scheduler's.

@@ -12,8 +12,8 @@ import (
 // safe for concurrent use.
 type Group struct {
 	s      Scheduler
-	own    task            // whose context ends with the parent's, or when the scheduler is closed by force
-	ctx    context.Context //nolint:containedctx // that one, for as long as the group lives
+	own    task // whose context ends with the parent's, or when the scheduler is closed by force
+	ctx    *groupContext
 	cancel context.CancelCauseFunc
 	waited atomic.Bool
 	begun  atomic.Int64 // functions given to Go
@@ -27,12 +27,16 @@ type Group struct {
 	err error // the first
 }
 
+// groupContext is the context of a group. Those of its functions do no more
+// than tell which slot they run on.
+type groupContext struct{ context.Context } //nolint:containedctx // a context
+
 // NewGroup returns a group whose functions get a context derived from ctx. Wait
 // must be called, or the context's resources leak.
 func NewGroup(ctx context.Context, s Scheduler) *Group {
 	g := &Group{s: s, own: task{parent: ctx, c: s.c}, done: make(chan struct{})}
 	x := g.own.ensure()
-	g.ctx, g.cancel = x.ctx, x.cancel
+	g.ctx, g.cancel = &groupContext{x.ctx}, x.cancel
 	return g
 }
 
@@ -116,6 +120,8 @@ func (g *Group) fail(err error) {
 	}
 }
 
+func (g *Group) place(*entry) {}
+
 // run calls a function of the group, unless the group's context has ended since
 // the function was given a slot. It is the scheduler's.
 func (g *Group) run(w *worker, e *entry) {
@@ -125,7 +131,8 @@ func (g *Group) run(w *worker, e *entry) {
 			g.fail(caught(recover()))
 		}
 	}()
-	t := w.contextFor(g.ctx, e)
+	w.current = w.task(g, e)
+	t := w.current
 	err := t.ending()
 	if err == nil {
 		err = e.Value.fn(t)
@@ -149,21 +156,4 @@ func (g *Group) finish() { g.once.Do(func() { close(g.done) }) }
 func (g *Group) refuse(err error) {
 	g.fail(err)
 	g.settle()
-}
-
-// contextFor returns the context for a group's job: the last one's if that was
-// of the same group, so that a worker makes one for all of them. With shared
-// slots each has its own, because each may lose its slot.
-func (w *worker) contextFor(parent context.Context, e *entry) *task {
-	if w.c.slots != nil {
-		w.current = &task{parent: parent, c: w.c, e: e}
-		w.c.bindGrant(e, w.current)
-		return w.current
-	}
-	if w.spare == nil || w.spare.parent != parent {
-		w.spare = &task{parent: parent, c: w.c, e: e}
-		w.spare.status.Store(bare)
-	}
-	w.current = w.spare
-	return w.current
 }

@@ -1,36 +1,55 @@
 package stint
 
-import "math"
+import (
+	"context"
+	"math"
+)
 
 // inbox takes jobs that have to wait anyway, so that those who submit and those
-// who finish do not fight for one lock. A bit of the word says in which tiers
-// jobs are posted. Whoever holds the core's lock moves them into the queue
-// before they could change what it decides, and no sooner.
+// who finish do not fight for one lock and for the entries under it: a job is
+// 40 bytes of an array here. Whoever holds the core's lock draws jobs into the
+// queue before they could change what it decides, and no sooner.
+//
+// A bit of the word says in which tiers jobs are posted. It may be set when
+// there are none, but is never clear when there are: it is set after a job has
+// been put, and cleared before jobs are taken.
 type inbox struct {
 	// mu comes after the core's lock.
-	mu          spinMutex
-	first, last *entry // linked in the order of their arrival
-	count       int
-	free        entryList // unused entries, for those who post
-	room        int       // how many may be posted before the queue must be asked, if it is bounded
-	shut        bool      // nothing may be posted: the scheduler is closed or has no capacity
+	mu      spinMutex
+	batches [Tiers]batch
+	count   int
+	spare   pages
+	room    int  // how many more may be posted before a bounded queue must be asked
+	shut    bool // nothing may be posted: the scheduler is closed or has no capacity
+	clock   stamps
 }
 
+// posting is a job that needs nothing but its turn: one slot, no key.
+type posting struct {
+	job   job
+	fn    func(context.Context) error
+	watch *watch
+	since int64
+}
+
+// drawSome is how many jobs are drawn at a time.
+const drawSome = 64
+
 // post puts a job into the inbox if it has to wait anyway and needs nothing
-// but its turn: one slot, no key, slots of our own. It reports whether it did.
+// but its turn. It reports whether it did.
 func (c *core) post(s Scheduler, tier int, a arrival, w *watch) bool {
 	word := c.word.Load()
 	if s.weight != 1 || s.key != "" || word&slowBit != 0 || word&(closedMask|postedMask) == 0 {
 		return false
 	}
-	if !c.inbox.put(tier, a, w) {
+	if !c.inbox.put(c, tier, a, w) {
 		return false
 	}
 	bit := uint64(1) << (postedShift + tier)
 	if c.word.Load()&bit == 0 {
 		word = c.word.Or(bit)
 		if word&bit == 0 && uint32(word) < c.limit.Load() && !c.waking.Load() {
-			c.refresh() // a slot is free, and nobody is on the way who would see the job
+			c.kick() // a slot is free, and nobody is on the way who would see the job
 		}
 	}
 	if w != nil && (w.stopped.Load() || w.ctx.Err() != nil) {
@@ -40,7 +59,7 @@ func (c *core) post(s Scheduler, tier int, a arrival, w *watch) bool {
 }
 
 // put appends a job, unless the inbox is shut or has no room.
-func (in *inbox) put(tier int, a arrival, w *watch) bool {
+func (in *inbox) put(c *core, tier int, a arrival, w *watch) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.shut || in.room == 0 {
@@ -48,30 +67,29 @@ func (in *inbox) put(tier int, a arrival, w *watch) bool {
 	}
 	in.room--
 	in.count++
-	e := in.free.pop()
-	e.Value.weight, e.Value.tier = 1, int8(tier)
-	e.Value.job, e.Value.fn, e.Value.watch = a.job, a.fn, w
-	if a.task != nil {
-		a.task.e = e
+	b := &in.batches[tier]
+	if b.last == nil || b.last.n == len(b.last.jobs) {
+		b.append(in.spare.pop())
 	}
-	if in.last == nil {
-		in.first = e
-	} else {
-		in.last.Value.link = e
-	}
-	in.last = e
+	page := b.last
+	page.jobs[page.n] = posting{job: a.job, fn: a.fn, watch: w, since: in.clock.stamp(c.born, false)}
+	page.n++
+	b.n++
 	return true
 }
 
-// take empties the inbox. In exchange it gets unused entries. room is that of
-// the queue, before it gets what is taken.
-func (in *inbox) take(free *entryList, room int) (first *entry) {
+// take empties the inbox for a tier, in exchange for unused pages. room is that
+// of the queue, before it gets anything that is posted.
+func (in *inbox) take(tier int, unused *pages, room int) (taken batch) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.room = max(room-in.count, 0)
-	first, in.first, in.last, in.count = in.first, nil, nil, 0
-	in.free.take(free)
-	return first
+	taken, in.batches[tier] = in.batches[tier], batch{}
+	in.count -= taken.n
+	if in.spare.n == 0 {
+		in.spare, *unused = *unused, in.spare
+	}
+	return taken
 }
 
 func (in *inbox) setRoom(room int) {
@@ -86,26 +104,48 @@ func (in *inbox) setShut(shut bool) {
 	in.mu.Unlock()
 }
 
-// lock takes the core's lock for a decision that depends on all that waits.
-func (c *core) lock() {
-	c.mu.Lock()
-	if c.word.Load()&postedMask != 0 {
-		c.empty()
+// draw moves up to n posted jobs of a tier into the queue. The lock is held.
+func (c *core) draw(tier, n int) {
+	d := &c.drawn[tier]
+	bit := uint64(1) << (postedShift + tier)
+	if d.n == 0 {
+		c.word.And(^bit)
+		*d = c.inbox.take(tier, &c.unused, c.room())
+		c.drawnCount += d.n
+	}
+	n = min(n, d.n)
+	for range n {
+		p := d.pop(&c.unused)
+		e := c.entry(Scheduler{weight: 1}, tier)
+		e.Value.job, e.Value.fn, e.Value.since = p.job, p.fn, p.since
+		p.job.place(e)
+		c.log.Push(e, tier, "", 1)
+		c.watch(p.watch, e)
+	}
+	c.drawnCount -= n
+	if d.n > 0 {
+		c.word.Or(bit)
 	}
 }
 
-// empty moves what is posted into the queue. The bits are cleared first: a job
-// that is posted after that sets its bit again.
-func (c *core) empty() {
-	c.word.And(^uint64(postedMask))
-	for e := c.inbox.take(&c.free, c.room()); e != nil; {
-		following, w := e.Value.link, e.Value.watch
-		e.Value.link, e.Value.watch = nil, nil
-		e.Value.since = c.clock.stamp(c)
-		c.log.Push(e, int(e.Value.tier), "", 1)
-		c.watch(w, e)
-		e = following
+// posted returns a bit for each tier that may have posted jobs.
+func (c *core) posted() uint8 { return uint8(c.word.Load() & postedMask >> postedShift) }
+
+// empty moves all posted jobs of the tiers of a mask into the queue.
+func (c *core) empty(mask uint8) {
+	for tier := range Tiers {
+		for c.posted()&mask&(1<<tier) != 0 {
+			c.draw(tier, math.MaxInt)
+		}
 	}
+}
+
+const allTiers = 1<<Tiers - 1
+
+// lock takes the core's lock for what concerns all that waits.
+func (c *core) lock() {
+	c.mu.Lock()
+	c.empty(allTiers)
 }
 
 // room is how many jobs a bounded queue can still take. While submitters wait
@@ -117,9 +157,13 @@ func (c *core) room() int {
 	case c.door.Len() > 0:
 		return 0
 	default:
-		return max(c.cfg.Queue-c.log.Len()-c.reserved, 0)
+		return max(c.cfg.Queue-c.occupied(), 0)
 	}
 }
+
+// occupied is how much of a bounded queue's room is taken, but for what is in
+// the inbox.
+func (c *core) occupied() int { return c.log.Len() + c.drawnCount + c.reserved }
 
 // tellRoom keeps the inbox from taking more than a bounded queue has room for.
 func (c *core) tellRoom() {
@@ -128,10 +172,14 @@ func (c *core) tellRoom() {
 	}
 }
 
-// refresh starts whatever may start.
+// refresh starts whatever may start, having drawn everything.
 func (c *core) refresh() {
 	c.lock()
-	granted := c.dispatch(0, false)
-	c.mu.Unlock()
-	c.deliver(granted)
+	c.dispatchAndUnlock(0, false)
+}
+
+// kick starts whatever may start.
+func (c *core) kick() {
+	c.mu.Lock()
+	c.dispatchAndUnlock(0, false)
 }

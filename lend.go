@@ -47,7 +47,7 @@ func (c *core) lend(ctx context.Context) *task {
 func (c *core) lendLocked(t *task) (first, ok bool) {
 	for {
 		waits := t.state.Load()
-		if waits == taskEnded {
+		if waits == taskEnded || t.e == &c.gone {
 			return false, false
 		}
 		if t.state.CompareAndSwap(waits, waits+1) {
@@ -143,7 +143,7 @@ func (c *core) takeNested(ctx context.Context, s Scheduler, tier int, parent *ta
 	c.mu.Unlock()
 	c.deliver(granted)
 	if e == nil {
-		if e, err = c.take(ctx, s, tier); err != nil && nested {
+		if e, err = c.take(ctx, s, tier, nested); err != nil && nested {
 			c.reclaim(parent)
 		}
 	}

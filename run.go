@@ -71,7 +71,7 @@ func (c *core) enter(ctx context.Context, s Scheduler) (t, parent *task, err err
 			parent = outer
 		}
 	} else if s.weight != 1 || s.key != "" || !c.takeFast(tier) {
-		e, err = c.take(ctx, s, tier)
+		e, err = c.take(ctx, s, tier, false)
 	}
 	if err != nil {
 		return nil, nil, err

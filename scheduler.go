@@ -100,7 +100,7 @@ func (s Scheduler) Acquire(ctx context.Context) error {
 }
 
 func (s Scheduler) acquireSlow(ctx context.Context, tier int) error {
-	e, err := s.c.take(ctx, s, tier)
+	e, err := s.c.take(ctx, s, tier, false)
 	if err != nil {
 		return err
 	}

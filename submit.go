@@ -6,7 +6,6 @@ import "context"
 type arrival struct {
 	job       job
 	fn        func(context.Context) error // for a group's job
-	task      *task                       // for a future's job: it is told its entry
 	continues bool                        // another job's work
 }
 
@@ -22,35 +21,38 @@ func (c *core) submit(ctx context.Context, s Scheduler, a arrival) error {
 	if !a.continues && c.post(s, tier, a, w) {
 		return nil
 	}
-	c.lockForArrival()
-	err = c.refuses(int(s.weight))
-	if err == nil && c.startJob(s, tier, a) {
-		return nil
-	}
-	if err == nil && !a.continues {
-		err = c.enterDoor(ctx, s, tier)
-	}
-	if err != nil {
+	c.lockForArrival(tier)
+	if err := c.refuses(int(s.weight), false); err != nil {
 		c.mu.Unlock()
 		return err
+	}
+	if c.startJob(s, tier, a) {
+		return nil
+	}
+	if !a.continues {
+		if err := c.enterDoor(ctx, s, tier); err != nil {
+			c.mu.Unlock()
+			return err
+		}
 	}
 	e := c.jobEntry(s, tier, a)
 	c.push(e, s, tier)
 	c.watch(w, e)
-	granted := c.dispatch(0, false)
-	c.mu.Unlock()
-	c.deliver(granted)
+	c.dispatchAndUnlock(0, false)
 	return nil
 }
 
 // lockForArrival takes the lock. Jobs that only wait for a worker do not keep
 // an arrival out of a queue that is full: they get their workers now.
-func (c *core) lockForArrival() {
-	c.lock()
+func (c *core) lockForArrival(tier int) {
+	c.mu.Lock()
+	if c.door == nil {
+		c.empty(1 << tier) // what is posted in its tier came before
+		return
+	}
+	c.empty(allTiers)
 	if c.full() && c.waking.Load() {
-		granted := c.dispatch(0, false)
-		c.mu.Unlock()
-		c.deliver(granted)
+		c.dispatchAndUnlock(0, false)
 		c.lock()
 	}
 }
@@ -75,9 +77,7 @@ func (c *core) startJob(s Scheduler, tier int, a arrival) bool {
 func (c *core) jobEntry(s Scheduler, tier int, a arrival) *entry {
 	e := c.entry(s, tier)
 	e.Value.job, e.Value.fn = a.job, a.fn
-	if a.task != nil {
-		a.task.e = e
-	}
+	a.job.place(e)
 	return e
 }
 
@@ -102,7 +102,7 @@ func (c *core) enterDoor(ctx context.Context, s Scheduler, tier int) error {
 	defer c.recycleLocked(e)
 	if err == nil {
 		c.reserved-- // the caller takes the room under this very lock
-		err = c.refuses(int(s.weight))
+		err = c.refuses(int(s.weight), false)
 	}
 	return err
 }
@@ -128,7 +128,7 @@ func (c *core) awaitDoor(ctx context.Context, e *entry) error {
 // in which the queue would serve them, and adds them to granted.
 func (c *core) openDoor(granted *entry) *entry {
 	for {
-		e := c.door.Peek(c.log.Len() + c.reserved)
+		e := c.door.Peek(c.occupied())
 		if e == nil {
 			return granted
 		}

@@ -32,9 +32,12 @@ const (
 	taskHolding = 0
 )
 
-// bare, in status, marks a context that ends when its parent does and not
-// otherwise.
-const bare = 1 << 31
+// bare reports whether the context ends when its parent does and not otherwise,
+// as that of a group's job.
+func (t *task) bare() bool {
+	_, ok := t.parent.(*groupContext)
+	return ok
+}
 
 // extra is what a task, or the future that it is part of, seldom needs.
 type extra struct {
@@ -97,7 +100,7 @@ func (t *task) Deadline() (time.Time, bool) { return t.parent.Deadline() }
 
 // Done is closed when the function should stop.
 func (t *task) Done() <-chan struct{} {
-	if t.status.Load()&bare != 0 {
+	if t.bare() {
 		return t.parent.Done()
 	}
 	return t.ensure().ctx.Done()
@@ -108,7 +111,7 @@ func (t *task) Err() error {
 	if x := t.extra.Load(); x != nil {
 		return x.ctx.Err()
 	}
-	if t.status.Load()&bare == 0 && (t.c.killed.Load() || t.state.Load() == taskEnded) {
+	if (t.c.killed.Load() || t.state.Load() == taskEnded) && !t.bare() {
 		return t.ensure().ctx.Err()
 	}
 	return t.parent.Err()
@@ -168,12 +171,13 @@ func (c *core) end(t *task, e *entry) (freed int) {
 	return int(e.Value.weight)
 }
 
-// endJob is end for a job's worker, which may go on to use the context of the
-// job for the next one, and so does not end it here.
-func (c *core) endJob(w *worker, e *entry) (freed int) {
-	if t := w.current; t != w.spare || t.state.Load() > taskHolding {
+// endJob is end for a job's task. That one of a group has ended matters only
+// with the lock held, so its entry tells, which is cheaper to write.
+func (c *core) endJob(t *task, e *entry) (freed int) {
+	if !t.bare() || t.state.Load() != taskHolding {
 		return c.end(t, e)
 	}
+	t.e = &c.gone
 	c.yield(e)
 	return int(e.Value.weight)
 }

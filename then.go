@@ -33,7 +33,7 @@ func (f *Future[T]) begin(s Scheduler, err error) {
 		err = context.Cause(x.ctx)
 	}
 	if err == nil {
-		err = s.c.submit(f.task.parent, s, arrival{job: f, task: &f.task, continues: true})
+		err = s.c.submit(f.task.parent, s, arrival{job: f, continues: true})
 	}
 	if err != nil {
 		f.refuse(err)

@@ -6,7 +6,8 @@ type worker struct {
 	c       *core
 	entry   *entry // the job to run, or that runs
 	current *task  // the context of the job that runs, set by it; nil between jobs
-	spare   *task  // that of the last group's job, for the next one of the same group
+	tasks   []task // for the contexts of the jobs of groups
+	made    int    // length of the last chunk of tasks
 }
 
 // work runs e and whatever is handed over after it.
@@ -43,7 +44,7 @@ func (w *worker) finish() {
 	c, ended, t := w.c, w.entry, w.current
 	done := ended.Value.job
 	c.mu.Lock()
-	freed := c.endJob(w, ended)
+	freed := c.endJob(t, ended)
 	var granted *entry
 	if w.entry = c.handOver(freed); w.entry == nil {
 		c.volunteer = true
@@ -52,7 +53,6 @@ func (w *worker) finish() {
 		c.volunteer, c.volunteered = false, nil
 	}
 	w.current = nil
-	w.pass(w.entry, freed > 0)
 	c.recycleLocked(ended)
 	c.mu.Unlock()
 	c.deliver(granted)
@@ -60,16 +60,23 @@ func (w *worker) finish() {
 	done.settle()
 }
 
-// pass readies the spare context for the following job, or drops it: because
-// there is none, or because a goroutine that outlives its job still waits with
-// it. The lock is held, since such a goroutine may read it.
-func (w *worker) pass(following *entry, held bool) {
-	switch {
-	case w.spare == nil:
-	case following == nil || !held:
-		w.spare.state.Store(taskEnded)
-		w.spare = nil
-	default:
-		w.spare.e = following
+// maxTasks is how many contexts a worker allocates at a time.
+const maxTasks = 32
+
+// task returns a new context for a group's job. Each job has its own, because
+// what outlives a job may still hold its context; they are allocated together,
+// more and more of them as the worker lives.
+func (w *worker) task(g *Group, e *entry) *task {
+	if len(w.tasks) == 0 {
+		w.made = min(max(2*w.made, 1), maxTasks)
+		w.tasks = make([]task, w.made)
 	}
+	t := &w.tasks[0]
+	w.tasks = w.tasks[1:]
+	t.parent, t.c, t.e = g.ctx, w.c, e
+	if w.c.slots != nil { // each may lose its slot
+		t.parent = g.ctx.Context
+		w.c.bindGrant(e, t)
+	}
+	return t
 }

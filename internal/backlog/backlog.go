@@ -316,15 +316,25 @@ func (b *Backlog[T]) mark(tier int8) {
 	}
 }
 
-// Overtakes reports whether an arrival without a key, in one of the tiers of a
-// mask, might start before e, which Peek has returned.
-func (b *Backlog[T]) Overtakes(mask uint8, e *Entry[T]) bool {
-	tier := e.line.tier
-	if mask>>(tier+1) != 0 {
-		return true
+// Overtakers returns the tiers of a mask in which an arrival without a key
+// might start before e, which Peek has returned; if e is nil, all in which one
+// might start at all. An arrival that goes behind others of its kind is not the
+// next to start.
+func (b *Backlog[T]) Overtakers(mask uint8, e *Entry[T]) (tiers uint8) {
+	for rest := mask; rest != 0; rest &= rest - 1 {
+		if tier := bits.TrailingZeros8(rest); b.tiers[tier].plain.n > 0 {
+			mask &^= 1 << tier
+		}
 	}
-	if own, ok := b.guardTier(); ok && mask&^b.eligible&(1<<own) != 0 {
-		return true
+	if e == nil {
+		return mask
 	}
-	return mask&(1<<tier) != 0 && e.line.key != nil
+	tiers = mask &^ (1<<(e.line.tier+1) - 1)
+	if e.line.key != nil {
+		tiers |= mask & (1 << e.line.tier)
+	}
+	if own, ok := b.guardTier(); ok {
+		tiers |= mask &^ b.eligible & (1 << own)
+	}
+	return tiers
 }
