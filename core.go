@@ -26,8 +26,12 @@ type core struct {
 	gone  entry // stands for the entry of a group's job that has ended
 	basic entry // stands for work of one slot without a key, which needs no entry of its own
 
-	inbox inbox
+	_     pad
+	inbox inbox // written by those who submit,
+	_     pad
 
+	// and what follows by those who finish.
+	//
 	// mu guards what follows and the bits of word. It is held for a few dozen
 	// instructions; nothing of the user's runs under it but Config.Share. It
 	// comes before the locks of Slots and of futures.
@@ -52,6 +56,9 @@ type core struct {
 	clock    stamps
 	lastDone <-chan struct{} // of the context of the goroutine that waited last
 }
+
+// pad keeps what different processors write on different cache lines.
+type pad [64]byte
 
 type pause struct {
 	by    string

@@ -17,7 +17,7 @@ type Group struct {
 	cancel context.CancelCauseFunc
 	waited atomic.Bool
 	begun  atomic.Int64 // functions given to Go
-	_      [56]byte     // those who submit and those who finish write far apart
+	_      pad
 	ended  atomic.Int64
 
 	once sync.Once

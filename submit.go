@@ -21,12 +21,23 @@ func (c *core) submit(ctx context.Context, s Scheduler, a arrival) error {
 	if !a.continues && c.post(s, tier, a, w) {
 		return nil
 	}
-	c.lockForArrival(tier)
+	plain := s.weight == 1 && s.key == ""
+	if plain && c.door == nil {
+		c.mu.Lock()
+		c.drawFrom(c.posted() & (1 << tier))
+	} else {
+		c.lockForArrival(tier)
+	}
 	if err := c.refuses(int(s.weight), false); err != nil {
 		c.mu.Unlock()
 		return err
 	}
 	if c.startJob(s, tier, a) {
+		return nil
+	}
+	if plain && c.posted()&(1<<tier) != 0 && c.inbox.put(c, tier, a, w) {
+		c.word.Or(1 << (postedShift + tier)) // behind the others
+		c.dispatchAndUnlock(0, false)
 		return nil
 	}
 	if !a.continues {

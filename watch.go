@@ -10,14 +10,15 @@ import (
 // context that was used last is kept, so that a program that submits many jobs
 // under one context registers once.
 type watch struct {
-	ctx  context.Context
-	done <-chan struct{}
+	ctx     context.Context //nolint:containedctx // the one it watches
+	done    <-chan struct{}
+	stopped atomic.Bool // it watches no longer; set with the core's lock held
+	_       pad
 
-	// Guarded by the core's lock, but for reading stopped.
-	stop    func() bool
-	jobs    *entry // the newest of a doubly linked list
-	kept    bool   // it is the core's present one
-	stopped atomic.Bool
+	// Guarded by the core's lock.
+	stop func() bool
+	jobs *entry // the newest of a doubly linked list
+	kept bool   // it is the core's present one
 }
 
 // watchFor returns the watch of ctx, nil if ctx never ends, or the cause if it
@@ -74,7 +75,7 @@ func (c *core) watch(w *watch, e *entry) {
 	if w == nil {
 		return
 	}
-	if w.stopped.CompareAndSwap(true, false) {
+	if w.stopped.Load() && w.stopped.CompareAndSwap(true, false) {
 		// Between watchFor and now, the context ended or another took its place.
 		go c.arm(w) // not here: it calls the context
 	}
