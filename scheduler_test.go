@@ -136,16 +136,6 @@ func valued(fn func(context.Context) error) func(context.Context) (int, error) {
 	return func(ctx context.Context) (int, error) { return 0, fn(ctx) }
 }
 
-// eachForm runs a test once with every form, in a bubble of its own.
-func eachForm(t *testing.T, test func(t *testing.T, f form)) {
-	t.Helper()
-	for _, f := range forms {
-		t.Run(f.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { test(t, f) })
-		})
-	}
-}
-
 // journal is what happened, in order.
 type journal struct {
 	mu    sync.Mutex
@@ -208,58 +198,66 @@ func TestA1_ValueOrErrorOfTheFunction(t *testing.T) {
 // while somebody waits, so that the whole takes exactly as long as it must.
 func TestA1_AtMostMaxRunAndNoSlotIsIdle(t *testing.T) {
 	const limit, calls = 7, 50
-	eachForm(t, func(t *testing.T, f form) {
-		s := stint.New(limit, stint.Config{})
-		var inside gauge
-		var wg sync.WaitGroup
-		began := time.Now()
-		for range calls {
-			wg.Go(func() {
-				err := f.do(t.Context(), s, func(context.Context) error {
-					inside.enter()
-					defer inside.leave()
-					time.Sleep(time.Second)
-					return nil
+	for _, f := range forms {
+		t.Run(f.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := stint.New(limit, stint.Config{})
+				var inside gauge
+				var wg sync.WaitGroup
+				began := time.Now()
+				for range calls {
+					wg.Go(func() {
+						err := f.do(t.Context(), s, func(context.Context) error {
+							inside.enter()
+							defer inside.leave()
+							time.Sleep(time.Second)
+							return nil
+						})
+						if err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				wg.Wait()
+				if inside.most != limit {
+					t.Errorf("at most %d were inside at once, want %d", inside.most, limit)
+				}
+				if took, want := time.Since(began), 8*time.Second; took != want {
+					t.Errorf("took %v, want %v", took, want)
+				}
+				wantAllFree(t, s)
+			})
+		})
+	}
+}
+
+func TestA1_ContextReachesTheFunction(t *testing.T) {
+	type name struct{}
+	for _, f := range forms {
+		t.Run(f.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx := context.WithValue(t.Context(), name{}, "caller")
+				deadline := time.Now().Add(time.Hour)
+				ctx, cancel := context.WithDeadline(ctx, deadline)
+				defer cancel()
+				err := f.do(stint.WithPriority(ctx, stint.Low), stint.New(1, stint.Config{}), func(ctx context.Context) error {
+					if got, ok := ctx.Deadline(); !ok || !got.Equal(deadline) {
+						t.Errorf("deadline is %v, want %v", got, deadline)
+					}
+					if got := ctx.Value(name{}); got != "caller" {
+						t.Errorf("value is %v", got)
+					}
+					if got := stint.PriorityFrom(ctx); got != stint.Low {
+						t.Errorf("priority is %v, want low", got)
+					}
+					return ctx.Err()
 				})
 				if err != nil {
 					t.Error(err)
 				}
 			})
-		}
-		wg.Wait()
-		if inside.most != limit {
-			t.Errorf("at most %d were inside at once, want %d", inside.most, limit)
-		}
-		if took, want := time.Since(began), 8*time.Second; took != want {
-			t.Errorf("took %v, want %v", took, want)
-		}
-		wantAllFree(t, s)
-	})
-}
-
-func TestA1_ContextReachesTheFunction(t *testing.T) {
-	type name struct{}
-	eachForm(t, func(t *testing.T, f form) {
-		ctx := context.WithValue(t.Context(), name{}, "caller")
-		deadline := time.Now().Add(time.Hour)
-		ctx, cancel := context.WithDeadline(ctx, deadline)
-		defer cancel()
-		err := f.do(stint.WithPriority(ctx, stint.Low), stint.New(1, stint.Config{}), func(ctx context.Context) error {
-			if got, ok := ctx.Deadline(); !ok || !got.Equal(deadline) {
-				t.Errorf("deadline is %v, want %v", got, deadline)
-			}
-			if got := ctx.Value(name{}); got != "caller" {
-				t.Errorf("value is %v", got)
-			}
-			if got := stint.PriorityFrom(ctx); got != stint.Low {
-				t.Errorf("priority is %v, want low", got)
-			}
-			return ctx.Err()
 		})
-		if err != nil {
-			t.Error(err)
-		}
-	})
+	}
 }
 
 // All forms stand in one line.
@@ -338,31 +336,35 @@ func TestA2_ReleasedSlotIsHandedOver(t *testing.T) {
 func panicker() { panic(errAsked) }
 
 func TestA3_PanicIsAnErrorWithTheStack(t *testing.T) {
-	eachForm(t, func(t *testing.T, f form) {
-		s := stint.New(1, stint.Config{})
-		if f.name == "Acquire" {
-			mustPanic(t, "the function", func() {
-				_ = f.do(t.Context(), s, func(context.Context) error { panicker(); return nil })
+	for _, f := range forms {
+		t.Run(f.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := stint.New(1, stint.Config{})
+				if f.name == "Acquire" {
+					mustPanic(t, "the function", func() {
+						_ = f.do(t.Context(), s, func(context.Context) error { panicker(); return nil })
+					})
+					wantAllFree(t, s) // by the caller's own defer
+					return
+				}
+				err := f.do(t.Context(), s, func(context.Context) error { panicker(); return nil })
+				var p *stint.PanicError
+				if !errors.As(err, &p) {
+					t.Fatalf("error is %v, want a PanicError", err)
+				}
+				if p.Value != any(errAsked) || !errors.Is(err, errAsked) {
+					t.Errorf("the panic's value is %v, want %v", p.Value, errAsked)
+				}
+				if !strings.Contains(string(p.Stack), "stint_test.panicker") {
+					t.Errorf("the stack does not show who panicked:\n%s", p.Stack)
+				}
+				if text := err.Error(); !strings.Contains(text, errAsked.Error()) || !strings.Contains(text, "panicker") {
+					t.Errorf("the error's text lacks the value or the stack: %s", text)
+				}
+				wantAllFree(t, s)
 			})
-			wantAllFree(t, s) // by the caller's own defer
-			return
-		}
-		err := f.do(t.Context(), s, func(context.Context) error { panicker(); return nil })
-		var p *stint.PanicError
-		if !errors.As(err, &p) {
-			t.Fatalf("error is %v, want a PanicError", err)
-		}
-		if p.Value != any(errAsked) || !errors.Is(err, errAsked) {
-			t.Errorf("the panic's value is %v, want %v", p.Value, errAsked)
-		}
-		if !strings.Contains(string(p.Stack), "stint_test.panicker") {
-			t.Errorf("the stack does not show who panicked:\n%s", p.Stack)
-		}
-		if text := err.Error(); !strings.Contains(text, errAsked.Error()) || !strings.Contains(text, "panicker") {
-			t.Errorf("the error's text lacks the value or the stack: %s", text)
-		}
-		wantAllFree(t, s)
-	})
+		})
+	}
 }
 
 func TestA3_PanicWithoutAnErrorValue(t *testing.T) {
@@ -377,33 +379,37 @@ func TestA3_PanicWithoutAnErrorValue(t *testing.T) {
 // A function that ends its goroutine gives its slot back, and the goroutine's
 // other work goes on elsewhere.
 func TestA3_GoexitGivesTheSlotBack(t *testing.T) {
-	eachForm(t, func(t *testing.T, f form) {
-		s := stint.New(1, stint.Config{})
-		takeSlots(t, s, 1)
-		var answer error
-		returned := false
-		go func() {
-			answer = f.do(t.Context(), s, func(context.Context) error { runtime.Goexit(); return nil })
-			returned = true
-		}()
-		synctest.Wait()
-		var after []*stint.Future[int]
-		for range 3 {
-			after = append(after, stint.Go(t.Context(), s, valued(func(context.Context) error { return nil })))
-		}
-		s.Release()
-		synctest.Wait()
-		switch inCaller := f.name != "Go" && f.name != "Group"; {
-		case inCaller && returned:
-			t.Errorf("the caller's goroutine went on with %v", answer)
-		case !inCaller && !errors.Is(answer, stint.ErrGoexit):
-			t.Errorf("error is %v, want ErrGoexit", answer)
-		}
-		for i, f := range after {
-			if _, err := f.Wait(t.Context()); err != nil {
-				t.Errorf("function %d after it: %v", i, err)
-			}
-		}
-		wantAllFree(t, s)
-	})
+	for _, f := range forms {
+		t.Run(f.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := stint.New(1, stint.Config{})
+				takeSlots(t, s, 1)
+				var answer error
+				returned := false
+				go func() {
+					answer = f.do(t.Context(), s, func(context.Context) error { runtime.Goexit(); return nil })
+					returned = true
+				}()
+				synctest.Wait()
+				var after []*stint.Future[int]
+				for range 3 {
+					after = append(after, stint.Go(t.Context(), s, valued(func(context.Context) error { return nil })))
+				}
+				s.Release()
+				synctest.Wait()
+				switch inCaller := f.name != "Go" && f.name != "Group"; {
+				case inCaller && returned:
+					t.Errorf("the caller's goroutine went on with %v", answer)
+				case !inCaller && !errors.Is(answer, stint.ErrGoexit):
+					t.Errorf("error is %v, want ErrGoexit", answer)
+				}
+				for i, f := range after {
+					if _, err := f.Wait(t.Context()); err != nil {
+						t.Errorf("function %d after it: %v", i, err)
+					}
+				}
+				wantAllFree(t, s)
+			})
+		})
+	}
 }

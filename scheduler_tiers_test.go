@@ -134,7 +134,7 @@ func TestB2_TierComesFromTheContextUnlessSet(t *testing.T) {
 // highest's.
 func TestB3_SharesAreExactAndTheOrderIsFixed(t *testing.T) {
 	const cycle, cycles = 56, 4
-	order := func(t *testing.T) (tiers []string) {
+	order := func() (tiers []string) {
 		synctest.Test(t, func(t *testing.T) {
 			s := stint.New(1, stint.Config{Caps: stint.Caps{Low: 1, Highest: 1}})
 			takeSlots(t, s, 1)
@@ -153,8 +153,8 @@ func TestB3_SharesAreExactAndTheOrderIsFixed(t *testing.T) {
 		})
 		return tiers
 	}
-	first := order(t)
-	if second := order(t); !slices.Equal(first, second) {
+	first := order()
+	if second := order(); !slices.Equal(first, second) {
 		t.Errorf("two runs started in different orders:\n%v\n%v", first, second)
 	}
 	for n := range cycles {
@@ -371,7 +371,9 @@ func TestB4_BadArgumentsPanic(t *testing.T) {
 
 func TestB4_ValidateReportsEveryProblem(t *testing.T) {
 	err := stint.Config{Caps: stint.Caps{Low: -1, High: -2}, PerKey: -3, Queue: -4, WhenFull: 9}.Validate(-5)
-	for _, want := range []string{"limit is -5", "tier low is -1", "tier high is -2", "PerKey is -3", "Queue is -4", "WhenFull is 9"} {
+	for _, want := range []string{
+		"limit is -5", "tier low is -1", "tier high is -2", "PerKey is -3", "Queue is -4", "WhenFull is 9",
+	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in: %v", want, err)
 		}
