@@ -19,9 +19,7 @@ func (s Scheduler) Drain(ctx context.Context) error {
 		c.idle = make(chan struct{})
 	}
 	idle := c.idle
-	granted := c.dispatch(0, false)
-	c.mu.Unlock()
-	c.deliver(granted)
+	c.dispatchAndUnlock(0, false)
 	select {
 	case <-idle:
 		return nil
@@ -46,9 +44,7 @@ func (s Scheduler) Close() {
 	c.refuseDoor(closed)
 	running := c.live
 	c.live = make(map[*task]struct{})
-	granted := c.dispatch(0, false)
-	c.mu.Unlock()
-	c.deliver(granted)
+	c.dispatchAndUnlock(0, false)
 	for t := range running {
 		t.cancel(ErrClosed)
 	}
@@ -75,8 +71,6 @@ func closed(*entry) error { return ErrClosed }
 func (c *core) clear(cause error) int {
 	c.lock()
 	n := c.refuseAll(func(*entry) error { return cause })
-	granted := c.dispatch(0, false)
-	c.mu.Unlock()
-	c.deliver(granted)
+	c.dispatchAndUnlock(0, false)
 	return n
 }

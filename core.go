@@ -102,9 +102,7 @@ func (c *core) change(apply func()) {
 	c.lock()
 	apply()
 	c.publishLimits()
-	granted := c.dispatch(0, false)
-	c.mu.Unlock()
-	c.deliver(granted)
+	c.dispatchAndUnlock(0, false)
 }
 
 func (c *core) pause(by string) {
@@ -122,9 +120,7 @@ func (c *core) resize(limit int) {
 	tooMuch := func(e *entry) error { return c.tooMuch(int(e.Value.weight)) }
 	c.refuseAll(tooMuch)
 	c.refuseDoor(tooMuch)
-	granted := c.dispatch(0, false)
-	c.mu.Unlock()
-	c.deliver(granted)
+	c.dispatchAndUnlock(0, false)
 }
 
 // refuses says why an arrival of a weight is not taken. What is part of a
@@ -172,9 +168,7 @@ func (c *core) take(ctx context.Context, s Scheduler, tier int, nested bool) (*e
 	e.Value.receiver()
 	c.push(e, s, tier)
 	watched, again := c.watchWaiter(done, e)
-	granted := c.dispatch(0, false)
-	c.mu.Unlock()
-	c.deliver(granted)
+	c.dispatchAndUnlock(0, false)
 	if watched || done == nil {
 		<-e.Value.ready
 		return c.awaited(e)
@@ -227,9 +221,7 @@ func (c *core) withdraw(e *entry) bool {
 	}
 	c.dequeue(e)
 	c.recycleLocked(e)
-	granted := c.dispatch(0, false)
-	c.mu.Unlock()
-	c.deliver(granted)
+	c.dispatchAndUnlock(0, false)
 	return true
 }
 
@@ -277,7 +269,5 @@ func (c *core) give(key string, weight int) {
 	if c.slots != nil {
 		c.releaseLoose()
 	}
-	granted := c.dispatch(weight, true)
-	c.mu.Unlock()
-	c.deliver(granted)
+	c.dispatchAndUnlock(weight, true)
 }

@@ -102,9 +102,7 @@ func (f *Future[T]) withdraw(cause error) bool {
 		return false
 	}
 	c.refuse(f.task.e, cause)
-	granted := c.dispatch(0, false)
-	c.mu.Unlock()
-	c.deliver(granted)
+	c.dispatchAndUnlock(0, false)
 	return true
 }
 

@@ -326,6 +326,35 @@ func TestD6_TeardownThatPanics(t *testing.T) {
 	})
 }
 
+// A future that has run and is about to settle holds on to nothing that the
+// scheduler uses again: cancelling it then takes nobody else out of the queue.
+func TestD6_CancelWhileSettling(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(1, stint.Config{})
+		take(t, s)
+		f := stint.Go(t.Context(), s.Key("a"), value(1))
+		blocker := stint.Go(t.Context(), s.Key("b"), untilDone) // gets the slot of f
+		var others []*stint.Future[int]
+		f.Teardown(func() {
+			for range 3 { // one of them gets what the scheduler kept of f
+				others = append(others, stint.Go(t.Context(), s.Key("c"), value(2)))
+			}
+			f.Cancel(errBoom)
+		})
+		s.Release()
+		if v, err := f.Wait(t.Context()); v != 1 || err != nil {
+			t.Errorf("Wait = %d, %v", v, err)
+		}
+		blocker.Cancel(nil)
+		for _, other := range others {
+			if v, err := other.Wait(t.Context()); v != 2 || err != nil {
+				t.Errorf("another one: %d, %v", v, err)
+			}
+		}
+		atRest(t, s)
+	})
+}
+
 // A teardown that ends its goroutine (t.FailNow does) takes nothing with it:
 // neither the other teardowns nor the worker nor what waits behind.
 func TestD6_TeardownThatExits(t *testing.T) {
@@ -372,43 +401,63 @@ func TestD6_TeardownThatExitsTheCanceller(t *testing.T) {
 	})
 }
 
-// Registration races with the outcome. Whoever wins, the teardown has run when
-// a Wait that begins after the registration returns.
-func TestD6_TeardownRacesWithTheOutcome(t *testing.T) {
+// race calls touch for a future that is about to settle, over and over, a
+// little later each time, so that one or the other call falls between any two
+// steps of settling.
+func race(t *testing.T, touch func(*stint.Future[int])) {
+	t.Helper()
 	s := stint.New(2, stint.Config{})
-	for range 5000 {
-		f := stint.Go(t.Context(), s, value(1))
-		var wg sync.WaitGroup
-		for range 2 {
-			wg.Go(func() {
-				var calls atomic.Int32
-				f.Teardown(func() { calls.Add(1) })
-				if _, err := f.Wait(t.Context()); err != nil {
-					t.Errorf("Wait: %v", err)
-				}
-				if n := calls.Load(); n != 1 {
-					t.Errorf("the teardown ran %d times before Wait returned", n)
-				}
-			})
+	for i := range 20_000 {
+		var returning atomic.Bool
+		f := stint.Go(t.Context(), s, func(context.Context) (int, error) {
+			returning.Store(true)
+			return 1, nil
+		})
+		for !returning.Load() {
+			runtime.Gosched()
 		}
-		wg.Wait()
-		if t.Failed() {
+		for range i % 200 {
+			returning.Load()
+		}
+		if touch(f); t.Failed() {
 			return
 		}
 	}
 }
 
+// Registration races with the outcome. Whoever wins, the teardown has run when
+// a Wait that begins after the registration returns.
+func TestD6_TeardownRacesWithTheOutcome(t *testing.T) {
+	race(t, func(f *stint.Future[int]) {
+		var calls atomic.Int32
+		f.Teardown(func() { calls.Add(1) })
+		if _, err := f.Wait(t.Context()); err != nil {
+			t.Errorf("Wait: %v", err)
+		}
+		if n := calls.Load(); n != 1 {
+			t.Errorf("the teardown ran %d times before Wait returned", n)
+		}
+	})
+}
+
 // Done races with the outcome: the channel that it returns is closed in the end.
 func TestD6_DoneRacesWithTheOutcome(t *testing.T) {
-	s := stint.New(2, stint.Config{})
-	for range 5000 {
-		f := stint.Go(t.Context(), s, value(1))
+	race(t, func(f *stint.Future[int]) { <-f.Done() })
+}
+
+// Registrations race with each other and with the outcome.
+func TestD6_TeardownsRaceWithEachOther(t *testing.T) {
+	race(t, func(f *stint.Future[int]) {
 		var wg sync.WaitGroup
-		for range 2 {
-			wg.Go(func() { <-f.Done() })
+		var calls atomic.Int32
+		for range 3 {
+			wg.Go(func() { f.Teardown(func() { calls.Add(1) }) })
 		}
 		wg.Wait()
-	}
+		if _, err := f.Wait(t.Context()); err != nil || calls.Load() != 3 {
+			t.Errorf("%d of 3 teardowns ran before Wait returned (%v)", calls.Load(), err)
+		}
+	})
 }
 
 func TestA3_GoPanics(t *testing.T) {
@@ -420,7 +469,7 @@ func TestA3_GoPanics(t *testing.T) {
 		if !errors.As(err, &panicked) || !errors.Is(err, errBoom) {
 			t.Fatalf("Wait: %v, want a PanicError that wraps boom", err)
 		}
-		if panicked.Value != errBoom || !strings.Contains(string(panicked.Stack), "panicsInside") {
+		if panicked.Value != any(errBoom) || !strings.Contains(string(panicked.Stack), "panicsInside") {
 			t.Errorf("value %v, stack\n%s", panicked.Value, panicked.Stack)
 		}
 		if !strings.Contains(err.Error(), "boom") || !strings.Contains(err.Error(), "panicsInside") {

@@ -319,7 +319,7 @@ func TestD7_ScopePanics(t *testing.T) {
 		s := stint.New(1, stint.Config{})
 		var ended atomic.Bool
 		defer func() {
-			if value := recover(); value != errBoom {
+			if value := recover(); value != any(errBoom) {
 				t.Errorf("Scope panicked with %v, want boom", value)
 			}
 			if !ended.Load() {

@@ -91,13 +91,11 @@ func (c *core) reclaimLocked(t *task, freed int) {
 	e := c.entry(Scheduler{key: t.e.Value.keyName(), weight: t.e.Value.weight}, int(t.e.Value.tier))
 	e.Value.receiver()
 	c.resumes = append(c.resumes, e)
-	granted := c.dispatch(freed, false)
-	c.mu.Unlock()
-	c.deliver(granted)
+	c.dispatchAndUnlock(freed, false)
 	<-e.Value.ready
 
 	c.mu.Lock()
-	granted = c.returned(t, e)
+	granted := c.returned(t, e)
 	c.recycleLocked(e)
 	c.mu.Unlock()
 	c.deliver(granted)

@@ -20,8 +20,7 @@ func (m *spinMutex) Lock() {
 		return
 	}
 	for turns := spinFirst; turns <= spinLast; turns *= 2 {
-		spin(turns)
-		if m.mu.TryLock() {
+		if spin(turns) && m.mu.TryLock() {
 			return
 		}
 	}
@@ -30,12 +29,13 @@ func (m *spinMutex) Lock() {
 
 func (m *spinMutex) Unlock() { m.mu.Unlock() }
 
-// spin passes the time without touching memory.
+// spin passes the time without touching memory, and returns true.
 //
 //go:noinline
-func spin(turns int) (sum int) {
+func spin(turns int) bool {
+	sum := 0
 	for i := range turns {
 		sum ^= i
 	}
-	return sum
+	return sum >= 0
 }

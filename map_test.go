@@ -386,7 +386,7 @@ func TestA9_PanicInTheRange(t *testing.T) {
 			var begun, ended atomic.Int32
 			func() {
 				defer func() {
-					if value := recover(); value != errBoom {
+					if value := recover(); value != any(errBoom) {
 						t.Errorf("panic in the %s: the range panicked with %v, want boom", c.where, value)
 					}
 					if b, e := begun.Load(), ended.Load(); b != e || b == 0 {
@@ -447,7 +447,7 @@ func TestA4_MapLendsOnlyWhileItWaits(t *testing.T) {
 	eachMap(t, func(t mapTrial) {
 		s := stint.New(1, stint.Config{})
 		_, _ = stint.Run(t.Context(), s, func(ctx context.Context) (int, error) {
-			other := stint.Go(t.Context(), s, value(1)) //nolint:contextcheck // on purpose not of this function
+			other := stint.Go(t.Context(), s, value(1))
 			for v, err := range t.over(ctx, s, upTo(0), twice) {
 				t.Errorf("an outcome of no input: %d, %v", v, err)
 			}

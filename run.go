@@ -31,7 +31,9 @@ func Run[T any](ctx context.Context, s Scheduler, fn func(context.Context) (T, e
 
 // RunWith is [Run] of a function that is handed arg, so that a hot path needs
 // no closure.
-func RunWith[A, T any](ctx context.Context, s Scheduler, fn func(context.Context, A) (T, error), arg A) (value T, err error) {
+func RunWith[A, T any](
+	ctx context.Context, s Scheduler, fn func(context.Context, A) (T, error), arg A,
+) (value T, err error) {
 	t, parent, err := s.c.enter(ctx, s)
 	if err != nil {
 		return value, err
@@ -97,9 +99,7 @@ func (t *task) exit(parent *task) {
 	if c.lastToReturn(parent) {
 		c.reclaimLocked(parent, freed)
 	} else {
-		granted := c.dispatch(freed, freed > 0)
-		c.mu.Unlock()
-		c.deliver(granted)
+		c.dispatchAndUnlock(freed, freed > 0)
 	}
 	t.stop()
 }

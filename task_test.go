@@ -235,7 +235,7 @@ func TestA6_ContextsDerivedFromTheFunctions(t *testing.T) {
 					<-derived[0].Done()
 					for _, d := range derived {
 						<-d.Done()
-						if cause := context.Cause(d); cause != ender.want { //nolint:contextcheck,errorlint // the very error
+						if cause := context.Cause(d); cause != ender.want { //nolint:errorlint // the very error
 							t.Errorf("the cause of a derived context is %v, want %v", cause, ender.want)
 						}
 					}

@@ -130,7 +130,5 @@ func (c *core) expel(w *watch) {
 	for w.jobs != nil {
 		c.refuse(w.jobs, cause)
 	}
-	granted := c.dispatch(0, false)
-	c.mu.Unlock()
-	c.deliver(granted)
+	c.dispatchAndUnlock(0, false)
 }

@@ -14,9 +14,7 @@ type worker struct {
 func (c *core) work(e *entry) {
 	c.mu.Lock()
 	c.waking.Store(false)
-	granted := c.dispatch(0, false)
-	c.mu.Unlock()
-	c.deliver(granted)
+	c.dispatchAndUnlock(0, false)
 
 	w := worker{c: c, entry: e}
 	defer w.replace()

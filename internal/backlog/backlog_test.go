@@ -16,7 +16,7 @@ import (
 // failure can be repeated. The test prints it.
 func seed(t *testing.T) uint64 {
 	t.Helper()
-	s := uint64(time.Now().UnixNano()) //nolint:forbidigo // a seed, not a time
+	s := uint64(time.Now().UnixNano())
 	if text := os.Getenv("STINT_SEED"); text != "" {
 		parsed, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
