@@ -32,6 +32,7 @@ func processes(ctx context.Context, each time.Duration) ([]Row, error) {
 	}
 	defer os.RemoveAll(dir)
 	b := spawner{program: program, dir: dir, jobs: runtime.GOMAXPROCS(0)}
+	run.SpareProcessor()
 	var rows []Row
 	var bare float64
 	for _, c := range []struct {

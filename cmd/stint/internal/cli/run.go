@@ -84,6 +84,7 @@ func runRun(flags *runFlags, args []string, s *streams) error {
 	if err := r.openLog(flags); err != nil {
 		return err
 	}
+	run.SpareProcessor()
 	outcome := r.do()
 	if err := r.cfg.Log.Close(); err != nil && outcome.Err == nil {
 		outcome.Err = err
