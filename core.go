@@ -26,6 +26,8 @@ type core struct {
 	gone  entry // stands for the entry of a group's job that has ended
 	basic entry // stands for work of one slot without a key, which needs no entry of its own
 
+	handedIn atomic.Pointer[entry] // unused entries, of which the owner had not the lock
+
 	_     pad
 	inbox inbox // written by those who submit,
 	_     pad

@@ -71,6 +71,9 @@ type job interface {
 
 // entry returns an unused entry for s. The lock is held.
 func (c *core) entry(s Scheduler, tier int) *entry {
+	if c.free.n == 0 {
+		c.free.adopt(c.handedIn.Swap(nil))
+	}
 	e := c.free.pop()
 	e.Value.weight, e.Value.tier = s.weight, int8(tier)
 	if s.key != "" {
@@ -82,22 +85,28 @@ func (c *core) entry(s Scheduler, tier int) *entry {
 	return e
 }
 
-// recycle takes back an entry that is neither queued nor runs.
+// recycle takes back an entry that is neither queued nor runs, without the
+// lock: it waits on a stack of its own until the others have been used.
 func (c *core) recycle(e *entry) {
-	if e == nil {
-		return
+	e.Value.reset()
+	for {
+		e.Value.link = c.handedIn.Load()
+		if c.handedIn.CompareAndSwap(e.Value.link, e) {
+			return
+		}
 	}
-	c.mu.Lock()
-	c.recycleLocked(e)
-	c.mu.Unlock()
 }
 
 func (c *core) recycleLocked(e *entry) {
-	e.Value.job, e.Value.fn = nil, nil
-	if r := e.Value.rare; r != nil {
-		*r = rare{ready: r.ready}
-	}
+	e.Value.reset()
 	c.free.push(e)
+}
+
+func (w *work) reset() {
+	w.job, w.fn = nil, nil
+	if w.rare != nil {
+		*w.rare = rare{ready: w.ready}
+	}
 }
 
 // receiver readies the entry for a goroutine to wait on.
@@ -130,6 +139,15 @@ func (l *entryList) pop() *entry {
 	l.first, e.Value.link = e.Value.link, nil
 	l.n--
 	return e
+}
+
+// adopt pushes a list of entries.
+func (l *entryList) adopt(e *entry) {
+	for e != nil {
+		following := e.Value.link
+		l.push(e)
+		e = following
+	}
 }
 
 // push puts an entry on the stack, or leaves it to the garbage collector.

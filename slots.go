@@ -116,12 +116,12 @@ func (c *core) moveGrant(from, to *entry) {
 
 // letGo keeps the grant of a slot that Acquire took; see grants.
 func (c *core) letGo(e *entry) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if c.slots != nil {
+		c.mu.Lock()
 		c.loosen(e)
+		c.mu.Unlock()
 	}
-	c.recycleLocked(e)
+	c.recycle(e)
 }
 
 func (c *core) loosen(e *entry) {
