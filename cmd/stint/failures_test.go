@@ -26,7 +26,8 @@ func TestTimeout_EndsGrandchildren(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer r.Close()
-			cmd := command(t, "run", "-u", "--timeout", "100ms", "--kill-after", "50ms", "--joblog", "log", "-n0", script, ":::", "a")
+			cmd := command(t, "run", "-u", "--timeout", "100ms", "--kill-after", "50ms", "--joblog", "log",
+				"-n0", script, ":::", "a")
 			var stderr strings.Builder
 			cmd.Stdout, cmd.Stderr = w, &stderr
 			// Under -u a job writes into stint's own standard error, so that

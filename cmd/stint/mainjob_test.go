@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 )
@@ -21,7 +20,7 @@ import (
 // rate limit. Stint is killed in the middle and resumed. Each output exists
 // once, and is right; no job that was logged as done ran again.
 func TestMainJob_CompressGoSource(t *testing.T) {
-	root, out := runtime.GOROOT(), filepath.Join(t.TempDir(), "out")
+	root, out := goRoot(t), filepath.Join(t.TempDir(), "out")
 	files := goFiles(t, root)
 	t.Logf("%d files under %s", len(files), root)
 	first := compress(t, root, out, files, "--joblog")
@@ -52,12 +51,24 @@ func TestMainJob_CompressGoSource(t *testing.T) {
 	checkTiers(t, log, files)
 }
 
+// goRoot is where the Go source tree is.
+func goRoot(t *testing.T) string {
+	t.Helper()
+	root, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(root))
+}
+
 // compress is the command. flag is --joblog for the first run and --resume for
 // the second.
 func compress(t *testing.T, root, out string, files []string, flag string) *exec.Cmd {
 	t.Helper()
 	dir := filepath.Dir(out)
-	args := []string{"run", "-j2", "--priority", "{1}", "--rate", "400/s", "--progress", "none", "--joblog", filepath.Join(dir, "log")}
+	args := []string{
+		"run", "-j2", "--priority", "{1}", "--rate", "400/s", "--progress", "none", "--joblog", filepath.Join(dir, "log"),
+	}
 	if flag == "--resume" {
 		args = append(args, flag)
 	}

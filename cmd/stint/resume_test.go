@@ -119,7 +119,7 @@ func checkRound(t *testing.T, dir string, ran map[int]int) {
 func counts(t *testing.T, path string) map[int]int {
 	t.Helper()
 	got := map[int]int{}
-	for _, word := range strings.Fields(read(t, path)) {
+	for word := range strings.FieldsSeq(read(t, path)) {
 		n, err := strconv.Atoi(word)
 		if err != nil {
 			t.Fatal(err)
@@ -183,7 +183,8 @@ func TestResume_ChangedInputs(t *testing.T) {
 func TestResume_DryRunChangesNothing(t *testing.T) {
 	dir := t.TempDir()
 	log := filepath.Join(dir, "log")
-	write(t, log, "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n1\t:\t0\t0\t0\t0\t0\t0\techo a\n2\t:")
+	write(t, log, "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n"+
+		"1\t:\t0\t0\t0\t0\t0\t0\techo a\n2\t:")
 	before := read(t, log)
 	cmd := command(t, "run", "--joblog", "log", "--resume", "--dry-run", "echo", ":::", "a", "b")
 	cmd.Dir = dir

@@ -34,7 +34,11 @@ func TestRun(t *testing.T) {
 		{"another placeholder", "a\n", []string{"-I", "@", "echo", "{}", "@"}, "{} a\n"},
 		{"each input is a command", "echo $((1+2))\necho 'a  b'|tr a x\n", nil, "3\nx  b\n"},
 		{"one word with shell syntax", "a b\n", []string{"echo {} | tr a x"}, "x b\n"},
-		{"shell quotes inputs", "$(echo hacked); it's\n", []string{"--shell", "printf", "'[%s]'", "{}"}, "[$(echo hacked); it's]"},
+		{
+			"shell quotes inputs", "$(echo hacked); it's\n",
+			[]string{"--shell", "printf", "'[%s]'", "{}"},
+			"[$(echo hacked); it's]",
+		},
 		{"no shell", "a\n", []string{"--shell=false", "echo", "{};", "$HOME"}, "a; $HOME\n"},
 		{"flags of the command", "a\n", []string{"echo", "-n", "-j"}, "-j a"},
 		{"double dash", "a\n", []string{"--", "echo", "-j"}, "-j a\n"},
@@ -45,9 +49,17 @@ func TestRun(t *testing.T) {
 		{"tag", "a\nb\n", []string{"--tag", "-n0", "printf 'x\\ny'"}, "a\tx\na\ty\nb\tx\nb\ty\n"},
 		{"line buffer", "a\nb\n", []string{"--line-buffer", "--tag", "-n0", "printf 'x\\ny'"}, "a\tx\na\ty\nb\tx\nb\ty\n"},
 		{"ungrouped", "a\nb\n", []string{"-u", "echo"}, "a\nb\n"},
-		{"dry run", "a b\nc\n", []string{"--dry-run", "rm", "-r", "--", "{}", "{%}"}, "rm -r -- 'a b' '{%}'\nrm -r -- c '{%}'\n"},
+		{
+			"dry run", "a b\nc\n",
+			[]string{"--dry-run", "rm", "-r", "--", "{}", "{%}"},
+			"rm -r -- 'a b' '{%}'\nrm -r -- c '{%}'\n",
+		},
 		{"dry run of a script", "a b\n", []string{"--dry-run", "rm {} | wc"}, "rm 'a b' | wc\n"},
-		{"priorities", "low\nhigh\n0\ncritical\n", []string{"--priority", "{}", "--lookahead", "9", "echo"}, "low\ncritical\nhigh\n0\n"},
+		{
+			"priorities", "low\nhigh\n0\ncritical\n",
+			[]string{"--priority", "{}", "--lookahead", "9", "echo"},
+			"low\ncritical\nhigh\n0\n",
+		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -146,7 +158,8 @@ func TestRun_StdinOfJobs(t *testing.T) {
 }
 
 func TestRun_StdoutToFile(t *testing.T) {
-	cmd := command(t, "run", "--stdout", "out/{}/x", "--shell", "echo", "{}; echo err >&2; test {} != bad", ":::", "good", "bad")
+	cmd := command(t, "run", "--stdout", "out/{}/x", "--shell",
+		"echo", "{}; echo err >&2; test {} != bad", ":::", "good", "bad")
 	runCmd(t, cmd, "").want(t, "", "err\n", 1)
 	if got := read(t, filepath.Join(cmd.Dir, "out/good/x")); got != "good\n" {
 		t.Errorf("out/good/x is %q", got)

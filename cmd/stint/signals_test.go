@@ -3,6 +3,7 @@
 package main_test
 
 import (
+	"errors"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -102,7 +103,7 @@ func TestSignals_StopAndContinue(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGTSTP); err != nil {
 		t.Fatal(err)
 	}
-	for err = unix.EINTR; err == unix.EINTR; {
+	for err = unix.EINTR; errors.Is(err, unix.EINTR); {
 		err = unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WSTOPPED|unix.WNOWAIT, nil)
 	}
 	if err != nil {

@@ -62,11 +62,7 @@ func tasks(ctx context.Context, each time.Duration) ([]Row, error) {
 		s := tiered(c.limit)
 		var failed error
 		ns := perOp(each/2, func(n int) {
-			g := stint.NewGroup(ctx, s)
-			for range n {
-				g.Go(func(context.Context) error { return nil })
-			}
-			if err := g.Wait(); err != nil {
+			if err := runEmpty(ctx, s, n); err != nil {
 				failed = err
 			}
 		})
@@ -76,6 +72,15 @@ func tasks(ctx context.Context, each time.Duration) ([]Row, error) {
 		rows = append(rows, Row{Name: c.name, Value: 1e9 / ns, Unit: "/s"})
 	}
 	return rows, nil
+}
+
+// runEmpty runs n tasks that do nothing.
+func runEmpty(ctx context.Context, s stint.Scheduler, n int) error {
+	g := stint.NewGroup(ctx, s)
+	for range n {
+		g.Go(func(context.Context) error { return nil }) //nolint:contextcheck // a group has one
+	}
+	return g.Wait() //nolint:contextcheck // likewise
 }
 
 func limiterTry(_ context.Context, each time.Duration) ([]Row, error) {

@@ -182,12 +182,12 @@ func (f *runFlags) failures(r *runner) (err error) {
 }
 
 // logConfig says how the job log is opened.
-func (f *runFlags) logConfig() (joblog.Config, error) {
+func (f *runFlags) logConfig() joblog.Config {
 	cfg := joblog.Config{Resume: f.resume || f.resumeFailed, Failed: f.resumeFailed}
 	if f.resumeBy == "command" {
 		cfg.Match = joblog.MatchCommand
 	}
-	return cfg, nil
+	return cfg
 }
 
 // output says where output goes.

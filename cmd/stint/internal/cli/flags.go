@@ -82,7 +82,7 @@ func (f *runFlags) registerLimits(flags *pflag.FlagSet) {
 
 func (f *runFlags) registerFailures(flags *pflag.FlagSet) {
 	flags.IntVar(&f.retries, "retries", 0, "run a job that fails up to `N` more times")
-	flags.DurationVar(&f.retryDelay, "retry-delay", defaultRetryDelay, "`TIME` before the first retry; it grows, at random")
+	flags.DurationVar(&f.retryDelay, "retry-delay", defaultRetryDelay, "`TIME` before the first retry; it grows")
 	flags.DurationVar(&f.timeout, "timeout", 0, "end a job, with all its processes, after `TIME`")
 	flags.DurationVar(&f.killAfter, "kill-after", defaultKillAfter, "kill what has not ended `TIME` after being asked to")
 	flags.StringVar(&f.halt, "halt", "never", "stop at `RULE`: now,fail=1 or soon,fail=3 or soon,fail=10%")

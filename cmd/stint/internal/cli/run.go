@@ -112,23 +112,18 @@ func (r *runner) openLog(flags *runFlags) error {
 	if flags.joblog == "" {
 		return nil
 	}
-	cfg, err := flags.logConfig()
-	if err != nil {
-		return err
-	}
+	cfg := flags.logConfig()
 	cfg.Before = r.cfg.Sink.Sync
+	var err error
 	r.cfg.Log, err = joblog.Open(flags.joblog, cfg)
 	return err
 }
 
 // dryRun prints what a run would run.
 func (r *runner) dryRun(flags *runFlags) error {
+	var err error
 	if flags.joblog != "" {
-		cfg, err := flags.logConfig()
-		if err != nil {
-			return err
-		}
-		if r.cfg.Log, err = joblog.Peek(flags.joblog, cfg); err != nil {
+		if r.cfg.Log, err = joblog.Peek(flags.joblog, flags.logConfig()); err != nil {
 			return err
 		}
 	}

@@ -23,9 +23,9 @@ func (d *Delay) Wait(ctx context.Context) error {
 		return err
 	}
 	defer d.turn.give()
-	if err := sleep(ctx, time.Until(d.next)); err != nil {
+	if err := sleep(ctx, d.next.Sub(now())); err != nil {
 		return err
 	}
-	d.next = time.Now().Add(d.every) //nolint:forbidigo // the distance between two starts is real time
+	d.next = now().Add(d.every)
 	return nil
 }

@@ -132,8 +132,14 @@ func TestProduct(t *testing.T) {
 
 func TestParseSplitter(t *testing.T) {
 	for _, row := range []struct{ sep, record, want string }{
-		{`\t`, "a\tb", "a|b"}, {",", "a,b,", "a|b|"}, {".", "a.b", "a|b"}, {"|", "a|b", "a|b"},
-		{" +", "a  b c", "a|b|c"}, {`\|`, "a|b", "a|b"}, {"é", "aéb", "a|b"}, {";", "ab", "ab"},
+		{`\t`, "a\tb", "a|b"},
+		{",", "a,b,", "a|b|"},
+		{".", "a.b", "a|b"},
+		{"|", "a|b", "a|b"},
+		{" +", "a  b c", "a|b|c"},
+		{`\|`, "a|b", "a|b"},
+		{"é", "aéb", "a|b"},
+		{";", "ab", "ab"},
 	} {
 		s, err := input.ParseSplitter(row.sep)
 		if got := strings.Join(s.Split(row.record), "|"); err != nil || got != row.want {

@@ -45,7 +45,7 @@ func (r *interruptible) Read(b []byte) (int, error) {
 		if r.ctx.Err() != nil {
 			return 0, context.Cause(r.ctx)
 		}
-		if _, err := unix.Poll(fds, -1); err != nil && err != unix.EINTR { //nolint:errorlint // an errno
+		if _, err := unix.Poll(fds, -1); err != nil && err != unix.EINTR {
 			return 0, os.NewSyscallError("poll", err)
 		}
 		if fds[0].Revents == 0 {
@@ -53,7 +53,7 @@ func (r *interruptible) Read(b []byte) (int, error) {
 		}
 		n, err := unix.Read(r.fd, b)
 		switch {
-		case err == unix.EINTR || err == unix.EAGAIN: //nolint:errorlint // an errno
+		case err == unix.EINTR || err == unix.EAGAIN:
 			continue
 		case err != nil:
 			return 0, os.NewSyscallError("read", err)

@@ -18,10 +18,10 @@ var ErrChanged = errors.New("the inputs or the command have changed since the jo
 type Match uint8
 
 const (
-	// MatchSeq: the same number and the same command. A job whose number the
+	// MatchSeq asks for the same number and the same command. A job whose number the
 	// log has under another command is an error.
 	MatchSeq Match = iota
-	// MatchCommand: the same command, wherever it stands. A command that the
+	// MatchCommand asks for the same command, wherever it stands. A command that the
 	// list holds n times is done when the log has it n times.
 	MatchCommand
 )
@@ -58,7 +58,7 @@ func (d *doneSet) read(r io.Reader) (good int64, err error) {
 			return good, err
 		}
 		if err != nil {
-			return good, nil // nothing more, or a line without its end
+			return good, nil //nolint:nilerr // the end: nothing more, or a line without its newline
 		}
 		if bad != nil {
 			return good, bad

@@ -114,7 +114,8 @@ func TestDone_ChangedListIsAnError(t *testing.T) {
 
 func TestDone_ByCommandCountsRepeats(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	write(t, path, joblog.Record{Seq: 1, Command: "a"}, joblog.Record{Seq: 7, Command: "a"}, joblog.Record{Seq: 9, Command: "b"})
+	write(t, path,
+		joblog.Record{Seq: 1, Command: "a"}, joblog.Record{Seq: 7, Command: "a"}, joblog.Record{Seq: 9, Command: "b"})
 	l := open(t, path, joblog.Config{Resume: true, Match: joblog.MatchCommand})
 	defer l.Close()
 	var got []bool
@@ -147,7 +148,8 @@ func TestOpen_TornAtEveryByte(t *testing.T) {
 		if kept == "" {
 			kept = header
 		}
-		if rest, ok := strings.CutPrefix(got, kept); !ok || !strings.HasPrefix(rest, "3\t") || strings.Count(rest, "\n") != 1 {
+		rest, ok := strings.CutPrefix(got, kept)
+		if !ok || !strings.HasPrefix(rest, "3\t") || strings.Count(rest, "\n") != 1 {
 			t.Fatalf("cut at %d: log is %q", cut, got)
 		}
 	}

@@ -119,8 +119,8 @@ func Peek(path string, cfg Config) (*Log, error) {
 	done := newDoneSet(cfg.Match)
 	file, err := os.Open(path)
 	if err == nil {
-		defer file.Close()
 		_, err = done.read(file)
+		_ = file.Close() // nothing is written to it
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

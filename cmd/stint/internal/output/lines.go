@@ -102,7 +102,7 @@ func (l *Lines) abandon() {
 
 // run is the loop that reads one stream.
 func (s *lineStream) run() {
-	defer s.r.Close()
+	defer func() { _ = s.r.Close() }() // nothing is written to it
 	buf := make([]byte, pieceSize)
 	for {
 		n, err := s.r.Read(buf)

@@ -24,7 +24,7 @@ func writeTagged(w *locked, stream Stream, r io.Reader, tag string) error {
 		}
 		t.finish()
 		w.write(stream, t.take())
-		if err != io.EOF { //nolint:errorlint // likewise
+		if err != io.EOF {
 			return fmt.Errorf("spool: %w", err)
 		}
 		return nil

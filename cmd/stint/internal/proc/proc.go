@@ -142,8 +142,7 @@ func Look(name string) (string, error) {
 }
 
 func lookError(err error) error {
-	var failed *exec.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*exec.Error](err); ok {
 		return failed.Err
 	}
 	return err

@@ -24,7 +24,7 @@ func sysProcAttr() *syscall.SysProcAttr {
 func waitable(pid int) {
 	for {
 		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
-		if err != unix.EINTR { //nolint:errorlint // an errno
+		if err != unix.EINTR {
 			return
 		}
 	}

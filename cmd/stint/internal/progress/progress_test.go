@@ -22,8 +22,12 @@ func TestBarLine(t *testing.T) {
 		width int
 		want  string
 	}{
-		{half, progress.Estimate{PerSecond: 5, Left: 10 * time.Second}, 79,
-			strings.Repeat("#", 18) + strings.Repeat(".", 18) + "  50/100 (50%)  0:10 left  5.0/s  2 running"},
+		{
+			half,
+			progress.Estimate{PerSecond: 5, Left: 10 * time.Second},
+			79,
+			strings.Repeat("#", 18) + strings.Repeat(".", 18) + "  50/100 (50%)  0:10 left  5.0/s  2 running",
+		},
 		{half, progress.Estimate{}, 30, "50/100 (50%)  -/s  2 running"},
 		{half, progress.Estimate{}, 20, "50/100 (50%)  -/s"},
 		{half, progress.Estimate{}, 5, "50/10"},

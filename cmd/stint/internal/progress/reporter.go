@@ -57,12 +57,12 @@ func (r *Reporter) Run(ctx context.Context) {
 	ticker := time.NewTicker(r.Mode.every())
 	defer ticker.Stop()
 	var pace speed
-	pace.observe(time.Now(), 0) //nolint:forbidigo // the origin of the estimate
+	pace.observe(now(), 0)
 	for {
 		select {
-		case now := <-ticker.C:
+		case at := <-ticker.C:
 			s := r.Meter.Snapshot()
-			r.show("progress", now, s, pace.estimate(now, s))
+			r.show("progress", at, s, pace.estimate(at, s))
 		case <-ctx.Done():
 			r.end(&pace)
 			return
@@ -88,8 +88,8 @@ func (r *Reporter) end(pace *speed) {
 	case ModeBar:
 		r.Bar.remove()
 	case ModeJSON:
-		now, s := time.Now(), r.Meter.Snapshot() //nolint:forbidigo // for the record
-		r.show("end", now, s, pace.estimate(now, s))
+		at, s := now(), r.Meter.Snapshot()
+		r.show("end", at, s, pace.estimate(at, s))
 	default:
 	}
 }

@@ -253,6 +253,7 @@ func (t trim) of(value string) string {
 		return directory(value)
 	case baseNE:
 		return withoutExtension(value[strings.LastIndexByte(value, '/')+1:])
+	case whole:
 	}
 	return value
 }
