@@ -243,3 +243,28 @@ func TestRun_KeyJobs(t *testing.T) {
 		t.Errorf("exit status %d", status)
 	}
 }
+
+// A gate that stays closed starts nothing, and does not keep stint from ending.
+func TestRun_ClosedGate(t *testing.T) {
+	cmd := command(t, "run", "-t", "--memfree", "1000T", "true")
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	var stderr strings.Builder
+	cmd.Stdin, cmd.Stderr = r, &stderr
+	start(t, cmd)
+	if _, err := w.WriteString("a\n"); err != nil {
+		t.Fatal(err)
+	}
+	for unread(t, r) > 0 {
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if status := finish(t, cmd); status != 130 || strings.Contains(stderr.String(), "true a") {
+		t.Errorf("exit status %d: %s", status, stderr.String())
+	}
+}
