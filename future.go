@@ -96,14 +96,27 @@ func (f *Future[T]) Cancel(cause error) {
 func (f *Future[T]) withdraw(cause error) bool {
 	c := f.task.c
 	c.lock()
-	// An entry is used again: it may be another job's by now.
-	if e := f.task.e; e == nil || e.Value.job != job(f) || !e.Queued() {
+	e := f.queued()
+	if e == nil {
 		c.mu.Unlock()
 		return false
 	}
-	c.refuse(f.task.e, cause)
+	c.refuse(e, cause)
 	c.dispatchAndUnlock(0, false)
 	return true
+}
+
+// queued returns the future's entry if it is queued. The lock is held.
+func (f *Future[T]) queued() *entry {
+	if x := f.task.extra.Load(); x != nil && x.source != nil && !x.begun.Load() {
+		return nil // and begin may be about to say which entry it is
+	}
+	// An entry is used again: it may be another job's by now. Only while it is
+	// queued does the lock guard what is in it.
+	if e := f.task.e; e != nil && e.Queued() && e.Value.job == job(f) {
+		return e
+	}
+	return nil
 }
 
 // Teardown has fn called exactly once when the future has an outcome, also if

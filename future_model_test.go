@@ -36,10 +36,10 @@ func futureSeed(t *testing.T) uint64 {
 type stage int
 
 const (
-	pending stage = iota // continues another one that has no outcome
-	queued
-	running
-	over
+	atPending stage = iota // continues another one that has no outcome
+	atQueued
+	atRunning
+	atOver
 )
 
 // order tells a running function how to end.
@@ -137,17 +137,17 @@ func (m *futureModel) add(parent *node) {
 		n.future = stint.Then(m.ctxs[n.scope], m.s, parent.future, func(ctx context.Context, v int) (int, error) {
 			return n.call(ctx, v+1)
 		})
-		if parent.children = append(parent.children, n); parent.at == over {
+		if parent.children = append(parent.children, n); parent.at == atOver {
 			m.follow(n)
 		}
 	}
-	if len(m.nodes) > 60 && m.nodes[0].at == over {
+	if len(m.nodes) > 60 && m.nodes[0].at == atOver {
 		m.nodes = m.nodes[1:]
 	}
 }
 
 func (m *futureModel) enqueue(n *node) {
-	n.at = queued
+	n.at = atQueued
 	m.line = append(m.line, n)
 	m.advance()
 }
@@ -166,7 +166,7 @@ func (m *futureModel) follow(n *node) {
 
 func (m *futureModel) advance() {
 	for m.running < m.limit && len(m.line) > 0 {
-		m.line[0].at = running
+		m.line[0].at = atRunning
 		m.running++
 		m.line = m.line[1:]
 	}
@@ -174,17 +174,17 @@ func (m *futureModel) advance() {
 
 func (m *futureModel) settle(n *node, err error) {
 	switch n.at {
-	case running:
+	case atRunning:
 		m.running--
-	case queued:
+	case atQueued:
 		i := slices.Index(m.line, n)
 		m.line = slices.Delete(m.line, i, i+1)
 	default: // it was pending
 	}
-	n.at, n.err = over, err
+	n.at, n.err = atOver, err
 	m.advance()
 	for _, child := range n.children {
-		if child.at == pending {
+		if child.at == atPending {
 			m.follow(child)
 		}
 	}
@@ -193,16 +193,16 @@ func (m *futureModel) settle(n *node, err error) {
 // cancel is Future.Cancel, or the end of the context that the node was made
 // with.
 func (m *futureModel) cancel(n *node, cause error) {
-	if n.at == over {
+	if n.at == atOver {
 		return
 	}
 	if n.cause == nil {
 		n.cause = cause
 	}
 	switch {
-	case n.at == queued, n.at == running && n.obeys:
+	case n.at == atQueued, n.at == atRunning && n.obeys:
 		m.settle(n, n.cause)
-	case n.at == pending:
+	case n.at == atPending:
 		m.cancel(n.parent, cause)
 	}
 }
@@ -216,7 +216,7 @@ func (m *futureModel) endContext(i int) {
 	cause := m.error("end of context")
 	m.cancels[i](cause)
 	// All end at once: a slot that one frees goes to none of the others.
-	for _, at := range []stage{queued, running, pending} {
+	for _, at := range []stage{atQueued, atRunning, atPending} {
 		for _, n := range m.nodes {
 			if n.scope == i && n.at == at {
 				m.cancel(n, cause)
@@ -237,7 +237,7 @@ func (m *futureModel) step() string {
 		}
 		return "Then"
 	case op < 14:
-		n := m.pick(running)
+		n := m.pick(atRunning)
 		if n == nil {
 			return "nothing"
 		}
@@ -295,21 +295,21 @@ func (m *futureModel) check() error {
 }
 
 func (n *node) check() error {
-	if settled(n.future) != (n.at == over) {
+	if settled(n.future) != (n.at == atOver) {
 		return fmt.Errorf("settled %v in stage %d", settled(n.future), n.at)
 	}
 	for i, calls := range n.torn {
-		if (calls == 1) != (n.at == over) || calls > 1 {
+		if (calls == 1) != (n.at == atOver) || calls > 1 {
 			return fmt.Errorf("teardown %d was called %d times in stage %d", i, calls, n.at)
 		}
 	}
-	if called := n.ctx != nil; called && n.at < running || !called && n.at == running {
+	if called := n.ctx != nil; called && n.at < atRunning || !called && n.at == atRunning {
 		return fmt.Errorf("called %v in stage %d", called, n.at)
 	}
-	if n.at == running && !errors.Is(context.Cause(n.ctx), n.cause) {
+	if n.at == atRunning && !errors.Is(context.Cause(n.ctx), n.cause) {
 		return fmt.Errorf("its context's cause is %w, want %w", context.Cause(n.ctx), n.cause)
 	}
-	if n.at != over {
+	if n.at != atOver {
 		return nil
 	}
 	value, err := n.future.Wait(context.Background())
@@ -327,7 +327,7 @@ func (m *futureModel) finish() {
 		synctest.Wait()
 	}
 	for m.running > 0 {
-		n := m.pick(running)
+		n := m.pick(atRunning)
 		n.orders <- order{}
 		m.settle(n, nil)
 		synctest.Wait()

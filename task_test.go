@@ -199,6 +199,8 @@ func TestA6_ContextOfARunningFunctionEnds(t *testing.T) {
 				synctest.Wait()
 				ender.end(s, f, cancel)
 				close(ended)
+				synctest.Wait() // so that the function looks before Wait has made it a Done channel
+
 				if _, err := f.Wait(context.WithoutCancel(ctx)); err != ender.want { //nolint:errorlint // the very error
 					t.Errorf("%s: the cause is %v, want %v", ender.name, err, ender.want)
 				}

@@ -50,7 +50,5 @@ func (f *Future[T]) begin(s Scheduler, err error) {
 func (f *Future[T]) cancelChain(x *extra, cause error) {
 	x.cancel(cause)
 	x.source(cause)
-	if x.begun.Load() {
-		f.withdraw(cause)
-	}
+	f.withdraw(cause)
 }
