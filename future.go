@@ -26,9 +26,10 @@ const (
 // Go queues fn and returns at once; fn is called when a slot is free. In a
 // bounded queue that blocks, Go waits for room.
 //
-// fn's context ends when ctx does, when the future is cancelled, or when the
-// scheduler is closed by force. If ctx ends before fn has been called, fn is
-// not called. If fn panics, the future's error is a [*PanicError]; if it calls
+// fn's context ends when ctx does, when the future is cancelled, when the
+// scheduler is closed by force, and in any case when fn has returned: so does
+// what fn starts with it. If ctx ends before fn has been called, fn is not
+// called. If fn panics, the future's error is a [*PanicError]; if it calls
 // runtime.Goexit, [ErrGoexit]; and if it was not called, an error that
 // [Scheduler.Acquire] describes.
 func Go[T any](ctx context.Context, s Scheduler, fn func(context.Context) (T, error)) *Future[T] {
@@ -156,7 +157,7 @@ func (f *Future[T]) place(e *entry) { f.task.e = e }
 // run calls the function, unless its context has ended since it was given a
 // slot. It is the scheduler's.
 func (f *Future[T]) run(w *worker, e *entry) {
-	w.current = &f.task
+	w.hold, w.task = &f.task.hold, &f.task
 	if f.task.c.slots != nil {
 		f.task.c.bindGrant(e, &f.task)
 	}

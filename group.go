@@ -12,31 +12,29 @@ import (
 // safe for concurrent use.
 type Group struct {
 	s      Scheduler
-	own    task // whose context ends with the parent's, or when the scheduler is closed by force
-	ctx    *groupContext
+	own    task            // whose context ends with the parent's, or when the scheduler is closed by force
+	ctx    context.Context //nolint:containedctx // that one, for as long as the group lives
 	cancel context.CancelCauseFunc
 	waited atomic.Bool
-	begun  atomic.Int64 // functions given to Go
-	_      pad
-	ended  atomic.Int64
-
-	once sync.Once
-	done chan struct{}
+	once   sync.Once
+	done   chan struct{}
 
 	mu  sync.Mutex
 	err error // the first
-}
 
-// groupContext is the context of a group. Those of its functions do no more
-// than tell which slot they run on.
-type groupContext struct{ context.Context } //nolint:containedctx // a context
+	_     pad
+	begun atomic.Int64 // functions given to Go
+	_     pad
+	ended atomic.Int64
+	_     pad
+}
 
 // NewGroup returns a group whose functions get a context derived from ctx. Wait
 // must be called, or the context's resources leak.
 func NewGroup(ctx context.Context, s Scheduler) *Group {
 	g := &Group{s: s, own: task{parent: ctx, c: s.c}, done: make(chan struct{})}
 	x := g.own.ensure()
-	g.ctx, g.cancel = &groupContext{x.ctx}, x.cancel
+	g.ctx, g.cancel = x.ctx, x.cancel
 	return g
 }
 
@@ -61,7 +59,8 @@ func Scope(ctx context.Context, s Scheduler, fn func(*Group) error) error {
 // Go queues fn, to be called with the group's context when a slot is free. It
 // waits only if the queue is bounded, blocks and is full. Once the group has
 // failed, functions that have not started are not called. Go panics after Wait
-// has returned.
+// has returned. A function of the group that calls Go keeps its slot while Go
+// waits for room in the queue: give the queue room for what it adds.
 func (g *Group) Go(fn func(context.Context) error) {
 	g.begun.Add(1)
 	err := g.s.c.submit(g.ctx, g.s, arrival{job: g, fn: fn})
@@ -131,11 +130,12 @@ func (g *Group) run(w *worker, e *entry) {
 			g.fail(caught(recover()))
 		}
 	}()
-	w.current = w.task(g, e)
-	t := w.current
-	err := t.ending()
+	ctx := w.groupContext(g, e)
+	err := ctx.Err()
 	if err == nil {
-		err = e.Value.fn(t)
+		err = e.Value.fn(ctx)
+	} else {
+		err = context.Cause(ctx)
 	}
 	if err != nil {
 		g.fail(err)

@@ -11,46 +11,47 @@ import (
 // front of everything that is queued. In between, the function as a whole has
 // none.
 
-// taskOf returns the task of this core within which ctx runs, if any.
-func (c *core) taskOf(ctx context.Context) *task {
+// holdOf returns the hold of the function within which ctx runs, if it runs on
+// a slot of this core.
+func (c *core) holdOf(ctx context.Context) *hold {
 	if uint32(c.word.Load()) == 0 && c.lent.Load() == 0 {
 		return nil // nothing runs
 	}
-	t, _ := ctx.Value(c).(*task)
-	return t
+	h, _ := ctx.Value(c).(*hold)
+	return h
 }
 
 // lend gives up the slot of the task that ctx runs within, for as long as its
 // function waits. reclaim must follow. It returns nil if there is none.
-func (c *core) lend(ctx context.Context) *task {
-	t := c.taskOf(ctx)
-	if t == nil {
+func (c *core) lend(ctx context.Context) *hold {
+	h := c.holdOf(ctx)
+	if h == nil {
 		return nil
 	}
 	c.mu.Lock()
 	var granted *entry
-	first, ok := c.lendLocked(t)
+	first, ok := c.lendLocked(h)
 	if first {
-		c.yield(t.e)
-		granted = c.dispatch(int(t.e.Value.weight), true)
+		c.yield(h.e)
+		granted = c.dispatch(int(h.e.Value.weight), true)
 	}
 	c.mu.Unlock()
 	c.deliver(granted)
 	if !ok {
 		return nil
 	}
-	return t
+	return h
 }
 
-// lendLocked counts one more goroutine of t that waits. first says that t's
-// slot is free now; not ok, that t has ended and has no slot.
-func (c *core) lendLocked(t *task) (first, ok bool) {
+// lendLocked counts one more goroutine of h that waits. first says that h's
+// slot is free now; not ok, that h has ended and has no slot.
+func (c *core) lendLocked(h *hold) (first, ok bool) {
 	for {
-		waits := t.state.Load()
-		if waits == taskEnded || t.e == &c.gone {
+		waits := h.state.Load()
+		if waits == taskEnded || h.e == &c.gone {
 			return false, false
 		}
-		if t.state.CompareAndSwap(waits, waits+1) {
+		if h.state.CompareAndSwap(waits, waits+1) {
 			if waits == taskHolding {
 				c.lent.Add(1)
 			}
@@ -59,62 +60,62 @@ func (c *core) lendLocked(t *task) (first, ok bool) {
 	}
 }
 
-// reclaim ends what lend began: the last goroutine of t that waited gets a
+// reclaim ends what lend began: the last goroutine of h that waited gets a
 // slot for it again, and waits until it has.
-func (c *core) reclaim(t *task) {
-	if t == nil {
+func (c *core) reclaim(h *hold) {
+	if h == nil {
 		return
 	}
 	c.mu.Lock()
-	if !c.lastToReturn(t) {
+	if !c.lastToReturn(h) {
 		c.mu.Unlock()
 		return
 	}
-	c.reclaimLocked(t, 0)
+	c.reclaimLocked(h, 0)
 }
 
-// lastToReturn counts one goroutine of t less that waits, and reports whether t
-// now wants its slot back. If so, t counts as lent until it has it.
-func (c *core) lastToReturn(t *task) bool {
-	if waits := t.state.Load(); waits != 1 {
+// lastToReturn counts one goroutine of h less that waits, and reports whether h
+// now wants its slot back. If so, h counts as lent until it has it.
+func (c *core) lastToReturn(h *hold) bool {
+	if waits := h.state.Load(); waits != 1 {
 		if waits > 1 {
-			t.state.Store(waits - 1)
+			h.state.Store(waits - 1)
 		}
 		return false
 	}
 	return true
 }
 
-// reclaimLocked gets t a slot, first of all those that want one, out of freed
+// reclaimLocked gets h a slot, first of all those that want one, out of freed
 // ones if there are such. It is called with the lock held and returns without.
-func (c *core) reclaimLocked(t *task, freed int) {
-	e := c.entry(Scheduler{key: t.e.Value.keyName(), weight: t.e.Value.weight}, int(t.e.Value.tier))
+func (c *core) reclaimLocked(h *hold, freed int) {
+	e := c.entry(Scheduler{key: h.e.Value.keyName(), weight: h.e.Value.weight}, int(h.e.Value.tier))
 	e.Value.receiver()
 	c.resumes = append(c.resumes, e)
 	c.dispatchAndUnlock(freed, false)
 	<-e.Value.ready
 
 	c.mu.Lock()
-	granted := c.returned(t, e)
+	granted := c.returned(h, e)
 	c.recycleLocked(e)
 	c.mu.Unlock()
 	c.deliver(granted)
 }
 
-// returned marks t as holding slots again, those of e. If t has ended since,
+// returned marks h as holding slots again, those of e. If h has ended since,
 // or another goroutine of it has begun to wait, it has no use for them.
-func (c *core) returned(t *task, e *entry) (granted *entry) {
-	waits := t.state.Load()
+func (c *core) returned(h *hold, e *entry) (granted *entry) {
+	waits := h.state.Load()
 	if waits == 1 {
 		if c.slots != nil {
-			c.moveGrant(e, t.e)
+			c.moveGrant(e, h.e)
 		}
-		t.state.Store(taskHolding)
+		h.state.Store(taskHolding)
 		c.lent.Add(-1)
 		return nil
 	}
 	if waits > 1 {
-		t.state.Store(waits - 1)
+		h.state.Store(waits - 1)
 	}
 	c.yield(e)
 	return c.dispatch(int(e.Value.weight), true)
@@ -124,7 +125,7 @@ func (c *core) returned(t *task, e *entry) (granted *entry) {
 // slot that parent lends is handed straight down, if it suffices and the key
 // allows it; otherwise it goes to whoever is next, and the call waits like any
 // other. nested says that parent has lent its slot and wants it back.
-func (c *core) takeNested(ctx context.Context, s Scheduler, tier int, parent *task) (e *entry, nested bool, err error) {
+func (c *core) takeNested(ctx context.Context, s Scheduler, tier int, parent *hold) (e *entry, nested bool, err error) {
 	c.mu.Lock()
 	first, nested := c.lendLocked(parent)
 	var granted *entry

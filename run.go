@@ -61,13 +61,13 @@ func caught(value any) error {
 
 // enter gets a slot for a function that the caller runs itself, and the
 // context to run it with. parent is the task to which the slot returns.
-func (c *core) enter(ctx context.Context, s Scheduler) (t, parent *task, err error) {
+func (c *core) enter(ctx context.Context, s Scheduler) (t *task, parent *hold, err error) {
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx)
 	}
 	tier := s.tierFor(ctx)
 	e := &c.basic
-	if outer := c.taskOf(ctx); outer != nil {
+	if outer := c.holdOf(ctx); outer != nil {
 		var nested bool
 		if e, nested, err = c.takeNested(ctx, s, tier, outer); nested {
 			parent = outer
@@ -78,7 +78,7 @@ func (c *core) enter(ctx context.Context, s Scheduler) (t, parent *task, err err
 	if err != nil {
 		return nil, nil, err
 	}
-	t = &task{parent: ctx, c: c, e: e}
+	t = &task{parent: ctx, c: c, hold: hold{e: e}}
 	if c.slots != nil {
 		c.bindGrant(e, t)
 	}
@@ -87,14 +87,14 @@ func (c *core) enter(ctx context.Context, s Scheduler) (t, parent *task, err err
 
 // exit gives the slot back: to parent if it has lent its own, else to whoever
 // is next.
-func (t *task) exit(parent *task) {
+func (t *task) exit(parent *hold) {
 	if parent == nil {
 		t.leave()
 		return
 	}
 	c := t.c
 	c.mu.Lock()
-	freed := c.end(t, t.e)
+	freed := c.end(&t.hold, t.e)
 	c.recycleLocked(t.e)
 	if c.lastToReturn(parent) {
 		c.reclaimLocked(parent, freed)

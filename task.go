@@ -16,28 +16,26 @@ import (
 type task struct {
 	parent context.Context //nolint:containedctx // a task is a context
 	c      *core
-	e      *entry // whose slots it holds; written with c.mu held once others can see it
+	hold
+	extra atomic.Pointer[extra]
+}
+
+// hold is a running function's hold on its slots.
+type hold struct {
+	e *entry // that has the slots; written with the core's lock held once others can see it
 
 	// state is taskHolding, or the number of goroutines that wait within the
-	// function for work of the same scheduler, which have lent its slot, or
-	// taskEnded. It changes with c.mu held, but for the step from taskHolding
-	// to taskEnded.
+	// function for work of the same scheduler, which have lent its slots, or
+	// taskEnded. It changes with the core's lock held, but for the step from
+	// taskHolding to taskEnded.
 	state  atomic.Int32
 	status atomic.Uint32 // of the future that the task is part of
-	extra  atomic.Pointer[extra]
 }
 
 const (
 	taskEnded   = -1
 	taskHolding = 0
 )
-
-// bare reports whether the context ends when its parent does and not otherwise,
-// as that of a group's job.
-func (t *task) bare() bool {
-	_, ok := t.parent.(*groupContext)
-	return ok
-}
 
 // extra is what a task, or the future that it is part of, seldom needs.
 type extra struct {
@@ -100,9 +98,6 @@ func (t *task) Deadline() (time.Time, bool) { return t.parent.Deadline() }
 
 // Done is closed when the function should stop.
 func (t *task) Done() <-chan struct{} {
-	if t.bare() {
-		return t.parent.Done()
-	}
 	return t.ensure().ctx.Done()
 }
 
@@ -111,7 +106,7 @@ func (t *task) Err() error {
 	if x := t.extra.Load(); x != nil {
 		return x.ctx.Err()
 	}
-	if (t.c.killed.Load() || t.state.Load() == taskEnded) && !t.bare() {
+	if t.c.killed.Load() || t.state.Load() == taskEnded {
 		return t.ensure().ctx.Err()
 	}
 	return t.parent.Err()
@@ -130,11 +125,11 @@ func (t *task) ending() error {
 	}
 }
 
-// Value answers a scheduler's core with the task that runs on its slot, and
-// anything else as the parent does.
+// Value answers a scheduler's core with the hold on its slots, and anything
+// else as the parent does.
 func (t *task) Value(key any) any {
 	if c, ok := key.(*core); ok && c == t.c {
-		return t
+		return &t.hold
 	}
 	if x := t.extra.Load(); x != nil {
 		return x.ctx.Value(key) // so that context.Cause finds the cause
@@ -150,7 +145,7 @@ func (t *task) leave() {
 		return
 	}
 	c.mu.Lock()
-	freed := c.end(t, e)
+	freed := c.end(&t.hold, e)
 	granted := c.dispatch(freed, freed > 0)
 	if e != &c.basic {
 		c.recycleLocked(e)
@@ -160,10 +155,10 @@ func (t *task) leave() {
 	t.stop()
 }
 
-// end ends a task's hold on the slots of e, and returns how many that frees:
-// none if it has lent them to work that still waits for them.
-func (c *core) end(t *task, e *entry) (freed int) {
-	if t.state.Swap(taskEnded) > taskHolding {
+// end ends a hold on the slots of e, and returns how many that frees: none if
+// they have been lent to work that still waits for them.
+func (c *core) end(h *hold, e *entry) (freed int) {
+	if h.state.Swap(taskEnded) > taskHolding {
 		c.lent.Add(-1)
 		return 0
 	}
@@ -171,13 +166,13 @@ func (c *core) end(t *task, e *entry) (freed int) {
 	return int(e.Value.weight)
 }
 
-// endJob is end for a job's task. That one of a group has ended matters only
-// with the lock held, so its entry tells, which is cheaper to write.
-func (c *core) endJob(t *task, e *entry) (freed int) {
-	if !t.bare() || t.state.Load() != taskHolding {
-		return c.end(t, e)
+// endGroupJob is end for a group's job. That it has ended matters only with
+// the lock held, so its entry tells, which is cheaper to write than its state.
+func (c *core) endGroupJob(h *hold, e *entry) (freed int) {
+	if h.state.Load() != taskHolding {
+		return c.end(h, e)
 	}
-	t.e = &c.gone
+	h.e = &c.gone
 	c.yield(e)
 	return int(e.Value.weight)
 }

@@ -1,13 +1,19 @@
 package stint
 
+import (
+	"context"
+	"time"
+)
+
 // worker is a goroutine that runs jobs. It is started for one, goes on with
 // the next for as long as there is one, and ends: an idle scheduler has none.
 type worker struct {
-	c       *core
-	entry   *entry // the job to run, or that runs
-	current *task  // the context of the job that runs, set by it; nil between jobs
-	tasks   []task // for the contexts of the jobs of groups
-	made    int    // length of the last chunk of tasks
+	c     *core
+	entry *entry     // the job to run, or that runs
+	hold  *hold      // of the job that runs, set by it; nil between jobs
+	task  *task      // and its task, if it has one
+	jobs  []groupJob // for the contexts of the jobs of groups
+	made  int        // length of the last chunk of them
 }
 
 // work runs e and whatever is handed over after it.
@@ -27,7 +33,7 @@ func (c *core) work(e *entry) {
 // replace lets a new worker go on with what this one has left: something, if a
 // function called runtime.Goexit, which ends this goroutine but not its work.
 func (w *worker) replace() {
-	if w.entry != nil && w.current != nil {
+	if w.entry != nil && w.hold != nil {
 		w.finish()
 	}
 	if w.entry != nil {
@@ -39,10 +45,10 @@ func (w *worker) replace() {
 // finish gives the slot back, takes on the job that this worker is handed, if
 // any, and publishes the outcome of the one that has ended.
 func (w *worker) finish() {
-	c, ended, t := w.c, w.entry, w.current
+	c, ended, t := w.c, w.entry, w.task
 	done := ended.Value.job
 	c.mu.Lock()
-	freed := c.endJob(t, ended)
+	freed := w.end()
 	var granted *entry
 	if w.entry = c.handOver(freed); w.entry == nil {
 		c.volunteer = true
@@ -50,31 +56,63 @@ func (w *worker) finish() {
 		w.entry = c.volunteered
 		c.volunteer, c.volunteered = false, nil
 	}
-	w.current = nil
+	w.hold, w.task = nil, nil
 	c.recycleLocked(ended)
 	c.mu.Unlock()
 	c.deliver(granted)
-	t.stop()
+	if t != nil {
+		t.stop()
+	}
 	done.settle()
 }
 
-// maxTasks is how many contexts a worker allocates at a time.
-const maxTasks = 32
+// end ends the hold of the job on its slots.
+func (w *worker) end() (freed int) {
+	if w.task == nil {
+		return w.c.endGroupJob(w.hold, w.entry)
+	}
+	return w.c.end(w.hold, w.entry)
+}
 
-// task returns a new context for a group's job. Each job has its own, because
-// what outlives a job may still hold its context; they are allocated together,
-// more and more of them as the worker lives.
-func (w *worker) task(g *Group, e *entry) *task {
-	if len(w.tasks) == 0 {
-		w.made = min(max(2*w.made, 1), maxTasks)
-		w.tasks = make([]task, w.made)
+// groupJob is the context of a group's job: that of the group, but that it
+// knows its slot. Each job has its own, because what outlives a job may still
+// hold its context. They are allocated together, more and more of them as a
+// worker lives.
+type groupJob struct {
+	g *Group
+	hold
+}
+
+const maxJobs = 32
+
+func (j *groupJob) Deadline() (time.Time, bool) { return j.g.ctx.Deadline() }
+func (j *groupJob) Done() <-chan struct{}       { return j.g.ctx.Done() }
+func (j *groupJob) Err() error                  { return j.g.ctx.Err() }
+
+// Value is as that of a task.
+func (j *groupJob) Value(key any) any {
+	if c, ok := key.(*core); ok && c == j.g.s.c {
+		return &j.hold
 	}
-	t := &w.tasks[0]
-	w.tasks = w.tasks[1:]
-	t.parent, t.c, t.e = g.ctx, w.c, e
-	if w.c.slots != nil { // each may lose its slot
-		t.parent = g.ctx.Context
+	return j.g.ctx.Value(key)
+}
+
+// groupContext returns the context for a group's job. With shared slots it is a
+// task, because each job may lose its slot.
+func (w *worker) groupContext(g *Group, e *entry) context.Context {
+	if w.c.slots != nil {
+		t := &task{parent: g.ctx, c: w.c, hold: hold{e: e}}
+		w.hold, w.task = &t.hold, t
 		w.c.bindGrant(e, t)
+		return t
 	}
-	return t
+	if len(w.jobs) == 0 {
+		w.made = min(max(2*w.made, 1), maxJobs)
+		w.jobs = make([]groupJob, w.made)
+	}
+	j := &w.jobs[0]
+	w.jobs = w.jobs[1:]
+	j.g, j.e = g, e
+	w.hold, w.task = &j.hold, nil
+	return j
 }
