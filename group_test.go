@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stintgo/stint"
 )
@@ -426,6 +427,62 @@ func TestA4_GroupInsideRunInsideGroup(t *testing.T) {
 		}
 		atRest(t, s)
 	})
+}
+
+// A goroutine that a function leaves behind holds no slot, although it has the
+// function's context: not that of the next function of the worker either.
+func TestA4_LeftBehindGoroutineHasNoSlot(t *testing.T) {
+	for _, next := range []string{"a future", "another group", "the same group"} {
+		t.Run(next, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := stint.New(1, stint.Config{})
+				take(t, s)
+				g, other := stint.NewGroup(t.Context(), s), stint.NewGroup(t.Context(), s)
+				var running atomic.Int32
+				alone := func(context.Context) (int, error) {
+					if running.Add(1) > 1 {
+						t.Error("two functions ran at once under a limit of 1")
+					}
+					time.Sleep(time.Second) // until all the others wait
+					running.Add(-1)
+					return 0, nil
+				}
+				asError := func(ctx context.Context) error {
+					_, err := alone(ctx)
+					return err
+				}
+				left, begun := make(chan error), make(chan struct{})
+				g.Go(func(ctx context.Context) error {
+					go func() {
+						<-begun
+						_, err := stint.Run(ctx, s, alone)
+						left <- err
+					}()
+					return nil
+				})
+				begin := func(fn func(context.Context) error) func(context.Context) error {
+					return func(ctx context.Context) error {
+						close(begun)
+						return fn(ctx)
+					}
+				}
+				switch next {
+				case "a future":
+					stint.Go(t.Context(), s, func(ctx context.Context) (int, error) { return 0, begin(asError)(ctx) })
+				case "another group":
+					other.Go(begin(asError))
+				default:
+					g.Go(begin(asError))
+				}
+				s.Release()
+				if err := <-left; err != nil {
+					t.Errorf("Run: %v", err)
+				}
+				_, _ = g.Wait(), other.Wait()
+				atRest(t, s)
+			})
+		})
+	}
 }
 
 func TestD7_WaitFromManyGoroutines(t *testing.T) {

@@ -8,7 +8,8 @@ import "context"
 // cancels f too, if it has no outcome yet.
 //
 // A continuation takes its place in a bounded queue even if that is full: it
-// is part of work that has been accepted.
+// is part of work that has been accepted. A scheduler that drains takes none:
+// it waits for what is queued or runs, not for what that may lead to.
 func Then[T, U any](
 	ctx context.Context, s Scheduler, f *Future[T], fn func(context.Context, T) (U, error),
 ) *Future[U] {

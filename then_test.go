@@ -272,6 +272,28 @@ func TestD6_ThenOnAClosedScheduler(t *testing.T) {
 	})
 }
 
+func TestD6_ThenInADrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(1, stint.Config{})
+		take(t, s)
+		f := stint.Go(t.Context(), s, value(1))
+		next := stint.Then(t.Context(), s, f, neverThen(t))
+		drained := make(chan error)
+		go func() { drained <- s.Drain(t.Context()) }()
+		synctest.Wait()
+		s.Release()
+		if err := <-drained; err != nil {
+			t.Errorf("Drain: %v", err)
+		}
+		if v, err := f.Wait(t.Context()); v != 1 || err != nil {
+			t.Errorf("what was queued: %d, %v", v, err)
+		}
+		if _, err := next.Wait(t.Context()); !errors.Is(err, stint.ErrClosed) {
+			t.Errorf("the continuation: %v, want ErrClosed", err)
+		}
+	})
+}
+
 // A continuation may run on another scheduler than what it continues, and has
 // its slot there.
 func TestD6_ThenOnAnotherScheduler(t *testing.T) {
