@@ -3,6 +3,7 @@ package stint
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -20,11 +21,12 @@ type core struct {
 	watched atomic.Pointer[watch] // of the context used last; changes with mu held
 
 	// Immutable.
-	born  time.Time
-	cfg   Config
-	slots Slots // nil for slots of our own
-	gone  entry // stands for the entry of a group's job that has ended
-	basic entry // stands for work of one slot without a key, which needs no entry of its own
+	born     time.Time
+	cfg      Config
+	slots    Slots // nil for slots of our own
+	parallel bool  // there is more than one processor
+	gone     entry // stands for the entry of a group's job that has ended
+	basic    entry // stands for work of one slot without a key, which needs no entry of its own
 
 	handedIn atomic.Pointer[entry] // unused entries, of which the owner had not the lock
 
@@ -70,11 +72,12 @@ type pause struct {
 func newCore(limit int, cfg Config) *core {
 	policy := backlog.Config{Max: limit, Caps: cfg.Caps.tiers(), PerKey: cfg.PerKey, Share: cfg.Share}
 	c := &core{
-		born:  now(),
-		cfg:   cfg,
-		slots: cfg.Slots,
-		log:   backlog.New[work](policy),
-		live:  make(map[*task]struct{}),
+		born:     now(),
+		cfg:      cfg,
+		slots:    cfg.Slots,
+		parallel: runtime.GOMAXPROCS(0) > 1,
+		log:      backlog.New[work](policy),
+		live:     make(map[*task]struct{}),
 	}
 	if cfg.Queue > 0 {
 		c.door = backlog.New[work](backlog.Config{Max: cfg.Queue, Share: cfg.Share})

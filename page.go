@@ -49,7 +49,7 @@ type pages struct {
 }
 
 // maxPages is how many unused pages are kept.
-const maxPages = 8
+const maxPages = 64
 
 func (s *pages) pop() *page {
 	p := s.first

@@ -27,7 +27,40 @@ func (c *core) work(e *entry) {
 	for w.entry != nil {
 		w.entry.Value.job.run(&w, w.entry)
 		w.finish()
+		if w.entry == nil {
+			w.linger()
+		}
 	}
+}
+
+// A worker without work looks for more this often, and passes this many turns
+// of an empty loop between looks: a few microseconds in all.
+const (
+	lingerLooks = 32
+	lingerTurns = 256
+)
+
+// linger waits a little for more work before the worker ends. To end and to
+// start again costs more than many small jobs, and whoever submits those in a
+// loop is about to bring the next. Meanwhile it counts as the one worker that
+// is being woken, so that nobody starts another.
+func (w *worker) linger() {
+	c := w.c
+	if !c.parallel || !c.waking.CompareAndSwap(false, true) {
+		return
+	}
+	const waiting = closedMask | postedMask
+	for look := 0; look < lingerLooks && c.word.Load()&waiting == 0; look++ {
+		spin(lingerTurns)
+	}
+	c.mu.Lock()
+	c.waking.Store(false)
+	c.volunteer = true
+	granted := c.dispatch(0, false)
+	w.entry = c.volunteered
+	c.volunteer, c.volunteered = false, nil
+	c.mu.Unlock()
+	c.deliver(granted)
 }
 
 // replace lets a new worker go on with what this one has left: something, if a
