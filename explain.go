@@ -67,11 +67,10 @@ func (f *Future[T]) Why() (w Waiting, waiting bool) {
 	c := f.task.c
 	c.lock()
 	defer c.mu.Unlock()
-	e := f.task.e
-	if e == nil || e.Value.job != job(f) || !e.Queued() {
-		return Waiting{}, false
+	if e := f.queued(); e != nil {
+		return c.explain(e), true
 	}
-	return c.explain(e), true
+	return Waiting{}, false
 }
 
 // explain describes a queued entry. The lock is held.

@@ -33,8 +33,8 @@ type Group struct {
 // must be called, or the context's resources leak.
 func NewGroup(ctx context.Context, s Scheduler) *Group {
 	g := &Group{s: s, own: task{parent: ctx, c: s.c}, done: make(chan struct{})}
-	x := g.own.ensure()
-	g.ctx, g.cancel = x.ctx, x.cancel
+	own := g.own.ensureOwn()
+	g.ctx, g.cancel = own.Context, own.cancel
 	return g
 }
 

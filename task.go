@@ -39,8 +39,7 @@ const (
 
 // extra is what a task, or the future that it is part of, seldom needs.
 type extra struct {
-	ctx    context.Context //nolint:containedctx // ends with the parent's, or by cancel
-	cancel context.CancelCauseFunc
+	own atomic.Pointer[ownContext] // nil until somebody asks for it
 
 	done      chan struct{} // closed when the future settles
 	once      sync.Once     // closes it
@@ -51,6 +50,13 @@ type extra struct {
 	followers hooks         // and these after
 }
 
+// ownContext ends with the context of the task's parent, or by cancel.
+type ownContext struct {
+	context.Context //nolint:containedctx // the task's own
+
+	cancel context.CancelCauseFunc
+}
+
 func (x *extra) wake() { x.once.Do(func() { close(x.done) }) }
 
 // ensure returns the task's extra, made if need be.
@@ -59,10 +65,31 @@ func (t *task) ensure() *extra {
 		return x
 	}
 	x := &extra{done: make(chan struct{})}
-	x.ctx, x.cancel = context.WithCancelCause(t.parent)
 	if !t.extra.CompareAndSwap(nil, x) {
-		x.cancel(nil)
 		return t.extra.Load()
+	}
+	return x
+}
+
+// own returns the task's own context, or nil if it has not been asked for.
+func (t *task) own() *ownContext {
+	if x := t.extra.Load(); x != nil {
+		return x.own.Load()
+	}
+	return nil
+}
+
+// ensureOwn returns the task's own context, made if need be.
+func (t *task) ensureOwn() *ownContext {
+	x := t.ensure()
+	if own := x.own.Load(); own != nil {
+		return own
+	}
+	own := new(ownContext)
+	own.Context, own.cancel = context.WithCancelCause(t.parent)
+	if !x.own.CompareAndSwap(nil, own) {
+		own.cancel(nil)
+		return x.own.Load()
 	}
 	t.c.mu.Lock()
 	killed, ended := t.c.killed.Load(), t.state.Load() == taskEnded
@@ -71,26 +98,26 @@ func (t *task) ensure() *extra {
 	}
 	t.c.mu.Unlock()
 	if killed {
-		x.cancel(ErrClosed)
+		own.cancel(ErrClosed)
 	} else if ended {
-		x.cancel(context.Canceled)
+		own.cancel(context.Canceled)
 	}
-	return x
+	return own
 }
 
 // cancel ends the context that the function was given.
-func (t *task) cancel(cause error) { t.ensure().cancel(cause) }
+func (t *task) cancel(cause error) { t.ensureOwn().cancel(cause) }
 
 // stop ends the task's own context, if it has one.
 func (t *task) stop() {
-	x := t.extra.Load()
-	if x == nil {
+	own := t.own()
+	if own == nil {
 		return
 	}
 	t.c.mu.Lock()
 	delete(t.c.live, t)
 	t.c.mu.Unlock()
-	x.cancel(context.Canceled)
+	own.cancel(context.Canceled)
 }
 
 // Deadline is the parent's.
@@ -98,16 +125,16 @@ func (t *task) Deadline() (time.Time, bool) { return t.parent.Deadline() }
 
 // Done is closed when the function should stop.
 func (t *task) Done() <-chan struct{} {
-	return t.ensure().ctx.Done()
+	return t.ensureOwn().Done()
 }
 
 // Err says why the function should stop, if it should.
 func (t *task) Err() error {
-	if x := t.extra.Load(); x != nil {
-		return x.ctx.Err()
+	if own := t.own(); own != nil {
+		return own.Err()
 	}
 	if t.c.killed.Load() || t.state.Load() == taskEnded {
-		return t.ensure().ctx.Err()
+		return t.ensureOwn().Err()
 	}
 	return t.parent.Err()
 }
@@ -131,8 +158,8 @@ func (t *task) Value(key any) any {
 	if c, ok := key.(*core); ok && c == t.c {
 		return &t.hold
 	}
-	if x := t.extra.Load(); x != nil {
-		return x.ctx.Value(key) // so that context.Cause finds the cause
+	if own := t.own(); own != nil {
+		return own.Value(key) // so that context.Cause finds the cause
 	}
 	return t.parent.Value(key)
 }

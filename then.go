@@ -30,8 +30,8 @@ func Then[T, U any](
 // been cancelled.
 func (f *Future[T]) begin(s Scheduler, err error) {
 	x := f.task.extra.Load()
-	if err == nil && x.ctx.Err() != nil {
-		err = context.Cause(x.ctx)
+	if err == nil && f.task.Err() != nil {
+		err = context.Cause(&f.task)
 	}
 	if err == nil {
 		err = s.c.submit(f.task.parent, s, arrival{job: f, continues: true})
@@ -41,15 +41,15 @@ func (f *Future[T]) begin(s Scheduler, err error) {
 		return
 	}
 	x.begun.Store(true)
-	if x.ctx.Err() != nil { // cancelled meanwhile, by somebody who may have come too early to withdraw it
-		f.withdraw(context.Cause(x.ctx))
+	if f.task.Err() != nil { // cancelled meanwhile, by somebody who may have come too early to withdraw it
+		f.withdraw(context.Cause(&f.task))
 	}
 }
 
 // cancelChain cancels a continuation and what it continues. The context comes
 // first: see begin.
 func (f *Future[T]) cancelChain(x *extra, cause error) {
-	x.cancel(cause)
+	f.task.cancel(cause)
 	x.source(cause)
 	f.withdraw(cause)
 }
