@@ -162,7 +162,7 @@ func (c *core) take(ctx context.Context, s Scheduler, tier int, nested bool) (*e
 	}
 	e := c.entry(s, tier)
 	if c.admit(e, s, tier) {
-		c.mu.Unlock()
+		c.unlockAdmitted(s.key)
 		return e, nil
 	}
 	if c.full() && c.cfg.WhenFull == Refuse {
@@ -233,8 +233,8 @@ func (c *core) withdraw(e *entry) bool {
 // tryTake gets a slot the slow way if that needs no waiting.
 func (c *core) tryTake(s Scheduler, tier int) bool {
 	c.lockForArrival(tier)
-	defer c.mu.Unlock()
 	if c.refuses(int(s.weight), false) != nil {
+		c.mu.Unlock()
 		return false
 	}
 	e := c.entry(s, tier)
@@ -243,7 +243,18 @@ func (c *core) tryTake(s Scheduler, tier int) bool {
 		c.loosen(e)
 	}
 	c.recycleLocked(e)
+	c.unlockAdmitted(s.key)
 	return ok
+}
+
+// unlockAdmitted gives up the lock after an admission. If that took its key to
+// the limit, the key's entries no longer hold back what waits behind them.
+func (c *core) unlockAdmitted(key string) {
+	if key == "" || c.log.Len() == 0 {
+		c.mu.Unlock()
+		return
+	}
+	c.dispatchAndUnlock(0, false)
 }
 
 // admit starts an arrival at once if nothing waits before it.

@@ -21,9 +21,10 @@ func (c *core) dispatch(freed int, finished bool) (granted *entry) {
 		running := int(uint32(old)) - freed
 		e := c.next(running)
 		if e == nil {
-			if finished && !started {
+			if finished && !started && c.capped(running) {
 				c.log.Pass(running)
 				finished = false
+				continue // the turn that begins may be the guard's
 			}
 			if c.publish(old, running) {
 				break
@@ -39,6 +40,13 @@ func (c *core) dispatch(freed int, finished bool) (granted *entry) {
 		}
 	}
 	return c.afterDispatch(granted)
+}
+
+// capped reports whether it is the caps that allow nothing to start: not a
+// pause, a task that wants its slots back first, a worker that is on its way,
+// or shared slots that others hold.
+func (c *core) capped(running int) bool {
+	return c.paused == nil && len(c.resumes) == 0 && c.log.Peek(running) == nil
 }
 
 // handOver is dispatch for the case that matters for speed: a worker has

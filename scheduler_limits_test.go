@@ -81,6 +81,34 @@ func TestA5_KeyAtItsLimitHoldsNobodyUp(t *testing.T) {
 	})
 }
 
+// A heavy head holds back those behind it, but not when its key is at its
+// limit: it is not what will start next then.
+func TestA5_KeyAtItsLimitReservesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(4, stint.Config{PerKey: 2})
+		a := s.Key("a")
+		takeSlots(t, a, 1)
+		heavy := claimSlot(t.Context(), a.Weight(4))
+		light := claimSlot(t.Context(), s)
+		if !heavy.waits() || !light.waits() {
+			t.Fatal("the heavy head was passed over")
+		}
+		takeSlots(t, a.At(stint.High), 1)
+		synctest.Wait()
+		if !light.holds() {
+			t.Fatal("held back by an entry that may not start")
+		}
+		a.Release()
+		a.Release()
+		releaseSlot(s)
+		if !heavy.holds() {
+			t.Fatal("the heavy one was not started")
+		}
+		a.Weight(4).Release()
+		wantAllFree(t, s)
+	})
+}
+
 func TestA5_KeysTakeTurnsByTheirShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shares := map[string]int{"small": 1, "big": 3}

@@ -203,6 +203,37 @@ func TestB3_GuardPassesTheCapButNotTheLimit(t *testing.T) {
 	})
 }
 
+// A finish at which the caps allow nothing is a turn, so that a tier above its
+// cap has its own in the end. One during a pause is none: it is not the caps
+// that allow nothing then.
+func TestB3_FinishThatStartsNothingIsATurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(20, stint.Config{Caps: stint.Caps{Lowest: 1, Lower: 20}})
+		takeSlots(t, s, 20)
+		starved := claimSlot(t.Context(), s.At(stint.Lowest))
+		release := func(n int) {
+			for range n {
+				releaseSlot(s)
+			}
+		}
+		release(4)
+		s.Pause("the test")
+		release(5)
+		s.Resume()
+		synctest.Wait()
+		release(2)
+		if !starved.waits() {
+			t.Fatal("started before the guard's turn")
+		}
+		release(1)
+		if !starved.holds() {
+			t.Fatal("not started at the guard's turn, after seven others")
+		}
+		release(9)
+		wantAllFree(t, s)
+	})
+}
+
 // A tier with nothing waiting leaves its turns to the highest that waits
 // within caps.
 func TestB3_TurnOfAnEmptyTierGoesToTheHighest(t *testing.T) {

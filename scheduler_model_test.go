@@ -1,0 +1,475 @@
+package stint_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stintgo/stint"
+)
+
+// randomSeed returns the seed of a random test: STINT_SEED if that is set, so
+// that a failure can be repeated. The test prints it.
+func randomSeed(t *testing.T) uint64 {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	if text := os.Getenv("STINT_SEED"); text != "" {
+		parsed, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatalf("STINT_SEED: %v", err)
+		}
+		seed = parsed
+	}
+	t.Logf("STINT_SEED=%d", seed)
+	return seed
+}
+
+// actor is a goroutine, or several, that does one piece of work on the real
+// scheduler. It does what it is told, and its fields are read when it waits.
+type actor struct {
+	*piece
+	id     int
+	how    string
+	view   stint.Scheduler
+	cancel context.CancelCauseFunc
+	orders chan func(context.Context) // what the function is to do; closed for it to return
+
+	state pieceState // as it is seen from outside
+	err   error
+}
+
+// body is the function that runs on the actor's slots.
+func (a *actor) body(ctx context.Context) (int, error) {
+	a.state = inside
+	for do := range a.orders {
+		a.state = lending
+		do(ctx)
+		a.state = inside
+	}
+	a.state = over
+	return 0, nil
+}
+
+func (a *actor) ended(err error) {
+	a.state, a.err = over, err
+}
+
+// begin asks the scheduler for the slots in the actor's way.
+func (a *actor) begin(ctx context.Context) {
+	ctx, a.cancel = context.WithCancelCause(ctx)
+	switch a.how {
+	case "acquire":
+		if err := a.view.Acquire(ctx); err != nil {
+			a.ended(err)
+			return
+		}
+		_, _ = a.body(context.Background()) // which cannot call anything within a slot
+		a.view.Release()
+	case "run", "nested":
+		_, err := stint.Run(ctx, a.view, a.body)
+		a.ended(err)
+	case "go":
+		f := stint.Go(ctx, a.view, a.body)
+		if a.id%2 == 0 {
+			a.cancel = f.Cancel
+		}
+		_, err := f.Wait(context.Background())
+		a.ended(err)
+	case "group":
+		g := stint.NewGroup(ctx, a.view)
+		g.Go(func(ctx context.Context) error {
+			_, err := a.body(ctx)
+			return err
+		})
+		a.ended(g.Wait())
+	}
+}
+
+// play is a run of random operations on a scheduler and on its model.
+type play struct {
+	t      *testing.T
+	rnd    *rand.Rand
+	s      stint.Scheduler
+	m      *naive
+	actors []*actor // that are not over
+	made   int
+	slots  int // in use after the last step
+	keys   []string
+	heavy  int // the largest weight
+	counts map[string]int
+	// There are no keys, so the bound on the number of turns that an entry waits
+	// can be checked.
+	bounded bool
+}
+
+func newPlay(t *testing.T, rnd *rand.Rand) *play {
+	t.Helper()
+	p := &play{t: t, rnd: rnd, m: newNaive(1 + rnd.IntN(6)), counts: map[string]int{}, heavy: 1, keys: []string{""}}
+	cfg := stint.Config{Share: share}
+	if rnd.IntN(3) > 0 {
+		p.keys = []string{"", "a", "b", "c", "a", "b"}
+		cfg.PerKey = rnd.IntN(4)
+	} else {
+		p.bounded = true
+	}
+	if rnd.IntN(2) > 0 {
+		p.heavy = 3
+	}
+	if rnd.IntN(4) == 0 {
+		cfg.Queue, cfg.WhenFull = 1+rnd.IntN(8), stint.Refuse
+	}
+	cfg.Caps = p.randomCaps()
+	p.m.perKey, p.m.bound = cfg.PerKey, cfg.Queue
+	p.s = stint.New(p.m.limit, cfg)
+	return p
+}
+
+// randomCaps sets the model's caps and returns them. They ascend: otherwise an
+// admission without the lock can open a lower tier, whose entries then start
+// only when something else happens.
+func (p *play) randomCaps() stint.Caps {
+	least := 1
+	for i := range p.m.caps {
+		p.m.caps[i] = 0
+		if p.rnd.IntN(3) == 0 {
+			least += p.rnd.IntN(3)
+			p.m.caps[i] = least
+		}
+	}
+	c := p.m.caps
+	return stint.Caps{
+		Lowest: c[0], Lower: c[1], Low: c[2], Normal: c[3], High: c[4], Higher: c[5], Highest: c[6],
+	}
+}
+
+func (p *play) newActor(how string) *actor {
+	p.made++
+	l := line{tier: p.rnd.IntN(stint.Tiers), key: p.keys[p.rnd.IntN(len(p.keys))]}
+	if p.rnd.IntN(2) == 0 {
+		l.tier = 3
+	}
+	a := &actor{
+		piece: &piece{line: l, weight: 1}, id: p.made, how: how,
+		orders: make(chan func(context.Context)),
+	}
+	if p.rnd.IntN(4) == 0 {
+		a.weight = 1 + p.rnd.IntN(p.heavy)
+	}
+	a.view = p.s.At(stint.Priority(l.tier) + stint.Lowest).Key(l.key).Weight(a.weight)
+	p.actors = append(p.actors, a)
+	return a
+}
+
+// pick returns an actor for which ok holds in the model, or nil.
+func (p *play) pick(ok func(a *actor) bool) *actor {
+	var fit []*actor
+	for _, a := range p.actors {
+		if ok(a) {
+			fit = append(fit, a)
+		}
+	}
+	if len(fit) == 0 {
+		return nil
+	}
+	return fit[p.rnd.IntN(len(fit))]
+}
+
+func (p *play) arrive(how string) {
+	a := p.newActor(how)
+	if p.posted(a) {
+		a.how = "run"
+	}
+	go a.begin(p.t.Context())
+	p.m.arrive(a.piece)
+}
+
+// posted reports whether a may be handed to the scheduler without its lock: a
+// job of one slot and no key is while anything waits. It queues then though it
+// might start at once, so that its start is a turn, and it gets its place among
+// the keys of its tier when the scheduler looks at it next. Neither can be told
+// from outside, so the model has only such posted jobs as must wait anyway, in
+// tiers without keys.
+func (p *play) posted(a *actor) bool {
+	job := a.how == "go" || a.how == "group"
+	free := len(p.m.waiting) > 0 && p.m.admits(a.piece)
+	return job && a.weight == 1 && a.key == "" && (free || !p.bounded)
+}
+
+func (p *play) try() {
+	a := p.newActor("try")
+	ok := a.view.TryAcquire()
+	want := p.m.tooMuch(a.piece) == nil && p.m.admits(a.piece)
+	if ok != want {
+		p.t.Fatalf("TryAcquire() = %t, want %t", ok, want)
+	}
+	if !ok {
+		a.state, a.piece.state = over, over
+		return
+	}
+	a.state = inside
+	p.m.enter(a.piece)
+	p.m.dispatch(false)
+}
+
+func (p *play) finish() {
+	a := p.pick(func(a *actor) bool { return a.piece.state == inside })
+	if a == nil {
+		return
+	}
+	if a.how == "try" {
+		a.view.Release()
+		a.state = over
+	} else {
+		close(a.orders)
+	}
+	p.m.finish(a.piece)
+}
+
+func (p *play) cancelOne() {
+	a := p.pick(func(a *actor) bool { return a.piece.state == queued && (a.parent == nil || a.weight == 1) })
+	if a == nil {
+		return
+	}
+	a.cancel(errAsked)
+	p.m.withdraw(func(q *piece) error {
+		if q == a.piece {
+			return errAsked
+		}
+		return nil
+	})
+}
+
+// call has a function call another on a slot of its own scheduler.
+func (p *play) call() {
+	parent := p.pick(func(a *actor) bool { return a.piece.state == inside && a.how != "try" && a.how != "acquire" })
+	if parent == nil {
+		return
+	}
+	a := p.newActor("nested")
+	if p.m.tooMuch(a.piece) != nil || p.m.bound > 0 || p.jobsWait() {
+		// The slots are handed straight down. Otherwise jobs may start before the call
+		// waits, and how many of them depends on how soon their workers run.
+		a.key, a.weight = "", 1
+		a.view = p.s.At(stint.Priority(a.tier) + stint.Lowest)
+	}
+	parent.orders <- a.begin
+	p.m.nest(parent.piece, a.piece)
+}
+
+func (p *play) jobsWait() bool {
+	return nil != p.pick(func(a *actor) bool {
+		return a.piece.state == queued && (a.how == "go" || a.how == "group")
+	})
+}
+
+// nestedQueued is how many queued pieces were called by a function. When more
+// than one of them is answered, the functions want their slots back in an order
+// that is nobody's business; and when one of several slots is, others of the
+// queue start at the same time.
+func (p *play) nestedQueued() (n int) {
+	for _, q := range p.m.waiting {
+		if q.parent != nil {
+			n++
+		}
+	}
+	return n
+}
+
+func (p *play) clear() {
+	if p.nestedQueued() > 1 {
+		return
+	}
+	got, want := p.s.Clear(), p.m.withdraw(func(*piece) error { return stint.ErrCleared })
+	if got != want {
+		p.t.Fatalf("Clear() = %d, want %d", got, want)
+	}
+}
+
+func (p *play) resize() {
+	if p.nestedQueued() > 0 {
+		return
+	}
+	p.m.limit = p.rnd.IntN(8)
+	p.s.Resize(p.m.limit)
+	p.m.withdraw(p.m.tooMuch)
+}
+
+func (p *play) setCaps() {
+	p.s.SetCaps(p.randomCaps())
+	p.m.dispatch(false)
+}
+
+func (p *play) setPerKey() {
+	p.m.perKey = p.rnd.IntN(4)
+	p.s.SetPerKey(p.m.perKey)
+	p.m.setAside()
+	p.m.dispatch(false)
+}
+
+func (p *play) pause() {
+	p.m.paused = !p.m.paused
+	if p.m.paused {
+		p.s.Pause("the model")
+		return
+	}
+	p.s.Resume()
+	p.m.dispatch(false)
+}
+
+// operations are what may happen, each as often as its weight says.
+var operations = []struct {
+	name   string
+	weight int
+	do     func(p *play)
+}{
+	{"acquire", 8, func(p *play) { p.arrive("acquire") }},
+	{"run", 5, func(p *play) { p.arrive("run") }},
+	{"go", 8, func(p *play) { p.arrive("go") }},
+	{"group", 5, func(p *play) { p.arrive("group") }},
+	{"try", 6, (*play).try},
+	{"finish", 28, (*play).finish},
+	{"cancel", 6, (*play).cancelOne},
+	{"call", 8, (*play).call},
+	{"caps", 2, (*play).setCaps},
+	{"per key", 1, (*play).setPerKey},
+	{"pause", 2, (*play).pause},
+	{"resize", 1, (*play).resize},
+	{"clear", 1, (*play).clear},
+}
+
+// step does one operation on both and compares what has become of all.
+func (p *play) step() {
+	total := 0
+	for _, op := range operations {
+		total += op.weight
+	}
+	n := p.rnd.IntN(total)
+	for _, op := range operations {
+		if n -= op.weight; n < 0 {
+			p.counts[op.name]++
+			op.do(p)
+			p.compare(op.name)
+			return
+		}
+	}
+}
+
+// compare checks that every actor is where the model says it is, and what must
+// hold whatever happened.
+func (p *play) compare(after string) {
+	p.t.Helper()
+	synctest.Wait()
+	for _, a := range p.actors {
+		if a.comesBack() {
+			continue
+		}
+		if a.state != a.piece.state || !errors.Is(a.err, a.piece.err) {
+			p.t.Fatalf("after %s: %s %d of tier %d, key %q, weight %d is in state %d with error %v; want %d, %v\n%s",
+				after, a.how, a.id, a.tier, a.key, a.weight, a.state, a.err, a.piece.state, a.piece.err, p)
+		}
+	}
+	p.actors = slices.DeleteFunc(p.actors, func(a *actor) bool { return a.state == over && !a.comesBack() })
+	st := p.s.Stats()
+	var byTier [stint.Tiers]int
+	for _, q := range p.m.waiting {
+		byTier[q.tier]++
+	}
+	if st.Running != p.m.running || st.Queued != len(p.m.waiting) || st.QueuedBy != byTier || st.Limit != p.m.limit ||
+		st.Paused != p.m.paused || st.PerKey != p.m.perKey {
+		p.t.Fatalf("after %s: %+v\n%s", after, st, p)
+	}
+	p.invariants(after)
+}
+
+// comesBack reports whether the actor's piece is over but its call has not
+// returned, because the function that made it has not got its slots back.
+func (a *actor) comesBack() bool {
+	return a.piece.state == over && a.parent != nil && a.parent.state == lending
+}
+
+// invariants checks what follows from the documentation without the model's
+// way of deciding.
+func (p *play) invariants(after string) {
+	p.t.Helper()
+	slots, holders := 0, 0
+	for _, a := range p.actors {
+		if a.state == inside {
+			slots += a.weight
+			holders++
+		}
+		// In a tier without keys an entry with n before it starts after at most
+		// 56·(n+1) turns.
+		if p.bounded && a.piece.state == queued && a.turns > 56*(a.ahead+1) {
+			p.t.Fatalf("after %s: %s %d has waited %d turns with %d ahead", after, a.how, a.id, a.turns, a.ahead)
+		}
+	}
+	if slots != p.m.running {
+		p.t.Fatalf("after %s: %d slots in use, Stats says %d", after, slots, p.m.running)
+	}
+	// The limit may be lowered below what runs, but it is never passed upwards,
+	// except by a function that was heavier than that already and runs alone.
+	if slots > p.slots && slots > p.m.limit && holders > 1 {
+		p.t.Fatalf("after %s: %d slots in use of %d, %d before", after, slots, p.m.limit, p.slots)
+	}
+	p.slots = slots
+}
+
+func (p *play) String() string {
+	text := fmt.Sprintf("limit %d, caps %v, per key %d, turn %d, %d in use\n",
+		p.m.limit, p.m.caps, p.m.perKey, p.m.turn, p.m.running)
+	for _, a := range p.actors {
+		text += fmt.Sprintf("%3d %s tier %d key %q weight %d: %d, want %d\n",
+			a.id, a.how, a.tier, a.key, a.weight, a.state, a.piece.state)
+	}
+	return text
+}
+
+// finishAll lets everything come to its end, and sees that nothing is left.
+func (p *play) finishAll() {
+	if p.m.paused {
+		p.pause()
+		p.compare("the last resume")
+	}
+	p.m.limit = max(p.m.limit, 3)
+	p.s.Resize(p.m.limit)
+	p.m.dispatch(false)
+	p.compare("the last resize")
+	p.m.caps = [stint.Tiers]int{}
+	p.s.SetCaps(stint.Caps{})
+	p.m.dispatch(false)
+	p.compare("the last change of caps")
+	for len(p.actors) > 0 {
+		if p.pick(func(a *actor) bool { return a.piece.state == inside }) == nil {
+			p.t.Fatalf("nothing is inside, and %d are left\n%s", len(p.actors), p)
+		}
+		p.finish()
+		p.compare("finish")
+	}
+	wantAllFree(p.t, p.s)
+}
+
+func TestModel_SchedulerMatchesNaive(t *testing.T) {
+	const plays, steps = 100, 1000
+	rnd := rand.New(rand.NewPCG(randomSeed(t), 1))
+	counts := map[string]int{}
+	for range plays {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPlay(t, rnd)
+			for range steps {
+				p.step()
+			}
+			p.finishAll()
+			for name, n := range p.counts {
+				counts[name] += n
+			}
+		})
+	}
+	t.Logf("operations: %v", counts)
+}

@@ -1,0 +1,345 @@
+package stint_test
+
+import (
+	"slices"
+
+	"github.com/stintgo/stint"
+)
+
+// naive is the scheduler written to be obviously right: everything that waits
+// is in one slice, which is scanned from end to end for each decision, and one
+// thing happens after the other. The order is the one that the documentation of
+// Scheduler and of internal/backlog promises.
+type naive struct {
+	limit  int
+	caps   [stint.Tiers]int // as they were set
+	perKey int
+	bound  int // of the queue, 0 for none: arrivals that find it full are refused
+	paused bool
+
+	running int
+	keyRuns map[string]int
+	waiting []*piece // in the order of arrival
+	resumes []*piece // functions that want back the slots that they have lent
+
+	turn    int // 0 … 55
+	virtual [stint.Tiers]uint64
+	ends    map[line]uint64 // when the last piece of a line ends in virtual time
+	aside   map[line]bool   // lines whose key is at its limit
+}
+
+// line is the FIFO of one key in one tier.
+type line struct {
+	tier int
+	key  string
+}
+
+// piece is one piece of work.
+type piece struct {
+	line
+	weight int
+	state  pieceState
+	err    error  // with which it is over without having run
+	parent *piece // the function that calls it, if any
+	tag    uint64
+	ahead  int // what waited before it in its tier when it was queued
+	turns  int // that it has waited
+}
+
+type pieceState int
+
+const (
+	queued  pieceState = iota
+	inside             // it has its slots
+	lending            // it has lent them to what it calls, or wants them back
+	over
+)
+
+func newNaive(limit int) *naive {
+	return &naive{limit: limit, keyRuns: map[string]int{}, ends: map[line]uint64{}, aside: map[line]bool{}}
+}
+
+// share is what the keys' shares are in the model and in the scheduler.
+func share(key string) int { return map[string]int{"b": 2, "c": 3}[key] }
+
+func cost(key string) uint64 { return 1 << 20 / uint64(max(share(key), 1)) }
+
+func (n *naive) capOf(tier int) int {
+	set := func(i int) bool { return n.caps[i] > 0 }
+	if !slices.ContainsFunc(n.caps[tier:], func(c int) bool { return c > 0 }) {
+		return n.limit // above the topmost that is set
+	}
+	for i := tier; i >= 0; i-- {
+		if set(i) {
+			return min(n.caps[i], n.limit)
+		}
+	}
+	for i := tier; ; i++ {
+		if set(i) {
+			return min(n.caps[i], n.limit)
+		}
+	}
+}
+
+func (n *naive) full(key string) bool { return key != "" && n.perKey > 0 && n.keyRuns[key] >= n.perKey }
+
+func (n *naive) inLine(l line) (pieces []*piece) {
+	for _, p := range n.waiting {
+		if p.line == l {
+			pieces = append(pieces, p)
+		}
+	}
+	return pieces
+}
+
+// first is the piece of a tier that goes next: the one with the smallest tag
+// among the heads of the lines whose key has room.
+func (n *naive) first(tier int) (best *piece) {
+	seen := map[line]bool{}
+	for _, p := range n.waiting { // in the order of arrival, which decides between equal tags
+		if p.tier != tier || seen[p.line] {
+			continue
+		}
+		seen[p.line] = true
+		if !n.full(p.key) && (best == nil || p.tag < best.tag) {
+			best = p
+		}
+	}
+	return best
+}
+
+// chosen is the piece whose turn it is, though it may be too heavy as yet.
+func (n *naive) chosen() (p *piece, guard bool) {
+	if n.running >= n.limit {
+		return nil, false
+	}
+	if n.turn%8 == 7 {
+		if p := n.first(n.turn / 8); p != nil {
+			return p, true
+		}
+	}
+	for tier := stint.Tiers - 1; tier >= 0; tier-- {
+		if p := n.first(tier); p != nil && n.running < n.capOf(tier) {
+			return p, false
+		}
+	}
+	return nil, false
+}
+
+// admits reports whether an arrival starts at once.
+func (n *naive) admits(p *piece) bool {
+	next, guard := n.chosen()
+	heldBack := next != nil && n.running+next.weight > n.limit && (guard || p.tier <= next.tier)
+	return !n.paused && len(n.resumes) == 0 && n.first(p.tier) == nil && !heldBack && !n.full(p.key) &&
+		n.running < n.capOf(p.tier) && n.running+p.weight <= n.limit
+}
+
+// tooMuch is the answer to a piece that can never run.
+func (n *naive) tooMuch(p *piece) error {
+	switch {
+	case n.limit == 0:
+		return stint.ErrNoCapacity
+	case p.weight > n.limit:
+		return stint.ErrTooHeavy
+	default:
+		return nil
+	}
+}
+
+// arrive is what happens to a piece that asks for its slots.
+func (n *naive) arrive(p *piece) {
+	switch err := n.tooMuch(p); {
+	case err != nil:
+		n.answer(p, err)
+	case n.admits(p):
+		n.enter(p)
+		n.dispatch(false) // with its key at the limit now, others may go first
+	case n.bound > 0 && len(n.waiting) >= n.bound:
+		n.answer(p, stint.ErrQueueFull)
+	default:
+		n.push(p)
+		n.dispatch(false)
+	}
+}
+
+func (n *naive) push(p *piece) {
+	p.state = queued
+	p.tag = max(n.virtual[p.tier], n.ends[p.line])
+	n.ends[p.line] = p.tag + uint64(p.weight)*cost(p.key)
+	for _, q := range n.waiting {
+		if q.tier == p.tier {
+			p.ahead++
+		}
+	}
+	n.waiting = append(n.waiting, p)
+	n.setAside()
+}
+
+// enter gives p its slots.
+func (n *naive) enter(p *piece) {
+	p.state = inside
+	n.running += p.weight
+	if p.key != "" {
+		n.keyRuns[p.key]++
+	}
+	n.setAside()
+}
+
+// exit takes its slots from p.
+func (n *naive) exit(p *piece) {
+	n.running -= p.weight
+	if p.key != "" {
+		n.keyRuns[p.key]--
+	}
+	n.setAside()
+}
+
+// answer ends p without its having run. The function that called it goes on.
+func (n *naive) answer(p *piece, err error) {
+	p.state, p.err = over, err
+	if p.parent != nil {
+		n.resumes = append(n.resumes, p.parent)
+		n.dispatch(false)
+	}
+}
+
+// finish ends a piece that is inside.
+func (n *naive) finish(p *piece) {
+	n.exit(p)
+	p.state = over
+	if p.parent != nil {
+		n.resumes = append(n.resumes, p.parent)
+	}
+	n.dispatch(p.parent == nil)
+}
+
+// nest has parent, which is inside, call p. The slots that parent lends are
+// handed straight down if that will do.
+func (n *naive) nest(parent, p *piece) {
+	p.parent = parent
+	n.exit(parent)
+	parent.state = lending
+	if p.weight <= parent.weight && !n.full(p.key) {
+		n.enter(p)
+		n.dispatch(false)
+		return
+	}
+	n.dispatch(true)
+	n.arrive(p)
+}
+
+// dispatch starts all that may start.
+func (n *naive) dispatch(finished bool) {
+	for {
+		if p, held := n.nextResume(); p != nil {
+			n.resumes = slices.DeleteFunc(n.resumes, func(q *piece) bool { return p == q })
+			n.enter(p)
+			finished = false
+			continue
+		} else if held || n.paused {
+			return
+		}
+		p, guard := n.chosen()
+		if p == nil || n.running+p.weight > n.limit {
+			if finished && !guard && len(n.resumes) == 0 && n.running < n.limit && n.anyEligible() {
+				n.endTurn() // a finish at which it is the caps that allow nothing
+				finished = false
+				continue
+			}
+			return
+		}
+		n.start(p)
+		finished = false
+	}
+}
+
+// nextResume is the function that has its slots back next; held, that one
+// waits for enough of them.
+func (n *naive) nextResume() (p *piece, held bool) {
+	for _, p := range n.resumes {
+		if n.full(p.key) {
+			continue
+		}
+		if n.running+p.weight <= n.limit || n.running == 0 {
+			return p, false
+		}
+		return nil, true
+	}
+	return nil, false
+}
+
+func (n *naive) anyEligible() bool {
+	return slices.ContainsFunc(n.waiting, func(p *piece) bool { return !n.full(p.key) })
+}
+
+func (n *naive) start(p *piece) {
+	n.virtual[p.tier] = p.tag
+	n.take(p, p.tag+uint64(p.weight)*cost(p.key))
+	n.endTurn()
+	n.enter(p)
+}
+
+func (n *naive) endTurn() {
+	n.turn = (n.turn + 1) % 56
+	for _, p := range n.waiting {
+		p.turns++
+	}
+}
+
+// take takes p out of the queue; left is where in virtual time it leaves its
+// line.
+func (n *naive) take(p *piece, left uint64) {
+	rest := n.inLine(p.line)
+	if rest[len(rest)-1] == p {
+		n.ends[p.line] = left
+	}
+	if rest[0] == p && len(rest) > 1 {
+		rest[1].tag = max(rest[1].tag, left)
+	}
+	n.waiting = slices.DeleteFunc(n.waiting, func(q *piece) bool { return q == p })
+	if !slices.ContainsFunc(n.waiting, func(q *piece) bool { return q.tier == p.tier }) {
+		for l := range n.ends {
+			if l.tier == p.tier {
+				delete(n.ends, l) // an empty tier starts afresh
+			}
+		}
+	}
+}
+
+// withdraw takes queued pieces out, the last first, so that their lines are as
+// if they had not come; each gets its answer. Then it starts what they held
+// back.
+func (n *naive) withdraw(why func(*piece) error) (taken int) {
+	for _, p := range slices.Backward(slices.Clone(n.waiting)) {
+		if err := why(p); err != nil {
+			n.take(p, p.tag)
+			p.state, p.err = over, err
+			taken++
+			if p.parent != nil {
+				defer n.answer(p, err)
+			}
+		}
+	}
+	n.dispatch(false)
+	return taken
+}
+
+// setAside notes the lines whose key is at its limit. Those that have room
+// again do not get that time back: their heads count as queued no earlier than
+// now.
+func (n *naive) setAside() {
+	for _, p := range n.waiting {
+		if n.full(p.key) {
+			n.aside[p.line] = true
+		}
+	}
+	for l := range n.aside {
+		if n.full(l.key) {
+			continue
+		}
+		delete(n.aside, l)
+		if rest := n.inLine(l); len(rest) > 0 {
+			rest[0].tag = max(rest[0].tag, n.virtual[l.tier])
+		}
+	}
+}
