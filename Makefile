@@ -72,6 +72,11 @@ bench-once: ## Run every benchmark once, to see that it works.
 	$(call each,go test -run '^$$' -bench . -benchtime 1x ./...)
 	cd bench && go run . -once
 
+.PHONY: picture
+picture: build ## Record docs/stint-run.svg, the picture of the README, anew.
+	@tools/need.sh gzip:gzip
+	go -C tools run ./picture -stint ../bin/stint -goroot "$$(go env GOROOT)" -o ../docs/stint-run.svg
+
 .PHONY: clean
 clean: ## Remove what the other targets built.
 	rm -rf bin out
