@@ -268,3 +268,23 @@ func TestRun_ClosedGate(t *testing.T) {
 		t.Errorf("exit status %d: %s", status, stderr.String())
 	}
 }
+
+// As many run at once as -j says, and no more.
+func TestRun_SixtyFourAtOnce(t *testing.T) {
+	told, gate := fifo(t), fifo(t)
+	ev := events(t, told)
+	cmd := command(t, "run", "-j64", "-n0", "echo {%} > "+told+"; read x < "+gate)
+	cmd.Stdin = strings.NewReader(numbers(70))
+	start(t, cmd)
+	seen := map[string]bool{}
+	for range 64 {
+		seen[ev.next()] = true
+	}
+	if len(seen) != 64 || !seen["1"] || !seen["64"] {
+		t.Errorf("%d slots in use, want 1 to 64", len(seen))
+	}
+	holdOpen(t, gate)
+	if status := finish(t, cmd); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+}

@@ -78,9 +78,9 @@ func tasks(ctx context.Context, each time.Duration) ([]Row, error) {
 func runEmpty(ctx context.Context, s stint.Scheduler, n int) error {
 	g := stint.NewGroup(ctx, s)
 	for range n {
-		g.Go(func(context.Context) error { return nil }) //nolint:contextcheck // a group has one
+		g.Go(func(context.Context) error { return nil })
 	}
-	return g.Wait() //nolint:contextcheck // likewise
+	return g.Wait()
 }
 
 func limiterTry(_ context.Context, each time.Duration) ([]Row, error) {

@@ -104,7 +104,7 @@ func (o *order) storeInFile(r *Result, size int64) error {
 		o.spill = f
 	}
 	if err := r.Capture.copyTo(o.spill); err != nil {
-		return fmt.Errorf("spool: keep the output of job %d for its turn: %w", r.Seq, err)
+		return o.spool.diskError(err)
 	}
 	r.Capture.rehome(o.spill, o.end)
 	o.end += size
