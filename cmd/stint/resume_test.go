@@ -215,7 +215,7 @@ func TestResume_KilledStintTakesItsJobsAlong(t *testing.T) {
 	told := fifo(t)
 	ev := events(t, told)
 	cmd := command(t, "run", "--shell=false", "-n0", "sh", "-c",
-		"trap 'kill $!; echo ended > "+told+"; exit' TERM; sleep 1000 & echo started > "+told+"; wait", ":::", "a")
+		"trap 'kill -9 $!; echo ended > "+told+"; exit' TERM; sleep 1000 & echo started > "+told+"; wait", ":::", "a")
 	start(t, cmd)
 	if got := ev.next(); got != "started" {
 		t.Fatal(got)
