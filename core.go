@@ -48,6 +48,7 @@ type core struct {
 	drawn       [Tiers]batch
 	drawnCount  int
 	unused      pages
+	workers     int    // goroutines that run jobs or publish their outcomes
 	volunteer   bool   // the caller of dispatch is a worker that can run one job,
 	volunteered *entry // and this is the one
 	paused      *pause
@@ -165,7 +166,7 @@ func (c *core) take(ctx context.Context, s Scheduler, tier int, nested bool) (*e
 		c.unlockAdmitted(s.key)
 		return e, nil
 	}
-	if c.full() && c.cfg.WhenFull == Refuse {
+	if c.door != nil && c.cfg.WhenFull == Refuse && !c.inbox.claim(c.room()) {
 		c.recycleLocked(e)
 		c.mu.Unlock()
 		return nil, ErrQueueFull
@@ -277,7 +278,8 @@ func (c *core) admit(e *entry, s Scheduler, tier int) bool {
 // give returns weight slots of a key to whoever is next.
 func (c *core) give(key string, weight int) {
 	c.mu.Lock()
-	if c.running() < weight || key != "" && c.log.Running(key) == 0 {
+	if c.running() < weight || key != "" && c.log.Running(key) == 0 ||
+		c.slots != nil && len(c.grants.loose)+c.grants.lost == 0 {
 		c.mu.Unlock()
 		panic("stint: Release without Acquire")
 	}

@@ -18,6 +18,7 @@ func (c *core) dispatch(freed int, finished bool) (granted *entry) {
 	last, started := &granted, false
 	for {
 		old := c.word.Load()
+		freed = min(freed, int(uint32(old))) // a stray Release may have given them back already
 		running := int(uint32(old)) - freed
 		e := c.next(running)
 		if e == nil {
@@ -157,13 +158,24 @@ func (c *core) nextResume(running int) (e *entry, hold bool) {
 		case !c.log.KeyHasRoom(e.Value.keyName()):
 		case running > 0 && running+int(e.Value.weight) > int(c.limit.Load()):
 			return nil, true
-		case c.slots != nil && c.obtain(e) != nil:
+		case c.slots != nil && !c.regain(e):
 			return nil, true
 		default:
 			return e, true
 		}
 	}
 	return nil, false
+}
+
+// regain gets a shared slot for a task that wants its own back. If none can be
+// had, it goes on with a lost one.
+func (c *core) regain(e *entry) bool {
+	err := c.obtain(e)
+	if errors.Is(err, ErrNoSlot) {
+		return false
+	}
+	e.Value.lost = err != nil
+	return true
 }
 
 // start takes e out of where it waits; its slots are counted already. It
@@ -229,11 +241,16 @@ func (c *core) afterDispatch(granted *entry) *entry {
 	if c.slots != nil {
 		c.want()
 	}
-	if c.idle != nil && c.running() == 0 && c.log.Len() == 0 && c.lent.Load() == 0 {
+	c.noticeIdle()
+	return granted
+}
+
+// noticeIdle ends a drain when nothing is left of what was accepted.
+func (c *core) noticeIdle() {
+	if c.idle != nil && c.running() == 0 && c.log.Len() == 0 && c.lent.Load() == 0 && c.workers == 0 {
 		close(c.idle)
 		c.idle = nil
 	}
-	return granted
 }
 
 // deliver tells entries that they have their slot, or that they are refused:

@@ -42,15 +42,12 @@ func (c *core) post(s Scheduler, tier int, a arrival, w *watch) bool {
 	if s.weight != 1 || s.key != "" || word&slowBit != 0 || word&(closedMask|postedMask) == 0 {
 		return false
 	}
-	if !c.inbox.put(c, tier, a, w) {
+	word, ok := c.inbox.put(c, tier, a, w)
+	if !ok {
 		return false
 	}
-	bit := uint64(1) << (postedShift + tier)
-	if c.word.Load()&bit == 0 {
-		word = c.word.Or(bit)
-		if word&bit == 0 && uint32(word) < c.limit.Load() && !c.waking.Load() {
-			c.kick() // a slot is free, and nobody is on the way who would see the job
-		}
+	if word&(1<<(postedShift+tier)) == 0 && uint32(word) < c.limit.Load() && !c.waking.Load() {
+		c.kick() // a slot is free, and nobody is on the way who would see the job
 	}
 	if w != nil && (w.stopped.Load() || w.ctx.Err() != nil) {
 		c.refresh() // the watch may have come too early to see the job
@@ -59,11 +56,11 @@ func (c *core) post(s Scheduler, tier int, a arrival, w *watch) bool {
 }
 
 // put appends a job, unless the inbox is shut or has no room.
-func (in *inbox) put(c *core, tier int, a arrival, w *watch) bool {
+func (in *inbox) put(c *core, tier int, a arrival, w *watch) (word uint64, ok bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.shut || in.room == 0 {
-		return false
+		return 0, false
 	}
 	in.room--
 	in.count++
@@ -75,6 +72,23 @@ func (in *inbox) put(c *core, tier int, a arrival, w *watch) bool {
 	page.jobs[page.n] = posting{job: a.job, fn: a.fn, watch: w, since: in.clock.stamp(c.born, false)}
 	page.n++
 	b.n++
+	// With the lock held, so that who has shut the inbox finds all that is in it.
+	bit := uint64(1) << (postedShift + tier)
+	if word = c.word.Load(); word&bit == 0 {
+		word = c.word.Or(bit)
+	}
+	return word, true
+}
+
+// claim takes the room of one arrival that does not come through the inbox.
+func (in *inbox) claim(room int) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.room = max(room-in.count, 0)
+	if in.room == 0 {
+		return false
+	}
+	in.room--
 	return true
 }
 
@@ -108,6 +122,7 @@ func (in *inbox) setShut(shut bool) {
 func (c *core) draw(tier, n int) {
 	d := &c.drawn[tier]
 	bit := uint64(1) << (postedShift + tier)
+	c.word.Or(1 << (closedShift + tier)) // what is drawn waits in the queue, also if the caller publishes nothing
 	if d.n == 0 {
 		c.word.And(^bit)
 		*d = c.inbox.take(tier, &c.unused, c.room())
@@ -134,8 +149,12 @@ func (c *core) posted() uint8 { return uint8(c.word.Load() & postedMask >> poste
 // empty moves all posted jobs of the tiers of a mask into the queue.
 func (c *core) empty(mask uint8) {
 	for tier := range Tiers {
-		for c.posted()&mask&(1<<tier) != 0 {
-			c.draw(tier, math.MaxInt)
+		// Twice: what has been drawn before, and what is posted. No more often, or
+		// those who go on posting would keep the lock's holder here.
+		for range 2 {
+			if c.posted()&mask&(1<<tier) != 0 {
+				c.draw(tier, math.MaxInt)
+			}
 		}
 	}
 }

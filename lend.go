@@ -97,9 +97,16 @@ func (c *core) reclaimLocked(h *hold, freed int) {
 
 	c.mu.Lock()
 	granted := c.returned(h, e)
+	var lost *task
+	if c.slots != nil && h.state.Load() == taskHolding && h.e.Value.lost {
+		lost = h.e.Value.task
+	}
 	c.recycleLocked(e)
 	c.mu.Unlock()
 	c.deliver(granted)
+	if lost != nil {
+		lost.cancel(ErrSlotLost)
+	}
 }
 
 // returned marks h as holding slots again, those of e. If h has ended since,

@@ -282,12 +282,9 @@ func TestB7_CloseEndsTheContextsOfRunningFunctions(t *testing.T) {
 		}},
 	} {
 		t.Run(way.name, func(t *testing.T) {
-			for _, f := range forms {
+			for _, f := range nesting {
 				t.Run(f.name, func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
-						if f.name == "Acquire" {
-							return // gives no context
-						}
 						s := stint.New(1, stint.Config{})
 						var cause error
 						answer := ask(t.Context(), f, s, func(ctx context.Context) error {

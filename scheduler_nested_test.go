@@ -477,12 +477,9 @@ func TestA4_TwoSchedulersDoNotMix(t *testing.T) {
 // A goroutine that outlives its function has no slot any more that it could
 // lend: what it calls waits like anybody else's.
 func TestA4_GoroutineThatOutlivesItsFunction(t *testing.T) {
-	for _, f := range forms {
+	for _, f := range nesting {
 		t.Run(f.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				if f.name == "Acquire" {
-					return // gives no context
-				}
 				s := stint.New(1, stint.Config{})
 				begin, end, finish := make(chan struct{}), make(chan struct{}), make(chan struct{})
 				var in gauge

@@ -61,6 +61,12 @@ func takeSlots(t *testing.T, s stint.Scheduler, n int) {
 func wantAllFree(t *testing.T, s stint.Scheduler) {
 	t.Helper()
 	synctest.Wait()
+	checkAllFree(t, s)
+}
+
+// checkAllFree is wantAllFree for tests outside a bubble, once all is over.
+func checkAllFree(t *testing.T, s stint.Scheduler) {
+	t.Helper()
 	st := s.Stats()
 	if st.Running != 0 || st.Queued != 0 || st.Blocked != 0 {
 		t.Errorf("%d run, %d are queued, %d are blocked; want none", st.Running, st.Queued, st.Blocked)
@@ -130,6 +136,10 @@ var forms = []form{
 		return g.Wait()
 	}},
 }
+
+// nesting is the forms that give their function a context with which it can do
+// more on its slot.
+var nesting = forms[1:]
 
 // valued makes a function that has a value of one that has none.
 func valued(fn func(context.Context) error) func(context.Context) (int, error) {

@@ -135,11 +135,11 @@ func (c *core) loosen(e *entry) {
 
 // releaseLoose releases one grant that Acquire took. Which one is all the same.
 func (c *core) releaseLoose() {
-	last := len(c.grants.loose) - 1
-	if last < 0 {
+	if c.grants.lost > 0 {
 		c.grants.lost--
 		return
 	}
+	last := len(c.grants.loose) - 1
 	c.slots.Release(c.grants.loose[last])
 	c.grants.loose = c.grants.loose[:last]
 }

@@ -35,14 +35,15 @@ func (c *core) submit(ctx context.Context, s Scheduler, a arrival) error {
 	if c.startJob(s, tier, a) {
 		return nil
 	}
-	if plain && c.posted()&(1<<tier) != 0 && c.inbox.put(c, tier, a, w) {
-		c.word.Or(1 << (postedShift + tier)) // behind the others
-		c.dispatchAndUnlock(0, false)
-		return nil
+	if plain && c.posted()&(1<<tier) != 0 && (w == nil || !w.stopped.Load()) {
+		if _, ok := c.inbox.put(c, tier, a, w); ok { // behind the others
+			c.dispatchAndUnlock(0, false)
+			return nil
+		}
 	}
 	if !a.continues {
 		if err := c.enterDoor(ctx, s, tier); err != nil {
-			c.mu.Unlock()
+			c.dispatchAndUnlock(0, false) // the room may be another's
 			return err
 		}
 	}
@@ -95,7 +96,7 @@ func (c *core) jobEntry(s Scheduler, tier int, a arrival) *entry {
 // enterDoor waits until a bounded queue has room for one more. The lock is
 // held, but for the time of waiting.
 func (c *core) enterDoor(ctx context.Context, s Scheduler, tier int) error {
-	if c.door == nil || !c.full() && c.door.Len() == 0 {
+	if c.door == nil || c.door.Len() == 0 && c.inbox.claim(c.room()) {
 		return nil
 	}
 	if c.cfg.WhenFull == Refuse {

@@ -3,6 +3,7 @@ package stint
 import (
 	"context"
 	"sync/atomic"
+	"weak"
 )
 
 // watch takes the queued jobs of one context out of the queue when it ends.
@@ -47,11 +48,17 @@ func (c *core) watchFor(ctx context.Context) (*watch, error) {
 
 // arm registers w with its context.
 func (c *core) arm(w *watch) {
-	stop := context.AfterFunc(w.ctx, func() { c.expel(w) })
+	core := weak.Make(c) // a context that lives on keeps no idle scheduler
+	stop := context.AfterFunc(w.ctx, func() {
+		if c := core.Value(); c != nil {
+			c.expel(w)
+		}
+	})
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	w.stop = stop
-	if w.stopped.Load() {
+	stopped := w.stopped.Load()
+	c.mu.Unlock()
+	if stopped {
 		stop()
 	}
 }
@@ -64,7 +71,7 @@ func (c *core) stopIfIdle(w *watch) {
 	if w.jobs != nil || w.kept || !w.stopped.CompareAndSwap(false, true) {
 		return
 	}
-	w.stop()
+	go w.stop() // not here: it may call the context
 	if c.word.Load()&postedMask != 0 {
 		go c.refresh()
 	}

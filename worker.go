@@ -19,6 +19,7 @@ type worker struct {
 // work runs e and whatever is handed over after it.
 func (c *core) work(e *entry) {
 	c.mu.Lock()
+	c.workers++
 	c.waking.Store(false)
 	c.dispatchAndUnlock(0, false)
 
@@ -66,12 +67,19 @@ func (w *worker) linger() {
 // replace lets a new worker go on with what this one has left: something, if a
 // function called runtime.Goexit, which ends this goroutine but not its work.
 func (w *worker) replace() {
+	defer func() { // also if a teardown ends the goroutine once more
+		w.c.mu.Lock()
+		defer w.c.mu.Unlock()
+		w.c.workers--
+		if w.entry != nil {
+			w.c.waking.Store(true)
+			go w.c.work(w.entry)
+			return
+		}
+		w.c.noticeIdle()
+	}()
 	if w.entry != nil && w.hold != nil {
 		w.finish()
-	}
-	if w.entry != nil {
-		w.c.waking.Store(true)
-		go w.c.work(w.entry)
 	}
 }
 
@@ -92,11 +100,11 @@ func (w *worker) finish() {
 	w.hold, w.task = nil, nil
 	c.recycleLocked(ended)
 	c.mu.Unlock()
-	c.deliver(granted)
 	if t != nil {
 		t.stop()
 	}
-	done.settle()
+	defer done.settle() // also if a teardown of a job that is refused ends this goroutine
+	c.deliver(granted)
 }
 
 // end ends the hold of the job on its slots.

@@ -94,7 +94,7 @@ func New[T any](cfg Config) *Backlog[T] {
 		keys:   make(map[string]*key[T]),
 	}
 	for i := range b.tiers {
-		b.tiers[i].plain = line[T]{tier: int8(i), pos: nowhere, cost: unit}
+		b.tiers[i].plain = line[T]{tier: int8(i), pos: nowhere, share: 1, cost: unit}
 	}
 	return b
 }
@@ -192,7 +192,7 @@ func (b *Backlog[T]) guardTier() (tier int, ok bool) {
 // ends the turn.
 func (b *Backlog[T]) Start(e *Entry[T]) {
 	k := e.line.key
-	b.tiers[e.line.tier].virtual = e.tag
+	b.tiers[e.line.tier].pass(e)
 	if k != nil {
 		k.running++ // first, or unlink forgets a key with nothing left
 	}

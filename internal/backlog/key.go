@@ -1,7 +1,5 @@
 package backlog
 
-import "fmt"
-
 // key is what the backlog knows of one key. It exists while something of the
 // key runs or waits, or while its fair turn has not come round again: idle keys
 // cost no memory.
@@ -26,7 +24,8 @@ func (b *Backlog[T]) keyRecord(name string) *key[T] {
 func (b *Backlog[T]) keyLine(name string, tier int) *line[T] {
 	k := b.keyRecord(name)
 	if k.lines[tier] == nil {
-		k.lines[tier] = &line[T]{key: k, tier: int8(tier), pos: nowhere, cost: unit / b.shareOf(name)}
+		share := b.shareOf(name)
+		k.lines[tier] = &line[T]{key: k, tier: int8(tier), pos: nowhere, share: share, cost: unit / share}
 		k.live++
 	}
 	return k.lines[tier]
@@ -48,7 +47,7 @@ func (b *Backlog[T]) atLimit(k *key[T]) bool {
 func (b *Backlog[T]) setAside(k *key[T]) {
 	for _, l := range k.lines {
 		if l != nil && l.n > 0 && l.pos != nowhere {
-			b.tiers[l.tier].order.remove(l)
+			b.tiers[l.tier].leave(l)
 			b.mark(l.tier)
 		}
 	}
@@ -64,15 +63,15 @@ func (b *Backlog[T]) readmit(k *key[T]) {
 }
 
 // Finish says that a running entry of a key is done, so the key may start
-// another. Entries without a key need no call. It panics if nothing of the key
-// runs.
+// another. Entries without a key need no call. If nothing of the key runs, it
+// does nothing.
 func (b *Backlog[T]) Finish(name string) {
 	if name == "" {
 		return
 	}
 	k := b.keys[name]
 	if k == nil || k.running == 0 {
-		panic(fmt.Sprintf("backlog: finish of key %q, of which nothing runs", name))
+		return
 	}
 	k.running--
 	if !b.atLimit(k) {

@@ -15,6 +15,7 @@ type line[T any] struct {
 	head, tail *Entry[T]
 	key        *key[T] // nil for entries without a key
 	n          int
+	share      uint64 // the key's
 	cost       uint64 // virtual time that one slot takes: unit over the key's share
 	finish     uint64 // virtual time at which the last entry queued will end
 	tag        uint64 // what heaps order by: the first entry's tag, or finish at rest
@@ -80,8 +81,18 @@ type tier[T any] struct {
 	plain   line[T]  // the entries without a key
 	order   lines[T] // lines with entries that may start, smallest tag first
 	rest    lines[T] // empty lines whose last entry has not ended in virtual time
-	virtual uint64   // start tag of the entry that started last
+	virtual uint64   // the time that the next arrival of a new key is tagged with
+	shares  uint64   // of the lines in order
 	queued  int
+}
+
+// pass moves virtual time on for the start of e: to its start tag, as in the
+// paper, and at least as far as a fair server of all waiting lines would have
+// come meanwhile. Without the latter, a stream of keys that are all new would
+// be tagged with a time that stands still, and go before the second entry of
+// every known key for ever.
+func (t *tier[T]) pass(e *Entry[T]) {
+	t.virtual = max(e.tag, t.virtual+uint64(e.weight)*unit/t.shares)
 }
 
 // first is the entry that goes next. The tier must have an eligible one.
@@ -94,6 +105,13 @@ func (t *tier[T]) enter(l *line[T]) {
 	l.head.tag = max(l.head.tag, t.virtual)
 	l.tag, l.ticket = l.head.tag, l.head.ticket
 	t.order.insert(l)
+	t.shares += l.share
+}
+
+// leave takes a line out of the order.
+func (t *tier[T]) leave(l *line[T]) {
+	t.order.remove(l)
+	t.shares -= l.share
 }
 
 // settle gives a line its place after its first entry has changed.
@@ -106,7 +124,7 @@ func (t *tier[T]) settle(l *line[T]) {
 		return
 	}
 	if l.pos != nowhere {
-		t.order.remove(l)
+		t.leave(l)
 	}
 	l.tag, l.ticket = l.finish, 0
 	t.rest.insert(l)

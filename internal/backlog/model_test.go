@@ -40,12 +40,13 @@ func newModel(cfg backlog.Config) *model {
 	}
 }
 
-func (m *model) cost(key string) uint64 {
-	const unit = 1 << 20
+func (m *model) cost(key string) uint64 { return 1 << 20 / m.share(key) }
+
+func (m *model) share(key string) uint64 {
 	if key == "" || m.cfg.Share == nil {
-		return unit
+		return 1
 	}
-	return unit / uint64(m.cfg.Share(key))
+	return uint64(m.cfg.Share(key))
 }
 
 func (m *model) atLimit(key string) bool {
@@ -159,8 +160,20 @@ func (m *model) take(e *modelEntry, left uint64) {
 	}
 }
 
+// shares adds up the shares of the lines of a tier that may start.
+func (m *model) shares(tier int) (sum uint64) {
+	seen := map[lineName]bool{}
+	for _, e := range m.waiting {
+		if e.line.tier == tier && !seen[e.line] && !m.atLimit(e.line.key) {
+			seen[e.line] = true
+			sum += m.share(e.line.key)
+		}
+	}
+	return sum
+}
+
 func (m *model) start(e *modelEntry) {
-	m.virtual[e.line.tier] = e.tag
+	m.virtual[e.line.tier] = max(e.tag, m.virtual[e.line.tier]+uint64(e.weight)*(1<<20)/m.shares(e.line.tier))
 	m.take(e, e.tag+uint64(e.weight)*m.cost(e.line.key))
 	m.turn = (m.turn + 1) % 56
 	m.run(e.line.key)
