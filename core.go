@@ -15,7 +15,6 @@ type core struct {
 	word    atomic.Uint64        // see word.go
 	caps    [Tiers]atomic.Uint32 // effective caps, for the path without a lock
 	limit   atomic.Uint32
-	lent    atomic.Int32          // tasks that have lent their slot; changes with mu held
 	waking  atomic.Bool           // a worker has been started and has not looked at the queue yet; set with mu held
 	killed  atomic.Bool           // what runs has been cancelled
 	watched atomic.Pointer[watch] // of the context used last; changes with mu held
@@ -43,7 +42,8 @@ type core struct {
 	log         *backlog.Backlog[work]
 	door        *backlog.Backlog[work] // submitters for which a bounded queue has no room; nil if unbounded
 	refused     *entry                 // taken out with an error, to be told with the next delivery
-	resumes     []*entry               // tasks that have lent their slot and want it back: they go first
+	lent        int                    // tasks that have lent their slot
+	resumes     []*entry               // and those of them that want it back: they go first
 	reserved    int                    // of the queue's room: submitters let in that have not queued yet
 	drawn       [Tiers]batch
 	drawnCount  int

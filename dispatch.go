@@ -247,7 +247,7 @@ func (c *core) afterDispatch(granted *entry) *entry {
 
 // noticeIdle ends a drain when nothing is left of what was accepted.
 func (c *core) noticeIdle() {
-	if c.idle != nil && c.running() == 0 && c.log.Len() == 0 && c.lent.Load() == 0 && c.workers == 0 {
+	if c.idle != nil && c.running() == 0 && c.log.Len() == 0 && c.lent == 0 && c.workers == 0 {
 		close(c.idle)
 		c.idle = nil
 	}

@@ -14,8 +14,8 @@ import (
 // holdOf returns the hold of the function within which ctx runs, if it runs on
 // a slot of this core.
 func (c *core) holdOf(ctx context.Context) *hold {
-	if uint32(c.word.Load()) == 0 && c.lent.Load() == 0 {
-		return nil // nothing runs
+	if c.word.Load()&(runningMask|lentBit) == 0 {
+		return nil // there is no task
 	}
 	h, _ := ctx.Value(c).(*hold)
 	return h
@@ -53,10 +53,21 @@ func (c *core) lendLocked(h *hold) (first, ok bool) {
 		}
 		if h.state.CompareAndSwap(waits, waits+1) {
 			if waits == taskHolding {
-				c.lent.Add(1)
+				c.countLent(1)
 			}
 			return waits == taskHolding, true
 		}
+	}
+}
+
+// countLent counts the tasks that have lent their slot. The word says whether
+// there are any, from before the slot is free until the task has one again, so
+// that one look at it tells whether there are tasks at all.
+func (c *core) countLent(n int) {
+	if c.lent += n; c.lent > 0 {
+		c.word.Or(lentBit)
+	} else {
+		c.word.And(^uint64(lentBit))
 	}
 }
 
@@ -118,7 +129,7 @@ func (c *core) returned(h *hold, e *entry) (granted *entry) {
 			c.moveGrant(e, h.e)
 		}
 		h.state.Store(taskHolding)
-		c.lent.Add(-1)
+		c.countLent(-1)
 		return nil
 	}
 	if waits > 1 {

@@ -186,7 +186,7 @@ func (t *task) leave() {
 // they have been lent to work that still waits for them.
 func (c *core) end(h *hold, e *entry) (freed int) {
 	if h.state.Swap(taskEnded) > taskHolding {
-		c.lent.Add(-1)
+		c.countLent(-1)
 		return 0
 	}
 	c.yield(e)

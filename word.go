@@ -6,7 +6,8 @@ package stint
 //	bits 32 … 38  a bit per tier whose arrivals must queue
 //	bits 39 … 45  a bit per tier that has jobs in the inbox
 //	bit  46       everybody takes the slow path: paused, closing, shared slots …
-//	bits 47 … 63  changes of the limits, counted, so that an admission that was
+//	bit  47       a task has lent its slot, so that there may be tasks while no slot is in use
+//	bits 48 … 63  changes of the limits, counted, so that an admission that was
 //	              decided under the old limits fails its compare-and-swap
 //
 // Taking a slot is a compare-and-swap that adds 1 while the tier's bits and bit
@@ -23,7 +24,8 @@ const (
 	postedShift = closedShift + Tiers
 	postedMask  = (1<<Tiers - 1) << postedShift
 	slowBit     = 1 << 46
-	epochOne    = 1 << 47
+	lentBit     = 1 << 47
+	epochOne    = 1 << 48
 )
 
 // takeFast takes one slot for a tier if that needs no lock: one is free below
