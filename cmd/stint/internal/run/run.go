@@ -115,7 +115,7 @@ type Run struct {
 
 	mu    sync.Mutex
 	first string       // guarded by mu
-	haltd *proc.Status // guarded by mu
+	halted *proc.Status // guarded by mu
 }
 
 // Do runs everything and returns when nothing runs any more. It is called once
@@ -252,6 +252,6 @@ func (r *Run) outcome() Outcome {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return Outcome{
-		Failed: int(s.Failed), Signal: sig, Err: err, Halted: r.haltd, First: r.first, Left: s.Read - s.Done(),
+		Failed: int(s.Failed), Signal: sig, Err: err, Halted: r.halted, First: r.first, Left: s.Read - s.Done(),
 	}
 }

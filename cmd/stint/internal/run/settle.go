@@ -149,7 +149,7 @@ func (r *Run) noteFirst(j *job, status *proc.Status, problem string) {
 func (r *Run) noteHalt(status *proc.Status) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.haltd == nil && r.cfg.Halt.What == halt.Fail && r.cfg.Halt.Count == 1 {
-		r.haltd = status
+	if r.halted == nil && r.cfg.Halt.What == halt.Fail && r.cfg.Halt.Count == 1 {
+		r.halted = status
 	}
 }
