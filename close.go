@@ -6,7 +6,10 @@ import "context"
 // and closes the scheduler. If ctx ends first, it closes the scheduler by force,
 // as Close does, and returns the context's cause.
 //
-// Work that a running function calls with [Run] still runs. Do not call Drain
+// Drain returns when the outcomes of all that were accepted are published, and
+// their teardowns have been called. Work that a running function calls with
+// [Run] still runs. While the scheduler is paused, what is queued waits, and so
+// does Drain. Do not call Drain
 // within a function that runs on the scheduler: it waits for that function.
 func (s Scheduler) Drain(ctx context.Context) error {
 	c := s.c

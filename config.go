@@ -19,7 +19,8 @@ type Config struct {
 	// Share weighs a key against the other keys of its tier while both wait:
 	// a key with share 3 starts three times as often as one with share 1. It is
 	// called with the scheduler's lock held, once for each key that begins to
-	// wait, and must not block. Nil, or less than 1, is a share of 1.
+	// wait; it must not block, panic or use the scheduler. Nil, or less than 1,
+	// is a share of 1.
 	Share func(key string) int
 	// Queue is the most entries that may wait; 0 is no bound.
 	Queue int

@@ -35,6 +35,9 @@ func (s Scheduler) Why() []Reason {
 	c.lock()
 	defer c.mu.Unlock()
 	running := c.running()
+	if c.closed {
+		return []Reason{{Code: CodeClosed}}
+	}
 	if c.paused == nil && len(c.resumes) == 0 && c.log.Admits(tier, s.key, int(s.weight), running) {
 		return c.sharedReasons(nil)
 	}

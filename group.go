@@ -87,8 +87,9 @@ func (g *Group) Cancel(cause error) {
 
 // Wait waits until all functions have ended and returns the first error: of a
 // function, or for which a function was not called. A panic is returned as a
-// [*PanicError]. A function of the same scheduler that waits lends its slot;
-// see [Scheduler].
+// [*PanicError]. While it waits, it lends the slot of the function with whose
+// context the group was made, if that runs on the same scheduler; see
+// [Scheduler]. A group made there with another context lends nothing.
 func (g *Group) Wait() error {
 	g.waited.Store(true)
 	if g.ended.Load() == g.begun.Load() {

@@ -19,7 +19,9 @@ import (
 // eighth time it goes, past caps but not past the limit, to one given tier, the
 // seven in rotation. So an entry with a entries before it in its tier starts
 // after at most 56·(a+1) turns, whatever arrives above it. A turn is a start,
-// or a finish at which the caps allowed none.
+// or a finish at which the caps allowed none. Among the a there can be later
+// arrivals of other keys, whose turn it is, but no stream of them keeps an entry
+// waiting for ever.
 //
 // # Nesting
 //
@@ -28,6 +30,8 @@ import (
 // range over [Map], it lends its slot to what it waits for, and has it back
 // before it goes on. So nesting never deadlocks, whatever the limit. Acquire
 // knows nothing of this: two nested Acquires under a limit of 1 wait for ever.
+// A function is counted as a whole: if one of its goroutines waits while another
+// computes, the other computes on no slot meanwhile.
 type Scheduler struct {
 	c      *core
 	key    string

@@ -22,6 +22,8 @@ const (
 	CodeShared Code = "shared"
 	// CodePaused: the scheduler is paused.
 	CodePaused Code = "paused"
+	// CodeClosed: the scheduler is closed and takes nothing new.
+	CodeClosed Code = "closed"
 	// CodeQueueFull: the queue is bounded and full; the caller waits for room.
 	CodeQueueFull Code = "queue_full"
 )

@@ -31,8 +31,10 @@
 // goes to the highest waiting tier within caps. Hence the bound: an entry with
 // a entries before it in its tier's order starts after at most 56·(a+1) turns,
 // whatever arrives in the tiers above it. Turns during which its key is at its
-// limit do not count, and a turn does not end while its entry waits for enough
-// free slots.
+// limit do not count, and a turn of the guard does not end while its entry waits
+// for enough free slots. The a entries include later arrivals of other keys whose
+// turn comes first; as virtual time moves on with every start, a stream of new
+// keys cannot go before an entry for ever.
 //
 // # Cost
 //
@@ -204,7 +206,8 @@ func (b *Backlog[T]) Start(e *Entry[T]) {
 }
 
 // Pass ends a turn in which a finish could start nothing because of the caps.
-// A turn whose entry waits for enough free slots is not over and stays.
+// A turn of the guard whose entry waits for enough free slots is not over and
+// stays.
 func (b *Backlog[T]) Pass(running int) {
 	if b.eligible == 0 || running >= b.max {
 		return

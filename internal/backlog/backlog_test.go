@@ -199,6 +199,27 @@ func TestA5_OneAtATimeDoesNotStarveABacklog(t *testing.T) {
 	}
 }
 
+// A stream of keys that are all new, each with one entry, must not go before
+// the second entry of a known key for ever.
+func TestB3_NewKeysStarveNobody(t *testing.T) {
+	for _, known := range []string{"", "known"} {
+		b := backlog.New[int](backlog.Config{Max: 1})
+		fill(b, 3, known, 2)
+		second := 0
+		for turn := 1; second == 0; turn++ {
+			if turn > 20 {
+				t.Fatalf("key %q: its second entry has not started after %d turns", known, turn)
+			}
+			fill(b, 3, "new "+strconv.Itoa(turn), 1)
+			e := b.Peek(0)
+			if e.Key() == known && e.Value == 1 {
+				second = turn
+			}
+			b.Start(e)
+		}
+	}
+}
+
 // A key that spends its time at its limit has no claim on the time it missed.
 func TestA5_KeyAtItsLimitGetsNoCredit(t *testing.T) {
 	b := backlog.New[int](backlog.Config{Max: 10, PerKey: 1})
