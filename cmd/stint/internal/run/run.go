@@ -113,8 +113,8 @@ type Run struct {
 
 	jobs sync.WaitGroup // a job that has been read and is not done yet
 
-	mu    sync.Mutex
-	first string       // guarded by mu
+	mu     sync.Mutex
+	first  string       // guarded by mu
 	halted *proc.Status // guarded by mu
 }
 
