@@ -28,8 +28,8 @@ help: ## Say what there is to run.
 .PHONY: run
 run: build ## Compress every .go file of the Go source tree into out/, two at a time.
 	@mkdir -p out
-	find "$$(go env GOROOT)/src" -name '*.go' -not -path '*/testdata/*' | \
-		bin/stint run -j 2 --joblog out/joblog --resume 'gzip -c {} > out/{#}.go.gz'
+	find "$$(go env GOROOT)/src" -name '*.go' -not -path '*/testdata/*' | sort | \
+		bin/stint run -j2 --joblog out/joblog --resume --stdout 'out/{#}.go.gz' gzip -c
 	@echo "$$(find out -name '*.gz' | wc -l) files in out/; run it again and nothing is left to do"
 
 .PHONY: build
