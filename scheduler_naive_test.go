@@ -273,10 +273,24 @@ func (n *naive) anyEligible() bool {
 }
 
 func (n *naive) start(p *piece) {
-	n.virtual[p.tier] = p.tag
+	// The time of the tier moves on at least as far as a fair server of all lines
+	// that wait would have come.
+	n.virtual[p.tier] = max(p.tag, n.virtual[p.tier]+uint64(p.weight)<<20/n.shares(p.tier))
 	n.take(p, p.tag+uint64(p.weight)*cost(p.key))
 	n.endTurn()
 	n.enter(p)
+}
+
+// shares adds up the shares of the lines of a tier that may start.
+func (n *naive) shares(tier int) (sum uint64) {
+	seen := map[line]bool{}
+	for _, p := range n.waiting {
+		if p.tier == tier && !seen[p.line] && !n.full(p.key) {
+			seen[p.line] = true
+			sum += uint64(max(share(p.key), 1))
+		}
+	}
+	return sum
 }
 
 func (n *naive) endTurn() {
