@@ -168,10 +168,17 @@ func (c *core) loseGrant(grant Grant, cause error) {
 func (c *core) want() {
 	wanted := c.grants.wanted
 	wanted.waiting = c.log.Len() + len(c.resumes)
+	highest := -1
 	for tier := range Tiers {
 		if c.log.LenTier(tier) > 0 {
-			wanted.tier = priorityOf(tier)
+			highest = tier
 		}
+	}
+	for _, e := range c.resumes {
+		highest = max(highest, int(e.Value.tier))
+	}
+	if highest >= 0 {
+		wanted.tier = priorityOf(highest)
 	}
 	if wanted != c.grants.wanted {
 		c.grants.wanted = wanted

@@ -70,6 +70,9 @@ var directions = []direction{
 	// The program is the only one that knows every store.
 	{pkg: "cmd/...", state: here, may: []string{"..."}, modules: []string{"..."}},
 
+	// What every implementation of stint.Slots is tested with.
+	{pkg: "internal/slotstest", state: here, may: []string{"."}},
+
 	// Nobody imports this package; it looks at the others from outside.
 	{pkg: "internal/archtest", state: here},
 }

@@ -1,0 +1,463 @@
+package stint_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/internal/slotstest"
+)
+
+// The fake is held to the contract that the real ones are held to, fast and
+// slow.
+func TestSlots_Contract(t *testing.T) {
+	for _, slow := range []bool{false, true} {
+		t.Run(fmt.Sprintf("slow=%t", slow), func(t *testing.T) {
+			slotstest.Run(t, func(t *testing.T, limit, n int) []stint.Slots {
+				t.Helper()
+				pool := slotstest.NewPool(limit)
+				var all []stint.Slots
+				for i := range n {
+					f := pool.Join(fmt.Sprint("participant ", i))
+					f.SetSlow(slow)
+					all = append(all, f)
+				}
+				return all
+			})
+		})
+	}
+}
+
+// sharing returns two schedulers of a local limit each over a pool.
+func sharing(limit int, cfg stint.Config, pool *slotstest.Pool) (a, b stint.Scheduler, fa, fb *slotstest.Fake) {
+	fa, fb = pool.Join("a"), pool.Join("b")
+	cfg.Slots = fa
+	a = stint.New(limit, cfg)
+	cfg.Slots = fb
+	b = stint.New(limit, cfg)
+	return a, b, fa, fb
+}
+
+// wantAtRest checks that all is over, that every slot was given back, and that
+// none was given back that was not held.
+func wantAtRest(t *testing.T, s stint.Scheduler, f *slotstest.Fake) {
+	t.Helper()
+	synctest.Wait()
+	if st := s.Stats(); st.Running != 0 || st.Queued != 0 {
+		t.Errorf("%d run, %d are queued; want none", st.Running, st.Queued)
+	}
+	if n := f.Held(); n != 0 {
+		t.Errorf("%d shared slots are held", n)
+	}
+	if m := f.Misuse(); len(m) > 0 {
+		t.Errorf("misuse of the slots: %q", m)
+	}
+	if wants := f.Wants(); len(wants) > 0 && wants[len(wants)-1].Waiting != 0 {
+		t.Errorf("the last Want was %+v, though nobody waits", wants[len(wants)-1])
+	}
+}
+
+func TestSlots_LimitIsHardOverTwoSchedulers(t *testing.T) {
+	for _, slow := range []bool{false, true} {
+		for _, f := range forms {
+			t.Run(fmt.Sprintf("%s/slow=%t", f.name, slow), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					a, b, fa, fb := sharing(5, stint.Config{}, slotstest.NewPool(3))
+					fa.SetSlow(slow)
+					var inside gauge
+					var wg sync.WaitGroup
+					began := time.Now()
+					for i := range 20 {
+						wg.Go(func() {
+							err := f.do(t.Context(), []stint.Scheduler{a, b}[i%2], func(context.Context) error {
+								inside.enter()
+								defer inside.leave()
+								time.Sleep(time.Second)
+								return nil
+							})
+							if err != nil {
+								t.Error(err)
+							}
+						})
+					}
+					wg.Wait()
+					if inside.most != 3 {
+						t.Errorf("at most %d were inside at once, want 3", inside.most)
+					}
+					if took, want := time.Since(began), 7*time.Second; took != want {
+						t.Errorf("took %v, want %v", took, want)
+					}
+					wantAtRest(t, a, fa)
+					wantAtRest(t, b, fb)
+				})
+			})
+		}
+	}
+}
+
+// What a scheduler limits by itself, it limits on top.
+func TestSlots_LocalLimitsApplyOnTop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := slotstest.NewPool(10).Join("a")
+		s := stint.New(4, stint.Config{Caps: stint.Caps{Low: 2}, PerKey: 1, Slots: f})
+		takeSlots(t, s.Key("k"), 1)
+		if s.Key("k").TryAcquire() {
+			t.Error("passed the limit of the key")
+		}
+		takeSlots(t, s, 1)
+		if s.At(stint.Low).TryAcquire() {
+			t.Error("passed the cap of the tier")
+		}
+		takeSlots(t, s, 2)
+		if s.TryAcquire() {
+			t.Error("passed the local limit")
+		}
+		if n := f.Held(); n != 4 {
+			t.Errorf("%d shared slots are held, want 4", n)
+		}
+		s.Key("k").Release()
+		for range 3 {
+			s.Release()
+		}
+		wantAtRest(t, s, f)
+	})
+}
+
+// Whoever waits asks again when it is told to, and not otherwise.
+func TestSlots_WaiterAsksOnlyWhenNotified(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, fa, fb := sharing(5, stint.Config{}, slotstest.NewPool(1))
+		takeSlots(t, a, 1)
+		waiter := claimSlot(t.Context(), b)
+		tries := fb.Tries()
+		time.Sleep(time.Hour)
+		if n := fb.Tries() - tries; n != 0 {
+			t.Errorf("asked %d times while it waited", n)
+		}
+		releaseSlot(a)
+		if !waiter.holds() {
+			t.Fatal("was not woken")
+		}
+		b.Release()
+		wantAtRest(t, a, fa)
+		wantAtRest(t, b, fb)
+	})
+}
+
+// Want is called when the number or the highest tier changes, only then, and
+// with 0 when nobody waits any more.
+func TestSlots_WantTellsEachChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := slotstest.NewPool(1).Join("a")
+		s := stint.New(5, stint.Config{Slots: f})
+		takeSlots(t, s, 1)
+		ctx, leave := context.WithCancel(t.Context())
+		claimSlot(t.Context(), s.At(stint.Low))
+		claimSlot(ctx, s.At(stint.High))
+		claimSlot(t.Context(), s)
+		s.SetPerKey(3)
+		s.At(stint.Low).Why()
+		leave()
+		synctest.Wait()
+		releaseSlot(s)
+		releaseSlot(s)
+		releaseSlot(s)
+		want := []slotstest.Want{
+			{Tier: stint.Low, Waiting: 1},
+			{Tier: stint.High, Waiting: 2},
+			{Tier: stint.High, Waiting: 3},
+			{Tier: stint.Normal, Waiting: 2},
+			{Tier: stint.Low, Waiting: 1},
+		}
+		got := f.Wants()
+		if n := len(got) - 1; n != len(want) || !slices.Equal(got[:n], want) || got[n].Waiting != 0 {
+			t.Errorf("Want was called with %+v, want %+v and then 0", got, want)
+		}
+		wantAtRest(t, s, f)
+	})
+}
+
+// A function that wants its slot back is waiting too, in its tier.
+func TestSlots_WantTellsOfFunctionsThatComeBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pool := slotstest.NewPool(1)
+		fake := pool.Join("a")
+		s := stint.New(1, stint.Config{Slots: fake})
+		f := stint.Go(t.Context(), s.At(stint.High), func(ctx context.Context) (int, error) {
+			return stint.Go(ctx, s.At(stint.Low), func(context.Context) (int, error) {
+				pool.Resize(0)
+				return 0, nil
+			}).Wait(ctx)
+		})
+		synctest.Wait()
+		wants := fake.Wants()
+		if got, want := wants[len(wants)-1], (slotstest.Want{Tier: stint.High, Waiting: 1}); got != want {
+			t.Errorf("the last Want was %+v, want %+v", got, want)
+		}
+		pool.Resize(1)
+		if _, err := f.Wait(t.Context()); err != nil {
+			t.Error(err)
+		}
+		wantAtRest(t, s, fake)
+	})
+}
+
+// An error that is not ErrNoSlot is the answer of who asked.
+func TestSlots_RefusedEntriesGetTheError(t *testing.T) {
+	errBroken := errors.New("the connection is gone")
+	for _, f := range forms {
+		t.Run(f.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				pool := slotstest.NewPool(1)
+				fake := pool.Join("a")
+				s := stint.New(5, stint.Config{Slots: fake})
+				takeSlots(t, s, 1)
+				waiting := ask(t.Context(), f, s, uncalled(t))
+				pool.Break(errBroken)
+				wantAnswer(t, waiting, errBroken)
+				wantAnswer(t, ask(t.Context(), f, s, uncalled(t)), errBroken)
+				if s.TryAcquire() {
+					t.Error("TryAcquire took a slot")
+				}
+				pool.Break(nil)
+				s.Release()
+				wantAnswer(t, ask(t.Context(), f, s, func(context.Context) error { return nil }), nil)
+				wantAtRest(t, s, fake)
+			})
+		})
+	}
+}
+
+// A connection that is waited out is ErrNoSlot for as long as it is gone.
+func TestSlots_WaitedOutConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pool := slotstest.NewPool(1)
+		fake := pool.Join("a")
+		s := stint.New(5, stint.Config{Slots: fake})
+		pool.Break(fmt.Errorf("%w: reconnecting", stint.ErrNoSlot))
+		waiter := claimSlot(t.Context(), s)
+		if !waiter.waits() {
+			t.Fatalf("did not wait: %v", waiter.err)
+		}
+		if r := s.Waiting()[0].Reasons; len(r) != 1 || r[0].Code != stint.CodeShared || r[0].By == "" {
+			t.Errorf("reasons are %+v, want what the slots say", r)
+		}
+		pool.Break(nil)
+		synctest.Wait()
+		if !waiter.holds() {
+			t.Fatal("does not hold a slot after that")
+		}
+		s.Release()
+		wantAtRest(t, s, fake)
+	})
+}
+
+// Work whose slot is taken away is told, and gives back nothing.
+func TestSlots_LostGrantEndsTheWork(t *testing.T) {
+	errLease := errors.New("the lease ran out")
+	for _, f := range nesting {
+		t.Run(f.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a, b, fa, fb := sharing(5, stint.Config{}, slotstest.NewPool(1))
+				var cause error
+				answer := ask(t.Context(), f, a, func(ctx context.Context) error {
+					<-ctx.Done()
+					cause = context.Cause(ctx)
+					time.Sleep(time.Minute) // it takes its time to clean up
+					return nil
+				})
+				other := claimSlot(t.Context(), b)
+				fa.Lose(errLease)
+				synctest.Wait()
+				if !errors.Is(cause, stint.ErrSlotLost) || !errors.Is(cause, errLease) {
+					t.Errorf("the cause is %v, want ErrSlotLost and why", cause)
+				}
+				if !other.holds() {
+					t.Error("the slot did not go to who waits")
+				}
+				time.Sleep(time.Hour)
+				wantAnswer(t, answer, nil)
+				if n := fb.Held(); n != 1 {
+					t.Errorf("the other holds %d slots, want 1", n)
+				}
+				b.Release()
+				wantAtRest(t, a, fa)
+				wantAtRest(t, b, fb)
+			})
+		})
+	}
+}
+
+// Code between Acquire and Release cannot be told, but what it gives back is
+// counted.
+func TestSlots_LostGrantOfAcquire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, fa, fb := sharing(5, stint.Config{}, slotstest.NewPool(2))
+		takeSlots(t, a, 2)
+		fa.Lose(errors.New("the lease ran out"))
+		takeSlots(t, b, 2)
+		wantCounts(t, a, 2, 0)
+		a.Release()
+		a.Release()
+		if n := fb.Held(); n != 2 {
+			t.Errorf("the other holds %d slots, want 2", n)
+		}
+		releaseSlot(b)
+		takeSlots(t, a, 1)
+		a.Release()
+		b.Release()
+		wantAtRest(t, a, fa)
+		wantAtRest(t, b, fb)
+	})
+}
+
+func TestSlots_NestedWorkLendsTheSharedSlot(t *testing.T) {
+	for _, slow := range []bool{false, true} {
+		for _, way := range waits {
+			t.Run(fmt.Sprintf("%s/slow=%t", way.name, slow), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					a, b, fa, fb := sharing(3, stint.Config{}, slotstest.NewPool(1))
+					fb.SetSlow(slow)
+					var in gauge
+					var wg sync.WaitGroup
+					for i := range 6 {
+						s := []stint.Scheduler{a, b}[i%2]
+						wg.Go(func() {
+							_, err := stint.Run(t.Context(), s, func(ctx context.Context) (int, error) {
+								return 0, way.call(ctx, s, 3, busy(t, s, &in))
+							})
+							if err != nil {
+								t.Error(err)
+							}
+						})
+					}
+					wg.Wait()
+					if in.most > 1 {
+						t.Errorf("%d were inside at once", in.most)
+					}
+					wantAtRest(t, a, fa)
+					wantAtRest(t, b, fb)
+				})
+			})
+		}
+	}
+}
+
+// A function that cannot have its slot back, because there are none to be had,
+// goes on as one that has lost it.
+func TestSlots_NoSlotToComeBackTo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pool := slotstest.NewPool(1)
+		fake := pool.Join("a")
+		s := stint.New(1, stint.Config{Slots: fake})
+		_, err := stint.Run(t.Context(), s, func(ctx context.Context) (int, error) {
+			_, err := stint.Run(ctx, s, func(context.Context) (int, error) {
+				pool.Break(errors.New("the connection is gone"))
+				return 0, nil
+			})
+			if cause := context.Cause(ctx); !errors.Is(cause, stint.ErrSlotLost) {
+				t.Errorf("the context ended with cause %v, want ErrSlotLost", cause)
+			}
+			return 0, err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		pool.Break(nil)
+		wantAtRest(t, s, fake)
+	})
+}
+
+// A grant may be lost at any moment of a nested call, and the function learns
+// of it whichever it is.
+func TestSlots_LostWhileItComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := slotstest.NewPool(1).Join("a")
+		s := stint.New(1, stint.Config{Slots: fake})
+		for range 200 {
+			f := stint.Go(t.Context(), s, func(ctx context.Context) (int, error) {
+				_, _ = stint.Run(ctx, s, nothing)
+				<-ctx.Done()
+				return 0, context.Cause(ctx)
+			})
+			for range 3 {
+				go fake.Lose(errors.New("the lease ran out"))
+			}
+			synctest.Wait()
+			fake.Lose(errors.New("the lease ran out")) // if the others came too early
+			if _, err := f.Wait(t.Context()); !errors.Is(err, stint.ErrSlotLost) {
+				t.Fatalf("error is %v, want ErrSlotLost", err)
+			}
+			wantAtRest(t, s, fake)
+		}
+	})
+}
+
+func TestSlots_WeightIsTooHeavy(t *testing.T) {
+	s := stint.New(5, stint.Config{Slots: slotstest.NewPool(5).Join("a")})
+	if err := s.Weight(2).Acquire(t.Context()); !errors.Is(err, stint.ErrTooHeavy) {
+		t.Errorf("error is %v, want ErrTooHeavy", err)
+	}
+	if s.Weight(2).TryAcquire() {
+		t.Error("TryAcquire took two shared slots at once")
+	}
+}
+
+func TestB6_SharedStats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, fa, fb := sharing(5, stint.Config{}, slotstest.NewPool(2))
+		takeSlots(t, a, 1)
+		takeSlots(t, b, 1)
+		waiter := claimSlot(t.Context(), b)
+		got := a.Stats().Shared
+		if got == nil || got.Max != 2 || got.Running != 2 || got.Waiting != 1 {
+			t.Fatalf("shared is %+v", got)
+		}
+		want := []stint.Holder{{Name: "a", Slots: 1}, {Name: "b", Slots: 1, Waiting: 1}}
+		if !slices.Equal(got.Holders, want) {
+			t.Errorf("holders are %+v, want %+v", got.Holders, want)
+		}
+		if stint.New(1, stint.Config{}).Stats().Shared != nil {
+			t.Error("a scheduler with slots of its own has shared ones")
+		}
+		releaseSlot(a)
+		if !waiter.holds() {
+			t.Error("the waiter got nothing")
+		}
+		b.Release()
+		b.Release()
+		wantAtRest(t, a, fa)
+		wantAtRest(t, b, fb)
+	})
+}
+
+func TestSlots_CloseAndDrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, fa, fb := sharing(5, stint.Config{}, slotstest.NewPool(1))
+		takeSlots(t, a, 1)
+		queued, refused := stint.Go(t.Context(), b, nothing), stint.Go(t.Context(), a, nothing)
+		synctest.Wait()
+		a.Close()
+		if _, err := refused.Wait(t.Context()); !errors.Is(err, stint.ErrClosed) {
+			t.Errorf("error is %v, want ErrClosed", err)
+		}
+		drained := make(chan error, 1)
+		go func() { drained <- b.Drain(t.Context()) }()
+		synctest.Wait()
+		if len(drained) > 0 {
+			t.Fatal("drained while an entry waits")
+		}
+		a.Release()
+		if _, err := queued.Wait(t.Context()); err != nil || <-drained != nil {
+			t.Errorf("error is %v", err)
+		}
+		wantAtRest(t, a, fa)
+		wantAtRest(t, b, fb)
+	})
+}
