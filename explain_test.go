@@ -1,0 +1,315 @@
+package stint_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/internal/slotstest"
+)
+
+// wantReasons checks the reasons for which an arrival at s would wait.
+func wantReasons(t *testing.T, s stint.Scheduler, want ...stint.Reason) {
+	t.Helper()
+	synctest.Wait()
+	if got := s.Why(); !slices.Equal(got, want) {
+		t.Errorf("got  %+v,\nwant %+v", got, want)
+	}
+}
+
+// ahead is a count of entries in one tier.
+func ahead(tier stint.Priority, n int) (by [stint.Tiers]int) {
+	by[tier-stint.Lowest] = n
+	return by
+}
+
+func TestWhy_NothingWhenItWouldStart(t *testing.T) {
+	s := stint.New(2, stint.Config{PerKey: 1, Queue: 1, Caps: stint.Caps{Low: 1}})
+	takeSlots(t, s.Key("a"), 1)
+	for _, view := range []stint.Scheduler{s, s.Key("b"), s.At(stint.Highest)} {
+		if got := view.Why(); len(got) > 0 {
+			t.Errorf("waits for %+v", got)
+		}
+	}
+}
+
+// What Why says of an arrival, and what Waiting says of one that did arrive, is
+// the same but for those that it stands behind.
+func TestWhy_EachCodeByItself(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		set  func(t *testing.T) stint.Scheduler
+		view func(s stint.Scheduler) stint.Scheduler
+		want stint.Reason
+	}{
+		{
+			"max",
+			func(t *testing.T) stint.Scheduler { t.Helper(); return held(t, stint.New(2, stint.Config{}), 2) },
+			func(s stint.Scheduler) stint.Scheduler { return s },
+			stint.Reason{Code: stint.CodeMax, Limit: 2, Running: 2},
+		},
+		{
+			"max for a heavy one",
+			func(t *testing.T) stint.Scheduler { t.Helper(); return held(t, stint.New(3, stint.Config{}), 1) },
+			func(s stint.Scheduler) stint.Scheduler { return s.Weight(3) },
+			stint.Reason{Code: stint.CodeMax, Limit: 3, Running: 1},
+		},
+		{
+			"cap",
+			func(t *testing.T) stint.Scheduler {
+				t.Helper()
+				return held(t, stint.New(9, stint.Config{Caps: stint.Caps{Low: 2}}), 3)
+			},
+			func(s stint.Scheduler) stint.Scheduler { return s.At(stint.Low) },
+			stint.Reason{Code: stint.CodeCap, Limit: 2, Running: 3, Guard: 23},
+		},
+		{
+			"key",
+			func(t *testing.T) stint.Scheduler {
+				t.Helper()
+				s := stint.New(9, stint.Config{PerKey: 2})
+				held(t, s.Key("a"), 2)
+				return held(t, s, 1)
+			},
+			func(s stint.Scheduler) stint.Scheduler { return s.Key("a") },
+			stint.Reason{Code: stint.CodeKey, Key: "a", Limit: 2, Running: 2},
+		},
+		{
+			"shared",
+			func(t *testing.T) stint.Scheduler {
+				t.Helper()
+				pool := slotstest.NewPool(1)
+				held(t, stint.New(1, stint.Config{Slots: pool.Join("backup on host 7")}), 1)
+				return stint.New(9, stint.Config{Slots: pool.Join("this one")})
+			},
+			func(s stint.Scheduler) stint.Scheduler { return s },
+			stint.Reason{Code: stint.CodeShared, Limit: 1, Running: 1, By: "backup on host 7"},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := c.set(t)
+				wantReasons(t, c.view(s), c.want)
+				ctx, leave := context.WithCancel(t.Context())
+				claimSlot(ctx, c.view(s))
+				if got := s.Waiting(); len(got) != 1 || !slices.Equal(got[0].Reasons, []stint.Reason{c.want}) {
+					t.Errorf("one that has arrived: %+v, want %+v", got, c.want)
+				}
+				leave()
+			})
+		})
+	}
+}
+
+// held takes n slots of s.
+func held(t *testing.T, s stint.Scheduler, n int) stint.Scheduler {
+	t.Helper()
+	takeSlots(t, s, n)
+	return s
+}
+
+func TestWhy_Paused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(1, stint.Config{})
+		since := time.Now()
+		s.Pause("deploy, says Ann")
+		time.Sleep(time.Minute)
+		s.Pause("somebody else, later")
+		want := stint.Reason{Code: stint.CodePaused, By: "deploy, says Ann", Since: since}
+		if got := s.Why(); len(got) != 1 || !got[0].Since.Equal(since) || got[0].By != want.By || got[0].Code != want.Code {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+		s.Resume()
+		wantReasons(t, s)
+	})
+}
+
+func TestWhy_Closed(t *testing.T) {
+	s := stint.New(1, stint.Config{})
+	s.Close()
+	if got := s.Why(); len(got) != 1 || got[0].Code != stint.CodeClosed {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestWhy_Behind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(3, stint.Config{})
+		takeSlots(t, s, 2)
+		claimSlot(t.Context(), s.Weight(3))
+		claimSlot(t.Context(), s)
+		claimSlot(t.Context(), s.At(stint.Low))
+		// A slot is free, but the heavy head keeps it for itself.
+		wantReasons(t, s, stint.Reason{Code: stint.CodeBehind, Ahead: ahead(stint.Normal, 2), Guard: 31})
+		both := ahead(stint.Normal, 2)
+		both[stint.Low-stint.Lowest] = 1
+		wantReasons(t, s.At(stint.Low), stint.Reason{Code: stint.CodeBehind, Ahead: both, Guard: 23})
+		wantReasons(t, s.At(stint.Lowest), stint.Reason{Code: stint.CodeBehind, Ahead: both, Guard: 7})
+		wantReasons(t, s.At(stint.High))
+		w := s.Waiting()
+		if len(w) != 3 || w[0].Ahead != 0 || w[1].Ahead != 1 || w[2].Ahead != 2 {
+			t.Errorf("waiting: %+v", w)
+		}
+		s.Clear()
+		synctest.Wait()
+		s.Release()
+		s.Release()
+		wantAllFree(t, s)
+	})
+}
+
+func TestWhy_QueueFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := full(t, 2, stint.Block)
+		got := s.Why()
+		want := stint.Reason{Code: stint.CodeQueueFull, Limit: 2, Running: 2}
+		if len(got) != 3 || got[0] != want || got[1].Code != stint.CodeMax || got[2].Code != stint.CodeBehind {
+			t.Errorf("got %+v, want first %+v, then max and behind", got, want)
+		}
+		s.Clear()
+		s.Release()
+		wantAllFree(t, s)
+	})
+}
+
+// Several reasons come with the binding one first: what would have to end
+// before any of the others mattered.
+func TestWhy_BindingReasonFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pool := slotstest.NewPool(2)
+		s := stint.New(2, stint.Config{PerKey: 1, Caps: stint.Caps{Low: 1}, Slots: pool.Join("a")})
+		a := s.Key("a").At(stint.Low)
+		takeSlots(t, s.Key("a"), 1)
+		takeSlots(t, s, 1)
+		ctx, leave := context.WithCancel(t.Context())
+		claimSlot(ctx, a)
+		s.Pause("the test")
+		codes := func(reasons []stint.Reason) (codes []stint.Code) {
+			for _, r := range reasons {
+				codes = append(codes, r.Code)
+			}
+			return codes
+		}
+		want := []stint.Code{
+			stint.CodePaused, stint.CodeKey, stint.CodeMax, stint.CodeBehind, stint.CodeShared,
+		}
+		if got := codes(a.Why()); !slices.Equal(got, want) {
+			t.Errorf("an arrival waits for %v, want %v", got, want)
+		}
+		want = slices.DeleteFunc(want, func(c stint.Code) bool { return c == stint.CodeBehind })
+		if got := codes(s.Waiting()[0].Reasons); !slices.Equal(got, want) {
+			t.Errorf("the first in line waits for %v, want %v", got, want)
+		}
+		leave()
+	})
+}
+
+func TestWhy_Waiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(1, stint.Config{})
+		takeSlots(t, s, 1)
+		ctx, leave := context.WithCancel(t.Context())
+		first := time.Now()
+		claimSlot(ctx, s.At(stint.Low).Key("a").Weight(1))
+		time.Sleep(time.Minute)
+		f := stint.Go(ctx, s.At(stint.High).Key("b"), nothing)
+		w := s.Waiting()
+		if len(w) != 2 {
+			t.Fatalf("%d wait, want 2", len(w))
+		}
+		if got := w[0]; got.Priority != stint.Low || got.Key != "a" || got.Weight != 1 || !got.Since.Equal(first) ||
+			got.Ahead != 1 || got.Estimate != nil {
+			t.Errorf("the first: %+v", got)
+		}
+		if got := w[1]; got.Priority != stint.High || got.Key != "b" || got.Since.Before(first) || got.Ahead != 0 {
+			t.Errorf("the second: %+v", got)
+		}
+		if got, waits := f.Why(); !waits || got.Key != "b" || got.Reasons[0].Code != stint.CodeMax {
+			t.Errorf("the future: %+v, %t", got, waits)
+		}
+		s.Release()
+		_, _ = f.Wait(t.Context())
+		if got, waits := f.Why(); waits {
+			t.Errorf("a future that is over: %+v", got)
+		}
+		leave()
+	})
+}
+
+// The estimate comes from the rate at which entries have started lately, however
+// they arrived, and after a time of rest as well.
+func TestWhy_EstimateAndItsBasis(t *testing.T) {
+	for _, f := range forms {
+		t.Run(f.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := stint.New(2, stint.Config{})
+				time.Sleep(time.Hour)
+				for range 60 {
+					go func() {
+						_ = f.do(t.Context(), s, func(context.Context) error {
+							time.Sleep(time.Second)
+							return nil
+						})
+					}()
+					synctest.Wait()
+				}
+				time.Sleep(20*time.Second + time.Second/2)
+				last := stint.Go(t.Context(), s, nothing)
+				w, _ := last.Why()
+				if w.Estimate == nil {
+					t.Fatal("there is no estimate")
+				}
+				if w.Ahead != 18 || w.Estimate.Ahead != 18 {
+					t.Errorf("%d are ahead, want 18", w.Ahead)
+				}
+				if rate := w.Estimate.Rate; rate < 1.8 || rate > 2.2 {
+					t.Errorf("the rate is %.2f a second, want about 2", rate)
+				}
+				if wait := w.Estimate.Wait; wait < 8*time.Second || wait > 11*time.Second {
+					t.Errorf("the estimate is %v, want about 9 s", wait)
+				}
+				_, _ = last.Wait(t.Context())
+			})
+		})
+	}
+}
+
+// Without a basis, or when nothing will start, there is none.
+func TestWhy_NoEstimateWithoutBasis(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(1, stint.Config{})
+		takeSlots(t, s, 1)
+		time.Sleep(time.Hour)
+		first := stint.Go(t.Context(), s, nothing)
+		if w, _ := first.Why(); w.Estimate != nil {
+			t.Errorf("nothing has started yet: %+v", w.Estimate)
+		}
+		s.Release()
+		_, _ = first.Wait(t.Context())
+		time.Sleep(time.Minute)
+		s.Pause("the test")
+		second := stint.Go(t.Context(), s, nothing)
+		if w, _ := second.Why(); w.Estimate != nil {
+			t.Errorf("paused: %+v", w.Estimate)
+		}
+		s.Resume()
+		_, _ = second.Wait(t.Context())
+	})
+}
+
+func TestWhy_JSON(t *testing.T) {
+	text, err := json.Marshal([]stint.Reason{
+		{Code: stint.CodeMax, Limit: 4, Running: 4},
+		{Code: stint.CodeBehind, Ahead: ahead(stint.High, 2), Guard: 3},
+		{Code: stint.CodePaused, By: "Ann", Since: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
+	})
+	want := `[{"code":"max","limit":4,"running":4},{"code":"behind","ahead":[0,0,0,0,2,0,0],"guard":3},` +
+		`{"code":"paused","since":"2026-01-02T03:04:05Z","by":"Ann"}]`
+	if string(text) != want || err != nil {
+		t.Errorf("got  %s, %v,\nwant %s", text, err, want)
+	}
+}
