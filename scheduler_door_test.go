@@ -252,6 +252,32 @@ func TestA8_EndAtTheDoor(t *testing.T) {
 	}
 }
 
+// Whoever is let in and then refused leaves the room to the next.
+func TestA8_RefusedAfterTheDoor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(3, stint.Config{Queue: 1})
+		takeSlots(t, s, 3)
+		queued := stint.Go(t.Context(), s, nothing)
+		heavy := submit(t.Context(), s.At(stint.High).Weight(3), nothing)
+		light := submit(t.Context(), s, nothing)
+		s.Resize(2)
+		queued.Cancel(errAsked)
+		if err := heavy.answer(t); !errors.Is(err, stint.ErrTooHeavy) {
+			t.Errorf("error is %v, want ErrTooHeavy", err)
+		}
+		if light.blocked() {
+			t.Error("the next one was not let in")
+		}
+		for range 3 {
+			s.Release()
+		}
+		if err := light.answer(t); err != nil {
+			t.Errorf("error is %v", err)
+		}
+		wantAllFree(t, s)
+	})
+}
+
 // A function that submits at the door lends its slot, or nobody could ever
 // make room.
 func TestA8_FunctionAtTheDoorLendsItsSlot(t *testing.T) {
