@@ -56,7 +56,7 @@ func (c *core) capped(running int) bool {
 func (c *core) handOver(freed int) *entry {
 	old := c.word.Load()
 	running := int(uint32(old))
-	if freed != 1 || old&slowBit != 0 || running != int(c.limit.Load()) || c.door != nil && c.door.Len() > 0 {
+	if freed != 1 || old&(slowBit|pausedBit) != 0 || running != int(c.limit.Load()) || c.door != nil && c.door.Len() > 0 {
 		return nil
 	}
 	e := c.log.Peek(running - 1)
@@ -83,10 +83,13 @@ func (c *core) dispatchAndUnlock(freed int, finished bool) {
 // still old.
 func (c *core) publish(old uint64, running int) bool {
 	bits := uint64(c.log.Closed(running)) << closedShift
-	if c.paused != nil || c.closed || c.idle != nil || c.slots != nil || len(c.resumes) > 0 {
+	if c.paused != nil {
+		bits |= pausedBit
+	}
+	if c.closed || c.idle != nil || c.slots != nil || len(c.resumes) > 0 {
 		bits |= slowBit
 	}
-	fresh := old&^(runningMask|closedMask|slowBit) | bits | uint64(running)
+	fresh := old&^(runningMask|closedMask|slowBit|pausedBit) | bits | uint64(running)
 	return fresh == old || c.word.CompareAndSwap(old, fresh)
 }
 

@@ -39,7 +39,7 @@ const drawSome = 64
 // but its turn. It reports whether it did.
 func (c *core) post(s Scheduler, tier int, a arrival, w *watch) bool {
 	word := c.word.Load()
-	if s.weight != 1 || s.key != "" || word&slowBit != 0 || word&(closedMask|postedMask) == 0 {
+	if s.weight != 1 || s.key != "" || word&slowBit != 0 || word&(closedMask|postedMask|pausedBit) == 0 {
 		return false
 	}
 	word, ok := c.inbox.put(c, tier, a, w)

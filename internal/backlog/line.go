@@ -92,7 +92,11 @@ type tier[T any] struct {
 // be tagged with a time that stands still, and go before the second entry of
 // every known key for ever.
 func (t *tier[T]) pass(e *Entry[T]) {
-	t.virtual = max(e.tag, t.virtual+uint64(e.weight)*unit/t.shares)
+	step := uint64(e.weight) * unit
+	if t.shares > 1 { // a division costs as much as all the rest
+		step /= t.shares
+	}
+	t.virtual = max(e.tag, t.virtual+step)
 }
 
 // first is the entry that goes next. The tier must have an eligible one.
