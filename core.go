@@ -105,7 +105,7 @@ func (c *core) publishLimits() {
 
 // change applies a change of limits or of state, and starts what it allows.
 func (c *core) change(apply func()) {
-	c.lock()
+	c.mu.Lock()
 	apply()
 	c.publishLimits()
 	c.dispatchAndUnlock(0, false)
