@@ -426,29 +426,31 @@ func TestB7_LimitsChangeDuringADrain(t *testing.T) {
 	})
 }
 
-// A function is not over while it waits for another: Drain waits for both.
+// A function is not over while it waits for another: Drain waits for both,
+// also at the moment when the one is over and the other has not gone on yet.
 func TestB7_DrainWaitsForFunctionsThatWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := stint.New(1, stint.Config{})
-		var over atomic.Bool
-		outer := stint.Go(t.Context(), s, func(ctx context.Context) (int, error) {
-			_, err := stint.Go(ctx, s, func(context.Context) (int, error) {
-				time.Sleep(time.Minute)
-				return 0, nil
-			}).Wait(ctx)
-			time.Sleep(time.Minute)
-			over.Store(true)
-			return 0, err
+	for _, f := range nesting {
+		t.Run(f.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := stint.New(1, stint.Config{})
+				var over atomic.Bool
+				answer := ask(t.Context(), f, s, func(ctx context.Context) error {
+					_, err := stint.Go(ctx, s, func(context.Context) (int, error) {
+						time.Sleep(time.Minute)
+						return 0, nil
+					}).Wait(ctx)
+					time.Sleep(time.Minute)
+					over.Store(true)
+					return err
+				})
+				if err := s.Drain(t.Context()); err != nil || !over.Load() {
+					t.Errorf("Drain: %v, function over: %t", err, over.Load())
+				}
+				wantAnswer(t, answer, nil)
+				wantCounts(t, s, 0, 0)
+			})
 		})
-		synctest.Wait()
-		if err := s.Drain(t.Context()); err != nil || !over.Load() {
-			t.Errorf("Drain: %v, function over: %t", err, over.Load())
-		}
-		if _, err := outer.Wait(t.Context()); err != nil {
-			t.Errorf("error is %v", err)
-		}
-		wantCounts(t, s, 0, 0)
-	})
+	}
 }
 
 func TestB7_DrainStartsNothingThroughAPause(t *testing.T) {

@@ -516,3 +516,35 @@ func TestA4_GoroutineThatOutlivesItsFunction(t *testing.T) {
 		})
 	}
 }
+
+// A function may end while one of its goroutines still waits for work. The slot
+// that it lent is that work's then, and comes back once.
+func TestA4_FunctionThatEndsWhileItsGoroutineWaits(t *testing.T) {
+	for _, f := range nesting {
+		for _, way := range waits {
+			t.Run(f.name+"/"+way.name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := stint.New(1, stint.Config{})
+					finish, late := make(chan struct{}), make(chan error, 1)
+					answer := ask(t.Context(), f, s, func(ctx context.Context) error {
+						ctx = context.WithoutCancel(ctx)
+						go func() {
+							late <- way.call(ctx, s, 1, func(context.Context) error { <-finish; return nil })
+						}()
+						time.Sleep(time.Second)
+						return nil
+					})
+					time.Sleep(time.Minute)
+					wantAnswer(t, answer, nil)
+					wantCounts(t, s, 1, 0)
+					if s.TryAcquire() {
+						t.Error("the slot was given back while the call runs on it")
+					}
+					close(finish)
+					wantAnswer(t, late, nil)
+					wantAllFree(t, s)
+				})
+			})
+		}
+	}
+}
