@@ -51,8 +51,8 @@ func (w *worker) linger() {
 		return
 	}
 	const waiting = closedMask | postedMask
-	for look := 0; look < lingerLooks && c.word.Load()&waiting == 0; look++ {
-		spin(lingerTurns)
+	for looks := 0; looks < lingerLooks && c.word.Load()&waiting == 0 && spin(lingerTurns); {
+		looks++
 	}
 	c.mu.Lock()
 	c.waking.Store(false)
