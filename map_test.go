@@ -6,6 +6,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -387,6 +388,8 @@ func TestA9_PanicInTheRange(t *testing.T) {
 		} {
 			s := stint.New(2, stint.Config{})
 			var begun, ended atomic.Int32
+			another := make(chan struct{}) // call has begun besides the one that is yielded
+			begin := sync.OnceFunc(func() { close(another) })
 			func() {
 				defer func() {
 					if value := recover(); value != any(errBoom) {
@@ -398,9 +401,11 @@ func TestA9_PanicInTheRange(t *testing.T) {
 				}()
 				for _, err := range t.over(t.Context(), s, c.inputs, func(ctx context.Context, n int) (int, error) {
 					if n == 0 {
+						<-another
 						return 0, nil
 					}
 					begun.Add(1)
+					begin()
 					<-ctx.Done()
 					ended.Add(1)
 					return 0, nil
