@@ -97,6 +97,7 @@ func (t *tally) fail(e event, how string) {
 		// it did not build, timed out or left through os.Exit.
 		if !t.bad[e.Package] {
 			t.count(e.Package, e.Package+" "+how)
+			t.showUnfinished(e.Package)
 		}
 		return
 	}
@@ -105,6 +106,17 @@ func (t *tally) fail(e event, how string) {
 	if said := t.said[key]; said != nil {
 		t.show(said.Bytes())
 		delete(t.said, key)
+	}
+}
+
+// showUnfinished shows what the tests said that were running when their
+// package ended: the stacks are among it if it was for too long.
+func (t *tally) showUnfinished(pkg string) {
+	for key, said := range t.said {
+		if key.pkg == pkg {
+			t.show(said.Bytes())
+			delete(t.said, key)
+		}
 	}
 }
 

@@ -50,6 +50,15 @@ func TestTally(t *testing.T) {
 			want: []string{"syntax error", "p failed\n", "\n1 passed, 1 failed\n"},
 		},
 		{
+			name: "a package that dies shows what its tests were doing",
+			stream: []string{
+				`{"Action":"output","Package":"p","Test":"TestA","Output":"SIGQUIT: quit\n"}`,
+				`{"Action":"output","Package":"p","Output":"FAIL\tp\t9.01s\n"}`,
+				`{"Action":"fail","Package":"p"}`,
+			},
+			want: []string{"FAIL\tp\t9.01s\n", "SIGQUIT: quit\n", "p failed\n", "\n0 passed, 1 failed\n"},
+		},
+		{
 			name: "a skipped test is not a passed one",
 			stream: []string{
 				`{"Action":"pass","Package":"p","Test":"TestA"}`,
