@@ -162,8 +162,8 @@ const (
 func mostJobs() int {
 	most := uint64(mostThreads)
 	var files syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err == nil && files.Cur > spareFiles {
-		most = min(most, (files.Cur-spareFiles)/filesPerJob)
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err == nil {
+		most = min(most, (max(files.Cur, spareFiles)-spareFiles)/filesPerJob)
 	}
 	return int(max(most, 1))
 }

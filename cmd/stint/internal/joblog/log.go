@@ -95,7 +95,7 @@ func (l *Log) load(cfg Config) error {
 	if err != nil {
 		return err
 	}
-	if !cfg.Resume && len(done.bySeq) > 0 {
+	if !cfg.Resume && len(done.jobs) > 0 {
 		return ErrExists
 	}
 	if err := l.file.Truncate(good); err != nil {
@@ -126,7 +126,7 @@ func Peek(path string, cfg Config) (*Log, error) {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return nil, fmt.Errorf("job log %s: %w", path, err)
-	case !cfg.Resume && len(done.bySeq) > 0:
+	case !cfg.Resume && len(done.jobs) > 0:
 		return nil, fmt.Errorf("job log %s: %w", path, ErrExists)
 	}
 	done.prepare(cfg.Failed)

@@ -103,7 +103,7 @@ func (o *order) storeInFile(r *Result, size int64) error {
 		}
 		o.spill = f
 	}
-	if err := r.Capture.copyTo(o.spill); err != nil {
+	if err := r.Capture.copyTo(io.NewOffsetWriter(o.spill, o.end)); err != nil {
 		return o.spool.diskError(err)
 	}
 	r.Capture.rehome(o.spill, o.end)

@@ -28,7 +28,7 @@ type attempt struct {
 	problem string // what went wrong besides the status, or empty
 
 	timedOut    bool
-	interrupted bool // told to end because the run ends
+	interrupted bool // told to end because the run ends, or ended it
 	unstartable bool // another attempt would fare no better
 }
 
@@ -96,7 +96,8 @@ func (r *Run) cannotStart(a *attempt, err error) {
 	a.unstartable = true
 	r.cfg.Say(fmt.Sprintf("job %d: %v", a.job.Seq, err))
 	if outOfRoom(err) {
-		r.stop.fail(err) // no other job would fare better
+		r.stop.fail(err)     // no other job would fare better,
+		a.interrupted = true // and it is not this one's fault
 	}
 }
 

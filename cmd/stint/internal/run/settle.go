@@ -29,6 +29,10 @@ func (r *Run) settle(a *attempt) (again bool) {
 		return true
 	}
 	if ok && !r.commit(a) {
+		if a.interrupted {
+			r.drop(a)
+			return false
+		}
 		ok = false
 	}
 	if !ok {
