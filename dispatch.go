@@ -47,7 +47,8 @@ func (c *core) dispatch(freed int, finished bool) (granted *entry) {
 // pause, a task that wants its slots back first, a worker that is on its way,
 // or shared slots that others hold.
 func (c *core) capped(running int) bool {
-	return c.paused == nil && len(c.resumes) == 0 && c.log.Peek(running) == nil
+	return c.paused == nil && len(c.resumes) == 0 && c.log.Peek(running) == nil &&
+		(c.mayStart() || c.log.Overtakers(c.posted(), nil) == 0)
 }
 
 // handOver is dispatch for the case that matters for speed: a worker has
@@ -213,6 +214,9 @@ func (c *core) dequeue(e *entry) {
 func (c *core) refuse(e *entry, err error) {
 	c.dequeue(e)
 	e.Value.more().err = err
+	if e.Value.job != nil {
+		c.workers++ // until its outcome is published
+	}
 	e.Value.link, c.refused = c.refused, e
 }
 
@@ -260,6 +264,7 @@ func (c *core) noticeIdle() {
 // waiting goroutines go on, and a job gets a worker. It is called without the
 // lock, because waking takes far longer than deciding.
 func (c *core) deliver(granted *entry) {
+	var refusals []func()
 	for e := granted; e != nil; {
 		following, job := e.Value.link, e.Value.job
 		e.Value.link = nil
@@ -270,10 +275,31 @@ func (c *core) deliver(granted *entry) {
 			go c.work(e)
 		default:
 			c.recycle(e)
-			// Last of all and whatever happens: it calls teardowns, which may end
-			// this goroutine.
-			defer job.refuse(err)
+			refusals = append(refusals, func() { job.refuse(err) })
 		}
 		e = following
 	}
+	if len(refusals) > 0 {
+		c.publishAll(refusals)
+	}
+}
+
+// publishAll tells jobs that they are refused, and returns when all of them
+// have been told. It does so in a goroutine of its own: their teardowns may end
+// it, and the caller has a slot to run on, to wait for or to give back.
+func (c *core) publishAll(refusals []func()) {
+	published := make(chan struct{})
+	go func() {
+		defer close(published)
+		defer func() {
+			c.mu.Lock()
+			c.workers -= len(refusals)
+			c.noticeIdle()
+			c.mu.Unlock()
+		}()
+		for _, refuse := range refusals {
+			defer refuse()
+		}
+	}()
+	<-published
 }

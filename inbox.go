@@ -49,6 +49,7 @@ func (c *core) post(s Scheduler, tier int, a arrival, w *watch) bool {
 	if word&(1<<(postedShift+tier)) == 0 && uint32(word) < c.limit.Load() && !c.waking.Load() {
 		c.kick() // a slot is free, and nobody is on the way who would see the job
 	}
+	w.keep(c)
 	if w != nil && (w.stopped.Load() || w.ctx.Err() != nil) {
 		c.refresh() // the watch may have come too early to see the job
 	}
@@ -104,6 +105,13 @@ func (in *inbox) take(tier int, unused *pages, room int) (taken batch) {
 		in.spare, *unused = *unused, in.spare
 	}
 	return taken
+}
+
+// pending is how many jobs are posted.
+func (in *inbox) pending() int {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.count
 }
 
 func (in *inbox) setRoom(room int) {

@@ -37,6 +37,7 @@ func (c *core) submit(ctx context.Context, s Scheduler, a arrival) error {
 	}
 	if plain && c.posted()&(1<<tier) != 0 && (w == nil || !w.stopped.Load()) {
 		if _, ok := c.inbox.put(c, tier, a, w); ok { // behind the others
+			w.keep(c)
 			c.dispatchAndUnlock(0, false)
 			return nil
 		}
@@ -140,7 +141,7 @@ func (c *core) awaitDoor(ctx context.Context, e *entry) error {
 // in which the queue would serve them, and adds them to granted.
 func (c *core) openDoor(granted *entry) *entry {
 	for {
-		e := c.door.Peek(c.occupied())
+		e := c.door.Peek(c.occupied() + c.inbox.pending())
 		if e == nil {
 			return granted
 		}

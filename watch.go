@@ -13,7 +13,8 @@ import (
 type watch struct {
 	ctx     context.Context //nolint:containedctx // the one it watches
 	done    <-chan struct{}
-	stopped atomic.Bool // it watches no longer; set with the core's lock held
+	stopped atomic.Bool          // it watches no longer; set with the core's lock held
+	core    atomic.Pointer[core] // whose jobs it has; nil while it has none, so that it keeps no idle scheduler
 	_       pad
 
 	// Guarded by the core's lock.
@@ -108,6 +109,14 @@ func (c *core) watchWaiter(done <-chan struct{}, e *entry) (watched, again bool)
 	return false, again
 }
 
+// keep notes that jobs of the watch are posted in c's inbox. It is called after
+// the word says so.
+func (w *watch) keep(c *core) {
+	if w != nil && w.core.Load() != c {
+		w.core.Store(c)
+	}
+}
+
 // unwatch is called when e leaves the queue.
 func (c *core) unwatch(e *entry) {
 	v := &e.Value
@@ -124,6 +133,12 @@ func (c *core) unwatch(e *entry) {
 		v.link.Value.newer = v.newer
 	}
 	v.watch, v.link, v.newer = nil, nil, nil
+	if w.jobs == nil && w.core.Load() != nil {
+		w.core.Store(nil)
+		if c.posted() != 0 {
+			w.core.Store(c)
+		}
+	}
 	c.stopIfIdle(w)
 }
 

@@ -103,8 +103,8 @@ func (w *worker) finish() {
 	if t != nil {
 		t.stop()
 	}
-	defer done.settle() // also if a teardown of a job that is refused ends this goroutine
 	c.deliver(granted)
+	done.settle()
 }
 
 // end ends the hold of the job on its slots.
