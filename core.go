@@ -15,7 +15,7 @@ type core struct {
 	word    atomic.Uint64        // see word.go
 	caps    [Tiers]atomic.Uint32 // effective caps, for the path without a lock
 	limit   atomic.Uint32
-	waking  atomic.Bool           // a worker has been started and has not looked at the queue yet; set with mu held
+	waking  atomic.Bool           // a worker has been started and has not looked at the queue yet, or lingers
 	killed  atomic.Bool           // what runs has been cancelled
 	watched atomic.Pointer[watch] // of the context used last; changes with mu held
 
