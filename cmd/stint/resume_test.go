@@ -208,23 +208,3 @@ func TestResume_LogInUse(t *testing.T) {
 		t.Errorf("exit status %d", status)
 	}
 }
-
-// When stint is killed its jobs end, so that a resumed run does not start them
-// while they still run.
-func TestResume_KilledStintTakesItsJobsAlong(t *testing.T) {
-	told := fifo(t)
-	ev := events(t, told)
-	cmd := command(t, "run", "--shell=false", "-n0", "sh", "-c",
-		"trap 'kill -9 $!; echo ended > "+told+"; exit' TERM; sleep 1000 & echo started > "+told+"; wait", ":::", "a")
-	start(t, cmd)
-	if got := ev.next(); got != "started" {
-		t.Fatal(got)
-	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	finish(t, cmd)
-	if got := ev.next(); got != "ended" {
-		t.Error(got)
-	}
-}

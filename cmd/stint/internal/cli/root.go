@@ -10,6 +10,8 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"github.com/stintgo/stint/cmd/stint/internal/watcher"
 )
 
 // exitOwn is the exit status for errors of stint's own, as env(1), timeout(1)
@@ -46,6 +48,9 @@ const rootExamples = `  find . -name '*.jpg' | stint run -j4 convert {} {.}.png
 // signal ended the run: the process then ends by the same signal, so that the
 // shell that called it knows.
 func Main(args []string, stdin, stdout, stderr *os.File) int {
+	if len(args) == 1 && args[0] == watcher.Arg {
+		return watch(stderr)
+	}
 	root := newRoot(&streams{in: stdin, out: stdout, err: stderr})
 	root.SetArgs(args)
 	err := root.ExecuteContext(context.Background())
@@ -61,6 +66,15 @@ func Main(args []string, stdin, stdout, stderr *os.File) int {
 	}
 	_, _ = fmt.Fprintf(stderr, "stint: %v\n", err)
 	return exitOwn
+}
+
+// watch is the process that watches over a run.
+func watch(stderr *os.File) int {
+	if err := watcher.Main(); err != nil {
+		_, _ = fmt.Fprintf(stderr, "stint: %v\n", err)
+		return exitOwn
+	}
+	return 0
 }
 
 // streams are the process's own.

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -22,6 +23,9 @@ type Spec struct {
 	Args  []string // its arguments, its own name first
 	Env   []string
 	Files [3]*os.File // standard input, output and error
+	// Group, if not nil, holds the number of the process's group from the start
+	// until the leader is about to be reaped.
+	Group *atomic.Int32
 }
 
 // Exit statuses that stand for what happened before a program ran, as shells,
@@ -41,7 +45,8 @@ type Status struct {
 // Process is a started process, the leader of its group. [Process.Signal] may
 // be called from any goroutine, Wait once.
 type Process struct {
-	pid int
+	pid   int
+	group *atomic.Int32
 
 	mu     sync.Mutex
 	reaped bool // guarded by mu: from then on the pid may be somebody else's
@@ -63,7 +68,12 @@ func Start(spec *Spec) (*Process, error) {
 		pid, err := syscall.ForkExec(spec.Path, spec.Args, attr)
 		runtime.KeepAlive(spec) // attr has the files' numbers only
 		if err == nil {
-			return &Process{pid: pid}, nil
+			// As soon as can be: of a stint that is killed before this store only
+			// the leader is ended, by the kernel (see sysProcAttr).
+			if spec.Group != nil {
+				spec.Group.Store(int32(pid))
+			}
+			return &Process{pid: pid, group: spec.Group}, nil
 		}
 		if !errors.Is(err, syscall.EAGAIN) || try == startTries {
 			return nil, fmt.Errorf("start %s: %w", spec.Args[0], explain(err))
@@ -109,6 +119,9 @@ func (p *Process) Wait(last func()) Status {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.reaped = true
+	if p.group != nil {
+		p.group.Store(0) // before the number may be somebody else's
+	}
 	var ws syscall.WaitStatus
 	for {
 		_, err := syscall.Wait4(p.pid, &ws, 0, nil)

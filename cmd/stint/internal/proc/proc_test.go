@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -122,6 +123,27 @@ func TestWait_LastStillReachesTheGroup(t *testing.T) {
 	}
 	if n, err := r.Read(make([]byte, 10)); n != 0 || err == nil {
 		t.Errorf("read %d, %v; want the end: the background process is still there", n, err)
+	}
+}
+
+// The group is known to others as long as its number is its own: from the start
+// until the leader is reaped, and also while the rest of the group is looked
+// after.
+func TestStart_TellsItsGroup(t *testing.T) {
+	var group, last atomic.Int32
+	p, err := proc.Start(&proc.Spec{
+		Path: "/bin/sh", Args: []string{"sh", "-c", "exit 0"}, Env: os.Environ(),
+		Files: [3]*os.File{os.Stdin, os.Stdout, os.Stderr}, Group: &group,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := group.Load(); got != int32(p.Pid()) {
+		t.Errorf("after the start: %d, want %d", got, p.Pid())
+	}
+	p.Wait(func() { last.Store(group.Load()) })
+	if last.Load() != int32(p.Pid()) || group.Load() != 0 {
+		t.Errorf("before it is reaped %d, then %d; want %d, then 0", last.Load(), group.Load(), p.Pid())
 	}
 }
 

@@ -8,16 +8,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sysProcAttr asks for a process group of its own, and for a TERM signal to the
-// leader should stint die without having ended its jobs (kill -9, out of
-// memory): nobody would collect their output, and a resumed run starts them
-// again.
+// sysProcAttr asks for a process group of its own, and that the leader be killed
+// should stint die without having ended its jobs (kill -9, out of memory):
+// nobody would collect their output, and a resumed run starts them again. The
+// rest of the group is for package watcher; this covers the moments before a
+// group is in its table, and a system where it cannot run.
 //
 // The kernel sends that signal when the thread that forked ends. The runtime
 // ends threads only where a goroutine exits that is locked to one, and no
 // goroutine here is.
 func sysProcAttr() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
 // waitable blocks until the process has ended and leaves it to be reaped.

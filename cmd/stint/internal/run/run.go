@@ -24,6 +24,7 @@ import (
 	"github.com/stintgo/stint/cmd/stint/internal/proc"
 	"github.com/stintgo/stint/cmd/stint/internal/progress"
 	"github.com/stintgo/stint/cmd/stint/internal/template"
+	"github.com/stintgo/stint/cmd/stint/internal/watcher"
 	"github.com/stintgo/stint/retry"
 )
 
@@ -104,6 +105,7 @@ type Run struct {
 	env     proc.Env
 	paths   paths
 	stdin   *os.File // of jobs that have none of their own
+	watcher *watcher.Watcher
 
 	slots    slots
 	registry registry
@@ -137,6 +139,8 @@ func Do(cfg *Config) Outcome {
 	if cfg.Inherit != nil {
 		r.stdin = cfg.Inherit
 	}
+	r.watcher = watcher.Start(watcher.Program, r.unwatched)
+	defer r.watcher.Stop()
 	r.limit.set(cfg.Jobs, r.sched.Resize)
 	if cfg.Rate > 0 {
 		r.limiter = stint.NewLimiter(cfg.Rate, stint.LimiterConfig{Capacity: burst(cfg.Rate)})
@@ -145,6 +149,12 @@ func Do(cfg *Config) Outcome {
 		cfg.Gates = append(cfg.Gates, gate.NewLoad(cfg.Load, gate.ReadLoad, r.young))
 	}
 	return r.run()
+}
+
+// unwatched says what it means that the watcher could not be started. The run
+// goes on: it matters only if stint is killed.
+func (r *Run) unwatched(err error) {
+	r.cfg.Say(fmt.Sprintf("should stint be killed, processes that jobs have started will run on: %v", err))
 }
 
 // burst is how many jobs may start at once under a rate: about 10 ms worth, so

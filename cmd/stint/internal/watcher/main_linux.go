@@ -1,0 +1,74 @@
+package watcher
+
+import (
+	"os"
+	"os/signal"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Main is the watching process. It returns when the other has ended, and what
+// that has left running has been killed. The error is that of a process that
+// somebody else has started.
+func Main() error {
+	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2,
+		syscall.SIGALRM, syscall.SIGTSTP)
+	table, err := openTable(fdTable)
+	if err != nil {
+		return err
+	}
+	unix.CloseOnExec(fdEnded)
+	unix.CloseOnExec(fdTable)
+	closeInherited()
+	awaitEnd(fdEnded)
+	kill(table[atCells:])
+	return nil
+}
+
+// closeInherited closes what stint has from whoever started it, such as the
+// descriptor of a lock that the shell around it holds until stint ends. Only
+// such descriptors are not to be closed on exec; the runtime's own are.
+func closeInherited() {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return // no table of descriptors: they close when this process ends, just after stint
+	}
+	for _, entry := range entries {
+		fd, err := strconv.Atoi(entry.Name())
+		if err != nil || fd <= int(os.Stderr.Fd()) {
+			continue
+		}
+		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {
+			_ = unix.Close(fd)
+		}
+	}
+}
+
+// awaitEnd blocks until nobody has the writing end of a pipe open. Also a job
+// has it between fork and exec, so that none is still about to appear then.
+func awaitEnd(fd int) {
+	var b [1]byte
+	for {
+		if n, err := unix.Read(fd, b[:]); n <= 0 && err != unix.EINTR {
+			return
+		}
+	}
+}
+
+// kill kills all processes of the groups. It asks for no orderly end: whoever
+// killed stint wanted it to be over, and a resumed run would meet the processes
+// that take their time.
+//
+// A number whose group is gone meanwhile can be another group's only if all
+// process numbers were used up in the moment since stint ended: stint takes a
+// group out of the table before its leader is reaped.
+func kill(groups []atomic.Int32) {
+	for i := range groups {
+		if group := groups[i].Load(); group > 1 {
+			_ = unix.Kill(-int(group), unix.SIGKILL)
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package watcher
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Program is the file of this process, whatever has become of its name.
+const Program = "/proc/self/exe"
+
+// Watcher is the watched side: the table, and the process that reads it. A nil
+// Watcher watches nothing. Cell may be called from any goroutine until Stop.
+type Watcher struct {
+	cells []atomic.Int32
+	mem   []byte   // that the cells are in
+	alive *os.File // the writing end of the pipe that tells that this process lives
+
+	starting sync.WaitGroup
+	stop     chan struct{}
+	pid      int // of the process; 0: there is none. Written before starting is done
+}
+
+// startAfter is how long a run has to take until it is worth a process, which
+// costs it a fifth of the time of the shortest run. Who kills stint before that
+// ends only the leaders of the groups.
+const startAfter = 10 * time.Millisecond
+
+// Start makes the table, and in the background starts the process. program is
+// the file to run with [Arg]. Where that fails nothing is watched, and failed
+// is called once, from any goroutine.
+func Start(program string, failed func(error)) *Watcher {
+	table, mem, err := newTable()
+	if err != nil {
+		failed(err)
+		return nil
+	}
+	ended, alive, err := os.Pipe() // jobs do not inherit it: it closes when they are executed
+	if err != nil {
+		_ = table.Close()
+		_ = unix.Munmap(mem)
+		failed(err)
+		return nil
+	}
+	w := &Watcher{cells: numbers(mem)[atCells:], mem: mem, alive: alive, stop: make(chan struct{})}
+	w.starting.Go(func() {
+		defer func() { _ = table.Close() }() // the process has its own,
+		defer func() { _ = ended.Close() }() // and nothing is written here
+		select {
+		case <-time.After(startAfter):
+		case <-w.stop:
+			return
+		}
+		if err := w.launch(program, ended, table); err != nil {
+			failed(err)
+		}
+	})
+	return w
+}
+
+// The descriptors of the watching process, besides those that every program has.
+const (
+	fdEnded = 3 + iota
+	fdTable
+)
+
+// launch starts the process. It holds none of the standard streams: whoever
+// reads what stint writes sees the end when stint ends. Its directory is one
+// that nobody wants to unmount.
+func (w *Watcher) launch(program string, ended, table *os.File) error {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = null.Close() }() // nothing is written to it
+	files := []uintptr{null.Fd(), null.Fd(), null.Fd(), fdEnded: ended.Fd(), fdTable: table.Fd()}
+	pid, err := syscall.ForkExec(program, []string{"stint", Arg}, &syscall.ProcAttr{
+		Dir: "/", Env: append([]string{"GOMAXPROCS=1"}, os.Environ()...), // the first one counts
+		Files: files, Sys: &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		return fmt.Errorf("start %s: %w", program, err)
+	}
+	w.pid = pid
+	return nil
+}
+
+// Stop ends the watching. No job runs any more, so that the process, which
+// would find an empty table, can go at once: killed, because it may still be
+// starting, and waited for, because not every machine has somebody who would
+// do that for a process without a parent. It is called once.
+func (w *Watcher) Stop() {
+	if w == nil {
+		return
+	}
+	close(w.stop)
+	w.starting.Wait()
+	if w.pid != 0 {
+		_ = syscall.Kill(w.pid, syscall.SIGKILL)
+		for {
+			if _, err := syscall.Wait4(w.pid, nil, 0, nil); err != syscall.EINTR {
+				break
+			}
+		}
+	}
+	_ = w.alive.Close()
+	_ = unix.Munmap(w.mem)
+}

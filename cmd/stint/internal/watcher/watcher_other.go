@@ -1,0 +1,23 @@
+//go:build unix && !linux
+
+package watcher
+
+import (
+	"errors"
+	"sync/atomic"
+)
+
+// Program is the file of this process, where the system has one.
+const Program = ""
+
+// Watcher watches nothing on this system.
+type Watcher struct{ cells []atomic.Int32 }
+
+// Start returns nil: docs/run.md says so, and no run has to.
+func Start(string, func(error)) *Watcher { return nil }
+
+// Stop does nothing.
+func (w *Watcher) Stop() {}
+
+// Main is not called on this system.
+func Main() error { return errors.ErrUnsupported }

@@ -1,0 +1,55 @@
+//go:build linux
+
+package watcher_test
+
+import (
+	"errors"
+	"io/fs"
+	"syscall"
+	"testing"
+
+	"github.com/stintgo/stint/cmd/stint/internal/watcher"
+)
+
+// Where the process cannot be started that is told, and everything else goes on.
+func TestStart_NoProgram(t *testing.T) {
+	failed := make(chan error, 1)
+	w := watcher.Start("/no/such/program", func(err error) { failed <- err })
+	if err := <-failed; !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("failed with %v", err)
+	}
+	w.Cell(1).Store(1)
+	w.Stop()
+}
+
+// Without descriptors there is no table either: nobody watches, and everything
+// else goes on.
+func TestStart_NoDescriptors(t *testing.T) {
+	var had syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &had); err != nil {
+		t.Fatal(err)
+	}
+	none := syscall.Rlimit{Cur: 0, Max: had.Max}
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none); err != nil {
+		t.Fatal(err)
+	}
+	var failed error
+	w := watcher.Start("/no/such/program", func(err error) { failed = err })
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &had); err != nil {
+		t.Fatal(err)
+	}
+	if !errors.Is(failed, syscall.EMFILE) || w.Cell(1) != nil {
+		t.Errorf("failed with %v, cell %v", failed, w.Cell(1))
+	}
+	w.Stop()
+}
+
+// A run that is over at once needs no process, and does not wait for one. Slots
+// beyond the table have no cell.
+func TestStop_AtOnce(t *testing.T) {
+	w := watcher.Start("/no/such/program", func(error) {}) // on a busy machine it is tried
+	if w.Cell(1) == nil || w.Cell(1) == w.Cell(2) || w.Cell(1<<14) == nil || w.Cell(1<<14+1) != nil {
+		t.Error("want a cell for each of the slots 1 to 16384")
+	}
+	w.Stop()
+}

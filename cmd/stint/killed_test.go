@@ -1,0 +1,234 @@
+//go:build linux
+
+package main_test
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// watcherOf waits until the process that watches over a run is there and
+// listens, and returns its number.
+func watcherOf(t *testing.T, pid int) int {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
+		for _, child := range children(t, pid) {
+			// It ignores INT (bit 1 of the mask) once it does what it is there for.
+			if strings.Contains(proc(child, "cmdline"), "__watch-jobs") && signalBit(t, child, "SigIgn", syscall.SIGINT) {
+				return child
+			}
+		}
+	}
+	t.Fatal("no process watches over the run")
+	return 0
+}
+
+// children are the processes that any thread of a process has started.
+func children(t *testing.T, pid int) (found []int) {
+	t.Helper()
+	tasks, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/children")
+	for _, path := range tasks {
+		text, _ := os.ReadFile(path)
+		for word := range strings.FieldsSeq(string(text)) {
+			child, err := strconv.Atoi(word)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found = append(found, child)
+		}
+	}
+	return found
+}
+
+// proc is a file about a process; nothing if that has gone.
+func proc(pid int, file string) string {
+	text, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/" + file)
+	return string(text)
+}
+
+// signalBit looks a signal up in a mask of /proc/PID/status.
+func signalBit(t *testing.T, pid int, mask string, sig syscall.Signal) bool {
+	t.Helper()
+	for line := range strings.Lines(proc(pid, "status")) {
+		if digits, ok := strings.CutPrefix(line, mask+":"); ok {
+			bits, err := strconv.ParseUint(strings.TrimSpace(digits), 16, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return bits>>(sig-1)&1 == 1
+		}
+	}
+	return false
+}
+
+// gone reports whether a process runs no more. One that nobody waits for, as in
+// a container without an init, stays as a zombie.
+func gone(pid int) bool {
+	_, rest, _ := strings.Cut(proc(pid, "stat"), ") ")
+	return rest == "" || rest[0] == 'Z' || rest[0] == 'X'
+}
+
+// wantGone waits for processes to end.
+func wantGone(t *testing.T, pids []int) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
+		if pids = slices.DeleteFunc(pids, gone); len(pids) == 0 {
+			return
+		}
+	}
+	for _, pid := range pids {
+		t.Errorf("process %d still runs: %q", pid, proc(pid, "cmdline"))
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+// family is a job of three generations, all of which ignore what can be
+// ignored, that tells their numbers: a script in a file, so that it costs no
+// care with quotes.
+func family(t *testing.T, told string) (script string) {
+	t.Helper()
+	script = filepath.Join(t.TempDir(), "family")
+	write(t, script, `trap '' TERM HUP INT
+(sh -c 'echo $$ > `+told+`; sleep 1000; sleep 1000' & echo $! > `+told+`; sleep 1000; sleep 1000) &
+echo $$ > `+told+`
+echo $! > `+told+`
+wait`)
+	return script
+}
+
+// startFamilies starts stint with two jobs, and returns the numbers of all
+// processes that these consist of.
+func startFamilies(t *testing.T, args ...string) (stint int, pids []int, wait func() int) {
+	t.Helper()
+	told := fifo(t)
+	ev := events(t, told)
+	args = append([]string{"run", "-j2", "--progress", "none"}, args...)
+	cmd := command(t, append(args, "-n0", "sh", family(t, told), ":::", "1", "2")...)
+	start(t, cmd)
+	for range 2 * 4 { // one of them is told twice
+		pid, err := strconv.Atoi(ev.next())
+		if err != nil {
+			t.Fatal(err)
+		}
+		pids = append(pids, pid)
+	}
+	slices.Sort(pids)
+	pids = slices.Compact(pids)
+	if len(pids) < 2*3 {
+		t.Fatalf("the jobs told of %v", pids)
+	}
+	return cmd.Process.Pid, pids, func() int { return finish(t, cmd) }
+}
+
+// When stint is killed all processes of its jobs end, whatever they ignore, so
+// that a resumed run does not start jobs while they still run.
+func TestKilled_TakesWholeGroupsAlong(t *testing.T) {
+	for _, flags := range [][]string{{}, {"-u"}, {"--line-buffer"}} {
+		stint, pids, wait := startFamilies(t, flags...)
+		watcher := watcherOf(t, stint)
+		if err := syscall.Kill(stint, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		if status := wait(); status != 137 {
+			t.Errorf("exit status %d", status)
+		}
+		wantGone(t, append(pids, watcher))
+	}
+}
+
+// What ends or stops stint's group, or its terminal's, leaves the watcher alone.
+func TestKilled_WatcherSurvivesSignals(t *testing.T) {
+	stint, pids, wait := startFamilies(t)
+	watcher := watcherOf(t, stint)
+	for _, sig := range []syscall.Signal{
+		syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGTSTP, syscall.SIGUSR1, syscall.SIGUSR2,
+	} {
+		if !signalBit(t, watcher, "SigIgn", sig) {
+			t.Errorf("the watcher does not ignore %v", sig)
+		}
+	}
+	if group, err := syscall.Getpgid(watcher); err != nil || group != watcher {
+		t.Errorf("the watcher's group is %d, %v: want one of its own", group, err)
+	}
+	if err := syscall.Kill(stint, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	wait()
+	wantGone(t, pids)
+}
+
+// The watcher holds nothing of what stint was given: whoever reads stint's
+// output sees its end, and whoever waits for a lock that stint's shell holds
+// gets it. Nor do jobs get anything of the watcher's.
+func TestKilled_NobodyHoldsWhatIsNotTheirs(t *testing.T) {
+	told, gate := fifo(t), fifo(t)
+	ev := events(t, told)
+	cmd := command(t, "run", "-n0", "{ ls -l /proc/self/fd; echo end; } > "+told+"; read x < "+gate, ":::", "a")
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = w, w, w, []*os.File{w}
+	start(t, cmd)
+	w.Close()
+	var job []string
+	for line := ev.next(); line != "end"; line = ev.next() {
+		job = append(job, line)
+	}
+	watcher := watcherOf(t, cmd.Process.Pid)
+	for _, file := range ownFiles(t, watcher, r) {
+		if slices.ContainsFunc(job, func(line string) bool { return strings.HasSuffix(line, " -> "+file) }) {
+			t.Errorf("the job has the watcher's %s", file)
+		}
+	}
+	write(t, gate, "go\n")
+	if status := finish(t, cmd); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+	if _, err := io.Copy(io.Discard, r); err != nil {
+		t.Error(err)
+	}
+	if proc(watcher, "stat") != "" {
+		t.Error("the watcher is still there after the run")
+	}
+}
+
+// ownFiles returns what the watcher has open besides the null device. It waits
+// until the pipe that stint was given is not among that.
+func ownFiles(t *testing.T, watcher int, given *os.File) (files []string) {
+	t.Helper()
+	pipe, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(int(given.Fd())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
+		fds, err := filepath.Glob("/proc/" + strconv.Itoa(watcher) + "/fd/*")
+		if err != nil || len(fds) == 0 {
+			t.Fatalf("descriptors of process %d: %v, %v", watcher, fds, err)
+		}
+		files = nil
+		for _, fd := range fds {
+			if file, err := os.Readlink(fd); err == nil && file != os.DevNull {
+				files = append(files, file)
+			}
+		}
+		if !slices.Contains(files, pipe) {
+			return files
+		}
+	}
+	t.Error("the watcher holds a stream that is stint's")
+	return nil
+}
+
+// Whoever starts the process by hand is told, and nothing happens.
+func TestKilled_WatcherByHand(t *testing.T) {
+	stint(t, "", "__watch-jobs").want(t, "", "stint starts this process by itself", 125)
+}
