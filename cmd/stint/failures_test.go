@@ -55,6 +55,31 @@ func TestTimeout_EndsGrandchildren(t *testing.T) {
 	}
 }
 
+// The leader obeys, another process of the group has something to save: it has
+// the time for that that --kill-after gives, and no more is waited for.
+func TestTimeout_RestOfTheGroupMaySave(t *testing.T) {
+	told, gate := fifo(t), fifo(t)
+	ev := events(t, told)
+	script := "{ trap 'echo saving > " + told + "; read x < " + gate + "; echo saved > " + told + "; exit' TERM; " +
+		"echo ready > " + told + "; while :; do sleep 1000 & wait; done; } & exec sleep 1000"
+	cmd := command(t, "run", "--timeout", "300ms", "--kill-after", "10h", "-n0", script, ":::", "a")
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	start(t, cmd)
+	for _, want := range []string{"ready", "saving"} {
+		if got := ev.next(); got != want {
+			t.Fatalf("got %q, want %q", got, want)
+		}
+	}
+	write(t, gate, "go\n")
+	if got := ev.next(); got != "saved" {
+		t.Errorf("got %q", got)
+	}
+	if status := finish(t, cmd); status != 1 || !strings.Contains(stderr.String(), "timed out after 300ms") {
+		t.Errorf("exit status %d: %s", status, stderr.String())
+	}
+}
+
 func TestTimeout_NotReached(t *testing.T) {
 	stint(t, "", "run", "--timeout", "1h", "echo", ":::", "a").want(t, "a\n", "", 0)
 }

@@ -95,7 +95,7 @@ func (b *spawner) bare(n int) error {
 					errs <- err
 					return
 				}
-				p.Wait(nil)
+				p.Wait(nil, nil)
 			}
 		})
 	}

@@ -108,32 +108,41 @@ func (p *Process) Signal(sig syscall.Signal) {
 	}
 }
 
-// Wait blocks until the leader has ended. last, if not nil, is called then,
-// while the leader's number is still its own: the moment for a signal to
-// whoever is left of the group.
-func (p *Process) Wait(last func()) Status {
-	waitable(p.pid)
-	if last != nil {
-		last()
+// Wait blocks until the leader has ended. last is called then, while the
+// leader's number is still its own: the moment for a signal to whoever is left
+// of the group. stopped is called each time that the leader has been stopped,
+// with the signal that did it. Either may be nil.
+func (p *Process) Wait(last func(), stopped func(syscall.Signal)) Status {
+	if last == nil {
+		last = func() {}
 	}
+	ws, err := p.await(last, stopped)
+	if err != nil {
+		// Somebody else reaped it, which nobody here does: the status is lost, so
+		// it counts as failed.
+		return Status{Exit: ExitCannotRun}
+	}
+	return status(ws)
+}
+
+// forget is called when the number is about to be free: nobody gets a signal
+// from here any more.
+func (p *Process) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.reaped = true
 	if p.group != nil {
-		p.group.Store(0) // before the number may be somebody else's
+		p.group.Store(0)
 	}
-	var ws syscall.WaitStatus
+}
+
+// reap takes the status of a process that has ended, or will.
+func reap(pid int) (ws syscall.WaitStatus, err error) {
 	for {
-		_, err := syscall.Wait4(p.pid, &ws, 0, nil)
-		if errors.Is(err, syscall.EINTR) {
-			continue
+		_, err = syscall.Wait4(pid, &ws, 0, nil)
+		if !errors.Is(err, syscall.EINTR) {
+			return ws, err
 		}
-		if err != nil {
-			// Somebody else reaped it, which nobody here does: the status is
-			// lost, so it counts as failed.
-			return Status{Exit: ExitCannotRun}
-		}
-		return status(ws)
 	}
 }
 

@@ -55,7 +55,7 @@ func TestWait_Status(t *testing.T) {
 		{"kill -9 $$", proc.Status{Signal: syscall.SIGKILL}},
 	} {
 		p, _ := start(t, row.script)
-		if got := p.Wait(nil); got != row.want {
+		if got := p.Wait(nil, nil); got != row.want {
 			t.Errorf("%s: %+v, want %+v", row.script, got, row.want)
 		}
 	}
@@ -64,7 +64,7 @@ func TestWait_Status(t *testing.T) {
 func TestStart_Environment(t *testing.T) {
 	t.Setenv("STINT_SEQ", "outer")
 	p, out := start(t, "env | grep ^STINT_ | sort; cat")
-	p.Wait(nil)
+	p.Wait(nil, nil)
 	if got := output(t, out); got != "STINT_SEQ=7\nSTINT_SLOT=3\n" {
 		t.Errorf("environment: %q", got)
 	}
@@ -93,7 +93,7 @@ func TestSignal_ReachesGrandchildren(t *testing.T) {
 		t.Errorf("Getpgid = %d, %v; want %d", pgid, err, p.Pid())
 	}
 	p.Signal(syscall.SIGTERM)
-	if got := p.Wait(nil); got.Signal != syscall.SIGTERM {
+	if got := p.Wait(nil, nil); got.Signal != syscall.SIGTERM {
 		t.Errorf("status %+v, want SIGTERM", got)
 	}
 	// The pipe ends when the last process that holds it is gone.
@@ -118,11 +118,47 @@ func TestWait_LastStillReachesTheGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Close()
-	if got := p.Wait(func() { p.Signal(syscall.SIGKILL) }); got.Exit != 5 {
+	if got := p.Wait(func() { p.Signal(syscall.SIGKILL) }, nil); got.Exit != 5 {
 		t.Errorf("status %+v, want exit 5", got)
 	}
 	if n, err := r.Read(make([]byte, 10)); n != 0 || err == nil {
 		t.Errorf("read %d, %v; want the end: the background process is still there", n, err)
+	}
+}
+
+// A group survives its leader as long as one of it runs, whatever that calls
+// itself: here, what looks like a zombie of another group.
+func TestSurvived(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"told", "never"} {
+		if err := syscall.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	odd := filepath.Join(dir, "a) Z 1 1")
+	if err := os.WriteFile(odd, []byte("#!/bin/sh\necho > told; read x < never\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		script string
+		want   bool
+	}{
+		{"exit 0", false},
+		{"sleep 1000 & exit 0", true},
+		{"cd '" + dir + "'; './a) Z 1 1' & read x < told; exit 0", true},
+	} {
+		p, _ := start(t, row.script)
+		var before, after bool
+		p.Wait(func() {
+			before = p.Survived()
+			p.Signal(syscall.SIGKILL)
+			for after = true; after; {
+				after = p.Survived()
+			}
+		}, nil)
+		if before != row.want {
+			t.Errorf("%s: survived %v, want %v", row.script, before, row.want)
+		}
 	}
 }
 
@@ -141,7 +177,7 @@ func TestStart_TellsItsGroup(t *testing.T) {
 	if got := group.Load(); got != int32(p.Pid()) {
 		t.Errorf("after the start: %d, want %d", got, p.Pid())
 	}
-	p.Wait(func() { last.Store(group.Load()) })
+	p.Wait(func() { last.Store(group.Load()) }, nil)
 	if last.Load() != int32(p.Pid()) || group.Load() != 0 {
 		t.Errorf("before it is reaped %d, then %d; want %d, then 0", last.Load(), group.Load(), p.Pid())
 	}

@@ -3,7 +3,10 @@ package proc
 import (
 	"os"
 	"runtime"
+	"strconv"
+	"strings"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,14 +24,85 @@ func sysProcAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
+// await is the part of Wait that differs between systems.
+func (p *Process) await(last func(), stopped func(syscall.Signal)) (syscall.WaitStatus, error) {
+	waitable(p.pid, stopped)
+	last()
+	p.forget() // the number is nobody else's yet
+	return reap(p.pid)
+}
+
+// codeStopped is si_code of a child that has been stopped (CLD_STOPPED).
+const codeStopped = 5
+
 // waitable blocks until the process has ended and leaves it to be reaped.
-func waitable(pid int) {
+func waitable(pid int, stopped func(syscall.Signal)) {
 	for {
-		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
-		if err != unix.EINTR {
+		var info unix.Siginfo
+		err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WSTOPPED|unix.WNOWAIT, nil)
+		switch {
+		case err == unix.EINTR:
+		case err != nil || info.Code != codeStopped:
 			return
+		default:
+			takeStop(pid, stopped)
 		}
 	}
+}
+
+// takeStop takes the news that the process was stopped, which would be answered
+// again otherwise. That it has ended meanwhile is left for later.
+func takeStop(pid int, stopped func(syscall.Signal)) {
+	var info unix.Siginfo
+	err := unix.Waitid(unix.P_PID, pid, &info, unix.WSTOPPED|unix.WNOHANG, nil)
+	if err == nil && info.Signo != 0 && stopped != nil {
+		stopped(syscall.Signal(*(*int32)(unsafe.Add(unsafe.Pointer(&info), atStatus))))
+	}
+}
+
+// atStatus is where a siginfo_t of a child has si_status: three numbers, then,
+// aligned as a pointer is, the child's and its user's number, then this.
+const atStatus = (3*4+unsafe.Sizeof(uintptr(0))-1)&^(unsafe.Sizeof(uintptr(0))-1) + 2*4
+
+// Ended reports whether the leader has ended, though whoever waits for it may
+// not have noticed yet.
+func (p *Process) Ended() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.reaped {
+		return true
+	}
+	var info unix.Siginfo
+	err := unix.Waitid(unix.P_PID, p.pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+	return err == nil && info.Signo != 0
+}
+
+// Survived reports whether processes of the group run whose leader has ended. It
+// is called while the leader waits to be reaped, and looks at every process of
+// the system: the kernel has no cheaper answer.
+func (p *Process) Survived() bool {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return true // nobody can tell
+	}
+	for _, entry := range entries {
+		if c := entry.Name()[0]; c < '1' || c > '9' {
+			continue
+		}
+		// One that has ended while we look has no such file.
+		if stat, err := os.ReadFile("/proc/" + entry.Name() + "/stat"); err == nil && runsIn(string(stat), p.pid) {
+			return true
+		}
+	}
+	return false
+}
+
+// runsIn reports whether stat, the file in /proc of that name, is of a process
+// in a group that has not ended.
+func runsIn(stat string, group int) bool {
+	// The name, in parentheses, is the process's to choose.
+	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+	return len(fields) > 2 && fields[0] != "Z" && fields[0] != "X" && fields[2] == strconv.Itoa(group)
 }
 
 // StopSelf stops this process until it is continued. The signal goes to the

@@ -61,11 +61,9 @@ func (r *Run) execute(a *attempt) {
 		return
 	}
 	clock := startTimeout(p, r.cfg.Timeout, r.cfg.KillAfter)
-	a.status = p.Wait(func() {
-		if a.timedOut = clock.stop(); a.timedOut {
-			p.Signal(syscall.SIGKILL) // whoever outlived the leader
-		}
-	})
+	a.status = p.Wait(
+		func() { a.timedOut = clock.finish() },
+		func(sig syscall.Signal) { r.noteStop(a.job, sig) })
 	a.interrupted = r.registry.remove(p) && !a.timedOut
 	if a.timedOut {
 		a.status.Exit = proc.ExitTimeout

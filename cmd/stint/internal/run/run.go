@@ -115,6 +115,8 @@ type Run struct {
 
 	jobs sync.WaitGroup // a job that has been read and is not done yet
 
+	stopNoted sync.Once // a job that the terminal has stopped has been told of
+
 	mu     sync.Mutex
 	first  string       // guarded by mu
 	halted *proc.Status // guarded by mu
