@@ -1,0 +1,51 @@
+//go:build linux
+
+package main_test
+
+import (
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A job that wants the terminal is stopped by the kernel. The first such job is
+// told of, with what to do; a time limit ends them as it ends others.
+func TestTerminal_StoppedJobsAreToldOf(t *testing.T) {
+	for name, row := range map[string]struct{ script, says string }{
+		"reads":              {"read x < /dev/tty", "wants to read from the terminal"},
+		"its child reads":    {"sh -c 'read x < /dev/tty'; true", "wants to read from the terminal"},
+		"changes its set-up": {"stty -echo < /dev/tty", "wants to write to, or change, the terminal"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, terminal := pty(t)
+			cmd := command(t, "run", "-j1", "--timeout", "300ms", "-n0", row.script, ":::", "a", "b")
+			r, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, w
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+			start(t, cmd)
+			w.Close()
+			l := &lines{t: t, r: r}
+			if got := l.next(); !strings.Contains(got, "job 1 has stopped") || !strings.Contains(got, row.says) ||
+				!strings.Contains(got, "--stdin") {
+				t.Errorf("stint says %q", got)
+			}
+			if got := l.next(); !strings.Contains(got, "2 of 2 jobs failed; first: job 1 (timed out after 300ms)") {
+				t.Errorf("then %q", got)
+			}
+			if status := finish(t, cmd); status != 2 {
+				t.Errorf("exit status %d", status)
+			}
+		})
+	}
+}
+
+// Jobs that are stopped for other reasons are none of stint's business.
+func TestTerminal_OtherStopsAreNotToldOf(t *testing.T) {
+	stint(t, "", "run", "-q", "--timeout", "100ms", "-n0", "kill -STOP $$", ":::", "a").want(t, "", "", 1)
+}
