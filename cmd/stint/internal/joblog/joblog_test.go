@@ -264,6 +264,29 @@ func TestBefore_RunsBeforeTheSync(t *testing.T) {
 	}
 }
 
+// The name of a new log is made durable, once; that of a log that was there is.
+func TestOpen_NewNameIsDurable(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	var synced []string
+	cfg := joblog.Config{SyncDir: func(dir string) error {
+		synced = append(synced, dir)
+		return nil
+	}}
+	for range 2 {
+		l := open(t, path, cfg)
+		if err := l.Append(&joblog.Record{Seq: 1, Command: "x"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if len(synced) != 1 || synced[0] != filepath.Dir(path) {
+			t.Errorf("synced %v, want %s once", synced, filepath.Dir(path))
+		}
+		cfg.Resume = true
+	}
+}
+
 func TestAppend_AfterClose(t *testing.T) {
 	l := open(t, filepath.Join(t.TempDir(), "log"), joblog.Config{})
 	if err := l.Close(); err != nil {

@@ -6,9 +6,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/stintgo/stint/cmd/stint/internal/disk"
 )
 
 // Errors of [Open].
@@ -36,6 +39,8 @@ type Config struct {
 	// to the order of the two; only holding lines back would close the gap, and
 	// a killed process would lose those.
 	Before func() error
+	// SyncDir makes the names in a directory durable; nil is [disk.SyncDir].
+	SyncDir func(dir string) error
 }
 
 // Log is a job log that is open, and locked against other runs. Its methods
@@ -43,7 +48,11 @@ type Config struct {
 type Log struct {
 	file   *os.File
 	before func() error
-	done   *doneSet // nil unless resumed; used by one goroutine, the reader
+	// newIn is the directory that a new log is in, until its name is on disk
+	// too; used by whoever syncs.
+	newIn   string
+	syncDir func(dir string) error
+	done    *doneSet // nil unless resumed; used by one goroutine, the reader
 
 	dirty   chan struct{} // holds a token while lines wait for a sync
 	stop    chan struct{}
@@ -64,8 +73,11 @@ func Open(path string, cfg Config) (*Log, error) {
 		return nil, fmt.Errorf("open job log: %w", err)
 	}
 	l := &Log{
-		file: file, before: cfg.Before,
+		file: file, before: cfg.Before, syncDir: cfg.SyncDir,
 		dirty: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
+	}
+	if l.syncDir == nil {
+		l.syncDir = disk.SyncDir
 	}
 	if err := l.load(cfg); err != nil {
 		_ = file.Close()
@@ -107,6 +119,7 @@ func (l *Log) load(cfg Config) error {
 		l.done = done
 	}
 	if good == 0 {
+		l.newIn = filepath.Dir(l.file.Name())
 		return l.write([]byte(header))
 	}
 	return nil
@@ -198,6 +211,10 @@ func (l *Log) sync() {
 	}
 	if err == nil {
 		err = l.file.Sync()
+	}
+	if err == nil && l.newIn != "" {
+		err = l.syncDir(l.newIn)
+		l.newIn = ""
 	}
 	if err == nil {
 		return

@@ -14,16 +14,17 @@ import (
 // its name only if the job succeeds: a file that is there is whole. It is for
 // one goroutine.
 type Redirect struct {
+	dirs  *Directories
 	path  string
 	file  *os.File
 	named string // the temporary name, where the file needs one
 	plain bool   // path is a device or a pipe, and written to directly
 }
 
-// OpenRedirect opens the output that is to become path. Directories that are
+// Redirect opens the output that is to become path. Directories that are
 // missing are made.
-func OpenRedirect(path string) (*Redirect, error) {
-	r := &Redirect{path: path}
+func (d *Directories) Redirect(path string) (*Redirect, error) {
+	r := &Redirect{dirs: d, path: path}
 	if info, err := os.Stat(path); err == nil {
 		if info.IsDir() {
 			return nil, &fs.PathError{Op: "open", Path: path, Err: syscall.EISDIR}
@@ -36,7 +37,7 @@ func OpenRedirect(path string) (*Redirect, error) {
 	}
 	err := r.open()
 	if errors.Is(err, fs.ErrNotExist) {
-		if err = os.MkdirAll(filepath.Dir(r.path), 0o777); err == nil {
+		if err = d.create(filepath.Dir(r.path)); err == nil {
 			err = r.open()
 		}
 	}
@@ -86,7 +87,8 @@ func temporaryName(path string) string {
 func (r *Redirect) File() *os.File { return r.file }
 
 // Commit gives the file its name, in one step: whatever had the name before is
-// there until then. With durable set, what is in it is on disk first.
+// there until then. With durable set, what is in it is on disk first, and when
+// Commit returns so is the name.
 func (r *Redirect) Commit(durable bool) error {
 	defer r.Discard()
 	if r.plain {
@@ -97,6 +99,14 @@ func (r *Redirect) Commit(durable bool) error {
 			return err
 		}
 	}
+	if err := r.name(); err != nil || !durable {
+		return err
+	}
+	return r.dirs.keep(filepath.Dir(r.path))
+}
+
+// name gives the file its name.
+func (r *Redirect) name() error {
 	if r.named == "" {
 		err := link(r.file, r.path)
 		if err == nil || !errors.Is(err, fs.ErrExist) {

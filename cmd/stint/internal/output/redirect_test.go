@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 
@@ -24,7 +25,7 @@ func TestRedirect(t *testing.T) {
 		{text: "two", commit: false, after: "one"},
 		{text: "two", commit: true, after: "two"},
 	} {
-		r, err := output.OpenRedirect(path)
+		r, err := output.NewDirectories(nil).Redirect(path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,10 +49,10 @@ func TestRedirect(t *testing.T) {
 
 func TestRedirect_SpecialFiles(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := output.OpenRedirect(dir); !errors.Is(err, syscall.EISDIR) {
+	if _, err := output.NewDirectories(nil).Redirect(dir); !errors.Is(err, syscall.EISDIR) {
 		t.Errorf("directory: %v", err)
 	}
-	r, err := output.OpenRedirect(os.DevNull)
+	r, err := output.NewDirectories(nil).Redirect(os.DevNull)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +69,7 @@ func TestRedirect_SpecialFiles(t *testing.T) {
 	if err := os.Symlink(target, link); err != nil {
 		t.Fatal(err)
 	}
-	if r, err = output.OpenRedirect(link); err != nil {
+	if r, err = output.NewDirectories(nil).Redirect(link); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.File().WriteString("through"); err != nil {
@@ -82,5 +83,62 @@ func TestRedirect_SpecialFiles(t *testing.T) {
 	}
 	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
 		t.Errorf("the link was replaced: %v, %v", info, err)
+	}
+}
+
+// What is durable has its name on disk too, and so have the directories that
+// were made for it, whoever of the jobs made them. One that is synced is not
+// synced again.
+func TestRedirect_DurableNames(t *testing.T) {
+	dir := t.TempDir()
+	var synced []string
+	dirs := output.NewDirectories(func(dir string) error {
+		synced = append(synced, dir)
+		return nil
+	})
+	open := func(name string) *output.Redirect {
+		t.Helper()
+		r, err := dirs.Redirect(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	maker, user := open("a/b/one"), open("a/two")
+	for _, row := range []struct {
+		r       *output.Redirect
+		durable bool
+		want    []string
+	}{
+		{r: user, durable: true, want: []string{"a", "."}},
+		{r: maker, durable: true, want: []string{"a/b", "a"}},
+		{r: open("a/b/three"), durable: true, want: []string{"a/b"}},
+		{r: open("a/c/four"), durable: false},
+		{r: open("five"), durable: true, want: []string{"."}},
+	} {
+		synced = nil
+		if err := row.r.Commit(row.durable); err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		for _, name := range row.want {
+			want = append(want, filepath.Join(dir, name))
+		}
+		if !slices.Equal(synced, want) {
+			t.Errorf("synced %v, want %v", synced, want)
+		}
+	}
+}
+
+// A name that cannot be made durable is an error.
+func TestRedirect_NameIsNotDurable(t *testing.T) {
+	broken := errors.New("broken")
+	dirs := output.NewDirectories(func(string) error { return broken })
+	r, err := dirs.Redirect(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Commit(true); !errors.Is(err, broken) {
+		t.Errorf("Commit: %v", err)
 	}
 }

@@ -127,7 +127,7 @@ func (r *Run) openFiles(a *attempt) error {
 		if err != nil {
 			return err
 		}
-		if a.redirect, err = output.OpenRedirect(path); err != nil {
+		if a.redirect, err = r.dirs.Redirect(path); err != nil {
 			return err
 		}
 	}

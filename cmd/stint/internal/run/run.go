@@ -105,6 +105,7 @@ type Run struct {
 	env     proc.Env
 	paths   paths
 	stdin   *os.File // of jobs that have none of their own
+	dirs    *output.Directories
 	watcher *watcher.Watcher
 
 	slots    slots
@@ -135,6 +136,7 @@ func Do(cfg *Config) Outcome {
 		sched:   stint.New(cfg.Jobs, stint.Config{PerKey: cfg.KeyJobs, Queue: cfg.Lookahead}),
 		printer: output.NewPrinter(cfg.Sink, cfg.Spool, cfg.KeepOrder),
 		env:     proc.NewEnv(os.Environ()),
+		dirs:    output.NewDirectories(nil),
 		stdin:   null,
 		stop:    newStopper(),
 	}
