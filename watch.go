@@ -47,7 +47,9 @@ func (c *core) watchFor(ctx context.Context) (*watch, error) {
 	return w, nil
 }
 
-// arm registers w with its context.
+// arm registers w with its context, in place of what it may have registered
+// before: two goroutines arm a watch that is stopped and used again twice before
+// the first of them has come to it.
 func (c *core) arm(w *watch) {
 	core := weak.Make(c) // a context that lives on keeps no idle scheduler
 	stop := context.AfterFunc(w.ctx, func() {
@@ -56,9 +58,13 @@ func (c *core) arm(w *watch) {
 		}
 	})
 	c.mu.Lock()
+	earlier := w.stop
 	w.stop = stop
 	stopped := w.stopped.Load()
 	c.mu.Unlock()
+	if earlier != nil {
+		earlier()
+	}
 	if stopped {
 		stop()
 	}

@@ -1,0 +1,227 @@
+package stint_test
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"weak"
+
+	"github.com/stintgo/stint"
+)
+
+// registry is a context of a kind that package context does not know. It counts
+// the functions that are to be called at its end, and can hold up those who
+// register them.
+type registry struct {
+	context.Context //nolint:containedctx // a registry is a context
+
+	done chan struct{}
+	gate chan struct{} // who registers waits until it is closed; nil is open
+	mu   sync.Mutex
+	fns  map[int]func()
+	made int
+}
+
+func newRegistry(parent context.Context) *registry {
+	return &registry{Context: parent, done: make(chan struct{}), fns: map[int]func(){}}
+}
+
+func (r *registry) Done() <-chan struct{} { return r.done }
+
+// AfterFunc is what context.AfterFunc calls.
+func (r *registry) AfterFunc(fn func()) (stop func() bool) {
+	if r.gate != nil {
+		<-r.gate
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.made++
+	id := r.made
+	r.fns[id] = fn
+	return func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		_, ok := r.fns[id]
+		delete(r.fns, id)
+		return ok
+	}
+}
+
+func (r *registry) want(t *testing.T, n int, when string) {
+	t.Helper()
+	synctest.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.fns) != n {
+		t.Errorf("%s: registered %d times with the context, want %d", when, len(r.fns), n)
+	}
+}
+
+func TestA6_OneRegistrationServesAContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(1, stint.Config{})
+		takeSlots(t, s, 1)
+		r := newRegistry(t.Context())
+		for range 100 {
+			stint.Go(r, s, nothing)
+		}
+		r.want(t, 1, "100 jobs")
+		other := stint.Go(t.Context(), s, nothing)
+		r.want(t, 1, "another context is used")
+		s.Release()
+		_, _ = other.Wait(context.Background())
+		r.want(t, 0, "nothing of it is left")
+		wantAllFree(t, s)
+	})
+}
+
+// Two jobs come through the door, one after the other, when their context is
+// watched no longer. Each has the watch armed, and neither gets to it before
+// both are under way.
+func TestA6_WatchThatIsArmedTwiceAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := full(t, 1, stint.Block)
+		r := newRegistry(t.Context())
+		first, second := submit(r, s, never(t)), submit(r, s, nothing)
+		last := submit(t.Context(), s, nothing) // whose context is watched instead
+		r.want(t, 0, "its jobs wait at the door, and another context is used")
+
+		r.gate = make(chan struct{})
+		for range 2 { // the job that is queued, then the first of the context
+			s.Clear()
+			synctest.Wait()
+		}
+		close(r.gate)
+		r.want(t, 1, "the second is queued")
+		if first.blocked() || second.blocked() || !last.blocked() {
+			t.Fatal("the first two were not let in one after the other")
+		}
+		releaseSlot(s)
+		r.want(t, 0, "nothing of it is left")
+		if err := second.answer(t); err != nil {
+			t.Errorf("error is %v", err)
+		}
+		if err := last.answer(t); err != nil {
+			t.Errorf("error is %v", err)
+		}
+		wantAllFree(t, s)
+	})
+}
+
+// collected reports whether the garbage collector finds that nobody refers to
+// what p points to. Goroutines that are about to end may for a while.
+func collected[T any](p weak.Pointer[T]) bool {
+	for range 100 {
+		runtime.GC()
+		if p.Value() == nil {
+			return true
+		}
+		runtime.Gosched()
+	}
+	return false
+}
+
+// owned returns a scheduler and an object to which only the scheduler refers.
+//
+//go:noinline
+func owned(limit int) (s stint.Scheduler, object weak.Pointer[[64]int]) {
+	shares := new([64]int)
+	s = stint.New(limit, stint.Config{Share: func(key string) int { return shares[len(key)] }})
+	return s, weak.Make(shares)
+}
+
+// A context that lives on, as that of a whole program does, keeps no scheduler
+// that nobody else refers to, though the jobs of both were many.
+func TestA6_ContextKeepsNoIdleScheduler(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for name, use := range map[string]func(s stint.Scheduler){
+		"queued": func(s stint.Scheduler) {
+			f := stint.Go(ctx, s, nothing)
+			s.Release()
+			_, _ = f.Wait(ctx)
+		},
+		"posted": func(s stint.Scheduler) {
+			g := stint.NewGroup(ctx, s)
+			for range 200 {
+				g.Go(func(context.Context) error { return nil })
+			}
+			s.Release()
+			_ = g.Wait()
+		},
+		"cleared": func(s stint.Scheduler) {
+			for range 10 {
+				stint.Go(ctx, s, nothing)
+			}
+			s.Clear()
+			s.Release()
+		},
+		"waiters": func(s stint.Scheduler) {
+			var wg sync.WaitGroup
+			for range 10 {
+				wg.Go(func() { _, _ = stint.Run(ctx, s, nothing) })
+			}
+			s.Release()
+			wg.Wait()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if p := usedUp(t, use); !collected(p) {
+				t.Error("the scheduler is kept")
+			}
+			if ctx.Err() != nil {
+				t.Error("the context has ended, so it proves nothing")
+			}
+		})
+	}
+}
+
+// usedUp uses a scheduler whose only slot is taken, and forgets it.
+//
+//go:noinline
+func usedUp(t *testing.T, use func(stint.Scheduler)) weak.Pointer[[64]int] {
+	t.Helper()
+	s, p := owned(1)
+	takeSlots(t, s, 1)
+	use(s)
+	return p
+}
+
+// A scheduler that nobody refers to but has jobs is no garbage: the end of
+// their context is their answer.
+func TestA6_ContextKeepsASchedulerWithJobs(t *testing.T) {
+	for name, look := range map[string]func(stint.Scheduler) stint.Stats{
+		"posted": func(stint.Scheduler) (none stint.Stats) { return none },
+		"queued": stint.Scheduler.Stats, // it looks at what is posted
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			var told sync.WaitGroup
+			told.Add(100)
+			p := abandon(ctx, told.Done, look)
+			for range 3 {
+				runtime.GC()
+			}
+			cancel()
+			told.Wait()
+			if !collected(p) {
+				t.Error("the scheduler is kept after its last job's end")
+			}
+		})
+	}
+}
+
+// abandon hands 100 jobs to a scheduler that starts nothing, and forgets it.
+//
+//go:noinline
+func abandon(ctx context.Context, told func(), look func(stint.Scheduler) stint.Stats) weak.Pointer[[64]int] {
+	s, p := owned(1)
+	s.Pause("the test")
+	for range 100 {
+		stint.Go(ctx, s, nothing).Teardown(told)
+	}
+	look(s)
+	return p
+}
