@@ -37,7 +37,8 @@ type WhenFull uint8
 
 const (
 	// Block makes [Go], [Group.Go] and [Map] wait until there is room, in the
-	// order in which the queue itself would serve them. Callers of Acquire and
+	// order in which the queue itself would serve them. The one whose turn that
+	// is needs no room if its work can start at once. Callers of Acquire and
 	// [Run] wait in any case, so they take their place in the queue at once.
 	Block WhenFull = iota
 	// Refuse answers [ErrQueueFull] to all of them.

@@ -44,7 +44,6 @@ type core struct {
 	refused     *entry                 // taken out with an error, to be told with the next delivery
 	lent        int                    // tasks that have lent their slot
 	resumes     []*entry               // and those of them that want it back: they go first
-	reserved    int                    // of the queue's room: submitters let in that have not queued yet
 	drawn       [Tiers]batch
 	drawnCount  int
 	unused      pages
@@ -172,7 +171,7 @@ func (c *core) take(ctx context.Context, s Scheduler, tier int, nested bool) (*e
 		return nil, ErrQueueFull
 	}
 	e.Value.receiver()
-	c.push(e, s, tier)
+	c.push(e)
 	watched, again := c.watchWaiter(done, e)
 	c.dispatchAndUnlock(0, false)
 	if watched || done == nil {
@@ -189,9 +188,10 @@ func (c *core) full() bool { return c.door != nil && c.occupied() >= c.cfg.Queue
 
 // push queues e. The caller dispatches afterwards: a slot may have come free
 // since it looked, and the word has yet to be told that the tier waits.
-func (c *core) push(e *entry, s Scheduler, tier int) {
-	e.Value.since = c.clock.stamp(c.born, c.log.Len() == 0)
-	c.log.Push(e, tier, s.key, int(s.weight))
+func (c *core) push(e *entry) {
+	v := &e.Value
+	v.since = c.clock.stamp(c.born, c.log.Len() == 0)
+	c.log.Push(e, int(v.tier), v.keyName(), int(v.weight))
 	c.tellRoom()
 }
 

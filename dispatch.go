@@ -22,6 +22,10 @@ func (c *core) dispatch(freed int, finished bool) (granted *entry) {
 		running := int(uint32(old)) - freed
 		e := c.next(running)
 		if e == nil {
+			if in := c.openDoor(running); in != nil {
+				*last, last = in, &in.Value.link
+				continue
+			}
 			if finished && !started && c.capped(running) {
 				c.log.Pass(running)
 				finished = false
@@ -83,7 +87,11 @@ func (c *core) dispatchAndUnlock(freed int, finished bool) {
 // publish replaces the running count and the bits of the word, if the word is
 // still old.
 func (c *core) publish(old uint64, running int) bool {
-	bits := uint64(c.log.Closed(running)) << closedShift
+	closed := c.log.Closed(running)
+	if c.door != nil {
+		closed |= c.door.Closed(0) // a slot that comes free may be for a submitter
+	}
+	bits := uint64(closed) << closedShift
 	if c.paused != nil {
 		bits |= pausedBit
 	}
@@ -233,13 +241,10 @@ func (c *core) refuseAll(why func(*entry) error) (refused int) {
 	return refused
 }
 
-// afterDispatch does what follows from a change of the queue: it lets
-// submitters into the room of a bounded one, says what is wanted of shared
-// slots, and notices the end of a drain.
+// afterDispatch does what follows from a change of the queue: it tells those
+// that are refused, says what is wanted of shared slots, and notices the end of
+// a drain.
 func (c *core) afterDispatch(granted *entry) *entry {
-	if c.door != nil {
-		granted = c.openDoor(granted)
-	}
 	for c.refused != nil {
 		e := c.refused
 		c.refused = e.Value.link

@@ -34,6 +34,8 @@ type rare struct {
 	grant Grant         // of Slots,
 	lost  bool          // which may have been taken away
 	task  *task         // and the function that runs on it
+
+	brings *entry // the job of a submitter that waits at the door
 }
 
 func (w *work) keyName() string {

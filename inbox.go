@@ -190,7 +190,7 @@ func (c *core) room() int {
 
 // occupied is how much of a bounded queue's room is taken, but for what is in
 // the inbox.
-func (c *core) occupied() int { return c.log.Len() + c.drawnCount + c.reserved }
+func (c *core) occupied() int { return c.log.Len() + c.drawnCount }
 
 // tellRoom keeps the inbox from taking more than a bounded queue has room for.
 func (c *core) tellRoom() {

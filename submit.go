@@ -42,17 +42,19 @@ func (c *core) submit(ctx context.Context, s Scheduler, a arrival) error {
 			return nil
 		}
 	}
-	if !a.continues {
-		if err := c.enterDoor(ctx, s, tier); err != nil {
-			c.dispatchAndUnlock(0, false) // the room may be another's
-			return err
-		}
-	}
 	e := c.jobEntry(s, tier, a)
-	c.push(e, s, tier)
-	c.watch(w, e)
+	if !a.continues && !c.hasRoom() {
+		return c.enterDoor(ctx, e, w)
+	}
+	c.enqueue(e, w)
 	c.dispatchAndUnlock(0, false)
 	return nil
+}
+
+// enqueue queues the job of e, of which w takes it out again.
+func (c *core) enqueue(e *entry, w *watch) {
+	c.push(e)
+	c.watch(w, e)
 }
 
 // lockForArrival takes the lock. Jobs that only wait for a worker do not keep
@@ -92,63 +94,4 @@ func (c *core) jobEntry(s Scheduler, tier int, a arrival) *entry {
 	e.Value.job, e.Value.fn = a.job, a.fn
 	a.job.place(e)
 	return e
-}
-
-// enterDoor waits until a bounded queue has room for one more. The lock is
-// held, but for the time of waiting.
-func (c *core) enterDoor(ctx context.Context, s Scheduler, tier int) error {
-	if c.door == nil || c.door.Len() == 0 && c.inbox.claim(c.room()) {
-		return nil
-	}
-	if c.cfg.WhenFull == Refuse {
-		return ErrQueueFull
-	}
-	e := c.entry(s, tier)
-	e.Value.receiver()
-	c.door.Push(e, tier, s.key, 1)
-	c.tellRoom()
-	c.mu.Unlock()
-	lender := c.lend(ctx)
-	err := c.awaitDoor(ctx, e)
-	c.reclaim(lender)
-	c.mu.Lock()
-	defer c.recycleLocked(e)
-	if err == nil {
-		c.reserved-- // the caller takes the room under this very lock
-		err = c.refuses(int(s.weight), false)
-	}
-	return err
-}
-
-// awaitDoor waits until e is let through the door, or ctx ends.
-func (c *core) awaitDoor(ctx context.Context, e *entry) error {
-	select {
-	case <-e.Value.ready:
-		return e.Value.err
-	case <-ctx.Done():
-	}
-	c.mu.Lock()
-	if c.door.Remove(e) {
-		c.mu.Unlock()
-		return context.Cause(ctx)
-	}
-	c.mu.Unlock()
-	<-e.Value.ready // let through at the same moment: the job is queued, and its watch takes it out
-	return e.Value.err
-}
-
-// openDoor lets in as many submitters as the queue has room for, in the order
-// in which the queue would serve them, and adds them to granted.
-func (c *core) openDoor(granted *entry) *entry {
-	for {
-		e := c.door.Peek(c.occupied() + c.inbox.pending())
-		if e == nil {
-			return granted
-		}
-		c.door.Start(e)
-		c.door.Finish(e.Value.keyName())
-		c.reserved++
-		e.Value.link = granted
-		granted = e
-	}
 }

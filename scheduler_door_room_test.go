@@ -1,0 +1,238 @@
+package stint_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stintgo/stint"
+)
+
+// gated returns a function that ends when end is called.
+func gated() (fn func(context.Context) (int, error), end func()) {
+	gate := make(chan struct{})
+	return func(context.Context) (int, error) {
+		<-gate
+		return 0, nil
+	}, func() { close(gate) }
+}
+
+// Jobs that nobody has looked at since they were handed in take room, each the
+// room of one. Nothing here looks: Stats would.
+func TestA8_PostedJobsTakeRoom(t *testing.T) {
+	const room = 100
+	for _, when := range []stint.WhenFull{stint.Block, stint.Refuse} {
+		synctest.Test(t, func(t *testing.T) {
+			s := stint.New(1, stint.Config{Queue: room, WhenFull: when})
+			takeSlots(t, s, 1)
+			for i := range room {
+				if sub := submit(t.Context(), s, nothing); sub.blocked() || settled(sub.f) {
+					t.Fatalf("job %d of %d did not find room", i+1, room)
+				}
+			}
+			more := submit(t.Context(), s, nothing)
+			if when == stint.Refuse {
+				if err := more.answer(t); !errors.Is(err, stint.ErrQueueFull) {
+					t.Errorf("error is %v, want ErrQueueFull", err)
+				}
+			} else if !more.blocked() {
+				t.Error("a job more than there is room for was taken")
+			}
+			s.Release()
+			if when == stint.Block {
+				_ = more.answer(t)
+			}
+			wantAllFree(t, s)
+		})
+	}
+}
+
+// When a posted job starts, there is room for one more, though only some of the
+// others have been drawn into the queue with it.
+func TestA8_RoomOfAPostedJobThatStarts(t *testing.T) {
+	const room = 100
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(1, stint.Config{Queue: room})
+		takeSlots(t, s, 1)
+		first, end := gated()
+		submit(t.Context(), s, first)
+		for range room - 1 {
+			submit(t.Context(), s, nothing)
+		}
+		releaseSlot(s)
+		if submit(t.Context(), s, nothing).blocked() {
+			t.Error("the room of the job that has started is still taken")
+		}
+		last := submit(t.Context(), s, nothing)
+		if !last.blocked() {
+			t.Error("there was room for two")
+		}
+		end()
+		_ = last.answer(t)
+		wantAllFree(t, s)
+	})
+}
+
+// cappedQueue returns a scheduler of n slots, all taken, whose queue has one
+// place, and the job that has it and cannot start while more than one slot is
+// in use.
+func cappedQueue(t *testing.T, n int) (stint.Scheduler, *stint.Future[int]) {
+	t.Helper()
+	s := stint.New(n, stint.Config{Caps: stint.Caps{Low: 1}, Queue: 1})
+	takeSlots(t, s, n)
+	low := stint.Go(t.Context(), s.At(stint.Low), nothing)
+	wantCounts(t, s, n, 1)
+	return s, low
+}
+
+// A submitter at the door for whose job a slot comes free goes in, though the
+// queue is full of a tier that may not start.
+func TestA8_DoorOfAFullQueueLetsInWhoCanStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, low := cappedQueue(t, 2)
+		high := submit(t.Context(), s.At(stint.High), nothing)
+		if !high.blocked() {
+			t.Fatal("did not wait for room")
+		}
+		releaseSlot(s)
+		if err := high.answer(t); err != nil {
+			t.Errorf("error is %v", err)
+		}
+		wantCounts(t, s, 1, 1)
+		s.Release()
+		_, _ = low.Wait(t.Context())
+		wantAllFree(t, s)
+	})
+}
+
+// The same of a queue that is full of a key at its limit: nothing of it waits
+// for a slot, so that the return of one would not be looked at.
+func TestA8_DoorOfAHeldQueueLetsInWhoCanStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(2, stint.Config{PerKey: 1, Queue: 1})
+		body, end := gated()
+		running := stint.Go(t.Context(), s.Key("a"), body)
+		takeSlots(t, s, 1)
+		held := stint.Go(t.Context(), s.Key("a"), nothing)
+		wantCounts(t, s, 2, 1)
+		other := submit(t.Context(), s.Key("b"), nothing)
+		if !other.blocked() {
+			t.Fatal("did not wait for room")
+		}
+		releaseSlot(s)
+		if err := other.answer(t); err != nil {
+			t.Errorf("error is %v", err)
+		}
+		end()
+		_, _ = running.Wait(t.Context())
+		_, _ = held.Wait(t.Context())
+		wantAllFree(t, s)
+	})
+}
+
+// One slot lets one in; the bound holds for the others.
+func TestA8_DoorLetsInAsManyAsStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := cappedQueue(t, 3)
+		body, end := gated()
+		high := submit(t.Context(), s.At(stint.High), body)
+		normal := submit(t.Context(), s, nothing)
+		releaseSlot(s)
+		if high.blocked() || !normal.blocked() {
+			t.Errorf("blocked: high %t, normal %t; want the normal one", high.blocked(), normal.blocked())
+		}
+		wantCounts(t, s, 3, 1)
+		end()
+		if err := normal.answer(t); err != nil {
+			t.Errorf("error is %v", err)
+		}
+		s.Release()
+		s.Release()
+		wantAllFree(t, s)
+	})
+}
+
+// Who leaves the door lets the next one go on who was behind it.
+func TestA8_NextAtTheDoorStarts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := cappedQueue(t, 3)
+		ctx, cancel := context.WithCancel(t.Context())
+		heavy := submit(ctx, s.At(stint.High).Weight(2), nothing)
+		light := submit(t.Context(), s, nothing)
+		releaseSlot(s)
+		if !heavy.blocked() || !light.blocked() {
+			t.Fatal("one slot was enough for the heavy one, or not for it to go first")
+		}
+		cancel()
+		if err := light.answer(t); err != nil {
+			t.Errorf("error is %v", err)
+		}
+		_ = heavy.answer(t)
+		s.Release()
+		s.Release()
+		wantAllFree(t, s)
+	})
+}
+
+// A function at the door whose job may start on the slot that it lends meanwhile
+// does not wait for room.
+func TestA8_FunctionAtTheDoorLendsItsSlotToItsJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, low := cappedQueue(t, 2)
+		s.Release()
+		_, err := stint.Run(t.Context(), s, func(ctx context.Context) (int, error) {
+			return stint.Go(ctx, s, nothing).Wait(ctx)
+		})
+		if err != nil {
+			t.Errorf("error is %v", err)
+		}
+		wantCounts(t, s, 1, 1)
+		s.Release()
+		_, _ = low.Wait(t.Context())
+		wantAllFree(t, s)
+	})
+}
+
+// A pause holds back also those at the door who need no room.
+func TestA8_PauseAtTheDoor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, low := cappedQueue(t, 2)
+		high := submit(t.Context(), s.At(stint.High), nothing)
+		s.Pause("the test")
+		releaseSlot(s)
+		if !high.blocked() {
+			t.Error("was let in, and waits in a queue that is full")
+		}
+		s.Resume()
+		if err := high.answer(t); err != nil {
+			t.Errorf("error is %v", err)
+		}
+		s.Release()
+		_, _ = low.Wait(t.Context())
+		wantAllFree(t, s)
+	})
+}
+
+// Those who are let in together are queued in the order of the door, whichever
+// of them wakes first.
+func TestA8_DoorKeepsTheOrderOfManyAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 50
+		s := full(t, n, stint.Block)
+		var started journal
+		var want []string
+		for i := range n {
+			submit(t.Context(), s, func(context.Context) (int, error) {
+				started.add("%d", i)
+				return 0, nil
+			})
+			want = append(want, strconv.Itoa(i))
+		}
+		s.Clear()
+		releaseSlot(s)
+		wantAllFree(t, s)
+		started.want(t, want...)
+	})
+}
