@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/stintgo/stint/cmd/stint/internal/proc"
+	"github.com/stintgo/stint/cmd/stint/internal/progress"
+	"github.com/stintgo/stint/retry"
 )
 
 // ExpireAfterEnd reports whether a process counts as timed out whose time is up
@@ -15,4 +17,14 @@ func ExpireAfterEnd(p *proc.Process) (timedOut bool) {
 		timedOut = t.finish()
 	}, nil)
 	return timedOut
+}
+
+// RetryWhileStopping reports whether a job that fails gets another attempt from
+// a run that is just being stopped, and how many such attempts were counted.
+func RetryWhileStopping() (again bool, counted int64) {
+	meter := &progress.Meter{}
+	r := &Run{cfg: &Config{Meter: meter, Retry: retry.Policy{Attempts: 5}}, stop: newStopper()}
+	r.backoff.close(func(*job) {})
+	again = r.retry(&attempt{job: &job{attempts: 1}})
+	return again, meter.Snapshot().Retried
 }

@@ -55,7 +55,9 @@ func (r *Run) drop(a *attempt) {
 	}
 }
 
-// retry sees to another attempt, if there is to be one.
+// retry sees to another attempt, if there is to be one. Once no more jobs are to
+// start there is none: the failure of a job that was still running then is what
+// has become of it, while those that wait for an attempt stay undone.
 func (r *Run) retry(a *attempt) bool {
 	j := a.job
 	delay, ok := r.cfg.Retry.Next(j.attempts, j.delay, rand.Uint64)
@@ -63,10 +65,10 @@ func (r *Run) retry(a *attempt) bool {
 		return false
 	}
 	j.delay = delay
-	r.cfg.Meter.Retry()
 	if !r.backoff.add(j, delay, r.enqueue) {
-		r.jobs.Done() // the run stops: the job stays undone
+		return false // it was stopped in this moment
 	}
+	r.cfg.Meter.Retry()
 	return true
 }
 
