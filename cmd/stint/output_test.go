@@ -197,6 +197,28 @@ func TestOutput_FullDisk(t *testing.T) {
 	runCmd(t, resume, "").want(t, "loud\n", "", 0)
 }
 
+// Standard output that cannot be written to at all is an error, however it is
+// written to.
+func TestOutput_NotWritable(t *testing.T) {
+	for _, flags := range []string{"--group", "-k", "--tag", "--line-buffer", "--dry-run"} {
+		t.Run(flags, func(t *testing.T) {
+			t.Parallel()
+			null, err := os.Open(os.DevNull)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer null.Close()
+			cmd := command(t, "run", flags, "echo", ":::", "a")
+			var stderr strings.Builder
+			cmd.Stdout, cmd.Stderr = null, &stderr
+			start(t, cmd)
+			if status := finish(t, cmd); status != 125 || !strings.Contains(stderr.String(), "bad file descriptor") {
+				t.Errorf("exit status %d: %s", status, stderr.String())
+			}
+		})
+	}
+}
+
 // A reader that goes away, as head does, ends the run too.
 func TestOutput_BrokenPipe(t *testing.T) {
 	cmd := command(t, "run", "-j2", "yes | head -c 1000000; echo {}", ":::", "a", "b", "c", "d", "e", "f", "g", "h")
