@@ -4,6 +4,8 @@ package main_test
 
 import (
 	"errors"
+	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -181,5 +183,44 @@ func TestResize_ByFile(t *testing.T) {
 	holdOpen(t, gate)
 	if status := finish(t, cmd); status != 0 {
 		t.Errorf("exit status %d: %s", status, stderr.String())
+	}
+}
+
+// A file that is gone is told of, once, and followed again when it is back.
+func TestResize_FileGone(t *testing.T) {
+	told, gate := fifo(t), fifo(t)
+	ev := events(t, told)
+	cmd := command(t, "run", "-j@jobs", "--progress", "none", "echo {%} > "+told+"; read x < "+gate, ":::", "1", "2", "3")
+	jobs := filepath.Join(cmd.Dir, "jobs")
+	write(t, jobs, "1\n")
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	cmd.Stderr = w
+	start(t, cmd)
+	w.Close()
+	ev.next()
+	says := &lines{t: t, r: r}
+	if err := os.Remove(jobs); err != nil {
+		t.Fatal(err)
+	}
+	if got := says.next(); !strings.Contains(got, "the number of jobs stays as it is: stat jobs: no such file") {
+		t.Errorf("stint says %q", got)
+	}
+	write(t, jobs+".new", "2\n") // one that is half written would be told of, too
+	if err := os.Rename(jobs+".new", jobs); err != nil {
+		t.Fatal(err)
+	}
+	if got := ev.next(); got != "2" {
+		t.Errorf("the next job has slot %s", got)
+	}
+	holdOpen(t, gate)
+	if status := finish(t, cmd); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+	if rest, err := io.ReadAll(r); err != nil || len(rest) > 0 {
+		t.Errorf("then stint says %q, %v", rest, err)
 	}
 }

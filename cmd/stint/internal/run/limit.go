@@ -40,6 +40,7 @@ type JobsFile struct {
 	Path    string
 	Machine jobcount.Machine
 	seen    fs.FileInfo // when it was last read
+	gone    int         // looks in a row that have not found it
 }
 
 // Read returns what the file says.
@@ -60,14 +61,20 @@ func (f *JobsFile) Read() (int, error) {
 	return n, nil
 }
 
-// changed reports whether the file is another than when it was last read.
-func (f *JobsFile) changed() bool {
+// changed reports whether the file is another than when it was last read. The
+// error is that of a file that is gone, and comes once, with the second look
+// that does not find it: at the first it may be that it is being replaced.
+func (f *JobsFile) changed() (bool, error) {
 	info, err := os.Stat(f.Path)
 	if err != nil {
-		return false // being replaced, most likely
+		if f.gone++; f.gone != 2 {
+			err = nil
+		}
+		return false, err
 	}
+	f.gone = 0
 	return f.seen == nil || !os.SameFile(f.seen, info) || info.Size() != f.seen.Size() ||
-		!info.ModTime().Equal(f.seen.ModTime())
+		!info.ModTime().Equal(f.seen.ModTime()), nil
 }
 
 // lookEvery is how often the file is looked at.
@@ -87,14 +94,21 @@ func (r *Run) watchJobsFile(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if !f.changed() {
-			continue
-		}
-		n, err := f.Read()
-		if err != nil {
+		if err := r.follow(f); err != nil {
 			r.cfg.Say(fmt.Sprintf("the number of jobs stays as it is: %v", err))
-			continue
 		}
+	}
+}
+
+// follow does what the file says, if that has changed.
+func (r *Run) follow(f *JobsFile) error {
+	changed, err := f.changed()
+	if err != nil || !changed {
+		return err
+	}
+	n, err := f.Read()
+	if err == nil {
 		r.limit.set(n, r.sched.Resize)
 	}
+	return err
 }
