@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 func TestRun(t *testing.T) {
@@ -94,6 +95,36 @@ func TestRun_ExitStatus(t *testing.T) {
 	}
 }
 
+// A list that is wrong throughout is one message and a number, also in a dry run.
+func TestRun_ManyBadInputs(t *testing.T) {
+	for _, flag := range []string{"-j1", "--dry-run"} {
+		r := stint(t, strings.Repeat("no comma\n", 150), "run", "-q", flag, "-C", ",", "echo", "{2}")
+		r.want(t, "", "stint: input 1 (no comma): no such field: the command asks for {2}, the input has 1\n"+
+			"stint: 150 inputs in all could not be made into jobs\n", 101)
+		if n := strings.Count(r.stderr, "\n"); n != 2 {
+			t.Errorf("%d lines on standard error, want 2", n)
+		}
+	}
+}
+
+// Messages about a job show the beginning of a long command, in whole
+// characters.
+func TestRun_LongCommandsAreShortenedInMessages(t *testing.T) {
+	r := stint(t, strings.Repeat("é", 100_000), "run", "true")
+	r.want(t, "", "argument list too long: use a smaller -n, or pass the input in a file): true ", 1)
+	r.want(t, "", "é…\n", 1)
+	if len(r.stderr) > 1000 || !utf8.ValidString(r.stderr) {
+		t.Errorf("%d bytes on standard error: %.500q", len(r.stderr), r.stderr)
+	}
+}
+
+// Times may be numbers of seconds, as rates may be numbers for each second.
+func TestRun_SecondsWithoutUnit(t *testing.T) {
+	stint(t, "a\n", "run", "--timeout", "0.1", "--kill-after", "0.05", "-n0", "sleep 1000").want(t,
+		"", "timed out after 100ms", 1)
+	stint(t, "a\n", "run", "--timeout", "3600", "--rate", "5", "--delay", "0", "echo").want(t, "a\n", "", 0)
+}
+
 // What cannot work is refused before anything runs, with what to do instead.
 func TestRun_UsageErrors(t *testing.T) {
 	for _, row := range []struct{ args, says string }{
@@ -112,7 +143,15 @@ func TestRun_UsageErrors(t *testing.T) {
 		{"-a|x|true|:::|a", "use one of them"},
 		{"-a|/no/such/file|true", "/no/such/file"},
 		{"--rate|fast|true", "invalid rate \"fast\""},
-		{"--rate|0/s|true", "rate"},
+		{"--rate|0/s|true", "--rate 0/s would start nothing: give more, as in 5/s"},
+		{"--rate|0.0|true", "--rate 0.0 would start nothing"},
+		{"--rate|0x/s|true", "invalid rate \"0x/s\""},
+		{"--delay|5x|true", "give a time, as in 500ms, 5s or 1m30s, or a number of seconds"},
+		{"--delay|NaN|true", "give a time"},
+		{"--timeout|1e300|true", "give a time"},
+		{"--timeout|-1|true", "--timeout is negative"},
+		{"-a|/|true", "inputs: / is a directory; for its files, write: find DIR"},
+		{"-j|@nofile|true", "-j @nofile: stat nofile: no such file or directory; the file is to say how many"},
 		{"--memfree|lots|true", "500M"},
 		{"--retries|-1|true", "--retries is negative"},
 		{"--timeout|-1s|true", "--timeout is negative"},

@@ -84,14 +84,25 @@ func (f *runFlags) source(r *runner, lists [][]string) error {
 	case lists != nil:
 	case f.file != "" && f.file != "-":
 		r.input, errs[2] = os.Open(f.file)
-		src.File = r.input
+		if src.File = r.input; errs[2] == nil {
+			errs[2] = refuseDir(r.input, f.file)
+		}
 	default:
 		src.File = r.streams.in
+		errs[2] = refuseDir(src.File, "standard input")
 		if isTerminal(src.File) && !f.dryRun {
 			r.say("reading inputs from the terminal, one on each line; Ctrl-D ends them")
 		}
 	}
 	return errors.Join(errors.Join(errs[:]...), src.Check())
+}
+
+// refuseDir tells who wants a directory's files as inputs how to get them.
+func refuseDir(f *os.File, name string) error {
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return fmt.Errorf("inputs: %s is a directory; for its files, write: find DIR -type f | stint run …", name)
+	}
+	return nil
 }
 
 // command says what to run, and for whom.
@@ -118,11 +129,7 @@ func (f *runFlags) limits(r *runner) (err error) {
 	var errs [3]error
 	r.cfg.Jobs, errs[0] = f.jobCount(r)
 	r.cfg.KeyJobs, r.cfg.Lookahead, r.cfg.Load = f.keyJobs, f.lookahead, f.load
-	if f.rate != "" {
-		if r.cfg.Rate, errs[1] = stint.ParseRate(f.rate); errs[1] != nil {
-			errs[1] = fmt.Errorf("--rate: %w", errs[1])
-		}
-	}
+	r.cfg.Rate, errs[1] = f.startRate()
 	if f.memfree != "" {
 		var least int64
 		least, errs[2] = gate.ParseSize(f.memfree)
@@ -132,6 +139,21 @@ func (f *runFlags) limits(r *runner) (err error) {
 		r.cfg.Gates = append(r.cfg.Gates, gate.NewDelay(f.delay))
 	}
 	return errors.Join(errs[:]...)
+}
+
+// startRate is how many jobs may start in a second; 0 is no limit.
+func (f *runFlags) startRate() (float64, error) {
+	if f.rate == "" {
+		return 0, nil
+	}
+	if amount, _, _ := strings.Cut(f.rate, "/"); amount != "" && strings.Trim(amount, "0.") == "" {
+		return 0, fmt.Errorf("--rate %s would start nothing: give more, as in 5/s, or leave it out for no limit", f.rate)
+	}
+	rate, err := stint.ParseRate(f.rate)
+	if err != nil {
+		return 0, fmt.Errorf("--rate: %w", err)
+	}
+	return rate, nil
 }
 
 func (f *runFlags) jobCount(r *runner) (int, error) {
@@ -145,7 +167,11 @@ func (f *runFlags) jobCount(r *runner) (int, error) {
 		return jobcount.Parse(text, machine)
 	}
 	r.cfg.JobsFile = &run.JobsFile{Path: path, Machine: machine}
-	return r.cfg.JobsFile.Read()
+	n, err := r.cfg.JobsFile.Read()
+	if err != nil {
+		return 0, fmt.Errorf("-j %s: %w; the file is to say how many jobs may run", text, err)
+	}
+	return n, nil
 }
 
 // filesPerJob is how many descriptors a job needs at most, and spare how many

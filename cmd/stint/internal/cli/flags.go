@@ -75,16 +75,16 @@ func (f *runFlags) registerLimits(flags *pflag.FlagSet) {
 	flags.IntVar(&f.keyJobs, "key-jobs", 0, "run at most `N` jobs of one key at once")
 	flags.IntVar(&f.lookahead, "lookahead", defaultLookahead, "read up to `N` inputs ahead; priorities order these")
 	flags.StringVar(&f.rate, "rate", "", "start at most `N` jobs per time, as in 5/s, 100/m or 1/h")
-	flags.DurationVar(&f.delay, "delay", 0, "leave `TIME` between two starts")
+	secondsVar(flags, &f.delay, "delay", 0, "leave `TIME` between two starts")
 	flags.Float64Var(&f.load, "load", 0, "start nothing while the load average is `MAX` or more")
 	flags.StringVar(&f.memfree, "memfree", "", "start nothing while less than `SIZE` of memory is available")
 }
 
 func (f *runFlags) registerFailures(flags *pflag.FlagSet) {
 	flags.IntVar(&f.retries, "retries", 0, "run a job that fails up to `N` more times")
-	flags.DurationVar(&f.retryDelay, "retry-delay", defaultRetryDelay, "`TIME` before the first retry; it grows")
-	flags.DurationVar(&f.timeout, "timeout", 0, "end a job, with all its processes, after `TIME`")
-	flags.DurationVar(&f.killAfter, "kill-after", defaultKillAfter, "kill what has not ended `TIME` after being asked to")
+	secondsVar(flags, &f.retryDelay, "retry-delay", defaultRetryDelay, "`TIME` before the first retry; it grows")
+	secondsVar(flags, &f.timeout, "timeout", 0, "end a job, with all its processes, after `TIME`")
+	secondsVar(flags, &f.killAfter, "kill-after", defaultKillAfter, "kill what has not ended `TIME` after being asked to")
 	flags.StringVar(&f.halt, "halt", "never", "stop at `RULE`: now,fail=1 or soon,fail=3 or soon,fail=10%")
 	flags.StringVar(&f.joblog, "joblog", "", "note finished jobs in `FILE`")
 	flags.BoolVar(&f.resume, "resume", false, "skip what the job log has as finished")

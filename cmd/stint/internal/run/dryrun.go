@@ -11,26 +11,28 @@ import (
 // made of.
 func DryRun(cfg *Config, w io.Writer) (bad int, err error) {
 	r := &Run{cfg: cfg}
+	refused := refusals{say: cfg.Say}
+	defer func() { bad = refused.n }()
 	buffered := bufio.NewWriter(w)
 	seq := 0
 	for in, err := range cfg.Source.all(cfg.Source.File, func(int64) {}) {
 		if err != nil {
-			return bad, fmt.Errorf("read inputs: %w", err)
+			return 0, fmt.Errorf("read inputs: %w", err)
 		}
 		seq++
 		j, err := r.makeJob(seq, in)
 		if err != nil {
-			cfg.Say(fmt.Sprintf("input %d (%s): %v", seq, j.tag(), err))
-			bad++
+			refused.note(j, err)
 			continue
 		}
 		done, err := cfg.Log.Done(seq, j.text)
 		if err != nil {
-			return bad, err
+			return 0, err
 		}
 		if !done {
 			_, _ = fmt.Fprintln(buffered, j.text) // Flush has the error
 		}
 	}
-	return bad, buffered.Flush()
+	refused.sum()
+	return 0, buffered.Flush()
 }

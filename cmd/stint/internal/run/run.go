@@ -114,6 +114,8 @@ type Run struct {
 	limit    limit
 	stop     *stopper
 
+	refusals refusals // belongs to the reader
+
 	jobs sync.WaitGroup // a job that has been read and is not done yet
 
 	stopNoted sync.Once // a job that the terminal has stopped has been told of
@@ -139,6 +141,8 @@ func Do(cfg *Config) Outcome {
 		dirs:    output.NewDirectories(nil),
 		stdin:   null,
 		stop:    newStopper(),
+
+		refusals: refusals{say: cfg.Say},
 	}
 	if cfg.Inherit != nil {
 		r.stdin = cfg.Inherit
@@ -213,6 +217,7 @@ func (r *Run) feed() error {
 		defer done()
 		reader = in
 	}
+	defer r.refusals.sum()
 	seq := 0
 	for in, err := range r.cfg.Source.all(reader, r.cfg.Meter.SetGuess) {
 		if r.stop.starting.Err() != nil {
@@ -242,7 +247,7 @@ func (r *Run) take(seq int, in item) {
 	switch {
 	case errors.Is(err, joblog.ErrChanged):
 		r.stop.fail(fmt.Errorf("%w; it is now: %s\n"+
-			"Use a new job log, or --resume-by command if only the order of the inputs is another", err, j.text))
+			"Use a new job log, or --resume-by command if only the order of the inputs is another", err, brief(j.text)))
 	case done:
 		r.cfg.Meter.Skip()
 		r.stop.fail(r.printer.Print(output.Result{Seq: seq}))
@@ -254,7 +259,7 @@ func (r *Run) take(seq int, in item) {
 // refuse counts an input that no command can be made of as a job that failed.
 // It gets no line in the job log: a resumed run looks at it again.
 func (r *Run) refuse(j *job, err error) {
-	r.cfg.Say(fmt.Sprintf("input %d (%s): %v", j.Seq, j.tag(), err))
+	r.refusals.note(j, err)
 	r.stop.fail(r.printer.Print(output.Result{Seq: j.Seq}))
 	r.count(j, &proc.Status{Exit: proc.ExitCannotRun}, err.Error())
 }

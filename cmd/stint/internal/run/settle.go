@@ -3,7 +3,6 @@ package run
 import (
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"syscall"
 
 	"github.com/stintgo/stint/cmd/stint/internal/halt"
@@ -147,8 +146,7 @@ func (r *Run) noteFirst(j *job, status *proc.Status, problem string) {
 	if text == "" {
 		text = j.tag()
 	}
-	first, _, _ := strings.Cut(text, "\n")
-	r.first = fmt.Sprintf("job %d (%s): %s", j.Seq, problem, first)
+	r.first = fmt.Sprintf("job %d (%s): %s", j.Seq, problem, brief(text))
 }
 
 // noteHalt keeps the status of the job that halts the run.

@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// seconds is a flag of a time: 500ms, 1m30s, or a number of seconds, as sleep(1)
+// and timeout(1) take it.
+type seconds time.Duration
+
+var _ pflag.Value = (*seconds)(nil)
+
+// secondsVar defines a flag for a time.
+func secondsVar(flags *pflag.FlagSet, p *time.Duration, name string, value time.Duration, usage string) {
+	*p = value
+	flags.Var((*seconds)(p), name, usage)
+}
+
+// Set reads a time.
+func (s *seconds) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if n, numErr := strconv.ParseFloat(text, 64); numErr == nil {
+		d, err = time.Duration(n*float64(time.Second)), nil
+		if !(math.Abs(n) < math.MaxInt64/float64(time.Second)) { // NaN is not less either
+			err = strconv.ErrRange
+		}
+	}
+	if err != nil {
+		return errors.New("give a time, as in 500ms, 5s or 1m30s, or a number of seconds")
+	}
+	*s = seconds(d)
+	return nil
+}
+
+// String is how help shows a default; "0" is one that it leaves out.
+func (s *seconds) String() string {
+	if *s == 0 {
+		return "0"
+	}
+	return time.Duration(*s).String()
+}
+
+// Type names the kind of value.
+func (s *seconds) Type() string { return "duration" }
