@@ -208,6 +208,19 @@ func TestRun_StdoutToFile(t *testing.T) {
 	}
 }
 
+// An input cannot lead out of the directory that --stdout begins with; two jobs
+// with the same output don't mix, and nothing is left of the earlier.
+func TestRun_StdoutStaysInItsDirectory(t *testing.T) {
+	cmd := command(t, "run", "-j1", "--stdout", "out/{1}", "-C", ",", "echo", "{2}")
+	runCmd(t, cmd, "a,1\n../b,2\na,3\n").want(t, "", "job 2: out/../b: the input leads out of the directory out/", 1)
+	if got := read(t, filepath.Join(cmd.Dir, "out/a")); got != "3\n" {
+		t.Errorf("out/a is %q", got)
+	}
+	if entries, err := os.ReadDir(cmd.Dir); err != nil || len(entries) != 1 {
+		t.Errorf("the directory has %v, %v; want out", entries, err)
+	}
+}
+
 // A job that fails twice and then succeeds is one job that succeeded, and only
 // its last attempt's output counts.
 func TestRun_Retries(t *testing.T) {

@@ -123,7 +123,7 @@ func (r *Run) openFiles(a *attempt) error {
 		}
 	}
 	if r.cfg.Stdout.Set {
-		path, err := r.cfg.Stdout.Path.String(&a.fill)
+		path, err := r.cfg.Stdout.Path.Path(&a.fill)
 		if err != nil {
 			return err
 		}

@@ -111,6 +111,38 @@ func TestString_SlotUnknown(t *testing.T) {
 	}
 }
 
+func TestPath_StaysInItsDirectory(t *testing.T) {
+	for _, row := range []struct {
+		word, input string
+		want        string // empty: refused
+	}{
+		{"out/{}", "a", "out/a"},
+		{"out/{}", "a/b", "out/a/b"},
+		{"out/{}", "/etc/x", "out//etc/x"},
+		{"out/{}", "a/../b", "out/a/../b"},
+		{"out/{}", "..a", "out/..a"},
+		{"out/{}", "../x", ""},
+		{"out/{}", "..", ""},
+		{"out/{}", "a/../../x", ""},
+		{"out/{}", "../out2/x", ""},
+		{"out/{}", "../out/x", "out/../out/x"}, // out and back
+		{"out/x-{}", "/../../y", ""},
+		{"../out/{}", "a", "../out/a"},
+		{"../out/{}", "../../x", ""},
+		{"./{}", "../x", ""},
+		{"/srv/out/{}.gz", "../x", ""},
+		{"/{}", "../x", "/../x"}, // the same as /x
+		{"{}.gz", "../x", "../x.gz"},
+		{"x-{}", "y", "x-y"},
+		{"../out", "", "../out"},
+	} {
+		got, err := template.Parse(row.word, "").Path(&template.Job{Args: []string{row.input}})
+		if got != row.want || (row.want == "") != errors.Is(err, template.ErrEscape) {
+			t.Errorf("%s with %q: %q, %v; want %q", row.word, row.input, got, err, row.want)
+		}
+	}
+}
+
 func TestHasPlaceholder(t *testing.T) {
 	for word, want := range map[string]bool{"": false, "a": false, "{x}": false, "{}": true, "{#}": true, "a{2}b": true} {
 		if got := template.Parse(word, "").HasPlaceholder(); got != want {
