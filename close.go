@@ -1,6 +1,9 @@
 package stint
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // Drain takes nothing new, lets everything that is queued or running finish,
 // and closes the scheduler. If ctx ends first, it closes the scheduler by force,
@@ -59,7 +62,7 @@ func (c *core) refuseDoor(why func(*entry) error) {
 	if c.door == nil {
 		return
 	}
-	for _, e := range c.door.Entries() {
+	for _, e := range slices.Backward(c.door.Entries()) { // the last first, or they are charged to their keys
 		if err := why(e); err != nil {
 			c.door.Remove(e)
 			e.Value.err = err

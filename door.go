@@ -65,8 +65,13 @@ func (c *core) openDoor(running int) (in *entry) {
 }
 
 // letIn queues the job of the next submitter, in the order in which the queue
-// would serve them, if the queue has room for it or it would not stay there.
+// would serve them, if the queue has room for it or it would not stay there. As
+// long as a worker is on its way it may be for a job that is queued, and the
+// worker will call again.
 func (c *core) letIn(running int) (in *entry) {
+	if !c.mayStart() {
+		return nil
+	}
 	e := c.door.Peek(c.occupied() + c.inbox.pending())
 	if e == nil {
 		if e = c.door.Peek(0); !c.startsAtOnce(e, running) {
@@ -83,6 +88,6 @@ func (c *core) letIn(running int) (in *entry) {
 // free for it, and nothing that is queued goes before it. What is queued may all
 // be held back, by caps or by its keys.
 func (c *core) startsAtOnce(e *entry, running int) bool {
-	return c.paused == nil && len(c.resumes) == 0 && c.slots == nil && c.mayStart() &&
+	return c.paused == nil && len(c.resumes) == 0 && c.slots == nil &&
 		c.log.Admits(int(e.Value.tier), e.Value.keyName(), int(e.Value.weight), running)
 }

@@ -122,8 +122,11 @@ func newPlay(t *testing.T, rnd *rand.Rand) *play {
 	if rnd.IntN(2) > 0 {
 		p.heavy = 3
 	}
-	if rnd.IntN(4) == 0 {
+	if n := rnd.IntN(5); n < 2 {
 		cfg.Queue, cfg.WhenFull = 1+rnd.IntN(8), stint.Refuse
+		if n == 1 {
+			cfg.WhenFull, p.m.door = stint.Block, newNaive(cfg.Queue)
+		}
 	}
 	cfg.Caps = p.randomCaps()
 	p.m.perKey, p.m.bound = cfg.PerKey, cfg.Queue
@@ -131,14 +134,16 @@ func newPlay(t *testing.T, rnd *rand.Rand) *play {
 	return p
 }
 
-// randomCaps sets the model's caps and returns them. They ascend: otherwise an
-// admission without the lock can open a lower tier, whose entries then start
-// only when something else happens.
+// randomCaps sets the model's caps and returns them. They need not ascend.
 func (p *play) randomCaps() stint.Caps {
-	least := 1
+	least, ascend := 1, p.rnd.IntN(2) == 0
 	for i := range p.m.caps {
 		p.m.caps[i] = 0
-		if p.rnd.IntN(3) == 0 {
+		if p.rnd.IntN(3) > 0 {
+			continue
+		}
+		p.m.caps[i] = 1 + p.rnd.IntN(7)
+		if ascend {
 			least += p.rnd.IntN(3)
 			p.m.caps[i] = least
 		}
@@ -156,7 +161,7 @@ func (p *play) newActor(how string) *actor {
 		l.tier = 3
 	}
 	a := &actor{
-		piece: &piece{line: l, weight: 1}, id: p.made, how: how,
+		piece: &piece{line: l, weight: 1, job: how == "go" || how == "group"}, id: p.made, how: how,
 		orders: make(chan func(context.Context)),
 	}
 	if p.rnd.IntN(4) == 0 {
@@ -183,23 +188,13 @@ func (p *play) pick(ok func(a *actor) bool) *actor {
 
 func (p *play) arrive(how string) {
 	a := p.newActor(how)
-	if p.posted(a) {
-		a.how = "run"
+	if p.m.bound > 0 && p.m.posted(a.piece) && p.m.admits(a.piece) {
+		// If the last to hand one in has left room for it, it is posted, otherwise not.
+		// That is nobody's business, but posted its start is a turn.
+		a.how, a.job = "run", false
 	}
 	go a.begin(p.t.Context())
 	p.m.arrive(a.piece)
-}
-
-// posted reports whether a may be handed to the scheduler without its lock: a
-// job of one slot and no key is while anything waits. It queues then though it
-// might start at once, so that its start is a turn, and it gets its place among
-// the keys of its tier when the scheduler looks at it next. Neither can be told
-// from outside, so the model has only such posted jobs as must wait anyway, in
-// tiers without keys.
-func (p *play) posted(a *actor) bool {
-	job := a.how == "go" || a.how == "group"
-	free := len(p.m.waiting) > 0 && p.m.admits(a.piece)
-	return job && a.weight == 1 && a.key == "" && (free || !p.bounded)
 }
 
 func (p *play) try() {
@@ -209,13 +204,13 @@ func (p *play) try() {
 	if ok != want {
 		p.t.Fatalf("TryAcquire() = %t, want %t", ok, want)
 	}
-	if !ok {
+	if ok {
+		a.state = inside
+		p.m.enter(a.piece)
+	} else {
 		a.state, a.piece.state = over, over
-		return
 	}
-	a.state = inside
-	p.m.enter(a.piece)
-	p.m.dispatch(false)
+	p.m.look(a.piece)
 }
 
 func (p *play) finish() {
@@ -238,12 +233,14 @@ func (p *play) cancelOne() {
 		return
 	}
 	a.cancel(errAsked)
-	p.m.withdraw(func(q *piece) error {
+	itself := func(q *piece) error {
 		if q == a.piece {
 			return errAsked
 		}
 		return nil
-	})
+	}
+	p.m.leave(itself)
+	p.m.withdraw(itself)
 }
 
 // call has a function call another on a slot of its own scheduler.
@@ -265,7 +262,7 @@ func (p *play) call() {
 
 func (p *play) jobsWait() bool {
 	return nil != p.pick(func(a *actor) bool {
-		return a.piece.state == queued && (a.how == "go" || a.how == "group")
+		return a.piece.state == queued && a.job
 	})
 }
 
@@ -298,6 +295,7 @@ func (p *play) resize() {
 	}
 	p.m.limit = p.rnd.IntN(8)
 	p.s.Resize(p.m.limit)
+	p.m.leave(p.m.tooMuch)
 	p.m.withdraw(p.m.tooMuch)
 }
 
@@ -382,7 +380,7 @@ func (p *play) compare(after string) {
 		byTier[q.tier]++
 	}
 	if st.Running != p.m.running || st.Queued != len(p.m.waiting) || st.QueuedBy != byTier || st.Limit != p.m.limit ||
-		st.Paused != p.m.paused || st.PerKey != p.m.perKey {
+		st.Paused != p.m.paused || st.PerKey != p.m.perKey || st.Blocked != p.m.blocked() {
 		p.t.Fatalf("after %s: %+v\n%s", after, st, p)
 	}
 	p.invariants(after)

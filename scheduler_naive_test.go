@@ -14,7 +14,8 @@ type naive struct {
 	limit  int
 	caps   [stint.Tiers]int // as they were set
 	perKey int
-	bound  int // of the queue, 0 for none: arrivals that find it full are refused
+	bound  int    // of the queue, 0 for none: arrivals that find it full are refused,
+	door   *naive // or their submitters wait here, if this is not nil
 	paused bool
 
 	running int
@@ -38,9 +39,11 @@ type line struct {
 type piece struct {
 	line
 	weight int
+	job    bool // it runs in a goroutine that the scheduler starts for it
 	state  pieceState
 	err    error  // with which it is over without having run
 	parent *piece // the function that calls it, if any
+	brings *piece // the job, if this is a submitter at the door
 	tag    uint64
 	ahead  int // what waited before it in its tier when it was queued
 	turns  int // that it has waited
@@ -148,16 +151,38 @@ func (n *naive) tooMuch(p *piece) error {
 
 // arrive is what happens to a piece that asks for its slots.
 func (n *naive) arrive(p *piece) {
+	full := n.bound > 0 && len(n.waiting) >= n.bound
 	switch err := n.tooMuch(p); {
 	case err != nil:
 		n.answer(p, err)
-	case n.admits(p):
+	case n.admits(p) && !n.posted(p):
 		n.enter(p)
-		n.dispatch(false) // with its key at the limit now, others may go first
-	case n.bound > 0 && len(n.waiting) >= n.bound:
+		n.look(p)
+	case full && n.door == nil:
 		n.answer(p, stint.ErrQueueFull)
+		n.look(p)
+	case full && p.job:
+		n.door.push(&piece{line: p.line, weight: 1, brings: p})
+		n.dispatch(false)
 	default:
 		n.push(p)
+		n.dispatch(false)
+	}
+}
+
+// posted reports whether p is handed to the scheduler without its lock: a job of
+// one slot and no key is while anything waits for a slot. It queues then, though
+// it might start at once, so that its start is a turn.
+func (n *naive) posted(p *piece) bool {
+	return p.job && p.weight == 1 && p.key == "" && (n.paused || n.anyEligible())
+}
+
+// look dispatches after p has got its answer at once, unless p is work without a
+// key that a goroutine waits for: the path without a lock cannot look. With caps
+// that do not ascend there may be something to start, because what held a lower
+// tier back is above its cap now; otherwise, because a key is at its limit.
+func (n *naive) look(p *piece) {
+	if p.job || p.key != "" {
 		n.dispatch(false)
 	}
 }
@@ -228,29 +253,38 @@ func (n *naive) nest(parent, p *piece) {
 	n.arrive(p)
 }
 
-// dispatch starts all that may start.
+// dispatch starts all that may start, and lets in whom that makes room for.
 func (n *naive) dispatch(finished bool) {
 	for {
-		if p, held := n.nextResume(); p != nil {
-			n.resumes = slices.DeleteFunc(n.resumes, func(q *piece) bool { return p == q })
-			n.enter(p)
+		_, guard := n.chosen()
+		switch {
+		case n.startNext():
 			finished = false
-			continue
-		} else if held || n.paused {
+		case n.letIn():
+		case finished && !guard && !n.paused && len(n.resumes) == 0 && n.running < n.limit && n.anyEligible():
+			n.endTurn() // a finish at which it is the caps that allow nothing
+			finished = false
+		default:
 			return
 		}
-		p, guard := n.chosen()
-		if p == nil || n.running+p.weight > n.limit {
-			if finished && !guard && len(n.resumes) == 0 && n.running < n.limit && n.anyEligible() {
-				n.endTurn() // a finish at which it is the caps that allow nothing
-				finished = false
-				continue
-			}
-			return
-		}
-		n.start(p)
-		finished = false
 	}
+}
+
+// startNext starts one thing if any may start.
+func (n *naive) startNext() bool {
+	if p, held := n.nextResume(); p != nil {
+		n.resumes = slices.DeleteFunc(n.resumes, func(q *piece) bool { return p == q })
+		n.enter(p)
+		return true
+	} else if held || n.paused {
+		return false
+	}
+	p, _ := n.chosen()
+	if p == nil || n.running+p.weight > n.limit {
+		return false
+	}
+	n.start(p)
+	return true
 }
 
 // nextResume is the function that has its slots back next; held, that one
