@@ -16,7 +16,7 @@ import (
 // within a function that runs on the scheduler: it waits for that function.
 func (s Scheduler) Drain(ctx context.Context) error {
 	c := s.c
-	c.mu.Lock()
+	c.lock()
 	c.closed = true
 	c.inbox.setShut(true)
 	c.empty(allTiers)
@@ -41,7 +41,7 @@ func (s Scheduler) Drain(ctx context.Context) error {
 // Closing again does nothing.
 func (s Scheduler) Close() {
 	c := s.c
-	c.mu.Lock()
+	c.lock()
 	c.closed = true
 	c.inbox.setShut(true)
 	c.empty(allTiers)
@@ -66,7 +66,7 @@ func (c *core) refuseDoor(why func(*entry) error) {
 		if err := why(e); err != nil {
 			c.door.Remove(e)
 			e.Value.err = err
-			e.Value.link, c.refused = c.refused, e
+			c.granted.append(e)
 		}
 	}
 }
@@ -75,7 +75,7 @@ func closed(*entry) error { return ErrClosed }
 
 // clear refuses all that is queued and returns how many entries that were.
 func (c *core) clear(cause error) int {
-	c.lock()
+	c.lockAll()
 	n := c.refuseAll(func(*entry) error { return cause })
 	c.dispatchAndUnlock(0, false)
 	return n

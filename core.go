@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,21 +28,21 @@ type core struct {
 	gone     entry // stands for the entry of a group's job that has ended
 	basic    entry // stands for work of one slot without a key, which needs no entry of its own
 
-	handedIn atomic.Pointer[entry] // unused entries, of which the owner had not the lock
-
 	_     pad
 	inbox inbox // written by those who submit,
+	_     pad
+	mail  mail // by those who find the lock taken,
 	_     pad
 
 	// and what follows by those who finish.
 	//
-	// mu guards what follows and the bits of word. It is held for a few dozen
+	// mu, which is taken with [core.lock], guards what follows and the bits of word. It is held for a few dozen
 	// instructions; nothing of the user's runs under it but Config.Share. It
 	// comes before the locks of Slots and of futures.
 	mu          spinMutex
 	log         *backlog.Backlog[work]
 	door        *backlog.Backlog[work] // submitters for which a bounded queue has no room; nil if unbounded
-	refused     *entry                 // taken out with an error, to be told with the next delivery
+	granted     entryQueue             // have what they waited for, and are told when the lock is given up
 	lent        int                    // tasks that have lent their slot
 	resumes     []*entry               // and those of them that want it back: they go first
 	drawn       [Tiers]batch
@@ -56,7 +57,8 @@ type core struct {
 	live        map[*task]struct{} // running tasks whose functions asked for a Done channel
 	grants      grants
 
-	free     entryList
+	rares    sync.Pool // unused entries that have a rare; it has a lock of its own
+	free     entryList // and others
 	clock    stamps
 	lastDone <-chan struct{} // of the context of the goroutine that waited last
 }
@@ -104,7 +106,7 @@ func (c *core) publishLimits() {
 
 // change applies a change of limits or of state, and starts what it allows.
 func (c *core) change(apply func()) {
-	c.mu.Lock()
+	c.lock()
 	apply()
 	c.publishLimits()
 	c.dispatchAndUnlock(0, false)
@@ -117,7 +119,7 @@ func (c *core) pause(by string) {
 }
 
 func (c *core) resize(limit int) {
-	c.mu.Lock()
+	c.lock()
 	c.log.SetMax(limit)
 	c.inbox.setShut(c.closed || limit == 0)
 	c.empty(allTiers)
@@ -154,34 +156,52 @@ func (c *core) tooMuch(weight int) error {
 // take gets a slot the slow way, waiting if it must. The entry that it returns
 // stands for the slot; with Slots it names the grant.
 func (c *core) take(ctx context.Context, s Scheduler, tier int, nested bool) (*entry, error) {
+	e := c.waiter(s, tier)
+	e.Value.nested = nested
 	done := ctx.Done() // before the lock, which a task's context takes
-	c.lockForArrival(tier)
-	if err := c.refuses(int(s.weight), nested); err != nil {
-		c.mu.Unlock()
-		return nil, err
+	e.Value.done = done
+	watched := false
+	if w := c.watched.Load(); w != nil && w.done == done {
+		e.Value.watch, watched = w, true
 	}
-	e := c.entry(s, tier)
-	if c.admit(e, s, tier) {
-		c.unlockAdmitted(s.key)
-		return e, nil
+	if !c.leave(e) {
+		settled := c.arrive(e)
+		c.unlock()
+		if settled {
+			return c.awaited(e)
+		}
 	}
-	if c.door != nil && c.cfg.WhenFull == Refuse && !c.inbox.claim(c.room()) {
-		c.recycleLocked(e)
-		c.mu.Unlock()
-		return nil, ErrQueueFull
-	}
-	e.Value.receiver()
-	c.push(e)
-	watched, again := c.watchWaiter(done, e)
-	c.dispatchAndUnlock(0, false)
 	if watched || done == nil {
 		<-e.Value.ready
 		return c.awaited(e)
 	}
-	if again {
-		_, _ = c.watchFor(ctx) // for the next one; an error is found below
-	}
 	return c.await(ctx, e)
+}
+
+// arrive grants e a slot, refuses it or queues it. settled says that it is not
+// queued. The lock is held.
+func (c *core) arrive(e *entry) (settled bool) {
+	tier, key, weight := int(e.Value.tier), e.Value.key, int(e.Value.weight)
+	w := e.Value.watch
+	e.Value.watch = nil
+	c.makeWay(tier)
+	if e.Value.err = c.refuses(weight, e.Value.nested); e.Value.err != nil {
+		return true
+	}
+	if c.admit(e) {
+		c.admitted(key)
+		return true
+	}
+	if c.door != nil && c.cfg.WhenFull == Refuse && !c.inbox.claim(c.room()) {
+		e.Value.err = ErrQueueFull
+		return true
+	}
+	c.push(e)
+	c.watch(w, e)
+	e.Value.again = c.lastDone == e.Value.done
+	c.lastDone = e.Value.done
+	c.dispatch(0, false)
+	return false
 }
 
 func (c *core) full() bool { return c.door != nil && c.occupied() >= c.cfg.Queue }
@@ -205,13 +225,16 @@ func (c *core) await(ctx context.Context, e *entry) (*entry, error) {
 		}
 		<-e.Value.ready // granted at the same moment: the slot is ours, and so is its return
 	}
+	if e.Value.again {
+		_, _ = c.watchFor(ctx) // for the next one of this context; if it has ended, that one finds out
+	}
 	return c.awaited(e)
 }
 
 // awaited makes of a wait that is over what it brought.
 func (c *core) awaited(e *entry) (*entry, error) {
 	if err := e.Value.err; err != nil {
-		c.recycle(e)
+		c.recycleRare(e)
 		return nil, err
 	}
 	return e, nil
@@ -220,56 +243,58 @@ func (c *core) awaited(e *entry) (*entry, error) {
 // withdraw takes a queued entry out and reports whether it was still queued.
 // What it held back may start now.
 func (c *core) withdraw(e *entry) bool {
-	c.mu.Lock()
+	c.lock()
 	if !e.Queued() {
-		c.mu.Unlock()
+		c.unlock()
 		return false
 	}
 	c.dequeue(e)
-	c.recycleLocked(e)
+	c.recycle(e)
 	c.dispatchAndUnlock(0, false)
 	return true
 }
 
 // tryTake gets a slot the slow way if that needs no waiting.
 func (c *core) tryTake(s Scheduler, tier int) bool {
-	c.lockForArrival(tier)
+	c.lock()
+	defer c.unlock()
+	c.makeWay(tier)
 	if c.refuses(int(s.weight), false) != nil {
-		c.mu.Unlock()
 		return false
 	}
 	e := c.entry(s, tier)
-	ok := c.admit(e, s, tier)
-	if ok && c.slots != nil {
-		c.loosen(e)
+	ok := c.admit(e)
+	if ok {
+		if c.slots != nil {
+			c.loosen(e)
+		}
+		c.admitted(s.key)
 	}
-	c.recycleLocked(e)
-	c.unlockAdmitted(s.key)
+	c.recycle(e)
 	return ok
 }
 
-// unlockAdmitted gives up the lock after an admission. If that took its key to
-// the limit, the key's entries no longer hold back what waits behind them.
-func (c *core) unlockAdmitted(key string) {
-	if key == "" || c.log.Len() == 0 {
-		c.mu.Unlock()
-		return
+// admitted follows an admission. If that took its key to the limit, the key's
+// entries no longer hold back what waits behind them.
+func (c *core) admitted(key string) {
+	if key != "" && c.log.Len() > 0 {
+		c.dispatch(0, false)
 	}
-	c.dispatchAndUnlock(0, false)
 }
 
 // admit starts an arrival at once if nothing waits before it.
-func (c *core) admit(e *entry, s Scheduler, tier int) bool {
+func (c *core) admit(e *entry) bool {
+	tier, key, weight := int(e.Value.tier), e.Value.keyName(), int(e.Value.weight)
 	for {
 		old := c.word.Load()
-		if c.paused != nil || len(c.resumes) > 0 || !c.log.Admits(tier, s.key, int(s.weight), int(uint32(old))) {
+		if c.paused != nil || len(c.resumes) > 0 || !c.log.Admits(tier, key, weight, int(uint32(old))) {
 			return false
 		}
 		if c.slots != nil && c.obtain(e) != nil {
 			return false
 		}
-		if c.word.CompareAndSwap(old, old+uint64(s.weight)) {
-			c.log.Admit(s.key)
+		if c.word.CompareAndSwap(old, old+uint64(weight)) {
+			c.log.Admit(key)
 			return true
 		}
 	}
@@ -277,15 +302,20 @@ func (c *core) admit(e *entry, s Scheduler, tier int) bool {
 
 // give returns weight slots of a key to whoever is next.
 func (c *core) give(key string, weight int) {
-	c.mu.Lock()
+	if key != "" || weight != 1 {
+		c.lock()
+	} else if c.leaveReturn() {
+		return
+	}
 	if c.running() < weight || key != "" && c.log.Running(key) == 0 ||
 		c.slots != nil && len(c.grants.loose)+c.grants.lost == 0 {
-		c.mu.Unlock()
+		c.unlock()
 		panic("stint: Release without Acquire")
 	}
 	c.log.Finish(key)
 	if c.slots != nil {
 		c.releaseLoose()
 	}
-	c.dispatchAndUnlock(weight, true)
+	c.release(weight)
+	c.unlock()
 }

@@ -8,22 +8,21 @@ import (
 // dispatch gives out slots until no more work may start: those that a finish
 // has freed, which are still counted in word and so are handed over, never put
 // back and fought for, and whatever else is free. finished says that this is a
-// finish, which is a turn of the policy also if it starts nothing. The granted
-// entries are returned as a list, to be delivered without the lock.
+// finish, which is a turn of the policy also if it starts nothing. Who gets one
+// is told when the lock is given up.
 //
 // A slot that nobody gets is given back, and the tiers that must queue are
 // marked, in the one compare-and-swap that finds nothing to start: so no
 // arrival can slip in between that decision and its publication.
-func (c *core) dispatch(freed int, finished bool) (granted *entry) {
-	last, started := &granted, false
+func (c *core) dispatch(freed int, finished bool) {
+	started := false
 	for {
 		old := c.word.Load()
 		freed = min(freed, int(uint32(old))) // a stray Release may have given them back already
 		running := int(uint32(old)) - freed
 		e := c.next(running)
 		if e == nil {
-			if in := c.openDoor(running); in != nil {
-				*last, last = in, &in.Value.link
+			if c.openDoor(running) {
 				continue
 			}
 			if finished && !started && c.capped(running) {
@@ -40,11 +39,9 @@ func (c *core) dispatch(freed int, finished bool) (granted *entry) {
 			continue
 		}
 		freed, started = 0, true
-		if c.start(e) {
-			*last, last = e, &e.Value.link
-		}
+		c.start(e)
 	}
-	return c.afterDispatch(granted)
+	c.afterDispatch()
 }
 
 // capped reports whether it is the caps that allow nothing to start: not a
@@ -55,33 +52,38 @@ func (c *core) capped(running int) bool {
 		(c.mayStart() || c.log.Overtakers(c.posted(), nil) == 0)
 }
 
-// handOver is dispatch for the case that matters for speed: a worker has
-// finished a job of one slot while all slots are taken, and what comes next is
-// a job of one slot. Then the word stays as it is.
-func (c *core) handOver(freed int) *entry {
+// release gives slots that a finish has freed to whoever is next.
+func (c *core) release(freed int) {
+	if !c.handOver(freed) {
+		c.dispatch(freed, true)
+	}
+}
+
+// handOver is dispatch for the case that matters for speed: one slot has come
+// free while all are taken, and what comes next is an entry of one slot, which
+// can start and is not the last of its tier. Then the word stays as it is. It
+// reports whether this is the case.
+func (c *core) handOver(freed int) bool {
 	old := c.word.Load()
 	running := int(uint32(old))
 	if freed != 1 || old&(slowBit|pausedBit) != 0 || running != int(c.limit.Load()) || c.door != nil && c.door.Len() > 0 {
-		return nil
+		return false
 	}
 	e := c.log.Peek(running - 1)
-	if e == nil || e.Value.job == nil || e.Value.weight != 1 || c.log.LenTier(int(e.Value.tier)) == 1 {
-		return nil
+	if e == nil || e.Value.weight != 1 || e.Value.job != nil && !c.volunteer || c.log.LenTier(int(e.Value.tier)) == 1 {
+		return false
 	}
 	if c.log.Overtakers(uint8(old&postedMask>>postedShift), e) != 0 {
-		return nil
+		return false
 	}
-	c.log.Start(e)
-	c.clock.started++
-	c.unwatch(e)
-	return e
+	c.start(e)
+	return true
 }
 
-// dispatchAndUnlock dispatches, gives up the lock and delivers.
+// dispatchAndUnlock dispatches and gives up the lock.
 func (c *core) dispatchAndUnlock(freed int, finished bool) {
-	granted := c.dispatch(freed, finished)
-	c.mu.Unlock()
-	c.deliver(granted)
+	c.dispatch(freed, finished)
+	c.unlock()
 }
 
 // publish replaces the running count and the bits of the word, if the word is
@@ -190,26 +192,26 @@ func (c *core) regain(e *entry) bool {
 	return true
 }
 
-// start takes e out of where it waits; its slots are counted already. It
-// reports whether e is to be delivered: a worker that has just finished a job
-// keeps the next one for itself.
-func (c *core) start(e *entry) (deliver bool) {
+// start takes e out of where it waits; its slots are counted already. A worker
+// that has just finished a job keeps the next one for itself.
+func (c *core) start(e *entry) {
 	if !e.Queued() {
 		c.startResume(e)
-		return true
+		c.granted.append(e)
+		return
 	}
 	c.log.Start(e)
 	c.clock.started++
 	c.unwatch(e)
-	if e.Value.job == nil {
-		return true
-	}
-	if c.volunteer {
+	switch {
+	case e.Value.job == nil:
+		c.granted.append(e)
+	case c.volunteer:
 		c.volunteer, c.volunteered = false, e
-		return false
+	default:
+		c.waking.Store(true)
+		c.granted.append(e)
 	}
-	c.waking.Store(true)
-	return true
 }
 
 // dequeue takes a queued entry out without starting it.
@@ -218,14 +220,15 @@ func (c *core) dequeue(e *entry) {
 	c.unwatch(e)
 }
 
-// refuse takes a queued entry out; the next delivery tells it err.
+// refuse takes a queued entry out, to be told err. Of several jobs, the last
+// one to be refused is told first.
 func (c *core) refuse(e *entry, err error) {
 	c.dequeue(e)
 	e.Value.more().err = err
 	if e.Value.job != nil {
 		c.workers++ // until its outcome is published
 	}
-	e.Value.link, c.refused = c.refused, e
+	c.granted.append(e)
 }
 
 // refuseAll refuses the queued entries for which why gives an error, and
@@ -241,20 +244,13 @@ func (c *core) refuseAll(why func(*entry) error) (refused int) {
 	return refused
 }
 
-// afterDispatch does what follows from a change of the queue: it tells those
-// that are refused, says what is wanted of shared slots, and notices the end of
-// a drain.
-func (c *core) afterDispatch(granted *entry) *entry {
-	for c.refused != nil {
-		e := c.refused
-		c.refused = e.Value.link
-		e.Value.link, granted = granted, e
-	}
+// afterDispatch does what follows from a change of the queue: it says what is
+// wanted of shared slots, and notices the end of a drain.
+func (c *core) afterDispatch() {
 	if c.slots != nil {
 		c.want()
 	}
 	c.noticeIdle()
-	return granted
 }
 
 // noticeIdle ends a drain when nothing is left of what was accepted.
@@ -279,7 +275,7 @@ func (c *core) deliver(granted *entry) {
 		case err == nil:
 			go c.work(e)
 		default:
-			c.recycle(e)
+			c.recycleRare(e)
 			refusals = append(refusals, func() { job.refuse(err) })
 		}
 		e = following
@@ -297,10 +293,10 @@ func (c *core) publishAll(refusals []func()) {
 	go func() {
 		defer close(published)
 		defer func() {
-			c.mu.Lock()
+			c.lock()
 			c.workers -= len(refusals)
 			c.noticeIdle()
-			c.mu.Unlock()
+			c.unlock()
 		}()
 		for _, refuse := range refusals {
 			defer refuse()

@@ -16,13 +16,12 @@ func (c *core) hasRoom() bool {
 // more. It is called with the lock held and returns without.
 func (c *core) enterDoor(ctx context.Context, job *entry, w *watch) error {
 	if c.cfg.WhenFull == Refuse {
-		c.recycleLocked(job)
+		c.recycle(job)
 		c.dispatchAndUnlock(0, false)
 		return ErrQueueFull
 	}
 	v := &job.Value
-	e := c.entry(Scheduler{key: v.keyName(), weight: v.weight}, int(v.tier))
-	e.Value.receiver()
+	e := c.waiter(Scheduler{key: v.keyName(), weight: v.weight}, int(v.tier))
 	e.Value.brings, e.Value.watch = job, w
 	c.door.Push(e, int(v.tier), v.keyName(), 1)
 	c.tellRoom()
@@ -31,10 +30,12 @@ func (c *core) enterDoor(ctx context.Context, job *entry, w *watch) error {
 	err := c.awaitDoor(ctx, e)
 	c.reclaim(lender)
 	if err != nil {
+		c.lock()
 		c.recycle(job)
+		c.unlock()
 	}
 	e.Value.watch = nil
-	c.recycle(e)
+	c.recycleRare(e)
 	return err
 }
 
@@ -45,43 +46,41 @@ func (c *core) awaitDoor(ctx context.Context, e *entry) error {
 		return e.Value.err
 	case <-ctx.Done():
 	}
-	c.mu.Lock()
+	c.lock()
 	if c.door.Remove(e) {
 		c.dispatchAndUnlock(0, false) // the next one may need no room
 		return context.Cause(ctx)
 	}
-	c.mu.Unlock()
+	c.unlock()
 	<-e.Value.ready // let through at the same moment: the job is queued, and its watch takes it out
 	return e.Value.err
 }
 
-// openDoor lets the next submitter in, if there is one that may. It is called
-// when nothing that is queued may start.
-func (c *core) openDoor(running int) (in *entry) {
-	if c.door == nil || c.door.Len() == 0 {
-		return nil
-	}
-	return c.letIn(running)
+// openDoor lets the next submitter in, if there is one that may, and reports
+// whether it did. It is called when nothing that is queued may start.
+func (c *core) openDoor(running int) bool {
+	return c.door != nil && c.door.Len() > 0 && c.letIn(running)
 }
 
 // letIn queues the job of the next submitter, in the order in which the queue
 // would serve them, if the queue has room for it or it would not stay there. As
 // long as a worker is on its way it may be for a job that is queued, and the
 // worker will call again.
-func (c *core) letIn(running int) (in *entry) {
+func (c *core) letIn(running int) bool {
 	if !c.mayStart() {
-		return nil
+		return false
 	}
 	e := c.door.Peek(c.occupied() + c.inbox.pending())
 	if e == nil {
 		if e = c.door.Peek(0); !c.startsAtOnce(e, running) {
-			return nil
+			return false
 		}
 	}
 	c.door.Start(e)
 	c.door.Finish(e.Value.keyName())
 	c.enqueue(e.Value.brings, e.Value.watch)
-	return e
+	c.granted.append(e)
+	return true
 }
 
 // startsAtOnce reports whether the job of a submitter needs no room: a slot is

@@ -19,7 +19,7 @@ type work struct {
 	weight int32
 	tier   int8
 
-	link  *entry // the next in a list: of unused, posted or granted entries, or in the watch's
+	link  *entry // the next in a list: of unused or granted entries, in the mail, or in the watch's
 	newer *entry // the one before, in the watch's
 	watch *watch // which context's end takes it out of the queue
 
@@ -29,11 +29,16 @@ type work struct {
 // rare is what only some entries need. It stays with the entry.
 type rare struct {
 	key   string
-	ready chan struct{} // a waiting goroutine goes on when it receives here,
-	err   error         // without a slot if this is set
-	grant Grant         // of Slots,
-	lost  bool          // which may have been taken away
-	task  *task         // and the function that runs on it
+	grant Grant // of Slots,
+	lost  bool  // which may have been taken away
+	task  *task // and the function that runs on it
+
+	// Of a goroutine that waits.
+	ready  chan struct{}   // it goes on when it receives here,
+	err    error           // without a slot if this is set
+	nested bool            // it is called by a function that runs on a slot
+	done   <-chan struct{} // its context's
+	again  bool            // the one that waited before had the same context: a watch would pay
 
 	brings *entry // the job of a submitter that waits at the door
 }
@@ -73,49 +78,55 @@ type job interface {
 
 // entry returns an unused entry for s. The lock is held.
 func (c *core) entry(s Scheduler, tier int) *entry {
-	if c.free.n == 0 {
-		c.free.adopt(c.handedIn.Swap(nil))
+	var e *entry
+	if s.key == "" && c.slots == nil {
+		e = c.free.pop()
+	} else {
+		e = c.rareEntry()
+		e.Value.key = s.key
 	}
-	e := c.free.pop()
 	e.Value.weight, e.Value.tier = s.weight, int8(tier)
-	if s.key != "" {
-		e.Value.more().key = s.key
-	}
-	if c.slots != nil {
-		e.Value.more()
+	return e
+}
+
+// waiter returns an unused entry for a goroutine to wait on. It needs no lock.
+func (c *core) waiter(s Scheduler, tier int) *entry {
+	e := c.rareEntry()
+	e.Value.key, e.Value.weight, e.Value.tier = s.key, s.weight, int8(tier)
+	if e.Value.ready == nil {
+		e.Value.ready = make(chan struct{}, 1)
 	}
 	return e
 }
 
-// recycle takes back an entry that is neither queued nor runs, without the
-// lock: it waits on a stack of its own until the others have been used.
-func (c *core) recycle(e *entry) {
-	e.Value.reset()
-	for {
-		e.Value.link = c.handedIn.Load()
-		if c.handedIn.CompareAndSwap(e.Value.link, e) {
-			return
-		}
+func (c *core) rareEntry() *entry {
+	if e, ok := c.rares.Get().(*entry); ok {
+		return e
 	}
+	both := new(struct {
+		e entry
+		r rare
+	})
+	both.e.Value.rare = &both.r
+	return &both.e
 }
 
-func (c *core) recycleLocked(e *entry) {
-	e.Value.reset()
+// recycle takes back an entry that is neither queued nor runs. The lock is
+// held.
+func (c *core) recycle(e *entry) {
+	if e.Value.rare != nil {
+		c.recycleRare(e)
+		return
+	}
+	e.Value.job, e.Value.fn = nil, nil
 	c.free.push(e)
 }
 
-func (w *work) reset() {
-	w.job, w.fn = nil, nil
-	if w.rare != nil {
-		*w.rare = rare{ready: w.ready}
-	}
-}
-
-// receiver readies the entry for a goroutine to wait on.
-func (w *work) receiver() {
-	if w.more().ready == nil {
-		w.ready = make(chan struct{}, 1)
-	}
+// recycleRare is recycle for an entry that has a rare. It needs no lock.
+func (c *core) recycleRare(e *entry) {
+	e.Value.job, e.Value.fn = nil, nil
+	*e.Value.rare = rare{ready: e.Value.ready}
+	c.rares.Put(e)
 }
 
 const (
@@ -143,15 +154,6 @@ func (l *entryList) pop() *entry {
 	return e
 }
 
-// adopt pushes a list of entries.
-func (l *entryList) adopt(e *entry) {
-	for e != nil {
-		following := e.Value.link
-		l.push(e)
-		e = following
-	}
-}
-
 // push puts an entry on the stack, or leaves it to the garbage collector.
 func (l *entryList) push(e *entry) {
 	if l.n >= maxFree {
@@ -160,4 +162,23 @@ func (l *entryList) push(e *entry) {
 	e.Value.link = l.first
 	l.first = e
 	l.n++
+}
+
+// entryQueue is a FIFO of entries.
+type entryQueue struct{ first, last *entry }
+
+func (q *entryQueue) append(e *entry) {
+	if q.first == nil {
+		q.first = e
+	} else {
+		q.last.Value.link = e
+	}
+	q.last = e
+}
+
+// take empties the queue and returns its first entry, which links to the rest.
+func (q *entryQueue) take() *entry {
+	first := q.first
+	*q = entryQueue{}
+	return first
 }

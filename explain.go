@@ -32,8 +32,8 @@ type Estimate struct {
 // start at once. The tier is [Normal] unless At says otherwise.
 func (s Scheduler) Why() []Reason {
 	c, tier := s.c, s.tier.index()
-	c.lock()
-	defer c.mu.Unlock()
+	c.lockAll()
+	defer c.unlock()
 	running := c.running()
 	if c.closed {
 		return []Reason{{Code: CodeClosed}}
@@ -54,8 +54,8 @@ func (s Scheduler) Why() []Reason {
 // others wait meanwhile.
 func (s Scheduler) Waiting() []Waiting {
 	c := s.c
-	c.lock()
-	defer c.mu.Unlock()
+	c.lockAll()
+	defer c.unlock()
 	entries := c.log.Entries()
 	all := make([]Waiting, len(entries))
 	for i, e := range entries {
@@ -68,8 +68,8 @@ func (s Scheduler) Waiting() []Waiting {
 // or never will be, there is no wait and no reason.
 func (f *Future[T]) Why() (w Waiting, waiting bool) {
 	c := f.task.c
-	c.lock()
-	defer c.mu.Unlock()
+	c.lockAll()
+	defer c.unlock()
 	if e := f.queued(); e != nil {
 		return c.explain(e), true
 	}

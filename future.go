@@ -96,10 +96,10 @@ func (f *Future[T]) Cancel(cause error) {
 // withdraw takes a queued function out and reports whether it was queued.
 func (f *Future[T]) withdraw(cause error) bool {
 	c := f.task.c
-	c.lock()
+	c.lockAll()
 	e := f.queued()
 	if e == nil {
-		c.mu.Unlock()
+		c.unlock()
 		return false
 	}
 	c.refuse(e, cause)

@@ -156,6 +156,9 @@ func (c *core) posted() uint8 { return uint8(c.word.Load() & postedMask >> poste
 
 // empty moves all posted jobs of the tiers of a mask into the queue.
 func (c *core) empty(mask uint8) {
+	if c.posted()&mask == 0 {
+		return
+	}
 	for tier := range Tiers {
 		// Twice: what has been drawn before, and what is posted. No more often, or
 		// those who go on posting would keep the lock's holder here.
@@ -169,9 +172,9 @@ func (c *core) empty(mask uint8) {
 
 const allTiers = 1<<Tiers - 1
 
-// lock takes the core's lock for what concerns all that waits.
-func (c *core) lock() {
-	c.mu.Lock()
+// lockAll takes the core's lock for what concerns all that waits.
+func (c *core) lockAll() {
+	c.lock()
 	c.empty(allTiers)
 }
 
@@ -201,12 +204,12 @@ func (c *core) tellRoom() {
 
 // refresh starts whatever may start, having drawn everything.
 func (c *core) refresh() {
-	c.lock()
+	c.lockAll()
 	c.dispatchAndUnlock(0, false)
 }
 
 // kick starts whatever may start.
 func (c *core) kick() {
-	c.mu.Lock()
+	c.lock()
 	c.dispatchAndUnlock(0, false)
 }

@@ -28,15 +28,13 @@ func (c *core) lend(ctx context.Context) *hold {
 	if h == nil {
 		return nil
 	}
-	c.mu.Lock()
-	var granted *entry
+	c.lock()
 	first, ok := c.lendLocked(h)
 	if first {
 		c.yield(h.e)
-		granted = c.dispatch(int(h.e.Value.weight), true)
+		c.release(int(h.e.Value.weight))
 	}
-	c.mu.Unlock()
-	c.deliver(granted)
+	c.unlock()
 	if !ok {
 		return nil
 	}
@@ -77,9 +75,9 @@ func (c *core) reclaim(h *hold) {
 	if h == nil {
 		return
 	}
-	c.mu.Lock()
+	c.lock()
 	if !c.lastToReturn(h) {
-		c.mu.Unlock()
+		c.unlock()
 		return
 	}
 	c.reclaimLocked(h, 0)
@@ -100,21 +98,19 @@ func (c *core) lastToReturn(h *hold) bool {
 // reclaimLocked gets h a slot, first of all those that want one, out of freed
 // ones if there are such. It is called with the lock held and returns without.
 func (c *core) reclaimLocked(h *hold, freed int) {
-	e := c.entry(Scheduler{key: h.e.Value.keyName(), weight: h.e.Value.weight}, int(h.e.Value.tier))
-	e.Value.receiver()
+	e := c.waiter(Scheduler{key: h.e.Value.keyName(), weight: h.e.Value.weight}, int(h.e.Value.tier))
 	c.resumes = append(c.resumes, e)
 	c.dispatchAndUnlock(freed, false)
 	<-e.Value.ready
 
-	c.mu.Lock()
-	granted := c.returned(h, e)
+	c.lock()
+	c.returned(h, e)
 	var lost *task
 	if c.slots != nil && h.state.Load() == taskHolding && h.e.Value.lost {
 		lost = h.e.Value.task
 	}
-	c.recycleLocked(e)
-	c.mu.Unlock()
-	c.deliver(granted)
+	c.recycle(e)
+	c.unlock()
 	if lost != nil {
 		lost.cancel(ErrSlotLost)
 	}
@@ -122,7 +118,7 @@ func (c *core) reclaimLocked(h *hold, freed int) {
 
 // returned marks h as holding slots again, those of e. If h has ended since,
 // or another goroutine of it has begun to wait, it has no use for them.
-func (c *core) returned(h *hold, e *entry) (granted *entry) {
+func (c *core) returned(h *hold, e *entry) {
 	waits := h.state.Load()
 	if waits == 1 {
 		if c.slots != nil {
@@ -130,13 +126,13 @@ func (c *core) returned(h *hold, e *entry) (granted *entry) {
 		}
 		h.state.Store(taskHolding)
 		c.countLent(-1)
-		return nil
+		return
 	}
 	if waits > 1 {
 		h.state.Store(waits - 1)
 	}
 	c.yield(e)
-	return c.dispatch(int(e.Value.weight), true)
+	c.release(int(e.Value.weight))
 }
 
 // takeNested gets a slot for a function that is called within parent's. The
@@ -144,9 +140,8 @@ func (c *core) returned(h *hold, e *entry) (granted *entry) {
 // allows it; otherwise it goes to whoever is next, and the call waits like any
 // other. nested says that parent has lent its slot and wants it back.
 func (c *core) takeNested(ctx context.Context, s Scheduler, tier int, parent *hold) (e *entry, nested bool, err error) {
-	c.mu.Lock()
+	c.lock()
 	first, nested := c.lendLocked(parent)
-	var granted *entry
 	if first {
 		freed := int(parent.e.Value.weight)
 		c.yield(parent.e)
@@ -155,10 +150,9 @@ func (c *core) takeNested(ctx context.Context, s Scheduler, tier int, parent *ho
 			c.log.Admit(s.key)
 			freed -= int(s.weight)
 		}
-		granted = c.dispatch(freed, e == nil)
+		c.dispatch(freed, e == nil)
 	}
-	c.mu.Unlock()
-	c.deliver(granted)
+	c.unlock()
 	if e == nil {
 		if e, err = c.take(ctx, s, tier, nested); err != nil && nested {
 			c.reclaim(parent)

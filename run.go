@@ -93,9 +93,9 @@ func (t *task) exit(parent *hold) {
 		return
 	}
 	c := t.c
-	c.mu.Lock()
+	c.lock()
 	freed := c.end(&t.hold, t.e)
-	c.recycleLocked(t.e)
+	c.recycle(t.e)
 	if c.lastToReturn(parent) {
 		c.reclaimLocked(parent, freed)
 	} else {

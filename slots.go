@@ -96,10 +96,10 @@ func (c *core) giveGrant(e *entry) {
 
 // bindGrant says whose work runs on the grant of e.
 func (c *core) bindGrant(e *entry, t *task) {
-	c.mu.Lock()
+	c.lock()
 	e.Value.task = t
 	lost := e.Value.lost
-	c.mu.Unlock()
+	c.unlock()
 	if lost {
 		t.cancel(ErrSlotLost)
 	}
@@ -117,11 +117,11 @@ func (c *core) moveGrant(from, to *entry) {
 // letGo keeps the grant of a slot that Acquire took; see grants.
 func (c *core) letGo(e *entry) {
 	if c.slots != nil {
-		c.mu.Lock()
+		c.lock()
 		c.loosen(e)
-		c.mu.Unlock()
+		c.unlock()
 	}
-	c.recycle(e)
+	c.recycleRare(e)
 }
 
 func (c *core) loosen(e *entry) {
@@ -147,7 +147,7 @@ func (c *core) releaseLoose() {
 // loseGrant ends the work that runs on a grant that was taken away. Code
 // between Acquire and Release cannot be told.
 func (c *core) loseGrant(grant Grant, cause error) {
-	c.mu.Lock()
+	c.lock()
 	if i := slices.Index(c.grants.loose, grant); i >= 0 {
 		c.grants.loose = slices.Delete(c.grants.loose, i, i+1)
 		c.grants.lost++
@@ -158,7 +158,7 @@ func (c *core) loseGrant(grant Grant, cause error) {
 		e.Value.lost = true
 		t = e.Value.task
 	}
-	c.mu.Unlock()
+	c.unlock()
 	if t != nil {
 		t.cancel(fmt.Errorf("%w: %w", ErrSlotLost, cause))
 	}

@@ -22,8 +22,8 @@ type Stats struct {
 // says when it is given out and is forgotten then.
 func (s Scheduler) Stats() Stats {
 	c := s.c
-	c.lock()
-	defer c.mu.Unlock()
+	c.lockAll()
+	defer c.unlock()
 	limit, caps := c.log.Limits()
 	st := Stats{
 		Limit: limit, Running: c.running(), Queued: c.log.Len(), Caps: capsOf(caps), PerKey: c.log.PerKey(),

@@ -23,13 +23,14 @@ func (c *core) submit(ctx context.Context, s Scheduler, a arrival) error {
 	}
 	plain := s.weight == 1 && s.key == ""
 	if plain && c.door == nil {
-		c.mu.Lock()
+		c.lock()
 		c.drawFrom(c.posted() & (1 << tier))
 	} else {
-		c.lockForArrival(tier)
+		c.lock()
+		c.makeWay(tier)
 	}
 	if err := c.refuses(int(s.weight), false); err != nil {
-		c.mu.Unlock()
+		c.unlock()
 		return err
 	}
 	if c.startJob(s, tier, a) {
@@ -57,18 +58,16 @@ func (c *core) enqueue(e *entry, w *watch) {
 	c.watch(w, e)
 }
 
-// lockForArrival takes the lock. Jobs that only wait for a worker do not keep
-// an arrival out of a queue that is full: they get their workers now.
-func (c *core) lockForArrival(tier int) {
-	c.mu.Lock()
+// makeWay goes before an arrival. Jobs that only wait for a worker do not keep
+// one out of a queue that is full: they get their workers now.
+func (c *core) makeWay(tier int) {
 	if c.door == nil {
 		c.empty(1 << tier) // what is posted in its tier came before
 		return
 	}
 	c.empty(allTiers)
 	if c.full() && c.waking.Load() {
-		c.dispatchAndUnlock(0, false)
-		c.lock()
+		c.dispatch(0, false)
 	}
 }
 
@@ -79,12 +78,12 @@ func (c *core) startJob(s Scheduler, tier int, a arrival) bool {
 		return false
 	}
 	e := c.jobEntry(s, tier, a)
-	if !c.admit(e, s, tier) {
-		c.recycleLocked(e)
+	if !c.admit(e) {
+		c.recycle(e)
 		return false
 	}
 	c.waking.Store(true)
-	c.mu.Unlock()
+	c.unlock()
 	go c.work(e)
 	return true
 }

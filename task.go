@@ -91,12 +91,12 @@ func (t *task) ensureOwn() *ownContext {
 		own.cancel(nil)
 		return x.own.Load()
 	}
-	t.c.mu.Lock()
+	t.c.lock()
 	killed, ended := t.c.killed.Load(), t.state.Load() == taskEnded
 	if !killed && !ended {
 		t.c.live[t] = struct{}{}
 	}
-	t.c.mu.Unlock()
+	t.c.unlock()
 	if killed {
 		own.cancel(ErrClosed)
 	} else if ended {
@@ -114,9 +114,9 @@ func (t *task) stop() {
 	if own == nil {
 		return
 	}
-	t.c.mu.Lock()
+	t.c.lock()
 	delete(t.c.live, t)
-	t.c.mu.Unlock()
+	t.c.unlock()
 	own.cancel(context.Canceled)
 }
 
@@ -167,18 +167,21 @@ func (t *task) Value(key any) any {
 // leave gives back the slot of a task that ran in its caller's goroutine.
 func (t *task) leave() {
 	c, e := t.c, t.e
-	if e == &c.basic && t.state.CompareAndSwap(taskHolding, taskEnded) && c.giveFast() {
+	if e != &c.basic || !t.state.CompareAndSwap(taskHolding, taskEnded) {
+		c.lock()
+	} else if c.giveFast() || c.leaveReturn() {
 		t.stop()
 		return
 	}
-	c.mu.Lock()
-	freed := c.end(&t.hold, e)
-	granted := c.dispatch(freed, freed > 0)
-	if e != &c.basic {
-		c.recycleLocked(e)
+	if freed := c.end(&t.hold, e); freed > 0 {
+		c.release(freed)
+	} else {
+		c.dispatch(0, false)
 	}
-	c.mu.Unlock()
-	c.deliver(granted)
+	if e != &c.basic {
+		c.recycle(e)
+	}
+	c.unlock()
 	t.stop()
 }
 

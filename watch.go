@@ -38,12 +38,12 @@ func (c *core) watchFor(ctx context.Context) (*watch, error) {
 	}
 	w := &watch{ctx: ctx, done: done, kept: true}
 	c.arm(w)
-	c.mu.Lock()
+	c.lock()
 	if old := c.watched.Swap(w); old != nil {
 		old.kept = false
 		c.stopIfIdle(old)
 	}
-	c.mu.Unlock()
+	c.unlock()
 	return w, nil
 }
 
@@ -57,11 +57,11 @@ func (c *core) arm(w *watch) {
 			c.expel(w)
 		}
 	})
-	c.mu.Lock()
+	c.lock()
 	earlier := w.stop
 	w.stop = stop
 	stopped := w.stopped.Load()
-	c.mu.Unlock()
+	c.unlock()
 	if earlier != nil {
 		earlier()
 	}
@@ -100,21 +100,6 @@ func (c *core) watch(w *watch, e *entry) {
 	w.jobs = e
 }
 
-// watchWaiter has the watch that is kept take out a goroutine that waits, if it
-// is of that goroutine's context: the goroutine then need not wait for two
-// channels at once, one of which it shares with all others of the context.
-// again says that the last one to wait had the same context, so that a watch
-// would pay.
-func (c *core) watchWaiter(done <-chan struct{}, e *entry) (watched, again bool) {
-	if w := c.watched.Load(); w != nil && w.done == done {
-		c.watch(w, e)
-		return true, false
-	}
-	again = c.lastDone == done && done != nil
-	c.lastDone = done
-	return false, again
-}
-
 // keep notes that jobs of the watch are posted in c's inbox. It is called after
 // the word says so.
 func (w *watch) keep(c *core) {
@@ -151,7 +136,7 @@ func (c *core) unwatch(e *entry) {
 // expel answers the queued jobs of a context that has ended with its cause.
 func (c *core) expel(w *watch) {
 	cause := context.Cause(w.ctx)
-	c.lock()
+	c.lockAll()
 	w.kept = false
 	w.stopped.Store(true)
 	c.watched.CompareAndSwap(w, nil)

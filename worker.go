@@ -18,7 +18,7 @@ type worker struct {
 
 // work runs e and whatever is handed over after it.
 func (c *core) work(e *entry) {
-	c.mu.Lock()
+	c.lock()
 	c.workers++
 	c.waking.Store(false)
 	c.dispatchAndUnlock(0, false)
@@ -54,22 +54,21 @@ func (w *worker) linger() {
 	for looks := 0; looks < lingerLooks && c.word.Load()&waiting == 0 && spin(lingerTurns); {
 		looks++
 	}
-	c.mu.Lock()
+	c.lock()
 	c.waking.Store(false)
 	c.volunteer = true
-	granted := c.dispatch(0, false)
+	c.dispatch(0, false)
 	w.entry = c.volunteered
 	c.volunteer, c.volunteered = false, nil
-	c.mu.Unlock()
-	c.deliver(granted)
+	c.unlock()
 }
 
 // replace lets a new worker go on with what this one has left: something, if a
 // function called runtime.Goexit, which ends this goroutine but not its work.
 func (w *worker) replace() {
 	defer func() { // also if a teardown ends the goroutine once more
-		w.c.mu.Lock()
-		defer w.c.mu.Unlock()
+		w.c.lock()
+		defer w.c.unlock()
 		w.c.workers--
 		if w.entry != nil {
 			w.c.waking.Store(true)
@@ -88,22 +87,20 @@ func (w *worker) replace() {
 func (w *worker) finish() {
 	c, ended, t := w.c, w.entry, w.task
 	done := ended.Value.job
-	c.mu.Lock()
+	c.lock()
 	freed := w.end()
-	var granted *entry
-	if w.entry = c.handOver(freed); w.entry == nil {
-		c.volunteer = true
-		granted = c.dispatch(freed, freed > 0)
-		w.entry = c.volunteered
-		c.volunteer, c.volunteered = false, nil
+	c.volunteer = true
+	if !c.handOver(freed) {
+		c.dispatch(freed, freed > 0)
 	}
+	w.entry = c.volunteered
+	c.volunteer, c.volunteered = false, nil
 	w.hold, w.task = nil, nil
-	c.recycleLocked(ended)
-	c.mu.Unlock()
+	c.recycle(ended)
+	c.unlock()
 	if t != nil {
 		t.stop()
 	}
-	c.deliver(granted)
 	done.settle()
 }
 

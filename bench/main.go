@@ -3,6 +3,8 @@
 //
 //	go run .                    everything, for figures: keep the machine quiet
 //	go run . -suite core,js     these suites; the others keep their last figures
+//	go run . -suite core -case contended
+//	                            the cases with that in their names; writes nothing
 //	go run . -once              one tiny pass, for correctness; writes nothing
 //
 // How it measures is told in docs/performance.md.
@@ -24,6 +26,7 @@ func main() {
 	chosen := flag.String("suite", strings.Join(names, ","), "suites to run, separated by commas")
 	rounds := flag.Int("rounds", 5, "turns that each subject has")
 	out := flag.String("out", ".", "directory for RESULTS.md and results.json")
+	only := flag.String("case", "", "run only cases whose names contain this; writes nothing")
 	once := flag.Bool("once", false, "one tiny pass for correctness; writes nothing")
 	flag.Parse()
 
@@ -31,19 +34,27 @@ func main() {
 	if *once {
 		runner = measure.Once()
 	}
-	if err := bench(runner, strings.Split(*chosen, ","), *out); err != nil {
+	selection := selection{suites: strings.Split(*chosen, ","), only: *only}
+	if err := bench(runner, selection, *out); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-// bench runs suites and, unless it is one tiny pass, puts their rows into the
-// report in dir. What a suite has found is written before the next one starts.
-func bench(runner measure.Runner, names []string, dir string) error {
+// selection is what to run.
+type selection struct {
+	suites []string
+	only   string // cases whose names contain this; empty for all
+}
+
+// bench runs suites and, if it is a full run of all their cases, puts their
+// rows into the report in dir. What a suite has found is written before the
+// next one starts.
+func bench(runner measure.Runner, sel selection, dir string) error {
 	if runner.Rounds < 1 {
 		return fmt.Errorf("-rounds is %d, must be at least 1", runner.Rounds)
 	}
-	chosen, err := find(names)
+	chosen, err := find(sel.suites)
 	if err != nil {
 		return err
 	}
@@ -57,12 +68,12 @@ func bench(runner measure.Runner, names []string, dir string) error {
 	}
 	book.Machine, book.Peers, book.Rounds = report.ThisMachine(), peers, runner.Rounds
 	for _, s := range chosen {
-		rows, err := s.run(runner)
+		rows, err := s.run(runner, sel.only)
 		if err != nil {
 			return fmt.Errorf("suite %s: %w", s.name, err)
 		}
 		book.Replace(s.name, rows)
-		if runner.Once {
+		if runner.Once || sel.only != "" {
 			continue
 		}
 		if err := book.Write(dir); err != nil {
@@ -72,8 +83,9 @@ func bench(runner measure.Runner, names []string, dir string) error {
 	return nil
 }
 
-// run measures a suite, case by case, and says how each one went.
-func (s suite) run(runner measure.Runner) ([]report.Row, error) {
+// run measures the cases of a suite whose names contain only, one by one, and
+// says how each went.
+func (s suite) run(runner measure.Runner, only string) ([]report.Row, error) {
 	dir, err := os.MkdirTemp("", "stint-bench-")
 	if err != nil {
 		return nil, err
@@ -85,6 +97,9 @@ func (s suite) run(runner measure.Runner) ([]report.Row, error) {
 	}
 	var rows []report.Row
 	for _, c := range cases {
+		if !strings.Contains(c.Name, only) {
+			continue
+		}
 		result, err := runner.Run(c)
 		if err != nil {
 			return nil, err

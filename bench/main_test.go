@@ -27,7 +27,7 @@ func TestFindKeepsTheOrderOfSuites(t *testing.T) {
 
 func TestOncePassWritesNothing(t *testing.T) {
 	dir := t.TempDir()
-	if err := bench(measure.Once(), []string{"backlog"}, dir); err != nil {
+	if err := bench(measure.Once(), selection{suites: []string{"backlog"}}, dir); err != nil {
 		t.Fatal(err)
 	}
 	entries, err := os.ReadDir(dir)
@@ -40,7 +40,7 @@ func TestOncePassWritesNothing(t *testing.T) {
 }
 
 func TestNoRoundsIsAnError(t *testing.T) {
-	if err := bench(measure.Full(0), []string{"backlog"}, t.TempDir()); err == nil {
+	if err := bench(measure.Full(0), selection{suites: []string{"backlog"}}, t.TempDir()); err == nil {
 		t.Error("0 rounds gave no error")
 	}
 }
