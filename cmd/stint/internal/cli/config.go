@@ -127,7 +127,9 @@ func (f *runFlags) command(r *runner, words []string) error {
 // limits says how much may run.
 func (f *runFlags) limits(r *runner) (err error) {
 	var errs [3]error
-	r.cfg.Jobs, errs[0] = f.jobCount(r)
+	machine := jobcount.Machine{CPUs: runtime.GOMAXPROCS(0), Most: mostJobs()}
+	r.cfg.Jobs, errs[0] = f.jobCount(r, machine)
+	r.cfg.MostJobs = machine.Most
 	r.cfg.KeyJobs, r.cfg.Lookahead, r.cfg.Load = f.keyJobs, f.lookahead, f.load
 	r.cfg.Rate, errs[1] = f.startRate()
 	if f.memfree != "" {
@@ -156,11 +158,10 @@ func (f *runFlags) startRate() (float64, error) {
 	return rate, nil
 }
 
-func (f *runFlags) jobCount(r *runner) (int, error) {
-	machine := jobcount.Machine{CPUs: runtime.GOMAXPROCS(0), Most: mostJobs()}
+func (f *runFlags) jobCount(r *runner, machine jobcount.Machine) (int, error) {
 	text := f.jobs + f.maxProcs
 	if text == "" {
-		return machine.CPUs, nil
+		return min(machine.CPUs, machine.Most), nil
 	}
 	path, ok := strings.CutPrefix(text, "@")
 	if !ok {
@@ -174,10 +175,10 @@ func (f *runFlags) jobCount(r *runner) (int, error) {
 	return n, nil
 }
 
-// filesPerJob is how many descriptors a job needs at most, and spare how many
-// stint itself does.
+// filesPerJob is how many descriptors a job needs at most: two outputs, each in
+// memory and on disk, and an input. spareFiles is how many stint itself does.
 const (
-	filesPerJob = 4
+	filesPerJob = 5
 	spareFiles  = 64
 	// mostThreads is below the 10,000 threads that the runtime allows: each
 	// running job has one that waits for it.

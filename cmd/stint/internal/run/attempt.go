@@ -89,6 +89,9 @@ func (r *Run) start(a *attempt) (*proc.Process, error) {
 
 // cannotStart notes a failure that comes before the program.
 func (r *Run) cannotStart(a *attempt, err error) {
+	if errors.Is(err, syscall.EMFILE) {
+		err = fmt.Errorf("%w; use a smaller -j, or allow more of them (ulimit -n)", err)
+	}
 	a.status.Exit = proc.LookStatus(err)
 	a.problem = err.Error()
 	a.unstartable = true

@@ -28,3 +28,6 @@ func RetryWhileStopping() (again bool, counted int64) {
 	again = r.retry(&attempt{job: &job{attempts: 1}})
 	return again, meter.Snapshot().Retried
 }
+
+// Changed is what a look at the file finds.
+func (f *JobsFile) Changed() (bool, error) { return f.changed() }

@@ -11,26 +11,34 @@ import (
 	"github.com/stintgo/stint/cmd/stint/internal/jobcount"
 )
 
-// limit is the number of jobs that may run at once, as it is now. The zero
-// value is 0; it may be used from any goroutine.
+// limit is the number of jobs that may run at once, as it is now: from 1 to
+// most. It may be used from any goroutine.
 type limit struct {
+	most int // what the system allows
+
 	mu sync.Mutex
-	n  int
+	n  int // guarded by mu
 }
 
-// set makes the limit n, at least 1.
+// set makes the limit n.
 func (l *limit) set(n int, resize func(int)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.n = max(n, 1)
-	resize(l.n)
+	l.n = n
+	l.apply(resize)
 }
 
 // change adds to the limit.
 func (l *limit) change(by int, resize func(int)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.n = max(l.n+by, 1)
+	l.n += by
+	l.apply(resize)
+}
+
+// apply makes the limit hold. l.mu is held.
+func (l *limit) apply(resize func(int)) {
+	l.n = min(max(l.n, 1), l.most)
 	resize(l.n)
 }
 

@@ -47,6 +47,7 @@ type Config struct {
 	Key      template.Template // that limits and fairness apply to, or empty
 
 	Jobs      int           // the most that run at once
+	MostJobs  int           // what Jobs may become while running; 0 is what Jobs is
 	JobsFile  *JobsFile     // says so while running, or nil
 	KeyJobs   int           // the most that run at once of one key; 0 is no limit
 	Lookahead int           // the most inputs that wait
@@ -141,6 +142,7 @@ func Do(cfg *Config) Outcome {
 		dirs:    output.NewDirectories(nil),
 		stdin:   null,
 		stop:    newStopper(),
+		limit:   limit{most: max(cfg.MostJobs, cfg.Jobs)},
 
 		refusals: refusals{say: cfg.Say},
 	}
