@@ -3,6 +3,7 @@
 package main_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"strconv"
@@ -147,6 +148,41 @@ func peakKiB(t *testing.T, pid int) (peak int) {
 		}
 	}
 	return 0 // it has ended
+}
+
+// Large outputs go to disk while their jobs run, then wait for their turn in
+// another file, twice over: every byte is in its place.
+func TestOutput_KeepOrderOfLargeOutputs(t *testing.T) {
+	gate, told := fifo(t), fifo(t)
+	ev := events(t, told)
+	script := `yes "{} out" | head -c 5000000; yes "{} error" | head -c 5000001 >&2; sleep 0.1; echo "{} end"; ` +
+		`case {} in [58]) echo {} > ` + told + `;; esac; case {} in [15]) read x < ` + gate + `.{};; esac`
+	cmd := command(t, "run", "-j2", "-k", "--progress", "none", script, ":::", "1", "2", "3", "4", "5", "6", "7", "8")
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	for _, name := range []string{".1", ".5"} {
+		if err := syscall.Mkfifo(gate+name, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	start(t, cmd)
+	for _, step := range []string{"1", "5"} {
+		ev.next() // those between wait for this one's output
+		write(t, gate+"."+step, "go\n")
+	}
+	if status := finish(t, cmd); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+	var wantOut, wantErr bytes.Buffer
+	for job := 1; job <= 8; job++ {
+		wantOut.Write(bytes.Repeat(fmt.Appendf(nil, "%d out\n", job), 1_000_000)[:5_000_000])
+		fmt.Fprintf(&wantOut, "%d end\n", job)
+		wantErr.Write(bytes.Repeat(fmt.Appendf(nil, "%d error\n", job), 1_000_000)[:5_000_001])
+	}
+	if !bytes.Equal(out.Bytes(), wantOut.Bytes()) || !bytes.Equal(errs.Bytes(), wantErr.Bytes()) {
+		t.Errorf("%d and %d bytes, not those of the jobs in order (%d and %d)",
+			out.Len(), errs.Len(), wantOut.Len(), wantErr.Len())
+	}
 }
 
 // A process that a job leaves behind keeps writing; its words are in nobody

@@ -156,6 +156,32 @@ func TestPrinter_KeepOrderModel(t *testing.T) {
 	}
 }
 
+// Large outputs that wait lie one behind the other in one file, which is emptied
+// and used again when nothing of it waits any more: each is found where it is.
+func TestPrinter_KeepOrderInOneFile(t *testing.T) {
+	f, spool := newFiles(t), output.NewSpool(t.TempDir())
+	p := output.NewPrinter(f.sink, spool, true)
+	var wantOut, wantErr strings.Builder
+	for first := 1; first < 12; first += 4 {
+		var waiting []output.Result
+		for seq := first; seq < first+4; seq++ {
+			out := strings.Repeat(fmt.Sprintf("out %d\n", seq), 10_000*seq)
+			err := strings.Repeat(fmt.Sprintf("error %d\n", seq), 20_000/seq)
+			wantOut.WriteString(out)
+			wantErr.WriteString(err)
+			waiting = append(waiting, output.Result{Seq: seq, Capture: captured(t, spool, out, err)})
+		}
+		for _, i := range []int{2, 1, 3, 0} {
+			if err := p.Print(waiting[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if content(t, f.out) != wantOut.String() || content(t, f.err) != wantErr.String() {
+			t.Fatalf("after job %d output is not that of the jobs in order", first+3)
+		}
+	}
+}
+
 func TestPrinter_FlushSkipsWhatNeverCame(t *testing.T) {
 	f, spool := newFiles(t), output.NewSpool(t.TempDir())
 	p := output.NewPrinter(f.sink, spool, true)
