@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/internal/slotstest"
 )
 
 // gated returns a function that ends when end is called.
@@ -234,5 +235,84 @@ func TestA8_DoorKeepsTheOrderOfManyAtOnce(t *testing.T) {
 		releaseSlot(s)
 		wantAllFree(t, s)
 		started.want(t, want...)
+	})
+}
+
+// Jobs wait in three places: queued, drawn from the inbox but not queued yet, and
+// posted. The room is that of one queue.
+func TestA8_RoomIsThatOfAllWhoWait(t *testing.T) {
+	const room = 100
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(1, stint.Config{Queue: room})
+		takeSlots(t, s, 1)
+		first, endFirst := gated()
+		urgent, endUrgent := gated()
+		submit(t.Context(), s, first)
+		for range room - 2 {
+			submit(t.Context(), s, nothing)
+		}
+		releaseSlot(s) // the first runs
+		submit(t.Context(), s.At(stint.High), urgent)
+		endFirst()
+		synctest.Wait() // the urgent one runs, 98 wait
+		taken := 0
+		var last *submitter
+		for last = submit(t.Context(), s, nothing); !last.blocked(); last = submit(t.Context(), s, nothing) {
+			taken++
+		}
+		if taken != 2 {
+			t.Errorf("%d were taken, there was room for 2", taken)
+		}
+		endUrgent()
+		_ = last.answer(t)
+		wantAllFree(t, s)
+	})
+}
+
+// Whether a shared slot is free is known only to who takes it, so with them
+// nobody goes in without room.
+func TestA8_SharedSlotsAtTheDoor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _, _, _ := sharing(2, stint.Config{Queue: 1}, slotstest.NewPool(1))
+		takeSlots(t, s, 1)
+		stint.Go(t.Context(), s, nothing)
+		high := submit(t.Context(), s.At(stint.High), nothing)
+		if !high.blocked() {
+			t.Error("went in without room, and no slot was free")
+		}
+		wantCounts(t, s, 1, 1)
+		s.Release()
+		if err := high.answer(t); err != nil {
+			t.Errorf("error is %v", err)
+		}
+		wantCounts(t, s, 0, 0)
+	})
+}
+
+// Those whom a smaller limit sends away from the door are not charged to their
+// key: its next one goes in as if they had not come.
+func TestA8_SentAwayFromTheDoorCountsForNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(2, stint.Config{Queue: 1})
+		takeSlots(t, s, 2)
+		stint.Go(t.Context(), s, nothing)
+		var started journal
+		add := func(name string) {
+			submit(t.Context(), s.Key(name[:1]), func(context.Context) (int, error) {
+				started.add("%s", name)
+				return 0, nil
+			})
+		}
+		add("b1")
+		for range 3 {
+			submit(t.Context(), s.Key("a").Weight(2), nothing)
+		}
+		s.Resize(1)
+		add("b2")
+		add("a1")
+		s.Release()
+		s.Release()
+		wantAllFree(t, s)
+		started.want(t, "b1", "a1", "b2")
 	})
 }

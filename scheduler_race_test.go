@@ -289,3 +289,40 @@ func TestStress_GoroutinesOfOneFunction(t *testing.T) {
 	others.Wait()
 	checkAllFree(t, s)
 }
+
+// No more jobs wait than a bounded queue has room for, however they are handed
+// in, and no matter who looks when.
+func TestStress_BoundHolds(t *testing.T) {
+	noLeaks(t)
+	const room, submitters, jobs = 3, 8, 400
+	for _, when := range []stint.WhenFull{stint.Block, stint.Refuse} {
+		s := stint.New(2, stint.Config{Queue: room, WhenFull: when, Caps: stint.Caps{Low: 1}})
+		var all sync.WaitGroup
+		var left atomic.Int64
+		left.Store(submitters)
+		for i := range submitters {
+			all.Go(func() {
+				defer left.Add(-1)
+				view := s.At(stint.Lowest + stint.Priority(i%stint.Tiers))
+				futures := make([]*stint.Future[int], jobs)
+				for j := range futures {
+					futures[j] = stint.Go(t.Context(), view, nothing)
+				}
+				for _, f := range futures {
+					if _, err := f.Wait(t.Context()); err != nil && !errors.Is(err, stint.ErrQueueFull) {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		for left.Load() > 0 {
+			if st := s.Stats(); st.Queued > room {
+				t.Errorf("%d are queued, there is room for %d", st.Queued, room)
+				break
+			}
+			runtime.Gosched()
+		}
+		all.Wait()
+		checkAllFree(t, s)
+	}
+}
