@@ -255,6 +255,23 @@ func TestOutput_NotWritable(t *testing.T) {
 	}
 }
 
+// The other commands have nothing but their output to show.
+func TestOutput_OfVersionIsNotLost(t *testing.T) {
+	for _, flags := range [][]string{{}, {"--json"}} {
+		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer full.Close()
+		cmd := command(t, append([]string{"version"}, flags...)...)
+		cmd.Stdout = full
+		start(t, cmd)
+		if status := finish(t, cmd); status != 125 {
+			t.Errorf("%v: exit status %d", flags, status)
+		}
+	}
+}
+
 // A reader that goes away, as head does, ends the run too.
 func TestOutput_BrokenPipe(t *testing.T) {
 	cmd := command(t, "run", "-j2", "yes | head -c 1000000; echo {}", ":::", "a", "b", "c", "d", "e", "f", "g", "h")

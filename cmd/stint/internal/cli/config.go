@@ -187,10 +187,10 @@ const (
 
 // mostJobs is how many jobs the system allows at once.
 func mostJobs() int {
-	most := uint64(mostThreads)
+	most := int64(mostThreads)
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err == nil {
-		most = min(most, (max(files.Cur, spareFiles)-spareFiles)/filesPerJob)
+		most = min(most, int64((max(files.Cur, spareFiles)-spareFiles)/filesPerJob))
 	}
 	return int(max(most, 1))
 }

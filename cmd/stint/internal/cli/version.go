@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"runtime"
 	"runtime/debug"
 
@@ -52,8 +53,8 @@ func newVersion() *cobra.Command {
 			if v.Revision != "" {
 				line += " " + v.Revision
 			}
-			printTo(cmd.OutOrStdout(), "%s %s %s\n", line, v.Go, v.Platform)
-			return nil
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s %s %s\n", line, v.Go, v.Platform)
+			return err
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")

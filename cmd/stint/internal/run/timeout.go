@@ -57,7 +57,9 @@ func (t *timeout) finish() (expired bool) {
 	if t == nil || !t.isUp() {
 		return false
 	}
-	for pause := time.Millisecond; t.process.Survived(); pause = min(2*pause, 50*time.Millisecond) {
+	// Nearly always the whole group has ended with its leader, or does so in no
+	// time. Looking is too costly to do it often for those that don't.
+	for pause := time.Millisecond; t.process.Survived(); pause = min(2*pause, 200*time.Millisecond) {
 		select {
 		case <-t.killed:
 			return true
