@@ -48,8 +48,8 @@ const rootExamples = `  find . -name '*.jpg' | stint run -j4 convert {} {.}.png
 // signal ended the run: the process then ends by the same signal, so that the
 // shell that called it knows.
 func Main(args []string, stdin, stdout, stderr *os.File) int {
-	if len(args) == 1 && args[0] == watcher.Arg {
-		return watch(stderr)
+	if len(args) > 0 && args[0] == watcher.Arg {
+		return watch(args[1:], stderr)
 	}
 	root := newRoot(&streams{in: stdin, out: stdout, err: stderr})
 	root.SetArgs(args)
@@ -69,8 +69,8 @@ func Main(args []string, stdin, stdout, stderr *os.File) int {
 }
 
 // watch is the process that watches over a run.
-func watch(stderr *os.File) int {
-	if err := watcher.Main(); err != nil {
+func watch(args []string, stderr *os.File) int {
+	if err := watcher.Main(args); err != nil {
 		_, _ = fmt.Fprintf(stderr, "stint: %v\n", err)
 		return exitOwn
 	}

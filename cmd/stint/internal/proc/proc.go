@@ -24,7 +24,7 @@ type Spec struct {
 	Env   []string
 	Files [3]*os.File // standard input, output and error
 	// Group, if not nil, holds the number of the process's group from the start
-	// until the leader is about to be reaped.
+	// until the leader is about to be reaped; then, or if the start fails, 0.
 	Group *atomic.Int32
 }
 
@@ -68,14 +68,12 @@ func Start(spec *Spec) (*Process, error) {
 		pid, err := syscall.ForkExec(spec.Path, spec.Args, attr)
 		runtime.KeepAlive(spec) // attr has the files' numbers only
 		if err == nil {
-			// As soon as can be: of a stint that is killed before this store only
-			// the leader is ended, by the kernel (see sysProcAttr).
-			if spec.Group != nil {
-				spec.Group.Store(int32(pid))
-			}
-			return &Process{pid: pid, group: spec.Group}, nil
+			p := &Process{pid: pid, group: spec.Group}
+			p.tell(pid)
+			return p, nil
 		}
 		if !errors.Is(err, syscall.EAGAIN) || try == startTries {
+			(&Process{group: spec.Group}).tell(0)
 			return nil, fmt.Errorf("start %s: %w", spec.Args[0], explain(err))
 		}
 		time.Sleep(100 * time.Millisecond)
@@ -131,8 +129,13 @@ func (p *Process) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.reaped = true
+	p.tell(0)
+}
+
+// tell writes the group's number where others look for it.
+func (p *Process) tell(group int) {
 	if p.group != nil {
-		p.group.Store(0)
+		p.group.Store(int32(group))
 	}
 }
 

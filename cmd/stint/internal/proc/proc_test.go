@@ -28,7 +28,7 @@ func start(t *testing.T, script string) (*proc.Process, *os.File) {
 	t.Cleanup(func() { out.Close() })
 	p, err := proc.Start(&proc.Spec{
 		Path: "/bin/sh", Args: []string{"sh", "-c", script},
-		Env: proc.NewEnv(os.Environ()).Append(nil, 7, 3), Files: [3]*os.File{null, out, null},
+		Env: proc.NewEnv(os.Environ(), "run").Append(nil, 7, 3), Files: [3]*os.File{null, out, null},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -63,9 +63,10 @@ func TestWait_Status(t *testing.T) {
 
 func TestStart_Environment(t *testing.T) {
 	t.Setenv("STINT_SEQ", "outer")
+	t.Setenv("STINT_RUN", "outer")
 	p, out := start(t, "env | grep ^STINT_ | sort; cat")
 	p.Wait(nil, nil)
-	if got := output(t, out); got != "STINT_SEQ=7\nSTINT_SLOT=3\n" {
+	if got := output(t, out); got != "STINT_RUN=run\nSTINT_SEQ=7\nSTINT_SLOT=3\n" {
 		t.Errorf("environment: %q", got)
 	}
 }
@@ -180,6 +181,13 @@ func TestStart_TellsItsGroup(t *testing.T) {
 	p.Wait(func() { last.Store(group.Load()) }, nil)
 	if last.Load() != int32(p.Pid()) || group.Load() != 0 {
 		t.Errorf("before it is reaped %d, then %d; want %d, then 0", last.Load(), group.Load(), p.Pid())
+	}
+	group.Store(-1) // that it is being started
+	_, err = proc.Start(&proc.Spec{
+		Path: "/no/such/program", Args: []string{"x"}, Files: [3]*os.File{os.Stdin, os.Stdout, os.Stderr}, Group: &group,
+	})
+	if err == nil || group.Load() != 0 {
+		t.Errorf("after a start that failed: %d, %v; want 0", group.Load(), err)
 	}
 }
 

@@ -83,7 +83,7 @@ func (r *Run) start(a *attempt) (*proc.Process, error) {
 	stdin, stdout, stderr := r.files(a)
 	return proc.Start(&proc.Spec{
 		Path: path, Args: argv, Env: r.env.Append(nil, a.fill.Seq, a.fill.Slot),
-		Files: [3]*os.File{stdin, stdout, stderr}, Group: r.watcher.Cell(a.fill.Slot),
+		Files: [3]*os.File{stdin, stdout, stderr}, Group: r.watcher.Cell(a.fill.Slot, a.fill.Seq),
 	})
 }
 

@@ -9,8 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"runtime"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -134,11 +136,13 @@ func Do(cfg *Config) Outcome {
 		return Outcome{Err: err}
 	}
 	defer func() { _ = null.Close() }() // nothing is written to it
+	// Random: process numbers come again, and containers have their own.
+	name := strconv.FormatUint(rand.Uint64(), 36)
 	r := &Run{
 		cfg:     cfg,
 		sched:   stint.New(cfg.Jobs, stint.Config{PerKey: cfg.KeyJobs, Queue: cfg.Lookahead}),
 		printer: output.NewPrinter(cfg.Sink, cfg.Spool, cfg.KeepOrder),
-		env:     proc.NewEnv(os.Environ()),
+		env:     proc.NewEnv(os.Environ(), name),
 		dirs:    output.NewDirectories(nil),
 		stdin:   null,
 		stop:    newStopper(),
@@ -149,7 +153,7 @@ func Do(cfg *Config) Outcome {
 	if cfg.Inherit != nil {
 		r.stdin = cfg.Inherit
 	}
-	r.watcher = watcher.Start(watcher.Program, r.unwatched)
+	r.watcher = watcher.Start(watcher.Program, name, r.unwatched)
 	defer r.watcher.Stop()
 	r.limit.set(cfg.Jobs, r.sched.Resize)
 	if cfg.Rate > 0 {

@@ -8,12 +8,17 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/stintgo/stint/cmd/stint/internal/proc"
 )
 
 // Main is the watching process. It returns when the other has ended, and what
 // that has left running has been killed. The error is that of a process that
-// somebody else has started.
-func Main() error {
+// somebody else has started. args are what follows [Arg]: the run's name.
+func Main(args []string) error {
+	if len(args) != 1 {
+		return errTable
+	}
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2,
 		syscall.SIGALRM, syscall.SIGTSTP)
 	table, err := openTable(fdTable)
@@ -24,7 +29,7 @@ func Main() error {
 	unix.CloseOnExec(fdTable)
 	closeInherited()
 	awaitEnd(fdEnded)
-	kill(table[atCells:])
+	kill(args[0], table[atCells:])
 	return nil
 }
 
@@ -58,17 +63,24 @@ func awaitEnd(fd int) {
 	}
 }
 
-// kill kills all processes of the groups. It asks for no orderly end: whoever
+// kill kills all processes of the jobs of a run that are in its table. It asks for no orderly end: whoever
 // killed stint wanted it to be over, and a resumed run would meet the processes
 // that take their time.
 //
 // A number whose group is gone meanwhile can be another group's only if all
 // process numbers were used up in the moment since stint ended: stint takes a
 // group out of the table before its leader is reaped.
-func kill(groups []atomic.Int32) {
-	for i := range groups {
-		if group := groups[i].Load(); group > 1 {
-			_ = unix.Kill(-int(group), unix.SIGKILL)
+func kill(run string, cells []atomic.Int32) {
+	late := starting{run: []byte(proc.EnvRun + run), jobs: map[string]struct{}{}}
+	for i := range cells {
+		switch n := int(cells[i].Load()); {
+		case n > 1:
+			_ = unix.Kill(-n, unix.SIGKILL)
+		case n < 0:
+			late.jobs[strconv.Itoa(-n)] = struct{}{}
 		}
+	}
+	if len(late.jobs) > 0 {
+		late.killAll()
 	}
 }

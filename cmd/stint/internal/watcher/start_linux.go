@@ -3,12 +3,16 @@ package watcher
 import (
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/stintgo/stint/cmd/stint/internal/proc"
 )
 
 // Program is the file of this process, whatever has become of its name.
@@ -32,9 +36,9 @@ type Watcher struct {
 const startAfter = 10 * time.Millisecond
 
 // Start makes the table, and in the background starts the process. program is
-// the file to run with [Arg]. Where that fails nothing is watched, and failed
+// the file to run with [Arg], run what [proc.Env] names the run. Where that fails nothing is watched, and failed
 // is called once, from any goroutine.
-func Start(program string, failed func(error)) *Watcher {
+func Start(program, run string, failed func(error)) *Watcher {
 	table, mem, err := newTable()
 	if err != nil {
 		failed(err)
@@ -56,7 +60,7 @@ func Start(program string, failed func(error)) *Watcher {
 		case <-w.stop:
 			return
 		}
-		if err := w.launch(program, ended, table); err != nil {
+		if err := w.launch(program, run, ended, table); err != nil {
 			failed(err)
 		}
 	})
@@ -72,15 +76,15 @@ const (
 // launch starts the process. It holds none of the standard streams: whoever
 // reads what stint writes sees the end when stint ends. Its directory is one
 // that nobody wants to unmount.
-func (w *Watcher) launch(program string, ended, table *os.File) error {
+func (w *Watcher) launch(program, run string, ended, table *os.File) error {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = null.Close() }() // nothing is written to it
 	files := []uintptr{null.Fd(), null.Fd(), null.Fd(), fdEnded: ended.Fd(), fdTable: table.Fd()}
-	pid, err := syscall.ForkExec(program, []string{"stint", Arg}, &syscall.ProcAttr{
-		Dir: "/", Env: append([]string{"GOMAXPROCS=1"}, os.Environ()...), // the first one counts
+	pid, err := syscall.ForkExec(program, []string{"stint", Arg, run}, &syscall.ProcAttr{
+		Dir: "/", Env: environment(),
 		Files: files, Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {
@@ -88,6 +92,13 @@ func (w *Watcher) launch(program string, ended, table *os.File) error {
 	}
 	w.pid = pid
 	return nil
+}
+
+// environment is that of the process. Where stint is a job of another it is no
+// part of that: it must outlive it for a moment.
+func environment() []string {
+	env := append([]string{"GOMAXPROCS=1"}, os.Environ()...) // the first one counts
+	return slices.DeleteFunc(env, func(entry string) bool { return strings.HasPrefix(entry, proc.EnvRun) })
 }
 
 // Stop ends the watching. No job runs any more, so that the process, which

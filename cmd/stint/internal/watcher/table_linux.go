@@ -11,7 +11,9 @@ import (
 )
 
 // The table is an array of 32-bit numbers in the machine's byte order: the
-// magic number, the process that fills the table, and a cell for each slot.
+// magic number, the process that fills the table, and a cell for each slot: 0,
+// the number of the process group that runs there, or less than 0 that of a job
+// that is being started.
 // Both processes run the same file, so whoever changes the layout changes both
 // ends; the magic number is a new one then, for whoever starts the process
 // by hand with a file of his own.

@@ -6,25 +6,31 @@
 // run, and reads a pipe whose only writing end stint holds. The pipe ends when
 // stint does, however that happens; what is in the table then is killed.
 //
-// A job costs two stores to memory and no system call. The process is a second
+// A job costs three stores to memory and no system call. The process is a second
 // instance of the same program, in a session of its own, so that nothing that
 // is meant for stint, its group or its terminal reaches it. It exists on Linux
 // only.
 package watcher
 
-import "sync/atomic"
+import (
+	"math"
+	"sync/atomic"
+)
 
 // Arg is the argument that makes the program the watching process: it then
 // calls [Main] and nothing else.
 const Arg = "__watch-jobs"
 
-// Cell returns the place in the table for whatever job runs on a slot, from 1.
-// As long as it is not 0 it is the number of a process group that is not to
-// outlive this process. It is nil if nobody watches, or for slots that no
-// machine has threads for.
-func (w *Watcher) Cell(slot int) *atomic.Int32 {
-	if w == nil || slot > len(w.cells) {
+// Cell returns the place in the table for a job that is about to be started on a
+// slot; both are numbered from 1. From now on the job is not to outlive this
+// process: it is known by its number until the cell is given the number of its
+// process group, which is looked after until it is set to 0. The cell is nil if
+// nobody watches, and for slots that no machine has threads for.
+func (w *Watcher) Cell(slot, seq int) *atomic.Int32 {
+	if w == nil || slot > len(w.cells) || seq > math.MaxInt32 {
 		return nil
 	}
-	return &w.cells[slot-1]
+	cell := &w.cells[slot-1]
+	cell.Store(-int32(seq))
+	return cell
 }

@@ -14,10 +14,10 @@ const Program = ""
 type Watcher struct{ cells []atomic.Int32 }
 
 // Start returns nil: docs/run.md says so, and no run has to.
-func Start(string, func(error)) *Watcher { return nil }
+func Start(string, string, func(error)) *Watcher { return nil }
 
 // Stop does nothing.
 func (w *Watcher) Stop() {}
 
 // Main is not called on this system.
-func Main() error { return errors.ErrUnsupported }
+func Main([]string) error { return errors.ErrUnsupported }

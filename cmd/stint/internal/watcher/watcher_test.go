@@ -14,11 +14,11 @@ import (
 // Where the process cannot be started that is told, and everything else goes on.
 func TestStart_NoProgram(t *testing.T) {
 	failed := make(chan error, 1)
-	w := watcher.Start("/no/such/program", func(err error) { failed <- err })
+	w := watcher.Start("/no/such/program", "run", func(err error) { failed <- err })
 	if err := <-failed; !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("failed with %v", err)
 	}
-	w.Cell(1).Store(1)
+	w.Cell(1, 1).Store(1)
 	w.Stop()
 }
 
@@ -34,12 +34,12 @@ func TestStart_NoDescriptors(t *testing.T) {
 		t.Fatal(err)
 	}
 	var failed error
-	w := watcher.Start("/no/such/program", func(err error) { failed = err })
+	w := watcher.Start("/no/such/program", "run", func(err error) { failed = err })
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &had); err != nil {
 		t.Fatal(err)
 	}
-	if !errors.Is(failed, syscall.EMFILE) || w.Cell(1) != nil {
-		t.Errorf("failed with %v, cell %v", failed, w.Cell(1))
+	if !errors.Is(failed, syscall.EMFILE) || w.Cell(1, 1) != nil {
+		t.Errorf("failed with %v, cell %v", failed, w.Cell(1, 1))
 	}
 	w.Stop()
 }
@@ -47,8 +47,8 @@ func TestStart_NoDescriptors(t *testing.T) {
 // A run that is over at once needs no process, and does not wait for one. Slots
 // beyond the table have no cell.
 func TestStop_AtOnce(t *testing.T) {
-	w := watcher.Start("/no/such/program", func(error) {}) // on a busy machine it is tried
-	if w.Cell(1) == nil || w.Cell(1) == w.Cell(2) || w.Cell(1<<14) == nil || w.Cell(1<<14+1) != nil {
+	w := watcher.Start("/no/such/program", "run", func(error) {}) // on a busy machine it is tried
+	if w.Cell(1, 1) == nil || w.Cell(1, 1) == w.Cell(2, 2) || w.Cell(1<<14, 1) == nil || w.Cell(1<<14+1, 1) != nil {
 		t.Error("want a cell for each of the slots 1 to 16384")
 	}
 	w.Stop()
