@@ -28,6 +28,8 @@ type core struct {
 	gone     entry // stands for the entry of a group's job that has ended
 	basic    entry // stands for work of one slot without a key, which needs no entry of its own
 
+	rares sync.Pool // unused entries that have a rare
+
 	_     pad
 	inbox inbox // written by those who submit,
 	_     pad
@@ -36,13 +38,13 @@ type core struct {
 
 	// and what follows by those who finish.
 	//
-	// mu, which is taken with [core.lock], guards what follows and the bits of word. It is held for a few dozen
-	// instructions; nothing of the user's runs under it but Config.Share. It
-	// comes before the locks of Slots and of futures.
+	// mu, which is taken with [core.lock], guards what follows and the bits of
+	// word. It is held for a few dozen instructions; nothing of the user's runs
+	// under it but Config.Share. It comes before the locks of Slots and of futures.
 	mu          spinMutex
 	log         *backlog.Backlog[work]
 	door        *backlog.Backlog[work] // submitters for which a bounded queue has no room; nil if unbounded
-	granted     entryQueue             // have what they waited for, and are told when the lock is given up
+	granted     entryQueue             // granted or refused, to be told when the lock is given up
 	lent        int                    // tasks that have lent their slot
 	resumes     []*entry               // and those of them that want it back: they go first
 	drawn       [Tiers]batch
@@ -57,8 +59,7 @@ type core struct {
 	live        map[*task]struct{} // running tasks whose functions asked for a Done channel
 	grants      grants
 
-	rares    sync.Pool // unused entries that have a rare; it has a lock of its own
-	free     entryList // and others
+	free     entryList // unused entries; those that have a rare are in rares
 	clock    stamps
 	lastDone <-chan struct{} // of the context of the goroutine that waited last
 }
@@ -198,7 +199,7 @@ func (c *core) arrive(e *entry) (settled bool) {
 	}
 	c.push(e)
 	c.watch(w, e)
-	e.Value.again = c.lastDone == e.Value.done
+	e.Value.again = w == nil && c.lastDone == e.Value.done
 	c.lastDone = e.Value.done
 	c.dispatch(0, false)
 	return false
@@ -225,7 +226,7 @@ func (c *core) await(ctx context.Context, e *entry) (*entry, error) {
 		}
 		<-e.Value.ready // granted at the same moment: the slot is ours, and so is its return
 	}
-	if e.Value.again {
+	if e.Value.again && e.Value.err == nil {
 		_, _ = c.watchFor(ctx) // for the next one of this context; if it has ended, that one finds out
 	}
 	return c.awaited(e)

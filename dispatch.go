@@ -69,6 +69,9 @@ func (c *core) handOver(freed int) bool {
 	if freed != 1 || old&(slowBit|pausedBit) != 0 || running != int(c.limit.Load()) || c.door != nil && c.door.Len() > 0 {
 		return false
 	}
+	if uint64(c.log.Closed(running))<<closedShift&^old != 0 {
+		return false // the word has yet to be told of a key that has room again
+	}
 	e := c.log.Peek(running - 1)
 	if e == nil || e.Value.weight != 1 || e.Value.job != nil && !c.volunteer || c.log.LenTier(int(e.Value.tier)) == 1 {
 		return false
@@ -263,9 +266,9 @@ func (c *core) noticeIdle() {
 
 // deliver tells entries that they have their slot, or that they are refused:
 // waiting goroutines go on, and a job gets a worker. It is called without the
-// lock, because waking takes far longer than deciding.
-func (c *core) deliver(granted *entry) {
-	var refusals []func()
+// lock, because waking takes far longer than deciding. Jobs that are refused it
+// adds to refusals, for publishAll.
+func (c *core) deliver(granted *entry, refusals []func()) []func() {
 	for e := granted; e != nil; {
 		following, job := e.Value.link, e.Value.job
 		e.Value.link = nil
@@ -280,9 +283,7 @@ func (c *core) deliver(granted *entry) {
 		}
 		e = following
 	}
-	if len(refusals) > 0 {
-		c.publishAll(refusals)
-	}
+	return refusals
 }
 
 // publishAll tells jobs that they are refused, and returns when all of them

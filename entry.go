@@ -7,8 +7,9 @@ import (
 )
 
 // entry is one piece of work from its arrival until it gives its slot back: a
-// goroutine that waits in Acquire or Run, or a job. Entries belong to one core,
-// are guarded by its lock, and are used again.
+// goroutine that waits in Acquire or Run, or a job. Entries belong to one core
+// and are used again. From when they arrive until they are recycled, its lock
+// guards them.
 type entry = backlog.Entry[work]
 
 // work is what the scheduler keeps of an entry.

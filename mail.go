@@ -64,23 +64,27 @@ const maxRounds = 64
 // takes far longer than deciding. What is left after that is seen by whoever
 // leaves it, or here.
 func (c *core) unlock() {
+	var refusals []func() // published last: that waits for functions of the user's
 	for rounds := 0; ; rounds++ {
 		c.takeIn()
 		granted := c.granted.take()
 		c.mu.Unlock()
 		if granted != nil {
-			c.deliver(granted)
+			refusals = c.deliver(granted, refusals)
 		}
 		if c.mail.empty() {
-			return
+			break
 		}
 		if rounds == maxRounds {
 			go c.collect()
-			return
+			break
 		}
 		if !c.mu.TryLock() {
-			return
+			break
 		}
+	}
+	if len(refusals) > 0 {
+		c.publishAll(refusals)
 	}
 }
 
@@ -94,7 +98,11 @@ func (c *core) collect() {
 // leave leaves an arrival for the lock's holder. If it reports false, nobody
 // held the lock, and the caller does now.
 func (c *core) leave(e *entry) bool {
-	if c.slots != nil { // their refusals call functions of the user's, which must not surprise others
+	// With shared slots, refusals call functions of the user's, which are to
+	// surprise nobody else. And what may well start at once, because it has come
+	// here for its key or weight alone, had better not be parked and woken.
+	plain := e.Value.key == "" && e.Value.weight == 1
+	if c.slots != nil || !plain && c.running()+int(e.Value.weight) <= int(c.limit.Load()) {
 		c.lock()
 		return false
 	}
@@ -133,7 +141,20 @@ func (c *core) leaveReturn() bool {
 
 // takeIn does what has been left. The lock is held.
 func (c *core) takeIn() {
-	for e := c.mail.arrivals(); e != nil; {
+	// Arrivals are taken out first and come last: whatever slot was left before
+	// one of them was, by the same goroutine perhaps, is free then.
+	e := c.mail.arrivals()
+	if n := c.mail.returns.Load(); n > 0 {
+		for range n {
+			if c.running() == 0 {
+				go panic("stint: Release without Acquire") // its caller has gone; see leaveReturn
+			}
+			c.release(1)
+		}
+		// Only now, so that running is never less than what is on its way back.
+		c.mail.returns.Add(-n)
+	}
+	for e != nil {
 		following := e.Value.link
 		e.Value.link = nil
 		if c.arrive(e) {
@@ -141,16 +162,4 @@ func (c *core) takeIn() {
 		}
 		e = following
 	}
-	n := c.mail.returns.Load()
-	if n == 0 {
-		return
-	}
-	for range n {
-		if c.running() == 0 {
-			go panic("stint: Release without Acquire") // its caller has gone; see leaveReturn
-		}
-		c.release(1)
-	}
-	// Only now, so that running is never less than what is on its way back.
-	c.mail.returns.Add(-n)
 }

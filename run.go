@@ -74,6 +74,10 @@ func (c *core) enter(ctx context.Context, s Scheduler) (t *task, parent *hold, e
 		}
 	} else if s.weight != 1 || s.key != "" || !c.takeFast(tier) {
 		e, err = c.take(ctx, s, tier, false)
+		if err == nil && c.slots == nil && s.weight == 1 && s.key == "" {
+			c.recycleRare(e)
+			e = &c.basic
+		}
 	}
 	if err != nil {
 		return nil, nil, err

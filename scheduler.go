@@ -43,6 +43,9 @@ type Scheduler struct {
 // New returns a scheduler with limit slots. It panics if the configuration is
 // not valid; see [Config.Validate]. A scheduler needs no closing: an idle one
 // has no goroutine and is garbage when nobody refers to it.
+//
+// Like any channel, a scheduler that is used in a bubble of testing/synctest
+// belongs to that bubble: make one for each, not one for the package.
 func New(limit int, cfg Config) Scheduler {
 	if err := cfg.Validate(limit); err != nil {
 		panic(err)
@@ -123,7 +126,10 @@ func (s Scheduler) TryAcquire() bool {
 }
 
 // Release gives back what Acquire or TryAcquire took, to whoever is next. It
-// panics if more is released than was acquired, which is a bug of the caller.
+// panics if more is released than was acquired, which is a bug of the caller; at
+// the very moment in which others release too, the panic may come in a goroutine
+// of its own and end the process. It does not wait for others, but for the few
+// instructions that another call may just need.
 func (s Scheduler) Release() {
 	if s.weight == 1 && s.key == "" && s.c.giveFast() {
 		return

@@ -16,30 +16,34 @@ import (
 // a bubble that waited for the lock itself would keep synctest.Wait from
 // returning.
 
-// lockable is a scheduler with a limit of 1 whose lock can be held.
+// lockable is a scheduler whose lock can be held: an arrival of a key for which
+// there is a gate holds it until the gate is closed.
 type lockable struct {
 	stint.Scheduler
-	gate chan struct{}
+	gates map[string]chan struct{}
 }
 
-func newLockable() *lockable {
-	l := new(lockable)
-	l.Scheduler = stint.New(1, stint.Config{Share: func(string) int {
-		<-l.gate
+func newLockable(limit int, cfg stint.Config) *lockable {
+	l := &lockable{gates: map[string]chan struct{}{}}
+	cfg.Share = func(key string) int {
+		if gate := l.gates[key]; gate != nil {
+			<-gate
+		}
 		return 1
-	}})
+	}
+	l.Scheduler = stint.New(limit, cfg)
 	return l
 }
 
-// hold has an Acquire of a key that is new hold the lock until let is called.
+// hold has an Acquire of key k hold the lock until let is called.
 func (l *lockable) hold(t *testing.T) (holder *claim) {
 	t.Helper()
-	l.gate = make(chan struct{})
+	l.gates["k"] = make(chan struct{})
 	return claimSlot(t.Context(), l.Key("k"))
 }
 
 func (l *lockable) let() {
-	close(l.gate)
+	close(l.gates["k"])
 	synctest.Wait()
 }
 
@@ -48,7 +52,7 @@ func (l *lockable) releaseKey() { releaseSlot(l.Key("k")) }
 
 func TestA2_ArrivalsLeftWithTheLockHolderKeepTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newLockable()
+		s := newLockable(1, stint.Config{})
 		takeSlots(t, s.Scheduler, 1)
 		holder := s.hold(t)
 		var order []int
@@ -77,7 +81,7 @@ func TestA2_ArrivalsLeftWithTheLockHolderKeepTheirOrder(t *testing.T) {
 
 func TestB4_ReleaseDoesNotWaitForTheLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newLockable()
+		s := newLockable(1, stint.Config{})
 		takeSlots(t, s.Scheduler, 1)
 		first := claimSlot(t.Context(), s.Scheduler) // from now on, a Release needs the lock
 		holder := s.hold(t)
@@ -99,7 +103,7 @@ func TestB4_ReleaseDoesNotWaitForTheLock(t *testing.T) {
 
 func TestA1_RunDoesNotWaitForTheLockToEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newLockable()
+		s := newLockable(1, stint.Config{})
 		running := make(chan struct{})
 		contexts := make(chan context.Context, 1)
 		var answer *claim
@@ -141,7 +145,7 @@ func TestA1_RunDoesNotWaitForTheLockToEnd(t *testing.T) {
 // have a slot to give back, whosever it is, and all others panic.
 func TestB4_ReleaseOfTooMuchPanicsThoughTheLockIsHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newLockable()
+		s := newLockable(1, stint.Config{})
 		takeSlots(t, s.Scheduler, 1)
 		claimSlot(t.Context(), s.Scheduler)
 		s.hold(t)
@@ -176,7 +180,7 @@ func TestB4_ReleaseOfTooMuchPanicsThoughTheLockIsHeld(t *testing.T) {
 func TestA6_CancelOfAnArrivalLeftWithTheLockHolder(t *testing.T) {
 	for _, known := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			s := newLockable()
+			s := newLockable(1, stint.Config{})
 			takeSlots(t, s.Scheduler, 1)
 			ctx, cancel := context.WithCancelCause(t.Context())
 			for range 3 {
@@ -207,7 +211,7 @@ func TestA6_CancelOfAnArrivalLeftWithTheLockHolder(t *testing.T) {
 
 func TestB7_CloseAnswersArrivalsLeftWithTheLockHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newLockable()
+		s := newLockable(1, stint.Config{})
 		takeSlots(t, s.Scheduler, 1)
 		holder := s.hold(t)
 		left := claimSlot(t.Context(), s.Scheduler)
@@ -218,5 +222,91 @@ func TestB7_CloseAnswersArrivalsLeftWithTheLockHolder(t *testing.T) {
 		}
 		s.Release()
 		wantCounts(t, s.Scheduler, 0, 0)
+	})
+}
+
+func TestA8_RoomOfASlotLeftIsThereForTheNextArrival(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newLockable(1, stint.Config{Queue: 2, WhenFull: stint.Refuse})
+		takeSlots(t, s.Scheduler, 1)
+		first := claimSlot(t.Context(), s.Scheduler)
+		holder := s.hold(t) // with it the queue is full,
+		s.Release()         // and now it is not
+		third := claimSlot(t.Context(), s.Scheduler)
+		s.let()
+		if third.err != nil {
+			t.Errorf("refused with %v", third.err)
+		}
+		for _, c := range []*claim{first, holder, third} {
+			if !c.holds() {
+				t.Fatal("no slot")
+			}
+			if c == holder {
+				s.releaseKey()
+			} else {
+				releaseSlot(s.Scheduler)
+			}
+		}
+		wantAllFree(t, s.Scheduler)
+	})
+}
+
+func TestB3_SlotLeftIsNotForALaterArrival(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newLockable(1, stint.Config{})
+		takeSlots(t, s.Scheduler, 1)
+		first := claimSlot(t.Context(), s.Scheduler)
+		s.hold(t)
+		s.Release()
+		highest := claimSlot(t.Context(), s.At(stint.Highest))
+		s.let()
+		if !first.holds() || highest.over {
+			t.Errorf("the one that waited has the slot %t, the later one its answer %t; want true, false",
+				first.holds(), highest.over)
+		}
+		releaseSlot(s.Scheduler)
+		releaseSlot(s.Scheduler)
+		s.releaseKey()
+		wantAllFree(t, s.Scheduler)
+	})
+}
+
+// A goroutine that only just missed the lock's holder does not wait until that
+// one has called what the user wants called of the jobs that it has refused.
+func TestA6_ArrivalsDoNotWaitForTeardownsOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newLockable(5, stint.Config{PerKey: 1, Queue: 1})
+		for _, key := range []string{"a", "b", "k"} {
+			takeSlots(t, s.Key(key), 1)
+		}
+		takeSlots(t, s.Scheduler, 2)
+		torn := make(chan struct{})
+		stint.Go(t.Context(), s.Key("a"), nothing).Teardown(func() { <-torn })
+		blocked := submit(t.Context(), s.Key("b"), nothing) // at the door
+		synctest.Wait()
+
+		gate := make(chan struct{})
+		s.gates["b"] = gate
+		go s.Clear() // refuses the first job, and holds the lock while it queues the second
+		synctest.Wait()
+		key := s.hold(t)
+		close(gate) // the holder takes in the Acquire of key k, which holds the lock,
+		synctest.Wait()
+		heavy := claimSlot(t.Context(), s.Weight(2)) // and this one is left
+		s.let()
+		releaseSlot(s.Scheduler)
+		releaseSlot(s.Scheduler)
+		if !heavy.holds() {
+			t.Error("waits for the teardown of a job that it does not know")
+		}
+		close(torn)
+		releaseSlot(s.Weight(2))
+		for _, held := range []string{"a", "b", "k", "k"} {
+			releaseSlot(s.Key(held))
+		}
+		if err := blocked.answer(t); err != nil || !key.holds() {
+			t.Errorf("the submitter's error is %v; key k has a slot %t", err, key.holds())
+		}
+		wantAllFree(t, s.Scheduler)
 	})
 }

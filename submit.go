@@ -83,8 +83,8 @@ func (c *core) startJob(s Scheduler, tier int, a arrival) bool {
 		return false
 	}
 	c.waking.Store(true)
+	c.granted.append(e)
 	c.unlock()
-	go c.work(e)
 	return true
 }
 
