@@ -46,9 +46,8 @@ var directions = []direction{
 
 	{pkg: "shm", state: planned, may: []string{"."}, modules: []string{"golang.org/x/sys"}},
 	{
-		pkg: "queue", state: planned,
-		may:     []string{".", "internal/backlog", "retry"},
-		modules: []string{"github.com/google/uuid"},
+		pkg: "queue", state: here,
+		may: []string{".", "internal/backlog", "retry", "queue/cron"},
 	},
 	{pkg: "queue/storetest", state: planned, may: []string{".", "queue"}},
 	{pkg: "queue/queuetest", state: planned, may: []string{".", "queue", "queue/memstore"}},

@@ -1,0 +1,26 @@
+package queue
+
+import "errors"
+
+// What a call can be answered. Errors wrap these with what was asked for.
+var (
+	// ErrInvalid: what was asked makes no sense; the message says why.
+	ErrInvalid = errors.New("queue: invalid")
+	// ErrNotFound: there is no such task. It may have been forgotten.
+	ErrNotFound = errors.New("queue: no such task")
+	// ErrFull: the queue has as many unfinished tasks as it may have.
+	ErrFull = errors.New("queue: the queue is full")
+	// ErrTooLarge: a payload, a result or a checkpoint is over its limit.
+	ErrTooLarge = errors.New("queue: too large")
+	// ErrStale: the caller's lease of the task is over. Somebody else may run it,
+	// or it may be finished; what the caller has done does not count.
+	ErrStale = errors.New("queue: the lease is over")
+	// ErrClosed: the store has been closed.
+	ErrClosed = errors.New("queue: closed")
+	// ErrUnavailable: the store cannot be reached, or takes nothing at present, as
+	// with a full disk. What was asked has not been done, or is not known to be.
+	ErrUnavailable = errors.New("queue: the store is unavailable")
+	// ErrPoisoned: the same work has crashed too many workers. It is submitted
+	// again by retrying the dead task that the message names.
+	ErrPoisoned = errors.New("queue: this work has crashed its workers")
+)

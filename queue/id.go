@@ -1,0 +1,106 @@
+package queue
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// ID names a task. It is a UUID of version 7 (RFC 9562): it begins with the time
+// at which it was made, so IDs sort by age. The zero ID names no task.
+type ID [16]byte
+
+// IDs makes task IDs. Those of one IDs grow, also within a millisecond and if
+// time runs backwards: the 12 bits after the milliseconds are a fraction of one,
+// as in section 6.2, method 3 of RFC 9562. The zero value is ready to use, and
+// safe for concurrent use.
+type IDs struct {
+	// Random returns 64 random bits; nil is [rand.Uint64].
+	Random func() uint64
+
+	mu   sync.Mutex
+	last uint64
+}
+
+// New returns an ID for a task that is made now.
+func (g *IDs) New(now time.Time) (id ID) {
+	const perMilli = int64(time.Millisecond)
+	ns := now.UnixNano()
+	stamp := uint64(ns/perMilli)<<12 | uint64(ns%perMilli)<<12/uint64(perMilli)
+	random := rand.Uint64
+	if g.Random != nil {
+		random = g.Random
+	}
+	g.mu.Lock()
+	stamp = max(stamp, g.last+1)
+	g.last = stamp
+	bits := random()
+	g.mu.Unlock()
+	const version, variant = 7 << 12, 1 << 63
+	binary.BigEndian.PutUint64(id[:], stamp>>12<<16|version|stamp&0xfff)
+	binary.BigEndian.PutUint64(id[8:], bits>>2|variant)
+	return id
+}
+
+const idLen = 36
+
+// idGroup is a group of digits in a UUID's text: which bytes, and where.
+type idGroup struct{ from, to, at int }
+
+func idGroups() [5]idGroup {
+	return [...]idGroup{{0, 4, 0}, {4, 6, 9}, {6, 8, 14}, {8, 10, 19}, {10, 16, 24}}
+}
+
+// ParseID reads what [ID.String] writes; capital letters will do.
+func ParseID(text string) (id ID, err error) {
+	bad := fmt.Errorf("%w: %.40q is no task id, which looks like 01890a5d-ac96-774b-bcce-b302099a8057", ErrInvalid, text)
+	if len(text) != idLen {
+		return ID{}, bad
+	}
+	for _, g := range idGroups() {
+		if g.at > 0 && text[g.at-1] != '-' {
+			return ID{}, bad
+		}
+		if _, err := hex.Decode(id[g.from:g.to], []byte(text[g.at:g.at+2*(g.to-g.from)])); err != nil {
+			return ID{}, bad
+		}
+	}
+	return id, nil
+}
+
+// String is the usual text of a UUID.
+func (id ID) String() string {
+	text, _ := id.AppendText(nil)
+	return string(text)
+}
+
+// AppendText appends the text of the ID.
+func (id ID) AppendText(b []byte) ([]byte, error) {
+	for i, g := range idGroups() {
+		if i > 0 {
+			b = append(b, '-')
+		}
+		b = hex.AppendEncode(b, id[g.from:g.to])
+	}
+	return b, nil
+}
+
+// IsZero reports whether the ID names no task.
+func (id ID) IsZero() bool { return id == ID{} }
+
+// Time is when the ID was made, to the millisecond.
+func (id ID) Time() time.Time {
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(id[:]) >> 16))
+}
+
+// MarshalText is String.
+func (id ID) MarshalText() ([]byte, error) { return id.AppendText(nil) }
+
+// UnmarshalText is [ParseID].
+func (id *ID) UnmarshalText(text []byte) (err error) {
+	*id, err = ParseID(string(text))
+	return err
+}

@@ -1,0 +1,73 @@
+package queue
+
+import "fmt"
+
+// State is where a task is in its life. A task is in exactly one state at any
+// time, and leaves it only by a [Transition] of [Transitions].
+type State uint8
+
+// The states. Zero is none: a task that does not exist.
+const (
+	// Scheduled tasks are not to start before their RunAt: because of a delay,
+	// or of a retry's backoff.
+	Scheduled State = iota + 1
+	// Held tasks could start but for a named [Hold].
+	Held
+	// Waiting tasks are eligible and wait for their turn.
+	Waiting
+	// Running tasks are leased to a worker.
+	Running
+	// Paused tasks wait for somebody to resume them.
+	Paused
+	// Succeeded tasks are finished: their handler returned no error.
+	Succeeded
+	// Dead tasks are finished without success: the dead letters.
+	Dead
+	// Cancelled tasks are finished because somebody said so.
+	Cancelled
+)
+
+// States are all states, in the order in which they are declared.
+func States() []State {
+	return []State{Scheduled, Held, Waiting, Running, Paused, Succeeded, Dead, Cancelled}
+}
+
+var stateNames = [...]string{
+	0: "none", Scheduled: "scheduled", Held: "held", Waiting: "waiting", Running: "running", Paused: "paused",
+	Succeeded: "succeeded", Dead: "dead", Cancelled: "cancelled",
+}
+
+// Finished reports whether nothing more happens to a task in this state by
+// itself, but that it is forgotten.
+func (s State) Finished() bool { return s == Succeeded || s == Dead || s == Cancelled }
+
+// Pending reports whether a task in this state has yet to start, or to start
+// again.
+func (s State) Pending() bool { return s == Scheduled || s == Held || s == Waiting || s == Paused }
+
+// String is the name of the state, as it is used everywhere.
+func (s State) String() string {
+	if int(s) < len(stateNames) {
+		return stateNames[s]
+	}
+	return fmt.Sprintf("state(%d)", uint8(s))
+}
+
+// ParseState reads the name of a state.
+func ParseState(name string) (State, error) {
+	for _, s := range States() {
+		if stateNames[s] == name {
+			return s, nil
+		}
+	}
+	return 0, fmt.Errorf("%w: %q is no state; there are %v", ErrInvalid, name, States())
+}
+
+// MarshalText is String.
+func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText is [ParseState].
+func (s *State) UnmarshalText(text []byte) (err error) {
+	*s, err = ParseState(string(text))
+	return err
+}

@@ -1,0 +1,30 @@
+package queue
+
+import (
+	"time"
+
+	"github.com/stintgo/stint"
+)
+
+// Stats counts what a store has.
+type Stats struct {
+	Queues  map[string]Counts `json:"queues"`
+	Workers []Worker          `json:"workers,omitempty"` // that live
+}
+
+// Counts is what there is in a queue.
+type Counts struct {
+	States map[State]int          `json:"states"`          // tasks by state; finished ones as long as they are kept
+	Tiers  map[stint.Priority]int `json:"tiers,omitempty"` // Waiting and Held ones by tier
+	Oldest time.Time              `json:"oldest,omitzero"` // since when the one that has been Waiting longest is
+	Ended  Ended                  `json:"ended"`
+}
+
+// Ended counts what has ended since the store was opened.
+type Ended struct {
+	Succeeded uint64 `json:"succeeded"`
+	Failed    uint64 `json:"failed"` // attempts
+	Lost      uint64 `json:"lost"`   // leases
+	Dead      uint64 `json:"dead"`
+	Cancelled uint64 `json:"cancelled"`
+}

@@ -1,0 +1,122 @@
+package queue
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Trigger is what makes a task change its state.
+type Trigger uint8
+
+// The triggers.
+const (
+	OnSubmit   Trigger = iota + 1 // it was accepted
+	OnDue                         // its RunAt has come
+	OnHold                        // something else than its turn keeps it from starting
+	OnUnhold                      // nothing does any more
+	OnClaim                       // a worker leased it
+	OnSuccess                     // its handler returned without an error
+	OnFailure                     // its handler returned an error, panicked or ran out of time
+	OnSnooze                      // its handler asked to be called again later; no failure
+	OnGiveBack                    // its worker shuts down and gave it back; no failure
+	OnLost                        // its lease ran out: the worker died, or hangs
+	OnPause                       // somebody said so,
+	OnResume                      // and took that back
+	OnCancel                      // somebody said so
+	OnRetry                       // somebody wants a finished task to run again
+	OnExpire                      // its Deadline came before it started
+	OnForget                      // it has been finished long enough, or was purged
+)
+
+var triggerNames = [...]string{
+	OnSubmit: "submit", OnDue: "due", OnHold: "hold", OnUnhold: "unhold", OnClaim: "claim", OnSuccess: "succeed",
+	OnFailure: "fail", OnSnooze: "snooze", OnGiveBack: "give_back", OnLost: "lose", OnPause: "pause",
+	OnResume: "resume", OnCancel: "cancel", OnRetry: "retry", OnExpire: "expire", OnForget: "forget",
+}
+
+// String is the name of the trigger, as it is used everywhere.
+func (t Trigger) String() string {
+	if t > 0 && int(t) < len(triggerNames) {
+		return triggerNames[t]
+	}
+	return fmt.Sprintf("trigger(%d)", uint8(t))
+}
+
+// MarshalText is String.
+func (t Trigger) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// UnmarshalText reads the name of a trigger.
+func (t *Trigger) UnmarshalText(text []byte) error {
+	i := slices.Index(triggerNames[:], string(text))
+	if i <= 0 {
+		return fmt.Errorf("%w: %q is no trigger; there are %v", ErrInvalid, text, triggerNames[1:])
+	}
+	*t = Trigger(i)
+	return nil
+}
+
+// Transition is one line of the table of all changes of state that exist.
+type Transition struct {
+	From State   // zero: the task did not exist
+	On   Trigger // what happens
+	To   []State // where the task may be afterwards; empty: it does not exist any more
+}
+
+// Transitions is that table. No store makes a change that is not in it. A task
+// that is Running changes its state only by what its worker says or by the end
+// of its lease: a pause or a cancel of it is an order to the worker, and takes
+// effect when the worker gives the task up. A handler that finishes all the
+// same has succeeded.
+//
+// A task with the work of one that has been put aside as poison is put aside as
+// well, when it is submitted.
+func Transitions() []Transition { return slices.Clone(transitionTable) }
+
+var transitionTable = []Transition{
+	{0, OnSubmit, []State{Scheduled, Held, Waiting, Dead}},
+
+	{Scheduled, OnDue, []State{Held, Waiting}},
+	{Scheduled, OnPause, []State{Paused}},
+	{Scheduled, OnCancel, []State{Cancelled}},
+	{Scheduled, OnExpire, []State{Dead}},
+	{Scheduled, OnRetry, []State{Held, Waiting}}, // now, not at the end of its delay
+
+	{Held, OnUnhold, []State{Waiting}},
+	{Held, OnPause, []State{Paused}},
+	{Held, OnCancel, []State{Cancelled}},
+	{Held, OnExpire, []State{Dead}},
+
+	{Waiting, OnHold, []State{Held}},
+	{Waiting, OnClaim, []State{Running}},
+	{Waiting, OnPause, []State{Paused}},
+	{Waiting, OnCancel, []State{Cancelled}},
+	{Waiting, OnExpire, []State{Dead}},
+
+	{Running, OnSuccess, []State{Succeeded}},
+	{Running, OnFailure, []State{Scheduled, Dead}},
+	{Running, OnSnooze, []State{Scheduled}},
+	{Running, OnGiveBack, []State{Held, Waiting}},
+	{Running, OnLost, []State{Held, Waiting, Dead}}, // dead: once too often
+	{Running, OnPause, []State{Paused}},
+	{Running, OnCancel, []State{Cancelled}},
+
+	{Paused, OnResume, []State{Scheduled, Held, Waiting}},
+	{Paused, OnCancel, []State{Cancelled}},
+	{Paused, OnExpire, []State{Dead}},
+
+	{Succeeded, OnForget, nil},
+	{Dead, OnRetry, []State{Held, Waiting}},
+	{Dead, OnForget, nil},
+	{Cancelled, OnRetry, []State{Held, Waiting}},
+	{Cancelled, OnForget, nil},
+}
+
+// Allowed reports whether the table has a change of state.
+func Allowed(from State, on Trigger, to State) bool {
+	for _, t := range transitionTable {
+		if t.From == from && t.On == on {
+			return slices.Contains(t.To, to) || to == 0 && len(t.To) == 0
+		}
+	}
+	return false
+}

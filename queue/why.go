@@ -1,0 +1,65 @@
+package queue
+
+import (
+	"time"
+
+	"github.com/stintgo/stint"
+)
+
+// HoldCode names what keeps a task from being eligible. The codes are also those
+// of [Reason].
+type HoldCode string
+
+// The holds.
+const (
+	// HoldDependency: a task that has to succeed first has not, or a batch that
+	// has to be finished first is not.
+	HoldDependency HoldCode = "dependency"
+	// HoldGroup: the task before it in its group is not finished.
+	HoldGroup HoldCode = "group"
+	// HoldKey: as many tasks of its key run as may.
+	HoldKey HoldCode = "key"
+	// HoldKeyRate: its key has used up its rate.
+	HoldKeyRate HoldCode = "key_rate"
+	// HoldQueuePaused: its queue is paused, or all are.
+	HoldQueuePaused HoldCode = "queue_paused"
+)
+
+// The reasons that a durable task can have besides those of package stint and
+// those of holds.
+const (
+	// CodeScheduled: its RunAt has not come.
+	CodeScheduled stint.Code = "scheduled"
+	// CodeNoWorker: no live worker handles its kind in its queue.
+	CodeNoWorker stint.Code = "no_worker"
+	// CodeTaskPaused: somebody has paused it.
+	CodeTaskPaused stint.Code = "task_paused"
+)
+
+// Reason is one thing that keeps a task waiting. Code and what it says are as in
+// [stint.Reason], with what only durable tasks have.
+type Reason struct {
+	stint.Reason
+
+	// What is the group, task or batch that is waited for: dependency, group.
+	What string `json:"what,omitempty"`
+	// State is that of the task waited for.
+	State State `json:"state,omitempty"`
+	// Until is when the wait ends by itself: scheduled, rate, key_rate.
+	Until time.Time `json:"until,omitzero"`
+	// Failures is how often the task has failed: scheduled.
+	Failures int `json:"failures,omitempty"`
+	// Holders are the tasks that hold what is waited for, at most ten: key, max.
+	Holders []ID `json:"holders,omitempty"`
+	// LastSeen is the worker that last handled the kind, and when: no_worker.
+	LastSeen Seen `json:"last_seen,omitzero"`
+	// Estimate is how long the wait may take, from how many go first and how many
+	// have started lately; zero if there is no basis for one.
+	Estimate time.Duration `json:"estimate_ns,omitempty"`
+}
+
+// Seen is when a worker was last heard of.
+type Seen struct {
+	Worker string    `json:"worker"`
+	At     time.Time `json:"at"`
+}
