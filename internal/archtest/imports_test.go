@@ -49,6 +49,8 @@ var directions = []direction{
 		pkg: "queue", state: here,
 		may: []string{".", "internal/backlog", "retry", "queue/cron"},
 	},
+	// How rows are written down: for stores that keep bytes.
+	{pkg: "queue/internal/record", state: here, may: []string{".", "queue"}},
 	{pkg: "queue/storetest", state: planned, may: []string{".", "queue"}},
 	{pkg: "queue/queuetest", state: planned, may: []string{".", "queue", "queue/memstore"}},
 

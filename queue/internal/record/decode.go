@@ -1,0 +1,178 @@
+package record
+
+import (
+	"time"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/queue"
+)
+
+// Decode reads what [Append] has written, and skips fields that it does not
+// know. The row shares no memory with b, and takes only so much as b is long,
+// times a constant. Lists and maps without elements come back as nil, times in
+// UTC. Errors: [ErrCorrupt], [ErrVersion].
+func Decode(b []byte) (Row, error) {
+	var (
+		h Head
+		r reader
+	)
+	r.open(b)
+	more := r.head(&h)
+	row := h.row()
+	for ; more; more = r.next() {
+		r.body(&row)
+	}
+	if r.err != nil {
+		return Row{}, r.err
+	}
+	return row, nil
+}
+
+// Peek reads no more of a row than its [Head], and need not see what is wrong
+// with the rest. Otherwise it is like [Decode].
+func Peek(b []byte) (h Head, err error) {
+	var r reader
+	r.open(b)
+	r.head(&h)
+	if r.err != nil {
+		return Head{}, r.err
+	}
+	return h, nil
+}
+
+// head reads the fields up to the first one of the body, and reports whether
+// there is one.
+func (r *reader) head(h *Head) bool {
+	for r.next() {
+		if r.field >= firstOfBody {
+			return true
+		}
+		r.headField(h)
+	}
+	return false
+}
+
+func (r *reader) headField(h *Head) {
+	switch r.field {
+	case fieldID:
+		h.ID = r.id()
+	case fieldQueue:
+		h.Queue = r.text()
+	case fieldKind:
+		h.Kind = r.text()
+	case fieldKey:
+		h.Key = r.text()
+	case fieldGroup:
+		h.Group = r.text()
+	case fieldUnique:
+		h.Unique = r.text()
+	case fieldSeq:
+		h.Seq = r.number()
+	case fieldState:
+		h.State = queue.State(r.small())
+	case fieldTier:
+		h.Tier = stint.Priority(r.tiny())
+	case fieldOrder:
+		h.Order = queue.Trigger(r.small())
+	case fieldFailures:
+		h.Failures = r.int()
+	case fieldCrashes:
+		h.Crashes = r.int()
+	case fieldRunAt:
+		h.RunAt = r.time()
+	case fieldDeadline:
+		h.Deadline = r.time()
+	case fieldSubmitted:
+		h.Submitted = r.time()
+	case fieldBatch:
+		h.Batch = r.id()
+	case fieldAfterBatch:
+		h.AfterBatch = r.id()
+	case fieldAfter:
+		h.After = r.ids()
+	default: // only a newer program knows it
+	}
+}
+
+func (r *reader) body(row *Row) {
+	switch r.field {
+	case fieldPayload:
+		row.Payload = r.bytes()
+	case fieldChanged:
+		row.Changed = r.time()
+	case fieldSteps:
+		if row.Steps == nil {
+			row.Steps = make([]queue.Step, 0, r.run())
+		}
+		row.Steps = append(row.Steps, r.step())
+	case fieldWorker:
+		row.Lease.Worker = r.text()
+	case fieldToken:
+		row.Lease.Token = queue.Token(r.number())
+	case fieldMaxAttempts:
+		row.MaxAttempts = r.int()
+	case fieldTimeout:
+		row.Timeout = time.Duration(r.signed())
+	case fieldTrace:
+		row.Trace = r.text()
+	case fieldLabels:
+		if row.Labels == nil {
+			row.Labels = make(map[string]string, r.run())
+		}
+		key, value := r.label()
+		row.Labels[key] = value
+	case fieldMaxCrashes:
+		row.MaxCrashes = r.int()
+	case fieldDone:
+		row.Progress.Done = r.signed()
+	case fieldTotal:
+		row.Progress.Total = r.signed()
+	case fieldNote:
+		row.Progress.Note = r.text()
+	case fieldCheckpoint:
+		row.Checkpoint = r.bytes()
+	case fieldResult:
+		row.Result = r.bytes()
+	case fieldError:
+		row.Error = r.text()
+	default: // only a newer program knows it
+	}
+}
+
+func (r *reader) step() (s queue.Step) {
+	in := r.inside(stepNames[:])
+	for in.next() {
+		switch in.field {
+		case stepAt:
+			s.At = in.time()
+		case stepOn:
+			s.On = queue.Trigger(in.small())
+		case stepTo:
+			s.To = queue.State(in.small())
+		case stepBy:
+			s.By = in.text()
+		case stepToken:
+			s.Token = queue.Token(in.number())
+		case stepDetail:
+			s.Detail = in.text()
+		default: // only a newer program knows it
+		}
+	}
+	r.err = in.err
+	return s
+}
+
+func (r *reader) label() (key, value string) {
+	in := r.inside(labelNames[:])
+	for in.next() {
+		switch in.field {
+		case labelKey:
+			key = in.text()
+		case labelValue:
+			value = in.text()
+		default: // only a newer program knows it
+		}
+	}
+	r.err = in.err
+	return key, value
+}

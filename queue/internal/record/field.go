@@ -1,0 +1,110 @@
+package record
+
+import "fmt"
+
+// The bytes around the fields of a row.
+const (
+	version byte = 1
+	end     byte = 0
+)
+
+// A tag is the number of a field, shifted, and the wire in the low bits.
+const (
+	wireBits = 2
+	wireMask = 1<<wireBits - 1
+
+	wireNumber = 0
+	wireBytes  = 1
+)
+
+// field is the number of a field. It has 64 bits so that no number that could
+// stand in a row is taken for another.
+type field uint64
+
+// The fields of a row. What they are for, and how to add one, stands at the
+// package.
+const (
+	fieldID         field = 1
+	fieldQueue      field = 2
+	fieldKind       field = 3
+	fieldKey        field = 4
+	fieldGroup      field = 5
+	fieldUnique     field = 6
+	fieldSeq        field = 7
+	fieldState      field = 8
+	fieldTier       field = 9
+	fieldOrder      field = 10
+	fieldFailures   field = 11
+	fieldCrashes    field = 12
+	fieldRunAt      field = 13
+	fieldDeadline   field = 14
+	fieldSubmitted  field = 15
+	fieldBatch      field = 16
+	fieldAfterBatch field = 17
+	fieldAfter      field = 18
+
+	// firstOfBody is the first number that is not of the head.
+	firstOfBody field = 24
+
+	fieldPayload     field = 24
+	fieldChanged     field = 25
+	fieldSteps       field = 26
+	fieldWorker      field = 27
+	fieldToken       field = 28
+	fieldMaxAttempts field = 29
+	fieldTimeout     field = 30
+	fieldTrace       field = 31
+	fieldLabels      field = 32
+	fieldMaxCrashes  field = 33
+	fieldDone        field = 34
+	fieldTotal       field = 35
+	fieldNote        field = 36
+	fieldCheckpoint  field = 37
+	fieldResult      field = 38
+	fieldError       field = 39
+)
+
+// The fields of a step.
+const (
+	stepAt     field = 1
+	stepOn     field = 2
+	stepTo     field = 3
+	stepBy     field = 4
+	stepToken  field = 5
+	stepDetail field = 6
+)
+
+// The fields of a label.
+const (
+	labelKey   field = 1
+	labelValue field = 2
+)
+
+// fieldNames are what errors call the fields.
+var (
+	fieldNames = [...]string{
+		fieldID: "id", fieldQueue: "queue", fieldKind: "kind", fieldKey: "key", fieldGroup: "group",
+		fieldUnique: "unique", fieldSeq: "seq", fieldState: "state", fieldTier: "tier", fieldOrder: "order",
+		fieldFailures: "failures", fieldCrashes: "crashes", fieldRunAt: "run_at", fieldDeadline: "deadline",
+		fieldSubmitted: "submitted", fieldBatch: "batch", fieldAfterBatch: "after_batch", fieldAfter: "after",
+
+		fieldPayload: "payload", fieldChanged: "changed", fieldSteps: "steps", fieldWorker: "worker",
+		fieldToken: "token", fieldMaxAttempts: "max_attempts", fieldTimeout: "timeout", fieldTrace: "trace",
+		fieldLabels: "labels", fieldMaxCrashes: "max_crashes", fieldDone: "done", fieldTotal: "total",
+		fieldNote: "note", fieldCheckpoint: "checkpoint", fieldResult: "result", fieldError: "error",
+	}
+	stepNames = [...]string{
+		stepAt: "step.at", stepOn: "step.on", stepTo: "step.to", stepBy: "step.by", stepToken: "step.token",
+		stepDetail: "step.detail",
+	}
+	labelNames = [...]string{labelKey: "label.key", labelValue: "label.value"}
+)
+
+// nameIn is the field's name in one of these tables. A field that is not known
+// is called by its number, which is 0 if that could not be read.
+func (f field) nameIn(names []string) string {
+	if f < field(len(names)) && names[f] != "" {
+		return names[f]
+	}
+	return fmt.Sprintf("number %d", uint64(f))
+}

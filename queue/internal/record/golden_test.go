@@ -1,0 +1,64 @@
+package record_test
+
+import (
+	"bytes"
+	"encoding/hex"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/record"
+)
+
+// golden is the row of full, as it was written when version 1 was made. It has
+// no flag to write it anew: what stores have on their disks does not change
+// either. A new field of full gets a new line.
+func golden(tb testing.TB) (row []byte) {
+	tb.Helper()
+	text, err := os.ReadFile("testdata/version1.hex")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		digits, _, _ := strings.Cut(line, "#")
+		b, err := hex.DecodeString(strings.Join(strings.Fields(digits), ""))
+		if err != nil {
+			tb.Fatalf("%q: %v", line, err)
+		}
+		row = append(row, b...)
+	}
+	return row
+}
+
+func TestVersion1IsAsItWas(t *testing.T) {
+	want := golden(t)
+	if got := record.Append(nil, full()); !bytes.Equal(got, want) {
+		t.Errorf("the row is\n%x, and was\n%x", got, want)
+	}
+	got, err := record.Decode(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, got, *full())
+}
+
+// States and triggers are written as their numbers, so a new one goes to the end
+// of its list in package queue, and none leaves it.
+func TestNumbersAreAsTheyWere(t *testing.T) {
+	states := []string{"none", "scheduled", "held", "waiting", "running", "paused", "succeeded", "dead", "cancelled"}
+	for n, name := range states {
+		if got := queue.State(n).String(); got != name {
+			t.Errorf("state %d is %s, and was %s", n, got, name)
+		}
+	}
+	triggers := []string{
+		1: "submit", "due", "hold", "unhold", "claim", "succeed", "fail", "snooze", "give_back", "lose", "pause",
+		"resume", "cancel", "retry", "expire", "forget",
+	}
+	for n, name := range triggers {
+		if got := queue.Trigger(n).String(); n > 0 && got != name {
+			t.Errorf("trigger %d is %s, and was %s", n, got, name)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package record_test
+
+import (
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stintgo/stint/queue/internal/record"
+)
+
+// random returns a source whose seed is printed when the test fails, and can be
+// given in the environment variable STINT_SEED.
+func random(t *testing.T) *rand.Rand {
+	t.Helper()
+	seed := rand.Uint64()
+	if text := os.Getenv("STINT_SEED"); text != "" {
+		given, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatalf("STINT_SEED: %v", err)
+		}
+		seed = given
+	}
+	t.Logf("STINT_SEED=%d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// TestRandomRows fills every field that there is, so that a field which package
+// queue gets and this package forgets is lost here and not in a store.
+func TestRandomRows(t *testing.T) {
+	r := random(t)
+	for range 5000 {
+		var row record.Row
+		fill(r, reflect.ValueOf(&row).Elem())
+		row.Holds, row.Lease.Until = nil, time.Time{}
+
+		b := record.Append(nil, &row)
+		got, err := record.Decode(b)
+		if err != nil {
+			t.Fatalf("%v: %+v", err, row)
+		}
+		same(t, got, row)
+		head, err := record.Peek(b)
+		if want := headOf(&row); err != nil || !reflect.DeepEqual(head, want) {
+			t.Fatalf("the head is\n%+v, %v, and should be\n%+v", head, err, want)
+		}
+	}
+}
+
+// fill sets v to something random of its type, to zero every other time.
+func fill(r *rand.Rand, v reflect.Value) {
+	if v.Type() == reflect.TypeFor[time.Time]() {
+		if r.IntN(2) == 0 {
+			v.Set(reflect.ValueOf(time.Unix(0, int64(bits(r))).UTC()))
+		}
+		return
+	}
+	if v.Kind() == reflect.Struct {
+		for _, field := range v.Fields() {
+			fill(r, field)
+		}
+		return
+	}
+	if r.IntN(2) == 0 {
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(string(some(r)))
+	case reflect.Int, reflect.Int8, reflect.Int64:
+		v.SetInt(reflect.ValueOf(bits(r)).Convert(v.Type()).Int())
+	case reflect.Uint8, reflect.Uint64:
+		v.SetUint(reflect.ValueOf(bits(r)).Convert(v.Type()).Uint())
+	case reflect.Array:
+		reflect.Copy(v, reflect.ValueOf(some(r)))
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			v.SetBytes(some(r))
+			return
+		}
+		v.Set(reflect.MakeSlice(v.Type(), 1+r.IntN(4), 4))
+		for i := range v.Len() {
+			fill(r, v.Index(i))
+		}
+	case reflect.Map:
+		v.Set(reflect.ValueOf(map[string]string{string(some(r)): "", "": string(some(r)), "a": "b"}))
+	default:
+		panic("there is a new type in a task, " + v.Type().String() + ": fill does not know it")
+	}
+}
+
+// bits are up to 64, so that varints of every length come about.
+func bits(r *rand.Rand) uint64 { return r.Uint64() >> r.IntN(64) }
+
+// some are between 1 and 300 bytes, which takes one byte or two to count.
+func some(r *rand.Rand) []byte {
+	b := make([]byte, 1+r.IntN(30)*r.IntN(11))
+	for i := range b {
+		b[i] = byte(r.Uint64())
+	}
+	return b
+}

@@ -1,0 +1,77 @@
+package record_test
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/record"
+)
+
+// noon is when everything happens in the tests.
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 123_456_789, time.UTC)
+
+// typical is the row of a task that runs for the first time, with 100 bytes of
+// payload.
+func typical() *record.Row {
+	return &record.Row{
+		Task: queue.Task{
+			ID: numbered(0xab),
+			Spec: queue.Spec{
+				Queue: "default", Kind: "send_invoice", Key: "tenant-4711",
+				Payload: bytes.Repeat([]byte("0123456789"), 10),
+			},
+			State:     queue.Running,
+			Lease:     queue.Lease{Worker: "host-a/4242", Token: 17},
+			Submitted: noon,
+			Changed:   noon.Add(time.Millisecond),
+			Steps: []queue.Step{
+				{At: noon, On: queue.OnSubmit, To: queue.Waiting},
+				{At: noon.Add(time.Millisecond), On: queue.OnClaim, To: queue.Running, By: "host-a/4242", Token: 17},
+			},
+		},
+		Seq: 1_000_000,
+	}
+}
+
+// full is a row that has everything.
+func full() *record.Row {
+	return &record.Row{
+		Task: queue.Task{
+			ID: numbered(1),
+			Spec: queue.Spec{
+				Queue: "mail", Kind: "send", Key: "tenant", Group: "thread", Unique: "mail-7",
+				Payload: []byte(`{"to":"ä"}`), Tier: stint.Lowest,
+				After: []queue.ID{numbered(2), numbered(3)}, Batch: numbered(4), AfterBatch: numbered(5),
+				RunAt: noon.Add(time.Second), Deadline: noon.Add(time.Hour), Timeout: 90 * time.Second,
+				MaxAttempts: 5, MaxCrashes: 200, Labels: map[string]string{"zone": "b", "app": "shop"},
+				Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+			},
+			State:      queue.Running,
+			Order:      queue.OnPause,
+			Lease:      queue.Lease{Worker: "host-a/1", Token: 300},
+			Failures:   1,
+			Crashes:    2,
+			Progress:   queue.Progress{Done: 10, Total: 1 << 40, Note: "half"},
+			Checkpoint: []byte{0, 1, 2},
+			Result:     []byte("ok"),
+			Error:      "timeout",
+			Submitted:  noon,
+			Changed:    time.Unix(0, 0).UTC(),
+			Steps: []queue.Step{
+				{At: noon, On: queue.OnSubmit, To: queue.Scheduled, By: "api"},
+				{
+					At: noon.Add(-time.Second), On: queue.OnFailure, To: queue.Scheduled,
+					By: "host-b/9", Token: 299, Detail: "timeout",
+				},
+				{},
+			},
+		},
+		Seq: 128,
+	}
+}
+
+func numbered(n byte) queue.ID {
+	return queue.ID{0x01, 0x9a, 0x9f, 0x3a, 0x1c, 0x00, 0x7a, 0xbc, 0x8d, 0xef, 15: n}
+}
