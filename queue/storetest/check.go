@@ -1,0 +1,166 @@
+package storetest
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/queue"
+)
+
+// Check returns everything in which a store breaks the contract as it is now,
+// and as the steps of its tasks tell: each task is in exactly one state, which a
+// legal path leads to; tokens grow, and what ends a lease has its token; limits
+// hold; of two tasks with the same queue, tier, key and kind the older one
+// started first; what Stats counts is what Find finds.
+//
+// Nobody may use the store meanwhile. A limit that has been lowered counts as
+// broken until as many have ended as is needed.
+func Check(ctx context.Context, store queue.Store) error {
+	tasks, err := everything(ctx, store, queue.Filter{})
+	if err != nil {
+		return err
+	}
+	settings, err := store.Settings(ctx)
+	if err != nil {
+		return fmt.Errorf("Settings: %w", err)
+	}
+	errs := []error{checkOrder(tasks), checkLimits(tasks, settings), checkWaits(tasks), checkCounts(ctx, store, tasks)}
+	for i := range tasks {
+		if err := checkTask(&tasks[i]); err != nil {
+			errs = append(errs, fmt.Errorf("task %s: %w\n%s", tasks[i].ID, err, life(tasks[i])))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// everything returns all that a filter finds, page by page.
+func everything(ctx context.Context, store queue.Store, f queue.Filter) (tasks []queue.Task, err error) {
+	const limit = 50
+	var after queue.ID
+	for {
+		page, err := store.Find(ctx, f, queue.Page{After: after, Limit: limit})
+		if err != nil {
+			return nil, fmt.Errorf("Find: %w", err)
+		}
+		for _, t := range page {
+			if bytes.Compare(after[:], t.ID[:]) >= 0 {
+				return nil, fmt.Errorf("Find: task %s comes after %s", t.ID, after)
+			}
+			after = t.ID
+		}
+		if tasks = append(tasks, page...); len(page) < limit {
+			return tasks, nil
+		}
+	}
+}
+
+// checkCounts compares what Stats counts with what Find finds, state by state.
+func checkCounts(ctx context.Context, store queue.Store, tasks []queue.Task) error {
+	var errs []error
+	states := make(map[queue.ID]queue.State)
+	for _, state := range queue.States() {
+		found, err := everything(ctx, store, queue.Filter{States: []queue.State{state}})
+		if err != nil {
+			return err
+		}
+		for _, t := range found {
+			if t.State != state || states[t.ID] != 0 {
+				errs = append(errs, fmt.Errorf("task %s is %s, and found as %s", t.ID, cmp.Or(states[t.ID], t.State), state))
+			}
+			states[t.ID] = state
+		}
+	}
+	if len(states) != len(tasks) {
+		errs = append(errs, fmt.Errorf("%d tasks are found by their states, and %d without", len(states), len(tasks)))
+	}
+	stats, err := store.Stats(ctx, time.Time{})
+	if err != nil {
+		return fmt.Errorf("Stats: %w", err)
+	}
+	if got, want := counted(stats), count(tasks); !maps.Equal(got, want) {
+		errs = append(errs, fmt.Errorf("Stats counts %v; Find finds %v", got, want))
+	}
+	return errors.Join(errs...)
+}
+
+// number names one number of [queue.Stats].
+type number struct {
+	queue string
+	state queue.State // zero: the tier counts
+	tier  stint.Priority
+}
+
+// counted are the numbers of stats, without the zeros, which may be left out.
+func counted(stats queue.Stats) map[number]int {
+	numbers := make(map[number]int)
+	for name, c := range stats.Queues {
+		for state, n := range c.States {
+			numbers[number{queue: name, state: state}] = n
+		}
+		for tier, n := range c.Tiers {
+			numbers[number{queue: name, tier: tier}] = n
+		}
+	}
+	maps.DeleteFunc(numbers, func(_ number, n int) bool { return n == 0 })
+	return numbers
+}
+
+func count(tasks []queue.Task) map[number]int {
+	numbers := make(map[number]int)
+	for _, t := range tasks {
+		numbers[number{queue: t.Queue, state: t.State}]++
+		if t.State == queue.Waiting || t.State == queue.Held {
+			numbers[number{queue: t.Queue, tier: t.Tier}]++
+		}
+	}
+	return numbers
+}
+
+// checkLimits compares what runs with what may.
+func checkLimits(tasks []queue.Task, settings map[string]queue.Settings) error {
+	type owner struct{ queue, key string }
+	var errs []error
+	queues, keys, groups := make(map[string]int), make(map[owner]int), make(map[owner]int)
+	for _, t := range tasks {
+		if t.State != queue.Running {
+			continue
+		}
+		queues[t.Queue]++
+		if limit := cmp.Or(settings[t.Queue].Max, settings[""].Max); limit > 0 && queues[t.Queue] == limit+1 {
+			errs = append(errs, fmt.Errorf("more than %d tasks of queue %s run", limit, t.Queue))
+		}
+		key, group := owner{t.Queue, t.Key}, owner{t.Queue, t.Group}
+		keys[key]++
+		limit := cmp.Or(settings[t.Queue].PerKey, settings[""].PerKey)
+		if t.Key != "" && limit > 0 && keys[key] == limit+1 {
+			errs = append(errs, fmt.Errorf("more than %d tasks of key %s of queue %s run", limit, t.Key, t.Queue))
+		}
+		if groups[group]++; t.Group != "" && groups[group] > 1 {
+			errs = append(errs, fmt.Errorf("two tasks of group %s of queue %s run", t.Group, t.Queue))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// checkWaits finds tasks that run though they are to wait for others.
+func checkWaits(tasks []queue.Task) error {
+	var errs []error
+	states := make(map[queue.ID]queue.State)
+	for _, t := range tasks {
+		states[t.ID] = t.State
+	}
+	for _, t := range tasks {
+		for _, id := range t.After {
+			if state := states[id]; t.State == queue.Running && state != 0 && state != queue.Succeeded {
+				errs = append(errs, fmt.Errorf("task %s runs, and task %s before it is %s", t.ID, id, state))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}

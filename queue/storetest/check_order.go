@@ -1,0 +1,71 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/queue"
+)
+
+// siblings are tasks that nothing but their age tells apart, as to when they
+// start.
+type siblings struct {
+	queue, key, kind string
+	tier             stint.Priority
+}
+
+// wait is a time that a task spent Waiting.
+type wait struct {
+	task    *queue.Task
+	from    time.Time
+	to      time.Time // zero: it waits yet
+	claimed bool      // that is how it ended
+}
+
+// checkOrder finds tasks that started while an older sibling waited. Equal times
+// show no order, so it sees only what is certain.
+func checkOrder(tasks []queue.Task) error {
+	waits := make(map[siblings][]wait)
+	for i := range tasks {
+		t := &tasks[i]
+		s := siblings{t.Queue, t.Key, t.Kind, t.Tier}
+		waits[s] = append(waits[s], waitsOf(t)...)
+	}
+	var errs []error
+	for _, all := range waits {
+		for _, started := range all {
+			for _, other := range all {
+				if started.claimed && passedOver(other, started) {
+					errs = append(errs, fmt.Errorf("task %s started while task %s waited, which is older\n%s%s",
+						started.task.ID, other.task.ID, life(*started.task), life(*other.task)))
+				}
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func waitsOf(t *queue.Task) (waits []wait) {
+	for i, s := range t.Steps {
+		switch {
+		case s.To != queue.Waiting || i == 0 && cut(t):
+		case i+1 == len(t.Steps):
+			waits = append(waits, wait{task: t, from: s.At})
+		default:
+			next := t.Steps[i+1]
+			waits = append(waits, wait{t, s.At, next.At, next.On == queue.OnClaim})
+		}
+	}
+	return waits
+}
+
+// passedOver reports whether a task that waited was older than one that started
+// at that time.
+func passedOver(waiting, started wait) bool {
+	at, t := started.to, waiting.task
+	late := !t.Deadline.IsZero() && !t.Deadline.After(at)
+	return t.Submitted.Before(started.task.Submitted) && !late &&
+		waiting.from.Before(at) && (waiting.to.IsZero() || waiting.to.After(at))
+}

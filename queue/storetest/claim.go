@@ -1,0 +1,304 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/queue"
+)
+
+func claimCases() []testCase {
+	return []testCase{
+		{"C1_ClaimedTask", Config{}, claimedTask},
+		{"C1_InvalidClaims", Config{}, invalidClaims},
+		{"C1_OnlyKindsThatAreKnown", Config{}, onlyKnownKinds},
+		{"C1_OnlyTheQueueAskedFor", Config{}, onlyTheQueue},
+		{"C1_ClaimGivesAsManyAsItMay", Config{}, asManyAsItMay},
+		{"C1_QueueLimit", Config{}, queueLimit},
+		{"C1_KeyLimit", Config{}, keyLimit},
+		{"C1_Caps", Config{}, tierCaps},
+		{"C1_LimitsChange", Config{}, limitsChange},
+		{"C1_RateIsSpentByStarts", Config{}, rateIsSpent},
+		{"C1_RateBurst", Config{}, rateBurst},
+		{"C1_KeyRate", Config{}, keyRate},
+		{"C1_NextOnlyIfARateIsAll", Config{}, nextOnlyIfARate},
+		{"C1_PausedQueue", Config{}, pausedQueue},
+		{"C1_PauseOfAll", Config{}, pauseOfAll},
+	}
+}
+
+func claimedTask(c *trial) {
+	id := c.add(queue.Spec{Payload: []byte("payload"), Key: "k", Labels: map[string]string{"l": "v"}})
+	c.pass(time.Second)
+	q := queue.Claim{Worker: "me", Max: 1, Lease: 3 * time.Minute} // of the queue that has no name
+	t := c.claimed(q).Tasks[0]
+	if t.ID != id || string(t.Payload) != "payload" || t.Labels["l"] != "v" || t.State != queue.Running {
+		c.Errorf("the claimed task is %+v", t)
+	}
+	until := c.now.Add(3 * time.Minute)
+	if l := t.Lease; l.Worker != "me" || l.Token == 0 || !l.Until.Equal(until) || !t.Changed.Equal(c.now) {
+		c.Errorf("it is running since %v with the lease %+v", t.Changed, t.Lease)
+	}
+	last := t.Steps[len(t.Steps)-1]
+	if last.On != queue.OnClaim || last.By != "me" || last.Token != t.Lease.Token {
+		c.Errorf("its last step is %+v", last)
+	}
+	c.started(1)
+}
+
+func invalidClaims(c *trial) {
+	c.add(queue.Spec{})
+	for what, q := range map[string]queue.Claim{
+		"no worker": {Max: 1, Lease: lease},
+		"no tasks":  {Worker: worker, Lease: lease},
+		"fewer":     {Worker: worker, Lease: lease, Max: -1},
+		"no lease":  {Worker: worker, Max: 1},
+		"past":      {Worker: worker, Max: 1, Lease: -1},
+	} {
+		q.Queue, q.Kinds = defaultQueue, []string{kind}
+		_, err := c.Store.Claim(c.Context(), c.now, q)
+		c.refused(what, err, queue.ErrInvalid)
+	}
+	if got := c.claimed(queue.Claim{Kinds: []string{}, Max: 1}).Tasks; len(got) > 0 {
+		c.Error("a worker that knows no kinds gets a task")
+	}
+	c.one()
+}
+
+// onlyKnownKinds shows that tasks of other kinds are left alone, and keep nobody.
+func onlyKnownKinds(c *trial) {
+	unknown := c.submit(queue.Spec{Kind: "unknown", Tier: stint.Highest}, queue.Spec{Kind: "unknown", Key: "k"})
+	known := c.submit(queue.Spec{}, queue.Spec{Key: "k"})
+	c.started(2, known...)
+	c.started(2)
+	c.pass(time.Hour)
+	c.tend()
+	c.is(queue.Waiting, unknown...)
+	if t := c.task(unknown[0]); len(t.Steps) != 1 {
+		c.Errorf("something was done to a task of an unknown kind\n%s", life(t))
+	}
+	if got := c.claim(3, "unknown"); len(got) != 2 {
+		c.Errorf("a worker that knows the other kind gets %d tasks, want 2", len(got))
+	}
+}
+
+func onlyTheQueue(c *trial) {
+	other := c.add(queue.Spec{Queue: "other", Tier: stint.Highest})
+	mine := c.add(queue.Spec{})
+	c.started(5, mine)
+	if got := c.claimed(queue.Claim{Queue: "other", Max: 5}).Tasks; len(got) != 1 || got[0].ID != other {
+		c.Errorf("of the other queue there are %v", idsOf(got))
+	}
+	if got := c.claimed(queue.Claim{Queue: "nobody knows", Max: 5}).Tasks; len(got) != 0 {
+		c.Errorf("of a queue that there is not there are %v", idsOf(got))
+	}
+}
+
+func asManyAsItMay(c *trial) {
+	for range 40 {
+		c.submit(queue.Spec{}, queue.Spec{Key: "k", Tier: stint.Low}, queue.Spec{Kind: "other"})
+	}
+	if n := len(c.claim(7)); n != 7 {
+		c.Errorf("a claim of 7 of 80 gives %d", n)
+	}
+	if n := len(c.claim(500)); n != 73 {
+		c.Errorf("a claim of all the 73 that are left gives %d", n)
+	}
+}
+
+func queueLimit(c *trial) {
+	c.configure(queue.Settings{Max: 3})
+	c.several(6, queue.Spec{})
+	c.several(1, queue.Spec{Queue: "other"})
+	first := c.claim(2)
+	if n := len(c.claim(5)); n != 1 {
+		c.Fatalf("with 2 of 3 running, a claim gives %d", n)
+	}
+	c.started(5)
+	if got := c.claimed(queue.Claim{Queue: "other", Max: 5}).Tasks; len(got) != 1 {
+		c.Error("the limit of a queue keeps tasks of another")
+	}
+	c.succeeds(first[0])
+	c.fails(first[1], queue.Outcome{Permanent: true})
+	if n := len(c.claim(5)); n != 2 {
+		c.Errorf("when 2 have ended, a claim gives %d", n)
+	}
+	c.lose()
+	if n := len(c.claim(5)); n != 3 {
+		c.Errorf("when all leases are lost, a claim gives %d", n)
+	}
+}
+
+func keyLimit(c *trial) {
+	c.configure(queue.Settings{PerKey: 2})
+	a := c.several(4, queue.Spec{Key: "a", Tier: stint.High})
+	c.several(4, queue.Spec{Key: "b"})
+	free := c.several(4, queue.Spec{})
+	got := make(map[string][]queue.Task)
+	for _, t := range c.claim(20) {
+		got[t.Key] = append(got[t.Key], t)
+	}
+	if len(got["a"]) != 2 || len(got["b"]) != 2 || len(got[""]) != len(free) {
+		c.Errorf("of keys a and b %d and %d start, and %d without; want 2, 2 and 4", len(got["a"]), len(got["b"]), len(got[""]))
+	}
+	c.heldBy(a[2], queue.HoldKey)
+	if h := c.task(a[2]).Holds[0]; h.What != "a" {
+		c.Errorf("it is held by the key %q", h.What)
+	}
+	// It takes turns with others by its own tasks' ends, and no step tells of it.
+	c.succeeds(got["a"][0])
+	c.is(queue.Waiting, a[2:]...)
+	c.started(5, a[2])
+	c.heldBy(a[3], queue.HoldKey)
+	if t := c.task(a[3]); len(t.Steps) != 1 {
+		c.Errorf("its steps tell of the key's limit\n%s", life(t))
+	}
+}
+
+// tierCaps leaves out what the guard may start past a cap: it has no turn among
+// the first seven starts.
+func tierCaps(c *trial) {
+	c.configure(queue.Settings{Max: 10, Caps: stint.Caps{Low: 3, Lowest: 1}})
+	lowest := c.several(2, queue.Spec{Tier: stint.Lowest})
+	low := c.several(5, queue.Spec{Tier: stint.Low})
+	c.started(10, low[:3]...)
+	normal := c.several(2, queue.Spec{})
+	c.started(10, normal...)
+	c.is(queue.Waiting, low[3:]...)
+	c.is(queue.Waiting, lowest...)
+}
+
+func limitsChange(c *trial) {
+	c.configure(queue.Settings{Max: 1, PerKey: 1})
+	c.several(6, queue.Spec{Key: "k"})
+	running := c.claim(9)
+	c.configure(queue.Settings{Max: 9, PerKey: 3})
+	if running = append(running, c.claim(9)...); len(running) != 3 {
+		c.Fatalf("when the limits are raised to 9 and 3 of a key, %d run", len(running))
+	}
+	c.configure(queue.Settings{Max: 2}) // which drains
+	c.started(9)
+	c.succeeds(running[0])
+	c.started(9)
+	c.succeeds(running[1])
+	if n := len(c.claim(9)); n != 1 {
+		c.Errorf("with 1 running of the new limit of 2, a claim gives %d", n)
+	}
+}
+
+// rateIsSpent shows that what starts nothing costs nothing, and that an idle time
+// does not add up.
+func rateIsSpent(c *trial) {
+	c.configure(queue.Settings{Rate: queue.Rate{PerSecond: 1}})
+	c.started(5)
+	c.started(5)
+	ids := c.several(4, queue.Spec{})
+	start := c.now
+	got := c.claimed(queue.Claim{Max: 5})
+	if len(got.Tasks) != 1 || !got.Next.Equal(start.Add(time.Second)) {
+		c.Fatalf("a claim gives %d tasks and to come back at %v; it is %v", len(got.Tasks), got.Next, start)
+	}
+	c.pass(time.Second - 1)
+	if got := c.claimed(queue.Claim{Max: 5}); len(got.Tasks) != 0 || !got.Next.Equal(start.Add(time.Second)) {
+		c.Errorf("too early, a claim gives %d tasks and to come back at %v", len(got.Tasks), got.Next)
+	}
+	c.pass(1)
+	c.started(5, ids[1])
+	c.configure(queue.Settings{Rate: queue.Rate{PerSecond: 1}, Max: 100})
+	c.started(5)
+	c.pass(time.Hour)
+	c.tend() // which loses the leases, so that all can start
+	if n := len(c.claim(5)); n != 1 {
+		c.Errorf("after an hour, %d start at once, want 1", n)
+	}
+}
+
+func rateBurst(c *trial) {
+	c.configure(queue.Settings{Rate: queue.Rate{PerSecond: 10, Burst: 3}})
+	ids := c.several(10, queue.Spec{})
+	c.started(10, ids[:3]...)
+	c.pass(200 * time.Millisecond)
+	c.started(10, ids[3:5]...)
+	c.pass(time.Second)
+	got := c.claimed(queue.Claim{Max: 2})
+	if len(got.Tasks) != 2 || !got.Next.IsZero() {
+		c.Errorf("a claim that gets all that it asks for gets %d, and to come back at %v", len(got.Tasks), got.Next)
+	}
+	c.started(10, ids[7])
+}
+
+func keyRate(c *trial) {
+	c.configure(queue.Settings{KeyRate: queue.Rate{PerSecond: 2}})
+	a := c.several(3, queue.Spec{Key: "a", Tier: stint.High})
+	b := c.several(1, queue.Spec{Key: "b"})
+	free := c.several(3, queue.Spec{Tier: stint.Low})
+	start := c.now
+	got := c.claimed(queue.Claim{Max: 20})
+	if len(got.Tasks) != 5 || !got.Next.Equal(start.Add(time.Second/2)) {
+		c.Errorf("%d start, to come back at %v; want %d, half a second from %v", len(got.Tasks), got.Next, 5, start)
+	}
+	c.is(queue.Running, a[0], b[0], free[0], free[1], free[2])
+	c.heldBy(a[1], queue.HoldKeyRate)
+	c.pass(time.Second / 2)
+	if got := c.claimed(queue.Claim{Max: 20}); len(got.Tasks) != 1 || got.Tasks[0].ID != a[1] {
+		c.Errorf("half a second later %d start", len(got.Tasks))
+	}
+	c.configure(queue.Settings{KeyRate: queue.Rate{PerSecond: 2}, Max: 50})
+	c.started(20)
+}
+
+// nextOnlyIfARate shows that a worker is told a time only if that is what it has
+// to wait for.
+func nextOnlyIfARate(c *trial) {
+	waits := func(when string) {
+		c.Helper()
+		if got := c.claimed(queue.Claim{Max: 5}); len(got.Tasks) != 0 || !got.Next.IsZero() {
+			c.Errorf("%s, a claim gives %d tasks and to come back at %v", when, len(got.Tasks), got.Next)
+		}
+	}
+	c.configure(queue.Settings{Rate: queue.Rate{PerSecond: 1}, KeyRate: queue.Rate{PerSecond: 1}})
+	waits("with no tasks")
+	c.add(queue.Spec{Key: "k"})
+	c.one()
+	waits("when the only one has started")
+	c.submit(queue.Spec{Kind: "unknown", Key: "k"}, queue.Spec{Queue: "other"}, queue.Spec{RunAt: c.now.Add(time.Hour)})
+	waits("with tasks that are not for this claim")
+}
+
+func pausedQueue(c *trial) {
+	ids := c.several(2, queue.Spec{})
+	other := c.add(queue.Spec{Queue: "other"})
+	running := c.one()
+	c.configure(queue.Settings{Paused: &queue.Pause{By: "somebody", Reason: "because", Since: c.now}})
+	if got := c.claimed(queue.Claim{Max: 5}); len(got.Tasks) != 0 || !got.Next.IsZero() {
+		c.Errorf("of a paused queue, %d tasks start", len(got.Tasks))
+	}
+	c.heldBy(ids[1], queue.HoldQueuePaused)
+	c.is(queue.Waiting, other)
+	c.is(queue.Running, ids[0])
+	c.succeeds(running) // what runs goes on
+	late := c.add(queue.Spec{})
+	c.heldBy(late, queue.HoldQueuePaused)
+	c.configure(queue.Settings{})
+	c.is(queue.Waiting, ids[1], late)
+	c.started(5, ids[1], late)
+}
+
+func pauseOfAll(c *trial) {
+	mine, other := c.add(queue.Spec{}), c.add(queue.Spec{Queue: "other"})
+	c.configure(queue.Settings{Max: 3})
+	all := queue.Settings{Paused: &queue.Pause{By: "somebody", Since: c.now}}
+	c.ok("Configure", c.Store.Configure(c.Context(), c.now, "", all))
+	later := c.add(queue.Spec{Queue: "later"}) // also those that come after
+	for _, id := range []queue.ID{mine, other, later} {
+		c.heldBy(id, queue.HoldQueuePaused)
+	}
+	for _, name := range []string{defaultQueue, "other", "later"} {
+		if got := c.claimed(queue.Claim{Queue: name, Max: 5}); len(got.Tasks) != 0 {
+			c.Errorf("when all are paused, a task of queue %s starts", name)
+		}
+	}
+	c.ok("Configure", c.Store.Configure(c.Context(), c.now, "", queue.Settings{}))
+	c.is(queue.Waiting, mine, other, later)
+	c.started(5, mine)
+}

@@ -1,0 +1,160 @@
+package storetest
+
+import (
+	"slices"
+	"time"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/queue"
+)
+
+func orderCases() []testCase {
+	return []testCase{
+		{"C1_HigherTierFirst", Config{}, higherTierFirst},
+		{"C1_FIFOInACall", Config{}, fifoInACall},
+		{"C1_FIFOWithinTierAndKey", Config{}, fifoWithinTierAndKey},
+		{"C1_KeysTakeTurns", Config{}, keysTakeTurns},
+		{"C1_NewKeyNeedNotWaitForABacklog", Config{}, newKey},
+		{"C1_GuardsShare", Config{}, guardsShare},
+		{"C1_DelayedTakesItsPlaceByAge", Config{}, delayedKeepsItsAge},
+		{"C2_RetriedKeepsTierAndAge", Config{}, retriedKeepsItsAge},
+		{"C5_GivenBackKeepsTierAndAge", Config{}, givenBackKeepsItsAge},
+		{"C6_LostKeepsTierAndAge", Config{}, lostKeepsItsAge},
+		{"C3_DeadRetriedKeepsTierAndAge", Config{}, deadKeepsItsAge},
+	}
+}
+
+func higherTierFirst(c *trial) {
+	var want []queue.ID
+	for tier := stint.Lowest; tier <= stint.Highest; tier++ {
+		want = append(want, c.add(queue.Spec{Tier: tier}))
+	}
+	slices.Reverse(want)
+	c.started(4, want[:4]...)
+	high := c.add(queue.Spec{Tier: stint.High})
+	c.started(3, append([]queue.ID{high}, want[4:6]...)...)
+}
+
+// fifoInACall shows that the tasks of a call are in its order, whatever their IDs.
+func fifoInACall(c *trial) {
+	var call []queue.NewTask
+	for range 5 {
+		call = append(call, c.fresh(queue.Spec{}))
+	}
+	slices.Reverse(call)
+	c.submitTasks(call...)
+	for _, t := range call {
+		c.started(1, t.ID)
+	}
+}
+
+func fifoWithinTierAndKey(c *trial) {
+	kinds := []string{"a", "b", "c"}
+	var want []queue.ID
+	for i := range 24 {
+		want = append(want, c.add(queue.Spec{Key: "k", Kind: kinds[i%5%3]}))
+		if i%3 == 0 {
+			c.pass(time.Millisecond)
+		}
+	}
+	for i := 0; i < len(want); i += 4 {
+		if got := idsOf(c.claim(4, kinds...)); !slices.Equal(got, want[i:i+4]) {
+			c.Fatalf("a claim gives\n%v, want\n%v", got, want[i:i+4])
+		}
+	}
+}
+
+// keysTakeTurns shows that keys with backlogs start as many as each other.
+func keysTakeTurns(c *trial) {
+	const each = 12
+	for _, key := range []string{"a", "b", "", "c"} { // all of one before the next
+		c.several(each, queue.Spec{Key: key})
+	}
+	starts := make(map[string]int)
+	for i := range 4 * each {
+		starts[c.one().Key]++
+		for key, n := range starts {
+			if fair := i/4 + 2; n > fair { // one more than its share, for whoever goes first
+				c.Fatalf("of %d starts key %q has %d", i+1, key, n)
+			}
+		}
+	}
+}
+
+func newKey(c *trial) {
+	c.several(50, queue.Spec{Key: "busy"})
+	c.claim(10)
+	late := c.add(queue.Spec{Key: "late"})
+	if got := idsOf(c.claim(2)); !slices.Contains(got, late) {
+		c.Errorf("two more tasks of the busy key start before the first of another")
+	}
+}
+
+// guardsShare shows both sides of the starvation guard: lower tiers start while a
+// higher one has tasks, and no more often than every eighth time.
+func guardsShare(c *trial) {
+	const starts, share = 112, 8
+	for range starts {
+		c.submit(queue.Spec{Tier: stint.High}, queue.Spec{}, queue.Spec{Tier: stint.Lowest})
+	}
+	lower := make(map[stint.Priority]int)
+	for i := range starts {
+		t := c.one()
+		if lower[t.Tier]++; t.Tier == stint.High {
+			continue
+		}
+		if n := lower[stint.Normal] + lower[stint.Lowest]; n > i/share+1 {
+			c.Fatalf("of %d starts, %d are of lower tiers", i+1, n)
+		}
+	}
+	// Each tier has a turn in 56 turns.
+	if lower[stint.Normal] < starts/56 || lower[stint.Lowest] < starts/56 {
+		c.Errorf("of %d starts, %d are of the middle tier and %d of the lowest; each has a right to %d",
+			starts, lower[stint.Normal], lower[stint.Lowest], starts/56)
+	}
+}
+
+func delayedKeepsItsAge(c *trial) {
+	delayed := c.add(queue.Spec{RunAt: c.now.Add(time.Second)})
+	c.pass(time.Millisecond)
+	second := c.add(queue.Spec{})
+	c.started(1, second)
+	third := c.add(queue.Spec{})
+	c.pass(time.Second)
+	c.tend()
+	c.started(2, delayed, third)
+}
+
+// older submits a task and one that is younger, has something done to the first
+// while it runs, and checks that it still goes before the second.
+func (c *trial) older(end func(t queue.Task)) {
+	c.Helper()
+	first := c.add(queue.Spec{Tier: stint.High, Key: "k"})
+	c.pass(time.Millisecond)
+	t := c.one()
+	second := c.add(queue.Spec{Tier: stint.High, Key: "k"})
+	lower := c.add(queue.Spec{Key: "k"})
+	end(t)
+	c.started(3, first, second, lower)
+}
+
+func retriedKeepsItsAge(c *trial) {
+	c.older(func(t queue.Task) {
+		c.fails(t, queue.Outcome{RunAt: c.now.Add(time.Second)})
+		c.pass(time.Second)
+		c.tend()
+	})
+}
+
+func givenBackKeepsItsAge(c *trial) {
+	c.older(func(t queue.Task) { c.ok("give back", c.settle(t, queue.Outcome{On: queue.OnGiveBack})) })
+}
+
+func lostKeepsItsAge(c *trial) { c.older(func(queue.Task) { c.lose() }) }
+
+func deadKeepsItsAge(c *trial) {
+	c.older(func(t queue.Task) {
+		c.fails(t, queue.Outcome{Permanent: true})
+		c.command(queue.OnRetry, t.ID)
+	})
+}

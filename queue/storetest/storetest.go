@@ -1,0 +1,66 @@
+package storetest
+
+import (
+	"cmp"
+	"slices"
+	"testing"
+
+	"github.com/stintgo/stint/queue"
+)
+
+// Config is how a store is to be opened for a case. The zero value is the store
+// as it is by default.
+type Config struct {
+	MaxPayload, MaxResult, MaxCheckpoint int // bytes
+
+	WatchBuffer int // events that a watcher may be behind
+}
+
+func (c Config) withDefaults() Config {
+	const mebibyte, events = 1 << 20, 1024
+	return Config{
+		MaxPayload: cmp.Or(c.MaxPayload, mebibyte), MaxResult: cmp.Or(c.MaxResult, mebibyte),
+		MaxCheckpoint: cmp.Or(c.MaxCheckpoint, mebibyte), WatchBuffer: cmp.Or(c.WatchBuffer, events),
+	}
+}
+
+// Harness is a store to be tested.
+type Harness struct {
+	Store queue.Store
+	// Durable says that the store's tasks survive the end of its process. A store
+	// that is not Durable has no Reopen, and one that is has to have it: there is
+	// no third way, by which cases could be left out unseen.
+	Durable bool
+	// Reopen ends the store as a crash would, without Close, and opens it again on
+	// what is left.
+	Reopen func(t *testing.T) queue.Store
+}
+
+// Open opens an empty store for one test, and frees what it takes with
+// t.Cleanup.
+type Open func(t *testing.T, cfg Config) Harness
+
+// testCase is one behaviour of the contract. Its name begins with the row of
+// docs/spec.md that it belongs to.
+type testCase struct {
+	name string
+	cfg  Config
+	run  func(*trial)
+}
+
+// Run tests a store. All of it has to pass: no case is left out for a store that
+// lacks something.
+func Run(t *testing.T, open Open) {
+	t.Helper()
+	for _, c := range cases() {
+		t.Run(c.name, func(t *testing.T) {
+			trial := newTrial(t, open(t, c.cfg))
+			c.run(trial)
+			trial.check()
+		})
+	}
+}
+
+func cases() []testCase {
+	return slices.Concat(submitCases(), orderCases(), claimCases())
+}

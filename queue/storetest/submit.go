@@ -1,0 +1,289 @@
+package storetest
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/queue"
+)
+
+func submitCases() []testCase {
+	small := Config{MaxPayload: 100}
+	return []testCase{
+		{"C1_SubmittedTaskIsKeptAsItIs", Config{}, keptAsItIs},
+		{"C1_NothingSubmitted", Config{}, nothingSubmitted},
+		{"C1_InvalidTasks", Config{}, invalidTasks},
+		{"C1_PayloadLimit", small, payloadLimit},
+		{"C6_SubmitIsAllOrNone", small, allOrNone},
+		{"C6_CallersKeepTheirMemory", Config{}, callersMemory},
+		{"C7_UniqueAnswersTheFirst", Config{}, uniqueAnswersTheFirst},
+		{"C7_UniqueUnderConcurrency", Config{}, uniqueUnderConcurrency},
+		{"C7_RepeatedSubmit", Config{}, repeatedSubmit},
+		{"C1_FullQueue", Config{}, fullQueue},
+		{"C1_FullQueueIsAllOrNone", Config{}, fullQueueAllOrNone},
+		{"C8_TimeDoesNotGoBack", Config{}, timeGoesBack},
+	}
+}
+
+func keptAsItIs(c *trial) {
+	before := c.add(queue.Spec{})
+	spec := queue.Spec{
+		Queue: "mail", Kind: "send", Payload: []byte("\x00payload\xff"), Tier: stint.High, Key: "tenant", Unique: "once",
+		Group: "group", After: []queue.ID{before}, Batch: c.ids.New(c.now), AfterBatch: c.ids.New(c.now),
+		RunAt: c.now.Add(time.Hour), Deadline: c.now.Add(2 * time.Hour), Timeout: time.Minute, MaxAttempts: 7, MaxCrashes: 2,
+		Labels: map[string]string{"a": "b"}, Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+	}
+	t := c.task(c.add(spec))
+	if !t.RunAt.Equal(spec.RunAt) || !t.Deadline.Equal(spec.Deadline) {
+		c.Errorf("its times are %v and %v, want %v and %v", t.RunAt, t.Deadline, spec.RunAt, spec.Deadline)
+	}
+	t.RunAt, t.Deadline = spec.RunAt, spec.Deadline // in whatever time zone
+	if !reflect.DeepEqual(t.Spec, spec) {
+		c.Errorf("the task is\n%+v, want\n%+v", t.Spec, spec)
+	}
+	if t.State != queue.Scheduled || !t.Submitted.Equal(c.now) || !t.Changed.Equal(c.now) || len(t.Steps) != 1 {
+		c.Errorf("it starts its life as %+v", t)
+	}
+	if got := c.task(before).Queue; got != defaultQueue {
+		c.Errorf("a task that names no queue is in queue %q", got)
+	}
+}
+
+func nothingSubmitted(c *trial) {
+	if receipts := c.submitTasks(); len(receipts) != 0 {
+		c.Errorf("the receipts are %v", receipts)
+	}
+}
+
+// invalidSpecs are tasks that nothing could be done with.
+func invalidSpecs(c *trial) map[string]queue.NewTask {
+	id, batch := c.ids.New(c.now), c.ids.New(c.now)
+	return map[string]queue.NewTask{
+		"no ID":               {Spec: queue.Spec{Kind: kind}},
+		"no kind":             {ID: id},
+		"tier above all":      {ID: id, Spec: queue.Spec{Kind: kind, Tier: stint.Highest + 1}},
+		"tier below all":      {ID: id, Spec: queue.Spec{Kind: kind, Tier: stint.Lowest - 1}},
+		"negative attempts":   {ID: id, Spec: queue.Spec{Kind: kind, MaxAttempts: -1}},
+		"negative crashes":    {ID: id, Spec: queue.Spec{Kind: kind, MaxCrashes: -1}},
+		"negative timeout":    {ID: id, Spec: queue.Spec{Kind: kind, Timeout: -1}},
+		"never in time":       {ID: id, Spec: queue.Spec{Kind: kind, RunAt: c.now, Deadline: c.now}},
+		"after nobody knows":  {ID: id, Spec: queue.Spec{Kind: kind, After: []queue.ID{c.ids.New(c.now)}}},
+		"after itself":        {ID: id, Spec: queue.Spec{Kind: kind, After: []queue.ID{id}}},
+		"after its own batch": {ID: id, Spec: queue.Spec{Kind: kind, Batch: batch, AfterBatch: batch}},
+	}
+}
+
+func invalidTasks(c *trial) {
+	for what, t := range invalidSpecs(c) {
+		_, err := c.Store.Submit(c.Context(), c.now, []queue.NewTask{t})
+		c.refused(what, err, queue.ErrInvalid)
+	}
+	first, second := c.fresh(queue.Spec{}), c.fresh(queue.Spec{})
+	first.After = []queue.ID{second.ID}
+	_, err := c.Store.Submit(c.Context(), c.now, []queue.NewTask{first, second})
+	c.refused("after one that comes later", err, queue.ErrInvalid)
+	if n := len(c.find(queue.Filter{})); n != 0 {
+		c.Errorf("%d tasks were accepted", n)
+	}
+}
+
+func payloadLimit(c *trial) {
+	c.add(queue.Spec{Payload: make([]byte, 100)})
+	_, err := c.Store.Submit(c.Context(), c.now, []queue.NewTask{c.fresh(queue.Spec{Payload: make([]byte, 101)})})
+	c.refused("one byte too many", err, queue.ErrTooLarge)
+}
+
+func allOrNone(c *trial) {
+	bad := slices.Collect(maps.Values(invalidSpecs(c)))
+	bad = append(bad, c.fresh(queue.Spec{Payload: make([]byte, 101)}))
+	for _, t := range bad {
+		good := []queue.NewTask{c.fresh(queue.Spec{Unique: "u"}), c.fresh(queue.Spec{Group: "g"})}
+		for _, call := range [][]queue.NewTask{{good[0], good[1], t}, {t, good[0], good[1]}, {good[0], t, good[1]}} {
+			if _, err := c.Store.Submit(c.Context(), c.now, call); err == nil {
+				c.Errorf("a call with the task %+v is accepted", t)
+			}
+		}
+	}
+	if n := len(c.find(queue.Filter{})); n != 0 {
+		c.Errorf("%d tasks were accepted", n)
+	}
+	c.started(10)
+	c.submit(queue.Spec{Unique: "u"}, queue.Spec{Group: "g"}) // nothing of them was left behind
+	c.claim(2)
+}
+
+// callersMemory shows that a caller may go on to use what it has handed over, and
+// what it got.
+func callersMemory(c *trial) {
+	before := c.add(queue.Spec{})
+	t := c.fresh(queue.Spec{Payload: []byte("abc"), Labels: map[string]string{"k": "v"}, After: []queue.ID{before}})
+	call := []queue.NewTask{t}
+	c.submitTasks(call...)
+	if call[0].Queue != "" {
+		c.Errorf("Submit has written %q into its argument", call[0].Queue)
+	}
+	spoil := func(s *queue.Spec) {
+		s.Payload[0] = 'X'
+		s.Labels["k"] = "X"
+		s.After[0] = queue.ID{}
+	}
+	spoil(&t.Spec)
+	found := c.task(t.ID)
+	spoil(&found.Spec)
+	found.Steps[0].On = 0
+	c.succeeds(c.one())
+	claimed := c.one()
+	spoil(&claimed.Spec)
+	c.ok("settle", c.settle(claimed, queue.Outcome{On: queue.OnGiveBack}))
+	if got := c.one(); string(got.Payload) != "abc" || got.Labels["k"] != "v" || got.After[0] != before {
+		c.Errorf("the task has become %+v", got.Spec)
+	}
+}
+
+func uniqueAnswersTheFirst(c *trial) {
+	spec := queue.Spec{Unique: "u", Payload: []byte("first")}
+	id := c.add(spec)
+	again := func(when string) {
+		c.Helper()
+		second := c.fresh(queue.Spec{Unique: "u", Payload: []byte("second"), After: []queue.ID{c.ids.New(c.now)}})
+		if got, want := c.submitTasks(second)[0], (queue.Receipt{ID: id, Existing: true}); got != want {
+			c.Errorf("%s, the receipt is %+v, want %+v", when, got, want)
+		}
+		c.gone(second.ID)
+	}
+	again("while it waits")
+	t := c.one()
+	again("while it runs")
+	c.succeeds(t)
+	again("when it has succeeded")
+	c.command(queue.OnForget, id)
+	other := c.submit(spec, queue.Spec{Queue: "other", Unique: "u"}, queue.Spec{}, queue.Spec{})
+	if len(c.find(queue.Filter{})) != len(other) {
+		c.Error("a key is not free when its task is forgotten, or not in another queue")
+	}
+	first, second := c.fresh(queue.Spec{Unique: "v"}), c.fresh(queue.Spec{Unique: "v"})
+	after := c.fresh(queue.Spec{After: []queue.ID{second.ID}})
+	receipts := c.submitTasks(first, second, after)
+	if receipts[0].Existing || receipts[1] != (queue.Receipt{ID: first.ID, Existing: true}) {
+		c.Errorf("two tasks of one call have the same key; the receipts are %+v", receipts)
+	}
+	if got := c.task(after.ID).After; !slices.Equal(got, []queue.ID{first.ID}) {
+		c.Errorf("a task comes after %v, and was to come after the one that took the place of %s", got, second.ID)
+	}
+}
+
+func uniqueUnderConcurrency(c *trial) {
+	const callers, keys = 16, 20
+	var mu sync.Mutex
+	owners := make(map[string]map[queue.ID]int) // by key: how often an ID was answered as new
+	var wg sync.WaitGroup
+	for range callers {
+		wg.Go(func() {
+			for i := range keys {
+				key := string(rune('a' + i))
+				receipts, err := c.Store.Submit(c.Context(), c.now, []queue.NewTask{c.fresh(queue.Spec{Unique: key})})
+				if err != nil {
+					c.Errorf("Submit: %v", err)
+					return
+				}
+				mu.Lock()
+				if owners[key] == nil {
+					owners[key] = make(map[queue.ID]int)
+				}
+				if owners[key][receipts[0].ID] += 0; !receipts[0].Existing {
+					owners[key][receipts[0].ID]++
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	for key, ids := range owners {
+		for id, accepted := range ids {
+			if len(ids) != 1 || accepted != 1 {
+				c.Errorf("key %s: %d tasks, and task %s was accepted %d times", key, len(ids), id, accepted)
+			}
+		}
+	}
+	if n := len(c.find(queue.Filter{})); n != keys {
+		c.Errorf("there are %d tasks, want %d", n, keys)
+	}
+}
+
+func repeatedSubmit(c *trial) {
+	first, same, other := c.fresh(queue.Spec{Unique: "u"}), c.fresh(queue.Spec{Unique: "u"}), c.fresh(queue.Spec{})
+	call := []queue.NewTask{first, other, same, other}
+	c.configure(queue.Settings{Pending: 2})
+	want := []queue.Receipt{{ID: first.ID}, {ID: other.ID}, {ID: first.ID, Existing: true}, {ID: other.ID}}
+	answers := func(when string) {
+		c.Helper()
+		if got := c.submitTasks(call...); !slices.Equal(got, want) {
+			c.Errorf("%s, the receipts are %+v, want %+v", when, got, want)
+		}
+	}
+	answers("at first")
+	answers("when they are known")
+	c.succeeds(c.one())
+	answers("when one has succeeded")
+	if n := len(c.find(queue.Filter{})); n != 2 {
+		c.Errorf("there are %d tasks, want 2", n)
+	}
+}
+
+func fullQueue(c *trial) {
+	c.configure(queue.Settings{Pending: 2})
+	ids := c.submit(queue.Spec{}, queue.Spec{RunAt: c.now.Add(time.Hour)})
+	full := func(when string) {
+		c.Helper()
+		_, err := c.Store.Submit(c.Context(), c.now, []queue.NewTask{c.fresh(queue.Spec{})})
+		c.refused(when, err, queue.ErrFull)
+	}
+	full("one waits and one is scheduled")
+	c.add(queue.Spec{Queue: "other"})
+	t := c.one()
+	full("one runs and one is scheduled")
+	c.fails(t, queue.Outcome{Permanent: true})
+	third := c.add(queue.Spec{})
+	full("one waits again")
+	// What somebody wants done to tasks is never refused.
+	retried, paused := c.command(queue.OnRetry, ids[0]), c.command(queue.OnPause, third)
+	cancelled := c.command(queue.OnCancel, third)
+	if retried+paused+cancelled != 3 {
+		c.Errorf("the full queue refuses commands: of one each it did %d, %d and %d", retried, paused, cancelled)
+	}
+	full("there are the retried one and the scheduled one")
+}
+
+func fullQueueAllOrNone(c *trial) {
+	c.configure(queue.Settings{Pending: 3})
+	first := c.add(queue.Spec{Unique: "u"})
+	three := []queue.NewTask{c.fresh(queue.Spec{}), c.fresh(queue.Spec{}), c.fresh(queue.Spec{})}
+	_, err := c.Store.Submit(c.Context(), c.now, three)
+	c.refused("three into the room of two", err, queue.ErrFull)
+	if n := len(c.find(queue.Filter{})); n != 1 {
+		c.Errorf("there are %d tasks, want 1", n)
+	}
+	same := c.fresh(queue.Spec{Unique: "u"})
+	if got := c.submitTasks(three[0], same, three[1])[1]; got.ID != first {
+		c.Errorf("one that is there already is answered with %+v", got)
+	}
+}
+
+// timeGoesBack shows that a store takes the latest time that it has seen.
+func timeGoesBack(c *trial) {
+	c.add(queue.Spec{})
+	latest := c.now
+	c.pass(-time.Hour)
+	t := c.one()
+	if !t.Changed.Equal(latest) || !t.Lease.Until.Equal(latest.Add(lease)) {
+		c.Errorf("it was claimed at %v until %v; the latest time was %v", t.Changed, t.Lease.Until, latest)
+	}
+	c.succeeds(t)
+	if t := c.task(c.add(queue.Spec{RunAt: latest})); t.State != queue.Waiting || !t.Submitted.Equal(latest) {
+		c.Errorf("it is %s since %v", t.State, t.Submitted)
+	}
+}

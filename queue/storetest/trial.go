@@ -1,0 +1,293 @@
+package storetest
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+)
+
+// trial is a case in progress: a store, and the time at which things happen to
+// it. Its methods end the test if the store answers an error.
+type trial struct {
+	*testing.T
+	Harness
+	now time.Time
+	ids queue.IDs
+}
+
+// What tasks, workers and leases are called in cases that are not about that.
+const (
+	kind   = "work"
+	worker = "worker-1"
+	lease  = time.Minute
+)
+
+func newTrial(t *testing.T, h Harness) *trial {
+	t.Helper()
+	return &trial{T: t, Harness: h, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+}
+
+func (c *trial) ok(what string, err error) {
+	c.Helper()
+	if err != nil {
+		c.Fatalf("%s: %v", what, err)
+	}
+}
+
+// refused checks that a call was answered an error.
+func (c *trial) refused(what string, err, want error) {
+	c.Helper()
+	if !errors.Is(err, want) {
+		c.Errorf("%s: the answer is %v, want %v", what, err, want)
+	}
+}
+
+// pass lets time go by.
+func (c *trial) pass(d time.Duration) { c.now = c.now.Add(d) }
+
+// fresh makes a task of a spec; its kind is the usual one if there is none.
+func (c *trial) fresh(s queue.Spec) queue.NewTask {
+	if s.Kind == "" {
+		s.Kind = kind
+	}
+	return queue.NewTask{ID: c.ids.New(c.now), Spec: s}
+}
+
+// submit submits tasks in one call, all of which must be accepted as new.
+func (c *trial) submit(specs ...queue.Spec) (ids []queue.ID) {
+	c.Helper()
+	tasks := make([]queue.NewTask, len(specs))
+	for i, s := range specs {
+		tasks[i] = c.fresh(s)
+	}
+	for i, r := range c.submitTasks(tasks...) {
+		if r.ID != tasks[i].ID || r.Existing {
+			c.Fatalf("the receipt of task %s is %+v", tasks[i].ID, r)
+		}
+		ids = append(ids, r.ID)
+	}
+	return ids
+}
+
+func (c *trial) submitTasks(tasks ...queue.NewTask) []queue.Receipt {
+	c.Helper()
+	receipts, err := c.Store.Submit(c.Context(), c.now, tasks)
+	c.ok("Submit", err)
+	if len(receipts) != len(tasks) {
+		c.Fatalf("Submit answers %d tasks with %d receipts", len(tasks), len(receipts))
+	}
+	return receipts
+}
+
+func (c *trial) add(s queue.Spec) queue.ID {
+	c.Helper()
+	return c.submit(s)[0]
+}
+
+// several submits tasks one by one, each at a time of its own.
+func (c *trial) several(n int, s queue.Spec) (ids []queue.ID) {
+	c.Helper()
+	for range n {
+		ids = append(ids, c.add(s))
+		c.pass(time.Millisecond)
+	}
+	return ids
+}
+
+// claim claims tasks of the usual kind, or of others, in the usual way.
+func (c *trial) claim(n int, kinds ...string) []queue.Task {
+	c.Helper()
+	if len(kinds) == 0 {
+		kinds = []string{kind}
+	}
+	return c.claimed(queue.Claim{Queue: defaultQueue, Kinds: kinds, Max: n}).Tasks
+}
+
+// claimed claims tasks; what is not set of the claim is as usual.
+func (c *trial) claimed(q queue.Claim) queue.Claimed {
+	c.Helper()
+	if q.Worker == "" {
+		q.Worker = worker
+	}
+	if q.Kinds == nil {
+		q.Kinds = []string{kind}
+	}
+	if q.Lease == 0 {
+		q.Lease = lease
+	}
+	claimed, err := c.Store.Claim(c.Context(), c.now, q)
+	c.ok("Claim", err)
+	if len(claimed.Tasks) > q.Max {
+		c.Fatalf("a claim of %d tasks got %d", q.Max, len(claimed.Tasks))
+	}
+	return claimed
+}
+
+// one claims the task that is next.
+func (c *trial) one() queue.Task {
+	c.Helper()
+	tasks := c.claim(1)
+	if len(tasks) != 1 {
+		c.Fatal("no task can be claimed")
+	}
+	return tasks[0]
+}
+
+// started claims and checks which tasks that gives, in their order.
+func (c *trial) started(n int, want ...queue.ID) []queue.Task {
+	c.Helper()
+	tasks := c.claim(n)
+	if got := idsOf(tasks); !slices.Equal(got, want) {
+		c.Fatalf("a claim of %d tasks gives\n%v, want\n%v", n, got, want)
+	}
+	return tasks
+}
+
+func idsOf(tasks []queue.Task) (ids []queue.ID) {
+	for _, t := range tasks {
+		ids = append(ids, t.ID)
+	}
+	return ids
+}
+
+// settle says what became of one task and returns the answer.
+func (c *trial) settle(t queue.Task, o queue.Outcome) error {
+	c.Helper()
+	o.ID, o.Token = t.ID, t.Lease.Token
+	answers, err := c.Store.Settle(c.Context(), c.now, []queue.Outcome{o})
+	c.ok("Settle", err)
+	if len(answers) != 1 {
+		c.Fatalf("Settle answers one outcome with %d", len(answers))
+	}
+	return answers[0]
+}
+
+// ends settles a task as success, and as other things.
+func (c *trial) succeeds(t queue.Task) {
+	c.Helper()
+	c.ok("settle a success", c.settle(t, queue.Outcome{On: queue.OnSuccess}))
+}
+
+func (c *trial) fails(t queue.Task, o queue.Outcome) {
+	c.Helper()
+	o.On = queue.OnFailure
+	if o.Error == "" {
+		o.Error = "it does not work"
+	}
+	c.ok("settle a failure", c.settle(t, o))
+}
+
+// dies has the task that is next fail for good.
+func (c *trial) dies() queue.Task {
+	c.Helper()
+	t := c.one()
+	c.fails(t, queue.Outcome{Permanent: true})
+	return t
+}
+
+// beat sends one beat of a task.
+func (c *trial) beat(t queue.Task, b queue.Beat) queue.Answer {
+	c.Helper()
+	b.ID, b.Token = t.ID, t.Lease.Token
+	answers, err := c.Store.Beat(c.Context(), c.now, queue.Worker{Name: t.Lease.Worker}, []queue.Beat{b})
+	c.ok("Beat", err)
+	if len(answers) != 1 {
+		c.Fatalf("Beat answers one beat with %d answers", len(answers))
+	}
+	return answers[0]
+}
+
+// hear has the store hear of a worker that knows kinds of the default queue.
+func (c *trial) hear(name string, kinds ...string) {
+	c.Helper()
+	w := queue.Worker{Name: name, Kinds: map[string][]string{defaultQueue: kinds}, Slots: 1, Since: c.now}
+	_, err := c.Store.Beat(c.Context(), c.now, w, nil)
+	c.ok("Beat", err)
+}
+
+// command does something to one task, and returns whether that changed it.
+func (c *trial) command(do queue.Trigger, ids ...queue.ID) int {
+	c.Helper()
+	return c.commands(queue.Command{Do: do, Filter: queue.Filter{IDs: ids}, By: "somebody", Reason: "a reason"})
+}
+
+func (c *trial) commands(cmd queue.Command) int {
+	c.Helper()
+	n, err := c.Store.Command(c.Context(), c.now, cmd)
+	c.ok("Command", err)
+	return n
+}
+
+func (c *trial) configure(s queue.Settings) {
+	c.Helper()
+	c.ok("Configure", c.Store.Configure(c.Context(), c.now, defaultQueue, s))
+}
+
+// tend does all that is due.
+func (c *trial) tend() (next time.Time) {
+	c.Helper()
+	next, err := c.Store.Tend(c.Context(), c.now, 1000)
+	c.ok("Tend", err)
+	return next
+}
+
+// lose has the leases of all running tasks run out.
+func (c *trial) lose() {
+	c.Helper()
+	c.pass(2 * lease)
+	c.tend()
+}
+
+// find returns what a filter finds, oldest first.
+func (c *trial) find(f queue.Filter) []queue.Task {
+	c.Helper()
+	tasks, err := everything(c.Context(), c.Store, f)
+	c.ok("Find", err)
+	return tasks
+}
+
+func (c *trial) task(id queue.ID) queue.Task {
+	c.Helper()
+	tasks := c.find(queue.Filter{IDs: []queue.ID{id}})
+	if len(tasks) != 1 {
+		c.Fatalf("%d tasks have the ID %s", len(tasks), id)
+	}
+	return tasks[0]
+}
+
+// is checks the state of tasks.
+func (c *trial) is(want queue.State, ids ...queue.ID) {
+	c.Helper()
+	for i, id := range ids {
+		if t := c.task(id); t.State != want {
+			c.Fatalf("task %d is %s, want %s\n%s", i, t.State, want, life(t))
+		}
+	}
+}
+
+// heldBy checks that a task is held, and by what first.
+func (c *trial) heldBy(id queue.ID, want queue.HoldCode) {
+	c.Helper()
+	t := c.task(id)
+	if t.State != queue.Held || len(t.Holds) == 0 || t.Holds[0].Code != want {
+		c.Fatalf("the task is %s with the holds %v, want it held by %s\n%s", t.State, t.Holds, want, life(t))
+	}
+}
+
+// gone checks that tasks have been forgotten.
+func (c *trial) gone(ids ...queue.ID) {
+	c.Helper()
+	if tasks := c.find(queue.Filter{IDs: ids}); len(tasks) > 0 {
+		c.Errorf("%d tasks of %d are remembered", len(tasks), len(ids))
+	}
+}
+
+func (c *trial) check() {
+	c.Helper()
+	if err := Check(c.Context(), c.Store); err != nil {
+		c.Errorf("the store breaks its contract:\n%v", err)
+	}
+}
