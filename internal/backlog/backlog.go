@@ -7,12 +7,26 @@
 //
 // # Order
 //
-// Entries wait in seven tiers. In a tier, every key has a line of its own, a
-// FIFO; entries without a key share one line. The lines of a tier take turns by
-// start-time fair queueing (Goyal, Vin, Cheng: "Start-time Fair Queueing",
-// SIGCOMM 1996): an entry gets a virtual start tag when it is queued, and the
-// smallest tag goes first, so that keys get slots in proportion to their
-// shares however many entries each has queued.
+// Entries wait in seven tiers. In a tier, what one key has queued is a flow; so
+// are the entries without a key. The flows of a tier take turns by start-time
+// fair queueing (Goyal, Vin, Cheng: "Start-time Fair Queueing", SIGCOMM 1996): an
+// entry gets a virtual start tag when it is queued, and the smallest tag goes
+// first, so that keys get slots in proportion to their shares however many
+// entries each has queued.
+//
+// # Classes
+//
+// Someone may take only some kinds of entries. Each kind is a class, a small
+// number; in a flow, every class has a line of its own, a FIFO. [Backlog.PeekOf]
+// considers the lines of some classes, [Backlog.Peek] all. Turns are still shared
+// between keys: a start is charged to its flow, and no line of that flow starts
+// its next entry at an earlier virtual time than that at which the start ends.
+// What is only queued in one class is not charged to another. If it were, those
+// who take one class would put a key back for what others have yet to do for it,
+// and virtual time would jump over that when they came to it.
+//
+// Entries of a class that nobody takes keep their tags, and thereby their age:
+// they go first when somebody takes them.
 //
 // # Caps
 //
@@ -39,8 +53,12 @@
 // # Cost
 //
 // Push, Peek, Start and Remove cost O(1) in a tier whose entries have one key
-// or none, and O(log k) in a tier where k keys wait. Nothing scans: a key at
-// its limit is set aside until one of its own finishes.
+// or none, and O(log k) in a tier where k keys wait. PeekOf costs O(1) for each
+// class that is taken. A start puts the lines of its key in other classes out of
+// date; each of them costs O(log k) more when it comes to the front. Nothing
+// scans: entries of classes that are not taken are not looked at, and a key at
+// its limit is set aside until one of its own finishes, at O(log k) for each of
+// its lines.
 package backlog
 
 import "math/bits"
@@ -54,20 +72,6 @@ const guardEvery = 8
 // Cycle is the length in turns of the guard's fixed sequence.
 const Cycle = guardEvery * Tiers
 
-// Config is what a [Backlog] admits. The zero value admits nothing, because its
-// Max is 0.
-type Config struct {
-	// Max is the most slots in use at once.
-	Max int
-	// Caps are the caps of the tiers as the user set them, 0 for unset.
-	Caps [Tiers]int
-	// PerKey is the most entries of one key that run at once, 0 for no limit.
-	PerKey int
-	// Share returns the weight of a key in the fairness between keys, at least
-	// 1. Nil gives every key the same.
-	Share func(key string) int
-}
-
 // Backlog is the set of waiting entries and the policy over them. The zero
 // value is not usable; see [New]. It is not safe for concurrent use.
 type Backlog[T any] struct {
@@ -78,11 +82,14 @@ type Backlog[T any] struct {
 	share  func(key string) int
 
 	turn     int   // position in the guard's sequence, 0 … Cycle-1
-	eligible uint8 // bit per tier that has an entry whose key is not at its limit
+	eligible uint8 // bit per tier that has an entry which is not set aside
 	queued   int
 	ticket   uint64 // the last one given
 	tiers    [Tiers]tier[T]
-	keys     map[string]*key[T] // keys with a line or a running entry
+	class0   class[T] // the first of classes
+	classes  []*class[T]
+	all      []int              // all classes, ascending
+	keys     map[string]*key[T] // keys with a flow or a running entry
 }
 
 // New returns an empty backlog.
@@ -95,59 +102,45 @@ func New[T any](cfg Config) *Backlog[T] {
 		share:  cfg.Share,
 		keys:   make(map[string]*key[T]),
 	}
+	b.classes, b.all = []*class[T]{&b.class0}, []int{0}
 	for i := range b.tiers {
-		b.tiers[i].plain = line[T]{tier: int8(i), pos: nowhere, share: 1, cost: unit}
+		b.tiers[i].plain.init(nil, int8(i), &b.class0, 1)
 	}
 	return b
 }
 
-// Resolve gives the effective caps of set under max. An unset tier (0)
-// inherits the cap of the tier just below it; tiers above the topmost set one
-// get max; unset tiers below the bottommost set one get that one's; and every
-// cap is at most max.
-func Resolve(maximum int, set [Tiers]int) [Tiers]int {
-	var caps [Tiers]int
-	below, top := 0, -1
-	for i, limit := range set {
-		if limit > 0 {
-			top = i
-			if below == 0 {
-				below = limit
-			}
-		}
-	}
-	for i, limit := range set {
-		switch {
-		case i > top:
-			below = maximum
-		case limit > 0:
-			below = limit
-		}
-		caps[i] = min(below, maximum)
-	}
-	return caps
+// Push queues e in a tier, in class 0, behind what its key has queued there
+// already. An empty key stands for the entries without one. It panics if e is
+// queued.
+func (b *Backlog[T]) Push(e *Entry[T], tier int, key string, weight int) {
+	b.PushClass(e, tier, key, 0, weight)
 }
 
-// Push queues e in a tier, behind what its key has queued there already. An
-// empty key is the line of the entries without one. It panics if e is queued.
-func (b *Backlog[T]) Push(e *Entry[T], tier int, key string, weight int) {
+// PushClass is Push in a class, a small number of the caller's choice: the
+// backlog keeps a little for each up to the largest that it has seen. It queues
+// e behind what its key has queued of that class in that tier.
+func (b *Backlog[T]) PushClass(e *Entry[T], tier int, key string, class, weight int) {
 	if e.line != nil {
 		panic("backlog: entry is queued already")
 	}
-	t := &b.tiers[tier]
-	l := &t.plain
-	if key != "" {
-		l = b.keyLine(key, tier)
+	if class >= len(b.classes) {
+		b.addClasses(class)
 	}
-	if l.n == 0 && l.pos != nowhere {
-		t.rest.remove(l)
+	c := b.classes[class]
+	t := &b.tiers[tier]
+	f := &t.plain
+	if key != "" {
+		f = b.flow(key, tier, c)
+		t.wake(f)
 	}
 	b.ticket++
 	e.ticket, e.weight = b.ticket, int32(weight)
+	l := f.line(c)
 	l.append(e, t.virtual)
+	f.queued++
 	t.queued++
 	b.queued++
-	if l.n == 1 && !b.atLimit(l.key) {
+	if l.n == 1 && (f.key == nil || !f.key.aside) {
 		b.enter(l)
 	}
 }
@@ -156,26 +149,38 @@ func (b *Backlog[T]) Push(e *Entry[T], tier int, key string, weight int) {
 // nil if none may start. It decides nothing: call [Backlog.Start] to take the
 // entry, or [Backlog.Pass] when a finish started nothing.
 func (b *Backlog[T]) Peek(running int) *Entry[T] {
-	e, _ := b.next(running)
+	e, _ := b.next(running, b.eligible, b.all)
 	if e == nil || running+int(e.weight) > b.max {
 		return nil
 	}
 	return e
 }
 
-// next chooses the entry whose turn it is, and whether that is the guard's
-// doing. The entry may be too heavy for the slots that are free.
-func (b *Backlog[T]) next(running int) (e *Entry[T], guard bool) {
-	if running >= b.max || b.eligible == 0 {
+// PeekOf is Peek for someone who takes only some classes. Entries of the others
+// are as if they did not wait, whichever tier they are in. Whoever starts none
+// calls [Backlog.PassOf].
+func (b *Backlog[T]) PeekOf(running int, classes []int) *Entry[T] {
+	e, _ := b.next(running, b.readyIn(classes), classes)
+	if e == nil || running+int(e.weight) > b.max {
+		return nil
+	}
+	return e
+}
+
+// next chooses the entry of some classes, which are ready in some tiers, whose
+// turn it is, and whether that is the guard's doing. The entry may be too heavy
+// for the slots that are free.
+func (b *Backlog[T]) next(running int, ready uint8, classes []int) (e *Entry[T], guard bool) {
+	if running >= b.max || ready == 0 {
 		return nil, false
 	}
-	if own, ok := b.guardTier(); ok && b.eligible&(1<<own) != 0 {
-		return b.tiers[own].first(), true
+	if own, ok := b.guardTier(); ok && ready&(1<<own) != 0 {
+		return b.first(own, classes).head, true
 	}
-	for mask := b.eligible; mask != 0; {
+	for mask := ready; mask != 0; {
 		highest := bits.Len8(mask) - 1
 		if running < b.caps[highest] {
-			return b.tiers[highest].first(), false
+			return b.first(highest, classes).head, false
 		}
 		mask &^= 1 << highest
 	}
@@ -193,15 +198,16 @@ func (b *Backlog[T]) guardTier() (tier int, ok bool) {
 // Start takes e, which Peek returned, out of the backlog: it runs now. That
 // ends the turn.
 func (b *Backlog[T]) Start(e *Entry[T]) {
-	k := e.line.key
-	b.tiers[e.line.tier].pass(e)
+	l := e.line
+	k := l.flow.key
+	b.tiers[l.tier].pass(l.flow.start(e), e.weight)
 	if k != nil {
 		k.running++ // first, or unlink forgets a key with nothing left
 	}
-	b.unlink(e, true)
+	b.unlink(e)
 	b.endTurn()
-	if b.atLimit(k) {
-		b.setAside(k)
+	if k != nil {
+		b.review(k)
 	}
 }
 
@@ -209,10 +215,16 @@ func (b *Backlog[T]) Start(e *Entry[T]) {
 // A turn of the guard whose entry waits for enough free slots is not over and
 // stays.
 func (b *Backlog[T]) Pass(running int) {
+	b.PassOf(running, b.all)
+}
+
+// PassOf is Pass for someone who takes only some classes. A turn of the guard
+// whose entry is of another class is over: it may be that nobody takes it.
+func (b *Backlog[T]) PassOf(running int, classes []int) {
 	if b.eligible == 0 || running >= b.max {
 		return
 	}
-	if _, guard := b.next(running); !guard {
+	if _, guard := b.next(running, b.readyIn(classes), classes); !guard {
 		b.endTurn()
 	}
 }
@@ -230,46 +242,8 @@ func (b *Backlog[T]) Remove(e *Entry[T]) bool {
 	if e.line == nil {
 		return false
 	}
-	b.unlink(e, false)
+	b.unlink(e)
 	return true
-}
-
-// Admits reports whether an arrival may start at once, without being queued:
-// the running total is below its tier's cap, the slots it needs are free, its
-// key has room and nothing in its tier goes before it.
-func (b *Backlog[T]) Admits(tier int, key string, weight, running int) bool {
-	if running >= b.caps[tier] || running+weight > b.max || b.Closed(running)&(1<<tier) != 0 {
-		return false
-	}
-	return key == "" || !b.atLimit(b.keys[key])
-}
-
-// Admit counts an arrival that Admits let through, so that its key is charged.
-// It is no turn: an arrival that nobody waits for takes nobody's place.
-func (b *Backlog[T]) Admit(key string) {
-	if key == "" {
-		return
-	}
-	k := b.keyRecord(key)
-	k.running++
-	if b.atLimit(k) {
-		b.setAside(k)
-	}
-}
-
-// Closed returns a bit for each tier whose arrivals must queue, when running
-// slots are in use: something eligible waits in the tier, or an entry of this
-// or a higher tier has been chosen and waits for slots to come free.
-func (b *Backlog[T]) Closed(running int) uint8 {
-	e, guard := b.next(running)
-	switch {
-	case e == nil || running+int(e.weight) <= b.max:
-		return b.eligible
-	case guard:
-		return 1<<Tiers - 1
-	default:
-		return b.eligible | (1<<(e.line.tier+1) - 1)
-	}
 }
 
 // Len is the number of queued entries.
@@ -278,66 +252,17 @@ func (b *Backlog[T]) Len() int { return b.queued }
 // LenTier is the number of entries queued in a tier.
 func (b *Backlog[T]) LenTier(tier int) int { return b.tiers[tier].queued }
 
-// Limits returns the maximum and the caps in force.
-func (b *Backlog[T]) Limits() (maximum int, caps [Tiers]int) { return b.max, b.caps }
-
-// SetMax changes the maximum; caps are resolved again.
-func (b *Backlog[T]) SetMax(maximum int) {
-	b.max, b.caps = maximum, Resolve(maximum, b.set)
-}
-
-// SetCaps changes the caps.
-func (b *Backlog[T]) SetCaps(set [Tiers]int) {
-	b.set, b.caps = set, Resolve(b.max, set)
-}
-
 // unlink takes e out of its line and gives the line its new place.
-func (b *Backlog[T]) unlink(e *Entry[T], started bool) {
+func (b *Backlog[T]) unlink(e *Entry[T]) {
 	l := e.line
 	t := &b.tiers[l.tier]
 	first := e == l.head
-	l.remove(e, started)
+	l.remove(e)
+	l.flow.queued--
 	t.queued--
 	b.queued--
 	if first {
-		t.settle(l)
+		b.settle(l)
 		b.expire(t)
-		b.mark(l.tier)
 	}
-}
-
-// enter puts a line into its tier's order.
-func (b *Backlog[T]) enter(l *line[T]) {
-	b.tiers[l.tier].enter(l)
-	b.eligible |= 1 << l.tier
-}
-
-// mark notes whether a tier has anything eligible, after its order has shrunk.
-func (b *Backlog[T]) mark(tier int8) {
-	if len(b.tiers[tier].order) == 0 {
-		b.eligible &^= 1 << tier
-	}
-}
-
-// Overtakers returns the tiers of a mask in which an arrival without a key
-// might start before e, which Peek has returned; if e is nil, all in which one
-// might start at all. An arrival that goes behind others of its kind is not the
-// next to start.
-func (b *Backlog[T]) Overtakers(mask uint8, e *Entry[T]) (tiers uint8) {
-	for rest := mask; rest != 0; rest &= rest - 1 {
-		if tier := bits.TrailingZeros8(rest); b.tiers[tier].plain.n > 0 {
-			mask &^= 1 << tier
-		}
-	}
-	if e == nil {
-		return mask
-	}
-	tiers = mask &^ (1<<(e.line.tier+1) - 1)
-	if e.line.key != nil {
-		tiers |= mask & (1 << e.line.tier)
-	}
-	if own, ok := b.guardTier(); ok {
-		tiers |= mask &^ b.eligible & (1 << own)
-	}
-	return tiers
 }

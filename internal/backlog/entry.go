@@ -26,10 +26,13 @@ func (e *Entry[T]) Ticket() uint64 { return e.ticket }
 // Tier is the tier of a queued entry.
 func (e *Entry[T]) Tier() int { return int(e.line.tier) }
 
+// Class is the class of a queued entry.
+func (e *Entry[T]) Class() int { return e.line.class.number }
+
 // Key is the key of a queued entry, empty for none.
 func (e *Entry[T]) Key() string {
-	if e.line.key == nil {
-		return ""
+	if k := e.line.flow.key; k != nil {
+		return k.name
 	}
-	return e.line.key.name
+	return ""
 }

@@ -5,9 +5,10 @@ package backlog
 // cost no memory.
 type key[T any] struct {
 	name    string
-	running int
-	lines   [Tiers]*line[T]
-	live    int // lines that are not nil
+	flows   *flow[T] // a list, as few keys have entries in more than one tier
+	own     flow[T]  // one of them, so that a key of one tier is one object; free if its key is nil
+	running int32
+	aside   bool // its lines are out of the order
 }
 
 // keyRecord returns the record of a key, made if there is none.
@@ -20,45 +21,75 @@ func (b *Backlog[T]) keyRecord(name string) *key[T] {
 	return k
 }
 
-// keyLine returns the line of a key in a tier, made if there is none.
-func (b *Backlog[T]) keyLine(name string, tier int) *line[T] {
+// flow returns the flow of a key in a tier, made if there is none; a new one is
+// of a class.
+func (b *Backlog[T]) flow(name string, tier int, c *class[T]) *flow[T] {
 	k := b.keyRecord(name)
-	if k.lines[tier] == nil {
-		share := b.shareOf(name)
-		k.lines[tier] = &line[T]{key: k, tier: int8(tier), pos: nowhere, share: share, cost: unit / share}
-		k.live++
+	for f := k.flows; f != nil; f = f.next {
+		if f.own.tier == int8(tier) {
+			return f
+		}
 	}
-	return k.lines[tier]
+	f := &k.own
+	if f.key != nil {
+		f = new(flow[T])
+	}
+	f.init(k, int8(tier), c, b.shareOf(name))
+	f.next, k.flows = k.flows, f
+	return f
 }
 
-func (b *Backlog[T]) shareOf(name string) uint64 {
+func (b *Backlog[T]) shareOf(name string) uint32 {
 	if b.share == nil {
 		return 1
 	}
-	return uint64(min(max(b.share(name), 1), unit))
+	return uint32(min(max(b.share(name), 1), unit))
+}
+
+// drop forgets a flow.
+func (k *key[T]) drop(f *flow[T]) {
+	at := &k.flows
+	for *at != f {
+		at = &(*at).next
+	}
+	*at = f.next
+	*f = flow[T]{}
 }
 
 func (b *Backlog[T]) atLimit(k *key[T]) bool {
-	return k != nil && b.perKey > 0 && k.running >= b.perKey
+	return k != nil && b.perKey > 0 && int(k.running) >= b.perKey
 }
 
-// setAside takes the lines of a key that is at its limit out of the order, so
-// that nothing ever scans over them.
-func (b *Backlog[T]) setAside(k *key[T]) {
-	for _, l := range k.lines {
-		if l != nil && l.n > 0 && l.pos != nowhere {
-			b.tiers[l.tier].leave(l)
-			b.mark(l.tier)
+// review sets a key aside or readmits it, as its limit has it now.
+func (b *Backlog[T]) review(k *key[T]) {
+	aside := b.atLimit(k)
+	if aside == k.aside {
+		return
+	}
+	k.aside = aside
+	for f := k.flows; f != nil; f = f.next {
+		if aside {
+			f.each(b.setAside)
+		} else if f.queued > 0 {
+			// The key does not get back the time that it was set aside: its
+			// entries count as queued no earlier than now.
+			f.floor = max(f.floor, b.tiers[f.own.tier].virtual)
+			f.each(b.readmit)
 		}
 	}
 }
 
-// readmit puts the lines of a key that has room again back into the order.
-func (b *Backlog[T]) readmit(k *key[T]) {
-	for _, l := range k.lines {
-		if l != nil && l.n > 0 && l.pos == nowhere {
-			b.enter(l)
-		}
+// setAside takes a line whose key may start nothing out of its order, so that
+// nothing ever scans over it.
+func (b *Backlog[T]) setAside(l *line[T]) {
+	if l.n > 0 {
+		b.leave(l)
+	}
+}
+
+func (b *Backlog[T]) readmit(l *line[T]) {
+	if l.n > 0 {
+		b.enter(l)
 	}
 }
 
@@ -74,40 +105,31 @@ func (b *Backlog[T]) Finish(name string) {
 		return
 	}
 	k.running--
-	if !b.atLimit(k) {
-		b.readmit(k)
-	}
+	b.review(k)
 	b.forget(k)
 }
 
 // forget drops a key's record if nothing needs it.
 func (b *Backlog[T]) forget(k *key[T]) {
-	if k.running == 0 && k.live == 0 {
+	if k.running == 0 && k.flows == nil {
 		delete(b.keys, k.name)
 	}
 }
 
-// expire forgets the lines at rest in t that virtual time has passed. A line
-// must be remembered until then, or a key that queues a single entry at a time
-// would start afresh each time and starve the others. An empty tier starts
-// afresh for all.
+// expire forgets the flows of a tier that are empty and that virtual time has
+// passed.
 func (b *Backlog[T]) expire(t *tier[T]) {
-	for len(t.rest) > 0 && (t.queued == 0 || t.rest[0].tag <= t.virtual) {
-		l := t.rest[0]
-		t.rest.remove(l)
-		l.finish = 0
-		if l.key != nil {
-			l.key.lines[l.tier] = nil
-			l.key.live--
-			b.forget(l.key)
-		}
+	for f := t.passed(); f != nil; f = t.passed() {
+		k := f.key
+		k.drop(f)
+		b.forget(k)
 	}
 }
 
 // Running is the number of running entries of a key.
 func (b *Backlog[T]) Running(name string) int {
 	if k := b.keys[name]; k != nil {
-		return k.running
+		return int(k.running)
 	}
 	return 0
 }
@@ -123,15 +145,15 @@ func (b *Backlog[T]) PerKey() int { return b.perKey }
 func (b *Backlog[T]) SetPerKey(n int) {
 	b.perKey = n
 	for _, k := range b.keys {
-		if b.atLimit(k) {
-			b.setAside(k)
-		} else {
-			b.readmit(k)
-		}
+		b.review(k)
 	}
 }
 
 // KeyHasRoom reports whether another entry of a key may run.
 func (b *Backlog[T]) KeyHasRoom(name string) bool {
-	return name == "" || !b.atLimit(b.keys[name])
+	if name == "" {
+		return true
+	}
+	k := b.keys[name]
+	return k == nil || !k.aside
 }

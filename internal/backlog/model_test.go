@@ -1,6 +1,8 @@
 package backlog_test
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/stintgo/stint/internal/backlog"
@@ -16,14 +18,23 @@ type model struct {
 	turn    int
 	virtual [backlog.Tiers]uint64
 	ends    map[lineName]uint64 // when the last entry of a line ends in virtual time
-	aside   map[lineName]bool   // lines whose key was at its limit since their first entry was looked at
+	floors  map[flowName]uint64 // when the last start of a flow ends in virtual time
+	aside   map[flowName]bool   // flows that were set aside while they had entries
 	ticket  uint64
 }
 
 type lineName struct {
+	tier  int
+	key   string
+	class int
+}
+
+type flowName struct {
 	tier int
 	key  string
 }
+
+func (l lineName) flow() flowName { return flowName{l.tier, l.key} }
 
 type modelEntry struct {
 	id     int
@@ -36,7 +47,7 @@ type modelEntry struct {
 func newModel(cfg backlog.Config) *model {
 	return &model{
 		cfg: cfg, caps: backlog.Resolve(cfg.Max, cfg.Caps), keyRuns: map[string]int{},
-		ends: map[lineName]uint64{}, aside: map[lineName]bool{},
+		ends: map[lineName]uint64{}, floors: map[flowName]uint64{}, aside: map[flowName]bool{},
 	}
 }
 
@@ -63,20 +74,25 @@ func (m *model) line(name lineName) []*modelEntry {
 	return line
 }
 
-func (m *model) push(id, tier int, key string, weight int) {
+func (m *model) push(id int, line lineName, weight int) {
 	m.ticket++
-	e := &modelEntry{id: id, line: lineName{tier, key}, weight: weight, ticket: m.ticket}
-	e.tag = max(m.virtual[tier], m.ends[e.line])
-	m.ends[e.line] = e.tag + uint64(weight)*m.cost(key)
-	m.waiting = append(m.waiting, e)
-	if m.atLimit(key) {
-		m.aside[e.line] = true
+	e := &modelEntry{id: id, line: line, weight: weight, ticket: m.ticket}
+	if len(m.line(line)) == 0 {
+		m.ends[line] = max(m.ends[line], m.floors[line.flow()])
 	}
+	e.tag = max(m.virtual[line.tier], m.ends[line])
+	m.ends[line] = e.tag + uint64(weight)*m.cost(line.key)
+	m.waiting = append(m.waiting, e)
+	m.setAside(line.key)
 }
 
-// first is the entry of a tier that goes next: the head with the smallest tag
-// among the lines whose key has room.
-func (m *model) first(tier int) *modelEntry {
+// startTag is the virtual time at which an entry would start now: when it was
+// queued for, but not before its flow's last start has ended.
+func (m *model) startTag(e *modelEntry) uint64 { return max(e.tag, m.floors[e.line.flow()]) }
+
+// first is the entry of a tier that goes next: the one with the smallest tag
+// among the first of all lines of classes that are taken, whose key has room.
+func (m *model) first(tier int, takes []int) *modelEntry {
 	var best *modelEntry
 	seen := map[lineName]bool{}
 	for _, e := range m.waiting {
@@ -84,44 +100,46 @@ func (m *model) first(tier int) *modelEntry {
 			continue
 		}
 		seen[e.line] = true
-		if m.atLimit(e.line.key) {
+		if m.atLimit(e.line.key) || !slices.Contains(takes, e.line.class) {
 			continue
 		}
-		if best == nil || e.tag < best.tag || e.tag == best.tag && e.ticket < best.ticket {
+		if best == nil || cmp.Or(cmp.Compare(m.startTag(e), m.startTag(best)), cmp.Compare(e.ticket, best.ticket)) < 0 {
 			best = e
 		}
 	}
 	return best
 }
 
-func (m *model) next(running int) (e *modelEntry, guard bool) {
+func (m *model) next(running int, takes []int) (e *modelEntry, guard bool) {
 	if running >= m.cfg.Max {
 		return nil, false
 	}
 	if m.turn%8 == 7 {
-		if e := m.first(m.turn / 8); e != nil {
+		if e := m.first(m.turn/8, takes); e != nil {
 			return e, true
 		}
 	}
 	for tier := backlog.Tiers - 1; tier >= 0; tier-- {
-		if e := m.first(tier); e != nil && running < m.caps[tier] {
+		if e := m.first(tier, takes); e != nil && running < m.caps[tier] {
 			return e, false
 		}
 	}
 	return nil, false
 }
 
-func (m *model) peek(running int) *modelEntry {
-	e, _ := m.next(running)
+func (m *model) peek(running int, takes []int) *modelEntry {
+	e, _ := m.next(running, takes)
 	if e == nil || running+e.weight > m.cfg.Max {
 		return nil
 	}
 	return e
 }
 
+var everyClass = []int{0, 1, 2, 3}
+
 func (m *model) eligible() (mask uint8) {
 	for tier := range backlog.Tiers {
-		if m.first(tier) != nil {
+		if m.first(tier, everyClass) != nil {
 			mask |= 1 << tier
 		}
 	}
@@ -130,7 +148,7 @@ func (m *model) eligible() (mask uint8) {
 
 func (m *model) closed(running int) uint8 {
 	mask := m.eligible()
-	e, guard := m.next(running)
+	e, guard := m.next(running, everyClass)
 	if e == nil || running+e.weight <= m.cfg.Max {
 		return mask
 	}
@@ -143,29 +161,29 @@ func (m *model) closed(running int) uint8 {
 	return mask
 }
 
-func (m *model) take(e *modelEntry, left uint64) {
+func (m *model) take(e *modelEntry) {
 	line := m.line(e.line)
 	if line[len(line)-1] == e {
-		m.ends[e.line] = left
-	}
-	if line[0] == e && len(line) > 1 {
-		line[1].tag = max(line[1].tag, left)
-	}
-	m.waiting = slices.DeleteFunc(m.waiting, func(x *modelEntry) bool { return x == e })
-	empty := !slices.ContainsFunc(m.waiting, func(x *modelEntry) bool { return x.line.tier == e.line.tier })
-	for name := range m.ends {
-		if name.tier == e.line.tier && empty {
-			delete(m.ends, name) // an empty tier starts afresh
+		m.ends[e.line] = e.tag
+		if len(line) == 1 {
+			m.ends[e.line] = m.startTag(e)
 		}
 	}
+	m.waiting = slices.DeleteFunc(m.waiting, func(x *modelEntry) bool { return x == e })
+	if slices.ContainsFunc(m.waiting, func(x *modelEntry) bool { return x.line.tier == e.line.tier }) {
+		return
+	}
+	// An empty tier starts afresh.
+	maps.DeleteFunc(m.ends, func(l lineName, _ uint64) bool { return l.tier == e.line.tier })
+	maps.DeleteFunc(m.floors, func(f flowName, _ uint64) bool { return f.tier == e.line.tier })
 }
 
-// shares adds up the shares of the lines of a tier that may start.
+// shares adds up the shares of the flows of a tier that may start.
 func (m *model) shares(tier int) (sum uint64) {
-	seen := map[lineName]bool{}
+	seen := map[flowName]bool{}
 	for _, e := range m.waiting {
-		if e.line.tier == tier && !seen[e.line] && !m.atLimit(e.line.key) {
-			seen[e.line] = true
+		if e.line.tier == tier && !seen[e.line.flow()] && !m.atLimit(e.line.key) {
+			seen[e.line.flow()] = true
 			sum += m.share(e.line.key)
 		}
 	}
@@ -173,8 +191,10 @@ func (m *model) shares(tier int) (sum uint64) {
 }
 
 func (m *model) start(e *modelEntry) {
-	m.virtual[e.line.tier] = max(e.tag, m.virtual[e.line.tier]+uint64(e.weight)*(1<<20)/m.shares(e.line.tier))
-	m.take(e, e.tag+uint64(e.weight)*m.cost(e.line.key))
+	tier, tag := e.line.tier, m.startTag(e)
+	m.virtual[tier] = max(tag, m.virtual[tier]+uint64(e.weight)*(1<<20)/m.shares(tier))
+	m.floors[e.line.flow()] = tag + uint64(e.weight)*m.cost(e.line.key)
+	m.take(e)
 	m.turn = (m.turn + 1) % 56
 	m.run(e.line.key)
 }
@@ -187,7 +207,7 @@ func (m *model) run(key string) {
 	m.setAside(key)
 }
 
-// setAside marks the lines of a key at its limit; readmit lets them catch up
+// setAside marks the flows of a key at its limit; readmit has them catch up
 // with virtual time when the key has room again.
 func (m *model) setAside(key string) {
 	if !m.atLimit(key) {
@@ -195,28 +215,28 @@ func (m *model) setAside(key string) {
 	}
 	for _, e := range m.waiting {
 		if e.line.key == key {
-			m.aside[e.line] = true
+			m.aside[e.line.flow()] = true
 		}
 	}
 }
 
 func (m *model) readmit() {
-	for name := range m.aside {
-		if m.atLimit(name.key) {
+	for flow := range m.aside {
+		if m.atLimit(flow.key) {
 			continue
 		}
-		delete(m.aside, name)
-		if line := m.line(name); len(line) > 0 {
-			line[0].tag = max(line[0].tag, m.virtual[name.tier])
+		delete(m.aside, flow)
+		if slices.ContainsFunc(m.waiting, func(e *modelEntry) bool { return e.line.flow() == flow }) {
+			m.floors[flow] = max(m.floors[flow], m.virtual[flow.tier])
 		}
 	}
 }
 
-func (m *model) pass(running int) {
+func (m *model) pass(running int, takes []int) {
 	if m.eligible() == 0 || running >= m.cfg.Max {
 		return
 	}
-	if _, guard := m.next(running); !guard {
+	if _, guard := m.next(running, takes); !guard {
 		m.turn = (m.turn + 1) % 56
 	}
 }
@@ -224,7 +244,7 @@ func (m *model) pass(running int) {
 func (m *model) remove(id int) {
 	for _, e := range m.waiting {
 		if e.id == id {
-			m.take(e, e.tag)
+			m.take(e)
 			return
 		}
 	}

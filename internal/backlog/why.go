@@ -26,7 +26,7 @@ type Reasons struct {
 // backlog beyond a few thousand steps.
 func (b *Backlog[T]) Why(e *Entry[T], running int) Reasons {
 	l := e.line
-	r := b.limits(int(l.tier), l.key, int(e.weight), running)
+	r := b.limits(int(l.tier), l.flow.key, int(e.weight), running)
 	for higher := int(l.tier) + 1; higher < Tiers; higher++ {
 		r.Ahead[higher] = b.tiers[higher].queued
 	}
@@ -56,7 +56,7 @@ func (b *Backlog[T]) limits(tier int, k *key[T], weight, running int) Reasons {
 		GuardIn: (guardEvery*tier + guardEvery - 1 - b.turn + Cycle) % Cycle,
 	}
 	if k != nil {
-		r.Key, r.KeyRuns = k.name, k.running
+		r.Key, r.KeyRuns = k.name, int(k.running)
 	}
 	return r
 }
@@ -70,14 +70,26 @@ const (
 
 // aheadInTier counts the entries of e's tier that go before it, at most.
 func (b *Backlog[T]) aheadInTier(e *Entry[T]) int {
-	t := &b.tiers[e.line.tier]
+	l := e.line
 	ahead := aheadInLine(e)
-	if len(t.order) > maxLines {
-		return t.queued - (e.line.n - ahead)
+	lines := 0
+	for _, c := range b.classes {
+		lines += len(c.orders[l.tier])
 	}
-	for _, l := range t.order {
-		if l != e.line {
-			ahead += l.startsBefore(e)
+	if lines > maxLines {
+		return b.tiers[l.tier].queued - (int(l.n) - ahead)
+	}
+	l.flow.each(func(other *line[T]) {
+		if other != l {
+			ahead += other.olderThan(e.ticket)
+		}
+	})
+	tag := max(e.tag, l.flow.floor+uint64(ahead)*uint64(l.flow.cost))
+	for _, c := range b.classes {
+		for _, other := range c.orders[l.tier] {
+			if other.flow != l.flow {
+				ahead += other.startsBefore(tag)
+			}
 		}
 	}
 	return ahead
@@ -93,21 +105,32 @@ func aheadInLine[T any](e *Entry[T]) int {
 			return step
 		}
 		if back == l.tail {
-			return l.n - 1 - step
+			return int(l.n) - 1 - step
 		}
 		front, back = front.prev, back.next
 	}
-	part := float64(e.ticket-l.head.ticket) / float64(l.tail.ticket-l.head.ticket)
-	return min(int(part*float64(l.n))+1, l.n-1)
+	return min(l.olderThan(e.ticket), int(l.n)-1)
 }
 
-// startsBefore bounds how many entries of l start before e, an entry of another
-// line: those whose tags are smaller, if each takes one slot.
-func (l *line[T]) startsBefore(e *Entry[T]) int {
-	if e.tag < l.tag {
+// olderThan estimates how many entries of l came before a ticket.
+func (l *line[T]) olderThan(ticket uint64) int {
+	switch {
+	case l.n == 0 || ticket <= l.head.ticket:
+		return 0
+	case ticket > l.tail.ticket:
+		return int(l.n)
+	}
+	part := float64(ticket-l.head.ticket) / float64(l.tail.ticket-l.head.ticket)
+	return min(int(part*float64(l.n))+1, int(l.n))
+}
+
+// startsBefore bounds how many entries of l start before a tag in another flow:
+// those whose tags are smaller, if each takes one slot.
+func (l *line[T]) startsBefore(tag uint64) int {
+	if tag < l.tag {
 		return 0
 	}
-	return min(int((e.tag-l.tag)/l.cost)+1, l.n)
+	return min(int((tag-l.tag)/uint64(l.flow.cost))+1, int(l.n))
 }
 
 // Entries returns all queued entries in the order of their arrival. The cost
@@ -120,13 +143,11 @@ func (b *Backlog[T]) Entries() []*Entry[T] {
 		}
 	}
 	for i := range b.tiers {
-		collect(&b.tiers[i].plain)
+		b.tiers[i].plain.each(collect)
 	}
 	for _, k := range b.keys {
-		for _, l := range k.lines {
-			if l != nil {
-				collect(l)
-			}
+		for f := k.flows; f != nil; f = f.next {
+			f.each(collect)
 		}
 	}
 	slices.SortFunc(all, func(x, y *Entry[T]) int { return cmp.Compare(x.ticket, y.ticket) })

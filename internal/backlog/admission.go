@@ -1,0 +1,62 @@
+package backlog
+
+import "math/bits"
+
+// Admits reports whether an arrival may start at once, without being queued:
+// the running total is below its tier's cap, the slots it needs are free, its
+// key has room and nothing in its tier goes before it.
+func (b *Backlog[T]) Admits(tier int, key string, weight, running int) bool {
+	if running >= b.caps[tier] || running+weight > b.max || b.Closed(running)&(1<<tier) != 0 {
+		return false
+	}
+	return b.KeyHasRoom(key)
+}
+
+// Admit counts an arrival that Admits let through, so that its key is charged.
+// It is no turn: an arrival that nobody waits for takes nobody's place.
+func (b *Backlog[T]) Admit(key string) {
+	if key == "" {
+		return
+	}
+	k := b.keyRecord(key)
+	k.running++
+	b.review(k)
+}
+
+// Closed returns a bit for each tier whose arrivals must queue, when running
+// slots are in use: something eligible waits in the tier, or an entry of this
+// or a higher tier has been chosen and waits for slots to come free.
+func (b *Backlog[T]) Closed(running int) uint8 {
+	e, guard := b.next(running, b.eligible, b.all)
+	switch {
+	case e == nil || running+int(e.weight) <= b.max:
+		return b.eligible
+	case guard:
+		return 1<<Tiers - 1
+	default:
+		return b.eligible | (1<<(e.line.tier+1) - 1)
+	}
+}
+
+// Overtakers returns the tiers of a mask in which an arrival without a key
+// might start before e, which Peek has returned; if e is nil, all in which one
+// might start at all. An arrival that goes behind others of its kind is not the
+// next to start.
+func (b *Backlog[T]) Overtakers(mask uint8, e *Entry[T]) (tiers uint8) {
+	for rest := mask; rest != 0; rest &= rest - 1 {
+		if tier := bits.TrailingZeros8(rest); b.tiers[tier].plain.queued > 0 {
+			mask &^= 1 << tier
+		}
+	}
+	if e == nil {
+		return mask
+	}
+	tiers = mask &^ (1<<(e.line.tier+1) - 1)
+	if e.line.flow.key != nil {
+		tiers |= mask & (1 << e.line.tier)
+	}
+	if own, ok := b.guardTier(); ok {
+		tiers |= mask &^ b.eligible & (1 << own)
+	}
+	return tiers
+}

@@ -1,0 +1,55 @@
+package backlog
+
+// Config is what a [Backlog] admits. The zero value admits nothing, because its
+// Max is 0.
+type Config struct {
+	// Max is the most slots in use at once.
+	Max int
+	// Caps are the caps of the tiers as the user set them, 0 for unset.
+	Caps [Tiers]int
+	// PerKey is the most entries of one key that run at once, 0 for no limit.
+	PerKey int
+	// Share returns the weight of a key in the fairness between keys, at least
+	// 1. Nil gives every key the same.
+	Share func(key string) int
+}
+
+// Resolve gives the effective caps of set under max. An unset tier (0)
+// inherits the cap of the tier just below it; tiers above the topmost set one
+// get max; unset tiers below the bottommost set one get that one's; and every
+// cap is at most max.
+func Resolve(maximum int, set [Tiers]int) [Tiers]int {
+	var caps [Tiers]int
+	below, top := 0, -1
+	for i, limit := range set {
+		if limit > 0 {
+			top = i
+			if below == 0 {
+				below = limit
+			}
+		}
+	}
+	for i, limit := range set {
+		switch {
+		case i > top:
+			below = maximum
+		case limit > 0:
+			below = limit
+		}
+		caps[i] = min(below, maximum)
+	}
+	return caps
+}
+
+// Limits returns the maximum and the caps in force.
+func (b *Backlog[T]) Limits() (maximum int, caps [Tiers]int) { return b.max, b.caps }
+
+// SetMax changes the maximum; caps are resolved again.
+func (b *Backlog[T]) SetMax(maximum int) {
+	b.max, b.caps = maximum, Resolve(maximum, b.set)
+}
+
+// SetCaps changes the caps.
+func (b *Backlog[T]) SetCaps(set [Tiers]int) {
+	b.set, b.caps = set, Resolve(b.max, set)
+}
