@@ -62,5 +62,5 @@ func Run(t *testing.T, open Open) {
 }
 
 func cases() []testCase {
-	return slices.Concat(submitCases(), orderCases(), claimCases())
+	return slices.Concat(submitCases(), orderCases(), claimCases(), settleCases(), leaseCases(), commandCases())
 }

@@ -1,0 +1,351 @@
+package storetest
+
+import (
+	"slices"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+)
+
+func commandCases() []testCase {
+	return []testCase{
+		{"C4_CommandsInEveryState", Config{}, commandsInEveryState},
+		{"C4_InvalidCommands", Config{}, invalidCommands},
+		{"C4_CommandsKeepTheTrace", Config{}, commandsKeepTheTrace},
+		{"C4_CommandLimit", Config{}, commandLimit},
+		{"C4_CommandSelectsFirst", Config{}, commandSelectsFirst},
+		{"C4_OrdersReachTheWorker", Config{}, ordersReachTheWorker},
+		{"C4_OrdersAreObeyed", Config{}, ordersAreObeyed},
+		{"C4_OrdersOfLostTasks", Config{}, ordersOfLostTasks},
+		{"C4_OrdersAreTakenBack", Config{}, ordersAreTakenBack},
+		{"C4_ResumeGoesWhereItBelongs", Config{}, resumeGoesWhereItBelongs},
+		{"C3_RetryBeginsAnew", Config{}, retryBeginsAnew},
+		{"C2_RetryOfScheduledIsNow", Config{}, retryOfScheduled},
+		{"C3_DeadLettersByFilter", Config{}, deadLettersByFilter},
+	}
+}
+
+// inState makes a task that is in a state.
+func (c *trial) inState(state queue.State) queue.ID {
+	c.Helper()
+	only := queue.Spec{Kind: "only", Key: c.ids.New(c.now).String()}
+	end := func(on queue.Trigger) queue.ID {
+		c.Helper()
+		id := c.add(only)
+		t := c.claim(1, "only")[0]
+		c.ok("settle", c.settle(t, queue.Outcome{On: on, Permanent: true}))
+		return id
+	}
+	var id queue.ID
+	switch state {
+	case queue.Scheduled:
+		id = c.add(queue.Spec{RunAt: c.now.Add(time.Hour)})
+	case queue.Held:
+		id = c.add(queue.Spec{After: []queue.ID{c.add(queue.Spec{})}})
+	case queue.Running:
+		id = c.add(only)
+		c.claim(1, "only")
+	case queue.Paused:
+		id = c.add(queue.Spec{})
+		c.command(queue.OnPause, id)
+	case queue.Succeeded:
+		id = end(queue.OnSuccess)
+	case queue.Dead:
+		id = end(queue.OnFailure)
+	case queue.Cancelled:
+		id = c.add(queue.Spec{})
+		c.command(queue.OnCancel, id)
+	default:
+		id = c.add(queue.Spec{})
+	}
+	c.is(state, id)
+	return id
+}
+
+// commandsInEveryState holds each command in each state against the table.
+func commandsInEveryState(c *trial) {
+	for _, do := range []queue.Trigger{queue.OnPause, queue.OnResume, queue.OnCancel, queue.OnRetry, queue.OnForget} {
+		for _, from := range queue.States() {
+			id := c.inState(from)
+			c.pass(time.Second)
+			want, changes := from, 0
+			if i := slices.IndexFunc(queue.Transitions(), func(line queue.Transition) bool {
+				return line.From == from && line.On == do
+			}); i >= 0 {
+				changes = 1
+				if want = 0; do != queue.OnForget {
+					want = slices.Max(queue.Transitions()[i].To) // waiting, where others are possible
+				}
+			}
+			if from == queue.Running {
+				want = queue.Running // until its worker obeys
+			}
+			if n := c.command(do, id); n != changes {
+				c.Errorf("%s of a task that is %s changes %d", do, from, n)
+			}
+			if want == 0 {
+				c.gone(id)
+				continue
+			}
+			c.is(want, id)
+			if n := c.command(do, id); n != 0 {
+				c.Errorf("a second %s of a task that was %s changes it again", do, from)
+			}
+		}
+	}
+}
+
+func invalidCommands(c *trial) {
+	id := c.add(queue.Spec{})
+	for do := queue.Trigger(0); do <= queue.OnForget+1; do++ {
+		switch do {
+		case queue.OnPause, queue.OnResume, queue.OnCancel, queue.OnRetry, queue.OnForget:
+			continue
+		default:
+		}
+		_, err := c.Store.Command(c.Context(), c.now, queue.Command{Do: do, Filter: queue.Filter{IDs: []queue.ID{id}}})
+		c.refused("command "+do.String(), err, queue.ErrInvalid)
+	}
+	if n := c.command(queue.OnCancel, c.ids.New(c.now)); n != 0 {
+		c.Errorf("cancelling a task that there is not changes %d", n)
+	}
+	c.is(queue.Waiting, id)
+}
+
+func commandsKeepTheTrace(c *trial) {
+	id := c.add(queue.Spec{})
+	c.pass(time.Second)
+	c.commands(queue.Command{Do: queue.OnPause, By: "alice", Reason: "too loud"})
+	t := c.task(id)
+	want := queue.Step{At: c.now, On: queue.OnPause, To: queue.Paused, By: "alice", Detail: "too loud"}
+	if got := t.Steps[len(t.Steps)-1]; !got.At.Equal(want.At) {
+		c.Errorf("the step was at %v, want %v", got.At, want.At)
+	} else if got.At = want.At; got != want {
+		c.Errorf("the step is %+v, want %+v", got, want)
+	}
+}
+
+func commandLimit(c *trial) {
+	ids := c.several(6, queue.Spec{})
+	c.add(queue.Spec{Queue: "other"})
+	c.command(queue.OnPause, ids[1])
+	mine := queue.Filter{Queue: defaultQueue}
+	// The oldest come first, and what is paused already does not count.
+	if n := c.commands(queue.Command{Do: queue.OnPause, Filter: mine, Limit: 3}); n != 3 {
+		c.Errorf("a pause of at most 3 pauses %d", n)
+	}
+	c.is(queue.Paused, ids[:4]...)
+	c.is(queue.Waiting, ids[4:]...)
+	if n := c.commands(queue.Command{Do: queue.OnCancel, Filter: mine}); n != 6 {
+		c.Errorf("a cancel without a limit cancels %d of 6", n)
+	}
+}
+
+// commandSelectsFirst shows that a command does not reach tasks that come into
+// its filter by what it does itself.
+func commandSelectsFirst(c *trial) {
+	first := c.add(queue.Spec{Group: "g"})
+	second := c.add(queue.Spec{Group: "g"})
+	waiting := queue.Filter{States: []queue.State{queue.Waiting}}
+	if n := c.commands(queue.Command{Do: queue.OnCancel, Filter: waiting}); n != 1 {
+		c.Errorf("cancelling what waits cancels %d", n)
+	}
+	c.is(queue.Cancelled, first)
+	c.is(queue.Waiting, second)
+}
+
+func ordersReachTheWorker(c *trial) {
+	id := c.add(queue.Spec{})
+	t := c.one()
+	orders := func(want queue.Trigger, reason string) {
+		c.Helper()
+		if got := c.beat(t, queue.Beat{Lease: lease}); got.Order != want || got.Reason != reason {
+			c.Errorf("a beat is answered %+v, want %s because %q", got, want, reason)
+		}
+		if got := c.task(id); got.State != queue.Running || got.Order != want {
+			c.Errorf("the task is %s with the order %s, want %s", got.State, got.Order, want)
+		}
+	}
+	tell := func(do queue.Trigger, reason string, want int) {
+		c.Helper()
+		f := queue.Filter{IDs: []queue.ID{id}}
+		if n := c.commands(queue.Command{Do: do, Filter: f, Reason: reason}); n != want {
+			c.Errorf("telling a running task to %s counts %d, want %d", do, n, want)
+		}
+	}
+	orders(0, "")
+	tell(queue.OnPause, "p1", 1)
+	orders(queue.OnPause, "p1")
+	tell(queue.OnPause, "p2", 0)
+	tell(queue.OnCancel, "c1", 1)
+	orders(queue.OnCancel, "c1")
+	tell(queue.OnPause, "p3", 0)
+	tell(queue.OnResume, "r", 0)
+	tell(queue.OnRetry, "r", 0)
+	tell(queue.OnForget, "f", 0)
+	orders(queue.OnCancel, "c1")
+	c.succeeds(t) // a handler that finishes all the same has succeeded
+	c.is(queue.Succeeded, id)
+}
+
+// ordersAreObeyed holds each outcome under each order against what becomes of the
+// task, and looks for each error in the steps.
+func ordersAreObeyed(c *trial) {
+	obeyed := map[queue.Trigger]queue.State{queue.OnPause: queue.Paused, queue.OnCancel: queue.Cancelled}
+	for order, to := range obeyed {
+		for _, test := range []struct {
+			o     queue.Outcome
+			want  queue.State
+			steps []queue.Trigger // that the outcome makes
+		}{
+			{queue.Outcome{On: queue.OnSuccess}, queue.Succeeded, []queue.Trigger{queue.OnSuccess}},
+			{queue.Outcome{On: queue.OnGiveBack}, to, []queue.Trigger{order}},
+			{queue.Outcome{On: queue.OnSnooze, RunAt: c.now.Add(time.Hour)}, to, []queue.Trigger{queue.OnSnooze, order}},
+			{queue.Outcome{On: queue.OnFailure}, to, []queue.Trigger{queue.OnFailure, order}},
+			{queue.Outcome{On: queue.OnFailure, Permanent: true}, queue.Dead, []queue.Trigger{queue.OnFailure}},
+		} {
+			id := c.add(queue.Spec{})
+			t := c.one()
+			c.command(order, id)
+			test.o.Error = "it was in the middle"
+			for range 2 { // the repetition is answered alike, and changes nothing
+				c.ok("settle", c.settle(t, test.o))
+				c.is(test.want, id)
+			}
+			got := c.task(id)
+			var steps []queue.Trigger
+			for _, s := range got.Steps[2:] {
+				steps = append(steps, s.On)
+				if s.On == order && (s.By != "somebody" || s.Detail != "a reason") {
+					c.Errorf("the step by which it obeyed is %+v", s)
+				}
+			}
+			if !slices.Equal(steps, test.steps) {
+				c.Errorf("%s, told to %s, makes the steps %v, want %v", test.o.On, order, steps, test.steps)
+			}
+			c.command(queue.OnCancel, id)
+		}
+	}
+}
+
+func ordersOfLostTasks(c *trial) {
+	paused, cancelled := c.add(queue.Spec{}), c.add(queue.Spec{})
+	last := c.add(queue.Spec{MaxCrashes: 1, Payload: []byte("p")})
+	c.claim(3)
+	c.command(queue.OnPause, paused)
+	c.command(queue.OnCancel, cancelled, last)
+	c.lose()
+	c.is(queue.Paused, paused)
+	c.is(queue.Cancelled, cancelled)
+	c.is(queue.Dead, last) // poison is known as such, whatever its worker was told
+	if t := c.task(paused); t.Crashes != 1 {
+		c.Errorf("the paused task counts %d crashes", t.Crashes)
+	}
+	c.started(5)
+	c.command(queue.OnResume, paused)
+	c.started(5, paused)
+}
+
+func ordersAreTakenBack(c *trial) {
+	id := c.add(queue.Spec{})
+	t := c.one()
+	c.command(queue.OnPause, id)
+	if n := c.command(queue.OnResume, id); n != 1 {
+		c.Errorf("taking a pause back counts %d", n)
+	}
+	if got := c.beat(t, queue.Beat{Lease: lease}); got != (queue.Answer{}) {
+		c.Errorf("a beat is answered %+v", got)
+	}
+	c.ok("give back", c.settle(t, queue.Outcome{On: queue.OnGiveBack}))
+	c.is(queue.Waiting, id)
+	// An order is for one lease.
+	t = c.one()
+	c.command(queue.OnPause, id)
+	c.ok("give back", c.settle(t, queue.Outcome{On: queue.OnGiveBack}))
+	c.command(queue.OnResume, id)
+	if got := c.beat(c.one(), queue.Beat{Lease: lease}); got != (queue.Answer{}) {
+		c.Errorf("a beat of the next lease is answered %+v", got)
+	}
+}
+
+func resumeGoesWhereItBelongs(c *trial) {
+	first := c.add(queue.Spec{})
+	at := c.now.Add(time.Hour)
+	later, held := c.add(queue.Spec{RunAt: at}), c.add(queue.Spec{After: []queue.ID{first}})
+	c.command(queue.OnPause, first, later, held)
+	c.is(queue.Paused, first, later, held)
+	c.started(3)
+	c.command(queue.OnResume, first, later, held)
+	c.is(queue.Waiting, first)
+	c.is(queue.Scheduled, later)
+	c.is(queue.Held, held)
+	c.command(queue.OnPause, later)
+	c.pass(2 * time.Hour)
+	c.tend()
+	c.is(queue.Paused, later) // its time comes and goes
+	c.command(queue.OnResume, later)
+	c.is(queue.Waiting, later)
+}
+
+func retryBeginsAnew(c *trial) {
+	deadline := c.now.Add(time.Minute)
+	id := c.add(queue.Spec{Payload: []byte("p"), Unique: "u", MaxAttempts: 1, Labels: map[string]string{"a": "b"}})
+	late := c.add(queue.Spec{Kind: "other", Deadline: deadline})
+	delayed := c.add(queue.Spec{Kind: "other", RunAt: c.now.Add(5 * time.Hour)})
+	c.fails(c.one(), queue.Outcome{Error: "no", Checkpoint: []byte("here")})
+	c.command(queue.OnCancel, delayed)
+	c.pass(time.Hour)
+	c.tend()
+	c.is(queue.Dead, id, late)
+	if n := c.command(queue.OnRetry, id, late, delayed); n != 3 {
+		c.Errorf("retrying 3 retries %d", n)
+	}
+	t := c.task(id)
+	if t.State != queue.Waiting || t.Failures != 0 || string(t.Payload) != "p" || string(t.Checkpoint) != "here" || t.Unique != "u" {
+		c.Errorf("the retried task is %+v", t)
+	}
+	c.tend()
+	c.is(queue.Waiting, late, delayed) // neither a deadline nor a delay of the past
+	c.fails(c.one(), queue.Outcome{})
+	c.is(queue.Dead, id)
+	c.command(queue.OnRetry, id)
+	c.succeeds(c.one())
+}
+
+func retryOfScheduled(c *trial) {
+	id := c.add(queue.Spec{})
+	c.fails(c.one(), queue.Outcome{RunAt: c.now.Add(time.Hour)})
+	c.command(queue.OnRetry, id)
+	t := c.one()
+	if t.ID != id || t.Failures != 1 {
+		c.Errorf("the task is %+v", t)
+	}
+	c.ok("give back", c.settle(t, queue.Outcome{On: queue.OnGiveBack}))
+	c.is(queue.Waiting, id)
+	c.command(queue.OnPause, id)
+	c.command(queue.OnResume, id)
+	c.is(queue.Waiting, id) // its delay is over for good
+}
+
+func deadLettersByFilter(c *trial) {
+	for range 3 {
+		c.submit(queue.Spec{Labels: map[string]string{"of": "me"}}, queue.Spec{})
+		for _, t := range c.claim(2) {
+			c.fails(t, queue.Outcome{Permanent: true, Error: "disk full on " + t.Labels["of"]})
+		}
+	}
+	dead := queue.Filter{States: []queue.State{queue.Dead}}
+	if n := len(c.find(dead)); n != 6 {
+		c.Errorf("there are %d dead letters, want 6", n)
+	}
+	mine := queue.Filter{States: []queue.State{queue.Dead}, Error: "full on me"}
+	if n := c.commands(queue.Command{Do: queue.OnRetry, Filter: mine, Limit: 2}); n != 2 {
+		c.Errorf("retrying at most 2 retries %d", n)
+	}
+	if n := c.commands(queue.Command{Do: queue.OnForget, Filter: dead}); n != 4 {
+		c.Errorf("purging the 4 that are left purges %d", n)
+	}
+	if n := len(c.find(queue.Filter{})); n != 2 {
+		c.Errorf("there are %d tasks, want 2", n)
+	}
+}

@@ -1,0 +1,223 @@
+package storetest
+
+import (
+	"strings"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+)
+
+func leaseCases() []testCase {
+	return []testCase{
+		{"C8_BeatExtendsALease", Config{}, beatExtends},
+		{"C8_ProgressAndCheckpoint", Config{}, progressAndCheckpoint},
+		{"C6_LostLease", Config{}, lostLease},
+		{"C6_LeaseLivesUntilItIsTaken", Config{}, leaseLivesUntilTaken},
+		{"C6_TokensGrow", Config{}, tokensGrow},
+		{"C9_CrashesInARow", Config{}, crashesInARow},
+		{"C9_AFailureIsNoCrash", Config{}, failureIsNoCrash},
+		{"C9_PoisonIsRecognised", Config{}, poisonIsRecognised},
+		{"C9_PoisonIsForgotten", Config{}, poisonIsForgotten},
+		{"C8_BeatNeedsAName", Config{}, beatNeedsAName},
+	}
+}
+
+func beatExtends(c *trial) {
+	id := c.add(queue.Spec{})
+	t := c.one()
+	for range 10 {
+		c.pass(lease - 1)
+		if got := c.beat(t, queue.Beat{Lease: lease}); got.Order != 0 {
+			c.Fatalf("a beat is answered %s", got.Order)
+		}
+		if next := c.tend(); !next.Equal(c.now.Add(lease)) {
+			c.Errorf("the lease ends at %v, want %v", next, c.now.Add(lease))
+		}
+		c.is(queue.Running, id)
+	}
+	c.beat(t, queue.Beat{Lease: time.Second}) // which is less than it has
+	if got := c.task(id).Lease.Until; !got.Equal(c.now.Add(lease)) {
+		c.Errorf("a beat has made the lease shorter: until %v", got)
+	}
+	if t := c.task(id); len(t.Steps) != 2 {
+		c.Errorf("its steps tell of beats\n%s", life(t))
+	}
+}
+
+func progressAndCheckpoint(c *trial) {
+	id := c.add(queue.Spec{})
+	t := c.one()
+	checkpoint := []byte("half")
+	half := queue.Progress{Done: 5, Total: 10, Note: "half of it"}
+	c.beat(t, queue.Beat{Lease: lease, Progress: half, Checkpoint: checkpoint})
+	checkpoint[0] = 'X'
+	c.beat(t, queue.Beat{Lease: lease})
+	if got := c.task(id); got.Progress != half || string(got.Checkpoint) != "half" {
+		c.Errorf("a beat that reports nothing has left progress %+v and checkpoint %q", got.Progress, got.Checkpoint)
+	}
+	c.lose()
+	if t = c.one(); string(t.Checkpoint) != "half" || t.Progress != (queue.Progress{}) {
+		c.Errorf("the next attempt starts with progress %+v and checkpoint %q", t.Progress, t.Checkpoint)
+	}
+	c.fails(t, queue.Outcome{Checkpoint: []byte("more")})
+	if t = c.one(); string(t.Checkpoint) != "more" {
+		c.Errorf("the attempt after a failure starts with checkpoint %q", t.Checkpoint)
+	}
+	c.ok("give back", c.settle(t, queue.Outcome{On: queue.OnGiveBack}))
+	if t = c.one(); string(t.Checkpoint) != "more" {
+		c.Errorf("the attempt after being given back starts with checkpoint %q", t.Checkpoint)
+	}
+}
+
+func lostLease(c *trial) {
+	id := c.add(queue.Spec{})
+	first := c.one()
+	c.pass(lease - 1)
+	if next := c.tend(); !next.Equal(first.Lease.Until) {
+		c.Errorf("the lease ends at %v, and there is more to do at %v", first.Lease.Until, next)
+	}
+	c.is(queue.Running, id)
+	c.pass(1)
+	c.tend()
+	t := c.task(id)
+	if t.State != queue.Waiting || t.Crashes != 1 || t.Failures != 0 {
+		c.Errorf("the task is %+v", t)
+	}
+	last := t.Steps[len(t.Steps)-1]
+	if last.On != queue.OnLost || last.Token != first.Lease.Token || last.By != worker {
+		c.Errorf("its last step is %+v", last)
+	}
+	second := c.one()
+	c.refused("the old worker settles", c.settle(first, queue.Outcome{On: queue.OnSuccess}), queue.ErrStale)
+	c.succeeds(second)
+}
+
+// leaseLivesUntilTaken shows that work which was done a little late counts if
+// nobody has taken the task away yet.
+func leaseLivesUntilTaken(c *trial) {
+	ids := c.several(2, queue.Spec{})
+	tasks := c.claim(2)
+	c.pass(time.Hour)
+	c.succeeds(tasks[0])
+	if got := c.beat(tasks[1], queue.Beat{Lease: lease}); got.Order != 0 {
+		c.Errorf("a late beat is answered %s", got.Order)
+	}
+	c.tend()
+	c.is(queue.Succeeded, ids[0])
+	c.is(queue.Running, ids[1])
+}
+
+func tokensGrow(c *trial) {
+	c.add(queue.Spec{MaxAttempts: 100, MaxCrashes: 100})
+	var last queue.Token
+	for i := range 20 {
+		t := c.one()
+		if t.Lease.Token <= last {
+			c.Fatalf("token %d comes after %d", t.Lease.Token, last)
+		}
+		last = t.Lease.Token
+		switch i % 3 {
+		case 0:
+			c.lose()
+		case 1:
+			c.fails(t, queue.Outcome{})
+		default:
+			c.ok("give back", c.settle(t, queue.Outcome{On: queue.OnGiveBack}))
+		}
+	}
+}
+
+func crashesInARow(c *trial) {
+	usual, once := c.add(queue.Spec{}), c.add(queue.Spec{Kind: "other", MaxCrashes: 1, Payload: []byte("p")})
+	c.claim(2, kind, "other")
+	c.lose()
+	c.is(queue.Dead, once)
+	c.is(queue.Waiting, usual)
+	c.one()
+	c.lose()
+	if t := c.task(usual); t.State != queue.Waiting || t.Crashes != 2 {
+		c.Errorf("after 2 crashes it is %s, and counts %d", t.State, t.Crashes)
+	}
+	c.one()
+	c.lose()
+	t := c.task(usual)
+	if t.State != queue.Dead || t.Crashes != 3 || t.Failures != 0 || t.Error == "" {
+		c.Errorf("after 3 crashes the task is %+v", t)
+	}
+	c.started(5)
+}
+
+func failureIsNoCrash(c *trial) {
+	id := c.add(queue.Spec{MaxAttempts: 100, MaxCrashes: 2})
+	for range 3 {
+		c.one()
+		c.lose()
+		c.fails(c.one(), queue.Outcome{}) // the worker survived: the row is broken
+		if t := c.task(id); t.Crashes != 0 {
+			c.Errorf("after a failure it counts %d crashes in a row", t.Crashes)
+		}
+	}
+	c.one()
+	c.lose()
+	c.ok("give back", c.settle(c.one(), queue.Outcome{On: queue.OnGiveBack}))
+	c.one() // nothing was shown by giving it back
+	c.lose()
+	c.is(queue.Dead, id)
+}
+
+// poison makes a task that has crashed its worker once too often.
+func (c *trial) poison(s queue.Spec) queue.ID {
+	c.Helper()
+	s.MaxCrashes = 1
+	id := c.add(s)
+	c.one()
+	c.lose()
+	c.is(queue.Dead, id)
+	return id
+}
+
+func poisonIsRecognised(c *trial) {
+	first := c.poison(queue.Spec{Payload: []byte("poison"), Queue: defaultQueue})
+	same := queue.Spec{Payload: []byte("poison"), Key: "k", Unique: "u", MaxCrashes: 5}
+	again := c.add(same)
+	t := c.task(again)
+	if t.State != queue.Dead || len(t.Steps) != 1 || !strings.Contains(t.Error, first.String()) {
+		c.Errorf("the same work is %s with the error %q, which is to name task %s\n%s", t.State, t.Error, first, life(t))
+	}
+	elsewhere := same
+	elsewhere.Queue, elsewhere.Unique = "other", ""
+	c.is(queue.Dead, c.add(elsewhere))
+	c.started(5)
+	c.is(queue.Waiting, c.submit(queue.Spec{Payload: []byte("food")}, queue.Spec{Payload: []byte("poison"), Kind: "k"})...)
+	// A call that has it twice is accepted like any other.
+	twice := c.fresh(queue.Spec{Payload: []byte("poison")})
+	c.submitTasks(twice, twice)
+	if t := c.task(twice.ID); t.State != queue.Dead || len(t.Steps) != 1 {
+		c.Errorf("one submitted twice in a call is %s\n%s", t.State, life(t))
+	}
+	c.command(queue.OnRetry, again) // somebody knows better
+	c.is(queue.Waiting, again)
+}
+
+func poisonIsForgotten(c *trial) {
+	spec := queue.Spec{Payload: []byte("poison")}
+	first := c.poison(spec)
+	c.command(queue.OnRetry, first)
+	if t := c.task(first); t.State != queue.Waiting || t.Crashes != 0 {
+		c.Errorf("retried, it is %s and counts %d crashes", t.State, t.Crashes)
+	}
+	second := c.add(spec)
+	c.is(queue.Waiting, second)
+	c.claim(2)
+	c.lose()
+	c.is(queue.Dead, first)
+	c.is(queue.Waiting, second) // it may crash more often
+	c.is(queue.Dead, c.add(spec))
+	c.command(queue.OnForget, first)
+	c.is(queue.Waiting, c.add(spec))
+}
+
+func beatNeedsAName(c *trial) {
+	_, err := c.Store.Beat(c.Context(), c.now, queue.Worker{}, nil)
+	c.refused("a beat of nobody", err, queue.ErrInvalid)
+}

@@ -1,0 +1,281 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/stintgo/stint/queue"
+)
+
+func settleCases() []testCase {
+	small := Config{MaxResult: 100, MaxCheckpoint: 50}
+	return []testCase{
+		{"C4_Success", Config{}, success},
+		{"C2_FailureIsRetried", Config{}, failureIsRetried},
+		{"C2_RetryThatIsDueAlready", Config{}, retryAtOnce},
+		{"C2_MaxAttempts", Config{}, maxAttempts},
+		{"C2_ThreeAttemptsUnlessSet", Config{}, threeAttempts},
+		{"C2_PermanentFailure", Config{}, permanentFailure},
+		{"C5_SnoozeIsNoFailure", Config{}, snoozeIsNoFailure},
+		{"C5_GiveBackIsNoFailure", Config{}, giveBackIsNoFailure},
+		{"C6_StaleTokensAreRefused", Config{}, staleTokens},
+		{"C6_RepeatedSettle", Config{}, repeatedSettle},
+		{"C6_SettleAnswersEachOutcome", Config{}, eachOutcome},
+		{"C6_ResultLimit", small, resultLimit},
+		{"C4_LongLife", Config{}, longLife},
+	}
+}
+
+func success(c *trial) {
+	id := c.add(queue.Spec{})
+	c.pass(time.Second)
+	running := c.one()
+	c.pass(time.Second)
+	result := []byte("result")
+	c.ok("settle", c.settle(running, queue.Outcome{On: queue.OnSuccess, Result: result}))
+	result[0] = 'X'
+	t := c.task(id)
+	if t.State != queue.Succeeded || string(t.Result) != "result" || !t.Changed.Equal(c.now) {
+		c.Errorf("the task is %+v", t)
+	}
+	last := t.Steps[len(t.Steps)-1]
+	if last.On != queue.OnSuccess || last.By != worker || last.Token != running.Lease.Token {
+		c.Errorf("its last step is %+v", last)
+	}
+	c.pass(time.Hour)
+	c.tend()
+	c.started(1)
+}
+
+func failureIsRetried(c *trial) {
+	id := c.add(queue.Spec{})
+	at := c.now.Add(time.Minute)
+	c.fails(c.one(), queue.Outcome{Error: "no luck", RunAt: at})
+	t := c.task(id)
+	if t.State != queue.Scheduled || t.Failures != 1 || t.Error != "no luck" || !t.RunAt.Equal(at) {
+		c.Errorf("the task is %+v", t)
+	}
+	if last := t.Steps[len(t.Steps)-1]; last.On != queue.OnFailure || last.Detail != "no luck" {
+		c.Errorf("its last step is %+v", last)
+	}
+	c.started(1) // it holds no worker meanwhile
+	c.pass(time.Minute - 1)
+	if next := c.tend(); !next.Equal(at) {
+		c.Errorf("there is more to do at %v, want %v", next, at)
+	}
+	c.is(queue.Scheduled, id)
+	c.pass(1)
+	c.tend()
+	c.is(queue.Waiting, id)
+	c.started(1, id)
+}
+
+func retryAtOnce(c *trial) {
+	id := c.add(queue.Spec{})
+	c.fails(c.one(), queue.Outcome{})
+	c.is(queue.Waiting, id)
+	c.fails(c.one(), queue.Outcome{RunAt: c.now.Add(-time.Hour)})
+	c.started(1, id)
+}
+
+func maxAttempts(c *trial) {
+	id := c.add(queue.Spec{MaxAttempts: 5})
+	for i := range 4 {
+		c.fails(c.one(), queue.Outcome{RunAt: c.now.Add(time.Second)})
+		if t := c.task(id); t.State != queue.Scheduled || t.Failures != i+1 {
+			c.Fatalf("after %d failures of 5 it is %s, and counts %d", i+1, t.State, t.Failures)
+		}
+		c.pass(time.Second)
+		c.tend()
+	}
+	c.fails(c.one(), queue.Outcome{Error: "the last", RunAt: c.now.Add(time.Second)})
+	c.pass(time.Hour)
+	c.tend()
+	t := c.task(id)
+	if t.State != queue.Dead || t.Failures != 5 || t.Error != "the last" {
+		c.Errorf("the task is %+v", t)
+	}
+	errors := 0
+	for _, s := range t.Steps {
+		if s.On == queue.OnFailure && s.Detail != "" && !s.At.IsZero() {
+			errors++
+		}
+	}
+	if errors != 5 {
+		c.Errorf("its steps tell of %d errors\n%s", errors, life(t))
+	}
+}
+
+func threeAttempts(c *trial) {
+	id := c.add(queue.Spec{})
+	for range 2 {
+		c.fails(c.one(), queue.Outcome{})
+	}
+	c.is(queue.Waiting, id)
+	c.fails(c.one(), queue.Outcome{})
+	c.is(queue.Dead, id)
+	one := c.add(queue.Spec{MaxAttempts: 1})
+	c.fails(c.one(), queue.Outcome{})
+	c.is(queue.Dead, one)
+}
+
+func permanentFailure(c *trial) {
+	id := c.add(queue.Spec{MaxAttempts: 100})
+	c.fails(c.one(), queue.Outcome{Permanent: true, RunAt: c.now.Add(time.Second)})
+	c.is(queue.Dead, id)
+}
+
+func snoozeIsNoFailure(c *trial) {
+	id := c.add(queue.Spec{MaxAttempts: 1})
+	for range 5 {
+		at := c.now.Add(time.Minute)
+		c.ok("snooze", c.settle(c.one(), queue.Outcome{On: queue.OnSnooze, RunAt: at, Checkpoint: []byte("c")}))
+		if t := c.task(id); t.State != queue.Scheduled || t.Failures != 0 || !t.RunAt.Equal(at) {
+			c.Fatalf("the task is %+v", t)
+		}
+		c.started(1)
+		c.pass(time.Minute)
+		c.tend()
+	}
+	c.succeeds(c.one())
+}
+
+func giveBackIsNoFailure(c *trial) {
+	id := c.add(queue.Spec{MaxAttempts: 1, MaxCrashes: 1})
+	for range 5 {
+		t := c.one()
+		if t.ID != id || t.Failures != 0 || t.Crashes != 0 {
+			c.Fatalf("the task is %+v", t)
+		}
+		c.ok("give back", c.settle(t, queue.Outcome{On: queue.OnGiveBack, RunAt: c.now.Add(time.Hour)}))
+		c.is(queue.Waiting, id)
+	}
+	c.succeeds(c.one())
+}
+
+// staleTokens shows that nobody but the holder of a live lease can end it, or
+// report for it.
+func staleTokens(c *trial) {
+	id := c.add(queue.Spec{})
+	first := c.one()
+	c.lose()
+	second := c.one()
+	if second.Lease.Token <= first.Lease.Token {
+		c.Errorf("token %d comes after %d", second.Lease.Token, first.Lease.Token)
+	}
+	forged := second
+	forged.Lease.Token += 1000
+	for what, t := range map[string]queue.Task{"lost": first, "forged": forged, "none": {ID: id}, "unknown": {ID: c.ids.New(c.now)}} {
+		for _, on := range []queue.Trigger{queue.OnSuccess, queue.OnFailure, queue.OnSnooze, queue.OnGiveBack} {
+			c.refused(what, c.settle(t, queue.Outcome{On: on, Result: []byte("late"), Error: "late"}), queue.ErrStale)
+		}
+		t.Lease.Worker = worker
+		if got := c.beat(t, queue.Beat{Lease: time.Hour, Checkpoint: []byte("late")}); got.Order != queue.OnLost {
+			c.Errorf("%s: a beat is answered %s", what, got.Order)
+		}
+	}
+	t := c.task(id)
+	if t.State != queue.Running || t.Failures != 0 || t.Checkpoint != nil || !t.Lease.Until.Equal(second.Lease.Until) {
+		c.Errorf("the task is %+v", t)
+	}
+	c.succeeds(second)
+	c.refused("lost, and it has succeeded", c.settle(first, queue.Outcome{On: queue.OnSuccess}), queue.ErrStale)
+	c.command(queue.OnForget, id)
+	c.refused("forgotten", c.settle(second, queue.Outcome{On: queue.OnFailure}), queue.ErrStale)
+}
+
+func repeatedSettle(c *trial) {
+	id := c.add(queue.Spec{})
+	first := c.one()
+	failure := queue.Outcome{On: queue.OnFailure, Error: "e"}
+	for range 3 {
+		c.ok("repeat a failure", c.settle(first, failure))
+	}
+	if t := c.task(id); t.Failures != 1 {
+		c.Errorf("it has failed once, and counts %d", t.Failures)
+	}
+	c.refused("another outcome", c.settle(first, queue.Outcome{On: queue.OnSuccess}), queue.ErrStale)
+	second := c.one()
+	c.ok("repeat it while it runs again", c.settle(first, failure))
+	c.is(queue.Running, id)
+	c.ok("give back", c.settle(second, queue.Outcome{On: queue.OnGiveBack}))
+	c.ok("repeat giving back", c.settle(second, queue.Outcome{On: queue.OnGiveBack}))
+	third := c.one()
+	c.ok("repeat giving back", c.settle(second, queue.Outcome{On: queue.OnGiveBack}))
+	c.ok("settle", c.settle(third, queue.Outcome{On: queue.OnSuccess, Result: []byte("one")}))
+	c.ok("repeat a success", c.settle(third, queue.Outcome{On: queue.OnSuccess, Result: []byte("two")}))
+	if t := c.task(id); t.State != queue.Succeeded || string(t.Result) != "one" || t.Failures != 1 {
+		c.Errorf("the task is %+v", t)
+	}
+}
+
+func eachOutcome(c *trial) {
+	c.several(4, queue.Spec{})
+	tasks := c.claim(4)
+	outcomes := []queue.Outcome{
+		{ID: tasks[0].ID, Token: tasks[0].Lease.Token, On: queue.OnSuccess},
+		{ID: tasks[1].ID, Token: tasks[1].Lease.Token + 100, On: queue.OnSuccess},
+		{ID: tasks[2].ID, Token: tasks[2].Lease.Token, On: queue.OnClaim},
+		{ID: tasks[3].ID, Token: tasks[3].Lease.Token, On: queue.OnFailure, Permanent: true},
+		{ID: tasks[0].ID, Token: tasks[0].Lease.Token, On: queue.OnSuccess},
+		{ID: tasks[3].ID, Token: tasks[3].Lease.Token, On: queue.OnSuccess},
+	}
+	want := []error{nil, queue.ErrStale, queue.ErrInvalid, nil, nil, queue.ErrStale}
+	answers, err := c.Store.Settle(c.Context(), c.now, outcomes)
+	c.ok("Settle", err)
+	if len(answers) != len(want) {
+		c.Fatalf("%d outcomes have %d answers", len(want), len(answers))
+	}
+	for i := range want {
+		c.refused("an outcome of several", answers[i], want[i])
+	}
+	for i, state := range []queue.State{queue.Succeeded, queue.Running, queue.Running, queue.Dead} {
+		c.is(state, tasks[i].ID)
+	}
+	answers, err = c.Store.Settle(c.Context(), c.now, nil)
+	if c.ok("settle nothing", err); len(answers) != 0 {
+		c.Errorf("no outcomes have the answers %v", answers)
+	}
+}
+
+// resultLimit shows that a worker whose result is too large still has the task,
+// and can say something else of it.
+func resultLimit(c *trial) {
+	id := c.add(queue.Spec{})
+	t := c.one()
+	c.refused("a large result", c.settle(t, queue.Outcome{On: queue.OnSuccess, Result: make([]byte, 101)}), queue.ErrTooLarge)
+	c.refused("a large checkpoint",
+		c.settle(t, queue.Outcome{On: queue.OnSnooze, Checkpoint: make([]byte, 51)}), queue.ErrTooLarge)
+	c.is(queue.Running, id)
+	beats := []queue.Beat{{ID: t.ID, Token: t.Lease.Token, Lease: time.Hour, Checkpoint: make([]byte, 51)}}
+	_, err := c.Store.Beat(c.Context(), c.now, queue.Worker{Name: worker}, beats)
+	c.refused("a beat with a large checkpoint", err, queue.ErrTooLarge)
+	if got := c.task(id); !got.Lease.Until.Equal(t.Lease.Until) || got.Checkpoint != nil {
+		c.Errorf("the beat that was refused left %+v", got)
+	}
+	c.beat(t, queue.Beat{Checkpoint: make([]byte, 50)})
+	c.ok("settle", c.settle(t, queue.Outcome{On: queue.OnSuccess, Result: make([]byte, 100)}))
+}
+
+// longLife shows what is left of a life of many steps.
+func longLife(c *trial) {
+	id := c.add(queue.Spec{MaxAttempts: 1000})
+	var last queue.Task
+	for range queue.MaxSteps {
+		last = c.one()
+		c.ok("give back", c.settle(last, queue.Outcome{On: queue.OnGiveBack}))
+		c.pass(time.Second)
+	}
+	t := c.task(id)
+	if len(t.Steps) != queue.MaxSteps || t.Steps[0].On != queue.OnSubmit {
+		c.Fatalf("it has %d steps, beginning with %s; want %d", len(t.Steps), t.Steps[0].On, queue.MaxSteps)
+	}
+	for i := range t.Steps[1:] {
+		want := last.Lease.Token - queue.Token((queue.MaxSteps-2-i)/2)
+		if s := t.Steps[i+1]; s.Token > want || s.Token == 0 {
+			c.Fatalf("step %d is not of the newest\n%s", i+1, life(t))
+		}
+	}
+	if s := t.Steps[len(t.Steps)-1]; s.Token != last.Lease.Token {
+		c.Errorf("the last step is %+v", s)
+	}
+}
