@@ -44,6 +44,9 @@ var directions = []direction{
 	{pkg: "retry", state: here},
 	{pkg: ".", state: here, may: []string{"internal/backlog", "internal/bucket"}},
 
+	// Times, and nothing that runs: a part of queue that others may use alone.
+	{pkg: "queue/cron", state: here},
+
 	{pkg: "shm", state: planned, may: []string{"."}, modules: []string{"golang.org/x/sys"}},
 	{
 		pkg: "queue", state: here,
