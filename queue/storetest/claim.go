@@ -139,7 +139,7 @@ func keyLimit(c *trial) {
 		got[t.Key] = append(got[t.Key], t)
 	}
 	if len(got["a"]) != 2 || len(got["b"]) != 2 || len(got[""]) != len(free) {
-		c.Errorf("of keys a and b %d and %d start, and %d without; want 2, 2 and 4", len(got["a"]), len(got["b"]), len(got[""]))
+		c.Errorf("of keys a, b and none %d, %d and %d start; want 2, 2, 4", len(got["a"]), len(got["b"]), len(got[""]))
 	}
 	c.heldBy(a[2], queue.HoldKey)
 	if h := c.task(a[2]).Holds[0]; h.What != "a" {

@@ -301,7 +301,7 @@ func retryBeginsAnew(c *trial) {
 		c.Errorf("retrying 3 retries %d", n)
 	}
 	t := c.task(id)
-	if t.State != queue.Waiting || t.Failures != 0 || string(t.Payload) != "p" || string(t.Checkpoint) != "here" || t.Unique != "u" {
+	if t.State != queue.Waiting || t.Failures != 0 || string(t.Payload) != "p" || string(t.Checkpoint) != "here" {
 		c.Errorf("the retried task is %+v", t)
 	}
 	c.tend()

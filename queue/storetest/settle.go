@@ -164,7 +164,8 @@ func staleTokens(c *trial) {
 	}
 	forged := second
 	forged.Lease.Token += 1000
-	for what, t := range map[string]queue.Task{"lost": first, "forged": forged, "none": {ID: id}, "unknown": {ID: c.ids.New(c.now)}} {
+	unknown := queue.Task{ID: c.ids.New(c.now), Lease: second.Lease}
+	for what, t := range map[string]queue.Task{"lost": first, "forged": forged, "none": {ID: id}, "unknown": unknown} {
 		for _, on := range []queue.Trigger{queue.OnSuccess, queue.OnFailure, queue.OnSnooze, queue.OnGiveBack} {
 			c.refused(what, c.settle(t, queue.Outcome{On: on, Result: []byte("late"), Error: "late"}), queue.ErrStale)
 		}
@@ -242,7 +243,8 @@ func eachOutcome(c *trial) {
 func resultLimit(c *trial) {
 	id := c.add(queue.Spec{})
 	t := c.one()
-	c.refused("a large result", c.settle(t, queue.Outcome{On: queue.OnSuccess, Result: make([]byte, 101)}), queue.ErrTooLarge)
+	c.refused("a large result",
+		c.settle(t, queue.Outcome{On: queue.OnSuccess, Result: make([]byte, 101)}), queue.ErrTooLarge)
 	c.refused("a large checkpoint",
 		c.settle(t, queue.Outcome{On: queue.OnSnooze, Checkpoint: make([]byte, 51)}), queue.ErrTooLarge)
 	c.is(queue.Running, id)

@@ -62,5 +62,6 @@ func Run(t *testing.T, open Open) {
 }
 
 func cases() []testCase {
-	return slices.Concat(submitCases(), orderCases(), claimCases(), settleCases(), leaseCases(), commandCases())
+	return slices.Concat(submitCases(), orderCases(), claimCases(), settleCases(), leaseCases(), commandCases(),
+		dependCases(), timeCases())
 }

@@ -1,0 +1,271 @@
+package storetest
+
+import (
+	"slices"
+	"time"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/queue"
+)
+
+func dependCases() []testCase {
+	return []testCase{
+		{"C12_After", Config{}, after},
+		{"C12_AfterInOneCall", Config{}, afterInOneCall},
+		{"C12_AfterWhatHasEnded", Config{}, afterWhatHasEnded},
+		{"C12_AfterDeadIsHeld", Config{}, afterDead},
+		{"C12_AfterForgotten", Config{}, afterForgotten},
+		{"C12_AfterAndDelay", Config{}, afterAndDelay},
+		{"C12_Batch", Config{}, batch},
+		{"C12_BatchGrows", Config{}, batchGrows},
+		{"C12_BatchInOneCall", Config{}, batchInOneCall},
+		{"C12_GroupIsOneByOne", Config{}, groupIsOneByOne},
+		{"C12_GroupThroughRetries", Config{}, groupThroughRetries},
+		{"C12_GroupAndFinishedTasks", Config{}, groupAndFinished},
+		{"C12_GroupTakesBackTheRetried", Config{}, groupTakesBack},
+		{"C12_GroupsAreIndependent", Config{}, groupsAreIndependent},
+	}
+}
+
+func after(c *trial) {
+	first, second := c.add(queue.Spec{}), c.add(queue.Spec{Queue: "other"})
+	third := c.add(queue.Spec{After: []queue.ID{first, second, first}, Tier: stint.Highest})
+	waits := func(want ...queue.Hold) {
+		c.Helper()
+		holds := slices.Compact(c.task(third).Holds) // whether the one named twice is there twice is open
+		if len(holds) > len(want) {
+			holds = holds[:len(want)]
+		}
+		if c.is(queue.Held, third); !slices.Equal(holds, want) {
+			c.Errorf("it is held by %+v, want %+v", holds, want)
+		}
+	}
+	waits(queue.Hold{Code: queue.HoldDependency, What: first.String(), State: queue.Waiting},
+		queue.Hold{Code: queue.HoldDependency, What: second.String(), State: queue.Waiting})
+	t := c.one()
+	waits(queue.Hold{Code: queue.HoldDependency, What: first.String(), State: queue.Running})
+	c.fails(t, queue.Outcome{})
+	c.is(queue.Held, third)
+	c.succeeds(c.one())
+	waits(queue.Hold{Code: queue.HoldDependency, What: second.String(), State: queue.Waiting})
+	c.started(5)
+	c.succeeds(c.claimed(queue.Claim{Queue: "other", Max: 1}).Tasks[0])
+	c.is(queue.Waiting, third)
+	if t := c.task(third); len(t.Steps) != 2 || t.Steps[0].To != queue.Held || t.Steps[1].On != queue.OnUnhold {
+		c.Errorf("its steps do not tell of the hold\n%s", life(t))
+	}
+	c.started(5, third)
+}
+
+func afterInOneCall(c *trial) {
+	a := c.fresh(queue.Spec{})
+	b := c.fresh(queue.Spec{After: []queue.ID{a.ID}})
+	d := c.fresh(queue.Spec{After: []queue.ID{a.ID, b.ID}})
+	c.submitTasks(a, b, d)
+	for _, t := range []queue.NewTask{a, b, d} {
+		c.started(5, t.ID)
+		c.succeeds(c.task(t.ID))
+	}
+}
+
+func afterWhatHasEnded(c *trial) {
+	succeeded, dead := c.inState(queue.Succeeded), c.inState(queue.Dead)
+	c.is(queue.Waiting, c.add(queue.Spec{After: []queue.ID{succeeded}}))
+	held := c.add(queue.Spec{After: []queue.ID{succeeded, dead}})
+	c.heldBy(held, queue.HoldDependency)
+	if h := c.task(held).Holds; len(h) != 1 || h[0].What != dead.String() || h[0].State != queue.Dead {
+		c.Errorf("it is held by %+v", h)
+	}
+}
+
+func afterDead(c *trial) {
+	first := c.add(queue.Spec{})
+	second := c.add(queue.Spec{After: []queue.ID{first}})
+	third := c.add(queue.Spec{After: []queue.ID{second}})
+	c.dies()
+	c.pass(time.Hour)
+	c.tend()
+	c.heldBy(second, queue.HoldDependency)
+	c.command(queue.OnRetry, first)
+	c.is(queue.Held, second)
+	c.succeeds(c.one())
+	c.is(queue.Waiting, second)
+	c.command(queue.OnCancel, second)
+	c.heldBy(third, queue.HoldDependency)
+	c.command(queue.OnRetry, second)
+	c.succeeds(c.one())
+	c.is(queue.Waiting, third)
+}
+
+// afterForgotten shows that what has succeeded stays succeeded, and that nobody
+// waits for ever for what can never succeed.
+func afterForgotten(c *trial) {
+	first, second := c.add(queue.Spec{}), c.add(queue.Spec{})
+	both := c.add(queue.Spec{After: []queue.ID{first, second}})
+	c.succeeds(c.one())
+	c.command(queue.OnForget, first)
+	c.heldBy(both, queue.HoldDependency)
+	if h := c.task(both).Holds[0]; h.What != second.String() {
+		c.Errorf("it waits for task %s, which had succeeded when it was forgotten", h.What)
+	}
+	c.succeeds(c.one())
+	c.is(queue.Waiting, both)
+
+	dead := c.inState(queue.Dead)
+	held, paused := c.add(queue.Spec{After: []queue.ID{dead}}), c.add(queue.Spec{After: []queue.ID{dead}})
+	then := c.add(queue.Spec{After: []queue.ID{held}})
+	c.command(queue.OnPause, paused)
+	c.command(queue.OnForget, dead)
+	c.is(queue.Cancelled, held, paused)
+	c.heldBy(then, queue.HoldDependency) // it is told of a cancelled task, as ever
+	if s := c.task(held).Steps; s[len(s)-1].Detail == "" {
+		c.Error("nothing tells why it was cancelled")
+	}
+	c.command(queue.OnRetry, held)
+	c.is(queue.Waiting, held)
+}
+
+func afterAndDelay(c *trial) {
+	first := c.add(queue.Spec{})
+	second := c.add(queue.Spec{After: []queue.ID{first}, RunAt: c.now.Add(time.Hour)})
+	third := c.add(queue.Spec{After: []queue.ID{first}, RunAt: c.now.Add(3 * time.Hour)})
+	c.is(queue.Scheduled, second, third)
+	c.pass(time.Hour)
+	c.tend()
+	c.is(queue.Held, second)
+	c.succeeds(c.one())
+	c.is(queue.Waiting, second)
+	c.is(queue.Scheduled, third)
+	c.pass(2 * time.Hour)
+	c.tend()
+	c.is(queue.Waiting, third)
+}
+
+// batch shows that every end counts, and that beginning anew undoes it.
+func batch(c *trial) {
+	id := c.ids.New(c.now)
+	c.is(queue.Waiting, c.add(queue.Spec{AfterBatch: id, Kind: "early"})) // there was nothing to wait for
+	members := c.several(4, queue.Spec{Batch: id})
+	c.command(queue.OnCancel, c.find(queue.Filter{Kind: "early"})[0].ID)
+	last := c.add(queue.Spec{AfterBatch: id})
+	c.heldBy(last, queue.HoldDependency)
+	if h := c.task(last).Holds[0]; h.What != id.String() {
+		c.Errorf("it is held by %+v", h)
+	}
+	c.succeeds(c.one())
+	c.dies()
+	c.command(queue.OnCancel, members[2])
+	c.command(queue.OnPause, members[3])
+	c.is(queue.Held, last)
+	c.command(queue.OnCancel, members[3])
+	c.is(queue.Waiting, last)
+	c.command(queue.OnRetry, members[1])
+	c.heldBy(last, queue.HoldDependency)
+	c.succeeds(c.one())
+	c.started(5, last)
+	c.command(queue.OnRetry, members[3]) // too late: it runs
+	c.is(queue.Running, last)
+	c.succeeds(c.task(last))
+}
+
+func batchGrows(c *trial) {
+	id := c.ids.New(c.now)
+	c.add(queue.Spec{Batch: id})
+	last := c.add(queue.Spec{AfterBatch: id})
+	c.succeeds(c.one())
+	c.is(queue.Waiting, last)
+	second := c.add(queue.Spec{Batch: id, Queue: "other"})
+	c.heldBy(last, queue.HoldDependency)
+	c.command(queue.OnCancel, second)
+	c.command(queue.OnForget, second)
+	c.started(5, last)
+}
+
+func batchInOneCall(c *trial) {
+	id := c.ids.New(c.now)
+	ids := c.submit(queue.Spec{AfterBatch: id}, queue.Spec{Batch: id}, queue.Spec{Batch: id})
+	c.is(queue.Held, ids[0])
+	for _, t := range c.started(5, ids[1:]...) {
+		c.is(queue.Held, ids[0])
+		c.succeeds(t)
+	}
+	c.started(5, ids[0])
+}
+
+func groupIsOneByOne(c *trial) {
+	ids := c.several(3, queue.Spec{Group: "g"})
+	c.heldBy(ids[1], queue.HoldGroup)
+	if h := c.task(ids[1]).Holds[0]; h.What != "g" || h.State != queue.Waiting {
+		c.Errorf("it is held by %+v", h)
+	}
+	high := c.add(queue.Spec{Group: "g", Tier: stint.Highest}) // its turn is its turn
+	for _, id := range append(ids, high) {
+		c.started(5, id)
+		c.started(5)
+		c.succeeds(c.task(id))
+	}
+}
+
+func groupThroughRetries(c *trial) {
+	ids := c.several(2, queue.Spec{Group: "g", MaxAttempts: 2})
+	c.fails(c.one(), queue.Outcome{RunAt: c.now.Add(time.Hour)})
+	c.heldBy(ids[1], queue.HoldGroup)
+	c.pass(time.Hour)
+	c.tend()
+	c.ok("give back", c.settle(c.one(), queue.Outcome{On: queue.OnGiveBack}))
+	c.heldBy(ids[1], queue.HoldGroup)
+	c.started(2, ids[0])
+	c.lose()
+	c.heldBy(ids[1], queue.HoldGroup)
+	c.command(queue.OnPause, ids[0])
+	c.heldBy(ids[1], queue.HoldGroup)
+	c.command(queue.OnResume, ids[0])
+	c.fails(c.one(), queue.Outcome{})
+	c.is(queue.Dead, ids[0])
+	c.started(2, ids[1])
+}
+
+func groupAndFinished(c *trial) {
+	ids := c.several(4, queue.Spec{Group: "g"})
+	c.command(queue.OnCancel, ids[1]) // one in the middle
+	c.is(queue.Held, ids[2])
+	c.command(queue.OnCancel, ids[0])
+	c.is(queue.Waiting, ids[2])
+	c.command(queue.OnForget, ids[0], ids[1])
+	c.succeeds(c.one())
+	c.started(5, ids[3])
+	later := c.add(queue.Spec{Group: "g", Deadline: c.now.Add(time.Second)})
+	last := c.add(queue.Spec{Group: "g"})
+	c.succeeds(c.task(ids[3]))
+	c.is(queue.Waiting, later)
+	c.pass(time.Second)
+	c.tend()
+	c.is(queue.Dead, later)
+	c.started(5, last)
+}
+
+// groupTakesBack shows what a group does with a task that was finished and is not
+// any more: its turn is before younger ones, but not before one that runs.
+func groupTakesBack(c *trial) {
+	ids := c.several(3, queue.Spec{Group: "g"})
+	c.dies()
+	c.command(queue.OnRetry, ids[0])
+	c.is(queue.Waiting, ids[0])
+	c.heldBy(ids[1], queue.HoldGroup)
+	c.dies()
+	c.started(1, ids[1])
+	c.command(queue.OnRetry, ids[0])
+	c.heldBy(ids[0], queue.HoldGroup)
+	c.succeeds(c.task(ids[1]))
+	c.started(5, ids[0])
+	c.heldBy(ids[2], queue.HoldGroup)
+}
+
+func groupsAreIndependent(c *trial) {
+	a := c.submit(queue.Spec{Group: "a"}, queue.Spec{Group: "a"})
+	b := c.submit(queue.Spec{Group: "b"}, queue.Spec{}, queue.Spec{})
+	other := c.add(queue.Spec{Queue: "other", Group: "a"})
+	c.started(9, a[0], b[0], b[1], b[2])
+	c.is(queue.Held, a[1])
+	c.is(queue.Waiting, other)
+}

@@ -1,0 +1,206 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/stintgo/stint/queue"
+)
+
+func timeCases() []testCase {
+	return []testCase{
+		{"C8_DelayedStart", Config{}, delayedStart},
+		{"C8_Deadline", Config{}, deadline},
+		{"C8_DeadlineHoldsWithoutTend", Config{}, deadlineWithoutTend},
+		{"C8_DeadlineIsForEveryStart", Config{}, deadlineForEveryStart},
+		{"C8_TendSaysWhen", Config{}, tendSaysWhen},
+		{"C8_TendIsLimited", Config{}, tendIsLimited},
+		{"C3_RetentionByAge", Config{}, retentionByAge},
+		{"C3_RetentionByCount", Config{}, retentionByCount},
+		{"C3_RetentionUnlessSet", Config{}, retentionUnlessSet},
+	}
+}
+
+func delayedStart(c *trial) {
+	at := c.now.Add(time.Hour)
+	id := c.add(queue.Spec{RunAt: at})
+	now := c.add(queue.Spec{RunAt: c.now}) // which has come
+	past := c.add(queue.Spec{RunAt: c.now.Add(-time.Hour)})
+	c.is(queue.Scheduled, id)
+	for _, t := range c.started(5, now, past) {
+		c.succeeds(t)
+	}
+	c.pass(time.Hour - 1)
+	c.tend()
+	c.started(5)
+	c.pass(1)
+	c.tend()
+	if t := c.task(id); t.State != queue.Waiting || t.Steps[1].On != queue.OnDue {
+		c.Errorf("when its time has come, it is %s\n%s", t.State, life(t))
+	}
+	c.started(5, id)
+}
+
+func deadline(c *trial) {
+	at := c.now.Add(time.Minute)
+	first := c.add(queue.Spec{Deadline: at})
+	ids := []queue.ID{
+		c.add(queue.Spec{Deadline: at}), c.add(queue.Spec{Deadline: at, After: []queue.ID{first}}),
+		c.add(queue.Spec{Deadline: at}), c.add(queue.Spec{RunAt: at.Add(-1), Deadline: at}),
+	}
+	later := c.add(queue.Spec{Deadline: at.Add(1)})
+	c.command(queue.OnPause, ids[2])
+	running := c.one()
+	c.pass(time.Minute - 2)
+	c.beat(running, queue.Beat{Lease: time.Hour})
+	c.tend()
+	c.is(queue.Waiting, ids[0])
+	c.is(queue.Held, ids[1])
+	c.is(queue.Paused, ids[2])
+	c.is(queue.Scheduled, ids[3])
+	c.pass(2)
+	c.tend()
+	c.is(queue.Dead, ids...)
+	c.is(queue.Running, first) // it has started before
+	c.is(queue.Waiting, later)
+	t := c.task(ids[0])
+	if s := t.Steps[len(t.Steps)-1]; s.On != queue.OnExpire || t.Failures != 0 || t.Error == "" {
+		c.Errorf("the task is %+v", t)
+	}
+	past := c.add(queue.Spec{Deadline: c.now.Add(-time.Hour)}) // accepted, and dead as soon as somebody looks
+	c.tend()
+	c.is(queue.Dead, past)
+}
+
+func deadlineWithoutTend(c *trial) {
+	late := c.add(queue.Spec{Deadline: c.now.Add(time.Second)})
+	second := c.add(queue.Spec{})
+	c.pass(time.Second)
+	c.started(5, second)
+	c.tend()
+	c.is(queue.Dead, late)
+}
+
+func deadlineForEveryStart(c *trial) {
+	id := c.add(queue.Spec{Deadline: c.now.Add(time.Minute), MaxAttempts: 10})
+	c.fails(c.one(), queue.Outcome{})
+	c.is(queue.Waiting, id)
+	t := c.one()
+	c.pass(time.Minute)
+	c.tend() // which also takes the lease
+	c.tend()
+	c.is(queue.Dead, id)
+	c.refused("late", c.settle(t, queue.Outcome{On: queue.OnSuccess}), queue.ErrStale)
+}
+
+// tendSaysWhen shows that Tend says no time that is too late for anything, and
+// none that has come.
+func tendSaysWhen(c *trial) {
+	if next := c.tend(); !next.IsZero() {
+		c.Errorf("an empty store has something to do at %v", next)
+	}
+	says := func(want time.Time, why string) {
+		c.Helper()
+		if next := c.tend(); next.IsZero() || next.After(want) || !next.After(c.now) {
+			c.Errorf("%s is at %v, and Tend at %v says %v", why, want, c.now, next)
+		}
+	}
+	c.add(queue.Spec{Kind: "other", Deadline: c.now.Add(time.Hour)})
+	says(c.now.Add(time.Hour), "a deadline")
+	c.add(queue.Spec{RunAt: c.now.Add(time.Minute)})
+	says(c.now.Add(time.Minute), "a delay's end")
+	c.add(queue.Spec{})
+	t := c.claimed(queue.Claim{Max: 1, Lease: time.Second}).Tasks[0]
+	says(c.now.Add(time.Second), "a lease's end")
+	c.configure(queue.Settings{Keep: queue.Retention{Age: time.Millisecond}})
+	c.succeeds(t)
+	says(c.now.Add(time.Millisecond), "a finished task's end")
+	c.command(queue.OnForget, t.ID)
+	c.pass(time.Minute)
+	says(c.now.Add(time.Hour-time.Minute), "the deadline that is left")
+	for _, t := range c.find(queue.Filter{}) {
+		c.command(queue.OnCancel, t.ID)
+		c.command(queue.OnForget, t.ID)
+	}
+	c.pass(time.Hour)
+	if next := c.tend(); !next.IsZero() {
+		c.Errorf("a store with nothing left has something to do at %v", next)
+	}
+}
+
+func tendIsLimited(c *trial) {
+	const all = 10
+	for range all {
+		c.add(queue.Spec{RunAt: c.now.Add(time.Second)})
+	}
+	c.pass(time.Second)
+	waiting := queue.Filter{States: []queue.State{queue.Waiting}}
+	for done := 0; done < all; {
+		next, err := c.Store.Tend(c.Context(), c.now, 3)
+		c.ok("Tend", err)
+		n := len(c.find(waiting)) - done
+		if done += n; n < 1 || n > 3 {
+			c.Fatalf("a Tend of at most 3 makes %d changes", n)
+		}
+		if more := !next.IsZero() && !next.After(c.now); done < all && !more {
+			c.Fatalf("with %d of %d done, Tend says that there is more to do at %v", done, all, next)
+		}
+	}
+}
+
+func retentionByAge(c *trial) {
+	c.configure(queue.Settings{
+		Keep: queue.Retention{Age: time.Hour}, KeepDead: queue.Retention{Age: 2 * time.Hour},
+	})
+	succeeded, dead, cancelled := c.inState(queue.Succeeded), c.inState(queue.Dead), c.inState(queue.Cancelled)
+	waiting := c.add(queue.Spec{Unique: "u"})
+	c.pass(time.Hour - 1)
+	c.tend()
+	c.is(queue.Succeeded, succeeded)
+	c.is(queue.Cancelled, cancelled)
+	c.pass(1)
+	c.tend()
+	c.gone(succeeded, cancelled)
+	c.is(queue.Dead, dead)
+	c.pass(time.Hour)
+	if next := c.tend(); !next.IsZero() {
+		c.Errorf("there is more to do at %v", next)
+	}
+	c.gone(dead)
+	c.is(queue.Waiting, waiting) // nothing that is not finished is forgotten
+}
+
+func retentionByCount(c *trial) {
+	c.configure(queue.Settings{Keep: queue.Retention{Count: 3}, KeepDead: queue.Retention{Count: 1}})
+	var kept, dead []queue.ID
+	for range 4 {
+		kept = append(kept, c.inState(queue.Succeeded))
+		c.pass(time.Second)
+		dead = append(dead, c.inState(queue.Dead))
+		c.pass(time.Second)
+	}
+	kept = append(kept, c.inState(queue.Cancelled))
+	other := c.add(queue.Spec{Queue: "other"})
+	c.command(queue.OnCancel, other)
+	c.tend()
+	c.gone(append(kept[:2:2], dead[:3]...)...)
+	c.is(queue.Succeeded, kept[2:4]...)
+	c.is(queue.Cancelled, kept[4], other)
+	c.is(queue.Dead, dead[3])
+}
+
+func retentionUnlessSet(c *trial) {
+	succeeded, dead := c.inState(queue.Succeeded), c.inState(queue.Dead)
+	const day = 24 * time.Hour
+	c.pass(day - 1)
+	c.tend()
+	c.is(queue.Succeeded, succeeded)
+	c.pass(1)
+	c.tend()
+	c.gone(succeeded)
+	c.pass(29*day - 1)
+	c.tend()
+	c.is(queue.Dead, dead)
+	c.pass(1)
+	c.tend()
+	c.gone(dead)
+}
