@@ -49,7 +49,7 @@ func everything(ctx context.Context, store queue.Store, f queue.Filter) (tasks [
 			return nil, fmt.Errorf("Find: %w", err)
 		}
 		for _, t := range page {
-			if bytes.Compare(after[:], t.ID[:]) >= 0 {
+			if compareIDs(after, t.ID) >= 0 {
 				return nil, fmt.Errorf("Find: task %s comes after %s", t.ID, after)
 			}
 			after = t.ID
@@ -59,6 +59,8 @@ func everything(ctx context.Context, store queue.Store, f queue.Filter) (tasks [
 		}
 	}
 }
+
+func compareIDs(a, b queue.ID) int { return bytes.Compare(a[:], b[:]) }
 
 // checkCounts compares what Stats counts with what Find finds, state by state.
 func checkCounts(ctx context.Context, store queue.Store, tasks []queue.Task) error {

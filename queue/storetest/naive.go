@@ -170,16 +170,19 @@ func (n *naive) waits(r *row) (holds []queue.Hold) {
 	if !r.AfterBatch.IsZero() && slices.ContainsFunc(n.rows, unfinished) {
 		holds = append(holds, queue.Hold{Code: queue.HoldDependency, What: r.AfterBatch.String()})
 	}
-	if first := n.firstOfGroup(r); r.Group != "" && first != r {
+	if first := n.firstOfGroup(r); first != r {
 		holds = append(holds, queue.Hold{Code: queue.HoldGroup, What: r.Group, State: first.State})
 	}
 	return holds
 }
 
 // firstOfGroup is the task of r's group that runs, or else the first of the
-// unfinished ones. If there is none it is r.
+// unfinished ones. If there is none, or no group, it is r.
 func (n *naive) firstOfGroup(r *row) *row {
 	first := r
+	if r.Group == "" {
+		return r
+	}
 	for _, other := range n.rows {
 		switch {
 		case other.Queue != r.Queue || other.Group != r.Group || other.State.Finished():

@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -26,7 +25,7 @@ func (n *naive) Find(_ context.Context, f queue.Filter, p queue.Page) (found []q
 	}
 	const page = 100
 	for _, r := range rows {
-		order := bytes.Compare(r.ID[:], p.After[:])
+		order := compareIDs(r.ID, p.After)
 		behind := p.After.IsZero() || order > 0 && !p.Newest || order < 0 && p.Newest
 		if behind && len(found) < cmp.Or(p.Limit, page) {
 			found = append(found, n.view(r))
@@ -42,7 +41,7 @@ func (n *naive) matching(f queue.Filter) (found []*row) {
 			found = append(found, r)
 		}
 	}
-	slices.SortFunc(found, func(a, b *row) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+	slices.SortFunc(found, func(a, b *row) int { return compareIDs(a.ID, b.ID) })
 	return found
 }
 

@@ -63,5 +63,5 @@ func Run(t *testing.T, open Open) {
 
 func cases() []testCase {
 	return slices.Concat(submitCases(), orderCases(), claimCases(), settleCases(), leaseCases(), commandCases(),
-		dependCases(), timeCases())
+		dependCases(), timeCases(), findCases(), explainCases(), signalCases(), watchCases(), closeCases())
 }

@@ -14,8 +14,9 @@ import (
 type trial struct {
 	*testing.T
 	Harness
-	now time.Time
-	ids queue.IDs
+	now    time.Time
+	ids    queue.IDs
+	closed bool // by the case itself
 }
 
 // What tasks, workers and leases are called in cases that are not about that.
@@ -153,7 +154,7 @@ func idsOf(tasks []queue.Task) (ids []queue.ID) {
 	return ids
 }
 
-// settle says what became of one task and returns the answer.
+// settle says what became of one task, and returns the answer.
 func (c *trial) settle(t queue.Task, o queue.Outcome) error {
 	c.Helper()
 	o.ID, o.Token = t.ID, t.Lease.Token
@@ -165,7 +166,7 @@ func (c *trial) settle(t queue.Task, o queue.Outcome) error {
 	return answers[0]
 }
 
-// ends settles a task as success, and as other things.
+// succeeds and fails settle a task.
 func (c *trial) succeeds(t queue.Task) {
 	c.Helper()
 	c.ok("settle a success", c.settle(t, queue.Outcome{On: queue.OnSuccess}))
@@ -181,11 +182,9 @@ func (c *trial) fails(t queue.Task, o queue.Outcome) {
 }
 
 // dies has the task that is next fail for good.
-func (c *trial) dies() queue.Task {
+func (c *trial) dies() {
 	c.Helper()
-	t := c.one()
-	c.fails(t, queue.Outcome{Permanent: true})
-	return t
+	c.fails(c.one(), queue.Outcome{Permanent: true})
 }
 
 // beat sends one beat of a task.
@@ -287,6 +286,9 @@ func (c *trial) gone(ids ...queue.ID) {
 
 func (c *trial) check() {
 	c.Helper()
+	if c.closed {
+		return
+	}
 	if err := Check(c.Context(), c.Store); err != nil {
 		c.Errorf("the store breaks its contract:\n%v", err)
 	}

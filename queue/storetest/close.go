@@ -1,0 +1,71 @@
+package storetest
+
+import (
+	"context"
+	"slices"
+
+	"github.com/stintgo/stint/queue"
+)
+
+func closeCases() []testCase {
+	return []testCase{
+		{"C5_Close", Config{}, closeEndsCalls},
+		{"C5_CancelledContext", Config{}, cancelledContext},
+	}
+}
+
+func closeEndsCalls(c *trial) {
+	c.add(queue.Spec{})
+	c.one()
+	c.ok("Close", c.Store.Close())
+	c.ok("Close again", c.Store.Close())
+	for what, call := range c.everyCall() {
+		c.refused(what, call(), queue.ErrClosed)
+	}
+	c.Store.Ready(defaultQueue) // does not hang or panic
+	c.closed = true
+}
+
+// everyCall is each method of a store that answers an error.
+func (c *trial) everyCall() map[string]func() error {
+	ctx := c.Context()
+	return map[string]func() error{
+		"Submit": func() error {
+			_, err := c.Store.Submit(ctx, c.now, []queue.NewTask{c.fresh(queue.Spec{})})
+			return err
+		},
+		"Claim": func() error {
+			_, err := c.Store.Claim(ctx, c.now, queue.Claim{Worker: worker, Max: 1, Lease: lease})
+			return err
+		},
+		"Settle": func() error { _, err := c.Store.Settle(ctx, c.now, nil); return err },
+		"Beat":   func() error { _, err := c.Store.Beat(ctx, c.now, queue.Worker{Name: worker}, nil); return err },
+		"Command": func() error {
+			_, err := c.Store.Command(ctx, c.now, queue.Command{Do: queue.OnCancel})
+			return err
+		},
+		"Find":      func() error { _, err := c.Store.Find(ctx, queue.Filter{}, queue.Page{}); return err },
+		"Explain":   func() error { _, err := c.Store.Explain(ctx, c.now, c.ids.New(c.now)); return err },
+		"Stats":     func() error { _, err := c.Store.Stats(ctx, c.now); return err },
+		"Configure": func() error { return c.Store.Configure(ctx, c.now, "", queue.Settings{}) },
+		"Settings":  func() error { _, err := c.Store.Settings(ctx); return err },
+		"Tend":      func() error { _, err := c.Store.Tend(ctx, c.now, 1); return err },
+		"Watch":     func() error { return c.Store.Watch(ctx, func(queue.Event) {}) },
+	}
+}
+
+// cancelledContext shows that a call whose context has ended is done or not, and
+// can be repeated to make sure.
+func cancelledContext(c *trial) {
+	ctx, cancel := context.WithCancel(c.Context())
+	cancel()
+	t := c.fresh(queue.Spec{})
+	receipts, err := c.Store.Submit(ctx, c.now, []queue.NewTask{t})
+	if err != nil {
+		c.refused("Submit", err, context.Canceled)
+	}
+	if again := c.submitTasks(t); err == nil && !slices.Equal(receipts, again) {
+		c.Errorf("the receipts of a repeated call are %+v, those of the first %+v", again, receipts)
+	}
+	c.is(queue.Waiting, t.ID)
+}

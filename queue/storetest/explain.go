@@ -1,0 +1,200 @@
+package storetest
+
+import (
+	"slices"
+	"time"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/queue"
+)
+
+func explainCases() []testCase {
+	return []testCase{
+		{"C4_EveryWaitHasAReason", Config{}, everyWaitHasAReason},
+		{"C4_ReasonScheduled", Config{}, reasonScheduled},
+		{"C4_ReasonPaused", Config{}, reasonPaused},
+		{"C4_ReasonDependency", Config{}, reasonDependency},
+		{"C4_ReasonKey", Config{}, reasonKey},
+		{"C4_ReasonRates", Config{}, reasonRates},
+		{"C4_ReasonNoWorker", Config{}, reasonNoWorker},
+		{"C4_ReasonMaxAndCap", Config{}, reasonMax},
+		{"C4_ReasonBehind", Config{}, reasonBehind},
+	}
+}
+
+// why explains a task.
+func (c *trial) why(id queue.ID) []queue.Reason {
+	c.Helper()
+	reasons, err := c.Store.Explain(c.Context(), c.now, id)
+	c.ok("Explain", err)
+	return reasons
+}
+
+// because returns the binding reason of a task, which must be code.
+func (c *trial) because(id queue.ID, code stint.Code) queue.Reason {
+	c.Helper()
+	reasons := c.why(id)
+	if len(reasons) == 0 || reasons[0].Code != code {
+		c.Fatalf("the reasons are %+v, want %s first", reasons, code)
+	}
+	return reasons[0]
+}
+
+// also returns a reason of a task that need not be the binding one.
+func (c *trial) also(id queue.ID, code stint.Code) queue.Reason {
+	c.Helper()
+	reasons := c.why(id)
+	i := slices.IndexFunc(reasons, func(r queue.Reason) bool { return r.Code == code })
+	if i < 0 {
+		c.Fatalf("the reasons are %+v, want %s among them", reasons, code)
+	}
+	return reasons[i]
+}
+
+func everyWaitHasAReason(c *trial) {
+	for _, known := range []bool{false, true} {
+		for _, state := range queue.States() {
+			id := c.inState(state)
+			reasons := c.why(id)
+			if waits := state.Pending(); waits != (len(reasons) > 0) {
+				c.Errorf("a task that is %s, with a worker: %t, has the reasons %+v", state, known, reasons)
+			}
+			for _, r := range reasons {
+				if r.Code == "" {
+					c.Errorf("a reason of a task that is %s has no code: %+v", state, reasons)
+				}
+			}
+		}
+		c.hear(worker, kind, "only")
+	}
+	_, err := c.Store.Explain(c.Context(), c.now, c.ids.New(c.now))
+	c.refused("a task that there is not", err, queue.ErrNotFound)
+}
+
+func reasonScheduled(c *trial) {
+	c.hear(worker, kind)
+	at := c.now.Add(time.Hour)
+	if r := c.because(c.add(queue.Spec{RunAt: at}), queue.CodeScheduled); !r.Until.Equal(at) || r.Failures != 0 {
+		c.Errorf("the reason is %+v", r)
+	}
+	id := c.add(queue.Spec{})
+	c.fails(c.one(), queue.Outcome{RunAt: at})
+	if r := c.because(id, queue.CodeScheduled); !r.Until.Equal(at) || r.Failures != 1 {
+		c.Errorf("the reason is %+v", r)
+	}
+}
+
+func reasonPaused(c *trial) {
+	c.hear(worker, kind)
+	id := c.add(queue.Spec{})
+	c.command(queue.OnPause, id)
+	if r := c.because(id, queue.CodeTaskPaused); r.By == "" || !r.Since.Equal(c.now) {
+		c.Errorf("the reason is %+v", r)
+	}
+	c.command(queue.OnResume, id)
+	c.configure(queue.Settings{Paused: &queue.Pause{By: "alice", Since: c.now}})
+	if r := c.because(id, stint.Code(queue.HoldQueuePaused)); r.By == "" || !r.Since.Equal(c.now) {
+		c.Errorf("the reason is %+v", r)
+	}
+}
+
+func reasonDependency(c *trial) {
+	c.hear(worker, kind)
+	batch := c.ids.New(c.now)
+	first := c.add(queue.Spec{Group: "g", Batch: batch})
+	second := c.add(queue.Spec{Group: "g", After: []queue.ID{first}})
+	r := c.because(second, stint.Code(queue.HoldDependency))
+	if r.What != first.String() || r.State != queue.Waiting {
+		c.Errorf("the reason is %+v", r)
+	}
+	c.also(second, stint.Code(queue.HoldGroup))
+	if r := c.because(c.add(queue.Spec{AfterBatch: batch}), stint.Code(queue.HoldDependency)); r.What != batch.String() {
+		c.Errorf("the reason is %+v", r)
+	}
+	if r := c.because(c.add(queue.Spec{Group: "g"}), stint.Code(queue.HoldGroup)); r.What != "g" {
+		c.Errorf("the reason is %+v", r)
+	}
+}
+
+func reasonKey(c *trial) {
+	c.hear(worker, kind)
+	c.configure(queue.Settings{PerKey: 2})
+	ids := c.several(3, queue.Spec{Key: "k"})
+	c.claim(5)
+	r := c.because(ids[2], stint.Code(queue.HoldKey))
+	slices.SortFunc(r.Holders, compareIDs)
+	if r.Key != "k" || r.Limit != 2 || r.Running != 2 || !slices.Equal(r.Holders, ids[:2]) {
+		c.Errorf("the reason is %+v", r)
+	}
+}
+
+func reasonRates(c *trial) {
+	c.hear(worker, kind)
+	c.configure(queue.Settings{Rate: queue.Rate{PerSecond: 1}})
+	ids := c.several(2, queue.Spec{Key: "k"})
+	c.one()
+	at := c.now.Add(time.Second)
+	if r := c.because(ids[1], stint.CodeRate); !r.Until.Equal(at) && !r.FreeAt.Equal(at) {
+		c.Errorf("the reason is %+v, want it to end at %v", r, at)
+	}
+	c.pass(time.Hour)
+	c.configure(queue.Settings{KeyRate: queue.Rate{PerSecond: 1}})
+	c.one()
+	ids = append(ids, c.add(queue.Spec{Key: "k"}))
+	if r := c.because(ids[2], stint.Code(queue.HoldKeyRate)); r.Key != "k" || !r.Until.Equal(c.now.Add(time.Second)) {
+		c.Errorf("the reason is %+v", r)
+	}
+}
+
+func reasonNoWorker(c *trial) {
+	id := c.add(queue.Spec{})
+	c.because(id, queue.CodeNoWorker)
+	c.hear("other", "another")
+	c.because(id, queue.CodeNoWorker)
+	c.hear(worker, kind)
+	heard := c.now
+	for _, r := range c.why(id) {
+		if r.Code == queue.CodeNoWorker {
+			c.Errorf("with a worker that knows the kind a reason is %+v", r)
+		}
+	}
+	c.pass(time.Hour)
+	if r := c.because(id, queue.CodeNoWorker); r.LastSeen.Worker != worker || !r.LastSeen.At.Equal(heard) {
+		c.Errorf("the reason is %+v", r)
+	}
+}
+
+func reasonMax(c *trial) {
+	c.hear(worker, kind)
+	c.configure(queue.Settings{Max: 2, Caps: stint.Caps{Low: 1}})
+	running := c.several(1, queue.Spec{})
+	low := c.add(queue.Spec{Tier: stint.Low})
+	c.one()
+	if r := c.because(low, stint.CodeCap); r.Limit != 1 || r.Running != 1 {
+		c.Errorf("the reason is %+v", r)
+	}
+	running = append(running, c.add(queue.Spec{}))
+	c.one()
+	r := c.because(low, stint.CodeMax)
+	slices.SortFunc(r.Holders, compareIDs)
+	if r.Limit != 2 || r.Running != 2 || !slices.Equal(r.Holders, running) {
+		c.Errorf("the reason is %+v", r)
+	}
+}
+
+func reasonBehind(c *trial) {
+	c.hear(worker, kind)
+	ids := c.several(3, queue.Spec{})
+	c.several(2, queue.Spec{Tier: stint.High})
+	low := c.add(queue.Spec{Tier: stint.Low})
+	const high, normal = stint.High - stint.Lowest, stint.Normal - stint.Lowest
+	if r := c.because(ids[2], stint.CodeBehind); r.Ahead[high] != 2 || r.Ahead[normal] != 2 {
+		c.Errorf("the reason is %+v", r)
+	}
+	if r := c.because(low, stint.CodeBehind); r.Ahead[high] != 2 || r.Ahead[normal] != 3 {
+		c.Errorf("the reason is %+v", r)
+	}
+	if len(c.why(c.task(ids[0]).ID)) == 0 {
+		c.Error("the first of its tier has no reason")
+	}
+}

@@ -1,0 +1,233 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+)
+
+func watchCases() []testCase {
+	return []testCase{
+		{"C4_WatchTellsEveryChange", Config{}, watchTellsAll},
+		{"C4_WatchKeepsTheOrder", Config{}, watchKeepsTheOrder},
+		{"C4_WatchTellsWhatItMissed", Config{WatchBuffer: 16}, watchMissed},
+		{"C4_WatcherMayUseTheStore", Config{}, watcherUsesTheStore},
+		{"C4_WatchEnds", Config{}, watchEnds},
+	}
+}
+
+// observer collects what a watcher is told.
+type observer struct {
+	events chan queue.Event
+	ended  chan error
+	stop   context.CancelFunc
+}
+
+// watch starts a watcher, and returns when it is known to be told of changes.
+// Each event goes to fn first, if there is one.
+func (c *trial) watch(fn func(queue.Event)) *observer {
+	c.Helper()
+	ctx, cancel := context.WithCancel(c.Context())
+	const plenty = 1 << 16
+	o := &observer{events: make(chan queue.Event, plenty), ended: make(chan error, 1), stop: cancel}
+	go func() {
+		o.ended <- c.Store.Watch(ctx, func(e queue.Event) {
+			if fn != nil && e.Queue != "warm-up" {
+				fn(e)
+			}
+			o.events <- e
+		})
+	}()
+	c.Cleanup(cancel)
+	for deadline := time.After(patience); ; {
+		id := c.add(queue.Spec{Queue: "warm-up"})
+		select {
+		case e := <-o.events:
+			for e.ID != id { // those that came late
+				e = o.next(c.T)
+			}
+			return o
+		case <-time.After(10 * time.Millisecond): // it may be on its way yet
+		case <-deadline:
+			c.Fatal("a watcher is told of nothing")
+		}
+	}
+}
+
+func (o *observer) next(t *testing.T) queue.Event {
+	t.Helper()
+	select {
+	case e := <-o.events:
+		return e
+	case err := <-o.ended:
+		t.Fatalf("Watch has ended: %v", err)
+	case <-time.After(patience):
+		t.Fatal("an event does not come")
+	}
+	panic("unreachable")
+}
+
+// same compares an event with a step, whatever the time zones.
+func same(e queue.Event, s queue.Step) bool {
+	at := e.At.Equal(s.At)
+	e.At = s.At
+	return at && e.Step == s
+}
+
+func watchTellsAll(c *trial) {
+	o := c.watch(nil)
+	id := c.add(queue.Spec{MaxAttempts: 2, Queue: "mail", Key: "k"})
+	mail := queue.Claim{Queue: "mail", Max: 1}
+	c.fails(c.claimed(mail).Tasks[0], queue.Outcome{RunAt: c.now.Add(time.Second)})
+	c.pass(time.Second)
+	c.tend()
+	c.command(queue.OnPause, id)
+	c.command(queue.OnResume, id)
+	c.claimed(mail)
+	c.lose()
+	c.fails(c.claimed(mail).Tasks[0], queue.Outcome{})
+	c.command(queue.OnRetry, id)
+	c.command(queue.OnCancel, id)
+	from := queue.State(0)
+	for i, s := range c.task(id).Steps {
+		e := o.next(c.T)
+		if e.ID != id || e.Queue != "mail" || e.Kind != kind || e.From != from || e.Missed != 0 || !same(e, s) {
+			c.Fatalf("event %d is %+v, from %s; the step is %+v, from %s", i, e, e.From, s, from)
+		}
+		from = s.To
+	}
+	c.command(queue.OnForget, id)
+	if e := o.next(c.T); e.ID != id || e.On != queue.OnForget || e.From != from || e.To != 0 {
+		c.Errorf("that it was forgotten is told as %+v", e)
+	}
+}
+
+// watchKeepsTheOrder follows many tasks that are changed at the same time.
+func watchKeepsTheOrder(c *trial) {
+	o := c.watch(nil)
+	const workers, each = 8, 20
+	var wg sync.WaitGroup
+	for i := range workers {
+		wg.Go(func() {
+			q := queue.Claim{Worker: fmt.Sprint("w", i), Queue: defaultQueue, Kinds: []string{kind}, Max: 2, Lease: lease}
+			for range each {
+				if err := c.churn(q); err != nil {
+					c.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	states, last := make(map[queue.ID]queue.State), make(map[queue.ID]queue.Step)
+	end := c.add(queue.Spec{Queue: "end"})
+	for e := o.next(c.T); e.ID != end; e = o.next(c.T) {
+		if e.From != states[e.ID] || !queue.Allowed(e.From, e.On, e.To) {
+			c.Fatalf("%s from %s to %s is told of a task that is %s", e.On, e.From, e.To, states[e.ID])
+		}
+		states[e.ID], last[e.ID] = e.To, e.Step
+	}
+	for _, t := range c.find(queue.Filter{Queue: defaultQueue}) {
+		if s := t.Steps[len(t.Steps)-1]; last[t.ID].To != s.To || last[t.ID].On != s.On {
+			c.Fatalf("the last that is told of task %s is %+v; it was %+v", t.ID, last[t.ID], s)
+		}
+	}
+}
+
+// churn submits a task, claims some, and has them fail and succeed.
+func (c *trial) churn(q queue.Claim) error {
+	ctx := c.Context()
+	if _, err := c.Store.Submit(ctx, c.now, []queue.NewTask{c.fresh(queue.Spec{})}); err != nil {
+		return err
+	}
+	claimed, err := c.Store.Claim(ctx, c.now, q)
+	if err != nil {
+		return err
+	}
+	var outcomes []queue.Outcome
+	for i, t := range claimed.Tasks {
+		on := []queue.Trigger{queue.OnGiveBack, queue.OnSuccess}[i%2]
+		outcomes = append(outcomes, queue.Outcome{ID: t.ID, Token: t.Lease.Token, On: on})
+	}
+	answers, err := c.Store.Settle(ctx, c.now, outcomes)
+	return errors.Join(append(answers, err)...)
+}
+
+func watchMissed(c *trial) {
+	release := make(chan struct{})
+	o := c.watch(func(queue.Event) { <-release })
+	fast := c.watch(nil)
+	const changes = 1000
+	specs := make([]queue.Spec, 100)
+	for range changes / len(specs) {
+		c.submit(specs...) // whoever is slow holds nobody up
+	}
+	close(release)
+	told, missed := 0, 0
+	for told+missed < changes {
+		e := o.next(c.T)
+		if e.Queue == "warm-up" { // of the other watcher
+			missed += e.Missed
+			continue
+		}
+		told, missed = told+1, missed+e.Missed
+		if told+missed < changes && len(o.events) == 0 {
+			c.add(queue.Spec{Queue: "warm-up"}) // which brings the number of the last ones that were missed
+		}
+	}
+	if told+missed != changes {
+		c.Errorf("of %d changes, %d are told and %d missed", changes, told, missed)
+	}
+	if missed == 0 {
+		c.Error("a watcher with a buffer of 16 has missed nothing of 1000 changes")
+	}
+	fast.stop()
+}
+
+func watcherUsesTheStore(c *trial) {
+	found := make(chan int, 10)
+	c.watch(func(e queue.Event) {
+		tasks, err := c.Store.Find(c.Context(), queue.Filter{IDs: []queue.ID{e.ID}}, queue.Page{})
+		if err != nil {
+			c.Errorf("Find: %v", err)
+		}
+		found <- len(tasks)
+	})
+	c.several(3, queue.Spec{})
+	for range 3 {
+		select {
+		case n := <-found:
+			if n != 1 {
+				c.Errorf("a watcher finds %d tasks", n)
+			}
+		case <-time.After(patience):
+			c.Fatal("a watcher that uses the store does not come back")
+		}
+	}
+}
+
+func watchEnds(c *trial) {
+	o := c.watch(nil)
+	o.stop()
+	select {
+	case err := <-o.ended:
+		c.refused("a watch whose context has ended", err, context.Canceled)
+	case <-time.After(patience):
+		c.Fatal("Watch does not end with its context")
+	}
+	c.add(queue.Spec{})
+	o = c.watch(nil)
+	c.ok("Close", c.Store.Close())
+	select {
+	case err := <-o.ended:
+		c.refused("a watch of a store that is closed", err, queue.ErrClosed)
+	case <-time.After(patience):
+		c.Fatal("Watch does not end with the store")
+	}
+	c.closed = true
+}
