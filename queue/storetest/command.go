@@ -28,11 +28,11 @@ func commandCases() []testCase {
 // inState makes a task that is in a state.
 func (c *trial) inState(state queue.State) queue.ID {
 	c.Helper()
-	only := queue.Spec{Kind: "only", Key: c.ids.New(c.now).String()}
+	only := queue.Spec{Kind: c.ids.New(c.now).String()} // that no task has which is left of another case
 	end := func(on queue.Trigger) queue.ID {
 		c.Helper()
 		id := c.add(only)
-		t := c.claim(1, "only")[0]
+		t := c.claim(1, only.Kind)[0]
 		c.ok("settle", c.settle(t, queue.Outcome{On: on, Permanent: true}))
 		return id
 	}
@@ -44,7 +44,7 @@ func (c *trial) inState(state queue.State) queue.ID {
 		id = c.add(queue.Spec{After: []queue.ID{c.add(queue.Spec{})}})
 	case queue.Running:
 		id = c.add(only)
-		c.claim(1, "only")
+		c.claim(1, only.Kind)
 	case queue.Paused:
 		id = c.add(queue.Spec{})
 		c.command(queue.OnPause, id)

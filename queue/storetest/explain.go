@@ -65,7 +65,7 @@ func everyWaitHasAReason(c *trial) {
 				}
 			}
 		}
-		c.hear(worker, kind, "only")
+		c.hear(worker, kind)
 	}
 	_, err := c.Store.Explain(c.Context(), c.now, c.ids.New(c.now))
 	c.refused("a task that there is not", err, queue.ErrNotFound)
