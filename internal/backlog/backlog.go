@@ -17,8 +17,8 @@
 // # Classes
 //
 // Someone may take only some kinds of entries. Each kind is a class, a small
-// number; in a flow, every class has a line of its own, a FIFO. [Backlog.PeekOf]
-// considers the lines of some classes, [Backlog.Peek] all. Turns are still shared
+// number; in a flow, every class has a line of its own. [Backlog.PeekOf] considers
+// the lines of some classes, [Backlog.Peek] all. Turns are still shared
 // between keys: a start is charged to its flow, and no line of that flow starts
 // its next entry at an earlier virtual time than that at which the start ends.
 // What is only queued in one class is not charged to another. If it were, those
@@ -27,6 +27,13 @@
 //
 // Entries of a class that nobody takes keep their tags, and thereby their age:
 // they go first when somebody takes them.
+//
+// # Age
+//
+// A line is a FIFO by ticket, the order of arrival. An entry that comes back with
+// the ticket that it had, such as a task to be tried again, goes before all younger
+// ones of its line; those that came back go in the order of their tickets, too.
+// In the order between keys it counts as queued when it came back.
 //
 // # Caps
 //
@@ -53,7 +60,8 @@
 // # Cost
 //
 // Push, Peek, Start and Remove cost O(1) in a tier whose entries have one key
-// or none, and O(log k) in a tier where k keys wait. PeekOf costs O(1) for each
+// or none, and O(log k) in a tier where k keys wait; for an entry that has come
+// back, O(log n) more if n of its line have. PeekOf costs O(1) for each
 // class that is taken. A start puts the lines of its key in other classes out of
 // date; each of them costs O(log k) more when it comes to the front. Nothing
 // scans: entries of classes that are not taken are not looked at, and a key at
@@ -113,34 +121,57 @@ func New[T any](cfg Config) *Backlog[T] {
 // already. An empty key stands for the entries without one. It panics if e is
 // queued.
 func (b *Backlog[T]) Push(e *Entry[T], tier int, key string, weight int) {
-	b.PushClass(e, tier, key, 0, weight)
+	b.push(e, tier, key, 0, weight, b.ticket+1)
 }
 
 // PushClass is Push in a class, a small number of the caller's choice: the
 // backlog keeps a little for each up to the largest that it has seen. It queues
 // e behind what its key has queued of that class in that tier.
 func (b *Backlog[T]) PushClass(e *Entry[T], tier int, key string, class, weight int) {
+	b.push(e, tier, key, class, weight, b.ticket+1)
+}
+
+// PushAged is PushClass for an entry that had its ticket before: it comes back
+// (its attempt failed, whoever had it is gone) or is queued anew after a restart.
+// It goes before the younger ones in its line, and its start is charged like any
+// other. Pushing entries in the order of their tickets costs no more than
+// PushClass; one that goes before others costs O(log n) where n have come back.
+// Tickets given to later arrivals are larger. No two entries of a backlog may
+// have the same.
+func (b *Backlog[T]) PushAged(e *Entry[T], tier int, key string, class, weight int, ticket uint64) {
+	b.push(e, tier, key, class, weight, ticket)
+}
+
+func (b *Backlog[T]) push(e *Entry[T], tier int, key string, class, weight int, ticket uint64) {
 	if e.line != nil {
 		panic("backlog: entry is queued already")
 	}
 	if class >= len(b.classes) {
 		b.addClasses(class)
 	}
-	c := b.classes[class]
-	t := &b.tiers[tier]
+	c, t := b.classes[class], &b.tiers[tier]
 	f := &t.plain
 	if key != "" {
 		f = b.flow(key, tier, c)
 		t.wake(f)
 	}
-	b.ticket++
-	e.ticket, e.weight = b.ticket, int32(weight)
+	b.ticket = max(b.ticket, ticket)
+	e.ticket, e.weight = ticket, int32(weight)
 	l := f.line(c)
-	l.append(e, t.virtual)
+	if l.tail == nil || ticket > l.tail.ticket {
+		l.append(e, t.virtual)
+	} else {
+		l.comeBack(e, t.virtual)
+	}
 	f.queued++
 	t.queued++
 	b.queued++
-	if l.n == 1 && (f.key == nil || !f.key.aside) {
+	switch {
+	case l.n > 1:
+		if e == l.first() {
+			b.settle(l)
+		}
+	case f.key == nil || !f.key.aside:
 		b.enter(l)
 	}
 }
@@ -175,12 +206,12 @@ func (b *Backlog[T]) next(running int, ready uint8, classes []int) (e *Entry[T],
 		return nil, false
 	}
 	if own, ok := b.guardTier(); ok && ready&(1<<own) != 0 {
-		return b.first(own, classes).head, true
+		return b.first(own, classes).first(), true
 	}
 	for mask := ready; mask != 0; {
 		highest := bits.Len8(mask) - 1
 		if running < b.caps[highest] {
-			return b.first(highest, classes).head, false
+			return b.first(highest, classes).first(), false
 		}
 		mask &^= 1 << highest
 	}
@@ -256,13 +287,15 @@ func (b *Backlog[T]) LenTier(tier int) int { return b.tiers[tier].queued }
 func (b *Backlog[T]) unlink(e *Entry[T]) {
 	l := e.line
 	t := &b.tiers[l.tier]
-	first := e == l.head
+	first := e == l.first()
 	l.remove(e)
 	l.flow.queued--
 	t.queued--
 	b.queued--
 	if first {
 		b.settle(l)
-		b.expire(t)
+		if len(t.rest) > 0 {
+			b.expire(t)
+		}
 	}
 }

@@ -12,6 +12,7 @@ type Entry[T any] struct {
 	tag        uint64    // virtual start time within its tier
 	ticket     uint64    // order of arrival; breaks ties between tags
 	weight     int32
+	place      int32 // among the aged of its line, from 1; 0 in its FIFO
 }
 
 // Queued reports whether the entry is in a backlog.
@@ -20,7 +21,8 @@ func (e *Entry[T]) Queued() bool { return e.line != nil }
 // Weight is the number of slots that the entry was pushed with.
 func (e *Entry[T]) Weight() int { return int(e.weight) }
 
-// Ticket numbers the entries of a backlog in the order of their arrival.
+// Ticket numbers the entries of a backlog in the order of their arrival. An
+// entry keeps it when it leaves, to come back with it; see [Backlog.PushAged].
 func (e *Entry[T]) Ticket() uint64 { return e.ticket }
 
 // Tier is the tier of a queued entry.

@@ -42,6 +42,7 @@ type modelEntry struct {
 	weight int
 	tag    uint64
 	ticket uint64
+	aged   bool // younger entries were queued in its line before it
 }
 
 func newModel(cfg backlog.Config) *model {
@@ -74,15 +75,24 @@ func (m *model) line(name lineName) []*modelEntry {
 	return line
 }
 
-func (m *model) push(id int, line lineName, weight int) {
-	m.ticket++
-	e := &modelEntry{id: id, line: line, weight: weight, ticket: m.ticket}
-	if len(m.line(line)) == 0 {
+// push queues an entry; a ticket of 0 stands for a new one.
+func (m *model) push(id int, line lineName, weight int, ticket uint64) {
+	if ticket == 0 {
+		ticket = m.ticket + 1
+	}
+	m.ticket = max(m.ticket, ticket)
+	e := &modelEntry{id: id, line: line, weight: weight, ticket: ticket, tag: m.virtual[line.tier]}
+	queued := m.line(line)
+	if len(queued) == 0 {
 		m.ends[line] = max(m.ends[line], m.floors[line.flow()])
 	}
-	e.tag = max(m.virtual[line.tier], m.ends[line])
-	m.ends[line] = e.tag + uint64(weight)*m.cost(line.key)
+	e.aged = slices.ContainsFunc(queued, func(x *modelEntry) bool { return !x.aged && x.ticket > ticket })
+	if !e.aged {
+		e.tag = max(e.tag, m.ends[line])
+		m.ends[line] = e.tag + uint64(weight)*m.cost(line.key)
+	}
 	m.waiting = append(m.waiting, e)
+	slices.SortFunc(m.waiting, func(x, y *modelEntry) int { return cmp.Compare(x.ticket, y.ticket) })
 	m.setAside(line.key)
 }
 
@@ -94,12 +104,12 @@ func (m *model) startTag(e *modelEntry) uint64 { return max(e.tag, m.floors[e.li
 // among the first of all lines of classes that are taken, whose key has room.
 func (m *model) first(tier int, takes []int) *modelEntry {
 	var best *modelEntry
-	seen := map[lineName]bool{}
+	var seen []lineName
 	for _, e := range m.waiting {
-		if e.line.tier != tier || seen[e.line] {
+		if e.line.tier != tier || slices.Contains(seen, e.line) {
 			continue
 		}
-		seen[e.line] = true
+		seen = append(seen, e.line)
 		if m.atLimit(e.line.key) || !slices.Contains(takes, e.line.class) {
 			continue
 		}
@@ -138,9 +148,9 @@ func (m *model) peek(running int, takes []int) *modelEntry {
 var everyClass = []int{0, 1, 2, 3}
 
 func (m *model) eligible() (mask uint8) {
-	for tier := range backlog.Tiers {
-		if m.first(tier, everyClass) != nil {
-			mask |= 1 << tier
+	for _, e := range m.waiting {
+		if !m.atLimit(e.line.key) {
+			mask |= 1 << e.line.tier
 		}
 	}
 	return mask
@@ -162,12 +172,9 @@ func (m *model) closed(running int) uint8 {
 }
 
 func (m *model) take(e *modelEntry) {
-	line := m.line(e.line)
-	if line[len(line)-1] == e {
+	younger := func(x *modelEntry) bool { return !x.aged && x.ticket > e.ticket }
+	if !e.aged && !slices.ContainsFunc(m.line(e.line), younger) {
 		m.ends[e.line] = e.tag
-		if len(line) == 1 {
-			m.ends[e.line] = m.startTag(e)
-		}
 	}
 	m.waiting = slices.DeleteFunc(m.waiting, func(x *modelEntry) bool { return x == e })
 	if slices.ContainsFunc(m.waiting, func(x *modelEntry) bool { return x.line.tier == e.line.tier }) {

@@ -95,9 +95,21 @@ func (b *Backlog[T]) aheadInTier(e *Entry[T]) int {
 	return ahead
 }
 
-// aheadInLine counts the entries between e and the head of its line, from
-// whichever end is nearer; in the far middle of a long line it interpolates.
+// aheadInLine counts the entries that go before e in its line, about.
 func aheadInLine[T any](e *Entry[T]) int {
+	l := e.line
+	if l.aged == nil {
+		return aheadInFIFO(e)
+	}
+	if e.place == 0 {
+		return l.aged.olderThan(e.ticket) + aheadInFIFO(e)
+	}
+	return l.olderThan(e.ticket)
+}
+
+// aheadInFIFO counts the entries between e and the head of its FIFO, from
+// whichever end is nearer; in the far middle of a long one it interpolates.
+func aheadInFIFO[T any](e *Entry[T]) int {
 	l := e.line
 	front, back := e, e
 	for step := range maxSteps {
@@ -105,23 +117,41 @@ func aheadInLine[T any](e *Entry[T]) int {
 			return step
 		}
 		if back == l.tail {
-			return int(l.n) - 1 - step
+			return l.fifo() - 1 - step
 		}
 		front, back = front.prev, back.next
 	}
-	return min(l.olderThan(e.ticket), int(l.n)-1)
+	return min(l.inFIFO(e.ticket), l.fifo()-1)
 }
 
 // olderThan estimates how many entries of l came before a ticket.
 func (l *line[T]) olderThan(ticket uint64) int {
-	switch {
-	case l.n == 0 || ticket <= l.head.ticket:
-		return 0
-	case ticket > l.tail.ticket:
+	n := l.inFIFO(ticket)
+	if l.aged != nil {
+		n += l.aged.olderThan(ticket)
+	}
+	return n
+}
+
+// fifo is the number of entries in the FIFO.
+func (l *line[T]) fifo() int {
+	if l.aged == nil {
 		return int(l.n)
 	}
+	return int(l.n) - len(*l.aged)
+}
+
+// inFIFO estimates how many entries of the FIFO came before a ticket, as if
+// tickets were spread evenly.
+func (l *line[T]) inFIFO(ticket uint64) int {
+	switch {
+	case l.head == nil || ticket <= l.head.ticket:
+		return 0
+	case ticket > l.tail.ticket:
+		return l.fifo()
+	}
 	part := float64(ticket-l.head.ticket) / float64(l.tail.ticket-l.head.ticket)
-	return min(int(part*float64(l.n))+1, int(l.n))
+	return min(int(part*float64(l.fifo()))+1, l.fifo())
 }
 
 // startsBefore bounds how many entries of l start before a tag in another flow:
@@ -140,6 +170,9 @@ func (b *Backlog[T]) Entries() []*Entry[T] {
 	collect := func(l *line[T]) {
 		for e := l.head; e != nil; e = e.next {
 			all = append(all, e)
+		}
+		if l.aged != nil {
+			all = append(all, *l.aged...)
 		}
 	}
 	for i := range b.tiers {
