@@ -52,7 +52,7 @@
 // goes to the highest waiting tier within caps. Hence the bound: an entry with
 // a entries before it in its tier's order starts after at most 56·(a+1) turns,
 // whatever arrives in the tiers above it. Turns during which its key is at its
-// limit do not count, and a turn of the guard does not end while its entry waits
+// limit or blocked do not count, and a turn of the guard does not end while its entry waits
 // for enough free slots. The a entries include later arrivals of other keys whose
 // turn comes first; as virtual time moves on with every start, a stream of new
 // keys cannot go before an entry for ever.
@@ -65,8 +65,8 @@
 // class that is taken. A start puts the lines of its key in other classes out of
 // date; each of them costs O(log k) more when it comes to the front. Nothing
 // scans: entries of classes that are not taken are not looked at, and a key at
-// its limit is set aside until one of its own finishes, at O(log k) for each of
-// its lines.
+// its limit is set aside until one of its own finishes, a blocked one until it is
+// unblocked, at O(log k) for each of its lines.
 package backlog
 
 import "math/bits"
@@ -92,12 +92,13 @@ type Backlog[T any] struct {
 	turn     int   // position in the guard's sequence, 0 … Cycle-1
 	eligible uint8 // bit per tier that has an entry which is not set aside
 	queued   int
+	held     int    // of those queued, by their keys
 	ticket   uint64 // the last one given
 	tiers    [Tiers]tier[T]
 	class0   class[T] // the first of classes
 	classes  []*class[T]
 	all      []int              // all classes, ascending
-	keys     map[string]*key[T] // keys with a flow or a running entry
+	keys     map[string]*key[T] // keys with a flow or a running entry, and blocked ones
 }
 
 // New returns an empty backlog.
@@ -166,13 +167,17 @@ func (b *Backlog[T]) push(e *Entry[T], tier int, key string, class, weight int, 
 	f.queued++
 	t.queued++
 	b.queued++
-	switch {
-	case l.n > 1:
-		if e == l.first() {
-			b.settle(l)
+	if k := f.key; k != nil {
+		k.queued++
+		if k.aside {
+			b.held++
+			return
 		}
-	case f.key == nil || !f.key.aside:
+	}
+	if l.n == 1 {
 		b.enter(l)
+	} else if e == l.first() {
+		b.settle(l)
 	}
 }
 
@@ -292,6 +297,12 @@ func (b *Backlog[T]) unlink(e *Entry[T]) {
 	l.flow.queued--
 	t.queued--
 	b.queued--
+	if k := l.flow.key; k != nil {
+		k.queued--
+		if k.aside {
+			b.held--
+		}
+	}
 	if first {
 		b.settle(l)
 		if len(t.rest) > 0 {

@@ -1,14 +1,16 @@
 package backlog
 
 // key is what the backlog knows of one key. It exists while something of the
-// key runs or waits, or while its fair turn has not come round again: idle keys
-// cost no memory.
+// key runs or waits, while the key is blocked, and while its fair turn has not
+// come round again: idle keys cost no memory.
 type key[T any] struct {
 	name    string
 	flows   *flow[T] // a list, as few keys have entries in more than one tier
 	own     flow[T]  // one of them, so that a key of one tier is one object; free if its key is nil
 	running int32
-	aside   bool // its lines are out of the order
+	queued  int32
+	blocked bool
+	aside   bool // its lines are out of the order: it is blocked or at its limit
 }
 
 // keyRecord returns the record of a key, made if there is none.
@@ -60,13 +62,18 @@ func (b *Backlog[T]) atLimit(k *key[T]) bool {
 	return k != nil && b.perKey > 0 && int(k.running) >= b.perKey
 }
 
-// review sets a key aside or readmits it, as its limit has it now.
+// review sets a key aside or readmits it, as its limit and Block have it now.
 func (b *Backlog[T]) review(k *key[T]) {
-	aside := b.atLimit(k)
+	aside := k.blocked || b.atLimit(k)
 	if aside == k.aside {
 		return
 	}
 	k.aside = aside
+	if aside {
+		b.held += int(k.queued)
+	} else {
+		b.held -= int(k.queued)
+	}
 	for f := k.flows; f != nil; f = f.next {
 		if aside {
 			f.each(b.setAside)
@@ -111,7 +118,7 @@ func (b *Backlog[T]) Finish(name string) {
 
 // forget drops a key's record if nothing needs it.
 func (b *Backlog[T]) forget(k *key[T]) {
-	if k.running == 0 && k.flows == nil {
+	if k.running == 0 && k.flows == nil && !k.blocked {
 		delete(b.keys, k.name)
 	}
 }
@@ -149,7 +156,43 @@ func (b *Backlog[T]) SetPerKey(n int) {
 	}
 }
 
-// KeyHasRoom reports whether another entry of a key may run.
+// Block sets a key aside until Unblock, whatever its limit: none of its entries
+// starts, and arrivals queue. It is for reasons that the backlog does not know,
+// such as a rate. Blocking a key again changes nothing; entries without a key
+// cannot be blocked, so for the empty key it does nothing.
+func (b *Backlog[T]) Block(name string) {
+	if name == "" {
+		return
+	}
+	k := b.keyRecord(name)
+	k.blocked = true
+	b.review(k)
+}
+
+// Unblock ends what Block began. The key does not get back the time that it was
+// set aside.
+func (b *Backlog[T]) Unblock(name string) {
+	k := b.keys[name]
+	if k == nil || !k.blocked {
+		return
+	}
+	k.blocked = false
+	b.review(k)
+	b.forget(k)
+}
+
+// Blocked reports whether a key is blocked.
+func (b *Backlog[T]) Blocked(name string) bool {
+	k := b.keys[name]
+	return k != nil && k.blocked
+}
+
+// HeldByKey is the number of queued entries whose key is at its limit or
+// blocked.
+func (b *Backlog[T]) HeldByKey() int { return b.held }
+
+// KeyHasRoom reports whether another entry of a key may run: it is neither at
+// its limit nor blocked.
 func (b *Backlog[T]) KeyHasRoom(name string) bool {
 	if name == "" {
 		return true

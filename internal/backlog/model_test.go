@@ -15,6 +15,7 @@ type model struct {
 	caps    [backlog.Tiers]int
 	waiting []*modelEntry
 	keyRuns map[string]int
+	blocked map[string]bool
 	turn    int
 	virtual [backlog.Tiers]uint64
 	ends    map[lineName]uint64 // when the last entry of a line ends in virtual time
@@ -47,7 +48,7 @@ type modelEntry struct {
 
 func newModel(cfg backlog.Config) *model {
 	return &model{
-		cfg: cfg, caps: backlog.Resolve(cfg.Max, cfg.Caps), keyRuns: map[string]int{},
+		cfg: cfg, caps: backlog.Resolve(cfg.Max, cfg.Caps), keyRuns: map[string]int{}, blocked: map[string]bool{},
 		ends: map[lineName]uint64{}, floors: map[flowName]uint64{}, aside: map[flowName]bool{},
 	}
 }
@@ -61,8 +62,24 @@ func (m *model) share(key string) uint64 {
 	return uint64(m.cfg.Share(key))
 }
 
-func (m *model) atLimit(key string) bool {
-	return key != "" && m.cfg.PerKey > 0 && m.keyRuns[key] >= m.cfg.PerKey
+// held reports whether nothing of a key may start.
+func (m *model) held(key string) bool {
+	return m.blocked[key] || key != "" && m.cfg.PerKey > 0 && m.keyRuns[key] >= m.cfg.PerKey
+}
+
+func (m *model) heldByKey() (n int) {
+	for _, e := range m.waiting {
+		if m.held(e.line.key) {
+			n++
+		}
+	}
+	return n
+}
+
+func (m *model) block(key string, blocked bool) {
+	m.blocked[key] = blocked && key != ""
+	m.setAside(key)
+	m.readmit()
 }
 
 func (m *model) line(name lineName) []*modelEntry {
@@ -110,7 +127,7 @@ func (m *model) first(tier int, takes []int) *modelEntry {
 			continue
 		}
 		seen = append(seen, e.line)
-		if m.atLimit(e.line.key) || !slices.Contains(takes, e.line.class) {
+		if m.held(e.line.key) || !slices.Contains(takes, e.line.class) {
 			continue
 		}
 		if best == nil || cmp.Or(cmp.Compare(m.startTag(e), m.startTag(best)), cmp.Compare(e.ticket, best.ticket)) < 0 {
@@ -149,7 +166,7 @@ var everyClass = []int{0, 1, 2, 3}
 
 func (m *model) eligible() (mask uint8) {
 	for _, e := range m.waiting {
-		if !m.atLimit(e.line.key) {
+		if !m.held(e.line.key) {
 			mask |= 1 << e.line.tier
 		}
 	}
@@ -189,7 +206,7 @@ func (m *model) take(e *modelEntry) {
 func (m *model) shares(tier int) (sum uint64) {
 	seen := map[flowName]bool{}
 	for _, e := range m.waiting {
-		if e.line.tier == tier && !seen[e.line.flow()] && !m.atLimit(e.line.key) {
+		if e.line.tier == tier && !seen[e.line.flow()] && !m.held(e.line.key) {
 			seen[e.line.flow()] = true
 			sum += m.share(e.line.key)
 		}
@@ -214,10 +231,10 @@ func (m *model) run(key string) {
 	m.setAside(key)
 }
 
-// setAside marks the flows of a key at its limit; readmit has them catch up
+// setAside marks the flows of a key that is held; readmit has them catch up
 // with virtual time when the key has room again.
 func (m *model) setAside(key string) {
-	if !m.atLimit(key) {
+	if !m.held(key) {
 		return
 	}
 	for _, e := range m.waiting {
@@ -229,7 +246,7 @@ func (m *model) setAside(key string) {
 
 func (m *model) readmit() {
 	for flow := range m.aside {
-		if m.atLimit(flow.key) {
+		if m.held(flow.key) {
 			continue
 		}
 		delete(m.aside, flow)
@@ -265,5 +282,5 @@ func (m *model) finish(key string) {
 }
 
 func (m *model) admits(tier int, key string, weight, running int) bool {
-	return running < m.caps[tier] && running+weight <= m.cfg.Max && m.closed(running)&(1<<tier) == 0 && !m.atLimit(key)
+	return running < m.caps[tier] && running+weight <= m.cfg.Max && m.closed(running)&(1<<tier) == 0 && !m.held(key)
 }

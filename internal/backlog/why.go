@@ -16,6 +16,7 @@ type Reasons struct {
 	Key      string // the entry's key, empty for none
 	PerKey   int
 	AtLimit  bool // as many of the key run as may
+	Blocked  bool // the key is blocked; see [Backlog.Block]
 	KeyRuns  int
 	Ahead    [Tiers]int // entries that go first, at most, by tier
 	GuardIn  int        // turns until the guard's turn of the entry's tier; 0 is now
@@ -56,7 +57,7 @@ func (b *Backlog[T]) limits(tier int, k *key[T], weight, running int) Reasons {
 		GuardIn: (guardEvery*tier + guardEvery - 1 - b.turn + Cycle) % Cycle,
 	}
 	if k != nil {
-		r.Key, r.KeyRuns = k.name, int(k.running)
+		r.Key, r.KeyRuns, r.Blocked = k.name, int(k.running), k.blocked
 	}
 	return r
 }

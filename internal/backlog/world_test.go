@@ -38,7 +38,7 @@ var keys = []string{"", "", "a", "b", "c", "d"}
 const classes = 4
 
 func (w *world) step() string {
-	switch w.rnd.IntN(14) {
+	switch w.rnd.IntN(15) {
 	case 0, 1, 2:
 		return w.arrive(1)
 	case 3:
@@ -58,6 +58,8 @@ func (w *world) step() string {
 	case 11:
 		return w.restart()
 	case 12:
+		return w.block()
+	case 13:
 		return w.serve(w.rnd.IntN(2) == 0)
 	default:
 		return w.burst()
@@ -240,7 +242,14 @@ func (w *world) restart() string {
 	}
 	all = slices.DeleteFunc(all, func(r run) bool { return r.ticket == 0 })
 	slices.SortFunc(all, func(x, y run) int { return cmp.Compare(x.ticket, y.ticket) })
+	blocked := w.slow.blocked
 	w.fast, w.slow = backlog.New[int](w.cfg), newModel(w.cfg)
+	for key, is := range blocked {
+		if is {
+			w.fast.Block(key)
+			w.slow.block(key, true)
+		}
+	}
 	w.runs, w.running = nil, 0
 	for _, r := range all {
 		w.comeBack(r)
@@ -264,7 +273,7 @@ func (w *world) cancel() string {
 }
 
 func (w *world) resize() string {
-	w.cfg.Max = w.rnd.IntN(14)
+	w.cfg.Max = w.rnd.IntN(15)
 	if heaviest := w.heaviest(); w.cfg.Max < heaviest {
 		w.cfg.Max = heaviest // the scheduler refuses what can never run
 	}
@@ -314,6 +323,18 @@ func (w *world) limitKeys() string {
 	return fmt.Sprintf("per key %d", w.cfg.PerKey)
 }
 
+func (w *world) block() string {
+	key, blocked := keys[w.rnd.IntN(len(keys))], w.rnd.IntN(2) == 0
+	if blocked {
+		w.fast.Block(key)
+	} else {
+		w.fast.Unblock(key)
+	}
+	w.slow.block(key, blocked)
+	w.dispatch()
+	return fmt.Sprintf("block %q: %v", key, blocked)
+}
+
 // burst queues many entries of one line, so that lines get long.
 func (w *world) burst() string {
 	if w.fast.Len() > 24 {
@@ -332,14 +353,23 @@ func (w *world) check(did string) {
 	if got, want := w.fast.Closed(w.running), w.slow.closed(w.running); got != want {
 		w.t.Fatalf("after %s: closed tiers %07b, model says %07b", did, got, want)
 	}
+	if got, want := w.fast.HeldByKey(), w.slow.heldByKey(); got != want {
+		w.t.Fatalf("after %s: keys hold %d entries, model says %d", did, got, want)
+	}
 	for _, key := range keys[2:] {
+		if got, want := w.fast.Blocked(key), w.slow.blocked[key]; got != want {
+			w.t.Fatalf("after %s: key %q blocked: %v, model says %v", did, key, got, want)
+		}
+		if got, want := w.fast.KeyHasRoom(key), !w.slow.held(key); got != want {
+			w.t.Fatalf("after %s: key %q has room: %v, model says %v", did, key, got, want)
+		}
 		if got, want := w.fast.Running(key), w.slow.keyRuns[key]; got != want {
 			w.t.Fatalf("after %s: %d of key %q run, model says %d", did, got, key, want)
 		}
 	}
 }
 
-// A million random operations of a dozen kinds give the same decisions as the
+// A million random operations of thirteen kinds give the same decisions as the
 // naive model, and no invariant is broken after any of them.
 func TestModel_BacklogMatchesNaivePolicy(t *testing.T) {
 	const worlds, steps = 200, 5000
@@ -370,6 +400,10 @@ func (w *world) drain() {
 	w.cfg.Max, w.cfg.PerKey = max(w.cfg.Max, w.heaviest(), 1), 0
 	w.fast.SetMax(w.cfg.Max)
 	w.fast.SetPerKey(0)
+	for _, key := range keys {
+		w.fast.Unblock(key)
+		delete(w.slow.blocked, key)
+	}
 	w.slow.cfg = w.cfg
 	w.slow.caps = backlog.Resolve(w.cfg.Max, w.cfg.Caps)
 	w.slow.readmit()
