@@ -79,12 +79,12 @@ func (b *Backlog[T]) enter(l *line[T]) {
 func (b *Backlog[T]) leave(l *line[T]) {
 	c, t := l.class, &b.tiers[l.tier]
 	c.orders[l.tier].remove(l)
+	t.closed(l.flow)
 	if len(c.orders[l.tier]) == 0 {
 		c.ready &^= 1 << l.tier
-	}
-	t.closed(l.flow)
-	if t.shares == 0 {
-		b.eligible &^= 1 << l.tier
+		if t.shares == 0 {
+			b.eligible &^= 1 << l.tier
+		}
 	}
 }
 

@@ -5,20 +5,21 @@ type lines[T any] []*line[T]
 
 func (h *lines[T]) insert(l *line[T]) {
 	l.pos = len(*h)
-	*h = append(*h, l)
-	h.up(l.pos)
+	if *h = append(*h, l); l.pos > 0 {
+		h.up(l.pos)
+	}
 }
 
 func (h *lines[T]) remove(l *line[T]) {
 	i, last := l.pos, len(*h)-1
-	(*h)[i] = (*h)[last]
-	(*h)[i].pos = i
+	moved := (*h)[last]
 	(*h)[last] = nil
 	*h = (*h)[:last]
-	l.pos = nowhere
-	if i < last {
+	if moved != l {
+		(*h)[i], moved.pos = moved, i
 		h.fix(i)
 	}
+	l.pos = nowhere
 }
 
 // fix restores the order after the line at i has changed.
