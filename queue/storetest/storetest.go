@@ -63,5 +63,6 @@ func Run(t *testing.T, open Open) {
 
 func cases() []testCase {
 	return slices.Concat(submitCases(), orderCases(), claimCases(), settleCases(), leaseCases(), commandCases(),
-		dependCases(), timeCases(), findCases(), explainCases(), signalCases(), watchCases(), closeCases())
+		dependCases(), timeCases(), findCases(), explainCases(), signalCases(),
+		watchCases(), closeCases(), reopenCases(), concurrentCases())
 }

@@ -3,6 +3,7 @@ package storetest_test
 import (
 	"testing"
 
+	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/storetest"
 )
 
@@ -14,4 +15,19 @@ func openNaive(t *testing.T, cfg storetest.Config) storetest.Harness {
 	return storetest.Harness{Store: store}
 }
 
+// openRecoverable opens one that loses its process, and not its tasks.
+func openRecoverable(t *testing.T, cfg storetest.Config) storetest.Harness {
+	t.Helper()
+	h := openNaive(t, cfg)
+	store := h.Store
+	h.Durable = true
+	h.Reopen = func(*testing.T) queue.Store {
+		store = storetest.Recovered(store)
+		return store
+	}
+	return h
+}
+
 func TestNaive(t *testing.T) { storetest.Run(t, openNaive) }
+
+func TestNaiveThatIsDurable(t *testing.T) { storetest.Run(t, openRecoverable) }

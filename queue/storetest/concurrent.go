@@ -1,0 +1,185 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+)
+
+func concurrentCases() []testCase {
+	return []testCase{{"C6_ManyClients", Config{}, manyClients}}
+}
+
+// What the clients share, so that they meet each other: a queue and its limits,
+// keys, and leases that are short against the time that goes by.
+const (
+	clients      = 64
+	clientCalls  = 40
+	clientsMax   = 24
+	clientsOfKey = 6
+	clientLease  = 40 * time.Millisecond
+)
+
+// manyClients has 64 clients do everything at the same time, and then looks for an
+// order of all that was answered; see [history.check].
+func manyClients(c *trial) {
+	rnd := random(c.T)
+	c.configure(queue.Settings{Max: clientsMax, PerKey: clientsOfKey})
+	h := &history{start: c.now, unique: make(map[string][]answered)}
+	var wg sync.WaitGroup
+	for i := range clients {
+		cl := &client{c, h, fmt.Sprint("client-", i), rand.New(rand.NewPCG(rnd.Uint64(), 0)), nil}
+		wg.Go(func() {
+			for range clientCalls {
+				if err := cl.call(); err != nil {
+					c.Errorf("%s: %v", cl.name, err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	c.now = h.now()
+	c.Logf("%d tasks, %d leases, %d outcomes", len(h.accepted), len(h.claims), len(h.settles))
+	if err := h.check(c.find(queue.Filter{})); err != nil {
+		c.Error(err)
+	}
+}
+
+// history is what clients have asked and were answered. Calls and answers are
+// numbered, so that of two calls it is known whether one was over before the
+// other began.
+type history struct {
+	start time.Time
+	clock atomic.Int64
+
+	mu       sync.Mutex // guards all below
+	claims   []claimed
+	settles  []settled
+	unique   map[string][]answered // submits by key
+	accepted []queue.ID
+}
+
+type answered struct {
+	called, returned int64
+	queue.Receipt
+}
+
+type claimed struct {
+	called, returned int64
+	queue.Task
+}
+
+type settled struct {
+	called, returned int64
+	queue.Outcome
+	stale bool
+}
+
+// now is a time that goes on with every call.
+func (h *history) now() time.Time {
+	return h.start.Add(time.Duration(h.clock.Load()) * 100 * time.Microsecond)
+}
+
+// client is one who uses the store.
+type client struct {
+	*trial
+	h     *history
+	name  string
+	rnd   *rand.Rand
+	tasks []queue.Task // that it has claimed, also those that it has lost
+}
+
+// call does one of the things that clients do.
+func (cl *client) call() error {
+	switch n := cl.rnd.IntN(100); {
+	case n < 25:
+		return cl.submits()
+	case n < 55:
+		return cl.claims()
+	case n < 90:
+		return cl.settles()
+	case n < 94:
+		return cl.beats()
+	default:
+		_, err := cl.Store.Tend(cl.Context(), cl.h.now(), 100)
+		return err
+	}
+}
+
+func (cl *client) submits() error {
+	t := cl.fresh(queue.Spec{Key: fmt.Sprint("key-", cl.rnd.IntN(6)), MaxCrashes: 1000, MaxAttempts: 1000})
+	if cl.rnd.IntN(2) == 0 {
+		t.Unique = fmt.Sprint("unique-", cl.rnd.IntN(40))
+	}
+	called := cl.h.clock.Add(1)
+	receipts, err := cl.Store.Submit(cl.Context(), cl.h.now(), []queue.NewTask{t})
+	if err != nil {
+		return err
+	}
+	cl.h.mu.Lock()
+	defer cl.h.mu.Unlock()
+	if a := (answered{called, cl.h.clock.Add(1), receipts[0]}); t.Unique != "" {
+		cl.h.unique[t.Unique] = append(cl.h.unique[t.Unique], a)
+	} else if a.Existing || a.ID != t.ID {
+		return fmt.Errorf("the receipt of task %s is %+v", t.ID, a.Receipt)
+	}
+	if !receipts[0].Existing {
+		cl.h.accepted = append(cl.h.accepted, t.ID)
+	}
+	return nil
+}
+
+func (cl *client) claims() error {
+	q := queue.Claim{Worker: cl.name, Kinds: []string{kind}, Max: 1 + cl.rnd.IntN(4), Lease: clientLease}
+	called := cl.h.clock.Add(1)
+	got, err := cl.Store.Claim(cl.Context(), cl.h.now(), q)
+	if err != nil {
+		return err
+	}
+	cl.h.mu.Lock()
+	defer cl.h.mu.Unlock()
+	returned := cl.h.clock.Add(1)
+	for _, t := range got.Tasks {
+		cl.h.claims = append(cl.h.claims, claimed{called, returned, t})
+	}
+	cl.tasks = append(cl.tasks, got.Tasks...)
+	return nil
+}
+
+// settles ends a lease, or tries to end one that the client may have lost.
+func (cl *client) settles() error {
+	if len(cl.tasks) == 0 {
+		return nil
+	}
+	t := cl.tasks[len(cl.tasks)-1-cl.rnd.IntN(min(3, len(cl.tasks)))]
+	on := []queue.Trigger{queue.OnSuccess, queue.OnFailure, queue.OnGiveBack}[cl.rnd.IntN(3)]
+	o := queue.Outcome{ID: t.ID, Token: t.Lease.Token, On: on}
+	called := cl.h.clock.Add(1)
+	answers, err := cl.Store.Settle(cl.Context(), cl.h.now(), []queue.Outcome{o})
+	if err != nil {
+		return err
+	}
+	if answers[0] != nil && !errors.Is(answers[0], queue.ErrStale) {
+		return answers[0]
+	}
+	cl.h.mu.Lock()
+	defer cl.h.mu.Unlock()
+	cl.h.settles = append(cl.h.settles, settled{called, cl.h.clock.Add(1), o, answers[0] != nil})
+	return nil
+}
+
+func (cl *client) beats() error {
+	var beats []queue.Beat
+	for _, t := range cl.tasks {
+		beats = append(beats, queue.Beat{ID: t.ID, Token: t.Lease.Token, Lease: clientLease})
+	}
+	cl.h.clock.Add(1)
+	_, err := cl.Store.Beat(cl.Context(), cl.h.now(), queue.Worker{Name: cl.name}, beats)
+	return err
+}

@@ -1,0 +1,262 @@
+package storetest
+
+import (
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/queue"
+)
+
+func reopenCases() []testCase {
+	return []testCase{
+		{"C6_TasksSurvive", Config{}, tasksSurvive},
+		{"C6_OrderSurvives", Config{}, orderSurvives},
+		{"C6_OutcomesSurvive", Config{}, outcomesSurvive},
+		{"C6_LeasesAfterACrash", Config{}, leasesAfterACrash},
+		{"C7_UniqueSurvives", Config{}, uniqueSurvives},
+		{"C8_TimesSurvive", Config{}, timesSurvive},
+		{"C9_PoisonSurvives", Config{}, poisonSurvives},
+		{"C12_WaitsSurvive", Config{}, waitsSurvive},
+		{"C4_OrdersSurvive", Config{}, ordersSurvive},
+		{"C4_SettingsSurvive", Config{}, settingsSurvive},
+	}
+}
+
+// crash ends the store as a crash does, and opens it again. A store that keeps
+// nothing has to say so: it has no way to be opened again, and the case is over.
+func (c *trial) crash() (survived bool) {
+	c.Helper()
+	if c.Durable != (c.Reopen != nil) {
+		c.Fatalf("the harness says Durable: %t, and whether it can be opened again: %t", c.Durable, c.Reopen != nil)
+	}
+	if !c.Durable {
+		c.Log("the store is volatile, and says so")
+		return false
+	}
+	c.Store = c.Reopen(c.T)
+	return true
+}
+
+func tasksSurvive(c *trial) {
+	c.add(queue.Spec{
+		Queue: "mail", Payload: []byte("\x00\xff"), Tier: stint.High, Key: "k", Unique: "u", Group: "g",
+		Batch: c.ids.New(c.now), AfterBatch: c.ids.New(c.now),
+		RunAt: c.now.Add(time.Hour), Deadline: c.now.Add(2 * time.Hour),
+		Timeout: time.Minute, MaxAttempts: 7, MaxCrashes: 2, Labels: map[string]string{"a": "b", "c": ""}, Trace: "trace",
+	})
+	for _, state := range queue.States() {
+		c.inState(state)
+	}
+	c.add(queue.Spec{Kind: "tried"})
+	t := c.claim(1, "tried")[0]
+	c.fails(t, queue.Outcome{Error: "first", Checkpoint: []byte("here"), RunAt: c.now.Add(time.Second)})
+	before := c.find(queue.Filter{})
+	if !c.crash() {
+		return
+	}
+	after := c.find(queue.Filter{})
+	if len(after) != len(before) {
+		c.Fatalf("of %d tasks, %d have survived", len(before), len(after))
+	}
+	for i, t := range after {
+		was := before[i]
+		if was.State == queue.Running { // what its worker does now is unknown
+			was.State, was.Steps, was.Lease, was.Changed, was.Crashes = t.State, t.Steps, t.Lease, t.Changed, t.Crashes
+		}
+		if !reflect.DeepEqual(plain(t), plain(was)) {
+			c.Errorf("the task was\n%+v, and has become\n%+v", was, t)
+		}
+	}
+}
+
+// plain has what means the same in a task compare equal: times in time zones, and
+// what is empty or nil.
+func plain(t queue.Task) queue.Task {
+	for _, b := range []*[]byte{&t.Payload, &t.Checkpoint, &t.Result} {
+		*b = append([]byte(nil), *b...)
+	}
+	t.After, t.Holds = append([]queue.ID(nil), t.After...), append([]queue.Hold(nil), t.Holds...)
+	for _, at := range []*time.Time{&t.RunAt, &t.Deadline, &t.Submitted, &t.Changed, &t.Lease.Until} {
+		*at = at.UTC()
+	}
+	t.Steps = slices.Clone(t.Steps)
+	for i := range t.Steps {
+		t.Steps[i].At = t.Steps[i].At.UTC()
+	}
+	return t
+}
+
+func orderSurvives(c *trial) {
+	low := c.several(3, queue.Spec{})
+	c.fails(c.one(), queue.Outcome{RunAt: c.now.Add(time.Second)}) // the oldest of them
+	high := c.several(3, queue.Spec{Tier: stint.High, Key: "k"})
+	if !c.crash() {
+		return
+	}
+	c.pass(time.Second)
+	c.tend()
+	last := c.several(1, queue.Spec{})
+	c.started(9, slices.Concat(high, low, last)[:7]...)
+}
+
+func outcomesSurvive(c *trial) {
+	ids := c.several(3, queue.Spec{})
+	tasks := c.claim(3)
+	result := queue.Outcome{On: queue.OnSuccess, Result: []byte("result")}
+	c.ok("settle", c.settle(tasks[0], result))
+	c.fails(tasks[1], queue.Outcome{Permanent: true, Error: "no"})
+	c.ok("settle", c.settle(tasks[2], queue.Outcome{On: queue.OnGiveBack}))
+	if !c.crash() {
+		return
+	}
+	c.is(queue.Succeeded, ids[0])
+	c.is(queue.Dead, ids[1])
+	if t := c.task(ids[0]); string(t.Result) != "result" {
+		c.Errorf("the result is %q", t.Result)
+	}
+	c.ok("repeat a success", c.settle(tasks[0], result))
+	c.refused("another outcome", c.settle(tasks[0], queue.Outcome{On: queue.OnFailure}), queue.ErrStale)
+	c.started(9, ids[2])
+}
+
+// leasesAfterACrash shows that a task that ran starts again after its lease at the
+// latest, with a larger token, whether the store remembers the claim or not.
+func leasesAfterACrash(c *trial) {
+	id := c.add(queue.Spec{MaxCrashes: 100})
+	var last queue.Task
+	for range 5 {
+		t := c.one()
+		if t.ID != id || t.Lease.Token <= last.Lease.Token {
+			c.Fatalf("after a crash, token %d comes after %d", t.Lease.Token, last.Lease.Token)
+		}
+		if last.Lease.Token != 0 {
+			c.refused("an old token", c.settle(last, queue.Outcome{On: queue.OnSuccess}), queue.ErrStale)
+		}
+		last = t
+		if !c.crash() {
+			return
+		}
+		c.lose()
+	}
+	c.succeeds(c.one())
+}
+
+func uniqueSurvives(c *trial) {
+	specs := []queue.Spec{{Unique: "waits"}, {Unique: "has ended"}, {Unique: "is forgotten"}}
+	calls := []queue.NewTask{c.fresh(specs[0]), c.fresh(specs[1]), c.fresh(specs[2])}
+	c.submitTasks(calls...)
+	c.command(queue.OnCancel, calls[1].ID, calls[2].ID)
+	c.command(queue.OnForget, calls[2].ID)
+	if !c.crash() {
+		return
+	}
+	if again := c.submitTasks(calls[:2]...); again[0] != (queue.Receipt{ID: calls[0].ID}) || again[1].Existing {
+		c.Errorf("the receipts of a repeated call are %+v", again)
+	}
+	again := c.submitTasks(c.fresh(specs[0]), c.fresh(specs[1]), c.fresh(specs[2]))
+	if again[0].ID != calls[0].ID || again[1].ID != calls[1].ID || again[2].Existing {
+		c.Errorf("the receipts of tasks with the same keys are %+v", again)
+	}
+}
+
+func timesSurvive(c *trial) {
+	c.configure(queue.Settings{Keep: queue.Retention{Age: time.Hour}})
+	later := c.add(queue.Spec{RunAt: c.now.Add(time.Minute)})
+	late := c.add(queue.Spec{Deadline: c.now.Add(time.Minute)})
+	paused := c.add(queue.Spec{RunAt: c.now.Add(time.Minute)})
+	finished := c.inState(queue.Succeeded)
+	c.command(queue.OnPause, paused)
+	if !c.crash() {
+		return
+	}
+	if next := c.tend(); next.IsZero() || next.After(c.now.Add(time.Minute)) {
+		c.Errorf("there is more to do at %v; it is %v", next, c.now)
+	}
+	c.is(queue.Scheduled, later)
+	c.pass(time.Minute)
+	c.tend()
+	c.is(queue.Waiting, later)
+	c.is(queue.Dead, late)
+	c.is(queue.Paused, paused)
+	c.pass(time.Hour - time.Minute)
+	c.tend()
+	c.gone(finished)
+}
+
+func poisonSurvives(c *trial) {
+	spec := queue.Spec{Payload: []byte("poison")}
+	first := c.poison(spec)
+	if !c.crash() {
+		return
+	}
+	c.is(queue.Dead, c.add(spec))
+	c.command(queue.OnForget, first)
+	if c.crash() {
+		c.is(queue.Waiting, c.add(spec))
+	}
+}
+
+func waitsSurvive(c *trial) {
+	batch := c.ids.New(c.now)
+	first, second := c.add(queue.Spec{}), c.add(queue.Spec{Batch: batch})
+	both := c.add(queue.Spec{After: []queue.ID{first, second}})
+	group := c.several(2, queue.Spec{Group: "g"})
+	c.command(queue.OnPause, group...)
+	last := c.add(queue.Spec{AfterBatch: batch})
+	c.succeeds(c.one())
+	c.command(queue.OnForget, first)
+	dead := c.inState(queue.Dead)
+	waits := c.add(queue.Spec{After: []queue.ID{dead}})
+	if !c.crash() {
+		return
+	}
+	c.heldBy(both, queue.HoldDependency)
+	c.heldBy(last, queue.HoldDependency)
+	c.heldBy(waits, queue.HoldDependency)
+	c.command(queue.OnResume, group...)
+	c.heldBy(group[1], queue.HoldGroup)
+	c.started(9, second, group[0])
+	c.succeeds(c.task(second))
+	c.is(queue.Waiting, both, last)
+	c.command(queue.OnForget, dead)
+	c.is(queue.Cancelled, waits)
+}
+
+func ordersSurvive(c *trial) {
+	ids := c.submit(queue.Spec{}, queue.Spec{}, queue.Spec{})
+	c.claim(2)
+	c.command(queue.OnPause, ids[0])
+	c.command(queue.OnCancel, ids[1])
+	c.command(queue.OnPause, ids[2])
+	if !c.crash() {
+		return
+	}
+	c.lose()
+	c.is(queue.Paused, ids[0], ids[2])
+	c.is(queue.Cancelled, ids[1])
+}
+
+func settingsSurvive(c *trial) {
+	want := queue.Settings{Max: 1, PerKey: 1, Rate: queue.Rate{PerSecond: 100, Burst: 100}, Pending: 3}
+	c.configure(want)
+	pause := queue.Settings{Paused: &queue.Pause{By: "somebody", Since: c.now}}
+	c.ok("Configure", c.Store.Configure(c.Context(), c.now, "mail", pause))
+	held := c.add(queue.Spec{Queue: "mail"})
+	c.several(3, queue.Spec{})
+	if !c.crash() {
+		return
+	}
+	all, err := c.Store.Settings(c.Context())
+	c.ok("Settings", err)
+	if all[defaultQueue] != want || all["mail"].Paused == nil || all["mail"].Paused.By != "somebody" {
+		c.Errorf("the settings are %+v", all)
+	}
+	c.heldBy(held, queue.HoldQueuePaused)
+	if n := len(c.claim(9)); n != 1 {
+		c.Errorf("with a limit of 1 a claim gives %d", n)
+	}
+	_, err = c.Store.Submit(c.Context(), c.now, []queue.NewTask{c.fresh(queue.Spec{})})
+	c.refused("the fourth", err, queue.ErrFull)
+}
