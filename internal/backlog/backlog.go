@@ -18,12 +18,12 @@
 //
 // Someone may take only some kinds of entries. Each kind is a class, a small
 // number; in a flow, every class has a line of its own. [Backlog.PeekOf] considers
-// the lines of some classes, [Backlog.Peek] all. Turns are still shared
-// between keys: a start is charged to its flow, and no line of that flow starts
-// its next entry at an earlier virtual time than that at which the start ends.
-// What is only queued in one class is not charged to another. If it were, those
-// who take one class would put a key back for what others have yet to do for it,
-// and virtual time would jump over that when they came to it.
+// the lines of some classes, [Backlog.Peek] all. Turns are still shared between
+// keys: a start is charged to its flow, and no line of that flow starts its next
+// entry at an earlier virtual time than that at which the start ends. What is
+// only queued in one class is not charged to another. If it were, those who take
+// one class would put a key back for what others have yet to do for it, and
+// virtual time would jump over that when they came to it.
 //
 // Entries of a class that nobody takes keep their tags, and thereby their age:
 // they go first when somebody takes them.
@@ -52,21 +52,22 @@
 // goes to the highest waiting tier within caps. Hence the bound: an entry with
 // a entries before it in its tier's order starts after at most 56·(a+1) turns,
 // whatever arrives in the tiers above it. Turns during which its key is at its
-// limit or blocked do not count, and a turn of the guard does not end while its entry waits
-// for enough free slots. The a entries include later arrivals of other keys whose
-// turn comes first; as virtual time moves on with every start, a stream of new
-// keys cannot go before an entry for ever.
+// limit or blocked do not count, nor do those of takers that do not take its
+// class, and a turn of the guard does not end while its entry waits for enough
+// free slots. The a entries include later arrivals of other keys whose turn comes
+// first; as virtual time moves on with every start, a stream of new keys cannot
+// go before an entry for ever.
 //
 // # Cost
 //
 // Push, Peek, Start and Remove cost O(1) in a tier whose entries have one key
 // or none, and O(log k) in a tier where k keys wait; for an entry that has come
-// back, O(log n) more if n of its line have. PeekOf costs O(1) for each
-// class that is taken. A start puts the lines of its key in other classes out of
-// date; each of them costs O(log k) more when it comes to the front. Nothing
-// scans: entries of classes that are not taken are not looked at, and a key at
-// its limit is set aside until one of its own finishes, a blocked one until it is
-// unblocked, at O(log k) for each of its lines.
+// back, O(log n) more if n of its line have. PeekOf costs O(1) for each class that
+// is taken. A start puts the lines of its key in other classes out of date; each
+// of them costs O(log k) more when it comes to the front. Nothing scans: entries
+// of classes that are not taken are not looked at, and a key at its limit is set
+// aside until one of its own finishes, a blocked one until it is unblocked, at
+// O(log k) for each of its lines.
 package backlog
 
 import "math/bits"
