@@ -51,6 +51,8 @@ type turns struct {
 	keys    map[string]time.Time
 	ended   queue.Ended
 	ready   chan struct{}
+
+	turns, guarded int // of a store that it follows; see [naive.follow]
 }
 
 // line is those among which the first come goes first.

@@ -31,3 +31,5 @@ func openRecoverable(t *testing.T, cfg storetest.Config) storetest.Harness {
 func TestNaive(t *testing.T) { storetest.Run(t, openNaive) }
 
 func TestNaiveThatIsDurable(t *testing.T) { storetest.Run(t, openRecoverable) }
+
+func TestNaiveModel(t *testing.T) { storetest.Model(t, openNaive, 20_000) }

@@ -1,0 +1,275 @@
+package storetest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/queue"
+)
+
+func (m *model) submits() error {
+	var call []queue.NewTask
+	for range 1 + m.rnd.IntN(3) {
+		t := queue.NewTask{ID: m.trial.ids.New(m.now), Spec: m.spec()}
+		if len(call) > 0 && m.rnd.IntN(4) == 0 {
+			t.After = append(t.After, call[0].ID)
+		}
+		call = append(call, t)
+	}
+	if m.rnd.IntN(12) == 0 {
+		call = m.last // the call is repeated, perhaps when some of it is forgotten
+	}
+	m.last, m.with = call, call
+	got, gotErr := m.Store.Submit(m.Context(), m.now, call)
+	want, wantErr := m.right.Submit(m.Context(), m.now, call)
+	if done, err := both(gotErr, wantErr); !done {
+		if gotErr != nil && wantErr != nil {
+			err = nil // which of several mistakes is found first is open
+		}
+		return err
+	}
+	for _, t := range call {
+		m.ids = append(m.ids, t.ID)
+	}
+	if !slices.Equal(got, want) {
+		return fmt.Errorf("the receipts are %+v, want %+v", got, want)
+	}
+	return nil
+}
+
+// spec is a task with a little of everything.
+func (m *model) spec() queue.Spec {
+	r := m.rnd
+	s := queue.Spec{
+		Queue: pick(r, "", "", "b"), Kind: pick(r, "k0", "k1", "k2"), Payload: []byte(pick(r, "p", "q", "r", "s", "t", "u")),
+		Tier: stint.Priority(r.IntN(stint.Tiers)) + stint.Lowest, Key: pick(r, "", "", "x", "y", "z"),
+		Unique: sometimes(r, 6, pick(r, "u0", "u1", "u2")), Group: sometimes(r, 6, pick(r, "g0", "g1")),
+		After: sometimes(r, 6, m.known(1+r.IntN(2))), Batch: sometimes(r, 6, m.batches[r.IntN(2)]),
+		RunAt: sometimes(r, 4, m.now.Add(m.soon(20*time.Second)-time.Second)), MaxAttempts: r.IntN(4), MaxCrashes: r.IntN(4),
+		Deadline: sometimes(r, 8, m.now.Add(m.soon(time.Minute)-time.Second)),
+	}
+	if s.Batch.IsZero() {
+		s.AfterBatch = sometimes(r, 10, pick(r, m.batches[:]...))
+	}
+	return s
+}
+
+func (m *model) claims() error {
+	r := m.rnd
+	q := queue.Claim{
+		Worker: pick(r, "w0", "w1", "w2"), Queue: pick(r, "", "default", "b"), Kinds: pick(r, []string{"k0", "k1", "k2"},
+			[]string{"k0", "k1"}, []string{"k2"}, []string{"k0", "unknown"}, nil),
+		Max: 1 + r.IntN(4), Lease: time.Second + m.soon(20*time.Second),
+	}
+	m.with = q
+	got, err := m.Store.Claim(m.Context(), m.now, q)
+	if err != nil {
+		return err
+	}
+	for _, t := range got.Tasks {
+		if err := checkTask(&t); err != nil {
+			return fmt.Errorf("the claimed task %s: %w", t.ID, err)
+		}
+	}
+	m.leases = append(m.leases, got.Tasks...)
+	if err := m.right.follow(m.now, q, got); err != nil {
+		return err
+	}
+	return nil
+}
+
+// lease is a lease that was given lately, or, sometimes, long ago.
+func (m *model) lease() queue.Task {
+	back := pick(m.rnd, 4, 12, 12, 60)
+	t := m.leases[max(0, len(m.leases)-1-m.rnd.IntN(back))]
+	t.Lease.Token += sometimes(m.rnd, 30, queue.Token(1))
+	return t
+}
+
+func (m *model) settles() error {
+	if len(m.leases) == 0 {
+		return nil
+	}
+	var outcomes []queue.Outcome
+	for range m.rnd.IntN(4) {
+		t := m.lease()
+		outcomes = append(outcomes, queue.Outcome{
+			ID: t.ID, Token: t.Lease.Token, Error: "e", Permanent: m.rnd.IntN(10) == 0, Result: []byte("r"),
+			On: pick(m.rnd, queue.OnSuccess, queue.OnFailure, queue.OnFailure, queue.OnSnooze, queue.OnGiveBack,
+				queue.OnLost), // which is none
+			RunAt:      sometimes(m.rnd, 2, m.now.Add(m.soon(10*time.Second)-time.Second)),
+			Checkpoint: sometimes(m.rnd, 3, []byte(pick(m.rnd, "c0", "c1"))),
+		})
+	}
+	m.with = outcomes
+	m.right.turned()
+	got, gotErr := m.Store.Settle(m.Context(), m.now, outcomes)
+	want, wantErr := m.right.Settle(m.Context(), m.now, outcomes)
+	if done, err := both(gotErr, wantErr); !done {
+		return err
+	}
+	for i := range outcomes {
+		if _, err := both(got[i], want[i]); err != nil {
+			return fmt.Errorf("outcome %+v: %w", outcomes[i], err)
+		}
+	}
+	return nil
+}
+
+func (m *model) beats() error {
+	if len(m.leases) == 0 {
+		return nil
+	}
+	var beats []queue.Beat
+	for range m.rnd.IntN(5) {
+		t := m.lease()
+		beats = append(beats, queue.Beat{
+			ID: t.ID, Token: t.Lease.Token, Lease: m.soon(30 * time.Second),
+			Progress: queue.Progress{Done: m.rnd.Int64N(3)}, Checkpoint: sometimes(m.rnd, 3, []byte("b")),
+		})
+	}
+	w := queue.Worker{Name: pick(m.rnd, "w0", "w1"), Kinds: map[string][]string{"default": {"k0", "k1"}}}
+	m.with = beats
+	got, gotErr := m.Store.Beat(m.Context(), m.now, w, beats)
+	want, wantErr := m.right.Beat(m.Context(), m.now, w, beats)
+	if done, err := both(gotErr, wantErr); !done {
+		return err
+	}
+	if !slices.Equal(got, want) {
+		return fmt.Errorf("the answers are %+v, want %+v", got, want)
+	}
+	return nil
+}
+
+// filter is one that finds some of the tasks.
+func (m *model) filter() queue.Filter {
+	r := m.rnd
+	return queue.Filter{
+		IDs: sometimes(r, 2, m.known(3)), Queue: sometimes(r, 4, pick(r, "default", "b")), Kind: sometimes(r, 4, "k0"),
+		Key: sometimes(r, 5, "x"), Group: sometimes(r, 8, "g0"), Batch: sometimes(r, 8, m.batches[0]),
+		Worker: sometimes(r, 8, "w0"), Error: sometimes(r, 8, "e"),
+		States: sometimes(r, 3, []queue.State{pick(r, queue.States()...), pick(r, queue.States()...)}),
+		From:   sometimes(r, 8, m.now.Add(-m.soon(time.Minute))), To: sometimes(r, 8, m.now.Add(-m.soon(time.Minute))),
+	}
+}
+
+func (m *model) tells() error {
+	c := queue.Command{
+		Do: pick(m.rnd, queue.OnPause, queue.OnResume, queue.OnResume, queue.OnCancel, queue.OnRetry, queue.OnRetry,
+			queue.OnForget, queue.OnDue),
+		Filter: m.filter(), Limit: m.rnd.IntN(4), By: "b", Reason: "r",
+	}
+	m.with = c
+	got, gotErr := m.Store.Command(m.Context(), m.now, c)
+	want, wantErr := m.right.Command(m.Context(), m.now, c)
+	if done, err := both(gotErr, wantErr); !done {
+		return err
+	}
+	if got != want {
+		return fmt.Errorf("it changes %d, want %d", got, want)
+	}
+	return nil
+}
+
+// sets changes what is set for a queue. Its rates divide a second: how others are
+// rounded is open.
+func (m *model) sets() error {
+	r := m.rnd
+	s := queue.Settings{
+		Max: sometimes(r, 2, 1+r.IntN(6)), PerKey: sometimes(r, 2, 1+r.IntN(3)), Pending: sometimes(r, 4, 10+r.IntN(30)),
+		Rate:    sometimes(r, 4, queue.Rate{PerSecond: 2, Burst: 3}),
+		KeyRate: sometimes(r, 4, queue.Rate{PerSecond: 1, Burst: 2}),
+		Caps:    sometimes(r, 4, stint.Caps{Lowest: r.IntN(2), Low: r.IntN(4), High: r.IntN(5)}),
+		Paused:  sometimes(r, 6, &queue.Pause{By: "b", Since: m.now}),
+	}
+	return m.configures(pick(r, "default", "b"), s)
+}
+
+func (m *model) configures(name string, s queue.Settings) error {
+	m.with = s
+	_, err := both(m.Store.Configure(m.Context(), m.now, name, s), m.right.Configure(m.Context(), m.now, name, s))
+	return err
+}
+
+func (m *model) tends() error {
+	const all = 10_000
+	got, gotErr := m.Store.Tend(m.Context(), m.now, all)
+	want, wantErr := m.right.Tend(m.Context(), m.now, all)
+	if done, err := both(gotErr, wantErr); !done {
+		return err
+	}
+	if early := got.IsZero() || !got.After(m.now); got.After(want) || early != want.IsZero() {
+		return fmt.Errorf("there is more to do at %v, want %v; it is %v", got, want, m.now)
+	}
+	return nil
+}
+
+func (m *model) finds() error {
+	f, p := m.filter(), queue.Page{Newest: m.rnd.IntN(2) == 0, Limit: m.rnd.IntN(8)}
+	for _, id := range m.known(m.rnd.IntN(2)) {
+		p.After = id
+	}
+	got, gotErr := m.Store.Find(m.Context(), f, p)
+	want, wantErr := m.right.Find(m.Context(), f, p)
+	if done, err := both(gotErr, wantErr); !done {
+		return err
+	}
+	if g, w := idsOf(got), idsOf(want); !slices.Equal(g, w) {
+		return fmt.Errorf("%+v of %+v finds\n%v, want\n%v", p, f, g, w)
+	}
+	stats, gotErr := m.Store.Stats(m.Context(), m.now)
+	right, wantErr := m.right.Stats(m.Context(), m.now)
+	if done, err := both(gotErr, wantErr); !done {
+		return err
+	}
+	if g, w := counted(stats), counted(right); !maps.Equal(g, w) {
+		return fmt.Errorf("Stats counts %v, want %v", g, w)
+	}
+	for name, c := range right.Queues {
+		if got := stats.Queues[name].Ended; got != c.Ended {
+			return fmt.Errorf("of queue %s has ended %+v, want %+v", name, got, c.Ended)
+		}
+	}
+	return nil
+}
+
+// explains compares what binds a task. For one that waits, only that there is
+// something to say: the rest of its reasons are what a store makes of its order.
+func (m *model) explains() error {
+	for _, id := range m.known(3) {
+		got, gotErr := m.Store.Explain(m.Context(), m.now, id)
+		want, wantErr := m.right.Explain(m.Context(), m.now, id)
+		done, err := both(gotErr, wantErr)
+		switch {
+		case err != nil:
+			return fmt.Errorf("task %s: %w", id, err)
+		case !done:
+			continue
+		case len(got) > 0 != (len(want) > 0):
+			return fmt.Errorf("task %s: the reasons are %+v, want %+v", id, got, want)
+		}
+		if state := m.task(id).State; state != queue.Waiting && len(want) > 0 && got[0].Code != want[0].Code {
+			return fmt.Errorf("task %s is %s: the reasons are %+v, want %+v", id, state, got, want)
+		}
+	}
+	return nil
+}
+
+// clears ends and forgets most tasks, so that there are never very many.
+func (m *model) clears() error {
+	for _, do := range []queue.Trigger{queue.OnCancel, queue.OnForget} {
+		c := queue.Command{Do: do, Filter: queue.Filter{To: m.now.Add(-m.soon(20 * time.Second))}}
+		got, gotErr := m.Store.Command(m.Context(), m.now, c)
+		want, wantErr := m.right.Command(m.Context(), m.now, c)
+		if done, err := both(gotErr, wantErr); !done {
+			return err
+		}
+		if got != want {
+			return fmt.Errorf("%s of old tasks changes %d, want %d", do, got, want)
+		}
+	}
+	return nil
+}

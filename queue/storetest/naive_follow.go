@@ -1,0 +1,104 @@
+package storetest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+)
+
+// follow starts the tasks that another store has started for the same claim. The
+// contract leaves a store a choice, as between keys; what is wrong with this one's
+// is the error.
+func (n *naive) follow(now time.Time, c queue.Claim, got queue.Claimed) error {
+	end, err := n.begin(now)
+	if err != nil {
+		return err
+	}
+	defer end()
+	c.Queue = orDefault(c.Queue)
+	q := n.queue(c.Queue)
+	q.turns++
+	for i, t := range got.Tasks {
+		q.turns++
+		r := n.row(t.ID)
+		if err := n.allowed(r, c, q); err != nil {
+			return fmt.Errorf("start %d: task %s: %w", i, t.ID, err)
+		}
+		n.start(r, c, t.Lease.Token)
+	}
+	if len(got.Tasks) < c.Max {
+		if err := n.exhausted(c, got.Next); err != nil {
+			return err
+		}
+	} else if !got.Next.IsZero() {
+		return fmt.Errorf("a claim that got all that it asked for is to come back at %v", got.Next)
+	}
+	n.revise()
+	return nil
+}
+
+// allowed reports what keeps a task from being the next to start.
+func (n *naive) allowed(r *row, c queue.Claim, q *turns) error {
+	s, running := n.inForce(c.Queue), n.running(c.Queue, nil)
+	switch {
+	case r == nil:
+		return fmt.Errorf("nobody knows it")
+	case !n.claimable(r, c):
+		return fmt.Errorf("it is %s, of kind %s, and its deadline is %v", r.State, r.Kind, r.Deadline)
+	case len(n.limits(r)) > 0:
+		return fmt.Errorf("it is held by %v", n.limits(r))
+	case running >= most(s.Max):
+		return fmt.Errorf("%d run, which is the limit", running)
+	case mayStartAt(s.Rate, q.arrival).After(n.now):
+		return fmt.Errorf("the queue's rate allows none before %v", mayStartAt(s.Rate, q.arrival))
+	}
+	guard := running >= capOf(s, r.Tier)
+	for _, other := range n.eligible(c) {
+		if other.Tier == r.Tier && other.Key == r.Key && other.seq < r.seq {
+			return fmt.Errorf("task %s is older", other.ID)
+		}
+		guard = guard || other.Tier > r.Tier && running < capOf(s, other.Tier)
+	}
+	// Every eighth turn is the guard's. When its turns are is not part of the
+	// contract, so the one that is under way counts in full.
+	const share = 8
+	if guard {
+		q.guarded++
+	}
+	if q.guarded > q.turns/share+1 {
+		return fmt.Errorf("it is start %d before its turn, in %d turns", q.guarded, q.turns)
+	}
+	return nil
+}
+
+// exhausted reports tasks that a claim should have got as well, and a time to come
+// back that is wrong.
+func (n *naive) exhausted(c queue.Claim, next time.Time) error {
+	if r := n.choose(c); r != nil {
+		return fmt.Errorf("task %s could have started too", r.ID)
+	}
+	want, others := n.nextStart(c), false
+	for _, r := range n.rows {
+		for _, h := range n.limits(r) {
+			others = others || n.claimable(r, c) && h.Code != queue.HoldKeyRate
+		}
+		s := n.inForce(c.Queue)
+		others = others || n.claimable(r, c) && n.running(c.Queue, nil) >= capOf(s, r.Tier)
+	}
+	// If other limits keep tasks as well, it is open whether a rate's end is worth
+	// coming back for.
+	if open := others && (next.IsZero() || want.IsZero()); !open && !next.Equal(want) {
+		return fmt.Errorf("the claim is to come back at %v, want %v; it is %v", next, want, n.now)
+	}
+	return nil
+}
+
+// turned notes a finish, which may be a turn in every queue.
+func (n *naive) turned() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, q := range n.queues {
+		q.turns += 4 // as many outcomes as a call of the model has
+	}
+}
