@@ -52,11 +52,14 @@
 // goes to the highest waiting tier within caps. Hence the bound: an entry with
 // a entries before it in its tier's order starts after at most 56·(a+1) turns,
 // whatever arrives in the tiers above it. Turns during which its key is at its
-// limit or blocked do not count, nor do those of takers that do not take its
-// class, and a turn of the guard does not end while its entry waits for enough
-// free slots. The a entries include later arrivals of other keys whose turn comes
-// first; as virtual time moves on with every start, a stream of new keys cannot
-// go before an entry for ever.
+// limit or blocked do not count, and a turn of the guard does not end while its
+// entry waits for enough free slots. The a entries include later arrivals of
+// other keys whose turn comes first; as virtual time moves on with every start, a
+// stream of new keys cannot go before an entry for ever.
+//
+// The sequence is one for all who take, so the bound is for entries of a class
+// that all of them take. Where they differ, a turn of the guard goes to whoever
+// comes at it, and what that one does not take waits for another.
 //
 // # Cost
 //
