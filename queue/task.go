@@ -29,8 +29,8 @@ type Spec struct {
 	After []ID `json:"after,omitempty"`
 	// Batch is the batch that the task belongs to.
 	Batch ID `json:"batch,omitzero"`
-	// AfterBatch holds the task until every task that was submitted to that batch
-	// before or with it is finished, whatever its outcome.
+	// AfterBatch holds the task until no task of that batch is unfinished,
+	// whatever became of them.
 	AfterBatch ID `json:"after_batch,omitzero"`
 
 	RunAt    time.Time     `json:"run_at,omitzero"`   // not before; zero is at once
@@ -90,6 +90,9 @@ type Progress struct {
 	Total int64  `json:"total,omitempty"` // 0 if it is not known
 	Note  string `json:"note,omitempty"`
 }
+
+// MaxSteps is how many steps of a task are kept: the first one, and the newest.
+const MaxSteps = 64
 
 // Step is one change of a task's state.
 type Step struct {

@@ -57,11 +57,15 @@ var directions = []direction{
 	{pkg: "queue/storetest", state: here, may: []string{".", "queue"}},
 	{pkg: "queue/queuetest", state: planned, may: []string{".", "queue", "queue/memstore"}},
 
-	// No store imports another, but for the two that share one state machine.
-	{pkg: "queue/memstore", state: planned, may: []string{".", "queue", "internal/backlog"}},
+	// No store imports another; two share one state machine.
+	{
+		pkg: "queue/internal/machine", state: here,
+		may: []string{".", "queue", "queue/internal/record", "internal/backlog"},
+	},
+	{pkg: "queue/memstore", state: here, may: []string{"queue", "queue/internal/machine"}},
 	{
 		pkg: "queue/filestore", state: planned,
-		may:     []string{".", "queue", "queue/memstore"},
+		may:     []string{".", "queue", "queue/internal/machine"},
 		modules: []string{"github.com/cockroachdb/pebble/v2"},
 	},
 	{pkg: "queue/pgstore", state: planned, may: []string{".", "queue"}, modules: []string{"github.com/jackc/pgx/v5"}},

@@ -1,0 +1,38 @@
+package backlog_test
+
+import (
+	"testing"
+
+	"github.com/stintgo/stint/internal/backlog"
+)
+
+func TestA5_WaitsByKeyAndClass(t *testing.T) {
+	b := backlog.New[int](backlog.Config{Max: 10, PerKey: 1})
+	var first, second backlog.Entry[int]
+	b.PushClass(&first, 3, "k", 1, 1)
+	b.PushClass(&second, 5, "k", 2, 1)
+	for _, c := range []struct {
+		key     string
+		classes []int
+		want    bool
+	}{
+		{"k", []int{1}, true},
+		{"k", []int{2}, true},
+		{"k", []int{0, 3}, false},
+		{"k", []int{0, 2}, true},
+		{"other", []int{1, 2}, false},
+		{"k", nil, false},
+	} {
+		if got := b.Waits(c.key, c.classes); got != c.want {
+			t.Errorf("entries of key %s in classes %v wait: %t, want %t", c.key, c.classes, got, c.want)
+		}
+	}
+	b.Remove(&second)
+	if b.Waits("k", []int{2}) {
+		t.Error("an entry that was removed waits")
+	}
+	b.Block("k")
+	if !b.Waits("k", []int{1}) {
+		t.Error("what is held back does not wait")
+	}
+}

@@ -1,0 +1,229 @@
+package machine_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/machine"
+)
+
+// rows are in a map, and can be told to wait or to fail.
+type rows struct {
+	mu      sync.Mutex
+	all     map[string][]byte
+	batches int
+	gate    chan struct{} // each Apply receives from it, unless it is nil
+	err     error
+}
+
+func newRows() *rows { return &rows{all: map[string][]byte{}} }
+
+func (r *rows) Apply(batch []machine.Change) error {
+	if r.gate != nil {
+		<-r.gate
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.batches++
+	if r.err != nil {
+		return r.err
+	}
+	for _, c := range batch {
+		if c.Value == nil {
+			delete(r.all, c.Key)
+		} else {
+			r.all[c.Key] = c.Value
+		}
+	}
+	return nil
+}
+
+func (r *rows) Get(key string) ([]byte, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.all[key], nil
+}
+
+func (r *rows) Scan(from, to string, _ bool, fn func(string, []byte) bool) error {
+	for _, key := range slices.Sorted(maps.Keys(r.all)) {
+		if key >= from && key < to && !fn(key, r.all[key]) {
+			break
+		}
+	}
+	return nil
+}
+
+func (r *rows) Close() error { return nil }
+
+// crash returns the rows that are durable now.
+func (r *rows) crash() *rows {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return &rows{all: maps.Clone(r.all)}
+}
+
+func open(t *testing.T, r *rows) *machine.Machine {
+	t.Helper()
+	m, err := machine.Open(r, machine.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+var start = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+func newTask(ids *queue.IDs, s queue.Spec) queue.NewTask {
+	if s.Kind == "" {
+		s.Kind = "kind"
+	}
+	return queue.NewTask{ID: ids.New(start), Spec: s}
+}
+
+func submit(t *testing.T, m *machine.Machine, tasks ...queue.NewTask) {
+	t.Helper()
+	if _, err := m.Submit(t.Context(), start, tasks); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func claim(t *testing.T, m *machine.Machine, n int) []queue.Task {
+	t.Helper()
+	c, err := m.Claim(t.Context(), start, queue.Claim{Worker: "w", Kinds: []string{"kind"}, Max: n, Lease: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Tasks
+}
+
+// A submit is answered when its rows are durable, and those that wait
+// meanwhile share the next batch.
+func TestC6_SubmitReturnsWhenItIsDurable(t *testing.T) {
+	r := newRows()
+	m := open(t, r)
+	r.gate = make(chan struct{})
+	var (
+		ids  queue.IDs
+		done atomic.Int32
+		all  sync.WaitGroup
+	)
+	const tasks = 10
+	for range tasks {
+		task := newTask(&ids, queue.Spec{})
+		all.Go(func() {
+			if _, err := m.Submit(context.Background(), start, []queue.NewTask{task}); err != nil {
+				t.Error(err)
+			}
+			done.Add(1)
+		})
+	}
+	for decided := 0; decided < tasks; { // but one, they all wait for that one's batch
+		found, err := m.Find(t.Context(), queue.Filter{}, queue.Page{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		decided = len(found)
+		runtime.Gosched()
+	}
+	if n, durable := done.Load(), len(r.crash().all); n != 0 || durable != 0 {
+		t.Errorf("%d are answered and %d rows written before the first batch is", n, durable)
+	}
+	close(r.gate)
+	all.Wait()
+	if n := len(r.crash().all); n != tasks {
+		t.Errorf("%d rows, want %d", n, tasks)
+	}
+	if r.batches > 2 {
+		t.Errorf("%d batches; all but the first submit could share one", r.batches)
+	}
+}
+
+var errDisk = errors.New("the disk is on fire")
+
+func TestC6_NothingIsAcceptedAfterAFailedWrite(t *testing.T) {
+	r := newRows()
+	m := open(t, r)
+	var ids queue.IDs
+	submit(t, m, newTask(&ids, queue.Spec{}))
+	r.err = errDisk
+	for range 2 {
+		_, err := m.Submit(t.Context(), start, []queue.NewTask{newTask(&ids, queue.Spec{})})
+		if !errors.Is(err, queue.ErrUnavailable) || !errors.Is(err, errDisk) {
+			t.Fatalf("error %v, want one that says why", err)
+		}
+	}
+	if _, err := m.Find(t.Context(), queue.Filter{}, queue.Page{}); err != nil {
+		t.Errorf("what is there cannot be read: %v", err)
+	}
+	r.err = nil
+	if n := len(claim(t, open(t, r.crash()), 10)); n != 1 {
+		t.Errorf("%d tasks are there after opening it again, want 1", n)
+	}
+}
+
+// What is there after a crash is what was answered, and goes on as it would
+// have.
+func TestC6_ReopenGoesOn(t *testing.T) {
+	r := newRows()
+	m := open(t, r)
+	var ids queue.IDs
+	a := newTask(&ids, queue.Spec{Unique: "a", Group: "g"})
+	b := newTask(&ids, queue.Spec{After: []queue.ID{a.ID}})
+	c := newTask(&ids, queue.Spec{Group: "g"})
+	later := newTask(&ids, queue.Spec{RunAt: start.Add(time.Hour)})
+	batch := ids.New(start)
+	of := newTask(&ids, queue.Spec{Batch: batch})
+	end := newTask(&ids, queue.Spec{AfterBatch: batch})
+	submit(t, m, a, b, c, later, of, end)
+	running := claim(t, m, 1)
+	if len(running) != 1 || running[0].ID != a.ID {
+		t.Fatalf("claimed %v, want the first", running)
+	}
+
+	r = r.crash()
+	m = open(t, r)
+	receipts, err := m.Submit(t.Context(), start, []queue.NewTask{newTask(&ids, queue.Spec{Unique: "a"})})
+	if err != nil || receipts[0] != (queue.Receipt{ID: a.ID, Existing: true}) {
+		t.Errorf("receipt %v, error %v; want the first task's", receipts, err)
+	}
+	want := map[queue.ID]queue.State{
+		a.ID: queue.Waiting, b.ID: queue.Held, c.ID: queue.Held,
+		later.ID: queue.Scheduled, of.ID: queue.Waiting, end.ID: queue.Held,
+	}
+	wantStates(t, m, want)
+	for _, task := range claim(t, m, 10) {
+		answers, err := m.Settle(t.Context(), start, []queue.Outcome{
+			{ID: task.ID, Token: task.Lease.Token, On: queue.OnSuccess},
+		})
+		if err != nil || answers[0] != nil {
+			t.Fatal(err, answers)
+		}
+	}
+	want[a.ID], want[of.ID] = queue.Succeeded, queue.Succeeded
+	want[b.ID], want[c.ID], want[end.ID] = queue.Waiting, queue.Waiting, queue.Waiting
+	wantStates(t, m, want)
+	wantStates(t, open(t, r.crash()), want)
+}
+
+func wantStates(t *testing.T, m *machine.Machine, want map[queue.ID]queue.State) {
+	t.Helper()
+	tasks, err := m.Find(t.Context(), queue.Filter{}, queue.Page{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[queue.ID]queue.State{}
+	for i := range tasks {
+		got[tasks[i].ID] = tasks[i].State
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("states %v, want %v", got, want)
+	}
+}

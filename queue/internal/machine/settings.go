@@ -1,0 +1,117 @@
+package machine
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+)
+
+// Configure is as [queue.Store] says.
+func (m *Machine) Configure(_ context.Context, now time.Time, name string, s queue.Settings) error {
+	if err := validateSettings(name, s); err != nil {
+		return err
+	}
+	if err := m.begin(now); err != nil {
+		return err
+	}
+	value, err := json.Marshal(s)
+	if err == nil {
+		if m.settings[name] = s; s == (queue.Settings{}) {
+			delete(m.settings, name)
+			value = nil
+		}
+		m.journal.set(rowSettings+name, value)
+		for _, l := range m.lines {
+			m.configure(l)
+		}
+		if name != "" {
+			m.configure(m.line(name))
+		}
+	}
+	if syncErr := m.end(); err == nil {
+		err = syncErr
+	}
+	return err
+}
+
+// configure puts what is set for a queue into force: its own settings, else
+// those of all; and a pause of all is one of each.
+func (m *Machine) configure(l *line) {
+	before := l.settings.KeyRate
+	l.configure(merged(m.settings[l.name], m.settings[""]))
+	if l.settings.KeyRate != before {
+		m.resetKeyRates(l)
+	}
+	l.signal()
+}
+
+// merged are settings with those of all where nothing is set.
+func merged(s, all queue.Settings) queue.Settings {
+	return queue.Settings{
+		Max:      cmp.Or(s.Max, all.Max),
+		Caps:     cmp.Or(s.Caps, all.Caps),
+		PerKey:   cmp.Or(s.PerKey, all.PerKey),
+		Rate:     cmp.Or(s.Rate, all.Rate),
+		KeyRate:  cmp.Or(s.KeyRate, all.KeyRate),
+		Pending:  cmp.Or(s.Pending, all.Pending),
+		Paused:   cmp.Or(s.Paused, all.Paused),
+		Keep:     cmp.Or(s.Keep, all.Keep),
+		KeepDead: cmp.Or(s.KeepDead, all.KeepDead),
+	}
+}
+
+// resetKeyRates has every key of a queue begin anew, because the rate of keys
+// may have changed.
+func (m *Machine) resetKeyRates(l *line) {
+	for name, k := range l.keys {
+		m.rates.stop(&k.due)
+		if k.blocked {
+			l.order.Unblock(name)
+		}
+		delete(l.keys, name)
+	}
+}
+
+// Settings is as [queue.Store] says.
+func (m *Machine) Settings(context.Context) (map[string]queue.Settings, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return nil, queue.ErrClosed
+	}
+	return maps.Clone(m.settings), nil
+}
+
+func validateSettings(name string, s queue.Settings) error {
+	var errs []error
+	if name != "" {
+		errs = append(errs, checkName("queue", name))
+	}
+	for _, n := range []struct {
+		what  string
+		value float64
+	}{
+		{"max", float64(s.Max)},
+		{"per_key", float64(s.PerKey)},
+		{"pending", float64(s.Pending)},
+		{"rate.per_second", s.Rate.PerSecond},
+		{"rate.burst", float64(s.Rate.Burst)},
+		{"key_rate.per_second", s.KeyRate.PerSecond},
+		{"key_rate.burst", float64(s.KeyRate.Burst)},
+		{"keep.age", float64(s.Keep.Age)},
+		{"keep.count", float64(s.Keep.Count)},
+		{"keep_dead.age", float64(s.KeepDead.Age)},
+		{"keep_dead.count", float64(s.KeepDead.Count)},
+	} {
+		if !(n.value >= 0) || n.value > 1e18 {
+			errs = append(errs, fmt.Errorf("%w: %s is %v; it is 0 for none, or more", queue.ErrInvalid, n.what, n.value))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,110 @@
+package machine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/queue"
+)
+
+// Limits of what a task may be.
+const (
+	maxName   = 200 // bytes of a name, a key or a label
+	maxLabels = 32
+	maxAfter  = 1000 // tasks that one comes after
+	maxError  = 4096 // bytes of an error that are kept
+	maxBytes  = 1 << 20
+)
+
+// defaultQueue is where tasks go that name no queue.
+const defaultQueue = "default"
+
+// validate checks a task that is submitted, and fills in its queue.
+func (m *Machine) validate(t *queue.NewTask) error {
+	if t.Queue == "" {
+		t.Queue = defaultQueue
+	}
+	var errs []error
+	bad := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{queue.ErrInvalid}, args...)...))
+	}
+	if t.ID.IsZero() {
+		bad("it has no ID")
+	}
+	errs = append(errs, checkName("queue", t.Queue), checkName("kind", t.Kind))
+	for what, text := range map[string]string{"key": t.Key, "unique": t.Unique, "group": t.Group, "trace": t.Trace} {
+		if text != "" {
+			errs = append(errs, checkName(what, text))
+		}
+	}
+	if t.Tier < stint.Lowest || t.Tier > stint.Highest {
+		bad("tier %d is not one from %d to %d", t.Tier, stint.Lowest, stint.Highest)
+	}
+	if t.MaxAttempts < 0 || t.MaxCrashes < 0 || t.Timeout < 0 {
+		bad("max_attempts, max_crashes and timeout are 0 for the default, or more")
+	}
+	if len(t.After) > maxAfter || len(t.Labels) > maxLabels {
+		bad("it comes after %d tasks and has %d labels; at most %d and %d are possible",
+			len(t.After), len(t.Labels), maxAfter, maxLabels)
+	}
+	if !t.Deadline.IsZero() && !t.RunAt.IsZero() && !t.Deadline.After(t.RunAt) {
+		bad("its deadline is not after its run_at")
+	}
+	if slices.Contains(t.After, t.ID) {
+		bad("it comes after itself")
+	}
+	if !t.AfterBatch.IsZero() && t.AfterBatch == t.Batch {
+		bad("it comes after the batch that it belongs to")
+	}
+	for name, value := range t.Labels {
+		errs = append(errs, checkName("label", name))
+		if value != "" {
+			errs = append(errs, checkName("label "+name, value))
+		}
+	}
+	if n := len(t.Payload); n > m.cfg.MaxPayload {
+		errs = append(errs, tooLarge("payload", n, m.cfg.MaxPayload))
+	}
+	return errors.Join(errs...)
+}
+
+// checkName checks a name, a key or a label: it is part of rows' keys.
+func checkName(what, text string) error {
+	switch {
+	case text == "":
+		return fmt.Errorf("%w: %s is missing", queue.ErrInvalid, what)
+	case len(text) > maxName:
+		return fmt.Errorf("%w: %s has %d bytes, at most %d are possible", queue.ErrInvalid, what, len(text), maxName)
+	case !utf8.ValidString(text) || slices.ContainsFunc([]rune(text), func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return fmt.Errorf("%w: %s %q has characters that are not text", queue.ErrInvalid, what, text)
+	}
+	return nil
+}
+
+func tooLarge(what string, n, most int) error {
+	return fmt.Errorf("%w: a %s of %d bytes, at most %d are kept", queue.ErrTooLarge, what, n, most)
+}
+
+// shortened is an error as it is kept.
+func shortened(text string) string {
+	if len(text) <= maxError {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxError], "") + " …"
+}
+
+func (c Config) withDefaults() Config {
+	const watchBuffer = 1024
+	for n, usual := range map[*int]int{
+		&c.MaxPayload: maxBytes, &c.MaxResult: maxBytes, &c.MaxCheckpoint: maxBytes, &c.WatchBuffer: watchBuffer,
+	} {
+		if *n == 0 {
+			*n = usual
+		}
+	}
+	return c
+}

@@ -1,0 +1,21 @@
+package memstore_test
+
+import (
+	"testing"
+
+	"github.com/stintgo/stint/queue/memstore"
+	"github.com/stintgo/stint/queue/storetest"
+)
+
+func open(t *testing.T, cfg storetest.Config) storetest.Harness {
+	t.Helper()
+	s := memstore.New(memstore.Config(cfg))
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return storetest.Harness{Store: s}
+}
+
+func TestStore(t *testing.T) { storetest.Run(t, open) }
