@@ -1,0 +1,76 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+)
+
+// settleMost is how many outcomes are settled at once.
+const settleMost = 512
+
+// settle tells the store what became of tasks, until there is nothing more to
+// come: all that there is at a time with one call.
+func (s *session) settle() {
+	for o := range s.outcomes {
+		batch := append(make([]Outcome, 0, len(s.outcomes)+1), o)
+		for len(batch) < settleMost && len(s.outcomes) > 0 {
+			batch = append(batch, <-s.outcomes)
+		}
+		s.settleAll(batch)
+	}
+}
+
+// settleAll settles outcomes. While the store cannot be reached it tries again,
+// as long as the leases can last: after that others have the tasks.
+func (s *session) settleAll(batch []Outcome) {
+	const first = 10 * time.Millisecond
+	ctx := context.WithoutCancel(s.base)
+	giveUp := s.q.clock.now().Add(s.q.cfg.Lease)
+	for wait := first; ; wait = min(2*wait, s.q.cfg.Poll) {
+		answers, err := s.q.store.Settle(ctx, s.q.clock.now(), batch)
+		if err == nil {
+			s.settled(batch, answers)
+			return
+		}
+		s.q.cfg.Logger.Error("settle tasks", slog.Int("tasks", len(batch)), slog.Any("error", err))
+		if errors.Is(err, ErrClosed) || s.q.clock.now().After(giveUp) {
+			break
+		}
+		time.Sleep(wait)
+	}
+	for _, o := range batch {
+		s.remove(o)
+	}
+}
+
+func (s *session) settled(batch []Outcome, answers []error) {
+	for i, err := range answers {
+		o := batch[i]
+		s.remove(o)
+		switch {
+		case err == nil:
+			s.q.dueAt(o.RunAt)
+		case errors.Is(err, ErrTooLarge), errors.Is(err, ErrInvalid):
+			s.refused(o, err)
+		default:
+			s.q.cfg.Logger.Warn("the outcome of a task came too late", o.attrs(err)...)
+		}
+	}
+}
+
+// refused makes a failure of an outcome that the store does not take: without
+// one the task would run again and again until its lease has been lost too often.
+func (s *session) refused(o Outcome, err error) {
+	s.q.cfg.Logger.Error("the outcome of a task was refused", o.attrs(err)...)
+	if o.On == OnFailure && o.Permanent && o.Checkpoint == nil {
+		return // this already is what is made of one
+	}
+	s.settleAll([]Outcome{{ID: o.ID, Token: o.Token, On: OnFailure, Permanent: true, Error: err.Error()}})
+}
+
+// attrs are what a log says of an outcome that was not taken.
+func (o *Outcome) attrs(err error) []any {
+	return []any{slog.Any("task", o.ID), slog.Any("outcome", o.On), slog.Any("error", err)}
+}

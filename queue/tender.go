@@ -1,0 +1,51 @@
+package queue
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// tendMost is how many changes the tender asks for at once, so that others get
+// their turn between.
+const tendMost = 1000
+
+// tendUntil has the store do what is due, until ctx ends: when it has said that
+// something is, when this process has submitted something that is due earlier,
+// and every now and then for what others have.
+func (s *session) tendUntil(ctx context.Context) {
+	wake := time.NewTimer(0)
+	defer wake.Stop()
+	var due time.Time // when wake goes off
+	for {
+		select {
+		case <-wake.C:
+			due = s.tend(ctx)
+		case at := <-s.q.soon:
+			if !at.Before(due) {
+				continue
+			}
+			due = at
+		case <-ctx.Done():
+			return
+		}
+		wake.Reset(max(due.Sub(s.q.clock.now()), 0))
+	}
+}
+
+// tend has the store do what is due, and returns when to do so again.
+func (s *session) tend(ctx context.Context) time.Time {
+	now := s.q.clock.now()
+	latest := now.Add(s.q.cfg.Poll)
+	next, err := s.q.store.Tend(ctx, now, tendMost)
+	if err != nil {
+		if ctx.Err() == nil {
+			s.q.cfg.Logger.Error("tend", slog.Any("error", err))
+		}
+		return latest
+	}
+	if next.IsZero() || next.After(latest) {
+		return latest
+	}
+	return next
+}
