@@ -92,6 +92,7 @@ func (m *Machine) leave(t *task) {
 		m.due.stop(&t.due)
 		t.lease = nil
 		l.running--
+		l.passes++
 		l.order.Finish(t.key)
 		l.signal()
 	default:

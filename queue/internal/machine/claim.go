@@ -42,6 +42,13 @@ func (m *Machine) claim(c queue.Claim) (claimed queue.Claimed, mark uint64, err 
 	classes := l.classes(c.Kinds)
 	for len(claimed.Tasks) < c.Max {
 		e := l.order.PeekOf(l.running, classes)
+		if e == nil && l.passes > 0 {
+			// A task that ended and let none start is a turn of the policy as well: else a
+			// tier over its cap would wait for as long as others keep the total up.
+			l.passes--
+			l.order.PassOf(l.running, classes)
+			continue
+		}
 		if e == nil {
 			break
 		}
@@ -88,6 +95,7 @@ func (m *Machine) start(t *task, held *lease, worker string) {
 	token := queue.Token(uint64(m.cfg.Epoch)<<32 | m.tokens)
 	held.row.Progress = queue.Progress{}
 	l.order.Start(&t.place)
+	l.passes = max(l.passes-1, 0)
 	l.unqueued(t)
 	m.step(&held.row, queue.Running, why{on: queue.OnClaim, by: worker, token: token})
 	held.row.Lease = queue.Lease{Worker: worker, Token: token, Until: timeOf(held.until)}

@@ -16,6 +16,7 @@ type line struct {
 	kinds    map[string]int        // classes in order
 	seen     map[string]queue.Seen // workers that last handled a kind
 	running  int
+	passes   int // tasks that have ended since, and have let none start so far
 	states   [queue.Cancelled + 1]int
 	tiers    [stint.Tiers]int // Held and Waiting ones
 	ended    queue.Ended

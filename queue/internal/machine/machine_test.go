@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stintgo/stint"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/machine"
 )
@@ -226,4 +227,36 @@ func wantStates(t *testing.T, m *machine.Machine, want map[queue.ID]queue.State)
 	if !maps.Equal(got, want) {
 		t.Errorf("states %v, want %v", got, want)
 	}
+}
+
+// A tier over its cap gets the guard's turns though nothing else starts: each
+// task that ends is a turn.
+func TestC1_GuardLetsATierPastItsCap(t *testing.T) {
+	m := open(t, newRows())
+	settings := queue.Settings{Max: 100, Caps: stint.Caps{Lowest: 1, Normal: 100}}
+	if err := m.Configure(t.Context(), start, "default", settings); err != nil {
+		t.Fatal(err)
+	}
+	var ids queue.IDs
+	const many = 60
+	for range many {
+		submit(t, m, newTask(&ids, queue.Spec{}))
+	}
+	running := claim(t, m, many)
+	submit(t, m, newTask(&ids, queue.Spec{Tier: stint.Lowest}))
+	for finishes := range many - 2 {
+		if started := claim(t, m, 1); len(started) > 0 {
+			if finishes == 0 {
+				t.Error("started above its cap at once")
+			}
+			return
+		}
+		ended := running[finishes]
+		if _, err := m.Settle(t.Context(), start, []queue.Outcome{
+			{ID: ended.ID, Token: ended.Lease.Token, On: queue.OnSuccess},
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Error("the guard never let it in")
 }

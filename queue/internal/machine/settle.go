@@ -89,7 +89,7 @@ func (m *Machine) again(t *task, row *record.Row, held *lease, runAt time.Time, 
 		}
 	}
 	if held.order != 0 {
-		m.obey(t, row, held, w.token)
+		m.obey(t, row, held, 0) // it has no lease any more
 	}
 }
 
