@@ -1,0 +1,93 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/memstore"
+	"github.com/stintgo/stint/retry"
+)
+
+// Tasks of a kind are done by its handler, on the slots of a scheduler. One that
+// fails is tried again; one that cannot succeed is dead at once.
+func Example() {
+	type greeting struct{ To string }
+
+	q := queue.New(memstore.New(memstore.Config{}), queue.Config{
+		Retry: retry.Policy{Base: time.Millisecond},
+	})
+	done := make(chan struct{})
+	calls := 0
+	queue.Handle(q, "greet", func(_ context.Context, j *queue.Job[greeting]) error {
+		if j.Args.To == "" {
+			return retry.Permanent(errors.New("nobody to greet"))
+		}
+		if calls++; calls == 1 {
+			return errors.New("not in the mood")
+		}
+		defer close(done)
+		fmt.Println("hello,", j.Args.To)
+		return nil
+	})
+
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- q.Run(ctx, stint.New(1, stint.Config{})) }()
+
+	nobody, err := queue.Submit(ctx, q, "greet", greeting{}, queue.Spec{Tier: stint.High})
+	if err != nil {
+		panic(err)
+	}
+	gopher, err := queue.Submit(ctx, q, "greet", greeting{To: "gopher"}, queue.Spec{})
+	if err != nil {
+		panic(err)
+	}
+	<-done
+	stop()
+	<-ended // when the outcomes are known to the store
+
+	for _, id := range []queue.ID{nobody.ID, gopher.ID} {
+		task, err := q.Get(context.Background(), id)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(task.State, "after", task.Failures, "failures")
+	}
+	// Output:
+	// hello, gopher
+	// dead after 1 failures
+	// succeeded after 1 failures
+}
+
+// A task that waits says why, with what a person needs in order to act on it.
+func ExampleQueue_Why() {
+	ctx := context.Background()
+	q := queue.New(memstore.New(memstore.Config{}), queue.Config{})
+	first, err := q.Submit(ctx, queue.Spec{Kind: "build"})
+	if err != nil {
+		panic(err)
+	}
+	second, err := q.Submit(ctx, queue.Spec{Kind: "deploy", After: []queue.ID{first[0].ID}})
+	if err != nil {
+		panic(err)
+	}
+	why, err := q.Why(ctx, second[0].ID)
+	if err != nil {
+		panic(err)
+	}
+	for _, r := range why {
+		switch r.Code {
+		case "dependency":
+			fmt.Println("it comes after a task that is", r.State)
+		case queue.CodeNoWorker:
+			fmt.Println("nobody handles tasks of kind", r.What)
+		}
+	}
+	// Output:
+	// it comes after a task that is waiting
+	// nobody handles tasks of kind deploy
+}
