@@ -48,7 +48,9 @@ func Example() {
 	}
 	<-done
 	stop()
-	<-ended // when the outcomes are known to the store
+	if err := <-ended; !errors.Is(err, context.Canceled) { // when the outcomes are known to the store
+		panic(err)
+	}
 
 	for _, id := range []queue.ID{nobody.ID, gopher.ID} {
 		task, err := q.Get(context.Background(), id)
@@ -80,14 +82,13 @@ func ExampleQueue_Why() {
 		panic(err)
 	}
 	for _, r := range why {
-		switch r.Code {
-		case "dependency":
-			fmt.Println("it comes after a task that is", r.State)
-		case queue.CodeNoWorker:
+		if r.Code == queue.CodeNoWorker {
 			fmt.Println("nobody handles tasks of kind", r.What)
+		} else {
+			fmt.Println("held by a", r.Code, "that is", r.State)
 		}
 	}
 	// Output:
-	// it comes after a task that is waiting
+	// held by a dependency that is waiting
 	// nobody handles tasks of kind deploy
 }
