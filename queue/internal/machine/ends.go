@@ -63,7 +63,7 @@ func (o endsOf) row(e end) string {
 
 // retain keeps a task that is finished.
 func (m *Machine) retain(l *line, row *record.Row) {
-	m.journal.set(rowFinished+string(row.ID[:]), record.Append(nil, row))
+	m.journal.set(rowFinished+string(row.ID[:]), encode(row))
 	of, e := endsFor(row), end{row.Changed.UnixNano(), row.ID, row.State}
 	m.journal.set(of.row(e), []byte{byte(row.State)})
 	m.ends[of] = append(m.ends[of], e)
