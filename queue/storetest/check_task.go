@@ -59,6 +59,8 @@ func checkTokens(t *queue.Task) error {
 			last = s.Token
 		case from == queue.Running && s.Token != last:
 			errs = append(errs, fmt.Errorf("step %d ends the lease %d with token %d", i, last, s.Token))
+		case from != queue.Running && s.Token != 0:
+			errs = append(errs, fmt.Errorf("step %d has token %d, and was not of a running task", i, s.Token))
 		}
 		from = s.To
 	}

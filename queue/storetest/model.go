@@ -140,8 +140,15 @@ func both(got, want error) (done bool, err error) {
 
 var errNone = errors.New("none")
 
-// compare compares all tasks.
+// compare compares all tasks, at the same time: whether a call that was refused
+// moves it on is open.
 func (m *model) compare() error {
+	clock := queue.Worker{Name: "clock"}
+	for _, store := range []queue.Store{m.Store, m.right} {
+		if _, err := store.Beat(m.Context(), m.now, clock, nil); err != nil {
+			return fmt.Errorf("Beat: %w", err)
+		}
+	}
 	got := m.find(queue.Filter{})
 	m.right.mu.Lock()
 	rows := m.right.matching(queue.Filter{})
@@ -184,8 +191,11 @@ type summary struct {
 func summarize(t queue.Task) summary {
 	s := summary{
 		state: t.State, order: t.Order, worker: t.Lease.Worker, token: t.Lease.Token, failures: t.Failures,
-		crashes: t.Crashes, progress: t.Progress, checkpoint: string(t.Checkpoint), changed: t.Changed.UnixNano(),
+		crashes: t.Crashes, checkpoint: string(t.Checkpoint), changed: t.Changed.UnixNano(),
 		failed: t.Error != "",
+	}
+	if t.State == queue.Running { // when the progress of the last attempt is forgotten is open
+		s.progress = t.Progress
 	}
 	if len(t.Holds) > 0 {
 		s.hold = t.Holds[0]

@@ -57,7 +57,20 @@ func (m *model) spec() queue.Spec {
 	return s
 }
 
+// lives are the lives of tasks that are there yet.
+func (m *model) lives(ids ...queue.ID) (text string) {
+	for _, t := range m.find(queue.Filter{IDs: ids}) {
+		text += fmt.Sprintf("task %s of %s, tier %s, key %q, group %q\n%s", t.ID, t.Kind, t.Tier, t.Key, t.Group, life(t))
+	}
+	return text
+}
+
 func (m *model) claims() error {
+	if m.right.late(m.now) { // whether a claim ends those or leaves that to Tend is open
+		if err := m.tends(); err != nil {
+			return err
+		}
+	}
 	r := m.rnd
 	q := queue.Claim{
 		Worker: pick(r, "w0", "w1", "w2"), Queue: pick(r, "", "default", "b"), Kinds: pick(r, []string{"k0", "k1", "k2"},
@@ -75,10 +88,7 @@ func (m *model) claims() error {
 		}
 	}
 	m.leases = append(m.leases, got.Tasks...)
-	if err := m.right.follow(m.now, q, got); err != nil {
-		return err
-	}
-	return nil
+	return m.right.follow(m.now, q, got)
 }
 
 // lease is a lease that was given lately, or, sometimes, long ago.
@@ -113,7 +123,7 @@ func (m *model) settles() error {
 	}
 	for i := range outcomes {
 		if _, err := both(got[i], want[i]); err != nil {
-			return fmt.Errorf("outcome %+v: %w", outcomes[i], err)
+			return fmt.Errorf("outcome %d: %w\n%s", i, err, m.lives(outcomes[i].ID))
 		}
 	}
 	return nil
@@ -252,7 +262,7 @@ func (m *model) explains() error {
 			return fmt.Errorf("task %s: the reasons are %+v, want %+v", id, got, want)
 		}
 		if state := m.task(id).State; state != queue.Waiting && len(want) > 0 && got[0].Code != want[0].Code {
-			return fmt.Errorf("task %s is %s: the reasons are %+v, want %+v", id, state, got, want)
+			return fmt.Errorf("task %s is %s: the first reason is %+v, want %+v", id, state, got[0], want[0])
 		}
 	}
 	return nil

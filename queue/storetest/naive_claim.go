@@ -58,30 +58,34 @@ func (n *naive) start(r *row, c queue.Claim, token queue.Token) {
 
 // choose returns the task that starts next, nil if none may.
 func (n *naive) choose(c queue.Claim) *row {
-	s, q := n.inForce(c.Queue), n.queue(c.Queue)
-	running := n.running(c.Queue, nil)
-	if running >= most(s.Max) || mayStartAt(s.Rate, q.arrival).After(n.now) {
-		return nil
-	}
-	eligible := n.eligible(c)
 	// Every eighth start is for one tier, by turns, also past its cap.
 	const share = 8
+	q := n.queue(c.Queue)
 	if own := q.starts / share % stint.Tiers; q.starts%share == share-1 {
-		if r := n.firstOf(eligible, stint.Lowest+stint.Priority(own), q); r != nil {
+		if r := n.firstOf(n.eligible(c), stint.Lowest+stint.Priority(own), q); r != nil {
 			return r
 		}
 	}
+	return n.withinCaps(c)
+}
+
+// withinCaps is choose without the starvation guard.
+func (n *naive) withinCaps(c queue.Claim) *row {
+	eligible, running := n.eligible(c), n.running(c.Queue, nil)
 	for tier := stint.Highest; tier >= stint.Lowest; tier-- {
-		if r := n.firstOf(eligible, tier, q); r != nil && running < capOf(s, tier) {
+		if r := n.firstOf(eligible, tier, n.queue(c.Queue)); r != nil && running < capOf(n.inForce(c.Queue), tier) {
 			return r
 		}
 	}
 	return nil
 }
 
-// eligible are the tasks that a claim could start if limits of the whole queue
-// allow it.
+// eligible are the tasks that a claim could start, caps aside.
 func (n *naive) eligible(c queue.Claim) (all []*row) {
+	s := n.inForce(c.Queue)
+	if n.running(c.Queue, nil) >= most(s.Max) || mayStartAt(s.Rate, n.queue(c.Queue).arrival).After(n.now) {
+		return nil
+	}
 	for _, r := range n.rows {
 		if n.claimable(r, c) && len(n.limits(r)) == 0 {
 			all = append(all, r)

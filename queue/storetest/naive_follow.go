@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/stintgo/stint/queue"
@@ -18,7 +19,7 @@ func (n *naive) follow(now time.Time, c queue.Claim, got queue.Claimed) error {
 	defer end()
 	c.Queue = orDefault(c.Queue)
 	q := n.queue(c.Queue)
-	q.turns++
+	q.turns++ // a claim that starts nothing may be one
 	for i, t := range got.Tasks {
 		q.turns++
 		r := n.row(t.ID)
@@ -56,7 +57,8 @@ func (n *naive) allowed(r *row, c queue.Claim, q *turns) error {
 	guard := running >= capOf(s, r.Tier)
 	for _, other := range n.eligible(c) {
 		if other.Tier == r.Tier && other.Key == r.Key && other.seq < r.seq {
-			return fmt.Errorf("task %s is older", other.ID)
+			return fmt.Errorf("it is of kind %s, and that of kind %s is older\n%s%s",
+				r.Kind, other.Kind, life(r.Task), life(other.Task))
 		}
 		guard = guard || other.Tier > r.Tier && running < capOf(s, other.Tier)
 	}
@@ -75,8 +77,9 @@ func (n *naive) allowed(r *row, c queue.Claim, q *turns) error {
 // exhausted reports tasks that a claim should have got as well, and a time to come
 // back that is wrong.
 func (n *naive) exhausted(c queue.Claim, next time.Time) error {
-	if r := n.choose(c); r != nil {
-		return fmt.Errorf("task %s could have started too", r.ID)
+	if r := n.withinCaps(c); r != nil {
+		return fmt.Errorf("task %s of tier %s, key %q could have started too: %d run, and in force is %+v",
+			r.ID, r.Tier, r.Key, n.running(c.Queue, nil), n.inForce(c.Queue))
 	}
 	want, others := n.nextStart(c), false
 	for _, r := range n.rows {
@@ -92,6 +95,15 @@ func (n *naive) exhausted(c queue.Claim, next time.Time) error {
 		return fmt.Errorf("the claim is to come back at %v, want %v; it is %v", next, want, n.now)
 	}
 	return nil
+}
+
+// late reports whether there are tasks whose deadline has come.
+func (n *naive) late(now time.Time) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.ContainsFunc(n.rows, func(r *row) bool {
+		return r.State.Pending() && !r.Deadline.IsZero() && !r.Deadline.After(later(n.now, now))
+	})
 }
 
 // turned notes a finish, which may be a turn in every queue.

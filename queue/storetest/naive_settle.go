@@ -66,7 +66,7 @@ func (n *naive) end(r *row, o queue.Outcome) {
 	}
 	switch o.On {
 	case queue.OnSuccess:
-		r.Result = slices.Clone(o.Result)
+		r.Result, r.Error = slices.Clone(o.Result), ""
 		n.step(r, queue.Succeeded, s)
 	case queue.OnFailure:
 		r.Failures++
