@@ -64,8 +64,8 @@ var directions = []direction{
 	},
 	{pkg: "queue/memstore", state: here, may: []string{"queue", "queue/internal/machine"}},
 	{
-		pkg: "queue/filestore", state: planned,
-		may:     []string{".", "queue", "queue/internal/machine"},
+		pkg: "queue/filestore", state: here,
+		may:     []string{"queue", "queue/internal/machine"},
 		modules: []string{"github.com/cockroachdb/pebble/v2"},
 	},
 	{pkg: "queue/pgstore", state: planned, may: []string{".", "queue"}, modules: []string{"github.com/jackc/pgx/v5"}},

@@ -29,6 +29,9 @@ type Config struct {
 	WatchBuffer int
 	// Epoch makes tokens larger than those of earlier machines on the same rows.
 	Epoch uint32
+	// Room is asked before tasks are accepted, and says why they cannot be, as with
+	// a disk that is nearly full; nil if they can. It must be fast.
+	Room func() error
 }
 
 // Machine is a [queue.Store].

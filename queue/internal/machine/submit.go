@@ -32,6 +32,11 @@ func (m *Machine) Submit(_ context.Context, now time.Time, tasks []queue.NewTask
 			return nil, fmt.Errorf("task %d: %w", i, err)
 		}
 	}
+	if m.cfg.Room != nil { // what ends tasks, and makes room, is not asked
+		if err := m.cfg.Room(); err != nil {
+			return nil, fmt.Errorf("%w: %w", queue.ErrUnavailable, err)
+		}
+	}
 	if err := m.begin(now); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,173 @@
+package filestore
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// openRows opens a directory, alone: the lock comes first, and lives longest.
+func openRows(dir string, cfg Config, files vfs.FS, tune func(*pebble.Options)) (*rows, error) {
+	r := &rows{dir: dir, fs: files, cfg: cfg, guard: newGuard(files)}
+	err := makeDir(files, dir)
+	if err == nil {
+		r.lock, err = pebble.LockDirectory(dir, files)
+	}
+	if err != nil {
+		return nil, explain(files, dir, err)
+	}
+	if r.db, err = r.openDatabase(tune); err != nil {
+		return nil, errors.Join(fmt.Errorf("its files cannot be read; put the directory back from a copy, "+
+			"or look after the disk: %w", err), r.lock.Close())
+	}
+	r.guard.arm()
+	if err := r.begin(); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+// explain says what to do about a directory that this process cannot have.
+func explain(files vfs.FS, dir string, err error) error {
+	switch {
+	case isLocked(err):
+		// Only a process that does not hold the lock may look who does: closing a
+		// file gives up all locks that its process has on it.
+		who := "another process"
+		if pid := holder(files.PathJoin(dir, "LOCK")); pid > 0 {
+			who = fmt.Sprintf("process %d", pid)
+		}
+		return fmt.Errorf("%s has it open, and a directory belongs to one at a time: end that one, or ask it: %w", who, err)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("this user may not write there: choose another directory, or change its owner: %w", err)
+	case errors.Is(err, syscall.ENOTDIR):
+		return fmt.Errorf("there is a file in the way: choose another directory: %w", err)
+	default:
+		return err
+	}
+}
+
+// isLocked tells whether another process has a lock. An error of opening the file
+// is not bare.
+func isLocked(err error) bool {
+	var opening *fs.PathError
+	return !errors.As(err, &opening) && (errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES))
+}
+
+// makeDir makes a directory, and has it survive the loss of power.
+func makeDir(files vfs.FS, dir string) error {
+	var parents []string // of directories that are new
+	for d := dir; ; d = files.PathDir(d) {
+		if _, err := files.Stat(d); !errors.Is(err, fs.ErrNotExist) || files.PathDir(d) == d {
+			break
+		}
+		parents = append(parents, files.PathDir(d))
+	}
+	const ownerOnly = 0o700 // payloads are nobody else's
+	if err := files.MkdirAll(dir, ownerOnly); err != nil {
+		return err
+	}
+	for _, parent := range parents {
+		if err := syncDir(files, parent); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func syncDir(files vfs.FS, dir string) error {
+	d, err := files.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// openDatabase opens the database, twice if it is new: the first log is made
+// before the database has its format, and in the old one a damaged record ends
+// the log, as if nothing had come after it.
+func (r *rows) openDatabase(tune func(*pebble.Options)) (db *pebble.DB, err error) {
+	open := func() (err error) {
+		o := options(r.fs, r.guard, r.cfg.Logger)
+		o.Lock = r.lock
+		tune(o)
+		db, err = pebble.Open(r.dir, o)
+		return err
+	}
+	err = r.guard.run(func() error {
+		found, err := pebble.Peek(r.dir, r.fs)
+		if err != nil {
+			return err
+		}
+		if !found.Exists || found.FormatMajorVersion < pebble.FormatNewest {
+			if err := open(); err != nil {
+				return err
+			}
+			if err := db.Close(); err != nil {
+				return err
+			}
+		}
+		return open()
+	})
+	return db, err
+}
+
+// begin checks what the directory holds, and counts that it has been opened.
+func (r *rows) begin() error {
+	if err := r.checkFormat(); err != nil {
+		return err
+	}
+	epoch, err := r.Get(rowEpoch)
+	if err != nil {
+		return err
+	}
+	batch, err := r.Get(rowBatch)
+	if err != nil {
+		return err
+	}
+	r.epoch, r.batch = uint32(number(epoch))+1, number(batch)
+	if r.tail, err = openTail(r.fs, r.dir, r.batch, r.cfg.Logger); err != nil {
+		return err
+	}
+	b := r.db.NewBatch()
+	must(b.Set([]byte(rowFormat), binary.BigEndian.AppendUint32(nil, format), nil))
+	must(b.Set([]byte(rowEpoch), binary.BigEndian.AppendUint32(nil, r.epoch), nil))
+	return r.commit(b)
+}
+
+// checkFormat refuses rows that this version cannot read.
+func (r *rows) checkFormat() error {
+	value, err := r.Get(rowFormat)
+	if err != nil {
+		return err
+	}
+	found := number(value)
+	if found > format {
+		return fmt.Errorf("a newer version of this program wrote it (format %d, and this one knows %d): use that version",
+			found, format)
+	}
+	if found > 0 {
+		return nil
+	}
+	var foreign error
+	err = r.Scan("", "\xff", false, func(key string, _ []byte) bool {
+		foreign = fmt.Errorf("the database in it is no store (its first key is %.20q): choose another directory", key)
+		return false
+	})
+	return cmp.Or(foreign, err)
+}
+
+// number reads one of four or of eight bytes; what is not there is 0.
+func number(value []byte) uint64 {
+	var n uint64
+	for _, b := range value {
+		n = n<<8 | uint64(b)
+	}
+	return n
+}

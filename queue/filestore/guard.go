@@ -1,0 +1,174 @@
+package filestore
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// roomEvery is how often a writer that met a full disk tries again.
+const roomEvery = 20 * time.Millisecond
+
+// guard keeps errors of writing from Pebble, which ends the process on most of
+// them, and reports success for a commit on some. A writer that meets a full disk
+// waits for room. One that meets any other error waits for ever, and so does one
+// whose sync has failed: the kernel may have dropped what was to be synced, and a
+// second sync would find nothing to do and succeed. Whoever must not wait so long
+// goes through run.
+type guard struct {
+	fs vfs.FS
+
+	mu      sync.Mutex
+	armed   bool  // false while the database is opened: that returns its errors
+	waits   bool  // for room; set while the store is open
+	full    error // why writers wait at present
+	waiting int   // of them
+	failed  error // why writers wait for ever
+
+	broken chan struct{} // closed when failed is set
+}
+
+func newGuard(fs vfs.FS) *guard { return &guard{fs: fs, broken: make(chan struct{})} }
+
+// do runs an operation that changes files.
+func (g *guard) do(op, path string, run func() error) error {
+	if op == opCreate && strings.HasPrefix(g.fs.PathBase(path), "marker.") {
+		// A marker names a file of the directory, and Pebble syncs both at once: a
+		// crash could keep the marker without the file, and nothing would open then.
+		if err := syncDir(g.fs, g.fs.PathDir(path)); err != nil {
+			return g.after(opSync, err, run)
+		}
+	}
+	err := run()
+	if err == nil {
+		return nil
+	}
+	return g.after(op, err, run)
+}
+
+// after goes on after an error: with nil when the operation has succeeded, with
+// the error while the database is opened, or never.
+func (g *guard) after(op string, err error, run func() error) error {
+	g.mu.Lock()
+	armed := g.armed
+	g.mu.Unlock()
+	if !armed {
+		return err
+	}
+	if op != opSync && isFull(err) && g.waitForRoom(err, run) {
+		return nil
+	}
+	g.fail(err)
+	select {}
+}
+
+// waitForRoom repeats an operation until it succeeds. It returns false if it
+// fails otherwise, or if nobody waits any more.
+func (g *guard) waitForRoom(err error, run func() error) bool {
+	g.enter(err)
+	defer g.leave()
+	for isFull(err) {
+		if !g.mayWait() {
+			return false
+		}
+		time.Sleep(roomEvery)
+		if err = run(); err == nil {
+			return true
+		}
+	}
+	g.fail(err)
+	return false
+}
+
+func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
+
+func (g *guard) enter(err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.waiting++
+	g.full = err
+}
+
+func (g *guard) leave() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.waiting--; g.waiting == 0 {
+		g.full = nil
+	}
+}
+
+func (g *guard) mayWait() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.waits && g.failed == nil
+}
+
+// fail has all writers wait for ever, for the first reason that there was.
+func (g *guard) fail(err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.failed == nil {
+		g.failed = err
+		close(g.broken)
+	}
+}
+
+// arm begins to keep errors from the database.
+func (g *guard) arm() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.armed = true
+}
+
+// patient says whether writers wait for room, or give up for ever.
+func (g *guard) patient(waits bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.waits = waits
+}
+
+// state says why nothing can be written at present; nil if it can.
+func (g *guard) state() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case g.failed != nil && isFull(g.failed):
+		return fmt.Errorf("the disk is full: %w", brief(g.failed))
+	case g.failed != nil:
+		return fmt.Errorf("the disk failed, and what it holds is unknown; look after it, and start the program again: %w",
+			brief(g.failed))
+	case g.full != nil:
+		return fmt.Errorf("the disk is full, and what is to be written waits for room: %w", brief(g.full))
+	}
+	return nil
+}
+
+// run calls something that writes, and waits until it ends or is held for ever. A
+// panic, by which Pebble gives up, is an error.
+func (g *guard) run(fn func() error) error {
+	select {
+	case <-g.broken: // what is held in the middle of something is not to be touched again
+		return g.state()
+	default:
+	}
+	done := make(chan error, 1)
+	go func() {
+		defer func() {
+			if p := recover(); p != nil {
+				done <- fmt.Errorf("the database gave up: %v", p)
+			}
+		}()
+		done <- fn()
+	}()
+	select {
+	case err := <-done:
+		return brief(err)
+	case <-g.broken:
+		return g.state()
+	}
+}

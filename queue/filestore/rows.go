@@ -1,0 +1,145 @@
+package filestore
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/stintgo/stint/queue/internal/machine"
+)
+
+// The rows of the directory itself. They begin with a zero, which no row of the
+// machine does.
+const (
+	rowFormat = "\x00format" // of all rows; four bytes, as the next
+	rowEpoch  = "\x00epoch"  // how often the directory has been opened
+	rowBatch  = "\x00batch"  // the number of the last batch; eight bytes
+)
+
+// format is the version of what the rows mean. A store reads its own and older
+// ones; whoever changes the meaning of a row adds one, and the code that reads
+// the one before.
+const format = 1
+
+// rows are those of a machine, in a database.
+type rows struct {
+	// immutable
+	dir   string
+	fs    vfs.FS // without the guard
+	cfg   Config
+	guard *guard
+	lock  *pebble.Lock
+	db    *pebble.DB
+	epoch uint32
+
+	tail  *tail  // owned by Apply
+	batch uint64 // the number of the last one; owned by Apply
+
+	closing sync.Once
+	closed  error
+}
+
+var _ machine.Rows = (*rows)(nil)
+
+// Apply is as [machine.Rows] says.
+func (r *rows) Apply(batch []machine.Change) error {
+	b := r.db.NewBatch()
+	for _, c := range batch {
+		if c.Value == nil {
+			must(b.Delete([]byte(c.Key), nil))
+		} else {
+			must(b.Set([]byte(c.Key), c.Value, nil))
+		}
+	}
+	r.batch++
+	must(b.Set([]byte(rowBatch), binary.BigEndian.AppendUint64(nil, r.batch), nil))
+	if err := r.commit(b); err != nil {
+		return err
+	}
+	r.tail.set(r.batch)
+	return nil
+}
+
+// must is for calls that change a batch in memory: they cannot fail, unless the
+// program is wrong.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// commit returns when a batch is synced, or never will be. In the second case the
+// database is left as it is, waiting in the guard.
+func (r *rows) commit(b *pebble.Batch) error {
+	return r.guard.run(func() error { return errors.Join(b.Commit(pebble.Sync), b.Close()) })
+}
+
+// Get is as [machine.Rows] says.
+func (r *rows) Get(key string) ([]byte, error) {
+	value, closer, err := r.db.Get([]byte(key))
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, brief(err)
+	}
+	return keep(value), closer.Close()
+}
+
+// Scan is as [machine.Rows] says.
+func (r *rows) Scan(from, to string, down bool, fn func(key string, value []byte) bool) error {
+	it, err := r.db.NewIter(&pebble.IterOptions{LowerBound: []byte(from), UpperBound: []byte(to)})
+	if err != nil {
+		return brief(err)
+	}
+	start, step := it.First, it.Next
+	if down {
+		start, step = it.Last, it.Prev
+	}
+	for ok := start(); ok; ok = step() {
+		value, err := it.ValueAndErr()
+		if err != nil || !fn(string(it.Key()), keep(value)) {
+			break
+		}
+	}
+	// A damaged file ends an iteration early, and only these tell.
+	return brief(errors.Join(it.Error(), it.Close()))
+}
+
+// keep copies a value out of the database's memory. It is not nil: that would
+// mean that there is none.
+func keep(value []byte) []byte { return append(make([]byte, 0, len(value)), value...) }
+
+// room says why no tasks can be accepted; nil if they can.
+func (r *rows) room() error {
+	if err := r.guard.state(); err != nil {
+		return fmt.Errorf("%s: %w", r.dir, err)
+	}
+	usage, err := r.fs.GetDiskUsage(r.dir)
+	if err != nil {
+		return nil //nolint:nilerr // a file system that cannot tell will say when it is full
+	}
+	if free := usage.AvailBytes; free < uint64(r.cfg.MinFree) {
+		return fmt.Errorf("the disk of %s is full: it has %d MiB left, and tasks are accepted from %d on",
+			r.dir, free>>20, r.cfg.MinFree>>20)
+	}
+	return nil
+}
+
+// Close is as [machine.Rows] says.
+func (r *rows) Close() error {
+	r.closing.Do(func() {
+		if r.closed = r.guard.run(r.db.Close); r.closed != nil {
+			return // the database waits in the guard, and keeps the lock
+		}
+		if r.tail != nil {
+			r.closed = r.tail.close()
+		}
+		r.closed = errors.Join(r.closed, r.lock.Close())
+	})
+	return r.closed
+}

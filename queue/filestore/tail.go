@@ -1,0 +1,78 @@
+package filestore
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"log/slog"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// tailFile has the number of the last batch that was synced, in eight bytes, and
+// their checksum (CRC-32C) in four.
+const (
+	tailFile = "stint.tail"
+	tailSize = 8 + 4
+)
+
+// tail is that file. A log of the database that was cut short, or deleted, looks
+// to Pebble like one that ended there; the number tells that there was more.
+//
+// It is written after the batch is synced, and is not synced itself. So after a
+// loss of power it may be older than the log, which is not wrong, and never newer.
+type tail struct {
+	file vfs.File
+	log  *slog.Logger
+	said bool // that it cannot be written
+}
+
+// openTail opens the file, and refuses a log that ends before the batch that it
+// names.
+func openTail(fs vfs.FS, dir string, last uint64, log *slog.Logger) (*tail, error) {
+	path := fs.PathJoin(dir, tailFile)
+	f, err := fs.OpenReadWrite(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return nil, err
+	}
+	synced, err := readTail(f)
+	if err == nil && synced > last {
+		err = fmt.Errorf("the last %d batches are missing: a log was cut short, or is gone; "+
+			"put the directory back from a copy, or, to go on without what they held, remove %s", synced-last, path)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &tail{file: f, log: log}, nil
+}
+
+// readTail returns the number, or 0 if there is none: the file is new, or was
+// written when the power was lost.
+func readTail(f vfs.File) (uint64, error) {
+	var b [tailSize]byte
+	if _, err := f.ReadAt(b[:], 0); err != nil && !errors.Is(err, io.EOF) {
+		return 0, err
+	}
+	if binary.BigEndian.Uint32(b[8:]) != tailSum(b[:8]) {
+		return 0, nil
+	}
+	return binary.BigEndian.Uint64(b[:8]), nil
+}
+
+func tailSum(number []byte) uint32 { return crc32.Checksum(number, crc32.MakeTable(crc32.Castagnoli)) }
+
+// set notes that a batch is synced. That it fails is no reason to accept nothing
+// more: all that is lost is a check.
+func (t *tail) set(batch uint64) {
+	b := binary.BigEndian.AppendUint64(make([]byte, 0, tailSize), batch)
+	b = binary.BigEndian.AppendUint32(b, tailSum(b))
+	if _, err := t.file.WriteAt(b, 0); err != nil && !t.said {
+		t.said = true
+		t.log.Warn("the end of the log is no longer noted, so that a log cut short may go unseen",
+			slog.String("file", tailFile), slog.String("error", err.Error()))
+	}
+}
+
+func (t *tail) close() error { return t.file.Close() }
