@@ -27,7 +27,7 @@ type session struct {
 	outcomes chan Outcome
 
 	mu   sync.Mutex
-	runs map[ID]*run // whose leases are this session's
+	runs map[Token]*run // by their leases: of one task there may be an old one, that has yet to end
 }
 
 // outcomesAhead is how many outcomes may wait for the settler before handlers
@@ -53,18 +53,18 @@ func (q *Queue) Run(ctx context.Context, slots stint.Scheduler, queues ...string
 	defer stop(nil)
 	s := &session{
 		q: q, slots: slots, base: base, stopping: ctx.Done(), worker: q.asWorker(queues, slots),
-		outcomes: make(chan Outcome, outcomesAhead), runs: make(map[ID]*run),
+		outcomes: make(chan Outcome, outcomesAhead), runs: make(map[Token]*run),
 	}
-	var loops, settling sync.WaitGroup
+	var dispatchers, loops, settling sync.WaitGroup
 	loopsCtx, endLoops := context.WithCancel(base)
 	for _, name := range queues {
-		loops.Go(func() { s.dispatch(ctx, name) })
+		dispatchers.Go(func() { s.dispatch(ctx, name) })
 	}
 	settling.Go(s.settle)
 	loops.Go(func() { s.beatUntil(loopsCtx) })
 	loops.Go(func() { s.tendUntil(loopsCtx) })
 
-	<-ctx.Done()
+	dispatchers.Wait() // until ctx ends; what they have started may still start a last claim
 	err := s.end(stop)
 	endLoops()
 	loops.Wait()
@@ -120,8 +120,8 @@ func (s *session) end(stop context.CancelCauseFunc) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var left []string
-	for id, r := range s.runs {
-		left = append(left, fmt.Sprintf("%s (%s)", id, r.task.Kind))
+	for _, r := range s.runs {
+		left = append(left, fmt.Sprintf("%s (%s)", r.task.ID, r.task.Kind))
 	}
 	slices.Sort(left)
 	return fmt.Errorf("queue: handlers do not end though their contexts have: %v", left)
@@ -131,14 +131,12 @@ func (s *session) end(stop context.CancelCauseFunc) error {
 func (s *session) add(r *run) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.runs[r.task.ID] = r
+	s.runs[r.task.Lease.Token] = r
 }
 
-// remove is the opposite. A later lease of the same task is another run.
+// remove is the opposite.
 func (s *session) remove(o Outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r := s.runs[o.ID]; r != nil && r.task.Lease.Token == o.Token {
-		delete(s.runs, o.ID)
-	}
+	delete(s.runs, o.Token)
 }

@@ -1,0 +1,248 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/memstore"
+	"github.com/stintgo/stint/retry"
+)
+
+// faulty is a store between which and its caller something goes wrong. What
+// before returns is the answer of a call, if it is not nil; after is called when
+// the store has done it.
+type faulty struct {
+	queue.Store
+	before func(call string) error
+	after  func(call string)
+}
+
+func (f *faulty) meet(call string) error {
+	if f.before == nil {
+		return nil
+	}
+	return f.before(call)
+}
+
+func (f *faulty) met(call string) {
+	if f.after != nil {
+		f.after(call)
+	}
+}
+
+func (f *faulty) Claim(ctx context.Context, now time.Time, c queue.Claim) (queue.Claimed, error) {
+	if err := f.meet("claim"); err != nil {
+		return queue.Claimed{}, err
+	}
+	defer f.met("claim")
+	return f.Store.Claim(ctx, now, c)
+}
+
+func (f *faulty) Settle(ctx context.Context, now time.Time, outcomes []queue.Outcome) ([]error, error) {
+	if err := f.meet("settle"); err != nil {
+		return nil, err
+	}
+	defer f.met("settle")
+	return f.Store.Settle(ctx, now, outcomes)
+}
+
+func (f *faulty) Beat(
+	ctx context.Context, now time.Time, w queue.Worker, beats []queue.Beat,
+) ([]queue.Answer, error) {
+	if err := f.meet("beat"); err != nil {
+		return nil, err
+	}
+	defer f.met("beat")
+	return f.Store.Beat(ctx, now, w, beats)
+}
+
+func newFaultyRig(t *testing.T, cfg queue.Config) (*rig, *faulty) {
+	t.Helper()
+	r := &rig{
+		T: t, store: memstore.New(memstore.Config{}), slots: stint.New(4, stint.Config{}), ended: make(chan error, 1),
+	}
+	f := &faulty{Store: r.store}
+	r.Queue = queue.New(f, cfg)
+	return r, f
+}
+
+var errFault = errors.New("a fault of the test")
+
+// A task that is submitted while a claim comes back with nothing is not left
+// until somebody looks again by chance.
+func TestC1_NoTaskIsOverlooked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, store := newFaultyRig(t, queue.Config{Poll: 24 * time.Hour})
+		store.after = func(call string) {
+			if call == "claim" {
+				time.Sleep(time.Second)
+			}
+		}
+		queue.Handle(r.Queue, "k", func(context.Context, *queue.Job[any]) error { return nil })
+		r.start() // the first claim is on its way back
+		for range 20 {
+			id := r.submit("k", queue.Spec{})
+			time.Sleep(700 * time.Millisecond)
+			r.submit("k", queue.Spec{})
+			time.Sleep(10 * time.Second)
+			r.is(id, queue.Succeeded)
+		}
+		if st, err := r.Stats(t.Context()); err != nil || st.Queues["default"].States[queue.Succeeded] != 40 {
+			t.Errorf("states %v, error %v; want 40 succeeded", st.Queues["default"].States, err)
+		}
+		r.end()
+	})
+}
+
+// Retries start on time though nobody looks for them, and by the policy of
+// which each delay follows from the one before.
+func TestC2_DelaysFollowThePolicy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		random := func() uint64 { return 1 << 62 }
+		r, _ := newFaultyRig(t, queue.Config{Poll: 24 * time.Hour, Random: random})
+		var starts []time.Duration
+		begun := time.Now()
+		queue.Handle(r.Queue, "k", func(context.Context, *queue.Job[any]) error {
+			starts = append(starts, time.Since(begun))
+			return errFault
+		})
+		r.start()
+		const attempts = 6
+		r.submit("k", queue.Spec{MaxAttempts: attempts})
+		time.Sleep(time.Hour)
+		want, delay := []time.Duration{0}, time.Duration(0)
+		policy := retry.TaskPolicy()
+		policy.Attempts = attempts
+		for attempt := 1; attempt < attempts; attempt++ {
+			var ok bool
+			if delay, ok = policy.Next(attempt, delay, random); !ok {
+				t.Fatal("the policy gives up early")
+			}
+			want = append(want, want[len(want)-1]+delay)
+		}
+		if !slices.Equal(starts, want) {
+			t.Errorf("started after %v, want %v", starts, want)
+		}
+		r.end()
+	})
+}
+
+// What a handler reports while the store cannot be reached is told later, and
+// it keeps its task as long as its lease can last.
+func TestC8_BeatsThatFailAreMadeUpFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, store := newFaultyRig(t, queue.Config{Lease: time.Minute})
+		var down atomic.Bool
+		store.before = func(call string) error {
+			if down.Load() && call == "beat" {
+				return errFault
+			}
+			return nil
+		}
+		saved := make(chan struct{})
+		queue.Handle(r.Queue, "k", func(_ context.Context, j *queue.Job[any]) error {
+			<-saved
+			j.Save([]byte("half"))
+			j.Report(queue.Progress{Done: 1, Total: 2})
+			time.Sleep(time.Hour)
+			return nil
+		})
+		r.start()
+		id := r.submit("k", queue.Spec{})
+		r.is(id, queue.Running)
+		time.Sleep(time.Millisecond)
+		down.Store(true)
+		close(saved)
+		time.Sleep(30 * time.Second)
+		if task := r.is(id, queue.Running); task.Checkpoint != nil {
+			t.Fatal("the checkpoint came through")
+		}
+		down.Store(false)
+		time.Sleep(2 * time.Second)
+		if task := r.is(id, queue.Running); string(task.Checkpoint) != "half" || task.Progress.Done != 1 {
+			t.Errorf("checkpoint %q and progress %+v", task.Checkpoint, task.Progress)
+		}
+		time.Sleep(time.Hour)
+		r.is(id, queue.Succeeded)
+		r.end()
+	})
+}
+
+// A handler does not work on when its lease is over: somebody else may have its
+// task.
+func TestC6_HandlerEndsWithItsLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, store := newFaultyRig(t, queue.Config{Lease: time.Minute})
+		var down atomic.Bool
+		store.before = func(call string) error {
+			if down.Load() && call == "beat" {
+				return errFault
+			}
+			return nil
+		}
+		var mu sync.Mutex
+		var causes []error
+		var took time.Duration
+		queue.Handle(r.Queue, "k", func(ctx context.Context, _ *queue.Job[any]) error {
+			begun := time.Now()
+			<-ctx.Done()
+			mu.Lock()
+			defer mu.Unlock()
+			causes = append(causes, context.Cause(ctx))
+			took = time.Since(begun)
+			return ctx.Err()
+		})
+		r.start()
+		id := r.submit("k", queue.Spec{})
+		r.is(id, queue.Running)
+		down.Store(true)
+		time.Sleep(90 * time.Second)
+		synctest.Wait()
+		mu.Lock()
+		if len(causes) != 1 || !errors.Is(causes[0], queue.ErrStale) || took < time.Minute || took > 62*time.Second {
+			t.Errorf("ended after %s by %v; want one that ended with its lease, after a minute", took, causes)
+		}
+		mu.Unlock()
+		down.Store(false)
+		r.is(id, queue.Running) // once more
+		r.command(queue.OnPause, id)
+		r.end()
+	})
+}
+
+// The outcome of work that is done is not lost because the store cannot be
+// reached for a while.
+func TestC6_OutcomesWaitForTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, store := newFaultyRig(t, queue.Config{Lease: time.Minute})
+		begun, calls := time.Now(), 0
+		store.before = func(call string) error {
+			if call == "settle" && time.Since(begun) < 40*time.Second {
+				return errFault
+			}
+			return nil
+		}
+		queue.Handle(r.Queue, "k", func(context.Context, *queue.Job[any]) error {
+			calls++
+			return nil
+		})
+		r.start()
+		id := r.submit("k", queue.Spec{})
+		time.Sleep(30 * time.Second)
+		r.is(id, queue.Running)
+		time.Sleep(30 * time.Second)
+		r.is(id, queue.Succeeded)
+		if calls != 1 {
+			t.Errorf("called %d times", calls)
+		}
+		r.end()
+	})
+}
