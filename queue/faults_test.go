@@ -118,6 +118,7 @@ func TestC2_DelaysFollowThePolicy(t *testing.T) {
 		const attempts = 6
 		r.submit("k", queue.Spec{MaxAttempts: attempts})
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		want, delay := []time.Duration{0}, time.Duration(0)
 		policy := retry.TaskPolicy()
 		policy.Attempts = attempts
