@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/stintgo/stint/queue"
@@ -35,13 +36,29 @@ func checkPath(t *queue.Task) error {
 	if !t.Steps[0].At.Equal(t.Submitted) || !t.Changed.Equal(at) {
 		errs = append(errs, fmt.Errorf("it has Submitted %v and Changed %v; its steps say otherwise", t.Submitted, t.Changed))
 	}
-	if limited := t.State == queue.Held && from == queue.Waiting; t.State != from && !limited {
-		errs = append(errs, fmt.Errorf("it is %s, and its steps lead to %s", t.State, from))
+	if t.State != stateOf(from, t.Holds) {
+		errs = append(errs, fmt.Errorf("it is %s by %v, and its steps lead to %s", t.State, t.Holds, from))
 	}
 	if len(t.Steps) > queue.MaxSteps {
 		errs = append(errs, fmt.Errorf("it has %d steps", len(t.Steps)))
 	}
 	return errors.Join(errs...)
+}
+
+// stateOf is the state of a task whose steps lead to one, and that has holds.
+// Those that come from others' use of limits are in no step; the others are.
+func stateOf(last queue.State, holds []queue.Hold) queue.State {
+	waits := slices.ContainsFunc(holds, func(h queue.Hold) bool {
+		return h.Code == queue.HoldDependency || h.Code == queue.HoldGroup
+	})
+	switch {
+	case last == queue.Held && !waits, last == queue.Waiting && waits:
+		return 0 // there is a step missing
+	case last == queue.Waiting && len(holds) > 0:
+		return queue.Held
+	default:
+		return last
+	}
 }
 
 // checkTokens looks at the tokens of the task's leases.

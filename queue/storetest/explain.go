@@ -188,7 +188,7 @@ func reasonBehind(c *trial) {
 	c.several(2, queue.Spec{Tier: stint.High})
 	low := c.add(queue.Spec{Tier: stint.Low})
 	const high, normal = stint.High - stint.Lowest, stint.Normal - stint.Lowest
-	if r := c.because(ids[2], stint.CodeBehind); r.Ahead[high] != 2 || r.Ahead[normal] != 2 {
+	if r := c.because(ids[1], stint.CodeBehind); r.Ahead[high] != 2 || r.Ahead[normal] != 1 || r.Ahead[normal-1] != 0 {
 		c.Errorf("the reason is %+v", r)
 	}
 	if r := c.because(low, stint.CodeBehind); r.Ahead[high] != 2 || r.Ahead[normal] != 3 {

@@ -16,6 +16,7 @@ func orderCases() []testCase {
 		{"C1_KeysTakeTurns", Config{}, keysTakeTurns},
 		{"C1_NewKeyNeedNotWaitForABacklog", Config{}, newKey},
 		{"C1_GuardsShare", Config{}, guardsShare},
+		{"C1_GuardKeepsLimits", Config{}, guardKeepsLimits},
 		{"C1_DelayedTakesItsPlaceByAge", Config{}, delayedKeepsItsAge},
 		{"C2_RetriedKeepsTierAndAge", Config{}, retriedKeepsItsAge},
 		{"C5_GivenBackKeepsTierAndAge", Config{}, givenBackKeepsItsAge},
@@ -111,6 +112,29 @@ func guardsShare(c *trial) {
 	if lower[stint.Normal] < starts/56 || lower[stint.Lowest] < starts/56 {
 		c.Errorf("of %d starts, %d are of the middle tier and %d of the lowest; each has a right to %d",
 			starts, lower[stint.Normal], lower[stint.Lowest], starts/56)
+	}
+}
+
+// guardKeepsLimits shows that the guard passes caps, and no more than those.
+func guardKeepsLimits(c *trial) {
+	const limit, ofKey, starts = 3, 2, 120
+	c.configure(queue.Settings{Max: limit, PerKey: ofKey, Caps: stint.Caps{Lowest: 1, Low: 2}})
+	for range starts {
+		c.submit(queue.Spec{Tier: stint.High, Key: "a"}, queue.Spec{}, queue.Spec{Tier: stint.Low},
+			queue.Spec{Tier: stint.Lowest, Key: "a"})
+	}
+	for range starts {
+		c.claim(limit + 1)
+		running := c.find(queue.Filter{States: []queue.State{queue.Running}})
+		keys := make(map[string]int)
+		for _, t := range running {
+			keys[t.Key]++
+		}
+		if len(running) != limit || keys["a"] > ofKey {
+			c.Fatalf("%d tasks run, %d of one key; the limits are %d and %d", len(running), keys["a"], limit, ofKey)
+		}
+		c.succeeds(running[c.now.Nanosecond()%limit])
+		c.pass(1)
 	}
 }
 

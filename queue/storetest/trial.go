@@ -254,6 +254,9 @@ func (c *trial) task(id queue.ID) queue.Task {
 	if len(tasks) != 1 {
 		c.Fatalf("%d tasks have the ID %s", len(tasks), id)
 	}
+	if err := checkTask(&tasks[0]); err != nil {
+		c.Errorf("task %s: %v\n%s", id, err, life(tasks[0]))
+	}
 	return tasks[0]
 }
 
