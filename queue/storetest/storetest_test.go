@@ -32,4 +32,4 @@ func TestNaive(t *testing.T) { storetest.Run(t, openNaive) }
 
 func TestNaiveThatIsDurable(t *testing.T) { storetest.Run(t, openRecoverable) }
 
-func TestNaiveModel(t *testing.T) { storetest.Model(t, openNaive, 20_000) }
+func TestNaiveModel(t *testing.T) { storetest.Model(t, openNaive, 4_000) }
