@@ -20,6 +20,7 @@ func (m *Machine) Claim(_ context.Context, now time.Time, c queue.Claim) (queue.
 		return queue.Claimed{}, err
 	}
 	claimed, mark, err := m.claim(c)
+	m.journal.seal() // a task may have passed its deadline
 	m.mu.Unlock()
 	if err == nil {
 		err = m.journal.sync(mark) // of what is claimed: nobody runs a task that may not have been accepted

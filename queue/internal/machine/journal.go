@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/stintgo/stint/queue"
@@ -18,8 +19,10 @@ type journal struct {
 	rows Rows
 
 	mu      sync.Mutex
-	batch   []Change
+	batch   []Change          // what is to be applied
+	whole   int               // so many of them belong to steps that are complete
 	written uint64            // changes so far
+	sealed  uint64            // and of complete steps
 	ahead   map[string]change // changes that are not in rows yet
 
 	applying sync.Mutex // held while a batch is applied; before mu
@@ -55,10 +58,20 @@ func (j *journal) get(key string) ([]byte, error) {
 	return j.rows.Get(key)
 }
 
-// mark returns how many changes there have been, for sync.
+// mark returns how many changes there have been, for sync once the step is sealed.
 func (j *journal) mark() uint64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	return j.written
+}
+
+// seal ends a step, and returns its mark. All of a step is applied at once: between
+// two of its changes there may be no row of a task, or two. Whoever waits for the
+// steps before it must not take a part of it along.
+func (j *journal) seal() uint64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.whole, j.sealed = len(j.batch), j.written
 	return j.written
 }
 
@@ -78,17 +91,15 @@ func (j *journal) fail(err error) {
 	}
 }
 
-// sync returns when the changes up to a mark are durable.
+// sync returns when the changes up to a mark, which are those of complete steps,
+// are durable.
 func (j *journal) sync(mark uint64) error {
 	j.applying.Lock()
 	defer j.applying.Unlock()
 	if j.applied >= mark {
 		return nil
 	}
-	j.mu.Lock()
-	batch, written, err := j.batch, j.written, j.err
-	j.batch = nil
-	j.mu.Unlock()
+	batch, written, err := j.take()
 	if err != nil {
 		return err
 	}
@@ -108,4 +119,13 @@ func (j *journal) sync(mark uint64) error {
 		}
 	}
 	return nil
+}
+
+// take returns the changes of the steps that are complete, for the caller to apply.
+func (j *journal) take() (batch []Change, written uint64, err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	batch, written = j.batch[:j.whole:j.whole], j.sealed
+	j.batch, j.whole = slices.Clone(j.batch[j.whole:]), 0
+	return batch, written, j.err
 }

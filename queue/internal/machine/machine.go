@@ -79,7 +79,7 @@ func (m *Machine) begin(now time.Time) error {
 
 // end gives up the lock, and returns when what has been written is durable.
 func (m *Machine) end() error {
-	mark := m.journal.mark()
+	mark := m.journal.seal()
 	m.mu.Unlock()
 	return m.journal.sync(mark)
 }
@@ -151,7 +151,7 @@ func (m *Machine) Close() error {
 	for w := range m.watchers {
 		w.stop()
 	}
-	mark := m.journal.mark()
+	mark := m.journal.seal()
 	m.mu.Unlock()
 	err := m.journal.sync(mark)
 	if closing := m.journal.rows.Close(); err == nil {

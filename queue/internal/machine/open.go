@@ -33,7 +33,7 @@ func Open(rows Rows, cfg Config) (*Machine, error) {
 			return nil, fmt.Errorf("open the store: %w", err)
 		}
 	}
-	return m, m.journal.sync(m.journal.mark())
+	return m, m.journal.sync(m.journal.seal())
 }
 
 // scan calls fn for all rows of a sort, until it returns an error.
