@@ -23,7 +23,8 @@
 // entry at an earlier virtual time than that at which the start ends. What is
 // only queued in one class is not charged to another. If it were, those who take
 // one class would put a key back for what others have yet to do for it, and
-// virtual time would jump over that when they came to it.
+// virtual time would jump over that when they came to it. When it is a key's turn,
+// its oldest entry of the classes that are taken starts, whatever its class.
 //
 // Entries of a class that nobody takes keep their tags, and thereby their age:
 // they go first when somebody takes them.
@@ -66,7 +67,7 @@
 // Push, Peek, Start and Remove cost O(1) in a tier whose entries have one key
 // or none, and O(log k) in a tier where k keys wait; for an entry that has come
 // back, O(log n) more if n of its line have. PeekOf costs O(1) for each class that
-// is taken. A start puts the lines of its key in other classes out of date; each
+// is taken, and for each that the key has entries of whose turn it is. A start puts the lines of its key in other classes out of date; each
 // of them costs O(log k) more when it comes to the front. Nothing scans: entries
 // of classes that are not taken are not looked at, and a key at its limit is set
 // aside until one of its own finishes, a blocked one until it is unblocked, at

@@ -1,5 +1,7 @@
 package backlog
 
+import "slices"
+
 // class is the lines of one class that have entries which may start. Classes
 // are kept apart so that whoever takes only some of them looks at nothing else.
 type class[T any] struct {
@@ -53,6 +55,9 @@ func (b *Backlog[T]) first(tier int, classes []int) *line[T] {
 	return b.best(tier, classes)
 }
 
+// best is the line with the oldest entry, in some classes, of the flow whose turn
+// it is. Tags tell between flows; within one, lines that waited for different
+// reasons have tags that do not tell the age.
 func (b *Backlog[T]) best(tier int, classes []int) (best *line[T]) {
 	for _, c := range classes {
 		if c >= len(b.classes) || b.classes[c].ready&(1<<tier) == 0 {
@@ -62,6 +67,14 @@ func (b *Backlog[T]) best(tier int, classes []int) (best *line[T]) {
 			best = l
 		}
 	}
+	if best == nil || len(best.flow.more) == 0 {
+		return best
+	}
+	best.flow.each(func(l *line[T]) {
+		if l.n > 0 && l.ticket < best.ticket && slices.Contains(classes, l.class.number) {
+			best = l
+		}
+	})
 	return best
 }
 

@@ -117,9 +117,24 @@ func (m *model) push(id int, line lineName, weight int, ticket uint64) {
 // queued for, but not before its flow's last start has ended.
 func (m *model) startTag(e *modelEntry) uint64 { return max(e.tag, m.floors[e.line.flow()]) }
 
-// first is the entry of a tier that goes next: the one with the smallest tag
-// among the first of all lines of classes that are taken, whose key has room.
+// first is the entry of a tier that goes next: the oldest one, of classes that
+// are taken, of the key whose turn it is.
 func (m *model) first(tier int, takes []int) *modelEntry {
+	best := m.turnOf(tier, takes)
+	if best == nil {
+		return nil
+	}
+	for _, e := range m.waiting { // by their tickets
+		if e.line.flow() == best.line.flow() && slices.Contains(takes, e.line.class) {
+			return e
+		}
+	}
+	return nil
+}
+
+// turnOf is an entry of the key whose turn it is: the one with the smallest tag
+// among the first of all lines of classes that are taken, whose key has room.
+func (m *model) turnOf(tier int, takes []int) *modelEntry {
 	var best *modelEntry
 	var seen []lineName
 	for _, e := range m.waiting {
