@@ -66,10 +66,11 @@
 //
 // Push, Peek, Start and Remove cost O(1) in a tier whose entries have one key
 // or none, and O(log k) in a tier where k keys wait; for an entry that has come
-// back, O(log n) more if n of its line have. PeekOf costs O(1) for each class that
-// is taken, and for each that the key has entries of whose turn it is. A start puts the lines of its key in other classes out of date; each
-// of them costs O(log k) more when it comes to the front. Nothing scans: entries
-// of classes that are not taken are not looked at, and a key at its limit is set
+// back, O(log n) more if n of its line have. PeekOf costs O(1) for each class
+// that is taken, and for each that the key has entries of whose turn it is. A
+// start puts the lines of its key in other classes out of date; each of them
+// costs O(log k) more when it comes to the front. Nothing scans: entries of
+// classes that are not taken are not looked at, and a key at its limit is set
 // aside until one of its own finishes, a blocked one until it is unblocked, at
 // O(log k) for each of its lines.
 package backlog

@@ -19,3 +19,5 @@ func open(t *testing.T, cfg storetest.Config) storetest.Harness {
 }
 
 func TestStore(t *testing.T) { storetest.Run(t, open) }
+
+func TestModel_Store(t *testing.T) { storetest.Model(t, open, 3000) }

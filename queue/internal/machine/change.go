@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -193,6 +194,15 @@ func (m *Machine) joinGroup(t *task, name string) {
 	if i == 0 && len(g.tasks) > 1 && g.tasks[1].state == queue.Waiting {
 		m.revise(g.tasks[1], queue.Held, why{on: queue.OnHold})
 	}
+}
+
+// regroup gives a task that has run, and is about to wait again, its place by
+// its age: an older one may have been retried meanwhile.
+func (m *Machine) regroup(t *task) {
+	g := t.group
+	g.tasks = slices.DeleteFunc(g.tasks, func(d *task) bool { return d == t })
+	i, _ := slices.BinarySearchFunc(g.tasks, t.seq, func(d *task, seq uint64) int { return cmp.Compare(d.seq, seq) })
+	g.tasks = slices.Insert(g.tasks, i, t)
 }
 
 func (m *Machine) leaveGroup(t *task) {

@@ -49,11 +49,11 @@ func (m *Machine) matching(f queue.Filter, do queue.Trigger) (ids []queue.ID, er
 			if err != nil {
 				continue // one that is gone is not found
 			}
-			if m.matches(&f, m.tasks[id], &row) && !slices.Contains(ids, id) {
+			if m.matches(&f, m.tasks[id], &row) {
 				ids = append(ids, id)
 			}
 		}
-		return ids, nil
+		return ordered(ids), nil
 	}
 	for id, t := range m.tasks {
 		row, err := m.row(t)
@@ -75,8 +75,13 @@ func (m *Machine) matching(f queue.Filter, do queue.Trigger) (ids []queue.ID, er
 			}
 		}
 	}
+	return ordered(ids), nil
+}
+
+// ordered are IDs in their order, each one once.
+func ordered(ids []queue.ID) []queue.ID {
 	slices.SortFunc(ids, func(a, b queue.ID) int { return bytes.Compare(a[:], b[:]) })
-	return ids, nil
+	return slices.Compact(ids)
 }
 
 // command does something to one task, if that makes a difference.
@@ -158,10 +163,7 @@ func (m *Machine) retry(row *record.Row, w why) {
 		row.Deadline = time.Time{}
 	}
 	row.Lease, row.Progress = queue.Lease{}, queue.Progress{}
-	if f := fingerprintOf(&row.Spec); m.poison[f] == row.ID {
-		delete(m.poison, f)
-		m.journal.set(rowPoison+string(f[:]), nil)
-	}
+	m.cleared(row)
 	t := m.admit(row)
 	m.await(t, row)
 	to := m.pending(t, 0)
@@ -179,10 +181,7 @@ func (m *Machine) forget(row *record.Row, w why) {
 	if row.Unique != "" {
 		m.journal.set(rowUnique+row.Queue+"\x00"+row.Unique, nil)
 	}
-	if f := fingerprintOf(&row.Spec); m.poison[f] == row.ID {
-		delete(m.poison, f)
-		m.journal.set(rowPoison+string(f[:]), nil)
-	}
+	m.cleared(row)
 	for _, t := range slices.Clone(m.dependents[row.ID]) {
 		m.revise(t, queue.Cancelled, why{
 			on: queue.OnCancel, by: w.by, detail: fmt.Sprintf("task %s, which has to succeed first, was forgotten", row.ID),

@@ -17,6 +17,7 @@ func (m *Machine) Explain(_ context.Context, now time.Time, id queue.ID) ([]queu
 		return nil, queue.ErrClosed
 	}
 	at := max(m.now, now.UnixNano())
+	m.unblockKeys()
 	row, err := m.any(id)
 	if err != nil {
 		return nil, err
@@ -67,6 +68,9 @@ func (m *Machine) reasons(t *task, row *record.Row, at int64) (all []queue.Reaso
 			r.Key, r.Limit, r.Running = t.key, l.settings.PerKey, l.order.Running(t.key)
 			r.Holders = m.holders(l, t.key)
 		case queue.HoldKeyRate:
+			if l.keys[t.key].due.at <= at {
+				continue
+			}
 			r.Key, r.Until = t.key, timeOf(l.keys[t.key].due.at)
 		default:
 		}

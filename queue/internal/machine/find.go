@@ -25,9 +25,8 @@ func (m *Machine) Find(_ context.Context, f queue.Filter, p queue.Page) (found [
 	if p.Limit <= 0 {
 		p.Limit = page
 	}
-	ids := m.candidates(&f)
-	slices.SortFunc(ids, func(a, b queue.ID) int { return bytes.Compare(a[:], b[:]) })
-	ids = slices.Compact(ids)
+	m.unblockKeys()
+	ids := ordered(m.candidates(&f))
 	if p.Newest {
 		slices.Reverse(ids)
 	}

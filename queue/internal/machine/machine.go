@@ -49,8 +49,8 @@ type Machine struct {
 	settings   map[string]queue.Settings
 	unique     map[uniqueKey]queue.ID // of unfinished tasks
 	batches    map[queue.ID]*batch
-	dependents map[queue.ID][]*task // that wait for a task to succeed
-	poison     map[fingerprint]queue.ID
+	dependents map[queue.ID][]*task       // that wait for a task to succeed
+	poison     map[fingerprint][]queue.ID // dead tasks that have crashed their workers
 	workers    map[string]*worker
 	due        timers // of tasks
 	rates      timers // of keys

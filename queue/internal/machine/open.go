@@ -23,7 +23,7 @@ func Open(rows Rows, cfg Config) (*Machine, error) {
 		unique:     make(map[uniqueKey]queue.ID),
 		batches:    make(map[queue.ID]*batch),
 		dependents: make(map[queue.ID][]*task),
-		poison:     make(map[fingerprint]queue.ID),
+		poison:     make(map[fingerprint][]queue.ID),
 		workers:    make(map[string]*worker),
 		ends:       make(ends),
 		watchers:   make(map[*watcher]struct{}),
@@ -61,8 +61,12 @@ func (m *Machine) loadSettings() error {
 }
 
 func (m *Machine) loadPoison() error {
-	return m.scan(rowPoison, func(key string, value []byte) error {
-		m.poison[fingerprint([]byte(key))] = queue.ID(value)
+	return m.scan(rowPoison, func(key string, _ []byte) error {
+		if len(key) != len(fingerprint{})+len(queue.ID{}) {
+			return fmt.Errorf("%w: row %q of a task that has crashed its workers", record.ErrCorrupt, key)
+		}
+		f := fingerprint([]byte(key[:len(fingerprint{})]))
+		m.poison[f] = append(m.poison[f], queue.ID([]byte(key[len(f):])))
 		return nil
 	})
 }

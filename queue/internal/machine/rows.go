@@ -32,6 +32,6 @@ const (
 	rowFinished = "d" // ID: a finished one
 	rowEnd      = "f" // queue, 0, dead or not, time, ID: the order in which finished ones are forgotten
 	rowUnique   = "u" // queue, 0, Unique: the ID
-	rowPoison   = "p" // fingerprint: the ID of a task that has crashed its workers
+	rowPoison   = "p" // fingerprint, ID: a task that has crashed its workers
 	rowSettings = "s" // queue: what is set for it
 )

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/stintgo/stint/queue"
@@ -73,6 +74,14 @@ func (m *Machine) settle(o *queue.Outcome) error {
 // again has a task that has not ended wait for its next attempt, or does what
 // its worker was told meanwhile.
 func (m *Machine) again(t *task, row *record.Row, held *lease, runAt time.Time, w why) {
+	if t.group != nil {
+		m.regroup(t)
+		defer func() {
+			if g := t.line.groups[row.Group]; g != nil {
+				m.unhold(g.first())
+			}
+		}()
+	}
 	if held.order != 0 && w.on == queue.OnGiveBack {
 		m.obey(t, row, held, w.token)
 		return
@@ -158,8 +167,21 @@ func (m *Machine) lose(t *task) {
 // poisoned remembers what a task does that has crashed its workers.
 func (m *Machine) poisoned(row *record.Row) {
 	f := fingerprintOf(&row.Spec)
-	m.poison[f] = row.ID
-	m.journal.set(rowPoison+string(f[:]), row.ID[:])
+	m.poison[f] = append(m.poison[f], row.ID)
+	m.journal.set(rowPoison+string(f[:])+string(row.ID[:]), []byte{1})
+}
+
+// cleared forgets that, when the task is tried again or forgotten itself.
+func (m *Machine) cleared(row *record.Row) {
+	f := fingerprintOf(&row.Spec)
+	i := slices.Index(m.poison[f], row.ID)
+	if i < 0 {
+		return
+	}
+	m.journal.set(rowPoison+string(f[:])+string(row.ID[:]), nil)
+	if m.poison[f] = slices.Delete(m.poison[f], i, i+1); len(m.poison[f]) == 0 {
+		delete(m.poison, f)
+	}
 }
 
 // attempts is a number of attempts, or the default for 0.

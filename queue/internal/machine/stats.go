@@ -18,6 +18,7 @@ func (m *Machine) Stats(_ context.Context, now time.Time) (queue.Stats, error) {
 		return queue.Stats{}, queue.ErrClosed
 	}
 	at := max(m.now, now.UnixNano())
+	m.unblockKeys()
 	s := queue.Stats{Queues: make(map[string]queue.Counts)}
 	for name, l := range m.lines {
 		s.Queues[name] = l.stats()

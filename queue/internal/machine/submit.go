@@ -174,21 +174,21 @@ func (m *Machine) resolve(t *queue.NewTask, call arrivals) error {
 func (m *Machine) accept(n *queue.NewTask) {
 	m.seq++
 	row := record.Row{Task: queue.Task{ID: n.ID, Spec: n.Spec, Submitted: m.time()}, Seq: m.seq}
-	t := m.admit(&row)
-	m.await(t, &row)
-	if t.unique() != "" {
-		m.journal.set(rowUnique+n.Queue+"\x00"+n.Unique, t.id[:])
+	if n.Unique != "" {
+		m.journal.set(rowUnique+n.Queue+"\x00"+n.Unique, row.ID[:])
 	}
 	w := why{on: queue.OnSubmit}
 	if len(m.poison) > 0 {
-		if same, ok := m.poison[fingerprintOf(&n.Spec)]; ok {
-			w.detail = fmt.Sprintf("the same work as task %s, which has crashed its workers", same)
+		if same := m.poison[fingerprintOf(&n.Spec)]; len(same) > 0 {
+			w.detail = fmt.Sprintf("the same work as task %s, which has crashed its workers", same[0])
 			row.Error = w.detail
 			m.step(&row, queue.Dead, w)
-			m.finish(t, &row)
+			m.retain(m.line(row.Queue), &row)
 			return
 		}
 	}
+	t := m.admit(&row)
+	m.await(t, &row)
 	to := m.pending(t, t.due.at)
 	m.step(&row, to, w)
 	m.enter(t, to)

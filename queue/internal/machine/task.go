@@ -82,10 +82,3 @@ type batch struct {
 	open    int     // tasks
 	waiting []*task // for there to be none
 }
-
-func (t *task) unique() string {
-	if t.rare == nil {
-		return ""
-	}
-	return t.uniqueName
-}
