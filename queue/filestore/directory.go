@@ -156,7 +156,7 @@ func (r *rows) checkFormat() error {
 		return nil
 	}
 	var foreign error
-	err = r.Scan("", "\xff", false, func(key string, _ []byte) bool {
+	err = r.Scan("\x00", "\xff", false, func(key string, _ []byte) bool {
 		foreign = fmt.Errorf("the database in it is no store (its first key is %.20q): choose another directory", key)
 		return false
 	})
