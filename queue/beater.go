@@ -31,9 +31,9 @@ func (s *session) beat(ctx context.Context) {
 		runs = append(runs, r)
 	}
 	s.mu.Unlock()
-	beats := make([]Beat, len(runs))
+	beats, saved := make([]Beat, len(runs)), make([]int, len(runs))
 	for i, r := range runs {
-		beats[i] = r.beat(s.q.cfg.Lease)
+		beats[i], saved[i] = r.beat(s.q.cfg.Lease)
 	}
 	now := s.q.clock.now()
 	answers, err := s.q.store.Beat(ctx, now, s.worker, beats)
@@ -45,11 +45,13 @@ func (s *session) beat(ctx context.Context) {
 		if ctx.Err() == nil {
 			s.q.cfg.Logger.Error("beat", slog.Int("tasks", len(runs)), slog.Any("error", err))
 		}
-		s.unheard(runs, beats)
 		return
 	}
 	for i, r := range runs {
-		r.told(answers[i].Order, now.Add(s.q.cfg.Lease))
+		if !r.told(answers[i].Order) {
+			r.heard(saved[i])
+			r.lapse.Reset(now.Add(s.q.cfg.Lease).Sub(s.q.clock.now()))
+		}
 	}
 }
 
@@ -69,8 +71,8 @@ func (s *session) endTooLarge(ctx context.Context, runs []*run, beats []Beat) {
 	}
 }
 
-// told does what a worker is told of a task; its lease ends at until.
-func (r *run) told(order Trigger, until time.Time) {
+// told does what a worker is told of a task, and reports whether that ends it.
+func (r *run) told(order Trigger) (ends bool) {
 	switch order {
 	case OnPause:
 		r.cancel(ErrPaused)
@@ -79,28 +81,7 @@ func (r *run) told(order Trigger, until time.Time) {
 	case OnLost:
 		r.cancel(ErrStale)
 	default:
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.until = until
+		return false
 	}
-}
-
-// unheard keeps what could not be told for the next time, and ends the handlers
-// of tasks whose leases are over: others may work on these.
-func (s *session) unheard(runs []*run, beats []Beat) {
-	now := s.q.clock.now()
-	for i, r := range runs {
-		r.mu.Lock()
-		if r.checkpoint == nil {
-			r.checkpoint = beats[i].Checkpoint
-		}
-		if r.progress == (Progress{}) {
-			r.progress = beats[i].Progress
-		}
-		over := now.After(r.until)
-		r.mu.Unlock()
-		if over {
-			r.cancel(ErrStale)
-		}
-	}
+	return true
 }

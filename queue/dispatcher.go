@@ -112,7 +112,14 @@ func (d *dispatcher) rest() {
 // work claims a task and works on it. It runs on a slot.
 func (d *dispatcher) work(ctx context.Context) {
 	s := d.s
-	claimed, err := s.q.store.Claim(ctx, s.q.clock.now(), d.claim)
+	select {
+	case <-s.stopping:
+		d.rest()
+		return
+	default:
+	}
+	asked := s.q.clock.now()
+	claimed, err := s.q.store.Claim(ctx, asked, d.claim)
 	if err != nil {
 		s.q.cfg.Logger.Error("claim tasks", slog.String("queue", d.claim.Queue), slog.Any("error", err))
 	}
@@ -125,12 +132,13 @@ func (d *dispatcher) work(ctx context.Context) {
 	}
 	d.pending.Store(nil)
 	d.start() //nolint:contextcheck // the next one is not a part of this one
-	s.perform(ctx, claimed.Tasks[0])
+	s.perform(ctx, claimed.Tasks[0], asked.Add(s.q.cfg.Lease))
 }
 
 // perform works on a task that was claimed, and hands its outcome to the
-// settler.
-func (s *session) perform(ctx context.Context, t Task) {
+// settler. The lease ends at until by the clock of this process: by that of the
+// store it may have another time of day.
+func (s *session) perform(ctx context.Context, t Task, until time.Time) {
 	ctx, cancel := context.WithCancelCause(stint.WithPriority(ctx, t.Tier))
 	defer cancel(nil)
 	if t.Timeout > 0 {
@@ -138,7 +146,9 @@ func (s *session) perform(ctx context.Context, t Task) {
 		ctx, stop = context.WithTimeout(ctx, t.Timeout)
 		defer stop()
 	}
-	r := &run{task: t, cancel: cancel, until: t.Lease.Until}
+	r := &run{task: t, cancel: cancel}
+	r.lapse = time.AfterFunc(until.Sub(s.q.clock.now()), func() { cancel(ErrStale) })
+	defer r.lapse.Stop()
 	s.add(r)
 	err := errExited
 	defer func() { s.outcomes <- s.q.outcome(ctx, r, err) }() // also if the handler ends its goroutine

@@ -247,3 +247,65 @@ func TestC6_OutcomesWaitForTheStore(t *testing.T) {
 		r.end()
 	})
 }
+
+// A checkpoint that is on its way to the store when the handler ends is not
+// lost: the outcome takes it along.
+func TestC8_CheckpointOnItsWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, store := newFaultyRig(t, queue.Config{Retry: retry.Policy{Base: 10 * time.Second}})
+		var slow sync.Once
+		store.before = func(call string) error {
+			if call == "beat" {
+				slow.Do(func() { time.Sleep(3 * time.Second) })
+			}
+			return nil
+		}
+		found := make(chan string, 2)
+		queue.Handle(r.Queue, "k", func(_ context.Context, j *queue.Job[any]) error {
+			found <- string(j.Checkpoint)
+			if len(found) > 1 {
+				return nil
+			}
+			j.Save([]byte("half"))
+			time.Sleep(time.Second)
+			return errFault
+		})
+		r.start()
+		r.is(r.submit("k", queue.Spec{}), queue.Running)
+		time.Sleep(time.Minute)
+		<-found
+		if second := <-found; second != "half" {
+			t.Errorf("the second attempt finds %q", second)
+		}
+		r.end()
+	})
+}
+
+// A store that does not answer at all ends no lease later than one that says so.
+func TestC6_HandlerEndsThoughTheStoreHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, store := newFaultyRig(t, queue.Config{Lease: 3 * time.Second})
+		hang := make(chan struct{})
+		store.before = func(call string) error {
+			if call == "beat" {
+				<-hang
+			}
+			return nil
+		}
+		took := make(chan time.Duration, 100)
+		queue.Handle(r.Queue, "k", func(ctx context.Context, _ *queue.Job[any]) error {
+			begun := time.Now()
+			<-ctx.Done()
+			took <- time.Since(begun)
+			return ctx.Err()
+		})
+		r.start()
+		r.submit("k", queue.Spec{MaxCrashes: 1})
+		time.Sleep(10 * time.Second)
+		if d := <-took; d != 3*time.Second {
+			t.Errorf("the handler ended after %s, want with its lease", d)
+		}
+		close(hang)
+		r.end()
+	})
+}

@@ -35,6 +35,7 @@ func (j *Job[T]) Save(checkpoint []byte) {
 	j.run.mu.Lock()
 	defer j.run.mu.Unlock()
 	j.run.checkpoint = append([]byte{}, checkpoint...)
+	j.run.saved++
 }
 
 // Return keeps a value as the result of the task, in JSON, if it succeeds.
@@ -107,21 +108,31 @@ func Snooze(delay time.Duration) error { return snooze{delay} }
 type run struct {
 	task   Task
 	cancel context.CancelCauseFunc
+	lapse  *time.Timer // ends the handler with its lease
 
 	mu         sync.Mutex
-	until      time.Time // when the lease ends
 	progress   Progress
 	checkpoint []byte // to be sent
+	saved      int    // checkpoints so far
 	result     []byte
 }
 
-// beat returns what there is to tell of the task, and forgets it.
-func (r *run) beat(lease time.Duration) Beat {
+// beat returns what there is to tell of the task, and which checkpoint that has.
+// It is kept until it has been heard: the outcome may overtake it.
+func (r *run) beat(lease time.Duration) (b Beat, saved int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	b := Beat{ID: r.task.ID, Token: r.task.Lease.Token, Lease: lease, Progress: r.progress, Checkpoint: r.checkpoint}
-	r.progress, r.checkpoint = Progress{}, nil
-	return b
+	b = Beat{ID: r.task.ID, Token: r.task.Lease.Token, Lease: lease, Progress: r.progress, Checkpoint: r.checkpoint}
+	return b, r.saved
+}
+
+// heard forgets the checkpoint that the store has heard of.
+func (r *run) heard(saved int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.saved == saved {
+		r.checkpoint = nil
+	}
 }
 
 // errExited is the error of a handler that ended its goroutine.
@@ -166,9 +177,11 @@ func (q *Queue) delay(t *Task, err error) time.Duration {
 		return d
 	}
 	var before time.Duration
-	for _, step := range slices.Backward(t.Steps) {
+	for i, step := range slices.Backward(t.Steps) {
 		if step.On == OnFailure {
-			before = max(t.RunAt.Sub(step.At), 0)
+			if t.Failures > 0 && i+1 < len(t.Steps) && t.Steps[i+1].On == OnDue {
+				before = t.Steps[i+1].At.Sub(step.At)
+			}
 			break
 		}
 	}

@@ -69,8 +69,9 @@ func (c Config) withDefaults() Config {
 
 func (c Config) validate() error {
 	var errs []error
-	if c.Lease < 0 || c.Poll < 0 || c.Grace < 0 {
-		errs = append(errs, fmt.Errorf("%w: Lease is %s, Poll %s and Grace %s; they are 0 for the default, or more",
+	const least = time.Millisecond
+	if c.Lease != 0 && c.Lease < least || c.Poll != 0 && c.Poll < least || c.Grace < 0 {
+		errs = append(errs, fmt.Errorf("%w: Lease is %s, Poll %s and Grace %s; they are 0 for the default, or 1 ms and more",
 			ErrInvalid, c.Lease, c.Poll, c.Grace))
 	}
 	if err := c.Retry.Validate(); err != nil {

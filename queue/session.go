@@ -27,7 +27,13 @@ type session struct {
 	outcomes chan Outcome
 
 	mu   sync.Mutex
-	runs map[Token]*run // by their leases: of one task there may be an old one, that has yet to end
+	runs map[leaseOf]*run // of one task there may be an old one, that has yet to end
+}
+
+// leaseOf names a lease: tokens are a task's own.
+type leaseOf struct {
+	id    ID
+	token Token
 }
 
 // outcomesAhead is how many outcomes may wait for the settler before handlers
@@ -53,7 +59,7 @@ func (q *Queue) Run(ctx context.Context, slots stint.Scheduler, queues ...string
 	defer stop(nil)
 	s := &session{
 		q: q, slots: slots, base: base, stopping: ctx.Done(), worker: q.asWorker(queues, slots),
-		outcomes: make(chan Outcome, outcomesAhead), runs: make(map[Token]*run),
+		outcomes: make(chan Outcome, outcomesAhead), runs: make(map[leaseOf]*run),
 	}
 	var dispatchers, loops, settling sync.WaitGroup
 	loopsCtx, endLoops := context.WithCancel(base)
@@ -131,12 +137,12 @@ func (s *session) end(stop context.CancelCauseFunc) error {
 func (s *session) add(r *run) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.runs[r.task.Lease.Token] = r
+	s.runs[leaseOf{r.task.ID, r.task.Lease.Token}] = r
 }
 
 // remove is the opposite.
 func (s *session) remove(o Outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.runs, o.Token)
+	delete(s.runs, leaseOf{o.ID, o.Token})
 }

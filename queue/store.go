@@ -51,7 +51,9 @@ type Store interface {
 	// returns how many have changed, or, running, have been told to.
 	Command(ctx context.Context, now time.Time, c Command) (int, error)
 
-	// Find returns tasks a page at a time; see [Page].
+	// Find returns tasks a page at a time; see [Page]. Like Explain, Stats and
+	// Watch it may show what has been decided and is not durable yet: after a
+	// crash that may not have been.
 	Find(ctx context.Context, f Filter, p Page) ([]Task, error)
 
 	// Explain says why a task waits, the binding reason first: nothing if it runs

@@ -41,7 +41,7 @@ func (m *Machine) claim(c queue.Claim) (claimed queue.Claimed, mark uint64, err 
 	}
 	m.unblockKeys()
 	classes := l.classes(c.Kinds)
-	for len(claimed.Tasks) < c.Max {
+	for len(claimed.Tasks) < c.Max && m.journal.failed() == nil { // else a row that cannot be read comes up for ever
 		e := l.order.PeekOf(l.running, classes)
 		if e == nil && l.passes > 0 {
 			// A task that ended and let none start is a turn of the policy as well: else a
@@ -75,7 +75,7 @@ func (m *Machine) claim(c queue.Claim) (claimed queue.Claimed, mark uint64, err 
 	if len(claimed.Tasks) < c.Max && claimed.Next.IsZero() {
 		claimed.Next = l.nextKey(classes)
 	}
-	return claimed, mark, nil
+	return claimed, mark, m.journal.failed()
 }
 
 // nextKey returns when the rate of a key allows a start again that tasks of
@@ -93,7 +93,7 @@ func (l *line) nextKey(classes []int) (next time.Time) {
 func (m *Machine) start(t *task, held *lease, worker string) {
 	l := t.line
 	m.tokens++
-	token := queue.Token(uint64(m.cfg.Epoch)<<32 | m.tokens)
+	token := queue.Token(uint64(m.cfg.Epoch)<<epochShift + m.tokens)
 	held.row.Progress = queue.Progress{}
 	l.order.Start(&t.place)
 	l.passes = max(l.passes-1, 0)

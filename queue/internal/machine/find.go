@@ -14,8 +14,8 @@ import (
 // page is how many tasks a page has if nothing is said.
 const page = 100
 
-// Find is as [queue.Store] says. It answers what is durable, and as it is in
-// memory at present.
+// Find is as [queue.Store] says. It answers what has been decided, which may not
+// be durable yet.
 func (m *Machine) Find(_ context.Context, f queue.Filter, p queue.Page) (found []queue.Task, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

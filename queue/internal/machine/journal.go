@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/stintgo/stint/queue"
 )
@@ -25,9 +26,9 @@ type journal struct {
 	sealed  uint64            // and of complete steps
 	ahead   map[string]change // changes that are not in rows yet
 
-	applying sync.Mutex // held while a batch is applied; before mu
-	applied  uint64     // changes that are durable; guarded by applying
-	err      error      // why nothing more can be; guarded by mu
+	applying sync.Mutex    // held while a batch is applied; before mu
+	applied  atomic.Uint64 // changes that are durable; changes with applying held
+	err      error         // why nothing more can be; guarded by mu
 }
 
 // change is one that is not in rows yet.
@@ -94,9 +95,12 @@ func (j *journal) fail(err error) {
 // sync returns when the changes up to a mark, which are those of complete steps,
 // are durable.
 func (j *journal) sync(mark uint64) error {
+	if j.applied.Load() >= mark { // before others' batch is waited for
+		return nil
+	}
 	j.applying.Lock()
 	defer j.applying.Unlock()
-	if j.applied >= mark {
+	if j.applied.Load() >= mark {
 		return nil
 	}
 	batch, written, err := j.take()
@@ -110,7 +114,7 @@ func (j *journal) sync(mark uint64) error {
 		j.mu.Unlock()
 		return err
 	}
-	j.applied = written
+	j.applied.Store(written)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, c := range batch {

@@ -27,12 +27,16 @@ type Config struct {
 	MaxPayload, MaxResult, MaxCheckpoint int
 	// WatchBuffer is how many events a watcher may be behind: 1024 if it is 0.
 	WatchBuffer int
-	// Epoch makes tokens larger than those of earlier machines on the same rows.
+	// Epoch is larger than those of earlier machines on the same rows, and below
+	// 2²⁴: tokens and ages begin with it, and so grow over all of them.
 	Epoch uint32
 	// Room is asked before tasks are accepted, and says why they cannot be, as with
 	// a disk that is nearly full; nil if they can. It must be fast.
 	Room func() error
 }
+
+// epochShift leaves each epoch a million million claims and submissions.
+const epochShift = 40
 
 // Machine is a [queue.Store].
 type Machine struct {

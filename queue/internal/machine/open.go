@@ -15,6 +15,7 @@ import (
 // the rows of all unfinished tasks.
 func Open(rows Rows, cfg Config) (*Machine, error) {
 	m := &Machine{
+		seq:        uint64(cfg.Epoch) << epochShift, // above those of all that is finished
 		cfg:        cfg.withDefaults(),
 		journal:    newJournal(rows),
 		tasks:      make(map[queue.ID]*task),
@@ -32,6 +33,9 @@ func Open(rows Rows, cfg Config) (*Machine, error) {
 		if err := load(); err != nil {
 			return nil, fmt.Errorf("open the store: %w", err)
 		}
+	}
+	if err := m.journal.failed(); err != nil {
+		return nil, fmt.Errorf("open the store: %w", err)
 	}
 	return m, m.journal.sync(m.journal.seal())
 }
@@ -81,6 +85,7 @@ func (m *Machine) loadEnds() error {
 		of := endsOf{name, rest[1] == 1}
 		e := end{int64(binary.BigEndian.Uint64([]byte(rest[2:10]))), queue.ID([]byte(rest[10:])), queue.State(value[0])}
 		m.ends[of] = append(m.ends[of], e)
+		m.now = max(m.now, e.at) // they stay in the order of their times
 		m.line(name).states[e.state]++
 		return nil
 	})
@@ -102,7 +107,16 @@ func (m *Machine) loadTasks() error {
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(rows, func(a, b record.Row) int { return cmp.Compare(a.Seq, b.Seq) })
+	// Those that ran come first: the others of their groups go behind them.
+	waits := func(r *record.Row) int {
+		if r.State == queue.Running {
+			return 0
+		}
+		return 1
+	}
+	slices.SortFunc(rows, func(a, b record.Row) int {
+		return cmp.Or(cmp.Compare(waits(&a), waits(&b)), cmp.Compare(a.Seq, b.Seq))
+	})
 	for i := range rows {
 		m.now = max(m.now, rows[i].Changed.UnixNano())
 	}

@@ -22,6 +22,7 @@ func (m *Machine) Configure(_ context.Context, now time.Time, name string, s que
 	}
 	value, err := json.Marshal(s)
 	if err == nil {
+		s.Paused = clonePause(s.Paused)
 		if m.settings[name] = s; s == (queue.Settings{}) {
 			delete(m.settings, name)
 			value = nil
@@ -43,10 +44,13 @@ func (m *Machine) Configure(_ context.Context, now time.Time, name string, s que
 // configure puts what is set for a queue into force: its own settings, else
 // those of all; and a pause of all is one of each.
 func (m *Machine) configure(l *line) {
-	before := l.settings.KeyRate
+	before := l.settings
 	l.configure(merged(m.settings[l.name], m.settings[""]))
-	if l.settings.KeyRate != before {
+	if l.settings.KeyRate != before.KeyRate {
 		m.resetKeyRates(l)
+	}
+	if l.settings.Rate != before.Rate {
+		l.arrival = fixed{} // what was spent at the old rate says nothing of the new one
 	}
 	l.signal()
 }
@@ -85,7 +89,21 @@ func (m *Machine) Settings(context.Context) (map[string]queue.Settings, error) {
 	if m.closed {
 		return nil, queue.ErrClosed
 	}
-	return maps.Clone(m.settings), nil
+	all := maps.Clone(m.settings)
+	for name, s := range all {
+		s.Paused = clonePause(s.Paused)
+		all[name] = s
+	}
+	return all, nil
+}
+
+// clonePause copies a pause: those that come and go are the caller's.
+func clonePause(p *queue.Pause) *queue.Pause {
+	if p == nil {
+		return nil
+	}
+	own := *p
+	return &own
 }
 
 func validateSettings(name string, s queue.Settings) error {

@@ -126,7 +126,7 @@ func (m *Machine) settledBefore(o *queue.Outcome) error {
 	if err == nil {
 		for _, step := range row.Steps {
 			obeyed := o.On == queue.OnGiveBack && (step.On == queue.OnPause || step.On == queue.OnCancel)
-			if step.Token == o.Token && (step.On == o.On || obeyed) {
+			if o.Token != 0 && step.Token == o.Token && (step.On == o.On || obeyed) {
 				return nil
 			}
 		}

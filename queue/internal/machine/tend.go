@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -21,7 +22,7 @@ func (m *Machine) Tend(_ context.Context, now time.Time, limit int) (next time.T
 		return time.Time{}, err
 	}
 	m.unblockKeys()
-	for limit > 0 && m.tendTask() {
+	for limit > 0 && m.journal.failed() == nil && m.tendTask() {
 		limit--
 	}
 	at := int64(0)
@@ -34,7 +35,7 @@ func (m *Machine) Tend(_ context.Context, now time.Time, limit int) (next time.T
 		at = soonest(at, m.due.first())
 		at = soonest(at, m.rates.first())
 	}
-	if err := m.end(); err != nil {
+	if err := errors.Join(m.journal.failed(), m.end()); err != nil {
 		return time.Time{}, err
 	}
 	if at == 0 {

@@ -1,0 +1,110 @@
+package machine_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/machine"
+)
+
+func claimAt(t *testing.T, m *machine.Machine, at time.Time, n int) []queue.Task {
+	t.Helper()
+	c, err := m.Claim(t.Context(), at, queue.Claim{Worker: "w", Kinds: []string{"kind"}, Max: n, Lease: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Tasks
+}
+
+// die has the next task end as a dead one.
+func die(t *testing.T, m *machine.Machine, at time.Time) {
+	t.Helper()
+	task := claimAt(t, m, at, 1)[0]
+	answers, err := m.Settle(t.Context(), at, []queue.Outcome{
+		{ID: task.ID, Token: task.Lease.Token, On: queue.OnFailure, Permanent: true},
+	})
+	if err != nil || answers[0] != nil {
+		t.Fatal(err, answers)
+	}
+}
+
+func retryOf(t *testing.T, m *machine.Machine, id queue.ID) {
+	t.Helper()
+	n, err := m.Command(t.Context(), start, queue.Command{Do: queue.OnRetry, Filter: queue.Filter{IDs: []queue.ID{id}}})
+	if n != 1 || err != nil {
+		t.Fatalf("retry changed %d tasks, error %v", n, err)
+	}
+}
+
+// A clock that is behind what is finished, after the store is opened again, does
+// not upset the order in which finished tasks are forgotten.
+func TestC6_ReopenWithAClockThatIsBehind(t *testing.T) {
+	r := newRows()
+	m := open(t, r)
+	var ids queue.IDs
+	late := start.Add(time.Hour)
+	first := newTask(&ids, queue.Spec{})
+	submit(t, m, first)
+	die(t, m, late)
+	m = open(t, r.crash())
+	submit(t, m, newTask(&ids, queue.Spec{}))
+	die(t, m, start)
+	retryOf(t, m, first.ID)
+	const years = 365 * 24 * time.Hour
+	if _, err := m.Tend(t.Context(), late.Add(years), 0); err != nil {
+		t.Error(err)
+	}
+	if _, err := m.Submit(t.Context(), late.Add(years), []queue.NewTask{newTask(&ids, queue.Spec{})}); err != nil {
+		t.Errorf("nothing is accepted any more: %v", err)
+	}
+}
+
+// The task of a group that ran when the store was left goes before an older one
+// that had been retried meanwhile.
+func TestC12_GroupAfterReopen(t *testing.T) {
+	r := newRows()
+	m := open(t, r)
+	var ids queue.IDs
+	older, younger := newTask(&ids, queue.Spec{Group: "g"}), newTask(&ids, queue.Spec{Group: "g"})
+	submit(t, m, older, younger)
+	die(t, m, start)
+	running := claimAt(t, m, start, 1)[0]
+	beat := []queue.Beat{
+		{ID: younger.ID, Token: running.Lease.Token, Lease: time.Minute, Checkpoint: []byte("so far")},
+	}
+	if _, err := m.Beat(t.Context(), start, queue.Worker{Name: "w"}, beat); err != nil {
+		t.Fatal(err)
+	}
+	retryOf(t, m, older.ID)
+	m = open(t, r.crash())
+	if n := len(claimAt(t, m, start, 5)); n != 0 {
+		t.Errorf("%d tasks of the group start while one runs", n)
+	}
+}
+
+// A row that cannot be read is an error, not a loop without an end.
+func TestC6_UnreadableRow(t *testing.T) {
+	for name, call := range map[string]func(*machine.Machine, time.Time) error{
+		"claim": func(m *machine.Machine, at time.Time) error {
+			_, err := m.Claim(t.Context(), at, queue.Claim{Worker: "w", Kinds: []string{"kind"}, Max: 1, Lease: 1})
+			return err
+		},
+		"tend": func(m *machine.Machine, at time.Time) error {
+			_, err := m.Tend(t.Context(), at, 0)
+			return err
+		},
+	} {
+		r := newRows()
+		m := open(t, r)
+		var ids queue.IDs
+		submit(t, m, newTask(&ids, queue.Spec{Deadline: start.Add(time.Second)}))
+		for key := range r.all {
+			r.all[key] = []byte("garbage")
+		}
+		if err := call(m, start.Add(time.Minute)); !errors.Is(err, queue.ErrUnavailable) {
+			t.Errorf("%s: error %v, want %v", name, err, queue.ErrUnavailable)
+		}
+	}
+}
