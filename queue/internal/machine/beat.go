@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/stintgo/stint/queue"
@@ -31,6 +33,10 @@ func (m *Machine) Beat(_ context.Context, now time.Time, w queue.Worker, beats [
 	if err := m.begin(now); err != nil {
 		return nil, err
 	}
+	w.Kinds = maps.Clone(w.Kinds)
+	for name, kinds := range w.Kinds {
+		w.Kinds[name] = slices.Clone(kinds)
+	}
 	m.workers[w.Name] = &worker{w, m.now}
 	for name, kinds := range w.Kinds {
 		for _, kind := range kinds {
@@ -53,7 +59,7 @@ func (m *Machine) beat(b *queue.Beat) queue.Answer {
 		return queue.Answer{Order: queue.OnLost}
 	}
 	held := t.lease
-	held.until = max(held.until, m.now+int64(b.Lease))
+	held.until = max(held.until, m.after(b.Lease))
 	held.row.Lease.Until = timeOf(held.until)
 	m.due.set(&t.due, held.until)
 	if b.Progress != (queue.Progress{}) {

@@ -68,7 +68,7 @@ func (m *Machine) claim(c queue.Claim) (claimed queue.Claimed, mark uint64, err 
 		if err != nil {
 			return claimed, mark, err
 		}
-		m.start(t, &lease{row: row, until: m.now + int64(c.Lease)}, c.Worker)
+		m.start(t, &lease{row: row, until: m.after(c.Lease)}, c.Worker)
 		claimed.Tasks = append(claimed.Tasks, m.view(t, &t.lease.row))
 		mark = max(mark, t.mark)
 	}

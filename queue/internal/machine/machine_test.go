@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -259,4 +260,41 @@ func TestC1_GuardLetsATierPastItsCap(t *testing.T) {
 		}
 	}
 	t.Error("the guard never let it in")
+}
+
+// Times that no counter of nanoseconds has stay far away.
+func TestC8_TimesFarAway(t *testing.T) {
+	m := open(t, newRows())
+	var ids queue.IDs
+	far := time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC)
+	later, soon := newTask(&ids, queue.Spec{RunAt: far}), newTask(&ids, queue.Spec{Deadline: far})
+	submit(t, m, later, soon)
+	if _, err := m.Tend(t.Context(), start, 0); err != nil {
+		t.Fatal(err)
+	}
+	c, err := m.Claim(t.Context(), start, queue.Claim{
+		Worker: "w", Kinds: []string{"kind"}, Max: 2, Lease: math.MaxInt64,
+	})
+	if err != nil || len(c.Tasks) != 1 || c.Tasks[0].ID != soon.ID {
+		t.Fatalf("claimed %v, error %v", c.Tasks, err)
+	}
+	if until := c.Tasks[0].Lease.Until; until.Before(start) {
+		t.Errorf("the longest lease ends in %s", until)
+	}
+	wantStates(t, m, map[queue.ID]queue.State{later.ID: queue.Scheduled, soon.ID: queue.Running})
+}
+
+func TestC12_NegativeSettingsAreRefused(t *testing.T) {
+	m := open(t, newRows())
+	for _, s := range []queue.Settings{
+		{Max: -1},
+		{PerKey: -1},
+		{Caps: stint.Caps{Low: -1}},
+		{Rate: queue.Rate{PerSecond: -1}},
+		{Keep: queue.Retention{Age: -1}},
+	} {
+		if err := m.Configure(t.Context(), start, "q", s); !errors.Is(err, queue.ErrInvalid) {
+			t.Errorf("%+v: error %v", s, err)
+		}
+	}
 }

@@ -116,6 +116,8 @@ func validateSettings(name string, s queue.Settings) error {
 		value float64
 	}{
 		{"max", float64(s.Max)},
+		{"caps", float64(min(s.Caps.Lowest, s.Caps.Lower, s.Caps.Low, s.Caps.Normal, s.Caps.High,
+			s.Caps.Higher, s.Caps.Highest))},
 		{"per_key", float64(s.PerKey)},
 		{"pending", float64(s.Pending)},
 		{"rate.per_second", s.Rate.PerSecond},

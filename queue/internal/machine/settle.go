@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -105,7 +106,7 @@ func (m *Machine) again(t *task, row *record.Row, held *lease, runAt time.Time, 
 // arm has a task die at its deadline if it has not started again.
 func (m *Machine) arm(t *task, row *record.Row) {
 	if !row.Deadline.IsZero() {
-		m.due.set(&t.expiry, row.Deadline.UnixNano())
+		m.due.set(&t.expiry, unix(row.Deadline))
 	}
 }
 
@@ -193,9 +194,25 @@ func attempts(n int) int {
 	return n
 }
 
+// unix is a time in nanoseconds since 1970, 0 for none. What is too early or too
+// late for that, before 1678 or after 2262, is the first or the last that is not.
 func unix(t time.Time) int64 {
-	if t.IsZero() {
+	switch {
+	case t.IsZero():
 		return 0
+	case t.Before(time.Unix(0, math.MinInt64)):
+		return math.MinInt64
+	case t.After(time.Unix(0, math.MaxInt64)):
+		return math.MaxInt64
+	default:
+		return t.UnixNano()
 	}
-	return t.UnixNano()
+}
+
+// after is the end of a time that begins now.
+func (m *Machine) after(d time.Duration) int64 {
+	if m.now > 0 && int64(d) > math.MaxInt64-m.now {
+		return math.MaxInt64
+	}
+	return m.now + int64(d)
 }

@@ -204,11 +204,11 @@ func (m *Machine) admit(row *record.Row) *task {
 	t.place.Value = t
 	t.due.t, t.expiry.t = t, t
 	if !row.RunAt.IsZero() {
-		t.due.at = row.RunAt.UnixNano()
+		t.due.at = unix(row.RunAt)
 	}
 	m.tasks[t.id] = t
 	if !row.Deadline.IsZero() {
-		m.due.set(&t.expiry, row.Deadline.UnixNano())
+		m.due.set(&t.expiry, unix(row.Deadline))
 	}
 	if row.Unique != "" {
 		t.more().uniqueName = row.Unique
