@@ -148,3 +148,18 @@ func TestC6_CrashPoints(t *testing.T) {
 		t.Errorf("there were %d crashes only", points)
 	}
 }
+
+// TestC6_CrashesWhileOpening cuts the power while the directory is made, and while
+// it is opened again.
+func TestC6_CrashesWhileOpening(t *testing.T) {
+	rng := random(t)
+	points := 0
+	for range 25 {
+		c := newCrashes(t, 50, rand.New(rand.NewPCG(rng.Uint64(), 0)))
+		for range 2 {
+			c.work(t.Context(), rng, 0, 0)
+		}
+		points += c.points
+	}
+	t.Logf("%d crashes", points)
+}
