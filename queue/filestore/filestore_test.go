@@ -53,6 +53,16 @@ func openIn(t *testing.T, fs vfs.FS, dir string, cfg filestore.Config) *filestor
 	return s
 }
 
+// openDir opens a store in a directory of the real disk.
+func openDir(t *testing.T, dir string) *filestore.Store {
+	t.Helper()
+	s, err := filestore.Open(dir, filestore.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 func settings(cfg storetest.Config) filestore.Config {
 	return filestore.Config{
 		MaxPayload: cfg.MaxPayload, MaxResult: cfg.MaxResult, MaxCheckpoint: cfg.MaxCheckpoint,

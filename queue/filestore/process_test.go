@@ -85,15 +85,6 @@ func refused(t *testing.T, does, dir, want string) {
 	}
 }
 
-func openDir(t *testing.T, dir string) *filestore.Store {
-	t.Helper()
-	s, err := filestore.Open(dir, filestore.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
 // TestC6_OneProcessAtATime: a second one is told who has the directory. Asking for
 // that must not take the lock from the first.
 func TestC6_OneProcessAtATime(t *testing.T) {
