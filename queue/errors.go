@@ -20,7 +20,4 @@ var (
 	// ErrUnavailable: the store cannot be reached, or takes nothing at present, as
 	// with a full disk. What was asked has not been done, or is not known to be.
 	ErrUnavailable = errors.New("queue: the store is unavailable")
-	// ErrPoisoned: the same work has crashed too many workers. It is submitted
-	// again by retrying the dead task that the message names.
-	ErrPoisoned = errors.New("queue: this work has crashed its workers")
 )

@@ -122,7 +122,7 @@ func (n *naive) lose(r *row) {
 		n.again(r, n.pending(r), time.Time{}, s)
 		return
 	}
-	r.Error = fmt.Sprintf("%v %d times in a row", queue.ErrPoisoned, r.Crashes)
+	r.Error = fmt.Sprintf("lost its worker %d times in a row", r.Crashes)
 	s.Detail = r.Error
 	n.step(r, queue.Dead, s)
 }

@@ -121,7 +121,7 @@ func (n *naive) unfinished(name string, fresh []*row) (count int) {
 func (n *naive) accept(r *row) {
 	n.submits++
 	if poison := n.poison(r); poison != nil {
-		r.Error = fmt.Sprintf("%v: it is the work of task %s", queue.ErrPoisoned, poison.ID)
+		r.Error = fmt.Sprintf("the same work as task %s, which has crashed its workers", poison.ID)
 		n.step(r, queue.Dead, queue.Step{On: queue.OnSubmit, Detail: r.Error})
 		return
 	}

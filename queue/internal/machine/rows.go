@@ -27,7 +27,6 @@ type Change struct {
 // behind each; texts of any content end with a zero byte, which names cannot
 // contain, and times are nanoseconds since 1970, in eight bytes, big-endian.
 const (
-	rowVersion  = "v" // the format of all of this
 	rowTask     = "t" // ID: an unfinished task
 	rowFinished = "d" // ID: a finished one
 	rowEnd      = "f" // queue, 0, dead or not, time, ID: the order in which finished ones are forgotten
