@@ -15,3 +15,15 @@ func (b *Backlog[T]) Waits(name string, classes []int) (waits bool) {
 	}
 	return waits
 }
+
+// QueuedBy is the number of entries of a key that are queued.
+func (b *Backlog[T]) QueuedBy(name string) (n int) {
+	k := b.keys[name]
+	if k == nil {
+		return 0
+	}
+	for f := k.flows; f != nil; f = f.next {
+		n += int(f.queued)
+	}
+	return n
+}

@@ -27,6 +27,9 @@ func TestA5_WaitsByKeyAndClass(t *testing.T) {
 			t.Errorf("entries of key %s in classes %v wait: %t, want %t", c.key, c.classes, got, c.want)
 		}
 	}
+	if n := b.QueuedBy("k"); n != 2 {
+		t.Errorf("%d entries of the key, want 2", n)
+	}
 	b.Remove(&second)
 	if b.Waits("k", []int{2}) {
 		t.Error("an entry that was removed waits")

@@ -21,7 +21,7 @@ func (m *Machine) Stats(_ context.Context, now time.Time) (queue.Stats, error) {
 	m.unblockKeys()
 	s := queue.Stats{Queues: make(map[string]queue.Counts)}
 	for name, l := range m.lines {
-		s.Queues[name] = l.stats()
+		s.Queues[name] = l.stats(at)
 	}
 	for _, w := range m.workers {
 		if at-w.seen >= int64(workerLives) {
@@ -33,7 +33,7 @@ func (m *Machine) Stats(_ context.Context, now time.Time) (queue.Stats, error) {
 	return s, nil
 }
 
-func (l *line) stats() queue.Counts {
+func (l *line) stats(at int64) queue.Counts {
 	c := queue.Counts{States: make(map[queue.State]int), Tiers: make(map[stint.Priority]int), Ended: l.ended}
 	for _, state := range queue.States() {
 		if n := l.states[state]; n > 0 {
@@ -41,6 +41,11 @@ func (l *line) stats() queue.Counts {
 		}
 	}
 	held := l.order.HeldByKey()
+	for name, k := range l.keys { // whose rate lets them go again by then
+		if k.blocked && k.due.at <= at && (l.settings.PerKey == 0 || l.order.Running(name) < l.settings.PerKey) {
+			held -= l.order.QueuedBy(name)
+		}
+	}
 	if l.settings.Paused != nil {
 		held = l.order.Len()
 	}
