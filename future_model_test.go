@@ -5,32 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"slices"
-	"strconv"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/internal/seeded"
 )
-
-// futureSeed returns the seed of a random test, which it prints: STINT_SEED if
-// that is set, so that a failure can be repeated.
-func futureSeed(t *testing.T) uint64 {
-	t.Helper()
-	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv("STINT_SEED"); text != "" {
-		parsed, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatalf("STINT_SEED: %v", err)
-		}
-		seed = parsed
-	}
-	t.Logf("STINT_SEED=%d", seed)
-	return seed
-}
 
 // stage is where the model has a future.
 type stage int
@@ -339,7 +321,7 @@ func (m *futureModel) finish() {
 // outcome, and how often each teardown is called.
 func TestD6_FutureModel(t *testing.T) {
 	const rounds, steps = 40, 500
-	seed := futureSeed(t)
+	seed := seeded.Seed(t)
 	for round := range uint64(rounds) {
 		synctest.Test(t, func(t *testing.T) {
 			m := &futureModel{t: t, rng: rand.New(rand.NewPCG(seed, round)), limit: 2}

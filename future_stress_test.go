@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/internal/seeded"
 )
 
 // crowd is what the stress test's goroutines share.
@@ -108,7 +109,7 @@ func (c *crowd) nest(ctx context.Context, rng *rand.Rand, depth int) (int, error
 // every teardown is called once and no slot is lost.
 func TestD6_StressFutures(t *testing.T) {
 	const goroutines, each = 6, 250
-	seed := futureSeed(t)
+	seed := seeded.Seed(t)
 	for _, limit := range []int{1, 3} {
 		c := &crowd{t: t, s: stint.New(limit, stint.Config{}), limit: int32(limit)}
 		var wg sync.WaitGroup

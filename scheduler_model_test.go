@@ -5,31 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/internal/seeded"
 )
-
-// randomSeed returns the seed of a random test: STINT_SEED if that is set, so
-// that a failure can be repeated. The test prints it.
-func randomSeed(t *testing.T) uint64 {
-	t.Helper()
-	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv("STINT_SEED"); text != "" {
-		parsed, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatalf("STINT_SEED: %v", err)
-		}
-		seed = parsed
-	}
-	t.Logf("STINT_SEED=%d", seed)
-	return seed
-}
 
 // actor is a goroutine, or several, that does one piece of work on the real
 // scheduler. It does what it is told, and its fields are read when it waits.
@@ -455,7 +437,7 @@ func (p *play) finishAll() {
 
 func TestModel_SchedulerMatchesNaive(t *testing.T) {
 	const plays, steps = 100, 1000
-	rnd := rand.New(rand.NewPCG(randomSeed(t), 1))
+	rnd := rand.New(rand.NewPCG(seeded.Seed(t), 1))
 	counts := map[string]int{}
 	for range plays {
 		synctest.Test(t, func(t *testing.T) {

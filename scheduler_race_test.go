@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/internal/seeded"
 )
 
 // These tests run on real processors, where the race detector sees what a
@@ -116,7 +117,7 @@ func (m *mob) run(seed uint64, actors, acts int, perKey int64) {
 
 func TestStress_SlotsAreNeverOvercommitted(t *testing.T) {
 	noLeaks(t)
-	seed := randomSeed(t)
+	seed := seeded.Seed(t)
 	for _, limit := range []int{2, 5, 64} {
 		s := stint.New(limit, stint.Config{PerKey: 2, Caps: stint.Caps{Low: (limit + 1) / 2}})
 		m := &mob{t: t, s: s, limit: int64(limit)}
@@ -128,7 +129,7 @@ func TestStress_SlotsAreNeverOvercommitted(t *testing.T) {
 // Everything that may change while work runs changes all the time.
 func TestStress_LimitsChangeAllTheTime(t *testing.T) {
 	noLeaks(t)
-	seed := randomSeed(t)
+	seed := seeded.Seed(t)
 	const limit = 8
 	s := stint.New(limit, stint.Config{PerKey: 3})
 	m := &mob{t: t, s: s, limit: limit}

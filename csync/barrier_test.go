@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 
 	"github.com/stintgo/stint/csync"
+	"github.com/stintgo/stint/internal/seeded"
 )
 
 func ExampleBarrier() {
@@ -75,7 +76,7 @@ type barrierTest struct {
 }
 
 func TestD4_BarrierModel(t *testing.T) {
-	r := random(t)
+	r := seeded.Rand(t)
 	for _, parties := range []int{1, 2, 3, 8} {
 		synctest.Test(t, func(t *testing.T) {
 			bt := &barrierTest{t: t, r: r, parties: parties}

@@ -13,6 +13,7 @@ import (
 	"weak"
 
 	"github.com/stintgo/stint/csync"
+	"github.com/stintgo/stint/internal/seeded"
 )
 
 func ExampleChan() {
@@ -67,7 +68,7 @@ type chanTest struct {
 }
 
 func TestD5_ChanModel(t *testing.T) {
-	r := random(t)
+	r := seeded.Rand(t)
 	for _, capacity := range []int{0, 1, 2, 7} {
 		for range 30 {
 			synctest.Test(t, func(t *testing.T) {

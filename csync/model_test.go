@@ -4,29 +4,13 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
-)
 
-// random returns a source whose seed is printed when the test fails, and can be
-// given in the environment variable STINT_SEED.
-func random(t *testing.T) *rand.Rand {
-	t.Helper()
-	seed := rand.Uint64()
-	if text := os.Getenv("STINT_SEED"); text != "" {
-		given, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatalf("STINT_SEED: %v", err)
-		}
-		seed = given
-	}
-	t.Logf("STINT_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
-}
+	"github.com/stintgo/stint/internal/seeded"
+)
 
 var errLeft = errors.New("left the line")
 
@@ -145,7 +129,7 @@ type lockTest struct {
 // testLock makes random calls, and compares who holds and who waits after each.
 func testLock(t *testing.T, steps int, l lock, m *lockModel) {
 	t.Helper()
-	r := random(t)
+	r := seeded.Rand(t)
 	synctest.Test(t, func(t *testing.T) {
 		lt := &lockTest{t: t, r: r, lock: l, model: m, calls: map[int]*call{}}
 		for range steps {

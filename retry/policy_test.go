@@ -4,30 +4,14 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/stintgo/stint/internal/seeded"
 	"github.com/stintgo/stint/retry"
 )
-
-// random returns a source whose seed is printed when the test fails, and can be
-// given in the environment variable STINT_SEED.
-func random(t *testing.T) *rand.Rand {
-	t.Helper()
-	seed := rand.Uint64()
-	if text := os.Getenv("STINT_SEED"); text != "" {
-		given, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatalf("STINT_SEED: %v", err)
-		}
-		seed = given
-	}
-	t.Logf("STINT_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
-}
 
 // The two ends of what a source of random bits gives.
 func lowest() uint64  { return 0 }
@@ -127,7 +111,7 @@ func TestC2_ValidateNamesEveryProblem(t *testing.T) {
 // multiplication in steps that cannot overflow, and all kinds with the bounds
 // that their names promise.
 func TestC2_NextAgainstModel(t *testing.T) {
-	r := random(t)
+	r := seeded.Rand(t)
 	for range 20_000 {
 		base := 1 + time.Duration(r.Int64N(int64(time.Minute)))
 		policy := retry.Policy{
@@ -167,7 +151,7 @@ func bounds(policy retry.Policy, grown, previous time.Duration) (low, high time.
 // TestC2_DecorrelatedSpreads runs many callers that failed together, and looks
 // for any two that come back together each time.
 func TestC2_DecorrelatedSpreads(t *testing.T) {
-	r := random(t)
+	r := seeded.Rand(t)
 	policy := retry.Policy{Attempts: 5, Jitter: retry.Decorrelated}
 	seen := map[[4]time.Duration]bool{}
 	var sum time.Duration

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stintgo/stint/internal/backlog"
+	"github.com/stintgo/stint/internal/seeded"
 )
 
 // The model test's world: the backlog, the naive model, and what runs.
@@ -284,7 +285,7 @@ func (w *world) check(did string) {
 // naive model, and no invariant is broken after any of them.
 func TestModel_BacklogMatchesNaivePolicy(t *testing.T) {
 	const worlds, steps = 200, 5000
-	first := seed(t)
+	first := seeded.Seed(t)
 	for i := range uint64(worlds) {
 		rnd := rand.New(rand.NewPCG(first+i, 0))
 		cfg := backlog.Config{

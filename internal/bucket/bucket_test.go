@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stintgo/stint/internal/bucket"
+	"github.com/stintgo/stint/internal/seeded"
 )
 
 const (
@@ -376,7 +377,7 @@ func TestLateWakeLosesNoRate(t *testing.T) {
 // TestB10_NoWindowAboveRateAndCapacity checks every window between two
 // admissions of a run with all tiers, waits that are given up and no late wake.
 func TestB10_NoWindowAboveRateAndCapacity(t *testing.T) {
-	rng := random(t)
+	rng := seeded.Rand(t)
 	for range 20 {
 		rate, capacity := float64(int64(1)<<rng.IntN(31)), 1+rng.Int64N(1000)
 		w := windows{rate: rate, bucket: newBucket(rate, capacity), asked: map[*bucket.Entry]int64{}}

@@ -2,29 +2,12 @@ package bucket_test
 
 import (
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
 
 	"github.com/stintgo/stint/internal/bucket"
+	"github.com/stintgo/stint/internal/seeded"
 )
-
-// random returns a source of which the log tells the seed, which can be given
-// in the environment variable STINT_SEED.
-func random(t *testing.T) *rand.Rand {
-	t.Helper()
-	seed := rand.Uint64()
-	if text := os.Getenv("STINT_SEED"); text != "" {
-		given, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatalf("STINT_SEED: %v", err)
-		}
-		seed = given
-	}
-	t.Logf("STINT_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
-}
 
 // pair runs the bucket and the model side by side.
 type pair struct {
@@ -47,7 +30,7 @@ type pair struct {
 // TestB10_ModelExactArithmetic runs random operations on the bucket and on a
 // model with exact arithmetic, and compares them after each.
 func TestB10_ModelExactArithmetic(t *testing.T) {
-	rng := random(t)
+	rng := seeded.Rand(t)
 	for range 2000 {
 		p := newPair(t, rng)
 		for p.step = range 500 {

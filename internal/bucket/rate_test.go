@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stintgo/stint/internal/bucket"
+	"github.com/stintgo/stint/internal/seeded"
 )
 
 // serve lets n callers in a row wait, each for the tokens that next says, and
@@ -66,7 +67,7 @@ func timeFor(rate float64, tokens int64) int64 {
 // TestB10_RateOfRandomChunks is the same for chunks of random sizes, over a
 // million waits, within the 0.1 % that is promised; it is exact, too.
 func TestB10_RateOfRandomChunks(t *testing.T) {
-	rng := random(t)
+	rng := seeded.Rand(t)
 	for _, test := range []struct {
 		rate float64
 		bits int // of a chunk
@@ -100,7 +101,7 @@ func TestB10_RateSurvivesManyChanges(t *testing.T) {
 // TestB10_FreeAtIsTheFirstNanosecond checks the inverse of the line against
 // the line.
 func TestB10_FreeAtIsTheFirstNanosecond(t *testing.T) {
-	rng := random(t)
+	rng := seeded.Rand(t)
 	for range 20_000 {
 		rate := 1e-3 * float64(uint64(1)<<rng.IntN(44)) * (1 + rng.Float64())
 		capacity := 1 + rng.Int64N(1<<30)
