@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/stintgo/stint/internal/backlog"
+	"github.com/stintgo/stint/internal/seeded"
 )
 
 // starts starts all that is queued and returns the values in that order.
@@ -60,7 +61,7 @@ func TestAged_OlderThanOneThatIsAloneInTheFIFO(t *testing.T) {
 }
 
 func TestAged_ManyInAnyOrder(t *testing.T) {
-	rnd := rand.New(rand.NewPCG(seed(t), 0))
+	rnd := rand.New(rand.NewPCG(seeded.Seed(t), 0))
 	b := backlog.New[int](backlog.Config{Max: 1})
 	entries := make([]backlog.Entry[int], 5000)
 	b.PushAged(&entries[0], 3, "", 0, 1, uint64(len(entries)+1)) // younger than all

@@ -1,29 +1,11 @@
 package backlog_test
 
 import (
-	"os"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/stintgo/stint/internal/backlog"
 )
-
-// seed returns the seed of a random test: STINT_SEED if that is set, so that a
-// failure can be repeated. The test prints it.
-func seed(t *testing.T) uint64 {
-	t.Helper()
-	s := uint64(time.Now().UnixNano())
-	if text := os.Getenv("STINT_SEED"); text != "" {
-		parsed, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatalf("STINT_SEED: %v", err)
-		}
-		s = parsed
-	}
-	t.Logf("STINT_SEED=%d", s)
-	return s
-}
 
 func TestB2_CapInheritance(t *testing.T) {
 	type caps = [backlog.Tiers]int

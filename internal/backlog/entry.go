@@ -38,3 +38,10 @@ func (e *Entry[T]) Key() string {
 	}
 	return ""
 }
+
+// Aside reports whether a queued entry may not start because its key is at its
+// limit or blocked.
+func (e *Entry[T]) Aside() bool {
+	k := e.line.flow.key
+	return k != nil && k.aside
+}
