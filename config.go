@@ -51,7 +51,13 @@ const (
 // tiers above the topmost set one have the limit itself, and unset tiers below
 // the bottommost set one have that one's. No cap exceeds the limit.
 type Caps struct {
-	Lowest, Lower, Low, Normal, High, Higher, Highest int
+	Lowest  int `json:"lowest,omitempty"`
+	Lower   int `json:"lower,omitempty"`
+	Low     int `json:"low,omitempty"`
+	Normal  int `json:"normal,omitempty"`
+	High    int `json:"high,omitempty"`
+	Higher  int `json:"higher,omitempty"`
+	Highest int `json:"highest,omitempty"`
 }
 
 func (c Caps) tiers() [Tiers]int {
