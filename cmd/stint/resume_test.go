@@ -4,13 +4,13 @@ package main_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/stintgo/stint/internal/seeded"
 )
 
 // logged counts the lines of each job in a job log, all of which must be whole.
@@ -37,19 +37,6 @@ func logged(t *testing.T, path string) map[int]int {
 	return got
 }
 
-// seeded is a source of randomness that prints its seed and takes one.
-func seeded(t *testing.T) *rand.Rand {
-	t.Helper()
-	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv("STINT_SEED"); text != "" {
-		if _, err := fmt.Sscan(text, &seed); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("STINT_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
-}
-
 func numbers(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -63,7 +50,7 @@ func numbers(n int) string {
 // line when stint was killed.
 func TestResume_KilledAtRandomMoments(t *testing.T) {
 	const jobs = 400
-	rng := seeded(t)
+	rng := seeded.Rand(t)
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "in"), numbers(jobs))
 	ran := map[int]int{} // times each job had run when it got its line

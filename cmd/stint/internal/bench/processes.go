@@ -13,9 +13,9 @@ import (
 
 	"github.com/stintgo/stint/cmd/stint/internal/joblog"
 	"github.com/stintgo/stint/cmd/stint/internal/output"
-	"github.com/stintgo/stint/cmd/stint/internal/proc"
 	"github.com/stintgo/stint/cmd/stint/internal/progress"
 	"github.com/stintgo/stint/cmd/stint/internal/run"
+	"github.com/stintgo/stint/internal/proc"
 	"github.com/stintgo/stint/retry"
 )
 

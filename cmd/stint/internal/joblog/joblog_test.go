@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stintgo/stint/cmd/stint/internal/joblog"
+	"github.com/stintgo/stint/internal/seeded"
 )
 
 const header = "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n"
@@ -325,14 +325,7 @@ func FuzzOpen(f *testing.F) {
 // A random log, cut at a random place and resumed, over and over, always has
 // exactly the jobs whose lines are whole.
 func TestModel_RandomCuts(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv("STINT_SEED"); text != "" {
-		if _, err := fmt.Sscan(text, &seed); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("STINT_SEED=%d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
+	rng := seeded.Rand(t)
 	path := filepath.Join(t.TempDir(), "log")
 	command := func(seq int) string { return strings.Repeat("\n\tx", seq%5) + fmt.Sprint(seq) }
 	const jobs = 60

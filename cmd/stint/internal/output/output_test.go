@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -13,9 +12,9 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stintgo/stint/cmd/stint/internal/output"
+	"github.com/stintgo/stint/internal/seeded"
 )
 
 // files is a sink into two files.
@@ -117,14 +116,7 @@ func TestPrinter_Tag(t *testing.T) {
 // may wait in memory; the output is that of the jobs one after the other, and
 // each is reported when all before it are written.
 func TestPrinter_KeepOrderModel(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv("STINT_SEED"); text != "" {
-		if _, err := fmt.Sscan(text, &seed); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("STINT_SEED=%d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
+	rng := seeded.Rand(t)
 	f, spool := newFiles(t), output.NewSpool(t.TempDir())
 	p := output.NewPrinter(f.sink, spool, true)
 	const jobs = 300

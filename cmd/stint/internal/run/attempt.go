@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/stintgo/stint/cmd/stint/internal/output"
-	"github.com/stintgo/stint/cmd/stint/internal/proc"
 	"github.com/stintgo/stint/cmd/stint/internal/template"
+	"github.com/stintgo/stint/internal/proc"
 )
 
 // attempt is one attempt of a job: its files, its process, how it ended.
@@ -89,9 +89,7 @@ func (r *Run) start(a *attempt) (*proc.Process, error) {
 
 // cannotStart notes a failure that comes before the program.
 func (r *Run) cannotStart(a *attempt, err error) {
-	if errors.Is(err, syscall.EMFILE) {
-		err = fmt.Errorf("%w; use a smaller -j, or allow more of them (ulimit -n)", err)
-	}
+	err = advise(err)
 	a.status.Exit = proc.LookStatus(err)
 	a.problem = err.Error()
 	a.unstartable = true
@@ -100,6 +98,21 @@ func (r *Run) cannotStart(a *attempt, err error) {
 		r.stop.fail(err)     // no other job would fare better,
 		a.interrupted = true // and it is not this one's fault
 	}
+}
+
+// advise adds what can be done about it to the errors that need it.
+func advise(err error) error {
+	switch {
+	case errors.Is(err, syscall.EMFILE):
+		return fmt.Errorf("%w; use a smaller -j, or allow more of them (ulimit -n)", err)
+	case errors.Is(err, syscall.E2BIG):
+		return fmt.Errorf("%w: use a smaller -n, or pass the input in a file", err)
+	case errors.Is(err, syscall.ENOEXEC):
+		return fmt.Errorf("%w: a script needs a #! line, or --shell", err)
+	case errors.Is(err, syscall.EAGAIN):
+		return fmt.Errorf("%w: no more processes are allowed; use a smaller -j (see ulimit -u)", err)
+	}
+	return err
 }
 
 // outOfRoom reports errors of the system and not of one job.

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/stintgo/stint/cmd/stint/internal/proc"
 	"github.com/stintgo/stint/cmd/stint/internal/shellquote"
 	"github.com/stintgo/stint/cmd/stint/internal/template"
+	"github.com/stintgo/stint/internal/proc"
 )
 
 // shellPath is the shell that POSIX promises.
@@ -44,7 +44,7 @@ func NewCommand(words []string, shell Shell, name string, noInput bool) Command 
 	if len(words) == 0 {
 		return Command{lines: true, script: true}
 	}
-	c := Command{script: shell == ShellAlways || shell == ShellAuto && looksLikeScript(words), appends: !noInput}
+	c := Command{script: shell == ShellAlways || shell == ShellAuto && LooksLikeScript(words), appends: !noInput}
 	for _, word := range words {
 		t := template.Parse(word, name)
 		c.words = append(c.words, t)
@@ -53,7 +53,9 @@ func NewCommand(words []string, shell Shell, name string, noInput bool) Command 
 	return c
 }
 
-func looksLikeScript(words []string) bool {
+// LooksLikeScript reports whether a command is one word that a shell is to read;
+// see [ShellAuto].
+func LooksLikeScript(words []string) bool {
 	if len(words) != 1 || !strings.ContainsAny(words[0], " \t\n|&;<>()$`\\\"'*?[#~") {
 		return false
 	}

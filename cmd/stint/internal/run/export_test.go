@@ -3,8 +3,8 @@ package run
 import (
 	"time"
 
-	"github.com/stintgo/stint/cmd/stint/internal/proc"
 	"github.com/stintgo/stint/cmd/stint/internal/progress"
+	"github.com/stintgo/stint/internal/proc"
 	"github.com/stintgo/stint/retry"
 )
 

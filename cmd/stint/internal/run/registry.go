@@ -5,7 +5,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/stintgo/stint/cmd/stint/internal/proc"
+	"github.com/stintgo/stint/internal/proc"
 )
 
 // registry knows the processes that run, in order to pass signals on. The zero

@@ -23,10 +23,10 @@ import (
 	"github.com/stintgo/stint/cmd/stint/internal/input"
 	"github.com/stintgo/stint/cmd/stint/internal/joblog"
 	"github.com/stintgo/stint/cmd/stint/internal/output"
-	"github.com/stintgo/stint/cmd/stint/internal/proc"
 	"github.com/stintgo/stint/cmd/stint/internal/progress"
 	"github.com/stintgo/stint/cmd/stint/internal/template"
-	"github.com/stintgo/stint/cmd/stint/internal/watcher"
+	"github.com/stintgo/stint/internal/proc"
+	"github.com/stintgo/stint/internal/watcher"
 	"github.com/stintgo/stint/retry"
 )
 

@@ -8,7 +8,7 @@ import (
 	"github.com/stintgo/stint/cmd/stint/internal/halt"
 	"github.com/stintgo/stint/cmd/stint/internal/joblog"
 	"github.com/stintgo/stint/cmd/stint/internal/output"
-	"github.com/stintgo/stint/cmd/stint/internal/proc"
+	"github.com/stintgo/stint/internal/proc"
 )
 
 // settle decides what an attempt means for its job: done, to be run again, or

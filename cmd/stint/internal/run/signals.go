@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/stintgo/stint/cmd/stint/internal/proc"
+	"github.com/stintgo/stint/internal/proc"
 )
 
 // Signals are those that a run acts on.

@@ -5,7 +5,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/stintgo/stint/cmd/stint/internal/proc"
+	"github.com/stintgo/stint/internal/proc"
 )
 
 // timeout ends a process group that takes too long: TERM first, and KILL for

@@ -6,8 +6,8 @@ import (
 	"os"
 	"testing"
 
-	"github.com/stintgo/stint/cmd/stint/internal/proc"
 	"github.com/stintgo/stint/cmd/stint/internal/run"
+	"github.com/stintgo/stint/internal/proc"
 )
 
 // A job that ends just as its time is up has ended in time: it gets no signal,

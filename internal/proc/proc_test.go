@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/stintgo/stint/cmd/stint/internal/proc"
+	"github.com/stintgo/stint/internal/proc"
 )
 
 // start runs a shell script with its output in the returned file.
@@ -208,21 +208,27 @@ func TestLook(t *testing.T) {
 	}
 }
 
-func TestStart_ErrorsSayWhatToDo(t *testing.T) {
-	script := filepath.Join(t.TempDir(), "script")
-	if err := os.WriteFile(script, []byte("echo hi\n"), 0o700); err != nil {
+// A process starts in the directory that is asked for, and has the descriptors
+// that it is given and no others.
+func TestStart_DirectoryAndDescriptors(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
 		t.Fatal(err)
 	}
-	for _, row := range []struct {
-		spec proc.Spec
-		says string
-	}{
-		{proc.Spec{Path: script, Args: []string{script}}, "--shell"},
-		{proc.Spec{Path: "/bin/echo", Args: []string{"echo", strings.Repeat("x", 1<<20)}}, "-n"},
-	} {
-		row.spec.Files = [3]*os.File{os.Stdin, os.Stdout, os.Stderr}
-		if _, err := proc.Start(&row.spec); err == nil || !strings.Contains(err.Error(), row.says) {
-			t.Errorf("%.40s: %v, want it to say %q", row.spec.Path, err, row.says)
-		}
+	out, err := os.Create(filepath.Join(dir, "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	p, err := proc.Start(&proc.Spec{
+		Path: "/bin/sh", Args: []string{"sh", "-c", "pwd >&3; echo four >&4; (: >&5) 2>/dev/null || echo no five >&4"},
+		Dir: dir, Files: [3]*os.File{os.Stdin, os.Stdout, os.Stderr}, Extra: []*os.File{out, out},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Wait(nil, nil)
+	if got, want := output(t, out), dir+"\nfour\nno five\n"; got != want {
+		t.Errorf("it wrote %q, want %q", got, want)
 	}
 }

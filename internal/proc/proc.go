@@ -1,8 +1,8 @@
-// Package proc starts and ends the processes of jobs, each in a process group
-// of its own.
+// Package proc starts and ends the processes of commands, each in a process
+// group of its own. Unix systems have those; elsewhere there is no such package.
 //
 // os/exec would cost a goroutine and a pipe for each stream and a context for
-// each command. Here a job is one fork and one wait, with plain descriptors.
+// each command. Here a command is one fork and one wait, with plain descriptors.
 package proc
 
 import (
@@ -22,7 +22,14 @@ type Spec struct {
 	Path  string   // the program's file, as [Look] finds it
 	Args  []string // its arguments, its own name first
 	Env   []string
+	Dir   string      // that it starts in; empty is this process's. A Path that is relative is so to it
 	Files [3]*os.File // standard input, output and error
+	Extra []*os.File  // its descriptors from 3 on
+	// Watched says that somebody ends the process should this one be killed. Else
+	// the system does, where it can, if this program ends no threads.
+	Watched bool
+	// GiveUp, if not nil, ends the wait for room when it is closed.
+	GiveUp <-chan struct{}
 	// Group, if not nil, holds the number of the process's group from the start
 	// until the leader is about to be reaped; then, or if the start fails, 0.
 	Group *atomic.Int32
@@ -59,11 +66,7 @@ const startTries = 100
 // Start starts a process. Where the system is short of processes it waits,
 // because jobs that end make room. It does not search for the program.
 func Start(spec *Spec) (*Process, error) {
-	attr := &syscall.ProcAttr{
-		Env:   spec.Env,
-		Files: []uintptr{spec.Files[0].Fd(), spec.Files[1].Fd(), spec.Files[2].Fd()},
-		Sys:   sysProcAttr(),
-	}
+	attr := &syscall.ProcAttr{Dir: spec.Dir, Env: spec.Env, Files: spec.descriptors(), Sys: sysProcAttr(spec.Watched)}
 	for try := 1; ; try++ {
 		pid, err := syscall.ForkExec(spec.Path, spec.Args, attr)
 		runtime.KeepAlive(spec) // attr has the files' numbers only
@@ -74,23 +77,26 @@ func Start(spec *Spec) (*Process, error) {
 		}
 		if !errors.Is(err, syscall.EAGAIN) || try == startTries {
 			(&Process{group: spec.Group}).tell(0)
-			return nil, fmt.Errorf("start %s: %w", spec.Args[0], explain(err))
+			return nil, fmt.Errorf("start %s: %w", spec.Args[0], err)
 		}
-		time.Sleep(100 * time.Millisecond)
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-spec.GiveUp:
+			try = startTries - 1 // the last one
+		}
 	}
 }
 
-// explain adds what can be done about it to the errors that need it.
-func explain(err error) error {
-	switch {
-	case errors.Is(err, syscall.E2BIG):
-		return fmt.Errorf("%w: use a smaller -n, or pass the input in a file", err)
-	case errors.Is(err, syscall.ENOEXEC):
-		return fmt.Errorf("%w: a script needs a #! line, or --shell", err)
-	case errors.Is(err, syscall.EAGAIN):
-		return fmt.Errorf("%w: no more processes are allowed; use a smaller -j (see ulimit -u)", err)
+// descriptors are those of the files, which have to live until the fork.
+func (s *Spec) descriptors() []uintptr {
+	fds := make([]uintptr, 0, len(s.Files)+len(s.Extra))
+	for _, f := range s.Files {
+		fds = append(fds, f.Fd())
 	}
-	return err
+	for _, f := range s.Extra {
+		fds = append(fds, f.Fd())
+	}
+	return fds
 }
 
 // Pid is the process's id, and its group's.

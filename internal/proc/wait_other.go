@@ -8,7 +8,7 @@ import (
 )
 
 // sysProcAttr asks for a process group of its own.
-func sysProcAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+func sysProcAttr(bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // await is the part of Wait that differs between systems. Without a portable
 // way of waiting that leaves the process to be reaped, its number is free while

@@ -25,6 +25,24 @@ func NewEnv(base []string, run string) Env {
 	return Env{append(env, EnvRun+run)}
 }
 
+// Merge makes one environment of several. Of entries for the same variable the
+// last one counts, and is the only one that is left: programs do not agree on
+// which of two they take.
+func Merge(parts ...[]string) []string {
+	all := slices.Concat(parts...)
+	seen := make(map[string]struct{}, len(all))
+	merged := make([]string, 0, len(all))
+	for _, entry := range slices.Backward(all) {
+		name, _, _ := strings.Cut(entry, "=")
+		if _, known := seen[name]; !known {
+			seen[name] = struct{}{}
+			merged = append(merged, entry)
+		}
+	}
+	slices.Reverse(merged)
+	return merged
+}
+
 // Append appends the environment of a job to dst.
 func (e Env) Append(dst []string, seq, slot int) []string {
 	dst = append(dst, e.base...)

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/stintgo/stint/cmd/stint/internal/proc"
+	"github.com/stintgo/stint/internal/proc"
 )
 
 // Main is the watching process. It returns when the other has ended, and what

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stintgo/stint/cmd/stint/internal/proc"
-	"github.com/stintgo/stint/cmd/stint/internal/watcher"
+	"github.com/stintgo/stint/internal/proc"
+	"github.com/stintgo/stint/internal/watcher"
 )
 
 // asStint makes the test binary be a stint with jobs on two slots.

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/stintgo/stint/cmd/stint/internal/proc"
+	"github.com/stintgo/stint/internal/proc"
 )
 
 // Program is the file of this process, whatever has become of its name.
@@ -36,8 +36,8 @@ type Watcher struct {
 const startAfter = 10 * time.Millisecond
 
 // Start makes the table, and in the background starts the process. program is
-// the file to run with [Arg], run what [proc.Env] names the run. Where that fails nothing is watched, and failed
-// is called once, from any goroutine.
+// the file to run with [Arg], run what [proc.Env] names the run. Where that fails
+// nothing is watched, and failed is called once, from any goroutine.
 func Start(program, run string, failed func(error)) *Watcher {
 	table, mem, err := newTable()
 	if err != nil {
@@ -65,6 +65,23 @@ func Start(program, run string, failed func(error)) *Watcher {
 		}
 	})
 	return w
+}
+
+// Started blocks until the process watches, or cannot be started.
+func (w *Watcher) Started() {
+	if w != nil {
+		w.starting.Wait()
+	}
+}
+
+// Ended reports whether the process was there, and has ended. It must not be
+// called together with Stop.
+func (w *Watcher) Ended() bool {
+	if w == nil || w.pid == 0 {
+		return false
+	}
+	pid, err := syscall.Wait4(w.pid, nil, syscall.WNOHANG, nil)
+	return pid == w.pid || err == syscall.ECHILD // which somebody else has taken note of
 }
 
 // The descriptors of the watching process, besides those that every program has.

@@ -16,6 +16,12 @@ type Watcher struct{ cells []atomic.Int32 }
 // Start returns nil: docs/run.md says so, and no run has to.
 func Start(string, string, func(error)) *Watcher { return nil }
 
+// Started does nothing.
+func (w *Watcher) Started() {}
+
+// Ended is false: there is no process.
+func (w *Watcher) Ended() bool { return false }
+
 // Stop does nothing.
 func (w *Watcher) Stop() {}
 

@@ -8,15 +8,21 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/stintgo/stint/cmd/stint/internal/watcher"
+	"github.com/stintgo/stint/internal/watcher"
 )
 
 // Where the process cannot be started that is told, and everything else goes on.
 func TestStart_NoProgram(t *testing.T) {
 	failed := make(chan error, 1)
 	w := watcher.Start("/no/such/program", "run", func(err error) { failed <- err })
-	if err := <-failed; !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("failed with %v", err)
+	w.Started()
+	select {
+	case err := <-failed:
+		if !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("failed with %v", err)
+		}
+	default:
+		t.Error("it is said to have started before it failed")
 	}
 	w.Cell(1, 1).Store(1)
 	w.Stop()

@@ -11,16 +11,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sysProcAttr asks for a process group of its own, and that the leader be killed
-// should stint die without having ended its jobs (kill -9, out of memory):
-// nobody would collect their output, and a resumed run starts them again. The
-// rest of the group is for package watcher; this covers the moments before a
-// group is in its table, and a system where it cannot run.
+// sysProcAttr asks for a process group of its own and, unless it is watched, that
+// the leader be killed should stint die without having ended its jobs (kill -9,
+// out of memory): nobody would collect their output, and a resumed run starts
+// them again. The rest of the group is for package watcher; this covers the
+// moments before a group is in its table, and a system where it cannot run.
 //
 // The kernel sends that signal when the thread that forked ends. The runtime
-// ends threads only where a goroutine exits that is locked to one, and no
-// goroutine here is.
-func sysProcAttr() *syscall.SysProcAttr {
+// ends threads only where a goroutine exits that is locked to one: no goroutine
+// of stint run does, but those of a program that uses package isolate may.
+func sysProcAttr(watched bool) *syscall.SysProcAttr {
+	if watched {
+		return &syscall.SysProcAttr{Setpgid: true}
+	}
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
