@@ -11,6 +11,10 @@ import (
 func TestAllocations(t *testing.T) {
 	task := typical()
 	b := record.Append(nil, task)
+	var (
+		row  record.Row
+		head record.Head
+	)
 	tests := []struct {
 		name string
 		want float64
@@ -19,6 +23,7 @@ func TestAllocations(t *testing.T) {
 		{"append", 0, func() { b = record.Append(b[:0], task) }},
 		{"peek", 3, func() { _, _ = record.Peek(b) }},     // queue, kind, key
 		{"decode", 7, func() { _, _ = record.Decode(b) }}, // and payload, steps, the worker twice
+		{"share", 3, func() { _ = row.Share(b, &head) }},  // steps, the worker twice
 	}
 	for _, test := range tests {
 		if got := testing.AllocsPerRun(100, test.do); got != test.want {

@@ -56,6 +56,9 @@ func (w *writer) body(r *Row) {
 	w.bytes(fieldCheckpoint, r.Checkpoint)
 	w.bytes(fieldResult, r.Result)
 	w.text(fieldError, r.Error)
+	w.text(fieldOrderBy, r.OrderBy)
+	w.text(fieldOrderReason, r.OrderReason)
+	w.signed(fieldRemote, int64(r.Remote))
 }
 
 func (w *writer) step(s *queue.Step) {

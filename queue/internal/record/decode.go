@@ -11,57 +11,89 @@ import (
 // know. The row shares no memory with b, and takes only so much as b is long,
 // times a constant. Lists and maps without elements come back as nil, times in
 // UTC. Errors: [ErrCorrupt], [ErrVersion].
-func Decode(b []byte) (Row, error) {
+func Decode(b []byte) (row Row, err error) {
 	var (
 		h Head
 		r reader
 	)
 	r.open(b)
-	more := r.head(&h)
-	row := h.row()
+	r.row(&row, &h)
+	return row, r.err
+}
+
+// Share is [Decode] into a row whose Payload, Checkpoint and Result share the memory
+// of b: who uses them must not change them, nor b. Names that are the same as those
+// of known are not made again, and become those of this row. There is room for two
+// more steps, which is as many as most tasks have yet to come.
+func (row *Row) Share(b []byte, known *Head) error {
+	r := reader{share: true}
+	r.open(b)
+	r.row(row, known)
+	return r.err
+}
+
+// row reads all of a row. After an error that is the zero one.
+func (r *reader) row(row *Row, known *Head) {
+	var h Head
+	more := r.head(&h, known)
+	*known = h
+	*row = h.Row()
 	for ; more; more = r.next() {
-		r.body(&row)
+		r.body(row)
 	}
 	if r.err != nil {
-		return Row{}, r.err
+		*row = Row{}
 	}
-	return row, nil
 }
 
 // Peek reads no more of a row than its [Head], and need not see what is wrong
 // with the rest. Otherwise it is like [Decode].
 func Peek(b []byte) (h Head, err error) {
+	err = h.Read(b)
+	return h, err
+}
+
+// Read is Peek into a head that was read before. Names that are the same again
+// are not made again: in most rows, one after the other, they are.
+func (h *Head) Read(b []byte) error {
+	known := *h
+	*h = Head{}
 	var r reader
 	r.open(b)
-	r.head(&h)
-	if r.err != nil {
-		return Head{}, r.err
+	for more := r.head(h, &known); more && r.field <= fieldChanged; more = r.next() {
+		if r.field == fieldChanged { // which stands behind the payload
+			h.Changed = r.time()
+			break
+		}
 	}
-	return h, nil
+	if r.err != nil {
+		*h = Head{}
+	}
+	return r.err
 }
 
 // head reads the fields up to the first one of the body, and reports whether
-// there is one.
-func (r *reader) head(h *Head) bool {
+// there is one. Names are likely to be those of a head that is known.
+func (r *reader) head(h, known *Head) bool {
 	for r.next() {
 		if r.field >= firstOfBody {
 			return true
 		}
-		r.headField(h)
+		r.headField(h, known)
 	}
 	return false
 }
 
-func (r *reader) headField(h *Head) {
+func (r *reader) headField(h, known *Head) {
 	switch r.field {
 	case fieldID:
 		h.ID = r.id()
 	case fieldQueue:
-		h.Queue = r.text()
+		h.Queue = r.name(known.Queue)
 	case fieldKind:
-		h.Kind = r.text()
+		h.Kind = r.name(known.Kind)
 	case fieldKey:
-		h.Key = r.text()
+		h.Key = r.name(known.Key)
 	case fieldGroup:
 		h.Group = r.text()
 	case fieldUnique:
@@ -102,7 +134,7 @@ func (r *reader) body(row *Row) {
 		row.Changed = r.time()
 	case fieldSteps:
 		if row.Steps == nil {
-			row.Steps = make([]queue.Step, 0, r.run())
+			row.Steps = make([]queue.Step, 0, r.run()+r.room())
 		}
 		row.Steps = append(row.Steps, r.step())
 	case fieldWorker:
@@ -135,6 +167,12 @@ func (r *reader) body(row *Row) {
 		row.Result = r.bytes()
 	case fieldError:
 		row.Error = r.text()
+	case fieldOrderBy:
+		row.OrderBy = r.text()
+	case fieldOrderReason:
+		row.OrderReason = r.text()
+	case fieldRemote:
+		row.Remote = time.Duration(r.signed())
 	default: // only a newer program knows it
 	}
 }

@@ -55,6 +55,9 @@
 //	37  checkpoint    bytes
 //	38  result        bytes
 //	39  error         bytes
+//	40  order_by      bytes   who gave the order
+//	41  order_reason  bytes   and why
+//	42  remote        signed  nanoseconds: the lease outlives its store by so much
 //
 // A step:
 //
@@ -70,8 +73,8 @@
 //	1  label.key     bytes
 //	2  label.value   bytes
 //
-// Fields below 24 are what [Peek] reads; the numbers that are free there are
-// kept for more of those. Frequent fields are below 32: their tag is one byte.
+// Fields below 24, and 25, are what [Peek] reads; the numbers that are free there
+// are kept for more of those. Frequent fields are below 32: their tag is one byte.
 //
 // How to change it. A new field gets a number that was never used. Programs
 // that do not know it skip it, and it is lost when they write the row again; so

@@ -62,6 +62,9 @@ const (
 	fieldCheckpoint  field = 37
 	fieldResult      field = 38
 	fieldError       field = 39
+	fieldOrderBy     field = 40
+	fieldOrderReason field = 41
+	fieldRemote      field = 42
 )
 
 // The fields of a step.
@@ -92,6 +95,7 @@ var (
 		fieldToken: "token", fieldMaxAttempts: "max_attempts", fieldTimeout: "timeout", fieldTrace: "trace",
 		fieldLabels: "labels", fieldMaxCrashes: "max_crashes", fieldDone: "done", fieldTotal: "total",
 		fieldNote: "note", fieldCheckpoint: "checkpoint", fieldResult: "result", fieldError: "error",
+		fieldOrderBy: "order_by", fieldOrderReason: "order_reason", fieldRemote: "remote",
 	}
 	stepNames = [...]string{
 		stepAt: "step.at", stepOn: "step.on", stepTo: "step.to", stepBy: "step.by", stepToken: "step.token",

@@ -2,35 +2,18 @@ package record_test
 
 import (
 	"math/rand/v2"
-	"os"
 	"reflect"
-	"strconv"
 	"testing"
 	"time"
 
+	"github.com/stintgo/stint/internal/seeded"
 	"github.com/stintgo/stint/queue/internal/record"
 )
-
-// random returns a source whose seed is printed when the test fails, and can be
-// given in the environment variable STINT_SEED.
-func random(t *testing.T) *rand.Rand {
-	t.Helper()
-	seed := rand.Uint64()
-	if text := os.Getenv("STINT_SEED"); text != "" {
-		given, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatalf("STINT_SEED: %v", err)
-		}
-		seed = given
-	}
-	t.Logf("STINT_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
-}
 
 // TestRandomRows fills every field that there is, so that a field which package
 // queue gets and this package forgets is lost here and not in a store.
 func TestRandomRows(t *testing.T) {
-	r := random(t)
+	r := seeded.Rand(t)
 	for range 5000 {
 		var row record.Row
 		fill(r, reflect.ValueOf(&row).Elem())

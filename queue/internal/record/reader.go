@@ -13,6 +13,7 @@ type reader struct {
 	at    int    // where the next field begins
 	names []string
 	err   error
+	share bool // bytes are parts of b, and not copies
 
 	// The field that next has found.
 	field field

@@ -36,7 +36,7 @@ func headOf(r *record.Row) record.Head {
 		ID: r.ID, Queue: r.Queue, Kind: r.Kind, Key: r.Key, Group: r.Group, Unique: r.Unique, Seq: r.Seq,
 		State: r.State, Tier: r.Tier, Order: r.Order, Failures: r.Failures, Crashes: r.Crashes,
 		RunAt: r.RunAt, Deadline: r.Deadline, Submitted: r.Submitted,
-		Batch: r.Batch, AfterBatch: r.AfterBatch, After: r.After,
+		Changed: r.Changed, Batch: r.Batch, AfterBatch: r.AfterBatch, After: r.After,
 	}
 }
 
@@ -150,5 +150,25 @@ func TestDecodeSharesNothing(t *testing.T) {
 	same(t, row, *full())
 	if want := headOf(full()); !reflect.DeepEqual(head, want) {
 		t.Errorf("the head has become\n%+v, and should be\n%+v", head, want)
+	}
+}
+
+// A head that is read again is as if it had been read for the first time.
+func TestReadAgain(t *testing.T) {
+	var head record.Head
+	for _, row := range []*record.Row{full(), typical(), {}, typical(), full()} {
+		if err := head.Read(record.Append(nil, row)); err != nil {
+			t.Fatal(err)
+		}
+		if want := headOf(row); !reflect.DeepEqual(head, want) {
+			t.Errorf("the head is\n%+v, and should be\n%+v", head, want)
+		}
+	}
+	b := record.Append(nil, typical())
+	if n := testing.AllocsPerRun(100, func() { _ = head.Read(b) }); n != 0 {
+		t.Errorf("reading the same again allocates %v times", n)
+	}
+	if err := head.Read(nil); err == nil || head.Queue != "" {
+		t.Errorf("error %v, head %v", err, head)
 	}
 }

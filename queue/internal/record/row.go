@@ -18,10 +18,15 @@ type Row struct {
 	// Seq is the number of the task's submission in its store. IDs are chosen by
 	// those who submit, so they do not tell the order.
 	Seq uint64
+	// OrderBy and OrderReason are who gave Order, and why.
+	OrderBy, OrderReason string
+	// Remote is the length of a lease that outlives its store, because its worker
+	// is in another process; 0 is one that does not.
+	Remote time.Duration
 }
 
-// Head is the part of a row that decides when its task starts. Fields are those
-// of [Row].
+// Head is the part of a row that decides when its task starts, or is forgotten.
+// Fields are those of [Row].
 type Head struct {
 	ID     queue.ID
 	Queue  string
@@ -40,14 +45,16 @@ type Head struct {
 	RunAt     time.Time
 	Deadline  time.Time
 	Submitted time.Time
+	Changed   time.Time
 
 	Batch      queue.ID
 	AfterBatch queue.ID
 	After      []queue.ID
 }
 
-// row returns the row of which this is the head. It shares After with it.
-func (h *Head) row() Row {
+// Row returns the row of which this is the head, without the rest. It shares After
+// with it.
+func (h *Head) Row() Row {
 	return Row{
 		Task: queue.Task{
 			ID: h.ID,
@@ -69,6 +76,7 @@ func (h *Head) row() Row {
 			Failures:  h.Failures,
 			Crashes:   h.Crashes,
 			Submitted: h.Submitted,
+			Changed:   h.Changed,
 		},
 		Seq: h.Seq,
 	}

@@ -68,7 +68,7 @@ func full() *record.Row {
 				{},
 			},
 		},
-		Seq: 128,
+		Seq: 128, OrderBy: "alice", OrderReason: "too loud", Remote: 30 * time.Second,
 	}
 }
 

@@ -2,6 +2,7 @@ package record
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/stintgo/stint/queue"
@@ -59,8 +60,30 @@ func (r *reader) raw() []byte {
 
 func (r *reader) text() string { return string(r.raw()) }
 
+// name is text that may be the same as one that is known.
+func (r *reader) name(known string) string {
+	if v := r.raw(); string(v) != known {
+		return string(v)
+	}
+	return known
+}
+
 // bytes returns nil for no bytes, as there would be none in a row.
-func (r *reader) bytes() []byte { return append([]byte(nil), r.raw()...) }
+func (r *reader) bytes() []byte {
+	v := r.raw()
+	if r.share && len(v) > 0 {
+		return slices.Clip(v)
+	}
+	return append([]byte(nil), v...)
+}
+
+// room is for how many elements more there is to be some in a list of steps.
+func (r *reader) room() int {
+	if r.share {
+		return 2
+	}
+	return 0
+}
 
 func (r *reader) id() queue.ID {
 	v := r.raw()
