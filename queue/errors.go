@@ -6,8 +6,8 @@ import "errors"
 var (
 	// ErrInvalid: what was asked makes no sense; the message says why.
 	ErrInvalid = errors.New("queue: invalid")
-	// ErrNotFound: there is no such task. It may have been forgotten.
-	ErrNotFound = errors.New("queue: no such task")
+	// ErrNotFound: there is no such task or schedule. A task may have been forgotten.
+	ErrNotFound = errors.New("queue: not found")
 	// ErrFull: the queue has as many unfinished tasks as it may have.
 	ErrFull = errors.New("queue: the queue is full")
 	// ErrTooLarge: a payload, a result or a checkpoint is over its limit.
@@ -15,6 +15,8 @@ var (
 	// ErrStale: the caller's lease of the task is over. Somebody else may run it,
 	// or it may be finished; what the caller has done does not count.
 	ErrStale = errors.New("queue: the lease is over")
+	// ErrChanged: the schedule is no longer what the caller has read. Read it again.
+	ErrChanged = errors.New("queue: the schedule has changed")
 	// ErrClosed: the store has been closed.
 	ErrClosed = errors.New("queue: closed")
 	// ErrUnavailable: the store cannot be reached, or takes nothing at present, as

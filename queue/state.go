@@ -66,8 +66,13 @@ func ParseState(name string) (State, error) {
 // MarshalText is String.
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText is [ParseState].
+// UnmarshalText reads what [State.MarshalText] writes: also "none", which is where
+// an event says that a task comes from that was not there.
 func (s *State) UnmarshalText(text []byte) (err error) {
+	if string(text) == stateNames[0] {
+		*s = 0
+		return nil
+	}
 	*s, err = ParseState(string(text))
 	return err
 }

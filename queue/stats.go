@@ -16,8 +16,12 @@ type Stats struct {
 type Counts struct {
 	States map[State]int          `json:"states"`          // tasks by state; finished ones as long as they are kept
 	Tiers  map[stint.Priority]int `json:"tiers,omitempty"` // Waiting and Held ones by tier
-	Oldest time.Time              `json:"oldest,omitzero"` // since when the one that has been Waiting longest is
-	Ended  Ended                  `json:"ended"`
+	// Oldest is since when the one is Waiting that has been for longest. If thousands
+	// that became it before are held by their keys, it may be a time before that.
+	Oldest time.Time `json:"oldest,omitzero"`
+	// Damaged is how many of the Held ones are so by [HoldDamaged].
+	Damaged int   `json:"damaged,omitempty"`
+	Ended   Ended `json:"ended"`
 }
 
 // Ended counts what has ended since the store was opened.

@@ -24,6 +24,14 @@ import (
 // All methods may be repeated: a second Submit of the same ID, or a second
 // Settle with the same token, is answered like the first.
 //
+// Leases. A store that ends takes the leases of its own process with it. If it
+// was closed they are given back; if it crashed they are lost when it is opened
+// again, or, in a store that cannot know, when they run out, and that counts as a
+// crash of their tasks. A store that reads no clock does not know when that was: the
+// steps have the time of the last change that it has kept, which is not later. Those
+// of [Claim.Remote] outlive it: they last for as long as they were claimed for from
+// the first call on, with the same tokens.
+//
 // Concurrency. All methods may be called at any time from any goroutine. Each
 // is one step: all of it, or nothing of it, is seen by others and found after a
 // crash. Contexts end waiting, not the step: a call that was cancelled may or
@@ -44,16 +52,24 @@ type Store interface {
 	Settle(ctx context.Context, now time.Time, outcomes []Outcome) ([]error, error)
 
 	// Beat says that a worker lives, extends its leases, and keeps what its tasks
-	// report. The answer has what the worker is to do about each.
+	// report; progress need not outlive the store, since the next beat has it again.
+	// The answer has what the worker is to do about each.
 	Beat(ctx context.Context, now time.Time, w Worker, beats []Beat) ([]Answer, error)
 
 	// Command does something to all tasks that a filter finds, up to a limit, and
-	// returns how many have changed, or, running, have been told to.
+	// returns how many have changed, or, running, have been told to. Those are found
+	// before anything changes, the oldest first: OnForget leaves what it cancels,
+	// because it waited for a task that is forgotten. If they are very many the
+	// command is made in parts, in that order: each is a step, and finds its own;
+	// after an error those before it have been done. Tasks that cannot be read are
+	// left as they are: all others are done, and the error, an ErrUnavailable, says so.
 	Command(ctx context.Context, now time.Time, c Command) (int, error)
 
-	// Find returns tasks a page at a time; see [Page]. Like Explain, Stats and
+	// Find returns tasks a page at a time; see [Page]. Others may change tasks
+	// meanwhile: each is as it was at some time of the call. Like Explain, Stats and
 	// Watch it may show what has been decided and is not durable yet: after a
-	// crash that may not have been.
+	// crash that may not have been. A task that cannot be read is shown with what is
+	// known of it, see [HoldDamaged], unless the filter asks for more than that.
 	Find(ctx context.Context, f Filter, p Page) ([]Task, error)
 
 	// Explain says why a task waits, the binding reason first: nothing if it runs
@@ -64,31 +80,56 @@ type Store interface {
 	Stats(ctx context.Context, now time.Time) (Stats, error)
 
 	// Configure changes what is set for a queue, or for all of them if it is "",
-	// and Settings returns it.
+	// but for Paused, which stays as it is: a program that sets its limits when it
+	// starts does not undo what an operator has done. PauseQueue changes that and
+	// nothing else; nil ends a pause. Settings returns all that is set.
 	Configure(ctx context.Context, now time.Time, queue string, s Settings) error
+	PauseQueue(ctx context.Context, now time.Time, queue string, p *Pause) error
 	Settings(ctx context.Context) (map[string]Settings, error)
+
+	// Schedules returns all schedules, in the order of their names. Like Find it may
+	// show what is not durable yet.
+	Schedules(ctx context.Context) ([]Schedule, error)
+
+	// Reschedule changes a schedule from the version that the caller has seen, and
+	// submits tasks with that as Submit does: both or nothing. So of all who have
+	// seen a version one makes the next. A store knows no cron and keeps what it is
+	// given; it checks names, and that Task could be submitted. A call is answered
+	// nil again if To is there already, or To is nil and nothing is there, and
+	// changes nothing. Errors: ErrChanged if the version is another, and those of
+	// Submit.
+	Reschedule(ctx context.Context, now time.Time, r Reschedule) error
 
 	// Tend does what is due: tasks whose RunAt or Deadline has come, leases that
 	// ran out, finished tasks that are kept no longer. It makes at most
 	// limit changes, and returns when there is more to do: never, if that is zero.
 	Tend(ctx context.Context, now time.Time, limit int) (next time.Time, err error)
 
-	// Ready returns a channel of a queue that receives, after tasks of it may have
-	// become claimable, at least once. It holds one signal.
-	Ready(queue string) <-chan struct{}
+	// Listen has the caller told of a queue, from now on until it calls stop: after
+	// tasks may have become claimable ready receives, and a claim made then finds
+	// them. Each listener has a channel of its own, and all in this process are told.
+	// A channel holds one signal, which stands for all that came since it was last
+	// received, and may be for nothing. So whoever listens, claims until there is
+	// no more, and only then waits, overlooks nothing.
+	//
+	// stop does not wait for anybody, and may be called more than once. When it has
+	// returned nothing more is sent, and nothing is kept of the listener. A store that
+	// is closed sends no signals; no channel is ever closed.
+	Listen(queue string) (ready <-chan struct{}, stop func())
 
-	// Watch calls fn for every change of any task's state from now on, in their
-	// order, until ctx ends. A watcher that is too slow misses some and is told
-	// how many.
-	Watch(ctx context.Context, fn func(Event)) error
+	// Watch calls begun, and then fn for every change of any task's state since begun
+	// was called, in their order, until ctx ends. A watcher that is too slow misses
+	// some and is told how many. If the watch cannot begin, neither is called.
+	Watch(ctx context.Context, begun func(), fn func(Event)) error
 
-	// Close ends all calls with ErrClosed. Leases stay as they are.
+	// Close gives the leases of this process back, which is no crash of their
+	// tasks, and ends all calls with ErrClosed. Those of other processes stay.
 	Close() error
 }
 
 // NewTask is a task to submit.
 type NewTask struct {
-	ID ID
+	ID ID `json:"id"`
 	Spec
 }
 
@@ -100,37 +141,40 @@ type Receipt struct {
 
 // Claim asks for tasks.
 type Claim struct {
-	Worker string
-	Queue  string
-	Kinds  []string      // tasks of other kinds are left to others
-	Max    int           // tasks
-	Lease  time.Duration // how long the worker has them, unless it extends that
+	Worker string        `json:"worker"`
+	Queue  string        `json:"queue,omitempty"`
+	Kinds  []string      `json:"kinds,omitempty"` // tasks of other kinds are left to others
+	Max    int           `json:"max"`             // tasks
+	Lease  time.Duration `json:"lease_ns"`        // how long the worker has them, unless it extends that
+	// Remote says that the worker is in another process than the store: it lives on
+	// when that ends, and so do its leases.
+	Remote bool `json:"remote,omitempty"`
 }
 
 // Claimed is the answer to a claim.
 type Claimed struct {
-	Tasks []Task
+	Tasks []Task `json:"tasks,omitempty"`
 	// Next is when a rate allows more, if that is all that there were fewer than
-	// Max for. If it is zero, wait for [Store.Ready].
-	Next time.Time
+	// Max for. If it is zero, wait for a signal of [Store.Listen].
+	Next time.Time `json:"next,omitzero"`
 }
 
 // Outcome is what became of a task.
 type Outcome struct {
-	ID    ID
-	Token Token
-	On    Trigger // OnSuccess, OnFailure, OnSnooze, OnGiveBack
+	ID    ID      `json:"id"`
+	Token Token   `json:"token"`
+	On    Trigger `json:"on,omitempty"` // OnSuccess, OnFailure, OnSnooze, OnGiveBack
 
-	Result     []byte    // of a success
-	Error      string    // of a failure
-	Permanent  bool      // a failure that no other attempt could mend
-	RunAt      time.Time // when to try again, after a failure or a snooze
-	Checkpoint []byte    // for the next attempt; nil keeps what there is
+	Result     []byte    `json:"result,omitempty"`    // of a success
+	Error      string    `json:"error,omitempty"`     // of a failure
+	Permanent  bool      `json:"permanent,omitempty"` // a failure that no other attempt could mend
+	RunAt      time.Time `json:"run_at,omitzero"`     // when to try again, after a failure or a snooze
+	Checkpoint []byte    `json:"checkpoint,omitzero"` // for the next attempt; nil keeps what there is
 }
 
 // Worker is one who claims tasks.
 type Worker struct {
-	Name  string              `json:"name"` // unique to the process, and to each start of it
+	Name  string              `json:"name"` // unique to each Run of each start of a process
 	Host  string              `json:"host,omitempty"`
 	PID   int                 `json:"pid,omitempty"`
 	Kinds map[string][]string `json:"kinds"` // by queue
@@ -140,52 +184,52 @@ type Worker struct {
 
 // Beat is a sign of life of one task.
 type Beat struct {
-	ID         ID
-	Token      Token
-	Lease      time.Duration // from now on
-	Progress   Progress
-	Checkpoint []byte // nil keeps what there is
+	ID         ID            `json:"id"`
+	Token      Token         `json:"token"`
+	Lease      time.Duration `json:"lease_ns,omitempty"` // from now on
+	Progress   Progress      `json:"progress,omitzero"`
+	Checkpoint []byte        `json:"checkpoint,omitzero"` // nil keeps what there is
 }
 
 // Answer is what a worker is told about a task that it runs: 0 for nothing,
 // OnPause or OnCancel to give it up, OnLost if it has it no longer.
 type Answer struct {
-	Order  Trigger
-	Reason string // in the words of who gave the order
+	Order  Trigger `json:"order,omitempty"`
+	Reason string  `json:"reason,omitempty"` // in the words of who gave the order
 }
 
 // Command is something that somebody wants done to tasks.
 type Command struct {
-	Do     Trigger // OnPause, OnResume, OnCancel, OnRetry, OnForget
-	Filter Filter
-	Limit  int    // at most so many tasks; 0 is no limit
-	By     string // who said so
-	Reason string // and why
+	Do     Trigger `json:"do,omitempty"` // OnPause, OnResume, OnCancel, OnRetry, OnForget
+	Filter Filter  `json:"filter,omitzero"`
+	Limit  int     `json:"limit,omitempty"`  // at most so many tasks; 0 is no limit
+	By     string  `json:"by,omitempty"`     // who said so
+	Reason string  `json:"reason,omitempty"` // and why
 }
 
 // Filter finds tasks. Its zero value finds all of them; each field that is set
 // narrows that.
 type Filter struct {
-	IDs    []ID
-	Queue  string
-	Kind   string
-	Key    string
-	Group  string
-	Batch  ID
-	Worker string // that has the lease
-	States []State
-	Labels map[string]string // all of them
-	Error  string            // is a part of the task's error
-	From   time.Time         // submitted at this time or later
-	To     time.Time         // submitted before
+	IDs    []ID              `json:"ids,omitempty"`
+	Queue  string            `json:"queue,omitempty"`
+	Kind   string            `json:"kind,omitempty"`
+	Key    string            `json:"key,omitempty"`
+	Group  string            `json:"group,omitempty"`
+	Batch  ID                `json:"batch,omitzero"`
+	Worker string            `json:"worker,omitempty"` // that has the lease
+	States []State           `json:"states,omitempty"`
+	Labels map[string]string `json:"labels,omitempty"` // all of them
+	Error  string            `json:"error,omitempty"`  // is a part of the task's error
+	From   time.Time         `json:"from,omitzero"`    // submitted at this time or later
+	To     time.Time         `json:"to,omitzero"`      // submitted before
 }
 
 // Page is a part of what a filter finds. Tasks come in the order of their IDs,
 // which is that of their age.
 type Page struct {
-	After  ID   // start behind this one; zero: at the beginning
-	Newest bool // the newest first
-	Limit  int  // 100 if it is 0; a page with fewer tasks is the last
+	After  ID   `json:"after,omitzero"`   // start behind this one; zero: at the beginning
+	Newest bool `json:"newest,omitempty"` // the newest first
+	Limit  int  `json:"limit,omitempty"`  // 100 if it is 0; a page with fewer tasks is the last
 }
 
 // Settings are what operators set for a queue. The zero value sets no limit.
@@ -196,19 +240,21 @@ type Settings struct {
 	Rate     Rate       `json:"rate,omitzero"`      // tasks that start
 	KeyRate  Rate       `json:"key_rate,omitzero"`  // and of one key
 	Pending  int        `json:"pending,omitempty"`  // unfinished tasks; more are refused with ErrFull
-	Paused   *Pause     `json:"paused,omitempty"`   // nothing starts
+	Paused   *Pause     `json:"paused,omitempty"`   // nothing starts; see PauseQueue of [Store]
 	Keep     Retention  `json:"keep,omitzero"`      // of what has succeeded or been cancelled
 	KeepDead Retention  `json:"keep_dead,omitzero"` // of the dead letters
 }
 
 // Rate is so many in a time, and at once after an idle time. The zero Rate is no
-// limit.
+// limit. What counts is a claim: a task that is claimed and given back before it
+// starts, because no slot came free in time, has used up its part.
 type Rate struct {
 	PerSecond float64 `json:"per_second"`
 	Burst     int     `json:"burst,omitempty"` // 1 if it is 0
 }
 
-// Pause is who paused a queue, and since when.
+// Pause is who paused a queue, and since when: since the call of PauseQueue, if
+// that is zero there.
 type Pause struct {
 	By     string    `json:"by,omitempty"`
 	Reason string    `json:"reason,omitempty"`

@@ -1,6 +1,8 @@
 package queue
 
 import (
+	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/stintgo/stint"
@@ -30,16 +32,26 @@ type Spec struct {
 	// Batch is the batch that the task belongs to.
 	Batch ID `json:"batch,omitzero"`
 	// AfterBatch holds the task until no task of that batch is unfinished,
-	// whatever became of them.
+	// whatever became of them. If one of them in turn waits for this task, both
+	// wait for ever: that is refused among tasks of one Submit, and nowhere else.
 	AfterBatch ID `json:"after_batch,omitzero"`
 
-	RunAt    time.Time     `json:"run_at,omitzero"`   // not before; zero is at once
+	// RunAt is the time before which the task does not start; zero is at once. It
+	// goes by the clock of leases, which does not jump, and stands still while the
+	// machine is suspended.
+	RunAt    time.Time     `json:"run_at,omitzero"`
 	Deadline time.Time     `json:"deadline,omitzero"` // starts before, or dies
 	Timeout  time.Duration `json:"timeout_ns,omitempty"`
 	// MaxAttempts is how often the task may fail before it is dead: 3 if it is 0.
 	MaxAttempts int `json:"max_attempts,omitempty"`
 	// MaxCrashes is how many leases in a row may be lost before the task is taken
-	// for poison and is dead: 3 if it is 0.
+	// for poison and is dead: 3 if it is 0. A process that crashes is counted for
+	// all tasks that it had. So that innocent ones do not die with the one that is
+	// to blame, of those tasks of a queue that have crashed, and that the next crash
+	// makes dead, no more than one runs at a time. While it runs the others are held
+	// by [HoldSuspect], and nobody else is; one that does not run, because it is
+	// paused, scheduled, held or has no worker, holds nobody. What dies of its first
+	// crash has no such last chance.
 	MaxCrashes int `json:"max_crashes,omitempty"`
 
 	Labels map[string]string `json:"labels,omitempty"` // for people, and to find tasks by
@@ -75,7 +87,23 @@ type Task struct {
 // Token is the fencing token of a lease. Each lease of a task has a larger one
 // than all before it, also after a crash of the store. What comes with an older
 // one is refused.
+//
+// Its text is the number, and so it is a string in JSON: the numbers of some
+// readers end at 2⁵³.
 type Token uint64
+
+// MarshalText writes the number.
+func (t Token) MarshalText() ([]byte, error) { return strconv.AppendUint(nil, uint64(t), 10), nil }
+
+// UnmarshalText reads what [Token.MarshalText] writes.
+func (t *Token) UnmarshalText(text []byte) error {
+	n, err := strconv.ParseUint(string(text), 10, 64)
+	if err != nil {
+		return fmt.Errorf("%w: %.40q is no token, which is a number", ErrInvalid, text)
+	}
+	*t = Token(n)
+	return nil
+}
 
 // Lease is a worker's right to run a task.
 type Lease struct {
@@ -107,7 +135,7 @@ type Step struct {
 // Hold is something other than its turn that keeps a task from starting.
 type Hold struct {
 	Code HoldCode `json:"code"`
-	// What is the key, the group, or the task or batch that it waits for.
+	// What is the key, the group, the task or batch that it waits for, or the error.
 	What string `json:"what,omitempty"`
 	// State is that of the task waited for.
 	State State `json:"state,omitempty"`

@@ -23,6 +23,13 @@ const (
 	HoldKeyRate HoldCode = "key_rate"
 	// HoldQueuePaused: its queue is paused, or all are.
 	HoldQueuePaused HoldCode = "queue_paused"
+	// HoldSuspect: one more crash makes it dead, and another task of its queue of
+	// which the same is true runs. See MaxCrashes of [Spec].
+	HoldSuspect HoldCode = "suspect"
+	// HoldDamaged: what is kept of it cannot be read, as with a damaged disk; Error of
+	// the [Task] says why, and most other fields are not known. Nothing has been lost
+	// by that, and it is tried again about once in a minute.
+	HoldDamaged HoldCode = "damaged"
 )
 
 // The reasons that a durable task can have besides those of package stint and
@@ -41,7 +48,8 @@ const (
 type Reason struct {
 	stint.Reason
 
-	// What is the group, task or batch that is waited for: dependency, group.
+	// What is the group, task or batch that is waited for: dependency, group. Of what
+	// is damaged it is the error.
 	What string `json:"what,omitempty"`
 	// State is that of the task waited for.
 	State State `json:"state,omitempty"`
@@ -49,7 +57,8 @@ type Reason struct {
 	Until time.Time `json:"until,omitzero"`
 	// Failures is how often the task has failed: scheduled.
 	Failures int `json:"failures,omitempty"`
-	// Holders are the tasks that hold what is waited for, at most ten: key, max.
+	// Holders are the tasks that hold what is waited for, at most ten: key, max,
+	// suspect.
 	Holders []ID `json:"holders,omitempty"`
 	// LastSeen is the worker that last handled the kind, and when: no_worker.
 	LastSeen Seen `json:"last_seen,omitzero"`

@@ -3,29 +3,14 @@ package cron_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
-)
 
-// random returns a source whose seed is printed when the test fails, and can be
-// given in the environment variable STINT_SEED.
-func random(t *testing.T) *rand.Rand {
-	t.Helper()
-	seed := rand.Uint64()
-	if text := os.Getenv("STINT_SEED"); text != "" {
-		given, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatalf("STINT_SEED: %v", err)
-		}
-		seed = given
-	}
-	t.Logf("STINT_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
-}
+	"github.com/stintgo/stint/internal/seeded"
+)
 
 // model is a schedule that looks at every single moment. It shares nothing with
 // the package: its values are lists, and it reads the clock as people do.
@@ -175,7 +160,7 @@ func change(t *testing.T, r *rand.Rand) (at time.Time, step time.Duration) {
 // of real time, around moments at which clocks change.
 func TestC8_CronModelOfEveryMinute(t *testing.T) {
 	const cases = 150
-	r := random(t)
+	r := seeded.Rand(t)
 	ticks := 0
 	for range cases {
 		at, step := change(t, r)

@@ -1,0 +1,59 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"iter"
+)
+
+// Get returns a task. Errors: ErrNotFound.
+func (q *Queue) Get(ctx context.Context, id ID) (Task, error) {
+	found, err := q.store.Find(ctx, Filter{IDs: []ID{id}}, Page{})
+	if err != nil {
+		return Task{}, err
+	}
+	if len(found) == 0 {
+		return Task{}, fmt.Errorf("%w: %s", ErrNotFound, id)
+	}
+	return found[0], nil
+}
+
+// Find yields the tasks that a filter finds, the oldest first, reading them a
+// page at a time: what changes meanwhile may be seen as it was before or after.
+func (q *Queue) Find(ctx context.Context, f Filter) iter.Seq2[Task, error] {
+	return func(yield func(Task, error) bool) {
+		const size = 100
+		for page := (Page{Limit: size}); ; {
+			found, err := q.store.Find(ctx, f, page)
+			if err != nil {
+				yield(Task{}, err)
+				return
+			}
+			for i := range found {
+				if !yield(found[i], nil) {
+					return
+				}
+			}
+			if len(found) < size {
+				return
+			}
+			page.After = found[size-1].ID
+		}
+	}
+}
+
+// Count counts the tasks that a filter finds by their states: of a batch, say, to
+// see how far it is. It reads each of them, with its payload, and all others that
+// the filter could find: some microseconds for each task of the store, unless the
+// filter names queues, states or IDs. [Queue.Stats] has the counts of whole queues
+// at hand. Finished tasks are counted as long as they are kept.
+func (q *Queue) Count(ctx context.Context, f Filter) (map[State]int, error) {
+	counts := make(map[State]int)
+	for task, err := range q.Find(ctx, f) {
+		if err != nil {
+			return nil, err
+		}
+		counts[task.State]++
+	}
+	return counts, nil
+}

@@ -1,0 +1,141 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Schedule makes a schedule, or makes the one of this name as it is given: its
+// Cron, Zone, Missed, SkipOverlap and Task. It may be called by every process at
+// its start. If nothing of that differs, nothing changes. If Cron and Zone are
+// the same the schedule goes on from its last tick, so that neither a deployment
+// nor a standstill repeats a tick or loses one; else it begins with the first tick
+// from now on. What is paused stays paused; a schedule with Paused set is paused.
+//
+// Errors wrap [ErrInvalid] if it could not tick, or its tasks could not be
+// submitted.
+func (q *Queue) Schedule(ctx context.Context, s Schedule) error {
+	table, err := s.check()
+	if err != nil {
+		return fmt.Errorf("schedule %q: %w", s.Name, err)
+	}
+	return q.reschedule(ctx, s.Name, func(is *Schedule) (*Schedule, error) {
+		to := s
+		to.Version, to.Next, to.Last, to.Error, to.Retry = ID{}, time.Time{}, Tick{}, "", time.Time{}
+		if is == nil {
+			to.Next = table.next(q.wall(), time.Time{})
+			return &to, nil
+		}
+		to.Last, to.Next = is.Last, is.Next
+		if is.Paused != nil {
+			to.Paused = is.Paused
+		}
+		if is.Cron != to.Cron || is.Zone != to.Zone {
+			to.Next = table.next(q.wall(), is.Last.At)
+		} else if same, err := is.sameAs(&to); same || err != nil {
+			return is, err
+		}
+		return &to, nil
+	})
+}
+
+// Unschedule removes a schedule. The tasks that it has submitted stay. Errors:
+// ErrNotFound.
+func (q *Queue) Unschedule(ctx context.Context, name string) error {
+	return q.reschedule(ctx, name, existing(name, func(*Schedule) (*Schedule, error) { return nil, nil }))
+}
+
+// Schedules returns all schedules of the store, in the order of their names.
+func (q *Queue) Schedules(ctx context.Context) ([]Schedule, error) { return q.store.Schedules(ctx) }
+
+// PauseSchedule has a schedule tick no more until it is resumed. Since is now if
+// it is zero. If it is paused already it stays as it is. Errors: ErrNotFound.
+func (q *Queue) PauseSchedule(ctx context.Context, name string, p Pause) error {
+	if p.Since.IsZero() {
+		p.Since = q.clock.now()
+	}
+	return q.reschedule(ctx, name, existing(name, func(is *Schedule) (*Schedule, error) {
+		if is.Paused != nil {
+			return is, nil
+		}
+		to := *is
+		to.Paused = &p
+		return &to, nil
+	}))
+}
+
+// ResumeSchedule has a paused schedule go on with the first tick from now on.
+// Errors: ErrNotFound, and ErrInvalid if it cannot tick here.
+func (q *Queue) ResumeSchedule(ctx context.Context, name string) error {
+	return q.reschedule(ctx, name, existing(name, func(is *Schedule) (*Schedule, error) {
+		if is.Paused == nil {
+			return is, nil
+		}
+		table, err := is.timetable()
+		if err != nil {
+			return nil, fmt.Errorf("schedule %q: %w", name, err)
+		}
+		to := *is
+		to.Paused, to.Error, to.Retry = nil, "", time.Time{}
+		to.Next = table.next(q.wall(), is.Last.At)
+		return &to, nil
+	}))
+}
+
+// change says what a schedule is to be: the same pointer if nothing is to change,
+// nil if it is to be removed. It is given nil if there is none.
+type change func(is *Schedule) (to *Schedule, err error)
+
+// existing is a change of a schedule that there has to be.
+func existing(name string, c change) change {
+	return func(is *Schedule) (*Schedule, error) {
+		if is == nil {
+			return nil, fmt.Errorf("%w: schedule %q", ErrNotFound, name)
+		}
+		return c(is)
+	}
+}
+
+// reschedule changes a schedule. It asks once more what it is to be if somebody
+// else was faster.
+func (q *Queue) reschedule(ctx context.Context, name string, c change) error {
+	for {
+		r := Reschedule{Name: name}
+		is, err := q.scheduleOf(ctx, name)
+		if err != nil {
+			return err
+		}
+		if is != nil {
+			r.Was = is.Version
+		}
+		if r.To, err = c(is); err != nil || r.To == is {
+			return err
+		}
+		now := q.clock.now()
+		if r.To != nil {
+			r.To.Version = q.ids.New(now)
+		}
+		if err = q.store.Reschedule(ctx, now, r); !errors.Is(err, ErrChanged) {
+			signal(q.changed)
+			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// scheduleOf returns the schedule of a name, nil if there is none.
+func (q *Queue) scheduleOf(ctx context.Context, name string) (*Schedule, error) {
+	all, err := q.store.Schedules(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if i := slices.IndexFunc(all, func(s Schedule) bool { return s.Name == name }); i >= 0 {
+		return &all[i], nil
+	}
+	return nil, nil
+}
