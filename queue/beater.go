@@ -13,20 +13,21 @@ func (s *session) beatUntil(ctx context.Context) {
 	every := min(s.q.cfg.Lease/3, s.q.cfg.Poll)
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	for {
+	for ctx.Err() == nil { // also if there was something else to do when it ended
 		s.beat(ctx)
 		select {
 		case <-tick.C:
 		case <-s.q.told:
 		case <-ctx.Done():
-			return
 		}
+		taken(tick.C) // one sign of life is one for all who wanted it
+		taken(s.q.told)
 	}
 }
 
 func (s *session) beat(ctx context.Context) {
 	s.mu.Lock()
-	runs := make([]*run, 0, len(s.runs))
+	runs := make([]*Attempt, 0, len(s.runs))
 	for _, r := range s.runs {
 		runs = append(runs, r)
 	}
@@ -47,10 +48,11 @@ func (s *session) beat(ctx context.Context) {
 		}
 		return
 	}
+	until := now.Add(s.q.cfg.Lease)
 	for i, r := range runs {
 		if !r.told(answers[i].Order) {
 			r.heard(saved[i])
-			r.lapse.Reset(now.Add(s.q.cfg.Lease).Sub(s.q.clock.now()))
+			s.extend(r, until)
 		}
 	}
 }
@@ -58,30 +60,15 @@ func (s *session) beat(ctx context.Context) {
 // endTooLarge finds the tasks with a checkpoint that the store does not take,
 // ends their handlers and leaves the checkpoints out, so that one of them does
 // not cost all others their leases.
-func (s *session) endTooLarge(ctx context.Context, runs []*run, beats []Beat) {
+func (s *session) endTooLarge(ctx context.Context, runs []*Attempt, beats []Beat) {
 	for i := range beats {
 		if beats[i].Checkpoint == nil {
 			continue
 		}
 		_, err := s.q.store.Beat(ctx, s.q.clock.now(), s.worker, beats[i:i+1])
 		if errors.Is(err, ErrTooLarge) {
-			runs[i].cancel(err)
+			runs[i].end(err)
 			beats[i].Checkpoint = nil
 		}
 	}
-}
-
-// told does what a worker is told of a task, and reports whether that ends it.
-func (r *run) told(order Trigger) (ends bool) {
-	switch order {
-	case OnPause:
-		r.cancel(ErrPaused)
-	case OnCancel:
-		r.cancel(ErrCancelled)
-	case OnLost:
-		r.cancel(ErrStale)
-	default:
-		return false
-	}
-	return true
 }

@@ -3,154 +3,308 @@ package queue
 import (
 	"context"
 	"log/slog"
-	"sync/atomic"
+	"slices"
+	"sync"
 	"time"
-
-	"github.com/stintgo/stint"
 )
 
-// dispatcher claims the tasks of one queue. One claim waits for a slot at a
-// time: when it has one and finds a task, it has the next claim wait, and works
-// on its task. So the queue waits among the others who want slots as one of
-// them, in its place, and holds none while it has nothing to do.
+// dispatcher claims the tasks of one queue, and has runners work on them.
+//
+// One runner at a time seeks: it waits for a slot, takes a task that has been
+// claimed, or claims some, and lets the next one seek while it works. So the queue
+// waits among the others who want slots as one of them, in its place, holds none
+// while it has nothing to do, and claims at the last moment. A runner whose task
+// was short seeks again itself, so a backlog of small tasks costs no goroutine
+// and no change between them.
 type dispatcher struct {
-	s       *session
-	claim   Claim
-	pending atomic.Pointer[turn] // the claim that waits, or is being made
-	idle    chan struct{}        // a claim has ended that no other follows
-	next    atomic.Int64         // when a rate allows more, in nanoseconds since 1970; 0: not known
+	s     *session
+	claim Claim
+	more  chan struct{} // a runner stopped seeking; holds one signal
+
+	mu      sync.Mutex
+	stopped bool
+	wanted  bool      // there may be more to claim than has been looked for
+	failed  bool      // the last claim did: what the store says of more is not heard until it is polled
+	again   time.Time // when a rate allows more; zero if none is known to
+	seeking *runner   // that waits for a slot, or claims
+	parked  []*runner // that have nothing to do, the last one first
+	claimed []*Attempt
+	since   time.Time // when those were claimed
+	ahead   ahead
+	cut     context.CancelFunc // ends the claim that is under way
 }
 
-// turn is one claim.
-type turn struct {
-	begun atomic.Bool // it has its slot, or has been given up
-	stop  context.CancelFunc
-}
+const (
+	// patience is how long a task may have been claimed without a slot before it is
+	// given back to others: all went well until now and suddenly takes long.
+	patience = 100 * time.Millisecond
+	// atLeast is how long to wait for what should have come already: the clock of a
+	// store that hosts share may be behind ours, and asking it again at once would
+	// keep both busy until it has caught up.
+	atLeast = time.Millisecond
+	// lastClaim is how long a claim may still take when nothing more is to start.
+	lastClaim = 2 * time.Second
+)
 
 // dispatch claims tasks of a queue until ctx ends.
 func (s *session) dispatch(ctx context.Context, name string) {
-	d := &dispatcher{s: s, idle: make(chan struct{}, 1)}
-	d.claim = Claim{
-		Worker: s.worker.Name, Queue: name, Kinds: s.worker.Kinds[name], Max: 1, Lease: s.q.cfg.Lease,
-	}
-	ready := s.q.store.Ready(name)
-	poll := time.NewTimer(s.q.cfg.Poll)
-	defer poll.Stop()
-	for wanted := true; ; {
-		if wanted {
-			// If a claim is under way it may have come too early, and ends with idle.
-			wanted = !d.start() //nolint:contextcheck // handlers outlive ctx
+	d := &dispatcher{s: s, more: make(chan struct{}, 1), wanted: true}
+	d.claim = Claim{Worker: s.worker.Name, Queue: name, Kinds: s.worker.Kinds[name], Lease: s.q.cfg.Lease}
+	ready, stop := s.q.store.Listen(name)
+	defer stop()
+	poll := s.q.clock.now().Add(s.q.cfg.Poll)
+	trim := poll // has a time of its own: a queue that is never quiet may never be polled
+	wake := time.NewTimer(0)
+	defer wake.Stop()
+	for ctx.Err() == nil {
+		d.kick()
+		now := s.q.clock.now()
+		if !now.Before(trim) {
+			d.trim()
+			trim = now.Add(s.q.cfg.Poll)
 		}
+		wake.Reset(d.next(poll).Sub(now))
 		select {
+		case <-d.more:
 		case <-ready:
-			wanted = true
-		case <-poll.C:
-			wanted = true
-			poll.Reset(s.q.cfg.Poll)
-		case <-d.idle:
-			poll.Reset(d.pause())
+			if d.hear() {
+				poll = s.q.clock.now().Add(s.q.cfg.Poll)
+			}
+		case <-wake.C:
+			now = s.q.clock.now()
+			d.giveBack(d.overdue(now))
+			if d.due(now, poll) {
+				d.look()
+				poll = now.Add(s.q.cfg.Poll)
+			}
 		case <-ctx.Done():
-			d.abandon()
-			return
 		}
 	}
+	d.giveBack(d.stop())
 }
 
-// pause is how long to wait if nothing is signalled.
-func (d *dispatcher) pause() time.Duration {
-	poll := d.s.q.cfg.Poll
-	at := d.next.Swap(0)
-	if at == 0 {
-		return poll
+// look has the next runner claim, whatever the last claim found.
+func (d *dispatcher) look() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.wanted, d.again = true, time.Time{}
+}
+
+// hear is to look because the store says so, unless it has just failed: its faults
+// may be what makes it say so.
+func (d *dispatcher) hear() bool {
+	d.mu.Lock()
+	failed := d.failed
+	d.mu.Unlock()
+	if !failed {
+		d.look()
 	}
-	return min(max(time.Unix(0, at).Sub(d.s.q.clock.now()), 0), poll)
+	return !failed
 }
 
-// start has a claim wait for a slot, and reports whether it did: not if there
-// is one.
-func (d *dispatcher) start() bool {
-	ctx, stop := context.WithCancel(d.s.base)
-	t := &turn{stop: stop}
-	if !d.pending.CompareAndSwap(nil, t) {
-		stop()
+// next is when to look at the latest, or to give tasks back.
+func (d *dispatcher) next(poll time.Time) time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.again.IsZero() && d.again.Before(poll) {
+		poll = d.again
+	}
+	if stale := d.since.Add(patience); len(d.claimed) > 0 && stale.Before(poll) {
+		poll = stale
+	}
+	return poll
+}
+
+// due reports whether it is time to look.
+func (d *dispatcher) due(now, poll time.Time) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return !now.Before(poll) || !d.again.IsZero() && !now.Before(d.again)
+}
+
+// overdue takes out what was claimed and did not start in time.
+func (d *dispatcher) overdue(now time.Time) (late []*Attempt) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.claimed) == 0 || now.Before(d.since.Add(patience)) {
+		return nil
+	}
+	late, d.claimed = d.claimed, nil
+	d.ahead.failed()
+	return late
+}
+
+// giveBack gives tasks back that have not started. It does not wait for the settler,
+// which may have to wait for the store: the dispatcher has to see when it is to end.
+func (d *dispatcher) giveBack(left []*Attempt) {
+	if len(left) > 0 {
+		d.s.working.Go(func() { d.s.giveBack(left) })
+	}
+}
+
+// trim ends half of the runners that have nothing to do, so that few are left of
+// a rush that is over.
+func (d *dispatcher) trim() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	half := len(d.parked) / 2
+	for _, r := range d.parked[:half] {
+		close(r.wake)
+	}
+	d.parked = slices.Delete(d.parked, 0, half)
+}
+
+// kick has a runner seek, if there is something to seek and none does.
+func (d *dispatcher) kick() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.seeking != nil || !d.hasWork() {
+		return
+	}
+	if n := len(d.parked); n > 0 {
+		r := d.parked[n-1]
+		d.parked = d.parked[:n-1]
+		d.seeking = r
+		r.wake <- struct{}{}
+		return
+	}
+	r := newRunner(d)
+	d.seeking = r
+	d.s.working.Go(r.run)
+}
+
+// hasWork reports whether a runner could find something. The lock is held.
+func (d *dispatcher) hasWork() bool { return !d.stopped && (d.wanted || len(d.claimed) > 0) }
+
+// stop has nothing more start, and returns what was claimed for that. A runner that
+// waits for a slot gives up.
+func (d *dispatcher) stop() (left []*Attempt) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.stopped = true
+	if d.cut != nil {
+		time.AfterFunc(lastClaim, d.cut)
+	}
+	if r := d.seeking; r != nil && !r.onSlot {
+		r.stop()
+	}
+	for _, r := range d.parked {
+		close(r.wake)
+	}
+	d.parked = nil
+	left, d.claimed = d.claimed, nil
+	return left
+}
+
+// take returns a task for a runner that has its slot, of those that were claimed or
+// that it claims; nil if there is none. It ends the runner's turn to seek if there
+// is one; if not, resume does when the slot is free again, and can be counted as
+// such by the next claim.
+func (d *dispatcher) take(r *runner) (a *Attempt) {
+	d.mu.Lock()
+	r.onSlot = true
+	if len(d.claimed) == 0 && d.hasWork() {
+		d.refill()
+	}
+	if len(d.claimed) > 0 {
+		a = d.claimed[0]
+		if d.claimed = d.claimed[1:]; len(d.claimed) == 0 {
+			d.ahead.started(d.s.q.clock.now())
+		}
+	}
+	if a != nil {
+		d.seeking = nil
+		signal(d.more)
+	}
+	d.mu.Unlock()
+	return a
+}
+
+// refill claims tasks. The lock is held, but not during the call of the store.
+func (d *dispatcher) refill() {
+	s := d.s
+	asked := s.q.clock.now()
+	st := s.slots.Stats()
+	c := d.claim
+	c.Max = d.ahead.ask(asked, st.Limit-st.Running-st.Queued)
+	d.wanted = false // what comes from now on may come too late for this claim
+	ctx, cut := context.WithTimeout(s.base, s.q.cfg.Lease)
+	defer cut()
+	d.cut = cut
+	d.mu.Unlock()
+	got, err := s.q.store.Claim(ctx, asked, c)
+	attempts := s.begin(got.Tasks, asked.Add(s.q.cfg.Lease))
+	if err != nil {
+		s.q.cfg.Logger.Error("claim tasks", slog.String("queue", c.Queue), slog.Any("error", err))
+	}
+	d.mu.Lock()
+	d.cut = nil
+	if d.failed = err != nil; d.failed {
+		d.wanted = false
+	}
+	now := s.q.clock.now()
+	d.ahead.answered(now, len(attempts))
+	d.claimed, d.since = attempts, now
+	if len(attempts) == c.Max {
+		d.wanted = true
+	}
+	if !got.Next.IsZero() {
+		d.again = got.Next
+		if !got.Next.After(now) {
+			d.again = now.Add(atLeast)
+		}
+	}
+	if d.stopped {
+		d.claimed = nil
+		d.mu.Unlock()
+		s.giveBack(attempts)
+		d.mu.Lock()
+	}
+}
+
+// ended counts a task that has ended. It is called on its slot: whoever has that
+// next may claim at once.
+func (d *dispatcher) ended() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ahead.ended++
+}
+
+// resume has a runner whose task has ended seek again, if there is something to
+// seek and no other does.
+func (d *dispatcher) resume(r *runner) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.seeking == r { // it has found nothing
+		d.seeking = nil
+		signal(d.more)
+	}
+	if d.seeking != nil || !d.hasWork() {
 		return false
 	}
-	d.s.working.Go(func() {
-		defer stop()
-		_, err := stint.Run(ctx, d.s.slots, func(ctx context.Context) (struct{}, error) {
-			if t.begun.CompareAndSwap(false, true) {
-				d.work(ctx)
-			}
-			return struct{}{}, nil
-		})
-		if t.begun.CompareAndSwap(false, true) { // there is no slot to be had
-			d.s.q.cfg.Logger.Error("wait for a slot", slog.String("queue", d.claim.Queue), slog.Any("error", err))
-			d.rest()
-		}
-	})
-	select {
-	case <-d.s.stopping:
-		d.abandon()
-	default:
-	}
+	d.seeking, r.onSlot = r, false
 	return true
 }
 
-// abandon gives up the claim that waits for a slot, if one does.
-func (d *dispatcher) abandon() {
-	if t := d.pending.Load(); t != nil && t.begun.CompareAndSwap(false, true) {
-		t.stop()
+// park keeps a runner for later, unless there will be no later.
+func (d *dispatcher) park(r *runner) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.stopped {
+		r.onSlot = false
+		d.parked = append(d.parked, r)
 	}
+	return !d.stopped
 }
 
-// rest ends a claim that no other follows.
-func (d *dispatcher) rest() {
-	d.pending.Store(nil)
-	signal(d.idle)
-}
-
-// work claims a task and works on it. It runs on a slot.
-func (d *dispatcher) work(ctx context.Context) {
-	s := d.s
-	select {
-	case <-s.stopping:
-		d.rest()
-		return
-	default:
+// noSlot ends the turn of a runner that cannot have a slot. It is tried again when
+// somebody looks.
+func (d *dispatcher) noSlot(err error) {
+	d.mu.Lock()
+	d.seeking, d.wanted = nil, false
+	stopped := d.stopped
+	d.mu.Unlock()
+	if !stopped {
+		d.s.q.cfg.Logger.Error("wait for a slot", slog.String("queue", d.claim.Queue), slog.Any("error", err))
 	}
-	asked := s.q.clock.now()
-	claimed, err := s.q.store.Claim(ctx, asked, d.claim)
-	if err != nil {
-		s.q.cfg.Logger.Error("claim tasks", slog.String("queue", d.claim.Queue), slog.Any("error", err))
-	}
-	if len(claimed.Tasks) == 0 {
-		if !claimed.Next.IsZero() {
-			d.next.Store(claimed.Next.UnixNano())
-		}
-		d.rest()
-		return
-	}
-	d.pending.Store(nil)
-	d.start() //nolint:contextcheck // the next one is not a part of this one
-	s.perform(ctx, claimed.Tasks[0], asked.Add(s.q.cfg.Lease))
-}
-
-// perform works on a task that was claimed, and hands its outcome to the
-// settler. The lease ends at until by the clock of this process: by that of the
-// store it may have another time of day.
-func (s *session) perform(ctx context.Context, t Task, until time.Time) {
-	ctx, cancel := context.WithCancelCause(stint.WithPriority(ctx, t.Tier))
-	defer cancel(nil)
-	if t.Timeout > 0 {
-		var stop context.CancelFunc
-		ctx, stop = context.WithTimeout(ctx, t.Timeout)
-		defer stop()
-	}
-	r := &run{task: t, cancel: cancel}
-	r.lapse = time.AfterFunc(until.Sub(s.q.clock.now()), func() { cancel(ErrStale) })
-	defer r.lapse.Stop()
-	s.add(r)
-	err := errExited
-	defer func() { s.outcomes <- s.q.outcome(ctx, r, err) }() // also if the handler ends its goroutine
-	err = protect(ctx, s.q.handlers[t.Kind], r)
 }

@@ -69,15 +69,12 @@ func Example() {
 func ExampleQueue_Why() {
 	ctx := context.Background()
 	q := queue.New(memstore.New(memstore.Config{}), queue.Config{})
-	first, err := q.Submit(ctx, queue.Spec{Kind: "build"})
-	if err != nil {
+	build := q.Prepare(queue.Spec{Kind: "build"})
+	deploy := q.Prepare(queue.Spec{Kind: "deploy", After: []queue.ID{build.ID}})
+	if _, err := q.Submit(ctx, build, deploy); err != nil {
 		panic(err)
 	}
-	second, err := q.Submit(ctx, queue.Spec{Kind: "deploy", After: []queue.ID{first[0].ID}})
-	if err != nil {
-		panic(err)
-	}
-	why, err := q.Why(ctx, second[0].ID)
+	why, err := q.Why(ctx, deploy.ID)
 	if err != nil {
 		panic(err)
 	}
@@ -91,4 +88,42 @@ func ExampleQueue_Why() {
 	// Output:
 	// held by a dependency that is waiting
 	// nobody handles tasks of kind deploy
+}
+
+// A schedule is declared by each process that runs the queue, at its start, and
+// ticks once for all of them.
+func ExampleQueue_Schedule() {
+	ctx := context.Background()
+	q := queue.New(memstore.New(memstore.Config{}), queue.Config{})
+	queue.Handle(q, "report", func(_ context.Context, j *queue.Job[any]) error {
+		day, ok := j.Tick() // not today, if it is tried again tomorrow
+		if !ok {
+			return retry.Permanent(errors.New("it is for schedules"))
+		}
+		fmt.Println("the report of", day.Format(time.DateOnly))
+		return nil
+	})
+	nightly := queue.Schedule{
+		Name: "nightly report", Cron: "30 4 * * mon-fri", Zone: "Europe/Berlin",
+		Missed: queue.MissedOnce, // the default: after a standstill, one report
+		Task:   queue.Spec{Kind: "report", MaxAttempts: 5},
+	}
+	for range 2 { // the second changes nothing
+		if err := q.Schedule(ctx, nightly); err != nil {
+			panic(err)
+		}
+	}
+	all, err := q.Schedules(ctx)
+	if err != nil {
+		panic(err)
+	}
+	for _, s := range all {
+		fmt.Println(s.Name, "comes next at", s.Next.Format(time.TimeOnly))
+	}
+
+	nightly.Cron = "30 4 * *"
+	fmt.Println(q.Schedule(ctx, nightly) != nil)
+	// Output:
+	// nightly report comes next at 04:30:00
+	// true
 }

@@ -23,6 +23,11 @@ type faulty struct {
 	queue.Store
 	before func(call string) error
 	after  func(call string)
+	settle func(ctx context.Context) error // as before, for Settle
+
+	behind time.Duration // the times that Claim and Tend answer with are so much earlier
+	claims atomic.Int64
+	tends  atomic.Int64
 }
 
 func (f *faulty) meet(call string) error {
@@ -43,15 +48,34 @@ func (f *faulty) Claim(ctx context.Context, now time.Time, c queue.Claim) (queue
 		return queue.Claimed{}, err
 	}
 	defer f.met("claim")
-	return f.Store.Claim(ctx, now, c)
+	f.claims.Add(1)
+	claimed, err := f.Store.Claim(ctx, now, c)
+	if !claimed.Next.IsZero() {
+		claimed.Next = claimed.Next.Add(-f.behind)
+	}
+	return claimed, err
 }
 
 func (f *faulty) Settle(ctx context.Context, now time.Time, outcomes []queue.Outcome) ([]error, error) {
 	if err := f.meet("settle"); err != nil {
 		return nil, err
 	}
+	if f.settle != nil {
+		if err := f.settle(ctx); err != nil {
+			return nil, err
+		}
+	}
 	defer f.met("settle")
 	return f.Store.Settle(ctx, now, outcomes)
+}
+
+func (f *faulty) Tend(ctx context.Context, now time.Time, limit int) (time.Time, error) {
+	f.tends.Add(1)
+	next, err := f.Store.Tend(ctx, now, limit)
+	if !next.IsZero() {
+		next = next.Add(-f.behind)
+	}
+	return next, err
 }
 
 func (f *faulty) Beat(
@@ -62,6 +86,21 @@ func (f *faulty) Beat(
 	}
 	defer f.met("beat")
 	return f.Store.Beat(ctx, now, w, beats)
+}
+
+func (f *faulty) Find(ctx context.Context, filter queue.Filter, p queue.Page) ([]queue.Task, error) {
+	if err := f.meet("find"); err != nil {
+		return nil, err
+	}
+	defer f.met("find")
+	return f.Store.Find(ctx, filter, p)
+}
+
+func (f *faulty) Watch(ctx context.Context, begun func(), fn func(queue.Event)) error {
+	if err := f.meet("watch"); err != nil {
+		return err
+	}
+	return f.Store.Watch(ctx, begun, fn)
 }
 
 func newFaultyRig(t *testing.T, cfg queue.Config) (*rig, *faulty) {

@@ -279,14 +279,14 @@ func TestC8_LongWorkKeepsItsLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1, queue.Config{Lease: 3 * time.Second})
 		calls := 0
-		queue.Handle(r.Queue, "k", func(_ context.Context, j *queue.Job[any]) error {
+		queue.Handle(r.Queue, "k", func(ctx context.Context, j *queue.Job[any]) error {
 			calls++
 			for i := range int64(60) {
 				j.Report(queue.Progress{Done: i, Total: 60})
 				j.Save([]byte{byte(i)})
 				time.Sleep(time.Second)
 			}
-			return nil
+			return ctx.Err()
 		})
 		r.start()
 		id := r.submit("k", queue.Spec{})
@@ -418,7 +418,7 @@ func TestC5_InterruptedIsNotFailed(t *testing.T) {
 
 func TestC5_HandlersThatDoNotEndAreNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, 1, queue.Config{Grace: time.Second})
+		r := newRig(t, 1, queue.Config{Grace: time.Second, Linger: time.Minute})
 		release := make(chan struct{})
 		queue.Handle(r.Queue, "stubborn", func(context.Context, *queue.Job[any]) error {
 			<-release
@@ -428,9 +428,13 @@ func TestC5_HandlersThatDoNotEndAreNamed(t *testing.T) {
 		id := r.submit("stubborn", queue.Spec{})
 		r.is(id, queue.Running)
 		r.stop(errOver)
+		stopped := time.Now()
 		err := <-r.ended
 		if !errors.Is(err, errOver) || !strings.Contains(err.Error(), id.String()+" (stubborn)") {
 			t.Errorf("error %v, want one that names the task", err)
+		}
+		if took := time.Since(stopped); took != time.Minute+time.Second {
+			t.Errorf("Run returned after %s", took)
 		}
 		close(release)
 		r.is(id, queue.Succeeded)

@@ -26,10 +26,12 @@ func (s *session) settle() {
 // as long as the leases can last: after that others have the tasks.
 func (s *session) settleAll(batch []Outcome) {
 	const first = 10 * time.Millisecond
-	ctx := context.WithoutCancel(s.base)
 	giveUp := s.q.clock.now().Add(s.q.cfg.Lease)
 	for wait := first; ; wait = min(2*wait, s.q.cfg.Poll) {
-		answers, err := s.q.store.Settle(ctx, s.q.clock.now(), batch)
+		if by := s.settleBy.Load(); by != 0 && by < giveUp.UnixNano() {
+			giveUp = time.Unix(0, by) // Run is to return: all that is left has this time together
+		}
+		answers, err := s.settleUntil(giveUp, batch)
 		if err == nil {
 			s.settled(batch, answers)
 			return
@@ -45,13 +47,24 @@ func (s *session) settleAll(batch []Outcome) {
 	}
 }
 
+// settleUntil makes one call, which may take until giveUp.
+func (s *session) settleUntil(giveUp time.Time, batch []Outcome) ([]error, error) {
+	now := s.q.clock.now()
+	ctx, stop := context.WithTimeout(context.WithoutCancel(s.base), max(giveUp.Sub(now), atLeast))
+	defer stop()
+	return s.q.store.Settle(ctx, now, batch)
+}
+
 func (s *session) settled(batch []Outcome, answers []error) {
 	for i, err := range answers {
 		o := batch[i]
+		if err == nil {
+			s.done(o)
+			s.q.dueAt(o.RunAt)
+			continue
+		}
 		s.remove(o)
 		switch {
-		case err == nil:
-			s.q.dueAt(o.RunAt)
 		case errors.Is(err, ErrTooLarge), errors.Is(err, ErrInvalid):
 			s.refused(o, err)
 		default:

@@ -20,6 +20,10 @@ func (s *session) tendUntil(ctx context.Context) {
 	for {
 		select {
 		case <-wake.C:
+			if ctx.Err() != nil {
+				return // whichever came first
+			}
+			taken(s.q.soon) // the store knows of it by now, and says when it is due
 			due = s.tend(ctx)
 		case at := <-s.q.soon:
 			if !at.Before(due) {
@@ -46,6 +50,9 @@ func (s *session) tend(ctx context.Context) time.Time {
 	}
 	if next.IsZero() || next.After(latest) {
 		return latest
+	}
+	if !next.After(now) { // the limit stopped it, or its clock is behind
+		return now.Add(atLeast)
 	}
 	return next
 }

@@ -1,0 +1,117 @@
+package queue
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Attempt is a task while this process works on it: what a [Handler] is given.
+// Its methods may be called from any goroutine.
+type Attempt struct {
+	// Task is the task as it was when it was claimed. It is the handler's own.
+	Task
+
+	lease leaseOf
+	until time.Time // when the lease ends by the clock of this process; guarded by the session's mutex
+
+	mu         sync.Mutex
+	handling   *stoppable // the handler's context; nil before it is called
+	ended      error      // why it is not to be called
+	progress   Progress
+	checkpoint []byte // to be sent
+	saved      int    // checkpoints so far
+	result     []byte
+}
+
+// leaseOf names a lease: tokens are a task's own.
+type leaseOf struct {
+	id    ID
+	token Token
+}
+
+// Report tells how far the work is, and is cheap: it is sent with the next sign
+// of life.
+func (a *Attempt) Report(p Progress) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.progress = p
+}
+
+// Save keeps a checkpoint, which the next attempt finds in its Task: it is sent
+// with the next sign of life, or with the outcome. The bytes are copied.
+func (a *Attempt) Save(checkpoint []byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.checkpoint = append([]byte{}, checkpoint...)
+	a.saved++
+}
+
+// Return keeps a value as the result of the task, in JSON, if it succeeds;
+// [Result] reads it.
+func (a *Attempt) Return(value any) error {
+	result, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("result of task %s: %w", a.lease.id, err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.result = result
+	return nil
+}
+
+// beat returns what there is to tell of the task, and which checkpoint that has.
+// It is kept until it has been heard: the outcome may overtake it.
+func (a *Attempt) beat(lease time.Duration) (b Beat, saved int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	b = Beat{ID: a.lease.id, Token: a.lease.token, Lease: lease, Progress: a.progress, Checkpoint: a.checkpoint}
+	return b, a.saved
+}
+
+// heard forgets the checkpoint that the store has heard of.
+func (a *Attempt) heard(saved int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.saved == saved {
+		a.checkpoint = nil
+	}
+}
+
+// starts reports whether the handler is to be called, with that context: not if the
+// task was ended since it was claimed.
+func (a *Attempt) starts(handling *stoppable) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.handling = handling
+	return a.ended == nil
+}
+
+// end ends the handler, or has it not be called.
+func (a *Attempt) end(cause error) {
+	a.mu.Lock()
+	handling := a.handling
+	if a.ended == nil {
+		a.ended = cause
+	}
+	a.mu.Unlock()
+	if handling != nil {
+		handling.cancel(cause)
+	}
+}
+
+// told does what a worker is told of a task, and reports whether that ends it.
+func (a *Attempt) told(order Trigger) (ends bool) {
+	switch order {
+	case OnPause:
+		a.end(ErrPaused)
+	case OnCancel:
+		a.end(ErrCancelled)
+	case OnLost:
+		a.end(ErrStale)
+	default:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,173 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/queue"
+)
+
+// hung is a store whose claims do not answer, or not even end with their context.
+type hung struct {
+	queue.Store
+	on, deaf atomic.Bool
+	end      chan struct{}
+}
+
+func (h *hung) Claim(ctx context.Context, now time.Time, c queue.Claim) (queue.Claimed, error) {
+	switch {
+	case h.deaf.Load():
+		<-h.end
+	case h.on.Load():
+		<-ctx.Done()
+	default:
+		return h.Store.Claim(ctx, now, c)
+	}
+	return queue.Claimed{}, queue.ErrUnavailable
+}
+
+func newHungRig(t *testing.T, cfg queue.Config) (*rig, *hung) {
+	t.Helper()
+	r := newRig(t, 1, cfg)
+	h := &hung{Store: r.store, end: make(chan struct{})}
+	r.Queue = queue.New(h, cfg)
+	r.Handle("k", func(context.Context, *queue.Attempt) error { return nil })
+	r.start()
+	return r, h
+}
+
+// A claim that does not answer keeps its slot for a lease, and not longer.
+func TestC6_ClaimThatHangsGivesItsSlotBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, h := newHungRig(t, queue.Config{Lease: 10 * time.Second})
+		h.on.Store(true)
+		id := r.submit("k", queue.Spec{})
+		time.Sleep(5 * time.Second)
+		h.on.Store(false)
+		time.Sleep(7 * time.Second)
+		r.is(id, queue.Succeeded)
+		r.end()
+	})
+}
+
+// A claim that does not answer holds the end of Run up for a short time, and the
+// error says what it was if it does not even end with its context.
+func TestC5_ClaimThatHangsAtTheEnd(t *testing.T) {
+	for name, deaf := range map[string]bool{"ends with its context": false, "does not end": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r, h := newHungRig(t, queue.Config{Grace: 20 * time.Second})
+				h.on.Store(true)
+				h.deaf.Store(deaf)
+				r.submit("k", queue.Spec{})
+				time.Sleep(time.Second)
+				begun := time.Now()
+				if !deaf {
+					r.end()
+					if took := time.Since(begun); took > 3*time.Second {
+						t.Errorf("nothing ran, and Run returned after %s", took)
+					}
+					return
+				}
+				r.stop(errOver)
+				if err := <-r.ended; err == nil || !strings.Contains(err.Error(), "claim") {
+					t.Errorf("error %v, want one about a claim", err)
+				}
+				close(h.end)
+			})
+		})
+	}
+}
+
+// A store that says that there is more to do whenever a claim fails is not asked
+// over and over.
+func TestC6_ClaimsThatFailAreNotRepeatedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, f := newFaultyRig(t, queue.Config{})
+		var claims atomic.Int64
+		f.before = func(call string) error {
+			if call != "claim" {
+				return nil
+			}
+			claims.Add(1)
+			time.Sleep(time.Millisecond)
+			r.submit("other", queue.Spec{}) // rings the bell
+			return errFault
+		}
+		r.Handle("k", func(context.Context, *queue.Attempt) error { return nil })
+		r.start()
+		r.submit("k", queue.Spec{})
+		time.Sleep(10*time.Second + time.Millisecond/2)
+		if n := claims.Load(); n < 9 || n > 15 {
+			t.Errorf("%d claims in ten seconds, want about one at each poll", n)
+		}
+		r.end()
+	})
+}
+
+// stuck is where a Logger writes that waits for something.
+type stuck chan struct{}
+
+func (s stuck) Write(p []byte) (int, error) { <-s; return len(p), nil }
+
+// A Logger that does not return when it is told of a failed claim keeps nobody from
+// ending.
+func TestC5_LoggerThatWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(stuck)
+		r, f := newFaultyRig(t, queue.Config{Logger: slog.New(slog.NewTextHandler(release, nil))})
+		f.before = func(call string) error {
+			if call == "claim" {
+				return errFault
+			}
+			return nil
+		}
+		r.Handle("k", func(context.Context, *queue.Attempt) error { return nil })
+		r.start()
+		begun := time.Now()
+		r.Halt()
+		if err := <-r.ended; !errors.Is(err, queue.ErrStopping) {
+			t.Errorf("Run returned %v", err)
+		}
+		if took := time.Since(begun); took > time.Second {
+			t.Errorf("Run returned after %s", took)
+		}
+		close(release)
+	})
+}
+
+// After a rush the goroutines go, also if the queue is never quiet.
+func TestC1_RunnersGoThoughTasksCome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 500, queue.Config{})
+		r.slots = stint.New(500, stint.Config{})
+		r.Handle("k", func(_ context.Context, a *queue.Attempt) error {
+			if a.Key == "slow" {
+				time.Sleep(time.Second)
+			}
+			return nil
+		})
+		r.start()
+		before := runtime.NumGoroutine()
+		for range 500 {
+			r.submit("k", queue.Spec{Key: "slow"})
+		}
+		for range 200 {
+			time.Sleep(100 * time.Millisecond)
+			r.submit("k", queue.Spec{})
+		}
+		synctest.Wait()
+		if n := runtime.NumGoroutine() - before; n > 50 {
+			t.Errorf("%d goroutines more than before the rush", n)
+		}
+		r.end()
+	})
+}

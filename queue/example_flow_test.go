@@ -1,0 +1,200 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/memstore"
+	"github.com/stintgo/stint/retry"
+)
+
+// inMemory is a queue that forgets its tasks with the process, and run has it run
+// on so many slots; stop ends that.
+func inMemory(cfg queue.Config) (q *queue.Queue, run func(slots int) (stop func())) {
+	q = queue.New(memstore.New(memstore.Config{}), cfg)
+	return q, func(slots int) (stop func()) {
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan error)
+		go func() { ended <- q.Run(ctx, stint.New(slots, stint.Config{})) }()
+		return func() {
+			cancel()
+			if err := <-ended; !errors.Is(err, context.Canceled) {
+				panic(err)
+			}
+		}
+	}
+}
+
+// Tasks come after others: each is prepared, which names it, and all are
+// submitted in one step.
+func ExampleQueue_Submit() {
+	ctx := context.Background()
+	q, run := inMemory(queue.Config{})
+	q.Handle("step", func(_ context.Context, a *queue.Attempt) error {
+		fmt.Println(string(a.Payload))
+		return nil
+	})
+	defer run(4)()
+
+	extract := q.Prepare(queue.Spec{Kind: "step", Payload: []byte("extract")})
+	check := q.Prepare(queue.Spec{Kind: "step", Payload: []byte("check"), After: []queue.ID{extract.ID}})
+	load := q.Prepare(queue.Spec{Kind: "step", Payload: []byte("load"), After: []queue.ID{extract.ID, check.ID}})
+	if _, err := q.Submit(ctx, extract, check, load); err != nil {
+		panic(err)
+	}
+	if _, err := q.Wait(ctx, load.ID); err != nil {
+		panic(err)
+	}
+	// Output:
+	// extract
+	// check
+	// load
+}
+
+// A batch is a set of tasks with one that follows when all are finished, whatever
+// became of them.
+func ExampleQueue_SubmitBatch() {
+	ctx := context.Background()
+	q, run := inMemory(queue.Config{})
+	queue.Handle(q, "resize", func(_ context.Context, j *queue.Job[string]) error {
+		if strings.HasSuffix(j.Args, ".txt") {
+			return retry.Permanent(fmt.Errorf("%s is no picture", j.Args))
+		}
+		return nil
+	})
+	queue.Handle(q, "report", func(ctx context.Context, j *queue.Job[any]) error {
+		counts, err := q.Count(ctx, queue.Filter{Batch: j.ID})
+		if err != nil {
+			return err
+		}
+		return j.Return(fmt.Sprintf("%d resized, %d failed", counts[queue.Succeeded], counts[queue.Dead]))
+	})
+	defer run(4)()
+
+	var pictures []queue.NewTask
+	for _, name := range []string{"ann.jpg", "bob.png", "notes.txt"} {
+		task, err := queue.Prepare(q, "resize", name, queue.Spec{})
+		if err != nil {
+			panic(err)
+		}
+		pictures = append(pictures, task)
+	}
+	report := q.Prepare(queue.Spec{Kind: "report"})
+	if _, err := q.SubmitBatch(ctx, report, pictures...); err != nil {
+		panic(err)
+	}
+	task, err := q.Wait(ctx, report.ID)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(queue.Result[string](task))
+	// Output:
+	// 2 resized, 1 failed <nil>
+}
+
+// Tasks of a group run one after the other in the order of their submission,
+// however many slots there are: the events of one customer, say.
+func ExampleSpec_group() {
+	ctx := context.Background()
+	q, run := inMemory(queue.Config{})
+	queue.Handle(q, "event", func(_ context.Context, j *queue.Job[string]) error {
+		fmt.Println(j.Group, j.Args)
+		return nil
+	})
+	var last queue.Receipt
+	for _, event := range []string{"signs up", "orders", "pays"} {
+		var err error
+		if last, err = queue.Submit(ctx, q, "event", event, queue.Spec{Group: "customer 17"}); err != nil {
+			panic(err)
+		}
+	}
+	defer run(8)()
+	if _, err := q.Wait(ctx, last.ID); err != nil {
+		panic(err)
+	}
+	// Output:
+	// customer 17 signs up
+	// customer 17 orders
+	// customer 17 pays
+}
+
+// The same Unique is the same task, for as long as it is remembered.
+func ExampleSpec_unique() {
+	ctx := context.Background()
+	q, _ := inMemory(queue.Config{})
+	once := queue.Spec{Unique: "invoice 4711"}
+	first, err := queue.Submit(ctx, q, "send", "invoice", once)
+	if err != nil {
+		panic(err)
+	}
+	second, err := queue.Submit(ctx, q, "send", "invoice", once)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(second.ID == first.ID, first.Existing, second.Existing)
+	// Output:
+	// true false true
+}
+
+// Middleware is around the handlers of all kinds.
+func ExampleQueue_Use() {
+	ctx := context.Background()
+	q, run := inMemory(queue.Config{})
+	q.Use(func(next queue.Handler) queue.Handler {
+		return func(ctx context.Context, a *queue.Attempt) error {
+			err := next(ctx, a)
+			fmt.Printf("%s of %s: %v\n", a.Kind, a.Key, err)
+			return err
+		}
+	})
+	queue.Handle(q, "mail", func(_ context.Context, j *queue.Job[string]) error {
+		return retry.Permanent(fmt.Errorf("%s cannot be reached", j.Args))
+	})
+	defer run(1)()
+	receipt, err := queue.Submit(ctx, q, "mail", "ann@example.com", queue.Spec{Key: "tenant 7"})
+	if err != nil {
+		panic(err)
+	}
+	task, err := q.Wait(ctx, receipt.ID)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(task.State)
+	// Output:
+	// mail of tenant 7: ann@example.com cannot be reached
+	// dead
+}
+
+// Dead letters are listed with what went wrong, and retried or purged by a filter.
+// Config.OnDead is told of each as it dies.
+func ExampleQueue_Dead() {
+	ctx := context.Background()
+	q, run := inMemory(queue.Config{})
+	q.Handle("charge", func(context.Context, *queue.Attempt) error {
+		return retry.Permanent(errors.New("the card has expired"))
+	})
+	defer run(1)()
+	charge := q.Prepare(queue.Spec{Kind: "charge"})
+	if _, err := q.Submit(ctx, charge); err != nil {
+		panic(err)
+	}
+	if _, err := q.Wait(ctx, charge.ID); err != nil {
+		panic(err)
+	}
+	for task, err := range q.Dead(ctx, queue.Filter{Error: "expired"}) {
+		if err != nil {
+			panic(err)
+		}
+		for _, e := range task.Errors() {
+			fmt.Println(task.Kind, e.On, e.Detail)
+		}
+	}
+	fmt.Println(q.PurgeDead(ctx, "an operator", queue.Filter{Kind: "charge"}))
+	// Output:
+	// charge fail the card has expired
+	// 1 <nil>
+}

@@ -1,0 +1,219 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// deadAhead is how many dead letters may wait for a hook that is slow. Their IDs
+// take 16 bytes each.
+const deadAhead = 10_000
+
+// hooks tell those of a configuration what happens to the tasks of a session's
+// queues. Each hook has a watch and a goroutine of its own, so a slow one costs the
+// other nothing, and the queue neither.
+type hooks struct {
+	s    *session
+	ctx  context.Context //nolint:containedctx // that of all calls of hooks
+	stop context.CancelFunc
+	all  sync.WaitGroup
+
+	watches int
+	heard   chan struct{} // receives once of each watch, when it has begun or cannot for now
+	over    chan struct{} // closed when the session does nothing more that makes events
+	at      time.Time     // when that was; set before, as is last
+	last    lastEnd       // what the session did last, of what it was told of
+
+	onEvent, onDead atomic.Bool // it is at work
+}
+
+// startHooks starts them; ctx is what the contexts of hooks are made of.
+func (s *session) startHooks(ctx context.Context) *hooks {
+	h := &hooks{s: s, heard: make(chan struct{}, 2), over: make(chan struct{})}
+	h.ctx, h.stop = context.WithCancel(ctx)
+	if s.q.cfg.OnEvent != nil {
+		h.watches++
+		h.all.Go(func() { //nolint:contextcheck // hooks have a context of their own
+			h.watch("OnEvent", func(e Event) { h.call(&h.onEvent, func() { s.q.cfg.OnEvent(h.ctx, e) }) })
+		})
+	}
+	if s.q.cfg.OnDead != nil {
+		h.watches++
+		fresh := make(chan ID, deadAhead)
+		h.all.Go(func() { //nolint:contextcheck // hooks have a context of their own
+			defer close(fresh)
+			h.watch("OnDead", func(e Event) { h.died(e, fresh) })
+		})
+		h.all.Go(func() { h.tellDead(fresh) })
+	}
+	return h
+}
+
+// begun waits until the hooks hear of what happens, so that they hear of all that
+// the session does. It does not wait for a store that cannot be reached, nor for ctx
+// or the session to end, nor longer than for a claim.
+func (h *hooks) begun(ctx context.Context) {
+	late := time.NewTimer(h.s.q.cfg.Lease)
+	defer late.Stop()
+	for range h.watches {
+		select {
+		case <-h.heard:
+		case <-ctx.Done():
+			return
+		case <-h.s.q.halted:
+			return
+		case <-late.C:
+			h.s.q.cfg.Logger.Warn("hooks are not told of all events: the store does not say that it tells of them")
+			return
+		}
+	}
+}
+
+// end has the hooks told of what the session did last, and waits for them as for
+// handlers.
+func (h *hooks) end() error {
+	defer h.stop()
+	h.s.mu.Lock()
+	h.at, h.last = h.s.q.clock.now(), h.s.last
+	h.s.mu.Unlock()
+	close(h.over)
+	if h.s.q.wind(&h.all, func(error) { h.stop() }) {
+		return nil
+	}
+	return fmt.Errorf("queue: hooks do not return though their contexts have ended (at work: OnEvent %t, OnDead %t)",
+		h.onEvent.Load(), h.onDead.Load())
+}
+
+// watch calls fn for the events of the session's queues, to the last one of the
+// session, or until the hooks' context ends.
+func (h *hooks) watch(name string, fn func(Event)) {
+	ctx, stop := context.WithCancel(h.ctx)
+	defer stop()
+	var steps atomic.Int64 // odd while an event is told
+	go h.stopWhenQuiet(ctx, stop, &steps)
+	heard := sync.OnceFunc(func() { h.heard <- struct{}{} })
+	told := mark{h: h}
+	watch(ctx, h.s.q.store, h.s.q.cfg.Poll, heard, func(e Event) {
+		steps.Add(1)
+		defer steps.Add(1)
+		switch _, ours := h.s.worker.Kinds[e.Queue]; {
+		case told.later(e):
+			stop()
+		case ours && ctx.Err() == nil:
+			fn(e)
+		}
+	})
+	if h.ctx.Err() != nil {
+		h.s.q.cfg.Logger.Warn("Run ended before a hook was told of all events", slog.String("hook", name))
+	}
+}
+
+// mark is how far a watch has come in what the session does. Events have the times
+// of the store's clock, which may be far from that of this process: so the last event
+// that both know tells the one by the other.
+type mark struct {
+	h     *hooks
+	lease leaseOf   // the last of the session's of whose end the watch has told
+	at    time.Time // when that was, by the store's clock
+}
+
+// later reports whether an event is of after the end, so that the events of others
+// do not keep Run from it.
+func (m *mark) later(e Event) bool {
+	if lease := (leaseOf{e.ID, e.Token}); e.From == Running && m.h.s.ours(lease) {
+		m.lease, m.at = lease, e.At
+	}
+	select {
+	case <-m.h.over:
+	default:
+		return false
+	}
+	last, after := m.h.last, haste
+	switch {
+	case last == lastEnd{}: // nothing has been settled, and nothing else tells the clocks apart
+		return e.At.After(m.h.at.Add(after))
+	case last.lease != m.lease: // that is yet to come, or was missed
+		return false
+	}
+	after += m.h.at.Sub(last.heard)
+	return e.At.After(m.at.Add(after))
+}
+
+// stopWhenQuiet ends a watch when the session is over and no more events come. A
+// store does not say which event is the last, and one that is far away tells of
+// them later than it answers.
+func (h *hooks) stopWhenQuiet(ctx context.Context, stop func(), steps *atomic.Int64) {
+	select {
+	case <-h.over:
+	case <-ctx.Done():
+		return
+	}
+	for before := steps.Load(); ; before = steps.Load() {
+		select {
+		case <-time.After(haste):
+		case <-ctx.Done():
+			return
+		}
+		if before%2 == 0 && steps.Load() == before {
+			stop()
+			return
+		}
+	}
+}
+
+// died notes a dead letter for the hook.
+func (h *hooks) died(e Event, fresh chan<- ID) {
+	if e.Missed > 0 {
+		h.s.q.cfg.Logger.Warn("events were missed; OnDead is not told of dead letters among them",
+			slog.Int("events", e.Missed))
+	}
+	if e.To != Dead {
+		return
+	}
+	select {
+	case fresh <- e.ID:
+	default:
+		h.s.q.cfg.Logger.Warn("OnDead is too slow and is not told of a dead letter", slog.Any("task", e.ID))
+	}
+}
+
+// tellDead tells the hook of dead letters, unless they are none any more, and the
+// Logger of those that there was no time for.
+func (h *hooks) tellDead(fresh <-chan ID) {
+	q, left := h.s.q, 0
+	for id := range fresh {
+		if h.ctx.Err() != nil {
+			left++
+			continue
+		}
+		task, err := q.Get(h.ctx, id)
+		switch {
+		case err == nil && task.State == Dead:
+			h.call(&h.onDead, func() { q.cfg.OnDead(h.ctx, task) })
+		case err != nil && !errors.Is(err, ErrNotFound):
+			q.cfg.Logger.Error("read a dead letter for OnDead", slog.Any("task", id), slog.Any("error", err))
+		}
+	}
+	if left > 0 {
+		q.cfg.Logger.Warn("Run ended before OnDead was told of dead letters", slog.Int("tasks", left))
+	}
+}
+
+// call calls a hook. One that panics does not end the program that it watches.
+func (h *hooks) call(atWork *atomic.Bool, hook func()) {
+	atWork.Store(true)
+	defer atWork.Store(false)
+	defer func() {
+		if v := recover(); v != nil {
+			h.s.q.cfg.Logger.Error("a hook panicked",
+				slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
+		}
+	}()
+	hook()
+}

@@ -1,0 +1,203 @@
+package queue_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/retry"
+)
+
+// What a handler that ends during the shutdown makes of its task is told to both
+// hooks before Run returns.
+func TestC3_HooksAreToldOfTheLastOutcomes(t *testing.T) {
+	for range 20 { // one in two went untold by chance
+		synctest.Test(t, func(t *testing.T) {
+			var events, dead int
+			r := newRig(t, 1, queue.Config{
+				OnEvent: func(ctx context.Context, e queue.Event) {
+					if e.To == queue.Dead && ctx.Err() == nil {
+						events++
+					}
+				},
+				OnDead: func(ctx context.Context, _ queue.Task) {
+					if ctx.Err() == nil {
+						dead++
+					}
+				},
+			})
+			r.Handle("k", func(context.Context, *queue.Attempt) error {
+				time.Sleep(time.Second)
+				return retry.Permanent(errFault)
+			})
+			r.start()
+			id := r.submit("k", queue.Spec{})
+			r.is(id, queue.Running)
+			r.end()
+			r.is(id, queue.Dead)
+			if events != 1 || dead != 1 {
+				t.Fatalf("OnEvent was told of %d dead letters and OnDead of %d, want of one each", events, dead)
+			}
+		})
+	}
+}
+
+// However short a Run is, and however long the store takes to tell of events, its
+// hooks are told of what it does first.
+func TestC3_HooksAreToldOfTheFirstOutcomes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []queue.Trigger
+		var dead []queue.ID
+		r, store := newFaultyRig(t, queue.Config{
+			OnEvent: func(_ context.Context, e queue.Event) { told = append(told, e.On) },
+			OnDead:  func(_ context.Context, task queue.Task) { dead = append(dead, task.ID) },
+		})
+		store.before = func(call string) error {
+			if call == "watch" {
+				time.Sleep(time.Second)
+			}
+			return nil
+		}
+		done := make(chan struct{})
+		r.Handle("k", func(context.Context, *queue.Attempt) error {
+			close(done)
+			return retry.Permanent(errFault)
+		})
+		id := r.submit("k", queue.Spec{})
+		r.start()
+		<-done
+		r.end()
+		if want := []queue.Trigger{queue.OnClaim, queue.OnFailure}; !slices.Equal(told, want) {
+			t.Errorf("OnEvent is told of %v, want %v", told, want)
+		}
+		if !slices.Equal(dead, []queue.ID{id}) {
+			t.Errorf("OnDead is told of %v, want %s", dead, id)
+		}
+	})
+}
+
+// Hooks that the store tells nothing hold tasks up for a short time, and the end of
+// Run not at all.
+func TestC3_HooksOfAStoreThatTellsNothing(t *testing.T) {
+	hang := func() error { time.Sleep(time.Hour); return errFault }
+	for name, c := range map[string]struct {
+		watch func() error
+		end   func(*rig)
+		after time.Duration // the task starts; never, if it is 0
+	}{
+		"refuses":    {watch: func() error { return errFault }, after: time.Nanosecond},
+		"hangs":      {watch: hang, after: 10 * time.Second},
+		"is stopped": {watch: hang, end: func(r *rig) { r.stop(errOver) }},
+		"is to halt": {watch: hang, end: func(r *rig) { r.Halt() }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r, store := newFaultyRig(t, queue.Config{
+					Lease: 10 * time.Second, Grace: time.Second, OnEvent: func(context.Context, queue.Event) {},
+				})
+				store.before = func(call string) error {
+					if call == "watch" {
+						return c.watch()
+					}
+					return nil
+				}
+				r.Handle("k", func(context.Context, *queue.Attempt) error { return nil })
+				id := r.submit("k", queue.Spec{})
+				r.start()
+				if c.end != nil {
+					r.is(id, queue.Waiting)
+					begun := time.Now()
+					c.end(r)
+					err := <-r.ended
+					if took := time.Since(begun); took > 3*time.Second || err == nil {
+						t.Errorf("Run returned %v after %s", err, took)
+					}
+				} else {
+					time.Sleep(c.after)
+					r.is(id, queue.Succeeded)
+					r.stop(errOver)
+					if err := <-r.ended; !errors.Is(err, errOver) {
+						t.Errorf("Run returned %v", err)
+					}
+				}
+				time.Sleep(2 * time.Hour) // the watch ends after all
+			})
+		})
+	}
+}
+
+// More dead letters than the hook keeps up with are not told, but are there, and
+// the Logger is told how many.
+func TestC3_HookThatIsTooSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		told := 0
+		r := newRig(t, 1, queue.Config{
+			Grace: 10 * time.Second, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+			OnDead: func(ctx context.Context, _ queue.Task) {
+				told++
+				select {
+				case <-time.After(time.Second):
+				case <-ctx.Done():
+				}
+			},
+		})
+		r.start()
+		var tasks []queue.NewTask
+		for range 100 {
+			tasks = append(tasks, r.Prepare(queue.Spec{Kind: "k", Deadline: time.Now().Add(time.Second)}))
+		}
+		r.accept(tasks...)
+		time.Sleep(30*time.Second + time.Second/2)
+		begun := time.Now()
+		r.end()
+		if took := time.Since(begun); took > 11*time.Second {
+			t.Errorf("Run waited %s for the hook", took)
+		}
+		if n := len(r.dead(queue.Filter{})); n != 100 || told != 40 {
+			t.Errorf("%d dead letters, %d told, want 100 and 40", n, told)
+		}
+		if !strings.Contains(log.String(), "OnDead was told") || !strings.Contains(log.String(), "tasks=60") {
+			t.Errorf("the log does not name the 60 others: %s", log.String())
+		}
+	})
+}
+
+// A hook that does not end holds Run up as long as a handler may, and not at all
+// when Run is told to halt; the error says so.
+func TestC5_HookThatDoesNotEnd(t *testing.T) {
+	for name, most := range map[string]time.Duration{"end": 31 * time.Second, "halt": time.Second} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, 1, queue.Config{
+					Grace: 20 * time.Second, Linger: 10 * time.Second,
+					OnEvent: func(context.Context, queue.Event) { time.Sleep(time.Hour) },
+				})
+				r.start()
+				r.submit("k", queue.Spec{})
+				synctest.Wait()
+				begun := time.Now()
+				if name == "halt" {
+					r.Halt()
+				} else {
+					r.stop(errOver)
+				}
+				err := <-r.ended
+				if took := time.Since(begun); took > most {
+					t.Errorf("Run returned after %s, want %s at most", took, most)
+				}
+				if err == nil || !strings.Contains(err.Error(), "OnEvent true, OnDead false") {
+					t.Errorf("error %v, want one that names the hook", err)
+				}
+				time.Sleep(2 * time.Hour) // the hook ends after all
+			})
+		})
+	}
+}

@@ -1,0 +1,97 @@
+package queue
+
+import (
+	"context"
+	"time"
+
+	"github.com/stintgo/stint"
+)
+
+// runner is a goroutine that works on tasks, one after the other, each on a slot.
+type runner struct {
+	d    *dispatcher
+	wake chan struct{}   // it is to seek; closed, that it is to end
+	ctx  context.Context //nolint:containedctx // that of all its tasks, one after the other
+	stop context.CancelFunc
+
+	// Guarded by the dispatcher's mutex.
+	onSlot bool // it no longer waits for a slot
+}
+
+func newRunner(d *dispatcher) *runner {
+	r := &runner{d: d, wake: make(chan struct{}, 1)}
+	r.ctx, r.stop = context.WithCancel(d.s.base)
+	return r
+}
+
+// run seeks tasks and works on them until the dispatcher has no use for it. Its
+// caller has made it the one that seeks.
+func (r *runner) run() {
+	defer r.stop()
+	for {
+		_, err := stint.RunWith(r.ctx, r.d.s.slots, onSlot, r)
+		if err != nil {
+			r.d.noSlot(err)
+		} else if r.d.resume(r) {
+			continue
+		}
+		if !r.d.park(r) {
+			return
+		}
+		if _, ok := <-r.wake; !ok {
+			return
+		}
+	}
+}
+
+// onSlot works on one task, if there is one.
+func onSlot(ctx context.Context, r *runner) (struct{}, error) {
+	if a := r.d.take(r); a != nil { //nolint:contextcheck // a claim goes on when who waits for a slot gives up
+		defer r.d.ended()
+		r.d.s.perform(ctx, a)
+	}
+	return struct{}{}, nil
+}
+
+// begin makes attempts of tasks that were claimed. Their leases end at until by
+// the clock of this process: by that of the store it may have another time of day.
+func (s *session) begin(tasks []Task, until time.Time) []*Attempt {
+	attempts := make([]*Attempt, len(tasks))
+	late := !until.After(s.q.clock.now()) // the answer took longer than the lease
+	for i := range tasks {
+		attempts[i] = &Attempt{Task: tasks[i], lease: leaseOf{tasks[i].ID, tasks[i].Lease.Token}, until: until}
+		if late {
+			attempts[i].end(ErrStale)
+		}
+	}
+	s.add(attempts)
+	return attempts
+}
+
+// perform works on a task, and hands its outcome to the settler.
+func (s *session) perform(ctx context.Context, a *Attempt) {
+	if stint.PriorityFrom(ctx) != a.Tier {
+		ctx = stint.WithPriority(ctx, a.Tier)
+	}
+	handling := &stoppable{Context: ctx}
+	ctx = handling //nolint:contextcheck // it is made of the one before
+	if a.Timeout > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, a.Timeout)
+		defer stop()
+	}
+	if !a.starts(handling) {
+		s.giveBack([]*Attempt{a})
+		return
+	}
+	err := errExited
+	defer func() { s.outcomes <- s.q.outcome(ctx, a, err) }() // also if the handler ends its goroutine
+	err = protect(ctx, s.q.handlers[a.Kind], a)
+}
+
+// giveBack gives tasks back that have not started.
+func (s *session) giveBack(attempts []*Attempt) {
+	for _, a := range attempts {
+		s.outcomes <- Outcome{ID: a.lease.id, Token: a.lease.token, On: OnGiveBack}
+	}
+}

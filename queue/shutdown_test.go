@@ -1,0 +1,197 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+)
+
+// A store that takes no outcomes holds the end of Run up for one lease in all,
+// and not for one each time; nor does one that does not answer at all.
+func TestC5_OutcomesThatNobodyTakes(t *testing.T) {
+	for name, hang := range map[string]bool{"fails": false, "hangs": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const lease = time.Minute
+				r, store := newFaultyRig(t, queue.Config{Lease: lease})
+				var down atomic.Bool
+				store.settle = func(ctx context.Context) error {
+					if !down.Load() {
+						return nil
+					}
+					if hang {
+						<-ctx.Done()
+					}
+					return queue.ErrUnavailable
+				}
+				r.Handle("k", func(ctx context.Context, _ *queue.Attempt) error {
+					time.Sleep(time.Second)
+					return nil
+				})
+				for range 40 {
+					r.submit("k", queue.Spec{})
+				}
+				r.start()
+				time.Sleep(2500 * time.Millisecond)
+				down.Store(true)
+				time.Sleep(2 * time.Second)
+				begun := time.Now()
+				r.end()
+				if took := time.Since(begun); took > lease+5*time.Second {
+					t.Errorf("Run returned after %s, want within about a lease", took)
+				}
+				n, err := r.Count(t.Context(), queue.Filter{})
+				if err != nil || n[queue.Succeeded] != 8 {
+					t.Errorf("%v, error %v; want the 8 of before to have succeeded", n, err)
+				}
+			})
+		})
+	}
+}
+
+// A store whose clock is behind says that there is more to do at times that have
+// come here. It is asked again after a while, and not over and over.
+func TestC2_StoreWithAClockThatIsBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, store := newFaultyRig(t, queue.Config{})
+		store.behind = time.Second
+		rate := queue.Settings{Rate: queue.Rate{PerSecond: 1}}
+		if err := r.Configure(t.Context(), "default", rate); err != nil {
+			t.Fatal(err)
+		}
+		var done atomic.Int32
+		r.Handle("k", func(context.Context, *queue.Attempt) error { done.Add(1); return nil })
+		for range 5 {
+			r.submit("k", queue.Spec{RunAt: time.Now().Add(time.Second)})
+		}
+		r.start()
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if n := done.Load(); n != 5 {
+			t.Errorf("%d have run, want 5", n)
+		}
+		if claims, tends := store.claims.Load(), store.tends.Load(); claims > 10_000 || tends > 10_000 {
+			t.Errorf("%d claims and %d calls of Tend in ten seconds: it spins", claims, tends)
+		}
+		r.end()
+	})
+}
+
+// Told to halt, Run returns at once: handlers that obey give their tasks back,
+// those that do not are named and left behind, and both kinds run again later.
+func TestC5_HaltReturnsAtOnce(t *testing.T) {
+	for name, draining := range map[string]bool{"while it runs": false, "while it drains": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, 2, queue.Config{Lease: time.Minute})
+				release := make(chan struct{})
+				r.Handle("obeys", func(ctx context.Context, _ *queue.Attempt) error { <-ctx.Done(); return ctx.Err() })
+				r.Handle("stubborn", func(context.Context, *queue.Attempt) error { <-release; return nil })
+				r.start()
+				obeys, stubborn := r.submit("obeys", queue.Spec{}), r.submit("stubborn", queue.Spec{})
+				r.is(stubborn, queue.Running)
+				why := queue.ErrStopping
+				if draining {
+					r.stop(errOver)
+					time.Sleep(5 * time.Second)
+					why = errOver
+				}
+				begun := time.Now()
+				r.Halt()
+				r.Halt()
+				err := <-r.ended
+				if took := time.Since(begun); took > time.Second {
+					t.Errorf("Run returned after %s", took)
+				}
+				if !errors.Is(err, why) || !strings.Contains(err.Error(), stubborn.String()+" (stubborn)") ||
+					strings.Contains(err.Error(), obeys.String()) {
+					t.Errorf("error %v, want one that names the task that did not end", err)
+				}
+				if task := r.is(obeys, queue.Waiting); task.Failures+task.Crashes != 0 {
+					t.Errorf("%d failures and %d crashes of the one that obeyed", task.Failures, task.Crashes)
+				}
+				if err := r.Queue.Run(t.Context(), r.slots); !errors.Is(err, queue.ErrStopping) {
+					t.Errorf("a Run after that returned %v", err)
+				}
+				close(release)
+				r.is(stubborn, queue.Succeeded) // in time, as it happens
+			})
+		})
+	}
+}
+
+// Told to halt while the store takes no outcomes, Run says so.
+func TestC5_HaltWhileOutcomesAreSettled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, store := newFaultyRig(t, queue.Config{})
+		store.settle = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+		r.Handle("k", func(context.Context, *queue.Attempt) error { return nil })
+		r.start()
+		id := r.submit("k", queue.Spec{})
+		r.is(id, queue.Running)
+		r.stop(errOver)
+		synctest.Wait()
+		r.Halt()
+		if err := <-r.ended; !errors.Is(err, errOver) || !strings.Contains(err.Error(), "outcomes") {
+			t.Errorf("error %v, want one about outcomes", err)
+		}
+		time.Sleep(time.Minute) // the settler gives up
+	})
+}
+
+// A handler that takes long to end after its context has keeps its lease for as
+// long as Run waits for it.
+func TestC5_LeasesLastWhileRunWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 1, queue.Config{Lease: 2 * time.Second, Grace: 10 * time.Second})
+		r.Handle("k", func(ctx context.Context, _ *queue.Attempt) error {
+			<-ctx.Done()
+			time.Sleep(8 * time.Second) // to clean up
+			return nil
+		})
+		r.start()
+		id := r.submit("k", queue.Spec{})
+		r.is(id, queue.Running)
+		go func() { // another process takes what nobody extends
+			time.Sleep(15 * time.Second)
+			if _, err := r.store.Tend(t.Context(), time.Now(), 0); err != nil {
+				t.Error(err)
+			}
+		}()
+		r.end()
+		if task := r.is(id, queue.Succeeded); task.Crashes != 0 {
+			t.Errorf("%d leases were lost", task.Crashes)
+		}
+	})
+}
+
+// A Run that is over before it has begun claims nothing, whichever way it was ended.
+func TestC5_OverBeforeItBegins(t *testing.T) {
+	for name, end := range map[string]func(*rig, context.CancelFunc){
+		"its context": func(_ *rig, stop context.CancelFunc) { stop() },
+		"Halt":        func(r *rig, _ context.CancelFunc) { r.Halt() },
+	} {
+		for range 20 {
+			synctest.Test(t, func(t *testing.T) {
+				r, store := newFaultyRig(t, queue.Config{})
+				r.Handle("k", func(context.Context, *queue.Attempt) error { return nil })
+				r.submit("k", queue.Spec{})
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				end(r, stop)
+				if err := r.Queue.Run(ctx, r.slots); err == nil {
+					t.Error("Run returned nil")
+				}
+				if n := store.claims.Load(); n != 0 {
+					t.Fatalf("%s was over, and there were %d claims", name, n)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,261 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// ticker submits the tasks of schedules whose tick has come. Every process that
+// runs a queue has one, for all schedules of the store, and all of them try: who
+// changes the schedule's version first has submitted the task by the same step,
+// and the others find that it has changed.
+type ticker struct {
+	q     *Queue
+	known map[string]*known // by name
+}
+
+// known is what this process knows of a version of a schedule.
+type known struct {
+	Schedule
+	table timetable
+	err   error     // why there is no table here
+	retry time.Time // when to look at it again, after something went wrong here
+}
+
+// The least and the most time between two attempts at a tick. In between it is
+// as long as has been tried so far.
+const (
+	tickRetryMin = time.Second
+	tickRetryMax = time.Minute
+)
+
+// tickUntil submits the tasks of all ticks until ctx ends: when the next one
+// comes, when this process has changed a schedule, and every now and then for
+// what others have changed. A view that is out of date does no harm: it is only
+// the cause of a call that is refused.
+func (s *session) tickUntil(ctx context.Context) {
+	k := ticker{q: s.q, known: make(map[string]*known)}
+	wake := time.NewTimer(0)
+	defer wake.Stop()
+	for {
+		select {
+		case <-wake.C:
+		case <-s.q.changed:
+		case <-ctx.Done():
+		}
+		if ctx.Err() != nil {
+			return // whichever came first
+		}
+		taken(s.q.changed) // this look sees that, too
+		next := k.tick(ctx)
+		wake.Reset(min(max(next.Sub(s.q.wall()), 0), s.q.cfg.Poll)) // the clock may have been set back meanwhile
+	}
+}
+
+// tick does what is due now, and returns when to look again. The clock is read
+// once: between two readings it may be set back, and a tick that has come by the
+// one has not come by the other.
+func (k *ticker) tick(ctx context.Context) time.Time {
+	all, err := k.q.store.Schedules(ctx)
+	now := k.q.wall()
+	next := now.Add(k.q.cfg.Poll)
+	if err != nil {
+		if ctx.Err() == nil {
+			k.q.cfg.Logger.Error("read schedules", slog.Any("error", err))
+		}
+		return next
+	}
+	before := k.known
+	k.known = make(map[string]*known, len(all))
+	var due []*known
+	for i := range all {
+		was := before[all[i].Name]
+		s := know(was, &all[i])
+		if k.known[s.Name] = s; s != was {
+			k.compare(s, now)
+		}
+		switch at := s.due(now); {
+		case at.IsZero():
+		case !at.After(now):
+			due = append(due, s)
+		case at.Before(next):
+			next = at
+		}
+	}
+	for _, at := range k.serveAll(ctx, due, now) {
+		if at.Before(next) {
+			next = at
+		}
+	}
+	return next
+}
+
+// know is what is known of a schedule that has been read again.
+func know(was *known, s *Schedule) *known {
+	switch {
+	case was != nil && was.Version == s.Version:
+		return was
+	case was != nil && was.err == nil && was.Cron == s.Cron && was.Zone == s.Zone:
+		return &known{Schedule: *s, table: was.table} // zones are files, and ticks come every second
+	}
+	table, err := s.timetable()
+	return &known{Schedule: *s, table: table, err: err}
+}
+
+// compare tells people of clocks that are far apart. If one that is wrong by a
+// year has moved a cursor on, there are no ticks for a year.
+func (k *ticker) compare(s *known, now time.Time) {
+	if ahead := s.Last.At.Sub(now); ahead > TickGrace {
+		k.q.cfg.Logger.Warn("a tick was submitted that has not come here: the clock of this system or of another is wrong",
+			slog.String("schedule", s.Name), slog.Time("tick", s.Last.At), slog.Duration("ahead", ahead))
+	}
+}
+
+// due is when to look at a schedule; zero: not before it is changed. Nobody puts
+// a tick off for longer than tickRetryMax, so what seems to be put off for longer
+// was so by a clock that is ahead of this one, be it of another process or as this
+// one was before it was set back; it would be for as long as that was wrong.
+func (s *known) due(now time.Time) time.Time {
+	if s.Paused != nil || s.Next.IsZero() {
+		return time.Time{}
+	}
+	at := s.Next
+	for _, later := range []time.Time{s.Retry, s.retry} {
+		if later.After(at) && later.Sub(now) <= tickRetryMax {
+			at = later
+		}
+	}
+	return at
+}
+
+// serveAll serves schedules, some at the same time: at midnight many are due, and
+// what waits for the same sync of a disk waits together.
+func (k *ticker) serveAll(ctx context.Context, due []*known, now time.Time) (again []time.Time) {
+	const atOnce = 16
+	again = make([]time.Time, len(due))
+	free := make(chan struct{}, atOnce)
+	var serving sync.WaitGroup
+	for i, s := range due {
+		free <- struct{}{}
+		serving.Go(func() {
+			again[i] = k.serve(ctx, s, now)
+			<-free
+		})
+	}
+	serving.Wait()
+	return again
+}
+
+// serve has a schedule tick whose next tick has come by now, and returns when to
+// look at it again.
+func (k *ticker) serve(ctx context.Context, s *known, now time.Time) time.Time {
+	next, err := k.fire(ctx, s, now)
+	switch {
+	case err == nil && next.IsZero(), ctx.Err() != nil:
+		return now.Add(k.q.cfg.Poll)
+	case err == nil:
+		return next
+	case errors.Is(err, ErrChanged):
+		return now // to see what it is by now
+	}
+	return k.failed(ctx, s, now, err)
+}
+
+// fire submits the tasks of the ticks that have come, and returns the tick that
+// is next.
+func (k *ticker) fire(ctx context.Context, s *known, now time.Time) (next time.Time, err error) {
+	if s.err != nil {
+		if s.table, s.err = s.timetable(); s.err != nil { // a zone may be installed meanwhile
+			return next, s.err
+		}
+	}
+	ticks, next := s.table.due(&s.Schedule, now)
+	first, busy := s.Next, false
+	if s.SkipOverlap && len(ticks) > 0 {
+		if busy, err = k.busy(ctx, s.Last.Task); err != nil {
+			return next, err
+		}
+	}
+	if busy {
+		ticks = nil
+	}
+	err = k.submit(ctx, s, ticks, next)
+	for errors.Is(err, ErrFull) && len(ticks) > 1 { // there may be room for some, and never for all at once
+		half := len(ticks) / 2
+		ticks, next = ticks[:half], ticks[half]
+		err = k.submit(ctx, s, ticks, next)
+	}
+	if err != nil {
+		return next, err
+	}
+	switch about := []any{slog.String("schedule", s.Name), slog.Time("tick", first), slog.Time("next", next)}; {
+	case busy:
+		k.q.cfg.Logger.Info("tick left out: the task of the last one is unfinished", about...)
+	case len(ticks) == 0 || !ticks[0].Equal(first):
+		k.q.cfg.Logger.Warn("ticks missed", append(about, slog.Int("made_up_for", len(ticks)))...)
+	}
+	return next, nil
+}
+
+// submit submits the tasks of ticks, and moves the schedule to the next one.
+func (k *ticker) submit(ctx context.Context, s *known, ticks []time.Time, next time.Time) error {
+	now := k.q.clock.now()
+	to := s.Schedule
+	to.Version, to.Next, to.Retry = k.q.ids.New(now), next, time.Time{}
+	r := Reschedule{Name: s.Name, Was: s.Version, To: &to}
+	for _, tick := range ticks {
+		id := k.q.ids.New(now)
+		r.Tasks = append(r.Tasks, s.task(id, tick))
+		to.Last, to.Error = Tick{At: tick, Task: id}, ""
+	}
+	return k.q.store.Reschedule(ctx, now, r)
+}
+
+// busy reports whether a task is there and unfinished.
+func (k *ticker) busy(ctx context.Context, id ID) (bool, error) {
+	if id.IsZero() {
+		return false, nil
+	}
+	t, err := k.q.Get(ctx, id)
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	return err == nil && !t.State.Finished(), err
+}
+
+// failed sees to a tick that could not be dealt with, and returns when to look
+// at it again. If the store has refused the task, all processes are to know, so
+// that together they try no more often than one alone would; and people, who may
+// have to mend it. So too with what is wrong here, as with a zone that this
+// system does not have, but only when no other process has dealt with the tick
+// in time. Otherwise only this one leaves it alone for a while.
+func (k *ticker) failed(ctx context.Context, s *known, now time.Time, err error) time.Time {
+	late := now.Sub(s.Next)
+	s.retry = now.Add(min(max(late, tickRetryMin), tickRetryMax))
+	tell := refused(err)
+	if s.err != nil {
+		tell = late > TickGrace && s.Error != err.Error()
+	}
+	if tell {
+		at := k.q.clock.now()
+		to := s.Schedule
+		to.Version, to.Error, to.Retry = k.q.ids.New(at), err.Error(), s.retry
+		switch telling := k.q.store.Reschedule(ctx, at, Reschedule{Name: s.Name, Was: s.Version, To: &to}); {
+		case errors.Is(telling, ErrChanged):
+			return now
+		case telling != nil:
+			err = errors.Join(err, telling)
+		}
+	}
+	k.q.cfg.Logger.Error("tick", slog.String("schedule", s.Name), slog.Time("tick", s.Next), slog.Any("error", err))
+	return s.retry
+}
+
+// refused reports whether a store has said that a task cannot be submitted as
+// it is, or not now.
+func refused(err error) bool {
+	return errors.Is(err, ErrInvalid) || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrFull)
+}

@@ -1,0 +1,104 @@
+package queue
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/stintgo/stint/queue/cron"
+)
+
+// timetable is when a schedule ticks.
+type timetable struct {
+	cron cron.Schedule
+	zone *time.Location
+}
+
+// timetable reads when the schedule ticks.
+func (s *Schedule) timetable() (timetable, error) {
+	expr, err := cron.Parse(s.Cron)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	zone, zoneErr := time.LoadLocation(s.Zone)
+	switch {
+	case s.Zone == "Local":
+		zoneErr = fmt.Errorf("%w: the zone Local may differ between the processes of a queue: name it, as Europe/Berlin",
+			ErrInvalid)
+	case zoneErr != nil:
+		zoneErr = fmt.Errorf("%w: %w: name one of the IANA database, or import time/tzdata where the system has none",
+			ErrInvalid, zoneErr)
+	}
+	return timetable{expr, zone}, errors.Join(err, zoneErr)
+}
+
+// next is the first tick after both of two times; zero if there is none.
+func (t timetable) next(after, other time.Time) time.Time {
+	if other.After(after) {
+		after = other
+	}
+	tick, _ := t.cron.Next(after.In(t.zone))
+	return tick
+}
+
+// tickChunk is for how many ticks tasks are submitted by one call.
+const tickChunk = 100
+
+// due returns the ticks that tasks are to be submitted for when a schedule's next
+// tick has come, the oldest first, and the tick that then comes next. That one
+// may have come as well. If the next tick has not come it stays the next, and
+// there is none before it: a cursor never goes back.
+func (t timetable) due(s *Schedule, now time.Time) (ticks []time.Time, next time.Time) {
+	if now.Before(s.Next) {
+		return nil, s.Next
+	}
+	most := 1
+	if s.Missed == MissedAll {
+		most = MissedMax
+	}
+	ticks = t.newest(s.Next, now, most)
+	if s.Missed == MissedSkip && now.Sub(ticks[0]) > TickGrace {
+		ticks = nil
+	}
+	if len(ticks) > tickChunk {
+		return ticks[:tickChunk], ticks[tickChunk]
+	}
+	return ticks, t.next(now, s.Last.At)
+}
+
+// newest returns the last ticks from first, which is one, to now, at most n of
+// them and the oldest first. Ticks can only be computed forward, and there may
+// have been millions, so it looks at a second, then at two, then at four, until
+// there are enough.
+func (t timetable) newest(first, now time.Time, n int) []time.Time {
+	gap := now.Sub(first)
+	for span := min(time.Second, gap); ; span *= 2 {
+		if span >= gap/2 {
+			span = gap
+		}
+		ticks := t.between(now.Add(-span), now, n)
+		switch {
+		case len(ticks) == n:
+			return ticks
+		case span < gap:
+		case len(ticks) == 0: // another version of the time zones made it one
+			return []time.Time{first.In(t.zone)}
+		default:
+			return ticks
+		}
+	}
+}
+
+// between returns the last n ticks from one time to another.
+func (t timetable) between(from, to time.Time, n int) (ticks []time.Time) {
+	for at := from.Add(-1).In(t.zone); ; {
+		tick, ok := t.cron.Next(at)
+		if !ok || tick.After(to) {
+			return ticks
+		}
+		if at = tick; len(ticks) == n {
+			ticks = ticks[1:]
+		}
+		ticks = append(ticks, tick)
+	}
+}

@@ -1,0 +1,123 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Wait returns a task when it is finished: [Result] has its result. A task that is
+// dead or cancelled is finished as well, and no error; somebody may retry it.
+//
+// If ctx ends first, the error is its cause, and the task as it was last seen. A
+// store that cannot be reached is asked again until then. Other errors:
+// [ErrNotFound], also if the task is forgotten meanwhile; [ErrClosed].
+//
+// A handler that waits keeps its slot, and may keep the last one from the task
+// that it waits for. Have another task come After that one instead.
+func (q *Queue) Wait(ctx context.Context, id ID) (Task, error) {
+	news := q.followers.add(id) //nolint:contextcheck // the watch is not this caller's alone
+	defer q.followers.remove(id, news)
+	// The watch may break off for longer than anybody notices: so the task is looked
+	// at without news as well, soon if the store could not be reached.
+	const first = time.Millisecond
+	again := time.NewTimer(first)
+	defer again.Stop()
+	var last Task
+	for wait := first; ; wait = min(2*wait, q.cfg.Poll) {
+		task, err := q.Get(ctx, id)
+		switch {
+		case err == nil && task.State.Finished():
+			return task, nil
+		case err == nil:
+			last, wait = task, q.cfg.Poll
+		case !errors.Is(err, ErrUnavailable) || ctx.Err() != nil:
+			return last, err
+		}
+		again.Reset(wait)
+		select {
+		case <-news:
+		case <-again.C:
+		case <-ctx.Done():
+			return last, fmt.Errorf("wait for task %s: %w", id, context.Cause(ctx))
+		}
+	}
+}
+
+// followers are those who wait for tasks to be finished. They share one watch of
+// the store, which lives as long as there are any.
+type followers struct {
+	store Store
+	pause time.Duration // before a watch that broke off begins again
+
+	mu    sync.Mutex
+	by    map[ID]map[chan struct{}]struct{}
+	stop  context.CancelFunc // ends the watch
+	ended chan struct{}      // when it has ended
+}
+
+// add returns a channel that receives when a task may have been finished.
+func (f *followers) add(id ID) chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.by) == 0 {
+		f.by = make(map[ID]map[chan struct{}]struct{})
+		ctx, stop := context.WithCancel(context.Background())
+		ended := make(chan struct{})
+		f.stop, f.ended = stop, ended
+		go func() {
+			defer close(ended)
+			watch(ctx, f.store, f.pause, f.tellAll, f.tell)
+		}()
+	}
+	if f.by[id] == nil {
+		f.by[id] = make(map[chan struct{}]struct{})
+	}
+	news := make(chan struct{}, 1)
+	f.by[id][news] = struct{}{}
+	return news
+}
+
+// remove ends what add began. The last one waits for the end of the watch.
+func (f *followers) remove(id ID, news chan struct{}) {
+	f.mu.Lock()
+	if delete(f.by[id], news); len(f.by[id]) == 0 {
+		delete(f.by, id)
+	}
+	last, stop, ended := len(f.by) == 0, f.stop, f.ended
+	f.mu.Unlock()
+	if last {
+		stop()
+		<-ended
+	}
+}
+
+// tell passes an event on to those whom it concerns; to all, if there were others
+// that nobody knows.
+func (f *followers) tell(e Event) {
+	if e.Missed > 0 {
+		f.tellAll()
+		return
+	}
+	if !e.To.Finished() && e.On != OnForget {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for news := range f.by[e.ID] {
+		signal(news)
+	}
+}
+
+// tellAll has all look at their tasks: nobody knows what has become of them.
+func (f *followers) tellAll() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, waiting := range f.by {
+		for news := range waiting {
+			signal(news)
+		}
+	}
+}
