@@ -1,9 +1,9 @@
 package machine
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/record"
@@ -18,31 +18,62 @@ type why struct {
 }
 
 // step notes a change of state in a row, and tells the watchers.
-func (m *Machine) step(row *record.Row, to queue.State, w why) {
+func (m *Machine) step(l *line, row *record.Row, to queue.State, w why) {
+	m.stepAt(l, row, to, w, m.time())
+}
+
+// stepAt is step for a change that was at another time than now.
+func (m *Machine) stepAt(l *line, row *record.Row, to queue.State, w why, at time.Time) {
 	from := row.State
 	if !queue.Allowed(from, w.on, to) {
 		panic(fmt.Sprintf("machine: task %s: %s from %s to %s is not in the table", row.ID, w.on, from, to))
 	}
-	row.State, row.Changed = to, m.time()
+	row.State, row.Changed = to, at
 	if len(row.Steps) == queue.MaxSteps {
 		row.Steps = slices.Delete(row.Steps, 1, 2)
 	}
 	row.Steps = append(row.Steps, queue.Step{
 		At: row.Changed, On: w.on, To: to, By: w.by, Token: w.token, Detail: w.detail,
 	})
+	l.count(row, w.on)
 	m.tell(row, from)
 }
 
-// change moves an unfinished task to another state, in its row and in memory.
+// change moves a task to another state, in its row and in memory.
 func (m *Machine) change(t *task, row *record.Row, to queue.State, w why) {
-	m.step(row, to, w)
+	held := t.leased()
+	m.step(m.lineOf(t), row, to, w)
 	m.leave(t)
+	m.enter(t, row, to)
+	m.write(t.id, row)
+	if held != nil {
+		m.ended(m.lineOf(t), held)
+	}
 	if to.Finished() {
-		m.finish(t, row)
+		m.finish(t)
+	}
+}
+
+// ended marks the end of a lease, if it has to be durable before another one may
+// begin in its place.
+func (m *Machine) ended(l *line, held *lease) {
+	if held.suspect {
+		l.suspectEnd = m.journal.mark()
+	}
+	if held.remote && l.limited() {
+		l.roomEnd = m.journal.mark()
+	}
+}
+
+// revise is change for a task whose row is not at hand. If it cannot be read the
+// task is set aside instead.
+func (m *Machine) revise(t *task, to queue.State, w why) {
+	row, err := m.row(t)
+	if err != nil {
+		m.spoil(t, err)
 		return
 	}
-	m.enter(t, to)
-	m.write(t, row)
+	m.change(t, &row, to, w)
 }
 
 // pending is the state in which a task belongs that may start from runAt on.
@@ -58,201 +89,95 @@ func (m *Machine) pending(t *task, runAt int64) queue.State {
 }
 
 // enter puts a task that is in no state into one.
-func (m *Machine) enter(t *task, to queue.State) {
-	l := t.line
-	t.state = to
+func (m *Machine) enter(t *task, row *record.Row, to queue.State) {
+	l := m.lineOf(t)
+	t.state, t.at = to, unix(row.Changed)
 	l.states[to]++
 	switch to {
 	case queue.Scheduled:
-		m.due.set(&t.due, t.due.at)
+		t.at = unix(row.RunAt)
+		m.due.set(t, t.at)
 	case queue.Held:
 		l.tiers[t.tier]++
 	case queue.Waiting:
-		l.order.PushAged(&t.place, t.tier, t.key, t.kind, 1, t.seq)
-		l.tiers[t.tier]++
-		l.queued(t, m.now)
-		l.signal()
+		m.wait(arrival{t, row.Key, row.Kind, row.Seq, suspected(row)})
+	case queue.Succeeded, queue.Dead, queue.Cancelled:
+		m.tasks.append(l.ends(to), t)
 	default:
 	}
 }
 
+// wait puts a task into the order of its line, and tells those who may claim it.
+func (m *Machine) wait(a arrival) {
+	m.queueUp(a)
+	m.lineOf(a.t).signal()
+}
+
+// queueUp puts a task into the order of its line.
+func (m *Machine) queueUp(a arrival) {
+	t := a.t
+	l := m.lineOf(t)
+	l.tiers[t.tier]++
+	class := l.class(a.kind)
+	if a.suspect {
+		class += ofSuspects
+		l.suspect(t)
+	}
+	l.order.PushAged(&t.place, int(t.tier), a.key, class, 1, a.seq)
+	m.tasks.append(&l.waiting, t)
+}
+
 // leave takes a task out of its state.
 func (m *Machine) leave(t *task) {
-	l := t.line
+	l := m.lineOf(t)
 	l.states[t.state]--
 	switch t.state {
 	case queue.Scheduled:
-		m.due.stop(&t.due)
+		m.due.remove(t)
 	case queue.Held:
 		l.tiers[t.tier]--
+		m.whole(t)
 	case queue.Waiting:
-		l.order.Remove(&t.place)
-		l.unqueued(t)
 		l.tiers[t.tier]--
+		l.order.Remove(&t.place)
+		l.unsuspect(t)
+		m.tasks.unlist(&l.waiting, t)
 	case queue.Running:
-		m.due.stop(&t.due)
-		t.lease = nil
+		m.leases.remove(t)
 		l.running--
 		l.passes++
-		l.order.Finish(t.key)
+		l.order.Finish(t.lease.row.Key)
+		if t.lease.suspect {
+			l.suspectsRun--
+		}
+		if t.lease.place > 0 {
+			m.over = append(m.over, freed{t.lease.place, t.lease.row.Lease.Token})
+		}
+		t.lease = nil
 		l.signal()
+	case queue.Succeeded, queue.Dead, queue.Cancelled:
+		m.tasks.unlist(l.ends(t.state), t)
 	default:
 	}
 	t.state = 0
 }
 
-// finish takes a task that is finished out of the memory, and lets those go on
-// that waited for it.
-func (m *Machine) finish(t *task, row *record.Row) {
-	delete(m.tasks, t.id)
-	m.due.stop(&t.expiry)
-	m.journal.set(rowTask+string(t.id[:]), nil)
-	m.retain(t.line, row)
-	if t.rare == nil {
-		m.settled(t.id, row.State)
-		return
-	}
-	if t.uniqueName != "" {
-		delete(m.unique, uniqueKey{t.line.name, t.uniqueName})
-	}
-	if g := t.group; g != nil {
-		m.leaveGroup(t)
-	}
-	if t.batch != nil {
-		m.leaveBatch(t.batch)
-	}
-	m.forgetWaits(t)
-	m.settled(t.id, row.State)
-}
-
-// settled tells those that wait for a task how it ended.
-func (m *Machine) settled(id queue.ID, state queue.State) {
-	waiting, ok := m.dependents[id]
-	if !ok {
-		return
-	}
-	if state == queue.Succeeded {
-		delete(m.dependents, id)
-	}
-	for _, t := range waiting {
-		if state == queue.Succeeded {
-			delete(t.waitsFor, id)
-			m.unhold(t)
-		} else {
-			t.waitsFor[id] = state
+// finish has a task that is finished take part in nothing any more, and lets
+// those go on that waited for it.
+func (m *Machine) finish(t *task) {
+	if r := t.rare; r != nil {
+		m.deadlines.remove(t)
+		if r.group != nil {
+			m.leaveGroup(t)
+		}
+		if r.batch != nil {
+			m.leaveBatch(r.batch)
+		}
+		m.forgetWaits(t)
+		t.rare = nil
+		if r.poison != nil {
+			t.rare = &rare{poison: r.poison}
 		}
 	}
-}
-
-// forgetWaits ends the wait of a task for others.
-func (m *Machine) forgetWaits(t *task) {
-	for id := range t.waitsFor {
-		rest := slices.DeleteFunc(m.dependents[id], func(d *task) bool { return d == t })
-		if m.dependents[id] = rest; len(rest) == 0 {
-			delete(m.dependents, id)
-		}
-	}
-	if b := t.waitsBatch; b != nil {
-		b.waiting = slices.DeleteFunc(b.waiting, func(d *task) bool { return d == t })
-		m.dropBatch(b)
-	}
-}
-
-// unhold has a task go on that was held by what it waits for itself, if nothing
-// of that is left.
-func (m *Machine) unhold(t *task) {
-	if t.state == queue.Held && t.free() {
-		m.revise(t, queue.Waiting, why{on: queue.OnUnhold})
-	}
-}
-
-// revise is change for a task whose row is not at hand. If it cannot be read
-// the task stays as it is: who asks for it gets the error.
-func (m *Machine) revise(t *task, to queue.State, w why) {
-	row, err := m.row(t)
-	if err != nil {
-		m.journal.fail(err)
-		return
-	}
-	m.change(t, &row, to, w)
-}
-
-// joinGroup makes a task part of its group, behind those that are older, but
-// not before one that runs.
-func (m *Machine) joinGroup(t *task, name string) {
-	g := t.line.groups[name]
-	if g == nil {
-		g = &group{name: name}
-		t.line.groups[name] = g
-	}
-	t.more().group = g
-	i := len(g.tasks)
-	for i > 0 && g.tasks[i-1].seq > t.seq && g.tasks[i-1].state != queue.Running {
-		i--
-	}
-	g.tasks = slices.Insert(g.tasks, i, t)
-	if i == 0 && len(g.tasks) > 1 && g.tasks[1].state == queue.Waiting {
-		m.revise(g.tasks[1], queue.Held, why{on: queue.OnHold})
-	}
-}
-
-// regroup gives a task that has run, and is about to wait again, its place by
-// its age: an older one may have been retried meanwhile.
-func (m *Machine) regroup(t *task) {
-	g := t.group
-	g.tasks = slices.DeleteFunc(g.tasks, func(d *task) bool { return d == t })
-	i, _ := slices.BinarySearchFunc(g.tasks, t.seq, func(d *task, seq uint64) int { return cmp.Compare(d.seq, seq) })
-	g.tasks = slices.Insert(g.tasks, i, t)
-}
-
-func (m *Machine) leaveGroup(t *task) {
-	g := t.group
-	i := slices.Index(g.tasks, t)
-	g.tasks = slices.Delete(g.tasks, i, i+1)
-	t.group = nil
-	if len(g.tasks) == 0 {
-		delete(t.line.groups, g.name)
-	} else if i == 0 {
-		m.unhold(g.first())
-	}
-}
-
-// batchOf returns a batch, made if there is none.
-func (m *Machine) batchOf(id queue.ID) *batch {
-	b := m.batches[id]
-	if b == nil {
-		b = &batch{id: id}
-		m.batches[id] = b
-	}
-	return b
-}
-
-// joinBatch counts a task of a batch, and holds those that wait for it again.
-func (m *Machine) joinBatch(t *task, id queue.ID) {
-	b := m.batchOf(id)
-	t.more().batch = b
-	if b.open++; b.open == 1 {
-		for _, d := range slices.Clone(b.waiting) {
-			if d.state == queue.Waiting {
-				m.revise(d, queue.Held, why{on: queue.OnHold})
-			}
-		}
-	}
-}
-
-// leaveBatch counts one task of a batch less that is unfinished.
-func (m *Machine) leaveBatch(b *batch) {
-	if b.open--; b.open == 0 {
-		for _, t := range slices.Clone(b.waiting) {
-			m.unhold(t)
-		}
-	}
-	m.dropBatch(b)
-}
-
-// dropBatch forgets a batch that nothing refers to.
-func (m *Machine) dropBatch(b *batch) {
-	if b.open == 0 && len(b.waiting) == 0 {
-		delete(m.batches, b.id)
-	}
+	m.settled(t.id, t.state)
 }

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -9,150 +10,248 @@ import (
 )
 
 // Claim is as [queue.Store] says.
-func (m *Machine) Claim(_ context.Context, now time.Time, c queue.Claim) (queue.Claimed, error) {
+func (m *Machine) Claim(ctx context.Context, now time.Time, c queue.Claim) (queue.Claimed, error) {
 	if c.Queue == "" {
 		c.Queue = defaultQueue
 	}
 	if c.Worker == "" || c.Max < 1 || c.Lease <= 0 {
 		return queue.Claimed{}, fmt.Errorf("%w: a claim needs a worker, a Max and a Lease", queue.ErrInvalid)
 	}
-	if err := m.begin(now); err != nil {
+	if err := m.begin(ctx, now); err != nil {
 		return queue.Claimed{}, err
 	}
-	claimed, mark, err := m.claim(c)
+	got, err := m.claim(c)
 	m.journal.seal() // a task may have passed its deadline
 	m.mu.Unlock()
 	if err == nil {
-		err = m.journal.sync(mark) // of what is claimed: nobody runs a task that may not have been accepted
+		// Nobody runs a task that may not have been accepted. Who left would leave
+		// leases behind, so everybody waits.
+		err = m.journal.sync(got.mark, nil)
 	}
 	if err != nil {
 		return queue.Claimed{}, err
 	}
-	return claimed, nil
+	if n, err := m.note(got.starts); err != nil {
+		m.unclaim(got.starts[n:], n > 0)
+		if got.Tasks = got.Tasks[:n]; n == 0 {
+			return queue.Claimed{}, fmt.Errorf("%w: %w", queue.ErrUnavailable, err)
+		}
+	}
+	return got.Claimed, nil
 }
 
-func (m *Machine) claim(c queue.Claim) (claimed queue.Claimed, mark uint64, err error) {
-	l := m.line(c.Queue)
-	for _, kind := range c.Kinds {
-		l.seen[kind] = queue.Seen{Worker: c.Worker, At: m.time()}
-	}
-	if l.settings.Paused != nil {
-		return claimed, 0, nil
+// claims is what a claim has got so far.
+type claims struct {
+	queue.Claimed
+	starts  []Noted // of its tasks
+	mark    uint64  // of what has to be durable first
+	damaged int     // tasks that were set aside instead
+}
+
+// mostLikely is for how many tasks a claim has room from the start.
+const mostLikely = 64
+
+// claim starts tasks. An error is that of the first one: those that have started
+// before one that cannot are the answer, and a signal says that there may be more.
+func (m *Machine) claim(c queue.Claim) (got claims, err error) {
+	m.see(c.Worker, c.Queue, c.Kinds)
+	l := m.lines[c.Queue]
+	if l == nil || l.settings.Paused != nil {
+		return got, nil
 	}
 	m.unblockKeys()
-	classes := l.classes(c.Kinds)
-	for len(claimed.Tasks) < c.Max && m.journal.failed() == nil { // else a row that cannot be read comes up for ever
+	m.classes = l.classes(m.classes[:0], c.Kinds)
+	for len(got.Tasks) < c.Max && err == nil {
+		var t *task
+		if t, got.Next = m.next(l, m.classes); t == nil {
+			break
+		}
+		suspect := t.isSuspect()
+		if err = m.grant(t, &c, &got); suspect {
+			m.classes = l.classes(m.classes[:0], c.Kinds) // without the others
+		}
+	}
+	if len(got.Tasks) > 0 && err != nil {
+		err = nil // it comes up again
+		l.signal()
+	}
+	if len(got.Tasks) < c.Max && got.Next.IsZero() {
+		got.Next = l.nextKey(m.classes)
+	}
+	return got, cmp.Or(m.journal.failed(), err)
+}
+
+// next returns the task of a queue whose turn it is, nil if there is none; if its
+// rate is why, then also when there is one again.
+func (m *Machine) next(l *line, classes []int) (t *task, at time.Time) {
+	for m.journal.failed() == nil { // else a row that cannot be read comes up for ever
 		e := l.order.PeekOf(l.running, classes)
-		if e == nil && l.passes > 0 {
+		if e != nil {
+			t = m.tasks.at(e.Value)
+		}
+		switch {
+		case e == nil && l.passes > 0:
 			// A task that ended and let none start is a turn of the policy as well: else a
 			// tier over its cap would wait for as long as others keep the total up.
 			l.passes--
 			l.order.PassOf(l.running, classes)
-			continue
-		}
-		if e == nil {
-			break
-		}
-		t := e.Value
-		if t.expiry.pos > 0 && t.expiry.at <= m.now {
+		case e == nil:
+			return nil, at
+		case t.late(m.now):
 			m.expire(t)
-			continue
+		case l.rate.limited() && l.rate.from(l.arrival) > m.now:
+			return nil, timeOf(l.rate.from(l.arrival))
+		default:
+			return t, at
 		}
-		if l.rate.limited() {
-			if from := l.rate.from(l.arrival); from > m.now {
-				claimed.Next = timeOf(from)
-				break
-			}
-		}
-		row, err := m.row(t)
-		if err != nil {
-			return claimed, mark, err
-		}
-		m.start(t, &lease{row: row, until: m.after(c.Lease)}, c.Worker)
-		claimed.Tasks = append(claimed.Tasks, m.view(t, &t.lease.row))
-		mark = max(mark, t.mark)
 	}
-	if len(claimed.Tasks) < c.Max && claimed.Next.IsZero() {
-		claimed.Next = l.nextKey(classes)
+	return nil, at
+}
+
+// grant starts a task for a claim, or sets it aside.
+func (m *Machine) grant(t *task, c *queue.Claim, got *claims) error {
+	held := new(lease)
+	written, err := m.readFirst(t, &held.row)
+	if err != nil {
+		m.spoil(t, err)
+		if got.damaged++; got.damaged < mostDamaged {
+			return nil
+		}
+		return err
 	}
-	return claimed, mark, m.journal.failed()
+	m.tokens++
+	token := queue.Token(uint64(m.cfg.Epoch)<<epochShift + m.tokens)
+	s := Start{ID: t.id, Seq: held.row.Seq, Token: token, At: m.time(), Worker: c.Worker}
+	if c.Remote {
+		s.Remote = c.Lease
+	}
+	if held.place, err = m.reserve(s.Token); err != nil {
+		return fmt.Errorf("%w: %w", queue.ErrUnavailable, err)
+	}
+	m.start(t, held, s, c.Lease)
+	l := m.lineOf(t)
+	if got.Tasks == nil { // limits may leave fewer
+		likely := min(c.Max, 1+l.waiting.n, mostLikely)
+		got.Tasks, got.starts = make([]queue.Task, 0, likely), make([]Noted, 0, likely)
+	}
+	got.Tasks = append(got.Tasks, m.view(t, &held.row))
+	if held.place > 0 {
+		got.starts = append(got.starts, Noted{held.place, s})
+	}
+	// The end of a lease that may have made room for this one has to be durable as
+	// well: a crash would bring it back beside this one.
+	got.mark = max(got.mark, written, l.roomEnd)
+	if held.suspect { // else a crash of its making would be that of the one before as well
+		got.mark = max(got.mark, l.suspectEnd)
+	}
+	return nil
 }
 
 // nextKey returns when the rate of a key allows a start again that tasks of
-// these classes wait for; zero if there is none.
+// these classes wait for, and that of the queue does; zero if there is none. If very many keys wait for their
+// rates it may be too early, because it does not look at all of them.
 func (l *line) nextKey(classes []int) (next time.Time) {
-	for name, k := range l.keys {
-		if k.blocked && l.order.Waits(name, classes) && (next.IsZero() || timeOf(k.due.at).Before(next)) {
-			next = timeOf(k.due.at)
+	const most = 64
+	for _, k := range l.blocked.all[:min(most, len(l.blocked.all))] {
+		if l.order.Waits(k.of.key, classes) && (next.IsZero() || timeOf(k.rank).Before(next)) {
+			next = timeOf(k.rank)
 		}
 	}
-	return next
+	if len(l.blocked.all) > most { // then the earliest of all, which is not later
+		next = timeOf(l.blocked.all[0].rank)
+	}
+	if next.IsZero() || !l.rate.limited() {
+		return next
+	}
+	return timeOf(max(unix(next), l.rate.from(l.arrival)))
 }
 
 // start leases a task that is next in its line.
-func (m *Machine) start(t *task, held *lease, worker string) {
-	l := t.line
-	m.tokens++
-	token := queue.Token(uint64(m.cfg.Epoch)<<epochShift + m.tokens)
-	held.row.Progress = queue.Progress{}
+func (m *Machine) start(t *task, held *lease, s Start, length time.Duration) {
+	l := m.lineOf(t)
 	l.order.Start(&t.place)
+	l.unsuspect(t)
 	l.passes = max(l.passes-1, 0)
-	l.unqueued(t)
-	m.step(&held.row, queue.Running, why{on: queue.OnClaim, by: worker, token: token})
-	held.row.Lease = queue.Lease{Worker: worker, Token: token, Until: timeOf(held.until)}
+	m.tasks.unlist(&l.waiting, t)
+	m.claimed(l, &held.row, s, m.time())
 	l.states[queue.Waiting]--
 	l.tiers[t.tier]--
-	l.states[queue.Running]++
-	l.running++
-	t.state = queue.Running
-	t.more().lease = held
-	t.due.at = held.until
-	m.due.set(&t.due, held.until)
-	m.due.stop(&t.expiry) // it has started in time
+	m.run(t, held, m.after(length))
+	l.lastStart = s.Token
 	if l.rate.limited() {
 		l.arrival = l.rate.spend(l.arrival, m.now)
 	}
-	m.spendKey(t)
+	m.spendKey(l, held.row.Key)
 }
 
-// spendKey counts a start of a key, and sets the key aside if that was the last
-// one that its rate allows at present.
-func (m *Machine) spendKey(t *task) {
-	l := t.line
-	if t.key == "" || !l.keyRate.limited() {
+// run puts a task that is in no state into that of those that run.
+func (m *Machine) run(t *task, held *lease, until int64) {
+	l := m.lineOf(t)
+	l.states[queue.Running]++
+	l.running++
+	held.remote = held.row.Remote > 0
+	if held.suspect = suspected(&held.row); held.suspect {
+		l.suspectsRun++
+	}
+	t.state, t.at = queue.Running, until
+	t.more().lease = held
+	held.row.Lease.Until = timeOf(until)
+	m.leases.set(t, until)
+	m.deadlines.remove(t) // it has started in time
+	if t.group != nil {
+		t.group.running = t
+	}
+}
+
+// spendKey counts a start of a key.
+func (m *Machine) spendKey(l *line, key string) {
+	if key == "" || !l.keyRate.limited() {
 		return
 	}
-	k := l.keys[t.key]
+	k := l.keys[key]
 	if k == nil {
-		k = &keyRate{line: l, key: t.key}
-		k.due.k = k
-		l.keys[t.key] = k
+		k = &keyRate{line: l, key: key}
+		l.keys[key] = k
 	}
 	k.arrival = l.keyRate.spend(k.arrival, m.now)
+	m.blockKey(k)
+}
+
+// blockKey sets a key aside that is not, if its rate allows no start at present.
+func (m *Machine) blockKey(k *keyRate) {
+	l := k.line
 	if from := l.keyRate.from(k.arrival); from > m.now {
-		k.blocked = true
 		l.order.Block(k.key)
-		m.rates.set(&k.due, from)
+		l.blocked.set(k, from)
+		m.rates.set(k, from)
 	} else {
-		m.rates.set(&k.due, k.arrival.ns+1) // when it is as good as new
+		m.rates.set(k, k.arrival.ns+1) // when it is as good as new
 	}
 }
 
 // unblockKeys lets the keys go on whose rates allow a start again, and forgets
 // those that could start as many as a new one.
 func (m *Machine) unblockKeys() {
-	for e := m.rates.first(); e != nil && e.at <= m.now; e = m.rates.first() {
-		k := e.k
-		m.rates.stop(e)
-		if k.blocked {
-			k.blocked = false
+	for e, ok := m.rates.first(); ok && e.rank <= m.now; e, ok = m.rates.first() {
+		k := e.of
+		if k.blocked > 0 {
+			k.line.blocked.remove(k)
 			k.line.order.Unblock(k.key)
 			k.line.signal()
 		}
 		if k.arrival.ns < m.now {
+			m.rates.remove(k)
 			delete(k.line.keys, k.key)
 			continue
 		}
-		m.rates.set(e, k.arrival.ns+1)
+		m.rates.set(k, k.arrival.ns+1)
 	}
+}
+
+// rateOf returns when the rate of a key allows a start again; 0 if it does now.
+func (l *line) rateOf(key string) int64 {
+	if k := l.keys[key]; k != nil && k.blocked > 0 {
+		return l.blocked.all[k.blocked-1].rank
+	}
+	return 0
 }

@@ -1,10 +1,10 @@
 package machine
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"fmt"
-	"slices"
+	"math"
 	"time"
 
 	"github.com/stintgo/stint/queue"
@@ -12,7 +12,7 @@ import (
 )
 
 // Command is as [queue.Store] says.
-func (m *Machine) Command(_ context.Context, now time.Time, c queue.Command) (changed int, err error) {
+func (m *Machine) Command(ctx context.Context, now time.Time, c queue.Command) (changed int, err error) {
 	switch c.Do {
 	case queue.OnPause, queue.OnResume, queue.OnCancel, queue.OnRetry, queue.OnForget:
 	default:
@@ -21,100 +21,109 @@ func (m *Machine) Command(_ context.Context, now time.Time, c queue.Command) (ch
 	if c.Limit < 0 {
 		return 0, fmt.Errorf("%w: the limit is %d; it is 0 for none, or more", queue.ErrInvalid, c.Limit)
 	}
-	if err := m.begin(now); err != nil {
-		return 0, err
-	}
-	ids, err := m.matching(c.Filter, c.Do)
-	for _, id := range ids {
-		if err != nil || c.Limit > 0 && changed == c.Limit {
+	s := newSearch(c.Filter, queue.ID{}, false)
+	s.do, s.spare, s.most = c.Do, make(map[queue.ID]struct{}), partCommand
+	limit := cmp.Or(c.Limit, math.MaxInt)
+	var bad unread
+	for err == nil && !s.done && changed < limit {
+		if err = m.part(s, func() error { return m.begin(ctx, now) }); err != nil {
 			break
 		}
-		var done bool
-		if done, err = m.command(id, c); done {
+		if err = m.begin(ctx, now); err == nil {
+			changed += m.commandAll(s, c, limit-changed, &bad)
+			err = m.end(ctx)
+		}
+	}
+	return changed, cmp.Or(err, bad.err())
+}
+
+// commandAll does something to what a part of a search has found, which is all
+// looked up before anything changes, and to at most so many tasks.
+func (m *Machine) commandAll(s *search, c queue.Command, limit int, bad *unread) (changed int) {
+	begun, room := m.journal.mark(), mostKept
+	found := make([]finding, 0, len(s.ids))
+	for _, id := range s.ids {
+		f, err := m.match(s, id)
+		switch {
+		case err != nil:
+			bad.add(err)
+		case f.task != nil:
+			found = append(found, f.within(&room))
+		}
+	}
+	for i := range found {
+		if changed == limit {
+			break
+		}
+		id := found[i].id
+		if of := m.dependents[id]; c.Do == queue.OnForget && of != nil {
+			for e := of.Front(); e != nil; e = e.Next() {
+				s.spare[e.Value.(*task).id] = struct{}{} // it is cancelled, and may be in the next part
+			}
+		}
+		t := m.tasks.get(id)
+		if t == nil {
+			continue // it has been forgotten with another
+		}
+		if t.damaged() {
+			m.mend(t) // it may be readable by now, and is another then than it was set aside as
+		}
+		row, err := m.rowSince(t, found[i].row, begun)
+		if err != nil && (c.Do != queue.OnForget || !t.state.Finished()) {
+			bad.add(err)
+			continue
+		}
+		if m.command(t, &row, c) {
 			changed++
 		}
 	}
-	if syncErr := m.end(); err == nil {
-		err = syncErr
-	}
-	return changed, err
+	return changed
 }
 
-// matching returns the tasks that a filter finds and a command may concern, by
-// their age.
-func (m *Machine) matching(f queue.Filter, do queue.Trigger) (ids []queue.ID, err error) {
-	if len(f.IDs) > 0 {
-		for _, id := range f.IDs {
-			row, err := m.any(id)
-			if err != nil {
-				continue // one that is gone is not found
-			}
-			if m.matches(&f, m.tasks[id], &row) {
-				ids = append(ids, id)
-			}
-		}
-		return ordered(ids), nil
+// rowSince is the row of a task that was read before, unless it has changed since a
+// mark, or what is known of it with an error.
+func (m *Machine) rowSince(t *task, read *record.Row, since uint64) (record.Row, error) {
+	if read == nil || m.journal.changed(taskRow(&t.id), since) {
+		return m.readable(t)
 	}
-	for id, t := range m.tasks {
-		row, err := m.row(t)
-		if err != nil {
-			return nil, err
-		}
-		if m.matches(&f, t, &row) {
-			ids = append(ids, id)
-		}
-	}
-	if do == queue.OnRetry || do == queue.OnForget {
-		for _, e := range m.ends.all() {
-			row, err := m.read(rowFinished, e.id)
-			if err != nil {
-				return nil, err
-			}
-			if m.matches(&f, nil, &row) {
-				ids = append(ids, e.id)
-			}
-		}
-	}
-	return ordered(ids), nil
+	return *read, nil
 }
 
-// ordered are IDs in their order, each one once.
-func ordered(ids []queue.ID) []queue.ID {
-	slices.SortFunc(ids, func(a, b queue.ID) int { return bytes.Compare(a[:], b[:]) })
-	return slices.Compact(ids)
+// concerns reports whether a command, or 0 for a question, may be about a task. Only those are forgotten
+// that were finished before: not those, too, that are cancelled because another one
+// is forgotten.
+func concerns(do queue.Trigger, t *task) bool {
+	switch do {
+	case queue.OnForget:
+		return t.state.Finished()
+	case 0, queue.OnRetry:
+		return true
+	default:
+		return !t.state.Finished()
+	}
 }
 
 // command does something to one task, if that makes a difference.
-func (m *Machine) command(id queue.ID, c queue.Command) (changed bool, err error) {
+func (m *Machine) command(t *task, row *record.Row, c queue.Command) (changed bool) {
 	w := why{on: c.Do, by: c.By, detail: c.Reason}
-	t := m.tasks[id]
-	if t == nil {
-		return m.commandFinished(id, w)
-	}
-	row, err := m.row(t)
-	if err != nil {
-		return false, err
-	}
 	switch {
-	case c.Do == queue.OnForget:
-		return false, nil // it is not finished
+	case t.state.Finished():
+		return m.commandFinished(t, row, w)
 	case t.state == queue.Running:
-		return m.order(t, w), nil
+		return m.order(t, w)
 	case c.Do == queue.OnPause && t.state != queue.Paused:
-		m.change(t, &row, queue.Paused, w)
+		m.change(t, row, queue.Paused, w)
 	case c.Do == queue.OnCancel:
-		m.change(t, &row, queue.Cancelled, w)
+		m.change(t, row, queue.Cancelled, w)
 	case c.Do == queue.OnResume && t.state == queue.Paused:
-		t.due.at = unix(row.RunAt)
-		m.change(t, &row, m.pending(t, t.due.at), w)
+		m.change(t, row, m.pending(t, unix(row.RunAt)), w)
 	case c.Do == queue.OnRetry && t.state == queue.Scheduled:
 		row.RunAt = m.time()
-		t.due.at = m.now
-		m.change(t, &row, m.pending(t, 0), w)
+		m.change(t, row, m.pending(t, 0), w)
 	default:
-		return false, nil
+		return false
 	}
-	return true, nil
+	return true
 }
 
 // order tells the worker of a running task what to do. Resuming takes a pause
@@ -133,58 +142,77 @@ func (m *Machine) order(t *task, w why) bool {
 		w = why{}
 	}
 	held.order, held.by, held.reason = to, w.by, w.detail
-	held.row.Order = to
-	m.write(t, &held.row)
+	held.row.Order, held.row.OrderBy, held.row.OrderReason = to, w.by, w.detail
+	m.write(t.id, &held.row)
 	return true
 }
 
-func (m *Machine) commandFinished(id queue.ID, w why) (changed bool, err error) {
-	row, err := m.read(rowFinished, id)
-	if err != nil {
-		return false, err
-	}
+func (m *Machine) commandFinished(t *task, row *record.Row, w why) (changed bool) {
 	switch {
 	case w.on == queue.OnForget:
-		m.forget(&row, w)
-	case w.on == queue.OnRetry && row.State != queue.Succeeded:
-		m.retry(&row, w)
+		m.forget(t, row, w)
+	case w.on == queue.OnRetry && t.state != queue.Succeeded:
+		m.retry(t, row, w)
 	default:
-		return false, nil
+		return false
 	}
-	return true, nil
+	return true
 }
 
 // retry has a finished task begin anew. It keeps its age, and its history.
-func (m *Machine) retry(row *record.Row, w why) {
-	m.unretain(row)
-	m.journal.set(rowFinished+string(row.ID[:]), nil)
+func (m *Machine) retry(t *task, row *record.Row, w why) {
+	m.leave(t)
 	row.Failures, row.Crashes, row.RunAt = 0, 0, m.time()
 	if !row.Deadline.After(m.time()) {
 		row.Deadline = time.Time{}
 	}
-	row.Lease, row.Progress = queue.Lease{}, queue.Progress{}
-	m.cleared(row)
-	t := m.admit(row)
-	m.await(t, row)
-	to := m.pending(t, 0)
-	m.step(row, to, w)
-	m.enter(t, to)
-	m.write(t, row)
+	row.Progress = queue.Progress{} // its last token stays: what is noted of old leases is told by it
+	m.cleared(t)
+	m.join(t, row)
+	m.put(t, row, m.pending(t, 0), w)
 }
 
 // forget removes a finished task, and cancels those that waited for it to
 // succeed, because it never will.
-func (m *Machine) forget(row *record.Row, w why) {
-	m.unretain(row)
+func (m *Machine) forget(t *task, row *record.Row, w why) {
 	m.tellForgotten(row, w)
-	m.journal.set(rowFinished+string(row.ID[:]), nil)
 	if row.Unique != "" {
-		m.journal.set(rowUnique+row.Queue+"\x00"+row.Unique, nil)
+		m.journal.set(uniqueRow(&row.Spec), nil, false)
 	}
-	m.cleared(row)
-	for _, t := range slices.Clone(m.dependents[row.ID]) {
-		m.revise(t, queue.Cancelled, why{
-			on: queue.OnCancel, by: w.by, detail: fmt.Sprintf("task %s, which has to succeed first, was forgotten", row.ID),
-		})
+	m.drop(t, w)
+}
+
+// drop is forget for a task of which nothing is kept but itself.
+func (m *Machine) drop(t *task, w why) {
+	id := t.id
+	m.cleared(t)
+	m.leave(t)
+	m.tasks.remove(t)
+	if m.abandon(id, w) {
+		m.journal.set(taskRow(&id), nil, false)
+	}
+}
+
+// abandon cancels those that waited for a task to succeed that is forgotten. It
+// returns false if it could not read one of them: that is cancelled when it can be,
+// and until then the row has to stay from which a store that is opened knows that it
+// must not start.
+func (m *Machine) abandon(id queue.ID, w why) bool {
+	of := m.dependents[id]
+	if of == nil {
+		return true
+	}
+	for e := of.Front(); e != nil; {
+		t := e.Value.(*task)
+		e = e.Next() // it is taken out
+		m.revise(t, queue.Cancelled, forgotten(id, w.by))
+	}
+	return m.dependents[id] == nil
+}
+
+// forgotten is why a task is cancelled that came after one that is forgotten.
+func forgotten(id queue.ID, by string) why {
+	return why{
+		on: queue.OnCancel, by: by, detail: fmt.Sprintf("task %s, which has to succeed first, was forgotten", id),
 	}
 }

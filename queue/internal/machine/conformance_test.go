@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stintgo/stint/queue"
@@ -8,31 +9,50 @@ import (
 	"github.com/stintgo/stint/queue/storetest"
 )
 
-// The machine on rows that survive: what they hold at the crash is all that
-// the next machine gets.
+// The machine on rows that survive, and on what it notes of its leases: what
+// they hold at the crash is all that the next machine gets.
 func TestStore(t *testing.T) { storetest.Run(t, openDurable) }
+
+// The same when only the rows survive.
+func TestStore_PowerLoss(t *testing.T) { storetest.Run(t, openForgetful) }
 
 func TestModel_Store(t *testing.T) { storetest.Model(t, openDurable, 3000) }
 
 func openDurable(t *testing.T, cfg storetest.Config) storetest.Harness {
 	t.Helper()
-	r, epoch := newRows(), uint32(0)
+	return harness(t, cfg, false)
+}
+
+func openForgetful(t *testing.T, cfg storetest.Config) storetest.Harness {
+	t.Helper()
+	return harness(t, cfg, true)
+}
+
+func harness(t *testing.T, cfg storetest.Config, powerLoss bool) storetest.Harness {
+	t.Helper()
+	r, s, epoch := newRows(), newStarts(), uint32(0)
 	openNext := func(t *testing.T) queue.Store {
 		t.Helper()
 		r, epoch = r.crash(), epoch+1
+		if s = s.crash(); powerLoss {
+			s = newStarts()
+		}
 		m, err := machine.Open(r, machine.Config{
 			MaxPayload: cfg.MaxPayload, MaxResult: cfg.MaxResult, MaxCheckpoint: cfg.MaxCheckpoint,
-			WatchBuffer: cfg.WatchBuffer, Epoch: epoch,
+			WatchBuffer: cfg.WatchBuffer, Epoch: epoch, Keep: 2000, Starts: s,
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
-			if err := m.Close(); err != nil {
+			if err := m.Close(); err != nil && !errors.Is(err, errBroken) {
 				t.Error(err)
 			}
 		})
 		return m
 	}
-	return storetest.Harness{Store: openNext(t), Durable: true, Reopen: openNext}
+	return storetest.Harness{
+		Store: openNext(t), Durable: true, Reopen: openNext, PowerLoss: powerLoss,
+		Break: func(n int) { r.breakAt(n) },
+	}
 }

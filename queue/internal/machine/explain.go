@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/stintgo/stint"
@@ -18,18 +19,18 @@ func (m *Machine) Explain(_ context.Context, now time.Time, id queue.ID) ([]queu
 	}
 	at := max(m.now, now.UnixNano())
 	m.unblockKeys()
-	row, err := m.any(id)
-	if err != nil {
-		return nil, err
-	}
-	t := m.tasks[id]
+	t := m.tasks.get(id)
 	if t == nil {
-		return nil, nil
+		return nil, fmt.Errorf("%w: %s", queue.ErrNotFound, id)
+	}
+	row, err := m.row(t)
+	if err != nil && !t.state.Finished() {
+		return []queue.Reason{damagedReason(err)}, nil
 	}
 	switch t.state {
 	case queue.Scheduled:
 		return []queue.Reason{{
-			Reason: stint.Reason{Code: queue.CodeScheduled}, Until: timeOf(t.due.at), Failures: row.Failures,
+			Reason: stint.Reason{Code: queue.CodeScheduled}, Until: timeOf(t.at), Failures: row.Failures,
 		}}, nil
 	case queue.Paused:
 		last := row.Steps[len(row.Steps)-1]
@@ -57,7 +58,7 @@ func said(by, why string) string {
 
 // reasons are why a task that is due has not started.
 func (m *Machine) reasons(t *task, row *record.Row, at int64) (all []queue.Reason) {
-	l := t.line
+	l := m.lineOf(t)
 	for _, h := range m.holds(t, row) {
 		r := queue.Reason{Reason: stint.Reason{Code: stint.Code(h.Code)}, What: h.What, State: h.State}
 		switch h.Code {
@@ -65,18 +66,21 @@ func (m *Machine) reasons(t *task, row *record.Row, at int64) (all []queue.Reaso
 			p := l.settings.Paused
 			r.Since, r.By = p.Since, said(p.By, p.Reason)
 		case queue.HoldKey:
-			r.Key, r.Limit, r.Running = t.key, l.settings.PerKey, l.order.Running(t.key)
-			r.Holders = m.holders(l, t.key)
+			r.Key, r.Limit, r.Running = row.Key, l.settings.PerKey, l.order.Running(row.Key)
+			r.Holders = m.holders(func(t *task) bool { return t.line == l.no && t.lease.row.Key == row.Key })
+		case queue.HoldSuspect:
+			r.Holders = m.runningSuspects(l)
 		case queue.HoldKeyRate:
-			if l.keys[t.key].due.at <= at {
+			until := l.rateOf(row.Key)
+			if until <= at {
 				continue
 			}
-			r.Key, r.Until = t.key, timeOf(l.keys[t.key].due.at)
+			r.Key, r.Until = row.Key, timeOf(until)
 		default:
 		}
 		all = append(all, r)
 	}
-	if r, ok := noWorker(l, row.Kind, at); ok {
+	if r, ok := m.noWorker(row, at); ok {
 		all = append(all, r)
 	}
 	if t.state == queue.Waiting {
@@ -85,13 +89,12 @@ func (m *Machine) reasons(t *task, row *record.Row, at int64) (all []queue.Reaso
 	return all
 }
 
-// holders are some of the tasks that run of a queue, and of a key unless it is
-// empty.
-func (m *Machine) holders(l *line, key string) (ids []queue.ID) {
+// holders are some of the tasks that run, of those that count.
+func (m *Machine) holders(count func(*task) bool) (ids []queue.ID) {
 	const most = 10
-	for _, e := range m.due {
-		if t := e.t; t.state == queue.Running && t.line == l && (key == "" || t.key == key) {
-			if ids = append(ids, t.id); len(ids) == most {
+	for _, e := range m.leases.all {
+		if count(e.of) {
+			if ids = append(ids, e.of.id); len(ids) == most {
 				break
 			}
 		}
@@ -99,23 +102,23 @@ func (m *Machine) holders(l *line, key string) (ids []queue.ID) {
 	return ids
 }
 
-// noWorker says that no live worker handles a kind, if that is so.
-func noWorker(l *line, kind string, at int64) (r queue.Reason, none bool) {
-	seen, ever := l.seen[kind]
+// noWorker says that no live worker handles a task's kind, if that is so.
+func (m *Machine) noWorker(row *record.Row, at int64) (r queue.Reason, none bool) {
+	seen, ever := m.seen[handles{row.Queue, row.Kind}]
 	if ever && at-seen.At.UnixNano() < int64(workerLives) {
 		return r, false
 	}
-	return queue.Reason{Reason: stint.Reason{Code: queue.CodeNoWorker}, What: kind, LastSeen: seen}, true
+	return queue.Reason{Reason: stint.Reason{Code: queue.CodeNoWorker}, What: row.Kind, LastSeen: seen}, true
 }
 
 // turn is what the order says of a task that is eligible.
 func (m *Machine) turn(t *task, at int64) (all []queue.Reason) {
-	l := t.line
+	l := m.lineOf(t)
 	why := l.order.Why(&t.place, l.running)
 	if why.Full {
 		all = append(all, queue.Reason{
 			Reason:  stint.Reason{Code: stint.CodeMax, Limit: l.settings.Max, Running: l.running},
-			Holders: m.holders(l, ""),
+			Holders: m.holders(func(t *task) bool { return t.line == l.no }),
 		})
 	}
 	if why.AtCap {

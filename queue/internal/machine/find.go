@@ -5,7 +5,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/record"
@@ -17,87 +16,58 @@ const page = 100
 // Find is as [queue.Store] says. It answers what has been decided, which may not
 // be durable yet.
 func (m *Machine) Find(_ context.Context, f queue.Filter, p queue.Page) (found []queue.Task, err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.closed {
-		return nil, queue.ErrClosed
-	}
 	if p.Limit <= 0 {
 		p.Limit = page
 	}
-	m.unblockKeys()
-	ids := ordered(m.candidates(&f))
-	if p.Newest {
-		slices.Reverse(ids)
+	s := newSearch(f, p.After, p.Newest)
+	for err == nil && !s.done && len(found) < p.Limit {
+		if err = m.part(s, m.lockOpen); err == nil {
+			found, err = m.views(s, found, p.Limit)
+		}
 	}
-	for _, id := range ids {
-		if order := bytes.Compare(id[:], p.After[:]); !p.After.IsZero() && (order == 0 || (order < 0) != p.Newest) {
+	return found, err
+}
+
+// lockOpen takes the lock to read. After an error it has not.
+func (m *Machine) lockOpen() error {
+	m.mu.Lock()
+	if m.closed {
+		m.mu.Unlock()
+		return queue.ErrClosed
+	}
+	m.unblockKeys()
+	return nil
+}
+
+// views appends what a search has found to a page.
+func (m *Machine) views(s *search, found []queue.Task, limit int) ([]queue.Task, error) {
+	if err := m.lockOpen(); err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	for _, id := range s.ids {
+		f, _ := m.match(s, id) // what cannot be read to tell is not found
+		if f.task == nil {
 			continue
 		}
-		row, err := m.any(id)
-		if err != nil {
-			if len(f.IDs) > 0 {
-				continue
-			}
-			return nil, err
+		if f.row == nil {
+			row, _ := m.readable(f.task)
+			f.row = &row
 		}
-		t := m.tasks[id]
-		if !m.matches(&f, t, &row) {
-			continue
-		}
-		if found = append(found, m.view(t, &row)); len(found) == p.Limit {
+		if found = append(found, m.view(f.task, f.row)); len(found) == limit {
 			break
 		}
 	}
 	return found, nil
 }
 
-// candidates are the tasks that a filter may find.
-func (m *Machine) candidates(f *queue.Filter) (ids []queue.ID) {
-	if len(f.IDs) > 0 {
-		return slices.Clone(f.IDs)
-	}
-	for id := range m.tasks {
-		ids = append(ids, id)
-	}
-	for _, e := range m.ends.all() {
-		ids = append(ids, e.id)
-	}
-	return ids
-}
-
-// matches reports whether a filter finds a task, of which t is what is in
-// memory, nil if it is finished.
-func (m *Machine) matches(f *queue.Filter, t *task, row *record.Row) bool {
-	switch {
-	case len(f.IDs) > 0 && !slices.Contains(f.IDs, row.ID),
-		f.Queue != "" && f.Queue != row.Queue,
-		f.Kind != "" && f.Kind != row.Kind,
-		f.Key != "" && f.Key != row.Key,
-		f.Group != "" && f.Group != row.Group,
-		!f.Batch.IsZero() && f.Batch != row.Batch,
-		f.Worker != "" && (row.State != queue.Running || f.Worker != row.Lease.Worker),
-		f.Error != "" && !strings.Contains(row.Error, f.Error),
-		!f.From.IsZero() && row.Submitted.Before(f.From),
-		!f.To.IsZero() && !row.Submitted.Before(f.To),
-		len(f.States) > 0 && !slices.Contains(f.States, m.stateOf(t, row)):
-		return false
-	}
-	for name, value := range f.Labels {
-		if got, ok := row.Labels[name]; !ok || got != value {
-			return false
-		}
-	}
-	return true
-}
-
 // stateOf is the state of a task as others see it: also a limit of others' use
 // holds it.
-func (m *Machine) stateOf(t *task, row *record.Row) queue.State {
-	if t != nil && t.state == queue.Waiting && t.line.held(t) {
+func (m *Machine) stateOf(t *task) queue.State {
+	if t.state == queue.Waiting && m.lineOf(t).held(t) {
 		return queue.Held
 	}
-	return row.State
+	return t.state
 }
 
 // view is a task as others see it.
@@ -106,15 +76,14 @@ func (m *Machine) view(t *task, row *record.Row) queue.Task {
 	if task.State != queue.Running {
 		task.Lease = queue.Lease{}
 	}
-	if t == nil {
-		return task
-	}
-	if t.state == queue.Running { // its row stays here, and the task is the caller's
+	// The row may share these with what the store keeps, and the task is the caller's.
+	task.Payload, task.Checkpoint = bytes.Clone(row.Payload), bytes.Clone(row.Checkpoint)
+	task.Result = bytes.Clone(row.Result)
+	if t.state == queue.Running { // its row stays here
 		task.Steps, task.After = slices.Clone(row.Steps), slices.Clone(row.After)
-		task.Payload, task.Checkpoint = bytes.Clone(row.Payload), bytes.Clone(row.Checkpoint)
 		task.Labels = maps.Clone(row.Labels)
 	}
-	task.State = m.stateOf(t, row)
+	task.State = m.stateOf(t)
 	if task.State == queue.Held {
 		task.Holds = m.holds(t, row)
 	}
@@ -126,10 +95,12 @@ func (m *Machine) view(t *task, row *record.Row) queue.Task {
 
 // holds are why a task is held.
 func (m *Machine) holds(t *task, row *record.Row) (holds []queue.Hold) {
+	if t.damaged() {
+		holds = append(holds, queue.Hold{Code: queue.HoldDamaged, What: t.damage.err.Error()})
+	}
 	if t.rare != nil {
 		for _, id := range t.after(row) {
-			state := m.presentState(id, t.waitsFor[id])
-			holds = append(holds, queue.Hold{Code: queue.HoldDependency, What: id.String(), State: state})
+			holds = append(holds, queue.Hold{Code: queue.HoldDependency, What: id.String(), State: m.known(id)})
 		}
 		if b := t.waitsBatch; b != nil && b.open > 0 {
 			holds = append(holds, queue.Hold{Code: queue.HoldDependency, What: b.id.String()})
@@ -138,26 +109,20 @@ func (m *Machine) holds(t *task, row *record.Row) (holds []queue.Hold) {
 			holds = append(holds, queue.Hold{Code: queue.HoldGroup, What: g.name, State: g.first().state})
 		}
 	}
-	l := t.line
+	l := m.lineOf(t)
 	if l.settings.Paused != nil {
 		holds = append(holds, queue.Hold{Code: queue.HoldQueuePaused, What: l.name})
 	}
-	if n := l.settings.PerKey; t.key != "" && n > 0 && l.order.Running(t.key) >= n {
-		holds = append(holds, queue.Hold{Code: queue.HoldKey, What: t.key})
+	if l.holdsSuspects() && suspected(row) {
+		holds = append(holds, queue.Hold{Code: queue.HoldSuspect})
 	}
-	if t.key != "" && l.order.Blocked(t.key) {
-		holds = append(holds, queue.Hold{Code: queue.HoldKeyRate, What: t.key})
+	if n := l.settings.PerKey; row.Key != "" && n > 0 && l.order.Running(row.Key) >= n {
+		holds = append(holds, queue.Hold{Code: queue.HoldKey, What: row.Key})
+	}
+	if l.order.Blocked(row.Key) {
+		holds = append(holds, queue.Hold{Code: queue.HoldKeyRate, What: row.Key})
 	}
 	return holds
-}
-
-// presentState is that of a task that is waited for; finished is what it is if
-// it is not in memory.
-func (m *Machine) presentState(id queue.ID, finished queue.State) queue.State {
-	if t := m.tasks[id]; t != nil {
-		return t.state
-	}
-	return finished
 }
 
 // after are the tasks that have to succeed first and have not yet.

@@ -1,9 +1,15 @@
 package machine_test
 
 import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/stintgo/stint"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/machine"
 )
@@ -62,7 +68,7 @@ func TestC6_StepsAreNotCutApart(t *testing.T) {
 		c = stats.Queues["default"].States[queue.Waiting]
 	}
 	var crashed *rows
-	r.left = 4 // each of the two is read to be found, and to be cancelled
+	r.left = 2 // each of the two is read to be cancelled
 	r.then = func() {
 		r.gate <- struct{}{}
 		r.gate <- struct{}{}
@@ -79,5 +85,225 @@ func TestC6_StepsAreNotCutApart(t *testing.T) {
 		if crashed.all["t"+string(id[:])] == nil {
 			t.Errorf("task %s has been applied as cancelled, in the middle of the call", id)
 		}
+	}
+}
+
+// TestC6_ContextsEndTheWait: a call whose context ends does not wait for a disk
+// that takes no more, whoever of those who wait would write next, and what it has
+// done is there when the disk goes on.
+func TestC6_ContextsEndTheWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRows()
+		m := open(t, r)
+		r.gate = make(chan struct{})
+		var ids queue.IDs
+		submit := func(ctx context.Context) chan error {
+			task, answer := newTask(&ids, queue.Spec{}), make(chan error, 1)
+			go func() {
+				_, err := m.Submit(ctx, start, []queue.NewTask{task})
+				answer <- err
+			}()
+			synctest.Wait()
+			return answer
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		leaving := []chan error{submit(ctx), submit(ctx), submit(ctx)} // one writes, two wait to
+		staying := submit(t.Context())
+		cancel()
+		for i, answer := range leaving {
+			if err := <-answer; !errors.Is(err, context.Canceled) || !errors.Is(err, queue.ErrUnavailable) {
+				t.Errorf("call %d is answered %v", i, err)
+			}
+		}
+		select {
+		case err := <-staying:
+			t.Fatalf("the call that stays is answered %v before the disk goes on", err)
+		default:
+		}
+		close(r.gate)
+		if err := <-staying; err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if n := len(r.crash().all); n < len(leaving)+1 {
+			t.Errorf("of %d tasks %d are durable", len(leaving)+1, n)
+		}
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestC6_LeavingTheLead: one who leaves when it was just told to write does not
+// keep the others from it.
+func TestC6_LeavingTheLead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for others := range 3 {
+			r := newRows()
+			m := open(t, r)
+			r.gate = make(chan struct{})
+			var ids queue.IDs
+			var all sync.WaitGroup
+			submit := func(ctx context.Context) {
+				task := newTask(&ids, queue.Spec{})
+				all.Go(func() {
+					if _, err := m.Submit(ctx, start, []queue.NewTask{task}); err != nil && ctx.Err() == nil {
+						t.Error(err)
+					}
+				})
+				synctest.Wait()
+			}
+			submit(t.Context()) // writes
+			ctx, cancel := context.WithCancel(t.Context())
+			submit(ctx) // is next
+			for range others {
+				submit(t.Context())
+			}
+			go cancel()
+			r.gate <- struct{}{}
+			close(r.gate)
+			all.Wait()
+			submit(t.Context())
+			all.Wait()
+			if n := len(r.crash().all); n != others+3 {
+				t.Errorf("with %d others %d tasks are durable", others, n)
+			}
+			if err := m.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// TestC12_RoomOfALostLease: a task does not start on the room of a lease that was
+// lost before a crash could not bring that lease back.
+func TestC12_RoomOfALostLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRows()
+		m := open(t, r)
+		var ids queue.IDs
+		ctx := t.Context()
+		if err := m.Configure(ctx, start, "", queue.Settings{Max: 1}); err != nil {
+			t.Fatal(err)
+		}
+		tasks := []queue.NewTask{newTask(&ids, queue.Spec{MaxCrashes: 1}), newTask(&ids, queue.Spec{})}
+		if _, err := m.Submit(ctx, start, tasks); err != nil {
+			t.Fatal(err)
+		}
+		claim := func(now time.Time) int {
+			c := queue.Claim{Worker: "w", Kinds: []string{tasks[0].Kind}, Max: 2, Lease: time.Minute, Remote: true}
+			got, err := m.Claim(ctx, now, c)
+			if err != nil {
+				t.Error(err)
+			}
+			return len(got.Tasks)
+		}
+		if n := claim(start); n != 1 {
+			t.Fatalf("%d tasks have started", n)
+		}
+		r.gate = make(chan struct{})
+		late := start.Add(time.Hour)
+		go func() { _, _ = m.Tend(ctx, late, 0) }()
+		synctest.Wait()
+		var started atomic.Int32
+		go func() { started.Store(int32(claim(late))) }()
+		synctest.Wait()
+		if n := started.Load(); n != 0 {
+			t.Errorf("%d tasks have started before it is durable that the lease was lost", n)
+		}
+		close(r.gate)
+		synctest.Wait()
+		if n := started.Load(); n != 1 {
+			t.Errorf("%d tasks have started afterwards", n)
+		}
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestC12_RoomOfARemoteLease: no more does one start on the room of a lease whose end
+// a crash could still undo, while its worker lives on in another process.
+func TestC12_RoomOfARemoteLease(t *testing.T) {
+	for _, limits := range []queue.Settings{{Max: 1}, {PerKey: 1}, {Caps: stint.Caps{Normal: 1}}} {
+		for _, on := range []queue.Trigger{queue.OnSuccess, queue.OnFailure, queue.OnSnooze, queue.OnGiveBack} {
+			synctest.Test(t, func(t *testing.T) { roomOfARemoteLease(t, limits, on) })
+		}
+	}
+}
+
+func roomOfARemoteLease(t *testing.T, limits queue.Settings, on queue.Trigger) {
+	t.Helper()
+	p := newProcess(t)
+	if err := p.Configure(t.Context(), start, "", limits); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		submit(t, p.Machine, newTask(&p.ids, queue.Spec{Key: "k"}))
+	}
+	task := p.one(true)
+	p.rows.gate = make(chan struct{})
+	go func() { _ = p.settle(task, on) }()
+	synctest.Wait()
+	var started atomic.Int32
+	go func() {
+		tasks, err := p.claim(1, true)
+		started.Store(int32(len(tasks)))
+		if err != nil {
+			t.Error(err)
+		}
+	}()
+	synctest.Wait()
+	if n := started.Load(); n != 0 {
+		t.Errorf("%+v: %d tasks have started before it is durable that the lease ended by %s", limits, n, on)
+	}
+	close(p.rows.gate)
+	synctest.Wait()
+	if n := started.Load(); n != 1 {
+		t.Errorf("%+v: %d tasks have started afterwards", limits, n)
+	}
+}
+
+// slowRows take a while for each batch, as a disk does.
+type slowRows struct {
+	*rows
+	batches atomic.Int64
+}
+
+func (r *slowRows) Apply(batch []machine.Change) error {
+	r.batches.Add(1)
+	time.Sleep(time.Millisecond)
+	return r.rows.Apply(batch)
+}
+
+// TestJournal_CallersShareBatches: who writes again as soon as he is answered writes
+// together with the others who do, and not in every other batch.
+func TestJournal_CallersShareBatches(t *testing.T) {
+	for _, callers := range []int{2, 4, 8} {
+		synctest.Test(t, func(t *testing.T) {
+			r := &slowRows{rows: newRows()}
+			m, err := machine.Open(r, machine.Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			const each = 200
+			var source queue.IDs
+			var all sync.WaitGroup
+			for range callers {
+				all.Go(func() {
+					for range each {
+						now := time.Now()
+						task := queue.NewTask{ID: source.New(now), Spec: queue.Spec{Kind: "k"}}
+						if _, err := m.Submit(t.Context(), now, []queue.NewTask{task}); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			all.Wait()
+			if batches := r.batches.Load(); batches > each*3/2 { // it would be twice as many
+				t.Errorf("%d callers had their %d calls each in %d batches", callers, each, batches)
+			}
+		})
 	}
 }

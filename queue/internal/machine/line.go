@@ -11,24 +11,34 @@ import (
 // line is one queue.
 type line struct {
 	name     string
+	no       uint32         // by which its tasks know it; from 1
 	settings queue.Settings // in force
-	order    *backlog.Backlog[*task]
-	kinds    map[string]int        // classes in order
-	seen     map[string]queue.Seen // workers that last handled a kind
+	order    *backlog.Backlog[uint32]
+	kinds    map[string]int // classes in order; those of suspects come next
 	running  int
-	passes   int // tasks that have ended since, and have let none start so far
+	roomEnd  uint64 // the journal's mark of the last end of a lease that a crash could bring back beside another
+	passes   int    // tasks that have ended since, and have let none start so far
 	states   [queue.Cancelled + 1]int
 	tiers    [stint.Tiers]int // Held and Waiting ones
+	damaged  int              // tasks that are set aside because they cannot be read
 	ended    queue.Ended
+	ahead    [stint.Tiers]lookahead
+	waiting  roll    // tasks, in the order in which they became that
+	finished [2]roll // those that succeeded or were cancelled, and the dead ones, in the order in which they ended
 	groups   map[string]*group
-	ready    chan struct{}
-	oldest   *task // of the Waiting ones, in the order in which they became that,
-	newest   *task
 
-	rate    rate
-	arrival fixed
-	keyRate rate
-	keys    map[string]*keyRate // those that are not as idle as a new one
+	listeners []chan struct{} // as the machine has them
+
+	suspects    followers // that are Waiting
+	suspectsRun int       // at most one does
+	suspectEnd  uint64    // the journal's mark of the end of the last one's lease
+
+	lastStart queue.Token // of the last lease
+	rate      rate
+	arrival   fixed
+	keyRate   rate
+	keys      map[string]*keyRate // those that are not as idle as a new one
+	blocked   heap[*keyRate]      // of them, by when they are no more
 }
 
 // keyRate is the rate of one key. It is forgotten when the key could start as
@@ -37,38 +47,51 @@ type keyRate struct {
 	line    *line
 	key     string
 	arrival fixed
-	blocked bool // in order, until a start is allowed again
-	due     timer
+	blocked uint32 // its place among those that may start nothing until a time; 0: it is not one of them
+	due     uint32 // and among those of which something is to be done at a time
 }
 
-func newLine(name string) *line {
+func placeByRate(k *keyRate) *uint32  { return &k.due }
+func placeBlocked(k *keyRate) *uint32 { return &k.blocked }
+
+func newLine(name string, no uint32, listeners []chan struct{}) *line {
 	return &line{
-		name:   name,
-		order:  backlog.New[*task](backlog.Config{Max: math.MaxInt32}),
-		kinds:  make(map[string]int),
-		seen:   make(map[string]queue.Seen),
-		groups: make(map[string]*group),
-		keys:   make(map[string]*keyRate),
-		ready:  make(chan struct{}, 1),
+		name:      name,
+		no:        no,
+		order:     backlog.New[uint32](backlog.Config{Max: math.MaxInt32}),
+		kinds:     make(map[string]int),
+		groups:    make(map[string]*group),
+		keys:      make(map[string]*keyRate),
+		blocked:   heap[*keyRate]{place: placeBlocked},
+		listeners: listeners,
 	}
 }
+
+// ofSuspects is by how much the class of a kind's suspects is above that of its
+// other tasks.
+const ofSuspects = 1
 
 // class returns the class of a kind, which is new if there was none.
 func (l *line) class(kind string) int {
 	class, ok := l.kinds[kind]
 	if !ok {
-		class = len(l.kinds)
+		class = len(l.kinds) * (1 + ofSuspects)
 		l.kinds[kind] = class
 	}
 	return class
 }
 
-// classes returns those of kinds of which there have been tasks.
-func (l *line) classes(kinds []string) []int {
-	var classes []int
+// classes appends those of kinds of which there have been tasks, and those of
+// their suspects if one may start.
+func (l *line) classes(classes []int, kinds []string) []int {
+	suspects := l.suspects.Len() > 0 && !l.holdsSuspects()
 	for _, kind := range kinds {
-		if class, ok := l.kinds[kind]; ok {
-			classes = append(classes, class)
+		class, ok := l.kinds[kind]
+		if !ok {
+			continue
+		}
+		if classes = append(classes, class); suspects {
+			classes = append(classes, class+ofSuspects)
 		}
 	}
 	return classes
@@ -85,56 +108,38 @@ func (l *line) configure(s queue.Settings) {
 	l.order.SetCaps([stint.Tiers]int{
 		s.Caps.Lowest, s.Caps.Lower, s.Caps.Low, s.Caps.Normal, s.Caps.High, s.Caps.Higher, s.Caps.Highest,
 	})
-	l.order.SetPerKey(s.PerKey)
+	if s.PerKey != l.order.PerKey() { // it takes time for every key
+		l.order.SetPerKey(s.PerKey)
+	}
 	l.rate, l.keyRate = newRate(s.Rate), newRate(s.KeyRate)
+}
+
+// limited reports whether the end of a lease may be what lets another task start.
+func (l *line) limited() bool {
+	s := &l.settings
+	return s.Max > 0 || s.PerKey > 0 || s.Caps != (stint.Caps{})
 }
 
 // unfinished is how many tasks count towards the queue's limit of them.
 func (l *line) unfinished() int {
 	n := 0
-	for _, state := range queue.States() {
-		if !state.Finished() {
-			n += l.states[state]
+	for state, tasks := range l.states {
+		if !queue.State(state).Finished() {
+			n += tasks
 		}
 	}
 	return n
 }
 
-// signal says that a task may have become claimable.
-func (l *line) signal() {
-	select {
-	case l.ready <- struct{}{}:
-	default: // there is a signal that nobody has taken yet
+// ends are the tasks that are finished and kept as long as those of a state.
+func (l *line) ends(of queue.State) *roll {
+	if of == queue.Dead {
+		return &l.finished[1]
 	}
-}
-
-// queued and unqueued keep the Waiting tasks in the order in which they became
-// that.
-func (l *line) queued(t *task, now int64) {
-	t.since, t.prev, t.next = now, l.newest, nil
-	if l.newest != nil {
-		l.newest.next = t
-	} else {
-		l.oldest = t
-	}
-	l.newest = t
-}
-
-func (l *line) unqueued(t *task) {
-	if t.prev != nil {
-		t.prev.next = t.next
-	} else {
-		l.oldest = t.next
-	}
-	if t.next != nil {
-		t.next.prev = t.prev
-	} else {
-		l.newest = t.prev
-	}
-	t.prev, t.next = nil, nil
+	return &l.finished[0]
 }
 
 // held reports whether a task that is Waiting is held by limits of others' use.
 func (l *line) held(t *task) bool {
-	return l.settings.Paused != nil || t.key != "" && (!l.order.KeyHasRoom(t.key) || l.order.Blocked(t.key))
+	return l.settings.Paused != nil || t.place.Aside() || l.holdsSuspects() && t.isSuspect()
 }

@@ -9,12 +9,17 @@
 // they cannot be written the memory is ahead of them, and nothing more is
 // accepted: the machine has to be opened again.
 //
-// The machine reads no clock and starts no goroutine.
+// The machine reads no clock. A goroutine that it starts ends with the call that
+// it was started for, unless the caller left before its rows were written.
 package machine
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/stintgo/stint/queue"
@@ -30,9 +35,18 @@ type Config struct {
 	// Epoch is larger than those of earlier machines on the same rows, and below
 	// 2²⁴: tokens and ages begin with it, and so grow over all of them.
 	Epoch uint32
+	// Keep is how many bytes of rows are kept in memory, of tasks that wait: as long
+	// as they are few, no row is read to start one. It is for rows that take long to
+	// read.
+	Keep int
 	// Room is asked before tasks are accepted, and says why they cannot be, as with
 	// a disk that is nearly full; nil if they can. It must be fast.
 	Room func() error
+	// Damaged is told of tasks that are set aside because their rows cannot be read,
+	// with the machine locked; nil if nobody is.
+	Damaged func(queue.ID, error)
+	// Starts notes the leases that there are; nil if nobody opens the rows again.
+	Starts Starts
 }
 
 // epochShift leaves each epoch a million million claims and submissions.
@@ -43,31 +57,46 @@ type Machine struct {
 	cfg     Config
 	journal *journal
 
+	reading sync.WaitGroup // those who read rows without the lock; begun with it
+	poisons atomic.Bool    // there are dead tasks that have crashed their workers; written with the lock
+
 	mu         sync.Mutex // guards all below; before the journal's
 	closed     bool
 	now        int64 // the latest time seen, nanoseconds since 1970
 	seq        uint64
 	tokens     uint64
-	tasks      map[queue.ID]*task // the unfinished ones
-	lines      map[string]*line
+	tasks      *tasks
+	lines      map[string]*line           // that have had tasks, or have settings
+	numbered   []*line                    // the same, by their numbers
+	inOrder    []*line                    // by their names, as of the last call of queues
+	listeners  map[string][]chan struct{} // by the name of a queue, also of one that is not there yet
 	settings   map[string]queue.Settings
-	unique     map[uniqueKey]queue.ID // of unfinished tasks
+	schedules  map[string]queue.Schedule // not changed in place
 	batches    map[queue.ID]*batch
-	dependents map[queue.ID][]*task       // that wait for a task to succeed
-	poison     map[fingerprint][]queue.ID // dead tasks that have crashed their workers
+	dependents map[queue.ID]*followers    // that wait for a task to succeed
+	poison     map[fingerprint]*followers // dead tasks that have crashed their workers
 	workers    map[string]*worker
-	due        timers // of tasks
-	rates      timers // of keys
-	ends       ends   // finished tasks, in the order in which they are forgotten
+	swept      int64 // when those were last looked through
+	seen       map[handles]queue.Seen
+	due        heap[*task]    // Scheduled ones
+	leases     heap[*task]    // of Running ones
+	deadlines  heap[*task]    // of those that have one and have not started
+	rates      heap[*keyRate] // by when a key may start again, or is forgotten
 	watchers   map[*watcher]struct{}
+	over       []freed     // leases that have ended since the last call of end
+	resumed    []*task     // whose leases begin anew with the first call
+	names      record.Head // the row that was read last, whose names are likely to come again
+	classes    []int       // of the present claim
+	scratch    []byte      // for the row that is written
 }
 
 var _ queue.Store = (*Machine)(nil)
 
-type uniqueKey struct{ queue, unique string }
-
 // begin takes the lock for a step. After an error it has not.
-func (m *Machine) begin(now time.Time) error {
+func (m *Machine) begin(ctx context.Context, now time.Time) error {
+	if ctx.Err() != nil { // whoever called does not wait for it
+		return gaveUp(ctx, "nothing was done")
+	}
 	m.mu.Lock()
 	err := m.journal.failed()
 	if m.closed {
@@ -78,14 +107,43 @@ func (m *Machine) begin(now time.Time) error {
 		return err
 	}
 	m.now = max(m.now, now.UnixNano())
+	m.resume()
 	return nil
 }
 
-// end gives up the lock, and returns when what has been written is durable.
-func (m *Machine) end() error {
-	mark := m.journal.seal()
+// end ends a step: it gives up the lock, and returns when what has been written is
+// durable, or when ctx ends.
+func (m *Machine) end(ctx context.Context) error {
+	err := m.endAt(ctx.Done())
+	if errors.Is(err, errLeft) {
+		return gaveUp(ctx, "what was decided may not be durable yet")
+	}
+	return err
+}
+
+// gaveUp is the error of a caller who does not wait any longer.
+func gaveUp(ctx context.Context, done string) error {
+	err := fmt.Errorf("%w: %s: %w", queue.ErrUnavailable, done, ctx.Err())
+	if cause := context.Cause(ctx); !errors.Is(err, cause) {
+		err = fmt.Errorf("%w: %w", err, cause)
+	}
+	return err
+}
+
+// endAt is end, with errLeft when leave is closed.
+func (m *Machine) endAt(leave <-chan struct{}) error {
+	mark, over := m.journal.seal(), m.over
+	m.over = nil
 	m.mu.Unlock()
-	return m.journal.sync(mark)
+	err := m.journal.sync(mark, leave)
+	if err == nil {
+		m.free(over)
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.over = append(m.over, over...) // for whoever comes next: they are not durable yet
+	return err
 }
 
 // time is the present step's.
@@ -97,51 +155,59 @@ func timeOf(ns int64) time.Time { return time.Unix(0, ns).UTC() }
 func (m *Machine) line(name string) *line {
 	l := m.lines[name]
 	if l == nil {
-		l = newLine(name)
+		l = newLine(name, uint32(len(m.numbered)), m.listeners[name])
 		m.lines[name] = l
+		m.numbered = append(m.numbered, l)
 		m.configure(l)
 	}
 	return l
 }
 
-// row reads the row of an unfinished task.
-func (m *Machine) row(t *task) (record.Row, error) {
+// lineOf returns the queue of a task.
+func (m *Machine) lineOf(t *task) *line { return m.numbered[t.line] }
+
+// row reads the row of a task. Its payload, checkpoint and result must not be
+// changed: see view.
+func (m *Machine) row(t *task) (row record.Row, err error) {
 	if l := t.leased(); l != nil {
 		return l.row, nil
 	}
-	return m.read(rowTask, t.id)
+	err = m.read(t, &row)
+	return row, err
 }
 
-// read reads a task's row of a sort. Errors: ErrNotFound.
-func (m *Machine) read(sort string, id queue.ID) (record.Row, error) {
-	value, err := m.journal.get(sort + string(id[:]))
-	if err != nil {
-		return record.Row{}, fmt.Errorf("%w: read task %s: %w", queue.ErrUnavailable, id, err)
+// read reads the row of a task that is not running, or as it was before that.
+func (m *Machine) read(t *task, row *record.Row) error {
+	value, err := m.journal.get(taskRow(&t.id))
+	return m.decode(t, value, err, row)
+}
+
+// decode makes a row of what was read, or not.
+func (m *Machine) decode(t *task, value []byte, err error, row *record.Row) error {
+	if err == nil {
+		err = row.Share(value, &m.names)
 	}
-	if value == nil {
+	if err != nil {
+		return fmt.Errorf("%w: read task %s: %w", queue.ErrUnavailable, t.id, err)
+	}
+	return nil
+}
+
+// taskRow is the key of a task's row.
+func taskRow(id *queue.ID) string { return rowTask + string(id[:]) }
+
+// any reads the row of a task by its ID. Errors: ErrNotFound.
+func (m *Machine) any(id queue.ID) (record.Row, error) {
+	t := m.tasks.get(id)
+	if t == nil {
 		return record.Row{}, fmt.Errorf("%w: %s", queue.ErrNotFound, id)
 	}
-	row, err := record.Decode(value)
-	if err != nil {
-		return record.Row{}, fmt.Errorf("%w: read task %s: %w", queue.ErrUnavailable, id, err)
-	}
-	return row, nil
+	return m.row(t)
 }
 
-// write writes the row of an unfinished task.
-func (m *Machine) write(t *task, row *record.Row) {
-	m.journal.set(rowTask+string(t.id[:]), encode(row))
-	t.mark = m.journal.mark()
-}
-
-// Ready is as [queue.Store] says.
-func (m *Machine) Ready(name string) <-chan struct{} {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if name == "" {
-		name = defaultQueue
-	}
-	return m.line(name).ready
+// write writes the row of a task.
+func (m *Machine) write(id queue.ID, row *record.Row) {
+	m.journal.set(taskRow(&id), m.encode(row), row.State == queue.Waiting)
 }
 
 // Close is as [queue.Store] says.
@@ -152,22 +218,29 @@ func (m *Machine) Close() error {
 		return nil
 	}
 	m.closed = true
+	m.giveBackAll()
 	for w := range m.watchers {
 		w.stop()
 	}
-	mark := m.journal.seal()
-	m.mu.Unlock()
-	err := m.journal.sync(mark)
+	err := m.endAt(nil)
+	m.journal.rest()
+	m.reading.Wait()
 	if closing := m.journal.rows.Close(); err == nil {
 		err = closing
 	}
 	return err
 }
 
-// encode is the row as bytes, made in one piece: the names, times and steps of
-// most tasks take less than the room that is left for them.
-func encode(row *record.Row) []byte {
-	const names, step = 160, 48
-	size := names + len(row.Payload) + len(row.Checkpoint) + len(row.Result) + step*len(row.Steps)
-	return record.Append(make([]byte, 0, size), row)
+// mostScratch is how large a row may have been whose memory is used for the next.
+const mostScratch = 16 << 10
+
+// encode is the row as bytes. Those that are not long have no room behind them: many of
+// them are kept for long.
+func (m *Machine) encode(row *record.Row) []byte {
+	b := record.Append(m.scratch[:0], row)
+	if cap(b) > mostScratch {
+		return b
+	}
+	m.scratch = b
+	return bytes.Clone(b)
 }

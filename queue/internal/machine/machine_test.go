@@ -24,6 +24,18 @@ type rows struct {
 	batches int
 	gate    chan struct{} // each Apply receives from it, unless it is nil
 	err     error
+	left    int // batches until one fails, and all that come after it; 0: none does
+}
+
+// errBroken is what batches fail with that are made to.
+var errBroken = errors.New("the rows are broken")
+
+// breakAt has the n-th batch fail, and all after it; 0: none. Of every other such
+// failure nothing is heard before the batch has been applied.
+func (r *rows) breakAt(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.left = n
 }
 
 func newRows() *rows { return &rows{all: map[string][]byte{}} }
@@ -38,6 +50,9 @@ func (r *rows) Apply(batch []machine.Change) error {
 	if r.err != nil {
 		return r.err
 	}
+	if r.left == 1 && r.batches%2 == 0 {
+		return errBroken
+	}
 	for _, c := range batch {
 		if c.Value == nil {
 			delete(r.all, c.Key)
@@ -45,6 +60,10 @@ func (r *rows) Apply(batch []machine.Change) error {
 			r.all[c.Key] = c.Value
 		}
 	}
+	if r.left == 1 {
+		return errBroken
+	}
+	r.left = max(r.left-1, 0)
 	return nil
 }
 
@@ -55,8 +74,9 @@ func (r *rows) Get(key string) ([]byte, error) {
 }
 
 func (r *rows) Scan(from, to string, _ bool, fn func(string, []byte) bool) error {
-	for _, key := range slices.Sorted(maps.Keys(r.all)) {
-		if key >= from && key < to && !fn(key, r.all[key]) {
+	now := r.crash().all // a batch may be applied meanwhile
+	for _, key := range slices.Sorted(maps.Keys(now)) {
+		if key >= from && key < to && !fn(key, now[key]) {
 			break
 		}
 	}
@@ -73,6 +93,11 @@ func (r *rows) crash() *rows {
 }
 
 func open(t *testing.T, r *rows) *machine.Machine {
+	t.Helper()
+	return openOn(t, r)
+}
+
+func openOn(t *testing.T, r machine.Rows) *machine.Machine {
 	t.Helper()
 	m, err := machine.Open(r, machine.Config{})
 	if err != nil {
@@ -297,4 +322,37 @@ func TestC12_NegativeSettingsAreRefused(t *testing.T) {
 			t.Errorf("%+v: error %v", s, err)
 		}
 	}
+}
+
+// What a caller does to its tasks after the answer is its own business.
+func TestC7_UniqueIsNotInTheCallersMemory(t *testing.T) {
+	m := open(t, newRows())
+	var ids queue.IDs
+	tasks := []queue.NewTask{newTask(&ids, queue.Spec{Unique: "u"})}
+	first := tasks[0].ID
+	submit(t, m, tasks...)
+	tasks[0].ID = ids.New(start)
+	receipts, err := m.Submit(t.Context(), start, tasks)
+	if err != nil || receipts[0] != (queue.Receipt{ID: first, Existing: true}) {
+		t.Errorf("receipt %v, error %v; want the first task's", receipts, err)
+	}
+}
+
+// The same prepared tasks may be submitted twice at a time: the second answer is that
+// they are there. They are the caller's, and only read.
+func TestC6_SameTasksAtOnce(t *testing.T) {
+	m := open(t, newRows())
+	var ids queue.IDs
+	tasks := []queue.NewTask{newTask(&ids, queue.Spec{}), newTask(&ids, queue.Spec{})}
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range 50 {
+				if _, err := m.Submit(t.Context(), start, tasks); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
 }

@@ -2,34 +2,41 @@ package machine
 
 import (
 	"cmp"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
+	"github.com/stintgo/stint"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
 // Open returns a machine on rows, which it closes when it is closed. It reads
-// the rows of all unfinished tasks.
+// all rows.
 func Open(rows Rows, cfg Config) (*Machine, error) {
 	m := &Machine{
 		seq:        uint64(cfg.Epoch) << epochShift, // above those of all that is finished
 		cfg:        cfg.withDefaults(),
-		journal:    newJournal(rows),
-		tasks:      make(map[queue.ID]*task),
+		journal:    newJournal(rows, cfg.Keep),
+		tasks:      newTasks(),
 		lines:      make(map[string]*line),
+		numbered:   []*line{nil},
 		settings:   make(map[string]queue.Settings),
-		unique:     make(map[uniqueKey]queue.ID),
+		schedules:  make(map[string]queue.Schedule),
 		batches:    make(map[queue.ID]*batch),
-		dependents: make(map[queue.ID][]*task),
-		poison:     make(map[fingerprint][]queue.ID),
+		dependents: make(map[queue.ID]*followers),
+		poison:     make(map[fingerprint]*followers),
 		workers:    make(map[string]*worker),
-		ends:       make(ends),
+		seen:       make(map[handles]queue.Seen),
+		listeners:  make(map[string][]chan struct{}),
+		due:        heap[*task]{place: placeInHeap},
+		leases:     heap[*task]{place: placeInHeap},
+		deadlines:  heap[*task]{place: placeByDeadline},
+		rates:      heap[*keyRate]{place: placeByRate},
 		watchers:   make(map[*watcher]struct{}),
 	}
-	for _, load := range []func() error{m.loadSettings, m.loadPoison, m.loadEnds, m.loadTasks} {
+	for _, load := range []func() error{m.loadSettings, m.loadSchedules, m.loadTasks, m.loadPoison} {
 		if err := load(); err != nil {
 			return nil, fmt.Errorf("open the store: %w", err)
 		}
@@ -37,7 +44,8 @@ func Open(rows Rows, cfg Config) (*Machine, error) {
 	if err := m.journal.failed(); err != nil {
 		return nil, fmt.Errorf("open the store: %w", err)
 	}
-	return m, m.journal.sync(m.journal.seal())
+	m.mu.Lock()
+	return m, m.endAt(nil)
 }
 
 // scan calls fn for all rows of a sort, until it returns an error.
@@ -70,83 +78,131 @@ func (m *Machine) loadPoison() error {
 			return fmt.Errorf("%w: row %q of a task that has crashed its workers", record.ErrCorrupt, key)
 		}
 		f := fingerprint([]byte(key[:len(fingerprint{})]))
-		m.poison[f] = append(m.poison[f], queue.ID([]byte(key[len(f):])))
-		return nil
-	})
-}
-
-func (m *Machine) loadEnds() error {
-	return m.scan(rowEnd, func(key string, value []byte) error {
-		const fixed = 1 + 1 + 8 + 16 // behind the queue's name: 0, dead or not, time, ID
-		if len(key) < fixed || len(value) != 1 {
-			return fmt.Errorf("%w: row %q of a finished task", record.ErrCorrupt, key)
+		if t := m.tasks.get(queue.ID([]byte(key[len(f):]))); t != nil {
+			m.poisonous(t, f)
 		}
-		name, rest := key[:len(key)-fixed], key[len(key)-fixed:]
-		of := endsOf{name, rest[1] == 1}
-		e := end{int64(binary.BigEndian.Uint64([]byte(rest[2:10]))), queue.ID([]byte(rest[10:])), queue.State(value[0])}
-		m.ends[of] = append(m.ends[of], e)
-		m.now = max(m.now, e.at) // they stay in the order of their times
-		m.line(name).states[e.state]++
 		return nil
 	})
 }
 
-// loadTasks takes the unfinished tasks into the memory, by their age. Those
-// that ran have lost their worker, which was a part of this process, or whose
-// lease nobody remembers.
+// loadTasks takes the tasks into the memory.
 func (m *Machine) loadTasks() error {
-	var rows []record.Row
-	err := m.scan(rowTask, func(_ string, value []byte) error {
-		row, err := record.Decode(value)
-		if err != nil {
-			return err
+	var (
+		order   reorder
+		running []record.Row
+		joining []record.Head
+	)
+	starts, over, err := m.recall()
+	if err != nil {
+		return err
+	}
+	noted := func(id queue.ID) bool { _, ok := starts[id]; return ok }
+	err = m.eachHead(noted, func(h *headed) error {
+		m.seq, m.now = max(m.seq, h.seq), max(m.now, h.changed)
+		if h.rest == nil {
+			m.loadWaiting(h, &order)
+			return nil
 		}
-		rows = append(rows, row)
-		return nil
+		head := &h.rest.head
+		if !head.State.Finished() && joins(head) {
+			joining = append(joining, *head)
+		}
+		row, ran, err := m.ran(head, h.rest.value, starts[head.ID])
+		if ran {
+			running = append(running, row)
+		} else if err == nil {
+			err = m.loadHead(head, h.rest.value, &order)
+		}
+		return err
 	})
 	if err != nil {
 		return err
 	}
-	// Those that ran come first: the others of their groups go behind them.
-	waits := func(r *record.Row) int {
-		if r.State == queue.Running {
-			return 0
-		}
-		return 1
+	m.tasks.indexAll()
+	order.flush(m, len(order.window))
+	for i := range running {
+		m.loadRunning(&running[i], starts[running[i].ID])
 	}
-	slices.SortFunc(rows, func(a, b record.Row) int {
-		return cmp.Or(cmp.Compare(waits(&a), waits(&b)), cmp.Compare(a.Seq, b.Seq))
-	})
-	for i := range rows {
-		m.now = max(m.now, rows[i].Changed.UnixNano())
-	}
-	for i := range rows {
-		m.load(&rows[i])
-	}
-	for i := range rows { // when all are there that one might wait for
-		t := m.tasks[rows[i].ID]
-		m.await(t, &rows[i])
-		m.unhold(t)
-		if t.state == queue.Waiting && !t.free() {
-			m.revise(t, queue.Held, why{on: queue.OnHold})
-		}
-	}
+	m.sortLists()
+	m.loadJoins(joining)
+	m.restart()
+	m.over = m.unused(starts, over)
 	return nil
 }
 
-// load puts the task of a row into the memory, in the state that the row has.
-func (m *Machine) load(row *record.Row) {
-	m.seq = max(m.seq, row.Seq)
-	t := m.admit(row)
-	if row.State != queue.Running {
-		m.enter(t, row.State)
-		return
+// loadWaiting puts a task that only waits into the memory.
+func (m *Machine) loadWaiting(h *headed, order *reorder) {
+	t := m.tasks.addUnindexed(h.id)
+	m.bind(t, h.queue, h.tier, h.unique)
+	t.state, t.at = queue.Waiting, h.changed
+	m.lineOf(t).states[queue.Waiting]++
+	order.add(m, arrival{t, h.key, h.kind, h.seq, false})
+}
+
+// loadHead puts the task of a row into the memory, in the state that the row has.
+// The rest of the row is looked at only if it has crashed.
+func (m *Machine) loadHead(h *record.Head, value []byte, order *reorder) error {
+	row := h.Row()
+	t := m.tasks.addUnindexed(h.ID)
+	m.bind(t, h.Queue, uint8(h.Tier-stint.Lowest), h.Unique != "")
+	if !h.State.Finished() {
+		m.arm(t, &row)
 	}
-	t.state = queue.Running
-	t.line.states[queue.Running]++
-	t.line.running++
-	t.line.order.Admit(t.key)
-	t.more().lease = &lease{row: *row, order: row.Order}
-	m.due.set(&t.due, m.now)
-	m.due.stop(&t.expiry)
+	if h.State == queue.Waiting {
+		t.state, t.at = queue.Waiting, unix(h.Changed)
+		m.lineOf(t).states[queue.Waiting]++
+		suspect, err := suspectedHead(h, value)
+		order.add(m, arrival{t, h.Key, h.Kind, h.Seq, suspect})
+		return err
+	}
+	m.enter(t, &row, h.State)
+	return nil
+}
+
+// suspectedHead is suspected for a row of which the head has been read: the rest
+// tells how many crashes are too many.
+func suspectedHead(h *record.Head, value []byte) (bool, error) {
+	if h.Crashes == 0 {
+		return false, nil
+	}
+	row, err := record.Decode(value)
+	return suspected(&row), err
+}
+
+func joins(h *record.Head) bool {
+	return h.Group != "" || !h.Batch.IsZero() || len(h.After) > 0 || !h.AfterBatch.IsZero()
+}
+
+// loadJoins has unfinished tasks take part in groups and batches, and wait for
+// others, when all are there that one might wait for.
+func (m *Machine) loadJoins(joining []record.Head) {
+	slices.SortFunc(joining, func(a, b record.Head) int { return cmp.Compare(a.Seq, b.Seq) })
+	for i := range joining {
+		row := joining[i].Row()
+		m.joinOthers(m.tasks.get(row.ID), &row)
+	}
+	for i := range joining {
+		m.await(m.tasks.get(joining[i].ID), joining[i].After, joining[i].AfterBatch)
+	}
+	for i := range joining {
+		m.adjust(m.tasks.get(joining[i].ID))
+	}
+}
+
+// queues are all queues, in an order that is always the same.
+func (m *Machine) queues() []*line {
+	if len(m.inOrder) != len(m.lines) { // queues come, and do not go
+		m.inOrder = slices.SortedFunc(maps.Values(m.lines), func(a, b *line) int { return cmp.Compare(a.name, b.name) })
+	}
+	return m.inOrder
+}
+
+// sortLists puts the lists of tasks, which came as their rows did, into the order
+// of their times.
+func (m *Machine) sortLists() {
+	for _, l := range m.queues() {
+		for _, of := range []*roll{&l.waiting, &l.finished[0], &l.finished[1]} {
+			m.tasks.sort(of)
+		}
+	}
 }

@@ -9,6 +9,10 @@ import (
 // rate is a limit on starts: the generic cell rate algorithm (ITU-T I.371) in
 // its virtual scheduling form. A start is allowed from the theoretical arrival
 // time less the tolerance on, and moves that time on by one interval.
+//
+// It is not the bucket of the in-process limiter, which is for callers that wait
+// in it and take it without a lock: here the order holds those who wait, the lock
+// is held, and there may be one for every key, of which 16 bytes are kept.
 type rate struct {
 	interval fixed // between two starts
 	burst    int64 // starts at once after an idle time; 0: there is no limit
@@ -58,4 +62,12 @@ func (r rate) spend(arrival fixed, now int64) fixed {
 		arrival = at
 	}
 	return arrival.plus(r.interval)
+}
+
+// unspend takes a start back, and returns the theoretical arrival time without it.
+func (r rate) unspend(arrival fixed) fixed {
+	if arrival.frac < r.interval.frac {
+		return fixed{arrival.ns - r.interval.ns - 1, arrival.frac - r.interval.frac} // which borrows
+	}
+	return fixed{arrival.ns - r.interval.ns, arrival.frac - r.interval.frac}
 }

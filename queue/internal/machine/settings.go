@@ -13,32 +13,51 @@ import (
 )
 
 // Configure is as [queue.Store] says.
-func (m *Machine) Configure(_ context.Context, now time.Time, name string, s queue.Settings) error {
+func (m *Machine) Configure(ctx context.Context, now time.Time, name string, s queue.Settings) error {
 	if err := validateSettings(name, s); err != nil {
 		return err
 	}
-	if err := m.begin(now); err != nil {
+	if err := m.begin(ctx, now); err != nil {
 		return err
 	}
+	s.Paused = m.settings[name].Paused
+	return errors.Join(m.set(name, s), m.end(ctx))
+}
+
+// PauseQueue is as [queue.Store] says.
+func (m *Machine) PauseQueue(ctx context.Context, now time.Time, name string, p *queue.Pause) error {
+	if err := validateSettings(name, queue.Settings{}); err != nil {
+		return err
+	}
+	if err := m.begin(ctx, now); err != nil {
+		return err
+	}
+	s := m.settings[name]
+	if s.Paused = clonePause(p); p != nil && p.Since.IsZero() {
+		s.Paused.Since = m.time()
+	}
+	return errors.Join(m.set(name, s), m.end(ctx))
+}
+
+// set puts settings into their row, and into force.
+func (m *Machine) set(name string, s queue.Settings) error {
 	value, err := json.Marshal(s)
-	if err == nil {
-		s.Paused = clonePause(s.Paused)
-		if m.settings[name] = s; s == (queue.Settings{}) {
-			delete(m.settings, name)
-			value = nil
-		}
-		m.journal.set(rowSettings+name, value)
-		for _, l := range m.lines {
-			m.configure(l)
-		}
-		if name != "" {
-			m.configure(m.line(name))
-		}
+	if err != nil {
+		return fmt.Errorf("%w: settings of queue %q: %w", queue.ErrInvalid, name, err)
 	}
-	if syncErr := m.end(); err == nil {
-		err = syncErr
+	if m.settings[name] = s; s == (queue.Settings{}) {
+		delete(m.settings, name)
+		value = nil
 	}
-	return err
+	m.journal.set(rowSettings+name, value, false)
+	if name != "" {
+		m.configure(m.line(name))
+		return nil
+	}
+	for _, l := range m.lines {
+		m.configure(l)
+	}
+	return nil
 }
 
 // configure puts what is set for a queue into force: its own settings, else
@@ -74,8 +93,9 @@ func merged(s, all queue.Settings) queue.Settings {
 // may have changed.
 func (m *Machine) resetKeyRates(l *line) {
 	for name, k := range l.keys {
-		m.rates.stop(&k.due)
-		if k.blocked {
+		m.rates.remove(k)
+		if k.blocked > 0 {
+			l.blocked.remove(k)
 			l.order.Unblock(name)
 		}
 		delete(l.keys, name)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/stintgo/stint/queue"
@@ -13,15 +12,15 @@ import (
 )
 
 // Settle is as [queue.Store] says.
-func (m *Machine) Settle(_ context.Context, now time.Time, outcomes []queue.Outcome) ([]error, error) {
-	if err := m.begin(now); err != nil {
+func (m *Machine) Settle(ctx context.Context, now time.Time, outcomes []queue.Outcome) ([]error, error) {
+	if err := m.begin(ctx, now); err != nil {
 		return nil, err
 	}
 	answers := make([]error, len(outcomes))
 	for i := range outcomes {
 		answers[i] = m.settle(&outcomes[i])
 	}
-	if err := m.end(); err != nil {
+	if err := m.end(ctx); err != nil {
 		return nil, err
 	}
 	return answers, nil
@@ -39,14 +38,14 @@ func (m *Machine) settle(o *queue.Outcome) error {
 	if n := len(o.Checkpoint); n > m.cfg.MaxCheckpoint {
 		return tooLarge("checkpoint", n, m.cfg.MaxCheckpoint)
 	}
-	t := m.tasks[o.ID]
+	t := m.tasks.get(o.ID)
 	if t == nil || t.leased() == nil || t.lease.row.Lease.Token != o.Token {
 		return m.settledBefore(o)
 	}
 	held := t.lease
 	row := &held.row
 	w := why{on: o.On, by: row.Lease.Worker, token: o.Token}
-	row.Lease.Until, row.Order = time.Time{}, 0
+	released(row)
 	if o.Checkpoint != nil {
 		row.Checkpoint = o.Checkpoint
 	}
@@ -76,9 +75,9 @@ func (m *Machine) settle(o *queue.Outcome) error {
 // its worker was told meanwhile.
 func (m *Machine) again(t *task, row *record.Row, held *lease, runAt time.Time, w why) {
 	if t.group != nil {
-		m.regroup(t)
+		t.group.running = nil // an older one may have been retried meanwhile
 		defer func() {
-			if g := t.line.groups[row.Group]; g != nil {
+			if g := m.lineOf(t).groups[row.Group]; g != nil {
 				m.unhold(g.first())
 			}
 		}()
@@ -92,9 +91,8 @@ func (m *Machine) again(t *task, row *record.Row, held *lease, runAt time.Time, 
 		m.change(t, row, m.pending(t, 0), w)
 	} else {
 		row.RunAt = runAt
-		t.due.at = unix(runAt)
 		m.change(t, row, queue.Scheduled, w)
-		if t.due.at <= m.now && held.order == 0 {
+		if unix(runAt) <= m.now && held.order == 0 {
 			m.change(t, row, m.pending(t, 0), why{on: queue.OnDue})
 		}
 	}
@@ -106,7 +104,8 @@ func (m *Machine) again(t *task, row *record.Row, held *lease, runAt time.Time, 
 // arm has a task die at its deadline if it has not started again.
 func (m *Machine) arm(t *task, row *record.Row) {
 	if !row.Deadline.IsZero() {
-		m.due.set(&t.expiry, unix(row.Deadline))
+		t.more().deadline = unix(row.Deadline)
+		m.deadlines.set(t, t.deadline)
 	}
 }
 
@@ -137,23 +136,23 @@ func (m *Machine) settledBefore(o *queue.Outcome) error {
 	return fmt.Errorf("%w: task %s", queue.ErrStale, o.ID)
 }
 
-// any reads the row of a task, finished or not. Errors: ErrNotFound.
-func (m *Machine) any(id queue.ID) (record.Row, error) {
-	if t := m.tasks[id]; t != nil {
-		return m.row(t)
+// dueNow has a scheduled task whose time has come go on, or one that is set aside.
+func (m *Machine) dueNow(t *task) {
+	if t.damaged() {
+		m.mend(t)
+	} else {
+		m.revise(t, m.pending(t, 0), why{on: queue.OnDue})
 	}
-	return m.read(rowFinished, id)
 }
-
-// dueNow has a scheduled task whose time has come go on.
-func (m *Machine) dueNow(t *task) { m.revise(t, m.pending(t, 0), why{on: queue.OnDue}) }
 
 // lose ends the lease of a task whose worker has not been heard of in time.
 func (m *Machine) lose(t *task) {
 	held := t.lease
 	row := &held.row
 	w := why{on: queue.OnLost, by: row.Lease.Worker, token: row.Lease.Token}
-	row.Lease.Until, row.Order = time.Time{}, 0
+	released(row)
+	l := m.lineOf(t)
+	defer func() { l.roomEnd = m.journal.mark() }()
 	row.Crashes++
 	if row.Crashes < attempts(row.MaxCrashes) {
 		m.again(t, row, held, time.Time{}, w)
@@ -161,28 +160,40 @@ func (m *Machine) lose(t *task) {
 	}
 	w.detail = fmt.Sprintf("lost its worker %d times in a row", row.Crashes)
 	row.Error = w.detail
-	m.poisoned(row)
+	m.poisoned(t, row)
 	m.change(t, row, queue.Dead, w)
 }
 
 // poisoned remembers what a task does that has crashed its workers.
-func (m *Machine) poisoned(row *record.Row) {
+func (m *Machine) poisoned(t *task, row *record.Row) {
 	f := fingerprintOf(&row.Spec)
-	m.poison[f] = append(m.poison[f], row.ID)
-	m.journal.set(rowPoison+string(f[:])+string(row.ID[:]), []byte{1})
+	m.poisonous(t, f)
+	m.journal.set(rowPoison+string(f[:])+string(row.ID[:]), []byte{1}, false)
+}
+
+func (m *Machine) poisonous(t *task, f fingerprint) {
+	same := m.poison[f]
+	if same == nil {
+		same = new(followers)
+		m.poison[f] = same
+		m.poisons.Store(true)
+	}
+	t.more().poison = &poisoned{f, same.PushBack(t)}
 }
 
 // cleared forgets that, when the task is tried again or forgotten itself.
-func (m *Machine) cleared(row *record.Row) {
-	f := fingerprintOf(&row.Spec)
-	i := slices.Index(m.poison[f], row.ID)
-	if i < 0 {
+func (m *Machine) cleared(t *task) {
+	if t.rare == nil || t.poison == nil {
 		return
 	}
-	m.journal.set(rowPoison+string(f[:])+string(row.ID[:]), nil)
-	if m.poison[f] = slices.Delete(m.poison[f], i, i+1); len(m.poison[f]) == 0 {
+	f := t.poison.work
+	m.journal.set(rowPoison+string(f[:])+string(t.id[:]), nil, false)
+	same := m.poison[f]
+	if same.Remove(t.poison.same); same.Len() == 0 {
 		delete(m.poison, f)
+		m.poisons.Store(len(m.poison) > 0)
 	}
+	t.poison = nil
 }
 
 // attempts is a number of attempts, or the default for 0.

@@ -21,7 +21,7 @@ func (m *Machine) Stats(_ context.Context, now time.Time) (queue.Stats, error) {
 	m.unblockKeys()
 	s := queue.Stats{Queues: make(map[string]queue.Counts)}
 	for name, l := range m.lines {
-		s.Queues[name] = l.stats(at)
+		s.Queues[name] = m.count(l, at)
 	}
 	for _, w := range m.workers {
 		if at-w.seen >= int64(workerLives) {
@@ -33,19 +33,22 @@ func (m *Machine) Stats(_ context.Context, now time.Time) (queue.Stats, error) {
 	return s, nil
 }
 
-func (l *line) stats(at int64) queue.Counts {
-	c := queue.Counts{States: make(map[queue.State]int), Tiers: make(map[stint.Priority]int), Ended: l.ended}
+func (m *Machine) count(l *line, at int64) queue.Counts {
+	c := queue.Counts{
+		States: make(map[queue.State]int), Tiers: make(map[stint.Priority]int), Damaged: l.damaged, Ended: l.ended,
+	}
 	for _, state := range queue.States() {
 		if n := l.states[state]; n > 0 {
 			c.States[state] = n
 		}
 	}
 	held := l.order.HeldByKey()
-	for name, k := range l.keys { // whose rate lets them go again by then
-		if k.blocked && k.due.at <= at && (l.settings.PerKey == 0 || l.order.Running(name) < l.settings.PerKey) {
-			held -= l.order.QueuedBy(name)
+	l.blocked.before(at, func(k *keyRate) { // whose rates let them go again by then
+		if l.settings.PerKey == 0 || l.order.Running(k.key) < l.settings.PerKey {
+			held -= l.order.QueuedBy(k.key)
 		}
-	}
+	})
+	held += l.suspectsHeld(at)
 	if l.settings.Paused != nil {
 		held = l.order.Len()
 	}
@@ -55,12 +58,8 @@ func (l *line) stats(at int64) queue.Counts {
 			delete(c.States, queue.Waiting)
 		}
 	}
-	t := l.oldest
-	for t != nil && l.held(t) {
-		t = t.next
-	}
-	if t != nil {
-		c.Oldest = timeOf(t.since)
+	if at, ok := m.oldest(l); ok {
+		c.Oldest = timeOf(at)
 	}
 	for tier, n := range l.tiers {
 		if n > 0 {
@@ -68,4 +67,23 @@ func (l *line) stats(at int64) queue.Counts {
 		}
 	}
 	return c
+}
+
+// oldest returns since when the task of a queue has been Waiting that has been
+// for longest. It looks at so many that are held by limits; if
+// there are more, the oldest has been Waiting for less long than it says.
+func (m *Machine) oldest(l *line) (at int64, ok bool) {
+	const most = 4096
+	if l.settings.Paused != nil {
+		return 0, false
+	}
+	no := l.waiting.first
+	for n := 0; no != 0; n++ {
+		t := m.tasks.at(no)
+		if !l.held(t) || n == most {
+			return t.at, true
+		}
+		no = t.next
+	}
+	return 0, false
 }

@@ -25,8 +25,31 @@ func fingerprintOf(s *queue.Spec) (f fingerprint) {
 }
 
 // Submit is as [queue.Store] says.
-func (m *Machine) Submit(_ context.Context, now time.Time, tasks []queue.NewTask) ([]queue.Receipt, error) {
-	tasks = slices.Clone(tasks) // they are completed here
+func (m *Machine) Submit(ctx context.Context, now time.Time, tasks []queue.NewTask) ([]queue.Receipt, error) {
+	tasks, err := m.checked(tasks)
+	if err != nil {
+		return nil, err
+	}
+	works := m.works(tasks)
+	if err := m.begin(ctx, now); err != nil {
+		return nil, err
+	}
+	receipts, err := m.acceptAll(tasks, works)
+	if syncErr := m.end(ctx); err == nil {
+		err = syncErr
+	}
+	if err != nil {
+		return nil, err
+	}
+	return receipts, nil
+}
+
+// checked are the tasks of a call, completed, if they can be tasks at all and
+// there is room for any.
+func (m *Machine) checked(tasks []queue.NewTask) ([]queue.NewTask, error) {
+	if slices.ContainsFunc(tasks, func(t queue.NewTask) bool { return len(t.After) > 0 }) {
+		tasks = slices.Clone(tasks) // these may come to be others
+	}
 	for i := range tasks {
 		if err := m.validate(&tasks[i]); err != nil {
 			return nil, fmt.Errorf("task %d: %w", i, err)
@@ -37,22 +60,32 @@ func (m *Machine) Submit(_ context.Context, now time.Time, tasks []queue.NewTask
 			return nil, fmt.Errorf("%w: %w", queue.ErrUnavailable, err)
 		}
 	}
-	if err := m.begin(now); err != nil {
-		return nil, err
+	return tasks, nil
+}
+
+// works are what the tasks of a call do, found without the lock because it takes
+// time for all of their payloads; nil if there is nothing to compare it with.
+func (m *Machine) works(tasks []queue.NewTask) []fingerprint {
+	if !m.poisons.Load() {
+		return nil
 	}
+	works := make([]fingerprint, len(tasks))
+	for i := range tasks {
+		works[i] = fingerprintOf(&tasks[i].Spec)
+	}
+	return works
+}
+
+// acceptAll makes tasks of a call's, all of them or none.
+func (m *Machine) acceptAll(tasks []queue.NewTask, works []fingerprint) ([]queue.Receipt, error) {
 	receipts, fresh, err := m.receive(tasks)
-	if err == nil {
-		for i := range tasks {
-			if fresh[i] {
-				m.accept(&tasks[i])
-			}
-		}
-	}
-	if syncErr := m.end(); err == nil {
-		err = syncErr
-	}
 	if err != nil {
 		return nil, err
+	}
+	for i := range tasks {
+		if fresh[i] {
+			m.accept(&tasks[i], m.sameAs(i, works))
+		}
 	}
 	return receipts, nil
 }
@@ -61,7 +94,11 @@ func (m *Machine) Submit(_ context.Context, now time.Time, tasks []queue.NewTask
 // be accepted. The error is that of one that cannot be.
 func (m *Machine) receive(tasks []queue.NewTask) (receipts []queue.Receipt, fresh []bool, err error) {
 	receipts, fresh = make([]queue.Receipt, len(tasks)), make([]bool, len(tasks))
-	call := arrivals{unique: map[uniqueKey]queue.ID{}, ids: map[queue.ID]queue.ID{}, more: map[string]int{}}
+	var call arrivals
+	if len(tasks) > 1 {
+		call.ids, call.unique = make(map[queue.ID]queue.ID, len(tasks)), map[string]queue.ID{}
+		call.more = map[string]int{}
+	}
 	for i := range tasks {
 		t := &tasks[i]
 		existing, err := m.existing(t, call)
@@ -71,31 +108,48 @@ func (m *Machine) receive(tasks []queue.NewTask) (receipts []queue.Receipt, fres
 		receipts[i] = queue.Receipt{ID: t.ID, Existing: !existing.IsZero() && existing != t.ID}
 		if !existing.IsZero() {
 			receipts[i].ID = existing
-			call.ids[t.ID] = existing
+			call.known(t, existing)
 			continue
 		}
 		if err := m.resolve(t, call); err != nil {
 			return nil, nil, fmt.Errorf("task %d: %w", i, err)
 		}
-		call.ids[t.ID], fresh[i] = t.ID, true
-		if t.Unique != "" {
-			call.unique[uniqueKey{t.Queue, t.Unique}] = t.ID
-		}
-		call.more[t.Queue]++
-		l := m.line(t.Queue)
-		if limit := l.settings.Pending; limit > 0 && l.unfinished()+call.more[t.Queue] > limit {
+		l := m.line(queueOf(&t.Spec))
+		if limit := l.settings.Pending; limit > 0 && l.unfinished()+call.more[l.name] >= limit {
 			return nil, nil, fmt.Errorf("task %d: %w: %s has %d unfinished tasks, its limit is %d",
-				i, queue.ErrFull, t.Queue, l.unfinished(), limit)
+				i, queue.ErrFull, l.name, l.unfinished(), limit)
 		}
+		fresh[i] = true
+		call.accepted(t)
 	}
 	return receipts, fresh, nil
 }
 
-// arrivals are the tasks of a call that come before one.
+// arrivals are the tasks of a call that come before one. Those of a call with one
+// task have no maps.
 type arrivals struct {
-	unique map[uniqueKey]queue.ID
+	unique map[string]queue.ID   // by their rows
 	ids    map[queue.ID]queue.ID // as which tasks are known
 	more   map[string]int        // by queue
+}
+
+// known notes as which task one is known.
+func (a *arrivals) known(t *queue.NewTask, as queue.ID) {
+	if a.ids != nil {
+		a.ids[t.ID] = as
+	}
+}
+
+// accepted notes that a task will be.
+func (a *arrivals) accepted(t *queue.NewTask) {
+	a.known(t, t.ID)
+	if a.ids == nil {
+		return
+	}
+	if t.Unique != "" {
+		a.unique[uniqueRow(&t.Spec)] = t.ID
+	}
+	a.more[queueOf(&t.Spec)]++
 }
 
 // existing returns the task that a new one is the same as: by its ID, if the
@@ -104,22 +158,25 @@ func (m *Machine) existing(t *queue.NewTask, call arrivals) (queue.ID, error) {
 	if as, twice := call.ids[t.ID]; twice {
 		return as, nil
 	}
-	known, err := m.known(t.ID)
-	if err != nil || known != 0 {
-		return t.ID, err
+	if m.known(t.ID) != 0 {
+		return t.ID, nil
 	}
 	if t.Unique == "" {
 		return queue.ID{}, nil
 	}
-	key := uniqueKey{t.Queue, t.Unique}
-	if id, ok := m.unique[key]; ok {
+	row := uniqueRow(&t.Spec)
+	if id, ok := call.unique[row]; ok {
 		return id, nil
 	}
-	if id, ok := call.unique[key]; ok {
-		return id, nil
+	id, err := m.named(row)
+	if m.known(id) == 0 { // it was forgotten, and could not be read by then
+		id = queue.ID{}
 	}
-	return m.named(rowUnique + key.queue + "\x00" + key.unique)
+	return id, err
 }
+
+// uniqueRow is the key of the row that says which task has a Unique.
+func uniqueRow(s *queue.Spec) string { return rowUnique + queueOf(s) + "\x00" + s.Unique }
 
 // named reads a row that holds an ID; zero if there is none.
 func (m *Machine) named(key string) (id queue.ID, err error) {
@@ -132,121 +189,106 @@ func (m *Machine) named(key string) (id queue.ID, err error) {
 }
 
 // known returns the state of a task, 0 if there is none.
-func (m *Machine) known(id queue.ID) (queue.State, error) {
-	if t := m.tasks[id]; t != nil {
-		return t.state, nil
+func (m *Machine) known(id queue.ID) queue.State {
+	if t := m.tasks.get(id); t != nil {
+		return t.state
 	}
-	value, err := m.journal.get(rowFinished + string(id[:]))
-	if err != nil {
-		return 0, fmt.Errorf("%w: %w", queue.ErrUnavailable, err)
-	}
-	if value == nil {
-		return 0, nil
-	}
-	head, err := record.Peek(value)
-	if err != nil {
-		return 0, fmt.Errorf("%w: read task %s: %w", queue.ErrUnavailable, id, err)
-	}
-	return head.State, nil
+	return 0
 }
 
 // resolve checks that the tasks that a new one comes after are there, and puts
 // those in that were there already in place of others of the call.
 func (m *Machine) resolve(t *queue.NewTask, call arrivals) error {
+	if len(t.After) == 0 {
+		return nil // and the task is the caller's, who may be submitting it twice at a time
+	}
 	t.After = slices.Clone(t.After)
 	for i, id := range t.After {
 		if as, ok := call.ids[id]; ok {
 			t.After[i] = as
 			continue
 		}
-		state, err := m.known(id)
-		if err != nil {
-			return err
-		}
-		if state == 0 {
+		if m.known(id) == 0 {
 			return fmt.Errorf("%w: it comes after task %s, which there is not", queue.ErrInvalid, id)
 		}
 	}
 	return nil
 }
 
-// accept makes a task of what was submitted.
-func (m *Machine) accept(n *queue.NewTask) {
+// accept makes a task of what was submitted. It is dead at once if there is a dead
+// one that did the same work and has crashed its workers.
+func (m *Machine) accept(n *queue.NewTask, same *task) {
 	m.seq++
 	row := record.Row{Task: queue.Task{ID: n.ID, Spec: n.Spec, Submitted: m.time()}, Seq: m.seq}
+	row.Queue = queueOf(&n.Spec)
+	var submitted [1]queue.Step
+	row.Steps = submitted[:0]
 	if n.Unique != "" {
-		m.journal.set(rowUnique+n.Queue+"\x00"+n.Unique, row.ID[:])
+		m.journal.set(uniqueRow(&n.Spec), slices.Clone(n.ID[:]), false)
 	}
 	w := why{on: queue.OnSubmit}
-	if len(m.poison) > 0 {
-		if same := m.poison[fingerprintOf(&n.Spec)]; len(same) > 0 {
-			w.detail = fmt.Sprintf("the same work as task %s, which has crashed its workers", same[0])
-			row.Error = w.detail
-			m.step(&row, queue.Dead, w)
-			m.retain(m.line(row.Queue), &row)
-			return
-		}
-	}
 	t := m.admit(&row)
-	m.await(t, &row)
-	to := m.pending(t, t.due.at)
-	m.step(&row, to, w)
-	m.enter(t, to)
-	m.write(t, &row)
+	if same != nil {
+		w.detail = fmt.Sprintf("the same work as task %s, which has crashed its workers", same.id)
+		row.Error = w.detail
+		m.put(t, &row, queue.Dead, w)
+		return
+	}
+	m.join(t, &row)
+	m.put(t, &row, m.pending(t, unix(row.RunAt)), w)
+}
+
+// sameAs returns a dead task that did the same work as one of a call and has crashed
+// its workers, nil if there is none, or was none when the call came.
+func (m *Machine) sameAs(i int, works []fingerprint) *task {
+	if works == nil || m.poison[works[i]] == nil {
+		return nil
+	}
+	return m.poison[works[i]].Front().Value.(*task)
+}
+
+// put puts a task that is in no state into its first one.
+func (m *Machine) put(t *task, row *record.Row, to queue.State, w why) {
+	m.step(m.lineOf(t), row, to, w)
+	m.enter(t, row, to)
+	value := m.encode(row)
+	m.journal.set(taskRow(&t.id), value, to == queue.Waiting && m.near(t, len(value)))
+}
+
+// near reports whether a task that has come in may start before long: if the rows of
+// all that start before it are as long as its own, they can be kept with it.
+func (m *Machine) near(t *task, size int) bool {
+	before, l := 0, m.lineOf(t)
+	for tier := int(t.tier); tier < stint.Tiers; tier++ {
+		before += l.order.LenTier(tier)
+	}
+	return before*size <= m.cfg.Keep
 }
 
 // admit puts the task of a row into the memory, in no state yet.
 func (m *Machine) admit(row *record.Row) *task {
-	l := m.line(row.Queue)
-	t := &task{
-		id: row.ID, line: l, key: row.Key, seq: row.Seq, kind: l.class(row.Kind), tier: int(row.Tier - stint.Lowest),
-	}
-	t.place.Value = t
-	t.due.t, t.expiry.t = t, t
-	if !row.RunAt.IsZero() {
-		t.due.at = unix(row.RunAt)
-	}
-	m.tasks[t.id] = t
-	if !row.Deadline.IsZero() {
-		m.due.set(&t.expiry, unix(row.Deadline))
-	}
-	if row.Unique != "" {
-		t.more().uniqueName = row.Unique
-		m.unique[uniqueKey{row.Queue, row.Unique}] = t.id
-	}
-	if row.Group != "" {
-		m.joinGroup(t, row.Group)
-	}
-	if !row.Batch.IsZero() {
-		m.joinBatch(t, row.Batch)
-	}
+	t := m.tasks.add(row.ID)
+	m.bind(t, row.Queue, uint8(row.Tier-stint.Lowest), row.Unique != "")
 	return t
 }
 
-// await has a task wait for those that it comes after.
-func (m *Machine) await(t *task, row *record.Row) {
-	for _, id := range row.After {
-		state, err := m.known(id)
-		if err != nil {
-			m.journal.fail(err)
-			return
-		}
-		// One that is forgotten had succeeded: the others take those that wait
-		// for them along.
-		if state == queue.Succeeded || state == 0 {
-			continue
-		}
-		if t.more().waitsFor == nil {
-			t.waitsFor = make(map[queue.ID]queue.State)
-		}
-		if _, twice := t.waitsFor[id]; !twice {
-			m.dependents[id] = append(m.dependents[id], t)
-		}
-		t.waitsFor[id] = state
+// bind has a task that is new in the memory belong to a queue.
+func (m *Machine) bind(t *task, name string, tier uint8, unique bool) {
+	t.line, t.tier, t.unique = m.line(name).no, tier, unique
+}
+
+// join has a task that is unfinished take part in what others have to do with.
+func (m *Machine) join(t *task, row *record.Row) {
+	m.arm(t, row)
+	m.joinOthers(t, row)
+	m.await(t, row.After, row.AfterBatch)
+}
+
+func (m *Machine) joinOthers(t *task, row *record.Row) {
+	if row.Group != "" {
+		m.joinGroup(t, row.Group, row.Seq)
 	}
-	if !row.AfterBatch.IsZero() {
-		b := m.batchOf(row.AfterBatch)
-		t.more().waitsBatch = b
-		b.waiting = append(b.waiting, t)
+	if !row.Batch.IsZero() {
+		m.joinBatch(t, row.Batch)
 	}
 }

@@ -1,50 +1,71 @@
 package machine
 
 import (
+	"container/list"
+
 	"github.com/stintgo/stint/internal/backlog"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
-// task is what is in memory of an unfinished task: what decides when it starts.
-// The rest is in its row.
+// task is what is in memory of a task: what decides when it starts, or, if it is
+// finished, when it is forgotten. The rest is in its row.
+//
+// There may be ten millions of them, so its size is part of what the store
+// promises: what only some have is in rare, and what its row or its entry in the
+// order tells is not here.
 type task struct {
-	place backlog.Entry[*task] // in its line's order, while it is Waiting
+	place backlog.Entry[uint32] // in its line's order, while it is Waiting; the value is its number
 	id    queue.ID
-	line  *line
-	key   string
-	seq   uint64 // its age: the number of its submission
-	kind  int    // the class of its kind in its line
-	tier  int    // from 0
-	mark  uint64 // the journal's, of its last change
-	since int64  // when it became Waiting
-	prev  *task  // in the order in which those of its line did
-	next  *task
-	state queue.State // Held only by what it waits for itself: dependencies and its group
-
-	due    timer // its RunAt or the end of its lease,
-	expiry timer // and its Deadline
+	at    int64 // its RunAt if it is Scheduled, the end of its lease if it is Running; else since when it is as it is
 	*rare
+
+	// prev and next are its neighbours' numbers in the list of those that are
+	// Waiting, or finished, as it is. In other states prev is its place in the heap
+	// of those that are Scheduled, or Running.
+	prev, next uint32
+	line       uint32      // the number of its line
+	tier       uint8       // from 0
+	state      queue.State // Held only by what it waits for itself: dependencies and its group
+	unique     bool        // it has a Unique, for which there is a row
 }
 
 // rare is what only some tasks have.
 type rare struct {
 	lease      *lease
-	uniqueName string
+	deadline   int64  // by which it has to start,
+	expiry     uint32 // and its place in the heap of those; 0: it has none, or has started
 	group      *group
-	batch      *batch
-	waitsFor   map[queue.ID]queue.State // what has to succeed first, and how far it is
+	age        uint32                     // its place in its group
+	batch      *batch                     // that it belongs to
+	waitsFor   map[queue.ID]*list.Element // what has to succeed first, and where it is among those that wait for that
 	waitsBatch *batch
+	waits      *list.Element // among those that wait for that batch
+	suspect    *list.Element // among its queue's suspects, while it is Waiting; see suspects.go
+	poison     *poisoned     // if it is dead because it has crashed its workers
+	damage     *damage       // if its row cannot be read
+}
+
+// poisoned is where a task is among those that have done the same work.
+type poisoned struct {
+	work fingerprint
+	same *list.Element
 }
 
 // lease is what is in memory of a running task.
 type lease struct {
-	row    record.Row // with its steps, the claim among them
-	until  int64
-	order  queue.Trigger // OnPause or OnCancel, which its worker has yet to obey
-	by     string        // who gave it,
-	reason string        // and why
+	row     record.Row    // with its steps, the claim among them
+	place   int           // where its start is noted; 0: nowhere
+	suspect bool          // another crash makes its task dead
+	remote  bool          // it outlives this process
+	order   queue.Trigger // OnPause or OnCancel, which its worker has yet to obey
+	by      string        // who gave it,
+	reason  string        // and why
 }
+
+func placeInHeap(t *task) *uint32     { return &t.prev }
+func placeByDeadline(t *task) *uint32 { return &t.expiry }
+func placeInGroup(t *task) *uint32    { return &t.age }
 
 func (t *task) more() *rare {
 	if t.rare == nil {
@@ -61,24 +82,16 @@ func (t *task) leased() *lease {
 	return t.lease
 }
 
+// no is its number, by which it is known where pointers would have the garbage
+// collector look at each.
+func (t *task) no() uint32 { return t.place.Value }
+
 // free reports whether nothing holds the task but others' use of limits.
 func (t *task) free() bool {
 	r := t.rare
-	return r == nil || len(r.waitsFor) == 0 && (r.waitsBatch == nil || r.waitsBatch.open == 0) &&
+	return r == nil || r.damage == nil && len(r.waitsFor) == 0 && (r.waitsBatch == nil || r.waitsBatch.open == 0) &&
 		(r.group == nil || r.group.first() == t)
 }
 
-// group is the unfinished tasks of a FIFO group, in the order of submission.
-type group struct {
-	name  string
-	tasks []*task
-}
-
-func (g *group) first() *task { return g.tasks[0] }
-
-// batch is what is unfinished of a batch.
-type batch struct {
-	id      queue.ID
-	open    int     // tasks
-	waiting []*task // for there to be none
-}
+// late reports whether a task has passed its deadline without having started.
+func (t *task) late(now int64) bool { return t.rare != nil && t.expiry > 0 && t.deadline <= now }

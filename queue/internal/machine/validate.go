@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -23,22 +24,30 @@ const (
 // defaultQueue is where tasks go that name no queue.
 const defaultQueue = "default"
 
-// validate checks a task that is submitted, and fills in its queue.
+// queueOf is the queue of a task that is submitted.
+func queueOf(s *queue.Spec) string { return cmp.Or(s.Queue, defaultQueue) }
+
+// validate checks a task that is submitted.
 func (m *Machine) validate(t *queue.NewTask) error {
-	if t.Queue == "" {
-		t.Queue = defaultQueue
-	}
 	var errs []error
+	name := func(what, text string) {
+		if err := checkName(what, text); err != nil {
+			errs = append(errs, err)
+		}
+	}
 	bad := func(format string, args ...any) {
 		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{queue.ErrInvalid}, args...)...))
 	}
 	if t.ID.IsZero() {
 		bad("it has no ID")
 	}
-	errs = append(errs, checkName("queue", t.Queue), checkName("kind", t.Kind))
-	for what, text := range map[string]string{"key": t.Key, "unique": t.Unique, "group": t.Group, "trace": t.Trace} {
-		if text != "" {
-			errs = append(errs, checkName(what, text))
+	name("queue", queueOf(&t.Spec))
+	name("kind", t.Kind)
+	for _, may := range [...]struct{ what, text string }{
+		{"key", t.Key}, {"unique", t.Unique}, {"group", t.Group}, {"trace", t.Trace},
+	} {
+		if may.text != "" {
+			name(may.what, may.text)
 		}
 	}
 	if t.Tier < stint.Lowest || t.Tier > stint.Highest {
@@ -60,10 +69,10 @@ func (m *Machine) validate(t *queue.NewTask) error {
 	if !t.AfterBatch.IsZero() && t.AfterBatch == t.Batch {
 		bad("it comes after the batch that it belongs to")
 	}
-	for name, value := range t.Labels {
-		errs = append(errs, checkName("label", name))
+	for label, value := range t.Labels {
+		name("label", label)
 		if value != "" {
-			errs = append(errs, checkName("label "+name, value))
+			name("label "+label, value)
 		}
 	}
 	if n := len(t.Payload); n > m.cfg.MaxPayload {
@@ -79,7 +88,7 @@ func checkName(what, text string) error {
 		return fmt.Errorf("%w: %s is missing", queue.ErrInvalid, what)
 	case len(text) > maxName:
 		return fmt.Errorf("%w: %s has %d bytes, at most %d are possible", queue.ErrInvalid, what, len(text), maxName)
-	case !utf8.ValidString(text) || slices.ContainsFunc([]rune(text), func(r rune) bool { return r < ' ' || r == 0x7f }):
+	case !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return fmt.Errorf("%w: %s %q has characters that are not text", queue.ErrInvalid, what, text)
 	}
 	return nil

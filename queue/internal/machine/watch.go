@@ -18,7 +18,7 @@ type watcher struct {
 func (w *watcher) stop() { w.stopped.Do(func() { close(w.events) }) }
 
 // Watch is as [queue.Store] says.
-func (m *Machine) Watch(ctx context.Context, fn func(queue.Event)) error {
+func (m *Machine) Watch(ctx context.Context, begun func(), fn func(queue.Event)) error {
 	w := &watcher{events: make(chan queue.Event, m.cfg.WatchBuffer)}
 	m.mu.Lock()
 	if m.closed {
@@ -32,6 +32,7 @@ func (m *Machine) Watch(ctx context.Context, fn func(queue.Event)) error {
 		defer m.mu.Unlock()
 		delete(m.watchers, w)
 	}()
+	begun()
 	for {
 		select {
 		case e, ok := <-w.events:
@@ -47,7 +48,6 @@ func (m *Machine) Watch(ctx context.Context, fn func(queue.Event)) error {
 
 // tell tells the watchers of the last step of a row.
 func (m *Machine) tell(row *record.Row, from queue.State) {
-	m.count(row)
 	if len(m.watchers) == 0 {
 		return
 	}
@@ -75,9 +75,9 @@ func (m *Machine) send(e queue.Event) {
 }
 
 // count counts what has ended.
-func (m *Machine) count(row *record.Row) {
-	ended := &m.line(row.Queue).ended
-	switch row.Steps[len(row.Steps)-1].On {
+func (l *line) count(row *record.Row, on queue.Trigger) {
+	ended := &l.ended
+	switch on {
 	case queue.OnFailure:
 		ended.Failed++
 	case queue.OnLost:

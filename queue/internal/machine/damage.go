@@ -1,0 +1,127 @@
+package machine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/record"
+)
+
+// A row that cannot be read is nobody's business but its own task's. Whatever comes
+// upon it in deciding sets the task aside, which is a hold that is found and not
+// recorded: nothing has been written, and nothing is lost. All others go on, and the
+// row is tried again now and then, because a disk may get well.
+//
+// Its group and those that come after it wait meanwhile, as for any task that is held.
+
+// damage is why a task is set aside.
+type damage struct{ err error }
+
+const (
+	// tryAgain is after what time a row is tried again.
+	tryAgain = time.Minute
+	// mostDamaged is how many tasks a claim sets aside: if no row can be read it is
+	// the disk that is to blame.
+	mostDamaged = 16
+)
+
+// damaged reports whether a task is set aside.
+func (t *task) damaged() bool { return t.rare != nil && t.damage != nil }
+
+// spoil sets an unfinished task aside that does not run, because its row cannot be
+// read.
+func (m *Machine) spoil(t *task, err error) {
+	if t.damaged() {
+		t.damage.err = err
+		return
+	}
+	if m.cfg.Damaged != nil {
+		m.cfg.Damaged(t.id, err)
+	}
+	l := m.lineOf(t)
+	m.leave(t)
+	t.more().damage = &damage{err}
+	m.deadlines.remove(t)
+	t.state = queue.Held
+	l.states[queue.Held]++
+	l.tiers[t.tier]++
+	l.damaged++
+	m.due.set(t, m.after(tryAgain))
+}
+
+// whole ends that, if it is so. The caller takes the task out of its state.
+func (m *Machine) whole(t *task) {
+	if t.damaged() {
+		m.due.remove(t)
+		t.damage = nil
+		m.lineOf(t).damaged--
+	}
+}
+
+// mend tries the row of a task again that is set aside, and has the task be what its
+// row says.
+func (m *Machine) mend(t *task) {
+	row, err := m.row(t)
+	if err != nil {
+		t.damage.err = err
+		m.due.set(t, m.after(tryAgain))
+		return
+	}
+	m.leave(t)
+	m.arm(t, &row)
+	m.enter(t, &row, row.State)
+	for id := range t.waitsFor {
+		if m.known(id) == 0 {
+			m.change(t, &row, queue.Cancelled, forgotten(id, ""))
+			return
+		}
+	}
+	m.adjust(t)
+}
+
+// adjust has a task be held, or no more, as is right by what it waits for.
+func (m *Machine) adjust(t *task) {
+	m.unhold(t)
+	if t.state == queue.Waiting && !t.free() {
+		m.revise(t, queue.Held, why{on: queue.OnHold})
+	}
+}
+
+// readable is the row of a task, or, if it cannot be read, what the memory tells of
+// it, with the reason for its error.
+func (m *Machine) readable(t *task) (record.Row, error) {
+	row, err := m.row(t)
+	if err == nil {
+		return row, nil
+	}
+	known := queue.Task{ID: t.id, State: t.state, Error: err.Error()}
+	known.Queue, known.Tier = m.lineOf(t).name, stint.Lowest+stint.Priority(t.tier)
+	return record.Row{Task: known}, err
+}
+
+// damagedReason says why a task does not start whose row cannot be read.
+func damagedReason(err error) queue.Reason {
+	return queue.Reason{Reason: stint.Reason{Code: stint.Code(queue.HoldDamaged)}, What: err.Error()}
+}
+
+// unread is what a command has met that it could not read.
+type unread struct {
+	n     int
+	first error
+}
+
+func (u *unread) add(err error) {
+	if u.n++; u.first == nil {
+		u.first = err
+	}
+}
+
+// err says so, if there was any.
+func (u *unread) err() error {
+	if u.n == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d tasks, of which this is the first, were left as they are, and all others done: %w", u.n, u.first)
+}

@@ -1,0 +1,90 @@
+package machine_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+)
+
+// command does something to one task, and checks to how many.
+func (d *damaged) command(do queue.Trigger, id queue.ID, want int) {
+	d.t.Helper()
+	c := queue.Command{Do: do, Filter: queue.Filter{IDs: []queue.ID{id}}}
+	if n, err := d.Command(d.t.Context(), start, c); n != want || err != nil {
+		d.t.Errorf("%s changes %d, error %v; want %d", do, n, err, want)
+	}
+}
+
+// A command meets a task that can be read again as what it is, not as what it was set
+// aside as.
+func TestC6_CommandOnDamagedTaskThatCanBeRead(t *testing.T) {
+	d := newDamaged(t)
+	late, later := queue.Spec{Deadline: start.Add(time.Second)}, queue.Spec{RunAt: start.Add(time.Second)}
+	ids := d.add(late, late, later)
+	d.command(queue.OnPause, ids[0], 1)
+	d.command(queue.OnPause, ids[1], 1)
+	for _, id := range ids {
+		d.damage(id)
+	}
+	d.tend(time.Second)
+	for _, id := range ids {
+		d.is(id, queue.Held, queue.HoldDamaged)
+		d.repair(id)
+	}
+	d.command(queue.OnPause, ids[0], 0)
+	d.command(queue.OnResume, ids[1], 1)
+	d.command(queue.OnRetry, ids[2], 1)
+	d.is(ids[0], queue.Paused, "")
+	d.is(ids[1], queue.Waiting, "")
+	d.is(ids[2], queue.Waiting, "")
+	d.damagedOnes(0)
+}
+
+// Nor does a command take it for one that may still go on, after what it waits for was
+// forgotten.
+func TestC12_CommandOnDamagedTaskAfterOneThatIsForgotten(t *testing.T) {
+	d := newDamaged(t)
+	first := d.add(queue.Spec{})
+	second := d.add(queue.Spec{After: first})
+	die(t, d.Machine, start)
+	d.damage(second[0])
+	d.command(queue.OnForget, first[0], 1)
+	d.repair(second[0])
+	d.command(queue.OnPause, second[0], 0)
+	d.is(second[0], queue.Cancelled, "")
+}
+
+// A command reads the row of each task once.
+func TestC4_CommandReadsOnce(t *testing.T) {
+	for _, f := range []queue.Filter{{}, {States: []queue.State{queue.Waiting}}} {
+		d := newDamaged(t)
+		d.add(make([]queue.Spec, 50)...)
+		d.rows.reads = 0
+		if n, err := d.Command(t.Context(), start, queue.Command{Do: queue.OnCancel, Filter: f}); n != 50 || err != nil {
+			t.Errorf("%d cancelled, error %v", n, err)
+		}
+		if d.rows.reads != 50 {
+			t.Errorf("%+v: %d rows were read for 50 tasks", f, d.rows.reads)
+		}
+	}
+}
+
+// A command that changes a task which it has found, by what it does to another one,
+// goes on from there.
+func TestC4_CommandChangesWhatItHasFound(t *testing.T) {
+	d := newDamaged(t)
+	ids := d.add(queue.Spec{Group: "g"}, queue.Spec{Group: "g"})
+	c := queue.Command{Do: queue.OnCancel, Filter: queue.Filter{Kind: "kind"}}
+	if n, err := d.Command(t.Context(), start, c); n != 2 || err != nil {
+		t.Errorf("%d cancelled, error %v", n, err)
+	}
+	var steps []queue.Trigger
+	for _, s := range d.find(ids[1]).Steps {
+		steps = append(steps, s.On)
+	}
+	if want := []queue.Trigger{queue.OnSubmit, queue.OnUnhold, queue.OnCancel}; !slices.Equal(steps, want) {
+		t.Errorf("the steps of the second are %v, want %v", steps, want)
+	}
+}

@@ -1,0 +1,398 @@
+package machine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stintgo/stint/internal/seeded"
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/machine"
+)
+
+// damagedRows are rows of which some cannot be read, as on a damaged disk.
+type damagedRows struct {
+	*rows
+	bad   map[string]bool
+	reads int
+}
+
+var errUnreadable = errors.New("bad block")
+
+func (r *damagedRows) Get(key string) ([]byte, error) {
+	r.reads++
+	if r.bad[key] {
+		return nil, errUnreadable
+	}
+	return r.rows.Get(key)
+}
+
+// damaged is a machine on such rows.
+type damaged struct {
+	*machine.Machine
+	t    *testing.T
+	rows *damagedRows
+	told []queue.ID
+	ids  queue.IDs
+}
+
+func newDamaged(t *testing.T) *damaged {
+	t.Helper()
+	d := &damaged{t: t, rows: &damagedRows{newRows(), map[string]bool{}, 0}}
+	d.reopen()
+	return d
+}
+
+func (d *damaged) reopen() {
+	d.t.Helper()
+	d.rows.rows = d.rows.crash()
+	m, err := machine.Open(d.rows, machine.Config{
+		Damaged: func(id queue.ID, _ error) { d.told = append(d.told, id) },
+	})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.Machine = m
+}
+
+func (d *damaged) add(specs ...queue.Spec) (ids []queue.ID) {
+	d.t.Helper()
+	for _, s := range specs {
+		task := newTask(&d.ids, s)
+		submit(d.t, d.Machine, task)
+		ids = append(ids, task.ID)
+	}
+	return ids
+}
+
+func (d *damaged) damage(id queue.ID) { d.rows.bad["t"+string(id[:])] = true }
+
+func (d *damaged) repair(id queue.ID) { delete(d.rows.bad, "t"+string(id[:])) }
+
+func (d *damaged) tend(after time.Duration) {
+	d.t.Helper()
+	if _, err := d.Tend(d.t.Context(), start.Add(after), 0); err != nil {
+		d.t.Errorf("tending after %s says %v", after, err)
+	}
+}
+
+// starts checks which tasks a claim starts.
+func (d *damaged) starts(want ...queue.ID) {
+	d.t.Helper()
+	var got []queue.ID
+	for _, task := range claim(d.t, d.Machine, 10) {
+		got = append(got, task.ID)
+	}
+	if !slices.Equal(got, want) {
+		d.t.Errorf("a claim starts %v, want %v", got, want)
+	}
+}
+
+// is checks what everybody who asks is told of a task.
+func (d *damaged) is(id queue.ID, state queue.State, code queue.HoldCode) {
+	d.t.Helper()
+	found, err := d.Find(d.t.Context(), queue.Filter{States: []queue.State{state}}, queue.Page{})
+	i := slices.IndexFunc(found, func(t queue.Task) bool { return t.ID == id })
+	if err != nil || i < 0 {
+		d.t.Errorf("task %s is not %s: %v, error %v", id, state, found, err)
+		return
+	}
+	if got := found[i]; code != "" && (len(got.Holds) == 0 || got.Holds[0].Code != code) {
+		d.t.Errorf("task %s is held by %v, want %s", id, got.Holds, code)
+	}
+	if code != queue.HoldDamaged {
+		return
+	}
+	if !strings.Contains(found[i].Error, errUnreadable.Error()) || found[i].Queue != "default" {
+		d.t.Errorf("task %s is %+v", id, found[i])
+	}
+	why, err := d.Explain(d.t.Context(), start, id)
+	if err != nil || len(why) != 1 || string(why[0].Code) != string(code) || !strings.Contains(why[0].What, "bad block") {
+		d.t.Errorf("why it waits: %+v, error %v", why, err)
+	}
+}
+
+func (d *damaged) damagedOnes(want int) {
+	d.t.Helper()
+	s, err := d.Stats(d.t.Context(), start)
+	if got := s.Queues["default"].Damaged; err != nil || got != want || len(d.told) < want {
+		d.t.Errorf("%d tasks are said to be damaged, want %d; told of %v; error %v", got, want, d.told, err)
+	}
+}
+
+// A task that cannot be read holds nobody up, is shown as it is, and goes on when it
+// can be read.
+func TestC6_DamagedTaskHoldsNobodyUp(t *testing.T) {
+	d := newDamaged(t)
+	ids := d.add(queue.Spec{}, queue.Spec{}, queue.Spec{})
+	d.damage(ids[0])
+	d.starts(ids[1], ids[2])
+	d.is(ids[0], queue.Held, queue.HoldDamaged)
+	d.damagedOnes(1)
+	d.tend(time.Minute)
+	d.is(ids[0], queue.Held, queue.HoldDamaged)
+	d.repair(ids[0])
+	d.tend(2 * time.Minute)
+	d.damagedOnes(0)
+	got := claimAt(t, d.Machine, start.Add(2*time.Minute), 5)
+	if len(got) == 0 || got[0].ID != ids[0] || len(got[0].Steps) != 2 {
+		t.Errorf("what starts is %v", got)
+	}
+}
+
+// If no row can be read at all, a claim says so before it has gone through all tasks.
+func TestC6_DamagedDisk(t *testing.T) {
+	d := newDamaged(t)
+	for _, id := range d.add(make([]queue.Spec, 100)...) {
+		d.damage(id)
+	}
+	d.rows.reads = 0
+	_, err := d.Claim(t.Context(), start, queue.Claim{Worker: "w", Kinds: []string{"kind"}, Max: 1, Lease: 1})
+	if !errors.Is(err, queue.ErrUnavailable) || !errors.Is(err, errUnreadable) || d.rows.reads > 20 {
+		t.Errorf("after %d reads the claim says %v", d.rows.reads, err)
+	}
+}
+
+// A claim that has something to answer says by a signal that it has not gone through
+// all, and the next one goes on behind what cannot be read.
+func TestC6_DamagedDiskInPart(t *testing.T) {
+	d := newDamaged(t)
+	ids := d.add(make([]queue.Spec, 20)...)
+	for _, id := range ids[1:19] {
+		d.damage(id)
+	}
+	ready, stop := d.Listen("")
+	defer stop()
+	d.starts(ids[0])
+	select {
+	case <-ready:
+	default:
+		t.Error("who claims is not told that there is more")
+	}
+	d.starts(ids[19])
+	if len(ready) != 0 {
+		t.Error("there is a signal, and nothing to claim")
+	}
+}
+
+// What is due, expires or is held again goes on for all others, and the store with
+// it.
+func TestC6_DamagedTaskThatIsDue(t *testing.T) {
+	for name, spec := range map[string]queue.Spec{
+		"due":      {RunAt: start.Add(time.Second)},
+		"deadline": {Deadline: start.Add(time.Second)},
+	} {
+		d := newDamaged(t)
+		ids := d.add(spec, spec, queue.Spec{})
+		d.damage(ids[0])
+		d.tend(time.Second)
+		d.is(ids[0], queue.Held, queue.HoldDamaged)
+		if len(d.add(queue.Spec{})) != 1 {
+			t.Errorf("%s: nothing is accepted any more", name)
+		}
+		d.repair(ids[0])
+		d.tend(2 * time.Minute)
+		want := d.find(ids[1]).State
+		if got := d.find(ids[0]).State; got != want {
+			t.Errorf("%s: it is %s when it can be read, and the other one %s", name, got, want)
+		}
+	}
+}
+
+func (d *damaged) find(id queue.ID) queue.Task {
+	d.t.Helper()
+	found, err := d.Find(d.t.Context(), queue.Filter{IDs: []queue.ID{id}}, queue.Page{})
+	if err != nil || len(found) != 1 {
+		d.t.Fatalf("%d tasks have the ID %s, error %v", len(found), id, err)
+	}
+	return found[0]
+}
+
+// Commands and searches do what can be done, and commands say what could not.
+func TestC6_DamagedTaskAmongOthers(t *testing.T) {
+	for name, f := range map[string]queue.Filter{"all": {}, "by kind": {Kind: "kind"}, "by ID": {}} {
+		d := newDamaged(t)
+		ids := d.add(make([]queue.Spec, 5)...)
+		if name == "by ID" {
+			f.IDs = ids
+		}
+		d.damage(ids[1])
+		found, err := d.Find(t.Context(), f, queue.Page{})
+		want := 5
+		if f.Kind != "" {
+			want-- // nobody knows whether it is of that kind
+		}
+		if err != nil || len(found) != want {
+			t.Errorf("%s: %d found, error %v; want %d", name, len(found), err, want)
+		}
+		n, err := d.Command(t.Context(), start, queue.Command{Do: queue.OnPause, Filter: f})
+		if n != 4 || !errors.Is(err, queue.ErrUnavailable) || !strings.Contains(fmt.Sprint(err), ids[1].String()) {
+			t.Errorf("%s: %d changed, error %v; want 4, and an error that names %s", name, n, err, ids[1])
+		}
+		d.is(ids[4], queue.Paused, "")
+		d.repair(ids[1])
+		if n, err = d.Command(t.Context(), start, queue.Command{Do: queue.OnPause, Filter: f}); n != 1 || err != nil {
+			t.Errorf("%s: when it can be read %d change, error %v", name, n, err)
+		}
+	}
+}
+
+// A group waits for a task that cannot be read, as for any other.
+func TestC12_DamagedTaskKeepsItsGroupsOrder(t *testing.T) {
+	d := newDamaged(t)
+	ids := d.add(queue.Spec{Group: "g"}, queue.Spec{Group: "g"}, queue.Spec{})
+	d.damage(ids[0])
+	d.starts(ids[2])
+	d.is(ids[1], queue.Held, queue.HoldGroup)
+	d.repair(ids[0])
+	d.tend(time.Minute)
+	d.starts(ids[0], ids[2]) // whose lease is over as well
+}
+
+// What has ended is forgotten when it is time, whether or not it can be read, and its
+// Unique is free again; so it is by a command.
+func TestC3_DamagedTaskIsForgotten(t *testing.T) {
+	for _, byCommand := range []bool{false, true} {
+		d := newDamaged(t)
+		ids := d.add(queue.Spec{Unique: "u", MaxCrashes: 1})
+		claim(t, d.Machine, 1)
+		d.tend(time.Hour) // it is lost, and dead: poison
+		d.damage(ids[0])
+		if byCommand {
+			if n, err := d.Command(t.Context(), start, queue.Command{Do: queue.OnForget}); n != 1 || err != nil {
+				t.Errorf("%d are forgotten, error %v", n, err)
+			}
+		} else {
+			d.tend(10_000 * time.Hour)
+		}
+		for range 2 {
+			other := d.add(queue.Spec{Unique: "u"})
+			if got := d.find(other[0]); got.State != queue.Waiting {
+				t.Errorf("the same work is %s afterwards", got.State)
+			}
+			if _, err := d.Command(t.Context(), start, queue.Command{Do: queue.OnCancel}); err != nil {
+				t.Error(err)
+			}
+			if _, err := d.Command(t.Context(), start, queue.Command{Do: queue.OnForget}); err != nil {
+				t.Error(err)
+			}
+			d.reopen()
+		}
+	}
+}
+
+// A task that cannot be read, and came after one that is forgotten, is cancelled when
+// it can be, and does not start before, also if the store is opened again.
+func TestC12_DamagedTaskAfterOneThatIsForgotten(t *testing.T) {
+	for _, reopened := range []bool{false, true} {
+		d := newDamaged(t)
+		first := d.add(queue.Spec{})
+		second := d.add(queue.Spec{After: first}, queue.Spec{After: first})
+		die(t, d.Machine, start)
+		d.damage(second[0])
+		if n, err := d.Command(t.Context(), start, queue.Command{Do: queue.OnForget}); n != 1 || err != nil {
+			t.Fatalf("%d are forgotten, error %v", n, err)
+		}
+		if got := d.find(second[1]).State; got != queue.Cancelled {
+			t.Errorf("the one that can be read is %s", got)
+		}
+		d.repair(second[0])
+		if reopened {
+			d.reopen()
+			if _, err := d.Command(t.Context(), start, queue.Command{Do: queue.OnForget}); err != nil {
+				t.Error(err)
+			}
+		}
+		d.starts()
+		d.tend(time.Minute)
+		if got := d.find(second[0]).State; got != queue.Cancelled {
+			t.Errorf("the other one is %s (opened again: %t)", got, reopened)
+		}
+	}
+}
+
+// TestModel_Damage: with rows that come and go from being readable, a machine does
+// what one with sound rows does, as soon as all can be read.
+func TestModel_Damage(t *testing.T) {
+	rng := seeded.Rand(t)
+	for range 200 {
+		d := newDamaged(t)
+		var ids []queue.ID
+		now := start
+		for range 40 {
+			now = now.Add(time.Duration(rng.IntN(40)) * time.Second)
+			switch rng.IntN(7) {
+			case 0:
+				s := queue.Spec{Key: fmt.Sprint(rng.IntN(2)), RunAt: now.Add(time.Duration(rng.IntN(60)) * time.Second)}
+				if rng.IntN(2) == 0 {
+					s.Group = "g"
+				}
+				if len(ids) > 0 && rng.IntN(3) == 0 {
+					s.After = ids[len(ids)-1:]
+				}
+				ids = append(ids, d.add(s)...)
+			case 1:
+				if len(ids) > 0 {
+					d.damage(ids[rng.IntN(len(ids))])
+				}
+			case 2:
+				if len(ids) > 0 {
+					d.repair(ids[rng.IntN(len(ids))])
+				}
+			case 3:
+				d.tend(now.Sub(start))
+			case 4:
+				if len(ids) > 0 {
+					some := queue.Filter{IDs: []queue.ID{ids[rng.IntN(len(ids))]}}
+					do := []queue.Trigger{queue.OnPause, queue.OnResume, queue.OnRetry}[rng.IntN(3)]
+					_, _ = d.Command(t.Context(), now, queue.Command{Do: do, Filter: some}) // it may be unreadable
+				}
+			default:
+				d.work(now)
+			}
+		}
+		clear(d.rows.bad)
+		if _, err := d.Command(t.Context(), now, queue.Command{Do: queue.OnResume}); err != nil {
+			t.Error(err)
+		}
+		for range 2 * len(ids) {
+			now = now.Add(2 * time.Minute)
+			d.tend(now.Sub(start))
+			d.work(now)
+		}
+		d.allSucceeded(ids)
+	}
+}
+
+// work has all succeed that can be claimed.
+func (d *damaged) work(now time.Time) {
+	d.t.Helper()
+	c := queue.Claim{Worker: "w", Kinds: []string{"kind"}, Max: 3, Lease: time.Hour}
+	got, err := d.Claim(context.Background(), now, c)
+	if err != nil && !errors.Is(err, errUnreadable) {
+		d.t.Fatal(err)
+	}
+	for _, task := range got.Tasks {
+		o := []queue.Outcome{{ID: task.ID, Token: task.Lease.Token, On: queue.OnSuccess}}
+		if _, err := d.Settle(context.Background(), now, o); err != nil {
+			d.t.Fatal(err)
+		}
+	}
+}
+
+func (d *damaged) allSucceeded(ids []queue.ID) {
+	d.t.Helper()
+	if len(ids) == 0 {
+		return
+	}
+	s, err := d.Stats(context.Background(), start)
+	got, want := s.Queues["default"], map[queue.State]int{queue.Succeeded: len(ids)}
+	if err != nil || got.Damaged != 0 || !maps.Equal(got.States, want) || len(got.Tiers) > 0 {
+		d.t.Errorf("of %d tasks: %+v, error %v", len(ids), got, err)
+	}
+}

@@ -1,0 +1,57 @@
+package machine
+
+import "github.com/stintgo/stint/queue"
+
+// group is the unfinished tasks of a FIFO group: only its first may start.
+type group struct {
+	name    string
+	byAge   heap[*task]
+	running *task
+}
+
+// first is the one that runs, or else the oldest: one that is older than what
+// runs, and was retried, waits for it.
+func (g *group) first() *task {
+	if g.running != nil {
+		return g.running
+	}
+	first, _ := g.byAge.first()
+	return first.of
+}
+
+// joinGroup makes a task of an age part of its group.
+func (m *Machine) joinGroup(t *task, name string, seq uint64) {
+	l := m.lineOf(t)
+	g := l.groups[name]
+	if g == nil {
+		g = &group{name: name, byAge: heap[*task]{place: placeInGroup}}
+		l.groups[name] = g
+	}
+	var first *task
+	if len(g.byAge.all) > 0 {
+		first = g.first()
+	}
+	t.more().group = g
+	g.byAge.set(t, int64(seq))
+	if t.state == queue.Running {
+		g.running = t
+	}
+	if first != nil && g.first() == t && first.state == queue.Waiting {
+		m.revise(first, queue.Held, why{on: queue.OnHold})
+	}
+}
+
+func (m *Machine) leaveGroup(t *task) {
+	g := t.group
+	first := g.first() == t
+	g.byAge.remove(t)
+	t.group = nil
+	if g.running == t {
+		g.running = nil
+	}
+	if len(g.byAge.all) == 0 {
+		delete(m.lineOf(t).groups, g.name)
+	} else if first {
+		m.unhold(g.first())
+	}
+}

@@ -1,0 +1,90 @@
+package machine
+
+// heap is a binary min-heap of what has a rank: a time at which it is due, or an
+// age. What is in it knows its place, so that it can be taken out again.
+type heap[T any] struct {
+	all   []ranked[T]
+	place func(T) *uint32 // where one keeps its place, from 1; 0: it is in no heap
+}
+
+// ranked is one in a heap. Ranks stand beside, because looking at all that is on
+// the way to a place would take most of the time.
+type ranked[T any] struct {
+	rank int64
+	of   T
+}
+
+// set gives one its place by a rank, in place of that which it had.
+func (h *heap[T]) set(of T, rank int64) {
+	at := h.place(of)
+	if *at == 0 {
+		h.all = append(h.all, ranked[T]{rank, of})
+		*at = uint32(len(h.all))
+	} else {
+		h.all[*at-1].rank = rank
+	}
+	h.fix(int(*at))
+}
+
+// remove takes one out, if it is in.
+func (h *heap[T]) remove(of T) {
+	at := h.place(of)
+	i, last := int(*at), len(h.all)
+	if i == 0 {
+		return
+	}
+	*at = 0
+	moved := h.all[last-1]
+	h.all[last-1] = ranked[T]{}
+	h.all = h.all[:last-1]
+	if i < last {
+		h.put(i, moved)
+		h.fix(i)
+	}
+}
+
+// first returns the one with the smallest rank, and whether there is one.
+func (h *heap[T]) first() (first ranked[T], ok bool) {
+	if len(h.all) == 0 {
+		return first, false
+	}
+	return h.all[0], true
+}
+
+// before calls do with all whose rank is at most a limit, the smallest first in
+// each branch, and looks at few others.
+func (h *heap[T]) before(limit int64, do func(T)) { h.branch(1, limit, do) }
+
+func (h *heap[T]) branch(i int, limit int64, do func(T)) {
+	if i > len(h.all) || h.all[i-1].rank > limit {
+		return
+	}
+	do(h.all[i-1].of)
+	h.branch(2*i, limit, do)
+	h.branch(2*i+1, limit, do)
+}
+
+func (h *heap[T]) put(i int, r ranked[T]) {
+	h.all[i-1] = r
+	*h.place(r.of) = uint32(i)
+}
+
+// fix gives the one at i its place after its rank has changed.
+func (h *heap[T]) fix(i int) {
+	r := h.all[i-1]
+	for ; i > 1 && r.rank < h.all[i/2-1].rank; i /= 2 {
+		h.put(i, h.all[i/2-1])
+	}
+	for {
+		child := 2 * i
+		if child < len(h.all) && h.all[child].rank < h.all[child-1].rank {
+			child++
+		}
+		if child > len(h.all) || h.all[child-1].rank >= r.rank {
+			break
+		}
+		h.put(i, h.all[child-1])
+		i = child
+	}
+	h.put(i, r)
+}

@@ -1,0 +1,89 @@
+package machine_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/machine"
+)
+
+// nowhere is where rows go that nobody reads again.
+type nowhere struct{}
+
+func (nowhere) Apply([]machine.Change) error { return nil }
+
+func (nowhere) Get(string) ([]byte, error) { return nil, nil }
+
+func (nowhere) Scan(string, string, bool, func(string, []byte) bool) error { return nil }
+
+func (nowhere) Close() error { return nil }
+
+// TestC10_MemoryOfAPendingTask: what is in memory of a task that waits is small
+// enough for ten millions of them in 2 GiB, with as much again for the collector.
+func TestC10_MemoryOfAPendingTask(t *testing.T) {
+	const tasks, most = 200_000, 160 // bytes; slabs and tables are made for more than there are
+	m, err := machine.Open(nowhere{}, machine.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := heap()
+	var ids queue.IDs
+	batch := make([]queue.NewTask, 1000)
+	for range tasks / len(batch) {
+		for i := range batch {
+			batch[i] = newTask(&ids, queue.Spec{Payload: make([]byte, 100)})
+		}
+		if _, err := m.Submit(t.Context(), start, batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clear(batch)
+	if each := (heap() - before) / tasks; each > most {
+		t.Errorf("a task takes %d bytes of memory, and may take %d", each, most)
+	} else {
+		t.Logf("a task takes %d bytes", each)
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestC1_ListenersLeaveNothing: however many names of queues have been listened to,
+// of those that there were and those that there never were.
+func TestC1_ListenersLeaveNothing(t *testing.T) {
+	const names, most = 100_000, 1 << 20 // bytes: room for the 1000 that there are at a time
+	m, err := machine.Open(nowhere{}, machine.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := heap()
+	for i := 0; i < names; {
+		var stops []func()
+		for range 1000 {
+			_, stop := m.Listen(fmt.Sprint("nobody's ", i))
+			_, other := m.Listen("")
+			stops = append(stops, stop, other)
+			i++
+		}
+		for _, stop := range stops {
+			stop()
+		}
+	}
+	if more := int64(heap()) - int64(before); more > most {
+		t.Errorf("nobody listens to %d queues, which takes %d bytes", names, more)
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// heap is how many bytes are in use.
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC() // what the first one has found, and what waited for that
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
+}

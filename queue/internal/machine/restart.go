@@ -1,0 +1,136 @@
+package machine
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/record"
+)
+
+// What becomes of leases when a machine ends and another one is opened on its
+// rows. Workers in its process have ended with it: if it was closed, their leases
+// have been given back, and if not, they are lost. Workers in others do not know
+// that anything happened, and their leases go on.
+
+// ran returns the row of a task that ran when the store ended, as its row tells, or
+// what was noted of its start.
+func (m *Machine) ran(h *record.Head, value []byte, n Noted) (row record.Row, ran bool, err error) {
+	started := h.State == queue.Waiting && n.Token > 0 && n.Seq == h.Seq
+	if h.State != queue.Running && !started {
+		return row, false, nil
+	}
+	if row, err = record.Decode(value); err != nil {
+		return row, false, err
+	}
+	m.makeGood(&row, n)
+	return row, row.State == queue.Running, nil
+}
+
+// makeGood has a row tell of its last claim, if only its start was noted. A row
+// that waits as it did when it was claimed is the only one of which that can be
+// so: all that happens to a running task, and its end, writes the row.
+func (m *Machine) makeGood(row *record.Row, n Noted) {
+	if n.Token > row.Lease.Token && row.State == queue.Waiting {
+		m.now = max(m.now, n.At.UnixNano())
+		m.claimed(m.line(row.Queue), row, n.Start, n.At)
+	}
+}
+
+// claimed has a row tell of a claim.
+func (m *Machine) claimed(l *line, row *record.Row, s Start, at time.Time) {
+	row.Progress = queue.Progress{}
+	m.stepAt(l, row, queue.Running, why{on: queue.OnClaim, by: s.Worker, token: s.Token}, at)
+	row.Lease = queue.Lease{Worker: s.Worker, Token: s.Token}
+	row.Remote = s.Remote
+}
+
+// released has the row of a task that ran tell that it does no more. Its last
+// token stays: no older one is ever valid again.
+func released(row *record.Row) {
+	row.Lease.Until, row.Remote = time.Time{}, 0
+	row.Order, row.OrderBy, row.OrderReason = 0, "", ""
+}
+
+// extend has a lease last for so long from now on, or longer if it does anyway.
+func (m *Machine) extend(t *task, d time.Duration) {
+	t.at = max(t.at, m.after(d))
+	t.lease.row.Lease.Until = timeOf(t.at)
+	m.leases.set(t, t.at)
+}
+
+// loadRunning puts a task that runs into the memory. What is noted of its lease, if
+// it is of this one, keeps its place with it.
+func (m *Machine) loadRunning(row *record.Row, n Noted) {
+	t := m.admit(row)
+	m.lineOf(t).order.Admit(row.Key)
+	held := &lease{row: *row, order: row.Order, by: row.OrderBy, reason: row.OrderReason}
+	if n.Token == row.Lease.Token {
+		held.place = n.Place
+	}
+	m.run(t, held, m.after(row.Remote))
+}
+
+// restart decides about the leases that there were: those of workers of the
+// process that has ended are lost, and the others begin anew.
+func (m *Machine) restart() {
+	for _, t := range m.leased() {
+		if t.lease.row.Remote > 0 {
+			m.resumed = append(m.resumed, t)
+		} else {
+			m.lose(t)
+		}
+	}
+}
+
+// unused are the places of starts whose leases do not go on, those in over among
+// them.
+func (m *Machine) unused(starts map[queue.ID]Noted, over []freed) []freed {
+	for id, n := range starts {
+		if t := m.tasks.get(id); t == nil || t.leased() == nil || t.lease.place != n.Place {
+			over = append(over, freed{n.Place, n.Token})
+		}
+	}
+	return over
+}
+
+// leased are the tasks that run, by their age.
+func (m *Machine) leased() []*task {
+	all := make([]*task, len(m.leases.all))
+	for i := range all {
+		all[i] = m.leases.all[i].of
+	}
+	slices.SortFunc(all, func(a, b *task) int { return cmp.Compare(a.lease.row.Seq, b.lease.row.Seq) })
+	return all
+}
+
+// resume has the leases that outlived a restart begin anew at the first call: how
+// long the store was away, it does not know before.
+func (m *Machine) resume() {
+	for _, t := range m.resumed {
+		m.extend(t, t.lease.row.Remote)
+	}
+	m.resumed = nil
+}
+
+// giveBackAll gives the leases of this process back.
+func (m *Machine) giveBackAll() {
+	if m.journal.failed() != nil {
+		return // nothing can be written: they will be lost
+	}
+	for _, t := range m.leased() {
+		if t.lease.row.Remote == 0 {
+			m.giveBack(t, "the store was closed")
+		}
+	}
+}
+
+// giveBack ends a lease without a verdict on its task.
+func (m *Machine) giveBack(t *task, detail string) {
+	held := t.lease
+	row := &held.row
+	w := why{on: queue.OnGiveBack, by: row.Lease.Worker, token: row.Lease.Token, detail: detail}
+	released(row)
+	m.again(t, row, held, time.Time{}, w)
+}

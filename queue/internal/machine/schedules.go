@@ -1,0 +1,157 @@
+package machine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+)
+
+// maxCron is how many bytes of a cron expression are kept.
+const maxCron = 1000
+
+// Schedules is as [queue.Store] says.
+func (m *Machine) Schedules(context.Context) ([]queue.Schedule, error) {
+	m.mu.Lock()
+	if m.closed {
+		m.mu.Unlock()
+		return nil, queue.ErrClosed
+	}
+	all := make([]queue.Schedule, 0, len(m.schedules))
+	for _, name := range slices.Sorted(maps.Keys(m.schedules)) {
+		all = append(all, m.schedules[name])
+	}
+	m.mu.Unlock()
+	for i := range all {
+		all[i] = cloneSchedule(&all[i])
+	}
+	return all, nil
+}
+
+// cloneSchedule copies a schedule: those that come and go are the caller's.
+func cloneSchedule(s *queue.Schedule) queue.Schedule {
+	own := *s
+	own.Paused = clonePause(s.Paused)
+	own.Task.Payload, own.Task.After = bytes.Clone(s.Task.Payload), slices.Clone(s.Task.After)
+	own.Task.Labels = maps.Clone(s.Task.Labels)
+	return own
+}
+
+// Reschedule is as [queue.Store] says.
+func (m *Machine) Reschedule(ctx context.Context, now time.Time, r queue.Reschedule) error {
+	if err := m.validateReschedule(&r); err != nil {
+		return fmt.Errorf("schedule %q: %w", r.Name, err)
+	}
+	value, err := ownSchedule(&r)
+	if err == nil && len(r.Tasks) > 0 { // what needs no room is not refused for lack of it
+		r.Tasks, err = m.checked(r.Tasks)
+	}
+	if err != nil {
+		return fmt.Errorf("schedule %q: %w", r.Name, err)
+	}
+	works := m.works(r.Tasks)
+	if err := m.begin(ctx, now); err != nil {
+		return err
+	}
+	if err = m.reschedule(&r, value, works); err != nil {
+		err = fmt.Errorf("schedule %q: %w", r.Name, err)
+	}
+	if syncErr := m.end(ctx); err == nil {
+		err = syncErr
+	}
+	return err
+}
+
+// ownSchedule takes a copy of the schedule that a call gives, and returns its row.
+func ownSchedule(r *queue.Reschedule) (value []byte, err error) {
+	if r.To == nil {
+		return nil, nil
+	}
+	own := cloneSchedule(r.To)
+	r.To = &own
+	if value, err = json.Marshal(own); err != nil {
+		return nil, fmt.Errorf("%w: %w", queue.ErrInvalid, err)
+	}
+	return value, nil
+}
+
+// reschedule makes a change unless it has been made, or another has.
+func (m *Machine) reschedule(r *queue.Reschedule, value []byte, works []fingerprint) error {
+	is, there := m.schedules[r.Name]
+	switch {
+	case r.To == nil && !there, r.To != nil && there && r.To.Version == is.Version:
+		return nil
+	case is.Version != r.Was:
+		return queue.ErrChanged
+	}
+	if _, err := m.acceptAll(r.Tasks, works); err != nil {
+		return err
+	}
+	if r.To == nil {
+		delete(m.schedules, r.Name)
+	} else {
+		m.schedules[r.Name] = *r.To
+	}
+	m.journal.set(rowSchedule+r.Name, value, false)
+	return nil
+}
+
+// validateReschedule checks what could not be kept, or could never tick.
+func (m *Machine) validateReschedule(r *queue.Reschedule) error {
+	errs := []error{checkName("name", r.Name)}
+	bad := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{queue.ErrInvalid}, args...)...))
+	}
+	s := r.To
+	switch {
+	case s == nil && r.Was.IsZero():
+		bad("it is removed by the version that it has: name that")
+	case s == nil && len(r.Tasks) > 0:
+		bad("no task can be submitted with its removal")
+	case s == nil:
+	case s.Name != r.Name:
+		bad("it cannot become one of the name %q: make another, and remove this one", s.Name)
+	case s.Version.IsZero() || s.Version == r.Was:
+		bad("the change has no version of its own: make a new ID")
+	default:
+		errs = append(errs, m.validateSchedule(s))
+	}
+	return errors.Join(errs...)
+}
+
+func (m *Machine) validateSchedule(s *queue.Schedule) error {
+	var errs []error
+	if s.Cron == "" || len(s.Cron) > maxCron {
+		errs = append(errs, fmt.Errorf("%w: cron has %d bytes; it has 1 to %d", queue.ErrInvalid, len(s.Cron), maxCron))
+	}
+	if s.Zone != "" {
+		errs = append(errs, checkName("zone", s.Zone))
+	}
+	switch s.Missed {
+	case "", queue.MissedOnce, queue.MissedSkip, queue.MissedAll:
+	default:
+		errs = append(errs, fmt.Errorf("%w: missed is %.40q; it is %s, %s or %s", queue.ErrInvalid,
+			s.Missed, queue.MissedOnce, queue.MissedSkip, queue.MissedAll))
+	}
+	if err := m.validate(&queue.NewTask{ID: s.Version, Spec: s.Task}); err != nil {
+		errs = append(errs, fmt.Errorf("task: %w", err))
+	}
+	return errors.Join(errs...)
+}
+
+func (m *Machine) loadSchedules() error {
+	return m.scan(rowSchedule, func(key string, value []byte) error {
+		var s queue.Schedule
+		if err := json.Unmarshal(value, &s); err != nil {
+			return fmt.Errorf("the schedule %q: %w", key, err)
+		}
+		m.schedules[key] = s
+		return nil
+	})
+}

@@ -1,0 +1,182 @@
+package machine
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/record"
+)
+
+// search goes through the tasks that a filter may find, in the order of their
+// IDs, in parts. The lock is held for one part at a time, and not while rows are
+// read to see whether they might be found at all.
+type search struct {
+	filter queue.Filter
+	do     queue.Trigger         // only what this command concerns, if it is one
+	spare  map[queue.ID]struct{} // and not what it has cancelled itself
+	named  []queue.ID            // what is left of the filter's IDs, if it has any
+	after  queue.ID              // how far it has come
+	down   bool
+	done   bool
+	ids    []queue.ID // what the last part has found
+	most   int        // tasks that a part may find
+}
+
+// A part is so many tasks that may be found, of so many that were looked at. One of
+// a command is smaller: it reads the rows with the lock, and writes them.
+const (
+	partFound   = 1000
+	partCommand = 200
+	partLooked  = 10_000
+)
+
+func newSearch(f queue.Filter, after queue.ID, down bool) *search {
+	s := &search{filter: f, after: after, down: down, most: partFound}
+	if len(f.IDs) == 0 {
+		return s
+	}
+	s.named = slices.Clone(f.IDs)
+	slices.SortFunc(s.named, func(a, b queue.ID) int {
+		if down {
+			a, b = b, a
+		}
+		return bytes.Compare(a[:], b[:])
+	})
+	s.named = slices.DeleteFunc(slices.Compact(s.named), func(id queue.ID) bool {
+		order := bytes.Compare(id[:], after[:])
+		return !after.IsZero() && (order == 0 || order < 0 != down)
+	})
+	return s
+}
+
+// part finds the next part of a search. lock takes the machine's lock.
+func (m *Machine) part(s *search, lock func() error) error {
+	if len(s.filter.IDs) > 0 {
+		n := min(s.most, len(s.named))
+		s.ids, s.named = s.named[:n:n], s.named[n:]
+		s.done = len(s.named) == 0
+		return nil
+	}
+	if err := lock(); err != nil {
+		return err
+	}
+	m.look(s)
+	m.reading.Add(1) // the rows stay open
+	m.mu.Unlock()
+	defer m.reading.Done()
+	m.sift(s)
+	return nil
+}
+
+// look finds what may be found as far as the memory tells.
+func (m *Machine) look(s *search) {
+	s.ids = s.ids[:0]
+	looked := 0
+	s.done = m.tasks.ids.from(s.after, s.down, func(no uint32) bool {
+		t := m.tasks.at(no)
+		s.after = t.id
+		if m.mayMatch(s, t) {
+			s.ids = append(s.ids, t.id)
+		}
+		looked++
+		return looked < partLooked && len(s.ids) < s.most
+	})
+}
+
+// mayMatch reports whether the memory tells nothing against a task.
+func (m *Machine) mayMatch(s *search, t *task) bool {
+	if _, spared := s.spare[t.id]; spared || !concerns(s.do, t) {
+		return false
+	}
+	f := &s.filter
+	return (f.Queue == "" || f.Queue == m.lineOf(t).name) &&
+		(f.Worker == "" || t.state == queue.Running && t.lease.row.Lease.Worker == f.Worker) &&
+		(len(f.States) == 0 || slices.Contains(f.States, m.stateOf(t)))
+}
+
+// sift drops tasks that the filter does not find, as their rows tell at this
+// moment. It needs no lock.
+func (m *Machine) sift(s *search) {
+	if !s.asksRows() {
+		return
+	}
+	s.ids = slices.DeleteFunc(s.ids, func(id queue.ID) bool {
+		value, getErr := m.journal.get(taskRow(&id))
+		if getErr != nil || value == nil { // it has been forgotten, or is reported where its row is needed
+			return getErr == nil
+		}
+		row, decodeErr := record.Decode(value)
+		return decodeErr == nil && !s.matches(&row)
+	})
+}
+
+// asksRows reports whether the rows of tasks have to be read to tell whether they are
+// searched for. That of a task with a worker is in memory.
+func (s *search) asksRows() bool {
+	f := &s.filter
+	return f.Kind != "" || f.Key != "" || f.Group != "" || !f.Batch.IsZero() || len(f.Labels) > 0 ||
+		!f.From.IsZero() || !f.To.IsZero() || f.Error != ""
+}
+
+// finding is a task that is searched for, with its row if that has been read.
+type finding struct {
+	id queue.ID
+	*task
+	row *record.Row
+}
+
+// mostKept is how many bytes of rows are kept of those that a part has found, until
+// something is done with them.
+const mostKept = 1 << 20
+
+// within is the finding without its row, if there is no room for that.
+func (f finding) within(room *int) finding {
+	if f.row == nil {
+		return f
+	}
+	if *room -= len(f.row.Payload) + len(f.row.Checkpoint) + len(f.row.Result); *room < 0 {
+		f.row = nil
+	}
+	return f
+}
+
+// match returns a task if it is one that is searched for, none if it is not. The
+// error is that of a row which would have to be read to tell.
+func (m *Machine) match(s *search, id queue.ID) (f finding, err error) {
+	t := m.tasks.get(id)
+	if t == nil || !m.mayMatch(s, t) {
+		return f, nil
+	}
+	f = finding{id: id, task: t}
+	if s.asksRows() {
+		row, err := m.row(t)
+		if err != nil || !s.matches(&row) {
+			return finding{}, err
+		}
+		f.row = &row
+	}
+	return f, nil
+}
+
+// matches reports whether a filter may find a task by what its row tells.
+func (s *search) matches(row *record.Row) bool {
+	f := &s.filter
+	switch {
+	case f.Kind != "" && f.Kind != row.Kind,
+		f.Key != "" && f.Key != row.Key,
+		f.Group != "" && f.Group != row.Group,
+		!f.Batch.IsZero() && f.Batch != row.Batch,
+		!f.From.IsZero() && row.Submitted.Before(f.From),
+		!f.To.IsZero() && !row.Submitted.Before(f.To),
+		!strings.Contains(row.Error, f.Error):
+		return false
+	}
+	for name, value := range f.Labels {
+		if got, ok := row.Labels[name]; !ok || got != value {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,105 @@
+package machine
+
+import (
+	"time"
+
+	"github.com/stintgo/stint/queue"
+)
+
+// Starts notes which leases there are, so that they are known when the process
+// ends without having closed the machine. What is noted has to survive that, and
+// need not survive the loss of power: so it costs no sync. A start has a place as
+// long as its lease lives; places are numbered from 1. All methods may be called
+// from any goroutine.
+type Starts interface {
+	// Recall calls fn for all that is noted of earlier machines, also of leases that
+	// are over. It is called once, before everything else. Their places are reserved.
+	Recall(fn func(place int, s Start)) error
+	// Reserve returns a place for the start with a token. It is called with the
+	// machine locked. An error says that there is no room for more.
+	Reserve(token queue.Token) (place int, err error)
+	// Put notes starts in the places that are reserved for their tokens, and leaves
+	// those out whose places have been freed. It returns how many it is done with,
+	// all or those before one that could not be noted, and the error of that.
+	Put(starts []Noted) (n int, err error)
+	// Free gives a place back that was reserved for a token. What is noted in it may
+	// stay there.
+	Free(place int, token queue.Token)
+}
+
+// Start is what is noted of a lease.
+type Start struct {
+	ID     queue.ID
+	Seq    uint64 // the task's: the same ID may have been forgotten and submitted again
+	Token  queue.Token
+	At     time.Time // when it was claimed
+	Worker string    // may come back cut short
+	// Remote is the length of a lease that outlives its store; 0 is one that does
+	// not.
+	Remote time.Duration
+}
+
+// Noted is a start in its place.
+type Noted struct {
+	Place int
+	Start
+}
+
+// freed is the place of a start whose lease is over.
+type freed struct {
+	place int
+	token queue.Token
+}
+
+// reserve has a place for a start that is about to be made.
+func (m *Machine) reserve(token queue.Token) (place int, err error) {
+	if m.cfg.Starts == nil {
+		return 0, nil
+	}
+	return m.cfg.Starts.Reserve(token)
+}
+
+// note notes starts. It is called when the rows of their tasks are durable as they
+// were claimed, and before anybody is told of the claim. So for every lease that a
+// worker has, there is a place and a row that has not ended it; and a place whose
+// row says otherwise is that of a lease that is over, or that nobody ever had. It
+// returns how many it has noted, before one that could not be: those have started.
+func (m *Machine) note(starts []Noted) (n int, err error) {
+	if len(starts) == 0 {
+		return 0, nil
+	}
+	return m.cfg.Starts.Put(starts)
+}
+
+// free gives up places, once it is durable that their leases are over: until then
+// a crash would take them back to where they are not.
+func (m *Machine) free(over []freed) {
+	for _, e := range over {
+		m.cfg.Starts.Free(e.place, e.token)
+	}
+}
+
+// recall returns the newest start of each task that an earlier machine has noted,
+// and those that are older or cannot be.
+func (m *Machine) recall() (newest map[queue.ID]Noted, over []freed, err error) {
+	newest = make(map[queue.ID]Noted)
+	if m.cfg.Starts == nil {
+		return newest, nil, nil
+	}
+	first := queue.Token(m.cfg.Epoch) << epochShift
+	err = m.cfg.Starts.Recall(func(place int, s Start) {
+		other, twice := newest[s.ID]
+		switch {
+		case s.Token >= first: // the rows are those of an older copy
+			over = append(over, freed{place, s.Token})
+		case twice && s.Token < other.Token:
+			over = append(over, freed{place, s.Token})
+		case twice:
+			over = append(over, freed{other.Place, other.Token})
+			newest[s.ID] = Noted{place, s}
+		default:
+			newest[s.ID] = Noted{place, s}
+		}
+	})
+	return newest, over, err
+}

@@ -1,0 +1,153 @@
+package machine_test
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+)
+
+// A claim that cannot be noted is taken back, and leaves nothing behind: no step, no
+// signal, no place, and no token of a rate that is spent.
+func TestC6_StartThatIsNotNoted(t *testing.T) {
+	p := newProcess(t)
+	one := queue.Rate{PerSecond: 1, Burst: 2}
+	if err := p.Configure(t.Context(), start, "", queue.Settings{Rate: one, KeyRate: one}); err != nil {
+		t.Fatal(err)
+	}
+	var ids []queue.ID
+	for range 2 {
+		task := newTask(&p.ids, queue.Spec{Key: "k", Group: "g", Deadline: start.Add(time.Second)})
+		task.Group += task.ID.String()
+		submit(t, p.Machine, task)
+		ids = append(ids, task.ID)
+	}
+	ready, stop := p.Listen("")
+	defer stop()
+	p.starts.putErr = errDisk
+	before, rows := []queue.Task{p.task(ids[0]), p.task(ids[1])}, maps.Clone(p.rows.all)
+	for range 5 {
+		p.cannotClaim(errDisk)
+	}
+	for i, id := range ids {
+		if got := p.task(id); !reflect.DeepEqual(got, before[i]) {
+			t.Errorf("the task is %+v, and was %+v", got, before[i])
+		}
+	}
+	select {
+	case <-ready:
+		t.Error("there is a signal to claim what cannot be noted")
+	default:
+	}
+	if !maps.EqualFunc(rows, p.rows.all, slices.Equal) {
+		t.Error("rows have been written")
+	}
+	p.starts.putErr = nil
+	for range ids {
+		if err := p.settle(p.one(false), queue.OnSuccess); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := p.starts.reserved(); n != 0 {
+		t.Errorf("nothing runs, and %d places are taken", n)
+	}
+}
+
+// It has waited for as long as it had.
+func TestC6_StartThatIsNotNotedHasWaited(t *testing.T) {
+	p := newProcess(t)
+	for i := range 3 {
+		now := start.Add(time.Duration(i) * time.Second)
+		if _, err := p.Submit(t.Context(), now, []queue.NewTask{newTask(&p.ids, queue.Spec{})}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.starts.putErr = errDisk
+	p.cannotClaim(errDisk)
+	p.starts.putErr = nil
+	for i := range 3 {
+		s, err := p.Stats(t.Context(), start)
+		got, want := s.Queues["default"].Oldest, start.Add(time.Duration(i)*time.Second)
+		if err != nil || !got.Equal(want) {
+			t.Errorf("when %d have started the oldest waits since %s, want %s; error %v", i, got, want, err)
+		}
+		p.one(false)
+	}
+}
+
+// What a start that could not be noted has spent of a rate is given back only while
+// nobody has started after it: who has, may have done so on what is gained by waiting.
+func TestC12_RateOfAStartThatIsNotNoted(t *testing.T) {
+	one := queue.Rate{PerSecond: 1}
+	for name, s := range map[string]queue.Settings{"rate": {Rate: one}, "rate of a key": {KeyRate: one}} {
+		p := newProcess(t)
+		if err := p.Configure(t.Context(), start, "", s); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			submit(t, p.Machine, newTask(&p.ids, queue.Spec{Key: "k"}))
+		}
+		later := start.Add(2 * time.Second)
+		p.starts.onPut = func() {
+			if got := claimAt(t, p.Machine, later, 1); len(got) != 1 {
+				t.Errorf("%s: %d start meanwhile, want 1", name, len(got))
+			}
+			p.starts.putErr = errDisk
+		}
+		p.cannotClaim(errDisk)
+		p.starts.putErr = nil
+		if got := claimAt(t, p.Machine, later, 1); len(got) != 0 {
+			t.Errorf("%s: two start at once", name)
+		}
+		if got := claimAt(t, p.Machine, later.Add(time.Second), 1); len(got) != 1 {
+			t.Errorf("%s: %d start after a second, want 1", name, len(got))
+		}
+	}
+}
+
+// A task whose start could not be noted dies at its deadline, as if nobody had
+// claimed it.
+func TestC6_StartThatIsNotNotedLater(t *testing.T) {
+	p := newProcess(t)
+	task := newTask(&p.ids, queue.Spec{Deadline: start.Add(time.Second)})
+	submit(t, p.Machine, task)
+	p.starts.putErr = errDisk
+	p.cannotClaim(errDisk)
+	if _, err := p.Tend(t.Context(), start.Add(time.Second), 0); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.task(task.ID); got.State != queue.Dead || len(got.Steps) != 2 {
+		t.Errorf("the task is %s, with the steps %v", got.State, got.Steps)
+	}
+}
+
+// Of a claim of which a part is noted, that part has started: a crash would find it
+// noted. That there is more says a signal.
+func TestC6_ClaimThatIsNotedInPart(t *testing.T) {
+	p := newProcess(t)
+	ids := p.submit(3)
+	ready, stop := p.Listen("")
+	defer stop()
+	p.starts.puts, p.starts.putErr = 1, errDisk
+	tasks, err := p.claim(3, false)
+	if err != nil || len(tasks) != 1 || tasks[0].ID != ids[0] {
+		t.Fatalf("the claim gives %d tasks, %v", len(tasks), err)
+	}
+	select {
+	case <-ready:
+	default:
+		t.Error("who claims is not told that there is more")
+	}
+	if n := p.starts.reserved(); n != 1 {
+		t.Errorf("one task runs, and %d places are taken", n)
+	}
+	p.crash()
+	for i, crashes := range []int{1, 0, 0} {
+		if got := p.task(ids[i]); got.State != queue.Waiting || got.Crashes != crashes {
+			t.Errorf("task %d is %s and counts %d crashes, want %d", i, got.State, got.Crashes, crashes)
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package machine //nolint:testpackage // what is remembered of workers shows in no answer
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+)
+
+// inMap are rows that nobody opens again.
+type inMap map[string][]byte
+
+func (r inMap) Apply(batch []Change) error {
+	for _, c := range batch {
+		r[c.Key] = c.Value
+	}
+	return nil
+}
+
+func (r inMap) Get(key string) ([]byte, error)                            { return r[key], nil }
+func (inMap) Scan(_, _ string, _ bool, _ func(string, []byte) bool) error { return nil }
+func (inMap) Close() error                                                { return nil }
+
+// Workers come and go, and ask for whatever they like: what is remembered of them
+// has an end, but for who last handled the kind of a task.
+func TestWorkersAreForgotten(t *testing.T) {
+	m, err := Open(inMap{}, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Unix(1e9, 0)
+	var ids queue.IDs
+	task := queue.NewTask{ID: ids.New(now), Spec: queue.Spec{Kind: "kind"}}
+	if _, err := m.Submit(t.Context(), now, []queue.NewTask{task}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3000 {
+		name := fmt.Sprint("worker ", i)
+		w := queue.Worker{Name: name, Kinds: map[string][]string{"": {"kind"}, "queue of " + name: {"kind"}}}
+		if i >= 1000 {
+			w.Kinds = nil
+		}
+		if _, err := m.Beat(t.Context(), now, w, nil); err != nil {
+			t.Fatal(err)
+		}
+		c := queue.Claim{Worker: name, Queue: "queue of " + name, Kinds: []string{"other"}, Max: 1, Lease: 1}
+		if _, err := m.Claim(t.Context(), now, c); err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(time.Minute)
+	}
+	if n := len(m.workers); n > 2 {
+		t.Errorf("%d workers are remembered", n)
+	}
+	if n := len(m.lines); n != 1 {
+		t.Errorf("there are %d queues, and one has had a task", n)
+	}
+	if n, most := len(m.seen), int(seenLives/time.Minute)+2; n > most {
+		t.Errorf("it is known of %d kinds who handled them, want at most %d", n, most)
+	}
+	reasons, err := m.Explain(t.Context(), now, task.ID)
+	if err != nil || len(reasons) == 0 || reasons[0].LastSeen.Worker != "worker 999" {
+		t.Errorf("the reasons are %+v, %v", reasons, err)
+	}
+}
