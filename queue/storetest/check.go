@@ -16,8 +16,9 @@ import (
 // Check returns everything in which a store breaks the contract as it is now,
 // and as the steps of its tasks tell: each task is in exactly one state, which a
 // legal path leads to; tokens grow, and what ends a lease has its token; limits
-// hold; of two tasks with the same queue, tier, key and kind the older one
-// started first; what Stats counts is what Find finds.
+// hold, and so does that of one suspect at a time; of two tasks with the same
+// queue, tier, key and kind the older one started first; what Stats counts is what
+// Find finds.
 //
 // Nobody may use the store meanwhile. A limit that has been lowered counts as
 // broken until as many have ended as is needed.
@@ -30,7 +31,10 @@ func Check(ctx context.Context, store queue.Store) error {
 	if err != nil {
 		return fmt.Errorf("Settings: %w", err)
 	}
-	errs := []error{checkOrder(tasks), checkLimits(tasks, settings), checkWaits(tasks), checkCounts(ctx, store, tasks)}
+	errs := []error{
+		checkOrder(tasks), checkLimits(tasks, settings), checkWaits(tasks), checkSuspects(tasks),
+		checkCounts(ctx, store, tasks),
+	}
 	for i := range tasks {
 		if err := checkTask(&tasks[i]); err != nil {
 			errs = append(errs, fmt.Errorf("task %s: %w\n%s", tasks[i].ID, err, life(tasks[i])))

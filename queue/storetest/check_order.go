@@ -22,6 +22,7 @@ type wait struct {
 	from    time.Time
 	to      time.Time // zero: it waits yet
 	claimed bool      // that is how it ended
+	suspect bool      // the next crash makes it dead, or may
 }
 
 // checkOrder finds tasks that started while an older sibling waited. Equal times
@@ -48,24 +49,25 @@ func checkOrder(tasks []queue.Task) error {
 }
 
 func waitsOf(t *queue.Task) (waits []wait) {
+	suspect := wasSuspected(t)
 	for i, s := range t.Steps {
 		switch {
 		case s.To != queue.Waiting || i == 0 && cut(t):
 		case i+1 == len(t.Steps):
-			waits = append(waits, wait{task: t, from: s.At})
+			waits = append(waits, wait{task: t, from: s.At, suspect: suspect[i]})
 		default:
 			next := t.Steps[i+1]
-			waits = append(waits, wait{t, s.At, next.At, next.On == queue.OnClaim})
+			waits = append(waits, wait{t, s.At, next.At, next.On == queue.OnClaim, suspect[i]})
 		}
 	}
 	return waits
 }
 
 // passedOver reports whether a task that waited was older than one that started
-// at that time.
+// at that time. A suspect may have been held.
 func passedOver(waiting, started wait) bool {
 	at, t := started.to, waiting.task
 	late := !t.Deadline.IsZero() && !t.Deadline.After(at)
-	return t.Submitted.Before(started.task.Submitted) && !late &&
+	return t.Submitted.Before(started.task.Submitted) && !late && !waiting.suspect &&
 		waiting.from.Before(at) && (waiting.to.IsZero() || waiting.to.After(at))
 }

@@ -269,7 +269,7 @@ func pausedQueue(c *trial) {
 	ids := c.several(2, queue.Spec{})
 	other := c.add(queue.Spec{Queue: "other"})
 	running := c.one()
-	c.configure(queue.Settings{Paused: &queue.Pause{By: "somebody", Reason: "because", Since: c.now}})
+	c.pause(defaultQueue, &queue.Pause{By: "somebody", Reason: "because"})
 	if got := c.claimed(queue.Claim{Max: 5}); len(got.Tasks) != 0 || !got.Next.IsZero() {
 		c.Errorf("of a paused queue, %d tasks start", len(got.Tasks))
 	}
@@ -279,7 +279,9 @@ func pausedQueue(c *trial) {
 	c.succeeds(running) // what runs goes on
 	late := c.add(queue.Spec{})
 	c.heldBy(late, queue.HoldQueuePaused)
-	c.configure(queue.Settings{})
+	c.configure(queue.Settings{Max: 5}) // which ends no pause
+	c.heldBy(late, queue.HoldQueuePaused)
+	c.pause(defaultQueue, nil)
 	c.is(queue.Waiting, ids[1], late)
 	c.started(5, ids[1], late)
 }
@@ -287,8 +289,7 @@ func pausedQueue(c *trial) {
 func pauseOfAll(c *trial) {
 	mine, other := c.add(queue.Spec{}), c.add(queue.Spec{Queue: "other"})
 	c.configure(queue.Settings{Max: 3})
-	all := queue.Settings{Paused: &queue.Pause{By: "somebody", Since: c.now}}
-	c.ok("Configure", c.Store.Configure(c.Context(), c.now, "", all))
+	c.pause("", &queue.Pause{By: "somebody"})
 	later := c.add(queue.Spec{Queue: "later"}) // also those that come after
 	for _, id := range []queue.ID{mine, other, later} {
 		c.heldBy(id, queue.HoldQueuePaused)
@@ -298,7 +299,7 @@ func pauseOfAll(c *trial) {
 			c.Errorf("when all are paused, a task of queue %s starts", name)
 		}
 	}
-	c.ok("Configure", c.Store.Configure(c.Context(), c.now, "", queue.Settings{}))
+	c.pause("", nil)
 	c.is(queue.Waiting, mine, other, later)
 	c.started(5, mine)
 }

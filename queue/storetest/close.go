@@ -17,12 +17,20 @@ func closeCases() []testCase {
 func closeEndsCalls(c *trial) {
 	c.add(queue.Spec{})
 	c.one()
+	ready, stop := c.Store.Listen(defaultQueue)
 	c.ok("Close", c.Store.Close())
+	drain(ready)
 	c.ok("Close again", c.Store.Close())
 	for what, call := range c.everyCall() {
 		c.refused(what, call(), queue.ErrClosed)
 	}
-	c.Store.Ready(defaultQueue) // does not hang or panic
+	late, stopLate := c.Store.Listen(defaultQueue) // does not hang or panic
+	if len(ready)+len(late) != 0 {
+		c.Error("a store that is closed sends signals")
+	}
+	stopLate()
+	stop()
+	stop()
 	c.closed = true
 }
 
@@ -44,13 +52,19 @@ func (c *trial) everyCall() map[string]func() error {
 			_, err := c.Store.Command(ctx, c.now, queue.Command{Do: queue.OnCancel})
 			return err
 		},
-		"Find":      func() error { _, err := c.Store.Find(ctx, queue.Filter{}, queue.Page{}); return err },
-		"Explain":   func() error { _, err := c.Store.Explain(ctx, c.now, c.ids.New(c.now)); return err },
-		"Stats":     func() error { _, err := c.Store.Stats(ctx, c.now); return err },
-		"Configure": func() error { return c.Store.Configure(ctx, c.now, "", queue.Settings{}) },
-		"Settings":  func() error { _, err := c.Store.Settings(ctx); return err },
-		"Tend":      func() error { _, err := c.Store.Tend(ctx, c.now, 1); return err },
-		"Watch":     func() error { return c.Store.Watch(ctx, func(queue.Event) {}) },
+		"Find":       func() error { _, err := c.Store.Find(ctx, queue.Filter{}, queue.Page{}); return err },
+		"Explain":    func() error { _, err := c.Store.Explain(ctx, c.now, c.ids.New(c.now)); return err },
+		"Stats":      func() error { _, err := c.Store.Stats(ctx, c.now); return err },
+		"Configure":  func() error { return c.Store.Configure(ctx, c.now, "", queue.Settings{}) },
+		"PauseQueue": func() error { return c.Store.PauseQueue(ctx, c.now, "", nil) },
+		"Settings":   func() error { _, err := c.Store.Settings(ctx); return err },
+		"Schedules":  func() error { _, err := c.Store.Schedules(ctx); return err },
+		"Reschedule": func() error {
+			s := c.hourly("s")
+			return c.Store.Reschedule(ctx, c.now, queue.Reschedule{Name: "s", To: &s})
+		},
+		"Tend":  func() error { _, err := c.Store.Tend(ctx, c.now, 1); return err },
+		"Watch": func() error { return c.Store.Watch(ctx, func() {}, func(queue.Event) {}) },
 	}
 }
 

@@ -22,6 +22,7 @@ func commandCases() []testCase {
 		{"C3_RetryBeginsAnew", Config{}, retryBeginsAnew},
 		{"C2_RetryOfScheduledIsNow", Config{}, retryOfScheduled},
 		{"C3_DeadLettersByFilter", Config{}, deadLettersByFilter},
+		{"C3_ForgetLeavesWhatItCancels", Config{}, forgetLeavesWhatItCancels},
 	}
 }
 
@@ -347,5 +348,24 @@ func deadLettersByFilter(c *trial) {
 	}
 	if n := len(c.find(queue.Filter{})); n != 2 {
 		c.Errorf("there are %d tasks, want 2", n)
+	}
+}
+
+// forgetLeavesWhatItCancels shows that forgetting everything that is finished does
+// not take those along that were not when it began.
+func forgetLeavesWhatItCancels(c *trial) {
+	for _, byID := range []bool{false, true} {
+		first := c.inState(queue.Dead)
+		waits := c.add(queue.Spec{After: []queue.ID{first}})
+		var f queue.Filter
+		if byID {
+			f.IDs = []queue.ID{waits, first}
+		}
+		if n := c.commands(queue.Command{Do: queue.OnForget, Filter: f}); n != 1 {
+			c.Errorf("of 1 task that is finished %d are forgotten", n)
+		}
+		c.gone(first)
+		c.is(queue.Cancelled, waits)
+		c.command(queue.OnForget, waits)
 	}
 }

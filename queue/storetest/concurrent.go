@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/stintgo/stint/internal/seeded"
 	"github.com/stintgo/stint/queue"
 )
 
@@ -28,7 +29,7 @@ const (
 // manyClients has 64 clients do everything at the same time, and then looks for an
 // order of all that was answered; see [history.check].
 func manyClients(c *trial) {
-	rnd := random(c.T)
+	rnd := seeded.Rand(c.T)
 	c.configure(queue.Settings{Max: clientsMax, PerKey: clientsOfKey})
 	h := &history{start: c.now, unique: make(map[string][]answered)}
 	var wg sync.WaitGroup

@@ -92,7 +92,7 @@ func reasonPaused(c *trial) {
 		c.Errorf("the reason is %+v", r)
 	}
 	c.command(queue.OnResume, id)
-	c.configure(queue.Settings{Paused: &queue.Pause{By: "alice", Since: c.now}})
+	c.pause(defaultQueue, &queue.Pause{By: "alice"})
 	if r := c.because(id, stint.Code(queue.HoldQueuePaused)); r.By == "" || !r.Since.Equal(c.now) {
 		c.Errorf("the reason is %+v", r)
 	}

@@ -218,16 +218,30 @@ func settingsAreKept(c *trial) {
 		KeepDead: queue.Retention{Age: time.Minute, Count: 3},
 	}
 	c.configure(want)
-	pause := &queue.Pause{By: "somebody", Reason: "because", Since: c.now}
-	c.ok("Configure", c.Store.Configure(c.Context(), c.now, "", queue.Settings{Paused: pause, Max: 2}))
+	pause := &queue.Pause{By: "somebody", Reason: "because"}
+	c.pause("", pause)
+	c.ok("Configure", c.Store.Configure(c.Context(), c.now, "", queue.Settings{Max: 2, Paused: &queue.Pause{By: "no"}}))
 	all, err := c.Store.Settings(c.Context())
 	c.ok("Settings", err)
 	if got := all[defaultQueue]; got != want { // as it was set, without what is set for all
 		c.Errorf("the settings are %+v, want %+v", got, want)
 	}
 	got := all[""]
-	if got.Paused == nil || got.Max != 2 || got.Paused.By != pause.By || !got.Paused.Since.Equal(pause.Since) {
+	if got.Paused == nil || got.Max != 2 || got.Paused.By != pause.By || got.Paused.Reason != pause.Reason ||
+		!got.Paused.Since.Equal(c.now) {
 		c.Errorf("the settings of all are %+v", got)
+	}
+	since := c.now.Add(-time.Hour)
+	c.pause("", &queue.Pause{By: "another", Since: since})
+	all, err = c.Store.Settings(c.Context())
+	c.ok("Settings", err)
+	if got := all[""]; got.Paused == nil || got.Max != 2 || got.Paused.By != "another" || !got.Paused.Since.Equal(since) {
+		c.Errorf("paused by another, the settings of all are %+v", got)
+	}
+	c.pause("", nil)
+	all, err = c.Store.Settings(c.Context())
+	if c.ok("Settings", err); all[""] != (queue.Settings{Max: 2}) {
+		c.Errorf("after the pause the settings of all are %+v", all[""])
 	}
 	c.configure(queue.Settings{}) // takes all of them back
 	all, err = c.Store.Settings(c.Context())

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stintgo/stint/internal/seeded"
 	"github.com/stintgo/stint/queue"
 )
 
@@ -51,7 +52,7 @@ type model struct {
 
 func newModel(t *testing.T, open Open) *model {
 	t.Helper()
-	m := &model{trial: newTrial(t, open(t, Config{})), right: newNaive(Config{}), rnd: random(t)}
+	m := &model{trial: newTrial(t, open(t, Config{})), right: newNaive(Config{}), rnd: seeded.Rand(t)}
 	m.trial.ids.Random = m.rnd.Uint64
 	for i := range m.batches {
 		m.batches[i] = m.trial.ids.New(m.now)
@@ -80,13 +81,16 @@ func (m *model) call() (what string, err error) {
 		{22, "Settle", m.settles},
 		{6, "Beat", m.beats},
 		{12, "Command", m.tells},
-		{3, "Configure", m.sets},
+		{2, "Configure", m.sets},
+		{1, "PauseQueue", m.pauses},
+		{4, "Reschedule", m.reschedules},
 		{12, "Tend", m.tends},
 		{4, "Find", m.finds},
 		{4, "Explain", m.explains},
 		{1, "clear", m.clears},
+		{2, "Reopen", m.reopens},
 	}
-	n := m.rnd.IntN(110)
+	n := m.rnd.IntN(116)
 	for _, c := range calls {
 		if n -= c.share; n < 0 {
 			m.with = nil
@@ -129,7 +133,8 @@ func both(got, want error) (done bool, err error) {
 		return true, nil
 	}
 	for _, class := range []error{
-		queue.ErrInvalid, queue.ErrNotFound, queue.ErrFull, queue.ErrTooLarge, queue.ErrStale, queue.ErrClosed,
+		queue.ErrInvalid, queue.ErrNotFound, queue.ErrFull, queue.ErrTooLarge, queue.ErrStale, queue.ErrChanged,
+		queue.ErrClosed,
 	} {
 		if errors.Is(got, class) && errors.Is(want, class) {
 			return false, nil
@@ -160,6 +165,9 @@ func (m *model) compare() error {
 	if g, w := idsOf(got), idsOf(want); !slices.Equal(g, w) {
 		return fmt.Errorf("there are the tasks\n%v, want\n%v", g, w)
 	}
+	if err := m.compareOldest(); err != nil {
+		return err
+	}
 	for i := range got {
 		if g, w := summarize(got[i]), summarize(want[i]); g != w {
 			return fmt.Errorf("task %s is\n%+v, want\n%+v\nIt has lived\n%s, and was to live\n%s",
@@ -167,6 +175,22 @@ func (m *model) compare() error {
 		}
 		if err := checkTask(&got[i]); err != nil {
 			return fmt.Errorf("task %s: %w\n%s", got[i].ID, err, life(got[i]))
+		}
+	}
+	return nil
+}
+
+// compareOldest compares since when tasks wait. A rate that allows a start by the
+// time of Stats, and did not at the last call before, may hold a task yet.
+func (m *model) compareOldest() error {
+	got, gotErr := m.Store.Stats(m.Context(), m.now)
+	want, wantErr := m.right.Stats(m.Context(), m.now)
+	if done, err := both(gotErr, wantErr); !done {
+		return err
+	}
+	for name, c := range want.Queues {
+		if g := got.Queues[name].Oldest; !g.Equal(c.Oldest) {
+			return fmt.Errorf("the oldest of queue %s waits since %v, want %v", name, g, c.Oldest)
 		}
 	}
 	return nil

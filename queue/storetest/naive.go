@@ -28,9 +28,13 @@ type naive struct {
 	tokens   queue.Token
 	rows     []*row // in the order of submission
 	settings map[string]queue.Settings
-	queues   map[string]*turns
-	workers  map[string]heard
-	watchers []*watcher
+	// schedules are as JSON, so that they are nobody else's.
+	schedules map[string][]byte
+	queues    map[string]*turns
+	listeners map[string][]chan struct{} // by queue
+	workers   map[string]heard
+	watchers  []*watcher
+	resumed   []*row // whose leases begin anew with the first call
 }
 
 // row is a task and what decides about it. Its State is the recorded one: a
@@ -41,6 +45,9 @@ type row struct {
 	ended    uint64 // numbers the finished ones in the order in which they ended
 	orderBy  string // who gave Order,
 	orderWhy string // and why
+	// remote is the length of a lease that outlives the store; 0 is one that does
+	// not.
+	remote time.Duration
 }
 
 // turns is what a queue remembers besides its tasks.
@@ -50,7 +57,6 @@ type turns struct {
 	arrival time.Time    // of the rate; see [naive.mayStartAt]
 	keys    map[string]time.Time
 	ended   queue.Ended
-	ready   chan struct{}
 
 	turns, guarded int // of a store that it follows; see [naive.follow]
 }
@@ -72,10 +78,10 @@ const defaultQueue = "default"
 
 func newNaive(cfg Config) *naive {
 	return &naive{
-		cfg:      cfg.withDefaults(),
+		cfg: cfg.withDefaults(), schedules: make(map[string][]byte),
 		settings: make(map[string]queue.Settings),
-		queues:   make(map[string]*turns),
-		workers:  make(map[string]heard),
+		queues:   make(map[string]*turns), listeners: make(map[string][]chan struct{}),
+		workers: make(map[string]heard),
 	}
 }
 
@@ -88,6 +94,9 @@ func (n *naive) begin(now time.Time) (end func(), err error) {
 	}
 	if now.After(n.now) {
 		n.now = now
+	}
+	if !now.IsZero() {
+		n.resume()
 	}
 	return n.mu.Unlock, nil
 }
@@ -203,6 +212,9 @@ func (n *naive) limits(r *row) (holds []queue.Hold) {
 	if s.Paused != nil {
 		holds = append(holds, queue.Hold{Code: queue.HoldQueuePaused, What: r.Queue})
 	}
+	if suspected(&r.Task) && len(n.runningSuspects(r.Queue)) > 0 {
+		holds = append(holds, queue.Hold{Code: queue.HoldSuspect})
+	}
 	if r.Key == "" {
 		return holds
 	}
@@ -225,6 +237,16 @@ func (n *naive) running(name string, key *string) (count int) {
 	return count
 }
 
+// runningSuspects are the suspects of a queue that run.
+func (n *naive) runningSuspects(name string) (ids []queue.ID) {
+	for _, r := range n.rows {
+		if r.State == queue.Running && r.Queue == name && suspected(&r.Task) {
+			ids = append(ids, r.ID)
+		}
+	}
+	return ids
+}
+
 func (n *naive) row(id queue.ID) *row {
 	for _, r := range n.rows {
 		if r.ID == id {
@@ -237,26 +259,10 @@ func (n *naive) row(id queue.ID) *row {
 func (n *naive) queue(name string) *turns {
 	q := n.queues[name]
 	if q == nil {
-		q = &turns{last: make(map[line]int), keys: make(map[string]time.Time), ready: make(chan struct{}, 1)}
+		q = &turns{last: make(map[line]int), keys: make(map[string]time.Time)}
 		n.queues[name] = q
 	}
 	return q
-}
-
-// signal tells those who wait for tasks that there may be some.
-func (n *naive) signal() {
-	for _, q := range n.queues {
-		select {
-		case q.ready <- struct{}{}:
-		default:
-		}
-	}
-}
-
-func (n *naive) Ready(name string) <-chan struct{} {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.queue(orDefault(name)).ready
 }
 
 // view is a task as callers see it, which they may do with as they like.
@@ -270,16 +276,6 @@ func (n *naive) view(r *row) queue.Task {
 		}
 	}
 	return t
-}
-
-func (n *naive) Close() error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.closed = true
-	for _, w := range n.watchers {
-		w.wake()
-	}
-	return nil
 }
 
 func orDefault(name string) string {

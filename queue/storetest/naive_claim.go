@@ -46,7 +46,10 @@ func validClaim(c queue.Claim) error {
 func (n *naive) start(r *row, c queue.Claim, token queue.Token) {
 	n.step(r, queue.Running, queue.Step{On: queue.OnClaim, By: c.Worker, Token: token})
 	r.Lease = queue.Lease{Worker: c.Worker, Token: token, Until: n.now.Add(c.Lease)}
-	r.Progress = queue.Progress{}
+	r.Progress, r.remote = queue.Progress{}, 0
+	if c.Remote {
+		r.remote = c.Lease
+	}
 	s, q := n.inForce(r.Queue), n.queue(r.Queue)
 	q.starts++
 	q.last[line{r.Tier, r.Key}] = q.starts

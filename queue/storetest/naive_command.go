@@ -20,8 +20,13 @@ func (n *naive) Command(_ context.Context, now time.Time, c queue.Command) (chan
 		return 0, err
 	}
 	defer end()
-	// What a command changes must not decide whom else it reaches.
-	for _, r := range n.matching(c.Filter) {
+	// What a command changes must not decide whom else it reaches. So of those that
+	// are to be forgotten, all were finished before.
+	found := n.matching(c.Filter)
+	if c.Do == queue.OnForget {
+		found = slices.DeleteFunc(found, func(r *row) bool { return !r.State.Finished() })
+	}
+	for _, r := range found {
 		if c.Limit > 0 && changed == c.Limit {
 			break
 		}

@@ -44,6 +44,8 @@ func (n *naive) held(r *row) (reasons []queue.Reason) {
 		case queue.HoldKey:
 			reason.Key, reason.Limit = r.Key, s.PerKey
 			reason.Running, reason.Holders = n.running(r.Queue, &r.Key), n.holders(r.Queue, &r.Key)
+		case queue.HoldSuspect:
+			reason.Holders = n.runningSuspects(r.Queue)
 		case queue.HoldKeyRate:
 			reason.Key, reason.Until = r.Key, mayStartAt(s.KeyRate, n.queue(r.Queue).keys[r.Key])
 		default:

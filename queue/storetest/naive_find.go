@@ -115,6 +115,25 @@ func (n *naive) Configure(_ context.Context, now time.Time, name string, s queue
 		return err
 	}
 	defer end()
+	s.Paused = n.settings[name].Paused
+	n.settings[name] = s
+	n.signal()
+	return nil
+}
+
+func (n *naive) PauseQueue(_ context.Context, now time.Time, name string, p *queue.Pause) error {
+	end, err := n.begin(now)
+	if err != nil {
+		return err
+	}
+	defer end()
+	s := n.settings[name]
+	if s.Paused = nil; p != nil {
+		s.Paused = &queue.Pause{By: p.By, Reason: p.Reason, Since: p.Since}
+		if p.Since.IsZero() {
+			s.Paused.Since = n.now
+		}
+	}
 	n.settings[name] = s
 	n.signal()
 	return nil

@@ -17,6 +17,11 @@ func (n *naive) Submit(_ context.Context, now time.Time, tasks []queue.NewTask) 
 		return nil, err
 	}
 	defer end()
+	return n.submit(tasks)
+}
+
+// submit accepts tasks, all or none, as a part of a call.
+func (n *naive) submit(tasks []queue.NewTask) ([]queue.Receipt, error) {
 	for i := range tasks {
 		if err := n.valid(&tasks[i]); err != nil {
 			return nil, fmt.Errorf("task %d: %w", i, err)

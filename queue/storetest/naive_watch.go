@@ -35,9 +35,13 @@ func (n *naive) tell(e queue.Event) {
 	}
 }
 
-func (n *naive) Watch(ctx context.Context, fn func(queue.Event)) error {
+func (n *naive) Watch(ctx context.Context, begun func(), fn func(queue.Event)) error {
 	w := &watcher{woken: make(chan struct{}, 1)}
 	n.mu.Lock()
+	if n.closed {
+		n.mu.Unlock()
+		return queue.ErrClosed
+	}
 	n.watchers = append(n.watchers, w)
 	n.mu.Unlock()
 	defer func() {
@@ -45,6 +49,7 @@ func (n *naive) Watch(ctx context.Context, fn func(queue.Event)) error {
 		defer n.mu.Unlock()
 		n.watchers = slices.DeleteFunc(n.watchers, func(other *watcher) bool { return other == w })
 	}()
+	begun()
 	for {
 		n.mu.Lock()
 		events, closed := w.events, n.closed

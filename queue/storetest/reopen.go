@@ -241,8 +241,7 @@ func ordersSurvive(c *trial) {
 func settingsSurvive(c *trial) {
 	want := queue.Settings{Max: 1, PerKey: 1, Rate: queue.Rate{PerSecond: 100, Burst: 100}, Pending: 3}
 	c.configure(want)
-	pause := queue.Settings{Paused: &queue.Pause{By: "somebody", Since: c.now}}
-	c.ok("Configure", c.Store.Configure(c.Context(), c.now, "mail", pause))
+	c.pause("mail", &queue.Pause{By: "somebody"})
 	held := c.add(queue.Spec{Queue: "mail"})
 	c.several(3, queue.Spec{})
 	if !c.crash() {

@@ -2,6 +2,9 @@ package storetest
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,9 +18,29 @@ const patience = 20 * time.Second
 
 func signalCases() []testCase {
 	return []testCase{
-		{"C1_ReadyAfterWhatMakesClaimable", Config{}, readyAfter},
-		{"C1_ReadyHoldsOneSignal", Config{}, readyHoldsOne},
+		{"C1_SignalAfterWhatMakesClaimable", Config{}, signalAfter},
+		{"C1_ListenerHoldsOneSignal", Config{}, holdsOneSignal},
+		{"C1_AllListenersAreTold", Config{}, allAreTold},
+		{"C1_ListenersEnd", Config{}, listenersEnd},
+		{"C1_ListenersComeAndGo", Config{}, listenersComeAndGo},
 		{"C1_NoWakeUpIsLost", Config{}, noWakeUpIsLost},
+	}
+}
+
+// listen listens to a queue until the case is over.
+func (c *trial) listen(name string) <-chan struct{} {
+	ready, stop := c.Store.Listen(name)
+	c.Cleanup(stop)
+	return ready
+}
+
+// hears waits for a signal.
+func (c *trial) hears(ready <-chan struct{}, of string) {
+	c.Helper()
+	select {
+	case <-ready:
+	case <-time.After(patience):
+		c.Fatalf("a listener is not told of %s", of)
 	}
 }
 
@@ -29,10 +52,10 @@ func drain(ready <-chan struct{}) {
 	}
 }
 
-// readyAfter shows that everything by which a task becomes claimable is followed
+// signalAfter shows that everything by which a task becomes claimable is followed
 // by a signal.
-func readyAfter(c *trial) {
-	ready := c.Store.Ready("")
+func signalAfter(c *trial) {
+	ready := c.listen("")
 	signals := func(what string, do func()) {
 		c.Helper()
 		if n := len(c.claim(100, kind)); n != 0 {
@@ -40,11 +63,7 @@ func readyAfter(c *trial) {
 		}
 		drain(ready)
 		do()
-		select {
-		case <-ready:
-		case <-time.After(patience):
-			c.Fatalf("%s gives no signal", what)
-		}
+		c.hears(ready, what)
 		if len(c.claim(100, kind)) == 0 {
 			c.Fatalf("after %s nothing is claimable", what)
 		}
@@ -72,56 +91,160 @@ func readyAfter(c *trial) {
 	c.several(3, queue.Spec{})
 	signals("a success when as many ran as may", func() { c.succeeds(c.task(next[0])) })
 	signals("a raised limit", func() { c.configure(queue.Settings{Max: 3}) })
-	c.configure(queue.Settings{Paused: &queue.Pause{}})
-	signals("the end of a pause", func() { c.configure(queue.Settings{}) })
+	c.pause(defaultQueue, &queue.Pause{})
+	c.configure(queue.Settings{})
+	signals("the end of a pause", func() { c.pause(defaultQueue, nil) })
 }
 
-func readyHoldsOne(c *trial) {
-	ready := c.Store.Ready("mail")
+func holdsOneSignal(c *trial) {
+	ready := c.listen("mail")
 	c.several(5, queue.Spec{Queue: "mail"})
-	select {
-	case <-ready:
-	case <-time.After(patience):
-		c.Fatal("there is no signal")
-	}
+	c.hears(ready, "five tasks")
 	if cap(ready) != 1 {
 		c.Errorf("the channel holds %d signals", cap(ready))
 	}
-	if c.Store.Ready("mail") != ready {
-		c.Error("a queue has two channels, and a signal comes only by one")
+}
+
+// allAreTold shows that no listener takes a signal from another, under whichever of
+// its names they know the queue.
+func allAreTold(c *trial) {
+	all := []<-chan struct{}{c.listen(""), c.listen(defaultQueue), c.listen(defaultQueue)}
+	for range 20 {
+		for _, ready := range all {
+			drain(ready)
+		}
+		c.add(queue.Spec{})
+		for _, ready := range all {
+			c.hears(ready, "a task")
+		}
 	}
 }
 
-// noWakeUpIsLost runs workers that do nothing but what the contract says: claim
-// until there is nothing, then wait for a signal.
+// listenersEnd shows that a listener that has ended is told of nothing, and those
+// that are left of everything, the last one included.
+func listenersEnd(c *trial) {
+	const name = "mail"
+	type listener struct {
+		ready <-chan struct{}
+		stop  func()
+	}
+	var all []listener
+	for range 4 {
+		ready, stop := c.Store.Listen(name)
+		all = append(all, listener{ready, stop})
+	}
+	for len(all) > 1 {
+		i := len(all) / 2
+		gone := all[i]
+		all = slices.Delete(all, i, i+1)
+		gone.stop()
+		gone.stop() // ends no other
+		drain(gone.ready)
+		for _, l := range all {
+			drain(l.ready)
+		}
+		c.add(queue.Spec{Queue: name})
+		for _, l := range all {
+			c.hears(l.ready, "a task")
+		}
+		if len(gone.ready) != 0 {
+			c.Error("a listener that has ended is told of a task")
+		}
+	}
+	last := all[0]
+	last.stop()
+	drain(last.ready)
+	c.add(queue.Spec{Queue: name})
+	next := c.listen(name)
+	c.add(queue.Spec{Queue: name})
+	c.hears(next, "a task")
+	if len(last.ready) != 0 {
+		c.Error("the last listener has ended, and is told of a task")
+	}
+	_, stop := c.Store.Listen("nobody's")
+	stop()
+	stats, err := c.Store.Stats(c.Context(), c.now)
+	c.ok("Stats", err)
+	if _, there := stats.Queues["nobody's"]; there {
+		c.Error("a queue is there because somebody has listened to it")
+	}
+}
+
+// listenersComeAndGo has them end while signals are sent. One that stays hears of
+// the last task.
+func listenersComeAndGo(c *trial) {
+	const tasks, others, each = 50, 8, 50
+	ready := c.listen("")
+	var wg sync.WaitGroup
+	for i := range others {
+		wg.Go(func() {
+			for n := range each {
+				_, stop := c.Store.Listen([]string{"", fmt.Sprint("other-", i)}[n%2])
+				stop()
+			}
+		})
+	}
+	for range tasks {
+		c.add(queue.Spec{})
+	}
+	wg.Wait()
+	c.claim(tasks + 1)
+	drain(ready)
+	c.add(queue.Spec{})
+	c.hears(ready, "the last task")
+}
+
+// noWakeUpIsLost runs workers that do nothing but what the contract says: listen,
+// claim until there is nothing, then wait for a signal. Each knows what the other
+// does not.
 func noWakeUpIsLost(c *trial) {
-	const tasks, most = 300, 7
+	const tasks = 300
 	c.configure(queue.Settings{Max: 2})
 	ctx, cancel := context.WithTimeout(c.Context(), patience)
 	defer cancel()
 	var wg sync.WaitGroup
-	wg.Go(func() {
-		for range tasks {
-			if _, err := c.Store.Submit(ctx, c.now, []queue.NewTask{c.fresh(queue.Spec{})}); err != nil {
+	for _, kind := range []string{"a", "b"} {
+		wg.Go(func() { c.workOff(ctx, kind, tasks) })
+	}
+	for range tasks {
+		for _, kind := range []string{"a", "b"} {
+			if _, err := c.Store.Submit(ctx, c.now, []queue.NewTask{c.fresh(queue.Spec{Kind: kind})}); err != nil {
 				c.Errorf("Submit: %v", err)
-			}
-		}
-	})
-	done := 0
-	for ready := c.Store.Ready(defaultQueue); done < tasks && ctx.Err() == nil; {
-		got := c.claimed(queue.Claim{Max: most}).Tasks
-		for _, t := range got {
-			c.succeeds(t)
-		}
-		if done += len(got); len(got) == 0 {
-			select {
-			case <-ready:
-			case <-ctx.Done():
 			}
 		}
 	}
 	wg.Wait()
-	if done != tasks {
-		c.Errorf("the worker waits for a signal, and has done %d of %d tasks", done, tasks)
+}
+
+// workOff does tasks of a kind, until it has done as many as there will be.
+func (c *trial) workOff(ctx context.Context, kind string, tasks int) {
+	const most = 7
+	ready, stop := c.Store.Listen(defaultQueue)
+	defer stop()
+	for done := 0; done < tasks; {
+		claim := queue.Claim{Worker: "of " + kind, Kinds: []string{kind}, Max: most, Lease: lease}
+		got, err := c.Store.Claim(ctx, c.now, claim)
+		var outcomes []queue.Outcome
+		for _, t := range got.Tasks {
+			outcomes = append(outcomes, queue.Outcome{ID: t.ID, Token: t.Lease.Token, On: queue.OnSuccess})
+		}
+		if done += len(outcomes); len(outcomes) > 0 {
+			var answers []error
+			answers, err = c.Store.Settle(ctx, c.now, outcomes)
+			err = errors.Join(append(answers, err)...)
+		}
+		if err != nil {
+			c.Errorf("after %d tasks: %v", done, err)
+			return
+		}
+		if len(outcomes) > 0 {
+			continue
+		}
+		select {
+		case <-ready:
+		case <-ctx.Done():
+			c.Errorf("the worker waits for a signal, and has done %d of %d tasks", done, tasks)
+			return
+		}
 	}
 }

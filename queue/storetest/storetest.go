@@ -31,9 +31,21 @@ type Harness struct {
 	// that is not Durable has no Reopen, and one that is has to have it: there is
 	// no third way, by which cases could be left out unseen.
 	Durable bool
-	// Reopen ends the store as a crash would, without Close, and opens it again on
-	// what is left.
+	// Reopen ends the store as the end of its process would, without Close unless
+	// the case has closed it, and opens it again on what is left.
 	Reopen func(t *testing.T) queue.Store
+	// Break has the n-th write from now on fail, and all that come after it, in
+	// whatever the store keeps its tasks in, until Reopen or Break(0); n counts from
+	// 1. What a store does that cannot go on is its own, but it says so with
+	// [queue.ErrUnavailable]. A store that is Durable has to have it.
+	Break func(n int)
+	// PowerLoss says that Reopen is a loss of power, after which the store need not
+	// remember claims. A store that can be tested in that way runs the suite once
+	// more with it.
+	PowerLoss bool
+	// Remote says that the store takes all who claim for [queue.Claim.Remote],
+	// because they are.
+	Remote bool
 }
 
 // Open opens an empty store for one test, and frees what it takes with
@@ -63,6 +75,6 @@ func Run(t *testing.T, open Open) {
 
 func cases() []testCase {
 	return slices.Concat(submitCases(), orderCases(), claimCases(), settleCases(), leaseCases(), commandCases(),
-		dependCases(), timeCases(), findCases(), explainCases(), signalCases(),
-		watchCases(), closeCases(), reopenCases(), concurrentCases())
+		dependCases(), timeCases(), scheduleCases(), findCases(), explainCases(), signalCases(),
+		watchCases(), closeCases(), reopenCases(), restartCases(), suspectCases(), faultCases(), concurrentCases())
 }

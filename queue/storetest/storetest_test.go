@@ -18,14 +18,15 @@ func openNaive(t *testing.T, cfg storetest.Config) storetest.Harness {
 // openRecoverable opens one that loses its process, and not its tasks.
 func openRecoverable(t *testing.T, cfg storetest.Config) storetest.Harness {
 	t.Helper()
-	h := openNaive(t, cfg)
-	store := h.Store
-	h.Durable = true
-	h.Reopen = func(*testing.T) queue.Store {
-		store = storetest.Recovered(store)
-		return store
+	store := &breakable{Store: openNaive(t, cfg).Store}
+	return storetest.Harness{
+		Store: store, Durable: true,
+		Reopen: func(*testing.T) queue.Store {
+			store = &breakable{Store: storetest.Reopened(store.Store)}
+			return store
+		},
+		Break: func(n int) { store.breaks(n) },
 	}
-	return h
 }
 
 func TestNaive(t *testing.T) { storetest.Run(t, openNaive) }

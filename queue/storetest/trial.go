@@ -225,6 +225,12 @@ func (c *trial) configure(s queue.Settings) {
 	c.ok("Configure", c.Store.Configure(c.Context(), c.now, defaultQueue, s))
 }
 
+// pause pauses a queue, or ends its pause.
+func (c *trial) pause(name string, p *queue.Pause) {
+	c.Helper()
+	c.ok("PauseQueue", c.Store.PauseQueue(c.Context(), c.now, name, p))
+}
+
 // tend does all that is due.
 func (c *trial) tend() (next time.Time) {
 	c.Helper()
@@ -233,9 +239,11 @@ func (c *trial) tend() (next time.Time) {
 	return next
 }
 
-// lose has the leases of all running tasks run out.
+// lose has the leases of all running tasks run out. Those that have outlived a
+// store begin anew with the first call.
 func (c *trial) lose() {
 	c.Helper()
+	c.tend()
 	c.pass(2 * lease)
 	c.tend()
 }

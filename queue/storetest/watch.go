@@ -14,6 +14,7 @@ import (
 func watchCases() []testCase {
 	return []testCase{
 		{"C4_WatchTellsEveryChange", Config{}, watchTellsAll},
+		{"C4_WatchSaysWhenItBegins", Config{}, watchBegins},
 		{"C4_WatchKeepsTheOrder", Config{}, watchKeepsTheOrder},
 		{"C4_WatchTellsWhatItMissed", Config{WatchBuffer: 16}, watchMissed},
 		{"C4_WatcherMayUseTheStore", Config{}, watcherUsesTheStore},
@@ -28,35 +29,31 @@ type observer struct {
 	stop   context.CancelFunc
 }
 
-// watch starts a watcher, and returns when it is known to be told of changes.
-// Each event goes to fn first, if there is one.
+// watch starts a watcher, and returns when it is told of changes. Each event goes to
+// fn first, if there is one.
 func (c *trial) watch(fn func(queue.Event)) *observer {
 	c.Helper()
 	ctx, cancel := context.WithCancel(c.Context())
+	c.Cleanup(cancel)
 	const plenty = 1 << 16
 	o := &observer{events: make(chan queue.Event, plenty), ended: make(chan error, 1), stop: cancel}
+	begun := make(chan struct{}, 1)
 	go func() {
-		o.ended <- c.Store.Watch(ctx, func(e queue.Event) {
-			if fn != nil && e.Queue != "warm-up" {
+		o.ended <- c.Store.Watch(ctx, func() { begun <- struct{}{} }, func(e queue.Event) {
+			if fn != nil {
 				fn(e)
 			}
 			o.events <- e
 		})
 	}()
-	c.Cleanup(cancel)
-	for deadline := time.After(patience); ; {
-		id := c.add(queue.Spec{Queue: "warm-up"})
-		select {
-		case e := <-o.events:
-			for e.ID != id { // those that came late
-				e = o.next(c.T)
-			}
-			return o
-		case <-time.After(10 * time.Millisecond): // it may be on its way yet
-		case <-deadline:
-			c.Fatal("a watcher is told of nothing")
-		}
+	select {
+	case <-begun:
+	case err := <-o.ended:
+		c.Fatalf("Watch has ended: %v", err)
+	case <-time.After(patience):
+		c.Fatal("a watch does not begin")
 	}
+	return o
 }
 
 func (o *observer) next(t *testing.T) queue.Event {
@@ -105,6 +102,57 @@ func watchTellsAll(c *trial) {
 	if e := o.next(c.T); e.ID != id || e.On != queue.OnForget || e.From != from || e.To != 0 {
 		c.Errorf("that it was forgotten is told as %+v", e)
 	}
+}
+
+// watchBegins shows that a watcher is told of the first change after it has heard
+// that the watch has begun, whatever others do meanwhile, and of nothing before.
+func watchBegins(c *trial) {
+	for range 20 {
+		before := c.add(queue.Spec{})
+		var changing sync.WaitGroup
+		changing.Go(func() {
+			pause := queue.Command{Do: queue.OnPause, Filter: queue.Filter{IDs: []queue.ID{before}}}
+			if _, err := c.Store.Command(c.Context(), c.now, pause); err != nil {
+				c.Errorf("Command: %v", err)
+			}
+		})
+		told := false
+		o := c.watch(func(e queue.Event) { told = told || e.ID == before && e.On == queue.OnSubmit })
+		first := c.add(queue.Spec{})
+		e := o.next(c.T)
+		if e.ID == before { // of the pause, if that came later than the watch
+			e = o.next(c.T)
+		}
+		if changing.Wait(); e.ID != first || e.On != queue.OnSubmit {
+			c.Errorf("the first change after a watch has begun is told as %+v", e)
+		}
+		o.stop()
+		if err := <-o.ended; told {
+			c.Errorf("a watcher is told of what was before it; it ends with %v", err)
+		}
+	}
+	during := c.fresh(queue.Spec{})
+	ended, stop := context.WithTimeout(c.Context(), patience)
+	defer stop()
+	told := false
+	err := c.Store.Watch(ended, func() {
+		if _, err := c.Store.Submit(c.Context(), c.now, []queue.NewTask{during}); err != nil {
+			c.Errorf("Submit: %v", err)
+		}
+	}, func(e queue.Event) {
+		told = told || e.ID == during.ID
+		stop()
+	})
+	if !told {
+		c.Errorf("a watch that ends with %v does not tell of a change that was made when it had begun", err)
+	}
+	if err := c.Store.Watch(ended, func() {}, func(queue.Event) {}); err == nil {
+		c.Error("a watch whose context has ended returns nil")
+	}
+	c.ok("Close", c.Store.Close())
+	never := func() { c.Error("a watch of a store that is closed begins") }
+	c.refused("Watch", c.Store.Watch(c.Context(), never, func(queue.Event) {}), queue.ErrClosed)
+	c.closed = true
 }
 
 // watchKeepsTheOrder follows many tasks that are changed at the same time.

@@ -1,0 +1,215 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+)
+
+func faultCases() []testCase {
+	return []testCase{{"C6_FaultsAtAnyWrite", Config{}, faultsAtAnyWrite}}
+}
+
+// faultsAtAnyWrite plays the same round again and again, and has the first write
+// of the first one fail, the second write of the second one, and so on, until a
+// round gets through. Whatever failed, the store says that it is unavailable;
+// opened again it answers the same call as if nothing had been, and in the end
+// everything has happened once.
+func faultsAtAnyWrite(c *trial) {
+	if c.Durable != (c.Break != nil) {
+		c.Fatalf("the harness says Durable: %t, and whether it can break: %t", c.Durable, c.Break != nil)
+	}
+	if !c.Durable {
+		c.Log("the store is volatile, and says so")
+		return
+	}
+	for n := 1; ; n++ {
+		r := &round{trial: c, queue: fmt.Sprint("round-", n)}
+		c.Break(n)
+		r.play()
+		c.Break(0)
+		c.Store = c.Reopen(c.T) // what was written behind the calls may have failed as well
+		if r.verify(); !r.failed {
+			c.Logf("a round has %d writes", n-1)
+			return
+		}
+	}
+}
+
+// round is the life of three tasks in a queue of their own, with at most one
+// failure of the store.
+type round struct {
+	*trial
+	queue  string
+	tasks  []queue.NewTask // one with a key, one that comes after it, one that fails
+	failed bool
+}
+
+func (r *round) play() {
+	spec := queue.Spec{Queue: r.queue, MaxCrashes: 100}
+	first, second, third := r.fresh(spec), r.fresh(spec), r.fresh(spec)
+	first.Unique, first.Batch, second.After, third.MaxAttempts = "u", r.ids.New(r.now), []queue.ID{first.ID}, 2
+	r.tasks = []queue.NewTask{first, second, third}
+	r.accept(r.tasks...)
+
+	again := r.fresh(queue.Spec{Queue: r.queue, Unique: "u"})
+	if receipts := r.accept(again); receipts[0] != (queue.Receipt{ID: first.ID, Existing: true}) {
+		r.Fatalf("the receipt of a task that is there is %+v", receipts[0])
+	}
+	r.order(queue.OnPause, queue.Paused, second.ID, third.ID)
+	r.work(queue.Outcome{ID: first.ID, On: queue.OnSuccess, Result: []byte("result")}, queue.Succeeded)
+	r.order(queue.OnResume, queue.Waiting, second.ID)
+	r.call("Configure", func() error {
+		return r.Store.Configure(r.Context(), r.now, r.queue, queue.Settings{Max: 1})
+	})
+	for _, p := range []*queue.Pause{{By: "somebody"}, nil} {
+		r.call("PauseQueue", func() error { return r.Store.PauseQueue(r.Context(), r.now, r.queue, p) })
+	}
+	r.work(queue.Outcome{ID: second.ID, On: queue.OnSnooze, RunAt: r.now.Add(time.Hour)}, queue.Scheduled)
+	r.order(queue.OnResume, queue.Waiting, third.ID)
+	r.work(queue.Outcome{ID: third.ID, On: queue.OnFailure, Error: "no"}, queue.Waiting)
+	r.work(queue.Outcome{ID: third.ID, On: queue.OnFailure, Error: "no"}, queue.Dead)
+	r.order(queue.OnRetry, queue.Waiting, third.ID)
+	r.order(queue.OnCancel, queue.Cancelled, third.ID)
+	r.order(queue.OnRetry, queue.Waiting, second.ID)
+	r.work(queue.Outcome{ID: second.ID, On: queue.OnSuccess, Checkpoint: []byte("there")}, queue.Succeeded)
+	r.tick()
+}
+
+// tick makes a schedule in a queue of its own and has it tick once.
+func (r *round) tick() {
+	r.Helper()
+	s := r.hourly(r.queue)
+	after, task := r.ticked(s)
+	task.Queue = "ticks of " + r.queue
+	for _, change := range []queue.Reschedule{
+		{Name: s.Name, To: &s},
+		{Name: s.Name, Was: s.Version, To: &after, Tasks: []queue.NewTask{task}},
+	} {
+		r.call("Reschedule", func() error { return r.Store.Reschedule(r.Context(), r.now, change) })
+	}
+}
+
+// call makes a call, and once more on what is left of the store if that fails.
+func (r *round) call(what string, fn func() error) {
+	r.Helper()
+	err := fn()
+	if errors.Is(err, queue.ErrUnavailable) && !r.failed {
+		r.failed = true
+		r.Break(0)
+		r.Store = r.Reopen(r.T)
+		err = fn()
+	}
+	r.ok(what, err)
+}
+
+func (r *round) accept(tasks ...queue.NewTask) (receipts []queue.Receipt) {
+	r.Helper()
+	r.call("Submit", func() (err error) {
+		receipts, err = r.Store.Submit(r.Context(), r.now, tasks)
+		return err
+	})
+	return receipts
+}
+
+func (r *round) order(do queue.Trigger, want queue.State, ids ...queue.ID) {
+	r.Helper()
+	r.call("Command", func() error {
+		_, err := r.Store.Command(r.Context(), r.now, queue.Command{Do: do, Filter: queue.Filter{IDs: ids}})
+		return err
+	})
+	r.is(want, ids...)
+}
+
+// work claims the task that is next, reports on it, and settles it. If the lease
+// does not survive a failure it is another attempt.
+func (r *round) work(o queue.Outcome, want queue.State) {
+	r.Helper()
+	const enough = 5
+	for tries := 0; !r.step(&o); tries++ {
+		if t := r.task(o.ID); tries == enough || t.State.Finished() {
+			r.Fatalf("the task cannot be settled\n%s", life(t))
+		}
+		r.pass(2 * lease)
+		r.call("Tend", func() error {
+			_, err := r.Store.Tend(r.Context(), r.now, 0)
+			return err
+		})
+	}
+	r.is(want, o.ID)
+}
+
+// step is one attempt. It reports whether its outcome was taken.
+func (r *round) step(o *queue.Outcome) (taken bool) {
+	r.Helper()
+	o.Token = 0
+	r.call("Claim", func() error {
+		claim := queue.Claim{Worker: worker, Queue: r.queue, Kinds: []string{kind}, Max: 1, Lease: lease}
+		claimed, err := r.Store.Claim(r.Context(), r.now, claim)
+		for _, t := range claimed.Tasks {
+			if t.ID != o.ID {
+				r.Fatalf("task %s starts, and it is the turn of %s", t.ID, o.ID)
+			}
+			o.Token = t.Lease.Token
+		}
+		return err
+	})
+	if o.Token == 0 {
+		return false // the store holds on to a lease that nobody has heard of
+	}
+	r.call("Beat", func() error {
+		b := []queue.Beat{{ID: o.ID, Token: o.Token, Lease: lease, Checkpoint: []byte("here")}}
+		_, err := r.Store.Beat(r.Context(), r.now, queue.Worker{Name: worker}, b)
+		return err
+	})
+	r.call("Settle", func() error {
+		answers, err := r.Store.Settle(r.Context(), r.now, []queue.Outcome{*o})
+		if err == nil && errors.Is(answers[0], queue.ErrStale) && r.failed {
+			taken = false // the lease ended with the store
+			return nil
+		}
+		taken = true
+		return errors.Join(append(answers, err)...)
+	})
+	return taken
+}
+
+// verify checks that each task has ended as it should have, and lived once.
+func (r *round) verify() {
+	r.Helper()
+	for i, want := range []struct {
+		state              queue.State
+		succeeds, fails    int
+		result, checkpoint string
+	}{
+		{queue.Succeeded, 1, 0, "result", "here"},
+		{queue.Succeeded, 1, 0, "", "there"},
+		{queue.Cancelled, 0, 2, "", "here"},
+	} {
+		t := r.task(r.tasks[i].ID)
+		if t.State != want.state || times(&t, queue.OnSuccess) != want.succeeds || times(&t, queue.OnFailure) != want.fails ||
+			string(t.Result) != want.result || string(t.Checkpoint) != want.checkpoint {
+			r.Fatalf("task %d ends with the result %q and the checkpoint %q; want %+v\n%s",
+				i, t.Result, t.Checkpoint, want, life(t))
+		}
+	}
+	s := r.schedule(r.queue)
+	if ticks := r.find(queue.Filter{Queue: "ticks of " + r.queue}); len(ticks) != 1 || ticks[0].ID != s.Last.Task {
+		r.Fatalf("the schedule is %+v after one tick, and the tasks are %v", s, idsOf(ticks))
+	}
+	if all := r.find(queue.Filter{Queue: r.queue}); len(all) != len(r.tasks) {
+		r.Fatalf("of %d tasks there are %d", len(r.tasks), len(all))
+	}
+}
+
+// times is how often something has happened to a task.
+func times(t *queue.Task, on queue.Trigger) (n int) {
+	for _, s := range t.Steps {
+		if s.On == on {
+			n++
+		}
+	}
+	return n
+}
