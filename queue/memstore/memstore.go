@@ -4,6 +4,7 @@
 package memstore
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -25,8 +26,12 @@ type Config struct {
 	WatchBuffer   int // events that a watcher may be behind; 1024 if it is 0
 }
 
-// New returns an empty store. It starts no goroutine, and needs no closing.
+// New returns an empty store. It starts no goroutine, and needs no closing. It
+// panics if a number in cfg is negative.
 func New(cfg Config) Store {
+	if min(cfg.MaxPayload, cfg.MaxResult, cfg.MaxCheckpoint, cfg.WatchBuffer) < 0 {
+		panic(fmt.Sprintf("memstore: the numbers of a Config are 0 for the default, or more: %+v", cfg))
+	}
 	m, err := machine.Open(&rows{all: make(map[string][]byte)}, machine.Config{
 		MaxPayload: cfg.MaxPayload, MaxResult: cfg.MaxResult, MaxCheckpoint: cfg.MaxCheckpoint,
 		WatchBuffer: cfg.WatchBuffer,
