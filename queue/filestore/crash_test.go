@@ -5,33 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/stintgo/stint/internal/seeded"
 	"github.com/stintgo/stint/queue/filestore"
 	"github.com/stintgo/stint/queue/storetest"
 )
-
-// random returns a source whose seed is printed when the test fails, and can be
-// given in the environment variable STINT_SEED.
-func random(t *testing.T) *rand.Rand {
-	t.Helper()
-	seed := rand.Uint64()
-	if text := os.Getenv("STINT_SEED"); text != "" {
-		given, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatalf("STINT_SEED: %v", err)
-		}
-		seed = given
-	}
-	t.Logf("STINT_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
-}
 
 // crashes is a disk whose power is cut before each operation that changes it. A
 // copy that shows what is left is opened at once, and held against what the
@@ -93,7 +76,7 @@ func (c *crashes) examine(left vfs.FS, ledger []entry) error {
 	if err != nil {
 		return err
 	}
-	if err := verify(ctx, s, ledger); err != nil {
+	if err := verify(ctx, s, ledger, c.keep == 100); err != nil {
 		return err
 	}
 	if c.points%8 == 0 { // these take longer than all the rest
@@ -124,6 +107,7 @@ func (c *crashes) work(ctx context.Context, rng *rand.Rand, clients, calls int) 
 		})
 	}
 	running.Wait()
+	c.note(entry{what: asksToClose})
 	if err := s.Close(); err != nil {
 		c.t.Error(err)
 	}
@@ -134,7 +118,7 @@ func (c *crashes) work(ctx context.Context, rng *rand.Rand, clients, calls int) 
 // store is closed, and is opened again. Of what is not synced nothing survives, or
 // half of it, in pieces of 4 KiB, or all of it.
 func TestC6_CrashPoints(t *testing.T) {
-	rng := random(t)
+	rng := seeded.Rand(t)
 	points := 0
 	for _, keep := range []int{0, 50, 100} {
 		c := newCrashes(t, keep, rand.New(rand.NewPCG(rng.Uint64(), 0)))
@@ -152,7 +136,7 @@ func TestC6_CrashPoints(t *testing.T) {
 // TestC6_CrashesWhileOpening cuts the power while the directory is made, and while
 // it is opened again.
 func TestC6_CrashesWhileOpening(t *testing.T) {
-	rng := random(t)
+	rng := seeded.Rand(t)
 	points := 0
 	for range 25 {
 		c := newCrashes(t, 50, rand.New(rand.NewPCG(rng.Uint64(), 0)))

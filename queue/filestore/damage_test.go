@@ -3,13 +3,17 @@ package filestore_test
 import (
 	"encoding/binary"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/stintgo/stint/internal/seeded"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/filestore"
 )
@@ -102,6 +106,65 @@ func TestC6_DamagedFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		notOpened(t, dir, "its files cannot be read; put the directory back from a copy")
+	}
+}
+
+// TestC6_DamagedTable: the tasks of a damaged block stay where they are, and all
+// others go on.
+func TestC6_DamagedTable(t *testing.T) {
+	dir, random := t.TempDir(), seeded.Rand(t)
+	const tasks, size = 200, 20_000 // more than the small database keeps in memory
+	fill := newTasks(t, openIn(t, vfs.Default, dir, filestore.Config{}))
+	for range tasks {
+		payload := make([]byte, size)
+		for i := range payload {
+			payload[i] = byte(random.Uint32()) // which cannot be compressed
+		}
+		task := queue.NewTask{ID: fill.ids.New(fill.now), Spec: queue.Spec{Kind: "k", Payload: payload}}
+		if _, err := fill.store.Submit(t.Context(), fill.now, []queue.NewTask{task}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(fill.store.Compact(t.Context()), fill.store.Close()); err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	cfg := filestore.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	c := newTasks(t, openIn(t, vfs.Default, dir, cfg))
+	overwrite(t, largest(t, dir, "*.sst"))
+	claim := queue.Claim{Worker: "w", Kinds: []string{"k"}, Max: tasks, Lease: time.Hour}
+	claimed, err := c.store.Claim(t.Context(), c.now, claim)
+	stats, statsErr := c.store.Stats(t.Context(), c.now)
+	damaged := stats.Queues["default"].Damaged
+	if err != nil || statsErr != nil || damaged == 0 || len(claimed.Tasks)+damaged != tasks {
+		t.Fatalf("of %d tasks %d start, and %d are damaged; errors %v, %v", tasks, len(claimed.Tasks), damaged, err, statsErr)
+	}
+	held, err := c.store.Find(t.Context(), queue.Filter{States: []queue.State{queue.Held}}, queue.Page{})
+	if err != nil || len(held) != damaged || held[0].Holds[0].Code != queue.HoldDamaged {
+		t.Fatalf("%d are held, and %d are damaged; error %v", len(held), damaged, err)
+	}
+	if err := c.store.Close(); err != nil || !strings.Contains(log.String(), held[0].ID.String()) {
+		t.Errorf("closing says %v, and the log %s", err, log.String())
+	}
+}
+
+// overwrite changes a byte in the middle of a file.
+func overwrite(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, 1)
+	_, err = f.ReadAt(b, info.Size()/2)
+	b[0] ^= 0x40
+	_, writeErr := f.WriteAt(b, info.Size()/2)
+	if err := errors.Join(err, writeErr, f.Close()); err != nil {
+		t.Fatal(err)
 	}
 }
 

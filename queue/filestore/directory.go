@@ -17,20 +17,31 @@ func openRows(dir string, cfg Config, files vfs.FS, tune func(*pebble.Options)) 
 	r := &rows{dir: dir, fs: files, cfg: cfg, guard: newGuard(files)}
 	err := makeDir(files, dir)
 	if err == nil {
-		r.lock, err = pebble.LockDirectory(dir, files)
+		r.lock, err = files.Lock(files.PathJoin(dir, lockFile))
 	}
 	if err != nil {
 		return nil, explain(files, dir, err)
 	}
-	if r.db, err = r.openDatabase(tune); err != nil {
-		return nil, errors.Join(fmt.Errorf("its files cannot be read; put the directory back from a copy, "+
-			"or look after the disk: %w", err), r.lock.Close())
+	if err := r.open(tune); err != nil {
+		_ = r.Close() // which fails as that did, if it does
+		return nil, err
 	}
-	r.guard.arm()
-	if err := r.begin(); err != nil {
-		return nil, errors.Join(err, r.Close())
+	if cfg.MayLose > 0 {
+		r.later = newSyncer(r)
 	}
 	return r, nil
+}
+
+// open opens what is in a directory that is locked.
+func (r *rows) open(tune func(*pebble.Options)) (err error) {
+	r.db, err = r.openDatabase(tune)
+	switch failed := r.guard.state(); {
+	case failed != nil:
+		return failed
+	case err != nil:
+		return fmt.Errorf("its files cannot be read; put the directory back from a copy, or look after the disk: %w", err)
+	}
+	return r.begin()
 }
 
 // explain says what to do about a directory that this process cannot have.
@@ -40,7 +51,7 @@ func explain(files vfs.FS, dir string, err error) error {
 		// Only a process that does not hold the lock may look who does: closing a
 		// file gives up all locks that its process has on it.
 		who := "another process"
-		if pid := holder(files.PathJoin(dir, "LOCK")); pid > 0 {
+		if pid := holder(files.PathJoin(dir, lockFile)); pid > 0 {
 			who = fmt.Sprintf("process %d", pid)
 		}
 		return fmt.Errorf("%s has it open, and a directory belongs to one at a time: end that one, or ask it: %w", who, err)
@@ -60,6 +71,12 @@ func isLocked(err error) bool {
 	return !errors.As(err, &opening) && (errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES))
 }
 
+// lockFile is locked by the process that has the directory.
+const lockFile = "LOCK"
+
+// ownerOnly is the mode of directories: payloads are nobody else's.
+const ownerOnly = 0o700
+
 // makeDir makes a directory, and has it survive the loss of power.
 func makeDir(files vfs.FS, dir string) error {
 	var parents []string // of directories that are new
@@ -69,7 +86,6 @@ func makeDir(files vfs.FS, dir string) error {
 		}
 		parents = append(parents, files.PathDir(d))
 	}
-	const ownerOnly = 0o700 // payloads are nobody else's
 	if err := files.MkdirAll(dir, ownerOnly); err != nil {
 		return err
 	}
@@ -92,30 +108,35 @@ func syncDir(files vfs.FS, dir string) error {
 // openDatabase opens the database, twice if it is new: the first log is made
 // before the database has its format, and in the old one a damaged record ends
 // the log, as if nothing had come after it.
-func (r *rows) openDatabase(tune func(*pebble.Options)) (db *pebble.DB, err error) {
-	open := func() (err error) {
+func (r *rows) openDatabase(tune func(*pebble.Options)) (*pebble.DB, error) {
+	open := func() (*pebble.DB, error) {
 		o := options(r.fs, r.guard, r.cfg.Logger)
-		o.Lock = r.lock
 		tune(o)
-		db, err = pebble.Open(r.dir, o)
-		return err
+		return pebble.Open(r.dir, o)
 	}
-	err = r.guard.run(func() error {
+	opened := make(chan *pebble.DB, 1) // nobody receives what comes after the guard has given up
+	err := r.guard.run(func() error {
 		found, err := pebble.Peek(r.dir, r.fs)
 		if err != nil {
 			return err
 		}
 		if !found.Exists || found.FormatMajorVersion < pebble.FormatNewest {
-			if err := open(); err != nil {
+			db, err := open()
+			if err != nil {
 				return err
 			}
 			if err := db.Close(); err != nil {
 				return err
 			}
 		}
-		return open()
+		db, err := open()
+		opened <- db
+		return err
 	})
-	return db, err
+	if err != nil {
+		return nil, err
+	}
+	return <-opened, nil
 }
 
 // begin checks what the directory holds, and counts that it has been opened.
@@ -133,6 +154,9 @@ func (r *rows) begin() error {
 	}
 	r.epoch, r.batch = uint32(number(epoch))+1, number(batch)
 	if r.tail, err = openTail(r.fs, r.dir, r.batch, r.cfg.Logger); err != nil {
+		return err
+	}
+	if r.starts, err = openStarts(r.fs, r.dir); err != nil {
 		return err
 	}
 	b := r.db.NewBatch()

@@ -1,15 +1,24 @@
 // Package filestore keeps durable tasks in a directory of this machine. What it
 // has accepted survives kill -9 and the loss of power: every call is answered
 // after its changes have been synced, and calls that come at the same time share
-// a sync.
+// a sync. [Config.MayLose] trades that for speed.
 //
 // A directory belongs to one process at a time. Nothing else may be kept in it,
 // and it is copied, or moved, while no process has it open.
 //
+// Which tasks run is noted without a sync, which survives kill -9 but not the loss
+// of power. When the directory is opened again, a task that ran in the process that
+// was killed counts a crash, and one that runs in another process goes on there.
+//
 // When the disk has little room, tasks are refused with [queue.ErrUnavailable],
 // while those that are there go on; when it has none, what changes them waits for
-// room. After any other error of the disk the store accepts nothing more, because
-// what the disk holds then is unknown: the program has to be started again.
+// room, and none starts whose start cannot be noted. After any other error of the
+// disk the store accepts nothing more, because what the disk holds then is unknown:
+// it has to be closed, and opened again.
+//
+// A task that cannot be read, because a file is damaged, holds nobody else up: see
+// [queue.HoldDamaged]. It is there again when the directory has been put back from a
+// copy; until then a store that is closed may not open, because that reads all tasks.
 package filestore
 
 import (
@@ -17,6 +26,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -34,8 +44,15 @@ type Config struct {
 
 	// MinFree is the room, in bytes, that the disk must have for a task to be
 	// accepted: 128 MiB if it is 0, which is what the files of the store may grow
-	// by while nothing is accepted. A disk that is smaller than that needs less.
+	// by while nothing is accepted. On a disk that is smaller than that, set less.
 	MinFree int64
+
+	// MayLose is how much of the latest past a crash may undo, that of the process
+	// as well as that of the machine: what has been answered is synced at most so
+	// much later, and callers do not wait for it. All of what a call has done is
+	// there afterwards or none of it, and nothing without what came before it. If
+	// it is 0, which is what the guarantees are made for, nothing is lost.
+	MayLose time.Duration
 
 	// Logger is told what goes wrong behind the calls; nil discards it.
 	Logger *slog.Logger
@@ -60,6 +77,7 @@ func (c Config) validate() error {
 		{"MaxCheckpoint", int64(c.MaxCheckpoint)},
 		{"WatchBuffer", int64(c.WatchBuffer)},
 		{"MinFree", c.MinFree},
+		{"MayLose", int64(c.MayLose)},
 	} {
 		if field.value < 0 {
 			errs = append(errs, fmt.Errorf("%w: %s is %d; it is 0 for the default, or more",
@@ -78,15 +96,22 @@ type Store struct {
 var _ queue.Store = (*Store)(nil)
 
 // Open opens the store in a directory, which is made if there is none. It reads
-// the rows of all unfinished tasks, and takes some seconds for millions of them.
-// The store has to be closed.
+// the rows of all tasks, about a million in a second. Each takes about 125 bytes of
+// memory: a program with millions of them sets a memory limit, see
+// [runtime/debug.SetMemoryLimit], or the collector lets the heap grow to twice
+// that. The store has to be closed.
 //
 // Errors wrap [queue.ErrInvalid], if cfg makes no sense, or
 // [queue.ErrUnavailable]: another process has the directory open, this one may
-// not write it, or its files are damaged. The message says which, and what to do.
+// not write it, its disk is full, or its files are damaged. The message says which,
+// and what to do. It may be tried again; half a megabyte stays with the process each
+// time that the disk has failed.
 func Open(dir string, cfg Config) (*Store, error) {
 	return open(dir, cfg, vfs.Default, func(*pebble.Options) {})
 }
+
+// keepRows is how many bytes of rows of waiting tasks are kept in memory.
+const keepRows = 16 << 20
 
 // open is Open in any file system, with other options for the database.
 func open(dir string, cfg Config, fs vfs.FS, tune func(*pebble.Options)) (*Store, error) {
@@ -100,10 +125,12 @@ func open(dir string, cfg Config, fs vfs.FS, tune func(*pebble.Options)) (*Store
 	}
 	m, err := machine.Open(r, machine.Config{
 		MaxPayload: cfg.MaxPayload, MaxResult: cfg.MaxResult, MaxCheckpoint: cfg.MaxCheckpoint,
-		WatchBuffer: cfg.WatchBuffer, Epoch: r.epoch, Room: r.room,
+		WatchBuffer: cfg.WatchBuffer, Epoch: r.epoch, Keep: keepRows, Room: r.room, Starts: r.starts,
+		Damaged: r.damaged,
 	})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%w: %s: %w", queue.ErrUnavailable, dir, err), r.Close())
+		_ = r.Close() // which fails as that did, if it does
+		return nil, fmt.Errorf("%w: %s: %w", queue.ErrUnavailable, dir, err)
 	}
 	r.guard.patient(true)
 	return &Store{m, r}, nil
@@ -111,8 +138,8 @@ func open(dir string, cfg Config, fs vfs.FS, tune func(*pebble.Options)) (*Store
 
 // Close is as [queue.Store] says. It waits for no room on a disk: if what has
 // been decided cannot be written it says so, and then nothing was promised to
-// anybody that is not in the directory. The lock of the directory stays with the
-// process in that case.
+// anybody that is not in the directory. What is left of the database stays in memory
+// in that case, and the directory may be opened again, also by the same process.
 func (s *Store) Close() error {
 	s.rows.guard.patient(false)
 	return s.Machine.Close()

@@ -1,7 +1,10 @@
 package filestore_test
 
 import (
+	"errors"
+	"math/rand/v2"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -16,8 +19,10 @@ import (
 // for them for ever, and they for it.
 type crashable struct {
 	vfs.FS
-	mem *vfs.MemFS
-	mu  sync.Mutex
+	mem  *vfs.MemFS
+	mu   sync.Mutex
+	most int // operations until one fails, and all that come after it; 0: none does
+	err  error
 }
 
 func newCrashable(mem *vfs.MemFS) *crashable {
@@ -25,17 +30,45 @@ func newCrashable(mem *vfs.MemFS) *crashable {
 	c.FS = filestore.Intercept(mem, func(_, _ string, run func() error) error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
+		if c.most == 1 {
+			return c.err
+		}
+		c.most = max(c.most-1, 0)
 		return run()
 	})
 	return c
 }
 
-// crash returns the disk as it is when the power comes back: all that has been
-// synced, and nothing else.
-func (c *crashable) crash() *crashable {
+// What operations fail with that are made to.
+var (
+	errBroken       = errors.New("the disk is broken")
+	errFull   error = syscall.ENOSPC
+)
+
+// breakAt has the n-th operation fail, and all after it; 0: none.
+func (c *crashable) breakAt(n int) { c.breakWith(n, errBroken) }
+
+// breakWith is breakAt with an error.
+func (c *crashable) breakWith(n int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return newCrashable(c.mem.CrashClone(vfs.CrashCloneCfg{}))
+	c.most, c.err = n, err
+}
+
+// crash returns the disk as it is when the power comes back: all that has been
+// synced, and nothing else.
+func (c *crashable) crash() *crashable { return c.left(vfs.CrashCloneCfg{}) }
+
+// kill returns the disk as it is when its process has been killed: all that was
+// written.
+func (c *crashable) kill() *crashable {
+	return c.left(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(0, 0))})
+}
+
+func (c *crashable) left(of vfs.CrashCloneCfg) *crashable {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return newCrashable(c.mem.CrashClone(of))
 }
 
 // openIn opens a store, and closes it when the test ends.
@@ -46,7 +79,7 @@ func openIn(t *testing.T, fs vfs.FS, dir string, cfg filestore.Config) *filestor
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
+		if err := s.Close(); err != nil && !errors.Is(err, errBroken) {
 			t.Error(err)
 		}
 	})
@@ -70,19 +103,39 @@ func settings(cfg storetest.Config) filestore.Config {
 	}
 }
 
-// TestStore runs the contract on a disk that loses its power in each crash.
-func TestStore(t *testing.T) {
-	storetest.Run(t, func(t *testing.T, cfg storetest.Config) storetest.Harness {
-		t.Helper()
-		disk := newCrashable(vfs.NewCrashableMem())
-		return storetest.Harness{
-			Store:   openIn(t, disk, "store", settings(cfg)),
-			Durable: true,
-			Reopen: func(t *testing.T) queue.Store {
-				t.Helper()
+// harness is a store whose process is killed in each crash, or a disk that loses its
+// power.
+func harness(t *testing.T, cfg storetest.Config, powerLoss bool) storetest.Harness {
+	t.Helper()
+	disk := newCrashable(vfs.NewCrashableMem())
+	return storetest.Harness{
+		Store:   openIn(t, disk, "store", settings(cfg)),
+		Durable: true, PowerLoss: powerLoss,
+		Reopen: func(t *testing.T) queue.Store {
+			t.Helper()
+			if powerLoss {
 				disk = disk.crash()
-				return openIn(t, disk, "store", settings(cfg))
-			},
-		}
-	})
+			} else {
+				disk = disk.kill()
+			}
+			return openIn(t, disk, "store", settings(cfg))
+		},
+		Break: func(n int) { disk.breakAt(n) },
+	}
 }
+
+func openKilled(t *testing.T, cfg storetest.Config) storetest.Harness {
+	t.Helper()
+	return harness(t, cfg, false)
+}
+
+func openWithoutPower(t *testing.T, cfg storetest.Config) storetest.Harness {
+	t.Helper()
+	return harness(t, cfg, true)
+}
+
+func TestStore(t *testing.T) { storetest.Run(t, openKilled) }
+
+func TestStore_PowerLoss(t *testing.T) { storetest.Run(t, openWithoutPower) }
+
+func TestModel_Store(t *testing.T) { storetest.Model(t, openKilled, 2000) }

@@ -20,46 +20,75 @@ const roomEvery = 20 * time.Millisecond
 // whose sync has failed: the kernel may have dropped what was to be synced, and a
 // second sync would find nothing to do and succeed. Whoever must not wait so long
 // goes through run.
+//
+// What is held can be left behind, for it changes nothing any more: see retire.
 type guard struct {
 	fs vfs.FS
 
 	mu      sync.Mutex
-	armed   bool  // false while the database is opened: that returns its errors
-	waits   bool  // for room; set while the store is open
-	full    error // why writers wait at present
-	waiting int   // of them
-	failed  error // why writers wait for ever
+	waits   bool   // for room; set while the store is open
+	full    error  // why writers wait at present
+	waiting int    // of them
+	failed  error  // why writers wait for ever
+	spared  string // this directory is a copy's, and may fail; "" for none
+	retired bool   // nothing changes files any more
 
-	broken chan struct{} // closed when failed is set
+	changing sync.WaitGroup // operations; begun with mu, and not after retired is set
+	broken   chan struct{}  // closed when failed is set
 }
 
 func newGuard(fs vfs.FS) *guard { return &guard{fs: fs, broken: make(chan struct{})} }
 
 // do runs an operation that changes files.
 func (g *guard) do(op, path string, run func() error) error {
+	if g.spares(path) {
+		return run()
+	}
 	if op == opCreate && strings.HasPrefix(g.fs.PathBase(path), "marker.") {
 		// A marker names a file of the directory, and Pebble syncs both at once: a
 		// crash could keep the marker without the file, and nothing would open then.
-		if err := syncDir(g.fs, g.fs.PathDir(path)); err != nil {
+		err := g.once(func() error { return syncDir(g.fs, g.fs.PathDir(path)) })
+		if err != nil {
 			return g.after(opSync, err, run)
 		}
 	}
-	err := run()
+	err := g.once(run)
 	if err == nil {
 		return nil
 	}
 	return g.after(op, err, run)
 }
 
-// after goes on after an error: with nil when the operation has succeeded, with
-// the error while the database is opened, or never.
-func (g *guard) after(op string, err error, run func() error) error {
+// once runs an operation, or never returns: it is too late.
+func (g *guard) once(run func() error) error {
 	g.mu.Lock()
-	armed := g.armed
-	g.mu.Unlock()
-	if !armed {
-		return err
+	retired := g.retired
+	if !retired {
+		g.changing.Add(1)
 	}
+	g.mu.Unlock()
+	if retired {
+		select {}
+	}
+	defer g.changing.Done()
+	return run()
+}
+
+// retire has nothing change files any more, and returns when nothing does. Then the
+// directory may be another's, whatever is left of the database in this process: what
+// is held in the guard waits there for ever.
+func (g *guard) retire(err error) {
+	g.fail(err)
+	g.mu.Lock()
+	g.retired = true
+	g.mu.Unlock()
+	g.changing.Wait()
+}
+
+// after goes on after an error: with nil when the operation has succeeded, or never.
+// That holds while the database is opened as well: its flushes have begun by then,
+// and one that fails is tried again at once and without end.
+func (g *guard) after(op string, err error, run func() error) error {
 	if op != opSync && isFull(err) && g.waitForRoom(err, run) {
 		return nil
 	}
@@ -77,7 +106,7 @@ func (g *guard) waitForRoom(err error, run func() error) bool {
 			return false
 		}
 		time.Sleep(roomEvery)
-		if err = run(); err == nil {
+		if err = g.once(run); err == nil {
 			return true
 		}
 	}
@@ -118,11 +147,19 @@ func (g *guard) fail(err error) {
 	}
 }
 
-// arm begins to keep errors from the database.
-func (g *guard) arm() {
+// spare says that a directory, which is none of the store's, and the one that it
+// is made in may fail.
+func (g *guard) spare(dir string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.armed = true
+	g.spared = dir
+}
+
+func (g *guard) spares(path string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.spared != "" &&
+		(path == g.spared || path == g.fs.PathDir(g.spared) || g.fs.PathDir(path) == g.spared)
 }
 
 // patient says whether writers wait for room, or give up for ever.
@@ -138,9 +175,9 @@ func (g *guard) state() error {
 	defer g.mu.Unlock()
 	switch {
 	case g.failed != nil && isFull(g.failed):
-		return fmt.Errorf("the disk is full: %w", brief(g.failed))
+		return fmt.Errorf("the disk is full; make room, and open the store again: %w", brief(g.failed))
 	case g.failed != nil:
-		return fmt.Errorf("the disk failed, and what it holds is unknown; look after it, and start the program again: %w",
+		return fmt.Errorf("the disk failed, and what it holds is unknown; look after it, and open the store again: %w",
 			brief(g.failed))
 	case g.full != nil:
 		return fmt.Errorf("the disk is full, and what is to be written waits for room: %w", brief(g.full))
@@ -159,7 +196,11 @@ func (g *guard) run(fn func() error) error {
 	done := make(chan error, 1)
 	go func() {
 		defer func() {
-			if p := recover(); p != nil {
+			switch p := recover().(type) {
+			case nil:
+			case error:
+				done <- fmt.Errorf("the database gave up: %w", p)
+			default:
 				done <- fmt.Errorf("the database gave up: %v", p)
 			}
 		}()

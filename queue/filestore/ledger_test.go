@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -21,6 +22,10 @@ const (
 	hasSucceeded  = "succeeded"
 	asksToBury    = "bury"
 	wasBuried     = "buried"
+	wasClaimed    = "claimed" // by a worker of the process
+	wasLeased     = "leased"  // to a worker of another one
+	asksToGive    = "give"    // it back
+	asksToClose   = "close"   // the store
 )
 
 // entry is one line of what clients write down. The tasks of a submit are those of
@@ -83,7 +88,9 @@ func (c *client) submit(ctx context.Context) error {
 	ids := make([]queue.ID, len(tasks))
 	for i := range tasks {
 		ids[i] = c.ids.New(c.clock())
-		tasks[i] = queue.NewTask{ID: ids[i], Spec: queue.Spec{Kind: "work", Payload: make([]byte, c.rng.IntN(300))}}
+		tasks[i] = queue.NewTask{ID: ids[i], Spec: queue.Spec{
+			Kind: "work", Payload: make([]byte, c.rng.IntN(300)), MaxCrashes: 1000, // they are not to blame
+		}}
 	}
 	c.note(entry{asksToSubmit, ids})
 	if _, err := c.store.Submit(ctx, c.clock(), tasks); err != nil {
@@ -95,15 +102,20 @@ func (c *client) submit(ctx context.Context) error {
 
 // work claims a task and settles it in one of three ways, or keeps it.
 func (c *client) work(ctx context.Context) error {
+	remote, by := c.rng.IntN(2) == 0, wasClaimed
+	if remote {
+		by = wasLeased
+	}
 	claimed, err := c.store.Claim(ctx, c.clock(), queue.Claim{
-		Worker: c.name, Kinds: []string{"work"}, Max: 1, Lease: time.Hour,
+		Worker: c.name, Kinds: []string{"work"}, Max: 1, Lease: time.Hour, Remote: remote,
 	})
 	if err != nil || len(claimed.Tasks) == 0 {
 		return err
 	}
 	t := claimed.Tasks[0]
+	c.note(entry{by, []queue.ID{t.ID}})
 	settle := queue.Outcome{ID: t.ID, Token: t.Lease.Token, On: queue.OnGiveBack}
-	asks, was := "", ""
+	asks, was := asksToGive, ""
 	switch c.rng.IntN(8) {
 	case 0:
 		return nil
@@ -119,9 +131,7 @@ func (c *client) work(ctx context.Context) error {
 }
 
 func (c *client) settle(ctx context.Context, o queue.Outcome, asks, was string) error {
-	if asks != "" {
-		c.note(entry{asks, []queue.ID{o.ID}})
-	}
+	c.note(entry{asks, []queue.ID{o.ID}})
 	answers, err := c.store.Settle(ctx, c.clock(), []queue.Outcome{o})
 	if err = errors.Join(append(answers, err)...); err != nil {
 		return err
@@ -134,8 +144,9 @@ func (c *client) settle(ctx context.Context, o queue.Outcome, asks, was string) 
 
 // verify holds a store that was opened after a crash against what its clients had
 // written down by then: all that was promised is there, in one state, nothing is
-// there that nobody asked for, and a call is there as a whole or not at all.
-func verify(ctx context.Context, store queue.Store, ledger []entry) error {
+// there that nobody asked for, and a call is there as a whole or not at all. If what
+// was written and not synced is there too, so are the claims.
+func verify(ctx context.Context, store queue.Store, ledger []entry, claims bool) error {
 	var errs []error
 	tasks, err := all(ctx, store)
 	if err != nil {
@@ -167,15 +178,42 @@ func verify(ctx context.Context, store queue.Store, ledger []entry) error {
 			errs = append(errs, fmt.Errorf("task %s is %s, and what was asked for is to %s it", id, t.State, asked[id]))
 		}
 	}
+	if claims {
+		errs = append(errs, verifyClaims(tasks, ledger))
+	}
+	return errors.Join(errs...)
+}
+
+// verifyClaims checks those tasks that were claimed and of which nothing more was
+// asked: a worker in another process has its lease, and one that was killed is counted.
+func verifyClaims(tasks map[queue.ID]queue.Task, ledger []entry) error {
+	last := map[queue.ID]string{}
+	for _, e := range ledger {
+		for _, id := range e.ids {
+			last[id] = e.what
+		}
+		if e.what == asksToClose {
+			maps.DeleteFunc(last, func(_ queue.ID, what string) bool { return what == wasClaimed })
+		}
+	}
+	var errs []error
+	for id, what := range last {
+		t := tasks[id]
+		if what == wasLeased && t.State != queue.Running || what == wasClaimed && t.Crashes == 0 {
+			errs = append(errs, fmt.Errorf("task %s was %s, and is %s with %d crashes", id, what, t.State, t.Crashes))
+		}
+	}
 	return errors.Join(errs...)
 }
 
 // finish has all tasks end that have not, and checks that each has succeeded, or
 // was buried, once.
 func finish(ctx context.Context, store queue.Store, now time.Time) error {
-	now = now.Add(2 * time.Hour) // all leases are over
-	if _, err := store.Tend(ctx, now, 0); err != nil {
-		return err
+	for _, after := range []time.Duration{0, 2 * time.Hour} { // all leases are over
+		now = now.Add(after)
+		if _, err := store.Tend(ctx, now, 0); err != nil {
+			return err
+		}
 	}
 	for {
 		claimed, err := store.Claim(ctx, now, queue.Claim{

@@ -1,7 +1,9 @@
 package filestore
 
 import (
+	"io"
 	"os"
+	"strings"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -28,7 +30,8 @@ type interceptor func(op, path string, run func() error) error
 // reads, and closing a file, which writes nothing by then, goes straight through.
 type opFS struct {
 	vfs.FS
-	do interceptor
+	do    interceptor
+	ahead int64 // bytes that logs are longer than what was written to them
 }
 
 func (o *opFS) file(name string, f vfs.File, err error) (vfs.File, error) {
@@ -38,16 +41,24 @@ func (o *opFS) file(name string, f vfs.File, err error) (vfs.File, error) {
 	return &opFile{f, o.do, name}, nil
 }
 
+// written is file for one that is written from its beginning, maybe a log.
+func (o *opFS) written(name string, f vfs.File, err error) (vfs.File, error) {
+	if err != nil || o.ahead == 0 || !strings.HasSuffix(name, ".log") {
+		return o.file(name, f, err)
+	}
+	return newLogFile(opFile{f, o.do, name}, o.ahead), nil
+}
+
 // Create is as [vfs.FS] says, as are the others.
 func (o *opFS) Create(name string, c vfs.DiskWriteCategory) (f vfs.File, err error) {
 	err = o.do(opCreate, name, func() (err error) { f, err = o.FS.Create(name, c); return err })
-	return o.file(name, f, err)
+	return o.written(name, f, err)
 }
 
 // ReuseForWrite is as [vfs.FS] says.
 func (o *opFS) ReuseForWrite(from, to string, c vfs.DiskWriteCategory) (f vfs.File, err error) {
 	err = o.do(opReuse, to, func() (err error) { f, err = o.FS.ReuseForWrite(from, to, c); return err })
-	return o.file(to, f, err)
+	return o.written(to, f, err)
 }
 
 // OpenReadWrite is as [vfs.FS] says.
@@ -82,13 +93,23 @@ func (o *opFS) RemoveAll(name string) error {
 	return o.do(opRemoveAll, name, func() error { return o.FS.RemoveAll(name) })
 }
 
-// MkdirAll is as [vfs.FS] says.
+// MkdirAll is as [vfs.FS] says, but that what is made is the owner's only.
 func (o *opFS) MkdirAll(name string, perm os.FileMode) error {
-	return o.do(opMkdir, name, func() error { return o.FS.MkdirAll(name, perm) })
+	return o.do(opMkdir, name, func() error { return o.FS.MkdirAll(name, perm&ownerOnly) })
 }
 
 // Unwrap is as [vfs.FS] says.
 func (o *opFS) Unwrap() vfs.FS { return o.FS }
+
+// lockedFS is a file system with a directory that is locked already, for longer than
+// Pebble would: also when the database is left behind, since it cannot be closed.
+type lockedFS struct{ vfs.FS }
+
+// Lock is as [vfs.FS] says, but that it does nothing.
+func (lockedFS) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }
+
+// Unwrap is as [vfs.FS] says.
+func (l lockedFS) Unwrap() vfs.FS { return l.FS }
 
 // opFile is a file of an opFS.
 type opFile struct {

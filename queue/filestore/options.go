@@ -14,17 +14,19 @@ import (
 // is used under load only, and CacheSize.
 func options(fs vfs.FS, g *guard, log *slog.Logger) *pebble.Options {
 	return &pebble.Options{
-		FS:                 &opFS{fs, g.do},
+		FS:                 &opFS{lockedFS{fs}, g.do, logAhead},
 		FormatMajorVersion: pebble.FormatNewest,
 		LoggerAndTracer:    logger{g, log},
 		EventListener:      listener(log),
 
 		MemTableSize:                32 << 20,
 		MemTableStopWritesThreshold: 4,
-		CacheSize:                   32 << 20,
+		CacheSize:                   64 << 20,
 		MaxOpenFiles:                256,
 		LBaseMaxBytes:               64 << 20,
-		L0CompactionThreshold:       4,
+		// Twice the default: most rows are replaced soon, and the later they are
+		// compacted the fewer of them are left.
+		L0CompactionThreshold: 8,
 		// The default of 12 stops a burst of submits; a queue is read by its keys,
 		// which many small tables slow down little.
 		L0StopWritesThreshold: 1000,

@@ -4,6 +4,7 @@ package filestore_test
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stintgo/stint/internal/seeded"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/filestore"
 )
@@ -30,6 +32,8 @@ const (
 	doOpen         = "open"
 	doOpenAsNobody = "open as nobody"
 	doWork         = "work"
+	doRunQueue     = "run a queue"
+	doRunBeside    = "run tasks beside each other"
 )
 
 func TestMain(m *testing.M) {
@@ -45,6 +49,10 @@ func TestMain(m *testing.M) {
 		tryOpen(dir)
 	case doWork:
 		work(dir)
+	case doRunQueue:
+		runQueue(dir, 1)
+	case doRunBeside:
+		runQueue(dir, beside+2)
 	default:
 		os.Exit(m.Run())
 	}
@@ -148,21 +156,20 @@ func work(dir string) {
 				fmt.Println(e)
 			},
 		}
-		clients.Go(func() { panic(c.run(nil, 1<<30)) }) //nolint:staticcheck // the store takes no context
+		clients.Go(func() { panic(c.run(context.Background(), 1<<30)) })
 	}
 	clients.Wait()
 }
 
-// TestC6_Kill9 kills a process that works, again and again, at any moment. What is
-// left need not look as if tasks had started in their order: claims are forgotten.
+// TestC6_Kill9 kills a process that works, again and again, at any moment.
 func TestC6_Kill9(t *testing.T) {
-	rng := random(t)
+	rng := seeded.Rand(t)
 	dir := filepath.Join(t.TempDir(), "store")
 	var ledger []entry
 	for range 5 {
 		ledger = append(ledger, killed(t, dir, 50+rng.IntN(500))...)
 		s := openDir(t, dir)
-		if err := errors.Join(verify(t.Context(), s, ledger), s.Close()); err != nil {
+		if err := errors.Join(verify(t.Context(), s, ledger, true), s.Close()); err != nil {
 			t.Fatalf("after %d entries: %v", len(ledger), err)
 		}
 	}

@@ -1,14 +1,18 @@
 package filestore
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/machine"
 )
 
@@ -32,15 +36,17 @@ type rows struct {
 	fs    vfs.FS // without the guard
 	cfg   Config
 	guard *guard
-	lock  *pebble.Lock
-	db    *pebble.DB
+	lock  io.Closer
+	db    *pebble.DB // nil if it could not be opened
 	epoch uint32
 
-	tail  *tail  // owned by Apply
-	batch uint64 // the number of the last one; owned by Apply
+	starts *starts // nil until the directory is open
+	tail   *tail   // owned by Apply, or by the syncer if there is one
+	batch  uint64  // the number of the last one; owned by Apply
+	later  *syncer // syncs what Apply has not; nil if Apply does
 
-	closing sync.Once
-	closed  error
+	closing sync.Mutex // held by what must not meet Close
+	gone    bool       // it has been closed; guarded by closing
 }
 
 var _ machine.Rows = (*rows)(nil)
@@ -57,6 +63,9 @@ func (r *rows) Apply(batch []machine.Change) error {
 	}
 	r.batch++
 	must(b.Set([]byte(rowBatch), binary.BigEndian.AppendUint64(nil, r.batch), nil))
+	if r.later != nil {
+		return r.later.write(b, r.batch)
+	}
 	if err := r.commit(b); err != nil {
 		return err
 	}
@@ -90,6 +99,12 @@ func (r *rows) Get(key string) ([]byte, error) {
 	return keep(value), closer.Close()
 }
 
+// damaged tells of a task that cannot be read.
+func (r *rows) damaged(id queue.ID, err error) {
+	r.cfg.Logger.Error("a task cannot be read: look after the disk, or put the directory back from a copy",
+		slog.String("task", id.String()), slog.String("directory", r.dir), slog.Any("error", err))
+}
+
 // Scan is as [machine.Rows] says.
 func (r *rows) Scan(from, to string, down bool, fn func(key string, value []byte) bool) error {
 	it, err := r.db.NewIter(&pebble.IterOptions{LowerBound: []byte(from), UpperBound: []byte(to)})
@@ -102,7 +117,7 @@ func (r *rows) Scan(from, to string, down bool, fn func(key string, value []byte
 	}
 	for ok := start(); ok; ok = step() {
 		value, err := it.ValueAndErr()
-		if err != nil || !fn(string(it.Key()), keep(value)) {
+		if err != nil || !fn(string(it.Key()), value) {
 			break
 		}
 	}
@@ -124,22 +139,39 @@ func (r *rows) room() error {
 		return nil //nolint:nilerr // a file system that cannot tell will say when it is full
 	}
 	if free := usage.AvailBytes; free < uint64(r.cfg.MinFree) {
-		return fmt.Errorf("the disk of %s is full: it has %d MiB left, and tasks are accepted from %d on",
+		return fmt.Errorf("the disk of %s has %d MiB left, and tasks are accepted from %d on: make room, or set MinFree",
 			r.dir, free>>20, r.cfg.MinFree>>20)
 	}
 	return nil
 }
 
-// Close is as [machine.Rows] says.
+// Close is as [machine.Rows] says, but that it may be called again. If the database
+// cannot be closed, that is left behind in the guard, and the directory is free all
+// the same.
 func (r *rows) Close() error {
-	r.closing.Do(func() {
-		if r.closed = r.guard.run(r.db.Close); r.closed != nil {
-			return // the database waits in the guard, and keeps the lock
-		}
-		if r.tail != nil {
-			r.closed = r.tail.close()
-		}
-		r.closed = errors.Join(r.closed, r.lock.Close())
-	})
-	return r.closed
+	r.closing.Lock()
+	defer r.closing.Unlock()
+	if r.gone {
+		return nil
+	}
+	r.gone = true
+	if r.later != nil {
+		r.later.stop()
+	}
+	err := r.closeDatabase()
+	if r.tail != nil {
+		err = errors.Join(err, r.tail.close())
+	}
+	if r.starts != nil {
+		err = errors.Join(err, r.starts.close())
+	}
+	return errors.Join(err, r.lock.Close())
+}
+
+func (r *rows) closeDatabase() (err error) {
+	if r.db != nil {
+		err = r.guard.run(r.db.Close)
+	}
+	r.guard.retire(cmp.Or(err, queue.ErrClosed))
+	return err
 }

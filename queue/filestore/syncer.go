@@ -1,0 +1,80 @@
+package filestore
+
+import (
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// syncer syncs batches some time after they were written, all that there are at
+// once. Until then they are in the memory of this process.
+type syncer struct {
+	rows    *rows
+	ended   sync.WaitGroup
+	stopped chan struct{}
+	wake    chan struct{} // something has been written
+
+	mu    sync.Mutex
+	batch uint64 // the number of the last one that was written
+}
+
+func newSyncer(r *rows) *syncer {
+	s := &syncer{rows: r, stopped: make(chan struct{}), wake: make(chan struct{}, 1)}
+	s.ended.Go(s.loop)
+	return s
+}
+
+// write writes a batch, which is synced later.
+func (s *syncer) write(b *pebble.Batch, number uint64) error {
+	err := s.rows.guard.run(func() error { return errors.Join(b.Commit(pebble.NoSync), b.Close()) })
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.batch = number
+	s.mu.Unlock()
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// loop syncs, so much after the first batch that is not synced, until stop.
+func (s *syncer) loop() {
+	for {
+		select {
+		case <-s.stopped:
+			return
+		case <-s.wake:
+		}
+		select {
+		case <-s.stopped: // closing the database syncs the rest
+			return
+		case <-time.After(s.rows.cfg.MayLose):
+		}
+		s.sync()
+	}
+}
+
+func (s *syncer) sync() {
+	s.mu.Lock()
+	number := s.batch
+	s.mu.Unlock()
+	err := s.rows.guard.run(func() error { return s.rows.db.LogData(nil, pebble.Sync) })
+	if err != nil {
+		// The guard has it, so the next call fails with it.
+		s.rows.cfg.Logger.Error("what was accepted lately cannot be synced", slog.Any("error", err))
+		return
+	}
+	s.rows.tail.set(number)
+}
+
+// stop returns when the loop has ended.
+func (s *syncer) stop() {
+	close(s.stopped)
+	s.ended.Wait()
+}
