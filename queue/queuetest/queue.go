@@ -1,0 +1,52 @@
+package queuetest
+
+import (
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/memstore"
+)
+
+// New returns a queue on an empty store in memory, which is closed when the test
+// ends. If cfg has no Worker it is "test", and if it has no Random, IDs and delays
+// come from a fixed seed. Calls of the store go through what is in around, the
+// first one outermost; see [Faulty].
+func New(tb testing.TB, cfg queue.Config, around ...Around) *queue.Queue {
+	tb.Helper()
+	store := memstore.New(memstore.Config{})
+	tb.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			tb.Errorf("close the store: %v", err)
+		}
+	})
+	return On(tb, store, cfg, around...)
+}
+
+// On is [New] on a store that the caller has.
+func On(tb testing.TB, store queue.Store, cfg queue.Config, around ...Around) *queue.Queue {
+	tb.Helper()
+	if cfg.Worker == "" {
+		cfg.Worker = "test"
+	}
+	if cfg.Random == nil {
+		cfg.Random = random(1)
+	}
+	for _, a := range slices.Backward(around) {
+		store = Faulty(store, a)
+	}
+	return queue.New(store, cfg)
+}
+
+// random returns the numbers of a seed. It is safe for concurrent use.
+func random(seed uint64) func() uint64 {
+	var mu sync.Mutex
+	rng := rand.New(rand.NewPCG(seed, 0))
+	return func() uint64 {
+		mu.Lock()
+		defer mu.Unlock()
+		return rng.Uint64()
+	}
+}

@@ -1,0 +1,93 @@
+package queuetest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/memstore"
+)
+
+// Work has a handler make one attempt at a task whose payload is args in JSON, as
+// a worker would, and returns the task as it is afterwards: Succeeded with its
+// Result, Scheduled after a failure that may be mended or a snooze, or Dead; with
+// its Error, Checkpoint, Progress and Steps. What else the task is like comes from
+// like: its [queue.Spec], and the Checkpoint that an earlier attempt has left. The
+// zero Task will do.
+//
+// It returns when the handler has. It works in a bubble and outside of one.
+func Work[T any](
+	tb testing.TB, fn func(context.Context, *queue.Job[T]) error, args T, like queue.Task,
+) queue.Task {
+	tb.Helper()
+	store := memstore.New(memstore.Config{})
+	defer func() {
+		if err := store.Close(); err != nil {
+			tb.Error(err)
+		}
+	}()
+	q := On(tb, store, queue.Config{})
+	id := admit(tb, store, args, &like)
+
+	ctx, cancel := context.WithCancelCause(tb.Context())
+	defer cancel(nil)
+	queue.Handle(q, like.Kind, func(ctx context.Context, j *queue.Job[T]) error {
+		defer cancel(errDone) // before the slot is free: there is no other attempt
+		return fn(ctx, j)
+	})
+	if err := q.Run(ctx, stint.New(1, stint.Config{}), like.Queue); fmt.Sprint(err) != errDone.Error() {
+		tb.Errorf("run: %v", err)
+	}
+	task, err := q.Get(context.WithoutCancel(tb.Context()), id)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return task
+}
+
+// admit submits a task that is due at once, with a checkpoint if it is to have
+// one.
+func admit(tb testing.TB, store queue.Store, args any, like *queue.Task) queue.ID {
+	tb.Helper()
+	payload, err := json.Marshal(args)
+	if err != nil {
+		tb.Fatalf("the payload: %v", err)
+	}
+	like.Payload, like.RunAt, like.After, like.AfterBatch = payload, time.Time{}, nil, queue.ID{}
+	if like.Kind == "" {
+		like.Kind = "test"
+	}
+	if like.Queue == "" {
+		like.Queue = "default"
+	}
+	ids := queue.IDs{Random: random(1)}
+	id := ids.New(now())
+	if _, err := store.Submit(tb.Context(), now(), []queue.NewTask{{ID: id, Spec: like.Spec}}); err != nil {
+		tb.Fatalf("submit: %v", err)
+	}
+	if like.Checkpoint != nil {
+		keep(tb, store, id, like)
+	}
+	return id
+}
+
+// keep has an earlier attempt leave a checkpoint, and give the task back.
+func keep(tb testing.TB, store queue.Store, id queue.ID, like *queue.Task) {
+	tb.Helper()
+	claimed, err := store.Claim(tb.Context(), now(), queue.Claim{
+		Worker: "before", Queue: like.Queue, Kinds: []string{like.Kind}, Max: 1, Lease: time.Hour,
+	})
+	if err != nil || len(claimed.Tasks) != 1 {
+		tb.Fatalf("an attempt before: %d tasks, error %v", len(claimed.Tasks), err)
+	}
+	answers, err := store.Settle(tb.Context(), now(), []queue.Outcome{{
+		ID: id, Token: claimed.Tasks[0].Lease.Token, On: queue.OnGiveBack, Checkpoint: like.Checkpoint,
+	}})
+	if err != nil || answers[0] != nil {
+		tb.Fatalf("an attempt before: %v, %v", answers, err)
+	}
+}
