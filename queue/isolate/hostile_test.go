@@ -1,0 +1,217 @@
+//go:build linux
+
+package isolate_test
+
+import (
+	"context"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/isolate"
+	"github.com/stintgo/stint/retry"
+)
+
+// never is a time of grace that no test sees the end of.
+const never = time.Hour
+
+// Each variable is in the environment once, as the command wants it, and what
+// names the task is that of this one.
+func TestC9_EnvironmentOfACommand(t *testing.T) {
+	t.Setenv("LANGUAGE", "worker's")
+	t.Setenv("STINT_TOKEN", "that of a task that this worker runs in")
+	var l log
+	cmd := isolate.Command{Args: []string{"env"}, Env: []string{"LANGUAGE=task's", "STINT_TASK=nobody's"}}
+	if _, err := run(t.Context(), isolate.Config{Log: l.open}, cmd); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]string{}
+	for line := range strings.Lines(l.String()) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		got[name] = append(got[name], value)
+	}
+	token := strconv.FormatUint(uint64(task().Lease.Token), 10)
+	for name, want := range map[string]string{"LANGUAGE": "task's", "STINT_TOKEN": token} {
+		if !slices.Equal(got[name], []string{want}) {
+			t.Errorf("%s is %q, want %q once", name, got[name], want)
+		}
+	}
+	if ids := got["STINT_TASK"]; len(ids) != 1 || ids[0] == "nobody's" {
+		t.Errorf("the task is %q", ids)
+	}
+}
+
+// A program of a directory is that one, and not another of its name.
+func TestC9_ProgramOfADirectory(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	if err := os.MkdirAll("sub", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"ls", "sub/ls"} {
+		if err := os.WriteFile(name, []byte("#!/bin/sh\necho "+name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct{ name, dir, want string }{
+		{"./ls", "", "ls"},
+		{"./ls", dir, "ls"},
+		{"sub/ls", "", "sub/ls"},
+		{"sub/ls", dir, "sub/ls"},
+		{"./ls", filepath.Join(dir, "sub"), "sub/ls"},
+		{filepath.Join(dir, "ls"), filepath.Join(dir, "sub"), "ls"},
+	} {
+		var l log
+		cmd := isolate.Command{Args: []string{test.name}, Dir: test.dir}
+		_, err := run(t.Context(), isolate.Config{Log: l.open}, cmd)
+		if got := strings.TrimSpace(l.String()); err != nil || got != test.want {
+			t.Errorf("%s in %q was %q, %v; want %s", test.name, test.dir, got, err, test.want)
+		}
+	}
+}
+
+// That there is no log is the worker's fault, and not for ever.
+func TestC9_LogThatIsMissing(t *testing.T) {
+	missing := func(context.Context, *queue.Task) (io.WriteCloser, error) {
+		return os.Create(filepath.Join(t.TempDir(), "no", "such"))
+	}
+	if _, err := run(t.Context(), isolate.Config{Log: missing}, sh("true")); err == nil || retry.IsPermanent(err) {
+		t.Errorf("the attempt ended with %v", err)
+	}
+}
+
+// An attempt that is over before its program has been started starts none.
+func TestC9_OverBeforeTheStart(t *testing.T) {
+	did := filepath.Join(t.TempDir(), "did")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	slow := func(context.Context, *queue.Task) (io.WriteCloser, error) {
+		cancel(queue.ErrStale)
+		return &log{}, nil
+	}
+	if _, err := run(ctx, isolate.Config{Log: slow}, sh("touch "+did)); err == nil {
+		t.Error("the attempt has succeeded")
+	}
+	if _, err := os.Stat(did); err == nil {
+		t.Error("the program ran")
+	}
+}
+
+// A group that has been told to end does so at once when its lease is over, or
+// when it takes more memory than it may.
+func TestC9_EndWhileEnding(t *testing.T) {
+	t.Run("lease", func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		told := file(t)
+		go func() {
+			awaitNumbers(t, told, 1)
+			cancel(queue.ErrStale)
+		}()
+		cfg := isolate.Config{Time: 100 * time.Millisecond, Grace: never}
+		cmd := sh(`trap 'echo 1 >> "$0"' TERM; while :; do sleep 0.1; done`)
+		cmd.Args = append(cmd.Args, told)
+		if _, err := run(ctx, cfg, cmd); err == nil {
+			t.Error("the attempt has succeeded")
+		}
+	})
+	t.Run("memory", func(t *testing.T) {
+		cfg := isolate.Config{Time: 50 * time.Millisecond, Grace: never, Memory: room}
+		if _, err := run(t.Context(), cfg, sh("trap '' TERM; sleep 0.2; "+eater(slightlyMore))); err == nil {
+			t.Error("the attempt has succeeded")
+		}
+	})
+}
+
+// stuck is a log that takes nothing.
+type stuck struct{}
+
+func (stuck) Write([]byte) (int, error) { select {} }
+
+func (stuck) Close() error { return nil }
+
+// A log that takes nothing does not keep an attempt from its end.
+func TestC9_LogThatIsStuck(t *testing.T) {
+	t.Parallel() // it takes some seconds
+	open := func(context.Context, *queue.Task) (io.WriteCloser, error) { return stuck{}, nil }
+	got, err := run(t.Context(), isolate.Config{Log: open}, sh("head -c 10000000 /dev/zero & sleep 0.1; exit 3"))
+	if err == nil {
+		t.Error("the attempt has succeeded")
+	}
+	exit, ok := isolate.ExitOf(&queue.Task{State: queue.Dead, Checkpoint: got.Checkpoint})
+	if !ok || exit.Status != 3 || !strings.Contains(exit.Lost, "log") {
+		t.Errorf("it ended with %+v", exit)
+	}
+}
+
+// A process is limited to what fits.
+func TestC9_MemoryWithoutEnd(t *testing.T) {
+	var limits []string
+	for _, most := range []int64{0, math.MaxInt64} {
+		var l log
+		if _, err := run(t.Context(), isolate.Config{Log: l.open, Memory: most}, sh("ulimit -d")); err != nil {
+			t.Fatal(err)
+		}
+		limits = append(limits, l.String())
+	}
+	if limits[0] != limits[1] {
+		t.Errorf("without a limit the data of a process may have %q, and with the largest one %q", limits[0], limits[1])
+	}
+}
+
+// watchers are the processes that watch over this one's groups.
+func watchers(t *testing.T) (pids []int) {
+	t.Helper()
+	names, err := filepath.Glob("/proc/[1-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		stat, err := os.ReadFile(name)
+		if err != nil {
+			continue // it has ended
+		}
+		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+		line, err := os.ReadFile(filepath.Join(filepath.Dir(name), "cmdline"))
+		if err != nil || fields[0] == "Z" || fields[1] != strconv.Itoa(os.Getpid()) ||
+			!strings.Contains(string(line), "watch-jobs") {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pids = append(pids, pid)
+	}
+	return pids
+}
+
+// Should the process be killed that watches, another one does from the next start
+// on.
+func TestC9_WatcherThatIsKilled(t *testing.T) {
+	for range 3 {
+		if _, err := run(t.Context(), isolate.Config{}, sh("true")); err != nil {
+			t.Fatal(err)
+		}
+		pids := watchers(t)
+		if len(pids) != 1 {
+			t.Fatalf("%d processes watch", len(pids))
+		}
+		if err := syscall.Kill(pids[0], syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		for len(watchers(t)) > 0 {
+			runtime.Gosched()
+		}
+	}
+	if _, err := run(t.Context(), isolate.Config{}, sh("true")); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,27 @@
+//go:build !unix
+
+package isolate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/retry"
+)
+
+var errSystem = retry.Permanent(fmt.Errorf("isolate: %w: this system has no groups of processes", errors.ErrUnsupported))
+
+func (c *Config) runCommand(context.Context, *queue.Task, *Command) (*Exit, error) {
+	return nil, errSystem
+}
+
+func (c *Config) runHandler(context.Context, string, *queue.Task, func(*answer) error) (*returned, error) {
+	return nil, errSystem
+}
+
+func serve([]string, map[string]isolated) (served bool, err error) { return false, nil }
+
+// Kill does nothing: there are no groups.
+func Kill() {}

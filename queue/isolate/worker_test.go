@@ -1,0 +1,112 @@
+//go:build linux
+
+package isolate_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/isolate"
+	"github.com/stintgo/stint/queue/memstore"
+	"github.com/stintgo/stint/retry"
+)
+
+// newWorker returns a queue that works commands and the handlers here.
+func newWorker() *queue.Queue {
+	q := queue.New(memstore.New(memstore.Config{}), queue.Config{
+		Retry: retry.Policy{Base: time.Millisecond}, Poll: 10 * time.Millisecond,
+	})
+	queue.Handle(q, "command", isolate.Commands(isolate.Config{}))
+	q.Handle("misbehave", misbehave.Run)
+	return q
+}
+
+// Among tasks that kill their processes the others are done, by the same worker.
+func TestC9_WorkerLives(t *testing.T) {
+	q := newWorker()
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- q.Run(ctx, stint.New(4, stint.Config{})) }()
+	want := map[queue.ID]queue.State{}
+	submit := func(state queue.State, kind string, args any) {
+		receipt, err := queue.Submit(ctx, q, kind, args, queue.Spec{MaxAttempts: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[receipt.ID] = state
+	}
+	for range 3 {
+		submit(queue.Dead, "misbehave", order{Do: "kill"})
+		submit(queue.Dead, "misbehave", order{Do: "segfault"})
+		submit(queue.Dead, "command", sh("kill -9 0"))
+		submit(queue.Dead, "command", sh("exit 3"))
+		submit(queue.Succeeded, "misbehave", order{})
+		submit(queue.Succeeded, "command", sh("exit 0"))
+	}
+	for range 3000 {
+		left, err := q.Stats(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := left.Queues["default"].States; s[queue.Dead]+s[queue.Succeeded] == len(want) {
+			break
+		}
+		pause()
+	}
+	for id, state := range want {
+		task, err := q.Get(ctx, id)
+		if err != nil || task.State != state || task.Crashes != 0 || state == queue.Dead && task.Failures != 2 {
+			t.Errorf("%s %s: %v after %d failures and %d crashes: %s (%v)",
+				task.Kind, task.Payload, task.State, task.Failures, task.Crashes, task.Error, err)
+		}
+	}
+	stop()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// work is a worker whose tasks tell their numbers and hang.
+func work(args []string) {
+	told := args[0]
+	q := newWorker()
+	ctx := context.Background()
+	_, err := queue.Submit(ctx, q, "misbehave", order{Do: "hang", File: told + ".handler"}, queue.Spec{})
+	for range 3 {
+		family := sh(`trap '' TERM HUP
+			sh -c 'trap "" TERM; echo $$ >> "$0"; sleep 1000; sleep 1000' "$0" & echo $$ >> "$0"; wait; wait`)
+		family.Args = append(family.Args, told)
+		_, err2 := queue.Submit(ctx, q, "command", family, queue.Spec{})
+		err = errors.Join(err, err2)
+	}
+	if err := errors.Join(err, q.Run(ctx, stint.New(4, stint.Config{}))); err != nil {
+		panic(err)
+	}
+}
+
+// When the worker is killed all groups end, whatever they ignore.
+func TestC9_KilledWorkerTakesItsGroupsAlong(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := file(t)
+	cmd := exec.CommandContext(t.Context(), self, beWorker, told)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pids := append(awaitNumbers(t, told, 6), awaitNumbers(t, told+".handler", 1)...)
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+	wantGone(t, strings.Trim(fmt.Sprint(pids), "[]"), true)
+}
