@@ -1,0 +1,306 @@
+package simulation_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+)
+
+// judge keeps an account of its own of every task, from the calls that the store
+// was asked, and compares it with what the store answers and tells. It knows
+// nothing of how a store works.
+type judge struct {
+	w        *world
+	clock    time.Time // the store's: the latest that it was told
+	lives    map[queue.ID]*life
+	order    []*life // as they were accepted
+	settings map[string]queue.Settings
+	buckets  map[bucketOf]*bucket
+	attempts map[leaseOf]*attempt
+
+	schedules map[string]*rota
+	told      []queue.Event // all that have come
+
+	looked  time.Time      // for what somebody should be doing
+	wasNext map[*life]bool // what nobody claimed when the judge looked last
+	fresh   bool           // the store has been opened again, and has not been called yet
+	saved   *judge         // as it was before a call that the disk may not have
+}
+
+// life is what the judge knows of a task.
+type life struct {
+	queue.NewTask
+	no         int // the number of its submission
+	state      queue.State
+	failures   int
+	crashes    int
+	checkpoint []byte
+	poison     bool  // dead, because it was lost too often
+	freed      *call // which has let it wait for nothing but its turn
+
+	worker string
+	token  queue.Token // of its lease, or of the last one
+	until  time.Time   // the end of its lease
+	noted  bool        // its claim was answered: it outlives the store
+	order  queue.Trigger
+	ended  map[queue.Token]queue.Trigger // outcomes that were accepted
+
+	// What it was before a claim found that it had passed its deadline: nobody
+	// waits until that is written.
+	doubt   queue.State
+	applies int // of the disk then
+
+	forgotten bool
+}
+
+func newJudge(w *world) *judge {
+	return &judge{
+		w: w, lives: make(map[queue.ID]*life), settings: make(map[string]queue.Settings),
+		buckets: make(map[bucketOf]*bucket), attempts: make(map[leaseOf]*attempt),
+		schedules: make(map[string]*rota),
+	}
+}
+
+// broken ends the simulation: something is not as it should be.
+func (j *judge) broken(l *life, format string, values ...any) {
+	text := fmt.Sprintf(format, values...)
+	if l != nil {
+		text = fmt.Sprintf("%s: %s", l, text)
+	}
+	j.w.log("BROKEN %s", text)
+	j.w.fail(errors.New(text))
+}
+
+func (l *life) String() string {
+	if l == nil {
+		return "an unknown task"
+	}
+	return fmt.Sprintf("task %d", l.no)
+}
+
+func (l *life) running() bool { return !l.forgotten && l.state == queue.Running }
+
+// live reports whether a token is that of a lease that is not over.
+func (l *life) live(token queue.Token) bool { return l.running() && l.token == token }
+
+// unfinished reports whether something can still happen to the task by itself.
+func (l *life) unfinished() bool { return !l.forgotten && !l.state.Finished() }
+
+// name is a task in the history.
+func (j *judge) name(id queue.ID) string { return j.lives[id].String() }
+
+// of returns the settings in force for a queue.
+func (j *judge) of(name string) queue.Settings { return j.settings[name] }
+
+// paused reports whether nothing of a queue may start.
+func (j *judge) paused(name string) bool {
+	return j.settings[name].Paused != nil || j.settings[""].Paused != nil
+}
+
+// look looks at a call, and at the events that it brought.
+func (j *judge) look(c *call, events []queue.Event) {
+	if c == nil {
+		if len(events) > 0 {
+			j.broken(nil, "events come though nothing was called: %+v", events)
+		}
+		return
+	}
+	moves := c.err == nil || c.flaw != sound || errors.Is(c.err, queue.ErrFull) || errors.Is(c.err, queue.ErrInvalid) ||
+		errors.Is(c.err, queue.ErrChanged)
+	if moves && c.now.After(j.clock) {
+		j.clock = c.now
+	}
+	if moves && j.fresh {
+		j.begin()
+	}
+	c.events = len(events)
+	j.ask(c)
+	for i := range events {
+		j.event(c, &events[i])
+	}
+	if c.err == nil || c.flaw != sound {
+		j.obey(c)
+	}
+	j.record(c, events)
+	j.tells(c, events)
+	switch {
+	case c.err == nil:
+		j.answer(c)
+	case c.flaw != sound && !errors.Is(c.err, queue.ErrUnavailable):
+		j.broken(nil, "the disk has failed, and %s is answered %v", c.name, c.err)
+	case c.flaw == sound && (len(events) > 0 || !j.mayRefuse(c)):
+		j.broken(nil, "%s is answered %v, and brings %d events", c.name, c.err, len(events))
+	}
+	if c.flaw == refused {
+		j.lives, j.order, j.settings = j.saved.lives, j.saved.order, j.saved.settings // it has not happened
+		j.schedules = j.saved.schedules
+	}
+	j.saved = nil
+}
+
+// begin has all leases begin anew, with the first call of a store that has been
+// opened again.
+func (j *judge) begin() {
+	j.fresh = false
+	for _, l := range j.order {
+		if l.running() {
+			l.until = j.clock.Add(j.w.lease)
+		}
+	}
+}
+
+// mayRefuse reports whether an error is one that a sound store may answer.
+func (j *judge) mayRefuse(c *call) bool {
+	switch {
+	case errors.Is(c.err, queue.ErrUnavailable):
+		return j.w.store == nil || j.w.ill ||
+			errors.Is(c.err, context.Canceled) || errors.Is(c.err, context.DeadlineExceeded)
+	case errors.Is(c.err, queue.ErrFull):
+		return j.full(c.tasks())
+	case errors.Is(c.err, queue.ErrInvalid):
+		return c.name == "Submit" && j.refers(c.tasks())
+	case errors.Is(c.err, queue.ErrChanged):
+		r, ok := c.args.(queue.Reschedule)
+		return ok && j.version(r.Name) != r.Was && !j.repeats(&r)
+	default:
+		return false
+	}
+}
+
+// record writes a call into the history, unless it is one of the many that
+// change nothing.
+func (j *judge) record(c *call, events []queue.Event) {
+	dull := c.name == "Tend" || c.name == "Beat" || c.name == "Claim" || c.name == "Schedules" || c.name == "Find"
+	if dull && c.err == nil && len(events) == 0 && !c.lost {
+		j.w.log("%s %s", c.who.name, c.name)
+		return
+	}
+	text := fmt.Sprintf("%s %s at %s", c.who.name, c.name, c.now.Sub(j.w.begun))
+	if c.err != nil {
+		text += fmt.Sprintf(": %v", c.err)
+	} else if c.lost {
+		text += ": the answer is lost"
+	}
+	j.w.log("%s", text)
+	for i := range events {
+		e := &events[i]
+		detail, _, _ := strings.Cut(e.Detail, "\n") // goroutines of a stack have other numbers each time
+		j.w.log("    %s %s → %s %s %d %s", j.name(e.ID), e.On, e.To, e.By, e.Token, detail)
+	}
+}
+
+// copied is the account as it is now, for when a call has not happened after all.
+func (j *judge) copied() *judge {
+	old := *j
+	old.lives, old.order = make(map[queue.ID]*life), make([]*life, len(j.order))
+	for i, l := range j.order {
+		same := *l
+		same.ended = maps.Clone(l.ended)
+		old.order[i] = &same
+		old.lives[l.ID] = &same
+	}
+	old.settings = maps.Clone(j.settings)
+	old.schedules = j.copiedSchedules()
+	return &old
+}
+
+// reopened compares what the store has found on its disk with the account. Leases
+// may be over: a claim need not be written down.
+func (j *judge) reopened(found []queue.Task) {
+	j.buckets = make(map[bucketOf]*bucket) // they may be full again
+	j.clock, j.fresh = time.Time{}, true
+	for i := range found {
+		if found[i].Changed.After(j.clock) {
+			j.clock = found[i].Changed
+		}
+	}
+	there := make(map[queue.ID]*queue.Task)
+	for i := range found {
+		there[found[i].ID] = &found[i]
+		if l := j.lives[found[i].ID]; l == nil || l.forgotten {
+			j.broken(l, "it is there after a crash: %s", found[i].ID)
+		}
+	}
+	for _, l := range j.order {
+		if l.forgotten {
+			continue
+		}
+		t := there[l.ID]
+		if t == nil {
+			j.broken(l, "it was %s, and is gone after a crash", l.state)
+			return
+		}
+		j.resume(l, t)
+	}
+}
+
+// resume takes a task as it was found after a crash.
+func (j *judge) resume(l *life, t *queue.Task) {
+	state := recorded(t)
+	switch {
+	case l.state == queue.Running && state == queue.Running:
+		if t.Lease.Token != l.token {
+			j.broken(l, "its lease has the token %d after a crash, it had %d", t.Lease.Token, l.token)
+		}
+	case l.state == queue.Running && (state == queue.Waiting || state == queue.Held) && (j.w.power || !l.noted):
+	case l.doubt != 0 && l.applies == j.w.disk.applies && pendingAs(l.doubt, state):
+	case !pendingAs(l.state, state):
+		j.broken(l, "it was %s, and is %s after a crash", l.state, state)
+	}
+	if t.Failures != l.failures || t.Crashes != l.crashes || !bytes.Equal(t.Checkpoint, l.checkpoint) {
+		j.broken(l, "after a crash it has %d failures, %d crashes and the checkpoint %q; it had %d, %d and %q",
+			t.Failures, t.Crashes, t.Checkpoint, l.failures, l.crashes, l.checkpoint)
+	}
+	l.state, l.order, l.doubt = state, t.Order, 0
+}
+
+// recorded is the state that the steps of a task have led to: what a queue's
+// limits hold is Waiting by that.
+func recorded(t *queue.Task) queue.State { return t.Steps[len(t.Steps)-1].To }
+
+// pendingAs reports whether a task that was in a state can be in another after
+// a crash: what held it may be over.
+func pendingAs(was, is queue.State) bool {
+	either := []queue.State{queue.Waiting, queue.Held}
+	return was == is || slices.Contains(either, was) && slices.Contains(either, is)
+}
+
+// audit compares all that the store has with the account.
+func (j *judge) audit() {
+	if j.w.store == nil || j.w.ill {
+		return
+	}
+	found, err := j.w.everything()
+	if err != nil {
+		j.broken(nil, "find all tasks: %v", err)
+		return
+	}
+	n := 0
+	for _, l := range j.order {
+		if !l.forgotten {
+			n++
+		}
+	}
+	if len(found) != n {
+		j.broken(nil, "the store has %d tasks, there are %d", len(found), n)
+	}
+	for i := range found {
+		t := &found[i]
+		l := j.lives[t.ID]
+		switch {
+		case l == nil || l.forgotten:
+			j.broken(l, "it is there")
+		case recorded(t) != l.state, t.Failures != l.failures, t.Crashes != l.crashes,
+			!bytes.Equal(t.Checkpoint, l.checkpoint), t.Order != l.order,
+			t.State == queue.Running && t.Lease.Token != l.token:
+			j.broken(l, "it is found as %+v; the account has %+v", t, l)
+		}
+	}
+}

@@ -1,0 +1,305 @@
+package simulation_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+)
+
+// port is the way of a Queue to the store: through the gate, and with the clock of
+// its process.
+type port struct {
+	queue.Store       // what has no method here
+	owner       *node // who has made the Queue
+	kinds       []string
+}
+
+// call is a call that the store has been asked, and its answer.
+type call struct {
+	who    *node
+	name   string
+	now    time.Time // as the store is told; zero if it is told none
+	args   any
+	answer any
+	err    error
+	sent   time.Time // when it set out,
+	back   time.Time // and when its node had the answer, or an error
+	lost   bool      // the answer does not arrive
+	view   *view     // of who asks, where schedules are concerned
+	events int       // that it has brought
+	flaw   flaw      // of the disk, which the call met
+}
+
+// tasks are those that a call submits.
+func (c *call) tasks() []queue.NewTask {
+	switch of := c.args.(type) {
+	case []queue.NewTask:
+		return of
+	case queue.Reschedule:
+		return of.Tasks
+	default:
+		return nil
+	}
+}
+
+// make waits for its turn, makes a call, and has the judge look at it. What is
+// asked must be complete: the node may change its arguments later.
+func (p *port) make(ctx context.Context, c *call, key string, do func(queue.Store) error) error {
+	n := p.by(ctx)
+	w := n.w
+	c.who, c.sent = n, w.now()
+	defer func() { c.back = w.now() }()
+	f := w.gate.pass(ctx, n, c.name+" "+key)
+	switch f {
+	case before:
+		w.note(func() { w.judge.unreached(c) })
+		return fmt.Errorf("%w: it is not reached", queue.ErrUnavailable)
+	case withdrawn:
+		w.note(func() { w.judge.unreached(c) })
+		return context.Cause(ctx)
+	case over:
+		return queue.ErrClosed
+	default:
+	}
+	c.lost = f == lost
+	if w.disk.fault != sound {
+		w.judge.saved = w.judge.copied()
+	}
+	flaw := w.disk.fault
+	c.err = w.withStore(do)
+	if w.disk.fault == sound {
+		c.flaw = flaw
+		w.ill = w.ill || flaw != sound
+	}
+	w.made = append(w.made, c)
+	err := c.err
+	if c.lost && err == nil {
+		err = fmt.Errorf("%w: its answer is lost", queue.ErrUnavailable)
+	}
+	if w.gate.pass(ctx, n, c.name+" answer "+key) == over {
+		return queue.ErrClosed
+	}
+	return err
+}
+
+// withStore has the store do something, if there is one. A panic of the store
+// ends the simulation.
+func (w *world) withStore(do func(queue.Store) error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			w.fail(fmt.Errorf("the store panics: %v\n%s", v, debug.Stack()))
+			err = queue.ErrUnavailable
+		}
+	}()
+	if w.store == nil {
+		return fmt.Errorf("%w: it is down", queue.ErrUnavailable)
+	}
+	return do(w.store)
+}
+
+// moved is a time by the store's clock for one by the node's.
+func (p *port) moved(t time.Time) time.Time { return moved(t, p.owner.skewed()) }
+
+func moved(t time.Time, by time.Duration) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	return t.Add(by)
+}
+
+func (p *port) Submit(ctx context.Context, now time.Time, tasks []queue.NewTask) (out []queue.Receipt, err error) {
+	now = p.moved(now)
+	tasks = slices.Clone(tasks)
+	for i := range tasks {
+		tasks[i].RunAt, tasks[i].Deadline = p.moved(tasks[i].RunAt), p.moved(tasks[i].Deadline)
+	}
+	c := &call{name: "Submit", now: now, args: tasks}
+	err = p.make(ctx, c, tasks[0].ID.String(), func(s queue.Store) (err error) {
+		out, err = s.Submit(ctx, now, tasks)
+		c.answer = out
+		return err
+	})
+	return answered(out, err)
+}
+
+// answered is an answer, or none with an error.
+func answered[T any](answer T, err error) (T, error) {
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return answer, nil
+}
+
+func (p *port) Claim(ctx context.Context, now time.Time, q queue.Claim) (out queue.Claimed, err error) {
+	now = p.moved(now)
+	q.Remote = true // each node is a process of its own
+	c := &call{name: "Claim", now: now, args: q}
+	err = p.make(ctx, c, fmt.Sprint(q.Queue, q.Max), func(s queue.Store) (err error) {
+		out, err = s.Claim(ctx, now, q)
+		c.answer = out
+		return err
+	})
+	n := p.by(ctx)
+	// Those who want the same slots do not come back at the same time, nor while the
+	// world, whose steps take nanoseconds, sees to others.
+	turn := slices.Index(n.nodes, n)*len(queueNames) + slices.Index(queueNames, q.Queue)
+	out.Next = moved(out.Next, time.Duration(turn)*time.Millisecond/10-p.owner.skewed())
+	return answered(out, err)
+}
+
+func (p *port) Settle(ctx context.Context, now time.Time, outcomes []queue.Outcome) (out []error, err error) {
+	now = p.moved(now)
+	sent := slices.Clone(outcomes)
+	for i := range sent {
+		sent[i].RunAt = p.moved(sent[i].RunAt)
+	}
+	c := &call{name: "Settle", now: now, args: sent}
+	err = p.make(ctx, c, "", func(s queue.Store) (err error) {
+		out, err = s.Settle(ctx, now, sent)
+		c.answer = out
+		return err
+	})
+	return answered(out, err)
+}
+
+// Beat sorts the beats: a queue sends them in any order.
+func (p *port) Beat(
+	ctx context.Context, now time.Time, worker queue.Worker, beats []queue.Beat,
+) (out []queue.Answer, err error) {
+	now = p.moved(now)
+	order := make([]int, len(beats))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(slices.Compare(beats[a].ID[:], beats[b].ID[:]), cmp.Compare(beats[a].Token, beats[b].Token))
+	})
+	sent := make([]queue.Beat, len(beats))
+	for i, from := range order {
+		sent[i] = beats[from]
+	}
+	c := &call{name: "Beat", now: now, args: sent}
+	err = p.make(ctx, c, "", func(s queue.Store) error {
+		answers, err := s.Beat(ctx, now, worker, sent)
+		c.answer = answers
+		if err != nil {
+			return err
+		}
+		out = make([]queue.Answer, len(beats))
+		for i, from := range order {
+			out[from] = answers[i]
+		}
+		return nil
+	})
+	return answered(out, err)
+}
+
+func (p *port) Command(ctx context.Context, now time.Time, q queue.Command) (out int, err error) {
+	now = p.moved(now)
+	c := &call{name: "Command", now: now, args: q}
+	err = p.make(ctx, c, fmt.Sprint(q.By), func(s queue.Store) (err error) {
+		out, err = s.Command(ctx, now, q)
+		c.answer = out
+		return err
+	})
+	return answered(out, err)
+}
+
+// setting is what Configure is asked.
+type setting struct {
+	queue string
+	queue.Settings
+}
+
+func (p *port) Configure(ctx context.Context, now time.Time, name string, s queue.Settings) error {
+	now = p.moved(now)
+	c := &call{name: "Configure", now: now, args: setting{name, s}}
+	return p.make(ctx, c, name+now.String(), func(store queue.Store) error {
+		return store.Configure(ctx, now, name, s)
+	})
+}
+
+func (p *port) PauseQueue(ctx context.Context, now time.Time, name string, pause *queue.Pause) error {
+	sent := now
+	now = p.moved(now)
+	c := &call{name: "PauseQueue", now: now, args: setting{name, queue.Settings{Paused: pause}}}
+	return p.make(ctx, c, name+sent.String(), func(store queue.Store) error {
+		return store.PauseQueue(ctx, now, name, pause)
+	})
+}
+
+func (p *port) Schedules(ctx context.Context) (out []queue.Schedule, err error) {
+	v := p.view(ctx)
+	c := &call{name: "Schedules", view: v}
+	err = p.make(ctx, c, v.operator, func(s queue.Store) (err error) {
+		out, err = s.Schedules(ctx)
+		c.answer = out
+		return err
+	})
+	v.at = p.owner.wall() // whoever has them looks at the clock
+	return answered(out, err)
+}
+
+func (p *port) Reschedule(ctx context.Context, now time.Time, r queue.Reschedule) error {
+	now = p.moved(now)
+	c := &call{name: "Reschedule", now: now, args: r, view: p.view(ctx)}
+	return p.make(ctx, c, r.Name+c.view.operator, func(s queue.Store) error { return s.Reschedule(ctx, now, r) })
+}
+
+// Find looks a task up.
+func (p *port) Find(ctx context.Context, f queue.Filter, page queue.Page) (out []queue.Task, err error) {
+	c := &call{name: "Find", args: f.IDs, view: p.view(ctx)}
+	hook := calledBy("tellDead")
+	if hook { // what it finds is not what a schedule goes by
+		c.view = &view{busy: make(map[queue.ID]bool)}
+	}
+	err = p.make(ctx, c, fmt.Sprint(f.IDs, hook), func(s queue.Store) (err error) {
+		out, err = s.Find(ctx, f, page)
+		c.answer = out
+		return err
+	})
+	return answered(out, err)
+}
+
+// calledBy reports whether a function is on the stack. A hook and a schedule may look
+// up the same task at the same time, and nothing else tells them apart.
+func calledBy(name string) bool {
+	pcs := make([]uintptr, 16)
+	for frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs)]); ; {
+		frame, more := frames.Next()
+		if strings.HasSuffix(frame.Function, name) {
+			return true
+		}
+		if !more {
+			return false
+		}
+	}
+}
+
+func (p *port) Tend(ctx context.Context, now time.Time, limit int) (out time.Time, err error) {
+	now = p.moved(now)
+	c := &call{name: "Tend", now: now, args: limit}
+	err = p.make(ctx, c, "", func(s queue.Store) (err error) {
+		out, err = s.Tend(ctx, now, limit)
+		c.answer = out
+		return err
+	})
+	return answered(moved(out, -p.owner.skewed()), err)
+}
+
+// Listen is a signal that the world gives. All who listen begin in steps of their
+// own, and so never look at the same time of themselves.
+func (p *port) Listen(name string) (ready <-chan struct{}, stop func()) {
+	w := p.owner.w
+	e := w.listen(p.owner.host, name)
+	w.gate.turn(w.ctx, p.owner, e.key)
+	return e.ready, func() { w.unlisten(e) }
+}

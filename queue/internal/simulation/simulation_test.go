@@ -1,0 +1,68 @@
+package simulation_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stintgo/stint/internal/seeded"
+)
+
+// worlds is how many seeds a test tries. STINT_SEEDS is another number, for those
+// who have time.
+func worlds(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv("STINT_SEEDS")
+	if text == "" {
+		return seedsUsual
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("STINT_SEEDS: %v", err)
+	}
+	return n
+}
+
+// simulate runs the world of a seed. One goroutine runs at a time: those that one
+// step sets in motion together take turns in the same order each time.
+func simulate(t *testing.T, seed uint64) (w *world) {
+	t.Helper()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	synctest.Test(t, func(t *testing.T) {
+		w = newWorld(t.Context(), seed)
+		_ = w.run()
+	})
+	return w
+}
+
+// keep writes all of a history into a file, for go test -artifacts.
+func keep(t *testing.T, w *world, as string) {
+	t.Helper()
+	name := filepath.Join(t.ArtifactDir(), fmt.Sprintf("%s-%d", as, w.seed))
+	if err := os.WriteFile(name, []byte(w.history.String()), 0o600); err != nil {
+		t.Error(err)
+	}
+}
+
+// tail is the end of a history.
+func tail(history string, lines int) string {
+	all := strings.Split(strings.TrimSpace(history), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
+
+// TestC6_Simulation has everything happen to a queue that can, by seeds.
+func TestC6_Simulation(t *testing.T) {
+	first := seeded.Seed(t)
+	for i := range uint64(worlds(t)) {
+		w := simulate(t, first+i)
+		if w.broken != nil {
+			keep(t, w, "history")
+			t.Fatalf("%s=%d, after %d steps: %v\n%s", seeded.Variable, first+i, w.steps, w.broken, tail(w.history.String(), 60))
+		}
+	}
+}
