@@ -1,0 +1,211 @@
+package httpstore
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"time"
+
+	"github.com/stintgo/stint/internal/wire"
+	"github.com/stintgo/stint/queue"
+)
+
+// answerMax bounds what is read of an answer: a page of tasks may be large, and
+// what is larger than this comes from something that is no server of ours.
+const answerMax = 1 << 30
+
+// firstWait and longestWait are between two attempts to reach a server.
+const (
+	firstWait   = 10 * time.Millisecond
+	longestWait = 200 * time.Millisecond
+)
+
+// request is a call as it is sent, as often as it takes.
+type request struct {
+	path string
+	now  time.Time
+	body []byte // nil if it is a GET
+	key  string // see [wire.Key]
+}
+
+// newRequest is a call at a time, without a body if in is nil.
+func newRequest(now time.Time, path string, in any) (q request, err error) {
+	q = request{path: path, now: now}
+	if in != nil {
+		if q.body, err = json.Marshal(in); err != nil {
+			return q, invalid("%w", err)
+		}
+	}
+	return q, nil
+}
+
+// call makes a call, and reads its answer into out. It returns how far the
+// server's clock is ahead of the caller's, whose time is now.
+func (s *Store) call(ctx context.Context, now time.Time, path string, in, out any) (ahead time.Duration, err error) {
+	q, err := newRequest(now, path, in)
+	if err != nil {
+		return 0, err
+	}
+	if path == wire.Command {
+		q.key = rand.Text()
+	}
+	return s.deliver(ctx, q, out)
+}
+
+// deliver sends a request until it is answered, and reads the answer into out.
+func (s *Store) deliver(ctx context.Context, q request, out any) (ahead time.Duration, err error) {
+	ctx, release := s.bind(ctx)
+	defer release()
+	a, err := s.insist(ctx, q)
+	if err != nil {
+		return 0, err
+	}
+	return a.ahead(q.now), s.decode(a, out)
+}
+
+// answer is one, whole.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// ahead is how far the server's clock is ahead of that by which it is now.
+func (a *answer) ahead(now time.Time) time.Duration {
+	server, err := time.Parse(time.RFC3339Nano, a.header.Get(wire.Now))
+	if err != nil {
+		return 0 // it does not say
+	}
+	return server.Sub(now)
+}
+
+// insist sends a request until it is answered, or patience or ctx ends. A server
+// that is not available may be at its end, and the next one about to begin.
+func (s *Store) insist(ctx context.Context, q request) (*answer, error) {
+	patience := time.NewTimer(s.cfg.Patience)
+	defer patience.Stop()
+	for wait := firstWait; ; wait = min(2*wait, longestWait) {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		a, err := s.try(ctx, q)
+		switch {
+		case err == nil && a.status != http.StatusServiceUnavailable:
+			return a, nil
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case errors.Is(err, errTooLong):
+			return nil, s.unavailable(err)
+		}
+		again := time.NewTimer(wait)
+		select {
+		case <-again.C:
+		case <-patience.C:
+			again.Stop()
+			if err == nil {
+				return a, nil // it says why
+			}
+			return nil, s.unavailable(err)
+		case <-ctx.Done():
+			again.Stop()
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// errTooLong is the end of an attempt that took too long. Another would as well.
+var errTooLong = errors.New("it does not answer")
+
+// try sends a request once, and reads the answer to its end.
+func (s *Store) try(ctx context.Context, q request) (*answer, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.Timeout, errTooLong)
+	defer cancel()
+	a, err := s.send(ctx, q)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return a, err
+}
+
+func (s *Store) send(ctx context.Context, q request) (*answer, error) {
+	res, err := s.open(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close() //nolint:errcheck // it has been read, or is of no use
+	body, err := io.ReadAll(io.LimitReader(res.Body, answerMax+1))
+	if err != nil {
+		return nil, err
+	}
+	return &answer{res.StatusCode, res.Header, body}, nil
+}
+
+// open sends a request, and returns when the answer begins.
+func (s *Store) open(ctx context.Context, q request) (*http.Response, error) {
+	method, body := http.MethodGet, io.Reader(nil)
+	if q.body != nil {
+		method, body = http.MethodPost, bytes.NewReader(q.body)
+	}
+	req, err := s.request(ctx, method, q.path, body)
+	if err != nil {
+		return nil, err
+	}
+	if q.body != nil {
+		req.Header.Set("Content-Type", wire.JSON)
+	}
+	req.Header.Set(wire.Now, q.now.Format(time.RFC3339Nano))
+	if q.key != "" {
+		req.Header.Set(wire.Key, q.key)
+	}
+	return s.client.Do(req)
+}
+
+// request is one that a server of ours lets through.
+func (s *Store) request(ctx context.Context, method, path string, body io.Reader) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, method, s.base+path, body)
+	if err == nil {
+		req.Header.Set(wire.Client, "httpstore")
+	}
+	return req, err
+}
+
+// decode reads the answer that a call was to have, or its error.
+func (s *Store) decode(a *answer, out any) error {
+	typ, _, _ := mime.ParseMediaType(a.header.Get("Content-Type"))
+	switch {
+	case len(a.body) > answerMax:
+		return s.nonsense("more than %d bytes", answerMax)
+	case a.status == http.StatusOK && typ == wire.JSON:
+		if err := json.Unmarshal(a.body, out); err != nil {
+			return s.nonsense("%w", err)
+		}
+		return nil
+	case typ == wire.ProblemJSON:
+		var p wire.Problem
+		if err := json.Unmarshal(a.body, &p); err != nil {
+			return s.nonsense("%w", err)
+		}
+		return p.Err()
+	}
+	return s.nonsense("status %d, type %q", a.status, typ)
+}
+
+// nonsense is the error of an answer that no server of ours would give.
+func (s *Store) nonsense(format string, args ...any) error {
+	return fmt.Errorf("%w: what is at %s is no server of this version: it answers "+format,
+		append([]any{queue.ErrUnavailable, s.where}, args...)...)
+}
+
+func (s *Store) unavailable(err error) error {
+	return fmt.Errorf("%w: no server at %s: %w", queue.ErrUnavailable, s.where, err)
+}
+
+func invalid(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{queue.ErrInvalid}, args...)...)
+}

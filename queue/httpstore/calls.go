@@ -1,0 +1,215 @@
+package httpstore
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stintgo/stint/internal/wire"
+	"github.com/stintgo/stint/queue"
+)
+
+// Submit is as [queue.Store] says.
+func (s *Store) Submit(ctx context.Context, now time.Time, tasks []queue.NewTask) ([]queue.Receipt, error) {
+	for i := range tasks {
+		if err := checkText(&tasks[i].Spec); err != nil {
+			return nil, err
+		}
+	}
+	var out wire.Receipts
+	_, err := s.call(ctx, now, wire.Submit, wire.SubmitCall{Tasks: tasks}, &out)
+	if err == nil && len(out.Receipts) != len(tasks) {
+		err = s.nonsense("%d receipts for %d tasks", len(out.Receipts), len(tasks))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return out.Receipts, nil
+}
+
+// checkText refuses a task with names that would arrive as others.
+func checkText(t *queue.Spec, texts ...string) error {
+	texts = append(texts, t.Queue, t.Kind, t.Key, t.Unique, t.Group, t.Trace)
+	return errors.Join(checkNames(texts...), checkLabels(t.Labels))
+}
+
+// checkFilter refuses a filter that would arrive as another, and find other tasks.
+func checkFilter(f *queue.Filter, texts ...string) error {
+	texts = append(texts, f.Queue, f.Kind, f.Key, f.Group, f.Worker, f.Error)
+	return errors.Join(checkNames(texts...), checkLabels(f.Labels))
+}
+
+func checkLabels(labels map[string]string) error {
+	for name, value := range labels {
+		if err := checkNames(name, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkNames refuses names that would arrive as others: JSON is text, and the
+// bytes of a name that are none would be replaced on the way.
+func checkNames(texts ...string) error {
+	for _, text := range texts {
+		if !utf8.ValidString(text) {
+			return invalid("%q has characters that are not text", text)
+		}
+	}
+	return nil
+}
+
+// Settle is as [queue.Store] says.
+func (s *Store) Settle(ctx context.Context, now time.Time, outcomes []queue.Outcome) ([]error, error) {
+	var out wire.Settled
+	_, err := s.call(ctx, now, wire.Settle, wire.SettleCall{Outcomes: outcomes}, &out)
+	if err == nil && len(out.Answers) != len(outcomes) {
+		err = s.nonsense("%d answers to %d outcomes", len(out.Answers), len(outcomes))
+	}
+	if err != nil {
+		return nil, err
+	}
+	errs := make([]error, len(outcomes))
+	for i, p := range out.Answers {
+		if p != nil {
+			errs[i] = p.Err()
+		}
+	}
+	return errs, nil
+}
+
+// Beat is as [queue.Store] says.
+func (s *Store) Beat(
+	ctx context.Context, now time.Time, w queue.Worker, beats []queue.Beat,
+) ([]queue.Answer, error) {
+	names := []string{w.Name, w.Host}
+	for name, kinds := range w.Kinds {
+		names = append(append(names, name), kinds...)
+	}
+	if err := checkNames(names...); err != nil {
+		return nil, err
+	}
+	var out wire.Answers
+	_, err := s.call(ctx, now, wire.Beat, wire.BeatCall{Worker: w, Beats: beats}, &out)
+	if err == nil && len(out.Answers) != len(beats) {
+		err = s.nonsense("%d answers to %d beats", len(out.Answers), len(beats))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return out.Answers, nil
+}
+
+// Command is as [queue.Store] says.
+func (s *Store) Command(ctx context.Context, now time.Time, c queue.Command) (int, error) {
+	if err := checkFilter(&c.Filter, c.By, c.Reason); err != nil {
+		return 0, err
+	}
+	var out wire.Changed
+	_, err := s.call(ctx, now, wire.Command, c, &out)
+	return out.Changed, err
+}
+
+// Find is as [queue.Store] says. It asks for a large page in parts.
+func (s *Store) Find(ctx context.Context, f queue.Filter, p queue.Page) (found []queue.Task, err error) {
+	if err := checkFilter(&f); err != nil {
+		return nil, err
+	}
+	for all := p.Limit; ; {
+		p.Limit = min(all-len(found), wire.PageMost)
+		var out wire.Tasks
+		if _, err := s.call(ctx, time.Time{}, wire.Find, wire.FindCall{Filter: f, Page: p}, &out); err != nil {
+			return nil, err
+		}
+		found = append(found, out.Tasks...)
+		if len(out.Tasks) < wire.PageMost || len(found) >= all {
+			return found, nil
+		}
+		p.After = found[len(found)-1].ID
+	}
+}
+
+// Explain is as [queue.Store] says.
+func (s *Store) Explain(ctx context.Context, now time.Time, id queue.ID) ([]queue.Reason, error) {
+	var out wire.Reasons
+	query := url.Values{wire.QueryID: {id.String()}}
+	_, err := s.call(ctx, now, wire.Explain+"?"+query.Encode(), nil, &out)
+	return out.Reasons, err
+}
+
+// Stats is as [queue.Store] says.
+func (s *Store) Stats(ctx context.Context, now time.Time) (queue.Stats, error) {
+	var out queue.Stats
+	_, err := s.call(ctx, now, wire.Stats, nil, &out)
+	return out, err
+}
+
+// Configure is as [queue.Store] says.
+func (s *Store) Configure(ctx context.Context, now time.Time, name string, set queue.Settings) error {
+	if err := checkNames(name); err != nil {
+		return err
+	}
+	_, err := s.call(ctx, now, wire.Configure, wire.ConfigureCall{Queue: name, Settings: set}, &struct{}{})
+	return err
+}
+
+// PauseQueue is as [queue.Store] says.
+func (s *Store) PauseQueue(ctx context.Context, now time.Time, name string, p *queue.Pause) error {
+	texts := []string{name}
+	if p != nil {
+		texts = append(texts, p.By, p.Reason)
+	}
+	if err := checkNames(texts...); err != nil {
+		return err
+	}
+	_, err := s.call(ctx, now, wire.Pause, wire.PauseCall{Queue: name, Pause: p}, &struct{}{})
+	return err
+}
+
+// Settings is as [queue.Store] says.
+func (s *Store) Settings(ctx context.Context) (map[string]queue.Settings, error) {
+	var out wire.AllSettings
+	_, err := s.call(ctx, time.Time{}, wire.Settings, nil, &out)
+	return out.Settings, err
+}
+
+// Schedules is as [queue.Store] says.
+func (s *Store) Schedules(ctx context.Context) ([]queue.Schedule, error) {
+	var out wire.AllSchedules
+	_, err := s.call(ctx, time.Time{}, wire.Schedules, nil, &out)
+	return out.Schedules, err
+}
+
+// Reschedule is as [queue.Store] says.
+func (s *Store) Reschedule(ctx context.Context, now time.Time, r queue.Reschedule) error {
+	for i := range r.Tasks {
+		if err := checkText(&r.Tasks[i].Spec); err != nil {
+			return err
+		}
+	}
+	if r.To != nil {
+		if err := checkText(&r.To.Task, r.Name, r.To.Name); err != nil {
+			return err
+		}
+	}
+	_, err := s.call(ctx, now, wire.Reschedule, r, &struct{}{})
+	return err
+}
+
+// Tend is as [queue.Store] says.
+func (s *Store) Tend(ctx context.Context, now time.Time, limit int) (next time.Time, err error) {
+	var out wire.Tended
+	ahead, err := s.call(ctx, now, wire.Tend, wire.TendCall{Limit: limit}, &out)
+	return earlier(out.Next, ahead), err
+}
+
+// earlier is a time of the server's clock by that of the caller: ahead is how far
+// the server's is.
+func earlier(t time.Time, ahead time.Duration) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	return t.Add(-ahead)
+}

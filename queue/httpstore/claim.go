@@ -1,0 +1,125 @@
+package httpstore
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/stintgo/stint/internal/wire"
+	"github.com/stintgo/stint/queue"
+)
+
+// Claim is as [queue.Store] says. Before it claims anything else it asks again
+// for what an earlier claim of the same worker, queue and kinds was not answered.
+func (s *Store) Claim(ctx context.Context, now time.Time, c queue.Claim) (out queue.Claimed, err error) {
+	if err := checkNames(append([]string{c.Worker, c.Queue}, c.Kinds...)...); err != nil {
+		return out, err
+	}
+	for all := c.Max; ; {
+		ask, before := s.unanswered.take(c)
+		if !before {
+			if ask, err = newClaiming(now, c); err != nil {
+				return out, err
+			}
+		}
+		got, err := s.claim(ctx, now, c, ask)
+		switch {
+		case err != nil && len(out.Tasks) > 0:
+			out.Next = now // come again for the rest
+			return out, nil
+		case err != nil:
+			return queue.Claimed{}, err
+		}
+		out.Tasks, out.Next = append(out.Tasks, got.Tasks...), got.Next
+		if c.Max = all - len(out.Tasks); !before || c.Max <= 0 {
+			return out, nil
+		}
+	}
+}
+
+// claiming is a claim as it is sent, be it now or again.
+type claiming struct {
+	queue.Claim
+	q request
+}
+
+func newClaiming(now time.Time, c queue.Claim) (claiming, error) {
+	q, err := newRequest(now, wire.Claim, c)
+	q.key = rand.Text()
+	return claiming{c, q}, err
+}
+
+// claim sends a claim, be it now or again, for what c asks. Of what it is given,
+// it gives back to the store what c has no room for, and leases that are older
+// than those of an attempt in time: who claims takes them for new ones. If there
+// is no answer it is kept for the next claim.
+func (s *Store) claim(ctx context.Context, now time.Time, c queue.Claim, ask claiming) (out queue.Claimed, err error) {
+	defer func() {
+		if errors.Is(err, queue.ErrUnavailable) || ctx.Err() != nil && err != nil {
+			s.unanswered.put(ask)
+		}
+	}()
+	ask.q.now = now
+	ahead, err := s.deliver(ctx, ask.q, &out)
+	if err == nil && len(out.Tasks) > max(ask.Max, 0) {
+		err = s.nonsense("%d tasks for a claim of %d", len(out.Tasks), ask.Max)
+	}
+	if err != nil {
+		return queue.Claimed{}, err
+	}
+	var back []queue.Outcome
+	taken := 0
+	out.Tasks = slices.DeleteFunc(out.Tasks, func(t queue.Task) bool {
+		left := earlier(t.Lease.Until, ahead).Sub(now)
+		if taken < c.Max && left >= c.Lease-s.cfg.Patience {
+			taken++
+			return false
+		}
+		back = append(back, queue.Outcome{ID: t.ID, Token: t.Lease.Token, On: queue.OnGiveBack})
+		return true
+	})
+	if len(back) > 0 {
+		if _, err := s.Settle(ctx, now, back); err != nil { // but not of each: what is over need not be given back
+			return queue.Claimed{}, err
+		}
+	}
+	out.Next = earlier(out.Next, ahead)
+	return out, nil
+}
+
+// unanswered are claims that may have been done and have not been answered: their
+// tasks would be nobody's until their leases are over, and count as crashed.
+type unanswered struct {
+	mu    sync.Mutex
+	calls []claiming // the oldest first
+}
+
+// unansweredMost is how many are kept. There is about one for each queue of each
+// worker, and those of workers that have ended are of no use.
+const unansweredMost = 256
+
+func (u *unanswered) put(c claiming) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.calls = append(u.calls, c); len(u.calls) > unansweredMost {
+		u.calls = slices.Delete(u.calls, 0, 1)
+	}
+}
+
+// take takes out one that asked for the same.
+func (u *unanswered) take(c queue.Claim) (ask claiming, ok bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	i := slices.IndexFunc(u.calls, func(was claiming) bool {
+		return was.Worker == c.Worker && was.Queue == c.Queue && slices.Equal(was.Kinds, c.Kinds)
+	})
+	if i < 0 {
+		return ask, false
+	}
+	ask = u.calls[i]
+	u.calls = slices.Delete(u.calls, i, i+1)
+	return ask, true
+}

@@ -1,0 +1,69 @@
+package httpstore
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"mime"
+	"net/http"
+	"time"
+
+	"github.com/stintgo/stint/internal/wire"
+)
+
+// silence is how long a server may say nothing on a stream before it is taken
+// for dead.
+const silence = 3 * wire.Alive
+
+// lineMax is the longest line of a stream, in bytes: an event has an error's text,
+// which stores cut short.
+const lineMax = 1 << 20
+
+var (
+	errSilent = errors.New("it has gone silent")
+	errEnded  = errors.New("the stream has ended")
+)
+
+// lines reads a stream until it ends, which is always an error: fn gets each line
+// that is not empty, and opened is called when the server has accepted.
+func (s *Store) lines(ctx context.Context, path string, opened func(), fn func(line []byte) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	alive := time.AfterFunc(silence, func() { cancel(errSilent) })
+	defer alive.Stop()
+	err := s.scan(ctx, path, opened, func(line []byte) error {
+		alive.Reset(silence)
+		if len(line) == 0 {
+			return nil
+		}
+		return fn(line)
+	})
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errSilent):
+		return s.unavailable(cause)
+	case cause != nil:
+		return cause
+	}
+	return err
+}
+
+func (s *Store) scan(ctx context.Context, path string, opened func(), fn func(line []byte) error) error {
+	res, err := s.open(ctx, request{path: path})
+	if err != nil {
+		return s.unavailable(err)
+	}
+	defer res.Body.Close() //nolint:errcheck // nothing more is wanted of it
+	typ, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	if res.StatusCode != http.StatusOK || typ != wire.Lines {
+		return s.refused(res)
+	}
+	opened()
+	sc := bufio.NewScanner(res.Body)
+	sc.Buffer(nil, lineMax)
+	for sc.Scan() {
+		if err := fn(sc.Bytes()); err != nil {
+			return err
+		}
+	}
+	return s.unavailable(errors.Join(sc.Err(), errEnded))
+}

@@ -1,0 +1,204 @@
+package httpstore
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stintgo/stint/internal/wire"
+)
+
+// defaultQueue is what a queue without a name is called.
+const defaultQueue = "default"
+
+// Listen is as [queue.Store] says. The queues that somebody listens to share a
+// stream, up to a number that a request has room for, which is opened anew for each
+// further one, and when the server is back after it was away. Each time the server
+// begins with a signal for every queue, so none is lost in between.
+func (s *Store) Listen(name string) (<-chan struct{}, func()) {
+	name = cmp.Or(name, defaultQueue)
+	ready := make(chan struct{}, 1)
+	s.listeners.add(name, ready)
+	return ready, func() { s.listeners.remove(name, ready) }
+}
+
+// listeners are all who listen, and the streams that their signals come by.
+type listeners struct {
+	s *Store
+
+	mu      sync.Mutex // guards all below, and the streams
+	queues  map[string]*audience
+	streams []*stream
+	closed  bool
+	running sync.WaitGroup
+}
+
+// audience are those who listen to one queue.
+type audience struct {
+	members []chan struct{}
+	by      *stream // nil if there will be no signals
+}
+
+// stream is a request for the signals of some queues.
+type stream struct {
+	queues []string
+	length int // of their part of the request, in bytes
+
+	life    context.Context //nolint:containedctx // until nobody listens to any of them
+	end     context.CancelFunc
+	restart context.CancelCauseFunc // nil before it has begun
+}
+
+// queryMost is how long the names of a stream's queues may be together, in bytes:
+// servers take an address of 64 KiB.
+const queryMost = 32 << 10
+
+func newListeners(s *Store) *listeners {
+	return &listeners{s: s, queues: make(map[string]*audience)}
+}
+
+// errMore is why a stream ends when there is another queue to listen to.
+var errMore = errors.New("another queue")
+
+// add adds a listener.
+func (l *listeners) add(name string, ready chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.queues[name]
+	if a == nil {
+		a = &audience{}
+		l.queues[name] = a
+		if !l.closed && utf8.ValidString(name) { // else there is no such queue
+			a.by = l.ask(name)
+		}
+	}
+	a.members = append(a.members, ready)
+}
+
+// ask has a stream ask for one more queue. The lock is held.
+func (l *listeners) ask(name string) *stream {
+	length := len(query(name))
+	for _, st := range l.streams {
+		if len(st.queues) < wire.QueuesMost && st.length+length <= queryMost {
+			st.queues = append(st.queues, name)
+			st.length += length
+			if st.restart != nil {
+				st.restart(errMore)
+			}
+			return st
+		}
+	}
+	st := &stream{queues: []string{name}, length: length}
+	st.life, st.end = context.WithCancel(l.s.life)
+	l.streams = append(l.streams, st)
+	l.running.Go(func() { l.run(st) })
+	return st
+}
+
+// query is how a request asks for a queue.
+func query(name string) string { return "&" + wire.QueryQueue + "=" + url.QueryEscape(name) }
+
+// remove removes a listener, if it is there.
+func (l *listeners) remove(name string, ready chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.queues[name]
+	if a == nil {
+		return
+	}
+	a.members = slices.DeleteFunc(a.members, func(c chan struct{}) bool { return c == ready })
+	if len(a.members) > 0 {
+		return
+	}
+	delete(l.queues, name)
+	if a.by != nil {
+		l.forget(a.by, name)
+	}
+}
+
+// forget is the opposite of ask. A stream that others need goes on with a queue too
+// many, until it is opened anew: to do that now would give them all a signal for
+// nothing.
+func (l *listeners) forget(st *stream, name string) {
+	st.queues = slices.DeleteFunc(st.queues, func(other string) bool { return other == name })
+	st.length -= len(query(name))
+	if len(st.queues) == 0 {
+		st.end()
+		l.streams = slices.DeleteFunc(l.streams, func(other *stream) bool { return other == st })
+	}
+}
+
+// close ends the streams, which the end of the store's life has ended, and waits
+// for that.
+func (l *listeners) close() {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.running.Wait()
+}
+
+// run listens until nobody needs the stream. It begins anew at once if it is to ask
+// for another queue, and after a while, which grows, if the server is away.
+func (l *listeners) run(st *stream) {
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	for away := firstWait; ; {
+		select {
+		case <-pause.C:
+		case <-st.life.Done():
+			return
+		}
+		ctx, path := l.begin(st)
+		err := l.s.lines(ctx, path, func() { away = firstWait }, l.heard)
+		if errors.Is(err, errMore) {
+			pause.Reset(0)
+			continue
+		}
+		pause.Reset(away)
+		away = min(2*away, longestWait)
+	}
+}
+
+// begin returns what asks for the signals of all queues of a stream that there are
+// by now, and the context of that.
+func (l *listeners) begin(st *stream) (ctx context.Context, path string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if st.restart != nil {
+		st.restart(nil) // what was before has ended
+	}
+	ctx, st.restart = context.WithCancelCause(st.life)
+	var all strings.Builder
+	for _, name := range st.queues {
+		all.WriteString(query(name))
+	}
+	return ctx, wire.Ready + "?" + strings.TrimPrefix(all.String(), "&")
+}
+
+// heard passes a signal on.
+func (l *listeners) heard(line []byte) error {
+	var signal wire.Signal
+	if err := json.Unmarshal(line, &signal); err != nil {
+		return l.s.nonsense("%w", err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.queues[signal.Queue]
+	if a == nil {
+		return nil // nobody listens any more
+	}
+	for _, ready := range a.members {
+		select {
+		case ready <- struct{}{}:
+		default: // it holds one
+		}
+	}
+	return nil
+}

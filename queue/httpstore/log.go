@@ -1,0 +1,95 @@
+package httpstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/stintgo/stint/internal/wire"
+	"github.com/stintgo/stint/queue"
+)
+
+// Log returns what a task has written so far, from a byte on, and which byte it
+// begins with: that one, or the first, if the log is shorter by now, because it was
+// too long and has lost its beginning. It has to be closed. Errors:
+// [queue.ErrNotFound] if the server has no log of the task, [queue.ErrUnavailable].
+func (s *Store) Log(ctx context.Context, id queue.ID, from int64) (log io.ReadCloser, at int64, err error) {
+	return s.log(ctx, url.Values{wire.QueryID: {id.String()}}, from)
+}
+
+// FollowLog is Log for who has read everything up to a byte: it waits for more, until
+// the task is finished, but for some seconds at most. It does not wait if the server
+// has nobody who could tell.
+func (s *Store) FollowLog(ctx context.Context, id queue.ID, from int64) (log io.ReadCloser, at int64, err error) {
+	return s.log(ctx, url.Values{wire.QueryID: {id.String()}, wire.QuerySize: {strconv.FormatInt(from, 10)}}, from)
+}
+
+func (s *Store) log(ctx context.Context, query url.Values, from int64) (log io.ReadCloser, at int64, err error) {
+	ctx, release := s.bind(ctx)
+	alive := time.AfterFunc(silence, release)
+	defer alive.Stop()
+	res, err := s.logFrom(ctx, query, from)
+	if err == nil && res.StatusCode == http.StatusRequestedRangeNotSatisfiable {
+		_ = res.Body.Close() // nothing is wanted of it
+		if res.Header.Get("Content-Range") == fmt.Sprintf("bytes */%d", from) {
+			release()
+			return http.NoBody, from, nil
+		}
+		res, err = s.logFrom(ctx, query, 0)
+	}
+	if err != nil {
+		release()
+		return nil, 0, err
+	}
+	switch res.StatusCode {
+	case http.StatusOK:
+		return &body{s, res.Body, release}, 0, nil
+	case http.StatusPartialContent:
+		return &body{s, res.Body, release}, from, nil
+	}
+	err = s.refused(res)
+	_ = res.Body.Close() // nothing more is wanted of it
+	release()
+	return nil, 0, err
+}
+
+// logFrom asks for a log.
+func (s *Store) logFrom(ctx context.Context, query url.Values, from int64) (*http.Response, error) {
+	req, err := s.request(ctx, http.MethodGet, wire.Log+"?"+query.Encode(), nil)
+	if err != nil {
+		return nil, err
+	}
+	if from > 0 {
+		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", from))
+	}
+	res, err := s.client.Do(req)
+	if err != nil {
+		return nil, s.unavailable(err)
+	}
+	return res, nil
+}
+
+// body is what a log has. It releases its call when it is closed.
+type body struct {
+	s *Store
+	io.ReadCloser
+	release func()
+}
+
+func (b *body) Read(p []byte) (n int, err error) {
+	n, err = b.ReadCloser.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = b.s.unavailable(err)
+	}
+	return n, err
+}
+
+func (b *body) Close() error {
+	defer b.release()
+	return b.ReadCloser.Close()
+}

@@ -1,0 +1,87 @@
+package httpstore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+
+	"github.com/stintgo/stint/internal/wire"
+	"github.com/stintgo/stint/queue"
+)
+
+// Watch is as [queue.Store] says. It begins when the server says that it has. The
+// events that a slow fn misses are counted here, so it does not hold up the server.
+// Watch returns [queue.ErrUnavailable] when the server cannot be reached, or no
+// longer.
+func (s *Store) Watch(ctx context.Context, begun func(), fn func(queue.Event)) error {
+	ctx, release := s.bind(ctx)
+	defer release()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	events, opened := make(chan queue.Event, s.cfg.WatchBuffer), make(chan struct{}, 1)
+	var reading sync.WaitGroup
+	var err error
+	reading.Go(func() {
+		defer close(events)
+		defer close(opened) // with nothing in it, if it was not
+		err = s.readEvents(ctx, func() { opened <- struct{}{} }, events)
+	})
+	defer reading.Wait()
+	defer release() // ends the reader if one of them panics
+	select {
+	case _, ok := <-opened:
+		if ok {
+			begun()
+		}
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	for {
+		// Of what has been read, nothing is told any more when ctx has ended.
+		select {
+		case e, ok := <-events:
+			if !ok {
+				return err
+			}
+			fn(e)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// readEvents passes events on, or counts them as missed if there is no room.
+func (s *Store) readEvents(ctx context.Context, opened func(), to chan<- queue.Event) error {
+	missed := 0
+	return s.lines(ctx, wire.Watch, opened, func(line []byte) error {
+		var e queue.Event
+		if err := json.Unmarshal(line, &e); err != nil {
+			return s.nonsense("%w", err)
+		}
+		e.Missed += missed
+		select {
+		case to <- e:
+			missed = 0
+		default:
+			missed = e.Missed + 1
+		}
+		return nil
+	})
+}
+
+// refused is the error of an answer that is no stream.
+func (s *Store) refused(res *http.Response) error {
+	const enough = 64 << 10
+	body, err := io.ReadAll(io.LimitReader(res.Body, enough))
+	if err != nil {
+		return s.unavailable(err)
+	}
+	if err := s.decode(&answer{res.StatusCode, res.Header, body}, &struct{}{}); err != nil {
+		return err
+	}
+	return s.unavailable(errors.New("it answers no stream"))
+}

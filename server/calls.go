@@ -1,0 +1,171 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/stintgo/stint/internal/wire"
+	"github.com/stintgo/stint/queue"
+)
+
+// routes has every call of a store.
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("POST "+wire.Submit, call(s, s.submit))
+	mux.Handle("POST "+wire.Claim, once(s, s.claim, s.retell))
+	mux.Handle("POST "+wire.Settle, call(s, s.settle))
+	mux.Handle("POST "+wire.Beat, call(s, s.beat))
+	mux.Handle("POST "+wire.Command, once(s, s.command, recount))
+	mux.Handle("POST "+wire.Find, call(s, s.find))
+	mux.Handle("POST "+wire.Configure, call(s, s.configure))
+	mux.Handle("POST "+wire.Pause, call(s, s.pause))
+	mux.Handle("POST "+wire.Reschedule, call(s, s.reschedule))
+	mux.Handle("POST "+wire.Tend, call(s, s.tend))
+	mux.Handle("GET "+wire.Explain, ask(s, s.explain))
+	mux.Handle("GET "+wire.Stats, ask(s, s.stats))
+	mux.Handle("GET "+wire.Settings, ask(s, s.settings))
+	mux.Handle("GET "+wire.Schedules, ask(s, s.schedules))
+	mux.Handle("GET "+wire.Ready, s.stream(s.ready))
+	mux.Handle("GET "+wire.Watch, s.stream(s.watch))
+	mux.HandleFunc("GET "+wire.Log, s.log)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		s.refuse(w, http.StatusNotFound, "unknown_call",
+			fmt.Sprintf("there is no call %s %.200q: client and server may be of different versions", r.Method, r.URL.Path))
+	})
+	return mux
+}
+
+// call serves a call that has a body.
+func call[In, Out any](s *Server, do func(context.Context, time.Time, In) (Out, error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var in In
+		if err := s.read(w, r.Body, &in); err != nil {
+			s.write(w, encoded(nil, err))
+			return
+		}
+		s.reply(w, r, func(ctx context.Context, now time.Time) answer { return encoded(do(ctx, now, in)) })
+	})
+}
+
+// ask serves a call that has parameters, if anything.
+func ask[Out any](s *Server, do func(context.Context, time.Time, url.Values) (Out, error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.reply(w, r, func(ctx context.Context, now time.Time) answer { return encoded(do(ctx, now, r.URL.Query())) })
+	})
+}
+
+// reply does a call at its time, and answers it.
+func (s *Server) reply(w http.ResponseWriter, r *http.Request, do func(context.Context, time.Time) answer) {
+	now, err := s.now(r)
+	if err != nil {
+		s.write(w, encoded(nil, err))
+		return
+	}
+	a := do(r.Context(), now)
+	w.Header().Set(wire.Now, now.Format(time.RFC3339Nano))
+	if r.Context().Err() != nil {
+		s.send(w, a) // to a client that has left: that the call ended with it is nobody's fault
+		return
+	}
+	s.write(w, a)
+}
+
+// now is when a call happens.
+func (s *Server) now(r *http.Request) (time.Time, error) {
+	text := r.Header.Get(wire.Now)
+	if s.cfg.Clock == nil || text == "" {
+		return s.clock.now(), nil
+	}
+	client, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%w: the header %s: %w", queue.ErrInvalid, wire.Now, err)
+	}
+	return s.cfg.Clock(client), nil
+}
+
+func (s *Server) submit(ctx context.Context, now time.Time, in wire.SubmitCall) (wire.Receipts, error) {
+	receipts, err := s.store.Submit(ctx, now, in.Tasks)
+	return wire.Receipts{Receipts: receipts}, err
+}
+
+func (s *Server) claim(ctx context.Context, now time.Time, in queue.Claim) (queue.Claimed, error) {
+	if in.Max > wire.ClaimMost {
+		return queue.Claimed{}, fmt.Errorf("%w: a claim of %d tasks: claim at most %d at a time", queue.ErrInvalid, in.Max,
+			wire.ClaimMost)
+	}
+	in.Remote = true // whoever comes this way outlives the store's process
+	return s.store.Claim(ctx, now, in)
+}
+
+func (s *Server) settle(ctx context.Context, now time.Time, in wire.SettleCall) (wire.Settled, error) {
+	errs, err := s.store.Settle(ctx, now, in.Outcomes)
+	out := wire.Settled{Answers: make([]*wire.Problem, len(errs))}
+	for i, err := range errs {
+		if err != nil {
+			out.Answers[i] = wire.ProblemOf(err)
+		}
+	}
+	return out, err
+}
+
+func (s *Server) beat(ctx context.Context, now time.Time, in wire.BeatCall) (wire.Answers, error) {
+	answers, err := s.store.Beat(ctx, now, in.Worker, in.Beats)
+	return wire.Answers{Answers: answers}, err
+}
+
+func (s *Server) command(ctx context.Context, now time.Time, in queue.Command) (wire.Changed, error) {
+	n, err := s.store.Command(ctx, now, in)
+	return wire.Changed{Changed: n}, err
+}
+
+func (s *Server) find(ctx context.Context, _ time.Time, in wire.FindCall) (wire.Tasks, error) {
+	if in.Page.Limit > wire.PageMost {
+		return wire.Tasks{}, fmt.Errorf("%w: a page of %d tasks: ask for at most %d at a time", queue.ErrInvalid,
+			in.Page.Limit, wire.PageMost)
+	}
+	tasks, err := s.store.Find(ctx, in.Filter, in.Page)
+	return wire.Tasks{Tasks: tasks}, err
+}
+
+func (s *Server) explain(ctx context.Context, now time.Time, in url.Values) (wire.Reasons, error) {
+	id, err := queue.ParseID(in.Get(wire.QueryID))
+	if err != nil {
+		return wire.Reasons{}, err
+	}
+	reasons, err := s.store.Explain(ctx, now, id)
+	return wire.Reasons{Reasons: reasons}, err
+}
+
+func (s *Server) stats(ctx context.Context, now time.Time, _ url.Values) (queue.Stats, error) {
+	return s.store.Stats(ctx, now)
+}
+
+func (s *Server) configure(ctx context.Context, now time.Time, in wire.ConfigureCall) (struct{}, error) {
+	return struct{}{}, s.store.Configure(ctx, now, in.Queue, in.Settings)
+}
+
+func (s *Server) pause(ctx context.Context, now time.Time, in wire.PauseCall) (struct{}, error) {
+	return struct{}{}, s.store.PauseQueue(ctx, now, in.Queue, in.Pause)
+}
+
+func (s *Server) settings(ctx context.Context, _ time.Time, _ url.Values) (wire.AllSettings, error) {
+	all, err := s.store.Settings(ctx)
+	return wire.AllSettings{Settings: all}, err
+}
+
+func (s *Server) schedules(ctx context.Context, _ time.Time, _ url.Values) (wire.AllSchedules, error) {
+	all, err := s.store.Schedules(ctx)
+	return wire.AllSchedules{Schedules: all}, err
+}
+
+func (s *Server) reschedule(ctx context.Context, now time.Time, in queue.Reschedule) (struct{}, error) {
+	return struct{}{}, s.store.Reschedule(ctx, now, in)
+}
+
+func (s *Server) tend(ctx context.Context, now time.Time, in wire.TendCall) (wire.Tended, error) {
+	next, err := s.store.Tend(ctx, now, in.Limit)
+	return wire.Tended{Next: next}, err
+}

@@ -1,0 +1,233 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stintgo/stint/internal/wire"
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/memstore"
+	"github.com/stintgo/stint/server"
+)
+
+// keyed is a call under a key.
+func keyed(path, body, key string) *http.Request {
+	r := request(http.MethodPost, path, body)
+	r.Header.Set(wire.Key, key)
+	return r
+}
+
+// submitted submits tasks of kind k.
+func submitted(t *testing.T, store queue.Store, tasks int) {
+	t.Helper()
+	var ids queue.IDs
+	for range tasks {
+		task := queue.NewTask{ID: ids.New(time.Now()), Spec: queue.Spec{Kind: "k"}}
+		if _, err := store.Submit(t.Context(), time.Now(), []queue.NewTask{task}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// claimed serves a claim, and returns the IDs that it gives.
+func claimed(t *testing.T, h http.Handler, r *http.Request) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	var out queue.Claimed
+	if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil || w.Code != http.StatusOK {
+		t.Fatalf("a claim is answered %d %s", w.Code, w.Body)
+	}
+	var ids []string
+	for i := range out.Tasks {
+		ids = append(ids, out.Tasks[i].ID.String())
+	}
+	return strings.Join(ids, " ")
+}
+
+// TestC6_KeysAreOfOneCall: a key stands for one call. Another one under it is
+// refused, and not answered what the first one was; calls that may be done twice
+// have no use for keys.
+func TestC6_KeysAreOfOneCall(t *testing.T) {
+	store := memstore.New(memstore.Config{})
+	s := server.New(store, server.Config{})
+	defer s.Close()
+	submitted(t, store, 3)
+	first := claimed(t, s, keyed(wire.Claim, claim, "a"))
+	if again := claimed(t, s, keyed(wire.Claim, claim, "a")); first == "" || again != first {
+		t.Errorf("a claim of %s is %s, repeated", first, again)
+	}
+	for what, r := range map[string]*http.Request{
+		"claim":   keyed(wire.Claim, strings.Replace(claim, `"max":1`, `"max":2`, 1), "a"),
+		"command": keyed(wire.Command, `{"do":"pause","filter":{"kind":"none"}}`, "a"),
+	} {
+		if status, code := answered(t, s, r); status != http.StatusUnprocessableEntity || code != "key_reused" {
+			t.Errorf("another %s under the same key is answered %d %s", what, status, code)
+		}
+	}
+	for _, r := range []*http.Request{
+		keyed(wire.Submit, `{"tasks":[{"id":"01890a5d-ac96-774b-bcce-b302099a8057","kind":"k"}]}`, "a"),
+		keyed(wire.Find, `{}`, "a"),
+	} {
+		w := httptest.NewRecorder()
+		if s.ServeHTTP(w, r); w.Code != http.StatusOK || strings.Contains(w.Body.String(), `"state":"none"`) {
+			t.Errorf("%s under a key that it does not need is answered %d %s", r.URL, w.Code, w.Body)
+		}
+	}
+	if st, err := store.Stats(t.Context(), time.Now()); err != nil || st.Queues["default"].States[queue.Waiting] != 3 {
+		t.Errorf("of 3 tasks and 1, of which 1 was claimed, there are %+v, %v", st, err)
+	}
+}
+
+// TestC6_CutOffAmongOthers: what a worker has claimed and not heard of is
+// remembered, however much the others claim meanwhile.
+func TestC6_CutOffAmongOthers(t *testing.T) {
+	const others = 5000
+	store := memstore.New(memstore.Config{})
+	s := server.New(store, server.Config{})
+	defer s.Close()
+	submitted(t, store, 1+others)
+	first := claimed(t, s, keyed(wire.Claim, claim, "mine"))
+	for i := range others {
+		body := strings.Replace(claim, `"w"`, fmt.Sprintf(`"other %d"`, i%8), 1)
+		if claimed(t, s, keyed(wire.Claim, body, fmt.Sprint("theirs ", i))) == "" {
+			t.Fatal("there is nothing left to claim")
+		}
+	}
+	if again := claimed(t, s, keyed(wire.Claim, claim, "mine")); again != first {
+		t.Errorf("a claim of %s is %s, repeated", first, again)
+	}
+}
+
+// TestC6_RepeatedTooLate: a repetition gives no lease that is over, or another's.
+func TestC6_RepeatedTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memstore.New(memstore.Config{})
+		s := server.New(store, server.Config{})
+		submitted(t, store, 1)
+		first := claimed(t, s, keyed(wire.Claim, claim, "a"))
+		time.Sleep(2 * time.Second)
+		if _, err := store.Tend(t.Context(), time.Now(), 0); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if again := claimed(t, s, keyed(wire.Claim, claim, "a")); again != "" {
+				t.Errorf("the lost lease is given out again, of %s", again)
+			}
+			if next := claimed(t, s, keyed(wire.Claim, claim, "b")); next != first {
+				t.Errorf("another claim gives %s, want %s", next, first)
+			}
+		}
+	})
+}
+
+// leaves is a store whose calls end with their contexts.
+type leaves struct {
+	memstore.Store
+	begun chan struct{}
+	ended chan error
+}
+
+func (l leaves) wait(ctx context.Context) error {
+	l.begun <- struct{}{}
+	<-ctx.Done()
+	l.ended <- ctx.Err()
+	return ctx.Err()
+}
+
+func (l leaves) Stats(ctx context.Context, _ time.Time) (queue.Stats, error) {
+	return queue.Stats{}, l.wait(ctx)
+}
+
+func (l leaves) Claim(ctx context.Context, _ time.Time, _ queue.Claim) (queue.Claimed, error) {
+	return queue.Claimed{}, l.wait(ctx)
+}
+
+// TestC5_ClientsThatLeave: the call of a client that has left is no error of the
+// server, and is not logged; a call that is done once goes on, for a time.
+func TestC5_ClientsThatLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		store := leaves{memstore.New(memstore.Config{}), make(chan struct{}), make(chan error, 1)}
+		s := server.New(store, server.Config{Timeout: time.Minute, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		for _, call := range []struct {
+			r    *http.Request
+			took time.Duration
+			err  error
+		}{
+			{request("GET", wire.Stats, ""), 0, context.Canceled},
+			{keyed(wire.Claim, claim, "a"), time.Minute, context.DeadlineExceeded},
+		} {
+			ctx, leave := context.WithCancel(call.r.Context())
+			w := httptest.NewRecorder()
+			served := make(chan struct{})
+			go func() {
+				s.ServeHTTP(w, call.r.WithContext(ctx))
+				close(served)
+			}()
+			<-store.begun
+			began := time.Now()
+			leave()
+			err := <-store.ended
+			if took := time.Since(began); took != call.took || !errors.Is(err, call.err) {
+				t.Errorf("%s ends after %s with %v", call.r.URL, took, err)
+			}
+			<-served
+			if w.Code != http.StatusServiceUnavailable {
+				t.Errorf("%s is answered %d", call.r.URL, w.Code)
+			}
+		}
+		if log.Len() > 0 {
+			t.Errorf("the log has %s", &log)
+		}
+	})
+}
+
+// unavailable is a store that cannot be used.
+type unavailable struct{ memstore.Store }
+
+func (unavailable) Stats(context.Context, time.Time) (queue.Stats, error) {
+	return queue.Stats{}, fmt.Errorf("%w: make room", queue.ErrUnavailable)
+}
+
+func (unavailable) Settings(context.Context) (map[string]queue.Settings, error) {
+	return nil, errors.New("a fault")
+}
+
+// TestC6_ComplainsOnceAMinute: clients that try again and again do not fill the log;
+// faults of the server's own are all in it.
+func TestC6_ComplainsOnceAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		s := server.New(unavailable{}, server.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		const seconds = 150
+		for range seconds {
+			if status, _ := answered(t, s, request("GET", wire.Stats, "")); status != http.StatusServiceUnavailable {
+				t.Errorf("it is answered %d", status)
+			}
+			time.Sleep(time.Second)
+		}
+		text := log.String()
+		if strings.Count(text, "\n") != 3 || strings.Count(text, "make room") != 3 ||
+			strings.Count(text, "more=0") != 1 || strings.Count(text, "more=59") != 2 {
+			t.Errorf("the log has\n%s", text)
+		}
+		log.Reset()
+		for range 2 {
+			answered(t, s, request("GET", wire.Settings, ""))
+		}
+		if strings.Count(log.String(), "a fault") != 2 {
+			t.Errorf("of two faults the log has\n%s", &log)
+		}
+	})
+}

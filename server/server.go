@@ -1,0 +1,167 @@
+// Package server lets other processes use the store that this one has open, over
+// HTTP: each call of [queue.Store] is one request. Package queue/httpstore is the
+// client, a [queue.Store] itself, so that a worker does not know the difference.
+//
+//	store, err := filestore.Open("stint-data", filestore.Config{})
+//	...
+//	l, err := net.Listen("unix", "stint.sock") // or "tcp", "127.0.0.1:7117"
+//	...
+//	s := server.New(store, server.Config{})
+//	go worker.Run(ctx, ...)     // this process may use the store as well
+//	err = s.Serve(ctx, l)       // until ctx ends, and at the same time on others, if need be
+//	s.Close()                   // and then the store
+//
+// # Time
+//
+// The clock of the server counts: the time that a client says it is means
+// nothing. What tasks name as a time of day, such as RunAt, is compared with the
+// server's clock, so hosts should have theirs set.
+//
+// # Leases
+//
+// All who claim here are in other processes, so their leases outlive this one: a
+// worker whose server is started again works on. Those in this process, who use the
+// store itself, say themselves what they are.
+//
+// # What it keeps away
+//
+// Whoever can connect may do everything: a socket in a directory that only one
+// user may enter is the way to say who. On a TCP address the server answers only
+// requests that name this machine, or a name of [Config.Hosts], as their host.
+// It answers none that another site's page makes a browser send: every call has
+// to name its program in the header Stint-Client, which no such page can set.
+// Calls have a largest size, and clients a time in which to send them and to take
+// the answers.
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+)
+
+// Config is how a server works. The zero value is a good default.
+type Config struct {
+	// MaxBody is the largest call, in bytes: 64 MiB if it is 0. Payloads are a third
+	// longer in a call than in a task.
+	MaxBody int64
+	// MaxStreams is how many clients may listen for events or signals at a time:
+	// 1024 if it is 0.
+	MaxStreams int
+	// Timeout is how long a client may take to send a call, and to take an answer or
+	// a part of a stream: 30 s if it is 0.
+	Timeout time.Duration
+	// Hosts are the names, without ports, by which the server is asked for on a TCP
+	// address besides localhost and the addresses of the loopback interface.
+	Hosts []string
+	// Logs has what tasks have written, each under its [LogName], in files that can
+	// seek; nil if nobody keeps that.
+	Logs fs.FS
+	// Follow returns a channel that receives after there may be something new in the
+	// log of a task, or the task is finished, until stop is called. It holds one
+	// signal. Nil if nobody can tell: those who follow a log look again and again.
+	Follow func(id queue.ID) (news <-chan struct{}, stop func())
+	// Clock is for tests only: it makes the time of a call from what the client says
+	// it is, which a server must not believe. Nil is the server's clock.
+	Clock func(client time.Time) time.Time
+	// Logger is told of errors that are the server's own, and once a minute of calls
+	// that cannot be done because the store is not available; nil discards them.
+	Logger *slog.Logger
+}
+
+func (c Config) withDefaults() Config {
+	c.MaxBody = cmp.Or(c.MaxBody, 64<<20)
+	c.MaxStreams = cmp.Or(c.MaxStreams, 1024)
+	c.Timeout = cmp.Or(c.Timeout, 30*time.Second)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// Server serves a store. It is an [http.Handler], safe for concurrent use.
+type Server struct {
+	store   queue.Store
+	cfg     Config
+	clock   clock
+	handler http.Handler
+	hub     *hub
+	replays *replays
+	errors  complaints
+	streams atomic.Int64
+
+	closing chan struct{} // closed when streams are to end
+	close   sync.Once
+}
+
+// New returns a server of a store, which stays the caller's to close.
+func New(store queue.Store, cfg Config) *Server {
+	s := &Server{
+		store: store, cfg: cfg.withDefaults(), clock: newClock(), hub: newHub(store),
+		replays: newReplays(), closing: make(chan struct{}),
+	}
+	s.errors.log, s.errors.clock = s.cfg.Logger, s.clock
+	s.handler = s.guarded(s.routes())
+	return s
+}
+
+// ServeHTTP serves one call.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+// Close ends the streams, which are the calls that would not end by themselves,
+// and returns when nothing listens to the store any more. Calls are answered as
+// before. It is to be called before the store is closed, when the last Serve has
+// returned.
+func (s *Server) Close() {
+	s.close.Do(func() { close(s.closing) })
+	s.hub.close()
+}
+
+// serving is where the context of a request has the end of its Serve, a channel
+// that is closed.
+type serving struct{}
+
+// Serve answers calls that come by a listener, until ctx ends. Then it takes no
+// more, ends its streams, waits [Config.Timeout] for those that are being
+// answered, and returns nil if that was long enough. The listener is closed in any
+// case. A server may serve several listeners at a time, and go on to serve when it
+// has: only Close ends it.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	ending := make(chan struct{})
+	end := sync.OnceFunc(func() { close(ending) })
+	defer end()
+	base := context.WithValue(context.WithoutCancel(ctx), serving{}, (<-chan struct{})(ending))
+	hs := &http.Server{
+		Handler: s, ReadHeaderTimeout: s.cfg.Timeout, IdleTimeout: 4 * s.cfg.Timeout, MaxHeaderBytes: maxHeader,
+		BaseContext: func(net.Listener) context.Context { return base },
+		ErrorLog:    slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelWarn),
+	}
+	served := make(chan error, 1)
+	go func() { served <- hs.Serve(l) }()
+	select {
+	case err := <-served:
+		end()
+		return errors.Join(err, hs.Close())
+	case <-ctx.Done():
+	}
+	end()
+	grace, stop := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.Timeout)
+	defer stop()
+	err := hs.Shutdown(grace)
+	if err != nil {
+		err = errors.Join(err, hs.Close())
+	}
+	if end := <-served; !errors.Is(end, http.ErrServerClosed) {
+		err = errors.Join(err, end)
+	}
+	return err
+}

@@ -1,0 +1,168 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/stintgo/stint/internal/wire"
+	"github.com/stintgo/stint/queue"
+)
+
+// defaultQueue is what a queue without a name is called.
+const defaultQueue = "default"
+
+// stream serves what has no end, as long as there is room for one more.
+func (s *Server) stream(serve func(http.ResponseWriter, *http.Request)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.enter(w) {
+			defer s.leave()
+			serve(w, r)
+		}
+	})
+}
+
+// enter takes a place of those who listen, until leave gives it back. If there is
+// none it says so.
+func (s *Server) enter(w http.ResponseWriter) bool {
+	if s.streams.Add(1) <= int64(s.cfg.MaxStreams) {
+		return true
+	}
+	s.leave()
+	s.write(w, encoded(nil, fmt.Errorf("%w: %d clients listen, which is as many as may", queue.ErrUnavailable,
+		s.cfg.MaxStreams)))
+	return false
+}
+
+func (s *Server) leave() { s.streams.Add(-1) }
+
+// ready streams the signals of queues.
+func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
+	queues := r.URL.Query()[wire.QueryQueue]
+	if len(queues) > wire.QueuesMost {
+		s.write(w, encoded(nil, fmt.Errorf("%w: a stream of %d queues: it may have %d, so open more", queue.ErrInvalid,
+			len(queues), wire.QueuesMost)))
+		return
+	}
+	to := newSignals()
+	s.hub.listen(to, queues...)
+	defer s.hub.leave(to, queues...)
+	s.pump(r.Context(), w, to.wake, func() (text []byte) {
+		for _, name := range to.take() {
+			text = line(text, wire.Signal{Queue: name})
+		}
+		return text
+	})
+}
+
+// watch streams the events of the store. The stream begins when the watch has begun:
+// from then on the client is told of everything.
+func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
+	ctx, stop := context.WithCancel(r.Context())
+	events := newEvents()
+	begun, ended := make(chan struct{}, 1), make(chan struct{})
+	var err error
+	go func() {
+		defer close(ended)
+		defer stop()
+		err = s.store.Watch(ctx, func() { wake(begun) }, events.add)
+	}()
+	select {
+	case <-begun:
+		s.pump(ctx, w, events.wake, events.take)
+		stop()
+		events.end()
+		<-ended // the client finds the stream ended, if it is still there
+	case <-ended:
+		s.write(w, encoded(nil, err))
+	}
+}
+
+// pump writes what there is each time it is woken, until the client, the server or
+// the Serve that the client came by does not want to go on.
+func (s *Server) pump(ctx context.Context, w http.ResponseWriter, woken <-chan struct{}, take func() []byte) {
+	rc := http.NewResponseController(w)
+	w.Header().Set("Content-Type", wire.Lines)
+	w.Header().Set("Cache-Control", "no-store")
+	over, _ := ctx.Value(serving{}).(<-chan struct{}) // never, if the request came otherwise
+	alive := time.NewTicker(wire.Alive)
+	defer alive.Stop()
+	for text := []byte("\n"); ; {
+		s.hurry(rc.SetWriteDeadline)
+		if _, err := w.Write(text); err != nil || rc.Flush() != nil {
+			return
+		}
+		select {
+		case <-woken:
+			text = take()
+		case <-alive.C:
+			text = []byte("\n")
+		case <-ctx.Done():
+			return
+		case <-over:
+			return
+		case <-s.closing:
+			return
+		}
+	}
+}
+
+// line appends a value and the end of its line.
+func line(text []byte, value any) []byte {
+	add, err := json.Marshal(value)
+	if err != nil {
+		return text // such as a time after the year 9999, which no task has
+	}
+	return append(append(text, add...), '\n')
+}
+
+// eventsAhead is how many bytes may wait for a client before the store's own
+// buffer fills, and the store counts what is missed.
+const eventsAhead = 256 << 10
+
+// events are those that are yet to be written to a stream.
+type events struct {
+	wake chan struct{}
+
+	mu    sync.Mutex
+	taken *sync.Cond // or ended
+	text  []byte
+	over  bool
+}
+
+func newEvents() *events {
+	e := &events{wake: make(chan struct{}, 1)}
+	e.taken = sync.NewCond(&e.mu)
+	return e
+}
+
+// add waits until there is room.
+func (e *events) add(event queue.Event) {
+	e.mu.Lock()
+	for len(e.text) >= eventsAhead && !e.over {
+		e.taken.Wait()
+	}
+	e.text = line(e.text, event)
+	e.mu.Unlock()
+	wake(e.wake)
+}
+
+func (e *events) take() []byte {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	text := e.text
+	e.text = nil
+	e.taken.Broadcast()
+	return text
+}
+
+// end lets everybody go who waits.
+func (e *events) end() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.over = true
+	e.taken.Broadcast()
+}
