@@ -1,0 +1,236 @@
+//go:build linux
+
+package crashtest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stintgo/stint/internal/seeded"
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/filestore"
+	"github.com/stintgo/stint/queue/httpstore"
+)
+
+// kills is how many processes a test kills. make torture runs it again and again.
+const kills = 300
+
+// patience is how long things may take that have to come in the end: it is for
+// machines that do much else.
+const patience = 2 * time.Minute
+
+// TestC6_KilledProcesses kills and stops the processes of a queue at random while
+// tasks are submitted, fail, are put off, wait for each other and have limits.
+// Afterwards every task that was accepted has ended once, as planned; each run of
+// a handler was by a lease of its own; no lease was taken from a worker before it
+// was over; no limit was passed; and as many tasks run at once as may.
+func TestC6_KilledProcesses(t *testing.T) {
+	rnd := seeded.Rand(t)
+	dir := t.TempDir()
+	f := newFleet(t, dir)
+	store := configured(t, dir)
+	l := newLedger()
+	harass(t, f, dir, l, rnd)
+	began := time.Now()
+	drain(t, store, 0)
+	t.Logf("%d processes were killed; what was left took %s", f.kills, time.Since(began).Round(time.Millisecond))
+	allSlots(t, store, dir, l)
+	limit(t, store) // what counts show may not be durable; what is answered after them is, and they with it
+	f.end()
+	judge(t, f, dir, l)
+}
+
+// configured sets the limits, as soon as there is a server.
+func configured(t *testing.T, dir string) *httpstore.Store {
+	t.Helper()
+	store, err := httpstore.Open("unix:"+filepath.Join(dir, socketFile), httpstore.Config{Patience: patience})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	limit(t, store)
+	return store
+}
+
+func limit(t *testing.T, store queue.Store) {
+	t.Helper()
+	limits := queue.Settings{Max: queueMax, PerKey: keyMax, Pending: 300}
+	if err := store.Configure(t.Context(), time.Now(), "", limits); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// harass kills processes while tasks are submitted.
+func harass(t *testing.T, f *fleet, dir string, l *ledger, rnd *rand.Rand) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	var submitting sync.WaitGroup
+	for range 2 {
+		s, err := newSubmitter(dir, l, rand.New(rand.NewPCG(rnd.Uint64(), 0)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		submitting.Go(func() {
+			if err := s.run(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	defer submitting.Wait()
+	defer stop()
+	for f.kills < kills && !t.Failed() {
+		if err := pause(ctx, time.Duration(rnd.Int64N(int64(250*time.Millisecond)))); err != nil {
+			t.Fatal(err)
+		}
+		strike(f, rnd)
+	}
+}
+
+// strike does something to one or two processes. The server lives about as long as
+// two leases: those of others begin anew with each of its starts, so if it were
+// killed more often, none that nobody works by would ever end.
+func strike(f *fleet, rnd *rand.Rand) {
+	f.t.Helper()
+	worker := 1 + rnd.IntN(workers)
+	switch n := rnd.IntN(100); {
+	case n < 8:
+		f.restart(0)
+	case n < 11: // at the same time
+		f.kill(worker)
+		f.restart(0)
+		f.start(worker)
+	case n < 14:
+		f.stop(0, time.Duration(rnd.Int64N(int64(lease/2))))
+	case n < 24:
+		f.stop(worker, lease+time.Duration(rnd.Int64N(int64(lease))))
+	default:
+		f.restart(worker)
+	}
+}
+
+// drain waits until a number of tasks is left that are not finished.
+func drain(t *testing.T, store queue.Store, left int) {
+	t.Helper()
+	wait(t, store, "nothing is left to do", func(c queue.Counts) bool {
+		unfinished := 0
+		for state, n := range c.States {
+			if !state.Finished() {
+				unfinished += n
+			}
+		}
+		return unfinished == left
+	})
+}
+
+// wait waits until the counts of the queue are as they should be.
+func wait(t *testing.T, store queue.Store, what string, so func(queue.Counts) bool) {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), patience)
+	defer stop()
+	for {
+		st, err := store.Stats(ctx, time.Now())
+		if err == nil && so(st.Queues["default"]) {
+			return
+		}
+		if err := pause(ctx, 50*time.Millisecond); err != nil {
+			t.Fatalf("it does not come that %s; there are %+v", what, st.Queues)
+		}
+	}
+}
+
+// allSlots shows that as many tasks run at once as may: nobody has kept a slot of
+// the queue, nor of any key.
+func allSlots(t *testing.T, store *httpstore.Store, dir string, l *ledger) {
+	t.Helper()
+	s := &submitter{ledger: l, store: store}
+	release := filepath.Join(dir, releaseFile)
+	for _, keys := range []int{0, queueMax / keyMax} {
+		var tasks []queue.NewTask
+		var plans []plan
+		for i := range 2 * queueMax {
+			spec := queue.Spec{MaxAttempts: attempts, MaxCrashes: 1000}
+			if keys > 0 {
+				spec.Key = fmt.Sprint("key-", i%keys)
+			}
+			p := plan{Holds: true}
+			tasks, plans = append(tasks, planned(s.ids.New(time.Now()), p, spec)), append(plans, p)
+		}
+		if err := s.submit(t.Context(), tasks, plans); err != nil {
+			t.Fatal(err)
+		}
+		wait(t, store, "all slots are in use", func(c queue.Counts) bool { return c.States[queue.Running] == queueMax })
+		if err := os.WriteFile(release, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		drain(t, store, 0)
+		if err := os.Remove(release); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// judge opens the store that the processes have left, and holds it against what
+// was written down.
+func judge(t *testing.T, f *fleet, dir string, l *ledger) {
+	t.Helper()
+	store, err := filestore.Open(filepath.Join(dir, storeDir), filestore.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	tasks, findErr := everything(t.Context(), store)
+	log, logErr := readLog(filepath.Join(dir, logFile))
+	runs, runsErr := runsOf(log, f.died)
+	if err := errors.Join(findErr, logErr, runsErr); err != nil {
+		t.Fatal(err)
+	}
+	e := &evidence{tasks: tasks, plans: l.plans, runs: runs, died: f.died}
+	t.Log(e.summary())
+	const enough = 10 // to see what is wrong
+	for i, err := range e.verify() {
+		if i == enough {
+			break
+		}
+		t.Error(err)
+	}
+	st, err := store.Stats(t.Context(), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := make(map[queue.State]int)
+	for i := range tasks {
+		counted[tasks[i].State]++
+	}
+	if got := st.Queues["default"].States; !maps.Equal(got, counted) {
+		t.Errorf("the store counts %v, and has %v", got, counted)
+	}
+}
+
+func everything(ctx context.Context, store queue.Store) (all []queue.Task, err error) {
+	for page := (queue.Page{Limit: 500}); ; {
+		tasks, err := store.Find(ctx, queue.Filter{}, page)
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, tasks...); len(tasks) < page.Limit {
+			return all, nil
+		}
+		page.After = tasks[len(tasks)-1].ID
+	}
+}

@@ -1,0 +1,126 @@
+//go:build linux
+
+package crashtest_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// fleet is the processes of the harness: the server, and the workers behind it.
+// One that is killed is started again at once.
+type fleet struct {
+	t       *testing.T
+	dir     string
+	members []*member // the server first
+	kills   int
+	resumes sync.WaitGroup // of those that are stopped
+
+	// died is when those that were killed were known to be dead, by name.
+	died map[string]int64
+}
+
+// member is a place in the fleet, and the process that has it.
+type member struct {
+	is     string
+	starts int
+	name   string
+	cmd    *exec.Cmd
+	ended  chan error
+}
+
+func newFleet(t *testing.T, dir string) *fleet {
+	t.Helper()
+	f := &fleet{t: t, dir: dir, died: make(map[string]int64)}
+	for i := range 1 + workers {
+		m := &member{is: isWorker}
+		if i == 0 {
+			m.is = isServer
+		}
+		f.members = append(f.members, m)
+		f.start(i)
+	}
+	t.Cleanup(f.end)
+	return f
+}
+
+// start starts the process of a place.
+func (f *fleet) start(place int) {
+	f.t.Helper()
+	m := f.members[place]
+	m.starts++
+	m.name = fmt.Sprintf("%s-%d-%d", m.is, place, m.starts)
+	exe, err := os.Executable()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	m.cmd = exec.Command(exe)
+	m.cmd.Env = append(os.Environ(), processIs+"="+m.is, processName+"="+m.name, processDir+"="+f.dir)
+	m.cmd.Stdout, m.cmd.Stderr = f.t.Output(), f.t.Output()
+	m.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := m.cmd.Start(); err != nil {
+		f.t.Fatal(err)
+	}
+	m.ended = make(chan error, 1)
+	go func() { m.ended <- m.cmd.Wait() }()
+}
+
+// kill kills the process of a place, and returns when it is dead.
+func (f *fleet) kill(place int) {
+	f.t.Helper()
+	m := f.members[place]
+	select {
+	case err := <-m.ended:
+		f.t.Fatalf("%s has ended by itself: %v", m.name, err)
+	default:
+	}
+	if err := m.cmd.Process.Kill(); err != nil {
+		f.t.Fatal(err)
+	}
+	f.dead(m)
+	f.kills++
+}
+
+// dead waits for a process that was killed.
+func (f *fleet) dead(m *member) {
+	<-m.ended //nolint:errcheck // that it was killed
+	f.died[m.name] = now()
+}
+
+// restart kills the process of a place and starts the next.
+func (f *fleet) restart(place int) {
+	f.t.Helper()
+	f.kill(place)
+	f.start(place)
+}
+
+// stop has the process of a place stand still for a time, as one that swaps, or
+// whose machine was put to sleep.
+func (f *fleet) stop(place int, d time.Duration) {
+	f.t.Helper()
+	process := f.members[place].cmd.Process
+	if err := process.Signal(syscall.SIGSTOP); err != nil {
+		f.t.Fatal(err)
+	}
+	f.resumes.Add(1)
+	time.AfterFunc(d, func() {
+		defer f.resumes.Done()
+		_ = process.Signal(syscall.SIGCONT) // it may have been killed
+	})
+}
+
+// end kills all that run.
+func (f *fleet) end() {
+	f.resumes.Wait()
+	for _, m := range f.members {
+		if f.died[m.name] == 0 {
+			_ = m.cmd.Process.Kill()
+			f.dead(m)
+		}
+	}
+}

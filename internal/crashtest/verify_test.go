@@ -1,0 +1,281 @@
+//go:build linux
+
+package crashtest_test
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+)
+
+// evidence is all that is known when everything is over.
+type evidence struct {
+	tasks []queue.Task            // that the store has
+	plans map[queue.ID]plan       // of those that were accepted
+	runs  map[queue.ID][]*attempt // by the log
+	died  map[string]int64        // processes
+}
+
+// attempt is one execution of a handler.
+type attempt struct {
+	who     string
+	token   queue.Token
+	from    int64
+	to      int64     // when it ended, or its process was known to be dead
+	outcome string    // empty if it was killed
+	over    time.Time // by the wall's clock, if it has an outcome
+}
+
+// leased is a lease as the steps of a task tell of it.
+type leased struct {
+	token    queue.Token
+	who      string
+	from, to time.Time
+	end      queue.Trigger
+}
+
+// runsOf puts the log together.
+func runsOf(log []entry, died map[string]int64) (map[queue.ID][]*attempt, error) {
+	runs := make(map[queue.ID][]*attempt)
+	for _, e := range log {
+		all := runs[e.Task]
+		i := slices.IndexFunc(all, func(r *attempt) bool { return r.token == e.Token })
+		switch {
+		case e.What == begins && i >= 0:
+			return nil, fmt.Errorf("task %s was run twice with the token %d", e.Task, e.Token)
+		case e.What == begins:
+			runs[e.Task] = append(all, &attempt{who: e.Who, token: e.Token, from: e.At, to: died[e.Who]})
+		case i < 0 || all[i].who != e.Who:
+			return nil, fmt.Errorf("task %s has ended with the token %d, and not begun", e.Task, e.Token)
+		default:
+			all[i].to, all[i].outcome, all[i].over = e.At, e.Outcome, time.Unix(0, e.Wall)
+		}
+	}
+	return runs, nil
+}
+
+// leasesOf are those of a task, oldest first.
+func leasesOf(t *queue.Task) (leases []leased) {
+	for _, s := range t.Steps {
+		switch last := len(leases) - 1; {
+		case s.On == queue.OnClaim:
+			leases = append(leases, leased{token: s.Token, who: s.By, from: s.At})
+		case last >= 0 && leases[last].end == 0:
+			leases[last].to, leases[last].end = s.At, s.On
+		}
+	}
+	return leases
+}
+
+// verify returns what is wrong.
+func (e *evidence) verify() (wrong []error) {
+	found := make(map[queue.ID]bool)
+	for i := range e.tasks {
+		t := &e.tasks[i]
+		found[t.ID] = true
+		for _, check := range []func(*queue.Task) error{legal, e.finished, e.known, e.alone} {
+			if err := check(t); err != nil {
+				wrong = append(wrong, fmt.Errorf("task %s: %w\n%s", t.ID, err, e.life(t)))
+			}
+		}
+	}
+	for id := range e.plans {
+		if !found[id] {
+			wrong = append(wrong, fmt.Errorf("task %s was accepted and is not there", id))
+		}
+	}
+	for id := range e.runs {
+		if !found[id] {
+			wrong = append(wrong, fmt.Errorf("task %s was run and is not there", id))
+		}
+	}
+	return append(wrong, e.limits()...)
+}
+
+// legal: a task is where its steps have brought it, each of them is possible, and
+// its tokens grow. That older tasks start first cannot be seen here: a claim that
+// nobody was told of is forgotten in a crash, and one made after it may not be.
+func legal(t *queue.Task) error {
+	from, token := queue.State(0), queue.Token(0)
+	for _, s := range t.Steps {
+		if !queue.Allowed(from, s.On, s.To) {
+			return fmt.Errorf("there is no %s from %s to %s", s.On, from, s.To)
+		}
+		if s.On == queue.OnClaim && s.Token <= token {
+			return fmt.Errorf("the token %d comes after %d", s.Token, token)
+		}
+		from, token = s.To, max(token, s.Token)
+	}
+	if from != t.State {
+		return fmt.Errorf("it is %s, and its steps end with %s", t.State, from)
+	}
+	return nil
+}
+
+// finished: a task that was accepted has ended as planned, once, by a lease that
+// was its last.
+func (e *evidence) finished(t *queue.Task) error {
+	p, accepted := e.plans[t.ID]
+	if accepted && t.State != p.ends() {
+		return fmt.Errorf("it is %s, want %s", t.State, p.ends())
+	}
+	if !t.State.Finished() {
+		return fmt.Errorf("it is %s, and nobody works on it", t.State)
+	}
+	ended := 0
+	for _, s := range t.Steps {
+		if s.To.Finished() {
+			ended++
+		}
+	}
+	if ended != 1 || len(t.Steps) >= queue.MaxSteps {
+		return fmt.Errorf("it has finished %d times, in %d steps", ended, len(t.Steps))
+	}
+	return nil
+}
+
+// known: each run of a handler is by a lease that the store knows of, of that
+// process, and what the store has taken for an outcome is what that handler had
+// written down before.
+func (e *evidence) known(t *queue.Task) error {
+	leases, runs := leasesOf(t), e.runs[t.ID]
+	for _, r := range runs {
+		if !slices.ContainsFunc(leases, func(l leased) bool { return l.token == r.token && l.who == r.who }) {
+			return fmt.Errorf("%s runs it with the token %d, of which the store does not know", r.who, r.token)
+		}
+	}
+	says := map[queue.Trigger]string{
+		queue.OnSuccess: succeeded, queue.OnFailure: failed, queue.OnSnooze: snoozed, queue.OnGiveBack: interrupted,
+	}
+	for _, l := range leases {
+		want := says[l.end]
+		if want == "" {
+			continue
+		}
+		i := slices.IndexFunc(runs, func(r *attempt) bool { return r.token == l.token })
+		if i < 0 && l.end == queue.OnGiveBack {
+			continue // its worker had claimed ahead, and found no slot for it
+		}
+		if i >= 0 && l.end == queue.OnGiveBack && (runs[i].outcome == failed || runs[i].outcome == snoozed) {
+			continue // its context ended when that was written: it was stopped, and went on after its lease
+		}
+		if i < 0 || runs[i].outcome != want {
+			return fmt.Errorf("the lease %d has ended by %s, which its handler has not written down", l.token, l.end)
+		}
+	}
+	return nil
+}
+
+// alone: a lease is not taken from a worker that may live before it is over, and
+// of two runs at a time the older one has lost its lease.
+func (e *evidence) alone(t *queue.Task) error {
+	lost := make(map[queue.Token]bool)
+	for _, l := range leasesOf(t) {
+		if l.end != queue.OnLost {
+			continue
+		}
+		lost[l.token] = true
+		if took := l.to.Sub(l.from); took < lease && !e.diedWithStore(l.who) {
+			return fmt.Errorf("%s has lost it %s after its lease of %s began", l.who, took, lease)
+		}
+	}
+	runs := slices.Clone(e.runs[t.ID])
+	slices.SortFunc(runs, func(a, b *attempt) int { return cmp.Compare(a.from, b.from) })
+	for i, old := range runs {
+		for _, r := range runs[i+1:] {
+			if r.from < old.to && !lost[old.token] {
+				return fmt.Errorf("%s runs it with the token %d while %s does with %d, which was not lost",
+					r.who, r.token, old.who, old.token)
+			}
+		}
+	}
+	return nil
+}
+
+// diedWithStore reports whether a process was a server that was killed: its leases
+// end with it.
+func (e *evidence) diedWithStore(who string) bool {
+	return strings.HasPrefix(who, isServer) && e.died[who] != 0
+}
+
+// limits: at no time are there more leases than may be, of the queue or of a key.
+// Those of a server that was killed are over with the work, though the store says so
+// only when it is opened again.
+func (e *evidence) limits() (wrong []error) {
+	type change struct {
+		at  time.Time
+		by  int
+		key string
+	}
+	var changes []change
+	for i := range e.tasks {
+		for _, l := range leasesOf(&e.tasks[i]) {
+			for _, r := range e.runs[e.tasks[i].ID] {
+				if e.diedWithStore(l.who) && r.token == l.token && r.outcome != "" && r.over.Before(l.to) {
+					l.to = r.over
+				}
+			}
+			changes = append(changes, change{l.from, 1, e.tasks[i].Key}, change{l.to, -1, e.tasks[i].Key})
+		}
+	}
+	slices.SortFunc(changes, func(a, b change) int {
+		return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.by, b.by)) // what ends makes room for what begins
+	})
+	total, keys := 0, make(map[string]int)
+	for _, c := range changes {
+		total += c.by
+		keys[c.key] += c.by
+		if total > queueMax {
+			wrong = append(wrong, fmt.Errorf("at %v there are %d leases, of at most %d", c.at, total, queueMax))
+		}
+		if n := keys[c.key]; c.key != "" && n > keyMax {
+			wrong = append(wrong, fmt.Errorf("at %v there are %d leases of %s, of at most %d", c.at, n, c.key, keyMax))
+		}
+	}
+	return wrong
+}
+
+// life is all that is known of a task, to be read.
+func (e *evidence) life(t *queue.Task) string {
+	var b strings.Builder
+	for _, s := range t.Steps {
+		fmt.Fprintf(&b, "\t%s %s → %s %s %d %s\n", s.At.Format("05.000000"), s.On, s.To, s.By, s.Token, s.Detail)
+	}
+	for _, r := range e.runs[t.ID] {
+		fmt.Fprintf(&b, "\t%d … %d %s %d %s\n", r.from, r.to, r.who, r.token, r.outcome)
+	}
+	return b.String()
+}
+
+// summary counts what has happened, to see whether the test has shown anything.
+func (e *evidence) summary() string {
+	ends := make(map[queue.Trigger]int)
+	killed, overlaps := 0, 0
+	for i := range e.tasks {
+		for _, l := range leasesOf(&e.tasks[i]) {
+			ends[l.end]++
+		}
+	}
+	for _, runs := range e.runs {
+		for i, r := range runs {
+			if r.outcome == "" {
+				killed++
+			}
+			if i > 0 && r.from < runs[i-1].to {
+				overlaps++
+			}
+		}
+	}
+	text := fmt.Sprintf(
+		"%d tasks; %d runs were killed, and %d begun while an older one of the task was at work; leases end by",
+		len(e.tasks), killed, overlaps)
+	for _, on := range slices.Sorted(maps.Keys(ends)) {
+		text += fmt.Sprintf(" %s: %d", on, ends[on])
+	}
+	return text
+}
