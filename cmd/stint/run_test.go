@@ -118,6 +118,15 @@ func TestRun_LongCommandsAreShortenedInMessages(t *testing.T) {
 	}
 }
 
+// A script that does not say what runs it is told what to do about it.
+func TestRun_ScriptWithoutInterpreter(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "script")
+	if err := os.WriteFile(script, []byte("echo hi\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	stint(t, "a\n", "run", script).want(t, "", "exec format error: a script needs a #! line, or --shell", 1)
+}
+
 // Times may be numbers of seconds, as rates may be numbers for each second.
 func TestRun_SecondsWithoutUnit(t *testing.T) {
 	stint(t, "a\n", "run", "--timeout", "0.1", "--kill-after", "0.05", "-n0", "sleep 1000").want(t,

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/stintgo/stint/cmd/stint/internal/watcher"
+	"github.com/stintgo/stint/queue/isolate"
 )
 
 // exitOwn is the exit status for errors of stint's own, as env(1), timeout(1)
@@ -39,18 +39,20 @@ func (e *exitError) Unwrap() error { return e.err }
 const longHelp = `Stint decides how much runs at once, and what goes first.
 
   stint run     runs a command for each line of input, in parallel, now
+  stint serve   keeps commands in a directory and works on them, also after kill -9
+  stint submit  sends it a command; ls, show, why, wait, logs, pause, resume, cancel,
+                retry, dead and stats are about those that it has
   stint bench   measures the scheduler on this machine`
 
 const rootExamples = `  find . -name '*.jpg' | stint run -j4 convert {} {.}.png
-  stint run --joblog log --resume ./process {} ::: *.csv`
+  stint run --joblog log --resume ./process {} ::: *.csv
+  stint serve & stint wait $(stint submit ./import.sh today.csv)`
 
 // Main runs the program and returns its exit status. It does not return where a
 // signal ended the run: the process then ends by the same signal, so that the
 // shell that called it knows.
 func Main(args []string, stdin, stdout, stderr *os.File) int {
-	if len(args) > 0 && args[0] == watcher.Arg {
-		return watch(args[1:], stderr)
-	}
+	isolate.Main() // processes that watch over jobs and commands go no further
 	root := newRoot(&streams{in: stdin, out: stdout, err: stderr})
 	root.SetArgs(args)
 	err := root.ExecuteContext(context.Background())
@@ -68,15 +70,6 @@ func Main(args []string, stdin, stdout, stderr *os.File) int {
 	return exitOwn
 }
 
-// watch is the process that watches over a run.
-func watch(args []string, stderr *os.File) int {
-	if err := watcher.Main(args); err != nil {
-		_, _ = fmt.Fprintf(stderr, "stint: %v\n", err)
-		return exitOwn
-	}
-	return 0
-}
-
 // streams are the process's own.
 type streams struct{ in, out, err *os.File }
 
@@ -91,7 +84,9 @@ func newRoot(s *streams) *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(newRun(s), newBench(s), newVersion())
+	root.AddCommand(newRun(s), newServe(s), newSubmit(s), newLs(s), newShow(s), newWhy(s), newWait(s), newLogs(s))
+	root.AddCommand(newOrders(s)...)
+	root.AddCommand(newDead(s), newStats(s), newBench(s), newVersion())
 	return root
 }
 

@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stintgo/stint/cmd/stint/internal/joblog"
-	"github.com/stintgo/stint/cmd/stint/internal/proc"
 	"github.com/stintgo/stint/cmd/stint/internal/progress"
 	"github.com/stintgo/stint/cmd/stint/internal/run"
+	"github.com/stintgo/stint/internal/proc"
 )
 
 const runLong = `Run a command for each input, so many at a time.

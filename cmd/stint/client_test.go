@@ -1,0 +1,283 @@
+//go:build linux
+
+package main_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stintgo/stint/queue"
+)
+
+// parse reads a line of JSON for each value.
+func parse[T any](t *testing.T, text string) (values []T) {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(text))
+	for d.More() {
+		var v T
+		if err := d.Decode(&v); err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		values = append(values, v)
+	}
+	return values
+}
+
+// A command finds the directory, the variables and the input that its submitter
+// has asked for, and the task has what the flags say.
+func TestC1_SubmitFlags(t *testing.T) {
+	s := serve(t)
+	s.stint("pause", "--queue", "other").want(t, "queue other is paused\n", "", 0)
+	first := s.submit("--", "true")
+	t.Setenv("FROM_HERE", "here")
+	write(t, filepath.Join(s.dir, "in"), "from a file")
+	id := s.submit("--queue", "other", "--tier", "high", "--key", "k", "--group", "g", "--after", first[:18],
+		"--timeout", "90", "--retries", "4", "--label", "a=b", "--label", "c=d", "--env", "X=1", "-e", "FROM_HERE",
+		"--stdin", "in",
+		"--deadline", "2126-11-21T06:00:00Z", "--unique", "u", "--", "cat", "-n")
+	task := s.task(id)
+	asked := fmt.Sprintln(task.Queue, task.Tier, task.Key, task.Group, task.After, task.Timeout, task.MaxAttempts,
+		task.Unique, task.Labels, task.Deadline.Year())
+	if want := "other high k g [" + first + "] 1m30s 5 u map[a:b c:d] 2126\n"; asked != want {
+		t.Errorf("asked for %s, want %s", asked, want)
+	}
+	want := fmt.Sprintf(`{"args":["cat","-n"],"dir":%q,"env":["X=1","FROM_HERE=here"],"stdin":"ZnJvbSBhIGZpbGU="}`, s.dir)
+	if string(task.Payload) != want {
+		t.Errorf("payload %s, want %s", task.Payload, want)
+	}
+	again := s.stint("submit", "--queue", "other", "--unique", "u", "false")
+	again.want(t, id+"\n", "already", 0)
+	r := s.stint("submit", "--json", "--kind", "email", "--payload", `{"to":"gopher"}`)
+	other := parse[queue.Receipt](t, r.stdout)[0].ID.String()
+	if task := s.task(other); task.Kind != "email" || string(task.Payload) != `{"to":"gopher"}` {
+		t.Errorf("%+v", task.Spec)
+	}
+	cmd := s.command("submit", "--stdin", "-", "-e", "A=it's", "--dir", "/", `read x; echo "$x $A $(pwd)"`)
+	r = runCmd(t, cmd, "piped\n")
+	s.stint("wait", strings.TrimSpace(r.stdout)).want(t, "", "", 0)
+	s.stint("logs", strings.TrimSpace(r.stdout)).want(t, "piped it's /\n", "", 0)
+	s.stop()
+}
+
+// What makes no sense is refused before anything is submitted, with a word on
+// what to do.
+func TestC1_SubmitRefuses(t *testing.T) {
+	s := serve(t)
+	for says, args := range map[string]string{
+		"give a command":              "submit",
+		"use one of them":             "submit --at 2126-11-21T06:00 --delay 1s true",
+		"give a time, as in":          "submit --at noon true",
+		"lowest":                      "submit --tier urgent true",
+		"no NAME=value":               "submit --env =x true",
+		"is no JSON":                  "submit --kind email --payload gopher",
+		"has a --payload and no com":  "submit --kind email true",
+		"not negative":                "submit --timeout -1s true",
+		"which there is not":          "submit --after 01890a5d-ac96-774b-bcce-b302099a8057 true",
+		"the beginning of that":       "submit --after xyz true",
+		"begins with ffffffffff":      "show ffffffffff",
+		"is no state":                 "ls --state sleeping",
+		"by their IDs":                "cancel",
+		"looks like unix:":            "ls --server ftp://x",
+		"see stint dead purge --help": "dead purge --state running",
+	} {
+		r := s.stint(strings.Fields(args)...)
+		if !strings.Contains(r.stderr, says) || r.stdout != "" || r.status != 125 && r.status != 1 {
+			t.Errorf("%s: %+v, want it to say %q", args, r, says)
+		}
+	}
+	if r := s.stint("ls", "--json"); r.stdout != "" {
+		t.Errorf("there are tasks: %s", r.stdout)
+	}
+	s.stop()
+	cmd := s.command("ls")
+	cmd.Env = append(cmd.Env, "STINT_PATIENCE=1ms")
+	runCmd(t, cmd, "").want(t, "", "no server at stint-data: start one with stint serve", 125)
+	cmd = s.command("ls")
+	cmd.Env = append(cmd.Env, "STINT_PATIENCE=soon")
+	runCmd(t, cmd, "").want(t, "", "STINT_PATIENCE=soon: give a time", 125)
+}
+
+// Tasks are found by flags, a page at a time, and named by the ends of their IDs.
+func TestC4_FindTasks(t *testing.T) {
+	s := serve(t)
+	s.stint("pause", "--all", "--reason", "tests").want(t, "all queues are paused\n", "", 0)
+	var ids []string
+	for i := range 5 {
+		n := strconv.Itoa(i)
+		ids = append(ids, s.submit("--key", "k"+strconv.Itoa(i%2), "--label", "n="+n, "--", "echo", "it's", n))
+	}
+	find := func(want []int, flags ...string) {
+		t.Helper()
+		r := s.stint(append([]string{"ls", "--json"}, flags...)...)
+		var got []int
+		for _, task := range parse[queue.Task](t, r.stdout) {
+			got = append(got, slices.Index(ids, task.ID.String()))
+		}
+		if !slices.Equal(got, want) || r.status != 0 {
+			t.Errorf("%v: found %v, want %v", flags, got, want)
+		}
+	}
+	find([]int{4, 3, 2, 1, 0})
+	find([]int{4, 3}, "-n", "2")
+	find([]int{2, 1}, "-n", "2", "--behind", ids[3])
+	find([]int{0, 1, 2, 3, 4}, "--oldest", "-n", "0")
+	find([]int{3, 1}, "--key", "k1")
+	find([]int{2}, "--label", "n=2")
+	find([]int{4, 3, 2, 1, 0}, "--state", "held,waiting", "--kind", "command")
+	find(nil, "--state", "dead")
+	find(nil, "--queue", "other")
+	r := s.stint("ls", "-n", "1")
+	row := regexp.MustCompile(`^ID .*\n` + ids[4][:18] + ` +held: queue_paused +default +- +k0 +\S+ +echo 'it'\\''s' 4\n$`)
+	if !row.MatchString(r.stdout) || !strings.Contains(r.stderr, "--behind "+ids[4]) {
+		t.Errorf("%+v", r)
+	}
+	for _, name := range []string{ids[2], ids[2][:18], strings.ToUpper(ids[2][:21]), strings.ReplaceAll(ids[2], "-", "")} {
+		if task := s.task(name); task.ID.String() != ids[2] {
+			t.Errorf("%s is %s", name, task.ID)
+		}
+	}
+	r = s.stint("why", ids[2])
+	if !strings.HasPrefix(r.stdout, "its queue is paused (") || !strings.Contains(r.stdout, "@") {
+		t.Errorf("why: %+v", r)
+	}
+	if reasons := parse[[]queue.Reason](t, s.stint("why", "--json", ids[2]).stdout)[0]; reasons[0].Code != "queue_paused" {
+		t.Errorf("why: %+v", reasons)
+	}
+	s.stint("resume", "--all").want(t, "all queues are resumed\n", "", 0)
+	s.stint(append([]string{"wait"}, ids...)...).want(t, "", "", 0)
+	stats := parse[queue.Stats](t, s.stint("stats", "--json").stdout)[0]
+	if stats.Queues["default"].States[queue.Succeeded] != 5 || len(stats.Workers) != 1 {
+		t.Errorf("%+v", stats)
+	}
+	s.stop()
+}
+
+// Orders are obeyed, say how many tasks have changed, and why none has.
+func TestC4_Orders(t *testing.T) {
+	s := serve(t)
+	told := fifo(t)
+	ev := events(t, told)
+	running := s.submit("--key", "a", "echo > "+told+"; sleep 1000")
+	ev.next()
+	dependent := s.submit("--after", running, "--key", "b", "--", "true")
+	s.stint("why", dependent).want(t, "it waits for task "+running+", which is running\n", "", 0)
+	s.stint("pause", running, "--reason", "lunch").want(t, "1 task paused\n", "", 0)
+	for s.task(running).State != queue.Paused {
+	}
+	if r := s.stint("why", running); !strings.Contains(r.stdout, "lunch") || !strings.Contains(r.stdout, "resume it") {
+		t.Errorf("why: %+v", r)
+	}
+	s.stint("resume", "--key", "a").want(t, "1 task resumed\n", "", 0)
+	ev.next()
+	s.stint("cancel", "--json", "--all").want(t, `{"changed":2}`+"\n", "", 0)
+	s.stint("wait", running, dependent).want(t, "", "cancelled", 130)
+	s.stint("cancel", running).want(t, "0 tasks cancelled\n", "is cancelled and cannot be cancelled", 1)
+	s.stint("pause", "--key", "nobody").want(t, "0 tasks paused\n", "no task that could be paused", 1)
+	s.stint("cancel", "01890a5d-ac96-774b-bcce-b302099a8057").want(t, "0 tasks cancelled\n", "not found", 1)
+	s.stint("retry", dependent).want(t, "1 task to run again\n", "", 0)
+	if got := on(new(s.task(dependent))); !slices.Contains(got, "retry") {
+		t.Errorf("its steps are %v", got)
+	}
+	s.stop()
+}
+
+// Dead letters are found with their errors, run again, and forgotten together with
+// their logs.
+func TestC3_DeadLettersOfCommands(t *testing.T) {
+	s := serve(t)
+	fails := s.submit("--retries", "0", "--key", "a", "echo the reason; test -e mended")
+	missing := s.submit("--key", "b", "--", "no-such-program")
+	r := s.stint("wait", fails, missing)
+	r.want(t, "", "exit status 1", 1)
+	r.want(t, "", "executable file not found", 1)
+	s.stint("wait", missing, fails).want(t, "", "exit status 1", 127)
+	if task := s.task(missing); task.State != queue.Dead || task.Failures != 1 {
+		t.Errorf("what cannot be run is %v after %d failures", task.State, task.Failures)
+	}
+	found := parse[queue.Task](t, s.stint("dead", "ls", "--json", "--error", "the reason").stdout)
+	if len(found) != 1 || found[0].ID.String() != fails {
+		t.Errorf("found %+v", found)
+	}
+	write(t, filepath.Join(s.dir, "mended"), "")
+	s.stint("dead", "retry", "--key", "a").want(t, "1 task to run again\n", "", 0)
+	s.stint("wait", fails).want(t, "", "", 0)
+	log := filepath.Join(s.dir, "stint-data", "logs", fails+".log")
+	if got := read(t, log); !strings.HasPrefix(got, "the reason\n[attempt 2, ") {
+		t.Errorf("its log is %q", got)
+	}
+	s.stint("dead", "purge").want(t, "", "by their IDs", 125)
+	again := s.submit("--retries", "0", "echo x; exit 9")
+	s.stint("wait", again).want(t, "", "exit status 9", 9)
+	s.stint("dead", "purge", "--all").want(t, "2 tasks forgotten\n", "", 0)
+	s.stint("show", missing).want(t, "", "not found", 1)
+	for {
+		if _, err := os.Stat(filepath.Join(s.dir, "stint-data", "logs", again+".log")); os.IsNotExist(err) {
+			break
+		}
+	}
+	s.stint("logs", again).want(t, "", "not found", 1)
+	s.stop()
+}
+
+// The log of a task is followed while it is written, through a restart of the
+// server, and is cut where it is too long.
+func TestC4_FollowLogs(t *testing.T) {
+	s := serve(t, "--output", "10k")
+	gate, told := fifo(t), fifo(t)
+	ev := events(t, told)
+	id := s.submit("echo one; echo > " + told + "; read line < " + gate + "; echo $line; yes | head -c 20000")
+	ev.next()
+	follow := s.command("logs", "-f", id)
+	stdout, err := follow.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	start(t, follow)
+	out := &lines{t: t, r: stdout}
+	if got := out.next(); got != "one" {
+		t.Errorf("it follows with %q", got)
+	}
+	s.kill()
+	s.start("--output", "10k")
+	ev.next()
+	write(t, gate, "two\n")
+	for _, want := range []string{"[attempt 2, ", "one", "two", "y"} {
+		if got := out.next(); !strings.HasPrefix(got, want) {
+			t.Errorf("it goes on with %q, want %q", got, want)
+		}
+	}
+	for out.next() != "[the limit on output was reached]" {
+	}
+	if status := finish(t, follow); status != 0 {
+		t.Errorf("it ends with %d", status)
+	}
+	if r := s.stint("show", id); !strings.Contains(r.stdout, "the limit on output was reached") {
+		t.Errorf("show: %+v", r)
+	}
+	s.stop()
+}
+
+// wait gives up when it is told to, and the tasks go on.
+func TestC1_WaitGivesUp(t *testing.T) {
+	s := serve(t)
+	gate, told := fifo(t), fifo(t)
+	ev := events(t, told)
+	id := s.submit("echo > " + told + "; read line < " + gate + "; kill -TERM $$")
+	s.stint("wait", "--timeout", "50ms", id).want(t, "", "not finished yet", 124)
+	for range 3 {
+		ev.next()
+		write(t, gate, "go\n")
+	}
+	r := s.stint("wait", "--json", id)
+	if task := parse[queue.Task](t, r.stdout)[0]; r.status != 143 || task.Failures != 3 {
+		t.Errorf("wait: %d after %d failures", r.status, task.Failures)
+	}
+	s.stop()
+}

@@ -1,0 +1,29 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// oneTask, someTasks and nothingElse are what commands take besides their flags.
+func oneTask(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("give the ID of one task; see %s --help", cmd.CommandPath())
+	}
+	return nil
+}
+
+func someTasks(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return fmt.Errorf("give the ID of a task, or of several; see %s --help", cmd.CommandPath())
+	}
+	return nil
+}
+
+func nothingElse(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("%q is one argument too many: %s has flags alone; see its --help", args[0], cmd.CommandPath())
+	}
+	return nil
+}

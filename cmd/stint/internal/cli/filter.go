@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/stintgo/stint/cmd/stint/internal/remote"
+	"github.com/stintgo/stint/queue"
+)
+
+// filterFlags find tasks.
+type filterFlags struct {
+	only                   []queue.State // whatever else is said
+	states                 []string
+	queue, kind, key       string
+	group, batch, contains string
+	labels                 map[string]string
+}
+
+// register defines the flags. A command that is for tasks in some states only has
+// no flag for these.
+func (f *filterFlags) register(cmd *cobra.Command, only []queue.State) {
+	flags := cmd.Flags()
+	if f.only = only; only == nil {
+		flags.StringSliceVar(&f.states, "state", nil, "tasks in `STATE`, as in running or dead,cancelled")
+		names := make([]string, 0, len(queue.States()))
+		for _, s := range queue.States() {
+			names = append(names, s.String())
+		}
+		_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
+	}
+	flags.StringVar(&f.queue, "queue", "", "tasks of `QUEUE`")
+	flags.StringVar(&f.kind, "kind", "", "tasks of `KIND`; those of stint submit are of kind command")
+	flags.StringVar(&f.key, "key", "", "tasks of `KEY`")
+	flags.StringVar(&f.group, "group", "", "tasks of `GROUP`")
+	flags.StringVar(&f.batch, "batch", "", "tasks of the batch `ID`")
+	flags.StringVar(&f.contains, "error", "", "tasks with `TEXT` in their error")
+	labelVar(flags, &f.labels, "tasks with the label `NAME=VALUE`")
+}
+
+// labelVar defines a flag for labels, without the default that help would show.
+func labelVar(flags *pflag.FlagSet, labels *map[string]string, usage string) {
+	flags.StringToStringVar(labels, "label", nil, usage)
+	flags.Lookup("label").DefValue = ""
+}
+
+// filter is what the flags and the IDs find.
+func (f *filterFlags) filter(ctx context.Context, server *remote.Server, ids []string) (queue.Filter, error) {
+	filter := queue.Filter{
+		Queue: f.queue, Kind: f.kind, Key: f.key, Group: f.group, Error: f.contains, Labels: f.labels, States: f.only,
+	}
+	var err error
+	if filter.IDs, err = server.IDs(ctx, ids); err != nil {
+		return filter, found(err)
+	}
+	if f.batch != "" {
+		if filter.Batch, err = server.ID(ctx, f.batch); err != nil {
+			return filter, found(err)
+		}
+	}
+	var errs []error
+	for _, name := range f.states {
+		state, err := queue.ParseState(name)
+		filter.States, errs = append(filter.States, state), append(errs, err)
+	}
+	return filter, errors.Join(errs...)
+}
+
+// narrows reports whether any flag but that of the queue is set.
+func (f *filterFlags) narrows() bool {
+	return len(f.states) > 0 || f.kind != "" || f.key != "" || f.group != "" || f.batch != "" || f.contains != "" ||
+		len(f.labels) > 0
+}

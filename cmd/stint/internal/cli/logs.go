@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stintgo/stint/cmd/stint/internal/remote"
+	"github.com/stintgo/stint/cmd/stint/internal/serve"
+	"github.com/stintgo/stint/cmd/stint/internal/view"
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/isolate"
+)
+
+const logsLong = `Print what the command of a task has written to its standard output and error,
+in all attempts.
+
+Exit status: 0; 1 if there is no such task, or no log of it; 125 for errors.`
+
+// logsFlags are the flags of stint logs.
+type logsFlags struct {
+	client
+	follow bool
+}
+
+func newLogs(s *streams) *cobra.Command {
+	f := logsFlags{client: client{streams: s}}
+	cmd := &cobra.Command{
+		Use: "logs [-f] ID", Short: "Print what a task has written", Long: logsLong + idHelp, Args: oneTask,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.with(cmd, func(ctx context.Context, server *remote.Server) error {
+				id, err := server.ID(ctx, args[0])
+				if err != nil {
+					return found(err)
+				}
+				return found(f.copy(ctx, server, id))
+			})
+		},
+	}
+	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "go on until the task is finished")
+	f.register(cmd)
+	return cmd
+}
+
+// The server says when there is more of a log that is followed, but while it is away.
+// A command that writes all the time is not asked for each line of it.
+const (
+	logsEvery  = 200 * time.Millisecond // when nothing new has come
+	logsPieces = 20 * time.Millisecond  // when something has
+	logsTries  = 10                     // of a log that cannot be read, though the server is there
+)
+
+// copy prints the log, and goes on if it is to be followed: also while the
+// server is away, since that may come back.
+func (f *logsFlags) copy(ctx context.Context, server *remote.Server, id queue.ID) error {
+	task, err := server.Get(ctx, id) // before the log: what is written later than this is seen
+	if err != nil {
+		return err
+	}
+	var from int64
+	for away, failed := false, 0; ; {
+		over := !f.follow || task.State.Finished()
+		had := from
+		from, err = f.copyFrom(ctx, server, id, from, !over)
+		if failed++; from != had || !errors.Is(err, queue.ErrUnavailable) {
+			failed = 0
+		}
+		switch {
+		case over && err == nil:
+			return f.tellLost(&task)
+		case over && errors.Is(err, queue.ErrNotFound):
+			return nothing(fmt.Errorf("there is no log of task %s: it is %s", id, view.End(&task)))
+		case err != nil && (!f.follow || failed == logsTries) ||
+			err != nil && !errors.Is(err, queue.ErrUnavailable) && !errors.Is(err, queue.ErrNotFound):
+			return err
+		}
+		seen, err := server.Get(ctx, id)
+		switch {
+		case err == nil:
+			task, away = seen, false
+		case !errors.Is(err, queue.ErrUnavailable):
+			return err
+		case !away:
+			printTo(f.err, "stint: the server is away; this goes on when it is back\n")
+			away = true
+		}
+		if err != nil {
+			failed = 0 // it is not the log's fault
+		} else if !over && task.State.Finished() {
+			continue
+		}
+		if err := pause(ctx, from != had); err != nil {
+			return err
+		}
+	}
+}
+
+// pause is between two looks at a log.
+func pause(ctx context.Context, something bool) error {
+	wait := logsEvery
+	if something {
+		wait = logsPieces
+	}
+	select {
+	case <-time.After(wait):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// copyFrom prints what there is from a byte on, after waiting for it if that is what
+// is wanted, and returns where that ends.
+func (f *logsFlags) copyFrom(
+	ctx context.Context, server *remote.Server, id queue.ID, from int64, wait bool,
+) (int64, error) {
+	log, at, err := server.Log(ctx, id, from, wait)
+	if err != nil {
+		return from, err
+	}
+	defer func() { _ = log.Close() }() // it was read
+	n, err := io.Copy(f.out, log)
+	return at + n, err
+}
+
+// tellLost says what is missing in a log, which may not have been able to say so
+// itself, for want of room.
+func (f *logsFlags) tellLost(t *queue.Task) error {
+	if exit, ok := isolate.ExitOf(t); ok && t.Kind == serve.Kind && exit.Lost != "" {
+		printTo(f.err, "stint: not all of the output is there: %s\n", exit.Lost)
+	}
+	return nil
+}

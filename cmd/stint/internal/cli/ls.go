@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stintgo/stint/cmd/stint/internal/remote"
+	"github.com/stintgo/stint/cmd/stint/internal/view"
+	"github.com/stintgo/stint/queue"
+)
+
+const lsLong = `List tasks, the newest first. All flags that find tasks have to hold.
+
+The IDs that are shown are the beginnings of the whole ones, and can be given
+instead of those. With --json there is a line of JSON for each task.
+
+Exit status: 0, also if there is no such task; 125 for errors.`
+
+// lsMost is how many tasks are listed if nothing is said.
+const lsMost = 50
+
+// lsFlags are the flags of stint ls.
+type lsFlags struct {
+	client
+	filterFlags
+	most   int
+	oldest bool
+	behind string
+}
+
+// newLs lists tasks in any state, or in some.
+func newLs(s *streams, states ...queue.State) *cobra.Command {
+	f := lsFlags{client: client{streams: s}}
+	cmd := &cobra.Command{
+		Use: "ls [flags]", Short: "List tasks", Long: lsLong, Args: nothingElse,
+		Example: "  stint ls --state running,waiting\n  stint ls --state dead --error timeout --json | jq -r .id",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.with(cmd, f.list)
+		},
+	}
+	f.filterFlags.register(cmd, states)
+	cmd.Flags().IntVarP(&f.most, "max", "n", lsMost, "list `N` tasks; 0 lists all")
+	cmd.Flags().BoolVar(&f.oldest, "oldest", false, "the oldest first")
+	cmd.Flags().StringVar(&f.behind, "behind", "", "go on behind the task `ID`: for the next page")
+	f.client.register(cmd)
+	return cmd
+}
+
+// list lists the tasks that there are.
+func (f *lsFlags) list(ctx context.Context, server *remote.Server) error {
+	filter, err := f.filter(ctx, server, nil)
+	if err != nil {
+		return err
+	}
+	page := queue.Page{Newest: !f.oldest}
+	if f.behind != "" {
+		if page.After, err = server.ID(ctx, f.behind); err != nil {
+			return found(err)
+		}
+	}
+	const size = 500
+	left, first, more := f.most, true, true
+	for ; more && (f.most == 0 || left > 0); first = false {
+		if page.Limit = size; f.most > 0 {
+			page.Limit = min(size, left)
+		}
+		tasks, err := server.Page(ctx, filter, page)
+		if err != nil {
+			return err
+		}
+		if err := f.show(tasks, first); err != nil {
+			return err
+		}
+		if more = len(tasks) == page.Limit; more {
+			page.After = tasks[len(tasks)-1].ID
+			left -= len(tasks)
+		}
+	}
+	if more && !f.json {
+		printTo(f.err, "stint: there may be more: -n %d, or --behind %s\n", 10*f.most, page.After)
+	}
+	return nil
+}
+
+// show shows a page. An empty first one says so to people, and nothing to programs.
+func (f *lsFlags) show(tasks []queue.Task, first bool) error {
+	if !f.json {
+		return view.Tasks(f.out, tasks, first, now())
+	}
+	for i := range tasks {
+		if err := f.print(tasks[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

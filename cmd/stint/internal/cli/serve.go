@@ -1,0 +1,174 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/stintgo/stint/cmd/stint/internal/gate"
+	"github.com/stintgo/stint/cmd/stint/internal/jobcount"
+	"github.com/stintgo/stint/cmd/stint/internal/remote"
+	"github.com/stintgo/stint/cmd/stint/internal/serve"
+	"github.com/stintgo/stint/queue/isolate"
+)
+
+const serveLong = `Keep tasks in a directory and work on them: commands that stint submit sends.
+
+A task that was submitted survives kill -9 and the loss of power, and so does the
+order; what was running then begins again. Each command runs in processes of its
+own, and all of them end with the attempt, or with the server.
+
+Other processes reach the server by the socket stint.sock in the directory, which
+only its owner may use, and with --listen by an address of this machine, which
+every user of it may use.
+
+The first SIGINT, SIGTERM or SIGHUP starts nothing more and waits for what runs;
+after --grace commands get SIGTERM, and then SIGKILL. A second one kills them at
+once. What was interrupted begins again at the next start, and has not failed.
+
+Exit status: 0 when it was told to end; 125 for errors; 128 and the signal's
+number after a second signal.`
+
+const serveExamples = `  # two at a time, in ./stint-data
+  stint serve -j2
+
+  # for two queues, with at most 1 GiB of memory for each command
+  stint serve --queue default --queue nightly --memory 1G`
+
+// serveFlags are the flags of stint serve, as they are typed.
+type serveFlags struct {
+	dir, listen, jobs       string
+	queues                  []string
+	memory, output, logsMax string
+	minFree                 string
+	grace, killAfter        time.Duration
+}
+
+// defaultGrace is how long a server that is told to end waits for commands.
+const defaultGrace = 10 * time.Second
+
+func newServe(s *streams) *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use: "serve [flags]", Short: "Keep tasks in a directory and work on them", Long: serveLong,
+		Example: serveExamples, Args: nothingElse,
+		RunE: func(*cobra.Command, []string) error { return runServe(&f, s) },
+	}
+	f.register(cmd.Flags())
+	return cmd
+}
+
+func (f *serveFlags) register(flags *pflag.FlagSet) {
+	flags.SortFlags = false
+	flags.StringVar(&f.dir, "dir", remote.DefaultDir, "keep everything in `DIR`, of one server at a time")
+	flags.StringVarP(&f.jobs, "jobs", "j", "", "run `N` commands at once; 50%, +2 or -1 (default: one per CPU)")
+	flags.StringArrayVar(&f.queues, "queue", []string{"default"}, "work on `QUEUE`; may be given several times")
+	flags.StringVar(&f.listen, "listen", "", "answer at `ADDRESS` too, as in 127.0.0.1:7117")
+	flags.StringVar(&f.memory, "memory", "", "kill a command that has more than `SIZE` of memory")
+	flags.StringVar(&f.output, "output", "1M", "keep `SIZE` of what a command writes")
+	flags.StringVar(&f.logsMax, "logs", "1G", "keep `SIZE` of what all commands have written; the oldest goes first")
+	flags.StringVar(&f.minFree, "min-free", "128M", "refuse tasks while the disk has less than `SIZE` left")
+	secondsVar(flags, &f.grace, "grace", defaultGrace, "when told to end, wait `TIME` for what runs")
+	secondsVar(flags, &f.killAfter, "kill-after", defaultKillAfter, "`TIME` from SIGTERM to SIGKILL for a command")
+}
+
+// config turns the flags into a server. It reports every problem that it finds.
+func (f *serveFlags) config(s *streams) (serve.Config, error) {
+	cfg := serve.Config{
+		Dir: f.dir, Listen: f.listen, Queues: f.queues, Grace: f.grace,
+		Command: isolate.Config{Grace: f.killAfter},
+		Logger:  slog.New(slog.NewTextHandler(s.err, nil)),
+	}
+	var errs [7]error
+	cfg.Jobs, errs[0] = jobcount.Parse(orCPUs(f.jobs), jobcount.Machine{CPUs: runtime.GOMAXPROCS(0), Most: mostJobs()})
+	if f.memory != "" {
+		cfg.Command.Memory, errs[1] = gate.ParseSize(f.memory)
+	}
+	cfg.Command.Output, errs[2] = gate.ParseSize(f.output)
+	cfg.LogsMax, errs[3] = gate.ParseSize(f.logsMax)
+	cfg.MinFree, errs[4] = gate.ParseSize(f.minFree)
+	if f.grace <= 0 || f.killAfter <= 0 || cfg.Command.Output == 0 || cfg.LogsMax == 0 || cfg.MinFree == 0 {
+		errs[5] = errors.New("--grace, --kill-after, --output, --logs and --min-free have to be above 0")
+	}
+	errs[6] = cfg.Command.Validate()
+	return cfg, errors.Join(errs[:]...)
+}
+
+func orCPUs(jobs string) string {
+	if jobs == "" {
+		return "100%"
+	}
+	return jobs
+}
+
+// runServe is stint serve.
+func runServe(f *serveFlags, s *streams) error {
+	cfg, err := f.config(s)
+	if err != nil {
+		return err
+	}
+	cfg.Ready = func(addresses []string) {
+		for _, address := range addresses {
+			printTo(s.out, "serving %s\n", address)
+		}
+		printTo(s.err, "stint: %d commands at once; stop with Ctrl-C\n", cfg.Jobs)
+	}
+	end := newEnding(func(sig os.Signal) {
+		printTo(s.err, "stint: %v: waiting up to %s for what runs; again to stop at once\n", sig, cfg.Grace)
+	})
+	err = serve.Run(end.soon, end.now, cfg)
+	if errors.Is(err, serve.ErrForced) {
+		printTo(s.err, "stint: %v\n", err)
+		return dieBy(<-end.last)
+	}
+	if err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	return nil
+}
+
+// ending is when a server is to end: soon after the first signal, now after the
+// second.
+type ending struct {
+	soon, now context.Context     //nolint:containedctx // states of the process, not of a call
+	last      chan syscall.Signal // the second one
+}
+
+// newEnding waits for signals, and tells of the first one.
+func newEnding(first func(os.Signal)) *ending {
+	soon, stop := context.WithCancel(context.Background())
+	now, kill := context.WithCancel(context.Background())
+	e := &ending{soon, now, make(chan syscall.Signal, 1)}
+	const ahead = 2
+	signals := make(chan os.Signal, ahead)
+	notifyEnd(signals)
+	go func() { // until the process ends
+		first(<-signals)
+		stop()
+		sig, _ := (<-signals).(syscall.Signal)
+		e.last <- sig
+		kill()
+	}()
+	return e
+}
+
+// notifyEnd passes the signals on that end a server. One that was ignored when
+// it was started, as by nohup, stays so. A write to a pipe that nobody reads is an
+// error like any other, and no end.
+func notifyEnd(to chan os.Signal) {
+	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(sig) {
+			signal.Notify(to, sig)
+		}
+	}
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+}

@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stintgo/stint/cmd/stint/internal/remote"
+	"github.com/stintgo/stint/cmd/stint/internal/view"
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/isolate"
+)
+
+const waitLong = `Wait until tasks are finished.
+
+Exit status: 0 if all have succeeded; else of the first, in the order given, that
+has not: the exit status of its command, 128 and the number of the signal that
+ended it, 124 if its time was over, 130 if it was cancelled, 1 if nobody knows;
+124 too if --timeout was over; 125 for errors.`
+
+// waitFlags are the flags of stint wait.
+type waitFlags struct {
+	client
+	timeout time.Duration
+}
+
+func newWait(s *streams) *cobra.Command {
+	f := waitFlags{client: client{streams: s}}
+	cmd := &cobra.Command{
+		Use: "wait [flags] ID...", Short: "Wait until tasks are finished", Long: waitLong + idHelp,
+		Example: "  stint wait $(stint submit make test) && echo well", Args: someTasks,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.with(cmd, func(ctx context.Context, server *remote.Server) error {
+				return f.wait(ctx, server, args)
+			})
+		},
+	}
+	secondsVar(cmd.Flags(), &f.timeout, "timeout", 0, "give up after `TIME`")
+	f.register(cmd)
+	return cmd
+}
+
+var errWaited = errors.New("the tasks are not finished yet, and --timeout is over; they go on")
+
+// wait waits for all tasks.
+func (f *waitFlags) wait(ctx context.Context, server *remote.Server, texts []string) error {
+	ids, err := server.IDs(ctx, texts)
+	if err != nil {
+		return found(err)
+	}
+	waiting := ctx
+	if f.timeout > 0 {
+		var stop context.CancelFunc
+		waiting, stop = context.WithTimeout(ctx, f.timeout)
+		defer stop()
+	}
+	// A server that is away may be back soon, and is waited for; one that was never
+	// there is another matter.
+	if _, err := server.Get(waiting, ids[0]); err != nil && waiting.Err() == nil {
+		return found(err)
+	}
+	status := 0
+	for _, id := range ids {
+		task, err := server.Wait(waiting, id)
+		switch {
+		case err != nil && waiting.Err() != nil && ctx.Err() == nil:
+			return &exitError{exitTimeout, errWaited}
+		case err != nil:
+			return found(err)
+		}
+		if err := f.tell(&task); err != nil {
+			return err
+		}
+		if status == 0 {
+			status = statusOf(&task)
+		}
+	}
+	if status != 0 {
+		return &exitError{status: status}
+	}
+	return nil
+}
+
+// tell prints how a task has ended; for people only if it has not gone well.
+func (f *waitFlags) tell(t *queue.Task) error {
+	if f.json {
+		return f.print(t)
+	}
+	if t.State != queue.Succeeded {
+		printTo(f.err, "stint: task %s: %s\n", t.ID, view.End(t))
+	}
+	return nil
+}
+
+// statusOf is the exit status that says how a task has ended.
+func statusOf(t *queue.Task) int {
+	if t.State == queue.Succeeded {
+		return 0
+	}
+	if t.State == queue.Cancelled {
+		return exitCancelled
+	}
+	if exit, ok := isolate.ExitOf(t); ok && exit.Code() != 0 {
+		return exit.Code()
+	}
+	return exitNothing
+}

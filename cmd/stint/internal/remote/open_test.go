@@ -1,0 +1,32 @@
+package remote_test
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stintgo/stint/cmd/stint/internal/remote"
+	"github.com/stintgo/stint/queue"
+)
+
+// What keeps a server from being reached is told apart from one that is not there.
+func TestC6_ExplainsWhatToDo(t *testing.T) {
+	dial := func(errno syscall.Errno) error {
+		return fmt.Errorf("%w: %w", queue.ErrUnavailable, &net.OpError{Op: "dial", Net: "unix", Err: errno})
+	}
+	for says, err := range map[string]error{
+		"no server at data: start one with stint serve": dial(syscall.ENOENT),
+		"no server at data: start one":                  dial(syscall.ECONNREFUSED),
+		"the server at data is another user's":          dial(syscall.EACCES),
+		queue.ErrFull.Error():                           queue.ErrFull,
+	} {
+		if got := remote.Explain(err, "data"); !strings.HasPrefix(got.Error(), says) {
+			t.Errorf("%v is told as %q, want %q", err, got, says)
+		}
+	}
+	if err := remote.Explain(nil, "data"); err != nil {
+		t.Error(err)
+	}
+}

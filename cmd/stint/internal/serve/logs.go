@@ -1,0 +1,254 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/server"
+)
+
+// logs keeps what commands write: a file for each task, with all its attempts
+// one after the other. It goes when its task is forgotten, or earlier, the oldest
+// first, if all of them together are too much.
+type logs struct {
+	root   *os.Root
+	each   int64 // bytes of earlier attempts that are kept when another begins
+	all    int64 // bytes of all together
+	logger *slog.Logger
+
+	readers readers
+}
+
+// Defaults of the flags.
+const (
+	DefaultOutput  = 1 << 20
+	DefaultLogsMax = 1 << 30
+)
+
+func openLogs(dir string, each, all int64, logger *slog.Logger) (*logs, error) {
+	const ownerOnly = 0o700 // what commands write is nobody else's
+	if err := os.MkdirAll(dir, ownerOnly); err != nil {
+		return nil, fmt.Errorf("%w; the logs of commands have to be there: move what is in the way elsewhere", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &logs{
+		root: root, each: cmp.Or(each, DefaultOutput), all: cmp.Or(all, DefaultLogsMax), logger: logger,
+	}, nil
+}
+
+// files are the logs, to be read.
+func (l *logs) files() fs.FS { return l.root.FS() }
+
+// open opens the log of a task for another attempt, and puts a line before that.
+func (l *logs) open(_ context.Context, t *queue.Task) (io.WriteCloser, error) {
+	name := server.LogName(t.ID)
+	if err := l.shorten(name); err != nil {
+		return nil, err
+	}
+	const owner = 0o600
+	f, err := l.root.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, owner)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := io.WriteString(f, heading(t)); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	l.readers.wake(t.ID) // it may be another one than before
+	return &logWriter{f, func() { l.readers.wake(t.ID) }}, nil
+}
+
+// logWriter writes to a log, and tells its readers.
+type logWriter struct {
+	file *os.File
+	tell func()
+}
+
+func (w *logWriter) Write(p []byte) (int, error) {
+	defer w.tell()
+	return w.file.Write(p)
+}
+
+func (w *logWriter) Close() error { return w.file.Close() }
+
+// heading says which attempt follows; the first one, which most tasks leave it
+// at, speaks for itself.
+func heading(t *queue.Task) string {
+	attempt := 0
+	for _, step := range t.Steps {
+		if step.On == queue.OnClaim {
+			attempt++
+		}
+	}
+	if attempt <= 1 {
+		return ""
+	}
+	begun := t.Steps[len(t.Steps)-1].At
+	return fmt.Sprintf("[attempt %d, %s]\n", attempt, begun.Format(time.RFC3339))
+}
+
+// shorten leaves the end of a log that has become too long. Whoever follows it
+// begins anew.
+func (l *logs) shorten(name string) error {
+	shortened := name + ".new"
+	old, err := l.root.Open(name)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	defer func() { _ = old.Close() }() // it was read
+	info, err := old.Stat()
+	if err != nil || info.Size() <= l.each {
+		return err
+	}
+	rest, err := io.ReadAll(io.NewSectionReader(old, info.Size()-l.each/2, l.each/2))
+	if err != nil {
+		return err
+	}
+	const owner = 0o600
+	text := slices.Concat([]byte("[what was before this has been dropped]\n"), rest)
+	if err := l.root.WriteFile(shortened, text, owner); err != nil {
+		return err
+	}
+	return l.root.Rename(shortened, name)
+}
+
+// tidyEvery is how often logs are looked through for what nobody needs.
+const tidyEvery = 10 * time.Minute
+
+// tidyUntil removes the logs of tasks that are forgotten, until ctx ends: when
+// that happens, and now and then for what nobody has told.
+func (l *logs) tidyUntil(ctx context.Context, q *queue.Queue) {
+	var removing sync.WaitGroup
+	removing.Go(func() { l.watch(ctx, q) })
+	defer removing.Wait()
+	l.tidy(ctx, q)
+	ticker := time.NewTicker(tidyEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			l.tidy(ctx, q)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// watch removes logs as their tasks are forgotten, and tells the readers of those
+// that are finished. It ends with ctx; what it does not remove is found by tidy.
+func (l *logs) watch(ctx context.Context, q *queue.Queue) {
+	for e, err := range q.Events(ctx) {
+		if err != nil || e.Missed > 0 {
+			l.readers.wakeAll()
+		}
+		if err != nil {
+			continue
+		}
+		if e.On == queue.OnForget {
+			l.remove(e.ID)
+		}
+		if e.On == queue.OnForget || e.To.Finished() {
+			l.readers.wake(e.ID)
+		}
+	}
+}
+
+func (l *logs) remove(id queue.ID) {
+	if err := l.root.Remove(server.LogName(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		l.logger.Error("remove a log", slog.String("task", id.String()), slog.Any("error", err))
+	}
+}
+
+// logFile is a log, as tidy sees it.
+type logFile struct {
+	id   queue.ID
+	size int64
+	at   time.Time // when something was written to it
+}
+
+// tidy removes the logs of tasks that there are no more, and then the oldest ones
+// if what is left is too much.
+func (l *logs) tidy(ctx context.Context, q *queue.Queue) {
+	all, err := l.list()
+	if err != nil {
+		l.logger.Error("look through the logs", slog.Any("error", err))
+		return
+	}
+	var kept []logFile
+	const atOnce = 500
+	for part := range slices.Chunk(all, atOnce) {
+		states, err := statesOf(ctx, q, part)
+		if err != nil {
+			return // as it may be while the server stops: the next time will do
+		}
+		for _, f := range part {
+			if state, ok := states[f.id]; !ok {
+				l.remove(f.id)
+			} else if state.Finished() {
+				kept = append(kept, f)
+			}
+		}
+	}
+	l.limit(kept)
+}
+
+// limit removes the oldest of the logs of finished tasks until the rest is not
+// too much.
+func (l *logs) limit(finished []logFile) {
+	slices.SortFunc(finished, func(a, b logFile) int { return b.at.Compare(a.at) })
+	var sum int64
+	for _, f := range finished {
+		if sum += f.size; sum > l.all {
+			l.remove(f.id)
+		}
+	}
+}
+
+// statesOf returns the states of the tasks that there are.
+func statesOf(ctx context.Context, q *queue.Queue, files []logFile) (map[queue.ID]queue.State, error) {
+	filter := queue.Filter{}
+	for _, f := range files {
+		filter.IDs = append(filter.IDs, f.id)
+	}
+	states := make(map[queue.ID]queue.State, len(files))
+	for t, err := range q.Find(ctx, filter) {
+		if err != nil {
+			return nil, err
+		}
+		states[t.ID] = t.State
+	}
+	return states, nil
+}
+
+// list returns the logs that there are.
+func (l *logs) list() (all []logFile, err error) {
+	entries, err := fs.ReadDir(l.files(), ".")
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range entries {
+		name, _, _ := strings.Cut(entry.Name(), ".")
+		id, err := queue.ParseID(name)
+		info, gone := entry.Info()
+		if err == nil && gone == nil && entry.Name() == server.LogName(id) {
+			all = append(all, logFile{id, info.Size(), info.ModTime()})
+		}
+	}
+	return all, nil
+}

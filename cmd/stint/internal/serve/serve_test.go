@@ -1,0 +1,183 @@
+package serve_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stintgo/stint/cmd/stint/internal/serve"
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/memstore"
+	"github.com/stintgo/stint/server"
+)
+
+// attempt is a task in an attempt.
+func attempt(id queue.ID, n int) *queue.Task {
+	t := &queue.Task{ID: id, Steps: []queue.Step{{On: queue.OnSubmit}}}
+	for range n {
+		t.Steps = append(t.Steps, queue.Step{On: queue.OnClaim, At: time.Unix(0, 0).UTC()})
+	}
+	return t
+}
+
+func logs(t *testing.T, each, all int64) (l serve.Logs, dir string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "logs")
+	l, err := serve.OpenLogs(dir, each, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, dir
+}
+
+// A log has all attempts, one after the other, and of many of them the end.
+func TestC4_LogsAreBounded(t *testing.T) {
+	const each = 1000
+	l, dir := logs(t, each, 1<<20)
+	id := queue.ID{1}
+	for n := range 100 {
+		if err := l.Write(attempt(id, n+1), strings.Repeat("x", 99)+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, server.LogName(id)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		head := fmt.Sprintf("[attempt %d, 1970-01-01T00:00:00Z]\n", n+1)
+		switch {
+		case n == 0 && string(text) != strings.Repeat("x", 99)+"\n":
+			t.Errorf("the first attempt is %q", text)
+		case n > 0 && !strings.HasSuffix(string(text), "\n"+head+strings.Repeat("x", 99)+"\n"):
+			t.Errorf("attempt %d ends the log with %q", n+1, text[max(len(text)-150, 0):])
+		case len(text) > each+150:
+			t.Errorf("after %d attempts the log has %d bytes", n+1, len(text))
+		case n == 99 && !strings.HasPrefix(string(text), "[what was before this has been dropped]\n"):
+			t.Errorf("the log begins with %q", text[:50])
+		}
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("there are %v, %v", entries, err)
+	}
+}
+
+// The logs of tasks that there are no more are removed, and those of the tasks
+// that were finished first if all are too much. What is no log stays.
+func TestC4_LogsGoWithTheirTasks(t *testing.T) {
+	l, dir := logs(t, 1000, 250)
+	q := queue.New(memstore.New(memstore.Config{}), queue.Config{})
+	var ids []queue.ID
+	for range 5 {
+		receipt, err := queue.Submit(t.Context(), q, "k", 0, queue.Spec{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, receipt.ID)
+	}
+	cancel := queue.Command{Do: queue.OnCancel, Filter: queue.Filter{IDs: ids[1:]}}
+	if n, err := q.Command(t.Context(), cancel); n != 4 || err != nil {
+		t.Fatal(n, err)
+	}
+	forgotten := q.NewID()
+	old := time.Unix(1e9, 0)
+	for i, id := range append(ids, forgotten) {
+		if err := l.Write(attempt(id, 1), strings.Repeat("x", 100)); err != nil {
+			t.Fatal(err)
+		}
+		at := old.Add(time.Duration(i) * time.Hour)
+		if err := os.Chtimes(filepath.Join(dir, server.LogName(id)), at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "other"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.Tidy(t.Context(), q)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, entry := range entries {
+		got = append(got, entry.Name())
+	}
+	// The first task is not finished; of the others there is room for two.
+	want := []string{server.LogName(ids[0]), server.LogName(ids[3]), server.LogName(ids[4]), "other"}
+	if strings.Join(got, " ") != strings.Join(want, " ") {
+		t.Errorf("there are %v, want %v", got, want)
+	}
+}
+
+// Readers of a log are told of what is written to it, and of the end of its task, and
+// of no other.
+func TestC4_ReadersOfLogs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, _ := logs(t, 1000, 1<<20)
+		q := queue.New(memstore.New(memstore.Config{}), queue.Config{})
+		ctx, stop := context.WithCancel(t.Context())
+		var watching sync.WaitGroup
+		watching.Go(func() { l.Watch(ctx, q) })
+		synctest.Wait()
+		var ids [2]queue.ID
+		for i := range ids {
+			receipt, err := queue.Submit(ctx, q, "k", 0, queue.Spec{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids[i] = receipt.ID
+		}
+		mine, leaveMine := l.Follow(ids[0])
+		same, leaveSame := l.Follow(ids[0])
+		other, leaveOther := l.Follow(ids[1])
+		heard := func(what string, want ...bool) {
+			t.Helper()
+			synctest.Wait()
+			for i, news := range []<-chan struct{}{mine, same, other} {
+				if got := len(news) == 1; got != want[i] {
+					t.Errorf("after %s, reader %d has heard: %t", what, i, got)
+				}
+				for len(news) > 0 {
+					<-news
+				}
+			}
+		}
+		heard("nothing", false, false, false)
+		if err := l.Write(attempt(ids[0], 1), ""); err != nil {
+			t.Fatal(err)
+		}
+		heard("an attempt", true, true, false)
+		if err := l.Write(attempt(ids[0], 1), "text", func() { heard("another", true, true, false) }); err != nil {
+			t.Fatal(err)
+		}
+		heard("a write", true, true, false)
+		leaveSame()
+		for i, want := range [][]bool{{true, false, false}, {false, false, true}} {
+			cancel := queue.Command{Do: queue.OnCancel, Filter: queue.Filter{IDs: ids[i : i+1]}}
+			if n, err := q.Command(ctx, cancel); n != 1 || err != nil {
+				t.Fatal(n, err)
+			}
+			heard("an end", want...)
+		}
+		leaveMine()
+		leaveOther()
+		stop()
+		watching.Wait()
+	})
+}
+
+func TestC6_OnlyThisMachine(t *testing.T) {
+	for address, ok := range map[string]bool{
+		"": true, "127.0.0.1:0": true, "localhost:7117": true, "[::1]:7117": true, "127.1.2.3:1": true,
+		":7117": false, "0.0.0.0:7117": false, "[::]:7117": false, "192.168.1.2:7117": false, "example.org:80": false,
+		"7117": false,
+	} {
+		if err := serve.CheckLoopback(address); (err == nil) != ok {
+			t.Errorf("%q: %v", address, err)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// listen opens the socket, and the address if there is one. It is called with
+// the lock of the store held, so a socket that is there is nobody's.
+func listen(ctx context.Context, cfg *Config) (listeners []net.Listener, addresses []string, err error) {
+	if err := checkLoopback(cfg.Listen); err != nil {
+		return nil, nil, err
+	}
+	path, err := Socket(cfg.Dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	socket, err := listenSocket(ctx, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	listeners, addresses = append(listeners, socket), append(addresses, "unix:"+filepath.Join(cfg.Dir, SocketName))
+	if cfg.Listen == "" {
+		return listeners, addresses, nil
+	}
+	tcp, err := new(net.ListenConfig).Listen(ctx, "tcp", cfg.Listen)
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("%w; choose another address with --listen", err), socket.Close())
+	}
+	return append(listeners, tcp), append(addresses, "http://"+tcp.Addr().String()), nil
+}
+
+// listenSocket opens a socket that its owner alone may use, also in a directory
+// that others may enter.
+func listenSocket(ctx context.Context, path string) (net.Listener, error) {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, err
+	case info.Mode()&fs.ModeSocket == 0:
+		return nil, fmt.Errorf("%s is in the way and no socket: move it elsewhere", path)
+	default: // a server that was killed has left it behind
+		if err := os.Remove(path); err != nil {
+			return nil, err
+		}
+	}
+	const others = 0o177
+	had := syscall.Umask(others)
+	defer syscall.Umask(had)
+	return new(net.ListenConfig).Listen(ctx, "unix", path)
+}
+
+// checkLoopback refuses addresses that other machines can reach.
+func checkLoopback(address string) error {
+	if address == "" {
+		return nil
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("--listen %s: %w; give an address and a port, as in 127.0.0.1:7117", address, err)
+	}
+	ip, err := netip.ParseAddr(host)
+	if host != "localhost" && (err != nil || !ip.IsLoopback()) {
+		return fmt.Errorf("--listen %s: other machines could reach it, and whoever does may run commands here; "+
+			"use 127.0.0.1, and a tunnel (ssh -L) from elsewhere", address)
+	}
+	return nil
+}
+
+// socketMax is how many bytes a socket's path may have.
+const socketMax = 103 // on the systems that allow least
+
+// Socket is a path of the socket in a directory that is short enough for one.
+func Socket(dir string) (string, error) {
+	path := filepath.Join(dir, SocketName)
+	if len(path) <= socketMax {
+		return path, nil
+	}
+	if wd, err := os.Getwd(); err == nil {
+		if rel, err := filepath.Rel(wd, path); err == nil && len(rel) <= socketMax {
+			return rel, nil
+		}
+	}
+	return around(dir, path)
+}
+
+func tooLong(path string) error {
+	return fmt.Errorf("the path of a socket has at most %d bytes, and %s has %d: use a directory with a shorter name",
+		socketMax, path, len(path))
+}

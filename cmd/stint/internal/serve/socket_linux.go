@@ -1,0 +1,20 @@
+package serve
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// around is a path to the socket in a directory by a descriptor of that, which
+// stays open as long as this process lives.
+func around(dir, path string) (string, error) {
+	if len(path) >= unix.PathMax {
+		return "", tooLong(path)
+	}
+	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", dir, err)
+	}
+	return fmt.Sprintf("/proc/self/fd/%d/%s", fd, SocketName), nil
+}

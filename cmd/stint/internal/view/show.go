@@ -1,0 +1,130 @@
+package view
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stintgo/stint/cmd/stint/internal/serve"
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/isolate"
+)
+
+// clockLayout is how times are shown, in the zone of whoever looks.
+const clockLayout = "2006-01-02 15:04:05.000"
+
+// Show writes all that there is to know of a task: what was asked, how it is, and
+// its life so far.
+func Show(w io.Writer, t *queue.Task, now time.Time) error {
+	out := table(w)
+	field := func(name, format string, args ...any) { _, _ = fmt.Fprintf(out, name+"\t"+format+"\n", args...) }
+	optional := func(name, text string) {
+		if text != "" {
+			field(name, "%s", plain(text))
+		}
+	}
+	field("task", "%s", t.ID)
+	field("state", "%s, since %s ago", state(t), Span(now.Sub(t.Changed)))
+	for _, hold := range t.Holds {
+		field("", "held by %s %s", hold.Code, plain(hold.What))
+	}
+	field("queue", "%s", plain(t.Queue))
+	field("kind", "%s", plain(t.Kind))
+	asked(t, field, optional)
+	if t.State == queue.Running {
+		field("worker", "%s, lease until %s", plain(t.Lease.Worker), clock(t.Lease.Until))
+	}
+	if p := t.Progress; p != (queue.Progress{}) {
+		field("progress", "%d of %d %s", p.Done, p.Total, plain(p.Note))
+	}
+	field("failures", "%s", outOf(t.Failures, t.MaxAttempts))
+	if t.Crashes > 0 {
+		field("crashes", "%s in a row", outOf(t.Crashes, t.MaxCrashes))
+	}
+	if exit, ok := isolate.ExitOf(t); ok && t.Kind == serve.Kind {
+		field("exit status", "%d, %d bytes of output", exit.Code(), exit.Output)
+		optional("", exit.Lost)
+	} else {
+		optional("result", shorten(string(t.Result), workMax))
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	if t.Error != "" {
+		_, _ = fmt.Fprintf(w, "error\n%s", lines(t.Error, "  "))
+	}
+	return Timeline(w, t)
+}
+
+// asked shows what was asked when the task was submitted, but for what nobody
+// asked.
+func asked(t *queue.Task, field func(name, format string, args ...any), optional func(name, text string)) {
+	var cmd isolate.Command
+	if t.Kind == serve.Kind && json.Unmarshal(t.Payload, &cmd) == nil {
+		field("command", "%s", work(t))
+		optional("directory", cmd.Dir)
+		optional("environment", strings.Join(cmd.Env, " "))
+	} else {
+		optional("payload", shorten(string(t.Payload), 10*workMax))
+	}
+	if t.Tier != 0 {
+		field("tier", "%s", t.Tier)
+	}
+	optional("key", t.Key)
+	optional("unique", t.Unique)
+	optional("group", t.Group)
+	for _, id := range t.After {
+		field("after", "%s", id)
+	}
+	if !t.Batch.IsZero() {
+		field("batch", "%s", t.Batch)
+	}
+	if !t.AfterBatch.IsZero() {
+		field("after batch", "%s", t.AfterBatch)
+	}
+	if !t.RunAt.IsZero() {
+		field("not before", "%s", clock(t.RunAt))
+	}
+	if !t.Deadline.IsZero() {
+		field("starts before", "%s", clock(t.Deadline))
+	}
+	if t.Timeout > 0 {
+		field("timeout", "%s", t.Timeout)
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.Labels)) {
+		field("label", "%s=%s", plain(name), plain(t.Labels[name]))
+	}
+}
+
+// outOf is a number and its limit, if the task has one of its own.
+func outOf(n, limit int) string {
+	if limit == 0 {
+		return strconv.Itoa(n)
+	}
+	return fmt.Sprintf("%d of %d", n, limit)
+}
+
+// Timeline writes the life of a task, a step on each line.
+func Timeline(w io.Writer, t *queue.Task) error {
+	out := table(w)
+	_, _ = fmt.Fprintln(out, "\nTIME\tAFTER\tWHAT\tSTATE\tBY\t")
+	last := t.Submitted
+	for _, s := range t.Steps {
+		_, _ = fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n",
+			clock(s.At), Span(s.At.Sub(last)), s.On, s.To, orDash(plain(s.By)), shorten(firstLine(s.Detail), workMax))
+		last = s.At
+	}
+	return out.Flush()
+}
+
+func firstLine(text string) string {
+	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return plain(first)
+}
+
+func clock(t time.Time) string { return t.Local().Format(clockLayout) }

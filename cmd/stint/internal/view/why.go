@@ -1,0 +1,136 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/queue"
+)
+
+// Reason is a sentence that says why a task waits.
+func Reason(r *queue.Reason, now time.Time) string {
+	text := reason(r, now)
+	if r.Estimate > 0 {
+		text += fmt.Sprintf(" (about %s, as things go)", Span(r.Estimate))
+	}
+	return text
+}
+
+func reason(r *queue.Reason, now time.Time) string {
+	switch code := r.Code; code {
+	case queue.CodeTaskPaused:
+		return "somebody has paused it" + by(r, now) + ": resume it"
+	case stint.Code(queue.HoldQueuePaused), stint.CodePaused:
+		return "its queue is paused" + by(r, now) + ": resume the queue"
+	case queue.CodeScheduled:
+		return scheduled(r, now)
+	case stint.Code(queue.HoldDependency):
+		if r.State == 0 {
+			return fmt.Sprintf("it waits for the end of batch %s", plain(r.What))
+		}
+		return fmt.Sprintf("it waits for task %s, which is %s", plain(r.What), r.State)
+	case stint.Code(queue.HoldGroup):
+		return fmt.Sprintf("it waits for its turn in group %s", plain(r.What))
+	case stint.Code(queue.HoldSuspect):
+		return "it has crashed with its workers, and another one is its last; such tasks run one at a time" + holders(r)
+	case stint.Code(queue.HoldDamaged):
+		return fmt.Sprintf("it cannot be read: look after the disk, or put the store back from a copy (%s)", plain(r.What))
+	case stint.CodeKey:
+		return fmt.Sprintf("as many tasks of key %s run as may: %d of %d%s", plain(r.Key), r.Running, r.Limit, holders(r))
+	case stint.Code(queue.HoldKeyRate):
+		return fmt.Sprintf("its key %s has used up its rate, until %s", plain(r.Key), clock(until(r)))
+	case queue.CodeNoWorker:
+		return noWorker(r, now)
+	case stint.CodeMax:
+		return fmt.Sprintf("as many tasks of its queue run as may: %d of %d%s", r.Running, r.Limit, holders(r))
+	case stint.CodeCap:
+		return fmt.Sprintf("its tier may start while fewer than %d tasks of its queue run, and %d do", r.Limit, r.Running)
+	case stint.CodeRate:
+		return fmt.Sprintf("its queue has used up its rate, until %s", clock(until(r)))
+	case stint.CodeBehind:
+		return behind(r)
+	default:
+		return fmt.Sprintf("%s %s", code, plain(r.What))
+	}
+}
+
+// by says who stopped something, and since when.
+func by(r *queue.Reason, now time.Time) (text string) {
+	if r.By != "" {
+		text = " (" + plain(r.By) + ")"
+	}
+	if !r.Since.IsZero() {
+		text += fmt.Sprintf(" %s ago", Span(now.Sub(r.Since)))
+	}
+	return text
+}
+
+func scheduled(r *queue.Reason, now time.Time) string {
+	if r.Failures > 0 {
+		return fmt.Sprintf("it has failed %d times and is tried again in %s, at %s",
+			r.Failures, Span(r.Until.Sub(now)), clock(r.Until))
+	}
+	return fmt.Sprintf("it is not to start before %s, in %s", clock(r.Until), Span(r.Until.Sub(now)))
+}
+
+func noWorker(r *queue.Reason, now time.Time) string {
+	text := fmt.Sprintf("no worker does tasks of kind %s in its queue", plain(r.What))
+	if r.LastSeen.Worker == "" {
+		return text + "; none ever did"
+	}
+	return text + fmt.Sprintf("; the last one was %s, %s ago", plain(r.LastSeen.Worker), Span(now.Sub(r.LastSeen.At)))
+}
+
+func until(r *queue.Reason) time.Time {
+	if r.Until.IsZero() {
+		return r.FreeAt
+	}
+	return r.Until
+}
+
+// holdersMax is how many of those who hold something are named.
+const holdersMax = 3
+
+func holders(r *queue.Reason) string {
+	var names []string
+	for _, id := range r.Holders[:min(len(r.Holders), holdersMax)] {
+		names = append(names, id.String())
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(names, ", ")
+}
+
+// behind says who goes first, the highest tier first.
+func behind(r *queue.Reason) string {
+	var tiers []string
+	for i := stint.Tiers - 1; i >= 0; i-- {
+		if n := r.Ahead[i]; n > 0 {
+			tiers = append(tiers, fmt.Sprintf("%d of tier %s", n, stint.Lowest+stint.Priority(i)))
+		}
+	}
+	if len(tiers) == 0 {
+		return "it is next, when a worker has a free slot"
+	}
+	return "others go first: " + strings.Join(tiers, ", ")
+}
+
+// State says why a task has nothing to wait for.
+func State(t *queue.Task, now time.Time) string {
+	since := Span(now.Sub(t.Changed))
+	if t.State == queue.Running {
+		return fmt.Sprintf("it runs since %s, on %s", since, plain(t.Lease.Worker))
+	}
+	return fmt.Sprintf("it waits for nothing: it is %s since %s", t.State, since)
+}
+
+// End is how a task has ended, on one line.
+func End(t *queue.Task) string {
+	if t.Error == "" || t.State == queue.Succeeded {
+		return t.State.String()
+	}
+	return fmt.Sprintf("%s: %s", t.State, firstLine(t.Error))
+}
