@@ -5,6 +5,8 @@
 //	go run . -suite core,js     these suites; the others keep their last figures
 //	go run . -suite core -case contended
 //	                            the cases with that in their names; writes nothing
+//	go run . -suite scale -pending 1000000
+//	                            a million pending tasks instead of ten
 //	go run . -once              one tiny pass, for correctness; writes nothing
 //
 // How it measures is told in docs/performance.md.
@@ -19,22 +21,29 @@ import (
 
 	"github.com/stintgo/stint/bench/measure"
 	"github.com/stintgo/stint/bench/report"
+	"github.com/stintgo/stint/bench/scale"
 )
 
 func main() {
-	names := suiteNames()
-	chosen := flag.String("suite", strings.Join(names, ","), "suites to run, separated by commas")
+	chosen := flag.String("suite", "",
+		fmt.Sprintf("suites to run, separated by commas, of %s; without it %s",
+			strings.Join(suiteNames(), ", "), strings.Join(usual(false), ", ")))
 	rounds := flag.Int("rounds", 5, "turns that each subject has")
 	out := flag.String("out", ".", "directory for RESULTS.md and results.json")
 	only := flag.String("case", "", "run only cases whose names contain this; writes nothing")
+	pending := flag.Int("pending", scale.Default, "pending tasks of the suite scale")
 	once := flag.Bool("once", false, "one tiny pass for correctness; writes nothing")
 	flag.Parse()
 
 	runner := measure.Full(*rounds)
 	if *once {
 		runner = measure.Once()
+		*pending = min(*pending, scale.Tiny)
 	}
-	selection := selection{suites: strings.Split(*chosen, ","), only: *only}
+	selection := selection{suites: usual(*once), only: *only, pending: *pending}
+	if *chosen != "" {
+		selection.suites = strings.Split(*chosen, ",")
+	}
 	if err := bench(runner, selection, *out); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -43,8 +52,9 @@ func main() {
 
 // selection is what to run.
 type selection struct {
-	suites []string
-	only   string // cases whose names contain this; empty for all
+	suites  []string
+	only    string // cases whose names contain this; empty for all
+	pending int    // tasks of the suite scale
 }
 
 // bench runs suites and, if it is a full run of all their cases, puts their
@@ -68,7 +78,7 @@ func bench(runner measure.Runner, sel selection, dir string) error {
 	}
 	book.Machine, book.Peers, book.Rounds = report.ThisMachine(), peers, runner.Rounds
 	for _, s := range chosen {
-		rows, err := s.run(runner, sel.only)
+		rows, err := s.run(runner, sel)
 		if err != nil {
 			return fmt.Errorf("suite %s: %w", s.name, err)
 		}
@@ -83,21 +93,21 @@ func bench(runner measure.Runner, sel selection, dir string) error {
 	return nil
 }
 
-// run measures the cases of a suite whose names contain only, one by one, and
-// says how each went.
-func (s suite) run(runner measure.Runner, only string) ([]report.Row, error) {
+// run measures the cases of a suite that are selected, one by one, and says how
+// each went.
+func (s suite) run(runner measure.Runner, sel selection) ([]report.Row, error) {
 	dir, err := os.MkdirTemp("", "stint-bench-")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	cases, err := s.cases(dir)
+	cases, err := s.cases(setup{dir, sel.pending})
 	if err != nil {
 		return nil, err
 	}
 	var rows []report.Row
 	for _, c := range cases {
-		if !strings.Contains(c.Name, only) {
+		if !strings.Contains(c.Name, sel.only) {
 			continue
 		}
 		result, err := runner.Run(c)

@@ -19,9 +19,9 @@ type Goal struct {
 }
 
 // unitTable is what a bound may be written in. Times become nanoseconds, because
-// that is what loops answer; the other units are for the reader.
+// that is what loops answer, and sizes bytes; the other units are for the reader.
 var unitTable = map[string]float64{
-	"": 1, "ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9, "B": 1, "%": 1,
+	"": 1, "ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9, "B": 1, "MiB": 1 << 20, "GiB": 1 << 30, "%": 1, "/s": 1,
 }
 
 // ParseGoal reads a goal, which looks like one of
@@ -32,7 +32,7 @@ var unitTable = map[string]float64{
 //	allocs ≤ 0
 //
 // that is: a reading, ≤ or ≥, a number, and either × and the name of a subject
-// or a unit (ns, µs, ms, s, B, %), or nothing.
+// or a unit (ns, µs, ms, s, B, MiB, GiB, %, /s), or nothing.
 func ParseGoal(text string) (Goal, error) {
 	text = strings.TrimSpace(text)
 	reading, condition, atMost, ok := cutRelation(text)

@@ -121,6 +121,8 @@ func figureText(row Row) string {
 		return duration(*row.NsPerOp)
 	case row.PerSecond != nil:
 		return perSecond(*row.PerSecond)
+	case row.Value != nil && row.Unit == "B":
+		return size(*row.Value)
 	case row.Value != nil:
 		return strings.TrimSpace(number(row.Value) + " " + row.Unit)
 	default:
@@ -148,6 +150,13 @@ func perSecond(n float64) string {
 	default:
 		return number(&n) + " /s"
 	}
+}
+
+func size(n float64) string {
+	if n >= 1<<20 {
+		return number(rounded(n/(1<<20))) + " MiB"
+	}
+	return number(&n) + " B"
 }
 
 // number is a figure to three digits, without an exponent, or nothing.

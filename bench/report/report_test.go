@@ -147,6 +147,7 @@ func TestFigureSizes(t *testing.T) {
 		{"/s", 16_500_000, "16.5 M/s"},
 		{"%", 99.87, "99.9 %"},
 		{"B", 56, "56 B"},
+		{"B", 1.5 * (1 << 30), "1536 MiB"},
 	}
 	for _, tt := range tests {
 		r := measure.Result{

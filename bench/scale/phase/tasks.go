@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/queue"
+
+	"github.com/stintgo/stint/bench/measure"
+)
+
+const (
+	kind    = "bench"
+	batch   = 1000
+	callers = 64
+	workers = 64
+	kept    = 1000 // tasks that have succeeded
+)
+
+type args struct {
+	Text string `json:"text"`
+}
+
+// newArgs are a hundred bytes as JSON.
+func newArgs() args { return args{strings.Repeat("x", 89)} }
+
+// filled submits n tasks in batches, and answers how many it did in a second.
+func filled(q *queue.Queue, n int) (rate float64, err error) {
+	start := time.Now()
+	for left := n; left > 0; left -= batch {
+		tasks := make([]queue.NewTask, min(left, batch))
+		for i := range tasks {
+			if tasks[i], err = queue.Prepare(q, kind, newArgs(), queue.Spec{}); err != nil {
+				return 0, err
+			}
+		}
+		if _, err := q.Submit(context.Background(), tasks...); err != nil {
+			return 0, err
+		}
+	}
+	took := time.Since(start)
+	there, err := pending(q)
+	if err == nil && there != n {
+		err = fmt.Errorf("%d tasks are pending, want %d", there, n)
+	}
+	return float64(n) / took.Seconds(), err
+}
+
+// lives submits n tasks while as many are worked on, and answers how many went
+// in and out in a second. Each handler waits until a task has come in for its own:
+// with others pending the workers would have done many more tasks by the end.
+func lives(q *queue.Queue, n int) (rate float64, err error) {
+	// A directory that has been worked on has more to forget than a new one, unless
+	// both forget as they go.
+	settings := queue.Settings{Keep: queue.Retention{Count: kept}}
+	if err := q.Configure(context.Background(), "default", settings); err != nil {
+		return 0, err
+	}
+	before, err := pending(q)
+	if err != nil {
+		return 0, err
+	}
+	var handled atomic.Int64
+	enough := make(chan struct{})
+	came := make(chan struct{}, n)
+	queue.Handle(q, kind, func(context.Context, *queue.Job[args]) error {
+		<-came
+		if handled.Add(1) == int64(n) {
+			close(enough)
+		}
+		return nil
+	})
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	ended := make(chan error, 1)
+	start := time.Now()
+	go func() { ended <- q.Run(ctx, stint.New(workers, stint.Config{})) }()
+	if err := submitted(q, n, came); err != nil {
+		return 0, err
+	}
+	<-enough
+	took := time.Since(start)
+	stop()
+	close(came) // for the handlers that still wait
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		return 0, err
+	}
+	after, err := pending(q)
+	if want := before + n - int(handled.Load()); err == nil && after != want {
+		err = fmt.Errorf("%d tasks are pending, want %d", after, want)
+	}
+	return float64(n) / took.Seconds(), err
+}
+
+// submitted has many callers submit n tasks, and tells of each.
+func submitted(q *queue.Queue, n int, came chan<- struct{}) error {
+	failed := make(chan error, callers)
+	measure.Spread(n, callers, func(_, share int) int {
+		for range share {
+			if _, err := queue.Submit(context.Background(), q, kind, newArgs(), queue.Spec{}); err != nil {
+				failed <- err
+				return 0
+			}
+			came <- struct{}{}
+		}
+		return share
+	})
+	close(failed)
+	return <-failed
+}
+
+// pending is how many tasks are not finished.
+func pending(q *queue.Queue) (int, error) {
+	stats, err := q.Stats(context.Background())
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for state, count := range stats.Queues["default"].States {
+		switch state {
+		case queue.Succeeded:
+		case queue.Dead, queue.Cancelled:
+			return 0, fmt.Errorf("%d tasks are %s", count, state)
+		default:
+			n += count
+		}
+	}
+	return n, nil
+}

@@ -1,0 +1,148 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/stintgo/stint/bench/command"
+)
+
+// Postgres is a database that was made once, to be copied for each server that
+// is started: making one takes far longer.
+type Postgres struct {
+	programs string // the directory of initdb and postgres
+	original string
+	user     *syscall.Credential // who runs it, if that is not us
+}
+
+// NewPostgres sees to it that PostgreSQL is installed, makes a database in
+// dir, and has prepare work on it.
+func NewPostgres(dir string, prepare func(dsn string) error) (*Postgres, error) {
+	programs, err := postgresPrograms()
+	if err != nil {
+		return nil, err
+	}
+	p := &Postgres{programs: programs, original: filepath.Join(dir, "postgres")}
+	if err := os.Mkdir(p.original, 0o700); err != nil {
+		return nil, err
+	}
+	if p.user, err = unprivileged(p.original); err != nil {
+		return nil, err
+	}
+	initdb := exec.Command(filepath.Join(programs, "initdb"), //nolint:noctx // it ends by itself
+		"-D", p.original, "-A", "trust", "-U", "bench", "-E", "UTF8", "--no-locale", "--no-sync")
+	initdb.Dir, initdb.SysProcAttr = p.original, childOf(p.user, syscall.SIGKILL)
+	if said, err := initdb.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("initdb: %w\n%s", err, said)
+	}
+	dsn, stop, err := p.serve(p.original)
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	return p, prepare(dsn)
+}
+
+// Start starts a server on a copy in dir, with the settings of PostgreSQL itself
+// but for room: a commit is answered after its sync. stop ends it.
+func (p *Postgres) Start(dir string) (dsn string, stop func(), err error) {
+	copied := filepath.Join(dir, "postgres")
+	// It keeps the owner, which is not always us.
+	if _, err := command.Run("", nil, "cp", "-a", p.original, copied); err != nil {
+		return "", nil, err
+	}
+	return p.serve(copied)
+}
+
+func (p *Postgres) serve(data string) (dsn string, stop func(), err error) {
+	address, port, err := freeAddress()
+	if err != nil {
+		return "", nil, err
+	}
+	dsn = "postgres://bench@" + address + "/postgres?sslmode=disable"
+	server, err := start(data, childOf(p.user, syscall.SIGQUIT), func() error { return connect(dsn) },
+		filepath.Join(p.programs, "postgres"), "-D", data, "-h", "127.0.0.1", "-p", port, "-k", data,
+		"-c", "fsync=on", "-c", "synchronous_commit=on",
+		"-c", "shared_buffers=128MB", "-c", "max_wal_size=2GB", "-c", "max_connections=200")
+	if err != nil {
+		return "", nil, err
+	}
+	return dsn, func() { server.stop(syscall.SIGINT) }, nil // a fast shutdown: clients are not waited for
+}
+
+// connect answers nil if the server takes queries: it listens before that.
+func connect(dsn string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), startWithin)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		return err
+	}
+	return conn.Close(ctx)
+}
+
+// postgresPrograms is the directory of the server's programs, which Debian keeps
+// out of the path.
+func postgresPrograms() (string, error) {
+	if dir := findPostgres(); dir != "" {
+		return dir, nil
+	}
+	if err := command.Need("initdb:postgresql"); err != nil {
+		return "", err
+	}
+	if dir := findPostgres(); dir != "" {
+		return dir, nil
+	}
+	return "", errors.New("PostgreSQL is installed, but there is no initdb in the path, nor below /usr/lib/postgresql")
+}
+
+// findPostgres answers "" if there is none.
+func findPostgres() string {
+	found, err := exec.LookPath("initdb")
+	if err != nil {
+		versions, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+		if len(versions) == 0 {
+			return ""
+		}
+		found = slices.Max(versions)
+	}
+	// A link may be all that is in the path; the other programs are beside the real one.
+	if target, err := filepath.EvalSymlinks(found); err == nil {
+		found = target
+	}
+	return filepath.Dir(found)
+}
+
+// unprivileged is who runs a server that refuses to be root's, and gives it the
+// directory. It is nil if we are not root.
+func unprivileged(dir string) (*syscall.Credential, error) {
+	if os.Getuid() != 0 {
+		return nil, nil
+	}
+	account, err := user.Lookup("postgres")
+	if err != nil {
+		account, err = user.Lookup("nobody")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("PostgreSQL does not run as root, and there is nobody else: %w", err)
+	}
+	uid, err := strconv.Atoi(account.Uid)
+	if err != nil {
+		return nil, err
+	}
+	gid, err := strconv.Atoi(account.Gid)
+	if err != nil {
+		return nil, err
+	}
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, os.Chown(dir, uid, gid)
+}

@@ -1,0 +1,53 @@
+package server
+
+import (
+	"io"
+	"net"
+	"syscall"
+	"time"
+
+	"github.com/stintgo/stint/bench/command"
+)
+
+// Sync is when Redis has its log synced.
+type Sync string
+
+// Redis answers a write after its sync, or syncs once a second whatever was
+// written: then up to a second of answered writes is lost with the power.
+const (
+	Always   Sync = "always"
+	EverySec Sync = "everysec"
+)
+
+// NeedRedis sees to it that Redis is installed.
+func NeedRedis() error { return command.Need("redis-server:redis-server") }
+
+// Redis starts a server in an empty directory that keeps its log as sync says,
+// and answers its address. stop ends it.
+func Redis(dir string, sync Sync) (address string, stop func(), err error) {
+	address, port, err := freeAddress()
+	if err != nil {
+		return "", nil, err
+	}
+	p, err := start(dir, childOf(nil, syscall.SIGTERM), func() error { return pong(address) },
+		"redis-server", "--port", port, "--bind", "127.0.0.1", "--dir", dir, "--daemonize", "no",
+		"--save", "", "--appendonly", "yes", "--appendfsync", string(sync))
+	if err != nil {
+		return "", nil, err
+	}
+	return address, func() { p.stop(syscall.SIGTERM) }, nil
+}
+
+// pong answers nil if Redis answers: while it loads its files it only listens.
+func pong(address string) error {
+	conn, err := net.DialTimeout("tcp", address, time.Second) //nolint:noctx // it has its limit
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := io.WriteString(conn, "PING\r\n"); err != nil {
+		return err
+	}
+	_, err = io.ReadFull(conn, make([]byte, len("+PONG\r\n")))
+	return err
+}

@@ -1,0 +1,80 @@
+// Package server runs the databases that peers keep their tasks in. Each is a
+// process of its own on a free port of the loopback, with its files in a
+// directory that is given, and is stopped through that process.
+package server
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	startWithin = 30 * time.Second
+	stopWithin  = 30 * time.Second
+	tryEvery    = 10 * time.Millisecond
+)
+
+// process is a server that was started.
+type process struct {
+	cmd   *exec.Cmd
+	said  bytes.Buffer // what it said; to be read when it has ended
+	ended chan struct{}
+}
+
+// start starts a program in dir and waits until up answers nil.
+func start(
+	dir string, attributes *syscall.SysProcAttr, up func() error, name string, args ...string,
+) (*process, error) {
+	p := &process{cmd: exec.Command(name, args...), ended: make(chan struct{})} //nolint:noctx // stop ends it
+	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr, p.cmd.SysProcAttr = dir, &p.said, &p.said, attributes
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		defer close(p.ended)
+		_ = p.cmd.Wait() // how it ended, it says itself
+	}()
+	for limit := time.Now().Add(startWithin); ; time.Sleep(tryEvery) {
+		err := up()
+		if err == nil {
+			return p, nil
+		}
+		select {
+		case <-p.ended:
+			return nil, fmt.Errorf("%s ended: %s", filepath.Base(name), strings.TrimSpace(p.said.String()))
+		default:
+		}
+		if time.Now().After(limit) {
+			p.stop(syscall.SIGKILL)
+			return nil, fmt.Errorf("%s does not answer within %s: %w", filepath.Base(name), startWithin, err)
+		}
+	}
+}
+
+// stop asks the process to end by a signal, and makes it end if it does not.
+func (p *process) stop(by syscall.Signal) {
+	_ = p.cmd.Process.Signal(by) // it may have ended already
+	select {
+	case <-p.ended:
+	case <-time.After(stopWithin):
+		_ = p.cmd.Process.Kill()
+		<-p.ended
+	}
+}
+
+// freeAddress is one of the loopback where nobody listens now.
+func freeAddress() (address, port string, err error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it does not wait
+	if err != nil {
+		return "", "", err
+	}
+	number := l.Addr().(*net.TCPAddr).Port
+	return l.Addr().String(), strconv.Itoa(number), l.Close()
+}
