@@ -54,8 +54,8 @@ var directions = []direction{
 	},
 	// How rows are written down: for stores that keep bytes.
 	{pkg: "queue/internal/record", state: here, may: []string{".", "queue"}},
-	{pkg: "queue/storetest", state: here, may: []string{".", "queue"}},
-	{pkg: "queue/queuetest", state: planned, may: []string{".", "queue", "queue/memstore"}},
+	{pkg: "queue/storetest", state: here, may: []string{".", "queue", "internal/seeded"}},
+	{pkg: "queue/queuetest", state: here, may: []string{".", "queue", "queue/memstore"}},
 
 	// No store imports another; two share one state machine.
 	{
@@ -70,13 +70,33 @@ var directions = []direction{
 	},
 	{pkg: "queue/pgstore", state: planned, may: []string{".", "queue"}, modules: []string{"github.com/jackc/pgx/v5"}},
 	{pkg: "queue/redisstore", state: planned, may: []string{".", "queue"}},
+	// A store that is in another process, and what it says to that process.
+	{pkg: "queue/httpstore", state: here, may: []string{"queue", "internal/wire"}},
+	{pkg: "internal/wire", state: here, may: []string{"queue"}},
 
 	{pkg: "transfer", state: planned, may: []string{".", "queue", "retry"}},
-	{pkg: "server", state: planned, may: []string{".", "queue", "transfer", "server/web"}},
+	{pkg: "server", state: here, may: []string{".", "queue", "internal/wire", "transfer", "server/web"}},
 	{pkg: "server/web", state: planned},
+
+	// Processes, and who ends them when the one that has started them cannot.
+	{pkg: "internal/proc", state: here, modules: []string{"golang.org/x/sys"}},
+	{pkg: "internal/watcher", state: here, may: []string{"internal/proc"}, modules: []string{"golang.org/x/sys"}},
+	{
+		pkg: "queue/isolate", state: here,
+		may:     []string{"queue", "retry", "internal/proc", "internal/watcher"},
+		modules: []string{"golang.org/x/sys"},
+	},
+	// Tests alone: what happens to a queue, as seeds have it.
+	{pkg: "queue/internal/simulation", state: here},
 
 	// The program is the only one that knows every store.
 	{pkg: "cmd/...", state: here, may: []string{"..."}, modules: []string{"..."}},
+
+	// Kills processes that use the queue.
+	{pkg: "internal/crashtest", state: here, modules: []string{"golang.org/x/sys"}},
+
+	// The randomness of tests.
+	{pkg: "internal/seeded", state: here},
 
 	// What every implementation of stint.Slots is tested with.
 	{pkg: "internal/slotstest", state: here, may: []string{"."}},

@@ -100,7 +100,7 @@ func walk(visit func(path string, content []byte) error) error {
 		if d.IsDir() {
 			return skipDir(path, d.Name())
 		}
-		if !d.Type().IsRegular() {
+		if !d.Type().IsRegular() || d.Name() == ".git" { // a file in a second work tree
 			return nil
 		}
 		content, err := os.ReadFile(path)
