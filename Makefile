@@ -14,8 +14,15 @@ TESTFLAGS ?=
 # default because up to Go 1.26 the end of a time can look like a finding
 # (go.dev/issue/75804).
 FUZZTIME ?= 200000x
+# How many tasks are pending in make bench-scale.
+PENDING ?= 10000000
 # How often make torture starts each test anew, every time with another seed.
 ROUNDS ?= 20
+# And simulates the durable queue so many times, with a seed each.
+SEEDS ?= 10000
+
+# One of the peers is SQLite in C. What else the peers need, each suite sees to.
+bench-needs = gcc:gcc gcc:libc6-dev
 
 lint = go tool -modfile=$(CURDIR)/tools/go.mod golangci-lint
 # Runs a command in every module; the first failure ends it.
@@ -26,7 +33,11 @@ help: ## Say what there is to run.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
-run: build ## Compress every .go file of the Go source tree into out/, two at a time.
+run: build ## Start the server of durable tasks on ./stint-data; bin/stint submit sends it commands.
+	bin/stint serve
+
+.PHONY: example
+example: build ## Compress every .go file of the Go source tree into out/, two at a time.
 	@mkdir -p out
 	find "$$(go env GOROOT)/src" -name '*.go' -not -path '*/testdata/*' | sort | \
 		bin/stint run -j2 --joblog out/joblog --resume --stdout 'out/{#}.go.gz' gzip -c
@@ -49,6 +60,7 @@ race: ## The same as make test RACE=1.
 torture: bin/gotest ## Run the random and the crash tests ROUNDS times with new seeds.
 	@tools/need.sh gzip:gzip gcc:gcc gcc:libc6-dev
 	bin/gotest . -- -timeout 4h -race -count $(ROUNDS) -run 'Model|Random|Stress|Kill|Crash' ./...
+	STINT_SEEDS=$(SEEDS) bin/gotest . -- -timeout 4h -run C6_Simulation ./queue/internal/simulation
 
 .PHONY: fuzz
 fuzz: ## Fuzz every target for FUZZTIME.
@@ -65,10 +77,16 @@ fmt: ## Format every module as the linters want it.
 
 .PHONY: bench
 bench: ## Measure against the peers and write bench/RESULTS.md (minutes).
+	@tools/need.sh $(bench-needs)
 	cd bench && go run .
+
+.PHONY: bench-scale
+bench-scale: ## Measure ten million pending tasks, or PENDING (minutes, 2 GiB of memory, 10 of disk).
+	cd bench && go run . -suite scale -pending $(PENDING)
 
 .PHONY: bench-once
 bench-once: ## Run every benchmark once, to see that it works.
+	@tools/need.sh $(bench-needs)
 	$(call each,go test -run '^$$' -bench . -benchtime 1x ./...)
 	cd bench && go run . -once
 
