@@ -27,7 +27,8 @@ type Spec struct {
 	Group string `json:"group,omitempty"`
 
 	// After are tasks that must have succeeded before this one starts. While one
-	// of them is dead or cancelled, this one is held; retrying it goes on.
+	// of them is dead or cancelled, this one is held; retrying it goes on. A later
+	// task with the ID of one that has been forgotten is none of them.
 	After []ID `json:"after,omitempty"`
 	// Batch is the batch that the task belongs to.
 	Batch ID `json:"batch,omitzero"`

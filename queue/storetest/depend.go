@@ -15,6 +15,7 @@ func dependCases() []testCase {
 		{"C12_AfterWhatHasEnded", Config{}, afterWhatHasEnded},
 		{"C12_AfterDeadIsHeld", Config{}, afterDead},
 		{"C12_AfterForgotten", Config{}, afterForgotten},
+		{"C12_AfterAnIDThatIsGivenAgain", Config{}, afterGivenAgain},
 		{"C12_AfterAndDelay", Config{}, afterAndDelay},
 		{"C12_Batch", Config{}, batch},
 		{"C12_BatchGrows", Config{}, batchGrows},
@@ -123,6 +124,43 @@ func afterForgotten(c *trial) {
 	}
 	c.command(queue.OnRetry, held)
 	c.is(queue.Waiting, held)
+}
+
+// afterGivenAgain shows that a task comes after those that there were when it was
+// submitted, and not after a later one with the ID of one that has succeeded and is
+// forgotten: also when the store is opened again, or the task retried.
+func afterGivenAgain(c *trial) {
+	first, second := c.fresh(queue.Spec{}), c.add(queue.Spec{Queue: "other"})
+	c.submitTasks(first)
+	after := []queue.ID{first.ID}
+	waiting, late := c.add(queue.Spec{After: after}), c.add(queue.Spec{After: after, RunAt: c.now.Add(time.Hour)})
+	held := c.add(queue.Spec{After: []queue.ID{first.ID, second}})
+	c.succeeds(c.one())
+	c.command(queue.OnForget, first.ID)
+	first.After = []queue.ID{waiting} // it would be a circle
+	c.submitTasks(first)
+	asItWas := func() {
+		c.is(queue.Waiting, waiting)
+		c.is(queue.Scheduled, late)
+		c.heldBy(first.ID, queue.HoldDependency)
+		c.heldBy(held, queue.HoldDependency)
+		if h := c.task(held).Holds; len(h) != 1 || h[0].What != second.String() {
+			c.Errorf("it is held by %+v", h)
+		}
+	}
+	asItWas()
+	c.command(queue.OnCancel, waiting)
+	c.command(queue.OnRetry, waiting)
+	if asItWas(); c.Durable && c.crash() {
+		asItWas()
+	}
+	c.command(queue.OnCancel, first.ID)
+	c.command(queue.OnForget, first.ID)
+	asGiven := c.claimed(queue.Claim{Queue: "other", Max: 1}).Tasks[0]
+	c.succeeds(asGiven)
+	c.pass(time.Hour)
+	c.tend()
+	c.started(9, waiting, late, held)
 }
 
 func afterAndDelay(c *trial) {

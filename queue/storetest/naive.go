@@ -173,7 +173,7 @@ func (n *naive) pending(r *row) queue.State {
 func (n *naive) waits(r *row) (holds []queue.Hold) {
 	for _, id := range r.After {
 		// One that is gone has succeeded, or has taken along those that waited.
-		if before := n.row(id); before != nil && before.State != queue.Succeeded {
+		if before := n.row(id); before != nil && before.seq < r.seq && before.State != queue.Succeeded {
 			holds = append(holds, queue.Hold{Code: queue.HoldDependency, What: id.String(), State: before.State})
 		}
 	}

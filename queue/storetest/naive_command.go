@@ -97,7 +97,8 @@ func (n *naive) forget(r *row, s queue.Step) {
 	s.At = n.now
 	n.tell(queue.Event{ID: r.ID, Queue: r.Queue, Kind: r.Kind, From: r.State, Step: s})
 	for _, other := range n.rows {
-		if r.State != queue.Succeeded && other.State.Pending() && slices.Contains(other.After, r.ID) {
+		waits := other.State.Pending() && r.seq < other.seq && slices.Contains(other.After, r.ID)
+		if waits && r.State != queue.Succeeded {
 			n.step(other, queue.Cancelled, queue.Step{
 				On: queue.OnCancel, By: s.By, Detail: fmt.Sprintf("task %s, which has to succeed first, was forgotten", r.ID),
 			})

@@ -73,7 +73,7 @@ func (m *Machine) mend(t *task) {
 	m.arm(t, &row)
 	m.enter(t, &row, row.State)
 	for id := range t.waitsFor {
-		if m.known(id) == 0 {
+		if m.earlier(t, id) == nil {
 			m.change(t, &row, queue.Cancelled, forgotten(id, ""))
 			return
 		}

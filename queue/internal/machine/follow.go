@@ -23,7 +23,7 @@ func (m *Machine) await(t *task, after []queue.ID, afterBatch queue.ID) {
 	for _, id := range after {
 		// One that is forgotten had succeeded: the others take those that wait
 		// for them along.
-		if state := m.known(id); state == queue.Succeeded || state == 0 {
+		if first := m.earlier(t, id); first == nil || first.state == queue.Succeeded {
 			continue
 		}
 		r := t.more()
@@ -45,6 +45,15 @@ func (m *Machine) await(t *task, after []queue.ID, afterBatch queue.ID) {
 		t.more().waitsBatch = b
 		t.waits = b.waiting.PushBack(t)
 	}
+}
+
+// earlier returns the task that one comes after, nil if that is forgotten. A
+// younger one is another, which was given its ID since.
+func (m *Machine) earlier(t *task, id queue.ID) *task {
+	if first := m.tasks.get(id); first != nil && first.place.Ticket() < t.place.Ticket() {
+		return first
+	}
+	return nil
 }
 
 // settled lets those go on that wait for a task to succeed, if it has.

@@ -133,7 +133,7 @@ func (m *Machine) loadTasks() error {
 // loadWaiting puts a task that only waits into the memory.
 func (m *Machine) loadWaiting(h *headed, order *reorder) {
 	t := m.tasks.addUnindexed(h.id)
-	m.bind(t, h.queue, h.tier, h.unique)
+	m.bind(t, h.queue, h.tier, h.unique, h.seq)
 	t.state, t.at = queue.Waiting, h.changed
 	m.lineOf(t).states[queue.Waiting]++
 	order.add(m, arrival{t, h.key, h.kind, h.seq, false})
@@ -144,7 +144,7 @@ func (m *Machine) loadWaiting(h *headed, order *reorder) {
 func (m *Machine) loadHead(h *record.Head, value []byte, order *reorder) error {
 	row := h.Row()
 	t := m.tasks.addUnindexed(h.ID)
-	m.bind(t, h.Queue, uint8(h.Tier-stint.Lowest), h.Unique != "")
+	m.bind(t, h.Queue, uint8(h.Tier-stint.Lowest), h.Unique != "", h.Seq)
 	if !h.State.Finished() {
 		m.arm(t, &row)
 	}

@@ -100,3 +100,57 @@ func groupAfterReopen(t *testing.T, remote bool) {
 		t.Errorf("of the group start %v, and not the older one alone", started)
 	}
 }
+
+// Wherever a crash cuts off that a task ends and is forgotten, one that comes after
+// it goes on if it had succeeded, is cancelled if it had not, and else waits for it.
+func TestC12_DependencyIsForgottenAtACrash(t *testing.T) {
+	for _, on := range []queue.Trigger{queue.OnSuccess, queue.OnFailure} {
+		ends := map[queue.State]bool{}
+		for _, lost := range []bool{true, false} {
+			ends[forgottenAtACrash(t, on, 1, lost)] = true
+			ends[forgottenAtACrash(t, on, 2, lost)] = true
+		}
+		if len(ends) != 3 {
+			t.Errorf("after %s, crashes find the first task in the states %v", on, ends)
+		}
+	}
+}
+
+// forgottenAtACrash returns the state of the first task, 0 if it is forgotten, after a
+// crash in a write from its end on, which is lost or not.
+func forgottenAtACrash(t *testing.T, on queue.Trigger, write int, lost bool) queue.State {
+	t.Helper()
+	r := newRows()
+	m := open(t, r)
+	var ids queue.IDs
+	first := newTask(&ids, queue.Spec{})
+	then := newTask(&ids, queue.Spec{After: []queue.ID{first.ID}})
+	submit(t, m, first, then)
+	token := claimAt(t, m, start, 1)[0].Lease.Token
+	r.breakAt(write)
+	if r.batches = write % 2; !lost { // see breakAt
+		r.batches++
+	}
+	_, _ = m.Settle(t.Context(), start, []queue.Outcome{{ID: first.ID, Token: token, On: on, Permanent: true}})
+	_, _ = m.Tend(t.Context(), start.Add(365*24*time.Hour), 0)
+	m = open(t, r.crash())
+	found, err := m.Find(t.Context(), queue.Filter{IDs: []queue.ID{then.ID, first.ID}}, queue.Page{Newest: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	was := queue.State(0)
+	if len(found) == 2 {
+		was = found[1].State
+	}
+	want := queue.Held
+	switch {
+	case was == queue.Succeeded, was == 0 && on == queue.OnSuccess:
+		want = queue.Waiting
+	case was == 0:
+		want = queue.Cancelled
+	}
+	if got := found[0].State; got != want {
+		t.Errorf("write %d, lost %t: the first task is %s, and the one after it %s; want %s", write, lost, was, got, want)
+	}
+	return was
+}

@@ -268,13 +268,14 @@ func (m *Machine) near(t *task, size int) bool {
 // admit puts the task of a row into the memory, in no state yet.
 func (m *Machine) admit(row *record.Row) *task {
 	t := m.tasks.add(row.ID)
-	m.bind(t, row.Queue, uint8(row.Tier-stint.Lowest), row.Unique != "")
+	m.bind(t, row.Queue, uint8(row.Tier-stint.Lowest), row.Unique != "", row.Seq)
 	return t
 }
 
-// bind has a task that is new in the memory belong to a queue.
-func (m *Machine) bind(t *task, name string, tier uint8, unique bool) {
+// bind has a task that is new in the memory belong to a queue, and be of an age.
+func (m *Machine) bind(t *task, name string, tier uint8, unique bool, seq uint64) {
 	t.line, t.tier, t.unique = m.line(name).no, tier, unique
+	t.place.SetTicket(seq)
 }
 
 // join has a task that is unfinished take part in what others have to do with.

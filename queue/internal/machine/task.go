@@ -15,7 +15,7 @@ import (
 // promises: what only some have is in rare, and what its row or its entry in the
 // order tells is not here.
 type task struct {
-	place backlog.Entry[uint32] // in its line's order, while it is Waiting; the value is its number
+	place backlog.Entry[uint32] // in its line's order, while it is Waiting; the value is its number, the ticket its age
 	id    queue.ID
 	at    int64 // its RunAt if it is Scheduled, the end of its lease if it is Running; else since when it is as it is
 	*rare
