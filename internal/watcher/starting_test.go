@@ -66,7 +66,9 @@ func beStint() {
 			w.Cell(2, job.seq).Store(int32(cmd.Process.Pid))
 		}
 	}
-	select {}
+	for { // select {} would be a deadlock, once the watcher has been started
+		_ = syscall.Pause()
+	}
 }
 
 // A job that was just being started when stint was killed is found by its
