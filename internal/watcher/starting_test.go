@@ -52,11 +52,13 @@ func beStint() {
 	for fd := 3; fd < 3+2*len(jobs); fd++ {
 		syscall.CloseOnExec(fd)
 	}
-	w := watcher.Start(watcher.Program, "this", func(err error) { panic(err) })
+	// The names are of this test alone, should it run twice at a time.
+	name := func(run string) string { return run + strconv.Itoa(os.Getpid()) }
+	w := watcher.Start(watcher.Program, name("this"), func(err error) { panic(err) })
 	w.Cell(1, jobs[0].seq)
 	for i, job := range jobs {
 		cmd := exec.Command("sh", "-c", "exec 3<&0; cat <&3 & wait")
-		cmd.Env = proc.NewEnv(os.Environ(), job.run).Append(nil, job.seq, 1)
+		cmd.Env = proc.NewEnv(os.Environ(), name(job.run)).Append(nil, job.seq, 1)
 		cmd.Stdin, cmd.Stdout = os.NewFile(uintptr(3+2*i), "in"), os.NewFile(uintptr(4+2*i), "out")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		if err := cmd.Start(); err != nil {
