@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -25,7 +26,20 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asStint) != "" {
 		os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
+	catchIgnored()
 	os.Exit(m.Run())
+}
+
+// catchIgnored has what the tests start begin with the signals of a terminal as
+// they are by default, also where the tests themselves were started by nohup or
+// behind the & of a script: what is caught here is default in a new program, and
+// what is ignored stays so.
+func catchIgnored() {
+	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
+		if signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
+	}
 }
 
 // command is a stint that is yet to be started, in a directory of its own.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -75,9 +76,7 @@ func TestSignals_SecondKills(t *testing.T) {
 func TestSignals_IgnoredHangUpStaysIgnored(t *testing.T) {
 	told, gate := fifo(t), fifo(t)
 	ev := events(t, told)
-	cmd := command(t, "run", "-n0", "echo started > "+told+"; read x < "+gate, ":::", "a")
-	cmd.Args = append([]string{"sh", "-c", "trap '' HUP; exec \"$@\"", "sh", cmd.Path}, cmd.Args[1:]...)
-	cmd.Path = "/bin/sh"
+	cmd := ignoring(command(t, "run", "-n0", "echo started > "+told+"; read x < "+gate, ":::", "a"), "HUP")
 	start(t, cmd)
 	ev.next()
 	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
@@ -87,6 +86,22 @@ func TestSignals_IgnoredHangUpStaysIgnored(t *testing.T) {
 	if status := finish(t, cmd); status != 0 {
 		t.Errorf("exit status %d", status)
 	}
+}
+
+// These tests say the same under nohup.
+func TestSignals_TestsUnderNoHangUp(t *testing.T) {
+	cmd := ignoring(command(t, "-test.run", "^TestSignals_FirstIsPassedOn$"), "HUP INT")
+	cmd.Env = append(cmd.Env, asStint+"=")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// ignoring has cmd ignore signals from its start.
+func ignoring(cmd *exec.Cmd, signals string) *exec.Cmd {
+	cmd.Args = append([]string{"sh", "-c", "trap '' " + signals + "; exec \"$@\"", "sh", cmd.Path}, cmd.Args[1:]...)
+	cmd.Path = "/bin/sh"
+	return cmd
 }
 
 // Stopped, the jobs stop too, and go on together.
