@@ -65,19 +65,10 @@ func (s *Server) awaitLog(ctx context.Context, id queue.ID, known int64) {
 	}
 	news, stop := s.cfg.Follow(id) // before the first look
 	defer stop()
-	over, _ := ctx.Value(serving{}).(<-chan struct{}) // never, if the request came otherwise
 	patience := time.NewTimer(wire.Alive)
 	defer patience.Stop()
 	for s.sizeOfLog(id) == known && s.unfinished(ctx, id) {
-		select {
-		case <-news:
-		case <-patience.C:
-			return
-		case <-ctx.Done():
-			return
-		case <-over:
-			return
-		case <-s.closing:
+		if isNew, _ := s.await(ctx, news, patience.C); !isNew {
 			return
 		}
 	}

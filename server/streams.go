@@ -81,13 +81,12 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// pump writes what there is each time it is woken, until the client, the server or
-// the Serve that the client came by does not want to go on.
+// pump writes what there is each time it is woken, until somebody does not want to
+// go on.
 func (s *Server) pump(ctx context.Context, w http.ResponseWriter, woken <-chan struct{}, take func() []byte) {
 	rc := http.NewResponseController(w)
 	w.Header().Set("Content-Type", wire.Lines)
 	w.Header().Set("Cache-Control", "no-store")
-	over, _ := ctx.Value(serving{}).(<-chan struct{}) // never, if the request came otherwise
 	alive := time.NewTicker(wire.Alive)
 	defer alive.Stop()
 	for text := []byte("\n"); ; {
@@ -95,19 +94,31 @@ func (s *Server) pump(ctx context.Context, w http.ResponseWriter, woken <-chan s
 		if _, err := w.Write(text); err != nil || rc.Flush() != nil {
 			return
 		}
-		select {
-		case <-woken:
-			text = take()
-		case <-alive.C:
-			text = []byte("\n")
-		case <-ctx.Done():
-			return
-		case <-over:
-			return
-		case <-s.closing:
+		isNew, goOn := s.await(ctx, woken, alive.C)
+		if !goOn {
 			return
 		}
+		if text = []byte("\n"); isNew {
+			text = take()
+		}
 	}
+}
+
+// await waits for news, or until it is time to go on without. It reports whether
+// there are news, and false for goOn when the client, the server or the Serve that
+// the client came by does not want to.
+func (s *Server) await(ctx context.Context, news <-chan struct{}, alive <-chan time.Time) (isNew, goOn bool) {
+	over, _ := ctx.Value(serving{}).(<-chan struct{}) // never, if the request came otherwise
+	select {
+	case <-news:
+		return true, true
+	case <-alive:
+		return false, true
+	case <-ctx.Done():
+	case <-over:
+	case <-s.closing:
+	}
+	return false, false
 }
 
 // line appends a value and the end of its line.
