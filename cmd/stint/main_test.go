@@ -174,6 +174,17 @@ func start(t *testing.T, cmd *exec.Cmd) {
 	})
 }
 
+// startLines starts a program, and reads what it writes to its standard output.
+func startLines(t *testing.T, cmd *exec.Cmd) *lines {
+	t.Helper()
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	start(t, cmd)
+	return &lines{t: t, r: stdout}
+}
+
 func write(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

@@ -64,12 +64,7 @@ func TestOutput_LineBufferKeepsLinesWhole(t *testing.T) {
 func TestOutput_LineBufferIsLive(t *testing.T) {
 	gate := fifo(t)
 	cmd := command(t, "run", "--line-buffer", "-n0", "echo first; read x < "+gate+"; echo second", ":::", "a")
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	start(t, cmd)
-	l := &lines{t: t, r: out}
+	l := startLines(t, cmd)
 	if got := l.next(); got != "first" {
 		t.Fatalf("got %q", got)
 	}

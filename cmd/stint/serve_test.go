@@ -21,7 +21,7 @@ type served struct {
 	t   *testing.T
 	dir string // where commands are given, with stint-data in it
 	cmd *exec.Cmd
-	out lines // of the server
+	out *lines // of the server
 }
 
 // serve starts a server in a directory of its own, and waits until it answers.
@@ -35,13 +35,8 @@ func serve(t *testing.T, flags ...string) *served {
 func (s *served) start(flags ...string) {
 	s.t.Helper()
 	s.cmd = s.command(append([]string{"serve", "-j2"}, flags...)...)
-	stdout, err := s.cmd.StdoutPipe()
-	if err != nil {
-		s.t.Fatal(err)
-	}
 	s.cmd.Stderr = s.t.Output()
-	start(s.t, s.cmd)
-	s.out = lines{t: s.t, r: stdout}
+	s.out = startLines(s.t, s.cmd)
 	if line := s.out.next(); line != "serving unix:stint-data/stint.sock" {
 		s.t.Fatalf("the server says %q", line)
 	}
@@ -123,6 +118,8 @@ func TestC6_ServeKilled(t *testing.T) {
 	pid, err := strconv.Atoi(ev.next())
 	if err != nil {
 		t.Fatal(err)
+	}
+	for s.stint("logs", id).stdout != "begun\n" { // what is on its way there is lost
 	}
 	s.kill()
 	wantGone(t, []int{pid})
@@ -297,12 +294,7 @@ func TestC6_ServeSockets(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.cmd = s.command("serve", "--dir", deep+"data", "--listen", "127.0.0.1:0")
-	stdout, err := s.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	start(t, s.cmd)
-	out := lines{t: t, r: stdout}
+	out := startLines(t, s.cmd)
 	out.next()
 	address, _ := strings.CutPrefix(out.next(), "serving ")
 	for _, server := range []string{deep + "data", address} {

@@ -79,16 +79,11 @@ func TestC4_FollowLogsOfNobody(t *testing.T) {
 	ev.next()
 	follow := s.command("logs", "-f", id)
 	follow.Env = append(follow.Env, "STINT_PATIENCE=1ms")
-	stdout, err := follow.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
 	stderr, err := follow.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	start(t, follow)
-	if got := (&lines{t: t, r: stdout}).next(); got != "one" {
+	if got := startLines(t, follow).next(); got != "one" {
 		t.Errorf("it has %q", got)
 	}
 	s.kill()
@@ -111,12 +106,7 @@ func TestC4_FollowLogsThatAreCut(t *testing.T) {
 	id := s.submit("printf '%0900d\n' 0; echo > " + told + "; read line < " + gate + "; exit $line")
 	ev.next()
 	follow := s.command("logs", "-f", id)
-	stdout, err := follow.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	start(t, follow)
-	out := &lines{t: t, r: stdout}
+	out := startLines(t, follow)
 	zeros := strings.Repeat("0", 900)
 	expect := func(wants ...string) {
 		t.Helper()

@@ -205,21 +205,28 @@ func TestC12_RoomOfALostLease(t *testing.T) {
 		late := start.Add(time.Hour)
 		go func() { _, _ = m.Tend(ctx, late, 0) }()
 		synctest.Wait()
-		var started atomic.Int32
-		go func() { started.Store(int32(claim(late))) }()
-		synctest.Wait()
-		if n := started.Load(); n != 0 {
-			t.Errorf("%d tasks have started before it is durable that the lease was lost", n)
-		}
-		close(r.gate)
-		synctest.Wait()
-		if n := started.Load(); n != 1 {
-			t.Errorf("%d tasks have started afterwards", n)
-		}
+		startsWhenDurable(t, r, func() int { return claim(late) })
 		if err := m.Close(); err != nil {
 			t.Error(err)
 		}
 	})
+}
+
+// startsWhenDurable wants no task to start before the gate of the rows opens, and one
+// afterwards.
+func startsWhenDurable(t *testing.T, r *rows, claim func() int) {
+	t.Helper()
+	var started atomic.Int32
+	go func() { started.Store(int32(claim())) }()
+	synctest.Wait()
+	if n := started.Load(); n != 0 {
+		t.Errorf("%d tasks have started before what makes room for them is durable", n)
+	}
+	close(r.gate)
+	synctest.Wait()
+	if n := started.Load(); n != 1 {
+		t.Errorf("%d tasks have started afterwards", n)
+	}
 }
 
 // TestC12_RoomOfARemoteLease: no more does one start on the room of a lease whose end

@@ -1,7 +1,6 @@
 package machine_test
 
 import (
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,17 +44,7 @@ func TestC9_SuspectsWaitForTheEndOfOneToBeDurable(t *testing.T) {
 		o := queue.Outcome{ID: first[0].ID, Token: first[0].Lease.Token, On: queue.OnSuccess}
 		go func() { _, _ = m.Settle(ctx, now, []queue.Outcome{o}) }()
 		synctest.Wait()
-		var started atomic.Int32
-		go func() { started.Store(int32(len(claim()))) }()
-		synctest.Wait()
-		if n := started.Load(); n != 0 {
-			t.Errorf("%d tasks have started before the end of the first is durable", n)
-		}
-		close(r.gate)
-		synctest.Wait()
-		if n := started.Load(); n != 1 {
-			t.Errorf("%d tasks have started afterwards", n)
-		}
+		startsWhenDurable(t, r, func() int { return len(claim()) })
 		if err := m.Close(); err != nil {
 			t.Error(err)
 		}
