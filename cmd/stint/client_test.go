@@ -71,21 +71,27 @@ func TestC1_SubmitFlags(t *testing.T) {
 func TestC1_SubmitRefuses(t *testing.T) {
 	s := serve(t)
 	for says, args := range map[string]string{
-		"give a command":              "submit",
-		"use one of them":             "submit --at 2126-11-21T06:00 --delay 1s true",
-		"give a time, as in":          "submit --at noon true",
-		"lowest":                      "submit --tier urgent true",
-		"no NAME=value":               "submit --env =x true",
-		"is no JSON":                  "submit --kind email --payload gopher",
-		"has a --payload and no com":  "submit --kind email true",
-		"not negative":                "submit --timeout -1s true",
-		"which there is not":          "submit --after 01890a5d-ac96-774b-bcce-b302099a8057 true",
-		"the beginning of that":       "submit --after xyz true",
-		"begins with ffffffffff":      "show ffffffffff",
-		"is no state":                 "ls --state sleeping",
-		"by their IDs":                "cancel",
-		"looks like unix:":            "ls --server ftp://x",
-		"see stint dead purge --help": "dead purge --state running",
+		"give a command":                         "submit",
+		"use one of them":                        "submit --at 2126-11-21T06:00 --delay 1s true",
+		"give a time, as in":                     "submit --at noon true",
+		"lowest":                                 "submit --tier urgent true",
+		"no NAME=value":                          "submit --env =x true",
+		"is no JSON":                             "submit --kind email --payload gopher",
+		"has a --payload and no com":             "submit --kind email true",
+		"--timeout and --retries are":            "submit --timeout -1s true",
+		"are not negative":                       "submit --retries -1 true",
+		"0 lists all":                            "ls -n -1",
+		"--stdin: open nothing":                  "submit --stdin nothing true",
+		"see its --help":                         "frobnicate",
+		"did you mean submit?":                   "sumbit true",
+		"no command of stint dead":               "dead list",
+		"which there is not":                     "submit --after 01890a5d-ac96-774b-bcce-b302099a8057 true",
+		"the beginning of that":                  "submit --after xyz true",
+		"begins with ffffffffff: stint ls shows": "show ffffffffff",
+		"is no state":                            "ls --state sleeping",
+		"by their IDs":                           "cancel",
+		"looks like unix:":                       "ls --server ftp://x",
+		"see stint dead purge --help":            "dead purge --state running",
 	} {
 		r := s.stint(strings.Fields(args)...)
 		if !strings.Contains(r.stderr, says) || r.stdout != "" || r.status != 125 && r.status != 1 {
@@ -178,6 +184,9 @@ func TestC4_Orders(t *testing.T) {
 	ev.next()
 	s.stint("cancel", "--json", "--all").want(t, `{"changed":2}`+"\n", "", 0)
 	s.stint("wait", running, dependent).want(t, "", "cancelled", 130)
+	if r := s.stint("why", running); !strings.HasPrefix(r.stdout, "it waits for nothing: cancelled ") {
+		t.Errorf("why: %+v", r)
+	}
 	s.stint("cancel", running).want(t, "0 tasks cancelled\n", "is cancelled and cannot be cancelled", 1)
 	s.stint("pause", "--key", "nobody").want(t, "0 tasks paused\n", "no task that could be paused", 1)
 	s.stint("cancel", "01890a5d-ac96-774b-bcce-b302099a8057").want(t, "0 tasks cancelled\n", "not found", 1)
@@ -235,12 +244,7 @@ func TestC4_FollowLogs(t *testing.T) {
 	id := s.submit("echo one; echo > " + told + "; read line < " + gate + "; echo $line; yes | head -c 20000")
 	ev.next()
 	follow := s.command("logs", "-f", id)
-	stdout, err := follow.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	start(t, follow)
-	out := &lines{t: t, r: stdout}
+	out := startLines(t, follow)
 	if got := out.next(); got != "one" {
 		t.Errorf("it follows with %q", got)
 	}

@@ -45,7 +45,7 @@ func TestC6_ServeStory(t *testing.T) {
 	}
 	log := regexp.MustCompile(`\n(begun\n)?\[attempt 2, .*\]\nbegun\nfinished\n`)
 	if !log.MatchString(r.stdout) || strings.Count(r.stdout, "serving unix:stint-data/stint.sock") != 2 ||
-		!strings.Contains(r.stdout, "succeeded, since") || !strings.Contains(r.stdout, "lose") {
+		!strings.Contains(r.stdout, "  succeeded ") || !strings.Contains(r.stdout, "lose") {
 		t.Errorf("it has said\n%s", r.stdout)
 	}
 }

@@ -2,11 +2,24 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
 
-// oneTask, someTasks and nothingElse are what commands take besides their flags.
+// aCommand, oneTask, someTasks and nothingElse are what commands take besides their
+// flags.
+func aCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := ""
+	if meant := cmd.SuggestionsFor(args[0]); len(meant) > 0 {
+		hint = "; did you mean " + strings.Join(meant, " or ") + "?"
+	}
+	return fmt.Errorf("%q is no command of %s: see its --help%s", args[0], cmd.CommandPath(), hint)
+}
+
 func oneTask(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return fmt.Errorf("give the ID of one task; see %s --help", cmd.CommandPath())

@@ -15,7 +15,7 @@ func newDead(s *streams) *cobra.Command {
 		Use: "dead", Short: "List, retry and purge dead letters", Long: deadLong,
 		Example: "  stint dead ls --error 'exit status 28'\n  stint dead retry --kind command --key example.org\n" +
 			"  stint dead purge --all",
-		Args: cobra.NoArgs,
+		Args: aCommand, RunE: help, DisableFlagsInUseLine: true, SuggestionsMinimumDistance: 2,
 	}
 	dead := []queue.State{queue.Dead}
 	ls := newLs(s, dead...)

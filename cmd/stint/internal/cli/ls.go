@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -49,6 +50,9 @@ func newLs(s *streams, states ...queue.State) *cobra.Command {
 
 // list lists the tasks that there are.
 func (f *lsFlags) list(ctx context.Context, server *remote.Server) error {
+	if f.most < 0 {
+		return errors.New("--max is negative; 0 lists all")
+	}
 	filter, err := f.filter(ctx, server, nil)
 	if err != nil {
 		return err

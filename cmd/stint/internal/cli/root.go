@@ -76,6 +76,7 @@ type streams struct{ in, out, err *os.File }
 func newRoot(s *streams) *cobra.Command {
 	root := &cobra.Command{
 		Use: "stint", Short: "Run many things, so many at a time", Long: longHelp, Example: rootExamples,
+		Args: aCommand, RunE: help, DisableFlagsInUseLine: true, SuggestionsMinimumDistance: 2,
 		SilenceErrors: true, SilenceUsage: true,
 	}
 	root.SetIn(s.in)
@@ -89,6 +90,9 @@ func newRoot(s *streams) *cobra.Command {
 	root.AddCommand(newDead(s), newStats(s), newBench(s), newVersion())
 	return root
 }
+
+// help is what commands do that only have others.
+func help(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
 // printTo writes to a stream that nobody can be told about if it fails.
 func printTo(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) }

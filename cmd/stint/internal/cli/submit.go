@@ -53,6 +53,7 @@ type submitFlags struct {
 	delay, timeout                  time.Duration
 	at, deadline                    string
 	retries                         int
+	retriesSet                      bool // --retries was given
 	labels                          map[string]string
 	dir, stdin                      string
 	env                             []string
@@ -65,6 +66,7 @@ func newSubmit(s *streams) *cobra.Command {
 		Use: "submit [flags] [--] command [args]...", Short: "Submit a command to a server",
 		Long: submitLong, Example: submitExamples, Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			f.retriesSet = cmd.Flags().Changed("retries")
 			return f.with(cmd, func(ctx context.Context, server *remote.Server) error {
 				return f.submit(ctx, server, args)
 			})
@@ -88,8 +90,7 @@ func (f *submitFlags) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&f.at, "at", "", "start at `TIME`, as in 2026-11-21T06:00:00Z")
 	flags.StringVar(&f.deadline, "deadline", "", "give up if it has not started by `TIME`")
 	secondsVar(flags, &f.timeout, "timeout", 0, "end an attempt after `TIME`; it has failed then")
-	flags.IntVar(&f.retries, "retries", -1, "try again up to `N` times if it fails (default 2)")
-	flags.Lookup("retries").DefValue = "0" // which help leaves out
+	flags.IntVar(&f.retries, "retries", 0, "try again up to `N` times if it fails (default 2)")
 	labelVar(flags, &f.labels, "`NAME=VALUE` to find it by; may be given several times")
 	flags.StringVar(&f.dir, "dir", "", "run it in `DIR` (default: here)")
 	flags.StringArrayVarP(&f.env, "env", "e", nil, "set `NAME=VALUE` in its environment; NAME alone has the value here")
@@ -137,7 +138,7 @@ func (f *submitFlags) spec(args []string) (queue.Spec, error) {
 	if f.tier != "" {
 		spec.Tier, errs[0] = stint.ParsePriority(f.tier)
 	}
-	if f.retries >= 0 {
+	if f.retriesSet {
 		spec.MaxAttempts = f.retries + 1
 	}
 	spec.RunAt, errs[1] = timeOf("--at", f.at)
@@ -148,8 +149,8 @@ func (f *submitFlags) spec(args []string) (queue.Spec, error) {
 		spec.RunAt = now().Add(f.delay)
 	}
 	spec.Deadline, errs[2] = timeOf("--deadline", f.deadline)
-	if f.delay < 0 || f.timeout < 0 {
-		errs[3] = errors.New("--delay and --timeout are not negative")
+	if f.delay < 0 || f.timeout < 0 || f.retries < 0 {
+		errs[3] = errors.New("--delay, --timeout and --retries are not negative")
 	}
 	spec.Payload, errs[4] = f.payloadOf(args)
 	return spec, errors.Join(errs[:]...)
@@ -214,5 +215,9 @@ func (f *submitFlags) input() ([]byte, error) {
 	case "-":
 		return io.ReadAll(f.in)
 	}
-	return os.ReadFile(f.stdin)
+	text, err := os.ReadFile(f.stdin)
+	if err != nil {
+		return nil, fmt.Errorf("--stdin: %w", err)
+	}
+	return text, nil
 }

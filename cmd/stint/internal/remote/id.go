@@ -63,7 +63,8 @@ func (s *Server) byBeginning(ctx context.Context, text, digits string) (queue.ID
 	}
 	switch len(found) {
 	case 0:
-		return queue.ID{}, fmt.Errorf("%w: the ID of no task begins with %s", queue.ErrNotFound, text)
+		return queue.ID{}, fmt.Errorf("%w: the ID of no task begins with %s: stint ls shows those that there are",
+			queue.ErrNotFound, text)
 	case 1:
 		return tasks[0].ID, nil
 	case candidatesMost + 1:

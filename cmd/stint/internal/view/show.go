@@ -29,7 +29,11 @@ func Show(w io.Writer, t *queue.Task, now time.Time) error {
 		}
 	}
 	field("task", "%s", t.ID)
-	field("state", "%s, since %s ago", state(t), Span(now.Sub(t.Changed)))
+	if span := Span(now.Sub(t.Changed)); t.State.Finished() {
+		field("state", "%s %s ago", state(t), span)
+	} else {
+		field("state", "%s, for %s", state(t), span)
+	}
 	for _, hold := range t.Holds {
 		field("", "held by %s %s", hold.Code, plain(hold.What))
 	}

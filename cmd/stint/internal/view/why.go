@@ -120,11 +120,11 @@ func behind(r *queue.Reason) string {
 
 // State says why a task has nothing to wait for.
 func State(t *queue.Task, now time.Time) string {
-	since := Span(now.Sub(t.Changed))
+	span := Span(now.Sub(t.Changed))
 	if t.State == queue.Running {
-		return fmt.Sprintf("it runs since %s, on %s", since, plain(t.Lease.Worker))
+		return fmt.Sprintf("it has been running for %s, on %s", span, plain(t.Lease.Worker))
 	}
-	return fmt.Sprintf("it waits for nothing: it is %s since %s", t.State, since)
+	return fmt.Sprintf("it waits for nothing: %s %s ago", t.State, span)
 }
 
 // End is how a task has ended, on one line.
