@@ -190,6 +190,7 @@ func TestC4_Orders(t *testing.T) {
 	s.stint("cancel", running).want(t, "0 tasks cancelled\n", "is cancelled and cannot be cancelled", 1)
 	s.stint("pause", "--key", "nobody").want(t, "0 tasks paused\n", "no task that could be paused", 1)
 	s.stint("cancel", "01890a5d-ac96-774b-bcce-b302099a8057").want(t, "0 tasks cancelled\n", "not found", 1)
+	s.stint("retry", "--key", "nobody").want(t, "0 tasks to run again\n", "no task that could be run again", 1)
 	s.stint("retry", dependent).want(t, "1 task to run again\n", "", 0)
 	if got := on(new(s.task(dependent))); !slices.Contains(got, "retry") {
 		t.Errorf("its steps are %v", got)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -169,14 +170,15 @@ func unless(changed bool) error {
 
 // unchanged says why nothing has changed, as far as it can be seen.
 func (f *orderFlags) unchanged(ctx context.Context, server *remote.Server, filter queue.Filter) error {
+	done := strings.TrimPrefix(f.done, "to ") // as in: cannot be run again
 	if len(filter.IDs) == 0 {
-		return fmt.Errorf("there is no task that could be %s", f.done)
+		return fmt.Errorf("there is no task that could be %s", done)
 	}
 	var errs []error
 	for _, id := range filter.IDs {
 		task, err := server.Get(ctx, id)
 		if err == nil {
-			err = fmt.Errorf("task %s is %s and cannot be %s", id, task.State, f.done)
+			err = fmt.Errorf("task %s is %s and cannot be %s", id, task.State, done)
 		}
 		errs = append(errs, err)
 	}
