@@ -245,7 +245,7 @@ func (s *served) endTwice(ev *lines, id string) {
 // anything overwritten that is no socket.
 func TestC6_ServeAlone(t *testing.T) {
 	s := serve(t)
-	r := s.stint("serve")
+	r := s.hasty("serve")
 	if r.status != 125 || !strings.Contains(r.stderr, "has it open") {
 		t.Errorf("a second server: %+v", r)
 	}

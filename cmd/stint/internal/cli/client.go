@@ -51,7 +51,7 @@ const (
 	patienceEnv = "STINT_PATIENCE"
 )
 
-// patience is how long a server is tried to be reached.
+// patience is how long a server is tried to be reached, or to be followed by another.
 func patience() (time.Duration, error) {
 	d := seconds(time.Second)
 	if env := os.Getenv(patienceEnv); env != "" {

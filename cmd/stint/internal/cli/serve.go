@@ -35,6 +35,9 @@ The first SIGINT, SIGTERM or SIGHUP starts nothing more and waits for what runs;
 after --grace commands get SIGTERM, and then SIGKILL. A second one kills them at
 once. What was interrupted begins again at the next start, and has not failed.
 
+A directory that another server has is tried for a second, since that may have been
+killed a moment ago, or as long as STINT_PATIENCE says, as in 30s.
+
 Exit status: 0 when it was told to end; 125 for errors; 128 and the signal's
 number after a second signal.`
 
@@ -88,7 +91,7 @@ func (f *serveFlags) config(s *streams) (serve.Config, error) {
 		Command: isolate.Config{Grace: f.killAfter},
 		Logger:  slog.New(slog.NewTextHandler(s.err, nil)),
 	}
-	var errs [7]error
+	var errs [8]error
 	cfg.Jobs, errs[0] = jobcount.Parse(orCPUs(f.jobs), jobcount.Machine{CPUs: runtime.GOMAXPROCS(0), Most: mostJobs()})
 	if f.memory != "" {
 		cfg.Command.Memory, errs[1] = gate.ParseSize(f.memory)
@@ -100,6 +103,7 @@ func (f *serveFlags) config(s *streams) (serve.Config, error) {
 		errs[5] = errors.New("--grace, --kill-after, --output, --logs and --min-free have to be above 0")
 	}
 	errs[6] = cfg.Command.Validate()
+	cfg.Patience, errs[7] = patience()
 	return cfg, errors.Join(errs[:]...)
 }
 

@@ -45,3 +45,6 @@ func (l Logs) Tidy(ctx context.Context, q *queue.Queue) { l.tidy(ctx, q) }
 
 // CheckLoopback is what an address has to pass.
 var CheckLoopback = checkLoopback
+
+// WhileLocked is how a directory is waited for.
+var WhileLocked = whileLocked

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/stintgo/stint"
@@ -42,7 +43,10 @@ type Config struct {
 	Grace   time.Duration // for commands to end by themselves before they are told to
 	LogsMax int64         // bytes of all logs together
 	MinFree int64         // bytes that the disk has to have for tasks to be accepted
-	Logger  *slog.Logger
+	// Patience is how long to try a directory that another process has, which may
+	// have been killed a moment ago.
+	Patience time.Duration
+	Logger   *slog.Logger
 	// Ready is called with the addresses of the server when it can be reached.
 	Ready func(addresses []string)
 }
@@ -74,14 +78,38 @@ func open(force context.Context, cfg *Config) (*filestore.Store, error) {
 	opened := make(chan struct{})
 	go func() {
 		defer close(opened)
-		store, err = filestore.Open(filepath.Join(cfg.Dir, storeName),
-			filestore.Config{MinFree: cfg.MinFree, Logger: cfg.Logger})
+		trying, stop := context.WithTimeout(force, cfg.Patience)
+		defer stop()
+		err = whileLocked(trying, func() error {
+			store, err = filestore.Open(filepath.Join(cfg.Dir, storeName),
+				filestore.Config{MinFree: cfg.MinFree, Logger: cfg.Logger})
+			return err
+		})
 	}()
 	select {
 	case <-opened:
 		return store, err
 	case <-force.Done():
 		return nil, ErrForced
+	}
+}
+
+// lockedEvery is how often a directory is tried that another process has.
+const lockedEvery = 20 * time.Millisecond
+
+// whileLocked calls open until it says anything else than that another process has
+// the directory, or ctx ends.
+func whileLocked(ctx context.Context, open func() error) error {
+	for {
+		err := open()
+		if !errors.Is(err, syscall.EAGAIN) {
+			return err
+		}
+		select {
+		case <-time.After(lockedEvery):
+		case <-ctx.Done():
+			return err
+		}
 	}
 }
 

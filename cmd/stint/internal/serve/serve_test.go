@@ -2,11 +2,13 @@ package serve_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -180,4 +182,31 @@ func TestC6_OnlyThisMachine(t *testing.T) {
 			t.Errorf("%q: %v", address, err)
 		}
 	}
+}
+
+// A directory that another process has is tried again until that has ended, but not
+// for ever; and nothing else is tried again.
+func TestC6_DirectoryOfADyingServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		locked, broken := fmt.Errorf("locked: %w", syscall.EAGAIN), errors.New("broken")
+		for _, end := range []error{nil, broken} {
+			ctx, stop := context.WithTimeout(t.Context(), time.Second)
+			tries := 0
+			err := serve.WhileLocked(ctx, func() error {
+				if tries++; tries < 5 {
+					return locked
+				}
+				return end
+			})
+			if !errors.Is(err, end) || tries != 5 {
+				t.Errorf("%v after %d tries, want %v after 5", err, tries, end)
+			}
+			stop()
+		}
+		ctx, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		if err := serve.WhileLocked(ctx, func() error { return locked }); !errors.Is(err, locked) || ctx.Err() == nil {
+			t.Errorf("of what stays locked: %v", err)
+		}
+	})
 }
