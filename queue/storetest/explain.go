@@ -18,6 +18,7 @@ func explainCases() []testCase {
 		{"C4_ReasonRates", Config{}, reasonRates},
 		{"C4_ReasonNoWorker", Config{}, reasonNoWorker},
 		{"C4_ReasonMaxAndCap", Config{}, reasonMax},
+		{"C4_ReasonsNameTheirQueuesTasks", Config{}, reasonsOfTwoQueues},
 		{"C4_ReasonBehind", Config{}, reasonBehind},
 	}
 }
@@ -179,6 +180,26 @@ func reasonMax(c *trial) {
 	slices.SortFunc(r.Holders, compareIDs)
 	if r.Limit != 2 || r.Running != 2 || !slices.Equal(r.Holders, running) {
 		c.Errorf("the reason is %+v", r)
+	}
+}
+
+// reasonsOfTwoQueues shows that holders are those of the task's own queue, also if
+// others are as full, with tasks of the same key.
+func reasonsOfTwoQueues(c *trial) {
+	limits := map[stint.Code]queue.Settings{stint.CodeMax: {Max: 1}, stint.Code(queue.HoldKey): {PerKey: 1}}
+	for code, limit := range limits {
+		var run, wait []queue.ID
+		for _, name := range []string{"one with " + string(code), "another with " + string(code)} {
+			c.ok("Configure", c.Store.Configure(c.Context(), c.now, name, limit))
+			run = append(run, c.add(queue.Spec{Queue: name, Key: "k"}))
+			wait = append(wait, c.add(queue.Spec{Queue: name, Key: "k"}))
+			c.claimed(queue.Claim{Queue: name, Max: 9})
+		}
+		for i := range wait {
+			if r := c.also(wait[i], code); !slices.Equal(r.Holders, run[i:i+1]) {
+				c.Errorf("the holders are %v, want %s", r.Holders, run[i])
+			}
+		}
 	}
 }
 

@@ -124,6 +124,27 @@ func TestC10_TiersAreReadAheadApart(t *testing.T) {
 	}
 }
 
+// TestC10_QueuesAreReadAheadApart: what stands between the tasks of a queue and
+// belongs to others is not read with them.
+func TestC10_QueuesAreReadAheadApart(t *testing.T) {
+	const n, others = 1000, 3
+	r, ids := newRows(), queue.IDs{}
+	m := open(t, r)
+	for range n {
+		submit(t, m, numbered(&ids, 1, queue.Spec{})...)
+		submit(t, m, numbered(&ids, others, queue.Spec{Queue: "other"})...)
+	}
+	m, counted := openCounted(t, r, keepAll)
+	for range n {
+		if got := claimAt(t, m, start, 1); len(got) != 1 {
+			t.Fatalf("a claim got %+v", got)
+		}
+	}
+	if counted.gets+counted.scans > 30 {
+		t.Errorf("%d tasks of a queue took %d reads and %d scans", n, counted.gets, counted.scans)
+	}
+}
+
 // TestC10_NewTasksOfALongBacklogAreNotKept: what is kept of rows is for those that
 // start next, and not for those that came last.
 func TestC10_NewTasksOfALongBacklogAreNotKept(t *testing.T) {
