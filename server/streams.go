@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -70,13 +71,18 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
 		defer stop()
 		err = s.store.Watch(ctx, func() { wake(begun) }, events.add)
 	}()
-	select {
-	case <-begun:
+	streams, _ := s.await(ctx, begun, nil)
+	if streams {
 		s.pump(ctx, w, events.wake, events.take)
-		stop()
-		events.end()
-		<-ended // the client finds the stream ended, if it is still there
-	case <-ended:
+	}
+	stop()
+	events.end()
+	<-ended
+	switch {
+	case streams: // the client finds the stream ended, if it is still there
+	case errors.Is(err, context.Canceled):
+		s.send(w, encoded(nil, fmt.Errorf("%w: the server ends", queue.ErrUnavailable)))
+	default:
 		s.write(w, encoded(nil, err))
 	}
 }
