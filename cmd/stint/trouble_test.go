@@ -30,7 +30,7 @@ func TestC6_ServeWithoutRoom(t *testing.T) {
 	runs := s.submit("--key", "mine", "read line < "+gate+"; echo $line")
 	s.kill()
 	s.start("--min-free", "1000000T")
-	s.hasty("submit", "true").want(t, "", "make room", 125)
+	s.hasty("submit", "true").want(t, "", "--min-free", 125)
 	if task := s.task(runs); task.State.Finished() {
 		t.Errorf("it is %v", task.State)
 	}

@@ -202,8 +202,11 @@ func TestC6_NearlyFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.store = s
-	if err := c.submit(1); !errors.Is(err, queue.ErrUnavailable) || !strings.Contains(err.Error(), "make room") {
-		t.Errorf("a submit says %v", err)
+	err = c.submit(1)
+	for _, remedy := range []string{"make room", "MinFree in filestore.Config", "--min-free"} {
+		if !errors.Is(err, queue.ErrUnavailable) || !strings.Contains(err.Error(), remedy) {
+			t.Errorf("a submit says %v, want %q in it", err, remedy)
+		}
 	}
 	if err := errors.Join(c.succeed(), s.Close()); err != nil {
 		t.Error(err)

@@ -139,8 +139,8 @@ func (r *rows) room() error {
 		return nil //nolint:nilerr // a file system that cannot tell will say when it is full
 	}
 	if free := usage.AvailBytes; free < uint64(r.cfg.MinFree) {
-		return fmt.Errorf("the disk of %s has %d MiB left, and tasks are accepted from %d on: make room, or set MinFree",
-			r.dir, free>>20, r.cfg.MinFree>>20)
+		return fmt.Errorf("the disk of %s has %d MiB left, and tasks are accepted from %d on: make room, or ask for less "+
+			"(MinFree in filestore.Config, stint serve --min-free)", r.dir, free>>20, r.cfg.MinFree>>20)
 	}
 	return nil
 }
