@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -302,6 +303,39 @@ func TestC6_ServeSockets(t *testing.T) {
 		if r.status != 0 || !json.Valid([]byte(r.stdout)) {
 			t.Errorf("stats of %s: %+v", server, r)
 		}
+	}
+	s.stop()
+}
+
+// What a command finds in its environment besides that of the server is what the
+// documentation says, and --env cannot change it.
+func TestC6_ServeEnvironment(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/serve.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, cell := range regexp.MustCompile("(?m)^\\| `STINT_[^|]+").FindAllString(string(doc), -1) {
+		want = append(want, regexp.MustCompile("STINT_[A-Z]+").FindAllString(cell, -1)...)
+	}
+	s := serve(t)
+	id := s.submit("--env", "STINT_SLOT=mine", "--env", "STINT_TASK=mine", "env")
+	s.stint("wait", id)
+	own := s.command().Env
+	var got []string
+	for line := range strings.Lines(s.stint("logs", id).stdout) {
+		line = strings.TrimSpace(line)
+		name, value, _ := strings.Cut(line, "=")
+		if strings.HasPrefix(name, "STINT_") && !slices.Contains(own, line) {
+			got = append(got, name)
+			if value == "" || value == "mine" {
+				t.Errorf("%s is %q", name, value)
+			}
+		}
+	}
+	slices.Sort(want)
+	if slices.Sort(got); !slices.Equal(got, want) {
+		t.Errorf("the environment has %q, and the documentation %q", got, want)
 	}
 	s.stop()
 }
