@@ -24,7 +24,8 @@ type Counts struct {
 	Ended   Ended `json:"ended"`
 }
 
-// Ended counts what has ended since the store was opened.
+// Ended counts what has ended since the store was opened, or since the queue was made
+// anew: one that has had no tasks, settings or listeners for a day may be forgotten.
 type Ended struct {
 	Succeeded uint64 `json:"succeeded"`
 	Failed    uint64 `json:"failed"` // attempts

@@ -66,6 +66,7 @@ func (m *Machine) tendEnds(limit int) (next int64, left int) {
 				m.expel(t, why{on: queue.OnForget})
 			}
 		}
+		m.tendLine(l)
 	}
 	return next, limit
 }

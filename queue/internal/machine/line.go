@@ -21,6 +21,7 @@ type line struct {
 	states   [queue.Cancelled + 1]int
 	tiers    [stint.Tiers]int // Held and Waiting ones
 	damaged  int              // tasks that are set aside because they cannot be read
+	idle     int64            // since when it is known to be of no use; 0: it is of use. See idle.go
 	ended    queue.Ended
 	ahead    [stint.Tiers]lookahead
 	waiting  roll    // tasks, in the order in which they became that

@@ -66,8 +66,9 @@ type Machine struct {
 	seq        uint64
 	tokens     uint64
 	tasks      *tasks
-	lines      map[string]*line           // that have had tasks, or have settings
+	lines      map[string]*line           // that have tasks, or settings, or had them lately
 	numbered   []*line                    // the same, by their numbers
+	unnumbered []uint32                   // numbers of those that have been forgotten
 	inOrder    []*line                    // by their names, as of the last call of queues
 	listeners  map[string][]chan struct{} // by the name of a queue, also of one that is not there yet
 	settings   map[string]queue.Settings
@@ -155,9 +156,8 @@ func timeOf(ns int64) time.Time { return time.Unix(0, ns).UTC() }
 func (m *Machine) line(name string) *line {
 	l := m.lines[name]
 	if l == nil {
-		l = newLine(name, uint32(len(m.numbered)), m.listeners[name])
-		m.lines[name] = l
-		m.numbered = append(m.numbered, l)
+		l = newLine(name, m.number(), m.listeners[name])
+		m.lines[name], m.numbered[l.no] = l, l
 		m.configure(l)
 	}
 	return l

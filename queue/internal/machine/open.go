@@ -191,7 +191,7 @@ func (m *Machine) loadJoins(joining []record.Head) {
 
 // queues are all queues, in an order that is always the same.
 func (m *Machine) queues() []*line {
-	if len(m.inOrder) != len(m.lines) { // queues come, and do not go
+	if len(m.inOrder) != len(m.lines) { // who takes one out forgets the order
 		m.inOrder = slices.SortedFunc(maps.Values(m.lines), func(a, b *line) int { return cmp.Compare(a.name, b.name) })
 	}
 	return m.inOrder

@@ -114,15 +114,24 @@ func (m *Machine) receive(tasks []queue.NewTask) (receipts []queue.Receipt, fres
 		if err := m.resolve(t, call); err != nil {
 			return nil, nil, fmt.Errorf("task %d: %w", i, err)
 		}
-		l := m.line(queueOf(&t.Spec))
-		if limit := l.settings.Pending; limit > 0 && l.unfinished()+call.more[l.name] >= limit {
+		name := queueOf(&t.Spec)
+		if limit, unfinished := m.pendingLimit(name); limit > 0 && unfinished+call.more[name] >= limit {
 			return nil, nil, fmt.Errorf("task %d: %w: %s has %d unfinished tasks, its limit is %d",
-				i, queue.ErrFull, l.name, l.unfinished(), limit)
+				i, queue.ErrFull, name, unfinished, limit)
 		}
 		fresh[i] = true
 		call.accepted(t)
 	}
 	return receipts, fresh, nil
+}
+
+// pendingLimit is how many unfinished tasks a queue may have, 0 if there is no limit,
+// and how many it has. It makes no queue.
+func (m *Machine) pendingLimit(name string) (limit, unfinished int) {
+	if l := m.lines[name]; l != nil {
+		return l.settings.Pending, l.unfinished()
+	}
+	return merged(m.settings[name], m.settings[""]).Pending, 0
 }
 
 // arrivals are the tasks of a call that come before one. Those of a call with one

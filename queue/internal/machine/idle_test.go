@@ -1,0 +1,164 @@
+package machine_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/machine"
+)
+
+const day = 24 * time.Hour
+
+func tendAt(t *testing.T, m *machine.Machine, at time.Time) {
+	t.Helper()
+	if _, err := m.Tend(t.Context(), at, 0); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// queuesOf are the names of the queues that there are.
+func queuesOf(t *testing.T, m *machine.Machine) []string {
+	t.Helper()
+	s, err := m.Stats(t.Context(), time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Sorted(maps.Keys(s.Queues))
+}
+
+// cancelAll ends the tasks of a queue.
+func cancelAll(t *testing.T, m *machine.Machine, name string) {
+	t.Helper()
+	c := queue.Command{Do: queue.OnCancel, Filter: queue.Filter{Queue: name}}
+	if _, err := m.Command(t.Context(), start, c); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// startOne starts a task of a queue, which counts against rates, also that of a key.
+func startOne(t *testing.T, m *machine.Machine, name string) {
+	t.Helper()
+	c, err := m.Claim(t.Context(), start, queue.Claim{
+		Queue: name, Worker: "w", Kinds: []string{"kind"}, Max: 1, Lease: time.Minute,
+	})
+	if err != nil || len(c.Tasks) != 1 {
+		t.Fatal(c, err)
+	}
+	o := []queue.Outcome{{ID: c.Tasks[0].ID, Token: c.Tasks[0].Lease.Token, On: queue.OnSuccess}}
+	if answers, err := m.Settle(t.Context(), start, o); err != nil || answers[0] != nil {
+		t.Fatal(answers, err)
+	}
+}
+
+// TestC10_QueuesOfNoUseAreForgotten: when a day has passed without anything that
+// makes a difference. One that is named again begins anew, beside the others.
+func TestC10_QueuesOfNoUseAreForgotten(t *testing.T) {
+	const inThreeDays = 1. / (3 * 24 * 60 * 60)
+	for what, limits := range map[string]queue.Settings{
+		"rate":     {Rate: queue.Rate{PerSecond: inThreeDays}},
+		"key rate": {KeyRate: queue.Rate{PerSecond: inThreeDays}},
+	} {
+		t.Run(what, func(t *testing.T) { queuesAreForgotten(t, limits) })
+	}
+}
+
+func queuesAreForgotten(t *testing.T, limits queue.Settings) {
+	t.Helper()
+	m := open(t, newRows())
+	configure := func(name string, s queue.Settings) {
+		t.Helper()
+		if err := m.Configure(t.Context(), start, name, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	there := func(at time.Duration, want ...string) {
+		t.Helper()
+		tendAt(t, m, start.Add(at))
+		if got := queuesOf(t, m); !slices.Equal(got, want) {
+			t.Errorf("after %v there are %q, want %q", at, got, want)
+		}
+	}
+	configure("", limits)
+	configure("set", queue.Settings{Max: 1})
+	_, stop := m.Listen("heard")
+	var ids queue.IDs
+	for _, name := range []string{"done", "gone", "heard", "set", "spent", "waits"} {
+		submit(t, m, newTask(&ids, queue.Spec{Queue: name, Key: "k"}))
+	}
+	startOne(t, m, "spent")
+	for _, name := range []string{"done", "gone", "heard", "set"} {
+		cancelAll(t, m, name)
+	}
+	there(day, "done", "gone", "heard", "set", "spent", "waits") // the tasks are forgotten
+	there(2*day-1, "done", "gone", "heard", "set", "spent", "waits")
+	submit(t, m, newTask(&ids, queue.Spec{Queue: "done"})) // which had been of no use nearly for long enough
+	there(2*day, "done", "heard", "set", "spent", "waits")
+	stop()
+	cancelAll(t, m, "done") // so it is another day
+	configure("set", queue.Settings{})
+	submit(t, m, newTask(&ids, queue.Spec{Queue: "gone"}), newTask(&ids, queue.Spec{Queue: "new"}))
+	there(3*day, "done", "gone", "heard", "new", "set", "spent", "waits")
+	there(4*day, "gone", "new", "spent", "waits")
+	there(5*day, "gone", "new", "waits")
+	for _, name := range []string{"gone", "new", "waits"} {
+		found, err := m.Find(t.Context(), queue.Filter{Queue: name}, queue.Page{})
+		if err != nil || len(found) != 1 || found[0].Queue != name {
+			t.Errorf("queue %s has %+v, error %v", name, found, err)
+		}
+	}
+}
+
+// TestC10_RefusedSubmitMakesNoQueue: names in calls that are refused take no memory.
+func TestC10_RefusedSubmitMakesNoQueue(t *testing.T) {
+	m := open(t, newRows())
+	if err := m.Configure(t.Context(), start, "", queue.Settings{Pending: 1}); err != nil {
+		t.Fatal(err)
+	}
+	var ids queue.IDs
+	_, err := m.Submit(t.Context(), start, numbered(&ids, 2, queue.Spec{Queue: "new"}))
+	if !errors.Is(err, queue.ErrFull) {
+		t.Errorf("two tasks where one may be are answered %v", err)
+	}
+	if got := queuesOf(t, m); len(got) > 0 {
+		t.Errorf("there are %q", got)
+	}
+}
+
+// TestC10_QueuesOfNoUseLeaveNothing: however many there have been.
+func TestC10_QueuesOfNoUseLeaveNothing(t *testing.T) {
+	const rounds, names, most = 20, 1000, 512 << 10 // bytes
+	m, err := machine.Open(nowhere{}, machine.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := heap()
+	for round := range rounds {
+		at := start.Add(time.Duration(round) * 2 * day)
+		for i := range names {
+			name := fmt.Sprint(round, "-", i)
+			for _, s := range []queue.Settings{{Max: 1}, {}} {
+				if err := m.Configure(t.Context(), at, name, s); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		tendAt(t, m, at)
+		tendAt(t, m, at.Add(day))
+	}
+	if got := queuesOf(t, m); len(got) > 0 {
+		t.Errorf("%d queues are left", len(got))
+	}
+	if grown := int64(heap()) - int64(before); grown > most {
+		t.Errorf("%d queues that are gone have left %d bytes", rounds*names, grown)
+	} else {
+		t.Logf("they have left %d bytes", grown)
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
