@@ -8,13 +8,14 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/isolate"
@@ -207,8 +208,9 @@ func TestC9_WatcherThatIsKilled(t *testing.T) {
 		if err := syscall.Kill(pids[0], syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		for len(watchers(t)) > 0 {
-			runtime.Gosched()
+		// All its threads have ended then, which its first one does not tell.
+		if err := unix.Waitid(unix.P_PID, pids[0], nil, unix.WEXITED|unix.WNOWAIT, nil); err != nil {
+			t.Fatal(err)
 		}
 	}
 	if _, err := run(t.Context(), isolate.Config{}, sh("true")); err != nil {
