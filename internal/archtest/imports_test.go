@@ -47,7 +47,10 @@ var directions = []direction{
 	// Times, and nothing that runs: a part of queue that others may use alone.
 	{pkg: "queue/cron", state: here},
 
-	{pkg: "shm", state: planned, may: []string{"."}, modules: []string{"golang.org/x/sys"}},
+	// The protocol, and the memory that it is spoken in, know nothing of each other.
+	{pkg: "shm/internal/pool", state: here},
+	{pkg: "shm/internal/arena", state: planned, modules: []string{"golang.org/x/sys"}},
+	{pkg: "shm", state: planned, may: []string{".", "shm/internal/pool", "shm/internal/arena"}},
 	{
 		pkg: "queue", state: here,
 		may: []string{".", "internal/backlog", "retry", "queue/cron"},

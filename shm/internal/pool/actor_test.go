@@ -1,0 +1,288 @@
+package pool //nolint:testpackage // the search stops the code before each access to a shared word
+
+import (
+	"fmt"
+)
+
+// Lock, Unlock, Held and Wake are what the kernel does.
+
+func (w *world) callsKernel(a *actor) {
+	if step != nil {
+		a.pause(nil)
+	}
+}
+
+func (w *world) Lock(i int) bool {
+	a := w.turn
+	w.callsKernel(a)
+	a.learn(uint64(w.locks[i].number()))
+	// The lock belongs to the open file: a process is not kept out by itself.
+	if w.locks[i] != nil && w.locks[i] != a.process {
+		return false
+	}
+	w.locks[i] = a.process
+	return true
+}
+
+func (w *world) Held(i int) bool {
+	a := w.turn
+	w.callsKernel(a)
+	a.learn(uint64(w.locks[i].number()))
+	return w.locks[i] != nil && w.locks[i] != a.process
+}
+
+func (w *world) Unlock(i int) {
+	w.callsKernel(w.turn)
+	w.locks[i] = nil
+}
+
+func (w *world) Wake(i int) {
+	w.callsKernel(w.turn)
+	for _, a := range w.actors {
+		if a.asleep && a.process.member.index == i {
+			a.asleep = false
+		}
+	}
+}
+
+// sleep waits until the bell has been rung, or a period is over.
+func (a *actor) sleep() (expired bool) {
+	a.rest(inSleep)
+	if a.process.member.Bell()+1 != a.bell { // the kernel looks once more
+		return false
+	}
+	a.asleep, a.bell = true, 0
+	a.blocked = func() bool { return !a.asleep || a.expired }
+	if !a.yield(struct{}{}) {
+		panic(abandon{})
+	}
+	expired = a.expired
+	a.asleep, a.expired = false, false
+	if expired {
+		a.learn(1)
+	}
+	return expired
+}
+
+// until waits for something that is no part of what is shared.
+func (a *actor) until(holds func() bool) {
+	a.rest(inUntil)
+	a.blocked = holds
+	if !a.yield(struct{}{}) {
+		panic(abandon{})
+	}
+}
+
+// leave leaves with what the actor has.
+func (a *actor) leave() {
+	a.rest(inLeave)
+	for s, p := range a.world.inside {
+		if p == a.process {
+			a.world.inside[s], a.world.orphan[s] = nil, true
+		}
+	}
+	a.process.member.Leave()
+	a.left = true
+}
+
+// rest marks a point at which all that an actor knows is in its member, its
+// place in the script, and what is given.
+func (a *actor) rest(place int, knows ...uint64) {
+	a.place = place
+	a.history = 0
+	if m := a.process.member; m != nil {
+		a.learn(m.held, uint64(m.hints[0]))
+		for _, sight := range m.sights[0] {
+			a.learn(sight.slot, uint64(sight.times))
+		}
+	}
+	a.learn(knows...)
+}
+
+// join reports false if there is no room.
+func (a *actor) join() bool {
+	m, err := a.world.pool.Join(100+a.id, "actor")
+	if err != nil {
+		return false
+	}
+	a.process.member = m
+	return true
+}
+
+// acquire takes a slot as the processes do.
+func (a *actor) acquire(tier int) (slot int) {
+	m := a.process.member
+	a.rest(inTake)
+	got, ok := m.Take(0, tier)
+	if !ok {
+		a.rest(inWant)
+		m.Want(0, Want{Tier: tier, Ticket: uint64(a.id), Count: 1})
+		got = a.await(tier)
+		a.rest(inStop, uint64(got.Index))
+		m.Want(0, Want{})
+	}
+	a.enter(got)
+	return got.Index
+}
+
+// await sleeps until a slot was granted, and takes it.
+func (a *actor) await(tier int) Slot {
+	m := a.process.member
+	for {
+		a.rest(inLook)
+		a.bell = m.Bell() + 1
+		mine := m.Check(0)
+		switch {
+		case mine:
+			a.rest(inAccept)
+			if got, ok := m.Take(0, tier); ok {
+				return got
+			}
+		case a.sleep():
+			a.rest(inSweep)
+			m.Sweep()
+		}
+	}
+}
+
+// The places of a script.
+const (
+	inJoin = iota + 1
+	inTake
+	inWant
+	inLook
+	inSleep
+	inAccept
+	inSweep
+	inStop
+	inRelease
+	inLeave
+	inUntil
+)
+
+// enter checks that nobody else is where the actor is now.
+func (a *actor) enter(s Slot) {
+	w := a.world
+	if other := w.inside[s.Index]; other != nil {
+		w.fail(fmt.Sprintf("%d got slot %d, which %d holds", a.id, s.Index, other.id))
+	}
+	if s.Abandoned != w.orphan[s.Index] {
+		w.fail(fmt.Sprintf("%d was told %t of slot %d: abandoned", a.id, s.Abandoned, s.Index))
+	}
+	w.inside[s.Index], w.orphan[s.Index] = a.process, false
+	w.order = append(w.order, a.id)
+	w.logf("%d has slot %d", a.id, s.Index)
+}
+
+func (a *actor) release(slot int) {
+	a.world.inside[slot] = nil
+	a.rest(inRelease, uint64(slot))
+	if !a.process.member.Release(0, slot) {
+		a.world.fail(fmt.Sprintf("%d lost slot %d", a.id, slot))
+	}
+}
+
+// roundsMax is how many periods it takes until all that failed is made good.
+const roundsMax = periodsMax + 3
+
+// finish lets time pass until everybody who can is done, and then those who were
+// stopped.
+func (w *world) finish() {
+	for _, a := range w.actors {
+		if w.faults == 0 && !a.done {
+			w.fail(fmt.Sprintf("%d is asleep for ever, and nothing has failed", a.id))
+		}
+	}
+	w.recover()
+	for _, p := range w.actors {
+		p.process.frozen = false
+	}
+	w.recover()
+	for _, a := range w.actors {
+		if !a.done && !a.process.dead {
+			w.fail(fmt.Sprintf("%d is not done", a.id))
+		}
+	}
+	if w.wrong == "" {
+		w.audit()
+	}
+}
+
+// audit checks what is left when nobody does anything any more.
+func (w *world) audit() {
+	defer func(s func(*word)) { step = s }(step)
+	step = nil
+	for _, a := range w.actors {
+		m := a.process.member
+		if m == nil || a.process.dead || a.left {
+			continue
+		}
+		w.turn = a
+		for range periodsMax + 1 {
+			m.Sweep()
+		}
+		l := &w.pool.limits[0]
+		if *l.mask&word(m.bit) != 0 || *l.want(m.index) != 0 {
+			w.fail(fmt.Sprintf("%d seems to wait", a.id))
+		}
+		for s := range l.count {
+			if slot := uint64(*l.slot(s)); !isFree(slot) && !m.mayAccept(slot) {
+				w.fail(fmt.Sprintf("slot %d is not free when all are done", s))
+			}
+		}
+	}
+}
+
+// recover lets time pass. In the end nobody may sleep beside a slot that is free,
+// or granted to one who does not take it.
+func (w *world) recover() {
+	w.calm()
+	for range roundsMax {
+		for _, a := range w.actors {
+			if a.asleep {
+				a.expired = true
+				w.logf("%d times out", a.id)
+			}
+			w.calm()
+		}
+	}
+	for _, a := range w.actors {
+		if !a.asleep || a.process.dead || a.process.frozen {
+			continue
+		}
+		l := &w.pool.limits[0]
+		for s := range l.count {
+			owner := w.owner(s)
+			if owner == nil || owner.dead || uint64(*l.slot(s))&granted != 0 {
+				w.fail(fmt.Sprintf("%d sleeps beside slot %d, which nobody has", a.id, s))
+			}
+		}
+	}
+}
+
+// owner is the process that a slot belongs to.
+func (w *world) owner(s int) *process {
+	slot := uint64(*w.pool.limits[0].slot(s)) &^ (granted | abandoned)
+	for _, a := range w.actors {
+		if m := a.process.member; m != nil && m.held == slot {
+			return a.process
+		}
+	}
+	return nil
+}
+
+// calm runs everybody who can run, one after the other.
+func (w *world) calm() {
+	for steps, busy := 0, true; busy && w.wrong == ""; {
+		busy = false
+		for _, a := range w.actors {
+			for ; a.runnable() && w.wrong == ""; steps++ {
+				w.run(a)
+				busy = true
+				if steps > stepsMax {
+					w.fail(fmt.Sprintf("%d never ends", a.id))
+				}
+			}
+		}
+	}
+}

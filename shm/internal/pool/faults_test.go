@@ -1,0 +1,199 @@
+package pool //nolint:testpackage // the faults are put into its source
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stintgo/stint/internal/seeded"
+)
+
+// faults are mistakes that the search has to find, in the form of what is written
+// instead of the code. Most are steps left out or done in another order; each was
+// thinkable, and some were made.
+var faults = []struct{ name, file, code, instead string }{
+	{
+		"no look at the slots after entering the mask", "member.go",
+		"l.mask.set(m.bit)\n\t\tm.pool.handOut(l, 0)", "l.mask.set(m.bit)",
+	},
+	{
+		"releasing looks at the mask first", "member.go",
+		"if !l.slot(slot).cas(m.held, 0) {\n\t\treturn false\n\t}\n\tif l.mask.load() != 0 {",
+		"waiting := l.mask.load()\n\tif !l.slot(slot).cas(m.held, 0) {\n\t\treturn false\n\t}\n\tif waiting != 0 {",
+	},
+	{
+		"who was woken for nothing does not enter again", "member.go",
+		"\tm.enter(limit)\n\treturn false", "\treturn false",
+	},
+	{
+		"a grant to one who no longer waits is kept by it", "member.go",
+		"m.mayAccept(seen) && l.slot(s).cas(seen, freed(seen))", "m.mayAccept(seen) && false",
+	},
+	{
+		"a slot is not handed on by who no longer waits", "member.go",
+		"{\n\t\t\tm.pool.handOut(l, s)\n\t\t}", "{\n\t\t}",
+	},
+	{
+		"the next in a place has the generation of the last", "member.go",
+		"return eraOf(was) + 1", "return max(eraOf(was), 1)",
+	},
+	{
+		"who joins leaves what the last one had", "member.go",
+		"\tp.vacate(i)\n\treturn eraOf", "\treturn eraOf",
+	},
+	{
+		"who joins leaves the want of the last one", "member.go",
+		"\t\tl.want(i).store(0)\n", "",
+	},
+	{
+		"who joins has the lock of a life before the last one is gone", "member.go",
+		"\tp.examine(i)\n\twas := p.state(i).load()\n\tif isLive(was) || !p.host.Lock(life(i)) {\n\t\treturn 0\n\t}",
+		"\twas := p.state(i).load()\n\tif !p.host.Lock(life(i)) {\n\t\treturn 0\n\t}\n\tp.state(i).store(gone(was))",
+	},
+	{
+		"who leaves is gone last", "member.go",
+		"\tm.pool.state(m.index).store(gone(m.pool.state(m.index).load()))\n\tm.pool.vacate(m.index)",
+		"\tm.pool.vacate(m.index)\n\tm.pool.state(m.index).store(gone(m.pool.state(m.index).load()))",
+	},
+	{
+		"who leaves lets go of its life first", "member.go",
+		"\tm.pool.state(m.index).store(gone(m.pool.state(m.index).load()))\n\tm.pool.vacate(m.index)\n" +
+			"\tm.pool.host.Unlock(life(m.index))",
+		"\tm.pool.host.Unlock(life(m.index))\n\tm.pool.vacate(m.index)\n" +
+			"\tm.pool.state(m.index).store(gone(m.pool.state(m.index).load()))",
+	},
+	{
+		"the lower tier goes first", "want.go",
+		"return tierOf(a) > tierOf(b)", "return tierOf(a) < tierOf(b)",
+	},
+	{
+		"the mask comes first and the slot second", "grant.go",
+		"\tif !l.slot(s).cas(seen, slot) {\n\t\treturn\n\t}\n\twaited := l.mask.clear(1 << i)\n",
+		"\twaited := l.mask.clear(1 << i)\n\tif !l.slot(s).cas(seen, slot) {\n\t\treturn\n\t}\n",
+	},
+	{
+		"a grant to one who has left the mask stays", "grant.go",
+		"if !waited || !isLive(state) {", "if !isLive(state) {",
+	},
+	{
+		"leaves the mask after it has looked for grants", "member.go",
+		"\tl.mask.clear(m.bit)\n\tfor s := range", "\tdefer l.mask.clear(m.bit)\n\tfor s := range",
+	},
+	{
+		"nobody is woken", "grant.go",
+		"if waited {", "if false {",
+	},
+	{
+		"woken before it has the slot", "pool.go",
+		"p.entry(i, entryBell).add(1)\n\tp.host.Wake(i)", "p.host.Wake(i)\n\tp.entry(i, entryBell).add(1)",
+	},
+	{
+		"the lock is looked at before the state", "repair.go",
+		"if was := p.state(i).load(); isLive(was) && !p.host.Held(life(i)) {",
+		"held := p.host.Held(life(i))\n\tif was := p.state(i).load(); isLive(was) && !held {",
+	},
+	{
+		"found dead without a look whether it has changed", "repair.go",
+		"p.state(i).cas(was, gone(was))", "p.state(i).store(gone(was))",
+	},
+	{
+		"the living are found dead", "repair.go",
+		" && !p.host.Held(life(i)) {", " {",
+	},
+	{
+		"nobody is found dead", "repair.go",
+		"if i != m.index {", "if i < 0 {",
+	},
+	{
+		"what the dead had is not handed on", "repair.go",
+		"\t\tp.reclaim(l)\n\t\tp.handOut(l, 0)", "\t\tp.reclaim(l)",
+	},
+	{
+		"only held slots come back", "repair.go",
+		"!isFree(seen) && !p.lives(seen)", "!isFree(seen) && seen&granted == 0 && !p.lives(seen)",
+	},
+	{
+		"freed without a look whether it has changed", "repair.go",
+		"l.slot(s).cas(seen, freed(seen))\n\t\t}\n\t}\n}\n\n// Sweep",
+		"l.slot(s).store(freed(seen))\n\t\t}\n\t}\n}\n\n// Sweep",
+	},
+	{
+		"a grant is never taken back", "repair.go",
+		"sights[s].times > periodsMax", "false",
+	},
+	{
+		"the next holder is not told", "owner.go",
+		"\treturn abandoned\n", "\treturn 0\n",
+	},
+	{
+		"a grant to the dead counts as held", "owner.go",
+		"return slot & abandoned //", "return abandoned //",
+	},
+	{
+		"a grant forgets that the slot was abandoned", "grant.go",
+		"| granted | seen", "| granted",
+	},
+}
+
+// TestB8_SearchFindsFaults puts mistakes into the code and lets the search find
+// them. Two of them, drawn by lot: each has to be compiled. STINT_SEEDS asks for
+// all.
+func TestB8_SearchFindsFaults(t *testing.T) {
+	chosen := faults
+	if os.Getenv("STINT_SEEDS") == "" {
+		lot := seeded.Rand(t)
+		lot.Shuffle(len(faults), func(i, j int) { faults[i], faults[j] = faults[j], faults[i] })
+		chosen = faults[:2]
+	}
+	for _, f := range faults {
+		source, err := os.ReadFile(f.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(source), f.code); n != 1 {
+			t.Errorf("%s: %q is %d times in %s, want once", f.name, f.code, n, f.file)
+		}
+	}
+	for _, f := range chosen {
+		t.Run(f.name, func(t *testing.T) {
+			source, err := os.ReadFile(f.file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := testInstead(t, f.file, strings.Replace(string(source), f.code, f.instead, 1))
+			if err == nil {
+				t.Error("the search has not found it")
+			} else if !strings.Contains(out, "in run ") {
+				t.Errorf("it fails for another reason: %v\n%s", err, out)
+			}
+		})
+	}
+}
+
+// testInstead searches with another source instead of a file's.
+func testInstead(t *testing.T, file, source string) (out string, err error) {
+	t.Helper()
+	dir := t.TempDir()
+	here, err := filepath.Abs(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := filepath.Join(dir, file)
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{here: there}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{there: []byte(source), filepath.Join(dir, "overlay"): overlay} {
+		if err := os.WriteFile(name, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-count=1",
+		"-overlay", filepath.Join(dir, "overlay"), "-run", "B8_EveryOrder", ".")
+	cmd.Env = append(os.Environ(), "STINT_SEEDS=") // the small search is what has to find it
+	b, err := cmd.CombinedOutput()
+	return string(b), err
+}

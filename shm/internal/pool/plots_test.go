@@ -1,0 +1,116 @@
+package pool //nolint:testpackage // the search stops the code before each access to a shared word
+
+import "testing"
+
+// Two processes, in every order there is, and one may die or be stopped at any
+// instant.
+func TestB8_EveryOrderOfTwo(t *testing.T) {
+	one, two := Shape{2, []int{1}}, Shape{2, []int{2}}
+	tellAll(t, []plot{
+		{name: "fault", shape: one, actors: cast(worker(3, 1), worker(3, 1)), switches: anyOrder, faults: 1, timeouts: 1},
+		{name: "above", shape: one, actors: cast(worker(4, 1), worker(3, 1)), switches: anyOrder, timeouts: 1},
+		{name: "doubt", shape: one, actors: cast(worker(3, 1), doubter), switches: anyOrder, faults: 1},
+		{name: "leaver", shape: one, actors: cast(worker(3, 1), leaver), switches: anyOrder},
+		{name: "room", shape: two, actors: cast(worker(3, 1), worker(3, 1)), switches: anyOrder, faults: 1},
+	})
+}
+
+// Three processes, in every order with few switches between those that can go on.
+func TestB8_EveryOrderOfThree(t *testing.T) {
+	one, two, pair := Shape{3, []int{1}}, Shape{3, []int{2}}, Shape{2, []int{1}}
+	tellAll(t, []plot{
+		{name: "one slot", shape: one, actors: cast(worker(3, 1), worker(4, 1), worker(3, 1)), switches: 1, faults: 1},
+		{name: "two slots", shape: two, actors: cast(worker(3, 1), worker(3, 1), worker(3, 1)), switches: 2, faults: 1},
+		{name: "tiers", shape: one, actors: cast(holder, worker(3, 1), above), switches: 2},
+		{name: "doubt", shape: one, actors: cast(worker(3, 1), doubter, worker(3, 1)), switches: 2},
+		{name: "held from doubt", shape: one, actors: cast(holder, doubter, worker(3, 1)), switches: 2},
+		{name: "two faults", shape: one, actors: cast(worker(3, 1), worker(3, 1), worker(3, 1)), faults: 2},
+		{
+			name: "successor", shape: pair, actors: cast(worker(3, 1), worker(3, 1), successor),
+			switches: 1, faults: 1, timeouts: 1,
+		},
+		{name: "heir", shape: pair, actors: cast(victim, worker(3, 1), successor), switches: 3, timeouts: 1},
+		{name: "left", shape: pair, actors: cast(worker(3, 1), leaver, successor), switches: 2},
+		{name: "stopped successor", shape: pair, actors: cast(worker(3, 1), worker(3, 1), successor), faults: 2, timeouts: 1},
+	})
+}
+
+func cast(scripts ...func(*actor)) []func(*actor) { return scripts }
+
+// worker takes a slot and gives it back, some times.
+func worker(tier, times int) func(*actor) {
+	return func(a *actor) {
+		a.join()
+		for a.round = range times {
+			a.release(a.acquire(tier))
+		}
+	}
+}
+
+// doubter waits for a slot, and then does not want it.
+func doubter(a *actor) {
+	a.join()
+	m := a.process.member
+	a.rest(inTake)
+	if got, ok := m.Take(0, 3); ok {
+		a.enter(got)
+		a.release(got.Index)
+		return
+	}
+	a.rest(inWant)
+	m.Want(0, Want{Tier: 3, Ticket: 1, Count: 1})
+	a.rest(inStop)
+	m.Want(0, Want{})
+}
+
+// successor comes later, if there is room for it.
+func successor(a *actor) {
+	a.rest(inJoin)
+	if a.join() {
+		a.release(a.acquire(3))
+	}
+}
+
+// victim dies with a slot.
+func victim(a *actor) {
+	a.join()
+	got, _ := a.process.member.Take(0, 3)
+	a.enter(got)
+	a.until(func() bool { return true })
+	a.world.do(choice{kill, a.id})
+	a.until(func() bool { return false })
+}
+
+// leaver leaves with a slot.
+func leaver(a *actor) {
+	a.join()
+	a.acquire(3)
+	a.leave()
+}
+
+// holder has a slot until all others wait.
+func holder(a *actor) {
+	a.join()
+	got, _ := a.process.member.Take(0, 3)
+	a.enter(got)
+	a.until(func() bool {
+		for _, other := range a.world.actors {
+			if other != a && !other.asleep && other.place != inStop {
+				return false
+			}
+		}
+		return true
+	})
+	a.release(got.Index)
+}
+
+// above waits in a high tier, with a holder and somebody in a lower tier, before
+// whom it gets its slot.
+func above(a *actor) {
+	a.join()
+	slot := a.acquire(6)
+	if len(a.world.order) != 2 {
+		a.world.fail("a lower tier went first")
+	}
+	a.release(slot)
+}

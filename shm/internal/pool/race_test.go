@@ -1,0 +1,7 @@
+//go:build race
+
+package pool //nolint:testpackage // the search stops the code before each access to a shared word
+
+// anyOrder is as many switches as the race detector leaves time for. It looks at
+// what runs, and all of the search runs in one goroutine.
+const anyOrder = 1

@@ -1,0 +1,73 @@
+package pool
+
+// Reap gives back what the dead had. Any number of participants may do it at the
+// same time, and one that dies or is stopped while it does holds nobody up: to
+// find somebody dead is one compare-and-swap, and so is each slot that comes back.
+func (m *Member) Reap() {
+	p := m.pool
+	for i := range p.shape.Participants {
+		if i != m.index {
+			p.examine(i)
+		}
+	}
+	for n := range p.limits {
+		l := &p.limits[n]
+		p.reclaim(l)
+		p.handOut(l, 0)
+	}
+}
+
+// examine marks the participant i as gone if it is dead. The state is read first:
+// the generation that was there then is not the one that has the lock later.
+func (p *Pool) examine(i int) {
+	if was := p.state(i).load(); isLive(was) && !p.host.Held(life(i)) {
+		p.state(i).cas(was, gone(was))
+	}
+}
+
+// reclaim frees the slots whose owners are gone: those of all of them, because a
+// slot may be granted to one that was found dead just before.
+func (p *Pool) reclaim(l *limit) {
+	for s := range l.count {
+		if seen := l.slot(s).load(); !isFree(seen) && !p.lives(seen) {
+			l.slot(s).cas(seen, freed(seen))
+		}
+	}
+}
+
+// Sweep does what Reap does, and takes back slots that were granted and have not
+// been accepted: their receiver is stopped. Whoever waits calls it when nothing
+// has happened for a period, and then [Member.Check].
+func (m *Member) Sweep() {
+	for n := range m.pool.limits {
+		m.takeBack(&m.pool.limits[n], m.sights[n])
+	}
+	m.Reap()
+}
+
+// sight is how often one sweep after the other has seen the same grant.
+type sight struct {
+	slot  uint64
+	times int
+}
+
+// periodsMax is how many periods a grant may stay without being accepted.
+const periodsMax = 2
+
+// takeBack frees the slots whose grants are too old. Their receiver stays in
+// line, but out of the mask until it runs again.
+func (m *Member) takeBack(l *limit, sights []sight) {
+	for s := range l.count {
+		seen := l.slot(s).load()
+		if seen&granted == 0 || indexOf(seen) == m.index {
+			sights[s] = sight{}
+			continue
+		}
+		if sights[s].slot != seen {
+			sights[s] = sight{slot: seen}
+		}
+		if sights[s].times++; sights[s].times > periodsMax {
+			l.slot(s).cas(seen, freed(seen))
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package pool
+
+import "math/bits"
+
+// Want is what of a participant waits for a limit.
+type Want struct {
+	Tier   int    // the highest that waits
+	Ticket uint64 // since when, as [Ticket] has it: of one tier the earliest goes first
+	Count  int    // how many wait; 0: nobody does
+}
+
+// The word of a want:
+//
+//	bits  0–19   how many wait, at most countMax
+//	bits 20–60   the ticket
+//	bits 61–63   the tier, and 1
+//
+// It is 0 if nobody waits.
+const (
+	countBits  = 20
+	countMax   = 1<<countBits - 1
+	ticketAt   = countBits
+	ticketBits = 41
+	tierAt     = ticketAt + ticketBits
+	_          = uint(-(Tiers >> (64 - tierAt))) // tiers fit
+)
+
+// Ticket turns a time in nanoseconds into a place in line. Tickets count about
+// microseconds and begin again after 26 days, half of which two of them may be
+// apart.
+func Ticket(nanoseconds int64) uint64 { return uint64(nanoseconds) >> 10 % (1 << ticketBits) }
+
+func (w Want) word() uint64 {
+	if w.Count == 0 {
+		return 0
+	}
+	return uint64(w.Tier+1)<<tierAt | w.Ticket<<ticketAt | uint64(min(w.Count, countMax))
+}
+
+func tierOf(want uint64) int { return int(want>>tierAt) - 1 }
+
+func countOf(want uint64) int { return int(want & countMax) }
+
+// before reports whether the want a is served before b.
+func before(a, b uint64) bool {
+	if tierOf(a) != tierOf(b) {
+		return tierOf(a) > tierOf(b)
+	}
+	const unused = 64 - ticketBits
+	return int64(a>>ticketAt<<unused-b>>ticketAt<<unused) < 0
+}
+
+// best returns which participant of a mask is served first, and what it wants.
+func (l *limit) best(mask uint64) (i int, want uint64) {
+	i = bits.TrailingZeros64(mask)
+	want = l.want(i).load()
+	for mask &= mask - 1; mask != 0; mask &= mask - 1 {
+		j := bits.TrailingZeros64(mask)
+		if w := l.want(j).load(); before(w, want) {
+			i, want = j, w
+		}
+	}
+	return i, want
+}
