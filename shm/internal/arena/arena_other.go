@@ -1,0 +1,51 @@
+//go:build !linux
+
+package arena
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+)
+
+// Arena does not exist on this system.
+type Arena struct{}
+
+// Open fails with [errors.ErrUnsupported].
+func Open(string, Layout) (*Arena, error) {
+	return nil, fmt.Errorf("shared memory on %s: %w", runtime.GOOS, errors.ErrUnsupported)
+}
+
+// Private fails with [errors.ErrUnsupported].
+func Private() (string, error) {
+	_, err := Open("", Layout{})
+	return "", err
+}
+
+// Words returns nil.
+func (*Arena) Words() []uint64 { return nil }
+
+// Identity returns nothing.
+func (*Arena) Identity() [2]uint64 { return [2]uint64{} }
+
+// Lock reports false.
+func (*Arena) Lock(int) bool { return false }
+
+// Unlock does nothing.
+func (*Arena) Unlock(int) {}
+
+// Held reports false.
+func (*Arena) Held(int) bool { return false }
+
+// Sleep returns at once.
+func (*Arena) Sleep(*uint64, uint64, time.Duration) {}
+
+// Wake does nothing.
+func (*Arena) Wake(*uint64) {}
+
+// Close does nothing.
+func (*Arena) Close() error { return nil }
+
+// Now returns 0.
+func Now() int64 { return 0 }

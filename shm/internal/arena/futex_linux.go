@@ -1,0 +1,46 @@
+package arena
+
+import (
+	"encoding/binary"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The operations of a futex that processes share.
+const (
+	futexWait = 0
+	futexWake = 1
+)
+
+// Sleep returns when the word is woken, when d is over, or at once if the low
+// half of the word is not that of seen. It may return for no reason as well.
+func (a *Arena) Sleep(at *uint64, seen uint64, d time.Duration) {
+	timeout := unix.NsecToTimespec(max(int64(d), 0))
+	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, low(at), futexWait, uintptr(uint32(seen)),
+		uintptr(unsafe.Pointer(&timeout)), 0, 0)
+}
+
+// Wake wakes those who sleep until the word changes.
+func (a *Arena) Wake(at *uint64) {
+	const all = 1<<31 - 1
+	_, _, _ = unix.RawSyscall6(unix.SYS_FUTEX, low(at), futexWake, all, 0, 0, 0)
+}
+
+// low is the address of the half that a futex looks at.
+func low(at *uint64) uintptr {
+	half := uintptr(unsafe.Pointer(at))
+	if binary.NativeEndian.Uint16([]byte{0, 1}) == 1 {
+		half += 4
+	}
+	return half
+}
+
+// Now is the time in nanoseconds on a clock that all processes of the machine
+// read alike and that never goes back.
+func Now() int64 {
+	var now unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) // it has always been there
+	return now.Nano()
+}
