@@ -50,7 +50,7 @@ var directions = []direction{
 	// The protocol, and the memory that it is spoken in, know nothing of each other.
 	{pkg: "shm/internal/pool", state: here},
 	{pkg: "shm/internal/arena", state: here, modules: []string{"golang.org/x/sys"}},
-	{pkg: "shm", state: planned, may: []string{".", "shm/internal/pool", "shm/internal/arena"}},
+	{pkg: "shm", state: here, may: []string{".", "shm/internal/pool", "shm/internal/arena"}},
 	{
 		pkg: "queue", state: here,
 		may: []string{".", "internal/backlog", "retry", "queue/cron"},

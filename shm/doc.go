@@ -1,0 +1,33 @@
+// Package shm shares limits between the processes of a machine, through memory
+// that all of them see. There is no daemon: whoever comes first makes the region,
+// and a process that dies, in whatever way, gives its slots back exactly once.
+//
+//	region, err := shm.Open("fileserver", shm.Geometry{Slots: []int{16}})
+//	…
+//	defer region.Close()
+//	s := stint.New(4, stint.Config{Slots: region.Slots(0)})
+//
+// Now all processes with that scheduler together run at most 16 at a time, each
+// of them at most 4, and higher tiers of one go before lower tiers of another.
+//
+// # What is promised
+//
+//   - At most as many slots are held by living processes as there are.
+//   - A slot of a process that has died comes back within about 20 milliseconds
+//     while somebody waits, or when somebody next asks; a large process takes
+//     longer to die. Whether a process lives is a lock that the kernel ends with
+//     it, so numbers of processes that are used again, and their namespaces, do
+//     not matter.
+//   - Who waits is woken by whoever gives a slot back, and does not poll for it.
+//   - A process that is stopped keeps what it holds. A slot that it was given
+//     while it was stopped goes to another after about 30 milliseconds.
+//
+// # What is needed
+//
+// Linux; on other systems Open fails with [errors.ErrUnsupported]. All processes
+// belong to one user: the region is open to nobody else. Deleting its file does
+// no harm to those that have it open, but whoever comes later shares nothing with
+// them. Shortening it ends every process that uses it with a fault. A process
+// that was forked without exec shares the life of its parent: the parent's slots
+// come back when both have ended. (Programs that are started by os/exec do not.)
+package shm

@@ -1,0 +1,20 @@
+package shm
+
+import "github.com/stintgo/stint/shm/internal/arena"
+
+// claims is where the locks begin that no participant uses.
+const claims = 1 << 20
+
+// Claim takes a lock of the region's file that stands for having slot n, and
+// reports whether nobody else has it. As it is a lock of the same open file as
+// that of the process's life, the kernel ends both at the same time.
+func (r *Region) Claim(n int) bool { return r.arena.Lock(claims + n) }
+
+// Unclaim gives it back.
+func (r *Region) Unclaim(n int) { r.arena.Unlock(claims + n) }
+
+// SlotOf is the slot that a grant is for.
+func SlotOf(grant uint64) int { return int(grant%(1<<slotBits)) - 1 }
+
+// Now is the clock of tickets.
+func Now() int64 { return arena.Now() }

@@ -1,0 +1,129 @@
+//go:build linux
+
+package shm_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/internal/seeded"
+	"github.com/stintgo/stint/shm"
+)
+
+// patience is for machines that are very busy; no test waits for it if all is
+// well.
+const patience = time.Minute
+
+// kills is how many processes are killed; STINT_SEEDS asks for ten thousand.
+func kills() int64 {
+	if os.Getenv("STINT_SEEDS") != "" {
+		return 10_000
+	}
+	return killsUsual
+}
+
+// Eight processes take and give back slots, and are killed at random. Each slot is
+// had by one at a time, which the processes see by locks of the kernel, and in the
+// end all slots are there.
+func TestB8_KilledProcesses(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	lot := seeded.Rand(t)
+	var left atomic.Int64
+	left.Store(kills())
+	var all sync.WaitGroup
+	for range 8 {
+		lot := rand.New(rand.NewPCG(lot.Uint64(), 0))
+		all.Go(func() {
+			for left.Add(-1) >= 0 {
+				p := start(t, "work", path)
+				if !p.await(1+lot.IntN(100)) || !p.kill() {
+					t.Error("a process ended by itself")
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	wantAll(t, path)
+}
+
+// wantAll takes all slots of a region.
+func wantAll(t *testing.T, path string) {
+	t.Helper()
+	r := open(t, path, geometry)
+	s := stint.New(geometry.Slots[0], stint.Config{Slots: r.Slots(0)})
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for range geometry.Slots[0] {
+		if err := s.Acquire(ctx); err != nil {
+			t.Fatalf("a slot is lost: %v; %+v", err, r.Slots(0).Usage())
+		}
+	}
+	if u := r.Slots(0).Usage(); u.Running != geometry.Slots[0] || len(u.Holders) != 1 {
+		t.Errorf("usage is %+v", u)
+	}
+	for range geometry.Slots[0] {
+		s.Release()
+	}
+}
+
+// A slot of a process that was killed comes to whoever waits, and to one who only
+// tries.
+func TestB8_SlotOfTheDead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	r := open(t, path, geometry)
+	slots := r.Slots(0)
+	slots.Bind(func() {}, nil)
+	for range geometry.Slots[0] {
+		if _, err := slots.TryAcquire(stint.Normal); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := slots.TryAcquire(stint.Normal); err == nil {
+		t.Fatal("got a slot above the limit")
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var holders []*process
+	for range geometry.Slots[0] {
+		p := start(t, "hold", path)
+		if !p.await(1) {
+			t.Fatal("a process got no slot")
+		}
+		holders = append(holders, p)
+	}
+
+	waiter := open(t, path, geometry)
+	s := stint.New(1, stint.Config{Slots: waiter.Slots(0)})
+	if s.TryAcquire() {
+		t.Fatal("got a slot above the limit")
+	}
+	if got := waiter.Slots(0).Usage(); got.Running != 3 || len(got.Holders) != 3 {
+		t.Errorf("usage is %+v, want three holders", got)
+	}
+	holders[0].kill()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := s.Acquire(ctx); err != nil {
+		t.Fatalf("the slot of a dead process does not come back: %v", err)
+	}
+	holders[1].kill()
+	tries := open(t, path, geometry).Slots(0)
+	tries.Bind(func() {}, nil)
+	for began := shm.Now(); ; {
+		if _, err := tries.TryAcquire(stint.Lowest); err == nil {
+			break
+		}
+		if shm.Now()-began > int64(patience) {
+			t.Fatal("one who only tries never gets the slot of a dead process")
+		}
+	}
+}

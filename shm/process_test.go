@@ -1,0 +1,193 @@
+//go:build linux
+
+package shm_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/shm"
+)
+
+// The test binary is the processes that the tests start.
+const (
+	processDoes   = "STINT_TEST_PROCESS"
+	processRegion = "STINT_TEST_REGION"
+)
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(processDoes) {
+	case "":
+		os.Exit(m.Run())
+	case "work":
+		work()
+	case "hold":
+		hold()
+	case "parent":
+		parent()
+	case "touch":
+		touch()
+	}
+}
+
+// geometry is that of the regions that processes share here.
+var geometry = shm.Geometry{Slots: []int{3}}
+
+// inProcess opens the region, or ends the process.
+func inProcess() *shm.Region {
+	r, err := shm.Open(os.Getenv(processRegion), geometry)
+	must(err)
+	return r
+}
+
+func must(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// witness holds a lock of the kernel for every slot that it is given, and ends the
+// process if another has that lock: then the slot was given twice.
+type witness struct {
+	*shm.Slots
+	region *shm.Region
+}
+
+func (w *witness) TryAcquire(tier stint.Priority) (stint.Grant, error) {
+	grant, err := w.Slots.TryAcquire(tier)
+	if err == nil && !w.region.Claim(shm.SlotOf(uint64(grant))) {
+		must(fmt.Errorf("slot %d was given twice", shm.SlotOf(uint64(grant))))
+	}
+	return grant, err
+}
+
+func (w *witness) Release(grant stint.Grant) {
+	w.region.Unclaim(shm.SlotOf(uint64(grant)))
+	w.Slots.Release(grant)
+}
+
+// work takes and gives back slots until the process is killed, in all tiers, some
+// of them in vain, and says so each time.
+func work() {
+	r := inProcess()
+	s := stint.New(2, stint.Config{Slots: &witness{Slots: r.Slots(0), region: r}})
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(func() {
+			for {
+				ctx, cancel := context.WithCancel(context.Background())
+				if rand.IntN(4) == 0 {
+					go cancel()
+				}
+				if s.At(stint.Lowest+stint.Priority(rand.IntN(stint.Tiers))).Acquire(ctx) == nil {
+					_, err := os.Stdout.WriteString("x")
+					must(err)
+					s.Release()
+				}
+				cancel()
+			}
+		})
+	}
+	all.Wait()
+}
+
+// hold takes a slot, says so, and keeps it.
+func hold() {
+	s := stint.New(1, stint.Config{Slots: inProcess().Slots(0)})
+	must(s.Acquire(context.Background()))
+	_, err := os.Stdout.WriteString("x")
+	must(err)
+	_, _ = os.Stdin.Read(make([]byte, 1))
+}
+
+// parent takes all slots, starts a process that outlives it, and waits.
+func parent() {
+	s := stint.New(3, stint.Config{Slots: inProcess().Slots(0)})
+	for range 3 {
+		must(s.Acquire(context.Background()))
+	}
+	child := exec.CommandContext(context.Background(), "/bin/sh", "-c", "read line") // of the test's standard input
+	child.Stdin = os.Stdin
+	must(child.Start())
+	_, err := os.Stdout.WriteString("x")
+	must(err)
+	select {}
+}
+
+// touch takes a slot when it is told to.
+func touch() {
+	slots := inProcess().Slots(0)
+	_, err := os.Stdout.WriteString("x")
+	must(err)
+	_, err = os.Stdin.Read(make([]byte, 1))
+	must(err)
+	_, err = slots.TryAcquire(stint.Normal)
+	must(err)
+	os.Exit(0)
+}
+
+// process is one that was started.
+type process struct {
+	cmd     *exec.Cmd
+	in, out *os.File
+}
+
+// start starts a process that does something with the region at path.
+func start(t *testing.T, does, path string) *process {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, stdin, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, stdout, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), exe)
+	cmd.Env = append(os.Environ(), processDoes+"="+does, processRegion+"="+path, "GOMAXPROCS=2")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, stdout, t.Output()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	in.Close()
+	stdout.Close()
+	t.Cleanup(func() {
+		cmd.Process.Kill() //nolint:errcheck // most have ended
+		stdin.Close()
+		out.Close()
+	})
+	return &process{cmd, stdin, out}
+}
+
+// await waits until the process has had n slots. It reports false if it ends
+// before.
+func (p *process) await(n int) bool {
+	for buffer := make([]byte, 1); n > 0; n-- {
+		if _, err := p.out.Read(buffer); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// kill kills the process and waits until it has ended. It reports false if it had
+// ended already.
+func (p *process) kill() bool {
+	_ = p.cmd.Process.Kill()
+	_ = p.cmd.Wait()
+	p.out.Close()
+	status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled()
+}

@@ -1,0 +1,30 @@
+//go:build race
+
+package shm
+
+import (
+	"runtime"
+	"sync"
+	"unsafe"
+)
+
+// The race detector knows the heap, and not memory that is mapped: there it sees
+// that two goroutines take turns, but not that one does so after the other. So the
+// order is announced on something in the heap that stands for the slot, the same
+// for all regions of the process that map it.
+
+type raceKey struct {
+	file        [2]uint64
+	limit, slot int
+}
+
+var raceOrder sync.Map //nolint:gochecknoglobals // a process has one detector
+
+func raceWord(key raceKey) unsafe.Pointer {
+	word, _ := raceOrder.LoadOrStore(key, new(uint64))
+	return unsafe.Pointer(word.(*uint64)) //nolint:forcetypeassert // nothing else is stored
+}
+
+func raceAcquire(key raceKey) { runtime.RaceAcquire(raceWord(key)) }
+
+func raceRelease(key raceKey) { runtime.RaceReleaseMerge(raceWord(key)) }

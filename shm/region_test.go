@@ -1,0 +1,111 @@
+package shm_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/shm"
+)
+
+func TestB8_RegionMismatch(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	open(t, path, shm.Geometry{Slots: []int{4, 2}})
+	for _, other := range []shm.Geometry{{Slots: []int{4, 3}}, {Slots: []int{4}}, {Slots: []int{4, 2, 1}}} {
+		if _, err := shm.Open(path, other); !errors.Is(err, shm.ErrMismatch) {
+			t.Errorf("opened with %v: %v, want a mismatch", other, err)
+		}
+	}
+}
+
+func TestB8_RegionGeometry(t *testing.T) {
+	for _, wrong := range []shm.Geometry{
+		{},
+		{Slots: []int{0}},
+		{Slots: []int{-1}},
+		{Slots: []int{shm.SlotsMax + 1}},
+		{Slots: make([]int, 1000)},
+	} {
+		if _, err := shm.Open(filepath.Join(t.TempDir(), "region"), wrong); err == nil {
+			t.Errorf("opened with %v", wrong)
+		}
+	}
+	_, err := shm.Open(filepath.Join(t.TempDir(), "region"), shm.Geometry{Slots: []int{0, 1, -5}})
+	if err == nil || !strings.Contains(err.Error(), "limit 0 has 0") || !strings.Contains(err.Error(), "limit 2 has -5") {
+		t.Errorf("the error is %q, want one that names every problem", err)
+	}
+}
+
+// A name is that of a file which no other user can open.
+func TestB8_RegionName(t *testing.T) {
+	name := "test-" + filepath.Base(t.TempDir()) + "-" + filepath.Base(filepath.Dir(t.TempDir()))
+	a := open(t, name, geometry)
+	b := open(t, name, geometry)
+	a.Slots(0).Bind(func() {}, nil)
+	if _, err := a.Slots(0).TryAcquire(stint.Normal); err != nil {
+		t.Fatal(err)
+	}
+	if n := b.Slots(0).Usage().Running; n != 1 {
+		t.Errorf("%d run in the other region, want 1", n)
+	}
+	found, err := filepath.Glob("/dev/shm/stint-*/" + name)
+	if err != nil || len(found) != 1 {
+		t.Fatalf("found %q, %v; want one file", found, err)
+	}
+	if err := os.Remove(found[0]); err != nil {
+		t.Error(err)
+	}
+	for _, wrong := range []string{"", ".", ".."} {
+		if _, err := shm.Open(wrong, geometry); err == nil {
+			t.Errorf("opened %q", wrong)
+		}
+	}
+}
+
+func TestB8_RegionIsFull(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	var all []*shm.Region
+	for range shm.ProcessesMax {
+		all = append(all, open(t, path, geometry))
+	}
+	if _, err := shm.Open(path, geometry); !errors.Is(err, shm.ErrFull) {
+		t.Errorf("one more was opened: %v, want a refusal", err)
+	}
+	if err := all[5].Close(); err != nil {
+		t.Error(err)
+	}
+	open(t, path, geometry)
+}
+
+func TestB8_RegionIsClosed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	r := open(t, path, shm.Geometry{Slots: []int{1}})
+	slots := r.Slots(0)
+	slots.Bind(func() {}, nil)
+	grant, err := slots.TryAcquire(stint.Normal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slots.Want(stint.Normal, 1)
+	for range 2 {
+		if err := r.Close(); err != nil {
+			t.Errorf("closed with %v", err)
+		}
+	}
+	if _, err := slots.TryAcquire(stint.Normal); !errors.Is(err, shm.ErrClosed) {
+		t.Errorf("a slot of a closed region: %v", err)
+	}
+	slots.Release(grant)
+	slots.Want(stint.Normal, 0)
+	if u := slots.Usage(); u.Err == "" || u.Running != 0 {
+		t.Errorf("usage of a closed region is %+v", u)
+	}
+	other := open(t, path, shm.Geometry{Slots: []int{1}}).Slots(0)
+	other.Bind(func() {}, nil)
+	if _, err := other.TryAcquire(stint.Normal); err != nil {
+		t.Errorf("the slot of a closed region did not come back: %v", err)
+	}
+}

@@ -1,0 +1,145 @@
+package shm
+
+import (
+	"fmt"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/shm/internal/arena"
+	"github.com/stintgo/stint/shm/internal/pool"
+)
+
+// Slots is a limit that processes share, for [stint.Config]. The methods are for
+// the scheduler, which calls them with its lock held.
+//
+// The processes are served by tier, those of one tier by turns, and the tasks of
+// a process as its scheduler decides.
+type Slots struct {
+	region *Region
+	limit  int
+	notify func()
+
+	// Guarded by the scheduler's lock.
+	grants []uint64 // of each slot, the grant by which this process has it, or 0
+	last   uint64   // grant's number
+
+	// Written with both the scheduler's lock and the region's.
+	want    pool.Want
+	tickets [pool.Tiers]uint64 // since when tiers wait, 0: they have had their turn
+}
+
+var _ stint.Slots = (*Slots)(nil)
+
+// slotBits of a grant are the slot's index, and 1. The others are a number that
+// no other grant has.
+const slotBits = 20
+
+// Bind keeps how the scheduler is told of slots that may be free. No slot is ever
+// taken away from a process that lives, so lost is not called. It panics if it is
+// called twice: open the region once more for another scheduler.
+func (s *Slots) Bind(notify func(), _ func(stint.Grant, error)) {
+	if s.notify != nil {
+		panic("shm: the slots of a region are for one scheduler; open the region again for another")
+	}
+	s.notify = notify
+}
+
+// TryAcquire takes a slot, unless none is free or another process waits for one
+// in this tier or a higher one.
+func (s *Slots) TryAcquire(tier stint.Priority) (stint.Grant, error) {
+	if s.region.closed.Load() {
+		return 0, ErrClosed
+	}
+	got, ok := s.region.member.Take(s.limit, tierOf(tier))
+	if !ok {
+		if got, ok = s.insist(tier); !ok {
+			return 0, stint.ErrNoSlot
+		}
+	}
+	raceAcquire(s.key(got.Index))
+	if s.want.Count > 0 {
+		s.tickets[tierOf(tier)] = 0
+	}
+	s.last++
+	grant := s.last<<slotBits | uint64(got.Index+1)
+	s.grants[got.Index] = grant
+	return stint.Grant(grant), nil
+}
+
+// insist tries once more after it has seen to it that somebody who waits is in
+// line, and that slots of the dead are found.
+func (s *Slots) insist(tier stint.Priority) (pool.Slot, bool) {
+	r := s.region
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed.Load() {
+		return pool.Slot{}, false
+	}
+	r.sweepLocked()
+	if s.want.Count > 0 {
+		r.member.Check(s.limit)
+	}
+	return r.member.Take(s.limit, tierOf(tier))
+}
+
+// Release gives a slot back and wakes who waits for it. It panics if the grant is
+// not held.
+func (s *Slots) Release(grant stint.Grant) {
+	slot := int(grant%(1<<slotBits)) - 1
+	if slot < 0 || slot >= len(s.grants) || s.grants[slot] != uint64(grant) {
+		panic(fmt.Sprintf("shm: release of grant %d, which is not held", grant))
+	}
+	s.grants[slot] = 0
+	if s.region.closed.Load() {
+		return // it went back with the region
+	}
+	raceRelease(s.key(slot))
+	s.region.member.Release(s.limit, slot)
+}
+
+// Want says who waits.
+func (s *Slots) Want(tier stint.Priority, waiting int) {
+	r := s.region
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed.Load() {
+		return
+	}
+	if waiting == 0 {
+		clear(s.tickets[:])
+	} else if since := &s.tickets[tierOf(tier)]; *since == 0 {
+		*since = pool.Ticket(arena.Now()) | 1 // not 0
+	}
+	s.want = pool.Want{Tier: tierOf(tier), Ticket: s.tickets[tierOf(tier)], Count: waiting}
+	r.member.Want(s.limit, s.want)
+	if waiting > 0 {
+		r.watchLocked()
+	}
+}
+
+// Usage tells who holds slots and who waits. Those of dead processes come back
+// before.
+func (s *Slots) Usage() stint.Usage {
+	r := s.region
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	u := stint.Usage{Max: len(s.grants)}
+	if r.closed.Load() {
+		u.Err = ErrClosed.Error()
+		return u
+	}
+	now := r.member.Usage(s.limit)
+	u.Running, u.Waiting = now.Slots, now.Waiting
+	for _, h := range now.Holders {
+		u.Holders = append(u.Holders, stint.Holder{
+			Name:    fmt.Sprintf("%s[%d]", h.Name, h.PID),
+			Slots:   h.Slots,
+			Waiting: h.Waiting,
+		})
+	}
+	return u
+}
+
+// key names a slot, in whatever region of this process it is reached.
+func (s *Slots) key(slot int) raceKey { return raceKey{s.region.arena.Identity(), s.limit, slot} }
+
+func tierOf(p stint.Priority) int { return int(p - stint.Lowest) }

@@ -1,0 +1,127 @@
+package shm_test
+
+import (
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/internal/slotstest"
+	"github.com/stintgo/stint/shm"
+)
+
+func open(t *testing.T, path string, geometry shm.Geometry) *shm.Region {
+	t.Helper()
+	r, err := shm.Open(path, geometry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+func TestB8_SlotsContract(t *testing.T) {
+	slotstest.Run(t, func(t *testing.T, limit, n int) (all []stint.Slots) {
+		t.Helper()
+		path := filepath.Join(t.TempDir(), "region")
+		for range n {
+			all = append(all, open(t, path, shm.Geometry{Slots: []int{limit}}).Slots(0))
+		}
+		return all
+	})
+}
+
+// A higher tier of one process goes before a lower one of another, whoever came
+// first, and whoever of a process came first.
+func TestB8_TiersOverProcesses(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	one := shm.Geometry{Slots: []int{1}}
+	a := stint.New(1, stint.Config{Slots: open(t, path, one).Slots(0)})
+	b := stint.New(1, stint.Config{Slots: open(t, path, one).Slots(0)})
+	if !a.TryAcquire() {
+		t.Fatal("a free slot was refused")
+	}
+	var order []stint.Priority // whoever appends has the slot
+	var all sync.WaitGroup
+	for i, tier := range []stint.Priority{stint.Low, stint.High, stint.Normal, stint.Highest, stint.Lower} {
+		s := []stint.Scheduler{a, b}[i%2].At(tier)
+		all.Go(func() {
+			if err := s.Acquire(t.Context()); err != nil {
+				t.Error(err)
+				return
+			}
+			order = append(order, tier)
+			s.Release()
+		})
+		for a.Stats().Queued+b.Stats().Queued <= i { // until it waits
+			runtime.Gosched()
+		}
+	}
+	a.Release()
+	all.Wait()
+	want := []stint.Priority{stint.Highest, stint.High, stint.Normal, stint.Low, stint.Lower}
+	if !slices.Equal(order, want) {
+		t.Errorf("the order was %v, want %v", order, want)
+	}
+}
+
+// What one does with a slot is seen by the next to have it, in another mapping of
+// the memory as well; the race detector has to know.
+func TestB8_SlotsOrderMemory(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	count := 0
+	var all sync.WaitGroup
+	for range 2 {
+		s := stint.New(1, stint.Config{Slots: open(t, path, shm.Geometry{Slots: []int{1}}).Slots(0)})
+		all.Go(func() {
+			for range 200 {
+				if err := s.Acquire(t.Context()); err != nil {
+					t.Error(err)
+					return
+				}
+				count++
+				s.Release()
+			}
+		})
+	}
+	all.Wait()
+	if count != 400 {
+		t.Errorf("counted %d, want 400", count)
+	}
+}
+
+func TestB8_SlotsMisuse(t *testing.T) {
+	slots := open(t, filepath.Join(t.TempDir(), "region"), shm.Geometry{Slots: []int{2}}).Slots(0)
+	slots.Bind(func() {}, nil)
+	grant, err := slots.TryAcquire(stint.Normal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slots.Release(grant)
+	again, err := slots.TryAcquire(stint.Normal)
+	if err != nil || again == grant {
+		t.Fatalf("the second grant is %d like the first, %v", again, err)
+	}
+	for name, misuse := range map[string]func(){
+		"late release":         func() { slots.Release(grant) },
+		"release of nothing":   func() { slots.Release(0) },
+		"release of something": func() { slots.Release(7) },
+		"second scheduler":     func() { slots.Bind(func() {}, nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("it did not panic")
+				}
+			}()
+			misuse()
+		})
+	}
+	slots.Release(again)
+}
