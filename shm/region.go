@@ -228,6 +228,7 @@ func (r *Region) look() (served []*Slots, waiting bool) {
 			continue
 		}
 		waiting = true
+		s.giveBack() // the scheduler has been paused, or so
 		if r.member.Check(s.limit) {
 			served = append(served, s)
 		}

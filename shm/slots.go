@@ -2,6 +2,8 @@ package shm
 
 import (
 	"fmt"
+	"sync/atomic"
+	"time"
 
 	"github.com/stintgo/stint"
 	"github.com/stintgo/stint/shm/internal/arena"
@@ -12,7 +14,9 @@ import (
 // the scheduler, which calls them with its lock held.
 //
 // The processes are served by tier, those of one tier by turns, and the tasks of
-// a process as its scheduler decides.
+// a process as its scheduler decides. To wake another process takes far longer
+// than a short task, so a process of the same tier may go on with its own tasks
+// for a while: runMax times, or runFor long.
 type Slots struct {
 	region *Region
 	limit  int
@@ -21,6 +25,13 @@ type Slots struct {
 	// Guarded by the scheduler's lock.
 	grants []uint64 // of each slot, the grant by which this process has it, or 0
 	last   uint64   // grant's number
+	run    int      // slots that were kept one after the other while others waited
+	since  int64    // when that began
+
+	// A slot that has come back, and is for the next task of this process: its
+	// index and 1, or 0. The scheduler asks for it before it gives up its lock, or
+	// else the region's goroutine gives it back.
+	kept atomic.Int64
 
 	// Written with both the scheduler's lock and the region's.
 	want    pool.Want
@@ -49,7 +60,10 @@ func (s *Slots) TryAcquire(tier stint.Priority) (stint.Grant, error) {
 	if s.region.closed.Load() {
 		return 0, ErrClosed
 	}
-	got, ok := s.region.member.Take(s.limit, tierOf(tier))
+	got, ok := s.keptSlot()
+	if !ok {
+		got, ok = s.region.member.Take(s.limit, tierOf(tier))
+	}
 	if !ok {
 		if got, ok = s.insist(tier); !ok {
 			return 0, stint.ErrNoSlot
@@ -93,7 +107,71 @@ func (s *Slots) Release(grant stint.Grant) {
 		return // it went back with the region
 	}
 	raceRelease(s.key(slot))
+	if s.keeps() && s.kept.CompareAndSwap(0, int64(slot+1)) {
+		return
+	}
 	s.region.member.Release(s.limit, slot)
+}
+
+// A run of slots that stay with a process while others of the same tier wait.
+const (
+	runMax = 64
+	runFor = int64(500 * time.Microsecond)
+)
+
+// keeps reports whether a slot that comes back is for the next of this process,
+// which waits, although others wait as well.
+func (s *Slots) keeps() bool {
+	if s.want.Count == 0 {
+		return false
+	}
+	switch rival := s.region.member.Rival(s.limit); {
+	case rival < 0 || rival > s.want.Tier:
+		s.run = 0
+		return false
+	case rival < s.want.Tier:
+		return true
+	}
+	now := arena.Now()
+	if s.run == 0 {
+		s.since = now
+	}
+	if s.run++; s.run <= runMax && now-s.since <= runFor {
+		return true
+	}
+	s.run = 0
+	s.requeue(now)
+	return false
+}
+
+// requeue puts this process behind the others that wait in its tier: it has had
+// its turn.
+func (s *Slots) requeue(now int64) {
+	s.region.mu.Lock()
+	defer s.region.mu.Unlock()
+	s.want.Ticket = pool.Ticket(now) | 1
+	s.tickets[s.want.Tier] = s.want.Ticket
+	if !s.region.closed.Load() {
+		s.region.member.Want(s.limit, s.want)
+	}
+}
+
+// keptSlot takes the slot that was kept. As with one that was granted to this
+// process because of the highest tier that waits in it, the scheduler decides
+// what it is for.
+func (s *Slots) keptSlot() (pool.Slot, bool) {
+	if s.kept.Load() == 0 {
+		return pool.Slot{}, false
+	}
+	slot := s.kept.Swap(0)
+	return pool.Slot{Index: int(slot - 1)}, slot != 0
+}
+
+// giveBack gives back the slot that was kept, if nobody has asked for it.
+func (s *Slots) giveBack() {
+	if slot := s.kept.Swap(0); slot != 0 {
+		s.region.member.Release(s.limit, int(slot-1))
+	}
 }
 
 // Want says who waits.
@@ -106,6 +184,7 @@ func (s *Slots) Want(tier stint.Priority, waiting int) {
 	}
 	if waiting == 0 {
 		clear(s.tickets[:])
+		s.giveBack()
 	} else if since := &s.tickets[tierOf(tier)]; *since == 0 {
 		*since = pool.Ticket(arena.Now()) | 1 // not 0
 	}

@@ -1,3 +1,5 @@
+//go:build linux
+
 package shm_test
 
 import (
@@ -124,4 +126,65 @@ func TestB8_SlotsMisuse(t *testing.T) {
 		})
 	}
 	slots.Release(again)
+}
+
+// Tasks of one process hand their slots to one another for a while, but not for
+// ever when another process waits in the same tier.
+func TestB8_RunsAreBounded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	one := shm.Geometry{Slots: []int{1}}
+	busy, other := open(t, path, one).Slots(0), open(t, path, one).Slots(0)
+	busy.Bind(func() {}, nil)
+	other.Bind(func() {}, nil)
+	grant, err := busy.TryAcquire(stint.Normal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	busy.Want(stint.Normal, 1000)
+	other.Want(stint.Normal, 1)
+	const most = 64
+	for n := 0; ; n++ {
+		busy.Release(grant)
+		if grant, err = busy.TryAcquire(stint.Normal); err != nil {
+			break
+		}
+		if n == most {
+			t.Fatalf("the process went on %d times while another waited", n)
+		}
+	}
+	if _, err := other.TryAcquire(stint.Normal); err != nil {
+		t.Errorf("the slot did not come to who waits: %v", err)
+	}
+}
+
+// A slot that is kept for a task which then does not start comes to others.
+func TestB8_KeptSlotComesBack(t *testing.T) {
+	for name, then := range map[string]func(busy *shm.Slots){
+		"nobody waits":  func(busy *shm.Slots) { busy.Want(stint.High, 0) },
+		"nobody starts": func(*shm.Slots) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "region")
+			one := shm.Geometry{Slots: []int{1}}
+			busy, other := open(t, path, one).Slots(0), open(t, path, one).Slots(0)
+			told := make(chan struct{}, 100)
+			busy.Bind(func() {}, nil)
+			other.Bind(func() { told <- struct{}{} }, nil)
+			grant, err := busy.TryAcquire(stint.Normal)
+			if err != nil {
+				t.Fatal(err)
+			}
+			busy.Want(stint.High, 1)
+			other.Want(stint.Normal, 1)
+			busy.Release(grant)
+			if _, err := other.TryAcquire(stint.Normal); err == nil {
+				t.Fatal("the slot was not kept for the higher tier")
+			}
+			then(busy)
+			<-told
+			if _, err := other.TryAcquire(stint.Normal); err != nil {
+				t.Errorf("told of a slot, and there is none: %v", err)
+			}
+		})
+	}
 }

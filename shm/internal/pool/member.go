@@ -102,10 +102,8 @@ func (m *Member) Take(limit, tier int) (Slot, bool) {
 			}
 		}
 	}
-	if others := l.mask.load() &^ m.bit; others != 0 {
-		if _, want := l.best(others); tierOf(want) >= tier {
-			return Slot{}, false
-		}
+	if m.Rival(limit) >= tier {
+		return Slot{}, false
 	}
 	s := m.hints[limit]
 	for range l.count {
@@ -133,6 +131,17 @@ func (m *Member) Release(limit, slot int) bool {
 		m.pool.handOut(l, slot)
 	}
 	return true
+}
+
+// Rival returns the highest tier that waits elsewhere, or -1.
+func (m *Member) Rival(limit int) (tier int) {
+	l := &m.pool.limits[limit]
+	others := l.mask.load() &^ m.bit
+	if others == 0 {
+		return -1
+	}
+	_, want := l.best(others)
+	return tierOf(want)
 }
 
 // Want says what of m waits, until it says otherwise. Only who waits is granted
