@@ -9,6 +9,7 @@
 //
 // Now all processes with that scheduler together run at most 16 at a time, each
 // of them at most 4, and higher tiers of one go before lower tiers of another.
+// [Mutex] is a lock that processes share.
 //
 // # What is promised
 //

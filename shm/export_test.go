@@ -18,3 +18,13 @@ func SlotOf(grant uint64) int { return int(grant%(1<<slotBits)) - 1 }
 
 // Now is the clock of tickets.
 func Now() int64 { return arena.Now() }
+
+// Waiting is how many of this process wait for anything of the region.
+func (r *Region) Waiting() (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.limits {
+		n += s.want.Count
+	}
+	return n
+}

@@ -30,6 +30,8 @@ func TestMain(m *testing.M) {
 		work()
 	case "hold":
 		hold()
+	case "lock":
+		lockIt()
 	case "parent":
 		parent()
 	case "touch":
@@ -38,7 +40,7 @@ func TestMain(m *testing.M) {
 }
 
 // geometry is that of the regions that processes share here.
-var geometry = shm.Geometry{Slots: []int{3}}
+var geometry = shm.Geometry{Slots: []int{3}, Mutexes: 1}
 
 // inProcess opens the region, or ends the process.
 func inProcess() *shm.Region {
@@ -106,6 +108,15 @@ func hold() {
 	_, err := os.Stdout.WriteString("x")
 	must(err)
 	_, _ = os.Stdin.Read(make([]byte, 1))
+}
+
+// lockIt locks the mutex, says so, and waits.
+func lockIt() {
+	_, err := inProcess().Mutex(0).Lock(context.Background())
+	must(err)
+	_, err = os.Stdout.WriteString("x")
+	must(err)
+	select {}
 }
 
 // parent takes all slots, starts a process that outlives it, and waits.

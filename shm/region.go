@@ -40,19 +40,23 @@ const (
 	// SlotsMax is how many slots a limit can have.
 	SlotsMax = 1<<slotBits - 1
 
-	// limitsMax is how many limits a region can have.
+	// limitsMax is how many limits and mutexes a region can have.
 	limitsMax = 256
 )
 
 // Geometry is what a region is made for. All processes have to give the same.
 type Geometry struct {
-	Slots []int // of each limit, from 1 to SlotsMax
+	Slots   []int // of each limit, from 1 to SlotsMax
+	Mutexes int
 }
 
 func (g Geometry) validate() error {
 	var problems []error
-	if n := len(g.Slots); n == 0 || n > limitsMax {
-		problems = append(problems, fmt.Errorf("%d limits, want 1 to %d", n, limitsMax))
+	if n := len(g.Slots) + max(g.Mutexes, 0); n == 0 || n > limitsMax {
+		problems = append(problems, fmt.Errorf("%d limits and mutexes, want 1 to %d", n, limitsMax))
+	}
+	if g.Mutexes < 0 {
+		problems = append(problems, fmt.Errorf("%d mutexes", g.Mutexes))
 	}
 	for i, n := range g.Slots {
 		if n < 1 || n > SlotsMax {
@@ -62,13 +66,15 @@ func (g Geometry) validate() error {
 	return errors.Join(problems...)
 }
 
+// shape is that of the pool: a mutex is a limit of one slot.
 func (g Geometry) shape() pool.Shape {
-	return pool.Shape{Participants: ProcessesMax, Limits: slices.Clone(g.Slots)}
+	limits := slices.Concat(g.Slots, slices.Repeat([]int{1}, g.Mutexes))
+	return pool.Shape{Participants: ProcessesMax, Limits: limits}
 }
 
 // numbers is the geometry as it is written into the region.
 func (g Geometry) numbers() []uint64 {
-	var all []uint64
+	all := []uint64{uint64(g.Mutexes)}
 	for _, n := range g.Slots {
 		all = append(all, uint64(n))
 	}
@@ -78,11 +84,12 @@ func (g Geometry) numbers() []uint64 {
 // Region is this process's part in memory that processes share. Its methods may
 // be called from any goroutine.
 type Region struct {
-	arena  *arena.Arena
-	pool   *pool.Pool
-	member *pool.Member
-	slots  []*Slots
-	closed atomic.Bool
+	arena   *arena.Arena
+	pool    *pool.Pool
+	member  *pool.Member
+	limits  []*Slots // those of mutexes are the last
+	mutexes []*Mutex
+	closed  atomic.Bool
 
 	// After the lock of a scheduler, never before: schedulers call with theirs.
 	mu       sync.Mutex
@@ -125,8 +132,11 @@ func open(name string, geometry Geometry) (*Region, error) {
 		_ = a.Close()
 		return nil, ErrFull
 	}
-	for i, n := range geometry.Slots {
-		r.slots = append(r.slots, &Slots{region: r, limit: i, grants: make([]uint64, n)})
+	for i, n := range shape.Limits {
+		r.limits = append(r.limits, &Slots{region: r, limit: i, grants: make([]uint64, n)})
+	}
+	for _, slots := range r.limits[len(geometry.Slots):] {
+		r.mutexes = append(r.mutexes, newMutex(slots))
 	}
 	return r, nil
 }
@@ -145,12 +155,12 @@ func pathOf(name string) (string, error) {
 // Slots returns the slots of a limit, counted from 0 as in the geometry. They are
 // for one scheduler of this process: the same are returned every time. Another
 // scheduler can have a region of its own, by opening it again.
-func (r *Region) Slots(limit int) *Slots { return r.slots[limit] }
+func (r *Region) Slots(limit int) *Slots { return r.limits[:len(r.limits)-len(r.mutexes)][limit] }
 
 // Close gives back all that this process has of the region. It is to be called
-// when nobody uses what came from the region any more; what is asked for later
-// is refused with [ErrClosed]. It waits for the goroutine of the region, and
-// closing twice does nothing.
+// when nobody holds what came from the region any more; who waits for it, or asks
+// later, is refused with [ErrClosed]. It waits for the goroutine of the region,
+// and closing twice does nothing.
 func (r *Region) Close() error {
 	r.mu.Lock()
 	if r.closed.Swap(true) {
@@ -159,7 +169,16 @@ func (r *Region) Close() error {
 	}
 	r.member.Leave()
 	watching := r.watching
+	var waiting []*Slots
+	for _, s := range r.limits {
+		if s.want.Count > 0 {
+			waiting = append(waiting, s)
+		}
+	}
 	r.mu.Unlock()
+	for _, s := range waiting {
+		s.notify() // to be told that it is closed
+	}
 	if watching != nil {
 		r.arena.Wake(r.bell())
 		<-watching
@@ -223,7 +242,7 @@ func (r *Region) look() (served []*Slots, waiting bool) {
 		return nil, false
 	}
 	r.sweepLocked()
-	for _, s := range r.slots {
+	for _, s := range r.limits {
 		if s.want.Count == 0 {
 			continue
 		}

@@ -16,7 +16,12 @@ import (
 func TestB8_RegionMismatch(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	open(t, path, shm.Geometry{Slots: []int{4, 2}})
-	for _, other := range []shm.Geometry{{Slots: []int{4, 3}}, {Slots: []int{4}}, {Slots: []int{4, 2, 1}}} {
+	for _, other := range []shm.Geometry{
+		{Slots: []int{4, 3}},
+		{Slots: []int{4}},
+		{Slots: []int{4, 2, 1}},
+		{Slots: []int{4, 2}, Mutexes: 1},
+	} {
 		if _, err := shm.Open(path, other); !errors.Is(err, shm.ErrMismatch) {
 			t.Errorf("opened with %v: %v, want a mismatch", other, err)
 		}
@@ -30,6 +35,8 @@ func TestB8_RegionGeometry(t *testing.T) {
 		{Slots: []int{-1}},
 		{Slots: []int{shm.SlotsMax + 1}},
 		{Slots: make([]int, 1000)},
+		{Slots: []int{1}, Mutexes: -1},
+		{Mutexes: 1000},
 	} {
 		if _, err := shm.Open(filepath.Join(t.TempDir(), "region"), wrong); err == nil {
 			t.Errorf("opened with %v", wrong)

@@ -28,6 +28,8 @@ type Slots struct {
 	run    int      // slots that were kept one after the other while others waited
 	since  int64    // when that began
 
+	abandoned bool // whoever had the slot last that was taken has died
+
 	// A slot that has come back, and is for the next task of this process: its
 	// index and 1, or 0. The scheduler asks for it before it gives up its lock, or
 	// else the region's goroutine gives it back.
@@ -70,6 +72,7 @@ func (s *Slots) TryAcquire(tier stint.Priority) (stint.Grant, error) {
 		}
 	}
 	raceAcquire(s.key(got.Index))
+	s.abandoned = got.Abandoned
 	if s.want.Count > 0 {
 		s.tickets[tierOf(tier)] = 0
 	}

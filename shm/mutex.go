@@ -1,0 +1,67 @@
+package shm
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"github.com/stintgo/stint"
+)
+
+// ErrNotLocked is returned by [Mutex.Unlock] if this process does not hold the
+// lock.
+var ErrNotLocked = errors.New("shm: the mutex is not locked by this process")
+
+// Mutex is a lock that processes share. Who waits is served by the priority of
+// its context, and in the order of arrival; see [Slots] for that of processes. It
+// is not recursive. All methods may be called from many goroutines: a process
+// holds the lock, not a goroutine, so one may lock it and another unlock it.
+//
+// A process that dies while it holds the lock leaves it free, and whoever has it
+// next is told: what the lock protects may be in the middle of a change.
+type Mutex struct {
+	slots  *Slots
+	queue  stint.Scheduler // of the one slot
+	locked atomic.Bool     // by this process
+}
+
+func newMutex(slots *Slots) *Mutex {
+	return &Mutex{slots: slots, queue: stint.New(1, stint.Config{Slots: slots})}
+}
+
+// Mutex returns a mutex, counted from 0.
+func (r *Region) Mutex(i int) *Mutex { return r.mutexes[i] }
+
+// Lock locks m, and waits until it can or ctx ends. abandoned says that whoever
+// held it last has died, or closed its region, without unlocking it. The error is
+// [context.Cause] of ctx, or [ErrClosed]; then the lock is not held.
+func (m *Mutex) Lock(ctx context.Context) (abandoned bool, err error) {
+	if err := m.queue.Acquire(ctx); err != nil {
+		return false, err
+	}
+	return m.own(), nil
+}
+
+// TryLock locks m if it is free and nobody of normal priority or a higher one
+// waits for it, and reports whether it did. It does not block. abandoned is that of [Mutex.Lock].
+func (m *Mutex) TryLock() (locked, abandoned bool) {
+	if !m.queue.TryAcquire() {
+		return false, false
+	}
+	return true, m.own()
+}
+
+func (m *Mutex) own() (abandoned bool) {
+	m.locked.Store(true)
+	return m.slots.abandoned
+}
+
+// Unlock unlocks m and wakes who is next. It fails with [ErrNotLocked] if this
+// process does not hold it, and then does nothing.
+func (m *Mutex) Unlock() error {
+	if !m.locked.CompareAndSwap(true, false) {
+		return ErrNotLocked
+	}
+	m.queue.Release()
+	return nil
+}
