@@ -19,7 +19,8 @@ PENDING ?= 10000000
 # How often make torture starts each test anew, every time with another seed. Ten
 # rounds kill 3,000 processes of the durable queue.
 ROUNDS ?= 10
-# And simulates the durable queue so many times, with a seed each.
+# And simulates the durable queue so many times, with a seed each, and kills so
+# many processes that share slots.
 SEEDS ?= 10000
 
 # One of the peers is SQLite in C. What else the peers need, each suite sees to.
@@ -62,6 +63,7 @@ torture: bin/gotest ## Run the random and the crash tests ROUNDS times with new 
 	@tools/need.sh gzip:gzip gcc:gcc gcc:libc6-dev
 	bin/gotest . -- -timeout 4h -race -count $(ROUNDS) -run 'Model|Random|Stress|Kill|Crash' ./...
 	STINT_SEEDS=$(SEEDS) bin/gotest . -- -timeout 4h -run C6_Simulation ./queue/internal/simulation
+	STINT_SEEDS=$(SEEDS) bin/gotest . -- -timeout 4h -run B8 ./shm/...
 
 .PHONY: fuzz
 fuzz: ## Fuzz every target for FUZZTIME.

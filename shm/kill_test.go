@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,12 +22,19 @@ import (
 // well.
 const patience = time.Minute
 
-// kills is how many processes are killed; STINT_SEEDS asks for ten thousand.
-func kills() int64 {
-	if os.Getenv("STINT_SEEDS") != "" {
-		return 10_000
+// kills is how many processes are killed. STINT_SEEDS is another number, for those
+// who have time.
+func kills(t *testing.T) int64 {
+	t.Helper()
+	text := os.Getenv("STINT_SEEDS")
+	if text == "" {
+		return killsUsual
 	}
-	return killsUsual
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		t.Fatalf("STINT_SEEDS: %v", err)
+	}
+	return n
 }
 
 // Eight processes take and give back slots, and are killed at random. Each slot is
@@ -36,7 +44,7 @@ func TestB8_KilledProcesses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	lot := seeded.Rand(t)
 	var left atomic.Int64
-	left.Store(kills())
+	left.Store(kills(t))
 	var all sync.WaitGroup
 	for range 8 {
 		lot := rand.New(rand.NewPCG(lot.Uint64(), 0))

@@ -64,14 +64,22 @@ func (a *actor) sleep() (expired bool) {
 	return expired
 }
 
-// until waits for something that is no part of what is shared.
-func (a *actor) until(holds func() bool) {
-	a.rest(inUntil)
+// until waits for something that is no part of what processes share.
+func (a *actor) until(place int, holds func() bool) {
+	a.rest(place)
 	a.blocked = holds
 	if !a.yield(struct{}{}) {
 		panic(abandon{})
 	}
 }
+
+// lock takes the lock that the threads of a process have.
+func (a *actor) lock(place int) {
+	a.until(place, func() bool { return !a.process.locked })
+	a.process.locked = true
+}
+
+func (a *actor) unlock() { a.process.locked = false }
 
 // leave leaves with what the actor has.
 func (a *actor) leave() {
@@ -158,6 +166,10 @@ const (
 	inRelease
 	inLeave
 	inUntil
+	inDeath
+	inLock
+	inLockAgain
+	inLockToStop
 )
 
 // enter checks that nobody else is where the actor is now.

@@ -15,12 +15,15 @@ func TestB8_EveryOrderOfTwo(t *testing.T) {
 	})
 }
 
-// Three processes, in every order with few switches between those that can go on.
+// Three processes or threads, in every order with few switches between those that
+// can go on.
 func TestB8_EveryOrderOfThree(t *testing.T) {
 	one, two, pair := Shape{3, []int{1}}, Shape{3, []int{2}}, Shape{2, []int{1}}
 	tellAll(t, []plot{
 		{name: "one slot", shape: one, actors: cast(worker(3, 1), worker(4, 1), worker(3, 1)), switches: 1, faults: 1},
 		{name: "two slots", shape: two, actors: cast(worker(3, 1), worker(3, 1), worker(3, 1)), switches: 2, faults: 1},
+		{name: "threads", shape: one, actors: cast(scheduler, worker(3, 1)), switches: 2, faults: 1},
+		{name: "threads of two", shape: one, actors: cast(scheduler, scheduler), switches: 3},
 		{name: "tiers", shape: one, actors: cast(holder, worker(3, 1), above), switches: 2},
 		{name: "doubt", shape: one, actors: cast(worker(3, 1), doubter, worker(3, 1)), switches: 2},
 		{name: "held from doubt", shape: one, actors: cast(holder, doubter, worker(3, 1)), switches: 2},
@@ -76,9 +79,9 @@ func victim(a *actor) {
 	a.join()
 	got, _ := a.process.member.Take(0, 3)
 	a.enter(got)
-	a.until(func() bool { return true })
+	a.until(inUntil, func() bool { return true })
 	a.world.do(choice{kill, a.id})
-	a.until(func() bool { return false })
+	a.until(inDeath, func() bool { return false })
 }
 
 // leaver leaves with a slot.
@@ -93,7 +96,7 @@ func holder(a *actor) {
 	a.join()
 	got, _ := a.process.member.Take(0, 3)
 	a.enter(got)
-	a.until(func() bool {
+	a.until(inUntil, func() bool {
 		for _, other := range a.world.actors {
 			if other != a && !other.asleep && other.place != inStop {
 				return false
@@ -113,4 +116,61 @@ func above(a *actor) {
 		a.world.fail("a lower tier went first")
 	}
 	a.release(slot)
+}
+
+// scheduler is what a process is in truth: a thread that takes slots, and one that
+// sleeps for it.
+func scheduler(a *actor) {
+	a.join()
+	p, m := a.process, a.process.member
+	a.world.start(p, watcher)
+	a.rest(inTake)
+	got, ok := m.Take(0, 3)
+	if !ok {
+		a.lock(inLock)
+		p.waits = true
+		m.Want(0, Want{Tier: 3, Ticket: 1, Count: 1})
+		a.unlock()
+		for !ok {
+			a.until(inUntil, func() bool { return p.told })
+			p.told = false
+			if got, ok = m.Take(0, 3); !ok {
+				a.lock(inLockAgain)
+				m.Check(0)
+				got, ok = m.Take(0, 3)
+				a.unlock()
+			}
+		}
+		a.lock(inLockToStop)
+		p.waits = false
+		m.Want(0, Want{})
+		a.unlock()
+	}
+	a.enter(got)
+	a.release(got.Index)
+	p.closed = true
+	m.pool.ring(m.index)
+}
+
+// watcher sleeps until a slot was granted, and tells the thread that waits.
+func watcher(a *actor) {
+	p, m := a.process, a.process.member
+	for {
+		a.rest(inLook)
+		a.bell = m.Bell() + 1
+		a.lock(inLock)
+		if p.closed {
+			a.unlock()
+			return
+		}
+		if p.waits && m.Check(0) {
+			p.told = true
+		}
+		a.unlock()
+		if a.sleep() {
+			a.lock(inLockAgain)
+			m.Sweep()
+			a.unlock()
+		}
+	}
 }

@@ -40,6 +40,9 @@ type process struct {
 	dead   bool
 	frozen bool
 	actors []*actor
+
+	// What the threads of a process share besides their member.
+	locked, waits, told, closed bool
 }
 
 // actor is a thread of a process.
@@ -81,9 +84,11 @@ func newWorld(p *plot, seed maphash.Seed) *world {
 	}
 	step = w.step
 	// Everybody runs to its first rest, before which nothing interferes.
-	for _, a := range w.actors {
-		for a.place == 0 && !a.done {
-			w.run(a)
+	for range 2 { // some start others
+		for _, a := range w.actors {
+			for a.place == 0 && !a.done {
+				w.run(a)
+			}
 		}
 	}
 	w.last = nil
@@ -238,8 +243,9 @@ func (w *world) key() uint64 {
 		put(uint64(*at))
 	}
 	for _, a := range w.actors {
-		flags := uint64(a.round<<4|a.place) << 8
-		for i, b := range []bool{a.done, a.expired, a.process.dead, a.process.frozen, a.runnable()} {
+		flags := uint64(a.round<<8|a.place) << 16
+		p := a.process
+		for i, b := range []bool{a.done, a.expired, a.runnable(), p.dead, p.frozen, p.waits, p.told, p.locked, p.closed} {
 			if b {
 				flags |= 1 << i
 			}
