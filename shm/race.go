@@ -20,11 +20,12 @@ type raceKey struct {
 
 var raceOrder sync.Map //nolint:gochecknoglobals // a process has one detector
 
-func raceWord(key raceKey) unsafe.Pointer {
+func raceWord(s *Slots, slot int) unsafe.Pointer {
+	key := raceKey{s.region.arena.Identity(), s.limit, slot}
 	word, _ := raceOrder.LoadOrStore(key, new(uint64))
 	return unsafe.Pointer(word.(*uint64)) //nolint:forcetypeassert // nothing else is stored
 }
 
-func raceAcquire(key raceKey) { runtime.RaceAcquire(raceWord(key)) }
+func raceAcquire(s *Slots, slot int) { runtime.RaceAcquire(raceWord(s, slot)) }
 
-func raceRelease(key raceKey) { runtime.RaceReleaseMerge(raceWord(key)) }
+func raceRelease(s *Slots, slot int) { runtime.RaceReleaseMerge(raceWord(s, slot)) }

@@ -71,7 +71,7 @@ func (s *Slots) TryAcquire(tier stint.Priority) (stint.Grant, error) {
 			return 0, stint.ErrNoSlot
 		}
 	}
-	raceAcquire(s.key(got.Index))
+	raceAcquire(s, got.Index)
 	s.abandoned = got.Abandoned
 	if s.want.Count > 0 {
 		s.tickets[tierOf(tier)] = 0
@@ -109,8 +109,8 @@ func (s *Slots) Release(grant stint.Grant) {
 	if s.region.closed.Load() {
 		return // it went back with the region
 	}
-	raceRelease(s.key(slot))
-	if s.keeps() && s.kept.CompareAndSwap(0, int64(slot+1)) {
+	raceRelease(s, slot)
+	if s.want.Count > 0 && s.keeps() && s.kept.CompareAndSwap(0, int64(slot+1)) {
 		return
 	}
 	s.region.member.Release(s.limit, slot)
@@ -123,11 +123,8 @@ const (
 )
 
 // keeps reports whether a slot that comes back is for the next of this process,
-// which waits, although others wait as well.
+// where somebody waits, although others wait as well.
 func (s *Slots) keeps() bool {
-	if s.want.Count == 0 {
-		return false
-	}
 	switch rival := s.region.member.Rival(s.limit); {
 	case rival < 0 || rival > s.want.Tier:
 		s.run = 0
@@ -220,8 +217,5 @@ func (s *Slots) Usage() stint.Usage {
 	}
 	return u
 }
-
-// key names a slot, in whatever region of this process it is reached.
-func (s *Slots) key(slot int) raceKey { return raceKey{s.region.arena.Identity(), s.limit, slot} }
 
 func tierOf(p stint.Priority) int { return int(p - stint.Lowest) }

@@ -102,7 +102,7 @@ func (m *Member) Take(limit, tier int) (Slot, bool) {
 			}
 		}
 	}
-	if m.Rival(limit) >= tier {
+	if l.mask.load() != 0 && m.Rival(limit) >= tier {
 		return Slot{}, false
 	}
 	s := m.hints[limit]
