@@ -17,12 +17,13 @@ import (
 var faults = []struct{ name, file, code, instead string }{
 	{
 		"no look at the slots after entering the mask", "member.go",
-		"l.mask.set(m.bit)\n\t\tm.pool.handOut(l, 0)", "l.mask.set(m.bit)",
+		"l.mask.set(m.bit)\n\t\tfor s := range l.count {", "l.mask.set(m.bit)\n\t\tfor s := range 0 {",
 	},
 	{
 		"releasing looks at the mask first", "member.go",
-		"if !l.slot(slot).cas(m.held, 0) {\n\t\treturn false\n\t}\n\tif l.mask.load() != 0 {",
-		"waiting := l.mask.load()\n\tif !l.slot(slot).cas(m.held, 0) {\n\t\treturn false\n\t}\n\tif waiting != 0 {",
+		"if !l.slot(slot).cas(m.held, 0) {\n\t\treturn false\n\t}\n",
+		"waiting := l.mask.load()\n\tif !l.slot(slot).cas(m.held, 0) {\n\t\treturn false\n\t}\n" +
+			"\tif waiting == 0 {\n\t\treturn true\n\t}\n",
 	},
 	{
 		"who was woken for nothing does not enter again", "member.go",
@@ -34,7 +35,7 @@ var faults = []struct{ name, file, code, instead string }{
 	},
 	{
 		"a slot is not handed on by who no longer waits", "member.go",
-		"{\n\t\t\tm.pool.handOut(l, s)\n\t\t}", "{\n\t\t}",
+		"freed(seen)) {\n\t\t\tm.pool.place(l, s)\n", "freed(seen)) {\n",
 	},
 	{
 		"the next in a place has the generation of the last", "member.go",
@@ -68,6 +69,10 @@ var faults = []struct{ name, file, code, instead string }{
 	{
 		"the lower tier goes first", "want.go",
 		"return tierOf(a) > tierOf(b)", "return tierOf(a) < tierOf(b)",
+	},
+	{
+		"a slot that the chosen one did not need is left", "grant.go",
+		"\t\tp.grant(l, s, seen, i)\n", "\t\tp.grant(l, s, seen, i)\n\t\treturn\n",
 	},
 	{
 		"the mask comes first and the slot second", "grant.go",
@@ -109,7 +114,7 @@ var faults = []struct{ name, file, code, instead string }{
 	},
 	{
 		"what the dead had is not handed on", "repair.go",
-		"\t\tp.reclaim(l)\n\t\tp.handOut(l, 0)", "\t\tp.reclaim(l)",
+		"\t\tp.place(l, s)\n", "",
 	},
 	{
 		"only held slots come back", "repair.go",
@@ -117,8 +122,8 @@ var faults = []struct{ name, file, code, instead string }{
 	},
 	{
 		"freed without a look whether it has changed", "repair.go",
-		"l.slot(s).cas(seen, freed(seen))\n\t\t}\n\t}\n}\n\n// Sweep",
-		"l.slot(s).store(freed(seen))\n\t\t}\n\t}\n}\n\n// Sweep",
+		"l.slot(s).cas(seen, freed(seen))\n\t\t}\n\t\tp.place",
+		"l.slot(s).store(freed(seen))\n\t\t}\n\t\tp.place",
 	},
 	{
 		"a grant is never taken back", "repair.go",

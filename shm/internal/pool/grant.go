@@ -1,31 +1,20 @@
 package pool
 
-// handOut grants free slots to those who wait, the best first, until there is
-// none of one or of the other. It looks for slots from s on.
-func (p *Pool) handOut(l *limit, s int) {
+// place grants the slot s to those who wait, the best first, until it is taken or
+// nobody waits. Whoever has freed a slot places it.
+func (p *Pool) place(l *limit, s int) {
 	for {
 		mask := l.mask.load()
 		if mask == 0 {
 			return
 		}
-		at, seen, ok := l.free(s)
-		if !ok {
+		seen := l.slot(s).load()
+		if !isFree(seen) {
 			return
 		}
 		i, _ := l.best(mask)
-		p.grant(l, at, seen, i)
+		p.grant(l, s, seen, i)
 	}
-}
-
-// free finds a free slot, and says what its word was.
-func (l *limit) free(from int) (s int, seen uint64, ok bool) {
-	for range l.count {
-		if seen := l.slot(from).load(); isFree(seen) {
-			return from, seen, true
-		}
-		from = l.next(from)
-	}
-	return 0, 0, false
 }
 
 // grant gives the free slot s to the participant i, unless another was faster

@@ -77,7 +77,6 @@ func (p *Pool) vacate(i int) {
 		l.want(i).store(0)
 		l.mask.clear(1 << i)
 		p.reclaim(l)
-		p.handOut(l, 0)
 	}
 }
 
@@ -127,9 +126,7 @@ func (m *Member) Release(limit, slot int) bool {
 	if !l.slot(slot).cas(m.held, 0) {
 		return false
 	}
-	if l.mask.load() != 0 {
-		m.pool.handOut(l, slot)
-	}
+	m.pool.place(l, slot)
 	return true
 }
 
@@ -157,7 +154,7 @@ func (m *Member) Want(limit int, want Want) {
 	l.mask.clear(m.bit)
 	for s := range l.count {
 		if seen := l.slot(s).load(); m.mayAccept(seen) && l.slot(s).cas(seen, freed(seen)) {
-			m.pool.handOut(l, s)
+			m.pool.place(l, s)
 		}
 	}
 }
@@ -167,7 +164,9 @@ func (m *Member) enter(limit int) {
 	l := &m.pool.limits[limit]
 	if l.mask.load()&m.bit == 0 {
 		l.mask.set(m.bit)
-		m.pool.handOut(l, 0)
+		for s := range l.count {
+			m.pool.place(l, s)
+		}
 	}
 }
 

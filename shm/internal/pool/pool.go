@@ -13,7 +13,7 @@
 // # How nobody sleeps beside a free slot
 //
 // While participants live and run, no slot is free and somebody in the mask,
-// except while somebody is in [Pool.handOut] who will see it. A slot is freed
+// except while somebody is in Pool.place who will see it. A slot is freed
 // first, and the mask is read then; a participant enters the mask first, and the
 // slots are read then. So one of the two sees the other. Whoever grants a slot
 // takes the receiver out of the mask, so that one who is stopped gets one slot

@@ -11,9 +11,7 @@ func (m *Member) Reap() {
 		}
 	}
 	for n := range p.limits {
-		l := &p.limits[n]
-		p.reclaim(l)
-		p.handOut(l, 0)
+		p.reclaim(&p.limits[n])
 	}
 }
 
@@ -26,12 +24,14 @@ func (p *Pool) examine(i int) {
 }
 
 // reclaim frees the slots whose owners are gone: those of all of them, because a
-// slot may be granted to one that was found dead just before.
+// slot may be granted to one that was found dead just before. And it places all
+// slots that are free: the dead may have freed them.
 func (p *Pool) reclaim(l *limit) {
 	for s := range l.count {
 		if seen := l.slot(s).load(); !isFree(seen) && !p.lives(seen) {
 			l.slot(s).cas(seen, freed(seen))
 		}
+		p.place(l, s)
 	}
 }
 
