@@ -1,6 +1,10 @@
 package shm
 
-import "github.com/stintgo/stint/shm/internal/arena"
+import (
+	"math"
+
+	"github.com/stintgo/stint/shm/internal/arena"
+)
 
 // claims is where the locks begin that no participant uses.
 const claims = 1 << 20
@@ -15,6 +19,14 @@ func (r *Region) Unclaim(n int) { r.arena.Unlock(claims + n) }
 
 // SlotOf is the slot that a grant is for.
 func SlotOf(grant uint64) int { return int(grant%(1<<slotBits)) - 1 }
+
+// NeverSweep keeps the region from taking back what others are granted and do not
+// accept in time, as they may not on a busy machine.
+func (r *Region) NeverSweep() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.swept = math.MaxInt64
+}
 
 // Now is the clock of tickets.
 func Now() int64 { return arena.Now() }
