@@ -21,7 +21,8 @@
 //     not matter.
 //   - Who waits is woken by whoever gives a slot back, and does not poll for it.
 //   - A process that is stopped keeps what it holds. A slot that it was given
-//     while it was stopped goes to another after about 30 milliseconds.
+//     while it was stopped, or too busy to take it, goes to another after about
+//     30 milliseconds.
 //
 // # What is needed
 //

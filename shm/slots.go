@@ -15,8 +15,8 @@ import (
 //
 // The processes are served by tier, those of one tier by turns, and the tasks of
 // a process as its scheduler decides. To wake another process takes far longer
-// than a short task, so a process of the same tier may go on with its own tasks
-// for a while: runMax times, or runFor long.
+// than a short task, so a process may go on with its own tasks of the same tier
+// for a while, which is bounded in number and in time.
 type Slots struct {
 	region *Region
 	limit  int
@@ -98,8 +98,8 @@ func (s *Slots) insist(tier stint.Priority) (pool.Slot, bool) {
 	return r.member.Take(s.limit, tierOf(tier))
 }
 
-// Release gives a slot back and wakes who waits for it. It panics if the grant is
-// not held.
+// Release gives a slot back, which goes to who waits, here or in another process.
+// It panics if the grant is not held.
 func (s *Slots) Release(grant stint.Grant) {
 	slot := int(grant%(1<<slotBits)) - 1
 	if slot < 0 || slot >= len(s.grants) || s.grants[slot] != uint64(grant) {

@@ -98,7 +98,8 @@ func (a *Arena) make(path string, layout Layout) error {
 		return err
 	}
 	defer a.Unlock(lockMaking)
-	if now, err := os.Stat(path); err != nil || !a.is(now) {
+	now, err := os.Stat(path)
+	if err != nil || !a.is(now) {
 		return errReplaced
 	}
 	boot, err := bootID()
@@ -113,6 +114,9 @@ func (a *Arena) make(path string, layout Layout) error {
 	if ready {
 		if err := fits(header[:], layout); err != nil {
 			return err
+		}
+		if now.Size() < size(layout) {
+			return fmt.Errorf("%w: its file was cut off at %d bytes", ErrMismatch, now.Size())
 		}
 	} else if err := a.allocate(layout); err != nil {
 		return err

@@ -79,6 +79,12 @@ func TestB8_ArenaMismatch(t *testing.T) {
 			t.Errorf("opened with %v: %v, want a mismatch", other, err)
 		}
 	}
+	if err := os.Truncate(path, 4096+8); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := arena.Open(path, layout); !errors.Is(err, arena.ErrMismatch) {
+		t.Errorf("opened what was cut off: %v, want a mismatch", err)
+	}
 	overwrite(t, path, 8, 99)
 	if _, err := arena.Open(path, layout); !errors.Is(err, arena.ErrMismatch) || !strings.Contains(err.Error(), "99") {
 		t.Errorf("opened of another version: %v, want a mismatch that names it", err)

@@ -6,9 +6,9 @@ import "errors"
 // are entries.
 var ErrFull = errors.New("pool: no entry for another participant is free")
 
-// Member is one participant. Take and Release of one limit need the same lock of
-// the caller, or be called by one goroutine; so do all other methods together,
-// with a lock that may be another one.
+// Member is one participant. Take of one limit needs a lock of the caller, and so
+// do Want, Check, Reap, Sweep and Usage together, with a lock that may be another
+// one. The other methods may be called at any time.
 type Member struct {
 	pool  *Pool
 	index int
