@@ -3,6 +3,7 @@ package machine_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -284,8 +285,10 @@ func (r *slowRows) Apply(batch []machine.Change) error {
 }
 
 // TestJournal_CallersShareBatches: who writes again as soon as he is answered writes
-// together with the others who do, and not in every other batch.
+// together with the others who do, and not in every other batch. With one processor
+// all who were woken go on before the next batch is taken, however loaded the machine.
 func TestJournal_CallersShareBatches(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for _, callers := range []int{2, 4, 8} {
 		synctest.Test(t, func(t *testing.T) {
 			r := &slowRows{rows: newRows()}
