@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/stintgo/stint/shm/internal/arena"
 )
 
@@ -207,8 +209,28 @@ func TestB8_ArenaSleep(t *testing.T) {
 	<-woken
 }
 
+// The clock is the system's, which all processes share: what it reads between two
+// readings of that lies between them, but for the error of the calibration.
 func TestB8_ArenaClock(t *testing.T) {
-	if a, b := arena.Now(), arena.Now(); a <= 0 || b < a {
-		t.Errorf("the clock read %d and then %d", a, b)
+	const exact = int64(100 * time.Microsecond)
+	last := int64(0)
+	for range 1000 {
+		before, now, after := monotonic(t), arena.Now(), monotonic(t)
+		if now < last {
+			t.Fatalf("the clock went back from %d to %d", last, now)
+		}
+		if now < before-exact || now > after+exact {
+			t.Fatalf("the clock read %d between %d and %d", now, before, after)
+		}
+		last = now
 	}
+}
+
+func monotonic(t *testing.T) int64 {
+	t.Helper()
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		t.Fatal(err)
+	}
+	return now.Nano()
 }

@@ -36,11 +36,3 @@ func low(at *uint64) uintptr {
 	}
 	return half
 }
-
-// Now is the time in nanoseconds on a clock that all processes of the machine
-// read alike and that never goes back.
-func Now() int64 {
-	var now unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) // it has always been there
-	return now.Nano()
-}
