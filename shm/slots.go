@@ -209,6 +209,9 @@ func (s *Slots) Usage() stint.Usage {
 	now := r.member.Usage(s.limit)
 	u.Running, u.Waiting = now.Slots, now.Waiting
 	for _, h := range now.Holders {
+		if h.Dead {
+			continue // since this was asked
+		}
 		u.Holders = append(u.Holders, stint.Holder{
 			Name:    fmt.Sprintf("%s[%d]", h.Name, h.PID),
 			Slots:   h.Slots,

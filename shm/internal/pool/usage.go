@@ -7,15 +7,21 @@ import (
 
 // Usage is how many hold slots of a limit, and how many wait.
 type Usage struct {
-	Slots, Waiting int
+	Slots, Waiting int      // of the living
 	Holders        []Holder // in the order of the table, those that have something
 }
 
 // Holder is a participant that holds slots, or waits.
 type Holder struct {
-	PID            int
-	Name           string
+	Party
 	Slots, Waiting int
+	Dead           bool // nobody has given its slots back yet
+}
+
+// Party is who a participant is.
+type Party struct {
+	PID  int
+	Name string
 }
 
 // Usage tells who holds slots and who waits. What the dead had is given back
@@ -23,28 +29,62 @@ type Holder struct {
 // take and release, the numbers are of times that are close together.
 func (m *Member) Usage(limit int) Usage {
 	m.Reap()
-	p, l := m.pool, &m.pool.limits[limit]
-	held := make([]int, p.shape.Participants)
-	for s := range l.count {
-		if seen := l.slot(s).load(); !isFree(seen) && seen&granted == 0 {
-			held[indexOf(seen)]++
+	return m.pool.usage(limit, func(i int) bool { return isLive(m.pool.state(i).load()) })
+}
+
+// Usage is that of [Member.Usage] for one who does not take part, and changes
+// nothing: the slots of the dead are shown as such.
+func (p *Pool) Usage(limit int) Usage { return p.usage(limit, p.present) }
+
+// Parties lists the participants that live.
+func (p *Pool) Parties() (all []Party) {
+	for i := range p.shape.Participants {
+		if p.present(i) {
+			all = append(all, p.signed(i))
 		}
 	}
-	u := Usage{}
-	for i, slots := range held {
-		waiting := 0
-		if isLive(p.state(i).load()) { // the dead still have their wants
-			waiting = countOf(l.want(i).load())
+	return all
+}
+
+// present reports whether a participant lives, for one who does not take part.
+func (p *Pool) present(i int) bool { return isLive(p.state(i).load()) && p.host.Held(life(i)) }
+
+func (p *Pool) usage(limit int, alive func(i int) bool) (u Usage) {
+	l := &p.limits[limit]
+	held, left := make([]int, p.shape.Participants), make([]int, p.shape.Participants)
+	for s := range l.count {
+		switch seen := l.slot(s).load(); {
+		case isFree(seen) || seen&granted != 0:
+		case p.lives(seen):
+			held[indexOf(seen)]++
+		default:
+			left[indexOf(seen)]++
 		}
-		if slots+waiting == 0 {
-			continue
+	}
+	for i := range held {
+		h := Holder{Party: p.signed(i), Slots: held[i]}
+		if alive(i) {
+			h.Waiting = countOf(l.want(i).load()) // the dead still have theirs
+			u.Slots += h.Slots
+			u.Waiting += h.Waiting
+		} else {
+			h.Slots, h.Dead = held[i]+left[i], true
 		}
-		u.Slots += slots
-		u.Waiting += waiting
-		pid, name := p.signed(i)
-		u.Holders = append(u.Holders, Holder{pid, name, slots, waiting})
+		if h.Slots+h.Waiting > 0 {
+			u.Holders = append(u.Holders, h)
+		}
+		if !h.Dead && left[i] > 0 {
+			// The one before in this place, whose name is no longer there.
+			u.Holders = append(u.Holders, Holder{Slots: left[i], Dead: true})
+		}
 	}
 	return u
+}
+
+// Rename changes under which name the participant is shown.
+func (m *Member) Rename(name string) {
+	pid := m.pool.signed(m.index).PID
+	m.pool.sign(m.index, pid, name)
 }
 
 // sign writes down who the participant is: for people, nothing depends on it.
@@ -57,10 +97,11 @@ func (p *Pool) sign(i, pid int, name string) {
 	}
 }
 
-func (p *Pool) signed(i int) (pid int, name string) {
+func (p *Pool) signed(i int) Party {
 	var text [nameWords * 8]byte
 	for n := range nameWords {
 		binary.NativeEndian.PutUint64(text[n*8:], p.entry(i, entryName+n).load())
 	}
-	return int(p.entry(i, entryPID).load()), strings.TrimRight(string(text[:]), "\x00")
+	name := strings.ToValidUTF8(strings.TrimRight(string(text[:]), "\x00"), "") // it may have been cut
+	return Party{int(p.entry(i, entryPID).load()), name}
 }
