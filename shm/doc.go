@@ -9,7 +9,8 @@
 //
 // Now all processes with that scheduler together run at most 16 at a time, each
 // of them at most 4, and higher tiers of one go before lower tiers of another.
-// [Mutex] is a lock that processes share.
+// [Mutex] is a lock that processes share. [Inspect] and [List] tell who shares a
+// region and what they hold, without joining; [Remove] deletes one that nobody uses.
 //
 // # What is promised
 //
@@ -27,9 +28,12 @@
 // # What is needed
 //
 // Linux; on other systems Open fails with [errors.ErrUnsupported]. All processes
-// belong to one user: the region is open to nobody else. Deleting its file does
-// no harm to those that have it open, but whoever comes later shares nothing with
-// them. Shortening it ends every process that uses it with a fault. A process
-// that was forked without exec shares the life of its parent: the parent's slots
-// come back when both have ended. (Programs that are started by os/exec do not.)
+// belong to one user: the region is open to nobody else. They may be in different
+// containers, as long as they see the same file and read the same clock: one of
+// another time namespace is refused. Deleting the file by hand does no harm to those
+// that have it open, but whoever comes later shares nothing with them. Shortening it
+// ends every process that uses it with a fault. A process that was forked without
+// exec shares the life of its parent: the parent's slots come back when both have
+// ended. (Programs that are started by os/exec do not; for the program that a process
+// turns into there is [Region.KeepOnExec].)
 package shm

@@ -2,6 +2,7 @@ package shm
 
 import (
 	"math"
+	"time"
 
 	"github.com/stintgo/stint/shm/internal/arena"
 )
@@ -19,6 +20,14 @@ func (r *Region) Unclaim(n int) { r.arena.Unlock(claims + n) }
 
 // SlotOf is the slot that a grant is for.
 func SlotOf(grant uint64) int { return int(grant%(1<<slotBits)) - 1 }
+
+// Make takes the lock of whoever opens a region.
+func (r *Region) Make() bool { return r.arena.Lock(-1) }
+
+// OpenWithin is Open with another bound to its waiting.
+func OpenWithin(name string, geometry Geometry, patience time.Duration) (*Region, error) {
+	return openWithin(name, geometry, patience)
+}
 
 // NeverSweep keeps the region from taking back what others are granted and do not
 // accept in time, as they may not on a busy machine.

@@ -4,6 +4,7 @@ package shm_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -36,6 +37,10 @@ func TestMain(m *testing.M) {
 		parent()
 	case "touch":
 		touch()
+	case "make":
+		makeIt()
+	case "turn":
+		turn()
 	}
 }
 
@@ -145,10 +150,30 @@ func touch() {
 	os.Exit(0)
 }
 
+// makeIt is in the middle of opening the region.
+func makeIt() {
+	if !inProcess().Make() {
+		must(errors.New("somebody else is opening it"))
+	}
+	_, err := os.Stdout.WriteString("x")
+	must(err)
+	select {}
+}
+
+// turn takes a slot and turns into a shell, which reads commands.
+func turn() {
+	r := inProcess()
+	_, err := r.Slots(0).TryAcquire(stint.Normal)
+	must(err)
+	must(r.KeepOnExec("shell"))
+	must(syscall.Exec("/bin/sh", []string{"sh"}, os.Environ()))
+}
+
 // process is one that was started.
 type process struct {
 	cmd     *exec.Cmd
 	in, out *os.File
+	path    string // of the region
 }
 
 // start starts a process that does something with the region at path.
@@ -179,7 +204,15 @@ func start(t *testing.T, does, path string) *process {
 		stdin.Close()
 		out.Close()
 	})
-	return &process{cmd, stdin, out}
+	return &process{cmd, stdin, out, path}
+}
+
+// tell writes a line to the process.
+func (p *process) tell(t *testing.T, line string) {
+	t.Helper()
+	if _, err := p.in.WriteString(line + "\n"); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // await waits until the process has had n slots. It reports false if it ends

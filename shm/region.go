@@ -17,9 +17,18 @@ import (
 
 var (
 	// ErrMismatch is returned by [Open] if the region was made for another
-	// geometry, or by another version of this package that it cannot share with.
-	// It passes when all processes have ended and the file is deleted.
+	// geometry, by another version of this package that it cannot share with, or in
+	// another time namespace, and is in use: then the error is [ErrInUse] as well.
+	// It passes when those have closed it who have it open. Of a file that is
+	// something else, the error is ErrMismatch alone.
 	ErrMismatch = arena.ErrMismatch
+
+	// ErrInUse is returned by [Remove] if a process has the region open.
+	ErrInUse = arena.ErrInUse
+
+	// ErrStuck is returned by [Open] and [Remove] if a process that is opening or
+	// removing the region has not gone on for 10 seconds: it is stopped.
+	ErrStuck = arena.ErrStuck
 
 	// ErrNotOurs is returned by [Open] if the region belongs to another user, or
 	// if other users may use it.
@@ -46,8 +55,8 @@ const (
 
 // Geometry is what a region is made for. All processes have to give the same.
 type Geometry struct {
-	Slots   []int // of each limit, from 1 to SlotsMax
-	Mutexes int
+	Slots   []int `json:"slots"` // of each limit, from 1 to SlotsMax
+	Mutexes int   `json:"mutexes"`
 }
 
 func (g Geometry) validate() error {
@@ -64,6 +73,24 @@ func (g Geometry) validate() error {
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// geometryOf is the opposite of numbers.
+func geometryOf(all []uint64) (g Geometry, err error) {
+	for i, n := range all {
+		switch {
+		case n > max(SlotsMax, limitsMax):
+			return g, fmt.Errorf("%w: its geometry is %d", ErrMismatch, all)
+		case i == 0:
+			g.Mutexes = int(n)
+		default:
+			g.Slots = append(g.Slots, int(n))
+		}
+	}
+	if err := g.validate(); err != nil {
+		return g, fmt.Errorf("%w: %w", ErrMismatch, err)
+	}
+	return g, nil
 }
 
 // shape is that of the pool: a mutex is a limit of one slot.
@@ -97,40 +124,46 @@ type Region struct {
 	watching chan struct{} // closed when the watcher has ended; nil: there is none
 }
 
+// patienceMax is how long whoever opens or removes a region waits for those who are
+// doing so. They take microseconds.
+const patienceMax = 10 * time.Second
+
 // Open joins a region, and makes it if nobody has. A name without a slash is that
 // of a file in a directory of this user in /dev/shm; any other is the path of a
-// file, which is best on a tmpfs. Open waits while another process makes the
+// file, which is best on a tmpfs. One that does not fit and that no living process
+// has open is deleted and made anew: what the dead left in it, as the marks of
+// abandoned mutexes, is gone then. Open waits while another process opens the
 // region, which takes microseconds.
 //
-// It fails with [ErrMismatch], [ErrNotOurs], [ErrFull], [errors.ErrUnsupported],
-// what is wrong with the geometry, or that of the file system: a disk without
-// room is noticed here and not later.
+// It fails with [ErrMismatch], [ErrNotOurs], [ErrFull], [ErrStuck],
+// [errors.ErrUnsupported], what is wrong with the geometry, or that of the file
+// system: a disk without room is noticed here and not later.
 func Open(name string, geometry Geometry) (*Region, error) {
-	r, err := open(name, geometry)
+	return openWithin(name, geometry, patienceMax)
+}
+
+func openWithin(name string, geometry Geometry, patience time.Duration) (*Region, error) {
+	r, err := open(name, geometry, patience)
 	if err != nil {
 		return nil, fmt.Errorf("open shared region: %w", err)
 	}
 	return r, nil
 }
 
-func open(name string, geometry Geometry) (*Region, error) {
+func open(name string, geometry Geometry, patience time.Duration) (*Region, error) {
 	if err := geometry.validate(); err != nil {
 		return nil, err
 	}
-	path, err := pathOf(name)
+	path, err := pathOf(name, arena.MakePrivate)
 	if err != nil {
 		return nil, err
 	}
 	shape := geometry.shape()
-	a, err := arena.Open(path, arena.Layout{Words: shape.Words(), Geometry: geometry.numbers()})
+	r := &Region{}
+	_, err = arena.Open(path, arena.Layout{Words: shape.Words(), Geometry: geometry.numbers()}, patience,
+		func(a *arena.Arena) error { return r.join(a, shape) })
 	if err != nil {
-		return nil, err
-	}
-	r := &Region{arena: a}
-	r.pool = pool.New(a.Words(), shape, host{r})
-	if r.member, err = r.pool.Join(os.Getpid(), filepath.Base(os.Args[0])); err != nil {
-		_ = a.Close()
-		return nil, ErrFull
+		return nil, named(err, path)
 	}
 	for i, n := range shape.Limits {
 		r.limits = append(r.limits, &Slots{region: r, limit: i, grants: make([]uint64, n)})
@@ -141,14 +174,25 @@ func open(name string, geometry Geometry) (*Region, error) {
 	return r, nil
 }
 
-func pathOf(name string) (string, error) {
+// join takes part in the region, while nobody else joins.
+func (r *Region) join(a *arena.Arena, shape pool.Shape) (err error) {
+	r.arena = a
+	r.pool = pool.New(a.Words(), shape, host{r})
+	if r.member, err = r.pool.Join(os.Getpid(), filepath.Base(os.Args[0])); err != nil {
+		return ErrFull
+	}
+	return nil
+}
+
+// pathOf is the path of a region's file.
+func pathOf(name string, private func() (dir string, err error)) (string, error) {
 	if strings.ContainsRune(name, '/') {
 		return name, nil
 	}
 	if name == "" || name == "." || name == ".." {
 		return "", fmt.Errorf("%q is not the name of a region", name)
 	}
-	dir, err := arena.Private()
+	dir, err := private()
 	return filepath.Join(dir, name), err
 }
 
@@ -156,6 +200,27 @@ func pathOf(name string) (string, error) {
 // for one scheduler of this process: the same are returned every time. Another
 // scheduler can have a region of its own, by opening it again.
 func (r *Region) Slots(limit int) *Slots { return r.limits[:len(r.limits)-len(r.mutexes)][limit] }
+
+// KeepOnExec prepares that this process turns into another program, by exec(2):
+// what it holds of the region stays held until that program has ended, and all
+// processes that inherit its open files, in whatever way they end. Then it comes
+// back like that of any process that has died. A program that closes all files that
+// it does not know gives it back at once.
+//
+// From now on the process is shown under the given name, of which 32 bytes count.
+// It should wait for nothing of the region when it turns into the other program. If
+// it does not, since exec failed, it goes on with the region as before; but programs
+// that it starts from now on keep what it holds as well. The error is [ErrClosed], or
+// the system's.
+func (r *Region) KeepOnExec(name string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed.Load() {
+		return ErrClosed
+	}
+	r.member.Rename(name)
+	return r.arena.KeepOnExec()
+}
 
 // Close gives back all that this process has of the region. It is to be called
 // when nobody holds what came from the region any more; who waits for it, or asks

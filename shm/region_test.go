@@ -4,27 +4,69 @@ package shm_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stintgo/stint"
 	"github.com/stintgo/stint/shm"
 )
 
+// A region of another geometry is made anew when nobody has it open, and refused
+// while somebody has.
 func TestB8_RegionMismatch(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
-	open(t, path, shm.Geometry{Slots: []int{4, 2}})
 	for _, other := range []shm.Geometry{
 		{Slots: []int{4, 3}},
 		{Slots: []int{4}},
 		{Slots: []int{4, 2, 1}},
 		{Slots: []int{4, 2}, Mutexes: 1},
 	} {
-		if _, err := shm.Open(path, other); !errors.Is(err, shm.ErrMismatch) {
-			t.Errorf("opened with %v: %v, want a mismatch", other, err)
+		r := open(t, path, shm.Geometry{Slots: []int{4, 2}})
+		_, err := shm.Open(path, other)
+		if !errors.Is(err, shm.ErrMismatch) || !errors.Is(err, shm.ErrInUse) || !strings.Contains(err.Error(), me()) {
+			t.Errorf("opened with %v: %v, want a mismatch that names %s", other, err, me())
 		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := open(t, path, other).Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// me is how this process is shown.
+func me() string { return fmt.Sprintf("%s[%d]", filepath.Base(os.Args[0]), os.Getpid()) }
+
+// A process that is stopped while it opens a region holds others up for a while,
+// and then they are told.
+func TestB8_RegionIsStuck(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	p := start(t, "make", path)
+	if !p.await(1) {
+		t.Fatal("the process has ended")
+	}
+	p.signal(t, syscall.SIGSTOP)
+	_, err := shm.OpenWithin(path, geometry, time.Millisecond)
+	if !errors.Is(err, shm.ErrStuck) || !strings.Contains(err.Error(), "fuser -v "+path) {
+		t.Errorf("opened: %v, want an error that names the remedy", err)
+	}
+	opened := make(chan error)
+	go func() {
+		r, err := shm.OpenWithin(path, geometry, patience)
+		if err == nil {
+			err = r.Close()
+		}
+		opened <- err
+	}()
+	p.kill()
+	if err := <-opened; err != nil {
+		t.Errorf("nobody holds it up any more, and yet: %v", err)
 	}
 }
 

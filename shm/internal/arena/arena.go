@@ -6,6 +6,8 @@ package arena
 import (
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 )
 
 // Layout is what the file is made for. Processes with different layouts cannot
@@ -18,47 +20,97 @@ type Layout struct {
 // Version is that of the file's header and of what its words mean. It changes
 // when processes of the old version and the new one would misunderstand each
 // other.
-const Version = 1
+const Version = 2
 
 // The header is a page: these words, and then the geometry. A file is ready when
-// its magic is there, which is written last.
+// its magic is there, which is written last. Magic, version and boot are where they
+// are in every version.
 const (
 	headMagic = iota
 	headVersion
 	headWords
 	headBoot // and one more
 	_
+	headClock    // the namespace of [Now]
 	headGeometry // its length, and then its numbers
 
 	headerWords = 512
 	geometryMax = headerWords - headGeometry - 1
+	wordsMax    = math.MaxInt / 16
 	magic       = 0x0a6d68732d746e73 // "snt-shm\n"
 )
 
 var (
-	// ErrMismatch says that the file is another version's, or was made for another
-	// geometry. The message says which.
+	// ErrMismatch says that the file is another version's, was made for another
+	// geometry or by processes that read another clock, or is something else
+	// altogether. The message says which.
 	ErrMismatch = errors.New("the region does not fit")
+
+	// ErrInUse says that somebody has the file open who has a lock of it.
+	ErrInUse = errors.New("the region is in use")
+
+	// ErrStuck says that whoever is opening the file does not get on with it.
+	ErrStuck = errors.New("a process that is opening the region does not go on")
+
+	errDamaged = fmt.Errorf("%w: its header is damaged", ErrMismatch)
+	errForeign = fmt.Errorf("%w: the file is something else, and stays as it is", ErrMismatch)
 
 	// ErrNotOurs says that the file or its directory belongs to another user, or
 	// lets other users in.
 	ErrNotOurs = errors.New("the region is not safe from other users")
 )
 
-// fits compares the header with what is asked for.
-func fits(header []uint64, layout Layout) error {
-	if v := header[headVersion]; v != Version {
+// machine is what processes have in common that can share a file: a run of the
+// system, and a clock, which a namespace of time can have for itself.
+type machine struct {
+	boot  [2]uint64
+	clock uint64 // the namespace's number, 0 where there are none
+}
+
+// condition is that of a file.
+type condition int
+
+const (
+	raw   condition = iota // nobody has ever had it: it is empty, or its maker has not finished
+	stale                  // made before the machine was last started
+	ready
+	foreign // no region at all
+)
+
+func conditionOf(header []uint64, here machine) condition {
+	switch {
+	case header[headMagic] == 0:
+		return raw
+	case header[headMagic] != magic:
+		return foreign
+	case [2]uint64(header[headBoot:]) != here.boot:
+		return stale
+	default:
+		return ready
+	}
+}
+
+// knows refuses a header whose words mean something else here. size is the
+// file's, in bytes.
+func (here machine) knows(header []uint64, size int64) error {
+	switch v, clock := header[headVersion], header[headClock]; {
+	case v != Version:
 		return fmt.Errorf("%w: it is of version %d, this program knows version %d", ErrMismatch, v, Version)
+	case clock != here.clock:
+		return fmt.Errorf("%w: it is of time namespace %d, this process is in %d, where clocks differ",
+			ErrMismatch, clock, here.clock)
+	case header[headGeometry] > geometryMax || header[headWords] > wordsMax:
+		return errDamaged
+	case size < sizeOf(int(header[headWords])):
+		return fmt.Errorf("%w: its file was cut off at %d bytes", ErrMismatch, size)
 	}
-	n := min(header[headGeometry], geometryMax)
-	has := header[headGeometry+1:][:n]
-	if len(has) != len(layout.Geometry) {
+	return nil
+}
+
+// fits compares a header that is known with what is asked for.
+func fits(header []uint64, layout Layout) error {
+	if has := geometryOf(header); !slices.Equal(has, layout.Geometry) {
 		return fmt.Errorf("%w: its geometry is %d, not %d", ErrMismatch, has, layout.Geometry)
-	}
-	for i := range has {
-		if has[i] != layout.Geometry[i] {
-			return fmt.Errorf("%w: its geometry is %d, not %d", ErrMismatch, has, layout.Geometry)
-		}
 	}
 	if n := header[headWords]; n != uint64(layout.Words) {
 		return fmt.Errorf("%w: it has %d words, not %d", ErrMismatch, n, layout.Words)
@@ -66,8 +118,12 @@ func fits(header []uint64, layout Layout) error {
 	return nil
 }
 
+func geometryOf(header []uint64) []uint64 { return header[headGeometry+1:][:header[headGeometry]] }
+
+func sizeOf(words int) int64 { return int64(headerWords+words) * 8 }
+
 func (l Layout) validate() error {
-	if l.Words < 1 || len(l.Geometry) > geometryMax {
+	if l.Words < 1 || l.Words > wordsMax || len(l.Geometry) > geometryMax {
 		return fmt.Errorf("arena: %d words, %d numbers of geometry", l.Words, len(l.Geometry))
 	}
 	return nil

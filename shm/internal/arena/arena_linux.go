@@ -3,11 +3,13 @@ package arena
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -17,23 +19,32 @@ import (
 // any goroutine.
 type Arena struct {
 	file *os.File
+	path string
 	fd   int
 	id   [2]uint64
 	mem  []uint64
 }
 
-// Private returns the directory of this user's files, and makes it if need be.
-func Private() (string, error) {
-	dir := filepath.Join("/dev/shm", "stint-"+strconv.Itoa(os.Geteuid()))
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+// MakePrivate returns the directory of this user's files, which it makes if need
+// be.
+func MakePrivate() (string, error) {
+	if err := os.Mkdir(privateDir(), 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return "", err
 	}
+	return Private()
+}
+
+// Private returns the directory of this user's files.
+func Private() (string, error) {
+	dir := privateDir()
 	var st unix.Stat_t
 	if err := unix.Lstat(dir, &st); err != nil {
 		return "", &os.PathError{Op: "lstat", Path: dir, Err: err}
 	}
 	return dir, guard(dir, &st, unix.S_IFDIR)
 }
+
+func privateDir() string { return filepath.Join("/dev/shm", "stint-"+strconv.Itoa(os.Geteuid())) }
 
 // guard refuses what is of another kind, or open to other users.
 func guard(path string, st *unix.Stat_t, kind uint32) error {
@@ -48,17 +59,29 @@ func guard(path string, st *unix.Stat_t, kind uint32) error {
 	return nil
 }
 
-// Open maps the file at path, which it makes if it is not there. Whoever comes
-// first makes it as long as it will ever be, so that a full disk is an error here
-// and not a signal later. It waits while another process does that.
-func Open(path string, layout Layout) (*Arena, error) {
+// Open maps the file at path, which it makes if it is not there, and lets join
+// take part in it. Whoever comes first makes it as long as it will ever be, so that
+// a full disk is an error here and not a signal later. A file that does not fit,
+// and of which nobody has a lock, is deleted and made anew.
+//
+// While join runs nobody else opens, or removes, the file: whoever gets that far
+// sees locks of all who take part. It waits for those who are before it, and fails
+// with [ErrStuck] when patience is over.
+func Open(path string, layout Layout, patience time.Duration, join func(*Arena) error) (*Arena, error) {
 	if err := layout.validate(); err != nil {
 		return nil, err
 	}
 	for {
-		a, err := open(path, layout)
+		a, err := open(path, os.O_RDWR|os.O_CREATE)
+		if err != nil {
+			return nil, err
+		}
+		if err = a.exclusively(patience, func() error { return a.make(layout, join) }); err == nil {
+			return a, nil
+		}
+		_ = a.Close()
 		if !errors.Is(err, errReplaced) {
-			return a, err
+			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 	}
 }
@@ -66,68 +89,106 @@ func Open(path string, layout Layout) (*Arena, error) {
 // errReplaced: somebody has deleted the file while it was opened.
 var errReplaced = errors.New("arena: the file was replaced")
 
-func open(path string, layout Layout) (_ *Arena, err error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+// open opens a file that no other user has to do with.
+func open(path string, flags int) (*Arena, error) {
+	file, err := os.OpenFile(path, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	a := &Arena{file: file, fd: int(file.Fd())}
-	defer func() {
-		if err != nil {
-			_ = file.Close()
-		}
-	}()
+	a := &Arena{file: file, path: path, fd: int(file.Fd())}
 	var st unix.Stat_t
-	if err := unix.Fstat(a.fd, &st); err != nil {
-		return nil, &os.PathError{Op: "fstat", Path: path, Err: err}
+	if err = unix.Fstat(a.fd, &st); err != nil {
+		err = &os.PathError{Op: "fstat", Path: path, Err: err}
+	} else {
+		err = guard(path, &st, unix.S_IFREG)
 	}
-	if err := guard(path, &st, unix.S_IFREG); err != nil {
+	if err != nil {
+		_ = file.Close()
 		return nil, err
 	}
 	a.id = [2]uint64{uint64(st.Dev), st.Ino} //nolint:unconvert // of another size elsewhere
-	if err := a.make(path, layout); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
 	return a, nil
 }
 
-// make sees to it that the file is ready, and maps it. The lock is for those who
-// come while it is made.
-func (a *Arena) make(path string, layout Layout) error {
-	if err := a.flock(unix.F_OFD_SETLKW, unix.F_WRLCK, lockMaking); err != nil {
+// exclusively calls f while nobody else does so with this file, and the file is
+// still what its path names.
+func (a *Arena) exclusively(patience time.Duration, f func() error) error {
+	if err := a.lockMaking(patience); err != nil {
 		return err
 	}
-	defer a.Unlock(lockMaking)
-	now, err := os.Stat(path)
+	defer a.Unlock(making)
+	now, err := os.Stat(a.path)
 	if err != nil || !a.is(now) {
 		return errReplaced
 	}
-	boot, err := bootID()
+	return f()
+}
+
+// make sees to it that the file is ready, maps it and joins.
+func (a *Arena) make(layout Layout, join func(*Arena) error) error {
+	header, here, err := a.survey()
 	if err != nil {
 		return err
 	}
-	var header [headerWords]uint64
-	if _, err := unix.Pread(a.fd, bytesOf(header[:]), 0); err != nil {
-		return os.NewSyscallError("pread", err)
+	switch now := conditionOf(header, here); {
+	case now == foreign:
+		return errForeign
+	case now == ready:
+		if err := a.suits(header, here, layout); err != nil {
+			return a.replace(err)
+		}
+		err = a.mmap(layout)
+	case a.used():
+		return a.replace(errDamaged)
+	default:
+		if err = a.allocate(layout); err == nil {
+			err = a.mmap(layout)
+		}
+		if err == nil {
+			a.initialize(layout, here)
+		}
 	}
-	ready := header[headMagic] == magic && [2]uint64(header[headBoot:]) == boot
-	if ready {
-		if err := fits(header[:], layout); err != nil {
-			return err
-		}
-		if now.Size() < size(layout) {
-			return fmt.Errorf("%w: its file was cut off at %d bytes", ErrMismatch, now.Size())
-		}
-	} else if err := a.allocate(layout); err != nil {
+	if err != nil {
 		return err
 	}
-	if err := a.mmap(layout); err != nil {
+	if err := join(a); err != nil {
+		_ = unix.Munmap(bytesOf(a.mem))
 		return err
-	}
-	if !ready {
-		a.initialize(layout, boot)
 	}
 	return nil
+}
+
+// survey reads the header, and what it is to be compared with.
+func (a *Arena) survey() (header []uint64, here machine, err error) {
+	header = make([]uint64, headerWords)
+	if _, err := unix.Pread(a.fd, bytesOf(header), 0); err != nil {
+		return nil, here, os.NewSyscallError("pread", err)
+	}
+	here, err = thisMachine()
+	return header, here, err
+}
+
+func (a *Arena) suits(header []uint64, here machine, layout Layout) error {
+	info, err := a.file.Stat()
+	if err != nil {
+		return err
+	}
+	if err := here.knows(header, info.Size()); err != nil {
+		return err
+	}
+	return fits(header, layout)
+}
+
+// replace deletes a file that does not fit, for others to be made, unless somebody
+// uses it. Its memory stays as it is: goroutines that are late may still see it.
+func (a *Arena) replace(why error) error {
+	if a.used() {
+		return fmt.Errorf("%w; %w", why, ErrInUse)
+	}
+	if err := os.Remove(a.path); err != nil {
+		return fmt.Errorf("%w; it cannot be made anew: %w", why, err)
+	}
+	return errReplaced
 }
 
 func (a *Arena) is(info os.FileInfo) bool {
@@ -135,7 +196,79 @@ func (a *Arena) is(info os.FileInfo) bool {
 	return err == nil && os.SameFile(mine, info)
 }
 
-func size(layout Layout) int64 { return int64(headerWords+layout.Words) * 8 }
+// Remove deletes the file at path, unless somebody has a lock of it: then it fails
+// with [ErrInUse]. It waits like [Open].
+func Remove(path string, patience time.Duration) error {
+	for {
+		a, err := open(path, os.O_RDWR)
+		if err != nil {
+			return err
+		}
+		err = a.exclusively(patience, a.remove)
+		_ = a.Close()
+		switch {
+		case err == nil:
+			return nil
+		case !errors.Is(err, errReplaced):
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+}
+
+func (a *Arena) remove() error {
+	header, here, err := a.survey()
+	switch {
+	case err != nil:
+		return err
+	case conditionOf(header, here) == foreign:
+		return errForeign
+	case a.used():
+		return ErrInUse
+	}
+	return os.Remove(a.path)
+}
+
+// Look reads the file at path as it is now, and changes nothing. What it returns
+// has a copy of the words, and tells who has which lock. It reads rather than maps,
+// because a file that is cut off then is an error and not a fault.
+func Look(path string) (*Arena, error) {
+	a, err := open(path, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.read(); err != nil {
+		_ = a.Close()
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return a, nil
+}
+
+func (a *Arena) read() error {
+	header, here, err := a.survey()
+	if err != nil {
+		return err
+	}
+	switch now := conditionOf(header, here); {
+	case now == foreign:
+		return errForeign
+	case now == stale:
+		return errors.New("it was made before the machine was last started; whoever opens it makes it anew")
+	case now == raw && a.Held(making):
+		return errors.New("it is being made")
+	case now == raw:
+		return errors.New("whoever was to make it has died; the next to open it makes it")
+	}
+	info, err := a.file.Stat()
+	if err != nil {
+		return err
+	}
+	if err := here.knows(header, info.Size()); err != nil {
+		return err
+	}
+	a.mem = make([]uint64, headerWords+header[headWords])
+	_, err = io.ReadFull(io.NewSectionReader(a.file, 0, info.Size()), bytesOf(a.mem))
+	return err
+}
 
 // allocate makes the file as long as it has to be, and all zeros: what is in it
 // is of a process that died making it, or was made before the machine was last
@@ -144,7 +277,11 @@ func (a *Arena) allocate(layout Layout) error {
 	if err := unix.Ftruncate(a.fd, 0); err != nil {
 		return os.NewSyscallError("ftruncate", err)
 	}
-	if err := unix.Fallocate(a.fd, 0, 0, size(layout)); err != nil {
+	var err error
+	for again := true; again; again = err == unix.EINTR {
+		err = unix.Fallocate(a.fd, 0, 0, sizeOf(layout.Words))
+	}
+	if err != nil {
 		_ = unix.Ftruncate(a.fd, 0) // gives back what there was room for
 		return os.NewSyscallError("fallocate", err)
 	}
@@ -152,7 +289,7 @@ func (a *Arena) allocate(layout Layout) error {
 }
 
 func (a *Arena) mmap(layout Layout) error {
-	mem, err := unix.Mmap(a.fd, 0, int(size(layout)), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	mem, err := unix.Mmap(a.fd, 0, int(sizeOf(layout.Words)), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		return os.NewSyscallError("mmap", err)
 	}
@@ -160,13 +297,28 @@ func (a *Arena) mmap(layout Layout) error {
 	return nil
 }
 
-func (a *Arena) initialize(layout Layout, boot [2]uint64) {
+func (a *Arena) initialize(layout Layout, here machine) {
 	a.mem[headVersion] = Version
 	a.mem[headWords] = uint64(layout.Words)
-	copy(a.mem[headBoot:], boot[:])
+	copy(a.mem[headBoot:], here.boot[:])
+	a.mem[headClock] = here.clock
 	a.mem[headGeometry] = uint64(len(layout.Geometry))
 	copy(a.mem[headGeometry+1:], layout.Geometry)
 	atomic.StoreUint64(&a.mem[headMagic], magic)
+}
+
+func thisMachine() (here machine, err error) {
+	if here.boot, err = bootID(); err != nil {
+		return here, err
+	}
+	var st unix.Stat_t
+	switch err := unix.Stat("/proc/self/ns/time", &st); {
+	case err == nil:
+		here.clock = st.Ino
+	case !errors.Is(err, os.ErrNotExist):
+		return here, &os.PathError{Op: "stat", Path: "/proc/self/ns/time", Err: err}
+	}
+	return here, nil
 }
 
 // bootID names this run of the machine.
@@ -197,6 +349,16 @@ func (a *Arena) Words() []uint64 { return a.mem[headerWords:] }
 
 // Identity tells files apart: what is in the same file has the same one.
 func (a *Arena) Identity() [2]uint64 { return a.id }
+
+// Geometry returns the numbers that the file was made for.
+func (a *Arena) Geometry() []uint64 { return geometryOf(a.mem) }
+
+// KeepOnExec lets the program that this process turns into inherit the open file,
+// and the locks with it.
+func (a *Arena) KeepOnExec() error {
+	_, err := unix.FcntlInt(uintptr(a.fd), unix.F_SETFD, 0)
+	return os.NewSyscallError("fcntl", err)
+}
 
 // Close closes the file. Locks have to be given back before: the mapping keeps
 // the open file, and so them, alive.

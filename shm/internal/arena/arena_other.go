@@ -13,15 +13,25 @@ import (
 type Arena struct{}
 
 // Open fails with [errors.ErrUnsupported].
-func Open(string, Layout) (*Arena, error) {
-	return nil, fmt.Errorf("shared memory on %s: %w", runtime.GOOS, errors.ErrUnsupported)
+func Open(string, Layout, time.Duration, func(*Arena) error) (*Arena, error) {
+	return nil, unsupported()
 }
 
-// Private fails with [errors.ErrUnsupported].
-func Private() (string, error) {
-	_, err := Open("", Layout{})
-	return "", err
+func unsupported() error {
+	return fmt.Errorf("shared memory on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 }
+
+// Look fails with [errors.ErrUnsupported].
+func Look(string) (*Arena, error) { return nil, unsupported() }
+
+// Remove fails with [errors.ErrUnsupported].
+func Remove(string, time.Duration) error { return unsupported() }
+
+// MakePrivate fails with [errors.ErrUnsupported].
+func MakePrivate() (string, error) { return "", unsupported() }
+
+// Private fails with [errors.ErrUnsupported].
+func Private() (string, error) { return "", unsupported() }
 
 // Words returns nil.
 func (*Arena) Words() []uint64 { return nil }
@@ -43,6 +53,12 @@ func (*Arena) Sleep(*uint64, uint64, time.Duration) {}
 
 // Wake does nothing.
 func (*Arena) Wake(*uint64) {}
+
+// Geometry returns nothing.
+func (*Arena) Geometry() []uint64 { return nil }
+
+// KeepOnExec does nothing.
+func (*Arena) KeepOnExec() error { return nil }
 
 // Close does nothing.
 func (*Arena) Close() error { return nil }

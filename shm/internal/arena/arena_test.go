@@ -3,10 +3,12 @@
 package arena_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,9 +23,16 @@ import (
 
 var layout = arena.Layout{Words: 100, Geometry: []uint64{4, 2}}
 
+// patience is for machines that are very busy.
+const patience = time.Minute
+
+func tryOpen(path string, layout arena.Layout) (*arena.Arena, error) {
+	return arena.Open(path, layout, patience, func(*arena.Arena) error { return nil })
+}
+
 func open(t *testing.T, path string) *arena.Arena {
 	t.Helper()
-	a, err := arena.Open(path, layout)
+	a, err := tryOpen(path, layout)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,27 +78,185 @@ func TestB8_ArenaIsMadeOnce(t *testing.T) {
 	}
 }
 
-func TestB8_ArenaMismatch(t *testing.T) {
-	path := newPath(t)
-	open(t, path)
-	for _, other := range []arena.Layout{
-		{Words: 100, Geometry: []uint64{4, 3}},
-		{Words: 100, Geometry: []uint64{4}},
-		{Words: 101, Geometry: []uint64{4, 2}},
-	} {
-		if _, err := arena.Open(path, other); !errors.Is(err, arena.ErrMismatch) {
-			t.Errorf("opened with %v: %v, want a mismatch", other, err)
+// wrong are files that do not fit, by how they come to be that from one that does.
+var wrong = []struct {
+	name   string
+	layout arena.Layout
+	spoil  func(t *testing.T, path string)
+	says   string
+}{
+	{"a number of the geometry", arena.Layout{Words: 100, Geometry: []uint64{4, 3}}, keep, "[4 3]"},
+	{"a geometry that is shorter", arena.Layout{Words: 100, Geometry: []uint64{4}}, keep, "[4]"},
+	{"more words", arena.Layout{Words: 101, Geometry: []uint64{4, 2}}, keep, "101"},
+	{"another version", layout, poke(1, 99), "99"},
+	{"another clock", layout, poke(5, 4026531999), "time namespace 4026531999"},
+	{"a geometry that is not there", layout, poke(6, 1<<40), "damaged"},
+	{"words that are not there", layout, poke(2, 1<<60), "damaged"},
+	{"no magic", layout, poke(0, 0), "damaged"},
+	{"a file that was cut off", layout, cutOff, "4104"},
+}
+
+func keep(*testing.T, string) {}
+
+// poke changes a word of the header.
+func poke(word int64, value uint64) func(*testing.T, string) {
+	return func(t *testing.T, path string) {
+		t.Helper()
+		for i, b := range binary.NativeEndian.AppendUint64(nil, value) {
+			overwrite(t, path, word*8+int64(i), b)
 		}
 	}
+}
+
+func cutOff(t *testing.T, path string) {
+	t.Helper()
 	if err := os.Truncate(path, 4096+8); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := arena.Open(path, layout); !errors.Is(err, arena.ErrMismatch) {
-		t.Errorf("opened what was cut off: %v, want a mismatch", err)
+}
+
+func TestB8_ArenaMismatch(t *testing.T) {
+	for _, w := range wrong {
+		t.Run(w.name, func(t *testing.T) {
+			path := newPath(t)
+			a := open(t, path)
+			if !a.Lock(63) {
+				t.Fatal("a free lock was refused")
+			}
+			a.Words()[0] = 7
+			w.spoil(t, path)
+			_, err := tryOpen(path, w.layout)
+			if !errors.Is(err, arena.ErrMismatch) || !errors.Is(err, arena.ErrInUse) || !strings.Contains(err.Error(), w.says) {
+				t.Errorf("opened: %v, want a mismatch that names %s", err, w.says)
+			}
+			a.Unlock(63)
+			b, err := tryOpen(path, w.layout)
+			if err != nil || len(b.Words()) != w.layout.Words || b.Words()[0] != 0 {
+				t.Fatalf("nobody uses it, and yet it was not made anew: %v", err)
+			}
+			b.Close()
+		})
 	}
-	overwrite(t, path, 8, 99)
-	if _, err := arena.Open(path, layout); !errors.Is(err, arena.ErrMismatch) || !strings.Contains(err.Error(), "99") {
-		t.Errorf("opened of another version: %v, want a mismatch that names it", err)
+}
+
+// What goroutines that are late have mapped stays as it is when the file is made
+// anew.
+func TestB8_ArenaStaysForTheLate(t *testing.T) {
+	path := newPath(t)
+	words := open(t, path).Words()
+	words[99] = 7
+	b, err := tryOpen(path, arena.Layout{Words: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if words[99]++; words[99] != 8 || b.Words()[0] != 0 {
+		t.Errorf("the old file has %d, want 8, the new one %d, want 0", words[99], b.Words()[0])
+	}
+}
+
+// A file that is something else is left alone.
+func TestB8_ArenaOfSomethingElse(t *testing.T) {
+	path := newPath(t)
+	if err := os.WriteFile(path, []byte("notes"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, do := range map[string]func() error{
+		"open":   func() error { _, err := tryOpen(path, layout); return err },
+		"remove": func() error { return arena.Remove(path, patience) },
+		"look":   func() error { _, err := arena.Look(path); return err },
+	} {
+		if err := do(); !errors.Is(err, arena.ErrMismatch) || errors.Is(err, arena.ErrInUse) {
+			t.Errorf("%s: %v, want a mismatch", name, err)
+		}
+	}
+	if text, err := os.ReadFile(path); err != nil || string(text) != "notes" {
+		t.Errorf("it has become %q, %v", text, err)
+	}
+}
+
+// Whoever makes, joins and removes does so alone.
+func TestB8_ArenaMakingIsExclusive(t *testing.T) {
+	path := newPath(t)
+	var inside, most, joined atomic.Int32
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			a, err := arena.Open(path, layout, patience, func(a *arena.Arena) error {
+				most.Store(max(most.Load(), inside.Add(1)))
+				if err := arena.Remove(path, 0); !errors.Is(err, arena.ErrStuck) || !strings.Contains(err.Error(), path) {
+					t.Errorf("removed while it was opened: %v", err)
+				}
+				a.Lock(int(joined.Add(1)))
+				inside.Add(-1)
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			t.Cleanup(func() { a.Close() })
+		})
+	}
+	all.Wait()
+	if most.Load() != 1 || joined.Load() != 8 {
+		t.Errorf("%d joined, %d at a time; want 8 and 1", joined.Load(), most.Load())
+	}
+	if err := arena.Remove(path, patience); !errors.Is(err, arena.ErrInUse) {
+		t.Errorf("removed what is in use: %v", err)
+	}
+}
+
+// Who may not join leaves nothing behind.
+func TestB8_ArenaJoinFails(t *testing.T) {
+	path := newPath(t)
+	full := errors.New("full")
+	for range 2 {
+		if _, err := arena.Open(path, layout, patience, func(*arena.Arena) error { return full }); !errors.Is(err, full) {
+			t.Errorf("opened: %v, want %v", err, full)
+		}
+	}
+	if err := arena.Remove(path, patience); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the file is still there: %v", err)
+	}
+}
+
+func TestB8_ArenaLook(t *testing.T) {
+	path := newPath(t)
+	a := open(t, path)
+	a.Words()[99] = 7
+	a.Lock(5)
+	b, err := arena.Look(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if w := b.Words(); len(w) != 100 || w[99] != 7 || !slices.Equal(b.Geometry(), layout.Geometry) {
+		t.Errorf("it sees %d words, and %d", len(w), b.Geometry())
+	}
+	if !b.Held(5) || b.Held(4) || b.Lock(4) {
+		t.Error("it does not see the locks, or takes one")
+	}
+	a.Unlock(5)
+	for says, at := range map[string]int64{"died": 0, "last started": 3} {
+		t.Run(says, func(t *testing.T) {
+			poke(at, 0)(t, path)
+			if _, err := arena.Look(path); err == nil || !strings.Contains(err.Error(), says) {
+				t.Errorf("looked: %v, want an error that says %q", err, says)
+			}
+			open(t, path)
+		})
+	}
+	_, err = arena.Open(path, layout, patience, func(*arena.Arena) error {
+		poke(0, 0)(t, path)
+		_, err := arena.Look(path)
+		return err
+	})
+	if err == nil || !strings.Contains(err.Error(), "being made") {
+		t.Errorf("looked: %v, want an error that says that it is being made", err)
 	}
 }
 
@@ -109,11 +276,11 @@ func overwrite(t *testing.T, path string, at int64, b byte) {
 // A file that was made before the machine was started, or that its maker has not
 // finished, is made anew.
 func TestB8_ArenaIsMadeAnew(t *testing.T) {
-	for name, at := range map[string]int64{"not ready": 0, "another boot": 3 * 8} {
+	for name, at := range map[string]int64{"not ready": 0, "another boot": 3} {
 		t.Run(name, func(t *testing.T) {
 			path := newPath(t)
 			open(t, path).Words()[0] = 7
-			overwrite(t, path, at, 'x')
+			poke(at, 0)(t, path)
 			if w := open(t, path).Words()[0]; w != 0 {
 				t.Errorf("word 0 is %d, want 0", w)
 			}
@@ -134,23 +301,23 @@ func TestB8_ArenaIsOursAlone(t *testing.T) {
 	if err := os.Chmod(path, 0o660); err != nil { //nolint:gosec // that is what is tested
 		t.Fatal(err)
 	}
-	if _, err := arena.Open(path, layout); !errors.Is(err, arena.ErrNotOurs) {
+	if _, err := tryOpen(path, layout); !errors.Is(err, arena.ErrNotOurs) {
 		t.Errorf("opened for a group: %v, want a refusal", err)
 	}
 	link := newPath(t)
 	if err := os.Symlink(path, link); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := arena.Open(link, layout); !errors.Is(err, syscall.ELOOP) {
+	if _, err := tryOpen(link, layout); !errors.Is(err, syscall.ELOOP) {
 		t.Errorf("opened through a link: %v, want a refusal", err)
 	}
-	if _, err := arena.Open(filepath.Dir(path), layout); err == nil {
+	if _, err := tryOpen(filepath.Dir(path), layout); err == nil {
 		t.Error("opened a directory")
 	}
 }
 
 func TestB8_ArenaPrivateDirectory(t *testing.T) {
-	dir, err := arena.Private()
+	dir, err := arena.MakePrivate()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +332,7 @@ func TestB8_ArenaPrivateDirectory(t *testing.T) {
 func TestB8_ArenaFullDisk(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	huge := arena.Layout{Words: math.MaxInt / 16}
-	_, err := arena.Open(path, huge)
+	_, err := tryOpen(path, huge)
 	if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EFBIG) {
 		t.Errorf("made of more than there can be: %v", err)
 	}

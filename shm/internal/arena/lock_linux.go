@@ -1,7 +1,10 @@
 package arena
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -12,9 +15,29 @@ import (
 // elsewhere in the process does not end it. The kernel ends it when the last
 // process that has the open file is gone, in whatever way it went.
 const (
-	locksAt    = 1 << 40
-	lockMaking = -1
+	locksAt = 1 << 40
+	making  = -1 // of whoever opens or removes the file
 )
+
+// used reports whether anybody else has a lock other than that of making, in any
+// version of this package.
+func (a *Arena) used() bool { return a.anyHeld(0, 0) }
+
+// lockMaking waits for the lock of making, by asking again and again: a wait in
+// the kernel has no end if the one who has it is stopped.
+func (a *Arena) lockMaking(patience time.Duration) error {
+	began := Now()
+	for pause := 50 * time.Microsecond; ; pause = min(2*pause, 10*time.Millisecond) {
+		err := a.flock(unix.F_OFD_SETLK, unix.F_WRLCK, making)
+		if !errors.Is(err, unix.EAGAIN) {
+			return os.NewSyscallError("fcntl", err)
+		}
+		if Now()-began > int64(patience) {
+			return fmt.Errorf("%w: let it run or end it; `fuser -v %s` tells who has the file open", ErrStuck, a.path)
+		}
+		time.Sleep(pause)
+	}
+}
 
 // flock is fcntl's lock of a byte.
 func (a *Arena) flock(command int, kind int16, lock int) error {
@@ -36,11 +59,15 @@ func (a *Arena) Lock(lock int) bool {
 func (a *Arena) Unlock(lock int) { _ = a.flock(unix.F_OFD_SETLK, unix.F_UNLCK, lock) }
 
 // Held reports whether another process has a lock.
-func (a *Arena) Held(lock int) bool {
-	l := unix.Flock_t{Type: unix.F_WRLCK, Start: locksAt + int64(lock), Len: 1}
+func (a *Arena) Held(lock int) bool { return a.anyHeld(lock, 1) }
+
+// anyHeld reports whether another process has one of n locks, of which there are
+// no others behind if n is 0.
+func (a *Arena) anyHeld(first, n int) bool {
+	l := unix.Flock_t{Type: unix.F_WRLCK, Start: locksAt + int64(first), Len: int64(n)}
 	err := unix.FcntlFlock(uintptr(a.fd), unix.F_OFD_GETLK, &l)
 	if err != nil && err != unix.EBADF {
-		panic(fmt.Sprintf("arena: lock %d: %v", lock, err))
+		panic(fmt.Sprintf("arena: lock %d: %v", first, err))
 	}
 	return err != nil || l.Type != unix.F_UNLCK
 }

@@ -1,0 +1,74 @@
+//go:build linux
+
+package shm_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/shm"
+)
+
+// What a process holds stays held when it turns into another program, until that
+// has ended.
+func TestB8_KeptOnExec(t *testing.T) {
+	for name, end := range map[string]func(t *testing.T, shell *process){
+		"ended": func(t *testing.T, shell *process) { t.Helper(); shell.tell(t, "exit 3") },
+		"killed": func(t *testing.T, shell *process) {
+			t.Helper()
+			if !shell.kill() {
+				t.Error("it had ended before")
+			}
+		},
+		"survived": func(t *testing.T, shell *process) {
+			t.Helper()
+			shell.tell(t, "exec 3<&0; sh -c 'echo; read line' <&3 2>/dev/null & echo")
+			if !shell.await(2) || !shell.kill() {
+				t.Fatal("it has ended")
+			}
+			if got := inspect(t, shell.path).Slots[0].Running; got != 3 {
+				t.Errorf("%d slots are held while its child runs, want 3", got)
+			}
+			shell.in.Close()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "region")
+			shell := start(t, "turn", path)
+			shell.tell(t, "echo")
+			if !shell.await(1) {
+				t.Fatal("it has ended")
+			}
+			info := inspect(t, path)
+			want := shm.Holder{Process: shm.Process{PID: shell.cmd.Process.Pid, Name: "shell"}, Slots: 1}
+			if h := info.Slots[0].Holders; len(h) != 1 || h[0] != want || len(info.Processes) != 1 {
+				t.Errorf("usage is %+v, want %+v", info, want)
+			}
+			acquire(t, path)
+			acquire(t, path)
+			s := stint.New(1, stint.Config{Slots: open(t, path, geometry).Slots(0)})
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			acquired := make(chan error)
+			go func() { acquired <- s.Acquire(ctx) }()
+			until(t, "nobody waits", func() bool { return inspect(t, path).Slots[0].Waiting == 1 })
+			end(t, shell)
+			if err := <-acquired; err != nil {
+				t.Errorf("the slot does not come back: %v", err)
+			}
+		})
+	}
+}
+
+func TestB8_KeptOnExecOfTheClosed(t *testing.T) {
+	r := open(t, filepath.Join(t.TempDir(), "region"), geometry)
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.KeepOnExec("other"); !errors.Is(err, shm.ErrClosed) {
+		t.Errorf("kept: %v, want %v", err, shm.ErrClosed)
+	}
+}

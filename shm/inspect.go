@@ -1,0 +1,170 @@
+package shm
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/stintgo/stint/shm/internal/arena"
+	"github.com/stintgo/stint/shm/internal/pool"
+)
+
+// Info is the state of a region.
+type Info struct {
+	Name      string    `json:"name"`
+	Path      string    `json:"path"`
+	Geometry  Geometry  `json:"geometry"`
+	Processes []Process `json:"processes"` // that live and have it open
+	Slots     []Usage   `json:"slots"`     // of each limit
+	Mutexes   []Usage   `json:"mutexes"`   // of each mutex, which is a limit of one slot
+	Err       string    `json:"err,omitempty"`
+}
+
+// Process is one that shares a region.
+type Process struct {
+	PID  int    `json:"pid"`  // in its own namespace
+	Name string `json:"name"` // of its program, at most 32 bytes
+}
+
+// Usage is the state of a limit.
+type Usage struct {
+	Max     int      `json:"max"`
+	Running int      `json:"running"` // slots that the living hold
+	Waiting int      `json:"waiting"`
+	Holders []Holder `json:"holders,omitempty"`
+}
+
+// Holder is a process that holds slots, or waits.
+type Holder struct {
+	Process
+	Slots   int `json:"slots"`
+	Waiting int `json:"waiting"`
+	// Dead says that the process has died, and nobody has asked for its slots since:
+	// the next to do so gets them. Its name may be gone.
+	Dead bool `json:"dead,omitempty"`
+}
+
+// Inspect tells who shares a region, and what they hold. It does not join, so it
+// works as well while [ProcessesMax] processes have the region open, and changes
+// nothing. While they take and release, the numbers are of times that are close
+// together.
+//
+// It fails with [ErrMismatch] if the file is no region or one that this version of
+// the package does not know, with [ErrNotOurs], or with what else there is in the
+// way: that nobody has finished making it, or that it is of before the machine was
+// started.
+func Inspect(name string) (Info, error) {
+	info, err := inspect(name)
+	if err != nil {
+		return info, fmt.Errorf("inspect shared region: %w", err)
+	}
+	return info, nil
+}
+
+func inspect(name string) (info Info, err error) {
+	info = Info{Name: name}
+	if info.Path, err = pathOf(name, arena.Private); err != nil {
+		return info, err
+	}
+	a, err := arena.Look(info.Path)
+	if err != nil {
+		return info, err
+	}
+	defer a.Close() //nolint:errcheck // it was read only
+	if info.Geometry, err = geometryOf(a.Geometry()); err != nil {
+		return info, err
+	}
+	shape := info.Geometry.shape()
+	if n := len(a.Words()); n != shape.Words() {
+		return info, fmt.Errorf("%w: it has %d words for a geometry of %d", ErrMismatch, n, shape.Words())
+	}
+	p := pool.New(a.Words(), shape, host{&Region{arena: a}})
+	for _, party := range p.Parties() {
+		info.Processes = append(info.Processes, Process(party))
+	}
+	for limit, n := range shape.Limits {
+		usage := usageOf(n, p.Usage(limit))
+		if limit < len(info.Geometry.Slots) {
+			info.Slots = append(info.Slots, usage)
+		} else {
+			info.Mutexes = append(info.Mutexes, usage)
+		}
+	}
+	return info, nil
+}
+
+func usageOf(n int, now pool.Usage) Usage {
+	u := Usage{Max: n, Running: now.Slots, Waiting: now.Waiting}
+	for _, h := range now.Holders {
+		u.Holders = append(u.Holders, Holder{Process(h.Party), h.Slots, h.Waiting, h.Dead})
+	}
+	return u
+}
+
+// List inspects all regions in this user's directory in /dev/shm, in the order of
+// their names. Of one that cannot be inspected it says why in Err.
+func List() ([]Info, error) {
+	names, err := files()
+	if err != nil {
+		return nil, fmt.Errorf("list shared regions: %w", err)
+	}
+	var all []Info
+	for _, name := range names {
+		info, err := inspect(name)
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+			continue // it was removed meanwhile
+		case err != nil:
+			info.Err = err.Error()
+		}
+		all = append(all, info)
+	}
+	return all, nil
+}
+
+func files() (names []string, err error) {
+	dir, err := arena.Private()
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil // nobody has made a region
+	}
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(dir)
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	return names, err
+}
+
+// Remove deletes a region that no living process has open, with what the dead left
+// in it. It fails with [ErrInUse], which names who has it open, with [ErrStuck], or
+// like [Inspect]; but one that nobody has finished is removed.
+func Remove(name string) error {
+	path, err := pathOf(name, arena.Private)
+	if err == nil {
+		err = named(arena.Remove(path, patienceMax), path)
+	}
+	if err != nil {
+		return fmt.Errorf("remove shared region: %w", err)
+	}
+	return nil
+}
+
+// named adds to the error of a region that is in use who uses it, if that can be
+// seen.
+func named(err error, path string) error {
+	if !errors.Is(err, ErrInUse) {
+		return err
+	}
+	info, unknown := inspect(path)
+	if unknown != nil || len(info.Processes) == 0 {
+		return fmt.Errorf("%w: `fuser -v %s` tells who has it open", err, path)
+	}
+	var users []string
+	for _, p := range info.Processes {
+		users = append(users, fmt.Sprintf("%s[%d]", p.Name, p.PID))
+	}
+	return fmt.Errorf("%w by %s", err, strings.Join(users, ", "))
+}

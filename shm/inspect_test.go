@@ -1,0 +1,173 @@
+//go:build linux
+
+package shm_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/shm"
+)
+
+func inspect(t *testing.T, name string) shm.Info {
+	t.Helper()
+	info, err := shm.Inspect(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info
+}
+
+// Who inspects sees the living, who waits, and the dead that nobody has looked for.
+func TestB8_Inspect(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	dead, living := start(t, "hold", path), start(t, "hold", path)
+	if !dead.await(1) || !living.await(1) {
+		t.Fatal("a process has ended")
+	}
+	r := open(t, path, geometry)
+	slots := r.Slots(0)
+	slots.Bind(func() {}, nil)
+	if _, err := slots.TryAcquire(stint.Normal); err != nil {
+		t.Fatal(err)
+	}
+	lock(t, r.Mutex(0), false)
+	r.NeverSweep()
+	slots.Want(stint.Normal, 2)
+	dead.kill()
+
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info := inspect(t, path)
+	slices.SortFunc(info.Slots[0].Holders, func(a, b shm.Holder) int { return a.PID - b.PID })
+	program := filepath.Base(os.Args[0])
+	this := shm.Process{PID: os.Getpid(), Name: program}
+	other := shm.Process{PID: living.cmd.Process.Pid, Name: program}
+	gone := shm.Process{PID: dead.cmd.Process.Pid, Name: program}
+	want := shm.Info{
+		Name: path, Path: path, Geometry: geometry, Processes: []shm.Process{other, this},
+		Slots: []shm.Usage{{Max: 3, Running: 2, Waiting: 2, Holders: []shm.Holder{
+			{Process: this, Slots: 1, Waiting: 2}, {Process: gone, Slots: 1, Dead: true}, {Process: other, Slots: 1},
+		}}},
+		Mutexes: []shm.Usage{{Max: 1, Running: 1, Holders: []shm.Holder{{Process: this, Slots: 1}}}},
+	}
+	slices.SortFunc(want.Slots[0].Holders, func(a, b shm.Holder) int { return a.PID - b.PID })
+	byPID := func(a, b shm.Process) int { return a.PID - b.PID }
+	slices.SortFunc(info.Processes, byPID)
+	slices.SortFunc(want.Processes, byPID)
+	if got, want := asJSON(t, info), asJSON(t, want); got != want {
+		t.Errorf("inspected\n%s, want\n%s", got, want)
+	}
+	if after, err := os.ReadFile(path); err != nil || !slices.Equal(before, after) {
+		t.Errorf("the region was changed, %v", err)
+	}
+}
+
+func asJSON(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// What is full can be inspected.
+func TestB8_InspectFull(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	for range shm.ProcessesMax {
+		open(t, path, geometry)
+	}
+	if n := len(inspect(t, path).Processes); n != shm.ProcessesMax {
+		t.Errorf("%d processes have it open, want %d", n, shm.ProcessesMax)
+	}
+}
+
+// A geometry is what it was, when it is read from the region.
+func TestB8_InspectGeometry(t *testing.T) {
+	for _, g := range []shm.Geometry{
+		{Slots: []int{1}},
+		{Mutexes: 2},
+		{Slots: []int{7, 100}, Mutexes: 3},
+	} {
+		path := filepath.Join(t.TempDir(), "region")
+		open(t, path, g)
+		info := inspect(t, path)
+		if got, want := asJSON(t, info.Geometry), asJSON(t, g); got != want {
+			t.Errorf("the geometry is %s, want %s", got, want)
+		}
+		if len(info.Slots) != len(g.Slots) || len(info.Mutexes) != g.Mutexes {
+			t.Errorf("it tells of %d limits and %d mutexes, want %v", len(info.Slots), len(info.Mutexes), g)
+		}
+	}
+}
+
+// List tells of all that is in the directory, also of what is no region.
+func TestB8_List(t *testing.T) {
+	name := uniqueName(t)
+	open(t, name, geometry)
+	path := inspect(t, name).Path
+	for suffix, text := range map[string]string{".notes": "notes", ".raw": ""} {
+		if err := os.WriteFile(path+suffix, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := shm.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, says := range map[string]string{name: "", name + ".notes": "something else", name + ".raw": "next to open"} {
+		i := slices.IndexFunc(all, func(info shm.Info) bool { return info.Name == name })
+		if i < 0 || !strings.Contains(all[i].Err, says) || (says == "") != (len(all[i].Slots) == 1) {
+			t.Errorf("of %s it tells %+v, want something of %q", name, all, says)
+		}
+	}
+}
+
+// uniqueName is the name of a region that is removed, with all whose names begin
+// like it, when the test has ended.
+func uniqueName(t *testing.T) string {
+	t.Helper()
+	name := "test-" + filepath.Base(filepath.Dir(t.TempDir()))
+	t.Cleanup(func() {
+		found, err := filepath.Glob("/dev/shm/stint-*/" + name + "*")
+		if err != nil || len(found) == 0 {
+			t.Errorf("found %q, %v; want files", found, err)
+		}
+		for _, path := range found {
+			os.Remove(path) //nolint:errcheck // the next one would tell
+		}
+	})
+	return name
+}
+
+// A region goes when nobody has it open, and not before.
+func TestB8_Remove(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	p := start(t, "hold", path)
+	if !p.await(1) {
+		t.Fatal("the process has ended")
+	}
+	user := inspect(t, path).Processes[0]
+	if err := shm.Remove(path); !errors.Is(err, shm.ErrInUse) || !strings.Contains(err.Error(), user.Name+"[") {
+		t.Errorf("removed: %v, want a refusal that names %v", err, user)
+	}
+	p.kill()
+	if err := shm.Remove(path); err != nil {
+		t.Error(err)
+	}
+	if err := shm.Remove(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("removed what is not there: %v", err)
+	}
+	if _, err := shm.Inspect(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("inspected what is not there: %v", err)
+	}
+}
