@@ -16,7 +16,17 @@ import (
 // has ended.
 func TestB8_KeptOnExec(t *testing.T) {
 	for name, end := range map[string]func(t *testing.T, shell *process){
-		"ended": func(t *testing.T, shell *process) { t.Helper(); shell.tell(t, "exit 3") },
+		"ended": func(t *testing.T, shell *process) {
+			t.Helper()
+			shell.tell(t, "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; echo") // as scripts use them
+			if !shell.await(1) {
+				t.Fatal("it has ended")
+			}
+			if got := inspect(t, shell.path).Slots[0].Running; got != 3 {
+				t.Errorf("%d slots are held when it has closed what is its own, want 3", got)
+			}
+			shell.tell(t, "exit 3")
+		},
 		"killed": func(t *testing.T, shell *process) {
 			t.Helper()
 			if !shell.kill() {
@@ -67,6 +77,9 @@ func TestB8_KeptOnExecOfTheClosed(t *testing.T) {
 	r := open(t, filepath.Join(t.TempDir(), "region"), geometry)
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
+	}
+	if r.File() == nil {
+		t.Error("it has no file")
 	}
 	if err := r.KeepOnExec("other"); !errors.Is(err, shm.ErrClosed) {
 		t.Errorf("kept: %v, want %v", err, shm.ErrClosed)

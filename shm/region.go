@@ -222,6 +222,11 @@ func (r *Region) KeepOnExec(name string) error {
 	return r.arena.KeepOnExec()
 }
 
+// File is the open file by which the system knows that this process lives. A process
+// that is given it, as one that ends what this one has left running, keeps what this
+// one holds until it has closed the file or ended as well.
+func (r *Region) File() *os.File { return r.arena.File() }
+
 // Close gives back all that this process has of the region. It is to be called
 // when nobody holds what came from the region any more; who waits for it, or asks
 // later, is refused with [ErrClosed]. It waits for the goroutine of the region,

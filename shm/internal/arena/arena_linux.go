@@ -19,6 +19,7 @@ import (
 // any goroutine.
 type Arena struct {
 	file *os.File
+	kept int // the descriptor that another program inherits, or 0
 	path string
 	fd   int
 	id   [2]uint64
@@ -353,13 +354,35 @@ func (a *Arena) Identity() [2]uint64 { return a.id }
 // Geometry returns the numbers that the file was made for.
 func (a *Arena) Geometry() []uint64 { return geometryOf(a.mem) }
 
+// keptFrom is the least descriptor that another program inherits. Scripts have the
+// small ones for themselves, as in exec 3>file, and some take 200.
+const keptFrom = 300
+
 // KeepOnExec lets the program that this process turns into inherit the open file,
-// and the locks with it.
+// and the locks with it. It must not be called twice at a time, or with Close.
 func (a *Arena) KeepOnExec() error {
-	_, err := unix.FcntlInt(uintptr(a.fd), unix.F_SETFD, 0)
-	return os.NewSyscallError("fcntl", err)
+	if a.kept != 0 {
+		return nil
+	}
+	fd, err := unix.FcntlInt(uintptr(a.fd), unix.F_DUPFD, keptFrom)
+	if err == unix.EINVAL || err == unix.EMFILE { // there are no such descriptors
+		fd, err = unix.FcntlInt(uintptr(a.fd), unix.F_DUPFD, 0)
+	}
+	if err != nil {
+		return os.NewSyscallError("fcntl", err)
+	}
+	a.kept = fd // and no file, which would be closed as garbage before the process turns into the program
+	return nil
 }
+
+// File returns the open file, which has the locks.
+func (a *Arena) File() *os.File { return a.file }
 
 // Close closes the file. Locks have to be given back before: the mapping keeps
 // the open file, and so them, alive.
-func (a *Arena) Close() error { return a.file.Close() }
+func (a *Arena) Close() error {
+	if a.kept != 0 {
+		_ = unix.Close(a.kept)
+	}
+	return a.file.Close()
+}

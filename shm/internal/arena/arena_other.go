@@ -5,6 +5,7 @@ package arena
 import (
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"time"
 )
@@ -59,6 +60,9 @@ func (*Arena) Geometry() []uint64 { return nil }
 
 // KeepOnExec does nothing.
 func (*Arena) KeepOnExec() error { return nil }
+
+// File returns nil.
+func (*Arena) File() *os.File { return nil }
 
 // Close does nothing.
 func (*Arena) Close() error { return nil }

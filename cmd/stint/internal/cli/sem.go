@@ -1,0 +1,203 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	stint "github.com/stintgo/stint"
+	"github.com/stintgo/stint/cmd/stint/internal/region"
+	"github.com/stintgo/stint/cmd/stint/internal/run"
+	"github.com/stintgo/stint/cmd/stint/internal/view"
+	"github.com/stintgo/stint/internal/proc"
+	"github.com/stintgo/stint/shm"
+)
+
+const semLong = `Wait for one of so many slots, and then become the command.
+
+All of this machine's processes of this user share the slots by their name, with
+stint run --shared and programs in Go too. The slot comes back when the command has
+ended, and all that it has started and that still has its files open, in whatever
+way they end: kill -9 as well. The command runs in the foreground, in this process,
+so its output, its exit status and signals to it are its own; write & behind it for
+the background. One word with shell syntax in it is run by sh -c.
+
+The highest tier goes first, and in a tier whoever has waited longest. Up to 64
+processes can use the same slots at a time; more wait until they can, in no order.
+
+A few programs close all files that they were not told of when they start, as ssh
+does, and so give the slot back at once. Have a shell hold it for them:
+
+  stint sem --name hosts --max 3 -- sh -c 'ssh example.org uptime; exit $?'
+
+Exit status: that of the command; 75 if there was no slot, with --wait and --try; 125
+for errors of stint's own, 126 or 127 if the command cannot be run or is not found;
+130 if Ctrl-C ended the wait.`
+
+const semExamples = `  # at most four at once, whatever starts them
+  for f in *.wav; do stint sem --name flac --max 4 -- flac -s "$f" & done; wait
+
+  # one at a time, and not at all if it takes too long
+  stint sem --name deploy --wait 10m -- ./deploy.sh || echo "exit status $?"
+
+  # from cron: not if the last one is still at it
+  stint sem --name backup --try -- ./backup.sh`
+
+// exitNoSlot is EX_TEMPFAIL of sysexits(3): try again later.
+const exitNoSlot = 75
+
+// semFlags are the flags of stint sem, as they are typed.
+type semFlags struct {
+	spec     region.Spec
+	maxSet   bool // --max was given
+	tier     string
+	wait     time.Duration
+	waitSet  bool // --wait was given
+	try      bool
+	priority stint.Priority
+}
+
+func newSem() *cobra.Command {
+	var f semFlags
+	cmd := &cobra.Command{
+		Use: "sem --name NAME [flags] [--] command [args]...", Short: "Run a command on a slot that processes share",
+		Long: semLong, Example: semExamples, Args: cobra.ArbitraryArgs, DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.maxSet, f.waitSet = cmd.Flags().Changed("max"), cmd.Flags().Changed("wait")
+			return f.run(cmd.Context(), args)
+		},
+	}
+	cmd.Flags().SetInterspersed(false) // flags behind the command's name are the command's
+	f.register(cmd.Flags())
+	_ = cmd.RegisterFlagCompletionFunc("priority", cobra.FixedCompletions(tiers(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("name", completeRegions)
+	return cmd
+}
+
+func (f *semFlags) register(flags *pflag.FlagSet) {
+	flags.SortFlags = false
+	flags.StringVar(&f.spec.Name, "name", "", "share the slots of `NAME`, or of a file if it is a path")
+	flags.IntVar(&f.spec.Max, "max", 0, "there are `N` slots (default: as many as NAME had last, or else 1)")
+	flags.StringVar(&f.tier, "priority", "", "`TIER`: lowest … highest or -3 … 3 (default: normal)")
+	secondsVar(flags, &f.wait, "wait", 0, "give up if there is no slot after `TIME` (default: never)")
+	flags.BoolVar(&f.try, "try", false, "give up if there is no slot now")
+}
+
+// check reports every problem of the flags.
+func (f *semFlags) check(args []string) error {
+	var errs [6]error
+	errs[0] = f.spec.Check()
+	if f.maxSet && f.spec.Max == 0 {
+		errs[1] = errors.New("--max 0 would let nothing run: give 1 or more, or leave it out")
+	}
+	if f.tier != "" {
+		f.priority, errs[2] = stint.ParsePriority(f.tier)
+	}
+	if f.wait < 0 {
+		errs[3] = errors.New("--wait is negative")
+	}
+	if f.waitSet && f.try {
+		errs[4] = errors.New("--try does not wait, and --wait does: use one of them")
+	}
+	if len(args) == 0 {
+		errs[5] = errors.New("give a command; see stint sem --help")
+	}
+	return errors.Join(errs[:]...)
+}
+
+// run becomes the command, once it has a slot. It returns only if it cannot.
+// Signals are left as they are: those that end a process end the wait, and the slot
+// of whoever has died comes back.
+func (f *semFlags) run(ctx context.Context, args []string) error {
+	if err := f.check(args); err != nil {
+		return err
+	}
+	if run.LooksLikeScript(args) {
+		args = []string{"sh", "-c", args[0]}
+	}
+	path, err := proc.Look(args[0])
+	if err != nil {
+		return &exitError{proc.LookStatus(err), err}
+	}
+	if err := f.acquire(ctx, filepath.Base(args[0])); err != nil {
+		return err
+	}
+	err = syscall.Exec(path, args, os.Environ()) //nolint:gosec // that is what it is for
+	if errors.Is(err, syscall.ENOEXEC) {
+		err = fmt.Errorf("%w: a script needs a #! line, or a shell before it, as in sh %s", err, args[0])
+	}
+	return &exitError{proc.LookStatus(err), fmt.Errorf("%s: %w", args[0], err)}
+}
+
+// acquire takes a slot for the command, by whose name the process is listed from
+// now on.
+func (f *semFlags) acquire(ctx context.Context, name string) error {
+	if f.try || f.waitSet && f.wait == 0 {
+		return f.tryAcquire(name)
+	}
+	if f.waitSet {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, f.wait)
+		defer stop()
+	}
+	r, err := f.spec.Open(ctx)
+	if err == nil {
+		err = errors.Join(r.KeepOnExec(name), f.scheduler(r).Acquire(ctx))
+	}
+	if err != nil && ctx.Err() != nil {
+		return f.noSlot(err)
+	}
+	return err
+}
+
+func (f *semFlags) tryAcquire(name string) error {
+	r, err := f.spec.TryOpen()
+	switch {
+	case errors.Is(err, shm.ErrFull):
+		return f.noSlot(err)
+	case err != nil:
+		return err
+	case !f.scheduler(r).TryAcquire():
+		return f.noSlot(nil)
+	}
+	return r.KeepOnExec(name)
+}
+
+func (f *semFlags) scheduler(r *shm.Region) stint.Scheduler {
+	return stint.New(1, stint.Config{Slots: r.Slots(0)}).At(f.priority)
+}
+
+// noSlot says why there was no slot, as far as that can still be seen.
+func (f *semFlags) noSlot(err error) error {
+	text := "no slot"
+	if f.wait > 0 {
+		text = fmt.Sprintf("no slot within %v", f.wait)
+	}
+	if info, unseen := shm.Inspect(f.spec.Name); unseen == nil && len(info.Slots) == 1 {
+		text += ": " + view.Taken(f.spec.Name, info.Slots[0])
+	}
+	if errors.Is(err, shm.ErrFull) {
+		text += fmt.Sprintf("; and %d processes, as many as can, share them", shm.ProcessesMax)
+	}
+	return &exitError{exitNoSlot, errors.New(text)}
+}
+
+// completeRegions completes the names of slots that there are.
+func completeRegions(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	all, err := shm.List()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	names := make([]cobra.Completion, len(all))
+	for i := range all {
+		names[i] = all[i].Name
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

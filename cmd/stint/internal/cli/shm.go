@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stintgo/stint/cmd/stint/internal/view"
+	"github.com/stintgo/stint/shm"
+)
+
+const shmLong = `List and remove what processes of this machine share by a name: the slots of stint
+sem and stint run --shared, and whatever programs in Go open with package shm.`
+
+const shmLsLong = `List the regions that processes share, or say all about one of them: its limits and
+mutexes, how many slots are taken and by whom, and who has it open.
+
+A region stays when nobody has it open, until it is removed or the machine is
+started again. What a dead process had comes back when the next one asks; until then
+it is listed as dead. With --json there is a line of JSON for each region.
+
+Exit status: 0; 1 if there is no such region; 125 for errors.`
+
+const shmRmLong = `Remove a region that nobody has open.
+
+There is no need to, but for the number of slots that it keeps for those who name
+none. One that somebody uses stays: the message says who.
+
+Exit status: 0 if it was removed; 1 if there is no such region; 125 for errors.`
+
+func newShm(s *streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "shm", Short: "List and remove what processes share", Long: shmLong,
+		Example: "  stint shm ls\n  stint shm ls io --json | jq -r '.slots[0].holders[].pid'\n  stint shm rm io",
+		Args:    aCommand, RunE: help, DisableFlagsInUseLine: true, SuggestionsMinimumDistance: 2,
+	}
+	cmd.AddCommand(newShmLs(s), newShmRm())
+	return cmd
+}
+
+func newShmLs(s *streams) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "ls [flags] [NAME]", Short: "List regions, and who uses them", Long: shmLsLong,
+		Args: oneRegionOrAll, ValidArgsFunction: completeRegions,
+		RunE: func(_ *cobra.Command, args []string) error {
+			all, err := regions(args)
+			switch {
+			case err != nil:
+				return err
+			case asJSON:
+				return printEach(s, all)
+			case len(args) > 0:
+				return view.Region(s.out, &all[0])
+			}
+			return view.Regions(s.out, all)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// regions inspects one region, or all that have a name.
+func regions(names []string) ([]shm.Info, error) {
+	if len(names) == 0 {
+		return shm.List()
+	}
+	info, err := shm.Inspect(names[0])
+	return []shm.Info{info}, noRegion(names[0], err)
+}
+
+// noRegion is the error of a region that is not there, or err.
+func noRegion(name string, err error) error {
+	if errors.Is(err, os.ErrNotExist) {
+		return nothing(fmt.Errorf("there is no region %s; stint shm ls lists those that there are", name))
+	}
+	return err
+}
+
+func printEach(s *streams, all []shm.Info) error {
+	out := json.NewEncoder(s.out)
+	for i := range all {
+		if err := out.Encode(all[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func newShmRm() *cobra.Command {
+	return &cobra.Command{
+		Use: "rm NAME", Short: "Remove a region that nobody uses", Long: shmRmLong, DisableFlagsInUseLine: true,
+		Args: oneRegion, ValidArgsFunction: completeRegions,
+		RunE: func(_ *cobra.Command, args []string) error { return noRegion(args[0], shm.Remove(args[0])) },
+	}
+}

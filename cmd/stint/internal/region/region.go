@@ -1,0 +1,138 @@
+// Package region opens the slots that processes of this machine share by a name,
+// for the commands that use them, and tells people what keeps them from it.
+package region
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/stintgo/stint/cmd/stint/internal/view"
+	"github.com/stintgo/stint/retry"
+	"github.com/stintgo/stint/shm"
+)
+
+// Spec names slots.
+type Spec struct {
+	Name string // without a slash, or the path of a file
+	Max  int    // how many there are; 0 is as many as there were last, or else one
+}
+
+// Parse reads NAME or NAME=MAX.
+func Parse(text string) (Spec, error) {
+	at := strings.LastIndexByte(text, '=')
+	if at < 0 {
+		return Spec{Name: text}, Spec{Name: text}.Check()
+	}
+	n, err := strconv.Atoi(text[at+1:])
+	if err != nil || n < 1 {
+		return Spec{}, fmt.Errorf("%q: behind the = stands how many slots there are, from 1 on, as in io=4", text)
+	}
+	s := Spec{text[:at], n}
+	return s, s.Check()
+}
+
+// Check reports a name or a number that cannot be.
+func (s Spec) Check() error {
+	switch {
+	case s.Name == "":
+		return errors.New("a name is missing: all that have the same one share its slots, as in --name io")
+	case s.Name == "." || s.Name == "..":
+		return fmt.Errorf("%q is not the name of slots; take letters, as in io", s.Name)
+	case s.Max < 0 || s.Max > shm.SlotsMax:
+		return fmt.Errorf("%d slots: there can be from 1 to %d", s.Max, shm.SlotsMax)
+	}
+	return nil
+}
+
+// Open opens the slots, and waits for a place while as many processes as can have
+// them open: those that wait for one come back after a while, each by itself, so
+// there is no order among them. If ctx ends before, the error is [shm.ErrFull] and
+// the cause of ctx.
+func (s Spec) Open(ctx context.Context) (*shm.Region, error) {
+	pauses := retry.Policy{
+		Attempts: math.MaxInt, Base: 5 * time.Millisecond, Max: 200 * time.Millisecond, Jitter: retry.Decorrelated,
+	}
+	full := retry.If(func(err error) bool { return errors.Is(err, shm.ErrFull) })
+	return retry.DoValue(ctx, pauses, func(context.Context) (*shm.Region, error) { return s.TryOpen() }, full)
+}
+
+// TryOpen opens the slots. It does not wait for a place: then the error is
+// [shm.ErrFull].
+func (s Spec) TryOpen() (*shm.Region, error) {
+	r, err := s.open()
+	if err != nil && !errors.Is(err, shm.ErrFull) {
+		return nil, s.explain(err)
+	}
+	return r, err
+}
+
+func (s Spec) open() (*shm.Region, error) {
+	const tries = 10 // while others make it with another number again and again
+	for try := 1; ; try++ {
+		slots := s.Max
+		if slots == 0 {
+			slots = s.present()
+		}
+		r, err := shm.Open(s.Name, shm.Geometry{Slots: []int{slots}})
+		if s.Max > 0 || !errors.Is(err, shm.ErrMismatch) || try == tries {
+			return r, err
+		}
+	}
+}
+
+// present is how many slots there are, if there are any, or else one.
+func (s Spec) present() int {
+	info, err := shm.Inspect(s.Name)
+	if err == nil && len(info.Geometry.Slots) == 1 {
+		return info.Geometry.Slots[0]
+	}
+	return 1
+}
+
+// explain says what can be done about an error.
+func (s Spec) explain(err error) error {
+	other := "take another name"
+	if strings.ContainsRune(s.Name, '/') {
+		other = "a name with a slash is the path of a file: take one in a directory that is there and yours, " +
+			"or a name without a slash"
+	}
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+		return fmt.Errorf("slots can be shared on Linux alone: %w", err)
+	case errors.Is(err, shm.ErrMismatch):
+		return s.mismatch(err)
+	case errors.Is(err, shm.ErrNotOurs):
+		return fmt.Errorf("%w; %s", err, other)
+	case errors.Is(err, syscall.ENAMETOOLONG):
+		return fmt.Errorf("%w: a name can have 255 bytes", err)
+	case errors.Is(err, os.ErrPermission), errors.Is(err, os.ErrNotExist),
+		errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EISDIR), errors.Is(err, syscall.ENOTDIR):
+		if !strings.ContainsRune(s.Name, '/') {
+			other = "where /dev/shm cannot be written, take the path of a file as the name, as in " + "--name \"$HOME/io\""
+		}
+		return fmt.Errorf("%w; %s", err, other)
+	}
+	return err
+}
+
+// mismatch says what there is instead of the slots.
+func (s Spec) mismatch(err error) error {
+	info, unseen := shm.Inspect(s.Name)
+	switch {
+	case unseen != nil:
+		return fmt.Errorf("%w; take another name", err)
+	case len(info.Geometry.Slots) != 1 || info.Geometry.Mutexes > 0:
+		return fmt.Errorf("%s is in use by %s for something else (limits: %d, mutexes: %d): take another name",
+			s.Name, view.Processes(info.Processes), len(info.Geometry.Slots), info.Geometry.Mutexes)
+	}
+	return fmt.Errorf("%s is in use with a max of %d, not %d, by %s: leave the number out, "+
+		"take another name, or wait until nobody has it open",
+		s.Name, info.Geometry.Slots[0], s.Max, view.Processes(info.Processes))
+}

@@ -1,0 +1,135 @@
+package view
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/stintgo/stint/shm"
+)
+
+// namesMax is how many processes a sentence names.
+const namesMax = 8
+
+// Processes names processes.
+func Processes(all []shm.Process) string {
+	names := make([]string, len(all))
+	for i, p := range all {
+		names[i] = process(p)
+	}
+	return some(names)
+}
+
+func process(p shm.Process) string { return fmt.Sprintf("%s[%d]", plain(p.Name), p.PID) }
+
+// some is the first of some names, and how many others there are.
+func some(names []string) string {
+	if more := len(names) - namesMax; more > 1 {
+		return fmt.Sprintf("%s and %d others", strings.Join(names[:namesMax], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Taken says who has the slots of a limit.
+func Taken(name string, u shm.Usage) string {
+	text := fmt.Sprintf("%d of %d slots of %s are taken", u.Running, u.Max, plain(name))
+	if u.Max == 1 && u.Running == 1 {
+		text = fmt.Sprintf("the one slot of %s is taken", plain(name))
+	}
+	if who := slotHolders(u); who != "" {
+		text += ", by " + who
+	}
+	if u.Waiting > 0 {
+		text += fmt.Sprintf("; waiting: %d", u.Waiting)
+	}
+	return text
+}
+
+// slotHolders names those who hold slots, and how many where it is not one.
+func slotHolders(u shm.Usage) string {
+	var names []string
+	for _, h := range u.Holders {
+		switch {
+		case h.Dead:
+			names = append(names, process(h.Process)+" (dead)")
+		case h.Slots > 1:
+			names = append(names, fmt.Sprintf("%s (%d)", process(h.Process), h.Slots))
+		case h.Slots == 1:
+			names = append(names, process(h.Process))
+		}
+	}
+	return some(names)
+}
+
+// Regions writes a table of what processes share.
+func Regions(w io.Writer, all []shm.Info) error {
+	t := table(w)
+	_, _ = fmt.Fprintln(t, "NAME\tSHARES\tMAX\tRUNNING\tWAITING\tOPEN\tHELD BY")
+	for i := range all {
+		r := &all[i]
+		if r.Err != "" {
+			_, _ = fmt.Fprintf(t, "%s\t-\t-\t-\t-\t-\t%s\n", plain(r.Name), plain(r.Err))
+		}
+		for _, l := range limits(r) {
+			_, _ = fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%s\n",
+				plain(r.Name), l.what, l.Max, l.Running, l.Waiting, len(r.Processes), orDash(slotHolders(l.Usage)))
+		}
+	}
+	return t.Flush()
+}
+
+// limit is a limit or a mutex of a region.
+type limit struct {
+	what string
+	shm.Usage
+}
+
+// limits are all of a region, those of a kind counted if there are several.
+func limits(r *shm.Info) (all []limit) {
+	add := func(what string, usages []shm.Usage) {
+		for i, u := range usages {
+			l := limit{what, u}
+			if len(usages) > 1 {
+				l.what = fmt.Sprintf("%s %d", what, i)
+			}
+			all = append(all, l)
+		}
+	}
+	add("slots", r.Slots)
+	add("mutex", r.Mutexes)
+	return all
+}
+
+// Region writes what each process has of a region.
+func Region(w io.Writer, r *shm.Info) error {
+	if err := Regions(w, []shm.Info{*r}); err != nil {
+		return err
+	}
+	_, _ = fmt.Fprintf(w, "\n%s is open in %d of at most %d processes\n",
+		plain(r.Path), len(r.Processes), shm.ProcessesMax)
+	t := table(w)
+	idle := slices.Clone(r.Processes)
+	var rows []string
+	for _, l := range limits(r) {
+		for _, h := range l.Holders {
+			idle = slices.DeleteFunc(idle, func(p shm.Process) bool { return p == h.Process })
+			rows = append(rows, fmt.Sprintf("%d\t%s\t%s\t%d\t%d", h.PID, holder(h), l.what, h.Slots, h.Waiting))
+		}
+	}
+	for _, p := range idle {
+		rows = append(rows, fmt.Sprintf("%d\t%s\t-\t-\t-", p.PID, plain(p.Name)))
+	}
+	if len(rows) > 0 {
+		_, _ = fmt.Fprintf(t, "\nPID\tPROCESS\tSHARES\tHOLDS\tWAITING\n%s\n", strings.Join(rows, "\n"))
+	}
+	return t.Flush()
+}
+
+// holder is the name of a process that has something.
+func holder(h shm.Holder) string {
+	if h.Dead {
+		return plain(h.Name) + " (dead)"
+	}
+	return plain(h.Name)
+}

@@ -1,0 +1,226 @@
+//go:build linux
+
+package main_test
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stintgo/stint/shm"
+)
+
+// Runs and single commands draw on the same slots; -j is the most of one run.
+func TestB8_RunSharedIsHard(t *testing.T) {
+	const most = 3
+	path, told, gate := slotsFile(t), fifo(t), fifo(t)
+	ev := events(t, told)
+	next, err := os.OpenFile(gate, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer next.Close()
+	script := "echo in > " + told + "; read x < " + gate + "; echo out > " + told
+	shared := "--shared=" + path + "=3"
+	cmds := []*exec.Cmd{
+		sem(t, path, "--max", "3", script),
+		command(t, "run", "-j1", shared, "-n0", script, ":::", "1", "2", "3", "4"),
+		command(t, "run", "-j9", shared, "-n0", script, ":::", "1", "2", "3", "4", "5"),
+	}
+	const all = 1 + 4 + 5
+	for _, cmd := range cmds {
+		cmd.Stderr = t.Output()
+		start(t, cmd)
+	}
+	usage(t, path, func(info shm.Info) bool {
+		return len(info.Processes) == len(cmds) && info.Slots[0].Running == most && info.Slots[0].Waiting > 0
+	})
+	for running, done := 0, 0; done < all; {
+		switch got := ev.next(); {
+		case got == "in" && running < most:
+			running++
+			if _, err := next.WriteString("\n"); err != nil { // one of them ends
+				t.Fatal(err)
+			}
+		case got == "out":
+			running--
+			done++
+		default:
+			t.Fatalf("with %d running, one says %q", running, got)
+		}
+	}
+	for _, cmd := range cmds {
+		if status := finish(t, cmd); status != 0 {
+			t.Errorf("exit status %d", status)
+		}
+	}
+}
+
+// However many slots there are, a run uses as many as -j says.
+func TestB8_RunSharedJobs(t *testing.T) {
+	path, told, gate := slotsFile(t), fifo(t), fifo(t)
+	ev := events(t, told)
+	script := "echo {%} > " + told + "; read x < " + gate
+	cmd := command(t, "run", "-j2", "--shared", path+"=5", script, ":::", "1", "2", "3", "4")
+	start(t, cmd)
+	slots := []string{ev.next(), ev.next()}
+	usage(t, path, runsAndWaits(2, 2))
+	holdOpen(t, gate)
+	for range 2 {
+		slots = append(slots, ev.next())
+	}
+	if status := finish(t, cmd); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+	if all := strings.Join(slots, ""); strings.Trim(all, "12") != "" {
+		t.Errorf("jobs ran on the slots %s of -j2", all)
+	}
+}
+
+// The tiers of jobs count over all processes.
+func TestB8_RunSharedPriorities(t *testing.T) {
+	path, told := slotsFile(t), fifo(t)
+	ev := events(t, told)
+	h := hold(t, path)
+	var cmds []*exec.Cmd
+	waiting := 0
+	for _, tiers := range []string{"low normal", "high lowest"} {
+		args := append([]string{"run", "-j1", "--shared", path, "--priority", "{}", "echo {} > " + told, ":::"},
+			strings.Fields(tiers)...)
+		cmd := command(t, args...)
+		cmd.Stderr = t.Output()
+		start(t, cmd)
+		waiting += 2
+		usage(t, path, runsAndWaits(1, waiting))
+		cmds = append(cmds, cmd)
+	}
+	h.release()
+	for _, want := range []string{"high", "normal", "low", "lowest"} {
+		if got := ev.next(); got != want {
+			t.Errorf("%s went, want %s", got, want)
+		}
+	}
+	for _, cmd := range cmds {
+		if status := finish(t, cmd); status != 0 {
+			t.Errorf("exit status %d", status)
+		}
+	}
+}
+
+// When a run is killed its jobs are, and its slots come back then and not before.
+func TestB8_RunSharedKilled(t *testing.T) {
+	path := slotsFile(t)
+	run, pids, wait := startFamilies(t, "--shared", path+"=2")
+	watcher := watcherOf(t, run)
+	waiter := sem(t, path, "true")
+	start(t, waiter)
+	usage(t, path, runsAndWaits(2, 1))
+	for _, kill := range []struct {
+		pid int
+		sig syscall.Signal
+	}{{watcher, syscall.SIGSTOP}, {run, syscall.SIGKILL}} {
+		if err := syscall.Kill(kill.pid, kill.sig); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wait()
+	stint(t, "", "sem", "--name", path, "--wait", "100ms", "true").want(t, "", "2 of 2 slots", 75)
+	if err := syscall.Kill(watcher, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if status := finish(t, waiter); status != 0 {
+		t.Errorf("exit status %d of who waited for a slot of the run", status)
+	}
+	wantGone(t, append(pids, watcher))
+}
+
+// A run that was interrupted does not wait for slots that others have.
+func TestB8_RunSharedInterrupted(t *testing.T) {
+	path := slotsFile(t)
+	h := hold(t, path)
+	cmd := command(t, "run", "-j2", "--lookahead", "3", "--shared", path, "-n0", "echo ran", ":::", "1", "2", "3", "4", "5")
+	var said strings.Builder
+	cmd.Stdout, cmd.Stderr = &said, &said
+	start(t, cmd)
+	usage(t, path, runsAndWaits(1, 3))
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	status := finish(t, cmd)
+	if want := "stopped by interrupt: 0 jobs done"; status != 130 || !strings.Contains(said.String(), want) ||
+		strings.Contains(said.String(), "ran") {
+		t.Errorf("it ended with %d and said %q, want %q", status, said.String(), want)
+	}
+	h.release()
+}
+
+// Nor does one that a rule has halted: here all slots are with others then.
+func TestB8_RunSharedHalted(t *testing.T) {
+	path, told := slotsFile(t), fifo(t)
+	ev := events(t, told)
+	gate := fifo(t)
+	h := hold(t, path, "--max", "2")
+	cmd := command(t, "run", "-j3", "--shared", path, "--halt", "soon,fail=1", "-n0",
+		"echo in > "+told+"; read x < "+gate+"; exit 7", ":::", "1", "2", "3", "4")
+	start(t, cmd)
+	ev.next()
+	usage(t, path, runsAndWaits(2, 3))
+	other := willHold(t, path, "--priority", "high")
+	usage(t, path, runsAndWaits(2, 4))
+	write(t, gate, "go\n")
+	if status := finish(t, cmd); status != 7 {
+		t.Errorf("exit status %d, want 7", status)
+	}
+	other.await()
+	other.release()
+	h.release()
+}
+
+// Progress says how many slots others have.
+func TestB8_RunSharedProgress(t *testing.T) {
+	path := slotsFile(t)
+	h := hold(t, path)
+	cmd := command(t, "run", "--progress", "json", "--shared", path, "true", ":::", "1")
+	r, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	start(t, cmd)
+	l := &lines{t: t, r: r}
+	var event struct {
+		Max    int `json:"shared_max"`
+		Others int `json:"shared_others"`
+	}
+	if err := json.Unmarshal([]byte(l.next()), &event); err != nil || event.Max != 1 || event.Others != 1 {
+		t.Errorf("progress says %+v, %v; want that others have the one slot", event, err)
+	}
+	h.release()
+	if _, err := io.Copy(io.Discard, r); err != nil {
+		t.Error(err)
+	}
+	if status := finish(t, cmd); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+}
+
+// What cannot be is refused, and no job runs.
+func TestB8_RunSharedRefuses(t *testing.T) {
+	path := slotsFile(t)
+	h := hold(t, path, "--max", "2")
+	for spec, says := range map[string]string{
+		"=4":                            "a name is missing",
+		"io=":                           "how many slots there are",
+		"io=0":                          "how many slots there are",
+		"io=9999999":                    "from 1 to",
+		path + "=3":                     "is in use with a max of 2, not 3, by sh[" + strconv.Itoa(h.cmd.Process.Pid) + "]",
+		filepath.Join(path, "x") + "=1": "a name with a slash is the path of a file",
+	} {
+		stint(t, "", "run", "--shared", spec, "echo", ":::", "ran").want(t, "", says, 125)
+	}
+}
