@@ -27,6 +27,7 @@ func Main(args []string) error {
 	}
 	unix.CloseOnExec(fdEnded)
 	unix.CloseOnExec(fdTable)
+	unix.CloseOnExec(fdHeld) // it is only kept open
 	closeInherited()
 	awaitEnd(fdEnded)
 	kill(args[0], table[atCells:])

@@ -37,8 +37,10 @@ const startAfter = 10 * time.Millisecond
 
 // Start makes the table, and in the background starts the process. program is
 // the file to run with [Arg], run what [proc.Env] names the run. Where that fails
-// nothing is watched, and failed is called once, from any goroutine.
-func Start(program, run string, failed func(error)) *Watcher {
+// nothing is watched, and failed is called once, from any goroutine. The process
+// keeps held open, if it is not nil, until no job runs any more; so must the caller
+// until Stop.
+func Start(program, run string, held *os.File, failed func(error)) *Watcher {
 	table, mem, err := newTable()
 	if err != nil {
 		failed(err)
@@ -60,7 +62,7 @@ func Start(program, run string, failed func(error)) *Watcher {
 		case <-w.stop:
 			return
 		}
-		if err := w.launch(program, run, ended, table); err != nil {
+		if err := w.launch(program, run, ended, table, held); err != nil {
 			failed(err)
 		}
 	})
@@ -88,18 +90,22 @@ func (w *Watcher) Ended() bool {
 const (
 	fdEnded = 3 + iota
 	fdTable
+	fdHeld
 )
 
 // launch starts the process. It holds none of the standard streams: whoever
 // reads what stint writes sees the end when stint ends. Its directory is one
 // that nobody wants to unmount.
-func (w *Watcher) launch(program, run string, ended, table *os.File) error {
+func (w *Watcher) launch(program, run string, ended, table, held *os.File) error {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = null.Close() }() // nothing is written to it
-	files := []uintptr{null.Fd(), null.Fd(), null.Fd(), fdEnded: ended.Fd(), fdTable: table.Fd()}
+	if held == nil {
+		held = null
+	}
+	files := []uintptr{null.Fd(), null.Fd(), null.Fd(), fdEnded: ended.Fd(), fdTable: table.Fd(), fdHeld: held.Fd()}
 	pid, err := syscall.ForkExec(program, []string{"stint", Arg, run}, &syscall.ProcAttr{
 		Dir: "/", Env: environment(),
 		Files: files, Sys: &syscall.SysProcAttr{Setsid: true},

@@ -54,7 +54,7 @@ func beStint() {
 	}
 	// The names are of this test alone, should it run twice at a time.
 	name := func(run string) string { return run + strconv.Itoa(os.Getpid()) }
-	w := watcher.Start(watcher.Program, name("this"), func(err error) { panic(err) })
+	w := watcher.Start(watcher.Program, name("this"), nil, func(err error) { panic(err) })
 	w.Cell(1, jobs[0].seq)
 	for i, job := range jobs {
 		cmd := exec.Command("sh", "-c", "exec 3<&0; cat <&3 & wait")

@@ -14,7 +14,7 @@ import (
 // Where the process cannot be started that is told, and everything else goes on.
 func TestStart_NoProgram(t *testing.T) {
 	failed := make(chan error, 1)
-	w := watcher.Start("/no/such/program", "run", func(err error) { failed <- err })
+	w := watcher.Start("/no/such/program", "run", nil, func(err error) { failed <- err })
 	w.Started()
 	select {
 	case err := <-failed:
@@ -40,7 +40,7 @@ func TestStart_NoDescriptors(t *testing.T) {
 		t.Fatal(err)
 	}
 	var failed error
-	w := watcher.Start("/no/such/program", "run", func(err error) { failed = err })
+	w := watcher.Start("/no/such/program", "run", nil, func(err error) { failed = err })
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &had); err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestStart_NoDescriptors(t *testing.T) {
 // A run that is over at once needs no process, and does not wait for one. Slots
 // beyond the table have no cell.
 func TestStop_AtOnce(t *testing.T) {
-	w := watcher.Start("/no/such/program", "run", func(error) {}) // on a busy machine it is tried
+	w := watcher.Start("/no/such/program", "run", nil, func(error) {}) // on a busy machine it is tried
 	if w.Cell(1, 1) == nil || w.Cell(1, 1) == w.Cell(2, 2) || w.Cell(1<<14, 1) == nil || w.Cell(1<<14+1, 1) != nil {
 		t.Error("want a cell for each of the slots 1 to 16384")
 	}

@@ -73,7 +73,7 @@ func (w *watch) begin() error {
 	w.begun = false
 	name := strconv.FormatUint(rand.Uint64(), 36) // process numbers come again, and containers have their own
 	failed := make(chan error, 1)
-	w.watcher = watcher.Start(watcher.Program, name, func(err error) { failed <- err })
+	w.watcher = watcher.Start(watcher.Program, name, nil, func(err error) { failed <- err })
 	w.watcher.Started()
 	select {
 	case err := <-failed:
