@@ -4,7 +4,6 @@ package main_test
 
 import (
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 )
@@ -98,21 +97,19 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// Help names every flag of the user's guide, and the guide every flag of help.
+// The guides name every flag of help.
 func TestHelp_AndGuideAgree(t *testing.T) {
-	r := stint(t, "", "run", "--help")
-	guide, err := os.ReadFile("../../docs/run.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(r.stdout) {
-		_, rest, ok := strings.Cut(line, " --")
-		if !ok || !strings.HasPrefix(strings.TrimSpace(line), "-") {
-			continue
-		}
-		flag := "--" + strings.FieldsFunc(rest, func(c rune) bool { return c == ' ' || c == '[' })[0]
-		if flag != "--help" && !strings.Contains(string(guide), "`"+flag) {
-			t.Errorf("docs/run.md does not mention %s", flag)
+	for _, name := range []string{"run", "sem"} {
+		guide := read(t, "../../docs/"+name+".md")
+		for line := range strings.Lines(stint(t, "", name, "--help").stdout) {
+			_, rest, ok := strings.Cut(line, " --")
+			if !ok || !strings.HasPrefix(strings.TrimSpace(line), "-") {
+				continue
+			}
+			flag := "--" + strings.FieldsFunc(rest, func(c rune) bool { return c == ' ' || c == '[' })[0]
+			if flag != "--help" && !strings.Contains(guide, "`"+flag) {
+				t.Errorf("docs/%s.md does not mention %s", name, flag)
+			}
 		}
 	}
 }

@@ -3,6 +3,7 @@
 package main_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -293,8 +294,11 @@ func TestB8_SemGivesUp(t *testing.T) {
 		stint(t, "", append(args, "echo", "ran")...).want(t, "", row.says, 75)
 	}
 	h.release()
-	stint(t, "", "sem", "--name", path, "--wait", "1h", "echo", "ran").want(t, "ran\n", "", 0)
-	stint(t, "", "sem", "--name", path, "--try", "echo", "ran").want(t, "ran\n", "", 0)
+	for _, flag := range []string{"--wait=1h", "--try"} {
+		h := hold(t, path, flag)
+		stint(t, "", "sem", "--name", path, "--try", "true").want(t, "", "no slot", 75)
+		h.release()
+	}
 }
 
 // Ctrl-C ends the wait, and nothing is left of it.
@@ -342,6 +346,7 @@ func TestB8_SemMaxLeftOut(t *testing.T) {
 func TestB8_SemRefuses(t *testing.T) {
 	path := slotsFile(t)
 	h := hold(t, path, "--max", "1")
+	inUse := fmt.Sprintf("is in use with a max of 1, not 2, by sh[%d]", h.cmd.Process.Pid)
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "text"), "no program")
 	open := filepath.Join(dir, "open")
@@ -364,7 +369,7 @@ func TestB8_SemRefuses(t *testing.T) {
 		{"--name " + path + " --wait 1s --try true", "use one of them", 125},
 		{"--name " + path + " --priority urgent true", "urgent", 125},
 		{"--name " + path + " --fast true", "see stint sem --help", 125},
-		{"--name " + path + " --max 2 true", "is in use with a max of 1, not 2, by sh[" + strconv.Itoa(h.cmd.Process.Pid) + "]", 125},
+		{"--name " + path + " --max 2 true", inUse, 125},
 		{"--name " + path + " no-such-program", "no-such-program: executable file not found", 127},
 		{"--name " + path + " " + filepath.Join(dir, "text"), "permission denied", 126},
 		{"--name " + filepath.Join(dir, "not/there") + " true", "a name with a slash is the path of a file", 125},

@@ -144,7 +144,8 @@ func TestB8_RunSharedKilled(t *testing.T) {
 func TestB8_RunSharedInterrupted(t *testing.T) {
 	path := slotsFile(t)
 	h := hold(t, path)
-	cmd := command(t, "run", "-j2", "--lookahead", "3", "--shared", path, "-n0", "echo ran", ":::", "1", "2", "3", "4", "5")
+	cmd := command(t, "run", "-j2", "--lookahead", "3", "--shared", path, "-n0", "echo ran")
+	cmd.Stdin = strings.NewReader(numbers(5))
 	var said strings.Builder
 	cmd.Stdout, cmd.Stderr = &said, &said
 	start(t, cmd)

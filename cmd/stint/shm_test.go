@@ -51,9 +51,9 @@ func TestB8_ShmLs(t *testing.T) {
 	self := filepath.Base(os.Args[0])
 
 	r := stint(t, "", "shm", "ls")
-	want := fmt.Sprintf("%s slots 2 2 2 2 ", name)
-	if got := row(t, r.stdout, name); !strings.HasPrefix(got, want) || !strings.Contains(got, fmt.Sprintf("sh[%d]", pid)) ||
-		r.status != 0 || row(t, r.stdout, "NAME") != "NAME SHARES MAX RUNNING WAITING OPEN HELD BY" {
+	want, holder := fmt.Sprintf("%s slots 2 2 2 2 ", name), fmt.Sprintf("sh[%d]", pid)
+	if got := row(t, r.stdout, name); !strings.HasPrefix(got, want) || !strings.Contains(got, holder) || r.status != 0 ||
+		row(t, r.stdout, "NAME") != "NAME SHARES MAX RUNNING WAITING OPEN HELD BY" {
 		t.Errorf("status %d, and the line is %q, want %q", r.status, got, want)
 	}
 

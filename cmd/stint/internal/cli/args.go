@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// aCommand, oneTask, someTasks and nothingElse are what commands take besides their
+// aCommand, oneTask, someTasks, oneRegion, oneRegionOrAll and nothingElse are what commands take besides their
 // flags.
 func aCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
@@ -30,6 +30,20 @@ func oneTask(cmd *cobra.Command, args []string) error {
 func someTasks(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return fmt.Errorf("give the ID of a task, or of several; see %s --help", cmd.CommandPath())
+	}
+	return nil
+}
+
+func oneRegion(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("give the name of one region, as stint shm ls has it; see %s --help", cmd.CommandPath())
+	}
+	return nil
+}
+
+func oneRegionOrAll(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return oneRegion(cmd, args)
 	}
 	return nil
 }

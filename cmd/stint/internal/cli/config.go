@@ -16,6 +16,7 @@ import (
 	"github.com/stintgo/stint/cmd/stint/internal/joblog"
 	"github.com/stintgo/stint/cmd/stint/internal/output"
 	"github.com/stintgo/stint/cmd/stint/internal/progress"
+	"github.com/stintgo/stint/cmd/stint/internal/region"
 	"github.com/stintgo/stint/cmd/stint/internal/run"
 	"github.com/stintgo/stint/cmd/stint/internal/template"
 	"github.com/stintgo/stint/retry"
@@ -126,7 +127,7 @@ func (f *runFlags) command(r *runner, words []string) error {
 
 // limits says how much may run.
 func (f *runFlags) limits(r *runner) (err error) {
-	var errs [3]error
+	var errs [4]error
 	machine := jobcount.Machine{CPUs: runtime.GOMAXPROCS(0), Most: mostJobs()}
 	r.cfg.Jobs, errs[0] = f.jobCount(r, machine)
 	r.cfg.MostJobs = machine.Most
@@ -136,6 +137,9 @@ func (f *runFlags) limits(r *runner) (err error) {
 		var least int64
 		least, errs[2] = gate.ParseSize(f.memfree)
 		r.cfg.Gates = append(r.cfg.Gates, gate.NewMemory(least, gate.ReadMemory))
+	}
+	if f.shared != "" {
+		r.shared, errs[3] = region.Parse(f.shared)
 	}
 	if f.delay > 0 {
 		r.cfg.Gates = append(r.cfg.Gates, gate.NewDelay(f.delay))

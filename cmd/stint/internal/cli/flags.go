@@ -15,6 +15,7 @@ type runFlags struct {
 	name                  string
 	shell                 bool
 	jobs, maxProcs        string
+	shared                string
 	priority, key         string
 	keyJobs, lookahead    int
 	rate                  string
@@ -70,6 +71,7 @@ func (f *runFlags) registerLimits(flags *pflag.FlagSet) {
 	flags.StringVarP(&f.jobs, "jobs", "j", "", "run `N` jobs at once; 0, 50%, +2, -1 or @FILE (default: one per CPU)")
 	flags.StringVarP(&f.maxProcs, "max-procs", "P", "", "the same, as xargs calls it")
 	_ = flags.MarkHidden("max-procs")
+	flags.StringVar(&f.shared, "shared", "", "jobs need slots that processes share by a name too: `NAME[=MAX]`")
 	flags.StringVar(&f.priority, "priority", "", "`TIER` of a job, as in high or {2}: lowest … highest or -3 … 3")
 	flags.StringVar(&f.key, "key", "", "`KEY` of a job, as in {1}: keys take turns")
 	flags.IntVar(&f.keyJobs, "key-jobs", 0, "run at most `N` jobs of one key at once")

@@ -39,6 +39,8 @@ func (e *exitError) Unwrap() error { return e.err }
 const longHelp = `Stint decides how much runs at once, and what goes first.
 
   stint run     runs a command for each line of input, in parallel, now
+  stint sem     runs one command when one of so many slots is free, which processes of
+                this machine share by a name; shm is about those that there are
   stint serve   keeps commands in a directory and works on them, also after kill -9
   stint submit  sends it a command; ls, show, why, wait, logs, pause, resume, cancel,
                 retry, dead and stats are about those that it has
@@ -85,7 +87,8 @@ func newRoot(s *streams) *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(newRun(s), newServe(s), newSubmit(s), newLs(s), newShow(s), newWhy(s), newWait(s), newLogs(s))
+	root.AddCommand(newRun(s), newSem(), newShm(s))
+	root.AddCommand(newServe(s), newSubmit(s), newLs(s), newShow(s), newWhy(s), newWait(s), newLogs(s))
 	root.AddCommand(newOrders(s)...)
 	root.AddCommand(newDead(s), newStats(s), newBench(s), newVersion())
 	return root

@@ -12,8 +12,10 @@ import (
 
 	"github.com/stintgo/stint/cmd/stint/internal/joblog"
 	"github.com/stintgo/stint/cmd/stint/internal/progress"
+	"github.com/stintgo/stint/cmd/stint/internal/region"
 	"github.com/stintgo/stint/cmd/stint/internal/run"
 	"github.com/stintgo/stint/internal/proc"
+	"github.com/stintgo/stint/shm"
 )
 
 const runLong = `Run a command for each input, so many at a time.
@@ -81,6 +83,9 @@ func runRun(flags *runFlags, args []string, s *streams) error {
 	if err := r.cfg.Command.Check(); err != nil {
 		return &exitError{proc.LookStatus(err), err}
 	}
+	if err := r.share(); err != nil {
+		return err
+	}
 	if err := r.openLog(flags); err != nil {
 		return err
 	}
@@ -98,13 +103,31 @@ type runner struct {
 	cfg      run.Config
 	reporter progress.Reporter
 	streams  *streams
-	input    *os.File // to be closed, or nil
+	input    *os.File    // to be closed, or nil
+	shared   region.Spec // slots of others too, without a name if there are none
+	region   *shm.Region // in which they are, or nil
 }
 
 func (r *runner) close() {
 	if r.input != nil {
 		_ = r.input.Close()
 	}
+	if r.region != nil {
+		_ = r.region.Close() // no job runs any more
+	}
+}
+
+// share opens the slots that the run shares with other processes, if it does. It
+// waits for a place among them before it catches signals, which therefore end it.
+func (r *runner) share() (err error) {
+	if r.shared.Name == "" {
+		return nil
+	}
+	if r.region, err = r.shared.Open(context.Background()); err != nil {
+		return fmt.Errorf("--shared: %w", err)
+	}
+	r.cfg.Slots, r.cfg.Held = r.region.Slots(0), r.region.File()
+	return nil
 }
 
 // openLog opens the job log, if there is to be one.

@@ -11,6 +11,16 @@ type Meter struct {
 
 	total atomic.Int64 // inputs in all; 0 is unknown
 	guess atomic.Int64 // an estimate of total while it is unknown; 0 is none
+
+	shared atomic.Pointer[func() Shared]
+}
+
+// Shared is how the slots stand that a run shares with other processes. Without
+// such slots it is empty.
+type Shared struct {
+	Max    int
+	Others int  // those that others have
+	Waits  bool // jobs wait, and no slot is free
 }
 
 // Snapshot is what a meter counts, at one moment.
@@ -23,6 +33,7 @@ type Snapshot struct {
 	Retried   int64 // attempts after the first
 	Total     int64 // inputs in all; 0 is unknown
 	Guess     int64 // an estimate of Total, or 0
+	Shared    Shared
 }
 
 // Done is the number of jobs that need no more work.
@@ -75,11 +86,18 @@ func (m *Meter) SetGuess(n int64) { m.guess.Store(n) }
 // EndOfInput says that what has been read is all.
 func (m *Meter) EndOfInput() { m.total.Store(m.read.Load()) }
 
+// Share says how to learn how shared slots stand, from any goroutine.
+func (m *Meter) Share(ask func() Shared) { m.shared.Store(&ask) }
+
 // Snapshot returns the counts.
 func (m *Meter) Snapshot() Snapshot {
+	var slots Shared
+	if ask := m.shared.Load(); ask != nil {
+		slots = (*ask)()
+	}
 	return Snapshot{
 		Read: m.read.Load(), Skipped: m.skipped.Load(), Running: m.running.Load(),
 		Succeeded: m.succeeded.Load(), Failed: m.failed.Load(), Retried: m.retried.Load(),
-		Total: m.total.Load(), Guess: m.guess.Load(),
+		Total: m.total.Load(), Guess: m.guess.Load(), Shared: slots,
 	}
 }

@@ -18,8 +18,14 @@ func plainLine(s Snapshot, e Estimate) string {
 	if e.Left > 0 {
 		line += ", " + clock(e.Left) + " left"
 	}
+	if s.Shared.Waits {
+		line += ", waits: " + s.Shared.held()
+	}
 	return line + "\n"
 }
+
+// held says who has the shared slots.
+func (s Shared) held() string { return fmt.Sprintf("others have %d of %d slots", s.Others, s.Max) }
 
 // of is "7/100", or "7/~100" while 100 is an estimate, or "7".
 func of(s Snapshot) string {
@@ -75,7 +81,9 @@ type event struct {
 	Running   int64   `json:"running"`
 	Retried   int64   `json:"retried"`
 	PerSecond float64 `json:"per_second"`
-	LeftS     float64 `json:"left_s,omitempty"` // left out while it is unknown
+	LeftS     float64 `json:"left_s,omitempty"`     // left out while it is unknown
+	Max       int     `json:"shared_max,omitempty"` // left out without --shared, as the next
+	Others    int     `json:"shared_others,omitempty"`
 }
 
 func jsonLine(name string, now time.Time, s Snapshot, e Estimate) string {
@@ -83,6 +91,7 @@ func jsonLine(name string, now time.Time, s Snapshot, e Estimate) string {
 		Event: name, Time: now.UTC().Format(time.RFC3339Nano), Done: s.Done(), Total: s.Total, Succeeded: s.Succeeded,
 		Failed: s.Failed, Skipped: s.Skipped, Running: s.Running, Retried: s.Retried,
 		PerSecond: float64(int64(e.PerSecond*1000)) / 1000, LeftS: float64(e.Left.Milliseconds()) / 1000,
+		Max: s.Shared.Max, Others: s.Shared.Others,
 	})
 	if err != nil {
 		panic(err) // numbers and a time: a bug here
@@ -113,6 +122,9 @@ func barLine(s Snapshot, e Estimate, width int, look style) string {
 		parts = append(parts, clock(e.Left)+" left")
 	}
 	parts = append(parts, rate(e.PerSecond), fmt.Sprintf("%d running", s.Running))
+	if s.Shared.Waits {
+		parts = append(parts, s.Shared.held())
+	}
 	for len(parts) > 1 && len(strings.Join(parts, "  ")) > width {
 		parts = parts[:len(parts)-1]
 	}

@@ -51,6 +51,8 @@ type Config struct {
 	Jobs      int           // the most that run at once
 	MostJobs  int           // what Jobs may become while running; 0 is what Jobs is
 	JobsFile  *JobsFile     // says so while running, or nil
+	Slots     stint.Slots   // that the run shares with other processes, or nil: each job needs one of these too
+	Held      *os.File      // that stays open until no job runs, also should stint be killed; or nil
 	KeyJobs   int           // the most that run at once of one key; 0 is no limit
 	Lookahead int           // the most inputs that wait
 	Rate      float64       // starts per second; 0 is no limit
@@ -103,6 +105,7 @@ type Outcome struct {
 type Run struct {
 	cfg     *Config
 	sched   stint.Scheduler
+	shared  *shared        // nil if the run shares no slots
 	limiter *stint.Limiter // nil without a rate
 	printer *output.Printer
 	env     proc.Env
@@ -140,7 +143,6 @@ func Do(cfg *Config) Outcome {
 	name := strconv.FormatUint(rand.Uint64(), 36)
 	r := &Run{
 		cfg:     cfg,
-		sched:   stint.New(cfg.Jobs, stint.Config{PerKey: cfg.KeyJobs, Queue: cfg.Lookahead}),
 		printer: output.NewPrinter(cfg.Sink, cfg.Spool, cfg.KeepOrder),
 		env:     proc.NewEnv(os.Environ(), name),
 		dirs:    output.NewDirectories(nil),
@@ -150,10 +152,11 @@ func Do(cfg *Config) Outcome {
 
 		refusals: refusals{say: cfg.Say},
 	}
+	r.sched, r.shared = newScheduler(cfg)
 	if cfg.Inherit != nil {
 		r.stdin = cfg.Inherit
 	}
-	r.watcher = watcher.Start(watcher.Program, name, r.unwatched)
+	r.watcher = watcher.Start(watcher.Program, name, cfg.Held, r.unwatched)
 	defer r.watcher.Stop()
 	r.limit.set(cfg.Jobs, r.sched.Resize)
 	if cfg.Rate > 0 {

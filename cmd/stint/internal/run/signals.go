@@ -57,7 +57,7 @@ func (r *Run) suspend() {
 }
 
 // enforce carries out what the stopper has decided: first the jobs that wait
-// for another attempt, then those that run. A signal from a person is passed on
+// for another attempt or for slots of others, then those that run. A signal from a person is passed on
 // and the jobs may take their time; a second one kills them. A halt, or a
 // failure, kills them after the grace period.
 func (r *Run) enforce(ctx context.Context) {
@@ -67,6 +67,7 @@ func (r *Run) enforce(ctx context.Context) {
 		return
 	}
 	r.backoff.close(func(*job) { r.jobs.Done() })
+	r.shared.stop()
 	select {
 	case <-r.stop.ending.Done():
 	case <-ctx.Done():
