@@ -11,6 +11,6 @@
 //	errors_test.go   what a sentinel error owes its reader
 //	words_test.go    what may not stand in any file
 //	spec_test.go     docs/spec.md: row → tests
-//	docs_test.go     links that lead somewhere, a quick start that runs
+//	docs_test.go     links that lead somewhere, quick starts that run
 //	rules_test.go    that these rules bite
 package archtest

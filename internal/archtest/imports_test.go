@@ -104,6 +104,9 @@ var directions = []direction{
 	// What every implementation of stint.Slots is tested with.
 	{pkg: "internal/slotstest", state: here, may: []string{"."}},
 
+	// Programs to read and to copy: they use what any user has.
+	{pkg: "examples/fileserver", state: here, may: []string{".", "shm"}},
+
 	// Nobody imports this package; it looks at the others from outside.
 	{pkg: "internal/archtest", state: here},
 }

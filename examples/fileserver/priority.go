@@ -1,0 +1,48 @@
+package main
+
+import (
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/stintgo/stint"
+)
+
+// member is the first of a dictionary of structured fields (RFC 9651): its key,
+// its value with parameters, and the comma before the next. Of values that nobody
+// here asks for it knows where they end.
+var member = regexp.MustCompile(`^[ \t]*([a-z*][a-z0-9_.*-]*)(?:=((?:"(?:[^"\\]|\\.)*"|[^",])+))?[ \t]*(,|$)`)
+
+// priorityOf returns the tier of a request with these headers. Priority says how
+// urgent it is, from u=0 to u=7, where 3 is usual and 7 is for what nobody waits
+// for (RFC 9218). There are seven tiers, so 6 and 7 are both the lowest:
+//
+//	u=0 highest, 1 higher, 2 high, 3 normal, 4 low, 5 lower, 6 and 7 lowest
+//
+// A number that there is not, or a header that is no dictionary, says nothing, as
+// the RFC has it. Whoever may send requests may say that they are urgent: where
+// that is not wanted, a proxy in front has to set the header.
+func priorityOf(h http.Header) stint.Priority {
+	tier := stint.Normal
+	for rest, more := strings.Join(h.Values("Priority"), ","), true; more; {
+		m := member.FindStringSubmatch(rest)
+		if m == nil {
+			return stint.Normal
+		}
+		if m[1] == "u" {
+			tier = tierOf(m[2])
+		}
+		rest, more = rest[len(m[0]):], m[3] != ""
+	}
+	return tier
+}
+
+func tierOf(urgency string) stint.Priority {
+	number, _, _ := strings.Cut(urgency, ";") // parameters follow
+	u, err := strconv.ParseUint(strings.TrimRight(number, " \t"), 10, 64)
+	if err != nil || u > 7 {
+		return stint.Normal
+	}
+	return max(stint.Normal+3-stint.Priority(u), stint.Lowest)
+}
