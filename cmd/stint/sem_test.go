@@ -361,7 +361,9 @@ func TestB8_SemRefuses(t *testing.T) {
 	}{
 		{"true", "a name is missing", 125},
 		{"--name .. true", "not the name of slots", 125},
+		{"--name io=4 true", "a name has no =", 125},
 		{"--name " + path, "give a command", 125},
+		{"--name " + path + " ssh example.org uptime", `sh -c '"$@"; exit $?' sh ssh example.org uptime`, 125},
 		{"--name " + path + " --max 0 true", "--max 0 would let nothing run", 125},
 		{"--name " + path + " --max -1 true", "from 1 to", 125},
 		{"--name " + path + " --max many true", "see stint sem --help", 125},

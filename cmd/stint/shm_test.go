@@ -87,8 +87,12 @@ func TestB8_ShmLs(t *testing.T) {
 	}
 	finish(t, run)
 	usage(t, name, func(info shm.Info) bool { return len(info.Processes) == 1 })
-	if got := row(t, stint(t, "", "shm", "ls", name).stdout, fmt.Sprint(stintPid)); !strings.Contains(got, "(dead)") {
+	if got := row(t, stint(t, "", "shm", "ls", name).stdout, fmt.Sprint(stintPid)); !strings.Contains(got, "(ended)") {
 		t.Errorf("one that was killed is listed as %q", got)
+	}
+	holders := fmt.Sprintf("%s slots 2 1 0 1 sh[%d]", name, pid)
+	if got := row(t, stint(t, "", "shm", "ls").stdout, name); got != holders {
+		t.Errorf("with one that was killed the line is %q, want %q", got, holders)
 	}
 	h.release()
 }

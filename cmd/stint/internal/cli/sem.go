@@ -15,6 +15,7 @@ import (
 	stint "github.com/stintgo/stint"
 	"github.com/stintgo/stint/cmd/stint/internal/region"
 	"github.com/stintgo/stint/cmd/stint/internal/run"
+	"github.com/stintgo/stint/cmd/stint/internal/shellquote"
 	"github.com/stintgo/stint/cmd/stint/internal/view"
 	"github.com/stintgo/stint/internal/proc"
 	"github.com/stintgo/stint/shm"
@@ -32,10 +33,10 @@ the background. One word with shell syntax in it is run by sh -c.
 The highest tier goes first, and in a tier whoever has waited longest. Up to 64
 processes can use the same slots at a time; more wait until they can, in no order.
 
-A few programs close all files that they were not told of when they start, as ssh
-does, and so give the slot back at once. Have a shell hold it for them:
+A few programs close all files that they find open when they start, as ssh does, and
+so would give the slot back at once. Have a shell hold it for them:
 
-  stint sem --name hosts --max 3 -- sh -c 'ssh example.org uptime; exit $?'
+  stint sem --name hosts --max 3 -- sh -c '"$@"; exit $?' sh ssh example.org uptime
 
 Exit status: that of the command; 75 if there was no slot, with --wait and --try; 125
 for errors of stint's own, 126 or 127 if the command cannot be run or is not found;
@@ -90,6 +91,10 @@ func (f *semFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.try, "try", false, "give up if there is no slot now")
 }
 
+// closersTable are programs that people run so, and that would give the slot back at
+// once.
+var closersTable = map[string]bool{"ssh": true, "slogin": true}
+
 // check reports every problem of the flags.
 func (f *semFlags) check(args []string) error {
 	var errs [6]error
@@ -122,11 +127,16 @@ func (f *semFlags) run(ctx context.Context, args []string) error {
 	if run.LooksLikeScript(args) {
 		args = []string{"sh", "-c", args[0]}
 	}
+	name := filepath.Base(args[0])
+	if closersTable[name] {
+		return fmt.Errorf("%s closes the files that it finds open, and so would give the slot back at once; "+
+			"have a shell hold it: sh -c '\"$@\"; exit $?' sh %s", name, shellquote.Join(args))
+	}
 	path, err := proc.Look(args[0])
 	if err != nil {
 		return &exitError{proc.LookStatus(err), err}
 	}
-	if err := f.acquire(ctx, filepath.Base(args[0])); err != nil {
+	if err := f.acquire(ctx, name); err != nil {
 		return err
 	}
 	err = syscall.Exec(path, args, os.Environ()) //nolint:gosec // that is what it is for

@@ -19,8 +19,9 @@ const shmLsLong = `List the regions that processes share, or say all about one o
 mutexes, how many slots are taken and by whom, and who has it open.
 
 A region stays when nobody has it open, until it is removed or the machine is
-started again. What a dead process had comes back when the next one asks; until then
-it is listed as dead. With --json there is a line of JSON for each region.
+started again. What an ended process has not given back is free for the next one that
+asks: it does not count, and is listed with the NAME alone, as ended, or in JSON as
+dead. With --json there is a line of JSON for each region.
 
 Exit status: 0; 1 if there is no such region; 125 for errors.`
 

@@ -45,6 +45,9 @@ func (s Spec) Check() error {
 		return errors.New("a name is missing: all that have the same one share its slots, as in --name io")
 	case s.Name == "." || s.Name == "..":
 		return fmt.Errorf("%q is not the name of slots; take letters, as in io", s.Name)
+	case strings.ContainsRune(s.Name, '=') && !strings.ContainsRune(s.Name, '/'):
+		return fmt.Errorf("%q: a name has no =; how many slots there are is --max of stint sem, and "+
+			"NAME=MAX of stint run --shared", s.Name)
 	case s.Max < 0 || s.Max > shm.SlotsMax:
 		return fmt.Errorf("%d slots: there can be from 1 to %d", s.Max, shm.SlotsMax)
 	}
@@ -112,6 +115,8 @@ func (s Spec) explain(err error) error {
 		return fmt.Errorf("%w; %s", err, other)
 	case errors.Is(err, syscall.ENAMETOOLONG):
 		return fmt.Errorf("%w: a name can have 255 bytes", err)
+	case errors.Is(err, syscall.ENOSPC):
+		return fmt.Errorf("%w; make room there, or take the path of a file elsewhere as the name", err)
 	case errors.Is(err, os.ErrPermission), errors.Is(err, os.ErrNotExist),
 		errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EISDIR), errors.Is(err, syscall.ENOTDIR):
 		if !strings.ContainsRune(s.Name, '/') {

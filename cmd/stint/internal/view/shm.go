@@ -51,8 +51,7 @@ func slotHolders(u shm.Usage) string {
 	var names []string
 	for _, h := range u.Holders {
 		switch {
-		case h.Dead:
-			names = append(names, process(h.Process)+" (dead)")
+		case h.Dead: // it has ended, and its slots are as good as free
 		case h.Slots > 1:
 			names = append(names, fmt.Sprintf("%s (%d)", process(h.Process), h.Slots))
 		case h.Slots == 1:
@@ -129,7 +128,7 @@ func Region(w io.Writer, r *shm.Info) error {
 // holder is the name of a process that has something.
 func holder(h shm.Holder) string {
 	if h.Dead {
-		return plain(h.Name) + " (dead)"
+		return plain(h.Name) + " (ended)"
 	}
 	return plain(h.Name)
 }
