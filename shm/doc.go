@@ -15,11 +15,13 @@
 // # What is promised
 //
 //   - At most as many slots are held by living processes as there are.
-//   - A slot of a process that has died comes back within about 20 milliseconds
+//   - A slot of a process that has died comes back within about 2 milliseconds
 //     while somebody waits, or when somebody next asks; a large process takes
-//     longer to die. Whether a process lives is a lock that the kernel ends with
-//     it, so numbers of processes that are used again, and their namespaces, do
-//     not matter.
+//     longer to die. It takes up to 20 milliseconds if the kernel does not tell
+//     when the process ends: before Linux 5.3, where a filter of system calls
+//     forbids it, and for processes of another namespace of processes. Whether a
+//     process lives is a lock that the kernel ends with it, so numbers that are
+//     used again, and namespaces, do not matter for that.
 //   - Who waits is woken by whoever gives a slot back, and does not poll for it.
 //   - A process that is stopped keeps what it holds. A slot that it was given
 //     while it was stopped, or too busy to take it, goes to another after about

@@ -2,6 +2,7 @@ package shm
 
 import (
 	"math"
+	"sync"
 	"time"
 
 	"github.com/stintgo/stint/shm/internal/arena"
@@ -36,6 +37,46 @@ func (r *Region) NeverSweep() {
 	defer r.mu.Unlock()
 	r.swept = math.MaxInt64
 }
+
+// NeverRing keeps the region from being told that a process has ended.
+func (r *Region) NeverRing(why error) {
+	r.onExit = func(int, func()) (func(), error) { return nil, why }
+}
+
+// Doorbells counts of which processes the region wants to be told that they have
+// ended, and of which it was.
+func (r *Region) Doorbells() (hung, rung func(pid int) int) {
+	var mu sync.Mutex
+	var asked, told []int
+	count := func(all *[]int) func(int) int {
+		return func(pid int) (n int) {
+			mu.Lock()
+			defer mu.Unlock()
+			for _, p := range *all {
+				if p == pid {
+					n++
+				}
+			}
+			return n
+		}
+	}
+	note := func(all *[]int, pid int) {
+		mu.Lock()
+		defer mu.Unlock()
+		*all = append(*all, pid)
+	}
+	r.onExit = func(pid int, ended func()) (func(), error) {
+		note(&asked, pid)
+		return arena.OnExit(pid, func() {
+			ended()
+			note(&told, pid)
+		})
+	}
+	return count(&asked), count(&told)
+}
+
+// SignAs changes as which process this one is shown.
+func (r *Region) SignAs(pid int) { r.member.Sign(pid, "other") }
 
 // Now is the clock of tickets.
 func Now() int64 { return arena.Now() }

@@ -39,6 +39,7 @@ func TestB8_Inspect(t *testing.T) {
 	}
 	lock(t, r.Mutex(0), false)
 	r.NeverSweep()
+	r.NeverRing(errors.ErrUnsupported)
 	slots.Want(stint.Normal, 2)
 	dead.kill()
 

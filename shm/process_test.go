@@ -30,7 +30,15 @@ func TestMain(m *testing.M) {
 	case "work":
 		work()
 	case "hold":
-		hold()
+		hold(inProcess())
+	case "hold one":
+		hold(openOne())
+	case "sign":
+		r, pid := openOne(), 0
+		_, err := fmt.Scan(&pid)
+		must(err)
+		r.SignAs(pid)
+		hold(r)
 	case "lock":
 		lockIt()
 	case "parent":
@@ -45,11 +53,20 @@ func TestMain(m *testing.M) {
 }
 
 // geometry is that of the regions that processes share here.
-var geometry = shm.Geometry{Slots: []int{3}, Mutexes: 1}
+var (
+	geometry = shm.Geometry{Slots: []int{3}, Mutexes: 1}
+	one      = shm.Geometry{Slots: []int{1}}
+)
 
 // inProcess opens the region, or ends the process.
 func inProcess() *shm.Region {
 	r, err := shm.Open(os.Getenv(processRegion), geometry)
+	must(err)
+	return r
+}
+
+func openOne() *shm.Region {
+	r, err := shm.Open(os.Getenv(processRegion), one)
 	must(err)
 	return r
 }
@@ -107,8 +124,8 @@ func work() {
 }
 
 // hold takes a slot, says so, and keeps it.
-func hold() {
-	s := stint.New(1, stint.Config{Slots: inProcess().Slots(0)})
+func hold(r *shm.Region) {
+	s := stint.New(1, stint.Config{Slots: r.Slots(0)})
 	must(s.Acquire(context.Background()))
 	_, err := os.Stdout.WriteString("x")
 	must(err)

@@ -117,6 +117,8 @@ type Region struct {
 	limits  []*Slots // those of mutexes are the last
 	mutexes []*Mutex
 	closed  atomic.Bool
+	rung    atomic.Bool // somebody may have died
+	onExit  func(pid int, ended func()) (stop func(), err error)
 
 	// After the lock of a scheduler, never before: schedulers call with theirs.
 	mu       sync.Mutex
@@ -159,7 +161,7 @@ func open(name string, geometry Geometry, patience time.Duration) (*Region, erro
 		return nil, err
 	}
 	shape := geometry.shape()
-	r := &Region{}
+	r := &Region{onExit: arena.OnExit}
 	_, err = arena.Open(path, arena.Layout{Words: shape.Words(), Geometry: geometry.numbers()}, patience,
 		func(a *arena.Arena) error { return r.join(a, shape) })
 	if err != nil {
@@ -218,7 +220,7 @@ func (r *Region) KeepOnExec(name string) error {
 	if r.closed.Load() {
 		return ErrClosed
 	}
-	r.member.Rename(name)
+	r.member.Sign(os.Getpid(), name)
 	return r.arena.KeepOnExec()
 }
 
@@ -250,7 +252,7 @@ func (r *Region) Close() error {
 		s.notify() // to be told that it is closed
 	}
 	if watching != nil {
-		r.arena.Wake(r.bell())
+		r.member.Ring()
 		<-watching
 	}
 	return r.arena.Close()
@@ -270,8 +272,11 @@ func (h host) Wake(participant int) { h.arena.Wake(h.pool.Bell(participant)) }
 const period = 10 * time.Millisecond
 
 // sweepLocked looks for slots of the dead, and for grants that nobody takes, if
-// that was not done lately.
+// that was not done lately; and for the former whenever somebody may have died.
 func (r *Region) sweepLocked() {
+	if r.rung.Swap(false) {
+		r.member.Reap()
+	}
 	if now := arena.Now(); now-r.swept >= int64(period) {
 		r.swept = now
 		r.member.Sweep()
@@ -290,8 +295,10 @@ func (r *Region) watchLocked() {
 // It tells who waits, and ends when nobody has waited for a period.
 func (r *Region) watch(done chan<- struct{}) {
 	defer close(done)
+	bells := newDoorbells(r)
+	defer bells.takeDown()
 	for {
-		bell := r.member.Bell()
+		bell, rung := r.member.Bell(), r.rung.Load()
 		served, waiting := r.look()
 		if !waiting {
 			return
@@ -299,7 +306,7 @@ func (r *Region) watch(done chan<- struct{}) {
 		for _, s := range served {
 			s.notify()
 		}
-		r.arena.Sleep(r.bell(), bell, period)
+		r.arena.Sleep(r.bell(), bell, bells.update(rung))
 	}
 }
 

@@ -52,7 +52,6 @@ func TestB8_SlotsContract(t *testing.T) {
 // first, and whoever of a process came first.
 func TestB8_TiersOverProcesses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
-	one := shm.Geometry{Slots: []int{1}}
 	a := stint.New(1, stint.Config{Slots: punctual(t, path, one)})
 	b := stint.New(1, stint.Config{Slots: punctual(t, path, one)})
 	if !a.TryAcquire() {
@@ -141,7 +140,6 @@ func TestB8_SlotsMisuse(t *testing.T) {
 // ever when another process waits in the same tier.
 func TestB8_RunsAreBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
-	one := shm.Geometry{Slots: []int{1}}
 	busy, other := punctual(t, path, one), punctual(t, path, one)
 	busy.Bind(func() {}, nil)
 	other.Bind(func() {}, nil)
@@ -174,7 +172,6 @@ func TestB8_KeptSlotComesBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "region")
-			one := shm.Geometry{Slots: []int{1}}
 			busy, other := open(t, path, one).Slots(0), open(t, path, one).Slots(0)
 			busy.Bind(func() {}, nil)
 			other.Bind(func() {}, nil)

@@ -67,5 +67,8 @@ func (*Arena) File() *os.File { return nil }
 // Close does nothing.
 func (*Arena) Close() error { return nil }
 
+// OnExit fails with [errors.ErrUnsupported].
+func OnExit(int, func()) (stop func(), err error) { return nil, unsupported() }
+
 // Now returns 0.
 func Now() int64 { return 0 }

@@ -183,5 +183,8 @@ func (m *Member) Check(limit int) bool {
 	return false
 }
 
+// Ring wakes m, or keeps it from falling asleep.
+func (m *Member) Ring() { m.pool.ring(m.index) }
+
 // Bell returns what [Pool.Bell] of m was.
 func (m *Member) Bell() uint64 { return m.pool.entry(m.index, entryBell).load() }

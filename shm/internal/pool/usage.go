@@ -81,11 +81,20 @@ func (p *Pool) usage(limit int, alive func(i int) bool) (u Usage) {
 	return u
 }
 
-// Rename changes under which name the participant is shown.
-func (m *Member) Rename(name string) {
-	pid := m.pool.signed(m.index).PID
-	m.pool.sign(m.index, pid, name)
+// Owners adds who else owns slots of a limit, also those that were granted: a key
+// that nobody else ever has, and the number of the process.
+func (m *Member) Owners(limit int, all map[uint64]int) {
+	l := &m.pool.limits[limit]
+	for s := range l.count {
+		seen := l.slot(s).load()
+		if i := indexOf(seen); !isFree(seen) && i != m.index {
+			all[seen&^(granted|abandoned)] = int(m.pool.entry(i, entryPID).load())
+		}
+	}
 }
+
+// Sign changes as whom the participant is shown.
+func (m *Member) Sign(pid int, name string) { m.pool.sign(m.index, pid, name) }
 
 // sign writes down who the participant is: for people, nothing depends on it.
 func (p *Pool) sign(i, pid int, name string) {

@@ -1,0 +1,184 @@
+//go:build linux
+
+package shm_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/internal/seeded"
+	"github.com/stintgo/stint/shm"
+)
+
+// waits waits for the only slot of a region, through this one. Its answer comes
+// when it has it, or cannot have it.
+func waits(t *testing.T, r *shm.Region) (s stint.Scheduler, answer <-chan error) {
+	t.Helper()
+	s = stint.New(1, stint.Config{Slots: r.Slots(0)})
+	acquired := make(chan error, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	go func() {
+		defer cancel()
+		acquired <- s.Acquire(ctx)
+	}()
+	until(t, "nobody waits", func() bool { return r.Waiting() == 1 })
+	return s, acquired
+}
+
+// holdOne starts a process that holds the only slot of a region.
+func holdOne(t *testing.T, path string) *process {
+	t.Helper()
+	p := start(t, "hold one", path)
+	if !p.await(1) {
+		t.Fatal("the process has ended")
+	}
+	return p
+}
+
+// recoverFrom kills a process that holds the only slot when this one has waited for
+// it for a while, and returns how long it took to come back.
+func recoverFrom(t *testing.T, r *shm.Region, path string, while time.Duration) time.Duration {
+	t.Helper()
+	p := holdOne(t, path)
+	s, answer := waits(t, r)
+	began := shm.Now()
+	until(t, "time stands still", func() bool { return shm.Now()-began > int64(while) })
+	killed := shm.Now()
+	_ = p.cmd.Process.Kill()
+	if err := <-answer; err != nil {
+		t.Fatalf("the slot of a dead process does not come back: %v", err)
+	}
+	took := time.Duration(shm.Now() - killed)
+	s.Release()
+	p.kill()
+	return took
+}
+
+// The slot of a process that was killed comes back, and the log tells how fast. By
+// doorbells alone: when one rings, the kernel has ended the lock of that life. By
+// sweeps alone, where the kernel has no doorbells. And as it usually is.
+func TestB8_Recovery(t *testing.T) {
+	for name, set := range map[string]func(r *shm.Region){
+		"doorbells": (*shm.Region).NeverSweep,
+		"sweeps":    func(r *shm.Region) { r.NeverRing(errors.ErrUnsupported) },
+		"both":      func(*shm.Region) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "region")
+			lot := seeded.Rand(t)
+			var took []time.Duration
+			for range kills(t) / 20 {
+				r := open(t, path, one)
+				set(r)
+				took = append(took, recoverFrom(t, r, path, time.Duration(lot.IntN(20))*time.Millisecond))
+				if err := r.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+			slices.Sort(took)
+			t.Logf("of %d deaths half were made good in %v, 99%% in %v, all in %v", len(took),
+				took[len(took)/2], took[len(took)*99/100], took[len(took)-1])
+		})
+	}
+}
+
+// A number that is another process's now neither keeps a slot of the dead, nor takes
+// one from the living when that other one ends.
+func TestB8_WrongNumber(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	other := holdOne(t, filepath.Join(t.TempDir(), "other"))
+	p := start(t, "sign", path)
+	p.tell(t, strconv.Itoa(other.cmd.Process.Pid))
+	if !p.await(1) {
+		t.Fatal("the process has ended")
+	}
+	r := open(t, path, one)
+	hung, rung := r.Doorbells()
+	number := other.cmd.Process.Pid
+	_, answer := waits(t, r)
+	until(t, "there is no doorbell", func() bool { return hung(number) > 0 })
+	other.kill()
+	until(t, "the doorbell did not ring", func() bool { return rung(number) > 0 })
+	select {
+	case err := <-answer:
+		t.Errorf("the slot of a living process was taken: %v", err)
+	default:
+	}
+	p.kill()
+	if err := <-answer; err != nil {
+		t.Errorf("the slot of a dead process does not come back: %v", err)
+	}
+
+	p = start(t, "sign", path)
+	p.tell(t, strconv.Itoa(os.Getpid()))
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	if !p.await(1) {
+		t.Fatal("the process has ended")
+	}
+	_, answer = waits(t, open(t, path, one))
+	p.kill()
+	if err := <-answer; err != nil {
+		t.Errorf("the slot of a dead process does not come back: %v", err)
+	}
+}
+
+// When nobody waits any more nothing is left of doorbells, whether that is because
+// the slot came, nobody wants it, or the region is closed.
+func TestB8_DoorbellsAreTakenDown(t *testing.T) {
+	for name, end := range map[string]func(holder stint.Scheduler, waiter *shm.Region, cancel func()) (answer error){
+		"served":   func(holder stint.Scheduler, _ *shm.Region, _ func()) error { holder.Release(); return nil },
+		"canceled": func(_ stint.Scheduler, _ *shm.Region, cancel func()) error { cancel(); return context.Canceled },
+		"closed":   func(_ stint.Scheduler, waiter *shm.Region, _ func()) error { waiter.Close(); return shm.ErrClosed },
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "region")
+			holder := stint.New(1, stint.Config{Slots: punctual(t, path, one)})
+			if !holder.TryAcquire() {
+				t.Fatal("a free slot was refused")
+			}
+			fds, goroutines := doorbells(t), runtime.NumGoroutine()
+			r := open(t, path, one)
+			s := stint.New(1, stint.Config{Slots: r.Slots(0)})
+			ctx, cancel := context.WithCancel(t.Context())
+			answer := make(chan error, 1)
+			go func() { answer <- s.Acquire(ctx) }()
+			until(t, "there is no doorbell", func() bool { return doorbells(t) == fds+1 })
+			want := end(holder, r, cancel)
+			if err := <-answer; !errors.Is(err, want) {
+				t.Errorf("the wait ended with %v, want %v", err, want)
+			}
+			cancel()
+			until(t, fmt.Sprintf("%d doorbells and %d goroutines before", fds, goroutines), func() bool {
+				return doorbells(t) == fds && runtime.NumGoroutine() <= goroutines
+			})
+		})
+	}
+}
+
+// doorbells is how many descriptors of processes this one has.
+func doorbells(t *testing.T) (n int) {
+	t.Helper()
+	const dir = "/proc/self/fd"
+	all, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fd := range all {
+		if to, err := os.Readlink(filepath.Join(dir, fd.Name())); err == nil && strings.Contains(to, "pidfd") {
+			n++
+		}
+	}
+	return n
+}
