@@ -22,9 +22,11 @@ import (
 	"github.com/stintgo/stint/bench/measure"
 	"github.com/stintgo/stint/bench/report"
 	"github.com/stintgo/stint/bench/scale"
+	"github.com/stintgo/stint/bench/shared"
 )
 
 func main() {
+	shared.Worker() // does not return in the processes that the suite shared starts
 	chosen := flag.String("suite", "",
 		fmt.Sprintf("suites to run, separated by commas, of %s; without it %s",
 			strings.Join(suiteNames(), ", "), strings.Join(usual(false), ", ")))

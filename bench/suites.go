@@ -13,6 +13,7 @@ import (
 	"github.com/stintgo/stint/bench/measure"
 	"github.com/stintgo/stint/bench/run"
 	"github.com/stintgo/stint/bench/scale"
+	"github.com/stintgo/stint/bench/shared"
 )
 
 // suite is a number of cases that are run together.
@@ -46,6 +47,13 @@ func suites() []suite {
 				return nil, err
 			}
 			return programs.Cases(), nil
+		}},
+		{name: "shared", cases: func(s setup) ([]measure.Case, error) {
+			systems, err := shared.Prepare(s.dir)
+			if err != nil {
+				return nil, err
+			}
+			return systems.Cases(), nil
 		}},
 		{name: "durable", cases: func(s setup) ([]measure.Case, error) {
 			systems, err := durable.Prepare(s.dir)

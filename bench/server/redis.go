@@ -3,6 +3,7 @@ package server
 import (
 	"io"
 	"net"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -29,9 +30,21 @@ func Redis(dir string, sync Sync) (address string, stop func(), err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	p, err := start(dir, childOf(nil, syscall.SIGTERM), func() error { return pong(address) },
-		"redis-server", "--port", port, "--bind", "127.0.0.1", "--dir", dir, "--daemonize", "no",
-		"--save", "", "--appendonly", "yes", "--appendfsync", string(sync))
+	return startRedis(dir, "tcp", address, "--port", port, "--bind", "127.0.0.1",
+		"--appendonly", "yes", "--appendfsync", string(sync))
+}
+
+// RedisSocket starts a server in a directory that keeps nothing, and answers the
+// path of its Unix socket. stop ends it.
+func RedisSocket(dir string) (address string, stop func(), err error) {
+	address = filepath.Join(dir, "redis.sock")
+	return startRedis(dir, "unix", address, "--port", "0", "--unixsocket", address, "--appendonly", "no")
+}
+
+func startRedis(dir, network, address string, args ...string) (_ string, stop func(), err error) {
+	args = append(args, "--dir", dir, "--daemonize", "no", "--save", "")
+	p, err := start(dir, childOf(nil, syscall.SIGTERM), func() error { return pong(network, address) },
+		"redis-server", args...)
 	if err != nil {
 		return "", nil, err
 	}
@@ -39,8 +52,8 @@ func Redis(dir string, sync Sync) (address string, stop func(), err error) {
 }
 
 // pong answers nil if Redis answers: while it loads its files it only listens.
-func pong(address string) error {
-	conn, err := net.DialTimeout("tcp", address, time.Second) //nolint:noctx // it has its limit
+func pong(network, address string) error {
+	conn, err := net.DialTimeout(network, address, time.Second) //nolint:noctx // it has its limit
 	if err != nil {
 		return err
 	}
