@@ -168,7 +168,7 @@ func open(name string, geometry Geometry, patience time.Duration) (*Region, erro
 		return nil, named(err, path)
 	}
 	for i, n := range shape.Limits {
-		r.limits = append(r.limits, &Slots{region: r, limit: i, grants: make([]uint64, n)})
+		r.limits = append(r.limits, &Slots{region: r, seat: r.member.Seat(i), limit: i, grants: make([]uint64, n)})
 	}
 	for _, slots := range r.limits[len(geometry.Slots):] {
 		r.mutexes = append(r.mutexes, newMutex(slots))

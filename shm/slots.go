@@ -19,12 +19,12 @@ import (
 // for a while, which is bounded in number and in time.
 type Slots struct {
 	region *Region
+	seat   *pool.Seat
 	limit  int
 	notify func()
 
 	// Guarded by the scheduler's lock.
-	grants []uint64 // of each slot, the grant by which this process has it, or 0
-	last   uint64   // grant's number
+	grants []uint64 // of each slot, the last grant, without the slot if it came back
 	run    int      // slots that were kept one after the other while others waited
 	since  int64    // when that began
 
@@ -43,7 +43,7 @@ type Slots struct {
 var _ stint.Slots = (*Slots)(nil)
 
 // slotBits of a grant are the slot's index, and 1. The others are a number that
-// no other grant has.
+// no other grant of the slot has.
 const slotBits = 20
 
 // Bind keeps how the scheduler is told of slots that may be free. No slot is ever
@@ -64,7 +64,7 @@ func (s *Slots) TryAcquire(tier stint.Priority) (stint.Grant, error) {
 	}
 	got, ok := s.keptSlot()
 	if !ok {
-		got, ok = s.region.member.Take(s.limit, tierOf(tier))
+		got, ok = s.seat.Take(tierOf(tier))
 	}
 	if !ok {
 		if got, ok = s.insist(tier); !ok {
@@ -76,10 +76,9 @@ func (s *Slots) TryAcquire(tier stint.Priority) (stint.Grant, error) {
 	if s.want.Count > 0 {
 		s.tickets[tierOf(tier)] = 0
 	}
-	s.last++
-	grant := s.last<<slotBits | uint64(got.Index+1)
-	s.grants[got.Index] = grant
-	return stint.Grant(grant), nil
+	grant := &s.grants[got.Index]
+	*grant += 1<<slotBits + uint64(got.Index+1)
+	return stint.Grant(*grant), nil
 }
 
 // insist tries once more after it has seen to it that somebody who waits is in
@@ -95,7 +94,7 @@ func (s *Slots) insist(tier stint.Priority) (pool.Slot, bool) {
 	if s.want.Count > 0 {
 		r.member.Check(s.limit)
 	}
-	return r.member.Take(s.limit, tierOf(tier))
+	return s.seat.Take(tierOf(tier))
 }
 
 // Release gives a slot back, which goes to who waits, here or in another process.
@@ -105,15 +104,12 @@ func (s *Slots) Release(grant stint.Grant) {
 	if slot < 0 || slot >= len(s.grants) || s.grants[slot] != uint64(grant) {
 		panic(fmt.Sprintf("shm: release of grant %d, which is not held", grant))
 	}
-	s.grants[slot] = 0
-	if s.region.closed.Load() {
-		return // it went back with the region
-	}
+	s.grants[slot] -= uint64(slot + 1)
 	raceRelease(s, slot)
 	if s.want.Count > 0 && s.keeps() && s.kept.CompareAndSwap(0, int64(slot+1)) {
 		return
 	}
-	s.region.member.Release(s.limit, slot)
+	s.seat.Release(slot) // unless it went back with the region
 }
 
 // A run of slots that stay with a process while others of the same tier wait.
@@ -170,7 +166,7 @@ func (s *Slots) keptSlot() (pool.Slot, bool) {
 // giveBack gives back the slot that was kept, if nobody has asked for it.
 func (s *Slots) giveBack() {
 	if slot := s.kept.Swap(0); slot != 0 {
-		s.region.member.Release(s.limit, int(slot-1))
+		s.seat.Release(int(slot - 1))
 	}
 }
 

@@ -99,7 +99,7 @@ func (a *actor) rest(place int, knows ...uint64) {
 	a.place = place
 	a.history = 0
 	if m := a.process.member; m != nil {
-		a.learn(m.held, uint64(m.hints[0]))
+		a.learn(m.held, uint64(m.seats[0].hint))
 		for _, sight := range m.sights[0] {
 			a.learn(sight.slot, uint64(sight.times))
 		}
@@ -121,7 +121,7 @@ func (a *actor) join() bool {
 func (a *actor) acquire(tier int) (slot int) {
 	m := a.process.member
 	a.rest(inTake)
-	got, ok := m.Take(0, tier)
+	got, ok := m.Seat(0).Take(tier)
 	if !ok {
 		a.rest(inWant)
 		m.Want(0, Want{Tier: tier, Ticket: uint64(a.id), Count: 1})
@@ -143,7 +143,7 @@ func (a *actor) await(tier int) Slot {
 		switch {
 		case mine:
 			a.rest(inAccept)
-			if got, ok := m.Take(0, tier); ok {
+			if got, ok := m.Seat(0).Take(tier); ok {
 				return got
 			}
 		case a.sleep():
@@ -189,7 +189,7 @@ func (a *actor) enter(s Slot) {
 func (a *actor) release(slot int) {
 	a.world.inside[slot] = nil
 	a.rest(inRelease, uint64(slot))
-	if !a.process.member.Release(0, slot) {
+	if !a.process.member.Seat(0).Release(slot) {
 		a.world.fail(fmt.Sprintf("%d lost slot %d", a.id, slot))
 	}
 }

@@ -20,9 +20,9 @@ var faults = []struct{ name, file, code, instead string }{
 		"l.mask.set(m.bit)\n\t\tfor s := range l.count {", "l.mask.set(m.bit)\n\t\tfor s := range 0 {",
 	},
 	{
-		"releasing looks at the mask first", "member.go",
-		"if !l.slot(slot).cas(m.held, 0) {\n\t\treturn false\n\t}\n",
-		"waiting := l.mask.load()\n\tif !l.slot(slot).cas(m.held, 0) {\n\t\treturn false\n\t}\n" +
+		"releasing looks at the mask first", "seat.go",
+		"if !s.slots[slot].cas(s.held, 0) {\n\t\treturn false\n\t}\n",
+		"waiting := s.mask.load()\n\tif !s.slots[slot].cas(s.held, 0) {\n\t\treturn false\n\t}\n" +
 			"\tif waiting == 0 {\n\t\treturn true\n\t}\n",
 	},
 	{

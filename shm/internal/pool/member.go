@@ -6,7 +6,7 @@ import "errors"
 // are entries.
 var ErrFull = errors.New("pool: no entry for another participant is free")
 
-// Member is one participant. Take of one limit needs a lock of the caller, and so
+// Member is one participant. Take of one [Seat] needs a lock of the caller, and so
 // do Want, Check, Reap, Sweep and Usage together, with a lock that may be another
 // one. The other methods may be called at any time.
 type Member struct {
@@ -14,7 +14,7 @@ type Member struct {
 	index int
 	bit   uint64 // in masks
 	held  uint64 // the word of a slot that it holds
-	hints []int  // of each limit: the slot that is tried first
+	seats []Seat // of each limit
 
 	sights [][]sight // of each limit's slots: see takeBack
 }
@@ -54,9 +54,8 @@ func (p *Pool) settle(i int) (era uint64) {
 func (p *Pool) member(i int, era uint64) *Member {
 	m := &Member{pool: p, index: i, bit: 1 << i, held: owned(i, era)}
 	for l := range p.limits {
-		slots := p.limits[l].count
-		m.hints = append(m.hints, i*slots/p.shape.Participants)
-		m.sights = append(m.sights, make([]sight, slots))
+		m.seats = append(m.seats, newSeat(m, &p.limits[l]))
+		m.sights = append(m.sights, make([]sight, p.limits[l].count))
 	}
 	return m
 }
@@ -80,55 +79,11 @@ func (p *Pool) vacate(i int) {
 	}
 }
 
+// Seat returns m's part in a limit.
+func (m *Member) Seat(limit int) *Seat { return &m.seats[limit] }
+
 // Index is the participant's place in the table.
 func (m *Member) Index() int { return m.index }
-
-// Slot is a slot that was taken.
-type Slot struct {
-	Index     int
-	Abandoned bool // whoever held it last has died
-}
-
-// Take takes a slot for an entry of a tier: one that was granted to m, or else a
-// free one, unless somebody of this tier or a higher one waits elsewhere. It
-// does not block.
-func (m *Member) Take(limit, tier int) (Slot, bool) {
-	l := &m.pool.limits[limit]
-	if l.want(m.index).load() != 0 {
-		for s := range l.count {
-			if seen := l.slot(s).load(); m.mayAccept(seen) && l.slot(s).cas(seen, m.held) {
-				return Slot{s, seen&abandoned != 0}, true
-			}
-		}
-	}
-	if l.mask.load() != 0 && m.Rival(limit) >= tier {
-		return Slot{}, false
-	}
-	s := m.hints[limit]
-	for range l.count {
-		// A grant that came when m no longer waited is as good as a free slot.
-		if seen := l.slot(s).load(); (isFree(seen) || m.mayAccept(seen)) && l.slot(s).cas(seen, m.held) {
-			m.hints[limit] = s
-			return Slot{s, seen&abandoned != 0}, true
-		}
-		s = l.next(s)
-	}
-	return Slot{}, false
-}
-
-// mayAccept reports whether a slot is granted to m.
-func (m *Member) mayAccept(slot uint64) bool { return slot&^abandoned == m.held|granted }
-
-// Release gives back a slot that m holds. It reports false, and does nothing, if
-// m does not hold it.
-func (m *Member) Release(limit, slot int) bool {
-	l := &m.pool.limits[limit]
-	if !l.slot(slot).cas(m.held, 0) {
-		return false
-	}
-	m.pool.place(l, slot)
-	return true
-}
 
 // Rival returns the highest tier that waits elsewhere, or -1.
 func (m *Member) Rival(limit int) (tier int) {

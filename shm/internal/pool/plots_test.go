@@ -55,7 +55,7 @@ func doubter(a *actor) {
 	a.join()
 	m := a.process.member
 	a.rest(inTake)
-	if got, ok := m.Take(0, 3); ok {
+	if got, ok := m.Seat(0).Take(3); ok {
 		a.enter(got)
 		a.release(got.Index)
 		return
@@ -77,7 +77,7 @@ func successor(a *actor) {
 // victim dies with a slot.
 func victim(a *actor) {
 	a.join()
-	got, _ := a.process.member.Take(0, 3)
+	got, _ := a.process.member.Seat(0).Take(3)
 	a.enter(got)
 	a.until(inUntil, func() bool { return true })
 	a.world.do(choice{kill, a.id})
@@ -94,7 +94,7 @@ func leaver(a *actor) {
 // holder has a slot until all others wait.
 func holder(a *actor) {
 	a.join()
-	got, _ := a.process.member.Take(0, 3)
+	got, _ := a.process.member.Seat(0).Take(3)
 	a.enter(got)
 	a.until(inUntil, func() bool {
 		for _, other := range a.world.actors {
@@ -125,7 +125,7 @@ func scheduler(a *actor) {
 	p, m := a.process, a.process.member
 	a.world.start(p, watcher)
 	a.rest(inTake)
-	got, ok := m.Take(0, 3)
+	got, ok := m.Seat(0).Take(3)
 	if !ok {
 		a.lock(inLock)
 		p.waits = true
@@ -134,10 +134,10 @@ func scheduler(a *actor) {
 		for !ok {
 			a.until(inUntil, func() bool { return p.told })
 			p.told = false
-			if got, ok = m.Take(0, 3); !ok {
+			if got, ok = m.Seat(0).Take(3); !ok {
 				a.lock(inLockAgain)
 				m.Check(0)
-				got, ok = m.Take(0, 3)
+				got, ok = m.Seat(0).Take(3)
 				a.unlock()
 			}
 		}
