@@ -154,11 +154,10 @@ func (c *core) tooMuch(weight int) error {
 	return nil
 }
 
-// take gets a slot the slow way, waiting if it must. The entry that it returns
-// stands for the slot; with Slots it names the grant.
-func (c *core) take(ctx context.Context, s Scheduler, tier int, nested bool) (*entry, error) {
-	e := c.waiter(s, tier)
-	e.Value.nested = nested
+// take gets a slot for a waiter the slow way, waiting if it must. The entry that
+// it returns stands for the slot; with Slots it names the grant, unless that is
+// loose.
+func (c *core) take(ctx context.Context, e *entry) (*entry, error) {
 	done := ctx.Done() // before the lock, which a task's context takes
 	e.Value.done = done
 	watched := false
@@ -264,11 +263,11 @@ func (c *core) tryTake(s Scheduler, tier int) bool {
 		return false
 	}
 	e := c.entry(s, tier)
+	if c.slots != nil {
+		e.Value.loose = true
+	}
 	ok := c.admit(e)
 	if ok {
-		if c.slots != nil {
-			c.loosen(e)
-		}
 		c.admitted(s.key)
 	}
 	c.recycle(e)

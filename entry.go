@@ -31,7 +31,8 @@ type work struct {
 type rare struct {
 	key   string
 	grant Grant // of Slots,
-	lost  bool  // which may have been taken away
+	lost  bool  // which may have been taken away,
+	loose bool  // and which Acquire does not keep: see grants
 	task  *task // and the function that runs on it
 
 	// Of a goroutine that waits.

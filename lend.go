@@ -154,7 +154,9 @@ func (c *core) takeNested(ctx context.Context, s Scheduler, tier int, parent *ho
 	}
 	c.unlock()
 	if e == nil {
-		if e, err = c.take(ctx, s, tier, nested); err != nil && nested {
+		e = c.waiter(s, tier)
+		e.Value.nested = nested
+		if e, err = c.take(ctx, e); err != nil && nested {
 			c.reclaim(parent)
 		}
 	}

@@ -73,7 +73,7 @@ func (c *core) enter(ctx context.Context, s Scheduler) (t *task, parent *hold, e
 			parent = outer
 		}
 	} else if s.weight != 1 || s.key != "" || !c.takeFast(tier) {
-		e, err = c.take(ctx, s, tier, false)
+		e, err = c.take(ctx, c.waiter(s, tier))
 		if err == nil && c.slots == nil && s.weight == 1 && s.key == "" {
 			c.recycleRare(e)
 			e = &c.basic

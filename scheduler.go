@@ -107,12 +107,13 @@ func (s Scheduler) Acquire(ctx context.Context) error {
 }
 
 func (s Scheduler) acquireSlow(ctx context.Context, tier int) error {
-	e, err := s.c.take(ctx, s, tier, false)
-	if err != nil {
-		return err
+	e := s.c.waiter(s, tier)
+	e.Value.loose = true
+	e, err := s.c.take(ctx, e)
+	if err == nil {
+		s.c.recycleRare(e)
 	}
-	s.c.letGo(e)
-	return nil
+	return err
 }
 
 // TryAcquire takes a slot if one is free and nothing waits before it, and

@@ -78,7 +78,11 @@ func (c *core) bindSlots() {
 // shared slots everybody takes the lock.
 func (c *core) obtain(e *entry) error {
 	grant, err := c.slots.TryAcquire(priorityOf(int(e.Value.tier)))
-	if err == nil {
+	switch {
+	case err != nil:
+	case e.Value.loose:
+		c.grants.loose = append(c.grants.loose, grant)
+	default:
 		e.Value.grant = grant
 		c.grants.held[grant] = e
 	}
@@ -112,25 +116,6 @@ func (c *core) moveGrant(from, to *entry) {
 	if !to.Value.lost {
 		c.grants.held[to.Value.grant] = to
 	}
-}
-
-// letGo keeps the grant of a slot that Acquire took; see grants.
-func (c *core) letGo(e *entry) {
-	if c.slots != nil {
-		c.lock()
-		c.loosen(e)
-		c.unlock()
-	}
-	c.recycleRare(e)
-}
-
-func (c *core) loosen(e *entry) {
-	if e.Value.lost {
-		c.grants.lost++
-		return
-	}
-	delete(c.grants.held, e.Value.grant)
-	c.grants.loose = append(c.grants.loose, e.Value.grant)
 }
 
 // releaseLoose releases one grant that Acquire took. Which one is all the same.
