@@ -90,3 +90,13 @@ func (r *Region) Waiting() (n int) {
 	}
 	return n
 }
+
+// Undisturbed calls a function while the region's goroutine waits, and returns
+// how often the process was rung meanwhile.
+func (r *Region) Undisturbed(f func()) (rung uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before := r.member.Bell()
+	f()
+	return r.member.Bell() - before
+}

@@ -119,12 +119,16 @@ const (
 )
 
 // keeps reports whether a slot that comes back is for the next of this process,
-// where somebody waits, although others wait as well.
+// where somebody waits, although others may wait as well. If nobody does, giving it
+// back would be to have it granted to this process, and its watcher woken for it.
 func (s *Slots) keeps() bool {
 	switch rival := s.region.member.Rival(s.limit); {
-	case rival < 0 || rival > s.want.Tier:
+	case rival > s.want.Tier:
 		s.run = 0
 		return false
+	case rival < 0:
+		s.run = 0
+		return true
 	case rival < s.want.Tier:
 		return true
 	}

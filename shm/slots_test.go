@@ -164,6 +164,27 @@ func TestB8_RunsAreBounded(t *testing.T) {
 	}
 }
 
+// A slot that comes back where only this process waits is for its next task, and
+// nobody is woken for that.
+func TestB8_OwnSlotWakesNobody(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	r := open(t, path, shm.Geometry{Slots: []int{1}})
+	slots := r.Slots(0)
+	slots.Bind(func() {}, nil)
+	grant, err := slots.TryAcquire(stint.Normal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slots.Want(stint.Normal, 1)
+	rung := r.Undisturbed(func() {
+		slots.Release(grant)
+		grant, err = slots.TryAcquire(stint.Normal)
+	})
+	if err != nil || rung != 0 {
+		t.Errorf("the slot was taken again: %v; the process was rung %d times", err, rung)
+	}
+}
+
 // A slot that is kept for a task which then does not start comes to others.
 func TestB8_KeptSlotComesBack(t *testing.T) {
 	for name, then := range map[string]func(busy *shm.Slots){
