@@ -304,7 +304,7 @@ func (r *Region) watch(done chan<- struct{}) {
 			return
 		}
 		for _, s := range served {
-			s.notify()
+			s.offer()
 		}
 		r.arena.Sleep(r.bell(), bell, bells.update(rung))
 	}
@@ -325,7 +325,7 @@ func (r *Region) look() (served []*Slots, waiting bool) {
 		}
 		waiting = true
 		s.giveBack() // the scheduler has been paused, or so
-		if r.member.Check(s.limit) {
+		if !s.want.Busy && r.member.Check(s.limit) {
 			served = append(served, s)
 		}
 	}

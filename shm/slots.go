@@ -35,7 +35,9 @@ type Slots struct {
 	// else the region's goroutine gives it back.
 	kept atomic.Int64
 
-	// Written with both the scheduler's lock and the region's.
+	asked atomic.Bool // the scheduler has, since it was told of a slot
+
+	// Written with both the scheduler's lock and the region's; Busy is the region's.
 	want    pool.Want
 	tickets [pool.Tiers]uint64 // since when tiers wait, 0: they have had their turn
 }
@@ -75,6 +77,7 @@ func (s *Slots) TryAcquire(tier stint.Priority) (stint.Grant, error) {
 	s.abandoned = got.Abandoned
 	if s.want.Count > 0 {
 		s.tickets[tierOf(tier)] = 0
+		s.asked.Store(true)
 	}
 	grant := &s.grants[got.Index]
 	*grant += 1<<slotBits + uint64(got.Index+1)
@@ -91,6 +94,8 @@ func (s *Slots) insist(tier stint.Priority) (pool.Slot, bool) {
 		return pool.Slot{}, false
 	}
 	r.sweepLocked()
+	s.asked.Store(true)
+	s.want.Busy = false
 	if s.want.Count > 0 {
 		r.member.Check(s.limit)
 	}
@@ -174,6 +179,22 @@ func (s *Slots) giveBack() {
 	}
 }
 
+// offer tells the scheduler of a slot that was granted. If it does not ask for one,
+// because it is paused or at a limit of its own, the slot goes to others at once, and
+// this process is granted none before its scheduler has asked again.
+func (s *Slots) offer() {
+	s.asked.Store(false)
+	s.notify()
+	r := s.region
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s.asked.Load() || s.want.Count == 0 || r.closed.Load() {
+		return
+	}
+	s.want.Busy = true
+	r.member.Want(s.limit, s.want)
+}
+
 // Want says who waits.
 func (s *Slots) Want(tier stint.Priority, waiting int) {
 	r := s.region
@@ -188,7 +209,10 @@ func (s *Slots) Want(tier stint.Priority, waiting int) {
 	} else if since := &s.tickets[tierOf(tier)]; *since == 0 {
 		*since = pool.Ticket(arena.Now()) | 1 // not 0
 	}
-	s.want = pool.Want{Tier: tierOf(tier), Ticket: s.tickets[tierOf(tier)], Count: waiting}
+	s.want = pool.Want{
+		Tier: tierOf(tier), Ticket: s.tickets[tierOf(tier)], Count: waiting,
+		Busy: s.want.Busy && waiting > 0,
+	}
 	r.member.Want(s.limit, s.want)
 	if waiting > 0 {
 		r.watchLocked()

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stintgo/stint"
 	"github.com/stintgo/stint/internal/slotstest"
@@ -140,15 +141,14 @@ func TestB8_SlotsMisuse(t *testing.T) {
 // ever when another process waits in the same tier.
 func TestB8_RunsAreBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
-	busy, other := punctual(t, path, one), punctual(t, path, one)
+	busy, other := punctual(t, path, one), stint.New(1, stint.Config{Slots: punctual(t, path, one)})
 	busy.Bind(func() {}, nil)
-	other.Bind(func() {}, nil)
 	grant, err := busy.TryAcquire(stint.Normal)
 	if err != nil {
 		t.Fatal(err)
 	}
 	busy.Want(stint.Normal, 1000)
-	other.Want(stint.Normal, 1)
+	waiter := arrive(t, other)
 	const most = 64
 	for n := 0; ; n++ {
 		busy.Release(grant)
@@ -159,9 +159,7 @@ func TestB8_RunsAreBounded(t *testing.T) {
 			t.Fatalf("the process went on %d times while another waited", n)
 		}
 	}
-	if _, err := other.TryAcquire(stint.Normal); err != nil {
-		t.Errorf("the slot did not come to who waits: %v", err)
-	}
+	served(t, waiter)
 }
 
 // A slot that comes back where only this process waits is for its next task, and
@@ -203,14 +201,64 @@ func TestB8_KeptSlotComesBack(t *testing.T) {
 			busy.Want(stint.High, 1)
 			other.Want(stint.Normal, 1)
 			busy.Release(grant)
-			if _, err := other.TryAcquire(stint.Normal); err == nil {
-				t.Fatal("the slot was not kept for the higher tier")
-			}
 			then(busy)
 			until(t, "the slot does not come back", func() bool {
 				_, err := other.TryAcquire(stint.Normal)
 				return err == nil
 			})
 		})
+	}
+}
+
+// A process at a limit of its own, or paused, keeps no slot from others, even if the
+// highest tier waits in it. When it can go on it is served as before.
+func TestB8_ProcessAtItsOwnLimit(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	two := shm.Geometry{Slots: []int{2}}
+	a := stint.New(1, stint.Config{Slots: punctual(t, path, two)})
+	b := stint.New(2, stint.Config{Slots: punctual(t, path, two)})
+	served(t, arrive(t, a))
+	urgent := arrive(t, a.At(stint.Highest))
+	served(t, arrive(t, b)) // though the slot was granted to a
+	other := arrive(t, b)
+	b.Release()
+	served(t, other)
+	a.Release()
+	served(t, urgent)
+
+	a.Release()
+	a.Pause("test")
+	urgent = arrive(t, a.At(stint.Highest))
+	served(t, arrive(t, b))
+	other = arrive(t, b)
+	b.Release()
+	served(t, other)
+	a.Resume()
+	b.Release()
+	served(t, urgent)
+}
+
+// arrive acquires a slot, and returns once it waits or has it.
+func arrive(t *testing.T, s stint.Scheduler) <-chan error {
+	t.Helper()
+	before := s.Stats()
+	done := make(chan error, 1)
+	go func() { done <- s.Acquire(t.Context()) }()
+	until(t, "who acquires a slot does not arrive", func() bool {
+		now := s.Stats()
+		return now.Running+now.Queued > before.Running+before.Queued
+	})
+	return done
+}
+
+func served(t *testing.T, done <-chan error) {
+	t.Helper()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Fatal(err)
+		}
+	case <-time.After(patience):
+		t.Fatal("who waits is not served, though there is a slot")
 	}
 }

@@ -98,11 +98,11 @@ func (m *Member) Rival(limit int) (tier int) {
 
 // Want says what of m waits, until it says otherwise. Only who waits is granted
 // slots: m rings when it has one, which Take takes. A slot that was granted to
-// m comes back as soon as nobody waits.
+// m comes back as soon as nobody waits, or who waits is busy.
 func (m *Member) Want(limit int, want Want) {
 	l := &m.pool.limits[limit]
 	l.want(m.index).store(want.word())
-	if want.Count > 0 {
+	if want.Count > 0 && !want.Busy {
 		m.enter(limit)
 		return
 	}

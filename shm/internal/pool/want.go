@@ -7,6 +7,7 @@ type Want struct {
 	Tier   int    // the highest that waits
 	Ticket uint64 // since when, as [Ticket] has it: of one tier the earliest goes first
 	Count  int    // how many wait; 0: nobody does
+	Busy   bool   // it could use no slot now, and is to be granted none
 }
 
 // The word of a want:
