@@ -87,30 +87,20 @@ func TestB8_RunSharedJobs(t *testing.T) {
 func TestB8_RunSharedPriorities(t *testing.T) {
 	path, told := slotsFile(t), fifo(t)
 	ev := events(t, told)
-	h := hold(t, path)
-	var cmds []*exec.Cmd
-	waiting := 0
-	for _, tiers := range []string{"low normal", "high lowest"} {
-		args := append([]string{"run", "-j1", "--shared", path, "--priority", "{}", "echo {} > " + told, ":::"},
-			strings.Fields(tiers)...)
-		cmd := command(t, args...)
-		cmd.Stderr = t.Output()
-		start(t, cmd)
-		waiting += 2
-		usage(t, path, runsAndWaits(1, waiting))
-		cmds = append(cmds, cmd)
-	}
-	h.release()
-	for _, want := range []string{"high", "normal", "low", "lowest"} {
-		if got := ev.next(); got != want {
-			t.Errorf("%s went, want %s", got, want)
+	inOrder(t, "high normal low lowest", func() string {
+		h := hold(t, path)
+		var cmds []*exec.Cmd
+		for i, tiers := range [][]string{{"low", "normal"}, {"high", "lowest"}} {
+			args := []string{"run", "-j1", "--shared", path, "--priority", "{}", "echo {} > " + told, ":::"}
+			cmd := command(t, append(args, tiers...)...)
+			cmd.Stderr = t.Output()
+			start(t, cmd)
+			usage(t, path, runsAndWaits(1, 2*(i+1)))
+			cmds = append(cmds, cmd)
 		}
-	}
-	for _, cmd := range cmds {
-		if status := finish(t, cmd); status != 0 {
-			t.Errorf("exit status %d", status)
-		}
-	}
+		h.release()
+		return went(t, cmds, ev, 4)
+	})
 }
 
 // When a run is killed its jobs are, and its slots come back then and not before.
