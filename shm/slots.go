@@ -87,6 +87,9 @@ func (s *Slots) TryAcquire(tier stint.Priority) (stint.Grant, error) {
 // insist tries once more after it has seen to it that somebody who waits is in
 // line, and that slots of the dead are found.
 func (s *Slots) insist(tier stint.Priority) (pool.Slot, bool) {
+	if s.want.Count > 0 && s.seat.InLine() {
+		return pool.Slot{}, false // whoever frees a slot sees it, and the watcher looks for the dead
+	}
 	r := s.region
 	r.mu.Lock()
 	defer r.mu.Unlock()

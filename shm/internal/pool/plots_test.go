@@ -134,7 +134,7 @@ func scheduler(a *actor) {
 		for !ok {
 			a.until(inUntil, func() bool { return p.told })
 			p.told = false
-			if got, ok = m.Seat(0).Take(3); !ok {
+			if got, ok = m.Seat(0).Take(3); !ok && !m.Seat(0).InLine() {
 				a.lock(inLockAgain)
 				m.Check(0)
 				got, ok = m.Seat(0).Take(3)

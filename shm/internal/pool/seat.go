@@ -67,6 +67,10 @@ func (s *Seat) search(tier int) (Slot, bool) {
 // mayAccept reports whether a slot is granted to m.
 func (m *Member) mayAccept(slot uint64) bool { return slot&^abandoned == m.held|granted }
 
+// InLine reports whether the participant is one of those to whom a slot that comes
+// free may be granted.
+func (s *Seat) InLine() bool { return s.mask.load()&s.member.bit != 0 }
+
 // Release gives back a slot that the participant holds. It reports false, and does
 // nothing, if it does not hold it.
 func (s *Seat) Release(slot int) bool {
