@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -305,6 +306,9 @@ func (r *Region) watch(done chan<- struct{}) {
 		}
 		for _, s := range served {
 			s.offer()
+		}
+		if len(served) > 0 {
+			runtime.Gosched() // those who go on need the processor, which Sleep would keep for a while
 		}
 		r.arena.Sleep(r.bell(), bell, bells.update(rung))
 	}
