@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -76,18 +75,18 @@ func TestB8_Recovery(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "region")
 			lot := seeded.Rand(t)
-			var took []time.Duration
-			for range kills(t) / 20 {
+			n := kills(t) / 20
+			took := make(chan time.Duration, n)
+			for range n {
 				r := open(t, path, one)
 				set(r)
-				took = append(took, recoverFrom(t, r, path, time.Duration(lot.IntN(20))*time.Millisecond))
+				took <- recoverFrom(t, r, path, time.Duration(lot.IntN(20))*time.Millisecond)
 				if err := r.Close(); err != nil {
 					t.Error(err)
 				}
 			}
-			slices.Sort(took)
-			t.Logf("of %d deaths half were made good in %v, 99%% in %v, all in %v", len(took),
-				took[len(took)/2], took[len(took)*99/100], took[len(took)-1])
+			close(took)
+			logTimes(t, took)
 		})
 	}
 }

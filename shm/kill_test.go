@@ -4,9 +4,12 @@ package shm_test
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -38,28 +41,99 @@ func kills(t *testing.T) int64 {
 }
 
 // Eight processes take and give back slots, and are killed at random. Each slot is
-// had by one at a time, which the processes see by locks of the kernel, and in the
-// end all slots are there.
+// had by one at a time, which the processes see by locks of the kernel, what a dead
+// one had comes back while the others work, and in the end all slots are there.
 func TestB8_KilledProcesses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	lot := seeded.Rand(t)
 	var left atomic.Int64
 	left.Store(kills(t))
+	took := make(chan time.Duration, left.Load())
+	stop := keepAsking(t, path)
 	var all sync.WaitGroup
 	for range 8 {
 		lot := rand.New(rand.NewPCG(lot.Uint64(), 0))
 		all.Go(func() {
 			for left.Add(-1) >= 0 {
 				p := start(t, "work", path)
-				if !p.await(1+lot.IntN(100)) || !p.kill() {
+				if !p.await(1 + lot.IntN(100)) {
 					t.Error("a process ended by itself")
 					return
 				}
+				killed := shm.Now()
+				if !p.kill() {
+					t.Error("a process ended by itself")
+					return
+				}
+				if err := giveUp(path, p.cmd.Process.Pid); err != nil {
+					t.Error(err)
+					return
+				}
+				took <- time.Duration(shm.Now() - killed)
 			}
 		})
 	}
 	all.Wait()
+	stop()
+	close(took)
+	logTimes(t, took)
 	wantAll(t, path)
+}
+
+// keepAsking takes all slots and gives them back, again and again, through a region
+// of its own: so somebody waits for each slot that the dead have.
+func keepAsking(t *testing.T, path string) (stop func()) {
+	t.Helper()
+	n := geometry.Slots[0]
+	s := stint.New(n, stint.Config{Slots: open(t, path, geometry).Slots(0)})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			held := 0
+			for held < n && s.Acquire(ctx) == nil {
+				held++
+			}
+			for range held {
+				s.Release()
+			}
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
+// giveUp waits until a process that has ended has nothing of a region any more.
+func giveUp(path string, pid int) error {
+	for began := shm.Now(); ; runtime.Gosched() {
+		info, err := shm.Inspect(path)
+		has := func(h shm.Holder) bool { return h.PID == pid }
+		switch {
+		case err != nil:
+			return err
+		case !slices.ContainsFunc(info.Slots[0].Holders, has):
+			return nil
+		case shm.Now()-began > int64(patience):
+			return fmt.Errorf("slots of a dead process do not come back: %+v", info)
+		}
+	}
+}
+
+// logTimes tells how fast deaths were made good. How busy the machine is, nobody
+// knows, so nothing is asked of it.
+func logTimes(t *testing.T, took <-chan time.Duration) {
+	t.Helper()
+	var all []time.Duration
+	for d := range took {
+		all = append(all, d)
+	}
+	if len(all) == 0 {
+		t.Fatal("nobody was killed")
+	}
+	slices.Sort(all)
+	late, _ := slices.BinarySearch(all, 100*time.Millisecond)
+	t.Logf("of %d deaths half were made good in %v, 99%% in %v, all in %v; %d took 100ms or more", len(all),
+		all[len(all)/2], all[len(all)*99/100], all[len(all)-1], len(all)-late)
 }
 
 // wantAll takes all slots of a region.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -49,6 +50,13 @@ func TestMain(m *testing.M) {
 		makeIt()
 	case "turn":
 		turn()
+	case "open":
+		_, err := shm.Open(os.Getenv(processRegion), geometry)
+		fmt.Print(err)
+	case "fill":
+		fill()
+	case "again":
+		again()
 	}
 }
 
@@ -196,32 +204,63 @@ type process struct {
 // start starts a process that does something with the region at path.
 func start(t *testing.T, does, path string) *process {
 	t.Helper()
+	p, err := tryStart(t, does, path, func(*exec.Cmd) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func tryStart(t *testing.T, does, path string, set func(*exec.Cmd)) (*process, error) {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
+	cmd := exec.CommandContext(t.Context(), exe)
+	cmd.Stderr = t.Output()
+	set(cmd)
+	p, err := launch(cmd, does, path)
+	if err == nil {
+		t.Cleanup(func() {
+			p.cmd.Process.Kill() //nolint:errcheck // most have ended
+			p.in.Close()
+			p.out.Close()
+		})
+	}
+	return p, err
+}
+
+// launch starts this program as one that does something else.
+func launch(cmd *exec.Cmd, does, path string) (*process, error) {
 	in, stdin, err := os.Pipe()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
+	defer in.Close()
 	out, stdout, err := os.Pipe()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	cmd := exec.CommandContext(t.Context(), exe)
+	defer stdout.Close()
 	cmd.Env = append(os.Environ(), processDoes+"="+does, processRegion+"="+path, "GOMAXPROCS=2")
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, stdout, t.Output()
+	cmd.Stdin, cmd.Stdout = in, stdout
+	p := &process{cmd, stdin, out, path}
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	in.Close()
-	stdout.Close()
-	t.Cleanup(func() {
-		cmd.Process.Kill() //nolint:errcheck // most have ended
 		stdin.Close()
 		out.Close()
-	})
-	return &process{cmd, stdin, out, path}
+		return nil, err
+	}
+	return p, nil
+}
+
+// says is what a process writes until it ends, also if it fails.
+func (p *process) says() string {
+	text, err := io.ReadAll(p.out)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
 }
 
 // tell writes a line to the process.
