@@ -166,5 +166,9 @@ func named(err error, path string) error {
 	for _, p := range info.Processes {
 		users = append(users, fmt.Sprintf("%s[%d]", p.Name, p.PID))
 	}
-	return fmt.Errorf("%w by %s", err, strings.Join(users, ", "))
+	err = fmt.Errorf("%w by %s", err, strings.Join(users, ", "))
+	if errors.Is(err, ErrMismatch) {
+		err = fmt.Errorf("%w, with %+v: open it with the same, or under another name", err, info.Geometry)
+	}
+	return err
 }

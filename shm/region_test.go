@@ -31,6 +31,9 @@ func TestB8_RegionMismatch(t *testing.T) {
 		if !errors.Is(err, shm.ErrMismatch) || !errors.Is(err, shm.ErrInUse) || !strings.Contains(err.Error(), me()) {
 			t.Errorf("opened with %v: %v, want a mismatch that names %s", other, err, me())
 		}
+		if !strings.Contains(err.Error(), "{Slots:[4 2] Mutexes:0") {
+			t.Errorf("%v does not say what %s has opened it with", err, me())
+		}
 		if err := r.Close(); err != nil {
 			t.Error(err)
 		}

@@ -38,6 +38,10 @@ var faults = []struct{ name, file, code, instead string }{
 		"freed(seen)) {\n\t\t\tm.pool.place(l, s)\n", "freed(seen)) {\n",
 	},
 	{
+		"one who is busy is granted slots", "member.go",
+		"want.Count > 0 && !want.Busy", "want.Count > 0",
+	},
+	{
 		"the next in a place has the generation of the last", "member.go",
 		"return eraOf(was) + 1", "return max(eraOf(was), 1)",
 	},

@@ -10,6 +10,8 @@ func TestB8_EveryOrderOfTwo(t *testing.T) {
 		{name: "fault", shape: one, actors: cast(worker(3, 1), worker(3, 1)), switches: anyOrder, faults: 1, timeouts: 1},
 		{name: "above", shape: one, actors: cast(worker(4, 1), worker(3, 1)), switches: anyOrder, timeouts: 1},
 		{name: "doubt", shape: one, actors: cast(worker(3, 1), doubter), switches: anyOrder, faults: 1},
+		{name: "busy", shape: one, actors: cast(worker(3, 1), busy), switches: anyOrder, faults: 1},
+		{name: "busy for a while", shape: one, actors: cast(worker(3, 1), busyForAWhile), switches: anyOrder},
 		{name: "leaver", shape: one, actors: cast(worker(3, 1), leaver), switches: anyOrder},
 		{name: "room", shape: two, actors: cast(worker(3, 1), worker(3, 1)), switches: anyOrder, faults: 1},
 	})
@@ -26,6 +28,7 @@ func TestB8_EveryOrderOfThree(t *testing.T) {
 		{name: "threads of two", shape: one, actors: cast(scheduler, scheduler), switches: 3},
 		{name: "tiers", shape: one, actors: cast(holder, worker(3, 1), above), switches: 2},
 		{name: "doubt", shape: one, actors: cast(worker(3, 1), doubter, worker(3, 1)), switches: 2},
+		{name: "busy", shape: one, actors: cast(worker(3, 1), busy, worker(3, 1)), switches: 2},
 		{name: "held from doubt", shape: one, actors: cast(holder, doubter, worker(3, 1)), switches: 2},
 		{name: "two faults", shape: one, actors: cast(worker(3, 1), worker(3, 1), worker(3, 1)), faults: 2},
 		{
@@ -64,6 +67,54 @@ func doubter(a *actor) {
 	m.Want(0, Want{Tier: 3, Ticket: 1, Count: 1})
 	a.rest(inStop)
 	m.Want(0, Want{})
+}
+
+// busy waits for a slot, could use none until all others are done, and then does
+// not want it.
+func busy(a *actor) {
+	a.join()
+	if a.beBusy() {
+		a.until(inUntil, func() bool {
+			for _, other := range a.world.actors {
+				if other != a && !other.done && !other.process.dead {
+					return false
+				}
+			}
+			return true
+		})
+		a.rest(inStop)
+		a.process.member.Want(0, Want{})
+	}
+}
+
+// busyForAWhile waits for a slot, could use none, and then asks again.
+func busyForAWhile(a *actor) {
+	a.join()
+	if a.beBusy() {
+		got := a.await(3)
+		a.rest(inStop, uint64(got.Index))
+		a.process.member.Want(0, Want{})
+		a.enter(got)
+		a.release(got.Index)
+	}
+}
+
+// beBusy waits and is busy. It reports false if there was a slot at once.
+func (a *actor) beBusy() bool {
+	m := a.process.member
+	a.rest(inTake)
+	if got, ok := m.Seat(0).Take(3); ok {
+		a.enter(got)
+		a.release(got.Index)
+		return false
+	}
+	want := Want{Tier: 3, Ticket: 1, Count: 1}
+	a.rest(inWant)
+	m.Want(0, want)
+	a.rest(inStop)
+	want.Busy = true
+	m.Want(0, want)
+	return true
 }
 
 // successor comes later, if there is room for it.
