@@ -87,6 +87,7 @@ func (s *Slots) TryAcquire(tier stint.Priority) (stint.Grant, error) {
 // insist tries once more after it has seen to it that somebody who waits is in
 // line, and that slots of the dead are found.
 func (s *Slots) insist(tier stint.Priority) (pool.Slot, bool) {
+	s.asked.Store(true) // before it looks: see offer
 	if s.want.Count > 0 && s.seat.InLine() {
 		return pool.Slot{}, false // whoever frees a slot sees it, and the watcher looks for the dead
 	}
@@ -97,7 +98,6 @@ func (s *Slots) insist(tier stint.Priority) (pool.Slot, bool) {
 		return pool.Slot{}, false
 	}
 	r.sweepLocked()
-	s.asked.Store(true)
 	s.want.Busy = false
 	if s.want.Count > 0 {
 		r.member.Check(s.limit)
@@ -196,6 +196,10 @@ func (s *Slots) offer() {
 	}
 	s.want.Busy = true
 	r.member.Want(s.limit, s.want)
+	if s.asked.Load() { // by one who may have seen this process in line still
+		s.want.Busy = false
+		r.member.Want(s.limit, s.want)
+	}
 }
 
 // Want says who waits.

@@ -3,6 +3,7 @@
 package shm_test
 
 import (
+	"context"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -236,6 +237,31 @@ func TestB8_ProcessAtItsOwnLimit(t *testing.T) {
 	a.Resume()
 	b.Release()
 	served(t, urgent)
+}
+
+// Nobody waits for ever where each process has a limit of its own, and all are often
+// at it.
+func TestB8_OwnLimitsAndTheSharedOne(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var all sync.WaitGroup
+	for range 3 {
+		s := stint.New(2, stint.Config{Slots: punctual(t, path, shm.Geometry{Slots: []int{3}})})
+		for i := range 6 {
+			all.Go(func() {
+				for range 300 {
+					if err := s.At(stint.Priority(i % 3)).Acquire(ctx); err != nil {
+						t.Errorf("no slot: %v", err)
+						return
+					}
+					runtime.Gosched()
+					s.Release()
+				}
+			})
+		}
+	}
+	all.Wait()
 }
 
 // arrive acquires a slot, and returns once it waits or has it.
