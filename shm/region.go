@@ -242,15 +242,15 @@ func (r *Region) Close() error {
 	}
 	r.member.Leave()
 	watching := r.watching
-	var waiting []*Slots
+	var bound []*Slots
 	for _, s := range r.limits {
-		if s.want.Count > 0 {
-			waiting = append(waiting, s)
+		if s.notify != nil {
+			bound = append(bound, s)
 		}
 	}
 	r.mu.Unlock()
-	for _, s := range waiting {
-		s.notify() // to be told that it is closed
+	for _, s := range bound {
+		s.notify() // who waits, or is about to, is told that the region is closed
 	}
 	if watching != nil {
 		r.member.Ring()

@@ -21,7 +21,7 @@ type Slots struct {
 	region *Region
 	seat   *pool.Seat
 	limit  int
-	notify func()
+	notify func() // set once, with the region's lock
 
 	// Guarded by the scheduler's lock.
 	grants []uint64 // of each slot, the last grant, without the slot if it came back
@@ -52,6 +52,8 @@ const slotBits = 20
 // taken away from a process that lives, so lost is not called. It panics if it is
 // called twice: open the region once more for another scheduler.
 func (s *Slots) Bind(notify func(), _ func(stint.Grant, error)) {
+	s.region.mu.Lock()
+	defer s.region.mu.Unlock()
 	if s.notify != nil {
 		panic("shm: the slots of a region are for one scheduler; open the region again for another")
 	}
@@ -72,6 +74,10 @@ func (s *Slots) TryAcquire(tier stint.Priority) (stint.Grant, error) {
 		if got, ok = s.insist(tier); !ok {
 			return 0, stint.ErrNoSlot
 		}
+	}
+	if s.region.closed.Load() { // meanwhile
+		s.seat.Release(got.Index)
+		return 0, ErrClosed
 	}
 	raceAcquire(s, got.Index)
 	s.abandoned = got.Abandoned

@@ -1,0 +1,91 @@
+//go:build linux
+
+package shm_test
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/shm"
+)
+
+// closesFirst closes the region after the scheduler has been refused a slot, and
+// before it says that somebody waits.
+type closesFirst struct {
+	*shm.Slots
+	close func()
+}
+
+func (c *closesFirst) Want(tier stint.Priority, waiting int) {
+	if waiting > 0 {
+		go c.close()
+		for {
+			if _, err := c.TryAcquire(tier); errors.Is(err, shm.ErrClosed) {
+				break
+			}
+		}
+	}
+	c.Slots.Want(tier, waiting)
+}
+
+// Who begins to wait while the region is being closed is told so, and does not wait
+// for ever.
+func TestB8_CloseBeforeWaiting(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	holder := punctual(t, path, one)
+	holder.Bind(func() {}, nil)
+	if _, err := holder.TryAcquire(stint.Normal); err != nil {
+		t.Fatal(err)
+	}
+	r := open(t, path, one)
+	s := stint.New(1, stint.Config{Slots: &closesFirst{r.Slots(0), func() { r.Close() }}})
+	answer := make(chan error, 1)
+	go func() { answer <- s.Acquire(t.Context()) }()
+	var got error
+	until(t, "it waits for ever", func() bool {
+		select {
+		case got = <-answer:
+			return true
+		default:
+			return false
+		}
+	})
+	if !errors.Is(got, shm.ErrClosed) {
+		t.Errorf("the wait ended with %v, want %v", got, shm.ErrClosed)
+	}
+}
+
+// Nothing is taken from a region that is being closed.
+func TestB8_CloseWhileTaking(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	open(t, path, one)
+	for range 300 {
+		r := open(t, path, one)
+		slots := r.Slots(0)
+		slots.Bind(func() {}, nil)
+		begun, done := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(done)
+			for n := 0; ; n++ {
+				grant, err := slots.TryAcquire(stint.Normal)
+				if err != nil {
+					return
+				}
+				slots.Release(grant)
+				if n == 100 {
+					close(begun)
+				}
+			}
+		}()
+		<-begun
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+		<-done
+		if h := inspect(t, path).Slots[0].Holders; len(h) > 0 {
+			t.Fatalf("a region that is closed holds %+v", h)
+		}
+	}
+}
