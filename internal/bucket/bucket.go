@@ -48,7 +48,7 @@ const (
 	Taken Verdict = iota
 	// Short: the bucket holds too few.
 	Short
-	// Queued: somebody waits, and goes first.
+	// Queued: somebody waits, and goes first; or the bucket has a source.
 	Queued
 	// Changing: the rate is being changed. The answer is known to whoever
 	// has held the lock.
@@ -66,7 +66,8 @@ const flagQueued = math.MinInt64
 //
 // Lock-free and locked callers meet in one atomic word. While its flag is
 // clear, anyone may take tokens by compare-and-swap. While it is set, somebody
-// waits, and only the holder of the lock changes the word.
+// waits or the bucket has a source, and only the holder of the lock changes the
+// word.
 type Bucket struct {
 	line   atomic.Pointer[line] // frozen while the rate is being changed
 	credit atomic.Int64         // tokens kept past the capacity, see spill
@@ -88,6 +89,8 @@ type Bucket struct {
 	headDue  int64 // when the first in line will have its tokens
 	guardDue int64 // when the guard will admit somebody, if nothing happens before
 	granted  list
+	source   Source // nil if all tokens are the bucket's own
+	rivals   rivals
 }
 
 // Init makes b a full bucket, at a rate within [MinRate] and [MaxRate] tokens a
@@ -209,7 +212,8 @@ func (b *Bucket) settle(now int64) {
 	earned := b.current.earned(now)
 	for b.queued == 0 {
 		word := b.word.Load()
-		if b.word.CompareAndSwap(word, b.spill(b.current, now, earned, word)) {
+		spent := b.spill(b.current, now, earned, word&^flagQueued)
+		if b.word.CompareAndSwap(word, spent|word&flagQueued) {
 			return
 		}
 	}
@@ -219,7 +223,7 @@ func (b *Bucket) settle(now int64) {
 func (b *Bucket) enter(now int64) {
 	word := b.word.Or(flagQueued)
 	b.spent = word &^ flagQueued
-	if word&flagQueued == 0 {
+	if b.queued == 0 {
 		b.spent = b.spill(b.current, now, b.current.earned(now), b.spent)
 	}
 }
@@ -228,7 +232,7 @@ func (b *Bucket) enter(now int64) {
 // waits.
 func (b *Bucket) leave() {
 	word := b.spent
-	if b.queued > 0 {
+	if b.queued > 0 || b.source != nil {
 		word |= flagQueued
 	}
 	b.word.Store(word)

@@ -15,22 +15,43 @@ import "math"
 func (b *Bucket) advance(now int64) {
 	b.age(now)
 	b.makeUp(now)
+	b.look(now)
 	earned := b.current.earned(now)
 	for b.occupied != 0 {
 		top := b.top()
-		holds := earned - b.spent
-		if holds >= b.tiers[top].head.need {
+		switch holds := earned - b.spent; {
+		case holds < b.tiers[top].head.need:
+			b.overflow(&b.tiers[top], holds-b.current.capacity)
+		case b.drawHead(now, top):
 			b.grant(top)
 			continue
+		default:
+			b.hold(&b.tiers[top], holds-b.current.capacity)
 		}
-		b.overflow(&b.tiers[top], holds-b.current.capacity)
-		passed := b.passedOver(top)
-		if passed < 0 || holds < 0 {
+		if earned < b.spent || !b.guard(now) {
 			break
 		}
-		b.grant(passed)
 	}
 	b.plan(now)
+}
+
+// drawHead is draw for the first in line.
+func (b *Bucket) drawHead(now int64, t int) (ok bool) {
+	ok, b.rivals.again = b.draw(now, t, false)
+	return ok
+}
+
+// guard admits the tier that has been passed over for longest into debt, if that
+// is due, and reports whether it did.
+func (b *Bucket) guard(now int64) (ok bool) {
+	t := b.passedOver()
+	if t < 0 {
+		return false
+	}
+	if ok, b.rivals.debt = b.draw(now, t, true); ok {
+		b.grant(t)
+	}
+	return ok
 }
 
 // grant admits the head of a tier and whoever behind it needs no tokens.
@@ -41,7 +62,7 @@ func (b *Bucket) grant(t int) {
 
 // admitFree admits the entries at the head of a tier that need no tokens.
 func (b *Bucket) admitFree(t int) {
-	for b.tiers[t].count > 0 && b.tiers[t].head.need == 0 {
+	for b.tiers[t].count > 0 && b.tiers[t].head.need+b.tiers[t].head.owed == 0 {
 		b.admit(t)
 	}
 }
@@ -67,6 +88,16 @@ func (b *Bucket) overflow(t *tier, excess int64) {
 	b.spend(excess)
 }
 
+// hold gives the tokens that the bucket cannot hold to the head, which has to wait
+// for the source. What it does not need is lost.
+func (b *Bucket) hold(t *tier, excess int64) {
+	if excess <= 0 {
+		return
+	}
+	t.head.need -= min(excess, t.head.need)
+	b.spend(excess)
+}
+
 // makeUp grants what is due, and notes how many tokens have been earned since
 // then because the wake is late. They go to those who wait, or stay in the
 // bucket for a while, apart from what it may hold anyway: whoever is woken late
@@ -77,7 +108,7 @@ func (b *Bucket) overflow(t *tier, excess int64) {
 // The credit is counted from the token that was due, not from the nanosecond:
 // at the highest rates a nanosecond earns several, and those count as well.
 func (b *Bucket) makeUp(now int64) {
-	if b.queued == 0 || now < b.headDue {
+	if b.queued == 0 || now < b.headDue || b.source != nil {
 		return
 	}
 	b.grant(b.top())
@@ -98,19 +129,23 @@ func (b *Bucket) age(now int64) {
 	if b.current.earned(from) < b.spent {
 		from = b.current.when(b.spent)
 	}
-	passed := max(now-from, 0)
-	for t := range b.top() {
+	passed := max(now-max(from, b.rivals.until), 0)
+	for t := range b.over() {
 		if b.tiers[t].count > 0 {
 			b.tiers[t].behind += passed
 		}
 	}
 }
 
-// passedOver returns the tier below top that has been passed over for longest,
-// if the guard has to admit it, or -1. Of several, the highest goes first.
-func (b *Bucket) passedOver(top int) int {
+// over returns the tier below which all tiers are passed over, here or where others
+// share the source.
+func (b *Bucket) over() int { return max(b.top(), b.rivals.top) }
+
+// passedOver returns the tier that has been passed over for longest, if the guard
+// has to admit it, or -1. Of several, the highest goes first.
+func (b *Bucket) passedOver() int {
 	longest, found := int64(GuardAfter), -1
-	for t := range top {
+	for t := range b.over() {
 		if b.tiers[t].count > 0 && b.tiers[t].behind >= longest {
 			longest, found = b.tiers[t].behind, t
 		}
@@ -125,15 +160,16 @@ func (b *Bucket) plan(now int64) {
 		return
 	}
 	top := b.top()
-	b.headDue = b.current.when(b.spent + min(b.tiers[top].head.need, maxTokens))
+	b.headDue = max(b.current.when(b.spent+min(b.tiers[top].head.need, maxTokens)), b.rivals.again)
 	longest := int64(-1)
-	for t := range top {
+	for t := range b.over() {
 		if b.tiers[t].count > 0 {
 			longest = max(longest, b.tiers[t].behind)
 		}
 	}
 	if longest >= 0 {
 		// While in debt nobody ages, and nobody is admitted.
-		b.guardDue = max(now, b.current.when(b.spent)) + max(GuardAfter-longest, 0)
+		solvent := max(now, b.current.when(b.spent), b.rivals.until)
+		b.guardDue = max(solvent+max(GuardAfter-longest, 0), b.rivals.debt)
 	}
 }

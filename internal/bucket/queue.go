@@ -7,8 +7,12 @@ type Entry struct {
 	// looks at it.
 	Ready chan struct{}
 
+	// Err is why one that was granted has got nothing, from the bucket's source.
+	Err error
+
 	asked int64 // tokens
 	need  int64 // tokens still to come
+	owed  int64 // tokens still to come from the bucket's source, if it has one
 	tier  int
 	place place
 
@@ -67,7 +71,10 @@ func (l *list) remove(e *Entry) {
 func (b *Bucket) Push(now int64, e *Entry, t int, n int64) {
 	b.enter(now)
 	b.advance(now)
-	e.tier, e.asked, e.need = t, n, n
+	e.tier, e.asked, e.need, e.owed, e.Err = t, n, n, 0, nil
+	if b.source != nil {
+		e.owed = n
+	}
 	b.enqueue(e)
 	b.advance(now)
 	b.leave()
@@ -89,6 +96,9 @@ func (b *Bucket) Remove(now int64, e *Entry) {
 	}
 	e.place = nowhere
 	b.refund(now, e.asked-e.need)
+	if b.source != nil && e.asked > e.owed {
+		b.source.Return(e.asked - e.owed)
+	}
 	b.advance(now)
 	b.leave()
 }
@@ -149,4 +159,15 @@ func (b *Bucket) dequeue(e *Entry) {
 func (b *Bucket) refund(now, n int64) {
 	full := b.current.earned(now) - b.current.capacity
 	b.spent = max(b.spent-n, min(b.spent, full))
+}
+
+// First returns what waits for the source: the highest tier, how many tokens the
+// first in line still needs, and how many wait in all tiers. Nobody does as long
+// as the first in line waits for the bucket's own tokens.
+func (b *Bucket) First() (t int, n int64, queued int) {
+	if b.occupied == 0 || b.rivals.again == 0 {
+		return 0, 0, 0
+	}
+	t = b.top()
+	return t, b.tiers[t].head.owed, b.queued
 }
