@@ -138,13 +138,9 @@ func (u Usage) who() string {
 	}
 	text := ""
 	for _, h := range u.Holders {
-		if h.Slots == 0 {
-			continue
+		if h.Slots > 0 {
+			text = listed(text, h.Name)
 		}
-		if text != "" {
-			text += ", "
-		}
-		text += h.Name
 	}
 	return text
 }

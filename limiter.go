@@ -18,13 +18,18 @@ type LimiterConfig struct {
 	// largest burst. 0 means one second's worth of the rate, at least 1, also
 	// when the rate is changed.
 	Capacity int64
+	// Bucket is where the tokens come from when the rate is shared with other
+	// processes or hosts. Nil keeps them in the limiter. The limiter's own rate
+	// and capacity apply on top; a rate of 0 is none of its own then.
+	Bucket Bucket
 }
 
 // Validate reports everything that is wrong with a limiter of this rate and
 // configuration, or nil.
 func (c LimiterConfig) Validate(rate float64) error {
 	var problems []error
-	if !(rate >= bucket.MinRate && rate <= bucket.MaxRate) { // a NaN is neither
+	none := c.Bucket != nil && rate == 0
+	if !(rate >= bucket.MinRate && rate <= bucket.MaxRate || none) { // a NaN is neither
 		problems = append(problems, fmt.Errorf("stint: rate %v is outside %g to %d tokens per second",
 			rate, bucket.MinRate, int64(bucket.MaxRate)))
 	}
@@ -59,14 +64,16 @@ func (c LimiterConfig) tokens(rate float64) int64 {
 // more than its capacity and what the rate has earned, and a debt.
 //
 // The bucket is full at first. All methods are safe for concurrent use. While
-// nobody waits, taking tokens is one compare-and-swap, and the limiter keeps no
-// goroutine and no timer. It needs no closing. It can count 2⁶¹ tokens, which
-// are 34 years of two thousand million per second.
+// nobody waits, taking tokens is one compare-and-swap (and a lock, if they are
+// shared: see [LimiterConfig]), and the limiter keeps no goroutine and no timer.
+// It needs no closing. It can count 2⁶¹ tokens, which are 34 years of two thousand
+// million per second.
 //
 // The zero value is not usable: see [NewLimiter].
 type Limiter struct {
 	start  time.Time // times are nanoseconds since then
 	bucket bucket.Bucket
+	shared *sharing // nil if the tokens are the limiter's own
 
 	mu     sync.Mutex // guards all below, and what of the bucket needs a lock
 	config LimiterConfig
@@ -77,8 +84,9 @@ type Limiter struct {
 	chunk   atomic.Int64 // bytes that a stream pays for at once
 }
 
-// NewLimiter returns a limiter of rate tokens per second, from 1e-6 to 2³⁴. It
-// panics if [LimiterConfig.Validate] reports a problem.
+// NewLimiter returns a limiter of rate tokens per second, from 1e-6 to 2³⁴, or of
+// none of its own if it has a shared bucket and rate is 0. It panics if
+// [LimiterConfig.Validate] reports a problem.
 func NewLimiter(rate float64, cfg LimiterConfig) *Limiter {
 	if err := cfg.Validate(rate); err != nil {
 		panic(err)
@@ -87,7 +95,10 @@ func NewLimiter(rate float64, cfg LimiterConfig) *Limiter {
 		start:  now(),
 		config: cfg,
 	}
-	l.bucket.Init(rate, cfg.tokens(rate))
+	l.bucket.Init(cfg.own(rate))
+	if cfg.Bucket != nil {
+		l.share(cfg.Bucket)
+	}
 	l.chunk.Store(cfg.chunk(rate))
 	return l
 }
@@ -114,6 +125,9 @@ func (l *Limiter) Try(n int64) bool {
 	for verdict == bucket.Changing {
 		l.awaitChange()
 		verdict = l.bucket.Take(l.now(), n)
+	}
+	if verdict == bucket.Queued && l.shared != nil {
+		return l.tryShared(n)
 	}
 	return verdict == bucket.Taken
 }

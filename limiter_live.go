@@ -4,11 +4,14 @@ import "time"
 
 // LimiterStats is a limiter's state at one time.
 type LimiterStats struct {
+	// Of the limiter's own bucket and a shared one, the smaller values.
 	Rate     float64    `json:"rate"`      // tokens per second
 	Capacity int64      `json:"capacity"`  // tokens
 	Tokens   int64      `json:"tokens"`    // in the bucket; negative in debt
 	Queued   int        `json:"queued"`    // how many wait
 	QueuedBy [Tiers]int `json:"queued_by"` // by tier, lowest first
+	// Shared is the state of the shared bucket, nil if there is none.
+	Shared *BucketUsage `json:"shared,omitempty"`
 }
 
 // Stats returns the limiter's state.
@@ -21,13 +24,19 @@ func (l *Limiter) Stats() LimiterStats {
 		s.QueuedBy[t] = l.bucket.Queued(t)
 		s.Queued += s.QueuedBy[t]
 	}
+	if l.shared != nil {
+		usage := l.shared.bucket.Usage()
+		s.Shared = &usage
+		s.Rate, s.Capacity = min(s.Rate, usage.Rate), min(s.Capacity, usage.Capacity)
+		s.Tokens = min(s.Tokens, usage.Tokens)
+	}
 	return s
 }
 
 // SetRate changes the rate, in tokens per second. It takes effect at once, also
 // for those who wait. What the bucket holds stays as it is; its capacity
-// follows the rate unless it has been set. SetRate panics on a rate that
-// [NewLimiter] would not take.
+// follows the rate unless it has been set. A bucket that is shared keeps its own
+// rate. SetRate panics on a rate that [NewLimiter] would not take.
 func (l *Limiter) SetRate(rate float64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -42,7 +51,9 @@ func (l *Limiter) SetCapacity(n int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	rate, _ := l.bucket.Rate()
-	l.set(rate, LimiterConfig{Capacity: n})
+	cfg := l.config
+	cfg.Capacity = n
+	l.set(rate, cfg)
 }
 
 // set needs the lock. The clock is read once nobody takes tokens at the old
@@ -54,7 +65,8 @@ func (l *Limiter) set(rate float64, cfg LimiterConfig) {
 	l.config = cfg
 	l.chunk.Store(cfg.chunk(rate))
 	l.bucket.Freeze()
-	l.bucket.Set(l.now(), rate, cfg.tokens(rate))
+	own, capacity := cfg.own(rate)
+	l.bucket.Set(l.now(), own, capacity)
 	l.settle()
 }
 
@@ -82,6 +94,9 @@ func (l *Limiter) why(p Priority) []Reason {
 			Tokens: 1 - holds,
 			FreeAt: l.start.Add(time.Duration(l.bucket.FreeAt(at, 1))),
 		})
+	}
+	if l.shared != nil {
+		reasons = append(reasons, l.shared.bucket.Usage().reasons(p, l.start.Add(time.Duration(at)))...)
 	}
 	return reasons
 }

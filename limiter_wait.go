@@ -21,8 +21,9 @@ func (l *Limiter) wait(ctx context.Context, closed <-chan struct{}, p Priority, 
 		var err error
 		select {
 		case <-e.Ready:
+			err = e.Err
 			l.entries.Put(e)
-			return nil
+			return err
 		case <-l.timer.C:
 			l.advance()
 			continue
@@ -89,6 +90,9 @@ func (l *Limiter) giveUp(e *bucket.Entry) {
 func (l *Limiter) settle() {
 	for e := l.bucket.Granted(); e != nil; e = l.bucket.Granted() {
 		e.Ready <- struct{}{}
+	}
+	if l.shared != nil {
+		l.shared.tell(&l.bucket)
 	}
 	due, waiting := l.bucket.Next()
 	switch {

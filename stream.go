@@ -15,7 +15,12 @@ const largestChunk = 1 << 20
 // second's worth, so that the flow is smooth and a stream of a higher tier
 // waits no longer than that, but no more than the bucket can hold.
 func (c LimiterConfig) chunk(rate float64) int64 {
-	return min(max(int64(rate/100), 1), c.tokens(rate), largestChunk)
+	rate, capacity := c.own(rate)
+	if c.Bucket != nil {
+		usage := c.Bucket.Usage()
+		rate, capacity = min(rate, usage.Rate), min(capacity, usage.Capacity)
+	}
+	return min(max(int64(rate/100), 1), capacity, largestChunk)
 }
 
 // errStreamClosed answers the use of a closed stream. It is the same error as

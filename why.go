@@ -18,7 +18,7 @@ const (
 	CodeRate Code = "rate"
 	// CodeBehind: others go first.
 	CodeBehind Code = "behind"
-	// CodeShared: no slot is free where the slots are shared.
+	// CodeShared: no slot is free, or no token there, where they are shared.
 	CodeShared Code = "shared"
 	// CodePaused: the scheduler is paused.
 	CodePaused Code = "paused"
@@ -51,7 +51,7 @@ type Reason struct {
 	FreeAt time.Time `json:"free_at,omitzero"`
 	// Since is when the scheduler was paused.
 	Since time.Time `json:"since,omitzero"`
-	// By says who paused it and why, in the words given to Pause; or who holds
-	// the shared slots.
+	// By says who paused it and why, in the words given to Pause; who holds the
+	// shared slots; or who waits for shared tokens.
 	By string `json:"by,omitempty"`
 }

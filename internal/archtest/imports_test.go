@@ -50,7 +50,7 @@ var directions = []direction{
 	// The protocol, and the memory that it is spoken in, know nothing of each other.
 	{pkg: "shm/internal/pool", state: here},
 	{pkg: "shm/internal/arena", state: here, modules: []string{"golang.org/x/sys"}},
-	{pkg: "shm", state: here, may: []string{".", "shm/internal/pool", "shm/internal/arena"}},
+	{pkg: "shm", state: here, may: []string{".", "internal/bucket", "shm/internal/pool", "shm/internal/arena"}},
 	{
 		pkg: "queue", state: here,
 		may: []string{".", "internal/backlog", "retry", "queue/cron"},
@@ -103,6 +103,7 @@ var directions = []direction{
 
 	// What every implementation of stint.Slots is tested with.
 	{pkg: "internal/slotstest", state: here, may: []string{"."}},
+	{pkg: "internal/buckettest", state: here, may: []string{".", "internal/bucket"}},
 
 	// Programs to read and to copy: they use what any user has.
 	{pkg: "examples/fileserver", state: here, may: []string{".", "shm"}},

@@ -1,0 +1,160 @@
+package stint
+
+import (
+	"time"
+
+	"github.com/stintgo/stint/internal/bucket"
+)
+
+// Never is what [Bucket.Take] answers if only a notice can tell when it is worth
+// asking again.
+const Never = time.Duration(bucket.Never)
+
+// Bucket is where the tokens of a [Limiter] come from when their rate is shared
+// with other processes or hosts. The contract:
+//
+//   - Take takes n ≥ 1 tokens for an entry of a tier, and never blocks. It takes
+//     none while an entry waits elsewhere that goes first: one of a higher tier,
+//     or one of this tier that has waited for longer. A bucket that cannot hold n
+//     at once gives as many as it can hold when it is full, a part of n. If it
+//     takes none, again says how long to wait until it is worth asking again, if
+//     nothing is notified before; or [Never].
+//   - With debt, Take takes all n at once, whoever waits and whatever the bucket
+//     holds, unless it is in debt already.
+//   - An error means that the tokens cannot be had: it is the answer of the entry
+//     that asked. So an implementation decides whether a lost connection is waited
+//     out or reported.
+//   - Return gives tokens back, as far as the bucket has room for them.
+//   - Want tells how many wait, the highest tier of them, and how many tokens the
+//     first of that tier still needs, whenever one of these changes; with 0
+//     waiting nobody does. Only while somebody waits does the implementation call
+//     notify, each time that what Take and Rivals answer may have changed but for
+//     the lapse of the time that Take has told.
+//   - Rivals tells the highest tier that waits elsewhere, if any does, and for how
+//     long the bucket is in debt. It may be some milliseconds old.
+//   - Usage tells what the bucket holds and who waits, over all who share.
+//
+// Bind is called once, before all others. All methods are called with the
+// limiter's lock held: they must not block, and must not call notify before they
+// return. notify may be called from any goroutine.
+type Bucket interface {
+	Bind(notify func())
+	Take(tier Priority, n int64, debt bool) (taken int64, again time.Duration, err error)
+	Return(n int64)
+	Want(tier Priority, n int64, waiting int)
+	Rivals() (tier Priority, waiting bool, debt time.Duration)
+	Usage() BucketUsage
+}
+
+// BucketUsage is the state of a shared bucket.
+type BucketUsage struct {
+	Rate     float64  `json:"rate"`     // tokens per second
+	Capacity int64    `json:"capacity"` // tokens
+	Tokens   int64    `json:"tokens"`   // in the bucket; negative in debt
+	Waiting  int      `json:"waiting"`  // entries that wait, of all who share
+	Waiters  []Waiter `json:"waiters,omitempty"`
+	Err      string   `json:"err,omitempty"` // why tokens cannot be had now, empty if they can
+}
+
+// Waiter is one of those who share a bucket, and wait for it.
+type Waiter struct {
+	Name    string   `json:"name"` // of the process or host
+	Tier    Priority `json:"tier"` // the highest that waits
+	Waiting int      `json:"waiting"`
+	Self    bool     `json:"self,omitempty"` // the limiter that was asked
+}
+
+// sharing is what a limiter keeps of a bucket that is shared.
+type sharing struct {
+	bucket Bucket
+	wanted struct {
+		tier    int
+		n       int64
+		waiting int
+	}
+}
+
+// share makes the limiter draw on a bucket that others share.
+func (l *Limiter) share(b Bucket) {
+	l.shared = &sharing{bucket: b}
+	l.bucket.Share(drawing{b})
+	b.Bind(l.refresh)
+}
+
+// refresh is how the bucket tells of a change.
+func (l *Limiter) refresh() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.bucket.Advance(l.now())
+	l.settle()
+}
+
+// tryShared is [Limiter.Try] with a bucket that is shared.
+func (l *Limiter) tryShared(n int64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.bucket.TakeShared(l.now(), n)
+}
+
+// tell says what waits, if that has changed.
+func (s *sharing) tell(b *bucket.Bucket) {
+	tier, n, waiting := b.First()
+	now := &s.wanted
+	if waiting == now.waiting && (waiting == 0 || tier == now.tier && n == now.n) {
+		return
+	}
+	now.tier, now.n, now.waiting = tier, n, waiting
+	s.bucket.Want(priorityOf(tier), n, waiting)
+}
+
+// own returns the limiter's own rate and capacity, which may be those of none.
+func (c LimiterConfig) own(rate float64) (tokensPerSecond float64, capacity int64) {
+	if c.Bucket != nil && rate == 0 {
+		return bucket.MaxRate, bucket.MaxCapacity
+	}
+	return rate, c.tokens(rate)
+}
+
+// reasons says why one token of a shared bucket could not be had at a tier now.
+func (u BucketUsage) reasons(p Priority, now time.Time) []Reason {
+	r := Reason{Code: CodeShared, By: u.Err}
+	for _, w := range u.Waiters {
+		if w.Tier < p || w.Self {
+			continue
+		}
+		r.Ahead[w.Tier.index()] += w.Waiting
+		r.By = listed(r.By, w.Name)
+	}
+	if u.Tokens < 1 {
+		r.Tokens = 1 - u.Tokens
+		r.FreeAt = now.Add(time.Duration(float64(r.Tokens) / u.Rate * 1e9))
+	}
+	if r.By == "" && r.Tokens == 0 {
+		return nil
+	}
+	return []Reason{r}
+}
+
+// listed appends a name to a list for people.
+func listed(list, name string) string {
+	if list == "" {
+		return name
+	}
+	return list + ", " + name
+}
+
+// drawing is a shared bucket as the policy knows it.
+type drawing struct{ Bucket }
+
+func (d drawing) Draw(t int, n int64, debt bool) (drawn, again int64, err error) {
+	drawn, wait, err := d.Take(priorityOf(t), n, debt)
+	return drawn, int64(min(wait, Never)), err
+}
+
+func (d drawing) Rivals() (t int, debt int64) {
+	tier, waiting, lasts := d.Bucket.Rivals()
+	if !waiting {
+		return -1, int64(lasts)
+	}
+	return tier.index(), int64(lasts)
+}
