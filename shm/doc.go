@@ -9,8 +9,9 @@
 //
 // Now all processes with that scheduler together run at most 16 at a time, each
 // of them at most 4, and higher tiers of one go before lower tiers of another.
-// [Mutex] is a lock that processes share. [Inspect] and [List] tell who shares a
-// region and what they hold, without joining; [Remove] deletes one that nobody uses.
+// [Bucket] is a rate that processes share, for a [stint.Limiter], and [Mutex] a
+// lock. [Inspect] and [List] tell who shares a region and what they hold, without
+// joining; [Remove] deletes one that nobody uses.
 //
 // # What is promised
 //
@@ -23,6 +24,8 @@
 //     process lives is a lock that the kernel ends with it, so numbers that are
 //     used again, and namespaces, do not matter for that.
 //   - Who waits is woken by whoever gives a slot back, and does not poll for it.
+//   - Processes get at most the tokens of a bucket's rate and capacity, and one debt
+//     (see [stint.Limiter]). Who dies or is stopped does not hold up those who wait.
 //   - A process that is stopped keeps what it holds. A slot that it was given
 //     while it was stopped, or too busy to take it, goes to another after about
 //     30 milliseconds.

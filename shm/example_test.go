@@ -38,6 +38,26 @@ func ExampleRegion_Slots() {
 	// Output: 1 <nil>
 }
 
+// All processes that open the region get a million tokens a second together, and
+// this one at most a tenth of that.
+func ExampleRegion_Bucket() {
+	dir, err := os.MkdirTemp("/dev/shm", "example")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+
+	region, err := shm.Open(filepath.Join(dir, "bytes"), shm.Geometry{Rates: []shm.Rate{{PerSecond: 1e6}}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer region.Close()
+
+	l := stint.NewLimiter(1e5, stint.LimiterConfig{Bucket: region.Bucket(0)})
+	fmt.Println(l.Wait(context.Background(), 4096), l.Stats().Shared.Rate)
+	// Output: <nil> 1e+06
+}
+
 // Whoever gets the lock after a process that has died with it has to look what
 // that has left.
 func ExampleMutex() {

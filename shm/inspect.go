@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/stintgo/stint"
 	"github.com/stintgo/stint/shm/internal/arena"
 	"github.com/stintgo/stint/shm/internal/pool"
 )
@@ -18,7 +19,9 @@ type Info struct {
 	Processes []Process `json:"processes"` // that live and have it open
 	Slots     []Usage   `json:"slots"`     // of each limit
 	Mutexes   []Usage   `json:"mutexes"`   // of each mutex, which is a limit of one slot
-	Err       string    `json:"err,omitempty"`
+
+	Buckets []stint.BucketUsage `json:"buckets,omitempty"` // of each rate
+	Err     string              `json:"err,omitempty"`
 }
 
 // Process is one that shares a region.
@@ -90,6 +93,9 @@ func inspect(name string) (info Info, err error) {
 		} else {
 			info.Mutexes = append(info.Mutexes, usage)
 		}
+	}
+	for i, rate := range info.Geometry.Rates {
+		info.Buckets = append(info.Buckets, bucketUsage(rate.meter(), p.Line(i)))
 	}
 	return info, nil
 }

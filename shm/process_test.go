@@ -57,6 +57,10 @@ func TestMain(m *testing.M) {
 		fill()
 	case "again":
 		again()
+	case "draw":
+		draw()
+	case "first":
+		firstInLine()
 	}
 }
 
@@ -280,6 +284,15 @@ func (p *process) await(n int) bool {
 		}
 	}
 	return true
+}
+
+// drain kills the process and returns how much it has written that was not read.
+func (p *process) drain() int64 {
+	_ = p.cmd.Process.Kill()
+	n, _ := io.Copy(io.Discard, p.out)
+	_ = p.cmd.Wait()
+	p.out.Close()
+	return n
 }
 
 // kill kills the process and waits until it has ended. It reports false if it had

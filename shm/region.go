@@ -3,6 +3,7 @@ package shm
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -50,20 +51,21 @@ const (
 	// SlotsMax is how many slots a limit can have.
 	SlotsMax = 1<<slotBits - 1
 
-	// limitsMax is how many limits and mutexes a region can have.
-	limitsMax = 256
+	// limitsMax is how many limits, mutexes and rates a region can have.
+	limitsMax = 240
 )
 
 // Geometry is what a region is made for. All processes have to give the same.
 type Geometry struct {
-	Slots   []int `json:"slots"` // of each limit, from 1 to SlotsMax
-	Mutexes int   `json:"mutexes"`
+	Slots   []int  `json:"slots"` // of each limit, from 1 to SlotsMax
+	Mutexes int    `json:"mutexes"`
+	Rates   []Rate `json:"rates,omitempty"` // of each bucket
 }
 
 func (g Geometry) validate() error {
 	var problems []error
-	if n := len(g.Slots) + max(g.Mutexes, 0); n == 0 || n > limitsMax {
-		problems = append(problems, fmt.Errorf("%d limits and mutexes, want 1 to %d", n, limitsMax))
+	if n := len(g.Slots) + max(g.Mutexes, 0) + len(g.Rates); n == 0 || n > limitsMax {
+		problems = append(problems, fmt.Errorf("%d limits, mutexes and rates, want 1 to %d", n, limitsMax))
 	}
 	if g.Mutexes < 0 {
 		problems = append(problems, fmt.Errorf("%d mutexes", g.Mutexes))
@@ -73,20 +75,23 @@ func (g Geometry) validate() error {
 			problems = append(problems, fmt.Errorf("limit %d has %d slots, want 1 to %d", i, n, SlotsMax))
 		}
 	}
+	for i, rate := range g.Rates {
+		if err := rate.validate(); err != nil {
+			problems = append(problems, fmt.Errorf("rate %d: %w", i, err))
+		}
+	}
 	return errors.Join(problems...)
 }
 
 // geometryOf is the opposite of numbers.
 func geometryOf(all []uint64) (g Geometry, err error) {
-	for i, n := range all {
-		switch {
-		case n > max(SlotsMax, limitsMax):
-			return g, fmt.Errorf("%w: its geometry is %d", ErrMismatch, all)
-		case i == 0:
-			g.Mutexes = int(n)
-		default:
-			g.Slots = append(g.Slots, int(n))
-		}
+	if len(all) < 2 || all[0] > limitsMax || all[1] > limitsMax || 2+2*int(all[1]) > len(all) {
+		return g, fmt.Errorf("%w: its geometry is %d", ErrMismatch, all)
+	}
+	rates, slots := all[2:][:2*all[1]], all[2+2*all[1]:]
+	g.Mutexes, g.Rates = int(all[0]), ratesOf(rates)
+	for _, n := range slots {
+		g.Slots = append(g.Slots, int(min(n, SlotsMax+1)))
 	}
 	if err := g.validate(); err != nil {
 		return g, fmt.Errorf("%w: %w", ErrMismatch, err)
@@ -97,12 +102,15 @@ func geometryOf(all []uint64) (g Geometry, err error) {
 // shape is that of the pool: a mutex is a limit of one slot.
 func (g Geometry) shape() pool.Shape {
 	limits := slices.Concat(g.Slots, slices.Repeat([]int{1}, g.Mutexes))
-	return pool.Shape{Participants: ProcessesMax, Limits: limits}
+	return pool.Shape{Participants: ProcessesMax, Limits: limits, Buckets: len(g.Rates)}
 }
 
 // numbers is the geometry as it is written into the region.
 func (g Geometry) numbers() []uint64 {
-	all := []uint64{uint64(g.Mutexes)}
+	all := []uint64{uint64(g.Mutexes), uint64(len(g.Rates))}
+	for _, rate := range g.Rates {
+		all = append(all, math.Float64bits(rate.PerSecond), uint64(rate.capacity()))
+	}
 	for _, n := range g.Slots {
 		all = append(all, uint64(n))
 	}
@@ -117,6 +125,7 @@ type Region struct {
 	member  *pool.Member
 	limits  []*Slots // those of mutexes are the last
 	mutexes []*Mutex
+	buckets []*Bucket
 	closed  atomic.Bool
 	rung    atomic.Bool // somebody may have died
 	onExit  func(pid int, ended func()) (stop func(), err error)
@@ -124,6 +133,7 @@ type Region struct {
 	// After the lock of a scheduler, never before: schedulers call with theirs.
 	mu       sync.Mutex
 	swept    int64         // when the dead were last looked for
+	heard    uint64        // the bell, when it was last listened to
 	watching chan struct{} // closed when the watcher has ended; nil: there is none
 }
 
@@ -173,6 +183,9 @@ func open(name string, geometry Geometry, patience time.Duration) (*Region, erro
 	}
 	for _, slots := range r.limits[len(geometry.Slots):] {
 		r.mutexes = append(r.mutexes, newMutex(slots))
+	}
+	for i, rate := range geometry.Rates {
+		r.buckets = append(r.buckets, newBucket(r, i, rate))
 	}
 	return r, nil
 }
@@ -242,21 +255,31 @@ func (r *Region) Close() error {
 	}
 	r.member.Leave()
 	watching := r.watching
-	var bound []*Slots
-	for _, s := range r.limits {
-		if s.notify != nil {
-			bound = append(bound, s)
-		}
-	}
+	bound := r.boundLocked()
 	r.mu.Unlock()
-	for _, s := range bound {
-		s.notify() // who waits, or is about to, is told that the region is closed
+	for _, notify := range bound {
+		notify() // who waits, or is about to, is told that the region is closed
 	}
 	if watching != nil {
 		r.member.Ring()
 		<-watching
 	}
 	return r.arena.Close()
+}
+
+// boundLocked returns how to tell all who may wait.
+func (r *Region) boundLocked() (all []func()) {
+	for _, s := range r.limits {
+		if s.notify != nil {
+			all = append(all, s.notify)
+		}
+	}
+	for _, b := range r.buckets {
+		if b.notify != nil {
+			all = append(all, b.notify)
+		}
+	}
+	return all
 }
 
 func (r *Region) bell() *uint64 { return r.pool.Bell(r.member.Index()) }
@@ -281,6 +304,9 @@ func (r *Region) sweepLocked() {
 	if now := arena.Now(); now-r.swept >= int64(period) {
 		r.swept = now
 		r.member.Sweep()
+		for _, b := range r.buckets {
+			r.member.Overtake(b.index, b.holds())
+		}
 	}
 }
 
@@ -304,8 +330,8 @@ func (r *Region) watch(done chan<- struct{}) {
 		if !waiting {
 			return
 		}
-		for _, s := range served {
-			s.offer()
+		for _, tell := range served {
+			tell()
 		}
 		if len(served) > 0 {
 			runtime.Gosched() // those who go on need the processor, which Sleep would keep for a while
@@ -314,9 +340,9 @@ func (r *Region) watch(done chan<- struct{}) {
 	}
 }
 
-// look returns the limits of which this process was granted a slot, and whether
-// anybody waits.
-func (r *Region) look() (served []*Slots, waiting bool) {
+// look returns how to tell those who were granted a slot, or whose turn at a bucket
+// may have come, and whether anybody waits.
+func (r *Region) look() (served []func(), waiting bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed.Load() {
@@ -330,9 +356,21 @@ func (r *Region) look() (served []*Slots, waiting bool) {
 		waiting = true
 		s.giveBack() // the scheduler has been paused, or so
 		if !s.want.Busy && r.member.Check(s.limit) {
-			served = append(served, s)
+			served = append(served, s.offer)
 		}
 	}
+	bell := r.member.Bell()
+	for _, b := range r.buckets {
+		if b.want.Count == 0 {
+			continue
+		}
+		waiting = true
+		r.member.Stay(b.index)
+		if b.refused.Load() || bell != r.heard {
+			served = append(served, b.notify)
+		}
+	}
+	r.heard = bell
 	if !waiting {
 		r.watching = nil
 	}

@@ -2,6 +2,7 @@ package pool //nolint:testpackage // the search stops the code before each acces
 
 import (
 	"fmt"
+	"slices"
 )
 
 // Lock, Unlock, Held and Wake are what the kernel does.
@@ -46,13 +47,16 @@ func (w *world) Wake(i int) {
 }
 
 // sleep waits until the bell has been rung, or a period is over.
-func (a *actor) sleep() (expired bool) {
-	a.rest(inSleep)
+func (a *actor) sleep() (expired bool) { return a.sleepUntil(func() bool { return false }, 0) }
+
+// sleepUntil waits for something of its own as well.
+func (a *actor) sleepUntil(holds func() bool, knows uint64) (expired bool) {
+	a.rest(inSleep, knows)
 	if a.process.member.Bell()+1 != a.bell { // the kernel looks once more
 		return false
 	}
 	a.asleep, a.bell = true, 0
-	a.blocked = func() bool { return !a.asleep || a.expired }
+	a.blocked = func() bool { return !a.asleep || a.expired || holds() }
 	if !a.yield(struct{}{}) {
 		panic(abandon{})
 	}
@@ -102,6 +106,9 @@ func (a *actor) rest(place int, knows ...uint64) {
 		a.learn(m.held, uint64(m.seats[0].hint))
 		for _, sight := range m.sights[0] {
 			a.learn(sight.slot, uint64(sight.times))
+		}
+		for _, s := range m.stalls {
+			a.learn(s.want, s.spent, uint64(s.times))
 		}
 	}
 	a.learn(knows...)
@@ -226,6 +233,9 @@ func (w *world) audit() {
 	step = nil
 	for _, a := range w.actors {
 		m := a.process.member
+		if a.left && len(w.pool.buckets) > 0 && *w.pool.buckets[0].want(m.index) != 0 {
+			w.fail(fmt.Sprintf("%d has left and seems to wait", a.id))
+		}
 		if m == nil || a.process.dead || a.left {
 			continue
 		}
@@ -234,8 +244,10 @@ func (w *world) audit() {
 			m.Sweep()
 		}
 		l := &w.pool.limits[0]
-		if *l.mask&word(m.bit) != 0 || *l.want(m.index) != 0 {
-			w.fail(fmt.Sprintf("%d seems to wait", a.id))
+		for _, l := range slices.Concat(w.pool.limits, w.pool.buckets) {
+			if *l.mask&word(m.bit) != 0 || *l.want(m.index) != 0 {
+				w.fail(fmt.Sprintf("%d seems to wait", a.id))
+			}
 		}
 		for s := range l.count {
 			if slot := uint64(*l.slot(s)); !isFree(slot) && !m.mayAccept(slot) {
@@ -262,10 +274,13 @@ func (w *world) recover() {
 		if !a.asleep || a.process.dead || a.process.frozen {
 			continue
 		}
+		if w.tokens > 0 {
+			w.fail(fmt.Sprintf("%d sleeps beside a token", a.id))
+		}
 		l := &w.pool.limits[0]
 		for s := range l.count {
 			owner := w.owner(s)
-			if owner == nil || owner.dead || uint64(*l.slot(s))&granted != 0 {
+			if w.plot.shape.Buckets == 0 && (owner == nil || owner.dead || uint64(*l.slot(s))&granted != 0) {
 				w.fail(fmt.Sprintf("%d sleeps beside slot %d, which nobody has", a.id, s))
 			}
 		}

@@ -145,6 +145,47 @@ var faults = []struct{ name, file, code, instead string }{
 		"a grant forgets that the slot was abandoned", "grant.go",
 		"| granted | seen", "| granted",
 	},
+	{
+		"the turn is passed on to nobody", "turn.go",
+		"if was != 0 && before(was, is) {", "if before(was, is) && false {",
+	},
+	{
+		"the turn is passed on only when nobody waits any more", "turn.go",
+		"if was != 0 && before(was, is) {", "if was != 0 && is == 0 {",
+	},
+	{
+		"who leaves looks who is next before it has left", "turn.go",
+		"\tl.want(m.index).store(is)\n",
+		"\tif is == 0 {\n\t\tm.pool.pass(l, m.index)\n\t\twas = 0\n\t}\n\tl.want(m.index).store(is)\n",
+	},
+	{
+		"who is not in line any more is rung", "turn.go",
+		"\t} else {\n\t\tl.mask.clear(m.bit)\n\t}\n", "\t} else {\n\t\tdefer l.mask.clear(m.bit)\n\t}\n",
+	},
+	{
+		"the dead stay in line", "turn.go",
+		"if isLive(p.state(i).load()) {", "if true {",
+	},
+	{
+		"nobody is overtaken", "turn.go",
+		"s.times > periodsMax", "false",
+	},
+	{
+		"who leaves for good stays in line", "member.go",
+		"\t\tb.want(i).store(0)\n\t\tb.mask.clear(1 << i)\n", "",
+	},
+	{
+		"who leaves for good passes its turn on to nobody", "member.go",
+		"\t\tp.pass(b, i)\n", "",
+	},
+	{
+		"later tickets go first", "turn.go",
+		"(before(mine, want) || m.index < i && !before(want, mine))", "before(want, mine)",
+	},
+	{
+		"two with the same ticket wait for each other", "turn.go",
+		"(before(mine, want) || m.index < i && !before(want, mine))", "before(mine, want)",
+	},
 }
 
 // TestB8_SearchFindsFaults puts mistakes into the code and lets the search find
@@ -201,7 +242,7 @@ func testInstead(t *testing.T, file, source string) (out string, err error) {
 		}
 	}
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-count=1",
-		"-overlay", filepath.Join(dir, "overlay"), "-run", "B8_EveryOrder", ".")
+		"-overlay", filepath.Join(dir, "overlay"), "-run", "EveryOrder|HigherTierFirst", ".")
 	cmd.Env = append(os.Environ(), "STINT_SEEDS=") // the small search is what has to find it
 	b, err := cmd.CombinedOutput()
 	return string(b), err

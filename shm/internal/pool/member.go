@@ -17,6 +17,7 @@ type Member struct {
 	seats []Seat // of each limit
 
 	sights [][]sight // of each limit's slots: see takeBack
+	stalls []stall   // of each bucket: see Overtake
 }
 
 // Join makes the caller a participant. It fails with [ErrFull].
@@ -52,7 +53,7 @@ func (p *Pool) settle(i int) (era uint64) {
 }
 
 func (p *Pool) member(i int, era uint64) *Member {
-	m := &Member{pool: p, index: i, bit: 1 << i, held: owned(i, era)}
+	m := &Member{pool: p, index: i, bit: 1 << i, held: owned(i, era), stalls: make([]stall, len(p.buckets))}
 	for l := range p.limits {
 		m.seats = append(m.seats, newSeat(m, &p.limits[l]))
 		m.sights = append(m.sights, make([]sight, p.limits[l].count))
@@ -76,6 +77,12 @@ func (p *Pool) vacate(i int) {
 		l.want(i).store(0)
 		l.mask.clear(1 << i)
 		p.reclaim(l)
+	}
+	for n := range p.buckets {
+		b := &p.buckets[n]
+		b.want(i).store(0)
+		b.mask.clear(1 << i)
+		p.pass(b, i)
 	}
 }
 

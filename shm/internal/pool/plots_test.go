@@ -5,7 +5,7 @@ import "testing"
 // Two processes, in every order there is, and one may die or be stopped at any
 // instant.
 func TestB8_EveryOrderOfTwo(t *testing.T) {
-	one, two := Shape{2, []int{1}}, Shape{2, []int{2}}
+	one, two := Shape{2, []int{1}, 0}, Shape{2, []int{2}, 0}
 	tellAll(t, []plot{
 		{name: "fault", shape: one, actors: cast(worker(3, 1), worker(3, 1)), switches: anyOrder, faults: 1, timeouts: 1},
 		{name: "above", shape: one, actors: cast(worker(4, 1), worker(3, 1)), switches: anyOrder, timeouts: 1},
@@ -20,7 +20,7 @@ func TestB8_EveryOrderOfTwo(t *testing.T) {
 // Three processes or threads, in every order with few switches between those that
 // can go on.
 func TestB8_EveryOrderOfThree(t *testing.T) {
-	one, two, pair := Shape{3, []int{1}}, Shape{3, []int{2}}, Shape{2, []int{1}}
+	one, two, pair := Shape{3, []int{1}, 0}, Shape{3, []int{2}, 0}, Shape{2, []int{1}, 0}
 	tellAll(t, []plot{
 		{name: "one slot", shape: one, actors: cast(worker(3, 1), worker(4, 1), worker(3, 1)), switches: 1, faults: 1},
 		{name: "two slots", shape: two, actors: cast(worker(3, 1), worker(3, 1), worker(3, 1)), switches: 2, faults: 1},

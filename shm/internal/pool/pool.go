@@ -36,6 +36,7 @@ const Tiers = 7
 type Shape struct {
 	Participants int   // from 1 to ParticipantsMax
 	Limits       []int // the slots of each, at least 1
+	Buckets      int
 }
 
 // The unit of the layout is a line of a processor's cache. What different
@@ -74,7 +75,7 @@ func (s Shape) Words() int {
 	for _, slots := range s.Limits {
 		n += s.limitWords(slots)
 	}
-	return n
+	return n + s.Buckets*s.bucketWords()
 }
 
 // Host is what the protocol needs of the system. All methods may be called from
@@ -101,15 +102,17 @@ func place(i int) (lock int) { return ParticipantsMax + i }
 
 // Pool is a region, as seen by one process.
 type Pool struct {
-	mem    []uint64
-	shape  Shape
-	host   Host
-	limits []limit
+	mem   []uint64
+	shape Shape
+	host  Host
+
+	limits, buckets []limit
 }
 
-// limit is one limit's part of the region.
+// limit is one limit's part of the region, or a bucket's, which has no slots.
 type limit struct {
 	mask   *word // a bit for each participant that waits and that nobody has granted a slot
+	spent  *word // of a bucket: the count of tokens
 	wants  []uint64
 	slots  []uint64
 	count  int // of slots
@@ -132,6 +135,15 @@ func New(mem []uint64, shape Shape, host Host) *Pool {
 			slots:  part[lineWords*(1+shape.Participants):],
 			count:  slots,
 			stride: strideOf(slots),
+		})
+		at += len(part)
+	}
+	for range shape.Buckets {
+		part := mem[at : at+shape.bucketWords()]
+		p.buckets = append(p.buckets, limit{
+			mask:  (*word)(&part[0]),
+			spent: (*word)(&part[1]),
+			wants: part[lineWords:],
 		})
 		at += len(part)
 	}

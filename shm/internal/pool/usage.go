@@ -114,3 +114,49 @@ func (p *Pool) signed(i int) Party {
 	name := strings.ToValidUTF8(strings.TrimRight(string(text[:]), "\x00"), "") // it may have been cut
 	return Party{int(p.entry(i, entryPID).load()), name}
 }
+
+// Line is the state of a bucket.
+type Line struct {
+	Spent   int64
+	Waiters []Waiter // in the order of the table
+}
+
+// Waiter is a participant that waits for tokens.
+type Waiter struct {
+	Party
+	Tier    int // the highest that waits
+	Waiting int
+	Self    bool // the member that asks
+
+	at int
+}
+
+// Line tells who waits. While others come and go, it is of times that are close
+// together.
+func (m *Member) Line(bucket int) Line {
+	m.Reap()
+	line := m.pool.line(bucket, func(i int) bool { return isLive(m.pool.state(i).load()) })
+	for i := range line.Waiters {
+		line.Waiters[i].Self = line.Waiters[i].at == m.index
+	}
+	return line
+}
+
+// Line is that of [Member.Line] for one who does not take part.
+func (p *Pool) Line(bucket int) Line { return p.line(bucket, p.present) }
+
+func (p *Pool) line(bucket int, alive func(i int) bool) Line {
+	b := &p.buckets[bucket]
+	line := Line{Spent: int64(b.spent.load())}
+	for i := range p.shape.Participants {
+		if want := b.want(i).load(); want != 0 && alive(i) {
+			line.Waiters = append(line.Waiters, Waiter{
+				Party:   p.signed(i),
+				Tier:    tierOf(want),
+				Waiting: countOf(want),
+				at:      i,
+			})
+		}
+	}
+	return line
+}

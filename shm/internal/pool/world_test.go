@@ -25,7 +25,9 @@ type world struct {
 
 	inside []*process // who believes that it holds a slot of limit 0
 	orphan []bool     // the slot's holder has died
-	order  []int      // who got a slot, one after the other
+	order  []int      // who got a slot or a token, one after the other
+	tokens int        // in bucket 0
+	ticket uint64     // the last one
 	wrong  string
 	words  []*word  // of a state
 	sum    []uint64 // the state
@@ -39,6 +41,7 @@ type process struct {
 	member *Member
 	dead   bool
 	frozen bool
+	immune bool // it neither dies nor is stopped: it stands for the time
 	actors []*actor
 
 	// What the threads of a process share besides their member.
@@ -182,7 +185,7 @@ func (w *world) choices() (all []choice) {
 		case a.asleep && !a.expired && w.timeouts < w.plot.timeouts:
 			all = append(all, choice{expire, a.id})
 		}
-		if w.faults < w.plot.faults && len(all) > 0 && a == a.process.actors[0] {
+		if w.faults < w.plot.faults && len(all) > 0 && a == a.process.actors[0] && !a.process.immune {
 			all = append(all, choice{kill, a.id}, choice{suspend, a.id})
 		}
 	}
@@ -259,6 +262,7 @@ func (w *world) key() uint64 {
 	for i := range w.plot.shape.Participants {
 		put(uint64(w.locks[life(i)].number()<<8 | w.locks[place(i)].number()))
 	}
+	put(uint64(w.tokens)<<32 | w.ticket)
 	for i, p := range w.inside {
 		put(uint64(p.number()))
 		if w.orphan[i] {
@@ -289,6 +293,13 @@ func (w *world) shared() (all []*word) {
 		}
 		for s := range l.count {
 			all = append(all, l.slot(s))
+		}
+	}
+	for n := range w.pool.buckets {
+		b := &w.pool.buckets[n]
+		all = append(all, b.mask, b.spent)
+		for i := range w.plot.shape.Participants {
+			all = append(all, b.want(i), b.need(i))
 		}
 	}
 	return all
@@ -327,6 +338,15 @@ func (w *world) place(offset int) string {
 			if at == l.want(p) {
 				return fmt.Sprint("want ", p)
 			}
+		}
+	}
+	for i := range w.pool.buckets {
+		b := &w.pool.buckets[i]
+		switch at := (*word)(&w.mem[offset]); at {
+		case b.mask:
+			return "line"
+		case b.spent:
+			return "spent"
 		}
 	}
 	return fmt.Sprint("word ", offset)

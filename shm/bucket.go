@@ -1,0 +1,250 @@
+package shm
+
+import (
+	"fmt"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/internal/bucket"
+	"github.com/stintgo/stint/shm/internal/arena"
+	"github.com/stintgo/stint/shm/internal/pool"
+)
+
+// Rate is what a bucket is made for.
+type Rate struct {
+	PerSecond float64 `json:"per_second"` // tokens, within the limits of [stint.NewLimiter]
+	// Capacity is how many tokens an idle bucket saves up; 0 is one second's worth,
+	// at least 1. With less than some 30 milliseconds' worth, tokens are lost when
+	// the process whose turn it is wakes late.
+	Capacity int64 `json:"capacity"`
+}
+
+func (r Rate) capacity() int64 {
+	if r.Capacity == 0 {
+		return max(int64(r.PerSecond), 1)
+	}
+	return r.Capacity
+}
+
+func (r Rate) validate() error { return bucket.Validate(r.PerSecond, r.capacity()) }
+
+func (r Rate) meter() bucket.Meter { return bucket.NewMeter(r.PerSecond, r.capacity()) }
+
+// Bucket is a token bucket that processes share, for [stint.LimiterConfig]. The
+// methods are for the limiter, which calls them with its lock held.
+//
+// The processes take turns: the one with the highest tier that waits goes first, of
+// one tier the one that has waited for longest. A turn ends when the bucket is
+// empty, or after half a millisecond. Who is told that its turn has come has slept;
+// if it is stopped, the others go on after about 30 milliseconds. What a process
+// that dies has taken is spent.
+//
+// The bucket is as full as if it had been there when the machine was started. Its
+// clock is the machine's monotonic one, which stands still while the machine is
+// suspended.
+type Bucket struct {
+	region *Region
+	index  int
+	meter  bucket.Meter
+	notify func()
+
+	refused atomic.Bool // somebody went first when tokens were last asked for
+
+	// Guarded by the limiter's lock.
+	took int64 // since when this turn has taken tokens, or 0
+
+	// Written with both the limiter's lock and the region's.
+	want    pool.Want
+	need    int64
+	tickets [pool.Tiers]uint64 // since when tiers wait, 0: they have had their turn
+}
+
+var _ stint.Bucket = (*Bucket)(nil)
+
+func newBucket(r *Region, index int, rate Rate) *Bucket {
+	return &Bucket{region: r, index: index, meter: rate.meter()}
+}
+
+// Bucket returns the bucket of a rate, counted from 0 as in the geometry. It is for
+// one limiter of this process: the same is returned every time. Another limiter can
+// have a region of its own, by opening it again.
+func (r *Region) Bucket(rate int) *Bucket { return r.buckets[rate] }
+
+// Bind keeps how the limiter is told of a change. It panics if it is called twice:
+// open the region once more for another limiter.
+func (b *Bucket) Bind(notify func()) {
+	if b.notify != nil {
+		panic("shm: the bucket of a region is for one limiter; open the region again for another")
+	}
+	b.notify = notify
+}
+
+// Take takes tokens, unless another process goes first.
+func (b *Bucket) Take(tier stint.Priority, n int64, debt bool) (taken int64, again time.Duration, err error) {
+	if b.region.closed.Load() {
+		return 0, 0, ErrClosed
+	}
+	refused := !debt && !b.mayTake(tierOf(tier))
+	if b.refused.Store(refused); refused {
+		return 0, stint.Never, nil
+	}
+	now, m := arena.Now(), b.region.member
+	for {
+		spent := m.Spent(b.index)
+		after, taken, wait := b.meter.Take(now, spent, n, debt)
+		if taken == 0 {
+			b.endTurn(now)
+			return 0, time.Duration(wait), nil
+		}
+		if m.Spend(b.index, spent, after) {
+			b.goOn(now)
+			return taken, 0, nil
+		}
+	}
+}
+
+// mayTake reports whether it is this process's turn. If it is not, it looks whether
+// those who go first are dead or stopped.
+func (b *Bucket) mayTake(tier int) bool {
+	r := b.region
+	if r.member.MayTake(b.index, tier) {
+		return true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed.Load() {
+		return false
+	}
+	r.sweepLocked()
+	return r.member.MayTake(b.index, tier)
+}
+
+// goOn notes that tokens were taken in this turn, and ends it if it has been long.
+func (b *Bucket) goOn(now int64) {
+	switch {
+	case b.want.Count == 0:
+	case b.took == 0:
+		b.took = now
+	case now-b.took > runFor:
+		b.endTurn(now)
+	}
+}
+
+// endTurn puts this process behind the others that wait in its tier, if it has
+// taken anything.
+func (b *Bucket) endTurn(now int64) {
+	if b.took == 0 || b.want.Count == 0 {
+		return
+	}
+	b.took = 0
+	r := b.region
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed.Load() || r.member.Elsewhere(b.index) != b.want.Tier {
+		return
+	}
+	b.want.Ticket = pool.Ticket(now) | 1
+	b.tickets[b.want.Tier] = b.want.Ticket
+	r.member.Stand(b.index, b.want, b.need)
+}
+
+// Return gives tokens back.
+func (b *Bucket) Return(n int64) {
+	if b.region.closed.Load() {
+		return
+	}
+	m := b.region.member
+	for {
+		spent := m.Spent(b.index)
+		if m.Spend(b.index, spent, b.meter.Return(arena.Now(), spent, n)) {
+			break
+		}
+	}
+	m.Hurry(b.index)
+}
+
+// Want says who waits.
+func (b *Bucket) Want(tier stint.Priority, n int64, waiting int) {
+	r := b.region
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed.Load() {
+		return
+	}
+	since := &b.tickets[tierOf(tier)]
+	switch {
+	case waiting == 0:
+		clear(b.tickets[:])
+		b.took = 0
+	case *since == 0:
+		*since = pool.Ticket(arena.Now()) | 1 // not 0
+	}
+	_, capacity := b.meter.Rate()
+	b.need = min(n, capacity)
+	b.want = pool.Want{Tier: tierOf(tier), Ticket: *since, Count: waiting}
+	first := r.member.Stand(b.index, b.want, b.need)
+	if waiting > 0 {
+		if first && b.refused.Load() { // whoever went first has gone meanwhile
+			r.member.Ring()
+		}
+		r.watchLocked()
+	}
+}
+
+// Rivals tells who waits elsewhere.
+func (b *Bucket) Rivals() (tier stint.Priority, waiting bool, debt time.Duration) {
+	if b.region.closed.Load() {
+		return 0, false, 0
+	}
+	m := b.region.member
+	debt = time.Duration(b.meter.Debt(arena.Now(), m.Spent(b.index)))
+	if t := m.Elsewhere(b.index); t >= 0 {
+		return priorityOf(t), true, debt
+	}
+	return 0, false, debt
+}
+
+// holds is what there is in the bucket.
+func (b *Bucket) holds() int64 {
+	return b.meter.Tokens(arena.Now(), b.region.member.Spent(b.index))
+}
+
+// Usage tells what the bucket holds and who waits.
+func (b *Bucket) Usage() stint.BucketUsage {
+	r := b.region
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed.Load() {
+		u := stint.BucketUsage{Err: ErrClosed.Error()}
+		u.Rate, u.Capacity = b.meter.Rate()
+		return u
+	}
+	return bucketUsage(b.meter, r.member.Line(b.index))
+}
+
+func bucketUsage(meter bucket.Meter, line pool.Line) stint.BucketUsage {
+	u := stint.BucketUsage{Tokens: meter.Tokens(arena.Now(), line.Spent)}
+	u.Rate, u.Capacity = meter.Rate()
+	for _, w := range line.Waiters {
+		u.Waiting += w.Waiting
+		u.Waiters = append(u.Waiters, stint.Waiter{
+			Name:    fmt.Sprintf("%s[%d]", w.Name, w.PID),
+			Tier:    priorityOf(w.Tier),
+			Waiting: w.Waiting,
+			Self:    w.Self,
+		})
+	}
+	return u
+}
+
+func priorityOf(tier int) stint.Priority { return stint.Priority(tier) + stint.Lowest }
+
+// ratesOf reads rates as they are written into a region.
+func ratesOf(numbers []uint64) (rates []Rate) {
+	for i := 0; i < len(numbers); i += 2 {
+		rates = append(rates, Rate{math.Float64frombits(numbers[i]), int64(numbers[i+1])})
+	}
+	return rates
+}

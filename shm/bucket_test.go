@@ -1,0 +1,213 @@
+//go:build linux
+
+package shm_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/internal/buckettest"
+	"github.com/stintgo/stint/internal/seeded"
+	"github.com/stintgo/stint/shm"
+)
+
+func rate(perSecond float64, capacity int64) shm.Geometry {
+	return shm.Geometry{Rates: []shm.Rate{{PerSecond: perSecond, Capacity: capacity}}}
+}
+
+func TestB13_BucketContract(t *testing.T) {
+	buckettest.Run(t, func(t *testing.T, perSecond float64, capacity int64, n int) (all []stint.Bucket) {
+		t.Helper()
+		path := filepath.Join(t.TempDir(), "region")
+		for range n {
+			all = append(all, open(t, path, rate(perSecond, capacity)).Bucket(0))
+		}
+		return all
+	})
+}
+
+func TestB13_BucketGeometry(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	all := shm.Geometry{
+		Slots: []int{2, 1}, Mutexes: 3,
+		Rates: []shm.Rate{{PerSecond: 0.5}, {PerSecond: 1e6, Capacity: 10}},
+	}
+	r := open(t, path, all)
+	if r.Slots(1).Usage().Max != 1 || r.Bucket(0).Usage().Capacity != 1 || r.Bucket(1).Usage().Capacity != 10 {
+		t.Error("parts of the region have been mixed up")
+	}
+	for _, other := range []shm.Geometry{
+		{Slots: []int{2, 1}, Mutexes: 3},
+		{Slots: []int{2, 1}, Mutexes: 3, Rates: []shm.Rate{{PerSecond: 0.5}, {PerSecond: 1e6, Capacity: 11}}},
+		{Slots: []int{2, 1}, Mutexes: 3, Rates: []shm.Rate{{PerSecond: 0.25, Capacity: 1}, {PerSecond: 1e6, Capacity: 10}}},
+	} {
+		if _, err := shm.Open(path, other); !errors.Is(err, shm.ErrMismatch) {
+			t.Errorf("%+v: %v", other, err)
+		}
+	}
+	for _, bad := range []shm.Rate{{}, {PerSecond: -1}, {PerSecond: 1 << 35}, {PerSecond: 1, Capacity: -1}} {
+		_, err := shm.Open(path, shm.Geometry{Rates: []shm.Rate{bad}})
+		if err == nil || !strings.Contains(err.Error(), "rate 0") {
+			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+	info, err := shm.Inspect(path)
+	if err != nil || len(info.Buckets) != 2 || info.Buckets[1].Tokens != 10 ||
+		len(info.Slots) != 2 || len(info.Mutexes) != 3 {
+		t.Errorf("%+v, %v", info, err)
+	}
+}
+
+func TestB13_BucketOfAClosedRegion(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	r := open(t, path, rate(1e-6, 1))
+	l := stint.NewLimiter(0, stint.LimiterConfig{Bucket: r.Bucket(0)})
+	l.Try(1)
+	waited := make(chan error)
+	go func() { waited <- l.Wait(t.Context(), 1) }()
+	until(t, "nobody waits", func() bool { return l.Stats().Shared.Waiting == 1 })
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-waited; !errors.Is(err, shm.ErrClosed) {
+		t.Errorf("who waited: %v", err)
+	}
+	if err := l.Wait(t.Context(), 1); !errors.Is(err, shm.ErrClosed) || l.Try(1) {
+		t.Errorf("who comes later: %v", err)
+	}
+	if s := l.Stats(); s.Shared.Err == "" || s.Queued != 0 {
+		t.Errorf("%+v", s)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a bucket was bound twice")
+		}
+	}()
+	stint.NewLimiter(0, stint.LimiterConfig{Bucket: r.Bucket(0)})
+}
+
+// draw takes tokens of the bucket at random, in all tiers, and writes down each
+// time how many it has had in all.
+func draw() {
+	r, err := shm.Open(os.Getenv(processRegion), drawn)
+	must(err)
+	l := stint.NewLimiter(0, stint.LimiterConfig{Bucket: r.Bucket(0)})
+	for i := range 4 {
+		go func() {
+			at := l.At(stint.Lowest + stint.Priority(i*2))
+			for n := int64(1); ; n = n%7 + 1 {
+				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(n)*time.Millisecond)
+				if at.Wait(ctx, n) == nil {
+					_, err := os.Stdout.WriteString(strings.Repeat("x", int(n)))
+					must(err)
+				}
+				cancel()
+			}
+		}()
+	}
+	select {}
+}
+
+var drawn = rate(20_000, 200)
+
+// Eight processes take tokens and are killed at random: together they never get
+// more than are earned, and the others are not held up.
+func TestB13_KilledProcesses(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	lot := seeded.Rand(t)
+	began := shm.Now()
+	had, want := int64(0), drawn.Rates[0].Capacity
+	var processes []*process
+	for range 8 {
+		processes = append(processes, start(t, "draw", path))
+	}
+	for range 40 {
+		i := lot.IntN(len(processes))
+		n := 1 + lot.IntN(100)
+		if !processes[i].await(n) {
+			t.Fatal("a process ended by itself")
+		}
+		had += int64(n) + processes[i].drain()
+		processes[i] = start(t, "draw", path)
+	}
+	for _, p := range processes {
+		had += p.drain()
+	}
+	const debt = 7
+	want += (shm.Now()-began)*int64(drawn.Rates[0].PerSecond)/1e9 + 1 + debt
+	if had > want {
+		t.Errorf("%d tokens were had, %d were earned", had, want)
+	}
+	t.Logf("%d of %d tokens", had, want)
+
+	u := open(t, path, drawn).Bucket(0).Usage()
+	if u.Waiting != 0 || len(u.Waiters) != 0 {
+		t.Errorf("the dead wait: %+v", u)
+	}
+}
+
+// first is a process that goes first in line, for a token that is not there.
+func first(t *testing.T, path string) (*process, *stint.Limiter) {
+	t.Helper()
+	l := stint.NewLimiter(0, stint.LimiterConfig{Bucket: open(t, path, slowly).Bucket(0)})
+	if !l.Try(slowly.Rates[0].Capacity) {
+		t.Fatal("a full bucket is not full")
+	}
+	p := start(t, "first", path)
+	until(t, "nobody waits", func() bool { return l.Stats().Shared.Waiting == 1 })
+	return p, l
+}
+
+var slowly = rate(50, 10)
+
+func firstInLine() {
+	r, err := shm.Open(os.Getenv(processRegion), slowly)
+	must(err)
+	l := stint.NewLimiter(0, stint.LimiterConfig{Bucket: r.Bucket(0)})
+	must(l.At(stint.Highest).Wait(context.Background(), 1000))
+}
+
+// A process that dies first in line holds nobody up.
+func TestB13_FirstInLineDies(t *testing.T) {
+	p, l := first(t, filepath.Join(t.TempDir(), "region"))
+	if l.Try(1) {
+		t.Error("Try went before one that waits")
+	}
+	pid := strconv.Itoa(p.cmd.Process.Pid)
+	if why := l.Why(); len(why) != 1 || why[0].Code != stint.CodeShared || !strings.Contains(why[0].By, pid) {
+		t.Errorf("%+v, want that process %s goes first", why, pid)
+	}
+	waited := make(chan error)
+	go func() { waited <- l.Wait(t.Context(), 1) }()
+	until(t, "nobody waits", func() bool { return l.Stats().Shared.Waiting == 2 })
+	p.kill()
+	if err := <-waited; err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the dead are in line for ever", func() bool { return l.Try(1) })
+}
+
+// One that is stopped holds nobody up once there is what it waits for, and is in
+// line again when it goes on.
+func TestB13_FirstInLineIsStopped(t *testing.T) {
+	p, l := first(t, filepath.Join(t.TempDir(), "region"))
+	p.signal(t, syscall.SIGSTOP)
+	for range 3 {
+		if err := l.At(stint.Low).Wait(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !l.Try(0) {
+		t.Error("one that is stopped is still in line")
+	}
+	p.signal(t, syscall.SIGCONT)
+	until(t, "who goes on is not in line", func() bool { return !l.Try(0) })
+}

@@ -1,0 +1,175 @@
+package pool //nolint:testpackage // the search stops the code before each access to a shared word
+
+import "testing"
+
+// The turns of a bucket, in every order: who is first in line takes tokens as they
+// come, and nobody sleeps beside a token.
+func TestB13_EveryOrderOfTurns(t *testing.T) {
+	two, three := Shape{2, []int{1}, 1}, Shape{3, []int{1}, 1}
+	tellAll(t, []plot{
+		{name: "two", shape: two, actors: cast(mint(3), customer(3, 2), customer(3, 1)), switches: 3},
+		{
+			name: "fault", shape: two, actors: cast(mint(2), customer(3, 1), customer(3, 1)),
+			switches: 1, faults: 1, timeouts: 1,
+		},
+		{name: "tiers", shape: two, actors: cast(mint(2), customer(4, 1), customer(3, 1)), switches: anyOrder},
+		{name: "doubt", shape: two, actors: cast(mint(1), undecided, customer(3, 1)), switches: anyOrder},
+		{name: "leaver", shape: two, actors: cast(mint(1), quitter, customer(3, 1)), switches: anyOrder},
+		{
+			name: "dead", shape: three, actors: cast(mint(2), insatiable, customer(3, 1), customer(2, 1)),
+			switches: 1, timeouts: 1,
+		},
+		{name: "three", shape: three, actors: cast(mint(3), customer(3, 1), customer(3, 1), customer(3, 1)), switches: 1},
+		{
+			name: "tiers of three", shape: three, actors: cast(mint(3), customer(3, 1), customer(4, 1), customer(5, 1)),
+			switches: 1,
+		},
+		{
+			name: "doubt of three", shape: three, actors: cast(mint(2), undecided, customer(3, 1), customer(3, 1)),
+			switches: 2,
+		},
+		{name: "faults", shape: three, actors: cast(mint(3), customer(3, 1), customer(3, 1), customer(3, 1)), faults: 1},
+	})
+}
+
+// TestB13_HigherTierFirst has a lower tier wait before a higher one comes.
+func TestB13_HigherTierFirst(t *testing.T) {
+	shape := Shape{3, []int{1}, 1}
+	tellAll(t, []plot{
+		{name: "above", shape: shape, actors: cast(late(2), customer(3, 1), preferred), switches: 3},
+	})
+}
+
+// mint makes tokens, which are there for whoever takes them.
+func mint(tokens int) func(*actor) {
+	return func(a *actor) {
+		a.process.immune = true
+		for a.round = range tokens {
+			a.until(inUntil, func() bool { return true })
+			a.world.tokens++
+		}
+	}
+}
+
+// late makes tokens when all others wait.
+func late(tokens int) func(*actor) {
+	return func(a *actor) {
+		a.process.immune = true
+		a.until(inUntil, func() bool {
+			for _, other := range a.world.actors {
+				if other != a && !other.asleep {
+					return false
+				}
+			}
+			return true
+		})
+		a.world.tokens += tokens
+	}
+}
+
+// customer takes tokens one by one, and goes to the end of the line after each.
+func customer(tier, times int) func(*actor) {
+	return func(a *actor) {
+		a.join()
+		m := a.process.member
+		a.rest(inTake)
+		m.Stand(0, a.draw(tier), 1)
+		for a.round = range times {
+			a.buy(tier)
+			if a.round < times-1 {
+				a.rest(inWant)
+				m.Stand(0, a.draw(tier), 1)
+			}
+		}
+		a.rest(inStop)
+		m.Stand(0, Want{}, 0)
+	}
+}
+
+// preferred gets its token before one that has waited for longer.
+func preferred(a *actor) {
+	customer(6, 1)(a)
+	if a.world.order[0] != a.id {
+		a.world.fail("a lower tier went first")
+	}
+}
+
+// undecided waits, and then does not want any.
+func undecided(a *actor) {
+	a.join()
+	a.rest(inWant)
+	a.process.member.Stand(0, a.draw(3), 1)
+	a.rest(inStop)
+	a.process.member.Stand(0, Want{}, 0)
+}
+
+// insatiable waits for more than there is, and dies.
+func insatiable(a *actor) {
+	a.join()
+	a.rest(inWant)
+	a.process.member.Stand(0, a.draw(4), 100)
+	a.until(inUntil, func() bool { return true })
+	a.world.faults++
+	a.world.do(choice{kill, a.id})
+	a.until(inDeath, func() bool { return false })
+}
+
+// quitter leaves while it waits.
+func quitter(a *actor) {
+	a.join()
+	a.rest(inWant)
+	a.process.member.Stand(0, a.draw(3), 1)
+	a.leave()
+}
+
+// draw is a want with the next ticket.
+func (a *actor) draw(tier int) Want {
+	a.world.ticket++ // two have the same one
+	return Want{Tier: tier, Ticket: a.world.ticket / 2, Count: 1}
+}
+
+// buy takes a token when it is there and the actor's turn. It looks whether it is
+// when it has been rung, when the tokens are due, and when a period is over in which
+// it was not.
+func (a *actor) buy(tier int) {
+	m, w := a.process.member, a.world
+	look, mine := true, false
+	for {
+		a.rest(inLook, flag(look), flag(mine))
+		a.bell = m.Bell() + 1
+		m.Stay(0)
+		if look || !mine {
+			mine = m.MayTake(0, tier)
+		}
+		if mine && w.tokens > 0 {
+			w.tokens--
+			a.spend()
+			return
+		}
+		expired := a.sleepUntil(func() bool { return mine && w.tokens > 0 }, flag(mine))
+		if look = !expired; expired {
+			a.rest(inSweep, flag(mine))
+			m.Sweep()
+			m.Overtake(0, int64(w.tokens))
+		}
+	}
+}
+
+func flag(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (a *actor) spend() {
+	m := a.process.member
+	a.world.order = append(a.world.order, a.id)
+	a.world.logf("%d takes a token", a.id)
+	for {
+		a.rest(inAccept)
+		if seen := m.Spent(0); m.Spend(0, seen, seen+1) {
+			return
+		}
+	}
+}
