@@ -30,6 +30,9 @@ func TestB9_OneLimitOverAllServers(t *testing.T) {
 		}
 		servers[0].waitFor([]int{1, 3, 6}[i]) // two read in the first, one in the second, none in the third
 	}
+	for range 3 {
+		f.next()
+	}
 	st := servers[2].status("u=0")
 	if u := st.Stats.Shared; u.Max != 3 || u.Running != 3 || len(u.Holders) != 3 || st.Stats.Running != 0 {
 		t.Errorf("status is %+v of %+v, want 3 of 3, of no slot here", u, st.Stats)
