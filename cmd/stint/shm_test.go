@@ -97,10 +97,11 @@ func TestB8_ShmLs(t *testing.T) {
 	h.release()
 }
 
-// A region of several limits and mutexes has a line for each.
+// A region of several limits, mutexes and rates has a line for each.
 func TestB8_ShmLsLimits(t *testing.T) {
 	path := slotsFile(t)
-	r, err := shm.Open(path, shm.Geometry{Slots: []int{4, 7}, Mutexes: 1})
+	rate := shm.Rate{PerSecond: 0.5, Capacity: 9}
+	r, err := shm.Open(path, shm.Geometry{Slots: []int{4, 7}, Mutexes: 1, Rates: []shm.Rate{rate}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,14 +115,14 @@ func TestB8_ShmLsLimits(t *testing.T) {
 	}
 	all := strings.Join(got, "\n")
 	for _, want := range []string{
-		path + " slots 0 4 0 0 1 -", path + " slots 1 7 0 0 1 -",
+		path + " slots 0 4 0 0 1 -", path + " slots 1 7 0 0 1 -", path + " rate 0.5/s - 0 1 9 of 9 tokens left",
 		fmt.Sprintf("%d %.32s mutex 1 0", os.Getpid(), filepath.Base(os.Args[0])),
 	} {
 		if !strings.Contains(all, want) {
 			t.Errorf("it says\n%s\nwant %q", all, want)
 		}
 	}
-	stint(t, "", "sem", "--name", path, "true").want(t, "", "limits: 2, mutexes: 1", 125)
+	stint(t, "", "sem", "--name", path, "true").want(t, "", "limits: 2, mutexes: 1, rates: 1", 125)
 }
 
 // Slots are removed if nobody has them open; else the message says who.

@@ -15,8 +15,8 @@ import (
 const shmLong = `List and remove what processes of this machine share by a name: the slots of stint
 sem and stint run --shared, and whatever programs in Go open with package shm.`
 
-const shmLsLong = `List the regions that processes share, or say all about one of them: its limits and
-mutexes, how many slots are taken and by whom, and who has it open.
+const shmLsLong = `List the regions that processes share, or say all about one of them: its limits,
+mutexes and rates, how many slots are taken and by whom, and who has it open.
 
 A region stays when nobody has it open, until it is removed or the machine is
 started again. What an ended process has not given back is free for the next one that

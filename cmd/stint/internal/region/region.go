@@ -133,9 +133,9 @@ func (s Spec) mismatch(err error) error {
 	switch {
 	case unseen != nil:
 		return fmt.Errorf("%w; take another name", err)
-	case len(info.Geometry.Slots) != 1 || info.Geometry.Mutexes > 0:
-		return fmt.Errorf("%s is in use by %s for something else (limits: %d, mutexes: %d): take another name",
-			s.Name, view.Processes(info.Processes), len(info.Geometry.Slots), info.Geometry.Mutexes)
+	case len(info.Geometry.Slots) != 1 || info.Geometry.Mutexes+len(info.Geometry.Rates) > 0:
+		return fmt.Errorf("%s is in use by %s for something else (limits: %d, mutexes: %d, rates: %d): take another name",
+			s.Name, view.Processes(info.Processes), len(info.Slots), len(info.Mutexes), len(info.Geometry.Rates))
 	}
 	return fmt.Errorf("%s is in use with a max of %d, not %d, by %s: leave the number out, "+
 		"take another name, or wait until nobody has it open",

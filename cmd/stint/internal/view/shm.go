@@ -74,6 +74,10 @@ func Regions(w io.Writer, all []shm.Info) error {
 			_, _ = fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%s\n",
 				plain(r.Name), l.what, l.Max, l.Running, l.Waiting, len(r.Processes), orDash(slotHolders(l.Usage)))
 		}
+		for i, b := range r.Buckets {
+			_, _ = fmt.Fprintf(t, "%s\t%s\t%g/s\t-\t%d\t%d\t%d of %d tokens left\n",
+				plain(r.Name), counted("rate", i, len(r.Buckets)), b.Rate, b.Waiting, len(r.Processes), b.Tokens, b.Capacity)
+		}
 	}
 	return t.Flush()
 }
@@ -88,16 +92,20 @@ type limit struct {
 func limits(r *shm.Info) (all []limit) {
 	add := func(what string, usages []shm.Usage) {
 		for i, u := range usages {
-			l := limit{what, u}
-			if len(usages) > 1 {
-				l.what = fmt.Sprintf("%s %d", what, i)
-			}
-			all = append(all, l)
+			all = append(all, limit{counted(what, i, len(usages)), u})
 		}
 	}
 	add("slots", r.Slots)
 	add("mutex", r.Mutexes)
 	return all
+}
+
+// counted is the name of number i of n of a kind.
+func counted(what string, i, n int) string {
+	if n == 1 {
+		return what
+	}
+	return fmt.Sprintf("%s %d", what, i)
 }
 
 // Region writes what each process has of a region.
