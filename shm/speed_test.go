@@ -1,0 +1,45 @@
+//go:build linux
+
+package shm_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/shm"
+)
+
+// The price of a slot that nobody else wants, for profiles. The suite shared of
+// bench compares it with others.
+func BenchmarkB8_FreeSlot(b *testing.B) {
+	open := func(b *testing.B) *shm.Slots {
+		b.Helper()
+		r, err := shm.Open(filepath.Join(b.TempDir(), "region"), shm.Geometry{Slots: []int{16}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { r.Close() })
+		return r.Slots(0)
+	}
+	b.Run("alone", func(b *testing.B) {
+		slots := open(b)
+		slots.Bind(func() {}, nil)
+		for b.Loop() {
+			grant, err := slots.TryAcquire(stint.Normal)
+			if err != nil {
+				b.Fatal(err)
+			}
+			slots.Release(grant)
+		}
+	})
+	b.Run("scheduler", func(b *testing.B) {
+		s := stint.New(16, stint.Config{Slots: open(b)})
+		for b.Loop() {
+			if err := s.Acquire(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+			s.Release()
+		}
+	})
+}
