@@ -1,0 +1,54 @@
+//go:build linux
+
+package shm_test
+
+import (
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stintgo/stint"
+)
+
+// A scheduler's own limit binds on top of the shared one, and Stats and Why tell
+// how many slots all processes have, and which processes.
+func TestB8_StatsAndWhyNameOtherProcesses(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	r := open(t, path, geometry)
+	s := stint.New(1, stint.Config{Slots: r.Slots(0)})
+	if !s.TryAcquire() || s.TryAcquire() {
+		t.Fatal("the scheduler's own limit is not 1")
+	}
+	if why := s.Why(); len(why) != 1 || why[0].Code != stint.CodeMax {
+		t.Errorf("at its own limit: %+v", why)
+	}
+	s.Release()
+
+	var numbers []string
+	for range geometry.Slots[0] {
+		p := start(t, "hold", path)
+		if !p.await(1) {
+			t.Fatal("a process got no slot")
+		}
+		numbers = append(numbers, strconv.Itoa(p.cmd.Process.Pid))
+	}
+	why := s.Why()
+	if len(why) != 1 || why[0].Code != stint.CodeShared || why[0].Limit != 3 || why[0].Running != 3 {
+		t.Fatalf("at the shared limit: %+v", why)
+	}
+	for _, n := range numbers {
+		if !strings.Contains(why[0].By, "["+n+"]") {
+			t.Errorf("%q does not name process %s", why[0].By, n)
+		}
+	}
+	go func() { _ = s.Acquire(t.Context()) }()
+	until(t, "nobody waits", func() bool { return s.Stats().Queued == 1 })
+	got := s.Stats()
+	if u := got.Shared; got.Running != 0 || u.Running != 3 || u.Waiting != 1 || len(u.Holders) != 4 {
+		t.Errorf("%+v, shared %+v", got, u)
+	}
+	if got := s.Waiting(); len(got) != 1 || !strings.Contains(got[0].Reasons[0].By, numbers[0]) {
+		t.Errorf("who waits: %+v", got)
+	}
+}

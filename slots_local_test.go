@@ -1,0 +1,126 @@
+package stint_test
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/internal/slotstest"
+)
+
+// The slots of a scheduler keep the contract as well: several schedulers on top of
+// one, in the same process.
+func TestSlots_LocalContract(t *testing.T) {
+	slotstest.Run(t, func(_ *testing.T, limit, n int) (all []stint.Slots) {
+		pool := &localPool{slots: stint.New(limit, stint.Config{}), limit: limit}
+		for i := range n {
+			l := &local{pool: pool, name: strconv.Itoa(i)}
+			pool.members = append(pool.members, l)
+			all = append(all, l)
+		}
+		return all
+	})
+}
+
+type localPool struct {
+	slots stint.Scheduler
+	limit int
+
+	mu      sync.Mutex
+	last    stint.Grant
+	members []*local
+}
+
+// local is a participant. While somebody waits, it waits for one slot on behalf of
+// all, keeps it until it is asked for, and notifies.
+type local struct {
+	pool   *localPool
+	name   string
+	notify func()
+
+	// Guarded by the pool's mu.
+	held, ready, waiting int
+	tier                 stint.Priority
+	stop                 context.CancelFunc // of the wait, nil if there is none
+}
+
+func (l *local) Bind(notify func(), _ func(stint.Grant, error)) { l.notify = notify }
+
+func (l *local) TryAcquire(tier stint.Priority) (stint.Grant, error) {
+	l.pool.mu.Lock()
+	defer l.pool.mu.Unlock()
+	switch {
+	case l.ready > 0:
+		l.ready--
+		l.waitLocked()
+	case !l.pool.slots.At(tier).TryAcquire():
+		return 0, stint.ErrNoSlot
+	}
+	l.held++
+	l.pool.last++
+	return l.pool.last, nil
+}
+
+func (l *local) Release(stint.Grant) {
+	l.pool.mu.Lock()
+	l.held--
+	l.pool.mu.Unlock()
+	l.pool.slots.Release()
+}
+
+func (l *local) Want(tier stint.Priority, waiting int) {
+	l.pool.mu.Lock()
+	defer l.pool.mu.Unlock()
+	if l.stop != nil && (waiting == 0 || tier != l.tier) {
+		l.stop()
+		l.stop = nil
+	}
+	l.tier, l.waiting = tier, waiting
+	for ; waiting == 0 && l.ready > 0; l.ready-- {
+		l.pool.slots.Release()
+	}
+	l.waitLocked()
+}
+
+func (l *local) waitLocked() {
+	if l.waiting == 0 || l.stop != nil || l.ready > 0 {
+		return
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	l.stop = stop
+	at := l.pool.slots.At(l.tier)
+	go func() {
+		if at.Acquire(ctx) == nil {
+			l.arrive(ctx)
+		}
+	}()
+}
+
+// arrive keeps a slot that has come, unless nobody waits for it any more.
+func (l *local) arrive(ctx context.Context) {
+	l.pool.mu.Lock()
+	if ctx.Err() != nil {
+		l.pool.mu.Unlock()
+		l.pool.slots.Release()
+		return
+	}
+	l.stop()
+	l.stop = nil
+	l.ready++
+	l.pool.mu.Unlock()
+	l.notify()
+}
+
+func (l *local) Usage() stint.Usage {
+	l.pool.mu.Lock()
+	defer l.pool.mu.Unlock()
+	u := stint.Usage{Max: l.pool.limit}
+	for _, m := range l.pool.members {
+		u.Running += m.held
+		u.Waiting += m.waiting
+		u.Holders = append(u.Holders, stint.Holder{Name: m.name, Slots: m.held, Waiting: m.waiting})
+	}
+	return u
+}
