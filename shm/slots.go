@@ -16,7 +16,8 @@ import (
 // The processes are served by tier, those of one tier by turns, and the tasks of
 // a process as its scheduler decides. To wake another process takes far longer
 // than a short task, so a process may go on with its own tasks of the same tier
-// for a while, which is bounded in number and in time.
+// for a while, which is bounded in number and in time. A process whose scheduler is
+// paused, or at a limit of its own, keeps no slot from the others.
 type Slots struct {
 	region *Region
 	seat   *pool.Seat
