@@ -14,7 +14,9 @@ import (
 // the scheduler, which calls them with its lock held.
 //
 // The processes are served by tier, those of one tier by turns, and the tasks of
-// a process as its scheduler decides. To wake another process takes far longer
+// a process as its scheduler decides. So that none starves, one in 64 slots that a
+// process gives back while others wait goes to the process that has waited for
+// longest, whatever its tier. To wake another process takes far longer
 // than a short task, so a process may go on with its own tasks of the same tier
 // for a while, which is bounded in number and in time. A process whose scheduler is
 // paused, or at a limit of its own, keeps no slot from the others.
@@ -26,6 +28,7 @@ type Slots struct {
 
 	// Guarded by the scheduler's lock.
 	grants []uint64 // of each slot, the last grant, without the slot if it came back
+	turns  int      // slots that came back while others waited, since the guard's turn
 	run    int      // slots that were kept one after the other while others waited
 	since  int64    // when that began
 
@@ -121,11 +124,22 @@ func (s *Slots) Release(grant stint.Grant) {
 	}
 	s.grants[slot] -= uint64(slot + 1)
 	raceRelease(s, slot)
-	if s.want.Count > 0 && s.keeps() && s.kept.CompareAndSwap(0, int64(slot+1)) {
-		return
+	switch {
+	case s.turns >= guardAfter:
+		s.turns, s.run = 0, 0
+		if s.want.Count > 0 {
+			s.requeue(arena.Now())
+		}
+		s.seat.Yield(slot)
+	case s.want.Count > 0 && s.keeps() && s.kept.CompareAndSwap(0, int64(slot+1)):
+	case s.seat.Release(slot): // or it went back with the region
+		s.turns++
 	}
-	s.seat.Release(slot) // unless it went back with the region
 }
+
+// guardAfter is how many slots come back in a process while others wait, until one
+// goes to the process that has waited for longest, whatever tier waits there.
+const guardAfter = 63
 
 // A run of slots that stay with a process while others of the same tier wait.
 const (
@@ -145,8 +159,10 @@ func (s *Slots) keeps() bool {
 		s.run = 0
 		return true
 	case rival < s.want.Tier:
+		s.turns++
 		return true
 	}
+	s.turns++
 	now := arena.Now()
 	if s.run == 0 {
 		s.since = now

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -286,5 +287,38 @@ func served(t *testing.T, done <-chan error) {
 		}
 	case <-time.After(patience):
 		t.Fatal("who waits is not served, though there is a slot")
+	}
+}
+
+// Two processes always have somebody waiting in a high tier. Those that wait in a
+// low one elsewhere are served all the same, and soon enough.
+func TestB8_NoProcessStarves(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	one := shm.Geometry{Slots: []int{1}}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer cancel()
+	var turns atomic.Int64
+	for range 2 {
+		high := stint.New(1, stint.Config{Slots: punctual(t, path, one)}).At(stint.High)
+		for range 3 {
+			all.Go(func() {
+				for high.Acquire(ctx) == nil {
+					turns.Add(1)
+					high.Release()
+				}
+			})
+		}
+	}
+	for turns.Load() < 100 {
+		runtime.Gosched()
+	}
+	low := stint.New(1, stint.Config{Slots: punctual(t, path, one)})
+	for range 20 {
+		if err := low.At(stint.Low).Acquire(ctx); err != nil {
+			t.Fatal(err)
+		}
+		low.Release()
 	}
 }

@@ -194,9 +194,20 @@ func (a *actor) enter(s Slot) {
 }
 
 func (a *actor) release(slot int) {
+	a.giveUp(slot)
+	a.process.member.Seat(0).Release(slot)
+}
+
+// yieldSlot gives the slot to who has waited for longest.
+func (a *actor) yieldSlot(slot int) {
+	a.giveUp(slot)
+	a.process.member.Seat(0).Yield(slot)
+}
+
+func (a *actor) giveUp(slot int) {
 	a.world.inside[slot] = nil
 	a.rest(inRelease, uint64(slot))
-	if !a.process.member.Seat(0).Release(slot) {
+	if a.world.owner(slot) != a.process {
 		a.world.fail(fmt.Sprintf("%d lost slot %d", a.id, slot))
 	}
 }

@@ -21,9 +21,8 @@ var faults = []struct{ name, file, code, instead string }{
 	},
 	{
 		"releasing looks at the mask first", "seat.go",
-		"if !s.slots[slot].cas(s.held, 0) {\n\t\treturn false\n\t}\n",
-		"waiting := s.mask.load()\n\tif !s.slots[slot].cas(s.held, 0) {\n\t\treturn false\n\t}\n" +
-			"\tif waiting == 0 {\n\t\treturn true\n\t}\n",
+		"if !s.slots[slot].cas(s.held, 0) || s.mask.load() == 0 {",
+		"if waiting := s.mask.load(); !s.slots[slot].cas(s.held, 0) || waiting == 0 {",
 	},
 	{
 		"who was woken for nothing does not enter again", "member.go",
@@ -144,6 +143,10 @@ var faults = []struct{ name, file, code, instead string }{
 	{
 		"a grant forgets that the slot was abandoned", "grant.go",
 		"| granted | seen", "| granted",
+	},
+	{
+		"the guard's turn goes by tier", "seat.go",
+		"(*limit).oldest", "(*limit).best",
 	},
 	{
 		"the turn is passed on to nobody", "turn.go",

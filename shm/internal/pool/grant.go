@@ -2,7 +2,10 @@ package pool
 
 // place grants the slot s to those who wait, the best first, until it is taken or
 // nobody waits. Whoever has freed a slot places it.
-func (p *Pool) place(l *limit, s int) {
+func (p *Pool) place(l *limit, s int) { p.offer(l, s, (*limit).best) }
+
+// offer is place with another order among those who wait.
+func (p *Pool) offer(l *limit, s int, first func(l *limit, mask uint64) (i int, want uint64)) {
 	for {
 		mask := l.mask.load()
 		if mask == 0 {
@@ -12,7 +15,7 @@ func (p *Pool) place(l *limit, s int) {
 		if !isFree(seen) {
 			return
 		}
-		i, _ := l.best(mask)
+		i, _ := first(l, mask)
 		p.grant(l, s, seen, i)
 	}
 }

@@ -27,6 +27,8 @@ func TestB8_EveryOrderOfThree(t *testing.T) {
 		{name: "threads", shape: one, actors: cast(scheduler, worker(3, 1)), switches: 2, faults: 1},
 		{name: "threads of two", shape: one, actors: cast(scheduler, scheduler), switches: 3},
 		{name: "tiers", shape: one, actors: cast(holder, worker(3, 1), above), switches: 2},
+		{name: "oldest", shape: one, actors: cast(yielder, oldest, worker(4, 1)), switches: 2},
+		{name: "yields", shape: one, actors: cast(worker(3, 1), yields, worker(4, 1)), switches: 2, faults: 1},
 		{name: "doubt", shape: one, actors: cast(worker(3, 1), doubter, worker(3, 1)), switches: 2},
 		{name: "busy", shape: one, actors: cast(worker(3, 1), busy, worker(3, 1)), switches: 2},
 		{name: "held from doubt", shape: one, actors: cast(holder, doubter, worker(3, 1)), switches: 2},
@@ -143,7 +145,9 @@ func leaver(a *actor) {
 }
 
 // holder has a slot until all others wait.
-func holder(a *actor) {
+func holder(a *actor) { a.release(hold(a)) }
+
+func hold(a *actor) (slot int) {
 	a.join()
 	got, _ := a.process.member.Seat(0).Take(3)
 	a.enter(got)
@@ -155,7 +159,29 @@ func holder(a *actor) {
 		}
 		return true
 	})
-	a.release(got.Index)
+	return got.Index
+}
+
+// yielder has a slot until all others wait, and gives it to who has waited for
+// longest.
+func yielder(a *actor) {
+	a.yieldSlot(hold(a))
+}
+
+// oldest waits for longest, in a low tier, and gets its slot first.
+func oldest(a *actor) {
+	a.join()
+	slot := a.acquire(3)
+	if len(a.world.order) != 2 {
+		a.world.fail("who has waited for longest was passed over")
+	}
+	a.release(slot)
+}
+
+// yields takes a slot, and gives it to who has waited for longest.
+func yields(a *actor) {
+	a.join()
+	a.yieldSlot(a.acquire(3))
 }
 
 // above waits in a high tier, with a holder and somebody in a lower tier, before

@@ -71,14 +71,20 @@ func (m *Member) mayAccept(slot uint64) bool { return slot&^abandoned == m.held|
 // free may be granted.
 func (s *Seat) InLine() bool { return s.mask.load()&s.member.bit != 0 }
 
-// Release gives back a slot that the participant holds. It reports false, and does
-// nothing, if it does not hold it.
-func (s *Seat) Release(slot int) bool {
-	if !s.slots[slot].cas(s.held, 0) {
+// Release gives back a slot that the participant holds, and reports whether
+// somebody waits. It does nothing if the participant does not hold it.
+func (s *Seat) Release(slot int) (waited bool) {
+	if !s.slots[slot].cas(s.held, 0) || s.mask.load() == 0 {
 		return false
 	}
-	if s.mask.load() != 0 {
-		s.member.pool.place(s.limit, slot)
-	}
+	s.member.pool.place(s.limit, slot)
 	return true
+}
+
+// Yield is Release, but the slot goes to who has waited for longest, in whatever
+// tier.
+func (s *Seat) Yield(slot int) {
+	if s.slots[slot].cas(s.held, 0) && s.mask.load() != 0 {
+		s.member.pool.offer(s.limit, slot, (*limit).oldest)
+	}
 }

@@ -47,12 +47,23 @@ func before(a, b uint64) bool {
 	if tierOf(a) != tierOf(b) {
 		return tierOf(a) > tierOf(b)
 	}
+	return earlier(a, b)
+}
+
+// earlier reports whether the ticket of the want a is before that of b.
+func earlier(a, b uint64) bool {
 	const unused = 64 - ticketBits
 	return int64(a>>ticketAt<<unused-b>>ticketAt<<unused) < 0
 }
 
 // best returns which participant of a mask is served first, and what it wants.
-func (l *limit) best(mask uint64) (i int, want uint64) {
+func (l *limit) best(mask uint64) (i int, want uint64) { return l.least(mask, before) }
+
+// oldest returns which participant of a mask has waited for longest, and what it
+// wants.
+func (l *limit) oldest(mask uint64) (i int, want uint64) { return l.least(mask, earlier) }
+
+func (l *limit) least(mask uint64, before func(a, b uint64) bool) (i int, want uint64) {
 	i = bits.TrailingZeros64(mask)
 	want = l.want(i).load()
 	for mask &= mask - 1; mask != 0; mask &= mask - 1 {
