@@ -33,6 +33,9 @@ func (c LimiterConfig) Validate(rate float64) error {
 		problems = append(problems, fmt.Errorf("stint: rate %v is outside %g to %d tokens per second",
 			rate, bucket.MinRate, int64(bucket.MaxRate)))
 	}
+	if none && c.Capacity != 0 {
+		problems = append(problems, fmt.Errorf("stint: capacity %d without a rate of its own", c.Capacity))
+	}
 	if c.Capacity < 0 || c.Capacity > bucket.MaxCapacity {
 		problems = append(problems, fmt.Errorf("stint: capacity %d is outside 0 (one second's worth) to %d tokens",
 			c.Capacity, int64(bucket.MaxCapacity)))
@@ -76,6 +79,7 @@ type Limiter struct {
 	shared *sharing // nil if the tokens are the limiter's own
 
 	mu     sync.Mutex // guards all below, and what of the bucket needs a lock
+	rate   float64    // of its own; 0: none
 	config LimiterConfig
 	timer  *time.Timer // runs only while somebody waits
 	due    int64       // when it fires, or 0
@@ -93,6 +97,7 @@ func NewLimiter(rate float64, cfg LimiterConfig) *Limiter {
 	}
 	l := &Limiter{
 		start:  now(),
+		rate:   rate,
 		config: cfg,
 	}
 	l.bucket.Init(cfg.own(rate))

@@ -42,6 +42,7 @@ func (v LimiterAt) Writer(ctx context.Context, w io.Writer) *Writer {
 
 // Why says what would keep an entry of one token waiting at the view's tier
 // now, the reason that binds first; none if it would be admitted at once. It
-// tells of those who go first ([CodeBehind]), and of the tokens that are short
-// and when the bucket will have them if nobody goes first ([CodeRate]).
+// tells of those who go first ([CodeBehind]), of the tokens that are short and when
+// the bucket will have them if nobody goes first ([CodeRate]), and of both where
+// the rate is shared ([CodeShared]).
 func (v LimiterAt) Why() []Reason { return v.limiter.why(v.tier) }

@@ -50,10 +50,9 @@ func (l *Limiter) SetRate(rate float64) {
 func (l *Limiter) SetCapacity(n int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	rate, _ := l.bucket.Rate()
 	cfg := l.config
 	cfg.Capacity = n
-	l.set(rate, cfg)
+	l.set(l.rate, cfg)
 }
 
 // set needs the lock. The clock is read once nobody takes tokens at the old
@@ -62,7 +61,7 @@ func (l *Limiter) set(rate float64, cfg LimiterConfig) {
 	if err := cfg.Validate(rate); err != nil {
 		panic(err)
 	}
-	l.config = cfg
+	l.rate, l.config = rate, cfg
 	l.chunk.Store(cfg.chunk(rate))
 	l.bucket.Freeze()
 	own, capacity := cfg.own(rate)

@@ -34,9 +34,9 @@ const Never = time.Duration(bucket.Never)
 //     long the bucket is in debt. It may be some milliseconds old.
 //   - Usage tells what the bucket holds and who waits, over all who share.
 //
-// Bind is called once, before all others. All methods are called with the
-// limiter's lock held: they must not block, and must not call notify before they
-// return. notify may be called from any goroutine.
+// Bind is called once, before all others but Usage. The others are called with the
+// limiter's lock held, but for the first calls of Usage: they must not block, and
+// must not call notify before they return. notify may be called from any goroutine.
 type Bucket interface {
 	Bind(notify func())
 	Take(tier Priority, n int64, debt bool) (taken int64, again time.Duration, err error)
@@ -125,9 +125,9 @@ func (u BucketUsage) reasons(p Priority, now time.Time) []Reason {
 		r.Ahead[w.Tier.index()] += w.Waiting
 		r.By = listed(r.By, w.Name)
 	}
-	if u.Tokens < 1 {
+	if u.Tokens < 1 && u.Err == "" {
 		r.Tokens = 1 - u.Tokens
-		r.FreeAt = now.Add(time.Duration(float64(r.Tokens) / u.Rate * 1e9))
+		r.FreeAt = now.Add(time.Duration(min(float64(r.Tokens)/u.Rate*1e9, float64(Never))))
 	}
 	if r.By == "" && r.Tokens == 0 {
 		return nil

@@ -155,6 +155,7 @@ func TestB13_GuardOverAll(t *testing.T) {
 		if got := time.Since(start); got < time.Second || got > 1100*time.Millisecond {
 			t.Errorf("the lower tier was admitted after %v", got)
 		}
+		synctest.Wait()
 		before := high.Load()
 		time.Sleep(2800 * time.Millisecond)
 		synctest.Wait()
@@ -200,6 +201,77 @@ func TestB13_DebtsDoNotStack(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestB13_DebtsLeaveTheTopTierItsShare: time in which a debt of another process is
+// repaid passes nobody over.
+func TestB13_DebtsLeaveTheTopTierItsShare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const rate, n = 100, 250
+		pool, high, low := sharedRate(rate, 10)
+		lower := stint.NewLimiter(0, stint.LimiterConfig{Bucket: pool.Join("c")})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		got := flood(ctx, high, stint.Highest, 3, 5)
+		flood(ctx, low, stint.Low, 1, n)
+		flood(ctx, lower, stint.Lowest, 1, n)
+		time.Sleep(300 * time.Second)
+		if got := got.Load(); got < 300*rate/6 {
+			t.Errorf("the highest tier got %d of %d tokens", got, 300*rate)
+		}
+	})
+}
+
+// TestB13_OwnRateIsNotForgiven: a rate of one's own binds, whoever waits elsewhere.
+func TestB13_OwnRateIsNotForgiven(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pool := buckettest.NewPool(100, 50)
+		a := stint.NewLimiter(0, stint.LimiterConfig{Bucket: pool.Join("a")})
+		slow := stint.NewLimiter(1, stint.LimiterConfig{Capacity: 50, Bucket: pool.Join("slow")})
+		slow.Try(50)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		flood(ctx, a, stint.High, 3, 5)
+		start := time.Now()
+		if err := slow.At(stint.Low).Wait(t.Context(), 40); err != nil {
+			t.Fatal(err)
+		}
+		if got := time.Since(start); got < 40*time.Second || got > 45*time.Second {
+			t.Errorf("40 tokens at 1/s of its own after %v", got)
+		}
+	})
+}
+
+func TestB13_CapacityWithoutARate(t *testing.T) {
+	pool := buckettest.NewPool(1000, 100)
+	if err := (stint.LimiterConfig{Capacity: 5, Bucket: pool.Join("a")}).Validate(0); err == nil {
+		t.Error("a capacity without a rate is ignored")
+	}
+	if err := (stint.LimiterConfig{}).Validate(0); err == nil {
+		t.Error("no rate at all")
+	}
+	l := stint.NewLimiter(0, stint.LimiterConfig{Bucket: pool.Join("b")})
+	wantPanic(t, "capacity", func() { l.SetCapacity(5) })
+	l.SetCapacity(0)
+	if got := l.Stats(); got.Capacity != 100 || got.Rate != 1000 {
+		t.Errorf("%+v", got)
+	}
+	l.SetRate(10)
+	l.SetCapacity(5)
+	if got := l.Stats(); got.Capacity != 5 || got.Rate != 10 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestB14_WhyOfTokensThatAreFarAway(t *testing.T) {
+	f := buckettest.NewPool(1e-3, 10).Join("a")
+	if _, _, err := f.Take(stint.Normal, 1<<34, true); err != nil {
+		t.Fatal(err)
+	}
+	why := stint.NewLimiter(0, stint.LimiterConfig{Bucket: f}).Why()
+	if len(why) != 1 || !why[0].FreeAt.After(time.Now()) {
+		t.Errorf("%+v", why)
+	}
 }
 
 func TestB13_GivingUpReturnsTokens(t *testing.T) {

@@ -58,7 +58,7 @@ type Bucket struct {
 	// Written with both the limiter's lock and the region's.
 	want    pool.Want
 	need    int64
-	tickets [pool.Tiers]uint64 // since when tiers wait, 0: they have had their turn
+	tickets [pool.Tiers]uint64 // since when tiers wait, as far as Want tells, or had a turn; 0: nobody does
 }
 
 var _ stint.Bucket = (*Bucket)(nil)
@@ -75,6 +75,8 @@ func (r *Region) Bucket(rate int) *Bucket { return r.buckets[rate] }
 // Bind keeps how the limiter is told of a change. It panics if it is called twice:
 // open the region once more for another limiter.
 func (b *Bucket) Bind(notify func()) {
+	b.region.mu.Lock()
+	defer b.region.mu.Unlock()
 	if b.notify != nil {
 		panic("shm: the bucket of a region is for one limiter; open the region again for another")
 	}
@@ -86,9 +88,11 @@ func (b *Bucket) Take(tier stint.Priority, n int64, debt bool) (taken int64, aga
 	if b.region.closed.Load() {
 		return 0, 0, ErrClosed
 	}
-	refused := !debt && !b.mayTake(tierOf(tier))
-	if b.refused.Store(refused); refused {
-		return 0, stint.Never, nil
+	if !debt {
+		refused := !b.mayTake(tierOf(tier))
+		if b.refused.Store(refused); refused {
+			return 0, stint.Never, nil
+		}
 	}
 	now, m := arena.Now(), b.region.member
 	for {
@@ -108,17 +112,22 @@ func (b *Bucket) Take(tier stint.Priority, n int64, debt bool) (taken int64, aga
 // mayTake reports whether it is this process's turn. If it is not, it looks whether
 // those who go first are dead or stopped.
 func (b *Bucket) mayTake(tier int) bool {
-	r := b.region
-	if r.member.MayTake(b.index, tier) {
+	m := b.region.member
+	if m.MayTake(b.index, tier) {
 		return true
 	}
+	b.sweep()
+	return m.MayTake(b.index, tier)
+}
+
+// sweep looks for the dead and the stopped, if that was not done lately.
+func (b *Bucket) sweep() {
+	r := b.region
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed.Load() {
-		return false
+	if !r.closed.Load() {
+		r.sweepLocked()
 	}
-	r.sweepLocked()
-	return r.member.MayTake(b.index, tier)
 }
 
 // goOn notes that tokens were taken in this turn, and ends it if it has been long.
@@ -181,13 +190,14 @@ func (b *Bucket) Want(tier stint.Priority, n int64, waiting int) {
 	case *since == 0:
 		*since = pool.Ticket(arena.Now()) | 1 // not 0
 	}
+	clear(b.tickets[tierOf(tier)+1:]) // nobody waits there
 	_, capacity := b.meter.Rate()
 	b.need = min(n, capacity)
 	b.want = pool.Want{Tier: tierOf(tier), Ticket: *since, Count: waiting}
 	first := r.member.Stand(b.index, b.want, b.need)
 	if waiting > 0 {
-		if first && b.refused.Load() { // whoever went first has gone meanwhile
-			r.member.Ring()
+		if first && (b.refused.Load() || b.holds() >= b.need) {
+			r.member.Ring() // whoever went first has gone since, or tokens have come back
 		}
 		r.watchLocked()
 	}
@@ -200,7 +210,12 @@ func (b *Bucket) Rivals() (tier stint.Priority, waiting bool, debt time.Duration
 	}
 	m := b.region.member
 	debt = time.Duration(b.meter.Debt(arena.Now(), m.Spent(b.index)))
-	if t := m.Elsewhere(b.index); t >= 0 {
+	t := m.Elsewhere(b.index)
+	if t >= 0 && b.want.Count == 0 { // nobody here looks for the dead
+		b.sweep()
+		t = m.Elsewhere(b.index)
+	}
+	if t >= 0 {
 		return priorityOf(t), true, debt
 	}
 	return 0, false, debt

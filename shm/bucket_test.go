@@ -158,21 +158,18 @@ func TestB13_KilledProcesses(t *testing.T) {
 func first(t *testing.T, path string) (*process, *stint.Limiter) {
 	t.Helper()
 	l := stint.NewLimiter(0, stint.LimiterConfig{Bucket: open(t, path, slowly).Bucket(0)})
-	if !l.Try(slowly.Rates[0].Capacity) {
-		t.Fatal("a full bucket is not full")
-	}
 	p := start(t, "first", path)
 	until(t, "nobody waits", func() bool { return l.Stats().Shared.Waiting == 1 })
 	return p, l
 }
 
-var slowly = rate(50, 10)
+var slowly = rate(1000, 10)
 
 func firstInLine() {
 	r, err := shm.Open(os.Getenv(processRegion), slowly)
 	must(err)
 	l := stint.NewLimiter(0, stint.LimiterConfig{Bucket: r.Bucket(0)})
-	must(l.At(stint.Highest).Wait(context.Background(), 1000))
+	must(l.Wait(context.Background(), 1<<40))
 }
 
 // A process that dies first in line holds nobody up.
@@ -210,4 +207,57 @@ func TestB13_FirstInLineIsStopped(t *testing.T) {
 	}
 	p.signal(t, syscall.SIGCONT)
 	until(t, "who goes on is not in line", func() bool { return !l.Try(0) })
+}
+
+// Who only tries looks for the dead and the stopped as well.
+func TestB13_TryPassesTheDeadAndTheStopped(t *testing.T) {
+	for name, end := range map[string]func(p *process){
+		"dead":    func(p *process) { p.kill() },
+		"stopped": func(p *process) { p.signal(t, syscall.SIGSTOP) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, l := first(t, filepath.Join(t.TempDir(), "region"))
+			end(p)
+			until(t, "Try is refused for ever", func() bool { return l.Try(1) })
+		})
+	}
+}
+
+// One that is stopped is overtaken by its own tier as well, while a higher one takes
+// tokens and never waits.
+func TestB13_StoppedBesideAHigherTier(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	high := stint.NewLimiter(0, stint.LimiterConfig{Bucket: open(t, path, slowly).Bucket(0)})
+	p, l := first(t, path)
+	p.signal(t, syscall.SIGSTOP)
+	admitted := make(chan error, 1)
+	go func() { admitted <- l.Wait(t.Context(), 1) }()
+	for {
+		select {
+		case err := <-admitted:
+			if err != nil {
+				t.Error(err)
+			}
+			return
+		case <-time.After(4 * time.Millisecond):
+			if err := high.At(stint.High).Wait(t.Context(), 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func TestB13_BindWhileTheRegionIsClosed(t *testing.T) {
+	for range 50 {
+		r := open(t, filepath.Join(t.TempDir(), "region"), drawn)
+		done := make(chan struct{})
+		go func() {
+			stint.NewLimiter(0, stint.LimiterConfig{Bucket: r.Bucket(0)})
+			close(done)
+		}()
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+		<-done
+	}
 }

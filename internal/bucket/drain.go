@@ -13,14 +13,16 @@ import "math"
 // capacity (and the credit of a late wake), and no burst exceeds it, however
 // many wait and give up.
 func (b *Bucket) advance(now int64) {
-	b.age(now)
+	seen := b.look(now)
+	b.age(now, seen.until > now)
+	b.rivals = seen
 	b.makeUp(now)
-	b.look(now)
 	earned := b.current.earned(now)
 	for b.occupied != 0 {
 		top := b.top()
 		switch holds := earned - b.spent; {
 		case holds < b.tiers[top].head.need:
+			b.rivals.again = 0
 			b.overflow(&b.tiers[top], holds-b.current.capacity)
 		case b.drawHead(now, top):
 			b.grant(top)
@@ -119,8 +121,10 @@ func (b *Bucket) makeUp(now int64) {
 }
 
 // age adds the time since the queue was last looked at to the tiers that were
-// passed over meanwhile, but for the time that went into repaying a debt.
-func (b *Bucket) age(now int64) {
+// passed over meanwhile, but for the time that went into repaying a debt. When the
+// source was put into debt is not known: if it is in debt now, none of the time
+// counts.
+func (b *Bucket) age(now int64, indebted bool) {
 	from := b.last
 	b.last = now
 	if b.occupied == 0 {
@@ -130,6 +134,9 @@ func (b *Bucket) age(now int64) {
 		from = b.current.when(b.spent)
 	}
 	passed := max(now-max(from, b.rivals.until), 0)
+	if indebted {
+		passed = 0
+	}
 	for t := range b.over() {
 		if b.tiers[t].count > 0 {
 			b.tiers[t].behind += passed
@@ -137,9 +144,14 @@ func (b *Bucket) age(now int64) {
 	}
 }
 
-// over returns the tier below which all tiers are passed over, here or where others
-// share the source.
-func (b *Bucket) over() int { return max(b.top(), b.rivals.top) }
+// over returns the tier below which all tiers are passed over: here, and where
+// others share the source, if the first in line waits for that.
+func (b *Bucket) over() int {
+	if b.rivals.again == 0 {
+		return b.top()
+	}
+	return max(b.top(), b.rivals.top)
+}
 
 // passedOver returns the tier that has been passed over for longest, if the guard
 // has to admit it, or -1. Of several, the highest goes first.

@@ -31,16 +31,14 @@ func (m Meter) Take(now, spent, n int64, debt bool) (after, taken, again int64) 
 	least := min(n, m.capacity)
 	holds := m.earned(now) - spent
 	switch {
-	case debt && holds >= 0:
-		taken = min(n, maxTokens-spent)
+	case debt && holds >= 0: // one of more than can be counted is as good as one that never ends
+		return spent + min(n, max(maxTokens-spent, 0)), n, 0
 	case debt:
 		return 0, 0, m.until(now, spent)
 	case holds < least:
 		return 0, 0, m.until(now, spent+least)
-	default:
-		taken = least
 	}
-	return spent + taken, taken, 0
+	return spent + least, least, 0
 }
 
 // Return gives n tokens back, as far as the bucket has room for them.

@@ -82,10 +82,11 @@ func (b *Bucket) draw(now int64, t int, debt bool) (ok bool, again int64) {
 	return true, 0
 }
 
-// look notes what others want of the source.
-func (b *Bucket) look(now int64) {
+// look returns what others want of the source.
+func (b *Bucket) look(now int64) (seen rivals) {
 	if b.source != nil {
 		top, debt := b.source.Rivals()
-		b.rivals = rivals{top: top, until: now + debt}
+		seen = rivals{top: top, until: now + debt}
 	}
+	return seen
 }

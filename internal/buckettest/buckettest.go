@@ -117,6 +117,15 @@ func returns(t *testing.T, factory Factory) {
 		a.Return(100)
 		a.want(t, stint.Normal, 100, 10)
 	})
+	t.Run("ReturnBeforeTheOtherWaits", func(t *testing.T) {
+		a, b := two(t, factory)
+		a.want(t, stint.Normal, 10, 10)
+		b.want(t, stint.Normal, 1, 0)
+		a.Return(10)
+		b.wait(stint.Normal, 1, 1)
+		b.notice(t)
+		b.want(t, stint.Normal, 1, 1)
+	})
 }
 
 func usage(t *testing.T, factory Factory) {

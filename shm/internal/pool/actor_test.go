@@ -108,7 +108,7 @@ func (a *actor) rest(place int, knows ...uint64) {
 			a.learn(sight.slot, uint64(sight.times))
 		}
 		for _, s := range m.stalls {
-			a.learn(s.want, s.spent, uint64(s.times))
+			a.learn(s.want, s.asks, uint64(s.times))
 		}
 	}
 	a.learn(knows...)

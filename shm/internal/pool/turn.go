@@ -15,6 +15,9 @@ func (s Shape) bucketWords() int { return lineWords * (1 + s.Participants) }
 // need is how many tokens the first in line of a participant needs.
 func (l *limit) need(i int) *word { return (*word)(&l.wants[i*lineWords+1]) }
 
+// asks is how often a participant in line has asked for tokens.
+func (l *limit) asks(i int) *word { return (*word)(&l.wants[i*lineWords+2]) }
+
 // front returns who is first in line, of some participants, and what it wants; -1
 // if nobody is in line. The dead are taken out. If one joins in such a place and
 // waits at the same time, it is taken out as well, until it calls Stay.
@@ -51,6 +54,9 @@ func (m *Member) Spend(bucket int, seen, spent int64) bool {
 func (m *Member) MayTake(bucket, tier int) bool {
 	l := &m.pool.buckets[bucket]
 	i, want := m.pool.front(l, ^m.bit)
+	if l.want(m.index).load() != 0 {
+		l.asks(m.index).add(1)
+	}
 	if i < 0 || tierOf(want) < tier {
 		return true
 	}
@@ -104,8 +110,8 @@ func (m *Member) Hurry(bucket int) { m.pool.pass(&m.pool.buckets[bucket], m.inde
 // stall is how often one sweep after the other has seen the same participant first
 // in line with enough tokens for it.
 type stall struct {
-	want, spent uint64
-	times       int
+	want, asks uint64
+	times      int
 }
 
 // Overtake takes whoever is first in line out of it, if it has not taken for too
@@ -118,8 +124,8 @@ func (m *Member) Overtake(bucket int, holds int64) {
 		*s = stall{}
 		return
 	}
-	if spent := l.spent.load(); s.want != want || s.spent != spent {
-		*s = stall{want: want, spent: spent}
+	if asks := l.asks(i).load(); s.want != want || s.asks != asks {
+		*s = stall{want: want, asks: asks}
 	}
 	if s.times++; s.times > periodsMax {
 		l.mask.clear(1 << i)

@@ -78,6 +78,7 @@ func customer(tier, times int) func(*actor) {
 			a.buy(tier)
 			if a.round < times-1 {
 				a.rest(inWant)
+				a.world.ticket++ // behind all who wait
 				m.Stand(0, a.draw(tier), 1)
 			}
 		}

@@ -1,0 +1,99 @@
+package bucket_test
+
+import (
+	"testing"
+
+	"github.com/stintgo/stint/internal/bucket"
+)
+
+// source answers as it is told.
+type source struct {
+	denies bool
+	rival  int
+	debts  int64
+}
+
+func (s *source) Draw(_ int, n int64, debt bool) (drawn, again int64, err error) {
+	if debt {
+		s.debts += n
+		return n, 0, nil
+	}
+	if s.denies {
+		return 0, bucket.Never, nil
+	}
+	return n, 0, nil
+}
+
+func (s *source) Return(int64) {}
+
+func (s *source) Rivals() (t int, debt int64) { return s.rival, 0 }
+
+func shared(s *source, rate float64, capacity int64) *bucket.Bucket {
+	b := newBucket(rate, capacity)
+	b.Share(s)
+	return b
+}
+
+// TestB13_LineIsLeftForOwnTokens: who was refused by the source, and then has too
+// few tokens of its own, is not in line elsewhere and wakes when it has them.
+func TestB13_LineIsLeftForOwnTokens(t *testing.T) {
+	b := shared(&source{denies: true, rival: 3}, 1, 20)
+	low := queue(b, 0, 1, 10)
+	queue(b, 0, 3, 15)
+	if _, n, queued := b.First(); n != 15 || queued != 2 {
+		t.Errorf("%d wait for %d tokens of the source", queued, n)
+	}
+	b.Advance(1100 * milli) // the guard admits low
+	wantGranted(t, b, low)
+	if _, _, queued := b.First(); queued != 0 {
+		t.Errorf("%d are in line while the first waits for its own tokens", queued)
+	}
+	wantNext(t, b, 5*second)
+}
+
+// TestB13_OwnBucketHoldsNoMoreWhileTheSourceIsShort: tokens are put aside for the
+// first in line, and the rest overflows.
+func TestB13_OwnBucketHoldsNoMoreWhileTheSourceIsShort(t *testing.T) {
+	s := &source{denies: true, rival: -1}
+	b := shared(s, 1000, 10)
+	e := queue(b, 0, 3, 30)
+	b.Advance(20 * milli) // it has all of its own
+	b.Advance(second)
+	s.denies = false
+	queue(b, second, 5, 11)
+	wantGranted(t, b, e)
+	wantTokens(t, b, second, 10)
+	wantNext(t, b, second+milli)
+}
+
+// TestB13_NoDebtForOwnTokens: who waits for its own rate is not passed over by those
+// who wait elsewhere.
+func TestB13_NoDebtForOwnTokens(t *testing.T) {
+	s := &source{rival: 6}
+	b := shared(s, 1, 10)
+	queue(b, 0, 3, 10)
+	b.Granted()
+	e := queue(b, 0, 3, 10)
+	for at := int64(0); at < 10*second; at += 500 * milli {
+		b.Advance(at)
+	}
+	wantGranted(t, b)
+	b.Advance(10 * second)
+	wantGranted(t, b, e)
+	if s.debts > 0 {
+		t.Errorf("a debt of %d", s.debts)
+	}
+}
+
+func TestB13_LargestDebt(t *testing.T) {
+	const most = 1 << 61
+	m := bucket.NewMeter(100, 10)
+	after, taken, _ := m.Take(second, 0, 1<<62, true)
+	if taken != 1<<62 || after != most {
+		t.Errorf("%d taken, %d spent", taken, after)
+	}
+	old := bucket.NewMeter(bucket.MaxRate, 10)
+	if after, taken, _ := old.Take(5*365*86400*second, most, 5, true); taken != 5 || after < most {
+		t.Errorf("after all that can be counted: %d taken, %d spent", taken, after)
+	}
+}
