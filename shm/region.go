@@ -303,7 +303,7 @@ func (r *Region) sweepLocked() {
 	}
 	if now := arena.Now(); now-r.swept >= int64(period) {
 		r.swept = now
-		r.member.Sweep()
+		r.member.SweepAt(now, int64(period))
 		for _, b := range r.buckets {
 			r.member.Overtake(b.index, b.holds())
 		}

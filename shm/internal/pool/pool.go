@@ -46,12 +46,13 @@ const lineWords = 8
 // The words of a participant's entry. The bell is on the second line: it is
 // written by whoever wakes the participant, the first one hardly ever.
 const (
-	entryState = 0
-	entryPID   = 1
-	entryName  = 2 // and nameWords - 1 more
-	nameWords  = 4
-	entryBell  = lineWords
-	entryWords = 2 * lineWords
+	entryState  = 0
+	entryPID    = 1
+	entryName   = 2 // and nameWords - 1 more
+	nameWords   = 4
+	entryReaped = entryName + nameWords // of the first entry: when Reap was last called, in SweepAt
+	entryBell   = lineWords
+	entryWords  = 2 * lineWords
 )
 
 // strideOf is how many words lie between the slots of a limit. Slots of a small

@@ -39,10 +39,25 @@ func (p *Pool) reclaim(l *limit) {
 // been accepted: their receiver is stopped. Whoever waits calls it when nothing
 // has happened for a period, and then [Member.Check].
 func (m *Member) Sweep() {
+	m.takeAllBack()
+	m.Reap()
+}
+
+// SweepAt is Sweep for many who wait: of all of them, one does what Reap does in
+// each period, which asks the system about every participant. The time is one that
+// all read alike.
+func (m *Member) SweepAt(now, period int64) {
+	m.takeAllBack()
+	reaped := m.pool.entry(0, entryReaped)
+	if last := reaped.load(); now-int64(last) >= period && reaped.cas(last, uint64(now)) {
+		m.Reap()
+	}
+}
+
+func (m *Member) takeAllBack() {
 	for n := range m.pool.limits {
 		m.takeBack(&m.pool.limits[n], m.sights[n])
 	}
-	m.Reap()
 }
 
 // sight is how often one sweep after the other has seen the same grant.
@@ -66,8 +81,8 @@ func (m *Member) takeBack(l *limit, sights []sight) {
 		if sights[s].slot != seen {
 			sights[s] = sight{slot: seen}
 		}
-		if sights[s].times++; sights[s].times > periodsMax {
-			l.slot(s).cas(seen, freed(seen))
+		if sights[s].times++; sights[s].times > periodsMax && l.slot(s).cas(seen, freed(seen)) {
+			m.pool.place(l, s)
 		}
 	}
 }
