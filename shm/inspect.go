@@ -35,7 +35,7 @@ type Usage struct {
 	Max     int      `json:"max"`
 	Running int      `json:"running"` // slots that the living hold
 	Waiting int      `json:"waiting"`
-	Holders []Holder `json:"holders,omitempty"`
+	Holders []Holder `json:"holders"`
 }
 
 // Holder is a process that holds slots, or waits.
@@ -66,7 +66,10 @@ func Inspect(name string) (Info, error) {
 }
 
 func inspect(name string) (info Info, err error) {
-	info = Info{Name: name}
+	info = Info{
+		Name: name, Geometry: Geometry{Slots: []int{}},
+		Processes: []Process{}, Slots: []Usage{}, Mutexes: []Usage{}, // lists in JSON, also where there are none
+	}
 	if info.Path, err = pathOf(name, arena.Private); err != nil {
 		return info, err
 	}
@@ -101,7 +104,7 @@ func inspect(name string) (info Info, err error) {
 }
 
 func usageOf(n int, now pool.Usage) Usage {
-	u := Usage{Max: n, Running: now.Slots, Waiting: now.Waiting}
+	u := Usage{Max: n, Running: now.Slots, Waiting: now.Waiting, Holders: []Holder{}}
 	for _, h := range now.Holders {
 		u.Holders = append(u.Holders, Holder{Process(h.Party), h.Slots, h.Waiting, h.Dead})
 	}
@@ -172,9 +175,5 @@ func named(err error, path string) error {
 	for _, p := range info.Processes {
 		users = append(users, fmt.Sprintf("%s[%d]", p.Name, p.PID))
 	}
-	err = fmt.Errorf("%w by %s", err, strings.Join(users, ", "))
-	if errors.Is(err, ErrMismatch) {
-		err = fmt.Errorf("%w, with %+v: open it with the same, or under another name", err, info.Geometry)
-	}
-	return err
+	return fmt.Errorf("%w by %s", err, strings.Join(users, ", "))
 }

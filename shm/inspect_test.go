@@ -102,8 +102,11 @@ func TestB8_InspectGeometry(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "region")
 		open(t, path, g)
 		info := inspect(t, path)
-		if got, want := asJSON(t, info.Geometry), asJSON(t, g); got != want {
+		if got, want := info.Geometry.String(), g.String(); got != want {
 			t.Errorf("the geometry is %s, want %s", got, want)
+		}
+		if text := asJSON(t, info); strings.Contains(text, ": null") {
+			t.Errorf("in JSON a list is null:\n%s", text)
 		}
 		if len(info.Slots) != len(g.Slots) || len(info.Mutexes) != g.Mutexes {
 			t.Errorf("it tells of %d limits and %d mutexes, want %v", len(info.Slots), len(info.Mutexes), g)
@@ -124,6 +127,9 @@ func TestB8_List(t *testing.T) {
 	all, err := shm.List()
 	if err != nil {
 		t.Fatal(err)
+	}
+	if text := asJSON(t, all); strings.Contains(text, ": null") {
+		t.Errorf("in JSON a list is null:\n%s", text)
 	}
 	for name, says := range map[string]string{name: "", name + ".notes": "something else", name + ".raw": "next to open"} {
 		i := slices.IndexFunc(all, func(info shm.Info) bool { return info.Name == name })

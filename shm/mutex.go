@@ -29,8 +29,12 @@ func newMutex(slots *Slots) *Mutex {
 	return &Mutex{slots: slots, queue: stint.New(1, stint.Config{Slots: slots})}
 }
 
-// Mutex returns a mutex, counted from 0.
-func (r *Region) Mutex(i int) *Mutex { return r.mutexes[i] }
+// Mutex returns a mutex, counted from 0. It panics if the geometry has no such
+// mutex.
+func (r *Region) Mutex(i int) *Mutex {
+	mustHave("mutex", i, len(r.mutexes))
+	return r.mutexes[i]
+}
 
 // Lock locks m, and waits until it can or ctx ends. abandoned says that whoever
 // held it last has died, or closed its region, without unlocking it. The error is

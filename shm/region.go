@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode"
 
 	"github.com/stintgo/stint/shm/internal/arena"
 	"github.com/stintgo/stint/shm/internal/pool"
@@ -62,22 +63,46 @@ type Geometry struct {
 	Rates   []Rate `json:"rates,omitempty"` // of each bucket
 }
 
+// String is how messages show a geometry, as in
+// "slots [4 16], 1 mutex, rates [20/s capacity 5]".
+func (g Geometry) String() string {
+	var parts []string
+	if len(g.Slots) > 0 {
+		parts = append(parts, fmt.Sprintf("slots %d", g.Slots))
+	}
+	switch g.Mutexes {
+	case 0:
+	case 1:
+		parts = append(parts, "1 mutex")
+	default:
+		parts = append(parts, fmt.Sprintf("%d mutexes", g.Mutexes))
+	}
+	if len(g.Rates) > 0 {
+		rates := make([]string, len(g.Rates))
+		for i, rate := range g.Rates {
+			rates[i] = fmt.Sprintf("%g/s capacity %d", rate.PerSecond, rate.capacity())
+		}
+		parts = append(parts, "rates ["+strings.Join(rates, ", ")+"]")
+	}
+	return strings.Join(parts, ", ")
+}
+
 func (g Geometry) validate() error {
 	var problems []error
 	if n := len(g.Slots) + max(g.Mutexes, 0) + len(g.Rates); n == 0 || n > limitsMax {
 		problems = append(problems, fmt.Errorf("%d limits, mutexes and rates, want 1 to %d", n, limitsMax))
 	}
 	if g.Mutexes < 0 {
-		problems = append(problems, fmt.Errorf("%d mutexes", g.Mutexes))
+		problems = append(problems, fmt.Errorf("Mutexes is %d, want 0 or more", g.Mutexes))
 	}
 	for i, n := range g.Slots {
 		if n < 1 || n > SlotsMax {
-			problems = append(problems, fmt.Errorf("limit %d has %d slots, want 1 to %d", i, n, SlotsMax))
+			problems = append(problems, fmt.Errorf("Slots[%d] is %d, want 1 to %d", i, n, SlotsMax))
 		}
 	}
 	for i, rate := range g.Rates {
 		if err := rate.validate(); err != nil {
-			problems = append(problems, fmt.Errorf("rate %d: %w", i, err))
+			problems = append(problems, fmt.Errorf("Rates[%d]: %w", i, err))
 		}
 	}
 	return errors.Join(problems...)
@@ -85,6 +110,7 @@ func (g Geometry) validate() error {
 
 // geometryOf is the opposite of numbers.
 func geometryOf(all []uint64) (g Geometry, err error) {
+	g.Slots = []int{} // in JSON a list, also without limits
 	if len(all) < 2 || all[0] > limitsMax || all[1] > limitsMax || 2+2*int(all[1]) > len(all) {
 		return g, fmt.Errorf("%w: its geometry is %d", ErrMismatch, all)
 	}
@@ -150,7 +176,8 @@ const patienceMax = 10 * time.Second
 //
 // It fails with [ErrMismatch], [ErrNotOurs], [ErrFull], [ErrStuck],
 // [errors.ErrUnsupported], what is wrong with the geometry, or that of the file
-// system: a disk without room is noticed here and not later.
+// system: a disk without room is noticed here and not later. Names without a slash
+// that are blank, or have control characters, are refused.
 func Open(name string, geometry Geometry) (*Region, error) {
 	return openWithin(name, geometry, patienceMax)
 }
@@ -167,6 +194,9 @@ func open(name string, geometry Geometry, patience time.Duration) (*Region, erro
 	if err := geometry.validate(); err != nil {
 		return nil, err
 	}
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
 	path, err := pathOf(name, arena.MakePrivate)
 	if err != nil {
 		return nil, err
@@ -176,7 +206,7 @@ func open(name string, geometry Geometry, patience time.Duration) (*Region, erro
 	_, err = arena.Open(path, arena.Layout{Words: shape.Words(), Geometry: geometry.numbers()}, patience,
 		func(a *arena.Arena) error { return r.join(a, shape) })
 	if err != nil {
-		return nil, named(err, path)
+		return nil, refusal(err, name, path, geometry)
 	}
 	for i, n := range shape.Limits {
 		r.limits = append(r.limits, &Slots{region: r, seat: r.member.Seat(i), limit: i, grants: make([]uint64, n)})
@@ -200,6 +230,34 @@ func (r *Region) join(a *arena.Arena, shape pool.Shape) (err error) {
 	return nil
 }
 
+// refusal says why a region was not opened, and what can be done.
+func refusal(err error, name, path string, asked Geometry) error {
+	if errors.Is(err, ErrFull) {
+		return fmt.Errorf("%w: %d have it open, as many as can; `stint shm ls %s` lists them", err, ProcessesMax, name)
+	}
+	if err = named(err, path); !errors.Is(err, ErrInUse) || !errors.Is(err, ErrMismatch) {
+		return err
+	}
+	info, unknown := inspect(path)
+	if unknown != nil {
+		return err // it is not the geometry that differs
+	}
+	return fmt.Errorf("%w with %v; asked for %v: open it with the same, or under another name", err, info.Geometry, asked)
+}
+
+// checkName refuses names that tables and terminals cannot show.
+func checkName(name string) error {
+	switch {
+	case strings.ContainsRune(name, '/'):
+		return nil
+	case strings.ContainsFunc(name, unicode.IsControl):
+		return fmt.Errorf("the name %q has control characters: take others", name)
+	case name != "" && strings.TrimSpace(name) == "":
+		return fmt.Errorf("the name %q has blanks alone: take letters", name)
+	}
+	return nil
+}
+
 // pathOf is the path of a region's file.
 func pathOf(name string, private func() (dir string, err error)) (string, error) {
 	if strings.ContainsRune(name, '/') {
@@ -214,8 +272,20 @@ func pathOf(name string, private func() (dir string, err error)) (string, error)
 
 // Slots returns the slots of a limit, counted from 0 as in the geometry. They are
 // for one scheduler of this process: the same are returned every time. Another
-// scheduler can have a region of its own, by opening it again.
-func (r *Region) Slots(limit int) *Slots { return r.limits[:len(r.limits)-len(r.mutexes)][limit] }
+// scheduler can have a region of its own, by opening it again: a second [stint.New]
+// with these panics, and so does Slots if the geometry has no such limit.
+func (r *Region) Slots(limit int) *Slots {
+	all := r.limits[:len(r.limits)-len(r.mutexes)]
+	mustHave("limit", limit, len(all))
+	return all[limit]
+}
+
+// mustHave panics if a geometry has no such limit, mutex or rate.
+func mustHave(what string, i, n int) {
+	if i < 0 || i >= n {
+		panic(fmt.Sprintf("shm: no %s %d: the region has %d, counted from 0", what, i, n))
+	}
+}
 
 // KeepOnExec prepares that this process turns into another program, by exec(2):
 // what it holds of the region stays held until that program has ended, and all

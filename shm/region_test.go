@@ -31,8 +31,8 @@ func TestB8_RegionMismatch(t *testing.T) {
 		if !errors.Is(err, shm.ErrMismatch) || !errors.Is(err, shm.ErrInUse) || !strings.Contains(err.Error(), me()) {
 			t.Errorf("opened with %v: %v, want a mismatch that names %s", other, err, me())
 		}
-		if !strings.Contains(err.Error(), "{Slots:[4 2] Mutexes:0") {
-			t.Errorf("%v does not say what %s has opened it with", err, me())
+		if want := fmt.Sprintf("with slots [4 2]; asked for %v: open it with the same", other); !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %q, want %q", err, want)
 		}
 		if err := r.Close(); err != nil {
 			t.Error(err)
@@ -40,6 +40,39 @@ func TestB8_RegionMismatch(t *testing.T) {
 		if err := open(t, path, other).Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+func TestB8_GeometryIsShown(t *testing.T) {
+	for want, g := range map[string]shm.Geometry{
+		"slots [3]": {Slots: []int{3}},
+		"1 mutex":   {Mutexes: 1},
+		"slots [4 16], 2 mutexes, rates [20/s capacity 5, 0.5/s capacity 1]": {
+			Slots: []int{4, 16}, Mutexes: 2, Rates: []shm.Rate{{PerSecond: 20, Capacity: 5}, {PerSecond: 0.5}},
+		},
+	} {
+		if got := g.String(); got != want {
+			t.Errorf("a geometry is shown as %q, want %q", got, want)
+		}
+	}
+}
+
+// What a region does not have is a mistake that the program is told of.
+func TestB8_RegionIndex(t *testing.T) {
+	r := open(t, filepath.Join(t.TempDir(), "region"), shm.Geometry{Slots: []int{4}, Mutexes: 1})
+	for want, f := range map[string]func(){
+		"shm: no limit 1: the region has 1, counted from 0":  func() { r.Slots(1) },
+		"shm: no limit -1: the region has 1, counted from 0": func() { r.Slots(-1) },
+		"shm: no mutex 1: the region has 1, counted from 0":  func() { r.Mutex(1) },
+	} {
+		func() {
+			defer func() {
+				if got := recover(); got != want {
+					t.Errorf("it panicked with %v, want %q", got, want)
+				}
+			}()
+			f()
+		}()
 	}
 }
 
@@ -87,9 +120,12 @@ func TestB8_RegionGeometry(t *testing.T) {
 			t.Errorf("opened with %v", wrong)
 		}
 	}
-	_, err := shm.Open(filepath.Join(t.TempDir(), "region"), shm.Geometry{Slots: []int{0, 1, -5}})
-	if err == nil || !strings.Contains(err.Error(), "limit 0 has 0") || !strings.Contains(err.Error(), "limit 2 has -5") {
-		t.Errorf("the error is %q, want one that names every problem", err)
+	wrong := shm.Geometry{Slots: []int{0, 1, -5}, Mutexes: -1, Rates: []shm.Rate{{}}}
+	_, err := shm.Open(filepath.Join(t.TempDir(), "region"), wrong)
+	for _, says := range []string{"Slots[0] is 0", "Slots[2] is -5", "Mutexes is -1", "Rates[0]: rate 0 "} {
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("the error is %q, want one that says %q", err, says)
+		}
 	}
 }
 
@@ -112,9 +148,12 @@ func TestB8_RegionName(t *testing.T) {
 	if err := os.Remove(found[0]); err != nil {
 		t.Error(err)
 	}
-	for _, wrong := range []string{"", ".", ".."} {
-		if _, err := shm.Open(wrong, geometry); err == nil {
-			t.Errorf("opened %q", wrong)
+	for wrong, says := range map[string]string{
+		"": "not the name", ".": "not the name", "..": "not the name",
+		"  ": "blanks", "a\nb": `"a\nb" has control characters`, "a\x1b[1m": "control characters",
+	} {
+		if _, err := shm.Open(wrong, geometry); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("opened %q: %v, want a refusal that says %q", wrong, err, says)
 		}
 	}
 }
@@ -125,7 +164,8 @@ func TestB8_RegionIsFull(t *testing.T) {
 	for range shm.ProcessesMax {
 		all = append(all, open(t, path, geometry))
 	}
-	if _, err := shm.Open(path, geometry); !errors.Is(err, shm.ErrFull) {
+	_, err := shm.Open(path, geometry)
+	if !errors.Is(err, shm.ErrFull) || !strings.Contains(err.Error(), "64 have it open, as many as can; `stint shm ls "+path+"`") {
 		t.Errorf("one more was opened: %v, want a refusal", err)
 	}
 	if err := all[5].Close(); err != nil {

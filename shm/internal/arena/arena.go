@@ -109,8 +109,8 @@ func (here machine) knows(header []uint64, size int64) error {
 
 // fits compares a header that is known with what is asked for.
 func fits(header []uint64, layout Layout) error {
-	if has := geometryOf(header); !slices.Equal(has, layout.Geometry) {
-		return fmt.Errorf("%w: its geometry is %d, not %d", ErrMismatch, has, layout.Geometry)
+	if !slices.Equal(geometryOf(header), layout.Geometry) {
+		return fmt.Errorf("%w: it was made for another geometry", ErrMismatch)
 	}
 	if n := header[headWords]; n != uint64(layout.Words) {
 		return fmt.Errorf("%w: it has %d words, not %d", ErrMismatch, n, layout.Words)

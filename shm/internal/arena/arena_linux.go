@@ -284,7 +284,12 @@ func (a *Arena) allocate(layout Layout) error {
 	}
 	if err != nil {
 		_ = unix.Ftruncate(a.fd, 0) // gives back what there was room for
-		return os.NewSyscallError("fallocate", err)
+		_ = os.Remove(a.path)       // it is still what the path names; others make it anew
+		err = os.NewSyscallError("fallocate", err)
+		if errors.Is(err, unix.ENOSPC) {
+			err = fmt.Errorf("%w: make room in %s", err, filepath.Dir(a.path))
+		}
+		return err
 	}
 	return nil
 }

@@ -85,8 +85,8 @@ var wrong = []struct {
 	spoil  func(t *testing.T, path string)
 	says   string
 }{
-	{"a number of the geometry", arena.Layout{Words: 100, Geometry: []uint64{4, 3}}, keep, "[4 3]"},
-	{"a geometry that is shorter", arena.Layout{Words: 100, Geometry: []uint64{4}}, keep, "[4]"},
+	{"a number of the geometry", arena.Layout{Words: 100, Geometry: []uint64{4, 3}}, keep, "made for another geometry"},
+	{"a geometry that is shorter", arena.Layout{Words: 100, Geometry: []uint64{4}}, keep, "made for another geometry"},
 	{"more words", arena.Layout{Words: 101, Geometry: []uint64{4, 2}}, keep, "101"},
 	{"another version", layout, poke(1, 99), "99"},
 	{"another clock", layout, poke(5, 4026531999), "time namespace 4026531999"},
@@ -335,6 +335,9 @@ func TestB8_ArenaFullDisk(t *testing.T) {
 	_, err := tryOpen(path, huge)
 	if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EFBIG) {
 		t.Errorf("made of more than there can be: %v", err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("what there was no room for has left a file: %v", err)
 	}
 	open(t, path).Words()[99] = 1
 }

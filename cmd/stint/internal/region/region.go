@@ -116,7 +116,7 @@ func (s Spec) explain(err error) error {
 	case errors.Is(err, syscall.ENAMETOOLONG):
 		return fmt.Errorf("%w: a name can have 255 bytes", err)
 	case errors.Is(err, syscall.ENOSPC):
-		return fmt.Errorf("%w; make room there, or take the path of a file elsewhere as the name", err)
+		return fmt.Errorf("%w, or take the path of a file elsewhere as the name", err)
 	case errors.Is(err, os.ErrPermission), errors.Is(err, os.ErrNotExist),
 		errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EISDIR), errors.Is(err, syscall.ENOTDIR):
 		if !strings.ContainsRune(s.Name, '/') {
