@@ -3,11 +3,9 @@ package shm
 import (
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -55,93 +53,6 @@ const (
 	// limitsMax is how many limits, mutexes and rates a region can have.
 	limitsMax = 240
 )
-
-// Geometry is what a region is made for. All processes have to give the same.
-type Geometry struct {
-	Slots   []int  `json:"slots"` // of each limit, from 1 to SlotsMax
-	Mutexes int    `json:"mutexes"`
-	Rates   []Rate `json:"rates,omitempty"` // of each bucket
-}
-
-// String is how messages show a geometry, as in
-// "slots [4 16], 1 mutex, rates [20/s capacity 5]".
-func (g Geometry) String() string {
-	var parts []string
-	if len(g.Slots) > 0 {
-		parts = append(parts, fmt.Sprintf("slots %d", g.Slots))
-	}
-	switch g.Mutexes {
-	case 0:
-	case 1:
-		parts = append(parts, "1 mutex")
-	default:
-		parts = append(parts, fmt.Sprintf("%d mutexes", g.Mutexes))
-	}
-	if len(g.Rates) > 0 {
-		rates := make([]string, len(g.Rates))
-		for i, rate := range g.Rates {
-			rates[i] = fmt.Sprintf("%g/s capacity %d", rate.PerSecond, rate.capacity())
-		}
-		parts = append(parts, "rates ["+strings.Join(rates, ", ")+"]")
-	}
-	return strings.Join(parts, ", ")
-}
-
-func (g Geometry) validate() error {
-	var problems []error
-	if n := len(g.Slots) + max(g.Mutexes, 0) + len(g.Rates); n == 0 || n > limitsMax {
-		problems = append(problems, fmt.Errorf("%d limits, mutexes and rates, want 1 to %d", n, limitsMax))
-	}
-	if g.Mutexes < 0 {
-		problems = append(problems, fmt.Errorf("Mutexes is %d, want 0 or more", g.Mutexes))
-	}
-	for i, n := range g.Slots {
-		if n < 1 || n > SlotsMax {
-			problems = append(problems, fmt.Errorf("Slots[%d] is %d, want 1 to %d", i, n, SlotsMax))
-		}
-	}
-	for i, rate := range g.Rates {
-		if err := rate.validate(); err != nil {
-			problems = append(problems, fmt.Errorf("Rates[%d]: %w", i, err))
-		}
-	}
-	return errors.Join(problems...)
-}
-
-// geometryOf is the opposite of numbers.
-func geometryOf(all []uint64) (g Geometry, err error) {
-	g.Slots = []int{} // in JSON a list, also without limits
-	if len(all) < 2 || all[0] > limitsMax || all[1] > limitsMax || 2+2*int(all[1]) > len(all) {
-		return g, fmt.Errorf("%w: its geometry is %d", ErrMismatch, all)
-	}
-	rates, slots := all[2:][:2*all[1]], all[2+2*all[1]:]
-	g.Mutexes, g.Rates = int(all[0]), ratesOf(rates)
-	for _, n := range slots {
-		g.Slots = append(g.Slots, int(min(n, SlotsMax+1)))
-	}
-	if err := g.validate(); err != nil {
-		return g, fmt.Errorf("%w: %w", ErrMismatch, err)
-	}
-	return g, nil
-}
-
-// shape is that of the pool: a mutex is a limit of one slot.
-func (g Geometry) shape() pool.Shape {
-	limits := slices.Concat(g.Slots, slices.Repeat([]int{1}, g.Mutexes))
-	return pool.Shape{Participants: ProcessesMax, Limits: limits, Buckets: len(g.Rates)}
-}
-
-// numbers is the geometry as it is written into the region.
-func (g Geometry) numbers() []uint64 {
-	all := []uint64{uint64(g.Mutexes), uint64(len(g.Rates))}
-	for _, rate := range g.Rates {
-		all = append(all, math.Float64bits(rate.PerSecond), uint64(rate.capacity()))
-	}
-	for _, n := range g.Slots {
-		all = append(all, uint64(n))
-	}
-	return all
-}
 
 // Region is this process's part in memory that processes share. Its methods may
 // be called from any goroutine.
