@@ -387,7 +387,7 @@ func TestB8_SemRefuses(t *testing.T) {
 		{"--name " + path + " ssh example.org uptime", `sh -c '"$@"; exit $?' sh ssh example.org uptime`, 125},
 		{"--name " + path + " --max 0 true", "--max 0 would let nothing run", 125},
 		{"--name " + path + " --max -1 true", "from 1 to", 125},
-		{"--name " + path + " --max many true", "see stint sem --help", 125},
+		{"--name " + path + " --max many true", `--max "many": give a number, as in 4; see stint sem --help`, 125},
 		{"--name " + path + " --wait -1s true", "--wait is negative", 125},
 		{"--name " + path + " --wait 1s --try true", "use one of them", 125},
 		{"--name " + path + " --priority urgent true", "urgent", 125},

@@ -205,6 +205,7 @@ func TestB8_RunSharedRefuses(t *testing.T) {
 	path := slotsFile(t)
 	h := hold(t, path, "--max", "2")
 	for spec, says := range map[string]string{
+		"":                              "a name is missing",
 		"=4":                            "a name is missing",
 		"io=":                           "how many slots there are",
 		"io=0":                          "how many slots there are",

@@ -59,8 +59,8 @@ func TestB8_ShmLs(t *testing.T) {
 
 	r = stint(t, "", "shm", "ls", name)
 	for who, want := range map[int]string{
-		pid:      fmt.Sprintf("%d sh slots 1 0", pid),
-		stintPid: fmt.Sprintf("%d %.32s slots 1 2", stintPid, self),
+		pid:      fmt.Sprintf("%d sh slots 1 0 -", pid),
+		stintPid: fmt.Sprintf("%d %.32s slots 1 2 -", stintPid, self),
 	} {
 		if got := row(t, r.stdout, fmt.Sprint(who)); got != want {
 			t.Errorf("process %d is listed as %q, want %q", who, got, want)
@@ -116,13 +116,36 @@ func TestB8_ShmLsLimits(t *testing.T) {
 	all := strings.Join(got, "\n")
 	for _, want := range []string{
 		path + " slots 0 4 0 0 1 -", path + " slots 1 7 0 0 1 -", path + " rate 0.5/s - 0 1 9 of 9 tokens left",
-		fmt.Sprintf("%d %.32s mutex 1 0", os.Getpid(), filepath.Base(os.Args[0])),
+		fmt.Sprintf("%d %.32s mutex 1 0 -", os.Getpid(), filepath.Base(os.Args[0])),
 	} {
 		if !strings.Contains(all, want) {
 			t.Errorf("it says\n%s\nwant %q", all, want)
 		}
 	}
 	stint(t, "", "sem", "--name", path, "true").want(t, "", "limits: 2, mutexes: 1, rates: 1", 125)
+}
+
+// Who waits for a rate is listed with its tier.
+func TestB8_ShmLsRate(t *testing.T) {
+	path := slotsFile(t)
+	r, err := shm.Open(path, shm.Geometry{Rates: []shm.Rate{{PerSecond: 1, Capacity: 1}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	const high = 1
+	b := r.Bucket(0)
+	b.Bind(func() {})
+	b.Want(high, 1, 3)
+	want := fmt.Sprintf("%d %.32s rate - 3 high", os.Getpid(), filepath.Base(os.Args[0]))
+	out := stint(t, "", "shm", "ls", path).stdout
+	if got := row(t, out, fmt.Sprint(os.Getpid())); got != want {
+		t.Errorf("who waits for a rate is listed as %q, want %q", got, want)
+	}
+	if n := strings.Count(out, fmt.Sprintf("\n%d ", os.Getpid())); n != 1 {
+		t.Errorf("the process has %d rows, want 1:\n%s", n, out)
+	}
+	b.Want(high, 0, 0)
 }
 
 // Slots are removed if nobody has them open; else the message says who.

@@ -138,7 +138,7 @@ func (f *runFlags) limits(r *runner) (err error) {
 		least, errs[2] = gate.ParseSize(f.memfree)
 		r.cfg.Gates = append(r.cfg.Gates, gate.NewMemory(least, gate.ReadMemory))
 	}
-	if f.shared != "" {
+	if f.sharedSet {
 		r.shared, errs[3] = region.Parse(f.shared)
 	}
 	if f.delay > 0 {

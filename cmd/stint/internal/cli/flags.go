@@ -36,6 +36,7 @@ type runFlags struct {
 	quiet, trace, dryRun  bool
 	noRunIfEmpty, asBar   bool
 	shellSet              bool // --shell was given
+	sharedSet             bool // --shared was given
 }
 
 // Defaults that docs/run.md names too.

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/stintgo/stint/queue/isolate"
 )
@@ -85,13 +87,24 @@ func newRoot(s *streams) *cobra.Command {
 	root.SetOut(s.out)
 	root.SetErr(s.err)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
+		return fmt.Errorf("%w; see %s --help", plainFlagError(err), cmd.CommandPath())
 	})
 	root.AddCommand(newRun(s), newSem(), newShm(s))
 	root.AddCommand(newServe(s), newSubmit(s), newLs(s), newShow(s), newWhy(s), newWait(s), newLogs(s))
 	root.AddCommand(newOrders(s)...)
 	root.AddCommand(newDead(s), newStats(s), newBench(s), newVersion())
 	return root
+}
+
+// plainFlagError says in words that something is no number.
+func plainFlagError(err error) error {
+	var wrong *pflag.InvalidValueError
+	var number *strconv.NumError
+	if !errors.As(err, &wrong) || !errors.As(err, &number) || number.Func == "ParseBool" ||
+		!errors.Is(err, strconv.ErrSyntax) {
+		return err
+	}
+	return fmt.Errorf("--%s %q: give a number, as in 4", wrong.GetFlag().Name, wrong.GetValue())
 }
 
 // help is what commands do that only have others.

@@ -61,6 +61,7 @@ func newRun(s *streams) *cobra.Command {
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			flags.shellSet = cmd.Flags().Changed("shell")
+			flags.sharedSet = cmd.Flags().Changed("shared")
 			return runRun(&flags, args, s)
 		},
 	}

@@ -35,7 +35,7 @@ Exit status: 0 if it was removed; 1 if there is no such region; 125 for errors.`
 func newShm(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "shm", Short: "List and remove what processes share", Long: shmLong,
-		Example: "  stint shm ls\n  stint shm ls io --json | jq -r '.slots[0].holders[].pid'\n  stint shm rm io",
+		Example: "  stint shm ls\n  stint shm ls io --json | jq '.slots[0].holders[] | select(.dead|not).pid'\n  stint shm rm io",
 		Args:    aCommand, RunE: help, DisableFlagsInUseLine: true, SuggestionsMinimumDistance: 2,
 	}
 	cmd.AddCommand(newShmLs(s), newShmRm())

@@ -42,7 +42,7 @@ func Parse(text string) (Spec, error) {
 func (s Spec) Check() error {
 	switch {
 	case s.Name == "":
-		return errors.New("a name is missing: all that have the same one share its slots, as in --name io")
+		return errors.New("a name is missing: all that have the same one share its slots, as in io")
 	case s.Name == "." || s.Name == "..":
 		return fmt.Errorf("%q is not the name of slots; take letters, as in io", s.Name)
 	case strings.ContainsRune(s.Name, '=') && !strings.ContainsRune(s.Name, '/'):

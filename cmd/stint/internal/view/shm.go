@@ -115,22 +115,46 @@ func Region(w io.Writer, r *shm.Info) error {
 	}
 	_, _ = fmt.Fprintf(w, "\n%s is open in %d of at most %d processes\n",
 		plain(r.Path), len(r.Processes), shm.ProcessesMax)
+	rows := rowsOf(r)
+	if len(rows) == 0 {
+		return nil
+	}
 	t := table(w)
+	_, _ = fmt.Fprintf(t, "\nPID\tPROCESS\tSHARES\tHOLDS\tWAITING\tTIER\n%s\n", strings.Join(rows, "\n"))
+	return t.Flush()
+}
+
+// rowsOf has a row for each process and what it holds or waits for. The tier is
+// known of those that wait for a rate.
+func rowsOf(r *shm.Info) (rows []string) {
 	idle := slices.Clone(r.Processes)
-	var rows []string
 	for _, l := range limits(r) {
 		for _, h := range l.Holders {
 			idle = slices.DeleteFunc(idle, func(p shm.Process) bool { return p == h.Process })
-			rows = append(rows, fmt.Sprintf("%d\t%s\t%s\t%d\t%d", h.PID, holder(h), l.what, h.Slots, h.Waiting))
+			rows = append(rows, fmt.Sprintf("%d\t%s\t%s\t%d\t%d\t-", h.PID, holder(h), l.what, h.Slots, h.Waiting))
+		}
+	}
+	for i, b := range r.Buckets {
+		for _, w := range b.Waiters {
+			idle = slices.DeleteFunc(idle, func(p shm.Process) bool { return fmt.Sprintf("%s[%d]", p.Name, p.PID) == w.Name })
+			name, pid := waiter(w.Name)
+			rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t-\t%d\t%s",
+				pid, plain(name), counted("rate", i, len(r.Buckets)), w.Waiting, w.Tier))
 		}
 	}
 	for _, p := range idle {
-		rows = append(rows, fmt.Sprintf("%d\t%s\t-\t-\t-", p.PID, plain(p.Name)))
+		rows = append(rows, fmt.Sprintf("%d\t%s\t-\t-\t-\t-", p.PID, plain(p.Name)))
 	}
-	if len(rows) > 0 {
-		_, _ = fmt.Fprintf(t, "\nPID\tPROCESS\tSHARES\tHOLDS\tWAITING\n%s\n", strings.Join(rows, "\n"))
+	return rows
+}
+
+// waiter takes the name of a process that waits for a rate apart: program[PID].
+func waiter(name string) (program, pid string) {
+	at := strings.LastIndexByte(name, '[')
+	if at < 0 {
+		return name, "-"
 	}
-	return t.Flush()
+	return name[:at], plain(strings.TrimSuffix(name[at+1:], "]"))
 }
 
 // holder is the name of a process that has something.
