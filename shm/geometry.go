@@ -47,16 +47,16 @@ func (g Geometry) validate() error {
 		problems = append(problems, fmt.Errorf("%d limits, mutexes and rates, want 1 to %d", n, limitsMax))
 	}
 	if g.Mutexes < 0 {
-		problems = append(problems, fmt.Errorf("Mutexes is %d, want 0 or more", g.Mutexes))
+		problems = append(problems, fmt.Errorf("geometry.Mutexes is %d, want 0 or more", g.Mutexes))
 	}
 	for i, n := range g.Slots {
 		if n < 1 || n > SlotsMax {
-			problems = append(problems, fmt.Errorf("Slots[%d] is %d, want 1 to %d", i, n, SlotsMax))
+			problems = append(problems, fmt.Errorf("geometry.Slots[%d] is %d, want 1 to %d", i, n, SlotsMax))
 		}
 	}
 	for i, rate := range g.Rates {
 		if err := rate.validate(); err != nil {
-			problems = append(problems, fmt.Errorf("Rates[%d]: %w", i, err))
+			problems = append(problems, fmt.Errorf("geometry.Rates[%d]: %w", i, err))
 		}
 	}
 	return errors.Join(problems...)

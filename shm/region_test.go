@@ -31,7 +31,8 @@ func TestB8_RegionMismatch(t *testing.T) {
 		if !errors.Is(err, shm.ErrMismatch) || !errors.Is(err, shm.ErrInUse) || !strings.Contains(err.Error(), me()) {
 			t.Errorf("opened with %v: %v, want a mismatch that names %s", other, err, me())
 		}
-		if want := fmt.Sprintf("with slots [4 2]; asked for %v: open it with the same", other); !strings.Contains(err.Error(), want) {
+		want := fmt.Sprintf("with slots [4 2]; asked for %v: open it with the same", other)
+		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %q, want %q", err, want)
 		}
 		if err := r.Close(); err != nil {
@@ -165,7 +166,8 @@ func TestB8_RegionIsFull(t *testing.T) {
 		all = append(all, open(t, path, geometry))
 	}
 	_, err := shm.Open(path, geometry)
-	if !errors.Is(err, shm.ErrFull) || !strings.Contains(err.Error(), "64 have it open, as many as can; `stint shm ls "+path+"`") {
+	says := "64 have it open, as many as can; `stint shm ls " + path + "`"
+	if !errors.Is(err, shm.ErrFull) || !strings.Contains(err.Error(), says) {
 		t.Errorf("one more was opened: %v, want a refusal", err)
 	}
 	if err := all[5].Close(); err != nil {

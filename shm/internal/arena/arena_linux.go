@@ -285,13 +285,17 @@ func (a *Arena) allocate(layout Layout) error {
 	if err != nil {
 		_ = unix.Ftruncate(a.fd, 0) // gives back what there was room for
 		_ = os.Remove(a.path)       // it is still what the path names; others make it anew
-		err = os.NewSyscallError("fallocate", err)
-		if errors.Is(err, unix.ENOSPC) {
-			err = fmt.Errorf("%w: make room in %s", err, filepath.Dir(a.path))
-		}
-		return err
+		return a.noRoom(os.NewSyscallError("fallocate", err))
 	}
 	return nil
+}
+
+// noRoom adds to an error what can be done.
+func (a *Arena) noRoom(err error) error {
+	if errors.Is(err, unix.ENOSPC) {
+		return fmt.Errorf("%w: make room in %s", err, filepath.Dir(a.path))
+	}
+	return err
 }
 
 func (a *Arena) mmap(layout Layout) error {

@@ -32,11 +32,14 @@ none. One that somebody uses stays: the message says who.
 
 Exit status: 0 if it was removed; 1 if there is no such region; 125 for errors.`
 
+const shmExamples = `  stint shm ls
+  stint shm ls io --json | jq '.slots[0].holders[] | select(.dead|not).pid'
+  stint shm rm io`
+
 func newShm(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "shm", Short: "List and remove what processes share", Long: shmLong,
-		Example: "  stint shm ls\n  stint shm ls io --json | jq '.slots[0].holders[] | select(.dead|not).pid'\n  stint shm rm io",
-		Args:    aCommand, RunE: help, DisableFlagsInUseLine: true, SuggestionsMinimumDistance: 2,
+		Example: shmExamples, Args: aCommand, RunE: help, DisableFlagsInUseLine: true, SuggestionsMinimumDistance: 2,
 	}
 	cmd.AddCommand(newShmLs(s), newShmRm())
 	return cmd
