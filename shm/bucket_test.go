@@ -55,7 +55,7 @@ func TestB13_BucketGeometry(t *testing.T) {
 	}
 	for _, bad := range []shm.Rate{{}, {PerSecond: -1}, {PerSecond: 1 << 35}, {PerSecond: 1, Capacity: -1}} {
 		_, err := shm.Open(path, shm.Geometry{Rates: []shm.Rate{bad}})
-		if err == nil || !strings.Contains(err.Error(), "rate 0") {
+		if err == nil || !strings.Contains(err.Error(), "geometry.Rates[0]: ") {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}

@@ -118,8 +118,10 @@ func (f *semFlags) check(args []string) error {
 }
 
 // run becomes the command, once it has a slot. It returns only if it cannot.
-// Signals are left as they are: those that end a process end the wait, and the slot
-// of whoever has died comes back.
+// Signals are left as they are: INT, TERM and HUP end the wait, QUIT as well with a
+// dump of goroutines, and the others do nothing. To end by those as other programs do
+// is not worth it: Go does not tell which of them were ignored when the process began,
+// and those have to stay so. The slot of whoever has died comes back.
 func (f *semFlags) run(ctx context.Context, args []string) error {
 	if err := f.check(args); err != nil {
 		return err
