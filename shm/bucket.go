@@ -67,10 +67,14 @@ func newBucket(r *Region, index int, rate Rate) *Bucket {
 	return &Bucket{region: r, index: index, meter: rate.meter()}
 }
 
-// Bucket returns the bucket of a rate, counted from 0 as in the geometry. It is for
-// one limiter of this process: the same is returned every time. Another limiter can
-// have a region of its own, by opening it again.
-func (r *Region) Bucket(rate int) *Bucket { return r.buckets[rate] }
+// Bucket returns the bucket of a rate, counted from 0 as in the geometry. It panics
+// if there is none. It is for one limiter of this process: the same is returned every
+// time, and a second [stint.NewLimiter] on it panics. Another limiter can have a
+// region of its own, by opening it again.
+func (r *Region) Bucket(rate int) *Bucket {
+	mustHave("rate", rate, len(r.buckets))
+	return r.buckets[rate]
+}
 
 // Bind keeps how the limiter is told of a change. It panics if it is called twice:
 // open the region once more for another limiter.

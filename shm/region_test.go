@@ -65,6 +65,7 @@ func TestB8_RegionIndex(t *testing.T) {
 		"shm: no limit 1: the region has 1, counted from 0":  func() { r.Slots(1) },
 		"shm: no limit -1: the region has 1, counted from 0": func() { r.Slots(-1) },
 		"shm: no mutex 1: the region has 1, counted from 0":  func() { r.Mutex(1) },
+		"shm: no rate 0: the region has 0, counted from 0":   func() { r.Bucket(0) },
 	} {
 		func() {
 			defer func() {
