@@ -197,13 +197,14 @@ func (b *Bucket) Want(tier stint.Priority, n int64, waiting int) {
 	clear(b.tickets[tierOf(tier)+1:]) // nobody waits there
 	_, capacity := b.meter.Rate()
 	b.need = min(n, capacity)
+	began := b.want.Count == 0
 	b.want = pool.Want{Tier: tierOf(tier), Ticket: *since, Count: waiting}
 	first := r.member.Stand(b.index, b.want, b.need)
 	if waiting > 0 {
 		if first && (b.refused.Load() || b.holds() >= b.need) {
 			r.member.Ring() // whoever went first has gone since, or tokens have come back
 		}
-		r.watchLocked()
+		r.watchLocked(began)
 	}
 }
 

@@ -20,7 +20,8 @@
 //     while somebody waits, or when somebody next asks; a large process takes
 //     longer to die. It takes up to 20 milliseconds if the kernel does not tell
 //     when the process ends: before Linux 5.3, where a filter of system calls
-//     forbids it, and for processes of another namespace of processes. Whether a
+//     forbids it, and for processes of another namespace of processes; and if the
+//     process that is told, one of those who wait, has just gone itself. Whether a
 //     process lives is a lock that the kernel ends with it, so numbers that are
 //     used again, and namespaces, do not matter for that.
 //   - Who waits is woken by whoever gives a slot back, and does not poll for it.

@@ -35,7 +35,7 @@ func OpenWithin(name string, geometry Geometry, patience time.Duration) (*Region
 func (r *Region) NeverSweep() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.swept = math.MaxInt64
+	r.watch.swept = math.MaxInt64
 }
 
 // NeverRing keeps the region from being told that a process has ended.
@@ -99,4 +99,12 @@ func (r *Region) Undisturbed(f func()) (rung uint64) {
 	before := r.member.Bell()
 	f()
 	return r.member.Bell() - before
+}
+
+// Watch tells whether the region leads those who wait, and how long it sleeps unless
+// it is rung.
+func (r *Region) Watch() (leads bool, pace time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.watch.hung, time.Duration(r.watch.due - r.watch.waited)
 }

@@ -34,6 +34,13 @@ func TestMain(m *testing.M) {
 		hold(inProcess())
 	case "hold one":
 		hold(openOne())
+	case "wait for it":
+		r := openOne()
+		_, err := os.Stdout.WriteString("x")
+		must(err)
+		_, err = os.Stdin.Read(make([]byte, 1))
+		must(err)
+		hold(r)
 	case "sign":
 		r, pid := openOne(), 0
 		_, err := fmt.Scan(&pid)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -68,10 +67,8 @@ type Region struct {
 	onExit  func(pid int, ended func()) (stop func(), err error)
 
 	// After the lock of a scheduler, never before: schedulers call with theirs.
-	mu       sync.Mutex
-	swept    int64         // when the dead were last looked for
-	heard    uint64        // the bell, when it was last listened to
-	watching chan struct{} // closed when the watcher has ended; nil: there is none
+	mu    sync.Mutex
+	watch watch
 }
 
 // patienceMax is how long whoever opens or removes a region waits for those who are
@@ -235,7 +232,7 @@ func (r *Region) Close() error {
 		return nil
 	}
 	r.member.Leave()
-	watching := r.watching
+	watching := r.watch.done
 	bound := r.boundLocked()
 	r.mu.Unlock()
 	for _, notify := range bound {
@@ -272,88 +269,3 @@ func (h host) Lock(lock int) bool   { return h.arena.Lock(lock) }
 func (h host) Unlock(lock int)      { h.arena.Unlock(lock) }
 func (h host) Held(lock int) bool   { return h.arena.Held(lock) }
 func (h host) Wake(participant int) { h.arena.Wake(h.pool.Bell(participant)) }
-
-// period is how often who waits looks for slots of the dead.
-const period = 10 * time.Millisecond
-
-// sweepLocked looks for slots of the dead, and for grants that nobody takes, if
-// that was not done lately; and for the former whenever somebody may have died.
-func (r *Region) sweepLocked() {
-	if r.rung.Swap(false) {
-		r.member.Reap()
-	}
-	if now := arena.Now(); now-r.swept >= int64(period) {
-		r.swept = now
-		r.member.SweepAt(now, int64(period))
-		for _, b := range r.buckets {
-			r.member.Overtake(b.index, b.holds())
-		}
-	}
-}
-
-// watchLocked sees to it that there is a watcher.
-func (r *Region) watchLocked() {
-	if r.watching == nil {
-		r.watching = make(chan struct{})
-		go r.watch(r.watching)
-	}
-}
-
-// watch is the one goroutine of the process that sleeps until slots are granted.
-// It tells who waits, and ends when nobody has waited for a period.
-func (r *Region) watch(done chan<- struct{}) {
-	defer close(done)
-	bells := newDoorbells(r)
-	defer bells.takeDown()
-	for {
-		bell, rung := r.member.Bell(), r.rung.Load()
-		served, waiting := r.look()
-		if !waiting {
-			return
-		}
-		for _, tell := range served {
-			tell()
-		}
-		if len(served) > 0 {
-			runtime.Gosched() // those who go on need the processor, which Sleep would keep for a while
-		}
-		r.arena.Sleep(r.bell(), bell, bells.update(rung))
-	}
-}
-
-// look returns how to tell those who were granted a slot, or whose turn at a bucket
-// may have come, and whether anybody waits.
-func (r *Region) look() (served []func(), waiting bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed.Load() {
-		return nil, false
-	}
-	r.sweepLocked()
-	for _, s := range r.limits {
-		if s.want.Count == 0 {
-			continue
-		}
-		waiting = true
-		s.giveBack() // the scheduler has been paused, or so
-		if !s.want.Busy && r.member.Check(s.limit) {
-			served = append(served, s.offer)
-		}
-	}
-	bell := r.member.Bell()
-	for _, b := range r.buckets {
-		if b.want.Count == 0 {
-			continue
-		}
-		waiting = true
-		r.member.Stay(b.index)
-		if b.refused.Load() || bell != r.heard {
-			served = append(served, b.notify)
-		}
-	}
-	r.heard = bell
-	if !waiting {
-		r.watching = nil
-	}
-	return served, waiting
-}

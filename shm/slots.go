@@ -239,13 +239,14 @@ func (s *Slots) Want(tier stint.Priority, waiting int) {
 	} else if since := &s.tickets[tierOf(tier)]; *since == 0 {
 		*since = pool.Ticket(arena.Now()) | 1 // not 0
 	}
+	began := s.want.Count == 0
 	s.want = pool.Want{
 		Tier: tierOf(tier), Ticket: s.tickets[tierOf(tier)], Count: waiting,
 		Busy: s.want.Busy && waiting > 0,
 	}
 	r.member.Want(s.limit, s.want)
 	if waiting > 0 {
-		r.watchLocked()
+		r.watchLocked(began)
 	}
 }
 

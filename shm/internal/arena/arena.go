@@ -20,7 +20,7 @@ type Layout struct {
 // Version is that of the file's header and of what its words mean. It changes
 // when processes of the old version and the new one would misunderstand each
 // other.
-const Version = 2
+const Version = 3
 
 // The header is a page: these words, and then the geometry. A file is ready when
 // its magic is there, which is written last. Magic, version and boot are where they

@@ -31,6 +31,7 @@ func (p *Pool) Join(pid int, name string) (*Member, error) {
 		if joined {
 			p.sign(i, pid, name)
 			p.state(i).store(stateOf(era))
+			p.entry(0, entryJoins).add(1)
 		}
 		p.host.Unlock(place(i))
 		if joined {

@@ -44,14 +44,16 @@ func (m *Member) Sweep() {
 }
 
 // SweepAt is Sweep for many who wait: of all of them, one does what Reap does in
-// each period, which asks the system about every participant. The time is one that
-// all read alike.
-func (m *Member) SweepAt(now, period int64) {
+// each period, which asks the system about every participant. It reports whether m
+// was that one. The time is one that all read alike.
+func (m *Member) SweepAt(now, period int64) (reaped bool) {
 	m.takeAllBack()
-	reaped := m.pool.entry(0, entryReaped)
-	if last := reaped.load(); now-int64(last) >= period && reaped.cas(last, uint64(now)) {
-		m.Reap()
+	stamp := m.pool.entry(0, entryReaped)
+	if last := stamp.load(); now-int64(last) < period || !stamp.cas(last, uint64(now)) {
+		return false
 	}
+	m.Reap()
+	return true
 }
 
 func (m *Member) takeAllBack() {

@@ -2,6 +2,7 @@ package pool
 
 import (
 	"encoding/binary"
+	"math/bits"
 	"strings"
 )
 
@@ -81,16 +82,29 @@ func (p *Pool) usage(limit int, alive func(i int) bool) (u Usage) {
 	return u
 }
 
-// Owners adds who else owns slots of a limit, also those that were granted: a key
-// that nobody else ever has, and the number of the process.
-func (m *Member) Owners(limit int, all map[uint64]int) {
-	l := &m.pool.limits[limit]
-	for s := range l.count {
-		seen := l.slot(s).load()
-		if i := indexOf(seen); !isFree(seen) && i != m.index {
-			all[seen&^(granted|abandoned)] = int(m.pool.entry(i, entryPID).load())
-		}
+// Peer tells who else has the place i in the table: a generation, from 1, and the
+// number of a process. The generation is 0 if nobody has.
+func (m *Member) Peer(i int) (era uint64, pid int) {
+	state := m.pool.state(i).load()
+	if i == m.index || !isLive(state) {
+		return 0, 0
 	}
+	return eraOf(state), int(m.pool.entry(i, entryPID).load())
+}
+
+// Joins is how many have ever joined. Peer answers nothing new while it is the same.
+func (m *Member) Joins() uint64 { return m.pool.entry(0, entryJoins).load() }
+
+// Ahead is how many of those that wait, for anything, come before m in the table.
+func (m *Member) Ahead() int {
+	var waiting uint64
+	for i := range m.pool.limits {
+		waiting |= m.pool.limits[i].mask.load()
+	}
+	for i := range m.pool.buckets {
+		waiting |= m.pool.buckets[i].mask.load()
+	}
+	return bits.OnesCount64(waiting & (m.bit - 1))
 }
 
 // Sign changes as whom the participant is shown.

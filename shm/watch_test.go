@@ -1,0 +1,75 @@
+//go:build linux
+
+package shm_test
+
+import (
+	"errors"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/shm"
+)
+
+// Of all who wait for long one looks for the dead every 10 ms, and the last of them
+// eight times less often. When the first is gone the next does it.
+func TestB8_OneOfAllWhoWaitLeads(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	if !stint.New(1, stint.Config{Slots: open(t, path, one).Slots(0)}).TryAcquire() {
+		t.Fatal("a free slot was refused")
+	}
+	const period = 10 * time.Millisecond
+	waiting := make([]*shm.Region, 10)
+	answers := make([]<-chan error, len(waiting))
+	for i := range waiting {
+		waiting[i] = open(t, path, one)
+		_, answers[i] = waits(t, waiting[i])
+	}
+	for first := range 3 {
+		until(t, "the first does not lead, or others do, or they sleep for other times than they should", func() bool {
+			for i, r := range waiting[first:] {
+				leads, pace := r.Watch()
+				if leads != (i == 0) || pace != period*time.Duration(min(1+i, 8)) {
+					return false
+				}
+			}
+			return true
+		})
+		if err := waiting[first].Close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-answers[first]; !errors.Is(err, shm.ErrClosed) {
+			t.Errorf("the wait ended with %v, want %v", err, shm.ErrClosed)
+		}
+	}
+}
+
+// Whether who leads is stopped or has died, the others notice what becomes of the
+// holder.
+func TestB8_WhoLeadsIsGone(t *testing.T) {
+	for name, end := range map[string]func(t *testing.T, leader *process){
+		"stopped": func(t *testing.T, leader *process) { t.Helper(); leader.signal(t, syscall.SIGSTOP) },
+		"dead":    func(_ *testing.T, leader *process) { leader.kill() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "region")
+			leader := start(t, "wait for it", path)
+			if !leader.await(1) {
+				t.Fatal("the process has ended")
+			}
+			holder := holdOne(t, path)
+			leader.tell(t, "wait")
+			r := open(t, path, one)
+			until(t, "the leader does not wait", func() bool { return r.Slots(0).Usage().Waiting == 1 })
+			_, answer := waits(t, r)
+			until(t, "this one leads", func() bool { leads, pace := r.Watch(); return !leads && pace == 20*time.Millisecond })
+			end(t, leader)
+			holder.kill()
+			if err := <-answer; err != nil {
+				t.Errorf("the slot of a dead process does not come back: %v", err)
+			}
+		})
+	}
+}
