@@ -54,7 +54,10 @@ func (c *core) capped(running int) bool {
 
 // release gives slots that a finish has freed to whoever is next.
 func (c *core) release(freed int) {
-	if !c.handOver(freed) {
+	switch {
+	case c.slots != nil && c.nothingWaits():
+		c.word.Add(-uint64(freed)) // everybody takes the lock, so nobody has to be told
+	case !c.handOver(freed):
 		c.dispatch(freed, true)
 	}
 }

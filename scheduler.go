@@ -107,6 +107,9 @@ func (s Scheduler) Acquire(ctx context.Context) error {
 }
 
 func (s Scheduler) acquireSlow(ctx context.Context, tier int) error {
+	if s.c.slots != nil && s.weight == 1 && s.key == "" && s.c.takeShared(tier) {
+		return nil
+	}
 	e := s.c.waiter(s, tier)
 	e.Value.loose = true
 	e, err := s.c.take(ctx, e)

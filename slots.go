@@ -89,6 +89,30 @@ func (c *core) obtain(e *entry) error {
 	return err
 }
 
+// takeShared takes a shared slot at once, for Acquire, if nothing waits here: that
+// needs no entry.
+func (c *core) takeShared(tier int) bool {
+	c.lock()
+	defer c.unlock()
+	if !c.nothingWaits() || c.paused != nil || c.refuses(1, false) != nil || !c.log.Admits(tier, "", 1, c.running()) {
+		return false
+	}
+	grant, err := c.slots.TryAcquire(priorityOf(tier))
+	if err != nil {
+		return false
+	}
+	c.grants.loose = append(c.grants.loose, grant)
+	c.word.Add(1)
+	return true
+}
+
+// nothingWaits reports whether there is nothing to start, and nobody to tell that
+// there is not.
+func (c *core) nothingWaits() bool {
+	return c.log.Len() == 0 && len(c.resumes) == 0 && c.idle == nil && c.posted() == 0 &&
+		(c.door == nil || c.door.Len() == 0)
+}
+
 // giveGrant releases the shared slot of e, unless it was lost.
 func (c *core) giveGrant(e *entry) {
 	if !e.Value.lost {
