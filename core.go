@@ -275,10 +275,15 @@ func (c *core) tryTake(s Scheduler, tier int) bool {
 }
 
 // admitted follows an admission. If that took its key to the limit, the key's
-// entries no longer hold back what waits behind them.
+// entries no longer hold back what waits behind them; and a tier that waits may have
+// come to its cap.
 func (c *core) admitted(key string) {
-	if key != "" && c.log.Len() > 0 {
+	switch {
+	case c.log.Len() == 0:
+	case key != "":
 		c.dispatch(0, false)
+	case c.slots != nil:
+		c.want(c.running())
 	}
 }
 

@@ -254,7 +254,7 @@ func (c *core) refuseAll(why func(*entry) error) (refused int) {
 // wanted of shared slots, and notices the end of a drain.
 func (c *core) afterDispatch() {
 	if c.slots != nil {
-		c.want()
+		c.want(c.running())
 	}
 	c.noticeIdle()
 }

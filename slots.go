@@ -22,9 +22,13 @@ type Grant uint64
 //     lost connection is waited out (ErrNoSlot) or reported.
 //   - Release gives a grant back, exactly once. A grant that was lost is not
 //     released.
-//   - Want tells the highest tier that waits and how many wait in all, whenever
-//     either changes; with 0 waiting nobody does. Only while somebody waits does the
-//     implementation call notify, each time a slot may have come free.
+//   - Want tells how many wait for a slot, and the highest tier of which one could
+//     start with it, whenever either changes; with 0 waiting nobody does. What a
+//     pause or its own key holds back does not wait for a slot, and a tier at its cap
+//     is told of only where no other could use one: then a slot that the scheduler
+//     gives back is for it. All that could start on a slot is told of before that
+//     slot is released. Only while somebody waits does the implementation call
+//     notify, each time a slot may have come free.
 //   - After Bind, and until a grant is released, the implementation calls lost
 //     if that grant was taken away: the lease ran out, the region is gone. The
 //     context of the work that ran on it then ends with cause [ErrSlotLost].
@@ -45,7 +49,7 @@ type Slots interface {
 type Usage struct {
 	Max     int      `json:"max"`
 	Running int      `json:"running"` // slots held, by all who share
-	Waiting int      `json:"waiting"` // entries that wait, of all who share
+	Waiting int      `json:"waiting"` // entries that wait for a slot, of all who share
 	Holders []Holder `json:"holders,omitempty"`
 	Err     string   `json:"err,omitempty"` // why the slots cannot be had now, empty if they can
 }
@@ -117,6 +121,7 @@ func (c *core) nothingWaits() bool {
 func (c *core) giveGrant(e *entry) {
 	if !e.Value.lost {
 		delete(c.grants.held, e.Value.grant)
+		c.want(c.running() - 1)
 		c.slots.Release(e.Value.grant)
 	}
 	e.Value.grant, e.Value.lost = 0, false
@@ -148,6 +153,7 @@ func (c *core) releaseLoose() {
 		c.grants.lost--
 		return
 	}
+	c.want(c.running() - 1)
 	last := len(c.grants.loose) - 1
 	c.slots.Release(c.grants.loose[last])
 	c.grants.loose = c.grants.loose[:last]
@@ -173,18 +179,23 @@ func (c *core) loseGrant(grant Grant, cause error) {
 	}
 }
 
-// want tells Slots who waits, if that has changed.
-func (c *core) want() {
+// want tells Slots who waits for a slot, if that has changed. It is told before a
+// slot goes back, of what could start then, and once it is known what has started.
+func (c *core) want(running int) {
 	wanted := c.grants.wanted
-	wanted.waiting = c.log.Len() + len(c.resumes)
+	wanted.waiting = 0
 	highest := -1
-	for tier := range Tiers {
-		if c.log.LenTier(tier) > 0 {
-			highest = tier
-		}
+	if c.paused == nil {
+		highest = c.startable(running)
+	}
+	if highest >= 0 {
+		wanted.waiting = c.log.Len() - c.log.HeldByKey()
 	}
 	for _, e := range c.resumes {
-		highest = max(highest, int(e.Value.tier))
+		if c.log.KeyHasRoom(e.Value.keyName()) {
+			highest = max(highest, int(e.Value.tier))
+			wanted.waiting++
+		}
 	}
 	if highest >= 0 {
 		wanted.tier = priorityOf(highest)
@@ -193,4 +204,16 @@ func (c *core) want() {
 		c.grants.wanted = wanted
 		c.slots.Want(wanted.tier, wanted.waiting)
 	}
+}
+
+// startable returns the tier that a slot would be spent on, or -1. If that is none
+// because of limits of our own, it is the tier for one of our own that comes back:
+// then nothing can start on another's slot, so the tier is no advantage, and ours
+// does not go round by another process for the next task.
+func (c *core) startable(running int) (tier int) {
+	tier = c.log.Highest(running)
+	if tier < 0 && running > 0 {
+		tier = c.log.Highest(running - 1)
+	}
+	return tier
 }

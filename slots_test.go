@@ -150,64 +150,6 @@ func TestSlots_WaiterAsksOnlyWhenNotified(t *testing.T) {
 	})
 }
 
-// Want is called when the number or the highest tier changes, only then, and
-// with 0 when nobody waits any more.
-func TestSlots_WantTellsEachChange(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := slotstest.NewPool(1).Join("a")
-		s := stint.New(5, stint.Config{Slots: f})
-		takeSlots(t, s, 1)
-		ctx, leave := context.WithCancel(t.Context())
-		claimSlot(t.Context(), s.At(stint.Low))
-		claimSlot(ctx, s.At(stint.High))
-		claimSlot(t.Context(), s)
-		s.SetPerKey(3)
-		s.At(stint.Low).Why()
-		leave()
-		synctest.Wait()
-		releaseSlot(s)
-		releaseSlot(s)
-		releaseSlot(s)
-		want := []slotstest.Want{
-			{Tier: stint.Low, Waiting: 1},
-			{Tier: stint.High, Waiting: 2},
-			{Tier: stint.High, Waiting: 3},
-			{Tier: stint.Normal, Waiting: 2},
-			{Tier: stint.Low, Waiting: 1},
-		}
-		got := f.Wants()
-		if n := len(got) - 1; n != len(want) || !slices.Equal(got[:n], want) || got[n].Waiting != 0 {
-			t.Errorf("Want was called with %+v, want %+v and then 0", got, want)
-		}
-		wantAtRest(t, s, f)
-	})
-}
-
-// A function that wants its slot back is waiting too, in its tier.
-func TestSlots_WantTellsOfFunctionsThatComeBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		pool := slotstest.NewPool(1)
-		fake := pool.Join("a")
-		s := stint.New(1, stint.Config{Slots: fake})
-		f := stint.Go(t.Context(), s.At(stint.High), func(ctx context.Context) (int, error) {
-			return stint.Go(ctx, s.At(stint.Low), func(context.Context) (int, error) {
-				pool.Resize(0)
-				return 0, nil
-			}).Wait(ctx)
-		})
-		synctest.Wait()
-		wants := fake.Wants()
-		if got, want := wants[len(wants)-1], (slotstest.Want{Tier: stint.High, Waiting: 1}); got != want {
-			t.Errorf("the last Want was %+v, want %+v", got, want)
-		}
-		pool.Resize(1)
-		if _, err := f.Wait(t.Context()); err != nil {
-			t.Error(err)
-		}
-		wantAtRest(t, s, fake)
-	})
-}
-
 // An error that is not ErrNoSlot is the answer of who asked.
 func TestSlots_RefusedEntriesGetTheError(t *testing.T) {
 	errBroken := errors.New("the connection is gone")

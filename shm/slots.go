@@ -18,8 +18,9 @@ import (
 // process gives back while others wait goes to the process that has waited for
 // longest, whatever its tier. To wake another process takes far longer
 // than a short task, so a process may go on with its own tasks of the same tier
-// for a while, which is bounded in number and in time. A process whose scheduler is
-// paused, or at a limit of its own, keeps no slot from the others.
+// for a while, which is bounded in number and in time. Tasks that a pause or their
+// key holds back do not wait for a slot, and a process whose scheduler is at a limit of
+// its own keeps none from the others.
 type Slots struct {
 	region *Region
 	seat   *pool.Seat
@@ -206,7 +207,7 @@ func (s *Slots) giveBack() {
 }
 
 // offer tells the scheduler of a slot that was granted. If it does not ask for one,
-// because it is paused or at a limit of its own, the slot goes to others at once, and
+// because it is at a limit of its own, the slot goes to others at once, and
 // this process is granted none before its scheduler has asked again.
 func (s *Slots) offer() {
 	s.asked.Store(false)

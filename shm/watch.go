@@ -154,7 +154,7 @@ func (r *Region) lookAtSlots(all *sight) (waiting bool) {
 			continue
 		}
 		waiting = true
-		s.giveBack() // the scheduler has been paused, or so
+		s.giveBack() // the scheduler has not asked for it
 		if !s.want.Busy && r.member.Check(s.limit) {
 			all.served = append(all.served, s.offer)
 		}

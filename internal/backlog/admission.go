@@ -38,6 +38,20 @@ func (b *Backlog[T]) Closed(running int) uint8 {
 	}
 }
 
+// Highest returns the highest tier of which an entry may start when running slots
+// are in use, if it has the slots that it needs, or -1. A turn of the guard counts
+// only where nothing may start but for it: else it is one start, and the tier of all
+// that is to come is another.
+func (b *Backlog[T]) Highest(running int) (tier int) {
+	if tier = b.highest(running, b.eligible); tier >= 0 {
+		return tier
+	}
+	if e, guard := b.next(running, b.eligible, b.all); guard {
+		return e.Tier()
+	}
+	return -1
+}
+
 // Overtakers returns the tiers of a mask in which an arrival without a key
 // might start before e, which Peek has returned; if e is nil, all in which one
 // might start at all. An arrival that goes behind others of its kind is not the

@@ -219,14 +219,22 @@ func (b *Backlog[T]) next(running int, ready uint8, classes []int) (e *Entry[T],
 	if own, ok := b.guardTier(); ok && ready&(1<<own) != 0 {
 		return b.first(own, classes).first(), true
 	}
-	for mask := ready; mask != 0; {
-		highest := bits.Len8(mask) - 1
-		if running < b.caps[highest] {
-			return b.first(highest, classes).first(), false
-		}
-		mask &^= 1 << highest
+	if highest := b.highest(running, ready); highest >= 0 {
+		return b.first(highest, classes).first(), false
 	}
 	return nil, false
+}
+
+// highest returns the highest of some tiers that is below its cap, or -1.
+func (b *Backlog[T]) highest(running int, tiers uint8) (tier int) {
+	for tiers != 0 {
+		tier = bits.Len8(tiers) - 1
+		if running < b.caps[tier] {
+			return tier
+		}
+		tiers &^= 1 << tier
+	}
+	return -1
 }
 
 // guardTier returns the tier that owns the present turn.

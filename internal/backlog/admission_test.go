@@ -1,0 +1,55 @@
+package backlog_test
+
+import (
+	"testing"
+
+	"github.com/stintgo/stint/internal/backlog"
+)
+
+func TestHighest_WhatMayStart(t *testing.T) {
+	b := backlog.New[int](backlog.Config{Max: 9, Caps: [backlog.Tiers]int{2: 8, 3: 3}, PerKey: 1})
+	want := func(when string, running, tier int) {
+		t.Helper()
+		if got := b.Highest(running); got != tier {
+			t.Errorf("%s, %d running: tier %d, want %d", when, running, got, tier)
+		}
+	}
+	want("nothing queued", 0, -1)
+	fill(b, 3, "", 100)
+	want("one tier", 2, 3)
+	want("at its cap", 3, -1)
+	fill(b, 2, "", 100)
+	want("one below it", 3, 2)
+	want("all at their caps", 8, -1)
+	fill(b, 5, "k", 2)
+	want("a key has room", 2, 5)
+	b.Start(b.Peek(0))
+	want("its key is at its limit", 2, 3)
+	b.Finish("k")
+	want("its key has room again", 2, 5)
+}
+
+// The guard's turn is one start, so it decides only where nothing else may start.
+func TestHighest_GuardAlone(t *testing.T) {
+	b := backlog.New[int](backlog.Config{Max: 9, Caps: [backlog.Tiers]int{0: 1}})
+	fill(b, 0, "", 1)
+	for range backlog.Cycle/backlog.Tiers - 1 { // tier 0 has the last of eight turns
+		if got := b.Highest(5); got != -1 {
+			t.Errorf("a tier above its cap: %d", got)
+		}
+		fill(b, 6, "", 1)
+		b.Start(b.Peek(5))
+	}
+	fill(b, 6, "", 1)
+	if got := b.Highest(5); got != 6 {
+		t.Errorf("the guard's turn of tier 0, and tier 6 waits: %d", got)
+	}
+	e := b.Entries()[1]
+	b.Remove(e)
+	if got := b.Highest(5); got != 0 {
+		t.Errorf("the guard's turn of tier 0 alone: %d", got)
+	}
+	if got := b.Highest(9); got != -1 {
+		t.Errorf("all slots in use: %d", got)
+	}
+}

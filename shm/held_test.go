@@ -1,0 +1,97 @@
+//go:build linux
+
+package shm_test
+
+import (
+	"context"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/shm"
+)
+
+// A task that its own key holds back does not have its process go before others: the
+// slots would be for other tasks of the process, of lower tiers.
+func TestB8_TaskHeldBackByItsKey(t *testing.T) {
+	path, two := filepath.Join(t.TempDir(), "region"), shm.Geometry{Slots: []int{2}}
+	a := stint.New(2, stint.Config{Slots: punctual(t, path, two), PerKey: 1})
+	b := stint.New(2, stint.Config{Slots: punctual(t, path, two)})
+	k := a.Key("k").At(stint.Highest)
+	served(t, arrive(t, k))
+	held := arrive(t, k)
+	served(t, arrive(t, b))
+
+	const tasks = 20
+	var order []stint.Priority // whoever appends has the slot
+	var all sync.WaitGroup
+	queue := func(s stint.Scheduler, tier stint.Priority) {
+		all.Add(1)
+		stint.Go(t.Context(), s.At(tier), func(context.Context) (int, error) {
+			order = append(order, tier)
+			all.Done()
+			return 0, nil
+		})
+	}
+	for range tasks {
+		queue(a, stint.Low)
+		queue(b, stint.Normal)
+	}
+	until(t, "they do not wait", func() bool { return a.Stats().Queued == tasks+1 && b.Stats().Queued == tasks })
+	b.Release()
+	all.Wait()
+	if !slices.Equal(order[:tasks], slices.Repeat([]stint.Priority{stint.Normal}, tasks)) {
+		t.Errorf("the order was %v", order)
+	}
+	k.Release()
+	served(t, held)
+	k.Release()
+}
+
+// The slot of a task is for the next one of its key, if that goes before all others:
+// it has waited for nothing else.
+func TestB8_SlotThatFreesItsKey(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	a := stint.New(2, stint.Config{Slots: punctual(t, path, one), PerKey: 1})
+	b := stint.New(2, stint.Config{Slots: punctual(t, path, one)})
+	k := a.Key("k").At(stint.Highest)
+	served(t, arrive(t, k))
+	held, other := arrive(t, k), arrive(t, b)
+	k.Release()
+	if got := a.Stats().Running; got != 1 {
+		t.Fatalf("%d tasks of the key run, want the next", got)
+	}
+	served(t, held)
+	k.Release()
+	served(t, other)
+}
+
+// A slot that comes back in a process which could not use it is free at once.
+func TestB8_SlotThatCouldNotBeUsed(t *testing.T) {
+	for name, hold := range map[string]func(s stint.Scheduler){
+		"paused": func(s stint.Scheduler) { s.Pause("test") },
+		"key":    func(stint.Scheduler) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path, two := filepath.Join(t.TempDir(), "region"), shm.Geometry{Slots: []int{2}}
+			a := stint.New(3, stint.Config{Slots: punctual(t, path, two), PerKey: 1})
+			b := stint.New(2, stint.Config{Slots: punctual(t, path, two)})
+			served(t, arrive(t, a.Key("k")))
+			arrive(t, a.Key("k"))
+			for range 20 { // the process itself may find the slot at any moment
+				served(t, arrive(t, a))
+				hold(a)
+				a.Release()
+				if !b.TryAcquire() {
+					t.Fatal("a slot that nobody has was refused")
+				}
+				a.Resume()
+				b.Release()
+				runtime.Gosched()
+			}
+		})
+	}
+}

@@ -1,0 +1,213 @@
+package stint_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/internal/slotstest"
+)
+
+// Want is called when the number or the highest tier changes, only then, and
+// with 0 when nobody waits any more.
+func TestSlots_WantTellsEachChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := slotstest.NewPool(1).Join("a")
+		s := stint.New(5, stint.Config{Slots: f})
+		takeSlots(t, s, 1)
+		ctx, leave := context.WithCancel(t.Context())
+		claimSlot(t.Context(), s.At(stint.Low))
+		claimSlot(ctx, s.At(stint.High))
+		claimSlot(t.Context(), s)
+		s.SetPerKey(3)
+		s.At(stint.Low).Why()
+		leave()
+		synctest.Wait()
+		releaseSlot(s)
+		releaseSlot(s)
+		releaseSlot(s)
+		want := []slotstest.Want{
+			{Tier: stint.Low, Waiting: 1},
+			{Tier: stint.High, Waiting: 2},
+			{Tier: stint.High, Waiting: 3},
+			{Tier: stint.Normal, Waiting: 2},
+			{Tier: stint.Low, Waiting: 1},
+		}
+		got := f.Wants()
+		if n := len(got) - 1; n != len(want) || !slices.Equal(got[:n], want) || got[n].Waiting != 0 {
+			t.Errorf("Want was called with %+v, want %+v and then 0", got, want)
+		}
+		wantAtRest(t, s, f)
+	})
+}
+
+// A function that wants its slot back is waiting too, in its tier.
+func TestSlots_WantTellsOfFunctionsThatComeBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pool := slotstest.NewPool(1)
+		fake := pool.Join("a")
+		s := stint.New(1, stint.Config{Slots: fake})
+		f := stint.Go(t.Context(), s.At(stint.High), func(ctx context.Context) (int, error) {
+			return stint.Go(ctx, s.At(stint.Low), func(context.Context) (int, error) {
+				pool.Resize(0)
+				return 0, nil
+			}).Wait(ctx)
+		})
+		synctest.Wait()
+		wants := fake.Wants()
+		if got, want := wants[len(wants)-1], (slotstest.Want{Tier: stint.High, Waiting: 1}); got != want {
+			t.Errorf("the last Want was %+v, want %+v", got, want)
+		}
+		pool.Resize(1)
+		if _, err := f.Wait(t.Context()); err != nil {
+			t.Error(err)
+		}
+		wantAtRest(t, s, fake)
+	})
+}
+
+// lastWant checks what was told last, once all have done what they can.
+func lastWant(t *testing.T, when string, f *slotstest.Fake, want slotstest.Want) {
+	t.Helper()
+	synctest.Wait()
+	var got slotstest.Want
+	if wants := f.Wants(); len(wants) > 0 {
+		got = wants[len(wants)-1]
+	}
+	if got.Waiting != want.Waiting || want.Waiting > 0 && got.Tier != want.Tier {
+		t.Errorf("%s: the last Want was %+v, want %+v", when, got, want)
+	}
+}
+
+// What waits for its key, or until the scheduler goes on, does not wait for a slot.
+func TestSlots_WantTellsNotOfWhatIsHeldBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := slotstest.NewPool(2).Join("a")
+		s := stint.New(5, stint.Config{PerKey: 1, Slots: f})
+		takeSlots(t, s.Key("k"), 1)
+		takeSlots(t, s, 1)
+		claimSlot(t.Context(), s.Key("k").At(stint.Highest))
+		lastWant(t, "behind its key", f, slotstest.Want{})
+		claimSlot(t.Context(), s.At(stint.Low))
+		lastWant(t, "another beside it", f, slotstest.Want{Tier: stint.Low, Waiting: 1})
+		s.Pause("test")
+		lastWant(t, "paused", f, slotstest.Want{})
+		s.SetPerKey(2)
+		lastWant(t, "paused, and its key has room", f, slotstest.Want{})
+		s.Resume()
+		lastWant(t, "its key has room", f, slotstest.Want{Tier: stint.Highest, Waiting: 2})
+		s.SetPerKey(1)
+		lastWant(t, "behind its key again", f, slotstest.Want{Tier: stint.Low, Waiting: 1})
+		s.Key("k").Release()
+		lastWant(t, "its key was given back", f, slotstest.Want{Tier: stint.Low, Waiting: 1})
+		releaseSlot(s)
+		releaseSlot(s)
+		s.Key("k").Release()
+		wantAtRest(t, s, f)
+	})
+}
+
+// Before a slot goes back it is told who could have it.
+func TestSlots_WantIsToldBeforeRelease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := slotstest.NewPool(1).Join("a")
+		order := &wantsAtRelease{Fake: f}
+		s := stint.New(5, stint.Config{PerKey: 1, Slots: order})
+		takeSlots(t, s.Key("k"), 1)
+		claimSlot(t.Context(), s.Key("k").At(stint.Highest))
+		s.Key("k").Release()
+		synctest.Wait()
+		first := stint.Go(t.Context(), s.Key("j"), nothing)
+		second := stint.Go(t.Context(), s.Key("j").At(stint.High), nothing)
+		synctest.Wait()
+		s.Key("k").Release()
+		if _, err := first.Wait(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if _, err := second.Wait(t.Context()); err != nil {
+			t.Error(err)
+		}
+		want := []slotstest.Want{
+			{Tier: stint.Highest, Waiting: 1},
+			{Tier: stint.High, Waiting: 2},
+			{Tier: stint.Normal, Waiting: 1},
+		}
+		got := order.wants
+		if len(got) != 4 || !slices.Equal(got[:3], want) || got[3].Waiting != 0 {
+			t.Errorf("at each Release the last Want was %+v, want %+v and then 0", got, want)
+		}
+		wantAtRest(t, s, f)
+	})
+}
+
+// wantsAtRelease notes what was told last whenever a slot goes back.
+type wantsAtRelease struct {
+	*slotstest.Fake
+	wants []slotstest.Want
+}
+
+func (w *wantsAtRelease) Release(grant stint.Grant) {
+	w.wants = append(w.wants, slotstest.Want{})
+	if all := w.Wants(); len(all) > 0 {
+		w.wants[len(w.wants)-1] = all[len(all)-1]
+	}
+	w.Fake.Release(grant)
+}
+
+// A tier at its cap is not told of if a slot would be spent on another. If nothing
+// else waits it is, since a slot of the scheduler's own would be for it.
+func TestSlots_WantTellsNotOfTiersAtTheirCaps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := slotstest.NewPool(2).Join("a")
+		s := stint.New(5, stint.Config{Caps: stint.Caps{Low: 5, Normal: 2}, Slots: f})
+		takeSlots(t, s, 2)
+		claimSlot(t.Context(), s)
+		lastWant(t, "at its cap", f, slotstest.Want{Tier: stint.Normal, Waiting: 1})
+		claimSlot(t.Context(), s.At(stint.Low))
+		lastWant(t, "one below it", f, slotstest.Want{Tier: stint.Low, Waiting: 2})
+		s.SetCaps(stint.Caps{Low: 5, Normal: 3})
+		lastWant(t, "its cap was raised", f, slotstest.Want{Tier: stint.Normal, Waiting: 2})
+		s.SetCaps(stint.Caps{Normal: 1})
+		lastWant(t, "all are far above their caps", f, slotstest.Want{})
+		for range 4 {
+			releaseSlot(s)
+		}
+		wantAtRest(t, s, f)
+	})
+}
+
+// One that starts without having waited may bring a tier that waits to its cap.
+func TestSlots_WantAfterAnArrivalThatStarts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := slotstest.NewPool(5).Join("a")
+		slots := &forTiers{Fake: f, least: stint.Lowest}
+		s := stint.New(5, stint.Config{Caps: stint.Caps{Low: 5, Normal: 2, High: 5}, Slots: slots})
+		takeSlots(t, s, 1)
+		slots.least = stint.High
+		claimSlot(t.Context(), s)
+		claimSlot(t.Context(), s.At(stint.Low))
+		lastWant(t, "below its cap", f, slotstest.Want{Tier: stint.Normal, Waiting: 2})
+		takeSlots(t, s.At(stint.High), 1)
+		lastWant(t, "at its cap", f, slotstest.Want{Tier: stint.Low, Waiting: 2})
+		slots.least = stint.Lowest
+		for range 4 {
+			releaseSlot(s)
+		}
+		wantAtRest(t, s, f)
+	})
+}
+
+// forTiers refuses all below a tier, as if one waited elsewhere.
+type forTiers struct {
+	*slotstest.Fake
+	least stint.Priority
+}
+
+func (f *forTiers) TryAcquire(tier stint.Priority) (stint.Grant, error) {
+	if tier < f.least {
+		return 0, stint.ErrNoSlot
+	}
+	return f.Fake.TryAcquire(tier)
+}
