@@ -49,7 +49,7 @@ func (r *Region) sweepLocked() {
 	}
 	if now := arena.Now(); now-r.watch.swept >= int64(period) {
 		r.watch.swept = now
-		r.watch.leads = r.member.SweepAt(now, int64(period))
+		r.watch.leads = r.member.Sweep(now, int64(period))
 		for _, b := range r.buckets {
 			r.member.Overtake(b.index, b.holds())
 		}

@@ -68,6 +68,22 @@ func (a *actor) sleepUntil(holds func() bool, knows uint64) (expired bool) {
 	return expired
 }
 
+// expire ends a period of a sleeper. It may be the same in which others have woken,
+// but not one in which this one has.
+func (a *actor) expire() {
+	if a.expired = true; a.woke == a.world.now {
+		a.world.now++
+	}
+	a.woke = a.world.now
+}
+
+// sweep is what who wakes does at the end of a period.
+func (a *actor) sweep() {
+	now := a.world.now
+	a.learn(uint64(now))
+	a.process.member.Sweep(now, 1)
+}
+
 // until waits for something that is no part of what processes share.
 func (a *actor) until(place int, holds func() bool) {
 	a.rest(place)
@@ -155,7 +171,7 @@ func (a *actor) await(tier int) Slot {
 			}
 		case a.sleep():
 			a.rest(inSweep)
-			m.Sweep()
+			a.sweep()
 		}
 	}
 }
@@ -252,7 +268,8 @@ func (w *world) audit() {
 		}
 		w.turn = a
 		for range periodsMax + 1 {
-			m.Sweep()
+			w.now++
+			a.sweep()
 		}
 		l := &w.pool.limits[0]
 		for _, l := range slices.Concat(w.pool.limits, w.pool.buckets) {
@@ -275,7 +292,7 @@ func (w *world) recover() {
 	for range roundsMax {
 		for _, a := range w.actors {
 			if a.asleep {
-				a.expired = true
+				a.expire()
 				w.logf("%d times out", a.id)
 			}
 			w.calm()

@@ -116,6 +116,14 @@ var faults = []struct{ name, file, code, instead string }{
 		"if i != m.index {", "if i < 0 {",
 	},
 	{
+		"of those who wait nobody looks for the dead", "repair.go",
+		"\tm.Reap()\n\treturn true", "\treturn true",
+	},
+	{
+		"whoever has looked for the dead is the last to do so", "repair.go",
+		"now-int64(last) < period || ", "last != 0 || ",
+	},
+	{
 		"what the dead had is not handed on", "repair.go",
 		"\t\tp.place(l, s)\n", "",
 	},

@@ -246,7 +246,7 @@ func watcher(a *actor) {
 		a.unlock()
 		if a.sleep() {
 			a.lock(inLockAgain)
-			m.Sweep()
+			a.sweep()
 			a.unlock()
 		}
 	}

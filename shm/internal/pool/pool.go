@@ -50,7 +50,7 @@ const (
 	entryPID    = 1
 	entryName   = 2 // and nameWords - 1 more
 	nameWords   = 4
-	entryReaped = entryName + nameWords // of the first entry: when Reap was last called, in SweepAt
+	entryReaped = entryName + nameWords // of the first entry: when Sweep last called Reap
 	entryJoins  = entryReaped + 1       // of the first entry: how many have ever joined
 	entryBell   = lineWords
 	entryWords  = 2 * lineWords

@@ -38,15 +38,11 @@ func (p *Pool) reclaim(l *limit) {
 // Sweep does what Reap does, and takes back slots that were granted and have not
 // been accepted: their receiver is stopped. Whoever waits calls it when nothing
 // has happened for a period, and then [Member.Check].
-func (m *Member) Sweep() {
-	m.takeAllBack()
-	m.Reap()
-}
-
-// SweepAt is Sweep for many who wait: of all of them, one does what Reap does in
-// each period, which asks the system about every participant. It reports whether m
-// was that one. The time is one that all read alike.
-func (m *Member) SweepAt(now, period int64) (reaped bool) {
+//
+// Reap asks the system about every participant, so of all who wait one does it in
+// each period. Sweep reports whether m was that one. The time is one that all read
+// alike.
+func (m *Member) Sweep(now, period int64) (reaped bool) {
 	m.takeAllBack()
 	stamp := m.pool.entry(0, entryReaped)
 	if last := stamp.load(); now-int64(last) < period || !stamp.cas(last, uint64(now)) {

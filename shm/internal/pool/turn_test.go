@@ -150,7 +150,7 @@ func (a *actor) buy(tier int) {
 		expired := a.sleepUntil(func() bool { return mine && w.tokens > 0 }, flag(mine))
 		if look = !expired; expired {
 			a.rest(inSweep, flag(mine))
-			m.Sweep()
+			a.sweep()
 			m.Overtake(0, int64(w.tokens))
 		}
 	}

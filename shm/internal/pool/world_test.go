@@ -28,6 +28,7 @@ type world struct {
 	order  []int      // who got a slot or a token, one after the other
 	tokens int        // in bucket 0
 	ticket uint64     // the last one
+	now    int64      // in periods
 	wrong  string
 	words  []*word  // of a state
 	sum    []uint64 // the state
@@ -61,6 +62,7 @@ type actor struct {
 	blocked func() bool // what it waits for, if it does
 	asleep  bool        // it waits for its bell or the end of a period
 	expired bool
+	woke    int64 // the period after which it last did
 	done    bool
 	left    bool   // the participants, for good
 	bell    uint64 // what it was when the actor looked, and 1; 0: it goes by what it sees now
@@ -148,7 +150,7 @@ func (w *world) run(a *actor) {
 		if w.logs {
 			w.logf("%d at %s = %x", a.id, w.place(int(offset)), value)
 		}
-		if w.isBell(int(offset)) {
+		if w.isCount(int(offset)) {
 			value = 0 // nobody goes by it: see key
 		}
 	}
@@ -209,7 +211,7 @@ func (w *world) do(c choice) {
 		w.run(a)
 	case expire:
 		w.timeouts++
-		a.expired = true
+		a.expire()
 	case kill:
 		w.faults++
 		w.kill(a.process)
@@ -254,6 +256,7 @@ func (w *world) key() uint64 {
 			}
 		}
 		put(a.history)
+		put(uint64(a.woke))
 		put(flags)
 		if a.bell != 0 && a.process.member != nil {
 			put(*w.pool.Bell(a.process.member.index) + 1 - a.bell)
@@ -263,6 +266,7 @@ func (w *world) key() uint64 {
 		put(uint64(w.locks[life(i)].number()<<8 | w.locks[place(i)].number()))
 	}
 	put(uint64(w.tokens)<<32 | w.ticket)
+	put(uint64(w.now))
 	for i, p := range w.inside {
 		put(uint64(p.number()))
 		if w.orphan[i] {
@@ -276,12 +280,14 @@ func (w *world) key() uint64 {
 	return maphash.Bytes(w.seed, unsafe.Slice((*byte)(unsafe.Pointer(&w.sum[0])), len(w.sum)*8))
 }
 
-func (w *world) isBell(offset int) bool {
-	return offset < w.plot.shape.Participants*entryWords && offset%entryWords == entryBell
+// isCount tells words that only tell a change: bells, and how many have joined.
+func (w *world) isCount(offset int) bool {
+	return offset == entryJoins || offset < w.plot.shape.Participants*entryWords && offset%entryWords == entryBell
 }
 
-// shared lists the words that are part of a state: all but bells and names.
+// shared lists the words that are part of a state: all but those and names.
 func (w *world) shared() (all []*word) {
+	all = append(all, w.pool.entry(0, entryReaped))
 	for i := range w.plot.shape.Participants {
 		all = append(all, w.pool.state(i))
 	}
