@@ -5,9 +5,12 @@ package shm_test
 import (
 	"errors"
 	"path/filepath"
+	"runtime"
 	"testing"
+	"time"
 
 	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/internal/seeded"
 	"github.com/stintgo/stint/shm"
 )
 
@@ -28,6 +31,34 @@ func (c *closesFirst) Want(tier stint.Priority, waiting int) {
 		}
 	}
 	c.Slots.Want(tier, waiting)
+}
+
+// Nothing of a region runs when it has been closed, also if nobody has waited for
+// just as long as its goroutine stays.
+func TestB8_CloseWaitsForTheGoroutine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	if !stint.New(1, stint.Config{Slots: open(t, path, one).Slots(0)}).TryAcquire() {
+		t.Fatal("a free slot was refused")
+	}
+	lot := seeded.Rand(t)
+	for range 50 {
+		r := open(t, path, one)
+		up := r.SlowDoorbells()
+		slots := r.Slots(0)
+		slots.Bind(func() {}, nil)
+		slots.Want(stint.Normal, 1)
+		until(t, "nobody watches", func() bool { return up.Load() == 1 })
+		slots.Want(stint.Normal, 0)
+		for ended := shm.Now() + lot.Int64N(int64(20*time.Millisecond)); shm.Now() < ended; {
+			runtime.Gosched()
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+		if n := up.Load(); n > 0 {
+			t.Fatalf("%d doorbells are left", n)
+		}
+	}
 }
 
 // Who begins to wait while the region is being closed is told so, and does not wait

@@ -3,6 +3,7 @@ package shm
 import (
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/stintgo/stint/shm/internal/arena"
@@ -73,6 +74,24 @@ func (r *Region) Doorbells() (hung, rung func(pid int) int) {
 		})
 	}
 	return count(&asked), count(&told)
+}
+
+// SlowDoorbells makes it take a while to take doorbells down, and returns how many
+// there are.
+func (r *Region) SlowDoorbells() *atomic.Int32 {
+	var up atomic.Int32
+	r.onExit = func(pid int, ended func()) (func(), error) {
+		stop, err := arena.OnExit(pid, ended)
+		if err == nil {
+			up.Add(1)
+		}
+		return func() {
+			stop()
+			time.Sleep(3 * time.Millisecond)
+			up.Add(-1)
+		}, err
+	}
+	return &up
 }
 
 // SignAs changes as which process this one is shown.

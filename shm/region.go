@@ -232,7 +232,7 @@ func (r *Region) Close() error {
 		return nil
 	}
 	r.member.Leave()
-	watching := r.watch.done
+	watching := r.watch.ended
 	bound := r.boundLocked()
 	r.mu.Unlock()
 	for _, notify := range bound {

@@ -18,7 +18,8 @@ import (
 
 // watch is what the watcher and those who wait have in common.
 type watch struct {
-	done   chan struct{} // closed when the watcher has ended; nil: there is none
+	on     bool          // there is a watcher
+	ended  chan struct{} // closed when the last one there was has ended
 	due    int64         // when it looks again, if nobody rings
 	waited int64         // when somebody was last seen to wait
 	heard  uint64        // the bell, when it was last listened to
@@ -60,24 +61,30 @@ func (r *Region) sweepLocked() {
 // where nobody did: soon there are to be doorbells for all who have the region open.
 func (r *Region) watchLocked(began bool) {
 	w := &r.watch
-	if w.done != nil && (!began || w.hung && w.joins == r.member.Joins()) {
+	if w.on && (!began || w.hung && w.joins == r.member.Joins()) {
 		return
 	}
 	switch due := arena.Now() + int64(doorbellAfter); {
-	case w.done == nil:
-		w.done, w.due = make(chan struct{}), due
-		go r.watchOver(w.done)
+	case !w.on:
+		before := w.ended
+		w.on, w.ended, w.due = true, make(chan struct{}), due
+		go r.watchOver(before, w.ended)
 	case due < w.due:
 		w.due = due
 		r.member.Ring()
 	}
 }
 
-// watchOver is the watcher.
-func (r *Region) watchOver(done chan<- struct{}) {
-	defer close(done)
+// watchOver is the watcher. It ends after the one before it.
+func (r *Region) watchOver(before <-chan struct{}, ended chan<- struct{}) {
 	bells := doorbells{region: r}
-	defer bells.takeDown()
+	defer func() {
+		bells.takeDown()
+		if before != nil {
+			<-before
+		}
+		close(ended)
+	}()
 	for {
 		bell := r.member.Bell()
 		sight := r.look()
@@ -122,7 +129,7 @@ func (r *Region) look() (s sight) {
 	case slots || tokens:
 		w.waited = now
 	case now-w.waited >= int64(period):
-		w.done, w.hung = nil, false
+		w.on, w.hung = false, false
 		return sight{over: true}
 	}
 	if now >= w.due {
