@@ -37,9 +37,9 @@ func (r Rate) meter() bucket.Meter { return bucket.NewMeter(r.PerSecond, r.capac
 //
 // The processes take turns: the one with the highest tier that waits goes first, of
 // one tier the one that has waited for longest. A turn ends when the bucket is
-// empty, or after half a millisecond. Who is told that its turn has come has slept;
-// if it is stopped, the others go on after about 30 milliseconds. What a process
-// that dies has taken is spent.
+// empty, or after half a millisecond. If the one whose turn it is is stopped, the
+// others go on after about 30 milliseconds, or, if there is not yet what it waits for,
+// after a second. What a process that dies has taken is spent.
 //
 // The bucket is as full as if it had been there when the machine was started. Its
 // clock is the machine's monotonic one, which stands still while the machine is

@@ -163,10 +163,10 @@ func first(t *testing.T, path string) (*process, *stint.Limiter) {
 	return p, l
 }
 
-var slowly = rate(1000, 10)
+var slowly, never = rate(1000, 10), rate(1e-3, 10)
 
-func firstInLine() {
-	r, err := shm.Open(os.Getenv(processRegion), slowly)
+func firstInLine(geometry shm.Geometry) {
+	r, err := shm.Open(os.Getenv(processRegion), geometry)
 	must(err)
 	l := stint.NewLimiter(0, stint.LimiterConfig{Bucket: r.Bucket(0)})
 	must(l.Wait(context.Background(), 1<<40))
@@ -204,6 +204,25 @@ func TestB13_FirstInLineIsStopped(t *testing.T) {
 	}
 	if !l.Try(0) {
 		t.Error("one that is stopped is still in line")
+	}
+	p.signal(t, syscall.SIGCONT)
+	until(t, "who goes on is not in line", func() bool { return !l.Try(0) })
+}
+
+// One that is stopped holds nobody up for long while it waits for more than there is.
+func TestB13_FirstInLineForMuchIsStopped(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	l := stint.NewLimiter(0, stint.LimiterConfig{Bucket: open(t, path, never).Bucket(0)})
+	if !l.Try(8) {
+		t.Fatal("a full bucket was refused")
+	}
+	p := start(t, "first for much", path)
+	until(t, "nobody waits", func() bool { return l.Stats().Shared.Waiting == 1 })
+	p.signal(t, syscall.SIGSTOP)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := l.Wait(ctx, 1); err != nil {
+		t.Fatal(err)
 	}
 	p.signal(t, syscall.SIGCONT)
 	until(t, "who goes on is not in line", func() bool { return !l.Try(0) })

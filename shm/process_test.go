@@ -67,7 +67,9 @@ func TestMain(m *testing.M) {
 	case "draw":
 		draw()
 	case "first":
-		firstInLine()
+		firstInLine(slowly)
+	case "first for much":
+		firstInLine(never)
 	}
 }
 

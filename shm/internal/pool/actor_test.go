@@ -124,7 +124,7 @@ func (a *actor) rest(place int, knows ...uint64) {
 			a.learn(sight.slot, uint64(sight.times))
 		}
 		for _, s := range m.stalls {
-			a.learn(s.want, s.asks, uint64(s.times))
+			a.learn(s.want, s.asks, uint64(s.idle)) // nobody is still for that long
 		}
 	}
 	a.learn(knows...)

@@ -179,7 +179,7 @@ var faults = []struct{ name, file, code, instead string }{
 	},
 	{
 		"nobody is overtaken", "turn.go",
-		"s.times > periodsMax", "false",
+		"s.idle > periodsMax", "false",
 	},
 	{
 		"who leaves for good stays in line", "member.go",

@@ -1,5 +1,7 @@
 package pool
 
+import "sync/atomic"
+
 // A bucket is a count of tokens spent, and a line of those who wait for tokens.
 // Nobody is granted anything: the first in line takes tokens when there are enough,
 // which it knows from the count and the time. So all that has to be passed on is
@@ -17,6 +19,10 @@ func (l *limit) need(i int) *word { return (*word)(&l.wants[i*lineWords+1]) }
 
 // asks is how often a participant in line has asked for tokens.
 func (l *limit) asks(i int) *word { return (*word)(&l.wants[i*lineWords+2]) }
+
+// beats is how often a participant in line has called Stay. Nothing is decided by it
+// but that one is stopped, so it is no word of the protocol.
+func (l *limit) beats(i int) *uint64 { return &l.wants[i*lineWords+3] }
 
 // front returns who is first in line, of some participants, and what it wants; -1
 // if nobody is in line. The dead are taken out. If one joins in such a place and
@@ -99,6 +105,7 @@ func (m *Member) Stand(bucket int, want Want, need int64) (first bool) {
 // last time: those who went first may have died.
 func (m *Member) Stay(bucket int) {
 	l := &m.pool.buckets[bucket]
+	atomic.AddUint64(l.beats(m.index), 1)
 	if l.mask.load()&m.bit == 0 {
 		l.mask.set(m.bit)
 	}
@@ -108,26 +115,39 @@ func (m *Member) Stay(bucket int) {
 func (m *Member) Hurry(bucket int) { m.pool.pass(&m.pool.buckets[bucket], m.index) }
 
 // stall is how often one sweep after the other has seen the same participant first
-// in line with enough tokens for it.
+// in line.
 type stall struct {
-	want, asks uint64
-	times      int
+	want, asks, beats uint64
+	idle              int // with enough tokens for it, and it has not asked for them
+	still             int // and it has not called Stay
 }
 
-// Overtake takes whoever is first in line out of it, if it has not taken for too
-// many periods what the bucket holds for it: it is stopped. It enters again when it
-// runs. Whoever waits calls it once a period.
+// stillMax is for how many periods a participant may be first in line without having
+// called Stay: a second or so. One that waits for long would lose its place at every
+// hitch of the machine if it were as few as periodsMax.
+const stillMax = 100
+
+// Overtake takes whoever is first in line out of it, if it is stopped: it has not
+// taken for too many periods what the bucket holds for it, or has not run for far too
+// many. It enters again when it runs. Whoever waits calls it once a period.
 func (m *Member) Overtake(bucket int, holds int64) {
 	l, s := &m.pool.buckets[bucket], &m.stalls[bucket]
 	i, want := m.pool.front(l, everybody)
-	if i < 0 || i == m.index || holds < int64(l.need(i).load()) {
+	if i < 0 || i == m.index {
 		*s = stall{}
 		return
 	}
 	if asks := l.asks(i).load(); s.want != want || s.asks != asks {
-		*s = stall{want: want, asks: asks}
+		*s = stall{want: want, asks: asks, beats: s.beats}
 	}
-	if s.times++; s.times > periodsMax {
+	if beats := atomic.LoadUint64(l.beats(i)); s.beats != beats {
+		s.beats, s.still = beats, 0
+	}
+	s.still++
+	if s.idle++; holds < int64(l.need(i).load()) {
+		s.idle = 0
+	}
+	if s.idle > periodsMax || s.still > stillMax {
 		l.mask.clear(1 << i)
 	}
 }
