@@ -1,6 +1,7 @@
 package shm
 
 import (
+	"context"
 	"math"
 	"runtime"
 	"sync"
@@ -29,7 +30,7 @@ func (r *Region) Make() bool { return r.arena.Lock(-1) }
 
 // OpenWithin is Open with another bound to its waiting.
 func OpenWithin(name string, geometry Geometry, patience time.Duration) (*Region, error) {
-	return openWithin(name, geometry, patience)
+	return openWithin(context.Background(), name, geometry, patience)
 }
 
 // NeverSweep keeps the region from taking back what others are granted and do not

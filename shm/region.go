@@ -1,6 +1,7 @@
 package shm
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -27,7 +28,8 @@ var (
 	ErrInUse = arena.ErrInUse
 
 	// ErrStuck is returned by [Open] and [Remove] if a process that is opening or
-	// removing the region has not gone on for 10 seconds: it is stopped.
+	// removing the region has not gone on for 10 seconds: it is stopped. [OpenContext]
+	// returns it also if the context ends before.
 	ErrStuck = arena.ErrStuck
 
 	// ErrNotOurs is returned by [Open] if the region belongs to another user, or
@@ -79,26 +81,39 @@ const patienceMax = 10 * time.Second
 // of a file in a directory of this user in /dev/shm; any other is the path of a
 // file, which is best on a tmpfs. One that does not fit and that no living process
 // has open is deleted and made anew: what the dead left in it, as the marks of
-// abandoned mutexes, is gone then. Open waits while another process opens the
-// region, which takes microseconds.
+// abandoned mutexes, is gone then.
+//
+// Open waits while another process opens or removes the region. That takes
+// microseconds, unless the process is stopped meanwhile: after 10 seconds Open fails
+// with [ErrStuck]. [OpenContext] gives up earlier. It does not wait for a place if
+// [ProcessesMax] processes have the region open, nor for the processes that have it
+// open with another geometry.
 //
 // It fails with [ErrMismatch], [ErrNotOurs], [ErrFull], [ErrStuck],
 // [errors.ErrUnsupported], what is wrong with the geometry, or that of the file
 // system: a disk without room is noticed here and not later. Names without a slash
 // that are blank, or have control characters, are refused.
 func Open(name string, geometry Geometry) (*Region, error) {
-	return openWithin(name, geometry, patienceMax)
+	return openWithin(context.Background(), name, geometry, patienceMax)
 }
 
-func openWithin(name string, geometry Geometry, patience time.Duration) (*Region, error) {
-	r, err := open(name, geometry, patience)
+// OpenContext is [Open] that waits no longer than until ctx ends. The error is
+// [ErrStuck] then, and [context.Cause] of ctx: [errors.Is] finds both. Where nothing
+// is to be waited for it opens the region also if ctx has ended. What is opened does
+// not depend on ctx.
+func OpenContext(ctx context.Context, name string, geometry Geometry) (*Region, error) {
+	return openWithin(ctx, name, geometry, patienceMax)
+}
+
+func openWithin(ctx context.Context, name string, geometry Geometry, patience time.Duration) (*Region, error) {
+	r, err := open(ctx, name, geometry, patience)
 	if err != nil {
 		return nil, fmt.Errorf("open shared region: %w", err)
 	}
 	return r, nil
 }
 
-func open(name string, geometry Geometry, patience time.Duration) (*Region, error) {
+func open(ctx context.Context, name string, geometry Geometry, patience time.Duration) (*Region, error) {
 	if err := geometry.validate(); err != nil {
 		return nil, err
 	}
@@ -111,8 +126,8 @@ func open(name string, geometry Geometry, patience time.Duration) (*Region, erro
 	}
 	shape := geometry.shape()
 	r := &Region{onExit: arena.OnExit}
-	_, err = arena.Open(path, arena.Layout{Words: shape.Words(), Geometry: geometry.numbers()}, patience,
-		func(a *arena.Arena) error { return r.join(a, shape) })
+	layout := arena.Layout{Words: shape.Words(), Geometry: geometry.numbers()}
+	_, err = arena.Open(ctx, path, layout, patience, func(a *arena.Arena) error { return r.join(a, shape) })
 	if err != nil {
 		return nil, refusal(err, name, path, geometry)
 	}

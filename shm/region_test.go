@@ -3,6 +3,7 @@
 package shm_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -94,6 +95,12 @@ func TestB8_RegionIsStuck(t *testing.T) {
 	if !errors.Is(err, shm.ErrStuck) || !strings.Contains(err.Error(), "fuser -v "+path) {
 		t.Errorf("opened: %v, want an error that names the remedy", err)
 	}
+	why := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	if _, err := shm.OpenContext(ctx, path, geometry); !errors.Is(err, shm.ErrStuck) || !errors.Is(err, why) {
+		t.Errorf("opened with a context that has ended: %v, want its cause and that somebody is stuck", err)
+	}
 	opened := make(chan error)
 	go func() {
 		r, err := shm.OpenWithin(path, geometry, patience)
@@ -105,6 +112,13 @@ func TestB8_RegionIsStuck(t *testing.T) {
 	p.kill()
 	if err := <-opened; err != nil {
 		t.Errorf("nobody holds it up any more, and yet: %v", err)
+	}
+	r, err := shm.OpenContext(ctx, path, geometry)
+	if err != nil {
+		t.Fatalf("there is nothing to wait for, and yet: %v", err)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -81,7 +81,7 @@ func serve(ctx context.Context, cfg config, read readFunc) error {
 	if err != nil {
 		return err
 	}
-	region, err := shm.Open(cfg.shared, shm.Geometry{Slots: []int{cfg.max}})
+	region, err := shm.OpenContext(ctx, cfg.shared, shm.Geometry{Slots: []int{cfg.max}})
 	if err != nil {
 		return err
 	}

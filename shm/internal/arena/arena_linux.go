@@ -1,13 +1,13 @@
 package arena
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -67,8 +67,11 @@ func guard(path string, st *unix.Stat_t, kind uint32) error {
 //
 // While join runs nobody else opens, or removes, the file: whoever gets that far
 // sees locks of all who take part. It waits for those who are before it, and fails
-// with [ErrStuck] when patience is over.
-func Open(path string, layout Layout, patience time.Duration, join func(*Arena) error) (*Arena, error) {
+// with [ErrStuck] when patience is over or, then with the cause too, ctx has ended.
+// It does not ask for ctx when it need not wait.
+func Open(
+	ctx context.Context, path string, layout Layout, patience time.Duration, join func(*Arena) error,
+) (*Arena, error) {
 	if err := layout.validate(); err != nil {
 		return nil, err
 	}
@@ -77,7 +80,7 @@ func Open(path string, layout Layout, patience time.Duration, join func(*Arena) 
 		if err != nil {
 			return nil, err
 		}
-		if err = a.exclusively(patience, func() error { return a.make(layout, join) }); err == nil {
+		if err = a.exclusively(ctx, patience, func() error { return a.make(layout, join) }); err == nil {
 			return a, nil
 		}
 		_ = a.Close()
@@ -113,8 +116,8 @@ func open(path string, flags int) (*Arena, error) {
 
 // exclusively calls f while nobody else does so with this file, and the file is
 // still what its path names.
-func (a *Arena) exclusively(patience time.Duration, f func() error) error {
-	if err := a.lockMaking(patience); err != nil {
+func (a *Arena) exclusively(ctx context.Context, patience time.Duration, f func() error) error {
+	if err := a.lockMaking(ctx, patience); err != nil {
 		return err
 	}
 	defer a.Unlock(making)
@@ -198,14 +201,14 @@ func (a *Arena) is(info os.FileInfo) bool {
 }
 
 // Remove deletes the file at path, unless somebody has a lock of it: then it fails
-// with [ErrInUse]. It waits like [Open].
+// with [ErrInUse]. It waits like [Open], as long as patience lasts.
 func Remove(path string, patience time.Duration) error {
 	for {
 		a, err := open(path, os.O_RDWR)
 		if err != nil {
 			return err
 		}
-		err = a.exclusively(patience, a.remove)
+		err = a.exclusively(context.Background(), patience, a.remove)
 		_ = a.Close()
 		switch {
 		case err == nil:
@@ -315,38 +318,6 @@ func (a *Arena) initialize(layout Layout, here machine) {
 	a.mem[headGeometry] = uint64(len(layout.Geometry))
 	copy(a.mem[headGeometry+1:], layout.Geometry)
 	atomic.StoreUint64(&a.mem[headMagic], magic)
-}
-
-func thisMachine() (here machine, err error) {
-	if here.boot, err = bootID(); err != nil {
-		return here, err
-	}
-	var st unix.Stat_t
-	switch err := unix.Stat("/proc/self/ns/time", &st); {
-	case err == nil:
-		here.clock = st.Ino
-	case !errors.Is(err, os.ErrNotExist):
-		return here, &os.PathError{Op: "stat", Path: "/proc/self/ns/time", Err: err}
-	}
-	return here, nil
-}
-
-// bootID names this run of the machine.
-func bootID() (id [2]uint64, err error) {
-	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return id, err
-	}
-	digits := strings.ReplaceAll(strings.TrimSpace(string(text)), "-", "")
-	if len(digits) != 32 {
-		return id, fmt.Errorf("arena: boot id %q", text)
-	}
-	for i := range id {
-		if id[i], err = strconv.ParseUint(digits[i*16:][:16], 16, 64); err != nil {
-			return id, err
-		}
-	}
-	return id, nil
 }
 
 func bytesOf(words []uint64) []byte {

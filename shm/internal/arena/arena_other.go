@@ -3,6 +3,7 @@
 package arena
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -14,7 +15,7 @@ import (
 type Arena struct{}
 
 // Open fails with [errors.ErrUnsupported].
-func Open(string, Layout, time.Duration, func(*Arena) error) (*Arena, error) {
+func Open(context.Context, string, Layout, time.Duration, func(*Arena) error) (*Arena, error) {
 	return nil, unsupported()
 }
 

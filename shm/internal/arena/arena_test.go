@@ -3,6 +3,7 @@
 package arena_test
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"math"
@@ -27,7 +28,7 @@ var layout = arena.Layout{Words: 100, Geometry: []uint64{4, 2}}
 const patience = time.Minute
 
 func tryOpen(path string, layout arena.Layout) (*arena.Arena, error) {
-	return arena.Open(path, layout, patience, func(*arena.Arena) error { return nil })
+	return arena.Open(context.Background(), path, layout, patience, func(*arena.Arena) error { return nil })
 }
 
 func open(t *testing.T, path string) *arena.Arena {
@@ -182,7 +183,7 @@ func TestB8_ArenaMakingIsExclusive(t *testing.T) {
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			a, err := arena.Open(path, layout, patience, func(a *arena.Arena) error {
+			a, err := arena.Open(t.Context(), path, layout, patience, func(a *arena.Arena) error {
 				most.Store(max(most.Load(), inside.Add(1)))
 				if err := arena.Remove(path, 0); !errors.Is(err, arena.ErrStuck) || !strings.Contains(err.Error(), path) {
 					t.Errorf("removed while it was opened: %v", err)
@@ -212,7 +213,8 @@ func TestB8_ArenaJoinFails(t *testing.T) {
 	path := newPath(t)
 	full := errors.New("full")
 	for range 2 {
-		if _, err := arena.Open(path, layout, patience, func(*arena.Arena) error { return full }); !errors.Is(err, full) {
+		_, err := arena.Open(t.Context(), path, layout, patience, func(*arena.Arena) error { return full })
+		if !errors.Is(err, full) {
 			t.Errorf("opened: %v, want %v", err, full)
 		}
 	}
@@ -250,7 +252,7 @@ func TestB8_ArenaLook(t *testing.T) {
 			open(t, path)
 		})
 	}
-	_, err = arena.Open(path, layout, patience, func(*arena.Arena) error {
+	_, err = arena.Open(t.Context(), path, layout, patience, func(*arena.Arena) error {
 		poke(0, 0)(t, path)
 		_, err := arena.Look(path)
 		return err

@@ -1,6 +1,7 @@
 package arena
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -25,7 +26,7 @@ func (a *Arena) used() bool { return a.anyHeld(0, 0) }
 
 // lockMaking waits for the lock of making, by asking again and again: a wait in
 // the kernel has no end if the one who has it is stopped.
-func (a *Arena) lockMaking(patience time.Duration) error {
+func (a *Arena) lockMaking(ctx context.Context, patience time.Duration) error {
 	began := Now()
 	for pause := 50 * time.Microsecond; ; pause = min(2*pause, 10*time.Millisecond) {
 		err := a.flock(unix.F_OFD_SETLK, unix.F_WRLCK, making)
@@ -33,10 +34,18 @@ func (a *Arena) lockMaking(patience time.Duration) error {
 			return os.NewSyscallError("fcntl", err)
 		}
 		if Now()-began > int64(patience) {
-			return fmt.Errorf("%w: let it run or end it; `fuser -v %s` tells who has the file open", ErrStuck, a.path)
+			return a.stuck()
 		}
-		time.Sleep(pause)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", context.Cause(ctx), a.stuck())
+		}
 	}
+}
+
+func (a *Arena) stuck() error {
+	return fmt.Errorf("%w: let it run or end it; `fuser -v %s` tells who has the file open", ErrStuck, a.path)
 }
 
 // flock is fcntl's lock of a byte.

@@ -152,7 +152,7 @@ func (f *semFlags) run(ctx context.Context, args []string) error {
 // now on.
 func (f *semFlags) acquire(ctx context.Context, name string) error {
 	if f.try || f.waitSet && f.wait == 0 {
-		return f.tryAcquire(name)
+		return f.tryAcquire(ctx, name)
 	}
 	if f.waitSet {
 		var stop context.CancelFunc
@@ -163,19 +163,20 @@ func (f *semFlags) acquire(ctx context.Context, name string) error {
 	if err == nil {
 		err = errors.Join(r.KeepOnExec(name), f.scheduler(r).Acquire(ctx))
 	}
-	if err != nil && ctx.Err() != nil {
-		return f.noSlot(err)
-	}
-	return err
+	return f.refusal(err)
 }
 
-func (f *semFlags) tryAcquire(name string) error {
-	r, err := f.spec.TryOpen()
+// openMax is how long --try waits for another process that is opening the slots,
+// which takes microseconds.
+const openMax = time.Second
+
+func (f *semFlags) tryAcquire(ctx context.Context, name string) error {
+	ctx, stop := context.WithTimeout(ctx, openMax)
+	defer stop()
+	r, err := f.spec.TryOpen(ctx)
 	switch {
-	case errors.Is(err, shm.ErrFull):
-		return f.noSlot(err)
 	case err != nil:
-		return err
+		return f.refusal(err)
 	case !f.scheduler(r).TryAcquire():
 		return f.noSlot(nil)
 	}
@@ -186,11 +187,22 @@ func (f *semFlags) scheduler(r *shm.Region) stint.Scheduler {
 	return stint.New(1, stint.Config{Slots: r.Slots(0)}).At(f.priority)
 }
 
+// refusal tells that there was no slot from what else there may be in the way.
+func (f *semFlags) refusal(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, shm.ErrFull) {
+		return f.noSlot(err)
+	}
+	return err
+}
+
 // noSlot says why there was no slot, as far as that can still be seen.
 func (f *semFlags) noSlot(err error) error {
 	text := "no slot"
 	if f.wait > 0 {
 		text = fmt.Sprintf("no slot within %v", f.wait)
+	}
+	if errors.Is(err, shm.ErrStuck) {
+		return &exitError{exitNoSlot, fmt.Errorf("%s: %w", text, err)}
 	}
 	if info, unseen := shm.Inspect(f.spec.Name); unseen == nil && len(info.Slots) == 1 {
 		text += ": " + view.Taken(f.spec.Name, info.Slots[0])

@@ -56,34 +56,36 @@ func (s Spec) Check() error {
 
 // Open opens the slots, and waits for a place while as many processes as can have
 // them open: those that wait for one come back after a while, each by itself, so
-// there is no order among them. If ctx ends before, the error is [shm.ErrFull] and
-// the cause of ctx.
+// there is no order among them. If ctx ends before, the error is the cause of ctx and
+// what was waited for: [shm.ErrFull], or [shm.ErrStuck] if another process was opening
+// them.
 func (s Spec) Open(ctx context.Context) (*shm.Region, error) {
 	pauses := retry.Policy{
 		Attempts: math.MaxInt, Base: 5 * time.Millisecond, Max: 200 * time.Millisecond, Jitter: retry.Decorrelated,
 	}
 	full := retry.If(func(err error) bool { return errors.Is(err, shm.ErrFull) })
-	return retry.DoValue(ctx, pauses, func(context.Context) (*shm.Region, error) { return s.TryOpen() }, full)
+	return retry.DoValue(ctx, pauses, s.TryOpen, full)
 }
 
 // TryOpen opens the slots. It does not wait for a place: then the error is
-// [shm.ErrFull].
-func (s Spec) TryOpen() (*shm.Region, error) {
-	r, err := s.open()
+// [shm.ErrFull]. For another process that is opening them it waits like
+// [shm.OpenContext].
+func (s Spec) TryOpen(ctx context.Context) (*shm.Region, error) {
+	r, err := s.open(ctx)
 	if err != nil && !errors.Is(err, shm.ErrFull) {
 		return nil, s.explain(err)
 	}
 	return r, err
 }
 
-func (s Spec) open() (*shm.Region, error) {
+func (s Spec) open(ctx context.Context) (*shm.Region, error) {
 	const tries = 10 // while others make it with another number again and again
 	for try := 1; ; try++ {
 		slots := s.Max
 		if slots == 0 {
 			slots = s.present()
 		}
-		r, err := shm.Open(s.Name, shm.Geometry{Slots: []int{slots}})
+		r, err := shm.OpenContext(ctx, s.Name, shm.Geometry{Slots: []int{slots}})
 		if s.Max > 0 || !errors.Is(err, shm.ErrMismatch) || try == tries {
 			return r, err
 		}
