@@ -148,7 +148,7 @@ func TestB8_SemIsHard(t *testing.T) {
 }
 
 // The command is the process that was started: its number, its streams, its exit
-// status, what it ignores, and signals to it.
+// status, what it ignores as far as Go can know, and signals to it.
 func TestB8_SemBecomesTheCommand(t *testing.T) {
 	path := slotsFile(t)
 	cmd := sem(t, path, "--", "sh", "-c", "echo $$ {} \"$@\"; cat; exit 3", "sh", "-x", ":::", "a b")
@@ -164,11 +164,13 @@ func TestB8_SemBecomesTheCommand(t *testing.T) {
 		t.Errorf("exit status %d, want 3", status)
 	}
 
-	cmd = ignoring(sem(t, path, "echo ready; exec sleep 1000"), "HUP INT")
+	cmd = ignoring(sem(t, path, "echo ready; exec sleep 1000"), "HUP INT TSTP TERM USR1")
 	if got := startLines(t, cmd).next(); got != "ready" {
 		t.Fatalf("it says %q", got)
 	}
-	for sig, want := range map[syscall.Signal]bool{syscall.SIGHUP: true, syscall.SIGINT: true, syscall.SIGUSR1: false} {
+	for sig, want := range map[syscall.Signal]bool{
+		syscall.SIGHUP: true, syscall.SIGINT: true, syscall.SIGTSTP: true, syscall.SIGTERM: false, syscall.SIGUSR1: false,
+	} {
 		if got := signalBit(t, cmd.Process.Pid, "SigIgn", sig); got != want {
 			t.Errorf("it ignores %v: %t, want %t", sig, got, want)
 		}

@@ -28,15 +28,17 @@ stint run --shared and programs in Go too. The slot comes back when the command 
 ended, and all that it has started and that still has its files open, in whatever
 way they end: kill -9 as well. The command runs in the foreground, in this process,
 so its output, its exit status and signals to it are its own; write & behind it for
-the background. One word with shell syntax in it is run by sh -c.
+the background. One word with shell syntax in it is run by sh -c, which stays until
+all of it has ended.
 
 The highest tier goes first, and in a tier whoever has waited longest. Up to 64
 processes can use the same slots at a time; more wait until they can, in no order.
 
 A few programs close all files that they find open when they start, as ssh does, and
-so would give the slot back at once. Have a shell hold it for them:
+so would give the slot back at once. Have timeout (of GNU coreutils, here without a
+time) hold it for them; it passes signals on, as a shell does not:
 
-  stint sem --name hosts --max 3 -- sh -c '"$@"; exit $?' sh ssh example.org uptime
+  stint sem --name hosts --max 3 -- timeout --foreground 0 ssh example.org uptime
 
 Exit status: that of the command; 75 if there was no slot, with --wait and --try; 125
 for errors of stint's own, 126 or 127 if the command cannot be run or is not found;
@@ -91,10 +93,6 @@ func (f *semFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.try, "try", false, "give up if there is no slot now")
 }
 
-// closersTable are programs that people run so, and that would give the slot back at
-// once.
-var closersTable = map[string]bool{"ssh": true, "slogin": true}
-
 // check reports every problem of the flags.
 func (f *semFlags) check(args []string) error {
 	var errs [6]error
@@ -111,8 +109,11 @@ func (f *semFlags) check(args []string) error {
 	if f.waitSet && f.try {
 		errs[4] = errors.New("--try does not wait, and --wait does: use one of them")
 	}
-	if len(args) == 0 {
+	switch {
+	case len(args) == 0:
 		errs[5] = errors.New("give a command; see stint sem --help")
+	case args[0] == "":
+		errs[5] = errors.New("the command is empty: is a variable not set?")
 	}
 	return errors.Join(errs[:]...)
 }
@@ -120,25 +121,29 @@ func (f *semFlags) check(args []string) error {
 // run becomes the command, once it has a slot. It returns only if it cannot.
 // Signals are left as they are: INT, TERM and HUP end the wait, QUIT as well with a
 // dump of goroutines, and the others do nothing. To end by those as other programs do
-// is not worth it: Go does not tell which of them were ignored when the process began,
-// and those have to stay so. The slot of whoever has died comes back.
+// is not worth it. The slot of whoever has died comes back.
+//
+// Of what was ignored when the process began the command ignores HUP, INT, CONT and
+// those of terminals (TSTP, TTIN, TTOU). The others it has by default: Go's runtime has
+// caught them before any code here runs, and nothing tells how they were before.
 func (f *semFlags) run(ctx context.Context, args []string) error {
 	if err := f.check(args); err != nil {
 		return err
 	}
 	if run.LooksLikeScript(args) {
-		args = []string{"sh", "-c", args[0]}
+		args = []string{"sh", "-c", held(args[0])}
 	}
-	name := filepath.Base(args[0])
-	if closersTable[name] {
+	if closer := becomes(args); closersTable[closer] {
+		words := shellquote.Join(args)
 		return fmt.Errorf("%s closes the files that it finds open, and so would give the slot back at once; "+
-			"have a shell hold it: sh -c '\"$@\"; exit $?' sh %s", name, shellquote.Join(args))
+			"have timeout hold it: timeout --foreground 0 %s; or a shell, but that does not pass signals on: "+
+			"sh -c '\"$@\"; exit $?' sh %s", closer, words, words)
 	}
 	path, err := proc.Look(args[0])
 	if err != nil {
 		return &exitError{proc.LookStatus(err), err}
 	}
-	if err := f.acquire(ctx, name); err != nil {
+	if err := f.acquire(ctx, filepath.Base(args[0])); err != nil {
 		return err
 	}
 	err = syscall.Exec(path, args, os.Environ()) //nolint:gosec // that is what it is for
