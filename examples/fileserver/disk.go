@@ -66,7 +66,8 @@ func (v *view) Open(name string) (fs.File, error) {
 	return &file{SectionReader: content, view: v, opened: opened}, nil
 }
 
-// onSlot waits for a slot and reads. From then on the client has time to take it.
+// onSlot waits for a slot and reads. From then on the client has time to take what
+// was read.
 func onSlot[T any](v *view, read func() (T, error)) (T, error) {
 	value, err := stint.Run(v.ctx, v.slots, func(context.Context) (T, error) { return read() })
 	if err == nil {

@@ -62,10 +62,12 @@ func flags() (cfg config, demo int) {
 }
 
 const (
-	// stall is how long a client may take none of what it is sent. It is not a
-	// limit on the whole answer: a large file takes as long as it takes, and one
-	// of low priority may wait for long.
-	stall = 30 * time.Second
+	// stall is how long a chunk may wait to be sent. It is not a limit on the whole
+	// answer: a large file takes as long as it takes, and one of low priority may
+	// wait for long. It has to be long itself: systems buffer megabytes, and a slow
+	// client makes room there in steps of up to some 2 MB. So 2 minutes are enough
+	// from about 20 kB/s on, and 30 seconds would cut off some clients of 80 kB/s.
+	stall = 2 * time.Minute
 
 	// grace is what downloads are given to end by themselves.
 	grace = 10 * time.Second
