@@ -9,10 +9,13 @@ import (
 	"github.com/stintgo/stint"
 )
 
-// member is the first of a dictionary of structured fields (RFC 9651): its key,
-// its value with parameters, and the comma before the next. Of values that nobody
-// here asks for it knows where they end.
-var member = regexp.MustCompile(`^[ \t]*([a-z*][a-z0-9_.*-]*)(?:=((?:"(?:[^"\\]|\\.)*"|[^",])+))?[ \t]*(,|$)`)
+// text is a value with parameters, or parameters alone, of structured fields (RFC
+// 9651). Of those that nobody here asks for it knows where they end.
+const text = `(?:"(?:[^"\\]|\\.)*"|[^",])+`
+
+// member is the first of a dictionary of structured fields: its key, its value if it
+// has one, with parameters, and the comma before the next.
+var member = regexp.MustCompile(`^[ \t]*([a-z*][a-z0-9_.*-]*)(?:=(` + text + `)|;` + text + `)?[ \t]*(,|$)`)
 
 // priorityOf returns the tier of a request with these headers. Priority says how
 // urgent it is, from u=0 to u=7, where 3 is usual and 7 is for what nobody waits

@@ -31,6 +31,8 @@ func TestB9_HeaderSetsTheTier(t *testing.T) {
 		{[]string{`x="a, u=1 \\", u=5`}, stint.Lower},
 		{[]string{`x="a, u=1 \"", u=5`}, stint.Lower},
 		{[]string{"x=(a b), u=5"}, stint.Lower},
+		{[]string{"i;x, u=5"}, stint.Lower},
+		{[]string{`i;x="a, u=1";y=2, u=5`}, stint.Lower},
 		{[]string{"i"}, stint.Normal},
 
 		// What says nothing.
@@ -40,6 +42,7 @@ func TestB9_HeaderSetsTheTier(t *testing.T) {
 		{[]string{"u=high"}, stint.Normal},
 		{[]string{`u="1"`}, stint.Normal},
 		{[]string{"u"}, stint.Normal},
+		{[]string{"u=1, u;x=0"}, stint.Normal},
 		{[]string{"u=1, u=9"}, stint.Normal},
 
 		// What is no dictionary.
@@ -49,6 +52,7 @@ func TestB9_HeaderSetsTheTier(t *testing.T) {
 		{[]string{"u = 1"}, stint.Normal},
 		{[]string{"U=1"}, stint.Normal},
 		{[]string{"u="}, stint.Normal},
+		{[]string{"u=1, i;"}, stint.Normal},
 		{[]string{`u=1, x="`}, stint.Normal},
 		{[]string{`x="a \", u=1`}, stint.Normal},
 		{[]string{"1"}, stint.Normal},
