@@ -253,17 +253,19 @@ func TestB8_SemSurplus(t *testing.T) {
 	}
 }
 
-// inOrder passes if a round has an order. One round may not: on a busy machine a
-// process that is given a slot does not take it in time, and another gets it.
+// inOrder passes if most of nine rounds have an order. Some may not: on a busy
+// machine a process that is given a slot does not take it in time, and another gets
+// it.
 func inOrder(t *testing.T, want string, round func() string) {
 	t.Helper()
-	got := ""
-	for range 10 {
-		if got = round(); got == want {
-			return
+	var others []string
+	for right := 0; right < 5; {
+		if got := round(); got == want {
+			right++
+		} else if others = append(others, got); len(others) == 5 {
+			t.Fatalf("they went as %q, want %s most times", others, want)
 		}
 	}
-	t.Errorf("they went as %s, want %s", got, want)
 }
 
 // The highest tier goes first, whoever came first.
