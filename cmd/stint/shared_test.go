@@ -173,7 +173,7 @@ func TestB8_RunSharedHalted(t *testing.T) {
 	h.release()
 }
 
-// Progress says how many slots others have.
+// Progress says how many slots others have, also when they have none.
 func TestB8_RunSharedProgress(t *testing.T) {
 	path := slotsFile(t)
 	h := hold(t, path)
@@ -192,11 +192,59 @@ func TestB8_RunSharedProgress(t *testing.T) {
 		t.Errorf("progress says %+v, %v; want that others have the one slot", event, err)
 	}
 	h.release()
-	if _, err := io.Copy(io.Discard, r); err != nil {
-		t.Error(err)
+	rest, err := io.ReadAll(r)
+	if want := `"shared_max":1,"shared_others":0}`; err != nil || !strings.Contains(string(rest), want) {
+		t.Errorf("at the end progress says %s, %v; want %s", rest, err, want)
 	}
 	if status := finish(t, cmd); status != 0 {
 		t.Errorf("exit status %d", status)
+	}
+}
+
+// An = in the path of a file is no number of slots, where a number follows or the =
+// is in a directory's name.
+func TestB8_RunSharedPathWithEquals(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a=b")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for spec, want := range map[string]string{"io": "io", "c=d=3": "c=d"} {
+		stint(t, "", "run", "--shared", filepath.Join(dir, spec), "echo", ":::", "ran").want(t, "ran\n", "", 0)
+		if _, err := shm.Inspect(filepath.Join(dir, want)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A run for which there is no place says so while it waits.
+func TestB8_RunSharedSurplus(t *testing.T) {
+	path := slotsFile(t)
+	var all []*shm.Region
+	for range shm.ProcessesMax {
+		r, err := shm.Open(path, shm.Geometry{Slots: []int{1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		all = append(all, r)
+	}
+	cmd := command(t, "run", "--shared", path, "echo", ":::", "ran")
+	var out strings.Builder
+	cmd.Stdout = &out
+	r, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	start(t, cmd)
+	l := &lines{t: t, r: r}
+	if got, want := l.next(), "stint: waits for a place: 64 processes, as many as can, share "+path; got != want {
+		t.Errorf("it says %q, want %q", got, want)
+	}
+	if err := all[0].Close(); err != nil {
+		t.Error(err)
+	}
+	if status := finish(t, cmd); status != 0 || out.String() != "ran\n" {
+		t.Errorf("it ended with %d and said %q", status, out.String())
 	}
 }
 
@@ -210,6 +258,7 @@ func TestB8_RunSharedRefuses(t *testing.T) {
 		"io=":                           "how many slots there are",
 		"io=0":                          "how many slots there are",
 		"io=9999999":                    "from 1 to",
+		path + "=b":                     "needs that too, as in " + path + "=b=4",
 		path + "=3":                     "is in use with a max of 2, not 3, by sh[" + strconv.Itoa(h.cmd.Process.Pid) + "]",
 		filepath.Join(path, "x") + "=1": "a name with a slash is the path of a file",
 	} {

@@ -168,7 +168,7 @@ func TestB8_ShmRm(t *testing.T) {
 func TestB8_ShmCompletion(t *testing.T) {
 	name := named(t)
 	hold(t, name).release()
-	for _, words := range []string{"sem --name", "shm rm", "shm ls"} {
+	for _, words := range []string{"sem --name", "run --shared", "shm rm", "shm ls"} {
 		r := stint(t, "", append(append([]string{"__complete"}, strings.Fields(words)...), name[:8])...)
 		if !regexp.MustCompile("(?m)^" + name + "$").MatchString(r.stdout) {
 			t.Errorf("stint %s is completed by %s", words, r.stdout)

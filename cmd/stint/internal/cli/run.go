@@ -68,6 +68,7 @@ func newRun(s *streams) *cobra.Command {
 	// Flags behind the command's name are the command's.
 	cmd.Flags().SetInterspersed(false)
 	flags.register(cmd.Flags())
+	_ = cmd.RegisterFlagCompletionFunc("shared", completeRegions)
 	return cmd
 }
 
@@ -124,7 +125,10 @@ func (r *runner) share() (err error) {
 	if r.shared.Name == "" {
 		return nil
 	}
-	if r.region, err = r.shared.Open(context.Background()); err != nil {
+	waits := func() {
+		r.say(fmt.Sprintf("waits for a place: %d processes, as many as can, share %s", shm.ProcessesMax, r.shared.Name))
+	}
+	if r.region, err = r.shared.Open(context.Background(), waits); err != nil {
 		return fmt.Errorf("--shared: %w", err)
 	}
 	r.cfg.Slots, r.cfg.Held = r.region.Slots(0), r.region.File()

@@ -164,7 +164,7 @@ func (f *semFlags) acquire(ctx context.Context, name string) error {
 		ctx, stop = context.WithTimeout(ctx, f.wait)
 		defer stop()
 	}
-	r, err := f.spec.Open(ctx)
+	r, err := f.spec.Open(ctx, func() {}) // a wait for a slot is as silent
 	if err == nil {
 		err = errors.Join(r.KeepOnExec(name), f.scheduler(r).Acquire(ctx))
 	}

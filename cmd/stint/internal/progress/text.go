@@ -81,18 +81,22 @@ type event struct {
 	Running   int64   `json:"running"`
 	Retried   int64   `json:"retried"`
 	PerSecond float64 `json:"per_second"`
-	LeftS     float64 `json:"left_s,omitempty"`     // left out while it is unknown
-	Max       int     `json:"shared_max,omitempty"` // left out without --shared, as the next
-	Others    int     `json:"shared_others,omitempty"`
+	LeftS     float64 `json:"left_s,omitempty"`        // left out while it is unknown
+	Max       int     `json:"shared_max,omitempty"`    // left out without --shared
+	Others    *int    `json:"shared_others,omitempty"` // the same
 }
 
 func jsonLine(name string, now time.Time, s Snapshot, e Estimate) string {
-	line, err := json.Marshal(event{
+	ev := event{
 		Event: name, Time: now.UTC().Format(time.RFC3339Nano), Done: s.Done(), Total: s.Total, Succeeded: s.Succeeded,
 		Failed: s.Failed, Skipped: s.Skipped, Running: s.Running, Retried: s.Retried,
 		PerSecond: float64(int64(e.PerSecond*1000)) / 1000, LeftS: float64(e.Left.Milliseconds()) / 1000,
-		Max: s.Shared.Max, Others: s.Shared.Others,
-	})
+		Max: s.Shared.Max,
+	}
+	if ev.Max > 0 {
+		ev.Others = &s.Shared.Others
+	}
+	line, err := json.Marshal(ev)
 	if err != nil {
 		panic(err) // numbers and a time: a bug here
 	}

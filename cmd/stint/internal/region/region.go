@@ -24,15 +24,20 @@ type Spec struct {
 	Max  int    // how many there are; 0 is as many as there were last, or else one
 }
 
-// Parse reads NAME or NAME=MAX.
+// Parse reads NAME or NAME=MAX. An = in the directories of a path is theirs; one in
+// the last part of it needs a MAX behind it.
 func Parse(text string) (Spec, error) {
 	at := strings.LastIndexByte(text, '=')
-	if at < 0 {
+	if at <= strings.LastIndexByte(text, '/') {
 		return Spec{Name: text}, Spec{Name: text}.Check()
 	}
 	n, err := strconv.Atoi(text[at+1:])
 	if err != nil || n < 1 {
-		return Spec{}, fmt.Errorf("%q: behind the = stands how many slots there are, from 1 on, as in io=4", text)
+		err = fmt.Errorf("%q: behind the last = stands how many slots there are, from 1 on, as in io=4", text)
+		if strings.ContainsRune(text, '/') && text[at+1:] != "" {
+			err = fmt.Errorf("%w; a file with an = in its name needs that too, as in %s=4", err, text)
+		}
+		return Spec{}, err
 	}
 	s := Spec{text[:at], n}
 	return s, s.Check()
@@ -58,13 +63,23 @@ func (s Spec) Check() error {
 // them open: those that wait for one come back after a while, each by itself, so
 // there is no order among them. If ctx ends before, the error is the cause of ctx and
 // what was waited for: [shm.ErrFull], or [shm.ErrStuck] if another process was opening
-// them.
-func (s Spec) Open(ctx context.Context) (*shm.Region, error) {
+// them. When it has waited for a place for a second it calls waits, once.
+func (s Spec) Open(ctx context.Context, waits func()) (*shm.Region, error) {
 	pauses := retry.Policy{
 		Attempts: math.MaxInt, Base: 5 * time.Millisecond, Max: 200 * time.Millisecond, Jitter: retry.Decorrelated,
 	}
 	full := retry.If(func(err error) bool { return errors.Is(err, shm.ErrFull) })
-	return retry.DoValue(ctx, pauses, s.TryOpen, full)
+	second := time.After(time.Second)
+	note := retry.OnFailure(func(f retry.Failure) {
+		select {
+		case <-second:
+			if !f.Final {
+				waits()
+			}
+		default:
+		}
+	})
+	return retry.DoValue(ctx, pauses, s.TryOpen, full, note)
 }
 
 // TryOpen opens the slots. It does not wait for a place: then the error is
