@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +17,8 @@ const shmLong = `List and remove what processes of this machine share by a name:
 sem and stint run --shared, and whatever programs in Go open with package shm.`
 
 const shmLsLong = `List the regions that processes share, or say all about one of them: its limits,
-mutexes and rates, how many slots are taken and by whom, and who has it open.
+mutexes and rates, how many slots are taken and by whom, and who has it open. The list
+is of those whose name has no slash: one that is the path of a file has to be given.
 
 A region stays when nobody has it open, until it is removed or the machine is
 started again. What an ended process has not given back is free for the next one that
@@ -78,10 +80,14 @@ func regions(names []string) ([]shm.Info, error) {
 
 // noRegion is the error of a region that is not there, or err.
 func noRegion(name string, err error) error {
-	if errors.Is(err, os.ErrNotExist) {
-		return nothing(fmt.Errorf("there is no region %s; stint shm ls lists those that there are", name))
+	if !errors.Is(err, os.ErrNotExist) {
+		return err
 	}
-	return err
+	remedy := "stint shm ls lists those that there are"
+	if strings.ContainsRune(name, '/') {
+		remedy = "a name with a slash is the path of a file"
+	}
+	return nothing(fmt.Errorf("there is no region %s; %s", name, remedy))
 }
 
 func printEach(s *streams, all []shm.Info) error {
