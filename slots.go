@@ -183,13 +183,13 @@ func (c *core) loseGrant(grant Grant, cause error) {
 // slot goes back, of what could start then, and once it is known what has started.
 func (c *core) want(running int) {
 	wanted := c.grants.wanted
-	wanted.waiting = 0
+	wanted.waiting = c.log.Len() - c.log.HeldByKey()
 	highest := -1
-	if c.paused == nil {
+	if wanted.waiting > 0 && c.paused == nil {
 		highest = c.startable(running)
 	}
-	if highest >= 0 {
-		wanted.waiting = c.log.Len() - c.log.HeldByKey()
+	if highest < 0 {
+		wanted.waiting = 0
 	}
 	for _, e := range c.resumes {
 		if c.log.KeyHasRoom(e.Value.keyName()) {
