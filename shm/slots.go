@@ -33,7 +33,8 @@ type Slots struct {
 	run    int      // slots that were kept one after the other while others waited
 	since  int64    // when that began
 
-	abandoned bool // whoever had the slot last that was taken has died
+	reaped    int64 // when one who only tries last looked for slots of the dead
+	abandoned bool  // whoever had the slot last that was taken has died
 
 	// A slot that has come back, and is for the next task of this process: its
 	// index and 1, or 0. The scheduler asks for it before it gives up its lock, or
@@ -112,8 +113,24 @@ func (s *Slots) insist(tier stint.Priority) (pool.Slot, bool) {
 	s.want.Busy = false
 	if s.want.Count > 0 {
 		r.member.Check(s.limit)
+	} else {
+		s.reap()
 	}
 	return s.seat.Take(tierOf(tier))
+}
+
+// reapAfter is how long after it was refused a process asks again whether those who
+// have the slots live: the kernel is asked about each of them, and many try in a loop,
+// or are refused once more before they wait.
+const reapAfter = int64(time.Millisecond)
+
+// reap looks for slots of the dead, for one who only tries: no watcher does, unless
+// somebody waits.
+func (s *Slots) reap() {
+	if now := arena.Now(); now-s.reaped >= reapAfter {
+		s.reaped = now
+		s.region.member.ReapOwners(s.limit)
+	}
 }
 
 // Release gives a slot back, which goes to who waits, here or in another process.

@@ -128,6 +128,19 @@ var faults = []struct{ name, file, code, instead string }{
 		"\t\tp.place(l, s)\n", "",
 	},
 	{
+		"one who tries asks about nobody", "repair.go",
+		"asked := m.bit", "asked := ^uint64(0)",
+	},
+	{
+		"one who tries does not ask about who got the slot of the dead", "repair.go",
+		"\t\tdead = m.examineOwners(l)\n", "\t\tdead = m.examineOwners(l) && dead\n\t\tm.pool.reclaim(l)\n\t\treturn\n",
+	},
+	{
+		"one who tries leaves a slot that is free to who has died", "repair.go",
+		"\t\tm.pool.reclaim(l)\n\t\tdead = m.examineOwners(l)\n",
+		"\t\tdead = m.examineOwners(l)\n\t\tm.pool.reclaim(l)\n",
+	},
+	{
 		"only held slots come back", "repair.go",
 		"!isFree(seen) && !p.lives(seen)", "!isFree(seen) && seen&granted == 0 && !p.lives(seen)",
 	},

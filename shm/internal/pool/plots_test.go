@@ -14,6 +14,7 @@ func TestB8_EveryOrderOfTwo(t *testing.T) {
 		{name: "busy for a while", shape: one, actors: cast(worker(3, 1), busyForAWhile), switches: anyOrder},
 		{name: "leaver", shape: one, actors: cast(worker(3, 1), leaver), switches: anyOrder},
 		{name: "room", shape: two, actors: cast(worker(3, 1), worker(3, 1)), switches: anyOrder, faults: 1},
+		{name: "try", shape: one, actors: cast(worker(3, 1), trier), switches: anyOrder, faults: 1},
 	})
 }
 
@@ -31,6 +32,7 @@ func TestB8_EveryOrderOfThree(t *testing.T) {
 		{name: "yields", shape: one, actors: cast(worker(3, 1), yields, worker(4, 1)), switches: 2, faults: 1},
 		{name: "doubt", shape: one, actors: cast(worker(3, 1), doubter, worker(3, 1)), switches: 2},
 		{name: "busy", shape: one, actors: cast(worker(3, 1), busy, worker(3, 1)), switches: 2},
+		{name: "try", shape: one, actors: cast(worker(3, 1), worker(3, 1), trier), switches: 1, faults: 2},
 		{name: "held from doubt", shape: one, actors: cast(holder, doubter, worker(3, 1)), switches: 2},
 		{name: "two faults", shape: one, actors: cast(worker(3, 1), worker(3, 1), worker(3, 1)), faults: 2},
 		{
@@ -117,6 +119,46 @@ func (a *actor) beBusy() bool {
 	want.Busy = true
 	m.Want(0, want)
 	return true
+}
+
+// trier does not wait. It tries at some time, and again when all others are done or
+// dead: then it gets a slot.
+func trier(a *actor) {
+	a.process.immune = true
+	a.join()
+	if got, ok := a.try(); ok {
+		a.release(got.Index)
+	}
+	a.until(inUntil, func() bool {
+		for _, other := range a.world.actors {
+			if other != a && !other.done && !other.process.dead {
+				return false
+			}
+		}
+		return true
+	})
+	a.round = 1
+	got, ok := a.try()
+	if !ok {
+		a.world.fail("a slot that nobody has was refused")
+		return
+	}
+	a.release(got.Index)
+}
+
+// try takes a slot as one does who does not wait.
+func (a *actor) try() (Slot, bool) {
+	a.rest(inTake)
+	seat := a.process.member.Seat(0)
+	got, ok := seat.Take(3)
+	if !ok {
+		a.process.member.ReapOwners(0)
+		got, ok = seat.Take(3)
+	}
+	if ok {
+		a.enter(got)
+	}
+	return got, ok
 }
 
 // successor comes later, if there is room for it.

@@ -15,12 +15,41 @@ func (m *Member) Reap() {
 	}
 }
 
-// examine marks the participant i as gone if it is dead. The state is read first:
-// the generation that was there then is not the one that has the lock later.
-func (p *Pool) examine(i int) {
+// ReapOwners is Reap for one who does not wait, and was refused a slot of a limit: it
+// asks the system only about those to whom the slots belong. A slot that comes back,
+// or that nobody has placed, may go to one who waited and has died, so those are
+// asked about as well.
+func (m *Member) ReapOwners(limit int) {
+	l := &m.pool.limits[limit]
+	for dead := true; dead; {
+		m.pool.reclaim(l)
+		dead = m.examineOwners(l)
+	}
+}
+
+// examineOwners is examine for all to whom the slots of a limit belong, and reports
+// whether one of them is dead.
+func (m *Member) examineOwners(l *limit) (dead bool) {
+	asked := m.bit
+	for s := range l.count {
+		slot := l.slot(s).load()
+		if i := indexOf(slot); !isFree(slot) && asked&(1<<i) == 0 {
+			asked |= 1 << i
+			dead = m.pool.examine(i) || dead
+		}
+	}
+	return dead
+}
+
+// examine marks the participant i as gone if it is dead, and reports whether it is.
+// The state is read first: the generation that was there then is not the one that
+// has the lock later.
+func (p *Pool) examine(i int) (dead bool) {
 	if was := p.state(i).load(); isLive(was) && !p.host.Held(life(i)) {
 		p.state(i).cas(was, gone(was))
+		return true
 	}
+	return false
 }
 
 // reclaim frees the slots whose owners are gone: those of all of them, because a

@@ -1,0 +1,38 @@
+//go:build linux
+
+package shm_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stintgo/stint"
+)
+
+// One who only tries gets the slot of a dead process at once. Here nobody looks for
+// the dead as those do who wait.
+func TestB8_TryAfterADeath(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	tries := stint.New(1, stint.Config{Slots: punctual(t, path, one)})
+	holdOne(t, path).kill()
+	if !tries.TryAcquire() {
+		t.Error("a slot that a dead process had was refused")
+	}
+}
+
+// The same if the slot was granted to the dead, who waited.
+func TestB8_TryAfterTheDeathOfOneWhoWaits(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	slots := punctual(t, path, one)
+	s, tries := stint.New(1, stint.Config{Slots: slots}), stint.New(1, stint.Config{Slots: punctual(t, path, one)})
+	if !s.TryAcquire() {
+		t.Fatal("a free slot was refused")
+	}
+	waiter := start(t, "hold one", path)
+	until(t, "the process does not wait", func() bool { return slots.Usage().Waiting == 1 })
+	waiter.kill()
+	s.Release()
+	if !tries.TryAcquire() {
+		t.Error("a slot that was granted to a dead process was refused")
+	}
+}
