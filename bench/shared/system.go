@@ -5,6 +5,8 @@ import "github.com/stintgo/stint"
 // The names of the subjects, as tables and goals write them.
 const (
 	floor       = "compare-and-swap + store (floor)"
+	wakeFloor   = "futex (floor)"
+	handFloor   = "futex, then a goroutine (floor)"
 	slotsAlone  = "stint shm slots, alone"
 	scheduler   = "stint shm slots, scheduler"
 	fileLocks   = "flock, a file a slot (no order)"
@@ -39,6 +41,8 @@ type burster interface{ burst(n int) error }
 
 var systemTable = map[string]system{
 	floor:       {serve: nowhere, open: openFloor},
+	wakeFloor:   {serve: inMemory, open: openFutex},
+	handFloor:   {serve: inMemory, open: openFutexGoroutine},
 	slotsAlone:  {serve: inMemory, open: openSlots},
 	scheduler:   {serve: inMemory, open: openScheduler},
 	fileLocks:   {serve: inMemory, open: openFileLocks},
