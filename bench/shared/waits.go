@@ -45,7 +45,8 @@ func (s *Systems) wake() measure.Case {
 		Readings: waitReadings(),
 		Goals:    []string{"p50 ≤ 15 µs"},
 		Subjects: []measure.Subject{
-			subject(scheduler), subject(wakeFloor), subject(handFloor), subject(fileLocks), subject(tokenDaemon), subject(redisTokens),
+			subject(scheduler), subject(wakeFloor), subject(handFloor),
+			subject(fileLocks), subject(tokenDaemon), subject(redisTokens),
 		},
 	}
 }
