@@ -19,9 +19,8 @@ import (
 // any goroutine.
 type Arena struct {
 	file *os.File
-	kept int // the descriptor that another program inherits, or 0
+	kept int // the descriptor that another program inherits, or none
 	path string
-	fd   int
 	id   [2]uint64
 	mem  []uint64
 }
@@ -99,9 +98,9 @@ func open(path string, flags int) (*Arena, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Arena{file: file, path: path, fd: int(file.Fd())}
+	a := &Arena{file: file, path: path, kept: none}
 	var st unix.Stat_t
-	if err = unix.Fstat(a.fd, &st); err != nil {
+	if err = a.control(func(fd int) error { return unix.Fstat(fd, &st) }); err != nil {
 		err = &os.PathError{Op: "fstat", Path: path, Err: err}
 	} else {
 		err = guard(path, &st, unix.S_IFREG)
@@ -165,8 +164,8 @@ func (a *Arena) make(layout Layout, join func(*Arena) error) error {
 // survey reads the header, and what it is to be compared with.
 func (a *Arena) survey() (header []uint64, here machine, err error) {
 	header = make([]uint64, headerWords)
-	if _, err := unix.Pread(a.fd, bytesOf(header), 0); err != nil {
-		return nil, here, os.NewSyscallError("pread", err)
+	if _, err := a.file.ReadAt(bytesOf(header), 0); err != nil && err != io.EOF {
+		return nil, here, err
 	}
 	here, err = thisMachine()
 	return header, here, err
@@ -278,16 +277,13 @@ func (a *Arena) read() error {
 // is of a process that died making it, or was made before the machine was last
 // started.
 func (a *Arena) allocate(layout Layout) error {
-	if err := unix.Ftruncate(a.fd, 0); err != nil {
-		return os.NewSyscallError("ftruncate", err)
+	if err := a.file.Truncate(0); err != nil {
+		return err
 	}
-	var err error
-	for again := true; again; again = err == unix.EINTR {
-		err = unix.Fallocate(a.fd, 0, 0, sizeOf(layout.Words))
-	}
+	err := a.control(func(fd int) error { return unix.Fallocate(fd, 0, 0, sizeOf(layout.Words)) })
 	if err != nil {
-		_ = unix.Ftruncate(a.fd, 0) // gives back what there was room for
-		_ = os.Remove(a.path)       // it is still what the path names; others make it anew
+		_ = a.file.Truncate(0) // gives back what there was room for
+		_ = os.Remove(a.path)  // it is still what the path names; others make it anew
 		return a.noRoom(os.NewSyscallError("fallocate", err))
 	}
 	return nil
@@ -302,7 +298,11 @@ func (a *Arena) noRoom(err error) error {
 }
 
 func (a *Arena) mmap(layout Layout) error {
-	mem, err := unix.Mmap(a.fd, 0, int(sizeOf(layout.Words)), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	var mem []byte
+	err := a.control(func(fd int) (err error) {
+		mem, err = unix.Mmap(fd, 0, int(sizeOf(layout.Words)), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+		return err
+	})
 	if err != nil {
 		return os.NewSyscallError("mmap", err)
 	}
@@ -333,36 +333,3 @@ func (a *Arena) Identity() [2]uint64 { return a.id }
 
 // Geometry returns the numbers that the file was made for.
 func (a *Arena) Geometry() []uint64 { return geometryOf(a.mem) }
-
-// keptFrom is the least descriptor that another program inherits. Scripts have the
-// small ones for themselves, as in exec 3>file, and some take 200.
-const keptFrom = 300
-
-// KeepOnExec lets the program that this process turns into inherit the open file,
-// and the locks with it. It must not be called twice at a time, or with Close.
-func (a *Arena) KeepOnExec() error {
-	if a.kept != 0 {
-		return nil
-	}
-	fd, err := unix.FcntlInt(uintptr(a.fd), unix.F_DUPFD, keptFrom)
-	if err == unix.EINVAL || err == unix.EMFILE { // there are no such descriptors
-		fd, err = unix.FcntlInt(uintptr(a.fd), unix.F_DUPFD, 0)
-	}
-	if err != nil {
-		return os.NewSyscallError("fcntl", err)
-	}
-	a.kept = fd // and no file, which would be closed as garbage before the process turns into the program
-	return nil
-}
-
-// File returns the open file, which has the locks.
-func (a *Arena) File() *os.File { return a.file }
-
-// Close closes the file. Locks have to be given back before: the mapping keeps
-// the open file, and so them, alive.
-func (a *Arena) Close() error {
-	if a.kept != 0 {
-		_ = unix.Close(a.kept)
-	}
-	return a.file.Close()
-}

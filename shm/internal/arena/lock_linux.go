@@ -50,12 +50,9 @@ func (a *Arena) stuck() error {
 
 // flock is fcntl's lock of a byte.
 func (a *Arena) flock(command int, kind int16, lock int) error {
-	for {
-		err := unix.FcntlFlock(uintptr(a.fd), command, &unix.Flock_t{Type: kind, Start: locksAt + int64(lock), Len: 1})
-		if err != unix.EINTR {
-			return err
-		}
-	}
+	return a.control(func(fd int) error {
+		return unix.FcntlFlock(uintptr(fd), command, &unix.Flock_t{Type: kind, Start: locksAt + int64(lock), Len: 1})
+	})
 }
 
 // Lock takes a lock, unless another process has it. It reports true as well if
@@ -71,12 +68,11 @@ func (a *Arena) Unlock(lock int) { _ = a.flock(unix.F_OFD_SETLK, unix.F_UNLCK, l
 func (a *Arena) Held(lock int) bool { return a.anyHeld(lock, 1) }
 
 // anyHeld reports whether another process has one of n locks, of which there are
-// no others behind if n is 0.
+// no others behind if n is 0. Where that cannot be known, as of a closed file or on a
+// file system that fails, they are held: whoever is taken for dead while it lives
+// loses what it has to another, and whoever is taken for living only keeps it longer.
 func (a *Arena) anyHeld(first, n int) bool {
 	l := unix.Flock_t{Type: unix.F_WRLCK, Start: locksAt + int64(first), Len: int64(n)}
-	err := unix.FcntlFlock(uintptr(a.fd), unix.F_OFD_GETLK, &l)
-	if err != nil && err != unix.EBADF {
-		panic(fmt.Sprintf("arena: lock %d: %v", first, err))
-	}
+	err := a.control(func(fd int) error { return unix.FcntlFlock(uintptr(fd), unix.F_OFD_GETLK, &l) })
 	return err != nil || l.Type != unix.F_UNLCK
 }

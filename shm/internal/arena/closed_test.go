@@ -1,0 +1,87 @@
+//go:build linux
+
+package arena_test
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// What is late for a closed file does not take another for it that has got its
+// number.
+func TestB8_ArenaClosedIsNoOtherFile(t *testing.T) {
+	path := newPath(t)
+	a, b := open(t, path), open(t, path)
+	if !b.Lock(5) {
+		t.Fatal("a free lock was refused")
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for i := range 20 {
+		other, err := os.Create(filepath.Join(dir, strconv.Itoa(i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer other.Close()
+	}
+	if !a.Held(5) {
+		t.Error("a lock that is held was free in another file")
+	}
+	if a.Lock(6) {
+		t.Error("a lock was taken in another file")
+	}
+	if err := a.KeepOnExec(); err == nil {
+		t.Error("another file was kept")
+	}
+}
+
+// Whether somebody lives may be unknown, as on a file system that fails: then they
+// are not taken for dead. Here the kernel refuses a lock before the file's beginning.
+func TestB8_ArenaUnknownIsHeld(t *testing.T) {
+	if a := open(t, newPath(t)); !a.Held(-1<<40 - 1) {
+		t.Error("a lock that the kernel does not tell of is free")
+	}
+}
+
+// A descriptor that is kept is given back with the file, also where it is the first
+// of all.
+func TestB8_ArenaKeepsTheFirstDescriptor(t *testing.T) {
+	a := open(t, newPath(t))
+	stdin, err := unix.Dup(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	few := limit
+	few.Cur = 100
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &few); err != nil {
+		t.Fatal(err)
+	}
+	unix.Close(0)
+	err = a.KeepOnExec()
+	_, kept := unix.FcntlInt(0, unix.F_GETFD, 0)
+	closed := a.Close()
+	_, left := unix.FcntlInt(0, unix.F_GETFD, 0)
+	if err := unix.Dup3(stdin, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	unix.Close(stdin)
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if err != nil || kept != nil || closed != nil {
+		t.Fatalf("kept: %v; the descriptor: %v; closed: %v", err, kept, closed)
+	}
+	if left == nil {
+		t.Error("it is open still")
+	}
+}
