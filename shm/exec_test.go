@@ -5,7 +5,9 @@ package shm_test
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stintgo/stint"
@@ -70,6 +72,29 @@ func TestB8_KeptOnExec(t *testing.T) {
 				t.Errorf("the slot does not come back: %v", err)
 			}
 		})
+	}
+}
+
+// A process that cannot leave anything to another program is shown as itself.
+func TestB8_KeptOnExecFails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	r := open(t, path, geometry)
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 0, Max: limit.Max}); err != nil {
+		t.Fatal(err)
+	}
+	kept := r.KeepOnExec("other")
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if !errors.Is(kept, syscall.EMFILE) && !errors.Is(kept, syscall.EINVAL) {
+		t.Errorf("kept without a descriptor: %v", kept)
+	}
+	if name := inspect(t, path).Processes[0].Name; name != filepath.Base(os.Args[0]) {
+		t.Errorf("it is shown as %s", name)
 	}
 }
 

@@ -220,15 +220,18 @@ func mustHave(what string, i, n int) {
 // It should wait for nothing of the region when it turns into the other program. If
 // it does not, since exec failed, it goes on with the region as before; but programs
 // that it starts from now on keep what it holds as well. The error is [ErrClosed], or
-// the system's.
+// the system's; then nothing has changed.
 func (r *Region) KeepOnExec(name string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed.Load() {
 		return ErrClosed
 	}
+	if err := r.arena.KeepOnExec(); err != nil {
+		return err
+	}
 	r.member.Sign(os.Getpid(), name)
-	return r.arena.KeepOnExec()
+	return nil
 }
 
 // File is the open file by which the system knows that this process lives. A process
