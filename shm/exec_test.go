@@ -103,10 +103,65 @@ func TestB8_KeptOnExecOfTheClosed(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if r.File() == nil {
-		t.Error("it has no file")
+	if f, err := r.File(); !errors.Is(err, shm.ErrClosed) {
+		t.Errorf("its file is %v, %v; want %v", f, err, shm.ErrClosed)
 	}
 	if err := r.KeepOnExec("other"); !errors.Is(err, shm.ErrClosed) {
 		t.Errorf("kept: %v, want %v", err, shm.ErrClosed)
+	}
+}
+
+// The file of a region is the caller's to close: the region sees who lives as before,
+// and is seen.
+func TestB8_FileIsClosed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	r, other := open(t, path, geometry), open(t, path, geometry)
+	f, err := r.File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	for range 20 { // one of them has the number that the file had
+		other, err := os.Create(filepath.Join(t.TempDir(), "other"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer other.Close()
+	}
+	lock(t, other.Mutex(0), false)
+	if locked, _ := r.Mutex(0).TryLock(); locked {
+		t.Error("it has locked what another holds")
+	}
+	if n := len(inspect(t, path).Processes); n != 2 {
+		t.Errorf("%d have the region open, want 2", n)
+	}
+	if err := r.Close(); err != nil {
+		t.Errorf("the region cannot be closed: %v", err)
+	}
+}
+
+// Whoever is given the file of a region keeps what the process holds, until it has
+// closed it.
+func TestB8_FileOutlivesTheProcess(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	p := start(t, "lend", path)
+	if !p.await(1) {
+		t.Fatal("the process has ended")
+	}
+	p.cmd.Process.Kill() //nolint:errcheck // the next one tells
+	if err := p.cmd.Wait(); err == nil {
+		t.Error("the process had ended before")
+	}
+	if n := inspect(t, path).Slots[0].Running; n != 1 {
+		t.Errorf("%d slots are held, want 1", n)
+	}
+	p.tell(t, "close")
+	if !p.await(1) {
+		t.Fatal("who was given the file has ended")
+	}
+	if n := inspect(t, path).Slots[0].Running; n != 0 {
+		t.Errorf("%d slots are held when the file is closed, want 0", n)
 	}
 }

@@ -57,6 +57,8 @@ func TestMain(m *testing.M) {
 		makeIt()
 	case "turn":
 		turn()
+	case "lend":
+		lend()
 	case "open":
 		_, err := shm.Open(os.Getenv(processRegion), geometry)
 		fmt.Print(err)
@@ -205,6 +207,22 @@ func turn() {
 	must(err)
 	must(r.KeepOnExec("shell"))
 	must(syscall.Exec("/bin/sh", []string{"sh"}, os.Environ()))
+}
+
+// lend takes a slot, starts a shell that has the region's file until it has read a
+// line, and waits.
+func lend() {
+	r := inProcess()
+	_, err := r.Slots(0).TryAcquire(stint.Normal)
+	must(err)
+	file, err := r.File()
+	must(err)
+	child := exec.CommandContext(context.Background(), "/bin/sh", "-c", "read line; exec 3<&-; printf x; read line")
+	child.Stdin, child.Stdout, child.ExtraFiles = os.Stdin, os.Stdout, []*os.File{file}
+	must(child.Start())
+	_, err = os.Stdout.WriteString("x")
+	must(err)
+	select {}
 }
 
 // process is one that was started.

@@ -234,10 +234,19 @@ func (r *Region) KeepOnExec(name string) error {
 	return nil
 }
 
-// File is the open file by which the system knows that this process lives. A process
-// that is given it, as one that ends what this one has left running, keeps what this
-// one holds until it has closed the file or ended as well.
-func (r *Region) File() *os.File { return r.arena.File() }
+// File returns a descriptor of the open file by which the system knows that this
+// process lives. A process that is given it, as one that ends what this one has left
+// running, keeps what this one holds until it has closed it or ended as well. It is
+// the caller's to close, before the region or after it, and says nothing of the region
+// while that is open. The error is [ErrClosed], or the system's.
+func (r *Region) File() (*os.File, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed.Load() {
+		return nil, ErrClosed
+	}
+	return r.arena.File()
+}
 
 // Close gives back all that this process has of the region. It is to be called
 // when nobody holds what came from the region any more; who waits for it, or asks

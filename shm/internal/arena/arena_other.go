@@ -62,8 +62,8 @@ func (*Arena) Geometry() []uint64 { return nil }
 // KeepOnExec does nothing.
 func (*Arena) KeepOnExec() error { return nil }
 
-// File returns nil.
-func (*Arena) File() *os.File { return nil }
+// File fails with [errors.ErrUnsupported].
+func (*Arena) File() (*os.File, error) { return nil, unsupported() }
 
 // Close does nothing.
 func (*Arena) Close() error { return nil }

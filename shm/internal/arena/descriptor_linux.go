@@ -52,8 +52,18 @@ func (a *Arena) KeepOnExec() error {
 	})
 }
 
-// File returns the open file, which has the locks.
-func (a *Arena) File() *os.File { return a.file }
+// File returns another descriptor of the open file, which has the locks.
+func (a *Arena) File() (file *os.File, err error) {
+	err = a.control(func(fd int) error {
+		another, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+		if err != nil {
+			return os.NewSyscallError("fcntl", err)
+		}
+		file = os.NewFile(uintptr(another), a.path)
+		return nil
+	})
+	return file, err
+}
 
 // Close closes the file. Locks have to be given back before: the mapping keeps
 // the open file, and so them, alive.

@@ -114,6 +114,9 @@ func (r *runner) close() {
 	if r.input != nil {
 		_ = r.input.Close()
 	}
+	if r.cfg.Held != nil {
+		_ = r.cfg.Held.Close()
+	}
 	if r.region != nil {
 		_ = r.region.Close() // no job runs any more
 	}
@@ -131,7 +134,10 @@ func (r *runner) share() (err error) {
 	if r.region, err = r.shared.Open(context.Background(), waits); err != nil {
 		return fmt.Errorf("--shared: %w", err)
 	}
-	r.cfg.Slots, r.cfg.Held = r.region.Slots(0), r.region.File()
+	r.cfg.Slots = r.region.Slots(0)
+	if r.cfg.Held, err = r.region.File(); err != nil {
+		return fmt.Errorf("--shared: %w", err)
+	}
 	return nil
 }
 
