@@ -251,7 +251,8 @@ func (r *Region) File() (*os.File, error) {
 // Close gives back all that this process has of the region. It is to be called
 // when nobody holds what came from the region any more; who waits for it, or asks
 // later, is refused with [ErrClosed]. It waits for the goroutine of the region,
-// and closing twice does nothing.
+// and closing twice does nothing. The memory stays mapped until the process ends, for
+// goroutines that are late, and is used again if the process opens the region again.
 func (r *Region) Close() error {
 	r.mu.Lock()
 	if r.closed.Swap(true) {

@@ -191,6 +191,34 @@ func TestB8_RegionIsFull(t *testing.T) {
 	open(t, path, geometry)
 }
 
+// A region can be opened and closed any number of times: what was held comes back
+// each time, and the memory is mapped once.
+func TestB8_RegionOpensAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	for i := range 200 {
+		r, err := shm.Open(path, shm.Geometry{Slots: []int{1}, Mutexes: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		slots := r.Slots(0)
+		slots.Bind(func() {}, nil)
+		if _, err := slots.TryAcquire(stint.Normal); err != nil {
+			t.Fatalf("opened for time %d: %v", i, err)
+		}
+		lock(t, r.Mutex(0), i > 0)
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	maps, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(maps), path); n != 1 {
+		t.Errorf("it is mapped %d times, want 1", n)
+	}
+}
+
 func TestB8_RegionIsClosed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	r := open(t, path, shm.Geometry{Slots: []int{1}})

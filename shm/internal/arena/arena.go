@@ -35,7 +35,8 @@ const (
 	headGeometry // its length, and then its numbers
 
 	headerWords = 512
-	geometryMax = headerWords - headGeometry - 1
+	headMark    = headerWords - 1 // of [Arena.mapAgain], and of no meaning otherwise
+	geometryMax = headMark - headGeometry - 1
 	wordsMax    = math.MaxInt / 16
 	magic       = 0x0a6d68732d746e73 // "snt-shm\n"
 )

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -80,6 +79,7 @@ func Open(
 			return nil, err
 		}
 		if err = a.exclusively(ctx, patience, func() error { return a.make(layout, join) }); err == nil {
+			unclosed.Store(a, nil)
 			return a, nil
 		}
 		_ = a.Close()
@@ -140,7 +140,7 @@ func (a *Arena) make(layout Layout, join func(*Arena) error) error {
 		if err := a.suits(header, here, layout); err != nil {
 			return a.replace(err)
 		}
-		err = a.mmap(layout)
+		err = a.mapAgain(layout)
 	case a.used():
 		return a.replace(errDamaged)
 	default:
@@ -154,11 +154,7 @@ func (a *Arena) make(layout Layout, join func(*Arena) error) error {
 	if err != nil {
 		return err
 	}
-	if err := join(a); err != nil {
-		_ = unix.Munmap(bytesOf(a.mem))
-		return err
-	}
-	return nil
+	return join(a)
 }
 
 // survey reads the header, and what it is to be compared with.
@@ -297,19 +293,6 @@ func (a *Arena) noRoom(err error) error {
 	return err
 }
 
-func (a *Arena) mmap(layout Layout) error {
-	var mem []byte
-	err := a.control(func(fd int) (err error) {
-		mem, err = unix.Mmap(fd, 0, int(sizeOf(layout.Words)), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-		return err
-	})
-	if err != nil {
-		return os.NewSyscallError("mmap", err)
-	}
-	a.mem = unsafe.Slice((*uint64)(unsafe.Pointer(&mem[0])), len(mem)/8)
-	return nil
-}
-
 func (a *Arena) initialize(layout Layout, here machine) {
 	a.mem[headVersion] = Version
 	a.mem[headWords] = uint64(layout.Words)
@@ -319,14 +302,6 @@ func (a *Arena) initialize(layout Layout, here machine) {
 	copy(a.mem[headGeometry+1:], layout.Geometry)
 	atomic.StoreUint64(&a.mem[headMagic], magic)
 }
-
-func bytesOf(words []uint64) []byte {
-	return unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), len(words)*8)
-}
-
-// Words returns the memory, which begins on a page. It stays mapped for as long
-// as the process lives: a goroutine that is late must not fault.
-func (a *Arena) Words() []uint64 { return a.mem[headerWords:] }
 
 // Identity tells files apart: what is in the same file has the same one.
 func (a *Arena) Identity() [2]uint64 { return a.id }

@@ -361,7 +361,7 @@ func TestB8_ArenaLocks(t *testing.T) {
 	}
 }
 
-// Whoever sleeps is woken from another mapping of the file, and does not fall
+// Whoever sleeps is woken by another who has the file open, and does not fall
 // asleep if the word is no longer what it was.
 func TestB8_ArenaSleep(t *testing.T) {
 	path := newPath(t)

@@ -65,9 +65,10 @@ func (a *Arena) File() (file *os.File, err error) {
 	return file, err
 }
 
-// Close closes the file. Locks have to be given back before: the mapping keeps
-// the open file, and so them, alive.
+// Close closes the file, and so gives back all locks, unless [Arena.File] has given
+// descriptors of it to others. The memory stays mapped.
 func (a *Arena) Close() error {
+	unclosed.Delete(a)
 	if a.kept != none {
 		_ = unix.Close(a.kept)
 		a.kept = none
