@@ -47,7 +47,9 @@ func (m *Mutex) Lock(ctx context.Context) (abandoned bool, err error) {
 }
 
 // TryLock locks m if it is free and nobody of normal priority or a higher one
-// waits for it, and reports whether it did. It does not block. abandoned is that of [Mutex.Lock].
+// waits for it, and reports whether it did. It does not block. abandoned is that of
+// [Mutex.Lock]. It does not tell why it did not: of a closed region too the lock is
+// not to be had, and [Mutex.Lock] says so.
 func (m *Mutex) TryLock() (locked, abandoned bool) {
 	if !m.queue.TryAcquire() {
 		return false, false
@@ -61,11 +63,16 @@ func (m *Mutex) own() (abandoned bool) {
 }
 
 // Unlock unlocks m and wakes who is next. It fails with [ErrNotLocked] if this
-// process does not hold it, and then does nothing.
+// process does not hold it, and then does nothing; and with [ErrClosed] if the region
+// was closed meanwhile: the lock went with it, so others may have had it since.
 func (m *Mutex) Unlock() error {
 	if !m.locked.CompareAndSwap(true, false) {
 		return ErrNotLocked
 	}
+	gone := m.slots.region.closed.Load()
 	m.queue.Release()
+	if gone {
+		return ErrClosed
+	}
 	return nil
 }

@@ -169,3 +169,25 @@ func TestD8_MutexOfAClosedRegion(t *testing.T) {
 	}
 	unlock(t, a)
 }
+
+// The lock goes with the region, and who unlocks it then is told.
+func TestD8_MutexUnlockOfAClosedRegion(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	r := open(t, path, geometry)
+	m := r.Mutex(0)
+	lock(t, m, false)
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	other := mutex(t, path)
+	lock(t, other, true)
+	for _, want := range []error{shm.ErrClosed, shm.ErrNotLocked} {
+		if err := m.Unlock(); !errors.Is(err, want) {
+			t.Errorf("unlocked: %v, want %v", err, want)
+		}
+	}
+	if locked, _ := mutex(t, path).TryLock(); locked {
+		t.Error("that has unlocked what another holds")
+	}
+	unlock(t, other)
+}
