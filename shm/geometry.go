@@ -43,11 +43,12 @@ func (g Geometry) String() string {
 
 func (g Geometry) validate() error {
 	var problems []error
-	if n := len(g.Slots) + max(g.Mutexes, 0) + len(g.Rates); n == 0 || n > limitsMax {
-		problems = append(problems, fmt.Errorf("%d limits, mutexes and rates, want 1 to %d", n, limitsMax))
+	few := g.Mutexes >= 0 && g.Mutexes <= limitsMax // so that the sum is one
+	if !few {
+		problems = append(problems, fmt.Errorf("geometry.Mutexes is %d, want 0 to %d", g.Mutexes, limitsMax))
 	}
-	if g.Mutexes < 0 {
-		problems = append(problems, fmt.Errorf("geometry.Mutexes is %d, want 0 or more", g.Mutexes))
+	if n := len(g.Slots) + g.Mutexes + len(g.Rates); few && (n == 0 || n > limitsMax) {
+		problems = append(problems, fmt.Errorf("%d limits, mutexes and rates, want 1 to %d", n, limitsMax))
 	}
 	for i, n := range g.Slots {
 		if n < 1 || n > SlotsMax {

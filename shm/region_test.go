@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -131,6 +132,10 @@ func TestB8_RegionGeometry(t *testing.T) {
 		{Slots: make([]int, 1000)},
 		{Slots: []int{1}, Mutexes: -1},
 		{Mutexes: 1000},
+		{Mutexes: math.MaxInt},
+		{Slots: []int{1}, Mutexes: math.MaxInt},
+		{Slots: []int{1}, Mutexes: math.MinInt},
+		{Slots: make([]int, 1000), Mutexes: -1},
 	} {
 		if _, err := shm.Open(filepath.Join(t.TempDir(), "region"), wrong); err == nil {
 			t.Errorf("opened with %v", wrong)
