@@ -149,7 +149,8 @@ func files() (names []string, err error) {
 
 // Remove deletes a region that no living process has open, with what the dead left
 // in it. It fails with [ErrInUse], which names who has it open, with [ErrStuck], or
-// like [Inspect]; but one that nobody has finished is removed. It waits like [Open]
+// like [Inspect]; but one that nobody has finished is removed, and so is an empty file,
+// which cannot be told from that. It waits like [Open]
 // while another process opens or removes it.
 func Remove(name string) error {
 	path, err := pathOf(name, arena.Private)

@@ -83,6 +83,11 @@ const patienceMax = 10 * time.Second
 // has open is deleted and made anew: what the dead left in it, as the marks of
 // abandoned mutexes, is gone then.
 //
+// A file that is something else stays as it is, and the error is [ErrMismatch]. But an
+// empty one is taken, as that of a process that died before it had written anything,
+// and so is one that begins with zeros if it is as long as the region is to be, as one
+// whose header was lost with the power of the machine.
+//
 // Open waits while another process opens or removes the region. That takes
 // microseconds, unless the process is stopped meanwhile: after 10 seconds Open fails
 // with [ErrStuck]. [OpenContext] gives up earlier. It does not wait for a place if

@@ -23,8 +23,9 @@ type Layout struct {
 const Version = 3
 
 // The header is a page: these words, and then the geometry. A file is ready when
-// its magic is there, which is written last. Magic, version and boot are where they
-// are in every version.
+// its magic is there, which is written last; while it is made another word stands
+// there, which is written first. Magic, version and boot are where they are in every
+// version.
 const (
 	headMagic = iota
 	headVersion
@@ -39,6 +40,7 @@ const (
 	geometryMax = headMark - headGeometry - 1
 	wordsMax    = math.MaxInt / 16
 	magic       = 0x0a6d68732d746e73 // "snt-shm\n"
+	unfinished  = 0x0a656b616d2d7473 // "st-make\n"
 )
 
 var (
@@ -55,6 +57,7 @@ var (
 
 	errDamaged = fmt.Errorf("%w: its header is damaged", ErrMismatch)
 	errForeign = fmt.Errorf("%w: the file is something else, and stays as it is", ErrMismatch)
+	errBlank   = fmt.Errorf("%w: the file begins with zeros and has another size, and stays as it is", ErrMismatch)
 
 	// ErrNotOurs says that the file or its directory belongs to another user, or
 	// lets other users in.
@@ -75,25 +78,37 @@ const (
 	raw   condition = iota // nobody has ever had it: it is empty, or its maker has not finished
 	stale                  // made before the machine was last started
 	ready
+	// blank: it begins with zeros. A disk that has lost power may have left that of a
+	// region, and so may much else: images of disks, say.
+	blank
 	foreign // no region at all
 )
 
-func conditionOf(header []uint64, here machine) condition {
-	switch {
-	case header[headMagic] == 0:
+// survey is what there is to be known of a file before it is used.
+type survey struct {
+	header []uint64
+	size   int64 // of the file, in bytes
+	here   machine
+}
+
+func (s *survey) condition() condition {
+	switch word := s.header[headMagic]; {
+	case word == unfinished || s.size == 0:
 		return raw
-	case header[headMagic] != magic:
+	case word == 0:
+		return blank
+	case word != magic:
 		return foreign
-	case [2]uint64(header[headBoot:]) != here.boot:
+	case [2]uint64(s.header[headBoot:]) != s.here.boot:
 		return stale
 	default:
 		return ready
 	}
 }
 
-// knows refuses a header whose words mean something else here. size is the
-// file's, in bytes.
-func (here machine) knows(header []uint64, size int64) error {
+// known refuses a header whose words mean something else here.
+func (s *survey) known() error {
+	header, size, here := s.header, s.size, s.here
 	switch v, clock := header[headVersion], header[headClock]; {
 	case v != Version:
 		return fmt.Errorf("%w: it is of version %d, this program knows version %d", ErrMismatch, v, Version)
@@ -106,6 +121,14 @@ func (here machine) knows(header []uint64, size int64) error {
 		return fmt.Errorf("%w: its file was cut off at %d bytes", ErrMismatch, size)
 	}
 	return nil
+}
+
+// suits refuses a header that is unknown, or of something else than what is asked for.
+func (s *survey) suits(layout Layout) error {
+	if err := s.known(); err != nil {
+		return err
+	}
+	return fits(s.header, layout)
 }
 
 // fits compares a header that is known with what is asked for.

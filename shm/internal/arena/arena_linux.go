@@ -129,26 +129,28 @@ func (a *Arena) exclusively(ctx context.Context, patience time.Duration, f func(
 
 // make sees to it that the file is ready, maps it and joins.
 func (a *Arena) make(layout Layout, join func(*Arena) error) error {
-	header, here, err := a.survey()
+	s, err := a.survey()
 	if err != nil {
 		return err
 	}
-	switch now := conditionOf(header, here); {
+	switch now := s.condition(); {
 	case now == foreign:
 		return errForeign
 	case now == ready:
-		if err := a.suits(header, here, layout); err != nil {
+		if err := s.suits(layout); err != nil {
 			return a.replace(err)
 		}
 		err = a.mapAgain(layout)
 	case a.used():
 		return a.replace(errDamaged)
+	case now == blank && s.size != sizeOf(layout.Words):
+		return errBlank
 	default:
 		if err = a.allocate(layout); err == nil {
 			err = a.mmap(layout)
 		}
 		if err == nil {
-			a.initialize(layout, here)
+			a.initialize(layout, s.here)
 		}
 	}
 	if err != nil {
@@ -158,24 +160,18 @@ func (a *Arena) make(layout Layout, join func(*Arena) error) error {
 }
 
 // survey reads the header, and what it is to be compared with.
-func (a *Arena) survey() (header []uint64, here machine, err error) {
-	header = make([]uint64, headerWords)
-	if _, err := a.file.ReadAt(bytesOf(header), 0); err != nil && err != io.EOF {
-		return nil, here, err
+func (a *Arena) survey() (*survey, error) {
+	s := &survey{header: make([]uint64, headerWords)}
+	if _, err := a.file.ReadAt(bytesOf(s.header), 0); err != nil && err != io.EOF {
+		return nil, err
 	}
-	here, err = thisMachine()
-	return header, here, err
-}
-
-func (a *Arena) suits(header []uint64, here machine, layout Layout) error {
 	info, err := a.file.Stat()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := here.knows(header, info.Size()); err != nil {
-		return err
-	}
-	return fits(header, layout)
+	s.size = info.Size()
+	s.here, err = thisMachine()
+	return s, err
 }
 
 // replace deletes a file that does not fit, for others to be made, unless somebody
@@ -215,14 +211,17 @@ func Remove(path string, patience time.Duration) error {
 }
 
 func (a *Arena) remove() error {
-	header, here, err := a.survey()
-	switch {
-	case err != nil:
+	s, err := a.survey()
+	if err != nil {
 		return err
-	case conditionOf(header, here) == foreign:
+	}
+	switch now := s.condition(); {
+	case now == foreign:
 		return errForeign
 	case a.used():
 		return ErrInUse
+	case now == blank:
+		return errForeign
 	}
 	return os.Remove(a.path)
 }
@@ -243,44 +242,44 @@ func Look(path string) (*Arena, error) {
 }
 
 func (a *Arena) read() error {
-	header, here, err := a.survey()
+	s, err := a.survey()
 	if err != nil {
 		return err
 	}
-	switch now := conditionOf(header, here); {
-	case now == foreign:
+	switch now := s.condition(); {
+	case now == foreign || now == blank:
 		return errForeign
 	case now == stale:
 		return errors.New("it was made before the machine was last started; whoever opens it makes it anew")
 	case now == raw && a.Held(making):
 		return errors.New("it is being made")
 	case now == raw:
-		return errors.New("whoever was to make it has died; the next to open it makes it")
+		return errors.New("nobody has finished making it; the next to open it does")
 	}
-	info, err := a.file.Stat()
-	if err != nil {
+	if err := s.known(); err != nil {
 		return err
 	}
-	if err := here.knows(header, info.Size()); err != nil {
-		return err
-	}
-	a.mem = make([]uint64, headerWords+header[headWords])
-	_, err = io.ReadFull(io.NewSectionReader(a.file, 0, info.Size()), bytesOf(a.mem))
+	a.mem = make([]uint64, headerWords+s.header[headWords])
+	_, err = io.ReadFull(io.NewSectionReader(a.file, 0, s.size), bytesOf(a.mem))
 	return err
 }
 
-// allocate makes the file as long as it has to be, and all zeros: what is in it
-// is of a process that died making it, or was made before the machine was last
-// started.
+// allocate makes the file as long as it has to be, and but for the mark of the
+// unfinished all zeros: what is in it is of a process that died making it, or was made
+// before the machine was last started.
 func (a *Arena) allocate(layout Layout) error {
 	if err := a.file.Truncate(0); err != nil {
 		return err
 	}
-	err := a.control(func(fd int) error { return unix.Fallocate(fd, 0, 0, sizeOf(layout.Words)) })
+	_, err := a.file.WriteAt(bytesOf([]uint64{unfinished}), headMagic*8)
+	if err == nil {
+		err = a.control(func(fd int) error { return unix.Fallocate(fd, 0, 0, sizeOf(layout.Words)) })
+		err = os.NewSyscallError("fallocate", err)
+	}
 	if err != nil {
 		_ = a.file.Truncate(0) // gives back what there was room for
 		_ = os.Remove(a.path)  // it is still what the path names; others make it anew
-		return a.noRoom(os.NewSyscallError("fallocate", err))
+		return a.noRoom(err)
 	}
 	return nil
 }

@@ -156,26 +156,6 @@ func TestB8_ArenaStaysForTheLate(t *testing.T) {
 	}
 }
 
-// A file that is something else is left alone.
-func TestB8_ArenaOfSomethingElse(t *testing.T) {
-	path := newPath(t)
-	if err := os.WriteFile(path, []byte("notes"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for name, do := range map[string]func() error{
-		"open":   func() error { _, err := tryOpen(path, layout); return err },
-		"remove": func() error { return arena.Remove(path, patience) },
-		"look":   func() error { _, err := arena.Look(path); return err },
-	} {
-		if err := do(); !errors.Is(err, arena.ErrMismatch) || errors.Is(err, arena.ErrInUse) {
-			t.Errorf("%s: %v, want a mismatch", name, err)
-		}
-	}
-	if text, err := os.ReadFile(path); err != nil || string(text) != "notes" {
-		t.Errorf("it has become %q, %v", text, err)
-	}
-}
-
 // Whoever makes, joins and removes does so alone.
 func TestB8_ArenaMakingIsExclusive(t *testing.T) {
 	path := newPath(t)
@@ -243,9 +223,11 @@ func TestB8_ArenaLook(t *testing.T) {
 		t.Error("it does not see the locks, or takes one")
 	}
 	a.Unlock(5)
-	for says, at := range map[string]int64{"died": 0, "last started": 3} {
+	for says, spoil := range map[string]func(*testing.T, string){
+		"nobody has finished": poke(0, unfinished), "last started": poke(3, 0),
+	} {
 		t.Run(says, func(t *testing.T) {
-			poke(at, 0)(t, path)
+			spoil(t, path)
 			if _, err := arena.Look(path); err == nil || !strings.Contains(err.Error(), says) {
 				t.Errorf("looked: %v, want an error that says %q", err, says)
 			}
@@ -253,7 +235,7 @@ func TestB8_ArenaLook(t *testing.T) {
 		})
 	}
 	_, err = arena.Open(t.Context(), path, layout, patience, func(*arena.Arena) error {
-		poke(0, 0)(t, path)
+		poke(0, unfinished)(t, path)
 		_, err := arena.Look(path)
 		return err
 	})
@@ -272,21 +254,6 @@ func overwrite(t *testing.T, path string, at int64, b byte) {
 	defer f.Close()
 	if _, err := f.WriteAt([]byte{b}, at); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// A file that was made before the machine was started, or that its maker has not
-// finished, is made anew.
-func TestB8_ArenaIsMadeAnew(t *testing.T) {
-	for name, at := range map[string]int64{"not ready": 0, "another boot": 3} {
-		t.Run(name, func(t *testing.T) {
-			path := newPath(t)
-			open(t, path).Words()[0] = 7
-			poke(at, 0)(t, path)
-			if w := open(t, path).Words()[0]; w != 0 {
-				t.Errorf("word 0 is %d, want 0", w)
-			}
-		})
 	}
 }
 
