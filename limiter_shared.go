@@ -66,8 +66,9 @@ type Waiter struct {
 
 // sharing is what a limiter keeps of a bucket that is shared.
 type sharing struct {
-	bucket Bucket
-	wanted struct {
+	bucket   Bucket
+	capacity int64 // as far as it is known
+	wanted   struct {
 		tier    int
 		n       int64
 		waiting int
@@ -93,7 +94,16 @@ func (l *Limiter) refresh() {
 func (l *Limiter) tryShared(n int64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.bucket.TakeShared(l.now(), n)
+	return !l.shared.tooMuch(n) && l.bucket.TakeShared(l.now(), n)
+}
+
+// tooMuch reports whether the bucket could not hold n tokens at once. Whoever takes
+// them in parts and gives those back keeps them from the others meanwhile.
+func (s *sharing) tooMuch(n int64) bool {
+	if n > s.capacity {
+		s.capacity = s.bucket.Usage().Capacity
+	}
+	return n > s.capacity
 }
 
 // tell says what waits, if that has changed.
