@@ -22,8 +22,8 @@ const Never = time.Duration(bucket.Never)
 //   - With debt, Take takes all n at once, whoever waits and whatever the bucket
 //     holds, unless it is in debt already.
 //   - An error means that the tokens cannot be had: it is the answer of the entry
-//     that asked. So an implementation decides whether a lost connection is waited
-//     out or reported.
+//     that asked, and what that has been given before is returned. So an
+//     implementation decides whether a lost connection is waited out or reported.
 //   - Return gives tokens back, as far as the bucket has room for them.
 //   - Want tells how many wait, the highest tier of them, and how many tokens the
 //     first of that tier still needs, whenever one of these changes; with 0

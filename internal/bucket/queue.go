@@ -95,10 +95,7 @@ func (b *Bucket) Remove(now int64, e *Entry) {
 	case nowhere:
 	}
 	e.place = nowhere
-	b.refund(now, e.asked-e.need)
-	if b.source != nil && e.asked > e.owed {
-		b.source.Return(e.asked - e.owed)
-	}
+	b.giveBack(now, e)
 	b.advance(now)
 	b.leave()
 }
@@ -151,6 +148,14 @@ func (b *Bucket) dequeue(e *Entry) {
 	b.queued--
 	if t.count == 0 {
 		b.occupied &^= 1 << e.tier
+	}
+}
+
+// giveBack gives back the tokens that e has been given so far.
+func (b *Bucket) giveBack(now int64, e *Entry) {
+	b.refund(now, e.asked-e.need)
+	if b.source != nil && e.asked > e.owed {
+		b.source.Return(e.asked - e.owed)
 	}
 }
 

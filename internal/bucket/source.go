@@ -69,6 +69,7 @@ func (b *Bucket) draw(now int64, t int, debt bool) (ok bool, again int64) {
 	for e.owed > 0 {
 		drawn, wait, err := b.source.Draw(t, e.owed, debt)
 		if err != nil {
+			b.giveBack(now, e)
 			e.Err = err
 			e.asked, e.need, e.owed = 0, 0, 0
 			return true, 0

@@ -1,6 +1,7 @@
 package bucket_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stintgo/stint/internal/bucket"
@@ -8,9 +9,12 @@ import (
 
 // source answers as it is told.
 type source struct {
-	denies bool
-	rival  int
-	debts  int64
+	denies   bool
+	part     int64 // what it gives at once at most, if it is not 0
+	err      error // what it answers once it has given so much
+	rival    int
+	debts    int64
+	returned int64
 }
 
 func (s *source) Draw(_ int, n int64, debt bool) (drawn, again int64, err error) {
@@ -21,10 +25,14 @@ func (s *source) Draw(_ int, n int64, debt bool) (drawn, again int64, err error)
 	if s.denies {
 		return 0, bucket.Never, nil
 	}
-	return n, 0, nil
+	if s.part > 0 {
+		n, s.part = min(n, s.part), 0
+		return n, 0, nil
+	}
+	return n, 0, s.err
 }
 
-func (s *source) Return(int64) {}
+func (s *source) Return(n int64) { s.returned += n }
 
 func (s *source) Rivals() (t int, debt int64) { return s.rival, 0 }
 
@@ -83,6 +91,25 @@ func TestB13_NoDebtForOwnTokens(t *testing.T) {
 	if s.debts > 0 {
 		t.Errorf("a debt of %d", s.debts)
 	}
+}
+
+// TestB13_ErrorGivesBackWhatWasGiven: of the source, and of its own rate.
+func TestB13_ErrorGivesBackWhatWasGiven(t *testing.T) {
+	s := &source{denies: true, rival: -1}
+	b := shared(s, 1, 10)
+	e := queue(b, 0, 3, 30)
+	b.Advance(25 * second) // of its own it lacks 5 yet, and the bucket holds 10
+	other := queue(b, 25*second, 5, 10)
+	s.denies = false
+	b.Advance(25 * second)
+	wantGranted(t, b, other)
+	s.part, s.err = 4, errors.New("the source is gone")
+	b.Advance(30 * second)
+	wantGranted(t, b, e)
+	if !errors.Is(e.Err, s.err) || s.returned != 4 {
+		t.Errorf("%v, and %d tokens were returned, want 4", e.Err, s.returned)
+	}
+	wantTokens(t, b, 30*second, 10)
 }
 
 func TestB13_LargestDebt(t *testing.T) {
