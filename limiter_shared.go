@@ -46,7 +46,8 @@ type Bucket interface {
 	Usage() BucketUsage
 }
 
-// BucketUsage is the state of a shared bucket.
+// BucketUsage is the state of a shared bucket. Rate and Capacity are to be known from
+// the beginning, also if Err is not empty: streams pay for as much at once as they say.
 type BucketUsage struct {
 	Rate     float64  `json:"rate"`     // tokens per second
 	Capacity int64    `json:"capacity"` // tokens

@@ -382,3 +382,21 @@ func TestB13_StreamsPayForSharedChunks(t *testing.T) {
 		}
 	})
 }
+
+// TestB13_StreamOfAnUnknownBucket: it is slow, but goes on.
+func TestB13_StreamOfAnUnknownBucket(t *testing.T) {
+	fake := buckettest.NewPool(1000, 100).Join("a")
+	l := stint.NewLimiter(0, stint.LimiterConfig{Bucket: unknown{fake}})
+	if n, err := l.Reader(t.Context(), strings.NewReader("abc")).Read(make([]byte, 3)); n == 0 || err != nil {
+		t.Fatalf("read %d bytes, %v", n, err)
+	}
+	var sink strings.Builder
+	if n, err := l.Writer(t.Context(), &sink).Write([]byte("abc")); n != 3 || err != nil {
+		t.Errorf("wrote %d bytes, %v", n, err)
+	}
+}
+
+// unknown is a bucket that cannot tell what it is.
+type unknown struct{ *buckettest.Fake }
+
+func (unknown) Usage() stint.BucketUsage { return stint.BucketUsage{Err: "not connected yet"} }

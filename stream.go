@@ -20,7 +20,7 @@ func (c LimiterConfig) chunk(rate float64) int64 {
 		usage := c.Bucket.Usage()
 		rate, capacity = min(rate, usage.Rate), min(capacity, usage.Capacity)
 	}
-	return min(max(int64(rate/100), 1), capacity, largestChunk)
+	return max(min(int64(rate/100), capacity, largestChunk), 1) // 1 as well if nothing is known of the bucket
 }
 
 // errStreamClosed answers the use of a closed stream. It is the same error as
