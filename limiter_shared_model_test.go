@@ -2,6 +2,7 @@ package stint_test
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -15,8 +16,9 @@ import (
 )
 
 // TestB13_ModelRandom has random callers of several limiters, with and without
-// rates of their own, wait, try and give up, and checks that the tokens that they
-// have had are those that the bucket has spent.
+// rates of their own, wait, try and give up, while the bucket cannot be had now and
+// then, and checks that the tokens that they have had are those that were taken from
+// it and not returned, and no more than it had.
 func TestB13_ModelRandom(t *testing.T) {
 	rng := seeded.Rand(t)
 	for range 30 {
@@ -30,11 +32,19 @@ func TestB13_ModelRandom(t *testing.T) {
 					wg.Go(func() { r.work(l, seeds[i*5+w]) })
 				}
 			}
+			for range 20 {
+				time.Sleep(time.Duration(rng.IntN(5000)) * time.Millisecond)
+				r.pool.Break(errAway)
+				time.Sleep(time.Millisecond)
+				r.pool.Break(nil)
+			}
 			wg.Wait()
 			r.check()
 		})
 	}
 }
+
+var errAway = errors.New("the bucket is away")
 
 type randomSharing struct {
 	t     *testing.T
@@ -63,7 +73,9 @@ func (r *randomSharing) work(l *stint.Limiter, seed int) {
 
 func (r *randomSharing) check() {
 	r.t.Helper()
-	// What was spent is what was had, and what an idle bucket has lost.
+	if had, out := r.got.Load(), r.pool.Out(); had != out {
+		r.t.Errorf("%d tokens had, %d were taken and not returned", had, out)
+	}
 	u := r.pool.Join("auditor").Usage()
 	if u.Waiting != 0 {
 		r.t.Errorf("%+v when nobody waits", u)

@@ -19,7 +19,8 @@ type Pool struct {
 	meter   bucket.Meter
 	start   time.Time
 	spent   int64
-	last    int // ticket
+	out     int64 // taken and not returned
+	last    int   // ticket
 	members []*Fake
 	broken  error
 }
@@ -47,6 +48,13 @@ func (p *Pool) Break(err error) {
 	for _, f := range p.members {
 		f.tellLocked()
 	}
+}
+
+// Out is how many tokens have been taken and not returned.
+func (p *Pool) Out() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.out
 }
 
 func (p *Pool) now() int64 { return int64(time.Since(p.start)) }
@@ -116,6 +124,7 @@ func (f *Fake) Take(tier stint.Priority, n int64, debt bool) (taken int64, again
 	after, taken, wait := p.meter.Take(p.now(), p.spent, n, debt)
 	if taken > 0 {
 		p.spent, f.took = after, true
+		p.out += taken
 		return taken, 0, nil
 	}
 	if f.took && f.waiting > 0 { // it has had its turn
@@ -143,6 +152,7 @@ func (f *Fake) Return(n int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.spent = p.meter.Return(p.now(), p.spent, n)
+	p.out -= n
 	p.tellFirstLocked()
 }
 
