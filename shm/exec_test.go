@@ -55,7 +55,7 @@ func TestB8_KeptOnExec(t *testing.T) {
 				t.Fatal("it has ended")
 			}
 			info := inspect(t, path)
-			want := shm.Holder{Process: shm.Process{PID: shell.cmd.Process.Pid, Name: "shell"}, Slots: 1}
+			want := shm.ProcessUsage{Process: shm.Process{PID: shell.cmd.Process.Pid, Name: "shell"}, Slots: 1}
 			if h := info.Slots[0].Holders; len(h) != 1 || h[0] != want || len(info.Processes) != 1 {
 				t.Errorf("usage is %+v, want %+v", info, want)
 			}

@@ -13,15 +13,15 @@ import (
 
 // Info is the state of a region.
 type Info struct {
-	Name      string    `json:"name"`
-	Path      string    `json:"path"`
-	Geometry  Geometry  `json:"geometry"`
-	Processes []Process `json:"processes"` // that live and have it open
-	Slots     []Usage   `json:"slots"`     // of each limit
-	Mutexes   []Usage   `json:"mutexes"`   // of each mutex, which is a limit of one slot
+	Name      string       `json:"name"`
+	Path      string       `json:"path"`
+	Geometry  Geometry     `json:"geometry"`
+	Processes []Process    `json:"processes"` // that live and have it open
+	Slots     []LimitUsage `json:"slots"`     // of each limit
+	Mutexes   []LimitUsage `json:"mutexes"`   // of each mutex, which is a limit of one slot
 
 	Buckets []stint.BucketUsage `json:"buckets,omitempty"` // of each rate
-	Err     string              `json:"err,omitempty"`
+	Err     string              `json:"err,omitempty"`     // why nothing more is known; only of [List]
 }
 
 // Process is one that shares a region.
@@ -30,16 +30,16 @@ type Process struct {
 	Name string `json:"name"` // of its program, at most 32 bytes
 }
 
-// Usage is the state of a limit.
-type Usage struct {
-	Max     int      `json:"max"`
-	Running int      `json:"running"` // slots that the living hold
-	Waiting int      `json:"waiting"`
-	Holders []Holder `json:"holders"`
+// LimitUsage is the state of a limit.
+type LimitUsage struct {
+	Max     int            `json:"max"`
+	Running int            `json:"running"` // slots that the living hold
+	Waiting int            `json:"waiting"`
+	Holders []ProcessUsage `json:"holders"`
 }
 
-// Holder is a process that holds slots, or waits.
-type Holder struct {
+// ProcessUsage is what a process holds of a limit, and what of it waits.
+type ProcessUsage struct {
 	Process
 	Slots   int `json:"slots"`
 	Waiting int `json:"waiting"`
@@ -54,9 +54,9 @@ type Holder struct {
 // together.
 //
 // It fails with [ErrMismatch] if the file is no region or one that this version of
-// the package does not know, with [ErrNotOurs], or with what else there is in the
-// way: that nobody has finished making it, or that it is of before the machine was
-// started.
+// the package does not know, or that is of another time namespace, with [ErrNotOurs],
+// or with what else there is in the way: that nobody has finished making it, or that it
+// is of before the machine was started.
 func Inspect(name string) (Info, error) {
 	info, err := inspect(name)
 	if err != nil {
@@ -68,7 +68,7 @@ func Inspect(name string) (Info, error) {
 func inspect(name string) (info Info, err error) {
 	info = Info{
 		Name: name, Geometry: Geometry{Slots: []int{}},
-		Processes: []Process{}, Slots: []Usage{}, Mutexes: []Usage{}, // lists in JSON, also where there are none
+		Processes: []Process{}, Slots: []LimitUsage{}, Mutexes: []LimitUsage{}, // lists in JSON, also where there are none
 	}
 	if info.Path, err = pathOf(name, arena.Private); err != nil {
 		return info, err
@@ -103,10 +103,10 @@ func inspect(name string) (info Info, err error) {
 	return info, nil
 }
 
-func usageOf(n int, now pool.Usage) Usage {
-	u := Usage{Max: n, Running: now.Slots, Waiting: now.Waiting, Holders: []Holder{}}
+func usageOf(n int, now pool.Usage) LimitUsage {
+	u := LimitUsage{Max: n, Running: now.Slots, Waiting: now.Waiting, Holders: []ProcessUsage{}}
 	for _, h := range now.Holders {
-		u.Holders = append(u.Holders, Holder{Process(h.Party), h.Slots, h.Waiting, h.Dead})
+		u.Holders = append(u.Holders, ProcessUsage{Process(h.Party), h.Slots, h.Waiting, h.Dead})
 	}
 	return u
 }
@@ -148,10 +148,11 @@ func files() (names []string, err error) {
 }
 
 // Remove deletes a region that no living process has open, with what the dead left
-// in it. It fails with [ErrInUse], which names who has it open, with [ErrStuck], or
-// like [Inspect]; but one that nobody has finished is removed, and so is an empty file,
-// which cannot be told from that. It waits like [Open]
-// while another process opens or removes it.
+// in it. It fails with [ErrInUse], which names who has it open, with [ErrStuck],
+// [ErrNotOurs], or [ErrMismatch] if the file is something else. Regions that [Inspect]
+// refuses are removed: of before the machine was started, of other versions, and those
+// that nobody has finished, from which an empty file cannot be told. It waits like
+// [Open] while another process opens or removes it.
 func Remove(name string) error {
 	path, err := pathOf(name, arena.Private)
 	if err == nil {

@@ -48,19 +48,19 @@ func TestB8_Inspect(t *testing.T) {
 		t.Fatal(err)
 	}
 	info := inspect(t, path)
-	slices.SortFunc(info.Slots[0].Holders, func(a, b shm.Holder) int { return a.PID - b.PID })
+	slices.SortFunc(info.Slots[0].Holders, func(a, b shm.ProcessUsage) int { return a.PID - b.PID })
 	program := filepath.Base(os.Args[0])
 	this := shm.Process{PID: os.Getpid(), Name: program}
 	other := shm.Process{PID: living.cmd.Process.Pid, Name: program}
 	gone := shm.Process{PID: dead.cmd.Process.Pid, Name: program}
 	want := shm.Info{
 		Name: path, Path: path, Geometry: geometry, Processes: []shm.Process{other, this},
-		Slots: []shm.Usage{{Max: 3, Running: 2, Waiting: 2, Holders: []shm.Holder{
+		Slots: []shm.LimitUsage{{Max: 3, Running: 2, Waiting: 2, Holders: []shm.ProcessUsage{
 			{Process: this, Slots: 1, Waiting: 2}, {Process: gone, Slots: 1, Dead: true}, {Process: other, Slots: 1},
 		}}},
-		Mutexes: []shm.Usage{{Max: 1, Running: 1, Holders: []shm.Holder{{Process: this, Slots: 1}}}},
+		Mutexes: []shm.LimitUsage{{Max: 1, Running: 1, Holders: []shm.ProcessUsage{{Process: this, Slots: 1}}}},
 	}
-	slices.SortFunc(want.Slots[0].Holders, func(a, b shm.Holder) int { return a.PID - b.PID })
+	slices.SortFunc(want.Slots[0].Holders, func(a, b shm.ProcessUsage) int { return a.PID - b.PID })
 	byPID := func(a, b shm.Process) int { return a.PID - b.PID }
 	slices.SortFunc(info.Processes, byPID)
 	slices.SortFunc(want.Processes, byPID)
@@ -176,5 +176,32 @@ func TestB8_Remove(t *testing.T) {
 	}
 	if _, err := shm.Inspect(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("inspected what is not there: %v", err)
+	}
+}
+
+// What cannot be inspected, as that of another version, can be removed when nobody has
+// it open.
+func TestB8_RemoveWhatIsUnknown(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	r := open(t, path, geometry)
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteAt([]byte{99}, 8); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := shm.Inspect(path); !errors.Is(err, shm.ErrMismatch) {
+		t.Errorf("inspected: %v, want %v", err, shm.ErrMismatch)
+	}
+	if err := shm.Remove(path); !errors.Is(err, shm.ErrInUse) {
+		t.Errorf("removed: %v, want %v", err, shm.ErrInUse)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := shm.Remove(path); err != nil {
+		t.Error(err)
 	}
 }

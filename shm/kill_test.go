@@ -107,7 +107,7 @@ func keepAsking(t *testing.T, path string) (stop func()) {
 func giveUp(path string, pid int) error {
 	for began := shm.Now(); ; runtime.Gosched() {
 		info, err := shm.Inspect(path)
-		has := func(h shm.Holder) bool { return h.PID == pid }
+		has := func(h shm.ProcessUsage) bool { return h.PID == pid }
 		switch {
 		case err != nil:
 			return err

@@ -32,8 +32,9 @@ var (
 	// returns it also if the context ends before.
 	ErrStuck = arena.ErrStuck
 
-	// ErrNotOurs is returned by [Open] if the region belongs to another user, or
-	// if other users may use it.
+	// ErrNotOurs is returned by [Open], [Inspect] and [Remove] if the region belongs to
+	// another user, or if other users may use it; and by them and [List] if that is so
+	// of this user's directory in /dev/shm.
 	ErrNotOurs = arena.ErrNotOurs
 
 	// ErrFull is returned by [Open] if [ProcessesMax] processes have the region

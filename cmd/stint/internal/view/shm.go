@@ -32,7 +32,7 @@ func some(names []string) string {
 }
 
 // Taken says who has the slots of a limit.
-func Taken(name string, u shm.Usage) string {
+func Taken(name string, u shm.LimitUsage) string {
 	text := fmt.Sprintf("%d of %d slots of %s are taken", u.Running, u.Max, plain(name))
 	if u.Max == 1 && u.Running == 1 {
 		text = fmt.Sprintf("the one slot of %s is taken", plain(name))
@@ -47,7 +47,7 @@ func Taken(name string, u shm.Usage) string {
 }
 
 // slotHolders names those who hold slots, and how many where it is not one.
-func slotHolders(u shm.Usage) string {
+func slotHolders(u shm.LimitUsage) string {
 	var names []string
 	for _, h := range u.Holders {
 		switch {
@@ -72,7 +72,7 @@ func Regions(w io.Writer, all []shm.Info) error {
 		}
 		for _, l := range limits(r) {
 			_, _ = fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%s\n",
-				plain(r.Name), l.what, l.Max, l.Running, l.Waiting, len(r.Processes), orDash(slotHolders(l.Usage)))
+				plain(r.Name), l.what, l.Max, l.Running, l.Waiting, len(r.Processes), orDash(slotHolders(l.LimitUsage)))
 		}
 		for i, b := range r.Buckets {
 			_, _ = fmt.Fprintf(t, "%s\t%s\t%g/s\t-\t%d\t%d\t%d of %d tokens left\n",
@@ -85,12 +85,12 @@ func Regions(w io.Writer, all []shm.Info) error {
 // limit is a limit or a mutex of a region.
 type limit struct {
 	what string
-	shm.Usage
+	shm.LimitUsage
 }
 
 // limits are all of a region, those of a kind counted if there are several.
 func limits(r *shm.Info) (all []limit) {
-	add := func(what string, usages []shm.Usage) {
+	add := func(what string, usages []shm.LimitUsage) {
 		for i, u := range usages {
 			all = append(all, limit{counted(what, i, len(usages)), u})
 		}
@@ -158,7 +158,7 @@ func waiter(name string) (program, pid string) {
 }
 
 // holder is the name of a process that has something.
-func holder(h shm.Holder) string {
+func holder(h shm.ProcessUsage) string {
 	if h.Dead {
 		return plain(h.Name) + " (ended)"
 	}
