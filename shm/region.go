@@ -49,7 +49,8 @@ const (
 	// ProcessesMax is how many processes can have a region open.
 	ProcessesMax = pool.ParticipantsMax
 
-	// SlotsMax is how many slots a limit can have.
+	// SlotsMax is how many slots a limit can have. Those who wait, and those who open
+	// the region, look through all of them: from some 10,000 on that takes time.
 	SlotsMax = 1<<slotBits - 1
 
 	// limitsMax is how many limits, mutexes and rates a region can have.
