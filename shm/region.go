@@ -18,8 +18,9 @@ import (
 
 var (
 	// ErrMismatch is returned by [Open] if the region was made for another
-	// geometry, by another version of this package that it cannot share with, or in
-	// another time namespace, and is in use: then the error is [ErrInUse] as well.
+	// geometry, by another version of this package that it cannot share with, in
+	// another time namespace or under another boot id, and is in use: then the error is
+	// [ErrInUse] as well.
 	// It passes when those have closed it who have it open. Of a file that is
 	// something else, the error is ErrMismatch alone.
 	ErrMismatch = arena.ErrMismatch

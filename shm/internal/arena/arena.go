@@ -55,6 +55,7 @@ var (
 	// ErrStuck says that whoever is opening the file does not get on with it.
 	ErrStuck = errors.New("a process that is opening the region does not go on")
 
+	errBoot    = fmt.Errorf("%w: it was made by processes that see another boot id, as in another container", ErrMismatch)
 	errDamaged = fmt.Errorf("%w: its header is damaged", ErrMismatch)
 	errForeign = fmt.Errorf("%w: the file is something else, and stays as it is", ErrMismatch)
 	errBlank   = fmt.Errorf("%w: the file begins with zeros and has another size, and stays as it is", ErrMismatch)
@@ -76,7 +77,7 @@ type condition int
 
 const (
 	raw   condition = iota // nobody has ever had it: it is empty, or its maker has not finished
-	stale                  // made before the machine was last started
+	stale                  // made before the machine was last started, or where another boot id is seen
 	ready
 	// blank: it begins with zeros. A disk that has lost power may have left that of a
 	// region, and so may much else: images of disks, say.

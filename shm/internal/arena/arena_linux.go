@@ -141,6 +141,8 @@ func (a *Arena) make(layout Layout, join func(*Arena) error) error {
 			return a.replace(err)
 		}
 		err = a.mapAgain(layout)
+	case now == stale && a.used():
+		return a.replace(errBoot)
 	case a.used():
 		return a.replace(errDamaged)
 	case now == blank && s.size != sizeOf(layout.Words):
@@ -249,6 +251,8 @@ func (a *Arena) read() error {
 	switch now := s.condition(); {
 	case now == foreign || now == blank:
 		return errForeign
+	case now == stale && a.used():
+		return errBoot
 	case now == stale:
 		return errors.New("it was made before the machine was last started; whoever opens it makes it anew")
 	case now == raw && a.Held(making):

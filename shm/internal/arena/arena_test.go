@@ -91,6 +91,7 @@ var wrong = []struct {
 	{"more words", arena.Layout{Words: 101, Geometry: []uint64{4, 2}}, keep, "101"},
 	{"another version", layout, poke(1, 99), "99"},
 	{"another clock", layout, poke(5, 4026531999), "time namespace 4026531999"},
+	{"another boot", layout, poke(3, 1), "another boot id"},
 	{"a geometry that is not there", layout, poke(6, 1<<40), "damaged"},
 	{"words that are not there", layout, poke(2, 1<<60), "damaged"},
 	{"no magic", layout, poke(0, 0), "damaged"},
@@ -241,6 +242,17 @@ func TestB8_ArenaLook(t *testing.T) {
 	})
 	if err == nil || !strings.Contains(err.Error(), "being made") {
 		t.Errorf("looked: %v, want an error that says that it is being made", err)
+	}
+}
+
+// What is in use is of this run of the machine, also if it is said to be of another.
+func TestB8_ArenaOfAnotherBoot(t *testing.T) {
+	path := newPath(t)
+	open(t, path).Lock(5)
+	poke(3, 1)(t, path)
+	_, err := arena.Look(path)
+	if !errors.Is(err, arena.ErrMismatch) || !strings.Contains(err.Error(), "another boot id") {
+		t.Errorf("looked: %v, want a mismatch of the boot", err)
 	}
 }
 
