@@ -73,24 +73,38 @@ func Open(
 	if err := layout.validate(); err != nil {
 		return nil, err
 	}
-	for {
+	var opened *Arena
+	err := whileReplaced(patience, func(left time.Duration) error {
 		a, err := open(path, os.O_RDWR|os.O_CREATE)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if err = a.exclusively(ctx, patience, func() error { return a.make(layout, join) }); err == nil {
-			unclosed.Store(a, nil)
-			return a, nil
+		if err := a.exclusively(ctx, left, func() error { return a.make(layout, join) }); err != nil {
+			_ = a.Close()
+			return fmt.Errorf("%s: %w", path, err)
 		}
-		_ = a.Close()
-		if !errors.Is(err, errReplaced) {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-	}
+		opened = a
+		unclosed.Store(a, nil)
+		return nil
+	})
+	return opened, err
 }
 
-// errReplaced: somebody has deleted the file while it was opened.
-var errReplaced = errors.New("arena: the file was replaced")
+// errReplaced: the file was deleted while it was opened.
+var errReplaced = errors.New("the file is replaced again and again")
+
+// whileReplaced calls f again while the file that it opens is replaced, with what is
+// left of the patience, and once more when that is over.
+func whileReplaced(patience time.Duration, f func(left time.Duration) error) error {
+	until := Now() + int64(patience)
+	for last := false; ; {
+		left := max(time.Duration(until-Now()), 0)
+		if err := f(left); last || !errors.Is(err, errReplaced) {
+			return err
+		}
+		last = left == 0
+	}
+}
 
 // open opens a file that no other user has to do with.
 func open(path string, flags int) (*Arena, error) {
@@ -120,11 +134,18 @@ func (a *Arena) exclusively(ctx context.Context, patience time.Duration, f func(
 		return err
 	}
 	defer a.Unlock(making)
-	now, err := os.Stat(a.path)
-	if err != nil || !a.is(now) {
-		return errReplaced
+	mine, err := a.file.Stat()
+	if err != nil {
+		return err
 	}
-	return f()
+	switch now, err := os.Stat(a.path); {
+	case err == nil && os.SameFile(mine, now):
+		return f()
+	case err == nil || errors.Is(err, os.ErrNotExist):
+		return errReplaced
+	default:
+		return err
+	}
 }
 
 // make sees to it that the file is ready, maps it and joins.
@@ -188,28 +209,20 @@ func (a *Arena) replace(why error) error {
 	return errReplaced
 }
 
-func (a *Arena) is(info os.FileInfo) bool {
-	mine, err := a.file.Stat()
-	return err == nil && os.SameFile(mine, info)
-}
-
 // Remove deletes the file at path, unless somebody has a lock of it: then it fails
 // with [ErrInUse]. It waits like [Open], as long as patience lasts.
 func Remove(path string, patience time.Duration) error {
-	for {
+	return whileReplaced(patience, func(left time.Duration) error {
 		a, err := open(path, os.O_RDWR)
 		if err != nil {
 			return err
 		}
-		err = a.exclusively(context.Background(), patience, a.remove)
-		_ = a.Close()
-		switch {
-		case err == nil:
-			return nil
-		case !errors.Is(err, errReplaced):
+		defer a.Close() //nolint:errcheck // nothing was written
+		if err := a.exclusively(context.Background(), left, a.remove); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
-	}
+		return nil
+	})
 }
 
 func (a *Arena) remove() error {

@@ -2,6 +2,16 @@
 
 package arena
 
+import "time"
+
+// WhileReplaced calls f again while it returns ErrReplaced.
+func WhileReplaced(patience time.Duration, f func(left time.Duration) error) error {
+	return whileReplaced(patience, f)
+}
+
+// ErrReplaced says that the file was deleted while it was opened.
+var ErrReplaced = errReplaced
+
 // Mistake has this process take the mapping of one file for that of another, as if
 // both had the same number.
 func Mistake(one, other *Arena) {
