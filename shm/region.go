@@ -194,8 +194,11 @@ func pathOf(name string, private func() (dir string, err error)) (string, error)
 	if strings.ContainsRune(name, '/') {
 		return name, nil
 	}
-	if name == "" || name == "." || name == ".." {
-		return "", fmt.Errorf("%q is not the name of a region", name)
+	switch name {
+	case "":
+		return "", errors.New("the name of the region is empty: give one, as in thumbnails")
+	case ".", "..":
+		return "", fmt.Errorf("%q is a directory and not the name of a region: give one, as in thumbnails", name)
 	}
 	dir, err := private()
 	return filepath.Join(dir, name), err

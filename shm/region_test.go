@@ -170,7 +170,7 @@ func TestB8_RegionName(t *testing.T) {
 		t.Error(err)
 	}
 	for wrong, says := range map[string]string{
-		"": "not the name", ".": "not the name", "..": "not the name",
+		"": "is empty: give one", ".": "not the name of a region: give one", "..": "not the name",
 		"  ": "blanks", "a\nb": `"a\nb" has control characters`, "a\x1b[1m": "control characters",
 	} {
 		if _, err := shm.Open(wrong, geometry); err == nil || !strings.Contains(err.Error(), says) {

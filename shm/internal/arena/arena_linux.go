@@ -27,10 +27,21 @@ type Arena struct {
 // MakePrivate returns the directory of this user's files, which it makes if need
 // be.
 func MakePrivate() (string, error) {
-	if err := os.Mkdir(privateDir(), 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+	if err := makePrivate(privateDir()); err != nil {
 		return "", err
 	}
 	return Private()
+}
+
+func makePrivate(dir string) error {
+	switch err := os.Mkdir(dir, 0o700); {
+	case errors.Is(err, os.ErrExist):
+		return nil
+	case errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("%w: there is no %s; give the path of a file elsewhere", err, filepath.Dir(dir))
+	default:
+		return err
+	}
 }
 
 // Private returns the directory of this user's files.
@@ -109,14 +120,20 @@ func whileReplaced(patience time.Duration, f func(left time.Duration) error) err
 // open opens a file that no other user has to do with.
 func open(path string, flags int) (*Arena, error) {
 	file, err := os.OpenFile(path, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0o600)
+	if flags&os.O_CREATE != 0 && errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%w: make the directory %s first", err, filepath.Dir(path))
+	}
 	if err != nil {
 		return nil, err
 	}
 	a := &Arena{file: file, path: path, kept: none}
 	var st unix.Stat_t
-	if err = a.control(func(fd int) error { return unix.Fstat(fd, &st) }); err != nil {
+	switch err = a.control(func(fd int) error { return unix.Fstat(fd, &st) }); {
+	case err != nil:
 		err = &os.PathError{Op: "fstat", Path: path, Err: err}
-	} else {
+	case st.Mode&unix.S_IFMT != unix.S_IFREG:
+		err = fmt.Errorf("%s: %w: it is %s", path, errForeign, kindOf(st.Mode))
+	default:
 		err = guard(path, &st, unix.S_IFREG)
 	}
 	if err != nil {
@@ -125,6 +142,18 @@ func open(path string, flags int) (*Arena, error) {
 	}
 	a.id = [2]uint64{uint64(st.Dev), st.Ino} //nolint:unconvert // of another size elsewhere
 	return a, nil
+}
+
+// kindOf is what a file is that has no bytes of its own.
+func kindOf(mode uint32) string {
+	switch mode & unix.S_IFMT {
+	case unix.S_IFDIR:
+		return "a directory"
+	case unix.S_IFIFO:
+		return "a named pipe"
+	default:
+		return "a device"
+	}
 }
 
 // exclusively calls f while nobody else does so with this file, and the file is
@@ -303,8 +332,11 @@ func (a *Arena) allocate(layout Layout) error {
 
 // noRoom adds to an error what can be done.
 func (a *Arena) noRoom(err error) error {
-	if errors.Is(err, unix.ENOSPC) {
-		return fmt.Errorf("%w: make room in %s", err, filepath.Dir(a.path))
+	switch dir := filepath.Dir(a.path); {
+	case errors.Is(err, unix.ENOSPC):
+		return fmt.Errorf("%w: make room in %s", err, dir)
+	case errors.Is(err, unix.EOPNOTSUPP):
+		return fmt.Errorf("%w: the file system of %s cannot set room aside; take a path on a tmpfs, as in /dev/shm", err, dir)
 	}
 	return err
 }

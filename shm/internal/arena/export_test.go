@@ -12,6 +12,12 @@ func WhileReplaced(patience time.Duration, f func(left time.Duration) error) err
 // ErrReplaced says that the file was deleted while it was opened.
 var ErrReplaced = errReplaced
 
+// MakePrivateAt makes a directory as that of this user's files.
+func MakePrivateAt(dir string) error { return makePrivate(dir) }
+
+// NoRoom is what becomes of an error of setting room aside for a file.
+func NoRoom(path string, err error) error { return (&Arena{path: path}).noRoom(err) }
+
 // Mistake has this process take the mapping of one file for that of another, as if
 // both had the same number.
 func Mistake(one, other *Arena) {
