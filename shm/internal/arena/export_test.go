@@ -12,6 +12,9 @@ func WhileReplaced(patience time.Duration, f func(left time.Duration) error) err
 // ErrReplaced says that the file was deleted while it was opened.
 var ErrReplaced = errReplaced
 
+// HeldBefore asks for a lock before the file's beginning, which the kernel refuses.
+func (a *Arena) HeldBefore() bool { return a.anyHeld(-locksAt-1, 1) }
+
 // MakePrivateAt makes a directory as that of this user's files.
 func MakePrivateAt(dir string) error { return makePrivate(dir) }
 

@@ -65,14 +65,14 @@ func (a *Arena) Lock(lock int) bool {
 func (a *Arena) Unlock(lock int) { _ = a.flock(unix.F_OFD_SETLK, unix.F_UNLCK, lock) }
 
 // Held reports whether another process has a lock.
-func (a *Arena) Held(lock int) bool { return a.anyHeld(lock, 1) }
+func (a *Arena) Held(lock int) bool { return a.anyHeld(int64(lock), 1) }
 
 // anyHeld reports whether another process has one of n locks, of which there are
 // no others behind if n is 0. Where that cannot be known, as of a closed file or on a
 // file system that fails, they are held: whoever is taken for dead while it lives
 // loses what it has to another, and whoever is taken for living only keeps it longer.
-func (a *Arena) anyHeld(first, n int) bool {
-	l := unix.Flock_t{Type: unix.F_WRLCK, Start: locksAt + int64(first), Len: int64(n)}
+func (a *Arena) anyHeld(first, n int64) bool {
+	l := unix.Flock_t{Type: unix.F_WRLCK, Start: locksAt + first, Len: n}
 	err := a.control(func(fd int) error { return unix.FcntlFlock(uintptr(fd), unix.F_OFD_GETLK, &l) })
 	return err != nil || l.Type != unix.F_UNLCK
 }
