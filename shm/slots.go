@@ -30,8 +30,7 @@ type Slots struct {
 	// Guarded by the scheduler's lock.
 	grants []uint64 // of each slot, the last grant, without the slot if it came back
 	turns  int      // slots that came back while others waited, since the guard's turn
-	run    int      // slots that were kept one after the other while others waited
-	since  int64    // when that began
+	since  int64    // when others of the same tier were first seen to wait in this run, or 0
 
 	reaped    int64 // when one who only tries last looked for slots of the dead
 	abandoned bool  // whoever had the slot last that was taken has died
@@ -142,60 +141,71 @@ func (s *Slots) Release(grant stint.Grant) {
 	}
 	s.grants[slot] -= uint64(slot + 1)
 	raceRelease(s, slot)
+	rival := s.region.member.Rival(s.limit)
 	switch {
-	case s.turns >= guardAfter:
-		s.turns, s.run = 0, 0
-		if s.want.Count > 0 {
-			s.requeue(arena.Now())
-		}
+	case rival >= 0 && s.turns >= guardAfter:
+		s.turns = 1
+		s.endRun(arena.Now())
 		s.seat.Yield(slot)
-	case s.want.Count > 0 && s.keeps() && s.kept.CompareAndSwap(0, int64(slot+1)):
-	case s.seat.Release(slot): // or it went back with the region
+	case s.want.Count == 0:
+		if s.seat.Release(slot) { // or it went back with the region
+			s.turns++
+		}
+	case rival > s.want.Tier:
 		s.turns++
+		s.seat.Release(slot)
+	case rival == s.want.Tier && s.runIsOver():
+		s.seat.Pass(slot)
+	default:
+		s.keep(slot, rival)
 	}
 }
 
 // guardAfter is how many slots come back in a process while others wait, until one
 // goes to the process that has waited for longest, whatever tier waits there.
-const guardAfter = 63
+const guardAfter = 64
 
-// A run of slots that stay with a process while others of the same tier wait.
-const (
-	runMax = 64
-	runFor = int64(500 * time.Microsecond)
-)
+// runFor is how long slots stay with a process while others of the same tier wait.
+const runFor = int64(500 * time.Microsecond)
 
-// keeps reports whether a slot that comes back is for the next of this process,
-// where somebody waits, although others may wait as well. If nobody does, giving it
-// back would be to have it granted to this process, and its watcher woken for it.
-func (s *Slots) keeps() bool {
-	switch rival := s.region.member.Rival(s.limit); {
-	case rival > s.want.Tier:
-		s.run = 0
-		return false
-	case rival < 0:
-		s.run = 0
-		return true
-	case rival < s.want.Tier:
-		s.turns++
-		return true
-	}
-	s.turns++
-	now := arena.Now()
-	if s.run == 0 {
+// runIsOver reports whether slots have stayed here for long enough, while others of
+// the same tier wait, and begins another run then.
+func (s *Slots) runIsOver() bool {
+	switch now := arena.Now(); {
+	case s.since == 0:
 		s.since = now
-	}
-	if s.run++; s.run <= runMax && now-s.since <= runFor {
+		return false
+	case now-s.since <= runFor:
+		return false
+	default:
+		s.turns++
+		s.endRun(now)
 		return true
 	}
-	s.run = 0
-	s.requeue(now)
-	return false
 }
 
-// requeue puts this process behind the others that wait in its tier: it has had
-// its turn.
-func (s *Slots) requeue(now int64) {
+// keep keeps a slot that comes back for the next of this process, where somebody
+// waits, although others may wait as well. If nobody does, giving it back would be to
+// have it granted to this process, and its watcher woken for it.
+func (s *Slots) keep(slot, rival int) {
+	if rival < 0 {
+		s.since = 0
+	}
+	if rival >= 0 || s.turns > 0 && s.turns < guardAfter { // one that was granted a slot may be on its way
+		s.turns++
+	}
+	if !s.kept.CompareAndSwap(0, int64(slot+1)) {
+		s.seat.Release(slot)
+	}
+}
+
+// endRun puts this process behind the others that wait in its tier: it has had its
+// turn.
+func (s *Slots) endRun(now int64) {
+	s.since = 0
+	if s.want.Count == 0 {
+		return
+	}
 	s.region.mu.Lock()
 	defer s.region.mu.Unlock()
 	s.want.Ticket = pool.Ticket(now) | 1

@@ -2,12 +2,15 @@ package pool
 
 // place grants the slot s to those who wait, the best first, until it is taken or
 // nobody waits. Whoever has freed a slot places it.
-func (p *Pool) place(l *limit, s int) { p.offer(l, s, (*limit).best) }
+func (p *Pool) place(l *limit, s int) { p.offer(l, s, everybody, (*limit).best) }
 
-// offer is place with another order among those who wait.
-func (p *Pool) offer(l *limit, s int, first func(l *limit, mask uint64) (i int, want uint64)) {
+// order is one among those of a mask, and answers who is first.
+type order func(l *limit, mask uint64) (i int, want uint64)
+
+// offer is place for some participants, and with another order among them.
+func (p *Pool) offer(l *limit, s int, of uint64, first order) {
 	for {
-		mask := l.mask.load()
+		mask := l.mask.load() & of
 		if mask == 0 {
 			return
 		}

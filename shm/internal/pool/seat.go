@@ -81,10 +81,15 @@ func (s *Seat) Release(slot int) (waited bool) {
 	return true
 }
 
-// Yield is Release, but the slot goes to who has waited for longest, in whatever
-// tier.
-func (s *Seat) Yield(slot int) {
+// Pass is Release, but the slot goes to this participant only if nobody else waits.
+func (s *Seat) Pass(slot int) { s.handOn(slot, (*limit).best) }
+
+// Yield is Pass, but the slot goes to who has waited for longest, in whatever tier.
+func (s *Seat) Yield(slot int) { s.handOn(slot, (*limit).oldest) }
+
+func (s *Seat) handOn(slot int, first order) {
 	if s.slots[slot].cas(s.held, 0) && s.mask.load() != 0 {
-		s.member.pool.offer(s.limit, slot, (*limit).oldest)
+		s.member.pool.offer(s.limit, slot, ^s.member.bit, first)
+		s.member.pool.place(s.limit, slot)
 	}
 }

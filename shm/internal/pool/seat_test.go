@@ -1,0 +1,46 @@
+package pool //nolint:testpackage // it grants slots by hand
+
+import "testing"
+
+// asleep is a host in which nobody dies.
+type asleep struct{}
+
+func (asleep) Lock(int) bool { return true }
+func (asleep) Unlock(int)    {}
+func (asleep) Held(int) bool { return true }
+func (asleep) Wake(int)      {}
+
+// Who has had its turn gives its slot to another that waits, also if both wait since
+// the same time, or if the clock of the other is a little ahead.
+func TestB8_SlotIsPassedToAnother(t *testing.T) {
+	for name, handOn := range map[string]func(s *Seat, slot int){"pass": (*Seat).Pass, "yield": (*Seat).Yield} {
+		for _, later := range []uint64{0, 1} {
+			shape := Shape{Participants: 2, Limits: []int{1}}
+			p := New(make([]uint64, shape.Words()), shape, asleep{})
+			one, other := p.member(0, 1), p.member(1, 1)
+			p.state(0).store(stateOf(1))
+			p.state(1).store(stateOf(1))
+			held, ok := one.Seat(0).Take(3)
+			if !ok {
+				t.Fatal("a free slot was refused")
+			}
+			one.Want(0, Want{Tier: 3, Ticket: 7, Count: 1})
+			other.Want(0, Want{Tier: 3, Ticket: 7 + later, Count: 1})
+			handOn(one.Seat(0), held.Index)
+			if _, ok := other.Seat(0).Take(3); !ok {
+				t.Errorf("%s: the other, %d later, has got no slot", name, later)
+			}
+			other.Want(0, Want{})
+			other.Seat(0).Release(held.Index)
+			handOn(one.Seat(0), held.Index) // it does not hold it
+			got, ok := one.Seat(0).Take(3)
+			if !ok {
+				t.Fatalf("%s: the only one that waits has got no slot", name)
+			}
+			one.Want(0, Want{Tier: 3, Ticket: 9, Count: 1})
+			if handOn(one.Seat(0), got.Index); !one.Check(0) {
+				t.Errorf("%s: the only one that waits has not got its slot back", name)
+			}
+		}
+	}
+}
