@@ -28,6 +28,11 @@ type Info struct {
 type Process struct {
 	PID  int    `json:"pid"`  // in its own namespace
 	Name string `json:"name"` // of its program, at most 32 bytes
+
+	// Stopped says that a signal or a debugger has stopped it: what it holds comes
+	// back when it goes on, or ends. Of a process of another namespace, or that this
+	// one may not look at, it is not known.
+	Stopped bool `json:"stopped,omitempty"`
 }
 
 // LimitUsage is the state of a limit.
@@ -86,11 +91,12 @@ func inspect(name string) (info Info, err error) {
 		return info, fmt.Errorf("%w: it has %d words for a geometry of %d", ErrMismatch, n, shape.Words())
 	}
 	p := pool.New(a.Words(), shape, host{&Region{arena: a}})
+	seen := processes{a, make(map[int]bool)}
 	for _, party := range p.Parties() {
-		info.Processes = append(info.Processes, Process(party))
+		info.Processes = append(info.Processes, seen.look(party))
 	}
 	for limit, n := range shape.Limits {
-		usage := usageOf(n, p.Usage(limit))
+		usage := usageOf(n, p.Usage(limit), seen)
 		if limit < len(info.Geometry.Slots) {
 			info.Slots = append(info.Slots, usage)
 		} else {
@@ -103,10 +109,26 @@ func inspect(name string) (info Info, err error) {
 	return info, nil
 }
 
-func usageOf(n int, now pool.Usage) LimitUsage {
+// processes are those that have the region open, and whether each is stopped. They
+// are looked at once, so that all of a region is of one time.
+type processes struct {
+	arena   *arena.Arena
+	stopped map[int]bool
+}
+
+func (p processes) look(party pool.Party) Process {
+	stopped, known := p.stopped[party.PID]
+	if !known {
+		stopped = p.arena.Stopped(party.PID)
+		p.stopped[party.PID] = stopped
+	}
+	return Process{party.PID, party.Name, stopped}
+}
+
+func usageOf(n int, now pool.Usage, seen processes) LimitUsage {
 	u := LimitUsage{Max: n, Running: now.Slots, Waiting: now.Waiting, Holders: []ProcessUsage{}}
 	for _, h := range now.Holders {
-		u.Holders = append(u.Holders, ProcessUsage{Process(h.Party), h.Slots, h.Waiting, h.Dead})
+		u.Holders = append(u.Holders, ProcessUsage{seen.look(h.Party), h.Slots, h.Waiting, h.Dead})
 	}
 	return u
 }
@@ -176,7 +198,11 @@ func named(err error, path string) error {
 	}
 	var users []string
 	for _, p := range info.Processes {
-		users = append(users, fmt.Sprintf("%s[%d]", p.Name, p.PID))
+		user := fmt.Sprintf("%s[%d]", p.Name, p.PID)
+		if p.Stopped {
+			user += " (stopped)"
+		}
+		users = append(users, user)
 	}
 	return fmt.Errorf("%w by %s", err, strings.Join(users, ", "))
 }

@@ -8,7 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stintgo/stint"
@@ -82,6 +84,40 @@ func asJSON(t *testing.T, v any) string {
 }
 
 // What is full can be inspected.
+// Who has something and is stopped is told of, and not whoever has its number.
+func TestB8_InspectStopped(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	p := start(t, "sign", path)
+	p.tell(t, strconv.Itoa(p.cmd.Process.Pid))
+	p.await(1)
+	other := start(t, "sign", path+" of another")
+	other.tell(t, strconv.Itoa(p.cmd.Process.Pid))
+	other.await(1)
+	stopped := func(path string) bool {
+		info := inspect(t, path)
+		holder := info.Slots[0].Holders[0].Process
+		if len(info.Processes) != 1 || info.Processes[0] != holder || holder.PID != p.cmd.Process.Pid {
+			t.Errorf("processes %+v, and the holder is %+v", info.Processes, holder)
+		}
+		return holder.Stopped
+	}
+	if stopped(path) {
+		t.Error("a process that runs is said to be stopped")
+	}
+	p.signal(t, syscall.SIGSTOP)
+	if !stopped(path) {
+		t.Error("nothing tells that the process is stopped")
+	}
+	if stopped(path + " of another") {
+		t.Error("the number is of a process that has nothing to do with the region, and it is told of that")
+	}
+	if err := shm.Remove(path); err == nil || !strings.Contains(err.Error(), "(stopped)") {
+		t.Errorf("Remove: %v, want that the process is stopped", err)
+	}
+	p.signal(t, syscall.SIGCONT)
+	until(t, "the process is stopped for ever", func() bool { return !stopped(path) })
+}
+
 func TestB8_InspectFull(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	for range shm.ProcessesMax {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stintgo/stint/shm"
@@ -87,6 +88,23 @@ func TestB8_ShmLs(t *testing.T) {
 	}
 	finish(t, run)
 	usage(t, name, func(info shm.Info) bool { return len(info.Processes) == 1 })
+
+	// Who has a slot and is stopped is told of, wherever it is named.
+	if err := h.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	usage(t, name, func(info shm.Info) bool { return info.Processes[0].Stopped })
+	holder += " (stopped)"
+	got := row(t, stint(t, "", "shm", "ls").stdout, name)
+	if said := stint(t, "", "shm", "rm", name).stderr; !strings.HasSuffix(got, holder) || !strings.Contains(said, holder) {
+		t.Errorf("a stopped process is listed as %q, and told of in %q, want %q", got, said, holder)
+	}
+	if got, want := row(t, stint(t, "", "shm", "ls", name).stdout, fmt.Sprint(pid)), "sh (stopped)"; !strings.Contains(got, want) {
+		t.Errorf("a stopped process is listed as %q, want %q", got, want)
+	}
+	if err := h.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
 	if got := row(t, stint(t, "", "shm", "ls", name).stdout, fmt.Sprint(stintPid)); !strings.Contains(got, "(ended)") {
 		t.Errorf("one that was killed is listed as %q", got)
 	}

@@ -71,5 +71,8 @@ func (*Arena) Close() error { return nil }
 // OnExit fails with [errors.ErrUnsupported].
 func OnExit(int, func()) (stop func(), err error) { return nil, unsupported() }
 
+// Stopped reports false.
+func (*Arena) Stopped(int) bool { return false }
+
 // Now returns 0.
 func Now() int64 { return 0 }

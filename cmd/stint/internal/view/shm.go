@@ -16,12 +16,26 @@ const namesMax = 8
 func Processes(all []shm.Process) string {
 	names := make([]string, len(all))
 	for i, p := range all {
-		names[i] = process(p)
+		names[i] = process(shm.ProcessUsage{Process: p})
 	}
 	return some(names)
 }
 
-func process(p shm.Process) string { return fmt.Sprintf("%s[%d]", plain(p.Name), p.PID) }
+// process names a process, and says how many slots it has, where it is not one, and
+// that it is stopped.
+func process(p shm.ProcessUsage) string {
+	text := fmt.Sprintf("%s[%d]", plain(p.Name), p.PID)
+	switch {
+	case p.Stopped && p.Slots > 1:
+		return fmt.Sprintf("%s (%d, stopped)", text, p.Slots)
+	case p.Stopped:
+		return text + " (stopped)"
+	case p.Slots > 1:
+		return fmt.Sprintf("%s (%d)", text, p.Slots)
+	default:
+		return text
+	}
+}
 
 // some is the first of some names, and how many others there are.
 func some(names []string) string {
@@ -46,16 +60,12 @@ func Taken(name string, u shm.LimitUsage) string {
 	return text
 }
 
-// slotHolders names those who hold slots, and how many where it is not one.
+// slotHolders names those who hold slots.
 func slotHolders(u shm.LimitUsage) string {
 	var names []string
 	for _, h := range u.Holders {
-		switch {
-		case h.Dead: // it has ended, and its slots are as good as free
-		case h.Slots > 1:
-			names = append(names, fmt.Sprintf("%s (%d)", process(h.Process), h.Slots))
-		case h.Slots == 1:
-			names = append(names, process(h.Process))
+		if h.Slots > 0 && !h.Dead { // who has ended has slots that are as good as free
+			names = append(names, process(h))
 		}
 	}
 	return some(names)
@@ -143,7 +153,7 @@ func rowsOf(r *shm.Info) (rows []string) {
 		}
 	}
 	for _, p := range idle {
-		rows = append(rows, fmt.Sprintf("%d\t%s\t-\t-\t-\t-", p.PID, plain(p.Name)))
+		rows = append(rows, fmt.Sprintf("%d\t%s\t-\t-\t-\t-", p.PID, holder(shm.ProcessUsage{Process: p})))
 	}
 	return rows
 }
@@ -159,8 +169,12 @@ func waiter(name string) (program, pid string) {
 
 // holder is the name of a process that has something.
 func holder(h shm.ProcessUsage) string {
-	if h.Dead {
+	switch {
+	case h.Dead:
 		return plain(h.Name) + " (ended)"
+	case h.Stopped:
+		return plain(h.Name) + " (stopped)"
+	default:
+		return plain(h.Name)
 	}
-	return plain(h.Name)
 }

@@ -1,0 +1,41 @@
+package arena
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// Stopped reports whether the process with that number is stopped, by a signal or a
+// debugger, and has the file open: the number may be of another namespace, or another
+// process's by now. See proc_pid_stat(5).
+func (a *Arena) Stopped(pid int) bool {
+	dir := filepath.Join("/proc", strconv.Itoa(pid))
+	stat, err := os.ReadFile(filepath.Join(dir, "stat"))
+	if err != nil {
+		return false
+	}
+	behind := stat[bytes.LastIndexByte(stat, ')')+1:] // a name may have parentheses too
+	state := bytes.TrimLeft(behind, " ")
+	return len(state) > 0 && (state[0] == 'T' || state[0] == 't') && a.openIn(dir)
+}
+
+// openIn reports whether the process of a directory of /proc has the file open.
+func (a *Arena) openIn(dir string) bool {
+	dir = filepath.Join(dir, "fd")
+	all, err := os.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	for _, fd := range all {
+		var st unix.Stat_t
+		err := unix.Stat(filepath.Join(dir, fd.Name()), &st)
+		if err == nil && [2]uint64{uint64(st.Dev), st.Ino} == a.id { //nolint:unconvert // of another size elsewhere
+			return true
+		}
+	}
+	return false
+}
