@@ -28,7 +28,8 @@ func TestB8_EveryOrderOfThree(t *testing.T) {
 		{name: "threads", shape: one, actors: cast(scheduler, worker(3, 1)), switches: 2, faults: 1},
 		{name: "threads of two", shape: one, actors: cast(scheduler, scheduler), switches: 3},
 		{name: "tiers", shape: one, actors: cast(holder, worker(3, 1), above), switches: 2},
-		{name: "oldest", shape: one, actors: cast(yielder, oldest, worker(4, 1)), switches: 2},
+		// Who sweeps at the very moment hands the slot on by tier.
+		{name: "oldest", shape: one, actors: cast(yielder, oldest, worker(4, 1)), switches: 2, timeouts: never},
 		{name: "yields", shape: one, actors: cast(worker(3, 1), yields, worker(4, 1)), switches: 2, faults: 1},
 		{name: "doubt", shape: one, actors: cast(worker(3, 1), doubter, worker(3, 1)), switches: 2},
 		{name: "busy", shape: one, actors: cast(worker(3, 1), busy, worker(3, 1)), switches: 2},

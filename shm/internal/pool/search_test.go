@@ -20,6 +20,9 @@ type plot struct {
 	switches int // how often another actor goes on though this one could; -1: always
 }
 
+// never is for plots that are not to have timeouts in a larger search either.
+const never = -1
+
 // act is what happens next.
 type act uint8
 
