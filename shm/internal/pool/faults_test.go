@@ -128,6 +128,10 @@ var faults = []struct{ name, file, code, instead string }{
 		"\t\tp.place(l, s)\n", "",
 	},
 	{
+		"one who tries leaves a slot that was granted to one who does not wait", "repair.go",
+		"\t\tm.pool.takeUnwanted(l)\n", "",
+	},
+	{
 		"one who tries asks about nobody", "repair.go",
 		"asked := m.bit", "asked := ^uint64(0)",
 	},

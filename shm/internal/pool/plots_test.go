@@ -34,6 +34,7 @@ func TestB8_EveryOrderOfThree(t *testing.T) {
 		{name: "doubt", shape: one, actors: cast(worker(3, 1), doubter, worker(3, 1)), switches: 2},
 		{name: "busy", shape: one, actors: cast(worker(3, 1), busy, worker(3, 1)), switches: 2},
 		{name: "try", shape: one, actors: cast(worker(3, 1), worker(3, 1), trier), switches: 1, faults: 2},
+		{name: "late grant", shape: one, actors: cast(worker(3, 1), worker(3, 1), trier), switches: 2, faults: 1},
 		{name: "held from doubt", shape: one, actors: cast(holder, doubter, worker(3, 1)), switches: 2},
 		{name: "two faults", shape: one, actors: cast(worker(3, 1), worker(3, 1), worker(3, 1)), faults: 2},
 		{

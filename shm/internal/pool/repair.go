@@ -18,12 +18,23 @@ func (m *Member) Reap() {
 // ReapOwners is Reap for one who does not wait, and was refused a slot of a limit: it
 // asks the system only about those to whom the slots belong. A slot that comes back,
 // or that nobody has placed, may go to one who waited and has died, so those are
-// asked about as well.
+// asked about as well. And whoever was about to grant one may have slept until its
+// receiver no longer waited, and then died: nobody who waits would take that back.
 func (m *Member) ReapOwners(limit int) {
 	l := &m.pool.limits[limit]
 	for dead := true; dead; {
+		m.pool.takeUnwanted(l)
 		m.pool.reclaim(l)
 		dead = m.examineOwners(l)
+	}
+}
+
+// takeUnwanted frees slots that were granted to those who do not wait.
+func (p *Pool) takeUnwanted(l *limit) {
+	for s := range l.count {
+		if seen := l.slot(s).load(); seen&granted != 0 && l.want(indexOf(seen)).load() == 0 {
+			l.slot(s).cas(seen, freed(seen))
+		}
 	}
 }
 
