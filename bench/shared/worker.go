@@ -8,6 +8,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/stintgo/stint"
@@ -76,11 +77,15 @@ func Worker() {
 }
 
 // commands are those that the worker is told. When nobody can tell it any more,
-// the process ends, whatever it waits for.
+// the process ends, whatever it waits for. No thread sleeps until one is told: Go
+// takes long to notice that such a thread has one of its processors, and whatever
+// else is to go on meanwhile would wait for that.
 func commands() <-chan string {
 	told := make(chan string)
+	_ = syscall.SetNonblock(syscall.Stdin, true)
+	in := os.NewFile(uintptr(syscall.Stdin), "stdin")
 	go func() {
-		for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		for lines := bufio.NewScanner(in); lines.Scan(); {
 			told <- lines.Text()
 		}
 		os.Exit(0)
