@@ -141,16 +141,19 @@ func (s *Slots) Release(grant stint.Grant) {
 	}
 	s.grants[slot] -= uint64(slot + 1)
 	raceRelease(s, slot)
-	rival := s.region.member.Rival(s.limit)
-	switch {
+	if s.want.Count == 0 && s.turns < guardAfter {
+		if s.seat.Release(slot) { // or it went back with the region
+			s.turns++
+		}
+		return
+	}
+	switch rival := s.region.member.Rival(s.limit); {
 	case rival >= 0 && s.turns >= guardAfter:
 		s.turns = 1
 		s.endRun(arena.Now())
 		s.seat.Yield(slot)
 	case s.want.Count == 0:
-		if s.seat.Release(slot) { // or it went back with the region
-			s.turns++
-		}
+		s.seat.Release(slot)
 	case rival > s.want.Tier:
 		s.turns++
 		s.seat.Release(slot)
