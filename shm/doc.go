@@ -21,9 +21,10 @@
 //     longer to die. It takes up to 20 milliseconds if the kernel does not tell
 //     when the process ends: before Linux 5.3, where a filter of system calls
 //     forbids it, and for processes of another namespace of processes; and if the
-//     process that is told, one of those who wait, has just gone itself. Whether a
-//     process lives is a lock that the kernel ends with it, so numbers that are
-//     used again, and namespaces, do not matter for that.
+//     process that is told, one of those who wait, has just gone itself, or has all
+//     its processors (GOMAXPROCS) in system calls. Whether a process lives is a lock
+//     that the kernel ends with it, so numbers that are used again, and namespaces,
+//     do not matter for that.
 //   - Who waits is woken by whoever gives a slot back, and does not poll for it.
 //   - Processes get at most the tokens of a bucket's rate and capacity, and one debt
 //     (see [stint.Limiter]). Who dies or is stopped does not hold up those who wait.
