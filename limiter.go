@@ -29,9 +29,8 @@ type LimiterConfig struct {
 func (c LimiterConfig) Validate(rate float64) error {
 	var problems []error
 	none := c.Bucket != nil && rate == 0
-	if !(rate >= bucket.MinRate && rate <= bucket.MaxRate || none) { // a NaN is neither
-		problems = append(problems, fmt.Errorf("stint: rate %v is outside %g to %d tokens per second",
-			rate, bucket.MinRate, int64(bucket.MaxRate)))
+	if err := bucket.ValidateRate(rate); err != nil && !none {
+		problems = append(problems, fmt.Errorf("stint: %w", err))
 	}
 	if none && c.Capacity != 0 {
 		problems = append(problems, fmt.Errorf("stint: capacity %d without a rate of its own", c.Capacity))

@@ -226,14 +226,7 @@ func TestB8_RegionOpensAgain(t *testing.T) {
 
 func TestB8_RegionIsClosed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
-	r := open(t, path, shm.Geometry{Slots: []int{1}})
-	slots := r.Slots(0)
-	slots.Bind(func() {}, nil)
-	grant, err := slots.TryAcquire(stint.Normal)
-	if err != nil {
-		t.Fatal(err)
-	}
-	slots.Want(stint.Normal, 1)
+	r, slots, grant := wanted(t, path)
 	for range 2 {
 		if err := r.Close(); err != nil {
 			t.Errorf("closed with %v", err)

@@ -164,11 +164,10 @@ func TestB8_RunsAreBounded(t *testing.T) {
 	served(t, waiter)
 }
 
-// A slot that comes back where only this process waits is for its next task, and
-// nobody is woken for that.
-func TestB8_OwnSlotWakesNobody(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "region")
-	r := open(t, path, shm.Geometry{Slots: []int{1}})
+// wanted is a region with one slot, which this process has and waits for.
+func wanted(t *testing.T, path string) (*shm.Region, *shm.Slots, stint.Grant) {
+	t.Helper()
+	r := open(t, path, one)
 	slots := r.Slots(0)
 	slots.Bind(func() {}, nil)
 	grant, err := slots.TryAcquire(stint.Normal)
@@ -176,6 +175,14 @@ func TestB8_OwnSlotWakesNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	slots.Want(stint.Normal, 1)
+	return r, slots, grant
+}
+
+// A slot that comes back where only this process waits is for its next task, and
+// nobody is woken for that.
+func TestB8_OwnSlotWakesNobody(t *testing.T) {
+	r, slots, grant := wanted(t, filepath.Join(t.TempDir(), "region"))
+	var err error
 	rung := r.Undisturbed(func() {
 		slots.Release(grant)
 		grant, err = slots.TryAcquire(stint.Normal)

@@ -102,19 +102,33 @@ func (h *holder) release() {
 	}
 }
 
-// Of twenty commands that are started together three run at a time, and all run.
-func TestB8_SemIsHard(t *testing.T) {
-	const all, most = 20, 3
-	path, told, gate := slotsFile(t), fifo(t), fifo(t)
-	ev := events(t, told)
-	next, err := os.OpenFile(gate, os.O_RDWR, 0)
+// gated is a script that says "in", waits to be let out, and says "out". next lets one
+// of those out that run it.
+func gated(t *testing.T) (script string, ev *lines, next func()) {
+	t.Helper()
+	told, gate := fifo(t), fifo(t)
+	ev = events(t, told)
+	out, err := os.OpenFile(gate, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer next.Close()
+	t.Cleanup(func() { out.Close() })
+	return "echo in > " + told + "; read x < " + gate + "; echo out > " + told, ev, func() {
+		t.Helper()
+		if _, err := out.WriteString("\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Of twenty commands that are started together three run at a time, and all run.
+func TestB8_SemIsHard(t *testing.T) {
+	const all, most = 20, 3
+	path := slotsFile(t)
+	script, ev, next := gated(t)
 	var cmds []*exec.Cmd
 	for range all {
-		cmd := sem(t, path, "--max", "3", "echo in > "+told+"; read x < "+gate+"; echo out > "+told)
+		cmd := sem(t, path, "--max", "3", script)
 		start(t, cmd)
 		cmds = append(cmds, cmd)
 	}
@@ -128,9 +142,7 @@ func TestB8_SemIsHard(t *testing.T) {
 			running++
 			ran++
 		}
-		if _, err := next.WriteString("\n"); err != nil {
-			t.Fatal(err)
-		}
+		next()
 		if got := ev.next(); got != "out" {
 			t.Fatalf("with %d running, one says %q", running, got)
 		}

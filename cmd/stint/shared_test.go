@@ -19,14 +19,8 @@ import (
 // Runs and single commands draw on the same slots; -j is the most of one run.
 func TestB8_RunSharedIsHard(t *testing.T) {
 	const most = 3
-	path, told, gate := slotsFile(t), fifo(t), fifo(t)
-	ev := events(t, told)
-	next, err := os.OpenFile(gate, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer next.Close()
-	script := "echo in > " + told + "; read x < " + gate + "; echo out > " + told
+	path := slotsFile(t)
+	script, ev, next := gated(t)
 	shared := "--shared=" + path + "=3"
 	cmds := []*exec.Cmd{
 		sem(t, path, "--max", "3", script),
@@ -45,9 +39,7 @@ func TestB8_RunSharedIsHard(t *testing.T) {
 		switch got := ev.next(); {
 		case got == "in" && running < most:
 			running++
-			if _, err := next.WriteString("\n"); err != nil { // one of them ends
-				t.Fatal(err)
-			}
+			next() // one of them ends
 		case got == "out":
 			running--
 			done++

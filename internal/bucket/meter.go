@@ -66,10 +66,18 @@ func (m Meter) spill(now, spent int64) int64 { return max(spent, m.earned(now)-m
 // earned yet.
 func (m Meter) until(now, tokens int64) int64 { return max(m.when(tokens)-now, 1) }
 
-// Validate reports a rate or a capacity that no bucket can have.
-func Validate(rate float64, capacity int64) error {
+// ValidateRate reports a rate that no bucket can have.
+func ValidateRate(rate float64) error {
 	if !(rate >= MinRate && rate <= MaxRate) { // a NaN is neither
 		return fmt.Errorf("rate %v is outside %g to %d tokens per second", rate, MinRate, int64(MaxRate))
+	}
+	return nil
+}
+
+// Validate reports a rate or a capacity that no bucket can have.
+func Validate(rate float64, capacity int64) error {
+	if err := ValidateRate(rate); err != nil {
+		return err
 	}
 	if capacity < 1 || capacity > MaxCapacity {
 		return fmt.Errorf("capacity %d is outside 1 to %d tokens", capacity, int64(MaxCapacity))
