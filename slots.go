@@ -28,7 +28,8 @@ type Grant uint64
 //     is told of only where no other could use one: then a slot that the scheduler
 //     gives back is for it. All that could start on a slot is told of before that
 //     slot is released. Only while somebody waits does the implementation call
-//     notify, each time a slot may have come free.
+//     notify, each time a slot may have come free, and also if one came free between
+//     the answer that there was none and Want.
 //   - After Bind, and until a grant is released, the implementation calls lost
 //     if that grant was taken away: the lease ran out, the region is gone. The
 //     context of the work that ran on it then ends with cause [ErrSlotLost].

@@ -162,10 +162,14 @@ func (f *Fake) freeLocked(grant stint.Grant) {
 	}
 }
 
-// Want notes who waits. A slot that came too late for anybody is given back.
+// Want notes who waits. A slot that came too late for anybody is given back, and one
+// that came free before the participant waited is told of.
 func (f *Fake) Want(tier stint.Priority, waiting int) {
 	f.pool.mu.Lock()
 	defer f.pool.mu.Unlock()
+	if f.waiting == 0 && waiting > 0 && (f.pool.runningLocked() < f.pool.limit || f.pool.broken != nil) {
+		go f.notify()
+	}
 	f.tier, f.waiting = tier, waiting
 	f.wants = append(f.wants, Want{tier, waiting})
 	if waiting == 0 && f.fetched != 0 {

@@ -127,6 +127,12 @@ func (p *party) awaitSlot(t *testing.T, release func()) {
 		<-p.notified // of a slot that was gone again
 	}
 	release()
+	p.await(t, stint.High)
+}
+
+// await gets a slot for one that waits, when it is told of it.
+func (p *party) await(t *testing.T, tier stint.Priority) {
+	t.Helper()
 	deadline := time.After(patience)
 	for {
 		select {
@@ -134,8 +140,8 @@ func (p *party) awaitSlot(t *testing.T, release func()) {
 		case <-deadline:
 			t.Fatal("whoever waits was not told of a free slot")
 		}
-		if _, err := p.try(stint.High); err == nil {
-			p.want(stint.High, 0)
+		if _, err := p.try(tier); err == nil {
+			p.want(tier, 0)
 			return
 		}
 	}
@@ -185,6 +191,14 @@ func notices(t *testing.T, factory Factory) {
 		parties := bind(t, factory(t, 1, 2))
 		grant := parties[0].take(t)
 		parties[1].awaitSlot(t, func() { parties[0].give(grant) })
+	})
+	t.Run("SlotBeforeTheWait", func(t *testing.T) {
+		all := bind(t, factory(t, 1, 2))
+		grant := all[0].take(t)
+		all[1].refused(t)
+		all[0].give(grant)
+		all[1].want(stint.Normal, 1) // it was refused a slot that has come free since
+		all[1].await(t, stint.Normal)
 	})
 	t.Run("OwnWaiterIsNotified", func(t *testing.T) {
 		p := bind(t, factory(t, 1, 1))[0]
