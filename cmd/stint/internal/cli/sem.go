@@ -206,14 +206,14 @@ func (f *semFlags) noSlot(err error) error {
 	if f.wait > 0 {
 		text = fmt.Sprintf("no slot within %v", f.wait)
 	}
-	if errors.Is(err, shm.ErrStuck) {
-		return &exitError{exitNoSlot, fmt.Errorf("%s: %w", text, err)}
-	}
 	if info, unseen := shm.Inspect(f.spec.Name); unseen == nil && len(info.Slots) == 1 {
 		text += ": " + view.Taken(f.spec.Name, info.Slots[0])
 	}
-	if errors.Is(err, shm.ErrFull) {
+	switch {
+	case errors.Is(err, shm.ErrFull):
 		text += fmt.Sprintf("; and %d processes, as many as can, share them", shm.ProcessesMax)
+	case errors.Is(err, shm.ErrStuck): // or so many are opening them that its turn did not come
+		text += "; " + err.Error()
 	}
 	return &exitError{exitNoSlot, errors.New(text)}
 }
