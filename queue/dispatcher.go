@@ -44,6 +44,11 @@ const (
 	atLeast = time.Millisecond
 	// lastClaim is how long a claim may still take when nothing more is to start.
 	lastClaim = 2 * time.Second
+	// soonest is what a timer is set to for what is due already. One that is set to
+	// nothing is run by whoever looks at it, and with the race detector two who do so
+	// at once in a bubble of testing/synctest crash the program
+	// (https://go.dev/issue/78156, open as of Go 1.26).
+	soonest = time.Nanosecond
 )
 
 // dispatch claims tasks of a queue until ctx ends.
@@ -54,7 +59,7 @@ func (s *session) dispatch(ctx context.Context, name string) {
 	defer stop()
 	poll := s.q.clock.now().Add(s.q.cfg.Poll)
 	trim := poll // has a time of its own: a queue that is never quiet may never be polled
-	wake := time.NewTimer(0)
+	wake := time.NewTimer(s.q.cfg.Poll)
 	defer wake.Stop()
 	for ctx.Err() == nil {
 		d.kick()
@@ -63,7 +68,7 @@ func (s *session) dispatch(ctx context.Context, name string) {
 			d.trim()
 			trim = now.Add(s.q.cfg.Poll)
 		}
-		wake.Reset(d.next(poll).Sub(now))
+		wake.Reset(max(d.next(poll).Sub(now), soonest))
 		select {
 		case <-d.more:
 		case <-ready:

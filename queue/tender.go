@@ -14,26 +14,25 @@ const tendMost = 1000
 // something is, when this process has submitted something that is due earlier,
 // and every now and then for what others have.
 func (s *session) tendUntil(ctx context.Context) {
-	wake := time.NewTimer(0)
+	wake := time.NewTimer(s.q.cfg.Poll)
 	defer wake.Stop()
-	var due time.Time // when wake goes off
-	for {
-		select {
-		case <-wake.C:
-			if ctx.Err() != nil {
-				return // whichever came first
-			}
+	var due time.Time
+	for ctx.Err() == nil { // also if something else came with its end
+		wait := due.Sub(s.q.clock.now())
+		if wait <= 0 {
 			taken(s.q.soon) // the store knows of it by now, and says when it is due
 			due = s.tend(ctx)
-		case at := <-s.q.soon:
-			if !at.Before(due) {
-				continue
-			}
-			due = at
-		case <-ctx.Done():
-			return
+			continue
 		}
-		wake.Reset(max(due.Sub(s.q.clock.now()), 0))
+		wake.Reset(wait)
+		select {
+		case <-wake.C:
+		case at := <-s.q.soon:
+			if at.Before(due) {
+				due = at
+			}
+		case <-ctx.Done():
+		}
 	}
 }
 

@@ -38,20 +38,20 @@ const (
 // the cause of a call that is refused.
 func (s *session) tickUntil(ctx context.Context) {
 	k := ticker{q: s.q, known: make(map[string]*known)}
-	wake := time.NewTimer(0)
+	wake := time.NewTimer(s.q.cfg.Poll)
 	defer wake.Stop()
-	for {
+	for ctx.Err() == nil { // also if something else came with its end
+		taken(s.q.changed) // this look sees that, too
+		wait := k.tick(ctx).Sub(s.q.wall())
+		if wait <= 0 {
+			continue
+		}
+		wake.Reset(min(wait, s.q.cfg.Poll)) // the clock may have been set back meanwhile
 		select {
 		case <-wake.C:
 		case <-s.q.changed:
 		case <-ctx.Done():
 		}
-		if ctx.Err() != nil {
-			return // whichever came first
-		}
-		taken(s.q.changed) // this look sees that, too
-		next := k.tick(ctx)
-		wake.Reset(min(max(next.Sub(s.q.wall()), 0), s.q.cfg.Poll)) // the clock may have been set back meanwhile
 	}
 }
 
