@@ -251,16 +251,18 @@ func TestRun_PriorityAndKeyFromFields(t *testing.T) {
 	var stdout strings.Builder
 	cmd.Stdin, cmd.Stdout = r, &stdout
 	start(t, cmd)
-	if _, err := w.WriteString(in); err != nil {
-		t.Fatal(err)
+	// All of it fits into the look-ahead. Nothing is left in the pipe once it has been
+	// read, and the blank line is read once the inputs before it wait to be run.
+	for _, part := range []string{in, "\n"} {
+		if _, err := w.WriteString(part); err != nil {
+			t.Fatal(err)
+		}
+		for left := 1; left > 0; {
+			left = unread(t, r)
+		}
 	}
 	w.Close()
 	events(t, told).next()
-	// The input has ended, and fits into the look-ahead many times. That it has
-	// been read is seen from the reader's end: nothing is left in the pipe.
-	for left := 1; left > 0; {
-		left = unread(t, r)
-	}
 	write(t, gate, "go\n")
 	if status := finish(t, cmd); status != 0 {
 		t.Errorf("exit status %d", status)
