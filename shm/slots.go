@@ -71,12 +71,13 @@ func (s *Slots) TryAcquire(tier stint.Priority) (stint.Grant, error) {
 	if s.region.closed.Load() {
 		return 0, ErrClosed
 	}
-	got, ok := s.keptSlot()
-	if !ok {
-		got, ok = s.seat.Take(tierOf(tier))
+	var got pool.Slot
+	var ok bool
+	if s.want.Count == 0 { // so none is kept
+		got.Index, ok = s.seat.Try()
 	}
 	if !ok {
-		if got, ok = s.insist(tier); !ok {
+		if got, ok = s.take(tierOf(tier)); !ok {
 			return 0, stint.ErrNoSlot
 		}
 	}
@@ -95,9 +96,20 @@ func (s *Slots) TryAcquire(tier stint.Priority) (stint.Grant, error) {
 	return stint.Grant(*grant), nil
 }
 
+// take takes the slot that was kept, or any that there is for a tier.
+func (s *Slots) take(tier int) (got pool.Slot, ok bool) {
+	if got, ok = s.keptSlot(); !ok {
+		got, ok = s.seat.Take(tier)
+	}
+	if !ok {
+		got, ok = s.insist(tier)
+	}
+	return got, ok
+}
+
 // insist tries once more after it has seen to it that somebody who waits is in
 // line, and that slots of the dead are found.
-func (s *Slots) insist(tier stint.Priority) (pool.Slot, bool) {
+func (s *Slots) insist(tier int) (pool.Slot, bool) {
 	s.asked.Store(true) // before it looks: see offer
 	if s.want.Count > 0 && s.seat.InLine() {
 		return pool.Slot{}, false // whoever frees a slot sees it, and the watcher looks for the dead
@@ -115,7 +127,7 @@ func (s *Slots) insist(tier stint.Priority) (pool.Slot, bool) {
 	} else {
 		s.reap()
 	}
-	return s.seat.Take(tierOf(tier))
+	return s.seat.Take(tier)
 }
 
 // reapAfter is how long after it was refused a process asks again whether those who
@@ -142,7 +154,7 @@ func (s *Slots) Release(grant stint.Grant) {
 	s.grants[slot] -= uint64(slot + 1)
 	raceRelease(s, slot)
 	if s.want.Count == 0 && s.turns < guardAfter {
-		if s.seat.Release(slot) { // or it went back with the region
+		if !s.seat.Drop(slot) && s.seat.Release(slot) { // or it went back with the region
 			s.turns++
 		}
 		return

@@ -44,3 +44,44 @@ func TestB8_SlotIsPassedToAnother(t *testing.T) {
 		}
 	}
 }
+
+// The short ways of a slot are for when nobody waits. Where somebody does, a free slot
+// is left to Take, and who gets one that came back to Release.
+func TestB8_SlotWhileNobodyWaits(t *testing.T) {
+	shape := Shape{Participants: 2, Limits: []int{1}}
+	p := New(make([]uint64, shape.Words()), shape, asleep{})
+	one, other := p.member(0, 1), p.member(1, 1)
+	p.state(0).store(stateOf(1))
+	p.state(1).store(stateOf(1))
+	seat := one.Seat(0)
+	if seat.Drop(0) {
+		t.Error("a slot that is not held was given back")
+	}
+	for range 2 {
+		if _, ok := seat.Try(); !ok {
+			t.Fatal("a free slot was refused")
+		}
+		if _, ok := other.Seat(0).Try(); ok || other.Seat(0).Drop(0) {
+			t.Error("the slot of another was taken, or given back")
+		}
+		if !seat.Drop(0) {
+			t.Error("somebody waits for a slot")
+		}
+	}
+	if _, ok := seat.Try(); !ok {
+		t.Fatal("a free slot was refused")
+	}
+	other.Want(0, Want{Tier: 3, Ticket: 7, Count: 1})
+	if seat.Drop(0) {
+		t.Error("nobody waits for a slot")
+	}
+	if _, ok := seat.Try(); ok {
+		t.Error("a slot was taken before who waits")
+	}
+	if !seat.Release(0) {
+		t.Error("nobody waits for a slot that was given back")
+	}
+	if _, ok := other.Seat(0).Take(3); !ok {
+		t.Error("who waits has got no slot")
+	}
+}
