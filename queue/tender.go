@@ -19,7 +19,7 @@ func (s *session) tendUntil(ctx context.Context) {
 	var due time.Time
 	for ctx.Err() == nil { // also if something else came with its end
 		wait := due.Sub(s.q.clock.now())
-		if wait <= 0 {
+		if wait <= 0 { // no timer is set to nothing: see soonest
 			taken(s.q.soon) // the store knows of it by now, and says when it is due
 			due = s.tend(ctx)
 			continue

@@ -44,7 +44,7 @@ func (s *session) tickUntil(ctx context.Context) {
 		taken(s.q.changed) // this look sees that, too
 		wait := k.tick(ctx).Sub(s.q.wall())
 		if wait <= 0 {
-			continue
+			continue // no timer is set to nothing: see soonest
 		}
 		wake.Reset(min(wait, s.q.cfg.Poll)) // the clock may have been set back meanwhile
 		select {

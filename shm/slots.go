@@ -145,7 +145,7 @@ func (s *Slots) reap() {
 }
 
 // Release gives a slot back, which goes to who waits, here or in another process.
-// It panics if the grant is not held.
+// It panics if the grant is not held; one that went back with the region counts as held.
 func (s *Slots) Release(grant stint.Grant) {
 	slot := int(grant%(1<<slotBits)) - 1
 	if slot < 0 || slot >= len(s.grants) || s.grants[slot] != uint64(grant) {
@@ -154,7 +154,8 @@ func (s *Slots) Release(grant stint.Grant) {
 	s.grants[slot] -= uint64(slot + 1)
 	raceRelease(s, slot)
 	if s.want.Count == 0 && s.turns < guardAfter {
-		if !s.seat.Drop(slot) && s.seat.Release(slot) { // or it went back with the region
+		if s.seat.Drop(slot) {
+			s.seat.Place(slot)
 			s.turns++
 		}
 		return

@@ -239,7 +239,7 @@ func TestRun_Retries(t *testing.T) {
 // Higher tiers first, each in the order of the input; the first job starts at
 // once, before the rest has been read.
 func TestRun_PriorityAndKeyFromFields(t *testing.T) {
-	in := "hold,x,highest\nlow,l1,low\nnormal,n1,0\nhigh,h1,high\nlow,l2,-1\nhigh,h2,+1\ncritical,c,critical\n"
+	in := "low,l1,low\nnormal,n1,0\nhigh,h1,high\nlow,l2,-1\nhigh,h2,+1\ncritical,c,critical\n"
 	gate, told := fifo(t), fifo(t)
 	cmd := command(t, "run", "-j1", "-C", ",", "--priority", "{3}", "--key", "{1}", "--lookahead", "100",
 		"echo {2}; test {1} != hold || { echo > "+told+"; read x < "+gate+"; }")
@@ -253,16 +253,19 @@ func TestRun_PriorityAndKeyFromFields(t *testing.T) {
 	start(t, cmd)
 	// All of it fits into the look-ahead. Nothing is left in the pipe once it has been
 	// read, and the blank line is read once the inputs before it wait to be run.
-	for _, part := range []string{in, "\n"} {
+	ev := events(t, told)
+	for i, part := range []string{"hold,x,lowest\n", in, "\n"} {
 		if _, err := w.WriteString(part); err != nil {
 			t.Fatal(err)
 		}
 		for left := 1; left > 0; {
 			left = unread(t, r)
 		}
+		if i == 0 {
+			ev.next()
+		}
 	}
 	w.Close()
-	events(t, told).next()
 	write(t, gate, "go\n")
 	if status := finish(t, cmd); status != 0 {
 		t.Errorf("exit status %d", status)

@@ -147,22 +147,20 @@ func (l *listeners) close() {
 // run listens until nobody needs the stream. It begins anew at once if it is to ask
 // for another queue, and after a while, which grows, if the server is away.
 func (l *listeners) run(st *stream) {
-	pause := time.NewTimer(0)
+	pause := time.NewTimer(longestWait)
 	defer pause.Stop()
-	for away := firstWait; ; {
-		select {
-		case <-pause.C:
-		case <-st.life.Done():
-			return
-		}
+	for away := firstWait; st.life.Err() == nil; {
 		ctx, path := l.begin(st)
 		err := l.s.lines(ctx, path, func() { away = firstWait }, l.heard)
 		if errors.Is(err, errMore) {
-			pause.Reset(0)
 			continue
 		}
 		pause.Reset(away)
 		away = min(2*away, longestWait)
+		select {
+		case <-pause.C:
+		case <-st.life.Done():
+		}
 	}
 }
 

@@ -21,8 +21,8 @@ var faults = []struct{ name, file, code, instead string }{
 	},
 	{
 		"releasing looks at the mask first", "seat.go",
-		"s.slots[slot].cas(s.held, 0)\n\tif s.mask.load() == 0 {",
-		"waiting := s.mask.load()\n\ts.slots[slot].cas(s.held, 0)\n\tif waiting == 0 {",
+		"if !s.slots[slot].cas(s.held, 0) || s.mask.load() == 0 {",
+		"if waiting := s.mask.load(); !s.slots[slot].cas(s.held, 0) || waiting == 0 {",
 	},
 	{
 		"who was woken for nothing does not enter again", "member.go",

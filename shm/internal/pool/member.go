@@ -6,7 +6,7 @@ import "errors"
 // are entries.
 var ErrFull = errors.New("pool: no entry for another participant is free")
 
-// Member is one participant. Take of one [Seat] needs a lock of the caller, and so
+// Member is one participant. Take and Try of one [Seat] need a lock of the caller, and so
 // do Want, Check, Reap, ReapOwners, Sweep and Usage together, with a lock that may be
 // another one. The other methods may be called at any time.
 type Member struct {

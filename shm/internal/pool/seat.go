@@ -5,8 +5,8 @@ import "sync/atomic"
 // Seat is a participant's part in one limit. What it takes to have a free slot
 // and to give it back is here, without the way through the pool: that would cost
 // as much as the two compare-and-swaps. So would the hook of the search: Try and
-// Drop, which are inlined where they are called, are the beginnings of Take and
-// Release without it.
+// Drop are the short ways of Take and Release without it, for the compiler to put
+// where they are called.
 type Seat struct {
 	mask  *word
 	slots []*word
@@ -34,7 +34,7 @@ type Slot struct {
 // Try takes the slot that is tried first, if it is free and nobody waits. If not,
 // Take may find another.
 func (s *Seat) Try() (slot int, ok bool) {
-	return s.hint, step == nil && atomic.LoadUint64((*uint64)(s.mask)) == 0 &&
+	return s.hint, atomic.LoadUint64((*uint64)(s.mask)) == 0 &&
 		atomic.CompareAndSwapUint64((*uint64)(s.slots[s.hint]), 0, s.held)
 }
 
@@ -82,23 +82,25 @@ func (m *Member) mayAccept(slot uint64) bool { return slot&^abandoned == m.held|
 // free may be granted.
 func (s *Seat) InLine() bool { return s.mask.load()&s.member.bit != 0 }
 
-// Drop gives back a slot, and reports whether nobody waits for it. If not, or if
-// the participant does not hold it, Release has to follow.
-func (s *Seat) Drop(slot int) (unwanted bool) {
-	return step == nil && atomic.CompareAndSwapUint64((*uint64)(s.slots[slot]), s.held, 0) &&
-		atomic.LoadUint64((*uint64)(s.mask)) == 0
-}
-
-// Release gives back a slot, if the participant holds it, and reports whether
-// somebody waits, who gets it if it is free.
+// Release gives back a slot that the participant holds, and reports whether
+// somebody waits. It does nothing if the participant does not hold it.
 func (s *Seat) Release(slot int) (waited bool) {
-	s.slots[slot].cas(s.held, 0)
-	if s.mask.load() == 0 {
+	if !s.slots[slot].cas(s.held, 0) || s.mask.load() == 0 {
 		return false
 	}
-	s.member.pool.place(s.limit, slot)
+	s.Place(slot)
 	return true
 }
+
+// Drop is Release but for the last of it: if it reports that somebody waits, Place
+// has to follow.
+func (s *Seat) Drop(slot int) (wanted bool) {
+	return atomic.CompareAndSwapUint64((*uint64)(s.slots[slot]), s.held, 0) &&
+		atomic.LoadUint64((*uint64)(s.mask)) != 0 // in this order: who comes meanwhile finds it free
+}
+
+// Place grants a slot, if it is free, to who waits.
+func (s *Seat) Place(slot int) { s.member.pool.place(s.limit, slot) }
 
 // Pass is Release, but the slot goes to this participant only if nobody else waits.
 func (s *Seat) Pass(slot int) { s.handOn(slot, (*limit).best) }

@@ -1,6 +1,10 @@
 package pool //nolint:testpackage // it grants slots by hand
 
-import "testing"
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+)
 
 // asleep is a host in which nobody dies.
 type asleep struct{}
@@ -10,16 +14,21 @@ func (asleep) Unlock(int)    {}
 func (asleep) Held(int) bool { return true }
 func (asleep) Wake(int)      {}
 
+// two are the participants of one slot.
+func two() (one, other *Member) {
+	shape := Shape{Participants: 2, Limits: []int{1}}
+	p := New(make([]uint64, shape.Words()), shape, asleep{})
+	p.state(0).store(stateOf(1))
+	p.state(1).store(stateOf(1))
+	return p.member(0, 1), p.member(1, 1)
+}
+
 // Who has had its turn gives its slot to another that waits, also if both wait since
 // the same time, or if the clock of the other is a little ahead.
 func TestB8_SlotIsPassedToAnother(t *testing.T) {
 	for name, handOn := range map[string]func(s *Seat, slot int){"pass": (*Seat).Pass, "yield": (*Seat).Yield} {
 		for _, later := range []uint64{0, 1} {
-			shape := Shape{Participants: 2, Limits: []int{1}}
-			p := New(make([]uint64, shape.Words()), shape, asleep{})
-			one, other := p.member(0, 1), p.member(1, 1)
-			p.state(0).store(stateOf(1))
-			p.state(1).store(stateOf(1))
+			one, other := two()
 			held, ok := one.Seat(0).Take(3)
 			if !ok {
 				t.Fatal("a free slot was refused")
@@ -46,42 +55,67 @@ func TestB8_SlotIsPassedToAnother(t *testing.T) {
 }
 
 // The short ways of a slot are for when nobody waits. Where somebody does, a free slot
-// is left to Take, and who gets one that came back to Release.
+// is left to Take, and who gets one that came back to Place.
 func TestB8_SlotWhileNobodyWaits(t *testing.T) {
-	shape := Shape{Participants: 2, Limits: []int{1}}
-	p := New(make([]uint64, shape.Words()), shape, asleep{})
-	one, other := p.member(0, 1), p.member(1, 1)
-	p.state(0).store(stateOf(1))
-	p.state(1).store(stateOf(1))
-	seat := one.Seat(0)
-	if seat.Drop(0) {
-		t.Error("a slot that is not held was given back")
-	}
+	one, other := two()
+	seat, word := one.Seat(0), one.Seat(0).slots[0]
 	for range 2 {
 		if _, ok := seat.Try(); !ok {
 			t.Fatal("a free slot was refused")
 		}
-		if _, ok := other.Seat(0).Try(); ok || other.Seat(0).Drop(0) {
+		if _, ok := other.Seat(0).Try(); ok || other.Seat(0).Drop(0) || word.load() != seat.held {
 			t.Error("the slot of another was taken, or given back")
 		}
-		if !seat.Drop(0) {
-			t.Error("somebody waits for a slot")
+		if seat.Drop(0) || word.load() != 0 {
+			t.Error("a slot was not given back, or somebody waits for it")
 		}
 	}
 	if _, ok := seat.Try(); !ok {
 		t.Fatal("a free slot was refused")
 	}
 	other.Want(0, Want{Tier: 3, Ticket: 7, Count: 1})
-	if seat.Drop(0) {
+	if !seat.Drop(0) {
 		t.Error("nobody waits for a slot")
 	}
-	if _, ok := seat.Try(); ok {
+	if _, ok := seat.Try(); ok || word.load() != 0 {
 		t.Error("a slot was taken before who waits")
 	}
-	if !seat.Release(0) {
-		t.Error("nobody waits for a slot that was given back")
-	}
+	seat.Place(0)
 	if _, ok := other.Seat(0).Take(3); !ok {
 		t.Error("who waits has got no slot")
+	}
+}
+
+// Who begins to wait while a slot is dropped is granted it, or finds it free.
+func TestB8_SlotIsDroppedAsSomebodyComes(t *testing.T) {
+	one, other := two()
+	seat := one.Seat(0)
+	for round := range uint64(10_000) {
+		if _, ok := seat.Take(3); !ok {
+			t.Fatal("a free slot was refused")
+		}
+		var ready atomic.Int32
+		var done sync.WaitGroup
+		meet := func() {
+			for ready.Add(1); ready.Load() < 2; {
+			}
+		}
+		done.Go(func() {
+			meet()
+			if seat.Drop(0) {
+				seat.Place(0)
+			}
+		})
+		meet()
+		other.Want(0, Want{Tier: 3, Ticket: 1 + round, Count: 1})
+		done.Wait()
+		if !other.Check(0) {
+			t.Fatalf("round %d: nobody has the slot, and one waits for it", round)
+		}
+		if _, ok := other.Seat(0).Take(3); !ok {
+			t.Fatalf("round %d: a granted slot was refused", round)
+		}
+		other.Want(0, Want{})
+		other.Seat(0).Release(0)
 	}
 }
