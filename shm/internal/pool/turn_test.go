@@ -139,13 +139,12 @@ func (a *actor) buy(tier int) {
 		a.rest(inLook, flag(look), flag(mine))
 		a.bell = m.Bell() + 1
 		m.Stay(0)
-		if look || !mine {
-			mine = m.MayTake(0, tier)
-		}
-		if mine && w.tokens > 0 {
-			w.tokens--
-			a.spend()
-			return
+		if look || !mine { // nobody takes by what it saw before
+			if mine = m.MayTake(0, tier); mine && w.tokens > 0 {
+				w.tokens--
+				a.spend()
+				return
+			}
 		}
 		expired := a.sleepUntil(func() bool { return mine && w.tokens > 0 }, flag(mine))
 		if look = !expired; expired {
