@@ -3,6 +3,7 @@ package queue_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -191,6 +192,58 @@ func TestC5_OverBeforeItBegins(t *testing.T) {
 				if n := store.claims.Load(); n != 0 {
 					t.Fatalf("%s was over, and there were %d claims", name, n)
 				}
+			})
+		}
+	}
+}
+
+// A change is told to one of two calls of Run of a Queue. If that one ends, the
+// other knows of it in time.
+func TestC5_WhatTwoRunsAreTold(t *testing.T) {
+	const later = 30 * time.Minute
+	for name, plan := range map[string]func(r *rig) error{
+		"delayed": func(r *rig) error {
+			_, err := queue.Submit(r.Context(), r.Queue, "k", 0, queue.Spec{RunAt: time.Now().Add(later)})
+			return err
+		},
+		"schedule": func(r *rig) error {
+			at := time.Now().Add(later).UTC()
+			cron := fmt.Sprintf("%d %d * * *", at.Minute(), at.Hour())
+			return r.Schedule(r.Context(), queue.Schedule{Name: "s", Cron: cron, Zone: "UTC", Task: queue.Spec{Kind: "k"}})
+		},
+	} {
+		for _, first := range []bool{true, false} {
+			t.Run(fmt.Sprint(name, " and the first ends: ", first), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := newRig(t, 1, queue.Config{Poll: time.Hour})
+					var ran time.Time
+					queue.Handle(r.Queue, "k", func(context.Context, *queue.Job[any]) error {
+						ran = time.Now()
+						return nil
+					})
+					r.start()
+					ends := r.stop
+					r.start()
+					if !first {
+						r.stop, ends = ends, r.stop
+					}
+					time.Sleep(time.Minute)
+					want := time.Now().Add(later)
+					if err := plan(r); err != nil {
+						t.Fatal(err)
+					}
+					synctest.Wait()
+					ends(errOver)
+					if err := <-r.ended; !errors.Is(err, errOver) {
+						t.Errorf("Run returned %v", err)
+					}
+					time.Sleep(later)
+					synctest.Wait()
+					if !ran.Equal(want) {
+						t.Errorf("the task ran at %v, want %v", ran, want)
+					}
+					r.end()
+				})
 			})
 		}
 	}

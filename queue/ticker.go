@@ -35,8 +35,10 @@ const (
 // tickUntil submits the tasks of all ticks until ctx ends: when the next one
 // comes, when this process has changed a schedule, and every now and then for
 // what others have changed. A view that is out of date does no harm: it is only
-// the cause of a call that is refused.
+// the cause of a call that is refused. In the end another call of Run is to look,
+// which may not have heard of a change that this one has.
 func (s *session) tickUntil(ctx context.Context) {
+	defer signal(s.q.changed)
 	k := ticker{q: s.q, known: make(map[string]*known)}
 	wake := time.NewTimer(s.q.cfg.Poll)
 	defer wake.Stop()
