@@ -42,12 +42,16 @@ const (
 
 var errHandler = errors.New("the handler fails")
 
-// plan draws what an attempt does. It depends on the seed, the task and the token
-// alone, so handlers may ask in any order.
-func (w *world) plan(t *queue.Task) plan {
+// lots are drawn for something alone, so that all may ask in any order.
+func (w *world) lots(of ...any) *rand.Rand {
 	h := fnv.New64a()
-	h.Write(fmt.Append(nil, t.ID, t.Lease.Token))
-	rng := rand.New(rand.NewPCG(w.seed, h.Sum64()))
+	h.Write(fmt.Append(nil, of...))
+	return rand.New(rand.NewPCG(w.seed, h.Sum64()))
+}
+
+// plan draws what an attempt does.
+func (w *world) plan(t *queue.Task) plan {
+	rng := w.lots(t.ID, t.Lease.Token)
 	p := plan{takes: upTo(rng, w.lease/2), saves: rng.IntN(4) == 0}
 	if rng.IntN(6) == 0 {
 		p.takes = upTo(rng, 3*w.lease)

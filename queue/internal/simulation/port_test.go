@@ -147,11 +147,9 @@ func (p *port) Claim(ctx context.Context, now time.Time, q queue.Claim) (out que
 		c.answer = out
 		return err
 	})
-	n := p.by(ctx)
-	// Those who want the same slots do not come back at the same time, nor while the
-	// world, whose steps take nanoseconds, sees to others.
-	turn := slices.Index(n.nodes, n)*len(queueNames) + slices.Index(queueNames, q.Queue)
-	out.Next = moved(out.Next, time.Duration(turn)*time.Millisecond/10-p.owner.skewed())
+	// Those who want the same slots do not come back at the same time.
+	apart := upTo(p.owner.w.lots(p.by(ctx).name, q.Queue, now), time.Millisecond)
+	out.Next = moved(out.Next, apart-p.owner.skewed())
 	return answered(out, err)
 }
 
@@ -248,8 +246,20 @@ func (p *port) Schedules(ctx context.Context) (out []queue.Schedule, err error) 
 	return answered(out, err)
 }
 
+// Reschedule draws the IDs again: of schedules that are due at the same time, a
+// ticker draws them in any order.
 func (p *port) Reschedule(ctx context.Context, now time.Time, r queue.Reschedule) error {
 	now = p.moved(now)
+	if r.To != nil {
+		ids := queue.IDs{Random: p.owner.w.lots(p.by(ctx).name, r.Name, r.Was, now, len(r.Tasks)).Uint64}
+		to := *r.To
+		r.To, to.Version = &to, ids.New(now)
+		r.Tasks = slices.Clone(r.Tasks)
+		for i := range r.Tasks {
+			r.Tasks[i].ID = ids.New(now)
+			to.Last.Task = r.Tasks[i].ID // that of the last tick
+		}
+	}
 	c := &call{name: "Reschedule", now: now, args: r, view: p.view(ctx)}
 	return p.make(ctx, c, r.Name+c.view.operator, func(s queue.Store) error { return s.Reschedule(ctx, now, r) })
 }

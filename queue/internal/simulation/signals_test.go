@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // ear is somebody who listens to a queue.
@@ -47,17 +48,21 @@ func (w *world) passSignals() (moved bool) {
 		default:
 		}
 	}
-	w.signal(names...)
+	if len(names) > 0 {
+		w.signal(names...)
+	}
 	return len(names) > 0
 }
 
 // signal tells all who listen to queues. Those of one process want the same slots:
-// they are told one after the other.
+// they are told one after the other, and at no time at which one of them looks of
+// itself, or both would from then on.
 func (w *world) signal(names ...string) {
 	w.mu.Lock()
 	ears := slices.Clone(w.ears)
 	w.mu.Unlock()
 	for told := make(map[*host]bool); len(ears) > 0; clear(told) {
+		tick(upTo(w.rng, 10*time.Microsecond))
 		ears = slices.DeleteFunc(ears, func(e *ear) bool {
 			if told[e.host] {
 				return false
@@ -68,9 +73,7 @@ func (w *world) signal(names ...string) {
 			}
 			return true
 		})
-		if len(told) > 0 {
-			tick()
-		}
+		tick(time.Nanosecond) // what comes next comes later
 	}
 }
 

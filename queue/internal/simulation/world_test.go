@@ -256,13 +256,13 @@ func (w *world) step() bool {
 	}
 	w.steps++
 	w.gate.open(r, f)
-	tick() // each step has a time of its own, and timers that two set do not go off together
+	tick(time.Nanosecond) // each step has a time of its own, and timers that two set do not go off together
 	return true
 }
 
-// tick lets a moment pass, and all that happens then.
-func tick() {
-	time.Sleep(time.Nanosecond)
+// tick lets time pass, and all that happens then.
+func tick(d time.Duration) {
+	time.Sleep(d)
 	synctest.Wait()
 }
 
