@@ -211,8 +211,10 @@ func (w *world) run() error {
 func (w *world) quiet() {
 	for moved := true; moved && w.broken == nil; {
 		synctest.Wait()
+		w.mu.Lock()
 		made, events, notes := w.made, w.events, w.notes
 		w.made, w.events, w.notes = nil, nil, nil
+		w.mu.Unlock()
 		if len(made) > 1 {
 			w.fail(errors.New("two calls were made in one step"))
 		}
