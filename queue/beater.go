@@ -17,11 +17,11 @@ func (s *session) beatUntil(ctx context.Context) {
 		s.beat(ctx)
 		select {
 		case <-tick.C:
-		case <-s.q.told:
+		case <-s.told:
 		case <-ctx.Done():
 		}
 		taken(tick.C) // one sign of life is one for all who wanted it
-		taken(s.q.told)
+		taken(s.told)
 	}
 }
 

@@ -24,6 +24,7 @@ type faulty struct {
 	before func(call string) error
 	after  func(call string)
 	settle func(ctx context.Context) error // as before, for Settle
+	tend   func(ctx context.Context) error // as before, for Tend
 
 	behind time.Duration // the times that Claim and Tend answer with are so much earlier
 	claims atomic.Int64
@@ -71,6 +72,11 @@ func (f *faulty) Settle(ctx context.Context, now time.Time, outcomes []queue.Out
 
 func (f *faulty) Tend(ctx context.Context, now time.Time, limit int) (time.Time, error) {
 	f.tends.Add(1)
+	if f.tend != nil {
+		if err := f.tend(ctx); err != nil {
+			return time.Time{}, err
+		}
+	}
 	next, err := f.Store.Tend(ctx, now, limit)
 	if !next.IsZero() {
 		next = next.Add(-f.behind)

@@ -22,11 +22,10 @@ type Queue struct {
 	mu       sync.Mutex
 	handlers map[string]Handler
 	around   []func(Handler) Handler
-	running  map[string]bool // names of the Runs that are under way
-	ran      bool            // Run has been called: handlers stay as they are, with what is around them
-	soon     chan time.Time  // something is due then
-	told     chan struct{}   // tasks may have been told to stop
-	changed  chan struct{}   // schedules may have been changed here
+	running  map[string]chan<- struct{} // Runs that are under way, by name: their tasks may have been told to stop
+	ran      bool                       // Run has been called: handlers stay as they are, with what is around them
+	soon     chan time.Time             // something is due then
+	changed  chan struct{}              // schedules may have been changed here
 }
 
 // New returns a queue on a store, which stays the caller's to close. It starts
@@ -38,9 +37,8 @@ func New(store Store, cfg Config) *Queue {
 	cfg = cfg.withDefaults()
 	return &Queue{
 		store: store, cfg: cfg, ids: IDs{Random: cfg.Random}, clock: newClock(), wall: wall,
-		handlers: make(map[string]Handler), running: make(map[string]bool), halted: make(chan struct{}),
-		soon: make(chan time.Time, 1), told: make(chan struct{}, 1),
-		changed:   make(chan struct{}, 1),
+		handlers: make(map[string]Handler), running: make(map[string]chan<- struct{}), halted: make(chan struct{}),
+		soon: make(chan time.Time, 1), changed: make(chan struct{}, 1),
 		followers: followers{store: store, pause: cfg.Poll},
 	}
 }
@@ -54,8 +52,17 @@ func (q *Queue) Why(ctx context.Context, id ID) ([]Reason, error) {
 func (q *Queue) Command(ctx context.Context, c Command) (int, error) {
 	n, err := q.store.Command(ctx, q.clock.now(), c)
 	q.dueAt(q.clock.now())
-	signal(q.told)
+	q.tell()
 	return n, err
+}
+
+// tell has all Runs ask what their tasks have been told.
+func (q *Queue) tell() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, told := range q.running {
+		signal(told)
+	}
 }
 
 // Configure changes what is set for a queue, or for all of them if the name is "":
@@ -113,7 +120,7 @@ func taken[T any](from <-chan T) (value T) {
 }
 
 // signal sends a signal unless there is one.
-func signal(to chan struct{}) {
+func signal(to chan<- struct{}) {
 	select {
 	case to <- struct{}{}:
 	default:

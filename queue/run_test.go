@@ -372,6 +372,32 @@ func TestC4_OrdersReachHandlers(t *testing.T) {
 	}
 }
 
+// Whichever call of Run has a task, its handler is told at once.
+func TestC4_OrdersReachAllRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 2, queue.Config{Poll: time.Minute})
+		queue.Handle(r.Queue, "k", func(ctx context.Context, _ *queue.Job[any]) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		r.start("a")
+		stopFirst := r.stop
+		r.start("b")
+		inA, inB := r.submit("k", queue.Spec{Queue: "a"}), r.submit("k", queue.Spec{Queue: "b"})
+		r.is(inA, queue.Running)
+		r.is(inB, queue.Running)
+		r.command(queue.OnCancel, inA)
+		r.is(inA, queue.Cancelled)
+		r.command(queue.OnCancel, inB)
+		r.is(inB, queue.Cancelled)
+		stopFirst(errOver)
+		if err := <-r.ended; !errors.Is(err, errOver) {
+			t.Errorf("Run returned %v, want %v", err, errOver)
+		}
+		r.end()
+	})
+}
+
 func TestC5_GracefulShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 2, queue.Config{})

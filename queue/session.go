@@ -27,7 +27,8 @@ type session struct {
 	outcomes chan Outcome
 	settleBy atomic.Int64 // nanoseconds since 1970, once the handlers have ended: no outcome is waited for longer
 
-	sooner chan struct{} // a lease ends before the lapser would look
+	told   <-chan struct{} // tasks may have been told to stop
+	sooner chan struct{}   // a lease ends before the lapser would look
 
 	mu    sync.Mutex
 	first time.Time            // when the lapser looks
@@ -46,10 +47,11 @@ type lastEnd struct {
 const outcomesAhead = 1024
 
 func newSession(base context.Context, q *Queue, slots stint.Scheduler, queues []string) *session {
+	told := make(chan struct{}, 1)
 	return &session{
-		q: q, slots: slots, base: base, worker: q.asWorker(queues, slots),
+		q: q, slots: slots, base: base, worker: q.asWorker(queues, slots, told),
 		outcomes: make(chan Outcome, outcomesAhead), runs: make(map[leaseOf]*Attempt),
-		sooner: make(chan struct{}, 1), first: q.clock.now().Add(q.cfg.Lease),
+		told: told, sooner: make(chan struct{}, 1), first: q.clock.now().Add(q.cfg.Lease),
 	}
 }
 
@@ -69,8 +71,9 @@ func queueNames(names []string) []string {
 // defaultQueue is the queue of tasks that name none.
 const defaultQueue = "default"
 
-// asWorker describes this process, and closes the list of handlers.
-func (q *Queue) asWorker(queues []string, slots stint.Scheduler) Worker {
+// asWorker describes this process, and closes the list of handlers. The Run is
+// signalled by told until it leaves.
+func (q *Queue) asWorker(queues []string, slots stint.Scheduler, told chan<- struct{}) Worker {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.settleHandlers()
@@ -81,7 +84,7 @@ func (q *Queue) asWorker(queues []string, slots stint.Scheduler) Worker {
 	slices.Sort(kinds)
 	host, _ := os.Hostname()
 	w := Worker{
-		Name: q.freeName(), Host: host, PID: os.Getpid(), Kinds: make(map[string][]string),
+		Name: q.freeName(told), Host: host, PID: os.Getpid(), Kinds: make(map[string][]string),
 		Slots: slots.Stats().Limit, Since: q.clock.now(),
 	}
 	for _, name := range queues {
@@ -92,12 +95,12 @@ func (q *Queue) asWorker(queues []string, slots stint.Scheduler) Worker {
 
 // freeName is a name for a Run that no other has that is under way: the store has
 // one description for each name, and the last one counts. The lock is held.
-func (q *Queue) freeName() string {
+func (q *Queue) freeName(told chan<- struct{}) string {
 	name := q.cfg.Worker
-	for n := 2; q.running[name]; n++ {
+	for n := 2; q.running[name] != nil; n++ {
 		name = q.cfg.Worker + "-" + strconv.Itoa(n)
 	}
-	q.running[name] = true
+	q.running[name] = told
 	return name
 }
 

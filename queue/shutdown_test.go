@@ -198,53 +198,82 @@ func TestC5_OverBeforeItBegins(t *testing.T) {
 }
 
 // A change is told to one of two calls of Run of a Queue. If that one ends, the
-// other knows of it in time.
+// other knows of it in time, even if the store was being asked just then.
 func TestC5_WhatTwoRunsAreTold(t *testing.T) {
 	const later = 30 * time.Minute
-	for name, plan := range map[string]func(r *rig) error{
-		"delayed": func(r *rig) error {
-			_, err := queue.Submit(r.Context(), r.Queue, "k", 0, queue.Spec{RunAt: time.Now().Add(later)})
-			return err
-		},
-		"schedule": func(r *rig) error {
+	delayed := func(r *rig, by time.Duration) error {
+		_, err := queue.Submit(r.Context(), r.Queue, "k", 0, queue.Spec{RunAt: time.Now().Add(by)})
+		return err
+	}
+	for name, plan := range map[string]func(r *rig, hang func()) error{
+		"delayed": func(r *rig, _ func()) error { return delayed(r, later) },
+		"schedule": func(r *rig, _ func()) error {
 			at := time.Now().Add(later).UTC()
 			cron := fmt.Sprintf("%d %d * * *", at.Minute(), at.Hour())
 			return r.Schedule(r.Context(), queue.Schedule{Name: "s", Cron: cron, Zone: "UTC", Task: queue.Spec{Kind: "k"}})
 		},
+		"while it asks": func(r *rig, hang func()) error {
+			var errs []error
+			for _, by := range []time.Duration{later, later * 3 / 2, later / 3} { // the other is told of the one between
+				errs = append(errs, delayed(r, by))
+				synctest.Wait()
+			}
+			hang()
+			return errors.Join(errs...)
+		},
 	} {
 		for _, first := range []bool{true, false} {
 			t.Run(fmt.Sprint(name, " and the first ends: ", first), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					r := newRig(t, 1, queue.Config{Poll: time.Hour})
-					var ran time.Time
-					queue.Handle(r.Queue, "k", func(context.Context, *queue.Job[any]) error {
-						ran = time.Now()
-						return nil
-					})
-					r.start()
-					ends := r.stop
-					r.start()
-					if !first {
-						r.stop, ends = ends, r.stop
-					}
-					time.Sleep(time.Minute)
-					want := time.Now().Add(later)
-					if err := plan(r); err != nil {
-						t.Fatal(err)
-					}
-					synctest.Wait()
-					ends(errOver)
-					if err := <-r.ended; !errors.Is(err, errOver) {
-						t.Errorf("Run returned %v", err)
-					}
-					time.Sleep(later)
-					synctest.Wait()
-					if !ran.Equal(want) {
-						t.Errorf("the task ran at %v, want %v", ran, want)
-					}
-					r.end()
-				})
+				synctest.Test(t, func(t *testing.T) { twoRunsAreTold(t, later, first, plan) })
 			})
 		}
 	}
+}
+
+// twoRunsAreTold ends the first or the second of two calls of Run between the plan of
+// a task that is due later, and then.
+func twoRunsAreTold(t *testing.T, later time.Duration, first bool, plan func(r *rig, hang func()) error) {
+	t.Helper()
+	r, store := newFaultyRig(t, queue.Config{Poll: time.Hour})
+	var hangs atomic.Bool
+	goOn := make(chan struct{})
+	store.tend = func(ctx context.Context) error {
+		if hangs.Load() {
+			select {
+			case <-goOn:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return nil
+	}
+	var ran time.Time
+	queue.Handle(r.Queue, "k", func(context.Context, *queue.Job[any]) error {
+		ran = time.Now()
+		return nil
+	})
+	r.start()
+	ends := r.stop
+	r.start()
+	if !first {
+		r.stop, ends = ends, r.stop
+	}
+	time.Sleep(time.Minute)
+	want := time.Now().Add(later)
+	if err := plan(r, func() { hangs.Store(true) }); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(later / 2)
+	ends(errOver)
+	if err := <-r.ended; !errors.Is(err, errOver) {
+		t.Errorf("Run returned %v, want %v", err, errOver)
+	}
+	hangs.Store(false)
+	close(goOn)
+	time.Sleep(later / 2)
+	synctest.Wait()
+	if !ran.Equal(want) {
+		t.Errorf("the task ran at %v, want %v", ran, want)
+	}
+	r.end()
 }

@@ -12,13 +12,13 @@ const tendMost = 1000
 
 // tendUntil has the store do what is due, until ctx ends: when it has said that
 // something is, when this process has submitted something that is due earlier,
-// and every now and then for what others have. What it knows is left for another
-// call of Run, which may not have heard of it.
+// and every now and then for what others have. In the end another call of Run is to
+// look, which may not have heard of what this one has.
 func (s *session) tendUntil(ctx context.Context) {
 	wake := time.NewTimer(s.q.cfg.Poll)
 	defer wake.Stop()
 	var due time.Time
-	defer func() { s.q.dueAt(due) }()
+	defer func() { s.q.dueAt(s.q.clock.now()) }()
 	for ctx.Err() == nil { // also if something else came with its end
 		wait := due.Sub(s.q.clock.now())
 		if wait <= 0 { // no timer is set to nothing: see soonest
