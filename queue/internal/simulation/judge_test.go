@@ -193,7 +193,7 @@ func (j *judge) record(c *call, events []queue.Event) {
 		e := &events[i]
 		detail, _, _ := strings.Cut(e.Detail, "\n") // goroutines of a stack have other numbers each time
 		if e.On == queue.OnSubmit {
-			detail = e.ID.String() // it is drawn by lot, and much goes by it
+			detail = strings.TrimSpace(e.ID.String() + " " + detail) // much goes by the ID, which is drawn by lot
 		}
 		j.w.log("    %s %s → %s %s %d %s", j.name(e.ID), e.On, e.To, e.By, e.Token, detail)
 	}

@@ -246,18 +246,22 @@ func (p *port) Schedules(ctx context.Context) (out []queue.Schedule, err error) 
 	return answered(out, err)
 }
 
-// Reschedule draws the IDs again: of schedules that are due at the same time, a
-// ticker draws them in any order.
+// Reschedule draws the IDs again that were drawn for it: of schedules that are due
+// at the same time, a ticker draws them in any order.
 func (p *port) Reschedule(ctx context.Context, now time.Time, r queue.Reschedule) error {
 	now = p.moved(now)
 	if r.To != nil {
 		ids := queue.IDs{Random: p.owner.w.lots(p.by(ctx).name, r.Name, r.Was, now, len(r.Tasks)).Uint64}
-		to := *r.To
-		r.To, to.Version = &to, ids.New(now)
-		r.Tasks = slices.Clone(r.Tasks)
+		to, last := *r.To, r.To.Last.Task
+		r.To, r.Tasks = &to, slices.Clone(r.Tasks)
+		if to.Version != r.Was {
+			to.Version = ids.New(now)
+		}
 		for i := range r.Tasks {
-			r.Tasks[i].ID = ids.New(now)
-			to.Last.Task = r.Tasks[i].ID // that of the last tick
+			was := r.Tasks[i].ID
+			if r.Tasks[i].ID = ids.New(now); was == last {
+				to.Last.Task = r.Tasks[i].ID
+			}
 		}
 	}
 	c := &call{name: "Reschedule", now: now, args: r, view: p.view(ctx)}
