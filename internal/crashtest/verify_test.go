@@ -172,7 +172,9 @@ func (e *evidence) known(t *queue.Task) error {
 }
 
 // alone: a lease is not taken from a worker that may live before it is over, and
-// of two runs at a time the older one has lost its lease.
+// of two runs at a time the one by the older lease has lost it. That may have begun
+// later: a process that is stopped between its last look at the lease and its
+// handler begins when it goes on.
 func (e *evidence) alone(t *queue.Task) error {
 	lost := make(map[queue.Token]bool)
 	for _, l := range leasesOf(t) {
@@ -185,10 +187,10 @@ func (e *evidence) alone(t *queue.Task) error {
 		}
 	}
 	runs := slices.Clone(e.runs[t.ID])
-	slices.SortFunc(runs, func(a, b *attempt) int { return cmp.Compare(a.from, b.from) })
+	slices.SortFunc(runs, func(a, b *attempt) int { return cmp.Compare(a.token, b.token) })
 	for i, old := range runs {
 		for _, r := range runs[i+1:] {
-			if r.from < old.to && !lost[old.token] {
+			if r.from < old.to && old.from < r.to && !lost[old.token] {
 				return fmt.Errorf("%s runs it with the token %d while %s does with %d, which was not lost",
 					r.who, r.token, old.who, old.token)
 			}
