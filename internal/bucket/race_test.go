@@ -45,7 +45,10 @@ func TestB10_ManyTakersOneClock(t *testing.T) {
 
 // TestB10_TakersAndWaiters is the same for goroutines of which each waits now
 // and then. Every token that is taken must be counted once: a count that is
-// lost where the two meet lets tokens through that were not earned.
+// lost where the two meet lets tokens through that were not earned. An amount
+// is larger on average than what the clock earns by taking and waiting, 6
+// tokens: however often the takers meet in the queue, the bucket does not
+// overflow.
 func TestB10_TakersAndWaiters(t *testing.T) {
 	const rate, capacity = 1e9, 100 // a token a nanosecond
 	b := newBucket(rate, capacity)
@@ -56,7 +59,7 @@ func TestB10_TakersAndWaiters(t *testing.T) {
 		wg.Go(func() {
 			var e bucket.Entry
 			for i := range 20_000 {
-				n := int64(1 + i%7)
+				n := int64(4 + i%7)
 				if b.Take(clock.Add(3), n) == bucket.Taken {
 					taken.Add(n)
 					continue
@@ -73,10 +76,11 @@ func TestB10_TakersAndWaiters(t *testing.T) {
 	}
 	wg.Wait()
 	now := clock.Load()
-	if got := taken.Load() + b.Tokens(now); got > capacity+now {
+	got := taken.Load() + b.Tokens(now)
+	if got > capacity+now {
 		t.Errorf("%d tokens in %d ns", got, now)
 	}
-	if taken.Load() < now*9/10 {
-		t.Errorf("only %d tokens in %d ns", taken.Load(), now)
+	if got < now {
+		t.Errorf("only %d tokens in %d ns", got, now)
 	}
 }
