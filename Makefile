@@ -59,11 +59,13 @@ race: ## The same as make test RACE=1.
 	@$(MAKE) test RACE=1
 
 .PHONY: torture
-torture: bin/gotest ## Run the random and the crash tests ROUNDS times with new seeds.
+torture: export STINT_SEED := random
+torture: bin/gotest ## Run the random and the crash tests ROUNDS times with new seeds, then fuzz every target.
 	@tools/need.sh gzip:gzip gcc:gcc gcc:libc6-dev
 	bin/gotest . -- -timeout 4h -race -count $(ROUNDS) -run 'Model|Random|Stress|Kill|Crash' ./...
 	STINT_SEEDS=$(SEEDS) bin/gotest . -- -timeout 4h -run C6_Simulation ./queue/internal/simulation
 	STINT_SEEDS=$(SEEDS) bin/gotest . -- -timeout 4h -run 'B8|B13' ./shm/...
+	@$(MAKE) fuzz
 
 .PHONY: fuzz
 fuzz: ## Fuzz every target for FUZZTIME.

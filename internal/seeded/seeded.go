@@ -1,5 +1,5 @@
-// Package seeded is the randomness of tests. A test that draws lots prints what
-// it takes to draw the same ones again.
+// Package seeded is the randomness of tests. A test that draws random numbers
+// logs the seed that repeats them.
 package seeded
 
 import (
@@ -9,18 +9,30 @@ import (
 	"testing"
 )
 
-// Variable is the environment variable that a seed can be given in.
+// Variable is the environment variable that gives the seed: a number, or
+// [Fresh].
 const Variable = "STINT_SEED"
 
-// Seed returns the seed of a random test and logs it: the one that is given in
-// [Variable], so that a failure can be repeated, or else a new one.
+// Fresh as the value of [Variable] draws a new seed for each test. Long runs use
+// it; a seed that fails there becomes a test of its own.
+const Fresh = "random"
+
+// usual is the seed when [Variable] is not set: the same for all, so that a
+// change fails its tests for what it changes and not by chance.
+const usual = 1
+
+// Seed returns the seed of a random test and logs it.
 func Seed(tb testing.TB) uint64 {
 	tb.Helper()
-	seed := rand.Uint64()
-	if text := os.Getenv(Variable); text != "" {
+	seed := uint64(usual)
+	switch text := os.Getenv(Variable); text {
+	case "":
+	case Fresh:
+		seed = rand.Uint64()
+	default:
 		given, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
-			tb.Fatalf("%s: %v", Variable, err)
+			tb.Fatalf("%s is a number or %q: %v", Variable, Fresh, err)
 		}
 		seed = given
 	}
