@@ -44,6 +44,9 @@ var directions = []direction{
 	{pkg: "retry", state: here},
 	{pkg: ".", state: here, may: []string{"internal/backlog", "internal/bucket"}},
 
+	// Keeps a log readable while one error repeats.
+	{pkg: "internal/logthrottle", state: here},
+
 	// Times, and nothing that runs: a part of queue that others may use alone.
 	{pkg: "queue/cron", state: here},
 
@@ -53,7 +56,7 @@ var directions = []direction{
 	{pkg: "shm", state: here, may: []string{".", "internal/bucket", "shm/internal/pool", "shm/internal/arena"}},
 	{
 		pkg: "queue", state: here,
-		may: []string{".", "internal/backlog", "retry", "queue/cron"},
+		may: []string{".", "internal/backlog", "internal/logthrottle", "retry", "queue/cron"},
 	},
 	// How rows are written down: for stores that keep bytes.
 	{pkg: "queue/internal/record", state: here, may: []string{".", "queue"}},
@@ -66,19 +69,25 @@ var directions = []direction{
 		may: []string{".", "queue", "queue/internal/record", "internal/backlog"},
 	},
 	{pkg: "queue/memstore", state: here, may: []string{"queue", "queue/internal/machine"}},
+	// Which users of the machine a program trusts with its files, and with its sockets.
+	{pkg: "internal/ownership", state: here},
+	{pkg: "internal/peer", state: here},
 	{
 		pkg: "queue/filestore", state: here,
-		may:     []string{"queue", "queue/internal/machine"},
+		may:     []string{"queue", "queue/internal/machine", "internal/logthrottle", "internal/ownership"},
 		modules: []string{"github.com/cockroachdb/pebble/v2"},
 	},
 	{pkg: "queue/pgstore", state: planned, may: []string{".", "queue"}, modules: []string{"github.com/jackc/pgx/v5"}},
 	{pkg: "queue/redisstore", state: planned, may: []string{".", "queue"}},
 	// A store that is in another process, and what it says to that process.
-	{pkg: "queue/httpstore", state: here, may: []string{"queue", "internal/wire"}},
+	{pkg: "queue/httpstore", state: here, may: []string{"queue", "internal/wire", "internal/peer"}},
 	{pkg: "internal/wire", state: here, may: []string{"queue"}},
 
 	{pkg: "transfer", state: planned, may: []string{".", "queue", "retry"}},
-	{pkg: "server", state: here, may: []string{".", "queue", "internal/wire", "transfer", "server/web"}},
+	{
+		pkg: "server", state: here,
+		may: []string{".", "csync", "queue", "internal/wire", "internal/peer", "transfer", "server/web"},
+	},
 	{pkg: "server/web", state: planned},
 
 	// Processes, and who ends them when the one that has started them cannot.

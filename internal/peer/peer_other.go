@@ -1,0 +1,11 @@
+//go:build !linux
+
+package peer
+
+import (
+	"errors"
+	"net"
+)
+
+// userOf is not known on this system.
+func userOf(net.Conn) (uid int, err error) { return 0, errors.ErrUnsupported }
