@@ -23,10 +23,11 @@ type core struct {
 	// Immutable.
 	born     time.Time
 	cfg      Config
-	slots    Slots // nil for slots of our own
-	parallel bool  // there is more than one processor
-	gone     entry // stands for the entry of a group's job that has ended
-	basic    entry // stands for work of one slot without a key, which needs no entry of its own
+	slots    Slots   // nil for slots of our own
+	sleeper  Sleeper // slots, if they are one
+	parallel bool    // there is more than one processor
+	gone     entry   // stands for the entry of a group's job that has ended
+	basic    entry   // stands for work of one slot without a key, which needs no entry of its own
 
 	rares sync.Pool // unused entries that have a rare
 
@@ -171,6 +172,9 @@ func (c *core) take(ctx context.Context, e *entry) (*entry, error) {
 			return c.awaited(e)
 		}
 	}
+	if e.Value.sleeps && c.sleep(ctx, e, watched) {
+		return nil, context.Cause(ctx)
+	}
 	if watched || done == nil {
 		<-e.Value.ready
 		return c.awaited(e)
@@ -196,6 +200,7 @@ func (c *core) arrive(e *entry) (settled bool) {
 		e.Value.err = ErrQueueFull
 		return true
 	}
+	c.expectSleep(e)
 	c.push(e)
 	c.watch(w, e)
 	e.Value.again = w == nil && c.lastDone == e.Value.done

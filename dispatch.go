@@ -277,7 +277,11 @@ func (c *core) deliver(granted *entry, refusals []func()) []func() {
 		e.Value.link = nil
 		switch err := e.Value.refusal(); {
 		case job == nil:
+			sleeps := e.Value.sleeps // before it goes on, and e is used again
 			e.Value.ready <- struct{}{}
+			if sleeps {
+				c.sleeper.Rouse()
+			}
 		case err == nil:
 			go c.work(e)
 		default:

@@ -40,6 +40,7 @@ type rare struct {
 	err    error           // without a slot if this is set
 	nested bool            // it is called by a function that runs on a slot
 	done   <-chan struct{} // its context's
+	sleeps bool            // in Slots, which are to rouse it: see Sleeper
 	again  bool            // the one that waited before had the same context: a watch would pay
 
 	brings *entry // the job of a submitter that waits at the door

@@ -1,6 +1,7 @@
 package stint
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -46,6 +47,29 @@ type Slots interface {
 	Usage() Usage
 }
 
+// Sleeper is what [Slots] may be as well, so that a goroutine which waits alone for a slot
+// sleeps in the system itself, instead of a channel: a wake of one goroutine by another
+// takes as long as one by another process. The scheduler calls Expect with its lock held,
+// before Want, and then Sleep, from the same goroutine and without the lock. It does so
+// only while it has no slot and nothing else waits.
+type Sleeper interface {
+	Slots
+
+	// Expect announces the call of Sleep that follows. Until then the implementation
+	// needs nobody else to find out when a slot comes free.
+	Expect()
+
+	// Sleep does what else a goroutine of the implementation does while somebody waits,
+	// and calls notify where that would. It returns when ready reports true, and may
+	// return earlier; if somebody waits then, it has seen to it that they are told of
+	// slots all the same. It calls ready without a lock, as that may call Want.
+	Sleep(ready func() bool)
+
+	// Rouse has a call of Sleep ask ready again, if there is one. It may be called from
+	// any goroutine, with any lock held.
+	Rouse()
+}
+
 // Usage is the state of shared slots.
 type Usage struct {
 	Max     int      `json:"max"`
@@ -75,6 +99,7 @@ type grants struct {
 
 func (c *core) bindSlots() {
 	c.grants.held = make(map[Grant]*entry)
+	c.sleeper, _ = c.slots.(Sleeper)
 	c.slots.Bind(c.refresh, c.loseGrant)
 	c.refresh()
 }
@@ -109,6 +134,31 @@ func (c *core) takeShared(tier int) bool {
 	c.grants.loose = append(c.grants.loose, grant)
 	c.word.Add(1)
 	return true
+}
+
+// expectSleep has the goroutine of e, which is about to be queued, sleep in the shared
+// slots if nobody else of this scheduler can have them wake it: nothing waits or runs
+// here, so the slot comes from elsewhere.
+func (c *core) expectSleep(e *entry) {
+	if c.sleeper != nil && c.running() == 0 && c.nothingWaits() {
+		e.Value.sleeps = true
+		c.sleeper.Expect()
+	}
+}
+
+// sleep waits in the shared slots, which have been told to expect it, until e is granted or
+// refused, or the slots can do without. If ctx ends first, it withdraws e: canceled. A
+// context that is watched has e refused instead.
+func (c *core) sleep(ctx context.Context, e *entry, watched bool) (canceled bool) {
+	if !watched && ctx.Done() != nil {
+		stop := context.AfterFunc(ctx, c.sleeper.Rouse)
+		defer stop()
+	}
+	c.sleeper.Sleep(func() (ready bool) {
+		canceled = canceled || !watched && ctx.Err() != nil && c.withdraw(e)
+		return canceled || len(e.Value.ready) > 0
+	})
+	return canceled
 }
 
 // nothingWaits reports whether there is nothing to start, and nobody to tell that
@@ -184,6 +234,9 @@ func (c *core) loseGrant(grant Grant, cause error) {
 // slot goes back, of what could start then, and once it is known what has started.
 func (c *core) want(running int) {
 	wanted := c.grants.wanted
+	if c.log.Len() == 0 && len(c.resumes) == 0 && wanted.waiting == 0 {
+		return
+	}
 	wanted.waiting = c.log.Len() - c.log.HeldByKey()
 	highest := -1
 	if wanted.waiting > 0 && c.paused == nil {

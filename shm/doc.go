@@ -17,20 +17,24 @@
 //
 //   - At most as many slots are held by living processes as there are.
 //   - A slot of a process that has died comes back within about 2 milliseconds
-//     while somebody waits, or when somebody next asks; a large process takes
-//     longer to die. It takes up to 20 milliseconds if the kernel does not tell
-//     when the process ends: before Linux 5.3, where a filter of system calls
-//     forbids it, and for processes of another namespace of processes; and if the
-//     process that is told, one of those who wait, has just gone itself, or has all
-//     its processors (GOMAXPROCS) in system calls. Whether a process lives is a lock
-//     that the kernel ends with it, so numbers that are used again, and namespaces,
-//     do not matter for that.
+//     while somebody waits, or when somebody next asks, whatever else has died with it
+//     and whether other processes that wait are stopped; a large process takes longer
+//     to die, and each further one that dies at the same time a fraction of a
+//     millisecond. It takes up to 20 milliseconds if the kernel does not tell when the
+//     process ends, and 10 more for each process that waited and died with it, up to 80:
+//     before Linux 5.3, where a filter of system calls forbids it, and for processes of
+//     another namespace of processes. So it may if the first two of the processes that
+//     wait, in the order in which they have opened the region, are both stopped, or have
+//     all their processors (GOMAXPROCS) in system calls. Whether a process lives is a
+//     lock that the kernel ends with it, so numbers that are used again, and
+//     namespaces, do not matter for that.
 //   - Who waits is woken by whoever gives a slot back, and does not poll for it.
 //   - Processes get at most the tokens of a bucket's rate and capacity, and one debt
 //     (see [stint.Limiter]). Who dies or is stopped does not hold up those who wait.
 //   - A process that is stopped keeps what it holds. A slot that it was given
-//     while it was stopped, or too busy to take it, goes to another after about
-//     30 milliseconds.
+//     while it was stopped goes to another when somebody looks for the dead, within
+//     about 10 milliseconds; after about 30 if it cannot be seen to be stopped, as in
+//     another namespace of processes, or is too busy to take it.
 //
 // # What is needed
 //

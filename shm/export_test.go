@@ -3,6 +3,7 @@ package shm
 import (
 	"context"
 	"math"
+	"math/bits"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -124,10 +125,10 @@ func (r *Region) Undisturbed(f func()) (rung uint64) {
 	return r.member.Bell() - before
 }
 
-// Watch tells whether the region leads those who wait, and how long it sleeps unless
-// it is rung.
-func (r *Region) Watch() (leads bool, pace time.Duration) {
+// Watch tells of how many participants the region wants doorbells, and how long it sleeps
+// unless it is rung.
+func (r *Region) Watch() (doorbells int, pace time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.watch.hung, time.Duration(r.watch.due - r.watch.waited)
+	return bits.OnesCount64(r.watch.bells), time.Duration(r.watch.due - r.watch.waited)
 }

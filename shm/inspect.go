@@ -24,17 +24,6 @@ type Info struct {
 	Err     string              `json:"err,omitempty"`     // why nothing more is known; only of [List]
 }
 
-// Process is one that shares a region.
-type Process struct {
-	PID  int    `json:"pid"`  // in its own namespace
-	Name string `json:"name"` // of its program, at most 32 bytes
-
-	// Stopped says that a signal or a debugger has stopped it: what it holds comes
-	// back when it goes on, or ends. Of a process of another namespace, or that this
-	// one may not look at, it is not known.
-	Stopped bool `json:"stopped,omitempty"`
-}
-
 // LimitUsage is the state of a limit.
 type LimitUsage struct {
 	Max     int            `json:"max"`
@@ -91,7 +80,7 @@ func inspect(name string) (info Info, err error) {
 		return info, fmt.Errorf("%w: it has %d words for a geometry of %d", ErrMismatch, n, shape.Words())
 	}
 	p := pool.New(a.Words(), shape, host{&Region{arena: a}})
-	seen := processes{a, make(map[int]bool)}
+	seen := &processes{arena: a, seen: make(map[pool.Party]Process)}
 	for _, party := range p.Parties() {
 		info.Processes = append(info.Processes, seen.look(party))
 	}
@@ -109,26 +98,14 @@ func inspect(name string) (info Info, err error) {
 	return info, nil
 }
 
-// processes are those that have the region open, and whether each is stopped. They
-// are looked at once, so that all of a region is of one time.
-type processes struct {
-	arena   *arena.Arena
-	stopped map[int]bool
-}
-
-func (p processes) look(party pool.Party) Process {
-	stopped, known := p.stopped[party.PID]
-	if !known {
-		stopped = p.arena.Stopped(party.PID)
-		p.stopped[party.PID] = stopped
-	}
-	return Process{party.PID, party.Name, stopped}
-}
-
-func usageOf(n int, now pool.Usage, seen processes) LimitUsage {
+func usageOf(n int, now pool.Usage, seen *processes) LimitUsage {
 	u := LimitUsage{Max: n, Running: now.Slots, Waiting: now.Waiting, Holders: []ProcessUsage{}}
 	for _, h := range now.Holders {
-		u.Holders = append(u.Holders, ProcessUsage{seen.look(h.Party), h.Slots, h.Waiting, h.Dead})
+		process := Process{PID: h.PID, Name: h.Name}
+		if !h.Dead {
+			process = seen.look(h.Party)
+		}
+		u.Holders = append(u.Holders, ProcessUsage{process, h.Slots, h.Waiting, h.Dead})
 	}
 	return u
 }
@@ -198,11 +175,7 @@ func named(err error, path string) error {
 	}
 	var users []string
 	for _, p := range info.Processes {
-		user := fmt.Sprintf("%s[%d]", p.Name, p.PID)
-		if p.Stopped {
-			user += " (stopped)"
-		}
-		users = append(users, user)
+		users = append(users, describe(p))
 	}
 	return fmt.Errorf("%w by %s", err, strings.Join(users, ", "))
 }

@@ -5,6 +5,7 @@ package shm_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -96,7 +97,11 @@ func TestB8_InspectStopped(t *testing.T) {
 	stopped := func(path string) bool {
 		info := inspect(t, path)
 		holder := info.Slots[0].Holders[0].Process
-		if len(info.Processes) != 1 || info.Processes[0] != holder || holder.PID != p.cmd.Process.Pid {
+		want := p
+		if path == other.path {
+			want = other // it can be seen to hold what the number does not
+		}
+		if len(info.Processes) != 1 || info.Processes[0] != holder || holder.PID != want.cmd.Process.Pid {
 			t.Errorf("processes %+v, and the holder is %+v", info.Processes, holder)
 		}
 		return holder.Stopped
@@ -116,6 +121,38 @@ func TestB8_InspectStopped(t *testing.T) {
 	}
 	p.signal(t, syscall.SIGCONT)
 	until(t, "the process is stopped for ever", func() bool { return !stopped(path) })
+}
+
+// A process that has ended, and left its open file to others that live, is not shown as the
+// holder: one of those is, and the first is named beside it.
+func TestB8_InspectNamesWhatOutlivedAProcess(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	shell := start(t, "turn", path)
+	shell.tell(t, "exec 4<&0; cat <&4 >/dev/null 2>&1 & printf $!; sh -c 'cat; :' <&4 >/dev/null 2>&1 & echo .")
+	first, err := strconv.Atoi(shell.readUntil(t, "."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := shm.Process{PID: shell.cmd.Process.Pid, Name: "shell"}
+	check := func() {
+		t.Helper()
+		info := inspect(t, path)
+		if len(info.Processes) != 1 || info.Processes[0] != want || info.Slots[0].Holders[0].Process != want {
+			t.Errorf("inspected %+v, want the one process %+v", info, want)
+		}
+	}
+	check()
+	shell.kill()
+	// The shell of the second has a child, which has the file as well.
+	want = shm.Process{PID: first, Name: "cat", Outlived: fmt.Sprintf("shell[%d]", want.PID), Others: 2}
+	until(t, "not all are seen", func() bool { return inspect(t, path).Processes[0].Others == 2 })
+	check()
+	shown := fmt.Sprintf("cat[%d] (with 2 more, outlived %s)", first, want.Outlived)
+	if err := shm.Remove(path); err == nil || !strings.Contains(err.Error(), shown) {
+		t.Errorf("Remove: %v, want that it names %s", err, shown)
+	}
+	shell.in.Close()
+	until(t, "nothing lives and something is shown", func() bool { return len(inspect(t, path).Processes) == 0 })
 }
 
 func TestB8_InspectFull(t *testing.T) {

@@ -57,9 +57,13 @@ func (m *Mutex) TryLock() (locked, abandoned bool) {
 	return true, m.own()
 }
 
+// own marks m as locked by this process and reports whether the lock was abandoned. It
+// reads that first: once locked is set another goroutine may unlock m and lock it again,
+// which overwrites abandoned.
 func (m *Mutex) own() (abandoned bool) {
+	abandoned = m.slots.abandoned
 	m.locked.Store(true)
-	return m.slots.abandoned
+	return abandoned
 }
 
 // Unlock unlocks m and wakes who is next. It fails with [ErrNotLocked] if this

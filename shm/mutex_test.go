@@ -191,3 +191,33 @@ func TestD8_MutexUnlockOfAClosedRegion(t *testing.T) {
 	}
 	unlock(t, other)
 }
+
+// A lock may be unlocked by another goroutine while the call of Lock that got it returns: what
+// Lock reports is read before that is possible. The race detector sees an earlier order.
+func TestD8_MutexUnlockWhileLockReturns(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	m := mutex(t, path)
+	for range 200 {
+		r := open(t, path, geometry)
+		lock(t, r.Mutex(0), false)
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		next := make(chan bool)
+		go func() {
+			for m.Unlock() != nil {
+				runtime.Gosched()
+			}
+			locked, abandoned := m.TryLock()
+			if !locked {
+				t.Error("a free lock was refused")
+			}
+			next <- abandoned
+		}()
+		lock(t, m, true)
+		if <-next {
+			t.Error("the lock was reported as abandoned twice")
+		}
+		unlock(t, m)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -300,6 +301,17 @@ func (p *process) tell(t *testing.T, line string) {
 	if _, err := p.in.WriteString(line + "\n"); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// readUntil returns what the process writes before a mark.
+func (p *process) readUntil(t *testing.T, mark string) (text string) {
+	t.Helper()
+	for buffer := make([]byte, 1); !strings.HasSuffix(text, mark); text += string(buffer) {
+		if _, err := p.out.Read(buffer); err != nil {
+			t.Fatalf("the process has ended: %v, %q", err, text)
+		}
+	}
+	return strings.TrimSuffix(text, mark)
 }
 
 // await waits until the process has had n slots. It reports false if it ends

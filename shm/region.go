@@ -140,7 +140,7 @@ func open(ctx context.Context, name string, geometry Geometry, patience time.Dur
 		return nil, refusal(err, name, path, geometry)
 	}
 	for i, n := range shape.Limits {
-		r.limits = append(r.limits, &Slots{region: r, seat: r.member.Seat(i), limit: i, grants: make([]uint64, n)})
+		r.limits = append(r.limits, newSlots(r, i, n))
 	}
 	for _, slots := range r.limits[len(geometry.Slots):] {
 		r.mutexes = append(r.mutexes, newMutex(slots))
@@ -271,16 +271,17 @@ func (r *Region) Close() error {
 		return nil
 	}
 	r.member.Leave()
-	watching := r.watch.ended
 	bound := r.boundLocked()
 	r.mu.Unlock()
 	for _, notify := range bound {
 		notify() // who waits, or is about to, is told that the region is closed
 	}
-	if watching != nil {
-		r.member.Ring()
-		<-watching
-	}
+	r.member.Ring()
+	r.watch.running.Wait()
+	r.mu.Lock()
+	down := r.retireLocked()
+	r.mu.Unlock()
+	down.takeDown() // what a caller has left
 	return r.arena.Close()
 }
 
@@ -304,7 +305,11 @@ func (r *Region) bell() *uint64 { return r.pool.Bell(r.member.Index()) }
 // host is what the pool needs of the system.
 type host struct{ *Region }
 
-func (h host) Lock(lock int) bool   { return h.arena.Lock(lock) }
-func (h host) Unlock(lock int)      { h.arena.Unlock(lock) }
-func (h host) Held(lock int) bool   { return h.arena.Held(lock) }
+func (h host) Lock(lock int) bool { return h.arena.Lock(lock) }
+func (h host) Unlock(lock int)    { h.arena.Unlock(lock) }
+func (h host) Held(lock int) bool { return h.arena.Held(lock) }
+func (h host) Stopped(participant int) bool {
+	pid := h.pool.PID(participant)
+	return pid != os.Getpid() && h.arena.Stopped(pid)
+}
 func (h host) Wake(participant int) { h.arena.Wake(h.pool.Bell(participant)) }

@@ -27,6 +27,8 @@ type Slots struct {
 	limit  int
 	notify func() // set once, with the region's lock
 
+	offered func() // offer
+
 	// Guarded by the scheduler's lock.
 	grants []uint64 // of each slot, the last grant, without the slot if it came back
 	turns  int      // slots that came back while others waited, since the guard's turn
@@ -47,7 +49,13 @@ type Slots struct {
 	tickets [pool.Tiers]uint64 // since when tiers wait, 0: they have had their turn
 }
 
-var _ stint.Slots = (*Slots)(nil)
+var _ stint.Sleeper = (*Slots)(nil)
+
+func newSlots(r *Region, limit, n int) *Slots {
+	s := &Slots{region: r, seat: r.member.Seat(limit), limit: limit, grants: make([]uint64, n)}
+	s.offered = s.offer
+	return s
+}
 
 // slotBits of a grant are the slot's index, and 1. The others are a number that
 // no other grant of the slot has.
@@ -255,6 +263,9 @@ func (s *Slots) giveBack() {
 func (s *Slots) offer() {
 	s.asked.Store(false)
 	s.notify()
+	if s.asked.Load() {
+		return
+	}
 	r := s.region
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -293,6 +304,21 @@ func (s *Slots) Want(tier stint.Priority, waiting int) {
 		r.watchLocked(began)
 	}
 }
+
+// Expect announces a call of Sleep: until then no goroutine has to be started to wait.
+func (s *Slots) Expect() {
+	s.region.mu.Lock()
+	defer s.region.mu.Unlock()
+	s.region.watch.expected++
+}
+
+// Sleep waits for all that wait in this process for anything of the region, in the calling
+// goroutine, until ready reports true; if others wait then, a goroutine of the region goes
+// on with it. It returns at once if one does so already, or nobody waits.
+func (s *Slots) Sleep(ready func() bool) { s.region.watchUntil(ready) }
+
+// Rouse has Sleep ask whether it is ready.
+func (s *Slots) Rouse() { s.region.rouse() }
 
 // Usage tells who holds slots and who waits. Those of dead processes come back
 // before.

@@ -226,7 +226,13 @@ func TestB8_SemKilled(t *testing.T) {
 	if status := finish(t, parent); status != 0 {
 		t.Errorf("exit status %d", status)
 	}
-	stint(t, "", "sem", "--name", path, "--try", "true").want(t, "", "the one slot of ", 75)
+	keeper := fmt.Sprintf("sleep[%d] (outlived sh[%d])", child, parent.Process.Pid)
+	taken := "the one slot of " + path + " is taken, by " + keeper + "\n"
+	stint(t, "", "sem", "--name", path, "--try", "true").want(t, "", taken, 75)
+	if got, want := row(t, stint(t, "", "shm", "ls", path).stdout, fmt.Sprint(child)),
+		fmt.Sprintf("%d sleep (outlived sh[%d]) slots 1 0 -", child, parent.Process.Pid); got != want {
+		t.Errorf("shm ls shows %q, want %q", got, want)
+	}
 	waiter = sem(t, path, "true")
 	start(t, waiter)
 	usage(t, path, runsAndWaits(1, 1))

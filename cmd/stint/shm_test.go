@@ -180,7 +180,7 @@ func TestB8_ShmRm(t *testing.T) {
 	none := "there is no region " + path + "; a name with a slash is the path of a file"
 	stint(t, "", "shm", "ls", path).want(t, "", none, 1)
 	gone := named(t)
-	stint(t, "", "shm", "ls", gone).want(t, "", "there is no region "+gone+"; stint shm ls lists those that there are", 1)
+	stint(t, "", "shm", "ls", gone).want(t, "", "there is no region "+gone+"; stint shm ls lists the regions", 1)
 	stint(t, "", "shm", "rm").want(t, "", "give the name of one region", 125)
 	stint(t, "", "shm", "ls", "a", "b").want(t, "", "give the name of one region", 125)
 }

@@ -74,5 +74,21 @@ func OnExit(int, func()) (stop func(), err error) { return nil, unsupported() }
 // Stopped reports false.
 func (*Arena) Stopped(int) bool { return false }
 
+// Keeper does not exist on this system.
+type Keeper struct {
+	PID     int
+	Name    string
+	Numbers []int
+}
+
+// Holds reports that nothing is known.
+func (*Arena) Holds(int, int) (holds, known bool) { return false, false }
+
+// Keepers returns nothing.
+func (*Arena) Keepers() map[int][]Keeper { return nil }
+
+// SeesAll reports false.
+func SeesAll() bool { return false }
+
 // Now returns 0.
 func Now() int64 { return 0 }

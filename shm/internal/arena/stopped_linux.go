@@ -4,16 +4,14 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"strconv"
-
-	"golang.org/x/sys/unix"
+	"slices"
 )
 
 // Stopped reports whether the process with that number is stopped, by a signal or a
 // debugger, and has the file open: the number may be of another namespace, or another
 // process's by now. See proc_pid_stat(5).
 func (a *Arena) Stopped(pid int) bool {
-	dir := filepath.Join("/proc", strconv.Itoa(pid))
+	dir := procDir(pid)
 	stat, err := os.ReadFile(filepath.Join(dir, "stat"))
 	if err != nil {
 		return false
@@ -30,12 +28,5 @@ func (a *Arena) openIn(dir string) bool {
 	if err != nil {
 		return false
 	}
-	for _, fd := range all {
-		var st unix.Stat_t
-		err := unix.Stat(filepath.Join(dir, fd.Name()), &st)
-		if err == nil && [2]uint64{uint64(st.Dev), st.Ino} == a.id { //nolint:unconvert // of another size elsewhere
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(all, func(fd os.DirEntry) bool { return a.isAt(filepath.Join(dir, fd.Name())) })
 }

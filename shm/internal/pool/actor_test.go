@@ -37,6 +37,23 @@ func (w *world) Unlock(i int) {
 	w.locks[i] = nil
 }
 
+// Stopped reports false in plots in which that cannot be seen.
+func (w *world) Stopped(i int) bool {
+	if !w.plot.sees {
+		return false
+	}
+	a := w.turn
+	w.callsKernel(a)
+	stopped := slices.ContainsFunc(w.actors, func(a *actor) bool {
+		m := a.process.member
+		return m != nil && m.index == i && a.process.frozen && eraOf(m.held) == eraOf(uint64(*w.pool.state(i)))
+	})
+	if stopped {
+		a.learn(1)
+	}
+	return stopped
+}
+
 func (w *world) Wake(i int) {
 	w.callsKernel(w.turn)
 	for _, a := range w.actors {
@@ -289,7 +306,11 @@ func (w *world) audit() {
 // or granted to one who does not take it.
 func (w *world) recover() {
 	w.calm()
-	for range roundsMax {
+	rounds := roundsMax
+	if w.plot.sees {
+		rounds = 1 // the first sweep makes all good: nothing has to be old to be taken back
+	}
+	for range rounds {
 		for _, a := range w.actors {
 			if a.asleep {
 				a.expire()

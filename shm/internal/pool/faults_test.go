@@ -96,7 +96,7 @@ var faults = []struct{ name, file, code, instead string }{
 	},
 	{
 		"woken before it has the slot", "pool.go",
-		"p.entry(i, entryBell).add(1)\n\tp.host.Wake(i)", "p.host.Wake(i)\n\tp.entry(i, entryBell).add(1)",
+		"p.entry(i, entryBell).increment()\n\tp.host.Wake(i)", "p.host.Wake(i)\n\tp.entry(i, entryBell).add(1)",
 	},
 	{
 		"the lock is looked at before the state", "repair.go",
@@ -125,7 +125,7 @@ var faults = []struct{ name, file, code, instead string }{
 	},
 	{
 		"what the dead had is not handed on", "repair.go",
-		"\t\tp.place(l, s)\n", "",
+		"\t\tp.place(l, s)\n\t\tp.passStopped", "\t\tp.passStopped",
 	},
 	{
 		"one who tries leaves a slot that was granted to one who does not wait", "repair.go",
@@ -156,6 +156,18 @@ var faults = []struct{ name, file, code, instead string }{
 	{
 		"a grant is never taken back", "repair.go",
 		"sights[s].times > periodsMax", "false",
+	},
+	{
+		"one that is seen to be stopped keeps what it is granted", "repair.go",
+		"seen&granted == 0 || !p.host.Stopped(indexOf(seen))", "true",
+	},
+	{
+		"what one that is stopped was granted is not handed on", "repair.go",
+		"freed(seen)) {\n\t\t\tp.place(l, s)\n\t\t}\n\t}\n}\n\n// Sweep", "freed(seen)) {\n\t\t}\n\t}\n}\n\n// Sweep",
+	},
+	{
+		"a slot goes on that is held by one that is stopped", "repair.go",
+		"if seen&granted == 0 || !p.host", "if isFree(seen) || !p.host",
 	},
 	{
 		"the next holder is not told", "owner.go",

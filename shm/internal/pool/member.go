@@ -31,7 +31,7 @@ func (p *Pool) Join(pid int, name string) (*Member, error) {
 		if joined {
 			p.sign(i, pid, name)
 			p.state(i).store(stateOf(era))
-			p.entry(0, entryJoins).add(1)
+			p.entry(0, entryJoins).increment()
 		}
 		p.host.Unlock(place(i))
 		if joined {
@@ -148,6 +148,9 @@ func (m *Member) Check(limit int) bool {
 
 // Ring wakes m, or keeps it from falling asleep.
 func (m *Member) Ring() { m.pool.ring(m.index) }
+
+// Touch changes what Bell returns, so that m does not fall asleep. If it sleeps it sleeps on.
+func (m *Member) Touch() { m.pool.entry(m.index, entryBell).increment() }
 
 // Bell returns what [Pool.Bell] of m was.
 func (m *Member) Bell() uint64 { return m.pool.entry(m.index, entryBell).load() }

@@ -8,6 +8,10 @@ func TestB8_EveryOrderOfTwo(t *testing.T) {
 	one, two := Shape{2, []int{1}, 0}, Shape{2, []int{2}, 0}
 	tellAll(t, []plot{
 		{name: "fault", shape: one, actors: cast(worker(3, 1), worker(3, 1)), switches: anyOrder, faults: 1, timeouts: 1},
+		{
+			name: "stopped is seen", shape: one, actors: cast(worker(3, 1), worker(3, 1)),
+			switches: anyOrder, faults: 1, sees: true,
+		},
 		{name: "above", shape: one, actors: cast(worker(4, 1), worker(3, 1)), switches: anyOrder, timeouts: 1},
 		{name: "doubt", shape: one, actors: cast(worker(3, 1), doubter), switches: anyOrder, faults: 1},
 		{name: "busy", shape: one, actors: cast(worker(3, 1), busy), switches: anyOrder, faults: 1},
@@ -24,6 +28,11 @@ func TestB8_EveryOrderOfThree(t *testing.T) {
 	one, two, pair := Shape{3, []int{1}, 0}, Shape{3, []int{2}, 0}, Shape{2, []int{1}, 0}
 	tellAll(t, []plot{
 		{name: "one slot", shape: one, actors: cast(worker(3, 1), worker(4, 1), worker(3, 1)), switches: 1, faults: 1},
+		{
+			name: "stopped is seen", shape: one, actors: cast(worker(3, 1), worker(4, 1), worker(3, 1)),
+			switches: 1, faults: 1, sees: true,
+		},
+		{name: "two are seen", shape: one, actors: cast(worker(3, 1), worker(3, 1), worker(3, 1)), faults: 2, sees: true},
 		{name: "two slots", shape: two, actors: cast(worker(3, 1), worker(3, 1), worker(3, 1)), switches: 2, faults: 1},
 		{name: "threads", shape: one, actors: cast(scheduler, worker(3, 1)), switches: 2, faults: 1},
 		{name: "threads of two", shape: one, actors: cast(scheduler, scheduler), switches: 3},

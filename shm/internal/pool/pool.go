@@ -90,6 +90,9 @@ type Host interface {
 	Unlock(lock int)
 	// Held reports whether another process has a lock.
 	Held(lock int) bool
+	// Stopped reports whether a participant's process is stopped by a signal. It reports
+	// false where that cannot be seen.
+	Stopped(participant int) bool
 	// Wake wakes who sleeps until a participant's bell changes.
 	Wake(participant int)
 }
@@ -162,7 +165,7 @@ func (p *Pool) Bell(i int) *uint64 { return (*uint64)(p.entry(i, entryBell)) }
 
 // ring wakes a participant, or keeps it from falling asleep.
 func (p *Pool) ring(i int) {
-	p.entry(i, entryBell).add(1)
+	p.entry(i, entryBell).increment()
 	p.host.Wake(i)
 }
 

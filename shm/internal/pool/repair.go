@@ -65,18 +65,36 @@ func (p *Pool) examine(i int) (dead bool) {
 
 // reclaim frees the slots whose owners are gone: those of all of them, because a
 // slot may be granted to one that was found dead just before. And it places all
-// slots that are free: the dead may have freed them.
+// slots that are free: the dead may have freed them. A slot that is granted to a
+// participant whose process is stopped goes on to the next.
 func (p *Pool) reclaim(l *limit) {
 	for s := range l.count {
 		if seen := l.slot(s).load(); !isFree(seen) && !p.lives(seen) {
 			l.slot(s).cas(seen, freed(seen))
 		}
 		p.place(l, s)
+		p.passStopped(l, s)
+	}
+}
+
+// passStopped frees the slot s and places it again, as long as it is granted to a
+// participant that can be seen to be stopped. That one waits on, but out of the mask until
+// it runs again.
+func (p *Pool) passStopped(l *limit, s int) {
+	for {
+		seen := l.slot(s).load()
+		if seen&granted == 0 || !p.host.Stopped(indexOf(seen)) {
+			return
+		}
+		if l.slot(s).cas(seen, freed(seen)) {
+			p.place(l, s)
+		}
 	}
 }
 
 // Sweep does what Reap does, and takes back slots that were granted and have not
-// been accepted: their receiver is stopped. Whoever waits calls it when nothing
+// been accepted for some periods: their receiver is stopped where that cannot be seen, or
+// is too busy. Whoever waits calls it when nothing
 // has happened for a period, and then [Member.Check].
 //
 // Reap asks the system about every participant, so of all who wait one does it in

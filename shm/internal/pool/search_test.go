@@ -15,9 +15,10 @@ type plot struct {
 	shape  Shape
 	actors []func(*actor)
 
-	faults   int // how many processes are killed or stopped, at any instant
-	timeouts int // how often a sleeper wakes because a period is over
-	switches int // how often another actor goes on though this one could; -1: always
+	faults   int  // how many processes are killed or stopped, at any instant
+	timeouts int  // how often a sleeper wakes because a period is over
+	switches int  // how often another actor goes on though this one could; -1: always
+	sees     bool // whether a process is stopped can be seen
 }
 
 // never is for plots that are not to have timeouts in a larger search either.

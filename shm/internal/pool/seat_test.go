@@ -9,10 +9,11 @@ import (
 // asleep is a host in which nobody dies.
 type asleep struct{}
 
-func (asleep) Lock(int) bool { return true }
-func (asleep) Unlock(int)    {}
-func (asleep) Held(int) bool { return true }
-func (asleep) Wake(int)      {}
+func (asleep) Lock(int) bool    { return true }
+func (asleep) Unlock(int)       {}
+func (asleep) Held(int) bool    { return true }
+func (asleep) Stopped(int) bool { return false }
+func (asleep) Wake(int)         {}
 
 // two are the participants of one slot.
 func two() (one, other *Member) {
@@ -117,5 +118,38 @@ func TestB8_SlotIsDroppedAsSomebodyComes(t *testing.T) {
 		}
 		other.Want(0, Want{})
 		other.Seat(0).Release(0)
+	}
+}
+
+// The dead do not count among those who wait before a participant, nor do they get a ring
+// that is for the next who waits.
+func TestB8_TheDeadHaveNoRole(t *testing.T) {
+	shape := Shape{Participants: 5, Limits: []int{1}, Buckets: 1}
+	p := New(make([]uint64, shape.Words()), shape, asleep{})
+	var all []*Member
+	for i := range shape.Participants {
+		p.state(i).store(stateOf(1))
+		all = append(all, p.member(i, 1))
+	}
+	if _, ok := all[4].Seat(0).Take(3); !ok {
+		t.Fatal("a free slot was refused")
+	}
+	for i, m := range all[:3] {
+		m.Want(0, Want{Tier: 3, Ticket: uint64(i), Count: 1})
+	}
+	all[3].Stand(0, Want{Tier: 3, Count: 1}, 1)
+	for _, row := range []struct{ dead, count, last int }{{-1, 3, 2}, {0, 2, 2}, {2, 1, 1}, {1, 0, -1}} {
+		if row.dead >= 0 {
+			p.state(row.dead).store(gone(stateOf(1)))
+		}
+		if count, last := all[3].Ahead(); count != row.count || last != row.last {
+			t.Errorf("when %d has died: %d ahead, the last is %d; want %+v", row.dead, count, last, row)
+		}
+	}
+	before := all[3].Bell()
+	all[0].RingNext()
+	all[3].RingNext()
+	if rung := all[3].Bell() - before; rung != 1 || all[1].Bell()+all[2].Bell()+all[4].Bell() != 0 {
+		t.Errorf("the next that lives was rung %d times, or others were", rung)
 	}
 }

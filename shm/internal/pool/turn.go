@@ -61,7 +61,7 @@ func (m *Member) MayTake(bucket, tier int) bool {
 	l := &m.pool.buckets[bucket]
 	i, want := m.pool.front(l, ^m.bit)
 	if l.want(m.index).load() != 0 {
-		l.asks(m.index).add(1)
+		l.asks(m.index).increment()
 	}
 	if i < 0 || tierOf(want) < tier {
 		return true

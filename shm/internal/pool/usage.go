@@ -23,6 +23,7 @@ type Holder struct {
 type Party struct {
 	PID  int
 	Name string
+	Life int // the lock that it holds while it lives
 }
 
 // Usage tells who holds slots and who waits. What the dead had is given back
@@ -89,23 +90,51 @@ func (m *Member) Peer(i int) (era uint64, pid int) {
 	if i == m.index || !isLive(state) {
 		return 0, 0
 	}
-	return eraOf(state), int(m.pool.entry(i, entryPID).load())
+	return eraOf(state), m.pool.PID(i)
 }
 
 // Joins is how many have ever joined. Peer answers nothing new while it is the same.
 func (m *Member) Joins() uint64 { return m.pool.entry(0, entryJoins).load() }
 
-// Ahead is how many of those that wait, for anything, come before m in the table.
-func (m *Member) Ahead() int {
-	var waiting uint64
-	for i := range m.pool.limits {
-		waiting |= m.pool.limits[i].mask.load()
+// Ahead returns how many living participants that wait, for anything, come before m in
+// the table, and the index of the last of them, or -1. What the dead have left in the masks
+// does not count: a dead participant has no role.
+func (m *Member) Ahead() (count, last int) {
+	last = -1
+	for ahead := m.pool.waiting() & (m.bit - 1); ahead != 0; ahead &= ahead - 1 {
+		i := bits.TrailingZeros64(ahead)
+		if isLive(m.pool.state(i).load()) {
+			count, last = count+1, i
+		}
 	}
-	for i := range m.pool.buckets {
-		waiting |= m.pool.buckets[i].mask.load()
-	}
-	return bits.OnesCount64(waiting & (m.bit - 1))
+	return count, last
 }
+
+// RingNext rings the first living participant that waits, for anything, and comes behind m
+// in the table.
+func (m *Member) RingNext() {
+	for behind := m.pool.waiting() &^ (2*m.bit - 1); behind != 0; behind &= behind - 1 {
+		i := bits.TrailingZeros64(behind)
+		if isLive(m.pool.state(i).load()) {
+			m.pool.ring(i)
+			return
+		}
+	}
+}
+
+// waiting is the mask of the participants that wait for anything.
+func (p *Pool) waiting() (mask uint64) {
+	for i := range p.limits {
+		mask |= p.limits[i].mask.load()
+	}
+	for i := range p.buckets {
+		mask |= p.buckets[i].mask.load()
+	}
+	return mask
+}
+
+// PID returns the number under which the participant i has signed.
+func (p *Pool) PID(i int) int { return int(p.entry(i, entryPID).load()) }
 
 // Sign changes as whom the participant is shown.
 func (m *Member) Sign(pid int, name string) { m.pool.sign(m.index, pid, name) }
@@ -126,7 +155,7 @@ func (p *Pool) signed(i int) Party {
 		binary.NativeEndian.PutUint64(text[n*8:], p.entry(i, entryName+n).load())
 	}
 	name := strings.ToValidUTF8(strings.TrimRight(string(text[:]), "\x00"), "") // it may have been cut
-	return Party{int(p.entry(i, entryPID).load()), name}
+	return Party{p.PID(i), name, life(i)}
 }
 
 // Line is the state of a bucket.

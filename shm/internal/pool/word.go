@@ -24,11 +24,11 @@ func (w *word) store(value uint64) {
 	atomic.StoreUint64((*uint64)(w), value)
 }
 
-func (w *word) add(n uint64) {
+func (w *word) increment() {
 	if step != nil {
 		step(w)
 	}
-	atomic.AddUint64((*uint64)(w), n)
+	atomic.AddUint64((*uint64)(w), 1)
 }
 
 func (w *word) cas(from, to uint64) bool {

@@ -47,6 +47,12 @@ type process struct {
 
 	// What the threads of a process share besides their member.
 	locked, waits, told, closed bool
+
+	// Those that watch for themselves: see caller.
+	watched, handed bool
+	keeps           bool     // a slot for the other that waits
+	line            []*actor // those that wait, the first first
+	callers         int      // that are not done
 }
 
 // actor is a thread of a process.
@@ -69,6 +75,8 @@ type actor struct {
 	history uint64 // of all that it has seen since it was last at rest
 	place   int    // in its script
 	round   int
+	given   bool // the slot that a caller has waited for
+	got     Slot // that slot
 }
 
 // abandon unwinds an actor whose process is dead, or whose story nobody wants to
@@ -249,8 +257,14 @@ func (w *world) key() uint64 {
 	}
 	for _, a := range w.actors {
 		flags := uint64(a.round<<8|a.place) << 16
+		for _, waiting := range a.process.line {
+			put(uint64(waiting.id) + 1)
+		}
 		p := a.process
-		for i, b := range []bool{a.done, a.expired, a.runnable(), p.dead, p.frozen, p.waits, p.told, p.locked, p.closed} {
+		for i, b := range []bool{
+			a.done, a.expired, a.runnable(), p.dead, p.frozen, p.waits, p.told, p.locked, p.closed,
+			p.watched, p.handed, a.given, a.got.Abandoned,
+		} {
 			if b {
 				flags |= 1 << i
 			}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/stintgo/stint/shm"
@@ -22,19 +23,23 @@ func Processes(all []shm.Process) string {
 }
 
 // process names a process, and says how many slots it has, where it is not one, and
-// that it is stopped.
+// what else is known of it: that it is stopped, or has outlived another.
 func process(p shm.ProcessUsage) string {
-	text := fmt.Sprintf("%s[%d]", plain(p.Name), p.PID)
-	switch {
-	case p.Stopped && p.Slots > 1:
-		return fmt.Sprintf("%s (%d, stopped)", text, p.Slots)
-	case p.Stopped:
-		return text + " (stopped)"
-	case p.Slots > 1:
-		return fmt.Sprintf("%s (%d)", text, p.Slots)
-	default:
-		return text
+	if p.PID == 0 && p.Outlived != "" {
+		return "a process that outlived " + plain(p.Outlived)
 	}
+	var notes []string
+	if p.Slots > 1 {
+		notes = append(notes, strconv.Itoa(p.Slots))
+	}
+	return fmt.Sprintf("%s[%d]", plain(p.Name), p.PID) + inBrackets(append(notes, p.Notes()...))
+}
+
+func inBrackets(notes []string) string {
+	if len(notes) == 0 {
+		return ""
+	}
+	return " (" + plain(strings.Join(notes, ", ")) + ")"
 }
 
 // some is the first of some names, and how many others there are.
@@ -141,7 +146,7 @@ func rowsOf(r *shm.Info) (rows []string) {
 	for _, l := range limits(r) {
 		for _, h := range l.Holders {
 			idle = slices.DeleteFunc(idle, func(p shm.Process) bool { return p == h.Process })
-			rows = append(rows, fmt.Sprintf("%d\t%s\t%s\t%d\t%d\t-", h.PID, holder(h), l.what, h.Slots, h.Waiting))
+			rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%d\t%d\t-", pidOf(h.Process), holder(h), l.what, h.Slots, h.Waiting))
 		}
 	}
 	for i, b := range r.Buckets {
@@ -153,7 +158,7 @@ func rowsOf(r *shm.Info) (rows []string) {
 		}
 	}
 	for _, p := range idle {
-		rows = append(rows, fmt.Sprintf("%d\t%s\t-\t-\t-\t-", p.PID, holder(shm.ProcessUsage{Process: p})))
+		rows = append(rows, fmt.Sprintf("%s\t%s\t-\t-\t-\t-", pidOf(p), holder(shm.ProcessUsage{Process: p})))
 	}
 	return rows
 }
@@ -167,14 +172,22 @@ func waiter(name string) (program, pid string) {
 	return name[:at], plain(strings.TrimSuffix(name[at+1:], "]"))
 }
 
-// holder is the name of a process that has something.
+// holder is the name of a process that has something, without its PID.
 func holder(h shm.ProcessUsage) string {
 	switch {
 	case h.Dead:
 		return plain(h.Name) + " (ended)"
-	case h.Stopped:
-		return plain(h.Name) + " (stopped)"
+	case h.PID == 0:
+		return process(h)
 	default:
-		return plain(h.Name)
+		return plain(h.Name) + inBrackets(h.Notes())
 	}
+}
+
+// pidOf is the PID of a process, or - if it is not known.
+func pidOf(p shm.Process) string {
+	if p.PID == 0 {
+		return "-"
+	}
+	return strconv.Itoa(p.PID)
 }

@@ -1,0 +1,138 @@
+package arena
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Keeper is a process that has an open file with locks.
+type Keeper struct {
+	PID     int    // as this process sees it
+	Name    string // of its program, as in /proc/PID/comm
+	Numbers []int  // its PID in each namespace that it is in, the outermost first
+}
+
+// Holds reports whether an open file of the process pid has a lock of a's file. known is
+// false if the process exists and this one may not look at its files. See
+// proc_pid_fdinfo(5).
+func (a *Arena) Holds(pid, lock int) (holds, known bool) {
+	locks, err := a.locksIn(procDir(pid))
+	return slices.Contains(locks, lock), err == nil || !os.IsPermission(err)
+}
+
+// Keepers returns, for each lock of a's file, the processes that have an open file with
+// that lock: only those that this process may look at, in the order of their PIDs. It
+// reads the descriptors of all processes.
+func (a *Arena) Keepers() map[int][]Keeper {
+	keepers := make(map[int][]Keeper)
+	for _, pid := range processes() {
+		dir := procDir(pid)
+		locks, err := a.locksIn(dir)
+		if err != nil || len(locks) == 0 {
+			continue
+		}
+		keeper := Keeper{PID: pid, Name: command(dir), Numbers: numbers(dir)}
+		for _, lock := range locks {
+			keepers[lock] = append(keepers[lock], keeper)
+		}
+	}
+	return keepers
+}
+
+// SeesAll reports whether this process is in the first namespace of PIDs, and so sees
+// the processes of all others.
+func SeesAll() bool {
+	const first = "pid:[4026531836]" // PROC_PID_INIT_INO of the kernel
+	namespace, err := os.Readlink("/proc/self/ns/pid")
+	return err == nil && namespace == first
+}
+
+func procDir(pid int) string { return filepath.Join("/proc", strconv.Itoa(pid)) }
+
+// processes lists the PIDs in /proc, in order.
+func processes() (pids []int) {
+	proc, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer proc.Close() //nolint:errcheck // it was read only
+	names, _ := proc.Readdirnames(-1)
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	slices.Sort(pids)
+	return pids
+}
+
+// locksIn returns the locks of a's file that the open files of a process have, each once.
+// It does not touch files other than a's: that could wait for a server that is gone.
+func (a *Arena) locksIn(dir string) (locks []int, err error) {
+	fds, err := os.ReadDir(filepath.Join(dir, "fd"))
+	for _, fd := range fds {
+		info, _ := os.ReadFile(filepath.Join(dir, "fdinfo", fd.Name())) // it may be closed by now
+		for line := range strings.Lines(string(info)) {
+			lock, inode, ok := parseLock(line)
+			if ok && inode == a.id[1] && !slices.Contains(locks, lock) && a.isAt(filepath.Join(dir, "fd", fd.Name())) {
+				locks = append(locks, lock)
+			}
+		}
+	}
+	return locks, err
+}
+
+// isAt reports whether a's file is at path.
+func (a *Arena) isAt(path string) bool {
+	var st unix.Stat_t
+	err := unix.Stat(path, &st)
+	return err == nil && [2]uint64{uint64(st.Dev), st.Ino} == a.id //nolint:unconvert // of another size elsewhere
+}
+
+// parseLock reads a line of fdinfo such as
+//
+//	lock:	1: OFDLCK ADVISORY WRITE -1 00:1b:5 1099511627776 1099511627776
+//
+// The inode comes last of the three numbers behind -1; the device before it is not always
+// the one that stat tells.
+func parseLock(line string) (lock int, inode uint64, ok bool) {
+	fields := strings.Fields(line)
+	if len(fields) < 9 || fields[0] != "lock:" || fields[2] != "OFDLCK" {
+		return 0, 0, false
+	}
+	file := fields[6]
+	inode, err := strconv.ParseUint(file[strings.LastIndexByte(file, ':')+1:], 10, 64)
+	if err != nil {
+		return 0, 0, false
+	}
+	at, err := strconv.ParseInt(fields[7], 10, 64)
+	return int(at - locksAt), inode, err == nil
+}
+
+// command returns the name of a process's program.
+func command(dir string) string {
+	name, _ := os.ReadFile(filepath.Join(dir, "comm"))
+	return strings.TrimSuffix(string(name), "\n")
+}
+
+// numbers returns the PIDs of a process, from the line NSpid of its status.
+func numbers(dir string) (all []int) {
+	status, _ := os.ReadFile(filepath.Join(dir, "status"))
+	for line := range strings.Lines(string(status)) {
+		list, ok := strings.CutPrefix(line, "NSpid:")
+		if !ok {
+			continue
+		}
+		for field := range strings.FieldsSeq(list) {
+			if pid, err := strconv.Atoi(field); err == nil {
+				all = append(all, pid)
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,118 @@
+package pool //nolint:testpackage // the search stops the code before each access to a shared word
+
+import "testing"
+
+// Two callers of one process that watch for themselves, and for each other, beside another
+// process: whoever watches is served, or roused, or dies, while the other begins to wait.
+func TestB8_EveryOrderOfCallers(t *testing.T) {
+	two := Shape{2, []int{1}, 0}
+	tellAll(t, []plot{
+		{name: "keep", shape: two, actors: cast(callers(true), worker(3, 1)), switches: 3},
+		{name: "release", shape: two, actors: cast(callers(false), worker(3, 1)), switches: 3},
+		{name: "above", shape: two, actors: cast(callers(false), worker(4, 2)), switches: 2},
+		{name: "fault", shape: two, actors: cast(callers(false), worker(3, 1)), switches: 1, faults: 1},
+		{name: "both", shape: two, actors: cast(callers(true), callers(false)), switches: 2},
+	})
+}
+
+// callers is a process with two callers, and with the goroutine to which the one that
+// watches hands that on. A slot that one of them gives back is kept for the other, or goes
+// to whoever is first.
+func callers(keep bool) func(*actor) {
+	return func(a *actor) {
+		a.join()
+		p := a.process
+		p.callers, p.keeps = 2, keep
+		a.world.start(p, call)
+		a.world.start(p, standby)
+		call(a)
+	}
+}
+
+// call takes a slot as a goroutine does: the first of its process that waits watches for
+// all that wait in it.
+func call(a *actor) {
+	p, m := a.process, a.process.member
+	a.lock(inLock)
+	got, ok := m.Seat(0).Take(3)
+	if !ok {
+		p.line = append(p.line, a)
+		m.Want(0, p.want())
+		begin := !p.watched
+		p.watched = true
+		a.unlock()
+		if begin {
+			a.watch(func() bool { return a.given })
+		}
+		a.until(inUntil, func() bool { return a.given })
+		got, a.given, a.got = a.got, false, Slot{}
+		a.rest(inAccept, uint64(got.Index), flag(got.Abandoned))
+	} else {
+		a.unlock()
+	}
+	a.enter(got)
+	a.lock(inLockAgain)
+	a.giveUp(got.Index)
+	if p.keeps && len(p.line) > 0 {
+		p.serve(Slot{Index: got.Index})
+		m.Want(0, p.want())
+		m.pool.ring(m.index) // the one that is served may be the one that watches, and asleep
+	} else {
+		m.Seat(0).Release(got.Index)
+	}
+	a.unlock()
+	if p.callers--; p.callers == 0 {
+		p.closed = true
+	}
+}
+
+// want is what of the process waits.
+func (p *process) want() Want { return Want{Tier: 3, Ticket: 1, Count: len(p.line)} }
+
+// serve gives a slot to the first of those that wait in the process.
+func (p *process) serve(got Slot) {
+	first := p.line[0]
+	p.line = p.line[1:]
+	first.given, first.got = true, got
+}
+
+// watch watches until served reports true, and then hands on if somebody waits.
+func (a *actor) watch(served func() bool) {
+	p, m := a.process, a.process.member
+	for {
+		a.rest(inLook)
+		a.bell = m.Bell() + 1
+		a.lock(inLock)
+		if len(p.line) > 0 && m.Check(0) {
+			if got, ok := m.Seat(0).Take(3); ok {
+				p.serve(got)
+				m.Want(0, p.want())
+			}
+		}
+		if served() || len(p.line) == 0 {
+			p.watched = len(p.line) > 0
+			p.handed = p.watched
+			a.unlock()
+			return
+		}
+		a.unlock()
+		if a.sleep() {
+			a.lock(inLockAgain)
+			a.sweep()
+			a.unlock()
+		}
+	}
+}
+
+// standby watches when that is handed on to it.
+func standby(a *actor) {
+	p := a.process
+	for {
+		a.until(inUntil, func() bool { return p.handed || p.closed })
+		if !p.handed {
+			return
+		}
+		p.handed = false
+		a.watch(func() bool { return len(p.line) == 0 })
+	}
+}

@@ -1,0 +1,97 @@
+package shm
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stintgo/stint/shm/internal/arena"
+	"github.com/stintgo/stint/shm/internal/pool"
+)
+
+// Process is one that shares a region.
+type Process struct {
+	PID  int    `json:"pid"`  // in its own namespace
+	Name string `json:"name"` // of its program, at most 32 bytes
+
+	// Stopped says that a signal or a debugger has stopped it: what it holds comes
+	// back when it goes on, or ends. Of a process of another namespace, or that this
+	// one may not look at, it is not known.
+	Stopped bool `json:"stopped,omitempty"`
+
+	// Outlived is set if the process that opened the region has ended and processes
+	// that inherited its open file keep what it held. It names the one that has ended,
+	// as name[PID]. PID and Name are then those of the process with the lowest PID
+	// that has the open file, and Others is how many more have it. PID is 0 and Name is
+	// empty if this process may not look at any of them.
+	Outlived string `json:"outlived,omitempty"`
+	Others   int    `json:"others,omitempty"`
+}
+
+// describe names a process for people, as in "sleep[812] (stopped, outlived sh[811])".
+func describe(p Process) string {
+	if p.PID == 0 && p.Outlived != "" {
+		return "a process that outlived " + p.Outlived
+	}
+	text := fmt.Sprintf("%s[%d]", p.Name, p.PID)
+	if notes := p.Notes(); len(notes) > 0 {
+		text += " (" + strings.Join(notes, ", ") + ")"
+	}
+	return text
+}
+
+// Notes returns what there is to say about the process besides its name and PID, for
+// people: nothing, or phrases such as "stopped".
+func (p Process) Notes() (notes []string) {
+	if p.Stopped {
+		notes = append(notes, "stopped")
+	}
+	switch {
+	case p.PID == 0 || p.Outlived == "":
+	case p.Others > 0:
+		notes = append(notes, fmt.Sprintf("with %d more, outlived %s", p.Others, p.Outlived))
+	default:
+		notes = append(notes, "outlived "+p.Outlived)
+	}
+	return notes
+}
+
+// processes finds out about the participants that live. Each is looked at once, so that
+// all that Inspect returns is of one time.
+type processes struct {
+	arena   *arena.Arena
+	seen    map[pool.Party]Process
+	keepers map[int][]arena.Keeper // nil until they are needed
+}
+
+func (p *processes) look(party pool.Party) Process {
+	process, known := p.seen[party]
+	if !known {
+		process = p.identify(party)
+		process.Stopped = p.arena.Stopped(process.PID)
+		p.seen[party] = process
+	}
+	return process
+}
+
+// identify returns the process that keeps the lock of a participant's life. That is
+// the one that has signed as the participant, unless it can be seen to have ended.
+func (p *processes) identify(party pool.Party) Process {
+	self := Process{PID: party.PID, Name: party.Name}
+	if holds, known := p.arena.Holds(party.PID, party.Life); holds || !known {
+		return self
+	}
+	if p.keepers == nil {
+		p.keepers = p.arena.Keepers()
+	}
+	keepers := p.keepers[party.Life]
+	other := func(k arena.Keeper) bool { return slices.Contains(k.Numbers, party.PID) }
+	if slices.ContainsFunc(keepers, other) || len(keepers) == 0 && !arena.SeesAll() {
+		return self // it lives in another namespace, or may do so
+	}
+	outlived := Process{Outlived: describe(self), Others: max(len(keepers)-1, 0)}
+	if len(keepers) > 0 {
+		outlived.PID, outlived.Name = keepers[0].PID, keepers[0].Name
+	}
+	return outlived
+}

@@ -1,0 +1,111 @@
+//go:build linux
+
+package shm_test
+
+import (
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/shm"
+)
+
+// waitFirst starts processes that wait for the only slot of a region, which one that is
+// started as well holds, and then has this process wait behind them in the table.
+func waitFirst(t *testing.T, n int) (holder *process, waiters []*process, r *shm.Region, answer <-chan error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "region")
+	for range n {
+		p := start(t, "wait for it", path)
+		if !p.await(1) {
+			t.Fatal("the process has ended")
+		}
+		waiters = append(waiters, p)
+	}
+	holder = holdOne(t, path)
+	r = open(t, path, one)
+	for i, p := range waiters {
+		p.tell(t, "wait")
+		until(t, "a process does not wait", func() bool { return r.Slots(0).Usage().Waiting == i+1 })
+	}
+	_, answer = waits(t, r)
+	return holder, waiters, r, answer
+}
+
+// The slot of a process that is killed comes back by doorbells alone, without a sweep,
+// also if all processes that had doorbells of it are killed together with it.
+func TestB8_WhatDiesTogether(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 8} {
+		t.Run(strconv.Itoa(n), func(t *testing.T) {
+			holder, waiters, r, answer := waitFirst(t, n)
+			r.NeverSweep()
+			killed := shm.Now()
+			for _, p := range append(waiters, holder) {
+				if err := p.cmd.Process.Kill(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := <-answer; err != nil {
+				t.Fatalf("the slot of a dead process does not come back: %v", err)
+			}
+			t.Logf("it took %v", time.Duration(shm.Now()-killed))
+		})
+	}
+}
+
+// Who leads is stopped, and first in line. When the holder is killed the slot comes to the
+// one behind it by doorbells alone, and when the first goes on it waits as before.
+func TestB8_WhoLeadsIsStopped(t *testing.T) {
+	holder, waiters, r, answer := waitFirst(t, 1)
+	r.NeverSweep()
+	until(t, "there are no doorbells", func() bool { doorbells, _ := r.Watch(); return doorbells > 1 })
+	waiters[0].signal(t, syscall.SIGSTOP)
+	killed := shm.Now()
+	holder.kill()
+	if err := <-answer; err != nil {
+		t.Fatalf("the slot of a dead process does not come back: %v", err)
+	}
+	t.Logf("it took %v", time.Duration(shm.Now()-killed))
+	if u := r.Slots(0).Usage(); u.Running != 1 || u.Waiting != 1 {
+		t.Errorf("usage is %+v, want that this one has it and the other waits", u)
+	}
+	waiters[0].signal(t, syscall.SIGCONT)
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	if !waiters[0].await(1) {
+		t.Error("the process has ended")
+	}
+}
+
+// A process that waits no longer rings the one that waits behind it, which counts on it, or
+// is one of the first two now.
+func TestB8_LeadIsHandedOn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	if !stint.New(1, stint.Config{Slots: open(t, path, one).Slots(0)}).TryAcquire() {
+		t.Fatal("a free slot was refused")
+	}
+	var waiting []*shm.Region
+	for range 3 {
+		r := open(t, path, one)
+		waits(t, r)
+		waiting = append(waiting, r)
+	}
+	last := waiting[2]
+	doorbells := func(want int) func() bool {
+		return func() bool { n, _ := last.Watch(); return n == want }
+	}
+	until(t, "the last has no doorbell of the one before it", doorbells(1))
+	rung := last.Undisturbed(func() {
+		if err := waiting[1].Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if rung == 0 {
+		t.Error("it was not rung")
+	}
+	until(t, "the second has not all doorbells", doorbells(shm.ProcessesMax))
+}

@@ -1,0 +1,154 @@
+package stint_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/internal/slotstest"
+)
+
+// sleeper is slots in which a goroutine that waits sleeps itself. It writes down what it is
+// called for.
+type sleeper struct {
+	*slotstest.Fake
+
+	mu    sync.Mutex
+	calls []string
+	rouse chan struct{}
+	brief bool // Sleep returns at once
+}
+
+func newSleeper(pool *slotstest.Pool) *sleeper {
+	return &sleeper{Fake: pool.Join("a"), rouse: make(chan struct{}, 1)}
+}
+
+func (s *sleeper) note(call string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls = append(s.calls, call)
+}
+
+func (s *sleeper) Expect() { s.note("expect") }
+
+func (s *sleeper) Want(tier stint.Priority, waiting int) {
+	s.note("want")
+	s.Fake.Want(tier, waiting)
+}
+
+func (s *sleeper) Sleep(ready func() bool) {
+	s.note("sleep")
+	for !ready() && !s.brief {
+		<-s.rouse
+	}
+	s.note("awake")
+}
+
+func (s *sleeper) Rouse() {
+	select {
+	case s.rouse <- struct{}{}:
+	default:
+	}
+}
+
+// sleepers returns a scheduler of two slots, of which others have all.
+func sleepers() (s stint.Scheduler, slots *sleeper, pool *slotstest.Pool) {
+	pool = slotstest.NewPool(0)
+	slots = newSleeper(pool)
+	return stint.New(2, stint.Config{Slots: slots}), slots, pool
+}
+
+// check checks what the slots have been called for since the last time.
+func (s *sleeper) check(t *testing.T, want ...string) {
+	t.Helper()
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Equal(s.calls, want) {
+		t.Errorf("the slots were called for %q, want %q", s.calls, want)
+	}
+	s.calls = nil
+}
+
+// A goroutine that waits alone sleeps in the slots, until it is served, refused, or its
+// context ends.
+func TestSlots_OneThatWaitsAloneSleepsInThem(t *testing.T) {
+	enough := errors.New("enough")
+	type scene struct {
+		scheduler stint.Scheduler
+		pool      *slotstest.Pool
+		cancel    context.CancelCauseFunc
+	}
+	for name, end := range map[string]func(scene) error{
+		"served":   func(s scene) error { s.pool.Resize(1); return nil },
+		"canceled": func(s scene) error { s.cancel(enough); return enough },
+		"cleared":  func(s scene) error { s.scheduler.Clear(); return stint.ErrCleared },
+		"broken":   func(s scene) error { s.pool.Break(enough); return enough },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, slots, pool := sleepers()
+				ctx, cancel := context.WithCancelCause(t.Context())
+				defer cancel(nil)
+				for range 4 { // with one context, which is watched after a while
+					acquired := make(chan error, 1)
+					go func() { acquired <- s.Acquire(ctx) }()
+					slots.check(t, "expect", "want", "sleep")
+					if want, err := end(scene{s, pool, cancel}), <-acquired; !errors.Is(err, want) {
+						t.Errorf("the wait ended with %v, want %v", err, want)
+					}
+					slots.check(t, "want", "awake")
+					if name == "canceled" {
+						break
+					}
+					if name == "served" {
+						pool.Resize(0)
+						s.Release()
+					}
+					pool.Break(nil)
+				}
+				wantAtRest(t, s, slots.Fake)
+			})
+		})
+	}
+}
+
+// Only one that can be served by nobody in its own scheduler sleeps in the slots, and the
+// others as if they were not for sleeping in.
+func TestSlots_OneThatDoesNotWaitAloneIsWoken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, slots, pool := sleepers()
+		pool.Resize(1)
+		takeSlots(t, s, 1)
+		claimSlot(t.Context(), s)
+		slots.check(t, "want") // as one runs here
+		releaseSlot(s)
+		slots.check(t, "want")
+		pool.Resize(0)
+		releaseSlot(s)
+		slots.check(t)
+
+		claimSlot(t.Context(), s)
+		slots.check(t, "expect", "want", "sleep")
+		claimSlot(t.Context(), s.At(stint.High))
+		slots.check(t, "want") // as one waits here
+		pool.Resize(1)
+		slots.check(t, "want") // the second, which is not asleep in them
+		releaseSlot(s)
+		slots.check(t, "want", "awake")
+		releaseSlot(s)
+
+		slots.brief = true // what has returned is woken all the same
+		pool.Resize(0)
+		claimSlot(t.Context(), s)
+		slots.check(t, "expect", "want", "sleep", "awake")
+		pool.Resize(1)
+		slots.check(t, "want")
+		releaseSlot(s)
+		wantAtRest(t, s, slots.Fake)
+	})
+}
