@@ -15,6 +15,8 @@ type Attempt struct {
 
 	lease leaseOf
 	until time.Time // when the lease ends by the clock of this process; guarded by the session's mutex
+	slow  *slowdown // of the session; nil if there is none
+	round uint64    // of slow, when the attempt began
 
 	mu         sync.Mutex
 	handling   *stoppable // the handler's context; nil before it is called
@@ -37,6 +39,15 @@ func (a *Attempt) Report(p Progress) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.progress = p
+}
+
+// Started ends the slowdown that a [Shortage] of another attempt has begun: this one
+// has what it needs of this process. A handler that may return a Shortage calls it as
+// soon as it cannot do so any more.
+func (a *Attempt) Started() {
+	if a.slow != nil {
+		a.slow.end(a.round)
+	}
 }
 
 // Save keeps a checkpoint, which the next attempt finds in its Task: it is sent

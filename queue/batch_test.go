@@ -173,6 +173,8 @@ func TestC12_CirclesAreRefused(t *testing.T) {
 				for j := range i {
 					if rnd.IntN(4) == 0 {
 						spec.After = append(spec.After, tasks[j].ID)
+					} else if rnd.IntN(8) == 0 {
+						spec.AfterAny = append(spec.AfterAny, tasks[j].ID)
 					}
 				}
 				tasks[i] = r.Prepare(spec)
@@ -198,7 +200,7 @@ func TestC12_CirclesAreRefused(t *testing.T) {
 // reaches reports whether task i waits for the task to, by whatever way.
 func reaches(tasks []queue.NewTask, i, to int, seen map[int]bool) bool {
 	for j := range tasks {
-		waits := slices.Contains(tasks[i].After, tasks[j].ID) ||
+		waits := slices.Contains(tasks[i].After, tasks[j].ID) || slices.Contains(tasks[i].AfterAny, tasks[j].ID) ||
 			!tasks[i].AfterBatch.IsZero() && tasks[i].AfterBatch == tasks[j].Batch
 		if !waits || seen[j] {
 			continue

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 )
 
@@ -37,10 +38,19 @@ func (s *session) beat(ctx context.Context) {
 		beats[i], saved[i] = r.beat(s.q.cfg.Lease)
 	}
 	now := s.q.clock.now()
-	answers, err := s.q.store.Beat(ctx, now, s.worker, beats)
+	worker := s.worker
+	worker.Slots = s.slots.Stats().Limit // which may have been changed
+	answers, err := s.q.store.Beat(ctx, now, worker, beats)
 	if errors.Is(err, ErrTooLarge) {
 		s.endTooLarge(ctx, runs, beats)
-		answers, err = s.q.store.Beat(ctx, now, s.worker, beats)
+		answers, err = s.q.store.Beat(ctx, now, worker, beats)
+	}
+	if errors.Is(err, ErrUnavailable) && slices.ContainsFunc(beats, func(b Beat) bool { return b.Checkpoint != nil }) {
+		// What cannot be written at present should cost no lease; it is sent again.
+		for i := range beats {
+			beats[i].Checkpoint, saved[i] = nil, -1
+		}
+		answers, err = s.q.store.Beat(ctx, now, worker, beats)
 	}
 	if err != nil {
 		if ctx.Err() == nil {

@@ -1,6 +1,9 @@
 package queue
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // checkCircles refuses tasks of one call that would wait for each other for ever:
 // one that comes after a batch that has a task, or will have one, which in turn
@@ -31,7 +34,7 @@ func checkCircles(tasks []NewTask) error {
 		if b, ok := batches[t.AfterBatch]; ok {
 			g.add(i, b)
 		}
-		for _, id := range t.After {
+		for _, id := range slices.Concat(t.After, t.AfterAny) {
 			if before, ok := index[id]; ok {
 				g.add(i, before)
 			}

@@ -8,9 +8,12 @@ import (
 	"math/rand/v2"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
 
+	"github.com/stintgo/stint/internal/logthrottle"
 	"github.com/stintgo/stint/retry"
 )
 
@@ -18,7 +21,8 @@ import (
 type Config struct {
 	// Worker is the name under which this process claims tasks. It must be new at
 	// each start; it is made of the host's name, the process and chance if it is
-	// empty. A second Run at the same time has -2 behind it, a third one -3.
+	// empty. A second Run at the same time has -2 behind it, a third one -3. It has no
+	// control characters, and at most 200 bytes with that number.
 	Worker string
 	// Lease is how long a task is this process's without a sign of life: 30 s if
 	// it is 0. It has nothing to do with how long the work takes, because leases
@@ -50,7 +54,8 @@ type Config struct {
 	// panic is logged.
 	OnEvent func(context.Context, Event)
 	OnDead  func(context.Context, Task)
-	// Logger is told what needs a person's attention; nil discards it.
+	// Logger is told what needs a person's attention; nil discards it. An error that
+	// repeats is logged once, and then once a minute with how often it did.
 	Logger *slog.Logger
 	// Random makes IDs and delays random; nil is [rand.Uint64]. It is called by one
 	// goroutine at a time.
@@ -79,6 +84,7 @@ func (c Config) withDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	c.Logger = slog.New(logthrottle.New(c.Logger.Handler()))
 	if c.Random == nil {
 		c.Random = rand.Uint64
 	} else {
@@ -93,6 +99,9 @@ func (c Config) validate() error {
 	if c.Lease != 0 && c.Lease < least || c.Poll != 0 && c.Poll < least || min(c.Grace, c.Linger) < 0 {
 		errs = append(errs, fmt.Errorf("%w: Lease is %s, Poll %s, Grace %s and Linger %s; they are 0 for the default, "+
 			"or 1 ms and more", ErrInvalid, c.Lease, c.Poll, c.Grace, c.Linger))
+	}
+	if strings.ContainsFunc(c.Worker, unicode.IsControl) {
+		errs = append(errs, fmt.Errorf("%w: Worker %q has control characters", ErrInvalid, c.Worker))
 	}
 	if err := c.Retry.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("%w: Retry: %w", ErrInvalid, err))

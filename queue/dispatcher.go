@@ -62,6 +62,7 @@ func (s *session) dispatch(ctx context.Context, name string) {
 	wake := time.NewTimer(s.q.cfg.Poll)
 	defer wake.Stop()
 	for ctx.Err() == nil {
+		slow := s.slow.change() // before the look at it
 		d.kick()
 		now := s.q.clock.now()
 		if !now.Before(trim) {
@@ -71,6 +72,8 @@ func (s *session) dispatch(ctx context.Context, name string) {
 		wake.Reset(max(d.next(poll).Sub(now), soonest))
 		select {
 		case <-d.more:
+		case <-slow:
+			d.giveBack(d.overdue(s.q.clock.now()))
 		case <-ready:
 			if d.hear() {
 				poll = s.q.clock.now().Add(s.q.cfg.Poll)
@@ -117,6 +120,9 @@ func (d *dispatcher) next(poll time.Time) time.Time {
 	if stale := d.since.Add(patience); len(d.claimed) > 0 && stale.Before(poll) {
 		poll = stale
 	}
+	if at := d.s.slow.until(d.s.q.clock.now()); !at.IsZero() && at.Before(poll) {
+		poll = at
+	}
 	return poll
 }
 
@@ -127,11 +133,12 @@ func (d *dispatcher) due(now, poll time.Time) bool {
 	return !now.Before(poll) || !d.again.IsZero() && !now.Before(d.again)
 }
 
-// overdue takes out what was claimed and did not start in time.
+// overdue takes out what was claimed and did not start in time, or is not to start
+// because this process is short of something.
 func (d *dispatcher) overdue(now time.Time) (late []*Attempt) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.claimed) == 0 || now.Before(d.since.Add(patience)) {
+	if len(d.claimed) == 0 || now.Before(d.since.Add(patience)) && d.s.slow.until(now).IsZero() {
 		return nil
 	}
 	late, d.claimed = d.claimed, nil
@@ -179,7 +186,9 @@ func (d *dispatcher) kick() {
 }
 
 // hasWork reports whether a runner could find something. The lock is held.
-func (d *dispatcher) hasWork() bool { return !d.stopped && (d.wanted || len(d.claimed) > 0) }
+func (d *dispatcher) hasWork() bool {
+	return !d.stopped && (d.wanted || len(d.claimed) > 0) && d.s.slow.until(d.s.q.clock.now()).IsZero()
+}
 
 // stop has nothing more start, and returns what was claimed for that. A runner that
 // waits for a slot gives up.
@@ -208,10 +217,11 @@ func (d *dispatcher) stop() (left []*Attempt) {
 func (d *dispatcher) take(r *runner) (a *Attempt) {
 	d.mu.Lock()
 	r.onSlot = true
-	if len(d.claimed) == 0 && d.hasWork() {
+	may := d.hasWork()
+	if len(d.claimed) == 0 && may {
 		d.refill()
 	}
-	if len(d.claimed) > 0 {
+	if len(d.claimed) > 0 && may {
 		a = d.claimed[0]
 		if d.claimed = d.claimed[1:]; len(d.claimed) == 0 {
 			d.ahead.started(d.s.q.clock.now())
@@ -232,6 +242,12 @@ func (d *dispatcher) refill() {
 	st := s.slots.Stats()
 	c := d.claim
 	c.Max = d.ahead.ask(asked, st.Limit-st.Running-st.Queued)
+	slow := s.slow.slow.Load()
+	if slow {
+		if c.Max = 1; !s.slow.probe(asked) {
+			return
+		}
+	}
 	d.wanted = false // what comes from now on may come too late for this claim
 	ctx, cut := context.WithTimeout(s.base, s.q.cfg.Lease)
 	defer cut()
@@ -248,6 +264,9 @@ func (d *dispatcher) refill() {
 		d.wanted = false
 	}
 	now := s.q.clock.now()
+	if slow && len(attempts) == 0 {
+		s.slow.unused(now)
+	}
 	d.ahead.answered(now, len(attempts))
 	d.claimed, d.since = attempts, now
 	if len(attempts) == c.Max {

@@ -15,8 +15,9 @@ var (
 	// ErrStale: the caller's lease of the task is over. Somebody else may run it,
 	// or it may be finished; what the caller has done does not count.
 	ErrStale = errors.New("queue: the lease is over")
-	// ErrChanged: the schedule is no longer what the caller has read. Read it again.
-	ErrChanged = errors.New("queue: the schedule has changed")
+	// ErrChanged: the schedule, or the settings, are no longer what the caller has
+	// read. Read them again.
+	ErrChanged = errors.New("queue: it has been changed since it was read")
 	// ErrClosed: the store has been closed.
 	ErrClosed = errors.New("queue: closed")
 	// ErrUnavailable: the store cannot be reached, or takes nothing at present, as

@@ -55,6 +55,43 @@ func ExampleQueue_Submit() {
 	// load
 }
 
+// A task that comes after any outcome of others finds what became of them.
+func ExampleQueue_Predecessors() {
+	ctx := context.Background()
+	q, run := inMemory(queue.Config{})
+	queue.Handle(q, "check", func(_ context.Context, j *queue.Job[string]) error {
+		if j.Args == "" {
+			return retry.Permanent(errors.New("nothing to check"))
+		}
+		return j.Return(len(j.Args))
+	})
+	queue.Handle(q, "report", func(ctx context.Context, j *queue.Job[any]) error {
+		before, err := q.Predecessors(ctx, j.Task)
+		if err != nil {
+			return err
+		}
+		for _, p := range before {
+			n, err := queue.Result[int](p.Task)
+			fmt.Println(p.State, n, err != nil)
+		}
+		return nil
+	})
+	defer run(4)()
+
+	one, _ := queue.Prepare(q, "check", "text", queue.Spec{})
+	other, _ := queue.Prepare(q, "check", "", queue.Spec{})
+	report, _ := queue.Prepare[any](q, "report", nil, queue.Spec{AfterAny: []queue.ID{one.ID, other.ID}})
+	if _, err := q.Submit(ctx, one, other, report); err != nil {
+		panic(err)
+	}
+	if _, err := q.Wait(ctx, report.ID); err != nil {
+		panic(err)
+	}
+	// Output:
+	// succeeded 4 false
+	// dead 0 true
+}
+
 // A batch is a set of tasks with one that follows when all are finished, whatever
 // became of them.
 func ExampleQueue_SubmitBatch() {

@@ -18,6 +18,7 @@ import (
 //   - an error of [retry.Permanent]: it is dead.
 //   - an error of [retry.After]: it has failed, and is tried again after that time.
 //   - [Snooze]: it is tried again after a time, and has not failed.
+//   - [Shortage]: it is given back, and has not failed; this process claims less.
 //   - any other error, or a panic: it has failed, and is tried again later until
 //     it has failed MaxAttempts times.
 //

@@ -56,7 +56,7 @@ func fill(rnd *rand.Rand, v reflect.Value) {
 		v.SetUint(rnd.Uint64N(9))
 		return
 	case queue.Trigger:
-		v.SetUint(1 + rnd.Uint64N(16))
+		v.SetUint(1 + rnd.Uint64N(17))
 		return
 	case stint.Priority:
 		v.SetInt(rnd.Int64N(stint.Tiers) + int64(stint.Lowest))

@@ -24,6 +24,8 @@ func (q *Queue) outcome(ctx context.Context, a *Attempt, err error) Outcome {
 		o.On = OnGiveBack
 	case errors.Is(cause, ErrTooLarge):
 		o.On, o.Error, o.Permanent, o.Checkpoint = OnFailure, cause.Error(), true, nil
+	case IsShortage(err):
+		o.On, o.Error = OnGiveBack, err.Error()
 	case errors.As(err, &again):
 		o.On, o.RunAt = OnSnooze, q.clock.now().Add(again.delay)
 	default:

@@ -65,30 +65,6 @@ func (q *Queue) tell() {
 	}
 }
 
-// Configure changes what is set for a queue, or for all of them if the name is "":
-// everything but whether it is paused. See [Settings].
-func (q *Queue) Configure(ctx context.Context, name string, s Settings) error {
-	return q.store.Configure(ctx, q.clock.now(), name, s)
-}
-
-// PauseQueue has nothing of a queue start, or of any queue if the name is "", until
-// it is resumed. What runs goes on. It changes nothing else that is set, and takes
-// the place of a pause that there is; if p.Since is zero, it begins now.
-func (q *Queue) PauseQueue(ctx context.Context, name string, p Pause) error {
-	return q.store.PauseQueue(ctx, q.clock.now(), name, &p)
-}
-
-// ResumeQueue ends a pause of a queue, or that of all if the name is "": a queue
-// that was paused by its own name stays paused then.
-func (q *Queue) ResumeQueue(ctx context.Context, name string) error {
-	return q.store.PauseQueue(ctx, q.clock.now(), name, nil)
-}
-
-// Settings returns what is set, by queue; what is set for all is under "".
-func (q *Queue) Settings(ctx context.Context) (map[string]Settings, error) {
-	return q.store.Settings(ctx)
-}
-
 // Stats counts.
 func (q *Queue) Stats(ctx context.Context) (Stats, error) { return q.store.Stats(ctx, q.clock.now()) }
 

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/stintgo/stint"
@@ -84,9 +85,28 @@ func (s *session) perform(ctx context.Context, a *Attempt) {
 		s.giveBack([]*Attempt{a})
 		return
 	}
+	a.slow, a.round = &s.slow, s.slow.round.Load()
 	err := errExited
-	defer func() { s.outcomes <- s.q.outcome(ctx, a, err) }() // also if the handler ends its goroutine
+	defer func() { // also if the handler ends its goroutine
+		o := s.q.outcome(ctx, a, err)
+		s.heed(a, o.On, err)
+		s.outcomes <- o
+	}()
 	err = protect(ctx, s.q.handlers[a.Kind], a)
+}
+
+// heed slows the claims down if a handler returned a shortage. Any other outcome of an
+// attempt that was not interrupted shows that it had what it needs.
+func (s *session) heed(a *Attempt, on Trigger, err error) {
+	if !IsShortage(err) {
+		if on != OnGiveBack {
+			a.Started()
+		}
+		return
+	}
+	s.slow.begin(s.q.clock.now())
+	s.q.cfg.Logger.Error("this process is short of what tasks need; they are given back, and claimed one by one",
+		slog.Any("error", err))
 }
 
 // giveBack gives tasks back that have not started.

@@ -135,7 +135,7 @@ func (s *Schedule) check() (timetable, error) {
 	t := &s.Task
 	refuse(!t.RunAt.IsZero() || !t.Deadline.IsZero(), "its task has a run_at or a deadline: cron says when it starts")
 	refuse(t.Unique != "", "its task has a unique key: each tick is submitted once, and skip_overlap is for the rest")
-	refuse(len(t.After) > 0 || !t.Batch.IsZero() || !t.AfterBatch.IsZero(),
+	refuse(len(t.After)+len(t.AfterAny) > 0 || !t.Batch.IsZero() || !t.AfterBatch.IsZero(),
 		"its task is of a batch or comes after others: it could do so once, so let its handler submit such tasks")
 	_, named := t.Labels[LabelSchedule]
 	_, ticked := t.Labels[LabelTick]

@@ -352,10 +352,61 @@ func TestC8_SchedulePausedResumedAndRemoved(t *testing.T) {
 			"Unschedule":     r.Unschedule(ctx, "s"),
 			"PauseSchedule":  r.PauseSchedule(ctx, "s", queue.Pause{}),
 			"ResumeSchedule": r.ResumeSchedule(ctx, "s"),
+			"TriggerSchedule": func() error {
+				_, err := r.TriggerSchedule(ctx, "s")
+				return err
+			}(),
 		} {
 			if !errors.Is(err, queue.ErrNotFound) {
 				t.Errorf("%s of one that is gone: %v", what, err)
 			}
+		}
+		r.end()
+	})
+}
+
+// A task that is triggered has the labels of a tick, and moves no other: also while the
+// schedule is paused, and though it skips ticks that overlap.
+func TestC8_ScheduleTriggered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newTickRig(t, idle())
+		r.schedule(queue.Schedule{Cron: "@hourly", Zone: "Europe/Berlin", SkipOverlap: true})
+		if err := r.PauseSchedule(r.Context(), "s", queue.Pause{}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Minute)
+		was, err := r.Schedules(r.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, err := r.TriggerSchedule(r.Context(), "s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		task, err := r.Get(r.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at, ok := task.Tick(); !ok || !at.Equal(time.Now()) || task.Labels[queue.LabelSchedule] != "s" {
+			t.Errorf("the tick is %v, %v of %v; the labels are %v", at, ok, time.Now(), task.Labels)
+		}
+		is, err := r.Schedules(r.Context())
+		if err != nil || is[0].Version != was[0].Version || !is[0].Next.Equal(was[0].Next) {
+			t.Errorf("the schedule has changed from %+v to %+v, %v", was, is, err)
+		}
+		if err := r.ResumeSchedule(r.Context(), "s"); err != nil {
+			t.Fatal(err)
+		}
+		r.start()
+		time.Sleep(time.Hour)
+		n := 0
+		for _, err := range r.Find(r.Context(), queue.Filter{Labels: map[string]string{queue.LabelSchedule: "s"}}) {
+			if n++; err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n != 2 {
+			t.Errorf("there are %d tasks; want that of the tick too, which is not skipped", n)
 		}
 		r.end()
 	})

@@ -85,6 +85,33 @@ func (q *Queue) ResumeSchedule(ctx context.Context, name string) error {
 	}))
 }
 
+// TriggerSchedule submits a task of a schedule now, one that is paused too, and
+// returns its ID when it is durable. The schedule goes on as if nothing had
+// happened: its next tick comes when it would have, and SkipOverlap does not see
+// the task. The task has the labels of a tick, that of this moment in the
+// schedule's zone. Errors: ErrNotFound, [ErrInvalid] if the zone is not known here,
+// and those of [Queue.Submit]. It is not repeatable: each call submits a task.
+func (q *Queue) TriggerSchedule(ctx context.Context, name string) (ID, error) {
+	s, err := q.scheduleOf(ctx, name)
+	switch {
+	case err != nil:
+		return ID{}, err
+	case s == nil:
+		return ID{}, noSchedule(name)
+	}
+	table, err := s.timetable()
+	if err != nil {
+		return ID{}, fmt.Errorf("schedule %q: %w", name, err)
+	}
+	receipts, err := q.Submit(ctx, s.task(q.NewID(), q.wall().In(table.zone)))
+	if err != nil {
+		return ID{}, fmt.Errorf("trigger schedule %q: %w", name, err)
+	}
+	return receipts[0].ID, nil
+}
+
+func noSchedule(name string) error { return fmt.Errorf("%w: schedule %q", ErrNotFound, name) }
+
 // change says what a schedule is to be: the same pointer if nothing is to change,
 // nil if it is to be removed. It is given nil if there is none.
 type change func(is *Schedule) (to *Schedule, err error)
@@ -93,7 +120,7 @@ type change func(is *Schedule) (to *Schedule, err error)
 func existing(name string, c change) change {
 	return func(is *Schedule) (*Schedule, error) {
 		if is == nil {
-			return nil, fmt.Errorf("%w: schedule %q", ErrNotFound, name)
+			return nil, noSchedule(name)
 		}
 		return c(is)
 	}

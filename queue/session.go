@@ -29,6 +29,7 @@ type session struct {
 
 	told   <-chan struct{} // tasks may have been told to stop
 	sooner chan struct{}   // a lease ends before the lapser would look
+	slow   slowdown        // of its claims
 
 	mu    sync.Mutex
 	first time.Time            // when the lapser looks

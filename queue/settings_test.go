@@ -38,9 +38,56 @@ func TestC4_PauseOfAQueue(t *testing.T) {
 		}
 		r.is(id, queue.Succeeded)
 		set, err := r.Settings(t.Context())
-		if err != nil || set["default"] != limits || done != 1 {
+		if err != nil || set["default"].InForce.Settings != limits || done != 1 {
 			t.Errorf("the settings are %+v, error %v; want those of the program", set, err)
 		}
+		r.end()
+	})
+}
+
+// A program that sets one limit drops none of the others, and one that starts does not
+// undo what an operator has set.
+func TestC4_ProgramsStartBesideOperators(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 4, queue.Config{})
+		r.start()
+		declare := func(s queue.Settings) {
+			t.Helper()
+			if err := r.Configure(t.Context(), "default", s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		inForce := func(want queue.Settings) {
+			t.Helper()
+			set, err := r.Settings(t.Context())
+			if err != nil || set["default"].InForce.Settings != want {
+				t.Fatalf("in force is %+v, error %v; want %+v", set["default"].InForce, err, want)
+			}
+		}
+		limits := queue.Settings{PerKey: 2, Rate: queue.Rate{PerSecond: 50}, KeyRate: queue.Rate{PerSecond: 5}}
+		declare(limits)
+		declare(queue.Settings{Max: 4})
+		limits.Max = 4
+		inForce(limits)
+		ann := queue.Change{Operator: true, By: "ann", Set: queue.Settings{Max: 1}}
+		if err := r.Change(t.Context(), "default", ann); err != nil {
+			t.Fatal(err)
+		}
+		declare(limits) // the program starts again
+		with := limits
+		with.Max = 1
+		inForce(with)
+		if err := r.Unset(t.Context(), "default", queue.FieldRate, queue.FieldMax); err != nil {
+			t.Fatal(err)
+		}
+		with.Rate = queue.Rate{}
+		inForce(with)
+		declare(limits)
+		ann = queue.Change{Operator: true, By: "ann", Unset: queue.Fields()}
+		if err := r.Change(t.Context(), "default", ann); err != nil {
+			t.Fatal(err)
+		}
+		inForce(limits)
 		r.end()
 	})
 }

@@ -10,6 +10,17 @@ import (
 type Stats struct {
 	Queues  map[string]Counts `json:"queues"`
 	Workers []Worker          `json:"workers,omitempty"` // that live
+	Total   Total             `json:"total,omitzero"`
+}
+
+// Total is what counts for all queues together.
+type Total struct {
+	Running int `json:"running,omitempty"` // tasks
+	// Limits are Total and TotalPerKey of the settings in force, with who has set them.
+	// From must not be changed.
+	Limits Layer `json:"limits,omitzero"`
+	// Keys is how many tasks run of each key that has a total of its own.
+	Keys map[string]int `json:"keys,omitempty"`
 }
 
 // Counts is what there is in a queue.
@@ -22,6 +33,10 @@ type Counts struct {
 	// Damaged is how many of the Held ones are so by [HoldDamaged].
 	Damaged int   `json:"damaged,omitempty"`
 	Ended   Ended `json:"ended"`
+	// Limits are the settings in force, with who has set them. From must not be changed.
+	Limits Layer `json:"limits,omitzero"`
+	// Keys is how many tasks run of each key that has limits of its own.
+	Keys map[string]int `json:"keys,omitempty"`
 }
 
 // Ended counts what has ended since the store was opened, or since the queue was made

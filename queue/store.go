@@ -14,8 +14,16 @@ import (
 //
 // Time. Every method that changes something takes the time at which it
 // happens, and a store reads no clock. A store that many hosts share uses its
-// own server's clock instead, and says so. Times may go backwards from call to
-// call: a store takes the latest that it has seen.
+// own server's clock instead, and says so. Calls may pass one another on their way,
+// so their times may go backwards: a store takes the latest since it was opened.
+//
+// The first call after a store is opened may be earlier than times that it keeps,
+// if another process had a clock that was ahead. The store moves those times back then,
+// by the distance from the latest of them to that call: the time in between counts as
+// none. RunAt moves with the step that set it, and Deadline with the submission. So
+// what was to happen in ten minutes by the other clock happens in ten minutes by this
+// one. Earlier times stay as they are: what they delay is never early, and late by at
+// most as much as the clock was ahead.
 //
 // Durability. What a method has answered survives a crash of the process and
 // loss of power, but for what it says itself: a claim need not survive power
@@ -28,17 +36,23 @@ import (
 // was closed they are given back; if it crashed they are lost when it is opened
 // again, or, in a store that cannot know, when they run out, and that counts as a
 // crash of their tasks. A store that reads no clock does not know when that was: the
-// steps have the time of the last change that it has kept, which is not later. Those
-// of [Claim.Remote] outlive it: they last for as long as they were claimed for from
-// the first call on, with the same tokens.
+// steps have the time of the first call after it, and before that call the time of the
+// last change that the store has kept. Leases of [Claim.Remote] outlive the store: they
+// last for as long as they were claimed for from the first call on, with the same
+// tokens.
 //
 // Concurrency. All methods may be called at any time from any goroutine. Each
-// is one step: all of it, or nothing of it, is seen by others and found after a
-// crash. Contexts end waiting, not the step: a call that was cancelled may or
-// may not have been done.
+// is one step, unless it says otherwise: all of it, or nothing of it, is seen by
+// others and found after a crash. Contexts end waiting, not the step: a call that was
+// cancelled may or may not have been done.
+//
+// Dependents. When very many tasks wait for a task or a batch that ends, a step
+// releases or cancels a bounded number of them, the first ones in the step of that end,
+// and the store does the rest by itself in further steps, also after a crash. Until
+// then they are as they were, but none starts that has to wait again.
 type Store interface {
-	// Submit accepts tasks, all or none, in this order. Their IDs, chosen by the
-	// caller, must be new. A task with the Unique of another that is remembered, in
+	// Submit accepts tasks, all or none, in this order, at most [MaxSubmit] of them.
+	// Their IDs, chosen by the caller, must be new. A task with the Unique of another that is remembered, in
 	// the store or before it in the same call, is not accepted; the receipt has
 	// that one's ID instead. Errors: ErrInvalid, ErrTooLarge, ErrFull.
 	Submit(ctx context.Context, now time.Time, tasks []NewTask) ([]Receipt, error)
@@ -58,8 +72,8 @@ type Store interface {
 
 	// Command does something to all tasks that a filter finds, up to a limit, and
 	// returns how many have changed, or, running, have been told to. Those are found
-	// before anything changes, the oldest first: OnForget leaves what it cancels,
-	// because it waited for a task that is forgotten. If they are very many the
+	// before anything changes, the oldest first: OnForget leaves what is cancelled
+	// because it comes after a task that is forgotten. If they are very many the
 	// command is made in parts, in that order: each is a step, and finds its own;
 	// after an error those before it have been done. Tasks that cannot be read are
 	// left as they are: all others are done, and the error, an ErrUnavailable, says so.
@@ -79,13 +93,14 @@ type Store interface {
 	// Stats counts.
 	Stats(ctx context.Context, now time.Time) (Stats, error)
 
-	// Configure changes what is set for a queue, or for all of them if it is "",
-	// but for Paused, which stays as it is: a program that sets its limits when it
-	// starts does not undo what an operator has done. PauseQueue changes that and
-	// nothing else; nil ends a pause. Settings returns all that is set.
-	Configure(ctx context.Context, now time.Time, queue string, s Settings) error
+	// Configure changes some fields of what is set for a queue, or for all queues if
+	// it is "", and no others; see [Change]. A limit that is lowered stops nothing that
+	// runs. Errors: ErrInvalid, ErrChanged. PauseQueue pauses a queue, or all queues
+	// if it is "", and changes nothing else; nil ends a pause. Settings returns what is
+	// set, under the names of those queues and of "" for which anything is.
+	Configure(ctx context.Context, now time.Time, queue string, c Change) error
 	PauseQueue(ctx context.Context, now time.Time, queue string, p *Pause) error
-	Settings(ctx context.Context) (map[string]Settings, error)
+	Settings(ctx context.Context) (map[string]Configured, error)
 
 	// Schedules returns all schedules, in the order of their names. Like Find it may
 	// show what is not durable yet.
@@ -102,7 +117,8 @@ type Store interface {
 
 	// Tend does what is due: tasks whose RunAt or Deadline has come, leases that
 	// ran out, finished tasks that are kept no longer. It makes at most
-	// limit changes, and returns when there is more to do: never, if that is zero.
+	// limit changes, a bounded number of them in each step, and returns when there is
+	// more to do: never, if that is zero.
 	Tend(ctx context.Context, now time.Time, limit int) (next time.Time, err error)
 
 	// Listen has the caller told of a queue, from now on until it calls stop: after
@@ -126,6 +142,10 @@ type Store interface {
 	// tasks, and ends all calls with ErrClosed. Those of other processes stay.
 	Close() error
 }
+
+// MaxSubmit is how many tasks one call of Submit may have. Others wait while they are
+// accepted: about a microsecond for each.
+const MaxSubmit = 5000
 
 // NewTask is a task to submit.
 type NewTask struct {
@@ -166,7 +186,7 @@ type Outcome struct {
 	On    Trigger `json:"on,omitempty"` // OnSuccess, OnFailure, OnSnooze, OnGiveBack
 
 	Result     []byte    `json:"result,omitempty"`    // of a success
-	Error      string    `json:"error,omitempty"`     // of a failure
+	Error      string    `json:"error,omitempty"`     // of a failure; or why the task is given back, for its step alone
 	Permanent  bool      `json:"permanent,omitempty"` // a failure that no other attempt could mend
 	RunAt      time.Time `json:"run_at,omitzero"`     // when to try again, after a failure or a snooze
 	Checkpoint []byte    `json:"checkpoint,omitzero"` // for the next attempt; nil keeps what there is
@@ -200,17 +220,36 @@ type Answer struct {
 
 // Command is something that somebody wants done to tasks.
 type Command struct {
-	Do     Trigger `json:"do,omitempty"` // OnPause, OnResume, OnCancel, OnRetry, OnForget
+	Do     Trigger `json:"do,omitempty"`   // OnPause, OnResume, OnCancel, OnRetry, OnForget, OnEdit
+	Edit   *Edit   `json:"edit,omitempty"` // what OnEdit changes
 	Filter Filter  `json:"filter,omitzero"`
 	Limit  int     `json:"limit,omitempty"`  // at most so many tasks; 0 is no limit
-	By     string  `json:"by,omitempty"`     // who said so
-	Reason string  `json:"reason,omitempty"` // and why
+	By     string  `json:"by,omitempty"`     // who gives the command; at most MaxName bytes
+	Reason string  `json:"reason,omitempty"` // why; at most MaxReason bytes
+}
+
+// Edit is the change that a [Command] with OnEdit makes to tasks that are Scheduled,
+// Held, Waiting or Paused; it leaves others unchanged. Nil fields leave the task's field
+// unchanged. At least one field must be set. A task keeps its age: it takes the place that
+// it would have if it had been submitted with its new tier and key. A paused task stays
+// paused. A task is left unchanged if the edit sets a time and Deadline would then not be
+// after RunAt, or if the task would have more than 32 labels.
+type Edit struct {
+	Tier     *stint.Priority   `json:"tier,omitempty"`
+	Key      *string           `json:"key,omitempty"`      // "" removes the key
+	RunAt    *time.Time        `json:"run_at,omitempty"`   // the zero time starts the task at once
+	Deadline *time.Time        `json:"deadline,omitempty"` // the zero time removes the deadline
+	Labels   map[string]string `json:"labels,omitempty"`   // added; they replace labels with the same names
 }
 
 // Filter finds tasks. Its zero value finds all of them; each field that is set
 // narrows that.
 type Filter struct {
-	IDs    []ID              `json:"ids,omitempty"`
+	IDs []ID `json:"ids,omitempty"`
+	// Ending is the last hexadecimal digits of the ID, in lower case and without
+	// dashes: unlike the first ones, they tell apart tasks of the same time. A store
+	// looks at each of its tasks for them, which takes about 20 ms for a million.
+	Ending string            `json:"ending,omitempty"`
 	Queue  string            `json:"queue,omitempty"`
 	Kind   string            `json:"kind,omitempty"`
 	Key    string            `json:"key,omitempty"`
@@ -230,42 +269,6 @@ type Page struct {
 	After  ID   `json:"after,omitzero"`   // start behind this one; zero: at the beginning
 	Newest bool `json:"newest,omitempty"` // the newest first
 	Limit  int  `json:"limit,omitempty"`  // 100 if it is 0; a page with fewer tasks is the last
-}
-
-// Settings are what operators set for a queue. The zero value sets no limit.
-type Settings struct {
-	Max      int        `json:"max,omitempty"` // tasks that run at once, in the whole cluster
-	Caps     stint.Caps `json:"caps,omitzero"`
-	PerKey   int        `json:"per_key,omitempty"`  // and of one key
-	Rate     Rate       `json:"rate,omitzero"`      // tasks that start
-	KeyRate  Rate       `json:"key_rate,omitzero"`  // and of one key
-	Pending  int        `json:"pending,omitempty"`  // unfinished tasks; more are refused with ErrFull
-	Paused   *Pause     `json:"paused,omitempty"`   // nothing starts; see PauseQueue of [Store]
-	Keep     Retention  `json:"keep,omitzero"`      // of what has succeeded or been cancelled
-	KeepDead Retention  `json:"keep_dead,omitzero"` // of the dead letters
-}
-
-// Rate is so many in a time, and at once after an idle time. The zero Rate is no
-// limit. What counts is a claim: a task that is claimed and given back before it
-// starts, because no slot came free in time, has used up its part.
-type Rate struct {
-	PerSecond float64 `json:"per_second"`
-	Burst     int     `json:"burst,omitempty"` // 1 if it is 0
-}
-
-// Pause is who paused a queue, and since when: since the call of PauseQueue, if
-// that is zero there.
-type Pause struct {
-	By     string    `json:"by,omitempty"`
-	Reason string    `json:"reason,omitempty"`
-	Since  time.Time `json:"since"`
-}
-
-// Retention is how long finished tasks are kept. Zero values are the defaults:
-// a day, and 100,000 tasks; for dead letters 30 days, and 100,000.
-type Retention struct {
-	Age   time.Duration `json:"age_ns,omitempty"`
-	Count int           `json:"count,omitempty"` // of a queue
 }
 
 // Event is a change of a task's state.

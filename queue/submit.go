@@ -14,7 +14,7 @@ func (q *Queue) NewID() ID { return q.ids.New(q.clock.now()) }
 func (q *Queue) Prepare(spec Spec) NewTask { return NewTask{ID: q.NewID(), Spec: spec} }
 
 // Submit accepts tasks that were prepared, of any kinds, all or none and in
-// this order, and returns when they are durable. Each may come After those that
+// this order, and returns when they are durable. There may be [MaxSubmit] of them. Each may come After those that
 // stand before it.
 //
 // An error that wraps [ErrUnavailable], or the end of ctx, leaves it open whether
@@ -67,6 +67,10 @@ func Submit[T any](ctx context.Context, q *Queue, kind string, args T, spec Spec
 // can be submitted with that Spec.Batch at any time: a task of the batch may
 // submit others, and if the one that comes then has not started, it waits for
 // them too.
+//
+// A batch of more tasks than [MaxSubmit] allows is submitted in parts: first its tasks,
+// each with the Spec.Batch that [Queue.NewID] made, then the one that comes then, with
+// that Spec.AfterBatch.
 //
 // The receipts are those of the tasks; errors are as for [Queue.Submit]. The tasks
 // may not name another batch. The one that comes then may, of which this batch is a

@@ -22,14 +22,28 @@ type Spec struct {
 	// Unique makes submitting idempotent: as long as a task with the same Queue
 	// and Unique is remembered, submitting another answers the first one's ID.
 	Unique string `json:"unique,omitempty"`
+	// UniqueFor is how long after its submission a task's Unique answers its ID at the
+	// least, also if the task has been forgotten meanwhile, however many tasks have
+	// finished after it. 0 is as long as the task is remembered, at most [MaxUniqueFor].
+	// Only a purge of the task ends it earlier. A store keeps the Unique of a forgotten
+	// task in memory: about 300 bytes.
+	UniqueFor time.Duration `json:"unique_for_ns,omitempty"`
 	// Group makes tasks of a queue run strictly one after the other, in the order
 	// of their submission, each when the one before is finished, retries and all.
 	Group string `json:"group,omitempty"`
 
-	// After are tasks that must have succeeded before this one starts. While one
-	// of them is dead or cancelled, this one is held; retrying it goes on. A later
+	// After are tasks that must have succeeded before this one starts. While one of
+	// them is dead or cancelled, this task is held, because a retry of that one may
+	// succeed. When one of them is forgotten without having succeeded, this task is
+	// cancelled, and so are the tasks after this one, down the chain. A retry of a
+	// cancelled task revives that task alone, which then waits for those of its
+	// predecessors that are not forgotten; retry the tasks after it as well. A later
 	// task with the ID of one that has been forgotten is none of them.
 	After []ID `json:"after,omitempty"`
+	// AfterAny are tasks that must be finished when this one starts, whatever became of
+	// them: one that is forgotten counts as finished, and one that is retried before
+	// this task has started holds it again. [Queue.Predecessors] reads their results.
+	AfterAny []ID `json:"after_any,omitempty"`
 	// Batch is the batch that the task belongs to.
 	Batch ID `json:"batch,omitzero"`
 	// AfterBatch holds the task until no task of that batch is unfinished,
@@ -39,7 +53,8 @@ type Spec struct {
 
 	// RunAt is the time before which the task does not start; zero is at once. It
 	// goes by the clock of leases, which does not jump, and stands still while the
-	// machine is suspended.
+	// machine is suspended. If that clock was ahead when the task was submitted, a
+	// store that is opened with the right one moves RunAt back, see [Store].
 	RunAt    time.Time     `json:"run_at,omitzero"`
 	Deadline time.Time     `json:"deadline,omitzero"` // starts before, or dies
 	Timeout  time.Duration `json:"timeout_ns,omitempty"`
@@ -58,6 +73,9 @@ type Spec struct {
 	Labels map[string]string `json:"labels,omitempty"` // for people, and to find tasks by
 	Trace  string            `json:"trace,omitempty"`  // W3C traceparent of the submitter
 }
+
+// MaxUniqueFor is the longest [Spec.UniqueFor]: a year.
+const MaxUniqueFor = 366 * 24 * time.Hour
 
 // Task is all that a store knows of one task.
 type Task struct {
@@ -117,7 +135,7 @@ type Lease struct {
 type Progress struct {
 	Done  int64  `json:"done"`
 	Total int64  `json:"total,omitempty"` // 0 if it is not known
-	Note  string `json:"note,omitempty"`
+	Note  string `json:"note,omitempty"`  // of a longer one, stores keep about the first 4096 bytes
 }
 
 // MaxSteps is how many steps of a task are kept: the first one, and the newest.

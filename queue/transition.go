@@ -18,7 +18,7 @@ const (
 	OnSuccess                     // its handler returned without an error
 	OnFailure                     // its handler returned an error, panicked or ran out of time
 	OnSnooze                      // its handler asked to be called again later; no failure
-	OnGiveBack                    // its worker shuts down and gave it back; no failure
+	OnGiveBack                    // its worker gave it back: it shuts down, or is short of something; no failure
 	OnLost                        // its lease ran out: the worker died, or hangs
 	OnPause                       // somebody said so,
 	OnResume                      // and took that back
@@ -26,12 +26,14 @@ const (
 	OnRetry                       // somebody wants a finished task to run again
 	OnExpire                      // its Deadline came before it started
 	OnForget                      // it has been finished long enough, or was purged
+	OnEdit                        // a command changed its tier, key, times or labels; see [Edit]
 )
 
 var triggerNames = [...]string{
 	OnSubmit: "submit", OnDue: "due", OnHold: "hold", OnUnhold: "unhold", OnClaim: "claim", OnSuccess: "succeed",
 	OnFailure: "fail", OnSnooze: "snooze", OnGiveBack: "give_back", OnLost: "lose", OnPause: "pause",
 	OnResume: "resume", OnCancel: "cancel", OnRetry: "retry", OnExpire: "expire", OnForget: "forget",
+	OnEdit: "edit",
 }
 
 // String is the name of the trigger, as it is used everywhere.
@@ -80,17 +82,20 @@ var transitionTable = []Transition{
 	{Scheduled, OnCancel, []State{Cancelled}},
 	{Scheduled, OnExpire, []State{Dead}},
 	{Scheduled, OnRetry, []State{Held, Waiting}}, // now, not at the end of its delay
+	{Scheduled, OnEdit, []State{Scheduled, Held, Waiting}},
 
 	{Held, OnUnhold, []State{Waiting}},
 	{Held, OnPause, []State{Paused}},
 	{Held, OnCancel, []State{Cancelled}},
 	{Held, OnExpire, []State{Dead}},
+	{Held, OnEdit, []State{Scheduled, Held, Waiting}},
 
 	{Waiting, OnHold, []State{Held}},
 	{Waiting, OnClaim, []State{Running}},
 	{Waiting, OnPause, []State{Paused}},
 	{Waiting, OnCancel, []State{Cancelled}},
 	{Waiting, OnExpire, []State{Dead}},
+	{Waiting, OnEdit, []State{Scheduled, Held, Waiting}},
 
 	{Running, OnSuccess, []State{Succeeded}},
 	{Running, OnFailure, []State{Scheduled, Dead}},
@@ -103,6 +108,7 @@ var transitionTable = []Transition{
 	{Paused, OnResume, []State{Scheduled, Held, Waiting}},
 	{Paused, OnCancel, []State{Cancelled}},
 	{Paused, OnExpire, []State{Dead}},
+	{Paused, OnEdit, []State{Paused}},
 
 	{Succeeded, OnForget, nil},
 	{Dead, OnRetry, []State{Held, Waiting}},

@@ -12,13 +12,19 @@ type HoldCode string
 
 // The holds.
 const (
-	// HoldDependency: a task that has to succeed first has not, or a batch that
-	// has to be finished first is not.
+	// HoldDependency: a task that has to succeed first has not, or a task or batch
+	// that has to be finished first is not. If the State of that task is one that
+	// lets this one start, the store is about to release this one.
 	HoldDependency HoldCode = "dependency"
+	// HoldForgotten: a task that had to succeed first was forgotten without success.
+	// The store is about to cancel this one.
+	HoldForgotten HoldCode = "forgotten"
 	// HoldGroup: the task before it in its group is not finished.
 	HoldGroup HoldCode = "group"
 	// HoldKey: as many tasks of its key run as may.
 	HoldKey HoldCode = "key"
+	// HoldKeyTotal: as many tasks of its key run, in all queues together, as may.
+	HoldKeyTotal HoldCode = "key_total"
 	// HoldKeyRate: its key has used up its rate.
 	HoldKeyRate HoldCode = "key_rate"
 	// HoldQueuePaused: its queue is paused, or all are.
@@ -39,6 +45,9 @@ const (
 	CodeScheduled stint.Code = "scheduled"
 	// CodeNoWorker: no live worker handles its kind in its queue.
 	CodeNoWorker stint.Code = "no_worker"
+	// CodeTotal: as many tasks run, in all queues together, as may, or the slots that
+	// are free are reserved for queues that have waited longer.
+	CodeTotal stint.Code = "total"
 	// CodeTaskPaused: somebody has paused it.
 	CodeTaskPaused stint.Code = "task_paused"
 )
@@ -48,7 +57,7 @@ const (
 type Reason struct {
 	stint.Reason
 
-	// What is the group, task or batch that is waited for: dependency, group. Of what
+	// What is the group, task or batch that is waited for: dependency, forgotten, group. Of what
 	// is damaged it is the error.
 	What string `json:"what,omitempty"`
 	// State is that of the task waited for.
@@ -57,8 +66,15 @@ type Reason struct {
 	Until time.Time `json:"until,omitzero"`
 	// Failures is how often the task has failed: scheduled.
 	Failures int `json:"failures,omitempty"`
-	// Holders are the tasks that hold what is waited for, at most ten: key, max,
-	// suspect.
+	// SetBy says who has set the limit or the rate: max, total, cap, key,
+	// key_total, rate, key_rate. For queue_paused it has Default alone, which is set if
+	// the pause is that of all queues.
+	SetBy Origin `json:"set_by,omitzero"`
+	// Queues are the queues whose tasks take up the limit, at most the ten that have
+	// most of it, with how many of their tasks run: total, key_total.
+	Queues map[string]int `json:"queues,omitempty"`
+	// Holders are the tasks that hold what is waited for, at most ten: key, key_total,
+	// max, total, suspect.
 	Holders []ID `json:"holders,omitempty"`
 	// LastSeen is the worker that last handled the kind, and when: no_worker.
 	LastSeen Seen `json:"last_seen,omitzero"`

@@ -2,8 +2,6 @@ package server
 
 import (
 	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
 	"strconv"
 	"time"
@@ -60,20 +58,3 @@ func (s *Server) send(w http.ResponseWriter, a answer) {
 
 // hurry gives the client its time. What has no deadlines is no connection.
 func (s *Server) hurry(set func(time.Time) error) { _ = set(after(s.cfg.Timeout)) }
-
-// read reads the body of a call.
-func (s *Server) read(w http.ResponseWriter, body io.Reader, in any) error {
-	rc := http.NewResponseController(w)
-	s.hurry(rc.SetReadDeadline)
-	d := json.NewDecoder(body)
-	// A field that is not known asks for something that would not be done.
-	d.DisallowUnknownFields()
-	if err := d.Decode(in); err != nil {
-		return refusal(err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return refusal(errors.New("something follows its value"))
-	}
-	_ = rc.SetReadDeadline(time.Time{}) // else it would end the call
-	return nil
-}

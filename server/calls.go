@@ -24,6 +24,7 @@ func (s *Server) routes() http.Handler {
 	mux.Handle("POST "+wire.Pause, call(s, s.pause))
 	mux.Handle("POST "+wire.Reschedule, call(s, s.reschedule))
 	mux.Handle("POST "+wire.Tend, call(s, s.tend))
+	mux.Handle("POST "+wire.Jobs, call(s, s.jobs))
 	mux.Handle("GET "+wire.Explain, ask(s, s.explain))
 	mux.Handle("GET "+wire.Stats, ask(s, s.stats))
 	mux.Handle("GET "+wire.Settings, ask(s, s.settings))
@@ -42,30 +43,40 @@ func (s *Server) routes() http.Handler {
 func call[In, Out any](s *Server, do func(context.Context, time.Time, In) (Out, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var in In
-		if err := s.read(w, r.Body, &in); err != nil {
-			s.write(w, encoded(nil, err))
-			return
-		}
-		s.reply(w, r, func(ctx context.Context, now time.Time) answer { return encoded(do(ctx, now, in)) })
+		s.withBody(w, r, &in, nil, func() {
+			s.reply(w, r, func(ctx context.Context, now time.Time, ahead time.Duration) answer {
+				toServer(&in, ahead)
+				out, err := do(ctx, now, in)
+				toClient(&out, ahead)
+				return encoded(out, err)
+			})
+		})
 	})
 }
 
 // ask serves a call that has parameters, if anything.
 func ask[Out any](s *Server, do func(context.Context, time.Time, url.Values) (Out, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.reply(w, r, func(ctx context.Context, now time.Time) answer { return encoded(do(ctx, now, r.URL.Query())) })
+		s.reply(w, r, func(ctx context.Context, now time.Time, ahead time.Duration) answer {
+			out, err := do(ctx, now, r.URL.Query())
+			toClient(&out, ahead)
+			return encoded(out, err)
+		})
 	})
 }
 
-// reply does a call at its time, and answers it.
-func (s *Server) reply(w http.ResponseWriter, r *http.Request, do func(context.Context, time.Time) answer) {
+// reply does a call at its time, and answers it by the clock of its client.
+func (s *Server) reply(
+	w http.ResponseWriter, r *http.Request, do func(ctx context.Context, now time.Time, ahead time.Duration) answer,
+) {
 	now, err := s.now(r)
 	if err != nil {
 		s.write(w, encoded(nil, err))
 		return
 	}
-	a := do(r.Context(), now)
-	w.Header().Set(wire.Now, now.Format(time.RFC3339Nano))
+	ahead := s.ahead(r, now)
+	a := do(r.Context(), now, ahead)
+	w.Header().Set(wire.Now, now.Add(-ahead).Format(time.RFC3339Nano))
 	if r.Context().Err() != nil {
 		s.send(w, a) // to a client that has left: that the call ended with it is nobody's fault
 		return
@@ -144,7 +155,7 @@ func (s *Server) stats(ctx context.Context, now time.Time, _ url.Values) (queue.
 }
 
 func (s *Server) configure(ctx context.Context, now time.Time, in wire.ConfigureCall) (struct{}, error) {
-	return struct{}{}, s.store.Configure(ctx, now, in.Queue, in.Settings)
+	return struct{}{}, s.store.Configure(ctx, now, in.Queue, in.Change)
 }
 
 func (s *Server) pause(ctx context.Context, now time.Time, in wire.PauseCall) (struct{}, error) {

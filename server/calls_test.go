@@ -200,7 +200,7 @@ func (unavailable) Stats(context.Context, time.Time) (queue.Stats, error) {
 	return queue.Stats{}, fmt.Errorf("%w: make room", queue.ErrUnavailable)
 }
 
-func (unavailable) Settings(context.Context) (map[string]queue.Settings, error) {
+func (unavailable) Settings(context.Context) (map[string]queue.Configured, error) {
 	return nil, errors.New("a fault")
 }
 

@@ -1,7 +1,9 @@
 package server
 
 import (
-	"errors"
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
 	"fmt"
 	"mime"
 	"net"
@@ -10,8 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stintgo/stint/internal/peer"
 	"github.com/stintgo/stint/internal/wire"
-	"github.com/stintgo/stint/queue"
 )
 
 // maxHeader bounds the header of a request, and the queues that a client can
@@ -22,7 +24,11 @@ const maxHeader = 64 << 10
 func (s *Server) guarded(next http.Handler) http.Handler {
 	origins := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		foreign, _ := r.Context().Value(foreignPeer{}).(error)
 		switch {
+		case foreign != nil:
+			s.refuse(w, http.StatusForbidden, "user", "this server answers processes of its own user and of root: "+
+				foreign.Error()+"; use a server of your own")
 		case origins.Check(posted(r)) != nil:
 			s.refuse(w, http.StatusForbidden, "cross_origin", "the page of another site may not use this server")
 		case !s.knows(r):
@@ -31,6 +37,11 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 		case r.Header.Get(wire.Client) == "":
 			s.refuse(w, http.StatusForbidden, "client", "the header "+wire.Client+" is missing, which keeps the pages of "+
 				"browsers out: set it to the name of your program, as in curl -H '"+wire.Client+": curl'")
+		case !s.authorized(r):
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			s.refuse(w, http.StatusUnauthorized, "token", "calls to this address need the server's token in the header "+
+				"Authorization: Bearer TOKEN; that of stint serve is in the file token of its directory, "+
+				"which --token-file or STINT_TOKEN_FILE names for the commands of stint")
 		case len(r.RequestURI) > maxHeader:
 			s.refuse(w, http.StatusRequestURITooLong, "uri", "the address of the request is too long")
 		case r.Method == http.MethodPost && !isJSON(r):
@@ -39,10 +50,22 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 			w.Header().Set("Connection", "close") // rather than to wait for what it sends
 			s.refuse(w, http.StatusBadRequest, "body", "only calls by POST have a body")
 		default:
-			r.Body = http.MaxBytesReader(w, r.Body, s.cfg.MaxBody)
-			next.ServeHTTP(w, r)
+			if s.limit(w, r) {
+				next.ServeHTTP(w, r)
+			}
 		}
 	})
+}
+
+// foreignPeer is where the context of a connection has the error of [peer.Check].
+type foreignPeer struct{}
+
+// withPeer notes whether a connection comes from a user that may not use the server.
+func (s *Server) withPeer(ctx context.Context, c net.Conn) context.Context {
+	if err := peer.Check(c, s.cfg.Users); err != nil {
+		return context.WithValue(ctx, foreignPeer{}, err)
+	}
+	return ctx
 }
 
 // posted is a request as if it were a POST. The rules for origins let all others
@@ -58,7 +81,7 @@ func posted(r *http.Request) *http.Request {
 // come that has been told that a stranger's name is this machine's; nobody can
 // come by a socket of the file system who may not enter its directory.
 func (s *Server) knows(r *http.Request) bool {
-	if _, socket := r.Context().Value(http.LocalAddrContextKey).(*net.UnixAddr); socket {
+	if bySocket(r) {
 		return true
 	}
 	host := r.Host
@@ -71,6 +94,23 @@ func (s *Server) knows(r *http.Request) bool {
 		slices.ContainsFunc(s.cfg.Hosts, func(name string) bool { return strings.EqualFold(name, host) })
 }
 
+// bySocket reports whether a request came by a Unix socket.
+func bySocket(r *http.Request) bool {
+	_, socket := r.Context().Value(http.LocalAddrContextKey).(*net.UnixAddr)
+	return socket
+}
+
+// authorized reports whether a request has the token, if it needs one. How long the
+// comparison takes says nothing about the token: hashes of equal length are compared.
+func (s *Server) authorized(r *http.Request) bool {
+	if s.cfg.Token == "" || bySocket(r) {
+		return true
+	}
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	got, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(s.cfg.Token))
+	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(got[:], want[:]) == 1
+}
+
 func isJSON(r *http.Request) bool {
 	typ, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return err == nil && typ == wire.JSON
@@ -80,12 +120,4 @@ func isJSON(r *http.Request) bool {
 func (s *Server) refuse(w http.ResponseWriter, status int, code, detail string) {
 	s.hurry(http.NewResponseController(w).SetReadDeadline) // of what it has yet to send
 	s.write(w, problem(&wire.Problem{Title: http.StatusText(status), Status: status, Code: code, Detail: detail}))
-}
-
-// refusal is the error of a body that could not be read.
-func refusal(err error) error {
-	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return fmt.Errorf("%w: a call may have %d bytes: send less at a time", queue.ErrTooLarge, large.Limit)
-	}
-	return fmt.Errorf("%w: the body of the call: %w", queue.ErrInvalid, err)
 }

@@ -97,6 +97,7 @@ func TestC6_PagesCannotAsk(t *testing.T) {
 	for path, method := range map[string]string{
 		wire.Submit: "POST", wire.Claim: "POST", wire.Settle: "POST", wire.Beat: "POST", wire.Command: "POST",
 		wire.Find: "POST", wire.Configure: "POST", wire.Pause: "POST", wire.Reschedule: "POST", wire.Tend: "POST",
+		wire.Jobs:    "POST",
 		wire.Explain: "GET", wire.Stats: "GET", wire.Settings: "GET", wire.Schedules: "GET", wire.Log: "GET",
 		wire.Ready: "GET", wire.Watch: "GET", "/": "GET", "/v1/of-a-later-version": "POST",
 	} {

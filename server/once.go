@@ -27,32 +27,44 @@ func once[In, Out any](
 		var in In
 		sum := sha256.New()
 		_, _ = io.WriteString(sum, r.URL.Path+"\n")
-		if err := s.read(w, io.TeeReader(r.Body, sum), &in); err != nil {
-			s.write(w, encoded(nil, err))
-			return
-		}
-		s.reply(w, r, func(ctx context.Context, now time.Time) answer {
-			key := r.Header.Get(wire.Key)
-			if key == "" {
-				return encoded(do(ctx, now, in))
-			}
-			return s.replays.do(ctx, now, key, fingerprint(sum.Sum(nil)), func() (answer, string, repeat) {
-				ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.Timeout)
-				defer stop()
-				out, err := do(ctx, now, in)
-				if err != nil {
-					return encoded(nil, err), "", nil
+		s.withBody(w, r, &in, sum, func() {
+			s.reply(w, r, func(ctx context.Context, now time.Time, ahead time.Duration) answer {
+				toServer(&in, ahead)
+				key := r.Header.Get(wire.Key)
+				if key == "" {
+					out, err := do(ctx, now, in)
+					toClient(&out, ahead)
+					return encoded(out, err)
 				}
-				t := tell(in, out)
-				if t.again == nil {
-					return encoded(out, nil), "", nil
-				}
-				return encoded(out, nil), t.caller, func(ctx context.Context, now time.Time) answer {
-					return encoded(t.again(ctx, now))
-				}
+				return s.replays.do(ctx, now, key, fingerprint(sum.Sum(nil)), func() (answer, string, repeat) {
+					return first(ctx, s, now, ahead, in, do, tell)
+				})
 			})
 		})
 	})
+}
+
+// first does a call that is done once, and returns its answer, and how to repeat that.
+func first[In, Out any](
+	ctx context.Context, s *Server, now time.Time, ahead time.Duration, in In,
+	do func(context.Context, time.Time, In) (Out, error), tell func(In, Out) told[Out],
+) (a answer, caller string, again repeat) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.Timeout)
+	defer stop()
+	out, err := do(ctx, now, in)
+	if err != nil {
+		return encoded(nil, err), "", nil
+	}
+	t := tell(in, out)
+	toClient(&out, ahead)
+	if t.again == nil {
+		return encoded(out, nil), "", nil
+	}
+	return encoded(out, nil), t.caller, func(ctx context.Context, now time.Time) answer {
+		out, err := t.again(ctx, now)
+		toClient(&out, ahead)
+		return encoded(out, err)
+	}
 }
 
 // retell tells of a claim again: of those of its tasks that are still leased by

@@ -13,9 +13,12 @@
 //
 // # Time
 //
-// The clock of the server counts: the time that a client says it is means
-// nothing. What tasks name as a time of day, such as RunAt, is compared with the
-// server's clock, so hosts should have theirs set.
+// The clock of the server counts. Each call says what time it is by the client's clock.
+// If that differs by a second or more, the server converts the times of the call, such
+// as RunAt and Deadline, to its own clock, and those of the answer to the client's. So
+// a task that a client delays by ten minutes starts after ten minutes, whatever time
+// either of them has. Schedules are times of day, and go by the clocks of the processes
+// that submit their tasks.
 //
 // # Leases
 //
@@ -25,13 +28,17 @@
 //
 // # What it keeps away
 //
-// Whoever can connect may do everything: a socket in a directory that only one
-// user may enter is the way to say who. On a TCP address the server answers only
+// A client may do everything. By a Unix socket [Server.Serve] lets in processes of its
+// own user, of root and of [Config.Users]; on systems other than Linux, all who may
+// open the socket. At a TCP address it lets in all who have [Config.Token], or all
+// if there is none. On a TCP address the server answers only
 // requests that name this machine, or a name of [Config.Hosts], as their host.
 // It answers none that another site's page makes a browser send: every call has
 // to name its program in the header Stint-Client, which no such page can set.
 // Calls have a largest size, and clients a time in which to send them and to take
-// the answers.
+// the answers. The number of items in a call is bounded as well, and all calls that are
+// sent and done at a time have at most twice the memory that the largest takes, 266 MiB
+// unless [Config.MaxBody] says otherwise; further ones wait.
 package server
 
 import (
@@ -46,6 +53,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/stintgo/stint/csync"
+	"github.com/stintgo/stint/internal/wire"
 	"github.com/stintgo/stint/queue"
 )
 
@@ -54,6 +63,10 @@ type Config struct {
 	// MaxBody is the largest call, in bytes: 64 MiB if it is 0. Payloads are a third
 	// longer in a call than in a task.
 	MaxBody int64
+	// MaxItem is the largest task, outcome or sign of life in a call, and the largest
+	// call without a list of them, in bytes: 4 MiB if it is 0. A store whose MaxPayload
+	// is above 2.5 MiB needs more.
+	MaxItem int64
 	// MaxStreams is how many clients may listen for events or signals at a time:
 	// 1024 if it is 0.
 	MaxStreams int
@@ -63,6 +76,14 @@ type Config struct {
 	// Hosts are the names, without ports, by which the server is asked for on a TCP
 	// address besides localhost and the addresses of the loopback interface.
 	Hosts []string
+	// Token is what calls to a TCP address have to bring in the header Authorization,
+	// as "Bearer" and the token; others are answered 401. Empty: whoever reaches the
+	// address may call. Calls by a Unix socket need no token.
+	Token string
+	// Users are the user IDs whose processes may use the server by a Unix socket,
+	// besides that of this process and root. Linux; on other systems the modes of the
+	// socket and of its directory decide.
+	Users []int
 	// Logs has what tasks have written, each under its [LogName], in files that can
 	// seek; nil if nobody keeps that.
 	Logs fs.FS
@@ -70,6 +91,10 @@ type Config struct {
 	// log of a task, or the task is finished, until stop is called. It holds one
 	// signal. Nil if nobody can tell: those who follow a log look again and again.
 	Follow func(id queue.ID) (news <-chan struct{}, stop func())
+	// Jobs returns how many tasks this process may run at once, and how many it runs,
+	// after it has changed the first to what a client asks for, unless that is empty. Nil
+	// if the process runs none. Errors: queue.ErrInvalid.
+	Jobs func(to string) (most, running int, err error)
 	// Clock is for tests only: it makes the time of a call from what the client says
 	// it is, which a server must not believe. Nil is the server's clock.
 	Clock func(client time.Time) time.Time
@@ -80,6 +105,7 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	c.MaxBody = cmp.Or(c.MaxBody, 64<<20)
+	c.MaxItem = cmp.Or(c.MaxItem, 4<<20)
 	c.MaxStreams = cmp.Or(c.MaxStreams, 1024)
 	c.Timeout = cmp.Or(c.Timeout, 30*time.Second)
 	if c.Logger == nil {
@@ -98,6 +124,7 @@ type Server struct {
 	replays *replays
 	errors  complaints
 	streams atomic.Int64
+	bodies  *csync.Semaphore // bytes of memory for bodies that are being decoded and done
 
 	closing chan struct{} // closed when streams are to end
 	close   sync.Once
@@ -109,6 +136,8 @@ func New(store queue.Store, cfg Config) *Server {
 		store: store, cfg: cfg.withDefaults(), clock: newClock(), hub: newHub(store),
 		replays: newReplays(), closing: make(chan struct{}),
 	}
+	const atOnce = 2 // of the largest bodies
+	s.bodies = csync.NewSemaphore(atOnce * wire.Cost(s.cfg.MaxBody))
 	s.errors.log, s.errors.clock = s.cfg.Logger, s.clock
 	s.handler = s.guarded(s.routes())
 	return s
@@ -143,6 +172,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	hs := &http.Server{
 		Handler: s, ReadHeaderTimeout: s.cfg.Timeout, IdleTimeout: 4 * s.cfg.Timeout, MaxHeaderBytes: maxHeader,
 		BaseContext: func(net.Listener) context.Context { return base },
+		ConnContext: s.withPeer,
 		ErrorLog:    slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelWarn),
 	}
 	served := make(chan error, 1)

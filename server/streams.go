@@ -62,14 +62,22 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 // watch streams the events of the store. The stream begins when the watch has begun:
 // from then on the client is told of everything.
 func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
+	now, err := s.now(r)
+	if err != nil {
+		s.write(w, encoded(nil, err))
+		return
+	}
+	ahead := s.ahead(r, now)
 	ctx, stop := context.WithCancel(r.Context())
 	events := newEvents()
 	begun, ended := make(chan struct{}, 1), make(chan struct{})
-	var err error
 	go func() {
 		defer close(ended)
 		defer stop()
-		err = s.store.Watch(ctx, func() { wake(begun) }, events.add)
+		err = s.store.Watch(ctx, func() { wake(begun) }, func(e queue.Event) {
+			toClient(&e, ahead)
+			events.add(e)
+		})
 	}()
 	streams, _ := s.await(ctx, begun, nil)
 	if streams {

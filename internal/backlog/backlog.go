@@ -93,6 +93,7 @@ type Backlog[T any] struct {
 	set    [Tiers]int // the caps as given
 	caps   [Tiers]int // and as resolved against max
 	perKey int
+	limits map[string]int // of single keys, which have these instead of perKey
 	share  func(key string) int
 
 	turn     int   // position in the guard's sequence, 0 … Cycle-1
@@ -114,6 +115,7 @@ func New[T any](cfg Config) *Backlog[T] {
 		set:    cfg.Caps,
 		caps:   Resolve(cfg.Max, cfg.Caps),
 		perKey: cfg.PerKey,
+		limits: cfg.KeyLimits,
 		share:  cfg.Share,
 		keys:   make(map[string]*key[T]),
 	}

@@ -9,6 +9,9 @@ type Config struct {
 	Caps [Tiers]int
 	// PerKey is the most entries of one key that run at once, 0 for no limit.
 	PerKey int
+	// KeyLimits are the limits of single keys, which have these instead of PerKey, 0
+	// for no limit. The map must not be changed later.
+	KeyLimits map[string]int
 	// Share returns the weight of a key in the fairness between keys, at least
 	// 1. Nil gives every key the same.
 	Share func(key string) int

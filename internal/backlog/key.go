@@ -1,5 +1,7 @@
 package backlog
 
+import "maps"
+
 // key is what the backlog knows of one key. It exists while something of the
 // key runs or waits, while the key is blocked, and while its fair turn has not
 // come round again: idle keys cost no memory.
@@ -9,7 +11,7 @@ type key[T any] struct {
 	own     flow[T]  // one of them, so that a key of one tier is one object; free if its key is nil
 	running int32
 	queued  int32
-	blocked bool
+	blocked Cause
 	aside   bool // its lines are out of the order: it is blocked or at its limit
 }
 
@@ -58,13 +60,34 @@ func (k *key[T]) drop(f *flow[T]) {
 	*f = flow[T]{}
 }
 
-func (b *Backlog[T]) atLimit(k *key[T]) bool {
-	return k != nil && b.perKey > 0 && int(k.running) >= b.perKey
+// limitOf returns the most entries of a key that run at once, 0 for no limit.
+func (b *Backlog[T]) limitOf(name string) int {
+	if n, ok := b.limits[name]; ok {
+		return n
+	}
+	return b.perKey
 }
+
+func (b *Backlog[T]) atLimit(k *key[T]) bool {
+	if k == nil {
+		return false
+	}
+	limit := b.limitOf(k.name)
+	return limit > 0 && int(k.running) >= limit
+}
+
+// AtLimit reports whether as many entries of a key run as may.
+func (b *Backlog[T]) AtLimit(name string) bool { return b.atLimit(b.keys[name]) }
+
+// LimitOf returns the most entries of a key that run at once, 0 for no limit.
+func (b *Backlog[T]) LimitOf(name string) int { return b.limitOf(name) }
+
+// LimitsKeys reports whether any key has a limit.
+func (b *Backlog[T]) LimitsKeys() bool { return b.perKey > 0 || len(b.limits) > 0 }
 
 // review sets a key aside or readmits it, as its limit and Block have it now.
 func (b *Backlog[T]) review(k *key[T]) {
-	aside := k.blocked || b.atLimit(k)
+	aside := k.blocked != 0 || b.atLimit(k)
 	if aside == k.aside {
 		return
 	}
@@ -118,7 +141,7 @@ func (b *Backlog[T]) Finish(name string) {
 
 // forget drops a key's record if nothing needs it.
 func (b *Backlog[T]) forget(k *key[T]) {
-	if k.running == 0 && k.flows == nil && !k.blocked {
+	if k.running == 0 && k.flows == nil && k.blocked == 0 {
 		delete(b.keys, k.name)
 	}
 }
@@ -144,47 +167,70 @@ func (b *Backlog[T]) Running(name string) int {
 // Keys is the number of keys that the backlog remembers.
 func (b *Backlog[T]) Keys() int { return len(b.keys) }
 
-// PerKey returns the limit of every key, 0 for none.
+// PerKey returns the limit of every key that has none of its own, 0 for none.
 func (b *Backlog[T]) PerKey() int { return b.perKey }
 
-// SetPerKey changes the limit of every key, 0 for none. The cost is linear in
-// the number of keys.
-func (b *Backlog[T]) SetPerKey(n int) {
-	b.perKey = n
+// SetPerKey changes the limit of every key that has none of its own, 0 for none.
+// The cost is linear in the number of keys.
+func (b *Backlog[T]) SetPerKey(n int) { b.SetKeyLimits(n, b.limits) }
+
+// SetKeyLimits changes the limit of every key, 0 for none, and those of single keys,
+// which have these instead. The map must not be changed later. The cost is linear
+// in the number of keys, or in that of limits if nothing changes.
+func (b *Backlog[T]) SetKeyLimits(n int, limits map[string]int) {
+	if n == b.perKey && maps.Equal(limits, b.limits) {
+		return
+	}
+	b.perKey, b.limits = n, limits
 	for _, k := range b.keys {
 		b.review(k)
 	}
 }
 
+// Cause is a reason for which a key is blocked, a bit of the caller's choice.
+type Cause uint8
+
 // Block sets a key aside until Unblock, whatever its limit: none of its entries
 // starts, and arrivals queue. It is for reasons that the backlog does not know,
-// such as a rate. Blocking a key again changes nothing; entries without a key
-// cannot be blocked, so for the empty key it does nothing.
-func (b *Backlog[T]) Block(name string) {
+// such as a rate. A key stays blocked as long as there is a cause; blocking it again
+// for the same cause changes nothing. Entries without a key cannot be blocked, so
+// for the empty key it does nothing.
+func (b *Backlog[T]) Block(name string, cause Cause) {
 	if name == "" {
 		return
 	}
 	k := b.keyRecord(name)
-	k.blocked = true
+	k.blocked |= cause
 	b.review(k)
 }
 
-// Unblock ends what Block began. The key does not get back the time that it was
-// set aside.
-func (b *Backlog[T]) Unblock(name string) {
+// Unblock ends what Block began for a cause. The key does not get back the time that
+// it was set aside.
+func (b *Backlog[T]) Unblock(name string, cause Cause) {
 	k := b.keys[name]
-	if k == nil || !k.blocked {
+	if k == nil || k.blocked&cause == 0 {
 		return
 	}
-	k.blocked = false
+	k.blocked &^= cause
 	b.review(k)
 	b.forget(k)
 }
 
-// Blocked reports whether a key is blocked.
-func (b *Backlog[T]) Blocked(name string) bool {
-	k := b.keys[name]
-	return k != nil && k.blocked
+// Blocked returns the causes for which a key is blocked, 0 if it is not.
+func (b *Backlog[T]) Blocked(name string) Cause {
+	if k := b.keys[name]; k != nil {
+		return k.blocked
+	}
+	return 0
+}
+
+// EachQueued calls fn for each key of which entries are queued, in no order.
+func (b *Backlog[T]) EachQueued(fn func(key string)) {
+	for name, k := range b.keys {
+		if k.queued > 0 {
+			fn(name)
+		}
+	}
 }
 
 // HeldByKey is the number of queued entries whose key is at its limit or

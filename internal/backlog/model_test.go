@@ -15,7 +15,7 @@ type model struct {
 	caps    [backlog.Tiers]int
 	waiting []*modelEntry
 	keyRuns map[string]int
-	blocked map[string]bool
+	blocked map[string]backlog.Cause
 	turn    int
 	virtual [backlog.Tiers]uint64
 	ends    map[lineName]uint64 // when the last entry of a line ends in virtual time
@@ -48,7 +48,7 @@ type modelEntry struct {
 
 func newModel(cfg backlog.Config) *model {
 	return &model{
-		cfg: cfg, caps: backlog.Resolve(cfg.Max, cfg.Caps), keyRuns: map[string]int{}, blocked: map[string]bool{},
+		cfg: cfg, caps: backlog.Resolve(cfg.Max, cfg.Caps), keyRuns: map[string]int{}, blocked: map[string]backlog.Cause{},
 		ends: map[lineName]uint64{}, floors: map[flowName]uint64{}, aside: map[flowName]bool{},
 	}
 }
@@ -64,7 +64,18 @@ func (m *model) share(key string) uint64 {
 
 // held reports whether nothing of a key may start.
 func (m *model) held(key string) bool {
-	return m.blocked[key] || key != "" && m.cfg.PerKey > 0 && m.keyRuns[key] >= m.cfg.PerKey
+	limit := m.limitOf(key)
+	return m.blocked[key] != 0 || limit > 0 && m.keyRuns[key] >= limit
+}
+
+func (m *model) limitOf(key string) int {
+	if key == "" {
+		return 0
+	}
+	if limit, ok := m.cfg.KeyLimits[key]; ok {
+		return limit
+	}
+	return m.cfg.PerKey
 }
 
 func (m *model) heldByKey() (n int) {
@@ -76,8 +87,10 @@ func (m *model) heldByKey() (n int) {
 	return n
 }
 
-func (m *model) block(key string, blocked bool) {
-	m.blocked[key] = blocked && key != ""
+func (m *model) block(key string, causes backlog.Cause) {
+	if m.blocked[key] = causes; key == "" {
+		m.blocked[key] = 0
+	}
 	m.setAside(key)
 	m.readmit()
 }

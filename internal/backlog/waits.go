@@ -17,13 +17,9 @@ func (b *Backlog[T]) Waits(name string, classes []int) (waits bool) {
 }
 
 // QueuedBy is the number of entries of a key that are queued.
-func (b *Backlog[T]) QueuedBy(name string) (n int) {
-	k := b.keys[name]
-	if k == nil {
-		return 0
+func (b *Backlog[T]) QueuedBy(name string) int {
+	if k := b.keys[name]; k != nil {
+		return int(k.queued)
 	}
-	for f := k.flows; f != nil; f = f.next {
-		n += int(f.queued)
-	}
-	return n
+	return 0
 }

@@ -34,7 +34,7 @@ func TestA5_WaitsByKeyAndClass(t *testing.T) {
 	if b.Waits("k", []int{2}) {
 		t.Error("an entry that was removed waits")
 	}
-	b.Block("k")
+	b.Block("k", rate)
 	if !b.Waits("k", []int{1}) {
 		t.Error("what is held back does not wait")
 	}

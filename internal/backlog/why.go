@@ -27,7 +27,7 @@ type Reasons struct {
 // backlog beyond a few thousand steps.
 func (b *Backlog[T]) Why(e *Entry[T], running int) Reasons {
 	l := e.line
-	r := b.limits(int(l.tier), l.flow.key, int(e.weight), running)
+	r := b.reasons(int(l.tier), l.flow.key, e.Key(), int(e.weight), running)
 	for higher := int(l.tier) + 1; higher < Tiers; higher++ {
 		r.Ahead[higher] = b.tiers[higher].queued
 	}
@@ -38,8 +38,7 @@ func (b *Backlog[T]) Why(e *Entry[T], running int) Reasons {
 // WhyNot explains why an entry that arrived now would not start at once.
 func (b *Backlog[T]) WhyNot(tier int, key string, weight, running int) Reasons {
 	k := b.keys[key]
-	r := b.limits(tier, k, weight, running)
-	r.Key = key
+	r := b.reasons(tier, k, key, weight, running)
 	for i := tier; i < Tiers; i++ {
 		r.Ahead[i] = b.tiers[i].queued
 	}
@@ -47,17 +46,17 @@ func (b *Backlog[T]) WhyNot(tier int, key string, weight, running int) Reasons {
 	return r
 }
 
-func (b *Backlog[T]) limits(tier int, k *key[T], weight, running int) Reasons {
+func (b *Backlog[T]) reasons(tier int, k *key[T], key string, weight, running int) Reasons {
 	r := Reasons{
-		Weight: weight,
-		Max:    b.max, Full: running+weight > b.max,
+		Key: key, Weight: weight,
+		Max: b.max, Full: running+weight > b.max,
 		Cap: b.caps[tier], AtCap: running >= b.caps[tier],
-		PerKey:  b.perKey,
+		PerKey:  b.limitOf(key),
 		AtLimit: b.atLimit(k),
 		GuardIn: (guardEvery*tier + guardEvery - 1 - b.turn + Cycle) % Cycle,
 	}
 	if k != nil {
-		r.Key, r.KeyRuns, r.Blocked = k.name, int(k.running), k.blocked
+		r.KeyRuns, r.Blocked = int(k.running), k.blocked != 0
 	}
 	return r
 }

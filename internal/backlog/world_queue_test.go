@@ -73,9 +73,9 @@ func (w *world) restart() string {
 	blocked := w.slow.blocked
 	w.fast, w.slow = backlog.New[int](w.cfg), newModel(w.cfg)
 	for key, is := range blocked {
-		if is {
-			w.fast.Block(key)
-			w.slow.block(key, true)
+		if is != 0 {
+			w.fast.Block(key, is)
+			w.slow.block(key, is)
 		}
 	}
 	w.runs, w.running = nil, 0
@@ -87,13 +87,16 @@ func (w *world) restart() string {
 }
 
 func (w *world) block() string {
-	key, blocked := keys[w.rnd.IntN(len(keys))], w.rnd.IntN(2) == 0
-	if blocked {
-		w.fast.Block(key)
+	key, cause := keys[w.rnd.IntN(len(keys))], backlog.Cause(1+w.rnd.IntN(3))
+	is := w.slow.blocked[key]
+	if w.rnd.IntN(2) == 0 {
+		w.fast.Block(key, cause)
+		is |= cause
 	} else {
-		w.fast.Unblock(key)
+		w.fast.Unblock(key, cause)
+		is &^= cause
 	}
-	w.slow.block(key, blocked)
+	w.slow.block(key, is)
 	w.dispatch()
-	return fmt.Sprintf("block %q: %v", key, blocked)
+	return fmt.Sprintf("block %q: %v", key, is)
 }

@@ -137,8 +137,8 @@ func (w *world) dispatch() (started int) {
 		w.slow.start(m)
 		delete(w.entries, m.id)
 		w.begin(r)
-		if r.line.key != "" && w.cfg.PerKey > 0 && w.slow.keyRuns[r.line.key] > w.cfg.PerKey {
-			w.t.Fatalf("%d of key %q run, the limit is %d", w.slow.keyRuns[r.line.key], r.line.key, w.cfg.PerKey)
+		if limit := w.slow.limitOf(r.line.key); limit > 0 && w.slow.keyRuns[r.line.key] > limit {
+			w.t.Fatalf("%d of key %q run, the limit is %d", w.slow.keyRuns[r.line.key], r.line.key, limit)
 		}
 		started++
 	}
@@ -237,14 +237,18 @@ func randomCaps(rnd *rand.Rand) (caps [backlog.Tiers]int) {
 
 func (w *world) limitKeys() string {
 	w.cfg.PerKey = w.rnd.IntN(4)
-	w.fast.SetPerKey(w.cfg.PerKey)
-	w.slow.cfg.PerKey = w.cfg.PerKey
+	w.cfg.KeyLimits = nil
+	if w.rnd.IntN(2) == 0 {
+		w.cfg.KeyLimits = map[string]int{keys[2+w.rnd.IntN(4)]: w.rnd.IntN(4), keys[2+w.rnd.IntN(4)]: w.rnd.IntN(4)}
+	}
+	w.fast.SetKeyLimits(w.cfg.PerKey, w.cfg.KeyLimits)
+	w.slow.cfg.PerKey, w.slow.cfg.KeyLimits = w.cfg.PerKey, w.cfg.KeyLimits
 	for _, key := range keys {
 		w.slow.setAside(key)
 	}
 	w.slow.readmit()
 	w.dispatch()
-	return fmt.Sprintf("per key %d", w.cfg.PerKey)
+	return fmt.Sprintf("per key %d, of single ones %v", w.cfg.PerKey, w.cfg.KeyLimits)
 }
 
 // burst queues many entries of one line, so that lines get long.
@@ -309,11 +313,11 @@ func TestModel_BacklogMatchesNaivePolicy(t *testing.T) {
 
 // drain finishes everything: no entry and no slot may be left.
 func (w *world) drain() {
-	w.cfg.Max, w.cfg.PerKey = max(w.cfg.Max, w.heaviest(), 1), 0
+	w.cfg.Max, w.cfg.PerKey, w.cfg.KeyLimits = max(w.cfg.Max, w.heaviest(), 1), 0, nil
 	w.fast.SetMax(w.cfg.Max)
-	w.fast.SetPerKey(0)
+	w.fast.SetKeyLimits(0, nil)
 	for _, key := range keys {
-		w.fast.Unblock(key)
+		w.fast.Unblock(key, ^backlog.Cause(0))
 		delete(w.slow.blocked, key)
 	}
 	w.slow.cfg = w.cfg

@@ -67,7 +67,7 @@ func configured(t *testing.T, dir string) *httpstore.Store {
 func limit(t *testing.T, store queue.Store) {
 	t.Helper()
 	limits := queue.Settings{Max: queueMax, PerKey: keyMax, Pending: 300}
-	if err := store.Configure(t.Context(), time.Now(), "", limits); err != nil {
+	if err := store.Configure(t.Context(), time.Now(), "", queue.Change{Set: limits}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -39,6 +39,8 @@ const (
 	// it waits, no longer than Alive, until the log has another one or the task is
 	// finished.
 	Log = "/v1/log"
+	// Jobs is a POST of JobsCall: JobsState.
+	Jobs = "/v1/jobs"
 )
 
 // The parameters of the calls by GET.
@@ -51,8 +53,10 @@ const (
 // The headers.
 const (
 	// Now is the time by the clock of who sends it, in RFC 3339 with nanoseconds.
-	// From those of a call and its answer the client knows how far apart the clocks
-	// are.
+	// If the two are a second or more apart, the server converts the times of a call to
+	// its own clock, and the answer with all its times, Now among them, to the
+	// client's. Else the client knows from those of a call and its answer how far apart
+	// the clocks are.
 	Now = "Stint-Now"
 	// Key names a Claim or a Command, which would not be the same if it were done
 	// again, so that a repetition is told what the first has done. It is chosen at
@@ -84,6 +88,18 @@ const (
 // to say. A client that hears nothing for thrice as long takes the server for
 // dead.
 const Alive = 10 * time.Second
+
+// JobsCall asks how many tasks the server's own process runs at once, and changes that
+// if To is not empty. To is what stint serve -j takes, as in 8 or 50%.
+type JobsCall struct {
+	To string `json:"to,omitempty"`
+}
+
+// JobsState is how many tasks may run at once, and how many do.
+type JobsState struct {
+	Most    int `json:"most"`
+	Running int `json:"running"`
+}
 
 // SubmitCall and Receipts are Submit's.
 type SubmitCall struct {
@@ -139,8 +155,8 @@ type Reasons struct {
 
 // ConfigureCall is Configure's.
 type ConfigureCall struct {
-	Queue    string         `json:"queue"`
-	Settings queue.Settings `json:"settings"`
+	Queue  string       `json:"queue"`
+	Change queue.Change `json:"change"`
 }
 
 // PauseCall is PauseQueue's.
@@ -151,7 +167,7 @@ type PauseCall struct {
 
 // AllSettings are those of each queue.
 type AllSettings struct {
-	Settings map[string]queue.Settings `json:"settings"`
+	Settings map[string]queue.Configured `json:"settings"`
 }
 
 // AllSchedules are in the order of their names.

@@ -10,12 +10,17 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/stintgo/stint/internal/ownership"
 )
 
 // openRows opens a directory, alone: the lock comes first, and lives longest.
 func openRows(dir string, cfg Config, files vfs.FS, tune func(*pebble.Options)) (*rows, error) {
 	r := &rows{dir: dir, fs: files, cfg: cfg, guard: newGuard(files)}
 	err := makeDir(files, dir)
+	if err == nil {
+		err = checkOwner(files, dir)
+	}
 	if err == nil {
 		r.lock, err = files.Lock(files.PathJoin(dir, lockFile))
 	}
@@ -95,6 +100,15 @@ func makeDir(files vfs.FS, dir string) error {
 		}
 	}
 	return nil
+}
+
+// checkOwner refuses a directory of the disk that another user owns, may write to, or
+// has left something in: its tasks would be that user's.
+func checkOwner(files vfs.FS, dir string) error {
+	if files != vfs.Default {
+		return nil // the file systems of tests have no users
+	}
+	return ownership.Directory(dir)
 }
 
 func syncDir(files vfs.FS, dir string) error {

@@ -12,7 +12,10 @@
 //
 // When the disk has little room, tasks are refused with [queue.ErrUnavailable],
 // while those that are there go on; when it has none, what changes them waits for
-// room, and none starts whose start cannot be noted. After any other error of the
+// room, and none starts whose start cannot be noted. A call does not wait with it: after
+// 3 s it is answered with [queue.ErrUnavailable], and so are those that follow, at once,
+// until there is room. What has been decided is done then; reading, and the leases of
+// what runs, go on meanwhile. After any other error of the
 // disk the store accepts nothing more, because what the disk holds then is unknown:
 // it has to be closed, and opened again.
 //
@@ -31,6 +34,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/stintgo/stint/internal/logthrottle"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/machine"
 )
@@ -54,7 +58,8 @@ type Config struct {
 	// it is 0, which is what the guarantees are made for, nothing is lost.
 	MayLose time.Duration
 
-	// Logger is told what goes wrong behind the calls; nil discards it.
+	// Logger is told what goes wrong behind the calls; nil discards it. An error that
+	// repeats is logged once, and then once a minute with how often it did.
 	Logger *slog.Logger
 }
 
@@ -63,6 +68,7 @@ func (c Config) withDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	c.Logger = slog.New(logthrottle.New(c.Logger.Handler()))
 	return c
 }
 
@@ -103,9 +109,9 @@ var _ queue.Store = (*Store)(nil)
 //
 // Errors wrap [queue.ErrInvalid], if cfg makes no sense, or
 // [queue.ErrUnavailable]: another process has the directory open, this one may
-// not write it, its disk is full, or its files are damaged. The message says which,
-// and what to do. It may be tried again; half a megabyte stays with the process each
-// time that the disk has failed.
+// not write it, another user owns it or may write to it, its disk is full, or its files
+// are damaged. The message says which, and what to do. It may be tried again; half a
+// megabyte stays with the process each time that the disk has failed.
 func Open(dir string, cfg Config) (*Store, error) {
 	return open(dir, cfg, vfs.Default, func(*pebble.Options) {})
 }
@@ -125,8 +131,8 @@ func open(dir string, cfg Config, fs vfs.FS, tune func(*pebble.Options)) (*Store
 	}
 	m, err := machine.Open(r, machine.Config{
 		MaxPayload: cfg.MaxPayload, MaxResult: cfg.MaxResult, MaxCheckpoint: cfg.MaxCheckpoint,
-		WatchBuffer: cfg.WatchBuffer, Epoch: r.epoch, Keep: keepRows, Room: r.room, Starts: r.starts,
-		Damaged: r.damaged,
+		WatchBuffer: cfg.WatchBuffer, Epoch: r.epoch, Keep: keepRows, Room: r.room, Stalled: r.stall.channel,
+		Starts: r.starts, Damaged: r.damaged, SetBack: r.setBack,
 	})
 	if err != nil {
 		_ = r.Close() // which fails as that did, if it does

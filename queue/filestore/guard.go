@@ -16,7 +16,8 @@ const roomEvery = 20 * time.Millisecond
 
 // guard keeps errors of writing from Pebble, which ends the process on most of
 // them, and reports success for a commit on some. A writer that meets a full disk
-// waits for room. One that meets any other error waits for ever, and so does one
+// waits for room, and one that cannot open a file for want of descriptors for some.
+// One that meets any other error waits for ever, and so does one
 // whose sync has failed: the kernel may have dropped what was to be synced, and a
 // second sync would find nothing to do and succeed. Whoever must not wait so long
 // goes through run.
@@ -27,7 +28,7 @@ type guard struct {
 
 	mu      sync.Mutex
 	waits   bool   // for room; set while the store is open
-	full    error  // why writers wait at present
+	full    error  // why writers wait at present: a full disk, or no descriptors
 	waiting int    // of them
 	failed  error  // why writers wait for ever
 	spared  string // this directory is a copy's, and may fail; "" for none
@@ -47,16 +48,17 @@ func (g *guard) do(op, path string, run func() error) error {
 	if op == opCreate && strings.HasPrefix(g.fs.PathBase(path), "marker.") {
 		// A marker names a file of the directory, and Pebble syncs both at once: a
 		// crash could keep the marker without the file, and nothing would open then.
-		err := g.once(func() error { return syncDir(g.fs, g.fs.PathDir(path)) })
-		if err != nil {
-			return g.after(opSync, err, run)
-		}
+		g.must(opSync, func() error { return syncDir(g.fs, g.fs.PathDir(path)) })
 	}
-	err := g.once(run)
-	if err == nil {
-		return nil
+	g.must(op, run)
+	return nil
+}
+
+// must runs an operation until it has succeeded, or never returns.
+func (g *guard) must(op string, run func() error) {
+	if err := g.once(run); err != nil {
+		g.after(op, err, run)
 	}
-	return g.after(op, err, run)
 }
 
 // once runs an operation, or never returns: it is too late.
@@ -85,12 +87,13 @@ func (g *guard) retire(err error) {
 	g.changing.Wait()
 }
 
-// after goes on after an error: with nil when the operation has succeeded, or never.
-// That holds while the database is opened as well: its flushes have begun by then,
-// and one that fails is tried again at once and without end.
-func (g *guard) after(op string, err error, run func() error) error {
-	if op != opSync && isFull(err) && g.waitForRoom(err, run) {
-		return nil
+// after returns after an error when the operation has succeeded, or never. That holds
+// while the database is opened as well: its flushes have begun by then, and one that
+// fails is tried again at once and without end. A sync that found the disk full is not
+// repeated; one whose directory could not be opened is.
+func (g *guard) after(op string, err error, run func() error) {
+	if (op != opSync && isFull(err) || noDescriptors(err)) && g.waitForRoom(err, run) {
+		return
 	}
 	g.fail(err)
 	select {}
@@ -101,7 +104,7 @@ func (g *guard) after(op string, err error, run func() error) error {
 func (g *guard) waitForRoom(err error, run func() error) bool {
 	g.enter(err)
 	defer g.leave()
-	for isFull(err) {
+	for isFull(err) || noDescriptors(err) {
 		if !g.mayWait() {
 			return false
 		}
@@ -115,6 +118,12 @@ func (g *guard) waitForRoom(err error, run func() error) bool {
 }
 
 func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
+
+// noDescriptors reports an error of opening a file that is the process's or the
+// system's: nothing has been done to the disk.
+func noDescriptors(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+}
 
 func (g *guard) enter(err error) {
 	g.mu.Lock()
@@ -179,8 +188,11 @@ func (g *guard) state() error {
 	case g.failed != nil:
 		return fmt.Errorf("the disk failed, and what it holds is unknown; look after it, and open the store again: %w",
 			brief(g.failed))
+	case noDescriptors(g.full):
+		return fmt.Errorf("no more files can be opened, and what is to be written waits for that: "+
+			"raise the limit on open files (ulimit -n): %w", brief(g.full))
 	case g.full != nil:
-		return fmt.Errorf("the disk is full, and what is to be written waits for room: %w", brief(g.full))
+		return fmt.Errorf("the disk is full, and what is to be written waits for room; make some: %w", brief(g.full))
 	}
 	return nil
 }

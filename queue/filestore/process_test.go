@@ -54,6 +54,7 @@ func TestMain(m *testing.M) {
 	case doRunBeside:
 		runQueue(dir, beside+2)
 	default:
+		syscall.Umask(0o022) // stores refuse directories that a group may write to
 		os.Exit(m.Run())
 	}
 }
@@ -132,10 +133,12 @@ func TestC6_DirectoriesThatCannotBe(t *testing.T) {
 	}
 	refused(t, doOpen, file, "there is a file in the way")
 	refused(t, doOpen, filepath.Join(file, "below"), "there is a file in the way")
-	if os.Getuid() == 0 {
-		refused(t, doOpenAsNobody, store, "this user may not write there")
+	says := "this user may not write there"
+	if os.Getuid() == 0 { // else these are directories of the user who tries
+		says = "run it as that user, or choose another directory"
+		refused(t, doOpenAsNobody, store, says)
 	}
-	refused(t, doOpenAsNobody, sealed, "this user may not write there")
+	refused(t, doOpenAsNobody, sealed, says)
 	refused(t, doOpenAsNobody, filepath.Join(sealed, "below"), "this user may not write there")
 }
 
@@ -214,4 +217,35 @@ func killed(t *testing.T, dir string, after int) (ledger []entry) {
 		t.Fatalf("the process ended with %v", err)
 	}
 	return ledger
+}
+
+// TestC6_OpenRefusesDirectoriesOfOthers: a store is not opened in a directory that other
+// users own or may write to, and nothing is made there.
+func TestC6_OpenRefusesDirectoriesOfOthers(t *testing.T) {
+	open := func(mode os.FileMode, uid int) error {
+		dir := filepath.Join(t.TempDir(), "store")
+		if err := errors.Join(os.Mkdir(dir, 0o700), os.Chmod(dir, mode), os.Chown(dir, uid, -1)); err != nil {
+			t.Logf("NOT SHOWN: this user cannot make such a directory: %v", err)
+			return nil
+		}
+		s, err := filestore.Open(dir, filestore.Config{})
+		if err == nil {
+			return errors.Join(errors.New("it is opened"), s.Close())
+		}
+		if !errors.Is(err, queue.ErrUnavailable) || !strings.Contains(err.Error(), "controlled by others: "+dir) {
+			return fmt.Errorf("it is refused with %w", err)
+		}
+		if made, err := os.ReadDir(dir); err != nil || len(made) > 0 {
+			return fmt.Errorf("there are %v, %w", made, err)
+		}
+		return nil
+	}
+	for _, mode := range []os.FileMode{0o777, 0o770, 0o703} {
+		if err := open(mode, os.Geteuid()); err != nil {
+			t.Errorf("mode %v: %v", mode, err)
+		}
+	}
+	if err := open(0o700, 65534); err != nil {
+		t.Errorf("of another user: %v", err)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -44,6 +45,8 @@ type rows struct {
 	tail   *tail   // owned by Apply, or by the syncer if there is one
 	batch  uint64  // the number of the last one; owned by Apply
 	later  *syncer // syncs what Apply has not; nil if Apply does
+
+	stall stall // of the batch that is being written
 
 	closing sync.Mutex // held by what must not meet Close
 	gone    bool       // it has been closed; guarded by closing
@@ -84,6 +87,7 @@ func must(err error) {
 // commit returns when a batch is synced, or never will be. In the second case the
 // database is left as it is, waiting in the guard.
 func (r *rows) commit(b *pebble.Batch) error {
+	defer r.stall.watch(r.guard)()
 	return r.guard.run(func() error { return errors.Join(b.Commit(pebble.Sync), b.Close()) })
 }
 
@@ -103,6 +107,13 @@ func (r *rows) Get(key string) ([]byte, error) {
 func (r *rows) damaged(id queue.ID, err error) {
 	r.cfg.Logger.Error("a task cannot be read: look after the disk, or put the directory back from a copy",
 		slog.String("task", id.String()), slog.String("directory", r.dir), slog.Any("error", err))
+}
+
+// setBack tells that the clock is behind that of the process before.
+func (r *rows) setBack(ahead time.Duration) {
+	r.cfg.Logger.Warn("the clock is behind the times in the directory, which are corrected: a process before this one "+
+		"had a clock that was ahead, or this one has the wrong time: check the clock",
+		slog.String("directory", r.dir), slog.Duration("ahead", ahead))
 }
 
 // Scan is as [machine.Rows] says.

@@ -46,7 +46,7 @@ func everyCall(ctx context.Context, s queue.Store) map[string]error {
 	_, errs["Find"] = s.Find(ctx, queue.Filter{}, queue.Page{})
 	_, errs["Explain"] = s.Explain(ctx, now, id)
 	_, errs["Stats"] = s.Stats(ctx, now)
-	errs["Configure"] = s.Configure(ctx, now, "", queue.Settings{})
+	errs["Configure"] = s.Configure(ctx, now, "", queue.Change{})
 	errs["PauseQueue"] = s.PauseQueue(ctx, now, "", nil)
 	_, errs["Settings"] = s.Settings(ctx)
 	_, errs["Schedules"] = s.Schedules(ctx)
@@ -196,7 +196,7 @@ func TestC6_QuestionsThatAreNoText(t *testing.T) {
 	const bad = "\xff"
 	ctx, now := t.Context(), time.Now()
 	calls := map[string]error{
-		"Configure":  s.Configure(ctx, now, bad, queue.Settings{}),
+		"Configure":  s.Configure(ctx, now, bad, queue.Change{}),
 		"PauseQueue": s.PauseQueue(ctx, now, bad, nil),
 		"a pause":    s.PauseQueue(ctx, now, "", &queue.Pause{Reason: bad}),
 	}

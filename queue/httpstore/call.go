@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/stintgo/stint/internal/peer"
 	"github.com/stintgo/stint/internal/wire"
 	"github.com/stintgo/stint/queue"
 )
@@ -28,11 +29,25 @@ const (
 
 // request is a call as it is sent, as often as it takes.
 type request struct {
-	path string
-	now  time.Time
-	body []byte // nil if it is a GET
-	key  string // see [wire.Key]
+	path  string
+	now   time.Time // zero if the call says no time
+	begun time.Time // when it was sent first
+	body  []byte    // nil if it is a GET
+	key   string    // see [wire.Key]
 }
+
+// clock is the time by the caller's clock. The server takes the difference to its own
+// for that of the clocks, so what a call has waited for its server counts, in whole
+// seconds: less than that is no difference to it.
+func (q *request) clock() time.Time {
+	if q.now.IsZero() {
+		return q.now
+	}
+	return q.now.Add(time.Since(q.begun).Truncate(time.Second)) //nolint:forbidigo // how long the call has waited
+}
+
+// processTime is the time by the clock of this process, for calls that are given none.
+func processTime() time.Time { return time.Now() } //nolint:forbidigo // the clock itself
 
 // newRequest is a call at a time, without a body if in is nil.
 func newRequest(now time.Time, path string, in any) (q request, err error) {
@@ -62,27 +77,30 @@ func (s *Store) call(ctx context.Context, now time.Time, path string, in, out an
 func (s *Store) deliver(ctx context.Context, q request, out any) (ahead time.Duration, err error) {
 	ctx, release := s.bind(ctx)
 	defer release()
+	q.begun = processTime()
 	a, err := s.insist(ctx, q)
 	if err != nil {
 		return 0, err
 	}
-	return a.ahead(q.now), s.decode(a, out)
+	return a.ahead(), s.decode(a, out)
 }
 
 // answer is one, whole.
 type answer struct {
+	sent   time.Time // by the caller's clock, when the call was
 	status int
 	header http.Header
 	body   []byte
 }
 
-// ahead is how far the server's clock is ahead of that by which it is now.
-func (a *answer) ahead(now time.Time) time.Duration {
+// ahead is how far the clock of the answer is ahead of the caller's: that is less than
+// a second, since the server converts times if it is more.
+func (a *answer) ahead() time.Duration {
 	server, err := time.Parse(time.RFC3339Nano, a.header.Get(wire.Now))
 	if err != nil {
 		return 0 // it does not say
 	}
-	return server.Sub(now)
+	return server.Sub(a.sent)
 }
 
 // insist sends a request until it is answered, or patience or ctx ends. A server
@@ -100,7 +118,7 @@ func (s *Store) insist(ctx context.Context, q request) (*answer, error) {
 			return a, nil
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
-		case errors.Is(err, errTooLong):
+		case errors.Is(err, ErrNoAnswer), isForeign(err):
 			return nil, s.unavailable(err)
 		}
 		again := time.NewTimer(wait)
@@ -119,12 +137,14 @@ func (s *Store) insist(ctx context.Context, q request) (*answer, error) {
 	}
 }
 
-// errTooLong is the end of an attempt that took too long. Another would as well.
-var errTooLong = errors.New("it does not answer")
+// ErrNoAnswer is wrapped by the error of a call that the server has not answered within
+// [Config.Timeout]: its process may be stopped, or have too much to do. Whether the call
+// was done is unknown. It comes with [queue.ErrUnavailable].
+var ErrNoAnswer = errors.New("no answer in time")
 
 // try sends a request once, and reads the answer to its end.
 func (s *Store) try(ctx context.Context, q request) (*answer, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.Timeout, errTooLong)
+	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.Timeout, s.noAnswer(s.cfg.Timeout))
 	defer cancel()
 	a, err := s.send(ctx, q)
 	if err != nil && ctx.Err() != nil {
@@ -134,7 +154,8 @@ func (s *Store) try(ctx context.Context, q request) (*answer, error) {
 }
 
 func (s *Store) send(ctx context.Context, q request) (*answer, error) {
-	res, err := s.open(ctx, q)
+	sent := q.clock()
+	res, err := s.open(ctx, q, sent)
 	if err != nil {
 		return nil, err
 	}
@@ -143,11 +164,11 @@ func (s *Store) send(ctx context.Context, q request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &answer{res.StatusCode, res.Header, body}, nil
+	return &answer{sent, res.StatusCode, res.Header, body}, nil
 }
 
 // open sends a request, and returns when the answer begins.
-func (s *Store) open(ctx context.Context, q request) (*http.Response, error) {
+func (s *Store) open(ctx context.Context, q request, now time.Time) (*http.Response, error) {
 	method, body := http.MethodGet, io.Reader(nil)
 	if q.body != nil {
 		method, body = http.MethodPost, bytes.NewReader(q.body)
@@ -159,7 +180,7 @@ func (s *Store) open(ctx context.Context, q request) (*http.Response, error) {
 	if q.body != nil {
 		req.Header.Set("Content-Type", wire.JSON)
 	}
-	req.Header.Set(wire.Now, q.now.Format(time.RFC3339Nano))
+	req.Header.Set(wire.Now, now.Format(time.RFC3339Nano))
 	if q.key != "" {
 		req.Header.Set(wire.Key, q.key)
 	}
@@ -169,10 +190,14 @@ func (s *Store) open(ctx context.Context, q request) (*http.Response, error) {
 // request is one that a server of ours lets through.
 func (s *Store) request(ctx context.Context, method, path string, body io.Reader) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, s.base+path, body)
-	if err == nil {
-		req.Header.Set(wire.Client, "httpstore")
+	if err != nil {
+		return nil, err
 	}
-	return req, err
+	req.Header.Set(wire.Client, "httpstore")
+	if s.cfg.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+s.cfg.Token)
+	}
+	return req, nil
 }
 
 // decode reads the answer that a call was to have, or its error.
@@ -202,7 +227,26 @@ func (s *Store) nonsense(format string, args ...any) error {
 		append([]any{queue.ErrUnavailable, s.where}, args...)...)
 }
 
+// noAnswer is the error of a server that says nothing for a time.
+func (s *Store) noAnswer(after time.Duration) error {
+	return fmt.Errorf("%w: the server at %s has said nothing for %s", ErrNoAnswer, s.where, after)
+}
+
+// isForeign reports whether another user's process has the place of the server. It
+// stays there, so that trying again is of no use.
+func isForeign(err error) bool {
+	_, ok := errors.AsType[*peer.ForeignError](err)
+	return ok
+}
+
 func (s *Store) unavailable(err error) error {
+	if isForeign(err) {
+		return fmt.Errorf("%w: the server at %s is not trusted, and nothing was sent to it: %w", queue.ErrUnavailable,
+			s.where, err)
+	}
+	if errors.Is(err, ErrNoAnswer) {
+		return fmt.Errorf("%w: %w", queue.ErrUnavailable, err)
+	}
 	return fmt.Errorf("%w: no server at %s: %w", queue.ErrUnavailable, s.where, err)
 }
 

@@ -3,6 +3,7 @@ package httpstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"time"
 	"unicode/utf8"
@@ -11,8 +12,13 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// Submit is as [queue.Store] says.
+// Submit is as [queue.Store] says. It takes 10,000 tasks at a time: more are refused with
+// [queue.ErrTooLarge], since a server accepts all of a call or none.
 func (s *Store) Submit(ctx context.Context, now time.Time, tasks []queue.NewTask) ([]queue.Receipt, error) {
+	if len(tasks) > wire.ItemsMost {
+		return nil, fmt.Errorf("%w: a call submits at most %d tasks, and this one has %d: submit them in parts",
+			queue.ErrTooLarge, wire.ItemsMost, len(tasks))
+	}
 	for i := range tasks {
 		if err := checkText(&tasks[i].Spec); err != nil {
 			return nil, err
@@ -37,7 +43,7 @@ func checkText(t *queue.Spec, texts ...string) error {
 
 // checkFilter refuses a filter that would arrive as another, and find other tasks.
 func checkFilter(f *queue.Filter, texts ...string) error {
-	texts = append(texts, f.Queue, f.Kind, f.Key, f.Group, f.Worker, f.Error)
+	texts = append(texts, f.Ending, f.Queue, f.Kind, f.Key, f.Group, f.Worker, f.Error)
 	return errors.Join(checkNames(texts...), checkLabels(f.Labels))
 }
 
@@ -61,8 +67,28 @@ func checkNames(texts ...string) error {
 	return nil
 }
 
-// Settle is as [queue.Store] says.
+// Settle is as [queue.Store] says. More outcomes than a call may have are settled in parts:
+// after an error those before it have been settled, and may be settled again.
 func (s *Store) Settle(ctx context.Context, now time.Time, outcomes []queue.Outcome) ([]error, error) {
+	return inParts(outcomes, func(part []queue.Outcome) ([]error, error) { return s.settle(ctx, now, part) })
+}
+
+// inParts makes a call for as many items at a time as it may have, and at least once.
+func inParts[In, Out any](items []In, call func(part []In) ([]Out, error)) (all []Out, err error) {
+	for {
+		part := items[:min(len(items), wire.ItemsMost)]
+		answers, err := call(part)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, answers...)
+		if items = items[len(part):]; len(items) == 0 {
+			return all, nil
+		}
+	}
+}
+
+func (s *Store) settle(ctx context.Context, now time.Time, outcomes []queue.Outcome) ([]error, error) {
 	var out wire.Settled
 	_, err := s.call(ctx, now, wire.Settle, wire.SettleCall{Outcomes: outcomes}, &out)
 	if err == nil && len(out.Answers) != len(outcomes) {
@@ -80,7 +106,7 @@ func (s *Store) Settle(ctx context.Context, now time.Time, outcomes []queue.Outc
 	return errs, nil
 }
 
-// Beat is as [queue.Store] says.
+// Beat is as [queue.Store] says. More signs of life than a call may have are sent in parts.
 func (s *Store) Beat(
 	ctx context.Context, now time.Time, w queue.Worker, beats []queue.Beat,
 ) ([]queue.Answer, error) {
@@ -91,6 +117,12 @@ func (s *Store) Beat(
 	if err := checkNames(names...); err != nil {
 		return nil, err
 	}
+	return inParts(beats, func(part []queue.Beat) ([]queue.Answer, error) { return s.beat(ctx, now, w, part) })
+}
+
+func (s *Store) beat(
+	ctx context.Context, now time.Time, w queue.Worker, beats []queue.Beat,
+) ([]queue.Answer, error) {
 	var out wire.Answers
 	_, err := s.call(ctx, now, wire.Beat, wire.BeatCall{Worker: w, Beats: beats}, &out)
 	if err == nil && len(out.Answers) != len(beats) {
@@ -107,6 +139,15 @@ func (s *Store) Command(ctx context.Context, now time.Time, c queue.Command) (in
 	if err := checkFilter(&c.Filter, c.By, c.Reason); err != nil {
 		return 0, err
 	}
+	if e := c.Edit; e != nil {
+		key := ""
+		if e.Key != nil {
+			key = *e.Key
+		}
+		if err := errors.Join(checkNames(key), checkLabels(e.Labels)); err != nil {
+			return 0, err
+		}
+	}
 	var out wire.Changed
 	_, err := s.call(ctx, now, wire.Command, c, &out)
 	return out.Changed, err
@@ -120,7 +161,7 @@ func (s *Store) Find(ctx context.Context, f queue.Filter, p queue.Page) (found [
 	for all := p.Limit; ; {
 		p.Limit = min(all-len(found), wire.PageMost)
 		var out wire.Tasks
-		if _, err := s.call(ctx, time.Time{}, wire.Find, wire.FindCall{Filter: f, Page: p}, &out); err != nil {
+		if _, err := s.call(ctx, processTime(), wire.Find, wire.FindCall{Filter: f, Page: p}, &out); err != nil {
 			return nil, err
 		}
 		found = append(found, out.Tasks...)
@@ -147,11 +188,11 @@ func (s *Store) Stats(ctx context.Context, now time.Time) (queue.Stats, error) {
 }
 
 // Configure is as [queue.Store] says.
-func (s *Store) Configure(ctx context.Context, now time.Time, name string, set queue.Settings) error {
-	if err := checkNames(name); err != nil {
+func (s *Store) Configure(ctx context.Context, now time.Time, name string, c queue.Change) error {
+	if err := checkNames(name, c.Key, c.By); err != nil {
 		return err
 	}
-	_, err := s.call(ctx, now, wire.Configure, wire.ConfigureCall{Queue: name, Settings: set}, &struct{}{})
+	_, err := s.call(ctx, now, wire.Configure, wire.ConfigureCall{Queue: name, Change: c}, &struct{}{})
 	return err
 }
 
@@ -169,7 +210,7 @@ func (s *Store) PauseQueue(ctx context.Context, now time.Time, name string, p *q
 }
 
 // Settings is as [queue.Store] says.
-func (s *Store) Settings(ctx context.Context) (map[string]queue.Settings, error) {
+func (s *Store) Settings(ctx context.Context) (map[string]queue.Configured, error) {
 	var out wire.AllSettings
 	_, err := s.call(ctx, time.Time{}, wire.Settings, nil, &out)
 	return out.Settings, err

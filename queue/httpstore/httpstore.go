@@ -8,8 +8,9 @@
 //
 // # Time
 //
-// The server's clock counts; the times that calls are given only serve to put the
-// times of answers right, if the clocks of the two differ.
+// The server's clock counts. If that of the caller differs by a second or more, the
+// server converts the times of calls and answers, see package server. Calls that have
+// no time of their own, such as Find, go by the clock of this process.
 //
 // # When the server is away
 //
@@ -41,6 +42,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stintgo/stint/internal/peer"
 	"github.com/stintgo/stint/queue"
 )
 
@@ -55,6 +57,13 @@ type Config struct {
 	Timeout time.Duration
 	// WatchBuffer is how many events a watcher may be behind: 1024 if it is 0.
 	WatchBuffer int
+	// Token is sent with each call to an http: or https: address, as the server's
+	// Config.Token demands it. It is never sent to a Unix socket.
+	Token string
+	// Users are the user IDs whose servers are trusted at a Unix socket, besides that of
+	// this process and root. To the process of any other user nothing is sent. Linux;
+	// on other systems the mode of the socket's directory decides.
+	Users []int
 	// Transport makes the requests, for those who need certificates, a header or a
 	// proxy; its connections are the caller's to close. Nil is one for the URL.
 	Transport http.RoundTripper
@@ -102,9 +111,12 @@ func Open(address string, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{cfg: cfg.withDefaults(), where: address, base: base}
+	if socket != "" {
+		s.cfg.Token = ""
+	}
 	s.client.Transport = cfg.Transport
 	if cfg.Transport == nil {
-		s.own = transport(socket)
+		s.own = transport(socket, cfg.Users)
 		s.client.Transport = s.own
 	}
 	s.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -134,7 +146,7 @@ func parse(address string) (base, socket string, err error) {
 
 // transport keeps a connection for each of the calls that are made at a time, up
 // to a number: to open one takes longer than most calls.
-func transport(socket string) *http.Transport {
+func transport(socket string, users []int) *http.Transport {
 	const connections = 128
 	t := &http.Transport{
 		MaxIdleConns: connections, MaxIdleConnsPerHost: connections, IdleConnTimeout: time.Minute,
@@ -142,7 +154,14 @@ func transport(socket string) *http.Transport {
 	}
 	if socket != "" {
 		t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", socket)
+			c, err := new(net.Dialer).DialContext(ctx, "unix", socket)
+			if err != nil {
+				return nil, err
+			}
+			if err := peer.Check(c, users); err != nil {
+				return nil, errors.Join(err, c.Close())
+			}
+			return c, nil
 		}
 	}
 	return t

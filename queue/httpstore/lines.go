@@ -19,17 +19,14 @@ const silence = 3 * wire.Alive
 // which stores cut short.
 const lineMax = 1 << 20
 
-var (
-	errSilent = errors.New("it has gone silent")
-	errEnded  = errors.New("the stream has ended")
-)
+var errEnded = errors.New("the stream has ended")
 
 // lines reads a stream until it ends, which is always an error: fn gets each line
 // that is not empty, and opened is called when the server has accepted.
 func (s *Store) lines(ctx context.Context, path string, opened func(), fn func(line []byte) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	alive := time.AfterFunc(silence, func() { cancel(errSilent) })
+	alive := time.AfterFunc(silence, func() { cancel(s.noAnswer(silence)) })
 	defer alive.Stop()
 	err := s.scan(ctx, path, opened, func(line []byte) error {
 		alive.Reset(silence)
@@ -39,7 +36,7 @@ func (s *Store) lines(ctx context.Context, path string, opened func(), fn func(l
 		return fn(line)
 	})
 	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, errSilent):
+	case errors.Is(cause, ErrNoAnswer):
 		return s.unavailable(cause)
 	case cause != nil:
 		return cause
@@ -48,7 +45,7 @@ func (s *Store) lines(ctx context.Context, path string, opened func(), fn func(l
 }
 
 func (s *Store) scan(ctx context.Context, path string, opened func(), fn func(line []byte) error) error {
-	res, err := s.open(ctx, request{path: path})
+	res, err := s.open(ctx, request{path: path}, processTime())
 	if err != nil {
 		return s.unavailable(err)
 	}

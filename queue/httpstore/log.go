@@ -22,6 +22,36 @@ func (s *Store) Log(ctx context.Context, id queue.ID, from int64) (log io.ReadCl
 	return s.log(ctx, url.Values{wire.QueryID: {id.String()}}, from)
 }
 
+// LogEnd returns the last n bytes of what a task has written so far, or all of it if that
+// is less, and which byte they begin with. It has to be closed. Errors are as for Log.
+func (s *Store) LogEnd(ctx context.Context, id queue.ID, n int64) (log io.ReadCloser, at int64, err error) {
+	if n <= 0 {
+		return nil, 0, invalid("the last %d bytes of a log: ask for 1 and more", n)
+	}
+	ctx, release := s.bind(ctx)
+	alive := time.AfterFunc(silence, release)
+	defer alive.Stop()
+	res, err := s.logRange(ctx, url.Values{wire.QueryID: {id.String()}}, fmt.Sprintf("bytes=-%d", n))
+	if err != nil {
+		release()
+		return nil, 0, err
+	}
+	switch res.StatusCode {
+	case http.StatusOK:
+		return &body{s, res.Body, alive, release}, 0, nil
+	case http.StatusPartialContent:
+		if _, err = fmt.Sscanf(res.Header.Get("Content-Range"), "bytes %d-", &at); err == nil {
+			return &body{s, res.Body, alive, release}, at, nil
+		}
+		err = s.nonsense("Content-Range %q", res.Header.Get("Content-Range"))
+	default:
+		err = s.refused(res)
+	}
+	_ = res.Body.Close() // nothing more is wanted of it
+	release()
+	return nil, 0, err
+}
+
 // FollowLog is Log for who has read everything up to a byte: it waits for more, until
 // the task is finished, but for some seconds at most. It does not wait if the server
 // has nobody who could tell.
@@ -48,9 +78,9 @@ func (s *Store) log(ctx context.Context, query url.Values, from int64) (log io.R
 	}
 	switch res.StatusCode {
 	case http.StatusOK:
-		return &body{s, res.Body, release}, 0, nil
+		return &body{s, res.Body, alive, release}, 0, nil
 	case http.StatusPartialContent:
-		return &body{s, res.Body, release}, from, nil
+		return &body{s, res.Body, alive, release}, from, nil
 	}
 	err = s.refused(res)
 	_ = res.Body.Close() // nothing more is wanted of it
@@ -58,14 +88,22 @@ func (s *Store) log(ctx context.Context, query url.Values, from int64) (log io.R
 	return nil, 0, err
 }
 
-// logFrom asks for a log.
+// logFrom asks for a log from a byte on.
 func (s *Store) logFrom(ctx context.Context, query url.Values, from int64) (*http.Response, error) {
+	if from <= 0 {
+		return s.logRange(ctx, query, "")
+	}
+	return s.logRange(ctx, query, fmt.Sprintf("bytes=%d-", from))
+}
+
+// logRange asks for a part of a log, or for all of it.
+func (s *Store) logRange(ctx context.Context, query url.Values, part string) (*http.Response, error) {
 	req, err := s.request(ctx, http.MethodGet, wire.Log+"?"+query.Encode(), nil)
 	if err != nil {
 		return nil, err
 	}
-	if from > 0 {
-		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", from))
+	if part != "" {
+		req.Header.Set("Range", part)
 	}
 	res, err := s.client.Do(req)
 	if err != nil {
@@ -74,19 +112,26 @@ func (s *Store) logFrom(ctx context.Context, query url.Values, from int64) (*htt
 	return res, nil
 }
 
-// body is what a log has. It releases its call when it is closed.
+// body is what a log has. It releases its call when it is closed, and when a read brings
+// nothing for as long as a server may be silent.
 type body struct {
 	s *Store
 	io.ReadCloser
+	alive   *time.Timer // calls release; runs while a read does
 	release func()
 }
 
 func (b *body) Read(p []byte) (n int, err error) {
+	b.alive.Reset(silence)
 	n, err = b.ReadCloser.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		err = b.s.unavailable(err)
+	inTime := b.alive.Stop()
+	switch {
+	case err == nil, errors.Is(err, io.EOF):
+		return n, err
+	case !inTime:
+		err = b.s.noAnswer(silence)
 	}
-	return n, err
+	return n, b.s.unavailable(err)
 }
 
 func (b *body) Close() error {

@@ -9,7 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/stintgo/stint/internal/wire"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/httpstore"
 	"github.com/stintgo/stint/queue/memstore"
@@ -66,6 +69,48 @@ func TestC4_LogsOfTasks(t *testing.T) {
 	}
 }
 
+// The end of a log is read without its beginning.
+func TestC4_EndsOfLogs(t *testing.T) {
+	dir := t.TempDir()
+	backend := server.New(memstore.New(memstore.Config{}), server.Config{Logs: os.DirFS(dir)})
+	s := httptest.NewServer(backend)
+	defer s.Close()
+	defer backend.Close()
+	store, err := httpstore.Open(s.URL, httpstore.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	id := queue.ID{1}
+	if _, _, err := store.LogEnd(t.Context(), id, 3); !errors.Is(err, queue.ErrNotFound) {
+		t.Errorf("before there is one: %v", err)
+	}
+	if _, _, err := store.LogEnd(t.Context(), id, 0); !errors.Is(err, queue.ErrInvalid) {
+		t.Errorf("no bytes: %v", err)
+	}
+	path := filepath.Join(dir, server.LogName(id))
+	for _, step := range []struct {
+		text string
+		n    int64
+		want string
+		at   int64
+	}{{"", 3, "", 0}, {"12", 3, "12", 0}, {"123", 3, "123", 0}, {"12345", 3, "345", 2}} {
+		if err := os.WriteFile(path, []byte(step.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		log, at, err := store.LogEnd(t.Context(), id, step.n)
+		if err != nil {
+			t.Fatalf("%q: %v", step.text, err)
+		}
+		if got, err := io.ReadAll(log); err != nil || string(got) != step.want || at != step.at {
+			t.Errorf("the last %d of %q: %q from %d, %v", step.n, step.text, got, at, err)
+		}
+		if err := log.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // A log that breaks off in the middle is no log that has ended.
 func TestC4_LogsThatBreakOff(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -111,4 +156,44 @@ func TestC4_LogsThatAreNotThere(t *testing.T) {
 	if _, _, err := store.Log(t.Context(), queue.ID{1}, 0); !errors.Is(err, queue.ErrClosed) {
 		t.Errorf("closed: %v", err)
 	}
+}
+
+// A server that stops in the middle of a log is given up after the silence of 30 s, and a
+// reader that takes its time is not.
+func TestC6_LogOfAServerThatStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &network{t: t}
+		stopped := make(chan struct{})
+		hs := n.up(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", "8")
+			_, _ = io.WriteString(w, "half")
+			_ = http.NewResponseController(w).Flush()
+			<-stopped
+		}))
+		store, err := httpstore.Open("http://localhost", httpstore.Config{Transport: &http.Transport{DialContext: n.dial}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		log, _, err := store.Log(t.Context(), queue.ID{1}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		begun := time.Now()
+		text := make([]byte, 4)
+		if _, err := io.ReadFull(log, text); err != nil || string(text) != "half" {
+			t.Errorf("after an hour of the reader's own %q is read, %v", text, err)
+		}
+		if _, err := log.Read(text); !errors.Is(err, queue.ErrUnavailable) {
+			t.Errorf("the read of a log that stops returns %v", err)
+		}
+		if took := time.Since(begun); took != 3*wire.Alive {
+			t.Errorf("it was given up after %s", took)
+		}
+		_ = log.Close()
+		close(stopped)
+		n.down()
+		_ = hs.Close()
+		_ = store.Close()
+	})
 }

@@ -175,7 +175,8 @@ func TestC1_ClocksApart(t *testing.T) {
 			n.start(memstore.New(memstore.Config{}), server.Config{})
 			s := n.open(httpstore.Config{})
 			mine := func() time.Time { return time.Now().Add(-ahead) }
-			if err := s.Configure(t.Context(), mine(), "", queue.Settings{Rate: queue.Rate{PerSecond: 0.1}}); err != nil {
+			slow := queue.Settings{Rate: queue.Rate{PerSecond: 0.1}}
+			if err := s.Configure(t.Context(), mine(), "", queue.Change{Set: slow}); err != nil {
 				t.Fatal(err)
 			}
 			submit(t, s)

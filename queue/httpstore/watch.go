@@ -80,7 +80,7 @@ func (s *Store) refused(res *http.Response) error {
 	if err != nil {
 		return s.unavailable(err)
 	}
-	if err := s.decode(&answer{res.StatusCode, res.Header, body}, &struct{}{}); err != nil {
+	if err := s.decode(&answer{status: res.StatusCode, header: res.Header, body: body}, &struct{}{}); err != nil {
 		return err
 	}
 	return s.unavailable(errors.New("it answers no stream"))

@@ -122,16 +122,16 @@ func (f *faulty) Stats(ctx context.Context, now time.Time) (queue.Stats, error) 
 	return call(ctx, f, "Stats", func() (queue.Stats, error) { return f.Store.Stats(ctx, now) })
 }
 
-func (f *faulty) Configure(ctx context.Context, now time.Time, name string, s queue.Settings) error {
-	return f.around(ctx, "Configure", func() error { return f.Store.Configure(ctx, now, name, s) })
+func (f *faulty) Configure(ctx context.Context, now time.Time, name string, c queue.Change) error {
+	return f.around(ctx, "Configure", func() error { return f.Store.Configure(ctx, now, name, c) })
 }
 
 func (f *faulty) PauseQueue(ctx context.Context, now time.Time, name string, p *queue.Pause) error {
 	return f.around(ctx, "PauseQueue", func() error { return f.Store.PauseQueue(ctx, now, name, p) })
 }
 
-func (f *faulty) Settings(ctx context.Context) (map[string]queue.Settings, error) {
-	return call(ctx, f, "Settings", func() (map[string]queue.Settings, error) { return f.Store.Settings(ctx) })
+func (f *faulty) Settings(ctx context.Context) (map[string]queue.Configured, error) {
+	return call(ctx, f, "Settings", func() (map[string]queue.Configured, error) { return f.Store.Settings(ctx) })
 }
 
 func (f *faulty) Schedules(ctx context.Context) ([]queue.Schedule, error) {

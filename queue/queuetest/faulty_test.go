@@ -38,7 +38,7 @@ func calls(ctx context.Context, s queue.Store) map[string]error {
 	_, errs["Find"] = s.Find(ctx, queue.Filter{}, queue.Page{})
 	_, errs["Explain"] = s.Explain(ctx, now, queue.ID{})
 	_, errs["Stats"] = s.Stats(ctx, now)
-	errs["Configure"] = s.Configure(ctx, now, "", queue.Settings{})
+	errs["Configure"] = s.Configure(ctx, now, "", queue.Change{})
 	errs["PauseQueue"] = s.PauseQueue(ctx, now, "", nil)
 	_, errs["Schedules"] = s.Schedules(ctx)
 	errs["Reschedule"] = s.Reschedule(ctx, now, queue.Reschedule{})

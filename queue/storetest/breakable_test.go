@@ -76,8 +76,8 @@ func (b *breakable) Command(ctx context.Context, now time.Time, c queue.Command)
 	return n, err
 }
 
-func (b *breakable) Configure(ctx context.Context, now time.Time, name string, s queue.Settings) error {
-	return b.do(func() error { return b.Store.Configure(ctx, now, name, s) })
+func (b *breakable) Configure(ctx context.Context, now time.Time, name string, c queue.Change) error {
+	return b.do(func() error { return b.Store.Configure(ctx, now, name, c) })
 }
 
 func (b *breakable) PauseQueue(ctx context.Context, now time.Time, name string, p *queue.Pause) error {

@@ -129,21 +129,28 @@ func count(tasks []queue.Task) map[number]int {
 }
 
 // checkLimits compares what runs with what may.
-func checkLimits(tasks []queue.Task, settings map[string]queue.Settings) error {
+func checkLimits(tasks []queue.Task, settings map[string]queue.Configured) error {
 	type owner struct{ queue, key string }
 	var errs []error
+	total, ofKeys := 0, make(map[string]int)
 	queues, keys, groups := make(map[string]int), make(map[owner]int), make(map[owner]int)
 	for _, t := range tasks {
 		if t.State != queue.Running {
 			continue
 		}
 		queues[t.Queue]++
-		if limit := cmp.Or(settings[t.Queue].Max, settings[""].Max); limit > 0 && queues[t.Queue] == limit+1 {
+		if total++; total == settings[""].InForce.Total+1 && total > 1 {
+			errs = append(errs, fmt.Errorf("more than %d tasks of all queues run", total-1))
+		}
+		if ofKeys[t.Key]++; t.Key != "" && ofKeys[t.Key] == totalOfKey(settings, t.Key)+1 && ofKeys[t.Key] > 1 {
+			errs = append(errs, fmt.Errorf("more than %d tasks of key %s of all queues run", ofKeys[t.Key]-1, t.Key))
+		}
+		if limit := inForce(settings, t.Queue).Max; limit > 0 && queues[t.Queue] == limit+1 {
 			errs = append(errs, fmt.Errorf("more than %d tasks of queue %s run", limit, t.Queue))
 		}
 		key, group := owner{t.Queue, t.Key}, owner{t.Queue, t.Group}
 		keys[key]++
-		limit := cmp.Or(settings[t.Queue].PerKey, settings[""].PerKey)
+		limit := limitOfKey(settings, t.Queue, t.Key)
 		if t.Key != "" && limit > 0 && keys[key] == limit+1 {
 			errs = append(errs, fmt.Errorf("more than %d tasks of key %s of queue %s run", limit, t.Key, t.Queue))
 		}
@@ -152,6 +159,34 @@ func checkLimits(tasks []queue.Task, settings map[string]queue.Settings) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// inForce is what holds for a queue.
+func inForce(settings map[string]queue.Configured, name string) queue.Layer {
+	if is, set := settings[name]; set {
+		return is.InForce
+	}
+	return settings[""].InForce
+}
+
+// limitOfKey is how many tasks of a key of a queue run at once; 0 is no limit.
+func limitOfKey(settings map[string]queue.Configured, name, key string) int {
+	for _, name := range []string{name, ""} {
+		own := settings[name].Keys[key]
+		if value, _, set := own.Value(queue.FieldMax); set {
+			return value.Max
+		}
+	}
+	return inForce(settings, name).PerKey
+}
+
+// totalOfKey is how many tasks of a key of all queues run at once; 0 is no limit.
+func totalOfKey(settings map[string]queue.Configured, key string) int {
+	own := settings[""].Keys[key]
+	if value, _, set := own.Value(queue.FieldTotal); set {
+		return value.Total
+	}
+	return settings[""].InForce.TotalPerKey
 }
 
 // checkWaits finds tasks that run though they are to wait for others.

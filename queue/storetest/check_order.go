@@ -48,11 +48,19 @@ func checkOrder(tasks []queue.Task) error {
 	return errors.Join(errs...)
 }
 
+// waitsOf returns the times in which a task waited since its last edit: before that, it
+// may have had another tier or key.
 func waitsOf(t *queue.Task) (waits []wait) {
 	suspect := wasSuspected(t)
+	edited := 0
+	for i, s := range t.Steps {
+		if s.On == queue.OnEdit {
+			edited = i
+		}
+	}
 	for i, s := range t.Steps {
 		switch {
-		case s.To != queue.Waiting || i == 0 && cut(t):
+		case s.To != queue.Waiting || i == 0 && cut(t) || i < edited:
 		case i+1 == len(t.Steps):
 			waits = append(waits, wait{task: t, from: s.At, suspect: suspect[i]})
 		default:

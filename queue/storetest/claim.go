@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"strings"
 	"time"
 
 	"github.com/stintgo/stint"
@@ -54,6 +55,8 @@ func invalidClaims(c *trial) {
 		"fewer":     {Worker: worker, Lease: lease, Max: -1},
 		"no lease":  {Worker: worker, Max: 1},
 		"past":      {Worker: worker, Max: 1, Lease: -1},
+		"control":   {Worker: "w\x1b[2J", Max: 1, Lease: lease},
+		"long name": {Worker: strings.Repeat("w", 201), Max: 1, Lease: lease},
 	} {
 		q.Queue, q.Kinds = defaultQueue, []string{kind}
 		_, err := c.Store.Claim(c.Context(), c.now, q)

@@ -55,7 +55,7 @@ func (c *trial) everyCall() map[string]func() error {
 		"Find":       func() error { _, err := c.Store.Find(ctx, queue.Filter{}, queue.Page{}); return err },
 		"Explain":    func() error { _, err := c.Store.Explain(ctx, c.now, c.ids.New(c.now)); return err },
 		"Stats":      func() error { _, err := c.Store.Stats(ctx, c.now); return err },
-		"Configure":  func() error { return c.Store.Configure(ctx, c.now, "", queue.Settings{}) },
+		"Configure":  func() error { return c.Store.Configure(ctx, c.now, "", queue.Change{}) },
 		"PauseQueue": func() error { return c.Store.PauseQueue(ctx, c.now, "", nil) },
 		"Settings":   func() error { _, err := c.Store.Settings(ctx); return err },
 		"Schedules":  func() error { _, err := c.Store.Schedules(ctx); return err },

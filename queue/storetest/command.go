@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/stintgo/stint/queue"
@@ -23,6 +24,10 @@ func commandCases() []testCase {
 		{"C2_RetryOfScheduledIsNow", Config{}, retryOfScheduled},
 		{"C3_DeadLettersByFilter", Config{}, deadLettersByFilter},
 		{"C3_ForgetLeavesWhatItCancels", Config{}, forgetLeavesWhatItCancels},
+		{"C4_EditInEveryState", Config{}, editInEveryState},
+		{"C4_EditChangesTheOrder", Config{}, editChangesTheOrder},
+		{"C8_EditOfTimes", Config{}, editOfTimes},
+		{"C4_InvalidEdits", Config{}, invalidEdits},
 	}
 }
 
@@ -98,14 +103,22 @@ func commandsInEveryState(c *trial) {
 
 func invalidCommands(c *trial) {
 	id := c.add(queue.Spec{})
-	for do := queue.Trigger(0); do <= queue.OnForget+1; do++ {
+	for do := queue.Trigger(0); do <= queue.OnEdit+1; do++ {
 		switch do {
-		case queue.OnPause, queue.OnResume, queue.OnCancel, queue.OnRetry, queue.OnForget:
+		case queue.OnPause, queue.OnResume, queue.OnCancel, queue.OnRetry, queue.OnForget, queue.OnEdit:
 			continue
 		default:
 		}
 		_, err := c.Store.Command(c.Context(), c.now, queue.Command{Do: do, Filter: queue.Filter{IDs: []queue.ID{id}}})
 		c.refused("command "+do.String(), err, queue.ErrInvalid)
+	}
+	for what, command := range map[string]queue.Command{
+		"a long By":     {Do: queue.OnCancel, By: strings.Repeat("a", 201)},
+		"a long Reason": {Do: queue.OnPause, Reason: strings.Repeat("a", 4097)},
+	} {
+		command.Filter.IDs = []queue.ID{id}
+		_, err := c.Store.Command(c.Context(), c.now, command)
+		c.refused("a command with "+what, err, queue.ErrInvalid)
 	}
 	if n := c.command(queue.OnCancel, c.ids.New(c.now)); n != 0 {
 		c.Errorf("cancelling a task that there is not changes %d", n)

@@ -118,12 +118,21 @@ func afterForgotten(c *trial) {
 	c.command(queue.OnPause, paused)
 	c.command(queue.OnForget, dead)
 	c.is(queue.Cancelled, held, paused)
-	c.heldBy(then, queue.HoldDependency) // it is told of a cancelled task, as ever
-	if s := c.task(held).Steps; s[len(s)-1].Detail == "" {
-		c.Error("nothing tells why it was cancelled")
+	c.is(queue.Cancelled, then) // it could start only after a task that nobody has retried
+	for _, id := range []queue.ID{held, then} {
+		if s := c.task(id).Steps; s[len(s)-1].Detail == "" {
+			c.Errorf("nothing tells why task %s was cancelled", id)
+		}
 	}
 	c.command(queue.OnRetry, held)
 	c.is(queue.Waiting, held)
+	c.is(queue.Cancelled, then)
+	c.command(queue.OnRetry, then)
+	c.heldBy(then, queue.HoldDependency)
+	for _, t := range c.started(5, both, held) {
+		c.succeeds(t)
+	}
+	c.is(queue.Waiting, then)
 }
 
 // afterGivenAgain shows that a task comes after those that there were when it was

@@ -93,8 +93,12 @@ func reasonPaused(c *trial) {
 		c.Errorf("the reason is %+v", r)
 	}
 	c.command(queue.OnResume, id)
+	c.pause("", &queue.Pause{By: "bob"}) // all queues
+	if r := c.because(id, stint.Code(queue.HoldQueuePaused)); r.By != "bob" || !r.SetBy.Default {
+		c.Errorf("the reason of a pause of all queues is %+v", r)
+	}
 	c.pause(defaultQueue, &queue.Pause{By: "alice"})
-	if r := c.because(id, stint.Code(queue.HoldQueuePaused)); r.By == "" || !r.Since.Equal(c.now) {
+	if r := c.because(id, stint.Code(queue.HoldQueuePaused)); r.By != "alice" || r.SetBy.Default || !r.Since.Equal(c.now) {
 		c.Errorf("the reason is %+v", r)
 	}
 }
@@ -190,7 +194,7 @@ func reasonsOfTwoQueues(c *trial) {
 	for code, limit := range limits {
 		var run, wait []queue.ID
 		for _, name := range []string{"one with " + string(code), "another with " + string(code)} {
-			c.ok("Configure", c.Store.Configure(c.Context(), c.now, name, limit))
+			c.configures(name, limit)
 			run = append(run, c.add(queue.Spec{Queue: name, Key: "k"}))
 			wait = append(wait, c.add(queue.Spec{Queue: name, Key: "k"}))
 			c.claimed(queue.Claim{Queue: name, Max: 9})

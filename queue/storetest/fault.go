@@ -62,7 +62,7 @@ func (r *round) play() {
 	r.work(queue.Outcome{ID: first.ID, On: queue.OnSuccess, Result: []byte("result")}, queue.Succeeded)
 	r.order(queue.OnResume, queue.Waiting, second.ID)
 	r.call("Configure", func() error {
-		return r.Store.Configure(r.Context(), r.now, r.queue, queue.Settings{Max: 1})
+		return r.Store.Configure(r.Context(), r.now, r.queue, queue.Change{Set: queue.Settings{Max: 1}})
 	})
 	for _, p := range []*queue.Pause{{By: "somebody"}, nil} {
 		r.call("PauseQueue", func() error { return r.Store.PauseQueue(r.Context(), r.now, r.queue, p) })

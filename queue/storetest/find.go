@@ -1,7 +1,9 @@
 package storetest
 
 import (
+	"encoding/hex"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/stintgo/stint"
@@ -16,9 +18,6 @@ func findCases() []testCase {
 		{"C4_PagesUnderChanges", Config{}, pagesUnderChanges},
 		{"C4_Stats", Config{}, statsAddUp},
 		{"C4_StatsOfWorkers", Config{}, statsOfWorkers},
-		{"C4_Settings", Config{}, settingsAreKept},
-		{"C4_SettingsOfAll", Config{}, settingsOfAll},
-		{"C4_InvalidSettings", Config{}, invalidSettings},
 	}
 }
 
@@ -46,6 +45,13 @@ func filters(c *trial) {
 	}{
 		{"nothing", queue.Filter{}, []int{0, 1, 2, 3}},
 		{"ids", queue.Filter{IDs: []queue.ID{ids[3], ids[1], ids[3], c.ids.New(c.now)}}, []int{1, 3}},
+		{"ending", queue.Filter{Ending: digits(ids[2])[20:]}, []int{2}},
+		{"the whole ID as its ending", queue.Filter{Ending: digits(ids[2])}, []int{2}},
+		{"an ending of one digit", queue.Filter{Ending: digits(ids[2])[31:], IDs: ids[2:3]}, []int{2}},
+		{"ending and queue", queue.Filter{Ending: digits(ids[2])[20:], Queue: "other"}, nil},
+		{"the ending of no ID", queue.Filter{Ending: "x"}, nil},
+		{"an ending in capitals", queue.Filter{Ending: "A" + strings.Repeat("0", 11)}, nil},
+		{"more digits than IDs have", queue.Filter{Ending: "0" + digits(ids[2])}, nil},
 		{"queue", queue.Filter{Queue: "other"}, []int{1, 3}},
 		{"queue that there is not", queue.Filter{Queue: "others"}, nil},
 		{"kind", queue.Filter{Kind: "kind"}, []int{2}},
@@ -74,6 +80,9 @@ func filters(c *trial) {
 		}
 	}
 }
+
+// digits are those of an ID.
+func digits(id queue.ID) string { return hex.EncodeToString(id[:]) }
 
 func findByState(c *trial) {
 	ids := make(map[queue.State]queue.ID)
@@ -208,79 +217,5 @@ func statsOfWorkers(c *trial) {
 	c.pass(45 * time.Second)
 	if live := workers(); slices.ContainsFunc(live, byName("w")) || !slices.ContainsFunc(live, byName("x")) {
 		c.Errorf("75 s after one beat and 45 s after another the live workers are %+v", live)
-	}
-}
-
-func settingsAreKept(c *trial) {
-	want := queue.Settings{
-		Max: 5, Caps: stint.Caps{Low: 2}, PerKey: 3, Rate: queue.Rate{PerSecond: 0.5, Burst: 2},
-		KeyRate: queue.Rate{PerSecond: 7}, Pending: 9, Keep: queue.Retention{Age: time.Hour, Count: 4},
-		KeepDead: queue.Retention{Age: time.Minute, Count: 3},
-	}
-	c.configure(want)
-	pause := &queue.Pause{By: "somebody", Reason: "because"}
-	c.pause("", pause)
-	c.ok("Configure", c.Store.Configure(c.Context(), c.now, "", queue.Settings{Max: 2, Paused: &queue.Pause{By: "no"}}))
-	all, err := c.Store.Settings(c.Context())
-	c.ok("Settings", err)
-	if got := all[defaultQueue]; got != want { // as it was set, without what is set for all
-		c.Errorf("the settings are %+v, want %+v", got, want)
-	}
-	got := all[""]
-	if got.Paused == nil || got.Max != 2 || got.Paused.By != pause.By || got.Paused.Reason != pause.Reason ||
-		!got.Paused.Since.Equal(c.now) {
-		c.Errorf("the settings of all are %+v", got)
-	}
-	since := c.now.Add(-time.Hour)
-	c.pause("", &queue.Pause{By: "another", Since: since})
-	all, err = c.Store.Settings(c.Context())
-	c.ok("Settings", err)
-	if got := all[""]; got.Paused == nil || got.Max != 2 || got.Paused.By != "another" || !got.Paused.Since.Equal(since) {
-		c.Errorf("paused by another, the settings of all are %+v", got)
-	}
-	c.pause("", nil)
-	all, err = c.Store.Settings(c.Context())
-	if c.ok("Settings", err); all[""] != (queue.Settings{Max: 2}) {
-		c.Errorf("after the pause the settings of all are %+v", all[""])
-	}
-	c.configure(queue.Settings{}) // takes all of them back
-	all, err = c.Store.Settings(c.Context())
-	if c.ok("Settings", err); all[defaultQueue] != (queue.Settings{}) {
-		c.Errorf("the settings are %+v, want none", all[defaultQueue])
-	}
-	c.ok("Configure", c.Store.Configure(c.Context(), c.now, "", queue.Settings{}))
-}
-
-// settingsOfAll shows that a queue goes without what is set for all only where it
-// has a setting of its own.
-func settingsOfAll(c *trial) {
-	all := queue.Settings{Max: 2, PerKey: 1, Keep: queue.Retention{Age: time.Second}}
-	c.ok("Configure", c.Store.Configure(c.Context(), c.now, "", all))
-	c.configure(queue.Settings{Max: 3})
-	for _, name := range []string{defaultQueue, "other"} {
-		c.submit(queue.Spec{Queue: name, Key: "k"}, queue.Spec{Queue: name, Key: "k"}, queue.Spec{Queue: name, Key: "l"},
-			queue.Spec{Queue: name, Key: "m"}, queue.Spec{Queue: name, Key: "n"})
-	}
-	mine, others := c.claim(9), c.claimed(queue.Claim{Queue: "other", Max: 9}).Tasks
-	if len(mine) != 3 || len(others) != 2 { // and none of them has two of key k
-		c.Errorf("with 3 of its own one queue starts %d, with the 2 of all another %d", len(mine), len(others))
-	}
-	c.succeeds(mine[0])
-	c.pass(time.Second)
-	c.tend()
-	c.gone(mine[0].ID)
-}
-
-func invalidSettings(c *trial) {
-	for what, s := range map[string]queue.Settings{
-		"max": {Max: -1}, "per key": {PerKey: -1}, "pending": {Pending: -1}, "rate": {Rate: queue.Rate{PerSecond: -1}},
-		"burst": {Rate: queue.Rate{Burst: -1}}, "key rate": {KeyRate: queue.Rate{PerSecond: -1}},
-		"age": {Keep: queue.Retention{Age: -1}}, "count": {KeepDead: queue.Retention{Count: -1}},
-	} {
-		c.refused(what, c.Store.Configure(c.Context(), c.now, defaultQueue, s), queue.ErrInvalid)
-	}
-	all, err := c.Store.Settings(c.Context())
-	if c.ok("Settings", err); all[defaultQueue] != (queue.Settings{}) {
-		c.Errorf("of what was refused is left %+v", all)
 	}
 }

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -54,6 +55,10 @@ func progressAndCheckpoint(c *trial) {
 	c.beat(t, queue.Beat{Lease: lease})
 	if got := c.task(id); got.Progress != half || string(got.Checkpoint) != "half" {
 		c.Errorf("a beat that reports nothing has left progress %+v and checkpoint %q", got.Progress, got.Checkpoint)
+	}
+	c.beat(t, queue.Beat{Lease: lease, Progress: queue.Progress{Note: strings.Repeat("n", 1<<20)}})
+	if n := len(c.task(id).Progress.Note); n < 4096 || n > 4200 {
+		c.Errorf("of a note of 1 MiB %d bytes are kept", n)
 	}
 	c.lose()
 	if t = c.one(); string(t.Checkpoint) != "half" || t.Progress != (queue.Progress{}) {
@@ -218,6 +223,19 @@ func poisonIsForgotten(c *trial) {
 }
 
 func beatNeedsAName(c *trial) {
-	_, err := c.Store.Beat(c.Context(), c.now, queue.Worker{}, nil)
-	c.refused("a beat of nobody", err, queue.ErrInvalid)
+	for _, name := range []string{"", "w\n", "w\x1b[2J", "\xff", strings.Repeat("w", 201)} {
+		_, err := c.Store.Beat(c.Context(), c.now, queue.Worker{Name: name}, nil)
+		c.refused(fmt.Sprintf("a beat of %.10q", name), err, queue.ErrInvalid)
+	}
+	long := strings.Repeat("l", 201)
+	for what, w := range map[string]queue.Worker{
+		"host":  {Name: "w", Host: long},
+		"queue": {Name: "w", Kinds: map[string][]string{long: {"k"}}},
+		"kind":  {Name: "w", Kinds: map[string][]string{defaultQueue: {"k", long}}},
+	} {
+		_, err := c.Store.Beat(c.Context(), c.now, w, nil)
+		c.refused("a beat of a worker with a long "+what, err, queue.ErrInvalid)
+	}
+	_, err := c.Store.Beat(c.Context(), c.now, queue.Worker{Name: strings.Repeat("ü", 100)}, nil)
+	c.ok("a beat of a worker with a long name", err)
 }

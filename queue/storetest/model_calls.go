@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/stintgo/stint"
@@ -48,8 +49,13 @@ func (m *model) spec() queue.Spec {
 		Tier: stint.Priority(r.IntN(stint.Tiers)) + stint.Lowest, Key: pick(r, "", "", "x", "y", "z"),
 		Unique: sometimes(r, 6, pick(r, "u0", "u1", "u2")), Group: sometimes(r, 6, pick(r, "g0", "g1")),
 		After: sometimes(r, 6, m.known(1+r.IntN(2))), Batch: sometimes(r, 6, m.batches[r.IntN(2)]),
-		RunAt: sometimes(r, 4, m.now.Add(m.soon(20*time.Second)-time.Second)), MaxAttempts: r.IntN(4), MaxCrashes: r.IntN(4),
+		AfterAny:    sometimes(r, 8, m.known(1+r.IntN(2))),
+		RunAt:       sometimes(r, 4, m.now.Add(m.soon(20*time.Second)-time.Second)),
+		MaxAttempts: r.IntN(4), MaxCrashes: r.IntN(4),
 		Deadline: sometimes(r, 8, m.now.Add(m.soon(time.Minute)-time.Second)),
+	}
+	if s.Unique != "" {
+		s.UniqueFor = sometimes(r, 2, m.soon(time.Hour))
 	}
 	if s.Batch.IsZero() {
 		s.AfterBatch = sometimes(r, 10, pick(r, m.batches[:]...))
@@ -162,6 +168,7 @@ func (m *model) filter() queue.Filter {
 		Key: sometimes(r, 5, "x"), Group: sometimes(r, 8, "g0"), Batch: sometimes(r, 8, m.batches[0]),
 		Worker: sometimes(r, 8, "w0"), Error: sometimes(r, 8, "e"),
 		States: sometimes(r, 3, []queue.State{pick(r, queue.States()...), pick(r, queue.States()...)}),
+		Ending: sometimes(r, 8, strconv.FormatInt(r.Int64N(16), 16)),
 		From:   sometimes(r, 8, m.now.Add(-m.soon(time.Minute))), To: sometimes(r, 8, m.now.Add(-m.soon(time.Minute))),
 	}
 }
@@ -169,8 +176,11 @@ func (m *model) filter() queue.Filter {
 func (m *model) tells() error {
 	c := queue.Command{
 		Do: pick(m.rnd, queue.OnPause, queue.OnResume, queue.OnResume, queue.OnCancel, queue.OnRetry, queue.OnRetry,
-			queue.OnForget, queue.OnDue),
+			queue.OnForget, queue.OnDue, queue.OnEdit, queue.OnEdit),
 		Filter: m.filter(), Limit: m.rnd.IntN(4), By: "b", Reason: "r",
+	}
+	if c.Do == queue.OnEdit {
+		c.Edit = m.edit()
 	}
 	m.with = c
 	got, gotErr := m.Store.Command(m.Context(), m.now, c)
@@ -184,6 +194,17 @@ func (m *model) tells() error {
 	return nil
 }
 
+// edit returns an edit that sets some of the fields, sometimes none.
+func (m *model) edit() *queue.Edit {
+	r := m.rnd
+	return &queue.Edit{
+		Tier: sometimes(r, 2, new(pick(r, stint.Lowest, stint.Low, stint.Normal, stint.Highest))),
+		Key:  sometimes(r, 2, new(pick(r, "", "x", "y"))), RunAt: sometimes(r, 3, new(m.now.Add(m.soon(10*time.Second)))),
+		Deadline: sometimes(r, 4, new(m.now.Add(m.soon(time.Minute)))),
+		Labels:   sometimes(r, 4, map[string]string{"edited": pick(r, "", "1", "2")}),
+	}
+}
+
 // sets changes what is set for a queue. Its rates divide a second: how others are
 // rounded is open.
 func (m *model) sets() error {
@@ -194,7 +215,33 @@ func (m *model) sets() error {
 		KeyRate: sometimes(r, 4, queue.Rate{PerSecond: 1, Burst: 2}),
 		Caps:    sometimes(r, 4, stint.Caps{Lowest: r.IntN(2), Low: r.IntN(4), High: r.IntN(5)}),
 	}
-	return m.configures(pick(r, "default", "b"), s)
+	c := only(s)
+	if r.IntN(3) == 0 {
+		c = queue.Change{Set: s, Unset: sometimes(r, 2, []queue.Field{queue.FieldPending})}
+		c.Set.Pending = 0
+	}
+	c.Operator = r.IntN(3) == 0
+	if r.IntN(4) == 0 {
+		unlimited := func(f queue.Field) bool { return f == queue.FieldMax }
+		c.Unlimited = []queue.Field{queue.FieldMax}
+		c.Set.Max, c.Unset = 0, slices.DeleteFunc(c.Unset, unlimited)
+	}
+	if r.IntN(4) == 0 {
+		c = queue.Change{Key: pick(r, "x", "y"), Operator: c.Operator, Unset: []queue.Field{queue.FieldMax}}
+		if r.IntN(3) > 0 {
+			c.Set, c.Unset = queue.Settings{Max: 1 + r.IntN(3)}, nil
+		}
+	}
+	name := pick(r, "default", "b", "")
+	if name == "" {
+		c.Set.Total, c.Set.TotalPerKey = sometimes(r, 2, 1+r.IntN(6)), 0
+		if c.Key == "" {
+			c.Set.TotalPerKey = sometimes(r, 2, 1+r.IntN(3))
+		}
+		set := func(f queue.Field) bool { return slices.Contains(c.Set.Fields(), f) }
+		c.Unset = slices.DeleteFunc(c.Unset, set)
+	}
+	return m.changes(name, c)
 }
 
 // pauses pauses a queue, or ends its pause.
@@ -205,10 +252,24 @@ func (m *model) pauses() error {
 	return err
 }
 
-func (m *model) configures(name string, s queue.Settings) error {
-	m.with = s
-	_, err := both(m.Store.Configure(m.Context(), m.now, name, s), m.right.Configure(m.Context(), m.now, name, s))
-	return err
+func (m *model) changes(name string, c queue.Change) error {
+	m.with = c
+	done, err := both(m.Store.Configure(m.Context(), m.now, name, c), m.right.Configure(m.Context(), m.now, name, c))
+	if !done {
+		return err
+	}
+	got, gotErr := m.Store.Settings(m.Context())
+	want, wantErr := m.right.Settings(m.Context())
+	if done, err := both(gotErr, wantErr); !done {
+		return err
+	}
+	for _, all := range []map[string]queue.Configured{got, want} { // which versions are given is open
+		for name, is := range all {
+			is.Version = 0
+			all[name] = is
+		}
+	}
+	return sameJSON("the settings", got, want)
 }
 
 func (m *model) tends() error {
@@ -308,6 +369,9 @@ func (m *model) reopens() error {
 	}
 	m.crash()
 	m.right = m.right.reopened()
+	if m.rnd.IntN(4) == 0 { // by a process whose clock is behind
+		m.now = m.now.Add(-m.soon(pick(m.rnd, 10*time.Second, 10*time.Minute, 24*time.Hour)))
+	}
 	for _, t := range m.find(queue.Filter{States: []queue.State{queue.Running}}) {
 		if r := m.right.row(t.ID); r != nil {
 			r.Progress = t.Progress // which need not survive

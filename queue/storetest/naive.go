@@ -22,19 +22,24 @@ type naive struct {
 
 	mu       sync.Mutex // guards all below, and is held for the whole of a call
 	closed   bool
-	now      time.Time // the latest that has been seen
+	now      time.Time // the latest of a call; before the first one that of the rows
 	submits  uint64
 	endings  uint64
 	tokens   queue.Token
 	rows     []*row // in the order of submission
-	settings map[string]queue.Settings
+	uniques  []*row // that retention has forgotten, and whose Unique answers yet
+	settings settings
 	// schedules are as JSON, so that they are nobody else's.
 	schedules map[string][]byte
 	queues    map[string]*turns
+	turns     []turn                     // of queues that the total has refused, the first one first
 	listeners map[string][]chan struct{} // by queue
 	workers   map[string]heard
 	watchers  []*watcher
-	resumed   []*row // whose leases begin anew with the first call
+	opening   bool         // there has been no call with a time
+	away      [2]time.Time // from the last change before the opening to the first call
+	resumed   []*row       // whose leases begin anew with the first call
+	lost      []*row       // whose losses it dates
 }
 
 // row is a task and what decides about it. Its State is the recorded one: a
@@ -48,6 +53,8 @@ type row struct {
 	// remote is the length of a lease that outlives the store; 0 is one that does
 	// not.
 	remote time.Duration
+	// runAtEdited and deadlineEdited are when a command last edited RunAt and Deadline.
+	runAtEdited, deadlineEdited time.Time
 }
 
 // turns is what a queue remembers besides its tasks.
@@ -79,7 +86,7 @@ const defaultQueue = "default"
 func newNaive(cfg Config) *naive {
 	return &naive{
 		cfg: cfg.withDefaults(), schedules: make(map[string][]byte),
-		settings: make(map[string]queue.Settings),
+		settings: newSettings(),
 		queues:   make(map[string]*turns), listeners: make(map[string][]chan struct{}),
 		workers: make(map[string]heard),
 	}
@@ -92,12 +99,10 @@ func (n *naive) begin(now time.Time) (end func(), err error) {
 		n.mu.Unlock()
 		return nil, queue.ErrClosed
 	}
-	if now.After(n.now) {
-		n.now = now
+	if n.opening && !now.IsZero() {
+		n.open(now)
 	}
-	if !now.IsZero() {
-		n.resume()
-	}
+	n.now = later(n.now, now)
 	return n.mu.Unlock, nil
 }
 
@@ -177,6 +182,11 @@ func (n *naive) waits(r *row) (holds []queue.Hold) {
 			holds = append(holds, queue.Hold{Code: queue.HoldDependency, What: id.String(), State: before.State})
 		}
 	}
+	for _, id := range r.AfterAny {
+		if before := n.row(id); before != nil && before.seq < r.seq && !before.State.Finished() {
+			holds = append(holds, queue.Hold{Code: queue.HoldDependency, What: id.String(), State: before.State})
+		}
+	}
 	unfinished := func(other *row) bool { return other.Batch == r.AfterBatch && !other.State.Finished() }
 	if !r.AfterBatch.IsZero() && slices.ContainsFunc(n.rows, unfinished) {
 		holds = append(holds, queue.Hold{Code: queue.HoldDependency, What: r.AfterBatch.String()})
@@ -218,10 +228,13 @@ func (n *naive) limits(r *row) (holds []queue.Hold) {
 	if r.Key == "" {
 		return holds
 	}
-	if s.PerKey > 0 && n.running(r.Queue, &r.Key) >= s.PerKey {
+	if limit := n.keyLimit(r.Queue, r.Key); limit > 0 && n.running(r.Queue, &r.Key) >= limit {
 		holds = append(holds, queue.Hold{Code: queue.HoldKey, What: r.Key})
 	}
-	if mayStartAt(s.KeyRate, n.queue(r.Queue).keys[r.Key]).After(n.now) {
+	if limit := n.totalOfKey(r.Key); limit > 0 && n.runningOfAll(&r.Key) >= limit {
+		holds = append(holds, queue.Hold{Code: queue.HoldKeyTotal, What: r.Key})
+	}
+	if mayStartAt(n.keyRate(r.Queue, r.Key), n.queue(r.Queue).keys[r.Key]).After(n.now) {
 		holds = append(holds, queue.Hold{Code: queue.HoldKeyRate, What: r.Key})
 	}
 	return holds
@@ -269,7 +282,8 @@ func (n *naive) queue(name string) *turns {
 func (n *naive) view(r *row) queue.Task {
 	t := r.Task
 	t.Payload, t.Checkpoint, t.Result = slices.Clone(t.Payload), slices.Clone(t.Checkpoint), slices.Clone(t.Result)
-	t.After, t.Steps, t.Labels = slices.Clone(t.After), slices.Clone(t.Steps), maps.Clone(t.Labels)
+	t.After, t.AfterAny = slices.Clone(t.After), slices.Clone(t.AfterAny)
+	t.Steps, t.Labels = slices.Clone(t.Steps), maps.Clone(t.Labels)
 	if t.State == queue.Held || t.State == queue.Waiting {
 		if t.Holds = append(n.waits(r), n.limits(r)...); len(t.Holds) > 0 {
 			t.State = queue.Held

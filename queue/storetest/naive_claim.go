@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stintgo/stint"
 	"github.com/stintgo/stint/queue"
@@ -21,10 +23,13 @@ func (n *naive) Claim(_ context.Context, now time.Time, c queue.Claim) (claimed 
 	}
 	defer end()
 	c.Queue = orDefault(c.Queue)
+	n.reserve()
 	for len(claimed.Tasks) < c.Max {
 		r := n.choose(c)
 		if r == nil {
-			claimed.Next = n.nextStart(c)
+			if claimed.Next = n.refuse(c); claimed.Next.IsZero() {
+				claimed.Next = n.nextStart(c)
+			}
 			break
 		}
 		n.tokens++
@@ -36,14 +41,28 @@ func (n *naive) Claim(_ context.Context, now time.Time, c queue.Claim) (claimed 
 }
 
 func validClaim(c queue.Claim) error {
-	if c.Worker == "" || c.Max < 1 || c.Lease <= 0 {
-		return fmt.Errorf("%w: a claim needs a worker, a Max and a Lease", queue.ErrInvalid)
+	if c.Max < 1 || c.Lease <= 0 {
+		return fmt.Errorf("%w: a claim needs a Max and a Lease", queue.ErrInvalid)
+	}
+	return validWorker(c.Worker)
+}
+
+func validWorker(name string) error {
+	if invalidName(name) {
+		return fmt.Errorf("%w: a worker named %q", queue.ErrInvalid, name)
 	}
 	return nil
 }
 
+func invalidName(name string) bool {
+	const most = 200
+	isControl := func(r rune) bool { return r < ' ' || r == 0x7f }
+	return name == "" || len(name) > most || !utf8.ValidString(name) || strings.ContainsFunc(name, isControl)
+}
+
 // start leases a task.
 func (n *naive) start(r *row, c queue.Claim, token queue.Token) {
+	n.started(r.Queue)
 	n.step(r, queue.Running, queue.Step{On: queue.OnClaim, By: c.Worker, Token: token})
 	r.Lease = queue.Lease{Worker: c.Worker, Token: token, Until: n.now.Add(c.Lease)}
 	r.Progress, r.remote = queue.Progress{}, 0
@@ -55,7 +74,7 @@ func (n *naive) start(r *row, c queue.Claim, token queue.Token) {
 	q.last[line{r.Tier, r.Key}] = q.starts
 	q.arrival = spend(s.Rate, q.arrival, n.now)
 	if r.Key != "" {
-		q.keys[r.Key] = spend(s.KeyRate, q.keys[r.Key], n.now)
+		q.keys[r.Key] = spend(n.keyRate(r.Queue, r.Key), q.keys[r.Key], n.now)
 	}
 }
 
@@ -84,7 +103,15 @@ func (n *naive) withinCaps(c queue.Claim) *row {
 }
 
 // eligible are the tasks that a claim could start, caps aside.
-func (n *naive) eligible(c queue.Claim) (all []*row) {
+func (n *naive) eligible(c queue.Claim) []*row {
+	if !n.totalAllows(c.Queue) {
+		return nil
+	}
+	return n.ready(c)
+}
+
+// ready are the tasks that a claim could start, caps and the total aside.
+func (n *naive) ready(c queue.Claim) (all []*row) {
 	s := n.inForce(c.Queue)
 	if n.running(c.Queue, nil) >= most(s.Max) || mayStartAt(s.Rate, n.queue(c.Queue).arrival).After(n.now) {
 		return nil
@@ -122,12 +149,13 @@ func (n *naive) nextStart(c queue.Claim) (next time.Time) {
 	running := n.running(c.Queue, nil)
 	for _, r := range n.rows {
 		ofRate := func(h queue.Hold) bool { return h.Code == queue.HoldKeyRate }
-		if !n.claimable(r, c) || len(slices.DeleteFunc(n.limits(r), ofRate)) > 0 || running >= capOf(s, r.Tier) {
+		if !n.claimable(r, c) || len(slices.DeleteFunc(n.limits(r), ofRate)) > 0 || running >= capOf(s, r.Tier) ||
+			!n.totalAllows(c.Queue) {
 			continue
 		}
 		at := mayStartAt(s.Rate, q.arrival)
 		if r.Key != "" {
-			at = later(at, mayStartAt(s.KeyRate, q.keys[r.Key]))
+			at = later(at, mayStartAt(n.keyRate(r.Queue, r.Key), q.keys[r.Key]))
 		}
 		if at.After(n.now) && (next.IsZero() || at.Before(next)) {
 			next = at

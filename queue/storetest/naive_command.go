@@ -1,8 +1,10 @@
 package storetest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -11,9 +13,12 @@ import (
 
 func (n *naive) Command(_ context.Context, now time.Time, c queue.Command) (changed int, err error) {
 	switch c.Do {
-	case queue.OnPause, queue.OnResume, queue.OnCancel, queue.OnRetry, queue.OnForget:
+	case queue.OnPause, queue.OnResume, queue.OnCancel, queue.OnRetry, queue.OnForget, queue.OnEdit:
 	default:
 		return 0, fmt.Errorf("%w: nobody can tell tasks to %s", queue.ErrInvalid, c.Do)
+	}
+	if err := cmp.Or(c.Validate(), validEdit(&c)); err != nil {
+		return 0, err
 	}
 	end, err := n.begin(now)
 	if err != nil {
@@ -57,10 +62,72 @@ func (n *naive) command(r *row, c queue.Command) bool {
 		n.step(r, n.pending(r), s)
 	case c.Do == queue.OnRetry:
 		n.retry(r, s)
+	case c.Do == queue.OnEdit:
+		return n.edit(r, c.Edit, s)
 	default:
 		n.forget(r, s)
 	}
 	return true
+}
+
+// edit applies an edit to a task, unless that would make the task invalid.
+func (n *naive) edit(r *row, e *queue.Edit, s queue.Step) bool {
+	is := r.Spec
+	is.Labels = maps.Clone(is.Labels)
+	for name, value := range e.Labels {
+		if is.Labels == nil {
+			is.Labels = make(map[string]string)
+		}
+		is.Labels[name] = value
+	}
+	is.Tier, is.Key = orOld(e.Tier, is.Tier), orOld(e.Key, is.Key)
+	is.RunAt, is.Deadline = orOld(e.RunAt, is.RunAt), orOld(e.Deadline, is.Deadline)
+	timed := (e.RunAt != nil || e.Deadline != nil) && !is.RunAt.IsZero() && !is.Deadline.IsZero()
+	const mostLabels = 32
+	if timed && !is.Deadline.After(is.RunAt) || len(is.Labels) > mostLabels {
+		return false
+	}
+	r.Spec = is
+	if e.RunAt != nil {
+		r.runAtEdited = n.now
+	}
+	if e.Deadline != nil {
+		r.deadlineEdited = n.now
+	}
+	if r.State == queue.Paused {
+		n.step(r, queue.Paused, s)
+	} else {
+		n.step(r, n.pending(r), s)
+	}
+	return true
+}
+
+func orOld[T any](edited *T, old T) T {
+	if edited == nil {
+		return old
+	}
+	return *edited
+}
+
+func validEdit(c *queue.Command) error {
+	e := c.Edit
+	if (c.Do == queue.OnEdit) != (e != nil) {
+		return fmt.Errorf("%w: to %s with the edit %v", queue.ErrInvalid, c.Do, e)
+	}
+	if e == nil {
+		return nil
+	}
+	names := slices.Collect(maps.Values(e.Labels))
+	if e.Key != nil {
+		names = append(names, *e.Key)
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return name == "" })
+	names = slices.AppendSeq(names, maps.Keys(e.Labels))
+	changes := e.Tier != nil || e.Key != nil || e.RunAt != nil || e.Deadline != nil || len(e.Labels) > 0
+	if !changes || e.Tier != nil && !e.Tier.Valid() || slices.ContainsFunc(names, invalidName) {
+		return fmt.Errorf("%w: the edit %+v", queue.ErrInvalid, *e)
+	}
+	return nil
 }
 
 // order tells the worker of a running task what to do. A cancel cannot be taken
@@ -96,12 +163,20 @@ func (n *naive) forget(r *row, s queue.Step) {
 	n.rows = slices.DeleteFunc(n.rows, func(other *row) bool { return other == r })
 	s.At = n.now
 	n.tell(queue.Event{ID: r.ID, Queue: r.Queue, Kind: r.Kind, From: r.State, Step: s})
+	if r.State != queue.Succeeded {
+		n.orphan(r, s.By, "was forgotten")
+	}
+}
+
+// orphan cancels the tasks that come after one that will not succeed, and those that
+// come after these.
+func (n *naive) orphan(r *row, by, why string) {
 	for _, other := range n.rows {
-		waits := other.State.Pending() && r.seq < other.seq && slices.Contains(other.After, r.ID)
-		if waits && r.State != queue.Succeeded {
+		if other.State.Pending() && r.seq < other.seq && slices.Contains(other.After, r.ID) {
 			n.step(other, queue.Cancelled, queue.Step{
-				On: queue.OnCancel, By: s.By, Detail: fmt.Sprintf("task %s, which has to succeed first, was forgotten", r.ID),
+				On: queue.OnCancel, By: by, Detail: fmt.Sprintf("task %s, which has to succeed first, %s", r.ID, why),
 			})
+			n.orphan(other, by, "was cancelled with the task before it")
 		}
 	}
 }

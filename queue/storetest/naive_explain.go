@@ -35,19 +35,30 @@ func code(c stint.Code) stint.Reason { return stint.Reason{Code: c} }
 
 // held are the reasons that are holds.
 func (n *naive) held(r *row) (reasons []queue.Reason) {
-	s := n.inForce(r.Queue)
+	s := n.layer(r.Queue)
 	for _, h := range n.view(r).Holds {
 		reason := queue.Reason{Reason: code(stint.Code(h.Code)), What: h.What, State: h.State}
 		switch h.Code {
 		case queue.HoldQueuePaused:
 			reason.By, reason.Since = s.Paused.By, s.Paused.Since
+			reason.SetBy.Default = n.settings.paused[r.Queue] == nil
 		case queue.HoldKey:
-			reason.Key, reason.Limit = r.Key, s.PerKey
+			reason.Key, reason.Limit = r.Key, n.keyLimit(r.Queue, r.Key)
 			reason.Running, reason.Holders = n.running(r.Queue, &r.Key), n.holders(r.Queue, &r.Key)
+			reason.SetBy = n.originOf(r, queue.FieldMax, queue.FieldPerKey)
+		case queue.HoldKeyTotal:
+			reason.Key, reason.Limit, reason.Running = r.Key, n.totalOfKey(r.Key), n.runningOfAll(&r.Key)
+			reason.Queues, reason.Holders = n.runningByQueue(&r.Key), n.holders("", &r.Key)
+			v, set := n.value("", r.Key, queue.FieldTotal)
+			if !set {
+				v, _ = n.value("", "", queue.FieldTotalPerKey)
+			}
+			reason.SetBy = v.Origin
 		case queue.HoldSuspect:
 			reason.Holders = n.runningSuspects(r.Queue)
 		case queue.HoldKeyRate:
-			reason.Key, reason.Until = r.Key, mayStartAt(s.KeyRate, n.queue(r.Queue).keys[r.Key])
+			reason.SetBy = n.originOf(r, queue.FieldRate, queue.FieldKeyRate)
+			reason.Key, reason.Until = r.Key, mayStartAt(n.keyRate(r.Queue, r.Key), n.queue(r.Queue).keys[r.Key])
 		default:
 		}
 		reasons = append(reasons, reason)
@@ -55,10 +66,10 @@ func (n *naive) held(r *row) (reasons []queue.Reason) {
 	return reasons
 }
 
-// holders are at most ten of the tasks that run.
+// holders are at most ten of the tasks that run, of all queues if the name is "".
 func (n *naive) holders(name string, key *string) (ids []queue.ID) {
 	for _, r := range n.rows {
-		if r.State == queue.Running && r.Queue == name && (key == nil || r.Key == *key) && len(ids) < 10 {
+		if r.State == queue.Running && (name == "" || r.Queue == name) && (key == nil || r.Key == *key) && len(ids) < 10 {
 			ids = append(ids, r.ID)
 		}
 	}
@@ -87,17 +98,28 @@ func (n *naive) turn(r *row) (reasons []queue.Reason) {
 	if n.view(r).State != queue.Waiting {
 		return nil
 	}
-	s, running := n.inForce(r.Queue), n.running(r.Queue, nil)
+	in, running := n.layer(r.Queue), n.running(r.Queue, nil)
+	s := in.Settings
 	if running >= most(s.Max) {
 		reasons = append(reasons, queue.Reason{
 			Reason: stint.Reason{Code: stint.CodeMax, Limit: s.Max, Running: running}, Holders: n.holders(r.Queue, nil),
+			SetBy: in.From[queue.FieldMax],
+		})
+	}
+	if !n.totalAllows(r.Queue) {
+		v, _ := n.value("", "", queue.FieldTotal)
+		reasons = append(reasons, queue.Reason{
+			Reason: stint.Reason{Code: queue.CodeTotal, Limit: v.Total, Running: n.runningOfAll(nil)},
+			Queues: n.runningByQueue(nil), Holders: n.holders("", nil), SetBy: v.Origin,
 		})
 	}
 	if limit := capOf(s, r.Tier); running >= limit {
-		reasons = append(reasons, queue.Reason{Reason: stint.Reason{Code: stint.CodeCap, Limit: limit, Running: running}})
+		reasons = append(reasons, queue.Reason{
+			Reason: stint.Reason{Code: stint.CodeCap, Limit: limit, Running: running}, SetBy: in.From[queue.FieldCaps],
+		})
 	}
 	if at := mayStartAt(s.Rate, n.queue(r.Queue).arrival); at.After(n.now) {
-		reasons = append(reasons, queue.Reason{Reason: code(stint.CodeRate), Until: at})
+		reasons = append(reasons, queue.Reason{Reason: code(stint.CodeRate), Until: at, SetBy: in.From[queue.FieldRate]})
 	}
 	behind := stint.Reason{Code: stint.CodeBehind}
 	for _, other := range n.rows {

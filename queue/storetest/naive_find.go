@@ -3,7 +3,7 @@ package storetest
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"encoding/hex"
 	"maps"
 	"slices"
 	"strings"
@@ -52,6 +52,7 @@ func matches(f queue.Filter, t queue.Task) bool {
 		}
 	}
 	return (len(f.IDs) == 0 || slices.Contains(f.IDs, t.ID)) &&
+		strings.HasSuffix(hex.EncodeToString(t.ID[:]), f.Ending) &&
 		(f.Queue == "" || f.Queue == t.Queue) &&
 		(f.Kind == "" || f.Kind == t.Kind) &&
 		(f.Key == "" || f.Key == t.Key) &&
@@ -70,10 +71,11 @@ func (n *naive) Stats(_ context.Context, now time.Time) (stats queue.Stats, err 
 		return stats, err
 	}
 	defer end()
-	stats.Queues = make(map[string]queue.Counts)
+	stats.Queues, stats.Total = make(map[string]queue.Counts), n.totals()
 	for name, q := range n.queues {
 		stats.Queues[name] = queue.Counts{
 			States: make(map[queue.State]int), Tiers: make(map[stint.Priority]int), Ended: q.ended,
+			Limits: n.layer(name), Keys: n.keysWithLimits(name),
 		}
 	}
 	for _, r := range n.rows {
@@ -99,66 +101,3 @@ func (n *naive) Stats(_ context.Context, now time.Time) (stats queue.Stats, err 
 const workerLives = time.Minute
 
 func (n *naive) lives(w heard) bool { return n.now.Sub(w.at) < workerLives }
-
-func (n *naive) Configure(_ context.Context, now time.Time, name string, s queue.Settings) error {
-	for _, number := range []float64{
-		float64(s.Max), float64(s.PerKey), float64(s.Pending), s.Rate.PerSecond, float64(s.Rate.Burst),
-		s.KeyRate.PerSecond, float64(s.KeyRate.Burst), float64(s.Keep.Age), float64(s.Keep.Count),
-		float64(s.KeepDead.Age), float64(s.KeepDead.Count),
-	} {
-		if !(number >= 0) { // also if it is not a number
-			return fmt.Errorf("%w: a limit of %v", queue.ErrInvalid, number)
-		}
-	}
-	end, err := n.begin(now)
-	if err != nil {
-		return err
-	}
-	defer end()
-	s.Paused = n.settings[name].Paused
-	n.settings[name] = s
-	n.signal()
-	return nil
-}
-
-func (n *naive) PauseQueue(_ context.Context, now time.Time, name string, p *queue.Pause) error {
-	end, err := n.begin(now)
-	if err != nil {
-		return err
-	}
-	defer end()
-	s := n.settings[name]
-	if s.Paused = nil; p != nil {
-		s.Paused = &queue.Pause{By: p.By, Reason: p.Reason, Since: p.Since}
-		if p.Since.IsZero() {
-			s.Paused.Since = n.now
-		}
-	}
-	n.settings[name] = s
-	n.signal()
-	return nil
-}
-
-// inForce is what is set for a queue, and for all where it has nothing itself.
-func (n *naive) inForce(name string) queue.Settings {
-	s, all := n.settings[name], n.settings[""]
-	return queue.Settings{
-		Max: cmp.Or(s.Max, all.Max), Caps: cmp.Or(s.Caps, all.Caps), PerKey: cmp.Or(s.PerKey, all.PerKey),
-		Rate: cmp.Or(s.Rate, all.Rate), KeyRate: cmp.Or(s.KeyRate, all.KeyRate), Pending: cmp.Or(s.Pending, all.Pending),
-		Paused: cmp.Or(s.Paused, all.Paused),
-		Keep:   orRetention(s.Keep, all.Keep), KeepDead: orRetention(s.KeepDead, all.KeepDead),
-	}
-}
-
-func orRetention(r, all queue.Retention) queue.Retention {
-	return queue.Retention{Age: cmp.Or(r.Age, all.Age), Count: cmp.Or(r.Count, all.Count)}
-}
-
-func (n *naive) Settings(context.Context) (map[string]queue.Settings, error) {
-	end, err := n.begin(time.Time{})
-	if err != nil {
-		return nil, err
-	}
-	defer end()
-	return maps.Clone(n.settings), nil
-}

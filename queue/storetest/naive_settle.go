@@ -3,6 +3,7 @@ package storetest
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -24,6 +25,7 @@ func (n *naive) Settle(_ context.Context, now time.Time, outcomes []queue.Outcom
 		answers[i] = n.settle(o)
 		n.revise()
 	}
+	n.reserve()
 	n.signal()
 	return answers, nil
 }
@@ -79,6 +81,7 @@ func (n *naive) end(r *row, o queue.Outcome) {
 	case queue.OnSnooze:
 		n.again(r, queue.Scheduled, o.RunAt, s)
 	default:
+		s.Detail = o.Error
 		n.giveBack(r, s)
 	}
 }
@@ -128,8 +131,8 @@ func (n *naive) lose(r *row) {
 }
 
 func (n *naive) Beat(_ context.Context, now time.Time, w queue.Worker, beats []queue.Beat) ([]queue.Answer, error) {
-	if w.Name == "" {
-		return nil, fmt.Errorf("%w: a worker needs a name", queue.ErrInvalid)
+	if err := errors.Join(validWorker(w.Name), w.Validate()); err != nil {
+		return nil, err
 	}
 	for _, b := range beats {
 		if len(b.Checkpoint) > n.cfg.MaxCheckpoint {
@@ -157,6 +160,7 @@ func (n *naive) beat(b queue.Beat) queue.Answer {
 	r.Lease.Until = later(r.Lease.Until, n.now.Add(b.Lease))
 	if b.Progress != (queue.Progress{}) {
 		r.Progress = b.Progress
+		r.Progress.Note = r.Progress.Note[:min(len(r.Progress.Note), queue.MaxReason)]
 	}
 	if b.Checkpoint != nil {
 		r.Checkpoint = slices.Clone(b.Checkpoint)

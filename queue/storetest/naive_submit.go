@@ -22,6 +22,9 @@ func (n *naive) Submit(_ context.Context, now time.Time, tasks []queue.NewTask) 
 
 // submit accepts tasks, all or none, as a part of a call.
 func (n *naive) submit(tasks []queue.NewTask) ([]queue.Receipt, error) {
+	if len(tasks) > queue.MaxSubmit {
+		return nil, fmt.Errorf("%w: %d tasks", queue.ErrTooLarge, len(tasks))
+	}
 	for i := range tasks {
 		if err := n.valid(&tasks[i]); err != nil {
 			return nil, fmt.Errorf("task %d: %w", i, err)
@@ -50,6 +53,8 @@ func (n *naive) valid(t *queue.NewTask) error {
 		return fmt.Errorf("%w: %s is no tier", queue.ErrInvalid, t.Tier)
 	case t.Timeout < 0 || t.MaxAttempts < 0 || t.MaxCrashes < 0:
 		return fmt.Errorf("%w: a limit of it is negative", queue.ErrInvalid)
+	case t.UniqueFor < 0 || t.UniqueFor > queue.MaxUniqueFor || t.UniqueFor > 0 && t.Unique == "":
+		return fmt.Errorf("%w: it is unique for %s", queue.ErrInvalid, t.UniqueFor)
 	case !t.Deadline.IsZero() && !t.RunAt.IsZero() && !t.Deadline.After(t.RunAt):
 		return fmt.Errorf("%w: it is not to start before its deadline", queue.ErrInvalid)
 	case !t.AfterBatch.IsZero() && t.AfterBatch == t.Batch:
@@ -67,17 +72,19 @@ func (n *naive) receive(tasks []queue.NewTask) (receipts []queue.Receipt, fresh 
 	instead := make(map[queue.ID]queue.ID) // of those that have the Unique of others
 	for i := range tasks {
 		r := n.newRow(&tasks[i], len(fresh))
-		if same := n.same(r, fresh); same != nil {
-			receipts = append(receipts, queue.Receipt{ID: same.ID, Existing: same.ID != r.ID})
-			instead[r.ID] = same.ID
+		if same, ok := n.same(r, fresh); ok {
+			receipts = append(receipts, queue.Receipt{ID: same, Existing: same != r.ID})
+			instead[r.ID] = same
 			continue
 		}
-		for j, id := range r.After {
-			if there, ok := instead[id]; ok {
-				id, r.After[j] = there, there
-			}
-			if n.row(id) == nil && !slices.ContainsFunc(fresh, func(f *row) bool { return f.ID == id }) {
-				return nil, nil, fmt.Errorf("task %d: %w: it comes after task %s, which is not known", i, queue.ErrInvalid, id)
+		for _, after := range [][]queue.ID{r.After, r.AfterAny} {
+			for j, id := range after {
+				if there, ok := instead[id]; ok {
+					id, after[j] = there, there
+				}
+				if n.row(id) == nil && !slices.ContainsFunc(fresh, func(f *row) bool { return f.ID == id }) {
+					return nil, nil, fmt.Errorf("task %d: %w: it comes after task %s, which is not known", i, queue.ErrInvalid, id)
+				}
 			}
 		}
 		if limit := n.inForce(r.Queue).Pending; limit > 0 && n.unfinished(r.Queue, fresh) >= limit {
@@ -93,25 +100,34 @@ func (n *naive) receive(tasks []queue.NewTask) (receipts []queue.Receipt, fresh 
 func (n *naive) newRow(t *queue.NewTask, place int) *row {
 	r := &row{Task: queue.Task{ID: t.ID, Spec: t.Spec, Submitted: n.now}, seq: n.submits + uint64(place) + 1}
 	r.Queue = orDefault(r.Queue)
-	r.Payload, r.After, r.Labels = slices.Clone(t.Payload), slices.Clone(t.After), maps.Clone(t.Labels)
+	r.Payload, r.Labels = slices.Clone(t.Payload), maps.Clone(t.Labels)
+	r.After, r.AfterAny = slices.Clone(t.After), slices.Clone(t.AfterAny)
 	return r
 }
 
 // same is the task that a new one is the repetition of, or has the Unique of.
-func (n *naive) same(r *row, fresh []*row) *row {
+func (n *naive) same(r *row, fresh []*row) (id queue.ID, ok bool) {
 	all := slices.Concat(n.rows, fresh)
 	for _, other := range all {
 		if other.ID == r.ID {
-			return other
+			return other.ID, true
 		}
 	}
 	for _, other := range all {
 		if r.Unique != "" && other.Unique == r.Unique && other.Queue == r.Queue {
-			return other
+			return other.ID, true
 		}
 	}
-	return nil
+	for _, other := range n.uniques {
+		if r.Unique != "" && r.Unique == other.Unique && r.Queue == other.Queue && other.uniqueUntil().After(n.now) {
+			return other.ID, true
+		}
+	}
+	return queue.ID{}, false
 }
+
+// uniqueUntil is when the Unique of a task need not answer its ID any more.
+func (r *row) uniqueUntil() time.Time { return r.Submitted.Add(r.UniqueFor) }
 
 func (n *naive) unfinished(name string, fresh []*row) (count int) {
 	for _, r := range slices.Concat(n.rows, fresh) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/stintgo/stint/queue"
@@ -32,6 +33,7 @@ func (n *naive) Tend(_ context.Context, now time.Time, limit int) (next time.Tim
 		e.do()
 		n.revise()
 	}
+	n.reserve()
 	n.signal()
 	if e := n.soonest(); e != nil {
 		return e.at, nil
@@ -46,6 +48,9 @@ func (n *naive) soonest() (first *event) {
 			first = &event{at, do}
 		}
 	}
+	if len(n.turns) > 0 {
+		consider(n.turns[0].until, n.reserve)
+	}
 	for _, r := range n.rows {
 		if r.State == queue.Scheduled {
 			consider(r.RunAt, func() { n.step(r, n.pending(r), queue.Step{On: queue.OnDue}) })
@@ -57,7 +62,10 @@ func (n *naive) soonest() (first *event) {
 			consider(r.Lease.Until, func() { n.lose(r) })
 		}
 		if r.State.Finished() {
-			consider(n.forgetAt(r), func() { n.forget(r, queue.Step{On: queue.OnForget}) })
+			consider(n.forgetAt(r), func() {
+				n.forget(r, queue.Step{On: queue.OnForget})
+				n.uniques = append(n.uniques, r)
+			})
 		}
 	}
 	return first
@@ -73,11 +81,17 @@ const (
 	keepAge     = 24 * time.Hour
 	keepDeadAge = 30 * 24 * time.Hour
 	keepCount   = 100_000
+	// keepReopened is how much longer those are kept whose age passed while the store was
+	// closed.
+	keepReopened = time.Hour
 )
 
 // forgetAt is when a finished task is kept no longer: at once, if enough have
-// ended after it.
+// ended after it; zero, if it is kept for others.
 func (n *naive) forgetAt(r *row) time.Time {
+	if n.needed(r) {
+		return time.Time{}
+	}
 	s := n.inForce(r.Queue)
 	keep, age := s.Keep, keepAge
 	if r.State == queue.Dead {
@@ -93,5 +107,25 @@ func (n *naive) forgetAt(r *row) time.Time {
 	if after >= cmp.Or(keep.Count, keepCount) {
 		return r.Changed
 	}
-	return r.Changed.Add(cmp.Or(keep.Age, age))
+	at := r.Changed.Add(cmp.Or(keep.Age, age))
+	if at.After(n.away[0]) && !at.After(n.away[1]) {
+		at = n.away[1].Add(keepReopened)
+	}
+	return at
+}
+
+// needed reports whether a finished task is kept because unfinished tasks come after
+// it, of which none waits for its success in vain.
+func (n *naive) needed(r *row) (needed bool) {
+	for _, other := range n.rows {
+		if other.State.Finished() || other.seq < r.seq {
+			continue
+		}
+		after := slices.Contains(other.After, r.ID)
+		if after && r.State != queue.Succeeded {
+			return false
+		}
+		needed = needed || after || slices.Contains(other.AfterAny, r.ID)
+	}
+	return needed
 }

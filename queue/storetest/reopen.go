@@ -249,7 +249,7 @@ func settingsSurvive(c *trial) {
 	}
 	all, err := c.Store.Settings(c.Context())
 	c.ok("Settings", err)
-	if all[defaultQueue] != want || all["mail"].Paused == nil || all["mail"].Paused.By != "somebody" {
+	if all[defaultQueue].InForce.Settings != want || all["mail"].Paused == nil || all["mail"].Paused.By != "somebody" {
 		c.Errorf("the settings are %+v", all)
 	}
 	c.heldBy(held, queue.HoldQueuePaused)

@@ -146,8 +146,13 @@ func giveBackIsNoFailure(c *trial) {
 		if t.ID != id || t.Failures != 0 || t.Crashes != 0 {
 			c.Fatalf("the task is %+v", t)
 		}
-		c.ok("give back", c.settle(t, queue.Outcome{On: queue.OnGiveBack, RunAt: c.now.Add(time.Hour)}))
+		back := queue.Outcome{On: queue.OnGiveBack, RunAt: c.now.Add(time.Hour), Error: "too many open files"}
+		c.ok("give back", c.settle(t, back))
 		c.is(queue.Waiting, id)
+		t = c.task(id)
+		if last := t.Steps[len(t.Steps)-1]; last.Detail != back.Error || t.Error != "" {
+			c.Errorf("given back, the task has the step %+v and the error %q; want the reason in the step alone", last, t.Error)
+		}
 	}
 	c.succeeds(c.one())
 }

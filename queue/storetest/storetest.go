@@ -75,6 +75,7 @@ func Run(t *testing.T, open Open) {
 
 func cases() []testCase {
 	return slices.Concat(submitCases(), orderCases(), claimCases(), settleCases(), leaseCases(), commandCases(),
-		dependCases(), timeCases(), scheduleCases(), findCases(), explainCases(), signalCases(),
-		watchCases(), closeCases(), reopenCases(), restartCases(), suspectCases(), faultCases(), concurrentCases())
+		dependCases(), predecessorCases(), uniqueCases(), timeCases(), scheduleCases(), findCases(), settingsCases(),
+		totalCases(), explainCases(), signalCases(), watchCases(), closeCases(), reopenCases(), restartCases(),
+		clockCases(), suspectCases(), faultCases(), concurrentCases())
 }

@@ -18,6 +18,7 @@ func submitCases() []testCase {
 		{"C1_NothingSubmitted", Config{}, nothingSubmitted},
 		{"C1_InvalidTasks", Config{}, invalidTasks},
 		{"C1_PayloadLimit", small, payloadLimit},
+		{"C10_SubmitHasALimit", Config{}, submitHasALimit},
 		{"C6_SubmitIsAllOrNone", small, allOrNone},
 		{"C6_CallersKeepTheirMemory", Config{}, callersMemory},
 		{"C7_UniqueAnswersTheFirst", Config{}, uniqueAnswersTheFirst},
@@ -33,7 +34,8 @@ func keptAsItIs(c *trial) {
 	before := c.add(queue.Spec{})
 	spec := queue.Spec{
 		Queue: "mail", Kind: "send", Payload: []byte("\x00payload\xff"), Tier: stint.High, Key: "tenant", Unique: "once",
-		Group: "group", After: []queue.ID{before}, Batch: c.ids.New(c.now), AfterBatch: c.ids.New(c.now),
+		Group: "group", After: []queue.ID{before}, AfterAny: []queue.ID{before}, UniqueFor: time.Minute,
+		Batch: c.ids.New(c.now), AfterBatch: c.ids.New(c.now),
 		RunAt: c.now.Add(time.Hour), Deadline: c.now.Add(2 * time.Hour), Timeout: time.Minute, MaxAttempts: 7, MaxCrashes: 2,
 		Labels: map[string]string{"a": "b"}, Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 	}
@@ -286,4 +288,14 @@ func timeGoesBack(c *trial) {
 	if t := c.task(c.add(queue.Spec{RunAt: latest})); t.State != queue.Waiting || !t.Submitted.Equal(latest) {
 		c.Errorf("it is %s since %v", t.State, t.Submitted)
 	}
+}
+
+func submitHasALimit(c *trial) {
+	tasks := make([]queue.NewTask, queue.MaxSubmit+1)
+	for i := range tasks {
+		tasks[i] = c.fresh(queue.Spec{})
+	}
+	_, err := c.Store.Submit(c.Context(), c.now, tasks)
+	c.refused("Submit of too many tasks", err, queue.ErrTooLarge)
+	c.gone(tasks[0].ID, tasks[queue.MaxSubmit].ID)
 }

@@ -220,9 +220,34 @@ func (c *trial) commands(cmd queue.Command) int {
 	return n
 }
 
+// configure and configures make s all that programs have set for a queue.
 func (c *trial) configure(s queue.Settings) {
 	c.Helper()
-	c.ok("Configure", c.Store.Configure(c.Context(), c.now, defaultQueue, s))
+	c.configures(defaultQueue, s)
+}
+
+func (c *trial) configures(name string, s queue.Settings) {
+	c.Helper()
+	c.change(name, only(s))
+}
+
+// only is the change after which s is all that programs have set.
+func only(s queue.Settings) queue.Change {
+	set := func(f queue.Field) bool { return slices.Contains(s.Fields(), f) }
+	return queue.Change{Set: s, Unset: slices.DeleteFunc(queue.Fields(), set)}
+}
+
+func (c *trial) change(name string, change queue.Change) {
+	c.Helper()
+	c.ok("Configure", c.Store.Configure(c.Context(), c.now, name, change))
+}
+
+// settings returns what is set under a name.
+func (c *trial) settings(name string) queue.Configured {
+	c.Helper()
+	all, err := c.Store.Settings(c.Context())
+	c.ok("Settings", err)
+	return all[name]
 }
 
 // pause pauses a queue, or ends its pause.

@@ -3,7 +3,7 @@ package machine
 import (
 	"bytes"
 	"context"
-	"fmt"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -13,17 +13,22 @@ import (
 
 // Beat is as [queue.Store] says.
 func (m *Machine) Beat(ctx context.Context, now time.Time, w queue.Worker, beats []queue.Beat) ([]queue.Answer, error) {
-	if w.Name == "" {
-		return nil, fmt.Errorf("%w: a worker needs a name", queue.ErrInvalid)
+	if err := errors.Join(checkName("worker", w.Name), w.Validate()); err != nil {
+		return nil, err
 	}
+	begin := m.begin
 	for i := range beats {
 		if n := len(beats[i].Checkpoint); n > m.cfg.MaxCheckpoint {
 			return nil, tooLarge("checkpoint", n, m.cfg.MaxCheckpoint)
 		}
+		if beats[i].Checkpoint != nil {
+			begin = m.beginChange // it is sent again and again, and would fill the memory
+		}
 	}
-	if err := m.begin(ctx, now); err != nil {
+	if err := begin(ctx, now); err != nil {
 		return nil, err
 	}
+	begun := m.journal.mark()
 	w.Kinds = maps.Clone(w.Kinds)
 	for name, kinds := range w.Kinds {
 		w.Kinds[name] = slices.Clone(kinds)
@@ -36,6 +41,12 @@ func (m *Machine) Beat(ctx context.Context, now time.Time, w queue.Worker, beats
 	answers := make([]queue.Answer, len(beats))
 	for i := range beats {
 		answers[i] = m.beat(&beats[i])
+	}
+	if m.journal.mark() == begun {
+		// Leases are in memory. To wait for what others have written would end those of
+		// handlers that do well while a disk is full.
+		m.mu.Unlock()
+		return answers, nil
 	}
 	if err := m.end(ctx); err != nil {
 		return nil, err
@@ -52,6 +63,7 @@ func (m *Machine) beat(b *queue.Beat) queue.Answer {
 	m.extend(t, b.Lease)
 	if b.Progress != (queue.Progress{}) {
 		held.row.Progress = b.Progress
+		held.row.Progress.Note = shortened(b.Progress.Note)
 	}
 	if b.Checkpoint != nil {
 		held.row.Checkpoint = bytes.Clone(b.Checkpoint)

@@ -2,6 +2,7 @@ package machine_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -39,9 +40,7 @@ func fill(b *testing.B, m *machine.Machine, ids *queue.IDs, pending int) {
 		for i := range tasks {
 			tasks[i] = newTask(ids, queue.Spec{Payload: []byte("0123456789abcdef")})
 		}
-		if _, err := m.Submit(b.Context(), start, tasks); err != nil {
-			b.Fatal(err)
-		}
+		submitAll(b, m, tasks)
 		pending -= len(tasks)
 	}
 }
@@ -120,9 +119,7 @@ func everybody(b *testing.B, size int, spec func(i int) queue.Spec) (m *machine.
 		tasks[i] = newTask(&ids, spec(i))
 		all = append(all, tasks[i].ID)
 	}
-	if _, err := m.Submit(b.Context(), start, tasks); err != nil {
-		b.Fatal(err)
-	}
+	submitAll(b, m, tasks)
 	return m, all
 }
 
@@ -142,6 +139,16 @@ func perTask(b *testing.B, size int,
 		b.StartTimer()
 	}
 	b.ReportMetric(float64(took)/float64(b.N)/float64(size), "ns/task")
+}
+
+// submitAll submits any number of tasks, in calls that are as large as they may be.
+func submitAll(b *testing.B, m *machine.Machine, tasks []queue.NewTask) {
+	b.Helper()
+	for part := range slices.Chunk(tasks, queue.MaxSubmit) {
+		if _, err := m.Submit(b.Context(), start, part); err != nil {
+			b.Fatal(err)
+		}
+	}
 }
 
 func command(b *testing.B, m *machine.Machine, do queue.Trigger, f queue.Filter, want int) {
@@ -182,9 +189,7 @@ func BenchmarkForgetDependency(b *testing.B) {
 						tasks[i].After = []queue.ID{first}
 					}
 				}
-				if _, err := m.Submit(b.Context(), start, tasks); err != nil {
-					b.Fatal(err)
-				}
+				submitAll(b, m, tasks)
 				command(b, m, queue.OnCancel, queue.Filter{IDs: []queue.ID{first}}, 1)
 				return m, []queue.ID{first}
 			}, func(m *machine.Machine, first []queue.ID) { command(b, m, queue.OnForget, queue.Filter{IDs: first}, 1) })
@@ -215,7 +220,7 @@ func BenchmarkStats(b *testing.B) {
 	for _, size := range sizes() {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
 			m, _ := everybody(b, size, func(i int) queue.Spec { return queue.Spec{Key: fmt.Sprint(i / 2)} })
-			if err := m.Configure(b.Context(), start, "default", queue.Settings{PerKey: 1}); err != nil {
+			if err := m.Configure(b.Context(), start, "default", queue.Change{Set: queue.Settings{PerKey: 1}}); err != nil {
 				b.Fatal(err)
 			}
 			claim := queue.Claim{Worker: "w", Kinds: []string{"kind"}, Max: size, Lease: time.Minute}
@@ -237,7 +242,7 @@ func BenchmarkClaimNothing(b *testing.B) {
 	for _, size := range sizes() {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
 			m, _ := everybody(b, size, func(i int) queue.Spec { return queue.Spec{Key: fmt.Sprint(i / 2)} })
-			if err := m.Configure(b.Context(), start, "default", slow); err != nil {
+			if err := m.Configure(b.Context(), start, "default", queue.Change{Set: slow}); err != nil {
 				b.Fatal(err)
 			}
 			claim := queue.Claim{Worker: "w", Kinds: []string{"kind"}, Max: size, Lease: time.Minute}

@@ -63,6 +63,9 @@ func (m *Machine) ended(l *line, held *lease) {
 	if held.remote && l.limited() {
 		l.roomEnd = m.journal.mark()
 	}
+	if held.remote && m.limitsAll() {
+		m.roomEnd = m.journal.mark()
+	}
 }
 
 // revise is change for a task whose row is not at hand. If it cannot be read the
@@ -124,6 +127,7 @@ func (m *Machine) queueUp(a arrival) {
 		l.suspect(t)
 	}
 	l.order.PushAged(&t.place, int(t.tier), a.key, class, 1, a.seq)
+	m.keyQueued(l, a.key)
 	m.tasks.append(&l.waiting, t)
 }
 
@@ -139,14 +143,15 @@ func (m *Machine) leave(t *task) {
 		m.whole(t)
 	case queue.Waiting:
 		l.tiers[t.tier]--
+		key := t.place.Key()
 		l.order.Remove(&t.place)
+		m.keyUnqueued(l, key)
 		l.unsuspect(t)
 		m.tasks.unlist(&l.waiting, t)
 	case queue.Running:
 		m.leases.remove(t)
-		l.running--
 		l.passes++
-		l.order.Finish(t.lease.row.Key)
+		m.vacated(l, t.lease.row.Key)
 		if t.lease.suspect {
 			l.suspectsRun--
 		}
@@ -156,7 +161,7 @@ func (m *Machine) leave(t *task) {
 		t.lease = nil
 		l.signal()
 	case queue.Succeeded, queue.Dead, queue.Cancelled:
-		m.tasks.unlist(l.ends(t.state), t)
+		m.unlistEnded(t)
 	default:
 	}
 	t.state = 0
@@ -179,5 +184,5 @@ func (m *Machine) finish(t *task) {
 			t.rare = &rare{poison: r.poison}
 		}
 	}
-	m.settled(t.id, t.state)
+	m.settled(t)
 }

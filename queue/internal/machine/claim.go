@@ -3,6 +3,7 @@ package machine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,19 +15,26 @@ func (m *Machine) Claim(ctx context.Context, now time.Time, c queue.Claim) (queu
 	if c.Queue == "" {
 		c.Queue = defaultQueue
 	}
-	if c.Worker == "" || c.Max < 1 || c.Lease <= 0 {
-		return queue.Claimed{}, fmt.Errorf("%w: a claim needs a worker, a Max and a Lease", queue.ErrInvalid)
+	if err := checkName("worker", c.Worker); err != nil {
+		return queue.Claimed{}, err
 	}
-	if err := m.begin(ctx, now); err != nil {
+	if c.Max < 1 || c.Lease <= 0 {
+		return queue.Claimed{}, fmt.Errorf("%w: a claim needs a Max and a Lease", queue.ErrInvalid)
+	}
+	if err := m.beginChange(ctx, now); err != nil {
 		return queue.Claimed{}, err
 	}
 	got, err := m.claim(c)
-	m.journal.seal() // a task may have passed its deadline
+	m.seal() // a task may have passed its deadline
 	m.mu.Unlock()
 	if err == nil {
 		// Nobody runs a task that may not have been accepted. Who left would leave
 		// leases behind, so everybody waits.
-		err = m.journal.sync(got.mark, nil)
+		err = m.journal.sync(got.mark, nil, m.stalled())
+	}
+	if errors.Is(err, errStalled) {
+		m.unclaim(got.starts, false)
+		err = m.unavailable("nothing was claimed")
 	}
 	if err != nil {
 		return queue.Claimed{}, err
@@ -55,8 +63,13 @@ const mostLikely = 64
 // before one that cannot are the answer, and a signal says that there may be more.
 func (m *Machine) claim(c queue.Claim) (got claims, err error) {
 	m.see(c.Worker, c.Queue, c.Kinds)
+	m.lapse()
 	l := m.lines[c.Queue]
-	if l == nil || l.settings.Paused != nil {
+	if l == nil {
+		return got, nil
+	}
+	defer m.yield(l)
+	if l.settings.Paused != nil {
 		return got, nil
 	}
 	m.unblockKeys()
@@ -99,8 +112,16 @@ func (m *Machine) next(l *line, classes []int) (t *task, at time.Time) {
 			return nil, at
 		case t.late(m.now):
 			m.expire(t)
-		case l.rate.limited() && l.rate.from(l.arrival) > m.now:
-			return nil, timeOf(l.rate.from(l.arrival))
+			m.advance()
+		case !t.free() && m.visits <= 0:
+			l.signal()
+			return nil, at
+		case !t.free():
+			m.hold(t)
+		case l.limits.rate.limited() && l.limits.rate.from(l.arrival) > m.now:
+			return nil, timeOf(l.limits.rate.from(l.arrival))
+		case !m.total.mayStart(l):
+			return nil, m.refuse(l)
 		default:
 			return t, at
 		}
@@ -140,7 +161,7 @@ func (m *Machine) grant(t *task, c *queue.Claim, got *claims) error {
 	}
 	// The end of a lease that may have made room for this one has to be durable as
 	// well: a crash would bring it back beside this one.
-	got.mark = max(got.mark, written, l.roomEnd)
+	got.mark = max(got.mark, written, l.roomEnd, m.roomEnd)
 	if held.suspect { // else a crash of its making would be that of the one before as well
 		got.mark = max(got.mark, l.suspectEnd)
 	}
@@ -160,16 +181,17 @@ func (l *line) nextKey(classes []int) (next time.Time) {
 	if len(l.blocked.all) > most { // then the earliest of all, which is not later
 		next = timeOf(l.blocked.all[0].rank)
 	}
-	if next.IsZero() || !l.rate.limited() {
+	if next.IsZero() || !l.limits.rate.limited() {
 		return next
 	}
-	return timeOf(max(unix(next), l.rate.from(l.arrival)))
+	return timeOf(max(unix(next), l.limits.rate.from(l.arrival)))
 }
 
 // start leases a task that is next in its line.
 func (m *Machine) start(t *task, held *lease, s Start, length time.Duration) {
 	l := m.lineOf(t)
 	l.order.Start(&t.place)
+	m.keyUnqueued(l, held.row.Key)
 	l.unsuspect(t)
 	l.passes = max(l.passes-1, 0)
 	m.tasks.unlist(&l.waiting, t)
@@ -178,8 +200,8 @@ func (m *Machine) start(t *task, held *lease, s Start, length time.Duration) {
 	l.tiers[t.tier]--
 	m.run(t, held, m.after(length))
 	l.lastStart = s.Token
-	if l.rate.limited() {
-		l.arrival = l.rate.spend(l.arrival, m.now)
+	if l.limits.rate.limited() {
+		l.arrival = l.limits.rate.spend(l.arrival, m.now)
 	}
 	m.spendKey(l, held.row.Key)
 }
@@ -188,7 +210,7 @@ func (m *Machine) start(t *task, held *lease, s Start, length time.Duration) {
 func (m *Machine) run(t *task, held *lease, until int64) {
 	l := m.lineOf(t)
 	l.states[queue.Running]++
-	l.running++
+	m.taken(l, held.row.Key)
 	held.remote = held.row.Remote > 0
 	if held.suspect = suspected(&held.row); held.suspect {
 		l.suspectsRun++
@@ -205,7 +227,8 @@ func (m *Machine) run(t *task, held *lease, until int64) {
 
 // spendKey counts a start of a key.
 func (m *Machine) spendKey(l *line, key string) {
-	if key == "" || !l.keyRate.limited() {
+	rate := l.limits.rateOfKey(key)
+	if key == "" || !rate.limited() {
 		return
 	}
 	k := l.keys[key]
@@ -213,15 +236,15 @@ func (m *Machine) spendKey(l *line, key string) {
 		k = &keyRate{line: l, key: key}
 		l.keys[key] = k
 	}
-	k.arrival = l.keyRate.spend(k.arrival, m.now)
+	k.arrival = rate.spend(k.arrival, m.now)
 	m.blockKey(k)
 }
 
 // blockKey sets a key aside that is not, if its rate allows no start at present.
 func (m *Machine) blockKey(k *keyRate) {
 	l := k.line
-	if from := l.keyRate.from(k.arrival); from > m.now {
-		l.order.Block(k.key)
+	if from := l.limits.rateOfKey(k.key).from(k.arrival); from > m.now {
+		l.order.Block(k.key, causeRate)
 		l.blocked.set(k, from)
 		m.rates.set(k, from)
 	} else {
@@ -236,7 +259,7 @@ func (m *Machine) unblockKeys() {
 		k := e.of
 		if k.blocked > 0 {
 			k.line.blocked.remove(k)
-			k.line.order.Unblock(k.key)
+			k.line.order.Unblock(k.key, causeRate)
 			k.line.signal()
 		}
 		if k.arrival.ns < m.now {

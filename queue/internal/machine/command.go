@@ -14,27 +14,52 @@ import (
 // Command is as [queue.Store] says.
 func (m *Machine) Command(ctx context.Context, now time.Time, c queue.Command) (changed int, err error) {
 	switch c.Do {
-	case queue.OnPause, queue.OnResume, queue.OnCancel, queue.OnRetry, queue.OnForget:
+	case queue.OnPause, queue.OnResume, queue.OnCancel, queue.OnRetry, queue.OnForget, queue.OnEdit:
 	default:
 		return 0, fmt.Errorf("%w: a command cannot %s tasks", queue.ErrInvalid, c.Do)
+	}
+	if err := cmp.Or(c.Validate(), validateEdit(&c)); err != nil {
+		return 0, err
 	}
 	if c.Limit < 0 {
 		return 0, fmt.Errorf("%w: the limit is %d; it is 0 for none, or more", queue.ErrInvalid, c.Limit)
 	}
 	s := newSearch(c.Filter, queue.ID{}, false)
-	s.do, s.spare, s.most = c.Do, make(map[queue.ID]struct{}), partCommand
+	s.do, s.most = c.Do, partCommand
 	limit := cmp.Or(c.Limit, math.MaxInt)
-	var bad unread
+	var (
+		bad      unread
+		cascades []*waiters // begin when the command has found all its tasks: it must not find those that they cancel
+	)
 	for err == nil && !s.done && changed < limit {
-		if err = m.part(s, func() error { return m.begin(ctx, now) }); err != nil {
+		if err = m.part(s, func() error { return m.beginChange(ctx, now) }); err != nil {
 			break
 		}
-		if err = m.begin(ctx, now); err == nil {
+		if err = m.beginChange(ctx, now); err == nil {
+			m.postponed = &cascades
 			changed += m.commandAll(s, c, limit-changed, &bad)
+			m.postponed = nil
+			if s.done || changed >= limit {
+				m.startCascades(&cascades)
+			}
 			err = m.end(ctx)
 		}
 	}
+	if len(cascades) > 0 { // the command ended early
+		m.beginCascades(&cascades)
+	}
 	return changed, cmp.Or(err, bad.err())
+}
+
+// beginCascades begins the cascades of a command that ended early. If the machine has
+// been closed, the next one begins them: its rows must not be read any more.
+func (m *Machine) beginCascades(cascades *[]*waiters) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.closed {
+		m.startCascades(cascades)
+		m.seal()
+	}
 }
 
 // commandAll does something to what a part of a search has found, which is all
@@ -56,11 +81,6 @@ func (m *Machine) commandAll(s *search, c queue.Command, limit int, bad *unread)
 			break
 		}
 		id := found[i].id
-		if of := m.dependents[id]; c.Do == queue.OnForget && of != nil {
-			for e := of.Front(); e != nil; e = e.Next() {
-				s.spare[e.Value.(*task).id] = struct{}{} // it is cancelled, and may be in the next part
-			}
-		}
 		t := m.tasks.get(id)
 		if t == nil {
 			continue // it has been forgotten with another
@@ -75,6 +95,7 @@ func (m *Machine) commandAll(s *search, c queue.Command, limit int, bad *unread)
 		}
 		if m.command(t, &row, c) {
 			changed++
+			m.advance()
 		}
 	}
 	return changed
@@ -120,6 +141,8 @@ func (m *Machine) command(t *task, row *record.Row, c queue.Command) (changed bo
 	case c.Do == queue.OnRetry && t.state == queue.Scheduled:
 		row.RunAt = m.time()
 		m.change(t, row, m.pending(t, 0), w)
+	case c.Do == queue.OnEdit:
+		return m.edit(t, row, c.Edit, w)
 	default:
 		return false
 	}
@@ -169,6 +192,7 @@ func (m *Machine) retry(t *task, row *record.Row, w why) {
 	row.Progress = queue.Progress{} // its last token stays: what is noted of old leases is told by it
 	m.cleared(t)
 	m.join(t, row)
+	m.unsettled(t)
 	m.put(t, row, m.pending(t, 0), w)
 }
 
@@ -184,35 +208,10 @@ func (m *Machine) forget(t *task, row *record.Row, w why) {
 
 // drop is forget for a task of which nothing is kept but itself.
 func (m *Machine) drop(t *task, w why) {
-	id := t.id
+	id, seq := t.id, t.place.Ticket()
 	m.cleared(t)
 	m.leave(t)
 	m.tasks.remove(t)
-	if m.abandon(id, w) {
-		m.journal.set(taskRow(&id), nil, false)
-	}
-}
-
-// abandon cancels those that waited for a task to succeed that is forgotten. It
-// returns false if it could not read one of them: that is cancelled when it can be,
-// and until then the row has to stay from which a store that is opened knows that it
-// must not start.
-func (m *Machine) abandon(id queue.ID, w why) bool {
-	of := m.dependents[id]
-	if of == nil {
-		return true
-	}
-	for e := of.Front(); e != nil; {
-		t := e.Value.(*task)
-		e = e.Next() // it is taken out
-		m.revise(t, queue.Cancelled, forgotten(id, w.by))
-	}
-	return m.dependents[id] == nil
-}
-
-// forgotten is why a task is cancelled that came after one that is forgotten.
-func forgotten(id queue.ID, by string) why {
-	return why{
-		on: queue.OnCancel, by: by, detail: fmt.Sprintf("task %s, which has to succeed first, was forgotten", id),
-	}
+	m.journal.set(taskRow(&id), nil, false)
+	m.abandon(id, seq, w)
 }

@@ -72,13 +72,18 @@ func (m *Machine) mend(t *task) {
 	m.leave(t)
 	m.arm(t, &row)
 	m.enter(t, &row, row.State)
-	for id := range t.waitsFor {
-		if m.earlier(t, id) == nil {
-			m.change(t, &row, queue.Cancelled, forgotten(id, ""))
+	for _, w := range t.waiting() {
+		if w.in != nil && w.in.cascade != nil {
+			m.cancelOrphan(t, &row, w.in.cascade)
 			return
 		}
 	}
 	m.adjust(t)
+}
+
+// misplaced reports whether adjust would change a task.
+func (m *Machine) misplaced(t *task) bool {
+	return t.state == queue.Held && t.free() || t.state == queue.Waiting && !t.free()
 }
 
 // adjust has a task be held, or no more, as is right by what it waits for.

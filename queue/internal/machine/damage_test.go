@@ -304,9 +304,6 @@ func TestC12_DamagedTaskAfterOneThatIsForgotten(t *testing.T) {
 		d.repair(second[0])
 		if reopened {
 			d.reopen()
-			if _, err := d.Command(t.Context(), start, queue.Command{Do: queue.OnForget}); err != nil {
-				t.Error(err)
-			}
 		}
 		d.starts()
 		d.tend(time.Minute)

@@ -13,6 +13,11 @@ const (
 	keepCount   = 100_000
 )
 
+// keepReopened is how much longer tasks are kept whose age has passed while the store
+// was closed. If it was not closed for as long as its clock says, because that is ahead,
+// there is time to set the clock right before they are forgotten.
+const keepReopened = time.Hour
+
 // keep is what is set for tasks that have finished in a state, with the defaults.
 func (l *line) keep(of queue.State) queue.Retention {
 	r, age := l.settings.Keep, keepAge
@@ -36,7 +41,9 @@ func (m *Machine) expired(l *line, of queue.State) (t *task, now bool, at int64)
 		return nil, false, 0
 	}
 	t, r := m.tasks.at(ends.first), l.keep(of)
-	at = t.at + int64(r.Age)
+	if at = t.at + int64(r.Age); at > m.away.from && at <= m.away.to {
+		at = m.away.to + int64(keepReopened)
+	}
 	return t, ends.n > r.Count || at <= m.now, at
 }
 
@@ -49,6 +56,7 @@ func (m *Machine) expel(t *task, w why) {
 	}
 	row, _ := m.readable(t) // that it is damaged keeps nobody from forgetting it
 	m.forget(t, &row, w)
+	m.keepUnique(&row)
 }
 
 // tendEnds forgets finished tasks that are kept no longer. It returns when the
@@ -63,7 +71,10 @@ func (m *Machine) tendEnds(limit int) (next int64, left int) {
 					break
 				}
 				limit--
-				m.expel(t, why{on: queue.OnForget})
+				if !m.pin(t) {
+					m.expel(t, why{on: queue.OnForget})
+					m.advance()
+				}
 			}
 		}
 		m.tendLine(l)

@@ -17,7 +17,7 @@ func (m *Machine) Explain(_ context.Context, now time.Time, id queue.ID) ([]queu
 	if m.closed {
 		return nil, queue.ErrClosed
 	}
-	at := max(m.now, now.UnixNano())
+	at := m.latest(now)
 	m.unblockKeys()
 	t := m.tasks.get(id)
 	if t == nil {
@@ -65,9 +65,13 @@ func (m *Machine) reasons(t *task, row *record.Row, at int64) (all []queue.Reaso
 		case queue.HoldQueuePaused:
 			p := l.settings.Paused
 			r.Since, r.By = p.Since, said(p.By, p.Reason)
+			r.SetBy.Default = m.settings[l.name].Paused == nil
 		case queue.HoldKey:
-			r.Key, r.Limit, r.Running = row.Key, l.settings.PerKey, l.order.Running(row.Key)
+			r.Key, r.Limit, r.Running = row.Key, l.order.LimitOf(row.Key), l.order.Running(row.Key)
+			r.SetBy = m.originOf(l, row.Key, queue.FieldMax, queue.FieldPerKey)
 			r.Holders = m.holders(func(t *task) bool { return t.line == l.no && t.lease.row.Key == row.Key })
+		case queue.HoldKeyTotal:
+			r = m.atKeyTotal(r, row.Key)
 		case queue.HoldSuspect:
 			r.Holders = m.runningSuspects(l)
 		case queue.HoldKeyRate:
@@ -76,6 +80,7 @@ func (m *Machine) reasons(t *task, row *record.Row, at int64) (all []queue.Reaso
 				continue
 			}
 			r.Key, r.Until = row.Key, timeOf(until)
+			r.SetBy = m.originOf(l, row.Key, queue.FieldRate, queue.FieldKeyRate)
 		default:
 		}
 		all = append(all, r)
@@ -87,6 +92,20 @@ func (m *Machine) reasons(t *task, row *record.Row, at int64) (all []queue.Reaso
 		all = append(all, m.turn(t, at)...)
 	}
 	return all
+}
+
+// atKeyTotal completes the reason of a task whose key is at its limit in all queues
+// together.
+func (m *Machine) atKeyTotal(r queue.Reason, key string) queue.Reason {
+	r.Key, r.Limit, r.Running = key, m.keyTotals.limitOf(key), m.keyTotals.keys[key].running
+	r.Queues = busiest(m.runningOf(key))
+	r.Holders = m.holders(func(t *task) bool { return t.lease.row.Key == key })
+	layers := m.settings[""].Keys[key]
+	_, from, own := layers.Value(queue.FieldTotal)
+	if r.SetBy = from; !own {
+		r.SetBy = m.totals.From[queue.FieldTotalPerKey]
+	}
+	return r
 }
 
 // holders are some of the tasks that run, of those that count.
@@ -119,14 +138,28 @@ func (m *Machine) turn(t *task, at int64) (all []queue.Reason) {
 		all = append(all, queue.Reason{
 			Reason:  stint.Reason{Code: stint.CodeMax, Limit: l.settings.Max, Running: l.running},
 			Holders: m.holders(func(t *task) bool { return t.line == l.no }),
+			SetBy:   l.inForce.From[queue.FieldMax],
+		})
+	}
+	if !m.total.mayStart(l) {
+		all = append(all, queue.Reason{
+			Reason:  stint.Reason{Code: queue.CodeTotal, Limit: m.total.limit, Running: m.total.running},
+			Queues:  busiest(m.running()),
+			Holders: m.holders(func(*task) bool { return true }),
+			SetBy:   m.totals.From[queue.FieldTotal],
 		})
 	}
 	if why.AtCap {
-		all = append(all, queue.Reason{Reason: stint.Reason{Code: stint.CodeCap, Limit: why.Cap, Running: l.running}})
+		all = append(all, queue.Reason{
+			Reason: stint.Reason{Code: stint.CodeCap, Limit: why.Cap, Running: l.running},
+			SetBy:  l.inForce.From[queue.FieldCaps],
+		})
 	}
-	if l.rate.limited() {
-		if from := l.rate.from(l.arrival); from > at {
-			all = append(all, queue.Reason{Reason: stint.Reason{Code: stint.CodeRate}, Until: timeOf(from)})
+	if l.limits.rate.limited() {
+		if from := l.limits.rate.from(l.arrival); from > at {
+			all = append(all, queue.Reason{
+				Reason: stint.Reason{Code: stint.CodeRate}, Until: timeOf(from), SetBy: l.inForce.From[queue.FieldRate],
+			})
 		}
 	}
 	return append(all, queue.Reason{Reason: stint.Reason{Code: stint.CodeBehind, Ahead: why.Ahead, Guard: why.GuardIn}})

@@ -80,7 +80,7 @@ func (m *Machine) view(t *task, row *record.Row) queue.Task {
 	task.Payload, task.Checkpoint = bytes.Clone(row.Payload), bytes.Clone(row.Checkpoint)
 	task.Result = bytes.Clone(row.Result)
 	if t.state == queue.Running { // its row stays here
-		task.Steps, task.After = slices.Clone(row.Steps), slices.Clone(row.After)
+		task.Steps, task.After, task.AfterAny = slices.Clone(row.Steps), slices.Clone(row.After), slices.Clone(row.AfterAny)
 		task.Labels = maps.Clone(row.Labels)
 	}
 	task.State = m.stateOf(t)
@@ -99,15 +99,16 @@ func (m *Machine) holds(t *task, row *record.Row) (holds []queue.Hold) {
 		holds = append(holds, queue.Hold{Code: queue.HoldDamaged, What: t.damage.err.Error()})
 	}
 	if t.rare != nil {
-		for _, id := range t.after(row) {
-			holds = append(holds, queue.Hold{Code: queue.HoldDependency, What: id.String(), State: m.known(id)})
-		}
+		holds = m.holdsBefore(holds, t, row)
 		if b := t.waitsBatch; b != nil && b.open > 0 {
 			holds = append(holds, queue.Hold{Code: queue.HoldDependency, What: b.id.String()})
 		}
 		if g := t.group; g != nil && g.first() != t {
 			holds = append(holds, queue.Hold{Code: queue.HoldGroup, What: g.name, State: g.first().state})
 		}
+	}
+	if t.state == queue.Held && len(holds) == 0 {
+		holds = append(holds, m.lastHold(t, row))
 	}
 	l := m.lineOf(t)
 	if l.settings.Paused != nil {
@@ -116,21 +117,48 @@ func (m *Machine) holds(t *task, row *record.Row) (holds []queue.Hold) {
 	if l.holdsSuspects() && suspected(row) {
 		holds = append(holds, queue.Hold{Code: queue.HoldSuspect})
 	}
-	if n := l.settings.PerKey; row.Key != "" && n > 0 && l.order.Running(row.Key) >= n {
+	if l.order.AtLimit(row.Key) {
 		holds = append(holds, queue.Hold{Code: queue.HoldKey, What: row.Key})
 	}
-	if l.order.Blocked(row.Key) {
+	if m.keyTotals.full(row.Key) {
+		holds = append(holds, queue.Hold{Code: queue.HoldKeyTotal, What: row.Key})
+	}
+	if l.order.Blocked(row.Key)&causeRate != 0 {
 		holds = append(holds, queue.Hold{Code: queue.HoldKeyRate, What: row.Key})
 	}
 	return holds
 }
 
-// after are the tasks that have to succeed first and have not yet.
-func (t *task) after(row *record.Row) (ids []queue.ID) {
-	for _, id := range row.After {
-		if _, waits := t.waitsFor[id]; waits && !slices.Contains(ids, id) {
-			ids = append(ids, id)
+// lastHold is what has held a task that nothing holds any more, and that a pass is
+// about to release; see pass.go.
+func (m *Machine) lastHold(t *task, row *record.Row) queue.Hold {
+	h := queue.Hold{Code: queue.HoldDependency, What: row.AfterBatch.String()}
+	for _, id := range slices.Concat(row.AfterAny, row.After) {
+		if first := m.earlier(t, id); first != nil {
+			h.What, h.State = id.String(), first.state
 		}
 	}
-	return ids
+	return h
+}
+
+// holdsBefore appends the tasks that a task comes after, and that hold it.
+func (m *Machine) holdsBefore(holds []queue.Hold, t *task, row *record.Row) []queue.Hold {
+	for _, id := range slices.Concat(row.After, row.AfterAny) {
+		i := slices.IndexFunc(t.waits, func(w wait) bool { return w.on.id == id && w.holds() })
+		if i < 0 {
+			continue
+		}
+		h := queue.Hold{Code: queue.HoldDependency, What: id.String()}
+		if first := m.earlier(t, id); first != nil {
+			h.State = first.state
+		} else if t.waits[i].in.cascade != nil {
+			h.Code = queue.HoldForgotten
+		} else {
+			h.State = queue.Succeeded // it was forgotten since; see visitRelease
+		}
+		if !slices.Contains(holds, h) {
+			holds = append(holds, h)
+		}
+	}
+	return holds
 }

@@ -20,6 +20,7 @@ func (m *Machine) tendLine(l *line) {
 		l.idle = m.now
 	case m.now-l.idle >= int64(lineLives):
 		m.inOrder = nil
+		m.total.leave(l)
 		delete(m.lines, l.name)
 		m.numbered[l.no] = nil
 		m.unnumbered = append(m.unnumbered, l.no)

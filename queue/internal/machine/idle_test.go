@@ -67,12 +67,18 @@ func TestC10_QueuesOfNoUseAreForgotten(t *testing.T) {
 	}
 }
 
+// only is the change after which s is all that programs have set.
+func only(s queue.Settings) queue.Change {
+	set := func(f queue.Field) bool { return slices.Contains(s.Fields(), f) }
+	return queue.Change{Set: s, Unset: slices.DeleteFunc(queue.Fields(), set)}
+}
+
 func queuesAreForgotten(t *testing.T, limits queue.Settings) {
 	t.Helper()
 	m := open(t, newRows())
 	configure := func(name string, s queue.Settings) {
 		t.Helper()
-		if err := m.Configure(t.Context(), start, name, s); err != nil {
+		if err := m.Configure(t.Context(), start, name, only(s)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -116,7 +122,7 @@ func queuesAreForgotten(t *testing.T, limits queue.Settings) {
 // TestC10_RefusedSubmitMakesNoQueue: names in calls that are refused take no memory.
 func TestC10_RefusedSubmitMakesNoQueue(t *testing.T) {
 	m := open(t, newRows())
-	if err := m.Configure(t.Context(), start, "", queue.Settings{Pending: 1}); err != nil {
+	if err := m.Configure(t.Context(), start, "", queue.Change{Set: queue.Settings{Pending: 1}}); err != nil {
 		t.Fatal(err)
 	}
 	var ids queue.IDs
@@ -142,7 +148,7 @@ func TestC10_QueuesOfNoUseLeaveNothing(t *testing.T) {
 		for i := range names {
 			name := fmt.Sprint(round, "-", i)
 			for _, s := range []queue.Settings{{Max: 1}, {}} {
-				if err := m.Configure(t.Context(), at, name, s); err != nil {
+				if err := m.Configure(t.Context(), at, name, only(s)); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -129,9 +129,9 @@ func (j *journal) fail(err error) {
 }
 
 // sync returns when the changes up to a mark, which are those of complete steps,
-// are durable, or with errLeft when leave is closed. They may become durable then
-// all the same.
-func (j *journal) sync(mark uint64, leave <-chan struct{}) error {
+// are durable, with errLeft when leave is closed, or with errStalled when stalled is.
+// They may become durable then all the same.
+func (j *journal) sync(mark uint64, leave, stalled <-chan struct{}) error {
 	r, role, err := j.join(mark)
 	if r == nil {
 		return err
@@ -142,13 +142,12 @@ func (j *journal) sync(mark uint64, leave <-chan struct{}) error {
 			return r.err
 		case <-r.lead:
 		case <-leave:
-			if role == follows {
-				j.leave(r)
-			}
-			return errLeft
+			return j.left(r, role, errLeft)
+		case <-stalled:
+			return j.left(r, role, errStalled)
 		}
 	}
-	if leave == nil {
+	if leave == nil && stalled == nil {
 		j.apply(r)
 		return r.err
 	}
@@ -158,11 +157,31 @@ func (j *journal) sync(mark uint64, leave <-chan struct{}) error {
 		return r.err
 	case <-leave:
 		return errLeft
+	case <-stalled:
+		return errStalled
 	}
 }
 
-// errLeft is the error of one who does not wait any longer.
-var errLeft = errors.New("left")
+// left takes a caller that waits no longer out of a round, and returns err, unless the
+// round is over.
+func (j *journal) left(r *round, as role, err error) error {
+	select {
+	case <-r.over:
+		return r.err
+	default:
+	}
+	if as == follows {
+		j.leave(r)
+	}
+	return err
+}
+
+// The errors of a caller that does not wait any longer: because it leaves, or because
+// the rows take no more at present.
+var (
+	errLeft    = errors.New("left")
+	errStalled = errors.New("stalled")
+)
 
 // role is what somebody does in a round.
 type role int

@@ -184,7 +184,7 @@ func TestC12_RoomOfALostLease(t *testing.T) {
 		m := open(t, r)
 		var ids queue.IDs
 		ctx := t.Context()
-		if err := m.Configure(ctx, start, "", queue.Settings{Max: 1}); err != nil {
+		if err := m.Configure(ctx, start, "", queue.Change{Set: queue.Settings{Max: 1}}); err != nil {
 			t.Fatal(err)
 		}
 		tasks := []queue.NewTask{newTask(&ids, queue.Spec{MaxCrashes: 1}), newTask(&ids, queue.Spec{})}
@@ -233,7 +233,9 @@ func startsWhenDurable(t *testing.T, r *rows, claim func() int) {
 // TestC12_RoomOfARemoteLease: no more does one start on the room of a lease whose end
 // a crash could still undo, while its worker lives on in another process.
 func TestC12_RoomOfARemoteLease(t *testing.T) {
-	for _, limits := range []queue.Settings{{Max: 1}, {PerKey: 1}, {Caps: stint.Caps{Normal: 1}}} {
+	for _, limits := range []queue.Settings{
+		{Max: 1}, {PerKey: 1}, {Caps: stint.Caps{Normal: 1}}, {Total: 1}, {TotalPerKey: 1},
+	} {
 		for _, on := range []queue.Trigger{queue.OnSuccess, queue.OnFailure, queue.OnSnooze, queue.OnGiveBack} {
 			synctest.Test(t, func(t *testing.T) { roomOfARemoteLease(t, limits, on) })
 		}
@@ -243,7 +245,7 @@ func TestC12_RoomOfARemoteLease(t *testing.T) {
 func roomOfARemoteLease(t *testing.T, limits queue.Settings, on queue.Trigger) {
 	t.Helper()
 	p := newProcess(t)
-	if err := p.Configure(t.Context(), start, "", limits); err != nil {
+	if err := p.Configure(t.Context(), start, "", queue.Change{Set: limits}); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {

@@ -13,6 +13,9 @@ type line struct {
 	name     string
 	no       uint32         // by which its tasks know it; from 1
 	settings queue.Settings // in force
+	inForce  queue.Layer    // the same, with who set it; From is not changed in place
+	place    place          // in the order of the total
+	limits   limits         // the rates of these, and the limits of single keys
 	order    *backlog.Backlog[uint32]
 	kinds    map[string]int // classes in order; those of suspects come next
 	running  int
@@ -35,12 +38,32 @@ type line struct {
 	suspectEnd  uint64    // the journal's mark of the end of the last one's lease
 
 	lastStart queue.Token // of the last lease
-	rate      rate
 	arrival   fixed
-	keyRate   rate
 	keys      map[string]*keyRate // those that are not as idle as a new one
 	blocked   heap[*keyRate]      // of them, by when they are no more
 }
+
+// limits are the limits of a queue in the form in which starts are held against them.
+type limits struct {
+	rate     rate
+	keyRate  rate
+	ownRates map[string]rate // of single keys, which have them instead of keyRate
+}
+
+// rateOfKey returns the rate that limits the starts of a key.
+func (l *limits) rateOfKey(key string) rate {
+	if r, ok := l.ownRates[key]; ok {
+		return r
+	}
+	return l.keyRate
+}
+
+// The causes for which a key is set aside in the order of a queue, besides the limit
+// that the order knows.
+const (
+	causeRate  backlog.Cause = 1 << iota // of the key in this queue
+	causeTotal                           // of the key in all queues together
+)
 
 // keyRate is the rate of one key. It is forgotten when the key could start as
 // many as a new one could.
@@ -99,8 +122,9 @@ func (l *line) classes(classes []int, kinds []string) []int {
 }
 
 // configure puts settings into force.
-func (l *line) configure(s queue.Settings) {
-	l.settings = s
+func (l *line) configure(in queue.Layer, keys keyLimits) {
+	s := in.Settings
+	l.settings, l.inForce = s, in
 	limit := s.Max
 	if limit == 0 {
 		limit = math.MaxInt32
@@ -109,16 +133,14 @@ func (l *line) configure(s queue.Settings) {
 	l.order.SetCaps([stint.Tiers]int{
 		s.Caps.Lowest, s.Caps.Lower, s.Caps.Low, s.Caps.Normal, s.Caps.High, s.Caps.Higher, s.Caps.Highest,
 	})
-	if s.PerKey != l.order.PerKey() { // it takes time for every key
-		l.order.SetPerKey(s.PerKey)
-	}
-	l.rate, l.keyRate = newRate(s.Rate), newRate(s.KeyRate)
+	l.order.SetKeyLimits(s.PerKey, keys.running)
+	l.limits = limits{newRate(s.Rate), newRate(s.KeyRate), keys.rates}
 }
 
 // limited reports whether the end of a lease may be what lets another task start.
 func (l *line) limited() bool {
 	s := &l.settings
-	return s.Max > 0 || s.PerKey > 0 || s.Caps != (stint.Caps{})
+	return s.Max > 0 || s.Caps != (stint.Caps{}) || l.order.LimitsKeys()
 }
 
 // unfinished is how many tasks count towards the queue's limit of them.

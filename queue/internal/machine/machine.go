@@ -9,8 +9,12 @@
 // they cannot be written the memory is ahead of them, and nothing more is
 // accepted: the machine has to be opened again.
 //
+// A step does a bounded amount of work, whatever depends on what it changes: see
+// pass.go.
+//
 // The machine reads no clock. A goroutine that it starts ends with the call that
-// it was started for, unless the caller left before its rows were written.
+// it was started for, unless the caller left before its rows were written, or very
+// many tasks go on because of that call: then drain releases them, and ends.
 package machine
 
 import (
@@ -42,6 +46,13 @@ type Config struct {
 	// Room is asked before tasks are accepted, and says why they cannot be, as with
 	// a disk that is nearly full; nil if they can. It must be fast.
 	Room func() error
+	// Stalled returns a channel that is closed while a batch has waited so long, as for
+	// room on a disk, that callers are not to wait with it; nil if that is never so. Then
+	// Room says why.
+	Stalled func() <-chan struct{}
+	// SetBack is called with the machine locked, at the first call, if the times in the
+	// rows are ahead of it by a second or more; nil if nobody wants to know.
+	SetBack func(ahead time.Duration)
 	// Damaged is told of tasks that are set aside because their rows cannot be read,
 	// with the machine locked; nil if nobody is.
 	Damaged func(queue.ID, error)
@@ -62,7 +73,7 @@ type Machine struct {
 
 	mu         sync.Mutex // guards all below; before the journal's
 	closed     bool
-	now        int64 // the latest time seen, nanoseconds since 1970
+	now        int64 // the latest time of a call, before the first one that of the rows; nanoseconds since 1970
 	seq        uint64
 	tokens     uint64
 	tasks      *tasks
@@ -71,24 +82,41 @@ type Machine struct {
 	unnumbered []uint32                   // numbers of those that have been forgotten
 	inOrder    []*line                    // by their names, as of the last call of queues
 	listeners  map[string][]chan struct{} // by the name of a queue, also of one that is not there yet
-	settings   map[string]queue.Settings
+	settings   map[string]queue.Configured
+	versions   uint64      // of settings, the last one given
+	totals     queue.Layer // in force for all queues together
+	total      total
+	keyTotals  keyTotals
+	roomEnd    uint64                    // as of a line, for the totals
 	schedules  map[string]queue.Schedule // not changed in place
 	batches    map[queue.ID]*batch
-	dependents map[queue.ID]*followers    // that wait for a task to succeed
 	poison     map[fingerprint]*followers // dead tasks that have crashed their workers
 	workers    map[string]*worker
 	swept      int64 // when those were last looked through
 	seen       map[handles]queue.Seen
-	due        heap[*task]    // Scheduled ones
-	leases     heap[*task]    // of Running ones
-	deadlines  heap[*task]    // of those that have one and have not started
+	due        heap[*task]            // Scheduled ones
+	leases     heap[*task]            // of Running ones
+	deadlines  heap[*task]            // of those that have one and have not started
+	uniques    map[string]*keptUnique // by their names
+	uniqueEnds heap[*keptUnique]
 	rates      heap[*keyRate] // by when a key may start again, or is forgotten
 	watchers   map[*watcher]struct{}
-	over       []freed     // leases that have ended since the last call of end
-	resumed    []*task     // whose leases begin anew with the first call
-	names      record.Head // the row that was read last, whose names are likely to come again
-	classes    []int       // of the present claim
-	scratch    []byte      // for the row that is written
+
+	predecessors map[queue.ID]*predecessor // that unfinished tasks come after
+	visits       int                       // that this step may still make; see pass.go
+	fresh        []*waiters                // whose passes this step has started
+	passes       []*waiters                // whose passes are left to drain
+	draining     bool                      // drain runs
+	unrecorded   []*waiters                // whose cascades this step has begun
+	postponed    *[]*waiters               // takes the cascades that the present command begins; nil outside of one
+	cascades     map[queue.ID][]*waiters   // that Open has found
+
+	over    []freed     // leases that have ended since the last call of end
+	opening *opening    // nil from the first call on
+	away    span        // without a call, before the first one
+	names   record.Head // the row that was read last, whose names are likely to come again
+	classes []int       // of the present claim
+	scratch []byte      // for the row that is written
 }
 
 var _ queue.Store = (*Machine)(nil)
@@ -107,19 +135,50 @@ func (m *Machine) begin(ctx context.Context, now time.Time) error {
 		m.mu.Unlock()
 		return err
 	}
-	m.now = max(m.now, now.UnixNano())
-	m.resume()
+	m.tick(now)
+	m.visits = visitsPerStep
 	return nil
 }
 
-// end ends a step: it gives up the lock, and returns when what has been written is
-// durable, or when ctx ends.
-func (m *Machine) end(ctx context.Context) error {
-	err := m.endAt(ctx.Done())
-	if errors.Is(err, errLeft) {
-		return gaveUp(ctx, "what was decided may not be durable yet")
+// beginChange is begin for a step that nobody needs to make while the rows take no
+// more: it is refused then, and nothing is half done.
+func (m *Machine) beginChange(ctx context.Context, now time.Time) error {
+	select {
+	case <-m.stalled():
+		return m.unavailable("the call was refused")
+	default:
+		return m.begin(ctx, now)
 	}
-	return err
+}
+
+// stalled returns a channel that is closed while the rows take no more.
+func (m *Machine) stalled() <-chan struct{} {
+	if m.cfg.Stalled == nil {
+		return nil
+	}
+	return m.cfg.Stalled()
+}
+
+// unavailable is the error of a call while the rows take no more.
+func (m *Machine) unavailable(what string) error {
+	if err := m.cfg.Room(); err != nil {
+		return fmt.Errorf("%w: %s: %w", queue.ErrUnavailable, what, err)
+	}
+	return fmt.Errorf("%w: %s, because there was no room; there is some again", queue.ErrUnavailable, what)
+}
+
+// end ends a step: it gives up the lock, and returns when what has been written is
+// durable, when ctx ends, or when the rows take no more.
+func (m *Machine) end(ctx context.Context) error {
+	err := m.endAt(ctx.Done(), m.stalled())
+	switch {
+	case errors.Is(err, errLeft):
+		return gaveUp(ctx, "what was decided may not be durable yet")
+	case errors.Is(err, errStalled):
+		return m.unavailable("what was decided is done when there is room, unless this process ends before")
+	default:
+		return err
+	}
 }
 
 // gaveUp is the error of a caller who does not wait any longer.
@@ -131,12 +190,12 @@ func gaveUp(ctx context.Context, done string) error {
 	return err
 }
 
-// endAt is end, with errLeft when leave is closed.
-func (m *Machine) endAt(leave <-chan struct{}) error {
-	mark, over := m.journal.seal(), m.over
+// endAt is end, with errLeft when leave is closed, and with errStalled when stalled is.
+func (m *Machine) endAt(leave, stalled <-chan struct{}) error {
+	mark, over := m.seal(), m.over
 	m.over = nil
 	m.mu.Unlock()
-	err := m.journal.sync(mark, leave)
+	err := m.journal.sync(mark, leave, stalled)
 	if err == nil {
 		m.free(over)
 		return nil
@@ -205,9 +264,11 @@ func (m *Machine) any(id queue.ID) (record.Row, error) {
 	return m.row(t)
 }
 
-// write writes the row of a task.
-func (m *Machine) write(id queue.ID, row *record.Row) {
-	m.journal.set(taskRow(&id), m.encode(row), row.State == queue.Waiting)
+// write writes the row of a task, and returns how many bytes it has.
+func (m *Machine) write(id queue.ID, row *record.Row) (size int) {
+	value := m.encode(row)
+	m.journal.set(taskRow(&id), value, row.State == queue.Waiting)
+	return len(value)
 }
 
 // Close is as [queue.Store] says.
@@ -222,7 +283,7 @@ func (m *Machine) Close() error {
 	for w := range m.watchers {
 		w.stop()
 	}
-	err := m.endAt(nil)
+	err := m.endAt(nil, nil)
 	m.journal.rest()
 	m.reading.Wait()
 	if closing := m.journal.rows.Close(); err == nil {

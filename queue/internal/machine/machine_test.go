@@ -117,8 +117,10 @@ func newTask(ids *queue.IDs, s queue.Spec) queue.NewTask {
 
 func submit(t *testing.T, m *machine.Machine, tasks ...queue.NewTask) {
 	t.Helper()
-	if _, err := m.Submit(t.Context(), start, tasks); err != nil {
-		t.Fatal(err)
+	for part := range slices.Chunk(tasks, queue.MaxSubmit) {
+		if _, err := m.Submit(t.Context(), start, part); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -260,7 +262,7 @@ func wantStates(t *testing.T, m *machine.Machine, want map[queue.ID]queue.State)
 func TestC1_GuardLetsATierPastItsCap(t *testing.T) {
 	m := open(t, newRows())
 	settings := queue.Settings{Max: 100, Caps: stint.Caps{Lowest: 1, Normal: 100}}
-	if err := m.Configure(t.Context(), start, "default", settings); err != nil {
+	if err := m.Configure(t.Context(), start, "default", queue.Change{Set: settings}); err != nil {
 		t.Fatal(err)
 	}
 	var ids queue.IDs
@@ -318,7 +320,7 @@ func TestC12_NegativeSettingsAreRefused(t *testing.T) {
 		{Rate: queue.Rate{PerSecond: -1}},
 		{Keep: queue.Retention{Age: -1}},
 	} {
-		if err := m.Configure(t.Context(), start, "q", s); !errors.Is(err, queue.ErrInvalid) {
+		if err := m.Configure(t.Context(), start, "q", queue.Change{Set: s}); !errors.Is(err, queue.ErrInvalid) {
 			t.Errorf("%+v: error %v", s, err)
 		}
 	}

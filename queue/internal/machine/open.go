@@ -2,7 +2,6 @@ package machine
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,10 +21,9 @@ func Open(rows Rows, cfg Config) (*Machine, error) {
 		tasks:      newTasks(),
 		lines:      make(map[string]*line),
 		numbered:   []*line{nil},
-		settings:   make(map[string]queue.Settings),
+		settings:   make(map[string]queue.Configured),
 		schedules:  make(map[string]queue.Schedule),
 		batches:    make(map[queue.ID]*batch),
-		dependents: make(map[queue.ID]*followers),
 		poison:     make(map[fingerprint]*followers),
 		workers:    make(map[string]*worker),
 		seen:       make(map[handles]queue.Seen),
@@ -34,9 +32,18 @@ func Open(rows Rows, cfg Config) (*Machine, error) {
 		leases:     heap[*task]{place: placeInHeap},
 		deadlines:  heap[*task]{place: placeByDeadline},
 		rates:      heap[*keyRate]{place: placeByRate},
+		uniques:    make(map[string]*keptUnique),
+		uniqueEnds: heap[*keptUnique]{place: placeOfUnique},
 		watchers:   make(map[*watcher]struct{}),
+		opening:    new(opening),
+
+		visits:       visitsPerStep,
+		predecessors: make(map[queue.ID]*predecessor),
+		cascades:     make(map[queue.ID][]*waiters),
 	}
-	for _, load := range []func() error{m.loadSettings, m.loadSchedules, m.loadTasks, m.loadPoison} {
+	for _, load := range []func() error{
+		m.loadSettings, m.loadSchedules, m.loadUniques, m.loadCascades, m.loadTasks, m.loadPoison,
+	} {
 		if err := load(); err != nil {
 			return nil, fmt.Errorf("open the store: %w", err)
 		}
@@ -45,7 +52,7 @@ func Open(rows Rows, cfg Config) (*Machine, error) {
 		return nil, fmt.Errorf("open the store: %w", err)
 	}
 	m.mu.Lock()
-	return m, m.endAt(nil)
+	return m, m.endAt(nil, nil)
 }
 
 // scan calls fn for all rows of a sort, until it returns an error.
@@ -59,17 +66,6 @@ func (m *Machine) scan(sort string, fn func(key string, value []byte) error) (er
 		err = scanErr
 	}
 	return err
-}
-
-func (m *Machine) loadSettings() error {
-	return m.scan(rowSettings, func(key string, value []byte) error {
-		var s queue.Settings
-		if err := json.Unmarshal(value, &s); err != nil {
-			return fmt.Errorf("the settings of queue %q: %w", key, err)
-		}
-		m.settings[key] = s
-		return nil
-	})
 }
 
 func (m *Machine) loadPoison() error {
@@ -170,7 +166,8 @@ func suspectedHead(h *record.Head, value []byte) (bool, error) {
 }
 
 func joins(h *record.Head) bool {
-	return h.Group != "" || !h.Batch.IsZero() || len(h.After) > 0 || !h.AfterBatch.IsZero()
+	return h.Group != "" || !h.Batch.IsZero() || len(h.After) > 0 || len(h.AfterAny) > 0 ||
+		!h.AfterBatch.IsZero()
 }
 
 // loadJoins has unfinished tasks take part in groups and batches, and wait for
@@ -182,11 +179,17 @@ func (m *Machine) loadJoins(joining []record.Head) {
 		m.joinOthers(m.tasks.get(row.ID), &row)
 	}
 	for i := range joining {
-		m.await(m.tasks.get(joining[i].ID), joining[i].After, joining[i].AfterBatch)
+		row := joining[i].Row()
+		m.await(m.tasks.get(row.ID), &row.Spec)
 	}
+	m.resumeCascades()
+	misplaced := new(waiters)
 	for i := range joining {
-		m.adjust(m.tasks.get(joining[i].ID))
+		if t := m.tasks.get(joining[i].ID); m.misplaced(t) {
+			misplaced.PushBack(t)
+		}
 	}
+	m.startPass(misplaced, visitAdjust)
 }
 
 // queues are all queues, in an order that is always the same.

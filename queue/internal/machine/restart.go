@@ -77,9 +77,10 @@ func (m *Machine) loadRunning(row *record.Row, n Noted) {
 func (m *Machine) restart() {
 	for _, t := range m.leased() {
 		if t.lease.row.Remote > 0 {
-			m.resumed = append(m.resumed, t)
+			m.opening.resumed = append(m.opening.resumed, t)
 		} else {
 			m.lose(t)
+			m.opening.lost = append(m.opening.lost, t)
 		}
 	}
 }
@@ -105,13 +106,12 @@ func (m *Machine) leased() []*task {
 	return all
 }
 
-// resume has the leases that outlived a restart begin anew at the first call: how
-// long the store was away, it does not know before.
-func (m *Machine) resume() {
-	for _, t := range m.resumed {
+// resume has the leases that outlived a restart begin anew at the first call.
+func (m *Machine) resume(leased []*task) {
+	for _, t := range leased {
+		t.at = m.now
 		m.extend(t, t.lease.row.Remote)
 	}
-	m.resumed = nil
 }
 
 // giveBackAll gives the leases of this process back.

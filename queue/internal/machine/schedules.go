@@ -38,7 +38,8 @@ func (m *Machine) Schedules(context.Context) ([]queue.Schedule, error) {
 func cloneSchedule(s *queue.Schedule) queue.Schedule {
 	own := *s
 	own.Paused = clonePause(s.Paused)
-	own.Task.Payload, own.Task.After = bytes.Clone(s.Task.Payload), slices.Clone(s.Task.After)
+	own.Task.Payload = bytes.Clone(s.Task.Payload)
+	own.Task.After, own.Task.AfterAny = slices.Clone(s.Task.After), slices.Clone(s.Task.AfterAny)
 	own.Task.Labels = maps.Clone(s.Task.Labels)
 	return own
 }
@@ -56,7 +57,7 @@ func (m *Machine) Reschedule(ctx context.Context, now time.Time, r queue.Resched
 		return fmt.Errorf("schedule %q: %w", r.Name, err)
 	}
 	works := m.works(r.Tasks)
-	if err := m.begin(ctx, now); err != nil {
+	if err := m.beginChange(ctx, now); err != nil {
 		return err
 	}
 	if err = m.reschedule(&r, value, works); err != nil {

@@ -14,10 +14,10 @@ import (
 // read to see whether they might be found at all.
 type search struct {
 	filter queue.Filter
-	do     queue.Trigger         // only what this command concerns, if it is one
-	spare  map[queue.ID]struct{} // and not what it has cancelled itself
-	named  []queue.ID            // what is left of the filter's IDs, if it has any
-	after  queue.ID              // how far it has come
+	do     queue.Trigger // only what this command concerns, if it is one
+	ending ending        // of the filter
+	named  []queue.ID    // what is left of the filter's IDs, if it has any
+	after  queue.ID      // how far it has come
 	down   bool
 	done   bool
 	ids    []queue.ID // what the last part has found
@@ -33,7 +33,7 @@ const (
 )
 
 func newSearch(f queue.Filter, after queue.ID, down bool) *search {
-	s := &search{filter: f, after: after, down: down, most: partFound}
+	s := &search{filter: f, ending: parseEnding(f.Ending), after: after, down: down, most: partFound}
 	if len(f.IDs) == 0 {
 		return s
 	}
@@ -87,7 +87,7 @@ func (m *Machine) look(s *search) {
 
 // mayMatch reports whether the memory tells nothing against a task.
 func (m *Machine) mayMatch(s *search, t *task) bool {
-	if _, spared := s.spare[t.id]; spared || !concerns(s.do, t) {
+	if !s.ending.of(&t.id) || !concerns(s.do, t) {
 		return false
 	}
 	f := &s.filter

@@ -102,26 +102,29 @@ func TestC4_CommandOverMany(t *testing.T) {
 // What is cancelled because another task is forgotten stays, also if the command
 // comes to it in a later part.
 func TestC4_ForgettingLeavesWhatItCancels(t *testing.T) {
-	m := open(t, newRows())
-	var ids queue.IDs
-	first := newTask(&ids, queue.Spec{})
-	tasks := []queue.NewTask{first}
-	for range many {
-		tasks = append(tasks, newTask(&ids, queue.Spec{After: []queue.ID{first.ID}}))
-	}
-	submit(t, m, tasks...)
-	for _, command := range []struct {
-		queue.Command
-		want int
-	}{
-		{queue.Command{Do: queue.OnCancel, Limit: 1}, 1},
-		{queue.Command{Do: queue.OnForget}, 1},
-		{queue.Command{Do: queue.OnForget}, many},
-	} {
-		if n, err := m.Command(t.Context(), start, command.Command); err != nil || n != command.want {
-			t.Errorf("%s: %d tasks, error %v; want %d", command.Do, n, err, command.want)
+	synctest.Test(t, func(t *testing.T) {
+		m := open(t, newRows())
+		var ids queue.IDs
+		first := newTask(&ids, queue.Spec{})
+		tasks := []queue.NewTask{first}
+		for range many {
+			tasks = append(tasks, newTask(&ids, queue.Spec{After: []queue.ID{first.ID}}))
 		}
-	}
+		submit(t, m, tasks...)
+		for _, command := range []struct {
+			queue.Command
+			want int
+		}{
+			{queue.Command{Do: queue.OnCancel, Limit: 1}, 1},
+			{queue.Command{Do: queue.OnForget}, 1},
+			{queue.Command{Do: queue.OnForget}, many},
+		} {
+			if n, err := m.Command(t.Context(), start, command.Command); err != nil || n != command.want {
+				t.Errorf("%s: %d tasks, error %v; want %d", command.Do, n, err, command.want)
+			}
+			synctest.Wait() // until those that come after a forgotten task are cancelled
+		}
+	})
 }
 
 // Others go on while a search reads rows.

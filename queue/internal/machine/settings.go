@@ -1,51 +1,153 @@
 package machine
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/stintgo/stint/queue"
 )
 
+// What is set is in the machine's settings, without InForce. The maps in it are not
+// changed in place.
+
+// settingsRow is how a row keeps what is set under a name. Rows that were written
+// before there were layers have the program's settings where Paused is: they are
+// read as the layer of programs, set by nobody known.
+type settingsRow struct {
+	queue.Settings
+	Version  uint64                  `json:"version,omitempty"`
+	Program  queue.Layer             `json:"program,omitzero"`
+	Operator queue.Layer             `json:"operator,omitzero"`
+	Keys     map[string]queue.Layers `json:"keys,omitempty"`
+}
+
+// mostKeys is how many keys may have limits of their own under one name: all of them
+// are one row.
+const mostKeys = 10_000
+
 // Configure is as [queue.Store] says.
-func (m *Machine) Configure(ctx context.Context, now time.Time, name string, s queue.Settings) error {
-	if err := validateSettings(name, s); err != nil {
+func (m *Machine) Configure(ctx context.Context, now time.Time, name string, c queue.Change) error {
+	if err := errors.Join(validateName(name), c.Validate(name)); err != nil {
 		return err
 	}
-	if err := m.begin(ctx, now); err != nil {
+	if err := m.beginChange(ctx, now); err != nil {
 		return err
 	}
-	s.Paused = m.settings[name].Paused
-	return errors.Join(m.set(name, s), m.end(ctx))
+	return errors.Join(m.alter(name, &c), m.end(ctx))
+}
+
+// alter makes a change, unless it changes nothing.
+func (m *Machine) alter(name string, c *queue.Change) error {
+	is := m.settings[name]
+	from := queue.Origin{Operator: c.Operator, By: c.By, At: m.time(), Default: name == ""}
+	layers := is.Layers
+	if c.Key != "" {
+		layers = is.Keys[c.Key]
+	}
+	if !changeLayer(&layers, c, from) {
+		return nil // also if the version is another: it may be the repetition of a call that was done
+	}
+	if c.Version != 0 && c.Version != is.Version {
+		return fmt.Errorf("%w: the settings of queue %q have version %d, and not %d: read them again",
+			queue.ErrChanged, name, is.Version, c.Version)
+	}
+	if c.Key == "" {
+		is.Layers = layers
+	} else if err := setKey(&is, c.Key, layers); err != nil {
+		return err
+	}
+	m.versions++
+	is.Version = m.versions
+	return m.set(name, is)
+}
+
+// changeLayer changes the layer that a change is for, and reports whether that makes
+// a difference: a field that has the value already keeps its origin, so that
+// programs may set what they need at each start.
+func changeLayer(layers *queue.Layers, c *queue.Change, from queue.Origin) (changed bool) {
+	layer := &layers.Program
+	if c.Operator {
+		layer = &layers.Operator
+	}
+	to := queue.Layer{Settings: layer.Settings, From: maps.Clone(layer.From)}
+	if to.From == nil {
+		to.From = make(map[queue.Field]queue.Origin)
+	}
+	set := func(f queue.Field, value *queue.Settings) {
+		before := to.Settings
+		_, had := to.From[f]
+		if to.Copy(f, value); !had || to.Settings != before {
+			to.From[f], changed = from, true
+		}
+	}
+	for _, f := range c.Set.Fields() {
+		set(f, &c.Set)
+	}
+	for _, f := range c.Unlimited {
+		set(f, &queue.Settings{})
+	}
+	for _, f := range c.Unset {
+		if _, had := to.From[f]; had {
+			delete(to.From, f)
+			to.Copy(f, &queue.Settings{})
+			changed = true
+		}
+	}
+	if len(to.From) == 0 {
+		to.From = nil
+	}
+	*layer = to
+	return changed
+}
+
+// setKey sets the layers of a key.
+func setKey(is *queue.Configured, key string, layers queue.Layers) error {
+	is.Keys = maps.Clone(is.Keys)
+	if layers.Program.From == nil && layers.Operator.From == nil {
+		delete(is.Keys, key)
+		return nil
+	}
+	if is.Keys == nil {
+		is.Keys = make(map[string]queue.Layers)
+	}
+	if is.Keys[key] = layers; len(is.Keys) > mostKeys {
+		return fmt.Errorf("%w: more than %d keys of a queue would have limits of their own: unset those of others, "+
+			"or limit all keys with per_key", queue.ErrInvalid, mostKeys)
+	}
+	return nil
 }
 
 // PauseQueue is as [queue.Store] says.
 func (m *Machine) PauseQueue(ctx context.Context, now time.Time, name string, p *queue.Pause) error {
-	if err := validateSettings(name, queue.Settings{}); err != nil {
+	if err := errors.Join(validateName(name), p.Validate()); err != nil {
 		return err
 	}
-	if err := m.begin(ctx, now); err != nil {
+	if err := m.beginChange(ctx, now); err != nil {
 		return err
 	}
-	s := m.settings[name]
-	if s.Paused = clonePause(p); p != nil && p.Since.IsZero() {
-		s.Paused.Since = m.time()
+	is := m.settings[name]
+	if is.Paused = clonePause(p); p != nil && p.Since.IsZero() {
+		is.Paused.Since = m.time()
 	}
-	return errors.Join(m.set(name, s), m.end(ctx))
+	return errors.Join(m.set(name, is), m.end(ctx))
 }
 
-// set puts settings into their row, and into force.
-func (m *Machine) set(name string, s queue.Settings) error {
-	value, err := json.Marshal(s)
+// set puts what is set under a name into its row, and into force.
+func (m *Machine) set(name string, is queue.Configured) error {
+	row := settingsRow{
+		Settings: queue.Settings{Paused: is.Paused}, Version: is.Version,
+		Program: is.Program, Operator: is.Operator, Keys: is.Keys,
+	}
+	value, err := json.Marshal(row)
 	if err != nil {
 		return fmt.Errorf("%w: settings of queue %q: %w", queue.ErrInvalid, name, err)
 	}
-	if m.settings[name] = s; s == (queue.Settings{}) {
+	if m.settings[name] = is; !isSet(&is) {
 		delete(m.settings, name)
 		value = nil
 	}
@@ -54,39 +156,123 @@ func (m *Machine) set(name string, s queue.Settings) error {
 		m.configure(m.line(name))
 		return nil
 	}
+	m.configureTotals()
 	for _, l := range m.lines {
 		m.configure(l)
 	}
 	return nil
 }
 
-// configure puts what is set for a queue into force: its own settings, else
-// those of all; and a pause of all is one of each.
+// isSet reports whether anything is set.
+func isSet(is *queue.Configured) bool {
+	return is.Paused != nil || is.Program.From != nil || is.Operator.From != nil || len(is.Keys) > 0
+}
+
+// loadSettings reads the rows of all settings.
+func (m *Machine) loadSettings() error {
+	m.versions = uint64(m.cfg.Epoch) << versionShift
+	defer m.configureTotals() // before there are tasks
+	return m.scan(rowSettings, func(key string, value []byte) error {
+		var row settingsRow
+		if err := json.Unmarshal(value, &row); err != nil {
+			return fmt.Errorf("the settings of queue %q: %w", key, err)
+		}
+		is := queue.Configured{
+			Layers: queue.Layers{Program: row.Program, Operator: row.Operator}, Keys: row.Keys,
+			Paused: row.Paused, Version: row.Version,
+		}
+		row.Paused = nil
+		if old := (queue.Change{Set: row.Settings}); old.Set != (queue.Settings{}) { // see settingsRow
+			changeLayer(&is.Layers, &old, queue.Origin{Default: key == ""})
+			is.Version = max(is.Version, 1)
+		}
+		m.versions = max(m.versions, is.Version)
+		m.settings[key] = is
+		return nil
+	})
+}
+
+// versionShift leaves each epoch 2²⁸ versions, and all versions below 2⁵³, which
+// JSON has exactly.
+const versionShift = 28
+
+// configure puts what is set for a queue into force: its own settings, else the
+// defaults. A pause of all queues is one of each.
 func (m *Machine) configure(l *line) {
-	before := l.settings
-	l.configure(merged(m.settings[l.name], m.settings[""]))
-	if l.settings.KeyRate != before.KeyRate {
+	before := l.limits
+	own, all := m.settings[l.name], m.settings[""]
+	l.configure(inForce(&own, &all, queueFields()), keyLimitsOf(own.Keys, all.Keys))
+	if l.limits.keyRate != before.keyRate || !maps.Equal(l.limits.ownRates, before.ownRates) {
 		m.resetKeyRates(l)
 	}
-	if l.settings.Rate != before.Rate {
-		l.arrival = fixed{} // what was spent at the old rate says nothing of the new one
+	if l.limits.rate != before.rate {
+		l.arrival = fixed{} // what was spent at the old rate says nothing about the new one
 	}
 	l.signal()
 }
 
-// merged are settings with those of all where nothing is set.
-func merged(s, all queue.Settings) queue.Settings {
-	return queue.Settings{
-		Max:      cmp.Or(s.Max, all.Max),
-		Caps:     cmp.Or(s.Caps, all.Caps),
-		PerKey:   cmp.Or(s.PerKey, all.PerKey),
-		Rate:     cmp.Or(s.Rate, all.Rate),
-		KeyRate:  cmp.Or(s.KeyRate, all.KeyRate),
-		Pending:  cmp.Or(s.Pending, all.Pending),
-		Paused:   cmp.Or(s.Paused, all.Paused),
-		Keep:     cmp.Or(s.Keep, all.Keep),
-		KeepDead: cmp.Or(s.KeepDead, all.KeepDead),
+// queueFields are the fields that count for each queue.
+func queueFields() []queue.Field {
+	ofAll := func(f queue.Field) bool { return slices.Contains(totalFields(), f) }
+	return slices.DeleteFunc(queue.Fields(), ofAll)
+}
+
+// inForce returns what holds of some fields for a queue by what is set for itself and
+// for all. The caller must not change From.
+func inForce(own, all *queue.Configured, fields []queue.Field) (l queue.Layer) {
+	if l.Paused = own.Paused; l.Paused == nil {
+		l.Paused = all.Paused
 	}
+	for _, f := range fields {
+		value, from, ok := own.Value(f)
+		if !ok {
+			value, from, ok = all.Value(f)
+		}
+		if !ok {
+			continue
+		}
+		if l.From == nil {
+			l.From = make(map[queue.Field]queue.Origin)
+		}
+		l.From[f] = from
+		l.Copy(f, &value)
+	}
+	return l
+}
+
+// keyLimits are the limits in force of single keys of a queue.
+type keyLimits struct {
+	running map[string]int // at once; 0 is no limit
+	rates   map[string]rate
+}
+
+func keyLimitsOf(own, all map[string]queue.Layers) (limits keyLimits) {
+	if len(own)+len(all) == 0 {
+		return limits
+	}
+	limits = keyLimits{make(map[string]int), make(map[string]rate)}
+	for _, keys := range []map[string]queue.Layers{all, own} { // a queue's own come last, and win
+		for key, layers := range keys {
+			if value, _, ok := layers.Value(queue.FieldMax); ok {
+				limits.running[key] = value.Max
+			}
+			if value, _, ok := layers.Value(queue.FieldRate); ok {
+				limits.rates[key] = newRate(value.Rate)
+			}
+		}
+	}
+	return limits
+}
+
+// originOf says who set a limit that a key of a queue has.
+func (m *Machine) originOf(l *line, key string, own, perKey queue.Field) queue.Origin {
+	for _, name := range []string{l.name, ""} {
+		layers := m.settings[name].Keys[key]
+		if _, from, ok := layers.Value(own); ok {
+			return from
+		}
+	}
+	return l.inForce.From[perKey]
 }
 
 // resetKeyRates has every key of a queue begin anew, because the rate of keys
@@ -96,25 +282,42 @@ func (m *Machine) resetKeyRates(l *line) {
 		m.rates.remove(k)
 		if k.blocked > 0 {
 			l.blocked.remove(k)
-			l.order.Unblock(name)
+			l.order.Unblock(name, causeRate)
 		}
 		delete(l.keys, name)
 	}
 }
 
 // Settings is as [queue.Store] says.
-func (m *Machine) Settings(context.Context) (map[string]queue.Settings, error) {
+func (m *Machine) Settings(context.Context) (map[string]queue.Configured, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
 		return nil, queue.ErrClosed
 	}
-	all := maps.Clone(m.settings)
-	for name, s := range all {
-		s.Paused = clonePause(s.Paused)
-		all[name] = s
+	all := make(map[string]queue.Configured, len(m.settings))
+	defaults := m.settings[""]
+	for name, is := range m.settings {
+		fields := queueFields()
+		if name == "" {
+			fields = queue.Fields()
+		}
+		is.InForce = inForce(&is, &defaults, fields)
+		is.InForce.Paused, is.Paused = clonePause(is.InForce.Paused), clonePause(is.Paused)
+		is.Layers = cloneLayers(is.Layers)
+		is.Keys = maps.Clone(is.Keys)
+		for key, layers := range is.Keys {
+			is.Keys[key] = cloneLayers(layers)
+		}
+		all[name] = is
 	}
 	return all, nil
+}
+
+// cloneLayers copies layers: the caller may change what it is given.
+func cloneLayers(l queue.Layers) queue.Layers {
+	l.Program.From, l.Operator.From = maps.Clone(l.Program.From), maps.Clone(l.Operator.From)
+	return l
 }
 
 // clonePause copies a pause: those that come and go are the caller's.
@@ -126,32 +329,10 @@ func clonePause(p *queue.Pause) *queue.Pause {
 	return &own
 }
 
-func validateSettings(name string, s queue.Settings) error {
-	var errs []error
-	if name != "" {
-		errs = append(errs, checkName("queue", name))
+// validateName checks the name of a queue, or "" for all.
+func validateName(name string) error {
+	if name == "" {
+		return nil
 	}
-	for _, n := range []struct {
-		what  string
-		value float64
-	}{
-		{"max", float64(s.Max)},
-		{"caps", float64(min(s.Caps.Lowest, s.Caps.Lower, s.Caps.Low, s.Caps.Normal, s.Caps.High,
-			s.Caps.Higher, s.Caps.Highest))},
-		{"per_key", float64(s.PerKey)},
-		{"pending", float64(s.Pending)},
-		{"rate.per_second", s.Rate.PerSecond},
-		{"rate.burst", float64(s.Rate.Burst)},
-		{"key_rate.per_second", s.KeyRate.PerSecond},
-		{"key_rate.burst", float64(s.KeyRate.Burst)},
-		{"keep.age", float64(s.Keep.Age)},
-		{"keep.count", float64(s.Keep.Count)},
-		{"keep_dead.age", float64(s.KeepDead.Age)},
-		{"keep_dead.count", float64(s.KeepDead.Count)},
-	} {
-		if !(n.value >= 0) || n.value > 1e18 {
-			errs = append(errs, fmt.Errorf("%w: %s is %v; it is 0 for none, or more", queue.ErrInvalid, n.what, n.value))
-		}
-	}
-	return errors.Join(errs...)
+	return checkName("queue", name)
 }

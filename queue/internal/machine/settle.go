@@ -19,6 +19,7 @@ func (m *Machine) Settle(ctx context.Context, now time.Time, outcomes []queue.Ou
 	answers := make([]error, len(outcomes))
 	for i := range outcomes {
 		answers[i] = m.settle(&outcomes[i])
+		m.advance()
 	}
 	if err := m.end(ctx); err != nil {
 		return nil, err
@@ -66,6 +67,9 @@ func (m *Machine) settle(o *queue.Outcome) error {
 			m.again(t, row, held, o.RunAt, w)
 		}
 	default:
+		if o.On == queue.OnGiveBack {
+			w.detail = shortened(o.Error)
+		}
 		m.again(t, row, held, o.RunAt, w)
 	}
 	return nil
@@ -152,7 +156,12 @@ func (m *Machine) lose(t *task) {
 	w := why{on: queue.OnLost, by: row.Lease.Worker, token: row.Lease.Token}
 	released(row)
 	l := m.lineOf(t)
-	defer func() { l.roomEnd = m.journal.mark() }()
+	defer func() {
+		l.roomEnd = m.journal.mark()
+		if m.limitsAll() {
+			m.roomEnd = l.roomEnd
+		}
+	}()
 	row.Crashes++
 	if row.Crashes < attempts(row.MaxCrashes) {
 		m.again(t, row, held, time.Time{}, w)

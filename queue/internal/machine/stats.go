@@ -17,9 +17,12 @@ func (m *Machine) Stats(_ context.Context, now time.Time) (queue.Stats, error) {
 	if m.closed {
 		return queue.Stats{}, queue.ErrClosed
 	}
-	at := max(m.now, now.UnixNano())
+	at := m.latest(now)
 	m.unblockKeys()
-	s := queue.Stats{Queues: make(map[string]queue.Counts)}
+	s := queue.Stats{
+		Queues: make(map[string]queue.Counts),
+		Total:  queue.Total{Running: m.total.running, Limits: m.totals, Keys: m.keysWithTotals()},
+	}
 	for name, l := range m.lines {
 		s.Queues[name] = m.count(l, at)
 	}
@@ -36,7 +39,9 @@ func (m *Machine) Stats(_ context.Context, now time.Time) (queue.Stats, error) {
 func (m *Machine) count(l *line, at int64) queue.Counts {
 	c := queue.Counts{
 		States: make(map[queue.State]int), Tiers: make(map[stint.Priority]int), Damaged: l.damaged, Ended: l.ended,
+		Limits: l.inForce, Keys: m.keysWithLimits(l),
 	}
+	c.Limits.Paused = clonePause(c.Limits.Paused)
 	for _, state := range queue.States() {
 		if n := l.states[state]; n > 0 {
 			c.States[state] = n
@@ -44,11 +49,11 @@ func (m *Machine) count(l *line, at int64) queue.Counts {
 	}
 	held := l.order.HeldByKey()
 	l.blocked.before(at, func(k *keyRate) { // whose rates let them go again by then
-		if l.settings.PerKey == 0 || l.order.Running(k.key) < l.settings.PerKey {
+		if !l.order.AtLimit(k.key) && !m.keyTotals.full(k.key) {
 			held -= l.order.QueuedBy(k.key)
 		}
 	})
-	held += l.suspectsHeld(at)
+	held += m.suspectsHeld(l, at)
 	if l.settings.Paused != nil {
 		held = l.order.Len()
 	}
@@ -67,6 +72,34 @@ func (m *Machine) count(l *line, at int64) queue.Counts {
 		}
 	}
 	return c
+}
+
+// keysWithLimits counts what runs of each key of a queue that has limits of its own.
+func (m *Machine) keysWithLimits(l *line) (running map[string]int) {
+	for _, name := range []string{"", l.name} {
+		for key := range m.settings[name].Keys {
+			if running == nil {
+				running = make(map[string]int)
+			}
+			running[key] = l.order.Running(key)
+		}
+	}
+	return running
+}
+
+// keysWithTotals counts what runs, in all queues, of each key that has a total of its
+// own.
+func (m *Machine) keysWithTotals() (running map[string]int) {
+	for key := range m.keyTotals.own {
+		if running == nil {
+			running = make(map[string]int)
+		}
+		running[key] = 0
+		if of := m.keyTotals.keys[key]; of != nil {
+			running[key] = of.running
+		}
+	}
+	return running
 }
 
 // oldest returns since when the task of a queue has been Waiting that has been

@@ -31,7 +31,7 @@ func (m *Machine) Submit(ctx context.Context, now time.Time, tasks []queue.NewTa
 		return nil, err
 	}
 	works := m.works(tasks)
-	if err := m.begin(ctx, now); err != nil {
+	if err := m.beginChange(ctx, now); err != nil {
 		return nil, err
 	}
 	receipts, err := m.acceptAll(tasks, works)
@@ -47,7 +47,11 @@ func (m *Machine) Submit(ctx context.Context, now time.Time, tasks []queue.NewTa
 // checked are the tasks of a call, completed, if they can be tasks at all and
 // there is room for any.
 func (m *Machine) checked(tasks []queue.NewTask) ([]queue.NewTask, error) {
-	if slices.ContainsFunc(tasks, func(t queue.NewTask) bool { return len(t.After) > 0 }) {
+	if len(tasks) > queue.MaxSubmit {
+		return nil, fmt.Errorf("%w: %d tasks in one call, at most %d are possible: submit them in several calls",
+			queue.ErrTooLarge, len(tasks), queue.MaxSubmit)
+	}
+	if slices.ContainsFunc(tasks, func(t queue.NewTask) bool { return len(t.After)+len(t.AfterAny) > 0 }) {
 		tasks = slices.Clone(tasks) // these may come to be others
 	}
 	for i := range tasks {
@@ -131,7 +135,8 @@ func (m *Machine) pendingLimit(name string) (limit, unfinished int) {
 	if l := m.lines[name]; l != nil {
 		return l.settings.Pending, l.unfinished()
 	}
-	return merged(m.settings[name], m.settings[""]).Pending, 0
+	own, all := m.settings[name], m.settings[""]
+	return inForce(&own, &all, []queue.Field{queue.FieldPending}).Pending, 0
 }
 
 // arrivals are the tasks of a call that come before one. Those of a call with one
@@ -161,6 +166,12 @@ func (a *arrivals) accepted(t *queue.NewTask) {
 	a.more[queueOf(&t.Spec)]++
 }
 
+// accepts reports whether a task of the call, known by its ID, will be accepted.
+func (a *arrivals) accepts(id queue.ID) bool {
+	as, ofCall := a.ids[id]
+	return ofCall && as == id
+}
+
 // existing returns the task that a new one is the same as: by its ID, if the
 // call is repeated, or by its Unique.
 func (m *Machine) existing(t *queue.NewTask, call arrivals) (queue.ID, error) {
@@ -177,6 +188,9 @@ func (m *Machine) existing(t *queue.NewTask, call arrivals) (queue.ID, error) {
 	if id, ok := call.unique[row]; ok {
 		return id, nil
 	}
+	if id := m.keptFor(&t.Spec); !id.IsZero() {
+		return id, nil
+	}
 	id, err := m.named(row)
 	if m.known(id) == 0 { // it was forgotten, and could not be read by then
 		id = queue.ID{}
@@ -185,7 +199,7 @@ func (m *Machine) existing(t *queue.NewTask, call arrivals) (queue.ID, error) {
 }
 
 // uniqueRow is the key of the row that says which task has a Unique.
-func uniqueRow(s *queue.Spec) string { return rowUnique + queueOf(s) + "\x00" + s.Unique }
+func uniqueRow(s *queue.Spec) string { return rowUnique + uniqueName(s) }
 
 // named reads a row that holds an ID; zero if there is none.
 func (m *Machine) named(key string) (id queue.ID, err error) {
@@ -208,17 +222,19 @@ func (m *Machine) known(id queue.ID) queue.State {
 // resolve checks that the tasks that a new one comes after are there, and puts
 // those in that were there already in place of others of the call.
 func (m *Machine) resolve(t *queue.NewTask, call arrivals) error {
-	if len(t.After) == 0 {
-		return nil // and the task is the caller's, who may be submitting it twice at a time
-	}
-	t.After = slices.Clone(t.After)
-	for i, id := range t.After {
-		if as, ok := call.ids[id]; ok {
-			t.After[i] = as
-			continue
+	for _, after := range []*[]queue.ID{&t.After, &t.AfterAny} {
+		if len(*after) == 0 {
+			continue // and the task is the caller's, who may be submitting it twice at a time
 		}
-		if m.known(id) == 0 {
-			return fmt.Errorf("%w: it comes after task %s, which there is not", queue.ErrInvalid, id)
+		*after = slices.Clone(*after)
+		for i, id := range *after {
+			as, ofCall := call.ids[id]
+			if ofCall {
+				(*after)[i] = as
+			}
+			if !call.accepts(as) && m.known((*after)[i]) == 0 {
+				return fmt.Errorf("%w: it comes after task %s, which the store does not have", queue.ErrInvalid, id)
+			}
 		}
 	}
 	return nil
@@ -291,7 +307,7 @@ func (m *Machine) bind(t *task, name string, tier uint8, unique bool, seq uint64
 func (m *Machine) join(t *task, row *record.Row) {
 	m.arm(t, row)
 	m.joinOthers(t, row)
-	m.await(t, row.After, row.AfterBatch)
+	m.await(t, &row.Spec)
 }
 
 func (m *Machine) joinOthers(t *task, row *record.Row) {

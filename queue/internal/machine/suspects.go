@@ -39,12 +39,12 @@ func (l *line) holdsSuspects() bool { return l.suspectsRun > 0 }
 // suspectsHeld is how many tasks are held because they are suspects, and not by
 // their keys at a time as well. The cost is linear in the number of suspects, which
 // are at most as many as have run at once in the processes that crashed.
-func (l *line) suspectsHeld(at int64) (n int) {
+func (m *Machine) suspectsHeld(l *line, at int64) (n int) {
 	if !l.holdsSuspects() {
 		return 0
 	}
 	for e := l.suspects.Front(); e != nil; e = e.Next() {
-		if !l.heldByKey(e.Value.(*task), at) {
+		if !m.heldByKey(l, e.Value.(*task), at) {
 			n++
 		}
 	}
@@ -53,12 +53,12 @@ func (l *line) suspectsHeld(at int64) (n int) {
 
 // heldByKey reports whether limits of its key hold a task that is Waiting at a
 // time, which is now or later.
-func (l *line) heldByKey(t *task, at int64) bool {
+func (m *Machine) heldByKey(l *line, t *task, at int64) bool {
 	if !t.place.Aside() {
 		return false
 	}
-	key, limit := t.place.Key(), l.settings.PerKey
-	return limit > 0 && l.order.Running(key) >= limit || l.rateOf(key) > at
+	key := t.place.Key()
+	return l.order.AtLimit(key) || m.keyTotals.full(key) || l.rateOf(key) > at
 }
 
 // runningSuspects are some of the suspects of a queue that run: one, unless an earlier

@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"maps"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -49,4 +50,35 @@ func TestC9_SuspectsWaitForTheEndOfOneToBeDurable(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestC9_SuspectHeldByItsKeyIsCountedOnce: a suspect that a limit of its key holds as well
+// is one task that is held.
+func TestC9_SuspectHeldByItsKeyIsCountedOnce(t *testing.T) {
+	for name, s := range map[string]queue.Settings{
+		"no limit": {}, "in its queue": {PerKey: 1}, "in all queues": {TotalPerKey: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := open(t, newRows())
+			var ids queue.IDs
+			suspect := queue.Spec{Key: "k", MaxCrashes: 2}
+			submit(t, m, newTask(&ids, suspect), newTask(&ids, suspect))
+			claim(t, m, 2)
+			now := start.Add(time.Hour)
+			if _, err := m.Tend(t.Context(), now, 0); err != nil {
+				t.Fatal(err)
+			}
+			if err := m.Configure(t.Context(), now, "", queue.Change{Set: s}); err != nil {
+				t.Fatal(err)
+			}
+			if n := len(claim(t, m, 2)); n != 1 {
+				t.Fatalf("%d suspects run", n)
+			}
+			stats, err := m.Stats(t.Context(), now)
+			want := map[queue.State]int{queue.Running: 1, queue.Held: 1}
+			if got := stats.Queues["default"].States; !maps.Equal(got, want) || err != nil {
+				t.Errorf("the counts are %v, want %v; error %v", got, want, err)
+			}
+		})
+	}
 }

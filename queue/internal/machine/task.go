@@ -36,11 +36,11 @@ type rare struct {
 	deadline   int64  // by which it has to start,
 	expiry     uint32 // and its place in the heap of those; 0: it has none, or has started
 	group      *group
-	age        uint32                     // its place in its group
-	batch      *batch                     // that it belongs to
-	waitsFor   map[queue.ID]*list.Element // what has to succeed first, and where it is among those that wait for that
+	age        uint32 // its place in its group
+	batch      *batch // that it belongs to
+	waits      []wait // for the tasks that it comes after
 	waitsBatch *batch
-	waits      *list.Element // among those that wait for that batch
+	atBatch    *list.Element // among those that wait for that batch
 	suspect    *list.Element // among its queue's suspects, while it is Waiting; see suspects.go
 	poison     *poisoned     // if it is dead because it has crashed its workers
 	damage     *damage       // if its row cannot be read
@@ -89,8 +89,23 @@ func (t *task) no() uint32 { return t.place.Value }
 // free reports whether nothing holds the task but others' use of limits.
 func (t *task) free() bool {
 	r := t.rare
-	return r == nil || r.damage == nil && len(r.waitsFor) == 0 && (r.waitsBatch == nil || r.waitsBatch.open == 0) &&
-		(r.group == nil || r.group.first() == t)
+	if r == nil {
+		return true
+	}
+	for i := range r.waits {
+		if r.waits[i].holds() {
+			return false
+		}
+	}
+	return r.damage == nil && (r.waitsBatch == nil || r.waitsBatch.open == 0) && (r.group == nil || r.group.first() == t)
+}
+
+// waiting are the waits of a task for others.
+func (t *task) waiting() []wait {
+	if t.rare == nil {
+		return nil
+	}
+	return t.waits
 }
 
 // late reports whether a task has passed its deadline without having started.

@@ -18,11 +18,30 @@ func (m *Machine) Tend(ctx context.Context, now time.Time, limit int) (next time
 	case limit == 0:
 		limit = math.MaxInt
 	}
-	if err := m.begin(ctx, now); err != nil {
-		return time.Time{}, err
+	for {
+		part := min(limit, partTend)
+		next, left, err := m.tendPart(ctx, now, part)
+		if limit -= part - left; err != nil || left > 0 || limit == 0 {
+			return next, err
+		}
+	}
+}
+
+// partTend is how many changes Tend makes in one step.
+const partTend = 100
+
+// tendPart is a step of Tend. left is what is left of its limit; if that is 0, next
+// is now.
+func (m *Machine) tendPart(ctx context.Context, now time.Time, limit int) (next time.Time, left int, err error) {
+	if err := m.beginChange(ctx, now); err != nil {
+		return time.Time{}, limit, err
 	}
 	m.unblockKeys()
+	m.lapse()
 	for limit > 0 && m.journal.failed() == nil && m.tendTask() {
+		limit--
+	}
+	for limit > 0 && m.tendUnique() {
 		limit--
 	}
 	at := int64(0)
@@ -37,17 +56,23 @@ func (m *Machine) Tend(ctx context.Context, now time.Time, limit int) (next time
 				at = soonest(at, e.rank)
 			}
 		}
+		if e, ok := m.uniqueEnds.first(); ok {
+			at = soonest(at, e.rank)
+		}
 		if e, ok := m.rates.first(); ok {
 			at = soonest(at, e.rank)
 		}
+		if lapses := m.lapse(); lapses > 0 {
+			at = soonest(at, lapses)
+		}
 	}
 	if err := errors.Join(m.journal.failed(), m.end(ctx)); err != nil {
-		return time.Time{}, err
+		return time.Time{}, limit, err
 	}
 	if at == 0 {
-		return time.Time{}, nil
+		return time.Time{}, limit, nil
 	}
-	return timeOf(at), nil
+	return timeOf(at), limit, nil
 }
 
 // soonest is the earlier of two times, of which 0 is none.
@@ -73,6 +98,7 @@ func (m *Machine) tendTask() bool {
 		return false
 	}
 	do(due)
+	m.advance()
 	return true
 }
 

@@ -31,7 +31,7 @@ func (m *Machine) unclaim(starts []Noted, others bool) {
 			m.lineOf(t).signal()
 		}
 	}
-	m.journal.seal() // nobody waits for it: if it is lost, so is the claim
+	m.seal() // nobody waits for it: if it is lost, so is the claim
 }
 
 // untouched reads the row of a task as it was before it was claimed, and reports
@@ -60,8 +60,7 @@ func (m *Machine) putBack(t *task, row *record.Row) {
 	m.send(queue.Event{ID: t.id, Queue: row.Queue, Kind: row.Kind, From: queue.Running, Step: w})
 	m.leases.remove(t)
 	l.states[queue.Running]--
-	l.running--
-	l.order.Finish(row.Key)
+	m.vacated(l, row.Key)
 	if held.suspect {
 		l.suspectsRun--
 	}
@@ -86,15 +85,16 @@ func (m *Machine) unspend(l *line, key string, token queue.Token) {
 		return
 	}
 	l.lastStart-- // the one before it in its claim, or nobody's
-	l.arrival = l.rate.unspend(l.arrival)
+	l.arrival = l.limits.rate.unspend(l.arrival)
 	k := l.keys[key]
-	if k == nil || !l.keyRate.limited() {
+	rate := l.limits.rateOfKey(key)
+	if k == nil || !rate.limited() {
 		return
 	}
-	k.arrival = l.keyRate.unspend(k.arrival)
+	k.arrival = rate.unspend(k.arrival)
 	if k.blocked > 0 {
 		l.blocked.remove(k)
-		l.order.Unblock(key)
+		l.order.Unblock(key, causeRate)
 	}
 	m.blockKey(k)
 }

@@ -15,7 +15,7 @@ import (
 func TestC6_StartThatIsNotNoted(t *testing.T) {
 	p := newProcess(t)
 	one := queue.Rate{PerSecond: 1, Burst: 2}
-	if err := p.Configure(t.Context(), start, "", queue.Settings{Rate: one, KeyRate: one}); err != nil {
+	if err := p.Configure(t.Context(), start, "", queue.Change{Set: queue.Settings{Rate: one, KeyRate: one}}); err != nil {
 		t.Fatal(err)
 	}
 	var ids []queue.ID
@@ -84,7 +84,7 @@ func TestC12_RateOfAStartThatIsNotNoted(t *testing.T) {
 	one := queue.Rate{PerSecond: 1}
 	for name, s := range map[string]queue.Settings{"rate": {Rate: one}, "rate of a key": {KeyRate: one}} {
 		p := newProcess(t)
-		if err := p.Configure(t.Context(), start, "", s); err != nil {
+		if err := p.Configure(t.Context(), start, "", queue.Change{Set: s}); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {

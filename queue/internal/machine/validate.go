@@ -14,7 +14,6 @@ import (
 
 // Limits of what a task may be.
 const (
-	maxName   = 200 // bytes of a name, a key or a label
 	maxLabels = 32
 	maxAfter  = 1000 // tasks that one comes after
 	maxError  = 4096 // bytes of an error that are kept
@@ -56,14 +55,17 @@ func (m *Machine) validate(t *queue.NewTask) error {
 	if t.MaxAttempts < 0 || t.MaxCrashes < 0 || t.Timeout < 0 {
 		bad("max_attempts, max_crashes and timeout are 0 for the default, or more")
 	}
-	if len(t.After) > maxAfter || len(t.Labels) > maxLabels {
+	if t.UniqueFor < 0 || t.UniqueFor > queue.MaxUniqueFor || t.UniqueFor > 0 && t.Unique == "" {
+		bad("unique_for is %s: it is for a unique name, and at most %s", t.UniqueFor, queue.MaxUniqueFor)
+	}
+	if len(t.After)+len(t.AfterAny) > maxAfter || len(t.Labels) > maxLabels {
 		bad("it comes after %d tasks and has %d labels; at most %d and %d are possible",
-			len(t.After), len(t.Labels), maxAfter, maxLabels)
+			len(t.After)+len(t.AfterAny), len(t.Labels), maxAfter, maxLabels)
 	}
 	if !t.Deadline.IsZero() && !t.RunAt.IsZero() && !t.Deadline.After(t.RunAt) {
 		bad("its deadline is not after its run_at")
 	}
-	if slices.Contains(t.After, t.ID) {
+	if slices.Contains(t.After, t.ID) || slices.Contains(t.AfterAny, t.ID) {
 		bad("it comes after itself")
 	}
 	if !t.AfterBatch.IsZero() && t.AfterBatch == t.Batch {
@@ -81,13 +83,14 @@ func (m *Machine) validate(t *queue.NewTask) error {
 	return errors.Join(errs...)
 }
 
-// checkName checks a name, a key or a label: it is part of rows' keys.
+// checkName checks a name, a key or a label: it is part of rows' keys, and is shown to
+// people.
 func checkName(what, text string) error {
 	switch {
 	case text == "":
 		return fmt.Errorf("%w: %s is missing", queue.ErrInvalid, what)
-	case len(text) > maxName:
-		return fmt.Errorf("%w: %s has %d bytes, at most %d are possible", queue.ErrInvalid, what, len(text), maxName)
+	case len(text) > queue.MaxName:
+		return fmt.Errorf("%w: %s has %d bytes, at most %d are possible", queue.ErrInvalid, what, len(text), queue.MaxName)
 	case !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return fmt.Errorf("%w: %s %q has characters that are not text", queue.ErrInvalid, what, text)
 	}

@@ -35,6 +35,7 @@ func (w *writer) head(r *Row) {
 	w.id(fieldBatch, r.Batch)
 	w.id(fieldAfterBatch, r.AfterBatch)
 	w.ids(fieldAfter, r.After)
+	w.ids(fieldAfterAny, r.AfterAny)
 }
 
 func (w *writer) body(r *Row) {
@@ -59,6 +60,9 @@ func (w *writer) body(r *Row) {
 	w.text(fieldOrderBy, r.OrderBy)
 	w.text(fieldOrderReason, r.OrderReason)
 	w.signed(fieldRemote, int64(r.Remote))
+	w.signed(fieldUniqueFor, int64(r.UniqueFor))
+	w.time(fieldRunAtEdited, r.RunAtEdited)
+	w.time(fieldDeadlineEdited, r.DeadlineEdited)
 }
 
 func (w *writer) step(s *queue.Step) {

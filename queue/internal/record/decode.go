@@ -122,6 +122,8 @@ func (r *reader) headField(h, known *Head) {
 		h.AfterBatch = r.id()
 	case fieldAfter:
 		h.After = r.ids()
+	case fieldAfterAny:
+		h.AfterAny = r.ids()
 	default: // only a newer program knows it
 	}
 }
@@ -173,6 +175,12 @@ func (r *reader) body(row *Row) {
 		row.OrderReason = r.text()
 	case fieldRemote:
 		row.Remote = time.Duration(r.signed())
+	case fieldUniqueFor:
+		row.UniqueFor = time.Duration(r.signed())
+	case fieldRunAtEdited:
+		row.RunAtEdited = r.time()
+	case fieldDeadlineEdited:
+		row.DeadlineEdited = r.time()
 	default: // only a newer program knows it
 	}
 }

@@ -39,6 +39,7 @@
 //	16  batch         ID
 //	17  after_batch   ID
 //	18  after         IDs     one after the other
+//	19  after_any     IDs     one after the other
 //	24  payload       bytes
 //	25  changed       time
 //	26  steps         repeated
@@ -58,6 +59,9 @@
 //	40  order_by      bytes   who gave the order
 //	41  order_reason  bytes   and why
 //	42  remote        signed  nanoseconds: the lease outlives its store by so much
+//	46  unique_for    signed  nanoseconds
+//	47  run_at_edited    time  of the last command that edited run_at
+//	48  deadline_edited  time  of the last command that edited deadline
 //
 // A step:
 //

@@ -42,6 +42,7 @@ const (
 	fieldBatch      field = 16
 	fieldAfterBatch field = 17
 	fieldAfter      field = 18
+	fieldAfterAny   field = 19
 
 	// firstOfBody is the first number that is not of the head.
 	firstOfBody field = 24
@@ -65,6 +66,10 @@ const (
 	fieldOrderBy     field = 40
 	fieldOrderReason field = 41
 	fieldRemote      field = 42
+	fieldUniqueFor   field = 46
+
+	fieldRunAtEdited    field = 47
+	fieldDeadlineEdited field = 48
 )
 
 // The fields of a step.
@@ -90,12 +95,14 @@ var (
 		fieldUnique: "unique", fieldSeq: "seq", fieldState: "state", fieldTier: "tier", fieldOrder: "order",
 		fieldFailures: "failures", fieldCrashes: "crashes", fieldRunAt: "run_at", fieldDeadline: "deadline",
 		fieldSubmitted: "submitted", fieldBatch: "batch", fieldAfterBatch: "after_batch", fieldAfter: "after",
+		fieldAfterAny: "after_any",
 
 		fieldPayload: "payload", fieldChanged: "changed", fieldSteps: "steps", fieldWorker: "worker",
 		fieldToken: "token", fieldMaxAttempts: "max_attempts", fieldTimeout: "timeout", fieldTrace: "trace",
 		fieldLabels: "labels", fieldMaxCrashes: "max_crashes", fieldDone: "done", fieldTotal: "total",
 		fieldNote: "note", fieldCheckpoint: "checkpoint", fieldResult: "result", fieldError: "error",
 		fieldOrderBy: "order_by", fieldOrderReason: "order_reason", fieldRemote: "remote",
+		fieldUniqueFor: "unique_for", fieldRunAtEdited: "run_at_edited", fieldDeadlineEdited: "deadline_edited",
 	}
 	stepNames = [...]string{
 		stepAt: "step.at", stepOn: "step.on", stepTo: "step.to", stepBy: "step.by", stepToken: "step.token",

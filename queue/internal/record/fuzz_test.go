@@ -16,7 +16,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(record.Append(nil, &record.Row{}))
 	f.Add(record.Append(nil, typical()))
 	f.Add(golden(f))
-	f.Add(row(f, "01 4c01 5d0161 a0010100"))
+	f.Add(row(f, "01 5401 5d0161 a0010100"))
 	f.Add(row(f, "01 690a 0c03 1c05 6900 8101 02 0900 00"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		given := bytes.Clone(b)

@@ -54,7 +54,7 @@ func TestNumbersAreAsTheyWere(t *testing.T) {
 	}
 	triggers := []string{
 		1: "submit", "due", "hold", "unhold", "claim", "succeed", "fail", "snooze", "give_back", "lose", "pause",
-		"resume", "cancel", "retry", "expire", "forget",
+		"resume", "cancel", "retry", "expire", "forget", "edit",
 	}
 	for n, name := range triggers {
 		if got := queue.Trigger(n).String(); n > 0 && got != name {

@@ -36,7 +36,7 @@ func headOf(r *record.Row) record.Head {
 		ID: r.ID, Queue: r.Queue, Kind: r.Kind, Key: r.Key, Group: r.Group, Unique: r.Unique, Seq: r.Seq,
 		State: r.State, Tier: r.Tier, Order: r.Order, Failures: r.Failures, Crashes: r.Crashes,
 		RunAt: r.RunAt, Deadline: r.Deadline, Submitted: r.Submitted,
-		Changed: r.Changed, Batch: r.Batch, AfterBatch: r.AfterBatch, After: r.After,
+		Changed: r.Changed, Batch: r.Batch, AfterBatch: r.AfterBatch, After: r.After, AfterAny: r.AfterAny,
 	}
 }
 

@@ -23,6 +23,9 @@ type Row struct {
 	// Remote is the length of a lease that outlives its store, because its worker
 	// is in another process; 0 is one that does not.
 	Remote time.Duration
+	// RunAtEdited and DeadlineEdited are when a command last edited RunAt and Deadline;
+	// zero if none did. The steps do not say which fields an edit changed.
+	RunAtEdited, DeadlineEdited time.Time
 }
 
 // Head is the part of a row that decides when its task starts, or is forgotten.
@@ -50,10 +53,11 @@ type Head struct {
 	Batch      queue.ID
 	AfterBatch queue.ID
 	After      []queue.ID
+	AfterAny   []queue.ID
 }
 
 // Row returns the row of which this is the head, without the rest. It shares After
-// with it.
+// and AfterAny with it.
 func (h *Head) Row() Row {
 	return Row{
 		Task: queue.Task{
@@ -70,6 +74,7 @@ func (h *Head) Row() Row {
 				Batch:      h.Batch,
 				AfterBatch: h.AfterBatch,
 				After:      h.After,
+				AfterAny:   h.AfterAny,
 			},
 			State:     h.State,
 			Order:     h.Order,

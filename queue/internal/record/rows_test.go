@@ -44,6 +44,7 @@ func full() *record.Row {
 				Queue: "mail", Kind: "send", Key: "tenant", Group: "thread", Unique: "mail-7",
 				Payload: []byte(`{"to":"ä"}`), Tier: stint.Lowest,
 				After: []queue.ID{numbered(2), numbered(3)}, Batch: numbered(4), AfterBatch: numbered(5),
+				AfterAny: []queue.ID{numbered(6)}, UniqueFor: time.Hour,
 				RunAt: noon.Add(time.Second), Deadline: noon.Add(time.Hour), Timeout: 90 * time.Second,
 				MaxAttempts: 5, MaxCrashes: 200, Labels: map[string]string{"zone": "b", "app": "shop"},
 				Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
@@ -69,6 +70,7 @@ func full() *record.Row {
 			},
 		},
 		Seq: 128, OrderBy: "alice", OrderReason: "too loud", Remote: 30 * time.Second,
+		RunAtEdited: time.Unix(0, 1).UTC(), DeadlineEdited: time.Unix(0, -2).UTC(),
 	}
 }
 

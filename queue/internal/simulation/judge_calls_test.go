@@ -55,12 +55,18 @@ func (j *judge) obey(c *call) {
 	switch c.name {
 	case "Configure":
 		s := c.args.(setting)
-		s.Paused = j.settings[s.queue].Paused
-		j.configured(s.queue, s.Settings)
+		now := j.settings[s.queue] // all are programs
+		for _, f := range s.change.Set.Fields() {
+			now.Copy(f, &s.change.Set)
+		}
+		for _, f := range s.change.Unset {
+			now.Copy(f, &queue.Settings{})
+		}
+		j.configured(s.queue, now)
 	case "PauseQueue":
-		s := c.args.(setting)
+		s := c.args.(pausing)
 		now := j.settings[s.queue]
-		now.Paused = s.Paused
+		now.Paused = s.pause
 		j.configured(s.queue, now)
 	case "Reschedule":
 		j.rescheduled(c)
@@ -98,7 +104,7 @@ func (j *judge) submitted(c *call) {
 // unique returns the task that is remembered with the Unique of another.
 func (j *judge) unique(t *queue.NewTask) *life {
 	for _, l := range j.order {
-		if t.Unique != "" && l.Unique == t.Unique && l.Queue == t.Queue && !l.forgotten {
+		if t.Unique != "" && l.Unique == t.Unique && l.Queue == t.Queue && (!l.forgotten || l.unique.After(j.clock)) {
 			return l
 		}
 	}
@@ -119,7 +125,7 @@ func (j *judge) full(tasks []queue.NewTask) bool {
 // refers reports whether tasks refer to one that is not there.
 func (j *judge) refers(tasks []queue.NewTask) bool {
 	for i := range tasks {
-		for _, id := range tasks[i].After {
+		for _, id := range slices.Concat(tasks[i].After, tasks[i].AfterAny) {
 			if l := j.lives[id]; l == nil || l.forgotten {
 				return true
 			}

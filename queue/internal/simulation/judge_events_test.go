@@ -14,7 +14,7 @@ var reasonsTable = map[queue.Trigger][]string{
 	queue.OnSuccess: {"Settle"}, queue.OnFailure: {"Settle"}, queue.OnSnooze: {"Settle"}, queue.OnGiveBack: {"Settle"},
 	queue.OnLost: {"Tend"}, queue.OnExpire: {"Tend", "Claim"}, queue.OnForget: {"Tend", "Command"},
 	queue.OnPause: {"Command", "Settle", "Tend"}, queue.OnCancel: {"Command", "Settle", "Tend"},
-	queue.OnResume: {"Command"}, queue.OnRetry: {"Command"}, queue.OnDue: {"Tend", "Settle"},
+	queue.OnResume: {"Command"}, queue.OnRetry: {"Command"}, queue.OnEdit: {"Command"}, queue.OnDue: {"Tend", "Settle"},
 	queue.OnHold: {"Submit", "Command", "Settle", "Tend"}, queue.OnUnhold: {"Settle", "Command", "Tend", "Claim"},
 }
 
@@ -69,6 +69,7 @@ func (j *judge) accept(c *call, e *queue.Event) {
 	if !poison && l.RunAt.After(j.clock) != (e.To == queue.Scheduled) {
 		j.broken(l, "it is %s, and is to run at %s", e.To, l.RunAt.Sub(j.w.begun))
 	}
+	l.unique = j.clock.Add(l.UniqueFor)
 	j.lives[l.ID] = l
 	j.order = append(j.order, l)
 }
@@ -147,6 +148,9 @@ func (j *judge) change(c *call, l *life, e *queue.Event) {
 		j.halted(c, l, e)
 	case queue.OnForget:
 		l.forgotten = true
+		if c.name != "Tend" { // a purge ends that
+			l.unique = time.Time{}
+		}
 	case queue.OnUnhold:
 		l.freed = c
 	default:
@@ -155,18 +159,26 @@ func (j *judge) change(c *call, l *life, e *queue.Event) {
 
 // halted is a pause or a cancel of a task that does not run.
 func (j *judge) halted(c *call, l *life, e *queue.Event) {
-	if e.From == queue.Running || c.name == "Command" {
+	if e.From == queue.Running {
+		return
+	}
+	if q, ok := c.args.(queue.Command); ok && q.Do != queue.OnForget {
 		return
 	}
 	if l.order == e.On {
 		l.order = 0
 		return
 	}
-	// Only a task that was to succeed first and is forgotten can do so.
-	gone := slices.ContainsFunc(l.After, func(id queue.ID) bool { return j.lives[id].forgotten })
-	if e.On != queue.OnCancel || !gone {
+	// Only a task that was to succeed first can do so, if it is forgotten or was
+	// cancelled in the same way.
+	lost := func(id queue.ID) bool {
+		o := j.lives[id]
+		return o.no > l.no || o.forgotten || o.orphaned // a later one has the ID of one that is forgotten
+	}
+	if e.On != queue.OnCancel || !slices.ContainsFunc(l.After, lost) {
 		j.broken(l, "nobody said that it should %s", e.On)
 	}
+	l.orphaned = true
 }
 
 func (j *judge) failed(c *call, l *life, e *queue.Event) {
@@ -199,7 +211,7 @@ func (j *judge) retried(l *life) {
 	if !l.state.Finished() {
 		return
 	}
-	l.failures, l.crashes, l.poison = 0, 0, false
+	l.failures, l.crashes, l.poison, l.orphaned = 0, 0, false, false
 	if !l.Deadline.After(j.clock) {
 		l.Deadline = time.Time{}
 	}
@@ -241,8 +253,9 @@ func (j *judge) claim(c *call, l *life, e *queue.Event) {
 // free, because what it waited for has passed its deadline, may come behind those
 // that the claim has seen before.
 func (j *judge) mayNotStart(c *call, l *life, q *queue.Claim) string {
-	s := j.of(l.Queue)
+	s, all := j.of(l.Queue), j.of("")
 	running, ofKey := 0, 0
+	total, totalOfKey := j.totals(l.Key)
 	for _, o := range j.order {
 		if o.forgotten || o.Queue != l.Queue {
 			continue
@@ -270,6 +283,11 @@ func (j *judge) mayNotStart(c *call, l *life, q *queue.Claim) string {
 			return fmt.Sprintf("%s before it is %s", o, o.state)
 		}
 	}
+	for _, id := range l.AfterAny {
+		if o := j.lives[id]; o.no < l.no && o.unfinished() {
+			return fmt.Sprintf("%s before it, of which any end will do, is %s", o, o.state)
+		}
+	}
 	switch {
 	case q.Queue != l.Queue || !slices.Contains(q.Kinds, l.Kind):
 		return "the worker does not know it"
@@ -281,6 +299,10 @@ func (j *judge) mayNotStart(c *call, l *life, q *queue.Claim) string {
 		return fmt.Sprintf("%d run", running)
 	case l.Key != "" && s.PerKey > 0 && ofKey >= s.PerKey:
 		return fmt.Sprintf("%d run of its key", ofKey)
+	case all.Total > 0 && total >= all.Total:
+		return fmt.Sprintf("%d run in all queues", total)
+	case l.Key != "" && all.TotalPerKey > 0 && totalOfKey >= all.TotalPerKey:
+		return fmt.Sprintf("%d run of its key in all queues", totalOfKey)
 	case l.RunAt.After(j.clock):
 		return "it is not due"
 	case !l.Deadline.IsZero() && !l.Deadline.After(j.clock):

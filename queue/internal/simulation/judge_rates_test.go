@@ -43,6 +43,19 @@ func (j *judge) take(l *life, of bucketOf, r queue.Rate) {
 	b.tokens--
 }
 
+// totals counts what runs in all queues, and what of that is of a key.
+func (j *judge) totals(key string) (running, ofKey int) {
+	for _, o := range j.order {
+		if o.forgotten || !o.running() {
+			continue
+		}
+		if running++; o.Key == key {
+			ofKey++
+		}
+	}
+	return running, ofKey
+}
+
 // configured takes settings into the account. A rate that is another one begins
 // with all its tokens.
 func (j *judge) configured(name string, s queue.Settings) {

@@ -18,7 +18,7 @@ import (
 // nothing of how a store works.
 type judge struct {
 	w        *world
-	clock    time.Time // the store's: the latest that it was told
+	clock    time.Time // the store's: the latest that it was told since it was opened
 	lives    map[queue.ID]*life
 	order    []*life // as they were accepted
 	settings map[string]queue.Settings
@@ -42,8 +42,12 @@ type life struct {
 	failures   int
 	crashes    int
 	checkpoint []byte
-	poison     bool  // dead, because it was lost too often
-	freed      *call // which has let it wait for nothing but its turn
+	poison     bool      // dead, because it was lost too often
+	orphaned   bool      // cancelled, because a task before it was forgotten
+	unique     time.Time // until when its Unique answers, also if it is forgotten by then
+	freed      *call     // which has let it wait for nothing but its turn
+
+	submitted, scheduled time.Time // in the rows when the store was opened: Deadline and RunAt go by them
 
 	worker string
 	token  queue.Token // of its lease, or of the last one
@@ -114,11 +118,11 @@ func (j *judge) look(c *call, events []queue.Event) {
 	}
 	moves := c.err == nil || c.flaw != sound || errors.Is(c.err, queue.ErrFull) || errors.Is(c.err, queue.ErrInvalid) ||
 		errors.Is(c.err, queue.ErrChanged)
+	if moves && j.fresh && !c.now.IsZero() {
+		j.begin(c.now)
+	}
 	if moves && c.now.After(j.clock) {
 		j.clock = c.now
-	}
-	if moves && j.fresh {
-		j.begin()
 	}
 	c.events = len(events)
 	j.ask(c)
@@ -146,9 +150,24 @@ func (j *judge) look(c *call, events []queue.Event) {
 }
 
 // begin has all leases begin anew, with the first call of a store that has been
-// opened again.
-func (j *judge) begin() {
+// opened again. Times in the rows that are later than the call are moved back.
+func (j *judge) begin(now time.Time) {
 	j.fresh = false
+	if back := j.clock.Sub(now); back > 0 {
+		j.w.log("the rows are %s ahead", back)
+		for _, l := range j.order {
+			if l.scheduled.After(now) && !l.RunAt.IsZero() {
+				l.RunAt = l.RunAt.Add(-back)
+			}
+			if l.submitted.After(now) && !l.Deadline.IsZero() {
+				l.Deadline = l.Deadline.Add(-back)
+			}
+			if l.state != queue.Scheduled && l.state != queue.Paused && l.RunAt.After(now) {
+				l.RunAt = now // what was due by that clock stays so
+			}
+		}
+	}
+	j.clock = now
 	for _, l := range j.order {
 		if l.running() {
 			l.until = j.clock.Add(j.w.lease)
@@ -262,6 +281,12 @@ func (j *judge) resume(l *life, t *queue.Task) {
 			t.Failures, t.Crashes, t.Checkpoint, l.failures, l.crashes, l.checkpoint)
 	}
 	l.state, l.order, l.doubt = state, t.Order, 0
+	l.submitted, l.scheduled = t.Submitted, t.Submitted
+	for _, s := range t.Steps {
+		if s.On == queue.OnFailure || s.On == queue.OnSnooze || s.On == queue.OnRetry {
+			l.scheduled = s.At
+		}
+	}
 }
 
 // recorded is the state that the steps of a task have led to: what a queue's

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/stintgo/stint"
@@ -188,11 +189,18 @@ func (p *plots) spec(name string) queue.Spec {
 		s.Timeout = upTo(rng, p.w.lease)
 	case 3:
 		s.Unique = fmt.Sprint("u", rng.IntN(5))
+		if rng.IntN(2) == 0 {
+			s.UniqueFor = time.Second + upTo(rng, time.Hour)
+		}
 	case 4, 5:
 		s.Group = fmt.Sprint("g", rng.IntN(3))
 	case 6:
 		if all := p.w.judge.order; len(all) > 0 {
 			s.After = []queue.ID{pick(rng, all...).ID}
+		}
+	case 7:
+		if all := p.w.judge.order; len(all) > 0 {
+			s.AfterAny = []queue.ID{pick(rng, all...).ID}
 		}
 	default:
 	}
@@ -231,9 +239,14 @@ func (p *plots) say(c queue.Command) {
 	})
 }
 
-// configure changes what is set for a queue.
+// configure changes what is set for a queue, or for all together.
 func (p *plots) configure() {
 	var s queue.Settings
+	if p.w.chance(4) {
+		s.Total, s.TotalPerKey = p.rng.IntN(6), p.rng.IntN(3)
+		p.set("", s)
+		return
+	}
 	if p.w.chance(2) {
 		s.Max = 1 + p.rng.IntN(4)
 	}
@@ -259,8 +272,11 @@ func (p *plots) configure() {
 	p.set(pick(p.rng, queueNames...), s)
 }
 
+// set sets s, and nothing else, for a queue.
 func (p *plots) set(name string, s queue.Settings) {
-	p.ask(fmt.Sprintf("sets %s to %+v", name, s), func() error { return p.w.client.q.Configure(p.w.ctx, name, s) })
+	set := func(f queue.Field) bool { return slices.Contains(s.Fields(), f) }
+	c := queue.Change{Set: s, Unset: slices.DeleteFunc(queue.Fields(), set)}
+	p.ask(fmt.Sprintf("sets %s to %+v", name, s), func() error { return p.w.client.q.Change(p.w.ctx, name, c) })
 }
 
 // pauseQueue pauses a queue, or all, or ends that.
@@ -332,6 +348,7 @@ func (p *plots) calm() {
 	for i, name := range queueNames {
 		p.set(name, queue.Settings{Max: 2 + i, PerKey: 1 + p.rng.IntN(2), Rate: queue.Rate{PerSecond: 5}})
 	}
+	p.set("", queue.Settings{Total: 3 + p.rng.IntN(3), TotalPerKey: p.rng.IntN(3)})
 	p.next = w.now()
 }
 

@@ -213,22 +213,28 @@ func (p *port) Command(ctx context.Context, now time.Time, q queue.Command) (out
 
 // setting is what Configure is asked.
 type setting struct {
-	queue string
-	queue.Settings
+	queue  string
+	change queue.Change
 }
 
-func (p *port) Configure(ctx context.Context, now time.Time, name string, s queue.Settings) error {
+func (p *port) Configure(ctx context.Context, now time.Time, name string, change queue.Change) error {
 	now = p.moved(now)
-	c := &call{name: "Configure", now: now, args: setting{name, s}}
+	c := &call{name: "Configure", now: now, args: setting{name, change}}
 	return p.make(ctx, c, name+now.String(), func(store queue.Store) error {
-		return store.Configure(ctx, now, name, s)
+		return store.Configure(ctx, now, name, change)
 	})
+}
+
+// pausing is what PauseQueue is asked.
+type pausing struct {
+	queue string
+	pause *queue.Pause
 }
 
 func (p *port) PauseQueue(ctx context.Context, now time.Time, name string, pause *queue.Pause) error {
 	sent := now
 	now = p.moved(now)
-	c := &call{name: "PauseQueue", now: now, args: setting{name, queue.Settings{Paused: pause}}}
+	c := &call{name: "PauseQueue", now: now, args: pausing{name, pause}}
 	return p.make(ctx, c, name+sent.String(), func(store queue.Store) error {
 		return store.PauseQueue(ctx, now, name, pause)
 	})

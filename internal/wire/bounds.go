@@ -1,0 +1,118 @@
+package wire
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/stintgo/stint/queue"
+)
+
+// Bounds of the JSON in the body of a call. A few bytes of JSON can become a value of
+// some hundred bytes in memory: so a body is refused, besides for its size, as soon as
+// there is more in it than this. [Cost] is what a body can take then.
+const (
+	ItemsMost  = 10_000  // elements of an array, or members of an object: tasks, outcomes, signs of life, labels, IDs
+	ValuesMost = 1 << 20 // names and values in a body, all together
+	DepthMost  = 16      // arrays and objects inside each other
+)
+
+// ItemSize and ValueSize are about how many bytes of memory an empty item of a list and
+// any other value take at most, apart from the text that they have.
+const (
+	ItemSize  = 512
+	ValueSize = 64
+)
+
+// Cost is how many bytes of memory a body of n bytes can take at most when it is decoded.
+func Cost(n int64) int64 {
+	const itemLeast, valueLeast = 3, 2 // bytes in JSON, as in {}, and 0,
+	return n + min(n/itemLeast, ItemsMost)*ItemSize + min(n/valueLeast, ValuesMost)*ValueSize
+}
+
+// Bounded returns a reader of the JSON in r that fails with [queue.ErrTooLarge] where
+// that has more than the bounds, or an item of a list, or another member of the
+// outermost object, of more than itemMost bytes. It checks each byte before the decoder
+// has it, and does not check that the text is JSON.
+func Bounded(r io.Reader, itemMost int64) io.Reader { return &bounded{r: r, itemMost: itemMost} }
+
+// bounded counts what is in the JSON that goes through it.
+type bounded struct {
+	r        io.Reader
+	itemMost int64 // bytes
+	err      error // ends the reading
+
+	quoted, escaped bool                // the next byte is in a string, and follows a backslash
+	depth           int                 // of the array or object that the next byte is in
+	items           [DepthMost + 1]int  // so far, in the arrays and objects around it
+	isArray         [DepthMost + 1]bool // and which of them are arrays
+	values          int
+	item            int64 // bytes of the present item
+}
+
+// Read is as [io.Reader] says.
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.err != nil {
+		return 0, b.err
+	}
+	n, err := b.r.Read(p)
+	for _, c := range p[:n] {
+		if b.err = b.next(c); b.err != nil {
+			return 0, b.err
+		}
+	}
+	return n, err
+}
+
+func (b *bounded) next(c byte) error {
+	if b.item++; b.item > b.itemMost {
+		return tooLarge("a task, outcome or other part of it may have %d bytes", b.itemMost)
+	}
+	switch {
+	case b.escaped:
+		b.escaped = false
+	case c == '"':
+		b.quoted = !b.quoted
+	case b.quoted:
+		b.escaped = c == '\\'
+	case c == '{', c == '[':
+		return b.enter(c == '[')
+	case c == '}', c == ']':
+		b.depth = max(b.depth-1, 0)
+	case c == ',':
+		return b.count(1)
+	case c == ':':
+		b.values++
+	}
+	return nil
+}
+
+// enter begins an array or object.
+func (b *bounded) enter(isArray bool) error {
+	if b.depth == DepthMost {
+		return tooLarge("it may have %d arrays and objects inside each other", DepthMost)
+	}
+	b.depth++
+	b.items[b.depth], b.isArray[b.depth] = 0, isArray
+	return b.count(1)
+}
+
+// count counts another item of the array or object that the next byte is in. The first
+// one is counted also if there is none.
+func (b *bounded) count(n int) error {
+	b.items[b.depth] += n
+	b.values += n
+	if b.depth <= 1 || b.depth == 2 && b.isArray[b.depth] {
+		b.item = 0
+	}
+	switch {
+	case b.items[b.depth] > ItemsMost:
+		return tooLarge("a list may have %d items: send less at a time", ItemsMost)
+	case b.values > ValuesMost:
+		return tooLarge("it may have %d values: send less at a time", ValuesMost)
+	}
+	return nil
+}
+
+func tooLarge(format string, args ...any) error {
+	return fmt.Errorf("%w: the body of the call: "+format, append([]any{queue.ErrTooLarge}, args...)...)
+}

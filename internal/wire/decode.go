@@ -1,0 +1,94 @@
+package wire
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/stintgo/stint/queue"
+)
+
+// HasList reports whether in is the body of a call with a list of tasks, outcomes or
+// signs of life, which may be much larger than one of them.
+func HasList(in any) bool { return membersOf(in) != nil }
+
+// Decode reads the body of a call into in, which is a pointer. It decodes lists an item
+// at a time, so that no more than one of them is there as text too. A member that in does
+// not have is an error: it asks for something that would not be done.
+func Decode(d *json.Decoder, in any) error {
+	d.DisallowUnknownFields()
+	members := membersOf(in)
+	if members == nil {
+		return d.Decode(in)
+	}
+	if err := expect(d, '{'); err != nil {
+		return err
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return err
+		}
+		decode := members[name.(string)] // what is before a colon is a string, or an error
+		if decode == nil {
+			return fmt.Errorf("unknown field %q", name)
+		}
+		if err := decode(d); err != nil {
+			return err
+		}
+	}
+	_, err := d.Token()
+	return err
+}
+
+// member decodes the value of a member.
+type member func(d *json.Decoder) error
+
+// membersOf returns the members of a body that has a list; nil for other bodies.
+func membersOf(in any) map[string]member {
+	switch in := in.(type) {
+	case *SubmitCall:
+		return map[string]member{"tasks": list(&in.Tasks)}
+	case *SettleCall:
+		return map[string]member{"outcomes": list(&in.Outcomes)}
+	case *BeatCall:
+		return map[string]member{"worker": whole(&in.Worker), "beats": list(&in.Beats)}
+	case *queue.Reschedule:
+		return map[string]member{
+			"name": whole(&in.Name), "was": whole(&in.Was), "to": whole(&in.To), "tasks": list(&in.Tasks),
+		}
+	}
+	return nil
+}
+
+func whole(to any) member { return func(d *json.Decoder) error { return d.Decode(to) } }
+
+func list[T any](to *[]T) member {
+	return func(d *json.Decoder) error {
+		*to = nil
+		begin, err := d.Token()
+		if err != nil || begin == nil { // null
+			return err
+		}
+		if begin != json.Delim('[') {
+			return fmt.Errorf("%v where a list should be", begin)
+		}
+		*to = []T{}
+		for d.More() {
+			var item T
+			if err := d.Decode(&item); err != nil {
+				return err
+			}
+			*to = append(*to, item)
+		}
+		_, err = d.Token()
+		return err
+	}
+}
+
+func expect(d *json.Decoder, want json.Delim) error {
+	got, err := d.Token()
+	if err == nil && got != want {
+		err = fmt.Errorf("%v where %v should be", got, want)
+	}
+	return err
+}

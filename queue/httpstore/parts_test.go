@@ -1,0 +1,56 @@
+package httpstore_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stintgo/stint/internal/wire"
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/httpstore"
+	"github.com/stintgo/stint/queue/memstore"
+	"github.com/stintgo/stint/server"
+)
+
+// TestC6_CallsInParts: what is more than a call may have is settled, and told of, in
+// parts, and answered in its order. A submit, which is done as a whole or not at all, is
+// refused.
+func TestC6_CallsInParts(t *testing.T) {
+	client := open(t, serve(t, memstore.New(memstore.Config{}), server.Config{}), httpstore.Config{})
+	const last = 2 * wire.ItemsMost
+	now := time.Now()
+	id := new(queue.IDs).New(now)
+	if _, err := client.Submit(t.Context(), now, []queue.NewTask{{ID: id, Spec: queue.Spec{Kind: "k"}}}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := client.Claim(t.Context(), now, queue.Claim{Worker: "w", Kinds: []string{"k"}, Max: 1, Lease: time.Hour})
+	if err != nil || len(got.Tasks) != 1 {
+		t.Fatalf("%d tasks claimed, %v", len(got.Tasks), err)
+	}
+	token := got.Tasks[0].Lease.Token
+
+	beats := make([]queue.Beat, last+1)
+	beats[last] = queue.Beat{ID: id, Token: token, Lease: time.Hour}
+	worker := queue.Worker{Name: "w", Kinds: map[string][]string{"default": {"k"}}}
+	answers, err := client.Beat(t.Context(), now, worker, beats)
+	if err != nil || len(answers) != last+1 || answers[last].Order != 0 || answers[0].Order != queue.OnLost {
+		t.Errorf("%d signs of life have %d answers, %v", last+1, len(answers), err)
+	}
+	if answers, err := client.Beat(t.Context(), now, worker, nil); err != nil || len(answers) != 0 {
+		t.Errorf("no signs of life have the answers %v, %v", answers, err)
+	}
+
+	outcomes := make([]queue.Outcome, last+1)
+	for i := range outcomes {
+		outcomes[i].On = queue.OnSuccess
+	}
+	outcomes[last].ID, outcomes[last].Token = id, token
+	errs, err := client.Settle(t.Context(), now, outcomes)
+	if err != nil || len(errs) != last+1 || errs[last] != nil || !errors.Is(errs[0], queue.ErrStale) {
+		t.Errorf("%d outcomes have %d answers, %v", last+1, len(errs), err)
+	}
+	_, err = client.Submit(t.Context(), now, make([]queue.NewTask, wire.ItemsMost+1))
+	if !errors.Is(err, queue.ErrTooLarge) {
+		t.Errorf("a submit of too many tasks is %v", err)
+	}
+}

@@ -1,0 +1,53 @@
+package machine_test
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/machine"
+)
+
+// TestC6_CheckpointsDoNotPileUp: a heartbeat that brings a checkpoint again and again
+// while the rows take nothing is refused, and none of the checkpoints is kept in memory.
+func TestC6_CheckpointsDoNotPileUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &steppedRows{rows: newRows()}
+		var stalled chan struct{}
+		m, err := machine.Open(r, machine.Config{
+			Room:    func() error { return nil },
+			Stalled: func() <-chan struct{} { return stalled },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ids queue.IDs
+		submit(t, m, newTask(&ids, queue.Spec{}))
+		task := claim(t, m, 1)[0]
+		beat := func(checkpoint []byte) error {
+			b := queue.Beat{ID: task.ID, Token: task.Lease.Token, Lease: time.Minute, Checkpoint: checkpoint}
+			_, err := m.Beat(t.Context(), start, queue.Worker{Name: "w"}, []queue.Beat{b})
+			return err
+		}
+		r.gate, stalled, r.largest = make(chan struct{}), make(chan struct{}), 0
+		close(stalled)
+		for i := range 100 {
+			if err := beat([]byte{byte(i)}); !errors.Is(err, queue.ErrUnavailable) {
+				t.Fatalf("a heartbeat with a checkpoint is answered %v", err)
+			}
+			if err := beat(nil); err != nil {
+				t.Fatalf("a heartbeat without a checkpoint is answered %v", err)
+			}
+		}
+		close(r.gate)
+		stalled = nil
+		if err := beat([]byte("last")); err != nil {
+			t.Error(err)
+		}
+		if r.largest > 1 {
+			t.Errorf("%d checkpoints were kept", r.largest)
+		}
+	})
+}

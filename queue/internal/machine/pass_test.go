@@ -1,0 +1,276 @@
+package machine_test
+
+import (
+	"maps"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/machine"
+)
+
+// steppedRows keep the rows as every batch has left them, and the size of the largest
+// batch. A caller that waits for each of its calls has each step in a batch of its own.
+type steppedRows struct {
+	*rows
+	keep    bool // crashes are kept
+	largest int
+	crashes []*rows
+}
+
+func (r *steppedRows) Apply(batch []machine.Change) error {
+	r.largest = max(r.largest, len(batch))
+	if r.keep {
+		defer func() { r.crashes = append(r.crashes, &rows{all: maps.Clone(r.all)}) }()
+	}
+	return r.rows.Apply(batch)
+}
+
+// mostChanges is how many rows one step may change here.
+const mostChanges = 300
+
+// wide is what very many tasks can wait for: first ends it, and the tasks that wait
+// get into the state then.
+type wide struct {
+	name   string
+	spec   func(first queue.NewTask) queue.Spec
+	on     queue.Trigger // what ends the first task
+	purged bool          // the first task is then purged
+	then   queue.State
+}
+
+func wides() []wide {
+	after := func(first queue.NewTask) queue.Spec { return queue.Spec{Kind: "many", After: []queue.ID{first.ID}} }
+	return []wide{
+		{"success", after, queue.OnSuccess, false, queue.Waiting},
+		{"purge", after, queue.OnFailure, true, queue.Cancelled},
+		{"any outcome", func(first queue.NewTask) queue.Spec {
+			return queue.Spec{Kind: "many", AfterAny: []queue.ID{first.ID}}
+		}, queue.OnFailure, false, queue.Waiting},
+		{"batch", func(first queue.NewTask) queue.Spec {
+			return queue.Spec{Kind: "many", AfterBatch: first.Batch}
+		}, queue.OnFailure, false, queue.Waiting},
+	}
+}
+
+// submitWide submits a task and n others that wait for it.
+func submitWide(t *testing.T, m *machine.Machine, w wide, n int) (first queue.NewTask, tasks []queue.NewTask) {
+	t.Helper()
+	var ids queue.IDs
+	first = newTask(&ids, queue.Spec{Batch: ids.New(start)})
+	submit(t, m, first)
+	for range n {
+		tasks = append(tasks, newTask(&ids, w.spec(first)))
+	}
+	for i := 0; i < n; i += 100 {
+		submit(t, m, tasks[i:min(i+100, n)]...)
+	}
+	return first, tasks
+}
+
+// end ends the first task, and purges it if that is what the others wait for.
+func (w wide) end(t *testing.T, m *machine.Machine, first queue.NewTask) {
+	t.Helper()
+	task := claim(t, m, 1)[0]
+	o := queue.Outcome{ID: task.ID, Token: task.Lease.Token, On: w.on, Permanent: true}
+	if answers, err := m.Settle(t.Context(), start, []queue.Outcome{o}); err != nil || answers[0] != nil {
+		t.Fatal(err, answers)
+	}
+	if w.purged {
+		c := queue.Command{Do: queue.OnForget, Filter: queue.Filter{IDs: []queue.ID{first.ID}}}
+		if n, err := m.Command(t.Context(), start, c); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+}
+
+// steps is how many batches end writes.
+func (w wide) steps() int {
+	if w.purged {
+		return 2
+	}
+	return 1
+}
+
+// count counts tasks by their states.
+func count(t *testing.T, m *machine.Machine, f queue.Filter) map[queue.State]int {
+	t.Helper()
+	states := make(map[queue.State]int)
+	found, err := m.Find(t.Context(), f, queue.Page{Limit: 1_000_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range found {
+		states[found[i].State]++
+	}
+	return states
+}
+
+// TestC12_DependentsGoOnInBoundedSteps: however many tasks wait for one, no step
+// changes more than a few hundred rows, the first go on at once, and all do.
+func TestC12_DependentsGoOnInBoundedSteps(t *testing.T) {
+	const n = 5000
+	for _, w := range wides() {
+		t.Run(w.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := &steppedRows{rows: newRows()}
+				m := openOn(t, r)
+				first, _ := submitWide(t, m, w, n)
+				r.largest = 0
+				r.gate = make(chan struct{}, n)
+				for range w.steps() {
+					r.gate <- struct{}{}
+				}
+				w.end(t, m, first)
+				if got := count(t, m, queue.Filter{Kind: "many"})[w.then]; got == 0 || got > mostChanges {
+					t.Errorf("after the call %d tasks of %d are %s", got, n, w.then)
+				}
+				close(r.gate)
+				synctest.Wait()
+				if got := count(t, m, queue.Filter{Kind: "many"}); got[w.then] != n {
+					t.Errorf("in the end the tasks are %v, want %d %s", got, n, w.then)
+				}
+				if r.largest > mostChanges {
+					t.Errorf("one step changes %d rows", r.largest)
+				}
+			})
+		})
+	}
+}
+
+// TestC12_ChainIsCancelledInBoundedSteps: so it is with a chain, of which each task
+// waits for the one before.
+func TestC12_ChainIsCancelledInBoundedSteps(t *testing.T) {
+	const n = 3000
+	synctest.Test(t, func(t *testing.T) {
+		r := &steppedRows{rows: newRows()}
+		m := openOn(t, r)
+		var ids queue.IDs
+		chain := []queue.NewTask{newTask(&ids, queue.Spec{})}
+		for range n {
+			chain = append(chain, newTask(&ids, queue.Spec{Kind: "many", After: []queue.ID{chain[len(chain)-1].ID}}))
+		}
+		submit(t, m, chain...)
+		r.largest = 0
+		wide{on: queue.OnFailure, purged: true}.end(t, m, chain[0])
+		synctest.Wait()
+		if got := count(t, m, queue.Filter{}); got[queue.Cancelled] != n {
+			t.Errorf("the tasks are %v, want %d cancelled", got, n)
+		}
+		if r.largest > mostChanges {
+			t.Errorf("one step changes %d rows", r.largest)
+		}
+		for key := range r.all {
+			if key[0] != 't' {
+				t.Errorf("there is a row %q", key)
+			}
+		}
+	})
+}
+
+// TestC12_CrashBetweenPartsOfARelease: wherever a crash cuts off that very many tasks
+// go on, or are cancelled, the store that is opened then completes it.
+func TestC12_CrashBetweenPartsOfARelease(t *testing.T) {
+	const n = 700
+	for _, w := range wides() {
+		t.Run(w.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := &steppedRows{rows: newRows()}
+				m := openOn(t, r)
+				first, _ := submitWide(t, m, w, n)
+				r.keep = true
+				w.end(t, m, first)
+				synctest.Wait()
+				if len(r.crashes) < n/mostChanges {
+					t.Fatalf("there were %d steps", len(r.crashes))
+				}
+				for i, left := range r.crashes {
+					m := openOn(t, left)
+					found, err := m.Find(t.Context(), queue.Filter{IDs: []queue.ID{first.ID}}, queue.Page{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					want := w.then
+					if len(found) == 1 && (w.purged || !found[0].State.Finished()) {
+						want = queue.Held // its end, or its purge, is not durable
+					}
+					synctest.Wait()
+					if got := count(t, m, queue.Filter{Kind: "many"}); got[want] != n {
+						t.Errorf("after step %d and a crash the tasks are %v, want %s", i, got, want)
+					}
+					if err := m.Close(); err != nil {
+						t.Fatal(err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestC12_RetriedTaskIsSparedByALateCascade: a task that was cancelled and retried
+// while others are yet to be cancelled is not cancelled again by a store that is opened
+// meanwhile, nor is one that was submitted since.
+func TestC12_RetriedTaskIsSparedByALateCascade(t *testing.T) {
+	const n = 700
+	synctest.Test(t, func(t *testing.T) {
+		r := newRows()
+		m := openOn(t, r)
+		var ids queue.IDs
+		one, other := newTask(&ids, queue.Spec{}), newTask(&ids, queue.Spec{Queue: "other"})
+		submit(t, m, one, other)
+		tasks := make([]queue.NewTask, n)
+		for i := range tasks {
+			tasks[i] = newTask(&ids, queue.Spec{Kind: "many", After: []queue.ID{one.ID, other.ID}})
+		}
+		submit(t, m, tasks...)
+		die(t, m, start)
+		r.gate = make(chan struct{})
+		gatedCommand(t, m, r, start, queue.OnForget, one.ID)
+		gatedCommand(t, m, r, start.Add(time.Second), queue.OnRetry, tasks[0].ID)
+		if got := count(t, m, queue.Filter{})[queue.Cancelled]; got == n-1 {
+			t.Fatal("all have been cancelled already")
+		}
+		m = openOn(t, r.crash())
+		synctest.Wait()
+		if got := count(t, m, queue.Filter{Kind: "many"}); got[queue.Cancelled] != n-1 || got[queue.Held] != 1 {
+			t.Errorf("the tasks are %v, want one held and all others cancelled", got)
+		}
+		close(r.gate)
+	})
+}
+
+// TestC12_BatchThatGrowsHoldsAtOnce: of very many tasks that wait for their turn after
+// a batch, none starts when a task of the batch has been submitted, though most of them
+// are not held yet.
+func TestC12_BatchThatGrowsHoldsAtOnce(t *testing.T) {
+	const n = 2000
+	synctest.Test(t, func(t *testing.T) {
+		r := &steppedRows{rows: newRows()}
+		m := openOn(t, r)
+		var ids queue.IDs
+		batch := ids.New(start)
+		for range n / 100 {
+			tasks := make([]queue.NewTask, 100)
+			for i := range tasks {
+				tasks[i] = newTask(&ids, queue.Spec{AfterBatch: batch})
+			}
+			submit(t, m, tasks...)
+		}
+		r.largest = 0
+		r.gate = make(chan struct{}, n)
+		r.gate <- struct{}{}
+		submit(t, m, newTask(&ids, queue.Spec{Kind: "of the batch", Batch: batch}))
+		if got := count(t, m, queue.Filter{Kind: "kind"}); got[queue.Waiting] == 0 {
+			t.Fatalf("the tasks are %v: all are held already", got)
+		}
+		if got := claim(t, m, n); len(got) > 0 {
+			t.Errorf("%d tasks start before the batch is finished", len(got))
+		}
+		close(r.gate)
+		synctest.Wait()
+		if got := count(t, m, queue.Filter{Kind: "kind"}); got[queue.Held] != n || r.largest > mostChanges {
+			t.Errorf("the tasks are %v, want all held; one step changes %d rows", got, r.largest)
+		}
+	})
+}

@@ -1,0 +1,41 @@
+package queue_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+)
+
+// TestC12_PredecessorsTellWhatIsForgotten: a purged task is told of as forgotten, also
+// when another one has been given its ID, and all others are as they are, in order.
+func TestC12_PredecessorsTellWhatIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 1, queue.Config{})
+		var ids []queue.ID
+		for range 150 {
+			ids = append(ids, r.prepared(queue.Spec{Kind: "nobody's"}))
+		}
+		last := r.prepared(queue.Spec{Kind: "nobody's", After: ids[:1], AfterAny: ids[1:]})
+		for _, id := range ids[2:4] {
+			r.command(queue.OnCancel, id)
+			r.command(queue.OnForget, id)
+		}
+		time.Sleep(time.Second)
+		r.accept(queue.NewTask{ID: ids[3], Spec: queue.Spec{Kind: "another"}})
+		task, err := r.Get(t.Context(), last)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, err := r.Predecessors(t.Context(), task)
+		if err != nil || len(before) != len(ids) {
+			t.Fatalf("%d tasks, error %v; want %d", len(before), err, len(ids))
+		}
+		for i, p := range before {
+			if forgotten := i == 2 || i == 3; p.ID != ids[i] || p.Forgotten != forgotten || (p.State == 0) != forgotten {
+				t.Errorf("task %d is %s in the state %s, forgotten: %t", i, p.ID, p.State, p.Forgotten)
+			}
+		}
+	})
+}

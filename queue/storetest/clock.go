@@ -1,0 +1,298 @@
+package storetest
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+)
+
+// What holds when a store is opened by a process whose clock is behind the one before.
+func clockCases() (cases []testCase) {
+	const year = 365 * 24 * time.Hour
+	for _, clock := range []struct {
+		name string
+		by   time.Duration
+	}{{"AMinute", time.Minute}, {"AnHour", time.Hour}, {"AYear", year}} {
+		name, by := "AfterAClockAheadBy"+clock.name, clock.by
+		cases = append(
+			cases,
+			testCase{"C8_Delay" + name, Config{}, func(c *trial) { delayAfterAClockAhead(c, by) }},
+			testCase{"C8_NewTimes" + name, Config{}, func(c *trial) { newTimesAfterAClockAhead(c, by) }},
+			testCase{"C8_Edits" + name, Config{}, func(c *trial) { editsAfterAClockAhead(c, by) }},
+			testCase{"C4_Steps" + name, Config{}, func(c *trial) { stepsAfterAClockAhead(c, by) }},
+			testCase{"C3_Retention" + name, Config{}, func(c *trial) { retentionAfterAClockAhead(c, by) }},
+		)
+	}
+	return append(
+		cases,
+		testCase{"C3_RetentionByAClockAYearAhead", Config{}, retentionByAClockAhead},
+		testCase{"C8_DelaysAndAClockThatDrifts", Config{}, driftingClock},
+		testCase{"C4_LossIsDatedAtTheFirstCall", Config{}, lossIsDated},
+	)
+}
+
+// ahead has some calls go by a clock that is ahead, and ends the store: it is opened
+// by a process with the right clock, at the time of the last of those calls.
+func (c *trial) ahead(by time.Duration, calls func()) (survived bool) {
+	c.Helper()
+	c.pass(by)
+	calls()
+	survived = c.crash()
+	c.pass(-by)
+	return survived
+}
+
+// notBefore checks that a task starts at a time, and not earlier. It ends the task.
+func (c *trial) notBefore(at time.Time, id queue.ID) {
+	c.Helper()
+	c.now = at.Add(-1)
+	c.tend()
+	c.is(queue.Scheduled, id)
+	c.now = at
+	c.tend()
+	c.succeeds(c.started(1, id)[0])
+}
+
+// delayAfterAClockAhead shows that delays that had begun end when their time has
+// passed, and a time that was given by the right clock stays.
+func delayAfterAClockAhead(c *trial, by time.Duration) {
+	begun := c.now
+	early := c.add(queue.Spec{RunAt: c.now.Add(by + 10*time.Second)})
+	var retried, delayed, paused queue.ID
+	survived := c.ahead(by, func() {
+		retried = c.add(queue.Spec{})
+		c.fails(c.one(), queue.Outcome{RunAt: c.now.Add(time.Hour)})
+		delayed = c.add(queue.Spec{RunAt: c.now.Add(2 * time.Hour)})
+		paused = c.add(queue.Spec{RunAt: c.now.Add(3 * time.Hour)})
+		c.command(queue.OnPause, paused)
+		c.pass(5 * time.Second)
+		c.add(queue.Spec{Kind: "last"})
+	})
+	if !survived {
+		return
+	}
+	c.command(queue.OnResume, paused)
+	next := c.tend()
+	if t := c.task(delayed); !t.RunAt.Equal(begun.Add(2*time.Hour)) || t.State != queue.Scheduled {
+		c.Errorf("a task that was delayed by 2 h is %s, and to run %v after that", t.State, t.RunAt.Sub(begun))
+	}
+	due := map[time.Duration]queue.ID{
+		by + 10*time.Second: early, time.Hour: retried, 2 * time.Hour: delayed, 3 * time.Hour: paused,
+	}
+	order := slices.Sorted(maps.Keys(due))
+	if first := begun.Add(order[0]); next.IsZero() || next.After(first) {
+		c.Errorf("there is more to do at %v, want %v at the latest", next, first)
+	}
+	for _, after := range order {
+		c.notBefore(begun.Add(after), due[after])
+	}
+}
+
+// newTimesAfterAClockAhead shows that delays, backoff, leases and rates that begin
+// after the clock was put right are as long as they should be.
+func newTimesAfterAClockAhead(c *trial, by time.Duration) {
+	survived := c.ahead(by, func() {
+		c.configure(queue.Settings{Rate: queue.Rate{PerSecond: 1}})
+		c.add(queue.Spec{})
+		c.succeeds(c.one())
+	})
+	if !survived {
+		return
+	}
+	ids := c.submit(queue.Spec{}, queue.Spec{}, queue.Spec{RunAt: c.now.Add(time.Minute)})
+	first := c.one()
+	claimed := c.claimed(queue.Claim{Max: 1})
+	if len(claimed.Tasks) > 0 || !claimed.Next.Equal(c.now.Add(time.Second)) {
+		c.Errorf("with a rate of 1/s, a second claim gets %d tasks, and is to come back in %v",
+			len(claimed.Tasks), claimed.Next.Sub(c.now))
+	}
+	c.fails(first, queue.Outcome{RunAt: c.now.Add(10 * time.Second)})
+	c.pass(time.Second)
+	second := c.started(9, ids[1])[0]
+	if until := second.Lease.Until; !until.Equal(c.now.Add(lease)) {
+		c.Errorf("a lease of %s lasts for %s", lease, until.Sub(c.now))
+	}
+	c.notBefore(c.now.Add(9*time.Second), first.ID)
+	c.notBefore(c.now.Add(50*time.Second), ids[2])
+	c.is(queue.Running, ids[1])
+	c.pass(time.Second)
+	c.tend()
+	if t := c.task(ids[1]); t.Crashes != 1 {
+		c.Errorf("after its lease, a task is %s and counts %d crashes", t.State, t.Crashes)
+	}
+}
+
+// stepsAfterAClockAhead shows that no task has a time that is still to come, and none
+// has a step before an earlier one.
+func stepsAfterAClockAhead(c *trial, by time.Duration) {
+	begun := c.now
+	straddles := c.add(queue.Spec{})
+	var remote queue.Task
+	survived := c.ahead(by, func() {
+		c.fails(c.one(), queue.Outcome{})
+		c.pass(time.Second)
+		c.succeeds(c.one())
+		for _, state := range queue.States() {
+			c.inState(state)
+			c.pass(time.Second)
+		}
+		c.add(queue.Spec{Kind: "remote"})
+		claim := queue.Claim{Queue: defaultQueue, Kinds: []string{"remote"}, Max: 1, Remote: true}
+		remote = c.claimed(claim).Tasks[0]
+	})
+	if !survived {
+		return
+	}
+	for range 2 { // opened once more, it is as it was
+		c.tend()
+		for _, t := range c.find(queue.Filter{}) {
+			before := begun
+			for _, s := range t.Steps {
+				if s.At.Before(before) || s.At.After(c.now) {
+					c.Errorf("it is %v, and step %s of task %s is of %v", c.now.Sub(begun), s.On, t.ID, s.At.Sub(begun))
+				}
+				before = s.At
+			}
+			if !t.Changed.Equal(before) || !t.Submitted.Equal(t.Steps[0].At) {
+				c.Errorf("task %s was submitted at %v and changed at %v\n%s", t.ID, t.Submitted, t.Changed, life(t))
+			}
+		}
+		if !c.crash() {
+			return
+		}
+	}
+	if t := c.task(straddles); t.Steps[1].At.Sub(begun) > time.Second {
+		c.Errorf("a task was claimed %v after its submission\n%s", t.Steps[1].At.Sub(begun), life(t))
+	}
+	if !c.forgets() {
+		c.succeeds(remote)
+	}
+}
+
+// retentionAfterAClockAhead shows that finished tasks are kept for as long as is set
+// after their end.
+func retentionAfterAClockAhead(c *trial, by time.Duration) {
+	age := queue.Retention{Age: 10 * time.Minute}
+	c.configure(queue.Settings{Keep: age, KeepDead: age})
+	var ended []queue.ID
+	survived := c.ahead(by, func() {
+		ended = []queue.ID{c.inState(queue.Succeeded), c.inState(queue.Dead)}
+		c.pass(time.Second)
+		c.add(queue.Spec{Kind: "last"})
+	})
+	if !survived {
+		return
+	}
+	c.tend()
+	c.pass(10*time.Minute - time.Second - 1)
+	c.tend()
+	c.is(queue.Succeeded, ended[0])
+	c.is(queue.Dead, ended[1])
+	c.pass(1)
+	c.tend()
+	c.gone(ended...)
+}
+
+// retentionByAClockAhead shows that tasks whose age passes while the store is closed are
+// kept for another hour, and so outlive an opening with a clock that is ahead.
+func retentionByAClockAhead(c *trial) {
+	const year = 365 * 24 * time.Hour
+	age := queue.Retention{Age: 10 * time.Minute}
+	c.configure(queue.Settings{Keep: age, KeepDead: age})
+	ended, dead := c.inState(queue.Succeeded), c.inState(queue.Dead)
+	if !c.crash() {
+		return
+	}
+	c.pass(year)
+	c.tend()
+	c.pass(time.Hour - 1)
+	c.tend()
+	later := c.inState(queue.Cancelled)
+	if !c.crash() {
+		return
+	}
+	c.pass(time.Minute - year - time.Hour)
+	c.tend()
+	c.is(queue.Dead, dead)
+	c.pass(9*time.Minute + 1)
+	c.tend()
+	c.gone(ended, dead)
+	if !c.crash() {
+		return
+	}
+	c.pass(10 * time.Minute)
+	c.tend()
+	c.is(queue.Cancelled, later)
+	c.pass(time.Hour)
+	c.tend()
+	c.gone(later)
+}
+
+// driftingClock shows that a task starts when its time has come by the clocks, if each
+// process has one that is a little behind the one before, or ahead of it.
+func driftingClock(c *trial) {
+	const opened, each = 20, 100 * time.Millisecond
+	slow := c.add(queue.Spec{RunAt: c.now.Add(opened * (time.Second - each))})
+	for range opened {
+		c.tend()
+		c.is(queue.Scheduled, slow)
+		c.pass(time.Second)
+		c.add(queue.Spec{Kind: "other"}) // by which the store knows the time
+		if !c.crash() {
+			return
+		}
+		c.pass(-each)
+	}
+	c.tend()
+	c.succeeds(c.started(1, slow)[0])
+	fast := c.add(queue.Spec{RunAt: c.now.Add(10 * (time.Second + each))})
+	for range 10 {
+		c.tend()
+		c.is(queue.Scheduled, fast)
+		c.pass(time.Second)
+		if !c.crash() {
+			return
+		}
+		c.pass(each)
+	}
+	c.tend()
+	c.started(1, fast)
+}
+
+// lossIsDated shows that the loss of a lease that ended with its process has the time
+// of the first call, and the claim keeps its own.
+func lossIsDated(c *trial) {
+	id, other := c.add(queue.Spec{}), c.add(queue.Spec{})
+	c.command(queue.OnPause, other)
+	c.pass(time.Second)
+	claimed := c.now
+	c.one()
+	c.pass(time.Second)
+	c.command(queue.OnResume, other)
+	if !c.crash() || c.forgets() {
+		return
+	}
+	c.pass(4 * time.Second)
+	if c.Remote {
+		c.lose()
+	}
+	c.tend()
+	t := c.task(id)
+	last := len(t.Steps) - 1
+	if claim := t.Steps[last-1]; claim.On != queue.OnClaim || !claim.At.Equal(claimed) {
+		c.Errorf("a claim at %v is %+v", claimed, claim)
+	}
+	if lost := t.Steps[last]; lost.On != queue.OnLost || !lost.At.Equal(c.now) || !t.Changed.Equal(c.now) {
+		c.Errorf("a loss at %v is %+v, and the task has changed at %v", c.now, lost, t.Changed)
+	}
+	if !c.crash() {
+		return
+	}
+	c.pass(time.Second)
+	c.tend()
+	if again := c.task(id); !again.Steps[last].At.Equal(t.Changed) {
+		c.Errorf("opened once more, the loss is at %v, and was at %v", again.Steps[last].At, t.Changed)
+	}
+}

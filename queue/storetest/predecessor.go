@@ -1,0 +1,136 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/queue"
+)
+
+func predecessorCases() []testCase {
+	return []testCase{
+		{"C12_CancellationPassesDownTheChain", Config{}, cascade},
+		{"C12_AfterAny", Config{}, afterAny},
+		{"C12_AfterAnyOfWhatIsNotThere", Config{}, afterAnyRefused},
+		{"C12_PredecessorsAreKept", Config{}, predecessorsAreKept},
+	}
+}
+
+// cascade shows that the cancellation of a task whose predecessor is forgotten passes
+// down its whole chain at once, past tasks that come after any outcome, and that a
+// retry of one of these tasks revives that one alone.
+func cascade(c *trial) {
+	first := c.inState(queue.Dead)
+	chain := []queue.ID{c.add(queue.Spec{After: []queue.ID{first}})}
+	for range 80 {
+		chain = append(chain, c.add(queue.Spec{After: chain[len(chain)-1:]}))
+	}
+	anyway := c.add(queue.Spec{Kind: "anyway", AfterAny: chain[10:11]})
+	late := c.add(queue.Spec{After: chain[20:21], RunAt: c.now.Add(time.Hour)})
+	other := c.add(queue.Spec{After: []queue.ID{c.add(queue.Spec{Queue: "other"})}})
+	c.is(queue.Held, chain...)
+	if n := c.command(queue.OnForget, first); n != 1 {
+		c.Errorf("forgetting one task changes %d", n)
+	}
+	c.is(queue.Cancelled, append(chain, late)...)
+	c.is(queue.Waiting, anyway)
+	c.is(queue.Held, other)
+	again := func() {
+		c.command(queue.OnRetry, chain[0], chain[6])
+		c.is(queue.Waiting, chain[0])
+		c.is(queue.Held, chain[6])
+		c.is(queue.Cancelled, chain[1], chain[5], chain[7])
+	}
+	if again(); c.Durable && c.crash() {
+		c.is(queue.Waiting, chain[0], anyway)
+		c.is(queue.Held, chain[6], other)
+		c.is(queue.Cancelled, chain[1], chain[5], chain[7], late)
+	}
+}
+
+// afterAny shows that a task starts after others whatever becomes of them, and waits
+// again for one that is retried before that.
+func afterAny(c *trial) {
+	tasks := c.several(5, queue.Spec{})
+	last := c.add(queue.Spec{Kind: "last", AfterAny: tasks, Tier: stint.Highest})
+	c.heldBy(last, queue.HoldDependency)
+	want := queue.Hold{Code: queue.HoldDependency, What: tasks[0].String(), State: queue.Waiting}
+	if h := c.task(last).Holds; len(h) != len(tasks) || h[0] != want {
+		c.Errorf("it is held by %+v, want %+v first", h, want)
+	}
+	c.succeeds(c.one())
+	c.dies()
+	c.command(queue.OnCancel, tasks[2])
+	c.command(queue.OnCancel, tasks[3])
+	c.command(queue.OnForget, tasks[3])
+	c.heldBy(last, queue.HoldDependency)
+	if h := c.task(last).Holds; len(h) != 1 || h[0].What != tasks[4].String() {
+		c.Errorf("it is held by %+v", h)
+	}
+	c.fails(c.one(), queue.Outcome{RunAt: c.now.Add(time.Minute)})
+	c.is(queue.Held, last)
+	c.command(queue.OnCancel, tasks[4])
+	c.is(queue.Waiting, last)
+	c.command(queue.OnRetry, tasks[1])
+	c.heldBy(last, queue.HoldDependency)
+	if c.Durable && c.crash() {
+		c.heldBy(last, queue.HoldDependency)
+	}
+	c.succeeds(c.one())
+	c.is(queue.Waiting, last)
+	if c.Durable && c.crash() {
+		c.is(queue.Waiting, last)
+	}
+	c.claim(1, "last")
+	c.command(queue.OnRetry, tasks[2]) // too late: it runs
+	c.is(queue.Running, last)
+}
+
+func afterAnyRefused(c *trial) {
+	for _, t := range []queue.NewTask{
+		c.fresh(queue.Spec{AfterAny: []queue.ID{c.ids.New(c.now)}}),
+		{ID: queue.ID{1}, Spec: queue.Spec{Kind: kind, AfterAny: []queue.ID{{1}}}},
+	} {
+		_, err := c.Store.Submit(c.Context(), c.now, []queue.NewTask{t})
+		c.refused("Submit of a task after one that is not there", err, queue.ErrInvalid)
+	}
+}
+
+// predecessorsAreKept shows that retention keeps a finished task for an unfinished one
+// that comes after it, but not one whose success is waited for in vain, and that a
+// purge forgets any.
+func predecessorsAreKept(c *trial) {
+	c.configure(queue.Settings{
+		Keep:     queue.Retention{Age: time.Hour, Count: 2},
+		KeepDead: queue.Retention{Age: time.Hour},
+	})
+	succeeded, dead := c.inState(queue.Succeeded), c.inState(queue.Dead)
+	purged, waited := c.inState(queue.Cancelled), c.inState(queue.Dead)
+	last := c.add(queue.Spec{Kind: "last", After: []queue.ID{succeeded}, AfterAny: []queue.ID{dead, purged}})
+	vain := c.add(queue.Spec{After: []queue.ID{waited}})
+	for range 5 {
+		c.add(queue.Spec{})
+		c.succeeds(c.one())
+	}
+	c.pass(2 * time.Hour)
+	c.tend()
+	c.is(queue.Succeeded, succeeded)
+	c.is(queue.Dead, dead)
+	c.is(queue.Cancelled, purged, vain)
+	c.gone(waited)
+	c.command(queue.OnForget, purged)
+	c.gone(purged)
+	if c.Durable && c.crash() {
+		c.tend()
+		c.is(queue.Succeeded, succeeded)
+		c.is(queue.Dead, dead)
+	}
+	c.command(queue.OnRetry, dead)
+	c.heldBy(last, queue.HoldDependency)
+	c.fails(c.claim(1, c.task(dead).Kind)[0], queue.Outcome{Permanent: true})
+	c.succeeds(c.claim(1, "last")[0])
+	c.is(queue.Succeeded, last)
+	c.pass(2 * time.Hour)
+	c.tend()
+	c.gone(succeeded, dead, last)
+}

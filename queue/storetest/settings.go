@@ -1,0 +1,341 @@
+package storetest
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/queue"
+)
+
+func settingsCases() []testCase {
+	return []testCase{
+		{"C4_Settings", Config{}, settingsAreKept},
+		{"C4_SettingsOfAll", Config{}, settingsOfAll},
+		{"C4_InvalidSettings", Config{}, invalidSettings},
+		{"C4_SettingsChangeByField", Config{}, settingsChangeByField},
+		{"C4_OperatorsSettingsWin", Config{}, operatorsWin},
+		{"C4_OperatorLiftsALimit", Config{}, operatorLiftsALimit},
+		{"C4_SettingsHaveVersions", Config{}, settingsHaveVersions},
+		{"C4_SettingsSayWhoSetThem", Config{}, settingsSayWho},
+		{"C4_SettingsOutliveTheStore", Config{}, settingsOutliveTheStore},
+		{"C12_LimitOfOneKey", Config{}, limitOfOneKey},
+		{"C12_RateOfOneKey", Config{}, rateOfOneKey},
+	}
+}
+
+// sameJSON compares two values by their JSON.
+func sameJSON(what string, got, want any) error {
+	g, err := json.Marshal(got)
+	if err != nil {
+		return err
+	}
+	w, err := json.Marshal(want)
+	if err != nil {
+		return err
+	}
+	if string(g) != string(w) {
+		return fmt.Errorf("%s are\n%s, want\n%s", what, g, w)
+	}
+	return nil
+}
+
+// equal checks that two values have the same JSON.
+func (c *trial) equal(what string, got, want any) {
+	c.Helper()
+	if err := sameJSON(what, got, want); err != nil {
+		c.Error(err)
+	}
+}
+
+// operators is a change of the default queue by an operator.
+func (c *trial) operators(change queue.Change) {
+	c.Helper()
+	change.Operator, change.By = true, "ann"
+	c.change(defaultQueue, change)
+}
+
+func settingsAreKept(c *trial) {
+	want := queue.Settings{
+		Max: 5, Caps: stint.Caps{Low: 2}, PerKey: 3, Rate: queue.Rate{PerSecond: 0.5, Burst: 2},
+		KeyRate: queue.Rate{PerSecond: 7}, Pending: 9, Keep: queue.Retention{Age: time.Hour, Count: 4},
+		KeepDead: queue.Retention{Age: time.Minute, Count: 3},
+	}
+	c.configure(want)
+	pause := &queue.Pause{By: "somebody", Reason: "because"}
+	c.pause("", pause)
+	c.configures("", queue.Settings{Max: 2})
+	if got := c.settings(defaultQueue).Program.Settings; got != want { // without the defaults
+		c.Errorf("the settings are %+v, want %+v", got, want)
+	}
+	got := c.settings("")
+	if got.Paused == nil || got.Program.Max != 2 || got.Paused.By != pause.By || got.Paused.Reason != pause.Reason ||
+		!got.Paused.Since.Equal(c.now) {
+		c.Errorf("the settings of all are %+v", got)
+	}
+	since := c.now.Add(-time.Hour)
+	c.pause("", &queue.Pause{By: "another", Since: since})
+	got = c.settings("")
+	if got.Paused == nil || got.Program.Max != 2 || got.Paused.By != "another" || !got.Paused.Since.Equal(since) {
+		c.Errorf("paused by another, the settings of all are %+v", got)
+	}
+	c.pause("", nil)
+	if got := c.settings(""); got.Program.Settings != (queue.Settings{Max: 2}) || got.Paused != nil {
+		c.Errorf("after the pause the settings of all are %+v", got)
+	}
+	c.configure(queue.Settings{}) // takes all of them back
+	if got := c.settings(defaultQueue); got.Program.Settings != (queue.Settings{}) {
+		c.Errorf("the settings are %+v, want none", got)
+	}
+	c.configures("", queue.Settings{})
+}
+
+// settingsOfAll shows that a queue goes without the defaults only where it has a
+// setting of its own.
+func settingsOfAll(c *trial) {
+	c.configures("", queue.Settings{Max: 2, PerKey: 1, Keep: queue.Retention{Age: time.Second}})
+	c.configure(queue.Settings{Max: 3})
+	for _, name := range []string{defaultQueue, "other"} {
+		c.submit(queue.Spec{Queue: name, Key: "k"}, queue.Spec{Queue: name, Key: "k"}, queue.Spec{Queue: name, Key: "l"},
+			queue.Spec{Queue: name, Key: "m"}, queue.Spec{Queue: name, Key: "n"})
+	}
+	mine, others := c.claim(9), c.claimed(queue.Claim{Queue: "other", Max: 9}).Tasks
+	if len(mine) != 3 || len(others) != 2 { // and none of them has two of key k
+		c.Errorf("with 3 of its own one queue starts %d, with the default of 2 another %d", len(mine), len(others))
+	}
+	c.succeeds(mine[0])
+	c.pass(time.Second)
+	c.tend()
+	c.gone(mine[0].ID)
+}
+
+func invalidSettings(c *trial) {
+	for what, change := range map[string]queue.Change{
+		"max":           {Set: queue.Settings{Max: -1}},
+		"per key":       {Set: queue.Settings{PerKey: -1}},
+		"pending":       {Set: queue.Settings{Pending: -1}},
+		"rate":          {Set: queue.Settings{Rate: queue.Rate{PerSecond: -1}}},
+		"burst":         {Set: queue.Settings{Rate: queue.Rate{PerSecond: 1, Burst: -1}}},
+		"burst alone":   {Set: queue.Settings{Rate: queue.Rate{Burst: 1}}},
+		"key rate":      {Set: queue.Settings{KeyRate: queue.Rate{PerSecond: -1}}},
+		"age":           {Set: queue.Settings{Keep: queue.Retention{Age: -1}}},
+		"count":         {Set: queue.Settings{KeepDead: queue.Retention{Count: -1}}},
+		"total":         {Set: queue.Settings{Total: 1}}, // which is no limit of one queue
+		"unknown":       {Unlimited: []queue.Field{"speed"}},
+		"unset unknown": {Unset: []queue.Field{"speed"}},
+		"kept for ever": {Unlimited: []queue.Field{queue.FieldKeep}},
+		"contradiction": {Set: queue.Settings{Max: 1}, Unset: []queue.Field{queue.FieldMax}},
+		"another one":   {Set: queue.Settings{Max: 1}, Unlimited: []queue.Field{queue.FieldMax}},
+		"caps of a key": {Key: "k", Set: queue.Settings{Caps: stint.Caps{Low: 1}}},
+		"rate of a key": {Key: "k", Set: queue.Settings{KeyRate: queue.Rate{PerSecond: 1}}},
+		"long key":      {Key: strings.Repeat("k", 201), Set: queue.Settings{Max: 1}},
+		"long by":       {By: strings.Repeat("b", 201), Set: queue.Settings{Max: 1}},
+	} {
+		c.refused(what, c.Store.Configure(c.Context(), c.now, defaultQueue, change), queue.ErrInvalid)
+	}
+	for what, pause := range map[string]*queue.Pause{
+		"a pause with a long by":     {By: strings.Repeat("b", 201)},
+		"a pause with a long reason": {Reason: strings.Repeat("r", 4097)},
+	} {
+		c.refused(what, c.Store.PauseQueue(c.Context(), c.now, defaultQueue, pause), queue.ErrInvalid)
+	}
+	got := c.settings(defaultQueue)
+	if got.Program.Settings != (queue.Settings{}) || len(got.Keys) > 0 || got.Paused != nil {
+		c.Errorf("of what was refused is left %+v", got)
+	}
+}
+
+// settingsChangeByField shows that a change leaves all fields alone that it does not
+// name.
+func settingsChangeByField(c *trial) {
+	c.change(defaultQueue, queue.Change{Set: queue.Settings{PerKey: 3, Rate: queue.Rate{PerSecond: 50}}})
+	c.change(defaultQueue, queue.Change{Set: queue.Settings{Max: 4}})
+	want := queue.Settings{Max: 4, PerKey: 3, Rate: queue.Rate{PerSecond: 50}}
+	if got := c.settings(defaultQueue).Program.Settings; got != want {
+		c.Errorf("after Max has been set the settings are %+v, want %+v", got, want)
+	}
+	c.change(defaultQueue, queue.Change{Unset: []queue.Field{queue.FieldPerKey, queue.FieldPending}})
+	want.PerKey = 0
+	if got := c.settings(defaultQueue); got.Program.Settings != want || len(got.Program.From) != 2 {
+		c.Errorf("after PerKey has been unset the settings are %+v, want %+v", got.Program, want)
+	}
+}
+
+// operatorsWin shows that what an operator sets is in force until it is unset,
+// whatever programs set meanwhile, and for its field only.
+func operatorsWin(c *trial) {
+	declare := func() { c.change(defaultQueue, queue.Change{Set: queue.Settings{Max: 3, PerKey: 1}}) }
+	declare()
+	c.operators(queue.Change{Set: queue.Settings{Max: 1}})
+	declare() // the program starts again
+	c.change(defaultQueue, queue.Change{Set: queue.Settings{Max: 5}})
+	for range 6 {
+		c.submit(queue.Spec{}, queue.Spec{Key: "k"})
+	}
+	if n := len(c.claim(9)); n != 1 {
+		c.Fatalf("%d tasks run, want 1, which the operator has set", n)
+	}
+	in := c.settings(defaultQueue).InForce
+	if in.Max != 1 || in.PerKey != 1 || !in.From[queue.FieldMax].Operator || in.From[queue.FieldPerKey].Operator {
+		c.Errorf("in force is %+v", in)
+	}
+	c.operators(queue.Change{Unset: []queue.Field{queue.FieldMax}})
+	running := c.claim(9)
+	if n := len(running); n != 4 {
+		c.Errorf("after the operator has unset it, %d more tasks run, want 4: the program's 5 is in force again", n)
+	}
+	if got := c.settings(defaultQueue); got.Operator.From != nil || got.InForce.Max != 5 {
+		c.Errorf("the settings are %+v", got)
+	}
+}
+
+// operatorLiftsALimit shows that no limit is something that can be set.
+func operatorLiftsALimit(c *trial) {
+	c.configures("", queue.Settings{PerKey: 1})
+	c.configure(queue.Settings{Max: 1})
+	c.operators(queue.Change{Unlimited: []queue.Field{queue.FieldMax, queue.FieldPerKey}})
+	c.several(4, queue.Spec{Key: "k"})
+	if n := len(c.claim(9)); n != 4 {
+		c.Errorf("%d tasks run, want all 4", n)
+	}
+	if in := c.settings(defaultQueue).InForce; in.Max != 0 || !in.From[queue.FieldMax].Operator {
+		c.Errorf("in force is %+v", in)
+	}
+}
+
+// settingsHaveVersions shows that of two who have read the same one changes it, and
+// that a call may be repeated.
+func settingsHaveVersions(c *trial) {
+	c.configure(queue.Settings{Max: 1})
+	read := c.settings(defaultQueue).Version
+	first := queue.Change{Set: queue.Settings{Max: 2}, Version: read}
+	c.change(defaultQueue, first)
+	second := queue.Change{Set: queue.Settings{Max: 3}, Version: read}
+	c.refused("the second", c.Store.Configure(c.Context(), c.now, defaultQueue, second), queue.ErrChanged)
+	c.change(defaultQueue, first) // whose answer was lost
+	if got := c.settings(defaultQueue); got.Program.Max != 2 || got.Version <= read {
+		c.Errorf("the settings are %+v", got)
+	}
+	second.Version = c.settings(defaultQueue).Version
+	c.change(defaultQueue, second)
+	c.configure(queue.Settings{}) // and nothing is left of it but that its version never comes again
+	c.configure(queue.Settings{Max: 1})
+	c.refused("after a gap", c.Store.Configure(c.Context(), c.now, defaultQueue, queue.Change{
+		Set: queue.Settings{Max: 7}, Version: read,
+	}), queue.ErrChanged)
+}
+
+// settingsSayWho shows that each field has the name and the time of the change that
+// gave it its value.
+func settingsSayWho(c *trial) {
+	c.hear(worker, kind)
+	start := c.now
+	declare := queue.Change{By: "importer", Set: queue.Settings{Max: 1, Pending: 9}}
+	c.change(defaultQueue, declare)
+	c.pass(time.Minute)
+	c.change(defaultQueue, declare) // changes nothing
+	c.operators(queue.Change{Set: queue.Settings{Pending: 20}})
+	c.change("", queue.Change{By: "importer", Set: queue.Settings{PerKey: 2}})
+	want := map[queue.Field]queue.Origin{
+		queue.FieldMax:     {By: "importer", At: start},
+		queue.FieldPending: {By: "ann", At: c.now, Operator: true},
+		queue.FieldPerKey:  {By: "importer", At: c.now, Default: true},
+	}
+	c.equal("the origins", c.settings(defaultQueue).InForce.From, want)
+	ids := c.several(2, queue.Spec{})
+	c.one()
+	if r := c.also(ids[1], stint.CodeMax); r.SetBy.By != "importer" || !r.SetBy.At.Equal(start) || r.SetBy.Operator {
+		c.Errorf("the reason is %+v", r)
+	}
+	stats, err := c.Store.Stats(c.Context(), c.now)
+	c.ok("Stats", err)
+	c.equal("the limits", stats.Queues[defaultQueue].Limits, queue.Layer{
+		Settings: queue.Settings{Max: 1, Pending: 20, PerKey: 2}, From: want,
+	})
+}
+
+func settingsOutliveTheStore(c *trial) {
+	c.configures("", queue.Settings{PerKey: 2})
+	c.configure(queue.Settings{Max: 3})
+	c.operators(queue.Change{Set: queue.Settings{Max: 2}, Unlimited: []queue.Field{queue.FieldPerKey}})
+	c.operators(queue.Change{Key: "k", Set: queue.Settings{Max: 1}})
+	before, err := c.Store.Settings(c.Context())
+	c.ok("Settings", err)
+	if !c.crash() {
+		return
+	}
+	after, err := c.Store.Settings(c.Context())
+	c.ok("Settings", err)
+	c.equal("the settings", after, before)
+	c.several(3, queue.Spec{Key: "k"})
+	if n := len(c.claim(9)); n != 1 {
+		c.Errorf("%d tasks of the key run, want 1", n)
+	}
+	c.change(defaultQueue, queue.Change{Set: queue.Settings{Max: 4}})
+	for name, is := range before {
+		if got := c.settings(defaultQueue).Version; got <= is.Version {
+			c.Errorf("version %d comes after version %d of %q", got, is.Version, name)
+		}
+	}
+}
+
+// limitOfOneKey shows that a key can have a limit of its own, above or below that of
+// all keys.
+func limitOfOneKey(c *trial) {
+	c.hear(worker, kind)
+	c.configure(queue.Settings{PerKey: 2})
+	c.change(defaultQueue, queue.Change{Key: "small", Set: queue.Settings{Max: 1}})
+	c.change("", queue.Change{Key: "large", Set: queue.Settings{Max: 3}})
+	c.change(defaultQueue, queue.Change{Key: "free", Unlimited: []queue.Field{queue.FieldMax}})
+	ids := make(map[string][]queue.ID)
+	for _, key := range []string{"small", "large", "free", "other"} {
+		ids[key] = c.several(5, queue.Spec{Key: key})
+	}
+	runs := func() string {
+		running := make(map[string]int)
+		for _, t := range c.find(queue.Filter{States: []queue.State{queue.Running}}) {
+			running[t.Key]++
+		}
+		return fmt.Sprint(running)
+	}
+	c.claim(50)
+	if got, want := runs(), "map[free:5 large:3 other:2 small:1]"; got != want {
+		c.Errorf("there run %s, want %s", got, want)
+	}
+	c.heldBy(ids["small"][1], queue.HoldKey)
+	if r := c.because(ids["small"][1], stint.Code(queue.HoldKey)); r.Limit != 1 || r.Running != 1 || r.Key != "small" {
+		c.Errorf("the reason is %+v", r)
+	}
+	stats, err := c.Store.Stats(c.Context(), c.now)
+	c.ok("Stats", err)
+	c.equal("the keys", stats.Queues[defaultQueue].Keys, map[string]int{"free": 5, "large": 3, "small": 1})
+	c.change(defaultQueue, queue.Change{Key: "small", Unset: queue.Fields()})
+	c.claim(50)
+	if got, want := runs(), "map[free:5 large:3 other:2 small:2]"; got != want {
+		c.Errorf("after a limit has been unset there run %s, want %s", got, want)
+	}
+}
+
+// rateOfOneKey shows that a key can have a rate of its own.
+func rateOfOneKey(c *trial) {
+	c.configure(queue.Settings{KeyRate: queue.Rate{PerSecond: 1}})
+	c.change(defaultQueue, queue.Change{Key: "fast", Set: queue.Settings{Rate: queue.Rate{PerSecond: 1, Burst: 3}}})
+	c.change(defaultQueue, queue.Change{Key: "free", Unlimited: []queue.Field{queue.FieldRate}})
+	for _, key := range []string{"slow", "fast", "free"} {
+		c.several(5, queue.Spec{Key: key})
+	}
+	started := make(map[string]int)
+	for _, t := range c.claim(50) {
+		started[t.Key]++
+	}
+	if got, want := fmt.Sprint(started), "map[fast:3 free:5 slow:1]"; got != want {
+		c.Errorf("there start %s, want %s", got, want)
+	}
+	c.pass(time.Second)
+	if got := c.claim(50); len(got) != 2 || !slices.ContainsFunc(got, func(t queue.Task) bool { return t.Key == "fast" }) {
+		c.Errorf("a second later %d tasks start, want one of each key with a rate", len(got))
+	}
+}

@@ -1,0 +1,86 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/stintgo/stint/queue"
+)
+
+func uniqueCases() []testCase {
+	return []testCase{
+		{"C7_UniqueForAPeriod", Config{}, uniqueForAPeriod},
+		{"C7_UniqueForEndsWithAPurge", Config{}, uniqueForEndsWithAPurge},
+		{"C7_UniqueForInvalid", Config{}, uniqueForInvalid},
+	}
+}
+
+// uniqueForAPeriod shows that a Unique answers the first task's ID for a period,
+// however soon that task has been forgotten, and not for longer.
+func uniqueForAPeriod(c *trial) {
+	c.configure(queue.Settings{Keep: queue.Retention{Age: time.Minute, Count: 2}})
+	first := c.add(queue.Spec{Unique: "hour", UniqueFor: time.Hour})
+	short := c.add(queue.Spec{Unique: "short"})
+	for range 5 {
+		c.add(queue.Spec{})
+	}
+	for _, t := range c.claim(7) {
+		c.succeeds(t)
+	}
+	c.tend()
+	c.gone(first, short)
+	c.answers(first, queue.Spec{Unique: "hour"})
+	c.answers(queue.ID{}, queue.Spec{Unique: "hour", Queue: "other"})
+	c.answers(queue.ID{}, queue.Spec{Unique: "short"})
+	if c.Durable && c.crash() {
+		c.answers(first, queue.Spec{Unique: "hour"})
+	}
+	after := c.fresh(queue.Spec{Unique: "hour"})
+	_, err := c.Store.Submit(c.Context(), c.now, []queue.NewTask{after, c.fresh(queue.Spec{After: []queue.ID{after.ID}})})
+	c.refused("Submit of a task after one that is forgotten", err, queue.ErrInvalid)
+	c.pass(time.Hour - time.Nanosecond)
+	c.tend()
+	c.answers(first, queue.Spec{Unique: "hour"})
+	c.pass(time.Nanosecond)
+	c.answers(queue.ID{}, queue.Spec{Unique: "hour", UniqueFor: time.Minute})
+	if c.Durable && c.crash() {
+		c.tend()
+		c.pass(2 * time.Hour)
+		if next := c.tend(); !next.IsZero() && !next.After(c.now) {
+			c.Errorf("there is more to do at %v, and it is %v", next, c.now)
+		}
+	}
+}
+
+// answers submits a task that is the same as one that is remembered, or new if that is
+// zero.
+func (c *trial) answers(want queue.ID, s queue.Spec) {
+	c.Helper()
+	t := c.fresh(s)
+	r := c.submitTasks(t)[0]
+	if want.IsZero() {
+		want = t.ID
+	}
+	if r.ID != want || r.Existing != (want != t.ID) {
+		c.Errorf("the receipt of task %s is %+v, want the ID %s", t.ID, r, want)
+	}
+}
+
+// uniqueForEndsWithAPurge shows that an operator who purges a task frees its Unique.
+func uniqueForEndsWithAPurge(c *trial) {
+	first := c.add(queue.Spec{Unique: "hour", UniqueFor: time.Hour})
+	c.dies()
+	c.answers(first, queue.Spec{Unique: "hour"})
+	c.command(queue.OnForget, first)
+	c.answers(queue.ID{}, queue.Spec{Unique: "hour"})
+}
+
+func uniqueForInvalid(c *trial) {
+	for _, s := range []queue.Spec{
+		{UniqueFor: time.Hour},
+		{Unique: "u", UniqueFor: -1},
+		{Unique: "u", UniqueFor: queue.MaxUniqueFor + 1},
+	} {
+		_, err := c.Store.Submit(c.Context(), c.now, []queue.NewTask{c.fresh(s)})
+		c.refused("Submit", err, queue.ErrInvalid)
+	}
+}
