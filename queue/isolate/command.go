@@ -1,6 +1,7 @@
 package isolate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,7 +39,7 @@ const (
 // wrap [queue.ErrInvalid].
 func (c *Command) Validate() error {
 	var errs []error
-	wrong := func(format string, about string) {
+	wrong := func(format string, about any) {
 		errs = append(errs, fmt.Errorf("%w: command: "+format, queue.ErrInvalid, about))
 	}
 	if len(c.Args) == 0 || c.Args[0] == "" {
@@ -47,20 +48,33 @@ func (c *Command) Validate() error {
 	if c.Dir != "" && !filepath.IsAbs(c.Dir) {
 		wrong("its directory is %q: make it an absolute path", c.Dir)
 	}
-	for _, text := range slices.Concat([]string{c.Dir}, c.Args, c.Env) {
-		if strings.ContainsRune(text, 0) {
-			wrong("%.40q has a NUL character", text)
-		}
-		if !utf8.ValidString(text) { // JSON would make something else of it
-			wrong("%.40q is no text in UTF-8; in a script, have printf write its bytes", text)
+	for _, text := range slices.Concat([]string{c.Dir}, c.Args) {
+		if problem := notText(text); problem != "" {
+			wrong("%.40q "+problem, text)
 		}
 	}
-	for _, variable := range c.Env {
-		if name, _, ok := strings.Cut(variable, "="); !ok || name == "" {
-			wrong("%.40q in its environment is no NAME=value", variable)
+	for i, variable := range c.Env { // its value may be a secret, and so may all of it if it has no name
+		name, value, ok := strings.Cut(variable, "=")
+		switch problem := cmp.Or(notText(name), notText(value)); {
+		case !ok || name == "":
+			wrong("variable %d of its environment is no NAME=value", i+1)
+		case problem != "":
+			wrong("variable %.40q of its environment "+problem, name)
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// notText says why a text cannot be kept with a task, which is JSON; empty if it can.
+func notText(text string) string {
+	switch {
+	case strings.ContainsRune(text, 0):
+		return "has a NUL character"
+	case !utf8.ValidString(text):
+		return "is no text in UTF-8; in a script, have printf write its bytes"
+	default:
+		return ""
+	}
 }
 
 // Commands returns a handler for tasks whose payload is a [Command]. It panics if
@@ -77,7 +91,7 @@ func Commands(cfg Config) func(context.Context, *queue.Job[Command]) error {
 		if err := j.Args.Validate(); err != nil {
 			return retry.Permanent(err)
 		}
-		exit, err := cfg.runCommand(ctx, &j.Task, &j.Args)
+		exit, err := cfg.runCommand(ctx, j.Attempt, &j.Args)
 		if err == nil {
 			return j.Return(exit)
 		}

@@ -157,7 +157,7 @@ func TestC9_CommandMemoryAtOnce(t *testing.T) {
 	}
 }
 
-// What a command writes beyond the limit is dropped, and nobody waits.
+// Of what a command writes beyond the limit the end is kept, and nobody waits.
 func TestC9_CommandOutput(t *testing.T) {
 	const much = 100 << 20
 	var l log
@@ -166,11 +166,15 @@ func TestC9_CommandOutput(t *testing.T) {
 	if err == nil || !strings.HasSuffix(err.Error(), "x\nend") {
 		t.Errorf("error %.100v", err)
 	}
-	if want := strings.Repeat("x", 1000) + "\n[the limit on output was reached]\n"; l.String() != want {
+	want := strings.Repeat("x", 500) +
+		"\n[the limit on output is reached: the last 500 bytes follow when the attempt ends]\n" +
+		fmt.Sprintf("[%d bytes are missing here]\n", much+5-500-500) + strings.Repeat("x", 495) + "\nend\n"
+	if l.String() != want {
 		t.Errorf("the log has %d bytes, ending in %q", l.Len(), l.String()[max(l.Len()-50, 0):])
 	}
 	exit, _ := isolate.ExitOf(&queue.Task{Checkpoint: got.Checkpoint})
-	if exit.Output != much+5 || exit.Lost != "the limit on output was reached" {
+	lost := fmt.Sprintf("%d bytes in the middle, because the limit on output was reached", much+5-1000)
+	if exit.Output != much+5 || exit.Lost != lost {
 		t.Errorf("%+v", exit)
 	}
 }
@@ -299,11 +303,13 @@ func TestC9_CommandsThatCannotRun(t *testing.T) {
 		{isolate.Command{Args: []string{"true"}, Dir: dir + "/none"}, "no such file", 127},
 		{isolate.Command{Args: []string{"a\x00b"}}, "NUL", 0},
 		{isolate.Command{Args: []string{"a\xff"}}, "no text in UTF-8", 0},
-		{isolate.Command{Args: []string{"true"}, Env: []string{"=x"}}, "no NAME=value", 0},
+		{isolate.Command{Args: []string{"true"}, Env: []string{"A=b", "=secret"}}, "variable 2 of its environment", 0},
+		{isolate.Command{Args: []string{"true"}, Env: []string{"KEY=secret\xff"}}, `variable "KEY" of its environment`, 0},
 		{isolate.Command{Args: []string{"true", strings.Repeat("x", 1<<20)}}, "argument list too long", 126},
 	} {
 		got, err := run(t.Context(), isolate.Config{}, row.cmd)
-		if err == nil || !retry.IsPermanent(err) || !strings.Contains(err.Error(), row.says) {
+		if err == nil || !retry.IsPermanent(err) || !strings.Contains(err.Error(), row.says) ||
+			strings.Contains(err.Error(), "secret") {
 			t.Errorf("%.60q: %.200v, want a permanent error with %q", row.cmd.Args, err, row.says)
 		}
 		exit, ok := isolate.ExitOf(&queue.Task{Checkpoint: got.Checkpoint})

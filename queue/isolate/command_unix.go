@@ -19,19 +19,22 @@ import (
 )
 
 // runCommand runs the program of a command.
-func (c *Config) runCommand(ctx context.Context, t *queue.Task, cmd *Command) (*Exit, error) {
+func (c *Config) runCommand(ctx context.Context, a *queue.Attempt, cmd *Command) (*Exit, error) {
 	path, err := find(cmd)
 	if err != nil {
+		if err = attribute(err); queue.IsShortage(err) {
+			return nil, err
+		}
 		return &Exit{Status: proc.LookStatus(err)}, retry.Permanent(fmt.Errorf("cannot be run: %w", err))
 	}
 	in, err := newInput(cmd.Stdin)
 	if err != nil {
-		return nil, err
+		return nil, attribute(err)
 	}
 	defer in.close()
-	exit, err := c.run(ctx, t, &program{
+	exit, err := c.run(ctx, a, &program{
 		path: path, args: cmd.Args, dir: cmd.Dir, stdin: in.end,
-		env:  slices.Concat(cmd.Env, taskEnv(t)),
+		env:  slices.Concat(cmd.Env, taskEnv(&a.Task)),
 		stop: func(p *proc.Process, _ error) { terminate(p) },
 	})
 	if exit == nil && neverStarts(err) {

@@ -22,18 +22,31 @@ type Config struct {
 	// Time is how long an attempt may take; 0 is no limit but the task's own
 	// Timeout.
 	Time time.Duration
-	// Output is how many bytes an attempt may write to its standard output and
-	// error: 1 MiB if it is 0. The rest is read and dropped.
+	// Output is how many bytes are kept of what an attempt writes to its standard output
+	// and error: 1 MiB if it is 0. Of more, the log has the beginning, the end, which is
+	// 64 KiB or half of Output if that is less, and between them a line with the number of
+	// bytes that are missing. The end is written when the attempt is over; see
+	// [TailKeeper].
 	Output int64
 	// Grace is how long processes that were told to end have for it, before they
 	// are killed: 5 s if it is 0.
 	Grace time.Duration
 	// Log opens what the output of an attempt is written to; nil drops it, but for
 	// the end that an [ExitError] shows. It is closed when the attempt is over. An
-	// error of Log is one of the attempt, which may be tried again. Processes wait
+	// error of Log is one of the attempt, which may be tried again; if it says that there
+	// are no descriptors or that the disk is full, it is a [queue.Shortage]. Processes wait
 	// for a log that is slow, but their end does not wait for it longer than 5 s:
 	// what it has not taken by then is lost, and it is closed when it lets go.
 	Log func(ctx context.Context, t *queue.Task) (io.WriteCloser, error)
+}
+
+// TailKeeper is what a log of [Config] may be as well, to have the end of an output that
+// is too long also if this process is killed.
+type TailKeeper interface {
+	// KeepTail is given what would be written if the attempt ended now, at most once a
+	// second. It replaces what it was given before, and is out of date when the log is
+	// closed. It is not called while Write or Close is.
+	KeepTail(text []byte) error
 }
 
 const (

@@ -19,7 +19,8 @@
 // limit. So a process that kills itself costs an attempt like any other failure;
 // it is not counted as a crash of the worker, because the worker lives, and is
 // dead after MaxAttempts. A program that cannot be started at all is a permanent
-// failure.
+// failure. If the worker lacks what a start needs (descriptors, processes, memory, room
+// for the log), the attempt ends with a [queue.Shortage], which is no failure.
 //
 // When the context of the task ends, the group is told to: a program by SIGTERM,
 // a function by the end of its own context. What is left after [Config.Grace]

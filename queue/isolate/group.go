@@ -45,32 +45,34 @@ type group struct {
 }
 
 // run runs a program and returns when its group has ended. The error is an
-// [*ExitError] unless the program could not be run at all; then there is no exit.
-func (c *Config) run(ctx context.Context, t *queue.Task, pr *program) (*Exit, error) {
+// [*ExitError] unless the program could not be run at all; then there is no exit, and
+// the error is a [queue.Shortage] if it is this process's.
+func (c *Config) run(ctx context.Context, a *queue.Attempt, pr *program) (*Exit, error) {
 	var log io.WriteCloser
 	if c.Log != nil {
 		var err error
-		if log, err = c.Log(ctx, t); err != nil {
-			return nil, fmt.Errorf("isolate: open the log of the output: %w", err)
+		if log, err = c.Log(ctx, &a.Task); err != nil {
+			return nil, attribute(fmt.Errorf("isolate: open the log of the output: %w", err))
 		}
 	}
 	out, end, err := newOutput(log, c.Output)
 	if err != nil {
-		return nil, err
+		return nil, attribute(err)
 	}
 	defer out.close()
 	g, err := c.start(ctx, pr, end)
 	if err != nil {
 		out.abandon()
-		return nil, err
+		return nil, attribute(err)
 	}
 	defer g.cell.give(g)
-	g.timeout = t.Timeout
+	a.Started()
+	g.timeout = a.Timeout
 	out.begin()
 	exit := g.wait(ctx, pr.stop)
 	out.finish()
 	exit.Output, exit.Lost = out.sum()
-	return &exit, g.verdict(ctx, exit, out.tail.String())
+	return &exit, g.verdict(ctx, exit, string(out.shown.bytes()))
 }
 
 // start starts the program. end is its output's, and is closed here.
@@ -84,10 +86,10 @@ func (c *Config) start(ctx context.Context, pr *program, end *os.File) (*group, 
 		cell.give(nil)
 		return nil, fmt.Errorf("isolate: not started: %w", context.Cause(ctx))
 	}
-	p, err := proc.Start(&proc.Spec{
+	p, err := startProcess(&proc.Spec{
 		Path: pr.path, Args: pr.args, Env: proc.Merge(os.Environ(), pr.env, env), Dir: pr.dir,
 		Files: [3]*os.File{pr.stdin, end, end}, Extra: pr.extra,
-		Group: cell.group, Watched: cell.group != nil, GiveUp: ctx.Done(),
+		Group: cell.group, Watched: cell.group != nil, GiveUp: atOnce,
 	})
 	if err != nil {
 		cell.give(nil)
@@ -97,6 +99,17 @@ func (c *Config) start(ctx context.Context, pr *program, end *os.File) (*group, 
 	cell.hold(g)
 	return g, nil
 }
+
+// startProcess is proc.Start, but for tests of its errors.
+var startProcess = proc.Start //nolint:gochecknoglobals // a seam for tests
+
+// atOnce has a start not wait for room for a process: the queue waits, which gives
+// the slot to nobody else meanwhile but leaves the task to other workers.
+var atOnce = func() <-chan struct{} { //nolint:gochecknoglobals // a constant
+	closed := make(chan struct{})
+	close(closed)
+	return closed
+}()
 
 // startError is the error of a program that could not be started.
 type startError struct{ err error }

@@ -46,7 +46,7 @@ func (h *Handler[T]) Run(ctx context.Context, a *queue.Attempt) error {
 	if known := handlersOfMain(); known[h.name] != isolated(h) {
 		panic(fmt.Sprintf("isolate: call isolate.Main first in the main function, with the handler %q", h.name))
 	}
-	returned, err := h.cfg.runHandler(ctx, h.name, &a.Task, func(said *answer) error { return take(a, said) })
+	returned, err := h.cfg.runHandler(ctx, h.name, a, func(said *answer) error { return take(a, said) })
 	if err != nil {
 		return err
 	}

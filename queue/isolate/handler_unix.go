@@ -48,10 +48,10 @@ func newTalk() (*talk, error) {
 // runHandler has a handler do a task in a new process. take is called with what
 // it reports, from one goroutine at a time.
 func (c *Config) runHandler(
-	ctx context.Context, name string, t *queue.Task, take func(*answer) error,
+	ctx context.Context, name string, a *queue.Attempt, take func(*answer) error,
 ) (*returned, error) {
 	var first bytes.Buffer
-	if err := writeFrame(&first, order{Handler: name, Task: t, Memory: c.Memory}); err != nil {
+	if err := writeFrame(&first, order{Handler: name, Task: &a.Task, Memory: c.Memory}); err != nil {
 		return nil, err
 	}
 	self, err := ownFile()
@@ -60,12 +60,12 @@ func (c *Config) runHandler(
 	}
 	talk, err := newTalk()
 	if err != nil {
-		return nil, err
+		return nil, attribute(err)
 	}
 	go talk.speak(first.Bytes())
 	go talk.listen(take)
-	_, err = c.run(ctx, t, &program{
-		path: self, args: []string{os.Args[0], argHandler}, env: taskEnv(t), stdin: talk.stdin,
+	_, err = c.run(ctx, a, &program{
+		path: self, args: []string{os.Args[0], argHandler}, env: taskEnv(&a.Task), stdin: talk.stdin,
 		extra: []*os.File{talk.fd3},
 		stop:  func(_ *proc.Process, why error) { talk.stop <- newCause(why) },
 	})

@@ -13,11 +13,11 @@ import (
 
 var errSystem = retry.Permanent(fmt.Errorf("isolate: %w: this system has no groups of processes", errors.ErrUnsupported))
 
-func (c *Config) runCommand(context.Context, *queue.Task, *Command) (*Exit, error) {
+func (c *Config) runCommand(context.Context, *queue.Attempt, *Command) (*Exit, error) {
 	return nil, errSystem
 }
 
-func (c *Config) runHandler(context.Context, string, *queue.Task, func(*answer) error) (*returned, error) {
+func (c *Config) runHandler(context.Context, string, *queue.Attempt, func(*answer) error) (*returned, error) {
 	return nil, errSystem
 }
 
