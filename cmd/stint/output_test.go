@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -16,7 +17,7 @@ import (
 // overlap: no line is torn, no job's lines have another's between them.
 func TestOutput_NeverMixed(t *testing.T) {
 	const jobs, each = 1000, 60
-	script := `i=0; while [ $i -lt 60 ]; do echo "{} $i"; echo "{} $i" >&2; i=$((i+1)); done`
+	script := `f={}; i=0; while [ $i -lt 60 ]; do echo "$f $i"; echo "$f $i" >&2; i=$((i+1)); done`
 	args := []string{"run", "-j8", "--progress", "none", script, ":::"}
 	for i := range jobs {
 		args = append(args, strconv.Itoa(i))
@@ -43,7 +44,7 @@ func TestOutput_NeverMixed(t *testing.T) {
 
 // Line by line jobs may alternate, but every line is whole.
 func TestOutput_LineBufferKeepsLinesWhole(t *testing.T) {
-	script := `i=0; while [ $i -lt 200 ]; do printf '{}-'; printf "$i-"; echo '{}'; i=$((i+1)); done`
+	script := `i=0; while [ $i -lt 200 ]; do printf {}-; printf "$i-"; echo {}; i=$((i+1)); done`
 	r := stint(t, "", "run", "-j4", "--line-buffer", script, ":::", "a", "b", "c", "d", "e", "f")
 	next := map[string]int{}
 	for line := range strings.Lines(r.stdout) {
@@ -150,7 +151,7 @@ func peakKiB(t *testing.T, pid int) (peak int) {
 func TestOutput_KeepOrderOfLargeOutputs(t *testing.T) {
 	gate, told := fifo(t), fifo(t)
 	ev := events(t, told)
-	script := `yes "{} out" | head -c 5000000; yes "{} error" | head -c 5000001 >&2; sleep 0.1; echo "{} end"; ` +
+	script := `yes {}" out" | head -c 5000000; yes {}" error" | head -c 5000001 >&2; sleep 0.1; echo {}" end"; ` +
 		`case {} in [58]) echo {} > ` + told + `;; esac; case {} in [15]) read x < ` + gate + `.{};; esac`
 	cmd := command(t, "run", "-j2", "-k", "--progress", "none", script, ":::", "1", "2", "3", "4", "5", "6", "7", "8")
 	var out, errs bytes.Buffer
@@ -267,23 +268,48 @@ func TestOutput_OfVersionIsNotLost(t *testing.T) {
 	}
 }
 
-// A reader that goes away, as head does, ends the run too.
+// When the reader of standard output has gone, as head does, the run ends as
+// quietly as others before a pipe: no more jobs start, those that run are ended,
+// and the job log has no job whose output is missing.
 func TestOutput_BrokenPipe(t *testing.T) {
-	cmd := command(t, "run", "-j2", "yes | head -c 1000000; echo {}", ":::", "a", "b", "c", "d", "e", "f", "g", "h")
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var stderr strings.Builder
-	cmd.Stdout, cmd.Stderr = w, &stderr
-	start(t, cmd)
-	w.Close()
-	if _, err := r.Read(make([]byte, 100)); err != nil {
-		t.Fatal(err)
-	}
-	r.Close()
-	if status := finish(t, cmd); status != 125 || !strings.Contains(stderr.String(), "broken pipe") {
-		t.Errorf("exit status %d: %s", status, stderr.String())
+	for name, row := range map[string]struct {
+		flags  []string
+		script string
+	}{
+		"groups":                {nil, "echo {}; [ {} = 0 ] || exec sleep 0.01"},
+		"large outputs":         {nil, "yes | head -c 1000000; echo {}"},
+		"lines":                 {[]string{"--line-buffer"}, "yes"},
+		"ungrouped":             {[]string{"-u"}, "yes"},
+		"ungrouped, of a shell": {[]string{"-u"}, "yes; exit 3"},
+		"in order":              {[]string{"-k"}, "echo {}; [ {} = 0 ] || exec sleep 0.01"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var inputs []string
+			for i := range 3000 {
+				inputs = append(inputs, strconv.Itoa(i))
+			}
+			cmd := command(t, append(append([]string{"run", "-j2", "--joblog", "log"}, row.flags...), row.script)...)
+			r, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var stderr strings.Builder
+			cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(strings.Join(inputs, "\n")), w, &stderr
+			start(t, cmd)
+			w.Close()
+			read := make([]byte, 2)
+			if _, err := r.Read(read); err != nil {
+				t.Fatal(err)
+			}
+			r.Close()
+			if status := finish(t, cmd); status != 128+int(syscall.SIGPIPE) || stderr.String() != "" {
+				t.Errorf("exit status %d, says %q", status, stderr.String())
+			}
+			if got := logged(t, filepath.Join(cmd.Dir, "log")); len(got) > 2000 {
+				t.Errorf("%d jobs are logged, though nobody read them", len(got))
+			}
+		})
 	}
 }
 

@@ -211,16 +211,76 @@ func TestRun_StdoutToFile(t *testing.T) {
 	}
 }
 
-// An input cannot lead out of the directory that --stdout begins with; two jobs
-// with the same output don't mix, and nothing is left of the earlier.
+// An input cannot lead out of the directory that --stdout begins with, unless it
+// may; two jobs with the same output don't mix, and nothing is left of the earlier.
 func TestRun_StdoutStaysInItsDirectory(t *testing.T) {
 	cmd := command(t, "run", "-j1", "--stdout", "out/{1}", "-C", ",", "echo", "{2}")
-	runCmd(t, cmd, "a,1\n../b,2\na,3\n").want(t, "", "job 2: out/../b: the input leads out of the directory out/", 1)
+	runCmd(t, cmd, "a,1\n../b,2\na,3\n").want(t, "",
+		"input 2 (../b,2): --stdout: out/../b: the input leads out of out: {/} is its last part alone", 1)
 	if got := read(t, filepath.Join(cmd.Dir, "out/a")); got != "3\n" {
 		t.Errorf("out/a is %q", got)
 	}
 	if entries, err := os.ReadDir(cmd.Dir); err != nil || len(entries) != 1 {
 		t.Errorf("the directory has %v, %v; want out", entries, err)
+	}
+}
+
+// A word that begins with a placeholder is a file in the current directory: an
+// input with ../ or an absolute one is refused, and the others run.
+func TestRun_StdoutOfInputsThatLeadElsewhere(t *testing.T) {
+	elsewhere := filepath.Join(t.TempDir(), "x")
+	inputs := []string{"../x", elsewhere, "a", "b/../../y", "b/c"}
+	args := append([]string{"run", "-k", "--stdout", "{}.out", "-n0", "echo made", ":::"}, inputs...)
+	cmd := command(t, args...)
+	inner := filepath.Join(cmd.Dir, "inner")
+	if err := os.Mkdir(inner, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Dir = inner
+	got := runCmd(t, cmd, "")
+	got.want(t, "", "input 1 (../x): --stdout: ../x.out: the input leads out of the current directory", 3)
+	if !strings.Contains(got.stderr, "--stdout-anywhere") || !strings.Contains(got.stderr, "3 inputs in all") {
+		t.Errorf("stint says %q", got.stderr)
+	}
+	for path, want := range map[string]bool{
+		"a.out": true, "b/c.out": true, "../x.out": false, "../y.out": false, elsewhere + ".out": false,
+	} {
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(inner, path)
+		}
+		if _, err := os.Stat(path); (err == nil) != want {
+			t.Errorf("%s: %v, want it there: %v", path, err, want)
+		}
+	}
+	asked := command(t, append([]string{"run", "--stdout-anywhere"}, args[1:]...)...)
+	asked.Dir = inner
+	runCmd(t, asked, "").want(t, "", "", 0)
+	if got := read(t, elsewhere+".out"); got != "made\n" {
+		t.Errorf("%s.out is %q", elsewhere, got)
+	}
+}
+
+// The one file of several jobs would be that of the last.
+func TestRun_StdoutOfSeveralJobs(t *testing.T) {
+	const says = "--stdout all.txt is one file for all jobs, each of which would replace it: put {#}"
+	for _, args := range [][]string{
+		{"echo", ":::", "a", "b"}, {"--dry-run", "echo", ":::", "a", "b"}, {"echo"}, {"-n2", "echo", ":::", "a", "b", "c"},
+	} {
+		cmd := command(t, append([]string{"run", "--stdout", "all.txt"}, args...)...)
+		write(t, filepath.Join(cmd.Dir, "all.txt"), "kept")
+		runCmd(t, cmd, "a\nb\n").want(t, "", says, 125)
+		if got := read(t, filepath.Join(cmd.Dir, "all.txt")); got != "kept" {
+			t.Errorf("%q: all.txt is %q", args, got)
+		}
+	}
+	stint(t, "", "run", "--stdout", "{%}", "echo", ":::", "a", "b").want(t, "", "--stdout {%} is one file", 125)
+	for _, args := range [][]string{
+		{"--stdout", "all.txt", "echo", ":::", "a"},
+		{"--stdout", "all.txt", "-n2", "echo", ":::", "a", "b"},
+		{"--stdout", "{#}", "echo", ":::", "a", "b"},
+		{"--stdout", "/dev/null", "echo", ":::", "a", "b"},
+	} {
+		stint(t, "", append([]string{"run"}, args...)...).want(t, "", "", 0)
 	}
 }
 

@@ -45,6 +45,38 @@ func TestTerminal_StoppedJobsAreToldOf(t *testing.T) {
 	}
 }
 
+// Ctrl-C says at once what stint waits for, and that a second one kills.
+func TestTerminal_InterruptSaysWhatItWaitsFor(t *testing.T) {
+	control, terminal := pty(t)
+	told := fifo(t)
+	ev := events(t, told)
+	script := "trap 'echo trapped > " + told + "' INT; echo started > " + told + "; while :; do sleep 1000 & wait; done"
+	cmd := command(t, "run", "-j2", "--progress", "none", "-n0", script, ":::", "a", "b")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	start(t, cmd)
+	interrupt := func(word string) {
+		for range 2 {
+			if got := ev.next(); got != word {
+				t.Fatalf("got %q, want %q", got, word)
+			}
+		}
+		if _, err := control.WriteString("\x03"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	interrupt("started")
+	l := &lines{t: t, r: control}
+	const want = "stint: interrupt: waiting for 2 jobs that run; a second Ctrl-C kills at once"
+	if got := l.next(); !strings.Contains(got, want) {
+		t.Errorf("stint says %q, want %q", got, want)
+	}
+	interrupt("trapped")
+	if status := finish(t, cmd); status != 128+int(syscall.SIGINT) {
+		t.Errorf("exit status %d", status)
+	}
+}
+
 // Jobs that are stopped for other reasons are none of stint's business.
 func TestTerminal_OtherStopsAreNotToldOf(t *testing.T) {
 	stint(t, "", "run", "-q", "--timeout", "100ms", "-n0", "kill -STOP $$", ":::", "a").want(t, "", "", 1)

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// aCommand, oneTask, someTasks, oneRegion, oneRegionOrAll and nothingElse are what commands take besides their
-// flags.
+// aCommand, oneTask, someTasks, oneRegion, oneRegionOrAll, oneSchedule and nothingElse are
+// what commands take besides their flags.
 func aCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -44,6 +44,13 @@ func oneRegion(cmd *cobra.Command, args []string) error {
 func oneRegionOrAll(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 {
 		return oneRegion(cmd, args)
+	}
+	return nil
+}
+
+func oneSchedule(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("give the name of one schedule, as stint schedule ls has it; see %s --help", cmd.CommandPath())
 	}
 	return nil
 }

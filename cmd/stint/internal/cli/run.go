@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -20,8 +21,9 @@ import (
 
 const runLong = `Run a command for each input, so many at a time.
 
-Inputs are the lines of standard input, of a file (-a), or the words after :::.
-In the command, {} is the input:
+Inputs are the lines of standard input, of a file (-a), or lists after the
+command: ::: words, or :::: files. Several lists give every combination; :::+ and
+::::+ link a list to the one before, the first with the first. In the command:
 
   {}    the input               {1} {2}  its fields (see --colsep)
   {.}   without extension       {#}      the job's number
@@ -29,7 +31,8 @@ In the command, {} is the input:
   {//}  the directory           {1.} {2/} {1//} {2/.} work too
 
 Without a placeholder the input follows the command. A command of one word with
-shell syntax in it is run by sh -c, with inputs quoted: don't quote {} yourself.
+shell syntax in it is run by sh -c, with inputs quoted: leave quotes around {}
+out, which is refused inside of them. For longer texts: 'f={}; echo "($f)"'.
 Without a command each input is a shell command.
 
 Exit status: 0 if all jobs succeeded, the number of failed jobs up to 100, 101
@@ -49,12 +52,15 @@ const runExamples = `  # compress, four at a time; a .gz that is there is whole
   stint run --priority {1} --timeout 1m --retries 2 -C '\t' ./task {2} < tasks.tsv
 
   # every combination
-  stint run echo {1}-{2} ::: a b ::: 1 2 3`
+  stint run echo {1}-{2} ::: a b ::: 1 2 3
+
+  # the first line of one file with the first of the other, and so on
+  stint run mv {1} {2} :::: from.txt ::::+ to.txt`
 
 func newRun(s *streams) *cobra.Command {
 	var flags runFlags
 	cmd := &cobra.Command{
-		Use:     "run [flags] [--] [command [args]] [::: inputs]...",
+		Use:     "run [flags] [--] [command [args]] [::: inputs | :::: files]...",
 		Short:   "Run a command for each input, in parallel",
 		Long:    runLong,
 		Example: runExamples,
@@ -106,6 +112,7 @@ type runner struct {
 	reporter progress.Reporter
 	streams  *streams
 	input    *os.File    // to be closed, or nil
+	inputs   bool        // standard input gives inputs
 	shared   region.Spec // slots of others too, without a name if there are none
 	region   *shm.Region // in which they are, or nil
 }
@@ -222,6 +229,9 @@ func (r *runner) exit(o *run.Outcome) error {
 	switch {
 	case o.Signal != 0:
 		return dieBy(o.Signal)
+	case errors.Is(o.Err, syscall.EPIPE):
+		// As head ends what comes before it: nobody is there to be told.
+		return &exitError{status: 128 + int(syscall.SIGPIPE)}
 	case o.Err != nil:
 		return o.Err
 	case o.Halted != nil && o.Halted.Signal != 0:

@@ -99,34 +99,58 @@ func TestSplitArgs(t *testing.T) {
 		{"echo ::: a b", "echo", "a b"},
 		{"::: a", "", "a"},
 		{"echo ::: a b ::: 1 2", "echo", "a b|1 2"},
+		{"echo ::: a b :::+ 1 2", "echo", "a b|+1 2"},
+		{"echo :::: f g ::: a", "echo", "@f|@g|a"},
+		{"echo ::: a ::::+ f -", "echo", "a|+@f|+@-"},
+		{"echo ::::: a :::x ::: b", "echo ::::: a :::x", "b"},
 	} {
 		command, lists, err := input.SplitArgs(strings.Fields(row.args))
 		var got []string
 		for _, list := range lists {
-			got = append(got, strings.Join(list, " "))
+			text := strings.Join(list.Values, " ")
+			if list.File != "" {
+				text = "@" + list.File
+			}
+			if list.Linked {
+				text = "+" + text
+			}
+			got = append(got, text)
 		}
 		if err != nil || strings.Join(command, " ") != row.command || strings.Join(got, "|") != row.lists {
 			t.Errorf("%s: %q, %q, %v", row.args, command, got, err)
 		}
 	}
-	for _, args := range []string{"echo :::", "echo ::: ::: a", "echo ::: a :::"} {
-		if _, _, err := input.SplitArgs(strings.Fields(args)); !errors.Is(err, input.ErrEmptyList) {
-			t.Errorf("%s: %v, want ErrEmptyList", args, err)
+	for args, want := range map[string]error{
+		"echo :::": input.ErrEmptyList, "echo ::: ::: a": input.ErrEmptyList, "echo ::: a :::": input.ErrEmptyList,
+		"echo ::: a ::::+": input.ErrEmptyList, "echo :::+ a": input.ErrUnlinked, "echo ::::+ f": input.ErrUnlinked,
+	} {
+		if _, _, err := input.SplitArgs(strings.Fields(args)); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", args, err, want)
 		}
 	}
 }
 
 func TestProduct(t *testing.T) {
-	lists := [][]string{{"a", "b"}, {"1", "2", "3"}}
-	var got []string
-	for words := range input.Product(lists) {
-		got = append(got, strings.Join(words, ""))
-	}
-	if want := []string{"a1", "a2", "a3", "b1", "b2", "b3"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if n := input.Count(lists); n != len(got) {
-		t.Errorf("Count = %d, want %d", n, len(got))
+	for _, row := range []struct {
+		groups []input.Group
+		want   string
+	}{
+		{[]input.Group{{{"a", "b"}}, {{"1", "2", "3"}}}, "a1 a2 a3 b1 b2 b3"},
+		{[]input.Group{{{"a", "b"}, {"c", "d"}}}, "ac bd"},
+		{[]input.Group{{{"a", "b", "c"}, {"d", "e"}}}, "ad be"},
+		{[]input.Group{{{"a", "b"}, {"c", "d"}}, {{"1", "2"}}}, "ac1 ac2 bd1 bd2"},
+		{[]input.Group{{{"a", "b"}}, {{}}}, ""},
+	} {
+		var got []string
+		for words := range input.Product(row.groups) {
+			got = append(got, strings.Join(words, ""))
+		}
+		if strings.Join(got, " ") != row.want {
+			t.Errorf("%q: got %q, want %q", row.groups, got, row.want)
+		}
+		if n := input.Count(row.groups); n != len(got) {
+			t.Errorf("%q: Count = %d, want %d", row.groups, n, len(got))
+		}
 	}
 }
 

@@ -2,50 +2,112 @@ package input
 
 import (
 	"errors"
+	"fmt"
 	"iter"
-	"slices"
+	"strings"
 )
 
-// Marker stands before each list of inputs on the command line.
-const Marker = ":::"
-
-// ErrEmptyList answers a [Marker] with nothing behind it.
-var ErrEmptyList = errors.New("::: has no inputs after it")
-
-// SplitArgs separates a command from the lists of inputs that follow it, each
-// after a [Marker]. Without a marker lists is nil: inputs come from a stream.
-func SplitArgs(args []string) (command []string, lists [][]string, err error) {
-	at := slices.Index(args, Marker)
-	if at < 0 {
-		return args, nil, nil
-	}
-	command = args[:at]
-	for rest := args[at+1:]; ; {
-		end := slices.Index(rest, Marker)
-		if end < 0 {
-			end = len(rest)
-		}
-		if end == 0 {
-			// A glob that matched nothing under nullglob, most likely: better
-			// an error than the wrong inputs.
-			return nil, nil, ErrEmptyList
-		}
-		lists = append(lists, rest[:end])
-		if end == len(rest) {
-			return command, lists, nil
-		}
-		rest = rest[end+1:]
-	}
+// List is one list of inputs on the command line, as it is typed.
+type List struct {
+	Values []string
+	File   string // that has the values; - is standard input; empty: there is none
+	// Linked: its first value goes with the first of the list before it, its
+	// second with the second, and so on.
+	Linked bool
 }
 
-// Product iterates over every combination of one element of each list, the
-// last list varying fastest, as nested loops would. Each slice that it yields
-// is fresh.
-func Product(lists [][]string) iter.Seq[[]string] {
+// marker stands before lists of inputs on the command line.
+type marker struct{ files, linked bool }
+
+// markersTable has the markers that GNU parallel has, with the same meaning.
+var markersTable = map[string]marker{
+	":::":   {},
+	":::+":  {linked: true},
+	"::::":  {files: true},
+	"::::+": {files: true, linked: true},
+}
+
+// Errors of the lists on the command line.
+var (
+	// ErrEmptyList answers a marker with nothing behind it. Most likely that is a
+	// glob that matched nothing under nullglob: better an error than the wrong
+	// inputs.
+	ErrEmptyList = errors.New("has no inputs after it")
+	// ErrUnlinked answers a list that is linked to nothing.
+	ErrUnlinked = errors.New("links its inputs to those of the list before it, and there is none: leave out the +")
+)
+
+// SplitArgs separates a command from the lists of inputs that follow it, each
+// after a marker: ::: before inputs, :::: before files of inputs, either with a +
+// if they are linked. Without a marker lists is nil: inputs come from a stream.
+func SplitArgs(args []string) (command []string, lists []List, err error) {
+	at := nextMarker(args)
+	command, args = args[:at], args[at:]
+	for len(args) > 0 {
+		name, m := args[0], markersTable[args[0]]
+		end := 1 + nextMarker(args[1:])
+		values := args[1:end]
+		args = args[end:]
+		switch {
+		case len(values) == 0:
+			return nil, nil, fmt.Errorf("%s %w", name, ErrEmptyList)
+		case m.linked && lists == nil:
+			return nil, nil, fmt.Errorf("%s %w", name, ErrUnlinked)
+		case !m.files:
+			lists = append(lists, List{Values: values, Linked: m.linked})
+			continue
+		}
+		for _, file := range values {
+			lists = append(lists, List{File: file, Linked: m.linked})
+		}
+	}
+	return command, lists, nil
+}
+
+// nextMarker returns the index of the first marker, or the number of args.
+func nextMarker(args []string) int {
+	for i, arg := range args {
+		if strings.HasPrefix(arg, ":::") {
+			if _, ok := markersTable[arg]; ok {
+				return i
+			}
+		}
+	}
+	return len(args)
+}
+
+// Group is lists whose values go together: the first of each, the second of
+// each, and so on until the shortest ends.
+type Group [][]string
+
+// Len is the number of values that the shortest list has.
+func (g Group) Len() int {
+	n := len(g[0])
+	for _, list := range g {
+		n = min(n, len(list))
+	}
+	return n
+}
+
+// Longest is the number of values that the longest list has.
+func (g Group) Longest() (n int) {
+	for _, list := range g {
+		n = max(n, len(list))
+	}
+	return n
+}
+
+// Product iterates over every combination of one row of each group, the last
+// group varying fastest, as nested loops would. Each slice that it yields is
+// fresh.
+func Product(groups []Group) iter.Seq[[]string] {
 	return func(yield func([]string) bool) {
-		index := make([]int, len(lists))
+		if Count(groups) == 0 {
+			return
+		}
+		index := make([]int, len(groups))
 		for {
-			if !yield(pick(lists, index)) || !advance(lists, index) {
+			if !yield(pick(groups, index)) || !advance(groups, index) {
 				return
 			}
 		}
@@ -54,27 +116,29 @@ func Product(lists [][]string) iter.Seq[[]string] {
 
 // Count is the number of elements that [Product] yields. It wraps around for
 // lists whose product nobody could run.
-func Count(lists [][]string) int {
+func Count(groups []Group) int {
 	n := 1
-	for _, list := range lists {
-		n *= len(list)
+	for _, group := range groups {
+		n *= group.Len()
 	}
 	return n
 }
 
-func pick(lists [][]string, index []int) []string {
-	words := make([]string, len(lists))
-	for i, list := range lists {
-		words[i] = list[index[i]]
+func pick(groups []Group, index []int) []string {
+	words := make([]string, 0, len(groups))
+	for i, group := range groups {
+		for _, list := range group {
+			words = append(words, list[index[i]])
+		}
 	}
 	return words
 }
 
 // advance counts index up by one, like an odometer, and reports whether it did
 // not start over.
-func advance(lists [][]string, index []int) bool {
+func advance(groups []Group, index []int) bool {
 	for i := len(index) - 1; i >= 0; i-- {
-		if index[i]++; index[i] < len(lists[i]) {
+		if index[i]++; index[i] < groups[i].Len() {
 			return true
 		}
 		index[i] = 0

@@ -29,11 +29,19 @@ var (
 // record that no argument could hold, is yielded as the last element.
 func Records(r io.Reader, sep byte) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		records(bufio.NewReaderSize(r, 64<<10), sep, yield)
+		records(bufio.NewReaderSize(r, 64<<10), sep, false, yield)
 	}
 }
 
-func records(buffered *bufio.Reader, sep byte, yield func(string, error) bool) {
+// AllRecords is [Records] with the empty ones, which count where records are
+// linked to those of another list by their numbers.
+func AllRecords(r io.Reader, sep byte) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		records(bufio.NewReaderSize(r, 64<<10), sep, true, yield)
+	}
+}
+
+func records(buffered *bufio.Reader, sep byte, empty bool, yield func(string, error) bool) {
 	for n := 1; ; {
 		record, err := next(buffered, sep)
 		if err == nil && sep != 0 && bytes.IndexByte(record, 0) >= 0 {
@@ -46,7 +54,7 @@ func records(buffered *bufio.Reader, sep byte, yield func(string, error) bool) {
 			yield("", fmt.Errorf("input %d: %w", n, err))
 			return
 		}
-		if len(record) == 0 {
+		if len(record) == 0 && !empty {
 			continue
 		}
 		if !yield(string(record), nil) {

@@ -163,7 +163,7 @@ func (s *lineStream) write(text []byte) {
 		s.tagger.add(line)
 	}
 	s.tagger.finish()
-	// The sink's error stops the run from where it is looked at; the job must
-	// not be blocked by a pipe that nobody reads, so reading goes on.
+	// The sink says that it has failed, which ends the run. Until then the job
+	// must not be blocked by a pipe that nobody reads, so reading goes on.
 	_ = s.sink.together(func(w *locked) { w.write(s.stream, s.tagger.take()) })
 }

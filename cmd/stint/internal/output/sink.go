@@ -13,6 +13,8 @@ import (
 	"os"
 	"sync"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // Sink is where all output ends: this process's standard output and error.
@@ -21,6 +23,7 @@ type Sink struct {
 	streams [2]*os.File // standard output, standard error
 	screen  Screen
 	shared  [2]bool // the stream goes to the screen that the bar is on
+	failed  chan struct{}
 
 	mu      sync.Mutex // held while one job's output is written
 	err     error      // the first write that failed, and the answer since; guarded by mu
@@ -45,7 +48,9 @@ type Screen interface {
 // NewSink returns the sink that writes to the given files. screen, which may be
 // nil, is where those of them go for which shared is set.
 func NewSink(stdout, stderr *os.File, screen Screen, shared [2]bool) *Sink {
-	return &Sink{streams: [2]*os.File{stdout, stderr}, screen: screen, shared: shared}
+	return &Sink{
+		streams: [2]*os.File{stdout, stderr}, screen: screen, shared: shared, failed: make(chan struct{}),
+	}
 }
 
 // Streams returns the files that the sink writes to, for jobs that are to write
@@ -57,6 +62,17 @@ func (s *Sink) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
+}
+
+// Failed is closed when a write fails: [Sink.Err] has the error.
+func (s *Sink) Failed() <-chan struct{} { return s.failed }
+
+// ReaderGone reports whether standard output is a pipe that nobody can read any
+// more: a write would fail with EPIPE.
+func (s *Sink) ReaderGone() bool {
+	fds := []unix.PollFd{{Fd: int32(s.streams[Stdout].Fd())}}
+	n, err := unix.Poll(fds, 0)
+	return err == nil && n == 1 && fds[0].Revents&unix.POLLERR != 0
 }
 
 // together runs write, which may write many times, with no output of another
@@ -111,5 +127,6 @@ func (l *locked) write(stream Stream, b []byte) {
 	}
 	if err != nil {
 		l.s.err = fmt.Errorf("write output: %w", err)
+		close(l.s.failed)
 	}
 }

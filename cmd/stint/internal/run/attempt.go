@@ -65,6 +65,11 @@ func (r *Run) execute(a *attempt) {
 		func() { a.timedOut = clock.finish() },
 		func(sig syscall.Signal) { r.noteStop(a.job, sig) })
 	a.interrupted = r.registry.remove(p) && !a.timedOut
+	if a.status != (proc.Status{}) && r.cfg.Grouping == Ungroup && !r.cfg.Stdout.Set && r.cfg.Sink.ReaderGone() {
+		// The job has met what stint would have, had it written the output.
+		r.stop.fail(fmt.Errorf("write output: %w", syscall.EPIPE))
+		a.interrupted = true
+	}
 	if a.timedOut {
 		a.status.Exit = proc.ExitTimeout
 		a.problem = fmt.Sprintf("timed out after %v", r.cfg.Timeout)
@@ -139,7 +144,7 @@ func (r *Run) openFiles(a *attempt) error {
 		}
 	}
 	if r.cfg.Stdout.Set {
-		path, err := r.cfg.Stdout.Path.Path(&a.fill)
+		path, err := r.cfg.Stdout.target(&a.fill)
 		if err != nil {
 			return err
 		}

@@ -26,31 +26,44 @@ const (
 	ShellNever
 )
 
-// Command is what is to run for each input. It does not change once made.
+// Command is what to run for each input. It does not change once made.
 type Command struct {
 	words  []template.Template
-	script bool // the words are a shell script
-	lines  bool // there are no words: each input is a shell script
+	script *template.Script // what the words are for the shell; nil: no shell
+	lines  bool             // there are no words: each input is a shell script
 	// appends: no word has a placeholder, so the inputs follow as words.
 	appends bool
 }
 
+// CommandConfig says how the words of a command are read.
+type CommandConfig struct {
+	Shell Shell
+	Name  string // the text for the input in the place of {}, or empty
+	// NoInput: a command without placeholders has no input appended. The inputs
+	// then only say how often it runs.
+	NoInput bool
+	Several bool // jobs have more than one input
+}
+
 // NewCommand parses the words of a command. Without words each input is a
-// command of its own, for the shell. name is the text for the input in place of
-// {}, if not empty.
-// Where noInput is set, a command without placeholders has no input appended:
-// the inputs then only say how often it runs.
-func NewCommand(words []string, shell Shell, name string, noInput bool) Command {
+// command of its own, for the shell. The error names a placeholder in a place
+// where an input could become shell code; it wraps [template.ErrCode].
+func NewCommand(words []string, cfg CommandConfig) (Command, error) {
 	if len(words) == 0 {
-		return Command{lines: true, script: true}
+		return Command{lines: true}, nil
 	}
-	c := Command{script: shell == ShellAlways || shell == ShellAuto && LooksLikeScript(words), appends: !noInput}
+	c := Command{appends: !cfg.NoInput}
 	for _, word := range words {
-		t := template.Parse(word, name)
+		t := template.Parse(word, cfg.Name)
 		c.words = append(c.words, t)
 		c.appends = c.appends && !t.HasPlaceholder()
 	}
-	return c
+	if cfg.Shell != ShellAlways && (cfg.Shell != ShellAuto || !LooksLikeScript(words)) {
+		return c, checkNestedShell(words, c.words)
+	}
+	script, err := template.ParseScript(c.words, template.ScriptConfig{Append: c.appends, Several: cfg.Several})
+	c.script = &script
+	return c, err
 }
 
 // LooksLikeScript reports whether a command is one word that a shell is to read;
@@ -65,7 +78,7 @@ func LooksLikeScript(words []string) bool {
 
 // argv returns the words of one job's command, the program first.
 func (c *Command) argv(job *template.Job) ([]string, error) {
-	if c.script {
+	if c.shell() {
 		script, err := c.scriptFor(job)
 		return []string{"sh", "-c", script}, err
 	}
@@ -77,37 +90,21 @@ func (c *Command) argv(job *template.Job) ([]string, error) {
 		}
 	}
 	if c.appends {
-		words = append(words, c.appended(job)...)
+		// The fields are the inputs themselves, unless a column separator cuts
+		// them.
+		words = append(words, job.Fields...)
 	}
 	return words, nil
 }
 
-// appended is what follows a command without placeholders: the fields, which
-// are the inputs themselves unless a column separator cuts them.
-func (c *Command) appended(job *template.Job) []string { return job.Fields }
+// shell reports whether a shell runs the command.
+func (c *Command) shell() bool { return c.lines || c.script != nil }
 
 func (c *Command) scriptFor(job *template.Job) (string, error) {
 	if c.lines {
 		return job.Args[0], nil
 	}
-	var script strings.Builder
-	for i, t := range c.words {
-		word, err := t.Shell(job)
-		if err != nil {
-			return "", err
-		}
-		if i > 0 {
-			script.WriteByte(' ')
-		}
-		script.WriteString(word)
-	}
-	if c.appends {
-		for _, word := range c.appended(job) {
-			script.WriteByte(' ')
-			script.WriteString(shellquote.Quote(word))
-		}
-	}
-	return script.String(), nil
+	return c.script.String(job)
 }
 
 // text is one job's command as a person would type it. It is what the job log
@@ -115,7 +112,7 @@ func (c *Command) scriptFor(job *template.Job) (string, error) {
 func (c *Command) text(job *template.Job) (string, error) {
 	slotless := *job
 	slotless.Slot = 0
-	if c.script {
+	if c.shell() {
 		return c.scriptFor(&slotless)
 	}
 	words, err := c.argv(&slotless)
@@ -125,7 +122,7 @@ func (c *Command) text(job *template.Job) (string, error) {
 // Check looks the program up if it is the same for all jobs, so that a name
 // that was mistyped is one error and not one for each input.
 func (c *Command) Check() error {
-	if c.script || c.words[0].HasPlaceholder() {
+	if c.shell() || c.words[0].HasPlaceholder() {
 		return nil
 	}
 	name, err := c.words[0].String(&template.Job{})
@@ -145,7 +142,7 @@ type paths struct {
 
 // look returns the file of the program that argv names.
 func (p *paths) look(c *Command, argv []string) (string, error) {
-	if c.script {
+	if c.shell() {
 		return shellPath, nil
 	}
 	p.mu.Lock()

@@ -30,6 +30,11 @@ func (r *Run) makeJob(seq int, in item) (*job, error) {
 	if j.text, err = r.cfg.Command.text(&j.Job); err != nil {
 		return j, err
 	}
+	if r.cfg.Stdout.Set {
+		if _, err = r.cfg.Stdout.target(&j.Job); err != nil {
+			return j, fmt.Errorf("--stdout: %w", err)
+		}
+	}
 	if j.key, err = r.cfg.Key.String(&j.Job); err != nil {
 		return j, fmt.Errorf("--key: %w", err)
 	}

@@ -100,6 +100,13 @@ func (r *registry) pass(sig syscall.Signal) {
 	}
 }
 
+// count is the number of processes.
+func (r *registry) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.running)
+}
+
 // young counts the processes that were started less than a while ago.
 func (r *registry) young(now time.Time, than time.Duration) (n int) {
 	r.mu.Lock()

@@ -83,6 +83,20 @@ type Config struct {
 type Redirection struct {
 	Set  bool
 	Path template.Template
+	// Anywhere: an input may lead out of the directory that Path begins with.
+	Anywhere bool
+}
+
+// target returns the file that a job writes.
+func (r *Redirection) target(job *template.Job) (string, error) {
+	if r.Anywhere {
+		return r.Path.String(job)
+	}
+	name, err := r.Path.Path(job)
+	if errors.Is(err, template.ErrEscape) {
+		return "", fmt.Errorf("%w: {/} is its last part alone, --stdout-anywhere lets inputs lead anywhere", err)
+	}
+	return name, err
 }
 
 // Outcome is how a run ended.
@@ -202,6 +216,7 @@ func (r *Run) run() Outcome {
 	background.Go(func() { r.signals(ctx) })
 	background.Go(func() { r.watchJobsFile(ctx) })
 	background.Go(func() { r.enforce(ctx) })
+	background.Go(func() { r.watchSink(ctx) })
 	background.Go(func() { r.stop.fail(r.cfg.Spool.Run(ctx)) })
 	readErr := r.feed()
 	r.jobs.Wait()
@@ -210,6 +225,16 @@ func (r *Run) run() Outcome {
 	r.stop.fail(readErr)
 	r.stop.fail(r.printer.Flush())
 	return r.outcome()
+}
+
+// watchSink ends the run when output cannot be written, also while all jobs go
+// on writing.
+func (r *Run) watchSink(ctx context.Context) {
+	select {
+	case <-r.cfg.Sink.Failed():
+		r.stop.fail(r.cfg.Sink.Err())
+	case <-ctx.Done():
+	}
 }
 
 // feed reads inputs and submits a job for each, until there are no more or the

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"syscall"
 	"time"
@@ -45,8 +46,26 @@ func (r *Run) act(sig syscall.Signal) {
 	default:
 		if !r.stop.interrupt(sig) {
 			r.registry.end(syscall.SIGKILL)
+			return
 		}
+		r.sayWaiting(sig)
 	}
+}
+
+// sayWaiting says why stint does not end at once.
+func (r *Run) sayWaiting(sig syscall.Signal) {
+	jobs, second := "1 job that runs", "signal"
+	switch n := r.registry.count(); n {
+	case 0:
+		return
+	case 1:
+	default:
+		jobs = fmt.Sprintf("%d jobs that run", n)
+	}
+	if sig == syscall.SIGINT {
+		second = "Ctrl-C"
+	}
+	r.cfg.Say(fmt.Sprintf("%v: waiting for %s; a second %s kills at once", sig, jobs, second))
 }
 
 // suspend does for the jobs, which are in groups of their own, what the

@@ -11,7 +11,7 @@ import (
 
 // Source says where inputs come from. Lists, if there are any, else File.
 type Source struct {
-	Lists     [][]string
+	Lists     []input.Group
 	File      *os.File
 	Separator byte           // that ends a record of File
 	Max       int            // inputs for each job; 0 is 1
@@ -30,8 +30,8 @@ func (s *Source) all(r io.Reader, guess func(int64)) iter.Seq2[item, error] {
 	if s.Lists == nil {
 		return s.cut(batch(s.records(r, guess), s.perJob()))
 	}
-	if len(s.Lists) == 1 && s.perJob() > 1 {
-		return s.cut(batch(values(s.Lists[0]), s.perJob()))
+	if s.perJob() > 1 && !s.manyLists() {
+		return s.cut(batch(values(s.Lists[0][0]), s.perJob()))
 	}
 	return func(yield func(item, error) bool) {
 		for args := range input.Product(s.Lists) {
@@ -44,6 +44,13 @@ func (s *Source) all(r io.Reader, guess func(int64)) iter.Seq2[item, error] {
 
 func (s *Source) perJob() int { return max(s.Max, 1) }
 
+// Several reports whether a job can have more than one input.
+func (s *Source) Several() bool { return s.perJob() > 1 || s.manyLists() }
+
+func (s *Source) manyLists() bool {
+	return len(s.Lists) > 1 || len(s.Lists) == 1 && len(s.Lists[0]) > 1
+}
+
 // Total is the number of jobs, or 0 if only reading on will tell.
 func (s *Source) Total() int {
 	if s.Lists == nil {
@@ -53,11 +60,11 @@ func (s *Source) Total() int {
 	return (n + s.perJob() - 1) / s.perJob()
 }
 
-var errOneList = errors.New("-n takes inputs from one list: leave it out, or all ::: but one")
+var errOneList = errors.New("-n takes inputs from one list: leave it out, or all lists but one")
 
 // Check reports what cannot be combined.
 func (s *Source) Check() error {
-	if len(s.Lists) > 1 && s.perJob() > 1 {
+	if s.perJob() > 1 && s.manyLists() {
 		return errOneList
 	}
 	if s.perJob() > 1 && s.Splitter.Splits() {
@@ -68,10 +75,14 @@ func (s *Source) Check() error {
 
 // item makes the input of a job from its arguments.
 func (s *Source) item(args []string) item {
-	if len(args) == 1 && s.Splitter.Splits() {
-		return item{args: args, fields: s.Splitter.Split(args[0])}
+	if !s.Splitter.Splits() {
+		return item{args: args, fields: args}
 	}
-	return item{args: args, fields: args}
+	var fields []string
+	for _, arg := range args {
+		fields = append(fields, s.Splitter.Split(arg)...)
+	}
+	return item{args: args, fields: fields}
 }
 
 func (s *Source) cut(batches iter.Seq2[[]string, error]) iter.Seq2[item, error] {

@@ -18,6 +18,11 @@ func Append(dst []byte, word string) []byte {
 	if safe(word) {
 		return append(dst, word...)
 	}
+	return AppendQuoted(dst, word)
+}
+
+// AppendQuoted appends word in single quotes, also where it needs none.
+func AppendQuoted(dst []byte, word string) []byte {
 	dst = append(dst, '\'')
 	for {
 		i := strings.IndexByte(word, '\'')

@@ -17,8 +17,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-
-	"github.com/stintgo/stint/cmd/stint/internal/shellquote"
 )
 
 // ErrField is wrapped by the error of a job whose input has fewer fields than
@@ -42,7 +40,7 @@ type Template struct {
 
 // part is literal text, or a placeholder for what trim leaves of a field.
 type part struct {
-	text  string
+	text  string // as it is in the template
 	what  what
 	trim  trim
 	field int // from 1; 0 is the whole input
@@ -81,6 +79,7 @@ func Parse(word, name string) Template {
 			t.parts = append(t.parts, part{text: word[:at]})
 		}
 		if length > 0 {
+			p.text = word[at : at+length]
 			t.parts = append(t.parts, p)
 			t.spread = t.spread || p.what == input && p.field == 0
 		}
@@ -156,6 +155,17 @@ func (t Template) HasPlaceholder() bool {
 	return false
 }
 
+// Input returns the first placeholder of t that stands for a part of the input,
+// as it was typed, or nothing.
+func (t Template) Input() string {
+	for _, p := range t.parts {
+		if p.what == input {
+			return p.text
+		}
+	}
+	return ""
+}
+
 // AppendWords appends the words that t stands for: one, or one for each input
 // where t holds a placeholder for the whole input ("-f{}" with inputs a and b
 // becomes "-fa" and "-fb").
@@ -187,53 +197,48 @@ func (t Template) String(job *Job) (string, error) {
 			return p.trim.of(job.Args[0]), nil
 		}
 	}
-	text, err := t.appendTo(nil, job, func(dst []byte, word string) []byte { return append(dst, word...) })
-	return string(text), err
+	var text []byte
+	for i := range t.parts {
+		var err error
+		if text, err = t.parts[i].appendTo(text, job, asIs); err != nil {
+			return "", err
+		}
+	}
+	return string(text), nil
 }
 
-// Shell fills t in as a piece of a shell script: what takes a placeholder's
-// place is quoted, so that no input can become shell syntax.
-func (t Template) Shell(job *Job) (string, error) {
-	text, err := t.appendTo(nil, job, shellquote.Append)
-	return string(text), err
-}
+func asIs(dst []byte, word string) []byte { return append(dst, word...) }
 
-func (t Template) appendTo(dst []byte, job *Job, write func([]byte, string) []byte) ([]byte, error) {
-	for _, p := range t.parts {
-		switch p.what {
-		case literal:
-			dst = append(dst, p.text...)
-		case seq:
-			dst = strconv.AppendInt(dst, int64(job.Seq), 10)
-		case slot:
-			dst = appendSlot(dst, job.Slot)
-		case input:
-			values, err := p.values(job)
-			if err != nil {
-				return dst, err
+// appendTo appends what p stands for in a job. write appends one word.
+func (p *part) appendTo(dst []byte, job *Job, write func([]byte, string) []byte) ([]byte, error) {
+	switch p.what {
+	case literal:
+		dst = append(dst, p.text...)
+	case seq:
+		dst = write(dst, strconv.Itoa(job.Seq))
+	case slot:
+		if job.Slot == 0 {
+			// The job log and a dry run show the command before it has a slot, and
+			// a resumed run must recognise the job whichever slot it had.
+			return append(dst, p.text...), nil
+		}
+		dst = write(dst, strconv.Itoa(job.Slot))
+	case input:
+		values, err := p.values(job)
+		if err != nil {
+			return dst, err
+		}
+		for i, value := range values {
+			if i > 0 {
+				dst = append(dst, ' ')
 			}
-			for i, value := range values {
-				if i > 0 {
-					dst = append(dst, ' ')
-				}
-				dst = write(dst, p.trim.of(value))
-			}
+			dst = write(dst, p.trim.of(value))
 		}
 	}
 	return dst, nil
 }
 
-// appendSlot leaves the placeholder in place for slot 0: the job log and a dry
-// run show the command before it has a slot, and a resumed run must recognise
-// the job whichever slot it had.
-func appendSlot(dst []byte, slot int) []byte {
-	if slot == 0 {
-		return append(dst, "{%}"...)
-	}
-	return strconv.AppendInt(dst, int64(slot), 10)
-}
-
-func (p part) values(job *Job) ([]string, error) {
+func (p *part) values(job *Job) ([]string, error) {
 	if p.field == 0 {
 		return job.Args, nil
 	}

@@ -76,15 +76,6 @@ func TestParse_OtherName(t *testing.T) {
 	}
 }
 
-func TestShell_QuotesInputsOnly(t *testing.T) {
-	job := &template.Job{Seq: 1, Args: []string{"a b.c", "it's"}, Fields: []string{"$(id)"}}
-	got, err := template.Parse("gzip -c {} > {1}; echo $HOME", "").Shell(job)
-	want := `gzip -c 'a b.c' 'it'\''s' > '$(id)'; echo $HOME`
-	if err != nil || got != want {
-		t.Errorf("got %s, %v; want %s", got, err, want)
-	}
-}
-
 func TestAppendWords_OneForEachInput(t *testing.T) {
 	job := &template.Job{Seq: 3, Args: []string{"a", "b"}, Fields: []string{"a", "b"}}
 	for _, row := range []struct{ word, want string }{
@@ -132,13 +123,35 @@ func TestPath_StaysInItsDirectory(t *testing.T) {
 		{"./{}", "../x", ""},
 		{"/srv/out/{}.gz", "../x", ""},
 		{"/{}", "../x", "/../x"}, // the same as /x
-		{"{}.gz", "../x", "../x.gz"},
+		{"{}.gz", "a/x", "a/x.gz"},
+		{"{}.gz", "./x", "./x.gz"},
+		{"{}.gz", "../x", ""},
+		{"{}.gz", "/etc/x", ""},
+		{"{//}/{/.}.png", "a/x.jpg", "a/x.png"},
+		{"{//}/{/.}.png", "../x.jpg", ""},
 		{"x-{}", "y", "x-y"},
+		{"x-{}", "/../../y", ""},
+		{"{#}/{}", "../x", ""},
+		{"{#}/{}", "x", "7/x"},
+		{"{%}/{}", "../3/x", ""},
+		{"../{}", "../x", ""},
+		{"../{}", "x", "../x"},
 		{"../out", "", "../out"},
+		{"/var/log/{#}", "../x", "/var/log/7"},
 	} {
-		got, err := template.Parse(row.word, "").Path(&template.Job{Args: []string{row.input}})
+		got, err := template.Parse(row.word, "").Path(&template.Job{Seq: 7, Args: []string{row.input}})
 		if got != row.want || (row.want == "") != errors.Is(err, template.ErrEscape) {
 			t.Errorf("%s with %q: %q, %v; want %q", row.word, row.input, got, err, row.want)
+		}
+	}
+}
+
+func TestDiffers(t *testing.T) {
+	for word, want := range map[string]bool{
+		"": false, "a": false, "{%}": false, "a{}": true, "{#}": true, "{%}{2/}": true,
+	} {
+		if got := template.Parse(word, "").Differs(); got != want {
+			t.Errorf("%q: %v, want %v", word, got, want)
 		}
 	}
 }

@@ -1,0 +1,60 @@
+package shellquote
+
+// HoleMark stands, in a script that [Holes] reads, where a word is to be put. No
+// argument of a program can hold it, so no script does.
+const HoleMark = '\x00'
+
+// Hole says how a shell reads a quoted word in one place of a script.
+type Hole struct {
+	// Problem is why the shell would not read the quotes around the word as
+	// quotes. It is empty where the shell reads the word as it was before it was
+	// quoted.
+	Problem Problem
+	// Bare: what needs no quotes as a word needs none in this place.
+	Bare bool
+	// Alone: nothing else is part of the word, and it is no target of a
+	// redirection, so that several words may be put here as well as one.
+	Alone bool
+	// First: the word would be the first of a command, which names the program.
+	First bool
+}
+
+// Problem completes a sentence whose subject is the word in a hole.
+type Problem string
+
+// The problems that have remedies of their own.
+const (
+	InsideSingle     Problem = "is inside single quotes"
+	InsideDouble     Problem = "is inside double quotes"
+	InsideBackquotes Problem = "is inside backquotes"
+	InsideArithmetic Problem = "is inside arithmetic, ((…))"
+	AfterBackslash   Problem = "has a backslash before it"
+	AfterDollar      Problem = "has a $ before it"
+	AfterDescriptor  Problem = "has >& or <& before it"
+)
+
+// The other problems. Those that begin with "comes after" say that the scanner
+// does not follow the script up to the hole, because shells differ or because it
+// would take a whole parser.
+const (
+	insideComment   Problem = "is in a comment"
+	insideParameter Problem = "is inside ${…}"
+	insideSubscript Problem = "is inside a subscript, x[…]"
+	afterHereDoc    Problem = "comes after a <<"
+	afterCase       Problem = "comes after a case inside $(…)"
+	afterUnclear    Problem = "comes after syntax that shells read in different ways"
+)
+
+// Holes reads a script as a POSIX shell does, and returns what it finds at each
+// [HoleMark], in order. It errs on the safe side: what it does not follow makes
+// all later holes a problem. Where shells differ (dash, bash, ksh and zsh, run
+// as sh), a hole has no problem only if it has none in any of them.
+//
+// The grammar is that of POSIX.1-2024, XCU 2.2 (quoting), 2.3 (tokens), 2.6
+// (expansions) and 2.7 (redirections).
+func Holes(script string) []Hole {
+	// The newline changes nothing, and there is always a byte to look at.
+	s := scanner{text: script + "\n", first: true}
+	s.commands(false)
+	return s.holes
+}

@@ -1,0 +1,314 @@
+package shellquote
+
+import "strings"
+
+// scanner walks over a script. Its methods leave at behind what they have read.
+type scanner struct {
+	text  string
+	at    int
+	holes []Hole
+	// lost is empty, or why the scanner does not follow the script from here on.
+	lost Problem
+	// substitutions counts the $(…) around at. Their end decides how the text
+	// behind them is read.
+	substitutions int
+	// word is the current word as far as it is neither quoted nor expanded, with
+	// a HoleMark in the place of everything else. Empty between words.
+	word []byte
+	// first: the next word is the first of a command.
+	first bool
+	// target: the next word is the target of a redirection.
+	target bool
+	// descriptor: it is that of >& or <&.
+	descriptor bool
+}
+
+// next returns the byte n behind at, or 0 behind the end.
+func (s *scanner) next(n int) byte {
+	if s.at+n < len(s.text) {
+		return s.text[s.at+n]
+	}
+	return 0
+}
+
+func (s *scanner) has(prefix string) bool { return strings.HasPrefix(s.text[s.at:], prefix) }
+
+// lose gives up: why is the problem of all later holes.
+func (s *scanner) lose(why Problem) {
+	if s.lost == "" {
+		s.lost = why
+	}
+}
+
+// hole notes the hole at at.
+func (s *scanner) hole(problem Problem) {
+	if problem == "" {
+		problem = s.lost
+	}
+	s.at++
+	after := s.next(0)
+	begins := len(s.word) == 0 && !s.target
+	first := begins && s.first
+	// Without quotes the first word could be a keyword or an assignment, 2>x
+	// redirects descriptor 2, and in {a,b} some shells split the word.
+	s.holes = append(s.holes, Hole{
+		Problem: problem,
+		Bare:    !first && after != '<' && after != '>' && !strings.Contains(string(s.word), "{"),
+		Alone:   begins && strings.IndexByte(" \t\n;&|<>()", after) >= 0,
+		First:   first,
+	})
+	s.opaque()
+}
+
+// opaque makes something quoted or expanded a part of the word.
+func (s *scanner) opaque() { s.word = append(s.word, HoleMark) }
+
+// commands reads commands up to the end, or up to the parenthesis that closes
+// them.
+func (s *scanner) commands(closed bool) {
+	s.first, s.target = true, false
+	for s.at < len(s.text) {
+		switch c := s.text[s.at]; c {
+		case ')':
+			s.endWord()
+			s.first, s.target = false, false
+			s.at++
+			if closed {
+				return
+			}
+		case '(':
+			s.parenthesis()
+		case '#':
+			s.number()
+		case ' ', '\t':
+			s.endWord()
+			s.at++
+		case '\n', ';', '&', '|':
+			s.endWord()
+			s.first, s.target = true, false
+			s.at++
+		case '<', '>':
+			s.redirection()
+		default:
+			s.wordPart(c)
+		}
+	}
+}
+
+// wordPart reads the next part of a word, which begins with c.
+func (s *scanner) wordPart(c byte) {
+	switch c {
+	case HoleMark:
+		s.hole(s.wordProblem())
+	case '\'':
+		s.at++
+		s.quoted(InsideSingle)
+	case '"':
+		s.double()
+	case '`':
+		s.backquotes(false)
+	case '\\':
+		s.backslash("")
+	case '$':
+		s.dollar("")
+	default:
+		s.word = append(s.word, c)
+		s.at++
+	}
+}
+
+// endWord ends the current word, if there is one.
+func (s *scanner) endWord() {
+	if len(s.word) == 0 {
+		return
+	}
+	if s.substitutions > 0 && string(s.word) == "case" {
+		// Its patterns end with a parenthesis that closes nothing.
+		s.lose(afterCase)
+	}
+	if word := string(s.word); !s.target && word != "!" && !isAssignment(word) {
+		s.first = false
+	}
+	s.target = false
+	s.word = s.word[:0]
+}
+
+func isAssignment(word string) bool {
+	name, _, ok := strings.Cut(word, "=")
+	for i := range len(name) {
+		ok = ok && isName(name[i])
+	}
+	return ok && name != ""
+}
+
+// wordProblem is that of a hole in the current word, outside of quotes: bash
+// reads what >& has expanded to once more, and in x[…]=… some shells evaluate
+// what is in the brackets.
+func (s *scanner) wordProblem() Problem {
+	if s.target && s.descriptor {
+		return AfterDescriptor
+	}
+	name, _, ok := strings.Cut(string(s.word), "[")
+	if ok && name != "" && !strings.Contains(string(s.word), "]") {
+		return insideSubscript
+	}
+	return ""
+}
+
+// number reads a # and, at the beginning of a word, the comment behind it.
+func (s *scanner) number() {
+	if len(s.word) > 0 {
+		s.wordPart('#')
+		return
+	}
+	if s.substitutions > 0 {
+		s.lose(afterUnclear) // old shells look for the ) in comments too
+	}
+	for s.at < len(s.text) && s.text[s.at] != '\n' {
+		if s.text[s.at] == HoleMark {
+			s.hole(insideComment)
+			s.word = s.word[:0]
+			continue
+		}
+		s.at++
+	}
+}
+
+func (s *scanner) redirection() {
+	s.endWord()
+	s.descriptor = false
+	switch {
+	case s.next(1) == '(':
+		s.at += 2
+		s.substitution() // of a process, in some shells
+		return
+	case s.has("<<<"):
+		s.at += 3
+	case s.has("<<"):
+		s.lose(afterHereDoc)
+		s.at += 2
+	case s.next(1) == '&':
+		s.at += 2
+		s.descriptor = true
+	case s.next(1) == '|':
+		s.at += 2
+	default:
+		s.at++
+	}
+	s.target = true
+}
+
+// parenthesis reads a subshell, ((…)), or the () of a function.
+func (s *scanner) parenthesis() {
+	if n := len(s.word); n > 0 && s.word[n-1] != '=' && s.next(1) != ')' {
+		s.lose(afterUnclear) // a pattern, in some shells
+	}
+	s.endWord()
+	if s.next(1) == '(' {
+		s.arithmetic()
+		s.word = s.word[:0]
+		return
+	}
+	s.at++
+	s.commands(true)
+}
+
+// substitution reads the commands of $(…), behind the parenthesis.
+func (s *scanner) substitution() {
+	word, first, target, descriptor := s.word, s.first, s.target, s.descriptor
+	s.word = nil
+	s.substitutions++
+	s.commands(true)
+	s.substitutions--
+	s.word, s.first, s.target, s.descriptor = word, first, target, descriptor
+	s.opaque()
+}
+
+// quoted reads up to the next single quote.
+func (s *scanner) quoted(problem Problem) {
+	for s.at < len(s.text) {
+		switch s.text[s.at] {
+		case '\'':
+			s.at++
+			s.opaque()
+			return
+		case HoleMark:
+			s.hole(problem)
+		default:
+			s.at++
+		}
+	}
+	s.lose(problem)
+}
+
+// double reads a text in double quotes.
+func (s *scanner) double() {
+	for s.at++; s.at < len(s.text); {
+		switch s.text[s.at] {
+		case '"':
+			s.at++
+			s.opaque()
+			return
+		case HoleMark:
+			s.hole(InsideDouble)
+		case '\\':
+			s.backslash(InsideDouble)
+		case '$':
+			s.dollar(InsideDouble)
+		case '`':
+			s.backquotes(true)
+		default:
+			s.at++
+		}
+	}
+	s.lose(InsideDouble)
+}
+
+// backslash reads a backslash and the byte behind it.
+func (s *scanner) backslash(problem Problem) {
+	s.at++
+	switch s.next(0) {
+	case HoleMark:
+		if problem == "" {
+			problem = AfterBackslash
+		}
+		s.hole(problem)
+	case '\n':
+		// The line goes on with the next, and with it a word or an operator.
+		if before := s.text[:s.at-1]; before != "" && !strings.HasSuffix(before, " ") && !strings.HasSuffix(before, "\t") {
+			s.lose(afterUnclear)
+		}
+		s.at++
+	default:
+		s.at++
+		s.opaque()
+	}
+}
+
+// backquotes reads `…`. All shells take it to end at the next backquote that has
+// no backslash before it, unless there are quotes open.
+func (s *scanner) backquotes(inDouble bool) {
+	var quote byte
+	for s.at++; s.at < len(s.text); {
+		switch c := s.text[s.at]; {
+		case c == '`':
+			if quote != 0 {
+				s.lose(afterUnclear)
+			}
+			s.at++
+			s.opaque()
+			return
+		case c == HoleMark:
+			s.hole(InsideBackquotes)
+			continue
+		case c == '\\' || c == '"' && inDouble:
+			s.lose(afterUnclear)
+		case c == quote:
+			quote = 0
+		case quote == 0 && (c == '\'' || c == '"'):
+			quote = c
+		}
+		s.at++
+	}
+	s.lose(InsideBackquotes)
+}

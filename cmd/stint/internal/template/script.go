@@ -1,0 +1,176 @@
+package template
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/stintgo/stint/cmd/stint/internal/shellquote"
+)
+
+// ErrCode is wrapped by the error of a script that has a placeholder where
+// quotes do not keep an input from being read as shell syntax.
+var ErrCode = errors.New("where an input could become shell code")
+
+// Script is a template of a shell script. What takes the place of a placeholder
+// is quoted, and stays a word or a part of one, whatever the input.
+type Script struct {
+	pieces  []piece
+	appends bool // the fields of a job follow as words
+}
+
+// piece is a part of a script, and how its values are written.
+type piece struct {
+	part
+
+	write func(dst []byte, word string) []byte
+}
+
+// ScriptConfig says how a script is filled in.
+type ScriptConfig struct {
+	Append  bool // the fields of a job follow as words
+	Several bool // jobs have more than one input
+}
+
+// ParseScript makes a script of words, with a space between them. The error,
+// which wraps [ErrCode], names the first placeholder that stands where an input
+// could change the script. A job's number and slot may stand anywhere.
+func ParseScript(words []Template, cfg ScriptConfig) (Script, error) {
+	s := Script{appends: cfg.Append}
+	for i, t := range words {
+		if i > 0 {
+			s.pieces = append(s.pieces, piece{part: part{text: " "}})
+		}
+		for _, p := range t.parts {
+			s.pieces = append(s.pieces, piece{part: p})
+		}
+	}
+	holes := shellquote.Holes(s.marked())
+	for i := range s.pieces {
+		p := &s.pieces[i]
+		if p.what == literal {
+			continue
+		}
+		if err := p.place(holes[0], cfg.Several); err != nil {
+			return s, fmt.Errorf("%w; the command is: %s", err, s.typed())
+		}
+		holes = holes[1:]
+	}
+	if cfg.Append {
+		if err := checkAppended(holes[0]); err != nil {
+			return s, fmt.Errorf("%w; the command is: %s", err, s.typed())
+		}
+	}
+	return s, nil
+}
+
+// typed is the script as it was typed.
+func (s *Script) typed() string {
+	var text strings.Builder
+	for i := range s.pieces {
+		text.WriteString(s.pieces[i].text)
+	}
+	return text.String()
+}
+
+// marked is the script with a mark where something is put.
+func (s *Script) marked() string {
+	var text strings.Builder
+	for i := range s.pieces {
+		if p := &s.pieces[i]; p.what == literal {
+			text.WriteString(p.text)
+			continue
+		}
+		text.WriteByte(shellquote.HoleMark)
+	}
+	if s.appends {
+		text.WriteByte(' ')
+		text.WriteByte(shellquote.HoleMark)
+	}
+	return text.String()
+}
+
+// place decides how p is written in its place, or refuses the place.
+func (p *piece) place(hole shellquote.Hole, several bool) error {
+	switch {
+	case p.what != input && hole.Problem != "":
+		p.write = asIs // a number means the same there as anywhere
+	case hole.Problem != "":
+		return fmt.Errorf("%s %s, %w: %s", p.text, hole.Problem, ErrCode, p.remedy(hole.Problem, several))
+	case several && p.what == input && p.field == 0 && !hole.Alone:
+		return fmt.Errorf("%s stands for several inputs and is a part of a word, %w: write {1} for the first of them, or %s",
+			p.text, ErrCode, p.variable(several))
+	case hole.Bare:
+		p.write = shellquote.Append
+	default:
+		p.write = shellquote.AppendQuoted
+	}
+	return nil
+}
+
+// remedy is what to write in place of p.
+func (p *piece) remedy(problem shellquote.Problem, several bool) string {
+	var ways []string
+	switch problem {
+	case shellquote.InsideSingle, shellquote.InsideDouble:
+		ways = append(ways, "leave the quotes out, as stint quotes each input itself")
+	case shellquote.InsideBackquotes:
+		ways = append(ways, "write $(…) in place of the backquotes")
+	case shellquote.InsideArithmetic:
+		// A variable is no way out: some shells evaluate what is in it.
+		return fmt.Sprintf("let expr calculate, as in $(expr %s + 1)", p.text)
+	case shellquote.AfterDescriptor:
+		// Nor here: bash expands what has been expanded.
+		return fmt.Sprintf("write > %s 2>&1", p.text)
+	case shellquote.AfterDollar:
+		if p.field > 0 && p.trim == whole {
+			ways = append(ways, fmt.Sprintf("write $%d for a parameter of the shell", p.field))
+		}
+	case shellquote.AfterBackslash:
+	}
+	ways = append(ways, p.variable(several))
+	if (problem == shellquote.InsideSingle || problem == shellquote.AfterBackslash) && p.field == 0 && p.trim == whole {
+		ways = append(ways, fmt.Sprintf("give the input another name with -I if the command is to see %s", p.text))
+	}
+	return strings.Join(ways, ", or ")
+}
+
+// variable says how the input gets into a variable, which may be used anywhere.
+func (p *piece) variable(several bool) string {
+	if several && p.field == 0 {
+		return fmt.Sprintf(`begin the script with set -- %s; and use "$@"`, p.text)
+	}
+	return fmt.Sprintf(`begin the script with f=%s; and use "$f"`, p.text)
+}
+
+// checkAppended refuses an input behind a script where it would not be a word of
+// the last command.
+func checkAppended(hole shellquote.Hole) error {
+	problem := hole.Problem
+	if hole.First {
+		problem = "would be a command of its own"
+	}
+	if problem == "" {
+		return nil
+	}
+	return fmt.Errorf("the input follows the command and %s, %w: write {} where it belongs, or -n0 if nowhere",
+		problem, ErrCode)
+}
+
+// String fills the script in.
+func (s *Script) String(job *Job) (string, error) {
+	var text []byte
+	for i := range s.pieces {
+		p := &s.pieces[i]
+		var err error
+		if text, err = p.appendTo(text, job, p.write); err != nil {
+			return "", err
+		}
+	}
+	if s.appends {
+		for _, word := range job.Fields {
+			text = shellquote.Append(append(text, ' '), word)
+		}
+	}
+	return string(text), nil
+}
