@@ -34,7 +34,7 @@ func parse[T any](t *testing.T, text string) (values []T) {
 // has asked for, and the task has what the flags say.
 func TestC1_SubmitFlags(t *testing.T) {
 	s := serve(t)
-	s.stint("pause", "--queue", "other").want(t, "queue other is paused\n", "", 0)
+	s.stint("pause", "--queue", "other").want(t, "queue other is paused\n", "no task and no worker", 0)
 	first := s.submit("--", "true")
 	t.Setenv("FROM_HERE", "here")
 	write(t, filepath.Join(s.dir, "in"), "from a file")
@@ -48,9 +48,13 @@ func TestC1_SubmitFlags(t *testing.T) {
 	if want := "other high k g [" + first + "] 1m30s 5 u map[a:b c:d] 2126\n"; asked != want {
 		t.Errorf("asked for %s, want %s", asked, want)
 	}
-	want := fmt.Sprintf(`{"args":["cat","-n"],"dir":%q,"env":["X=1","FROM_HERE=here"],"stdin":"ZnJvbSBhIGZpbGU="}`, s.dir)
-	if string(task.Payload) != want {
-		t.Errorf("payload %s, want %s", task.Payload, want)
+	got := fmt.Sprintf("%q %s %q %d", task.Command.Args, task.Command.Dir, task.Command.Env, task.Command.StdinBytes)
+	if want := fmt.Sprintf(`["cat" "-n"] %s ["X" "FROM_HERE"] 11`, s.dir); got != want {
+		t.Errorf("its command is %s, want %s", got, want)
+	}
+	secret := s.task(id, "--reveal").Command
+	if got := fmt.Sprintf("%q %s", secret.Env, secret.Stdin); got != `["X=1" "FROM_HERE=here"] from a file` {
+		t.Errorf("revealed, it has %s", got)
 	}
 	again := s.stint("submit", "--queue", "other", "--unique", "u", "false")
 	again.want(t, id+"\n", "already", 0)
@@ -71,30 +75,40 @@ func TestC1_SubmitFlags(t *testing.T) {
 func TestC1_SubmitRefuses(t *testing.T) {
 	s := serve(t)
 	for says, args := range map[string]string{
-		"give a command":                         "submit",
-		"use one of them":                        "submit --at 2126-11-21T06:00 --delay 1s true",
-		"give a time, as in":                     "submit --at noon true",
-		"lowest":                                 "submit --tier urgent true",
-		"no NAME=value":                          "submit --env =x true",
-		"is no JSON":                             "submit --kind email --payload gopher",
-		"has a --payload and no com":             "submit --kind email true",
-		"--timeout and --retries are":            "submit --timeout -1s true",
-		"are not negative":                       "submit --retries -1 true",
-		"0 lists all":                            "ls -n -1",
-		"--stdin: open nothing":                  "submit --stdin nothing true",
-		"see its --help":                         "frobnicate",
-		"did you mean submit?":                   "sumbit true",
-		"no command of stint dead":               "dead list",
-		"which there is not":                     "submit --after 01890a5d-ac96-774b-bcce-b302099a8057 true",
-		"the beginning of that":                  "submit --after xyz true",
-		"begins with ffffffffff: stint ls shows": "show ffffffffff",
-		"is no state":                            "ls --state sleeping",
-		"by their IDs":                           "cancel",
-		"looks like unix:":                       "ls --server ftp://x",
-		"see stint dead purge --help":            "dead purge --state running",
+		"give a command":                          "submit",
+		"use one of them":                         "submit --at 2126-11-21T06:00 --delay 1s true",
+		"give a time, as in":                      "submit --at noon true",
+		"lowest":                                  "submit --tier urgent true",
+		"no NAME=value":                           "submit --env =x true",
+		"--deadline 2020-01-01T06:00:00":          "submit --deadline 2020-01-01T06:00 true",
+		"NOT_SET is not set here":                 "submit --env NOT_SET true",
+		"is no JSON":                              "submit --kind email --payload gopher",
+		"has a --payload and no com":              "submit --kind email true",
+		"--retries and --unique-for are":          "submit --timeout -1s true",
+		"are not negative":                        "submit --retries -1 true",
+		"0 lists all":                             "ls -n -1",
+		"--stdin: open nothing":                   "submit --stdin nothing true",
+		"see its --help":                          "frobnicate",
+		"did you mean submit?":                    "sumbit true",
+		"no command of stint dead":                "dead list",
+		"which the store does not have":           "submit --after 01890a5d-ac96-774b-bcce-b302099a8057 true",
+		"or the end of that":                      "submit --after xyz true",
+		"begins with ffffffffff: stint ls lists":  "show ffffffffff",
+		"the states are scheduled, held, waiting": "ls --state sleeping",
+		"by their IDs":                            "cancel",
+		"looks like unix:":                        "ls --server ftp://x",
+		"see stint dead purge --help":             "dead purge --state running",
+		"stint: not found: 01890a5d":              "show 01890a5d-ac96-774b-bcce-b302099a8057",
+		"stint: unique_for is 9000h":              "submit --unique u --unique-for 9000h true",
+		"the number is too large":                 "submit --retries 99999999999999999999 true",
+		"leave one of them out":                   "cancel --all --key k",
+		"unknown flag: --json":                    "logs --json ffffffff",
+		"as in stint jobs -- -1":                  "jobs -1",
+		`stint: number of jobs "many"`:            "jobs many",
 	} {
 		r := s.stint(strings.Fields(args)...)
-		if !strings.Contains(r.stderr, says) || r.stdout != "" || r.status != 125 && r.status != 1 {
+		wrong := !strings.Contains(r.stderr, says) || strings.Contains(r.stderr, "queue: ")
+		if wrong || r.stdout != "" || r.status != 125 && r.status != 1 {
 			t.Errorf("%s: %+v, want it to say %q", args, r, says)
 		}
 	}
@@ -123,8 +137,11 @@ func TestC4_FindTasks(t *testing.T) {
 		t.Helper()
 		r := s.stint(append([]string{"ls", "--json"}, flags...)...)
 		var got []int
-		for _, task := range parse[queue.Task](t, r.stdout) {
+		for _, task := range parse[shown](t, r.stdout) {
 			got = append(got, slices.Index(ids, task.ID.String()))
+			if words := task.Command.Args; len(words) != 3 || words[1] != "it's" {
+				t.Errorf("%v: the command is %q", flags, words)
+			}
 		}
 		if !slices.Equal(got, want) || r.status != 0 {
 			t.Errorf("%v: found %v, want %v", flags, got, want)
@@ -140,17 +157,20 @@ func TestC4_FindTasks(t *testing.T) {
 	find(nil, "--state", "dead")
 	find(nil, "--queue", "other")
 	r := s.stint("ls", "-n", "1")
-	row := regexp.MustCompile(`^ID .*\n` + ids[4][:18] + ` +held: queue_paused +default +- +k0 +\S+ +echo 'it'\\''s' 4\n$`)
+	row := regexp.MustCompile(`^ID .*\n` + ids[4][28:] +
+		` +held: queue_paused +- +- +default +- +k0 +n=4 +\S+ +echo 'it'\\''s' 4\n$`)
 	if !row.MatchString(r.stdout) || !strings.Contains(r.stderr, "--behind "+ids[4]) {
 		t.Errorf("%+v", r)
 	}
-	for _, name := range []string{ids[2], ids[2][:18], strings.ToUpper(ids[2][:21]), strings.ReplaceAll(ids[2], "-", "")} {
+	for _, name := range []string{
+		ids[2], ids[2][28:], ids[2][:18], strings.ToUpper(ids[2][:21]), strings.ReplaceAll(ids[2], "-", ""),
+	} {
 		if task := s.task(name); task.ID.String() != ids[2] {
 			t.Errorf("%s is %s", name, task.ID)
 		}
 	}
 	r = s.stint("why", ids[2])
-	if !strings.HasPrefix(r.stdout, "its queue is paused (") || !strings.Contains(r.stdout, "@") {
+	if !strings.HasPrefix(r.stdout, "all queues were paused (") || !strings.Contains(r.stdout, "@") {
 		t.Errorf("why: %+v", r)
 	}
 	if reasons := parse[[]queue.Reason](t, s.stint("why", "--json", ids[2]).stdout)[0]; reasons[0].Code != "queue_paused" {
@@ -174,23 +194,31 @@ func TestC4_Orders(t *testing.T) {
 	ev.next()
 	dependent := s.submit("--after", running, "--key", "b", "--", "true")
 	s.stint("why", dependent).want(t, "it waits for task "+running+", which is running\n", "", 0)
-	s.stint("pause", running, "--reason", "lunch").want(t, "1 task paused\n", "", 0)
+	if r := s.stint("pause", running, "--reason", "lunch"); r.status != 0 || !strings.HasPrefix(r.stdout, "1 task ") {
+		t.Errorf("pause: %+v", r)
+	}
 	for s.task(running).State != queue.Paused {
 	}
-	if r := s.stint("why", running); !strings.Contains(r.stdout, "lunch") || !strings.Contains(r.stdout, "resume it") {
+	if r := s.stint("why", running); !strings.Contains(r.stdout, "lunch") || !strings.Contains(r.stdout, "stint resume") {
 		t.Errorf("why: %+v", r)
 	}
 	s.stint("resume", "--key", "a").want(t, "1 task resumed\n", "", 0)
 	ev.next()
-	s.stint("cancel", "--json", "--all").want(t, `{"changed":2}`+"\n", "", 0)
+	s.stint("cancel", "--json", "--wait", "--all").want(t, `{"changed":2}`+"\n", "", 0)
 	s.stint("wait", running, dependent).want(t, "", "cancelled", 130)
 	if r := s.stint("why", running); !strings.HasPrefix(r.stdout, "it waits for nothing: cancelled ") {
 		t.Errorf("why: %+v", r)
 	}
-	s.stint("cancel", running).want(t, "0 tasks cancelled\n", "is cancelled and cannot be cancelled", 1)
+	s.stint("cancel", running).want(t, "0 tasks cancelled\n", "cannot be cancelled: its state is cancelled", 1)
 	s.stint("pause", "--key", "nobody").want(t, "0 tasks paused\n", "no task that could be paused", 1)
 	s.stint("cancel", "01890a5d-ac96-774b-bcce-b302099a8057").want(t, "0 tasks cancelled\n", "not found", 1)
 	s.stint("retry", "--key", "nobody").want(t, "0 tasks to run again\n", "no task that could be run again", 1)
+	s.stint("pause", "--all").want(t, "all queues are paused\n", "", 0)
+	s.stint("pause", "--queue", "default").want(t, "queue default is paused\n", "", 0)
+	s.stint("resume", "--all").want(t, "all queues are resumed\n", "queue default is still paused", 0)
+	s.stint("pause", "--all").want(t, "all queues are paused\n", "", 0)
+	s.stint("resume", "--queue", "default").want(t, "queue default is resumed\n", "all queues are still paused", 0)
+	s.stint("resume", "--all").want(t, "all queues are resumed\n", "", 0)
 	s.stint("retry", dependent).want(t, "1 task to run again\n", "", 0)
 	if got := on(new(s.task(dependent))); !slices.Contains(got, "retry") {
 		t.Errorf("its steps are %v", got)
@@ -211,7 +239,7 @@ func TestC3_DeadLettersOfCommands(t *testing.T) {
 	if task := s.task(missing); task.State != queue.Dead || task.Failures != 1 {
 		t.Errorf("what cannot be run is %v after %d failures", task.State, task.Failures)
 	}
-	found := parse[queue.Task](t, s.stint("dead", "ls", "--json", "--error", "the reason").stdout)
+	found := parse[shown](t, s.stint("dead", "ls", "--json", "--error", "the reason").stdout)
 	if len(found) != 1 || found[0].ID.String() != fails {
 		t.Errorf("found %+v", found)
 	}
@@ -258,7 +286,7 @@ func TestC4_FollowLogs(t *testing.T) {
 			t.Errorf("it goes on with %q, want %q", got, want)
 		}
 	}
-	for out.next() != "[the limit on output was reached]" {
+	for !strings.HasSuffix(out.next(), " bytes are missing here]") {
 	}
 	if status := finish(t, follow); status != 0 {
 		t.Errorf("it ends with %d", status)
@@ -274,14 +302,14 @@ func TestC1_WaitGivesUp(t *testing.T) {
 	s := serve(t)
 	gate, told := fifo(t), fifo(t)
 	ev := events(t, told)
-	id := s.submit("echo > " + told + "; read line < " + gate + "; kill -TERM $$")
+	id := s.submit("echo > "+told+"; read line < "+gate+"; kill -TERM $$", "--retries", "2")
 	s.stint("wait", "--timeout", "50ms", id).want(t, "", "not finished yet", 124)
 	for range 3 {
 		ev.next()
 		write(t, gate, "go\n")
 	}
 	r := s.stint("wait", "--json", id)
-	if task := parse[queue.Task](t, r.stdout)[0]; r.status != 143 || task.Failures != 3 {
+	if task := parse[shown](t, r.stdout)[0]; r.status != 143 || task.Failures != 3 {
 		t.Errorf("wait: %d after %d failures", r.status, task.Failures)
 	}
 	s.stop()

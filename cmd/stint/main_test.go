@@ -23,6 +23,7 @@ import (
 const asStint = "STINT_TEST_AS_STINT"
 
 func TestMain(m *testing.M) {
+	becomeNobody()
 	if os.Getenv(asStint) != "" {
 		os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}

@@ -70,10 +70,25 @@ func (s *served) submit(args ...string) string {
 
 var taskID = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\n$`)
 
+// shown is a task as stint prints it in JSON.
+type shown struct {
+	queue.Task
+	Payload    json.RawMessage `json:"payload"`
+	Checkpoint json.RawMessage `json:"checkpoint"`
+	Result     json.RawMessage `json:"result"`
+	Command    struct {
+		Script, Dir string
+		Args, Env   []string
+		StdinBytes  int    `json:"stdin_bytes"`
+		Stdin       []byte `json:"stdin_base64"`
+	}
+	ExitStatus *int `json:"exit_status"`
+}
+
 // task is a task as the server knows it.
-func (s *served) task(id string) (t queue.Task) {
+func (s *served) task(id string, flags ...string) (t shown) {
 	s.t.Helper()
-	r := s.stint("show", "--json", id)
+	r := s.stint(append([]string{"show", "--json", id}, flags...)...)
 	if err := json.Unmarshal([]byte(r.stdout), &t); err != nil || r.status != 0 {
 		s.t.Fatalf("show %s: %+v, %v", id, r, err)
 	}
@@ -101,7 +116,7 @@ func (s *served) stop() {
 }
 
 // on returns what the steps of a task were.
-func on(t *queue.Task) (steps []string) {
+func on(t *shown) (steps []string) {
 	for _, step := range t.Steps {
 		steps = append(steps, step.On.String())
 	}
@@ -237,7 +252,7 @@ func (s *served) endTwice(ev *lines, id string) {
 	if task.State != queue.Running || task.Failures != 0 {
 		s.t.Errorf("it is %v after %d failures: %v", task.State, task.Failures, on(&task))
 	}
-	s.stint("cancel", id).want(s.t, "1 task cancelled\n", "", 0)
+	s.stint("cancel", "--wait", id).want(s.t, "1 task cancelled\n", "", 0)
 	s.stint("wait", id).want(s.t, "", "cancelled", 130)
 	s.stop()
 }
@@ -299,7 +314,9 @@ func TestC6_ServeSockets(t *testing.T) {
 	out.next()
 	address, _ := strings.CutPrefix(out.next(), "serving ")
 	for _, server := range []string{deep + "data", address} {
-		r := s.stint("stats", "--json", "--server", server)
+		cmd := s.command("stats", "--json", "--server", server)
+		cmd.Env = append(cmd.Env, "STINT_TOKEN_FILE="+deep+"data/token")
+		r := runCmd(t, cmd, "")
 		if r.status != 0 || !json.Valid([]byte(r.stdout)) {
 			t.Errorf("stats of %s: %+v", server, r)
 		}

@@ -98,16 +98,18 @@ func TestC4_FollowLogsOfNobody(t *testing.T) {
 	}
 }
 
-// Whoever follows a log that is cut, because of its many attempts, begins anew.
+// A log that is cut, because of its many attempts, is followed from its new beginning. The
+// sizes are such that the new log stays smaller than the old one, and an attempt fits into
+// the half that is shown at once.
 func TestC4_FollowLogsThatAreCut(t *testing.T) {
-	s := serve(t, "--output", "1000")
+	s := serve(t, "--output", "2000")
 	gate, told := fifo(t), fifo(t)
 	ev := events(t, told)
-	id := s.submit("printf '%0900d\n' 0; echo > " + told + "; read line < " + gate + "; exit $line")
+	id := s.submit("printf '%0950d\n' 0; echo > "+told+"; read line < "+gate+"; exit $line", "--retries", "3")
 	ev.next()
 	follow := s.command("logs", "-f", id)
 	out := startLines(t, follow)
-	zeros := strings.Repeat("0", 900)
+	zeros := strings.Repeat("0", 950)
 	expect := func(wants ...string) {
 		t.Helper()
 		for _, want := range wants {
@@ -116,13 +118,18 @@ func TestC4_FollowLogsThatAreCut(t *testing.T) {
 			}
 		}
 	}
+	again := func() {
+		t.Helper()
+		write(t, gate, "1\n")
+		ev.next() // it runs again
+	}
 	expect(zeros)
-	write(t, gate, "1\n")
-	ev.next() // it runs again
+	again()
 	expect("[attempt 2, ", zeros)
-	write(t, gate, "1\n")
-	ev.next()
-	expect("[what was before this has been dropped]", "0000", "[attempt 3, ", zeros)
+	again()
+	expect("[attempt 3, ", zeros)
+	again()
+	expect("[what was before this has been dropped]", "0000", "[attempt 3, ", zeros, "[attempt 4, ", zeros)
 	write(t, gate, "0\n")
 	if status := finish(t, follow); status != 0 {
 		t.Errorf("it ends with %d", status)
@@ -143,8 +150,9 @@ func TestC4_LogsThatAreMissing(t *testing.T) {
 	s.stint("logs", "01890a5d-ac96-774b-bcce-b302099a8057").want(t, "", "not found", 1)
 	much := s.submit("echo 12345678")
 	s.stint("wait", much).want(t, "", "", 0)
-	if r := s.stint("logs", much); !strings.HasPrefix(r.stdout, "1234") || r.status != 0 ||
-		!strings.Contains(r.stderr, "not all of the output is there: the limit on output was reached") {
+	if r := s.stint("logs", much); r.status != 0 ||
+		!strings.HasPrefix(r.stdout, "12\n[") || !strings.HasSuffix(r.stdout, "[5 bytes are missing here]\n8\n") ||
+		!strings.Contains(r.stderr, "not all of the output is there: 5 bytes in the middle") {
 		t.Errorf("logs: %+v", r)
 	}
 	s.stop()

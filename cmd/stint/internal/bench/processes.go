@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/stintgo/stint/cmd/stint/internal/input"
 	"github.com/stintgo/stint/cmd/stint/internal/joblog"
 	"github.com/stintgo/stint/cmd/stint/internal/output"
 	"github.com/stintgo/stint/cmd/stint/internal/progress"
@@ -121,9 +122,13 @@ func (b *spawner) logged(n int) error {
 
 // run is stint run of n jobs with its usual grouping of output.
 func (b *spawner) run(n int, log *joblog.Log) error {
+	command, err := run.NewCommand([]string{b.program}, run.CommandConfig{Shell: run.ShellNever, NoInput: true})
+	if err != nil {
+		return err
+	}
 	o := run.Do(&run.Config{
-		Command: run.NewCommand([]string{b.program}, run.ShellNever, "", true),
-		Source:  run.Source{Lists: [][]string{slices.Repeat([]string{"x"}, n)}},
+		Command: command,
+		Source:  run.Source{Lists: []input.Group{{slices.Repeat([]string{"x"}, n)}}},
 		Jobs:    b.jobs, Lookahead: 10_000, Retry: retry.Policy{Attempts: 1},
 		Sink:  output.NewSink(os.Stdout, os.Stderr, nil, [2]bool{}),
 		Spool: output.NewSpool(""), Log: log, Meter: &progress.Meter{}, Say: func(string) {},

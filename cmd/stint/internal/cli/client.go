@@ -1,13 +1,16 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"os/user"
+	"strings"
 	"syscall"
 	"time"
 
@@ -27,39 +30,65 @@ const (
 const clientHelp = `
 
 The server is the one whose socket is in ./stint-data, or what --server or
-STINT_SERVER names: a directory, unix:PATH, or http://127.0.0.1:PORT. One that is
-not there is tried for a second, or as long as STINT_PATIENCE says, as in 30s.`
+STINT_SERVER names: a directory, unix:PATH, or http://127.0.0.1:PORT. An http:
+address needs the server's token: --token-file or STINT_TOKEN_FILE names the file,
+which is token in the server's directory. If no server is there the command tries
+again for a second (STINT_PATIENCE=30s tries longer); if it does not answer the
+command gives up after 30 s (STINT_CALL_TIMEOUT=2m waits longer).`
 
 // client is what the commands that ask a server have in common.
 type client struct {
 	*streams
-	address string
-	json    bool
+	address   string
+	tokenFile string
+	json      bool
 }
 
-// register defines the flags that all of them have.
+// register defines the flags that all of them have, and --json.
 func (c *client) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&c.address, "server", "", "ask the server at `ADDRESS`")
+	c.registerServer(cmd)
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
+}
+
+// registerServer defines the flags that all of them have.
+func (c *client) registerServer(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&c.address, "server", "", "ask the server at `ADDRESS`")
+	cmd.Flags().StringVar(&c.tokenFile, "token-file", "", "send the token in `FILE` to an http: address")
 	cmd.Flags().SortFlags = false
 	cmd.Long += clientHelp
 }
 
 // The variables that say what no flag does.
 const (
-	serverEnv   = "STINT_SERVER"
-	patienceEnv = "STINT_PATIENCE"
+	serverEnv    = "STINT_SERVER"
+	patienceEnv  = "STINT_PATIENCE"
+	timeoutEnv   = "STINT_CALL_TIMEOUT"
+	tokenFileEnv = "STINT_TOKEN_FILE"
 )
 
-// patience is how long a server is tried to be reached, or to be followed by another.
-func patience() (time.Duration, error) {
-	d := seconds(time.Second)
-	if env := os.Getenv(patienceEnv); env != "" {
+// patience is how long a client tries to reach a server, and a server its directory.
+func patience() (time.Duration, error) { return durationOf(patienceEnv, time.Second) }
+
+// durationOf returns the time that a variable has, or else the default.
+func durationOf(variable string, otherwise time.Duration) (time.Duration, error) {
+	d := seconds(otherwise)
+	if env := os.Getenv(variable); env != "" {
 		if err := d.Set(env); err != nil || d <= 0 {
-			return 0, fmt.Errorf("%s=%s: give a time, as in 500ms or 30s", patienceEnv, env)
+			return 0, fmt.Errorf("%s=%s: give a time, as in 500ms or 30s", variable, env)
 		}
 	}
 	return time.Duration(d), nil
+}
+
+// callTimeout is how long a client waits for the answer to a call.
+const callTimeout = 30 * time.Second
+
+// config returns how to reach the server, from flags and variables.
+func (c *client) config() (remote.Config, error) {
+	wait, err := patience()
+	timeout, invalid := durationOf(timeoutEnv, callTimeout)
+	tokenFile := cmp.Or(c.tokenFile, os.Getenv(tokenFileEnv))
+	return remote.Config{Patience: wait, Timeout: timeout, TokenFile: tokenFile}, errors.Join(err, invalid)
 }
 
 // with calls do with the server. Ctrl-C ends what it waits for.
@@ -71,11 +100,14 @@ func (c *client) with(cmd *cobra.Command, do func(context.Context, *remote.Serve
 	if c.address != "" {
 		address = c.address
 	}
-	wait, err := patience()
+	cfg, err := c.config()
 	if err != nil {
 		return err
 	}
-	server, err := remote.Open(address, wait)
+	if c.tokenFile != "" && !strings.Contains(address, "://") {
+		return fmt.Errorf("--token-file: %s needs no token; give an http: address with --server", address)
+	}
+	server, err := remote.Open(address, cfg)
 	if err != nil {
 		return err
 	}
@@ -88,8 +120,14 @@ func (c *client) with(cmd *cobra.Command, do func(context.Context, *remote.Serve
 	return &exitError{status: exitCancelled}
 }
 
-// print prints a value as JSON, on one line.
-func (c *client) print(value any) error { return json.NewEncoder(c.out).Encode(value) }
+// print prints a value as JSON, on one line, and leaves < > & in commands readable.
+func (c *client) print(value any) error { return printJSON(c.out, value) }
+
+func printJSON(w io.Writer, value any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(value)
+}
 
 // now is the time by which ages are shown.
 func now() time.Time { return time.Now() } //nolint:forbidigo // people go by this clock

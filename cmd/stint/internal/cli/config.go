@@ -51,6 +51,7 @@ func (f *runFlags) check(words int) error {
 	add(f.group && live || f.lines && f.ungroup, "--group, --line-buffer and --ungroup exclude each other")
 	add(f.keepOrder && live, "--keep-order holds output back until its turn, --line-buffer and --ungroup don't: use one")
 	add(f.tag && f.ungroup, "--tag cannot change what --ungroup lets jobs write by themselves")
+	add(f.stdoutAnywhere && f.stdout == "", "--stdout-anywhere needs --stdout FILE, which it is about")
 	add(resumes && f.joblog == "", "--resume needs --joblog FILE, which says what is done")
 	add(f.resumeBy != "seq" && f.resumeBy != "command", `--resume-by is "seq" or "command"`)
 	add(f.jobs != "" && f.maxProcs != "", "-P is another name of -j: use one of them")
@@ -68,44 +69,6 @@ func (f *runFlags) check(words int) error {
 	return errors.Join(problems...)
 }
 
-// source says where inputs come from.
-func (f *runFlags) source(r *runner, lists [][]string) error {
-	src := &r.cfg.Source
-	src.Lists, src.Max = lists, f.max
-	var errs [3]error
-	if f.colsep != "" {
-		src.Splitter, errs[0] = input.ParseSplitter(f.colsep)
-	}
-	if !f.null {
-		src.Separator, errs[1] = input.ParseDelimiter(f.delimiter)
-	}
-	switch {
-	case lists != nil && f.file != "":
-		errs[2] = errors.New("::: and -a both give inputs: use one of them")
-	case lists != nil:
-	case f.file != "" && f.file != "-":
-		r.input, errs[2] = os.Open(f.file)
-		if src.File = r.input; errs[2] == nil {
-			errs[2] = refuseDir(r.input, f.file)
-		}
-	default:
-		src.File = r.streams.in
-		errs[2] = refuseDir(src.File, "standard input")
-		if isTerminal(src.File) && !f.dryRun {
-			r.say("reading inputs from the terminal, one on each line; Ctrl-D ends them")
-		}
-	}
-	return errors.Join(errors.Join(errs[:]...), src.Check())
-}
-
-// refuseDir tells who wants a directory's files as inputs how to get them.
-func refuseDir(f *os.File, name string) error {
-	if info, err := f.Stat(); err == nil && info.IsDir() {
-		return fmt.Errorf("inputs: %s is a directory; for its files, write: find DIR -type f | stint run …", name)
-	}
-	return nil
-}
-
 // command says what to run, and for whom.
 func (f *runFlags) command(r *runner, words []string) error {
 	shell := run.ShellAuto
@@ -118,11 +81,14 @@ func (f *runFlags) command(r *runner, words []string) error {
 	if f.name == "" {
 		return errors.New("-I needs a text, as in -I @")
 	}
-	r.cfg.Command = run.NewCommand(words, shell, f.name, f.max == 0)
+	var err error
+	r.cfg.Command, err = run.NewCommand(words, run.CommandConfig{
+		Shell: shell, Name: f.name, NoInput: f.max == 0, Several: r.cfg.Source.Several(),
+	})
 	r.cfg.Priority = template.Parse(f.priority, f.name)
 	r.cfg.Key = template.Parse(f.key, f.name)
 	r.cfg.Trace = f.trace
-	return nil
+	return err
 }
 
 // limits says how much may run.
@@ -232,16 +198,33 @@ func (f *runFlags) output(r *runner) error {
 	}
 	c.KeepOrder, c.Tag = f.keepOrder, f.tag
 	c.Spool = output.NewSpool(f.tmpdir)
-	c.Stdout = run.Redirection{Set: f.stdout != "", Path: template.Parse(f.stdout, f.name)}
+	c.Stdout = run.Redirection{
+		Set: f.stdout != "", Path: template.Parse(f.stdout, f.name), Anywhere: f.stdoutAnywhere,
+	}
 	c.Stdin = run.Redirection{Set: f.stdin != "", Path: template.Parse(f.stdin, f.name)}
 	if f.stdin == "-" {
-		if c.Source.File == r.streams.in {
+		if r.inputs {
 			return errors.New("--stdin - : standard input gives the inputs already; use -a FILE or ::: for those")
 		}
 		c.Stdin = run.Redirection{}
 		c.Inherit = r.streams.in
 	}
-	return f.showProgress(r)
+	return errors.Join(f.checkStdout(r), f.showProgress(r))
+}
+
+// checkStdout refuses one file for the outputs of several jobs, each of which
+// would replace it. Devices and pipes take them all.
+func (f *runFlags) checkStdout(r *runner) error {
+	src := &r.cfg.Source
+	if !r.cfg.Stdout.Set || r.cfg.Stdout.Path.Differs() || src.Lists != nil && src.Total() <= 1 {
+		return nil
+	}
+	if info, err := os.Stat(f.stdout); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return nil
+	}
+	return fmt.Errorf("--stdout %s is one file for all jobs, each of which would replace it: put {#} or a part of the "+
+		"input into the name, as in %s.{#}, or write what they all print to one file with > %[1]s behind the command",
+		f.stdout, f.stdout)
 }
 
 // showProgress sets up how progress is shown.

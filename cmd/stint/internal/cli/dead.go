@@ -6,19 +6,19 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-const deadLong = `List the dead letters, run them again, or forget them: tasks that have failed too
-often, could not be run, or have killed their worker again and again. They are kept
-for 30 days, and up to 100,000 of them.`
+const deadLong = `List the dead letters, the newest first; run them again, or forget them. Dead letters
+are tasks that have failed too often, could not be run, or have killed their worker
+again and again. They are kept for 30 days, and up to 100,000 of them.
+
+Without a command, stint dead lists them, as stint dead ls does.`
 
 func newDead(s *streams) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "dead", Short: "List, retry and purge dead letters", Long: deadLong,
-		Example: "  stint dead ls --error 'exit status 28'\n  stint dead retry --kind command --key example.org\n" +
-			"  stint dead purge --all",
-		Args: aCommand, RunE: help, DisableFlagsInUseLine: true, SuggestionsMinimumDistance: 2,
-	}
 	dead := []queue.State{queue.Dead}
-	ls := newLs(s, dead...)
+	cmd, ls := newLs(s, dead...), newLs(s, dead...)
+	cmd.Use, cmd.Short, cmd.Long = "dead [flags]", "List, retry and purge dead letters", deadLong+clientHelp
+	cmd.Example = "  stint dead\n  stint dead ls --error 'exit status 28'\n" +
+		"  stint dead retry --kind command --key example.org\n  stint dead purge --all"
+	cmd.Args, cmd.DisableFlagsInUseLine, cmd.SuggestionsMinimumDistance = aCommand, true, 2
 	ls.Short, ls.Long, ls.Example = "List dead letters", "List dead letters, the newest first."+clientHelp, ""
 	cmd.AddCommand(ls,
 		newOrder(s, order{

@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -26,11 +28,8 @@ func (f *filterFlags) register(cmd *cobra.Command, only []queue.State) {
 	flags := cmd.Flags()
 	if f.only = only; only == nil {
 		flags.StringSliceVar(&f.states, "state", nil, "tasks in `STATE`, as in running or dead,cancelled")
-		names := make([]string, 0, len(queue.States()))
-		for _, s := range queue.States() {
-			names = append(names, s.String())
-		}
-		_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
+		_ = cmd.RegisterFlagCompletionFunc("state",
+			cobra.FixedCompletions(stateNames(), cobra.ShellCompDirectiveNoFileComp))
 	}
 	flags.StringVar(&f.queue, "queue", "", "tasks of `QUEUE`")
 	flags.StringVar(&f.kind, "kind", "", "tasks of `KIND`; those of stint submit are of kind command")
@@ -39,6 +38,14 @@ func (f *filterFlags) register(cmd *cobra.Command, only []queue.State) {
 	flags.StringVar(&f.batch, "batch", "", "tasks of the batch `ID`")
 	flags.StringVar(&f.contains, "error", "", "tasks with `TEXT` in their error")
 	labelVar(flags, &f.labels, "tasks with the label `NAME=VALUE`")
+}
+
+// stateNames are the names of all states.
+func stateNames() (names []string) {
+	for _, s := range queue.States() {
+		names = append(names, s.String())
+	}
+	return names
 }
 
 // labelVar defines a flag for labels, without the default that help would show.
@@ -64,6 +71,9 @@ func (f *filterFlags) filter(ctx context.Context, server *remote.Server, ids []s
 	var errs []error
 	for _, name := range f.states {
 		state, err := queue.ParseState(name)
+		if err != nil {
+			err = fmt.Errorf("--state %s: there is no such state; the states are %s", name, strings.Join(stateNames(), ", "))
+		}
 		filter.States, errs = append(filter.States, state), append(errs, err)
 	}
 	return filter, errors.Join(errs...)

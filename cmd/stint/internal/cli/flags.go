@@ -29,6 +29,7 @@ type runFlags struct {
 	group, lines, ungroup bool
 	keepOrder, tag        bool
 	tmpdir, stdin, stdout string
+	stdoutAnywhere        bool
 	joblog                string
 	resume, resumeFailed  bool
 	resumeBy              string
@@ -103,6 +104,7 @@ func (f *runFlags) registerOutput(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.tag, "tag", false, "put the input and a tab before each line of output")
 	flags.StringVar(&f.stdin, "stdin", "", "`FILE` that jobs read, as in {}; - for stint's own (default: nothing)")
 	flags.StringVar(&f.stdout, "stdout", "", "`FILE` that a job's output becomes if it succeeds, as in {}.gz")
+	flags.BoolVar(&f.stdoutAnywhere, "stdout-anywhere", false, "inputs may lead out of the directory of --stdout")
 	flags.StringVar(&f.tmpdir, "tmpdir", "", "keep output that waits in `DIR` (default: TMPDIR or /tmp)")
 	flags.StringVar(&f.progress, "progress", "auto", "`HOW` to show progress: auto, bar, plain, json or none")
 	flags.BoolVar(&f.asBar, "bar", false, "the same as --progress bar")

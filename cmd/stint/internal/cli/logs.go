@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/stintgo/stint/cmd/stint/internal/serve"
 	"github.com/stintgo/stint/cmd/stint/internal/view"
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/httpstore"
 	"github.com/stintgo/stint/queue/isolate"
 )
 
@@ -25,13 +27,18 @@ Exit status: 0; 1 if there is no such task, or no log of it; 125 for errors.`
 type logsFlags struct {
 	client
 	follow bool
+	tail   int
+	tails  bool // --tail was given
 }
 
 func newLogs(s *streams) *cobra.Command {
 	f := logsFlags{client: client{streams: s}}
 	cmd := &cobra.Command{
-		Use: "logs [-f] ID", Short: "Print what a task has written", Long: logsLong + idHelp, Args: oneTask,
+		Use: "logs [flags] ID", Short: "Print what a task has written", Long: logsLong + idHelp, Args: oneTask,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.tails = cmd.Flags().Changed("tail"); f.tail < 0 {
+				return fmt.Errorf("--tail %d: give a number of lines", f.tail)
+			}
 			return f.with(cmd, func(ctx context.Context, server *remote.Server) error {
 				id, err := server.ID(ctx, args[0])
 				if err != nil {
@@ -42,7 +49,8 @@ func newLogs(s *streams) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "go on until the task is finished")
-	f.register(cmd)
+	cmd.Flags().IntVarP(&f.tail, "tail", "n", 0, "begin with the last `N` lines (default: all)")
+	f.registerServer(cmd) // a log is printed as it is: there is no --json
 	return cmd
 }
 
@@ -61,7 +69,10 @@ func (f *logsFlags) copy(ctx context.Context, server *remote.Server, id queue.ID
 	if err != nil {
 		return err
 	}
-	var from int64
+	from, err := f.copyEnd(ctx, server, id)
+	if err != nil {
+		return err
+	}
 	for away, failed := false, 0; ; {
 		over := !f.follow || task.State.Finished()
 		had := from
@@ -74,6 +85,8 @@ func (f *logsFlags) copy(ctx context.Context, server *remote.Server, id queue.ID
 			return f.tellLost(&task)
 		case over && errors.Is(err, queue.ErrNotFound):
 			return nothing(fmt.Errorf("there is no log of task %s: it is %s", id, view.End(&task)))
+		case errors.Is(err, httpstore.ErrNoAnswer):
+			return err // it is there, and may be stopped
 		case err != nil && (!f.follow || failed == logsTries) ||
 			err != nil && !errors.Is(err, queue.ErrUnavailable) && !errors.Is(err, queue.ErrNotFound):
 			return err
@@ -82,7 +95,7 @@ func (f *logsFlags) copy(ctx context.Context, server *remote.Server, id queue.ID
 		switch {
 		case err == nil:
 			task, away = seen, false
-		case !errors.Is(err, queue.ErrUnavailable):
+		case !errors.Is(err, queue.ErrUnavailable), errors.Is(err, httpstore.ErrNoAnswer):
 			return err
 		case !away:
 			printTo(f.err, "stint: the server is away; this goes on when it is back\n")
@@ -97,6 +110,59 @@ func (f *logsFlags) copy(ctx context.Context, server *remote.Server, id queue.ID
 			return err
 		}
 	}
+}
+
+// copyEnd prints the last lines of the log if --tail asks for them, and returns where
+// they end. A log that is not there yet ends at 0.
+func (f *logsFlags) copyEnd(ctx context.Context, server *remote.Server, id queue.ID) (int64, error) {
+	if !f.tails {
+		return 0, nil
+	}
+	for size := int64(tailFirst); ; size *= tailGrows {
+		end, at, err := readEnd(ctx, server, id, size)
+		if errors.Is(err, queue.ErrNotFound) {
+			return 0, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		if lines, enough := lastLines(end, f.tail); enough || at == 0 {
+			_, err := f.out.Write(lines)
+			return at + int64(len(end)), err
+		}
+	}
+}
+
+// The end of a log is read in a piece that grows until it has enough lines.
+const (
+	tailFirst = 16 << 10
+	tailGrows = 4
+)
+
+// readEnd reads the last bytes of a log, and returns where they begin.
+func readEnd(ctx context.Context, server *remote.Server, id queue.ID, size int64) (end []byte, at int64, err error) {
+	log, at, err := server.LogEnd(ctx, id, size)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { _ = log.Close() }() // it was read
+	end, err = io.ReadAll(log)
+	return end, at, err
+}
+
+// lastLines returns the last n lines of a text, and whether they begin in it: if it has
+// no more lines, its first one may have begun before.
+func lastLines(text []byte, n int) (lines []byte, enough bool) {
+	at := len(text)
+	if n > 0 && at > 0 && text[at-1] == '\n' {
+		at-- // it ends the last line
+	}
+	for ; n > 0; n-- {
+		if at = bytes.LastIndexByte(text[:at], '\n'); at < 0 {
+			return text, false
+		}
+	}
+	return text[min(at+1, len(text)):], true
 }
 
 // pause is between two looks at a log.

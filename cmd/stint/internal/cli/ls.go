@@ -13,8 +13,10 @@ import (
 
 const lsLong = `List tasks, the newest first. All flags that find tasks have to hold.
 
-The IDs that are shown are the beginnings of the whole ones, and can be given
-instead of those. With --json there is a line of JSON for each task.
+The IDs that are shown are the ends of the whole ones, and can be given instead of
+those. EXIT and TOOK are the exit status and the duration of the last attempt. On a
+terminal, lines are cut to its width. With --json there is a line of JSON for each
+task; docs/serve.md has its fields.
 
 Exit status: 0, also if there is no such task; 125 for errors.`
 
@@ -90,10 +92,14 @@ func (f *lsFlags) list(ctx context.Context, server *remote.Server) error {
 // show shows a page. An empty first one says so to people, and nothing to programs.
 func (f *lsFlags) show(tasks []queue.Task, first bool) error {
 	if !f.json {
-		return view.Tasks(f.out, tasks, first, now())
+		columns := 0
+		if isTerminal(f.out) {
+			columns = width(f.out)
+		}
+		return view.Tasks(f.out, tasks, first, now(), columns)
 	}
 	for i := range tasks {
-		if err := f.print(tasks[i]); err != nil {
+		if err := f.print(view.TaskJSON(&tasks[i], false)); err != nil {
 			return err
 		}
 	}

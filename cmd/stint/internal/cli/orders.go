@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stintgo/stint/cmd/stint/internal/remote"
+	"github.com/stintgo/stint/cmd/stint/internal/view"
 	"github.com/stintgo/stint/queue"
 )
 
@@ -19,38 +22,45 @@ type order struct {
 	done              string // of a task to which it was done
 	// queues: --queue alone, and --all, are the queues themselves.
 	queues bool
-	states []queue.State // of the tasks that it is for; nil is any
+	// ends: a task that runs is told to end. finished: it is finished then, and can be
+	// waited for.
+	ends, finished bool
+	states         []queue.State // of the tasks that it is for; nil is any
 }
 
 const ordersExit = `
 
 Tasks are named by their IDs, or found by the flags, which all have to hold.` + idHelp + `
 
-Exit status: 0 if anything has changed; 1 if nothing has; 125 for errors.`
+Exit status: 0 if anything has changed; 1 if no task has; 125 for errors.`
 
 const queuesHelp = `
 
-With --queue alone it is the queue and not its tasks: nothing of it starts any more,
-also of what comes later, and what runs goes on. With --all it is all queues.`
+With --queue alone the queue is paused, and not its tasks: none of its tasks starts,
+also none that is submitted later, and what runs goes on. With --all all queues are.
+A queue that was paused alone and by --all needs to be resumed in both ways.`
 
 // ordersTable are those commands. Dead letters are retried by their own as well.
 var ordersTable = []order{
 	{
 		name: "pause", short: "Keep tasks or queues from starting", do: queue.OnPause, done: "paused", queues: true,
-		long: "Keep tasks from starting until they are resumed. One that runs is told to end, and\n" +
+		ends: true,
+		long: "Keep tasks from starting until they are resumed. A task that runs is asked to end, and\n" +
 			"begins again when it is resumed." + queuesHelp,
 	},
 	{
 		name: "resume", short: "Have paused tasks or queues go on", do: queue.OnResume, done: "resumed", queues: true,
-		long: "Have tasks go on that were paused. With --queue alone it is the queue and not its\n" +
-			"tasks, and with --all what pause --all has paused.",
+		long: "Have tasks go on that were paused. With --queue alone it takes back what pause did with\n" +
+			"--queue alone, and with --all what pause --all did.",
 	},
 	{
 		name: "cancel", short: "Give tasks up", do: queue.OnCancel, done: "cancelled",
-		long: "Give tasks up. One that runs is told to end.",
+		ends: true, finished: true,
+		long: "Give tasks up. A task that runs is asked to end: its command gets SIGTERM, and later\n" +
+			"SIGKILL. With --wait the command returns when it has ended.",
 	},
 	{
-		name: "retry", short: "Run finished tasks again", do: queue.OnRetry, done: "to run again",
+		name: "retry", short: "Run dead and cancelled tasks again", do: queue.OnRetry, done: "to run again",
 		long: "Run dead and cancelled tasks again, with all their attempts, and those at once that\n" +
 			"wait for their next attempt.",
 	},
@@ -62,6 +72,7 @@ type orderFlags struct {
 	client
 	filterFlags
 	all    bool
+	wait   bool
 	reason string
 }
 
@@ -85,6 +96,9 @@ func newOrder(s *streams, o order) *cobra.Command {
 	f.filterFlags.register(cmd, o.states)
 	cmd.Flags().BoolVar(&f.all, "all", false, f.help())
 	cmd.Flags().StringVar(&f.reason, "reason", "", "say `WHY`, for others to see")
+	if o.finished {
+		cmd.Flags().BoolVar(&f.wait, "wait", false, "wait until the tasks that run have ended")
+	}
 	f.client.register(cmd)
 	return cmd
 }
@@ -101,7 +115,9 @@ func (o *order) help() string {
 func (f *orderFlags) give(ctx context.Context, server *remote.Server, ids []string) error {
 	some := len(ids) > 0 || f.narrows() || f.queue != ""
 	switch {
-	case some == f.all:
+	case some && f.all:
+		return errors.New("--all is for all, and IDs and flags such as --queue are for some: leave one of them out")
+	case !some && !f.all:
 		return errors.New("say which tasks: by their IDs, by flags that find them, or --all")
 	case f.queues && len(ids) == 0 && !f.narrows():
 		return f.giveQueue(ctx, server)
@@ -114,11 +130,60 @@ func (f *orderFlags) give(ctx context.Context, server *remote.Server, ids []stri
 	if err != nil {
 		return err
 	}
-	return f.tell(ctx, server, filter, n)
+	var ending []queue.ID
+	if f.ends {
+		if ending, err = f.ending(ctx, server, filter); err != nil {
+			return err
+		}
+	}
+	if f.wait {
+		if err := f.waitFor(ctx, server, ending); err != nil {
+			return err
+		}
+		n, ending = max(n, len(ending)), nil
+	}
+	return f.tell(ctx, server, filter, n, len(ending))
+}
+
+// ending returns the tasks that still run and have the order to end.
+func (f *orderFlags) ending(
+	ctx context.Context, server *remote.Server, filter queue.Filter,
+) (ids []queue.ID, err error) {
+	if len(filter.States) > 0 && !slices.Contains(filter.States, queue.Running) {
+		return nil, nil
+	}
+	filter.States = []queue.State{queue.Running}
+	for task, err := range server.Find(ctx, filter) {
+		if err != nil {
+			return nil, err
+		}
+		if task.Order == f.do {
+			ids = append(ids, task.ID)
+		}
+	}
+	return ids, nil
+}
+
+// waitFor waits until tasks have ended, and tells of those that ended otherwise than
+// they were told to.
+func (f *orderFlags) waitFor(ctx context.Context, server *remote.Server, ids []queue.ID) error {
+	for _, id := range ids {
+		task, err := server.Wait(ctx, id)
+		if err != nil {
+			return found(err)
+		}
+		if task.State != queue.Cancelled {
+			printTo(f.err, "stint: task %s had ended before: %s\n", id, view.End(&task))
+		}
+	}
+	return nil
 }
 
 // giveQueue gives the order for a queue as a whole, or for all if it has no name.
 func (f *orderFlags) giveQueue(ctx context.Context, server *remote.Server) (err error) {
+	if err := f.warnUnknownQueue(ctx, server, f.queue); err != nil {
+		return err
+	}
 	what := "all queues are"
 	if f.queue != "" {
 		what = fmt.Sprintf("queue %s is", f.queue)
@@ -131,6 +196,11 @@ func (f *orderFlags) giveQueue(ctx context.Context, server *remote.Server) (err 
 	if err != nil {
 		return err
 	}
+	if f.do == queue.OnResume {
+		if err := f.warnStillPaused(ctx, server); err != nil {
+			return err
+		}
+	}
 	if f.json {
 		return f.print(map[string]string{"queue": f.queue, "done": f.done})
 	}
@@ -138,18 +208,43 @@ func (f *orderFlags) giveQueue(ctx context.Context, server *remote.Server) (err 
 	return nil
 }
 
-// tell says how many tasks have changed, and why those have not that were named.
-func (f *orderFlags) tell(ctx context.Context, server *remote.Server, filter queue.Filter, n int) error {
-	if f.json {
-		if err := f.print(map[string]int{"changed": n}); err != nil {
+// warnStillPaused names what keeps queues paused after some were resumed: the pause of
+// all queues, or pauses of single ones.
+func (f *orderFlags) warnStillPaused(ctx context.Context, server *remote.Server) error {
+	all, err := server.Settings(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		switch settings := all[name]; {
+		case settings.Paused == nil:
+		case name == "":
+			printTo(f.err, "stint: all queues are still paused: stint resume --all lets them go on\n")
+		case f.queue == "":
+			printTo(f.err, "stint: queue %s is still paused: stint resume --queue %s lets it go on\n", name, name)
+		}
+	}
+	return nil
+}
+
+// tell says how many tasks have changed, of which some run and are told to end, and
+// why those have not that were named.
+func (f *orderFlags) tell(ctx context.Context, server *remote.Server, filter queue.Filter, n, ending int) error {
+	ending = min(ending, n)
+	switch {
+	case f.json:
+		if err := f.print(changed{n, ending}); err != nil {
 			return err
 		}
-	} else {
-		noun := "tasks"
-		if n == 1 {
-			noun = "task"
+	case ending == 0 || n > ending:
+		printTo(f.out, "%s %s\n", tasks(n-ending), f.done)
+	}
+	if ending > 0 && !f.json {
+		hint := ""
+		if f.finished {
+			hint = "; --wait waits until it has ended"
 		}
-		printTo(f.out, "%d %s %s\n", n, noun, f.done)
+		printTo(f.out, "%s running and asked to end%s\n", tasks(ending), hint)
 	}
 	if n > 0 && n >= len(filter.IDs) {
 		return nil
@@ -158,6 +253,20 @@ func (f *orderFlags) tell(ctx context.Context, server *remote.Server, filter que
 		return unless(n > 0)
 	}
 	return nothing(f.unchanged(ctx, server, filter))
+}
+
+// changed is what an order has done, as JSON.
+type changed struct {
+	Changed int `json:"changed"`
+	Ending  int `json:"asked_to_end,omitempty"` // of them, tasks that still ran
+}
+
+// tasks is a number of tasks in words.
+func tasks(n int) string {
+	if n == 1 {
+		return "1 task"
+	}
+	return fmt.Sprintf("%d tasks", n)
 }
 
 // unless is the end of a command that has changed nothing, unless it has.
@@ -177,8 +286,11 @@ func (f *orderFlags) unchanged(ctx context.Context, server *remote.Server, filte
 	var errs []error
 	for _, id := range filter.IDs {
 		task, err := server.Get(ctx, id)
-		if err == nil {
-			err = fmt.Errorf("task %s is %s and cannot be %s", id, task.State, done)
+		switch {
+		case err == nil && task.Order == f.do:
+			err = fmt.Errorf("task %s is %s and has been asked to end already", id, task.State)
+		case err == nil:
+			err = fmt.Errorf("task %s cannot be %s: its state is %s", id, done, task.State)
 		}
 		errs = append(errs, err)
 	}

@@ -9,10 +9,12 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/isolate"
 )
 
@@ -41,11 +43,14 @@ func (e *exitError) Unwrap() error { return e.err }
 const longHelp = `Stint decides how much runs at once, and what goes first.
 
   stint run     runs a command for each line of input, in parallel, now
-  stint sem     runs one command when one of so many slots is free, which processes of
-                this machine share by a name; shm is about those that there are
+  stint sem     runs one command when a slot is free; processes of this machine share a
+                number of slots by a name; shm lists and removes such names
   stint serve   keeps commands in a directory and works on them, also after kill -9
-  stint submit  sends it a command; ls, show, why, wait, logs, pause, resume, cancel,
-                retry, dead and stats are about those that it has
+  stint submit  sends a command to the server; ls, show, why, wait, logs, pause, resume,
+                cancel, retry, dead and stats are about commands that were submitted;
+                limit changes how much of a queue, a key or all queues runs, starts and
+                waits, jobs how many commands the server runs at once
+  stint schedule has a server submit commands at the ticks of cron expressions
   stint bench   measures the scheduler on this machine`
 
 const rootExamples = `  find . -name '*.jpg' | stint run -j4 convert {} {.}.png
@@ -66,12 +71,38 @@ func Main(args []string, stdin, stdout, stderr *os.File) int {
 		return 0
 	case errors.As(err, &exit):
 		if exit.err != nil {
-			_, _ = fmt.Fprintf(stderr, "stint: %v\n", exit.err)
+			_, _ = fmt.Fprintf(stderr, "stint: %s\n", plainText(exit.err))
 		}
 		return exit.status
 	}
-	_, _ = fmt.Fprintf(stderr, "stint: %v\n", err)
+	_, _ = fmt.Fprintf(stderr, "stint: %s\n", plainText(err))
 	return exitOwn
+}
+
+// plainText is the text of an error without the prefixes that name the Go package and the kind of the
+// error, as in "queue: invalid: ": the rest of the text says what is wrong.
+func plainText(err error) string {
+	text := err.Error()
+	for _, kind := range []struct {
+		err  error
+		text string
+	}{
+		{queue.ErrInvalid, ""},
+		{queue.ErrUnavailable, ""},
+		{queue.ErrNotFound, "not found"},
+		{queue.ErrFull, "the queue is full"},
+		{queue.ErrTooLarge, "too large"},
+	} {
+		if !errors.Is(err, kind.err) {
+			continue
+		}
+		if kind.text == "" {
+			text = strings.ReplaceAll(text, kind.err.Error()+": ", "")
+			continue
+		}
+		text = strings.ReplaceAll(text, kind.err.Error(), kind.text)
+	}
+	return text
 }
 
 // streams are the process's own.
@@ -92,17 +123,20 @@ func newRoot(s *streams) *cobra.Command {
 	root.AddCommand(newRun(s), newSem(), newShm(s))
 	root.AddCommand(newServe(s), newSubmit(s), newLs(s), newShow(s), newWhy(s), newWait(s), newLogs(s))
 	root.AddCommand(newOrders(s)...)
-	root.AddCommand(newDead(s), newStats(s), newBench(s), newVersion())
+	root.AddCommand(newDead(s), newSchedule(s), newStats(s), newLimit(s), newJobs(s), newBench(s), newVersion())
+	root.AddCommand(newEdit(s))
 	return root
 }
 
-// plainFlagError says in words that something is no number.
+// plainFlagError says in words that a value is not a number, or is too large.
 func plainFlagError(err error) error {
 	var wrong *pflag.InvalidValueError
 	var number *strconv.NumError
-	if !errors.As(err, &wrong) || !errors.As(err, &number) || number.Func == "ParseBool" ||
-		!errors.Is(err, strconv.ErrSyntax) {
+	if !errors.As(err, &wrong) || !errors.As(err, &number) || number.Func == "ParseBool" {
 		return err
+	}
+	if errors.Is(err, strconv.ErrRange) {
+		return fmt.Errorf("--%s %q: the number is too large", wrong.GetFlag().Name, wrong.GetValue())
 	}
 	return fmt.Errorf("--%s %q: give a number, as in 4", wrong.GetFlag().Name, wrong.GetValue())
 }

@@ -31,7 +31,7 @@ so its output, its exit status and signals to it are its own; write & behind it 
 the background. One word with shell syntax in it is run by sh -c, which stays until
 all of it has ended.
 
-The highest tier goes first, and in a tier whoever has waited longest. Up to 64
+The highest tier goes first, and in a tier the process that has waited longest. Up to 64
 processes can use the same slots at a time; more wait until they can, in no order.
 
 A few programs close all files that they find open when they start, as ssh does, and

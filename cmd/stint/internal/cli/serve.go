@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"syscall"
 	"time"
@@ -28,18 +29,20 @@ order; what was running then begins again. Each command runs in processes of its
 own, and all of them end with the attempt, or with the server.
 
 Other processes reach the server by the socket stint.sock in the directory, which
-only its owner may use, and with --listen by an address of this machine, which
-every user of it may use.
+only its owner may use, and with --listen by an address of this machine. Calls to
+the address need the token in the file token of the directory, which the first
+start with --listen makes: anybody who has it can run commands as the server's user.
 
 The first SIGINT, SIGTERM or SIGHUP starts nothing more and waits for what runs;
 after --grace commands get SIGTERM, and then SIGKILL. A second one kills them at
 once. What was interrupted begins again at the next start, and has not failed.
 
-A directory that another server has is tried for a second, since that may have been
-killed a moment ago, or as long as STINT_PATIENCE says, as in 30s.
+A directory or an address that another server has is tried for a second, since that
+server may have been killed a moment ago, or as long as STINT_PATIENCE says, as in
+30s. A directory that another user owns or may write to is refused.
 
-Exit status: 0 when it was told to end; 125 for errors; 128 and the signal's
-number after a second signal.`
+Exit status: 0 after the first signal; 125 for errors; 128 and the signal's number
+after a second signal.`
 
 const serveExamples = `  # two at a time, in ./stint-data
   stint serve -j2
@@ -77,11 +80,20 @@ func (f *serveFlags) register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.queues, "queue", []string{"default"}, "work on `QUEUE`; may be given several times")
 	flags.StringVar(&f.listen, "listen", "", "answer at `ADDRESS` too, as in 127.0.0.1:7117")
 	flags.StringVar(&f.memory, "memory", "", "kill a command that has more than `SIZE` of memory")
-	flags.StringVar(&f.output, "output", "1M", "keep `SIZE` of what a command writes")
+	flags.StringVar(&f.output, "output", "1M", "keep `SIZE` of what an attempt writes: its beginning and its end")
 	flags.StringVar(&f.logsMax, "logs", "1G", "keep `SIZE` of what all commands have written; the oldest goes first")
 	flags.StringVar(&f.minFree, "min-free", "128M", "refuse tasks while the disk has less than `SIZE` left")
-	secondsVar(flags, &f.grace, "grace", defaultGrace, "when told to end, wait `TIME` for what runs")
+	secondsVar(flags, &f.grace, "grace", defaultGrace, "after the first signal, wait `TIME` for what runs")
 	secondsVar(flags, &f.killAfter, "kill-after", defaultKillAfter, "`TIME` from SIGTERM to SIGKILL for a command")
+}
+
+// parseSize reads the size that a flag has.
+func parseSize(flag, text string) (int64, error) {
+	size, err := gate.ParseSize(text)
+	if err != nil {
+		return 0, fmt.Errorf("--%s: %w", flag, err)
+	}
+	return size, nil
 }
 
 // config turns the flags into a server. It reports every problem that it finds.
@@ -92,14 +104,19 @@ func (f *serveFlags) config(s *streams) (serve.Config, error) {
 		Logger:  slog.New(slog.NewTextHandler(s.err, nil)),
 	}
 	var errs [8]error
-	cfg.Jobs, errs[0] = jobcount.Parse(orCPUs(f.jobs), jobcount.Machine{CPUs: runtime.GOMAXPROCS(0), Most: mostJobs()})
-	if f.memory != "" {
-		cfg.Command.Memory, errs[1] = gate.ParseSize(f.memory)
+	cfg.ParseJobs = func(text string) (int, error) {
+		return jobcount.Parse(text, jobcount.Machine{CPUs: runtime.GOMAXPROCS(0), Most: mostJobs()})
 	}
-	cfg.Command.Output, errs[2] = gate.ParseSize(f.output)
-	cfg.LogsMax, errs[3] = gate.ParseSize(f.logsMax)
-	cfg.MinFree, errs[4] = gate.ParseSize(f.minFree)
-	if f.grace <= 0 || f.killAfter <= 0 || cfg.Command.Output == 0 || cfg.LogsMax == 0 || cfg.MinFree == 0 {
+	cfg.Jobs, errs[0] = cfg.ParseJobs(orCPUs(f.jobs))
+	if f.memory != "" {
+		cfg.Command.Memory, errs[1] = parseSize("memory", f.memory)
+	}
+	cfg.Command.Output, errs[2] = parseSize("output", f.output)
+	cfg.LogsMax, errs[3] = parseSize("logs", f.logsMax)
+	cfg.MinFree, errs[4] = parseSize("min-free", f.minFree)
+	zero := func(size int64, err error) bool { return size == 0 && err == nil }
+	if f.grace <= 0 || f.killAfter <= 0 || zero(cfg.Command.Output, errs[2]) || zero(cfg.LogsMax, errs[3]) ||
+		zero(cfg.MinFree, errs[4]) {
 		errs[5] = errors.New("--grace, --kill-after, --output, --logs and --min-free have to be above 0")
 	}
 	errs[6] = cfg.Command.Validate()
@@ -123,6 +140,10 @@ func runServe(f *serveFlags, s *streams) error {
 	cfg.Ready = func(addresses []string) {
 		for _, address := range addresses {
 			printTo(s.out, "serving %s\n", address)
+		}
+		if cfg.Listen != "" {
+			printTo(s.err, "stint: anybody who has the token in %s can run commands as %s by that address\n",
+				filepath.Join(cfg.Dir, serve.TokenName), operator())
 		}
 		printTo(s.err, "stint: %d commands at once; stop with Ctrl-C\n", cfg.Jobs)
 	}

@@ -83,7 +83,7 @@ func noRegion(name string, err error) error {
 	if !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	remedy := "stint shm ls lists those that there are"
+	remedy := "stint shm ls lists the regions"
 	if strings.ContainsRune(name, '/') {
 		remedy = "a name with a slash is the path of a file"
 	}

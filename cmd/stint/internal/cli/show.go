@@ -7,39 +7,54 @@ import (
 
 	"github.com/stintgo/stint/cmd/stint/internal/remote"
 	"github.com/stintgo/stint/cmd/stint/internal/view"
+	"github.com/stintgo/stint/queue"
 )
 
 const idHelp = `
 
-A task is named by its ID, or by the beginning of that, as ls shows it.`
+A task is named by its ID, or by the end of that, as ls shows it, or its beginning: at
+least four digits, and as many as tell it from all others.`
+
+// showFlags are the flags of stint show.
+type showFlags struct {
+	client
+	reveal bool
+}
 
 func newShow(s *streams) *cobra.Command {
-	c := client{streams: s}
+	f := showFlags{client: client{streams: s}}
 	cmd := &cobra.Command{
 		Use: "show ID", Short: "Show a task and its life so far",
-		Long: "Show all that is known of a task, and its life so far." + idHelp + `
+		Long: "Show all that is known of a task, and its life so far. The values of --env and the\n" +
+			"standard input, which may be secrets, are left out unless --reveal is given." + idHelp + `
 
 Exit status: 0; 1 if there is no such task; 125 for errors.`,
 		Args: oneTask,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.with(cmd, func(ctx context.Context, server *remote.Server) error {
-				id, err := server.ID(ctx, args[0])
-				if err != nil {
-					return found(err)
-				}
-				task, err := server.Get(ctx, id)
-				if err != nil {
-					return found(err)
-				}
-				if c.json {
-					return c.print(task)
-				}
-				return view.Show(c.out, &task, now())
+			return f.with(cmd, func(ctx context.Context, server *remote.Server) error {
+				return f.show(ctx, server, args[0])
 			})
 		},
 	}
-	c.register(cmd)
+	cmd.Flags().BoolVar(&f.reveal, "reveal", false, "show the values of --env too, and standard input with --json")
+	f.register(cmd)
 	return cmd
+}
+
+// show shows a task.
+func (f *showFlags) show(ctx context.Context, server *remote.Server, text string) error {
+	id, err := server.ID(ctx, text)
+	if err != nil {
+		return found(err)
+	}
+	task, err := server.Get(ctx, id)
+	if err != nil {
+		return found(err)
+	}
+	if f.json {
+		return f.print(view.TaskJSON(&task, f.reveal))
+	}
+	return view.Show(f.out, &task, now(), f.reveal)
 }
 
 func newWhy(s *streams) *cobra.Command {
@@ -72,7 +87,7 @@ func (c *client) why(ctx context.Context, server *remote.Server, text string) er
 		return found(err)
 	}
 	if c.json {
-		return c.print(append(reasons[:0:0], reasons...))
+		return c.print(append([]queue.Reason{}, reasons...)) // [] where there is no reason, not null
 	}
 	if len(reasons) == 0 {
 		task, err := server.Get(ctx, id)
@@ -91,7 +106,7 @@ func newStats(s *streams) *cobra.Command {
 	c := client{streams: s}
 	cmd := &cobra.Command{
 		Use: "stats", Short: "Count tasks and workers",
-		Long: "Count the tasks of each queue by their states, and name the workers that live.",
+		Long: "Count the tasks of each queue by their states, show the limits in force, and name the\nworkers that live.",
 		Args: nothingElse,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.with(cmd, func(ctx context.Context, server *remote.Server) error {

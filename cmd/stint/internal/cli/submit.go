@@ -1,13 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,18 +13,26 @@ import (
 
 	stint "github.com/stintgo/stint"
 	"github.com/stintgo/stint/cmd/stint/internal/remote"
-	"github.com/stintgo/stint/cmd/stint/internal/run"
 	"github.com/stintgo/stint/cmd/stint/internal/serve"
 	"github.com/stintgo/stint/queue"
-	"github.com/stintgo/stint/queue/isolate"
 )
 
 const submitLong = `Submit a command to a server, and print the ID of its task.
 
 The task is durable when the ID is there. The command runs later, in this
 directory, with the environment of the server. One word with shell syntax in it
-is run by sh -c. It fails if its exit status is not 0, and is tried again after a
-while, which grows.
+is run by sh -c. It fails if its exit status is not 0. A command that fails is not
+run again, unless --retries says so; the time between attempts grows. A command that
+ran when the server was killed begins again in any case.
+
+Flags stand before the command: its first word ends them, and what follows is the
+command's own, also a misspelt flag. Behind a command that is one word with shell
+syntax, as in 'make | tee log', flags may follow as well. -- ends the flags.
+
+With --from, each line of a file is a task: a command as above, or, if the line begins
+with {, a task as JSON, whose fields are in docs/serve.md. The other flags are for all of
+them. Lines are submitted in batches, each as a whole, and IDs are printed when their
+tasks are durable. A line that is refused ends it; those before it have been submitted.
 
 Exit status: 0 if it was accepted, also if there was one with its --unique already;
 125 for errors.`
@@ -38,9 +44,14 @@ const submitExamples = `  stint submit -- convert big.tif small.png
   # one after the other
   first=$(stint submit make data)
   stint submit --after $first make report
+  stint submit --after-any $first ./clean-up.sh
 
-  # once, however often this is called; not before tomorrow
-  stint submit --unique report-2026-11-21 --at 2026-11-21T06:00:00+01:00 ./report.sh
+  # once, however often this is called; not before six in the morning
+  stint submit --unique report-2026-11-21 --at 06:00 ./report.sh
+
+  # a command a line, many at a time; may be called again after a crash
+  stint submit --from commands.txt --unique-prefix import-7
+  jq -c '{key: .tenant, command: {args: ["./import", .file]}}' jobs | stint submit --from -
 
   # a task for workers in Go
   stint submit --kind email --payload '{"to":"gopher"}'`
@@ -49,8 +60,8 @@ const submitExamples = `  stint submit -- convert big.tif small.png
 type submitFlags struct {
 	client
 	queue, tier, key, unique, group string
-	after                           []string
-	delay, timeout                  time.Duration
+	after, afterAny                 []string
+	delay, timeout, uniqueFor       time.Duration
 	at, deadline                    string
 	retries                         int
 	retriesSet                      bool // --retries was given
@@ -58,6 +69,7 @@ type submitFlags struct {
 	dir, stdin                      string
 	env                             []string
 	kind, payload                   string
+	from, uniquePrefix              string
 }
 
 func newSubmit(s *streams) *cobra.Command {
@@ -66,8 +78,15 @@ func newSubmit(s *streams) *cobra.Command {
 		Use: "submit [flags] [--] command [args]...", Short: "Submit a command to a server",
 		Long: submitLong, Example: submitExamples, Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			args, err := commandWords(cmd, args)
+			if err != nil {
+				return err
+			}
 			f.retriesSet = cmd.Flags().Changed("retries")
 			return f.with(cmd, func(ctx context.Context, server *remote.Server) error {
+				if f.from != "" {
+					return f.submitFrom(ctx, server, args)
+				}
 				return f.submit(ctx, server, args)
 			})
 		},
@@ -80,21 +99,30 @@ func newSubmit(s *streams) *cobra.Command {
 }
 
 func (f *submitFlags) flags(flags *pflag.FlagSet) {
+	f.taskFlags(flags)
+	flags.StringVar(&f.unique, "unique", "", "submit nothing if there is a task with this `NAME`")
+	secondsVar(flags, &f.uniqueFor, "unique-for", 0, "keep the name for `TIME` at least, also if the task is forgotten")
+	flags.StringArrayVar(&f.after, "after", nil, "start when task `ID` has succeeded; may be given several times")
+	flags.StringArrayVar(&f.afterAny, "after-any", nil, "start when task `ID` is finished, in whatever way")
+	secondsVar(flags, &f.delay, "delay", 0, "start after `TIME`")
+	flags.StringVar(&f.at, "at", "", "start at `TIME`, as in 06:00, '2026-11-21 06:00' or 2026-11-21T06:00:00Z")
+	flags.StringVar(&f.deadline, "deadline", "", "give up if it has not started by `TIME`")
+	flags.StringVar(&f.from, "from", "", "submit each line of `FILE`: a command, or a task as JSON; - is standard input")
+	flags.StringVar(&f.uniquePrefix, "unique-prefix", "", "with --from: the task of line N has the unique name `NAME`-N")
+}
+
+// taskFlags are those that say what a task is, and not when it starts.
+func (f *submitFlags) taskFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&f.queue, "queue", "", "put it into `QUEUE` (default: default)")
 	flags.StringVar(&f.tier, "tier", "", "`TIER`: lowest … highest or -3 … 3 (default: normal)")
 	flags.StringVar(&f.key, "key", "", "`KEY` that takes turns with others, and may have limits")
 	flags.StringVar(&f.group, "group", "", "run after the tasks of `GROUP` that were submitted before, one at a time")
-	flags.StringVar(&f.unique, "unique", "", "submit nothing if there is a task with this `NAME`")
-	flags.StringArrayVar(&f.after, "after", nil, "start when task `ID` has succeeded; may be given several times")
-	secondsVar(flags, &f.delay, "delay", 0, "start after `TIME`")
-	flags.StringVar(&f.at, "at", "", "start at `TIME`, as in 2026-11-21T06:00:00Z")
-	flags.StringVar(&f.deadline, "deadline", "", "give up if it has not started by `TIME`")
 	secondsVar(flags, &f.timeout, "timeout", 0, "end an attempt after `TIME`; it has failed then")
-	flags.IntVar(&f.retries, "retries", 0, "try again up to `N` times if it fails (default 2)")
+	flags.IntVar(&f.retries, "retries", 0, "try again up to `N` times if it fails (default: 0; of another --kind: 2)")
 	labelVar(flags, &f.labels, "`NAME=VALUE` to find it by; may be given several times")
 	flags.StringVar(&f.dir, "dir", "", "run it in `DIR` (default: here)")
-	flags.StringArrayVarP(&f.env, "env", "e", nil, "set `NAME=VALUE` in its environment; NAME alone has the value here")
-	flags.StringVar(&f.stdin, "stdin", "", "give it what is in `FILE` as standard input; - is that of this command")
+	flags.StringArrayVarP(&f.env, "env", "e", nil, "set `NAME=VALUE` in its environment; NAME alone: as it is here")
+	flags.StringVar(&f.stdin, "stdin", "", "give it `FILE` as standard input, up to 1 MiB; - is that of this command")
 	flags.StringVar(&f.kind, "kind", serve.Kind, "submit a task of `KIND` for other workers, with --payload")
 	flags.StringVar(&f.payload, "payload", "", "`JSON` that is the task's payload")
 }
@@ -108,16 +136,25 @@ func tiers() (names []string) {
 
 // submit sends the task.
 func (f *submitFlags) submit(ctx context.Context, server *remote.Server, args []string) error {
+	if f.uniquePrefix != "" {
+		return errors.New("--unique-prefix is for the lines of --from: for one command, give --unique")
+	}
+	if f.uniqueFor != 0 && f.unique == "" {
+		return errors.New("--unique-for says how long the name of --unique is kept: give that, too")
+	}
 	spec, err := f.spec(args)
 	if err != nil {
 		return err
 	}
-	if spec.After, err = server.IDs(ctx, f.after); err != nil {
-		return fmt.Errorf("--after: %w", err)
+	if err := f.comesAfter(ctx, server, &spec); err != nil {
+		return err
+	}
+	if err := f.warnUnknownQueue(ctx, server, f.queue); err != nil {
+		return err
 	}
 	receipts, err := server.Submit(ctx, server.Prepare(spec))
 	if err != nil {
-		return err
+		return &onlyTaskError{err}
 	}
 	if f.json {
 		return f.print(receipts[0])
@@ -129,16 +166,43 @@ func (f *submitFlags) submit(ctx context.Context, server *remote.Server, args []
 	return nil
 }
 
-// spec is the task that the flags describe. It reports every problem.
+// onlyTaskError is the error of a submit of one task, whose text does not number it.
+type onlyTaskError struct{ error }
+
+func (e *onlyTaskError) Error() string { return strings.TrimPrefix(e.error.Error(), "task 0: ") }
+
+func (e *onlyTaskError) Unwrap() error { return e.error }
+
+// comesAfter has a task come after others.
+func (f *submitFlags) comesAfter(ctx context.Context, server *remote.Server, spec *queue.Spec) (err error) {
+	if spec.After, err = server.IDs(ctx, f.after); err != nil {
+		return fmt.Errorf("--after: %w", err)
+	}
+	if spec.AfterAny, err = server.IDs(ctx, f.afterAny); err != nil {
+		return fmt.Errorf("--after-any: %w", err)
+	}
+	return nil
+}
+
+// spec is the task that the flags and the command describe. It reports every problem.
 func (f *submitFlags) spec(args []string) (queue.Spec, error) {
+	spec, err := f.asked()
+	payload, payloadErr := f.payloadOf(args)
+	spec.Payload = payload
+	return spec, errors.Join(err, payloadErr)
+}
+
+// asked is what the flags ask of a task, whatever it does.
+func (f *submitFlags) asked() (queue.Spec, error) {
 	spec := queue.Spec{
 		Queue: f.queue, Kind: f.kind, Key: f.key, Unique: f.unique, Group: f.group, Timeout: f.timeout, Labels: f.labels,
+		UniqueFor: f.uniqueFor,
 	}
-	var errs [5]error
+	var errs [4]error
 	if f.tier != "" {
 		spec.Tier, errs[0] = stint.ParsePriority(f.tier)
 	}
-	if f.retriesSet {
+	if f.retriesSet || f.kind == serve.Kind { // a command may do harm if it is run twice
 		spec.MaxAttempts = f.retries + 1
 	}
 	spec.RunAt, errs[1] = timeOf("--at", f.at)
@@ -149,75 +213,48 @@ func (f *submitFlags) spec(args []string) (queue.Spec, error) {
 		spec.RunAt = now().Add(f.delay)
 	}
 	spec.Deadline, errs[2] = timeOf("--deadline", f.deadline)
-	if f.delay < 0 || f.timeout < 0 || f.retries < 0 {
-		errs[3] = errors.New("--delay, --timeout and --retries are not negative")
+	errs[2] = cmp.Or(errs[2], past(spec.Deadline))
+	if f.delay < 0 || f.timeout < 0 || f.retries < 0 || f.uniqueFor < 0 {
+		errs[3] = errors.New("--delay, --timeout, --retries and --unique-for are not negative")
 	}
-	spec.Payload, errs[4] = f.payloadOf(args)
 	return spec, errors.Join(errs[:]...)
 }
 
-// timeOf reads a time of day; nothing is the zero time.
+// past is the error of a deadline that has passed: the task would be dead at once.
+func past(deadline time.Time) error {
+	if deadline.IsZero() || deadline.After(now()) {
+		return nil
+	}
+	return fmt.Errorf("--deadline %s has passed: give a time to come", deadline.Format(time.RFC3339))
+}
+
+// timeOf reads a time; nothing is the zero time. A time of day is the next one, here.
 func timeOf(flag, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
-	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04"} {
+	for _, layout := range []string{
+		time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04",
+	} {
 		if at, err := time.ParseInLocation(layout, text, time.Local); err == nil {
 			return at, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%s %q: give a time, as in 2026-11-21T06:00:00Z or 2026-11-21T06:00", flag, text)
-}
-
-// payloadOf is the payload of the task.
-func (f *submitFlags) payloadOf(args []string) ([]byte, error) {
-	if f.kind != serve.Kind {
-		switch {
-		case len(args) > 0:
-			return nil, fmt.Errorf("a task of --kind %s has a --payload and no command", f.kind)
-		case f.payload != "" && !json.Valid([]byte(f.payload)):
-			return nil, fmt.Errorf("--payload %.40q is no JSON; a text needs quotes of its own", f.payload)
+	for _, layout := range []string{"15:04", "15:04:05"} {
+		if clock, err := time.Parse(layout, text); err == nil {
+			return next(clock, now()), nil
 		}
-		return []byte(f.payload), nil
 	}
-	if len(args) == 0 || f.payload != "" {
-		return nil, errors.New("give a command; --payload is for tasks of another --kind")
-	}
-	cmd := isolate.Command{Args: args, Env: f.environment()}
-	if run.LooksLikeScript(args) {
-		cmd.Args = []string{"sh", "-c", args[0]}
-	}
-	var errs [3]error
-	cmd.Dir, errs[0] = filepath.Abs(f.dir)
-	cmd.Stdin, errs[1] = f.input()
-	errs[2] = cmd.Validate()
-	if err := errors.Join(errs[:]...); err != nil {
-		return nil, err
-	}
-	return json.Marshal(cmd)
+	return time.Time{}, fmt.Errorf("%s %q: give a time, as in 06:00, 2026-11-21 06:00 or 2026-11-21T06:00:00Z", flag, text)
 }
 
-// environment is what is added to that of the server.
-func (f *submitFlags) environment() (env []string) {
-	for _, entry := range f.env {
-		if value, ok := os.LookupEnv(entry); ok {
-			entry += "=" + value
+// next is when clocks show the time of day of clock for the first time after now.
+func next(clock, now time.Time) time.Time {
+	for day := 0; ; day++ {
+		y, m, d := now.Date()
+		at := time.Date(y, m, d+day, clock.Hour(), clock.Minute(), clock.Second(), 0, now.Location())
+		if at.After(now) {
+			return at
 		}
-		env = append(env, entry)
 	}
-	return env
-}
-
-func (f *submitFlags) input() ([]byte, error) {
-	switch f.stdin {
-	case "":
-		return nil, nil
-	case "-":
-		return io.ReadAll(f.in)
-	}
-	text, err := os.ReadFile(f.stdin)
-	if err != nil {
-		return nil, fmt.Errorf("--stdin: %w", err)
-	}
-	return text, nil
 }

@@ -86,7 +86,7 @@ func (f *waitFlags) wait(ctx context.Context, server *remote.Server, texts []str
 // tell prints how a task has ended; for people only if it has not gone well.
 func (f *waitFlags) tell(t *queue.Task) error {
 	if f.json {
-		return f.print(t)
+		return f.print(view.TaskJSON(t, false))
 	}
 	if t.State != queue.Succeeded {
 		printTo(f.err, "stint: task %s: %s\n", t.ID, view.End(t))

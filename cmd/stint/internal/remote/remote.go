@@ -12,9 +12,11 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/stintgo/stint/cmd/stint/internal/serve"
+	"github.com/stintgo/stint/internal/peer"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/httpstore"
 )
@@ -28,10 +30,17 @@ type Server struct {
 	store queue.Store
 }
 
+// Config is how commands reach a server.
+type Config struct {
+	Patience time.Duration // as [httpstore.Config] has it
+	Timeout  time.Duration // as [httpstore.Config] has it
+	// TokenFile is the path of the file with the token for a TCP address; "" is none.
+	TokenFile string
+}
+
 // Open returns the server at an address: unix: and the path of its socket, an
-// http: address, or the directory that it serves. It connects later: calls try to
-// reach it as long as patience says.
-func Open(address string, patience time.Duration) (*Server, error) {
+// http: address, or the directory that it serves. It connects with the first call.
+func Open(address string, cfg Config) (*Server, error) {
 	if !strings.HasPrefix(address, "unix:") && !strings.Contains(address, "://") {
 		if looksLikePort(address) {
 			return nil, fmt.Errorf("there is no directory %s: for the server at that address, give http://%s", address, address)
@@ -42,7 +51,15 @@ func Open(address string, patience time.Duration) (*Server, error) {
 		}
 		address = "unix:" + path
 	}
-	store, err := httpstore.Open(address, httpstore.Config{Patience: patience})
+	to := httpstore.Config{Patience: cfg.Patience, Timeout: cfg.Timeout}
+	if cfg.TokenFile != "" && !strings.HasPrefix(address, "unix:") {
+		token, err := serve.ReadToken(cfg.TokenFile)
+		if err != nil {
+			return nil, fmt.Errorf("the token for %s: %w", address, err)
+		}
+		to.Token = token
+	}
+	store, err := httpstore.Open(address, to)
 	if err != nil {
 		return nil, err
 	}
@@ -68,6 +85,35 @@ func On(store queue.Store) *Server {
 // Close ends the connection.
 func (s *Server) Close() error { return s.store.Close() }
 
+// probeEvery is how often a server is asked whether it lives while a task is waited for.
+const probeEvery = 5 * time.Second
+
+// Wait is [queue.Queue.Wait]: it waits also while the server is away, since that may come
+// back. It gives up, with [httpstore.ErrNoAnswer], if the server is there and does not
+// answer, as one that is stopped.
+func (s *Server) Wait(ctx context.Context, id queue.ID) (queue.Task, error) {
+	waiting, stop := context.WithCancelCause(ctx)
+	var probing sync.WaitGroup
+	defer probing.Wait()
+	defer stop(nil)
+	probing.Go(func() {
+		again := time.NewTicker(probeEvery)
+		defer again.Stop()
+		for {
+			select {
+			case <-again.C:
+			case <-waiting.Done():
+				return
+			}
+			_, err := s.store.Find(waiting, queue.Filter{IDs: []queue.ID{id}}, queue.Page{Limit: 1})
+			if errors.Is(err, httpstore.ErrNoAnswer) {
+				stop(err)
+			}
+		}
+	})
+	return s.Queue.Wait(waiting, id)
+}
+
 // Page returns tasks a page at a time; see [queue.Store].
 func (s *Server) Page(ctx context.Context, f queue.Filter, p queue.Page) ([]queue.Task, error) {
 	return s.store.Find(ctx, f, p)
@@ -77,7 +123,10 @@ func (s *Server) Page(ctx context.Context, f queue.Filter, p queue.Page) ([]queu
 type logger interface {
 	Log(ctx context.Context, id queue.ID, from int64) (io.ReadCloser, int64, error)
 	FollowLog(ctx context.Context, id queue.ID, from int64) (io.ReadCloser, int64, error)
+	LogEnd(ctx context.Context, id queue.ID, n int64) (io.ReadCloser, int64, error)
 }
+
+var errNoLogs = errors.New("there are no logs here: ask the server that runs the commands")
 
 // Log returns what a task has written, from a byte on or the first one, and waits for
 // more if that is to be followed; see [httpstore.Store.Log].
@@ -87,7 +136,7 @@ func (s *Server) Log(
 	l, ok := s.store.(logger)
 	switch {
 	case !ok:
-		return nil, 0, errors.New("there are no logs here: ask the server that runs the commands")
+		return nil, 0, errNoLogs
 	case follow:
 		return l.FollowLog(ctx, id, from)
 	default:
@@ -95,15 +144,42 @@ func (s *Server) Log(
 	}
 }
 
+// LogEnd returns the last n bytes of what a task has written; see [httpstore.Store.LogEnd].
+func (s *Server) LogEnd(ctx context.Context, id queue.ID, n int64) (log io.ReadCloser, at int64, err error) {
+	l, ok := s.store.(logger)
+	if !ok {
+		return nil, 0, errNoLogs
+	}
+	return l.LogEnd(ctx, id, n)
+}
+
+// Jobs returns how many commands the server may run at once, and how many it runs, after
+// the first has been changed, unless to is empty; see [httpstore.Store.Jobs].
+func (s *Server) Jobs(ctx context.Context, now time.Time, to string) (most, running int, err error) {
+	store, ok := s.store.(*httpstore.Store)
+	if !ok {
+		return 0, 0, errors.New("nothing runs here: ask the server that runs the commands")
+	}
+	return store.Jobs(ctx, now, to)
+}
+
 // Explain says what can be done about an error of a server at an address.
 func Explain(err error, address string) error {
+	if foreign, ok := errors.AsType[*peer.ForeignError](err); ok {
+		return fmt.Errorf("the server at %s is another user's, and nothing was sent to it: %w; run the command as user %d, "+
+			"or name a server of your own with --server", address, foreign, foreign.UID)
+	}
+	if errors.Is(err, httpstore.ErrNoAnswer) {
+		return fmt.Errorf("%w: its process may be stopped (kill -CONT continues it) or overloaded, and may still do what it "+
+			"was asked; STINT_CALL_TIMEOUT=2m waits longer for an answer", err)
+	}
 	network, ok := errors.AsType[*net.OpError](err)
 	if !ok || network.Op != "dial" {
 		return err
 	}
 	if errors.Is(err, fs.ErrPermission) {
-		return fmt.Errorf("the server at %s is another user's: ask as that one, or have it started with --listen: %w",
-			address, network)
+		return fmt.Errorf("the server at %s is another user's: run the command as that user, "+
+			"or name a server of your own with --server: %w", address, network)
 	}
 	return fmt.Errorf("no server at %s: start one with stint serve, or name another with --server: %w", address, network)
 }

@@ -40,22 +40,24 @@ func parsed(t *testing.T, texts ...string) (ids []queue.ID) {
 	return ids
 }
 
-// The beginning of an ID names a task if it is that of one; what may be several
-// says which.
-func TestC4_BeginningsOfIDs(t *testing.T) {
+// The end or the beginning of an ID names a task if it is that of one; what may be
+// several says which.
+func TestC4_PartsOfIDs(t *testing.T) {
 	ids := parsed(t,
 		"01890a5d-ac96-774b-bcce-b302099a8057",
 		"01890a5d-ac96-774c-8cce-b302099a8057",
-		"01890a5e-0000-7fff-8cce-b302099a8057",
+		"01890a5e-0000-7fff-8cce-b302099a8157",
 		"01890a5e-0001-7000-8cce-b302099a8057",
 		"01890a5e-0001-7000-8cce-b302099a8058",
-		"ffffffff-ffff-ffff-ffff-ffffffffffff",
+		"ffffffff-ffff-ffff-ffff-ffff0a5effff",
 	)
 	s := having(t, ids)
 	for text, want := range map[string]int{
-		ids[0].String(): 0, remote.Short(ids[0]): 0, "01890A5D-AC96-774B": 0, "01890a5dac96774b": 0, "01890a5dac96774c8": 1,
+		ids[0].String(): 0, "01890A5D-AC96-774B": 0, "01890a5dac96774b": 0, "01890a5dac96774c8": 1,
 		"01890a5e-0000": 2, "01890a5e0001700 ": -1, "01890a5e-0001-7000-8cce-b302099a8058": 4,
-		"01890a5e0001700080cce": -1, "01890a5e000170008cceb302099a8057": 3, "ffff": 5,
+		"01890a5e0001700080cce": -1, "01890a5e000170008cceb302099a8057": 3, "ffffffff": 5,
+		"8058": 4, "099A-8157": 2, remote.Short(ids[4]): 4, "b302099a8157": 2, "0a5effff": 5, "ffff": 5,
+		"8cceb302099a8157": -1, // too long for an end
 	} {
 		id, err := s.ID(t.Context(), text)
 		if want < 0 && err == nil || want >= 0 && (err != nil || id != ids[want]) {
@@ -64,12 +66,13 @@ func TestC4_BeginningsOfIDs(t *testing.T) {
 	}
 	for text, says := range map[string]string{
 		"01890a5d": "01890a5d may be " + ids[1].String() + " or " + ids[0].String() + ": give more digits",
-		"0189-0a5": ids[4].String() + " or " + ids[3].String() + " or " + ids[2].String() + " or older ones: give more",
+		"0189-0a5": ids[4].String() + " or " + ids[3].String() + " or " + ids[2].String() + " or others: give more",
+		"8057":     "8057 may be " + ids[3].String() + " or " + ids[1].String() + " or " + ids[0].String() + ": give more",
 		"018":      "no task: give its ID", "": "no task", "wxyz": "no task", strings.Repeat("0", 33): "no task",
-		"8057": "begins with 8057", "01890a5f": "begins with 01890a5f", "00000000": "begins with 00000000",
+		"8059": "ends or begins with 8059", "01890a5f": "begins with 01890a5f", "00000000": "begins with 00000000",
 	} {
 		_, err := s.ID(t.Context(), text)
-		missing := strings.HasPrefix(says, "begins")
+		missing := strings.Contains(says, "begins")
 		if err == nil || !strings.Contains(err.Error(), says) || missing != errors.Is(err, queue.ErrNotFound) {
 			t.Errorf("%q: %v, want it to say %q", text, err, says)
 		}
@@ -77,14 +80,14 @@ func TestC4_BeginningsOfIDs(t *testing.T) {
 	if _, err := s.IDs(t.Context(), []string{"01890a5e-0000", "01890a5e"}); err == nil {
 		t.Error("one of two is no task")
 	}
-	if short := remote.Short(ids[1]); short != "01890a5d-ac96-774c" {
+	if short := remote.Short(ids[1]); short != "099a8057" {
 		t.Errorf("short: %s", short)
 	}
 }
 
-// TestModel_BeginningsOfIDs looks for any beginning among IDs that have much in
+// TestModel_PartsOfIDs looks for any beginning and any end among IDs that have much in
 // common, and compares with a look at all of them.
-func TestModel_BeginningsOfIDs(t *testing.T) {
+func TestModel_PartsOfIDs(t *testing.T) {
 	rng := seeded.Rand(t)
 	for range 50 {
 		ids := alike(rng, 1+rng.IntN(40))
@@ -94,10 +97,16 @@ func TestModel_BeginningsOfIDs(t *testing.T) {
 			if rng.IntN(4) == 0 {
 				id = alike(rng, 1)[0]
 			}
-			digits := hex.EncodeToString(id[:])[:4+rng.IntN(29)]
+			digits := hex.EncodeToString(id[:])
+			if n := 4 + rng.IntN(29); n <= 12 && rng.IntN(2) == 0 {
+				digits = digits[32-n:]
+			} else {
+				digits = digits[:n]
+			}
 			var want []queue.ID
 			for _, id := range ids {
-				if strings.HasPrefix(hex.EncodeToString(id[:]), digits) {
+				whole := hex.EncodeToString(id[:])
+				if strings.HasPrefix(whole, digits) || len(digits) <= 12 && strings.HasSuffix(whole, digits) {
 					want = append(want, id)
 				}
 			}

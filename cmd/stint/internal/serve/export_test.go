@@ -3,6 +3,8 @@ package serve
 import (
 	"context"
 	"log/slog"
+	"net"
+	"testing"
 
 	"github.com/stintgo/stint/queue"
 )
@@ -34,6 +36,14 @@ func (l Logs) Write(t *queue.Task, text string, before ...func()) error {
 	return w.Close()
 }
 
+// KeepTail keeps the end of an attempt that goes on when the server is killed.
+func (l Logs) KeepTail(t *testing.T, id queue.ID, text string) {
+	t.Helper()
+	if err := (&logWriter{logs: l.logs, id: id}).KeepTail([]byte(text)); err != nil {
+		t.Error(err)
+	}
+}
+
 // Follow is how readers of a log are told.
 func (l Logs) Follow(id queue.ID) (news <-chan struct{}, leave func()) { return l.readers.add(id) }
 
@@ -46,5 +56,17 @@ func (l Logs) Tidy(ctx context.Context, q *queue.Queue) { l.tidy(ctx, q) }
 // CheckLoopback is what an address has to pass.
 var CheckLoopback = checkLoopback
 
-// WhileLocked is how a directory is waited for.
-var WhileLocked = whileLocked
+// RetryWhile waits for a directory or an address.
+var RetryWhile = retryWhile
+
+// LimitConnections bounds the connections of listeners together.
+func LimitConnections(most int64, logger *slog.Logger, listeners ...net.Listener) (limited []net.Listener) {
+	c := newConnections(most, logger)
+	for _, l := range listeners {
+		limited = append(limited, c.limit(l))
+	}
+	return limited
+}
+
+// ConnectionsFor is how many connections a server may have.
+var ConnectionsFor = connectionsFor

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stintgo/stint/internal/ownership"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/server"
 )
@@ -41,13 +42,18 @@ func openLogs(dir string, each, all int64, logger *slog.Logger) (*logs, error) {
 	if err := os.MkdirAll(dir, ownerOnly); err != nil {
 		return nil, fmt.Errorf("%w; the logs of commands have to be there: move what is in the way elsewhere", err)
 	}
+	if err := ownership.Directory(dir); err != nil {
+		return nil, err
+	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
-	return &logs{
+	l := &logs{
 		root: root, each: cmp.Or(each, DefaultOutput), all: cmp.Or(all, DefaultLogsMax), logger: logger,
-	}, nil
+	}
+	l.recoverTails()
+	return l, nil
 }
 
 // files are the logs, to be read.
@@ -68,21 +74,8 @@ func (l *logs) open(_ context.Context, t *queue.Task) (io.WriteCloser, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	l.readers.wake(t.ID) // it may be another one than before
-	return &logWriter{f, func() { l.readers.wake(t.ID) }}, nil
+	return &logWriter{file: f, logs: l, id: t.ID}, nil
 }
-
-// logWriter writes to a log, and tells its readers.
-type logWriter struct {
-	file *os.File
-	tell func()
-}
-
-func (w *logWriter) Write(p []byte) (int, error) {
-	defer w.tell()
-	return w.file.Write(p)
-}
-
-func (w *logWriter) Close() error { return w.file.Close() }
 
 // heading says which attempt follows; the first one, which most tasks leave it
 // at, speaks for itself.
@@ -103,7 +96,7 @@ func heading(t *queue.Task) string {
 // shorten leaves the end of a log that has become too long. Whoever follows it
 // begins anew.
 func (l *logs) shorten(name string) error {
-	shortened := name + ".new"
+	shortened := name + newSuffix
 	old, err := l.root.Open(name)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {

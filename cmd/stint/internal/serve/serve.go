@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/internal/logthrottle"
+	"github.com/stintgo/stint/internal/ownership"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/filestore"
 	"github.com/stintgo/stint/queue/isolate"
@@ -26,6 +28,13 @@ import (
 // [isolate.Command].
 const Kind = "command"
 
+// StdinMax is how many bytes of standard input a task of [Kind] can have. Its payload
+// has them in base64, a third longer, besides the words and the environment.
+const StdinMax = 1 << 20
+
+// payloadMax is how many bytes the payload of a task can have.
+const payloadMax = 2 * StdinMax
+
 // The names in the directory of a server.
 const (
 	storeName  = "store"
@@ -35,16 +44,18 @@ const (
 
 // Config is how a server works.
 type Config struct {
-	Dir     string   // where everything is; made if it is not there
-	Listen  string   // a TCP address of this machine, besides the socket; empty is none
-	Jobs    int      // commands that run at once
-	Queues  []string // that it works on
-	Command isolate.Config
-	Grace   time.Duration // for commands to end by themselves before they are told to
-	LogsMax int64         // bytes of all logs together
-	MinFree int64         // bytes that the disk has to have for tasks to be accepted
-	// Patience is how long to try a directory that another process has, which may
-	// have been killed a moment ago.
+	Dir    string // where everything is; made if it is not there
+	Listen string // a TCP address of this machine, besides the socket; empty is none
+	Jobs   int    // commands that run at once, at first
+	// ParseJobs reads another number of them, as a client sends it.
+	ParseJobs func(text string) (int, error)
+	Queues    []string // that it works on
+	Command   isolate.Config
+	Grace     time.Duration // for commands to end by themselves before they are told to
+	LogsMax   int64         // bytes of all logs together
+	MinFree   int64         // bytes that the disk has to have for tasks to be accepted
+	// Patience is how long to try a directory or a TCP address that another process
+	// has, which may have been killed a moment ago.
 	Patience time.Duration
 	Logger   *slog.Logger
 	// Ready is called with the addresses of the server when it can be reached.
@@ -57,9 +68,16 @@ var ErrForced = errors.New("stopped at once: what ran begins again at the next s
 // Run serves until ctx ends. It then starts nothing more, waits for the commands
 // that run, and returns nil. If force ends it kills them and returns [ErrForced].
 func Run(ctx, force context.Context, cfg Config) error {
+	cfg.Logger = slog.New(logthrottle.New(cfg.Logger.Handler()))
 	const ownerOnly = 0o700
 	if err := os.MkdirAll(cfg.Dir, ownerOnly); err != nil {
 		return fmt.Errorf("%w; choose another directory with --dir", err)
+	}
+	if err := ownership.Directory(cfg.Dir); err != nil {
+		return err
+	}
+	if err := ownership.Above(cfg.Dir); err != nil {
+		cfg.Logger.Warn("another user can replace the data directory", slog.Any("error", err))
 	}
 	store, err := open(force, &cfg)
 	if err != nil {
@@ -80,9 +98,9 @@ func open(force context.Context, cfg *Config) (*filestore.Store, error) {
 		defer close(opened)
 		trying, stop := context.WithTimeout(force, cfg.Patience)
 		defer stop()
-		err = whileLocked(trying, func() error {
+		err = retryWhile(trying, syscall.EAGAIN, func() error {
 			store, err = filestore.Open(filepath.Join(cfg.Dir, storeName),
-				filestore.Config{MinFree: cfg.MinFree, Logger: cfg.Logger})
+				filestore.Config{MinFree: cfg.MinFree, MaxPayload: payloadMax, Logger: cfg.Logger})
 			return err
 		})
 	}()
@@ -94,19 +112,18 @@ func open(force context.Context, cfg *Config) (*filestore.Store, error) {
 	}
 }
 
-// lockedEvery is how often a directory is tried that another process has.
-const lockedEvery = 20 * time.Millisecond
+// busyEvery is how often a directory or an address is tried that another process has.
+const busyEvery = 20 * time.Millisecond
 
-// whileLocked calls open until it says anything else than that another process has
-// the directory, or ctx ends.
-func whileLocked(ctx context.Context, open func() error) error {
+// retryWhile calls open until it returns another error than busy, or ctx ends.
+func retryWhile(ctx context.Context, busy error, open func() error) error {
 	for {
 		err := open()
-		if !errors.Is(err, syscall.EAGAIN) {
+		if !errors.Is(err, busy) {
 			return err
 		}
 		select {
-		case <-time.After(lockedEvery):
+		case <-time.After(busyEvery):
 		case <-ctx.Done():
 			return err
 		}
@@ -119,15 +136,29 @@ func run(ctx, force context.Context, cfg *Config, store *filestore.Store) error 
 	if err != nil {
 		return err
 	}
+	var token string
+	if cfg.Listen != "" {
+		if token, err = openToken(cfg.Dir); err != nil {
+			return err
+		}
+	}
 	listeners, addresses, err := listen(ctx, cfg)
 	if err != nil {
 		return err
 	}
+	conns := newConnections(connectionsFor(openFiles(), cfg.Jobs), cfg.Logger)
+	for i, l := range listeners {
+		listeners[i] = conns.limit(l)
+	}
+	jobs := &jobs{stint.New(cfg.Jobs, stint.Config{}), conns, cfg.ParseJobs, cfg.Logger}
 	cfg.Command.Log = logs.open
 	w := &worker{
 		store: store,
-		front: server.New(store, server.Config{Logger: cfg.Logger, Logs: logs.files(), Follow: logs.readers.add}),
-		logs:  logs, listeners: listeners, cfg: cfg,
+		front: server.New(store, server.Config{
+			Logger: cfg.Logger, Logs: logs.files(), Follow: logs.readers.add, Token: token,
+			Jobs: jobs.change,
+		}),
+		logs: logs, listeners: listeners, slots: jobs.slots, cfg: cfg,
 	}
 	cfg.Ready(addresses)
 	return w.run(ctx, force)
@@ -140,6 +171,7 @@ type worker struct {
 	front     *server.Server
 	logs      *logs
 	listeners []net.Listener
+	slots     stint.Scheduler // of the commands
 }
 
 // linger is how long the server waits for commands that it has killed.
@@ -168,7 +200,7 @@ func (w *worker) run(ctx, force context.Context) error {
 	}
 	loops.Go(func() { w.logs.tidyUntil(serving, q) })
 	ran := make(chan error, 1)
-	go func() { ran <- q.Run(working, stint.New(w.cfg.Jobs, stint.Config{}), w.cfg.Queues...) }()
+	go func() { ran <- q.Run(working, w.slots, w.cfg.Queues...) }()
 	var err error
 	select {
 	case err = <-ran:

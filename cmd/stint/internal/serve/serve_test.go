@@ -68,6 +68,40 @@ func TestC4_LogsAreBounded(t *testing.T) {
 	}
 }
 
+// What a server that was killed had kept of the end of an output is in the log at the
+// next start, once, and what it had half written is gone.
+func TestC6_TailsOfAKilledServer(t *testing.T) {
+	l, dir := logs(t, 1000, 1<<20)
+	ids := []queue.ID{{1}, {2}, {3}}
+	for _, id := range ids[:2] {
+		if err := l.Write(attempt(id, 1), "beginning\n", func() {
+			if id == ids[0] {
+				l.KeepTail(t, id, "an older end\n")
+				l.KeepTail(t, id, "end\n")
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.KeepTail(t, ids[2], "of a task that is forgotten")
+	if err := os.WriteFile(filepath.Join(dir, server.LogName(ids[1])+".tail.new"), []byte("hal"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := serve.OpenLogs(dir, 1000, 1<<20); err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []string{"beginning\nend\n", "beginning\n"} {
+			if text, err := os.ReadFile(filepath.Join(dir, server.LogName(ids[i]))); err != nil || string(text) != want {
+				t.Errorf("log %d is %q, %v; want %q", i, text, err, want)
+			}
+		}
+		if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
+			t.Errorf("there are %v, %v; want two logs", entries, err)
+		}
+	}
+}
+
 // The logs of tasks that there are no more are removed, and those of the tasks
 // that were finished first if all are too much. What is no log stays.
 func TestC4_LogsGoWithTheirTasks(t *testing.T) {
@@ -192,7 +226,7 @@ func TestC6_DirectoryOfADyingServer(t *testing.T) {
 		for _, end := range []error{nil, broken} {
 			ctx, stop := context.WithTimeout(t.Context(), time.Second)
 			tries := 0
-			err := serve.WhileLocked(ctx, func() error {
+			err := serve.RetryWhile(ctx, syscall.EAGAIN, func() error {
 				if tries++; tries < 5 {
 					return locked
 				}
@@ -205,7 +239,8 @@ func TestC6_DirectoryOfADyingServer(t *testing.T) {
 		}
 		ctx, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
-		if err := serve.WhileLocked(ctx, func() error { return locked }); !errors.Is(err, locked) || ctx.Err() == nil {
+		err := serve.RetryWhile(ctx, syscall.EAGAIN, func() error { return locked })
+		if !errors.Is(err, locked) || ctx.Err() == nil {
 			t.Errorf("of what stays locked: %v", err)
 		}
 	})

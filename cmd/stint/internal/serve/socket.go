@@ -30,11 +30,25 @@ func listen(ctx context.Context, cfg *Config) (listeners []net.Listener, address
 	if cfg.Listen == "" {
 		return listeners, addresses, nil
 	}
-	tcp, err := new(net.ListenConfig).Listen(ctx, "tcp", cfg.Listen)
+	tcp, err := listenTCP(ctx, cfg)
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("%w; choose another address with --listen", err), socket.Close())
 	}
 	return append(listeners, tcp), append(addresses, "http://"+tcp.Addr().String()), nil
+}
+
+// listenTCP listens at the address of cfg. The listener of a server that was killed
+// lives for a moment longer than the lock of its store: a command that the server was
+// starting has a copy of it, as fork makes it, until the exec that closes it. So an
+// address that is in use is tried again, as long as a directory that is locked.
+func listenTCP(ctx context.Context, cfg *Config) (l net.Listener, err error) {
+	trying, stop := context.WithTimeout(ctx, cfg.Patience)
+	defer stop()
+	err = retryWhile(trying, syscall.EADDRINUSE, func() error {
+		l, err = new(net.ListenConfig).Listen(ctx, "tcp", cfg.Listen)
+		return err
+	})
+	return l, err
 }
 
 // listenSocket opens a socket that its owner alone may use, also in a directory

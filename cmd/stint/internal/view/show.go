@@ -1,7 +1,6 @@
 package view
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -19,8 +18,9 @@ import (
 const clockLayout = "2006-01-02 15:04:05.000"
 
 // Show writes all that there is to know of a task: what was asked, how it is, and
-// its life so far.
-func Show(w io.Writer, t *queue.Task, now time.Time) error {
+// its life so far. The values of variables, which may be secrets, are shown only if they
+// are to be revealed.
+func Show(w io.Writer, t *queue.Task, now time.Time, reveal bool) error {
 	out := table(w)
 	field := func(name, format string, args ...any) { _, _ = fmt.Fprintf(out, name+"\t"+format+"\n", args...) }
 	optional := func(name, text string) {
@@ -29,9 +29,12 @@ func Show(w io.Writer, t *queue.Task, now time.Time) error {
 		}
 	}
 	field("task", "%s", t.ID)
-	if span := Span(now.Sub(t.Changed)); t.State.Finished() {
+	switch span := since(t.Changed, now); {
+	case t.Changed.IsZero():
+		field("state", "%s", state(t))
+	case t.State.Finished():
 		field("state", "%s %s ago", state(t), span)
-	} else {
+	default:
 		field("state", "%s, for %s", state(t), span)
 	}
 	for _, hold := range t.Holds {
@@ -39,7 +42,7 @@ func Show(w io.Writer, t *queue.Task, now time.Time) error {
 	}
 	field("queue", "%s", plain(t.Queue))
 	field("kind", "%s", plain(t.Kind))
-	asked(t, field, optional)
+	asked(t, field, optional, reveal)
 	if t.State == queue.Running {
 		field("worker", "%s, lease until %s", plain(t.Lease.Worker), clock(t.Lease.Until))
 	}
@@ -67,12 +70,16 @@ func Show(w io.Writer, t *queue.Task, now time.Time) error {
 
 // asked shows what was asked when the task was submitted, but for what nobody
 // asked.
-func asked(t *queue.Task, field func(name, format string, args ...any), optional func(name, text string)) {
-	var cmd isolate.Command
-	if t.Kind == serve.Kind && json.Unmarshal(t.Payload, &cmd) == nil {
+func asked(
+	t *queue.Task, field func(name, format string, args ...any), optional func(name, text string), reveal bool,
+) {
+	if cmd, ok := commandOf(t); ok {
 		field("command", "%s", work(t))
 		optional("directory", cmd.Dir)
-		optional("environment", strings.Join(cmd.Env, " "))
+		optional("environment", strings.Join(variables(&cmd, reveal), " "))
+		if n := len(cmd.Stdin); n > 0 {
+			field("stdin", "%d bytes", n)
+		}
 	} else {
 		optional("payload", shorten(string(t.Payload), 10*workMax))
 	}
@@ -84,6 +91,9 @@ func asked(t *queue.Task, field func(name, format string, args ...any), optional
 	optional("group", t.Group)
 	for _, id := range t.After {
 		field("after", "%s", id)
+	}
+	for _, id := range t.AfterAny {
+		field("after any end of", "%s", id)
 	}
 	if !t.Batch.IsZero() {
 		field("batch", "%s", t.Batch)

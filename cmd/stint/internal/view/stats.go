@@ -11,7 +11,7 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// Stats writes what there is in each queue, and who works.
+// Stats writes what there is in each queue, what limits it, and who works.
 func Stats(w io.Writer, s *queue.Stats, now time.Time) error {
 	out := table(w)
 	_, _ = fmt.Fprint(out, "QUEUE")
@@ -25,16 +25,56 @@ func Stats(w io.Writer, s *queue.Stats, now time.Time) error {
 		for _, state := range queue.States() {
 			_, _ = fmt.Fprintf(out, "\t%d", counts.States[state])
 		}
-		oldest := "-"
-		if !counts.Oldest.IsZero() {
-			oldest = Span(now.Sub(counts.Oldest))
-		}
-		_, _ = fmt.Fprintf(out, "\t%s\n", oldest)
+		_, _ = fmt.Fprintf(out, "\t%s\n", since(counts.Oldest, now))
 	}
 	if err := out.Flush(); err != nil {
 		return err
 	}
+	pauses(w, s, now)
+	if err := limitsInForce(w, s, now); err != nil {
+		return err
+	}
 	return workers(w, s.Workers, now)
+}
+
+// pauses writes which queues are paused: nothing else in the table says why they stand still.
+func pauses(w io.Writer, s *queue.Stats, now time.Time) {
+	first := true
+	for _, name := range slices.Sorted(maps.Keys(s.Queues)) {
+		p := s.Queues[name].Limits.Paused
+		if p == nil {
+			continue
+		}
+		if first {
+			_, _ = fmt.Fprintln(w)
+		}
+		first = false
+		_, _ = fmt.Fprintf(w, "queue %s is paused", plain(name))
+		if !p.Since.IsZero() {
+			_, _ = fmt.Fprintf(w, " for %s", since(p.Since, now))
+		}
+		if p.By != "" {
+			_, _ = fmt.Fprintf(w, " by %s", plain(p.By))
+		}
+		if p.Reason != "" {
+			_, _ = fmt.Fprintf(w, ": %s", plain(p.Reason))
+		}
+		_, _ = fmt.Fprintln(w)
+	}
+}
+
+// limitsInForce writes what limits queues, if anything does.
+func limitsInForce(w io.Writer, s *queue.Stats, now time.Time) error {
+	limits := limitsOf("", "", &queue.Layers{Operator: s.Total.Limits}, s)
+	for _, name := range slices.Sorted(maps.Keys(s.Queues)) {
+		counts := s.Queues[name]
+		limits = append(limits, limitsOf(name, "", &queue.Layers{Operator: counts.Limits}, s)...)
+	}
+	if len(limits) == 0 {
+		return nil
+	}
+	_, _ = fmt.Fprintln(w)
+	return LimitTable(w, limits, now)
 }
 
 func workers(w io.Writer, all []queue.Worker, now time.Time) error {
@@ -46,7 +86,7 @@ func workers(w io.Writer, all []queue.Worker, now time.Time) error {
 			work = append(work, name+": "+strings.Join(all[i].Kinds[name], ", "))
 		}
 		_, _ = fmt.Fprintf(out, "%s\t%d\t%s\t%s\n",
-			plain(all[i].Name), all[i].Slots, Span(now.Sub(all[i].Since)), plain(strings.Join(work, "; ")))
+			plain(all[i].Name), all[i].Slots, since(all[i].Since, now), plain(strings.Join(work, "; ")))
 	}
 	return out.Flush()
 }

@@ -3,9 +3,12 @@
 package view
 
 import (
-	"encoding/json"
+	"bytes"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -26,18 +29,64 @@ func table(w io.Writer) *tabwriter.Writer {
 }
 
 // Tasks writes a table of tasks, one on each line, or the next part of one: its head
-// is written with the first part.
-func Tasks(w io.Writer, tasks []queue.Task, first bool, now time.Time) error {
-	t := table(w)
+// is written with the first part. Lines have at most so many columns; 0 is no limit. What
+// a task does stands last, so that is cut first.
+func Tasks(w io.Writer, tasks []queue.Task, first bool, now time.Time, columns int) error {
+	var text bytes.Buffer
+	t := table(&text)
 	if first {
-		_, _ = fmt.Fprintln(t, "ID\tSTATE\tQUEUE\tTIER\tKEY\tCHANGED\tWORK")
+		_, _ = fmt.Fprintln(t, "ID\tSTATE\tEXIT\tTOOK\tQUEUE\tTIER\tKEY\tLABELS\tCHANGED\tWORK")
 	}
 	for i := range tasks {
 		task := &tasks[i]
-		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", remote.Short(task.ID), state(task), plain(task.Queue),
-			tier(task.Tier), orDash(plain(task.Key)), Ago(now.Sub(task.Changed)), Work(task))
+		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", remote.Short(task.ID), state(task), exit(task),
+			took(task, now), plain(task.Queue), tier(task.Tier), orDash(plain(task.Key)), labels(task),
+			since(task.Changed, now), Work(task))
 	}
-	return t.Flush()
+	_ = t.Flush() // into memory
+	for line := range strings.Lines(text.String()) {
+		if columns > 0 {
+			line = shorten(strings.TrimSuffix(line, "\n"), columns) + "\n"
+		}
+		if _, err := io.WriteString(w, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exit is the exit status of the last attempt of a command.
+func exit(t *queue.Task) string {
+	if status, ok := isolate.ExitOf(t); ok && t.Kind == serve.Kind {
+		return strconv.Itoa(status.Code())
+	}
+	return "-"
+}
+
+// took is how long the last attempt of a task has run, or runs.
+func took(t *queue.Task, now time.Time) string {
+	for i, step := range slices.Backward(t.Steps) {
+		switch {
+		case step.On != queue.OnClaim:
+		case i+1 < len(t.Steps):
+			return Span(t.Steps[i+1].At.Sub(step.At))
+		default:
+			return Span(now.Sub(step.At))
+		}
+	}
+	return "-"
+}
+
+// labelsMax is how many characters of labels stand in a table.
+const labelsMax = 24
+
+// labels are a task's labels, on one line.
+func labels(t *queue.Task) string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(t.Labels)) {
+		all = append(all, name+"="+t.Labels[name])
+	}
+	return orDash(shorten(plain(strings.Join(all, ",")), labelsMax))
 }
 
 // state is a task's state with what is most worth to know of it.
@@ -75,10 +124,9 @@ const workMax = 60
 func Work(t *queue.Task) string { return shorten(work(t), workMax) }
 
 func work(t *queue.Task) string {
-	var cmd isolate.Command
-	if t.Kind == serve.Kind && json.Unmarshal(t.Payload, &cmd) == nil {
-		if len(cmd.Args) == 3 && cmd.Args[0] == "sh" && cmd.Args[1] == "-c" {
-			return plain(cmd.Args[2])
+	if cmd, ok := commandOf(t); ok {
+		if text, ok := script(&cmd); ok {
+			return plain(text)
 		}
 		return plain(shellquote.Join(cmd.Args))
 	}
@@ -124,6 +172,14 @@ func Ago(d time.Duration) string {
 	default:
 		return Span(d)
 	}
+}
+
+// since is how long ago something was, or a dash if nobody knows when.
+func since(at, now time.Time) string {
+	if at.IsZero() {
+		return "-"
+	}
+	return Ago(now.Sub(at))
 }
 
 // Span is a time, in one or two units.

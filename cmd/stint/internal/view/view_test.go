@@ -1,6 +1,7 @@
 package view_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/stintgo/stint"
 	"github.com/stintgo/stint/cmd/stint/internal/view"
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/shm"
 )
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.Local)
@@ -21,11 +23,18 @@ func TestReason(t *testing.T) {
 	}{
 		{
 			queue.Reason{Reason: stint.Reason{Code: queue.CodeTaskPaused, By: "me: lunch", Since: noon.Add(-time.Hour)}},
-			"somebody has paused it (me: lunch) 1h0m ago: resume it",
+			"it was paused (me: lunch) 1h0m ago: stint resume with its ID lets it start",
 		},
 		{
-			queue.Reason{Reason: stint.Reason{Code: stint.Code(queue.HoldQueuePaused)}},
-			"its queue is paused: resume the queue",
+			queue.Reason{Reason: stint.Reason{Code: stint.Code(queue.HoldQueuePaused)}, What: "nightly"},
+			"its queue was paused: stint resume --queue nightly lets it go on",
+		},
+		{
+			queue.Reason{
+				Reason: stint.Reason{Code: stint.Code(queue.HoldQueuePaused), By: "me", Since: noon.Add(-time.Hour)},
+				What:   "nightly", SetBy: queue.Origin{Default: true},
+			},
+			"all queues were paused (me) 1h0m ago: stint resume --all lets them go on",
 		},
 		{
 			queue.Reason{Reason: stint.Reason{Code: queue.CodeScheduled}, Until: noon.Add(90 * time.Second)},
@@ -42,6 +51,10 @@ func TestReason(t *testing.T) {
 		{
 			queue.Reason{Reason: stint.Reason{Code: stint.Code(queue.HoldDependency)}, What: "B"},
 			"it waits for the end of batch B",
+		},
+		{
+			queue.Reason{Reason: stint.Reason{Code: stint.Code(queue.HoldForgotten)}, What: id.String()},
+			"task 00000000-0000-0000-0000-000000000001, which had to succeed first, was forgotten: this one will be cancelled",
 		},
 		{
 			queue.Reason{Reason: stint.Reason{Code: stint.Code(queue.HoldGroup)}, What: "g\x1b[2J"},
@@ -73,6 +86,32 @@ func TestReason(t *testing.T) {
 		{
 			queue.Reason{Reason: stint.Reason{Code: stint.CodeMax, Limit: 3, Running: 3}},
 			"as many tasks of its queue run as may: 3 of 3",
+		},
+		{
+			queue.Reason{
+				Reason: stint.Reason{Code: stint.CodeMax, Limit: 3, Running: 3},
+				SetBy:  queue.Origin{Operator: true, By: "ann@host", At: noon.Add(-time.Hour)},
+			},
+			"as many tasks of its queue run as may: 3 of 3 (set by ann@host 1h0m ago)",
+		},
+		{
+			queue.Reason{
+				Reason: stint.Reason{Code: queue.CodeTotal, Limit: 3, Running: 3},
+				SetBy:  queue.Origin{By: "importer", Default: true}, Queues: map[string]int{"b": 1, "a": 2},
+			},
+			"as many tasks run, in all queues together, as may: 3 of 3 (set by program importer for all queues), " +
+				"2 of queue a, 1 of queue b",
+		},
+		{
+			queue.Reason{Reason: stint.Reason{Code: queue.CodeTotal, Limit: 3, Running: 2}},
+			"the slots that are free of those for all queues, 1 of 3, are kept for queues that have waited longer",
+		},
+		{
+			queue.Reason{
+				Reason: stint.Reason{Code: stint.Code(queue.HoldKeyTotal), Key: "k", Limit: 1, Running: 1},
+				Queues: map[string]int{"a": 1},
+			},
+			"as many tasks of key k run, in all queues together, as may: 1 of 1, 1 of queue a",
 		},
 		{
 			queue.Reason{Reason: stint.Reason{Code: stint.CodeCap, Limit: 3, Running: 4}},
@@ -110,18 +149,123 @@ func TestTasks_TextOfOthers(t *testing.T) {
 		State: queue.Dead, Error: evil, Changed: noon,
 		Steps: []queue.Step{{At: noon, On: queue.OnFailure, To: queue.Dead, By: evil, Detail: evil}},
 	}
-	if err := view.Tasks(&out, []queue.Task{task}, true, noon); err != nil {
+	if err := view.Tasks(&out, []queue.Task{task}, true, noon, 0); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.Count(out.String(), "\n"); got != 2 {
 		t.Errorf("a table of one task has %d lines:\n%q", got, out.String())
 	}
-	if err := view.Show(&out, &task, noon); err != nil {
+	if err := view.Show(&out, &task, noon, true); err != nil {
 		t.Fatal(err)
 	}
 	for _, bad := range []string{"\x1b", "\x07", "\u202e"} {
 		if strings.Contains(out.String(), bad) {
 			t.Errorf("it shows %q", bad)
+		}
+	}
+}
+
+// What has no time is shown with a dash: a worker that does not say since when it works,
+// and a task whose row cannot be read.
+func TestC4_UnknownTimes(t *testing.T) {
+	var out strings.Builder
+	stats := queue.Stats{Workers: []queue.Worker{{Name: "w", Slots: 1}}}
+	if err := view.Stats(&out, &stats, noon); err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String(); !strings.HasSuffix(got, "\nw       1      -      \n") {
+		t.Errorf("stats shows\n%q", got)
+	}
+	task := queue.Task{State: queue.Held}
+	err := errors.Join(view.Tasks(&out, []queue.Task{task}, true, noon, 0), view.Show(&out, &task, noon, false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String() + view.State(&task, noon); strings.Contains(got, "106751d") {
+		t.Errorf("an unknown time is shown:\n%s", got)
+	}
+}
+
+// Queues that stand still because of a pause are named, with its reason.
+func TestC4_StatsNamePauses(t *testing.T) {
+	stats := queue.Stats{Queues: map[string]queue.Counts{"default": {}, "nightly": {}, "urgent": {}}}
+	for name, pause := range map[string]queue.Pause{
+		"nightly": {By: "ann", Reason: "disk\x1b full", Since: noon.Add(-time.Hour)}, "urgent": {},
+	} {
+		counts := stats.Queues[name]
+		counts.Limits.Paused = &pause
+		stats.Queues[name] = counts
+	}
+	var out strings.Builder
+	if err := view.Stats(&out, &stats, noon); err != nil {
+		t.Fatal(err)
+	}
+	const want = "\n\nqueue nightly is paused for 1h0m by ann: disk"
+	if got := out.String(); !strings.Contains(got, want) || !strings.Contains(got, "\nqueue urgent is paused\n") ||
+		strings.Contains(got, "queue default is paused") || strings.Contains(got, "\x1b") {
+		t.Errorf("stats shows\n%q", got)
+	}
+}
+
+// The values of variables are shown only if they are to be revealed.
+func TestC4_ShowKeepsSecrets(t *testing.T) {
+	task := queue.Task{Spec: queue.Spec{
+		Kind: "command", Payload: []byte(`{"args":["env"],"env":["TOKEN=secret","USER=me"],"stdin":"c2VjcmV0"}`),
+	}}
+	for reveal, want := range map[bool]string{
+		false: "environment  TOKEN USER\n", true: "environment  TOKEN=secret USER=me\n",
+	} {
+		var out strings.Builder
+		if err := view.Show(&out, &task, noon, reveal); err != nil {
+			t.Fatal(err)
+		}
+		want += "stdin        6 bytes\n"
+		if !strings.Contains(out.String(), want) || strings.Contains(out.String(), "secret") != reveal {
+			t.Errorf("revealed %v, it shows\n%s", reveal, out.String())
+		}
+	}
+}
+
+// The table has how the last attempt ended, how long it took and the labels, and is cut
+// at its end where the terminal is narrow.
+func TestC4_TableOfTasks(t *testing.T) {
+	at := func(seconds int) time.Time { return noon.Add(time.Duration(seconds) * time.Second) }
+	tasks := []queue.Task{
+		{
+			ID: queue.ID{15: 1}, State: queue.Dead, Changed: at(-60), Checkpoint: []byte(`{"status":0,"signal":15}`),
+			Spec: queue.Spec{
+				Queue: "default", Kind: "command", Key: "k", Labels: map[string]string{"b": "2", "a": "1"},
+				Payload: []byte(`{"args":["make","all"]}`),
+			},
+			Steps: []queue.Step{
+				{At: at(-100), On: queue.OnClaim},
+				{At: at(-90), On: queue.OnFailure},
+				{At: at(-62), On: queue.OnClaim},
+				{At: at(-60), On: queue.OnFailure},
+			},
+		},
+		{
+			ID: queue.ID{15: 2}, State: queue.Running, Changed: at(-90), Spec: queue.Spec{Queue: "default", Kind: "email"},
+			Steps: []queue.Step{{At: at(-90), On: queue.OnClaim}},
+		},
+		{ID: queue.ID{15: 3}, State: queue.Waiting, Changed: at(-1), Spec: queue.Spec{Queue: "default", Kind: "email"}},
+	}
+	for columns, want := range map[int]string{
+		0: "ID        STATE    EXIT  TOOK   QUEUE    TIER  KEY  LABELS   CHANGED  WORK\n" +
+			"00000001  dead     143   2.0s   default  -     k    a=1,b=2  1m0s     make all\n" +
+			"00000002  running  -     1m30s  default  -     -    -        1m30s    email\n" +
+			"00000003  waiting  -     -      default  -     -    -        1.0s     email\n",
+		31: "ID        STATE    EXIT  TOOK …\n" +
+			"00000001  dead     143   2.0s …\n" +
+			"00000002  running  -     1m30s…\n" +
+			"00000003  waiting  -     -    …\n",
+	} {
+		var out strings.Builder
+		if err := view.Tasks(&out, tasks, true, noon, columns); err != nil {
+			t.Fatal(err)
+		}
+		if out.String() != want {
+			t.Errorf("of %d columns:\n%s, want\n%s", columns, out.String(), want)
 		}
 	}
 }
@@ -137,5 +281,30 @@ func TestSpan(t *testing.T) {
 	}
 	if got := view.Ago(-time.Minute); got != "in 1m0s" {
 		t.Errorf("a minute ahead is %q", got)
+	}
+}
+
+// What a process has left to others is shown with what lives, or said to be with others
+// that cannot be seen.
+func TestB8_TakenByWhatOutlivedAProcess(t *testing.T) {
+	for _, row := range []struct {
+		holder shm.ProcessUsage
+		want   string
+	}{
+		{shm.ProcessUsage{Process: shm.Process{PID: 7, Name: "sh"}, Slots: 1}, "sh[7]"},
+		{
+			shm.ProcessUsage{Process: shm.Process{PID: 8, Name: "cat", Stopped: true, Outlived: "sh[7]"}, Slots: 2},
+			"cat[8] (2, stopped, outlived sh[7])",
+		},
+		{
+			shm.ProcessUsage{Process: shm.Process{PID: 8, Name: "cat", Outlived: "sh[7]", Others: 3}, Slots: 1},
+			"cat[8] (with 3 more, outlived sh[7])",
+		},
+		{shm.ProcessUsage{Process: shm.Process{Outlived: "sh[7]"}, Slots: 1}, "a process that outlived sh[7]"},
+	} {
+		usage := shm.LimitUsage{Max: 4, Running: row.holder.Slots, Holders: []shm.ProcessUsage{row.holder}}
+		if got := view.Taken("io", usage); !strings.HasSuffix(got, "are taken, by "+row.want) {
+			t.Errorf("it says %q, want that %s has them", got, row.want)
+		}
 	}
 }

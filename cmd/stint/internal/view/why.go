@@ -2,6 +2,8 @@ package view
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,9 +23,9 @@ func Reason(r *queue.Reason, now time.Time) string {
 func reason(r *queue.Reason, now time.Time) string {
 	switch code := r.Code; code {
 	case queue.CodeTaskPaused:
-		return "somebody has paused it" + by(r, now) + ": resume it"
+		return "it was paused" + by(r, now) + ": stint resume with its ID lets it start"
 	case stint.Code(queue.HoldQueuePaused), stint.CodePaused:
-		return "its queue is paused" + by(r, now) + ": resume the queue"
+		return queuePaused(r, now)
 	case queue.CodeScheduled:
 		return scheduled(r, now)
 	case stint.Code(queue.HoldDependency):
@@ -31,6 +33,8 @@ func reason(r *queue.Reason, now time.Time) string {
 			return fmt.Sprintf("it waits for the end of batch %s", plain(r.What))
 		}
 		return fmt.Sprintf("it waits for task %s, which is %s", plain(r.What), r.State)
+	case stint.Code(queue.HoldForgotten):
+		return fmt.Sprintf("task %s, which had to succeed first, was forgotten: this one will be cancelled", plain(r.What))
 	case stint.Code(queue.HoldGroup):
 		return fmt.Sprintf("it waits for its turn in group %s", plain(r.What))
 	case stint.Code(queue.HoldSuspect):
@@ -38,22 +42,64 @@ func reason(r *queue.Reason, now time.Time) string {
 	case stint.Code(queue.HoldDamaged):
 		return fmt.Sprintf("it cannot be read: look after the disk, or put the store back from a copy (%s)", plain(r.What))
 	case stint.CodeKey:
-		return fmt.Sprintf("as many tasks of key %s run as may: %d of %d%s", plain(r.Key), r.Running, r.Limit, holders(r))
+		return fmt.Sprintf("as many tasks of key %s run as may: %d of %d%s%s",
+			plain(r.Key), r.Running, r.Limit, limitBy(r, now), holders(r))
+	case stint.Code(queue.HoldKeyTotal):
+		return fmt.Sprintf("as many tasks of key %s run, in all queues together, as may: %d of %d%s, %s",
+			plain(r.Key), r.Running, r.Limit, limitBy(r, now), inQueues(r))
 	case stint.Code(queue.HoldKeyRate):
-		return fmt.Sprintf("its key %s has used up its rate, until %s", plain(r.Key), clock(until(r)))
+		return fmt.Sprintf("its key %s has used up its rate%s, until %s", plain(r.Key), limitBy(r, now), clock(until(r)))
 	case queue.CodeNoWorker:
 		return noWorker(r, now)
 	case stint.CodeMax:
-		return fmt.Sprintf("as many tasks of its queue run as may: %d of %d%s", r.Running, r.Limit, holders(r))
+		return fmt.Sprintf("as many tasks of its queue run as may: %d of %d%s%s",
+			r.Running, r.Limit, limitBy(r, now), holders(r))
+	case queue.CodeTotal:
+		return total(r, now)
 	case stint.CodeCap:
-		return fmt.Sprintf("its tier may start while fewer than %d tasks of its queue run, and %d do", r.Limit, r.Running)
+		return fmt.Sprintf("its tier may start while fewer than %d tasks of its queue run%s, and %d do",
+			r.Limit, limitBy(r, now), r.Running)
 	case stint.CodeRate:
-		return fmt.Sprintf("its queue has used up its rate, until %s", clock(until(r)))
+		return fmt.Sprintf("its queue has used up its rate%s, until %s", limitBy(r, now), clock(until(r)))
 	case stint.CodeBehind:
 		return behind(r)
 	default:
 		return fmt.Sprintf("%s %s", code, plain(r.What))
 	}
+}
+
+// limitBy says who has set a limit, and when.
+func limitBy(r *queue.Reason, now time.Time) string {
+	if r.SetBy == (queue.Origin{}) {
+		return ""
+	}
+	text := "set by " + setBy(r.SetBy)
+	if r.SetBy.Default {
+		text += " for all queues"
+	}
+	if !r.SetBy.At.IsZero() {
+		text += fmt.Sprintf(" %s ago", Span(now.Sub(r.SetBy.At)))
+	}
+	return " (" + text + ")"
+}
+
+// total says that the limit over all queues is reached.
+func total(r *queue.Reason, now time.Time) string {
+	if r.Running < r.Limit {
+		return fmt.Sprintf("the slots that are free of those for all queues, %d of %d%s, are kept for queues that have "+
+			"waited longer", r.Limit-r.Running, r.Limit, limitBy(r, now))
+	}
+	return fmt.Sprintf("as many tasks run, in all queues together, as may: %d of %d%s, %s",
+		r.Running, r.Limit, limitBy(r, now), inQueues(r))
+}
+
+// inQueues names the queues whose tasks run, with how many.
+func inQueues(r *queue.Reason) string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(r.Queues)) {
+		names = append(names, fmt.Sprintf("%d of queue %s", r.Queues[name], plain(name)))
+	}
+	return strings.Join(names, ", ")
 }
 
 // by says who stopped something, and since when.
@@ -65,6 +111,14 @@ func by(r *queue.Reason, now time.Time) (text string) {
 		text += fmt.Sprintf(" %s ago", Span(now.Sub(r.Since)))
 	}
 	return text
+}
+
+// queuePaused says that the queue of a task is paused, alone or with all queues.
+func queuePaused(r *queue.Reason, now time.Time) string {
+	if r.SetBy.Default {
+		return "all queues were paused" + by(r, now) + ": stint resume --all lets them go on"
+	}
+	return fmt.Sprintf("its queue was paused%s: stint resume --queue %s lets it go on", by(r, now), plain(r.What))
 }
 
 func scheduled(r *queue.Reason, now time.Time) string {
@@ -120,7 +174,7 @@ func behind(r *queue.Reason) string {
 
 // State says why a task has nothing to wait for.
 func State(t *queue.Task, now time.Time) string {
-	span := Span(now.Sub(t.Changed))
+	span := since(t.Changed, now)
 	if t.State == queue.Running {
 		return fmt.Sprintf("it has been running for %s, on %s", span, plain(t.Lease.Worker))
 	}

@@ -1,0 +1,174 @@
+//go:build linux
+
+package main_test
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+)
+
+// Each line of --from is a command, as one word of a command line would be, or a task in
+// JSON with any field. Flags are for all lines that do not say otherwise.
+func TestC1_SubmitFrom(t *testing.T) {
+	s := serve(t)
+	s.stint("pause", "--all").want(t, "all queues are paused\n", "", 0)
+	first := s.submit("--", "true")
+	write(t, filepath.Join(s.dir, "in"), strings.Join([]string{
+		`make`, ``, `  echo $X | cat  `, ` { date; }`,
+		`{"command":{"args":["cat","-n"],"dir":"/tmp","env":["A=1"],"stdin_base64":"eA=="},"key":"mine","labels":{"l":"2"}}`,
+		`{"command":{"script":"exit 3"},"max_attempts":4,"tier":"low","after":["` + first + `"],"timeout_ns":1000000000}`,
+		`{"kind":"email","payload":{"to": "gopher"},"queue":"mails","run_at":"2126-01-01T00:00:00Z","group":"g"}`,
+		`{"kind":"blob","payload_base64":"AAE=","unique":"u","max_crashes":2,"deadline":"2126-01-02T00:00:00Z"}`,
+	}, "\n"))
+	r := s.stint("submit", "--from", "in", "--key", "all", "--label", "l=1", "--env", "X=2", "--tier", "high")
+	ids := strings.Fields(r.stdout)
+	if r.status != 0 || r.stderr != "" || len(ids) != 7 || !slices.IsSorted(ids) {
+		t.Fatalf("%+v", r)
+	}
+	var got []string
+	for _, id := range ids {
+		task := s.task(id, "--reveal")
+		c := task.Command
+		got = append(got, fmt.Sprintf("%s %s %d %s %v %q%q %s %v %s%s", task.Kind, task.Key, task.MaxAttempts, task.Tier,
+			task.Labels, c.Script, c.Args, strings.ReplaceAll(c.Dir, s.dir, "here"), c.Env, c.Stdin, task.Payload))
+	}
+	want := []string{
+		`command all 1 high map[l:1] ""["make"] here [X=2] `,
+		`command all 1 high map[l:1] "echo $X | cat"[] here [X=2] `,
+		`command all 1 high map[l:1] "{ date; }"[] here [X=2] `,
+		`command mine 1 high map[l:2] ""["cat" "-n"] /tmp [X=2 A=1] x`,
+		`command all 4 low map[l:1] "exit 3"[] here [X=2] `,
+		`email all 0 high map[l:1] ""[]  [] {"to":"gopher"}`,
+		`blob all 0 high map[l:1] ""[]  [] `,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the tasks are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	after, mail, blob := s.task(ids[4]), s.task(ids[5]), s.task(ids[6])
+	rest := fmt.Sprint(after.After, after.Timeout, mail.Queue, mail.Group, mail.RunAt.Year(), blob.Unique, blob.MaxCrashes,
+		blob.Deadline.Day())
+	if want := fmt.Sprint([]string{first}, time.Second, "mails", "g", 2126, "u", 2, 2); rest != want {
+		t.Errorf("they have %s, want %s", rest, want)
+	}
+	r = s.stint("submit", "--from", "in", "--json", "--kind", "email")
+	if r.status != 125 || !strings.Contains(r.stderr, "in, line 1: a task of --kind email is a line of JSON") {
+		t.Errorf("commands of another kind: %+v", r)
+	}
+	s.stop()
+}
+
+// A line that cannot be a task ends it, whoever sees that: what stands before it has been
+// submitted, and nothing behind it.
+func TestC1_SubmitFromBadLines(t *testing.T) {
+	s := serve(t)
+	s.stint("pause", "--all").want(t, "all queues are paused\n", "", 0)
+	good := strings.Repeat("true\n", 10)
+	for says, line := range map[string]string{
+		`unknown field "keys"`:          `{"command":{"args":["true"]},"keys":"k"}`,
+		`unknown field "arg"`:           `{"command":{"arg":["true"]}}`,
+		"ends before the object does":   `{"command"`,
+		"field key does not take a num": `{"command":{"args":["true"]},"key":5}`,
+		"is not a time as in":           `{"command":{"args":["true"]},"run_at":"tomorrow"}`,
+		"something follows the object":  `{"command":{"args":["true"]}} x`,
+		"needs a \"command\"":           `{"key":"k"}`,
+		"so it has no payload":          `{"command":{"args":["true"]},"payload":1}`,
+		`has "script" and "args"`:       `{"command":{"args":["true"],"script":"true"}}`,
+		"make it an absolute path":      `{"command":{"args":["true"],"dir":"here"}}`,
+		"there is no program":           `{"command":{}}`,
+		"no text in UTF-8":              "\xff",
+		"longer than 2621440 bytes":     strings.Repeat("x", 3<<20),
+		"key has 201 bytes":             `{"command":{"args":["true"]},"key":"` + strings.Repeat("k", 201) + `"}`,
+		"its deadline is not after its run_": `{"command":{"args":["true"]},"deadline":"2126-01-01T00:00:00Z",` +
+			`"run_at":"2126-01-01T00:00:00Z"}`,
+	} {
+		write(t, filepath.Join(s.dir, "in"), good+line+"\n"+good)
+		r := s.stint("submit", "--from", "in")
+		if strings.Count(r.stdout, "\n") != 10 || r.status != 125 || !strings.Contains(r.stderr, "in, line 11: ") ||
+			!strings.Contains(r.stderr, says) ||
+			!strings.Contains(r.stderr, "(the 10 tasks before have been submitted, and none") {
+			t.Errorf("%.80q: %d IDs, %d, %s", line, strings.Count(r.stdout, "\n"), r.status, r.stderr)
+		}
+	}
+	for says, args := range map[string]string{
+		"leave out \"true\"":               "--from in true",
+		"give --unique-prefix":             "--from in --unique u",
+		"--stdin and --payload are for":    "--from in --stdin -",
+		"--from: open none":                "--from none",
+		"--unique-prefix is for the lines": "--unique-prefix u true",
+	} {
+		s.stint(append([]string{"submit"}, strings.Fields(args)...)...).want(t, "", says, 125)
+	}
+	s.stop()
+}
+
+// With --unique-prefix the same lines can be submitted again after any crash: those that
+// are there already are answered with their IDs, and counted.
+func TestC7_SubmitFromAgain(t *testing.T) {
+	s := serve(t)
+	s.stint("pause", "--all").want(t, "all queues are paused\n", "", 0)
+	const lines = 2500 // more than two batches
+	write(t, filepath.Join(s.dir, "half"), strings.Repeat("true\n\n", lines/2))
+	write(t, filepath.Join(s.dir, "all"), strings.Repeat("true\n\n", lines))
+	half := s.stint("submit", "--from", "half", "--unique-prefix", "job")
+	s.kill()
+	s.start()
+	all := s.stint("submit", "--from", "all", "--unique-prefix", "job")
+	if half.status != 0 || all.status != 0 || !strings.HasPrefix(all.stdout, half.stdout) ||
+		strings.Count(all.stdout, "\n") != lines {
+		t.Errorf("half: %d, %s; all: %d, %s", half.status, half.stderr, all.status, all.stderr)
+	}
+	if want := "1250 of the 2500 tasks were there already"; !strings.Contains(all.stderr, want) {
+		t.Errorf("it says %q, want %q", all.stderr, want)
+	}
+	stats := parse[queue.Stats](t, s.stint("stats", "--json").stdout)[0]
+	if n := stats.Queues["default"].States[queue.Held]; n != lines {
+		t.Errorf("there are %d tasks, want %d", n, lines)
+	}
+	r := s.stint("submit", "--from", "half", "--unique-prefix", "job", "--json")
+	type receipt struct {
+		queue.Receipt
+		Line int
+	}
+	receipts := parse[receipt](t, r.stdout)
+	if len(receipts) != lines/2 || receipts[1].Line != 3 || !receipts[1].Existing ||
+		receipts[1].ID.String() != strings.Fields(half.stdout)[1] {
+		t.Errorf("the receipts are %+v", receipts[:2])
+	}
+	if task := s.task(receipts[1].ID.String()); task.Unique != "job-3" {
+		t.Errorf("line 3 has the unique name %s", task.Unique)
+	}
+	s.stop()
+}
+
+// Standard input may have no end: what has come is submitted without waiting for more.
+func TestC1_SubmitFromAStream(t *testing.T) {
+	s := serve(t)
+	cmd := s.command("submit", "--from", "-")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := startLines(t, cmd)
+	for _, text := range []string{"echo 1\n", "echo 2\necho 3\n"} {
+		if _, err := io.WriteString(in, text); err != nil {
+			t.Fatal(err)
+		}
+		for range strings.Count(text, "\n") {
+			s.stint("wait", out.next()).want(t, "", "", 0)
+		}
+	}
+	if err := in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if status := finish(t, cmd); status != 0 {
+		t.Errorf("it ends with %d", status)
+	}
+	s.stop()
+}

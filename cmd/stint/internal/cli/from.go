@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"github.com/stintgo/stint/cmd/stint/internal/remote"
+	"github.com/stintgo/stint/queue"
+)
+
+// A batch of stint submit --from is one call, which the server does as a whole or not at
+// all. It is full with so many tasks, or with so many bytes of payloads.
+const (
+	batchTasks = 1000
+	batchBytes = 4 << 20
+)
+
+// bulk submits the tasks of many lines.
+type bulk struct {
+	*submitFlags
+	server   *remote.Server
+	name     string // of the input, for messages
+	out      *bufio.Writer
+	tasks    int // that were submitted, or were there already
+	existing int // of them
+}
+
+// lineReceipt is what is printed of a task with --json.
+type lineReceipt struct {
+	Line int `json:"line"`
+	queue.Receipt
+}
+
+// submitFrom submits a task for each line of --from.
+func (f *submitFlags) submitFrom(ctx context.Context, server *remote.Server, args []string) (err error) {
+	if err := f.checkFrom(args); err != nil {
+		return err
+	}
+	spec, err := f.asked()
+	if err != nil {
+		return err
+	}
+	if !f.retriesSet {
+		spec.MaxAttempts = 0 // it depends on the kind
+	}
+	if err := f.comesAfter(ctx, server, &spec); err != nil {
+		return err
+	}
+	if err := f.warnUnknownQueue(ctx, server, f.queue); err != nil {
+		return err
+	}
+	env, err := f.environment()
+	if err != nil {
+		return err
+	}
+	file, name := f.in, "standard input"
+	if f.from != "-" {
+		name = f.from
+		if file, err = os.Open(f.from); err != nil {
+			return fmt.Errorf("--from: %w", err)
+		}
+		defer file.Close() //nolint:errcheck // it was read
+	}
+	b := &bulk{submitFlags: f, server: server, name: name, out: bufio.NewWriter(f.out)}
+	lines := taskLines{base: spec, delay: f.delay, env: env, dir: f.dir, uniquePrefix: f.uniquePrefix}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	for batch := range inBatches(ctx, lines.read(ctx, file)) {
+		if err := b.submit(ctx, batch); err != nil {
+			return b.stopped(err)
+		}
+	}
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	if b.existing > 0 {
+		printTo(f.err, "stint: %d of the %d tasks were there already, with the same unique name\n", b.existing, b.tasks)
+	}
+	return nil
+}
+
+// checkFrom refuses what is about one command together with --from.
+func (f *submitFlags) checkFrom(args []string) error {
+	switch {
+	case len(args) > 0:
+		return fmt.Errorf("--from reads the commands, so leave out %q", args[0])
+	case f.unique != "":
+		return errors.New("--unique is for one task: with --from, give --unique-prefix")
+	case f.uniqueFor != 0 && f.uniquePrefix == "":
+		return errors.New("--unique-for says how long the names of --unique-prefix are kept: give that, too")
+	case f.stdin != "" || f.payload != "":
+		return errors.New("--stdin and --payload are for one task: with --from, lines of JSON may have them")
+	}
+	return nil
+}
+
+// submit submits a batch. If the server refuses it, its tasks are submitted in smaller
+// parts, so that the error is that of one line and all lines before it are submitted.
+func (b *bulk) submit(ctx context.Context, batch []taskLine) error {
+	for i := range batch {
+		if batch[i].err != nil {
+			if err := b.submit(ctx, batch[:i]); err != nil {
+				return err
+			}
+			return fmt.Errorf("%s, line %d: %w", b.name, batch[i].no, batch[i].err)
+		}
+	}
+	if len(batch) == 0 {
+		return nil
+	}
+	tasks := make([]queue.NewTask, len(batch))
+	for i := range batch {
+		tasks[i] = b.server.Prepare(batch[i].spec)
+	}
+	receipts, err := b.server.Submit(ctx, tasks...)
+	switch {
+	case err == nil:
+		return b.print(batch, receipts)
+	case refused(err) && len(batch) > 1:
+		half := len(batch) / 2
+		if err := b.submit(ctx, batch[:half]); err != nil {
+			return err
+		}
+		return b.submit(ctx, batch[half:])
+	case len(batch) > 1:
+		return fmt.Errorf("%s, lines %d to %d: %w", b.name, batch[0].no, batch[len(batch)-1].no, err)
+	}
+	return fmt.Errorf("%s, line %d: %w", b.name, batch[0].no, err)
+}
+
+// refused reports whether the server has done nothing of a call because of what a task
+// of it is.
+func refused(err error) bool {
+	return errors.Is(err, queue.ErrInvalid) || errors.Is(err, queue.ErrTooLarge) || errors.Is(err, queue.ErrFull)
+}
+
+// print prints the receipts of tasks that are durable now.
+func (b *bulk) print(batch []taskLine, receipts []queue.Receipt) error {
+	for i, r := range receipts {
+		b.tasks++
+		if r.Existing {
+			b.existing++
+		}
+		if b.json {
+			if err := printJSON(b.out, lineReceipt{batch[i].no, r}); err != nil {
+				return err
+			}
+			continue
+		}
+		printTo(b.out, "%s\n", r.ID)
+	}
+	return b.out.Flush()
+}
+
+// stopped is the error of the line at which submitting stopped.
+func (b *bulk) stopped(err error) error {
+	if b.tasks == 0 {
+		return fmt.Errorf("%w (no task has been submitted)", err)
+	}
+	again := "give --unique-prefix to submit the same lines again safely"
+	if b.uniquePrefix != "" {
+		again = "the same command goes on there"
+	}
+	return fmt.Errorf("%w (the %s before have been submitted, and none behind; %s)", err, tasks(b.tasks), again)
+}
+
+// uniqueName is the unique name of the task of a line.
+func uniqueName(prefix string, line int) string { return prefix + "-" + strconv.Itoa(line) }

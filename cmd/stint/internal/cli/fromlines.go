@@ -1,0 +1,239 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stintgo/stint/cmd/stint/internal/run"
+	"github.com/stintgo/stint/cmd/stint/internal/serve"
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/isolate"
+)
+
+// lineMax is how many bytes a line of --from may have: a standard input of 1 MiB in
+// base64, and as much besides.
+const lineMax = 2*serve.StdinMax + serve.StdinMax/2
+
+// taskLine is a line of --from: a task, or what is wrong with it.
+type taskLine struct {
+	no   int // the number of the line, from 1
+	spec queue.Spec
+	err  error // nothing follows a line with an error
+}
+
+// taskLines reads lines as tasks. What a line does not say is as the flags say.
+type taskLines struct {
+	base         queue.Spec
+	delay        time.Duration
+	env          []string
+	dir          string
+	uniquePrefix string
+}
+
+// read sends the lines of r, and closes the channel at its end, behind a line with an
+// error, or when ctx ends. Empty lines are left out. A read that waits for more input
+// does not end with ctx; it ends with the process.
+func (l *taskLines) read(ctx context.Context, r io.Reader) <-chan taskLine {
+	lines := make(chan taskLine)
+	go func() {
+		defer close(lines)
+		in := bufio.NewScanner(r)
+		in.Buffer(make([]byte, 0, 64<<10), lineMax)
+		no := 0
+		send := func(line taskLine) bool {
+			select {
+			case lines <- line:
+				return line.err == nil
+			case <-ctx.Done():
+				return false
+			}
+		}
+		for in.Scan() {
+			no++
+			text := bytes.TrimSpace(in.Bytes())
+			if len(text) == 0 {
+				continue
+			}
+			line := taskLine{no: no}
+			line.spec, line.err = l.parse(text, in.Bytes()[0] == '{', no)
+			if !send(line) {
+				return
+			}
+		}
+		switch err := in.Err(); {
+		case errors.Is(err, bufio.ErrTooLong):
+			send(taskLine{no: no + 1, err: fmt.Errorf("it is longer than %d bytes", lineMax)})
+		case err != nil:
+			send(taskLine{no: no + 1, err: err})
+		}
+	}()
+	return lines
+}
+
+// parse reads one line.
+func (l *taskLines) parse(text []byte, isJSON bool, no int) (spec queue.Spec, err error) {
+	spec = l.base
+	if l.delay > 0 {
+		spec.RunAt = now().Add(l.delay)
+	}
+	if isJSON {
+		spec, err = l.parseJSON(text, spec)
+	} else if spec.Kind != serve.Kind {
+		err = fmt.Errorf("a task of --kind %s is a line of JSON with a payload", spec.Kind)
+	} else {
+		spec.Payload, err = l.payload(&lineCommand{}, []string{string(text)})
+	}
+	if spec.Kind == serve.Kind {
+		spec.MaxAttempts = cmp.Or(spec.MaxAttempts, 1) // as of a single command
+	}
+	if err != nil || l.uniquePrefix == "" {
+		return spec, err
+	}
+	if spec.Unique != "" {
+		return spec, errors.New(`it has a "unique", and --unique-prefix is to give it one: use one of them`)
+	}
+	spec.Unique = uniqueName(l.uniquePrefix, no)
+	return spec, nil
+}
+
+// lineJSON is a task in a line of JSON: the fields of [queue.Spec], with the command or
+// the payload as stint ls --json prints them.
+type lineJSON struct {
+	queue.Spec
+	Command       *lineCommand    `json:"command"`
+	Payload       json.RawMessage `json:"payload"`
+	PayloadBase64 []byte          `json:"payload_base64"`
+}
+
+type lineCommand struct {
+	Script string   `json:"script"`
+	Args   []string `json:"args"`
+	Dir    string   `json:"dir"`
+	Env    []string `json:"env"` // NAME=value
+	Stdin  []byte   `json:"stdin_base64"`
+}
+
+// plainJSONError says in words, and by names of JSON, what is wrong with a line.
+func plainJSONError(err error) error {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Errorf("the field %s does not take a %s: see docs/serve.md for what it takes",
+			strings.TrimPrefix(wrong.Field, "Spec."), wrong.Value)
+	}
+	if wrong, ok := errors.AsType[*time.ParseError](err); ok {
+		return fmt.Errorf("%s is not a time as in \"2026-11-21T06:00:00Z\"", wrong.Value)
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("the line ends before the object does")
+	}
+	return err
+}
+
+func (l *taskLines) parseJSON(text []byte, base queue.Spec) (spec queue.Spec, err error) {
+	line := lineJSON{Spec: base}
+	line.Kind = ""                                         // there may be a command instead
+	line.Labels, line.After, line.AfterAny = nil, nil, nil // else those of all lines would be written to
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&line); err != nil {
+		return spec, fmt.Errorf("as JSON: %w", plainJSONError(err))
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return spec, errors.New("as JSON: something follows the object; a command that begins with { needs a space before")
+	}
+	if spec = line.Spec; spec.Labels == nil {
+		spec.Labels = base.Labels
+	}
+	if spec.After == nil {
+		spec.After = base.After
+	}
+	if spec.AfterAny == nil {
+		spec.AfterAny = base.AfterAny
+	}
+	if line.Command != nil {
+		if kind := cmp.Or(spec.Kind, serve.Kind); kind != serve.Kind || line.Payload != nil || line.PayloadBase64 != nil {
+			return spec, fmt.Errorf("it has a command, so it has no payload, and its kind is %s", serve.Kind)
+		}
+		spec.Kind = serve.Kind
+		spec.Payload, err = l.payload(line.Command, line.Command.Args)
+		return spec, err
+	}
+	spec.Kind = cmp.Or(spec.Kind, base.Kind)
+	switch {
+	case spec.Kind == serve.Kind:
+		return spec, errors.New(`a task of kind command needs a "command" with a "script" or "args"`)
+	case line.Payload != nil && line.PayloadBase64 != nil:
+		return spec, errors.New("it has a payload and a payload_base64: use one of them")
+	}
+	spec.Payload = append(line.PayloadBase64, line.Payload...)
+	return spec, nil
+}
+
+// payload is that of a command: words, or a script.
+func (l *taskLines) payload(c *lineCommand, words []string) ([]byte, error) {
+	cmd := isolate.Command{Args: words, Env: slices.Concat(l.env, c.Env), Stdin: c.Stdin}
+	switch {
+	case c.Script != "" && len(words) > 0:
+		return nil, errors.New(`its command has "script" and "args": use one of them`)
+	case c.Script != "":
+		cmd.Args = []string{"sh", "-c", c.Script}
+	case c.Args == nil && run.LooksLikeScript(words):
+		cmd.Args = []string{"sh", "-c", words[0]}
+	}
+	if len(c.Stdin) > serve.StdinMax {
+		return nil, fmt.Errorf("its standard input is longer than %d bytes", serve.StdinMax)
+	}
+	var err error
+	if cmd.Dir = c.Dir; cmd.Dir == "" {
+		if cmd.Dir, err = filepath.Abs(l.dir); err != nil {
+			return nil, err
+		}
+	}
+	if err := cmd.Validate(); err != nil {
+		return nil, err
+	}
+	return json.Marshal(&cmd)
+}
+
+// inBatches collects lines as long as the receiver is busy with the batch before: so a
+// batch is large if lines come faster than batches are done, and no line waits for others
+// if they come slowly.
+func inBatches(ctx context.Context, lines <-chan taskLine) <-chan []taskLine {
+	batches := make(chan []taskLine)
+	go func() {
+		defer close(batches)
+		var batch []taskLine
+		for bytes := 0; lines != nil || len(batch) > 0; {
+			in, out := lines, batches
+			if len(batch) == 0 {
+				out = nil
+			}
+			if len(batch) >= batchTasks || bytes >= batchBytes {
+				in = nil
+			}
+			select {
+			case line, ok := <-in:
+				if !ok {
+					lines = nil
+					continue
+				}
+				batch = append(batch, line)
+				bytes += len(line.spec.Payload)
+			case out <- batch:
+				batch, bytes = nil, 0
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return batches
+}

@@ -1,0 +1,209 @@
+package serve
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/stintgo/stint/internal/wire"
+	"github.com/stintgo/stint/queue"
+)
+
+// What a server needs descriptors for, besides connections.
+const (
+	ownFiles      = 32  // itself
+	storeFiles    = 256 // the tables of its store, or a quarter of all descriptors if that is less
+	filesPerTask  = 6   // a command: its log, the ends of two pipes, and what a start needs for a moment
+	filesPerConn  = 2   // a connection, and the log that it reads
+	refusedAtOnce = 16  // connections that are being refused
+
+	leastConnections = 4
+	mostConnections  = 4096
+)
+
+// connectionsFor returns how many connections a process with that many descriptors may
+// have open, so that it can run so many commands whatever its clients do.
+func connectionsFor(files uint64, jobs int) int64 {
+	left := int64(min(files, 1<<30)) - ownFiles - min(storeFiles, int64(min(files, 1<<30))/4) -
+		refusedAtOnce - int64(jobs)*filesPerTask
+	return min(max(left/filesPerConn, leastConnections), mostConnections)
+}
+
+// openFiles is how many descriptors this process may have. The Go runtime has raised
+// the soft limit to the hard one; commands get the original back.
+func openFiles() uint64 {
+	var files syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
+		return 1024 // what is usual
+	}
+	return files.Cur
+}
+
+// connections bounds how many connections the listeners of a server have open
+// together. Those beyond are answered with 503 and closed. It is safe for concurrent
+// use.
+type connections struct {
+	most     atomic.Int64
+	open     atomic.Int64
+	refusing chan struct{} // holds one for each connection that is being refused
+	logger   *slog.Logger
+}
+
+func newConnections(most int64, logger *slog.Logger) *connections {
+	c := &connections{refusing: make(chan struct{}, refusedAtOnce), logger: logger}
+	c.most.Store(most)
+	return c
+}
+
+// bounded is a listener whose connections are counted.
+type bounded struct {
+	net.Listener
+	of     *connections
+	open   atomic.Int64 // of this listener
+	closed chan struct{}
+	close  sync.Once
+}
+
+// limit returns l with its connections counted and bounded.
+func (c *connections) limit(l net.Listener) net.Listener {
+	return &bounded{Listener: l, of: c, closed: make(chan struct{})}
+}
+
+// Accept is as [net.Listener] says. Without descriptors it waits for some.
+func (b *bounded) Accept() (net.Conn, error) {
+	const first, last = 5 * time.Millisecond, time.Second
+	for wait := first; ; wait = min(2*wait, last) {
+		conn, err := b.Listener.Accept()
+		switch {
+		case err == nil && b.enter():
+			return &counted{Conn: conn, leave: b.leave}, nil
+		case err == nil:
+			b.of.refuse(conn, b.most())
+			wait = first
+		case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+			b.of.logger.Error("no descriptors for connections: raise the limit on open files (ulimit -n)",
+				slog.Any("error", err))
+			select {
+			case <-time.After(wait):
+			case <-b.closed:
+			}
+		default:
+			return nil, err
+		}
+	}
+}
+
+// Close is as [net.Listener] says.
+func (b *bounded) Close() error {
+	b.close.Do(func() { close(b.closed) })
+	return b.Listener.Close()
+}
+
+// most is how many of the connections may be of this listener. Every user of the machine
+// can open connections to a TCP address, without the token, so a quarter is kept for the
+// socket, which is for the user of the server alone.
+func (b *bounded) most() int64 {
+	most := b.of.most.Load()
+	if b.Addr().Network() == "unix" {
+		return most
+	}
+	return most * 3 / 4
+}
+
+// enter counts a connection, unless there are as many as may be.
+func (b *bounded) enter() bool {
+	if b.open.Add(1) <= b.most() {
+		if b.of.open.Add(1) <= b.of.most.Load() {
+			return true
+		}
+		b.of.open.Add(-1)
+	}
+	b.open.Add(-1)
+	return false
+}
+
+func (b *bounded) leave() {
+	b.open.Add(-1)
+	b.of.open.Add(-1)
+}
+
+// counted is a connection that is counted until it is closed.
+type counted struct {
+	net.Conn
+	leave func()
+	once  sync.Once
+}
+
+// Close is as [net.Conn] says.
+func (c *counted) Close() error {
+	c.once.Do(c.leave)
+	return c.Conn.Close()
+}
+
+// SyscallConn is as [syscall.Conn] says: for what asks the kernel who the peer is.
+func (c *counted) SyscallConn() (syscall.RawConn, error) {
+	if raw, ok := c.Conn.(syscall.Conn); ok {
+		return raw.SyscallConn()
+	}
+	return nil, errors.ErrUnsupported
+}
+
+// refuseFor is how long a client that is refused has for its request.
+const refuseFor = 200 * time.Millisecond
+
+// refuse answers a connection that is one too many. If very many come at once, some
+// are closed without an answer.
+func (c *connections) refuse(conn net.Conn, most int64) {
+	c.logger.Error("a connection was refused: clients have too many open; raise the limit on open files (ulimit -n)",
+		slog.Int64("connections", most))
+	select {
+	case c.refusing <- struct{}{}:
+	default:
+		_ = conn.Close()
+		return
+	}
+	go func() { // for refuseFor at most
+		defer func() { <-c.refusing }()
+		defer func() { _ = conn.Close() }()
+		_ = conn.SetDeadline(time.Now().Add(refuseFor)) //nolint:forbidigo // the deadline of a connection
+		// A client takes an answer before its request for a fault of the connection.
+		if _, err := conn.Read(make([]byte, 4<<10)); err != nil {
+			return
+		}
+		if _, err := conn.Write(tooMany(most)); err != nil {
+			return
+		}
+		if half, ok := conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
+			_, _ = io.Copy(io.Discard, conn) // closed with something unread, it would lose the answer
+		}
+	}()
+}
+
+// tooMany is the answer to a request on a connection that is one too many.
+func tooMany(most int64) []byte {
+	problem := wire.ProblemOf(fmt.Errorf("%w: the server has %d connections, which is all that it may; "+
+		"close some, or raise the limit on open files (ulimit -n) of stint serve", queue.ErrUnavailable, most))
+	body, err := json.Marshal(problem)
+	if err != nil {
+		panic(err) // it is made of texts and a number
+	}
+	header := http.Header{
+		"Content-Type": {wire.ProblemJSON}, "Content-Length": {strconv.Itoa(len(body))}, "Connection": {"close"},
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "HTTP/1.1 %d %s\r\n", problem.Status, http.StatusText(problem.Status))
+	_ = header.Write(&b) // memory
+	b.WriteString("\r\n")
+	b.Write(body)
+	return b.Bytes()
+}

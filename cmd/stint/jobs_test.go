@@ -1,0 +1,60 @@
+//go:build linux
+
+package main_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// How many commands run at once can be changed while the server runs, up and down, and
+// is what stats shows.
+func TestB5_JobsOfAServer(t *testing.T) {
+	s := serve(t) // with -j2
+	told := fifo(t)
+	ev := events(t, told)
+	var ids, gates []string
+	for range 6 {
+		gates = append(gates, fifo(t))
+		ids = append(ids, s.submit("echo begun > "+told+"; read line < "+gates[len(ids)]))
+	}
+	ev.next()
+	ev.next()
+	s.stint("jobs").want(t, "2 commands at once, 2 running\n", "", 0)
+	wantMost := func(most string, args ...string) { // slots that are being given are counted
+		t.Helper()
+		if r := s.stint(append([]string{"jobs"}, args...)...); r.status != 0 || !strings.HasPrefix(r.stdout, most) {
+			t.Errorf("jobs %v: %+v, want %s", args, r, most)
+		}
+	}
+	wantMost("4 commands at once, ", "4")
+	ev.next()
+	ev.next()
+	for !strings.Contains(s.stint("jobs", "--json").stdout, `{"most":4,"running":4}`) { // the last ones are on their way
+	}
+	s.stint("jobs", "1").want(t, "1 command at once, 4 running\n", "", 0)
+	for _, gate := range gates[:4] { // one starts when the last of them has ended
+		write(t, gate, "go\n")
+	}
+	ev.next()
+	s.stint("jobs").want(t, "1 command at once, 1 running\n", "", 0)
+	for !strings.Contains(s.stint("stats", "--json").stdout, `"slots":1`) { // the worker says so once a second
+	}
+	write(t, gates[4], "go\n")
+	ev.next()
+	write(t, gates[5], "go\n")
+	s.stint(append([]string{"wait"}, ids...)...).want(t, "", "", 0)
+
+	r := s.stint("jobs", "many")
+	if r.status != 125 || !strings.Contains(r.stderr, `"many": give a number`) {
+		t.Errorf("jobs many: %+v", r)
+	}
+	if r := s.stint("jobs", ""); r.status != 125 || !strings.Contains(r.stderr, "empty") {
+		t.Errorf("jobs of nothing: %+v", r)
+	}
+	wantMost("1 command at once, ")
+	s.stop()
+	s.start()
+	wantMost("2 commands at once, ")
+	s.stop()
+}

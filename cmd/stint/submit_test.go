@@ -1,0 +1,266 @@
+//go:build linux
+
+package main_test
+
+import (
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+)
+
+// Flags may follow a command that is one script. Those that follow the first of several
+// words, or a --, are words of the command.
+func TestC1_SubmitFlagsBehindTheCommand(t *testing.T) {
+	s := serve(t)
+	s.stint("pause", "--all").want(t, "all queues are paused\n", "", 0)
+	for _, row := range []struct {
+		args     []string
+		script   string
+		words    []string
+		attempts int
+		key      string
+	}{
+		{[]string{"--key", "k", "exit 3", "--retries", "4"}, "exit 3", nil, 5, "k"},
+		{[]string{"exit 3", "--key=k", "--retries=4"}, "exit 3", nil, 5, "k"},
+		{[]string{"exit 3", "--key", "k", "--"}, "exit 3", nil, 1, "k"},
+		{[]string{"make", "--retries", "4"}, "", []string{"make", "--retries", "4"}, 1, ""},
+		{[]string{"exit 3", "word", "--key"}, "", []string{"exit 3", "word", "--key"}, 1, ""},
+		{[]string{"[", "-f", "x", "]"}, "", []string{"[", "-f", "x", "]"}, 1, ""},
+		{[]string{"exit 3", "-"}, "", []string{"exit 3", "-"}, 1, ""},
+		{[]string{"--", "exit 3", "--retries", "4"}, "", []string{"exit 3", "--retries", "4"}, 1, ""},
+	} {
+		task := s.task(s.submit(row.args...))
+		if got := task.Command; got.Script != row.script || !slices.Equal(got.Args, row.words) || got.Dir != s.dir ||
+			task.MaxAttempts != row.attempts || task.Key != row.key {
+			t.Errorf("%q: %+v, %d attempts, key %q", row.args, got, task.MaxAttempts, task.Key)
+		}
+	}
+	r := s.stint("submit", "exit 3", "--retrys", "0")
+	r.want(t, "", "behind \"exit 3\": unknown flag: --retrys", 125)
+	r.want(t, "", "put -- before the command", 125)
+	s.stint("submit", "exit 3", "--retries", "0", "word").want(t, "", `"word" follows it`, 125)
+	s.stop()
+}
+
+// A command that fails is not run again, unless --retries says so. The tasks of other
+// kinds have the default of the queue.
+func TestC2_CommandsAreNotRetried(t *testing.T) {
+	s := serve(t)
+	fails := s.submit("date >> side; false")
+	s.stint("wait", fails).want(t, "", "exit status 1", 1)
+	if n := strings.Count(read(t, filepath.Join(s.dir, "side")), "\n"); n != 1 {
+		t.Errorf("it ran %d times", n)
+	}
+	again := s.submit("date >> twice; false", "--retries", "1")
+	s.stint("wait", again).want(t, "", "exit status 1", 1)
+	if n := strings.Count(read(t, filepath.Join(s.dir, "twice")), "\n"); n != 2 {
+		t.Errorf("with --retries 1 it ran %d times", n)
+	}
+	other := s.submit("--kind", "email", "--payload", "{}")
+	if task := s.task(other); task.MaxAttempts != 0 {
+		t.Errorf("a task of another kind has %d attempts", task.MaxAttempts)
+	}
+	s.stop()
+}
+
+// Standard input is limited by its own size, and the message names the file, the limit
+// and what to do.
+func TestC1_SubmitLimitsStandardInput(t *testing.T) {
+	s := serve(t)
+	const most = 1 << 20
+	write(t, filepath.Join(s.dir, "fits"), strings.Repeat("x", most))
+	id := s.submit("wc -c", "--stdin", "fits")
+	s.stint("wait", id).want(t, "", "", 0)
+	s.stint("logs", id).want(t, strconv.Itoa(most)+"\n", "", 0)
+	write(t, filepath.Join(s.dir, "big"), strings.Repeat("x", most+1))
+	r := s.stint("submit", "wc -c", "--stdin", "big")
+	r.want(t, "", "--stdin big: it is longer than 1048576 bytes", 125)
+	r.want(t, "", "have the command read a file, as in 'sort < FILE'", 125)
+	r = runCmd(t, s.command("submit", "wc -c", "--stdin", "-"), strings.Repeat("x", most+1))
+	r.want(t, "", "--stdin -: it is longer than 1048576 bytes", 125)
+	s.stop()
+}
+
+// A queue that has no task and no worker is used all the same, with a warning that names
+// those of a similar name.
+func TestC1_UnknownQueuesAreNamed(t *testing.T) {
+	s := serve(t)
+	id := s.submit("--queue", "default", "--", "true")
+	s.stint("wait", id).want(t, "", "", 0)
+	warning := "stint: no task and no worker knows queue defaul; did you mean default?\n"
+	for range 2 { // the pause does not make it known
+		s.stint("pause", "--queue", "defaul").want(t, "queue defaul is paused\n", warning, 0)
+	}
+	r := s.stint("submit", "--queue", "defaul", "--", "true")
+	if r.status != 0 || r.stderr != warning || !taskID.MatchString(r.stdout) {
+		t.Errorf("submit: %+v", r)
+	}
+	s.stint("resume", "--queue", "defaul").want(t, "queue defaul is resumed\n", "", 0)
+	r = s.stint("submit", "--queue", "nightly", "--", "true")
+	if r.stderr != "stint: no task and no worker knows queue nightly\n" {
+		t.Errorf("submit: %+v", r)
+	}
+	s.stop()
+}
+
+// Without a command of its own stint dead lists the dead letters.
+func TestC3_DeadLists(t *testing.T) {
+	s := serve(t)
+	id := s.submit("exit 9", "--key", "k")
+	s.stint("wait", id).want(t, "", "exit status 9", 9)
+	list := func(args ...string) (ids []string) {
+		t.Helper()
+		r := s.stint(append(args, "--json")...)
+		for _, task := range parse[shown](t, r.stdout) {
+			ids = append(ids, task.ID.String())
+		}
+		return ids
+	}
+	for _, args := range [][]string{{"dead"}, {"dead", "ls"}, {"dead", "--key", "k"}} {
+		if got := list(args...); !slices.Equal(got, []string{id}) {
+			t.Errorf("%v lists %v, want %s", args, got, id)
+		}
+	}
+	if got := list("dead", "--key", "other"); got != nil {
+		t.Errorf("of another key there is %v", got)
+	}
+	s.stint("dead", "list").want(t, "", "no command of stint dead", 125)
+	s.stop()
+}
+
+// Cancel says that a task which runs is only asked to end, and waits if it is to.
+func TestC4_CancelOfARunningTask(t *testing.T) {
+	s := serve(t, "--kill-after", "1h")
+	gate, told := fifo(t), fifo(t)
+	ev := events(t, told)
+	running := s.submit("trap 'read line < " + gate + "; exit 0' TERM; echo > " + told +
+		"; while :; do sleep 0.01; done")
+	ev.next()
+	waiting := s.submit("--after", running, "--", "true")
+	s.stint("cancel", "--all").want(t,
+		"1 task cancelled\n1 task running and asked to end; --wait waits until it has ended\n", "", 0)
+	s.stint("cancel", running).want(t, "0 tasks cancelled\n", "has been asked to end already", 1)
+	wait := s.command("cancel", "--wait", running)
+	out := startLines(t, wait)
+	write(t, gate, "go\n")
+	if line := out.next(); line != "1 task cancelled" {
+		t.Errorf("it says %q", line)
+	}
+	if status := finish(t, wait); status != 0 {
+		t.Errorf("it ends with %d", status)
+	}
+	for _, id := range []string{running, waiting} {
+		if task := s.task(id); task.State != queue.Cancelled {
+			t.Errorf("task %s is %s", id, task.State)
+		}
+	}
+	s.stop()
+}
+
+// A time of day is its next occurrence on the clocks here; a date has the time here as
+// well, unless it names a zone.
+func TestC8_TimesOfDay(t *testing.T) {
+	t.Setenv("TZ", "Asia/Tokyo")
+	tokyo := time.FixedZone("JST", 9*60*60)
+	s := serve(t)
+	before := time.Now()
+	for _, text := range []string{"06:00", "18:30:15", "00:00"} {
+		at := s.task(s.submit("--at", text, "--", "true")).RunAt.In(tokyo)
+		if got := at.Format(time.TimeOnly); !strings.HasPrefix(got, text) || at.Before(before) ||
+			at.After(time.Now().Add(24*time.Hour)) {
+			t.Errorf("the next %s is %s, at %s", text, at, before)
+		}
+	}
+	want := time.Date(2126, 11, 24, 6, 0, 0, 0, tokyo)
+	for _, text := range []string{"2126-11-24 06:00", "2126-11-24T06:00", "2126-11-23T21:00:00Z", "2126-11-24 06:00:00"} {
+		if at := s.task(s.submit("--at", text, "--", "true")).RunAt; !at.Equal(want) {
+			t.Errorf("%s is %s, want %s", text, at, want)
+		}
+	}
+	s.stint("submit", "--at", "24:00", "true").want(t, "", "give a time, as in 06:00", 125)
+	s.stop()
+}
+
+// The last lines of a log are printed without the lines before, and it can be followed
+// from there.
+func TestC4_TailOfALog(t *testing.T) {
+	s := serve(t)
+	gate, told := fifo(t), fifo(t)
+	ev := events(t, told)
+	const many = 20_000 // more than a piece that is read at once
+	id := s.submit("seq " + strconv.Itoa(many) + "; echo > " + told + "; read line < " + gate + "; printf 'a\nb'")
+	ev.next()
+	for s.stint("logs", "--tail", "1", id).stdout != "20000\n" { // it is on its way
+	}
+	s.stint("logs", "-n", "3", id).want(t, "19998\n19999\n20000\n", "", 0)
+	s.stint("logs", "--tail", "0", id).want(t, "", "", 0)
+	if r := s.stint("logs", "--tail", "19999", id); !strings.HasPrefix(r.stdout, "2\n3\n") {
+		t.Errorf("it begins with %.20q", r.stdout)
+	}
+	for _, all := range []string{"20000", "20001", "1000000"} {
+		if r := s.stint("logs", "--tail", all, id); !strings.HasPrefix(r.stdout, "1\n2\n") {
+			t.Errorf("%s lines begin with %.20q", all, r.stdout)
+		}
+	}
+	follow := s.command("logs", "-f", "--tail", "1", id)
+	out := startLines(t, follow)
+	if line := out.next(); line != "20000" {
+		t.Errorf("it follows with %q", line)
+	}
+	write(t, gate, "go\n")
+	if line := out.next(); line != "a" {
+		t.Errorf("it goes on with %q", line)
+	}
+	if status := finish(t, follow); status != 0 {
+		t.Errorf("it ends with %d", status)
+	}
+	s.stint("logs", "--tail", "2", id).want(t, "a\nb", "", 0)
+	s.stint("logs", "--tail", "-1", id).want(t, "", "give a number of lines", 125)
+	s.stop()
+}
+
+// With --after-any a command runs whatever became of the task before it; with --after it
+// is cancelled when that is purged, and so is what comes after it.
+func TestC12_SubmitAfterAny(t *testing.T) {
+	s := serve(t)
+	fails := s.submit("false")
+	s.stint("wait", fails).want(t, "", "exit status 1", 1)
+	held := s.submit("--after", fails, "--", "true")
+	then := s.submit("--after", held, "--", "true")
+	anyway := s.submit("--after-any", fails, "--after-any", held, "--", "true")
+	s.stint("why", anyway).want(t, "it waits for task "+held+", which is held\n", "", 0)
+	s.stint("dead", "purge", fails).want(t, "1 task forgotten\n", "", 0)
+	s.stint("wait", anyway).want(t, "", "", 0)
+	for _, id := range []string{held, then} {
+		if task := s.task(id); task.State != queue.Cancelled {
+			t.Errorf("a task after the one that was purged is %s", task.State)
+		}
+	}
+	if task := s.task(anyway); len(task.AfterAny) != 2 || task.AfterAny[1].String() != held {
+		t.Errorf("it comes after %v", task.AfterAny)
+	}
+	write(t, filepath.Join(s.dir, "in"), "true\n{\"command\":{\"args\":[\"true\"]},\"after_any\":[\""+then+"\"]}\n")
+	ids := strings.Fields(s.stint("submit", "--from", "in", "--after-any", held).stdout)
+	if len(ids) != 2 || s.task(ids[0]).AfterAny[0].String() != held || s.task(ids[1]).AfterAny[0].String() != then {
+		t.Errorf("the lines do not come after what they should: %v", ids)
+	}
+	s.stop()
+}
+
+// --unique-for is sent with the name, and means nothing without one.
+func TestC7_SubmitUniqueFor(t *testing.T) {
+	s := serve(t)
+	once := s.submit("--unique", "once", "--unique-for", "72h", "--", "true")
+	if got := s.task(once).UniqueFor; got != 72*time.Hour {
+		t.Errorf("its name is kept for %s", got)
+	}
+	s.stint("submit", "--unique-for", "1h", "true").want(t, "", "give that, too", 125)
+	s.stint("submit", "--from", "in", "--unique-for", "1h").want(t, "", "give that, too", 125)
+	s.stint("submit", "--unique", "u", "--unique-for", "9000h", "true").want(t, "", "at most 8784h", 125)
+	s.stop()
+}
