@@ -144,8 +144,8 @@ type Store interface {
 }
 
 // MaxSubmit is how many tasks one call of Submit may have. Others wait while they are
-// accepted: about a microsecond for each.
-const MaxSubmit = 5000
+// accepted: a microsecond or two for each, and the disk.
+const MaxSubmit = 2000
 
 // NewTask is a task to submit.
 type NewTask struct {

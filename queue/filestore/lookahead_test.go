@@ -14,7 +14,7 @@ import (
 // TestC10_RowsReadAheadAreTheirTasks: of a backlog that was there before, which is read
 // in goes, each task gets its own row.
 func TestC10_RowsReadAheadAreTheirTasks(t *testing.T) {
-	const n = 3000
+	const n = queue.MaxSubmit
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	disk := newCrashable(vfs.NewCrashableMem())
 	s, err := filestore.OpenIn(disk, "store", filestore.Config{})

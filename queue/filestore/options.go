@@ -21,9 +21,12 @@ func options(fs vfs.FS, g *guard, log *slog.Logger) *pebble.Options {
 
 		MemTableSize:                32 << 20,
 		MemTableStopWritesThreshold: 4,
-		CacheSize:                   64 << 20,
-		MaxOpenFiles:                256,
-		LBaseMaxBytes:               64 << 20,
+		// Pebble counts memtables as a part of the cache. Under load there are two of
+		// them, so 32 MiB are left for blocks; with none, each Get reads and
+		// decompresses the index of a table.
+		CacheSize:     96 << 20,
+		MaxOpenFiles:  256,
+		LBaseMaxBytes: 64 << 20,
 		// Twice the default: most rows are replaced soon, and the later they are
 		// compacted the fewer of them are left.
 		L0CompactionThreshold: 8,

@@ -40,6 +40,7 @@ func gatedCommand(t *testing.T, m *machine.Machine, r *rows, now time.Time, do q
 func TestC8_ClockAheadDuringACascade(t *testing.T) {
 	const n = 1500
 	synctest.Test(t, func(t *testing.T) {
+		defer drained()
 		r := newRows()
 		m := openOn(t, r)
 		var ids queue.IDs
@@ -65,7 +66,7 @@ func TestC8_ClockAheadDuringACascade(t *testing.T) {
 			t.Fatal("all have been cancelled already")
 		}
 		last := openOn(t, again.crash())
-		synctest.Wait()
+		drained()
 		if got := count(t, last, queue.Filter{Kind: "many"}); got[queue.Cancelled] != n-1 || got[queue.Held] != 1 {
 			t.Errorf("the tasks are %v, want one held and all others cancelled", got)
 		}
@@ -89,6 +90,7 @@ func TestC4_TaskAboutToGoOnIsExplained(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
+				defer drained()
 				r := newRows()
 				m := openOn(t, r)
 				first, tasks := submitWide(t, m, wides()[0], n)
@@ -156,6 +158,7 @@ func (c slowContext) Err() error {
 // before it has found all of them does not go on in the closed store.
 func TestC12_PurgeThatCloseEndsReadsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		defer drained()
 		r := &closableRows{rows: newRows()}
 		m := openOn(t, r)
 		const n = 3000

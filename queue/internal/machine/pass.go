@@ -2,6 +2,7 @@ package machine
 
 import (
 	"container/list"
+	"time"
 
 	"github.com/stintgo/stint/queue"
 )
@@ -18,6 +19,13 @@ import (
 const (
 	visitsPerStep = 100 // waiters that one step visits
 	visitsPerPass = 25  // waiters of one list that drain visits before it turns to the next list
+
+	// drainPause is how long drain sleeps between two steps. Without it a caller that
+	// has become runnable waits for tens of milliseconds where there are few
+	// processors: drain and the goroutines it wakes keep one busy, and what works in
+	// the background (collector, compaction) may use all of its time slice on the
+	// other. A processor that becomes idle takes the caller over.
+	drainPause = 500 * time.Microsecond
 )
 
 // waiters are tasks that wait for the same thing, in the order in which they began
@@ -109,6 +117,7 @@ func (m *Machine) drain() {
 		m.visits = visitsPerStep
 		m.drainStep()
 		_ = m.endAt(nil, nil) // an error stays in the journal, and ends the loop
+		time.Sleep(drainPause)
 	}
 }
 

@@ -107,6 +107,9 @@ func count(t *testing.T, m *machine.Machine, f queue.Filter) map[queue.State]int
 	return states
 }
 
+// drained returns when all that is left for drain is done. The time is that of a bubble.
+func drained() { time.Sleep(time.Minute) }
+
 // TestC12_DependentsGoOnInBoundedSteps: however many tasks wait for one, no step
 // changes more than a few hundred rows, the first go on at once, and all do.
 func TestC12_DependentsGoOnInBoundedSteps(t *testing.T) {
@@ -114,6 +117,7 @@ func TestC12_DependentsGoOnInBoundedSteps(t *testing.T) {
 	for _, w := range wides() {
 		t.Run(w.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
+				defer drained()
 				r := &steppedRows{rows: newRows()}
 				m := openOn(t, r)
 				first, _ := submitWide(t, m, w, n)
@@ -127,7 +131,7 @@ func TestC12_DependentsGoOnInBoundedSteps(t *testing.T) {
 					t.Errorf("after the call %d tasks of %d are %s", got, n, w.then)
 				}
 				close(r.gate)
-				synctest.Wait()
+				drained()
 				if got := count(t, m, queue.Filter{Kind: "many"}); got[w.then] != n {
 					t.Errorf("in the end the tasks are %v, want %d %s", got, n, w.then)
 				}
@@ -144,6 +148,7 @@ func TestC12_DependentsGoOnInBoundedSteps(t *testing.T) {
 func TestC12_ChainIsCancelledInBoundedSteps(t *testing.T) {
 	const n = 3000
 	synctest.Test(t, func(t *testing.T) {
+		defer drained()
 		r := &steppedRows{rows: newRows()}
 		m := openOn(t, r)
 		var ids queue.IDs
@@ -154,7 +159,7 @@ func TestC12_ChainIsCancelledInBoundedSteps(t *testing.T) {
 		submit(t, m, chain...)
 		r.largest = 0
 		wide{on: queue.OnFailure, purged: true}.end(t, m, chain[0])
-		synctest.Wait()
+		drained()
 		if got := count(t, m, queue.Filter{}); got[queue.Cancelled] != n {
 			t.Errorf("the tasks are %v, want %d cancelled", got, n)
 		}
@@ -176,12 +181,13 @@ func TestC12_CrashBetweenPartsOfARelease(t *testing.T) {
 	for _, w := range wides() {
 		t.Run(w.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
+				defer drained()
 				r := &steppedRows{rows: newRows()}
 				m := openOn(t, r)
 				first, _ := submitWide(t, m, w, n)
 				r.keep = true
 				w.end(t, m, first)
-				synctest.Wait()
+				drained()
 				if len(r.crashes) < n/mostChanges {
 					t.Fatalf("there were %d steps", len(r.crashes))
 				}
@@ -195,7 +201,7 @@ func TestC12_CrashBetweenPartsOfARelease(t *testing.T) {
 					if len(found) == 1 && (w.purged || !found[0].State.Finished()) {
 						want = queue.Held // its end, or its purge, is not durable
 					}
-					synctest.Wait()
+					drained()
 					if got := count(t, m, queue.Filter{Kind: "many"}); got[want] != n {
 						t.Errorf("after step %d and a crash the tasks are %v, want %s", i, got, want)
 					}
@@ -214,6 +220,7 @@ func TestC12_CrashBetweenPartsOfARelease(t *testing.T) {
 func TestC12_RetriedTaskIsSparedByALateCascade(t *testing.T) {
 	const n = 700
 	synctest.Test(t, func(t *testing.T) {
+		defer drained()
 		r := newRows()
 		m := openOn(t, r)
 		var ids queue.IDs
@@ -232,7 +239,7 @@ func TestC12_RetriedTaskIsSparedByALateCascade(t *testing.T) {
 			t.Fatal("all have been cancelled already")
 		}
 		m = openOn(t, r.crash())
-		synctest.Wait()
+		drained()
 		if got := count(t, m, queue.Filter{Kind: "many"}); got[queue.Cancelled] != n-1 || got[queue.Held] != 1 {
 			t.Errorf("the tasks are %v, want one held and all others cancelled", got)
 		}
@@ -246,6 +253,7 @@ func TestC12_RetriedTaskIsSparedByALateCascade(t *testing.T) {
 func TestC12_BatchThatGrowsHoldsAtOnce(t *testing.T) {
 	const n = 2000
 	synctest.Test(t, func(t *testing.T) {
+		defer drained()
 		r := &steppedRows{rows: newRows()}
 		m := openOn(t, r)
 		var ids queue.IDs
@@ -268,7 +276,7 @@ func TestC12_BatchThatGrowsHoldsAtOnce(t *testing.T) {
 			t.Errorf("%d tasks start before the batch is finished", len(got))
 		}
 		close(r.gate)
-		synctest.Wait()
+		drained()
 		if got := count(t, m, queue.Filter{Kind: "kind"}); got[queue.Held] != n || r.largest > mostChanges {
 			t.Errorf("the tasks are %v, want all held; one step changes %d rows", got, r.largest)
 		}

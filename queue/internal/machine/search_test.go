@@ -122,7 +122,7 @@ func TestC4_ForgettingLeavesWhatItCancels(t *testing.T) {
 			if n, err := m.Command(t.Context(), start, command.Command); err != nil || n != command.want {
 				t.Errorf("%s: %d tasks, error %v; want %d", command.Do, n, err, command.want)
 			}
-			synctest.Wait() // until those that come after a forgotten task are cancelled
+			drained() // those that come after a forgotten task are cancelled
 		}
 	})
 }
