@@ -137,7 +137,7 @@ func (j *judge) look(c *call, events []queue.Event) {
 	switch {
 	case c.err == nil:
 		j.answer(c)
-	case c.flaw != sound && !errors.Is(c.err, queue.ErrUnavailable):
+	case c.flaw != sound && !j.mayRefuse(c): // a refusal promises nothing
 		j.broken(nil, "the disk has failed, and %s is answered %v", c.name, c.err)
 	case c.flaw == sound && (len(events) > 0 || !j.mayRefuse(c)):
 		j.broken(nil, "%s is answered %v, and brings %d events", c.name, c.err, len(events))
