@@ -39,9 +39,7 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 				"browsers out: set it to the name of your program, as in curl -H '"+wire.Client+": curl'")
 		case !s.authorized(r):
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			s.refuse(w, http.StatusUnauthorized, "token", "calls to this address need the server's token in the header "+
-				"Authorization: Bearer TOKEN; that of stint serve is in the file token of its directory, "+
-				"which --token-file or STINT_TOKEN_FILE names for the commands of stint")
+			s.refuseToken(w, r.Header.Get("Authorization") != "")
 		case len(r.RequestURI) > maxHeader:
 			s.refuse(w, http.StatusRequestURITooLong, "uri", "the address of the request is too long")
 		case r.Method == http.MethodPost && !isJSON(r):
@@ -109,6 +107,19 @@ func (s *Server) authorized(r *http.Request) bool {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	got, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(s.cfg.Token))
 	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(got[:], want[:]) == 1
+}
+
+// refuseToken answers a call that needs the token and has none, or has another one.
+func (s *Server) refuseToken(w http.ResponseWriter, hasOne bool) {
+	const where = "the token of stint serve is in the file token of its directory (--dir), " +
+		"which --token-file or STINT_TOKEN_FILE names for the commands of stint"
+	if hasOne {
+		s.refuse(w, http.StatusUnauthorized, wire.WrongToken, "the header Authorization is not Bearer and the token of this "+
+			"server; "+where)
+		return
+	}
+	s.refuse(w, http.StatusUnauthorized, wire.NoToken, "calls to this address need the server's token in the header "+
+		"Authorization: Bearer TOKEN; "+where)
 }
 
 func isJSON(r *http.Request) bool {

@@ -44,6 +44,11 @@ func TestC6_Tokens(t *testing.T) {
 		}
 	}
 	r := request("GET", wire.Stats, "")
+	r.Header.Set("Authorization", "Bearer "+secret+"x")
+	if status, code := answered(t, s, r); status != 401 || code != "wrong_token" {
+		t.Errorf("with a wrong token: %d %s", status, code)
+	}
+	r = request("GET", wire.Stats, "")
 	r = r.WithContext(context.WithValue(t.Context(), http.LocalAddrContextKey, &net.UnixAddr{Name: "s", Net: "unix"}))
 	if status, code := answered(t, s, r); status != http.StatusOK {
 		t.Errorf("by a socket, without a token: %d %s", status, code)

@@ -45,7 +45,15 @@ func TestC6_ListenNeedsAToken(t *testing.T) {
 	s.stint("ls", "--token-file", path).want(t, "", "needs no token", 125)
 	wrong := filepath.Join(s.dir, "wrong")
 	write(t, wrong, strings.Repeat("A", 26))
-	s.stint("ls", "--server", address, "--token-file", wrong).want(t, "", "--token-file", 125)
+	for _, args := range [][]string{{"ls"}, {"logs", "0123456"}, {"submit", "true"}} {
+		args = append(args[:1:1], append([]string{"--server", address}, args[1:]...)...)
+		byFlag := append(args[:1:1], append([]string{"--token-file", wrong}, args[1:]...)...)
+		const notTheToken = " names, is not the token of the server at http://127.0.0.1"
+		s.stint(byFlag...).want(t, "", "the token in "+wrong+", which --token-file"+notTheToken, 125)
+		byVariable := s.command(args...)
+		byVariable.Env = append(byVariable.Environ(), "STINT_TOKEN_FILE="+wrong)
+		runCmd(t, byVariable, "").want(t, "", "which STINT_TOKEN_FILE"+notTheToken, 125)
+	}
 	if err := os.Chmod(wrong, 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,12 @@ type Problem struct {
 // Internal is the code of errors that are the server's own fault.
 const Internal = "internal"
 
+// Codes of calls to a TCP address that are answered 401.
+const (
+	NoToken    = "token"       // the call has no header Authorization
+	WrongToken = "wrong_token" // the header does not have the token of the server
+)
+
 // code is one of those that a call of a store can be answered.
 type code struct {
 	name   string

@@ -142,6 +142,10 @@ func (s *Store) insist(ctx context.Context, q request) (*answer, error) {
 // was done is unknown. It comes with [queue.ErrUnavailable].
 var ErrNoAnswer = errors.New("no answer in time")
 
+// ErrWrongToken is wrapped by the error of a call whose [Config.Token] is not the token of
+// the server. Nothing was done. It comes with [queue.ErrUnavailable].
+var ErrWrongToken = errors.New("wrong token")
+
 // try sends a request once, and reads the answer to its end.
 func (s *Store) try(ctx context.Context, q request) (*answer, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.Timeout, s.noAnswer(s.cfg.Timeout))
@@ -215,6 +219,9 @@ func (s *Store) decode(a *answer, out any) error {
 		var p wire.Problem
 		if err := json.Unmarshal(a.body, &p); err != nil {
 			return s.nonsense("%w", err)
+		}
+		if p.Code == wire.WrongToken {
+			return fmt.Errorf("%w: %w", ErrWrongToken, p.Err())
 		}
 		return p.Err()
 	}

@@ -17,7 +17,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stintgo/stint/cmd/stint/internal/remote"
+	"github.com/stintgo/stint/cmd/stint/internal/serve"
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/httpstore"
 )
 
 // Exit statuses of the commands that ask a server, which their help names.
@@ -115,9 +117,22 @@ func (c *client) with(cmd *cobra.Command, do func(context.Context, *remote.Serve
 	defer stop()
 	err = do(ctx, server)
 	if err == nil || ctx.Err() == nil {
-		return errors.Join(remote.Explain(err, address), server.Close())
+		return errors.Join(c.explain(err, address), server.Close())
 	}
 	return &exitError{status: exitCancelled}
+}
+
+// explain says what can be done about an error of the server at an address.
+func (c *client) explain(err error, address string) error {
+	if !errors.Is(err, httpstore.ErrWrongToken) {
+		return remote.Explain(err, address)
+	}
+	path, source := c.tokenFile, "--token-file"
+	if path == "" {
+		path, source = os.Getenv(tokenFileEnv), tokenFileEnv
+	}
+	return fmt.Errorf("the token in %s, which %s names, is not the token of the server at %s: name the file %s in that "+
+		"server's directory (stint serve --dir)", path, source, address, serve.TokenName)
 }
 
 // print prints a value as JSON, on one line, and leaves < > & in commands readable.
