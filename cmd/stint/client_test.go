@@ -70,6 +70,29 @@ func TestC1_SubmitFlags(t *testing.T) {
 	s.stop()
 }
 
+// A server is named by its directory or by its socket, with or without unix: before it.
+func TestC6_ServerByItsSocket(t *testing.T) {
+	s := serve(t)
+	link := filepath.Join(s.dir, "link")
+	if err := os.Symlink(filepath.Join(s.dir, "stint-data", "stint.sock"), link); err != nil {
+		t.Fatal(err)
+	}
+	for _, address := range []string{
+		"stint-data", "stint-data/", "unix:stint-data/stint.sock", "stint-data/stint.sock", "./link",
+		filepath.Join(s.dir, "stint-data/stint.sock"),
+	} {
+		cmd := s.command("ls", "--json", "--server", address)
+		cmd.Env = append(cmd.Env, "STINT_PATIENCE=1s")
+		runCmd(t, cmd, "").want(t, "", "", 0)
+	}
+	s.stop()
+	cmd := s.command("ls", "--server", "stint-data/stint.sock")
+	cmd.Env = append(cmd.Env, "STINT_PATIENCE=1ms")
+	const says = "no server at stint-data/stint.sock: start one with stint serve, or name another with --server: " +
+		"dial unix stint-data/stint.sock: connect: no such file"
+	runCmd(t, cmd, "").want(t, "", says, 125)
+}
+
 // What makes no sense is refused before anything is submitted, with a word on
 // what to do.
 func TestC1_SubmitRefuses(t *testing.T) {

@@ -32,9 +32,9 @@ const (
 const clientHelp = `
 
 The server is the one whose socket is in ./stint-data, or what --server or
-STINT_SERVER names: a directory, unix:PATH, or http://127.0.0.1:PORT. An http:
-address needs the server's token: --token-file or STINT_TOKEN_FILE names the file,
-which is token in the server's directory. If no server is there the command tries
+STINT_SERVER names: a directory, the path of a socket, or http://127.0.0.1:PORT. An
+http: address needs the server's token: --token-file or STINT_TOKEN_FILE names the
+file, which is token in the server's directory. If no server is there the command tries
 again for a second (STINT_PATIENCE=30s tries longer); if it does not answer the
 command gives up after 30 s (STINT_CALL_TIMEOUT=2m waits longer).`
 

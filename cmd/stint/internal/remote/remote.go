@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -38,14 +39,15 @@ type Config struct {
 	TokenFile string
 }
 
-// Open returns the server at an address: unix: and the path of its socket, an
-// http: address, or the directory that it serves. It connects with the first call.
+// Open returns the server at an address: an http: address, the path of its socket, with
+// or without unix: before it, or the directory that it serves. It connects with the first
+// call.
 func Open(address string, cfg Config) (*Server, error) {
 	if !strings.HasPrefix(address, "unix:") && !strings.Contains(address, "://") {
 		if looksLikePort(address) {
 			return nil, fmt.Errorf("there is no directory %s: for the server at that address, give http://%s", address, address)
 		}
-		path, err := serve.Socket(address)
+		path, err := socketOf(address)
 		if err != nil {
 			return nil, err
 		}
@@ -64,6 +66,20 @@ func Open(address string, cfg Config) (*Server, error) {
 		return nil, err
 	}
 	return On(store), nil
+}
+
+// socketOf returns the path of the socket that a path without a scheme names: a socket,
+// or the directory of a server. The socket of a server that does not run may be gone, so
+// its name in such a directory is taken for it unless that is a directory itself.
+func socketOf(path string) (string, error) {
+	info, err := os.Stat(path)
+	switch {
+	case filepath.Base(path) == serve.SocketName && (err != nil || !info.IsDir()):
+		return serve.Socket(filepath.Dir(path))
+	case err == nil && info.Mode()&fs.ModeSocket != 0:
+		return path, nil
+	}
+	return serve.Socket(path)
 }
 
 // looksLikePort reports whether an address without a scheme is more likely one of a
