@@ -32,6 +32,8 @@ Other processes reach the server by the socket stint.sock in the directory, whic
 only its owner may use, and with --listen by an address of this machine. Calls to
 the address need the token in the file token of the directory, which the first
 start with --listen makes: anybody who has it can run commands as the server's user.
+The token is sent in clear text, and a client cannot verify who listens at an address:
+prefer the socket, and from other machines a tunnel to it (ssh -L).
 
 The first SIGINT, SIGTERM or SIGHUP starts nothing more and waits for what runs;
 after --grace commands get SIGTERM, and then SIGKILL. A second one kills them at
