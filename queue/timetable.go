@@ -26,8 +26,8 @@ func (s *Schedule) timetable() (timetable, error) {
 		zoneErr = fmt.Errorf("%w: the zone Local may differ between the processes of a queue: name it, as Europe/Berlin",
 			ErrInvalid)
 	case zoneErr != nil:
-		zoneErr = fmt.Errorf("%w: %w: name one of the IANA database, or import time/tzdata where the system has none",
-			ErrInvalid, zoneErr)
+		zoneErr = fmt.Errorf("%w: this machine knows no time zone %q: give a name of the IANA database, as in Europe/Berlin; "+
+			"if it is one, the machine may lack that database, which is in the package tzdata", ErrInvalid, s.Zone)
 	}
 	return timetable{expr, zone}, errors.Join(err, zoneErr)
 }

@@ -127,9 +127,12 @@ func TestC8_ScheduleErrors(t *testing.T) {
 	r := newRig(t, 1, queue.Config{})
 	sound := queue.Schedule{Name: "nightly", Cron: "@daily", Task: queue.Spec{Kind: "k"}}
 	for want, spoil := range map[string]func(*queue.Schedule){
-		"name":                  func(s *queue.Schedule) { s.Name = "" },
-		"minute":                func(s *queue.Schedule) { s.Cron = "61 * * * *" },
-		"time/tzdata":           func(s *queue.Schedule) { s.Zone = "Mars/Olympus_Mons" },
+		"name":   func(s *queue.Schedule) { s.Name = "" },
+		"minute": func(s *queue.Schedule) { s.Cron = "61 * * * *" },
+		"no time zone \"Mars/Olympus_Mons\": give a name of the IANA database": func(s *queue.Schedule) {
+			s.Zone = "Mars/Olympus_Mons"
+		},
+		"the package tzdata":    func(s *queue.Schedule) { s.Zone = "../zone" },
 		"may differ":            func(s *queue.Schedule) { s.Zone = "Local" },
 		"it is once, skip or":   func(s *queue.Schedule) { s.Missed = "never" },
 		"take once or skip":     func(s *queue.Schedule) { s.Missed, s.SkipOverlap = queue.MissedAll, true },

@@ -74,6 +74,11 @@ func TestC8_ScheduleCommands(t *testing.T) {
 		got.Task.MaxAttempts != 2 {
 		t.Errorf("the schedule was changed to %+v", got)
 	}
+	if r := s.stint("schedule", "ls"); !strings.Contains(r.stdout, "  0 0 1 1 *  UTC   echo") {
+		t.Errorf("ls of a schedule without --zone: %+v", r)
+	}
+	s.stint("schedule", "add", "other", "@daily", "--zone", "Berlin", "true").want(t, "",
+		`stint: schedule "other": this machine knows no time zone "Berlin": give a name of the IANA database`, 125)
 	s.stint("schedule", "resume", "yearly").want(t, "schedule yearly resumed\n", "", 0)
 	s.stint("schedule", "rm", "yearly", "--json").want(t, `{"done":"removed","schedule":"yearly"}`+"\n", "", 0)
 	for _, name := range []string{"pause", "resume", "rm", "trigger"} {

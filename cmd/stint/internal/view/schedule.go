@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -20,7 +21,7 @@ func Schedules(w io.Writer, schedules []queue.Schedule, now time.Time) error {
 			next = "-"
 		}
 		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", plain(s.Name), scheduleState(s), next, since(s.Last.At, now),
-			plain(s.Cron), orDash(plain(s.Zone)), Work(&queue.Task{Spec: s.Task}))
+			plain(s.Cron), cmp.Or(plain(s.Zone), "UTC"), Work(&queue.Task{Spec: s.Task}))
 	}
 	return t.Flush()
 }
