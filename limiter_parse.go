@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/stintgo/stint/internal/bucket"
 )
 
 // ErrRate is wrapped by the errors of [ParseRate].
@@ -47,7 +49,7 @@ func ParseRate(text string) (tokensPerSecond float64, err error) {
 		}
 	}
 	rate := tokens / span.Seconds()
-	if err := (LimiterConfig{}).Validate(rate); err != nil {
+	if err := bucket.ValidateRate(rate); err != nil {
 		return 0, fmt.Errorf("%w %q: %w", ErrRate, text, err)
 	}
 	return rate, nil

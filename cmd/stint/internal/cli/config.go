@@ -118,7 +118,7 @@ func (f *runFlags) startRate() (float64, error) {
 	if f.rate == "" {
 		return 0, nil
 	}
-	if amount, _, _ := strings.Cut(f.rate, "/"); amount != "" && strings.Trim(amount, "0.") == "" {
+	if startsNothing(f.rate) {
 		return 0, fmt.Errorf("--rate %s would start nothing: give more, as in 5/s, or leave it out for no limit", f.rate)
 	}
 	rate, err := stint.ParseRate(f.rate)

@@ -113,15 +113,22 @@ func parseLimit(text string, n *int) error {
 
 // parseRate reads a rate of starts.
 func parseRate(text string, burst int, r *queue.Rate) error {
+	if startsNothing(text) {
+		return fmt.Errorf("%s would start nothing: give more, as in 5/s, none for no limit, or use stint pause", text)
+	}
 	perSecond, err := stint.ParseRate(text)
 	if err != nil {
 		return err
 	}
-	if perSecond == 0 {
-		return fmt.Errorf("%s would start nothing: give more, none for no limit, or use stint pause", text)
-	}
 	*r = queue.Rate{PerSecond: perSecond, Burst: burst}
 	return nil
+}
+
+// startsNothing reports whether a rate is 0 in any time, which [stint.ParseRate] would
+// refuse as too small.
+func startsNothing(rate string) bool {
+	amount, _, _ := strings.Cut(rate, "/")
+	return amount != "" && strings.Trim(amount, "0.") == ""
 }
 
 // parseCaps reads the caps of tiers.
