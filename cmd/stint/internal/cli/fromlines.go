@@ -11,7 +11,6 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/stintgo/stint/cmd/stint/internal/run"
@@ -103,78 +102,6 @@ func (l *taskLines) parse(text []byte, isJSON bool, no int) (spec queue.Spec, er
 		return spec, errors.New(`it has a "unique", and --unique-prefix is to give it one: use one of them`)
 	}
 	spec.Unique = uniqueName(l.uniquePrefix, no)
-	return spec, nil
-}
-
-// lineJSON is a task in a line of JSON: the fields of [queue.Spec], with the command or
-// the payload as stint ls --json prints them.
-type lineJSON struct {
-	queue.Spec
-	Command       *lineCommand    `json:"command"`
-	Payload       json.RawMessage `json:"payload"`
-	PayloadBase64 []byte          `json:"payload_base64"`
-}
-
-type lineCommand struct {
-	Script string   `json:"script"`
-	Args   []string `json:"args"`
-	Dir    string   `json:"dir"`
-	Env    []string `json:"env"` // NAME=value
-	Stdin  []byte   `json:"stdin_base64"`
-}
-
-// plainJSONError says in words, and by names of JSON, what is wrong with a line.
-func plainJSONError(err error) error {
-	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Errorf("the field %s does not take a %s: see docs/serve.md for what it takes",
-			strings.TrimPrefix(wrong.Field, "Spec."), wrong.Value)
-	}
-	if wrong, ok := errors.AsType[*time.ParseError](err); ok {
-		return fmt.Errorf("%s is not a time as in \"2026-11-21T06:00:00Z\"", wrong.Value)
-	}
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("the line ends before the object does")
-	}
-	return err
-}
-
-func (l *taskLines) parseJSON(text []byte, base queue.Spec) (spec queue.Spec, err error) {
-	line := lineJSON{Spec: base}
-	line.Kind = ""                                         // there may be a command instead
-	line.Labels, line.After, line.AfterAny = nil, nil, nil // else those of all lines would be written to
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&line); err != nil {
-		return spec, fmt.Errorf("as JSON: %w", plainJSONError(err))
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return spec, errors.New("as JSON: something follows the object; a command that begins with { needs a space before")
-	}
-	if spec = line.Spec; spec.Labels == nil {
-		spec.Labels = base.Labels
-	}
-	if spec.After == nil {
-		spec.After = base.After
-	}
-	if spec.AfterAny == nil {
-		spec.AfterAny = base.AfterAny
-	}
-	if line.Command != nil {
-		if kind := cmp.Or(spec.Kind, serve.Kind); kind != serve.Kind || line.Payload != nil || line.PayloadBase64 != nil {
-			return spec, fmt.Errorf("it has a command, so it has no payload, and its kind is %s", serve.Kind)
-		}
-		spec.Kind = serve.Kind
-		spec.Payload, err = l.payload(line.Command, line.Command.Args)
-		return spec, err
-	}
-	spec.Kind = cmp.Or(spec.Kind, base.Kind)
-	switch {
-	case spec.Kind == serve.Kind:
-		return spec, errors.New(`a task of kind command needs a "command" with a "script" or "args"`)
-	case line.Payload != nil && line.PayloadBase64 != nil:
-		return spec, errors.New("it has a payload and a payload_base64: use one of them")
-	}
-	spec.Payload = append(line.PayloadBase64, line.Payload...)
 	return spec, nil
 }
 

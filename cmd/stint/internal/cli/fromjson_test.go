@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// lineFieldsTable has every field that a line of stint submit --from can have, with an
+// example that the field takes.
+func TestC1_LineFields(t *testing.T) {
+	fields := make(map[string]bool)
+	for _, f := range lineFieldsTable {
+		fields[f.name] = true
+		text := f.example
+		path := strings.Split(f.name, ".")
+		for i := range path {
+			text = `{"` + path[len(path)-1-i] + `":` + text + `}`
+		}
+		if err := json.Unmarshal([]byte(text), new(lineJSON)); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	n := 0
+	var visit func(prefix string, typ reflect.Type)
+	visit = func(prefix string, typ reflect.Type) {
+		for f := range typ.Fields() {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if f.Anonymous {
+				visit(prefix, f.Type)
+				continue
+			}
+			if n++; !fields[prefix+name] {
+				t.Errorf("the table has no field %s%s", prefix, name)
+			}
+			if f.Type == reflect.TypeFor[*lineCommand]() {
+				visit(prefix+name+".", f.Type.Elem())
+			}
+		}
+	}
+	visit("", reflect.TypeFor[lineJSON]())
+	if duplicates := 1; n != len(fields)+duplicates { // payload is one of queue.Spec, too
+		t.Errorf("lines have %d fields, and the table %d", n, len(fields))
+	}
+}
