@@ -70,6 +70,39 @@ func TestC1_SubmitFlags(t *testing.T) {
 	s.stop()
 }
 
+// A flag of stint behind the command's name is the command's. That is said, once, unless
+// "--" shows that it is meant.
+func TestC1_WarnsOfFlagsBehindTheCommand(t *testing.T) {
+	s := serve(t)
+	const says = "stint: --tier is passed to echo, since flags of stint stand before the command: if it is for stint, " +
+		"write stint submit … --tier high -- echo …; if it is for echo, write stint submit … -- echo …\n"
+	r := s.stint("submit", "echo", "--tier", "high", "--key", "k")
+	if r.stderr != says || !taskID.MatchString(r.stdout) || s.task(strings.TrimSpace(r.stdout)).Tier != 0 {
+		t.Errorf("submit: %+v", r)
+	}
+	for _, test := range []struct{ args, want string }{
+		{"submit -- echo --tier high", ""},
+		{"submit echo -- --tier high", ""},
+		{"submit echo --help --tiers --version -n --tierhigh tier", ""},
+		{"submit echo a --tier=low", "write stint submit … --tier=low -- echo"},
+		{"submit echo --json", "write stint submit … --json -- echo …"},
+		{"schedule add --replace s @daily echo --key k", "write stint schedule add … --key k -- echo …"},
+		{"schedule add --replace s @daily -- echo --key k", ""},
+		{"run echo --jobs 5 ::: a", "write stint run … --jobs 5 -- echo …"},
+		{"run -j1 -- echo --jobs 5 ::: a", ""},
+		{"run echo a ::: --jobs --tag", ""},
+	} {
+		r := s.stint(strings.Fields(test.args)...)
+		if r.status != 0 || strings.Count(r.stderr, "\n") != min(len(test.want), 1) || !strings.Contains(r.stderr, test.want) {
+			t.Errorf("%s: %+v, want %q", test.args, r, test.want)
+		}
+	}
+	if r := s.stint("submit", "echo $((1))", "--tier", "high"); r.stderr != "" { // flags may follow a script
+		t.Errorf("a script: %+v", r)
+	}
+	s.stop()
+}
+
 // A server is named by its directory or by its socket, with or without unix: before it.
 func TestC6_ServerByItsSocket(t *testing.T) {
 	s := serve(t)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stintgo/stint/cmd/stint/internal/input"
 	"github.com/stintgo/stint/cmd/stint/internal/joblog"
 	"github.com/stintgo/stint/cmd/stint/internal/progress"
 	"github.com/stintgo/stint/cmd/stint/internal/region"
@@ -68,6 +69,9 @@ func newRun(s *streams) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			flags.shellSet = cmd.Flags().Changed("shell")
 			flags.sharedSet = cmd.Flags().Changed("shared")
+			if words, _, err := input.SplitArgs(args); err == nil {
+				warnOwnFlags(s.err, cmd, words)
+			}
 			return runRun(&flags, args, s)
 		},
 	}

@@ -53,6 +53,7 @@ func newScheduleAdd(s *streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			warnOwnFlags(f.err, cmd, words)
 			f.retriesSet = cmd.Flags().Changed("retries")
 			s, err := f.schedule(args[0], args[1], words)
 			if err != nil {

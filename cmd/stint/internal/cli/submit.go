@@ -26,8 +26,9 @@ run again, unless --retries says so; the time between attempts grows. A command 
 ran when the server was killed begins again in any case.
 
 Flags stand before the command: its first word ends them, and what follows is the
-command's own, also a misspelt flag. Behind a command that is one word with shell
-syntax, as in 'make | tee log', flags may follow as well. -- ends the flags.
+command's own, also a misspelt flag. If a flag of submit follows, a line on standard
+error says so, unless -- stands before the command. Behind a command that is one word
+with shell syntax, as in 'make | tee log', flags may follow as well.
 
 With --from, each line of a file is a task: a command as above, or, if the line begins
 with {, a task as JSON, whose fields are in docs/serve.md. The other flags are for all of
@@ -82,6 +83,7 @@ func newSubmit(s *streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			warnOwnFlags(f.err, cmd, args)
 			f.retriesSet = cmd.Flags().Changed("retries")
 			return f.with(cmd, func(ctx context.Context, server *remote.Server) error {
 				if f.from != "" {
