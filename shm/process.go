@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/stintgo/stint/shm/internal/arena"
 	"github.com/stintgo/stint/shm/internal/pool"
@@ -72,6 +73,33 @@ func (p *processes) look(party pool.Party) Process {
 		p.seen[party] = process
 	}
 	return process
+}
+
+// survivors are the processes that keep what participants held that have ended, as they
+// were found lately: to find them reads the descriptors of all processes.
+type survivors map[pool.Party]survivor
+
+type survivor struct {
+	Process
+	found int64 // when, by arena.Now
+}
+
+// surviveFor is how long a survivor is shown before it is looked for again, in ns.
+const surviveFor = int64(5 * time.Second)
+
+// look returns the process that is shown as a participant that lives, and notes it in next
+// if it is not the one that has signed. If that exists, by its PID, nothing is looked for.
+func (known survivors) look(party pool.Party, all *processes, next survivors) Process {
+	if !arena.Ended(party.PID) {
+		return Process{PID: party.PID, Name: party.Name}
+	}
+	now := arena.Now()
+	s, found := known[party]
+	if !found || now-s.found >= surviveFor {
+		s = survivor{all.identify(party), now}
+	}
+	next[party] = s
+	return s.Process
 }
 
 // identify returns the process that keeps the lock of a participant's life. That is

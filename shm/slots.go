@@ -47,6 +47,8 @@ type Slots struct {
 	// Written with both the scheduler's lock and the region's; Busy is the region's.
 	want    pool.Want
 	tickets [pool.Tiers]uint64 // since when tiers wait, 0: they have had their turn
+
+	survivors survivors // that Usage has named; guarded by the region's lock
 }
 
 var _ stint.Sleeper = (*Slots)(nil)
@@ -321,7 +323,9 @@ func (s *Slots) Sleep(ready func() bool) { s.region.watchUntil(ready) }
 func (s *Slots) Rouse() { s.region.rouse() }
 
 // Usage tells who holds slots and who waits. Those of dead processes come back
-// before.
+// before. If a process has ended and another one that inherited its open file keeps its
+// slots, that one is named, as [Inspect] does. It takes a while to find, with the locks of
+// the scheduler and the region held, and is found again 5 s later at the earliest.
 func (s *Slots) Usage() stint.Usage {
 	r := s.region
 	r.mu.Lock()
@@ -333,16 +337,18 @@ func (s *Slots) Usage() stint.Usage {
 	}
 	now := r.member.Usage(s.limit)
 	u.Running, u.Waiting = now.Slots, now.Waiting
+	found, all := make(survivors), &processes{arena: r.arena}
 	for _, h := range now.Holders {
 		if h.Dead {
 			continue // since this was asked
 		}
 		u.Holders = append(u.Holders, stint.Holder{
-			Name:    fmt.Sprintf("%s[%d]", h.Name, h.PID),
+			Name:    describe(s.survivors.look(h.Party, all, found)),
 			Slots:   h.Slots,
 			Waiting: h.Waiting,
 		})
 	}
+	s.survivors = found
 	return u
 }
 

@@ -3,6 +3,7 @@
 package shm_test
 
 import (
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -51,4 +52,40 @@ func TestB8_StatsAndWhyNameOtherProcesses(t *testing.T) {
 	if got := s.Waiting(); len(got) != 1 || !strings.Contains(got[0].Reasons[0].By, numbers[0]) {
 		t.Errorf("who waits: %+v", got)
 	}
+}
+
+// A process that has ended, and whose child keeps its slot, is not named as the holder: the
+// child is.
+func TestB8_StatsNameWhatOutlivedAProcess(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	shell := start(t, "turn", path)
+	shell.tell(t, "exec 4<&0; cat <&4 >/dev/null 2>&1 & printf $!; echo .")
+	child := shell.readUntil(t, ".")
+	signed := "shell[" + strconv.Itoa(shell.cmd.Process.Pid) + "]"
+	r := open(t, path, geometry)
+	s := stint.New(0, stint.Config{Slots: r.Slots(0)})
+	holder := func() string {
+		t.Helper()
+		u := s.Stats().Shared
+		if u == nil || len(u.Holders) != 1 || u.Holders[0].Slots != 1 {
+			t.Fatalf("shared: %+v, want one holder of a slot", u)
+		}
+		return u.Holders[0].Name
+	}
+	if got := holder(); got != signed {
+		t.Errorf("the holder is %s, want %s", got, signed)
+	}
+	until(t, "the child is no cat yet", func() bool {
+		name, err := os.ReadFile("/proc/" + child + "/comm")
+		return err == nil && string(name) == "cat\n"
+	})
+	shell.kill()
+	want := "cat[" + child + "] (outlived " + signed + ")"
+	for range 2 { // the second time it is known
+		if got := holder(); got != want {
+			t.Errorf("the holder is %s, want %s", got, want)
+		}
+	}
+	shell.in.Close()
+	until(t, "nothing lives and something is shown", func() bool { return len(s.Stats().Shared.Holders) == 0 })
 }

@@ -84,6 +84,9 @@ type Keeper struct {
 // Holds reports that nothing is known.
 func (*Arena) Holds(int, int) (holds, known bool) { return false, false }
 
+// Ended reports false.
+func Ended(int) bool { return false }
+
 // Keepers returns nothing.
 func (*Arena) Keepers() map[int][]Keeper { return nil }
 

@@ -1,6 +1,7 @@
 package arena
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,6 +25,10 @@ func (a *Arena) Holds(pid, lock int) (holds, known bool) {
 	locks, err := a.locksIn(procDir(pid))
 	return slices.Contains(locks, lock), err == nil || !os.IsPermission(err)
 }
+
+// Ended reports whether there is no process pid in this namespace of PIDs. One that its
+// parent has not waited for yet is still there.
+func Ended(pid int) bool { return errors.Is(unix.Kill(pid, 0), unix.ESRCH) }
 
 // Keepers returns, for each lock of a's file, the processes that have an open file with
 // that lock: only those that this process may look at, in the order of their PIDs. It
