@@ -15,6 +15,6 @@ func (s *Server) jobs(_ context.Context, _ time.Time, in wire.JobsCall) (wire.Jo
 	if s.cfg.Jobs == nil {
 		return wire.JobsState{}, fmt.Errorf("%w: this server's process runs no tasks itself", queue.ErrNotFound)
 	}
-	most, running, err := s.cfg.Jobs(in.To)
-	return wire.JobsState{Most: most, Running: running}, err
+	most, running, notes, err := s.cfg.Jobs(in.To)
+	return wire.JobsState{Most: most, Running: running, Notes: notes}, err
 }

@@ -16,21 +16,25 @@ import (
 // runs none says so.
 func TestB5_JobsOfTheProcess(t *testing.T) {
 	most := 2
-	jobs := func(to string) (int, int, error) {
+	jobs := func(to string) (int, int, []string, error) {
 		if to != "" {
 			if _, err := fmt.Sscan(to, &most); err != nil {
-				return 0, 0, fmt.Errorf("%w: %w", queue.ErrInvalid, err)
+				return 0, 0, nil, fmt.Errorf("%w: %w", queue.ErrInvalid, err)
 			}
 		}
-		return most, 1, nil
+		if most > 100 {
+			return 100, 1, []string{"100 is the most"}, nil
+		}
+		return most, 1, nil, nil
 	}
 	for _, test := range []struct {
-		jobs         func(string) (int, int, error)
+		jobs         func(string) (int, int, []string, error)
 		body, answer string
 		status       int
 	}{
 		{jobs, `{}`, `{"most":2,"running":1}`, 200},
 		{jobs, `{"to":"8"}`, `{"most":8,"running":1}`, 200},
+		{jobs, `{"to":"101"}`, `{"most":100,"running":1,"notes":["100 is the most"]}`, 200},
 		{jobs, `{"to":"x"}`, `"code":"invalid"`, 400},
 		{jobs, `{"too":"8"}`, `"code":"invalid"`, 400},
 		{jobs, ``, `"code":"invalid"`, 400},

@@ -92,9 +92,10 @@ type Config struct {
 	// signal. Nil if nobody can tell: those who follow a log look again and again.
 	Follow func(id queue.ID) (news <-chan struct{}, stop func())
 	// Jobs returns how many tasks this process may run at once, and how many it runs,
-	// after it has changed the first to what a client asks for, unless that is empty. Nil
-	// if the process runs none. Errors: queue.ErrInvalid.
-	Jobs func(to string) (most, running int, err error)
+	// after it has changed the first to what a client asks for, unless that is empty.
+	// Notes are what the client's user should know of the change. Nil if the process runs
+	// none. Errors: queue.ErrInvalid.
+	Jobs func(to string) (most, running int, notes []string, err error)
 	// Clock is for tests only: it makes the time of a call from what the client says
 	// it is, which a server must not believe. Nil is the server's clock.
 	Clock func(client time.Time) time.Time

@@ -3,6 +3,7 @@
 package main_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -56,5 +57,38 @@ func TestB5_JobsOfAServer(t *testing.T) {
 	s.stop()
 	s.start()
 	wantMost("2 commands at once, ")
+	s.stop()
+}
+
+// A number of commands that is cut, or that leaves clients few connections, is told of, on
+// standard error.
+func TestB5_JobsSaysWhatItHasSet(t *testing.T) {
+	s := &served{t: t, dir: t.TempDir()}
+	const files = 400 // 64 are spare, and a command takes 5
+	s.cmd = limited(t, s.command("serve", "-j2"), files)
+	s.cmd.Stderr = t.Output()
+	s.out = startLines(t, s.cmd)
+	s.out.next()
+	const (
+		cut = "stint: not 99999999 commands at once but 67: its limit on open files allows no more; raise that (ulimit -n)"
+		few = "stint: the server has descriptors for 4 connections besides these commands"
+	)
+	for _, test := range []struct {
+		to, most string
+		says     []string
+	}{
+		{"0", "67", []string{few}},
+		{"99999999", "67", []string{cut, few}},
+		{"2", "2", nil},
+		{"67", "67", []string{few}},
+		{"20", "20", nil},
+	} {
+		r := s.stint("jobs", test.to)
+		said := slices.Collect(strings.Lines(r.stderr))
+		if r.status != 0 || r.stdout != test.most+" commands at once, 0 running\n" || !slices.EqualFunc(said, test.says, strings.HasPrefix) {
+			t.Errorf("jobs %s: %+v, want %s and %q", test.to, r, test.most, test.says)
+		}
+	}
+	s.stint("jobs").want(t, "20 commands at once, 0 running\n", "", 0)
 	s.stop()
 }

@@ -97,8 +97,9 @@ type JobsCall struct {
 
 // JobsState is how many tasks may run at once, and how many do.
 type JobsState struct {
-	Most    int `json:"most"`
-	Running int `json:"running"`
+	Most    int      `json:"most"`
+	Running int      `json:"running"`
+	Notes   []string `json:"notes,omitempty"` // what a user should know of a change
 }
 
 // SubmitCall and Receipts are Submit's.

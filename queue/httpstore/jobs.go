@@ -11,13 +11,15 @@ import (
 // runs. If to is not empty, the first is changed before, to what to says: 8, 50% of the
 // server's processors, +2 or -1 relative to them, or 0 for as many as its system allows.
 // Workers in other processes are not changed, nor is what the server begins with at its
-// next start. Errors: [queue.ErrInvalid]; [queue.ErrNotFound] if the server's process
-// runs no tasks itself; [queue.ErrUnavailable].
-func (s *Store) Jobs(ctx context.Context, now time.Time, to string) (most, running int, err error) {
+// next start. Notes say, for people, what the change has as a consequence, and why the
+// number is not the one that was asked for. Errors: [queue.ErrInvalid];
+// [queue.ErrNotFound] if the server's process runs no tasks itself;
+// [queue.ErrUnavailable].
+func (s *Store) Jobs(ctx context.Context, now time.Time, to string) (most, running int, notes []string, err error) {
 	if err := checkNames(to); err != nil {
-		return 0, 0, err
+		return 0, 0, nil, err
 	}
 	var out wire.JobsState
 	_, err = s.call(ctx, now, wire.Jobs, wire.JobsCall{To: to}, &out)
-	return out.Most, out.Running, err
+	return out.Most, out.Running, out.Notes, err
 }

@@ -18,7 +18,8 @@ N is what stint serve -j takes: a number; 0 for as many as the system allows; 50
 the processors; +2 or -1 (after --) relative to them. With a larger number, commands
 that wait start at once. With a smaller one, those that run come to their end, and
 fewer start. It holds until the server ends: the next start has its own -j. Workers of
-other processes are not changed.
+other processes are not changed. If the server's limit on open files allows fewer than N,
+or leaves few connections for clients, standard error says so.
 
 Exit status: 0; 125 for errors.`
 
@@ -70,9 +71,12 @@ type jobsJSON struct {
 // jobs prints how many commands run at once, after that has been changed if to is not
 // empty.
 func (c *client) jobs(ctx context.Context, server *remote.Server, to string) error {
-	most, running, err := server.Jobs(ctx, now(), to)
+	most, running, notes, err := server.Jobs(ctx, now(), to)
 	if err != nil {
 		return err
+	}
+	for _, note := range notes {
+		printTo(c.err, "stint: %s\n", note)
 	}
 	if c.json {
 		return c.print(jobsJSON{most, running})

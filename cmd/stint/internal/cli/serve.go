@@ -106,10 +106,8 @@ func (f *serveFlags) config(s *streams) (serve.Config, error) {
 		Logger:  slog.New(slog.NewTextHandler(s.err, nil)),
 	}
 	var errs [8]error
-	cfg.ParseJobs = func(text string) (int, error) {
-		return jobcount.Parse(text, jobcount.Machine{CPUs: runtime.GOMAXPROCS(0), Most: mostJobs()})
-	}
-	cfg.Jobs, errs[0] = cfg.ParseJobs(orCPUs(f.jobs))
+	cfg.ParseJobs = parseJobs
+	cfg.Jobs, cfg.JobsNote, errs[0] = parseJobs(orCPUs(f.jobs))
 	if f.memory != "" {
 		cfg.Command.Memory, errs[1] = parseSize("memory", f.memory)
 	}
@@ -124,6 +122,21 @@ func (f *serveFlags) config(s *streams) (serve.Config, error) {
 	errs[6] = cfg.Command.Validate()
 	cfg.Patience, errs[7] = patience()
 	return cfg, errors.Join(errs[:]...)
+}
+
+// parseJobs reads how many commands run at once. The note says why they are fewer than
+// were asked for, if they are.
+func parseJobs(text string) (n int, note string, err error) {
+	m := jobcount.Machine{CPUs: runtime.GOMAXPROCS(0), Most: mostJobs()}
+	n, err = jobcount.Parse(text, m)
+	if err != nil || jobcount.Fits(text, m) {
+		return n, "", err
+	}
+	why := "that is the most for one process"
+	if n < mostThreads {
+		why = "its limit on open files allows no more; raise that (ulimit -n) and start the server again"
+	}
+	return n, fmt.Sprintf("not %s commands at once but %d: %s", text, n, why), nil
 }
 
 func orCPUs(jobs string) string {

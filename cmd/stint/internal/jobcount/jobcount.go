@@ -18,6 +18,25 @@ type Machine struct {
 // the processors, rounded down; +2 or -1 for that many more or fewer than there
 // are processors. The result is from 1 to m.Most.
 func Parse(text string, m Machine) (int, error) {
+	n, err := parse(text, m)
+	if err != nil {
+		return 0, err
+	}
+	return int(min(max(n, 1), int64(m.Most))), nil
+}
+
+// Fits reports whether the system allows the number of jobs that a text asks for. 0 asks
+// for no more than that.
+func Fits(text string, m Machine) bool {
+	n, err := parse(text, m)
+	return err != nil || n == allOfThem || n <= int64(m.Most)
+}
+
+// allOfThem stands for as many jobs as the system allows.
+const allOfThem = math.MaxInt64
+
+// parse returns the number that a text asks for, or allOfThem.
+func parse(text string, m Machine) (int64, error) {
 	word := strings.TrimSpace(text)
 	digits, percent := strings.CutSuffix(word, "%")
 	relative := strings.HasPrefix(word, "+") || strings.HasPrefix(word, "-")
@@ -32,7 +51,7 @@ func Parse(text string, m Machine) (int, error) {
 	case relative:
 		n += int64(m.CPUs)
 	case n == 0:
-		n = math.MaxInt32
+		n = allOfThem
 	}
-	return int(min(max(n, 1), int64(m.Most))), nil
+	return n, nil
 }

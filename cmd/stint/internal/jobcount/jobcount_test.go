@@ -24,6 +24,18 @@ func TestParse(t *testing.T) {
 	}
 }
 
+func TestFits(t *testing.T) {
+	m := jobcount.Machine{CPUs: 6, Most: 100}
+	for text, want := range map[string]bool{
+		"0": true, "100": true, "101": false, "1000": false, "1666%": true, "1700%": false, "+94": true, "+95": false,
+		"2147483647": false, "x": true, "-99": true,
+	} {
+		if got := jobcount.Fits(text, m); got != want {
+			t.Errorf("%q fits: %t, want %t", text, got, want)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"2", "0", "50%", "+2", "-1", "", "2147483647%"} {
 		f.Add(seed)

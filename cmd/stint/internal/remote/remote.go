@@ -171,10 +171,12 @@ func (s *Server) LogEnd(ctx context.Context, id queue.ID, n int64) (log io.ReadC
 
 // Jobs returns how many commands the server may run at once, and how many it runs, after
 // the first has been changed, unless to is empty; see [httpstore.Store.Jobs].
-func (s *Server) Jobs(ctx context.Context, now time.Time, to string) (most, running int, err error) {
+func (s *Server) Jobs(
+	ctx context.Context, now time.Time, to string,
+) (most, running int, notes []string, err error) {
 	store, ok := s.store.(*httpstore.Store)
 	if !ok {
-		return 0, 0, errors.New("nothing runs here: ask the server that runs the commands")
+		return 0, 0, nil, errors.New("nothing runs here: ask the server that runs the commands")
 	}
 	return store.Jobs(ctx, now, to)
 }

@@ -47,8 +47,11 @@ type Config struct {
 	Dir    string // where everything is; made if it is not there
 	Listen string // a TCP address of this machine, besides the socket; empty is none
 	Jobs   int    // commands that run at once, at first
-	// ParseJobs reads another number of them, as a client sends it.
-	ParseJobs func(text string) (int, error)
+	// JobsNote says why Jobs is not the number that was asked for, if it is not.
+	JobsNote string
+	// ParseJobs reads another number of them, as a client sends it. Its note is as
+	// JobsNote.
+	ParseJobs func(text string) (n int, note string, err error)
 	Queues    []string // that it works on
 	Command   isolate.Config
 	Grace     time.Duration // for commands to end by themselves before they are told to
@@ -151,6 +154,7 @@ func run(ctx, force context.Context, cfg *Config, store *filestore.Store) error 
 		listeners[i] = conns.limit(l)
 	}
 	jobs := &jobs{stint.New(cfg.Jobs, stint.Config{}), conns, cfg.ParseJobs, cfg.Logger}
+	jobs.note(cfg.JobsNote)
 	cfg.Command.Log = logs.open
 	w := &worker{
 		store: store,
