@@ -73,7 +73,7 @@ func (f *runFlags) registerLimits(flags *pflag.FlagSet) {
 	flags.StringVarP(&f.jobs, "jobs", "j", "", "run `N` jobs at once; 0, 50%, +2, -1 or @FILE (default: one per CPU)")
 	flags.StringVarP(&f.maxProcs, "max-procs", "P", "", "the same, as xargs calls it")
 	_ = flags.MarkHidden("max-procs")
-	flags.StringVar(&f.shared, "shared", "", "jobs need slots that processes share by a name too: `NAME[=MAX]`")
+	flags.StringVar(&f.shared, "shared", "", "each job also needs one of MAX slots that processes share by `NAME[=MAX]`")
 	flags.StringVar(&f.priority, "priority", "", "`TIER` of a job, as in high or {2}: lowest … highest or -3 … 3")
 	flags.StringVar(&f.key, "key", "", "`KEY` of a job, as in {1}: keys take turns")
 	flags.IntVar(&f.keyJobs, "key-jobs", 0, "run at most `N` jobs of one key at once")
@@ -87,12 +87,12 @@ func (f *runFlags) registerLimits(flags *pflag.FlagSet) {
 func (f *runFlags) registerFailures(flags *pflag.FlagSet) {
 	flags.IntVar(&f.retries, "retries", 0, "run a job that fails up to `N` more times")
 	secondsVar(flags, &f.retryDelay, "retry-delay", defaultRetryDelay, "`TIME` before the first retry; it grows")
-	secondsVar(flags, &f.timeout, "timeout", 0, "end a job, with all its processes, after `TIME`")
-	secondsVar(flags, &f.killAfter, "kill-after", defaultKillAfter, "kill what has not ended `TIME` after being asked to")
+	secondsVar(flags, &f.timeout, "timeout", 0, "end a job, and all its processes, after `TIME`")
+	secondsVar(flags, &f.killAfter, "kill-after", defaultKillAfter, "kill processes that have not ended `TIME` after TERM")
 	flags.StringVar(&f.halt, "halt", "never", "stop at `RULE`: now,fail=1 or soon,fail=3 or soon,fail=10%")
-	flags.StringVar(&f.joblog, "joblog", "", "note finished jobs in `FILE`")
-	flags.BoolVar(&f.resume, "resume", false, "skip what the job log has as finished")
-	flags.BoolVar(&f.resumeFailed, "resume-failed", false, "likewise, but run what failed again")
+	flags.StringVar(&f.joblog, "joblog", "", "write a line for each finished job to `FILE`")
+	flags.BoolVar(&f.resume, "resume", false, "skip jobs that the job log has as finished")
+	flags.BoolVar(&f.resumeFailed, "resume-failed", false, "skip jobs that the job log has as succeeded")
 	flags.StringVar(&f.resumeBy, "resume-by", "seq", "know a job again by its `seq` and command, or by its command only")
 }
 

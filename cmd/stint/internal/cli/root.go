@@ -110,7 +110,7 @@ type streams struct{ in, out, err *os.File }
 
 func newRoot(s *streams) *cobra.Command {
 	root := &cobra.Command{
-		Use: "stint", Short: "Run many things, so many at a time", Long: longHelp, Example: rootExamples,
+		Use: "stint", Short: "Run many commands, a limited number at a time", Long: longHelp, Example: rootExamples,
 		Args: aCommand, RunE: help, DisableFlagsInUseLine: true, SuggestionsMinimumDistance: 2,
 		SilenceErrors: true, SilenceUsage: true,
 	}

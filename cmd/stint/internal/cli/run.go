@@ -20,11 +20,11 @@ import (
 	"github.com/stintgo/stint/shm"
 )
 
-const runLong = `Run a command for each input, so many at a time.
+const runLong = `Run a command for each input, several at a time (-j).
 
-Inputs are the lines of standard input, of a file (-a), or lists after the
-command: ::: words, or :::: files. Several lists give every combination; :::+ and
-::::+ link a list to the one before, the first with the first. In the command:
+Inputs are the lines of standard input or of a file (-a), or lists after the command:
+::: words, or :::: files. Several lists give every combination; :::+ and ::::+ link a
+list to the list before it, the first input with the first. In the command:
 
   {}    the input               {1} {2}  its fields (see --colsep)
   {.}   without extension       {#}      the job's number
@@ -32,13 +32,13 @@ command: ::: words, or :::: files. Several lists give every combination; :::+ an
   {//}  the directory           {1.} {2/} {1//} {2/.} work too
 
 Without a placeholder the input follows the command. A command of one word with
-shell syntax in it is run by sh -c, with inputs quoted: leave quotes around {}
-out, which is refused inside of them. For longer texts: 'f={}; echo "($f)"'.
+shell syntax in it is run by sh -c, with inputs quoted: write {} without quotes
+around it; inside quotes it is refused. For longer texts: 'f={}; echo "($f)"'.
 Without a command each input is a shell command.
 
 Exit status: 0 if all jobs succeeded, the number of failed jobs up to 100, 101
-for more; 125 for errors of stint's own, 126 or 127 if the command cannot be run
-or is not found; 128 and the signal's number if a signal ended the run.`
+for more; 125 for errors of stint itself, 126 or 127 if the command cannot be run
+or is not found; 128 plus the signal's number if a signal ended the run.`
 
 const runExamples = `  # compress, four at a time; a .gz that is there is whole
   find . -name '*.log' | stint run -j4 --stdout {}.gz gzip -c {}

@@ -21,7 +21,7 @@ import (
 	"github.com/stintgo/stint/shm"
 )
 
-const semLong = `Wait for one of so many slots, and then become the command.
+const semLong = `Wait for one of N slots (--max), and then become the command.
 
 All of this machine's processes of this user share the slots by their name, with
 stint run --shared and programs in Go too. The slot comes back when the command has
@@ -121,7 +121,7 @@ func (f *semFlags) check(args []string) error {
 // run becomes the command, once it has a slot. It returns only if it cannot.
 // Signals are left as they are: INT, TERM and HUP end the wait, QUIT as well with a
 // dump of goroutines, and the others do nothing. To end by those as other programs do
-// is not worth it. The slot of whoever has died comes back.
+// is not worth it. The slot of a process that has died becomes free.
 //
 // Of what was ignored when the process began the command ignores HUP, INT, CONT and
 // those of terminals (TSTP, TTIN, TTOU). The others it has by default: Go's runtime has

@@ -13,24 +13,25 @@ import (
 	"github.com/stintgo/stint/shm"
 )
 
-const shmLong = `List and remove what processes of this machine share by a name: the slots of stint
-sem and stint run --shared, and whatever programs in Go open with package shm.`
+const shmLong = `List and remove regions, which processes of this machine share by a name: the slots of
+stint sem and stint run --shared, and regions that programs in Go open with package shm.`
 
-const shmLsLong = `List the regions that processes share, or say all about one of them: its limits,
-mutexes and rates, how many slots are taken and by whom, and who has it open. The list
-is of those whose name has no slash: one that is the path of a file has to be given.
+const shmLsLong = `List the regions that processes share, or show one of them in full: its limits,
+mutexes and rates, how many slots are taken, and the processes that hold them or have
+the region open. The list has the regions whose names have no slash: a region that is
+named by the path of its file is only shown if it is given.
 
-A region stays when nobody has it open, until it is removed or the machine is
-started again. What an ended process has not given back is free for the next one that
-asks: it does not count, and is listed with the NAME alone, as ended, or in JSON as
+A region that no process has open stays until it is removed or the machine is started
+again. The slots of a process that has ended are free for the next process that asks:
+they do not count as taken. With NAME such a process is listed as ended, and in JSON as
 dead. With --json there is a line of JSON for each region.
 
 Exit status: 0; 1 if there is no such region; 125 for errors.`
 
-const shmRmLong = `Remove a region that nobody has open.
+const shmRmLong = `Remove a region that no process has open.
 
-There is no need to, but for the number of slots that it keeps for those who name
-none. One that somebody uses stays: the message says who.
+That is only needed to forget its number of slots, which commands without --max would
+use. A region that a process has open is not removed: the message names the processes.
 
 Exit status: 0 if it was removed; 1 if there is no such region; 125 for errors.`
 
@@ -50,7 +51,7 @@ func newShm(s *streams) *cobra.Command {
 func newShmLs(s *streams) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "ls [flags] [NAME]", Short: "List regions, and who uses them", Long: shmLsLong,
+		Use: "ls [flags] [NAME]", Short: "List regions, and the processes that use them", Long: shmLsLong,
 		Args: oneRegionOrAll, ValidArgsFunction: completeRegions,
 		RunE: func(_ *cobra.Command, args []string) error {
 			all, err := regions(args)
@@ -102,7 +103,7 @@ func printEach(s *streams, all []shm.Info) error {
 
 func newShmRm() *cobra.Command {
 	return &cobra.Command{
-		Use: "rm NAME", Short: "Remove a region that nobody uses", Long: shmRmLong, DisableFlagsInUseLine: true,
+		Use: "rm NAME", Short: "Remove a region that no process uses", Long: shmRmLong, DisableFlagsInUseLine: true,
 		Args: oneRegion, ValidArgsFunction: completeRegions,
 		RunE: func(_ *cobra.Command, args []string) error { return noRegion(args[0], shm.Remove(args[0])) },
 	}
