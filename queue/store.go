@@ -58,7 +58,8 @@ type Store interface {
 	Submit(ctx context.Context, now time.Time, tasks []NewTask) ([]Receipt, error)
 
 	// Claim leases up to Max tasks of a queue to a worker: those whose turn it is,
-	// of the kinds that it knows. It never waits; Claimed tells when to come back.
+	// of the kinds that it knows. It never waits; Claimed tells when to come back. Tasks
+	// whose Deadline has passed end on the way, a bounded number of them in each step.
 	Claim(ctx context.Context, now time.Time, c Claim) (Claimed, error)
 
 	// Settle ends leases with what became of the tasks. The answer has an error
@@ -175,7 +176,8 @@ type Claim struct {
 type Claimed struct {
 	Tasks []Task `json:"tasks,omitempty"`
 	// Next is when a rate allows more, if that is all that there were fewer than
-	// Max for. If it is zero, wait for a signal of [Store.Listen].
+	// Max for. If it is zero, wait for a signal of [Store.Listen]. If it is not after
+	// the claim, there may be more at once: the store has ended the claim early.
 	Next time.Time `json:"next,omitzero"`
 }
 

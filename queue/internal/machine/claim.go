@@ -21,12 +21,7 @@ func (m *Machine) Claim(ctx context.Context, now time.Time, c queue.Claim) (queu
 	if c.Max < 1 || c.Lease <= 0 {
 		return queue.Claimed{}, fmt.Errorf("%w: a claim needs a Max and a Lease", queue.ErrInvalid)
 	}
-	if err := m.beginChange(ctx, now); err != nil {
-		return queue.Claimed{}, err
-	}
-	got, err := m.claim(c)
-	m.seal() // a task may have passed its deadline
-	m.mu.Unlock()
+	got, err := m.claimSteps(ctx, now, c)
 	if err == nil {
 		// Nobody runs a task that may not have been accepted. Who left would leave
 		// leases behind, so everybody waits.
@@ -48,9 +43,29 @@ func (m *Machine) Claim(ctx context.Context, now time.Time, c queue.Claim) (queu
 	return got.Claimed, nil
 }
 
+// claimSteps makes steps of a claim until one has started a task, or has found all that
+// there are. Only a step that expires as many tasks as a step may is followed by
+// another one.
+func (m *Machine) claimSteps(ctx context.Context, now time.Time, c queue.Claim) (got claims, err error) {
+	for {
+		if err = m.beginChange(ctx, now); err != nil {
+			return got, err
+		}
+		if got, err = m.claim(c); err != nil || len(got.Tasks) > 0 || !got.rest {
+			m.seal() // a task may have passed its deadline
+			m.mu.Unlock()
+			return got, err
+		}
+		if err = m.end(ctx); err != nil {
+			return got, err
+		}
+	}
+}
+
 // claims is what a claim has got so far.
 type claims struct {
 	queue.Claimed
+	rest    bool    // tasks may be left that can start now; Next is the present time
 	starts  []Noted // of its tasks
 	mark    uint64  // of what has to be durable first
 	damaged int     // tasks that were set aside instead
@@ -77,6 +92,7 @@ func (m *Machine) claim(c queue.Claim) (got claims, err error) {
 	for len(got.Tasks) < c.Max && err == nil {
 		var t *task
 		if t, got.Next = m.next(l, m.classes); t == nil {
+			got.rest = got.Next.Equal(m.time())
 			break
 		}
 		suspect := t.isSuspect()
@@ -94,8 +110,9 @@ func (m *Machine) claim(c queue.Claim) (got claims, err error) {
 	return got, cmp.Or(m.journal.failed(), err)
 }
 
-// next returns the task of a queue whose turn it is, nil if there is none; if its
-// rate is why, then also when there is one again.
+// next returns the task of a queue whose turn it is, nil if there is none, and when to
+// ask again: when its rate allows a start, or now if this step has expired as many tasks
+// as it may.
 func (m *Machine) next(l *line, classes []int) (t *task, at time.Time) {
 	for m.journal.failed() == nil { // else a row that cannot be read comes up for ever
 		e := l.order.PeekOf(l.running, classes)
@@ -110,7 +127,10 @@ func (m *Machine) next(l *line, classes []int) (t *task, at time.Time) {
 			l.order.PassOf(l.running, classes)
 		case e == nil:
 			return nil, at
+		case t.late(m.now) && m.visits <= 0:
+			return nil, m.time()
 		case t.late(m.now):
+			m.visits--
 			m.expire(t)
 			m.advance()
 		case !t.free() && m.visits <= 0:

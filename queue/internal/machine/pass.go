@@ -17,7 +17,7 @@ import (
 // be derived, because its cause is forgotten; see cascade.go.
 
 const (
-	visitsPerStep = 100 // waiters that one step visits
+	visitsPerStep = 100 // waiters that one step visits, and tasks that one step of a claim expires
 	visitsPerPass = 25  // waiters of one list that drain visits before it turns to the next list
 
 	// drainPause is how long drain sleeps between two steps. Without it a caller that

@@ -282,3 +282,66 @@ func TestC12_BatchThatGrowsHoldsAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestC8_DeadlinesExpireInBoundedSteps: a claim that meets very many tasks whose
+// deadlines have passed expires a bounded number of them in each step, and starts the
+// task behind them.
+func TestC8_DeadlinesExpireInBoundedSteps(t *testing.T) {
+	const n = 5000
+	r := &steppedRows{rows: newRows()}
+	m := openOn(t, r)
+	var ids queue.IDs
+	tasks := make([]queue.NewTask, n)
+	for i := range tasks {
+		tasks[i] = newTask(&ids, queue.Spec{Deadline: start.Add(time.Second)})
+	}
+	last := newTask(&ids, queue.Spec{})
+	submit(t, m, append(tasks, last)...)
+	r.largest = 0
+	got := claimAt(t, m, start.Add(time.Minute), 10)
+	if len(got) != 1 || got[0].ID != last.ID {
+		t.Errorf("claimed %d tasks, want the one without a deadline", len(got))
+	}
+	submit(t, m, newTask(&ids, queue.Spec{Kind: "other"})) // writes what nobody has waited for
+	if r.largest > mostChanges {
+		t.Errorf("one step changes %d rows", r.largest)
+	}
+	if got := count(t, m, queue.Filter{Kind: "kind"}); got[queue.Dead] != n {
+		t.Errorf("the tasks are %v, want %d dead", got, n)
+	}
+}
+
+// TestC6_LeasesEndInBoundedSteps: so it is with leases that run out at the same time:
+// Tend ends them in parts, and no other call ends any.
+func TestC6_LeasesEndInBoundedSteps(t *testing.T) {
+	const n = 5000
+	r := &steppedRows{rows: newRows()}
+	m := openOn(t, r)
+	var ids queue.IDs
+	tasks := make([]queue.NewTask, n)
+	for i := range tasks {
+		tasks[i] = newTask(&ids, queue.Spec{})
+	}
+	submit(t, m, tasks...)
+	if got := claim(t, m, n); len(got) != n {
+		t.Fatalf("claimed %d tasks", len(got))
+	}
+	late := start.Add(time.Hour)
+	r.largest = 0
+	if got := claimAt(t, m, late, n); len(got) > 0 {
+		t.Errorf("claimed %d tasks before their leases have been ended", len(got))
+	}
+	if next, err := m.Tend(t.Context(), late, 150); err != nil || !next.Equal(late) {
+		t.Errorf("after a part Tend has more to do at %v, %v, want at once", next, err)
+	}
+	if got := count(t, m, queue.Filter{}); got[queue.Running] != n-150 {
+		t.Errorf("after 150 changes the tasks are %v", got)
+	}
+	tendAt(t, m, late)
+	if got := count(t, m, queue.Filter{}); got[queue.Waiting] != n {
+		t.Errorf("the tasks are %v, want %d waiting", got, n)
+	}
+	if r.largest > mostChanges {
+		t.Errorf("one step changes %d rows", r.largest)
+	}
+}
