@@ -80,33 +80,33 @@ func TestC8_ClockAheadDuringACascade(t *testing.T) {
 // a store that is opened meanwhile.
 func TestC4_TaskAboutToGoOnIsExplained(t *testing.T) {
 	const n = 5000 // some steps, of 100 tasks each, are made before the question
+	success, anyOutcome := wides()[0], wides()[2]
+	released := queue.Hold{Code: queue.HoldDependency, State: queue.Succeeded}
 	for _, c := range []struct {
 		name string
+		wide wide
 		on   queue.Trigger // ends the first task
 		want queue.Hold
 	}{
-		{"cascade", queue.OnFailure, queue.Hold{Code: queue.HoldForgotten}},
-		{"release", queue.OnSuccess, queue.Hold{Code: queue.HoldDependency, State: queue.Succeeded}},
+		{"cascade", success, queue.OnFailure, queue.Hold{Code: queue.HoldForgotten}},
+		{"release", success, queue.OnSuccess, released},
+		{"any outcome", anyOutcome, queue.OnFailure, released},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				defer drained()
 				r := newRows()
 				m := openOn(t, r)
-				first, tasks := submitWide(t, m, wides()[0], n)
+				first, tasks := submitWide(t, m, c.wide, n)
 				r.gate = make(chan struct{}, 1)
 				r.gate <- struct{}{}
 				wide{on: c.on}.end(t, m, first)
 				gatedCommand(t, m, r, start, queue.OnForget, first.ID)
-				machines := []*machine.Machine{m}
-				if c.on == queue.OnFailure { // else the task that waits is free in the other store
-					again := r.crash()
-					again.gate = make(chan struct{}, 1)
-					again.gate <- struct{}{} // what Open itself writes
-					defer close(again.gate)
-					machines = append(machines, openOn(t, again))
-				}
-				for _, m := range machines {
+				again := r.crash()
+				again.gate = make(chan struct{}, 1)
+				again.gate <- struct{}{} // what Open itself writes
+				defer close(again.gate)
+				for _, m := range []*machine.Machine{m, openOn(t, again)} {
 					synctest.Wait()
 					reasons, err := m.Explain(t.Context(), start, tasks[n-1].ID)
 					if err != nil || len(reasons) == 0 {

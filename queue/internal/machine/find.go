@@ -130,12 +130,18 @@ func (m *Machine) holds(t *task, row *record.Row) (holds []queue.Hold) {
 }
 
 // lastHold is what has held a task that nothing holds any more, and that a pass is
-// about to release; see pass.go.
+// about to release; see pass.go. A task that it names and that has been forgotten since
+// counts as succeeded, as in holdsBefore.
 func (m *Machine) lastHold(t *task, row *record.Row) queue.Hold {
-	h := queue.Hold{Code: queue.HoldDependency, What: row.AfterBatch.String()}
+	h := queue.Hold{Code: queue.HoldDependency}
+	if !row.AfterBatch.IsZero() {
+		h.What = row.AfterBatch.String()
+	}
 	for _, id := range slices.Concat(row.AfterAny, row.After) {
 		if first := m.earlier(t, id); first != nil {
 			h.What, h.State = id.String(), first.state
+		} else if h.What == "" {
+			h.What, h.State = id.String(), queue.Succeeded
 		}
 	}
 	return h
