@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/stintgo/stint/queue"
@@ -25,7 +24,7 @@ type cascade struct {
 	ID        queue.ID  `json:"id"`           // of the task that they come after
 	Seq       uint64    `json:"seq"`          // and its age
 	Last      uint64    `json:"last"`         // tasks with a larger Seq came later, and come after another one
-	Began     time.Time `json:"began"`        // tasks that were retried since then are spared
+	Began     time.Time `json:"began"`        // tasks that have ended and were retried since then are spared
 	Forgotten bool      `json:"forgotten"`    // false: the task was cancelled by a cascade itself
 	By        string    `json:"by,omitempty"` // the operator who purged the forgotten task
 
@@ -151,13 +150,24 @@ func (m *Machine) orphanedBy(t *task, id queue.ID) *waiters {
 		if t.state == queue.Waiting || t.state == queue.Running || seq < c.Seq || seq > c.Last {
 			continue
 		}
-		row, err := m.row(t)
-		spared := func(s queue.Step) bool { return s.On == queue.OnRetry && !s.At.Before(c.Began) }
-		if err != nil || !slices.ContainsFunc(row.Steps, spared) {
+		if row, err := m.row(t); err != nil || !c.spares(row.Steps) {
 			return w
 		}
 	}
 	return nil
+}
+
+// spares reports whether a task has been retried since the cascade began, after it had
+// ended: it waits for nothing that was forgotten before. A retry of a task that was only
+// delayed does not count, because the cascade has not come to that task yet.
+func (c *cascade) spares(steps []queue.Step) bool {
+	for i := 1; i < len(steps); i++ {
+		dropped := i == 1 && len(steps) == queue.MaxSteps // the step before it, as it may be
+		if s := &steps[i]; s.On == queue.OnRetry && !s.At.Before(c.Began) && (dropped || steps[i-1].To.Finished()) {
+			return true
+		}
+	}
+	return false
 }
 
 // resumeCascades goes on with the cascades that were loaded, when the tasks wait in

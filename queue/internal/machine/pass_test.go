@@ -247,6 +247,44 @@ func TestC12_RetriedTaskIsSparedByALateCascade(t *testing.T) {
 	})
 }
 
+// TestC12_DelayedTaskIsNotSparedByALateCascade: a task that is delayed, and is told to
+// start at once while others are being cancelled with it, is cancelled in its turn, also
+// by a store that is opened meanwhile.
+func TestC12_DelayedTaskIsNotSparedByALateCascade(t *testing.T) {
+	const n = 700
+	synctest.Test(t, func(t *testing.T) {
+		defer drained()
+		r := newRows()
+		m := openOn(t, r)
+		var ids queue.IDs
+		one, other := newTask(&ids, queue.Spec{}), newTask(&ids, queue.Spec{Queue: "other"})
+		submit(t, m, one, other)
+		tasks := make([]queue.NewTask, n)
+		for i := range tasks {
+			tasks[i] = newTask(&ids, queue.Spec{
+				Kind: "many", After: []queue.ID{one.ID, other.ID}, RunAt: start.Add(time.Hour),
+			})
+		}
+		submit(t, m, tasks...)
+		die(t, m, start)
+		r.gate = make(chan struct{})
+		gatedCommand(t, m, r, start, queue.OnForget, one.ID)
+		gatedCommand(t, m, r, start.Add(time.Second), queue.OnRetry, tasks[n-1].ID)
+		left := r.crash()
+		if got := count(t, m, queue.Filter{})[queue.Cancelled]; got == n {
+			t.Fatal("all have been cancelled already")
+		}
+		close(r.gate)
+		drained()
+		for store, m := range map[string]*machine.Machine{"same": m, "other": openOn(t, left)} {
+			drained()
+			if got := count(t, m, queue.Filter{Kind: "many"}); got[queue.Cancelled] != n {
+				t.Errorf("in the %s store the tasks are %v, want all cancelled", store, got)
+			}
+		}
+	})
+}
+
 // TestC12_BatchThatGrowsHoldsAtOnce: of very many tasks that wait for their turn after
 // a batch, none starts when a task of the batch has been submitted, though most of them
 // are not held yet.
