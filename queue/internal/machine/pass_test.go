@@ -108,7 +108,10 @@ func count(t *testing.T, m *machine.Machine, f queue.Filter) map[queue.State]int
 }
 
 // drained returns when all that is left for drain is done. The time is that of a bubble.
-func drained() { time.Sleep(time.Minute) }
+func drained() {
+	time.Sleep(time.Minute)
+	synctest.Wait() // what it has written can be read
+}
 
 // TestC12_DependentsGoOnInBoundedSteps: however many tasks wait for one, no step
 // changes more than a few hundred rows, the first go on at once, and all do.
