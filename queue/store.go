@@ -167,6 +167,9 @@ type Claim struct {
 	Kinds  []string      `json:"kinds,omitempty"` // tasks of other kinds are left to others
 	Max    int           `json:"max"`             // tasks
 	Lease  time.Duration `json:"lease_ns"`        // how long the worker has them, unless it extends that
+	// Bytes ends the claim early: it gets no more tasks when those that it has got have
+	// so many bytes, by [Task.Size]. 0 is no limit.
+	Bytes int `json:"bytes,omitempty"`
 	// Remote says that the worker is in another process than the store: it lives on
 	// when that ends, and so do its leases.
 	Remote bool `json:"remote,omitempty"`
@@ -270,7 +273,10 @@ type Filter struct {
 type Page struct {
 	After  ID   `json:"after,omitzero"`   // start behind this one; zero: at the beginning
 	Newest bool `json:"newest,omitempty"` // the newest first
-	Limit  int  `json:"limit,omitempty"`  // 100 if it is 0; a page with fewer tasks is the last
+	Limit  int  `json:"limit,omitempty"`  // 100 if it is 0; a page with fewer tasks is the last, but for Bytes
+	// Bytes ends the page early: with the task with which its tasks have so many bytes, by
+	// [Task.Size]. 0 is no limit. A page that has so many may not be the last.
+	Bytes int `json:"bytes,omitempty"`
 }
 
 // Event is a change of a task's state.

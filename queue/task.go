@@ -103,6 +103,28 @@ type Task struct {
 	Steps     []Step    `json:"steps"`   // its life so far; see [MaxSteps]
 }
 
+// Size is about how many bytes the task takes in an answer. Stores bound answers by it:
+// see Bytes of [Page] and [Claim].
+func (t *Task) Size() int {
+	const (
+		itself   = 1 << 10 // with names, times and numbers
+		eachStep = 128
+		eachPart = 32 // an ID, a label or a hold, besides its text
+	)
+	size := itself + len(t.Payload) + len(t.Checkpoint) + len(t.Result) + len(t.Error) + len(t.Progress.Note)
+	size += (len(t.After)+len(t.AfterAny)+len(t.Labels)+len(t.Holds))*eachPart + len(t.Steps)*eachStep
+	for label, value := range t.Labels {
+		size += len(label) + len(value)
+	}
+	for i := range t.Holds {
+		size += len(t.Holds[i].What)
+	}
+	for i := range t.Steps {
+		size += len(t.Steps[i].By) + len(t.Steps[i].Detail)
+	}
+	return size
+}
+
 // Token is the fencing token of a lease. Each lease of a task has a larger one
 // than all before it, also after a crash of the store. What comes with an older
 // one is refused.

@@ -108,6 +108,7 @@ func (s *Server) claim(ctx context.Context, now time.Time, in queue.Claim) (queu
 			wire.ClaimMost)
 	}
 	in.Remote = true // whoever comes this way outlives the store's process
+	in.Bytes = bounded(in.Bytes)
 	return s.store.Claim(ctx, now, in)
 }
 
@@ -137,8 +138,22 @@ func (s *Server) find(ctx context.Context, _ time.Time, in wire.FindCall) (wire.
 		return wire.Tasks{}, fmt.Errorf("%w: a page of %d tasks: ask for at most %d at a time", queue.ErrInvalid,
 			in.Page.Limit, wire.PageMost)
 	}
+	in.Page.Bytes = bounded(in.Page.Bytes)
 	tasks, err := s.store.Find(ctx, in.Filter, in.Page)
-	return wire.Tasks{Tasks: tasks}, err
+	size := 0
+	for i := range tasks {
+		size += tasks[i].Size()
+	}
+	return wire.Tasks{Tasks: tasks, More: size >= in.Page.Bytes}, err
+}
+
+// bounded is how many bytes an answer has that may have some number of them, 0 if that
+// is not said.
+func bounded(bytes int) int {
+	if bytes <= 0 {
+		return wire.BytesMost
+	}
+	return min(bytes, wire.BytesMost)
 }
 
 func (s *Server) explain(ctx context.Context, now time.Time, in url.Values) (wire.Reasons, error) {

@@ -38,7 +38,8 @@
 // Calls have a largest size, and clients a time in which to send them and to take
 // the answers. The number of items in a call is bounded as well, and all calls that are
 // sent and done at a time have at most twice the memory that the largest takes, 266 MiB
-// unless [Config.MaxBody] says otherwise; further ones wait.
+// unless [Config.MaxBody] says otherwise; further ones wait. An answer to a Claim or a
+// Find has at most 1,000 tasks, and ends with the task with which it has 16 MiB of them.
 package server
 
 import (

@@ -71,9 +71,13 @@ const (
 
 // What a call may ask for at most.
 const (
-	ClaimMost  = 1000 // tasks
-	PageMost   = 1000 // tasks
-	QueuesMost = 256  // of a stream of signals
+	ClaimMost = 1000 // tasks
+	PageMost  = 1000 // tasks
+	// BytesMost is how many bytes of tasks, by their Size, an answer to a Claim or a Find
+	// has before its last one. A call that names more, or none, is answered as if it
+	// named this.
+	BytesMost  = 16 << 20
+	QueuesMost = 256 // of a stream of signals
 )
 
 // The types of bodies.
@@ -144,9 +148,11 @@ type FindCall struct {
 	Page   queue.Page   `json:"page"`
 }
 
-// Tasks is a page.
+// Tasks is a page. More says that it may have ended early because of the bytes of its
+// tasks: then it is not known to be the last one, though it has fewer than were asked for.
 type Tasks struct {
 	Tasks []queue.Task `json:"tasks"`
+	More  bool         `json:"more,omitempty"`
 }
 
 // Reasons are what Explain finds.

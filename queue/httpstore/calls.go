@@ -153,23 +153,40 @@ func (s *Store) Command(ctx context.Context, now time.Time, c queue.Command) (in
 	return out.Changed, err
 }
 
-// Find is as [queue.Store] says. It asks for a large page in parts.
+// Find is as [queue.Store] says. It asks for a large page, of many tasks or many bytes, in
+// parts.
 func (s *Store) Find(ctx context.Context, f queue.Filter, p queue.Page) (found []queue.Task, err error) {
 	if err := checkFilter(&f); err != nil {
 		return nil, err
 	}
-	for all := p.Limit; ; {
+	const usual = 100 // tasks
+	if p.Limit <= 0 {
+		p.Limit = usual
+	}
+	all, bounded := p.Limit, p.Bytes > 0
+	for {
 		p.Limit = min(all-len(found), wire.PageMost)
 		var out wire.Tasks
 		if _, err := s.call(ctx, processTime(), wire.Find, wire.FindCall{Filter: f, Page: p}, &out); err != nil {
 			return nil, err
 		}
 		found = append(found, out.Tasks...)
-		if len(out.Tasks) < wire.PageMost || len(found) >= all {
+		p.Bytes -= sizeOf(out.Tasks)
+		last := !out.More && len(out.Tasks) < p.Limit
+		if last || len(out.Tasks) == 0 || len(found) >= all || bounded && p.Bytes <= 0 {
 			return found, nil
 		}
+		p.Bytes = max(p.Bytes, 0)
 		p.After = found[len(found)-1].ID
 	}
+}
+
+// sizeOf is how many bytes tasks have.
+func sizeOf(tasks []queue.Task) (size int) {
+	for i := range tasks {
+		size += tasks[i].Size()
+	}
+	return size
 }
 
 // Explain is as [queue.Store] says.

@@ -37,6 +37,13 @@ func (s *Store) Claim(ctx context.Context, now time.Time, c queue.Claim) (out qu
 		if c.Max = all - len(out.Tasks); !before || c.Max <= 0 {
 			return out, nil
 		}
+		if c.Bytes == 0 {
+			continue
+		}
+		if c.Bytes -= sizeOf(got.Tasks); c.Bytes <= 0 {
+			out.Next = now // for the rest
+			return out, nil
+		}
 	}
 }
 

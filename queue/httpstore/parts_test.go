@@ -54,3 +54,39 @@ func TestC6_CallsInParts(t *testing.T) {
 		t.Errorf("a submit of too many tasks is %v", err)
 	}
 }
+
+// TestC4_PagesOfLargeTasks: a page of large tasks is asked for in parts, because each
+// answer has room for a few of them, and is as long as it is of any store.
+func TestC4_PagesOfLargeTasks(t *testing.T) {
+	store := memstore.New(memstore.Config{})
+	client := open(t, serve(t, store, server.Config{}), httpstore.Config{})
+	const n = 20
+	var ids queue.IDs
+	for range n {
+		task := queue.NewTask{ID: ids.New(time.Now()), Spec: queue.Spec{Kind: "k", Payload: make([]byte, 1<<20)}}
+		if _, err := store.Submit(t.Context(), time.Now(), []queue.NewTask{task}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, p := range []struct {
+		queue.Page
+		want int // tasks
+	}{
+		{queue.Page{}, n},
+		{queue.Page{Newest: true, Limit: 18}, 18},
+		{queue.Page{Limit: n, Bytes: 3 << 20}, 3},
+		{queue.Page{Limit: n, Bytes: 17 << 20}, 17},
+	} {
+		found, err := client.Find(t.Context(), queue.Filter{}, p.Page)
+		if err != nil || len(found) != p.want {
+			t.Errorf("the page %+v has %d tasks, want %d; %v", p.Page, len(found), p.want, err)
+		}
+		seen := make(map[queue.ID]bool)
+		for i := range found {
+			seen[found[i].ID] = true
+		}
+		if len(seen) != len(found) {
+			t.Errorf("of %d tasks of the page %+v, %d are distinct", len(found), p.Page, len(seen))
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ func claimCases() []testCase {
 		{"C1_OnlyKindsThatAreKnown", Config{}, onlyKnownKinds},
 		{"C1_OnlyTheQueueAskedFor", Config{}, onlyTheQueue},
 		{"C1_ClaimGivesAsManyAsItMay", Config{}, asManyAsItMay},
+		{"C1_ClaimOfSoManyBytes", Config{}, claimOfBytes},
 		{"C1_QueueLimit", Config{}, queueLimit},
 		{"C1_KeyLimit", Config{}, keyLimit},
 		{"C1_Caps", Config{}, tierCaps},
@@ -106,6 +108,21 @@ func asManyAsItMay(c *trial) {
 	}
 	if n := len(c.claim(500)); n != 73 {
 		c.Errorf("a claim of all the 73 that are left gives %d", n)
+	}
+}
+
+// claimOfBytes shows that a claim gets no more tasks when it has as many bytes as it may
+// have, gets one at least, and says that there may be more.
+func claimOfBytes(c *trial) {
+	ids := c.several(6, queue.Spec{Payload: make([]byte, 10_000)})
+	for _, want := range []struct{ bytes, tasks int }{{1, 1}, {25_000, 3}, {1 << 20, 2}} {
+		got := c.claimed(queue.Claim{Max: 5, Bytes: want.bytes})
+		if first := ids[:want.tasks]; !slices.Equal(idsOf(got.Tasks), first) {
+			c.Fatalf("a claim of %d bytes gives\n%v, want\n%v", want.bytes, idsOf(got.Tasks), first)
+		}
+		if ids = ids[want.tasks:]; len(ids) > 0 && (got.Next.IsZero() || got.Next.After(c.now)) {
+			c.Errorf("a claim of %d bytes is to come back at %v for the rest; it is %v", want.bytes, got.Next, c.now)
+		}
 	}
 }
 

@@ -16,6 +16,7 @@ func findCases() []testCase {
 		{"C4_FindByState", Config{}, findByState},
 		{"C4_Pages", Config{}, pages},
 		{"C4_PagesUnderChanges", Config{}, pagesUnderChanges},
+		{"C4_PagesOfSoManyBytes", Config{}, pagesOfBytes},
 		{"C4_Stats", Config{}, statsAddUp},
 		{"C4_StatsOfWorkers", Config{}, statsOfWorkers},
 	}
@@ -132,6 +133,34 @@ func pages(c *trial) {
 	}
 	if got := c.page(queue.Filter{}, queue.Page{After: ids[249]}); len(got) != 0 {
 		c.Errorf("behind the last one there are %v", got)
+	}
+}
+
+// pagesOfBytes shows that a page ends with the task with which it has as many bytes as it
+// may have, that it has one at least, and that no task is left out between two pages.
+func pagesOfBytes(c *trial) {
+	ids := c.several(20, queue.Spec{Payload: make([]byte, 10_000)})
+	for _, bytes := range []int{1, 10_000, 35_000, 1 << 20} {
+		p := queue.Page{Limit: len(ids), Bytes: bytes}
+		var seen []queue.ID
+		for {
+			page, err := c.Store.Find(c.Context(), queue.Filter{}, p)
+			c.ok("Find", err)
+			size := 0
+			for i := range page {
+				if size >= bytes {
+					c.Errorf("a page of %d bytes has %d tasks of %d bytes each", bytes, len(page), page[i].Size())
+				}
+				size += page[i].Size()
+			}
+			if seen = append(seen, idsOf(page)...); size < bytes && len(page) < p.Limit {
+				break // it is the last one
+			}
+			p.After = seen[len(seen)-1]
+		}
+		if !slices.Equal(seen, ids) {
+			c.Errorf("in pages of %d bytes, of %d tasks are seen: %v", bytes, len(ids), seen)
+		}
 	}
 }
 

@@ -35,6 +35,10 @@ func (n *naive) Claim(_ context.Context, now time.Time, c queue.Claim) (claimed 
 		n.tokens++
 		n.start(r, c, n.tokens)
 		claimed.Tasks = append(claimed.Tasks, n.view(r))
+		if len(claimed.Tasks) < c.Max && full(claimed.Tasks, c.Bytes) {
+			claimed.Next = n.now
+			break
+		}
 	}
 	n.revise()
 	return claimed, nil

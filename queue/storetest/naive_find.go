@@ -27,11 +27,20 @@ func (n *naive) Find(_ context.Context, f queue.Filter, p queue.Page) (found []q
 	for _, r := range rows {
 		order := compareIDs(r.ID, p.After)
 		behind := p.After.IsZero() || order > 0 && !p.Newest || order < 0 && p.Newest
-		if behind && len(found) < cmp.Or(p.Limit, page) {
+		if behind && len(found) < cmp.Or(p.Limit, page) && !full(found, p.Bytes) {
 			found = append(found, n.view(r))
 		}
 	}
 	return found, nil
+}
+
+// full reports whether an answer has as many bytes as it may have. 0 is no limit.
+func full(tasks []queue.Task, bytes int) bool {
+	size := 0
+	for i := range tasks {
+		size += tasks[i].Size()
+	}
+	return bytes > 0 && size >= bytes
 }
 
 // matching are the tasks that a filter finds, in the order of their IDs.

@@ -69,6 +69,7 @@ type claims struct {
 	starts  []Noted // of its tasks
 	mark    uint64  // of what has to be durable first
 	damaged int     // tasks that were set aside instead
+	left    allowance
 }
 
 // mostLikely is for how many tasks a claim has room from the start.
@@ -89,7 +90,8 @@ func (m *Machine) claim(c queue.Claim) (got claims, err error) {
 	}
 	m.unblockKeys()
 	m.classes = l.classes(m.classes[:0], c.Kinds)
-	for len(got.Tasks) < c.Max && err == nil {
+	got.left = newAllowance(c.Max, c.Bytes)
+	for got.left.any() && err == nil {
 		var t *task
 		if t, got.Next = m.next(l, m.classes); t == nil {
 			got.rest = got.Next.Equal(m.time())
@@ -104,7 +106,10 @@ func (m *Machine) claim(c queue.Claim) (got claims, err error) {
 		err = nil // it comes up again
 		l.signal()
 	}
-	if len(got.Tasks) < c.Max && got.Next.IsZero() {
+	switch {
+	case got.left.tasks > 0 && got.left.bytes <= 0:
+		got.Next = m.time() // for the rest
+	case got.left.tasks > 0 && got.Next.IsZero():
 		got.Next = l.nextKey(m.classes)
 	}
 	return got, cmp.Or(m.journal.failed(), err)
@@ -176,6 +181,7 @@ func (m *Machine) grant(t *task, c *queue.Claim, got *claims) error {
 		got.Tasks, got.starts = make([]queue.Task, 0, likely), make([]Noted, 0, likely)
 	}
 	got.Tasks = append(got.Tasks, m.view(t, &held.row))
+	got.left.take(&got.Tasks[len(got.Tasks)-1])
 	if held.place > 0 {
 		got.starts = append(got.starts, Noted{held.place, s})
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/stintgo/stint/queue"
@@ -19,13 +20,33 @@ func (m *Machine) Find(_ context.Context, f queue.Filter, p queue.Page) (found [
 	if p.Limit <= 0 {
 		p.Limit = page
 	}
-	s := newSearch(f, p.After, p.Newest)
-	for err == nil && !s.done && len(found) < p.Limit {
+	s, left := newSearch(f, p.After, p.Newest), newAllowance(p.Limit, p.Bytes)
+	for err == nil && !s.done && left.any() {
 		if err = m.part(s, m.lockOpen); err == nil {
-			found, err = m.views(s, found, p.Limit)
+			found, err = m.views(s, found, &left)
 		}
 	}
 	return found, err
+}
+
+// allowance is what an answer may still take.
+type allowance struct{ tasks, bytes int }
+
+// newAllowance returns that of an empty answer. A size of 0 bytes is no limit.
+func newAllowance(tasks, size int) allowance {
+	if size <= 0 {
+		size = math.MaxInt
+	}
+	return allowance{tasks, size}
+}
+
+// any reports whether the answer may take another task.
+func (a *allowance) any() bool { return a.tasks > 0 && a.bytes > 0 }
+
+// take counts a task of the answer.
+func (a *allowance) take(t *queue.Task) {
+	a.tasks--
+	a.bytes -= t.Size()
 }
 
 // lockOpen takes the lock to read. After an error it has not.
@@ -39,13 +60,16 @@ func (m *Machine) lockOpen() error {
 	return nil
 }
 
-// views appends what a search has found to a page.
-func (m *Machine) views(s *search, found []queue.Task, limit int) ([]queue.Task, error) {
+// views appends what a search has found to a page, as far as the page may take it.
+func (m *Machine) views(s *search, found []queue.Task, left *allowance) ([]queue.Task, error) {
 	if err := m.lockOpen(); err != nil {
 		return nil, err
 	}
 	defer m.mu.Unlock()
 	for _, id := range s.ids {
+		if !left.any() {
+			break
+		}
 		f, _ := m.match(s, id) // what cannot be read to tell is not found
 		if f.task == nil {
 			continue
@@ -54,9 +78,8 @@ func (m *Machine) views(s *search, found []queue.Task, limit int) ([]queue.Task,
 			row, _ := m.readable(f.task)
 			f.row = &row
 		}
-		if found = append(found, m.view(f.task, f.row)); len(found) == limit {
-			break
-		}
+		found = append(found, m.view(f.task, f.row))
+		left.take(&found[len(found)-1])
 	}
 	return found, nil
 }
