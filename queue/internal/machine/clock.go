@@ -31,11 +31,18 @@ type correction struct {
 	back time.Duration
 }
 
+// setBack is the correction of all rows, in parts.
+type setBack struct {
+	correction
+	next   uint32 // the number of the task that is next
+	opened *opening
+}
+
 const (
 	// setBackLeast is by how much a clock must be behind the rows to be reported.
 	setBackLeast = time.Second
-	// setBackPart is how many bytes of corrected rows are written at once.
-	setBackPart = 4 << 20
+	// setBackMost is how many bytes of corrected rows are written at once.
+	setBackMost = 4 << 20
 )
 
 // tick takes the time of a call. A call without a time says nothing about it.
@@ -48,10 +55,16 @@ func (m *Machine) tick(now time.Time) {
 	latest := m.now // in the rows
 	m.opening, m.now = nil, now.UnixNano()
 	if m.now < latest {
-		m.setBack(time.Duration(latest - m.now))
-	} else {
-		m.away = span{latest, m.now}
+		m.setBack(o, time.Duration(latest-m.now))
+		return
 	}
+	m.away = span{latest, m.now}
+	m.goOn(o)
+}
+
+// goOn decides about the leases that there were when the times in the rows are those of
+// the first call, or earlier.
+func (m *Machine) goOn(o *opening) {
 	m.resume(o.resumed)
 	m.dateLosses(o.lost)
 }
@@ -64,18 +77,50 @@ func (m *Machine) latest(now time.Time) int64 {
 	return max(m.now, now.UnixNano())
 }
 
-// setBack corrects all tasks whose rows have times after now. It holds the lock
-// meanwhile: a call that came between would meet times of two clocks.
-func (m *Machine) setBack(back time.Duration) {
+// setBack corrects all tasks whose rows have times after now. If they are more than a
+// part, a goroutine corrects the others: it gives up the lock while a part is written, as
+// a full disk may keep it for long. Steps wait until it has corrected all, because they
+// would meet times of two clocks; reads do not.
+func (m *Machine) setBack(o *opening, back time.Duration) {
 	if m.cfg.SetBack != nil && back >= setBackLeast {
 		m.cfg.SetBack(back)
 	}
-	c, size := correction{m.time(), back}, 0
-	for no := uint32(1); no <= m.tasks.used && m.journal.failed() == nil; no++ {
-		t := m.tasks.at(no)
+	s := &setBack{correction{m.time(), back}, 1, o}
+	if m.setBackPart(s) {
+		return
+	}
+	m.correcting = make(chan struct{})
+	m.reading.Add(1)
+	go m.setBackRest(s, m.journal.seal())
+}
+
+// setBackRest makes the parts of a correction behind the first one, which is durable
+// from a mark on.
+func (m *Machine) setBackRest(s *setBack, mark uint64) {
+	defer m.reading.Done()
+	for complete := false; !complete; {
+		_ = m.journal.sync(mark, nil, nil) // failed tells of an error
+		m.mu.Lock()
+		if complete = m.setBackPart(s); complete {
+			close(m.correcting)
+			m.correcting = nil
+		}
+		mark = m.journal.seal()
+		m.mu.Unlock()
+	}
+}
+
+// setBackPart corrects tasks until their rows have the size of a part, and reports
+// whether that was the last part, or nothing more can be written.
+func (m *Machine) setBackPart(s *setBack) (complete bool) {
+	for size := 0; s.next <= m.tasks.used && m.journal.failed() == nil; s.next++ {
+		if size >= setBackMost {
+			return false
+		}
+		t := m.tasks.at(s.next)
 		for _, w := range t.waiting() {
 			if w.in != nil && w.in.cascade != nil {
-				m.setBackCascade(w.in.cascade, c)
+				m.setBackCascade(w.in.cascade, s.correction)
 			}
 		}
 		switch {
@@ -83,15 +128,13 @@ func (m *Machine) setBack(back time.Duration) {
 		case t.damaged():
 			m.due.set(t, m.after(tryAgain))
 		case t.at > m.now: // else its row has not changed since, and RunAt and the lease are over
-			size += m.correct(t, c)
-		}
-		if size >= setBackPart {
-			size = 0
-			_ = m.journal.sync(m.journal.seal(), nil, nil) // failed tells of an error
+			size += m.correct(t, s.correction)
 		}
 	}
-	m.setBackUniques(back)
+	m.setBackUniques(s.back)
 	m.sortLists()
+	m.goOn(s.opened)
+	return true
 }
 
 // correct corrects the times of a task, and returns how many bytes it has written.

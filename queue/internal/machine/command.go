@@ -54,7 +54,7 @@ func (m *Machine) Command(ctx context.Context, now time.Time, c queue.Command) (
 // beginCascades begins the cascades of a command that ended early. If the machine has
 // been closed, the next one begins them: its rows must not be read any more.
 func (m *Machine) beginCascades(cascades *[]*waiters) {
-	m.mu.Lock()
+	m.lockCorrected()
 	defer m.mu.Unlock()
 	if !m.closed {
 		m.startCascades(cascades)

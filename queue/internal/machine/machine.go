@@ -14,7 +14,8 @@
 //
 // The machine reads no clock. A goroutine that it starts ends with the call that
 // it was started for, unless the caller left before its rows were written, or very
-// many tasks go on because of that call: then drain releases them, and ends.
+// many tasks go on because of that call: then drain releases them, and ends. If the
+// clock of an earlier process was ahead, another one corrects the rows, and ends.
 package machine
 
 import (
@@ -111,33 +112,52 @@ type Machine struct {
 	postponed    *[]*waiters               // takes the cascades that the present command begins; nil outside of one
 	cascades     map[queue.ID][]*waiters   // that Open has found
 
-	over    []freed     // leases that have ended since the last call of end
-	opening *opening    // nil from the first call on
-	away    span        // without a call, before the first one
-	names   record.Head // the row that was read last, whose names are likely to come again
-	classes []int       // of the present claim
-	scratch []byte      // for the row that is written
+	over       []freed       // leases that have ended since the last call of end
+	opening    *opening      // nil from the first call on
+	correcting chan struct{} // closed when the times of all rows have been corrected; nil if they are not being
+	away       span          // without a call, before the first one
+	names      record.Head   // the row that was read last, whose names are likely to come again
+	classes    []int         // of the present claim
+	scratch    []byte        // for the row that is written
 }
 
 var _ queue.Store = (*Machine)(nil)
 
 // begin takes the lock for a step. After an error it has not.
 func (m *Machine) begin(ctx context.Context, now time.Time) error {
-	if ctx.Err() != nil { // whoever called does not wait for it
-		return gaveUp(ctx, "nothing was done")
-	}
-	m.mu.Lock()
-	err := m.journal.failed()
-	if m.closed {
-		err = queue.ErrClosed
-	}
-	if err != nil {
+	for {
+		if ctx.Err() != nil { // whoever called does not wait for it
+			return gaveUp(ctx, "nothing was done")
+		}
+		m.mu.Lock()
+		if err := m.usable(); err != nil {
+			m.mu.Unlock()
+			return err
+		}
+		if m.correcting == nil {
+			m.tick(now)
+		}
+		corrected := m.correcting
+		if corrected == nil {
+			m.visits = visitsPerStep
+			return nil
+		}
 		m.mu.Unlock()
-		return err
+		select {
+		case <-corrected:
+		case <-ctx.Done():
+		case <-m.stalled():
+			return m.unavailable("nothing was done")
+		}
 	}
-	m.tick(now)
-	m.visits = visitsPerStep
-	return nil
+}
+
+// usable returns why no step can be made. The lock is held.
+func (m *Machine) usable() error {
+	if m.closed {
+		return queue.ErrClosed
+	}
+	return m.journal.failed()
 }
 
 // beginChange is begin for a step that nobody needs to make while the rows take no
@@ -271,9 +291,18 @@ func (m *Machine) write(id queue.ID, row *record.Row) (size int) {
 	return len(value)
 }
 
+// lockCorrected takes the lock when no times are being corrected.
+func (m *Machine) lockCorrected() {
+	for m.mu.Lock(); m.correcting != nil; m.mu.Lock() {
+		corrected := m.correcting
+		m.mu.Unlock()
+		<-corrected
+	}
+}
+
 // Close is as [queue.Store] says.
 func (m *Machine) Close() error {
-	m.mu.Lock()
+	m.lockCorrected()
 	if m.closed {
 		m.mu.Unlock()
 		return nil

@@ -108,7 +108,7 @@ func (m *Machine) seal() uint64 {
 func (m *Machine) drain() {
 	defer m.reading.Done()
 	for {
-		m.mu.Lock()
+		m.lockCorrected()
 		if len(m.passes) == 0 || m.closed || m.journal.failed() != nil {
 			m.draining = false
 			m.mu.Unlock()

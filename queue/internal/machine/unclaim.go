@@ -13,7 +13,7 @@ import (
 // of the claim have been noted. Else the next claim would fail as this one has, and
 // so without end.
 func (m *Machine) unclaim(starts []Noted, others bool) {
-	m.mu.Lock()
+	m.lockCorrected()
 	defer m.mu.Unlock()
 	for _, s := range slices.Backward(starts) { // the last one first: see unspend
 		t := m.tasks.get(s.ID)

@@ -1,0 +1,133 @@
+package machine_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/machine"
+)
+
+// correcting is a machine whose first call corrects the times of its rows, and waits for
+// the first part of them to be written.
+type correcting struct {
+	*machine.Machine
+	rows  *rows
+	tasks []queue.NewTask // their times are an hour ahead
+	first chan error      // receives what the first call returns
+}
+
+func openAhead(t *testing.T) *correcting {
+	t.Helper()
+	const n = 12 // of 1 MiB each: some parts
+	r := newRows()
+	m := open(t, r)
+	c := &correcting{first: make(chan error, 1)}
+	var ids queue.IDs
+	for range n {
+		c.tasks = append(c.tasks, newTask(&ids, queue.Spec{Payload: make([]byte, 1<<20)}))
+	}
+	if _, err := m.Submit(t.Context(), start.Add(time.Hour), c.tasks); err != nil {
+		t.Fatal(err)
+	}
+	c.rows = r.crash()
+	begun := make(chan struct{})
+	m, err := machine.Open(c.rows, machine.Config{SetBack: func(time.Duration) { close(begun) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Machine, c.rows.gate = m, make(chan struct{})
+	go func() {
+		_, err := m.Tend(t.Context(), start, 0)
+		c.first <- err
+	}()
+	<-begun
+	return c
+}
+
+// within fails the test if a call does not return for very long.
+func within(t *testing.T, what string, call func() error) {
+	t.Helper()
+	returned := make(chan error, 1)
+	go func() { returned <- call() }()
+	select {
+	case err := <-returned:
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatalf("%s does not return", what)
+	}
+}
+
+// TestC8_ReadsWhileTimesAreCorrected: while the rows whose times were ahead wait to be
+// written, as for room on a disk, tasks can be read, and a step waits no longer than its
+// context. When they have been written all of them are right.
+func TestC8_ReadsWhileTimesAreCorrected(t *testing.T) {
+	c := openAhead(t)
+	ctx := t.Context()
+	within(t, "Find", func() error {
+		found, err := c.Find(ctx, queue.Filter{}, queue.Page{})
+		if len(found) != len(c.tasks) {
+			t.Errorf("%d tasks are found, want %d", len(found), len(c.tasks))
+		}
+		return err
+	})
+	within(t, "Stats", func() error { _, err := c.Stats(ctx, start); return err })
+	within(t, "Explain", func() error { _, err := c.Explain(ctx, start, c.tasks[0].ID); return err })
+	within(t, "Settings", func() error { _, err := c.Settings(ctx); return err })
+	within(t, "Listen", func() error { _, stop := c.Listen(""); stop(); return nil })
+	within(t, "Submit", func() error {
+		short, cancel := context.WithTimeout(ctx, time.Millisecond)
+		defer cancel()
+		if _, err := c.Submit(short, start, c.tasks[:1]); !errors.Is(err, queue.ErrUnavailable) {
+			t.Errorf("a submit whose context ends returns %v", err)
+		}
+		return nil
+	})
+	claimed := make(chan int)
+	go func() { claimed <- len(claimAt(t, c.Machine, start, len(c.tasks))) }()
+	select {
+	case err := <-c.first:
+		t.Errorf("the first call returns before its corrections are durable: %v", err)
+	default:
+	}
+	close(c.rows.gate)
+	within(t, "the first call", func() error { return <-c.first })
+	if got := <-claimed; got != len(c.tasks) {
+		t.Errorf("%d tasks are claimed, want %d", got, len(c.tasks))
+	}
+	found, err := openOn(t, c.rows.crash()).Find(ctx, queue.Filter{}, queue.Page{})
+	if err != nil || len(found) != len(c.tasks) {
+		t.Fatal(len(found), err)
+	}
+	for i := range found {
+		if !found[i].Submitted.Equal(start) {
+			t.Errorf("task %d was submitted at %v, want %v", i, found[i].Submitted, start)
+		}
+	}
+}
+
+// TestC8_CloseWhileTimesAreCorrected: Close waits until all have been corrected, and the
+// calls that wait meanwhile are told that the store is closed.
+func TestC8_CloseWhileTimesAreCorrected(t *testing.T) {
+	c := openAhead(t)
+	closed := make(chan error, 1)
+	go func() { closed <- c.Close() }()
+	close(c.rows.gate)
+	within(t, "Close", func() error { return <-closed })
+	if err := <-c.first; err != nil && !errors.Is(err, queue.ErrClosed) {
+		t.Errorf("the first call returns %v", err)
+	}
+	found, err := openOn(t, c.rows.crash()).Find(t.Context(), queue.Filter{}, queue.Page{})
+	if err != nil || len(found) != len(c.tasks) {
+		t.Fatal(len(found), err)
+	}
+	for i := range found {
+		if !found[i].Submitted.Equal(start) {
+			t.Errorf("task %d was submitted at %v, want %v", i, found[i].Submitted, start)
+		}
+	}
+}
