@@ -13,7 +13,7 @@ import (
 // not quoted, or quoted in the wrong place.
 var hostileNames = []string{
 	"x$(touch pwned)y", "b;touch pwned;", "'; touch pwned; '", `"; touch pwned; "`, "`touch pwned`",
-	"a\ntouch pwned\n", "| touch pwned",
+	"a\ntouch pwned\n", "| touch pwned", "a[$(touch pwned)]", "a[$(touch pwned)]=1",
 }
 
 // pwned reports whether a command found in an input was run in the directory.
@@ -36,6 +36,13 @@ func TestRun_PlaceholdersInQuotesAreRefused(t *testing.T) {
 		{`echo \{}`, "{} has a backslash before it"},
 		{"echo $((1+{}))", "{} is inside arithmetic"},
 		{"echo ${1}", "{1} has a $ before it"},
+		{"[[ {} -eq 1 ]]", "{} is evaluated as arithmetic"},
+		{"test 1 -lt {}", "have expr check it, as in $(expr {} + 0)"},
+		{"unset {}", "{} is taken for the name of a variable"},
+		{"read {1} <f", "write the name of a variable there, and the input elsewhere, as in f={1}"},
+		{"true; unset", "the input follows the command and is taken for the name of a variable"},
+		{"eval cat {}", `write "$f" in the code, inside single quotes`},
+		{"RANDOM={}; echo $RANDOM", "use a variable that means nothing to the shell"},
 		{"echo a;", "the input follows the command and would be a command of its own"},
 		{"echo a # ", "the input follows the command and is in a comment"},
 	} {
@@ -58,7 +65,8 @@ func TestRun_InputsStayWords(t *testing.T) {
 	for _, script := range []string{
 		`printf '%s\0' {}`, `f={}; printf '%s\0' "$f"`, `printf '%s\0'`,
 		`printf '%s\0' "$(printf '%s.' {})" | sed 's/\.\x00/\x00/'`,
-		`printf '{#}' >/dev/null; printf "%s\0" {}`,
+		`printf '{#}' >/dev/null; printf "%s\0" {}`, `f={}; eval 'printf "%s\0" "$f"'`,
+		`[ {} = 1 ] || [ $(expr {} + 0 2>/dev/null || echo 2) -eq 1 ] || printf '%s\0' {}`,
 	} {
 		cmd := command(t, "run", "-0", "-j1", script)
 		// $(…) drops newlines at the end, but for the dot after them.

@@ -287,7 +287,7 @@ func TestRun_StdoutOfSeveralJobs(t *testing.T) {
 // A job that fails twice and then succeeds is one job that succeeded, and only
 // its last attempt's output counts.
 func TestRun_Retries(t *testing.T) {
-	script := "echo {} >> tries; n=$(grep -c {} tries); echo attempt $n; test $n -ge {}"
+	script := "echo {} >> tries; n=$(grep -c {} tries); echo attempt $n; test $n -ge $(expr {} + 0)"
 	cmd := command(t, "run", "-j2", "--retries", "2", "--retry-delay", "1ms", "-k", script, ":::", "3", "1", "4")
 	r := runCmd(t, cmd, "")
 	r.want(t, "attempt 3\nattempt 1\nattempt 3\n", "1 of 3 jobs failed", 1)

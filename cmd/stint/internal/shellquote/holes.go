@@ -31,6 +31,10 @@ const (
 	AfterBackslash   Problem = "has a backslash before it"
 	AfterDollar      Problem = "has a $ before it"
 	AfterDescriptor  Problem = "has >& or <& before it"
+	AsNumber         Problem = "is evaluated as arithmetic, in some shells"
+	AsName           Problem = "is taken for the name of a variable, which some shells evaluate"
+	AsCode           Problem = "is a part of what the shell reads as code"
+	AsSpecial        Problem = "is the value of a variable that the shell evaluates"
 )
 
 // The other problems. Those that begin with "comes after" say that the scanner

@@ -15,6 +15,12 @@ type scanner struct {
 	// word is the current word as far as it is neither quoted nor expanded, with
 	// a HoleMark in the place of everything else. Empty between words.
 	word []byte
+	// begin is where the current word begins.
+	begin int
+	// command is the simple command around at.
+	command simple
+	// array: the parentheses around at are those of x=(…).
+	array bool
 	// first: the next word is the first of a command.
 	first bool
 	// target: the next word is the target of a redirection.
@@ -51,10 +57,15 @@ func (s *scanner) hole(problem Problem) {
 	first := begins && s.first
 	// Without quotes the first word could be a keyword or an assignment, 2>x
 	// redirects descriptor 2, and in {a,b} some shells split the word.
+	alone := begins && strings.IndexByte(" \t\n;&|<>()", after) >= 0
+	if problem == "" && !s.target {
+		problem = s.command.problem(string(s.word), alone)
+	}
+	s.command.own = append(s.command.own, len(s.holes))
 	s.holes = append(s.holes, Hole{
 		Problem: problem,
 		Bare:    !first && after != '<' && after != '>' && !strings.Contains(string(s.word), "{"),
-		Alone:   begins && strings.IndexByte(" \t\n;&|<>()", after) >= 0,
+		Alone:   alone,
 		First:   first,
 	})
 	s.opaque()
@@ -66,12 +77,12 @@ func (s *scanner) opaque() { s.word = append(s.word, HoleMark) }
 // commands reads commands up to the end, or up to the parenthesis that closes
 // them.
 func (s *scanner) commands(closed bool) {
-	s.first, s.target = true, false
+	s.endCommand()
 	for s.at < len(s.text) {
 		switch c := s.text[s.at]; c {
 		case ')':
 			s.endWord()
-			s.first, s.target = false, false
+			s.endCommand() // of a subshell, or the pattern of a case
 			s.at++
 			if closed {
 				return
@@ -85,7 +96,11 @@ func (s *scanner) commands(closed bool) {
 			s.at++
 		case '\n', ';', '&', '|':
 			s.endWord()
-			s.first, s.target = true, false
+			command := s.command
+			s.endCommand()
+			if s.has("&>") { // a redirection, in some shells
+				s.command = command
+			}
 			s.at++
 		case '<', '>':
 			s.redirection()
@@ -95,8 +110,20 @@ func (s *scanner) commands(closed bool) {
 	}
 }
 
+// endCommand makes the next word the first of a command. What looks like the end of
+// one inside [[…]] is an operator.
+func (s *scanner) endCommand() {
+	s.first, s.target = true, false
+	if s.command.name != "[[" {
+		s.command = simple{}
+	}
+}
+
 // wordPart reads the next part of a word, which begins with c.
 func (s *scanner) wordPart(c byte) {
+	if len(s.word) == 0 {
+		s.begin = s.at
+	}
 	switch c {
 	case HoleMark:
 		s.hole(s.wordProblem())
@@ -126,11 +153,29 @@ func (s *scanner) endWord() {
 		// Its patterns end with a parenthesis that closes nothing.
 		s.lose(afterCase)
 	}
-	if word := string(s.word); !s.target && word != "!" && !isAssignment(word) {
-		s.first = false
+	if !s.target {
+		word := unquoted(s.text[s.begin:s.at])
+		assignment := s.first && isAssignment(string(s.word))
+		for _, i := range s.command.endWord(word, assignment) {
+			if s.holes[i].Problem == "" {
+				s.holes[i].Problem = AsNumber
+			}
+		}
+		s.first = s.first && (assignment || isKeyword(string(s.word)))
 	}
 	s.target = false
 	s.word = s.word[:0]
+}
+
+// unquoted removes the quotes from a word, as far as that matters for the names of
+// commands and options.
+func unquoted(word string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\'' || r == '"' || r == '\\' {
+			return -1
+		}
+		return r
+	}, word)
 }
 
 func isAssignment(word string) bool {
@@ -143,14 +188,19 @@ func isAssignment(word string) bool {
 
 // wordProblem is that of a hole in the current word, outside of quotes: bash
 // reads what >& has expanded to once more, and in x[…]=… some shells evaluate
-// what is in the brackets.
+// what is in the brackets, as in x=([…]=…).
 func (s *scanner) wordProblem() Problem {
 	if s.target && s.descriptor {
 		return AfterDescriptor
 	}
-	name, _, ok := strings.Cut(string(s.word), "[")
-	if ok && name != "" && !strings.Contains(string(s.word), "]") {
+	word := string(s.word)
+	name, _, ok := strings.Cut(word, "[")
+	if ok && (name != "" || s.array) && !strings.Contains(word, "]") {
 		return insideSubscript
+	}
+	name, _, ok = strings.Cut(word, "=")
+	if ok && (s.first || s.command.declares()) && isSpecial(strings.TrimSuffix(name, "+")) {
+		return AsSpecial
 	}
 	return ""
 }
@@ -175,6 +225,9 @@ func (s *scanner) number() {
 }
 
 func (s *scanner) redirection() {
+	if strings.Trim(string(s.word), "0123456789") == "" {
+		s.word = s.word[:0] // a descriptor
+	}
 	s.endWord()
 	s.descriptor = false
 	switch {
@@ -200,7 +253,9 @@ func (s *scanner) redirection() {
 
 // parenthesis reads a subshell, ((…)), or the () of a function.
 func (s *scanner) parenthesis() {
-	if n := len(s.word); n > 0 && s.word[n-1] != '=' && s.next(1) != ')' {
+	n := len(s.word)
+	array := n > 0 && s.word[n-1] == '='
+	if n > 0 && !array && s.next(1) != ')' {
 		s.lose(afterUnclear) // a pattern, in some shells
 	}
 	s.endWord()
@@ -210,17 +265,22 @@ func (s *scanner) parenthesis() {
 		return
 	}
 	s.at++
+	command, first, around := s.command, s.first, s.array
+	s.array = array
 	s.commands(true)
+	if s.array = around; array {
+		s.command, s.first = command, first
+	}
 }
 
 // substitution reads the commands of $(…), behind the parenthesis.
 func (s *scanner) substitution() {
-	word, first, target, descriptor := s.word, s.first, s.target, s.descriptor
-	s.word = nil
+	around := *s
+	s.word, s.command, s.array = nil, simple{}, false
 	s.substitutions++
 	s.commands(true)
-	s.substitutions--
-	s.word, s.first, s.target, s.descriptor = word, first, target, descriptor
+	around.at, around.holes, around.lost = s.at, s.holes, s.lost
+	*s = around
 	s.opaque()
 }
 

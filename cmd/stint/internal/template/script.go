@@ -122,6 +122,16 @@ func (p *piece) remedy(problem shellquote.Problem, several bool) string {
 	case shellquote.AfterDescriptor:
 		// Nor here: bash expands what has been expanded.
 		return fmt.Sprintf("write > %s 2>&1", p.text)
+	case shellquote.AsNumber:
+		// expr takes what it is given for a number or for an error.
+		return fmt.Sprintf("compare it as text, as in [ %s = 1 ], or have expr check it, as in $(expr %[1]s + 0)", p.text)
+	case shellquote.AsName:
+		return fmt.Sprintf("write the name of a variable there, and the input elsewhere, as in f=%s; "+
+			"env %[1]s command sets a variable that an input names", p.text)
+	case shellquote.AsSpecial:
+		return "use a variable that means nothing to the shell"
+	case shellquote.AsCode:
+		return fmt.Sprintf(`begin the script with f=%s; and write "$f" in the code, inside single quotes`, p.text)
 	case shellquote.AfterDollar:
 		if p.field > 0 && p.trim == whole {
 			ways = append(ways, fmt.Sprintf("write $%d for a parameter of the shell", p.field))
