@@ -25,6 +25,7 @@ func (s *Server) log(w http.ResponseWriter, r *http.Request) {
 		s.write(w, encoded(nil, err))
 		return
 	}
+	known := r.Header.Get(wire.LogFile)
 	if text := r.URL.Query().Get(wire.QuerySize); text != "" {
 		size, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
@@ -34,7 +35,7 @@ func (s *Server) log(w http.ResponseWriter, r *http.Request) {
 		if !s.enter(w) {
 			return
 		}
-		s.awaitLog(r.Context(), id, size)
+		s.awaitLog(r.Context(), id, size, known)
 		s.leave()
 	}
 	f, err := s.openLog(id)
@@ -51,15 +52,22 @@ func (s *Server) log(w http.ResponseWriter, r *http.Request) {
 	}
 	s.hurry(http.NewResponseController(w).SetWriteDeadline)
 	h := w.Header()
+	if file := s.fileOfLog(f); file != "" {
+		h.Set(wire.LogFile, file)
+		if known != "" && known != file {
+			r = r.Clone(r.Context())
+			r.Header.Del("Range")
+		}
+	}
 	h.Set("Content-Type", wire.Bytes) // what a program writes is nothing for a browser to interpret
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
 	http.ServeContent(w, r, "", info.ModTime(), text)
 }
 
-// awaitLog returns when the log of a task has another size than the client knows, the
-// task is finished, or there is no more time for waiting.
-func (s *Server) awaitLog(ctx context.Context, id queue.ID, known int64) {
+// awaitLog returns when the log of a task has another size than the client knows, or is
+// another file, the task is finished, or there is no more time for waiting.
+func (s *Server) awaitLog(ctx context.Context, id queue.ID, size int64, file string) {
 	if s.cfg.Follow == nil {
 		return
 	}
@@ -67,28 +75,35 @@ func (s *Server) awaitLog(ctx context.Context, id queue.ID, known int64) {
 	defer stop()
 	patience := time.NewTimer(wire.Alive)
 	defer patience.Stop()
-	for s.sizeOfLog(id) == known && s.unfinished(ctx, id) {
+	for s.isLog(id, size, file) && s.unfinished(ctx, id) {
 		if isNew, _ := s.await(ctx, news, patience.C); !isNew {
 			return
 		}
 	}
 }
 
-// sizeOfLog is 0 also if there is no log yet, and less if it cannot be read.
-func (s *Server) sizeOfLog(id queue.ID) int64 {
+// isLog reports whether the log of a task has a size, and is that file unless file is
+// empty or not known here. A log that is not there yet has the size 0.
+func (s *Server) isLog(id queue.ID, size int64, file string) bool {
 	f, err := s.openLog(id)
-	if errors.Is(err, queue.ErrNotFound) {
-		return 0
-	}
 	if err != nil {
-		return -1
+		return errors.Is(err, queue.ErrNotFound) && size == 0
 	}
 	defer func() { _ = f.Close() }() // nothing was done with it
 	info, err := f.Stat()
-	if err != nil {
-		return -1
+	if err != nil || info.Size() != size {
+		return false
 	}
-	return info.Size()
+	now := s.fileOfLog(f)
+	return file == "" || now == "" || now == file
+}
+
+// fileOfLog identifies a log for [wire.LogFile]. It is empty if that is not possible.
+func (s *Server) fileOfLog(f fs.File) string {
+	if s.cfg.LogFile == nil {
+		return ""
+	}
+	return s.cfg.LogFile(f)
 }
 
 // unfinished reports whether there is such a task, and more may come of it.

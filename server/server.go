@@ -92,6 +92,11 @@ type Config struct {
 	// log of a task, or the task is finished, until stop is called. It holds one
 	// signal. Nil if nobody can tell: those who follow a log look again and again.
 	Follow func(id queue.ID) (news <-chan struct{}, stop func())
+	// LogFile identifies a file of Logs that has been opened: it returns another text for
+	// a log that has lost its beginning, and the same one while the log only grows, also
+	// after a restart. Empty if that is not known; nil if it never is: a client then
+	// takes a log for another one only if it is shorter than before.
+	LogFile func(log fs.File) string
 	// Jobs returns how many tasks this process may run at once, and how many it runs,
 	// after it has changed the first to what a client asks for, unless that is empty.
 	// Notes are what the client's user should know of the change. Nil if the process runs

@@ -37,7 +37,7 @@ const (
 	Watch = "/v1/watch" // GET: a stream of queue.Event
 	// Log is a GET with an id, and a Range if not all is wanted: Bytes. With a size
 	// it waits, no longer than Alive, until the log has another one or the task is
-	// finished.
+	// finished. See LogFile for logs that lose their beginning.
 	Log = "/v1/log"
 	// Jobs is a POST of JobsCall: JobsState.
 	Jobs = "/v1/jobs"
@@ -67,6 +67,12 @@ const (
 	// browsers let no page of another site send a header of such a name, so what has
 	// it comes from no such page, whatever else the browser says or leaves out.
 	Client = "Stint-Client"
+	// LogFile identifies the file that the bytes of a log are counted in. It changes when
+	// the log loses its beginning, and not when the log grows or the server is started
+	// again. The answer to Log has it, unless the server does not know. If the request has
+	// another one than the log, it is answered at once and with all of the log, whatever
+	// its Range and size: what the client knows is of another file.
+	LogFile = "Stint-Log-File"
 )
 
 // What a call may ask for at most.

@@ -3,6 +3,7 @@ package httpstore_test
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -33,7 +34,7 @@ func TestC4_LogsOfTasks(t *testing.T) {
 	}
 	defer store.Close()
 	id := queue.ID{1}
-	if _, _, err := store.Log(t.Context(), id, 0); !errors.Is(err, queue.ErrNotFound) {
+	if _, _, err := store.Log(t.Context(), id, httpstore.LogPosition{}); !errors.Is(err, queue.ErrNotFound) {
 		t.Errorf("before there is one: %v", err)
 	}
 	path := filepath.Join(dir, server.LogName(id))
@@ -55,18 +56,78 @@ func TestC4_LogsOfTasks(t *testing.T) {
 		if err := os.WriteFile(path, []byte(step.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		log, at, err := store.Log(t.Context(), id, step.from)
+		log, at, err := store.Log(t.Context(), id, httpstore.LogPosition{Offset: step.from})
 		if err != nil {
 			t.Fatalf("%q from %d: %v", step.text, step.from, err)
 		}
 		got, err := io.ReadAll(log)
-		if err != nil || string(got) != step.want || at != step.at {
-			t.Errorf("%q from %d: %q from %d, %v", step.text, step.from, got, at, err)
+		if err != nil || string(got) != step.want || at.Offset != step.at || at.File != "" {
+			t.Errorf("%q from %d: %q from %+v, %v", step.text, step.from, got, at, err)
 		}
 		if err := log.Close(); err != nil {
 			t.Error(err)
 		}
 	}
+}
+
+// A log that has become another file is read from its beginning, also if it is longer than
+// the one before, and at once.
+func TestC4_LogsThatAreOtherFiles(t *testing.T) {
+	dir, file := t.TempDir(), ""
+	mem := memstore.New(memstore.Config{})
+	backend := server.New(mem, server.Config{
+		Logs: os.DirFS(dir), LogFile: func(fs.File) string { return file },
+		Follow: func(queue.ID) (<-chan struct{}, func()) { return nil, func() {} },
+	})
+	s := httptest.NewServer(backend)
+	defer s.Close()
+	defer backend.Close()
+	store, err := httpstore.Open(s.URL, httpstore.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	id := new(queue.IDs).New(time.Now())
+	task := queue.NewTask{ID: id, Spec: queue.Spec{Kind: "k"}}
+	if _, err := store.Submit(t.Context(), time.Now(), []queue.NewTask{task}); err != nil {
+		t.Fatal(err)
+	}
+	at := httpstore.LogPosition{}
+	for _, step := range []struct {
+		text, file string
+		want       string
+	}{
+		{"one", "", "one"},
+		{"one two", "a", " two"}, // as of a server that has become newer
+		{"one two three", "a", " three"},
+		{"new one two three four", "b", "new one two three four"},
+		{"other one two three fo", "c", "other one two three fo"}, // as long as before
+		{"other one two three for", "c", "r"},
+		{"other one two three for this", "", " this"}, // of an older server
+		{"new", "", "new"},
+		{"", "d", ""},
+		{"next", "d", "next"},
+	} {
+		file = step.file
+		if err := os.WriteFile(filepath.Join(dir, server.LogName(id)), []byte(step.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		log, from, err := store.FollowLog(t.Context(), id, at)
+		if err != nil {
+			t.Fatalf("%q: %v", step.text, err)
+		}
+		got, err := io.ReadAll(log)
+		if err != nil || string(got) != step.want || from.File != step.file {
+			t.Errorf("%q from %+v: %q from %+v, %v; want %q", step.text, at, got, from, err, step.want)
+		}
+		_ = log.Close()
+		at = httpstore.LogPosition{Offset: from.Offset + int64(len(got)), File: from.File}
+	}
+	log, from, err := store.LogEnd(t.Context(), id, 2)
+	if err != nil || from != (httpstore.LogPosition{Offset: 2, File: "d"}) {
+		t.Fatalf("the end begins at %+v, %v", from, err)
+	}
+	_ = log.Close()
 }
 
 // The end of a log is read without its beginning.
@@ -102,8 +163,8 @@ func TestC4_EndsOfLogs(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%q: %v", step.text, err)
 		}
-		if got, err := io.ReadAll(log); err != nil || string(got) != step.want || at != step.at {
-			t.Errorf("the last %d of %q: %q from %d, %v", step.n, step.text, got, at, err)
+		if got, err := io.ReadAll(log); err != nil || string(got) != step.want || at.Offset != step.at || at.File != "" {
+			t.Errorf("the last %d of %q: %q from %+v, %v", step.n, step.text, got, at, err)
 		}
 		if err := log.Close(); err != nil {
 			t.Error(err)
@@ -123,7 +184,7 @@ func TestC4_LogsThatBreakOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	log, _, err := store.Log(t.Context(), queue.ID{1}, 0)
+	log, _, err := store.Log(t.Context(), queue.ID{1}, httpstore.LogPosition{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,18 +203,18 @@ func TestC4_LogsThatAreNotThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := store.Log(t.Context(), queue.ID{1}, 0); !errors.Is(err, queue.ErrNotFound) ||
+	if _, _, err := store.Log(t.Context(), queue.ID{1}, httpstore.LogPosition{}); !errors.Is(err, queue.ErrNotFound) ||
 		!strings.Contains(err.Error(), "keeps no logs") {
 		t.Errorf("no logs: %v", err)
 	}
 	s.Close()
-	if _, _, err := store.Log(t.Context(), queue.ID{1}, 0); !errors.Is(err, queue.ErrUnavailable) {
+	if _, _, err := store.Log(t.Context(), queue.ID{1}, httpstore.LogPosition{}); !errors.Is(err, queue.ErrUnavailable) {
 		t.Errorf("no server: %v", err)
 	}
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := store.Log(t.Context(), queue.ID{1}, 0); !errors.Is(err, queue.ErrClosed) {
+	if _, _, err := store.Log(t.Context(), queue.ID{1}, httpstore.LogPosition{}); !errors.Is(err, queue.ErrClosed) {
 		t.Errorf("closed: %v", err)
 	}
 }
@@ -174,7 +235,7 @@ func TestC6_LogOfAServerThatStops(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		log, _, err := store.Log(t.Context(), queue.ID{1}, 0)
+		log, _, err := store.Log(t.Context(), queue.ID{1}, httpstore.LogPosition{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -113,22 +113,26 @@ func (f *logsFlags) copy(ctx context.Context, server *remote.Server, id queue.ID
 }
 
 // copyEnd prints the last lines of the log if --tail asks for them, and returns where
-// they end. A log that is not there yet ends at 0.
-func (f *logsFlags) copyEnd(ctx context.Context, server *remote.Server, id queue.ID) (int64, error) {
+// they end. A log that is not there yet ends at its beginning.
+func (f *logsFlags) copyEnd(
+	ctx context.Context, server *remote.Server, id queue.ID,
+) (at httpstore.LogPosition, err error) {
 	if !f.tails {
-		return 0, nil
+		return at, nil
 	}
 	for size := int64(tailFirst); ; size *= tailGrows {
-		end, at, err := readEnd(ctx, server, id, size)
+		var end []byte
+		end, at, err = readEnd(ctx, server, id, size)
 		if errors.Is(err, queue.ErrNotFound) {
-			return 0, nil
+			return httpstore.LogPosition{}, nil
 		}
 		if err != nil {
-			return 0, err
+			return httpstore.LogPosition{}, err
 		}
-		if lines, enough := lastLines(end, f.tail); enough || at == 0 {
+		if lines, enough := lastLines(end, f.tail); enough || at.Offset == 0 {
 			_, err := f.out.Write(lines)
-			return at + int64(len(end)), err
+			at.Offset += int64(len(end))
+			return at, err
 		}
 	}
 }
@@ -140,10 +144,12 @@ const (
 )
 
 // readEnd reads the last bytes of a log, and returns where they begin.
-func readEnd(ctx context.Context, server *remote.Server, id queue.ID, size int64) (end []byte, at int64, err error) {
+func readEnd(
+	ctx context.Context, server *remote.Server, id queue.ID, size int64,
+) (end []byte, at httpstore.LogPosition, err error) {
 	log, at, err := server.LogEnd(ctx, id, size)
 	if err != nil {
-		return nil, 0, err
+		return nil, at, err
 	}
 	defer func() { _ = log.Close() }() // it was read
 	end, err = io.ReadAll(log)
@@ -179,18 +185,19 @@ func pause(ctx context.Context, something bool) error {
 	}
 }
 
-// copyFrom prints what there is from a byte on, after waiting for it if that is what
+// copyFrom prints what there is from a position on, after waiting for it if that is what
 // is wanted, and returns where that ends.
 func (f *logsFlags) copyFrom(
-	ctx context.Context, server *remote.Server, id queue.ID, from int64, wait bool,
-) (int64, error) {
+	ctx context.Context, server *remote.Server, id queue.ID, from httpstore.LogPosition, wait bool,
+) (httpstore.LogPosition, error) {
 	log, at, err := server.Log(ctx, id, from, wait)
 	if err != nil {
 		return from, err
 	}
 	defer func() { _ = log.Close() }() // it was read
 	n, err := io.Copy(f.out, log)
-	return at + n, err
+	at.Offset += n
+	return at, err
 }
 
 // tellLost says what is missing in a log, which may not have been able to say so

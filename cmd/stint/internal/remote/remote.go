@@ -137,22 +137,22 @@ func (s *Server) Page(ctx context.Context, f queue.Filter, p queue.Page) ([]queu
 
 // logger is a store that has logs too.
 type logger interface {
-	Log(ctx context.Context, id queue.ID, from int64) (io.ReadCloser, int64, error)
-	FollowLog(ctx context.Context, id queue.ID, from int64) (io.ReadCloser, int64, error)
-	LogEnd(ctx context.Context, id queue.ID, n int64) (io.ReadCloser, int64, error)
+	Log(ctx context.Context, id queue.ID, from httpstore.LogPosition) (io.ReadCloser, httpstore.LogPosition, error)
+	FollowLog(ctx context.Context, id queue.ID, from httpstore.LogPosition) (io.ReadCloser, httpstore.LogPosition, error)
+	LogEnd(ctx context.Context, id queue.ID, n int64) (io.ReadCloser, httpstore.LogPosition, error)
 }
 
 var errNoLogs = errors.New("there are no logs here: ask the server that runs the commands")
 
-// Log returns what a task has written, from a byte on or the first one, and waits for
+// Log returns what a task has written, from a position or the beginning on, and waits for
 // more if that is to be followed; see [httpstore.Store.Log].
 func (s *Server) Log(
-	ctx context.Context, id queue.ID, from int64, follow bool,
-) (log io.ReadCloser, at int64, err error) {
+	ctx context.Context, id queue.ID, from httpstore.LogPosition, follow bool,
+) (log io.ReadCloser, at httpstore.LogPosition, err error) {
 	l, ok := s.store.(logger)
 	switch {
 	case !ok:
-		return nil, 0, errNoLogs
+		return nil, at, errNoLogs
 	case follow:
 		return l.FollowLog(ctx, id, from)
 	default:
@@ -161,10 +161,12 @@ func (s *Server) Log(
 }
 
 // LogEnd returns the last n bytes of what a task has written; see [httpstore.Store.LogEnd].
-func (s *Server) LogEnd(ctx context.Context, id queue.ID, n int64) (log io.ReadCloser, at int64, err error) {
+func (s *Server) LogEnd(
+	ctx context.Context, id queue.ID, n int64,
+) (log io.ReadCloser, at httpstore.LogPosition, err error) {
 	l, ok := s.store.(logger)
 	if !ok {
-		return nil, 0, errNoLogs
+		return nil, at, errNoLogs
 	}
 	return l.LogEnd(ctx, id, n)
 }

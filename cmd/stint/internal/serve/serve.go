@@ -159,7 +159,7 @@ func run(ctx, force context.Context, cfg *Config, store *filestore.Store) error 
 	w := &worker{
 		store: store,
 		front: server.New(store, server.Config{
-			Logger: cfg.Logger, Logs: logs.files(), Follow: logs.readers.add, Token: token,
+			Logger: cfg.Logger, Logs: logs.files(), LogFile: fileOf, Follow: logs.readers.add, Token: token,
 			Jobs: jobs.change,
 		}),
 		logs: logs, listeners: listeners, slots: jobs.slots, cfg: cfg,
