@@ -5,11 +5,13 @@ import (
 	"errors"
 	"iter"
 	"maps"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stintgo/stint"
 )
@@ -52,10 +54,10 @@ func upTo(n int) iter.Seq[int] {
 }
 
 // counted counts in taken what is taken of a sequence.
-func counted(seq iter.Seq[int], taken *int) iter.Seq[int] {
+func counted(seq iter.Seq[int], taken *atomic.Int64) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for v := range seq {
-			*taken++
+			taken.Add(1)
 			if !yield(v) {
 				return
 			}
@@ -170,22 +172,23 @@ func TestA9_LookAheadIsBounded(t *testing.T) {
 	eachMap(t, func(t mapTrial) {
 		for _, limit := range []int{1, 3, 10} {
 			s := stint.New(limit, stint.Config{})
-			taken, yielded, most := 0, 0, 0
+			var yielded atomic.Int64
+			most := int64(0)
 			watched := func(yield func(int) bool) {
 				for i := range naturals {
-					taken++
-					if most = max(most, taken-yielded); !yield(i) {
+					if most = max(most, int64(i+1)-yielded.Load()); !yield(i) {
 						return
 					}
 				}
 			}
 			for _, err := range t.over(t.Context(), s, watched, twice) {
 				synctest.Wait() // a slow consumer: every call ends
-				if yielded++; err != nil || yielded == 100 {
+				if yielded.Add(1) == 100 || err != nil {
 					break
 				}
 			}
-			if most > 2*limit {
+			synctest.Wait()
+			if most > int64(2*limit) {
 				t.Errorf("limit %d: %d inputs were in flight, want at most %d", limit, most, 2*limit)
 			}
 			atRest(t, s)
@@ -198,7 +201,7 @@ func TestA9_LookAheadKeepsSlotsBusy(t *testing.T) {
 	eachMap(t, func(t mapTrial) {
 		s := stint.New(3, stint.Config{})
 		gate := make(chan struct{})
-		taken := 0
+		var taken atomic.Int64
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
@@ -212,41 +215,106 @@ func TestA9_LookAheadKeepsSlotsBusy(t *testing.T) {
 			}
 		}()
 		synctest.Wait()
-		if st := s.Stats(); taken != 6 || st.Running != 3 || st.Queued != 3 {
-			t.Errorf("%d taken, %d run, %d queued; want 6, 3, 3", taken, st.Running, st.Queued)
+		if st := s.Stats(); taken.Load() != 6 || st.Running != 3 || st.Queued != 3 {
+			t.Errorf("%d taken, %d run, %d queued; want 6, 3, 3", taken.Load(), st.Running, st.Queued)
 		}
 		close(gate)
 		<-ended
-		if taken != 100 {
-			t.Errorf("%d of 100 inputs taken", taken)
+		if n := taken.Load(); n != 100 {
+			t.Errorf("%d of 100 inputs taken", n)
 		}
 	})
 }
 
-// An outcome that is ready is yielded before another input is asked for, which
-// may be a long time coming.
-func TestA9_ReadyOutcomesComeFirst(t *testing.T) {
+// An outcome that is ready is yielded at once, however long the next input takes.
+func TestA9_OutcomesDoNotWaitForInputs(t *testing.T) {
 	eachMap(t, func(t mapTrial) {
 		s := stint.New(2, stint.Config{})
-		yielded := 0
 		inputs := func(yield func(int) bool) {
-			for i := range 50 {
-				if i > yielded+1 {
-					t.Errorf("input %d asked for when %d outcomes had been yielded", i, yielded)
-				}
-				if !yield(i) {
+			for i := 0; i < 10 && yield(i); i++ {
+				time.Sleep(time.Hour)
+			}
+		}
+		began := time.Now()
+		outcomes := 0
+		for _, err := range t.over(t.Context(), s, inputs, twice) {
+			if late := time.Since(began) - time.Duration(outcomes)*time.Hour; late != 0 || err != nil {
+				t.Errorf("outcome %d comes %v after it was ready, error %v", outcomes, late, err)
+			}
+			outcomes++
+		}
+		if outcomes != 10 {
+			t.Errorf("%d of 10 outcomes", outcomes)
+		}
+		atRest(t, s)
+	})
+}
+
+// Inputs may be made of outcomes: here each is what the call before it returned.
+func TestA9_InputsOfOutcomes(t *testing.T) {
+	eachMap(t, func(t mapTrial) {
+		s := stint.New(2, stint.Config{})
+		next := make(chan int, 1)
+		next <- 1
+		inputs := func(yield func(int) bool) {
+			for n := range next {
+				if !yield(n) {
 					return
 				}
-				synctest.Wait() // the call for i ends while the next input is on its way
 			}
 		}
-		for _, err := range t.over(t.Context(), s, inputs, twice) {
-			if yielded++; err != nil {
-				t.Errorf("outcome: %v", err)
+		last := 0
+		for n, err := range t.over(t.Context(), s, inputs, twice) {
+			if last = n; err != nil {
+				t.Error(err)
+			}
+			if n >= 1000 {
+				close(next)
+			} else {
+				next <- n
 			}
 		}
-		if yielded != 50 {
-			t.Errorf("%d of 50 outcomes", yielded)
+		if last != 1024 {
+			t.Errorf("the last outcome is %d, want 1024", last)
+		}
+		atRest(t, s)
+	})
+}
+
+// A range ends with its context, and when it is left, though its inputs are waited for.
+func TestA9_RangeEndsWhileInputsBlock(t *testing.T) {
+	eachMap(t, func(t mapTrial) {
+		for _, leave := range []bool{false, true} {
+			s := stint.New(2, stint.Config{})
+			ctx, cancel := context.WithCancelCause(t.Context())
+			more := make(chan int, 2)
+			more <- 1
+			stopped := false
+			inputs := func(yield func(int) bool) {
+				for n := range more {
+					if !yield(n) {
+						stopped = true
+						return
+					}
+				}
+			}
+			time.AfterFunc(time.Second, func() { cancel(errBoom) })
+			var last error
+			outcomes := 0
+			for _, err := range t.over(ctx, s, inputs, twice) {
+				outcomes++
+				if last = err; leave {
+					break
+				}
+			}
+			if !leave && (outcomes != 2 || last != errBoom) { //nolint:errorlint // the very error
+				t.Errorf("%d outcomes, the last with error %v, want 2 and boom", outcomes, last)
+			}
+			more <- 2
+			if synctest.Wait(); !stopped {
+				t.Error("inputs is not stopped at its next input")
+			}
+			atRest(t, s)
 		}
 	})
 }
@@ -255,7 +323,7 @@ func TestA9_BreakCancelsAndWaits(t *testing.T) {
 	eachMap(t, func(t mapTrial) {
 		s := stint.New(3, stint.Config{})
 		var ended, called atomic.Int32
-		taken := 0
+		var taken atomic.Int64
 		for v, err := range t.over(t.Context(), s, counted(naturals, &taken),
 			func(ctx context.Context, n int) (int, error) {
 				called.Add(1)
@@ -275,8 +343,8 @@ func TestA9_BreakCancelsAndWaits(t *testing.T) {
 		if c, e := called.Load(), ended.Load(); c != e+1 {
 			t.Errorf("%d calls begun, %d of those in flight ended before the range did", c, e)
 		}
-		if taken > 7 {
-			t.Errorf("%d inputs taken for one outcome", taken)
+		if n := taken.Load(); n > 7 {
+			t.Errorf("%d inputs taken for one outcome", n)
 		}
 		atRest(t, s)
 	})
@@ -286,7 +354,8 @@ func TestA9_EndOfContext(t *testing.T) {
 	eachMap(t, func(t mapTrial) {
 		s := stint.New(2, stint.Config{})
 		ctx, cancel := context.WithCancelCause(t.Context())
-		taken, outcomes, failed := 0, 0, 0
+		var taken atomic.Int64
+		outcomes, failed := 0, 0
 		go func() {
 			synctest.Wait()
 			cancel(errBoom)
@@ -297,8 +366,8 @@ func TestA9_EndOfContext(t *testing.T) {
 				failed++
 			}
 		}
-		if taken > 5 || outcomes != taken || failed != taken {
-			t.Errorf("%d taken, %d outcomes, %d with the cause; want at most 5, and all", taken, outcomes, failed)
+		if n := int(taken.Load()); n > 5 || outcomes != n+1 || failed != n+1 {
+			t.Errorf("%d taken, %d outcomes, %d with the cause; want at most 5, and one more each", n, outcomes, failed)
 		}
 		atRest(t, s)
 	})
@@ -306,15 +375,16 @@ func TestA9_EndOfContext(t *testing.T) {
 
 func untilDoneFor(ctx context.Context, _ int) (int, error) { return untilDone(ctx) }
 
-// A range that its context cuts short says so, also if everything that it had
-// taken has been yielded, and no input vanishes.
+// A range that its context cuts short ends with the cause, also if everything that it
+// had taken has been yielded, and no input vanishes.
 func TestA9_EndOfContextIsYielded(t *testing.T) {
 	eachMap(t, func(t mapTrial) {
 		for _, at := range []int{0, 1, 5} {
 			s := stint.New(2, stint.Config{})
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
-			taken, outcomes := 0, 0
+			var taken atomic.Int64
+			outcomes := 0
 			var last error
 			if at == 0 {
 				cancel(errBoom)
@@ -328,8 +398,8 @@ func TestA9_EndOfContextIsYielded(t *testing.T) {
 					cancel(errBoom)
 				}
 			}
-			if !errors.Is(last, errBoom) || outcomes != taken {
-				t.Errorf("cut short after %d: %d taken, %d outcomes, the last with %v", at, taken, outcomes, last)
+			if n := int(taken.Load()); last != errBoom || outcomes != n+1 { //nolint:errorlint // the very error
+				t.Errorf("cut short after %d: %d taken, %d outcomes, the last with %v", at, n, outcomes, last)
 			}
 			atRest(t, s)
 		}
@@ -420,6 +490,31 @@ func TestA9_PanicInTheRange(t *testing.T) {
 	})
 }
 
+// A goroutine that inputs ends, as a failing test does, ends that of the range.
+func TestA9_GoexitInTheInputs(t *testing.T) {
+	eachMap(t, func(t mapTrial) {
+		s := stint.New(2, stint.Config{})
+		inputs := func(yield func(int) bool) {
+			if yield(0) {
+				runtime.Goexit()
+			}
+		}
+		goesOn := false
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			for _, err := range t.over(t.Context(), s, inputs, untilDoneFor) {
+				t.Errorf("outcome: %v", err)
+			}
+			goesOn = true
+		}()
+		if <-ended; goesOn {
+			t.Error("the goroutine goes on after the range")
+		}
+		atRest(t, s)
+	})
+}
+
 func TestA4_MapInsideAFunction(t *testing.T) {
 	eachMap(t, func(t mapTrial) {
 		s := stint.New(1, stint.Config{})
@@ -472,7 +567,8 @@ func TestA4_MapLendsOnlyWhileItWaits(t *testing.T) {
 func TestA9_ResizeInTheRange(t *testing.T) {
 	eachMap(t, func(t mapTrial) {
 		s := stint.New(8, stint.Config{})
-		taken, yielded := 0, 0
+		var taken atomic.Int64
+		yielded := 0
 		for _, err := range t.over(t.Context(), s, counted(upTo(400), &taken), twice) {
 			if err != nil {
 				t.Fatalf("outcome %d: %v", yielded, err)
@@ -480,7 +576,7 @@ func TestA9_ResizeInTheRange(t *testing.T) {
 			yielded++
 			limit := 1 + yielded%9
 			s.Resize(limit)
-			if ahead := taken - yielded; ahead > 18 {
+			if ahead := int(taken.Load()) - yielded; ahead > 18 {
 				t.Errorf("%d inputs in flight", ahead)
 			}
 		}
@@ -553,7 +649,7 @@ func TestA9_BoundedQueue(t *testing.T) {
 
 		refuses := stint.New(1, stint.Config{Queue: 1, WhenFull: stint.Refuse})
 		take(t, refuses)
-		taken := 0
+		var taken atomic.Int64
 		ctx, cancel := context.WithCancel(t.Context())
 		refused := 0
 		go func() {
@@ -565,8 +661,8 @@ func TestA9_BoundedQueue(t *testing.T) {
 				refused++
 			}
 		}
-		if refused != 1 || taken != 2 {
-			t.Errorf("%d of %d refused, want 1 of 2", refused, taken)
+		if refused != 1 || taken.Load() != 2 {
+			t.Errorf("%d of %d refused, want 1 of 2", refused, taken.Load())
 		}
 		refuses.Release()
 		atRest(t, refuses)

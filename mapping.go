@@ -2,23 +2,72 @@ package stint
 
 import (
 	"context"
+	"iter"
+	"runtime"
 	"sync"
 )
 
-// mapping is one range over a Map.
+// mapping is one range over a Map: a goroutine of its own, the feeder, takes inputs
+// and starts their calls, and the caller's goroutine yields their outcomes.
 type mapping[In, Out any] struct {
-	ctx    context.Context //nolint:containedctx // of the one range that a mapping is
-	cancel context.CancelFunc
-	s      Scheduler
-	fn     func(context.Context, In) (Out, error)
+	ctx       context.Context //nolint:containedctx // of the one range that a mapping is
+	cancel    context.CancelFunc
+	s         Scheduler
+	fn        func(context.Context, In) (Out, error)
+	unordered bool
+
+	room  chan struct{} // for the feeder: an outcome has been yielded
+	fresh chan struct{} // for the caller: a field below has changed; both hold one signal
+
+	mu       sync.Mutex
+	calls    []*Future[Out] // not yielded yet; if unordered only those that have ended
+	inFlight int            // calls that are not yielded, and one that is being started
+	stopped  bool           // it starts no more
+	over     bool           // inputs has ended,
+	broken   bool           // or has panicked, or ended its goroutine
+	panicked any            // what it panicked with
 }
 
 func newMapping[In, Out any](
-	ctx context.Context, s Scheduler, fn func(context.Context, In) (Out, error),
+	ctx context.Context, s Scheduler, fn func(context.Context, In) (Out, error), unordered bool,
 ) *mapping[In, Out] {
-	m := &mapping[In, Out]{s: s, fn: fn}
+	m := &mapping[In, Out]{
+		s: s, fn: fn, unordered: unordered,
+		room: make(chan struct{}, 1), fresh: make(chan struct{}, 1),
+	}
 	m.ctx, m.cancel = context.WithCancel(ctx)
 	return m
+}
+
+// yieldAll is the range.
+func (m *mapping[In, Out]) yieldAll(inputs iter.Seq[In], yield func(Out, error) bool) {
+	defer m.stop()
+	if m.ctx.Err() == nil {
+		go m.feed(inputs)
+	}
+	for {
+		f, over := m.next(false)
+		switch {
+		case f != nil:
+			if !m.hand(f, yield) {
+				return
+			}
+		case over:
+			m.passOn()
+			return
+		default:
+			var none Out
+			yield(none, context.Cause(m.ctx))
+			return
+		}
+	}
+}
+
+// hand yields the outcome of a call, which is in flight until the body of the range is
+// done with it.
+func (m *mapping[In, Out]) hand(f *Future[Out], yield func(Out, error) bool) bool {
+	defer m.yielded()
+	return yield(f.outcome())
 }
 
 // window is how many inputs may be in flight: two for each slot keep the slots
@@ -30,60 +79,172 @@ func (m *mapping[In, Out]) window() int {
 	return limit + min(max(limit, 1), most)
 }
 
-// fly starts the call for one input.
-func (m *mapping[In, Out]) fly(in In) *Future[Out] {
-	return Go(m.ctx, m.s, func(ctx context.Context) (Out, error) { return m.fn(ctx, in) })
-}
-
-// outcome waits for a call, lending the slot of the function that ranges.
-func (m *mapping[In, Out]) outcome(f *Future[Out]) (Out, error) {
-	if !f.settled() {
-		m.lending(func() { <-f.Done() })
+// feed starts a call for each input, until the range is left or its context ends.
+func (m *mapping[In, Out]) feed(inputs iter.Seq[In]) {
+	returned := false
+	defer func() {
+		var value any
+		if !returned {
+			value = recover()
+		}
+		m.mu.Lock()
+		m.over, m.broken, m.panicked = returned && !m.stopped, !returned, value
+		m.mu.Unlock()
+		if !returned {
+			m.cancel()
+		}
+		signal(m.fresh)
+	}()
+	if m.enter() {
+		for in := range inputs {
+			m.start(in)
+			if !m.enter() {
+				break
+			}
+		}
 	}
-	return f.outcome()
+	returned = true
 }
 
-func (m *mapping[In, Out]) lending(wait func()) {
-	lender := m.s.c.lend(m.ctx)
-	defer m.s.c.reclaim(lender)
-	wait()
-}
-
-// landings is the calls that have ended, in the order in which they did.
-type landings[T any] struct {
-	mu     sync.Mutex
-	ended  []*Future[T]
-	landed chan struct{} // non-nil while somebody waits
-}
-
-func (l *landings[T]) put(f *Future[T]) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.ended = append(l.ended, f)
-	if l.landed != nil {
-		close(l.landed)
-		l.landed = nil
-	}
-}
-
-// take returns the next call that has ended, or nil if there is none and it is
-// not to wait.
-func (l *landings[T]) take(wait bool, m interface{ lending(func()) }) *Future[T] {
+// enter waits until one more input may be taken, and reports false if none may be any
+// more.
+func (m *mapping[In, Out]) enter() bool {
 	for {
-		l.mu.Lock()
-		if len(l.ended) > 0 {
-			f := l.ended[0]
-			l.ended = l.ended[1:]
-			l.mu.Unlock()
-			return f
+		m.mu.Lock()
+		m.stopped = m.stopped || m.ctx.Err() != nil
+		stopped, full := m.stopped, m.inFlight >= m.window()
+		m.mu.Unlock()
+		if stopped || !full {
+			return !stopped
 		}
-		if !wait {
-			l.mu.Unlock()
-			return nil
+		select {
+		case <-m.room:
+		case <-m.ctx.Done():
 		}
-		landed := make(chan struct{})
-		l.landed = landed
-		l.mu.Unlock()
-		m.lending(func() { <-landed })
+	}
+}
+
+// start starts the call for an input, unless the range has been left.
+func (m *mapping[In, Out]) start(in In) {
+	m.mu.Lock()
+	if m.stopped {
+		m.mu.Unlock()
+		return
+	}
+	m.inFlight++
+	m.mu.Unlock()
+	signal(m.fresh) // the slot of the function that ranges may be what the call needs
+
+	f := Go(m.ctx, m.s, func(ctx context.Context) (Out, error) { return m.fn(ctx, in) })
+
+	if m.unordered {
+		f.follow(func() { m.line(f) })
+	} else {
+		m.line(f)
+	}
+}
+
+// line has the outcome of a call be yielded after those before it.
+func (m *mapping[In, Out]) line(f *Future[Out]) {
+	m.mu.Lock()
+	m.calls = append(m.calls, f)
+	m.mu.Unlock()
+	signal(m.fresh)
+}
+
+// next waits for the call whose outcome is yielded next. There is none if the outcomes of
+// all inputs have been yielded, and over is true, or if the context has ended before that.
+// If the feeder did not end as it should, that is over at once, unless the range is being
+// left.
+func (m *mapping[In, Out]) next(leaving bool) (f *Future[Out], over bool) {
+	for {
+		m.mu.Lock()
+		if m.broken && !leaving {
+			m.mu.Unlock()
+			return nil, true
+		}
+		m.stopped = m.stopped || m.ctx.Err() != nil
+		var ended <-chan struct{}
+		if len(m.calls) > 0 {
+			if f = m.calls[0]; f.settled() {
+				m.calls[0] = nil
+				m.calls = m.calls[1:]
+				m.mu.Unlock()
+				return f, false
+			}
+			ended = f.Done()
+		}
+		idle, stopped := m.inFlight == 0, m.stopped
+		over = m.over
+		m.mu.Unlock()
+		if idle && (over || stopped) {
+			return nil, over
+		}
+		m.wait(ended, idle, stopped)
+	}
+}
+
+// wait waits until ended is closed, or there is something new. It lends the slot of the
+// function that ranges if calls are in flight; else inputs is waited for, which is a part
+// of the function.
+func (m *mapping[In, Out]) wait(ended <-chan struct{}, idle, stopped bool) {
+	done := m.ctx.Done()
+	if stopped {
+		done = nil // what is in flight is waited for
+	}
+	if !idle {
+		lender := m.s.c.lend(m.ctx)
+		defer m.s.c.reclaim(lender)
+	}
+	select {
+	case <-ended:
+	case <-m.fresh:
+	case <-done:
+	}
+}
+
+// yielded makes room for one more input.
+func (m *mapping[In, Out]) yielded() {
+	m.mu.Lock()
+	m.inFlight--
+	m.mu.Unlock()
+	signal(m.room)
+}
+
+// stop ends the range: it cancels the calls in flight and waits for them, and the
+// feeder ends when it is given another input.
+func (m *mapping[In, Out]) stop() {
+	m.cancel()
+	m.mu.Lock()
+	m.stopped = true
+	m.mu.Unlock()
+	for {
+		f, _ := m.next(true)
+		if f == nil {
+			return
+		}
+		m.yielded() // to nobody: it is not wanted any more
+	}
+}
+
+// passOn has the caller's goroutine end as the feeder has, if that did not end as it
+// should.
+func (m *mapping[In, Out]) passOn() {
+	m.mu.Lock()
+	broken, value := m.broken, m.panicked
+	m.mu.Unlock()
+	if value != nil {
+		panic(value)
+	}
+	if broken {
+		runtime.Goexit()
+	}
+}
+
+// signal wakes who waits for a channel with room for one signal.
+func signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
 	}
 }
