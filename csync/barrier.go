@@ -16,6 +16,7 @@ var ErrBroken = errors.New("barrier is broken")
 // The other causes of a broken barrier.
 var (
 	errReset  = errors.New("it was reset")
+	errLeft   = errors.New("the context of a party has ended")
 	errAction = errors.New("its action did not return")
 )
 
@@ -152,7 +153,7 @@ func (b *Barrier) Waiting() int {
 func (b *Barrier) enter(ctx context.Context) error {
 	b.mu.Lock()
 	for b.acting && b.era.broken() == nil && ctx.Err() == nil {
-		w := b.early.push(struct{}{})
+		w := b.early.push(ctx.Done(), struct{}{})
 		b.mu.Unlock()
 		b.early.wait(ctx, &b.mu, w)
 		b.early.recycle(w)
@@ -181,10 +182,15 @@ func (b *Barrier) await(ctx context.Context, e *era, before uint64) error {
 		b.mu.Unlock()
 		return err
 	}
-	w := b.asleep.push(struct{}{})
+	w := b.asleep.push(ctx.Done(), struct{}{})
 	b.mu.Unlock()
 	woken := b.asleep.wait(ctx, &b.mu, w)
+	left := w.dropped
 	b.asleep.recycle(w)
+	if left { // the last party has broken the barrier
+		b.mu.Unlock()
+		return context.Cause(ctx)
+	}
 	if !woken {
 		b.breakAndUnlock(context.Cause(ctx))
 		return context.Cause(ctx)
@@ -196,6 +202,11 @@ func (b *Barrier) await(ctx context.Context, e *era, before uint64) error {
 
 // pass ends the cycle as its last party. It is called with mu, and releases it.
 func (b *Barrier) pass(e *era) error {
+	waiting := b.asleep.len
+	if b.asleep.dropEnded(); b.asleep.len < waiting {
+		b.endAndUnlock(e, errLeft)
+		return e.err
+	}
 	if b.action != nil {
 		b.act(e)
 	}

@@ -58,6 +58,7 @@ func (c *Chan[T]) Send(ctx context.Context, v T) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	done := ctx.Done()
 	c.mu.Lock()
 	receiver, ok, err := c.putLocked(v)
 	if ok || err != nil {
@@ -65,7 +66,7 @@ func (c *Chan[T]) Send(ctx context.Context, v T) error {
 		receiver.wake()
 		return err
 	}
-	w := c.senders.push(parcel[T]{value: v})
+	w := c.senders.push(done, parcel[T]{value: v})
 	c.mu.Unlock()
 	_, err = c.await(ctx, &c.senders, w)
 	return err
@@ -84,13 +85,13 @@ func (c *Chan[T]) TrySend(v T) (bool, error) {
 // Receive returns the oldest value, and waits until there is one or ctx ends. In
 // that case, also if ctx had ended before the call, it returns [context.Cause]
 // of ctx. If the channel is empty and closed, before or while Receive waits, it
-// returns [ErrClosed]. If a value is handed over just as ctx ends, Receive
-// returns the value.
+// returns [ErrClosed]. A value that was handed over before ctx ended is returned.
 func (c *Chan[T]) Receive(ctx context.Context) (T, error) {
 	if ctx.Err() != nil {
 		var none T
 		return none, context.Cause(ctx)
 	}
+	done := ctx.Done()
 	c.mu.Lock()
 	v, sender, ok, err := c.takeLocked()
 	if ok || err != nil {
@@ -98,7 +99,7 @@ func (c *Chan[T]) Receive(ctx context.Context) (T, error) {
 		sender.wake()
 		return v, err
 	}
-	w := c.receivers.push(parcel[T]{})
+	w := c.receivers.push(done, parcel[T]{})
 	c.mu.Unlock()
 	return c.await(ctx, &c.receivers, w)
 }
@@ -154,7 +155,7 @@ func (c *Chan[T]) putLocked(v T) (receiver *waiter[parcel[T]], ok bool, err erro
 	switch {
 	case c.closed:
 		return nil, false, ErrClosed
-	case c.receivers.len > 0:
+	case c.receivers.head() != nil:
 		receiver = c.receivers.grant(1)
 		receiver.value.value = v
 		return receiver, true, nil
@@ -171,12 +172,12 @@ func (c *Chan[T]) takeLocked() (v T, sender *waiter[parcel[T]], ok bool, err err
 	switch {
 	case c.len > 0:
 		v = c.dequeue()
-		if c.senders.len > 0 {
+		if c.senders.head() != nil {
 			sender = c.senders.grant(1)
 			c.enqueue(sender.value.value)
 		}
 		return v, sender, true, nil
-	case c.senders.len > 0:
+	case c.senders.head() != nil:
 		sender = c.senders.grant(1)
 		return sender.value.value, sender, true, nil
 	case c.closed:
@@ -203,6 +204,7 @@ func (c *Chan[T]) dequeue() T {
 
 // closeLocked takes all out of a queue, to be woken.
 func (c *Chan[T]) closeLocked(q *queue[parcel[T]]) *waiter[parcel[T]] {
+	q.dropEnded()
 	for w := q.first; w != nil; w = w.next {
 		w.value.err = ErrClosed
 	}

@@ -17,7 +17,7 @@ type Mutex struct {
 
 // Lock locks m, and waits until it can or ctx ends. In that case, also if ctx
 // had ended before the call, it returns [context.Cause] of ctx and the lock is
-// not held. If the lock is handed over just as ctx ends, Lock returns nil.
+// not held. A lock that was handed over before ctx ended is held: Lock returns nil.
 func (m *Mutex) Lock(ctx context.Context) error {
 	if ctx.Err() == nil && m.permits.state.CompareAndSwap(0, 1) {
 		return nil

@@ -44,8 +44,9 @@ func (p *permits) acquire(ctx context.Context, n, total uint64) error {
 	if p.try(n, total) {
 		return nil
 	}
+	done := ctx.Done()
 	p.mu.Lock()
-	w := p.queue.push(n)
+	w := p.queue.push(done, n)
 	p.admitAndUnlock(p.ownLocked(), total) // at once, if they have come free since try
 	if p.queue.wait(ctx, &p.mu, w) {
 		p.queue.recycle(w)
@@ -97,12 +98,17 @@ func (p *permits) ownLocked() uint64 {
 // whatever is behind it: passing a heavy waiter over would starve it under a
 // stream of light ones.
 func (p *permits) admitAndUnlock(taken, total uint64) {
-	n := 0
-	for w := p.queue.first; w != nil && w.value <= total-taken; w = w.next {
+	var granted, last *waiter[uint64]
+	for w := p.queue.head(); w != nil && w.value <= total-taken; w = p.queue.head() {
 		taken += w.value
-		n++
+		p.queue.grant(1)
+		if last == nil {
+			granted = w
+		} else {
+			last.next = w
+		}
+		last = w
 	}
-	granted := p.queue.grant(n)
 	if p.queue.len > 0 {
 		taken |= waitingBit
 	}

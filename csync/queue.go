@@ -13,8 +13,10 @@ const maxSpare = 64
 // call ends: another goroutine grants it, or the call itself leaves.
 type waiter[V any] struct {
 	next, prev *waiter[V]
-	value      V    // what the call wants, brings or gets
-	queued     bool // still in the queue: neither granted nor gone
+	value      V               // what the call wants, brings or gets
+	done       <-chan struct{} // its context's
+	queued     bool            // still in the queue: neither granted nor gone
+	dropped    bool            // taken out because its context had ended: it is not granted
 
 	// ready carries the news of the grant. It has room for one, so that the
 	// granter never blocks, and it is a channel because nothing else can be
@@ -36,8 +38,8 @@ type queue[V any] struct {
 	spares      int
 }
 
-// push adds a waiter at the end.
-func (q *queue[V]) push(value V) *waiter[V] {
+// push adds a waiter, of a call with a context whose Done channel is done, at the end.
+func (q *queue[V]) push(done <-chan struct{}, value V) *waiter[V] {
 	w := q.spare
 	if w == nil {
 		w = &waiter[V]{ready: make(chan struct{}, 1)}
@@ -45,7 +47,7 @@ func (q *queue[V]) push(value V) *waiter[V] {
 		q.spare, w.next = w.next, nil
 		q.spares--
 	}
-	w.value, w.queued, w.prev = value, true, q.last
+	w.value, w.done, w.queued, w.prev = value, done, true, q.last
 	if q.last == nil {
 		q.first = w
 	} else {
@@ -70,6 +72,41 @@ func (q *queue[V]) remove(w *waiter[V]) {
 	}
 	w.next, w.prev, w.queued = nil, nil, false
 	q.len--
+}
+
+// ended reports whether the context of w has ended.
+func (w *waiter[V]) ended() bool {
+	select {
+	case <-w.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// head returns the first waiter whose context has not ended, nil if there is none. Those
+// before it are dropped: what comes free after the end of a context is not for its call.
+func (q *queue[V]) head() *waiter[V] {
+	for q.first != nil && q.first.ended() {
+		q.drop(q.first)
+	}
+	return q.first
+}
+
+// dropEnded drops all waiters whose contexts have ended.
+func (q *queue[V]) dropEnded() {
+	for w := q.first; w != nil; {
+		next := w.next
+		if w.ended() {
+			q.drop(w)
+		}
+		w = next
+	}
+}
+
+func (q *queue[V]) drop(w *waiter[V]) {
+	q.remove(w)
+	w.dropped = true
 }
 
 // grant takes the first n waiters out and returns them, linked by next. They
@@ -117,6 +154,9 @@ func (q *queue[V]) wait(ctx context.Context, mu *sync.Mutex, w *waiter[V]) bool 
 		q.remove(w)
 		return false
 	}
+	if w.dropped {
+		return false
+	}
 	// The grant came first. Its news may still be on the way, from a granter
 	// that needs no mutex to send it, and must not be left for w's next use.
 	<-w.ready
@@ -126,7 +166,7 @@ func (q *queue[V]) wait(ctx context.Context, mu *sync.Mutex, w *waiter[V]) bool 
 // recycle keeps w, whose call is over, for a later push.
 func (q *queue[V]) recycle(w *waiter[V]) {
 	var none V
-	w.value = none
+	w.value, w.done, w.dropped = none, nil, false
 	if q.spares == maxSpare {
 		return
 	}

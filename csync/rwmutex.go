@@ -38,7 +38,7 @@ type RWMutex struct {
 
 // RLock locks rw for reading, and waits until it can or ctx ends. In that case,
 // also if ctx had ended before the call, it returns [context.Cause] of ctx and
-// the lock is not held. If the lock is handed over just as ctx ends, RLock
+// the lock is not held. A lock that was handed over before ctx ended is held: RLock
 // returns nil.
 func (rw *RWMutex) RLock(ctx context.Context) error {
 	if ctx.Err() != nil {
@@ -82,7 +82,7 @@ func (rw *RWMutex) RUnlock() {
 
 // Lock locks rw for writing, and waits until it can or ctx ends. In that case,
 // also if ctx had ended before the call, it returns [context.Cause] of ctx and
-// the lock is not held. If the lock is handed over just as ctx ends, Lock
+// the lock is not held. A lock that was handed over before ctx ended is held: Lock
 // returns nil.
 func (rw *RWMutex) Lock(ctx context.Context) error {
 	if ctx.Err() != nil {
@@ -132,8 +132,9 @@ func (rw *RWMutex) RWith(ctx context.Context, fn func() error) error {
 
 // wait is RLock or Lock in the queue q.
 func (rw *RWMutex) wait(ctx context.Context, q *queue[struct{}]) error {
+	done := ctx.Done()
 	rw.mu.Lock()
-	w := q.push(struct{}{})
+	w := q.push(done, struct{}{})
 	rw.admitAndUnlock(rw.ownLocked(), false) // at once, if it has come free since the try
 	if q.wait(ctx, &rw.mu, w) {
 		q.recycle(w)
@@ -169,11 +170,13 @@ func (rw *RWMutex) ownLocked() uint64 {
 // writer.
 func (rw *RWMutex) admitAndUnlock(state uint64, afterWriter bool) {
 	var granted *waiter[struct{}]
-	switch readersTurn := afterWriter || rw.writers.len == 0; {
-	case readersTurn && rw.readers.len > 0 && state&writerBit == 0:
+	writerWaits := rw.writers.head() != nil
+	if state&writerBit == 0 && (afterWriter || !writerWaits) {
+		rw.readers.dropEnded()
 		state += uint64(rw.readers.len)
 		granted = rw.readers.grant(rw.readers.len)
-	case state == 0 && rw.writers.len > 0:
+	}
+	if state == 0 && writerWaits {
 		state = writerBit
 		granted = rw.writers.grant(1)
 	}

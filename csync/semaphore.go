@@ -32,7 +32,7 @@ func NewSemaphore(total int64) *Semaphore {
 
 // Acquire takes n of the total, and waits until it can or ctx ends. In that
 // case, also if ctx had ended before the call, it returns [context.Cause] of ctx
-// and takes nothing. If the semaphore is handed over just as ctx ends, Acquire
+// and takes nothing. What was handed over before ctx ended is taken: Acquire
 // returns nil. An n above the total is refused at once with an error that wraps
 // [ErrTooHeavy]. An n of 0 takes nothing, but waits for those before it.
 func (s *Semaphore) Acquire(ctx context.Context, n int64) error {
