@@ -169,7 +169,7 @@ func (c *core) take(ctx context.Context, e *entry) (*entry, error) {
 		settled := c.arrive(e)
 		c.unlock()
 		if settled {
-			return c.awaited(e)
+			return c.awaited(ctx, e)
 		}
 	}
 	if e.Value.sleeps && c.sleep(ctx, e, watched) {
@@ -177,7 +177,7 @@ func (c *core) take(ctx context.Context, e *entry) (*entry, error) {
 	}
 	if watched || done == nil {
 		<-e.Value.ready
-		return c.awaited(e)
+		return c.awaited(ctx, e)
 	}
 	return c.await(ctx, e)
 }
@@ -233,13 +233,16 @@ func (c *core) await(ctx context.Context, e *entry) (*entry, error) {
 	if e.Value.again && e.Value.err == nil {
 		_, _ = c.watchFor(ctx) // for the next one of this context; if it has ended, that one finds out
 	}
-	return c.awaited(e)
+	return c.awaited(ctx, e)
 }
 
 // awaited makes of a wait that is over what it brought.
-func (c *core) awaited(e *entry) (*entry, error) {
+func (c *core) awaited(ctx context.Context, e *entry) (*entry, error) {
 	if err := e.Value.err; err != nil {
 		c.recycleRare(e)
+		if err == errLeft { //nolint:errorlint // it is not wrapped
+			err = context.Cause(ctx)
+		}
 		return nil, err
 	}
 	return e, nil

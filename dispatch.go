@@ -79,6 +79,9 @@ func (c *core) handOver(freed int) bool {
 	if e == nil || e.Value.weight != 1 || e.Value.job != nil && !c.volunteer || c.log.LenTier(int(e.Value.tier)) == 1 {
 		return false
 	}
+	if e.Value.left() {
+		return false
+	}
 	if c.log.Overtakers(uint8(old&postedMask>>postedShift), e) != 0 {
 		return false
 	}
@@ -130,6 +133,10 @@ func (c *core) next(running int) *entry {
 		}
 		if e == nil || e.Value.job != nil && !worker {
 			return nil
+		}
+		if e.Value.left() { // what comes free now is for the next
+			c.refuse(e, errLeft)
+			continue
 		}
 		if c.slots == nil {
 			return e

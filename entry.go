@@ -46,6 +46,19 @@ type rare struct {
 	brings *entry // the job of a submitter that waits at the door
 }
 
+// left reports whether the entry is a goroutine that waits, and whose context has ended.
+func (w *work) left() bool {
+	if w.job != nil || w.rare == nil {
+		return false
+	}
+	select {
+	case <-w.done:
+		return true
+	default:
+		return false
+	}
+}
+
 func (w *work) keyName() string {
 	if w.rare == nil {
 		return ""

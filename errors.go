@@ -32,6 +32,10 @@ var (
 	ErrNegative = errors.New("stint: negative number of tokens")
 )
 
+// errLeft answers a goroutine whose context ended before a slot came free. It returns the
+// context's cause instead.
+var errLeft = errors.New("the context has ended")
+
 // PanicError is the error of a function that panicked. Its slot has been given
 // back.
 type PanicError struct {

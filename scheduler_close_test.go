@@ -106,6 +106,50 @@ func TestA6_DeadlineOfQueued(t *testing.T) {
 	}
 }
 
+// A slot that comes free after the context of a call has ended is not for that call, even
+// if its goroutine has not run in between.
+func TestA6_WhatEndsFirstWins(t *testing.T) {
+	acquire := func(ctx context.Context, s stint.Scheduler) error { return s.Acquire(ctx) }
+	run := func(ctx context.Context, s stint.Scheduler) error {
+		_, err := stint.Run(ctx, s, func(context.Context) (int, error) {
+			t.Error("the function is called")
+			return 0, nil
+		})
+		return err
+	}
+	for name, call := range map[string]func(context.Context, stint.Scheduler) error{"Acquire": acquire, "Run": run} {
+		for _, of := range []func(stint.Scheduler) stint.Scheduler{
+			func(s stint.Scheduler) stint.Scheduler { return s },
+			func(s stint.Scheduler) stint.Scheduler { return s.Key("a") },
+			func(s stint.Scheduler) stint.Scheduler { return s.Weight(2) },
+			func(s stint.Scheduler) stint.Scheduler { return s.At(stint.Highest) },
+		} {
+			for waiters := range 25 { // what a select chooses is random
+				synctest.Test(t, func(t *testing.T) {
+					s := stint.New(2, stint.Config{})
+					takeSlots(t, s, 2)
+					ctx, cancel := context.WithCancelCause(t.Context())
+					results := make(chan error, 3)
+					n := 1 + waiters%3 // the second with the same context is watched
+					for range n {
+						go func() { results <- call(ctx, of(s)) }()
+					}
+					synctest.Wait()
+					cancel(errBoom)
+					s.Release()
+					s.Release()
+					for range n {
+						if err := <-results; err != errBoom { //nolint:errorlint // the very error
+							t.Errorf("%s: error %v, want the cause of the context", name, err)
+						}
+					}
+					atRest(t, s)
+				})
+			}
+		}
+	}
+}
+
 func TestA6_CancelRunningEndsItsContext(t *testing.T) {
 	for _, f := range forms {
 		t.Run(f.name, func(t *testing.T) {
