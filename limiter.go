@@ -156,7 +156,8 @@ func (l *Limiter) Wait(ctx context.Context, n int64) error {
 	if done, err := l.enter(ctx, n); done {
 		return err
 	}
-	return l.wait(ctx, nil, PriorityFrom(ctx), n)
+	_, err := l.wait(ctx, nil, PriorityFrom(ctx), n, n)
+	return err
 }
 
 // enter is the part of a wait that needs no lock: it refuses what cannot be

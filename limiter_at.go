@@ -23,7 +23,8 @@ func (v LimiterAt) Wait(ctx context.Context, n int64) error {
 	if done, err := v.limiter.enter(ctx, n); done {
 		return err
 	}
-	return v.limiter.wait(ctx, nil, v.tier, n)
+	_, err := v.limiter.wait(ctx, nil, v.tier, n, n)
+	return err
 }
 
 // Try is [Limiter.Try]: the tier makes no difference, as it takes nothing while

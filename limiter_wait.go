@@ -7,23 +7,22 @@ import (
 	"github.com/stintgo/stint/internal/bucket"
 )
 
-// wait queues for n tokens at tier p. It gives up when ctx ends, or when closed
-// is closed, as a stream is.
+// wait queues for n tokens at tier p, or for most if others of the tier wait, and returns
+// how many it got. It gives up when ctx ends, or when closed is closed, as a stream is.
 //
 // All who wait listen to the one timer, and whoever hears it looks after the
 // queue. That is mostly the first in line, who has listened for longest and
 // finds its own tokens due, so a wake takes one switch of goroutines. A
 // function called by the timer would need a goroutine of its own, and on a busy
 // processor each switch may take 10 ms.
-func (l *Limiter) wait(ctx context.Context, closed <-chan struct{}, p Priority, n int64) error {
-	e := l.queue(p, n)
+func (l *Limiter) wait(ctx context.Context, closed <-chan struct{}, p Priority, n, most int64) (got int64, err error) {
+	e, got := l.queue(p, n, most)
 	for {
-		var err error
 		select {
 		case <-e.Ready:
 			err = e.Err
 			l.entries.Put(e)
-			return err
+			return got, err
 		case <-l.timer.C:
 			l.advance()
 			continue
@@ -34,22 +33,25 @@ func (l *Limiter) wait(ctx context.Context, closed <-chan struct{}, p Priority, 
 		}
 		l.giveUp(e)
 		l.entries.Put(e)
-		return err
+		return 0, err
 	}
 }
 
-// queue puts an entry into the queue.
-func (l *Limiter) queue(p Priority, n int64) *bucket.Entry {
-	e := l.entry()
+// queue puts an entry into the queue, and returns for how many tokens.
+func (l *Limiter) queue(p Priority, n, most int64) (e *bucket.Entry, asked int64) {
+	e = l.entry()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.bucket.Queued(p.index()) > 0 {
+		n = most
+	}
 	if l.timer == nil {
 		l.timer = time.NewTimer(0)
 		l.timer.Stop()
 	}
 	l.bucket.Push(l.now(), e, p.index(), n)
 	l.settle()
-	return e
+	return e, n
 }
 
 // entry returns an entry that nobody uses. Its channel has room for the one

@@ -34,6 +34,7 @@ type stream struct {
 	// of io have no place for it.
 	ctx     context.Context //nolint:containedctx // see above
 	limiter LimiterAt
+	credit  int64 // bytes that are paid for and have not come yet
 	closed  chan struct{}
 	once    sync.Once
 }
@@ -44,15 +45,31 @@ func newStream(ctx context.Context, at LimiterAt) *stream {
 
 // pay waits for n bytes' worth of tokens. It returns at once with an error when
 // the stream is closed or its context ends.
+//
+// Those of a tier take turns. While others wait a stream pays for a whole chunk at its turn,
+// and keeps what it does not need for the bytes that follow: so streams of a tier get the
+// same number of bytes, whatever the sizes of their reads and writes.
 func (s *stream) pay(n int) error {
 	if err := s.usable(); err != nil {
 		return err
 	}
+	missing := int64(n) - s.credit
+	if missing <= 0 {
+		s.credit = -missing
+		return nil
+	}
 	l := s.limiter.limiter
-	if done, err := l.enter(s.ctx, int64(n)); done {
+	if done, err := l.enter(s.ctx, missing); done {
+		if err == nil {
+			s.credit = 0
+		}
 		return err
 	}
-	return l.wait(s.ctx, s.closed, s.limiter.tier, int64(n))
+	got, err := l.wait(s.ctx, s.closed, s.limiter.tier, missing, max(missing, l.chunk.Load()))
+	if err == nil {
+		s.credit = got - missing
+	}
+	return err
 }
 
 // chunk returns how much of n bytes to pay for at once.

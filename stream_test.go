@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
@@ -153,6 +154,45 @@ func TestB12_HigherStreamGoesFirst(t *testing.T) {
 		go read(l.At(stint.High).Reader(low, newSource(50_000, 1<<20)))
 		if high, low := <-done, <-done; high > 620*time.Millisecond || low != time.Second {
 			t.Errorf("the higher one was done after %v, the lower after %v", high, low)
+		}
+	})
+}
+
+// Streams of one tier get the same number of bytes, whatever the sizes of their writes and
+// reads, and all together what the limiter admits.
+func TestB12_StreamsOfATierShareByBytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const rate, seconds = 5 << 20, 10
+		l := empty(t, rate, rate)
+		ctx, cancel := context.WithTimeout(t.Context(), seconds*time.Second)
+		defer cancel()
+		sizes := []int{100, 8 << 10, 128 << 10, 1 << 20}
+		got := make([]int, 2*len(sizes))
+		var all sync.WaitGroup
+		for i, size := range sizes {
+			all.Go(func() {
+				w := l.Writer(ctx, io.Discard)
+				for p := make([]byte, size); ; {
+					n, err := w.Write(p)
+					if got[i] += n; err != nil {
+						return
+					}
+				}
+			})
+			all.Go(func() {
+				n, _ := io.CopyBuffer(io.Discard, l.Reader(ctx, zeros{}), make([]byte, size))
+				got[len(sizes)+i] = int(n)
+			})
+		}
+		all.Wait()
+		sum, share := 0, rate*seconds/len(got)
+		for i, n := range got {
+			if sum += n; n < share*9/10 || n > share*11/10 {
+				t.Errorf("stream %d, of %d bytes at a time, got %d bytes of %d", i, sizes[i%len(sizes)], n, share)
+			}
+		}
+		if most := rate*seconds + len(got)*rate/100; sum > most {
+			t.Errorf("all together got %d bytes in %d s, at most %d may be", sum, seconds, most)
 		}
 	})
 }
