@@ -1,8 +1,10 @@
 package stint
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Errors that the scheduler and what is built on it return. They are compared
@@ -35,6 +37,20 @@ var (
 // errLeft answers a goroutine whose context ended before a slot came free. It returns the
 // context's cause instead.
 var errLeft = errors.New("the context has ended")
+
+// DeadlineError is the error of a wait for tokens that would be longer than the context's
+// deadline allows. It wraps [context.DeadlineExceeded].
+type DeadlineError struct {
+	Wait time.Duration // how long it would be, at the least
+}
+
+// Error says how long the wait would be.
+func (e *DeadlineError) Error() string {
+	return fmt.Sprintf("stint: the tokens take %v at least, and the deadline is before that", e.Wait)
+}
+
+// Unwrap returns [context.DeadlineExceeded].
+func (e *DeadlineError) Unwrap() error { return context.DeadlineExceeded }
 
 // PanicError is the error of a function that panicked. Its slot has been given
 // back.

@@ -2,6 +2,7 @@ package stint_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -17,15 +18,18 @@ func ExampleLimiter() {
 		fmt.Println(limiter.Try(1)) // only if nobody has to wait for it
 	}
 
-	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	fmt.Println(limiter.Wait(ctx, 1)) // twelve seconds from now
+	err := limiter.Wait(ctx, 1) // refused at once: it would take twelve seconds
+	fmt.Println(errors.Is(err, context.DeadlineExceeded))
+	fmt.Println("come back in", limiter.Delay(1).Round(time.Second))
 	// Output:
 	// true
 	// true
 	// true
 	// false
-	// context deadline exceeded
+	// true
+	// come back in 12s
 }
 
 // A background copy that leaves the bandwidth to whoever needs it more.

@@ -151,7 +151,9 @@ func (l *Limiter) awaitChange() {
 //
 // When ctx ends, Wait gives up its place, returns the tokens that it has been
 // given so far and answers with the context's cause. A context that has already
-// ended is refused. A negative n is answered with [ErrNegative].
+// ended is refused, and so is one whose deadline comes before the tokens: with a
+// [DeadlineError], at once, unless they are shared. A negative n is answered with
+// [ErrNegative].
 func (l *Limiter) Wait(ctx context.Context, n int64) error {
 	if done, err := l.enter(ctx, n); done {
 		return err
@@ -159,6 +161,13 @@ func (l *Limiter) Wait(ctx context.Context, n int64) error {
 	_, err := l.wait(ctx, nil, PriorityFrom(ctx), n, n)
 	return err
 }
+
+// Delay returns how long a caller who waited for n tokens from now on, at the [Normal]
+// tier, would wait at the least: 0 if they are to be had at once. It takes nothing. Others
+// that come meanwhile at a higher tier make it longer, those who give up shorter.
+// It is what a server that refuses a request says in Retry-After. Of tokens that are shared it
+// knows the limiter's own rate only.
+func (l *Limiter) Delay(n int64) time.Duration { return l.At(Normal).Delay(n) }
 
 // enter is the part of a wait that needs no lock: it refuses what cannot be
 // admitted and takes the tokens if they are there.

@@ -3,6 +3,7 @@ package stint
 import (
 	"context"
 	"io"
+	"time"
 )
 
 // LimiterAt is a [Limiter] at one tier, whatever tier a context carries. It is
@@ -30,6 +31,17 @@ func (v LimiterAt) Wait(ctx context.Context, n int64) error {
 // Try is [Limiter.Try]: the tier makes no difference, as it takes nothing while
 // anybody waits.
 func (v LimiterAt) Try(n int64) bool { return v.limiter.Try(n) }
+
+// Delay is [Limiter.Delay] at the view's tier.
+func (v LimiterAt) Delay(n int64) time.Duration {
+	if n < 0 {
+		return 0
+	}
+	l := v.limiter
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.delay(v.tier, n)
+}
 
 // Reader is [Limiter.Reader] at the view's tier.
 func (v LimiterAt) Reader(ctx context.Context, r io.Reader) *Reader {

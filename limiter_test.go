@@ -201,6 +201,53 @@ func TestB10_GivingUpIsAsIfNeverThere(t *testing.T) {
 	})
 }
 
+// A wait that its context's deadline would cut short is refused at once, and told how long it
+// would be; with those before it, but not with those of lower tiers. One that the guard may
+// admit in time waits.
+func TestB10_DeadlineIsRefusedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := empty(t, 10, 10)
+		began := time.Now()
+		try := func(p stint.Priority, n int64, within time.Duration) error {
+			ctx, cancel := context.WithTimeout(t.Context(), within)
+			defer cancel()
+			return l.At(p).Wait(ctx, n)
+		}
+		refused := func(p stint.Priority, n int64, within, want time.Duration) {
+			t.Helper()
+			var refusal *stint.DeadlineError
+			if err := try(p, n, within); !errors.As(err, &refusal) || !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%d tokens within %v: error %v, want a refusal", n, within, err)
+			} else if refusal.Wait != want || l.At(p).Delay(n) != want {
+				t.Errorf("%d tokens take %v, delay %v, want %v", n, refusal.Wait, l.At(p).Delay(n), want)
+			}
+			if waited := time.Since(began); waited != 0 {
+				t.Errorf("the refusal came after %v", waited)
+			}
+		}
+		refused(stint.Normal, 5, 499*time.Millisecond, 500*time.Millisecond)
+		refused(stint.Normal, 25, 2*time.Second, 2500*time.Millisecond) // more than the capacity
+		go func() { _ = l.At(stint.Normal).Wait(t.Context(), 20) }()
+		synctest.Wait()
+		refused(stint.Normal, 5, 2*time.Second, 2500*time.Millisecond)
+		refused(stint.High, 5, 400*time.Millisecond, 500*time.Millisecond) // before the one that waits
+		refused(stint.Low, 5, 900*time.Millisecond, time.Second)           // at which the guard may admit it
+		if err := try(stint.Low, 5, 1100*time.Millisecond); err != nil {
+			t.Errorf("a wait that the guard ends in time: %v", err)
+		}
+		if waited := time.Since(began); waited != time.Second {
+			t.Errorf("the guard came after %v", waited)
+		}
+		if delay := l.Delay(-1); delay != 0 {
+			t.Errorf("a negative number takes %v", delay)
+		}
+		time.Sleep(time.Minute)
+		if delay := l.Delay(10); delay != 0 {
+			t.Errorf("what is to be had at once takes %v", delay)
+		}
+	})
+}
+
 // TestB10_CancelledAsGranted lets grants and cancellations race. Whoever was
 // told that it was cancelled has given its tokens back.
 func TestB10_CancelledAsGranted(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 
 // wait queues for n tokens at tier p, or for most if others of the tier wait, and returns
 // how many it got. It gives up when ctx ends, or when closed is closed, as a stream is.
+// What the deadline of ctx cannot meet is refused at once, but for that of a stream,
+// which gets on with each chunk.
 //
 // All who wait listen to the one timer, and whoever hears it looks after the
 // queue. That is mostly the first in line, who has listened for longest and
@@ -16,7 +18,14 @@ import (
 // function called by the timer would need a goroutine of its own, and on a busy
 // processor each switch may take 10 ms.
 func (l *Limiter) wait(ctx context.Context, closed <-chan struct{}, p Priority, n, most int64) (got int64, err error) {
-	e, got := l.queue(p, n, most)
+	deadline, ok := ctx.Deadline()
+	if ok = ok && closed == nil; !ok {
+		deadline = time.Time{}
+	}
+	e, got, err := l.queue(p, n, most, deadline)
+	if err != nil {
+		return 0, err
+	}
 	for {
 		select {
 		case <-e.Ready:
@@ -37,11 +46,18 @@ func (l *Limiter) wait(ctx context.Context, closed <-chan struct{}, p Priority, 
 	}
 }
 
-// queue puts an entry into the queue, and returns for how many tokens.
-func (l *Limiter) queue(p Priority, n, most int64) (e *bucket.Entry, asked int64) {
+// queue puts an entry into the queue, and returns for how many tokens, unless they come
+// after a deadline that is not zero.
+func (l *Limiter) queue(p Priority, n, most int64, deadline time.Time) (e *bucket.Entry, asked int64, err error) {
 	e = l.entry()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if !deadline.IsZero() && l.shared == nil {
+		if delay := l.delay(p, n); l.start.Add(time.Duration(l.now()) + delay).After(deadline) {
+			l.entries.Put(e)
+			return nil, 0, &DeadlineError{Wait: delay}
+		}
+	}
 	if l.bucket.Queued(p.index()) > 0 {
 		n = most
 	}
@@ -51,7 +67,16 @@ func (l *Limiter) queue(p Priority, n, most int64) (e *bucket.Entry, asked int64
 	}
 	l.bucket.Push(l.now(), e, p.index(), n)
 	l.settle()
-	return e, n
+	return e, n, nil
+}
+
+// delay returns how long n tokens take for a caller who comes now, at the least. It needs
+// the lock.
+func (l *Limiter) delay(p Priority, n int64) time.Duration {
+	at := l.now()
+	delay := time.Duration(l.bucket.Earliest(at, p.index(), n) - at)
+	l.settle()
+	return delay
 }
 
 // entry returns an entry that nobody uses. Its channel has room for the one

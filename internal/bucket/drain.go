@@ -85,9 +85,15 @@ func (b *Bucket) overflow(t *tier, excess int64) {
 	if excess <= 0 {
 		return
 	}
-	t.head.need -= excess
+	t.pay(excess)
 	t.behind = 0
 	b.spend(excess)
+}
+
+// pay counts n tokens that the head has got.
+func (t *tier) pay(n int64) {
+	t.head.need -= n
+	t.need.add(-n)
 }
 
 // hold gives the tokens that the bucket cannot hold to the head, which has to wait
@@ -96,7 +102,7 @@ func (b *Bucket) hold(t *tier, excess int64) {
 	if excess <= 0 {
 		return
 	}
-	t.head.need -= min(excess, t.head.need)
+	t.pay(min(excess, t.head.need))
 	b.spend(excess)
 }
 

@@ -1,5 +1,7 @@
 package bucket
 
+import "math/bits"
+
 // Entry is one that waits. Its memory belongs to the caller, who may use it
 // again once it has been granted or removed. The zero value is ready to use.
 type Entry struct {
@@ -32,6 +34,7 @@ const (
 type tier struct {
 	list
 	count int
+	need  total // tokens still to come, of all that wait
 	// behind is how many nanoseconds higher tiers have waited, and so taken
 	// all tokens, since somebody of this tier last got any. Time in which a
 	// debt was repaid does not count, for then nobody gets anything.
@@ -132,6 +135,7 @@ func (b *Bucket) enqueue(e *Entry) {
 	t.push(e)
 	e.place = inTier
 	t.count++
+	t.need.add(e.need)
 	b.queued++
 	b.occupied |= 1 << e.tier
 	if t.head == e {
@@ -145,6 +149,7 @@ func (b *Bucket) dequeue(e *Entry) {
 	t.remove(e)
 	e.place = nowhere
 	t.count--
+	t.need.add(-e.need)
 	b.queued--
 	if t.count == 0 {
 		b.occupied &^= 1 << e.tier
@@ -164,6 +169,47 @@ func (b *Bucket) giveBack(now int64, e *Entry) {
 func (b *Bucket) refund(now, n int64) {
 	full := b.current.earned(now) - b.current.capacity
 	b.spent = max(b.spent-n, min(b.spent, full))
+}
+
+// total is a sum of amounts, each of which may be as large as an int64.
+type total struct{ high, low uint64 }
+
+func (s *total) add(n int64) {
+	var carry uint64
+	s.low, carry = bits.Add64(s.low, uint64(n), 0)
+	s.high += uint64(n>>63) + carry
+}
+
+// bounded returns the sum, or maxTokens if that is less.
+func (s *total) bounded() int64 {
+	if s.high != 0 || s.low > maxTokens {
+		return maxTokens
+	}
+	return int64(s.low)
+}
+
+// Earliest returns when an entry for n tokens that came to tier t now could be admitted at
+// the earliest, if nobody who waits gives up: when the tokens for it and for all
+// that go before it have been earned, or by the guard. It knows nothing of a source.
+func (b *Bucket) Earliest(now int64, t int, n int64) int64 {
+	b.Advance(now)
+	switch {
+	case n == 0 && b.tiers[t].count == 0:
+		return now
+	case b.queued == 0:
+		return max(b.FreeAt(now, n), now)
+	}
+	ahead := total{}
+	ahead.add(n)
+	for i := t; i < Tiers; i++ {
+		ahead.add(b.tiers[i].need.bounded())
+	}
+	spent := b.word.Load() &^ flagQueued
+	at := b.current.when(min(spent+ahead.bounded(), maxTokens))
+	if b.top() > t {
+		at = min(at, now+max(GuardAfter-b.tiers[t].behind, 0))
+	}
+	return max(at, now)
 }
 
 // First returns what waits for the source: the highest tier, how many tokens the

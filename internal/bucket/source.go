@@ -71,7 +71,8 @@ func (b *Bucket) draw(now int64, t int, debt bool) (ok bool, again int64) {
 		if err != nil {
 			b.giveBack(now, e)
 			e.Err = err
-			e.asked, e.need, e.owed = 0, 0, 0
+			b.tiers[t].pay(e.need)
+			e.asked, e.owed = 0, 0
 			return true, 0
 		}
 		if drawn == 0 {

@@ -1,0 +1,64 @@
+package bucket_test
+
+import (
+	"testing"
+
+	"github.com/stintgo/stint/internal/bucket"
+	"github.com/stintgo/stint/internal/seeded"
+)
+
+// TestB10_Earliest: in random buckets with random queues, no entry is admitted before the
+// time that was told when it came, and one is admitted right then if no other tier waits;
+// also after some have given up.
+func TestB10_Earliest(t *testing.T) {
+	rng := seeded.Rand(t)
+	exact := 0
+	for range 3000 {
+		rate := float64(int64(1) << rng.IntN(34))
+		b := newBucket(rate, 1+rng.Int64N(1000))
+		now := int64(0)
+		var waiting []*bucket.Entry
+		for range rng.IntN(12) {
+			now += rng.Int64N(int64(1e9 / rate * 100))
+			e := new(bucket.Entry)
+			b.Push(now, e, rng.IntN(bucket.Tiers), rng.Int64N(2000))
+			waiting = append(waiting, e)
+			if rng.IntN(4) == 0 {
+				b.Remove(now, waiting[rng.IntN(len(waiting))])
+			}
+			for b.Granted() != nil {
+			}
+		}
+		tier, n := rng.IntN(bucket.Tiers), rng.Int64N(2000)
+		told, began := b.Earliest(now, tier, n), now
+		other := false // tiers wait: a higher one goes first, a lower one may be admitted by the guard
+		for i := range bucket.Tiers {
+			other = other || i != tier && b.Queued(i) > 0
+		}
+		e := new(bucket.Entry)
+		b.Push(now, e, tier, n)
+		for granted := false; !granted; {
+			for g := b.Granted(); g != nil; g = b.Granted() {
+				granted = granted || g == e
+			}
+			if due, waits := b.Next(); !granted {
+				if !waits {
+					t.Fatal("the entry has vanished")
+				}
+				now = max(now, due)
+				b.Advance(now)
+			}
+		}
+		switch {
+		case now < told:
+			t.Fatalf("rate %g: admitted after %d ns, told %d", rate, now-began, told-began)
+		case !other && now != told:
+			t.Fatalf("rate %g: admitted after %d ns, told exactly %d", rate, now-began, told-began)
+		case !other && now > began:
+			exact++
+		}
+	}
+	if exact < 100 {
+		t.Errorf("only %d entries have waited in the only tier", exact)
+	}
+}
