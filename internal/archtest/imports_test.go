@@ -38,7 +38,9 @@ type direction struct {
 //
 // csync and retry stand alone, so that they can be used without the rest.
 var directions = []direction{
-	{pkg: "internal/backlog", state: here},
+	// Maps and slices that give memory back.
+	{pkg: "internal/shrink", state: here},
+	{pkg: "internal/backlog", state: here, may: []string{"internal/shrink"}},
 	{pkg: "internal/bucket", state: here},
 	{pkg: "csync", state: here},
 	{pkg: "retry", state: here},

@@ -1,5 +1,7 @@
 package backlog
 
+import "github.com/stintgo/stint/internal/shrink"
+
 // aged is the entries of a line that came back when younger ones were queued
 // already: a binary min-heap by ticket, of entries that know their place.
 type aged[T any] []*Entry[T]
@@ -17,8 +19,7 @@ func (h *aged[T]) insert(e *Entry[T]) {
 func (h *aged[T]) remove(e *Entry[T]) {
 	i, last := int(e.place)-1, len(*h)-1
 	moved := (*h)[last]
-	(*h)[last] = nil
-	*h = (*h)[:last]
+	*h = shrink.Pop(*h)
 	e.place = 0
 	if i == last {
 		return

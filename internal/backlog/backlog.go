@@ -73,6 +73,9 @@
 // classes that are not taken are not looked at, and a key at its limit is set
 // aside until one of its own finishes, a blocked one until it is unblocked, at
 // O(log k) for each of its lines.
+//
+// Memory follows what waits: maps and heaps are copied when they have fallen to a
+// quarter of their peak, at O(1) for each removal, amortized.
 package backlog
 
 import "math/bits"
@@ -106,6 +109,7 @@ type Backlog[T any] struct {
 	classes  []*class[T]
 	all      []int              // all classes, ascending
 	keys     map[string]*key[T] // keys with a flow or a running entry, and blocked ones
+	keysPeak int                // as shrink.Delete has it
 }
 
 // New returns an empty backlog.

@@ -1,6 +1,10 @@
 package backlog
 
-import "maps"
+import (
+	"maps"
+
+	"github.com/stintgo/stint/internal/shrink"
+)
 
 // key is what the backlog knows of one key. It exists while something of the
 // key runs or waits, while the key is blocked, and while its fair turn has not
@@ -142,18 +146,31 @@ func (b *Backlog[T]) Finish(name string) {
 // forget drops a key's record if nothing needs it.
 func (b *Backlog[T]) forget(k *key[T]) {
 	if k.running == 0 && k.flows == nil && k.blocked == 0 {
-		delete(b.keys, k.name)
+		shrink.Delete(&b.keys, &b.keysPeak, k.name)
 	}
 }
 
 // expire forgets the flows of a tier that are empty and that virtual time has
 // passed.
 func (b *Backlog[T]) expire(t *tier[T]) {
-	for f := t.passed(); f != nil; f = t.passed() {
-		k := f.key
-		k.drop(f)
-		b.forget(k)
+	if t.queued == 0 { // virtual time has passed all of them, so none has to be found
+		for _, l := range t.rest {
+			b.forgetFlow(l.flow)
+		}
+		t.rest = shrink.Clear(t.rest)
+		return
 	}
+	for f := t.passed(); f != nil; f = t.passed() {
+		b.forgetFlow(f)
+	}
+}
+
+// forgetFlow forgets a flow that is empty, and its key if nothing else is left of
+// that.
+func (b *Backlog[T]) forgetFlow(f *flow[T]) {
+	k := f.key
+	k.drop(f)
+	b.forget(k)
 }
 
 // Running is the number of running entries of a key.

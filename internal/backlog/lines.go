@@ -1,5 +1,7 @@
 package backlog
 
+import "github.com/stintgo/stint/internal/shrink"
+
 // lines is a binary min-heap of lines that know their index.
 type lines[T any] []*line[T]
 
@@ -13,8 +15,7 @@ func (h *lines[T]) insert(l *line[T]) {
 func (h *lines[T]) remove(l *line[T]) {
 	i, last := l.pos, len(*h)-1
 	moved := (*h)[last]
-	(*h)[last] = nil
-	*h = (*h)[:last]
+	*h = shrink.Pop(*h)
 	if moved != l {
 		(*h)[i], moved.pos = moved, i
 		h.fix(i)
