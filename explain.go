@@ -106,9 +106,13 @@ func (c *core) reasons(why backlog.Reasons, running int) []Reason {
 		all = append(all, Reason{Code: CodeKey, Key: why.Key, Limit: why.PerKey, Running: why.KeyRuns})
 	}
 	if why.Full {
-		all = append(all, Reason{Code: CodeMax, Limit: why.Max, Running: running})
+		r := Reason{Code: CodeMax, Limit: why.Max, Running: running}
+		if why.Weight > 1 {
+			r.Weight = why.Weight
+		}
+		all = append(all, r)
 	}
-	if why.AtCap && !why.Full {
+	if why.AtCap && why.Cap < why.Max {
 		all = append(all, Reason{Code: CodeCap, Limit: why.Cap, Running: running, Guard: why.GuardIn})
 	}
 	if why.Ahead != ([Tiers]int{}) || why.Reserved {

@@ -56,7 +56,7 @@ func TestWhy_EachCodeByItself(t *testing.T) {
 			"max for a heavy one",
 			func(t *testing.T) stint.Scheduler { t.Helper(); return held(t, stint.New(3, stint.Config{}), 1) },
 			func(s stint.Scheduler) stint.Scheduler { return s.Weight(3) },
-			stint.Reason{Code: stint.CodeMax, Limit: 3, Running: 1},
+			stint.Reason{Code: stint.CodeMax, Limit: 3, Running: 1, Weight: 3},
 		},
 		{
 			"cap",
@@ -195,7 +195,7 @@ func TestWhy_BindingReasonFirst(t *testing.T) {
 			return codes
 		}
 		want := []stint.Code{
-			stint.CodePaused, stint.CodeKey, stint.CodeMax, stint.CodeBehind, stint.CodeShared,
+			stint.CodePaused, stint.CodeKey, stint.CodeMax, stint.CodeCap, stint.CodeBehind, stint.CodeShared,
 		}
 		if got := codes(a.Why()); !slices.Equal(got, want) {
 			t.Errorf("an arrival waits for %v, want %v", got, want)
@@ -278,6 +278,26 @@ func TestWhy_EstimateAndItsBasis(t *testing.T) {
 	}
 }
 
+// A tier at its cap waits for that although the limit is reached, too: the limit has
+// to have room first. The guard starts an entry past its cap, but not past the limit.
+func TestWhy_CapWhileTheLimitHolds(t *testing.T) {
+	s := stint.New(2, stint.Config{Caps: stint.Caps{Low: 1}})
+	takeSlots(t, s, 2)
+	limit := stint.Reason{Code: stint.CodeMax, Limit: 2, Running: 2}
+	atCap := stint.Reason{Code: stint.CodeCap, Limit: 1, Running: 2, Guard: 23}
+	if got, want := s.At(stint.Low).Why(), []stint.Reason{limit, atCap}; !slices.Equal(got, want) {
+		t.Errorf("got  %+v,\nwant %+v", got, want)
+	}
+	if got, want := s.Why(), []stint.Reason{limit}; !slices.Equal(got, want) {
+		t.Errorf("a tier without a cap: got %+v, want %+v", got, want)
+	}
+	s.Release()
+	atCap.Running = 1
+	if got, want := s.At(stint.Low).Why(), []stint.Reason{atCap}; !slices.Equal(got, want) {
+		t.Errorf("a slot is free: got %+v, want %+v", got, want)
+	}
+}
+
 // Without a basis, or when nothing will start, there is none.
 func TestWhy_NoEstimateWithoutBasis(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -304,10 +324,12 @@ func TestWhy_NoEstimateWithoutBasis(t *testing.T) {
 func TestWhy_JSON(t *testing.T) {
 	text, err := json.Marshal([]stint.Reason{
 		{Code: stint.CodeMax, Limit: 4, Running: 4},
+		{Code: stint.CodeMax, Limit: 4, Running: 1, Weight: 4},
 		{Code: stint.CodeBehind, Ahead: ahead(stint.High, 2), Guard: 3},
 		{Code: stint.CodePaused, By: "Ann", Since: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
 	})
-	want := `[{"code":"max","limit":4,"running":4},{"code":"behind","ahead":[0,0,0,0,2,0,0],"guard":3},` +
+	want := `[{"code":"max","limit":4,"running":4},{"code":"max","limit":4,"running":1,"weight":4},` +
+		`{"code":"behind","ahead":[0,0,0,0,2,0,0],"guard":3},` +
 		`{"code":"paused","since":"2026-01-02T03:04:05Z","by":"Ann"}]`
 	if string(text) != want || err != nil {
 		t.Errorf("got  %s, %v,\nwant %s", text, err, want)

@@ -8,7 +8,7 @@ type Code string
 
 // The reasons for which an in-process entry waits.
 const (
-	// CodeMax: as many run as the limit allows.
+	// CodeMax: fewer slots are free than the entry needs.
 	CodeMax Code = "max"
 	// CodeCap: the running total has reached the cap of the entry's tier.
 	CodeCap Code = "cap"
@@ -36,6 +36,9 @@ type Reason struct {
 	Limit int `json:"limit,omitempty"`
 	// Running is how much of Limit is taken.
 	Running int `json:"running,omitempty"`
+	// Weight is how many slots the entry needs at once, where it needs more than one:
+	// it waits for max as long as Running plus Weight is above Limit.
+	Weight int `json:"weight,omitempty"`
 	// Key is the key at its limit.
 	Key string `json:"key,omitempty"`
 	// Ahead counts the entries that go first, at most, by tier, lowest first.
