@@ -23,6 +23,7 @@ func (c *core) enterDoor(ctx context.Context, job *entry, w *watch) error {
 	v := &job.Value
 	e := c.waiter(Scheduler{key: v.keyName(), weight: v.weight}, int(v.tier))
 	e.Value.brings, e.Value.watch = job, w
+	e.Value.since = c.clock.stamp(c.born, true)
 	c.door.Push(e, int(v.tier), v.keyName(), 1)
 	c.tellRoom()
 	c.dispatchAndUnlock(0, false) // the word has yet to be told that the tier waits

@@ -1,6 +1,7 @@
 package stint
 
 import (
+	"slices"
 	"time"
 
 	"github.com/stintgo/stint/internal/backlog"
@@ -34,35 +35,80 @@ func (s Scheduler) Why() []Reason {
 	c, tier := s.c, s.tier.index()
 	c.lockAll()
 	defer c.unlock()
-	running := c.running()
 	if c.closed {
 		return []Reason{{Code: CodeClosed}}
 	}
-	if c.paused == nil && len(c.resumes) == 0 && c.log.Admits(tier, s.key, int(s.weight), running) {
-		return c.sharedReasons(nil)
+	present := c.circumstances()
+	if c.paused == nil && len(c.resumes) == 0 && c.log.Admits(tier, s.key, int(s.weight), present.running) {
+		return present.shared
 	}
-	reasons := c.reasons(c.log.WhyNot(tier, s.key, int(s.weight), running), running)
+	why := c.log.WhyNot(tier, s.key, int(s.weight), present.running)
 	if c.full() {
-		full := Reason{Code: CodeQueueFull, Limit: c.cfg.Queue, Running: c.log.Len()}
-		reasons = append([]Reason{full}, reasons...)
+		return present.reasons(&why, c.queueFull())
 	}
-	return reasons
+	return present.reasons(&why)
+}
+
+func (c *core) queueFull() Reason {
+	return Reason{Code: CodeQueueFull, Limit: c.cfg.Queue, Running: c.log.Len()}
 }
 
 // Waiting returns everything that is queued, in the order of arrival, with the
-// reasons. It is for people: it takes time in proportion to the queue, and
-// others wait meanwhile.
+// reasons; and then the submitters that wait for room in a bounded queue, in the
+// order of their arrival, with the reason [CodeQueueFull] first.
+//
+// It is for people: it takes time and memory in proportion to the queue. It looks at
+// a few hundred entries at a time, and others use the scheduler in between. What
+// waits all the time is in the answer, and what arrives, starts or leaves meanwhile
+// may be missing, or be shown as it was; so may a submitter that is let in.
 func (s Scheduler) Waiting() []Waiting {
 	c := s.c
-	c.lockAll()
-	defer c.unlock()
-	entries := c.log.Entries()
-	all := make([]Waiting, len(entries))
-	for i, e := range entries {
-		all[i] = c.explain(e)
+	c.drawPosted()
+	queued := backlog.Scan(c.log, coreLock{c}, func(e *entry) int64 { return e.Value.since })
+	c.lock()
+	present, door := c.circumstances(), c.door
+	c.unlock()
+	all := make([]Waiting, 0, queued.Len())
+	for p := range queued.All(present.running) {
+		all = append(all, present.explain(p.Value, p.Tier, &p.Reasons))
+	}
+	if door == nil {
+		return all
+	}
+	return c.blocked(all, &present)
+}
+
+// submitter is one that waits for room in a bounded queue: since when, and what
+// would keep its job from starting if there were room.
+type submitter struct {
+	since int64
+	why   backlog.Reasons
+}
+
+// blocked appends the submitters that wait for room.
+func (c *core) blocked(all []Waiting, present *circumstances) []Waiting {
+	var full Reason
+	blocked := backlog.Scan(c.door, coreLock{c}, func(e *entry) submitter {
+		full = c.queueFull()
+		v := &e.Value
+		return submitter{v.since, c.log.WhyNot(int(v.tier), v.keyName(), int(v.weight), c.running())}
+	})
+	for p := range blocked.All(0) {
+		why := &p.Value.why
+		for tier, ahead := range p.Reasons.Ahead {
+			why.Ahead[tier] += ahead
+		}
+		all = append(all, present.explain(p.Value.since, p.Tier, why, full))
 	}
 	return all
 }
+
+// coreLock is the lock of a core as a [sync.Locker].
+type coreLock struct{ c *core }
+
+func (l coreLock) Lock() { l.c.lock() }
+
+func (l coreLock) Unlock() { l.c.unlock() }
 
 // Why explains the wait of a function that is queued. Once it has been called,
 // or never will be, there is no wait and no reason.
@@ -71,68 +117,85 @@ func (f *Future[T]) Why() (w Waiting, waiting bool) {
 	c.lockAll()
 	defer c.unlock()
 	if e := f.queued(); e != nil {
-		return c.explain(e), true
+		present := c.circumstances()
+		why := c.log.Why(e, present.running)
+		return present.explain(e.Value.since, e.Tier(), &why), true
 	}
 	return Waiting{}, false
 }
 
-// explain describes a queued entry. The lock is held.
-func (c *core) explain(e *entry) Waiting {
-	running := c.running()
-	why := c.log.Why(e, running)
+// circumstances is what explains a wait besides the policy, at one moment.
+type circumstances struct {
+	born    time.Time
+	running int
+	paused  *pause
+	rate    float64  // entries that started lately, a second
+	shared  []Reason // that lies with shared slots
+}
+
+// circumstances returns the present ones. The lock is held.
+func (c *core) circumstances() circumstances {
+	return circumstances{
+		born: c.born, running: c.running(), paused: c.paused, rate: c.clock.rate(int64(now().Sub(c.born))),
+		shared: c.sharedReasons(),
+	}
+}
+
+// explain describes an entry that waits, and has done so since a time of the core's
+// clock. first are the reasons that bind before all others.
+func (present *circumstances) explain(since int64, tier int, why *backlog.Reasons, first ...Reason) Waiting {
 	w := Waiting{
-		Priority: priorityOf(e.Tier()), Key: e.Key(), Weight: e.Weight(),
-		Since:   c.born.Add(time.Duration(e.Value.since)),
-		Reasons: c.reasons(why, running),
+		Priority: priorityOf(tier), Key: why.Key, Weight: why.Weight,
+		Since:   present.born.Add(time.Duration(since)),
+		Reasons: present.reasons(why, first...),
 	}
 	for _, ahead := range why.Ahead {
 		w.Ahead += ahead
 	}
-	at := int64(now().Sub(c.born))
-	if rate := c.clock.rate(at); rate > 0 && c.paused == nil && !why.AtLimit {
-		wait := time.Duration(float64(w.Ahead+1) / rate * float64(time.Second))
-		w.Estimate = &Estimate{Wait: wait, Rate: rate, Ahead: w.Ahead}
+	if present.rate > 0 && present.paused == nil && !why.AtLimit {
+		wait := time.Duration(float64(w.Ahead+1) / present.rate * float64(time.Second))
+		w.Estimate = &Estimate{Wait: wait, Rate: present.rate, Ahead: w.Ahead}
 	}
 	return w
 }
 
 // reasons words what the policy says, with what the policy does not know.
-func (c *core) reasons(why backlog.Reasons, running int) []Reason {
-	var all []Reason
-	if c.paused != nil {
-		all = append(all, Reason{Code: CodePaused, By: c.paused.by, Since: c.paused.since})
+func (present *circumstances) reasons(why *backlog.Reasons, first ...Reason) []Reason {
+	var room [7]Reason // one of each code
+	all := append(room[:0], first...)
+	if present.paused != nil {
+		all = append(all, Reason{Code: CodePaused, By: present.paused.by, Since: present.paused.since})
 	}
 	if why.AtLimit {
 		all = append(all, Reason{Code: CodeKey, Key: why.Key, Limit: why.PerKey, Running: why.KeyRuns})
 	}
 	if why.Full {
-		r := Reason{Code: CodeMax, Limit: why.Max, Running: running}
+		r := Reason{Code: CodeMax, Limit: why.Max, Running: present.running}
 		if why.Weight > 1 {
 			r.Weight = why.Weight
 		}
 		all = append(all, r)
 	}
 	if why.AtCap && why.Cap < why.Max {
-		all = append(all, Reason{Code: CodeCap, Limit: why.Cap, Running: running, Guard: why.GuardIn})
+		all = append(all, Reason{Code: CodeCap, Limit: why.Cap, Running: present.running, Guard: why.GuardIn})
 	}
 	if why.Ahead != ([Tiers]int{}) || why.Reserved {
 		all = append(all, Reason{Code: CodeBehind, Ahead: why.Ahead, Guard: why.GuardIn})
 	}
-	return c.sharedReasons(all)
+	return slices.Clone(append(all, present.shared...))
 }
 
-// sharedReasons adds the reason that lies with shared slots: it binds if
-// nothing else does.
-func (c *core) sharedReasons(all []Reason) []Reason {
+// sharedReasons returns the reason that lies with shared slots, if there is one: it
+// binds if nothing else does.
+func (c *core) sharedReasons() []Reason {
 	if c.slots == nil {
-		return all
+		return nil
 	}
 	usage := c.slots.Usage()
 	if usage.Running < usage.Max && usage.Err == "" {
-		return all
+		return nil
 	}
-	shared := Reason{Code: CodeShared, Limit: usage.Max, Running: usage.Running, By: usage.who()}
-	return append(all, shared)
+	return []Reason{{Code: CodeShared, Limit: usage.Max, Running: usage.Running, By: usage.who()}}
 }
 
 // who names the holders for people.

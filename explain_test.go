@@ -176,6 +176,72 @@ func TestWhy_QueueFull(t *testing.T) {
 	})
 }
 
+// Submitters that wait for room come behind what is queued, with what would keep
+// their jobs from starting if there were room.
+func TestWhy_WaitingForRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := full(t, 2, stint.Block)
+		since := time.Now()
+		ctx, leave := context.WithCancel(t.Context())
+		submit := func(s stint.Scheduler) {
+			go func() { _, _ = stint.Go(ctx, s, nothing).Wait(ctx) }()
+			synctest.Wait()
+			time.Sleep(time.Second)
+		}
+		submit(s.Key("a"))
+		submit(s.At(stint.High))
+		w := s.Waiting()
+		if len(w) != 4 || s.Stats().Blocked != 2 {
+			t.Fatalf("%d wait and %d for room, want 4 and 2", len(w), s.Stats().Blocked)
+		}
+		isFull := stint.Reason{Code: stint.CodeQueueFull, Limit: 2, Running: 2}
+		isMax := stint.Reason{Code: stint.CodeMax, Limit: 1, Running: 1}
+		behind := stint.Reason{Code: stint.CodeBehind, Ahead: ahead(stint.Normal, 2), Guard: 31}
+		behind.Ahead[stint.High-stint.Lowest] = 1 // waits for room, and is let in first
+		if got := w[2]; got.Key != "a" || got.Priority != stint.Normal || got.Weight != 1 || !got.Since.Equal(since) ||
+			got.Ahead != 3 || !slices.Equal(got.Reasons, []stint.Reason{isFull, isMax, behind}) {
+			t.Errorf("the first: %+v", got)
+		}
+		if got := w[3]; got.Key != "" || got.Priority != stint.High || !got.Since.Equal(since.Add(time.Second)) ||
+			got.Ahead != 0 || !slices.Equal(got.Reasons, []stint.Reason{isFull, isMax}) {
+			t.Errorf("the second: %+v", got)
+		}
+		leave()
+		synctest.Wait()
+		s.Clear()
+		s.Release()
+		wantAllFree(t, s)
+	})
+}
+
+// Jobs that are posted without the scheduler's lock are shown like the others, however
+// many, in their order.
+func TestWhy_WaitingOfManyPosted(t *testing.T) {
+	const n = 5000
+	s := stint.New(1, stint.Config{})
+	takeSlots(t, s, 1)
+	for i := range n {
+		view := s.At(stint.Low + stint.Priority(i%3))
+		_ = stint.Go(t.Context(), view, nothing)
+	}
+	w := s.Waiting()
+	if len(w) != n {
+		t.Fatalf("%d wait, want %d", len(w), n)
+	}
+	seen := map[stint.Priority]int{}
+	for i, w := range w {
+		if above := seen[w.Priority]; w.Ahead < above {
+			t.Fatalf("place %d of tier %v has %d ahead, want %d at least", i, w.Priority, w.Ahead, above)
+		}
+		seen[w.Priority]++
+	}
+	if seen[stint.Low] != (n+2)/3 || seen[stint.Normal] != (n+1)/3 || seen[stint.High] != n/3 {
+		t.Errorf("by tier %v wait", seen)
+	}
+	s.Clear()
+	s.Release()
+}
+
 // Several reasons come with the binding one first: what would have to end
 // before any of the others mattered.
 func TestWhy_BindingReasonFirst(t *testing.T) {

@@ -3,6 +3,9 @@ package stint
 import (
 	"context"
 	"math"
+	"runtime"
+
+	"github.com/stintgo/stint/internal/backlog"
 )
 
 // inbox takes jobs that have to wait anyway, so that those who submit and those
@@ -114,6 +117,16 @@ func (in *inbox) pending() int {
 	return in.count
 }
 
+// postedBy is how many jobs are posted, by tier.
+func (in *inbox) postedBy() (posted [Tiers]int) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for tier := range posted {
+		posted[tier] = in.batches[tier].n
+	}
+	return posted
+}
+
 func (in *inbox) setRoom(room int) {
 	in.mu.Lock()
 	in.room = max(room-in.count, 0)
@@ -168,6 +181,27 @@ func (c *core) empty(mask uint8) {
 			}
 		}
 	}
+}
+
+// drawPosted moves into the queue what is posted at the time of the call, and takes
+// the lock for some jobs at a time.
+func (c *core) drawPosted() {
+	c.lock()
+	posted := c.inbox.postedBy()
+	for tier := range Tiers {
+		posted[tier] += c.drawn[tier].n
+	}
+	for tier, left := range posted {
+		for left > 0 && c.posted()&(1<<tier) != 0 {
+			n := min(left, backlog.PieceMax)
+			c.draw(tier, n)
+			left -= n
+			c.unlock()
+			runtime.Gosched() // a goroutine that waits for the lock has it before it is taken again
+			c.lock()
+		}
+	}
+	c.unlock()
 }
 
 const allTiers = 1<<Tiers - 1

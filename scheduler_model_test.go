@@ -356,6 +356,7 @@ func (p *play) compare(after string) {
 		}
 	}
 	p.actors = slices.DeleteFunc(p.actors, func(a *actor) bool { return a.state == over && !a.comesBack() })
+	p.compareWaiting(after)
 	st := p.s.Stats()
 	var byTier [stint.Tiers]int
 	for _, q := range p.m.waiting {

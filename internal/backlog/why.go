@@ -53,12 +53,17 @@ func (b *Backlog[T]) reasons(tier int, k *key[T], key string, weight, running in
 		Cap: b.caps[tier], AtCap: running >= b.caps[tier],
 		PerKey:  b.limitOf(key),
 		AtLimit: b.atLimit(k),
-		GuardIn: (guardEvery*tier + guardEvery - 1 - b.turn + Cycle) % Cycle,
+		GuardIn: guardIn(tier, b.turn),
 	}
 	if k != nil {
 		r.KeyRuns, r.Blocked = int(k.running), k.blocked != 0
 	}
 	return r
+}
+
+// guardIn is the number of turns from one to the guard's next turn of a tier.
+func guardIn(tier, turn int) int {
+	return (guardEvery*tier + guardEvery - 1 - turn + Cycle) % Cycle
 }
 
 // Walking further than this to count what is ahead would hold the caller's
@@ -88,7 +93,7 @@ func (b *Backlog[T]) aheadInTier(e *Entry[T]) int {
 	for _, c := range b.classes {
 		for _, other := range c.orders[l.tier] {
 			if other.flow != l.flow {
-				ahead += other.startsBefore(tag)
+				ahead += startsBefore(tag, other.tag, uint64(other.flow.cost), int(other.n))
 			}
 		}
 	}
@@ -154,13 +159,14 @@ func (l *line[T]) inFIFO(ticket uint64) int {
 	return min(int(part*float64(l.fifo()))+1, l.fifo())
 }
 
-// startsBefore bounds how many entries of l start before a tag in another flow:
-// those whose tags are smaller, if each takes one slot.
-func (l *line[T]) startsBefore(tag uint64) int {
-	if tag < l.tag {
+// startsBefore bounds how many of the n entries of a line start before a tag in
+// another flow: those whose tags are smaller, if each takes one slot. first is the
+// line's tag, and cost what a slot takes.
+func startsBefore(tag, first, cost uint64, n int) int {
+	if tag < first {
 		return 0
 	}
-	return min(int((tag-l.tag)/uint64(l.flow.cost))+1, int(l.n))
+	return min(int((tag-first)/cost)+1, n)
 }
 
 // Entries returns all queued entries in the order of their arrival. The cost
