@@ -68,7 +68,7 @@ var directions = []direction{
 	// No store imports another; two share one state machine.
 	{
 		pkg: "queue/internal/machine", state: here,
-		may: []string{".", "queue", "queue/internal/record", "internal/backlog"},
+		may: []string{".", "queue", "queue/internal/record", "internal/backlog", "internal/shrink"},
 	},
 	{pkg: "queue/memstore", state: here, may: []string{"queue", "queue/internal/machine"}},
 	// Which users of the machine a program trusts with its files, and with its sockets.

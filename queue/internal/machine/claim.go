@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/stintgo/stint/internal/shrink"
 	"github.com/stintgo/stint/queue"
 )
 
@@ -290,7 +291,7 @@ func (m *Machine) unblockKeys() {
 		}
 		if k.arrival.ns < m.now {
 			m.rates.remove(k)
-			delete(k.line.keys, k.key)
+			shrink.Delete(&k.line.keys, &k.line.peaks.keys, k.key)
 			continue
 		}
 		m.rates.set(k, k.arrival.ns+1)

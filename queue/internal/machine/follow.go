@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"slices"
 
+	"github.com/stintgo/stint/internal/shrink"
 	"github.com/stintgo/stint/queue"
 )
 
@@ -143,7 +144,7 @@ func (m *Machine) unsettled(t *task) {
 // are cancelled.
 func (m *Machine) abandon(id queue.ID, seq uint64, w why) {
 	m.orphan(id, seq, true, w.by)
-	delete(m.predecessors, id)
+	shrink.Delete(&m.predecessors, &m.peaks.predecessors, id)
 }
 
 // forgetWaits ends the wait of a task for others.
@@ -154,7 +155,7 @@ func (m *Machine) forgetWaits(t *task) {
 		}
 		if w.on.dependents--; w.on.dependents == 0 && m.predecessors[w.on.id] == w.on {
 			m.unpin(w.on)
-			delete(m.predecessors, w.on.id)
+			shrink.Delete(&m.predecessors, &m.peaks.predecessors, w.on.id)
 		}
 	}
 	if b := t.waitsBatch; b != nil {
@@ -225,7 +226,7 @@ func (m *Machine) leaveBatch(b *batch) {
 // dropBatch forgets a batch that nothing refers to.
 func (m *Machine) dropBatch(b *batch) {
 	if b.open == 0 && b.waiting.Len() == 0 {
-		delete(m.batches, b.id)
+		shrink.Delete(&m.batches, &m.peaks.batches, b.id)
 	}
 }
 

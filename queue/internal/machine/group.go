@@ -1,6 +1,9 @@
 package machine
 
-import "github.com/stintgo/stint/queue"
+import (
+	"github.com/stintgo/stint/internal/shrink"
+	"github.com/stintgo/stint/queue"
+)
 
 // group is the unfinished tasks of a FIFO group: only its first may start.
 type group struct {
@@ -50,7 +53,8 @@ func (m *Machine) leaveGroup(t *task) {
 		g.running = nil
 	}
 	if len(g.byAge.all) == 0 {
-		delete(m.lineOf(t).groups, g.name)
+		l := m.lineOf(t)
+		shrink.Delete(&l.groups, &l.peaks.groups, g.name)
 	} else if first {
 		m.unhold(g.first())
 	}

@@ -1,5 +1,7 @@
 package machine
 
+import "github.com/stintgo/stint/internal/shrink"
+
 // heap is a binary min-heap of what has a rank: a time at which it is due, or an
 // age. What is in it knows its place, so that it can be taken out again.
 type heap[T any] struct {
@@ -35,8 +37,7 @@ func (h *heap[T]) remove(of T) {
 	}
 	*at = 0
 	moved := h.all[last-1]
-	h.all[last-1] = ranked[T]{}
-	h.all = h.all[:last-1]
+	h.all = shrink.Pop(h.all)
 	if i < last {
 		h.put(i, moved)
 		h.fix(i)

@@ -1,6 +1,10 @@
 package machine
 
-import "time"
+import (
+	"time"
+
+	"github.com/stintgo/stint/internal/shrink"
+)
 
 // A queue is made when it is first named by a task or by settings. Programs name
 // queues after what comes and goes, such as their customers, so one that has been of
@@ -21,7 +25,7 @@ func (m *Machine) tendLine(l *line) {
 	case m.now-l.idle >= int64(lineLives):
 		m.inOrder = nil
 		m.total.leave(l)
-		delete(m.lines, l.name)
+		shrink.Delete(&m.lines, &m.peaks.lines, l.name)
 		m.numbered[l.no] = nil
 		m.unnumbered = append(m.unnumbered, l.no)
 	}

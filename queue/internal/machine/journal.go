@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/stintgo/stint/internal/shrink"
 	"github.com/stintgo/stint/queue"
 )
 
@@ -26,6 +27,7 @@ type journal struct {
 	written uint64            // changes so far
 	sealed  uint64            // and of complete steps
 	ahead   map[string]*ahead // changes that are not in rows yet, and rows that are soon to be read
+	peak    int               // of ahead, as shrink.Delete has it
 	kept    int               // bytes of the latter,
 	most    int               // and how many there may be
 
@@ -295,7 +297,7 @@ func (j *journal) forget(batch []Change) {
 			a.kept = true
 			j.kept += len(a.value)
 		default:
-			delete(j.ahead, a.key)
+			shrink.Delete(&j.ahead, &j.peak, a.key)
 		}
 	}
 	if cap(batch) <= mostSpare {

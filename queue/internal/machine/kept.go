@@ -3,6 +3,7 @@ package machine
 import (
 	"slices"
 
+	"github.com/stintgo/stint/internal/shrink"
 	"github.com/stintgo/stint/queue"
 )
 
@@ -26,7 +27,7 @@ func (j *journal) withdraw(id *queue.ID) (row ahead, ok bool) {
 	}
 	if a.kept {
 		j.kept -= len(a.value)
-		delete(j.ahead, a.key)
+		shrink.Delete(&j.ahead, &j.peak, a.key)
 	}
 	return *a, true
 }

@@ -39,8 +39,9 @@ type line struct {
 
 	lastStart queue.Token // of the last lease
 	arrival   fixed
-	keys      map[string]*keyRate // those that are not as idle as a new one
-	blocked   heap[*keyRate]      // of them, by when they are no more
+	keys      map[string]*keyRate        // those that are not as idle as a new one
+	peaks     struct{ keys, groups int } // of the maps, as shrink.Delete has them
+	blocked   heap[*keyRate]             // of them, by when they are no more
 }
 
 // limits are the limits of a queue in the form in which starts are held against them.

@@ -3,6 +3,8 @@ package machine
 import (
 	"cmp"
 	"slices"
+
+	"github.com/stintgo/stint/internal/shrink"
 )
 
 // Listen is as [queue.Store] says.
@@ -27,7 +29,7 @@ func (m *Machine) Listen(name string) (<-chan struct{}, func()) {
 func (m *Machine) tellOf(name string, listeners []chan struct{}) {
 	if len(listeners) == 0 {
 		listeners = nil
-		delete(m.listeners, name)
+		shrink.Delete(&m.listeners, &m.peaks.listeners, name)
 	} else {
 		m.listeners[name] = listeners
 	}

@@ -61,6 +61,9 @@ type Config struct {
 	Starts Starts
 }
 
+// peaks are the largest lengths of a machine's maps, as shrink.Delete has them.
+type peaks struct{ lines, listeners, batches, poison, uniques, predecessors int }
+
 // epochShift leaves each epoch a million million claims and submissions.
 const epochShift = 40
 
@@ -111,6 +114,7 @@ type Machine struct {
 	unrecorded   []*waiters                // whose cascades this step has begun
 	postponed    *[]*waiters               // takes the cascades that the present command begins; nil outside of one
 	cascades     map[queue.ID][]*waiters   // that Open has found
+	peaks        peaks
 
 	over       []freed       // leases that have ended since the last call of end
 	opening    *opening      // nil from the first call on

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/stintgo/stint/internal/shrink"
 	"github.com/stintgo/stint/queue"
 )
 
@@ -284,7 +285,7 @@ func (m *Machine) resetKeyRates(l *line) {
 			l.blocked.remove(k)
 			l.order.Unblock(name, causeRate)
 		}
-		delete(l.keys, name)
+		shrink.Delete(&l.keys, &l.peaks.keys, name)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/stintgo/stint/internal/shrink"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/record"
 )
@@ -199,7 +200,7 @@ func (m *Machine) cleared(t *task) {
 	m.journal.set(rowPoison+string(f[:])+string(t.id[:]), nil, false)
 	same := m.poison[f]
 	if same.Remove(t.poison.same); same.Len() == 0 {
-		delete(m.poison, f)
+		shrink.Delete(&m.poison, &m.peaks.poison, f)
 		m.poisons.Store(len(m.poison) > 0)
 	}
 	t.poison = nil

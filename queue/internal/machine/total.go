@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/stintgo/stint/internal/shrink"
 	"github.com/stintgo/stint/queue"
 )
 
@@ -154,9 +155,10 @@ type keyTotal struct {
 // keyTotals are the limits of tasks of one key that run in all queues together. A key
 // at its limit is set aside in each queue that has tasks of it.
 type keyTotals struct {
-	limit int            // of each key; 0 is none
-	own   map[string]int // of single keys, instead of that
-	keys  map[string]*keyTotal
+	limit    int            // of each key; 0 is none
+	own      map[string]int // of single keys, instead of that
+	keys     map[string]*keyTotal
+	keysPeak int // as shrink.Delete has it
 }
 
 // limited reports whether any key has a limit.
@@ -187,7 +189,7 @@ func (k *keyTotals) of(key string) *keyTotal {
 // forget drops what is kept of a key of which there is nothing any more.
 func (k *keyTotals) forget(key string) {
 	if of := k.keys[key]; of != nil && of.running == 0 && len(of.lines) == 0 {
-		delete(k.keys, key)
+		shrink.Delete(&k.keys, &k.keysPeak, key)
 	}
 }
 

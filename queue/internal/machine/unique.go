@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/stintgo/stint/internal/shrink"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/record"
 )
@@ -83,7 +84,7 @@ func (m *Machine) tendUnique() bool {
 		return false
 	}
 	m.uniqueEnds.remove(e.of)
-	delete(m.uniques, e.of.name)
+	shrink.Delete(&m.uniques, &m.peaks.uniques, e.of.name)
 	m.journal.set(rowKept+e.of.name, nil, false)
 	return true
 }
