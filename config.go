@@ -6,7 +6,8 @@ import (
 	"math"
 )
 
-// MaxSlots is the largest limit, and the largest weight.
+// MaxSlots is the largest limit that [New] and [Scheduler.Resize] take, the largest
+// weight, and the largest number in a [Config].
 const MaxSlots = math.MaxInt32
 
 // Config is what a [Scheduler] may be told beyond its limit. The zero value is
@@ -50,6 +51,10 @@ const (
 // use by anyone. 0 is unset: an unset tier has the cap of the tier below it;
 // tiers above the topmost set one have the limit itself, and unset tiers below
 // the bottommost set one have that one's. No cap exceeds the limit.
+//
+// The cap of a tier must not be less than that of a lower tier, where both are set:
+// with Low: 8, High: 3, work of tier low would start while that of tier high may not.
+// [Config.Validate] reports such caps.
 type Caps struct {
 	Lowest  int `json:"lowest,omitempty"`
 	Lower   int `json:"lower,omitempty"`
@@ -79,11 +84,24 @@ func (c Config) Validate(limit int) error {
 
 func (c Caps) validate() error {
 	var problems []error
-	for i, limit := range c.tiers() {
-		problems = append(problems, inRange("cap of tier "+priorityNames[i], limit))
+	tiers := c.tiers()
+	largest := 0 // the tier with the largest cap so far, the highest of them
+	for i, limit := range tiers {
+		problems = append(problems, inRange("Caps."+capNames[i], limit))
+		switch {
+		case limit >= tiers[largest]:
+			largest = i
+		case limit > 0:
+			problems = append(problems, fmt.Errorf("stint: Caps.%[1]s is %[2]d, less than Caps.%[3]s, which "+
+				"is %[4]d and of a lower tier: write %[4]d or more for %[1]s, %[2]d or less for %[3]s, or leave %[1]s out",
+				capNames[i], limit, capNames[largest], tiers[largest]))
+		}
 	}
 	return errors.Join(problems...)
 }
+
+// capNames are the fields of [Caps], lowest tier first.
+var capNames = [Tiers]string{"Lowest", "Lower", "Low", "Normal", "High", "Higher", "Highest"}
 
 func (w WhenFull) validate() error {
 	if w > Refuse {

@@ -152,7 +152,8 @@ func (s Scheduler) Resize(limit int) {
 	s.c.resize(limit)
 }
 
-// SetCaps changes the caps of the tiers. It panics if one is negative.
+// SetCaps changes the caps of the tiers. It panics if one is negative, or less than
+// that of a lower tier; see [Caps].
 func (s Scheduler) SetCaps(caps Caps) {
 	if err := caps.validate(); err != nil {
 		panic(err)

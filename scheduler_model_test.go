@@ -116,19 +116,16 @@ func newPlay(t *testing.T, rnd *rand.Rand) *play {
 	return p
 }
 
-// randomCaps sets the model's caps and returns them. They need not ascend.
+// randomCaps sets the model's caps and returns them.
 func (p *play) randomCaps() stint.Caps {
-	least, ascend := 1, p.rnd.IntN(2) == 0
+	least := 1
 	for i := range p.m.caps {
 		p.m.caps[i] = 0
 		if p.rnd.IntN(3) > 0 {
 			continue
 		}
-		p.m.caps[i] = 1 + p.rnd.IntN(7)
-		if ascend {
-			least += p.rnd.IntN(3)
-			p.m.caps[i] = least
-		}
+		least += p.rnd.IntN(3)
+		p.m.caps[i] = least
 	}
 	c := p.m.caps
 	return stint.Caps{

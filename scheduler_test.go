@@ -92,12 +92,16 @@ func wantCounts(t *testing.T, s stint.Scheduler, running, queued int) {
 
 func mustPanic(t *testing.T, what string, fn func()) {
 	t.Helper()
-	defer func() {
-		if recover() == nil {
-			t.Errorf("%s did not panic", what)
-		}
-	}()
+	if panicOf(fn) == nil {
+		t.Errorf("%s did not panic", what)
+	}
+}
+
+// panicOf returns what fn panics with, or nil.
+func panicOf(fn func()) (value any) {
+	defer func() { value = recover() }()
 	fn()
+	return nil
 }
 
 // form is a way to have work done on a slot: do calls fn while it has one, and

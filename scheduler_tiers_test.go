@@ -25,11 +25,54 @@ func TestB2_CapsInherit(t *testing.T) {
 		{"only normal", 10, stint.Caps{Normal: 4}, stint.Caps{4, 4, 4, 4, 10, 10, 10}},
 		{"only highest", 10, stint.Caps{Highest: 4}, stint.Caps{4, 4, 4, 4, 4, 4, 4}},
 		{"above the limit", 10, stint.Caps{Lower: 50}, stint.Caps{10, 10, 10, 10, 10, 10, 10}},
-		{"not ascending", 9, stint.Caps{Low: 8, Normal: 3}, stint.Caps{8, 8, 8, 3, 9, 9, 9}},
+		{"equal", 9, stint.Caps{Low: 3, Normal: 3}, stint.Caps{3, 3, 3, 3, 9, 9, 9}},
 		{"no capacity", 0, stint.Caps{Low: 5}, stint.Caps{}},
 	} {
 		if got := stint.New(c.limit, stint.Config{Caps: c.set}).Stats().Caps; got != c.want {
 			t.Errorf("%s: caps of %d and %+v are %+v, want %+v", c.name, c.limit, c.set, got, c.want)
+		}
+	}
+}
+
+// A lower tier with the larger cap would start while a higher one may not. The error
+// says which two fields that are, and what to write.
+func TestB2_CapsThatContradictEachOtherAreRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		caps stint.Caps
+		want []string
+	}{
+		"neighbours": {
+			stint.Caps{Low: 8, Normal: 3},
+			[]string{"stint: Caps.Normal is 3, less than Caps.Low, which is 8 and of a lower tier: " +
+				"write 8 or more for Normal, 3 or less for Low, or leave Normal out"},
+		},
+		"with unset ones between": {stint.Caps{Lowest: 2, Highest: 1}, []string{"Caps.Highest is 1, less than Caps.Lowest"}},
+		"against the largest below": {
+			stint.Caps{Lowest: 5, Lower: 3, Low: 4},
+			[]string{"Caps.Lower is 3, less than Caps.Lowest, which is 5", "Caps.Low is 4, less than Caps.Lowest, which is 5"},
+		},
+		"above the limit": {stint.Caps{Low: 80, High: 70}, []string{"Caps.High is 70, less than Caps.Low, which is 80"}},
+	} {
+		err := stint.Config{Caps: c.caps}.Validate(10)
+		for _, want := range c.want {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: the error is %v, want one with %q", name, err, want)
+			}
+		}
+		if err != nil && strings.Count(err.Error(), "\n") != len(c.want)-1 {
+			t.Errorf("%s: there is more than %d problems in: %v", name, len(c.want), err)
+		}
+		s := stint.New(10, stint.Config{})
+		for call, fn := range map[string]func(){
+			"New":     func() { stint.New(10, stint.Config{Caps: c.caps}) },
+			"SetCaps": func() { s.SetCaps(c.caps) },
+		} {
+			if got := panicOf(fn); fmt.Sprint(got) != fmt.Sprint(err) {
+				t.Errorf("%s: %s panics with %v, want the error of Validate", name, call, got)
+			}
+		}
+		if caps := s.Stats().Caps; caps != (stint.Caps{10, 10, 10, 10, 10, 10, 10}) {
+			t.Errorf("%s: the caps that were refused are in force: %+v", name, caps)
 		}
 	}
 }
@@ -403,7 +446,7 @@ func TestB4_BadArgumentsPanic(t *testing.T) {
 func TestB4_ValidateReportsEveryProblem(t *testing.T) {
 	err := stint.Config{Caps: stint.Caps{Low: -1, High: -2}, PerKey: -3, Queue: -4, WhenFull: 9}.Validate(-5)
 	for _, want := range []string{
-		"limit is -5", "tier low is -1", "tier high is -2", "PerKey is -3", "Queue is -4", "WhenFull is 9",
+		"limit is -5", "Caps.Low is -1", "Caps.High is -2", "PerKey is -3", "Queue is -4", "WhenFull is 9",
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in: %v", want, err)

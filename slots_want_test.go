@@ -156,21 +156,21 @@ func (w *wantsAtRelease) Release(grant stint.Grant) {
 	w.Fake.Release(grant)
 }
 
-// A tier at its cap is not told of if a slot would be spent on another. If nothing
-// else waits it is, since a slot of the scheduler's own would be for it.
-func TestSlots_WantTellsNotOfTiersAtTheirCaps(t *testing.T) {
+// Tiers that a slot could not start are not told of. While the scheduler is at their cap
+// they are, since a slot of its own that comes back is for them.
+func TestSlots_WantTellsNotOfTiersAboveTheirCaps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := slotstest.NewPool(2).Join("a")
-		s := stint.New(5, stint.Config{Caps: stint.Caps{Low: 5, Normal: 2}, Slots: f})
+		s := stint.New(5, stint.Config{Caps: stint.Caps{Low: 2, Normal: 5}, Slots: f})
 		takeSlots(t, s, 2)
-		claimSlot(t.Context(), s)
-		lastWant(t, "at its cap", f, slotstest.Want{Tier: stint.Normal, Waiting: 1})
 		claimSlot(t.Context(), s.At(stint.Low))
-		lastWant(t, "one below it", f, slotstest.Want{Tier: stint.Low, Waiting: 2})
-		s.SetCaps(stint.Caps{Low: 5, Normal: 3})
-		lastWant(t, "its cap was raised", f, slotstest.Want{Tier: stint.Normal, Waiting: 2})
+		lastWant(t, "at its cap", f, slotstest.Want{Tier: stint.Low, Waiting: 1})
+		s.SetCaps(stint.Caps{Low: 1})
+		lastWant(t, "above its cap", f, slotstest.Want{Tier: stint.Low})
+		claimSlot(t.Context(), s)
+		lastWant(t, "one below its cap", f, slotstest.Want{Tier: stint.Normal, Waiting: 2})
 		s.SetCaps(stint.Caps{Normal: 1})
-		lastWant(t, "all are far above their caps", f, slotstest.Want{})
+		lastWant(t, "all are above their caps", f, slotstest.Want{Tier: stint.Normal})
 		for range 4 {
 			releaseSlot(s)
 		}
@@ -178,21 +178,21 @@ func TestSlots_WantTellsNotOfTiersAtTheirCaps(t *testing.T) {
 	})
 }
 
-// One that starts without having waited may bring a tier that waits to its cap.
+// One that starts without having waited may bring the tiers that wait above their caps.
 func TestSlots_WantAfterAnArrivalThatStarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := slotstest.NewPool(5).Join("a")
 		slots := &forTiers{Fake: f, least: stint.Lowest}
-		s := stint.New(5, stint.Config{Caps: stint.Caps{Low: 5, Normal: 2, High: 5}, Slots: slots})
+		s := stint.New(5, stint.Config{Caps: stint.Caps{Normal: 2}, Slots: slots})
 		takeSlots(t, s, 1)
 		slots.least = stint.High
 		claimSlot(t.Context(), s)
 		claimSlot(t.Context(), s.At(stint.Low))
 		lastWant(t, "below its cap", f, slotstest.Want{Tier: stint.Normal, Waiting: 2})
-		takeSlots(t, s.At(stint.High), 1)
-		lastWant(t, "at its cap", f, slotstest.Want{Tier: stint.Low, Waiting: 2})
+		takeSlots(t, s.At(stint.High), 2)
+		lastWant(t, "above its cap", f, slotstest.Want{Tier: stint.Normal})
 		slots.least = stint.Lowest
-		for range 4 {
+		for range 5 {
 			releaseSlot(s)
 		}
 		wantAtRest(t, s, f)
