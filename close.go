@@ -15,7 +15,7 @@ import (
 // does Drain. Do not call Drain
 // within a function that runs on the scheduler: it waits for that function.
 func (s Scheduler) Drain(ctx context.Context) error {
-	c := s.c
+	c := s.c.made()
 	c.lock()
 	c.closed = true
 	c.inbox.setShut(true)
@@ -40,7 +40,7 @@ func (s Scheduler) Drain(ctx context.Context) error {
 // functions end with that cause. Slots that are held are released as usual.
 // Closing again does nothing.
 func (s Scheduler) Close() {
-	c := s.c
+	c := s.c.made()
 	c.lock()
 	c.closed = true
 	c.inbox.setShut(true)

@@ -73,6 +73,15 @@ type pause struct {
 	since time.Time
 }
 
+// made returns c, and panics if that is nil: the scheduler was not made with [New]. The
+// paths without a lock need no check, since a weight of 1 comes from New or [Scheduler.Weight].
+func (c *core) made() *core {
+	if c == nil {
+		panic("stint: zero Scheduler: make one with New")
+	}
+	return c
+}
+
 func newCore(limit int, cfg Config) *core {
 	policy := backlog.Config{Max: limit, Caps: cfg.Caps.tiers(), PerKey: cfg.PerKey, Share: cfg.Share}
 	c := &core{
@@ -108,7 +117,7 @@ func (c *core) publishLimits() {
 
 // change applies a change of limits or of state, and starts what it allows.
 func (c *core) change(apply func()) {
-	c.lock()
+	c.made().lock()
 	apply()
 	c.publishLimits()
 	c.dispatchAndUnlock(0, false)
@@ -121,7 +130,7 @@ func (c *core) pause(by string) {
 }
 
 func (c *core) resize(limit int) {
-	c.lock()
+	c.made().lock()
 	c.log.SetMax(limit)
 	c.inbox.setShut(c.closed || limit == 0)
 	c.empty(allTiers)

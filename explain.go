@@ -32,7 +32,7 @@ type Estimate struct {
 // starting if it arrived now, the binding reason first, or nothing if it would
 // start at once. The tier is [Normal] unless At says otherwise.
 func (s Scheduler) Why() []Reason {
-	c, tier := s.c, s.tier.index()
+	c, tier := s.c.made(), s.tier.index()
 	c.lockAll()
 	defer c.unlock()
 	if c.closed {
@@ -62,7 +62,7 @@ func (c *core) queueFull() Reason {
 // waits all the time is in the answer, and what arrives, starts or leaves meanwhile
 // may be missing, or be shown as it was; so may a submitter that is let in.
 func (s Scheduler) Waiting() []Waiting {
-	c := s.c
+	c := s.c.made()
 	c.drawPosted()
 	queued := backlog.Scan(c.log, coreLock{c}, func(e *entry) int64 { return e.Value.since })
 	c.lock()

@@ -33,7 +33,7 @@ const (
 // runtime.Goexit, [ErrGoexit]; and if it was not called, an error that
 // [Scheduler.Acquire] describes.
 func Go[T any](ctx context.Context, s Scheduler, fn func(context.Context) (T, error)) *Future[T] {
-	f := &Future[T]{task: task{parent: ctx, c: s.c}, fn: fn}
+	f := &Future[T]{task: task{parent: ctx, c: s.c.made()}, fn: fn}
 	if err := s.c.submit(ctx, s, arrival{job: f}); err != nil {
 		f.refuse(err)
 	}

@@ -32,9 +32,17 @@ type Group struct {
 // NewGroup returns a group whose functions get a context derived from ctx. Wait
 // must be called, or the context's resources leak.
 func NewGroup(ctx context.Context, s Scheduler) *Group {
-	g := &Group{s: s, own: task{parent: ctx, c: s.c}, done: make(chan struct{})}
+	g := &Group{s: s, own: task{parent: ctx, c: s.c.made()}, done: make(chan struct{})}
 	own := g.own.ensureOwn()
 	g.ctx, g.cancel = own.Context, own.cancel
+	return g
+}
+
+// made returns g, and panics if that was not made with [NewGroup].
+func (g *Group) made() *Group {
+	if g == nil || g.done == nil {
+		panic("stint: zero Group: make one with NewGroup")
+	}
 	return g
 }
 
@@ -62,7 +70,7 @@ func Scope(ctx context.Context, s Scheduler, fn func(*Group) error) error {
 // has returned. A function of the group that calls Go keeps its slot while Go
 // waits for room in the queue: give the queue room for what it adds.
 func (g *Group) Go(fn func(context.Context) error) {
-	g.begun.Add(1)
+	g.made().begun.Add(1)
 	err := g.s.c.submit(g.ctx, g.s, arrival{job: g, fn: fn})
 	if err == nil {
 		return
@@ -82,7 +90,7 @@ func (g *Group) Cancel(cause error) {
 	if cause == nil {
 		cause = context.Canceled
 	}
-	g.fail(cause)
+	g.made().fail(cause)
 }
 
 // Wait waits until all functions have ended and returns the first error: of a
@@ -91,7 +99,7 @@ func (g *Group) Cancel(cause error) {
 // context the group was made, if that runs on the same scheduler; see
 // [Scheduler]. A group made there with another context lends nothing.
 func (g *Group) Wait() error {
-	g.waited.Store(true)
+	g.made().waited.Store(true)
 	if g.ended.Load() == g.begun.Load() {
 		g.finish()
 	}

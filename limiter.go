@@ -71,11 +71,12 @@ func (c LimiterConfig) tokens(rate float64) int64 {
 // It needs no closing. It can count 2⁶¹ tokens, which are 34 years of two thousand
 // million per second.
 //
-// The zero value is not usable: see [NewLimiter].
+// The methods of the zero Limiter panic: make one with [NewLimiter].
 type Limiter struct {
-	start  time.Time // times are nanoseconds since then
-	bucket bucket.Bucket
-	shared *sharing // nil if the tokens are the limiter's own
+	start       time.Time // times are nanoseconds since then
+	constructed bool      // by NewLimiter
+	bucket      bucket.Bucket
+	shared      *sharing // nil if the tokens are the limiter's own
 
 	mu     sync.Mutex // guards all below, and what of the bucket needs a lock
 	rate   float64    // of its own; 0: none
@@ -95,15 +96,24 @@ func NewLimiter(rate float64, cfg LimiterConfig) *Limiter {
 		panic(err)
 	}
 	l := &Limiter{
-		start:  now(),
-		rate:   rate,
-		config: cfg,
+		start:       now(),
+		constructed: true,
+		rate:        rate,
+		config:      cfg,
 	}
 	l.bucket.Init(cfg.own(rate))
 	if cfg.Bucket != nil {
 		l.share(cfg.Bucket)
 	}
 	l.chunk.Store(cfg.chunk(rate))
+	return l
+}
+
+// made returns l, and panics if that was not made with [NewLimiter].
+func (l *Limiter) made() *Limiter {
+	if l == nil || !l.constructed {
+		panic("stint: zero Limiter: make one with NewLimiter")
+	}
 	return l
 }
 
@@ -118,7 +128,7 @@ func (l *Limiter) now() int64 {
 // tier, and reports whether it did. It never blocks, and it takes nothing if it
 // returns false. A negative n is refused.
 func (l *Limiter) Try(n int64) bool {
-	now := l.now()
+	now := l.made().now()
 	if spent, enough := l.bucket.Look(now, n); enough && n >= 0 && l.bucket.Claim(spent, n) {
 		return true
 	}
@@ -172,6 +182,7 @@ func (l *Limiter) Delay(n int64) time.Duration { return l.At(Normal).Delay(n) }
 // enter is the part of a wait that needs no lock: it refuses what cannot be
 // admitted and takes the tokens if they are there.
 func (l *Limiter) enter(ctx context.Context, n int64) (done bool, err error) {
+	l.made()
 	if n < 0 {
 		return true, ErrNegative
 	}

@@ -7,8 +7,8 @@ import (
 )
 
 // LimiterAt is a [Limiter] at one tier, whatever tier a context carries. It is
-// a small value, safe for concurrent use; copies share the limiter. The zero
-// value is not usable: see [Limiter.At].
+// a small value, safe for concurrent use; copies share the limiter. The
+// methods of the zero LimiterAt panic: see [Limiter.At].
 type LimiterAt struct {
 	limiter *Limiter
 	tier    Priority
@@ -16,7 +16,7 @@ type LimiterAt struct {
 
 // At returns the limiter at tier p. It panics if p is not a tier.
 func (l *Limiter) At(p Priority) LimiterAt {
-	return LimiterAt{limiter: l, tier: p.mustValid()}
+	return LimiterAt{limiter: l.made(), tier: p.mustValid()}
 }
 
 // Wait is [Limiter.Wait] at the view's tier.

@@ -16,7 +16,7 @@ type LimiterStats struct {
 
 // Stats returns the limiter's state.
 func (l *Limiter) Stats() LimiterStats {
-	l.mu.Lock()
+	l.made().mu.Lock()
 	defer l.mu.Unlock()
 	s := LimiterStats{Tokens: l.bucket.Tokens(l.now())}
 	s.Rate, s.Capacity = l.bucket.Rate()
@@ -38,7 +38,7 @@ func (l *Limiter) Stats() LimiterStats {
 // follows the rate unless it has been set. A bucket that is shared keeps its own
 // rate. SetRate panics on a rate that [NewLimiter] would not take.
 func (l *Limiter) SetRate(rate float64) {
-	l.mu.Lock()
+	l.made().mu.Lock()
 	defer l.mu.Unlock()
 	l.set(rate, l.config)
 }
@@ -48,7 +48,7 @@ func (l *Limiter) SetRate(rate float64) {
 // smaller one cannot hold is lost. SetCapacity panics on a number that
 // [NewLimiter] would not take.
 func (l *Limiter) SetCapacity(n int64) {
-	l.mu.Lock()
+	l.made().mu.Lock()
 	defer l.mu.Unlock()
 	cfg := l.config
 	cfg.Capacity = n
@@ -76,7 +76,7 @@ func (l *Limiter) Why() []Reason { return l.At(Normal).Why() }
 // why answers for one token at a tier: who goes first, and how many tokens are
 // short.
 func (l *Limiter) why(p Priority) []Reason {
-	l.mu.Lock()
+	l.made().mu.Lock()
 	defer l.mu.Unlock()
 	var reasons []Reason
 	behind := Reason{Code: CodeBehind}

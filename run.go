@@ -62,6 +62,7 @@ func caught(value any) error {
 // enter gets a slot for a function that the caller runs itself, and the
 // context to run it with. parent is the task to which the slot returns.
 func (c *core) enter(ctx context.Context, s Scheduler) (t *task, parent *hold, err error) {
+	c.made()
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx)
 	}

@@ -8,8 +8,8 @@ import (
 //
 // It is a small value, like a slice: copies share the same slots, and At, Key
 // and Weight return copies that ask for them in another way. They cost nothing.
-// The zero Scheduler is not usable; see [New]. All methods are safe for
-// concurrent use.
+// The methods of the zero Scheduler panic; make one with [New]. All methods are
+// safe for concurrent use.
 //
 // # Order
 //
@@ -56,6 +56,7 @@ func New(limit int, cfg Config) Scheduler {
 // At returns the scheduler for work of tier p, whatever the context says. It
 // panics if p is not a tier.
 func (s Scheduler) At(p Priority) Scheduler {
+	s.c.made()
 	s.tier, s.tiered = p.mustValid(), true
 	return s
 }
@@ -63,6 +64,7 @@ func (s Scheduler) At(p Priority) Scheduler {
 // Key returns the scheduler for work on behalf of key. An empty key is work on
 // behalf of nobody: it has no limit per key, and a share of 1 beside the keys.
 func (s Scheduler) Key(key string) Scheduler {
+	s.c.made()
 	s.key = key
 	return s
 }
@@ -70,6 +72,7 @@ func (s Scheduler) Key(key string) Scheduler {
 // Weight returns the scheduler for work that needs n slots at once. It panics
 // if n is less than 1 or more than [MaxSlots].
 func (s Scheduler) Weight(n int) Scheduler {
+	s.c.made()
 	if n < 1 || n > MaxSlots {
 		panic("stint: weight must be from 1 to MaxSlots")
 	}
@@ -92,6 +95,7 @@ func (s Scheduler) tierFor(ctx context.Context) int {
 // [ErrNoCapacity], [ErrCleared], or what the shared slots answer.
 func (s Scheduler) Acquire(ctx context.Context) error {
 	if ctx.Err() != nil {
+		s.c.made()
 		return context.Cause(ctx)
 	}
 	// The path without a lock knows one slot and no key. Fields are named one by
@@ -107,7 +111,7 @@ func (s Scheduler) Acquire(ctx context.Context) error {
 }
 
 func (s Scheduler) acquireSlow(ctx context.Context, tier int) error {
-	if s.c.slots != nil && s.weight == 1 && s.key == "" && s.c.takeShared(tier) {
+	if s.c.made().slots != nil && s.weight == 1 && s.key == "" && s.c.takeShared(tier) {
 		return nil
 	}
 	e := s.c.waiter(s, tier)
@@ -126,7 +130,7 @@ func (s Scheduler) TryAcquire() bool {
 	if s.weight == 1 && s.key == "" && s.c.takeFast(s.tier.index()) {
 		return true
 	}
-	return s.c.tryTake(s, s.tier.index())
+	return s.c.made().tryTake(s, s.tier.index())
 }
 
 // Release gives back what Acquire or TryAcquire took, to whoever is next. It
@@ -138,7 +142,7 @@ func (s Scheduler) Release() {
 	if s.weight == 1 && s.key == "" && s.c.giveFast() {
 		return
 	}
-	s.c.give(s.key, int(s.weight))
+	s.c.made().give(s.key, int(s.weight))
 }
 
 // Resize changes the limit. Raising it starts what waits; lowering it lets
@@ -183,4 +187,4 @@ func (s Scheduler) Resume() {
 
 // Clear takes everything out of the queue and returns how many entries that
 // were. Each is answered an error that wraps [ErrCleared].
-func (s Scheduler) Clear() int { return s.c.clear(ErrCleared) }
+func (s Scheduler) Clear() int { return s.c.made().clear(ErrCleared) }

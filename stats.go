@@ -21,7 +21,7 @@ type Stats struct {
 // Stats returns the present state. Running is not kept by tier: a slot's tier
 // says when it is given out and is forgotten then.
 func (s Scheduler) Stats() Stats {
-	c := s.c
+	c := s.c.made()
 	c.lockAll()
 	defer c.unlock()
 	limit, caps := c.log.Limits()

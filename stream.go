@@ -40,6 +40,7 @@ type stream struct {
 }
 
 func newStream(ctx context.Context, at LimiterAt) *stream {
+	at.limiter.made()
 	return &stream{ctx: ctx, limiter: at, closed: make(chan struct{})}
 }
 

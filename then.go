@@ -13,7 +13,7 @@ import "context"
 func Then[T, U any](
 	ctx context.Context, s Scheduler, f *Future[T], fn func(context.Context, T) (U, error),
 ) *Future[U] {
-	next := &Future[U]{task: task{parent: ctx, c: s.c}}
+	next := &Future[U]{task: task{parent: ctx, c: s.c.made()}}
 	next.fn = func(ctx context.Context) (U, error) { return fn(ctx, f.value) }
 	x := next.task.ensure()
 	x.source = f.Cancel

@@ -1,0 +1,103 @@
+package stint_test
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stintgo/stint"
+)
+
+// What was not made with its constructor says so, in every method and function, also
+// with a context that has ended.
+func TestB4_ZeroSchedulerPanics(t *testing.T) {
+	made := stint.New(1, stint.Config{})
+	nothing := func(context.Context) (int, error) { return 0, nil }
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, ctx := range []context.Context{t.Context(), ended} {
+		var s stint.Scheduler
+		wantZero(t, "Scheduler: make one with New", map[string]func(){
+			"Acquire":    func() { _ = s.Acquire(ctx) },
+			"TryAcquire": func() { s.TryAcquire() },
+			"Release":    func() { s.Release() },
+			"At":         func() { s.At(stint.High) },
+			"Key":        func() { s.Key("k") },
+			"Weight":     func() { s.Weight(1) },
+			"Resize":     func() { s.Resize(1) },
+			"SetCaps":    func() { s.SetCaps(stint.Caps{}) },
+			"SetPerKey":  func() { s.SetPerKey(1) },
+			"Pause":      func() { s.Pause("me") },
+			"Resume":     func() { s.Resume() },
+			"Clear":      func() { s.Clear() },
+			"Close":      func() { s.Close() },
+			"Drain":      func() { _ = s.Drain(ctx) },
+			"Stats":      func() { s.Stats() },
+			"Why":        func() { s.Why() },
+			"Waiting":    func() { s.Waiting() },
+			"Run":        func() { _, _ = stint.Run(ctx, s, nothing) },
+			"RunWith": func() {
+				_, _ = stint.RunWith(ctx, s, func(context.Context, int) (int, error) { return 0, nil }, 1)
+			},
+			"Go": func() { stint.Go(ctx, s, nothing) },
+			"Then": func() {
+				stint.Then(ctx, s, stint.Go(t.Context(), made, nothing), func(context.Context, int) (int, error) { return 0, nil })
+			},
+			"NewGroup": func() { stint.NewGroup(ctx, s) },
+			"Scope":    func() { _ = stint.Scope(ctx, s, func(*stint.Group) error { return nil }) },
+			"Map": func() {
+				stint.Map(ctx, s, slices.Values([]int{1}), func(context.Context, int) (int, error) { return 0, nil })
+			},
+			"MapUnordered": func() {
+				stint.MapUnordered(ctx, s, slices.Values([]int{1}), func(context.Context, int) (int, error) { return 0, nil })
+			},
+		})
+	}
+}
+
+func TestD7_ZeroGroupPanics(t *testing.T) {
+	for _, g := range []*stint.Group{nil, {}} {
+		wantZero(t, "Group: make one with NewGroup", map[string]func(){
+			"Go":     func() { g.Go(func(context.Context) error { return nil }) },
+			"Wait":   func() { _ = g.Wait() },
+			"Cancel": func() { g.Cancel(nil) },
+		})
+	}
+}
+
+func TestB10_ZeroLimiterPanics(t *testing.T) {
+	ctx := t.Context()
+	for _, l := range []*stint.Limiter{nil, {}} {
+		wantZero(t, "Limiter: make one with NewLimiter", map[string]func(){
+			"Try":         func() { l.Try(0) },
+			"Wait":        func() { _ = l.Wait(ctx, 1) },
+			"Wait below":  func() { _ = l.Wait(ctx, -1) },
+			"At":          func() { l.At(stint.High) },
+			"Stats":       func() { l.Stats() },
+			"SetRate":     func() { l.SetRate(1) },
+			"SetCapacity": func() { l.SetCapacity(1) },
+			"Why":         func() { l.Why() },
+			"Reader":      func() { l.Reader(ctx, strings.NewReader("")) },
+			"Writer":      func() { l.Writer(ctx, &bytes.Buffer{}) },
+		})
+	}
+	var v stint.LimiterAt
+	wantZero(t, "Limiter: make one with NewLimiter", map[string]func(){
+		"LimiterAt.Try":    func() { v.Try(1) },
+		"LimiterAt.Wait":   func() { _ = v.Wait(ctx, 1) },
+		"LimiterAt.Why":    func() { v.Why() },
+		"LimiterAt.Reader": func() { v.Reader(ctx, strings.NewReader("")) },
+		"LimiterAt.Writer": func() { v.Writer(ctx, &bytes.Buffer{}) },
+	})
+}
+
+func wantZero(t *testing.T, what string, calls map[string]func()) {
+	t.Helper()
+	for name, fn := range calls {
+		if got := panicOf(fn); got != "stint: zero "+what {
+			t.Errorf("%s of the zero value panics with %v, want that it names what to call", name, got)
+		}
+	}
+}
