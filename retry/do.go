@@ -12,7 +12,7 @@ import (
 // It returns
 //
 //   - nil when fn has;
-//   - the error of fn, as it is, when that is [Permanent] or [If] rejects it;
+//   - the error of fn, as it is, when that is [Permanent];
 //   - an error that wraps that of fn when there are no attempts left;
 //   - [context.Cause] of ctx, when ctx has ended, together with the last error
 //     of fn: [errors.Is] finds both. It interrupts the wait, but not fn;
@@ -24,37 +24,58 @@ import (
 // carries a delay (see [After]), that delay replaces the policy's; it is not cut
 // at Max, because coming sooner than asked would be in vain. A panic of fn passes
 // through. Do starts no goroutine and leaves no timer behind.
-func Do(ctx context.Context, policy Policy, fn func(context.Context) error, options ...Option) error {
-	_, err := DoValue(ctx, policy, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, fn(ctx)
-	}, options...)
-	return err
+//
+// [Config.Do] does the same with functions that are asked or told of failures.
+func Do(ctx context.Context, policy Policy, fn func(context.Context) error) error {
+	return Config{Policy: policy}.Do(ctx, fn)
 }
 
 // DoValue is [Do] for a function that also returns a value. With an error the
 // value is zero.
-func DoValue[T any](
-	ctx context.Context, policy Policy, fn func(context.Context) (T, error), options ...Option,
-) (T, error) {
-	var none T
-	if err := policy.Validate(); err != nil {
+func DoValue[T any](ctx context.Context, policy Policy, fn func(context.Context) (T, error)) (T, error) {
+	var value, none T
+	err := Do(ctx, policy, func(ctx context.Context) (err error) {
+		value, err = fn(ctx)
+		return err
+	})
+	if err != nil {
 		return none, err
 	}
+	return value, nil
+}
+
+// Config is a policy and functions that take part in each failure. The zero value is
+// the zero [Policy] alone. The functions are kept out of Policy so that it stays a
+// value that can be compared and stored.
+type Config struct {
+	// Policy says how often and after which delays.
+	Policy Policy
+	// If returns true for the errors after which to try again; after another, that
+	// error is the answer, as it is. It is not asked about errors that end the
+	// attempts anyway. Nil is true for all.
+	If func(err error) bool
+	// OnFailure is called after each attempt that failed, before the wait; for a log
+	// line, say. It is called in the goroutine of Do. Nil is not called.
+	OnFailure func(Failure)
+}
+
+// Do is [Do] with the policy and the functions of c.
+func (c Config) Do(ctx context.Context, fn func(context.Context) error) error {
+	if err := c.Policy.Validate(); err != nil {
+		return err
+	}
 	if ctx.Err() != nil {
-		return none, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
-	r := runner{policy: policy}
-	for _, option := range options {
-		option(&r)
-	}
+	r := runner{cfg: c}
 	for {
 		r.attempt++
-		v, err := fn(context.WithValue(ctx, attemptKey{}, r.attempt))
+		err := fn(context.WithValue(ctx, attemptKey{}, r.attempt))
 		if err == nil {
-			return v, nil
+			return nil
 		}
 		if err := r.failed(ctx, err); err != nil {
-			return none, err
+			return err
 		}
 	}
 }
@@ -68,22 +89,6 @@ func Attempt(ctx context.Context) int {
 }
 
 type attemptKey struct{}
-
-// Option is what Do takes besides the policy: functions, which are kept out of
-// [Policy] so that it stays a value that can be compared and stored.
-type Option func(*runner)
-
-// If has Do try again only after errors for which retriable returns true. It is
-// not asked about errors that end the attempts anyway.
-func If(retriable func(err error) bool) Option {
-	return func(r *runner) { r.retriable = retriable }
-}
-
-// OnFailure has Do call fn after each attempt that failed, before it waits; for
-// a log line, say. It is called in the goroutine of Do.
-func OnFailure(fn func(Failure)) Option {
-	return func(r *runner) { r.onFailure = fn }
-}
 
 // Failure is an attempt that failed.
 type Failure struct {
@@ -99,10 +104,7 @@ type Failure struct {
 
 // runner is the state of one Do.
 type runner struct {
-	policy    Policy
-	retriable func(error) bool
-	onFailure func(Failure)
-
+	cfg      Config
 	attempt  int           // number of the attempt that runs, from 1
 	previous time.Duration // what the policy gave before it
 }
@@ -111,8 +113,8 @@ type runner struct {
 // the wait for the next attempt, or the error that Do ends with.
 func (r *runner) failed(ctx context.Context, err error) error {
 	delay, end := r.judge(ctx, err)
-	if r.onFailure != nil {
-		r.onFailure(Failure{Attempt: r.attempt, Err: err, Delay: delay, Final: end != nil})
+	if r.cfg.OnFailure != nil {
+		r.cfg.OnFailure(Failure{Attempt: r.attempt, Err: err, Delay: delay, Final: end != nil})
 	}
 	if end != nil {
 		return end
@@ -132,11 +134,11 @@ func (r *runner) judge(ctx context.Context, err error) (time.Duration, error) {
 	if ctx.Err() != nil {
 		return 0, r.stopped(ctx, err)
 	}
-	delay, ok := r.policy.Next(r.attempt, r.previous, rand.Uint64)
+	delay, ok := r.cfg.Policy.Next(r.attempt, r.previous, rand.Uint64)
 	if !ok {
 		return 0, fmt.Errorf("retry: gave up after attempt %d: %w", r.attempt, err)
 	}
-	if r.retriable != nil && !r.retriable(err) {
+	if r.cfg.If != nil && !r.cfg.If(err) {
 		return 0, err
 	}
 	r.previous = delay

@@ -108,12 +108,15 @@ func TestA7_DoStopsOnPermanent(t *testing.T) {
 func TestA7_DoStopsWhenIfRejects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
-		err := retry.Do(t.Context(), retry.Policy{Attempts: 10}, func(context.Context) error {
+		cfg := retry.Config{
+			Policy: retry.Policy{Attempts: 10}, If: func(err error) bool { return errors.Is(err, errFailed) },
+		}
+		err := cfg.Do(t.Context(), func(context.Context) error {
 			if n++; n < 3 {
 				return errFailed
 			}
 			return errEnded
-		}, retry.If(func(err error) bool { return errors.Is(err, errFailed) }))
+		})
 		if n != 3 || err != errEnded { //nolint:errorlint // the error itself, not wrapped
 			t.Errorf("%v after %d calls", err, n)
 		}
@@ -148,9 +151,7 @@ func TestA7_DoTellsOfEachFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got []retry.Failure
 		fn, _ := failing(errFailed)
-		_ = retry.Do(t.Context(), retry.Policy{}, fn, retry.OnFailure(func(f retry.Failure) {
-			got = append(got, f)
-		}))
+		_ = retry.Config{OnFailure: func(f retry.Failure) { got = append(got, f) }}.Do(t.Context(), fn)
 		want := []retry.Failure{
 			{Attempt: 1, Err: errFailed, Delay: 200 * time.Millisecond},
 			{Attempt: 2, Err: errFailed, Delay: 400 * time.Millisecond},
@@ -169,8 +170,10 @@ func TestC2_DoGrowsFromThePreviousDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var longest time.Duration
 		fn, _ := failing(errFailed)
-		_ = retry.Do(t.Context(), retry.Policy{Attempts: 50, Jitter: retry.Decorrelated}, fn,
-			retry.OnFailure(func(f retry.Failure) { longest = max(longest, f.Delay) }))
+		_ = retry.Config{
+			Policy:    retry.Policy{Attempts: 50, Jitter: retry.Decorrelated},
+			OnFailure: func(f retry.Failure) { longest = max(longest, f.Delay) },
+		}.Do(t.Context(), fn)
 		if longest <= 3*retry.DefaultBase {
 			t.Errorf("the longest delay was %v", longest)
 		}
@@ -205,10 +208,11 @@ func TestA7_DoStopsWhenTheContextEndsDuringAnAttempt(t *testing.T) {
 		for _, returned := range []error{errFailed, errEnded} {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			start, asked := time.Now(), false
-			err := retry.Do(ctx, retry.Policy{}, func(context.Context) error {
+			cfg := retry.Config{If: func(error) bool { asked = true; return true }}
+			err := cfg.Do(ctx, func(context.Context) error {
 				cancel(errEnded)
 				return returned
-			}, retry.If(func(error) bool { asked = true; return true }))
+			})
 			if !errors.Is(err, errEnded) || !errors.Is(err, returned) || asked || !time.Now().Equal(start) {
 				t.Errorf("error %v, asked %v, after %v", err, asked, time.Since(start))
 			}
@@ -225,7 +229,7 @@ func TestA7_DoStartsNoAttemptAfterTheEnd(t *testing.T) {
 	for range 50 {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		fn, calls := failing(retry.After(0, errFailed))
-		err := retry.Do(ctx, retry.Policy{}, fn, retry.OnFailure(func(retry.Failure) { cancel(errEnded) }))
+		err := retry.Config{OnFailure: func(retry.Failure) { cancel(errEnded) }}.Do(ctx, fn)
 		if len(*calls) != 1 || !errors.Is(err, errEnded) || !errors.Is(err, errFailed) {
 			t.Fatalf("%d calls, error %v", len(*calls), err)
 		}

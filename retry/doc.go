@@ -1,5 +1,6 @@
 // Package retry runs a function again when it fails: how often and after which
-// delays is said by a [Policy], and [Do] does it.
+// delays is said by a [Policy], and [Do] does it; [Config.Do] with functions that decide about failures or log
+// them.
 //
 // A Policy is a plain value and pure: [Policy.Next] computes, and neither waits
 // nor reads a clock nor draws random numbers of its own. So a durable queue

@@ -10,21 +10,44 @@ import (
 )
 
 func ExampleDo() {
-	ctx := context.Background()
 	policy := retry.Policy{Base: time.Millisecond}
-	err := retry.Do(ctx, policy, func(ctx context.Context) error {
-		if retry.Attempt(ctx) < 3 {
+	err := retry.Do(context.Background(), policy, func(ctx context.Context) error {
+		n := retry.Attempt(ctx)
+		fmt.Println("attempt", n)
+		if n < 3 {
 			return errors.New("connection refused")
 		}
 		return nil
-	}, retry.OnFailure(func(f retry.Failure) {
-		fmt.Printf("attempt %d: %v; again in %v\n", f.Attempt, f.Err, f.Delay)
-	}))
+	})
 	fmt.Println(err)
 	// Output:
-	// attempt 1: connection refused; again in 1ms
-	// attempt 2: connection refused; again in 2ms
+	// attempt 1
+	// attempt 2
+	// attempt 3
 	// <nil>
+}
+
+func ExampleConfig_Do() {
+	errNotFound := errors.New("not found")
+	cfg := retry.Config{
+		Policy: retry.Policy{Attempts: 5, Base: time.Millisecond},
+		If:     func(err error) bool { return !errors.Is(err, errNotFound) },
+		OnFailure: func(f retry.Failure) {
+			fmt.Printf("attempt %d: %v; again in %v, final: %t\n", f.Attempt, f.Err, f.Delay, f.Final)
+		},
+	}
+	err := cfg.Do(context.Background(), func(ctx context.Context) error {
+		if retry.Attempt(ctx) < 3 {
+			return errors.New("connection refused")
+		}
+		return errNotFound
+	})
+	fmt.Println(err)
+	// Output:
+	// attempt 1: connection refused; again in 1ms, final: false
+	// attempt 2: connection refused; again in 2ms, final: false
+	// attempt 3: not found; again in 0s, final: true
+	// not found
 }
 
 func ExamplePermanent() {
@@ -36,14 +59,15 @@ func ExamplePermanent() {
 }
 
 func ExampleAfter() {
-	err := retry.Do(context.Background(), retry.Policy{}, func(ctx context.Context) error {
+	cfg := retry.Config{OnFailure: func(f retry.Failure) {
+		fmt.Printf("%v; again in %v\n", f.Err, f.Delay)
+	}}
+	err := cfg.Do(context.Background(), func(ctx context.Context) error {
 		if retry.Attempt(ctx) == 1 {
 			return retry.After(time.Millisecond, errors.New("429 Too Many Requests"))
 		}
 		return nil
-	}, retry.OnFailure(func(f retry.Failure) {
-		fmt.Printf("%v; again in %v\n", f.Err, f.Delay)
-	}))
+	})
 	fmt.Println(err)
 	// Output:
 	// 429 Too Many Requests; again in 1ms

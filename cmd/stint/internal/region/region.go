@@ -65,21 +65,31 @@ func (s Spec) Check() error {
 // what was waited for: [shm.ErrFull], or [shm.ErrStuck] if another process was opening
 // them. When it has waited for a place for a second it calls waits, once.
 func (s Spec) Open(ctx context.Context, waits func()) (*shm.Region, error) {
-	pauses := retry.Policy{
-		Attempts: math.MaxInt, Base: 5 * time.Millisecond, Max: 200 * time.Millisecond, Jitter: retry.Decorrelated,
-	}
-	full := retry.If(func(err error) bool { return errors.Is(err, shm.ErrFull) })
 	second := time.After(time.Second)
-	note := retry.OnFailure(func(f retry.Failure) {
-		select {
-		case <-second:
-			if !f.Final {
-				waits()
+	cfg := retry.Config{
+		Policy: retry.Policy{
+			Attempts: math.MaxInt, Base: 5 * time.Millisecond, Max: 200 * time.Millisecond, Jitter: retry.Decorrelated,
+		},
+		If: func(err error) bool { return errors.Is(err, shm.ErrFull) },
+		OnFailure: func(f retry.Failure) {
+			select {
+			case <-second:
+				if !f.Final {
+					waits()
+				}
+			default:
 			}
-		default:
-		}
+		},
+	}
+	var region *shm.Region
+	err := cfg.Do(ctx, func(ctx context.Context) (err error) {
+		region, err = s.TryOpen(ctx)
+		return err
 	})
-	return retry.DoValue(ctx, pauses, s.TryOpen, full, note)
+	if err != nil {
+		return nil, err
+	}
+	return region, nil
 }
 
 // TryOpen opens the slots. It does not wait for a place: then the error is
