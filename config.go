@@ -31,6 +31,14 @@ type Config struct {
 	// processes or hosts. Nil keeps them in the scheduler. The scheduler's own
 	// limits apply on top.
 	Slots Slots
+	// OnPanic is called when a function that was given to [Go], [Then], a [Group] or
+	// [Map] has panicked, or a teardown of a [Future]: for a log line, since nobody
+	// may wait for the outcome, where the panic is the error too. It is called once
+	// for each panic, in the goroutine that panicked, which still has its slot, and
+	// before the outcome can be seen. It may be called by many goroutines at once. If
+	// it panics itself, the program ends as by any panic. [Run] does not call it: its
+	// caller gets the error. Nil is not called.
+	OnPanic func(*PanicError)
 }
 
 // WhenFull is what a bounded queue does with an arrival that finds it full.

@@ -170,6 +170,9 @@ func (f *Future[T]) run(w *worker, e *entry) {
 		if err != nil {
 			f.task.ensure().err = err
 		}
+		if !returned {
+			f.task.c.report(err)
+		}
 	}()
 	if err = f.task.ending(); err == nil {
 		f.value, err = f.fn(&f.task)
@@ -191,7 +194,7 @@ func (f *Future[T]) settle() {
 	// else: the last registered one is called first, and publish last.
 	defer f.publish(x)
 	for _, fn := range x.teardowns.take() {
-		defer guarded(fn, &x.err)
+		defer f.task.c.guarded(fn, &x.err)
 	}
 }
 
@@ -241,11 +244,13 @@ func (h *hooks) take() []func() {
 }
 
 // guarded calls fn and adds to err what it panics with.
-func guarded(fn func(), err *error) {
+func (c *core) guarded(fn func(), err *error) {
 	returned := false
 	defer func() {
 		if !returned {
-			*err = errors.Join(*err, caught(recover()))
+			failure := caught(recover())
+			*err = errors.Join(*err, failure)
+			c.report(failure)
 		}
 	}()
 	fn()

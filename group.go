@@ -136,7 +136,9 @@ func (g *Group) run(w *worker, e *entry) {
 	returned := false
 	defer func() {
 		if !returned {
-			g.fail(caught(recover()))
+			err := caught(recover())
+			defer g.fail(err)
+			g.s.c.report(err)
 		}
 	}()
 	ctx := w.groupContext(g, e)

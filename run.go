@@ -59,6 +59,14 @@ func caught(value any) error {
 	return &PanicError{Value: value, Stack: debug.Stack()}
 }
 
+// report tells the hook of a panic that nobody may wait for. The hook may panic or end the
+// goroutine: what must follow is deferred.
+func (c *core) report(err error) {
+	if p, ok := err.(*PanicError); ok && c.cfg.OnPanic != nil { //nolint:errorlint // as [caught] returns it
+		c.cfg.OnPanic(p)
+	}
+}
+
 // enter gets a slot for a function that the caller runs itself, and the
 // context to run it with. parent is the task to which the slot returns.
 func (c *core) enter(ctx context.Context, s Scheduler) (t *task, parent *hold, err error) {
