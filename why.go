@@ -1,6 +1,10 @@
 package stint
 
-import "time"
+import (
+	"fmt"
+	"strings"
+	"time"
+)
 
 // Code names what keeps an entry waiting. The codes are the same in Go, JSON,
 // the command line and the dashboard.
@@ -57,4 +61,79 @@ type Reason struct {
 	// By says who paused it and why, in the words given to Pause; who holds the
 	// shared slots; or who waits for shared tokens.
 	By string `json:"by,omitempty"`
+}
+
+// String says in one line why an entry waits, for a log or a person: "as many slots are in
+// use as the limit allows: 4 of 4". Its words may change; programs look at Code.
+func (r Reason) String() string {
+	switch r.Code {
+	case CodeMax:
+		return fmt.Sprintf("as many slots are in use as the limit allows: %d of %d", r.Running, r.Limit)
+	case CodeCap:
+		return fmt.Sprintf("its tier starts only while fewer than %d slots are in use, and %d are", r.Limit, r.Running)
+	case CodeKey:
+		return fmt.Sprintf("as many entries of key %q run as may: %d of %d", r.Key, r.Running, r.Limit)
+	case CodeRate:
+		return r.short("the bucket")
+	case CodeBehind:
+		return r.behind()
+	case CodeShared:
+		return r.shared()
+	case CodePaused:
+		return "the scheduler is paused" + r.by() + r.at(", since ", r.Since)
+	case CodeClosed:
+		return "the scheduler is closed"
+	case CodeQueueFull:
+		return fmt.Sprintf("the queue is full: %d of %d entries wait", r.Running, r.Limit)
+	default:
+		return string(r.Code) // of another package, which has words of its own
+	}
+}
+
+// short says how many tokens a bucket lacks, and when it has them.
+func (r Reason) short(bucket string) string {
+	return fmt.Sprintf("%s is short of %d tokens", bucket, r.Tokens) + r.at(", which it has at ", r.FreeAt)
+}
+
+// behind names the tiers that go first, highest first. Without any, it is an entry that
+// needs several slots.
+func (r Reason) behind() string {
+	var tiers []string
+	for i := Tiers - 1; i >= 0; i-- {
+		if n := r.Ahead[i]; n > 0 {
+			tiers = append(tiers, fmt.Sprintf("%d of tier %s", n, priorityOf(i)))
+		}
+	}
+	if len(tiers) == 0 {
+		return "an entry that needs several slots goes first"
+	}
+	return "others go first: " + strings.Join(tiers, ", ")
+}
+
+// shared says what keeps shared slots (they have a Limit) or tokens from the entry.
+func (r Reason) shared() string {
+	switch {
+	case r.Limit > 0 && r.Running >= r.Limit:
+		return fmt.Sprintf("as many shared slots are in use as there are: %d of %d", r.Running, r.Limit) + r.by()
+	case r.Tokens > 0:
+		return r.short("the shared bucket") + r.by()
+	case r.Ahead != [Tiers]int{}:
+		return r.behind() + r.by()
+	default:
+		return "what is shared cannot be had now" + r.by()
+	}
+}
+
+func (r Reason) by() string {
+	if r.By == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (%q)", r.By)
+}
+
+func (r Reason) at(text string, t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return text + t.Format("2006-01-02T15:04:05.000Z07:00")
 }

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/stintgo/stint"
@@ -81,6 +82,16 @@ type Reason struct {
 	// Estimate is how long the wait may take, from how many go first and how many
 	// have started lately; zero if there is no basis for one.
 	Estimate time.Duration `json:"estimate_ns,omitempty"`
+}
+
+// String returns r as JSON, for a log. The sentences of [stint.Reason.String] are about slots
+// and entries of one process; those about tasks are in the command line and the dashboard.
+func (r Reason) String() string {
+	text, err := json.Marshal(r)
+	if err != nil { // a time that JSON cannot have
+		return string(r.Code)
+	}
+	return string(text)
 }
 
 // Seen is when a worker was last heard of.

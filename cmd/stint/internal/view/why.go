@@ -160,16 +160,10 @@ func holders(r *queue.Reason) string {
 
 // behind says who goes first, the highest tier first.
 func behind(r *queue.Reason) string {
-	var tiers []string
-	for i := stint.Tiers - 1; i >= 0; i-- {
-		if n := r.Ahead[i]; n > 0 {
-			tiers = append(tiers, fmt.Sprintf("%d of tier %s", n, stint.Lowest+stint.Priority(i)))
-		}
-	}
-	if len(tiers) == 0 {
+	if r.Ahead == ([stint.Tiers]int{}) {
 		return "it is next, when a worker has a free slot"
 	}
-	return "others go first: " + strings.Join(tiers, ", ")
+	return r.Reason.String()
 }
 
 // State says why a task has nothing to wait for.
