@@ -6,7 +6,7 @@ import (
 	"github.com/stintgo/stint/internal/bucket"
 )
 
-// Never is what [Bucket.Take] answers if only a notice can tell when it is worth
+// Never is the wait that Take of a [Bucket] answers if only a notice can tell when it is worth
 // asking again.
 const Never = time.Duration(bucket.Never)
 

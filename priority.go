@@ -14,7 +14,7 @@ import (
 type Priority int8
 
 // The tiers, lowest first. Their numbers are part of the API: they are what
-// [ParsePriority] accepts and what stores and wires carry.
+// [ParsePriority] accepts and what stores and wires carry. Tiers is how many there are.
 const (
 	Lowest Priority = iota - 3
 	Lower
@@ -23,10 +23,9 @@ const (
 	High
 	Higher
 	Highest
-)
 
-// Tiers is the number of priorities.
-const Tiers = 7
+	Tiers = 7
+)
 
 // ErrPriority is wrapped by the errors of [ParsePriority] and
 // [Priority.UnmarshalText].

@@ -40,7 +40,7 @@ type Scheduler struct {
 	tiered bool // tier was set by At; otherwise it comes from the context
 }
 
-// New returns a scheduler with limit slots. It panics if the configuration is
+// New returns a scheduler with limit slots, from 0 to [MaxSlots]. It panics if the configuration is
 // not valid; see [Config.Validate]. A scheduler needs no closing: an idle one
 // has no goroutine and is garbage when nobody refers to it.
 //

@@ -11,7 +11,7 @@ import (
 
 // ErrBroken is wrapped by the errors of a barrier that a party has left, or that
 // was broken otherwise. The text says by what.
-var ErrBroken = errors.New("barrier is broken")
+var ErrBroken = errors.New("csync: barrier is broken")
 
 // The other causes of a broken barrier.
 var (
@@ -252,7 +252,7 @@ func (b *Barrier) endAndUnlock(e *era, cause error) {
 	case e.broken() == nil:
 		// The cause is there as text only: to the others, the end of one party's
 		// context must not look like the end of their own.
-		e.err = fmt.Errorf("csync: %w: %v", ErrBroken, cause) //nolint:errorlint // see above
+		e.err = fmt.Errorf("%w: %v", ErrBroken, cause) //nolint:errorlint // see above
 		e.state.Add(1)
 	}
 	b.arrived = 0

@@ -8,7 +8,7 @@ import (
 
 // ErrTooHeavy is wrapped by the error for a weight above a semaphore's total,
 // which could never be acquired.
-var ErrTooHeavy = errors.New("weight is above the semaphore's total")
+var ErrTooHeavy = errors.New("csync: weight is above the semaphore's total")
 
 // Semaphore is a weighted semaphore: holders share a total, each with a weight
 // of its own. Waiting is strictly first in, first out. The first in line is
@@ -38,7 +38,7 @@ func NewSemaphore(total int64) *Semaphore {
 func (s *Semaphore) Acquire(ctx context.Context, n int64) error {
 	w := weight(n)
 	if w > s.total {
-		return fmt.Errorf("csync: acquire %d of %d: %w", n, s.total, ErrTooHeavy)
+		return fmt.Errorf("%w: acquire %d of %d", ErrTooHeavy, n, s.total)
 	}
 	return s.permits.acquire(ctx, w, s.total)
 }

@@ -26,7 +26,7 @@ func ExampleSemaphore() {
 	// free: 20 of 100
 	// 30 more at once: false
 	// <nil>
-	// csync: acquire 101 of 100: weight is above the semaphore's total
+	// csync: weight is above the semaphore's total: acquire 101 of 100
 }
 
 func TestD2_SemaphoreModel(t *testing.T) {

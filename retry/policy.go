@@ -17,7 +17,7 @@ const (
 )
 
 // ErrPolicy is wrapped by the errors for policies that make no sense.
-var ErrPolicy = errors.New("invalid retry policy")
+var ErrPolicy = errors.New("retry: invalid policy")
 
 // Policy says how often a function that fails is tried, and after which delays.
 // A field that is 0 is unset and has its default; so the zero Policy is three
