@@ -54,8 +54,12 @@ func TestA3_OnPanicIsToldOfEveryPanicOnce(t *testing.T) {
 				g.Go(func(context.Context) error { panic(errBoom) })
 			}
 		}, 1}, // the second is not called
-		"a map that is left": {func(ctx context.Context, s stint.Scheduler) {
-			for range stint.Map(ctx, s, slices.Values([]int{1}), func(context.Context, int) (int, error) { panic(errBoom) }) {
+		"a map": {func(ctx context.Context, s stint.Scheduler) {
+			fn := func(context.Context, int) (int, error) { panic(errBoom) }
+			for _, err := range stint.Map(ctx, s, slices.Values([]int{1}), fn) {
+				if err == nil {
+					panic("Map has lost the panic")
+				}
 				break
 			}
 		}, 1},
