@@ -34,10 +34,10 @@ func (v LimiterAt) Try(n int64) bool { return v.limiter.Try(n) }
 
 // Delay is [Limiter.Delay] at the view's tier.
 func (v LimiterAt) Delay(n int64) time.Duration {
+	l := v.limiter.made()
 	if n < 0 {
 		return 0
 	}
-	l := v.limiter
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.delay(v.tier, n)

@@ -75,6 +75,7 @@ func TestB10_ZeroLimiterPanics(t *testing.T) {
 			"Wait":        func() { _ = l.Wait(ctx, 1) },
 			"Wait below":  func() { _ = l.Wait(ctx, -1) },
 			"At":          func() { l.At(stint.High) },
+			"Delay":       func() { l.Delay(1) },
 			"Stats":       func() { l.Stats() },
 			"SetRate":     func() { l.SetRate(1) },
 			"SetCapacity": func() { l.SetCapacity(1) },
@@ -87,6 +88,7 @@ func TestB10_ZeroLimiterPanics(t *testing.T) {
 	wantZero(t, "Limiter: make one with NewLimiter", map[string]func(){
 		"LimiterAt.Try":    func() { v.Try(1) },
 		"LimiterAt.Wait":   func() { _ = v.Wait(ctx, 1) },
+		"LimiterAt.Delay":  func() { v.Delay(-1) },
 		"LimiterAt.Why":    func() { v.Why() },
 		"LimiterAt.Reader": func() { v.Reader(ctx, strings.NewReader("")) },
 		"LimiterAt.Writer": func() { v.Writer(ctx, &bytes.Buffer{}) },

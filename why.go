@@ -68,6 +68,9 @@ type Reason struct {
 func (r Reason) String() string {
 	switch r.Code {
 	case CodeMax:
+		if r.Weight > 1 {
+			return fmt.Sprintf("it needs %d slots at once, and %d of %d are in use", r.Weight, r.Running, r.Limit)
+		}
 		return fmt.Sprintf("as many slots are in use as the limit allows: %d of %d", r.Running, r.Limit)
 	case CodeCap:
 		return fmt.Sprintf("its tier starts only while fewer than %d slots are in use, and %d are", r.Limit, r.Running)
