@@ -16,7 +16,10 @@ func TestB6_ReasonsAreSentences(t *testing.T) {
 		want   string
 	}{
 		{stint.Reason{Code: stint.CodeMax, Limit: 4, Running: 5}, "as many slots are in use as the limit allows: 5 of 4"},
-		{stint.Reason{Code: stint.CodeMax, Limit: 5, Running: 1, Weight: 5}, "it needs 5 slots at once, and 1 of 5 are in use"},
+		{
+			stint.Reason{Code: stint.CodeMax, Limit: 5, Running: 1, Weight: 5},
+			"it needs 5 slots at once, and 1 of 5 are in use",
+		},
 		{
 			stint.Reason{Code: stint.CodeCap, Limit: 2, Running: 3, Guard: 9},
 			"its tier starts only while fewer than 2 slots are in use, and 3 are",

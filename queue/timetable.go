@@ -26,8 +26,9 @@ func (s *Schedule) timetable() (timetable, error) {
 		zoneErr = fmt.Errorf("%w: the zone Local may differ between the processes of a queue: name it, as Europe/Berlin",
 			ErrInvalid)
 	case zoneErr != nil:
-		zoneErr = fmt.Errorf("%w: this machine knows no time zone %q: give a name of the IANA database, as in Europe/Berlin; "+
-			"if it is one, the machine may lack that database, which is in the package tzdata", ErrInvalid, s.Zone)
+		zoneErr = fmt.Errorf("%w: this machine knows no time zone %q: give a name of the IANA database, as in "+
+			"Europe/Berlin; if it is one, the machine may lack that database, which is in the package tzdata",
+			ErrInvalid, s.Zone)
 	}
 	return timetable{expr, zone}, errors.Join(err, zoneErr)
 }

@@ -93,7 +93,8 @@ func TestC1_WarnsOfFlagsBehindTheCommand(t *testing.T) {
 		{"run echo a ::: --jobs --tag", ""},
 	} {
 		r := s.stint(strings.Fields(test.args)...)
-		if r.status != 0 || strings.Count(r.stderr, "\n") != min(len(test.want), 1) || !strings.Contains(r.stderr, test.want) {
+		lines := min(len(test.want), 1)
+		if r.status != 0 || strings.Count(r.stderr, "\n") != lines || !strings.Contains(r.stderr, test.want) {
 			t.Errorf("%s: %+v, want %q", test.args, r, test.want)
 		}
 	}

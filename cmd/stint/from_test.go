@@ -75,6 +75,7 @@ func TestC1_SubmitFromBadLines(t *testing.T) {
 		`unknown field "arg"`:                          `{"command":{"arg":["true"]}}`,
 		"ends before the object does":                  `{"command"`,
 		`the field key takes a text, as in "tenant-7"`: `{"command":{"args":["true"]},"key":5}`,
+
 		`the field run_at takes a time in RFC 3339, as in "2026-11-21T06:00:00Z"`:     `{"run_at":"tomorrow"}`,
 		`the field deadline takes a time in RFC 3339, as in "2026-11-21T06:00:00Z"`:   `{"deadline":5}`,
 		`the field command.args takes a list of texts, as in ["make", "all"]`:         `{"command":{"args":"true"}} x`,
@@ -83,15 +84,16 @@ func TestC1_SubmitFromBadLines(t *testing.T) {
 		`the field tier takes a text, the name of a tier or -3 to 3, as in "high"`:    `{"tier":2}`,
 		`the field command.stdin_base64 takes bytes in base64, as in "aGVsbG8K"`:      `{"command":{"stdin_base64":"%"}}`,
 		`the field timeout_ns takes a whole number of nanoseconds, as in 60000000000`: `{"timeout_ns":"1m"}`,
-		"something follows the object":                                                `{"command":{"args":["true"]}} x`,
-		"needs a \"command\"":                                                         `{"key":"k"}`,
-		"so it has no payload":                                                        `{"command":{"args":["true"]},"payload":1}`,
-		`has "script" and "args"`:                                                     `{"command":{"args":["true"],"script":"true"}}`,
-		"make it an absolute path":                                                    `{"command":{"args":["true"],"dir":"here"}}`,
-		"there is no program":                                                         `{"command":{}}`,
-		"no text in UTF-8":                                                            "\xff",
-		"longer than 2621440 bytes":                                                   strings.Repeat("x", 3<<20),
-		"key has 201 bytes":                                                           `{"command":{"args":["true"]},"key":"` + strings.Repeat("k", 201) + `"}`,
+
+		"something follows the object": `{"command":{"args":["true"]}} x`,
+		"needs a \"command\"":          `{"key":"k"}`,
+		"so it has no payload":         `{"command":{"args":["true"]},"payload":1}`,
+		`has "script" and "args"`:      `{"command":{"args":["true"],"script":"true"}}`,
+		"make it an absolute path":     `{"command":{"args":["true"],"dir":"here"}}`,
+		"there is no program":          `{"command":{}}`,
+		"no text in UTF-8":             "\xff",
+		"longer than 2621440 bytes":    strings.Repeat("x", 3<<20),
+		"key has 201 bytes":            `{"command":{"args":["true"]},"key":"` + strings.Repeat("k", 201) + `"}`,
 		"its deadline is not after its run_": `{"command":{"args":["true"]},"deadline":"2126-01-01T00:00:00Z",` +
 			`"run_at":"2126-01-01T00:00:00Z"}`,
 	} {

@@ -85,7 +85,8 @@ func TestB5_JobsSaysWhatItHasSet(t *testing.T) {
 	} {
 		r := s.stint("jobs", test.to)
 		said := slices.Collect(strings.Lines(r.stderr))
-		if r.status != 0 || r.stdout != test.most+" commands at once, 0 running\n" || !slices.EqualFunc(said, test.says, strings.HasPrefix) {
+		running := test.most + " commands at once, 0 running\n"
+		if r.status != 0 || r.stdout != running || !slices.EqualFunc(said, test.says, strings.HasPrefix) {
 			t.Errorf("jobs %s: %+v, want %s and %q", test.to, r, test.most, test.says)
 		}
 	}

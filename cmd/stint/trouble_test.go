@@ -145,7 +145,8 @@ func TestC4_FollowLogsThatAreCutAndLonger(t *testing.T) {
 	s := serve(t, "--output", "4000")
 	gate, told := fifo(t), fifo(t)
 	ev := events(t, told)
-	id := s.submit("echo > "+told+"; read n < "+gate+"; printf '%0*d\n' $n 0; echo > "+told+"; read x < "+gate, "--retries", "9")
+	script := "echo > " + told + "; read n < " + gate + "; printf '%0*d\n' $n 0; echo > " + told + "; read x < " + gate
+	id := s.submit(script, "--retries", "9")
 	ev.next()
 	write(t, gate, "1500\n")
 	ev.next()

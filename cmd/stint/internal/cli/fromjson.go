@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/stintgo/stint/cmd/stint/internal/serve"
@@ -104,8 +105,8 @@ func wrongField(text []byte) (field lineField, found bool) {
 		if !given {
 			continue
 		}
-		for i := len(path) - 1; i >= 0; i-- {
-			value = fmt.Appendf(nil, "{%q:%s}", path[i], value)
+		for _, name := range slices.Backward(path) {
+			value = fmt.Appendf(nil, "{%q:%s}", name, value)
 		}
 		if json.Unmarshal(value, new(lineJSON)) != nil {
 			return field, true

@@ -1,4 +1,4 @@
-package cli
+package cli //nolint:testpackage // it compares a table with the fields that the decoder reads
 
 import (
 	"encoding/json"

@@ -48,7 +48,8 @@ func (j *jobs) note(cut string) (notes []string) {
 		j.logger.Warn("few connections are left for clients: run fewer commands at once, or raise the limit on open files "+
 			"(ulimit -n)", slog.Int64("connections", most))
 		notes = append(notes, fmt.Sprintf("the server has descriptors for %d connections besides these commands, and each "+
-			"wait, logs -f and worker holds one: run fewer commands at once, or raise its limit on open files (ulimit -n)", most))
+			"wait, logs -f and worker holds one: run fewer commands at once, or raise its limit on open files "+
+			"(ulimit -n)", most))
 	}
 	return notes
 }
