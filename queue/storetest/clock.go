@@ -30,6 +30,10 @@ func clockCases() (cases []testCase) {
 		testCase{"C3_RetentionByAClockAYearAhead", Config{}, retentionByAClockAhead},
 		testCase{"C8_DelaysAndAClockThatDrifts", Config{}, driftingClock},
 		testCase{"C4_LossIsDatedAtTheFirstCall", Config{}, lossIsDated},
+		testCase{"C8_FirstCallIsABeat", Config{}, func(c *trial) { firstCallCorrects(c, func() { c.hear("w", kind) }) }},
+		testCase{"C8_FirstCallIsAClaimOfNothing", Config{}, func(c *trial) {
+			firstCallCorrects(c, func() { c.claimed(queue.Claim{Max: 1, Kinds: []string{"other"}}) })
+		}},
 	)
 }
 
@@ -294,5 +298,33 @@ func lossIsDated(c *trial) {
 	c.tend()
 	if again := c.task(id); !again.Steps[last].At.Equal(t.Changed) {
 		c.Errorf("opened once more, the loss is at %v, and was at %v", again.Steps[last].At, t.Changed)
+	}
+}
+
+// firstCallCorrects shows that the first call corrects times for good, whatever it is: a
+// crash after it is answered brings none of the other clock back, and dates no loss anew.
+func firstCallCorrects(c *trial, call func()) {
+	begun := c.now
+	var delayed, lost queue.ID
+	survived := c.ahead(time.Hour, func() {
+		lost = c.add(queue.Spec{MaxCrashes: 1})
+		c.one()
+		delayed = c.add(queue.Spec{RunAt: c.now.Add(10 * time.Minute)})
+	})
+	if !survived {
+		return
+	}
+	call()
+	if !c.crash() {
+		return
+	}
+	c.pass(time.Minute)
+	c.tend()
+	if t := c.task(delayed); !t.Submitted.Equal(begun) || !t.RunAt.Equal(begun.Add(10*time.Minute)) {
+		c.Errorf("a task that was delayed by 10 min was submitted at %v, and is to run at %v",
+			t.Submitted.Sub(begun), t.RunAt.Sub(begun))
+	}
+	if t := c.task(lost); t.State == queue.Dead && !c.Remote && !t.Changed.Equal(begun) {
+		c.Errorf("a lease that was lost before the first call, at 0, was lost at %v\n%s", t.Changed.Sub(begun), life(t))
 	}
 }

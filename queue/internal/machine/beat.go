@@ -42,9 +42,10 @@ func (m *Machine) Beat(ctx context.Context, now time.Time, w queue.Worker, beats
 	for i := range beats {
 		answers[i] = m.beat(&beats[i])
 	}
-	if m.journal.mark() == begun {
+	if m.journal.mark() == begun && m.opened == 0 {
 		// Leases are in memory. To wait for what others have written would end those of
-		// handlers that do well while a disk is full.
+		// handlers that do well while a disk is full. The first call alone waits, for the
+		// times that it has corrected.
 		m.mu.Unlock()
 		return answers, nil
 	}

@@ -52,7 +52,9 @@ func (m *Machine) claimSteps(ctx context.Context, now time.Time, c queue.Claim) 
 		if err = m.beginChange(ctx, now); err != nil {
 			return got, err
 		}
+		opened := m.opened
 		if got, err = m.claim(c); err != nil || len(got.Tasks) > 0 || !got.rest {
+			got.mark = max(got.mark, opened)
 			m.seal() // a task may have passed its deadline
 			m.mu.Unlock()
 			return got, err

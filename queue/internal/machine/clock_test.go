@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stintgo/stint/queue"
@@ -19,7 +20,8 @@ type correcting struct {
 	first chan error      // receives what the first call returns
 }
 
-func openAhead(t *testing.T) *correcting {
+// openAhead returns one that has been called with first.
+func openAhead(t *testing.T, first func(context.Context, *machine.Machine) error) *correcting {
 	t.Helper()
 	const n = 12 // of 1 MiB each: some parts
 	r := newRows()
@@ -39,12 +41,28 @@ func openAhead(t *testing.T) *correcting {
 		t.Fatal(err)
 	}
 	c.Machine, c.rows.gate = m, make(chan struct{})
-	go func() {
-		_, err := m.Tend(t.Context(), start, 0)
-		c.first <- err
-	}()
+	go func() { c.first <- first(t.Context(), m) }()
 	<-begun
 	return c
+}
+
+func tend(ctx context.Context, m *machine.Machine) error {
+	_, err := m.Tend(ctx, start, 0)
+	return err
+}
+
+// corrected checks that the times of all tasks are right if the machine ends now.
+func (c *correcting) corrected(t *testing.T) {
+	t.Helper()
+	found, err := openOn(t, c.rows.crash()).Find(t.Context(), queue.Filter{}, queue.Page{})
+	if err != nil || len(found) != len(c.tasks) {
+		t.Fatal(len(found), err)
+	}
+	for i := range found {
+		if !found[i].Submitted.Equal(start) {
+			t.Errorf("task %d was submitted at %v, want %v", i, found[i].Submitted, start)
+		}
+	}
 }
 
 // within fails the test if a call does not return for very long.
@@ -66,7 +84,7 @@ func within(t *testing.T, what string, call func() error) {
 // written, as for room on a disk, tasks can be read, and a step waits no longer than its
 // context. When they have been written all of them are right.
 func TestC8_ReadsWhileTimesAreCorrected(t *testing.T) {
-	c := openAhead(t)
+	c := openAhead(t, tend)
 	ctx := t.Context()
 	within(t, "Find", func() error {
 		found, err := c.Find(ctx, queue.Filter{}, queue.Page{})
@@ -99,21 +117,13 @@ func TestC8_ReadsWhileTimesAreCorrected(t *testing.T) {
 	if got := <-claimed; got != len(c.tasks) {
 		t.Errorf("%d tasks are claimed, want %d", got, len(c.tasks))
 	}
-	found, err := openOn(t, c.rows.crash()).Find(ctx, queue.Filter{}, queue.Page{})
-	if err != nil || len(found) != len(c.tasks) {
-		t.Fatal(len(found), err)
-	}
-	for i := range found {
-		if !found[i].Submitted.Equal(start) {
-			t.Errorf("task %d was submitted at %v, want %v", i, found[i].Submitted, start)
-		}
-	}
+	c.corrected(t)
 }
 
 // TestC8_CloseWhileTimesAreCorrected: Close waits until all have been corrected, and the
 // calls that wait meanwhile are told that the store is closed.
 func TestC8_CloseWhileTimesAreCorrected(t *testing.T) {
-	c := openAhead(t)
+	c := openAhead(t, tend)
 	closed := make(chan error, 1)
 	go func() { closed <- c.Close() }()
 	close(c.rows.gate)
@@ -121,13 +131,57 @@ func TestC8_CloseWhileTimesAreCorrected(t *testing.T) {
 	if err := <-c.first; err != nil && !errors.Is(err, queue.ErrClosed) {
 		t.Errorf("the first call returns %v", err)
 	}
-	found, err := openOn(t, c.rows.crash()).Find(t.Context(), queue.Filter{}, queue.Page{})
-	if err != nil || len(found) != len(c.tasks) {
-		t.Fatal(len(found), err)
+	c.corrected(t)
+}
+
+// TestC8_CallsWaitForAllCorrections: the first call, and one that comes while rows are being
+// corrected, is answered when the last part of the corrections is durable, also if it is one
+// that changes nothing else.
+func TestC8_CallsWaitForAllCorrections(t *testing.T) {
+	calls := map[string]func(context.Context, *machine.Machine) error{
+		"Tend": tend,
+		"Beat": func(ctx context.Context, m *machine.Machine) error {
+			_, err := m.Beat(ctx, start, queue.Worker{Name: "w"}, nil)
+			return err
+		},
+		"Claim": func(ctx context.Context, m *machine.Machine) error {
+			_, err := m.Claim(ctx, start, queue.Claim{Worker: "w", Kinds: []string{"other"}, Max: 1, Lease: 1})
+			return err
+		},
 	}
-	for i := range found {
-		if !found[i].Submitted.Equal(start) {
-			t.Errorf("task %d was submitted at %v, want %v", i, found[i].Submitted, start)
+	for name, call := range calls {
+		t.Run("First"+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := openAhead(t, call)
+				c.answeredInTime(t, c.first)
+			})
+		})
+		t.Run("Second"+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, second := openAhead(t, tend), make(chan error, 1)
+				go func() { second <- call(t.Context(), c.Machine) }()
+				c.answeredInTime(t, second)
+				close(c.rows.gate)
+			})
+		})
+	}
+}
+
+// answeredInTime has one part after the other written until a call is answered, and
+// checks that this was the last one.
+func (c *correcting) answeredInTime(t *testing.T, answer <-chan error) {
+	t.Helper()
+	for {
+		synctest.Wait()
+		select {
+		case err := <-answer:
+			if err != nil {
+				t.Error(err)
+			}
+			c.corrected(t)
+			return
+		default:
+			c.rows.gate <- struct{}{}
 		}
 	}
 }

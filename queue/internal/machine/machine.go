@@ -118,6 +118,7 @@ type Machine struct {
 
 	over       []freed       // leases that have ended since the last call of end
 	opening    *opening      // nil from the first call on
+	opened     uint64        // the mark of what the first call corrects; 0 in a step that does not wait for that
 	correcting chan struct{} // closed when the times of all rows have been corrected; nil if they are not being
 	away       span          // without a call, before the first one
 	names      record.Head   // the row that was read last, whose names are likely to come again
@@ -129,6 +130,7 @@ var _ queue.Store = (*Machine)(nil)
 
 // begin takes the lock for a step. After an error it has not.
 func (m *Machine) begin(ctx context.Context, now time.Time) error {
+	first := false // this call, or one that it waits for, is the first one
 	for {
 		if ctx.Err() != nil { // whoever called does not wait for it
 			return gaveUp(ctx, "nothing was done")
@@ -139,13 +141,18 @@ func (m *Machine) begin(ctx context.Context, now time.Time) error {
 			return err
 		}
 		if m.correcting == nil {
+			first = first || m.opening != nil && !now.IsZero()
 			m.tick(now)
 		}
 		corrected := m.correcting
 		if corrected == nil {
-			m.visits = visitsPerStep
+			m.visits, m.opened = visitsPerStep, 0
+			if first {
+				m.opened = m.journal.mark()
+			}
 			return nil
 		}
+		first = true
 		m.mu.Unlock()
 		select {
 		case <-corrected:
