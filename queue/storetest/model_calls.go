@@ -82,6 +82,7 @@ func (m *model) claims() error {
 		Worker: pick(r, "w0", "w1", "w2"), Queue: pick(r, "", "default", "b"), Kinds: pick(r, []string{"k0", "k1", "k2"},
 			[]string{"k0", "k1"}, []string{"k2"}, []string{"k0", "unknown"}, nil),
 		Max: 1 + r.IntN(4), Lease: time.Second + m.soon(20*time.Second), Remote: r.IntN(2) == 0 || m.Remote,
+		Bytes: sometimes(r, 4, 1+r.IntN(6<<10)),
 	}
 	m.with = q
 	got, err := m.Store.Claim(m.Context(), m.now, q)
@@ -291,14 +292,24 @@ func (m *model) tends() error {
 }
 
 func (m *model) finds() error {
-	f, p := m.filter(), queue.Page{Newest: m.rnd.IntN(2) == 0, Limit: m.rnd.IntN(8)}
+	f, p := m.filter(), queue.Page{
+		Newest: m.rnd.IntN(2) == 0, Limit: m.rnd.IntN(8), Bytes: sometimes(m.rnd, 3, 1+m.rnd.IntN(6<<10)),
+	}
 	for _, id := range m.known(m.rnd.IntN(2)) {
 		p.After = id
 	}
 	got, gotErr := m.Store.Find(m.Context(), f, p)
-	want, wantErr := m.right.Find(m.Context(), f, p)
+	all := p
+	all.Bytes = 0 // by the sizes that the store gives: those of the texts of errors differ
+	want, wantErr := m.right.Find(m.Context(), f, all)
 	if done, err := both(gotErr, wantErr); !done {
 		return err
+	}
+	if len(got) > 1 && full(got[:len(got)-1], p.Bytes) {
+		return fmt.Errorf("%+v of %+v finds more than it may: %d tasks", p, f, len(got))
+	}
+	if full(got, p.Bytes) {
+		want = want[:min(len(got), len(want))]
 	}
 	if g, w := idsOf(got), idsOf(want); !slices.Equal(g, w) {
 		return fmt.Errorf("%+v of %+v finds\n%v, want\n%v", p, f, g, w)

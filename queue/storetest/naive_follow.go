@@ -28,12 +28,17 @@ func (n *naive) follow(now time.Time, c queue.Claim, got queue.Claimed) error {
 		}
 		n.start(r, c, t.Lease.Token)
 	}
-	if len(got.Tasks) < c.Max {
+	switch {
+	case len(got.Tasks) > 1 && full(got.Tasks[:len(got.Tasks)-1], c.Bytes):
+		return fmt.Errorf("a claim of %d bytes gets %d tasks", c.Bytes, len(got.Tasks))
+	case len(got.Tasks) == c.Max && !got.Next.IsZero():
+		return fmt.Errorf("a claim that got all that it asked for is to come back at %v", got.Next)
+	case len(got.Tasks) < c.Max && full(got.Tasks, c.Bytes) && !got.Next.Equal(n.now):
+		return fmt.Errorf("a claim that got as many bytes as it may is to come back at %v; it is %v", got.Next, n.now)
+	case len(got.Tasks) < c.Max && !full(got.Tasks, c.Bytes):
 		if err := n.exhausted(c, got.Next); err != nil {
 			return err
 		}
-	} else if !got.Next.IsZero() {
-		return fmt.Errorf("a claim that got all that it asked for is to come back at %v", got.Next)
 	}
 	n.revise()
 	return nil
