@@ -4,7 +4,6 @@ package main_test
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -131,57 +130,6 @@ func TestC4_FollowLogsThatAreCut(t *testing.T) {
 	expect("[attempt 3, ", zeros)
 	again()
 	expect("[what was before this has been dropped]", "0000", "[attempt 3, ", zeros, "[attempt 4, ", zeros)
-	write(t, gate, "0\n")
-	if status := finish(t, follow); status != 0 {
-		t.Errorf("it ends with %d", status)
-	}
-	s.stop()
-}
-
-// A log that is cut and has become longer than it was, before its follower looks again, is
-// followed from its new beginning, also after a restart of the server. A log that is not
-// cut goes on where it was.
-func TestC4_FollowLogsThatAreCutAndLonger(t *testing.T) {
-	s := serve(t, "--output", "4000")
-	gate, told := fifo(t), fifo(t)
-	ev := events(t, told)
-	script := "echo > " + told + "; read n < " + gate + "; printf '%0*d\n' $n 0; echo > " + told + "; read x < " + gate
-	id := s.submit(script, "--retries", "9")
-	ev.next()
-	write(t, gate, "1500\n")
-	ev.next()
-	follow := s.command("logs", "-f", id)
-	out := startLines(t, follow)
-	if got := out.next(); len(got) != 1500 {
-		t.Fatalf("it begins with %q", got)
-	}
-	if err := follow.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	again := func(zeros int) { // the attempt is interrupted, and the next one writes so many
-		t.Helper()
-		s.kill()
-		s.start("--output", "4000")
-		ev.next()
-		write(t, gate, fmt.Sprintf("%d\n", zeros))
-		ev.next()
-		for text := ""; !strings.HasSuffix(text, strings.Repeat("0", zeros)+"\n"); {
-			text = s.stint("logs", id).stdout
-		}
-	}
-	again(3500)
-	again(3900) // the log had 5000 bytes, of which 2000 are left
-	if err := follow.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
-	if got := out.next(); got != "[what was before this has been dropped]" {
-		t.Errorf("it goes on with %.80q", got)
-	}
-	for _, want := range []string{"0000", "[attempt 3, ", strings.Repeat("0", 3900)} {
-		if got := out.next(); !strings.HasPrefix(got, want) {
-			t.Errorf("it goes on with %.80q, want %.80q", got, want)
-		}
-	}
 	write(t, gate, "0\n")
 	if status := finish(t, follow); status != 0 {
 		t.Errorf("it ends with %d", status)
