@@ -113,7 +113,7 @@ func draw() {
 			}
 		}()
 	}
-	select {}
+	hang()
 }
 
 var drawn = rate(20_000, 200)

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
 	"sync"
 	"syscall"
@@ -156,13 +157,20 @@ func hold(r *shm.Region) {
 	_, _ = os.Stdin.Read(make([]byte, 1))
 }
 
+// hang blocks until the process is killed. Without a signal to listen for, Go ends a process
+// in which no goroutine can ever go on.
+func hang() {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGWINCH)
+	select {}
+}
+
 // lockIt locks the mutex, says so, and waits.
 func lockIt() {
 	_, err := inProcess().Mutex(0).Lock(context.Background())
 	must(err)
 	_, err = os.Stdout.WriteString("x")
 	must(err)
-	select {}
+	hang()
 }
 
 // parent takes all slots, starts a process that outlives it, and waits.
@@ -176,7 +184,7 @@ func parent() {
 	must(child.Start())
 	_, err := os.Stdout.WriteString("x")
 	must(err)
-	select {}
+	hang()
 }
 
 // touch takes a slot when it is told to.
@@ -198,7 +206,7 @@ func makeIt() {
 	}
 	_, err := os.Stdout.WriteString("x")
 	must(err)
-	select {}
+	hang()
 }
 
 // turn takes a slot and turns into a shell, which reads commands.
@@ -223,7 +231,7 @@ func lend() {
 	must(child.Start())
 	_, err = os.Stdout.WriteString("x")
 	must(err)
-	select {}
+	hang()
 }
 
 // process is one that was started.
