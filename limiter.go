@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/stintgo/stint/internal/bucket"
@@ -57,6 +55,10 @@ func (c LimiterConfig) tokens(rate float64) int64 {
 // admitted into debt: its first in line gets its tokens at once, and nobody
 // else gets any until they have been earned.
 //
+// It is a small value, like a [Scheduler]: copies share the same bucket, and At
+// returns a copy that asks for tokens at a tier. It costs nothing. The methods
+// of the zero Limiter panic; make one with [NewLimiter].
+//
 // In any span of time the limiter admits at most its capacity and what the
 // rate earns meanwhile, but for three things that say so: an entry of more than
 // the capacity, whose tokens were saved up while it waited; a debt, which is
@@ -70,91 +72,51 @@ func (c LimiterConfig) tokens(rate float64) int64 {
 // shared: see [LimiterConfig]), and the limiter keeps no goroutine and no timer.
 // It needs no closing. It can count 2⁶¹ tokens, which are 34 years of two thousand
 // million per second.
-//
-// The methods of the zero Limiter panic: make one with [NewLimiter].
 type Limiter struct {
-	start       time.Time // times are nanoseconds since then
-	constructed bool      // by NewLimiter
-	bucket      bucket.Bucket
-	shared      *sharing // nil if the tokens are the limiter's own
-
-	mu     sync.Mutex // guards all below, and what of the bucket needs a lock
-	rate   float64    // of its own; 0: none
-	config LimiterConfig
-	timer  *time.Timer // runs only while somebody waits
-	due    int64       // when it fires, or 0
-
-	entries sync.Pool    // of *bucket.Entry
-	chunk   atomic.Int64 // bytes that a stream pays for at once
+	c      *limiter
+	tier   Priority
+	tiered bool // tier was set by At; otherwise it comes from the context
 }
 
 // NewLimiter returns a limiter of rate tokens per second, from 1e-6 to 2³⁴, or of
 // none of its own if it has a shared bucket and rate is 0. It panics if
 // [LimiterConfig.Validate] reports a problem.
-func NewLimiter(rate float64, cfg LimiterConfig) *Limiter {
+func NewLimiter(rate float64, cfg LimiterConfig) Limiter {
 	if err := cfg.Validate(rate); err != nil {
 		panic(err)
 	}
-	l := &Limiter{
-		start:       now(),
-		constructed: true,
-		rate:        rate,
-		config:      cfg,
-	}
-	l.bucket.Init(cfg.own(rate))
-	if cfg.Bucket != nil {
-		l.share(cfg.Bucket)
-	}
-	l.chunk.Store(cfg.chunk(rate))
+	return Limiter{c: newLimiter(rate, cfg)}
+}
+
+// At returns the limiter at tier p, whatever the context says. It panics if p is
+// not a tier.
+func (l Limiter) At(p Priority) Limiter {
+	l.c.made()
+	l.tier, l.tiered = p.mustValid(), true
 	return l
 }
 
-// made returns l, and panics if that was not made with [NewLimiter].
-func (l *Limiter) made() *Limiter {
-	if l == nil || !l.constructed {
-		panic("stint: zero Limiter: make one with NewLimiter")
+func (l Limiter) tierFor(ctx context.Context) Priority {
+	if l.tiered {
+		return l.tier
 	}
-	return l
-}
-
-// now reads the monotonic clock. Time is read when tokens are asked for; there
-// is no tick. [time.Since] reads no more than that, while [time.Now] would read
-// the time of day too and take half as long again.
-func (l *Limiter) now() int64 {
-	return int64(time.Since(l.start)) //nolint:forbidigo // most of what Try costs is this reading
+	return PriorityFrom(ctx)
 }
 
 // Try takes n tokens if the bucket holds them and nobody waits, of whatever
 // tier, and reports whether it did. It never blocks, and it takes nothing if it
 // returns false. A negative n is refused.
-func (l *Limiter) Try(n int64) bool {
-	now := l.made().now()
-	if spent, enough := l.bucket.Look(now, n); enough && n >= 0 && l.bucket.Claim(spent, n) {
+func (l Limiter) Try(n int64) bool {
+	now := l.c.made().now()
+	if spent, enough := l.c.bucket.Look(now, n); enough && n >= 0 && l.c.bucket.Claim(spent, n) {
 		return true
 	}
-	if n < 0 {
-		return false
-	}
-	verdict := l.bucket.Take(now, n)
-	for verdict == bucket.Changing {
-		l.awaitChange()
-		verdict = l.bucket.Take(l.now(), n)
-	}
-	if verdict == bucket.Queued && l.shared != nil {
-		return l.tryShared(n)
-	}
-	return verdict == bucket.Taken
-}
-
-// awaitChange returns when a change of rate that is under way has been made,
-// which takes less than a microsecond.
-func (l *Limiter) awaitChange() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	return n >= 0 && l.c.try(now, n)
 }
 
 // Wait takes n tokens, as soon as they are there and it is the caller's turn
-// at the tier that ctx carries ([Normal] if none).
+// at the limiter's tier: that of [Limiter.At], or else the one that ctx carries
+// ([Normal] if none).
 //
 // For n = 0 it never waits for tokens, but for those before it in its tier. An
 // n above the capacity is throttled, not refused: the tokens are saved up.
@@ -164,34 +126,26 @@ func (l *Limiter) awaitChange() {
 // ended is refused, and so is one whose deadline comes before the tokens: with a
 // [DeadlineError], at once, unless they are shared. A negative n is answered with
 // [ErrNegative].
-func (l *Limiter) Wait(ctx context.Context, n int64) error {
-	if done, err := l.enter(ctx, n); done {
+func (l Limiter) Wait(ctx context.Context, n int64) error {
+	if done, err := l.c.enter(ctx, n); done {
 		return err
 	}
-	_, err := l.wait(ctx, nil, PriorityFrom(ctx), n, n)
+	_, err := l.c.wait(ctx, nil, l.tierFor(ctx), n, n)
 	return err
 }
 
-// Delay returns how long a caller who waited for n tokens from now on, at the [Normal]
-// tier, would wait at the least: 0 if they are to be had at once. It takes nothing. Others
-// that come meanwhile at a higher tier make it longer, those who give up shorter.
-// It is what a server that refuses a request says in Retry-After. Of tokens that are shared it
-// knows the limiter's own rate only.
-func (l *Limiter) Delay(n int64) time.Duration { return l.At(Normal).Delay(n) }
-
-// enter is the part of a wait that needs no lock: it refuses what cannot be
-// admitted and takes the tokens if they are there.
-func (l *Limiter) enter(ctx context.Context, n int64) (done bool, err error) {
-	l.made()
+// Delay returns how long a caller who waited for n tokens from now on would wait
+// at the least, at the tier of [Limiter.At] ([Normal] if none): 0 if they are to
+// be had at once. It takes nothing. Others that come meanwhile at a higher tier
+// make it longer, those who give up shorter. It is what a server that refuses a
+// request says in Retry-After. Of tokens that are shared it knows the limiter's
+// own rate only.
+func (l Limiter) Delay(n int64) time.Duration {
+	c := l.c.made()
 	if n < 0 {
-		return true, ErrNegative
+		return 0
 	}
-	if ctx.Err() != nil {
-		return true, context.Cause(ctx)
-	}
-	now := l.now()
-	if spent, enough := l.bucket.Look(now, n); enough && l.bucket.Claim(spent, n) {
-		return true, nil
-	}
-	return l.bucket.Take(now, n) == bucket.Taken, nil
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.delay(l.tier, n)
 }

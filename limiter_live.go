@@ -15,8 +15,10 @@ type LimiterStats struct {
 }
 
 // Stats returns the limiter's state.
-func (l *Limiter) Stats() LimiterStats {
-	l.made().mu.Lock()
+func (l Limiter) Stats() LimiterStats { return l.c.made().stats() }
+
+func (l *limiter) stats() LimiterStats {
+	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := LimiterStats{Tokens: l.bucket.Tokens(l.now())}
 	s.Rate, s.Capacity = l.bucket.Rate()
@@ -37,27 +39,29 @@ func (l *Limiter) Stats() LimiterStats {
 // for those who wait. What the bucket holds stays as it is; its capacity
 // follows the rate unless it has been set. A bucket that is shared keeps its own
 // rate. SetRate panics on a rate that [NewLimiter] would not take.
-func (l *Limiter) SetRate(rate float64) {
-	l.made().mu.Lock()
-	defer l.mu.Unlock()
-	l.set(rate, l.config)
+func (l Limiter) SetRate(rate float64) {
+	c := l.c.made()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.set(rate, c.config)
 }
 
 // SetCapacity changes how many tokens an idle limiter saves up. 0 means one
 // second's worth of the rate. A larger bucket is not fuller than it was; what a
 // smaller one cannot hold is lost. SetCapacity panics on a number that
 // [NewLimiter] would not take.
-func (l *Limiter) SetCapacity(n int64) {
-	l.made().mu.Lock()
-	defer l.mu.Unlock()
-	cfg := l.config
+func (l Limiter) SetCapacity(n int64) {
+	c := l.c.made()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cfg := c.config
 	cfg.Capacity = n
-	l.set(l.rate, cfg)
+	c.set(c.rate, cfg)
 }
 
 // set needs the lock. The clock is read once nobody takes tokens at the old
 // rate any more; see [bucket.Bucket.Take].
-func (l *Limiter) set(rate float64, cfg LimiterConfig) {
+func (l *limiter) set(rate float64, cfg LimiterConfig) {
 	if err := cfg.Validate(rate); err != nil {
 		panic(err)
 	}
@@ -69,14 +73,17 @@ func (l *Limiter) set(rate float64, cfg LimiterConfig) {
 	l.settle()
 }
 
-// Why says what would keep an entry of one token at the [Normal] tier waiting
-// now; see [LimiterAt.Why].
-func (l *Limiter) Why() []Reason { return l.At(Normal).Why() }
+// Why says what would keep an entry of one token waiting now, the reason that
+// binds first; none if it would be admitted at once. The tier is [Normal] unless
+// At says otherwise. It tells of those who go first ([CodeBehind]), of the tokens
+// that are short and when the bucket will have them if nobody goes first
+// ([CodeRate]), and of both where the rate is shared ([CodeShared]).
+func (l Limiter) Why() []Reason { return l.c.made().why(l.tier) }
 
 // why answers for one token at a tier: who goes first, and how many tokens are
 // short.
-func (l *Limiter) why(p Priority) []Reason {
-	l.made().mu.Lock()
+func (l *limiter) why(p Priority) []Reason {
+	l.mu.Lock()
 	defer l.mu.Unlock()
 	var reasons []Reason
 	behind := Reason{Code: CodeBehind}

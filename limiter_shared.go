@@ -77,14 +77,14 @@ type sharing struct {
 }
 
 // share makes the limiter draw on a bucket that others share.
-func (l *Limiter) share(b Bucket) {
+func (l *limiter) share(b Bucket) {
 	l.shared = &sharing{bucket: b}
 	l.bucket.Share(drawing{b})
 	b.Bind(l.refresh)
 }
 
 // refresh is how the bucket tells of a change.
-func (l *Limiter) refresh() {
+func (l *limiter) refresh() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.bucket.Advance(l.now())
@@ -92,7 +92,7 @@ func (l *Limiter) refresh() {
 }
 
 // tryShared is [Limiter.Try] with a bucket that is shared.
-func (l *Limiter) tryShared(n int64) bool {
+func (l *limiter) tryShared(n int64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return !l.shared.tooMuch(n) && l.bucket.TakeShared(l.now(), n)

@@ -53,7 +53,7 @@ type randomSharing struct {
 	got   atomic.Int64
 }
 
-func (r *randomSharing) work(l *stint.Limiter, seed int) {
+func (r *randomSharing) work(l stint.Limiter, seed int) {
 	for i := range 60 {
 		seed = (seed*1103515245 + 12345) & 0x7fffffff
 		n := int64(seed >> 8 % 80)

@@ -27,7 +27,7 @@ func TestB13_FakeKeepsTheContract(t *testing.T) {
 
 // sharedRate returns a pool that is empty, and limiters without a rate of their own
 // that draw on it.
-func sharedRate(rate float64, capacity int64) (pool *buckettest.Pool, a, b *stint.Limiter) {
+func sharedRate(rate float64, capacity int64) (pool *buckettest.Pool, a, b stint.Limiter) {
 	pool = buckettest.NewPool(rate, capacity)
 	a = stint.NewLimiter(0, stint.LimiterConfig{Bucket: pool.Join("a")})
 	b = stint.NewLimiter(0, stint.LimiterConfig{Bucket: pool.Join("b")})
@@ -36,7 +36,7 @@ func sharedRate(rate float64, capacity int64) (pool *buckettest.Pool, a, b *stin
 }
 
 // flood keeps n callers of a limiter waiting until ctx ends, and counts tokens.
-func flood(ctx context.Context, l *stint.Limiter, p stint.Priority, callers int, n int64) *atomic.Int64 {
+func flood(ctx context.Context, l stint.Limiter, p stint.Priority, callers int, n int64) *atomic.Int64 {
 	got := new(atomic.Int64)
 	for range callers {
 		go func() {

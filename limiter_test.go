@@ -13,13 +13,12 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-	"weak"
 
 	"github.com/stintgo/stint"
 )
 
 // empty returns a limiter from which the first burst has been taken.
-func empty(t *testing.T, rate float64, capacity int64) *stint.Limiter {
+func empty(t *testing.T, rate float64, capacity int64) stint.Limiter {
 	t.Helper()
 	l := stint.NewLimiter(rate, stint.LimiterConfig{Capacity: capacity})
 	if !l.Try(l.Stats().Capacity) {
@@ -49,7 +48,7 @@ func (l *log) take() string {
 }
 
 // queue starts a wait of which the end is noted, and returns once it waits.
-func (l *log) queue(ctx context.Context, name string, at stint.LimiterAt, n int64) {
+func (l *log) queue(ctx context.Context, name string, at stint.Limiter, n int64) {
 	go func() {
 		if err := at.Wait(ctx, n); err != nil {
 			name += ":" + err.Error()
@@ -120,6 +119,28 @@ func TestB10_PrioritiesAndOrder(t *testing.T) {
 		want := "highest-1 highest-2 high-1 normal-1 normal-2"
 		if got := done.after(12 * time.Millisecond); got != want {
 			t.Errorf("admitted %q, want %q", got, want)
+		}
+	})
+}
+
+// A Limiter is a value: copies share the tokens, and At changes only the copy that it
+// returns.
+func TestB10_CopiesShareTheTokens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := empty(t, 10, 10)
+		high := l.At(stint.High)
+		if high == l || high.At(stint.Low) != l.At(stint.Low) {
+			t.Error("At changes the limiter it is called on, or adds to an earlier At")
+		}
+		var done log
+		lowest := stint.WithPriority(t.Context(), stint.Lowest)
+		done.queue(lowest, "context", l, 1) // at the context's tier, after a copy was told another
+		done.queue(lowest, "copy", high, 1)
+		if l.Stats() != high.Stats() || l.Stats().QueuedBy[0] != 1 || l.Stats().QueuedBy[4] != 1 {
+			t.Errorf("%+v, and of the copy %+v", l.Stats(), high.Stats())
+		}
+		if got := done.after(time.Second); got != "copy context" {
+			t.Errorf("admitted %q", got)
 		}
 	})
 }
@@ -405,10 +426,10 @@ func TestB11_StarvationGuard(t *testing.T) {
 // TestB12_IdleLimiterHoldsNothing: a bubble does not end while a goroutine is
 // left in it, and nothing keeps a limiter that nobody uses from being collected.
 func TestB12_IdleLimiterHoldsNothing(t *testing.T) {
-	var gone weak.Pointer[stint.Limiter]
+	var gone func() bool
 	synctest.Test(t, func(t *testing.T) {
 		l := empty(t, 1, 1)
-		gone = weak.Make(l)
+		gone = l.Collected()
 		var done log
 		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Minute)
 		defer cancel()
@@ -424,7 +445,7 @@ func TestB12_IdleLimiterHoldsNothing(t *testing.T) {
 	for range 5 {
 		runtime.GC()
 	}
-	if gone.Value() != nil {
+	if !gone() {
 		t.Error("something still refers to a limiter that nobody uses")
 	}
 }

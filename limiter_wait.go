@@ -17,7 +17,7 @@ import (
 // finds its own tokens due, so a wake takes one switch of goroutines. A
 // function called by the timer would need a goroutine of its own, and on a busy
 // processor each switch may take 10 ms.
-func (l *Limiter) wait(ctx context.Context, closed <-chan struct{}, p Priority, n, most int64) (got int64, err error) {
+func (l *limiter) wait(ctx context.Context, closed <-chan struct{}, p Priority, n, most int64) (got int64, err error) {
 	deadline, ok := ctx.Deadline()
 	if ok = ok && closed == nil; !ok {
 		deadline = time.Time{}
@@ -48,7 +48,7 @@ func (l *Limiter) wait(ctx context.Context, closed <-chan struct{}, p Priority, 
 
 // queue puts an entry into the queue, and returns for how many tokens, unless they come
 // after a deadline that is not zero.
-func (l *Limiter) queue(p Priority, n, most int64, deadline time.Time) (e *bucket.Entry, asked int64, err error) {
+func (l *limiter) queue(p Priority, n, most int64, deadline time.Time) (e *bucket.Entry, asked int64, err error) {
 	e = l.entry()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,7 +72,7 @@ func (l *Limiter) queue(p Priority, n, most int64, deadline time.Time) (e *bucke
 
 // delay returns how long n tokens take for a caller who comes now, at the least. It needs
 // the lock.
-func (l *Limiter) delay(p Priority, n int64) time.Duration {
+func (l *limiter) delay(p Priority, n int64) time.Duration {
 	at := l.now()
 	delay := time.Duration(l.bucket.Earliest(at, p.index(), n) - at)
 	l.settle()
@@ -81,7 +81,7 @@ func (l *Limiter) delay(p Priority, n int64) time.Duration {
 
 // entry returns an entry that nobody uses. Its channel has room for the one
 // message that it is sent each time, so that no sender waits for a receiver.
-func (l *Limiter) entry() *bucket.Entry {
+func (l *limiter) entry() *bucket.Entry {
 	if e, ok := l.entries.Get().(*bucket.Entry); ok {
 		return e
 	}
@@ -90,7 +90,7 @@ func (l *Limiter) entry() *bucket.Entry {
 
 // advance does what is due. It may come late, or when another has done it: what
 // is due is found out from the time.
-func (l *Limiter) advance() {
+func (l *limiter) advance() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.due = 0
@@ -100,7 +100,7 @@ func (l *Limiter) advance() {
 
 // giveUp takes e out of the queue. If it was granted in the same moment, its
 // tokens go back, as its caller will not use them.
-func (l *Limiter) giveUp(e *bucket.Entry) {
+func (l *limiter) giveUp(e *bucket.Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.bucket.Remove(l.now(), e)
@@ -114,7 +114,7 @@ func (l *Limiter) giveUp(e *bucket.Entry) {
 // settle wakes those who have been granted, and sets the timer for the next
 // time at which something will be due. It ends every operation on the queue.
 // It needs the lock.
-func (l *Limiter) settle() {
+func (l *limiter) settle() {
 	for e := l.bucket.Granted(); e != nil; e = l.bucket.Granted() {
 		e.Ready <- struct{}{}
 	}
@@ -131,7 +131,7 @@ func (l *Limiter) settle() {
 	}
 }
 
-func (l *Limiter) disarm() {
+func (l *limiter) disarm() {
 	if l.due != 0 {
 		l.timer.Stop()
 		l.due = 0

@@ -69,29 +69,19 @@ func TestD7_ZeroGroupPanics(t *testing.T) {
 
 func TestB10_ZeroLimiterPanics(t *testing.T) {
 	ctx := t.Context()
-	for _, l := range []*stint.Limiter{nil, {}} {
-		wantZero(t, "Limiter: make one with NewLimiter", map[string]func(){
-			"Try":         func() { l.Try(0) },
-			"Wait":        func() { _ = l.Wait(ctx, 1) },
-			"Wait below":  func() { _ = l.Wait(ctx, -1) },
-			"At":          func() { l.At(stint.High) },
-			"Delay":       func() { l.Delay(1) },
-			"Stats":       func() { l.Stats() },
-			"SetRate":     func() { l.SetRate(1) },
-			"SetCapacity": func() { l.SetCapacity(1) },
-			"Why":         func() { l.Why() },
-			"Reader":      func() { l.Reader(ctx, strings.NewReader("")) },
-			"Writer":      func() { l.Writer(ctx, &bytes.Buffer{}) },
-		})
-	}
-	var v stint.LimiterAt
+	var l stint.Limiter
 	wantZero(t, "Limiter: make one with NewLimiter", map[string]func(){
-		"LimiterAt.Try":    func() { v.Try(1) },
-		"LimiterAt.Wait":   func() { _ = v.Wait(ctx, 1) },
-		"LimiterAt.Delay":  func() { v.Delay(-1) },
-		"LimiterAt.Why":    func() { v.Why() },
-		"LimiterAt.Reader": func() { v.Reader(ctx, strings.NewReader("")) },
-		"LimiterAt.Writer": func() { v.Writer(ctx, &bytes.Buffer{}) },
+		"Try":         func() { l.Try(0) },
+		"Wait":        func() { _ = l.Wait(ctx, 1) },
+		"Wait below":  func() { _ = l.Wait(ctx, -1) },
+		"At":          func() { l.At(stint.High) },
+		"Delay":       func() { l.Delay(-1) },
+		"Stats":       func() { l.Stats() },
+		"SetRate":     func() { l.SetRate(1) },
+		"SetCapacity": func() { l.SetCapacity(1) },
+		"Why":         func() { l.Why() },
+		"Reader":      func() { l.Reader(ctx, strings.NewReader("")) },
+		"Writer":      func() { l.Writer(ctx, &bytes.Buffer{}) },
 	})
 }
 

@@ -33,15 +33,14 @@ type stream struct {
 	// A stream belongs to the operation that ctx stands for, and the methods
 	// of io have no place for it.
 	ctx     context.Context //nolint:containedctx // see above
-	limiter LimiterAt
+	limiter Limiter
 	credit  int64 // bytes that are paid for and have not come yet
 	closed  chan struct{}
 	once    sync.Once
 }
 
-func newStream(ctx context.Context, at LimiterAt) *stream {
-	at.limiter.made()
-	return &stream{ctx: ctx, limiter: at, closed: make(chan struct{})}
+func newStream(ctx context.Context, l Limiter) *stream {
+	return &stream{ctx: ctx, limiter: l.At(l.tierFor(ctx)), closed: make(chan struct{})}
 }
 
 // pay waits for n bytes' worth of tokens. It returns at once with an error when
@@ -59,7 +58,7 @@ func (s *stream) pay(n int) error {
 		s.credit = -missing
 		return nil
 	}
-	l := s.limiter.limiter
+	l := s.limiter.c
 	if done, err := l.enter(s.ctx, missing); done {
 		if err == nil {
 			s.credit = 0
@@ -75,7 +74,7 @@ func (s *stream) pay(n int) error {
 
 // chunk returns how much of n bytes to pay for at once.
 func (s *stream) chunk(n int) int {
-	return int(min(int64(n), s.limiter.limiter.chunk.Load()))
+	return int(min(int64(n), s.limiter.c.chunk.Load()))
 }
 
 // usable returns the error with which to refuse a stream that has been closed

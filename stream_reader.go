@@ -14,11 +14,11 @@ type Reader struct {
 
 var _ io.ReadCloser = (*Reader)(nil)
 
-// Reader returns a reader of r that is limited to the limiter's rate, at the
-// tier that ctx carries ([Normal] if none). Reading fails with the cause of ctx
-// when that ends. The reader holds no resource but r.
-func (l *Limiter) Reader(ctx context.Context, r io.Reader) *Reader {
-	return l.At(PriorityFrom(ctx)).Reader(ctx, r)
+// Reader returns a reader of r that is limited to the limiter's rate, at its tier:
+// that of [Limiter.At], or else the one that ctx carries ([Normal] if none). Reading
+// fails with the cause of ctx when that ends. The reader holds no resource but r.
+func (l Limiter) Reader(ctx context.Context, r io.Reader) *Reader {
+	return &Reader{source: r, stream: newStream(ctx, l)}
 }
 
 // Read reads at most a hundredth of a second's worth of bytes and pays for what

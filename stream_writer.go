@@ -14,14 +14,14 @@ type Writer struct {
 
 var _ io.WriteCloser = (*Writer)(nil)
 
-// Writer returns a writer to w that is limited to the limiter's rate, at the
-// tier that ctx carries ([Normal] if none). Writing fails with the cause of ctx
-// when that ends. The writer holds no resource but w, and buffers nothing. Of those
-// that write and read at one tier each gets the same number of bytes, whatever the
-// sizes of its writes; what a stream has paid for by then, at most a hundredth of a
-// second's worth, is lost when it ends.
-func (l *Limiter) Writer(ctx context.Context, w io.Writer) *Writer {
-	return l.At(PriorityFrom(ctx)).Writer(ctx, w)
+// Writer returns a writer to w that is limited to the limiter's rate, at its tier:
+// that of [Limiter.At], or else the one that ctx carries ([Normal] if none). Writing
+// fails with the cause of ctx when that ends. The writer holds no resource but w, and
+// buffers nothing. Of those that write and read at one tier each gets the same number
+// of bytes, whatever the sizes of its writes; what a stream has paid for by then, at
+// most a hundredth of a second's worth, is lost when it ends.
+func (l Limiter) Writer(ctx context.Context, w io.Writer) *Writer {
+	return &Writer{sink: w, stream: newStream(ctx, l)}
 }
 
 // Write writes p in chunks of at most a hundredth of a second's worth, and pays

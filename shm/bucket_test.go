@@ -155,7 +155,7 @@ func TestB13_KilledProcesses(t *testing.T) {
 }
 
 // first is a process that goes first in line, for a token that is not there.
-func first(t *testing.T, path string) (*process, *stint.Limiter) {
+func first(t *testing.T, path string) (*process, stint.Limiter) {
 	t.Helper()
 	l := stint.NewLimiter(0, stint.LimiterConfig{Bucket: open(t, path, slowly).Bucket(0)})
 	p := start(t, "first", path)

@@ -27,6 +27,6 @@ func Cases() []measure.Case {
 	}
 }
 
-func bucket(rate float64, burst int64) *stint.Limiter {
+func bucket(rate float64, burst int64) stint.Limiter {
 	return stint.NewLimiter(rate, stint.LimiterConfig{Capacity: burst})
 }

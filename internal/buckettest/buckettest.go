@@ -230,7 +230,7 @@ func many(t *testing.T, factory Factory) {
 	}
 }
 
-func work(ctx context.Context, t *testing.T, l *stint.Limiter, rounds int) {
+func work(ctx context.Context, t *testing.T, l stint.Limiter, rounds int) {
 	t.Helper()
 	for i := range rounds {
 		gone, cancel := context.WithCancel(ctx)

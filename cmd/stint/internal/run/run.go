@@ -174,7 +174,8 @@ func Do(cfg *Config) Outcome {
 	defer r.watcher.Stop()
 	r.limit.set(cfg.Jobs, r.sched.Resize)
 	if cfg.Rate > 0 {
-		r.limiter = stint.NewLimiter(cfg.Rate, stint.LimiterConfig{Capacity: burst(cfg.Rate)})
+		limiter := stint.NewLimiter(cfg.Rate, stint.LimiterConfig{Capacity: burst(cfg.Rate)})
+		r.limiter = &limiter
 	}
 	if cfg.Load > 0 {
 		cfg.Gates = append(cfg.Gates, gate.NewLoad(cfg.Load, gate.ReadLoad, r.young))

@@ -1,0 +1,93 @@
+package stint
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/stintgo/stint/internal/bucket"
+)
+
+// limiter is what the copies of a [Limiter] share.
+type limiter struct {
+	start  time.Time // times are nanoseconds since then
+	bucket bucket.Bucket
+	shared *sharing // nil if the tokens are the limiter's own
+
+	mu     sync.Mutex // guards all below, and what of the bucket needs a lock
+	rate   float64    // of its own; 0: none
+	config LimiterConfig
+	timer  *time.Timer // runs only while somebody waits
+	due    int64       // when it fires, or 0
+
+	entries sync.Pool    // of *bucket.Entry
+	chunk   atomic.Int64 // bytes that a stream pays for at once
+}
+
+func newLimiter(rate float64, cfg LimiterConfig) *limiter {
+	l := &limiter{
+		start:  now(),
+		rate:   rate,
+		config: cfg,
+	}
+	l.bucket.Init(cfg.own(rate))
+	if cfg.Bucket != nil {
+		l.share(cfg.Bucket)
+	}
+	l.chunk.Store(cfg.chunk(rate))
+	return l
+}
+
+// made returns l, and panics if that is nil: the limiter of a zero [Limiter].
+func (l *limiter) made() *limiter {
+	if l == nil {
+		panic("stint: zero Limiter: make one with NewLimiter")
+	}
+	return l
+}
+
+// now reads the monotonic clock. Time is read when tokens are asked for; there
+// is no tick. [time.Since] reads no more than that, while [time.Now] would read
+// the time of day too and take half as long again.
+func (l *limiter) now() int64 {
+	return int64(time.Since(l.start)) //nolint:forbidigo // most of what Try costs is this reading
+}
+
+// try takes n ≥ 0 tokens where a look at the bucket, at the time now, has not found
+// them.
+func (l *limiter) try(now, n int64) bool {
+	verdict := l.bucket.Take(now, n)
+	for verdict == bucket.Changing {
+		l.awaitChange()
+		verdict = l.bucket.Take(l.now(), n)
+	}
+	if verdict == bucket.Queued && l.shared != nil {
+		return l.tryShared(n)
+	}
+	return verdict == bucket.Taken
+}
+
+// awaitChange returns when a change of rate that is under way has been made,
+// which takes less than a microsecond.
+func (l *limiter) awaitChange() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+}
+
+// enter is the part of a wait that needs no lock: it refuses what cannot be
+// admitted and takes the tokens if they are there.
+func (l *limiter) enter(ctx context.Context, n int64) (done bool, err error) {
+	l.made()
+	if n < 0 {
+		return true, ErrNegative
+	}
+	if ctx.Err() != nil {
+		return true, context.Cause(ctx)
+	}
+	now := l.now()
+	if spent, enough := l.bucket.Look(now, n); enough && l.bucket.Claim(spent, n) {
+		return true, nil
+	}
+	return l.bucket.Take(now, n) == bucket.Taken, nil
+}
