@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"time"
 
@@ -22,14 +25,47 @@ func ExampleLimiter() {
 	defer cancel()
 	err := limiter.Wait(ctx, 1) // refused at once: it would take twelve seconds
 	fmt.Println(errors.Is(err, context.DeadlineExceeded))
-	fmt.Println("come back in", limiter.Delay(1).Round(time.Second))
+	fmt.Println("a wait takes", limiter.Delay(1).Round(time.Second))
 	// Output:
 	// true
 	// true
 	// true
 	// false
 	// true
-	// come back in 12s
+	// a wait takes 12s
+}
+
+// A server that refuses a request says when the next one will be let in.
+func ExampleLimiter_TryAfter() {
+	limiter := stint.NewLimiter(0.5, stint.LimiterConfig{Capacity: 2}) // one in two seconds
+	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if after, ok := limiter.TryAfter(1); !ok {
+			w.Header().Set("Retry-After", fmt.Sprint(math.Ceil(after.Seconds())))
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+	})
+	for range 3 {
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/", nil))
+		fmt.Println(answer.Code, answer.Header())
+	}
+	// Output:
+	// 200 map[]
+	// 200 map[]
+	// 429 map[Retry-After:[2]]
+}
+
+// Why tells what a number of tokens would wait for now.
+func ExampleLimiter_Why() {
+	limiter := stint.NewLimiter(0.001, stint.LimiterConfig{Capacity: 100})
+	limiter.Try(80)
+	fmt.Println(len(limiter.Why(20)), "reasons for 20 tokens")
+	for _, reason := range limiter.Why(50) {
+		fmt.Println(reason.Code, "short of", reason.Tokens, "tokens")
+	}
+	// Output:
+	// 0 reasons for 20 tokens
+	// rate short of 30 tokens
 }
 
 // A background copy that leaves the bandwidth to whoever needs it more.

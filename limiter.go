@@ -114,6 +114,18 @@ func (l Limiter) Try(n int64) bool {
 	return n >= 0 && l.c.try(now, n)
 }
 
+// TryAfter is Try, and if that takes nothing, after says how long it takes at the
+// least until it may succeed: until all who wait have their tokens and the bucket holds
+// n, if nobody else comes and nobody gives up. It is at least 1 ns, and [Never] for
+// what Try never takes: a negative n, or more than the capacity. It is what a server
+// that refuses a request says in Retry-After, rounded up to seconds.
+func (l Limiter) TryAfter(n int64) (after time.Duration, ok bool) {
+	if l.Try(n) {
+		return 0, true
+	}
+	return l.c.vacant(n), false
+}
+
 // Wait takes n tokens, as soon as they are there and it is the caller's turn
 // at the limiter's tier: that of [Limiter.At], or else the one that ctx carries
 // ([Normal] if none).
@@ -137,9 +149,9 @@ func (l Limiter) Wait(ctx context.Context, n int64) error {
 // Delay returns how long a caller who waited for n tokens from now on would wait
 // at the least, at the tier of [Limiter.At] ([Normal] if none): 0 if they are to
 // be had at once. It takes nothing. Others that come meanwhile at a higher tier
-// make it longer, those who give up shorter. It is what a server that refuses a
-// request says in Retry-After. Of tokens that are shared it knows the limiter's
-// own rate only.
+// make it longer, those who give up shorter. Of tokens that are shared it knows the
+// limiter's own rate only. For one who does not wait but comes back, see
+// [Limiter.TryAfter].
 func (l Limiter) Delay(n int64) time.Duration {
 	c := l.c.made()
 	if n < 0 {

@@ -1,7 +1,5 @@
 package stint
 
-import "time"
-
 // LimiterStats is a limiter's state at one time.
 type LimiterStats struct {
 	// Of the limiter's own bucket and a shared one, the smaller values.
@@ -71,38 +69,4 @@ func (l *limiter) set(rate float64, cfg LimiterConfig) {
 	own, capacity := cfg.own(rate)
 	l.bucket.Set(l.now(), own, capacity)
 	l.settle()
-}
-
-// Why says what would keep an entry of one token waiting now, the reason that
-// binds first; none if it would be admitted at once. The tier is [Normal] unless
-// At says otherwise. It tells of those who go first ([CodeBehind]), of the tokens
-// that are short and when the bucket will have them if nobody goes first
-// ([CodeRate]), and of both where the rate is shared ([CodeShared]).
-func (l Limiter) Why() []Reason { return l.c.made().why(l.tier) }
-
-// why answers for one token at a tier: who goes first, and how many tokens are
-// short.
-func (l *limiter) why(p Priority) []Reason {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var reasons []Reason
-	behind := Reason{Code: CodeBehind}
-	for t := p.index(); t < Tiers; t++ {
-		behind.Ahead[t] = l.bucket.Queued(t)
-	}
-	if behind.Ahead != [Tiers]int{} {
-		reasons = append(reasons, behind)
-	}
-	at := l.now()
-	if holds := l.bucket.Tokens(at); holds < 1 {
-		reasons = append(reasons, Reason{
-			Code:   CodeRate,
-			Tokens: 1 - holds,
-			FreeAt: l.start.Add(time.Duration(l.bucket.FreeAt(at, 1))),
-		})
-	}
-	if l.shared != nil {
-		reasons = append(reasons, l.shared.bucket.Usage().reasons(p, l.start.Add(time.Duration(at)))...)
-	}
-	return reasons
 }

@@ -126,8 +126,8 @@ func (c LimiterConfig) own(rate float64) (tokensPerSecond float64, capacity int6
 	return rate, c.tokens(rate)
 }
 
-// reasons says why one token of a shared bucket could not be had at a tier now.
-func (u BucketUsage) reasons(p Priority, now time.Time) []Reason {
+// reasons says why n tokens of a shared bucket could not be had at a tier now.
+func (u *BucketUsage) reasons(p Priority, n int64, now time.Time) []Reason {
 	r := Reason{Code: CodeShared, By: u.Err}
 	for _, w := range u.Waiters {
 		if w.Tier < p || w.Self {
@@ -136,14 +136,23 @@ func (u BucketUsage) reasons(p Priority, now time.Time) []Reason {
 		r.Ahead[w.Tier.index()] += w.Waiting
 		r.By = listed(r.By, w.Name)
 	}
-	if u.Tokens < 1 && u.Err == "" {
-		r.Tokens = 1 - u.Tokens
+	if u.Tokens < n && u.Err == "" {
+		r.Tokens = n - u.Tokens
 		r.FreeAt = now.Add(time.Duration(min(float64(r.Tokens)/u.Rate*1e9, float64(Never))))
 	}
 	if r.By == "" && r.Tokens == 0 {
 		return nil
 	}
 	return []Reason{r}
+}
+
+// vacant returns how long it takes at the least until n tokens of a shared bucket may be
+// had by a try: one token's time if they are there, as somebody waits elsewhere then.
+func (u *BucketUsage) vacant(n int64) time.Duration {
+	if n > u.Capacity && u.Err == "" {
+		return Never
+	}
+	return time.Duration(min(float64(max(n-u.Tokens, 1))/u.Rate*1e9, float64(Never)))
 }
 
 // listed appends a name to a list for people.

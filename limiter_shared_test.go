@@ -279,7 +279,7 @@ func TestB14_WhyOfTokensThatAreFarAway(t *testing.T) {
 	if _, _, err := f.Take(stint.Normal, 1<<34, true); err != nil {
 		t.Fatal(err)
 	}
-	why := stint.NewLimiter(0, stint.LimiterConfig{Bucket: f}).Why()
+	why := stint.NewLimiter(0, stint.LimiterConfig{Bucket: f}).Why(1)
 	if len(why) != 1 || !why[0].FreeAt.After(time.Now()) {
 		t.Errorf("%+v", why)
 	}
@@ -320,7 +320,7 @@ func TestB13_TokensThatCannotBeHad(t *testing.T) {
 		if b.Try(1) {
 			t.Error("Try took a token")
 		}
-		if why := b.Why(); len(why) != 1 || why[0].Code != stint.CodeShared || why[0].By != "gone" {
+		if why := b.Why(1); len(why) != 1 || why[0].Code != stint.CodeShared || why[0].By != "gone" {
 			t.Errorf("%+v", why)
 		}
 		pool.Break(nil)
@@ -335,7 +335,7 @@ func TestB14_SharedStatsAndWhy(t *testing.T) {
 		pool := buckettest.NewPool(100, 10)
 		a := stint.NewLimiter(50, stint.LimiterConfig{Capacity: 500, Bucket: pool.Join("a")})
 		b := stint.NewLimiter(0, stint.LimiterConfig{Bucket: pool.Join("b")})
-		if why := b.Why(); len(why) > 0 {
+		if why := b.Why(1); len(why) > 0 {
 			t.Errorf("a full bucket: %+v", why)
 		}
 		var done log
@@ -347,7 +347,7 @@ func TestB14_SharedStatsAndWhy(t *testing.T) {
 			s.Shared.Waiting != 2 || len(s.Shared.Waiters) != 2 {
 			t.Errorf("%+v, %+v", s, s.Shared)
 		}
-		why := b.Why()
+		why := b.Why(1)
 		if len(why) != 2 || why[0].Code != stint.CodeBehind || why[0].Ahead != [stint.Tiers]int{3: 1} {
 			t.Fatalf("%+v", why)
 		}

@@ -487,12 +487,12 @@ func TestB14_Stats(t *testing.T) {
 func TestB14_Why(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := stint.NewLimiter(100, stint.LimiterConfig{Capacity: 10})
-		if got := l.Why(); len(got) > 0 {
+		if got := l.Why(1); len(got) > 0 {
 			t.Errorf("a full bucket: %+v", got)
 		}
 		l.Try(10)
 		start := time.Now()
-		got := l.Why()
+		got := l.Why(1)
 		if len(got) != 1 || got[0].Code != stint.CodeRate || got[0].Tokens != 1 ||
 			!got[0].FreeAt.Equal(start.Add(10*time.Millisecond)) {
 			t.Errorf("an empty bucket: %+v", got)
@@ -501,14 +501,14 @@ func TestB14_Why(t *testing.T) {
 		done.queue(t.Context(), "a", l.At(stint.High), 5)
 		done.queue(t.Context(), "b", l.At(stint.Normal), 5)
 		done.queue(t.Context(), "c", l.At(stint.Low), 5)
-		got = l.Why()
+		got = l.Why(1)
 		if len(got) != 2 || got[0].Code != stint.CodeBehind || got[1].Code != stint.CodeRate {
 			t.Fatalf("a queue: %+v", got)
 		}
 		if want := [stint.Tiers]int{3: 1, 4: 1}; got[0].Ahead != want {
 			t.Errorf("ahead of a normal one: %v, want %v", got[0].Ahead, want)
 		}
-		if got := l.At(stint.Highest).Why(); len(got) != 1 || got[0].Code != stint.CodeRate {
+		if got := l.At(stint.Highest).Why(1); len(got) != 1 || got[0].Code != stint.CodeRate {
 			t.Errorf("the highest tier: %+v", got)
 		}
 		if got := done.after(time.Second); got != "a b c" {
@@ -568,7 +568,7 @@ func TestB10_EverythingAtOnce(t *testing.T) {
 			l.SetRate(float64(1+i%7) * 1e6)
 			l.SetCapacity(int64(1 + i))
 			l.Stats()
-			l.Why()
+			l.Why(1)
 		}
 	})
 	wg.Wait()

@@ -79,6 +79,27 @@ func (l *limiter) delay(p Priority, n int64) time.Duration {
 	return delay
 }
 
+// vacant returns how long it takes at the least until a try for n tokens may succeed.
+func (l *limiter) vacant(n int64) time.Duration {
+	if n < 0 {
+		return Never
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := l.now()
+	due := l.bucket.VacantAt(at, n)
+	l.settle()
+	after := Never
+	if due != bucket.Never {
+		after = time.Duration(max(due-at, 1))
+	}
+	if l.shared != nil {
+		usage := l.shared.bucket.Usage()
+		after = max(after, usage.vacant(n))
+	}
+	return after
+}
+
 // entry returns an entry that nobody uses. Its channel has room for the one
 // message that it is sent each time, so that no sender waits for a receiver.
 func (l *limiter) entry() *bucket.Entry {

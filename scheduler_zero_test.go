@@ -72,6 +72,7 @@ func TestB10_ZeroLimiterPanics(t *testing.T) {
 	var l stint.Limiter
 	wantZero(t, "Limiter: make one with NewLimiter", map[string]func(){
 		"Try":         func() { l.Try(0) },
+		"TryAfter":    func() { l.TryAfter(-1) },
 		"Wait":        func() { _ = l.Wait(ctx, 1) },
 		"Wait below":  func() { _ = l.Wait(ctx, -1) },
 		"At":          func() { l.At(stint.High) },
@@ -79,7 +80,8 @@ func TestB10_ZeroLimiterPanics(t *testing.T) {
 		"Stats":       func() { l.Stats() },
 		"SetRate":     func() { l.SetRate(1) },
 		"SetCapacity": func() { l.SetCapacity(1) },
-		"Why":         func() { l.Why() },
+		"Why":         func() { l.Why(-1) },
+		"Waiting":     func() { l.Waiting() },
 		"Reader":      func() { l.Reader(ctx, strings.NewReader("")) },
 		"Writer":      func() { l.Writer(ctx, &bytes.Buffer{}) },
 	})

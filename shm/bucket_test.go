@@ -179,7 +179,7 @@ func TestB13_FirstInLineDies(t *testing.T) {
 		t.Error("Try went before one that waits")
 	}
 	pid := strconv.Itoa(p.cmd.Process.Pid)
-	if why := l.Why(); len(why) != 1 || why[0].Code != stint.CodeShared || !strings.Contains(why[0].By, pid) {
+	if why := l.Why(1); len(why) != 1 || why[0].Code != stint.CodeShared || !strings.Contains(why[0].By, pid) {
 		t.Errorf("%+v, want that process %s goes first", why, pid)
 	}
 	waited := make(chan error)

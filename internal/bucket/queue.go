@@ -15,6 +15,7 @@ type Entry struct {
 	asked int64 // tokens
 	need  int64 // tokens still to come
 	owed  int64 // tokens still to come from the bucket's source, if it has one
+	since int64 // when it was pushed
 	tier  int
 	place place
 
@@ -74,7 +75,7 @@ func (l *list) remove(e *Entry) {
 func (b *Bucket) Push(now int64, e *Entry, t int, n int64) {
 	b.enter(now)
 	b.advance(now)
-	e.tier, e.asked, e.need, e.owed, e.Err = t, n, n, 0, nil
+	e.tier, e.asked, e.need, e.owed, e.since, e.Err = t, n, n, 0, now, nil
 	if b.source != nil {
 		e.owed = n
 	}

@@ -1,0 +1,58 @@
+package bucket
+
+// Waiting is an entry that waits, as it is at one time.
+type Waiting struct {
+	Tier  int
+	Asked int64 // tokens
+	Need  int64 // tokens still to come
+	Since int64 // when it came
+	// FreeAt is when its tokens and those of all before it will have been earned, if
+	// nobody comes before it or gives up. The guard may admit it before that.
+	FreeAt int64
+	// AloneAt is when the bucket would hold Need tokens if nobody went first.
+	AloneAt int64
+}
+
+// Waiting returns the entries that wait, in the order in which they are admitted if
+// nobody comes or gives up and the guard admits nobody.
+func (b *Bucket) Waiting(now int64) []Waiting {
+	b.Advance(now)
+	if b.queued == 0 {
+		return nil
+	}
+	all := make([]Waiting, 0, b.queued)
+	ahead, spent := total{}, b.word.Load()&^flagQueued
+	for t := Tiers - 1; t >= 0; t-- {
+		for e := b.tiers[t].head; e != nil; e = e.next {
+			ahead.add(e.need)
+			all = append(all, Waiting{
+				Tier: t, Asked: e.asked, Need: e.need, Since: e.since,
+				FreeAt:  max(b.current.when(min(spent+ahead.bounded(), maxTokens)), now),
+				AloneAt: b.FreeAt(now, e.need),
+			})
+		}
+	}
+	return all
+}
+
+// VacantAt returns when [Bucket.Take] could take n ≥ 0 tokens at the earliest, if
+// nobody who waits gives up: when all who wait have their tokens and the bucket holds n
+// more. It is [Never] for more than the bucket can hold. It knows nothing of a source.
+func (b *Bucket) VacantAt(now, n int64) int64 {
+	b.Advance(now)
+	switch {
+	case n > b.current.capacity:
+		return Never
+	case b.queued == 0 && n == 0:
+		return now
+	case b.queued == 0:
+		return b.FreeAt(now, n)
+	}
+	ahead := total{}
+	ahead.add(n)
+	for i := range b.tiers {
+		ahead.add(b.tiers[i].need.bounded())
+	}
+	spent := b.word.Load() &^ flagQueued
+	return max(b.current.when(min(spent+ahead.bounded(), maxTokens)), now)
+}
