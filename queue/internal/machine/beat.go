@@ -33,7 +33,7 @@ func (m *Machine) Beat(ctx context.Context, now time.Time, w queue.Worker, beats
 	for name, kinds := range w.Kinds {
 		w.Kinds[name] = slices.Clone(kinds)
 	}
-	m.workers[w.Name] = &worker{w, m.now}
+	m.workers[w.Name] = &worker{w, m.clock.now}
 	for name, kinds := range w.Kinds {
 		m.see(w.Name, name, kinds)
 	}
@@ -68,7 +68,7 @@ func (m *Machine) beat(b *queue.Beat) queue.Answer {
 	}
 	if b.Checkpoint != nil {
 		held.row.Checkpoint = bytes.Clone(b.Checkpoint)
-		m.write(t.id, &held.row)
+		m.rows.write(t.id, &held.row)
 	}
 	return queue.Answer{Order: held.order, Reason: held.reason}
 }

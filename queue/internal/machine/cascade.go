@@ -52,8 +52,7 @@ func (m *Machine) orphan(id queue.ID, seq uint64, forgotten bool, by string) {
 	}
 	w := p.success
 	p.success = new(waiters) // of tasks that come to wait for it later
-	m.seq++
-	w.cascade = &cascade{ID: id, Seq: seq, Last: m.seq, Began: m.time(), Forgotten: forgotten, By: by}
+	w.cascade = &cascade{ID: id, Seq: seq, Last: m.counters.nextSeq(), Began: m.clock.time(), Forgotten: forgotten, By: by}
 	m.unrecorded = append(m.unrecorded, w)
 	if m.postponed != nil && forgotten {
 		*m.postponed = append(*m.postponed, w)
@@ -74,7 +73,7 @@ func (m *Machine) startCascades(cascades *[]*waiters) {
 // can be.
 func visitCancel(m *Machine, w *waiters, e *list.Element) {
 	t := e.Value.(*task)
-	row, err := m.row(t)
+	row, err := m.rows.row(t)
 	if err != nil {
 		m.spoil(t, err)
 		return
@@ -131,12 +130,12 @@ func (m *Machine) unrecord(c *cascade) {
 
 // loadCascades reads the cascades that were not complete.
 func (m *Machine) loadCascades() error {
-	return m.scan(rowCascade, func(key string, value []byte) error {
+	return m.journal.scan(rowCascade, func(key string, value []byte) error {
 		c := &cascade{recorded: true}
 		if err := json.Unmarshal(value, c); err != nil || c.key() != rowCascade+key {
 			return fmt.Errorf("%w: row %q of tasks to be cancelled: %w", record.ErrCorrupt, key, err)
 		}
-		m.seq = max(m.seq, c.Last)
+		m.counters.reserve(c.Last)
 		m.cascades[c.ID] = append(m.cascades[c.ID], &waiters{cascade: c})
 		return nil
 	})
@@ -150,7 +149,7 @@ func (m *Machine) orphanedBy(t *task, id queue.ID) *waiters {
 		if t.state == queue.Waiting || t.state == queue.Running || seq < c.Seq || seq > c.Last {
 			continue
 		}
-		if row, err := m.row(t); err != nil || !c.spares(row.Steps) {
+		if row, err := m.rows.row(t); err != nil || !c.spares(row.Steps) {
 			return w
 		}
 	}

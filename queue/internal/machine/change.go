@@ -19,7 +19,7 @@ type why struct {
 
 // step notes a change of state in a row, and tells the watchers.
 func (m *Machine) step(l *line, row *record.Row, to queue.State, w why) {
-	m.stepAt(l, row, to, w, m.time())
+	m.stepAt(l, row, to, w, m.clock.time())
 }
 
 // stepAt is step for a change that was at another time than now.
@@ -36,18 +36,18 @@ func (m *Machine) stepAt(l *line, row *record.Row, to queue.State, w why, at tim
 		At: row.Changed, On: w.on, To: to, By: w.by, Token: w.token, Detail: w.detail,
 	})
 	l.count(row, w.on)
-	m.tell(row, from)
+	m.watchers.tell(row, from)
 }
 
 // change moves a task to another state, in its row and in memory.
 func (m *Machine) change(t *task, row *record.Row, to queue.State, w why) {
 	held := t.leased()
-	m.step(m.lineOf(t), row, to, w)
+	m.step(m.queues.of(t), row, to, w)
 	m.leave(t)
 	m.enter(t, row, to)
-	m.write(t.id, row)
+	m.rows.write(t.id, row)
 	if held != nil {
-		m.ended(m.lineOf(t), held)
+		m.ended(m.queues.of(t), held)
 	}
 	if to.Finished() {
 		m.finish(t)
@@ -71,7 +71,7 @@ func (m *Machine) ended(l *line, held *lease) {
 // revise is change for a task whose row is not at hand. If it cannot be read the
 // task is set aside instead.
 func (m *Machine) revise(t *task, to queue.State, w why) {
-	row, err := m.row(t)
+	row, err := m.rows.row(t)
 	if err != nil {
 		m.spoil(t, err)
 		return
@@ -82,7 +82,7 @@ func (m *Machine) revise(t *task, to queue.State, w why) {
 // pending is the state in which a task belongs that may start from runAt on.
 func (m *Machine) pending(t *task, runAt int64) queue.State {
 	switch {
-	case runAt > m.now:
+	case runAt > m.clock.now:
 		return queue.Scheduled
 	case !t.free():
 		return queue.Held
@@ -93,7 +93,7 @@ func (m *Machine) pending(t *task, runAt int64) queue.State {
 
 // enter puts a task that is in no state into one.
 func (m *Machine) enter(t *task, row *record.Row, to queue.State) {
-	l := m.lineOf(t)
+	l := m.queues.of(t)
 	t.state, t.at = to, unix(row.Changed)
 	l.states[to]++
 	switch to {
@@ -113,13 +113,13 @@ func (m *Machine) enter(t *task, row *record.Row, to queue.State) {
 // wait puts a task into the order of its line, and tells those who may claim it.
 func (m *Machine) wait(a arrival) {
 	m.queueUp(a)
-	m.lineOf(a.t).signal()
+	m.queues.of(a.t).signal()
 }
 
 // queueUp puts a task into the order of its line.
 func (m *Machine) queueUp(a arrival) {
 	t := a.t
-	l := m.lineOf(t)
+	l := m.queues.of(t)
 	l.tiers[t.tier]++
 	class := l.class(a.kind)
 	if a.suspect {
@@ -133,7 +133,7 @@ func (m *Machine) queueUp(a arrival) {
 
 // leave takes a task out of its state.
 func (m *Machine) leave(t *task) {
-	l := m.lineOf(t)
+	l := m.queues.of(t)
 	l.states[t.state]--
 	switch t.state {
 	case queue.Scheduled:
@@ -155,9 +155,7 @@ func (m *Machine) leave(t *task) {
 		if t.lease.suspect {
 			l.suspectsRun--
 		}
-		if t.lease.place > 0 {
-			m.over = append(m.over, freed{t.lease.place, t.lease.row.Lease.Token})
-		}
+		m.leaseLog.end(t.lease)
 		t.lease = nil
 		l.signal()
 	case queue.Succeeded, queue.Dead, queue.Cancelled:

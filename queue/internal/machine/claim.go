@@ -35,7 +35,7 @@ func (m *Machine) Claim(ctx context.Context, now time.Time, c queue.Claim) (queu
 	if err != nil {
 		return queue.Claimed{}, err
 	}
-	if n, err := m.note(got.starts); err != nil {
+	if n, err := m.leaseLog.note(got.starts); err != nil {
 		m.unclaim(got.starts[n:], n > 0)
 		if got.Tasks = got.Tasks[:n]; n == 0 {
 			return queue.Claimed{}, fmt.Errorf("%w: %w", queue.ErrUnavailable, err)
@@ -83,7 +83,7 @@ const mostLikely = 64
 func (m *Machine) claim(c queue.Claim) (got claims, err error) {
 	m.see(c.Worker, c.Queue, c.Kinds)
 	m.lapse()
-	l := m.lines[c.Queue]
+	l := m.queues.byName[c.Queue]
 	if l == nil {
 		return got, nil
 	}
@@ -97,7 +97,7 @@ func (m *Machine) claim(c queue.Claim) (got claims, err error) {
 	for got.left.any() && err == nil {
 		var t *task
 		if t, got.Next = m.next(l, m.classes); t == nil {
-			got.rest = got.Next.Equal(m.time())
+			got.rest = got.Next.Equal(m.clock.time())
 			break
 		}
 		suspect := t.isSuspect()
@@ -111,7 +111,7 @@ func (m *Machine) claim(c queue.Claim) (got claims, err error) {
 	}
 	switch {
 	case got.left.tasks > 0 && got.left.bytes <= 0:
-		got.Next = m.time() // for the rest
+		got.Next = m.clock.time() // for the rest
 	case got.left.tasks > 0 && got.Next.IsZero():
 		got.Next = l.nextKey(m.classes)
 	}
@@ -135,9 +135,9 @@ func (m *Machine) next(l *line, classes []int) (t *task, at time.Time) {
 			l.order.PassOf(l.running, classes)
 		case e == nil:
 			return nil, at
-		case t.late(m.now) && m.visits <= 0:
-			return nil, m.time()
-		case t.late(m.now):
+		case t.late(m.clock.now) && m.visits <= 0:
+			return nil, m.clock.time()
+		case t.late(m.clock.now):
 			m.visits--
 			m.expire(t)
 			m.advance()
@@ -146,7 +146,7 @@ func (m *Machine) next(l *line, classes []int) (t *task, at time.Time) {
 			return nil, at
 		case !t.free():
 			m.hold(t)
-		case l.limits.rate.limited() && l.limits.rate.from(l.arrival) > m.now:
+		case l.limits.rate.limited() && l.limits.rate.from(l.arrival) > m.clock.now:
 			return nil, timeOf(l.limits.rate.from(l.arrival))
 		case !m.total.mayStart(l):
 			return nil, m.refuse(l)
@@ -160,7 +160,7 @@ func (m *Machine) next(l *line, classes []int) (t *task, at time.Time) {
 // grant starts a task for a claim, or sets it aside.
 func (m *Machine) grant(t *task, c *queue.Claim, got *claims) error {
 	held := new(lease)
-	written, err := m.readFirst(t, &held.row)
+	written, err := m.prefetch.readFirst(t, &held.row)
 	if err != nil {
 		m.spoil(t, err)
 		if got.damaged++; got.damaged < mostDamaged {
@@ -168,17 +168,15 @@ func (m *Machine) grant(t *task, c *queue.Claim, got *claims) error {
 		}
 		return err
 	}
-	m.tokens++
-	token := queue.Token(uint64(m.cfg.Epoch)<<epochShift + m.tokens)
-	s := Start{ID: t.id, Seq: held.row.Seq, Token: token, At: m.time(), Worker: c.Worker}
+	s := Start{ID: t.id, Seq: held.row.Seq, Token: m.counters.nextToken(), At: m.clock.time(), Worker: c.Worker}
 	if c.Remote {
 		s.Remote = c.Lease
 	}
-	if held.place, err = m.reserve(s.Token); err != nil {
+	if held.place, err = m.leaseLog.reserve(s.Token); err != nil {
 		return fmt.Errorf("%w: %w", queue.ErrUnavailable, err)
 	}
 	m.start(t, held, s, c.Lease)
-	l := m.lineOf(t)
+	l := m.queues.of(t)
 	if got.Tasks == nil { // limits may leave fewer
 		likely := min(c.Max, 1+l.waiting.n, mostLikely)
 		got.Tasks, got.starts = make([]queue.Task, 0, likely), make([]Noted, 0, likely)
@@ -218,26 +216,26 @@ func (l *line) nextKey(classes []int) (next time.Time) {
 
 // start leases a task that is next in its line.
 func (m *Machine) start(t *task, held *lease, s Start, length time.Duration) {
-	l := m.lineOf(t)
+	l := m.queues.of(t)
 	l.order.Start(&t.place)
 	m.keyUnqueued(l, held.row.Key)
 	l.unsuspect(t)
 	l.passes = max(l.passes-1, 0)
 	m.tasks.unlist(&l.waiting, t)
-	m.claimed(l, &held.row, s, m.time())
+	m.claimed(l, &held.row, s, m.clock.time())
 	l.states[queue.Waiting]--
 	l.tiers[t.tier]--
-	m.run(t, held, m.after(length))
+	m.run(t, held, m.clock.after(length))
 	l.lastStart = s.Token
 	if l.limits.rate.limited() {
-		l.arrival = l.limits.rate.spend(l.arrival, m.now)
+		l.arrival = l.limits.rate.spend(l.arrival, m.clock.now)
 	}
 	m.spendKey(l, held.row.Key)
 }
 
 // run puts a task that is in no state into that of those that run.
 func (m *Machine) run(t *task, held *lease, until int64) {
-	l := m.lineOf(t)
+	l := m.queues.of(t)
 	l.states[queue.Running]++
 	m.taken(l, held.row.Key)
 	held.remote = held.row.Remote > 0
@@ -265,14 +263,14 @@ func (m *Machine) spendKey(l *line, key string) {
 		k = &keyRate{line: l, key: key}
 		l.keys[key] = k
 	}
-	k.arrival = rate.spend(k.arrival, m.now)
+	k.arrival = rate.spend(k.arrival, m.clock.now)
 	m.blockKey(k)
 }
 
 // blockKey sets a key aside that is not, if its rate allows no start at present.
 func (m *Machine) blockKey(k *keyRate) {
 	l := k.line
-	if from := l.limits.rateOfKey(k.key).from(k.arrival); from > m.now {
+	if from := l.limits.rateOfKey(k.key).from(k.arrival); from > m.clock.now {
 		l.order.Block(k.key, causeRate)
 		l.blocked.set(k, from)
 		m.rates.set(k, from)
@@ -284,14 +282,14 @@ func (m *Machine) blockKey(k *keyRate) {
 // unblockKeys lets the keys go on whose rates allow a start again, and forgets
 // those that could start as many as a new one.
 func (m *Machine) unblockKeys() {
-	for e, ok := m.rates.first(); ok && e.rank <= m.now; e, ok = m.rates.first() {
+	for e, ok := m.rates.first(); ok && e.rank <= m.clock.now; e, ok = m.rates.first() {
 		k := e.of
 		if k.blocked > 0 {
 			k.line.blocked.remove(k)
 			k.line.order.Unblock(k.key, causeRate)
 			k.line.signal()
 		}
-		if k.arrival.ns < m.now {
+		if k.arrival.ns < m.clock.now {
 			m.rates.remove(k)
 			shrink.Delete(&k.line.keys, &k.line.peaks.keys, k.key)
 			continue

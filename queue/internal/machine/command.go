@@ -88,7 +88,7 @@ func (m *Machine) commandAll(s *search, c queue.Command, limit int, bad *unread)
 		if t.damaged() {
 			m.mend(t) // it may be readable by now, and is another then than it was set aside as
 		}
-		row, err := m.rowSince(t, found[i].row, begun)
+		row, err := m.rows.rowSince(t, found[i].row, begun)
 		if err != nil && (c.Do != queue.OnForget || !t.state.Finished()) {
 			bad.add(err)
 			continue
@@ -99,15 +99,6 @@ func (m *Machine) commandAll(s *search, c queue.Command, limit int, bad *unread)
 		}
 	}
 	return changed
-}
-
-// rowSince is the row of a task that was read before, unless it has changed since a
-// mark, or what is known of it with an error.
-func (m *Machine) rowSince(t *task, read *record.Row, since uint64) (record.Row, error) {
-	if read == nil || m.journal.changed(taskRow(&t.id), since) {
-		return m.readable(t)
-	}
-	return *read, nil
 }
 
 // concerns reports whether a command, or 0 for a question, may be about a task. Only those are forgotten
@@ -139,7 +130,7 @@ func (m *Machine) command(t *task, row *record.Row, c queue.Command) (changed bo
 	case c.Do == queue.OnResume && t.state == queue.Paused:
 		m.change(t, row, m.pending(t, unix(row.RunAt)), w)
 	case c.Do == queue.OnRetry && t.state == queue.Scheduled:
-		row.RunAt = m.time()
+		row.RunAt = m.clock.time()
 		m.change(t, row, m.pending(t, 0), w)
 	case c.Do == queue.OnEdit:
 		return m.edit(t, row, c.Edit, w)
@@ -166,7 +157,7 @@ func (m *Machine) order(t *task, w why) bool {
 	}
 	held.order, held.by, held.reason = to, w.by, w.detail
 	held.row.Order, held.row.OrderBy, held.row.OrderReason = to, w.by, w.detail
-	m.write(t.id, &held.row)
+	m.rows.write(t.id, &held.row)
 	return true
 }
 
@@ -185,8 +176,8 @@ func (m *Machine) commandFinished(t *task, row *record.Row, w why) (changed bool
 // retry has a finished task begin anew. It keeps its age, and its history.
 func (m *Machine) retry(t *task, row *record.Row, w why) {
 	m.leave(t)
-	row.Failures, row.Crashes, row.RunAt = 0, 0, m.time()
-	if !row.Deadline.After(m.time()) {
+	row.Failures, row.Crashes, row.RunAt = 0, 0, m.clock.time()
+	if !row.Deadline.After(m.clock.time()) {
 		row.Deadline = time.Time{}
 	}
 	row.Progress = queue.Progress{} // its last token stays: what is noted of old leases is told by it
@@ -199,7 +190,7 @@ func (m *Machine) retry(t *task, row *record.Row, w why) {
 // forget removes a finished task, and cancels those that waited for it to
 // succeed, because it never will.
 func (m *Machine) forget(t *task, row *record.Row, w why) {
-	m.tellForgotten(row, w)
+	m.watchers.tellForgotten(row, w)
 	if row.Unique != "" {
 		m.journal.set(uniqueRow(&row.Spec), nil, false)
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/stintgo/stint"
 	"github.com/stintgo/stint/queue"
-	"github.com/stintgo/stint/queue/internal/record"
 )
 
 // A row that cannot be read is nobody's business but its own task's. Whatever comes
@@ -40,7 +39,7 @@ func (m *Machine) spoil(t *task, err error) {
 	if m.cfg.Damaged != nil {
 		m.cfg.Damaged(t.id, err)
 	}
-	l := m.lineOf(t)
+	l := m.queues.of(t)
 	m.leave(t)
 	t.more().damage = &damage{err}
 	m.deadlines.remove(t)
@@ -48,7 +47,7 @@ func (m *Machine) spoil(t *task, err error) {
 	l.states[queue.Held]++
 	l.tiers[t.tier]++
 	l.damaged++
-	m.due.set(t, m.after(tryAgain))
+	m.due.set(t, m.clock.after(tryAgain))
 }
 
 // whole ends that, if it is so. The caller takes the task out of its state.
@@ -56,17 +55,17 @@ func (m *Machine) whole(t *task) {
 	if t.damaged() {
 		m.due.remove(t)
 		t.damage = nil
-		m.lineOf(t).damaged--
+		m.queues.of(t).damaged--
 	}
 }
 
 // mend tries the row of a task again that is set aside, and has the task be what its
 // row says.
 func (m *Machine) mend(t *task) {
-	row, err := m.row(t)
+	row, err := m.rows.row(t)
 	if err != nil {
 		t.damage.err = err
-		m.due.set(t, m.after(tryAgain))
+		m.due.set(t, m.clock.after(tryAgain))
 		return
 	}
 	m.leave(t)
@@ -92,18 +91,6 @@ func (m *Machine) adjust(t *task) {
 	if t.state == queue.Waiting && !t.free() {
 		m.revise(t, queue.Held, why{on: queue.OnHold})
 	}
-}
-
-// readable is the row of a task, or, if it cannot be read, what the memory tells of
-// it, with the reason for its error.
-func (m *Machine) readable(t *task) (record.Row, error) {
-	row, err := m.row(t)
-	if err == nil {
-		return row, nil
-	}
-	known := queue.Task{ID: t.id, State: t.state, Error: err.Error()}
-	known.Queue, known.Tier = m.lineOf(t).name, stint.Lowest+stint.Priority(t.tier)
-	return record.Row{Task: known}, err
 }
 
 // damagedReason says why a task does not start whose row cannot be read.

@@ -67,16 +67,16 @@ func (m *Machine) edit(t *task, row *record.Row, e *queue.Edit, w why) (changed 
 	}
 	row.Spec = s
 	if e.RunAt != nil {
-		row.RunAtEdited = m.time()
+		row.RunAtEdited = m.clock.time()
 	}
 	if e.Deadline != nil {
-		row.DeadlineEdited = m.time()
+		row.DeadlineEdited = m.clock.time()
 	}
 	to := queue.Paused
 	if t.state != queue.Paused {
 		to = m.pending(t, unix(row.RunAt))
 	}
-	m.step(m.lineOf(t), row, to, w)
+	m.step(m.queues.of(t), row, to, w)
 	m.leave(t)
 	t.tier = uint8(row.Tier - stint.Lowest)
 	if t.rare != nil {
@@ -84,6 +84,6 @@ func (m *Machine) edit(t *task, row *record.Row, e *queue.Edit, w why) (changed 
 	}
 	m.arm(t, row)
 	m.enter(t, row, to)
-	m.write(t.id, row)
+	m.rows.write(t.id, row)
 	return true
 }

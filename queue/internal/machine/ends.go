@@ -41,20 +41,20 @@ func (m *Machine) expired(l *line, of queue.State) (t *task, now bool, at int64)
 		return nil, false, 0
 	}
 	t, r := m.tasks.at(ends.first), l.keep(of)
-	if at = t.at + int64(r.Age); at > m.away.from && at <= m.away.to {
-		at = m.away.to + int64(keepReopened)
+	if at = t.at + int64(r.Age); at > m.clock.away.from && at <= m.clock.away.to {
+		at = m.clock.away.to + int64(keepReopened)
 	}
-	return t, ends.n > r.Count || at <= m.now, at
+	return t, ends.n > r.Count || at <= m.clock.now, at
 }
 
 // expel forgets a task that is kept no longer. Its row is read only if there is
 // more to it, or somebody to tell.
 func (m *Machine) expel(t *task, w why) {
-	if len(m.watchers) == 0 && !t.unique {
+	if !m.watchers.any() && !t.unique {
 		m.drop(t, w)
 		return
 	}
-	row, _ := m.readable(t) // that it is damaged keeps nobody from forgetting it
+	row, _ := m.rows.readable(t) // that it is damaged keeps nobody from forgetting it
 	m.forget(t, &row, w)
 	m.keepUnique(&row)
 }
@@ -62,7 +62,7 @@ func (m *Machine) expel(t *task, w why) {
 // tendEnds forgets finished tasks that are kept no longer. It returns when the
 // next one is, and what is left of the limit.
 func (m *Machine) tendEnds(limit int) (next int64, left int) {
-	for _, l := range m.queues() {
+	for _, l := range m.queues.all() {
 		for _, of := range []queue.State{queue.Succeeded, queue.Dead} {
 			for limit > 0 {
 				t, now, at := m.expired(l, of)

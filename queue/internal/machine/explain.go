@@ -17,13 +17,13 @@ func (m *Machine) Explain(_ context.Context, now time.Time, id queue.ID) ([]queu
 	if m.closed {
 		return nil, queue.ErrClosed
 	}
-	at := m.latest(now)
+	at := m.clock.latest(now)
 	m.unblockKeys()
 	t := m.tasks.get(id)
 	if t == nil {
 		return nil, fmt.Errorf("%w: %s", queue.ErrNotFound, id)
 	}
-	row, err := m.row(t)
+	row, err := m.rows.row(t)
 	if err != nil && !t.state.Finished() {
 		return []queue.Reason{damagedReason(err)}, nil
 	}
@@ -58,7 +58,7 @@ func said(by, why string) string {
 
 // reasons are why a task that is due has not started.
 func (m *Machine) reasons(t *task, row *record.Row, at int64) (all []queue.Reason) {
-	l := m.lineOf(t)
+	l := m.queues.of(t)
 	for _, h := range m.holds(t, row) {
 		r := queue.Reason{Reason: stint.Reason{Code: stint.Code(h.Code)}, What: h.What, State: h.State}
 		switch h.Code {
@@ -132,7 +132,7 @@ func (m *Machine) noWorker(row *record.Row, at int64) (r queue.Reason, none bool
 
 // turn is what the order says of a task that is eligible.
 func (m *Machine) turn(t *task, at int64) (all []queue.Reason) {
-	l := m.lineOf(t)
+	l := m.queues.of(t)
 	why := l.order.Why(&t.place, l.running)
 	if why.Full {
 		all = append(all, queue.Reason{

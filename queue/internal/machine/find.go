@@ -75,7 +75,7 @@ func (m *Machine) views(s *search, found []queue.Task, left *allowance) ([]queue
 			continue
 		}
 		if f.row == nil {
-			row, _ := m.readable(f.task)
+			row, _ := m.rows.readable(f.task)
 			f.row = &row
 		}
 		found = append(found, m.view(f.task, f.row))
@@ -87,7 +87,7 @@ func (m *Machine) views(s *search, found []queue.Task, left *allowance) ([]queue
 // stateOf is the state of a task as others see it: also a limit of others' use
 // holds it.
 func (m *Machine) stateOf(t *task) queue.State {
-	if t.state == queue.Waiting && m.lineOf(t).held(t) {
+	if t.state == queue.Waiting && m.queues.of(t).held(t) {
 		return queue.Held
 	}
 	return t.state
@@ -133,7 +133,7 @@ func (m *Machine) holds(t *task, row *record.Row) (holds []queue.Hold) {
 	if t.state == queue.Held && len(holds) == 0 {
 		holds = append(holds, m.lastHold(t, row))
 	}
-	l := m.lineOf(t)
+	l := m.queues.of(t)
 	if l.settings.Paused != nil {
 		holds = append(holds, queue.Hold{Code: queue.HoldQueuePaused, What: l.name})
 	}

@@ -172,7 +172,7 @@ func (m *Machine) pin(t *task) bool {
 	if p == nil || p.success.Len() > 0 {
 		return false
 	}
-	m.tasks.unlist(m.lineOf(t).ends(t.state), t)
+	m.tasks.unlist(m.queues.of(t).ends(t.state), t)
 	p.pinned = true
 	return true
 }
@@ -184,7 +184,7 @@ func (m *Machine) unpin(p *predecessor) {
 	}
 	p.pinned = false
 	t := m.tasks.get(p.id)
-	m.tasks.insert(m.lineOf(t).ends(t.state), 0, t)
+	m.tasks.insert(m.queues.of(t).ends(t.state), 0, t)
 }
 
 // unlistEnded takes a finished task out of the list of those that retention forgets.
@@ -193,7 +193,7 @@ func (m *Machine) unlistEnded(t *task) {
 		p.pinned = false
 		return
 	}
-	m.tasks.unlist(m.lineOf(t).ends(t.state), t)
+	m.tasks.unlist(m.queues.of(t).ends(t.state), t)
 }
 
 // batchOf returns a batch, made if there is none.

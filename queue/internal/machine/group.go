@@ -24,7 +24,7 @@ func (g *group) first() *task {
 
 // joinGroup makes a task of an age part of its group.
 func (m *Machine) joinGroup(t *task, name string, seq uint64) {
-	l := m.lineOf(t)
+	l := m.queues.of(t)
 	g := l.groups[name]
 	if g == nil {
 		g = &group{name: name, byAge: heap[*task]{place: placeInGroup}}
@@ -53,7 +53,7 @@ func (m *Machine) leaveGroup(t *task) {
 		g.running = nil
 	}
 	if len(g.byAge.all) == 0 {
-		l := m.lineOf(t)
+		l := m.queues.of(t)
 		shrink.Delete(&l.groups, &l.peaks.groups, g.name)
 	} else if first {
 		m.unhold(g.first())

@@ -62,7 +62,7 @@ func (m *Machine) eachHead(noted func(queue.ID) bool, do func(*headed) error) er
 func (m *Machine) readHeads(noted func(queue.ID) bool, read chan<- []headed, done <-chan []headed) error {
 	var head record.Head
 	batch := <-done
-	err := m.scan(rowTask, func(_ string, value []byte) error {
+	err := m.journal.scan(rowTask, func(_ string, value []byte) error {
 		if err := head.Read(value); err != nil {
 			return err
 		}

@@ -2,8 +2,6 @@ package machine
 
 import (
 	"time"
-
-	"github.com/stintgo/stint/internal/shrink"
 )
 
 // A queue is made when it is first named by a task or by settings. Programs name
@@ -21,13 +19,10 @@ func (m *Machine) tendLine(l *line) {
 	case m.needed(l):
 		l.idle = 0
 	case l.idle == 0:
-		l.idle = m.now
-	case m.now-l.idle >= int64(lineLives):
-		m.inOrder = nil
+		l.idle = m.clock.now
+	case m.clock.now-l.idle >= int64(lineLives):
 		m.total.leave(l)
-		shrink.Delete(&m.lines, &m.peaks.lines, l.name)
-		m.numbered[l.no] = nil
-		m.unnumbered = append(m.unnumbered, l.no)
+		m.queues.remove(l)
 	}
 }
 
@@ -42,16 +37,5 @@ func (m *Machine) needed(l *line) bool {
 		}
 	}
 	_, set := m.settings[l.name]
-	return set || len(l.listeners) > 0 || len(l.keys) > 0 || l.arrival.ns >= m.now
-}
-
-// number returns a number for a new queue, which has a place in numbered.
-func (m *Machine) number() uint32 {
-	if n := len(m.unnumbered); n > 0 {
-		no := m.unnumbered[n-1]
-		m.unnumbered = m.unnumbered[:n-1]
-		return no
-	}
-	m.numbered = append(m.numbered, nil)
-	return uint32(len(m.numbered) - 1)
+	return set || len(l.listeners) > 0 || len(l.keys) > 0 || l.arrival.ns >= m.clock.now
 }

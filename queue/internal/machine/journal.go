@@ -88,6 +88,19 @@ func (j *journal) get(key string) (value []byte, err error) {
 	return j.rows.Get(key)
 }
 
+// scan calls fn for all rows of a sort, until it returns an error.
+func (j *journal) scan(sort string, fn func(key string, value []byte) error) (err error) {
+	next := string(rune(sort[0] + 1))
+	scanErr := j.rows.Scan(sort, next, false, func(key string, value []byte) bool {
+		err = fn(key[len(sort):], value)
+		return err == nil
+	})
+	if err == nil {
+		err = scanErr
+	}
+	return err
+}
+
 // changed reports whether a key has been set since a mark, by the step that is being
 // made.
 func (j *journal) changed(key string, since uint64) bool {

@@ -3,8 +3,6 @@ package machine
 import (
 	"cmp"
 	"slices"
-
-	"github.com/stintgo/stint/internal/shrink"
 )
 
 // Listen is as [queue.Store] says.
@@ -16,25 +14,11 @@ func (m *Machine) Listen(name string) (<-chan struct{}, func()) {
 	if m.closed {
 		return ready, func() {}
 	}
-	m.tellOf(name, append(m.listeners[name], ready))
+	m.queues.setListeners(name, append(m.queues.listeners[name], ready))
 	return ready, func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.tellOf(name, slices.DeleteFunc(m.listeners[name], func(c chan struct{}) bool { return c == ready }))
-	}
-}
-
-// tellOf has these told of a queue. The queue need not be there, and is not made: a
-// name that is only listened to is forgotten with its last listener.
-func (m *Machine) tellOf(name string, listeners []chan struct{}) {
-	if len(listeners) == 0 {
-		listeners = nil
-		shrink.Delete(&m.listeners, &m.peaks.listeners, name)
-	} else {
-		m.listeners[name] = listeners
-	}
-	if l := m.lines[name]; l != nil {
-		l.listeners = listeners
+		m.queues.setListeners(name, slices.DeleteFunc(m.queues.listeners[name], func(c chan struct{}) bool { return c == ready }))
 	}
 }
 

@@ -1,10 +1,5 @@
 package machine
 
-import (
-	"github.com/stintgo/stint/queue"
-	"github.com/stintgo/stint/queue/internal/record"
-)
-
 // Reading ahead. The oldest of a long backlog start first, and their rows have left
 // the memory long ago. Who submits many tasks gives them IDs that ascend, so their
 // rows are neighbours: to read a hundred of them in one go takes as long as to look
@@ -35,66 +30,4 @@ func (a *lookahead) size(unused int) int {
 		return 1
 	}
 	return min(2*len(a.read), mostAhead)
-}
-
-// readFirst reads the row of a task that starts, and returns the mark from which on it
-// is durable. From then on the row is in the task's lease.
-func (m *Machine) readFirst(t *task, row *record.Row) (mark uint64, err error) {
-	c, ok := m.journal.withdraw(&t.id)
-	if !ok && m.cfg.Keep > 0 {
-		m.readAhead(t)
-		c, ok = m.journal.withdraw(&t.id)
-	}
-	if !ok {
-		c.value, err = m.journal.rows.Get(taskRow(&t.id))
-	}
-	return c.seq, m.decode(t, c.value, err, row)
-}
-
-// readAhead reads the row of a task that is about to start, and of some that are
-// likely to be next, into the memory. What it cannot read is not there: whoever
-// needs it gets the error.
-//
-// It is called with the lock, so no row changes while it is being read.
-func (m *Machine) readAhead(t *task) {
-	a := &m.lineOf(t).ahead[t.tier]
-	unused := 0
-	for _, no := range a.read {
-		if old := m.tasks.at(no); old.state == queue.Waiting && old != t {
-			if c, _ := m.journal.withdraw(&old.id); c.kept {
-				unused++
-			}
-		}
-	}
-	n := a.size(unused)
-	a.read = append(a.read[:0], t.no())
-	if n < 2 || !m.journal.room() {
-		return
-	}
-	a.read = m.neighbours(a.read, t, n)
-	m.journal.load(m.keysOf(a.read))
-}
-
-// neighbours appends tasks of the same queue and tier as one, which wait as it does,
-// until there are n: those with the next larger IDs.
-func (m *Machine) neighbours(all []uint32, t *task, n int) []uint32 {
-	most := passedBy * n
-	m.tasks.ids.from(t.id, false, func(no uint32) bool {
-		next := m.tasks.at(no)
-		if next.line == t.line && next.tier == t.tier && next.state == queue.Waiting {
-			all = append(all, no)
-		}
-		most--
-		return len(all) < n && most > 0
-	})
-	return all
-}
-
-// keysOf are the keys of tasks' rows.
-func (m *Machine) keysOf(tasks []uint32) []string {
-	keys := make([]string, len(tasks))
-	for i, no := range tasks {
-		keys[i] = taskRow(&m.tasks.at(no).id)
-	}
-	return keys
 }

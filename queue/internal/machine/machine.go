@@ -19,7 +19,6 @@
 package machine
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -62,10 +61,7 @@ type Config struct {
 }
 
 // peaks are the largest lengths of a machine's maps, as shrink.Delete has them.
-type peaks struct{ lines, listeners, batches, poison, uniques, predecessors int }
-
-// epochShift leaves each epoch a million million claims and submissions.
-const epochShift = 40
+type peaks struct{ batches, poison, uniques, predecessors int }
 
 // Machine is a [queue.Store].
 type Machine struct {
@@ -77,15 +73,9 @@ type Machine struct {
 
 	mu         sync.Mutex // guards all below; before the journal's
 	closed     bool
-	now        int64 // the latest time of a call, before the first one that of the rows; nanoseconds since 1970
-	seq        uint64
-	tokens     uint64
+	counters   counters
+	clock      clock
 	tasks      *tasks
-	lines      map[string]*line           // that have tasks, or settings, or had them lately
-	numbered   []*line                    // the same, by their numbers
-	unnumbered []uint32                   // numbers of those that have been forgotten
-	inOrder    []*line                    // by their names, as of the last call of queues
-	listeners  map[string][]chan struct{} // by the name of a queue, also of one that is not there yet
 	settings   map[string]queue.Configured
 	versions   uint64      // of settings, the last one given
 	totals     queue.Layer // in force for all queues together
@@ -104,7 +94,7 @@ type Machine struct {
 	uniques    map[string]*keptUnique // by their names
 	uniqueEnds heap[*keptUnique]
 	rates      heap[*keyRate] // by when a key may start again, or is forgotten
-	watchers   map[*watcher]struct{}
+	watchers   watchers
 
 	predecessors map[queue.ID]*predecessor // that unfinished tasks come after
 	visits       int                       // that this step may still make; see pass.go
@@ -116,14 +106,14 @@ type Machine struct {
 	cascades     map[queue.ID][]*waiters   // that Open has found
 	peaks        peaks
 
-	over       []freed       // leases that have ended since the last call of end
+	leaseLog   leaseLog
+	queues     queueSet
 	opening    *opening      // nil from the first call on
 	opened     uint64        // the mark of what the first call corrects; 0 in a step that does not wait for that
 	correcting chan struct{} // closed when the times of all rows have been corrected; nil if they are not being
-	away       span          // without a call, before the first one
-	names      record.Head   // the row that was read last, whose names are likely to come again
 	classes    []int         // of the present claim
-	scratch    []byte        // for the row that is written
+	rows       taskRows
+	prefetch   prefetch
 }
 
 var _ queue.Store = (*Machine)(nil)
@@ -223,65 +213,20 @@ func gaveUp(ctx context.Context, done string) error {
 
 // endAt is end, with errLeft when leave is closed, and with errStalled when stalled is.
 func (m *Machine) endAt(leave, stalled <-chan struct{}) error {
-	mark, over := m.seal(), m.over
-	m.over = nil
+	mark, over := m.seal(), m.leaseLog.take()
 	m.mu.Unlock()
 	err := m.journal.sync(mark, leave, stalled)
 	if err == nil {
-		m.free(over)
+		m.leaseLog.free(over)
 		return nil
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.over = append(m.over, over...) // for whoever comes next: they are not durable yet
+	m.leaseLog.over = append(m.leaseLog.over, over...) // for whoever comes next: they are not durable yet
 	return err
 }
 
-// time is the present step's.
-func (m *Machine) time() time.Time { return timeOf(m.now) }
-
 func timeOf(ns int64) time.Time { return time.Unix(0, ns).UTC() }
-
-// line returns a queue, made if there is none.
-func (m *Machine) line(name string) *line {
-	l := m.lines[name]
-	if l == nil {
-		l = newLine(name, m.number(), m.listeners[name])
-		m.lines[name], m.numbered[l.no] = l, l
-		m.configure(l)
-	}
-	return l
-}
-
-// lineOf returns the queue of a task.
-func (m *Machine) lineOf(t *task) *line { return m.numbered[t.line] }
-
-// row reads the row of a task. Its payload, checkpoint and result must not be
-// changed: see view.
-func (m *Machine) row(t *task) (row record.Row, err error) {
-	if l := t.leased(); l != nil {
-		return l.row, nil
-	}
-	err = m.read(t, &row)
-	return row, err
-}
-
-// read reads the row of a task that is not running, or as it was before that.
-func (m *Machine) read(t *task, row *record.Row) error {
-	value, err := m.journal.get(taskRow(&t.id))
-	return m.decode(t, value, err, row)
-}
-
-// decode makes a row of what was read, or not.
-func (m *Machine) decode(t *task, value []byte, err error, row *record.Row) error {
-	if err == nil {
-		err = row.Share(value, &m.names)
-	}
-	if err != nil {
-		return fmt.Errorf("%w: read task %s: %w", queue.ErrUnavailable, t.id, err)
-	}
-	return nil
-}
 
 // taskRow is the key of a task's row.
 func taskRow(id *queue.ID) string { return rowTask + string(id[:]) }
@@ -292,14 +237,7 @@ func (m *Machine) any(id queue.ID) (record.Row, error) {
 	if t == nil {
 		return record.Row{}, fmt.Errorf("%w: %s", queue.ErrNotFound, id)
 	}
-	return m.row(t)
-}
-
-// write writes the row of a task, and returns how many bytes it has.
-func (m *Machine) write(id queue.ID, row *record.Row) (size int) {
-	value := m.encode(row)
-	m.journal.set(taskRow(&id), value, row.State == queue.Waiting)
-	return len(value)
+	return m.rows.row(t)
 }
 
 // lockCorrected takes the lock when no times are being corrected.
@@ -320,9 +258,7 @@ func (m *Machine) Close() error {
 	}
 	m.closed = true
 	m.giveBackAll()
-	for w := range m.watchers {
-		w.stop()
-	}
+	m.watchers.stop()
 	err := m.endAt(nil, nil)
 	m.journal.rest()
 	m.reading.Wait()
@@ -334,14 +270,3 @@ func (m *Machine) Close() error {
 
 // mostScratch is how large a row may have been whose memory is used for the next.
 const mostScratch = 16 << 10
-
-// encode is the row as bytes. Those that are not long have no room behind them: many of
-// them are kept for long.
-func (m *Machine) encode(row *record.Row) []byte {
-	b := record.Append(m.scratch[:0], row)
-	if cap(b) > mostScratch {
-		return b
-	}
-	m.scratch = b
-	return bytes.Clone(b)
-}

@@ -3,7 +3,6 @@ package machine
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/stintgo/stint"
@@ -15,32 +14,29 @@ import (
 // all rows.
 func Open(rows Rows, cfg Config) (*Machine, error) {
 	m := &Machine{
-		seq:        uint64(cfg.Epoch) << epochShift, // above those of all that is finished
 		cfg:        cfg.withDefaults(),
 		journal:    newJournal(rows, cfg.Keep),
 		tasks:      newTasks(),
-		lines:      make(map[string]*line),
-		numbered:   []*line{nil},
 		settings:   make(map[string]queue.Configured),
 		schedules:  make(map[string]queue.Schedule),
 		batches:    make(map[queue.ID]*batch),
 		poison:     make(map[fingerprint]*followers),
 		workers:    make(map[string]*worker),
 		seen:       make(map[handles]queue.Seen),
-		listeners:  make(map[string][]chan struct{}),
 		due:        heap[*task]{place: placeInHeap},
 		leases:     heap[*task]{place: placeInHeap},
 		deadlines:  heap[*task]{place: placeByDeadline},
 		rates:      heap[*keyRate]{place: placeByRate},
 		uniques:    make(map[string]*keptUnique),
 		uniqueEnds: heap[*keptUnique]{place: placeOfUnique},
-		watchers:   make(map[*watcher]struct{}),
+		counters:   newCounters(cfg.Epoch),
 		opening:    new(opening),
 
 		visits:       visitsPerStep,
 		predecessors: make(map[queue.ID]*predecessor),
 		cascades:     make(map[queue.ID][]*waiters),
 	}
+	m.wire()
 	for _, load := range []func() error{
 		m.loadSettings, m.loadSchedules, m.loadUniques, m.loadCascades, m.loadTasks, m.loadPoison,
 	} {
@@ -55,21 +51,8 @@ func Open(rows Rows, cfg Config) (*Machine, error) {
 	return m, m.endAt(nil, nil)
 }
 
-// scan calls fn for all rows of a sort, until it returns an error.
-func (m *Machine) scan(sort string, fn func(key string, value []byte) error) (err error) {
-	next := string(rune(sort[0] + 1))
-	scanErr := m.journal.rows.Scan(sort, next, false, func(key string, value []byte) bool {
-		err = fn(key[len(sort):], value)
-		return err == nil
-	})
-	if err == nil {
-		err = scanErr
-	}
-	return err
-}
-
 func (m *Machine) loadPoison() error {
-	return m.scan(rowPoison, func(key string, _ []byte) error {
+	return m.journal.scan(rowPoison, func(key string, _ []byte) error {
 		if len(key) != len(fingerprint{})+len(queue.ID{}) {
 			return fmt.Errorf("%w: row %q of a task that has crashed its workers", record.ErrCorrupt, key)
 		}
@@ -88,13 +71,14 @@ func (m *Machine) loadTasks() error {
 		running []record.Row
 		joining []record.Head
 	)
-	starts, over, err := m.recall()
+	starts, over, err := m.leaseLog.recall()
 	if err != nil {
 		return err
 	}
 	noted := func(id queue.ID) bool { _, ok := starts[id]; return ok }
 	err = m.eachHead(noted, func(h *headed) error {
-		m.seq, m.now = max(m.seq, h.seq), max(m.now, h.changed)
+		m.counters.reserve(h.seq)
+		m.clock.now = max(m.clock.now, h.changed)
 		if h.rest == nil {
 			m.loadWaiting(h, &order)
 			return nil
@@ -122,7 +106,7 @@ func (m *Machine) loadTasks() error {
 	m.sortLists()
 	m.loadJoins(joining)
 	m.restart()
-	m.over = m.unused(starts, over)
+	m.leaseLog.over = m.leaseLog.unused(starts, over)
 	return nil
 }
 
@@ -131,7 +115,7 @@ func (m *Machine) loadWaiting(h *headed, order *reorder) {
 	t := m.tasks.addUnindexed(h.id)
 	m.bind(t, h.queue, h.tier, h.unique, h.seq)
 	t.state, t.at = queue.Waiting, h.changed
-	m.lineOf(t).states[queue.Waiting]++
+	m.queues.of(t).states[queue.Waiting]++
 	order.add(m, arrival{t, h.key, h.kind, h.seq, false})
 }
 
@@ -146,7 +130,7 @@ func (m *Machine) loadHead(h *record.Head, value []byte, order *reorder) error {
 	}
 	if h.State == queue.Waiting {
 		t.state, t.at = queue.Waiting, unix(h.Changed)
-		m.lineOf(t).states[queue.Waiting]++
+		m.queues.of(t).states[queue.Waiting]++
 		suspect, err := suspectedHead(h, value)
 		order.add(m, arrival{t, h.Key, h.Kind, h.Seq, suspect})
 		return err
@@ -192,18 +176,10 @@ func (m *Machine) loadJoins(joining []record.Head) {
 	m.startPass(misplaced, visitAdjust)
 }
 
-// queues are all queues, in an order that is always the same.
-func (m *Machine) queues() []*line {
-	if len(m.inOrder) != len(m.lines) { // who takes one out forgets the order
-		m.inOrder = slices.SortedFunc(maps.Values(m.lines), func(a, b *line) int { return cmp.Compare(a.name, b.name) })
-	}
-	return m.inOrder
-}
-
 // sortLists puts the lists of tasks, which came as their rows did, into the order
 // of their times.
 func (m *Machine) sortLists() {
-	for _, l := range m.queues() {
+	for _, l := range m.queues.all() {
 		for _, of := range []*roll{&l.waiting, &l.finished[0], &l.finished[1]} {
 			m.tasks.sort(of)
 		}

@@ -33,8 +33,8 @@ func (m *Machine) ran(h *record.Head, value []byte, n Noted) (row record.Row, ra
 // so: all that happens to a running task, and its end, writes the row.
 func (m *Machine) makeGood(row *record.Row, n Noted) {
 	if n.Token > row.Lease.Token && row.State == queue.Waiting {
-		m.now = max(m.now, n.At.UnixNano())
-		m.claimed(m.line(row.Queue), row, n.Start, n.At)
+		m.clock.now = max(m.clock.now, n.At.UnixNano())
+		m.claimed(m.queues.get(row.Queue), row, n.Start, n.At)
 	}
 }
 
@@ -55,7 +55,7 @@ func released(row *record.Row) {
 
 // extend has a lease last for so long from now on, or longer if it does anyway.
 func (m *Machine) extend(t *task, d time.Duration) {
-	t.at = max(t.at, m.after(d))
+	t.at = max(t.at, m.clock.after(d))
 	t.lease.row.Lease.Until = timeOf(t.at)
 	m.leases.set(t, t.at)
 }
@@ -64,12 +64,12 @@ func (m *Machine) extend(t *task, d time.Duration) {
 // it is of this one, keeps its place with it.
 func (m *Machine) loadRunning(row *record.Row, n Noted) {
 	t := m.admit(row)
-	m.lineOf(t).order.Admit(row.Key)
+	m.queues.of(t).order.Admit(row.Key)
 	held := &lease{row: *row, order: row.Order, by: row.OrderBy, reason: row.OrderReason}
 	if n.Token == row.Lease.Token {
 		held.place = n.Place
 	}
-	m.run(t, held, m.after(row.Remote))
+	m.run(t, held, m.clock.after(row.Remote))
 }
 
 // restart decides about the leases that there were: those of workers of the
@@ -85,17 +85,6 @@ func (m *Machine) restart() {
 	}
 }
 
-// unused are the places of starts whose leases do not go on, those in over among
-// them.
-func (m *Machine) unused(starts map[queue.ID]Noted, over []freed) []freed {
-	for id, n := range starts {
-		if t := m.tasks.get(id); t == nil || t.leased() == nil || t.lease.place != n.Place {
-			over = append(over, freed{n.Place, n.Token})
-		}
-	}
-	return over
-}
-
 // leased are the tasks that run, by their age.
 func (m *Machine) leased() []*task {
 	all := make([]*task, len(m.leases.all))
@@ -109,7 +98,7 @@ func (m *Machine) leased() []*task {
 // resume has the leases that outlived a restart begin anew at the first call.
 func (m *Machine) resume(leased []*task) {
 	for _, t := range leased {
-		t.at = m.now
+		t.at = m.clock.now
 		m.extend(t, t.lease.row.Remote)
 	}
 }

@@ -147,7 +147,7 @@ func (m *Machine) validateSchedule(s *queue.Schedule) error {
 }
 
 func (m *Machine) loadSchedules() error {
-	return m.scan(rowSchedule, func(key string, value []byte) error {
+	return m.journal.scan(rowSchedule, func(key string, value []byte) error {
 		var s queue.Schedule
 		if err := json.Unmarshal(value, &s); err != nil {
 			return fmt.Errorf("the schedule %q: %w", key, err)

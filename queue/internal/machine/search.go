@@ -91,7 +91,7 @@ func (m *Machine) mayMatch(s *search, t *task) bool {
 		return false
 	}
 	f := &s.filter
-	return (f.Queue == "" || f.Queue == m.lineOf(t).name) &&
+	return (f.Queue == "" || f.Queue == m.queues.of(t).name) &&
 		(f.Worker == "" || t.state == queue.Running && t.lease.row.Lease.Worker == f.Worker) &&
 		(len(f.States) == 0 || slices.Contains(f.States, m.stateOf(t)))
 }
@@ -151,7 +151,7 @@ func (m *Machine) match(s *search, id queue.ID) (f finding, err error) {
 	}
 	f = finding{id: id, task: t}
 	if s.asksRows() {
-		row, err := m.row(t)
+		row, err := m.rows.row(t)
 		if err != nil || !s.matches(&row) {
 			return finding{}, err
 		}

@@ -45,7 +45,7 @@ func (m *Machine) Configure(ctx context.Context, now time.Time, name string, c q
 // alter makes a change, unless it changes nothing.
 func (m *Machine) alter(name string, c *queue.Change) error {
 	is := m.settings[name]
-	from := queue.Origin{Operator: c.Operator, By: c.By, At: m.time(), Default: name == ""}
+	from := queue.Origin{Operator: c.Operator, By: c.By, At: m.clock.time(), Default: name == ""}
 	layers := is.Layers
 	if c.Key != "" {
 		layers = is.Keys[c.Key]
@@ -133,7 +133,7 @@ func (m *Machine) PauseQueue(ctx context.Context, now time.Time, name string, p 
 	}
 	is := m.settings[name]
 	if is.Paused = clonePause(p); p != nil && p.Since.IsZero() {
-		is.Paused.Since = m.time()
+		is.Paused.Since = m.clock.time()
 	}
 	return errors.Join(m.set(name, is), m.end(ctx))
 }
@@ -154,11 +154,11 @@ func (m *Machine) set(name string, is queue.Configured) error {
 	}
 	m.journal.set(rowSettings+name, value, false)
 	if name != "" {
-		m.configure(m.line(name))
+		m.configure(m.queues.get(name))
 		return nil
 	}
 	m.configureTotals()
-	for _, l := range m.lines {
+	for _, l := range m.queues.byName {
 		m.configure(l)
 	}
 	return nil
@@ -173,7 +173,7 @@ func isSet(is *queue.Configured) bool {
 func (m *Machine) loadSettings() error {
 	m.versions = uint64(m.cfg.Epoch) << versionShift
 	defer m.configureTotals() // before there are tasks
-	return m.scan(rowSettings, func(key string, value []byte) error {
+	return m.journal.scan(rowSettings, func(key string, value []byte) error {
 		var row settingsRow
 		if err := json.Unmarshal(value, &row); err != nil {
 			return fmt.Errorf("the settings of queue %q: %w", key, err)

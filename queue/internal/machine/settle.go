@@ -82,7 +82,7 @@ func (m *Machine) again(t *task, row *record.Row, held *lease, runAt time.Time, 
 	if t.group != nil {
 		t.group.running = nil // an older one may have been retried meanwhile
 		defer func() {
-			if g := m.lineOf(t).groups[row.Group]; g != nil {
+			if g := m.queues.of(t).groups[row.Group]; g != nil {
 				m.unhold(g.first())
 			}
 		}()
@@ -97,7 +97,7 @@ func (m *Machine) again(t *task, row *record.Row, held *lease, runAt time.Time, 
 	} else {
 		row.RunAt = runAt
 		m.change(t, row, queue.Scheduled, w)
-		if unix(runAt) <= m.now && held.order == 0 {
+		if unix(runAt) <= m.clock.now && held.order == 0 {
 			m.change(t, row, m.pending(t, 0), why{on: queue.OnDue})
 		}
 	}
@@ -156,7 +156,7 @@ func (m *Machine) lose(t *task) {
 	row := &held.row
 	w := why{on: queue.OnLost, by: row.Lease.Worker, token: row.Lease.Token}
 	released(row)
-	l := m.lineOf(t)
+	l := m.queues.of(t)
 	defer func() {
 		l.roomEnd = m.journal.mark()
 		if m.limitsAll() {
@@ -228,12 +228,4 @@ func unix(t time.Time) int64 {
 	default:
 		return t.UnixNano()
 	}
-}
-
-// after is the end of a time that begins now.
-func (m *Machine) after(d time.Duration) int64 {
-	if m.now > 0 && int64(d) > math.MaxInt64-m.now {
-		return math.MaxInt64
-	}
-	return m.now + int64(d)
 }

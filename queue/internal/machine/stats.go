@@ -17,13 +17,13 @@ func (m *Machine) Stats(_ context.Context, now time.Time) (queue.Stats, error) {
 	if m.closed {
 		return queue.Stats{}, queue.ErrClosed
 	}
-	at := m.latest(now)
+	at := m.clock.latest(now)
 	m.unblockKeys()
 	s := queue.Stats{
 		Queues: make(map[string]queue.Counts),
 		Total:  queue.Total{Running: m.total.running, Limits: m.totals, Keys: m.keysWithTotals()},
 	}
-	for name, l := range m.lines {
+	for name, l := range m.queues.byName {
 		s.Queues[name] = m.count(l, at)
 	}
 	for _, w := range m.workers {

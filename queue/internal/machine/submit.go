@@ -132,7 +132,7 @@ func (m *Machine) receive(tasks []queue.NewTask) (receipts []queue.Receipt, fres
 // pendingLimit is how many unfinished tasks a queue may have, 0 if there is no limit,
 // and how many it has. It makes no queue.
 func (m *Machine) pendingLimit(name string) (limit, unfinished int) {
-	if l := m.lines[name]; l != nil {
+	if l := m.queues.byName[name]; l != nil {
 		return l.settings.Pending, l.unfinished()
 	}
 	own, all := m.settings[name], m.settings[""]
@@ -243,8 +243,7 @@ func (m *Machine) resolve(t *queue.NewTask, call arrivals) error {
 // accept makes a task of what was submitted. It is dead at once if there is a dead
 // one that did the same work and has crashed its workers.
 func (m *Machine) accept(n *queue.NewTask, same *task) {
-	m.seq++
-	row := record.Row{Task: queue.Task{ID: n.ID, Spec: n.Spec, Submitted: m.time()}, Seq: m.seq}
+	row := record.Row{Task: queue.Task{ID: n.ID, Spec: n.Spec, Submitted: m.clock.time()}, Seq: m.counters.nextSeq()}
 	row.Queue = queueOf(&n.Spec)
 	var submitted [1]queue.Step
 	row.Steps = submitted[:0]
@@ -274,16 +273,16 @@ func (m *Machine) sameAs(i int, works []fingerprint) *task {
 
 // put puts a task that is in no state into its first one.
 func (m *Machine) put(t *task, row *record.Row, to queue.State, w why) {
-	m.step(m.lineOf(t), row, to, w)
+	m.step(m.queues.of(t), row, to, w)
 	m.enter(t, row, to)
-	value := m.encode(row)
+	value := m.rows.encode(row)
 	m.journal.set(taskRow(&t.id), value, to == queue.Waiting && m.near(t, len(value)))
 }
 
 // near reports whether a task that has come in may start before long: if the rows of
 // all that start before it are as long as its own, they can be kept with it.
 func (m *Machine) near(t *task, size int) bool {
-	before, l := 0, m.lineOf(t)
+	before, l := 0, m.queues.of(t)
 	for tier := int(t.tier); tier < stint.Tiers; tier++ {
 		before += l.order.LenTier(tier)
 	}
@@ -299,7 +298,7 @@ func (m *Machine) admit(row *record.Row) *task {
 
 // bind has a task that is new in the memory belong to a queue, and be of an age.
 func (m *Machine) bind(t *task, name string, tier uint8, unique bool, seq uint64) {
-	t.line, t.tier, t.unique = m.line(name).no, tier, unique
+	t.line, t.tier, t.unique = m.queues.get(name).no, tier, unique
 	t.place.SetTicket(seq)
 }
 

@@ -49,7 +49,7 @@ func (m *Machine) tendPart(ctx context.Context, now time.Time, limit int) (next 
 		at, limit = m.tendEnds(limit)
 	}
 	if limit == 0 {
-		at = m.now // there may be more
+		at = m.clock.now // there may be more
 	} else {
 		for _, h := range []*heap[*task]{&m.due, &m.leases, &m.deadlines} {
 			if e, ok := h.first(); ok {
@@ -85,7 +85,7 @@ func soonest(at, other int64) int64 {
 
 // tendTask does what is due first, and reports whether anything was.
 func (m *Machine) tendTask() bool {
-	at, do, due := m.now, (func(*task))(nil), (*task)(nil)
+	at, do, due := m.clock.now, (func(*task))(nil), (*task)(nil)
 	for _, of := range []struct {
 		heap *heap[*task]
 		do   func(*task)
@@ -105,7 +105,7 @@ func (m *Machine) tendTask() bool {
 // expire ends a task whose deadline has come before it started.
 func (m *Machine) expire(t *task) {
 	m.deadlines.remove(t)
-	row, err := m.row(t)
+	row, err := m.rows.row(t)
 	if err != nil {
 		m.spoil(t, err)
 		return

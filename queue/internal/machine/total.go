@@ -86,7 +86,7 @@ func (m *Machine) offer() {
 		if !m.startable(l) {
 			continue
 		}
-		l.place = place{&t.reserved, t.reserved.PushBack(l), m.after(reservedFor)}
+		l.place = place{&t.reserved, t.reserved.PushBack(l), m.clock.after(reservedFor)}
 		l.signal()
 	}
 }
@@ -97,7 +97,7 @@ func (m *Machine) lapse() (next int64) {
 	t := &m.total
 	for first := t.reserved.Front(); first != nil; first = t.reserved.Front() {
 		l := first.Value.(*line)
-		if l.place.until > m.now {
+		if l.place.until > m.clock.now {
 			return l.place.until
 		}
 		t.leave(l)
@@ -118,7 +118,7 @@ func (m *Machine) yield(l *line) {
 	if l.place.in == nil {
 		return
 	}
-	if rate := l.limits.rate; !m.startable(l) || rate.limited() && rate.from(l.arrival) > m.now {
+	if rate := l.limits.rate; !m.startable(l) || rate.limited() && rate.from(l.arrival) > m.clock.now {
 		m.total.leave(l)
 		m.offer()
 	}
@@ -294,7 +294,7 @@ func (m *Machine) configureKeyTotals(keys map[string]queue.Layers) {
 	for _, e := range m.leases.all {
 		m.keyTaken(e.of.lease.row.Key)
 	}
-	for _, l := range m.lines {
+	for _, l := range m.queues.byName {
 		l.order.EachQueued(func(key string) { t.of(key).lines[l] = struct{}{} })
 	}
 	for key, of := range t.keys {
@@ -325,7 +325,7 @@ func busiest(running map[string]int) map[string]int {
 // running counts what runs, by queue.
 func (m *Machine) running() map[string]int {
 	running := make(map[string]int)
-	for _, l := range m.lines {
+	for _, l := range m.queues.byName {
 		if l.running > 0 {
 			running[l.name] = l.running
 		}
@@ -336,7 +336,7 @@ func (m *Machine) running() map[string]int {
 // runningOf counts what runs of a key, by queue.
 func (m *Machine) runningOf(key string) map[string]int {
 	running := make(map[string]int)
-	for _, l := range m.lines {
+	for _, l := range m.queues.byName {
 		if n := l.order.Running(key); n > 0 {
 			running[l.name] = n
 		}

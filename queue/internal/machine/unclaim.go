@@ -23,12 +23,12 @@ func (m *Machine) unclaim(starts []Noted, others bool) {
 		var row record.Row
 		if m.untouched(t, &row) {
 			m.putBack(t, &row)
-			m.cfg.Starts.Free(s.Place, s.Token)
+			m.leaseLog.starts.Free(s.Place, s.Token)
 		} else {
 			m.giveBack(t, "its start could not be noted")
 		}
 		if others {
-			m.lineOf(t).signal()
+			m.queues.of(t).signal()
 		}
 	}
 	m.seal() // nobody waits for it: if it is lost, so is the claim
@@ -46,18 +46,18 @@ func (m *Machine) untouched(t *task, row *record.Row) bool {
 			return false
 		}
 	}
-	return m.read(t, row) == nil && row.State == queue.Waiting // else it has been written
+	return m.rows.read(t, row) == nil && row.State == queue.Waiting // else it has been written
 }
 
 // putBack has a running task wait again as its row tells, as if it had not been
 // claimed. Only watchers are told, who know of the claim.
 func (m *Machine) putBack(t *task, row *record.Row) {
-	l, held := m.lineOf(t), t.lease
+	l, held := m.queues.of(t), t.lease
 	w := queue.Step{
-		At: m.time(), On: queue.OnGiveBack, To: queue.Waiting, By: held.row.Lease.Worker,
+		At: m.clock.time(), On: queue.OnGiveBack, To: queue.Waiting, By: held.row.Lease.Worker,
 		Token: held.row.Lease.Token, Detail: "its start could not be noted",
 	}
-	m.send(queue.Event{ID: t.id, Queue: row.Queue, Kind: row.Kind, From: queue.Running, Step: w})
+	m.watchers.send(queue.Event{ID: t.id, Queue: row.Queue, Kind: row.Kind, From: queue.Running, Step: w})
 	m.leases.remove(t)
 	l.states[queue.Running]--
 	m.vacated(l, row.Key)

@@ -31,27 +31,27 @@ func (m *Machine) see(worker, name string, kinds []string) {
 		name = defaultQueue
 	}
 	for _, kind := range kinds {
-		m.seen[handles{name, kind}] = queue.Seen{Worker: worker, At: m.time()}
+		m.seen[handles{name, kind}] = queue.Seen{Worker: worker, At: m.clock.time()}
 	}
 }
 
 // sweepWorkers forgets, from time to time, workers that have not been heard of for
 // long: each start of a process is a new one.
 func (m *Machine) sweepWorkers() {
-	if m.now-m.swept < int64(workerLives) {
+	if m.clock.now-m.swept < int64(workerLives) {
 		return
 	}
-	m.swept = m.now
-	maps.DeleteFunc(m.workers, func(_ string, w *worker) bool { return m.now-w.seen >= int64(workerLives) })
+	m.swept = m.clock.now
+	maps.DeleteFunc(m.workers, func(_ string, w *worker) bool { return m.clock.now-w.seen >= int64(workerLives) })
 	maps.DeleteFunc(m.seen, func(h handles, s queue.Seen) bool {
-		return m.now-s.At.UnixNano() >= int64(seenLives) && !m.hasKind(h)
+		return m.clock.now-s.At.UnixNano() >= int64(seenLives) && !m.hasKind(h)
 	})
 }
 
 // hasKind reports whether there have been tasks of a kind since the machine was
 // opened.
 func (m *Machine) hasKind(h handles) bool {
-	l := m.lines[h.queue]
+	l := m.queues.byName[h.queue]
 	if l == nil {
 		return false
 	}

@@ -53,7 +53,7 @@ func TestWorkersAreForgotten(t *testing.T) {
 	if n := len(m.workers); n > 2 {
 		t.Errorf("%d workers are remembered", n)
 	}
-	if n := len(m.lines); n != 1 {
+	if n := len(m.queues.byName); n != 1 {
 		t.Errorf("there are %d queues, and one has had a task", n)
 	}
 	if n, most := len(m.seen), int(seenLives/time.Minute)+2; n > most {

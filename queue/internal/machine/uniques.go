@@ -31,7 +31,7 @@ func uniqueName(s *queue.Spec) string { return queueOf(s) + "\x00" + s.Unique }
 // keepUnique keeps the Unique of a task that retention forgets, if its time is not over.
 func (m *Machine) keepUnique(row *record.Row) {
 	until := unix(row.Submitted.Add(row.UniqueFor))
-	if row.UniqueFor == 0 || until <= m.now {
+	if row.UniqueFor == 0 || until <= m.clock.now {
 		return
 	}
 	k := m.addUnique(uniqueName(&row.Spec))
@@ -49,7 +49,7 @@ func (m *Machine) writeUnique(k *keptUnique) {
 // ahead, as setBack does.
 func (m *Machine) setBackUniques(back time.Duration) {
 	for _, k := range m.uniques {
-		if k.submitted > m.now {
+		if k.submitted > m.clock.now {
 			k.submitted, k.until = k.submitted-int64(back), k.until-int64(back)
 			m.writeUnique(k)
 		}
@@ -70,7 +70,7 @@ func (m *Machine) keptFor(s *queue.Spec) (id queue.ID) {
 	if len(m.uniques) == 0 {
 		return id
 	}
-	if k := m.uniques[uniqueName(s)]; k != nil && k.until > m.now {
+	if k := m.uniques[uniqueName(s)]; k != nil && k.until > m.clock.now {
 		return k.id
 	}
 	return id
@@ -80,7 +80,7 @@ func (m *Machine) keptFor(s *queue.Spec) (id queue.ID) {
 // one.
 func (m *Machine) tendUnique() bool {
 	e, ok := m.uniqueEnds.first()
-	if !ok || e.rank > m.now {
+	if !ok || e.rank > m.clock.now {
 		return false
 	}
 	m.uniqueEnds.remove(e.of)
@@ -90,7 +90,7 @@ func (m *Machine) tendUnique() bool {
 }
 
 func (m *Machine) loadUniques() error {
-	return m.scan(rowKept, func(key string, value []byte) error {
+	return m.journal.scan(rowKept, func(key string, value []byte) error {
 		k := m.addUnique(key)
 		if len(value) != len(k.id)+2*8 {
 			return fmt.Errorf("%w: row %q of the unique name of a forgotten task", record.ErrCorrupt, key)
@@ -98,7 +98,7 @@ func (m *Machine) loadUniques() error {
 		copy(k.id[:], value)
 		times := value[len(k.id):]
 		k.submitted, k.until = int64(binary.BigEndian.Uint64(times)), int64(binary.BigEndian.Uint64(times[8:]))
-		m.now = max(m.now, k.submitted)
+		m.clock.now = max(m.clock.now, k.submitted)
 		m.uniqueEnds.set(k, k.until)
 		return nil
 	})

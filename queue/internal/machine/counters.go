@@ -1,0 +1,37 @@
+package machine
+
+import "github.com/stintgo/stint/queue"
+
+// epochShift leaves each epoch a million million claims and submissions.
+const epochShift = 40
+
+// counters gives submissions their ages and leases their tokens. Both begin with the
+// epoch, so they grow over all machines on the same rows without a row of their own.
+// The caller of each method holds the lock of the machine.
+type counters struct {
+	epoch  uint32
+	seq    uint64 // the age given last, or a larger one in the rows
+	tokens uint64 // given in this epoch
+}
+
+func newCounters(epoch uint32) counters {
+	return counters{epoch: epoch, seq: uint64(epoch) << epochShift} // above those of all that is finished
+}
+
+// nextSeq returns the age of a new task: larger than those of all earlier ones.
+func (c *counters) nextSeq() uint64 {
+	c.seq++
+	return c.seq
+}
+
+// reserve makes later ages larger than seq, which is in a row.
+func (c *counters) reserve(seq uint64) { c.seq = max(c.seq, seq) }
+
+// nextToken returns the token of a new lease: larger than those of all earlier ones.
+func (c *counters) nextToken() queue.Token {
+	c.tokens++
+	return c.firstToken() + queue.Token(c.tokens)
+}
+
+// firstToken is smaller than all tokens of this epoch, and larger than those before.
+func (c *counters) firstToken() queue.Token { return queue.Token(c.epoch) << epochShift }

@@ -1,0 +1,94 @@
+package machine
+
+import "github.com/stintgo/stint/queue"
+
+// leaseLog records the leases of this process in Starts, so that the next machine on the
+// same rows knows them after a crash. A slot is reserved with the lock held, written
+// when the row of its task is durable as it was claimed, and freed when the row that
+// ends the lease is durable. note and free need no lock; the caller of every other
+// method holds the lock of the machine.
+type leaseLog struct {
+	counters *counters
+	tasks    *tasks
+
+	over   []freed // slots of leases that have ended since the last call of take
+	starts Starts  // nil: nothing is recorded
+}
+
+// end marks the slot of a lease that has ended, to be freed when that is durable.
+func (g *leaseLog) end(held *lease) {
+	if held.place > 0 {
+		g.over = append(g.over, freed{held.place, held.row.Lease.Token})
+	}
+}
+
+// take returns the slots whose leases have ended in this step, and forgets them.
+func (g *leaseLog) take() []freed {
+	over := g.over
+	g.over = nil
+	return over
+}
+
+// reserve has a place for a start that is about to be made.
+func (g *leaseLog) reserve(token queue.Token) (place int, err error) {
+	if g.starts == nil {
+		return 0, nil
+	}
+	return g.starts.Reserve(token)
+}
+
+// note notes starts. It is called when the rows of their tasks are durable as they
+// were claimed, and before anybody is told of the claim. So for every lease that a
+// worker has, there is a place and a row that has not ended it; and a place whose
+// row says otherwise is that of a lease that is over, or that nobody ever had. It
+// returns how many it has noted, before one that could not be: those have started.
+func (g *leaseLog) note(starts []Noted) (n int, err error) {
+	if len(starts) == 0 {
+		return 0, nil
+	}
+	return g.starts.Put(starts)
+}
+
+// free gives up places, once it is durable that their leases are over: until then
+// a crash would take them back to where they are not.
+func (g *leaseLog) free(over []freed) {
+	for _, e := range over {
+		g.starts.Free(e.place, e.token)
+	}
+}
+
+// recall returns the newest start of each task that an earlier machine has noted,
+// and those that are older or cannot be.
+func (g *leaseLog) recall() (newest map[queue.ID]Noted, over []freed, err error) {
+	newest = make(map[queue.ID]Noted)
+	if g.starts == nil {
+		return newest, nil, nil
+	}
+	first := g.counters.firstToken()
+	err = g.starts.Recall(func(place int, s Start) {
+		other, twice := newest[s.ID]
+		switch {
+		case s.Token >= first: // the rows are those of an older copy
+			over = append(over, freed{place, s.Token})
+		case twice && s.Token < other.Token:
+			over = append(over, freed{place, s.Token})
+		case twice:
+			over = append(over, freed{other.Place, other.Token})
+			newest[s.ID] = Noted{place, s}
+		default:
+			newest[s.ID] = Noted{place, s}
+		}
+	})
+	return newest, over, err
+}
+
+// unused are the places of starts whose leases do not go on, those in over among
+// them.
+func (g *leaseLog) unused(starts map[queue.ID]Noted, over []freed) []freed {
+	for id, n := range starts {
+		if t := g.tasks.get(id); t == nil || t.leased() == nil || t.lease.place != n.Place {
+			over = append(over, freed{n.Place, n.Token})
+		}
+	}
+	return over
+}

@@ -1,0 +1,82 @@
+package machine
+
+import (
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/record"
+)
+
+// prefetch reads the rows of tasks that start. The oldest tasks of a long backlog start
+// first, and their rows left the memory long ago. Submitters of many tasks give them
+// ascending IDs, so their rows are neighbours: reading a hundred of them in one scan
+// takes as long as looking up ten. So the rows of tasks that wait behind one that starts
+// are read with it, as long as they are then asked for. The caller of each method holds
+// the lock of the machine, so no row changes while it is read.
+type prefetch struct {
+	cfg     *Config
+	journal *journal
+	queues  *queueSet
+	rows    *taskRows
+	tasks   *tasks
+}
+
+// readFirst reads the row of a task that starts, and returns the mark from which on it
+// is durable. From then on the row is in the task's lease.
+func (p *prefetch) readFirst(t *task, row *record.Row) (mark uint64, err error) {
+	c, ok := p.journal.withdraw(&t.id)
+	if !ok && p.cfg.Keep > 0 {
+		p.readAhead(t)
+		c, ok = p.journal.withdraw(&t.id)
+	}
+	if !ok {
+		c.value, err = p.journal.rows.Get(taskRow(&t.id))
+	}
+	return c.seq, p.rows.decode(t, c.value, err, row)
+}
+
+// readAhead reads the row of a task that is about to start, and of some that are
+// likely to be next, into the memory. What it cannot read is not there: whoever
+// needs it gets the error.
+//
+// It is called with the lock, so no row changes while it is being read.
+func (p *prefetch) readAhead(t *task) {
+	a := &p.queues.of(t).ahead[t.tier]
+	unused := 0
+	for _, no := range a.read {
+		if old := p.tasks.at(no); old.state == queue.Waiting && old != t {
+			if c, _ := p.journal.withdraw(&old.id); c.kept {
+				unused++
+			}
+		}
+	}
+	n := a.size(unused)
+	a.read = append(a.read[:0], t.no())
+	if n < 2 || !p.journal.room() {
+		return
+	}
+	a.read = p.neighbours(a.read, t, n)
+	p.journal.load(p.keysOf(a.read))
+}
+
+// neighbours appends tasks of the same queue and tier as one, which wait as it does,
+// until there are n: those with the next larger IDs.
+func (p *prefetch) neighbours(all []uint32, t *task, n int) []uint32 {
+	most := passedBy * n
+	p.tasks.ids.from(t.id, false, func(no uint32) bool {
+		next := p.tasks.at(no)
+		if next.line == t.line && next.tier == t.tier && next.state == queue.Waiting {
+			all = append(all, no)
+		}
+		most--
+		return len(all) < n && most > 0
+	})
+	return all
+}
+
+// keysOf are the keys of tasks' rows.
+func (p *prefetch) keysOf(tasks []uint32) []string {
+	keys := make([]string, len(tasks))
+	for i, no := range tasks {
+		keys[i] = taskRow(&p.tasks.at(no).id)
+	}
+	return keys
+}

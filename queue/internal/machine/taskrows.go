@@ -1,0 +1,89 @@
+package machine
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/record"
+)
+
+// taskRows reads and writes the rows of tasks through the journal. A running task's row
+// is in its lease; that of any other task is read anew each time. Nothing is cached here
+// but the names of the row that was read last, which the next row shares, and the
+// memory of the row that was written last. The caller of each method holds the lock of
+// the machine.
+type taskRows struct {
+	journal *journal
+	queues  *queueSet
+
+	names   record.Head // the row that was read last, whose names are likely to come again
+	scratch []byte      // for the row that is written
+}
+
+// row reads the row of a task. Its payload, checkpoint and result must not be
+// changed: see view.
+func (r *taskRows) row(t *task) (row record.Row, err error) {
+	if l := t.leased(); l != nil {
+		return l.row, nil
+	}
+	err = r.read(t, &row)
+	return row, err
+}
+
+// read reads the row of a task that is not running, or as it was before that.
+func (r *taskRows) read(t *task, row *record.Row) error {
+	value, err := r.journal.get(taskRow(&t.id))
+	return r.decode(t, value, err, row)
+}
+
+// decode makes a row of what was read, or not.
+func (r *taskRows) decode(t *task, value []byte, err error, row *record.Row) error {
+	if err == nil {
+		err = row.Share(value, &r.names)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: read task %s: %w", queue.ErrUnavailable, t.id, err)
+	}
+	return nil
+}
+
+// write writes the row of a task, and returns how many bytes it has.
+func (r *taskRows) write(id queue.ID, row *record.Row) (size int) {
+	value := r.encode(row)
+	r.journal.set(taskRow(&id), value, row.State == queue.Waiting)
+	return len(value)
+}
+
+// encode is the row as bytes. Those that are not long have no room behind them: many of
+// them are kept for long.
+func (r *taskRows) encode(row *record.Row) []byte {
+	b := record.Append(r.scratch[:0], row)
+	if cap(b) > mostScratch {
+		return b
+	}
+	r.scratch = b
+	return bytes.Clone(b)
+}
+
+// rowSince is the row of a task that was read before, unless it has changed since a
+// mark, or what is known of it with an error.
+func (r *taskRows) rowSince(t *task, read *record.Row, since uint64) (record.Row, error) {
+	if read == nil || r.journal.changed(taskRow(&t.id), since) {
+		return r.readable(t)
+	}
+	return *read, nil
+}
+
+// readable is the row of a task, or, if it cannot be read, what the memory tells of
+// it, with the reason for its error.
+func (r *taskRows) readable(t *task) (record.Row, error) {
+	row, err := r.row(t)
+	if err == nil {
+		return row, nil
+	}
+	known := queue.Task{ID: t.id, State: t.state, Error: err.Error()}
+	known.Queue, known.Tier = r.queues.of(t).name, stint.Lowest+stint.Priority(t.tier)
+	return record.Row{Task: known}, err
+}

@@ -1,0 +1,62 @@
+package machine
+
+import (
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/record"
+)
+
+// watchers sends an event for each change of a task to all who watch the store. It
+// waits for none of them: a watcher whose buffer is full misses events, and their
+// number is in its next event. The caller of each method holds the lock of the machine.
+type watchers struct {
+	clock *clock
+	all   map[*watcher]struct{}
+}
+
+// add registers a watcher with a buffer of n events.
+func (o *watchers) add(n int) *watcher {
+	w := &watcher{events: make(chan queue.Event, n)}
+	o.all[w] = struct{}{}
+	return w
+}
+
+// remove ends the registration of a watcher.
+func (o *watchers) remove(w *watcher) { delete(o.all, w) }
+
+// stop ends the calls of all watchers.
+func (o *watchers) stop() {
+	for w := range o.all {
+		w.stop()
+	}
+}
+
+// any reports whether there is a watcher.
+func (o *watchers) any() bool { return len(o.all) > 0 }
+
+// tell tells the watchers of the last step of a row.
+func (o *watchers) tell(row *record.Row, from queue.State) {
+	if len(o.all) == 0 {
+		return
+	}
+	o.send(queue.Event{ID: row.ID, Queue: row.Queue, Kind: row.Kind, From: from, Step: row.Steps[len(row.Steps)-1]})
+}
+
+// tellForgotten tells the watchers of a task that is gone.
+func (o *watchers) tellForgotten(row *record.Row, w why) {
+	o.send(queue.Event{
+		ID: row.ID, Queue: row.Queue, Kind: row.Kind, From: row.State,
+		Step: queue.Step{At: o.clock.time(), On: w.on, By: w.by, Detail: w.detail},
+	})
+}
+
+func (o *watchers) send(e queue.Event) {
+	for w := range o.all {
+		e.Missed = w.missed
+		select {
+		case w.events <- e:
+			w.missed = 0
+		default:
+			w.missed++
+		}
+	}
+}
