@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/stintgo/stint/queue"
@@ -29,15 +27,7 @@ func (m *Machine) Beat(ctx context.Context, now time.Time, w queue.Worker, beats
 		return nil, err
 	}
 	begun := m.journal.mark()
-	w.Kinds = maps.Clone(w.Kinds)
-	for name, kinds := range w.Kinds {
-		w.Kinds[name] = slices.Clone(kinds)
-	}
-	m.workers[w.Name] = &worker{w, m.clock.now}
-	for name, kinds := range w.Kinds {
-		m.see(w.Name, name, kinds)
-	}
-	m.sweepWorkers()
+	m.workerSet.heard(w)
 	answers := make([]queue.Answer, len(beats))
 	for i := range beats {
 		answers[i] = m.beat(&beats[i])

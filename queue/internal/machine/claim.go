@@ -81,7 +81,7 @@ const mostLikely = 64
 // claim starts tasks. An error is that of the first one: those that have started
 // before one that cannot are the answer, and a signal says that there may be more.
 func (m *Machine) claim(c queue.Claim) (got claims, err error) {
-	m.see(c.Worker, c.Queue, c.Kinds)
+	m.workerSet.see(c.Worker, c.Queue, c.Kinds)
 	m.lapse()
 	l := m.queues.byName[c.Queue]
 	if l == nil {

@@ -181,7 +181,7 @@ func (m *Machine) retry(t *task, row *record.Row, w why) {
 		row.Deadline = time.Time{}
 	}
 	row.Progress = queue.Progress{} // its last token stays: what is noted of old leases is told by it
-	m.cleared(t)
+	m.fingerprints.remove(t)
 	m.join(t, row)
 	m.unsettled(t)
 	m.put(t, row, m.pending(t, 0), w)
@@ -200,7 +200,7 @@ func (m *Machine) forget(t *task, row *record.Row, w why) {
 // drop is forget for a task of which nothing is kept but itself.
 func (m *Machine) drop(t *task, w why) {
 	id, seq := t.id, t.place.Ticket()
-	m.cleared(t)
+	m.fingerprints.remove(t)
 	m.leave(t)
 	m.tasks.remove(t)
 	m.journal.set(taskRow(&id), nil, false)

@@ -123,7 +123,7 @@ func (m *Machine) setBackPart(s *setBack) (complete bool) {
 			size += m.correct(t, s.correction)
 		}
 	}
-	m.setBackUniques(s.back)
+	m.uniqueNames.setBack(s.back)
 	m.sortLists()
 	m.goOn(s.opened)
 	return true

@@ -56,7 +56,7 @@ func (m *Machine) expel(t *task, w why) {
 	}
 	row, _ := m.rows.readable(t) // that it is damaged keeps nobody from forgetting it
 	m.forget(t, &row, w)
-	m.keepUnique(&row)
+	m.uniqueNames.keep(&row)
 }
 
 // tendEnds forgets finished tasks that are kept no longer. It returns when the

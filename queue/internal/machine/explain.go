@@ -85,7 +85,7 @@ func (m *Machine) reasons(t *task, row *record.Row, at int64) (all []queue.Reaso
 		}
 		all = append(all, r)
 	}
-	if r, ok := m.noWorker(row, at); ok {
+	if r, ok := m.workerSet.missing(row, at); ok {
 		all = append(all, r)
 	}
 	if t.state == queue.Waiting {
@@ -119,15 +119,6 @@ func (m *Machine) holders(count func(*task) bool) (ids []queue.ID) {
 		}
 	}
 	return ids
-}
-
-// noWorker says that no live worker handles a task's kind, if that is so.
-func (m *Machine) noWorker(row *record.Row, at int64) (r queue.Reason, none bool) {
-	seen, ever := m.seen[handles{row.Queue, row.Kind}]
-	if ever && at-seen.At.UnixNano() < int64(workerLives) {
-		return r, false
-	}
-	return queue.Reason{Reason: stint.Reason{Code: queue.CodeNoWorker}, What: row.Kind, LastSeen: seen}, true
 }
 
 // turn is what the order says of a task that is eligible.

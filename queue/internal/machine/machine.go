@@ -23,7 +23,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/stintgo/stint/queue"
@@ -61,7 +60,7 @@ type Config struct {
 }
 
 // peaks are the largest lengths of a machine's maps, as shrink.Delete has them.
-type peaks struct{ batches, poison, uniques, predecessors int }
+type peaks struct{ batches, predecessors int }
 
 // Machine is a [queue.Store].
 type Machine struct {
@@ -69,32 +68,28 @@ type Machine struct {
 	journal *journal
 
 	reading sync.WaitGroup // those who read rows without the lock; begun with it
-	poisons atomic.Bool    // there are dead tasks that have crashed their workers; written with the lock
 
-	mu         sync.Mutex // guards all below; before the journal's
-	closed     bool
-	counters   counters
-	clock      clock
-	tasks      *tasks
-	settings   map[string]queue.Configured
-	versions   uint64      // of settings, the last one given
-	totals     queue.Layer // in force for all queues together
-	total      total
-	keyTotals  keyTotals
-	roomEnd    uint64                    // as of a line, for the totals
-	schedules  map[string]queue.Schedule // not changed in place
-	batches    map[queue.ID]*batch
-	poison     map[fingerprint]*followers // dead tasks that have crashed their workers
-	workers    map[string]*worker
-	swept      int64 // when those were last looked through
-	seen       map[handles]queue.Seen
-	due        heap[*task]            // Scheduled ones
-	leases     heap[*task]            // of Running ones
-	deadlines  heap[*task]            // of those that have one and have not started
-	uniques    map[string]*keptUnique // by their names
-	uniqueEnds heap[*keptUnique]
-	rates      heap[*keyRate] // by when a key may start again, or is forgotten
-	watchers   watchers
+	mu           sync.Mutex // guards all below; before the journal's
+	closed       bool
+	counters     counters
+	clock        clock
+	tasks        *tasks
+	settings     map[string]queue.Configured
+	versions     uint64      // of settings, the last one given
+	totals       queue.Layer // in force for all queues together
+	total        total
+	keyTotals    keyTotals
+	roomEnd      uint64 // as of a line, for the totals
+	scheduleSet  scheduleSet
+	batches      map[queue.ID]*batch
+	workerSet    workerSet
+	due          heap[*task] // Scheduled ones
+	leases       heap[*task] // of Running ones
+	deadlines    heap[*task] // of those that have one and have not started
+	uniqueNames  uniqueNames
+	fingerprints fingerprints
+	rates        heap[*keyRate] // by when a key may start again, or is forgotten
+	watchers     watchers
 
 	predecessors map[queue.ID]*predecessor // that unfinished tasks come after
 	visits       int                       // that this step may still make; see pass.go

@@ -14,23 +14,17 @@ import (
 // all rows.
 func Open(rows Rows, cfg Config) (*Machine, error) {
 	m := &Machine{
-		cfg:        cfg.withDefaults(),
-		journal:    newJournal(rows, cfg.Keep),
-		tasks:      newTasks(),
-		settings:   make(map[string]queue.Configured),
-		schedules:  make(map[string]queue.Schedule),
-		batches:    make(map[queue.ID]*batch),
-		poison:     make(map[fingerprint]*followers),
-		workers:    make(map[string]*worker),
-		seen:       make(map[handles]queue.Seen),
-		due:        heap[*task]{place: placeInHeap},
-		leases:     heap[*task]{place: placeInHeap},
-		deadlines:  heap[*task]{place: placeByDeadline},
-		rates:      heap[*keyRate]{place: placeByRate},
-		uniques:    make(map[string]*keptUnique),
-		uniqueEnds: heap[*keptUnique]{place: placeOfUnique},
-		counters:   newCounters(cfg.Epoch),
-		opening:    new(opening),
+		cfg:       cfg.withDefaults(),
+		journal:   newJournal(rows, cfg.Keep),
+		tasks:     newTasks(),
+		settings:  make(map[string]queue.Configured),
+		batches:   make(map[queue.ID]*batch),
+		due:       heap[*task]{place: placeInHeap},
+		leases:    heap[*task]{place: placeInHeap},
+		deadlines: heap[*task]{place: placeByDeadline},
+		rates:     heap[*keyRate]{place: placeByRate},
+		counters:  newCounters(cfg.Epoch),
+		opening:   new(opening),
 
 		visits:       visitsPerStep,
 		predecessors: make(map[queue.ID]*predecessor),
@@ -38,7 +32,7 @@ func Open(rows Rows, cfg Config) (*Machine, error) {
 	}
 	m.wire()
 	for _, load := range []func() error{
-		m.loadSettings, m.loadSchedules, m.loadUniques, m.loadCascades, m.loadTasks, m.loadPoison,
+		m.loadSettings, m.scheduleSet.load, m.uniqueNames.load, m.loadCascades, m.loadTasks, m.fingerprints.load,
 	} {
 		if err := load(); err != nil {
 			return nil, fmt.Errorf("open the store: %w", err)
@@ -49,19 +43,6 @@ func Open(rows Rows, cfg Config) (*Machine, error) {
 	}
 	m.mu.Lock()
 	return m, m.endAt(nil, nil)
-}
-
-func (m *Machine) loadPoison() error {
-	return m.journal.scan(rowPoison, func(key string, _ []byte) error {
-		if len(key) != len(fingerprint{})+len(queue.ID{}) {
-			return fmt.Errorf("%w: row %q of a task that has crashed its workers", record.ErrCorrupt, key)
-		}
-		f := fingerprint([]byte(key[:len(fingerprint{})]))
-		if t := m.tasks.get(queue.ID([]byte(key[len(f):]))); t != nil {
-			m.poisonous(t, f)
-		}
-		return nil
-	})
 }
 
 // loadTasks takes the tasks into the memory.

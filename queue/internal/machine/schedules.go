@@ -16,6 +16,47 @@ import (
 // maxCron is how many bytes of a cron expression are kept.
 const maxCron = 1000
 
+// scheduleSet is the schedules by their names, in memory and in a row each. A schedule
+// that is in it is not changed in place. The caller of each method holds the lock of the
+// machine.
+type scheduleSet struct {
+	journal *journal
+
+	byName map[string]queue.Schedule // not changed in place
+}
+
+// list returns all schedules by their names. They share memory with the set.
+func (s *scheduleSet) list() []queue.Schedule {
+	all := make([]queue.Schedule, 0, len(s.byName))
+	for _, name := range slices.Sorted(maps.Keys(s.byName)) {
+		all = append(all, s.byName[name])
+	}
+	return all
+}
+
+// admits reports whether a change is still to be made. It is not if it has been made; the
+// error is that of a change that is based on another version than the present one.
+func (s *scheduleSet) admits(r *queue.Reschedule) (bool, error) {
+	is, there := s.byName[r.Name]
+	switch {
+	case r.To == nil && !there, r.To != nil && there && r.To.Version == is.Version:
+		return false, nil
+	case is.Version != r.Was:
+		return false, queue.ErrChanged
+	}
+	return true, nil
+}
+
+// put sets a schedule, or removes it if to is nil. value is its row.
+func (s *scheduleSet) put(name string, to *queue.Schedule, value []byte) {
+	if to == nil {
+		delete(s.byName, name)
+	} else {
+		s.byName[name] = *to
+	}
+	s.journal.set(rowSchedule+name, value, false)
+}
+
 // Schedules is as [queue.Store] says.
 func (m *Machine) Schedules(context.Context) ([]queue.Schedule, error) {
 	m.mu.Lock()
@@ -23,10 +64,7 @@ func (m *Machine) Schedules(context.Context) ([]queue.Schedule, error) {
 		m.mu.Unlock()
 		return nil, queue.ErrClosed
 	}
-	all := make([]queue.Schedule, 0, len(m.schedules))
-	for _, name := range slices.Sorted(maps.Keys(m.schedules)) {
-		all = append(all, m.schedules[name])
-	}
+	all := m.scheduleSet.list()
 	m.mu.Unlock()
 	for i := range all {
 		all[i] = cloneSchedule(&all[i])
@@ -56,7 +94,7 @@ func (m *Machine) Reschedule(ctx context.Context, now time.Time, r queue.Resched
 	if err != nil {
 		return fmt.Errorf("schedule %q: %w", r.Name, err)
 	}
-	works := m.works(r.Tasks)
+	works := m.fingerprints.of(r.Tasks)
 	if err := m.beginChange(ctx, now); err != nil {
 		return err
 	}
@@ -84,22 +122,13 @@ func ownSchedule(r *queue.Reschedule) (value []byte, err error) {
 
 // reschedule makes a change unless it has been made, or another has.
 func (m *Machine) reschedule(r *queue.Reschedule, value []byte, works []fingerprint) error {
-	is, there := m.schedules[r.Name]
-	switch {
-	case r.To == nil && !there, r.To != nil && there && r.To.Version == is.Version:
-		return nil
-	case is.Version != r.Was:
-		return queue.ErrChanged
+	if open, err := m.scheduleSet.admits(r); !open {
+		return err
 	}
 	if _, err := m.acceptAll(r.Tasks, works); err != nil {
 		return err
 	}
-	if r.To == nil {
-		delete(m.schedules, r.Name)
-	} else {
-		m.schedules[r.Name] = *r.To
-	}
-	m.journal.set(rowSchedule+r.Name, value, false)
+	m.scheduleSet.put(r.Name, r.To, value)
 	return nil
 }
 
@@ -146,13 +175,14 @@ func (m *Machine) validateSchedule(s *queue.Schedule) error {
 	return errors.Join(errs...)
 }
 
-func (m *Machine) loadSchedules() error {
-	return m.journal.scan(rowSchedule, func(key string, value []byte) error {
-		var s queue.Schedule
-		if err := json.Unmarshal(value, &s); err != nil {
+// load reads the rows of all schedules.
+func (s *scheduleSet) load() error {
+	return s.journal.scan(rowSchedule, func(key string, value []byte) error {
+		var is queue.Schedule
+		if err := json.Unmarshal(value, &is); err != nil {
 			return fmt.Errorf("the schedule %q: %w", key, err)
 		}
-		m.schedules[key] = s
+		s.byName[key] = is
 		return nil
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/stintgo/stint/internal/shrink"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/record"
 )
@@ -170,40 +169,8 @@ func (m *Machine) lose(t *task) {
 	}
 	w.detail = fmt.Sprintf("lost its worker %d times in a row", row.Crashes)
 	row.Error = w.detail
-	m.poisoned(t, row)
+	m.fingerprints.add(t, row)
 	m.change(t, row, queue.Dead, w)
-}
-
-// poisoned remembers what a task does that has crashed its workers.
-func (m *Machine) poisoned(t *task, row *record.Row) {
-	f := fingerprintOf(&row.Spec)
-	m.poisonous(t, f)
-	m.journal.set(rowPoison+string(f[:])+string(row.ID[:]), []byte{1}, false)
-}
-
-func (m *Machine) poisonous(t *task, f fingerprint) {
-	same := m.poison[f]
-	if same == nil {
-		same = new(followers)
-		m.poison[f] = same
-		m.poisons.Store(true)
-	}
-	t.more().poison = &poisoned{f, same.PushBack(t)}
-}
-
-// cleared forgets that, when the task is tried again or forgotten itself.
-func (m *Machine) cleared(t *task) {
-	if t.rare == nil || t.poison == nil {
-		return
-	}
-	f := t.poison.work
-	m.journal.set(rowPoison+string(f[:])+string(t.id[:]), nil, false)
-	same := m.poison[f]
-	if same.Remove(t.poison.same); same.Len() == 0 {
-		shrink.Delete(&m.poison, &m.peaks.poison, f)
-		m.poisons.Store(len(m.poison) > 0)
-	}
-	t.poison = nil
 }
 
 // attempts is a number of attempts, or the default for 0.

@@ -1,9 +1,7 @@
 package machine
 
 import (
-	"cmp"
 	"context"
-	"slices"
 	"time"
 
 	"github.com/stintgo/stint"
@@ -26,13 +24,7 @@ func (m *Machine) Stats(_ context.Context, now time.Time) (queue.Stats, error) {
 	for name, l := range m.queues.byName {
 		s.Queues[name] = m.count(l, at)
 	}
-	for _, w := range m.workers {
-		if at-w.seen >= int64(workerLives) {
-			continue
-		}
-		s.Workers = append(s.Workers, w.Worker)
-	}
-	slices.SortFunc(s.Workers, func(a, b queue.Worker) int { return cmp.Compare(a.Name, b.Name) })
+	s.Workers = m.workerSet.live(at)
 	return s, nil
 }
 

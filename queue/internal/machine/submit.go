@@ -2,7 +2,6 @@ package machine
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"slices"
 	"time"
@@ -12,25 +11,13 @@ import (
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
-// fingerprint is what a task does: its kind and its payload.
-type fingerprint [16]byte
-
-func fingerprintOf(s *queue.Spec) (f fingerprint) {
-	h := sha256.New()
-	h.Write([]byte(s.Kind))
-	h.Write([]byte{0})
-	h.Write(s.Payload)
-	copy(f[:], h.Sum(nil))
-	return f
-}
-
 // Submit is as [queue.Store] says.
 func (m *Machine) Submit(ctx context.Context, now time.Time, tasks []queue.NewTask) ([]queue.Receipt, error) {
 	tasks, err := m.checked(tasks)
 	if err != nil {
 		return nil, err
 	}
-	works := m.works(tasks)
+	works := m.fingerprints.of(tasks)
 	if err := m.beginChange(ctx, now); err != nil {
 		return nil, err
 	}
@@ -67,19 +54,6 @@ func (m *Machine) checked(tasks []queue.NewTask) ([]queue.NewTask, error) {
 	return tasks, nil
 }
 
-// works are what the tasks of a call do, found without the lock because it takes
-// time for all of their payloads; nil if there is nothing to compare it with.
-func (m *Machine) works(tasks []queue.NewTask) []fingerprint {
-	if !m.poisons.Load() {
-		return nil
-	}
-	works := make([]fingerprint, len(tasks))
-	for i := range tasks {
-		works[i] = fingerprintOf(&tasks[i].Spec)
-	}
-	return works
-}
-
 // acceptAll makes tasks of a call's, all of them or none.
 func (m *Machine) acceptAll(tasks []queue.NewTask, works []fingerprint) ([]queue.Receipt, error) {
 	receipts, fresh, err := m.receive(tasks)
@@ -88,7 +62,7 @@ func (m *Machine) acceptAll(tasks []queue.NewTask, works []fingerprint) ([]queue
 	}
 	for i := range tasks {
 		if fresh[i] {
-			m.accept(&tasks[i], m.sameAs(i, works))
+			m.accept(&tasks[i], m.fingerprints.sameAs(i, works))
 		}
 	}
 	return receipts, nil
@@ -188,10 +162,10 @@ func (m *Machine) existing(t *queue.NewTask, call arrivals) (queue.ID, error) {
 	if id, ok := call.unique[row]; ok {
 		return id, nil
 	}
-	if id := m.keptFor(&t.Spec); !id.IsZero() {
+	if id := m.uniqueNames.of(&t.Spec); !id.IsZero() {
 		return id, nil
 	}
-	id, err := m.named(row)
+	id, err := m.uniqueNames.named(row)
 	if m.known(id) == 0 { // it was forgotten, and could not be read by then
 		id = queue.ID{}
 	}
@@ -200,16 +174,6 @@ func (m *Machine) existing(t *queue.NewTask, call arrivals) (queue.ID, error) {
 
 // uniqueRow is the key of the row that says which task has a Unique.
 func uniqueRow(s *queue.Spec) string { return rowUnique + uniqueName(s) }
-
-// named reads a row that holds an ID; zero if there is none.
-func (m *Machine) named(key string) (id queue.ID, err error) {
-	value, err := m.journal.get(key)
-	if err != nil {
-		return id, fmt.Errorf("%w: %w", queue.ErrUnavailable, err)
-	}
-	copy(id[:], value)
-	return id, nil
-}
 
 // known returns the state of a task, 0 if there is none.
 func (m *Machine) known(id queue.ID) queue.State {
@@ -260,15 +224,6 @@ func (m *Machine) accept(n *queue.NewTask, same *task) {
 	}
 	m.join(t, &row)
 	m.put(t, &row, m.pending(t, unix(row.RunAt)), w)
-}
-
-// sameAs returns a dead task that did the same work as one of a call and has crashed
-// its workers, nil if there is none, or was none when the call came.
-func (m *Machine) sameAs(i int, works []fingerprint) *task {
-	if works == nil || m.poison[works[i]] == nil {
-		return nil
-	}
-	return m.poison[works[i]].Front().Value.(*task)
 }
 
 // put puts a task that is in no state into its first one.

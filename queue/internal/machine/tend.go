@@ -41,7 +41,7 @@ func (m *Machine) tendPart(ctx context.Context, now time.Time, limit int) (next 
 	for limit > 0 && m.journal.failed() == nil && m.tendTask() {
 		limit--
 	}
-	for limit > 0 && m.tendUnique() {
+	for limit > 0 && m.uniqueNames.expire() {
 		limit--
 	}
 	at := int64(0)
@@ -56,7 +56,7 @@ func (m *Machine) tendPart(ctx context.Context, now time.Time, limit int) (next 
 				at = soonest(at, e.rank)
 			}
 		}
-		if e, ok := m.uniqueEnds.first(); ok {
+		if e, ok := m.uniqueNames.ends.first(); ok {
 			at = soonest(at, e.rank)
 		}
 		if e, ok := m.rates.first(); ok {

@@ -1,7 +1,19 @@
 package machine
 
+import "github.com/stintgo/stint/queue"
+
 // wire gives each part of the machine the parts that it uses, and its own empty maps.
 func (m *Machine) wire() {
+	m.scheduleSet = scheduleSet{journal: m.journal, byName: make(map[string]queue.Schedule)}
+	m.workerSet = workerSet{
+		clock: &m.clock, queues: &m.queues, byName: make(map[string]*worker),
+		seen: make(map[handles]queue.Seen),
+	}
+	m.uniqueNames = uniqueNames{
+		clock: &m.clock, journal: m.journal, byName: make(map[string]*keptUnique),
+		ends: heap[*keptUnique]{place: placeOfUnique},
+	}
+	m.fingerprints = fingerprints{journal: m.journal, tasks: m.tasks, byWork: make(map[fingerprint]*followers)}
 	m.watchers = watchers{clock: &m.clock, all: make(map[*watcher]struct{})}
 	m.leaseLog = leaseLog{counters: &m.counters, tasks: m.tasks, starts: m.cfg.Starts}
 	m.queues = queueSet{

@@ -1,10 +1,14 @@
 package machine
 
 import (
+	"cmp"
 	"maps"
+	"slices"
 	"time"
 
+	"github.com/stintgo/stint"
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/record"
 )
 
 // worker is one who has been heard of.
@@ -24,37 +28,82 @@ const (
 // handles is what a worker knows: a kind of a queue.
 type handles struct{ queue, kind string }
 
+// workerSet is the workers that have sent a heartbeat lately, and which worker has last
+// claimed or announced each kind of each queue. All of it is lost with the process. The
+// caller of each method holds the lock of the machine.
+type workerSet struct {
+	clock  *clock
+	queues *queueSet
+
+	byName map[string]*worker // by their names
+	swept  int64              // when those were last looked through
+	seen   map[handles]queue.Seen
+}
+
+// heard registers a worker that sends a heartbeat, with the kinds that it handles.
+func (s *workerSet) heard(w queue.Worker) {
+	w.Kinds = maps.Clone(w.Kinds)
+	for name, kinds := range w.Kinds {
+		w.Kinds[name] = slices.Clone(kinds)
+	}
+	s.byName[w.Name] = &worker{w, s.clock.now}
+	for name, kinds := range w.Kinds {
+		s.see(w.Name, name, kinds)
+	}
+	s.sweep()
+}
+
+// live returns the workers that are alive at a time, by their names.
+func (s *workerSet) live(at int64) (all []queue.Worker) {
+	for _, w := range s.byName {
+		if at-w.seen < int64(workerLives) {
+			all = append(all, w.Worker)
+		}
+	}
+	slices.SortFunc(all, func(a, b queue.Worker) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
 // see notes that a worker handles kinds of a queue. There need not be such a
 // queue: whoever asks for one that has never had a task makes none.
-func (m *Machine) see(worker, name string, kinds []string) {
+func (s *workerSet) see(worker, name string, kinds []string) {
 	if name == "" {
 		name = defaultQueue
 	}
 	for _, kind := range kinds {
-		m.seen[handles{name, kind}] = queue.Seen{Worker: worker, At: m.clock.time()}
+		s.seen[handles{name, kind}] = queue.Seen{Worker: worker, At: s.clock.time()}
 	}
 }
 
-// sweepWorkers forgets, from time to time, workers that have not been heard of for
+// sweep forgets, from time to time, workers that have not been heard of for
 // long: each start of a process is a new one.
-func (m *Machine) sweepWorkers() {
-	if m.clock.now-m.swept < int64(workerLives) {
+func (s *workerSet) sweep() {
+	if s.clock.now-s.swept < int64(workerLives) {
 		return
 	}
-	m.swept = m.clock.now
-	maps.DeleteFunc(m.workers, func(_ string, w *worker) bool { return m.clock.now-w.seen >= int64(workerLives) })
-	maps.DeleteFunc(m.seen, func(h handles, s queue.Seen) bool {
-		return m.clock.now-s.At.UnixNano() >= int64(seenLives) && !m.hasKind(h)
+	s.swept = s.clock.now
+	maps.DeleteFunc(s.byName, func(_ string, w *worker) bool { return s.clock.now-w.seen >= int64(workerLives) })
+	maps.DeleteFunc(s.seen, func(h handles, last queue.Seen) bool {
+		return s.clock.now-last.At.UnixNano() >= int64(seenLives) && !s.hasKind(h)
 	})
 }
 
 // hasKind reports whether there have been tasks of a kind since the machine was
 // opened.
-func (m *Machine) hasKind(h handles) bool {
-	l := m.queues.byName[h.queue]
+func (s *workerSet) hasKind(h handles) bool {
+	l := s.queues.byName[h.queue]
 	if l == nil {
 		return false
 	}
 	_, has := l.kinds[h.kind]
 	return has
+}
+
+// missing says that no live worker handles a task's kind, if that is so.
+func (s *workerSet) missing(row *record.Row, at int64) (r queue.Reason, none bool) {
+	seen, ever := s.seen[handles{row.Queue, row.Kind}]
+	if ever && at-seen.At.UnixNano() < int64(workerLives) {
+		return r, false
+	}
+	return queue.Reason{Reason: stint.Reason{Code: queue.CodeNoWorker}, What: row.Kind, LastSeen: seen}, true
 }

@@ -50,13 +50,13 @@ func TestWorkersAreForgotten(t *testing.T) {
 		}
 		now = now.Add(time.Minute)
 	}
-	if n := len(m.workers); n > 2 {
+	if n := len(m.workerSet.byName); n > 2 {
 		t.Errorf("%d workers are remembered", n)
 	}
 	if n := len(m.queues.byName); n != 1 {
 		t.Errorf("there are %d queues, and one has had a task", n)
 	}
-	if n, most := len(m.seen), int(seenLives/time.Minute)+2; n > most {
+	if n, most := len(m.workerSet.seen), int(seenLives/time.Minute)+2; n > most {
 		t.Errorf("it is known of %d kinds who handled them, want at most %d", n, most)
 	}
 	reasons, err := m.Explain(t.Context(), now, task.ID)

@@ -1,0 +1,104 @@
+package machine
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/stintgo/stint/internal/shrink"
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/record"
+)
+
+// fingerprints is what the dead tasks did that have crashed their workers, so that the
+// same work is not accepted again: by kind and payload, with a row for each task. of needs
+// no lock, because hashing the payloads of a call takes long; the caller of every other
+// method holds the lock of the machine.
+type fingerprints struct {
+	journal *journal
+	tasks   *tasks
+
+	byWork map[fingerprint]*followers // dead tasks that have crashed their workers
+	any    atomic.Bool                // there are such tasks; written with the lock
+	peak   int                        // of byWork, as shrink.Delete has it
+}
+
+// fingerprint is what a task does: its kind and its payload.
+type fingerprint [16]byte
+
+func fingerprintOf(s *queue.Spec) (f fingerprint) {
+	h := sha256.New()
+	h.Write([]byte(s.Kind))
+	h.Write([]byte{0})
+	h.Write(s.Payload)
+	copy(f[:], h.Sum(nil))
+	return f
+}
+
+// of returns the fingerprints of the tasks of a call, nil if there is nothing to compare
+// them with.
+func (f *fingerprints) of(tasks []queue.NewTask) []fingerprint {
+	if !f.any.Load() {
+		return nil
+	}
+	works := make([]fingerprint, len(tasks))
+	for i := range tasks {
+		works[i] = fingerprintOf(&tasks[i].Spec)
+	}
+	return works
+}
+
+// sameAs returns a dead task that did the same work as task i of a call and has crashed
+// its workers; nil if there is none, or if there was none when the call came.
+func (f *fingerprints) sameAs(i int, works []fingerprint) *task {
+	if works == nil || f.byWork[works[i]] == nil {
+		return nil
+	}
+	return f.byWork[works[i]].Front().Value.(*task)
+}
+
+// add records the fingerprint of a task that has crashed its workers.
+func (f *fingerprints) add(t *task, row *record.Row) {
+	work := fingerprintOf(&row.Spec)
+	f.link(t, work)
+	f.journal.set(rowPoison+string(work[:])+string(row.ID[:]), []byte{1}, false)
+}
+
+func (f *fingerprints) link(t *task, work fingerprint) {
+	same := f.byWork[work]
+	if same == nil {
+		same = new(followers)
+		f.byWork[work] = same
+		f.any.Store(true)
+	}
+	t.more().poison = &poisoned{work, same.PushBack(t)}
+}
+
+// remove removes the fingerprint of a task that is retried or forgotten, if it has one.
+func (f *fingerprints) remove(t *task) {
+	if t.rare == nil || t.poison == nil {
+		return
+	}
+	work := t.poison.work
+	f.journal.set(rowPoison+string(work[:])+string(t.id[:]), nil, false)
+	same := f.byWork[work]
+	if same.Remove(t.poison.same); same.Len() == 0 {
+		shrink.Delete(&f.byWork, &f.peak, work)
+		f.any.Store(len(f.byWork) > 0)
+	}
+	t.poison = nil
+}
+
+// load reads the rows, when the tasks are in memory.
+func (f *fingerprints) load() error {
+	return f.journal.scan(rowPoison, func(key string, _ []byte) error {
+		if len(key) != len(fingerprint{})+len(queue.ID{}) {
+			return fmt.Errorf("%w: row %q of a task that has crashed its workers", record.ErrCorrupt, key)
+		}
+		work := fingerprint([]byte(key[:len(fingerprint{})]))
+		if t := f.tasks.get(queue.ID([]byte(key[len(work):]))); t != nil {
+			f.link(t, work)
+		}
+		return nil
+	})
+}
