@@ -159,7 +159,7 @@ func (m *Machine) leave(t *task) {
 		t.lease = nil
 		l.signal()
 	case queue.Succeeded, queue.Dead, queue.Cancelled:
-		m.unlistEnded(t)
+		m.deps.unlistEnded(t)
 	default:
 	}
 	t.state = 0
@@ -171,16 +171,18 @@ func (m *Machine) finish(t *task) {
 	if r := t.rare; r != nil {
 		m.deadlines.remove(t)
 		if r.group != nil {
-			m.leaveGroup(t)
+			if next := m.queues.of(t).leaveGroup(t); next != nil {
+				m.unhold(next)
+			}
 		}
 		if r.batch != nil {
-			m.leaveBatch(r.batch)
+			m.deps.leaveBatch(r.batch)
 		}
-		m.forgetWaits(t)
+		m.deps.forgetWaits(t)
 		t.rare = nil
 		if r.poison != nil {
 			t.rare = &rare{poison: r.poison}
 		}
 	}
-	m.settled(t)
+	m.deps.settled(t)
 }

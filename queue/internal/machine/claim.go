@@ -135,13 +135,13 @@ func (m *Machine) next(l *line, classes []int) (t *task, at time.Time) {
 			l.order.PassOf(l.running, classes)
 		case e == nil:
 			return nil, at
-		case t.late(m.clock.now) && m.visits <= 0:
+		case t.late(m.clock.now) && m.passes.left <= 0:
 			return nil, m.clock.time()
 		case t.late(m.clock.now):
-			m.visits--
+			m.passes.left--
 			m.expire(t)
-			m.advance()
-		case !t.free() && m.visits <= 0:
+			m.passes.advance()
+		case !t.free() && m.passes.left <= 0:
 			l.signal()
 			return nil, at
 		case !t.free():

@@ -36,11 +36,11 @@ func (m *Machine) Command(ctx context.Context, now time.Time, c queue.Command) (
 			break
 		}
 		if err = m.beginChange(ctx, now); err == nil {
-			m.postponed = &cascades
+			m.cascades.postponed = &cascades
 			changed += m.commandAll(s, c, limit-changed, &bad)
-			m.postponed = nil
+			m.cascades.postponed = nil
 			if s.done || changed >= limit {
-				m.startCascades(&cascades)
+				m.cascades.start(&cascades)
 			}
 			err = m.end(ctx)
 		}
@@ -57,7 +57,7 @@ func (m *Machine) beginCascades(cascades *[]*waiters) {
 	m.lockCorrected()
 	defer m.mu.Unlock()
 	if !m.closed {
-		m.startCascades(cascades)
+		m.cascades.start(cascades)
 		m.seal()
 	}
 }
@@ -95,7 +95,7 @@ func (m *Machine) commandAll(s *search, c queue.Command, limit int, bad *unread)
 		}
 		if m.command(t, &row, c) {
 			changed++
-			m.advance()
+			m.passes.advance()
 		}
 	}
 	return changed
@@ -183,7 +183,7 @@ func (m *Machine) retry(t *task, row *record.Row, w why) {
 	row.Progress = queue.Progress{} // its last token stays: what is noted of old leases is told by it
 	m.fingerprints.remove(t)
 	m.join(t, row)
-	m.unsettled(t)
+	m.deps.unsettled(t)
 	m.put(t, row, m.pending(t, 0), w)
 }
 
@@ -204,5 +204,5 @@ func (m *Machine) drop(t *task, w why) {
 	m.leave(t)
 	m.tasks.remove(t)
 	m.journal.set(taskRow(&id), nil, false)
-	m.abandon(id, seq, w)
+	m.deps.abandon(id, seq, w)
 }

@@ -112,7 +112,7 @@ func (m *Machine) setBackPart(s *setBack) (complete bool) {
 		t := m.tasks.at(s.next)
 		for _, w := range t.waiting() {
 			if w.in != nil && w.in.cascade != nil {
-				m.setBackCascade(w.in.cascade, s.correction)
+				m.cascades.setBack(w.in.cascade, s.correction)
 			}
 		}
 		switch {

@@ -71,9 +71,9 @@ func (m *Machine) tendEnds(limit int) (next int64, left int) {
 					break
 				}
 				limit--
-				if !m.pin(t) {
+				if !m.deps.pin(t) {
 					m.expel(t, why{on: queue.OnForget})
-					m.advance()
+					m.passes.advance()
 				}
 			}
 		}

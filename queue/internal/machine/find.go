@@ -161,7 +161,7 @@ func (m *Machine) lastHold(t *task, row *record.Row) queue.Hold {
 		h.What = row.AfterBatch.String()
 	}
 	for _, id := range slices.Concat(row.AfterAny, row.After) {
-		if first := m.earlier(t, id); first != nil {
+		if first := m.deps.earlier(t, id); first != nil {
 			h.What, h.State = id.String(), first.state
 		} else if h.What == "" {
 			h.What, h.State = id.String(), queue.Succeeded
@@ -178,7 +178,7 @@ func (m *Machine) holdsBefore(holds []queue.Hold, t *task, row *record.Row) []qu
 			continue
 		}
 		h := queue.Hold{Code: queue.HoldDependency, What: id.String()}
-		if first := m.earlier(t, id); first != nil {
+		if first := m.deps.earlier(t, id); first != nil {
 			h.State = first.state
 		} else if t.waits[i].in.cascade != nil {
 			h.Code = queue.HoldForgotten

@@ -22,9 +22,9 @@ func (g *group) first() *task {
 	return first.of
 }
 
-// joinGroup makes a task of an age part of its group.
-func (m *Machine) joinGroup(t *task, name string, seq uint64) {
-	l := m.queues.of(t)
+// joinGroup adds a task of an age to its group. It returns a task that was Waiting and has
+// to be held from now on, because t comes first; nil if there is none.
+func (l *line) joinGroup(t *task, name string, seq uint64) (hold *task) {
 	g := l.groups[name]
 	if g == nil {
 		g = &group{name: name, byAge: heap[*task]{place: placeInGroup}}
@@ -40,11 +40,14 @@ func (m *Machine) joinGroup(t *task, name string, seq uint64) {
 		g.running = t
 	}
 	if first != nil && g.first() == t && first.state == queue.Waiting {
-		m.revise(first, queue.Held, why{on: queue.OnHold})
+		return first
 	}
+	return nil
 }
 
-func (m *Machine) leaveGroup(t *task) {
+// leaveGroup removes a finished task from its group. It returns the task that comes first
+// now, if t did; else nil.
+func (l *line) leaveGroup(t *task) (next *task) {
 	g := t.group
 	first := g.first() == t
 	g.byAge.remove(t)
@@ -53,9 +56,9 @@ func (m *Machine) leaveGroup(t *task) {
 		g.running = nil
 	}
 	if len(g.byAge.all) == 0 {
-		l := m.queues.of(t)
 		shrink.Delete(&l.groups, &l.peaks.groups, g.name)
 	} else if first {
-		m.unhold(g.first())
+		return g.first()
 	}
+	return nil
 }

@@ -59,9 +59,6 @@ type Config struct {
 	Starts Starts
 }
 
-// peaks are the largest lengths of a machine's maps, as shrink.Delete has them.
-type peaks struct{ batches, predecessors int }
-
 // Machine is a [queue.Store].
 type Machine struct {
 	cfg     Config
@@ -81,7 +78,6 @@ type Machine struct {
 	keyTotals    keyTotals
 	roomEnd      uint64 // as of a line, for the totals
 	scheduleSet  scheduleSet
-	batches      map[queue.ID]*batch
 	workerSet    workerSet
 	due          heap[*task] // Scheduled ones
 	leases       heap[*task] // of Running ones
@@ -91,15 +87,9 @@ type Machine struct {
 	rates        heap[*keyRate] // by when a key may start again, or is forgotten
 	watchers     watchers
 
-	predecessors map[queue.ID]*predecessor // that unfinished tasks come after
-	visits       int                       // that this step may still make; see pass.go
-	fresh        []*waiters                // whose passes this step has started
-	passes       []*waiters                // whose passes are left to drain
-	draining     bool                      // drain runs
-	unrecorded   []*waiters                // whose cascades this step has begun
-	postponed    *[]*waiters               // takes the cascades that the present command begins; nil outside of one
-	cascades     map[queue.ID][]*waiters   // that Open has found
-	peaks        peaks
+	passes   passes
+	cascades cascades
+	deps     dependencies
 
 	leaseLog   leaseLog
 	queues     queueSet
@@ -131,7 +121,7 @@ func (m *Machine) begin(ctx context.Context, now time.Time) error {
 		}
 		corrected := m.correcting
 		if corrected == nil {
-			m.visits, m.opened = visitsPerStep, 0
+			m.passes.left, m.opened = visitsPerStep, 0
 			if first {
 				m.opened = m.journal.mark()
 			}

@@ -18,21 +18,16 @@ func Open(rows Rows, cfg Config) (*Machine, error) {
 		journal:   newJournal(rows, cfg.Keep),
 		tasks:     newTasks(),
 		settings:  make(map[string]queue.Configured),
-		batches:   make(map[queue.ID]*batch),
 		due:       heap[*task]{place: placeInHeap},
 		leases:    heap[*task]{place: placeInHeap},
 		deadlines: heap[*task]{place: placeByDeadline},
 		rates:     heap[*keyRate]{place: placeByRate},
 		counters:  newCounters(cfg.Epoch),
 		opening:   new(opening),
-
-		visits:       visitsPerStep,
-		predecessors: make(map[queue.ID]*predecessor),
-		cascades:     make(map[queue.ID][]*waiters),
 	}
 	m.wire()
 	for _, load := range []func() error{
-		m.loadSettings, m.scheduleSet.load, m.uniqueNames.load, m.loadCascades, m.loadTasks, m.fingerprints.load,
+		m.loadSettings, m.scheduleSet.load, m.uniqueNames.load, m.cascades.load, m.loadTasks, m.fingerprints.load,
 	} {
 		if err := load(); err != nil {
 			return nil, fmt.Errorf("open the store: %w", err)
@@ -145,16 +140,16 @@ func (m *Machine) loadJoins(joining []record.Head) {
 	}
 	for i := range joining {
 		row := joining[i].Row()
-		m.await(m.tasks.get(row.ID), &row.Spec)
+		m.deps.await(m.tasks.get(row.ID), &row.Spec)
 	}
-	m.resumeCascades()
+	m.cascades.resume()
 	misplaced := new(waiters)
 	for i := range joining {
 		if t := m.tasks.get(joining[i].ID); m.misplaced(t) {
 			misplaced.PushBack(t)
 		}
 	}
-	m.startPass(misplaced, visitAdjust)
+	m.passes.start(misplaced, visitAdjust)
 }
 
 // sortLists puts the lists of tasks, which came as their rows did, into the order

@@ -19,7 +19,7 @@ func (m *Machine) Settle(ctx context.Context, now time.Time, outcomes []queue.Ou
 	answers := make([]error, len(outcomes))
 	for i := range outcomes {
 		answers[i] = m.settle(&outcomes[i])
-		m.advance()
+		m.passes.advance()
 	}
 	if err := m.end(ctx); err != nil {
 		return nil, err

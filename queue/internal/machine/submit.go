@@ -261,14 +261,16 @@ func (m *Machine) bind(t *task, name string, tier uint8, unique bool, seq uint64
 func (m *Machine) join(t *task, row *record.Row) {
 	m.arm(t, row)
 	m.joinOthers(t, row)
-	m.await(t, &row.Spec)
+	m.deps.await(t, &row.Spec)
 }
 
 func (m *Machine) joinOthers(t *task, row *record.Row) {
 	if row.Group != "" {
-		m.joinGroup(t, row.Group, row.Seq)
+		if first := m.queues.of(t).joinGroup(t, row.Group, row.Seq); first != nil {
+			m.revise(first, queue.Held, why{on: queue.OnHold})
+		}
 	}
 	if !row.Batch.IsZero() {
-		m.joinBatch(t, row.Batch)
+		m.deps.joinBatch(t, row.Batch)
 	}
 }

@@ -98,7 +98,7 @@ func (m *Machine) tendTask() bool {
 		return false
 	}
 	do(due)
-	m.advance()
+	m.passes.advance()
 	return true
 }
 

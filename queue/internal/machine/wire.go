@@ -15,6 +15,15 @@ func (m *Machine) wire() {
 	}
 	m.fingerprints = fingerprints{journal: m.journal, tasks: m.tasks, byWork: make(map[fingerprint]*followers)}
 	m.watchers = watchers{clock: &m.clock, all: make(map[*watcher]struct{})}
+	m.passes = passes{journal: m.journal, left: visitsPerStep, visit: m.visitOne}
+	m.cascades = cascades{
+		clock: &m.clock, counters: &m.counters, journal: m.journal, passes: &m.passes, rows: &m.rows,
+		found: make(map[queue.ID][]*waiters),
+	}
+	m.deps = dependencies{
+		cascades: &m.cascades, passes: &m.passes, queues: &m.queues, tasks: m.tasks,
+		predecessors: make(map[queue.ID]*predecessor), batches: make(map[queue.ID]*batch),
+	}
 	m.leaseLog = leaseLog{counters: &m.counters, tasks: m.tasks, starts: m.cfg.Starts}
 	m.queues = queueSet{
 		byName: make(map[string]*line), numbered: []*line{nil}, listeners: make(map[string][]chan struct{}),
