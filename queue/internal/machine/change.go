@@ -63,8 +63,8 @@ func (m *Machine) ended(l *line, held *lease) {
 	if held.remote && l.limited() {
 		l.roomEnd = m.journal.mark()
 	}
-	if held.remote && m.limitsAll() {
-		m.roomEnd = m.journal.mark()
+	if held.remote && m.slots.shared() {
+		m.slots.roomEnd = m.journal.mark()
 	}
 }
 
@@ -127,7 +127,7 @@ func (m *Machine) queueUp(a arrival) {
 		l.suspect(t)
 	}
 	l.order.PushAged(&t.place, int(t.tier), a.key, class, 1, a.seq)
-	m.keyQueued(l, a.key)
+	m.keyTotals.enqueued(l, a.key)
 	m.tasks.append(&l.waiting, t)
 }
 
@@ -145,13 +145,13 @@ func (m *Machine) leave(t *task) {
 		l.tiers[t.tier]--
 		key := t.place.Key()
 		l.order.Remove(&t.place)
-		m.keyUnqueued(l, key)
+		m.keyTotals.dequeued(l, key)
 		l.unsuspect(t)
 		m.tasks.unlist(&l.waiting, t)
 	case queue.Running:
 		m.leases.remove(t)
 		l.passes++
-		m.vacated(l, t.lease.row.Key)
+		m.slots.release(l, t.lease.row.Key)
 		if t.lease.suspect {
 			l.suspectsRun--
 		}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/stintgo/stint/internal/shrink"
 	"github.com/stintgo/stint/queue"
 )
 
@@ -82,16 +81,16 @@ const mostLikely = 64
 // before one that cannot are the answer, and a signal says that there may be more.
 func (m *Machine) claim(c queue.Claim) (got claims, err error) {
 	m.workerSet.see(c.Worker, c.Queue, c.Kinds)
-	m.lapse()
+	m.total.lapse()
 	l := m.queues.byName[c.Queue]
 	if l == nil {
 		return got, nil
 	}
-	defer m.yield(l)
+	defer m.total.yield(l)
 	if l.settings.Paused != nil {
 		return got, nil
 	}
-	m.unblockKeys()
+	m.keyRates.unblock()
 	m.classes = l.classes(m.classes[:0], c.Kinds)
 	got.left = newAllowance(c.Max, c.Bytes)
 	for got.left.any() && err == nil {
@@ -149,7 +148,7 @@ func (m *Machine) next(l *line, classes []int) (t *task, at time.Time) {
 		case l.limits.rate.limited() && l.limits.rate.from(l.arrival) > m.clock.now:
 			return nil, timeOf(l.limits.rate.from(l.arrival))
 		case !m.total.mayStart(l):
-			return nil, m.refuse(l)
+			return nil, m.total.refuse(l)
 		default:
 			return t, at
 		}
@@ -188,7 +187,7 @@ func (m *Machine) grant(t *task, c *queue.Claim, got *claims) error {
 	}
 	// The end of a lease that may have made room for this one has to be durable as
 	// well: a crash would bring it back beside this one.
-	got.mark = max(got.mark, written, l.roomEnd, m.roomEnd)
+	got.mark = max(got.mark, written, l.roomEnd, m.slots.roomEnd)
 	if held.suspect { // else a crash of its making would be that of the one before as well
 		got.mark = max(got.mark, l.suspectEnd)
 	}
@@ -218,7 +217,7 @@ func (l *line) nextKey(classes []int) (next time.Time) {
 func (m *Machine) start(t *task, held *lease, s Start, length time.Duration) {
 	l := m.queues.of(t)
 	l.order.Start(&t.place)
-	m.keyUnqueued(l, held.row.Key)
+	m.keyTotals.dequeued(l, held.row.Key)
 	l.unsuspect(t)
 	l.passes = max(l.passes-1, 0)
 	m.tasks.unlist(&l.waiting, t)
@@ -230,14 +229,14 @@ func (m *Machine) start(t *task, held *lease, s Start, length time.Duration) {
 	if l.limits.rate.limited() {
 		l.arrival = l.limits.rate.spend(l.arrival, m.clock.now)
 	}
-	m.spendKey(l, held.row.Key)
+	m.keyRates.spend(l, held.row.Key)
 }
 
 // run puts a task that is in no state into that of those that run.
 func (m *Machine) run(t *task, held *lease, until int64) {
 	l := m.queues.of(t)
 	l.states[queue.Running]++
-	m.taken(l, held.row.Key)
+	m.slots.take(l, held.row.Key)
 	held.remote = held.row.Remote > 0
 	if held.suspect = suspected(&held.row); held.suspect {
 		l.suspectsRun++
@@ -249,52 +248,6 @@ func (m *Machine) run(t *task, held *lease, until int64) {
 	m.deadlines.remove(t) // it has started in time
 	if t.group != nil {
 		t.group.running = t
-	}
-}
-
-// spendKey counts a start of a key.
-func (m *Machine) spendKey(l *line, key string) {
-	rate := l.limits.rateOfKey(key)
-	if key == "" || !rate.limited() {
-		return
-	}
-	k := l.keys[key]
-	if k == nil {
-		k = &keyRate{line: l, key: key}
-		l.keys[key] = k
-	}
-	k.arrival = rate.spend(k.arrival, m.clock.now)
-	m.blockKey(k)
-}
-
-// blockKey sets a key aside that is not, if its rate allows no start at present.
-func (m *Machine) blockKey(k *keyRate) {
-	l := k.line
-	if from := l.limits.rateOfKey(k.key).from(k.arrival); from > m.clock.now {
-		l.order.Block(k.key, causeRate)
-		l.blocked.set(k, from)
-		m.rates.set(k, from)
-	} else {
-		m.rates.set(k, k.arrival.ns+1) // when it is as good as new
-	}
-}
-
-// unblockKeys lets the keys go on whose rates allow a start again, and forgets
-// those that could start as many as a new one.
-func (m *Machine) unblockKeys() {
-	for e, ok := m.rates.first(); ok && e.rank <= m.clock.now; e, ok = m.rates.first() {
-		k := e.of
-		if k.blocked > 0 {
-			k.line.blocked.remove(k)
-			k.line.order.Unblock(k.key, causeRate)
-			k.line.signal()
-		}
-		if k.arrival.ns < m.clock.now {
-			m.rates.remove(k)
-			shrink.Delete(&k.line.keys, &k.line.peaks.keys, k.key)
-			continue
-		}
-		m.rates.set(k, k.arrival.ns+1)
 	}
 }
 

@@ -1,8 +1,11 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/stintgo/stint"
@@ -18,7 +21,7 @@ func (m *Machine) Explain(_ context.Context, now time.Time, id queue.ID) ([]queu
 		return nil, queue.ErrClosed
 	}
 	at := m.clock.latest(now)
-	m.unblockKeys()
+	m.keyRates.unblock()
 	t := m.tasks.get(id)
 	if t == nil {
 		return nil, fmt.Errorf("%w: %s", queue.ErrNotFound, id)
@@ -154,4 +157,42 @@ func (m *Machine) turn(t *task, at int64) (all []queue.Reason) {
 		}
 	}
 	return append(all, queue.Reason{Reason: stint.Reason{Code: stint.CodeBehind, Ahead: why.Ahead, Guard: why.GuardIn}})
+}
+
+// busiest are the queues, at most ten, of which most tasks run that count.
+func busiest(running map[string]int) map[string]int {
+	const most = 10
+	if len(running) <= most {
+		return running
+	}
+	names := slices.SortedFunc(maps.Keys(running), func(a, b string) int {
+		return cmp.Or(cmp.Compare(running[b], running[a]), cmp.Compare(a, b))
+	})
+	top := make(map[string]int, most)
+	for _, name := range names[:most] {
+		top[name] = running[name]
+	}
+	return top
+}
+
+// running counts what runs, by queue.
+func (m *Machine) running() map[string]int {
+	running := make(map[string]int)
+	for _, l := range m.queues.byName {
+		if l.running > 0 {
+			running[l.name] = l.running
+		}
+	}
+	return running
+}
+
+// runningOf counts what runs of a key, by queue.
+func (m *Machine) runningOf(key string) map[string]int {
+	running := make(map[string]int)
+	for _, l := range m.queues.byName {
+		if n := l.order.Running(key); n > 0 {
+			running[l.name] = n
+		}
+	}
+	return running
 }

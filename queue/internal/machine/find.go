@@ -56,7 +56,7 @@ func (m *Machine) lockOpen() error {
 		m.mu.Unlock()
 		return queue.ErrClosed
 	}
-	m.unblockKeys()
+	m.keyRates.unblock()
 	return nil
 }
 

@@ -66,19 +66,6 @@ const (
 	causeTotal                           // of the key in all queues together
 )
 
-// keyRate is the rate of one key. It is forgotten when the key could start as
-// many as a new one could.
-type keyRate struct {
-	line    *line
-	key     string
-	arrival fixed
-	blocked uint32 // its place among those that may start nothing until a time; 0: it is not one of them
-	due     uint32 // and among those of which something is to be done at a time
-}
-
-func placeByRate(k *keyRate) *uint32  { return &k.due }
-func placeBlocked(k *keyRate) *uint32 { return &k.blocked }
-
 func newLine(name string, no uint32, listeners []chan struct{}) *line {
 	return &line{
 		name:      name,

@@ -76,7 +76,7 @@ type Machine struct {
 	totals       queue.Layer // in force for all queues together
 	total        total
 	keyTotals    keyTotals
-	roomEnd      uint64 // as of a line, for the totals
+	slots        slots
 	scheduleSet  scheduleSet
 	workerSet    workerSet
 	due          heap[*task] // Scheduled ones
@@ -84,7 +84,7 @@ type Machine struct {
 	deadlines    heap[*task] // of those that have one and have not started
 	uniqueNames  uniqueNames
 	fingerprints fingerprints
-	rates        heap[*keyRate] // by when a key may start again, or is forgotten
+	keyRates     keyRates
 	watchers     watchers
 
 	passes   passes

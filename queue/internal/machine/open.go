@@ -21,7 +21,6 @@ func Open(rows Rows, cfg Config) (*Machine, error) {
 		due:       heap[*task]{place: placeInHeap},
 		leases:    heap[*task]{place: placeInHeap},
 		deadlines: heap[*task]{place: placeByDeadline},
-		rates:     heap[*keyRate]{place: placeByRate},
 		counters:  newCounters(cfg.Epoch),
 		opening:   new(opening),
 	}

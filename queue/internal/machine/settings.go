@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/stintgo/stint/internal/shrink"
 	"github.com/stintgo/stint/queue"
 )
 
@@ -204,7 +203,7 @@ func (m *Machine) configure(l *line) {
 	own, all := m.settings[l.name], m.settings[""]
 	l.configure(inForce(&own, &all, queueFields()), keyLimitsOf(own.Keys, all.Keys))
 	if l.limits.keyRate != before.keyRate || !maps.Equal(l.limits.ownRates, before.ownRates) {
-		m.resetKeyRates(l)
+		m.keyRates.reset(l)
 	}
 	if l.limits.rate != before.rate {
 		l.arrival = fixed{} // what was spent at the old rate says nothing about the new one
@@ -274,19 +273,6 @@ func (m *Machine) originOf(l *line, key string, own, perKey queue.Field) queue.O
 		}
 	}
 	return l.inForce.From[perKey]
-}
-
-// resetKeyRates has every key of a queue begin anew, because the rate of keys
-// may have changed.
-func (m *Machine) resetKeyRates(l *line) {
-	for name, k := range l.keys {
-		m.rates.remove(k)
-		if k.blocked > 0 {
-			l.blocked.remove(k)
-			l.order.Unblock(name, causeRate)
-		}
-		shrink.Delete(&l.keys, &l.peaks.keys, name)
-	}
 }
 
 // Settings is as [queue.Store] says.

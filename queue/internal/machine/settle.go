@@ -158,8 +158,8 @@ func (m *Machine) lose(t *task) {
 	l := m.queues.of(t)
 	defer func() {
 		l.roomEnd = m.journal.mark()
-		if m.limitsAll() {
-			m.roomEnd = l.roomEnd
+		if m.slots.shared() {
+			m.slots.roomEnd = l.roomEnd
 		}
 	}()
 	row.Crashes++

@@ -16,7 +16,7 @@ func (m *Machine) Stats(_ context.Context, now time.Time) (queue.Stats, error) {
 		return queue.Stats{}, queue.ErrClosed
 	}
 	at := m.clock.latest(now)
-	m.unblockKeys()
+	m.keyRates.unblock()
 	s := queue.Stats{
 		Queues: make(map[string]queue.Counts),
 		Total:  queue.Total{Running: m.total.running, Limits: m.totals, Keys: m.keysWithTotals()},

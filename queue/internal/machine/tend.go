@@ -36,8 +36,8 @@ func (m *Machine) tendPart(ctx context.Context, now time.Time, limit int) (next 
 	if err := m.beginChange(ctx, now); err != nil {
 		return time.Time{}, limit, err
 	}
-	m.unblockKeys()
-	m.lapse()
+	m.keyRates.unblock()
+	m.total.lapse()
 	for limit > 0 && m.journal.failed() == nil && m.tendTask() {
 		limit--
 	}
@@ -59,10 +59,10 @@ func (m *Machine) tendPart(ctx context.Context, now time.Time, limit int) (next 
 		if e, ok := m.uniqueNames.ends.first(); ok {
 			at = soonest(at, e.rank)
 		}
-		if e, ok := m.rates.first(); ok {
+		if e, ok := m.keyRates.byTime.first(); ok {
 			at = soonest(at, e.rank)
 		}
-		if lapses := m.lapse(); lapses > 0 {
+		if lapses := m.total.lapse(); lapses > 0 {
 			at = soonest(at, lapses)
 		}
 	}

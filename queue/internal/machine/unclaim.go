@@ -60,7 +60,7 @@ func (m *Machine) putBack(t *task, row *record.Row) {
 	m.watchers.send(queue.Event{ID: t.id, Queue: row.Queue, Kind: row.Kind, From: queue.Running, Step: w})
 	m.leases.remove(t)
 	l.states[queue.Running]--
-	m.vacated(l, row.Key)
+	m.slots.release(l, row.Key)
 	if held.suspect {
 		l.suspectsRun--
 	}
@@ -86,15 +86,5 @@ func (m *Machine) unspend(l *line, key string, token queue.Token) {
 	}
 	l.lastStart-- // the one before it in its claim, or nobody's
 	l.arrival = l.limits.rate.unspend(l.arrival)
-	k := l.keys[key]
-	rate := l.limits.rateOfKey(key)
-	if k == nil || !rate.limited() {
-		return
-	}
-	k.arrival = rate.unspend(k.arrival)
-	if k.blocked > 0 {
-		l.blocked.remove(k)
-		l.order.Unblock(key, causeRate)
-	}
-	m.blockKey(k)
+	m.keyRates.unspend(l, key)
 }

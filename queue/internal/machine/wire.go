@@ -4,6 +4,8 @@ import "github.com/stintgo/stint/queue"
 
 // wire gives each part of the machine the parts that it uses, and its own empty maps.
 func (m *Machine) wire() {
+	m.total = total{clock: &m.clock}
+	m.slots = slots{total: &m.total, keyTotals: &m.keyTotals}
 	m.scheduleSet = scheduleSet{journal: m.journal, byName: make(map[string]queue.Schedule)}
 	m.workerSet = workerSet{
 		clock: &m.clock, queues: &m.queues, byName: make(map[string]*worker),
@@ -14,6 +16,7 @@ func (m *Machine) wire() {
 		ends: heap[*keptUnique]{place: placeOfUnique},
 	}
 	m.fingerprints = fingerprints{journal: m.journal, tasks: m.tasks, byWork: make(map[fingerprint]*followers)}
+	m.keyRates = keyRates{clock: &m.clock, byTime: heap[*keyRate]{place: placeByRate}}
 	m.watchers = watchers{clock: &m.clock, all: make(map[*watcher]struct{})}
 	m.passes = passes{journal: m.journal, left: visitsPerStep, visit: m.visitOne}
 	m.cascades = cascades{

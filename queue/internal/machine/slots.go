@@ -1,0 +1,33 @@
+package machine
+
+// slots counts the slots of the limits that running tasks take: those of their queue, of
+// its keys, and of all queues together. The caller of each method holds the lock of the
+// machine.
+type slots struct {
+	total     *total
+	keyTotals *keyTotals
+
+	roomEnd uint64 // the journal's mark of the last end of a lease that made room in all queues, as that of a line
+}
+
+// take counts a slot that a task of a queue and a key takes.
+func (s *slots) take(l *line, key string) {
+	l.running++
+	s.total.running++
+	s.total.leave(l)
+	s.keyTotals.taken(key)
+}
+
+// release counts a slot that a task of a queue and a key has vacated, and offers it to the
+// queues that wait for one.
+func (s *slots) release(l *line, key string) {
+	l.running--
+	s.total.running--
+	l.order.Finish(key)
+	s.keyTotals.vacated(key)
+	s.total.offer()
+}
+
+// shared reports whether the end of a lease may be what lets a task of another queue
+// start.
+func (s *slots) shared() bool { return s.total.limit > 0 || s.keyTotals.limited() }
