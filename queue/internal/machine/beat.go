@@ -51,7 +51,7 @@ func (m *Machine) beat(b *queue.Beat) queue.Answer {
 		return queue.Answer{Order: queue.OnLost}
 	}
 	held := t.lease
-	m.extend(t, b.Lease)
+	m.states.extend(t, b.Lease)
 	if b.Progress != (queue.Progress{}) {
 		held.row.Progress = b.Progress
 		held.row.Progress.Note = shortened(b.Progress.Note)

@@ -10,7 +10,7 @@ import (
 func (m *Machine) cancel(t *task, c *cascade) {
 	row, err := m.rows.row(t)
 	if err != nil {
-		m.spoil(t, err)
+		m.states.quarantine(t, err)
 		return
 	}
 	m.cancelOrphan(t, &row, c)

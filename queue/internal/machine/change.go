@@ -43,8 +43,8 @@ func (m *Machine) stepAt(l *line, row *record.Row, to queue.State, w why, at tim
 func (m *Machine) change(t *task, row *record.Row, to queue.State, w why) {
 	held := t.leased()
 	m.step(m.queues.of(t), row, to, w)
-	m.leave(t)
-	m.enter(t, row, to)
+	m.states.leave(t)
+	m.states.enter(t, row, to)
 	m.rows.write(t.id, row)
 	if held != nil {
 		m.ended(m.queues.of(t), held)
@@ -73,7 +73,7 @@ func (m *Machine) ended(l *line, held *lease) {
 func (m *Machine) revise(t *task, to queue.State, w why) {
 	row, err := m.rows.row(t)
 	if err != nil {
-		m.spoil(t, err)
+		m.states.quarantine(t, err)
 		return
 	}
 	m.change(t, &row, to, w)
@@ -91,85 +91,11 @@ func (m *Machine) pending(t *task, runAt int64) queue.State {
 	}
 }
 
-// enter puts a task that is in no state into one.
-func (m *Machine) enter(t *task, row *record.Row, to queue.State) {
-	l := m.queues.of(t)
-	t.state, t.at = to, unix(row.Changed)
-	l.states[to]++
-	switch to {
-	case queue.Scheduled:
-		t.at = unix(row.RunAt)
-		m.due.set(t, t.at)
-	case queue.Held:
-		l.tiers[t.tier]++
-	case queue.Waiting:
-		m.wait(arrival{t, row.Key, row.Kind, row.Seq, suspected(row)})
-	case queue.Succeeded, queue.Dead, queue.Cancelled:
-		m.tasks.append(l.ends(to), t)
-	default:
-	}
-}
-
-// wait puts a task into the order of its line, and tells those who may claim it.
-func (m *Machine) wait(a arrival) {
-	m.queueUp(a)
-	m.queues.of(a.t).signal()
-}
-
-// queueUp puts a task into the order of its line.
-func (m *Machine) queueUp(a arrival) {
-	t := a.t
-	l := m.queues.of(t)
-	l.tiers[t.tier]++
-	class := l.class(a.kind)
-	if a.suspect {
-		class += ofSuspects
-		l.suspect(t)
-	}
-	l.order.PushAged(&t.place, int(t.tier), a.key, class, 1, a.seq)
-	m.keyTotals.enqueued(l, a.key)
-	m.tasks.append(&l.waiting, t)
-}
-
-// leave takes a task out of its state.
-func (m *Machine) leave(t *task) {
-	l := m.queues.of(t)
-	l.states[t.state]--
-	switch t.state {
-	case queue.Scheduled:
-		m.due.remove(t)
-	case queue.Held:
-		l.tiers[t.tier]--
-		m.whole(t)
-	case queue.Waiting:
-		l.tiers[t.tier]--
-		key := t.place.Key()
-		l.order.Remove(&t.place)
-		m.keyTotals.dequeued(l, key)
-		l.unsuspect(t)
-		m.tasks.unlist(&l.waiting, t)
-	case queue.Running:
-		m.leases.remove(t)
-		l.passes++
-		m.slots.release(l, t.lease.row.Key)
-		if t.lease.suspect {
-			l.suspectsRun--
-		}
-		m.leaseLog.end(t.lease)
-		t.lease = nil
-		l.signal()
-	case queue.Succeeded, queue.Dead, queue.Cancelled:
-		m.deps.unlistEnded(t)
-	default:
-	}
-	t.state = 0
-}
-
 // finish has a task that is finished take part in nothing any more, and lets
 // those go on that waited for it.
 func (m *Machine) finish(t *task) {
 	if r := t.rare; r != nil {
-		m.deadlines.remove(t)
+		m.states.deadlines.remove(t)
 		if r.group != nil {
 			if next := m.queues.of(t).leaveGroup(t); next != nil {
 				m.unhold(next)

@@ -161,7 +161,7 @@ func (m *Machine) grant(t *task, c *queue.Claim, got *claims) error {
 	held := new(lease)
 	written, err := m.prefetch.readFirst(t, &held.row)
 	if err != nil {
-		m.spoil(t, err)
+		m.states.quarantine(t, err)
 		if got.damaged++; got.damaged < mostDamaged {
 			return nil
 		}
@@ -216,39 +216,14 @@ func (l *line) nextKey(classes []int) (next time.Time) {
 // start leases a task that is next in its line.
 func (m *Machine) start(t *task, held *lease, s Start, length time.Duration) {
 	l := m.queues.of(t)
-	l.order.Start(&t.place)
-	m.keyTotals.dequeued(l, held.row.Key)
-	l.unsuspect(t)
-	l.passes = max(l.passes-1, 0)
-	m.tasks.unlist(&l.waiting, t)
+	m.states.start(t, held.row.Key)
 	m.claimed(l, &held.row, s, m.clock.time())
-	l.states[queue.Waiting]--
-	l.tiers[t.tier]--
-	m.run(t, held, m.clock.after(length))
+	m.states.run(t, held, m.clock.after(length))
 	l.lastStart = s.Token
 	if l.limits.rate.limited() {
 		l.arrival = l.limits.rate.spend(l.arrival, m.clock.now)
 	}
 	m.keyRates.spend(l, held.row.Key)
-}
-
-// run puts a task that is in no state into that of those that run.
-func (m *Machine) run(t *task, held *lease, until int64) {
-	l := m.queues.of(t)
-	l.states[queue.Running]++
-	m.slots.take(l, held.row.Key)
-	held.remote = held.row.Remote > 0
-	if held.suspect = suspected(&held.row); held.suspect {
-		l.suspectsRun++
-	}
-	t.state, t.at = queue.Running, until
-	t.more().lease = held
-	held.row.Lease.Until = timeOf(until)
-	m.leases.set(t, until)
-	m.deadlines.remove(t) // it has started in time
-	if t.group != nil {
-		t.group.running = t
-	}
 }
 
 // rateOf returns when the rate of a key allows a start again; 0 if it does now.

@@ -175,7 +175,7 @@ func (m *Machine) commandFinished(t *task, row *record.Row, w why) (changed bool
 
 // retry has a finished task begin anew. It keeps its age, and its history.
 func (m *Machine) retry(t *task, row *record.Row, w why) {
-	m.leave(t)
+	m.states.leave(t)
 	row.Failures, row.Crashes, row.RunAt = 0, 0, m.clock.time()
 	if !row.Deadline.After(m.clock.time()) {
 		row.Deadline = time.Time{}
@@ -201,7 +201,7 @@ func (m *Machine) forget(t *task, row *record.Row, w why) {
 func (m *Machine) drop(t *task, w why) {
 	id, seq := t.id, t.place.Ticket()
 	m.fingerprints.remove(t)
-	m.leave(t)
+	m.states.leave(t)
 	m.tasks.remove(t)
 	m.journal.set(taskRow(&id), nil, false)
 	m.deps.abandon(id, seq, w)

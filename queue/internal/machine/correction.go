@@ -118,13 +118,13 @@ func (m *Machine) setBackPart(s *setBack) (complete bool) {
 		switch {
 		case t.state == 0:
 		case t.damaged():
-			m.due.set(t, m.clock.after(tryAgain))
+			m.states.due.set(t, m.clock.after(tryAgain))
 		case t.at > m.clock.now: // else its row has not changed since, and RunAt and the lease are over
 			size += m.correct(t, s.correction)
 		}
 	}
 	m.uniqueNames.setBack(s.back)
-	m.sortLists()
+	m.states.sortLists()
 	m.goOn(s.opened)
 	return true
 }
@@ -134,7 +134,7 @@ func (m *Machine) correct(t *task, c correction) (size int) {
 	row, err := m.rows.row(t)
 	if err != nil {
 		if !t.state.Finished() {
-			m.spoil(t, err)
+			m.states.quarantine(t, err)
 		}
 		return 0
 	}
@@ -147,12 +147,12 @@ func (m *Machine) correct(t *task, c correction) (size int) {
 		t.lease.row = row
 	case queue.Scheduled:
 		t.at = unix(row.RunAt)
-		m.due.set(t, t.at)
+		m.states.due.set(t, t.at)
 	default:
 		t.at = unix(row.Changed)
 	}
 	if t.rare != nil && t.expiry > 0 {
-		m.arm(t, &row)
+		m.states.arm(t, &row)
 	}
 	return m.rows.write(t.id, &row)
 }
@@ -223,6 +223,6 @@ func (m *Machine) dateLosses(lost []*task) {
 		m.rows.write(t.id, &row)
 	}
 	if len(lost) > 0 {
-		m.sortLists() // tasks that went on because of a loss may stand behind it
+		m.states.sortLists() // tasks that went on because of a loss may stand behind it
 	}
 }

@@ -29,48 +29,18 @@ const (
 // damaged reports whether a task is set aside.
 func (t *task) damaged() bool { return t.rare != nil && t.damage != nil }
 
-// spoil sets an unfinished task aside that does not run, because its row cannot be
-// read.
-func (m *Machine) spoil(t *task, err error) {
-	if t.damaged() {
-		t.damage.err = err
-		return
-	}
-	if m.cfg.Damaged != nil {
-		m.cfg.Damaged(t.id, err)
-	}
-	l := m.queues.of(t)
-	m.leave(t)
-	t.more().damage = &damage{err}
-	m.deadlines.remove(t)
-	t.state = queue.Held
-	l.states[queue.Held]++
-	l.tiers[t.tier]++
-	l.damaged++
-	m.due.set(t, m.clock.after(tryAgain))
-}
-
-// whole ends that, if it is so. The caller takes the task out of its state.
-func (m *Machine) whole(t *task) {
-	if t.damaged() {
-		m.due.remove(t)
-		t.damage = nil
-		m.queues.of(t).damaged--
-	}
-}
-
 // mend tries the row of a task again that is set aside, and has the task be what its
 // row says.
 func (m *Machine) mend(t *task) {
 	row, err := m.rows.row(t)
 	if err != nil {
 		t.damage.err = err
-		m.due.set(t, m.clock.after(tryAgain))
+		m.states.due.set(t, m.clock.after(tryAgain))
 		return
 	}
-	m.leave(t)
-	m.arm(t, &row)
-	m.enter(t, &row, row.State)
+	m.states.leave(t)
+	m.states.arm(t, &row)
+	m.states.enter(t, &row, row.State)
 	for _, w := range t.waiting() {
 		if w.in != nil && w.in.cascade != nil {
 			m.cancelOrphan(t, &row, w.in.cascade)

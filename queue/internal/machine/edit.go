@@ -77,13 +77,13 @@ func (m *Machine) edit(t *task, row *record.Row, e *queue.Edit, w why) (changed 
 		to = m.pending(t, unix(row.RunAt))
 	}
 	m.step(m.queues.of(t), row, to, w)
-	m.leave(t)
+	m.states.leave(t)
 	t.tier = uint8(row.Tier - stint.Lowest)
 	if t.rare != nil {
-		m.deadlines.remove(t)
+		m.states.deadlines.remove(t)
 	}
-	m.arm(t, row)
-	m.enter(t, row, to)
+	m.states.arm(t, row)
+	m.states.enter(t, row, to)
 	m.rows.write(t.id, row)
 	return true
 }

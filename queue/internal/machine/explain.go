@@ -68,10 +68,10 @@ func (m *Machine) reasons(t *task, row *record.Row, at int64) (all []queue.Reaso
 		case queue.HoldQueuePaused:
 			p := l.settings.Paused
 			r.Since, r.By = p.Since, said(p.By, p.Reason)
-			r.SetBy.Default = m.settings[l.name].Paused == nil
+			r.SetBy.Default = m.settings.byName[l.name].Paused == nil
 		case queue.HoldKey:
 			r.Key, r.Limit, r.Running = row.Key, l.order.LimitOf(row.Key), l.order.Running(row.Key)
-			r.SetBy = m.originOf(l, row.Key, queue.FieldMax, queue.FieldPerKey)
+			r.SetBy = m.settings.originOf(l, row.Key, queue.FieldMax, queue.FieldPerKey)
 			r.Holders = m.holders(func(t *task) bool { return t.line == l.no && t.lease.row.Key == row.Key })
 		case queue.HoldKeyTotal:
 			r = m.atKeyTotal(r, row.Key)
@@ -83,7 +83,7 @@ func (m *Machine) reasons(t *task, row *record.Row, at int64) (all []queue.Reaso
 				continue
 			}
 			r.Key, r.Until = row.Key, timeOf(until)
-			r.SetBy = m.originOf(l, row.Key, queue.FieldRate, queue.FieldKeyRate)
+			r.SetBy = m.settings.originOf(l, row.Key, queue.FieldRate, queue.FieldKeyRate)
 		default:
 		}
 		all = append(all, r)
@@ -103,10 +103,10 @@ func (m *Machine) atKeyTotal(r queue.Reason, key string) queue.Reason {
 	r.Key, r.Limit, r.Running = key, m.keyTotals.limitOf(key), m.keyTotals.keys[key].running
 	r.Queues = busiest(m.runningOf(key))
 	r.Holders = m.holders(func(t *task) bool { return t.lease.row.Key == key })
-	layers := m.settings[""].Keys[key]
+	layers := m.settings.byName[""].Keys[key]
 	_, from, own := layers.Value(queue.FieldTotal)
 	if r.SetBy = from; !own {
-		r.SetBy = m.totals.From[queue.FieldTotalPerKey]
+		r.SetBy = m.settings.totals.From[queue.FieldTotalPerKey]
 	}
 	return r
 }
@@ -114,7 +114,7 @@ func (m *Machine) atKeyTotal(r queue.Reason, key string) queue.Reason {
 // holders are some of the tasks that run, of those that count.
 func (m *Machine) holders(count func(*task) bool) (ids []queue.ID) {
 	const most = 10
-	for _, e := range m.leases.all {
+	for _, e := range m.states.leases.all {
 		if count(e.of) {
 			if ids = append(ids, e.of.id); len(ids) == most {
 				break
@@ -140,7 +140,7 @@ func (m *Machine) turn(t *task, at int64) (all []queue.Reason) {
 			Reason:  stint.Reason{Code: queue.CodeTotal, Limit: m.total.limit, Running: m.total.running},
 			Queues:  busiest(m.running()),
 			Holders: m.holders(func(*task) bool { return true }),
-			SetBy:   m.totals.From[queue.FieldTotal],
+			SetBy:   m.settings.totals.From[queue.FieldTotal],
 		})
 	}
 	if why.AtCap {

@@ -36,6 +36,6 @@ func (m *Machine) needed(l *line) bool {
 			return true
 		}
 	}
-	_, set := m.settings[l.name]
+	_, set := m.settings.byName[l.name]
 	return set || len(l.listeners) > 0 || len(l.keys) > 0 || l.arrival.ns >= m.clock.now
 }

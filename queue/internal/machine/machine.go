@@ -71,17 +71,11 @@ type Machine struct {
 	counters     counters
 	clock        clock
 	tasks        *tasks
-	settings     map[string]queue.Configured
-	versions     uint64      // of settings, the last one given
-	totals       queue.Layer // in force for all queues together
 	total        total
 	keyTotals    keyTotals
 	slots        slots
 	scheduleSet  scheduleSet
 	workerSet    workerSet
-	due          heap[*task] // Scheduled ones
-	leases       heap[*task] // of Running ones
-	deadlines    heap[*task] // of those that have one and have not started
 	uniqueNames  uniqueNames
 	fingerprints fingerprints
 	keyRates     keyRates
@@ -99,6 +93,8 @@ type Machine struct {
 	classes    []int         // of the present claim
 	rows       taskRows
 	prefetch   prefetch
+	states     stateIndex
+	settings   settingSet
 }
 
 var _ queue.Store = (*Machine)(nil)

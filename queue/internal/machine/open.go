@@ -14,19 +14,15 @@ import (
 // all rows.
 func Open(rows Rows, cfg Config) (*Machine, error) {
 	m := &Machine{
-		cfg:       cfg.withDefaults(),
-		journal:   newJournal(rows, cfg.Keep),
-		tasks:     newTasks(),
-		settings:  make(map[string]queue.Configured),
-		due:       heap[*task]{place: placeInHeap},
-		leases:    heap[*task]{place: placeInHeap},
-		deadlines: heap[*task]{place: placeByDeadline},
-		counters:  newCounters(cfg.Epoch),
-		opening:   new(opening),
+		cfg:      cfg.withDefaults(),
+		journal:  newJournal(rows, cfg.Keep),
+		tasks:    newTasks(),
+		counters: newCounters(cfg.Epoch),
+		opening:  new(opening),
 	}
 	m.wire()
 	for _, load := range []func() error{
-		m.loadSettings, m.scheduleSet.load, m.uniqueNames.load, m.cascades.load, m.loadTasks, m.fingerprints.load,
+		m.settings.load, m.scheduleSet.load, m.uniqueNames.load, m.cascades.load, m.loadTasks, m.fingerprints.load,
 	} {
 		if err := load(); err != nil {
 			return nil, fmt.Errorf("open the store: %w", err)
@@ -78,7 +74,7 @@ func (m *Machine) loadTasks() error {
 	for i := range running {
 		m.loadRunning(&running[i], starts[running[i].ID])
 	}
-	m.sortLists()
+	m.states.sortLists()
 	m.loadJoins(joining)
 	m.restart()
 	m.leaseLog.over = m.leaseLog.unused(starts, over)
@@ -88,7 +84,7 @@ func (m *Machine) loadTasks() error {
 // loadWaiting puts a task that only waits into the memory.
 func (m *Machine) loadWaiting(h *headed, order *reorder) {
 	t := m.tasks.addUnindexed(h.id)
-	m.bind(t, h.queue, h.tier, h.unique, h.seq)
+	m.states.bind(t, h.queue, h.tier, h.unique, h.seq)
 	t.state, t.at = queue.Waiting, h.changed
 	m.queues.of(t).states[queue.Waiting]++
 	order.add(m, arrival{t, h.key, h.kind, h.seq, false})
@@ -99,9 +95,9 @@ func (m *Machine) loadWaiting(h *headed, order *reorder) {
 func (m *Machine) loadHead(h *record.Head, value []byte, order *reorder) error {
 	row := h.Row()
 	t := m.tasks.addUnindexed(h.ID)
-	m.bind(t, h.Queue, uint8(h.Tier-stint.Lowest), h.Unique != "", h.Seq)
+	m.states.bind(t, h.Queue, uint8(h.Tier-stint.Lowest), h.Unique != "", h.Seq)
 	if !h.State.Finished() {
-		m.arm(t, &row)
+		m.states.arm(t, &row)
 	}
 	if h.State == queue.Waiting {
 		t.state, t.at = queue.Waiting, unix(h.Changed)
@@ -110,7 +106,7 @@ func (m *Machine) loadHead(h *record.Head, value []byte, order *reorder) error {
 		order.add(m, arrival{t, h.Key, h.Kind, h.Seq, suspect})
 		return err
 	}
-	m.enter(t, &row, h.State)
+	m.states.enter(t, &row, h.State)
 	return nil
 }
 
@@ -149,14 +145,4 @@ func (m *Machine) loadJoins(joining []record.Head) {
 		}
 	}
 	m.passes.start(misplaced, visitAdjust)
-}
-
-// sortLists puts the lists of tasks, which came as their rows did, into the order
-// of their times.
-func (m *Machine) sortLists() {
-	for _, l := range m.queues.all() {
-		for _, of := range []*roll{&l.waiting, &l.finished[0], &l.finished[1]} {
-			m.tasks.sort(of)
-		}
-	}
 }

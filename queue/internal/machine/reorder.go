@@ -31,7 +31,7 @@ func (o *reorder) add(m *Machine, a arrival) {
 func (o *reorder) flush(m *Machine, n int) {
 	slices.SortFunc(o.window, func(a, b arrival) int { return cmp.Compare(a.seq, b.seq) })
 	for _, a := range o.window[:n] {
-		m.wait(a)
+		m.states.wait(a)
 	}
 	o.window = append(o.window[:0], o.window[n:]...)
 }

@@ -1,8 +1,6 @@
 package machine
 
 import (
-	"cmp"
-	"slices"
 	"time"
 
 	"github.com/stintgo/stint/queue"
@@ -53,29 +51,22 @@ func released(row *record.Row) {
 	row.Order, row.OrderBy, row.OrderReason = 0, "", ""
 }
 
-// extend has a lease last for so long from now on, or longer if it does anyway.
-func (m *Machine) extend(t *task, d time.Duration) {
-	t.at = max(t.at, m.clock.after(d))
-	t.lease.row.Lease.Until = timeOf(t.at)
-	m.leases.set(t, t.at)
-}
-
 // loadRunning puts a task that runs into the memory. What is noted of its lease, if
 // it is of this one, keeps its place with it.
 func (m *Machine) loadRunning(row *record.Row, n Noted) {
-	t := m.admit(row)
+	t := m.states.admit(row)
 	m.queues.of(t).order.Admit(row.Key)
 	held := &lease{row: *row, order: row.Order, by: row.OrderBy, reason: row.OrderReason}
 	if n.Token == row.Lease.Token {
 		held.place = n.Place
 	}
-	m.run(t, held, m.clock.after(row.Remote))
+	m.states.run(t, held, m.clock.after(row.Remote))
 }
 
 // restart decides about the leases that there were: those of workers of the
 // process that has ended are lost, and the others begin anew.
 func (m *Machine) restart() {
-	for _, t := range m.leased() {
+	for _, t := range m.states.leased() {
 		if t.lease.row.Remote > 0 {
 			m.opening.resumed = append(m.opening.resumed, t)
 		} else {
@@ -85,21 +76,11 @@ func (m *Machine) restart() {
 	}
 }
 
-// leased are the tasks that run, by their age.
-func (m *Machine) leased() []*task {
-	all := make([]*task, len(m.leases.all))
-	for i := range all {
-		all[i] = m.leases.all[i].of
-	}
-	slices.SortFunc(all, func(a, b *task) int { return cmp.Compare(a.lease.row.Seq, b.lease.row.Seq) })
-	return all
-}
-
 // resume has the leases that outlived a restart begin anew at the first call.
 func (m *Machine) resume(leased []*task) {
 	for _, t := range leased {
 		t.at = m.clock.now
-		m.extend(t, t.lease.row.Remote)
+		m.states.extend(t, t.lease.row.Remote)
 	}
 }
 
@@ -108,7 +89,7 @@ func (m *Machine) giveBackAll() {
 	if m.journal.failed() != nil {
 		return // nothing can be written: they will be lost
 	}
-	for _, t := range m.leased() {
+	for _, t := range m.states.leased() {
 		if t.lease.row.Remote == 0 {
 			m.giveBack(t, "the store was closed")
 		}

@@ -2,7 +2,6 @@ package machine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,9 +10,6 @@ import (
 
 	"github.com/stintgo/stint/queue"
 )
-
-// What is set is in the machine's settings, without InForce. The maps in it are not
-// changed in place.
 
 // settingsRow is how a row keeps what is set under a name. Rows that were written
 // before there were layers have the program's settings where Paused is: they are
@@ -38,32 +34,7 @@ func (m *Machine) Configure(ctx context.Context, now time.Time, name string, c q
 	if err := m.beginChange(ctx, now); err != nil {
 		return err
 	}
-	return errors.Join(m.alter(name, &c), m.end(ctx))
-}
-
-// alter makes a change, unless it changes nothing.
-func (m *Machine) alter(name string, c *queue.Change) error {
-	is := m.settings[name]
-	from := queue.Origin{Operator: c.Operator, By: c.By, At: m.clock.time(), Default: name == ""}
-	layers := is.Layers
-	if c.Key != "" {
-		layers = is.Keys[c.Key]
-	}
-	if !changeLayer(&layers, c, from) {
-		return nil // also if the version is another: it may be the repetition of a call that was done
-	}
-	if c.Version != 0 && c.Version != is.Version {
-		return fmt.Errorf("%w: the settings of queue %q have version %d, and not %d: read them again",
-			queue.ErrChanged, name, is.Version, c.Version)
-	}
-	if c.Key == "" {
-		is.Layers = layers
-	} else if err := setKey(&is, c.Key, layers); err != nil {
-		return err
-	}
-	m.versions++
-	is.Version = m.versions
-	return m.set(name, is)
+	return errors.Join(m.settings.alter(name, &c), m.end(ctx))
 }
 
 // changeLayer changes the layer that a change is for, and reports whether that makes
@@ -130,37 +101,7 @@ func (m *Machine) PauseQueue(ctx context.Context, now time.Time, name string, p 
 	if err := m.beginChange(ctx, now); err != nil {
 		return err
 	}
-	is := m.settings[name]
-	if is.Paused = clonePause(p); p != nil && p.Since.IsZero() {
-		is.Paused.Since = m.clock.time()
-	}
-	return errors.Join(m.set(name, is), m.end(ctx))
-}
-
-// set puts what is set under a name into its row, and into force.
-func (m *Machine) set(name string, is queue.Configured) error {
-	row := settingsRow{
-		Settings: queue.Settings{Paused: is.Paused}, Version: is.Version,
-		Program: is.Program, Operator: is.Operator, Keys: is.Keys,
-	}
-	value, err := json.Marshal(row)
-	if err != nil {
-		return fmt.Errorf("%w: settings of queue %q: %w", queue.ErrInvalid, name, err)
-	}
-	if m.settings[name] = is; !isSet(&is) {
-		delete(m.settings, name)
-		value = nil
-	}
-	m.journal.set(rowSettings+name, value, false)
-	if name != "" {
-		m.configure(m.queues.get(name))
-		return nil
-	}
-	m.configureTotals()
-	for _, l := range m.queues.byName {
-		m.configure(l)
-	}
-	return nil
+	return errors.Join(m.settings.setPause(name, p), m.end(ctx))
 }
 
 // isSet reports whether anything is set.
@@ -168,48 +109,9 @@ func isSet(is *queue.Configured) bool {
 	return is.Paused != nil || is.Program.From != nil || is.Operator.From != nil || len(is.Keys) > 0
 }
 
-// loadSettings reads the rows of all settings.
-func (m *Machine) loadSettings() error {
-	m.versions = uint64(m.cfg.Epoch) << versionShift
-	defer m.configureTotals() // before there are tasks
-	return m.journal.scan(rowSettings, func(key string, value []byte) error {
-		var row settingsRow
-		if err := json.Unmarshal(value, &row); err != nil {
-			return fmt.Errorf("the settings of queue %q: %w", key, err)
-		}
-		is := queue.Configured{
-			Layers: queue.Layers{Program: row.Program, Operator: row.Operator}, Keys: row.Keys,
-			Paused: row.Paused, Version: row.Version,
-		}
-		row.Paused = nil
-		if old := (queue.Change{Set: row.Settings}); old.Set != (queue.Settings{}) { // see settingsRow
-			changeLayer(&is.Layers, &old, queue.Origin{Default: key == ""})
-			is.Version = max(is.Version, 1)
-		}
-		m.versions = max(m.versions, is.Version)
-		m.settings[key] = is
-		return nil
-	})
-}
-
 // versionShift leaves each epoch 2²⁸ versions, and all versions below 2⁵³, which
 // JSON has exactly.
 const versionShift = 28
-
-// configure puts what is set for a queue into force: its own settings, else the
-// defaults. A pause of all queues is one of each.
-func (m *Machine) configure(l *line) {
-	before := l.limits
-	own, all := m.settings[l.name], m.settings[""]
-	l.configure(inForce(&own, &all, queueFields()), keyLimitsOf(own.Keys, all.Keys))
-	if l.limits.keyRate != before.keyRate || !maps.Equal(l.limits.ownRates, before.ownRates) {
-		m.keyRates.reset(l)
-	}
-	if l.limits.rate != before.rate {
-		l.arrival = fixed{} // what was spent at the old rate says nothing about the new one
-	}
-	l.signal()
-}
 
 // queueFields are the fields that count for each queue.
 func queueFields() []queue.Field {
@@ -264,17 +166,6 @@ func keyLimitsOf(own, all map[string]queue.Layers) (limits keyLimits) {
 	return limits
 }
 
-// originOf says who set a limit that a key of a queue has.
-func (m *Machine) originOf(l *line, key string, own, perKey queue.Field) queue.Origin {
-	for _, name := range []string{l.name, ""} {
-		layers := m.settings[name].Keys[key]
-		if _, from, ok := layers.Value(own); ok {
-			return from
-		}
-	}
-	return l.inForce.From[perKey]
-}
-
 // Settings is as [queue.Store] says.
 func (m *Machine) Settings(context.Context) (map[string]queue.Configured, error) {
 	m.mu.Lock()
@@ -282,23 +173,7 @@ func (m *Machine) Settings(context.Context) (map[string]queue.Configured, error)
 	if m.closed {
 		return nil, queue.ErrClosed
 	}
-	all := make(map[string]queue.Configured, len(m.settings))
-	defaults := m.settings[""]
-	for name, is := range m.settings {
-		fields := queueFields()
-		if name == "" {
-			fields = queue.Fields()
-		}
-		is.InForce = inForce(&is, &defaults, fields)
-		is.InForce.Paused, is.Paused = clonePause(is.InForce.Paused), clonePause(is.Paused)
-		is.Layers = cloneLayers(is.Layers)
-		is.Keys = maps.Clone(is.Keys)
-		for key, layers := range is.Keys {
-			is.Keys[key] = cloneLayers(layers)
-		}
-		all[name] = is
-	}
-	return all, nil
+	return m.settings.view(), nil
 }
 
 // cloneLayers copies layers: the caller may change what it is given.

@@ -1,20 +1,46 @@
 package machine
 
-import "github.com/stintgo/stint/queue"
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"github.com/stintgo/stint/queue"
+)
+
+// settingSet is what is set for each queue and for all queues, in memory and in a row for
+// each name, in two layers: that of programs and that of operators. It puts what is set
+// into force in the queues and in the limits over all queues. The maps in it are not
+// changed in place, so answers may share them. The caller of each method holds the lock of
+// the machine.
+type settingSet struct {
+	cfg       *Config
+	clock     *clock
+	journal   *journal
+	keyRates  *keyRates
+	keyTotals *keyTotals
+	queues    *queueSet
+	states    *stateIndex
+	total     *total
+
+	byName   map[string]queue.Configured
+	versions uint64      // of settings, the last one given
+	totals   queue.Layer // in force for all queues together
+}
 
 // configureTotals puts what is set for all queues together into force.
-func (m *Machine) configureTotals() {
-	all := m.settings[""]
-	m.totals = inForce(&all, &queue.Configured{}, totalFields())
-	m.total.configure(m.totals.Total)
-	m.configureKeyTotals(all.Keys)
+func (s *settingSet) configureTotals() {
+	all := s.byName[""]
+	s.totals = inForce(&all, &queue.Configured{}, totalFields())
+	s.total.configure(s.totals.Total)
+	s.configureKeyTotals(all.Keys)
 }
 
 // totalFields are the fields that count for all queues together.
 func totalFields() []queue.Field { return []queue.Field{queue.FieldTotal, queue.FieldTotalPerKey} }
 
 // configureKeyTotals puts the limits of keys in all queues together into force.
-func (m *Machine) configureKeyTotals(keys map[string]queue.Layers) {
+func (s *settingSet) configureKeyTotals(keys map[string]queue.Layers) {
 	var own map[string]int
 	for key, layers := range keys {
 		if value, _, ok := layers.Value(queue.FieldTotal); ok {
@@ -24,5 +50,174 @@ func (m *Machine) configureKeyTotals(keys map[string]queue.Layers) {
 			own[key] = value.Total
 		}
 	}
-	m.keyTotals.configure(m.totals.TotalPerKey, own, m.leases.all, m.queues.byName)
+	s.keyTotals.configure(s.totals.TotalPerKey, own, s.states.leases.all, s.queues.byName)
+}
+
+// alter makes a change, unless it changes nothing.
+func (s *settingSet) alter(name string, c *queue.Change) error {
+	is := s.byName[name]
+	from := queue.Origin{Operator: c.Operator, By: c.By, At: s.clock.time(), Default: name == ""}
+	layers := is.Layers
+	if c.Key != "" {
+		layers = is.Keys[c.Key]
+	}
+	if !changeLayer(&layers, c, from) {
+		return nil // also if the version is another: it may be the repetition of a call that was done
+	}
+	if c.Version != 0 && c.Version != is.Version {
+		return fmt.Errorf("%w: the settings of queue %q have version %d, and not %d: read them again",
+			queue.ErrChanged, name, is.Version, c.Version)
+	}
+	if c.Key == "" {
+		is.Layers = layers
+	} else if err := setKey(&is, c.Key, layers); err != nil {
+		return err
+	}
+	s.versions++
+	is.Version = s.versions
+	return s.set(name, is)
+}
+
+// set puts what is set under a name into its row, and into force.
+func (s *settingSet) set(name string, is queue.Configured) error {
+	row := settingsRow{
+		Settings: queue.Settings{Paused: is.Paused}, Version: is.Version,
+		Program: is.Program, Operator: is.Operator, Keys: is.Keys,
+	}
+	value, err := json.Marshal(row)
+	if err != nil {
+		return fmt.Errorf("%w: settings of queue %q: %w", queue.ErrInvalid, name, err)
+	}
+	if s.byName[name] = is; !isSet(&is) {
+		delete(s.byName, name)
+		value = nil
+	}
+	s.journal.set(rowSettings+name, value, false)
+	if name != "" {
+		s.configure(s.queues.get(name))
+		return nil
+	}
+	s.configureTotals()
+	for _, l := range s.queues.byName {
+		s.configure(l)
+	}
+	return nil
+}
+
+// setPause pauses a queue, or resumes it if p is nil.
+func (s *settingSet) setPause(name string, p *queue.Pause) error {
+	is := s.byName[name]
+	if is.Paused = clonePause(p); p != nil && p.Since.IsZero() {
+		is.Paused.Since = s.clock.time()
+	}
+	return s.set(name, is)
+}
+
+// view returns all settings, with what is in force; they are the caller's.
+func (s *settingSet) view() map[string]queue.Configured {
+	all := make(map[string]queue.Configured, len(s.byName))
+	defaults := s.byName[""]
+	for name, is := range s.byName {
+		fields := queueFields()
+		if name == "" {
+			fields = queue.Fields()
+		}
+		is.InForce = inForce(&is, &defaults, fields)
+		is.InForce.Paused, is.Paused = clonePause(is.InForce.Paused), clonePause(is.Paused)
+		is.Layers = cloneLayers(is.Layers)
+		is.Keys = maps.Clone(is.Keys)
+		for key, layers := range is.Keys {
+			is.Keys[key] = cloneLayers(layers)
+		}
+		all[name] = is
+	}
+	return all
+}
+
+// load reads the rows of all settings.
+func (s *settingSet) load() error {
+	s.versions = uint64(s.cfg.Epoch) << versionShift
+	defer s.configureTotals() // before there are tasks
+	return s.journal.scan(rowSettings, func(key string, value []byte) error {
+		var row settingsRow
+		if err := json.Unmarshal(value, &row); err != nil {
+			return fmt.Errorf("the settings of queue %q: %w", key, err)
+		}
+		is := queue.Configured{
+			Layers: queue.Layers{Program: row.Program, Operator: row.Operator}, Keys: row.Keys,
+			Paused: row.Paused, Version: row.Version,
+		}
+		row.Paused = nil
+		if old := (queue.Change{Set: row.Settings}); old.Set != (queue.Settings{}) { // see settingsRow
+			changeLayer(&is.Layers, &old, queue.Origin{Default: key == ""})
+			is.Version = max(is.Version, 1)
+		}
+		s.versions = max(s.versions, is.Version)
+		s.byName[key] = is
+		return nil
+	})
+}
+
+// configure puts what is set for a queue into force: its own settings, else the
+// defaults. A pause of all queues is one of each.
+func (s *settingSet) configure(l *line) {
+	before := l.limits
+	own, all := s.byName[l.name], s.byName[""]
+	l.configure(inForce(&own, &all, queueFields()), keyLimitsOf(own.Keys, all.Keys))
+	if l.limits.keyRate != before.keyRate || !maps.Equal(l.limits.ownRates, before.ownRates) {
+		s.keyRates.reset(l)
+	}
+	if l.limits.rate != before.rate {
+		l.arrival = fixed{} // what was spent at the old rate says nothing about the new one
+	}
+	l.signal()
+}
+
+// originOf says who set a limit that a key of a queue has.
+func (s *settingSet) originOf(l *line, key string, own, perKey queue.Field) queue.Origin {
+	for _, name := range []string{l.name, ""} {
+		layers := s.byName[name].Keys[key]
+		if _, from, ok := layers.Value(own); ok {
+			return from
+		}
+	}
+	return l.inForce.From[perKey]
+}
+
+// pendingLimit is how many unfinished tasks a queue may have, 0 if there is no limit,
+// and how many it has. It makes no queue.
+func (s *settingSet) pendingLimit(name string) (limit, unfinished int) {
+	if l := s.queues.byName[name]; l != nil {
+		return l.settings.Pending, l.unfinished()
+	}
+	own, all := s.byName[name], s.byName[""]
+	return inForce(&own, &all, []queue.Field{queue.FieldPending}).Pending, 0
+}
+
+// keysWithLimits counts what runs of each key of a queue that has limits of its own.
+func (s *settingSet) keysWithLimits(l *line) (running map[string]int) {
+	for _, name := range []string{"", l.name} {
+		for key := range s.byName[name].Keys {
+			if running == nil {
+				running = make(map[string]int)
+			}
+			running[key] = l.order.Running(key)
+		}
+	}
+	return running
+}
+
+// keysWithTotals counts what runs, in all queues, of each key that has a total of its
+// own.
+func (s *settingSet) keysWithTotals() (running map[string]int) {
+	for key := range s.keyTotals.own {
+		if running == nil {
+			running = make(map[string]int)
+		}
+		running[key] = 0
+		if of := s.keyTotals.keys[key]; of != nil {
+			running[key] = of.running
+		}
+	}
+	return running
 }

@@ -90,7 +90,7 @@ func (m *Machine) again(t *task, row *record.Row, held *lease, runAt time.Time, 
 		m.obey(t, row, held, w.token)
 		return
 	}
-	m.arm(t, row)
+	m.states.arm(t, row)
 	if w.on == queue.OnGiveBack || w.on == queue.OnLost {
 		m.change(t, row, m.pending(t, 0), w)
 	} else {
@@ -105,20 +105,12 @@ func (m *Machine) again(t *task, row *record.Row, held *lease, runAt time.Time, 
 	}
 }
 
-// arm has a task die at its deadline if it has not started again.
-func (m *Machine) arm(t *task, row *record.Row) {
-	if !row.Deadline.IsZero() {
-		t.more().deadline = unix(row.Deadline)
-		m.deadlines.set(t, t.deadline)
-	}
-}
-
 // obey does what a worker was told to while it had the task.
 func (m *Machine) obey(t *task, row *record.Row, held *lease, token queue.Token) {
 	to := queue.Cancelled
 	if held.order == queue.OnPause {
 		to = queue.Paused
-		m.arm(t, row)
+		m.states.arm(t, row)
 	}
 	m.change(t, row, to, why{on: held.order, by: held.by, token: token, detail: held.reason})
 }

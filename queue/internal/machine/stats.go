@@ -19,7 +19,7 @@ func (m *Machine) Stats(_ context.Context, now time.Time) (queue.Stats, error) {
 	m.keyRates.unblock()
 	s := queue.Stats{
 		Queues: make(map[string]queue.Counts),
-		Total:  queue.Total{Running: m.total.running, Limits: m.totals, Keys: m.keysWithTotals()},
+		Total:  queue.Total{Running: m.total.running, Limits: m.settings.totals, Keys: m.settings.keysWithTotals()},
 	}
 	for name, l := range m.queues.byName {
 		s.Queues[name] = m.count(l, at)
@@ -31,7 +31,7 @@ func (m *Machine) Stats(_ context.Context, now time.Time) (queue.Stats, error) {
 func (m *Machine) count(l *line, at int64) queue.Counts {
 	c := queue.Counts{
 		States: make(map[queue.State]int), Tiers: make(map[stint.Priority]int), Damaged: l.damaged, Ended: l.ended,
-		Limits: l.inForce, Keys: m.keysWithLimits(l),
+		Limits: l.inForce, Keys: m.settings.keysWithLimits(l),
 	}
 	c.Limits.Paused = clonePause(c.Limits.Paused)
 	for _, state := range queue.States() {
@@ -64,34 +64,6 @@ func (m *Machine) count(l *line, at int64) queue.Counts {
 		}
 	}
 	return c
-}
-
-// keysWithLimits counts what runs of each key of a queue that has limits of its own.
-func (m *Machine) keysWithLimits(l *line) (running map[string]int) {
-	for _, name := range []string{"", l.name} {
-		for key := range m.settings[name].Keys {
-			if running == nil {
-				running = make(map[string]int)
-			}
-			running[key] = l.order.Running(key)
-		}
-	}
-	return running
-}
-
-// keysWithTotals counts what runs, in all queues, of each key that has a total of its
-// own.
-func (m *Machine) keysWithTotals() (running map[string]int) {
-	for key := range m.keyTotals.own {
-		if running == nil {
-			running = make(map[string]int)
-		}
-		running[key] = 0
-		if of := m.keyTotals.keys[key]; of != nil {
-			running[key] = of.running
-		}
-	}
-	return running
 }
 
 // oldest returns since when the task of a queue has been Waiting that has been

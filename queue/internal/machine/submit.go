@@ -93,7 +93,7 @@ func (m *Machine) receive(tasks []queue.NewTask) (receipts []queue.Receipt, fres
 			return nil, nil, fmt.Errorf("task %d: %w", i, err)
 		}
 		name := queueOf(&t.Spec)
-		if limit, unfinished := m.pendingLimit(name); limit > 0 && unfinished+call.more[name] >= limit {
+		if limit, unfinished := m.settings.pendingLimit(name); limit > 0 && unfinished+call.more[name] >= limit {
 			return nil, nil, fmt.Errorf("task %d: %w: %s has %d unfinished tasks, its limit is %d",
 				i, queue.ErrFull, name, unfinished, limit)
 		}
@@ -101,16 +101,6 @@ func (m *Machine) receive(tasks []queue.NewTask) (receipts []queue.Receipt, fres
 		call.accepted(t)
 	}
 	return receipts, fresh, nil
-}
-
-// pendingLimit is how many unfinished tasks a queue may have, 0 if there is no limit,
-// and how many it has. It makes no queue.
-func (m *Machine) pendingLimit(name string) (limit, unfinished int) {
-	if l := m.queues.byName[name]; l != nil {
-		return l.settings.Pending, l.unfinished()
-	}
-	own, all := m.settings[name], m.settings[""]
-	return inForce(&own, &all, []queue.Field{queue.FieldPending}).Pending, 0
 }
 
 // arrivals are the tasks of a call that come before one. Those of a call with one
@@ -215,7 +205,7 @@ func (m *Machine) accept(n *queue.NewTask, same *task) {
 		m.journal.set(uniqueRow(&n.Spec), slices.Clone(n.ID[:]), false)
 	}
 	w := why{on: queue.OnSubmit}
-	t := m.admit(&row)
+	t := m.states.admit(&row)
 	if same != nil {
 		w.detail = fmt.Sprintf("the same work as task %s, which has crashed its workers", same.id)
 		row.Error = w.detail
@@ -229,7 +219,7 @@ func (m *Machine) accept(n *queue.NewTask, same *task) {
 // put puts a task that is in no state into its first one.
 func (m *Machine) put(t *task, row *record.Row, to queue.State, w why) {
 	m.step(m.queues.of(t), row, to, w)
-	m.enter(t, row, to)
+	m.states.enter(t, row, to)
 	value := m.rows.encode(row)
 	m.journal.set(taskRow(&t.id), value, to == queue.Waiting && m.near(t, len(value)))
 }
@@ -244,22 +234,9 @@ func (m *Machine) near(t *task, size int) bool {
 	return before*size <= m.cfg.Keep
 }
 
-// admit puts the task of a row into the memory, in no state yet.
-func (m *Machine) admit(row *record.Row) *task {
-	t := m.tasks.add(row.ID)
-	m.bind(t, row.Queue, uint8(row.Tier-stint.Lowest), row.Unique != "", row.Seq)
-	return t
-}
-
-// bind has a task that is new in the memory belong to a queue, and be of an age.
-func (m *Machine) bind(t *task, name string, tier uint8, unique bool, seq uint64) {
-	t.line, t.tier, t.unique = m.queues.get(name).no, tier, unique
-	t.place.SetTicket(seq)
-}
-
 // join has a task that is unfinished take part in what others have to do with.
 func (m *Machine) join(t *task, row *record.Row) {
-	m.arm(t, row)
+	m.states.arm(t, row)
 	m.joinOthers(t, row)
 	m.deps.await(t, &row.Spec)
 }

@@ -51,7 +51,7 @@ func (m *Machine) tendPart(ctx context.Context, now time.Time, limit int) (next 
 	if limit == 0 {
 		at = m.clock.now // there may be more
 	} else {
-		for _, h := range []*heap[*task]{&m.due, &m.leases, &m.deadlines} {
+		for _, h := range []*heap[*task]{&m.states.due, &m.states.leases, &m.states.deadlines} {
 			if e, ok := h.first(); ok {
 				at = soonest(at, e.rank)
 			}
@@ -89,7 +89,7 @@ func (m *Machine) tendTask() bool {
 	for _, of := range []struct {
 		heap *heap[*task]
 		do   func(*task)
-	}{{&m.due, m.dueNow}, {&m.leases, m.lose}, {&m.deadlines, m.expire}} {
+	}{{&m.states.due, m.dueNow}, {&m.states.leases, m.lose}, {&m.states.deadlines, m.expire}} {
 		if e, ok := of.heap.first(); ok && (e.rank < at || e.rank == at && due == nil) {
 			at, do, due = e.rank, of.do, e.of
 		}
@@ -104,10 +104,10 @@ func (m *Machine) tendTask() bool {
 
 // expire ends a task whose deadline has come before it started.
 func (m *Machine) expire(t *task) {
-	m.deadlines.remove(t)
+	m.states.deadlines.remove(t)
 	row, err := m.rows.row(t)
 	if err != nil {
-		m.spoil(t, err)
+		m.states.quarantine(t, err)
 		return
 	}
 	row.Error = "its deadline passed before it started"

@@ -58,22 +58,7 @@ func (m *Machine) putBack(t *task, row *record.Row) {
 		Token: held.row.Lease.Token, Detail: "its start could not be noted",
 	}
 	m.watchers.send(queue.Event{ID: t.id, Queue: row.Queue, Kind: row.Kind, From: queue.Running, Step: w})
-	m.leases.remove(t)
-	l.states[queue.Running]--
-	m.slots.release(l, row.Key)
-	if held.suspect {
-		l.suspectsRun--
-	}
-	t.lease = nil
-	if t.group != nil {
-		t.group.running = nil
-	}
-	m.arm(t, row)
-	t.state, t.at = queue.Waiting, unix(row.Changed)
-	l.states[queue.Waiting]++
-	m.queueUp(arrival{t, row.Key, row.Kind, row.Seq, suspected(row)})
-	m.tasks.unlist(&l.waiting, t)
-	m.tasks.restore(&l.waiting, t) // it has waited since then
+	m.states.unrun(t, row)
 	m.unspend(l, row.Key, w.Token)
 }
 

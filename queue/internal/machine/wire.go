@@ -30,8 +30,17 @@ func (m *Machine) wire() {
 	m.leaseLog = leaseLog{counters: &m.counters, tasks: m.tasks, starts: m.cfg.Starts}
 	m.queues = queueSet{
 		byName: make(map[string]*line), numbered: []*line{nil}, listeners: make(map[string][]chan struct{}),
-		configure: m.configure,
+		configure: m.settings.configure,
 	}
 	m.rows = taskRows{journal: m.journal, queues: &m.queues}
 	m.prefetch = prefetch{cfg: &m.cfg, journal: m.journal, queues: &m.queues, rows: &m.rows, tasks: m.tasks}
+	m.states = stateIndex{
+		cfg: &m.cfg, clock: &m.clock, deps: &m.deps, keyTotals: &m.keyTotals, leaseLog: &m.leaseLog,
+		queues: &m.queues, slots: &m.slots, tasks: m.tasks, due: heap[*task]{place: placeInHeap},
+		leases: heap[*task]{place: placeInHeap}, deadlines: heap[*task]{place: placeByDeadline},
+	}
+	m.settings = settingSet{
+		cfg: &m.cfg, clock: &m.clock, journal: m.journal, keyRates: &m.keyRates, keyTotals: &m.keyTotals,
+		queues: &m.queues, states: &m.states, total: &m.total, byName: make(map[string]queue.Configured),
+	}
 }

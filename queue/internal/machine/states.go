@@ -1,0 +1,238 @@
+package machine
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/record"
+)
+
+// stateIndex is every task in the place that its state gives it: Waiting ones in the order
+// of their queue, Scheduled ones by when they are due, Running ones by the end of their
+// lease, finished ones in the list by which they are forgotten, and those that have a
+// deadline by that as well. It counts the tasks of each state and tier, takes and releases
+// the slots of running tasks, and signals the workers of a queue when a task of it may
+// have become claimable. It decides nothing and writes no row: the transitions do. The
+// caller of each method holds the lock of the machine.
+type stateIndex struct {
+	cfg       *Config
+	clock     *clock
+	deps      *dependencies
+	keyTotals *keyTotals
+	leaseLog  *leaseLog
+	queues    *queueSet
+	slots     *slots
+	tasks     *tasks
+
+	due       heap[*task] // Scheduled ones
+	leases    heap[*task] // of Running ones
+	deadlines heap[*task] // of those that have one and have not started
+}
+
+// enter puts a task that is in no state into one.
+func (s *stateIndex) enter(t *task, row *record.Row, to queue.State) {
+	l := s.queues.of(t)
+	t.state, t.at = to, unix(row.Changed)
+	l.states[to]++
+	switch to {
+	case queue.Scheduled:
+		t.at = unix(row.RunAt)
+		s.due.set(t, t.at)
+	case queue.Held:
+		l.tiers[t.tier]++
+	case queue.Waiting:
+		s.wait(arrival{t, row.Key, row.Kind, row.Seq, suspected(row)})
+	case queue.Succeeded, queue.Dead, queue.Cancelled:
+		s.tasks.append(l.ends(to), t)
+	default:
+	}
+}
+
+// wait puts a task into the order of its line, and tells those who may claim it.
+func (s *stateIndex) wait(a arrival) {
+	s.queueUp(a)
+	s.queues.of(a.t).signal()
+}
+
+// queueUp puts a task into the order of its line.
+func (s *stateIndex) queueUp(a arrival) {
+	t := a.t
+	l := s.queues.of(t)
+	l.tiers[t.tier]++
+	class := l.class(a.kind)
+	if a.suspect {
+		class += ofSuspects
+		l.suspect(t)
+	}
+	l.order.PushAged(&t.place, int(t.tier), a.key, class, 1, a.seq)
+	s.keyTotals.enqueued(l, a.key)
+	s.tasks.append(&l.waiting, t)
+}
+
+// leave takes a task out of its state.
+func (s *stateIndex) leave(t *task) {
+	l := s.queues.of(t)
+	l.states[t.state]--
+	switch t.state {
+	case queue.Scheduled:
+		s.due.remove(t)
+	case queue.Held:
+		l.tiers[t.tier]--
+		s.clear(t)
+	case queue.Waiting:
+		l.tiers[t.tier]--
+		key := t.place.Key()
+		l.order.Remove(&t.place)
+		s.keyTotals.dequeued(l, key)
+		l.unsuspect(t)
+		s.tasks.unlist(&l.waiting, t)
+	case queue.Running:
+		s.leases.remove(t)
+		l.passes++
+		s.slots.release(l, t.lease.row.Key)
+		if t.lease.suspect {
+			l.suspectsRun--
+		}
+		s.leaseLog.end(t.lease)
+		t.lease = nil
+		l.signal()
+	case queue.Succeeded, queue.Dead, queue.Cancelled:
+		s.deps.unlistEnded(t)
+	default:
+	}
+	t.state = 0
+}
+
+// admit puts the task of a row into the memory, in no state yet.
+func (s *stateIndex) admit(row *record.Row) *task {
+	t := s.tasks.add(row.ID)
+	s.bind(t, row.Queue, uint8(row.Tier-stint.Lowest), row.Unique != "", row.Seq)
+	return t
+}
+
+// bind has a task that is new in the memory belong to a queue, and be of an age.
+func (s *stateIndex) bind(t *task, name string, tier uint8, unique bool, seq uint64) {
+	t.line, t.tier, t.unique = s.queues.get(name).no, tier, unique
+	t.place.SetTicket(seq)
+}
+
+// arm has a task die at its deadline if it has not started again.
+func (s *stateIndex) arm(t *task, row *record.Row) {
+	if !row.Deadline.IsZero() {
+		t.more().deadline = unix(row.Deadline)
+		s.deadlines.set(t, t.deadline)
+	}
+}
+
+// start takes a Waiting task of a key out of the order of its queue, because it starts.
+func (s *stateIndex) start(t *task, key string) {
+	l := s.queues.of(t)
+	l.order.Start(&t.place)
+	s.keyTotals.dequeued(l, key)
+	l.unsuspect(t)
+	l.passes = max(l.passes-1, 0)
+	s.tasks.unlist(&l.waiting, t)
+	l.states[queue.Waiting]--
+	l.tiers[t.tier]--
+}
+
+// unrun has a running task wait again as its row says, as if it had not been claimed.
+func (s *stateIndex) unrun(t *task, row *record.Row) {
+	l := s.queues.of(t)
+	s.leases.remove(t)
+	l.states[queue.Running]--
+	s.slots.release(l, row.Key)
+	if t.lease.suspect {
+		l.suspectsRun--
+	}
+	t.lease = nil
+	if t.group != nil {
+		t.group.running = nil
+	}
+	s.arm(t, row)
+	t.state, t.at = queue.Waiting, unix(row.Changed)
+	l.states[queue.Waiting]++
+	s.queueUp(arrival{t, row.Key, row.Kind, row.Seq, suspected(row)})
+	s.tasks.unlist(&l.waiting, t)
+	s.tasks.restore(&l.waiting, t) // it has waited since then
+}
+
+// run puts a task that is in no state into that of those that run.
+func (s *stateIndex) run(t *task, held *lease, until int64) {
+	l := s.queues.of(t)
+	l.states[queue.Running]++
+	s.slots.take(l, held.row.Key)
+	held.remote = held.row.Remote > 0
+	if held.suspect = suspected(&held.row); held.suspect {
+		l.suspectsRun++
+	}
+	t.state, t.at = queue.Running, until
+	t.more().lease = held
+	held.row.Lease.Until = timeOf(until)
+	s.leases.set(t, until)
+	s.deadlines.remove(t) // it has started in time
+	if t.group != nil {
+		t.group.running = t
+	}
+}
+
+// extend has a lease last for so long from now on, or longer if it does anyway.
+func (s *stateIndex) extend(t *task, d time.Duration) {
+	t.at = max(t.at, s.clock.after(d))
+	t.lease.row.Lease.Until = timeOf(t.at)
+	s.leases.set(t, t.at)
+}
+
+// leased are the tasks that run, by their age.
+func (s *stateIndex) leased() []*task {
+	all := make([]*task, len(s.leases.all))
+	for i := range all {
+		all[i] = s.leases.all[i].of
+	}
+	slices.SortFunc(all, func(a, b *task) int { return cmp.Compare(a.lease.row.Seq, b.lease.row.Seq) })
+	return all
+}
+
+// sortLists puts the lists of tasks, which came as their rows did, into the order
+// of their times.
+func (s *stateIndex) sortLists() {
+	for _, l := range s.queues.all() {
+		for _, of := range []*roll{&l.waiting, &l.finished[0], &l.finished[1]} {
+			s.tasks.sort(of)
+		}
+	}
+}
+
+// quarantine sets an unfinished task that is not Running aside, because its row cannot be
+// read.
+func (s *stateIndex) quarantine(t *task, err error) {
+	if t.damaged() {
+		t.damage.err = err
+		return
+	}
+	if s.cfg.Damaged != nil {
+		s.cfg.Damaged(t.id, err)
+	}
+	l := s.queues.of(t)
+	s.leave(t)
+	t.more().damage = &damage{err}
+	s.deadlines.remove(t)
+	t.state = queue.Held
+	l.states[queue.Held]++
+	l.tiers[t.tier]++
+	l.damaged++
+	s.due.set(t, s.clock.after(tryAgain))
+}
+
+// clear ends the quarantine of a task, if it is in one. The caller takes the task out of its
+// state.
+func (s *stateIndex) clear(t *task) {
+	if t.damaged() {
+		s.due.remove(t)
+		t.damage = nil
+		s.queues.of(t).damaged--
+	}
+}
