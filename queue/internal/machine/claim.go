@@ -138,13 +138,13 @@ func (m *Machine) next(l *line, classes []int) (t *task, at time.Time) {
 			return nil, m.clock.time()
 		case t.late(m.clock.now):
 			m.passes.left--
-			m.expire(t)
+			m.transitions.expire(t)
 			m.passes.advance()
 		case !t.free() && m.passes.left <= 0:
 			l.signal()
 			return nil, at
 		case !t.free():
-			m.hold(t)
+			m.holds.hold(t)
 		case l.limits.rate.limited() && l.limits.rate.from(l.arrival) > m.clock.now:
 			return nil, timeOf(l.limits.rate.from(l.arrival))
 		case !m.total.mayStart(l):
@@ -217,7 +217,7 @@ func (l *line) nextKey(classes []int) (next time.Time) {
 func (m *Machine) start(t *task, held *lease, s Start, length time.Duration) {
 	l := m.queues.of(t)
 	m.states.start(t, held.row.Key)
-	m.claimed(l, &held.row, s, m.clock.time())
+	m.transitions.claimed(l, &held.row, s, m.clock.time())
 	m.states.run(t, held, m.clock.after(length))
 	l.lastStart = s.Token
 	if l.limits.rate.limited() {

@@ -86,7 +86,7 @@ func (m *Machine) commandAll(s *search, c queue.Command, limit int, bad *unread)
 			continue // it has been forgotten with another
 		}
 		if t.damaged() {
-			m.mend(t) // it may be readable by now, and is another then than it was set aside as
+			m.holds.repair(t) // it may be readable by now, and is another then than it was set aside as
 		}
 		row, err := m.rows.rowSince(t, found[i].row, begun)
 		if err != nil && (c.Do != queue.OnForget || !t.state.Finished()) {
@@ -124,14 +124,14 @@ func (m *Machine) command(t *task, row *record.Row, c queue.Command) (changed bo
 	case t.state == queue.Running:
 		return m.order(t, w)
 	case c.Do == queue.OnPause && t.state != queue.Paused:
-		m.change(t, row, queue.Paused, w)
+		m.transitions.change(t, row, queue.Paused, w)
 	case c.Do == queue.OnCancel:
-		m.change(t, row, queue.Cancelled, w)
+		m.transitions.change(t, row, queue.Cancelled, w)
 	case c.Do == queue.OnResume && t.state == queue.Paused:
-		m.change(t, row, m.pending(t, unix(row.RunAt)), w)
+		m.transitions.change(t, row, m.transitions.pending(t, unix(row.RunAt)), w)
 	case c.Do == queue.OnRetry && t.state == queue.Scheduled:
 		row.RunAt = m.clock.time()
-		m.change(t, row, m.pending(t, 0), w)
+		m.transitions.change(t, row, m.transitions.pending(t, 0), w)
 	case c.Do == queue.OnEdit:
 		return m.edit(t, row, c.Edit, w)
 	default:
@@ -164,7 +164,7 @@ func (m *Machine) order(t *task, w why) bool {
 func (m *Machine) commandFinished(t *task, row *record.Row, w why) (changed bool) {
 	switch {
 	case w.on == queue.OnForget:
-		m.forget(t, row, w)
+		m.transitions.forget(t, row, w)
 	case w.on == queue.OnRetry && t.state != queue.Succeeded:
 		m.retry(t, row, w)
 	default:
@@ -182,27 +182,7 @@ func (m *Machine) retry(t *task, row *record.Row, w why) {
 	}
 	row.Progress = queue.Progress{} // its last token stays: what is noted of old leases is told by it
 	m.fingerprints.remove(t)
-	m.join(t, row)
+	m.holds.join(t, row)
 	m.deps.unsettled(t)
-	m.put(t, row, m.pending(t, 0), w)
-}
-
-// forget removes a finished task, and cancels those that waited for it to
-// succeed, because it never will.
-func (m *Machine) forget(t *task, row *record.Row, w why) {
-	m.watchers.tellForgotten(row, w)
-	if row.Unique != "" {
-		m.journal.set(uniqueRow(&row.Spec), nil, false)
-	}
-	m.drop(t, w)
-}
-
-// drop is forget for a task of which nothing is kept but itself.
-func (m *Machine) drop(t *task, w why) {
-	id, seq := t.id, t.place.Ticket()
-	m.fingerprints.remove(t)
-	m.states.leave(t)
-	m.tasks.remove(t)
-	m.journal.set(taskRow(&id), nil, false)
-	m.deps.abandon(id, seq, w)
+	m.transitions.put(t, row, m.transitions.pending(t, 0), w)
 }

@@ -29,40 +29,6 @@ const (
 // damaged reports whether a task is set aside.
 func (t *task) damaged() bool { return t.rare != nil && t.damage != nil }
 
-// mend tries the row of a task again that is set aside, and has the task be what its
-// row says.
-func (m *Machine) mend(t *task) {
-	row, err := m.rows.row(t)
-	if err != nil {
-		t.damage.err = err
-		m.states.due.set(t, m.clock.after(tryAgain))
-		return
-	}
-	m.states.leave(t)
-	m.states.arm(t, &row)
-	m.states.enter(t, &row, row.State)
-	for _, w := range t.waiting() {
-		if w.in != nil && w.in.cascade != nil {
-			m.cancelOrphan(t, &row, w.in.cascade)
-			return
-		}
-	}
-	m.adjust(t)
-}
-
-// misplaced reports whether adjust would change a task.
-func (m *Machine) misplaced(t *task) bool {
-	return t.state == queue.Held && t.free() || t.state == queue.Waiting && !t.free()
-}
-
-// adjust has a task be held, or no more, as is right by what it waits for.
-func (m *Machine) adjust(t *task) {
-	m.unhold(t)
-	if t.state == queue.Waiting && !t.free() {
-		m.revise(t, queue.Held, why{on: queue.OnHold})
-	}
-}
-
 // damagedReason says why a task does not start whose row cannot be read.
 func damagedReason(err error) queue.Reason {
 	return queue.Reason{Reason: stint.Reason{Code: stint.Code(queue.HoldDamaged)}, What: err.Error()}

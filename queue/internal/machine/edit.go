@@ -74,9 +74,9 @@ func (m *Machine) edit(t *task, row *record.Row, e *queue.Edit, w why) (changed 
 	}
 	to := queue.Paused
 	if t.state != queue.Paused {
-		to = m.pending(t, unix(row.RunAt))
+		to = m.transitions.pending(t, unix(row.RunAt))
 	}
-	m.step(m.queues.of(t), row, to, w)
+	m.transitions.step(m.queues.of(t), row, to, w)
 	m.states.leave(t)
 	t.tier = uint8(row.Tier - stint.Lowest)
 	if t.rare != nil {

@@ -51,11 +51,11 @@ func (m *Machine) expired(l *line, of queue.State) (t *task, now bool, at int64)
 // more to it, or somebody to tell.
 func (m *Machine) expel(t *task, w why) {
 	if !m.watchers.any() && !t.unique {
-		m.drop(t, w)
+		m.transitions.drop(t, w)
 		return
 	}
 	row, _ := m.rows.readable(t) // that it is damaged keeps nobody from forgetting it
-	m.forget(t, &row, w)
+	m.transitions.forget(t, &row, w)
 	m.uniqueNames.keep(&row)
 }
 

@@ -62,7 +62,7 @@ func said(by, why string) string {
 // reasons are why a task that is due has not started.
 func (m *Machine) reasons(t *task, row *record.Row, at int64) (all []queue.Reason) {
 	l := m.queues.of(t)
-	for _, h := range m.holds(t, row) {
+	for _, h := range m.holdsOf(t, row) {
 		r := queue.Reason{Reason: stint.Reason{Code: stint.Code(h.Code)}, What: h.What, State: h.State}
 		switch h.Code {
 		case queue.HoldQueuePaused:

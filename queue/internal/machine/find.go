@@ -108,7 +108,7 @@ func (m *Machine) view(t *task, row *record.Row) queue.Task {
 	}
 	task.State = m.stateOf(t)
 	if task.State == queue.Held {
-		task.Holds = m.holds(t, row)
+		task.Holds = m.holdsOf(t, row)
 	}
 	if l := t.leased(); l != nil {
 		task.Order = l.order
@@ -117,7 +117,7 @@ func (m *Machine) view(t *task, row *record.Row) queue.Task {
 }
 
 // holds are why a task is held.
-func (m *Machine) holds(t *task, row *record.Row) (holds []queue.Hold) {
+func (m *Machine) holdsOf(t *task, row *record.Row) (holds []queue.Hold) {
 	if t.damaged() {
 		holds = append(holds, queue.Hold{Code: queue.HoldDamaged, What: t.damage.err.Error()})
 	}

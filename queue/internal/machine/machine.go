@@ -85,16 +85,18 @@ type Machine struct {
 	cascades cascades
 	deps     dependencies
 
-	leaseLog   leaseLog
-	queues     queueSet
-	opening    *opening      // nil from the first call on
-	opened     uint64        // the mark of what the first call corrects; 0 in a step that does not wait for that
-	correcting chan struct{} // closed when the times of all rows have been corrected; nil if they are not being
-	classes    []int         // of the present claim
-	rows       taskRows
-	prefetch   prefetch
-	states     stateIndex
-	settings   settingSet
+	leaseLog    leaseLog
+	queues      queueSet
+	opening     *opening      // nil from the first call on
+	opened      uint64        // the mark of what the first call corrects; 0 in a step that does not wait for that
+	correcting  chan struct{} // closed when the times of all rows have been corrected; nil if they are not being
+	classes     []int         // of the present claim
+	rows        taskRows
+	prefetch    prefetch
+	states      stateIndex
+	settings    settingSet
+	transitions transitions
+	holds       holds
 }
 
 var _ queue.Store = (*Machine)(nil)

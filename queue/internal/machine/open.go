@@ -131,7 +131,7 @@ func (m *Machine) loadJoins(joining []record.Head) {
 	slices.SortFunc(joining, func(a, b record.Head) int { return cmp.Compare(a.Seq, b.Seq) })
 	for i := range joining {
 		row := joining[i].Row()
-		m.joinOthers(m.tasks.get(row.ID), &row)
+		m.holds.joinOthers(m.tasks.get(row.ID), &row)
 	}
 	for i := range joining {
 		row := joining[i].Row()
@@ -140,7 +140,7 @@ func (m *Machine) loadJoins(joining []record.Head) {
 	m.cascades.resume()
 	misplaced := new(waiters)
 	for i := range joining {
-		if t := m.tasks.get(joining[i].ID); m.misplaced(t) {
+		if t := m.tasks.get(joining[i].ID); m.holds.misplaced(t) {
 			misplaced.PushBack(t)
 		}
 	}

@@ -1,10 +1,7 @@
 package machine
 
 import (
-	"container/list"
 	"time"
-
-	"github.com/stintgo/stint/queue"
 )
 
 // seal completes a step: it makes the visits that the step may make, leaves the rest
@@ -39,35 +36,4 @@ func (m *Machine) drain() {
 		_ = m.endAt(nil, nil) // an error stays in the journal, and ends the loop
 		time.Sleep(drainPause)
 	}
-}
-
-// visitOne makes the visit of a pass to one of its tasks. It may remove e from w.
-func (m *Machine) visitOne(w *waiters, e *list.Element) {
-	t := e.Value.(*task)
-	switch w.visit {
-	case visitAdjust:
-		m.adjust(t)
-	case visitRelease:
-		m.release(t, w, e)
-	case visitCancel:
-		m.cancel(t, w.cascade)
-	}
-}
-
-// release ends the wait of a task for the success of another one.
-func (m *Machine) release(t *task, w *waiters, e *list.Element) {
-	m.deps.removeWaiter(w, e)
-	for i := range t.waits {
-		if t.waits[i].in == w {
-			t.waits[i].in, t.waits[i].at = nil, nil
-		}
-	}
-	m.unhold(t)
-}
-
-// hold holds a task whose turn it is though it has to wait again, because the pass
-// that holds it has not come to it yet.
-func (m *Machine) hold(t *task) {
-	m.passes.left--
-	m.revise(t, queue.Held, why{on: queue.OnHold})
 }

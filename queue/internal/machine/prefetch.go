@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"github.com/stintgo/stint"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/record"
 )
@@ -79,4 +80,14 @@ func (p *prefetch) keysOf(tasks []uint32) []string {
 		keys[i] = taskRow(&p.tasks.at(no).id)
 	}
 	return keys
+}
+
+// near reports whether a task that has come in may start before long: if the rows of
+// all that start before it are as long as its own, they can be kept with it.
+func (p *prefetch) near(t *task, size int) bool {
+	before, l := 0, p.queues.of(t)
+	for tier := int(t.tier); tier < stint.Tiers; tier++ {
+		before += l.order.LenTier(tier)
+	}
+	return before*size <= p.cfg.Keep
 }

@@ -32,16 +32,8 @@ func (m *Machine) ran(h *record.Head, value []byte, n Noted) (row record.Row, ra
 func (m *Machine) makeGood(row *record.Row, n Noted) {
 	if n.Token > row.Lease.Token && row.State == queue.Waiting {
 		m.clock.now = max(m.clock.now, n.At.UnixNano())
-		m.claimed(m.queues.get(row.Queue), row, n.Start, n.At)
+		m.transitions.claimed(m.queues.get(row.Queue), row, n.Start, n.At)
 	}
-}
-
-// claimed has a row tell of a claim.
-func (m *Machine) claimed(l *line, row *record.Row, s Start, at time.Time) {
-	row.Progress = queue.Progress{}
-	m.stepAt(l, row, queue.Running, why{on: queue.OnClaim, by: s.Worker, token: s.Token}, at)
-	row.Lease = queue.Lease{Worker: s.Worker, Token: s.Token}
-	row.Remote = s.Remote
 }
 
 // released has the row of a task that ran tell that it does no more. Its last

@@ -56,13 +56,13 @@ func (m *Machine) settle(o *queue.Outcome) error {
 	switch o.On {
 	case queue.OnSuccess:
 		row.Result, row.Error = o.Result, ""
-		m.change(t, row, queue.Succeeded, w)
+		m.transitions.change(t, row, queue.Succeeded, w)
 	case queue.OnFailure:
 		row.Error = shortened(o.Error)
 		w.detail = row.Error
 		row.Failures++
-		if o.Permanent || row.Failures >= attempts(row.MaxAttempts) {
-			m.change(t, row, queue.Dead, w)
+		if o.Permanent || row.Failures >= attemptsOrDefault(row.MaxAttempts) {
+			m.transitions.change(t, row, queue.Dead, w)
 		} else {
 			m.again(t, row, held, o.RunAt, w)
 		}
@@ -82,7 +82,7 @@ func (m *Machine) again(t *task, row *record.Row, held *lease, runAt time.Time, 
 		t.group.running = nil // an older one may have been retried meanwhile
 		defer func() {
 			if g := m.queues.of(t).groups[row.Group]; g != nil {
-				m.unhold(g.first())
+				m.transitions.unhold(g.first())
 			}
 		}()
 	}
@@ -92,12 +92,12 @@ func (m *Machine) again(t *task, row *record.Row, held *lease, runAt time.Time, 
 	}
 	m.states.arm(t, row)
 	if w.on == queue.OnGiveBack || w.on == queue.OnLost {
-		m.change(t, row, m.pending(t, 0), w)
+		m.transitions.change(t, row, m.transitions.pending(t, 0), w)
 	} else {
 		row.RunAt = runAt
-		m.change(t, row, queue.Scheduled, w)
+		m.transitions.change(t, row, queue.Scheduled, w)
 		if unix(runAt) <= m.clock.now && held.order == 0 {
-			m.change(t, row, m.pending(t, 0), why{on: queue.OnDue})
+			m.transitions.change(t, row, m.transitions.pending(t, 0), why{on: queue.OnDue})
 		}
 	}
 	if held.order != 0 {
@@ -112,7 +112,7 @@ func (m *Machine) obey(t *task, row *record.Row, held *lease, token queue.Token)
 		to = queue.Paused
 		m.states.arm(t, row)
 	}
-	m.change(t, row, to, why{on: held.order, by: held.by, token: token, detail: held.reason})
+	m.transitions.change(t, row, to, why{on: held.order, by: held.by, token: token, detail: held.reason})
 }
 
 // settledBefore answers an outcome for which there is no lease: nil, if it is
@@ -135,9 +135,9 @@ func (m *Machine) settledBefore(o *queue.Outcome) error {
 // dueNow has a scheduled task whose time has come go on, or one that is set aside.
 func (m *Machine) dueNow(t *task) {
 	if t.damaged() {
-		m.mend(t)
+		m.holds.repair(t)
 	} else {
-		m.revise(t, m.pending(t, 0), why{on: queue.OnDue})
+		m.transitions.revise(t, m.transitions.pending(t, 0), why{on: queue.OnDue})
 	}
 }
 
@@ -155,18 +155,18 @@ func (m *Machine) lose(t *task) {
 		}
 	}()
 	row.Crashes++
-	if row.Crashes < attempts(row.MaxCrashes) {
+	if row.Crashes < attemptsOrDefault(row.MaxCrashes) {
 		m.again(t, row, held, time.Time{}, w)
 		return
 	}
 	w.detail = fmt.Sprintf("lost its worker %d times in a row", row.Crashes)
 	row.Error = w.detail
 	m.fingerprints.add(t, row)
-	m.change(t, row, queue.Dead, w)
+	m.transitions.change(t, row, queue.Dead, w)
 }
 
 // attempts is a number of attempts, or the default for 0.
-func attempts(n int) int {
+func attemptsOrDefault(n int) int {
 	const usual = 3
 	if n == 0 {
 		return usual

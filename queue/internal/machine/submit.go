@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/stintgo/stint"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/record"
 )
@@ -209,45 +208,9 @@ func (m *Machine) accept(n *queue.NewTask, same *task) {
 	if same != nil {
 		w.detail = fmt.Sprintf("the same work as task %s, which has crashed its workers", same.id)
 		row.Error = w.detail
-		m.put(t, &row, queue.Dead, w)
+		m.transitions.put(t, &row, queue.Dead, w)
 		return
 	}
-	m.join(t, &row)
-	m.put(t, &row, m.pending(t, unix(row.RunAt)), w)
-}
-
-// put puts a task that is in no state into its first one.
-func (m *Machine) put(t *task, row *record.Row, to queue.State, w why) {
-	m.step(m.queues.of(t), row, to, w)
-	m.states.enter(t, row, to)
-	value := m.rows.encode(row)
-	m.journal.set(taskRow(&t.id), value, to == queue.Waiting && m.near(t, len(value)))
-}
-
-// near reports whether a task that has come in may start before long: if the rows of
-// all that start before it are as long as its own, they can be kept with it.
-func (m *Machine) near(t *task, size int) bool {
-	before, l := 0, m.queues.of(t)
-	for tier := int(t.tier); tier < stint.Tiers; tier++ {
-		before += l.order.LenTier(tier)
-	}
-	return before*size <= m.cfg.Keep
-}
-
-// join has a task that is unfinished take part in what others have to do with.
-func (m *Machine) join(t *task, row *record.Row) {
-	m.states.arm(t, row)
-	m.joinOthers(t, row)
-	m.deps.await(t, &row.Spec)
-}
-
-func (m *Machine) joinOthers(t *task, row *record.Row) {
-	if row.Group != "" {
-		if first := m.queues.of(t).joinGroup(t, row.Group, row.Seq); first != nil {
-			m.revise(first, queue.Held, why{on: queue.OnHold})
-		}
-	}
-	if !row.Batch.IsZero() {
-		m.deps.joinBatch(t, row.Batch)
-	}
+	m.holds.join(t, &row)
+	m.transitions.put(t, &row, m.transitions.pending(t, unix(row.RunAt)), w)
 }

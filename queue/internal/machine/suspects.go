@@ -16,7 +16,9 @@ import (
 
 // suspected reports whether the next crash of the task of a row makes it dead. One
 // that has never crashed is not suspected, however few it may.
-func suspected(row *record.Row) bool { return row.Crashes >= max(attempts(row.MaxCrashes)-1, 1) }
+func suspected(row *record.Row) bool {
+	return row.Crashes >= max(attemptsOrDefault(row.MaxCrashes)-1, 1)
+}
 
 // isSuspect reports whether a task that is Waiting is suspected.
 func (t *task) isSuspect() bool { return t.rare != nil && t.suspect != nil }

@@ -89,7 +89,7 @@ func (m *Machine) tendTask() bool {
 	for _, of := range []struct {
 		heap *heap[*task]
 		do   func(*task)
-	}{{&m.states.due, m.dueNow}, {&m.states.leases, m.lose}, {&m.states.deadlines, m.expire}} {
+	}{{&m.states.due, m.dueNow}, {&m.states.leases, m.lose}, {&m.states.deadlines, m.transitions.expire}} {
 		if e, ok := of.heap.first(); ok && (e.rank < at || e.rank == at && due == nil) {
 			at, do, due = e.rank, of.do, e.of
 		}
@@ -100,16 +100,4 @@ func (m *Machine) tendTask() bool {
 	do(due)
 	m.passes.advance()
 	return true
-}
-
-// expire ends a task whose deadline has come before it started.
-func (m *Machine) expire(t *task) {
-	m.states.deadlines.remove(t)
-	row, err := m.rows.row(t)
-	if err != nil {
-		m.states.quarantine(t, err)
-		return
-	}
-	row.Error = "its deadline passed before it started"
-	m.change(t, &row, queue.Dead, why{on: queue.OnExpire, detail: row.Error})
 }

@@ -18,7 +18,7 @@ func (m *Machine) wire() {
 	m.fingerprints = fingerprints{journal: m.journal, tasks: m.tasks, byWork: make(map[fingerprint]*followers)}
 	m.keyRates = keyRates{clock: &m.clock, byTime: heap[*keyRate]{place: placeByRate}}
 	m.watchers = watchers{clock: &m.clock, all: make(map[*watcher]struct{})}
-	m.passes = passes{journal: m.journal, left: visitsPerStep, visit: m.visitOne}
+	m.passes = passes{journal: m.journal, left: visitsPerStep, visit: m.holds.visit}
 	m.cascades = cascades{
 		clock: &m.clock, counters: &m.counters, journal: m.journal, passes: &m.passes, rows: &m.rows,
 		found: make(map[queue.ID][]*waiters),
@@ -42,5 +42,14 @@ func (m *Machine) wire() {
 	m.settings = settingSet{
 		cfg: &m.cfg, clock: &m.clock, journal: m.journal, keyRates: &m.keyRates, keyTotals: &m.keyTotals,
 		queues: &m.queues, states: &m.states, total: &m.total, byName: make(map[string]queue.Configured),
+	}
+	m.transitions = transitions{
+		clock: &m.clock, deps: &m.deps, fingerprints: &m.fingerprints, journal: m.journal,
+		prefetch: &m.prefetch, queues: &m.queues, rows: &m.rows, slots: &m.slots, states: &m.states,
+		tasks: m.tasks, watchers: &m.watchers,
+	}
+	m.holds = holds{
+		clock: &m.clock, deps: &m.deps, passes: &m.passes, queues: &m.queues, rows: &m.rows, states: &m.states,
+		transitions: &m.transitions,
 	}
 }

@@ -1,0 +1,122 @@
+package machine
+
+import (
+	"container/list"
+
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/record"
+)
+
+// holds holds tasks that wait for others, and lets them go on: at their start, in the
+// visits of passes, and when a task in quarantine can be read again. The caller of each
+// method holds the lock of the machine.
+type holds struct {
+	clock       *clock
+	deps        *dependencies
+	passes      *passes
+	queues      *queueSet
+	rows        *taskRows
+	states      *stateIndex
+	transitions *transitions
+}
+
+// join has a task that is unfinished take part in what others have to do with.
+func (h *holds) join(t *task, row *record.Row) {
+	h.states.arm(t, row)
+	h.joinOthers(t, row)
+	h.deps.await(t, &row.Spec)
+}
+
+func (h *holds) joinOthers(t *task, row *record.Row) {
+	if row.Group != "" {
+		if first := h.queues.of(t).joinGroup(t, row.Group, row.Seq); first != nil {
+			h.transitions.revise(first, queue.Held, why{on: queue.OnHold})
+		}
+	}
+	if !row.Batch.IsZero() {
+		h.deps.joinBatch(t, row.Batch)
+	}
+}
+
+// hold holds a task whose turn it is though it has to wait again, because the pass
+// that holds it has not come to it yet.
+func (h *holds) hold(t *task) {
+	h.passes.left--
+	h.transitions.revise(t, queue.Held, why{on: queue.OnHold})
+}
+
+// adjust has a task be held, or no more, as is right by what it waits for.
+func (h *holds) adjust(t *task) {
+	h.transitions.unhold(t)
+	if t.state == queue.Waiting && !t.free() {
+		h.transitions.revise(t, queue.Held, why{on: queue.OnHold})
+	}
+}
+
+// misplaced reports whether adjust would change a task.
+func (h *holds) misplaced(t *task) bool {
+	return t.state == queue.Held && t.free() || t.state == queue.Waiting && !t.free()
+}
+
+// repair tries the row of a task again that is set aside, and has the task be what its
+// row says.
+func (h *holds) repair(t *task) {
+	row, err := h.rows.row(t)
+	if err != nil {
+		t.damage.err = err
+		h.states.due.set(t, h.clock.after(tryAgain))
+		return
+	}
+	h.states.leave(t)
+	h.states.arm(t, &row)
+	h.states.enter(t, &row, row.State)
+	for _, w := range t.waiting() {
+		if w.in != nil && w.in.cascade != nil {
+			h.cancelOrphan(t, &row, w.in.cascade)
+			return
+		}
+	}
+	h.adjust(t)
+}
+
+// visit makes the visit of a pass to one of its tasks. It may remove e from w.
+func (h *holds) visit(w *waiters, e *list.Element) {
+	t := e.Value.(*task)
+	switch w.visit {
+	case visitAdjust:
+		h.adjust(t)
+	case visitRelease:
+		h.release(t, w, e)
+	case visitCancel:
+		h.cancel(t, w.cascade)
+	}
+}
+
+// release ends the wait of a task for the success of another one.
+func (h *holds) release(t *task, w *waiters, e *list.Element) {
+	h.deps.removeWaiter(w, e)
+	for i := range t.waits {
+		if t.waits[i].in == w {
+			t.waits[i].in, t.waits[i].at = nil, nil
+		}
+	}
+	h.transitions.unhold(t)
+}
+
+// cancel cancels a task for a cascade. If its row cannot be read the task stays in its
+// list until it can be.
+func (h *holds) cancel(t *task, c *cascade) {
+	row, err := h.rows.row(t)
+	if err != nil {
+		h.states.quarantine(t, err)
+		return
+	}
+	h.cancelOrphan(t, &row, c)
+}
+
+// cancelOrphan cancels a task for a cascade, and those that come after it in turn.
+func (h *holds) cancelOrphan(t *task, row *record.Row, c *cascade) {
+	id, seq := t.id, t.place.Ticket()
+	h.transitions.change(t, row, queue.Cancelled, c.why())
+	h.deps.orphan(id, seq, false, c.By)
+}

@@ -1,0 +1,190 @@
+package machine
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/record"
+)
+
+// transitions moves tasks from state to state: it adds a step to the row, moves the task in
+// the index of states, writes the row and tells the watchers. A finished task leaves its
+// group and its batch, and the tasks that wait for it are visited. A task whose row cannot
+// be read is put in quarantine instead. Only moves that queue.Allowed lists are made;
+// everything else here is built of them. The caller of each method holds the lock of the
+// machine.
+type transitions struct {
+	clock        *clock
+	deps         *dependencies
+	fingerprints *fingerprints
+	journal      *journal
+	prefetch     *prefetch
+	queues       *queueSet
+	rows         *taskRows
+	slots        *slots
+	states       *stateIndex
+	tasks        *tasks
+	watchers     *watchers
+}
+
+// why is what makes a task change its state.
+type why struct {
+	on     queue.Trigger
+	by     string // a worker, or who said so
+	token  queue.Token
+	detail string
+}
+
+// step notes a change of state in a row, and tells the watchers.
+func (x *transitions) step(l *line, row *record.Row, to queue.State, w why) {
+	x.stepAt(l, row, to, w, x.clock.time())
+}
+
+// stepAt is step for a change that was at another time than now.
+func (x *transitions) stepAt(l *line, row *record.Row, to queue.State, w why, at time.Time) {
+	from := row.State
+	if !queue.Allowed(from, w.on, to) {
+		panic(fmt.Sprintf("machine: task %s: %s from %s to %s is not in the table", row.ID, w.on, from, to))
+	}
+	row.State, row.Changed = to, at
+	if len(row.Steps) == queue.MaxSteps {
+		row.Steps = slices.Delete(row.Steps, 1, 2)
+	}
+	row.Steps = append(row.Steps, queue.Step{
+		At: row.Changed, On: w.on, To: to, By: w.by, Token: w.token, Detail: w.detail,
+	})
+	l.count(row, w.on)
+	x.watchers.tell(row, from)
+}
+
+// change moves a task to another state, in its row and in memory.
+func (x *transitions) change(t *task, row *record.Row, to queue.State, w why) {
+	held := t.leased()
+	x.step(x.queues.of(t), row, to, w)
+	x.states.leave(t)
+	x.states.enter(t, row, to)
+	x.rows.write(t.id, row)
+	if held != nil {
+		x.ended(x.queues.of(t), held)
+	}
+	if to.Finished() {
+		x.finish(t)
+	}
+}
+
+// ended marks the end of a lease, if it has to be durable before another one may
+// begin in its place.
+func (x *transitions) ended(l *line, held *lease) {
+	if held.suspect {
+		l.suspectEnd = x.journal.mark()
+	}
+	if held.remote && l.limited() {
+		l.roomEnd = x.journal.mark()
+	}
+	if held.remote && x.slots.shared() {
+		x.slots.roomEnd = x.journal.mark()
+	}
+}
+
+// revise is change for a task whose row is not at hand. If it cannot be read the
+// task is set aside instead.
+func (x *transitions) revise(t *task, to queue.State, w why) {
+	row, err := x.rows.row(t)
+	if err != nil {
+		x.states.quarantine(t, err)
+		return
+	}
+	x.change(t, &row, to, w)
+}
+
+// pending is the state in which a task belongs that may start from runAt on.
+func (x *transitions) pending(t *task, runAt int64) queue.State {
+	switch {
+	case runAt > x.clock.now:
+		return queue.Scheduled
+	case !t.free():
+		return queue.Held
+	default:
+		return queue.Waiting
+	}
+}
+
+// finish has a task that is finished take part in nothing any more, and lets
+// those go on that waited for it.
+func (x *transitions) finish(t *task) {
+	if r := t.rare; r != nil {
+		x.states.deadlines.remove(t)
+		if r.group != nil {
+			if next := x.queues.of(t).leaveGroup(t); next != nil {
+				x.unhold(next)
+			}
+		}
+		if r.batch != nil {
+			x.deps.leaveBatch(r.batch)
+		}
+		x.deps.forgetWaits(t)
+		t.rare = nil
+		if r.poison != nil {
+			t.rare = &rare{poison: r.poison}
+		}
+	}
+	x.deps.settled(t)
+}
+
+// claimed has a row tell of a claim.
+func (x *transitions) claimed(l *line, row *record.Row, s Start, at time.Time) {
+	row.Progress = queue.Progress{}
+	x.stepAt(l, row, queue.Running, why{on: queue.OnClaim, by: s.Worker, token: s.Token}, at)
+	row.Lease = queue.Lease{Worker: s.Worker, Token: s.Token}
+	row.Remote = s.Remote
+}
+
+// put puts a task that is in no state into its first one.
+func (x *transitions) put(t *task, row *record.Row, to queue.State, w why) {
+	x.step(x.queues.of(t), row, to, w)
+	x.states.enter(t, row, to)
+	value := x.rows.encode(row)
+	x.journal.set(taskRow(&t.id), value, to == queue.Waiting && x.prefetch.near(t, len(value)))
+}
+
+// unhold has a task go on that was held by what it waits for itself, if nothing
+// of that is left.
+func (x *transitions) unhold(t *task) {
+	if t.state == queue.Held && t.free() {
+		x.revise(t, queue.Waiting, why{on: queue.OnUnhold})
+	}
+}
+
+// expire ends a task whose deadline has come before it started.
+func (x *transitions) expire(t *task) {
+	x.states.deadlines.remove(t)
+	row, err := x.rows.row(t)
+	if err != nil {
+		x.states.quarantine(t, err)
+		return
+	}
+	row.Error = "its deadline passed before it started"
+	x.change(t, &row, queue.Dead, why{on: queue.OnExpire, detail: row.Error})
+}
+
+// forget removes a finished task, and cancels those that waited for it to
+// succeed, because it never will.
+func (x *transitions) forget(t *task, row *record.Row, w why) {
+	x.watchers.tellForgotten(row, w)
+	if row.Unique != "" {
+		x.journal.set(uniqueRow(&row.Spec), nil, false)
+	}
+	x.drop(t, w)
+}
+
+// drop is forget for a task of which nothing is kept but itself.
+func (x *transitions) drop(t *task, w why) {
+	id, seq := t.id, t.place.Ticket()
+	x.fingerprints.remove(t)
+	x.states.leave(t)
+	x.tasks.remove(t)
+	x.journal.set(taskRow(&id), nil, false)
+	x.deps.abandon(id, seq, w)
+}
