@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"time"
@@ -30,7 +29,7 @@ func (m *Machine) Beat(ctx context.Context, now time.Time, w queue.Worker, beats
 	m.workerSet.heard(w)
 	answers := make([]queue.Answer, len(beats))
 	for i := range beats {
-		answers[i] = m.beat(&beats[i])
+		answers[i] = m.attempts.beat(&beats[i])
 	}
 	if m.journal.mark() == begun && m.opened == 0 {
 		// Leases are in memory. To wait for what others have written would end those of
@@ -43,22 +42,4 @@ func (m *Machine) Beat(ctx context.Context, now time.Time, w queue.Worker, beats
 		return nil, err
 	}
 	return answers, nil
-}
-
-func (m *Machine) beat(b *queue.Beat) queue.Answer {
-	t := m.tasks.get(b.ID)
-	if t == nil || t.leased() == nil || t.lease.row.Lease.Token != b.Token {
-		return queue.Answer{Order: queue.OnLost}
-	}
-	held := t.lease
-	m.states.extend(t, b.Lease)
-	if b.Progress != (queue.Progress{}) {
-		held.row.Progress = b.Progress
-		held.row.Progress.Note = shortened(b.Progress.Note)
-	}
-	if b.Checkpoint != nil {
-		held.row.Checkpoint = bytes.Clone(b.Checkpoint)
-		m.rows.write(t.id, &held.row)
-	}
-	return queue.Answer{Order: held.order, Reason: held.reason}
 }

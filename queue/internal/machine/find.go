@@ -1,14 +1,10 @@
 package machine
 
 import (
-	"bytes"
 	"context"
-	"maps"
 	"math"
-	"slices"
 
 	"github.com/stintgo/stint/queue"
-	"github.com/stintgo/stint/queue/internal/record"
 )
 
 // page is how many tasks a page has if nothing is said.
@@ -23,7 +19,7 @@ func (m *Machine) Find(_ context.Context, f queue.Filter, p queue.Page) (found [
 	s, left := newSearch(f, p.After, p.Newest), newAllowance(p.Limit, p.Bytes)
 	for err == nil && !s.done && left.any() {
 		if err = m.part(s, m.lockOpen); err == nil {
-			found, err = m.views(s, found, &left)
+			found, err = m.pageOf(s, found, &left)
 		}
 	}
 	return found, err
@@ -61,7 +57,7 @@ func (m *Machine) lockOpen() error {
 }
 
 // views appends what a search has found to a page, as far as the page may take it.
-func (m *Machine) views(s *search, found []queue.Task, left *allowance) ([]queue.Task, error) {
+func (m *Machine) pageOf(s *search, found []queue.Task, left *allowance) ([]queue.Task, error) {
 	if err := m.lockOpen(); err != nil {
 		return nil, err
 	}
@@ -70,7 +66,7 @@ func (m *Machine) views(s *search, found []queue.Task, left *allowance) ([]queue
 		if !left.any() {
 			break
 		}
-		f, _ := m.match(s, id) // what cannot be read to tell is not found
+		f, _ := m.finder.match(s, id) // what cannot be read to tell is not found
 		if f.task == nil {
 			continue
 		}
@@ -78,116 +74,8 @@ func (m *Machine) views(s *search, found []queue.Task, left *allowance) ([]queue
 			row, _ := m.rows.readable(f.task)
 			f.row = &row
 		}
-		found = append(found, m.view(f.task, f.row))
+		found = append(found, m.views.view(f.task, f.row))
 		left.take(&found[len(found)-1])
 	}
 	return found, nil
-}
-
-// stateOf is the state of a task as others see it: also a limit of others' use
-// holds it.
-func (m *Machine) stateOf(t *task) queue.State {
-	if t.state == queue.Waiting && m.queues.of(t).held(t) {
-		return queue.Held
-	}
-	return t.state
-}
-
-// view is a task as others see it.
-func (m *Machine) view(t *task, row *record.Row) queue.Task {
-	task := row.Task
-	if task.State != queue.Running {
-		task.Lease = queue.Lease{}
-	}
-	// The row may share these with what the store keeps, and the task is the caller's.
-	task.Payload, task.Checkpoint = bytes.Clone(row.Payload), bytes.Clone(row.Checkpoint)
-	task.Result = bytes.Clone(row.Result)
-	if t.state == queue.Running { // its row stays here
-		task.Steps, task.After, task.AfterAny = slices.Clone(row.Steps), slices.Clone(row.After), slices.Clone(row.AfterAny)
-		task.Labels = maps.Clone(row.Labels)
-	}
-	task.State = m.stateOf(t)
-	if task.State == queue.Held {
-		task.Holds = m.holdsOf(t, row)
-	}
-	if l := t.leased(); l != nil {
-		task.Order = l.order
-	}
-	return task
-}
-
-// holds are why a task is held.
-func (m *Machine) holdsOf(t *task, row *record.Row) (holds []queue.Hold) {
-	if t.damaged() {
-		holds = append(holds, queue.Hold{Code: queue.HoldDamaged, What: t.damage.err.Error()})
-	}
-	if t.rare != nil {
-		holds = m.holdsBefore(holds, t, row)
-		if b := t.waitsBatch; b != nil && b.open > 0 {
-			holds = append(holds, queue.Hold{Code: queue.HoldDependency, What: b.id.String()})
-		}
-		if g := t.group; g != nil && g.first() != t {
-			holds = append(holds, queue.Hold{Code: queue.HoldGroup, What: g.name, State: g.first().state})
-		}
-	}
-	if t.state == queue.Held && len(holds) == 0 {
-		holds = append(holds, m.lastHold(t, row))
-	}
-	l := m.queues.of(t)
-	if l.settings.Paused != nil {
-		holds = append(holds, queue.Hold{Code: queue.HoldQueuePaused, What: l.name})
-	}
-	if l.holdsSuspects() && suspected(row) {
-		holds = append(holds, queue.Hold{Code: queue.HoldSuspect})
-	}
-	if l.order.AtLimit(row.Key) {
-		holds = append(holds, queue.Hold{Code: queue.HoldKey, What: row.Key})
-	}
-	if m.keyTotals.full(row.Key) {
-		holds = append(holds, queue.Hold{Code: queue.HoldKeyTotal, What: row.Key})
-	}
-	if l.order.Blocked(row.Key)&causeRate != 0 {
-		holds = append(holds, queue.Hold{Code: queue.HoldKeyRate, What: row.Key})
-	}
-	return holds
-}
-
-// lastHold is what has held a task that nothing holds any more, and that a pass is
-// about to release; see pass.go. A task that it names and that has been forgotten since
-// counts as succeeded, as in holdsBefore.
-func (m *Machine) lastHold(t *task, row *record.Row) queue.Hold {
-	h := queue.Hold{Code: queue.HoldDependency}
-	if !row.AfterBatch.IsZero() {
-		h.What = row.AfterBatch.String()
-	}
-	for _, id := range slices.Concat(row.AfterAny, row.After) {
-		if first := m.deps.earlier(t, id); first != nil {
-			h.What, h.State = id.String(), first.state
-		} else if h.What == "" {
-			h.What, h.State = id.String(), queue.Succeeded
-		}
-	}
-	return h
-}
-
-// holdsBefore appends the tasks that a task comes after, and that hold it.
-func (m *Machine) holdsBefore(holds []queue.Hold, t *task, row *record.Row) []queue.Hold {
-	for _, id := range slices.Concat(row.After, row.AfterAny) {
-		i := slices.IndexFunc(t.waits, func(w wait) bool { return w.on.id == id && w.holds() })
-		if i < 0 {
-			continue
-		}
-		h := queue.Hold{Code: queue.HoldDependency, What: id.String()}
-		if first := m.deps.earlier(t, id); first != nil {
-			h.State = first.state
-		} else if t.waits[i].in.cascade != nil {
-			h.Code = queue.HoldForgotten
-		} else {
-			h.State = queue.Succeeded // it was forgotten since; see visitRelease
-		}
-		if !slices.Contains(holds, h) {
-			holds = append(holds, h)
-		}
-	}
-	return holds
 }

@@ -26,7 +26,6 @@ import (
 	"time"
 
 	"github.com/stintgo/stint/queue"
-	"github.com/stintgo/stint/queue/internal/record"
 )
 
 // Config is how a machine is set up. The zero value is a good default.
@@ -90,13 +89,21 @@ type Machine struct {
 	opening     *opening      // nil from the first call on
 	opened      uint64        // the mark of what the first call corrects; 0 in a step that does not wait for that
 	correcting  chan struct{} // closed when the times of all rows have been corrected; nil if they are not being
-	classes     []int         // of the present claim
 	rows        taskRows
 	prefetch    prefetch
 	states      stateIndex
 	settings    settingSet
 	transitions transitions
 	holds       holds
+	views       views
+	attempts    attempts
+	claims      claimer
+	submissions submissions
+	finder      finder
+	reasons     reasons
+	counts      counts
+	commands    commands
+	maintainer  maintainer
 }
 
 var _ queue.Store = (*Machine)(nil)
@@ -214,15 +221,6 @@ func timeOf(ns int64) time.Time { return time.Unix(0, ns).UTC() }
 // taskRow is the key of a task's row.
 func taskRow(id *queue.ID) string { return rowTask + string(id[:]) }
 
-// any reads the row of a task by its ID. Errors: ErrNotFound.
-func (m *Machine) any(id queue.ID) (record.Row, error) {
-	t := m.tasks.get(id)
-	if t == nil {
-		return record.Row{}, fmt.Errorf("%w: %s", queue.ErrNotFound, id)
-	}
-	return m.rows.row(t)
-}
-
 // lockCorrected takes the lock when no times are being corrected.
 func (m *Machine) lockCorrected() {
 	for m.mu.Lock(); m.correcting != nil; m.mu.Lock() {
@@ -240,7 +238,7 @@ func (m *Machine) Close() error {
 		return nil
 	}
 	m.closed = true
-	m.giveBackAll()
+	m.attempts.giveBackAll()
 	m.watchers.stop()
 	err := m.endAt(nil, nil)
 	m.journal.rest()

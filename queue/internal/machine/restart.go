@@ -62,7 +62,7 @@ func (m *Machine) restart() {
 		if t.lease.row.Remote > 0 {
 			m.opening.resumed = append(m.opening.resumed, t)
 		} else {
-			m.lose(t)
+			m.attempts.lose(t)
 			m.opening.lost = append(m.opening.lost, t)
 		}
 	}
@@ -74,25 +74,4 @@ func (m *Machine) resume(leased []*task) {
 		t.at = m.clock.now
 		m.states.extend(t, t.lease.row.Remote)
 	}
-}
-
-// giveBackAll gives the leases of this process back.
-func (m *Machine) giveBackAll() {
-	if m.journal.failed() != nil {
-		return // nothing can be written: they will be lost
-	}
-	for _, t := range m.states.leased() {
-		if t.lease.row.Remote == 0 {
-			m.giveBack(t, "the store was closed")
-		}
-	}
-}
-
-// giveBack ends a lease without a verdict on its task.
-func (m *Machine) giveBack(t *task, detail string) {
-	held := t.lease
-	row := &held.row
-	w := why{on: queue.OnGiveBack, by: row.Lease.Worker, token: row.Lease.Token, detail: detail}
-	released(row)
-	m.again(t, row, held, time.Time{}, w)
 }

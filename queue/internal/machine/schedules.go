@@ -125,7 +125,7 @@ func (m *Machine) reschedule(r *queue.Reschedule, value []byte, works []fingerpr
 	if open, err := m.scheduleSet.admits(r); !open {
 		return err
 	}
-	if _, err := m.acceptAll(r.Tasks, works); err != nil {
+	if _, err := m.submissions.acceptAll(r.Tasks, works); err != nil {
 		return err
 	}
 	m.scheduleSet.put(r.Name, r.To, value)

@@ -62,54 +62,12 @@ func (m *Machine) part(s *search, lock func() error) error {
 	if err := lock(); err != nil {
 		return err
 	}
-	m.look(s)
+	m.finder.look(s)
 	m.reading.Add(1) // the rows stay open
 	m.mu.Unlock()
 	defer m.reading.Done()
-	m.sift(s)
+	m.finder.sift(s)
 	return nil
-}
-
-// look finds what may be found as far as the memory tells.
-func (m *Machine) look(s *search) {
-	s.ids = s.ids[:0]
-	looked := 0
-	s.done = m.tasks.ids.from(s.after, s.down, func(no uint32) bool {
-		t := m.tasks.at(no)
-		s.after = t.id
-		if m.mayMatch(s, t) {
-			s.ids = append(s.ids, t.id)
-		}
-		looked++
-		return looked < partLooked && len(s.ids) < s.most
-	})
-}
-
-// mayMatch reports whether the memory tells nothing against a task.
-func (m *Machine) mayMatch(s *search, t *task) bool {
-	if !s.ending.of(&t.id) || !concerns(s.do, t) {
-		return false
-	}
-	f := &s.filter
-	return (f.Queue == "" || f.Queue == m.queues.of(t).name) &&
-		(f.Worker == "" || t.state == queue.Running && t.lease.row.Lease.Worker == f.Worker) &&
-		(len(f.States) == 0 || slices.Contains(f.States, m.stateOf(t)))
-}
-
-// sift drops tasks that the filter does not find, as their rows tell at this
-// moment. It needs no lock.
-func (m *Machine) sift(s *search) {
-	if !s.asksRows() {
-		return
-	}
-	s.ids = slices.DeleteFunc(s.ids, func(id queue.ID) bool {
-		value, getErr := m.journal.get(taskRow(&id))
-		if getErr != nil || value == nil { // it has been forgotten, or is reported where its row is needed
-			return getErr == nil
-		}
-		row, decodeErr := record.Decode(value)
-		return decodeErr == nil && !s.matches(&row)
-	})
 }
 
 // asksRows reports whether the rows of tasks have to be read to tell whether they are
@@ -140,24 +98,6 @@ func (f finding) within(room *int) finding {
 		f.row = nil
 	}
 	return f
-}
-
-// match returns a task if it is one that is searched for, none if it is not. The
-// error is that of a row which would have to be read to tell.
-func (m *Machine) match(s *search, id queue.ID) (f finding, err error) {
-	t := m.tasks.get(id)
-	if t == nil || !m.mayMatch(s, t) {
-		return f, nil
-	}
-	f = finding{id: id, task: t}
-	if s.asksRows() {
-		row, err := m.rows.row(t)
-		if err != nil || !s.matches(&row) {
-			return finding{}, err
-		}
-		f.row = &row
-	}
-	return f, nil
 }
 
 // matches reports whether a filter may find a task by what its row tells.

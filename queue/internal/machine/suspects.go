@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
@@ -37,34 +36,3 @@ func (l *line) unsuspect(t *task) {
 // holdsSuspects reports whether suspects of the queue have to wait for one that
 // runs.
 func (l *line) holdsSuspects() bool { return l.suspectsRun > 0 }
-
-// suspectsHeld is how many tasks are held because they are suspects, and not by
-// their keys at a time as well. The cost is linear in the number of suspects, which
-// are at most as many as have run at once in the processes that crashed.
-func (m *Machine) suspectsHeld(l *line, at int64) (n int) {
-	if !l.holdsSuspects() {
-		return 0
-	}
-	for e := l.suspects.Front(); e != nil; e = e.Next() {
-		if !m.heldByKey(l, e.Value.(*task), at) {
-			n++
-		}
-	}
-	return n
-}
-
-// heldByKey reports whether limits of its key hold a task that is Waiting at a
-// time, which is now or later.
-func (m *Machine) heldByKey(l *line, t *task, at int64) bool {
-	if !t.place.Aside() {
-		return false
-	}
-	key := t.place.Key()
-	return l.order.AtLimit(key) || m.keyTotals.full(key) || l.rateOf(key) > at
-}
-
-// runningSuspects are some of the suspects of a queue that run: one, unless an earlier
-// program has left more.
-func (m *Machine) runningSuspects(l *line) []queue.ID {
-	return m.holders(func(t *task) bool { return t.line == l.no && t.lease.suspect })
-}

@@ -36,36 +36,7 @@ func (m *Machine) tendPart(ctx context.Context, now time.Time, limit int) (next 
 	if err := m.beginChange(ctx, now); err != nil {
 		return time.Time{}, limit, err
 	}
-	m.keyRates.unblock()
-	m.total.lapse()
-	for limit > 0 && m.journal.failed() == nil && m.tendTask() {
-		limit--
-	}
-	for limit > 0 && m.uniqueNames.expire() {
-		limit--
-	}
-	at := int64(0)
-	if limit > 0 {
-		at, limit = m.tendEnds(limit)
-	}
-	if limit == 0 {
-		at = m.clock.now // there may be more
-	} else {
-		for _, h := range []*heap[*task]{&m.states.due, &m.states.leases, &m.states.deadlines} {
-			if e, ok := h.first(); ok {
-				at = soonest(at, e.rank)
-			}
-		}
-		if e, ok := m.uniqueNames.ends.first(); ok {
-			at = soonest(at, e.rank)
-		}
-		if e, ok := m.keyRates.byTime.first(); ok {
-			at = soonest(at, e.rank)
-		}
-		if lapses := m.total.lapse(); lapses > 0 {
-			at = soonest(at, lapses)
-		}
-	}
+	at, limit := m.maintainer.maintain(limit)
 	if err := errors.Join(m.journal.failed(), m.end(ctx)); err != nil {
 		return time.Time{}, limit, err
 	}
@@ -81,23 +52,4 @@ func soonest(at, other int64) int64 {
 		return other
 	}
 	return at
-}
-
-// tendTask does what is due first, and reports whether anything was.
-func (m *Machine) tendTask() bool {
-	at, do, due := m.clock.now, (func(*task))(nil), (*task)(nil)
-	for _, of := range []struct {
-		heap *heap[*task]
-		do   func(*task)
-	}{{&m.states.due, m.dueNow}, {&m.states.leases, m.lose}, {&m.states.deadlines, m.transitions.expire}} {
-		if e, ok := of.heap.first(); ok && (e.rank < at || e.rank == at && due == nil) {
-			at, do, due = e.rank, of.do, e.of
-		}
-	}
-	if due == nil {
-		return false
-	}
-	do(due)
-	m.passes.advance()
-	return true
 }

@@ -52,4 +52,37 @@ func (m *Machine) wire() {
 		clock: &m.clock, deps: &m.deps, passes: &m.passes, queues: &m.queues, rows: &m.rows, states: &m.states,
 		transitions: &m.transitions,
 	}
+	m.views = views{deps: &m.deps, keyTotals: &m.keyTotals, queues: &m.queues}
+	m.attempts = attempts{
+		cfg: &m.cfg, clock: &m.clock, fingerprints: &m.fingerprints, journal: m.journal, queues: &m.queues,
+		rows: &m.rows, slots: &m.slots, states: &m.states, tasks: m.tasks, transitions: &m.transitions,
+	}
+	m.claims = claimer{
+		attempts: &m.attempts, clock: &m.clock, counters: &m.counters, holds: &m.holds, journal: m.journal,
+		keyRates: &m.keyRates, leaseLog: &m.leaseLog, passes: &m.passes, prefetch: &m.prefetch,
+		queues: &m.queues, rows: &m.rows, slots: &m.slots, states: &m.states, tasks: m.tasks, total: &m.total,
+		transitions: &m.transitions, views: &m.views, watchers: &m.watchers, workerSet: &m.workerSet,
+	}
+	m.submissions = submissions{
+		clock: &m.clock, counters: &m.counters, fingerprints: &m.fingerprints, holds: &m.holds,
+		journal: m.journal, settings: &m.settings, states: &m.states, tasks: m.tasks,
+		transitions: &m.transitions, uniqueNames: &m.uniqueNames,
+	}
+	m.finder = finder{journal: m.journal, queues: &m.queues, rows: &m.rows, tasks: m.tasks, views: &m.views}
+	m.reasons = reasons{
+		keyTotals: &m.keyTotals, queues: &m.queues, rows: &m.rows, settings: &m.settings, states: &m.states,
+		tasks: m.tasks, total: &m.total, views: &m.views, workerSet: &m.workerSet,
+	}
+	m.counts = counts{keyTotals: &m.keyTotals, settings: &m.settings, tasks: m.tasks}
+	m.commands = commands{
+		attempts: &m.attempts, clock: &m.clock, deps: &m.deps, finder: &m.finder, fingerprints: &m.fingerprints,
+		holds: &m.holds, journal: m.journal, passes: &m.passes, queues: &m.queues, rows: &m.rows,
+		states: &m.states, tasks: m.tasks, transitions: &m.transitions,
+	}
+	m.maintainer = maintainer{
+		attempts: &m.attempts, clock: &m.clock, deps: &m.deps, holds: &m.holds, journal: m.journal,
+		keyRates: &m.keyRates, passes: &m.passes, queues: &m.queues, rows: &m.rows, settings: &m.settings,
+		states: &m.states, tasks: m.tasks, total: &m.total, transitions: &m.transitions,
+		uniqueNames: &m.uniqueNames, watchers: &m.watchers,
+	}
 }

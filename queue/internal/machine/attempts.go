@@ -1,0 +1,227 @@
+package machine
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/record"
+)
+
+// attempts is what happens to a task while it runs, and how that ends: heartbeats and
+// orders, an outcome, a lost lease, a release without a verdict. Only the holder of the
+// present token can extend or settle a lease; an outcome whose lease is gone is accepted if
+// it repeats one that was accepted before. The caller of each method holds the lock of the
+// machine.
+type attempts struct {
+	cfg          *Config
+	clock        *clock
+	fingerprints *fingerprints
+	journal      *journal
+	queues       *queueSet
+	rows         *taskRows
+	slots        *slots
+	states       *stateIndex
+	tasks        *tasks
+	transitions  *transitions
+}
+
+func (a *attempts) beat(b *queue.Beat) queue.Answer {
+	t := a.tasks.get(b.ID)
+	if t == nil || t.leased() == nil || t.lease.row.Lease.Token != b.Token {
+		return queue.Answer{Order: queue.OnLost}
+	}
+	held := t.lease
+	a.states.extend(t, b.Lease)
+	if b.Progress != (queue.Progress{}) {
+		held.row.Progress = b.Progress
+		held.row.Progress.Note = shortened(b.Progress.Note)
+	}
+	if b.Checkpoint != nil {
+		held.row.Checkpoint = bytes.Clone(b.Checkpoint)
+		a.rows.write(t.id, &held.row)
+	}
+	return queue.Answer{Order: held.order, Reason: held.reason}
+}
+
+// order tells the worker of a running task what to do. Resuming takes a pause
+// back that the worker has not obeyed yet.
+func (a *attempts) order(t *task, w why) bool {
+	held := t.lease
+	to := w.on
+	switch {
+	case to == queue.OnResume && held.order == queue.OnPause:
+		to = 0
+	case to == queue.OnPause && held.order == 0, to == queue.OnCancel && held.order != queue.OnCancel:
+	default:
+		return false
+	}
+	if to == 0 {
+		w = why{}
+	}
+	held.order, held.by, held.reason = to, w.by, w.detail
+	held.row.Order, held.row.OrderBy, held.row.OrderReason = to, w.by, w.detail
+	a.rows.write(t.id, &held.row)
+	return true
+}
+
+func (a *attempts) settle(o *queue.Outcome) error {
+	switch o.On {
+	case queue.OnSuccess, queue.OnFailure, queue.OnSnooze, queue.OnGiveBack:
+	default:
+		return fmt.Errorf("%w: %s is no outcome", queue.ErrInvalid, o.On)
+	}
+	if n := len(o.Result); n > a.cfg.MaxResult {
+		return tooLarge("result", n, a.cfg.MaxResult)
+	}
+	if n := len(o.Checkpoint); n > a.cfg.MaxCheckpoint {
+		return tooLarge("checkpoint", n, a.cfg.MaxCheckpoint)
+	}
+	t := a.tasks.get(o.ID)
+	if t == nil || t.leased() == nil || t.lease.row.Lease.Token != o.Token {
+		return a.settledBefore(o)
+	}
+	held := t.lease
+	row := &held.row
+	w := why{on: o.On, by: row.Lease.Worker, token: o.Token}
+	released(row)
+	if o.Checkpoint != nil {
+		row.Checkpoint = o.Checkpoint
+	}
+	if o.On != queue.OnGiveBack {
+		row.Crashes = 0 // the worker has come to its end
+	}
+	switch o.On {
+	case queue.OnSuccess:
+		row.Result, row.Error = o.Result, ""
+		a.transitions.change(t, row, queue.Succeeded, w)
+	case queue.OnFailure:
+		row.Error = shortened(o.Error)
+		w.detail = row.Error
+		row.Failures++
+		if o.Permanent || row.Failures >= attemptsOrDefault(row.MaxAttempts) {
+			a.transitions.change(t, row, queue.Dead, w)
+		} else {
+			a.again(t, row, held, o.RunAt, w)
+		}
+	default:
+		if o.On == queue.OnGiveBack {
+			w.detail = shortened(o.Error)
+		}
+		a.again(t, row, held, o.RunAt, w)
+	}
+	return nil
+}
+
+// settledBefore answers an outcome for which there is no lease: nil, if it is
+// the repetition of one that was accepted.
+func (a *attempts) settledBefore(o *queue.Outcome) error {
+	row, err := a.any(o.ID)
+	if err == nil {
+		for _, step := range row.Steps {
+			obeyed := o.On == queue.OnGiveBack && (step.On == queue.OnPause || step.On == queue.OnCancel)
+			if o.Token != 0 && step.Token == o.Token && (step.On == o.On || obeyed) {
+				return nil
+			}
+		}
+	} else if !errors.Is(err, queue.ErrNotFound) {
+		return err
+	}
+	return fmt.Errorf("%w: task %s", queue.ErrStale, o.ID)
+}
+
+// any reads the row of a task by its ID. Errors: ErrNotFound.
+func (a *attempts) any(id queue.ID) (record.Row, error) {
+	t := a.tasks.get(id)
+	if t == nil {
+		return record.Row{}, fmt.Errorf("%w: %s", queue.ErrNotFound, id)
+	}
+	return a.rows.row(t)
+}
+
+// again has a task that has not ended wait for its next attempt, or does what
+// its worker was told meanwhile.
+func (a *attempts) again(t *task, row *record.Row, held *lease, runAt time.Time, w why) {
+	if t.group != nil {
+		t.group.running = nil // an older one may have been retried meanwhile
+		defer func() {
+			if g := a.queues.of(t).groups[row.Group]; g != nil {
+				a.transitions.unhold(g.first())
+			}
+		}()
+	}
+	if held.order != 0 && w.on == queue.OnGiveBack {
+		a.obey(t, row, held, w.token)
+		return
+	}
+	a.states.arm(t, row)
+	if w.on == queue.OnGiveBack || w.on == queue.OnLost {
+		a.transitions.change(t, row, a.transitions.pending(t, 0), w)
+	} else {
+		row.RunAt = runAt
+		a.transitions.change(t, row, queue.Scheduled, w)
+		if unix(runAt) <= a.clock.now && held.order == 0 {
+			a.transitions.change(t, row, a.transitions.pending(t, 0), why{on: queue.OnDue})
+		}
+	}
+	if held.order != 0 {
+		a.obey(t, row, held, 0) // it has no lease any more
+	}
+}
+
+// obey does what a worker was told to while it had the task.
+func (a *attempts) obey(t *task, row *record.Row, held *lease, token queue.Token) {
+	to := queue.Cancelled
+	if held.order == queue.OnPause {
+		to = queue.Paused
+		a.states.arm(t, row)
+	}
+	a.transitions.change(t, row, to, why{on: held.order, by: held.by, token: token, detail: held.reason})
+}
+
+// lose ends the lease of a task whose worker has not been heard of in time.
+func (a *attempts) lose(t *task) {
+	held := t.lease
+	row := &held.row
+	w := why{on: queue.OnLost, by: row.Lease.Worker, token: row.Lease.Token}
+	released(row)
+	l := a.queues.of(t)
+	defer func() {
+		l.roomEnd = a.journal.mark()
+		if a.slots.shared() {
+			a.slots.roomEnd = l.roomEnd
+		}
+	}()
+	row.Crashes++
+	if row.Crashes < attemptsOrDefault(row.MaxCrashes) {
+		a.again(t, row, held, time.Time{}, w)
+		return
+	}
+	w.detail = fmt.Sprintf("lost its worker %d times in a row", row.Crashes)
+	row.Error = w.detail
+	a.fingerprints.add(t, row)
+	a.transitions.change(t, row, queue.Dead, w)
+}
+
+// giveBack ends a lease without a verdict on its task.
+func (a *attempts) giveBack(t *task, detail string) {
+	held := t.lease
+	row := &held.row
+	w := why{on: queue.OnGiveBack, by: row.Lease.Worker, token: row.Lease.Token, detail: detail}
+	released(row)
+	a.again(t, row, held, time.Time{}, w)
+}
+
+// giveBackAll gives the leases of this process back.
+func (a *attempts) giveBackAll() {
+	if a.journal.failed() != nil {
+		return // nothing can be written: they will be lost
+	}
+	for _, t := range a.states.leased() {
+		if t.lease.row.Remote == 0 {
+			a.giveBack(t, "the store was closed")
+		}
+	}
+}

@@ -1,0 +1,229 @@
+package machine
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/record"
+)
+
+// claimer starts tasks for workers: the one of a queue whose turn it is by the policy, as long
+// as limits and rates let it, with a new token and a lease. A start that could not be
+// recorded in the lease log is taken back. The caller of each method holds the lock of the
+// machine.
+type claimer struct {
+	attempts    *attempts
+	clock       *clock
+	counters    *counters
+	holds       *holds
+	journal     *journal
+	keyRates    *keyRates
+	leaseLog    *leaseLog
+	passes      *passes
+	prefetch    *prefetch
+	queues      *queueSet
+	rows        *taskRows
+	slots       *slots
+	states      *stateIndex
+	tasks       *tasks
+	total       *total
+	transitions *transitions
+	views       *views
+	watchers    *watchers
+	workerSet   *workerSet
+
+	classes []int // of the present claim
+}
+
+// claim starts tasks. An error is that of the first one: those that have started
+// before one that cannot are the answer, and a signal says that there may be more.
+func (g *claimer) claim(c queue.Claim) (got granted, err error) {
+	g.workerSet.see(c.Worker, c.Queue, c.Kinds)
+	g.total.lapse()
+	l := g.queues.byName[c.Queue]
+	if l == nil {
+		return got, nil
+	}
+	defer g.total.yield(l)
+	if l.settings.Paused != nil {
+		return got, nil
+	}
+	g.keyRates.unblock()
+	g.classes = l.classes(g.classes[:0], c.Kinds)
+	got.left = newAllowance(c.Max, c.Bytes)
+	for got.left.any() && err == nil {
+		var t *task
+		if t, got.Next = g.next(l, g.classes); t == nil {
+			got.rest = got.Next.Equal(g.clock.time())
+			break
+		}
+		suspect := t.isSuspect()
+		if err = g.grant(t, &c, &got); suspect {
+			g.classes = l.classes(g.classes[:0], c.Kinds) // without the others
+		}
+	}
+	if len(got.Tasks) > 0 && err != nil {
+		err = nil // it comes up again
+		l.signal()
+	}
+	switch {
+	case got.left.tasks > 0 && got.left.bytes <= 0:
+		got.Next = g.clock.time() // for the rest
+	case got.left.tasks > 0 && got.Next.IsZero():
+		got.Next = l.nextKey(g.classes)
+	}
+	return got, cmp.Or(g.journal.failed(), err)
+}
+
+// next returns the task of a queue whose turn it is, nil if there is none, and when to
+// ask again: when its rate allows a start, or now if this step has expired as many tasks
+// as it may.
+func (g *claimer) next(l *line, classes []int) (t *task, at time.Time) {
+	for g.journal.failed() == nil { // else a row that cannot be read comes up for ever
+		e := l.order.PeekOf(l.running, classes)
+		if e != nil {
+			t = g.tasks.at(e.Value)
+		}
+		switch {
+		case e == nil && l.passes > 0:
+			// A task that ended and let none start is a turn of the policy as well: else a
+			// tier over its cap would wait for as long as others keep the total up.
+			l.passes--
+			l.order.PassOf(l.running, classes)
+		case e == nil:
+			return nil, at
+		case t.late(g.clock.now) && g.passes.left <= 0:
+			return nil, g.clock.time()
+		case t.late(g.clock.now):
+			g.passes.left--
+			g.transitions.expire(t)
+			g.passes.advance()
+		case !t.free() && g.passes.left <= 0:
+			l.signal()
+			return nil, at
+		case !t.free():
+			g.holds.hold(t)
+		case l.limits.rate.limited() && l.limits.rate.from(l.arrival) > g.clock.now:
+			return nil, timeOf(l.limits.rate.from(l.arrival))
+		case !g.total.mayStart(l):
+			return nil, g.total.refuse(l)
+		default:
+			return t, at
+		}
+	}
+	return nil, at
+}
+
+// grant starts a task for a claim, or sets it aside.
+func (g *claimer) grant(t *task, c *queue.Claim, got *granted) error {
+	held := new(lease)
+	written, err := g.prefetch.readFirst(t, &held.row)
+	if err != nil {
+		g.states.quarantine(t, err)
+		if got.damaged++; got.damaged < mostDamaged {
+			return nil
+		}
+		return err
+	}
+	s := Start{ID: t.id, Seq: held.row.Seq, Token: g.counters.nextToken(), At: g.clock.time(), Worker: c.Worker}
+	if c.Remote {
+		s.Remote = c.Lease
+	}
+	if held.place, err = g.leaseLog.reserve(s.Token); err != nil {
+		return fmt.Errorf("%w: %w", queue.ErrUnavailable, err)
+	}
+	g.start(t, held, s, c.Lease)
+	l := g.queues.of(t)
+	if got.Tasks == nil { // limits may leave fewer
+		likely := min(c.Max, 1+l.waiting.n, mostLikely)
+		got.Tasks, got.starts = make([]queue.Task, 0, likely), make([]Noted, 0, likely)
+	}
+	got.Tasks = append(got.Tasks, g.views.view(t, &held.row))
+	got.left.take(&got.Tasks[len(got.Tasks)-1])
+	if held.place > 0 {
+		got.starts = append(got.starts, Noted{held.place, s})
+	}
+	// The end of a lease that may have made room for this one has to be durable as
+	// well: a crash would bring it back beside this one.
+	got.mark = max(got.mark, written, l.roomEnd, g.slots.roomEnd)
+	if held.suspect { // else a crash of its making would be that of the one before as well
+		got.mark = max(got.mark, l.suspectEnd)
+	}
+	return nil
+}
+
+// start leases a task that is next in its line.
+func (g *claimer) start(t *task, held *lease, s Start, length time.Duration) {
+	l := g.queues.of(t)
+	g.states.start(t, held.row.Key)
+	g.transitions.claimed(l, &held.row, s, g.clock.time())
+	g.states.run(t, held, g.clock.after(length))
+	l.lastStart = s.Token
+	if l.limits.rate.limited() {
+		l.arrival = l.limits.rate.spend(l.arrival, g.clock.now)
+	}
+	g.keyRates.spend(l, held.row.Key)
+}
+
+// takeBack makes starts undone.
+func (g *claimer) takeBack(starts []Noted, others bool) {
+	for _, s := range slices.Backward(starts) { // the last one first: see unspend
+		t := g.tasks.get(s.ID)
+		if t == nil || t.leased() == nil || t.lease.row.Lease.Token != s.Token {
+			continue
+		}
+		var row record.Row
+		if g.untouched(t, &row) {
+			g.putBack(t, &row)
+			g.leaseLog.starts.Free(s.Place, s.Token)
+		} else {
+			g.attempts.giveBack(t, "its start could not be noted")
+		}
+		if others {
+			g.queues.of(t).signal()
+		}
+	}
+}
+
+// untouched reads the row of a task as it was before it was claimed, and reports
+// whether it can be that again: nobody has given an order meanwhile, or tried an
+// older task of its group again.
+func (g *claimer) untouched(t *task, row *record.Row) bool {
+	if t.lease.order != 0 {
+		return false
+	}
+	if g := t.group; g != nil {
+		if oldest, _ := g.byAge.first(); oldest.of != t {
+			return false
+		}
+	}
+	return g.rows.read(t, row) == nil && row.State == queue.Waiting // else it has been written
+}
+
+// putBack has a running task wait again as its row tells, as if it had not been
+// claimed. Only watchers are told, who know of the claim.
+func (g *claimer) putBack(t *task, row *record.Row) {
+	l, held := g.queues.of(t), t.lease
+	w := queue.Step{
+		At: g.clock.time(), On: queue.OnGiveBack, To: queue.Waiting, By: held.row.Lease.Worker,
+		Token: held.row.Lease.Token, Detail: "its start could not be noted",
+	}
+	g.watchers.send(queue.Event{ID: t.id, Queue: row.Queue, Kind: row.Kind, From: queue.Running, Step: w})
+	g.states.unrun(t, row)
+	g.unspend(l, row.Key, w.Token)
+}
+
+// unspend takes a start back that was counted against rates, if it is the last one of
+// its queue. One that came later may have started on what was gained by waiting, which
+// does not come twice. A rate that has been set meanwhile is at most as good as new.
+func (g *claimer) unspend(l *line, key string, token queue.Token) {
+	if l.lastStart != token {
+		return
+	}
+	l.lastStart-- // the one before it in its claim, or nobody's
+	l.arrival = l.limits.rate.unspend(l.arrival)
+	g.keyRates.unspend(l, key)
+}

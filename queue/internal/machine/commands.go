@@ -1,0 +1,170 @@
+package machine
+
+import (
+	"maps"
+	"time"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/record"
+)
+
+// commands does what operators ask for: pause, resume, cancel, retry, edit and forget, to the
+// tasks that a filter finds. A task that runs gets an order, which its worker obeys. A task
+// whose row cannot be read is left as it is and reported, unless it is forgotten. The caller
+// of each method holds the lock of the machine.
+type commands struct {
+	attempts     *attempts
+	clock        *clock
+	deps         *dependencies
+	finder       *finder
+	fingerprints *fingerprints
+	holds        *holds
+	journal      *journal
+	passes       *passes
+	queues       *queueSet
+	rows         *taskRows
+	states       *stateIndex
+	tasks        *tasks
+	transitions  *transitions
+}
+
+// all does something to what a part of a search has found, which is all
+// looked up before anything changes, and to at most so many tasks.
+func (d *commands) all(s *search, c queue.Command, limit int, bad *unread) (changed int) {
+	begun, room := d.journal.mark(), mostKept
+	found := make([]finding, 0, len(s.ids))
+	for _, id := range s.ids {
+		f, err := d.finder.match(s, id)
+		switch {
+		case err != nil:
+			bad.add(err)
+		case f.task != nil:
+			found = append(found, f.within(&room))
+		}
+	}
+	for i := range found {
+		if changed == limit {
+			break
+		}
+		id := found[i].id
+		t := d.tasks.get(id)
+		if t == nil {
+			continue // it has been forgotten with another
+		}
+		if t.damaged() {
+			d.holds.repair(t) // it may be readable by now, and is another then than it was set aside as
+		}
+		row, err := d.rows.rowSince(t, found[i].row, begun)
+		if err != nil && (c.Do != queue.OnForget || !t.state.Finished()) {
+			bad.add(err)
+			continue
+		}
+		if d.one(t, &row, c) {
+			changed++
+			d.passes.advance()
+		}
+	}
+	return changed
+}
+
+// one does something to one task, if that makes a difference.
+func (d *commands) one(t *task, row *record.Row, c queue.Command) (changed bool) {
+	w := why{on: c.Do, by: c.By, detail: c.Reason}
+	switch {
+	case t.state.Finished():
+		return d.finished(t, row, w)
+	case t.state == queue.Running:
+		return d.attempts.order(t, w)
+	case c.Do == queue.OnPause && t.state != queue.Paused:
+		d.transitions.change(t, row, queue.Paused, w)
+	case c.Do == queue.OnCancel:
+		d.transitions.change(t, row, queue.Cancelled, w)
+	case c.Do == queue.OnResume && t.state == queue.Paused:
+		d.transitions.change(t, row, d.transitions.pending(t, unix(row.RunAt)), w)
+	case c.Do == queue.OnRetry && t.state == queue.Scheduled:
+		row.RunAt = d.clock.time()
+		d.transitions.change(t, row, d.transitions.pending(t, 0), w)
+	case c.Do == queue.OnEdit:
+		return d.edit(t, row, c.Edit, w)
+	default:
+		return false
+	}
+	return true
+}
+
+func (d *commands) finished(t *task, row *record.Row, w why) (changed bool) {
+	switch {
+	case w.on == queue.OnForget:
+		d.transitions.forget(t, row, w)
+	case w.on == queue.OnRetry && t.state != queue.Succeeded:
+		d.retry(t, row, w)
+	default:
+		return false
+	}
+	return true
+}
+
+// retry has a finished task begin anew. It keeps its age, and its history.
+func (d *commands) retry(t *task, row *record.Row, w why) {
+	d.states.leave(t)
+	row.Failures, row.Crashes, row.RunAt = 0, 0, d.clock.time()
+	if !row.Deadline.After(d.clock.time()) {
+		row.Deadline = time.Time{}
+	}
+	row.Progress = queue.Progress{} // its last token stays: what is noted of old leases is told by it
+	d.fingerprints.remove(t)
+	d.holds.join(t, row)
+	d.deps.unsettled(t)
+	d.transitions.put(t, row, d.transitions.pending(t, 0), w)
+}
+
+// edit applies e to an unfinished task that is not running, and moves the task to where it
+// belongs then. It leaves the task unchanged, and returns false, if that would make it invalid.
+func (d *commands) edit(t *task, row *record.Row, e *queue.Edit, w why) (changed bool) {
+	s := row.Spec
+	if e.Tier != nil {
+		s.Tier = *e.Tier
+	}
+	if e.Key != nil {
+		s.Key = *e.Key
+	}
+	if e.RunAt != nil {
+		s.RunAt = *e.RunAt
+	}
+	if e.Deadline != nil {
+		s.Deadline = *e.Deadline
+	}
+	if len(e.Labels) > 0 {
+		s.Labels = maps.Clone(s.Labels) // other rows may share the map
+		if s.Labels == nil {
+			s.Labels = make(map[string]string, len(e.Labels))
+		}
+		maps.Copy(s.Labels, e.Labels)
+	}
+	late := !s.Deadline.IsZero() && !s.RunAt.IsZero() && !s.Deadline.After(s.RunAt)
+	if late && (e.Deadline != nil || e.RunAt != nil) || len(s.Labels) > maxLabels {
+		return false
+	}
+	row.Spec = s
+	if e.RunAt != nil {
+		row.RunAtEdited = d.clock.time()
+	}
+	if e.Deadline != nil {
+		row.DeadlineEdited = d.clock.time()
+	}
+	to := queue.Paused
+	if t.state != queue.Paused {
+		to = d.transitions.pending(t, unix(row.RunAt))
+	}
+	d.transitions.step(d.queues.of(t), row, to, w)
+	d.states.leave(t)
+	t.tier = uint8(row.Tier - stint.Lowest)
+	if t.rare != nil {
+		d.states.deadlines.remove(t)
+	}
+	d.states.arm(t, row)
+	d.states.enter(t, row, to)
+	d.rows.write(t.id, row)
+	return true
+}

@@ -1,0 +1,96 @@
+package machine
+
+import (
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/queue"
+)
+
+// counts counts tasks and limits for Stats. It changes nothing. The caller of each method
+// holds the lock of the machine.
+type counts struct {
+	keyTotals *keyTotals
+	settings  *settingSet
+	tasks     *tasks
+}
+
+func (x *counts) of(l *line, at int64) queue.Counts {
+	c := queue.Counts{
+		States: make(map[queue.State]int), Tiers: make(map[stint.Priority]int), Damaged: l.damaged, Ended: l.ended,
+		Limits: l.inForce, Keys: x.settings.keysWithLimits(l),
+	}
+	c.Limits.Paused = clonePause(c.Limits.Paused)
+	for _, state := range queue.States() {
+		if n := l.states[state]; n > 0 {
+			c.States[state] = n
+		}
+	}
+	held := l.order.HeldByKey()
+	l.blocked.before(at, func(k *keyRate) { // whose rates let them go again by then
+		if !l.order.AtLimit(k.key) && !x.keyTotals.full(k.key) {
+			held -= l.order.QueuedBy(k.key)
+		}
+	})
+	held += x.suspectsHeld(l, at)
+	if l.settings.Paused != nil {
+		held = l.order.Len()
+	}
+	if held > 0 {
+		c.States[queue.Held] += held
+		if c.States[queue.Waiting] -= held; c.States[queue.Waiting] == 0 {
+			delete(c.States, queue.Waiting)
+		}
+	}
+	if at, ok := x.oldest(l); ok {
+		c.Oldest = timeOf(at)
+	}
+	for tier, n := range l.tiers {
+		if n > 0 {
+			c.Tiers[stint.Lowest+stint.Priority(tier)] = n
+		}
+	}
+	return c
+}
+
+// oldest returns since when the task of a queue has been Waiting that has been
+// for longest. It looks at so many that are held by limits; if
+// there are more, the oldest has been Waiting for less long than it says.
+func (x *counts) oldest(l *line) (at int64, ok bool) {
+	const most = 4096
+	if l.settings.Paused != nil {
+		return 0, false
+	}
+	no := l.waiting.first
+	for n := 0; no != 0; n++ {
+		t := x.tasks.at(no)
+		if !l.held(t) || n == most {
+			return t.at, true
+		}
+		no = t.next
+	}
+	return 0, false
+}
+
+// suspectsHeld is how many tasks are held because they are suspects, and not by
+// their keys at a time as well. The cost is linear in the number of suspects, which
+// are at most as many as have run at once in the processes that crashed.
+func (x *counts) suspectsHeld(l *line, at int64) (n int) {
+	if !l.holdsSuspects() {
+		return 0
+	}
+	for e := l.suspects.Front(); e != nil; e = e.Next() {
+		if !x.heldByKey(l, e.Value.(*task), at) {
+			n++
+		}
+	}
+	return n
+}
+
+// heldByKey reports whether limits of its key hold a task that is Waiting at a
+// time, which is now or later.
+func (x *counts) heldByKey(l *line, t *task, at int64) bool {
+	if !t.place.Aside() {
+		return false
+	}
+	key := t.place.Key()
+	return l.order.AtLimit(key) || x.keyTotals.full(key) || l.rateOf(key) > at
+}

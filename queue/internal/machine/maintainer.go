@@ -1,0 +1,165 @@
+package machine
+
+import "github.com/stintgo/stint/queue"
+
+// maintainer does what is due: tasks become ready, leases that nobody extends are lost,
+// deadlines pass, finished tasks and queues of no use are forgotten. It goes through nothing
+// that is not due, but for one look at each queue. The caller of each method holds the lock
+// of the machine.
+type maintainer struct {
+	attempts    *attempts
+	clock       *clock
+	deps        *dependencies
+	holds       *holds
+	journal     *journal
+	keyRates    *keyRates
+	passes      *passes
+	queues      *queueSet
+	rows        *taskRows
+	settings    *settingSet
+	states      *stateIndex
+	tasks       *tasks
+	total       *total
+	transitions *transitions
+	uniqueNames *uniqueNames
+	watchers    *watchers
+}
+
+// maintain makes at most limit changes. It returns when the next one is due, 0 if none is,
+// and what is left of the limit; if that is 0, the next one is due now.
+func (n *maintainer) maintain(limit int) (at int64, left int) {
+	n.keyRates.unblock()
+	n.total.lapse()
+	for limit > 0 && n.journal.failed() == nil && n.taskDue() {
+		limit--
+	}
+	for limit > 0 && n.uniqueNames.expire() {
+		limit--
+	}
+	if limit > 0 {
+		at, limit = n.finishedTasks(limit)
+	}
+	if limit == 0 {
+		at = n.clock.now // there may be more
+	} else {
+		for _, h := range []*heap[*task]{&n.states.due, &n.states.leases, &n.states.deadlines} {
+			if e, ok := h.first(); ok {
+				at = soonest(at, e.rank)
+			}
+		}
+		if e, ok := n.uniqueNames.ends.first(); ok {
+			at = soonest(at, e.rank)
+		}
+		if e, ok := n.keyRates.byTime.first(); ok {
+			at = soonest(at, e.rank)
+		}
+		if lapses := n.total.lapse(); lapses > 0 {
+			at = soonest(at, lapses)
+		}
+	}
+	return at, limit
+}
+
+// taskDue does what is due first, and reports whether anything was.
+func (n *maintainer) taskDue() bool {
+	at, do, due := n.clock.now, (func(*task))(nil), (*task)(nil)
+	for _, of := range []struct {
+		heap *heap[*task]
+		do   func(*task)
+	}{{&n.states.due, n.dueNow}, {&n.states.leases, n.attempts.lose}, {&n.states.deadlines, n.transitions.expire}} {
+		if e, ok := of.heap.first(); ok && (e.rank < at || e.rank == at && due == nil) {
+			at, do, due = e.rank, of.do, e.of
+		}
+	}
+	if due == nil {
+		return false
+	}
+	do(due)
+	n.passes.advance()
+	return true
+}
+
+// finishedTasks forgets finished tasks that are kept no longer. It returns when the
+// next one is, and what is left of the limit.
+func (n *maintainer) finishedTasks(limit int) (next int64, left int) {
+	for _, l := range n.queues.all() {
+		for _, of := range []queue.State{queue.Succeeded, queue.Dead} {
+			for limit > 0 {
+				t, now, at := n.expired(l, of)
+				if !now {
+					next = soonest(next, at)
+					break
+				}
+				limit--
+				if !n.deps.pin(t) {
+					n.expel(t, why{on: queue.OnForget})
+					n.passes.advance()
+				}
+			}
+		}
+		n.queue(l)
+	}
+	return next, limit
+}
+
+// expired returns the finished task of a queue that is to be forgotten first,
+// nil if there is none; whether that is now; and if not, when.
+func (n *maintainer) expired(l *line, of queue.State) (t *task, now bool, at int64) {
+	ends := l.ends(of)
+	if ends.n == 0 {
+		return nil, false, 0
+	}
+	t, r := n.tasks.at(ends.first), l.keep(of)
+	if at = t.at + int64(r.Age); at > n.clock.away.from && at <= n.clock.away.to {
+		at = n.clock.away.to + int64(keepReopened)
+	}
+	return t, ends.n > r.Count || at <= n.clock.now, at
+}
+
+// expel forgets a task that is kept no longer. Its row is read only if there is
+// more to it, or somebody to tell.
+func (n *maintainer) expel(t *task, w why) {
+	if !n.watchers.any() && !t.unique {
+		n.transitions.drop(t, w)
+		return
+	}
+	row, _ := n.rows.readable(t) // that it is damaged keeps nobody from forgetting it
+	n.transitions.forget(t, &row, w)
+	n.uniqueNames.keep(&row)
+}
+
+// dueNow has a scheduled task whose time has come go on, or one that is set aside.
+func (n *maintainer) dueNow(t *task) {
+	if t.damaged() {
+		n.holds.repair(t)
+	} else {
+		n.transitions.revise(t, n.transitions.pending(t, 0), why{on: queue.OnDue})
+	}
+}
+
+// queue forgets a queue that has been of no use for long.
+func (n *maintainer) queue(l *line) {
+	switch {
+	case n.needed(l):
+		l.idle = 0
+	case l.idle == 0:
+		l.idle = n.clock.now
+	case n.clock.now-l.idle >= int64(lineLives):
+		n.total.leave(l)
+		n.queues.remove(l)
+	}
+}
+
+// needed reports whether a queue differs from one that is made anew when it is named
+// again: by tasks, settings, those who listen, or starts that count against its rates.
+// Ends of leases that a crash could take back make no difference: they are durable
+// before any task is that is submitted later, and so before one starts.
+func (n *maintainer) needed(l *line) bool {
+	for _, tasks := range l.states {
+		if tasks > 0 {
+			return true
+		}
+	}
+	_, set := n.settings.byName[l.name]
+	return set || len(l.listeners) > 0 || len(l.keys) > 0 || l.arrival.ns >= n.clock.now
+}

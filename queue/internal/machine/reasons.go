@@ -1,0 +1,179 @@
+package machine
+
+import (
+	"fmt"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/record"
+)
+
+// reasons explains why a task has not started: what holds it, which limit it waits for and
+// what takes that, and how many tasks are before it. It changes nothing. The caller of each
+// method holds the lock of the machine.
+type reasons struct {
+	keyTotals *keyTotals
+	queues    *queueSet
+	rows      *taskRows
+	settings  *settingSet
+	states    *stateIndex
+	tasks     *tasks
+	total     *total
+	views     *views
+	workerSet *workerSet
+}
+
+// of returns the reasons why a task has not started by a time.
+func (x *reasons) of(id queue.ID, at int64) ([]queue.Reason, error) {
+	t := x.tasks.get(id)
+	if t == nil {
+		return nil, fmt.Errorf("%w: %s", queue.ErrNotFound, id)
+	}
+	row, err := x.rows.row(t)
+	if err != nil && !t.state.Finished() {
+		return []queue.Reason{damagedReason(err)}, nil
+	}
+	switch t.state {
+	case queue.Scheduled:
+		return []queue.Reason{{
+			Reason: stint.Reason{Code: queue.CodeScheduled}, Until: timeOf(t.at), Failures: row.Failures,
+		}}, nil
+	case queue.Paused:
+		last := row.Steps[len(row.Steps)-1]
+		return []queue.Reason{{
+			Reason: stint.Reason{Code: queue.CodeTaskPaused, Since: last.At, By: said(last.By, last.Detail)},
+		}}, nil
+	case queue.Held, queue.Waiting:
+		return x.ofPending(t, &row, at), nil
+	default:
+		return nil, nil
+	}
+}
+
+// reasons are why a task that is due has not started.
+func (x *reasons) ofPending(t *task, row *record.Row, at int64) (all []queue.Reason) {
+	l := x.queues.of(t)
+	for _, h := range x.views.holdsOf(t, row) {
+		r := queue.Reason{Reason: stint.Reason{Code: stint.Code(h.Code)}, What: h.What, State: h.State}
+		switch h.Code {
+		case queue.HoldQueuePaused:
+			p := l.settings.Paused
+			r.Since, r.By = p.Since, said(p.By, p.Reason)
+			r.SetBy.Default = x.settings.byName[l.name].Paused == nil
+		case queue.HoldKey:
+			r.Key, r.Limit, r.Running = row.Key, l.order.LimitOf(row.Key), l.order.Running(row.Key)
+			r.SetBy = x.settings.originOf(l, row.Key, queue.FieldMax, queue.FieldPerKey)
+			r.Holders = x.holders(func(t *task) bool { return t.line == l.no && t.lease.row.Key == row.Key })
+		case queue.HoldKeyTotal:
+			r = x.atKeyTotal(r, row.Key)
+		case queue.HoldSuspect:
+			r.Holders = x.runningSuspects(l)
+		case queue.HoldKeyRate:
+			until := l.rateOf(row.Key)
+			if until <= at {
+				continue
+			}
+			r.Key, r.Until = row.Key, timeOf(until)
+			r.SetBy = x.settings.originOf(l, row.Key, queue.FieldRate, queue.FieldKeyRate)
+		default:
+		}
+		all = append(all, r)
+	}
+	if r, ok := x.workerSet.missing(row, at); ok {
+		all = append(all, r)
+	}
+	if t.state == queue.Waiting {
+		all = append(all, x.turn(t, at)...)
+	}
+	return all
+}
+
+// turn is what the order says of a task that is eligible.
+func (x *reasons) turn(t *task, at int64) (all []queue.Reason) {
+	l := x.queues.of(t)
+	why := l.order.Why(&t.place, l.running)
+	if why.Full {
+		all = append(all, queue.Reason{
+			Reason:  stint.Reason{Code: stint.CodeMax, Limit: l.settings.Max, Running: l.running},
+			Holders: x.holders(func(t *task) bool { return t.line == l.no }),
+			SetBy:   l.inForce.From[queue.FieldMax],
+		})
+	}
+	if !x.total.mayStart(l) {
+		all = append(all, queue.Reason{
+			Reason:  stint.Reason{Code: queue.CodeTotal, Limit: x.total.limit, Running: x.total.running},
+			Queues:  busiest(x.running()),
+			Holders: x.holders(func(*task) bool { return true }),
+			SetBy:   x.settings.totals.From[queue.FieldTotal],
+		})
+	}
+	if why.AtCap {
+		all = append(all, queue.Reason{
+			Reason: stint.Reason{Code: stint.CodeCap, Limit: why.Cap, Running: l.running},
+			SetBy:  l.inForce.From[queue.FieldCaps],
+		})
+	}
+	if l.limits.rate.limited() {
+		if from := l.limits.rate.from(l.arrival); from > at {
+			all = append(all, queue.Reason{
+				Reason: stint.Reason{Code: stint.CodeRate}, Until: timeOf(from), SetBy: l.inForce.From[queue.FieldRate],
+			})
+		}
+	}
+	return append(all, queue.Reason{Reason: stint.Reason{Code: stint.CodeBehind, Ahead: why.Ahead, Guard: why.GuardIn}})
+}
+
+// atKeyTotal completes the reason of a task whose key is at its limit in all queues
+// together.
+func (x *reasons) atKeyTotal(r queue.Reason, key string) queue.Reason {
+	r.Key, r.Limit, r.Running = key, x.keyTotals.limitOf(key), x.keyTotals.keys[key].running
+	r.Queues = busiest(x.runningOf(key))
+	r.Holders = x.holders(func(t *task) bool { return t.lease.row.Key == key })
+	layers := x.settings.byName[""].Keys[key]
+	_, from, own := layers.Value(queue.FieldTotal)
+	if r.SetBy = from; !own {
+		r.SetBy = x.settings.totals.From[queue.FieldTotalPerKey]
+	}
+	return r
+}
+
+// holders are some of the tasks that run, of those that count.
+func (x *reasons) holders(count func(*task) bool) (ids []queue.ID) {
+	const most = 10
+	for _, e := range x.states.leases.all {
+		if count(e.of) {
+			if ids = append(ids, e.of.id); len(ids) == most {
+				break
+			}
+		}
+	}
+	return ids
+}
+
+// runningSuspects are some of the suspects of a queue that run: one, unless an earlier
+// program has left more.
+func (x *reasons) runningSuspects(l *line) []queue.ID {
+	return x.holders(func(t *task) bool { return t.line == l.no && t.lease.suspect })
+}
+
+// running counts what runs, by queue.
+func (x *reasons) running() map[string]int {
+	running := make(map[string]int)
+	for _, l := range x.queues.byName {
+		if l.running > 0 {
+			running[l.name] = l.running
+		}
+	}
+	return running
+}
+
+// runningOf counts what runs of a key, by queue.
+func (x *reasons) runningOf(key string) map[string]int {
+	running := make(map[string]int)
+	for _, l := range x.queues.byName {
+		if n := l.order.Running(key); n > 0 {
+			running[l.name] = n
+		}
+	}
+	return running
+}

@@ -1,0 +1,152 @@
+package machine
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/record"
+)
+
+// submissions makes tasks of what was submitted, all of a call or none. A task that the store
+// has already, by its ID or by its unique name, is not made again; one whose fingerprint is
+// that of a dead task which crashed its workers is dead at once. The caller of each method
+// holds the lock of the machine.
+type submissions struct {
+	clock        *clock
+	counters     *counters
+	fingerprints *fingerprints
+	holds        *holds
+	journal      *journal
+	settings     *settingSet
+	states       *stateIndex
+	tasks        *tasks
+	transitions  *transitions
+	uniqueNames  *uniqueNames
+}
+
+// acceptAll makes tasks of a call's, all of them or none.
+func (s *submissions) acceptAll(tasks []queue.NewTask, works []fingerprint) ([]queue.Receipt, error) {
+	receipts, fresh, err := s.receive(tasks)
+	if err != nil {
+		return nil, err
+	}
+	for i := range tasks {
+		if fresh[i] {
+			s.accept(&tasks[i], s.fingerprints.sameAs(i, works))
+		}
+	}
+	return receipts, nil
+}
+
+// receive answers tasks without accepting them, and says which are fresh and to
+// be accepted. The error is that of one that cannot be.
+func (s *submissions) receive(tasks []queue.NewTask) (receipts []queue.Receipt, fresh []bool, err error) {
+	receipts, fresh = make([]queue.Receipt, len(tasks)), make([]bool, len(tasks))
+	var call arrivals
+	if len(tasks) > 1 {
+		call.ids, call.unique = make(map[queue.ID]queue.ID, len(tasks)), map[string]queue.ID{}
+		call.more = map[string]int{}
+	}
+	for i := range tasks {
+		t := &tasks[i]
+		existing, err := s.existing(t, call)
+		if err != nil {
+			return nil, nil, fmt.Errorf("task %d: %w", i, err)
+		}
+		receipts[i] = queue.Receipt{ID: t.ID, Existing: !existing.IsZero() && existing != t.ID}
+		if !existing.IsZero() {
+			receipts[i].ID = existing
+			call.known(t, existing)
+			continue
+		}
+		if err := s.resolve(t, call); err != nil {
+			return nil, nil, fmt.Errorf("task %d: %w", i, err)
+		}
+		name := queueOf(&t.Spec)
+		if limit, unfinished := s.settings.pendingLimit(name); limit > 0 && unfinished+call.more[name] >= limit {
+			return nil, nil, fmt.Errorf("task %d: %w: %s has %d unfinished tasks, its limit is %d",
+				i, queue.ErrFull, name, unfinished, limit)
+		}
+		fresh[i] = true
+		call.accepted(t)
+	}
+	return receipts, fresh, nil
+}
+
+// existing returns the task that a new one is the same as: by its ID, if the
+// call is repeated, or by its Unique.
+func (s *submissions) existing(t *queue.NewTask, call arrivals) (queue.ID, error) {
+	if as, twice := call.ids[t.ID]; twice {
+		return as, nil
+	}
+	if s.known(t.ID) != 0 {
+		return t.ID, nil
+	}
+	if t.Unique == "" {
+		return queue.ID{}, nil
+	}
+	row := uniqueRow(&t.Spec)
+	if id, ok := call.unique[row]; ok {
+		return id, nil
+	}
+	if id := s.uniqueNames.of(&t.Spec); !id.IsZero() {
+		return id, nil
+	}
+	id, err := s.uniqueNames.named(row)
+	if s.known(id) == 0 { // it was forgotten, and could not be read by then
+		id = queue.ID{}
+	}
+	return id, err
+}
+
+// known returns the state of a task, 0 if there is none.
+func (s *submissions) known(id queue.ID) queue.State {
+	if t := s.tasks.get(id); t != nil {
+		return t.state
+	}
+	return 0
+}
+
+// resolve checks that the tasks that a new one comes after are there, and puts
+// those in that were there already in place of others of the call.
+func (s *submissions) resolve(t *queue.NewTask, call arrivals) error {
+	for _, after := range []*[]queue.ID{&t.After, &t.AfterAny} {
+		if len(*after) == 0 {
+			continue // and the task is the caller's, who may be submitting it twice at a time
+		}
+		*after = slices.Clone(*after)
+		for i, id := range *after {
+			as, ofCall := call.ids[id]
+			if ofCall {
+				(*after)[i] = as
+			}
+			if !call.accepts(as) && s.known((*after)[i]) == 0 {
+				return fmt.Errorf("%w: it comes after task %s, which the store does not have", queue.ErrInvalid, id)
+			}
+		}
+	}
+	return nil
+}
+
+// accept makes a task of what was submitted. It is dead at once if there is a dead
+// one that did the same work and has crashed its workers.
+func (s *submissions) accept(n *queue.NewTask, same *task) {
+	row := record.Row{Task: queue.Task{ID: n.ID, Spec: n.Spec, Submitted: s.clock.time()}, Seq: s.counters.nextSeq()}
+	row.Queue = queueOf(&n.Spec)
+	var submitted [1]queue.Step
+	row.Steps = submitted[:0]
+	if n.Unique != "" {
+		s.journal.set(uniqueRow(&n.Spec), slices.Clone(n.ID[:]), false)
+	}
+	w := why{on: queue.OnSubmit}
+	t := s.states.admit(&row)
+	if same != nil {
+		w.detail = fmt.Sprintf("the same work as task %s, which has crashed its workers", same.id)
+		row.Error = w.detail
+		s.transitions.put(t, &row, queue.Dead, w)
+		return
+	}
+	s.holds.join(t, &row)
+	s.transitions.put(t, &row, s.transitions.pending(t, unix(row.RunAt)), w)
+}

@@ -1,0 +1,127 @@
+package machine
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/record"
+)
+
+// views makes answers of tasks: copies that the caller of the store may change, with their
+// state as others see it. A task that a limit of others' use holds is Waiting here and Held
+// there. It changes nothing. The caller of each method holds the lock of the machine.
+type views struct {
+	deps      *dependencies
+	keyTotals *keyTotals
+	queues    *queueSet
+}
+
+// view is a task as others see it.
+func (v *views) view(t *task, row *record.Row) queue.Task {
+	task := row.Task
+	if task.State != queue.Running {
+		task.Lease = queue.Lease{}
+	}
+	// The row may share these with what the store keeps, and the task is the caller's.
+	task.Payload, task.Checkpoint = bytes.Clone(row.Payload), bytes.Clone(row.Checkpoint)
+	task.Result = bytes.Clone(row.Result)
+	if t.state == queue.Running { // its row stays here
+		task.Steps, task.After, task.AfterAny = slices.Clone(row.Steps), slices.Clone(row.After), slices.Clone(row.AfterAny)
+		task.Labels = maps.Clone(row.Labels)
+	}
+	task.State = v.stateOf(t)
+	if task.State == queue.Held {
+		task.Holds = v.holdsOf(t, row)
+	}
+	if l := t.leased(); l != nil {
+		task.Order = l.order
+	}
+	return task
+}
+
+// stateOf is the state of a task as others see it: also a limit of others' use
+// holds it.
+func (v *views) stateOf(t *task) queue.State {
+	if t.state == queue.Waiting && v.queues.of(t).held(t) {
+		return queue.Held
+	}
+	return t.state
+}
+
+// holds are why a task is held.
+func (v *views) holdsOf(t *task, row *record.Row) (holds []queue.Hold) {
+	if t.damaged() {
+		holds = append(holds, queue.Hold{Code: queue.HoldDamaged, What: t.damage.err.Error()})
+	}
+	if t.rare != nil {
+		holds = v.holdsBefore(holds, t, row)
+		if b := t.waitsBatch; b != nil && b.open > 0 {
+			holds = append(holds, queue.Hold{Code: queue.HoldDependency, What: b.id.String()})
+		}
+		if g := t.group; g != nil && g.first() != t {
+			holds = append(holds, queue.Hold{Code: queue.HoldGroup, What: g.name, State: g.first().state})
+		}
+	}
+	if t.state == queue.Held && len(holds) == 0 {
+		holds = append(holds, v.lastHold(t, row))
+	}
+	l := v.queues.of(t)
+	if l.settings.Paused != nil {
+		holds = append(holds, queue.Hold{Code: queue.HoldQueuePaused, What: l.name})
+	}
+	if l.holdsSuspects() && suspected(row) {
+		holds = append(holds, queue.Hold{Code: queue.HoldSuspect})
+	}
+	if l.order.AtLimit(row.Key) {
+		holds = append(holds, queue.Hold{Code: queue.HoldKey, What: row.Key})
+	}
+	if v.keyTotals.full(row.Key) {
+		holds = append(holds, queue.Hold{Code: queue.HoldKeyTotal, What: row.Key})
+	}
+	if l.order.Blocked(row.Key)&causeRate != 0 {
+		holds = append(holds, queue.Hold{Code: queue.HoldKeyRate, What: row.Key})
+	}
+	return holds
+}
+
+// lastHold is what has held a task that nothing holds any more, and that a pass is
+// about to release; see pass.go. A task that it names and that has been forgotten since
+// counts as succeeded, as in holdsBefore.
+func (v *views) lastHold(t *task, row *record.Row) queue.Hold {
+	h := queue.Hold{Code: queue.HoldDependency}
+	if !row.AfterBatch.IsZero() {
+		h.What = row.AfterBatch.String()
+	}
+	for _, id := range slices.Concat(row.AfterAny, row.After) {
+		if first := v.deps.earlier(t, id); first != nil {
+			h.What, h.State = id.String(), first.state
+		} else if h.What == "" {
+			h.What, h.State = id.String(), queue.Succeeded
+		}
+	}
+	return h
+}
+
+// holdsBefore appends the tasks that a task comes after, and that hold it.
+func (v *views) holdsBefore(holds []queue.Hold, t *task, row *record.Row) []queue.Hold {
+	for _, id := range slices.Concat(row.After, row.AfterAny) {
+		i := slices.IndexFunc(t.waits, func(w wait) bool { return w.on.id == id && w.holds() })
+		if i < 0 {
+			continue
+		}
+		h := queue.Hold{Code: queue.HoldDependency, What: id.String()}
+		if first := v.deps.earlier(t, id); first != nil {
+			h.State = first.state
+		} else if t.waits[i].in.cascade != nil {
+			h.Code = queue.HoldForgotten
+		} else {
+			h.State = queue.Succeeded // it was forgotten since; see visitRelease
+		}
+		if !slices.Contains(holds, h) {
+			holds = append(holds, h)
+		}
+	}
+	return holds
+}
