@@ -24,11 +24,11 @@ func (m *Machine) Claim(ctx context.Context, now time.Time, c queue.Claim) (queu
 	if err == nil {
 		// Nobody runs a task that may not have been accepted. Who left would leave
 		// leases behind, so everybody waits.
-		err = m.journal.sync(got.mark, nil, m.stalled())
+		err = m.journal.sync(got.mark, nil, m.steps.stalled())
 	}
 	if errors.Is(err, errStalled) {
 		m.unclaim(got.starts, false)
-		err = m.unavailable("nothing was claimed")
+		err = m.steps.unavailable("nothing was claimed")
 	}
 	if err != nil {
 		return queue.Claimed{}, err
@@ -47,17 +47,17 @@ func (m *Machine) Claim(ctx context.Context, now time.Time, c queue.Claim) (queu
 // another one.
 func (m *Machine) claimSteps(ctx context.Context, now time.Time, c queue.Claim) (got granted, err error) {
 	for {
-		if err = m.beginChange(ctx, now); err != nil {
+		if err = m.steps.beginChange(ctx, now); err != nil {
 			return got, err
 		}
-		opened := m.opened
+		opened := m.steps.opened
 		if got, err = m.claims.claim(c); err != nil || len(got.Tasks) > 0 || !got.rest {
 			got.mark = max(got.mark, opened)
-			m.seal() // a task may have passed its deadline
-			m.mu.Unlock()
+			m.steps.seal() // a task may have passed its deadline
+			m.steps.mu.Unlock()
 			return got, err
 		}
-		if err = m.end(ctx); err != nil {
+		if err = m.steps.end(ctx); err != nil {
 			return got, err
 		}
 	}

@@ -31,17 +31,17 @@ func (m *Machine) Command(ctx context.Context, now time.Time, c queue.Command) (
 		cascades []*waiters // begin when the command has found all its tasks: it must not find those that they cancel
 	)
 	for err == nil && !s.done && changed < limit {
-		if err = m.part(s, func() error { return m.beginChange(ctx, now) }); err != nil {
+		if err = m.part(s, func() error { return m.steps.beginChange(ctx, now) }); err != nil {
 			break
 		}
-		if err = m.beginChange(ctx, now); err == nil {
+		if err = m.steps.beginChange(ctx, now); err == nil {
 			m.cascades.postponed = &cascades
 			changed += m.commands.all(s, c, limit-changed, &bad)
 			m.cascades.postponed = nil
 			if s.done || changed >= limit {
 				m.cascades.start(&cascades)
 			}
-			err = m.end(ctx)
+			err = m.steps.end(ctx)
 		}
 	}
 	if len(cascades) > 0 { // the command ended early
@@ -53,11 +53,11 @@ func (m *Machine) Command(ctx context.Context, now time.Time, c queue.Command) (
 // beginCascades begins the cascades of a command that ended early. If the machine has
 // been closed, the next one begins them: its rows must not be read any more.
 func (m *Machine) beginCascades(cascades *[]*waiters) {
-	m.lockCorrected()
-	defer m.mu.Unlock()
-	if !m.closed {
+	m.steps.lockCorrected()
+	defer m.steps.mu.Unlock()
+	if !m.steps.closed {
 		m.cascades.start(cascades)
-		m.seal()
+		m.steps.seal()
 	}
 }
 

@@ -12,9 +12,9 @@ import (
 
 // Explain is as [queue.Store] says.
 func (m *Machine) Explain(_ context.Context, now time.Time, id queue.ID) ([]queue.Reason, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.closed {
+	m.steps.mu.Lock()
+	defer m.steps.mu.Unlock()
+	if m.steps.closed {
 		return nil, queue.ErrClosed
 	}
 	m.keyRates.unblock()

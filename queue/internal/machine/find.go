@@ -18,7 +18,7 @@ func (m *Machine) Find(_ context.Context, f queue.Filter, p queue.Page) (found [
 	}
 	s, left := newSearch(f, p.After, p.Newest), newAllowance(p.Limit, p.Bytes)
 	for err == nil && !s.done && left.any() {
-		if err = m.part(s, m.lockOpen); err == nil {
+		if err = m.part(s, m.steps.lockOpen); err == nil {
 			found, err = m.pageOf(s, found, &left)
 		}
 	}
@@ -45,23 +45,12 @@ func (a *allowance) take(t *queue.Task) {
 	a.bytes -= t.Size()
 }
 
-// lockOpen takes the lock to read. After an error it has not.
-func (m *Machine) lockOpen() error {
-	m.mu.Lock()
-	if m.closed {
-		m.mu.Unlock()
-		return queue.ErrClosed
-	}
-	m.keyRates.unblock()
-	return nil
-}
-
 // views appends what a search has found to a page, as far as the page may take it.
 func (m *Machine) pageOf(s *search, found []queue.Task, left *allowance) ([]queue.Task, error) {
-	if err := m.lockOpen(); err != nil {
+	if err := m.steps.lockOpen(); err != nil {
 		return nil, err
 	}
-	defer m.mu.Unlock()
+	defer m.steps.mu.Unlock()
 	for _, id := range s.ids {
 		if !left.any() {
 			break

@@ -9,15 +9,15 @@ import (
 func (m *Machine) Listen(name string) (<-chan struct{}, func()) {
 	name = cmp.Or(name, defaultQueue)
 	ready := make(chan struct{}, 1)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.closed {
+	m.steps.mu.Lock()
+	defer m.steps.mu.Unlock()
+	if m.steps.closed {
 		return ready, func() {}
 	}
 	m.queues.setListeners(name, append(m.queues.listeners[name], ready))
 	return ready, func() {
-		m.mu.Lock()
-		defer m.mu.Unlock()
+		m.steps.mu.Lock()
+		defer m.steps.mu.Unlock()
 		m.queues.setListeners(name, slices.DeleteFunc(m.queues.listeners[name], func(c chan struct{}) bool { return c == ready }))
 	}
 }

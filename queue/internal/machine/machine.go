@@ -22,7 +22,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/stintgo/stint/queue"
@@ -63,10 +62,6 @@ type Machine struct {
 	cfg     Config
 	journal *journal
 
-	reading sync.WaitGroup // those who read rows without the lock; begun with it
-
-	mu           sync.Mutex // guards all below; before the journal's
-	closed       bool
 	counters     counters
 	clock        clock
 	tasks        *tasks
@@ -86,9 +81,6 @@ type Machine struct {
 
 	leaseLog    leaseLog
 	queues      queueSet
-	opening     *opening      // nil from the first call on
-	opened      uint64        // the mark of what the first call corrects; 0 in a step that does not wait for that
-	correcting  chan struct{} // closed when the times of all rows have been corrected; nil if they are not being
 	rows        taskRows
 	prefetch    prefetch
 	states      stateIndex
@@ -104,93 +96,12 @@ type Machine struct {
 	counts      counts
 	commands    commands
 	maintainer  maintainer
+	corrector   corrector
+	loader      loader
+	steps       steps
 }
 
 var _ queue.Store = (*Machine)(nil)
-
-// begin takes the lock for a step. After an error it has not.
-func (m *Machine) begin(ctx context.Context, now time.Time) error {
-	first := false // this call, or one that it waits for, is the first one
-	for {
-		if ctx.Err() != nil { // whoever called does not wait for it
-			return gaveUp(ctx, "nothing was done")
-		}
-		m.mu.Lock()
-		if err := m.usable(); err != nil {
-			m.mu.Unlock()
-			return err
-		}
-		if m.correcting == nil {
-			first = first || m.opening != nil && !now.IsZero()
-			m.tick(now)
-		}
-		corrected := m.correcting
-		if corrected == nil {
-			m.passes.left, m.opened = visitsPerStep, 0
-			if first {
-				m.opened = m.journal.mark()
-			}
-			return nil
-		}
-		first = true
-		m.mu.Unlock()
-		select {
-		case <-corrected:
-		case <-ctx.Done():
-		case <-m.stalled():
-			return m.unavailable("nothing was done")
-		}
-	}
-}
-
-// usable returns why no step can be made. The lock is held.
-func (m *Machine) usable() error {
-	if m.closed {
-		return queue.ErrClosed
-	}
-	return m.journal.failed()
-}
-
-// beginChange is begin for a step that nobody needs to make while the rows take no
-// more: it is refused then, and nothing is half done.
-func (m *Machine) beginChange(ctx context.Context, now time.Time) error {
-	select {
-	case <-m.stalled():
-		return m.unavailable("the call was refused")
-	default:
-		return m.begin(ctx, now)
-	}
-}
-
-// stalled returns a channel that is closed while the rows take no more.
-func (m *Machine) stalled() <-chan struct{} {
-	if m.cfg.Stalled == nil {
-		return nil
-	}
-	return m.cfg.Stalled()
-}
-
-// unavailable is the error of a call while the rows take no more.
-func (m *Machine) unavailable(what string) error {
-	if err := m.cfg.Room(); err != nil {
-		return fmt.Errorf("%w: %s: %w", queue.ErrUnavailable, what, err)
-	}
-	return fmt.Errorf("%w: %s, because there was no room; there is some again", queue.ErrUnavailable, what)
-}
-
-// end ends a step: it gives up the lock, and returns when what has been written is
-// durable, when ctx ends, or when the rows take no more.
-func (m *Machine) end(ctx context.Context) error {
-	err := m.endAt(ctx.Done(), m.stalled())
-	switch {
-	case errors.Is(err, errLeft):
-		return gaveUp(ctx, "what was decided may not be durable yet")
-	case errors.Is(err, errStalled):
-		return m.unavailable("what was decided is done when there is room, unless this process ends before")
-	default:
-		return err
-	}
-}
 
 // gaveUp is the error of a caller who does not wait any longer.
 func gaveUp(ctx context.Context, done string) error {
@@ -201,48 +112,24 @@ func gaveUp(ctx context.Context, done string) error {
 	return err
 }
 
-// endAt is end, with errLeft when leave is closed, and with errStalled when stalled is.
-func (m *Machine) endAt(leave, stalled <-chan struct{}) error {
-	mark, over := m.seal(), m.leaseLog.take()
-	m.mu.Unlock()
-	err := m.journal.sync(mark, leave, stalled)
-	if err == nil {
-		m.leaseLog.free(over)
-		return nil
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.leaseLog.over = append(m.leaseLog.over, over...) // for whoever comes next: they are not durable yet
-	return err
-}
-
 func timeOf(ns int64) time.Time { return time.Unix(0, ns).UTC() }
 
 // taskRow is the key of a task's row.
 func taskRow(id *queue.ID) string { return rowTask + string(id[:]) }
 
-// lockCorrected takes the lock when no times are being corrected.
-func (m *Machine) lockCorrected() {
-	for m.mu.Lock(); m.correcting != nil; m.mu.Lock() {
-		corrected := m.correcting
-		m.mu.Unlock()
-		<-corrected
-	}
-}
-
 // Close is as [queue.Store] says.
 func (m *Machine) Close() error {
-	m.lockCorrected()
-	if m.closed {
-		m.mu.Unlock()
+	m.steps.lockCorrected()
+	if m.steps.closed {
+		m.steps.mu.Unlock()
 		return nil
 	}
-	m.closed = true
+	m.steps.closed = true
 	m.attempts.giveBackAll()
 	m.watchers.stop()
-	err := m.endAt(nil, nil)
+	err := m.steps.endAt(nil, nil)
 	m.journal.rest()
-	m.reading.Wait()
+	m.steps.reading.Wait()
 	if closing := m.journal.rows.Close(); err == nil {
 		err = closing
 	}

@@ -21,17 +21,17 @@ type arrival struct {
 
 const window = 1 << 16
 
-func (o *reorder) add(m *Machine, a arrival) {
+func (o *reorder) add(s *stateIndex, a arrival) {
 	if o.window = append(o.window, a); len(o.window) == 2*window {
-		o.flush(m, window)
+		o.flush(s, window)
 	}
 }
 
 // flush has the first n go.
-func (o *reorder) flush(m *Machine, n int) {
+func (o *reorder) flush(s *stateIndex, n int) {
 	slices.SortFunc(o.window, func(a, b arrival) int { return cmp.Compare(a.seq, b.seq) })
 	for _, a := range o.window[:n] {
-		m.states.wait(a)
+		s.wait(a)
 	}
 	o.window = append(o.window[:0], o.window[n:]...)
 }

@@ -59,13 +59,13 @@ func (s *scheduleSet) put(name string, to *queue.Schedule, value []byte) {
 
 // Schedules is as [queue.Store] says.
 func (m *Machine) Schedules(context.Context) ([]queue.Schedule, error) {
-	m.mu.Lock()
-	if m.closed {
-		m.mu.Unlock()
+	m.steps.mu.Lock()
+	if m.steps.closed {
+		m.steps.mu.Unlock()
 		return nil, queue.ErrClosed
 	}
 	all := m.scheduleSet.list()
-	m.mu.Unlock()
+	m.steps.mu.Unlock()
 	for i := range all {
 		all[i] = cloneSchedule(&all[i])
 	}
@@ -95,13 +95,13 @@ func (m *Machine) Reschedule(ctx context.Context, now time.Time, r queue.Resched
 		return fmt.Errorf("schedule %q: %w", r.Name, err)
 	}
 	works := m.fingerprints.of(r.Tasks)
-	if err := m.beginChange(ctx, now); err != nil {
+	if err := m.steps.beginChange(ctx, now); err != nil {
 		return err
 	}
 	if err = m.reschedule(&r, value, works); err != nil {
 		err = fmt.Errorf("schedule %q: %w", r.Name, err)
 	}
-	if syncErr := m.end(ctx); err == nil {
+	if syncErr := m.steps.end(ctx); err == nil {
 		err = syncErr
 	}
 	return err

@@ -63,9 +63,9 @@ func (m *Machine) part(s *search, lock func() error) error {
 		return err
 	}
 	m.finder.look(s)
-	m.reading.Add(1) // the rows stay open
-	m.mu.Unlock()
-	defer m.reading.Done()
+	m.steps.reading.Add(1) // the rows stay open
+	m.steps.mu.Unlock()
+	defer m.steps.reading.Done()
 	m.finder.sift(s)
 	return nil
 }

@@ -31,10 +31,10 @@ func (m *Machine) Configure(ctx context.Context, now time.Time, name string, c q
 	if err := errors.Join(validateName(name), c.Validate(name)); err != nil {
 		return err
 	}
-	if err := m.beginChange(ctx, now); err != nil {
+	if err := m.steps.beginChange(ctx, now); err != nil {
 		return err
 	}
-	return errors.Join(m.settings.alter(name, &c), m.end(ctx))
+	return errors.Join(m.settings.alter(name, &c), m.steps.end(ctx))
 }
 
 // changeLayer changes the layer that a change is for, and reports whether that makes
@@ -98,10 +98,10 @@ func (m *Machine) PauseQueue(ctx context.Context, now time.Time, name string, p 
 	if err := errors.Join(validateName(name), p.Validate()); err != nil {
 		return err
 	}
-	if err := m.beginChange(ctx, now); err != nil {
+	if err := m.steps.beginChange(ctx, now); err != nil {
 		return err
 	}
-	return errors.Join(m.settings.setPause(name, p), m.end(ctx))
+	return errors.Join(m.settings.setPause(name, p), m.steps.end(ctx))
 }
 
 // isSet reports whether anything is set.
@@ -168,9 +168,9 @@ func keyLimitsOf(own, all map[string]queue.Layers) (limits keyLimits) {
 
 // Settings is as [queue.Store] says.
 func (m *Machine) Settings(context.Context) (map[string]queue.Configured, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.closed {
+	m.steps.mu.Lock()
+	defer m.steps.mu.Unlock()
+	if m.steps.closed {
 		return nil, queue.ErrClosed
 	}
 	return m.settings.view(), nil

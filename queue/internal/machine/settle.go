@@ -10,7 +10,7 @@ import (
 
 // Settle is as [queue.Store] says.
 func (m *Machine) Settle(ctx context.Context, now time.Time, outcomes []queue.Outcome) ([]error, error) {
-	if err := m.begin(ctx, now); err != nil {
+	if err := m.steps.begin(ctx, now); err != nil {
 		return nil, err
 	}
 	answers := make([]error, len(outcomes))
@@ -18,7 +18,7 @@ func (m *Machine) Settle(ctx context.Context, now time.Time, outcomes []queue.Ou
 		answers[i] = m.attempts.settle(&outcomes[i])
 		m.passes.advance()
 	}
-	if err := m.end(ctx); err != nil {
+	if err := m.steps.end(ctx); err != nil {
 		return nil, err
 	}
 	return answers, nil

@@ -9,9 +9,9 @@ import (
 
 // Stats is as [queue.Store] says.
 func (m *Machine) Stats(_ context.Context, now time.Time) (queue.Stats, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.closed {
+	m.steps.mu.Lock()
+	defer m.steps.mu.Unlock()
+	if m.steps.closed {
 		return queue.Stats{}, queue.ErrClosed
 	}
 	at := m.clock.latest(now)

@@ -16,11 +16,11 @@ func (m *Machine) Submit(ctx context.Context, now time.Time, tasks []queue.NewTa
 		return nil, err
 	}
 	works := m.fingerprints.of(tasks)
-	if err := m.beginChange(ctx, now); err != nil {
+	if err := m.steps.beginChange(ctx, now); err != nil {
 		return nil, err
 	}
 	receipts, err := m.submissions.acceptAll(tasks, works)
-	if syncErr := m.end(ctx); err == nil {
+	if syncErr := m.steps.end(ctx); err == nil {
 		err = syncErr
 	}
 	if err != nil {

@@ -33,11 +33,11 @@ const partTend = 100
 // tendPart is a step of Tend. left is what is left of its limit; if that is 0, next
 // is now.
 func (m *Machine) tendPart(ctx context.Context, now time.Time, limit int) (next time.Time, left int, err error) {
-	if err := m.beginChange(ctx, now); err != nil {
+	if err := m.steps.beginChange(ctx, now); err != nil {
 		return time.Time{}, limit, err
 	}
 	at, limit := m.maintainer.maintain(limit)
-	if err := errors.Join(m.journal.failed(), m.end(ctx)); err != nil {
+	if err := errors.Join(m.journal.failed(), m.steps.end(ctx)); err != nil {
 		return time.Time{}, limit, err
 	}
 	if at == 0 {

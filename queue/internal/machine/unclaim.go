@@ -6,10 +6,10 @@ package machine
 // of the claim have been noted. Else the next claim would fail as this one has, and
 // so without end.
 func (m *Machine) unclaim(starts []Noted, others bool) {
-	m.lockCorrected()
-	defer m.mu.Unlock()
-	if !m.closed {
+	m.steps.lockCorrected()
+	defer m.steps.mu.Unlock()
+	if !m.steps.closed {
 		m.claims.takeBack(starts, others)
 	}
-	m.seal() // nobody waits for it: if it is lost, so is the claim
+	m.steps.seal() // nobody waits for it: if it is lost, so is the claim
 }

@@ -19,16 +19,16 @@ func (w *watcher) stop() { w.stopped.Do(func() { close(w.events) }) }
 
 // Watch is as [queue.Store] says.
 func (m *Machine) Watch(ctx context.Context, begun func(), fn func(queue.Event)) error {
-	m.mu.Lock()
-	if m.closed {
-		m.mu.Unlock()
+	m.steps.mu.Lock()
+	if m.steps.closed {
+		m.steps.mu.Unlock()
 		return queue.ErrClosed
 	}
 	w := m.watchers.add(m.cfg.WatchBuffer)
-	m.mu.Unlock()
+	m.steps.mu.Unlock()
 	defer func() {
-		m.mu.Lock()
-		defer m.mu.Unlock()
+		m.steps.mu.Lock()
+		defer m.steps.mu.Unlock()
 		m.watchers.remove(w)
 	}()
 	begun()

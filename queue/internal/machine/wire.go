@@ -85,4 +85,17 @@ func (m *Machine) wire() {
 		states: &m.states, tasks: m.tasks, total: &m.total, transitions: &m.transitions,
 		uniqueNames: &m.uniqueNames, watchers: &m.watchers,
 	}
+	m.corrector = corrector{
+		cascades: &m.cascades, cfg: &m.cfg, clock: &m.clock, journal: m.journal, rows: &m.rows,
+		states: &m.states, tasks: m.tasks, uniqueNames: &m.uniqueNames, opening: new(opening),
+	}
+	m.loader = loader{
+		attempts: &m.attempts, cascades: &m.cascades, clock: &m.clock, corrector: &m.corrector,
+		counters: &m.counters, deps: &m.deps, holds: &m.holds, journal: m.journal, leaseLog: &m.leaseLog,
+		passes: &m.passes, queues: &m.queues, states: &m.states, tasks: m.tasks, transitions: &m.transitions,
+	}
+	m.steps = steps{
+		cascades: &m.cascades, cfg: &m.cfg, corrector: &m.corrector, journal: m.journal, keyRates: &m.keyRates,
+		leaseLog: &m.leaseLog, passes: &m.passes,
+	}
 }

@@ -7,14 +7,25 @@ import (
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
-// A machine reads no clock: each call brings the time. The calls of one opening have
-// clocks that do not jump, and may pass one another on their way, so the machine takes
-// the latest time that a call has brought. Rows may hold times that are later than the
-// first call, because an earlier process had a clock that was ahead. Waiting for such a
-// time would stop all delays, leases and rates until then. So the first call moves those
-// times back by the distance from the latest of them to itself, as if no time had
-// passed between the two. It corrects the rows as well, before it is answered: nothing
-// is left of the other clock, and no row is ever corrected twice.
+// corrector takes the time of the first call, and corrects the times of an earlier process
+// whose clock was ahead. The calls of one opening have clocks that do not jump. Rows may
+// hold times that are later than the first call; waiting for such a time would stop all
+// delays, leases and rates until then. So the first call moves those times back by the
+// distance from the latest of them to itself, as if no time had passed between the two. It
+// corrects the rows as well, before it is answered: nothing is left of the other clock, and
+// no row is ever corrected twice. The caller of each method holds the lock of the machine.
+type corrector struct {
+	cascades    *cascades
+	cfg         *Config
+	clock       *clock
+	journal     *journal
+	rows        *taskRows
+	states      *stateIndex
+	tasks       *tasks
+	uniqueNames *uniqueNames
+
+	opening *opening // nil from the first call on
+}
 
 // opening is what Open leaves to the first call, which brings the time.
 type opening struct {
@@ -45,116 +56,97 @@ const (
 	setBackMost = 4 << 20
 )
 
-// tick takes the time of a call. A call without a time says nothing about it.
-func (m *Machine) tick(now time.Time) {
-	o := m.opening
+// tick takes the time of a call. A call without a time says nothing about it. It returns
+// the correction that it has begun, nil if none is to be completed.
+func (c *corrector) tick(now time.Time) (rest *setBack) {
+	o := c.opening
 	if o == nil || now.IsZero() {
-		m.clock.now = max(m.clock.now, now.UnixNano())
-		return
+		c.clock.now = max(c.clock.now, now.UnixNano())
+		return nil
 	}
-	latest := m.clock.now // in the rows
-	m.opening, m.clock.begun, m.clock.now = nil, true, now.UnixNano()
-	if m.clock.now < latest {
-		m.setBack(o, time.Duration(latest-m.clock.now))
-		return
+	latest := c.clock.now // in the rows
+	c.opening, c.clock.begun, c.clock.now = nil, true, now.UnixNano()
+	if c.clock.now < latest {
+		return c.setBack(o, time.Duration(latest-c.clock.now))
 	}
-	m.clock.away = span{latest, m.clock.now}
-	m.goOn(o)
+	c.clock.away = span{latest, c.clock.now}
+	c.goOn(o)
+	return nil
 }
 
 // goOn decides about the leases that there were when the times in the rows are those of
 // the first call, or earlier.
-func (m *Machine) goOn(o *opening) {
-	m.resume(o.resumed)
-	m.dateLosses(o.lost)
+func (c *corrector) goOn(o *opening) {
+	c.resume(o.resumed)
+	c.dateLosses(o.lost)
 }
 
-// setBack corrects all tasks whose rows have times after now. If they are more than a
-// part, a goroutine corrects the others: it gives up the lock while a part is written, as
-// a full disk may keep it for long. Steps wait until it has corrected all, because they
-// would meet times of two clocks; reads do not.
-func (m *Machine) setBack(o *opening, back time.Duration) {
-	if m.cfg.SetBack != nil && back >= setBackLeast {
-		m.cfg.SetBack(back)
+// setBack corrects a part of the tasks whose rows have times after now, and returns the
+// correction of the others, nil if there are none.
+func (c *corrector) setBack(o *opening, back time.Duration) *setBack {
+	if c.cfg.SetBack != nil && back >= setBackLeast {
+		c.cfg.SetBack(back)
 	}
-	s := &setBack{correction{m.clock.time(), back}, 1, o}
-	if m.setBackPart(s) {
-		return
+	s := &setBack{correction{c.clock.time(), back}, 1, o}
+	if c.setBackPart(s) {
+		return nil
 	}
-	m.correcting = make(chan struct{})
-	m.reading.Add(1)
-	go m.setBackRest(s, m.journal.seal())
-}
-
-// setBackRest makes the parts of a correction behind the first one, which is durable
-// from a mark on.
-func (m *Machine) setBackRest(s *setBack, mark uint64) {
-	defer m.reading.Done()
-	for complete := false; !complete; {
-		_ = m.journal.sync(mark, nil, nil) // failed tells of an error
-		m.mu.Lock()
-		if complete = m.setBackPart(s); complete {
-			close(m.correcting)
-			m.correcting = nil
-		}
-		mark = m.journal.seal()
-		m.mu.Unlock()
-	}
+	return s
 }
 
 // setBackPart corrects tasks until their rows have the size of a part, and reports
 // whether that was the last part, or nothing more can be written.
-func (m *Machine) setBackPart(s *setBack) (complete bool) {
-	for size := 0; s.next <= m.tasks.used && m.journal.failed() == nil; s.next++ {
+func (c *corrector) setBackPart(s *setBack) (complete bool) {
+	for size := 0; s.next <= c.tasks.used && c.journal.failed() == nil; s.next++ {
 		if size >= setBackMost {
 			return false
 		}
-		t := m.tasks.at(s.next)
+		t := c.tasks.at(s.next)
 		for _, w := range t.waiting() {
 			if w.in != nil && w.in.cascade != nil {
-				m.cascades.setBack(w.in.cascade, s.correction)
+				c.cascades.setBack(w.in.cascade, s.correction)
 			}
 		}
 		switch {
 		case t.state == 0:
 		case t.damaged():
-			m.states.due.set(t, m.clock.after(tryAgain))
-		case t.at > m.clock.now: // else its row has not changed since, and RunAt and the lease are over
-			size += m.correct(t, s.correction)
+			c.states.due.set(t, c.clock.after(tryAgain))
+		case t.at > c.clock.now: // else its row has not changed since, and RunAt and the lease are over
+			size += c.correct(t, s.correction)
 		}
 	}
-	m.uniqueNames.setBack(s.back)
-	m.states.sortLists()
-	m.goOn(s.opened)
+	c.uniqueNames.setBack(s.back)
+	c.states.sortLists()
+	c.goOn(s.opened)
 	return true
 }
 
 // correct corrects the times of a task, and returns how many bytes it has written.
-func (m *Machine) correct(t *task, c correction) (size int) {
-	row, err := m.rows.row(t)
+func (c *corrector) correct(t *task, by correction) (size int) {
+	row, err := c.rows.row(t)
 	if err != nil {
 		if !t.state.Finished() {
-			m.states.quarantine(t, err)
+			c.states.quarantine(t, err)
 		}
 		return 0
 	}
-	if !row.Changed.After(c.from) {
+	if !row.Changed.After(by.from) {
 		return 0
 	}
-	c.apply(&row)
+	by.apply(&row)
 	switch t.state {
 	case queue.Running:
 		t.lease.row = row
 	case queue.Scheduled:
 		t.at = unix(row.RunAt)
-		m.states.due.set(t, t.at)
+		c.states.due.set(t, t.at)
 	default:
 		t.at = unix(row.Changed)
 	}
 	if t.rare != nil && t.expiry > 0 {
-		m.states.arm(t, &row)
+		c.states.arm(t, &row)
 	}
-	return m.rows.write(t.id, &row)
+	return c.rows.write(t.id, &row)
 }
 
 // apply corrects a row. RunAt goes by the clock of the step or edit that set it, and
@@ -210,19 +202,27 @@ func later(a, b time.Time) time.Time {
 
 // dateLosses dates the ends of leases that were lost with an earlier process. When
 // that ended is unknown; it was not later than the first call.
-func (m *Machine) dateLosses(lost []*task) {
+func (c *corrector) dateLosses(lost []*task) {
 	for _, t := range lost {
-		row, err := m.rows.row(t)
+		row, err := c.rows.row(t)
 		if err != nil {
 			continue // the loss keeps the time of the last change that is known
 		}
 		for i := len(row.Steps) - 1; i > 0 && row.Steps[i].On != queue.OnClaim; i-- {
-			row.Steps[i].At = m.clock.time()
+			row.Steps[i].At = c.clock.time()
 		}
-		row.Changed, t.at = m.clock.time(), m.clock.now
-		m.rows.write(t.id, &row)
+		row.Changed, t.at = c.clock.time(), c.clock.now
+		c.rows.write(t.id, &row)
 	}
 	if len(lost) > 0 {
-		m.states.sortLists() // tasks that went on because of a loss may stand behind it
+		c.states.sortLists() // tasks that went on because of a loss may stand behind it
+	}
+}
+
+// resume has the leases that outlived a restart begin anew at the first call.
+func (c *corrector) resume(leased []*task) {
+	for _, t := range leased {
+		t.at = c.clock.now
+		c.states.extend(t, t.lease.row.Remote)
 	}
 }

@@ -1,0 +1,237 @@
+package machine
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/record"
+)
+
+// loader puts the tasks of all rows into the memory when a machine is opened, and decides
+// about the leases that there were. Workers in the process of the earlier machine have
+// ended with it: if it was closed, their leases have been given back, and if not, they are
+// lost. Workers in others do not know that anything happened, and their leases go on. It
+// runs before the machine has any caller, without the lock.
+type loader struct {
+	attempts    *attempts
+	cascades    *cascades
+	clock       *clock
+	corrector   *corrector
+	counters    *counters
+	deps        *dependencies
+	holds       *holds
+	journal     *journal
+	leaseLog    *leaseLog
+	passes      *passes
+	queues      *queueSet
+	states      *stateIndex
+	tasks       *tasks
+	transitions *transitions
+}
+
+// tasksOf takes the tasks into the memory.
+func (o *loader) tasksOf() error {
+	var (
+		order   reorder
+		running []record.Row
+		joining []record.Head
+	)
+	starts, over, err := o.leaseLog.recall()
+	if err != nil {
+		return err
+	}
+	noted := func(id queue.ID) bool { _, ok := starts[id]; return ok }
+	err = o.eachHead(noted, func(h *headed) error {
+		o.counters.reserve(h.seq)
+		o.clock.now = max(o.clock.now, h.changed)
+		if h.rest == nil {
+			o.waiting(h, &order)
+			return nil
+		}
+		head := &h.rest.head
+		if !head.State.Finished() && joins(head) {
+			joining = append(joining, *head)
+		}
+		row, ran, err := o.ran(head, h.rest.value, starts[head.ID])
+		if ran {
+			running = append(running, row)
+		} else if err == nil {
+			err = o.headOf(head, h.rest.value, &order)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	o.tasks.indexAll()
+	order.flush(o.states, len(order.window))
+	for i := range running {
+		o.running(&running[i], starts[running[i].ID])
+	}
+	o.states.sortLists()
+	o.joins(joining)
+	o.restart()
+	o.leaseLog.over = o.leaseLog.unused(starts, over)
+	return nil
+}
+
+// waiting puts a task that only waits into the memory.
+func (o *loader) waiting(h *headed, order *reorder) {
+	t := o.tasks.addUnindexed(h.id)
+	o.states.bind(t, h.queue, h.tier, h.unique, h.seq)
+	t.state, t.at = queue.Waiting, h.changed
+	o.queues.of(t).states[queue.Waiting]++
+	order.add(o.states, arrival{t, h.key, h.kind, h.seq, false})
+}
+
+// headOf puts the task of a row into the memory, in the state that the row has.
+// The rest of the row is looked at only if it has crashed.
+func (o *loader) headOf(h *record.Head, value []byte, order *reorder) error {
+	row := h.Row()
+	t := o.tasks.addUnindexed(h.ID)
+	o.states.bind(t, h.Queue, uint8(h.Tier-stint.Lowest), h.Unique != "", h.Seq)
+	if !h.State.Finished() {
+		o.states.arm(t, &row)
+	}
+	if h.State == queue.Waiting {
+		t.state, t.at = queue.Waiting, unix(h.Changed)
+		o.queues.of(t).states[queue.Waiting]++
+		suspect, err := suspectedHead(h, value)
+		order.add(o.states, arrival{t, h.Key, h.Kind, h.Seq, suspect})
+		return err
+	}
+	o.states.enter(t, &row, h.State)
+	return nil
+}
+
+// joins has unfinished tasks take part in groups and batches, and wait for
+// others, when all are there that one might wait for.
+func (o *loader) joins(joining []record.Head) {
+	slices.SortFunc(joining, func(a, b record.Head) int { return cmp.Compare(a.Seq, b.Seq) })
+	for i := range joining {
+		row := joining[i].Row()
+		o.holds.joinOthers(o.tasks.get(row.ID), &row)
+	}
+	for i := range joining {
+		row := joining[i].Row()
+		o.deps.await(o.tasks.get(row.ID), &row.Spec)
+	}
+	o.cascades.resume()
+	misplaced := new(waiters)
+	for i := range joining {
+		if t := o.tasks.get(joining[i].ID); o.holds.misplaced(t) {
+			misplaced.PushBack(t)
+		}
+	}
+	o.passes.start(misplaced, visitAdjust)
+}
+
+// ran returns the row of a task that ran when the store ended, as its row tells, or
+// what was noted of its start.
+func (o *loader) ran(h *record.Head, value []byte, n Noted) (row record.Row, ran bool, err error) {
+	started := h.State == queue.Waiting && n.Token > 0 && n.Seq == h.Seq
+	if h.State != queue.Running && !started {
+		return row, false, nil
+	}
+	if row, err = record.Decode(value); err != nil {
+		return row, false, err
+	}
+	o.makeGood(&row, n)
+	return row, row.State == queue.Running, nil
+}
+
+// makeGood has a row tell of its last claim, if only its start was noted. A row
+// that waits as it did when it was claimed is the only one of which that can be
+// so: all that happens to a running task, and its end, writes the row.
+func (o *loader) makeGood(row *record.Row, n Noted) {
+	if n.Token > row.Lease.Token && row.State == queue.Waiting {
+		o.clock.now = max(o.clock.now, n.At.UnixNano())
+		o.transitions.claimed(o.queues.get(row.Queue), row, n.Start, n.At)
+	}
+}
+
+// running puts a task that runs into the memory. What is noted of its lease, if
+// it is of this one, keeps its place with it.
+func (o *loader) running(row *record.Row, n Noted) {
+	t := o.states.admit(row)
+	o.queues.of(t).order.Admit(row.Key)
+	held := &lease{row: *row, order: row.Order, by: row.OrderBy, reason: row.OrderReason}
+	if n.Token == row.Lease.Token {
+		held.place = n.Place
+	}
+	o.states.run(t, held, o.clock.after(row.Remote))
+}
+
+// restart decides about the leases that there were: those of workers of the
+// process that has ended are lost, and the others begin anew.
+func (o *loader) restart() {
+	for _, t := range o.states.leased() {
+		if t.lease.row.Remote > 0 {
+			o.corrector.opening.resumed = append(o.corrector.opening.resumed, t)
+		} else {
+			o.attempts.lose(t)
+			o.corrector.opening.lost = append(o.corrector.opening.lost, t)
+		}
+	}
+}
+
+// eachHead calls do with all rows of tasks, in the order of their keys. There are the
+// bytes of those of tasks that run, are noted, or wait and have crashed. The next ones
+// are read meanwhile, by a goroutine that ends before eachHead returns: to read a row
+// and to put its task into the memory take about the same time.
+func (o *loader) eachHead(noted func(queue.ID) bool, do func(*headed) error) error {
+	const size, ahead = 512, 4
+	read, done := make(chan []headed, ahead), make(chan []headed, ahead+2)
+	for range cap(done) {
+		done <- make([]headed, 0, size)
+	}
+	var scanErr error
+	go func() {
+		defer close(read)
+		scanErr = o.readHeads(noted, read, done)
+	}()
+	var err error
+	for batch := range read {
+		for i := range batch {
+			if err == nil { // else what is left is read in vain: opening has failed
+				err = do(&batch[i])
+			}
+		}
+		done <- batch[:0]
+	}
+	if err == nil {
+		err = scanErr
+	}
+	return err
+}
+
+// readHeads fills batches that are done with, and hands them on.
+func (o *loader) readHeads(noted func(queue.ID) bool, read chan<- []headed, done <-chan []headed) error {
+	var head record.Head
+	batch := <-done
+	err := o.journal.scan(rowTask, func(_ string, value []byte) error {
+		if err := head.Read(value); err != nil {
+			return err
+		}
+		next := headed{
+			id: head.ID, queue: head.Queue, key: head.Key, kind: head.Kind, seq: head.Seq,
+			changed: unix(head.Changed), tier: uint8(head.Tier - stint.Lowest), unique: head.Unique != "",
+		}
+		if started := noted(head.ID); started || !onlyWaits(&head) {
+			next.rest = &rest{head: head}
+			crashed := head.State == queue.Waiting && head.Crashes > 0
+			if started || crashed || head.State == queue.Running {
+				next.rest.value = slices.Clone(value) // which is valid for this call only
+			}
+		}
+		if batch = append(batch, next); len(batch) == cap(batch) {
+			read <- batch
+			batch = <-done
+		}
+		return nil
+	})
+	read <- batch
+	return err
+}
