@@ -147,7 +147,7 @@ func (a *attempts) again(t *task, row *record.Row, held *lease, runAt time.Time,
 	if t.group != nil {
 		t.group.running = nil // an older one may have been retried meanwhile
 		defer func() {
-			if g := a.queues.of(t).groups[row.Group]; g != nil {
+			if g := a.queues.of(t).groups.byName[row.Group]; g != nil {
 				a.transitions.unhold(g.first())
 			}
 		}()
@@ -224,4 +224,20 @@ func (a *attempts) giveBackAll() {
 			a.giveBack(t, "the store was closed")
 		}
 	}
+}
+
+// released has the row of a task that ran tell that it does no more. Its last
+// token stays: no older one is ever valid again.
+func released(row *record.Row) {
+	row.Lease.Until, row.Remote = time.Time{}, 0
+	row.Order, row.OrderBy, row.OrderReason = 0, "", ""
+}
+
+// attempts is a number of attempts, or the default for 0.
+func attemptsOrDefault(n int) int {
+	const usual = 3
+	if n == 0 {
+		return usual
+	}
+	return n
 }

@@ -150,7 +150,7 @@ func (g *claimer) grant(t *task, c *queue.Claim, got *granted) error {
 	// well: a crash would bring it back beside this one.
 	got.mark = max(got.mark, written, l.roomEnd, g.slots.roomEnd)
 	if held.suspect { // else a crash of its making would be that of the one before as well
-		got.mark = max(got.mark, l.suspectEnd)
+		got.mark = max(got.mark, l.suspects.end)
 	}
 	return nil
 }
@@ -227,3 +227,16 @@ func (g *claimer) unspend(l *line, key string, token queue.Token) {
 	l.arrival = l.limits.rate.unspend(l.arrival)
 	g.keyRates.unspend(l, key)
 }
+
+// claims is what a claim has got so far.
+type granted struct {
+	queue.Claimed
+	rest    bool    // tasks may be left that can start now; Next is the present time
+	starts  []Noted // of its tasks
+	mark    uint64  // of what has to be durable first
+	damaged int     // tasks that were set aside instead
+	left    allowance
+}
+
+// mostLikely is for how many tasks a claim has room from the start.
+const mostLikely = 64

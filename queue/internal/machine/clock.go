@@ -33,3 +33,20 @@ func (c *clock) latest(now time.Time) int64 {
 	}
 	return max(c.now, now.UnixNano())
 }
+
+// unix is a time in nanoseconds since 1970, 0 for none. What is too early or too
+// late for that, before 1678 or after 2262, is the first or the last that is not.
+func unix(t time.Time) int64 {
+	switch {
+	case t.IsZero():
+		return 0
+	case t.Before(time.Unix(0, math.MinInt64)):
+		return math.MinInt64
+	case t.After(time.Unix(0, math.MaxInt64)):
+		return math.MaxInt64
+	default:
+		return t.UnixNano()
+	}
+}
+
+func timeOf(ns int64) time.Time { return time.Unix(0, ns).UTC() }

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"fmt"
 	"maps"
 	"time"
 
@@ -167,4 +168,24 @@ func (d *commands) edit(t *task, row *record.Row, e *queue.Edit, w why) (changed
 	d.states.enter(t, row, to)
 	d.rows.write(t.id, row)
 	return true
+}
+
+// unread is what a command has met that it could not read.
+type unread struct {
+	n     int
+	first error
+}
+
+func (u *unread) add(err error) {
+	if u.n++; u.first == nil {
+		u.first = err
+	}
+}
+
+// err says so, if there was any.
+func (u *unread) err() error {
+	if u.n == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d tasks, of which this is the first, were left as they are, and all others done: %w", u.n, u.first)
 }

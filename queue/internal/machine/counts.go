@@ -74,10 +74,10 @@ func (x *counts) oldest(l *line) (at int64, ok bool) {
 // their keys at a time as well. The cost is linear in the number of suspects, which
 // are at most as many as have run at once in the processes that crashed.
 func (x *counts) suspectsHeld(l *line, at int64) (n int) {
-	if !l.holdsSuspects() {
+	if !l.suspects.held() {
 		return 0
 	}
-	for e := l.suspects.Front(); e != nil; e = e.Next() {
+	for e := l.suspects.waiting.Front(); e != nil; e = e.Next() {
 		if !x.heldByKey(l, e.Value.(*task), at) {
 			n++
 		}

@@ -29,7 +29,7 @@ func (h *holds) join(t *task, row *record.Row) {
 
 func (h *holds) joinOthers(t *task, row *record.Row) {
 	if row.Group != "" {
-		if first := h.queues.of(t).joinGroup(t, row.Group, row.Seq); first != nil {
+		if first := h.queues.of(t).groups.join(t, row.Group, row.Seq); first != nil {
 			h.transitions.revise(first, queue.Held, why{on: queue.OnHold})
 		}
 	}

@@ -63,7 +63,7 @@ func (r *keyRates) unblock() {
 		}
 		if k.arrival.ns < r.clock.now {
 			r.byTime.remove(k)
-			shrink.Delete(&k.line.keys, &k.line.peaks.keys, k.key)
+			shrink.Delete(&k.line.keys, &k.line.keysPeak, k.key)
 			continue
 		}
 		r.byTime.set(k, k.arrival.ns+1)
@@ -79,7 +79,7 @@ func (r *keyRates) reset(l *line) {
 			l.blocked.remove(k)
 			l.order.Unblock(name, causeRate)
 		}
-		shrink.Delete(&l.keys, &l.peaks.keys, name)
+		shrink.Delete(&l.keys, &l.keysPeak, name)
 	}
 }
 

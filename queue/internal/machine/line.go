@@ -2,10 +2,12 @@ package machine
 
 import (
 	"math"
+	"time"
 
 	"github.com/stintgo/stint"
 	"github.com/stintgo/stint/internal/backlog"
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/record"
 )
 
 // line is one queue.
@@ -29,19 +31,17 @@ type line struct {
 	ahead    [stint.Tiers]lookahead
 	waiting  roll    // tasks, in the order in which they became that
 	finished [2]roll // those that succeeded or were cancelled, and the dead ones, in the order in which they ended
-	groups   map[string]*group
+	groups   groups
 
 	listeners []chan struct{} // as the machine has them
 
-	suspects    followers // that are Waiting
-	suspectsRun int       // at most one does
-	suspectEnd  uint64    // the journal's mark of the end of the last one's lease
+	suspects suspects
 
 	lastStart queue.Token // of the last lease
 	arrival   fixed
-	keys      map[string]*keyRate        // those that are not as idle as a new one
-	peaks     struct{ keys, groups int } // of the maps, as shrink.Delete has them
-	blocked   heap[*keyRate]             // of them, by when they are no more
+	keys      map[string]*keyRate // those that are not as idle as a new one
+	keysPeak  int                 // as shrink.Delete has it
+	blocked   heap[*keyRate]      // of them, by when they are no more
 }
 
 // limits are the limits of a queue in the form in which starts are held against them.
@@ -72,7 +72,7 @@ func newLine(name string, no uint32, listeners []chan struct{}) *line {
 		no:        no,
 		order:     backlog.New[uint32](backlog.Config{Max: math.MaxInt32}),
 		kinds:     make(map[string]int),
-		groups:    make(map[string]*group),
+		groups:    groups{byName: make(map[string]*group)},
 		keys:      make(map[string]*keyRate),
 		blocked:   heap[*keyRate]{place: placeBlocked},
 		listeners: listeners,
@@ -96,7 +96,7 @@ func (l *line) class(kind string) int {
 // classes appends those of kinds of which there have been tasks, and those of
 // their suspects if one may start.
 func (l *line) classes(classes []int, kinds []string) []int {
-	suspects := l.suspects.Len() > 0 && !l.holdsSuspects()
+	suspects := l.suspects.waiting.Len() > 0 && !l.suspects.held()
 	for _, kind := range kinds {
 		class, ok := l.kinds[kind]
 		if !ok {
@@ -152,5 +152,91 @@ func (l *line) ends(of queue.State) *roll {
 
 // held reports whether a task that is Waiting is held by limits of others' use.
 func (l *line) held(t *task) bool {
-	return l.settings.Paused != nil || t.place.Aside() || l.holdsSuspects() && t.isSuspect()
+	return l.settings.Paused != nil || t.place.Aside() || l.suspects.held() && t.isSuspect()
+}
+
+// nextKey returns when the rate of a key allows a start again that tasks of
+// these classes wait for, and that of the queue does; zero if there is none. If very many keys wait for their
+// rates it may be too early, because it does not look at all of them.
+func (l *line) nextKey(classes []int) (next time.Time) {
+	const most = 64
+	for _, k := range l.blocked.all[:min(most, len(l.blocked.all))] {
+		if l.order.Waits(k.of.key, classes) && (next.IsZero() || timeOf(k.rank).Before(next)) {
+			next = timeOf(k.rank)
+		}
+	}
+	if len(l.blocked.all) > most { // then the earliest of all, which is not later
+		next = timeOf(l.blocked.all[0].rank)
+	}
+	if next.IsZero() || !l.limits.rate.limited() {
+		return next
+	}
+	return timeOf(max(unix(next), l.limits.rate.from(l.arrival)))
+}
+
+// rateOf returns when the rate of a key allows a start again; 0 if it does now.
+func (l *line) rateOf(key string) int64 {
+	if k := l.keys[key]; k != nil && k.blocked > 0 {
+		return l.blocked.all[k.blocked-1].rank
+	}
+	return 0
+}
+
+// What is kept of finished tasks if nothing is set.
+const (
+	keepAge     = 24 * time.Hour
+	keepDeadAge = 30 * 24 * time.Hour
+	keepCount   = 100_000
+)
+
+// keepReopened is how much longer tasks are kept whose age has passed while the store
+// was closed. If it was not closed for as long as its clock says, because that is ahead,
+// there is time to set the clock right before they are forgotten.
+const keepReopened = time.Hour
+
+// keep is what is set for tasks that have finished in a state, with the defaults.
+func (l *line) keep(of queue.State) queue.Retention {
+	r, age := l.settings.Keep, keepAge
+	if of == queue.Dead {
+		r, age = l.settings.KeepDead, keepDeadAge
+	}
+	if r.Age == 0 {
+		r.Age = age
+	}
+	if r.Count == 0 {
+		r.Count = keepCount
+	}
+	return r
+}
+
+// signal says that a task may have become claimable. It is called with most changes
+// of a task, so it looks nothing up, and waits for nobody.
+func (l *line) signal() {
+	for _, ready := range l.listeners {
+		select {
+		case ready <- struct{}{}:
+		default: // there is a signal that nobody has taken yet
+		}
+	}
+}
+
+// count counts what has ended.
+func (l *line) count(row *record.Row, on queue.Trigger) {
+	ended := &l.ended
+	switch on {
+	case queue.OnFailure:
+		ended.Failed++
+	case queue.OnLost:
+		ended.Lost++
+	default:
+	}
+	switch row.State {
+	case queue.Succeeded:
+		ended.Succeeded++
+	case queue.Dead:
+		ended.Dead++
+	case queue.Cancelled:
+		ended.Cancelled++
+	default:
+	}
 }

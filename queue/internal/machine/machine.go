@@ -19,8 +19,6 @@
 package machine
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -103,19 +101,29 @@ type Machine struct {
 
 var _ queue.Store = (*Machine)(nil)
 
-// gaveUp is the error of a caller who does not wait any longer.
-func gaveUp(ctx context.Context, done string) error {
-	err := fmt.Errorf("%w: %s: %w", queue.ErrUnavailable, done, ctx.Err())
-	if cause := context.Cause(ctx); !errors.Is(err, cause) {
-		err = fmt.Errorf("%w: %w", err, cause)
+// Open returns a machine on rows, which it closes when it is closed. It reads
+// all rows.
+func Open(rows Rows, cfg Config) (*Machine, error) {
+	m := &Machine{
+		cfg:      cfg.withDefaults(),
+		journal:  newJournal(rows, cfg.Keep),
+		tasks:    newTasks(),
+		counters: newCounters(cfg.Epoch),
 	}
-	return err
+	m.wire()
+	for _, load := range []func() error{
+		m.settings.load, m.scheduleSet.load, m.uniqueNames.load, m.cascades.load, m.loader.tasksOf, m.fingerprints.load,
+	} {
+		if err := load(); err != nil {
+			return nil, fmt.Errorf("open the store: %w", err)
+		}
+	}
+	if err := m.journal.failed(); err != nil {
+		return nil, fmt.Errorf("open the store: %w", err)
+	}
+	m.steps.mu.Lock()
+	return m, m.steps.endAt(nil, nil)
 }
-
-func timeOf(ns int64) time.Time { return time.Unix(0, ns).UTC() }
-
-// taskRow is the key of a task's row.
-func taskRow(id *queue.ID) string { return rowTask + string(id[:]) }
 
 // Close is as [queue.Store] says.
 func (m *Machine) Close() error {
@@ -135,6 +143,3 @@ func (m *Machine) Close() error {
 	}
 	return err
 }
-
-// mostScratch is how large a row may have been whose memory is used for the next.
-const mostScratch = 16 << 10

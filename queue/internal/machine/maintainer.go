@@ -1,6 +1,10 @@
 package machine
 
-import "github.com/stintgo/stint/queue"
+import (
+	"time"
+
+	"github.com/stintgo/stint/queue"
+)
 
 // maintainer does what is due: tasks become ready, leases that nobody extends are lost,
 // deadlines pass, finished tasks and queues of no use are forgotten. It goes through nothing
@@ -163,3 +167,15 @@ func (n *maintainer) needed(l *line) bool {
 	_, set := n.settings.byName[l.name]
 	return set || len(l.listeners) > 0 || len(l.keys) > 0 || l.arrival.ns >= n.clock.now
 }
+
+// soonest is the earlier of two times, of which 0 is none.
+func soonest(at, other int64) int64 {
+	if at == 0 || other > 0 && other < at {
+		return other
+	}
+	return at
+}
+
+// lineLives is how long a queue that is of no use is kept, with the counts of what has
+// ended in it.
+const lineLives = 24 * time.Hour

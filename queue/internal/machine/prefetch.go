@@ -20,6 +20,32 @@ type prefetch struct {
 	tasks   *tasks
 }
 
+const (
+	mostAhead = 128 // rows that are read in one go
+	aloneFor  = 32  // rows that are read by themselves before it is tried again
+	passedBy  = 4   // tasks that are passed over for each one whose row is wanted
+)
+
+// lookahead is how far rows are read ahead, for one tier of a queue. The zero value
+// begins with one row.
+type lookahead struct {
+	read  []uint32 // the tasks whose rows were read last
+	alone int      // rows that are to be read by themselves
+}
+
+// size is how many rows are to be read now, if so many of those that were read last
+// have not been asked for: twice as many as long as half of them were.
+func (a *lookahead) size(unused int) int {
+	if 2*unused > len(a.read) {
+		a.alone = aloneFor
+	}
+	if a.alone > 0 {
+		a.alone--
+		return 1
+	}
+	return min(2*len(a.read), mostAhead)
+}
+
 // readFirst reads the row of a task that starts, and returns the mark from which on it
 // is durable. From then on the row is in the task's lease.
 func (p *prefetch) readFirst(t *task, row *record.Row) (mark uint64, err error) {

@@ -9,8 +9,9 @@ import (
 )
 
 // queueSet is all queues, by name and by the number that is in their tasks. A queue is
-// made when a task or a setting first names it, and removed by retention when it has
-// been of no use for long; a name that is only listened to makes no queue. The caller of
+// made when a task or a setting first names it. Programs name queues after what comes and
+// goes, such as their customers, so retention removes a queue that has been of no use for
+// long. A name that is only listened to makes no queue. The caller of
 // each method holds the lock of the machine.
 type queueSet struct {
 	byName     map[string]*line                // that have tasks, or settings, or had them lately

@@ -1,7 +1,10 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/stintgo/stint"
 	"github.com/stintgo/stint/queue"
@@ -176,4 +179,37 @@ func (x *reasons) runningOf(key string) map[string]int {
 		}
 	}
 	return running
+}
+
+// damagedReason says why a task does not start whose row cannot be read.
+func damagedReason(err error) queue.Reason {
+	return queue.Reason{Reason: stint.Reason{Code: stint.Code(queue.HoldDamaged)}, What: err.Error()}
+}
+
+// said is who said something and why, in one text.
+func said(by, why string) string {
+	switch {
+	case by == "":
+		return why
+	case why == "":
+		return by
+	default:
+		return by + ": " + why
+	}
+}
+
+// busiest are the queues, at most ten, of which most tasks run that count.
+func busiest(running map[string]int) map[string]int {
+	const most = 10
+	if len(running) <= most {
+		return running
+	}
+	names := slices.SortedFunc(maps.Keys(running), func(a, b string) int {
+		return cmp.Or(cmp.Compare(running[b], running[a]), cmp.Compare(a, b))
+	})
+	top := make(map[string]int, most)
+	for _, name := range names[:most] {
+		top[name] = running[name]
+	}
+	return top
 }

@@ -2,13 +2,11 @@ package machine
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/stintgo/stint/queue"
 )
@@ -57,21 +55,6 @@ func (s *scheduleSet) put(name string, to *queue.Schedule, value []byte) {
 	s.journal.set(rowSchedule+name, value, false)
 }
 
-// Schedules is as [queue.Store] says.
-func (m *Machine) Schedules(context.Context) ([]queue.Schedule, error) {
-	m.steps.mu.Lock()
-	if m.steps.closed {
-		m.steps.mu.Unlock()
-		return nil, queue.ErrClosed
-	}
-	all := m.scheduleSet.list()
-	m.steps.mu.Unlock()
-	for i := range all {
-		all[i] = cloneSchedule(&all[i])
-	}
-	return all, nil
-}
-
 // cloneSchedule copies a schedule: those that come and go are the caller's.
 func cloneSchedule(s *queue.Schedule) queue.Schedule {
 	own := *s
@@ -80,31 +63,6 @@ func cloneSchedule(s *queue.Schedule) queue.Schedule {
 	own.Task.After, own.Task.AfterAny = slices.Clone(s.Task.After), slices.Clone(s.Task.AfterAny)
 	own.Task.Labels = maps.Clone(s.Task.Labels)
 	return own
-}
-
-// Reschedule is as [queue.Store] says.
-func (m *Machine) Reschedule(ctx context.Context, now time.Time, r queue.Reschedule) error {
-	if err := m.validateReschedule(&r); err != nil {
-		return fmt.Errorf("schedule %q: %w", r.Name, err)
-	}
-	value, err := ownSchedule(&r)
-	if err == nil && len(r.Tasks) > 0 { // what needs no room is not refused for lack of it
-		r.Tasks, err = m.checked(r.Tasks)
-	}
-	if err != nil {
-		return fmt.Errorf("schedule %q: %w", r.Name, err)
-	}
-	works := m.fingerprints.of(r.Tasks)
-	if err := m.steps.beginChange(ctx, now); err != nil {
-		return err
-	}
-	if err = m.reschedule(&r, value, works); err != nil {
-		err = fmt.Errorf("schedule %q: %w", r.Name, err)
-	}
-	if syncErr := m.steps.end(ctx); err == nil {
-		err = syncErr
-	}
-	return err
 }
 
 // ownSchedule takes a copy of the schedule that a call gives, and returns its row.
@@ -120,20 +78,8 @@ func ownSchedule(r *queue.Reschedule) (value []byte, err error) {
 	return value, nil
 }
 
-// reschedule makes a change unless it has been made, or another has.
-func (m *Machine) reschedule(r *queue.Reschedule, value []byte, works []fingerprint) error {
-	if open, err := m.scheduleSet.admits(r); !open {
-		return err
-	}
-	if _, err := m.submissions.acceptAll(r.Tasks, works); err != nil {
-		return err
-	}
-	m.scheduleSet.put(r.Name, r.To, value)
-	return nil
-}
-
 // validateReschedule checks what could not be kept, or could never tick.
-func (m *Machine) validateReschedule(r *queue.Reschedule) error {
+func validateReschedule(r *queue.Reschedule, maxPayload int) error {
 	errs := []error{checkName("name", r.Name)}
 	bad := func(format string, args ...any) {
 		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{queue.ErrInvalid}, args...)...))
@@ -150,12 +96,12 @@ func (m *Machine) validateReschedule(r *queue.Reschedule) error {
 	case s.Version.IsZero() || s.Version == r.Was:
 		bad("the change has no version of its own: make a new ID")
 	default:
-		errs = append(errs, m.validateSchedule(s))
+		errs = append(errs, validateSchedule(s, maxPayload))
 	}
 	return errors.Join(errs...)
 }
 
-func (m *Machine) validateSchedule(s *queue.Schedule) error {
+func validateSchedule(s *queue.Schedule, maxPayload int) error {
 	var errs []error
 	if s.Cron == "" || len(s.Cron) > maxCron {
 		errs = append(errs, fmt.Errorf("%w: cron has %d bytes; it has 1 to %d", queue.ErrInvalid, len(s.Cron), maxCron))
@@ -169,7 +115,7 @@ func (m *Machine) validateSchedule(s *queue.Schedule) error {
 		errs = append(errs, fmt.Errorf("%w: missed is %.40q; it is %s, %s or %s", queue.ErrInvalid,
 			s.Missed, queue.MissedOnce, queue.MissedSkip, queue.MissedAll))
 	}
-	if err := m.validate(&queue.NewTask{ID: s.Version, Spec: s.Task}); err != nil {
+	if err := validateTask(&queue.NewTask{ID: s.Version, Spec: s.Task}, maxPayload); err != nil {
 		errs = append(errs, fmt.Errorf("task: %w", err))
 	}
 	return errors.Join(errs...)

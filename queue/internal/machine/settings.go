@@ -1,200 +1,223 @@
 package machine
 
 import (
-	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"maps"
-	"slices"
-	"time"
 
 	"github.com/stintgo/stint/queue"
 )
 
-// settingsRow is how a row keeps what is set under a name. Rows that were written
-// before there were layers have the program's settings where Paused is: they are
-// read as the layer of programs, set by nobody known.
-type settingsRow struct {
-	queue.Settings
-	Version  uint64                  `json:"version,omitempty"`
-	Program  queue.Layer             `json:"program,omitzero"`
-	Operator queue.Layer             `json:"operator,omitzero"`
-	Keys     map[string]queue.Layers `json:"keys,omitempty"`
+// settingSet is what is set for each queue and for all queues, in memory and in a row for
+// each name, in two layers: that of programs and that of operators. It puts what is set
+// into force in the queues and in the limits over all queues. The maps in it are not
+// changed in place, so answers may share them. The caller of each method holds the lock of
+// the machine.
+type settingSet struct {
+	cfg       *Config
+	clock     *clock
+	journal   *journal
+	keyRates  *keyRates
+	keyTotals *keyTotals
+	queues    *queueSet
+	states    *stateIndex
+	total     *total
+
+	byName   map[string]queue.Configured
+	versions uint64      // of settings, the last one given
+	totals   queue.Layer // in force for all queues together
 }
 
-// mostKeys is how many keys may have limits of their own under one name: all of them
-// are one row.
-const mostKeys = 10_000
-
-// Configure is as [queue.Store] says.
-func (m *Machine) Configure(ctx context.Context, now time.Time, name string, c queue.Change) error {
-	if err := errors.Join(validateName(name), c.Validate(name)); err != nil {
-		return err
-	}
-	if err := m.steps.beginChange(ctx, now); err != nil {
-		return err
-	}
-	return errors.Join(m.settings.alter(name, &c), m.steps.end(ctx))
+// configureTotals puts what is set for all queues together into force.
+func (s *settingSet) configureTotals() {
+	all := s.byName[""]
+	s.totals = inForce(&all, &queue.Configured{}, totalFields())
+	s.total.configure(s.totals.Total)
+	s.configureKeyTotals(all.Keys)
 }
 
-// changeLayer changes the layer that a change is for, and reports whether that makes
-// a difference: a field that has the value already keeps its origin, so that
-// programs may set what they need at each start.
-func changeLayer(layers *queue.Layers, c *queue.Change, from queue.Origin) (changed bool) {
-	layer := &layers.Program
-	if c.Operator {
-		layer = &layers.Operator
-	}
-	to := queue.Layer{Settings: layer.Settings, From: maps.Clone(layer.From)}
-	if to.From == nil {
-		to.From = make(map[queue.Field]queue.Origin)
-	}
-	set := func(f queue.Field, value *queue.Settings) {
-		before := to.Settings
-		_, had := to.From[f]
-		if to.Copy(f, value); !had || to.Settings != before {
-			to.From[f], changed = from, true
+// totalFields are the fields that count for all queues together.
+func totalFields() []queue.Field { return []queue.Field{queue.FieldTotal, queue.FieldTotalPerKey} }
+
+// configureKeyTotals puts the limits of keys in all queues together into force.
+func (s *settingSet) configureKeyTotals(keys map[string]queue.Layers) {
+	var own map[string]int
+	for key, layers := range keys {
+		if value, _, ok := layers.Value(queue.FieldTotal); ok {
+			if own == nil {
+				own = make(map[string]int)
+			}
+			own[key] = value.Total
 		}
 	}
-	for _, f := range c.Set.Fields() {
-		set(f, &c.Set)
-	}
-	for _, f := range c.Unlimited {
-		set(f, &queue.Settings{})
-	}
-	for _, f := range c.Unset {
-		if _, had := to.From[f]; had {
-			delete(to.From, f)
-			to.Copy(f, &queue.Settings{})
-			changed = true
-		}
-	}
-	if len(to.From) == 0 {
-		to.From = nil
-	}
-	*layer = to
-	return changed
+	s.keyTotals.configure(s.totals.TotalPerKey, own, s.states.leases.all, s.queues.byName)
 }
 
-// setKey sets the layers of a key.
-func setKey(is *queue.Configured, key string, layers queue.Layers) error {
-	is.Keys = maps.Clone(is.Keys)
-	if layers.Program.From == nil && layers.Operator.From == nil {
-		delete(is.Keys, key)
+// alter makes a change, unless it changes nothing.
+func (s *settingSet) alter(name string, c *queue.Change) error {
+	is := s.byName[name]
+	from := queue.Origin{Operator: c.Operator, By: c.By, At: s.clock.time(), Default: name == ""}
+	layers := is.Layers
+	if c.Key != "" {
+		layers = is.Keys[c.Key]
+	}
+	if !changeLayer(&layers, c, from) {
+		return nil // also if the version is another: it may be the repetition of a call that was done
+	}
+	if c.Version != 0 && c.Version != is.Version {
+		return fmt.Errorf("%w: the settings of queue %q have version %d, and not %d: read them again",
+			queue.ErrChanged, name, is.Version, c.Version)
+	}
+	if c.Key == "" {
+		is.Layers = layers
+	} else if err := setKey(&is, c.Key, layers); err != nil {
+		return err
+	}
+	s.versions++
+	is.Version = s.versions
+	return s.set(name, is)
+}
+
+// set puts what is set under a name into its row, and into force.
+func (s *settingSet) set(name string, is queue.Configured) error {
+	row := settingsRow{
+		Settings: queue.Settings{Paused: is.Paused}, Version: is.Version,
+		Program: is.Program, Operator: is.Operator, Keys: is.Keys,
+	}
+	value, err := json.Marshal(row)
+	if err != nil {
+		return fmt.Errorf("%w: settings of queue %q: %w", queue.ErrInvalid, name, err)
+	}
+	if s.byName[name] = is; !isSet(&is) {
+		delete(s.byName, name)
+		value = nil
+	}
+	s.journal.set(rowSettings+name, value, false)
+	if name != "" {
+		s.configure(s.queues.get(name))
 		return nil
 	}
-	if is.Keys == nil {
-		is.Keys = make(map[string]queue.Layers)
-	}
-	if is.Keys[key] = layers; len(is.Keys) > mostKeys {
-		return fmt.Errorf("%w: more than %d keys of a queue would have limits of their own: unset those of others, "+
-			"or limit all keys with per_key", queue.ErrInvalid, mostKeys)
+	s.configureTotals()
+	for _, l := range s.queues.byName {
+		s.configure(l)
 	}
 	return nil
 }
 
-// PauseQueue is as [queue.Store] says.
-func (m *Machine) PauseQueue(ctx context.Context, now time.Time, name string, p *queue.Pause) error {
-	if err := errors.Join(validateName(name), p.Validate()); err != nil {
-		return err
+// setPause pauses a queue, or resumes it if p is nil.
+func (s *settingSet) setPause(name string, p *queue.Pause) error {
+	is := s.byName[name]
+	if is.Paused = clonePause(p); p != nil && p.Since.IsZero() {
+		is.Paused.Since = s.clock.time()
 	}
-	if err := m.steps.beginChange(ctx, now); err != nil {
-		return err
-	}
-	return errors.Join(m.settings.setPause(name, p), m.steps.end(ctx))
+	return s.set(name, is)
 }
 
-// isSet reports whether anything is set.
-func isSet(is *queue.Configured) bool {
-	return is.Paused != nil || is.Program.From != nil || is.Operator.From != nil || len(is.Keys) > 0
-}
-
-// versionShift leaves each epoch 2²⁸ versions, and all versions below 2⁵³, which
-// JSON has exactly.
-const versionShift = 28
-
-// queueFields are the fields that count for each queue.
-func queueFields() []queue.Field {
-	ofAll := func(f queue.Field) bool { return slices.Contains(totalFields(), f) }
-	return slices.DeleteFunc(queue.Fields(), ofAll)
-}
-
-// inForce returns what holds of some fields for a queue by what is set for itself and
-// for all. The caller must not change From.
-func inForce(own, all *queue.Configured, fields []queue.Field) (l queue.Layer) {
-	if l.Paused = own.Paused; l.Paused == nil {
-		l.Paused = all.Paused
-	}
-	for _, f := range fields {
-		value, from, ok := own.Value(f)
-		if !ok {
-			value, from, ok = all.Value(f)
+// view returns all settings, with what is in force; they are the caller's.
+func (s *settingSet) view() map[string]queue.Configured {
+	all := make(map[string]queue.Configured, len(s.byName))
+	defaults := s.byName[""]
+	for name, is := range s.byName {
+		fields := queueFields()
+		if name == "" {
+			fields = queue.Fields()
 		}
-		if !ok {
-			continue
+		is.InForce = inForce(&is, &defaults, fields)
+		is.InForce.Paused, is.Paused = clonePause(is.InForce.Paused), clonePause(is.Paused)
+		is.Layers = cloneLayers(is.Layers)
+		is.Keys = maps.Clone(is.Keys)
+		for key, layers := range is.Keys {
+			is.Keys[key] = cloneLayers(layers)
 		}
-		if l.From == nil {
-			l.From = make(map[queue.Field]queue.Origin)
+		all[name] = is
+	}
+	return all
+}
+
+// load reads the rows of all settings.
+func (s *settingSet) load() error {
+	s.versions = uint64(s.cfg.Epoch) << versionShift
+	defer s.configureTotals() // before there are tasks
+	return s.journal.scan(rowSettings, func(key string, value []byte) error {
+		var row settingsRow
+		if err := json.Unmarshal(value, &row); err != nil {
+			return fmt.Errorf("the settings of queue %q: %w", key, err)
 		}
-		l.From[f] = from
-		l.Copy(f, &value)
-	}
-	return l
-}
-
-// keyLimits are the limits in force of single keys of a queue.
-type keyLimits struct {
-	running map[string]int // at once; 0 is no limit
-	rates   map[string]rate
-}
-
-func keyLimitsOf(own, all map[string]queue.Layers) (limits keyLimits) {
-	if len(own)+len(all) == 0 {
-		return limits
-	}
-	limits = keyLimits{make(map[string]int), make(map[string]rate)}
-	for _, keys := range []map[string]queue.Layers{all, own} { // a queue's own come last, and win
-		for key, layers := range keys {
-			if value, _, ok := layers.Value(queue.FieldMax); ok {
-				limits.running[key] = value.Max
-			}
-			if value, _, ok := layers.Value(queue.FieldRate); ok {
-				limits.rates[key] = newRate(value.Rate)
-			}
+		is := queue.Configured{
+			Layers: queue.Layers{Program: row.Program, Operator: row.Operator}, Keys: row.Keys,
+			Paused: row.Paused, Version: row.Version,
 		}
-	}
-	return limits
-}
-
-// Settings is as [queue.Store] says.
-func (m *Machine) Settings(context.Context) (map[string]queue.Configured, error) {
-	m.steps.mu.Lock()
-	defer m.steps.mu.Unlock()
-	if m.steps.closed {
-		return nil, queue.ErrClosed
-	}
-	return m.settings.view(), nil
-}
-
-// cloneLayers copies layers: the caller may change what it is given.
-func cloneLayers(l queue.Layers) queue.Layers {
-	l.Program.From, l.Operator.From = maps.Clone(l.Program.From), maps.Clone(l.Operator.From)
-	return l
-}
-
-// clonePause copies a pause: those that come and go are the caller's.
-func clonePause(p *queue.Pause) *queue.Pause {
-	if p == nil {
+		row.Paused = nil
+		if old := (queue.Change{Set: row.Settings}); old.Set != (queue.Settings{}) { // see settingsRow
+			changeLayer(&is.Layers, &old, queue.Origin{Default: key == ""})
+			is.Version = max(is.Version, 1)
+		}
+		s.versions = max(s.versions, is.Version)
+		s.byName[key] = is
 		return nil
-	}
-	own := *p
-	return &own
+	})
 }
 
-// validateName checks the name of a queue, or "" for all.
-func validateName(name string) error {
-	if name == "" {
-		return nil
+// configure puts what is set for a queue into force: its own settings, else the
+// defaults. A pause of all queues is one of each.
+func (s *settingSet) configure(l *line) {
+	before := l.limits
+	own, all := s.byName[l.name], s.byName[""]
+	l.configure(inForce(&own, &all, queueFields()), keyLimitsOf(own.Keys, all.Keys))
+	if l.limits.keyRate != before.keyRate || !maps.Equal(l.limits.ownRates, before.ownRates) {
+		s.keyRates.reset(l)
 	}
-	return checkName("queue", name)
+	if l.limits.rate != before.rate {
+		l.arrival = fixed{} // what was spent at the old rate says nothing about the new one
+	}
+	l.signal()
+}
+
+// originOf says who set a limit that a key of a queue has.
+func (s *settingSet) originOf(l *line, key string, own, perKey queue.Field) queue.Origin {
+	for _, name := range []string{l.name, ""} {
+		layers := s.byName[name].Keys[key]
+		if _, from, ok := layers.Value(own); ok {
+			return from
+		}
+	}
+	return l.inForce.From[perKey]
+}
+
+// pendingLimit is how many unfinished tasks a queue may have, 0 if there is no limit,
+// and how many it has. It makes no queue.
+func (s *settingSet) pendingLimit(name string) (limit, unfinished int) {
+	if l := s.queues.byName[name]; l != nil {
+		return l.settings.Pending, l.unfinished()
+	}
+	own, all := s.byName[name], s.byName[""]
+	return inForce(&own, &all, []queue.Field{queue.FieldPending}).Pending, 0
+}
+
+// keysWithLimits counts what runs of each key of a queue that has limits of its own.
+func (s *settingSet) keysWithLimits(l *line) (running map[string]int) {
+	for _, name := range []string{"", l.name} {
+		for key := range s.byName[name].Keys {
+			if running == nil {
+				running = make(map[string]int)
+			}
+			running[key] = l.order.Running(key)
+		}
+	}
+	return running
+}
+
+// keysWithTotals counts what runs, in all queues, of each key that has a total of its
+// own.
+func (s *settingSet) keysWithTotals() (running map[string]int) {
+	for key := range s.keyTotals.own {
+		if running == nil {
+			running = make(map[string]int)
+		}
+		running[key] = 0
+		if of := s.keyTotals.keys[key]; of != nil {
+			running[key] = of.running
+		}
+	}
+	return running
 }

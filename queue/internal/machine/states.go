@@ -17,6 +17,10 @@ import (
 // the slots of running tasks, and signals the workers of a queue when a task of it may
 // have become claimable. It decides nothing and writes no row: the transitions do. The
 // caller of each method holds the lock of the machine.
+//
+// A task whose row cannot be read is put in quarantine: it is Held, no row says so, and all
+// other tasks go on. Its row is tried again now and then, because a disk may recover. Its
+// group and the tasks that come after it wait meanwhile, as for any task that is held.
 type stateIndex struct {
 	cfg       *Config
 	clock     *clock
@@ -65,7 +69,7 @@ func (s *stateIndex) queueUp(a arrival) {
 	class := l.class(a.kind)
 	if a.suspect {
 		class += ofSuspects
-		l.suspect(t)
+		l.suspects.add(t)
 	}
 	l.order.PushAged(&t.place, int(t.tier), a.key, class, 1, a.seq)
 	s.keyTotals.enqueued(l, a.key)
@@ -87,14 +91,14 @@ func (s *stateIndex) leave(t *task) {
 		key := t.place.Key()
 		l.order.Remove(&t.place)
 		s.keyTotals.dequeued(l, key)
-		l.unsuspect(t)
+		l.suspects.remove(t)
 		s.tasks.unlist(&l.waiting, t)
 	case queue.Running:
 		s.leases.remove(t)
 		l.passes++
 		s.slots.release(l, t.lease.row.Key)
 		if t.lease.suspect {
-			l.suspectsRun--
+			l.suspects.running--
 		}
 		s.leaseLog.end(t.lease)
 		t.lease = nil
@@ -132,7 +136,7 @@ func (s *stateIndex) start(t *task, key string) {
 	l := s.queues.of(t)
 	l.order.Start(&t.place)
 	s.keyTotals.dequeued(l, key)
-	l.unsuspect(t)
+	l.suspects.remove(t)
 	l.passes = max(l.passes-1, 0)
 	s.tasks.unlist(&l.waiting, t)
 	l.states[queue.Waiting]--
@@ -146,7 +150,7 @@ func (s *stateIndex) unrun(t *task, row *record.Row) {
 	l.states[queue.Running]--
 	s.slots.release(l, row.Key)
 	if t.lease.suspect {
-		l.suspectsRun--
+		l.suspects.running--
 	}
 	t.lease = nil
 	if t.group != nil {
@@ -167,7 +171,7 @@ func (s *stateIndex) run(t *task, held *lease, until int64) {
 	s.slots.take(l, held.row.Key)
 	held.remote = held.row.Remote > 0
 	if held.suspect = suspected(&held.row); held.suspect {
-		l.suspectsRun++
+		l.suspects.running++
 	}
 	t.state, t.at = queue.Running, until
 	t.more().lease = held
@@ -236,3 +240,11 @@ func (s *stateIndex) clear(t *task) {
 		s.queues.of(t).damaged--
 	}
 }
+
+const (
+	// tryAgain is after what time a row is tried again.
+	tryAgain = time.Minute
+	// mostDamaged is how many tasks a claim sets aside: if no row can be read it is
+	// the disk that is to blame.
+	mostDamaged = 16
+)

@@ -207,3 +207,12 @@ func (s *steps) drain() {
 		time.Sleep(drainPause)
 	}
 }
+
+// gaveUp is the error of a caller who does not wait any longer.
+func gaveUp(ctx context.Context, done string) error {
+	err := fmt.Errorf("%w: %s: %w", queue.ErrUnavailable, done, ctx.Err())
+	if cause := context.Cause(ctx); !errors.Is(err, cause) {
+		err = fmt.Errorf("%w: %w", err, cause)
+	}
+	return err
+}

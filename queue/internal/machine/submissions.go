@@ -13,6 +13,7 @@ import (
 // that of a dead task which crashed its workers is dead at once. The caller of each method
 // holds the lock of the machine.
 type submissions struct {
+	cfg          *Config
 	clock        *clock
 	counters     *counters
 	fingerprints *fingerprints
@@ -149,4 +150,60 @@ func (s *submissions) accept(n *queue.NewTask, same *task) {
 	}
 	s.holds.join(t, &row)
 	s.transitions.put(t, &row, s.transitions.pending(t, unix(row.RunAt)), w)
+}
+
+// checked are the tasks of a call, completed, if they can be tasks at all and
+// there is room for any.
+func (s *submissions) checked(tasks []queue.NewTask) ([]queue.NewTask, error) {
+	if len(tasks) > queue.MaxSubmit {
+		return nil, fmt.Errorf("%w: %d tasks in one call, at most %d are possible: submit them in several calls",
+			queue.ErrTooLarge, len(tasks), queue.MaxSubmit)
+	}
+	if slices.ContainsFunc(tasks, func(t queue.NewTask) bool { return len(t.After)+len(t.AfterAny) > 0 }) {
+		tasks = slices.Clone(tasks) // these may come to be others
+	}
+	for i := range tasks {
+		if err := validateTask(&tasks[i], s.cfg.MaxPayload); err != nil {
+			return nil, fmt.Errorf("task %d: %w", i, err)
+		}
+	}
+	if s.cfg.Room != nil { // what ends tasks, and makes room, is not asked
+		if err := s.cfg.Room(); err != nil {
+			return nil, fmt.Errorf("%w: %w", queue.ErrUnavailable, err)
+		}
+	}
+	return tasks, nil
+}
+
+// arrivals are the tasks of a call that come before one. Those of a call with one
+// task have no maps.
+type arrivals struct {
+	unique map[string]queue.ID   // by their rows
+	ids    map[queue.ID]queue.ID // as which tasks are known
+	more   map[string]int        // by queue
+}
+
+// known notes as which task one is known.
+func (a *arrivals) known(t *queue.NewTask, as queue.ID) {
+	if a.ids != nil {
+		a.ids[t.ID] = as
+	}
+}
+
+// accepted notes that a task will be.
+func (a *arrivals) accepted(t *queue.NewTask) {
+	a.known(t, t.ID)
+	if a.ids == nil {
+		return
+	}
+	if t.Unique != "" {
+		a.unique[uniqueRow(&t.Spec)] = t.ID
+	}
+	a.more[queueOf(&t.Spec)]++
+}
+
+// accepts reports whether a task of the call, known by its ID, will be accepted.
+func (a *arrivals) accepts(id queue.ID) bool {
+	as, ofCall := a.ids[id]
+	return ofCall && as == id
 }

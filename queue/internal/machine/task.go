@@ -63,9 +63,11 @@ type lease struct {
 	reason  string        // and why
 }
 
-func placeInHeap(t *task) *uint32     { return &t.prev }
+func placeInHeap(t *task) *uint32 { return &t.prev }
+
 func placeByDeadline(t *task) *uint32 { return &t.expiry }
-func placeInGroup(t *task) *uint32    { return &t.age }
+
+func placeInGroup(t *task) *uint32 { return &t.age }
 
 func (t *task) more() *rare {
 	if t.rare == nil {
@@ -110,3 +112,9 @@ func (t *task) waiting() []wait {
 
 // late reports whether a task has passed its deadline without having started.
 func (t *task) late(now int64) bool { return t.rare != nil && t.expiry > 0 && t.deadline <= now }
+
+// damage is why a task is set aside.
+type damage struct{ err error }
+
+// damaged reports whether a task is set aside.
+func (t *task) damaged() bool { return t.rare != nil && t.damage != nil }

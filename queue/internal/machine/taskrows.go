@@ -87,3 +87,9 @@ func (r *taskRows) readable(t *task) (record.Row, error) {
 	known.Queue, known.Tier = r.queues.of(t).name, stint.Lowest+stint.Priority(t.tier)
 	return record.Row{Task: known}, err
 }
+
+// taskRow is the key of a task's row.
+func taskRow(id *queue.ID) string { return rowTask + string(id[:]) }
+
+// mostScratch is how large a row may have been whose memory is used for the next.
+const mostScratch = 16 << 10

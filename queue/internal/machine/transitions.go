@@ -78,7 +78,7 @@ func (x *transitions) change(t *task, row *record.Row, to queue.State, w why) {
 // begin in its place.
 func (x *transitions) ended(l *line, held *lease) {
 	if held.suspect {
-		l.suspectEnd = x.journal.mark()
+		l.suspects.end = x.journal.mark()
 	}
 	if held.remote && l.limited() {
 		l.roomEnd = x.journal.mark()
@@ -117,7 +117,7 @@ func (x *transitions) finish(t *task) {
 	if r := t.rare; r != nil {
 		x.states.deadlines.remove(t)
 		if r.group != nil {
-			if next := x.queues.of(t).leaveGroup(t); next != nil {
+			if next := x.queues.of(t).groups.leave(t); next != nil {
 				x.unhold(next)
 			}
 		}

@@ -121,3 +121,6 @@ func (u *uniqueNames) named(key string) (id queue.ID, err error) {
 	copy(id[:], value)
 	return id, nil
 }
+
+// uniqueRow is the key of the row that says which task has a Unique.
+func uniqueRow(s *queue.Spec) string { return rowUnique + uniqueName(s) }

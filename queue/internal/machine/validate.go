@@ -26,8 +26,8 @@ const defaultQueue = "default"
 // queueOf is the queue of a task that is submitted.
 func queueOf(s *queue.Spec) string { return cmp.Or(s.Queue, defaultQueue) }
 
-// validate checks a task that is submitted.
-func (m *Machine) validate(t *queue.NewTask) error {
+// validateTask checks a task that is submitted, with a payload of at most maxPayload bytes.
+func validateTask(t *queue.NewTask, maxPayload int) error {
 	var errs []error
 	name := func(what, text string) {
 		if err := checkName(what, text); err != nil {
@@ -77,8 +77,8 @@ func (m *Machine) validate(t *queue.NewTask) error {
 			name("label "+label, value)
 		}
 	}
-	if n := len(t.Payload); n > m.cfg.MaxPayload {
-		errs = append(errs, tooLarge("payload", n, m.cfg.MaxPayload))
+	if n := len(t.Payload); n > maxPayload {
+		errs = append(errs, tooLarge("payload", n, maxPayload))
 	}
 	return errors.Join(errs...)
 }
@@ -119,4 +119,32 @@ func (c Config) withDefaults() Config {
 		}
 	}
 	return c
+}
+
+// validateEdit checks the Edit of a command. OnEdit needs one, other commands have none.
+func validateEdit(c *queue.Command) error {
+	e := c.Edit
+	switch {
+	case c.Do != queue.OnEdit && e == nil:
+		return nil
+	case c.Do != queue.OnEdit:
+		return fmt.Errorf("%w: the command %s has an Edit, which only edit can have", queue.ErrInvalid, c.Do)
+	case e == nil || e.Tier == nil && e.Key == nil && e.RunAt == nil && e.Deadline == nil && len(e.Labels) == 0:
+		return fmt.Errorf("%w: the edit sets no field", queue.ErrInvalid)
+	}
+	var errs []error
+	if e.Tier != nil && !e.Tier.Valid() {
+		errs = append(errs, fmt.Errorf("%w: tier %d is not one from %d to %d",
+			queue.ErrInvalid, *e.Tier, stint.Lowest, stint.Highest))
+	}
+	if e.Key != nil && *e.Key != "" {
+		errs = append(errs, checkName("key", *e.Key))
+	}
+	for label, value := range e.Labels {
+		errs = append(errs, checkName("label", label))
+		if value != "" {
+			errs = append(errs, checkName("label "+label, value))
+		}
+	}
+	return errors.Join(errs...)
 }

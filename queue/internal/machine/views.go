@@ -3,6 +3,7 @@ package machine
 import (
 	"bytes"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/stintgo/stint/queue"
@@ -71,7 +72,7 @@ func (v *views) holdsOf(t *task, row *record.Row) (holds []queue.Hold) {
 	if l.settings.Paused != nil {
 		holds = append(holds, queue.Hold{Code: queue.HoldQueuePaused, What: l.name})
 	}
-	if l.holdsSuspects() && suspected(row) {
+	if l.suspects.held() && suspected(row) {
 		holds = append(holds, queue.Hold{Code: queue.HoldSuspect})
 	}
 	if l.order.AtLimit(row.Key) {
@@ -124,4 +125,24 @@ func (v *views) holdsBefore(holds []queue.Hold, t *task, row *record.Row) []queu
 		}
 	}
 	return holds
+}
+
+// allowance is what an answer may still take.
+type allowance struct{ tasks, bytes int }
+
+// newAllowance returns that of an empty answer. A size of 0 bytes is no limit.
+func newAllowance(tasks, size int) allowance {
+	if size <= 0 {
+		size = math.MaxInt
+	}
+	return allowance{tasks, size}
+}
+
+// any reports whether the answer may take another task.
+func (a *allowance) any() bool { return a.tasks > 0 && a.bytes > 0 }
+
+// take counts a task of the answer.
+func (a *allowance) take(t *queue.Task) {
+	a.tasks--
+	a.bytes -= t.Size()
 }

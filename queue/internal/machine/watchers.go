@@ -1,6 +1,8 @@
 package machine
 
 import (
+	"sync"
+
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/record"
 )
@@ -60,3 +62,12 @@ func (o *watchers) send(e queue.Event) {
 		}
 	}
 }
+
+// watcher is somebody who is told of every change.
+type watcher struct {
+	events  chan queue.Event
+	missed  int // since the last one that it was told of; guarded by the machine's lock
+	stopped sync.Once
+}
+
+func (w *watcher) stop() { w.stopped.Do(func() { close(w.events) }) }

@@ -64,7 +64,7 @@ func (m *Machine) wire() {
 		transitions: &m.transitions, views: &m.views, watchers: &m.watchers, workerSet: &m.workerSet,
 	}
 	m.submissions = submissions{
-		clock: &m.clock, counters: &m.counters, fingerprints: &m.fingerprints, holds: &m.holds,
+		cfg: &m.cfg, clock: &m.clock, counters: &m.counters, fingerprints: &m.fingerprints, holds: &m.holds,
 		journal: m.journal, settings: &m.settings, states: &m.states, tasks: m.tasks,
 		transitions: &m.transitions, uniqueNames: &m.uniqueNames,
 	}

@@ -5,7 +5,15 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// group is the unfinished tasks of a FIFO group: only its first may start.
+// groups is the FIFO groups of one queue that have unfinished tasks. It changes no task: it
+// returns those that have to be held or may go on. The caller of each method holds the lock
+// of the machine.
+type groups struct {
+	byName map[string]*group
+	peak   int // of byName, as shrink.Delete has it
+}
+
+// group is the unfinished tasks of one group, of which only the first may start.
 type group struct {
 	name    string
 	byAge   heap[*task]
@@ -22,13 +30,13 @@ func (g *group) first() *task {
 	return first.of
 }
 
-// joinGroup adds a task of an age to its group. It returns a task that was Waiting and has
+// join adds a task of an age to its group. It returns a task that was Waiting and has
 // to be held from now on, because t comes first; nil if there is none.
-func (l *line) joinGroup(t *task, name string, seq uint64) (hold *task) {
-	g := l.groups[name]
+func (s *groups) join(t *task, name string, seq uint64) (hold *task) {
+	g := s.byName[name]
 	if g == nil {
 		g = &group{name: name, byAge: heap[*task]{place: placeInGroup}}
-		l.groups[name] = g
+		s.byName[name] = g
 	}
 	var first *task
 	if len(g.byAge.all) > 0 {
@@ -45,9 +53,9 @@ func (l *line) joinGroup(t *task, name string, seq uint64) (hold *task) {
 	return nil
 }
 
-// leaveGroup removes a finished task from its group. It returns the task that comes first
+// leave removes a finished task from its group. It returns the task that comes first
 // now, if t did; else nil.
-func (l *line) leaveGroup(t *task) (next *task) {
+func (s *groups) leave(t *task) (next *task) {
 	g := t.group
 	first := g.first() == t
 	g.byAge.remove(t)
@@ -56,7 +64,7 @@ func (l *line) leaveGroup(t *task) (next *task) {
 		g.running = nil
 	}
 	if len(g.byAge.all) == 0 {
-		shrink.Delete(&l.groups, &l.peaks.groups, g.name)
+		shrink.Delete(&s.byName, &s.peak, g.name)
 	} else if first {
 		return g.first()
 	}

@@ -1,0 +1,147 @@
+package machine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+)
+
+// Command is as [queue.Store] says.
+func (m *Machine) Command(ctx context.Context, now time.Time, c queue.Command) (changed int, err error) {
+	switch c.Do {
+	case queue.OnPause, queue.OnResume, queue.OnCancel, queue.OnRetry, queue.OnForget, queue.OnEdit:
+	default:
+		return 0, fmt.Errorf("%w: a command cannot %s tasks", queue.ErrInvalid, c.Do)
+	}
+	if err := cmp.Or(c.Validate(), validateEdit(&c)); err != nil {
+		return 0, err
+	}
+	if c.Limit < 0 {
+		return 0, fmt.Errorf("%w: the limit is %d; it is 0 for none, or more", queue.ErrInvalid, c.Limit)
+	}
+	s := newSearch(c.Filter, queue.ID{}, false)
+	s.do, s.most = c.Do, partCommand
+	limit := cmp.Or(c.Limit, math.MaxInt)
+	var (
+		bad      unread
+		cascades []*waiters // begin when the command has found all its tasks: it must not find those that they cancel
+	)
+	for err == nil && !s.done && changed < limit {
+		if err = m.part(s, func() error { return m.steps.beginChange(ctx, now) }); err != nil {
+			break
+		}
+		if err = m.steps.beginChange(ctx, now); err == nil {
+			m.cascades.postponed = &cascades
+			changed += m.commands.all(s, c, limit-changed, &bad)
+			m.cascades.postponed = nil
+			if s.done || changed >= limit {
+				m.cascades.start(&cascades)
+			}
+			err = m.steps.end(ctx)
+		}
+	}
+	if len(cascades) > 0 { // the command ended early
+		m.beginCascades(&cascades)
+	}
+	return changed, cmp.Or(err, bad.err())
+}
+
+// beginCascades begins the cascades of a command that ended early. If the machine has
+// been closed, the next one begins them: its rows must not be read any more.
+func (m *Machine) beginCascades(cascades *[]*waiters) {
+	m.steps.lockCorrected()
+	defer m.steps.mu.Unlock()
+	if !m.steps.closed {
+		m.cascades.start(cascades)
+		m.steps.seal()
+	}
+}
+
+// Configure is as [queue.Store] says.
+func (m *Machine) Configure(ctx context.Context, now time.Time, name string, c queue.Change) error {
+	if err := errors.Join(validateName(name), c.Validate(name)); err != nil {
+		return err
+	}
+	if err := m.steps.beginChange(ctx, now); err != nil {
+		return err
+	}
+	return errors.Join(m.settings.alter(name, &c), m.steps.end(ctx))
+}
+
+// PauseQueue is as [queue.Store] says.
+func (m *Machine) PauseQueue(ctx context.Context, now time.Time, name string, p *queue.Pause) error {
+	if err := errors.Join(validateName(name), p.Validate()); err != nil {
+		return err
+	}
+	if err := m.steps.beginChange(ctx, now); err != nil {
+		return err
+	}
+	return errors.Join(m.settings.setPause(name, p), m.steps.end(ctx))
+}
+
+// Settings is as [queue.Store] says.
+func (m *Machine) Settings(context.Context) (map[string]queue.Configured, error) {
+	m.steps.mu.Lock()
+	defer m.steps.mu.Unlock()
+	if m.steps.closed {
+		return nil, queue.ErrClosed
+	}
+	return m.settings.view(), nil
+}
+
+// Schedules is as [queue.Store] says.
+func (m *Machine) Schedules(context.Context) ([]queue.Schedule, error) {
+	m.steps.mu.Lock()
+	if m.steps.closed {
+		m.steps.mu.Unlock()
+		return nil, queue.ErrClosed
+	}
+	all := m.scheduleSet.list()
+	m.steps.mu.Unlock()
+	for i := range all {
+		all[i] = cloneSchedule(&all[i])
+	}
+	return all, nil
+}
+
+// Reschedule is as [queue.Store] says.
+func (m *Machine) Reschedule(ctx context.Context, now time.Time, r queue.Reschedule) error {
+	if err := validateReschedule(&r, m.cfg.MaxPayload); err != nil {
+		return fmt.Errorf("schedule %q: %w", r.Name, err)
+	}
+	value, err := ownSchedule(&r)
+	if err == nil && len(r.Tasks) > 0 { // what needs no room is not refused for lack of it
+		r.Tasks, err = m.submissions.checked(r.Tasks)
+	}
+	if err != nil {
+		return fmt.Errorf("schedule %q: %w", r.Name, err)
+	}
+	works := m.fingerprints.of(r.Tasks)
+	if err := m.steps.beginChange(ctx, now); err != nil {
+		return err
+	}
+	if err = m.reschedule(&r, value, works); err != nil {
+		err = fmt.Errorf("schedule %q: %w", r.Name, err)
+	}
+	if syncErr := m.steps.end(ctx); err == nil {
+		err = syncErr
+	}
+	return err
+}
+
+// reschedule makes a change unless it has been made, or another has.
+func (m *Machine) reschedule(r *queue.Reschedule, value []byte, works []fingerprint) error {
+	if open, err := m.scheduleSet.admits(r); !open {
+		return err
+	}
+	if _, err := m.submissions.acceptAll(r.Tasks, works); err != nil {
+		return err
+	}
+	m.scheduleSet.put(r.Name, r.To, value)
+	return nil
+}

@@ -1,0 +1,128 @@
+package machine
+
+import (
+	"context"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+)
+
+// page is how many tasks a page has if nothing is said.
+const page = 100
+
+// Find is as [queue.Store] says. It answers what has been decided, which may not
+// be durable yet.
+func (m *Machine) Find(_ context.Context, f queue.Filter, p queue.Page) (found []queue.Task, err error) {
+	if p.Limit <= 0 {
+		p.Limit = page
+	}
+	s, left := newSearch(f, p.After, p.Newest), newAllowance(p.Limit, p.Bytes)
+	for err == nil && !s.done && left.any() {
+		if err = m.part(s, m.steps.lockOpen); err == nil {
+			found, err = m.pageOf(s, found, &left)
+		}
+	}
+	return found, err
+}
+
+// views appends what a search has found to a page, as far as the page may take it.
+func (m *Machine) pageOf(s *search, found []queue.Task, left *allowance) ([]queue.Task, error) {
+	if err := m.steps.lockOpen(); err != nil {
+		return nil, err
+	}
+	defer m.steps.mu.Unlock()
+	for _, id := range s.ids {
+		if !left.any() {
+			break
+		}
+		f, _ := m.finder.match(s, id) // what cannot be read to tell is not found
+		if f.task == nil {
+			continue
+		}
+		if f.row == nil {
+			row, _ := m.rows.readable(f.task)
+			f.row = &row
+		}
+		found = append(found, m.views.view(f.task, f.row))
+		left.take(&found[len(found)-1])
+	}
+	return found, nil
+}
+
+// part finds the next part of a search. lock takes the machine's lock.
+func (m *Machine) part(s *search, lock func() error) error {
+	if len(s.filter.IDs) > 0 {
+		n := min(s.most, len(s.named))
+		s.ids, s.named = s.named[:n:n], s.named[n:]
+		s.done = len(s.named) == 0
+		return nil
+	}
+	if err := lock(); err != nil {
+		return err
+	}
+	m.finder.look(s)
+	m.steps.reading.Add(1) // the rows stay open
+	m.steps.mu.Unlock()
+	defer m.steps.reading.Done()
+	m.finder.sift(s)
+	return nil
+}
+
+// Explain is as [queue.Store] says.
+func (m *Machine) Explain(_ context.Context, now time.Time, id queue.ID) ([]queue.Reason, error) {
+	m.steps.mu.Lock()
+	defer m.steps.mu.Unlock()
+	if m.steps.closed {
+		return nil, queue.ErrClosed
+	}
+	m.keyRates.unblock()
+	return m.reasons.of(id, m.clock.latest(now))
+}
+
+// Stats is as [queue.Store] says.
+func (m *Machine) Stats(_ context.Context, now time.Time) (queue.Stats, error) {
+	m.steps.mu.Lock()
+	defer m.steps.mu.Unlock()
+	if m.steps.closed {
+		return queue.Stats{}, queue.ErrClosed
+	}
+	at := m.clock.latest(now)
+	m.keyRates.unblock()
+	s := queue.Stats{
+		Queues: make(map[string]queue.Counts),
+		Total:  queue.Total{Running: m.total.running, Limits: m.settings.totals, Keys: m.settings.keysWithTotals()},
+	}
+	for name, l := range m.queues.byName {
+		s.Queues[name] = m.counts.of(l, at)
+	}
+	s.Workers = m.workerSet.live(at)
+	return s, nil
+}
+
+// Watch is as [queue.Store] says.
+func (m *Machine) Watch(ctx context.Context, begun func(), fn func(queue.Event)) error {
+	m.steps.mu.Lock()
+	if m.steps.closed {
+		m.steps.mu.Unlock()
+		return queue.ErrClosed
+	}
+	w := m.watchers.add(m.cfg.WatchBuffer)
+	m.steps.mu.Unlock()
+	defer func() {
+		m.steps.mu.Lock()
+		defer m.steps.mu.Unlock()
+		m.watchers.remove(w)
+	}()
+	begun()
+	for {
+		select {
+		case e, ok := <-w.events:
+			if !ok {
+				return queue.ErrClosed
+			}
+			fn(e)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}

@@ -1,0 +1,206 @@
+package machine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+)
+
+// Submit is as [queue.Store] says.
+func (m *Machine) Submit(ctx context.Context, now time.Time, tasks []queue.NewTask) ([]queue.Receipt, error) {
+	tasks, err := m.submissions.checked(tasks)
+	if err != nil {
+		return nil, err
+	}
+	works := m.fingerprints.of(tasks)
+	if err := m.steps.beginChange(ctx, now); err != nil {
+		return nil, err
+	}
+	receipts, err := m.submissions.acceptAll(tasks, works)
+	if syncErr := m.steps.end(ctx); err == nil {
+		err = syncErr
+	}
+	if err != nil {
+		return nil, err
+	}
+	return receipts, nil
+}
+
+// Claim is as [queue.Store] says.
+func (m *Machine) Claim(ctx context.Context, now time.Time, c queue.Claim) (queue.Claimed, error) {
+	if c.Queue == "" {
+		c.Queue = defaultQueue
+	}
+	if err := checkName("worker", c.Worker); err != nil {
+		return queue.Claimed{}, err
+	}
+	if c.Max < 1 || c.Lease <= 0 {
+		return queue.Claimed{}, fmt.Errorf("%w: a claim needs a Max and a Lease", queue.ErrInvalid)
+	}
+	got, err := m.claimSteps(ctx, now, c)
+	if err == nil {
+		// Nobody runs a task that may not have been accepted. Who left would leave
+		// leases behind, so everybody waits.
+		err = m.journal.sync(got.mark, nil, m.steps.stalled())
+	}
+	if errors.Is(err, errStalled) {
+		m.unclaim(got.starts, false)
+		err = m.steps.unavailable("nothing was claimed")
+	}
+	if err != nil {
+		return queue.Claimed{}, err
+	}
+	if n, err := m.leaseLog.note(got.starts); err != nil {
+		m.unclaim(got.starts[n:], n > 0)
+		if got.Tasks = got.Tasks[:n]; n == 0 {
+			return queue.Claimed{}, fmt.Errorf("%w: %w", queue.ErrUnavailable, err)
+		}
+	}
+	return got.Claimed, nil
+}
+
+// claimSteps makes steps of a claim until one has started a task, or has found all that
+// there are. Only a step that expires as many tasks as a step may is followed by
+// another one.
+func (m *Machine) claimSteps(ctx context.Context, now time.Time, c queue.Claim) (got granted, err error) {
+	for {
+		if err = m.steps.beginChange(ctx, now); err != nil {
+			return got, err
+		}
+		opened := m.steps.opened
+		if got, err = m.claims.claim(c); err != nil || len(got.Tasks) > 0 || !got.rest {
+			got.mark = max(got.mark, opened)
+			m.steps.seal() // a task may have passed its deadline
+			m.steps.mu.Unlock()
+			return got, err
+		}
+		if err = m.steps.end(ctx); err != nil {
+			return got, err
+		}
+	}
+}
+
+// unclaim takes starts back that nobody was told of, because they could not be
+// noted. It leaves nothing behind: a disk that fails for long would fill the
+// histories of tasks with starts that never were. Who may claim them is told if others
+// of the claim have been noted. Else the next claim would fail as this one has, and
+// so without end.
+func (m *Machine) unclaim(starts []Noted, others bool) {
+	m.steps.lockCorrected()
+	defer m.steps.mu.Unlock()
+	if !m.steps.closed {
+		m.claims.takeBack(starts, others)
+	}
+	m.steps.seal() // nobody waits for it: if it is lost, so is the claim
+}
+
+// Beat is as [queue.Store] says.
+func (m *Machine) Beat(ctx context.Context, now time.Time, w queue.Worker, beats []queue.Beat) ([]queue.Answer, error) {
+	if err := errors.Join(checkName("worker", w.Name), w.Validate()); err != nil {
+		return nil, err
+	}
+	begin := m.steps.begin
+	for i := range beats {
+		if n := len(beats[i].Checkpoint); n > m.cfg.MaxCheckpoint {
+			return nil, tooLarge("checkpoint", n, m.cfg.MaxCheckpoint)
+		}
+		if beats[i].Checkpoint != nil {
+			begin = m.steps.beginChange // it is sent again and again, and would fill the memory
+		}
+	}
+	if err := begin(ctx, now); err != nil {
+		return nil, err
+	}
+	begun := m.journal.mark()
+	m.workerSet.heard(w)
+	answers := make([]queue.Answer, len(beats))
+	for i := range beats {
+		answers[i] = m.attempts.beat(&beats[i])
+	}
+	if m.journal.mark() == begun && m.steps.opened == 0 {
+		// Leases are in memory. To wait for what others have written would end those of
+		// handlers that do well while a disk is full. The first call alone waits, for the
+		// times that it has corrected.
+		m.steps.mu.Unlock()
+		return answers, nil
+	}
+	if err := m.steps.end(ctx); err != nil {
+		return nil, err
+	}
+	return answers, nil
+}
+
+// Settle is as [queue.Store] says.
+func (m *Machine) Settle(ctx context.Context, now time.Time, outcomes []queue.Outcome) ([]error, error) {
+	if err := m.steps.begin(ctx, now); err != nil {
+		return nil, err
+	}
+	answers := make([]error, len(outcomes))
+	for i := range outcomes {
+		answers[i] = m.attempts.settle(&outcomes[i])
+		m.passes.advance()
+	}
+	if err := m.steps.end(ctx); err != nil {
+		return nil, err
+	}
+	return answers, nil
+}
+
+// Tend is as [queue.Store] says.
+func (m *Machine) Tend(ctx context.Context, now time.Time, limit int) (next time.Time, err error) {
+	switch {
+	case limit < 0:
+		return time.Time{}, fmt.Errorf("%w: the limit is %d; it is 0 for none, or more", queue.ErrInvalid, limit)
+	case limit == 0:
+		limit = math.MaxInt
+	}
+	for {
+		part := min(limit, partTend)
+		next, left, err := m.tendPart(ctx, now, part)
+		if limit -= part - left; err != nil || left > 0 || limit == 0 {
+			return next, err
+		}
+	}
+}
+
+// partTend is how many changes Tend makes in one step.
+const partTend = 100
+
+// tendPart is a step of Tend. left is what is left of its limit; if that is 0, next
+// is now.
+func (m *Machine) tendPart(ctx context.Context, now time.Time, limit int) (next time.Time, left int, err error) {
+	if err := m.steps.beginChange(ctx, now); err != nil {
+		return time.Time{}, limit, err
+	}
+	at, limit := m.maintainer.maintain(limit)
+	if err := errors.Join(m.journal.failed(), m.steps.end(ctx)); err != nil {
+		return time.Time{}, limit, err
+	}
+	if at == 0 {
+		return time.Time{}, limit, nil
+	}
+	return timeOf(at), limit, nil
+}
+
+// Listen is as [queue.Store] says.
+func (m *Machine) Listen(name string) (<-chan struct{}, func()) {
+	name = cmp.Or(name, defaultQueue)
+	ready := make(chan struct{}, 1)
+	m.steps.mu.Lock()
+	defer m.steps.mu.Unlock()
+	if m.steps.closed {
+		return ready, func() {}
+	}
+	m.queues.setListeners(name, append(m.queues.listeners[name], ready))
+	return ready, func() {
+		m.steps.mu.Lock()
+		defer m.steps.mu.Unlock()
+		m.queues.setListeners(name, slices.DeleteFunc(m.queues.listeners[name], func(c chan struct{}) bool { return c == ready }))
+	}
+}
