@@ -48,7 +48,7 @@ func (a *attempts) beat(b *queue.Beat) queue.Answer {
 
 // order tells the worker of a running task what to do. Resuming takes a pause
 // back that the worker has not obeyed yet.
-func (a *attempts) order(t *task, w why) bool {
+func (a *attempts) order(t *task, w cause) bool {
 	held := t.lease
 	to := w.on
 	switch {
@@ -59,7 +59,7 @@ func (a *attempts) order(t *task, w why) bool {
 		return false
 	}
 	if to == 0 {
-		w = why{}
+		w = cause{}
 	}
 	held.order, held.by, held.reason = to, w.by, w.detail
 	held.row.Order, held.row.OrderBy, held.row.OrderReason = to, w.by, w.detail
@@ -85,8 +85,8 @@ func (a *attempts) settle(o *queue.Outcome) error {
 	}
 	held := t.lease
 	row := &held.row
-	w := why{on: o.On, by: row.Lease.Worker, token: o.Token}
-	released(row)
+	w := cause{on: o.On, by: row.Lease.Worker, token: o.Token}
+	clearLease(row)
 	if o.Checkpoint != nil {
 		row.Checkpoint = o.Checkpoint
 	}
@@ -143,7 +143,7 @@ func (a *attempts) any(id queue.ID) (record.Row, error) {
 
 // again has a task that has not ended wait for its next attempt, or does what
 // its worker was told meanwhile.
-func (a *attempts) again(t *task, row *record.Row, held *lease, runAt time.Time, w why) {
+func (a *attempts) again(t *task, row *record.Row, held *lease, runAt time.Time, w cause) {
 	if t.group != nil {
 		t.group.running = nil // an older one may have been retried meanwhile
 		defer func() {
@@ -163,7 +163,7 @@ func (a *attempts) again(t *task, row *record.Row, held *lease, runAt time.Time,
 		row.RunAt = runAt
 		a.transitions.change(t, row, queue.Scheduled, w)
 		if unix(runAt) <= a.clock.now && held.order == 0 {
-			a.transitions.change(t, row, a.transitions.pending(t, 0), why{on: queue.OnDue})
+			a.transitions.change(t, row, a.transitions.pending(t, 0), cause{on: queue.OnDue})
 		}
 	}
 	if held.order != 0 {
@@ -178,20 +178,20 @@ func (a *attempts) obey(t *task, row *record.Row, held *lease, token queue.Token
 		to = queue.Paused
 		a.states.arm(t, row)
 	}
-	a.transitions.change(t, row, to, why{on: held.order, by: held.by, token: token, detail: held.reason})
+	a.transitions.change(t, row, to, cause{on: held.order, by: held.by, token: token, detail: held.reason})
 }
 
 // lose ends the lease of a task whose worker has not been heard of in time.
 func (a *attempts) lose(t *task) {
 	held := t.lease
 	row := &held.row
-	w := why{on: queue.OnLost, by: row.Lease.Worker, token: row.Lease.Token}
-	released(row)
-	l := a.queues.of(t)
+	w := cause{on: queue.OnLost, by: row.Lease.Worker, token: row.Lease.Token}
+	clearLease(row)
+	q := a.queues.of(t)
 	defer func() {
-		l.roomEnd = a.journal.mark()
+		q.roomEnd = a.journal.mark()
 		if a.slots.shared() {
-			a.slots.roomEnd = l.roomEnd
+			a.slots.roomEnd = q.roomEnd
 		}
 	}()
 	row.Crashes++
@@ -206,29 +206,29 @@ func (a *attempts) lose(t *task) {
 }
 
 // giveBack ends a lease without a verdict on its task.
-func (a *attempts) giveBack(t *task, detail string) {
+func (a *attempts) release(t *task, detail string) {
 	held := t.lease
 	row := &held.row
-	w := why{on: queue.OnGiveBack, by: row.Lease.Worker, token: row.Lease.Token, detail: detail}
-	released(row)
+	w := cause{on: queue.OnGiveBack, by: row.Lease.Worker, token: row.Lease.Token, detail: detail}
+	clearLease(row)
 	a.again(t, row, held, time.Time{}, w)
 }
 
 // giveBackAll gives the leases of this process back.
-func (a *attempts) giveBackAll() {
+func (a *attempts) releaseAll() {
 	if a.journal.failed() != nil {
 		return // nothing can be written: they will be lost
 	}
 	for _, t := range a.states.leased() {
 		if t.lease.row.Remote == 0 {
-			a.giveBack(t, "the store was closed")
+			a.release(t, "the store was closed")
 		}
 	}
 }
 
 // released has the row of a task that ran tell that it does no more. Its last
 // token stays: no older one is ever valid again.
-func released(row *record.Row) {
+func clearLease(row *record.Row) {
 	row.Lease.Until, row.Remote = time.Time{}, 0
 	row.Order, row.OrderBy, row.OrderReason = 0, "", ""
 }

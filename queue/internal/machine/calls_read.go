@@ -92,8 +92,8 @@ func (m *Machine) Stats(_ context.Context, now time.Time) (queue.Stats, error) {
 		Queues: make(map[string]queue.Counts),
 		Total:  queue.Total{Running: m.total.running, Limits: m.settings.totals, Keys: m.settings.keysWithTotals()},
 	}
-	for name, l := range m.queues.byName {
-		s.Queues[name] = m.counts.of(l, at)
+	for name, q := range m.queues.byName {
+		s.Queues[name] = m.counts.of(q, at)
 	}
 	s.Workers = m.workerSet.live(at)
 	return s, nil

@@ -47,12 +47,12 @@ func (c *cascade) key() string {
 }
 
 // why is what the steps of the cancelled tasks say.
-func (c *cascade) why() why {
+func (c *cascade) why() cause {
 	text := "task %s, which has to succeed first, was forgotten"
 	if !c.Forgotten {
 		text = "task %s, which has to succeed first, was cancelled with the task before it"
 	}
-	return why{on: queue.OnCancel, by: c.By, detail: fmt.Sprintf(text, c.ID)}
+	return cause{on: queue.OnCancel, by: c.By, detail: fmt.Sprintf(text, c.ID)}
 }
 
 // spares reports whether a task has been retried since the cascade began, after it had

@@ -43,37 +43,37 @@ type claimer struct {
 func (g *claimer) claim(c queue.Claim) (got granted, err error) {
 	g.workerSet.see(c.Worker, c.Queue, c.Kinds)
 	g.total.lapse()
-	l := g.queues.byName[c.Queue]
-	if l == nil {
+	q := g.queues.byName[c.Queue]
+	if q == nil {
 		return got, nil
 	}
-	defer g.total.yield(l)
-	if l.settings.Paused != nil {
+	defer g.total.yield(q)
+	if q.settings.Paused != nil {
 		return got, nil
 	}
 	g.keyRates.unblock()
-	g.classes = l.classes(g.classes[:0], c.Kinds)
+	g.classes = q.classes(g.classes[:0], c.Kinds)
 	got.left = newAllowance(c.Max, c.Bytes)
 	for got.left.any() && err == nil {
 		var t *task
-		if t, got.Next = g.next(l, g.classes); t == nil {
+		if t, got.Next = g.next(q, g.classes); t == nil {
 			got.rest = got.Next.Equal(g.clock.time())
 			break
 		}
 		suspect := t.isSuspect()
 		if err = g.grant(t, &c, &got); suspect {
-			g.classes = l.classes(g.classes[:0], c.Kinds) // without the others
+			g.classes = q.classes(g.classes[:0], c.Kinds) // without the others
 		}
 	}
 	if len(got.Tasks) > 0 && err != nil {
 		err = nil // it comes up again
-		l.signal()
+		q.signal()
 	}
 	switch {
 	case got.left.tasks > 0 && got.left.bytes <= 0:
 		got.Next = g.clock.time() // for the rest
 	case got.left.tasks > 0 && got.Next.IsZero():
-		got.Next = l.nextKey(g.classes)
+		got.Next = q.nextKey(g.classes)
 	}
 	return got, cmp.Or(g.journal.failed(), err)
 }
@@ -81,18 +81,18 @@ func (g *claimer) claim(c queue.Claim) (got granted, err error) {
 // next returns the task of a queue whose turn it is, nil if there is none, and when to
 // ask again: when its rate allows a start, or now if this step has expired as many tasks
 // as it may.
-func (g *claimer) next(l *line, classes []int) (t *task, at time.Time) {
+func (g *claimer) next(q *queueState, classes []int) (t *task, at time.Time) {
 	for g.journal.failed() == nil { // else a row that cannot be read comes up for ever
-		e := l.order.PeekOf(l.running, classes)
+		e := q.order.PeekOf(q.running, classes)
 		if e != nil {
 			t = g.tasks.at(e.Value)
 		}
 		switch {
-		case e == nil && l.passes > 0:
+		case e == nil && q.passes > 0:
 			// A task that ended and let none start is a turn of the policy as well: else a
 			// tier over its cap would wait for as long as others keep the total up.
-			l.passes--
-			l.order.PassOf(l.running, classes)
+			q.passes--
+			q.order.PassOf(q.running, classes)
 		case e == nil:
 			return nil, at
 		case t.late(g.clock.now) && g.passes.left <= 0:
@@ -102,14 +102,14 @@ func (g *claimer) next(l *line, classes []int) (t *task, at time.Time) {
 			g.transitions.expire(t)
 			g.passes.advance()
 		case !t.free() && g.passes.left <= 0:
-			l.signal()
+			q.signal()
 			return nil, at
 		case !t.free():
 			g.holds.hold(t)
-		case l.limits.rate.limited() && l.limits.rate.from(l.arrival) > g.clock.now:
-			return nil, timeOf(l.limits.rate.from(l.arrival))
-		case !g.total.mayStart(l):
-			return nil, g.total.refuse(l)
+		case q.limits.rate.limited() && q.limits.rate.from(q.arrival) > g.clock.now:
+			return nil, timeOf(q.limits.rate.from(q.arrival))
+		case !g.total.mayStart(q):
+			return nil, g.total.refuse(q)
 		default:
 			return t, at
 		}
@@ -120,7 +120,7 @@ func (g *claimer) next(l *line, classes []int) (t *task, at time.Time) {
 // grant starts a task for a claim, or sets it aside.
 func (g *claimer) grant(t *task, c *queue.Claim, got *granted) error {
 	held := new(lease)
-	written, err := g.prefetch.readFirst(t, &held.row)
+	written, err := g.prefetch.readStarting(t, &held.row)
 	if err != nil {
 		g.states.quarantine(t, err)
 		if got.damaged++; got.damaged < mostDamaged {
@@ -132,40 +132,40 @@ func (g *claimer) grant(t *task, c *queue.Claim, got *granted) error {
 	if c.Remote {
 		s.Remote = c.Lease
 	}
-	if held.place, err = g.leaseLog.reserve(s.Token); err != nil {
+	if held.slot, err = g.leaseLog.reserve(s.Token); err != nil {
 		return fmt.Errorf("%w: %w", queue.ErrUnavailable, err)
 	}
 	g.start(t, held, s, c.Lease)
-	l := g.queues.of(t)
+	q := g.queues.of(t)
 	if got.Tasks == nil { // limits may leave fewer
-		likely := min(c.Max, 1+l.waiting.n, mostLikely)
+		likely := min(c.Max, 1+q.waiting.n, mostLikely)
 		got.Tasks, got.starts = make([]queue.Task, 0, likely), make([]Noted, 0, likely)
 	}
 	got.Tasks = append(got.Tasks, g.views.view(t, &held.row))
 	got.left.take(&got.Tasks[len(got.Tasks)-1])
-	if held.place > 0 {
-		got.starts = append(got.starts, Noted{held.place, s})
+	if held.slot > 0 {
+		got.starts = append(got.starts, Noted{held.slot, s})
 	}
 	// The end of a lease that may have made room for this one has to be durable as
 	// well: a crash would bring it back beside this one.
-	got.mark = max(got.mark, written, l.roomEnd, g.slots.roomEnd)
+	got.mark = max(got.mark, written, q.roomEnd, g.slots.roomEnd)
 	if held.suspect { // else a crash of its making would be that of the one before as well
-		got.mark = max(got.mark, l.suspects.end)
+		got.mark = max(got.mark, q.suspects.end)
 	}
 	return nil
 }
 
 // start leases a task that is next in its line.
 func (g *claimer) start(t *task, held *lease, s Start, length time.Duration) {
-	l := g.queues.of(t)
+	q := g.queues.of(t)
 	g.states.start(t, held.row.Key)
-	g.transitions.claimed(l, &held.row, s, g.clock.time())
+	g.transitions.claimed(q, &held.row, s, g.clock.time())
 	g.states.run(t, held, g.clock.after(length))
-	l.lastStart = s.Token
-	if l.limits.rate.limited() {
-		l.arrival = l.limits.rate.spend(l.arrival, g.clock.now)
+	q.lastStart = s.Token
+	if q.limits.rate.limited() {
+		q.arrival = q.limits.rate.spend(q.arrival, g.clock.now)
 	}
-	g.keyRates.spend(l, held.row.Key)
+	g.keyRates.spend(q, held.row.Key)
 }
 
 // takeBack makes starts undone.
@@ -180,7 +180,7 @@ func (g *claimer) takeBack(starts []Noted, others bool) {
 			g.putBack(t, &row)
 			g.leaseLog.starts.Free(s.Place, s.Token)
 		} else {
-			g.attempts.giveBack(t, "its start could not be noted")
+			g.attempts.release(t, "its start could not be noted")
 		}
 		if others {
 			g.queues.of(t).signal()
@@ -206,26 +206,26 @@ func (g *claimer) untouched(t *task, row *record.Row) bool {
 // putBack has a running task wait again as its row tells, as if it had not been
 // claimed. Only watchers are told, who know of the claim.
 func (g *claimer) putBack(t *task, row *record.Row) {
-	l, held := g.queues.of(t), t.lease
+	q, held := g.queues.of(t), t.lease
 	w := queue.Step{
 		At: g.clock.time(), On: queue.OnGiveBack, To: queue.Waiting, By: held.row.Lease.Worker,
 		Token: held.row.Lease.Token, Detail: "its start could not be noted",
 	}
 	g.watchers.send(queue.Event{ID: t.id, Queue: row.Queue, Kind: row.Kind, From: queue.Running, Step: w})
 	g.states.unrun(t, row)
-	g.unspend(l, row.Key, w.Token)
+	g.unspend(q, row.Key, w.Token)
 }
 
 // unspend takes a start back that was counted against rates, if it is the last one of
 // its queue. One that came later may have started on what was gained by waiting, which
 // does not come twice. A rate that has been set meanwhile is at most as good as new.
-func (g *claimer) unspend(l *line, key string, token queue.Token) {
-	if l.lastStart != token {
+func (g *claimer) unspend(q *queueState, key string, token queue.Token) {
+	if q.lastStart != token {
 		return
 	}
-	l.lastStart-- // the one before it in its claim, or nobody's
-	l.arrival = l.limits.rate.unspend(l.arrival)
-	g.keyRates.unspend(l, key)
+	q.lastStart-- // the one before it in its claim, or nobody's
+	q.arrival = q.limits.rate.unspend(q.arrival)
+	g.keyRates.unspend(q, key)
 }
 
 // claims is what a claim has got so far.

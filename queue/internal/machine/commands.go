@@ -71,7 +71,7 @@ func (d *commands) all(s *search, c queue.Command, limit int, bad *unread) (chan
 
 // one does something to one task, if that makes a difference.
 func (d *commands) one(t *task, row *record.Row, c queue.Command) (changed bool) {
-	w := why{on: c.Do, by: c.By, detail: c.Reason}
+	w := cause{on: c.Do, by: c.By, detail: c.Reason}
 	switch {
 	case t.state.Finished():
 		return d.finished(t, row, w)
@@ -94,7 +94,7 @@ func (d *commands) one(t *task, row *record.Row, c queue.Command) (changed bool)
 	return true
 }
 
-func (d *commands) finished(t *task, row *record.Row, w why) (changed bool) {
+func (d *commands) finished(t *task, row *record.Row, w cause) (changed bool) {
 	switch {
 	case w.on == queue.OnForget:
 		d.transitions.forget(t, row, w)
@@ -107,7 +107,7 @@ func (d *commands) finished(t *task, row *record.Row, w why) (changed bool) {
 }
 
 // retry has a finished task begin anew. It keeps its age, and its history.
-func (d *commands) retry(t *task, row *record.Row, w why) {
+func (d *commands) retry(t *task, row *record.Row, w cause) {
 	d.states.leave(t)
 	row.Failures, row.Crashes, row.RunAt = 0, 0, d.clock.time()
 	if !row.Deadline.After(d.clock.time()) {
@@ -122,7 +122,7 @@ func (d *commands) retry(t *task, row *record.Row, w why) {
 
 // edit applies e to an unfinished task that is not running, and moves the task to where it
 // belongs then. It leaves the task unchanged, and returns false, if that would make it invalid.
-func (d *commands) edit(t *task, row *record.Row, e *queue.Edit, w why) (changed bool) {
+func (d *commands) edit(t *task, row *record.Row, e *queue.Edit, w cause) (changed bool) {
 	s := row.Spec
 	if e.Tier != nil {
 		s.Tier = *e.Tier
@@ -161,7 +161,7 @@ func (d *commands) edit(t *task, row *record.Row, e *queue.Edit, w why) (changed
 	d.transitions.step(d.queues.of(t), row, to, w)
 	d.states.leave(t)
 	t.tier = uint8(row.Tier - stint.Lowest)
-	if t.rare != nil {
+	if t.optional != nil {
 		d.states.deadlines.remove(t)
 	}
 	d.states.arm(t, row)

@@ -143,7 +143,7 @@ func (c *corrector) correct(t *task, by correction) (size int) {
 	default:
 		t.at = unix(row.Changed)
 	}
-	if t.rare != nil && t.expiry > 0 {
+	if t.optional != nil && t.expiry > 0 {
 		c.states.arm(t, &row)
 	}
 	return c.rows.write(t.id, &row)

@@ -26,7 +26,7 @@ type dependencies struct {
 
 // followers are tasks that have something in common, in the order in which that
 // came about. Each knows its place, so that it can be taken out.
-type followers = list.List
+type linkedTasks = list.List
 
 // predecessor is a task that unfinished tasks come after.
 type predecessor struct {
@@ -169,7 +169,7 @@ func (d *dependencies) orphan(id queue.ID, seq uint64, forgotten bool, by string
 
 // abandon has no task come after one that is forgotten. Those that wait for its success
 // are cancelled.
-func (d *dependencies) abandon(id queue.ID, seq uint64, w why) {
+func (d *dependencies) abandon(id queue.ID, seq uint64, w cause) {
 	d.orphan(id, seq, true, w.by)
 	shrink.Delete(&d.predecessors, &d.peaks.predecessors, id)
 }

@@ -18,9 +18,9 @@ type fingerprints struct {
 	journal *journal
 	tasks   *tasks
 
-	byWork map[fingerprint]*followers // dead tasks that have crashed their workers
-	any    atomic.Bool                // there are such tasks; written with the lock
-	peak   int                        // of byWork, as shrink.Delete has it
+	byWork map[fingerprint]*linkedTasks // dead tasks that have crashed their workers
+	any    atomic.Bool                  // there are such tasks; written with the lock
+	peak   int                          // of byWork, as shrink.Delete has it
 }
 
 // fingerprint is what a task does: its kind and its payload.
@@ -67,7 +67,7 @@ func (f *fingerprints) add(t *task, row *record.Row) {
 func (f *fingerprints) link(t *task, work fingerprint) {
 	same := f.byWork[work]
 	if same == nil {
-		same = new(followers)
+		same = new(linkedTasks)
 		f.byWork[work] = same
 		f.any.Store(true)
 	}
@@ -76,7 +76,7 @@ func (f *fingerprints) link(t *task, work fingerprint) {
 
 // remove removes the fingerprint of a task that is retried or forgotten, if it has one.
 func (f *fingerprints) remove(t *task) {
-	if t.rare == nil || t.poison == nil {
+	if t.optional == nil || t.poison == nil {
 		return
 	}
 	work := t.poison.work

@@ -30,7 +30,7 @@ func (h *holds) join(t *task, row *record.Row) {
 func (h *holds) joinOthers(t *task, row *record.Row) {
 	if row.Group != "" {
 		if first := h.queues.of(t).groups.join(t, row.Group, row.Seq); first != nil {
-			h.transitions.revise(first, queue.Held, why{on: queue.OnHold})
+			h.transitions.revise(first, queue.Held, cause{on: queue.OnHold})
 		}
 	}
 	if !row.Batch.IsZero() {
@@ -42,14 +42,14 @@ func (h *holds) joinOthers(t *task, row *record.Row) {
 // that holds it has not come to it yet.
 func (h *holds) hold(t *task) {
 	h.passes.left--
-	h.transitions.revise(t, queue.Held, why{on: queue.OnHold})
+	h.transitions.revise(t, queue.Held, cause{on: queue.OnHold})
 }
 
 // adjust has a task be held, or no more, as is right by what it waits for.
 func (h *holds) adjust(t *task) {
 	h.transitions.unhold(t)
 	if t.state == queue.Waiting && !t.free() {
-		h.transitions.revise(t, queue.Held, why{on: queue.OnHold})
+		h.transitions.revise(t, queue.Held, cause{on: queue.OnHold})
 	}
 }
 

@@ -20,16 +20,16 @@ import (
 type journal struct {
 	rows Rows
 
-	mu      sync.Mutex
-	batch   []Change          // what is to be applied
-	spare   []Change          // one that has been, for the next
-	whole   int               // so many of them belong to steps that are complete
-	written uint64            // changes so far
-	sealed  uint64            // and of complete steps
-	ahead   map[string]*ahead // changes that are not in rows yet, and rows that are soon to be read
-	peak    int               // of ahead, as shrink.Delete has it
-	kept    int               // bytes of the latter,
-	most    int               // and how many there may be
+	mu          sync.Mutex
+	batch       []Change              // what is to be applied
+	spare       []Change              // one that has been, for the next
+	whole       int                   // so many of them belong to steps that are complete
+	written     uint64                // changes so far
+	sealed      uint64                // and of complete steps
+	cache       map[string]*cachedRow // changes that are not in rows yet, and rows that are soon to be read
+	peak        int                   // of ahead, as shrink.Delete has it
+	storedBytes int                   // bytes of the latter,
+	maxStored   int                   // and how many there may be
 
 	taken   uint64 // changes that are durable or being applied
 	applied uint64 // changes that are durable
@@ -42,19 +42,19 @@ type journal struct {
 // ahead is a change that is not in rows yet, or a row that is soon to be read. Both
 // the journal and the changes of a batch point to it: to find it again takes longer
 // than what is to be done with it.
-type ahead struct {
-	key   string
-	value []byte // nil if the key is removed
-	seq   uint64
-	soon  bool // it is to be read soon
-	kept  bool // it is in rows
+type cachedRow struct {
+	key    string
+	value  []byte // nil if the key is removed
+	seq    uint64
+	soon   bool // it is to be read soon
+	stored bool // it is in rows
 }
 
 // mostSpare is how large a batch may have been whose memory is kept.
 const mostSpare = 4096
 
 func newJournal(rows Rows, keep int) *journal {
-	return &journal{rows: rows, most: keep, ahead: make(map[string]*ahead), next: newRound()}
+	return &journal{rows: rows, maxStored: keep, cache: make(map[string]*cachedRow), next: newRound()}
 }
 
 // set changes a key; nil removes it. soon says that it will be read before it is
@@ -63,21 +63,21 @@ func (j *journal) set(key string, value []byte, soon bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.written++
-	a := j.ahead[key]
+	a := j.cache[key]
 	if a == nil {
-		a = &ahead{key: key}
-		j.ahead[key] = a
-	} else if a.kept {
-		j.kept -= len(a.value)
+		a = &cachedRow{key: key}
+		j.cache[key] = a
+	} else if a.stored {
+		j.storedBytes -= len(a.value)
 	}
-	a.value, a.seq, a.soon, a.kept = value, j.written, soon, false
+	a.value, a.seq, a.soon, a.stored = value, j.written, soon, false
 	j.batch = append(j.batch, Change{a.key, value, a})
 }
 
 // get returns the value of a key, nil if there is none.
 func (j *journal) get(key string) (value []byte, err error) {
 	j.mu.Lock()
-	a := j.ahead[key]
+	a := j.cache[key]
 	if a != nil {
 		value = a.value
 	}
@@ -106,7 +106,7 @@ func (j *journal) scan(sort string, fn func(key string, value []byte) error) (er
 func (j *journal) changed(key string, since uint64) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	a := j.ahead[key]
+	a := j.cache[key]
 	return a != nil && a.seq > since
 }
 
@@ -304,13 +304,13 @@ func (j *journal) take(r *round) (batch []Change, err error) {
 // holds mu.
 func (j *journal) forget(batch []Change) {
 	for _, c := range batch {
-		switch a := c.ahead; {
-		case a.seq > j.applied || a.kept:
-		case a.soon && j.kept+len(a.value) <= j.most-j.most/aheadShare:
-			a.kept = true
-			j.kept += len(a.value)
+		switch a := c.cached; {
+		case a.seq > j.applied || a.stored:
+		case a.soon && j.storedBytes+len(a.value) <= j.maxStored-j.maxStored/prefetchShare:
+			a.stored = true
+			j.storedBytes += len(a.value)
 		default:
-			shrink.Delete(&j.ahead, &j.peak, a.key)
+			shrink.Delete(&j.cache, &j.peak, a.key)
 		}
 	}
 	if cap(batch) <= mostSpare {

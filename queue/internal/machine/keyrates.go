@@ -14,7 +14,7 @@ type keyRates struct {
 // keyRate is the rate of one key. It is forgotten when the key could start as
 // many as a new one could.
 type keyRate struct {
-	line    *line
+	queue   *queueState
 	key     string
 	arrival fixed
 	blocked uint32 // its place among those that may start nothing until a time; 0: it is not one of them
@@ -25,15 +25,15 @@ func placeByRate(k *keyRate) *uint32  { return &k.due }
 func placeBlocked(k *keyRate) *uint32 { return &k.blocked }
 
 // spend counts a start of a key.
-func (r *keyRates) spend(l *line, key string) {
-	rate := l.limits.rateOfKey(key)
+func (r *keyRates) spend(q *queueState, key string) {
+	rate := q.limits.rateOfKey(key)
 	if key == "" || !rate.limited() {
 		return
 	}
-	k := l.keys[key]
+	k := q.keys[key]
 	if k == nil {
-		k = &keyRate{line: l, key: key}
-		l.keys[key] = k
+		k = &keyRate{queue: q, key: key}
+		q.keys[key] = k
 	}
 	k.arrival = rate.spend(k.arrival, r.clock.now)
 	r.block(k)
@@ -41,10 +41,10 @@ func (r *keyRates) spend(l *line, key string) {
 
 // block sets a key aside that is not, if its rate allows no start at present.
 func (r *keyRates) block(k *keyRate) {
-	l := k.line
-	if from := l.limits.rateOfKey(k.key).from(k.arrival); from > r.clock.now {
-		l.order.Block(k.key, causeRate)
-		l.blocked.set(k, from)
+	q := k.queue
+	if from := q.limits.rateOfKey(k.key).from(k.arrival); from > r.clock.now {
+		q.order.Block(k.key, causeRate)
+		q.blocked.set(k, from)
 		r.byTime.set(k, from)
 	} else {
 		r.byTime.set(k, k.arrival.ns+1) // when it is as good as new
@@ -57,13 +57,13 @@ func (r *keyRates) unblock() {
 	for e, ok := r.byTime.first(); ok && e.rank <= r.clock.now; e, ok = r.byTime.first() {
 		k := e.of
 		if k.blocked > 0 {
-			k.line.blocked.remove(k)
-			k.line.order.Unblock(k.key, causeRate)
-			k.line.signal()
+			k.queue.blocked.remove(k)
+			k.queue.order.Unblock(k.key, causeRate)
+			k.queue.signal()
 		}
 		if k.arrival.ns < r.clock.now {
 			r.byTime.remove(k)
-			shrink.Delete(&k.line.keys, &k.line.keysPeak, k.key)
+			shrink.Delete(&k.queue.keys, &k.queue.keysPeak, k.key)
 			continue
 		}
 		r.byTime.set(k, k.arrival.ns+1)
@@ -72,28 +72,28 @@ func (r *keyRates) unblock() {
 
 // reset has every key of a queue begin anew, because the rate of keys
 // may have changed.
-func (r *keyRates) reset(l *line) {
-	for name, k := range l.keys {
+func (r *keyRates) reset(q *queueState) {
+	for name, k := range q.keys {
 		r.byTime.remove(k)
 		if k.blocked > 0 {
-			l.blocked.remove(k)
-			l.order.Unblock(name, causeRate)
+			q.blocked.remove(k)
+			q.order.Unblock(name, causeRate)
 		}
-		shrink.Delete(&l.keys, &l.keysPeak, name)
+		shrink.Delete(&q.keys, &q.keysPeak, name)
 	}
 }
 
 // unspend takes a start of a key back that was counted.
-func (r *keyRates) unspend(l *line, key string) {
-	k := l.keys[key]
-	rate := l.limits.rateOfKey(key)
+func (r *keyRates) unspend(q *queueState, key string) {
+	k := q.keys[key]
+	rate := q.limits.rateOfKey(key)
 	if k == nil || !rate.limited() {
 		return
 	}
 	k.arrival = rate.unspend(k.arrival)
 	if k.blocked > 0 {
-		l.blocked.remove(k)
-		l.order.Unblock(key, causeRate)
+		q.blocked.remove(k)
+		q.order.Unblock(key, causeRate)
 	}
 	r.block(k)
 }

@@ -12,7 +12,7 @@ import (
 // keys have totals.
 type keyTotal struct {
 	running int
-	lines   map[*line]struct{} // in which tasks of the key are queued
+	queues  map[*queueState]struct{} // in which tasks of the key are queued
 }
 
 // keyTotals is the limits of tasks of one key that run in all queues together. A key at
@@ -44,7 +44,7 @@ func (k *keyTotals) full(key string) bool {
 func (k *keyTotals) of(key string) *keyTotal {
 	of := k.keys[key]
 	if of == nil {
-		of = &keyTotal{lines: make(map[*line]struct{})}
+		of = &keyTotal{queues: make(map[*queueState]struct{})}
 		k.keys[key] = of
 	}
 	return of
@@ -52,30 +52,30 @@ func (k *keyTotals) of(key string) *keyTotal {
 
 // forget drops what is kept of a key of which there is nothing any more.
 func (k *keyTotals) forget(key string) {
-	if of := k.keys[key]; of != nil && of.running == 0 && len(of.lines) == 0 {
+	if of := k.keys[key]; of != nil && of.running == 0 && len(of.queues) == 0 {
 		shrink.Delete(&k.keys, &k.keysPeak, key)
 	}
 }
 
 // enqueued notes that a queue has a task of a key to start.
-func (k *keyTotals) enqueued(l *line, key string) {
+func (k *keyTotals) enqueued(q *queueState, key string) {
 	if key == "" || !k.limited() {
 		return
 	}
-	k.of(key).lines[l] = struct{}{}
+	k.of(key).queues[q] = struct{}{}
 	if k.full(key) {
-		l.order.Block(key, causeTotal)
+		q.order.Block(key, causeTotal)
 	}
 }
 
 // dequeued notes that a queue has one task of a key less to start.
-func (k *keyTotals) dequeued(l *line, key string) {
+func (k *keyTotals) dequeued(q *queueState, key string) {
 	of := k.keys[key]
-	if of == nil || l.order.QueuedBy(key) > 0 {
+	if of == nil || q.order.QueuedBy(key) > 0 {
 		return
 	}
-	delete(of.lines, l)
-	l.order.Unblock(key, causeTotal)
+	delete(of.queues, q)
+	q.order.Unblock(key, causeTotal)
 	k.forget(key)
 }
 
@@ -87,8 +87,8 @@ func (k *keyTotals) taken(key string) {
 	of := k.of(key)
 	of.running++
 	if k.full(key) {
-		for l := range of.lines {
-			l.order.Block(key, causeTotal)
+		for q := range of.queues {
+			q.order.Block(key, causeTotal)
 		}
 	}
 }
@@ -102,10 +102,10 @@ func (k *keyTotals) vacated(key string) {
 	was := k.full(key)
 	of.running--
 	if was && !k.full(key) {
-		byNumber := func(a, b *line) int { return cmp.Compare(a.no, b.no) }
-		for _, l := range slices.SortedFunc(maps.Keys(of.lines), byNumber) { // always in the same order
-			l.order.Unblock(key, causeTotal)
-			l.signal()
+		byNumber := func(a, b *queueState) int { return cmp.Compare(a.no, b.no) }
+		for _, q := range slices.SortedFunc(maps.Keys(of.queues), byNumber) { // always in the same order
+			q.order.Unblock(key, causeTotal)
+			q.signal()
 		}
 	}
 	k.forget(key)
@@ -113,13 +113,13 @@ func (k *keyTotals) vacated(key string) {
 
 // configure changes the limits. If they are others than before, it counts anew what runs
 // and what is queued.
-func (k *keyTotals) configure(limit int, own map[string]int, running []ranked[*task], queues map[string]*line) {
+func (k *keyTotals) configure(limit int, own map[string]int, running []ranked[*task], queues map[string]*queueState) {
 	if k.limit == limit && maps.Equal(k.own, own) {
 		return
 	}
 	for key, of := range k.keys {
-		for l := range of.lines {
-			l.order.Unblock(key, causeTotal)
+		for q := range of.queues {
+			q.order.Unblock(key, causeTotal)
 		}
 	}
 	*k = keyTotals{limit: limit, own: own, keys: make(map[string]*keyTotal)}
@@ -129,13 +129,13 @@ func (k *keyTotals) configure(limit int, own map[string]int, running []ranked[*t
 	for _, e := range running {
 		k.taken(e.of.lease.row.Key)
 	}
-	for _, l := range queues {
-		l.order.EachQueued(func(key string) { k.of(key).lines[l] = struct{}{} })
+	for _, q := range queues {
+		q.order.EachQueued(func(key string) { k.of(key).queues[q] = struct{}{} })
 	}
 	for key, of := range k.keys {
-		for l := range of.lines {
+		for q := range of.queues {
 			if k.full(key) {
-				l.order.Block(key, causeTotal)
+				q.order.Block(key, causeTotal)
 			}
 		}
 	}

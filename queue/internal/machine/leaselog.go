@@ -11,19 +11,19 @@ type leaseLog struct {
 	counters *counters
 	tasks    *tasks
 
-	over   []freed // slots of leases that have ended since the last call of take
-	starts Starts  // nil: nothing is recorded
+	over   []freedSlot // slots of leases that have ended since the last call of take
+	starts Starts      // nil: nothing is recorded
 }
 
 // end marks the slot of a lease that has ended, to be freed when that is durable.
 func (g *leaseLog) end(held *lease) {
-	if held.place > 0 {
-		g.over = append(g.over, freed{held.place, held.row.Lease.Token})
+	if held.slot > 0 {
+		g.over = append(g.over, freedSlot{held.slot, held.row.Lease.Token})
 	}
 }
 
 // take returns the slots whose leases have ended in this step, and forgets them.
-func (g *leaseLog) take() []freed {
+func (g *leaseLog) take() []freedSlot {
 	over := g.over
 	g.over = nil
 	return over
@@ -51,7 +51,7 @@ func (g *leaseLog) note(starts []Noted) (n int, err error) {
 
 // free gives up places, once it is durable that their leases are over: until then
 // a crash would take them back to where they are not.
-func (g *leaseLog) free(over []freed) {
+func (g *leaseLog) free(over []freedSlot) {
 	for _, e := range over {
 		g.starts.Free(e.place, e.token)
 	}
@@ -59,7 +59,7 @@ func (g *leaseLog) free(over []freed) {
 
 // recall returns the newest start of each task that an earlier machine has noted,
 // and those that are older or cannot be.
-func (g *leaseLog) recall() (newest map[queue.ID]Noted, over []freed, err error) {
+func (g *leaseLog) recall() (newest map[queue.ID]Noted, over []freedSlot, err error) {
 	newest = make(map[queue.ID]Noted)
 	if g.starts == nil {
 		return newest, nil, nil
@@ -69,11 +69,11 @@ func (g *leaseLog) recall() (newest map[queue.ID]Noted, over []freed, err error)
 		other, twice := newest[s.ID]
 		switch {
 		case s.Token >= first: // the rows are those of an older copy
-			over = append(over, freed{place, s.Token})
+			over = append(over, freedSlot{place, s.Token})
 		case twice && s.Token < other.Token:
-			over = append(over, freed{place, s.Token})
+			over = append(over, freedSlot{place, s.Token})
 		case twice:
-			over = append(over, freed{other.Place, other.Token})
+			over = append(over, freedSlot{other.Place, other.Token})
 			newest[s.ID] = Noted{place, s}
 		default:
 			newest[s.ID] = Noted{place, s}
@@ -84,10 +84,10 @@ func (g *leaseLog) recall() (newest map[queue.ID]Noted, over []freed, err error)
 
 // unused are the places of starts whose leases do not go on, those in over among
 // them.
-func (g *leaseLog) unused(starts map[queue.ID]Noted, over []freed) []freed {
+func (g *leaseLog) unused(starts map[queue.ID]Noted, over []freedSlot) []freedSlot {
 	for id, n := range starts {
-		if t := g.tasks.get(id); t == nil || t.leased() == nil || t.lease.place != n.Place {
-			over = append(over, freed{n.Place, n.Token})
+		if t := g.tasks.get(id); t == nil || t.leased() == nil || t.lease.slot != n.Place {
+			over = append(over, freedSlot{n.Place, n.Token})
 		}
 	}
 	return over

@@ -31,8 +31,8 @@ type loader struct {
 	transitions *transitions
 }
 
-// tasksOf takes the tasks into the memory.
-func (o *loader) tasksOf() error {
+// load takes the tasks into the memory.
+func (o *loader) load() error {
 	var (
 		order   reorder
 		running []record.Row
@@ -43,22 +43,22 @@ func (o *loader) tasksOf() error {
 		return err
 	}
 	noted := func(id queue.ID) bool { _, ok := starts[id]; return ok }
-	err = o.eachHead(noted, func(h *headed) error {
+	err = o.eachHead(noted, func(h *rowSummary) error {
 		o.counters.reserve(h.seq)
 		o.clock.now = max(o.clock.now, h.changed)
-		if h.rest == nil {
+		if h.more == nil {
 			o.waiting(h, &order)
 			return nil
 		}
-		head := &h.rest.head
+		head := &h.more.head
 		if !head.State.Finished() && joins(head) {
 			joining = append(joining, *head)
 		}
-		row, ran, err := o.ran(head, h.rest.value, starts[head.ID])
+		row, ran, err := o.ran(head, h.more.value, starts[head.ID])
 		if ran {
 			running = append(running, row)
 		} else if err == nil {
-			err = o.headOf(head, h.rest.value, &order)
+			err = o.headOf(head, h.more.value, &order)
 		}
 		return err
 	})
@@ -78,12 +78,12 @@ func (o *loader) tasksOf() error {
 }
 
 // waiting puts a task that only waits into the memory.
-func (o *loader) waiting(h *headed, order *reorder) {
+func (o *loader) waiting(h *rowSummary, order *reorder) {
 	t := o.tasks.addUnindexed(h.id)
 	o.states.bind(t, h.queue, h.tier, h.unique, h.seq)
 	t.state, t.at = queue.Waiting, h.changed
 	o.queues.of(t).states[queue.Waiting]++
-	order.add(o.states, arrival{t, h.key, h.kind, h.seq, false})
+	order.add(o.states, queuedTask{t, h.key, h.kind, h.seq, false})
 }
 
 // headOf puts the task of a row into the memory, in the state that the row has.
@@ -99,7 +99,7 @@ func (o *loader) headOf(h *record.Head, value []byte, order *reorder) error {
 		t.state, t.at = queue.Waiting, unix(h.Changed)
 		o.queues.of(t).states[queue.Waiting]++
 		suspect, err := suspectedHead(h, value)
-		order.add(o.states, arrival{t, h.Key, h.Kind, h.Seq, suspect})
+		order.add(o.states, queuedTask{t, h.Key, h.Kind, h.Seq, suspect})
 		return err
 	}
 	o.states.enter(t, &row, h.State)
@@ -159,7 +159,7 @@ func (o *loader) running(row *record.Row, n Noted) {
 	o.queues.of(t).order.Admit(row.Key)
 	held := &lease{row: *row, order: row.Order, by: row.OrderBy, reason: row.OrderReason}
 	if n.Token == row.Lease.Token {
-		held.place = n.Place
+		held.slot = n.Place
 	}
 	o.states.run(t, held, o.clock.after(row.Remote))
 }
@@ -181,11 +181,11 @@ func (o *loader) restart() {
 // bytes of those of tasks that run, are noted, or wait and have crashed. The next ones
 // are read meanwhile, by a goroutine that ends before eachHead returns: to read a row
 // and to put its task into the memory take about the same time.
-func (o *loader) eachHead(noted func(queue.ID) bool, do func(*headed) error) error {
+func (o *loader) eachHead(noted func(queue.ID) bool, do func(*rowSummary) error) error {
 	const size, ahead = 512, 4
-	read, done := make(chan []headed, ahead), make(chan []headed, ahead+2)
+	read, done := make(chan []rowSummary, ahead), make(chan []rowSummary, ahead+2)
 	for range cap(done) {
-		done <- make([]headed, 0, size)
+		done <- make([]rowSummary, 0, size)
 	}
 	var scanErr error
 	go func() {
@@ -208,22 +208,22 @@ func (o *loader) eachHead(noted func(queue.ID) bool, do func(*headed) error) err
 }
 
 // readHeads fills batches that are done with, and hands them on.
-func (o *loader) readHeads(noted func(queue.ID) bool, read chan<- []headed, done <-chan []headed) error {
+func (o *loader) readHeads(noted func(queue.ID) bool, read chan<- []rowSummary, done <-chan []rowSummary) error {
 	var head record.Head
 	batch := <-done
 	err := o.journal.scan(rowTask, func(_ string, value []byte) error {
 		if err := head.Read(value); err != nil {
 			return err
 		}
-		next := headed{
+		next := rowSummary{
 			id: head.ID, queue: head.Queue, key: head.Key, kind: head.Kind, seq: head.Seq,
 			changed: unix(head.Changed), tier: uint8(head.Tier - stint.Lowest), unique: head.Unique != "",
 		}
 		if started := noted(head.ID); started || !onlyWaits(&head) {
-			next.rest = &rest{head: head}
+			next.more = &summaryRest{head: head}
 			crashed := head.State == queue.Waiting && head.Crashes > 0
 			if started || crashed || head.State == queue.Running {
-				next.rest.value = slices.Clone(value) // which is valid for this call only
+				next.more.value = slices.Clone(value) // which is valid for this call only
 			}
 		}
 		if batch = append(batch, next); len(batch) == cap(batch) {
@@ -239,19 +239,19 @@ func (o *loader) readHeads(noted func(queue.ID) bool, read chan<- []headed, done
 // headed is what the memory gets of the row of a task. Nearly all tasks of a large
 // store wait and have nothing else to them: of those it is little, because what one
 // processor hands to another is read again from far away.
-type headed struct {
+type rowSummary struct {
 	id               queue.ID
 	queue, key, kind string
 	seq              uint64
 	changed          int64
 	tier             uint8 // from 0
 	unique           bool
-	rest             *rest // nil if the task only waits
+	more             *summaryRest // nil if the task only waits
 }
 
 // rest is the head of any other task, with the bytes of its row if more of that is
 // needed.
-type rest struct {
+type summaryRest struct {
 	head  record.Head
 	value []byte
 }

@@ -55,48 +55,53 @@ type Config struct {
 	Starts Starts
 }
 
-// Machine is a [queue.Store].
+// Machine is a [queue.Store]. Its methods are the calls of the store, in calls_work.go,
+// calls_admin.go and calls_read.go: each checks its arguments, takes the lock for a step,
+// has a part decide, and waits until the step is durable. It is safe for concurrent use;
+// everything but cfg, journal and steps is used with the lock of steps held.
 type Machine struct {
 	cfg     Config
+	steps   steps // the lock
 	journal *journal
 
-	counters     counters
+	// What there is.
 	clock        clock
+	counters     counters
 	tasks        *tasks
-	total        total
 	keyTotals    keyTotals
-	slots        slots
-	scheduleSet  scheduleSet
+	watchers     watchers
+	queues       queueSet
 	workerSet    workerSet
+	leaseLog     leaseLog
+	rows         taskRows
+	prefetch     prefetch
 	uniqueNames  uniqueNames
 	fingerprints fingerprints
+	scheduleSet  scheduleSet
+	total        total
+	slots        slots
 	keyRates     keyRates
-	watchers     watchers
+	passes       passes
+	cascades     cascades
+	deps         dependencies
+	states       stateIndex
+	settings     settingSet
 
-	passes   passes
-	cascades cascades
-	deps     dependencies
+	// What answers questions.
+	views   views
+	finder  finder
+	reasons reasons
+	counts  counts
 
-	leaseLog    leaseLog
-	queues      queueSet
-	rows        taskRows
-	prefetch    prefetch
-	states      stateIndex
-	settings    settingSet
+	// What changes tasks.
 	transitions transitions
 	holds       holds
-	views       views
 	attempts    attempts
-	claims      claimer
 	submissions submissions
-	finder      finder
-	reasons     reasons
-	counts      counts
+	claims      claimer
 	commands    commands
 	maintainer  maintainer
 	corrector   corrector
-	loader      loader
-	steps       steps
 }
 
 var _ queue.Store = (*Machine)(nil)
@@ -112,7 +117,7 @@ func Open(rows Rows, cfg Config) (*Machine, error) {
 	}
 	m.wire()
 	for _, load := range []func() error{
-		m.settings.load, m.scheduleSet.load, m.uniqueNames.load, m.cascades.load, m.loader.tasksOf, m.fingerprints.load,
+		m.settings.load, m.scheduleSet.load, m.uniqueNames.load, m.cascades.load, m.newLoader().load, m.fingerprints.load,
 	} {
 		if err := load(); err != nil {
 			return nil, fmt.Errorf("open the store: %w", err)
@@ -133,7 +138,7 @@ func (m *Machine) Close() error {
 		return nil
 	}
 	m.steps.closed = true
-	m.attempts.giveBackAll()
+	m.attempts.releaseAll()
 	m.watchers.stop()
 	err := m.steps.endAt(nil, nil)
 	m.journal.rest()

@@ -86,34 +86,34 @@ func (n *maintainer) taskDue() bool {
 // finishedTasks forgets finished tasks that are kept no longer. It returns when the
 // next one is, and what is left of the limit.
 func (n *maintainer) finishedTasks(limit int) (next int64, left int) {
-	for _, l := range n.queues.all() {
+	for _, q := range n.queues.all() {
 		for _, of := range []queue.State{queue.Succeeded, queue.Dead} {
 			for limit > 0 {
-				t, now, at := n.expired(l, of)
+				t, now, at := n.expired(q, of)
 				if !now {
 					next = soonest(next, at)
 					break
 				}
 				limit--
 				if !n.deps.pin(t) {
-					n.expel(t, why{on: queue.OnForget})
+					n.expel(t, cause{on: queue.OnForget})
 					n.passes.advance()
 				}
 			}
 		}
-		n.queue(l)
+		n.queue(q)
 	}
 	return next, limit
 }
 
 // expired returns the finished task of a queue that is to be forgotten first,
 // nil if there is none; whether that is now; and if not, when.
-func (n *maintainer) expired(l *line, of queue.State) (t *task, now bool, at int64) {
-	ends := l.ends(of)
+func (n *maintainer) expired(q *queueState, of queue.State) (t *task, now bool, at int64) {
+	ends := q.ends(of)
 	if ends.n == 0 {
 		return nil, false, 0
 	}
-	t, r := n.tasks.at(ends.first), l.keep(of)
+	t, r := n.tasks.at(ends.first), q.keep(of)
 	if at = t.at + int64(r.Age); at > n.clock.away.from && at <= n.clock.away.to {
 		at = n.clock.away.to + int64(keepReopened)
 	}
@@ -122,7 +122,7 @@ func (n *maintainer) expired(l *line, of queue.State) (t *task, now bool, at int
 
 // expel forgets a task that is kept no longer. Its row is read only if there is
 // more to it, or somebody to tell.
-func (n *maintainer) expel(t *task, w why) {
+func (n *maintainer) expel(t *task, w cause) {
 	if !n.watchers.any() && !t.unique {
 		n.transitions.drop(t, w)
 		return
@@ -137,20 +137,20 @@ func (n *maintainer) dueNow(t *task) {
 	if t.damaged() {
 		n.holds.repair(t)
 	} else {
-		n.transitions.revise(t, n.transitions.pending(t, 0), why{on: queue.OnDue})
+		n.transitions.revise(t, n.transitions.pending(t, 0), cause{on: queue.OnDue})
 	}
 }
 
 // queue forgets a queue that has been of no use for long.
-func (n *maintainer) queue(l *line) {
+func (n *maintainer) queue(q *queueState) {
 	switch {
-	case n.needed(l):
-		l.idle = 0
-	case l.idle == 0:
-		l.idle = n.clock.now
-	case n.clock.now-l.idle >= int64(lineLives):
-		n.total.leave(l)
-		n.queues.remove(l)
+	case n.needed(q):
+		q.idle = 0
+	case q.idle == 0:
+		q.idle = n.clock.now
+	case n.clock.now-q.idle >= int64(lineLives):
+		n.total.leave(q)
+		n.queues.remove(q)
 	}
 }
 
@@ -158,14 +158,14 @@ func (n *maintainer) queue(l *line) {
 // again: by tasks, settings, those who listen, or starts that count against its rates.
 // Ends of leases that a crash could take back make no difference: they are durable
 // before any task is that is submitted later, and so before one starts.
-func (n *maintainer) needed(l *line) bool {
-	for _, tasks := range l.states {
+func (n *maintainer) needed(q *queueState) bool {
+	for _, tasks := range q.states {
 		if tasks > 0 {
 			return true
 		}
 	}
-	_, set := n.settings.byName[l.name]
-	return set || len(l.listeners) > 0 || len(l.keys) > 0 || l.arrival.ns >= n.clock.now
+	_, set := n.settings.byName[q.name]
+	return set || len(q.listeners) > 0 || len(q.keys) > 0 || q.arrival.ns >= n.clock.now
 }
 
 // soonest is the earlier of two times, of which 0 is none.

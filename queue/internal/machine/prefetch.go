@@ -21,21 +21,21 @@ type prefetch struct {
 }
 
 const (
-	mostAhead = 128 // rows that are read in one go
-	aloneFor  = 32  // rows that are read by themselves before it is tried again
-	passedBy  = 4   // tasks that are passed over for each one whose row is wanted
+	maxPrefetch = 128 // rows that are read in one go
+	aloneFor    = 32  // rows that are read by themselves before it is tried again
+	passedBy    = 4   // tasks that are passed over for each one whose row is wanted
 )
 
 // lookahead is how far rows are read ahead, for one tier of a queue. The zero value
 // begins with one row.
-type lookahead struct {
+type prefetchWindow struct {
 	read  []uint32 // the tasks whose rows were read last
 	alone int      // rows that are to be read by themselves
 }
 
 // size is how many rows are to be read now, if so many of those that were read last
 // have not been asked for: twice as many as long as half of them were.
-func (a *lookahead) size(unused int) int {
+func (a *prefetchWindow) size(unused int) int {
 	if 2*unused > len(a.read) {
 		a.alone = aloneFor
 	}
@@ -43,15 +43,15 @@ func (a *lookahead) size(unused int) int {
 		a.alone--
 		return 1
 	}
-	return min(2*len(a.read), mostAhead)
+	return min(2*len(a.read), maxPrefetch)
 }
 
 // readFirst reads the row of a task that starts, and returns the mark from which on it
 // is durable. From then on the row is in the task's lease.
-func (p *prefetch) readFirst(t *task, row *record.Row) (mark uint64, err error) {
+func (p *prefetch) readStarting(t *task, row *record.Row) (mark uint64, err error) {
 	c, ok := p.journal.withdraw(&t.id)
 	if !ok && p.cfg.Keep > 0 {
-		p.readAhead(t)
+		p.fill(t)
 		c, ok = p.journal.withdraw(&t.id)
 	}
 	if !ok {
@@ -65,19 +65,19 @@ func (p *prefetch) readFirst(t *task, row *record.Row) (mark uint64, err error) 
 // needs it gets the error.
 //
 // It is called with the lock, so no row changes while it is being read.
-func (p *prefetch) readAhead(t *task) {
-	a := &p.queues.of(t).ahead[t.tier]
+func (p *prefetch) fill(t *task) {
+	a := &p.queues.of(t).prefetch[t.tier]
 	unused := 0
 	for _, no := range a.read {
 		if old := p.tasks.at(no); old.state == queue.Waiting && old != t {
-			if c, _ := p.journal.withdraw(&old.id); c.kept {
+			if c, _ := p.journal.withdraw(&old.id); c.stored {
 				unused++
 			}
 		}
 	}
 	n := a.size(unused)
 	a.read = append(a.read[:0], t.no())
-	if n < 2 || !p.journal.room() {
+	if n < 2 || !p.journal.hasRoom() {
 		return
 	}
 	a.read = p.neighbours(a.read, t, n)
@@ -90,7 +90,7 @@ func (p *prefetch) neighbours(all []uint32, t *task, n int) []uint32 {
 	most := passedBy * n
 	p.tasks.ids.from(t.id, false, func(no uint32) bool {
 		next := p.tasks.at(no)
-		if next.line == t.line && next.tier == t.tier && next.state == queue.Waiting {
+		if next.queueNo == t.queueNo && next.tier == t.tier && next.state == queue.Waiting {
 			all = append(all, no)
 		}
 		most--
@@ -111,9 +111,9 @@ func (p *prefetch) keysOf(tasks []uint32) []string {
 // near reports whether a task that has come in may start before long: if the rows of
 // all that start before it are as long as its own, they can be kept with it.
 func (p *prefetch) near(t *task, size int) bool {
-	before, l := 0, p.queues.of(t)
+	before, q := 0, p.queues.of(t)
 	for tier := int(t.tier); tier < stint.Tiers; tier++ {
-		before += l.order.LenTier(tier)
+		before += q.order.LenTier(tier)
 	}
 	return before*size <= p.cfg.Keep
 }

@@ -55,29 +55,29 @@ func (x *reasons) of(id queue.ID, at int64) ([]queue.Reason, error) {
 
 // reasons are why a task that is due has not started.
 func (x *reasons) ofPending(t *task, row *record.Row, at int64) (all []queue.Reason) {
-	l := x.queues.of(t)
+	q := x.queues.of(t)
 	for _, h := range x.views.holdsOf(t, row) {
 		r := queue.Reason{Reason: stint.Reason{Code: stint.Code(h.Code)}, What: h.What, State: h.State}
 		switch h.Code {
 		case queue.HoldQueuePaused:
-			p := l.settings.Paused
+			p := q.settings.Paused
 			r.Since, r.By = p.Since, said(p.By, p.Reason)
-			r.SetBy.Default = x.settings.byName[l.name].Paused == nil
+			r.SetBy.Default = x.settings.byName[q.name].Paused == nil
 		case queue.HoldKey:
-			r.Key, r.Limit, r.Running = row.Key, l.order.LimitOf(row.Key), l.order.Running(row.Key)
-			r.SetBy = x.settings.originOf(l, row.Key, queue.FieldMax, queue.FieldPerKey)
-			r.Holders = x.holders(func(t *task) bool { return t.line == l.no && t.lease.row.Key == row.Key })
+			r.Key, r.Limit, r.Running = row.Key, q.order.LimitOf(row.Key), q.order.Running(row.Key)
+			r.SetBy = x.settings.originOf(q, row.Key, queue.FieldMax, queue.FieldPerKey)
+			r.Holders = x.holders(func(t *task) bool { return t.queueNo == q.no && t.lease.row.Key == row.Key })
 		case queue.HoldKeyTotal:
 			r = x.atKeyTotal(r, row.Key)
 		case queue.HoldSuspect:
-			r.Holders = x.runningSuspects(l)
+			r.Holders = x.runningSuspects(q)
 		case queue.HoldKeyRate:
-			until := l.rateOf(row.Key)
+			until := q.rateOf(row.Key)
 			if until <= at {
 				continue
 			}
 			r.Key, r.Until = row.Key, timeOf(until)
-			r.SetBy = x.settings.originOf(l, row.Key, queue.FieldRate, queue.FieldKeyRate)
+			r.SetBy = x.settings.originOf(q, row.Key, queue.FieldRate, queue.FieldKeyRate)
 		default:
 		}
 		all = append(all, r)
@@ -93,16 +93,16 @@ func (x *reasons) ofPending(t *task, row *record.Row, at int64) (all []queue.Rea
 
 // turn is what the order says of a task that is eligible.
 func (x *reasons) turn(t *task, at int64) (all []queue.Reason) {
-	l := x.queues.of(t)
-	why := l.order.Why(&t.place, l.running)
+	q := x.queues.of(t)
+	why := q.order.Why(&t.place, q.running)
 	if why.Full {
 		all = append(all, queue.Reason{
-			Reason:  stint.Reason{Code: stint.CodeMax, Limit: l.settings.Max, Running: l.running},
-			Holders: x.holders(func(t *task) bool { return t.line == l.no }),
-			SetBy:   l.inForce.From[queue.FieldMax],
+			Reason:  stint.Reason{Code: stint.CodeMax, Limit: q.settings.Max, Running: q.running},
+			Holders: x.holders(func(t *task) bool { return t.queueNo == q.no }),
+			SetBy:   q.inForce.From[queue.FieldMax],
 		})
 	}
-	if !x.total.mayStart(l) {
+	if !x.total.mayStart(q) {
 		all = append(all, queue.Reason{
 			Reason:  stint.Reason{Code: queue.CodeTotal, Limit: x.total.limit, Running: x.total.running},
 			Queues:  busiest(x.running()),
@@ -112,14 +112,14 @@ func (x *reasons) turn(t *task, at int64) (all []queue.Reason) {
 	}
 	if why.AtCap {
 		all = append(all, queue.Reason{
-			Reason: stint.Reason{Code: stint.CodeCap, Limit: why.Cap, Running: l.running},
-			SetBy:  l.inForce.From[queue.FieldCaps],
+			Reason: stint.Reason{Code: stint.CodeCap, Limit: why.Cap, Running: q.running},
+			SetBy:  q.inForce.From[queue.FieldCaps],
 		})
 	}
-	if l.limits.rate.limited() {
-		if from := l.limits.rate.from(l.arrival); from > at {
+	if q.limits.rate.limited() {
+		if from := q.limits.rate.from(q.arrival); from > at {
 			all = append(all, queue.Reason{
-				Reason: stint.Reason{Code: stint.CodeRate}, Until: timeOf(from), SetBy: l.inForce.From[queue.FieldRate],
+				Reason: stint.Reason{Code: stint.CodeRate}, Until: timeOf(from), SetBy: q.inForce.From[queue.FieldRate],
 			})
 		}
 	}
@@ -155,16 +155,16 @@ func (x *reasons) holders(count func(*task) bool) (ids []queue.ID) {
 
 // runningSuspects are some of the suspects of a queue that run: one, unless an earlier
 // program has left more.
-func (x *reasons) runningSuspects(l *line) []queue.ID {
-	return x.holders(func(t *task) bool { return t.line == l.no && t.lease.suspect })
+func (x *reasons) runningSuspects(q *queueState) []queue.ID {
+	return x.holders(func(t *task) bool { return t.queueNo == q.no && t.lease.suspect })
 }
 
 // running counts what runs, by queue.
 func (x *reasons) running() map[string]int {
 	running := make(map[string]int)
-	for _, l := range x.queues.byName {
-		if l.running > 0 {
-			running[l.name] = l.running
+	for _, q := range x.queues.byName {
+		if q.running > 0 {
+			running[q.name] = q.running
 		}
 	}
 	return running
@@ -173,9 +173,9 @@ func (x *reasons) running() map[string]int {
 // runningOf counts what runs of a key, by queue.
 func (x *reasons) runningOf(key string) map[string]int {
 	running := make(map[string]int)
-	for _, l := range x.queues.byName {
-		if n := l.order.Running(key); n > 0 {
-			running[l.name] = n
+	for _, q := range x.queues.byName {
+		if n := q.order.Running(key); n > 0 {
+			running[q.name] = n
 		}
 	}
 	return running

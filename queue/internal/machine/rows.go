@@ -21,9 +21,9 @@ type Rows interface {
 
 // Change sets a key to a value, or removes it if the value is nil.
 type Change struct {
-	Key   string
-	Value []byte
-	ahead *ahead
+	Key    string
+	Value  []byte
+	cached *cachedRow
 }
 
 // The rows, by what their keys begin with. What follows in the key is written

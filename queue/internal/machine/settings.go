@@ -98,8 +98,8 @@ func (s *settingSet) set(name string, is queue.Configured) error {
 		return nil
 	}
 	s.configureTotals()
-	for _, l := range s.queues.byName {
-		s.configure(l)
+	for _, q := range s.queues.byName {
+		s.configure(q)
 	}
 	return nil
 }
@@ -160,48 +160,48 @@ func (s *settingSet) load() error {
 
 // configure puts what is set for a queue into force: its own settings, else the
 // defaults. A pause of all queues is one of each.
-func (s *settingSet) configure(l *line) {
-	before := l.limits
-	own, all := s.byName[l.name], s.byName[""]
-	l.configure(inForce(&own, &all, queueFields()), keyLimitsOf(own.Keys, all.Keys))
-	if l.limits.keyRate != before.keyRate || !maps.Equal(l.limits.ownRates, before.ownRates) {
-		s.keyRates.reset(l)
+func (s *settingSet) configure(q *queueState) {
+	before := q.limits
+	own, all := s.byName[q.name], s.byName[""]
+	q.configure(inForce(&own, &all, queueFields()), keyLimitsOf(own.Keys, all.Keys))
+	if q.limits.keyRate != before.keyRate || !maps.Equal(q.limits.ownRates, before.ownRates) {
+		s.keyRates.reset(q)
 	}
-	if l.limits.rate != before.rate {
-		l.arrival = fixed{} // what was spent at the old rate says nothing about the new one
+	if q.limits.rate != before.rate {
+		q.arrival = fixed{} // what was spent at the old rate says nothing about the new one
 	}
-	l.signal()
+	q.signal()
 }
 
 // originOf says who set a limit that a key of a queue has.
-func (s *settingSet) originOf(l *line, key string, own, perKey queue.Field) queue.Origin {
-	for _, name := range []string{l.name, ""} {
+func (s *settingSet) originOf(q *queueState, key string, own, perKey queue.Field) queue.Origin {
+	for _, name := range []string{q.name, ""} {
 		layers := s.byName[name].Keys[key]
 		if _, from, ok := layers.Value(own); ok {
 			return from
 		}
 	}
-	return l.inForce.From[perKey]
+	return q.inForce.From[perKey]
 }
 
 // pendingLimit is how many unfinished tasks a queue may have, 0 if there is no limit,
 // and how many it has. It makes no queue.
 func (s *settingSet) pendingLimit(name string) (limit, unfinished int) {
-	if l := s.queues.byName[name]; l != nil {
-		return l.settings.Pending, l.unfinished()
+	if q := s.queues.byName[name]; q != nil {
+		return q.settings.Pending, q.unfinished()
 	}
 	own, all := s.byName[name], s.byName[""]
 	return inForce(&own, &all, []queue.Field{queue.FieldPending}).Pending, 0
 }
 
 // keysWithLimits counts what runs of each key of a queue that has limits of its own.
-func (s *settingSet) keysWithLimits(l *line) (running map[string]int) {
-	for _, name := range []string{"", l.name} {
+func (s *settingSet) keysWithLimits(q *queueState) (running map[string]int) {
+	for _, name := range []string{"", q.name} {
 		for key := range s.byName[name].Keys {
 			if running == nil {
 				running = make(map[string]int)
 			}
-			running[key] = l.order.Running(key)
+			running[key] = q.order.Running(key)
 		}
 	}
 	return running

@@ -11,19 +11,19 @@ type slots struct {
 }
 
 // take counts a slot that a task of a queue and a key takes.
-func (s *slots) take(l *line, key string) {
-	l.running++
+func (s *slots) take(q *queueState, key string) {
+	q.running++
 	s.total.running++
-	s.total.leave(l)
+	s.total.leave(q)
 	s.keyTotals.taken(key)
 }
 
 // release counts a slot that a task of a queue and a key has vacated, and offers it to the
 // queues that wait for one.
-func (s *slots) release(l *line, key string) {
-	l.running--
+func (s *slots) release(q *queueState, key string) {
+	q.running--
 	s.total.running--
-	l.order.Finish(key)
+	q.order.Finish(key)
 	s.keyTotals.vacated(key)
 	s.total.offer()
 }

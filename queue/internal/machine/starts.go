@@ -46,7 +46,7 @@ type Noted struct {
 }
 
 // freed is the place of a start whose lease is over.
-type freed struct {
+type freedSlot struct {
 	place int
 	token queue.Token
 }

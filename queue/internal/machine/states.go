@@ -38,71 +38,71 @@ type stateIndex struct {
 
 // enter puts a task that is in no state into one.
 func (s *stateIndex) enter(t *task, row *record.Row, to queue.State) {
-	l := s.queues.of(t)
+	q := s.queues.of(t)
 	t.state, t.at = to, unix(row.Changed)
-	l.states[to]++
+	q.states[to]++
 	switch to {
 	case queue.Scheduled:
 		t.at = unix(row.RunAt)
 		s.due.set(t, t.at)
 	case queue.Held:
-		l.tiers[t.tier]++
+		q.tiers[t.tier]++
 	case queue.Waiting:
-		s.wait(arrival{t, row.Key, row.Kind, row.Seq, suspected(row)})
+		s.wait(queuedTask{t, row.Key, row.Kind, row.Seq, suspected(row)})
 	case queue.Succeeded, queue.Dead, queue.Cancelled:
-		s.tasks.append(l.ends(to), t)
+		s.tasks.append(q.ends(to), t)
 	default:
 	}
 }
 
 // wait puts a task into the order of its line, and tells those who may claim it.
-func (s *stateIndex) wait(a arrival) {
+func (s *stateIndex) wait(a queuedTask) {
 	s.queueUp(a)
 	s.queues.of(a.t).signal()
 }
 
 // queueUp puts a task into the order of its line.
-func (s *stateIndex) queueUp(a arrival) {
+func (s *stateIndex) queueUp(a queuedTask) {
 	t := a.t
-	l := s.queues.of(t)
-	l.tiers[t.tier]++
-	class := l.class(a.kind)
+	q := s.queues.of(t)
+	q.tiers[t.tier]++
+	class := q.class(a.kind)
 	if a.suspect {
 		class += ofSuspects
-		l.suspects.add(t)
+		q.suspects.add(t)
 	}
-	l.order.PushAged(&t.place, int(t.tier), a.key, class, 1, a.seq)
-	s.keyTotals.enqueued(l, a.key)
-	s.tasks.append(&l.waiting, t)
+	q.order.PushAged(&t.place, int(t.tier), a.key, class, 1, a.seq)
+	s.keyTotals.enqueued(q, a.key)
+	s.tasks.append(&q.waiting, t)
 }
 
 // leave takes a task out of its state.
 func (s *stateIndex) leave(t *task) {
-	l := s.queues.of(t)
-	l.states[t.state]--
+	q := s.queues.of(t)
+	q.states[t.state]--
 	switch t.state {
 	case queue.Scheduled:
 		s.due.remove(t)
 	case queue.Held:
-		l.tiers[t.tier]--
+		q.tiers[t.tier]--
 		s.clear(t)
 	case queue.Waiting:
-		l.tiers[t.tier]--
+		q.tiers[t.tier]--
 		key := t.place.Key()
-		l.order.Remove(&t.place)
-		s.keyTotals.dequeued(l, key)
-		l.suspects.remove(t)
-		s.tasks.unlist(&l.waiting, t)
+		q.order.Remove(&t.place)
+		s.keyTotals.dequeued(q, key)
+		q.suspects.remove(t)
+		s.tasks.unlist(&q.waiting, t)
 	case queue.Running:
 		s.leases.remove(t)
-		l.passes++
-		s.slots.release(l, t.lease.row.Key)
+		q.passes++
+		s.slots.release(q, t.lease.row.Key)
 		if t.lease.suspect {
-			l.suspects.running--
+			q.suspects.running--
 		}
 		s.leaseLog.end(t.lease)
 		t.lease = nil
-		l.signal()
+		q.signal()
 	case queue.Succeeded, queue.Dead, queue.Cancelled:
 		s.deps.unlistEnded(t)
 	default:
@@ -119,7 +119,7 @@ func (s *stateIndex) admit(row *record.Row) *task {
 
 // bind has a task that is new in the memory belong to a queue, and be of an age.
 func (s *stateIndex) bind(t *task, name string, tier uint8, unique bool, seq uint64) {
-	t.line, t.tier, t.unique = s.queues.get(name).no, tier, unique
+	t.queueNo, t.tier, t.unique = s.queues.get(name).no, tier, unique
 	t.place.SetTicket(seq)
 }
 
@@ -133,24 +133,24 @@ func (s *stateIndex) arm(t *task, row *record.Row) {
 
 // start takes a Waiting task of a key out of the order of its queue, because it starts.
 func (s *stateIndex) start(t *task, key string) {
-	l := s.queues.of(t)
-	l.order.Start(&t.place)
-	s.keyTotals.dequeued(l, key)
-	l.suspects.remove(t)
-	l.passes = max(l.passes-1, 0)
-	s.tasks.unlist(&l.waiting, t)
-	l.states[queue.Waiting]--
-	l.tiers[t.tier]--
+	q := s.queues.of(t)
+	q.order.Start(&t.place)
+	s.keyTotals.dequeued(q, key)
+	q.suspects.remove(t)
+	q.passes = max(q.passes-1, 0)
+	s.tasks.unlist(&q.waiting, t)
+	q.states[queue.Waiting]--
+	q.tiers[t.tier]--
 }
 
 // unrun has a running task wait again as its row says, as if it had not been claimed.
 func (s *stateIndex) unrun(t *task, row *record.Row) {
-	l := s.queues.of(t)
+	q := s.queues.of(t)
 	s.leases.remove(t)
-	l.states[queue.Running]--
-	s.slots.release(l, row.Key)
+	q.states[queue.Running]--
+	s.slots.release(q, row.Key)
 	if t.lease.suspect {
-		l.suspects.running--
+		q.suspects.running--
 	}
 	t.lease = nil
 	if t.group != nil {
@@ -158,20 +158,20 @@ func (s *stateIndex) unrun(t *task, row *record.Row) {
 	}
 	s.arm(t, row)
 	t.state, t.at = queue.Waiting, unix(row.Changed)
-	l.states[queue.Waiting]++
-	s.queueUp(arrival{t, row.Key, row.Kind, row.Seq, suspected(row)})
-	s.tasks.unlist(&l.waiting, t)
-	s.tasks.restore(&l.waiting, t) // it has waited since then
+	q.states[queue.Waiting]++
+	s.queueUp(queuedTask{t, row.Key, row.Kind, row.Seq, suspected(row)})
+	s.tasks.unlist(&q.waiting, t)
+	s.tasks.restore(&q.waiting, t) // it has waited since then
 }
 
 // run puts a task that is in no state into that of those that run.
 func (s *stateIndex) run(t *task, held *lease, until int64) {
-	l := s.queues.of(t)
-	l.states[queue.Running]++
-	s.slots.take(l, held.row.Key)
+	q := s.queues.of(t)
+	q.states[queue.Running]++
+	s.slots.take(q, held.row.Key)
 	held.remote = held.row.Remote > 0
 	if held.suspect = suspected(&held.row); held.suspect {
-		l.suspects.running++
+		q.suspects.running++
 	}
 	t.state, t.at = queue.Running, until
 	t.more().lease = held
@@ -203,8 +203,8 @@ func (s *stateIndex) leased() []*task {
 // sortLists puts the lists of tasks, which came as their rows did, into the order
 // of their times.
 func (s *stateIndex) sortLists() {
-	for _, l := range s.queues.all() {
-		for _, of := range []*roll{&l.waiting, &l.finished[0], &l.finished[1]} {
+	for _, q := range s.queues.all() {
+		for _, of := range []*taskList{&q.waiting, &q.finished[0], &q.finished[1]} {
 			s.tasks.sort(of)
 		}
 	}
@@ -220,14 +220,14 @@ func (s *stateIndex) quarantine(t *task, err error) {
 	if s.cfg.Damaged != nil {
 		s.cfg.Damaged(t.id, err)
 	}
-	l := s.queues.of(t)
+	q := s.queues.of(t)
 	s.leave(t)
 	t.more().damage = &damage{err}
 	s.deadlines.remove(t)
 	t.state = queue.Held
-	l.states[queue.Held]++
-	l.tiers[t.tier]++
-	l.damaged++
+	q.states[queue.Held]++
+	q.tiers[t.tier]++
+	q.damaged++
 	s.due.set(t, s.clock.after(tryAgain))
 }
 

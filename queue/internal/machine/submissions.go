@@ -44,7 +44,7 @@ func (s *submissions) acceptAll(tasks []queue.NewTask, works []fingerprint) ([]q
 // be accepted. The error is that of one that cannot be.
 func (s *submissions) receive(tasks []queue.NewTask) (receipts []queue.Receipt, fresh []bool, err error) {
 	receipts, fresh = make([]queue.Receipt, len(tasks)), make([]bool, len(tasks))
-	var call arrivals
+	var call submittedCall
 	if len(tasks) > 1 {
 		call.ids, call.unique = make(map[queue.ID]queue.ID, len(tasks)), map[string]queue.ID{}
 		call.more = map[string]int{}
@@ -77,7 +77,7 @@ func (s *submissions) receive(tasks []queue.NewTask) (receipts []queue.Receipt, 
 
 // existing returns the task that a new one is the same as: by its ID, if the
 // call is repeated, or by its Unique.
-func (s *submissions) existing(t *queue.NewTask, call arrivals) (queue.ID, error) {
+func (s *submissions) existing(t *queue.NewTask, call submittedCall) (queue.ID, error) {
 	if as, twice := call.ids[t.ID]; twice {
 		return as, nil
 	}
@@ -111,7 +111,7 @@ func (s *submissions) known(id queue.ID) queue.State {
 
 // resolve checks that the tasks that a new one comes after are there, and puts
 // those in that were there already in place of others of the call.
-func (s *submissions) resolve(t *queue.NewTask, call arrivals) error {
+func (s *submissions) resolve(t *queue.NewTask, call submittedCall) error {
 	for _, after := range []*[]queue.ID{&t.After, &t.AfterAny} {
 		if len(*after) == 0 {
 			continue // and the task is the caller's, who may be submitting it twice at a time
@@ -140,7 +140,7 @@ func (s *submissions) accept(n *queue.NewTask, same *task) {
 	if n.Unique != "" {
 		s.journal.set(uniqueRow(&n.Spec), slices.Clone(n.ID[:]), false)
 	}
-	w := why{on: queue.OnSubmit}
+	w := cause{on: queue.OnSubmit}
 	t := s.states.admit(&row)
 	if same != nil {
 		w.detail = fmt.Sprintf("the same work as task %s, which has crashed its workers", same.id)
@@ -177,21 +177,21 @@ func (s *submissions) checked(tasks []queue.NewTask) ([]queue.NewTask, error) {
 
 // arrivals are the tasks of a call that come before one. Those of a call with one
 // task have no maps.
-type arrivals struct {
+type submittedCall struct {
 	unique map[string]queue.ID   // by their rows
 	ids    map[queue.ID]queue.ID // as which tasks are known
 	more   map[string]int        // by queue
 }
 
 // known notes as which task one is known.
-func (a *arrivals) known(t *queue.NewTask, as queue.ID) {
+func (a *submittedCall) known(t *queue.NewTask, as queue.ID) {
 	if a.ids != nil {
 		a.ids[t.ID] = as
 	}
 }
 
 // accepted notes that a task will be.
-func (a *arrivals) accepted(t *queue.NewTask) {
+func (a *submittedCall) accepted(t *queue.NewTask) {
 	a.known(t, t.ID)
 	if a.ids == nil {
 		return
@@ -203,7 +203,7 @@ func (a *arrivals) accepted(t *queue.NewTask) {
 }
 
 // accepts reports whether a task of the call, known by its ID, will be accepted.
-func (a *arrivals) accepts(id queue.ID) bool {
+func (a *submittedCall) accepts(id queue.ID) bool {
 	as, ofCall := a.ids[id]
 	return ofCall && as == id
 }

@@ -12,9 +12,9 @@ import (
 // held, and no other task waits for them. The caller of each method holds the lock of the
 // machine.
 type suspects struct {
-	waiting followers // that are Waiting
-	running int       // at most one, unless an earlier program has left more
-	end     uint64    // the journal's mark of the end of the last one's lease
+	waiting linkedTasks // that are Waiting
+	running int         // at most one, unless an earlier program has left more
+	end     uint64      // the journal's mark of the end of the last one's lease
 }
 
 // add adds a task that becomes Waiting.
@@ -38,4 +38,4 @@ func suspected(row *record.Row) bool {
 }
 
 // isSuspect reports whether a task that is Waiting is suspected.
-func (t *task) isSuspect() bool { return t.rare != nil && t.suspect != nil }
+func (t *task) isSuspect() bool { return t.optional != nil && t.suspect != nil }

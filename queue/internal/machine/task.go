@@ -18,20 +18,20 @@ type task struct {
 	place backlog.Entry[uint32] // in its line's order, while it is Waiting; the value is its number, the ticket its age
 	id    queue.ID
 	at    int64 // its RunAt if it is Scheduled, the end of its lease if it is Running; else since when it is as it is
-	*rare
+	*optional
 
 	// prev and next are its neighbours' numbers in the list of those that are
 	// Waiting, or finished, as it is. In other states prev is its place in the heap
 	// of those that are Scheduled, or Running.
 	prev, next uint32
-	line       uint32      // the number of its line
+	queueNo    uint32      // the number of its line
 	tier       uint8       // from 0
 	state      queue.State // Held only by what it waits for itself: dependencies and its group
 	unique     bool        // it has a Unique, for which there is a row
 }
 
 // rare is what only some tasks have.
-type rare struct {
+type optional struct {
 	lease      *lease
 	deadline   int64  // by which it has to start,
 	expiry     uint32 // and its place in the heap of those; 0: it has none, or has started
@@ -55,7 +55,7 @@ type poisoned struct {
 // lease is what is in memory of a running task.
 type lease struct {
 	row     record.Row    // with its steps, the claim among them
-	place   int           // where its start is noted; 0: nowhere
+	slot    int           // where its start is noted; 0: nowhere
 	suspect bool          // another crash makes its task dead
 	remote  bool          // it outlives this process
 	order   queue.Trigger // OnPause or OnCancel, which its worker has yet to obey
@@ -69,16 +69,16 @@ func placeByDeadline(t *task) *uint32 { return &t.expiry }
 
 func placeInGroup(t *task) *uint32 { return &t.age }
 
-func (t *task) more() *rare {
-	if t.rare == nil {
-		t.rare = new(rare)
+func (t *task) more() *optional {
+	if t.optional == nil {
+		t.optional = new(optional)
 	}
-	return t.rare
+	return t.optional
 }
 
 // leased returns the lease of a running task, nil for others.
 func (t *task) leased() *lease {
-	if t.rare == nil {
+	if t.optional == nil {
 		return nil
 	}
 	return t.lease
@@ -90,7 +90,7 @@ func (t *task) no() uint32 { return t.place.Value }
 
 // free reports whether nothing holds the task but others' use of limits.
 func (t *task) free() bool {
-	r := t.rare
+	r := t.optional
 	if r == nil {
 		return true
 	}
@@ -104,17 +104,17 @@ func (t *task) free() bool {
 
 // waiting are the waits of a task for others.
 func (t *task) waiting() []wait {
-	if t.rare == nil {
+	if t.optional == nil {
 		return nil
 	}
 	return t.waits
 }
 
 // late reports whether a task has passed its deadline without having started.
-func (t *task) late(now int64) bool { return t.rare != nil && t.expiry > 0 && t.deadline <= now }
+func (t *task) late(now int64) bool { return t.optional != nil && t.expiry > 0 && t.deadline <= now }
 
 // damage is why a task is set aside.
 type damage struct{ err error }
 
 // damaged reports whether a task is set aside.
-func (t *task) damaged() bool { return t.rare != nil && t.damage != nil }
+func (t *task) damaged() bool { return t.optional != nil && t.damage != nil }

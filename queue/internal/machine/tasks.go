@@ -81,13 +81,13 @@ func (s *tasks) remove(t *task) {
 
 // roll is some tasks in the order in which they became what they are. A task is
 // in one at most.
-type roll struct {
+type taskList struct {
 	first, last uint32 // numbers; 0 if it is empty
 	n           int
 }
 
 // append puts a task at the end of a list.
-func (s *tasks) append(l *roll, t *task) {
+func (s *tasks) append(l *taskList, t *task) {
 	t.prev, t.next = l.last, 0
 	if l.last != 0 {
 		s.at(l.last).next = t.no()
@@ -99,7 +99,7 @@ func (s *tasks) append(l *roll, t *task) {
 }
 
 // unlist takes a task out of its list.
-func (s *tasks) unlist(l *roll, t *task) {
+func (s *tasks) unlist(l *taskList, t *task) {
 	if t.prev != 0 {
 		s.at(t.prev).next = t.next
 	} else {
@@ -117,7 +117,7 @@ func (s *tasks) unlist(l *roll, t *task) {
 // sort puts a list into the order of its tasks' times. It nearly is: tasks wait in the
 // order of their submissions, but for those that have come back since, which are too
 // far in front. So those are taken out, and put in again behind.
-func (s *tasks) sort(l *roll) {
+func (s *tasks) sort(l *taskList) {
 	moved := s.tooEarly(l)
 	slices.SortFunc(moved, func(a, b uint32) int {
 		return cmp.Or(cmp.Compare(s.at(a).at, s.at(b).at), cmp.Compare(a, b))
@@ -133,7 +133,7 @@ func (s *tasks) sort(l *roll) {
 }
 
 // tooEarly takes those tasks out of a list that stand before one with an earlier time.
-func (s *tasks) tooEarly(l *roll) (early []uint32) {
+func (s *tasks) tooEarly(l *taskList) (early []uint32) {
 	for no := l.first; no != 0; no = s.at(no).next {
 		t := s.at(no)
 		for t.prev != 0 && s.at(t.prev).at > t.at {
@@ -146,7 +146,7 @@ func (s *tasks) tooEarly(l *roll) (early []uint32) {
 
 // restore puts a task into a list that it has just been taken from, by its time. The
 // oldest are taken first, so its place is looked for among so many at the beginning.
-func (s *tasks) restore(l *roll, t *task) {
+func (s *tasks) restore(l *taskList, t *task) {
 	const most = 1024
 	before, next := uint32(0), l.first
 	for n := 0; n < most && next != 0 && s.at(next).at <= t.at; n++ {
@@ -156,7 +156,7 @@ func (s *tasks) restore(l *roll, t *task) {
 }
 
 // insert puts a task into a list behind one, or first of all if that is 0.
-func (s *tasks) insert(l *roll, before uint32, t *task) {
+func (s *tasks) insert(l *taskList, before uint32, t *task) {
 	after := l.first
 	if before == 0 {
 		l.first = t.no()

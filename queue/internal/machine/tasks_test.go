@@ -23,7 +23,7 @@ func TestSizeOfATask(t *testing.T) {
 func TestSortOfAList(t *testing.T) {
 	rnd := seeded.Rand(t)
 	for range 500 {
-		s, ids, l := newTasks(), queue.IDs{}, roll{}
+		s, ids, l := newTasks(), queue.IDs{}, taskList{}
 		var want []uint32
 		odd := rnd.IntN(101) // in a hundred, how many are not where they belong
 		for i := range rnd.IntN(200) {

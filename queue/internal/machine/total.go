@@ -42,32 +42,32 @@ type place struct {
 func (t *total) free() int { return t.limit - t.running }
 
 // mayStart reports whether the total lets a queue start a task.
-func (t *total) mayStart(l *line) bool {
+func (t *total) mayStart(q *queueState) bool {
 	if t.limit == 0 {
 		return true
 	}
-	if l.place.in == &t.reserved {
+	if q.place.in == &t.reserved {
 		return t.free() > 0
 	}
 	return t.free() > t.reserved.Len()
 }
 
 // leave takes a queue out of the order, and with it a slot that is reserved for it.
-func (t *total) leave(l *line) {
-	if l.place.in != nil {
-		l.place.in.Remove(l.place.at)
-		l.place = place{}
+func (t *total) leave(q *queueState) {
+	if q.place.in != nil {
+		q.place.in.Remove(q.place.at)
+		q.place = place{}
 	}
 }
 
 // refuse queues up a queue that may not start a task. It returns when a reservation
 // lapses, if the free slots are reserved; else a signal says when there is one.
-func (t *total) refuse(l *line) (at time.Time) {
-	if l.place.in == nil {
-		l.place = place{in: &t.waiting, at: t.waiting.PushBack(l)}
+func (t *total) refuse(q *queueState) (at time.Time) {
+	if q.place.in == nil {
+		q.place = place{in: &t.waiting, at: t.waiting.PushBack(q)}
 	}
 	if first := t.reserved.Front(); first != nil && t.free() > 0 {
-		return timeOf(first.Value.(*line).place.until)
+		return timeOf(first.Value.(*queueState).place.until)
 	}
 	return time.Time{}
 }
@@ -76,13 +76,13 @@ func (t *total) refuse(l *line) (at time.Time) {
 // tells those.
 func (t *total) offer() {
 	for first := t.waiting.Front(); first != nil && t.reserved.Len() < t.free(); first = t.waiting.Front() {
-		l := first.Value.(*line)
-		t.leave(l)
-		if !l.startable() {
+		q := first.Value.(*queueState)
+		t.leave(q)
+		if !q.startable() {
 			continue
 		}
-		l.place = place{&t.reserved, t.reserved.PushBack(l), t.clock.after(reservedFor)}
-		l.signal()
+		q.place = place{&t.reserved, t.reserved.PushBack(q), t.clock.after(reservedFor)}
+		q.signal()
 	}
 }
 
@@ -90,11 +90,11 @@ func (t *total) offer() {
 // there is none.
 func (t *total) lapse() (next int64) {
 	for first := t.reserved.Front(); first != nil; first = t.reserved.Front() {
-		l := first.Value.(*line)
-		if l.place.until > t.clock.now {
-			return l.place.until
+		q := first.Value.(*queueState)
+		if q.place.until > t.clock.now {
+			return q.place.until
 		}
-		t.leave(l)
+		t.leave(q)
 		t.offer()
 	}
 	return 0
@@ -102,18 +102,18 @@ func (t *total) lapse() (next int64) {
 
 // startable reports whether a queue has a task that the total alone may keep from
 // starting. Its rate counts as one that allows a start: see yield.
-func (l *line) startable() bool {
-	return l.settings.Paused == nil && l.order.Peek(l.running) != nil
+func (q *queueState) startable() bool {
+	return q.settings.Paused == nil && q.order.Peek(q.running) != nil
 }
 
 // yield gives up the place of a queue that has claimed and could not have started a
 // task, whatever the total.
-func (t *total) yield(l *line) {
-	if l.place.in == nil {
+func (t *total) yield(q *queueState) {
+	if q.place.in == nil {
 		return
 	}
-	if rate := l.limits.rate; !l.startable() || rate.limited() && rate.from(l.arrival) > t.clock.now {
-		t.leave(l)
+	if rate := q.limits.rate; !q.startable() || rate.limited() && rate.from(q.arrival) > t.clock.now {
+		t.leave(q)
 		t.offer()
 	}
 }
@@ -123,13 +123,13 @@ func (t *total) yield(l *line) {
 func (t *total) configure(limit int) {
 	t.limit = limit
 	for t.reserved.Len() > 0 {
-		last := t.reserved.Back().Value.(*line)
+		last := t.reserved.Back().Value.(*queueState)
 		t.leave(last)
 		last.place = place{in: &t.waiting, at: t.waiting.PushFront(last)}
 	}
 	if limit == 0 {
 		for first := t.waiting.Front(); first != nil; first = t.waiting.Front() {
-			t.leave(first.Value.(*line))
+			t.leave(first.Value.(*queueState))
 		}
 	}
 	t.offer()

@@ -30,7 +30,7 @@ type transitions struct {
 }
 
 // why is what makes a task change its state.
-type why struct {
+type cause struct {
 	on     queue.Trigger
 	by     string // a worker, or who said so
 	token  queue.Token
@@ -38,12 +38,12 @@ type why struct {
 }
 
 // step notes a change of state in a row, and tells the watchers.
-func (x *transitions) step(l *line, row *record.Row, to queue.State, w why) {
-	x.stepAt(l, row, to, w, x.clock.time())
+func (x *transitions) step(q *queueState, row *record.Row, to queue.State, w cause) {
+	x.stepAt(q, row, to, w, x.clock.time())
 }
 
 // stepAt is step for a change that was at another time than now.
-func (x *transitions) stepAt(l *line, row *record.Row, to queue.State, w why, at time.Time) {
+func (x *transitions) stepAt(q *queueState, row *record.Row, to queue.State, w cause, at time.Time) {
 	from := row.State
 	if !queue.Allowed(from, w.on, to) {
 		panic(fmt.Sprintf("machine: task %s: %s from %s to %s is not in the table", row.ID, w.on, from, to))
@@ -55,12 +55,12 @@ func (x *transitions) stepAt(l *line, row *record.Row, to queue.State, w why, at
 	row.Steps = append(row.Steps, queue.Step{
 		At: row.Changed, On: w.on, To: to, By: w.by, Token: w.token, Detail: w.detail,
 	})
-	l.count(row, w.on)
-	x.watchers.tell(row, from)
+	q.count(row, w.on)
+	x.watchers.notify(row, from)
 }
 
 // change moves a task to another state, in its row and in memory.
-func (x *transitions) change(t *task, row *record.Row, to queue.State, w why) {
+func (x *transitions) change(t *task, row *record.Row, to queue.State, w cause) {
 	held := t.leased()
 	x.step(x.queues.of(t), row, to, w)
 	x.states.leave(t)
@@ -76,12 +76,12 @@ func (x *transitions) change(t *task, row *record.Row, to queue.State, w why) {
 
 // ended marks the end of a lease, if it has to be durable before another one may
 // begin in its place.
-func (x *transitions) ended(l *line, held *lease) {
+func (x *transitions) ended(q *queueState, held *lease) {
 	if held.suspect {
-		l.suspects.end = x.journal.mark()
+		q.suspects.end = x.journal.mark()
 	}
-	if held.remote && l.limited() {
-		l.roomEnd = x.journal.mark()
+	if held.remote && q.limited() {
+		q.roomEnd = x.journal.mark()
 	}
 	if held.remote && x.slots.shared() {
 		x.slots.roomEnd = x.journal.mark()
@@ -90,7 +90,7 @@ func (x *transitions) ended(l *line, held *lease) {
 
 // revise is change for a task whose row is not at hand. If it cannot be read the
 // task is set aside instead.
-func (x *transitions) revise(t *task, to queue.State, w why) {
+func (x *transitions) revise(t *task, to queue.State, w cause) {
 	row, err := x.rows.row(t)
 	if err != nil {
 		x.states.quarantine(t, err)
@@ -114,7 +114,7 @@ func (x *transitions) pending(t *task, runAt int64) queue.State {
 // finish has a task that is finished take part in nothing any more, and lets
 // those go on that waited for it.
 func (x *transitions) finish(t *task) {
-	if r := t.rare; r != nil {
+	if r := t.optional; r != nil {
 		x.states.deadlines.remove(t)
 		if r.group != nil {
 			if next := x.queues.of(t).groups.leave(t); next != nil {
@@ -125,24 +125,24 @@ func (x *transitions) finish(t *task) {
 			x.deps.leaveBatch(r.batch)
 		}
 		x.deps.forgetWaits(t)
-		t.rare = nil
+		t.optional = nil
 		if r.poison != nil {
-			t.rare = &rare{poison: r.poison}
+			t.optional = &optional{poison: r.poison}
 		}
 	}
 	x.deps.settled(t)
 }
 
 // claimed has a row tell of a claim.
-func (x *transitions) claimed(l *line, row *record.Row, s Start, at time.Time) {
+func (x *transitions) claimed(q *queueState, row *record.Row, s Start, at time.Time) {
 	row.Progress = queue.Progress{}
-	x.stepAt(l, row, queue.Running, why{on: queue.OnClaim, by: s.Worker, token: s.Token}, at)
+	x.stepAt(q, row, queue.Running, cause{on: queue.OnClaim, by: s.Worker, token: s.Token}, at)
 	row.Lease = queue.Lease{Worker: s.Worker, Token: s.Token}
 	row.Remote = s.Remote
 }
 
 // put puts a task that is in no state into its first one.
-func (x *transitions) put(t *task, row *record.Row, to queue.State, w why) {
+func (x *transitions) put(t *task, row *record.Row, to queue.State, w cause) {
 	x.step(x.queues.of(t), row, to, w)
 	x.states.enter(t, row, to)
 	value := x.rows.encode(row)
@@ -153,7 +153,7 @@ func (x *transitions) put(t *task, row *record.Row, to queue.State, w why) {
 // of that is left.
 func (x *transitions) unhold(t *task) {
 	if t.state == queue.Held && t.free() {
-		x.revise(t, queue.Waiting, why{on: queue.OnUnhold})
+		x.revise(t, queue.Waiting, cause{on: queue.OnUnhold})
 	}
 }
 
@@ -166,13 +166,13 @@ func (x *transitions) expire(t *task) {
 		return
 	}
 	row.Error = "its deadline passed before it started"
-	x.change(t, &row, queue.Dead, why{on: queue.OnExpire, detail: row.Error})
+	x.change(t, &row, queue.Dead, cause{on: queue.OnExpire, detail: row.Error})
 }
 
 // forget removes a finished task, and cancels those that waited for it to
 // succeed, because it never will.
-func (x *transitions) forget(t *task, row *record.Row, w why) {
-	x.watchers.tellForgotten(row, w)
+func (x *transitions) forget(t *task, row *record.Row, w cause) {
+	x.watchers.notifyForgotten(row, w)
 	if row.Unique != "" {
 		x.journal.set(uniqueRow(&row.Spec), nil, false)
 	}
@@ -180,7 +180,7 @@ func (x *transitions) forget(t *task, row *record.Row, w why) {
 }
 
 // drop is forget for a task of which nothing is kept but itself.
-func (x *transitions) drop(t *task, w why) {
+func (x *transitions) drop(t *task, w cause) {
 	id, seq := t.id, t.place.Ticket()
 	x.fingerprints.remove(t)
 	x.states.leave(t)

@@ -56,7 +56,7 @@ func (v *views) holdsOf(t *task, row *record.Row) (holds []queue.Hold) {
 	if t.damaged() {
 		holds = append(holds, queue.Hold{Code: queue.HoldDamaged, What: t.damage.err.Error()})
 	}
-	if t.rare != nil {
+	if t.optional != nil {
 		holds = v.holdsBefore(holds, t, row)
 		if b := t.waitsBatch; b != nil && b.open > 0 {
 			holds = append(holds, queue.Hold{Code: queue.HoldDependency, What: b.id.String()})
@@ -68,20 +68,20 @@ func (v *views) holdsOf(t *task, row *record.Row) (holds []queue.Hold) {
 	if t.state == queue.Held && len(holds) == 0 {
 		holds = append(holds, v.lastHold(t, row))
 	}
-	l := v.queues.of(t)
-	if l.settings.Paused != nil {
-		holds = append(holds, queue.Hold{Code: queue.HoldQueuePaused, What: l.name})
+	q := v.queues.of(t)
+	if q.settings.Paused != nil {
+		holds = append(holds, queue.Hold{Code: queue.HoldQueuePaused, What: q.name})
 	}
-	if l.suspects.held() && suspected(row) {
+	if q.suspects.held() && suspected(row) {
 		holds = append(holds, queue.Hold{Code: queue.HoldSuspect})
 	}
-	if l.order.AtLimit(row.Key) {
+	if q.order.AtLimit(row.Key) {
 		holds = append(holds, queue.Hold{Code: queue.HoldKey, What: row.Key})
 	}
 	if v.keyTotals.full(row.Key) {
 		holds = append(holds, queue.Hold{Code: queue.HoldKeyTotal, What: row.Key})
 	}
-	if l.order.Blocked(row.Key)&causeRate != 0 {
+	if q.order.Blocked(row.Key)&causeRate != 0 {
 		holds = append(holds, queue.Hold{Code: queue.HoldKeyRate, What: row.Key})
 	}
 	return holds

@@ -36,7 +36,7 @@ func (o *watchers) stop() {
 func (o *watchers) any() bool { return len(o.all) > 0 }
 
 // tell tells the watchers of the last step of a row.
-func (o *watchers) tell(row *record.Row, from queue.State) {
+func (o *watchers) notify(row *record.Row, from queue.State) {
 	if len(o.all) == 0 {
 		return
 	}
@@ -44,7 +44,7 @@ func (o *watchers) tell(row *record.Row, from queue.State) {
 }
 
 // tellForgotten tells the watchers of a task that is gone.
-func (o *watchers) tellForgotten(row *record.Row, w why) {
+func (o *watchers) notifyForgotten(row *record.Row, w cause) {
 	o.send(queue.Event{
 		ID: row.ID, Queue: row.Queue, Kind: row.Kind, From: row.State,
 		Step: queue.Step{At: o.clock.time(), On: w.on, By: w.by, Detail: w.detail},

@@ -2,22 +2,40 @@ package machine
 
 import "github.com/stintgo/stint/queue"
 
-// wire gives each part of the machine the parts that it uses, and its own empty maps.
+// wire connects the parts of a machine: it gives each part pointers to the parts that it
+// uses, and empty maps. The parts are one graph: a part uses only parts above it here, but
+// for the two functions passes.visit and queueSet.configure, which call parts below.
 func (m *Machine) wire() {
-	m.total = total{clock: &m.clock}
-	m.slots = slots{total: &m.total, keyTotals: &m.keyTotals}
-	m.scheduleSet = scheduleSet{journal: m.journal, byName: make(map[string]queue.Schedule)}
+	m.wireMemory()
+	m.wireAnswers()
+	m.wireTransitions()
+}
+
+// wireMemory connects the parts that keep state and change no task.
+func (m *Machine) wireMemory() {
+	m.watchers = watchers{clock: &m.clock, all: make(map[*watcher]struct{})}
+	m.queues = queueSet{
+		byName: make(map[string]*queueState), numbered: []*queueState{nil},
+		listeners: make(map[string][]chan struct{}), configure: m.settings.configure,
+	}
 	m.workerSet = workerSet{
 		clock: &m.clock, queues: &m.queues, byName: make(map[string]*worker),
 		seen: make(map[handles]queue.Seen),
 	}
+	m.leaseLog = leaseLog{counters: &m.counters, tasks: m.tasks, starts: m.cfg.Starts}
+	m.rows = taskRows{journal: m.journal, queues: &m.queues}
+	m.prefetch = prefetch{cfg: &m.cfg, journal: m.journal, queues: &m.queues, rows: &m.rows, tasks: m.tasks}
 	m.uniqueNames = uniqueNames{
 		clock: &m.clock, journal: m.journal, byName: make(map[string]*keptUnique),
 		ends: heap[*keptUnique]{place: placeOfUnique},
 	}
-	m.fingerprints = fingerprints{journal: m.journal, tasks: m.tasks, byWork: make(map[fingerprint]*followers)}
+	m.fingerprints = fingerprints{journal: m.journal, tasks: m.tasks, byWork: make(map[fingerprint]*linkedTasks)}
+	m.scheduleSet = scheduleSet{journal: m.journal, byName: make(map[string]queue.Schedule)}
+
+	m.total = total{clock: &m.clock}
+	m.slots = slots{total: &m.total, keyTotals: &m.keyTotals}
 	m.keyRates = keyRates{clock: &m.clock, byTime: heap[*keyRate]{place: placeByRate}}
-	m.watchers = watchers{clock: &m.clock, all: make(map[*watcher]struct{})}
+
 	m.passes = passes{journal: m.journal, left: visitsPerStep, visit: m.holds.visit}
 	m.cascades = cascades{
 		clock: &m.clock, counters: &m.counters, journal: m.journal, passes: &m.passes, rows: &m.rows,
@@ -27,13 +45,6 @@ func (m *Machine) wire() {
 		cascades: &m.cascades, passes: &m.passes, queues: &m.queues, tasks: m.tasks,
 		predecessors: make(map[queue.ID]*predecessor), batches: make(map[queue.ID]*batch),
 	}
-	m.leaseLog = leaseLog{counters: &m.counters, tasks: m.tasks, starts: m.cfg.Starts}
-	m.queues = queueSet{
-		byName: make(map[string]*line), numbered: []*line{nil}, listeners: make(map[string][]chan struct{}),
-		configure: m.settings.configure,
-	}
-	m.rows = taskRows{journal: m.journal, queues: &m.queues}
-	m.prefetch = prefetch{cfg: &m.cfg, journal: m.journal, queues: &m.queues, rows: &m.rows, tasks: m.tasks}
 	m.states = stateIndex{
 		cfg: &m.cfg, clock: &m.clock, deps: &m.deps, keyTotals: &m.keyTotals, leaseLog: &m.leaseLog,
 		queues: &m.queues, slots: &m.slots, tasks: m.tasks, due: heap[*task]{place: placeInHeap},
@@ -43,6 +54,21 @@ func (m *Machine) wire() {
 		cfg: &m.cfg, clock: &m.clock, journal: m.journal, keyRates: &m.keyRates, keyTotals: &m.keyTotals,
 		queues: &m.queues, states: &m.states, total: &m.total, byName: make(map[string]queue.Configured),
 	}
+}
+
+// wireAnswers connects the parts that answer questions.
+func (m *Machine) wireAnswers() {
+	m.views = views{deps: &m.deps, keyTotals: &m.keyTotals, queues: &m.queues}
+	m.finder = finder{journal: m.journal, queues: &m.queues, rows: &m.rows, tasks: m.tasks, views: &m.views}
+	m.reasons = reasons{
+		keyTotals: &m.keyTotals, queues: &m.queues, rows: &m.rows, settings: &m.settings, states: &m.states,
+		tasks: m.tasks, total: &m.total, views: &m.views, workerSet: &m.workerSet,
+	}
+	m.counts = counts{keyTotals: &m.keyTotals, settings: &m.settings, tasks: m.tasks}
+}
+
+// wireTransitions connects the parts that change tasks, and the steps.
+func (m *Machine) wireTransitions() {
 	m.transitions = transitions{
 		clock: &m.clock, deps: &m.deps, fingerprints: &m.fingerprints, journal: m.journal,
 		prefetch: &m.prefetch, queues: &m.queues, rows: &m.rows, slots: &m.slots, states: &m.states,
@@ -52,10 +78,14 @@ func (m *Machine) wire() {
 		clock: &m.clock, deps: &m.deps, passes: &m.passes, queues: &m.queues, rows: &m.rows, states: &m.states,
 		transitions: &m.transitions,
 	}
-	m.views = views{deps: &m.deps, keyTotals: &m.keyTotals, queues: &m.queues}
 	m.attempts = attempts{
 		cfg: &m.cfg, clock: &m.clock, fingerprints: &m.fingerprints, journal: m.journal, queues: &m.queues,
 		rows: &m.rows, slots: &m.slots, states: &m.states, tasks: m.tasks, transitions: &m.transitions,
+	}
+	m.submissions = submissions{
+		cfg: &m.cfg, clock: &m.clock, counters: &m.counters, fingerprints: &m.fingerprints, holds: &m.holds,
+		journal: m.journal, settings: &m.settings, states: &m.states, tasks: m.tasks,
+		transitions: &m.transitions, uniqueNames: &m.uniqueNames,
 	}
 	m.claims = claimer{
 		attempts: &m.attempts, clock: &m.clock, counters: &m.counters, holds: &m.holds, journal: m.journal,
@@ -63,17 +93,6 @@ func (m *Machine) wire() {
 		queues: &m.queues, rows: &m.rows, slots: &m.slots, states: &m.states, tasks: m.tasks, total: &m.total,
 		transitions: &m.transitions, views: &m.views, watchers: &m.watchers, workerSet: &m.workerSet,
 	}
-	m.submissions = submissions{
-		cfg: &m.cfg, clock: &m.clock, counters: &m.counters, fingerprints: &m.fingerprints, holds: &m.holds,
-		journal: m.journal, settings: &m.settings, states: &m.states, tasks: m.tasks,
-		transitions: &m.transitions, uniqueNames: &m.uniqueNames,
-	}
-	m.finder = finder{journal: m.journal, queues: &m.queues, rows: &m.rows, tasks: m.tasks, views: &m.views}
-	m.reasons = reasons{
-		keyTotals: &m.keyTotals, queues: &m.queues, rows: &m.rows, settings: &m.settings, states: &m.states,
-		tasks: m.tasks, total: &m.total, views: &m.views, workerSet: &m.workerSet,
-	}
-	m.counts = counts{keyTotals: &m.keyTotals, settings: &m.settings, tasks: m.tasks}
 	m.commands = commands{
 		attempts: &m.attempts, clock: &m.clock, deps: &m.deps, finder: &m.finder, fingerprints: &m.fingerprints,
 		holds: &m.holds, journal: m.journal, passes: &m.passes, queues: &m.queues, rows: &m.rows,
@@ -89,13 +108,17 @@ func (m *Machine) wire() {
 		cascades: &m.cascades, cfg: &m.cfg, clock: &m.clock, journal: m.journal, rows: &m.rows,
 		states: &m.states, tasks: m.tasks, uniqueNames: &m.uniqueNames, opening: new(opening),
 	}
-	m.loader = loader{
-		attempts: &m.attempts, cascades: &m.cascades, clock: &m.clock, corrector: &m.corrector,
-		counters: &m.counters, deps: &m.deps, holds: &m.holds, journal: m.journal, leaseLog: &m.leaseLog,
-		passes: &m.passes, queues: &m.queues, states: &m.states, tasks: m.tasks, transitions: &m.transitions,
-	}
 	m.steps = steps{
 		cascades: &m.cascades, cfg: &m.cfg, corrector: &m.corrector, journal: m.journal, keyRates: &m.keyRates,
 		leaseLog: &m.leaseLog, passes: &m.passes,
+	}
+}
+
+// newLoader returns what puts the tasks of all rows into the memory.
+func (m *Machine) newLoader() *loader {
+	return &loader{
+		attempts: &m.attempts, cascades: &m.cascades, clock: &m.clock, corrector: &m.corrector,
+		counters: &m.counters, deps: &m.deps, holds: &m.holds, journal: m.journal, leaseLog: &m.leaseLog,
+		passes: &m.passes, queues: &m.queues, states: &m.states, tasks: m.tasks, transitions: &m.transitions,
 	}
 }

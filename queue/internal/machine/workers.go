@@ -91,11 +91,11 @@ func (s *workerSet) sweep() {
 // hasKind reports whether there have been tasks of a kind since the machine was
 // opened.
 func (s *workerSet) hasKind(h handles) bool {
-	l := s.queues.byName[h.queue]
-	if l == nil {
+	q := s.queues.byName[h.queue]
+	if q == nil {
 		return false
 	}
-	_, has := l.kinds[h.kind]
+	_, has := q.kinds[h.kind]
 	return has
 }
 

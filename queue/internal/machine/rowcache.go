@@ -11,32 +11,32 @@ import (
 // written lately and are soon to be read, and those that were read ahead.
 
 const (
-	aheadShare = 4  // the part of what may be kept that is for what is read ahead
-	goShare    = 16 // and the part that is read in one go, at most
+	prefetchShare = 4  // the part of what may be kept that is for what is read ahead
+	scanShare     = 16 // and the part that is read in one go, at most
 )
 
 // withdraw returns the row of a task, if it is in memory. If it is kept it is no longer.
-func (j *journal) withdraw(id *queue.ID) (row ahead, ok bool) {
+func (j *journal) withdraw(id *queue.ID) (row cachedRow, ok bool) {
 	var key [len(rowTask) + len(id)]byte
 	copy(key[copy(key[:], rowTask):], id[:])
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	a := j.ahead[string(key[:])]
+	a := j.cache[string(key[:])]
 	if a == nil {
 		return row, false
 	}
-	if a.kept {
-		j.kept -= len(a.value)
-		shrink.Delete(&j.ahead, &j.peak, a.key)
+	if a.stored {
+		j.storedBytes -= len(a.value)
+		shrink.Delete(&j.cache, &j.peak, a.key)
 	}
 	return *a, true
 }
 
 // room reports whether there is any for rows that are read ahead.
-func (j *journal) room() bool {
+func (j *journal) hasRoom() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.kept+j.most/goShare <= j.most
+	return j.storedBytes+j.maxStored/scanShare <= j.maxStored
 }
 
 // load reads rows into the memory that are not in it, in one go. Their keys ascend,
@@ -56,7 +56,7 @@ func (j *journal) load(keys []string) {
 			found = append(found, Change{Key: key, Value: slices.Clone(value)})
 			size += len(value)
 		}
-		return key != last && size < j.most/goShare
+		return key != last && size < j.maxStored/scanShare
 	})
 	j.keep(found)
 }
@@ -65,7 +65,7 @@ func (j *journal) load(keys []string) {
 func (j *journal) missing(keys []string) []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return slices.DeleteFunc(keys, func(key string) bool { _, ok := j.ahead[key]; return ok })
+	return slices.DeleteFunc(keys, func(key string) bool { _, ok := j.cache[key]; return ok })
 }
 
 // keep keeps rows as they are in rows.
@@ -73,7 +73,7 @@ func (j *journal) keep(found []Change) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, row := range found {
-		j.ahead[row.Key] = &ahead{key: row.Key, value: row.Value, kept: true}
-		j.kept += len(row.Value)
+		j.cache[row.Key] = &cachedRow{key: row.Key, value: row.Value, stored: true}
+		j.storedBytes += len(row.Value)
 	}
 }

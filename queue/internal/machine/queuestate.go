@@ -11,7 +11,7 @@ import (
 )
 
 // line is one queue.
-type line struct {
+type queueState struct {
 	name     string
 	no       uint32         // by which its tasks know it; from 1
 	settings queue.Settings // in force
@@ -28,9 +28,9 @@ type line struct {
 	damaged  int              // tasks that are set aside because they cannot be read
 	idle     int64            // since when it is known to be of no use; 0: it is of use. See idle.go
 	ended    queue.Ended
-	ahead    [stint.Tiers]lookahead
-	waiting  roll    // tasks, in the order in which they became that
-	finished [2]roll // those that succeeded or were cancelled, and the dead ones, in the order in which they ended
+	prefetch [stint.Tiers]prefetchWindow
+	waiting  taskList    // tasks, in the order in which they became that
+	finished [2]taskList // those that succeeded or were cancelled, and the dead ones, in the order in which they ended
 	groups   groups
 
 	listeners []chan struct{} // as the machine has them
@@ -66,8 +66,8 @@ const (
 	causeTotal                           // of the key in all queues together
 )
 
-func newLine(name string, no uint32, listeners []chan struct{}) *line {
-	return &line{
+func newQueueState(name string, no uint32, listeners []chan struct{}) *queueState {
+	return &queueState{
 		name:      name,
 		no:        no,
 		order:     backlog.New[uint32](backlog.Config{Max: math.MaxInt32}),
@@ -84,21 +84,21 @@ func newLine(name string, no uint32, listeners []chan struct{}) *line {
 const ofSuspects = 1
 
 // class returns the class of a kind, which is new if there was none.
-func (l *line) class(kind string) int {
-	class, ok := l.kinds[kind]
+func (q *queueState) class(kind string) int {
+	class, ok := q.kinds[kind]
 	if !ok {
-		class = len(l.kinds) * (1 + ofSuspects)
-		l.kinds[kind] = class
+		class = len(q.kinds) * (1 + ofSuspects)
+		q.kinds[kind] = class
 	}
 	return class
 }
 
 // classes appends those of kinds of which there have been tasks, and those of
 // their suspects if one may start.
-func (l *line) classes(classes []int, kinds []string) []int {
-	suspects := l.suspects.waiting.Len() > 0 && !l.suspects.held()
+func (q *queueState) classes(classes []int, kinds []string) []int {
+	suspects := q.suspects.waiting.Len() > 0 && !q.suspects.held()
 	for _, kind := range kinds {
-		class, ok := l.kinds[kind]
+		class, ok := q.kinds[kind]
 		if !ok {
 			continue
 		}
@@ -110,31 +110,31 @@ func (l *line) classes(classes []int, kinds []string) []int {
 }
 
 // configure puts settings into force.
-func (l *line) configure(in queue.Layer, keys keyLimits) {
+func (q *queueState) configure(in queue.Layer, keys keyLimits) {
 	s := in.Settings
-	l.settings, l.inForce = s, in
+	q.settings, q.inForce = s, in
 	limit := s.Max
 	if limit == 0 {
 		limit = math.MaxInt32
 	}
-	l.order.SetMax(limit)
-	l.order.SetCaps([stint.Tiers]int{
+	q.order.SetMax(limit)
+	q.order.SetCaps([stint.Tiers]int{
 		s.Caps.Lowest, s.Caps.Lower, s.Caps.Low, s.Caps.Normal, s.Caps.High, s.Caps.Higher, s.Caps.Highest,
 	})
-	l.order.SetKeyLimits(s.PerKey, keys.running)
-	l.limits = limits{newRate(s.Rate), newRate(s.KeyRate), keys.rates}
+	q.order.SetKeyLimits(s.PerKey, keys.running)
+	q.limits = limits{newRate(s.Rate), newRate(s.KeyRate), keys.rates}
 }
 
 // limited reports whether the end of a lease may be what lets another task start.
-func (l *line) limited() bool {
-	s := &l.settings
-	return s.Max > 0 || s.Caps != (stint.Caps{}) || l.order.LimitsKeys()
+func (q *queueState) limited() bool {
+	s := &q.settings
+	return s.Max > 0 || s.Caps != (stint.Caps{}) || q.order.LimitsKeys()
 }
 
 // unfinished is how many tasks count towards the queue's limit of them.
-func (l *line) unfinished() int {
+func (q *queueState) unfinished() int {
 	n := 0
-	for state, tasks := range l.states {
+	for state, tasks := range q.states {
 		if !queue.State(state).Finished() {
 			n += tasks
 		}
@@ -143,41 +143,41 @@ func (l *line) unfinished() int {
 }
 
 // ends are the tasks that are finished and kept as long as those of a state.
-func (l *line) ends(of queue.State) *roll {
+func (q *queueState) ends(of queue.State) *taskList {
 	if of == queue.Dead {
-		return &l.finished[1]
+		return &q.finished[1]
 	}
-	return &l.finished[0]
+	return &q.finished[0]
 }
 
 // held reports whether a task that is Waiting is held by limits of others' use.
-func (l *line) held(t *task) bool {
-	return l.settings.Paused != nil || t.place.Aside() || l.suspects.held() && t.isSuspect()
+func (q *queueState) held(t *task) bool {
+	return q.settings.Paused != nil || t.place.Aside() || q.suspects.held() && t.isSuspect()
 }
 
 // nextKey returns when the rate of a key allows a start again that tasks of
 // these classes wait for, and that of the queue does; zero if there is none. If very many keys wait for their
 // rates it may be too early, because it does not look at all of them.
-func (l *line) nextKey(classes []int) (next time.Time) {
+func (q *queueState) nextKey(classes []int) (next time.Time) {
 	const most = 64
-	for _, k := range l.blocked.all[:min(most, len(l.blocked.all))] {
-		if l.order.Waits(k.of.key, classes) && (next.IsZero() || timeOf(k.rank).Before(next)) {
+	for _, k := range q.blocked.all[:min(most, len(q.blocked.all))] {
+		if q.order.Waits(k.of.key, classes) && (next.IsZero() || timeOf(k.rank).Before(next)) {
 			next = timeOf(k.rank)
 		}
 	}
-	if len(l.blocked.all) > most { // then the earliest of all, which is not later
-		next = timeOf(l.blocked.all[0].rank)
+	if len(q.blocked.all) > most { // then the earliest of all, which is not later
+		next = timeOf(q.blocked.all[0].rank)
 	}
-	if next.IsZero() || !l.limits.rate.limited() {
+	if next.IsZero() || !q.limits.rate.limited() {
 		return next
 	}
-	return timeOf(max(unix(next), l.limits.rate.from(l.arrival)))
+	return timeOf(max(unix(next), q.limits.rate.from(q.arrival)))
 }
 
 // rateOf returns when the rate of a key allows a start again; 0 if it does now.
-func (l *line) rateOf(key string) int64 {
-	if k := l.keys[key]; k != nil && k.blocked > 0 {
-		return l.blocked.all[k.blocked-1].rank
+func (q *queueState) rateOf(key string) int64 {
+	if k := q.keys[key]; k != nil && k.blocked > 0 {
+		return q.blocked.all[k.blocked-1].rank
 	}
 	return 0
 }
@@ -195,10 +195,10 @@ const (
 const keepReopened = time.Hour
 
 // keep is what is set for tasks that have finished in a state, with the defaults.
-func (l *line) keep(of queue.State) queue.Retention {
-	r, age := l.settings.Keep, keepAge
+func (q *queueState) keep(of queue.State) queue.Retention {
+	r, age := q.settings.Keep, keepAge
 	if of == queue.Dead {
-		r, age = l.settings.KeepDead, keepDeadAge
+		r, age = q.settings.KeepDead, keepDeadAge
 	}
 	if r.Age == 0 {
 		r.Age = age
@@ -211,8 +211,8 @@ func (l *line) keep(of queue.State) queue.Retention {
 
 // signal says that a task may have become claimable. It is called with most changes
 // of a task, so it looks nothing up, and waits for nobody.
-func (l *line) signal() {
-	for _, ready := range l.listeners {
+func (q *queueState) signal() {
+	for _, ready := range q.listeners {
 		select {
 		case ready <- struct{}{}:
 		default: // there is a signal that nobody has taken yet
@@ -221,8 +221,8 @@ func (l *line) signal() {
 }
 
 // count counts what has ended.
-func (l *line) count(row *record.Row, on queue.Trigger) {
-	ended := &l.ended
+func (q *queueState) count(row *record.Row, on queue.Trigger) {
+	ended := &q.ended
 	switch on {
 	case queue.OnFailure:
 		ended.Failed++

@@ -13,26 +13,26 @@ type counts struct {
 	tasks     *tasks
 }
 
-func (x *counts) of(l *line, at int64) queue.Counts {
+func (x *counts) of(q *queueState, at int64) queue.Counts {
 	c := queue.Counts{
-		States: make(map[queue.State]int), Tiers: make(map[stint.Priority]int), Damaged: l.damaged, Ended: l.ended,
-		Limits: l.inForce, Keys: x.settings.keysWithLimits(l),
+		States: make(map[queue.State]int), Tiers: make(map[stint.Priority]int), Damaged: q.damaged, Ended: q.ended,
+		Limits: q.inForce, Keys: x.settings.keysWithLimits(q),
 	}
 	c.Limits.Paused = clonePause(c.Limits.Paused)
 	for _, state := range queue.States() {
-		if n := l.states[state]; n > 0 {
+		if n := q.states[state]; n > 0 {
 			c.States[state] = n
 		}
 	}
-	held := l.order.HeldByKey()
-	l.blocked.before(at, func(k *keyRate) { // whose rates let them go again by then
-		if !l.order.AtLimit(k.key) && !x.keyTotals.full(k.key) {
-			held -= l.order.QueuedBy(k.key)
+	held := q.order.HeldByKey()
+	q.blocked.before(at, func(k *keyRate) { // whose rates let them go again by then
+		if !q.order.AtLimit(k.key) && !x.keyTotals.full(k.key) {
+			held -= q.order.QueuedBy(k.key)
 		}
 	})
-	held += x.suspectsHeld(l, at)
-	if l.settings.Paused != nil {
-		held = l.order.Len()
+	held += x.suspectsHeld(q, at)
+	if q.settings.Paused != nil {
+		held = q.order.Len()
 	}
 	if held > 0 {
 		c.States[queue.Held] += held
@@ -40,10 +40,10 @@ func (x *counts) of(l *line, at int64) queue.Counts {
 			delete(c.States, queue.Waiting)
 		}
 	}
-	if at, ok := x.oldest(l); ok {
+	if at, ok := x.oldest(q); ok {
 		c.Oldest = timeOf(at)
 	}
-	for tier, n := range l.tiers {
+	for tier, n := range q.tiers {
 		if n > 0 {
 			c.Tiers[stint.Lowest+stint.Priority(tier)] = n
 		}
@@ -54,15 +54,15 @@ func (x *counts) of(l *line, at int64) queue.Counts {
 // oldest returns since when the task of a queue has been Waiting that has been
 // for longest. It looks at so many that are held by limits; if
 // there are more, the oldest has been Waiting for less long than it says.
-func (x *counts) oldest(l *line) (at int64, ok bool) {
+func (x *counts) oldest(q *queueState) (at int64, ok bool) {
 	const most = 4096
-	if l.settings.Paused != nil {
+	if q.settings.Paused != nil {
 		return 0, false
 	}
-	no := l.waiting.first
+	no := q.waiting.first
 	for n := 0; no != 0; n++ {
 		t := x.tasks.at(no)
-		if !l.held(t) || n == most {
+		if !q.held(t) || n == most {
 			return t.at, true
 		}
 		no = t.next
@@ -73,12 +73,12 @@ func (x *counts) oldest(l *line) (at int64, ok bool) {
 // suspectsHeld is how many tasks are held because they are suspects, and not by
 // their keys at a time as well. The cost is linear in the number of suspects, which
 // are at most as many as have run at once in the processes that crashed.
-func (x *counts) suspectsHeld(l *line, at int64) (n int) {
-	if !l.suspects.held() {
+func (x *counts) suspectsHeld(q *queueState, at int64) (n int) {
+	if !q.suspects.held() {
 		return 0
 	}
-	for e := l.suspects.waiting.Front(); e != nil; e = e.Next() {
-		if !x.heldByKey(l, e.Value.(*task), at) {
+	for e := q.suspects.waiting.Front(); e != nil; e = e.Next() {
+		if !x.heldByKey(q, e.Value.(*task), at) {
 			n++
 		}
 	}
@@ -87,10 +87,10 @@ func (x *counts) suspectsHeld(l *line, at int64) (n int) {
 
 // heldByKey reports whether limits of its key hold a task that is Waiting at a
 // time, which is now or later.
-func (x *counts) heldByKey(l *line, t *task, at int64) bool {
+func (x *counts) heldByKey(q *queueState, t *task, at int64) bool {
 	if !t.place.Aside() {
 		return false
 	}
 	key := t.place.Key()
-	return l.order.AtLimit(key) || x.keyTotals.full(key) || l.rateOf(key) > at
+	return q.order.AtLimit(key) || x.keyTotals.full(key) || q.rateOf(key) > at
 }
