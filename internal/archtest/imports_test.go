@@ -62,13 +62,17 @@ var directions = []direction{
 	},
 	// How rows are written down: for stores that keep bytes.
 	{pkg: "queue/internal/record", state: here, may: []string{".", "queue"}},
+	// Group commit of rows: it knows neither tasks nor the machine.
+	{pkg: "queue/internal/journal", state: here, may: []string{"queue", "internal/shrink"}},
 	{pkg: "queue/storetest", state: here, may: []string{".", "queue", "internal/seeded"}},
 	{pkg: "queue/queuetest", state: here, may: []string{".", "queue", "queue/memstore"}},
 
 	// No store imports another; two share one state machine.
 	{
 		pkg: "queue/internal/machine", state: here,
-		may: []string{".", "queue", "queue/internal/record", "internal/backlog", "internal/shrink"},
+		may: []string{
+			".", "queue", "queue/internal/journal", "queue/internal/record", "internal/backlog", "internal/shrink",
+		},
 	},
 	{pkg: "queue/memstore", state: here, may: []string{"queue", "queue/internal/machine"}},
 	// Which users of the machine a program trusts with its files, and with its sockets.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/journal"
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
@@ -19,7 +20,7 @@ type attempts struct {
 	cfg          *Config
 	clock        *clock
 	fingerprints *fingerprints
-	journal      *journal
+	journal      *journal.Journal
 	queues       *queueSet
 	rows         *taskRows
 	slots        *slots
@@ -189,7 +190,7 @@ func (a *attempts) lose(t *task) {
 	clearLease(row)
 	q := a.queues.of(t)
 	defer func() {
-		q.roomEnd = a.journal.mark()
+		q.roomEnd = a.journal.Mark()
 		if a.slots.shared() {
 			a.slots.roomEnd = q.roomEnd
 		}
@@ -216,7 +217,7 @@ func (a *attempts) release(t *task, detail string) {
 
 // giveBackAll gives the leases of this process back.
 func (a *attempts) releaseAll() {
-	if a.journal.failed() != nil {
+	if a.journal.Failed() != nil {
 		return // nothing can be written: they will be lost
 	}
 	for _, t := range a.states.leased() {

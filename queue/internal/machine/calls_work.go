@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/journal"
 )
 
 // Submit is as [queue.Store] says.
@@ -47,9 +48,9 @@ func (m *Machine) Claim(ctx context.Context, now time.Time, c queue.Claim) (queu
 	if err == nil {
 		// Nobody runs a task that may not have been accepted. Who left would leave
 		// leases behind, so everybody waits.
-		err = m.journal.sync(got.mark, nil, m.steps.stalled())
+		err = m.journal.Sync(got.mark, nil, m.steps.stalled())
 	}
-	if errors.Is(err, errStalled) {
+	if errors.Is(err, journal.ErrStalled) {
 		m.unclaim(got.starts, false)
 		err = m.steps.unavailable("nothing was claimed")
 	}
@@ -117,13 +118,13 @@ func (m *Machine) Beat(ctx context.Context, now time.Time, w queue.Worker, beats
 	if err := begin(ctx, now); err != nil {
 		return nil, err
 	}
-	begun := m.journal.mark()
+	begun := m.journal.Mark()
 	m.workerSet.heard(w)
 	answers := make([]queue.Answer, len(beats))
 	for i := range beats {
 		answers[i] = m.attempts.beat(&beats[i])
 	}
-	if m.journal.mark() == begun && m.steps.opened == 0 {
+	if m.journal.Mark() == begun && m.steps.opened == 0 {
 		// Leases are in memory. To wait for what others have written would end those of
 		// handlers that do well while a disk is full. The first call alone waits, for the
 		// times that it has corrected.
@@ -179,7 +180,7 @@ func (m *Machine) tendPart(ctx context.Context, now time.Time, limit int) (next 
 		return time.Time{}, limit, err
 	}
 	at, limit := m.maintainer.maintain(limit)
-	if err := errors.Join(m.journal.failed(), m.steps.end(ctx)); err != nil {
+	if err := errors.Join(m.journal.Failed(), m.steps.end(ctx)); err != nil {
 		return time.Time{}, limit, err
 	}
 	if at == 0 {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/journal"
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
@@ -21,7 +22,7 @@ import (
 type cascades struct {
 	clock    *clock
 	counters *counters
-	journal  *journal
+	journal  *journal.Journal
 	passes   *passes
 	rows     *taskRows
 
@@ -107,7 +108,7 @@ func (s *cascades) record(c *cascade) {
 	if err != nil {
 		panic(err) // there is no value that could not be written
 	}
-	s.journal.set(c.key(), value, false)
+	s.journal.Set(c.key(), value, false)
 	c.recorded = true
 }
 
@@ -123,14 +124,14 @@ func (s *cascades) setBack(c *cascade, by correction) {
 // remove removes the row of a cascade that is complete.
 func (s *cascades) remove(c *cascade) {
 	if c.recorded {
-		s.journal.set(c.key(), nil, false)
+		s.journal.Set(c.key(), nil, false)
 		c.recorded = false
 	}
 }
 
 // load reads the cascades that were not complete.
 func (s *cascades) load() error {
-	return s.journal.scan(rowCascade, func(key string, value []byte) error {
+	return s.journal.Scan(rowCascade, func(key string, value []byte) error {
 		c := &cascade{recorded: true}
 		if err := json.Unmarshal(value, c); err != nil || c.key() != rowCascade+key {
 			return fmt.Errorf("%w: row %q of tasks to be cancelled: %w", record.ErrCorrupt, key, err)

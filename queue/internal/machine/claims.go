@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/journal"
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
@@ -19,7 +20,7 @@ type claimer struct {
 	clock       *clock
 	counters    *counters
 	holds       *holds
-	journal     *journal
+	journal     *journal.Journal
 	keyRates    *keyRates
 	leaseLog    *leaseLog
 	passes      *passes
@@ -75,14 +76,14 @@ func (g *claimer) claim(c queue.Claim) (got granted, err error) {
 	case got.left.tasks > 0 && got.Next.IsZero():
 		got.Next = q.nextKey(g.classes)
 	}
-	return got, cmp.Or(g.journal.failed(), err)
+	return got, cmp.Or(g.journal.Failed(), err)
 }
 
 // next returns the task of a queue whose turn it is, nil if there is none, and when to
 // ask again: when its rate allows a start, or now if this step has expired as many tasks
 // as it may.
 func (g *claimer) next(q *queueState, classes []int) (t *task, at time.Time) {
-	for g.journal.failed() == nil { // else a row that cannot be read comes up for ever
+	for g.journal.Failed() == nil { // else a row that cannot be read comes up for ever
 		e := q.order.PeekOf(q.running, classes)
 		if e != nil {
 			t = g.tasks.at(e.Value)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stintgo/stint"
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/journal"
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
@@ -21,7 +22,7 @@ type commands struct {
 	finder       *finder
 	fingerprints *fingerprints
 	holds        *holds
-	journal      *journal
+	journal      *journal.Journal
 	passes       *passes
 	queues       *queueSet
 	rows         *taskRows
@@ -33,7 +34,7 @@ type commands struct {
 // all does something to what a part of a search has found, which is all
 // looked up before anything changes, and to at most so many tasks.
 func (d *commands) all(s *search, c queue.Command, limit int, bad *unread) (changed int) {
-	begun, room := d.journal.mark(), mostKept
+	begun, room := d.journal.Mark(), mostKept
 	found := make([]finding, 0, len(s.ids))
 	for _, id := range s.ids {
 		f, err := d.finder.match(s, id)

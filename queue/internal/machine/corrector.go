@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/journal"
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
@@ -18,7 +19,7 @@ type corrector struct {
 	cascades    *cascades
 	cfg         *Config
 	clock       *clock
-	journal     *journal
+	journal     *journal.Journal
 	rows        *taskRows
 	states      *stateIndex
 	tasks       *tasks
@@ -97,7 +98,7 @@ func (c *corrector) setBack(o *opening, back time.Duration) *setBack {
 // setBackPart corrects tasks until their rows have the size of a part, and reports
 // whether that was the last part, or nothing more can be written.
 func (c *corrector) setBackPart(s *setBack) (complete bool) {
-	for size := 0; s.next <= c.tasks.used && c.journal.failed() == nil; s.next++ {
+	for size := 0; s.next <= c.tasks.used && c.journal.Failed() == nil; s.next++ {
 		if size >= setBackMost {
 			return false
 		}

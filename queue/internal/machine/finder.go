@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/journal"
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
@@ -14,7 +15,7 @@ import (
 // nothing. sift needs no lock; the caller of every other method holds the lock of the
 // machine.
 type finder struct {
-	journal *journal
+	journal *journal.Journal
 	queues  *queueSet
 	rows    *taskRows
 	tasks   *tasks
@@ -72,7 +73,7 @@ func (d *finder) sift(s *search) {
 		return
 	}
 	s.ids = slices.DeleteFunc(s.ids, func(id queue.ID) bool {
-		value, getErr := d.journal.get(taskRow(&id))
+		value, getErr := d.journal.Get(taskRow(&id))
 		if getErr != nil || value == nil { // it has been forgotten, or is reported where its row is needed
 			return getErr == nil
 		}

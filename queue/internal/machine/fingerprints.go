@@ -7,6 +7,7 @@ import (
 
 	"github.com/stintgo/stint/internal/shrink"
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/journal"
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
@@ -15,7 +16,7 @@ import (
 // no lock, because hashing the payloads of a call takes long; the caller of every other
 // method holds the lock of the machine.
 type fingerprints struct {
-	journal *journal
+	journal *journal.Journal
 	tasks   *tasks
 
 	byWork map[fingerprint]*linkedTasks // dead tasks that have crashed their workers
@@ -61,7 +62,7 @@ func (f *fingerprints) sameAs(i int, works []fingerprint) *task {
 func (f *fingerprints) add(t *task, row *record.Row) {
 	work := fingerprintOf(&row.Spec)
 	f.link(t, work)
-	f.journal.set(rowPoison+string(work[:])+string(row.ID[:]), []byte{1}, false)
+	f.journal.Set(rowPoison+string(work[:])+string(row.ID[:]), []byte{1}, false)
 }
 
 func (f *fingerprints) link(t *task, work fingerprint) {
@@ -80,7 +81,7 @@ func (f *fingerprints) remove(t *task) {
 		return
 	}
 	work := t.poison.work
-	f.journal.set(rowPoison+string(work[:])+string(t.id[:]), nil, false)
+	f.journal.Set(rowPoison+string(work[:])+string(t.id[:]), nil, false)
 	same := f.byWork[work]
 	if same.Remove(t.poison.same); same.Len() == 0 {
 		shrink.Delete(&f.byWork, &f.peak, work)
@@ -91,7 +92,7 @@ func (f *fingerprints) remove(t *task) {
 
 // load reads the rows, when the tasks are in memory.
 func (f *fingerprints) load() error {
-	return f.journal.scan(rowPoison, func(key string, _ []byte) error {
+	return f.journal.Scan(rowPoison, func(key string, _ []byte) error {
 		if len(key) != len(fingerprint{})+len(queue.ID{}) {
 			return fmt.Errorf("%w: row %q of a task that has crashed its workers", record.ErrCorrupt, key)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stintgo/stint"
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/journal"
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
@@ -22,7 +23,7 @@ type loader struct {
 	counters    *counters
 	deps        *dependencies
 	holds       *holds
-	journal     *journal
+	journal     *journal.Journal
 	leaseLog    *leaseLog
 	passes      *passes
 	queues      *queueSet
@@ -211,7 +212,7 @@ func (o *loader) eachHead(noted func(queue.ID) bool, do func(*rowSummary) error)
 func (o *loader) readHeads(noted func(queue.ID) bool, read chan<- []rowSummary, done <-chan []rowSummary) error {
 	var head record.Head
 	batch := <-done
-	err := o.journal.scan(rowTask, func(_ string, value []byte) error {
+	err := o.journal.Scan(rowTask, func(_ string, value []byte) error {
 		if err := head.Read(value); err != nil {
 			return err
 		}

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/journal"
 )
 
 // Config is how a machine is set up. The zero value is a good default.
@@ -62,7 +63,7 @@ type Config struct {
 type Machine struct {
 	cfg     Config
 	steps   steps // the lock
-	journal *journal
+	journal *journal.Journal
 
 	// What there is.
 	clock        clock
@@ -111,7 +112,7 @@ var _ queue.Store = (*Machine)(nil)
 func Open(rows Rows, cfg Config) (*Machine, error) {
 	m := &Machine{
 		cfg:      cfg.withDefaults(),
-		journal:  newJournal(rows, cfg.Keep),
+		journal:  journal.New(rows, cfg.Keep),
 		tasks:    newTasks(),
 		counters: newCounters(cfg.Epoch),
 	}
@@ -123,7 +124,7 @@ func Open(rows Rows, cfg Config) (*Machine, error) {
 			return nil, fmt.Errorf("open the store: %w", err)
 		}
 	}
-	if err := m.journal.failed(); err != nil {
+	if err := m.journal.Failed(); err != nil {
 		return nil, fmt.Errorf("open the store: %w", err)
 	}
 	m.steps.mu.Lock()
@@ -141,9 +142,9 @@ func (m *Machine) Close() error {
 	m.attempts.releaseAll()
 	m.watchers.stop()
 	err := m.steps.endAt(nil, nil)
-	m.journal.rest()
+	m.journal.Rest()
 	m.steps.reading.Wait()
-	if closing := m.journal.rows.Close(); err == nil {
+	if closing := m.journal.Close(); err == nil {
 		err = closing
 	}
 	return err

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/journal"
 )
 
 // maintainer does what is due: tasks become ready, leases that nobody extends are lost,
@@ -15,7 +16,7 @@ type maintainer struct {
 	clock       *clock
 	deps        *dependencies
 	holds       *holds
-	journal     *journal
+	journal     *journal.Journal
 	keyRates    *keyRates
 	passes      *passes
 	queues      *queueSet
@@ -34,7 +35,7 @@ type maintainer struct {
 func (n *maintainer) maintain(limit int) (at int64, left int) {
 	n.keyRates.unblock()
 	n.total.lapse()
-	for limit > 0 && n.journal.failed() == nil && n.taskDue() {
+	for limit > 0 && n.journal.Failed() == nil && n.taskDue() {
 		limit--
 	}
 	for limit > 0 && n.uniqueNames.expire() {

@@ -3,6 +3,8 @@ package machine
 import (
 	"container/list"
 	"time"
+
+	"github.com/stintgo/stint/queue/internal/journal"
 )
 
 const (
@@ -28,7 +30,7 @@ const (
 // although nothing holds it is let go. A cancellation cannot be derived, because its cause
 // is forgotten; see cascades.go.
 type passes struct {
-	journal *journal
+	journal *journal.Journal
 
 	left     int                               // that this step may still make; see pass.go
 	fresh    []*waiters                        // whose passes this step has started
@@ -84,7 +86,7 @@ func (p *passes) visitSome(w *waiters, n int) int {
 // advance makes visits of the passes that this step has started, as many as a step
 // may still make.
 func (p *passes) advance() {
-	for len(p.fresh) > 0 && p.left > 0 && p.journal.failed() == nil {
+	for len(p.fresh) > 0 && p.left > 0 && p.journal.Failed() == nil {
 		w := p.fresh[0]
 		p.left = p.visitSome(w, p.left)
 		if !w.queued {
@@ -96,7 +98,7 @@ func (p *passes) advance() {
 // drainStep makes visits of all passes in turn, so that a short one does not wait for
 // a long one.
 func (p *passes) drainStep() {
-	for p.left > 0 && len(p.queued) > 0 && p.journal.failed() == nil {
+	for p.left > 0 && len(p.queued) > 0 && p.journal.Failed() == nil {
 		w := p.queued[0]
 		p.queued[0] = nil
 		p.queued = p.queued[1:]

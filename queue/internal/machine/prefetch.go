@@ -3,6 +3,7 @@ package machine
 import (
 	"github.com/stintgo/stint"
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/journal"
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
@@ -14,7 +15,7 @@ import (
 // the lock of the machine, so no row changes while it is read.
 type prefetch struct {
 	cfg     *Config
-	journal *journal
+	journal *journal.Journal
 	queues  *queueSet
 	rows    *taskRows
 	tasks   *tasks
@@ -49,15 +50,15 @@ func (a *prefetchWindow) size(unused int) int {
 // readFirst reads the row of a task that starts, and returns the mark from which on it
 // is durable. From then on the row is in the task's lease.
 func (p *prefetch) readStarting(t *task, row *record.Row) (mark uint64, err error) {
-	c, ok := p.journal.withdraw(&t.id)
+	c, ok := p.withdraw(&t.id)
 	if !ok && p.cfg.Keep > 0 {
 		p.fill(t)
-		c, ok = p.journal.withdraw(&t.id)
+		c, ok = p.withdraw(&t.id)
 	}
 	if !ok {
-		c.value, err = p.journal.rows.Get(taskRow(&t.id))
+		c.Value, err = p.journal.GetStored(taskRow(&t.id))
 	}
-	return c.seq, p.rows.decode(t, c.value, err, row)
+	return c.Seq, p.rows.decode(t, c.Value, err, row)
 }
 
 // readAhead reads the row of a task that is about to start, and of some that are
@@ -70,18 +71,18 @@ func (p *prefetch) fill(t *task) {
 	unused := 0
 	for _, no := range a.read {
 		if old := p.tasks.at(no); old.state == queue.Waiting && old != t {
-			if c, _ := p.journal.withdraw(&old.id); c.stored {
+			if c, _ := p.withdraw(&old.id); c.Stored {
 				unused++
 			}
 		}
 	}
 	n := a.size(unused)
 	a.read = append(a.read[:0], t.no())
-	if n < 2 || !p.journal.hasRoom() {
+	if n < 2 || !p.journal.HasRoom() {
 		return
 	}
 	a.read = p.neighbours(a.read, t, n)
-	p.journal.load(p.keysOf(a.read))
+	p.journal.Load(p.keysOf(a.read))
 }
 
 // neighbours appends tasks of the same queue and tier as one, which wait as it does,
@@ -116,4 +117,12 @@ func (p *prefetch) near(t *task, size int) bool {
 		before += q.order.LenTier(tier)
 	}
 	return before*size <= p.cfg.Keep
+}
+
+// withdraw returns the row of a task, if it is in the memory of the journal, and removes it
+// from there if it is in rows as well.
+func (p *prefetch) withdraw(id *queue.ID) (row journal.Withdrawn, ok bool) {
+	var key [len(rowTask) + len(id)]byte
+	copy(key[copy(key[:], rowTask):], id[:])
+	return p.journal.Withdraw(key[:])
 }

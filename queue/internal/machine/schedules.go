@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/journal"
 )
 
 // maxCron is how many bytes of a cron expression are kept.
@@ -18,7 +19,7 @@ const maxCron = 1000
 // that is in it is not changed in place. The caller of each method holds the lock of the
 // machine.
 type scheduleSet struct {
-	journal *journal
+	journal *journal.Journal
 
 	byName map[string]queue.Schedule // not changed in place
 }
@@ -52,7 +53,7 @@ func (s *scheduleSet) put(name string, to *queue.Schedule, value []byte) {
 	} else {
 		s.byName[name] = *to
 	}
-	s.journal.set(rowSchedule+name, value, false)
+	s.journal.Set(rowSchedule+name, value, false)
 }
 
 // cloneSchedule copies a schedule: those that come and go are the caller's.
@@ -123,7 +124,7 @@ func validateSchedule(s *queue.Schedule, maxPayload int) error {
 
 // load reads the rows of all schedules.
 func (s *scheduleSet) load() error {
-	return s.journal.scan(rowSchedule, func(key string, value []byte) error {
+	return s.journal.Scan(rowSchedule, func(key string, value []byte) error {
 		var is queue.Schedule
 		if err := json.Unmarshal(value, &is); err != nil {
 			return fmt.Errorf("the schedule %q: %w", key, err)

@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/journal"
 )
 
 // settingSet is what is set for each queue and for all queues, in memory and in a row for
@@ -16,7 +17,7 @@ import (
 type settingSet struct {
 	cfg       *Config
 	clock     *clock
-	journal   *journal
+	journal   *journal.Journal
 	keyRates  *keyRates
 	keyTotals *keyTotals
 	queues    *queueSet
@@ -92,7 +93,7 @@ func (s *settingSet) set(name string, is queue.Configured) error {
 		delete(s.byName, name)
 		value = nil
 	}
-	s.journal.set(rowSettings+name, value, false)
+	s.journal.Set(rowSettings+name, value, false)
 	if name != "" {
 		s.configure(s.queues.get(name))
 		return nil
@@ -138,7 +139,7 @@ func (s *settingSet) view() map[string]queue.Configured {
 func (s *settingSet) load() error {
 	s.versions = uint64(s.cfg.Epoch) << versionShift
 	defer s.configureTotals() // before there are tasks
-	return s.journal.scan(rowSettings, func(key string, value []byte) error {
+	return s.journal.Scan(rowSettings, func(key string, value []byte) error {
 		var row settingsRow
 		if err := json.Unmarshal(value, &row); err != nil {
 			return fmt.Errorf("the settings of queue %q: %w", key, err)

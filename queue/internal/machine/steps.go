@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/journal"
 )
 
 // steps is the lock of the machine, and what begins and ends each call: one step under the
@@ -21,7 +22,7 @@ type steps struct {
 	cascades  *cascades
 	cfg       *Config
 	corrector *corrector
-	journal   *journal
+	journal   *journal.Journal
 	keyRates  *keyRates
 	leaseLog  *leaseLog
 	passes    *passes
@@ -50,14 +51,14 @@ func (s *steps) begin(ctx context.Context, now time.Time) error {
 			if rest := s.corrector.tick(now); rest != nil {
 				s.correcting = make(chan struct{})
 				s.reading.Add(1)
-				go s.correctRest(rest, s.journal.seal())
+				go s.correctRest(rest, s.journal.Seal())
 			}
 		}
 		corrected := s.correcting
 		if corrected == nil {
 			s.passes.left, s.opened = visitsPerStep, 0
 			if first {
-				s.opened = s.journal.mark()
+				s.opened = s.journal.Mark()
 			}
 			return nil
 		}
@@ -88,7 +89,7 @@ func (s *steps) usable() error {
 	if s.closed {
 		return queue.ErrClosed
 	}
-	return s.journal.failed()
+	return s.journal.Failed()
 }
 
 // end ends a step: it gives up the lock, and returns when what has been written is
@@ -96,20 +97,20 @@ func (s *steps) usable() error {
 func (s *steps) end(ctx context.Context) error {
 	err := s.endAt(ctx.Done(), s.stalled())
 	switch {
-	case errors.Is(err, errLeft):
+	case errors.Is(err, journal.ErrLeft):
 		return gaveUp(ctx, "what was decided may not be durable yet")
-	case errors.Is(err, errStalled):
+	case errors.Is(err, journal.ErrStalled):
 		return s.unavailable("what was decided is done when there is room, unless this process ends before")
 	default:
 		return err
 	}
 }
 
-// endAt is end, with errLeft when leave is closed, and with errStalled when stalled is.
+// endAt is end, with journal.ErrLeft when leave is closed, and with journal.ErrStalled when stalled is.
 func (s *steps) endAt(leave, stalled <-chan struct{}) error {
 	mark, over := s.seal(), s.leaseLog.take()
 	s.mu.Unlock()
-	err := s.journal.sync(mark, leave, stalled)
+	err := s.journal.Sync(mark, leave, stalled)
 	if err == nil {
 		s.leaseLog.free(over)
 		return nil
@@ -163,13 +164,13 @@ func (s *steps) lockCorrected() {
 func (s *steps) correctRest(rest *setBack, mark uint64) {
 	defer s.reading.Done()
 	for complete := false; !complete; {
-		_ = s.journal.sync(mark, nil, nil) // failed tells of an error
+		_ = s.journal.Sync(mark, nil, nil) // failed tells of an error
 		s.mu.Lock()
 		if complete = s.corrector.setBackPart(rest); complete {
 			close(s.correcting)
 			s.correcting = nil
 		}
-		mark = s.journal.seal()
+		mark = s.journal.Seal()
 		s.mu.Unlock()
 	}
 }
@@ -182,12 +183,12 @@ func (s *steps) seal() uint64 {
 	s.passes.queued = append(s.passes.queued, s.passes.fresh...)
 	s.passes.fresh = nil
 	s.cascades.recordAll()
-	if len(s.passes.queued) > 0 && !s.passes.draining && !s.closed && s.journal.failed() == nil {
+	if len(s.passes.queued) > 0 && !s.passes.draining && !s.closed && s.journal.Failed() == nil {
 		s.passes.draining = true
 		s.reading.Add(1)
 		go s.drain()
 	}
-	return s.journal.seal()
+	return s.journal.Seal()
 }
 
 // drain completes all passes, a bounded part of them in each step. It ends when there
@@ -196,7 +197,7 @@ func (s *steps) drain() {
 	defer s.reading.Done()
 	for {
 		s.lockCorrected()
-		if len(s.passes.queued) == 0 || s.closed || s.journal.failed() != nil {
+		if len(s.passes.queued) == 0 || s.closed || s.journal.Failed() != nil {
 			s.passes.draining = false
 			s.mu.Unlock()
 			return

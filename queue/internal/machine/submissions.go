@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/journal"
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
@@ -18,7 +19,7 @@ type submissions struct {
 	counters     *counters
 	fingerprints *fingerprints
 	holds        *holds
-	journal      *journal
+	journal      *journal.Journal
 	settings     *settingSet
 	states       *stateIndex
 	tasks        *tasks
@@ -138,7 +139,7 @@ func (s *submissions) accept(n *queue.NewTask, same *task) {
 	var submitted [1]queue.Step
 	row.Steps = submitted[:0]
 	if n.Unique != "" {
-		s.journal.set(uniqueRow(&n.Spec), slices.Clone(n.ID[:]), false)
+		s.journal.Set(uniqueRow(&n.Spec), slices.Clone(n.ID[:]), false)
 	}
 	w := cause{on: queue.OnSubmit}
 	t := s.states.admit(&row)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stintgo/stint"
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/journal"
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
@@ -15,7 +16,7 @@ import (
 // memory of the row that was written last. The caller of each method holds the lock of
 // the machine.
 type taskRows struct {
-	journal *journal
+	journal *journal.Journal
 	queues  *queueSet
 
 	names   record.Head // the row that was read last, whose names are likely to come again
@@ -34,7 +35,7 @@ func (r *taskRows) row(t *task) (row record.Row, err error) {
 
 // read reads the row of a task that is not running, or as it was before that.
 func (r *taskRows) read(t *task, row *record.Row) error {
-	value, err := r.journal.get(taskRow(&t.id))
+	value, err := r.journal.Get(taskRow(&t.id))
 	return r.decode(t, value, err, row)
 }
 
@@ -52,7 +53,7 @@ func (r *taskRows) decode(t *task, value []byte, err error, row *record.Row) err
 // write writes the row of a task, and returns how many bytes it has.
 func (r *taskRows) write(id queue.ID, row *record.Row) (size int) {
 	value := r.encode(row)
-	r.journal.set(taskRow(&id), value, row.State == queue.Waiting)
+	r.journal.Set(taskRow(&id), value, row.State == queue.Waiting)
 	return len(value)
 }
 
@@ -70,7 +71,7 @@ func (r *taskRows) encode(row *record.Row) []byte {
 // rowSince is the row of a task that was read before, unless it has changed since a
 // mark, or what is known of it with an error.
 func (r *taskRows) rowSince(t *task, read *record.Row, since uint64) (record.Row, error) {
-	if read == nil || r.journal.changed(taskRow(&t.id), since) {
+	if read == nil || r.journal.Changed(taskRow(&t.id), since) {
 		return r.readable(t)
 	}
 	return *read, nil

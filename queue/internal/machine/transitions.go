@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/journal"
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
@@ -19,7 +20,7 @@ type transitions struct {
 	clock        *clock
 	deps         *dependencies
 	fingerprints *fingerprints
-	journal      *journal
+	journal      *journal.Journal
 	prefetch     *prefetch
 	queues       *queueSet
 	rows         *taskRows
@@ -78,13 +79,13 @@ func (x *transitions) change(t *task, row *record.Row, to queue.State, w cause) 
 // begin in its place.
 func (x *transitions) ended(q *queueState, held *lease) {
 	if held.suspect {
-		q.suspects.end = x.journal.mark()
+		q.suspects.end = x.journal.Mark()
 	}
 	if held.remote && q.limited() {
-		q.roomEnd = x.journal.mark()
+		q.roomEnd = x.journal.Mark()
 	}
 	if held.remote && x.slots.shared() {
-		x.slots.roomEnd = x.journal.mark()
+		x.slots.roomEnd = x.journal.Mark()
 	}
 }
 
@@ -146,7 +147,7 @@ func (x *transitions) put(t *task, row *record.Row, to queue.State, w cause) {
 	x.step(x.queues.of(t), row, to, w)
 	x.states.enter(t, row, to)
 	value := x.rows.encode(row)
-	x.journal.set(taskRow(&t.id), value, to == queue.Waiting && x.prefetch.near(t, len(value)))
+	x.journal.Set(taskRow(&t.id), value, to == queue.Waiting && x.prefetch.near(t, len(value)))
 }
 
 // unhold has a task go on that was held by what it waits for itself, if nothing
@@ -174,7 +175,7 @@ func (x *transitions) expire(t *task) {
 func (x *transitions) forget(t *task, row *record.Row, w cause) {
 	x.watchers.notifyForgotten(row, w)
 	if row.Unique != "" {
-		x.journal.set(uniqueRow(&row.Spec), nil, false)
+		x.journal.Set(uniqueRow(&row.Spec), nil, false)
 	}
 	x.drop(t, w)
 }
@@ -185,6 +186,6 @@ func (x *transitions) drop(t *task, w cause) {
 	x.fingerprints.remove(t)
 	x.states.leave(t)
 	x.tasks.remove(t)
-	x.journal.set(taskRow(&id), nil, false)
+	x.journal.Set(taskRow(&id), nil, false)
 	x.deps.abandon(id, seq, w)
 }

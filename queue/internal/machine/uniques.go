@@ -7,6 +7,7 @@ import (
 
 	"github.com/stintgo/stint/internal/shrink"
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/journal"
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
@@ -16,7 +17,7 @@ import (
 // wants to be rid of it. The caller of each method holds the lock of the machine.
 type uniqueNames struct {
 	clock   *clock
-	journal *journal
+	journal *journal.Journal
 
 	byName map[string]*keptUnique // by their names
 	ends   heap[*keptUnique]
@@ -50,7 +51,7 @@ func (u *uniqueNames) keep(row *record.Row) {
 func (u *uniqueNames) write(k *keptUnique) {
 	u.ends.set(k, k.until)
 	value := binary.BigEndian.AppendUint64(k.id[:], uint64(k.submitted))
-	u.journal.set(rowKept+k.name, binary.BigEndian.AppendUint64(value, uint64(k.until)), false)
+	u.journal.Set(rowKept+k.name, binary.BigEndian.AppendUint64(value, uint64(k.until)), false)
 }
 
 // setBack corrects the times of tasks that were submitted by a clock that was
@@ -93,12 +94,12 @@ func (u *uniqueNames) expire() bool {
 	}
 	u.ends.remove(e.of)
 	shrink.Delete(&u.byName, &u.peak, e.of.name)
-	u.journal.set(rowKept+e.of.name, nil, false)
+	u.journal.Set(rowKept+e.of.name, nil, false)
 	return true
 }
 
 func (u *uniqueNames) load() error {
-	return u.journal.scan(rowKept, func(key string, value []byte) error {
+	return u.journal.Scan(rowKept, func(key string, value []byte) error {
 		k := u.add(key)
 		if len(value) != len(k.id)+2*8 {
 			return fmt.Errorf("%w: row %q of the unique name of a forgotten task", record.ErrCorrupt, key)
@@ -114,7 +115,7 @@ func (u *uniqueNames) load() error {
 
 // named reads a row that holds an ID; zero if there is none.
 func (u *uniqueNames) named(key string) (id queue.ID, err error) {
-	value, err := u.journal.get(key)
+	value, err := u.journal.Get(key)
 	if err != nil {
 		return id, fmt.Errorf("%w: %w", queue.ErrUnavailable, err)
 	}
