@@ -41,7 +41,7 @@ func (h *holds) joinOthers(t *task, row *record.Row) {
 // hold holds a task whose turn it is though it has to wait again, because the pass
 // that holds it has not come to it yet.
 func (h *holds) hold(t *task) {
-	h.passes.left--
+	h.passes.spend()
 	h.transitions.revise(t, queue.Held, cause{on: queue.OnHold})
 }
 

@@ -29,6 +29,10 @@ func (g *leaseLog) take() []freedSlot {
 	return over
 }
 
+// putBack is the opposite of take: the ends of these leases are not durable yet, so a later
+// step frees their slots.
+func (g *leaseLog) putBack(over []freedSlot) { g.over = append(g.over, over...) }
+
 // reserve has a place for a start that is about to be made.
 func (g *leaseLog) reserve(token queue.Token) (place int, err error) {
 	if g.starts == nil {

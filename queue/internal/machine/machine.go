@@ -1,21 +1,3 @@
-// Package machine is the state machine of durable tasks that memstore and
-// filestore share. It decides in memory, where an entry for each unfinished task
-// keeps the order, and keeps what must survive in rows behind a seam of four
-// calls, [Rows].
-//
-// Every call is one step under one lock: it decides, changes the memory, and
-// writes rows to a journal; then, without the lock, it waits until they are
-// durable. So a call that has been answered survives what the rows survive. If
-// they cannot be written the memory is ahead of them, and nothing more is
-// accepted: the machine has to be opened again.
-//
-// A step does a bounded amount of work, whatever depends on what it changes: see
-// pass.go.
-//
-// The machine reads no clock. A goroutine that it starts ends with the call that
-// it was started for, unless the caller left before its rows were written, or very
-// many tasks go on because of that call: then drain releases them, and ends. If the
-// clock of an earlier process was ahead, another one corrects the rows, and ends.
 package machine
 
 import (

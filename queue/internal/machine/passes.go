@@ -32,11 +32,13 @@ const (
 type passes struct {
 	journal *journal.Journal
 
-	left     int                               // that this step may still make; see pass.go
-	fresh    []*waiters                        // whose passes this step has started
-	queued   []*waiters                        // whose passes are left to drain
-	draining bool                              // drain runs
-	visit    func(w *waiters, e *list.Element) // makes one visit; it may remove e from w
+	left     int        // visits that this step may still make
+	fresh    []*waiters // lists whose passes this step has started
+	queued   []*waiters // lists whose passes are left to drain
+	draining bool       // drain runs
+
+	// visit makes one visit; it may remove e from w.
+	visit func(w *waiters, e *list.Element)
 }
 
 // visit is what a pass does with each of its tasks.
@@ -61,8 +63,25 @@ type waiters struct {
 	cascade *cascade // if these tasks are to be cancelled
 }
 
-// start has every task of a list visited, from the first one on: the pass that
-// was under way starts again.
+// begin allows a step its visits.
+func (p *passes) begin() { p.left = visitsPerStep }
+
+// spend counts a visit of another kind, such as a task that a claim expires.
+func (p *passes) spend() { p.left-- }
+
+// spent reports whether this step may make no more visits.
+func (p *passes) spent() bool { return p.left <= 0 }
+
+// leave ends a step: it leaves the passes that are not complete to drain, and reports
+// whether drain has to be started.
+func (p *passes) leave() (start bool) {
+	p.queued = append(p.queued, p.fresh...)
+	p.fresh = nil
+	return len(p.queued) > 0 && !p.draining
+}
+
+// start starts a pass over a list, from its first task on. If a pass over it is under way, it
+// starts again.
 func (p *passes) start(w *waiters, do visit) {
 	w.next, w.visit = w.Front(), do
 	if w.next == nil || w.queued {

@@ -56,7 +56,8 @@ func (s *steps) begin(ctx context.Context, now time.Time) error {
 		}
 		corrected := s.correcting
 		if corrected == nil {
-			s.passes.left, s.opened = visitsPerStep, 0
+			s.passes.begin()
+			s.opened = 0
 			if first {
 				s.opened = s.journal.Mark()
 			}
@@ -117,7 +118,7 @@ func (s *steps) endAt(leave, stalled <-chan struct{}) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.leaseLog.over = append(s.leaseLog.over, over...) // for whoever comes next: they are not durable yet
+	s.leaseLog.putBack(over)
 	return err
 }
 
@@ -180,10 +181,9 @@ func (s *steps) correctRest(rest *setBack, mark uint64) {
 // journal's mark.
 func (s *steps) seal() uint64 {
 	s.passes.advance()
-	s.passes.queued = append(s.passes.queued, s.passes.fresh...)
-	s.passes.fresh = nil
+	start := s.passes.leave()
 	s.cascades.recordAll()
-	if len(s.passes.queued) > 0 && !s.passes.draining && !s.closed && s.journal.Failed() == nil {
+	if start && !s.closed && s.journal.Failed() == nil {
 		s.passes.draining = true
 		s.reading.Add(1)
 		go s.drain()
@@ -202,7 +202,7 @@ func (s *steps) drain() {
 			s.mu.Unlock()
 			return
 		}
-		s.passes.left = visitsPerStep
+		s.passes.begin()
 		s.passes.drainStep()
 		_ = s.endAt(nil, nil) // an error stays in the journal, and ends the loop
 		time.Sleep(drainPause)

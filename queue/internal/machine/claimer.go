@@ -96,13 +96,13 @@ func (g *claimer) next(q *queueState, classes []int) (t *task, at time.Time) {
 			q.order.PassOf(q.running, classes)
 		case e == nil:
 			return nil, at
-		case t.late(g.clock.now) && g.passes.left <= 0:
+		case t.late(g.clock.now) && g.passes.spent():
 			return nil, g.clock.time()
 		case t.late(g.clock.now):
-			g.passes.left--
+			g.passes.spend()
 			g.transitions.expire(t)
 			g.passes.advance()
-		case !t.free() && g.passes.left <= 0:
+		case !t.free() && g.passes.spent():
 			q.signal()
 			return nil, at
 		case !t.free():
