@@ -202,6 +202,7 @@ func (m *Machine) Listen(name string) (<-chan struct{}, func()) {
 	return ready, func() {
 		m.steps.mu.Lock()
 		defer m.steps.mu.Unlock()
-		m.queues.setListeners(name, slices.DeleteFunc(m.queues.listeners[name], func(c chan struct{}) bool { return c == ready }))
+		is := func(c chan struct{}) bool { return c == ready }
+		m.queues.setListeners(name, slices.DeleteFunc(m.queues.listeners[name], is))
 	}
 }

@@ -2,12 +2,11 @@ package machine
 
 import "github.com/stintgo/stint/queue/internal/journal"
 
-// Rows is where a machine keeps what must survive; Change is one change of a batch. They are
-// the seam of the journal.
-type (
-	Rows   = journal.Rows
-	Change = journal.Change
-)
+// Rows is where a machine keeps what must survive: the seam of its journal.
+type Rows = journal.Rows
+
+// Change is one change of a batch of Rows.
+type Change = journal.Change
 
 // The rows, by what their keys begin with. What follows in the key is written
 // behind each; texts of any content end with a zero byte, which names cannot
