@@ -56,7 +56,8 @@ func (j *Journal) HasRoom() bool {
 }
 
 // Load reads the rows of keys that are not in memory, in one scan, into memory. The keys
-// ascend, and none of them may be set meanwhile. After an error, fewer rows are in memory.
+// ascend, and none of them may be set meanwhile. After an error, fewer rows are in
+// memory.
 func (j *Journal) Load(keys []string) {
 	// What is not in rows yet must not come from there.
 	if keys = j.missing(keys); len(keys) == 0 {
@@ -94,8 +95,8 @@ func (j *Journal) add(found []Change) {
 	}
 }
 
-// forget removes the changes of a batch that is in rows now from memory, but for those that
-// are soon to be read, as long as there is room. The caller holds mu.
+// forget removes the changes of a batch that is in rows now from memory, but for those
+// that are soon to be read, as long as there is room. The caller holds mu.
 func (j *Journal) forget(batch []Change) {
 	for _, c := range batch {
 		switch e := c.cached; {

@@ -11,18 +11,18 @@ import (
 	"sync"
 )
 
-// Journal collects the changes of steps and applies them to Rows in batches. A caller whose
-// changes have to be durable applies those of all callers with them, unless a batch is being
-// applied already; so one sync is shared by all callers that wait for it, and no caller
-// waits for company.
+// Journal collects the changes of steps and applies them to Rows in batches. A caller
+// whose changes have to be durable applies those of all callers with them, unless a batch
+// is being applied already; so one sync is shared by all callers that wait for it, and no
+// caller waits for company.
 //
 // Until a change is applied, Get returns it: steps are decided on what has been decided
 // before, and answered when it is durable. The first error of Rows ends the journal: see
 // Failed.
 //
-// All methods may be called from any goroutine. Each takes mu itself and calls nothing of its
-// caller with it, so mu comes last in any order of locks. Rows are called without it. The
-// caller makes steps one at a time: from the first Set of a step to its Seal no other
+// All methods may be called from any goroutine. Each takes mu itself and calls nothing of
+// its caller with it, so mu comes last in any order of locks. Rows are called without it.
+// The caller makes steps one at a time: from the first Set of a step to its Seal no other
 // goroutine may call Set or Seal.
 type Journal struct {
 	rows Rows
@@ -46,14 +46,14 @@ type Journal struct {
 	led     bool   // a caller applies a round, or has been signalled to
 }
 
-// New returns a journal on rows. It keeps at most keep bytes of rows in memory that are in
-// rows as well; see Set and Load.
+// New returns a journal on rows. It keeps at most keep bytes of rows in memory that are
+// in rows as well; see Set and Load.
 func New(rows Rows, keep int) *Journal {
 	return &Journal{rows: rows, keep: keep, cache: make(map[string]*entry), next: newRound()}
 }
 
-// Set changes a key; a nil value removes it. soon says that the key will be read before it
-// is changed again, so that its value is worth keeping in memory.
+// Set changes a key; a nil value removes it. soon says that the key will be read before
+// it is changed again, so that its value is worth keeping in memory.
 func (j *Journal) Set(key string, value []byte, soon bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -83,13 +83,13 @@ func (j *Journal) Get(key string) (value []byte, err error) {
 	return j.rows.Get(key)
 }
 
-// GetStored returns the value of a key in rows, nil if there is none. It is for a key that
-// is not in memory, as Withdraw has said.
+// GetStored returns the value of a key in rows, nil if there is none. It is for a key
+// that is not in memory, as Withdraw has said.
 func (j *Journal) GetStored(key string) ([]byte, error) { return j.rows.Get(key) }
 
 // Scan calls fn for all keys in rows that begin with a letter, in their order, until fn
-// returns an error. The keys are without the letter. Changes that have not been applied are
-// left out.
+// returns an error. The keys are without the letter. Changes that have not been applied
+// are left out.
 func (j *Journal) Scan(letter string, fn func(key string, value []byte) error) (err error) {
 	next := string(rune(letter[0] + 1))
 	scanErr := j.rows.Scan(letter, next, false, func(key string, value []byte) bool {

@@ -12,8 +12,8 @@ import (
 // are all woken at once when it is over, so that callers whose changes are durable never
 // queue behind callers that wait for the next batch.
 type round struct {
-	// waiting is how many callers came while another round was being applied, the one that
-	// applies this round included; guarded by mu of the journal.
+	// waiting is how many callers came while another round was being applied, the one
+	// that applies this round included; guarded by mu of the journal.
 	waiting int
 	lead    chan struct{} // receives when one of them is to apply the round
 	over    chan struct{} // closed when the round has been applied
@@ -25,13 +25,14 @@ func newRound() *round { return &round{lead: make(chan struct{}, 1), over: make(
 var (
 	// ErrLeft is returned by Sync when leave is closed before the changes are durable.
 	ErrLeft = errors.New("left")
-	// ErrStalled is returned by Sync when stalled is closed before the changes are durable.
+	// ErrStalled is returned by Sync when stalled is closed before the changes are
+	// durable.
 	ErrStalled = errors.New("stalled")
 )
 
-// Sync returns when the changes up to a mark, which are those of complete steps, are durable;
-// with ErrLeft when leave is closed, or with ErrStalled when stalled is. They may become
-// durable then all the same.
+// Sync returns when the changes up to a mark, which are those of complete steps, are
+// durable; with ErrLeft when leave is closed, or with ErrStalled when stalled is. They
+// may become durable then all the same.
 func (j *Journal) Sync(mark uint64, leave, stalled <-chan struct{}) error {
 	r, role, err := j.join(mark)
 	if r == nil {
@@ -63,8 +64,8 @@ func (j *Journal) Sync(mark uint64, leave, stalled <-chan struct{}) error {
 	}
 }
 
-// left takes a caller that waits no longer out of a round, and returns err, unless the round
-// is over.
+// left takes a caller that waits no longer out of a round, and returns err, unless the
+// round is over.
 func (j *Journal) left(r *round, as role, err error) error {
 	select {
 	case <-r.over:
@@ -86,8 +87,8 @@ const (
 	comesLate             // waits for a round that is being applied
 )
 
-// join returns the round in which the changes up to a mark become durable, and the role of
-// the caller in it. It returns no round if they are durable, or never will be.
+// join returns the round in which the changes up to a mark become durable, and the role
+// of the caller in it. It returns no round if they are durable, or never will be.
 func (j *Journal) join(mark uint64) (r *round, as role, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -124,8 +125,8 @@ func (j *Journal) leave(r *round) {
 // apply applies the changes of all complete steps as round r.
 func (j *Journal) apply(r *round) {
 	if j.inCompany(r) {
-		// Callers that were just woken by the last batch have more to write, and are about
-		// to: without this, every other batch would be of one caller's changes.
+		// Callers that were just woken by the last batch have more to write, and are
+		// about to: without this, every other batch would be of one caller's changes.
 		runtime.Gosched()
 	}
 	batch, err := j.take(r)
@@ -149,16 +150,16 @@ func (j *Journal) apply(r *round) {
 }
 
 // inCompany reports whether other callers than the one that applies a round are probably
-// about to write: some wait for this round, or waited for the one before. A caller that is
-// alone does not yield to the goroutines that read what it wrote.
+// about to write: some wait for this round, or waited for the one before. A caller that
+// is alone does not yield to the goroutines that read what it wrote.
 func (j *Journal) inCompany(r *round) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return r.waiting > 0 || j.present != nil && j.present.waiting > 0
 }
 
-// take begins a round with the changes of the complete steps. Callers that come from now on
-// are in the next round.
+// take begins a round with the changes of the complete steps. Callers that come from now
+// on are in the next round.
 func (j *Journal) take(r *round) (batch []Change, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

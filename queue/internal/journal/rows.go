@@ -1,13 +1,13 @@
 package journal
 
-// Rows is where a machine keeps what must survive: an ordered map of bytes.
-// There are four calls, so that a store is little more than them.
+// Rows is where a machine keeps what must survive: an ordered map of bytes. There are
+// four calls, so that a store is little more than them.
 //
-// A batch is the changes of one or more complete steps of the machine. If Apply returns an
-// error the outcome is unknown: the batch may be there after a restart, as a whole, or not.
-// The machine writes nothing more then, and the rows have to be opened again, with a larger
-// epoch: a number that grows each time rows are opened, and that begins every token and age
-// that the machine gives, so that none is ever given twice.
+// A batch is the changes of one or more complete steps of the machine. If Apply returns
+// an error the outcome is unknown: the batch may be there after a restart, as a whole, or
+// not. The machine writes nothing more then, and the rows have to be opened again, with a
+// larger epoch: a number that grows each time rows are opened, and that begins every
+// token and age that the machine gives, so that none is ever given twice.
 type Rows interface {
 	// Apply makes all changes of a batch or none, in their order, and returns when
 	// they survive what the store promises to survive. It is never called by two

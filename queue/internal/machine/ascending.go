@@ -8,9 +8,10 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// ascending is the numbers of tasks in the order of their IDs, in leaves of some
-// hundred, of which each knows nothing but its numbers: four to eight bytes a task.
-// IDs begin with a time, so nearly all come at the end, and most go at the beginning.
+// ascending is the numbers of tasks in the order of their IDs, in leaves of some hundred
+// numbers: four to eight bytes a task. IDs begin with a time, so nearly all tasks are
+// added at the end, and most are removed at the beginning. The caller of each method
+// holds the lock of the machine.
 type ascending struct {
 	id     func(no uint32) *queue.ID
 	leaves [][]uint32 // none is empty
@@ -22,7 +23,7 @@ const leafSize = 512
 func (a *ascending) locate(id *queue.ID) (leaf, i int) {
 	before := func(no uint32) bool { return bytes.Compare(a.id(no)[:], id[:]) < 0 }
 	leaf = sort.Search(len(a.leaves), func(l int) bool { return !before(a.leaves[l][0]) })
-	if leaf > 0 { // it may be in the one before, whose first is smaller
+	if leaf > 0 { // it may be in the leaf before, whose first ID is smaller
 		last := a.leaves[leaf-1]
 		i = sort.Search(len(last), func(i int) bool { return !before(last[i]) })
 		if i < len(last) {

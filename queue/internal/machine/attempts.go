@@ -13,9 +13,9 @@ import (
 
 // attempts is what happens to a task while it runs, and how that ends: heartbeats and
 // orders, an outcome, a lost lease, a release without a verdict. Only the holder of the
-// present token can extend or settle a lease; an outcome whose lease is gone is accepted if
-// it repeats one that was accepted before. The caller of each method holds the lock of the
-// machine.
+// present token can extend or settle a lease; an outcome whose lease is gone is accepted
+// if it repeats one that was accepted before. The caller of each method holds the lock of
+// the machine.
 type attempts struct {
 	cfg          *Config
 	clock        *clock
@@ -29,6 +29,8 @@ type attempts struct {
 	transitions  *transitions
 }
 
+// beat extends the lease of a task and takes its progress and checkpoint. It returns the
+// order that the worker has yet to obey, or OnLost if the lease has ended.
 func (a *attempts) beat(b *queue.Beat) queue.Answer {
 	t := a.tasks.get(b.ID)
 	if t == nil || t.leased() == nil || t.lease.row.Lease.Token != b.Token {
@@ -47,8 +49,9 @@ func (a *attempts) beat(b *queue.Beat) queue.Answer {
 	return queue.Answer{Order: held.order, Reason: held.reason}
 }
 
-// order tells the worker of a running task what to do. Resuming takes a pause
-// back that the worker has not obeyed yet.
+// order gives the worker of a running task an order, which it gets with the answer to its
+// next heartbeat. OnResume withdraws a pause that the worker has not obeyed yet. order
+// returns false if it makes no difference.
 func (a *attempts) order(t *task, w cause) bool {
 	held := t.lease
 	to := w.on
@@ -68,6 +71,8 @@ func (a *attempts) order(t *task, w cause) bool {
 	return true
 }
 
+// settle ends a lease with an outcome. An outcome without a lease is accepted if it
+// repeats one that was accepted before; the error of any other is ErrStale.
 func (a *attempts) settle(o *queue.Outcome) error {
 	switch o.On {
 	case queue.OnSuccess, queue.OnFailure, queue.OnSnooze, queue.OnGiveBack:
@@ -116,8 +121,8 @@ func (a *attempts) settle(o *queue.Outcome) error {
 	return nil
 }
 
-// settledBefore answers an outcome for which there is no lease: nil, if it is
-// the repetition of one that was accepted.
+// settledBefore answers an outcome for which there is no lease: nil if it repeats one
+// that was accepted.
 func (a *attempts) settledBefore(o *queue.Outcome) error {
 	row, err := a.any(o.ID)
 	if err == nil {
@@ -142,8 +147,8 @@ func (a *attempts) any(id queue.ID) (record.Row, error) {
 	return a.rows.row(t)
 }
 
-// again has a task that has not ended wait for its next attempt, or does what
-// its worker was told meanwhile.
+// again lets a task that has not ended wait for its next attempt, or carries out the
+// order that was given to its worker meanwhile.
 func (a *attempts) again(t *task, row *record.Row, held *lease, runAt time.Time, w cause) {
 	if t.group != nil {
 		t.group.running = nil // an older one may have been retried meanwhile
@@ -172,7 +177,7 @@ func (a *attempts) again(t *task, row *record.Row, held *lease, runAt time.Time,
 	}
 }
 
-// obey does what a worker was told to while it had the task.
+// obey carries out the order that was given to the worker of a task.
 func (a *attempts) obey(t *task, row *record.Row, held *lease, token queue.Token) {
 	to := queue.Cancelled
 	if held.order == queue.OnPause {
@@ -182,7 +187,8 @@ func (a *attempts) obey(t *task, row *record.Row, held *lease, token queue.Token
 	a.transitions.change(t, row, to, cause{on: held.order, by: held.by, token: token, detail: held.reason})
 }
 
-// lose ends the lease of a task whose worker has not been heard of in time.
+// lose ends the lease of a task whose worker sent no heartbeat in time. The task becomes
+// Dead if it has crashed too often.
 func (a *attempts) lose(t *task) {
 	held := t.lease
 	row := &held.row
@@ -206,7 +212,7 @@ func (a *attempts) lose(t *task) {
 	a.transitions.change(t, row, queue.Dead, w)
 }
 
-// giveBack ends a lease without a verdict on its task.
+// release ends a lease without a verdict on its task.
 func (a *attempts) release(t *task, detail string) {
 	held := t.lease
 	row := &held.row
@@ -215,7 +221,7 @@ func (a *attempts) release(t *task, detail string) {
 	a.again(t, row, held, time.Time{}, w)
 }
 
-// giveBackAll gives the leases of this process back.
+// releaseAll releases the leases of workers in this process.
 func (a *attempts) releaseAll() {
 	if a.journal.Failed() != nil {
 		return // nothing can be written: they will be lost
@@ -227,14 +233,14 @@ func (a *attempts) releaseAll() {
 	}
 }
 
-// released has the row of a task that ran tell that it does no more. Its last
-// token stays: no older one is ever valid again.
+// clearLease removes the lease from the row of a task that ran. Its last token stays in
+// the row: no older token is ever valid again.
 func clearLease(row *record.Row) {
 	row.Lease.Until, row.Remote = time.Time{}, 0
 	row.Order, row.OrderBy, row.OrderReason = 0, "", ""
 }
 
-// attempts is a number of attempts, or the default for 0.
+// attemptsOrDefault returns a number of attempts, or the default for 0.
 func attemptsOrDefault(n int) int {
 	const usual = 3
 	if n == 0 {

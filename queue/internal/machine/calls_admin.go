@@ -29,7 +29,7 @@ func (m *Machine) Command(ctx context.Context, now time.Time, c queue.Command) (
 	limit := cmp.Or(c.Limit, math.MaxInt)
 	var (
 		bad      unread
-		cascades []*waiters // begin when the command has found all its tasks: it must not find those that they cancel
+		cascades []*waiters // begin when the command has found all its tasks: it must not find tasks that they cancel
 	)
 	for err == nil && !s.done && changed < limit {
 		if err = m.part(s, func() error { return m.steps.beginChange(ctx, now) }); err != nil {
@@ -52,7 +52,7 @@ func (m *Machine) Command(ctx context.Context, now time.Time, c queue.Command) (
 }
 
 // beginCascades begins the cascades of a command that ended early. If the machine has
-// been closed, the next one begins them: its rows must not be read any more.
+// been closed, the next machine begins them: the rows must not be read any more.
 func (m *Machine) beginCascades(cascades *[]*waiters) {
 	m.steps.lockCorrected()
 	defer m.steps.mu.Unlock()
@@ -134,7 +134,8 @@ func (m *Machine) Reschedule(ctx context.Context, now time.Time, r queue.Resched
 	return err
 }
 
-// reschedule makes a change unless it has been made, or another has.
+// reschedule makes a change unless it has been made. The error is ErrChanged if another
+// change has been made.
 func (m *Machine) reschedule(r *queue.Reschedule, value []byte, works []fingerprint) error {
 	if open, err := m.scheduleSet.admits(r); !open {
 		return err

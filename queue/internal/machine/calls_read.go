@@ -7,7 +7,7 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// page is how many tasks a page has if nothing is said.
+// page is how many tasks a page has by default.
 const page = 100
 
 // Find is as [queue.Store] says. It answers what has been decided, which may not
@@ -25,7 +25,7 @@ func (m *Machine) Find(_ context.Context, f queue.Filter, p queue.Page) (found [
 	return found, err
 }
 
-// views appends what a search has found to a page, as far as the page may take it.
+// pageOf appends what a search has found to a page, until the page is full.
 func (m *Machine) pageOf(s *search, found []queue.Task, left *allowance) ([]queue.Task, error) {
 	if err := m.steps.lockOpen(); err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func (m *Machine) pageOf(s *search, found []queue.Task, left *allowance) ([]queu
 		if !left.any() {
 			break
 		}
-		f, _ := m.finder.match(s, id) // what cannot be read to tell is not found
+		f, _ := m.finder.match(s, id) // a task whose row cannot be read is not found
 		if f.task == nil {
 			continue
 		}
@@ -49,7 +49,7 @@ func (m *Machine) pageOf(s *search, found []queue.Task, left *allowance) ([]queu
 	return found, nil
 }
 
-// part finds the next part of a search. lock takes the machine's lock.
+// part finds the next part of a search. lock takes the lock of the machine.
 func (m *Machine) part(s *search, lock func() error) error {
 	if len(s.filter.IDs) > 0 {
 		n := min(s.most, len(s.named))

@@ -46,8 +46,8 @@ func (m *Machine) Claim(ctx context.Context, now time.Time, c queue.Claim) (queu
 	}
 	got, err := m.claimSteps(ctx, now, c)
 	if err == nil {
-		// Nobody runs a task that may not have been accepted. Who left would leave
-		// leases behind, so everybody waits.
+		// No worker runs a task that may not have been accepted. A caller that left would
+		// leave leases behind, so every caller waits.
 		err = m.journal.Sync(got.mark, nil, m.steps.stalled())
 	}
 	if errors.Is(err, journal.ErrStalled) {
@@ -57,7 +57,7 @@ func (m *Machine) Claim(ctx context.Context, now time.Time, c queue.Claim) (queu
 	if err != nil {
 		return queue.Claimed{}, err
 	}
-	if n, err := m.leaseLog.note(got.starts); err != nil {
+	if n, err := m.leaseLog.record(got.starts); err != nil {
 		m.unclaim(got.starts[n:], n > 0)
 		if got.Tasks = got.Tasks[:n]; n == 0 {
 			return queue.Claimed{}, fmt.Errorf("%w: %w", queue.ErrUnavailable, err)
@@ -66,9 +66,8 @@ func (m *Machine) Claim(ctx context.Context, now time.Time, c queue.Claim) (queu
 	return got.Claimed, nil
 }
 
-// claimSteps makes steps of a claim until one has started a task, or has found all that
-// there are. Only a step that expires as many tasks as a step may is followed by
-// another one.
+// claimSteps makes steps of a claim until one has started a task, or has found no more
+// tasks. Only a step that expires as many tasks as a step may is followed by another one.
 func (m *Machine) claimSteps(ctx context.Context, now time.Time, c queue.Claim) (got granted, err error) {
 	for {
 		if err = m.steps.beginChange(ctx, now); err != nil {
@@ -87,18 +86,18 @@ func (m *Machine) claimSteps(ctx context.Context, now time.Time, c queue.Claim) 
 	}
 }
 
-// unclaim takes starts back that nobody was told of, because they could not be
-// noted. It leaves nothing behind: a disk that fails for long would fill the
-// histories of tasks with starts that never were. Who may claim them is told if others
-// of the claim have been noted. Else the next claim would fail as this one has, and
-// so without end.
-func (m *Machine) unclaim(starts []Noted, others bool) {
+// unclaim takes starts back that no worker has got, because they could not be recorded in
+// the lease log. It leaves nothing behind: a disk that fails for long would fill the
+// histories of tasks with starts that never were. The queue gets a signal if other starts
+// of the claim have been recorded; otherwise the next claim would probably fail as this
+// one has, and so without end.
+func (m *Machine) unclaim(starts []Noted, signal bool) {
 	m.steps.lockCorrected()
 	defer m.steps.mu.Unlock()
 	if !m.steps.closed {
-		m.claims.takeBack(starts, others)
+		m.claims.takeBack(starts, signal)
 	}
-	m.steps.seal() // nobody waits for it: if it is lost, so is the claim
+	m.steps.seal() // no caller waits for it: if it is lost, so is the claim
 }
 
 // Beat is as [queue.Store] says.
@@ -173,7 +172,7 @@ func (m *Machine) Tend(ctx context.Context, now time.Time, limit int) (next time
 // partTend is how many changes Tend makes in one step.
 const partTend = 100
 
-// tendPart is a step of Tend. left is what is left of its limit; if that is 0, next
+// tendPart makes one step of Tend. left is what is left of its limit; if that is 0, next
 // is now.
 func (m *Machine) tendPart(ctx context.Context, now time.Time, limit int) (next time.Time, left int, err error) {
 	if err := m.steps.beginChange(ctx, now); err != nil {

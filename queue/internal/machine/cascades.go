@@ -13,12 +13,13 @@ import (
 
 // cascades cancels tasks that come after a forgotten task. A task that is forgotten
 // without having succeeded takes those along that come after it: they are cancelled,
-// because it cannot be retried any more. So are those that come after these, and so on down
-// the chain: none of them could start before the one before it is retried. A retry of such
-// a task revives that task alone. The caller of each method holds the lock of the machine.
+// because it cannot be retried any more. So are those that come after these, and so on
+// down the chain: none of them could start before the one before it is retried. A retry
+// of such a task revives that task alone. The caller of each method holds the lock of the
+// machine.
 //
-// A cascade that takes more than one step has a row. Without it, an opened store would take
-// the forgotten task for one that had succeeded, and start what comes after it.
+// A cascade that takes more than one step has a row. Without it, an opened store would
+// take the forgotten task for one that had succeeded, and start what comes after it.
 type cascades struct {
 	clock    *clock
 	counters *counters
@@ -26,12 +27,13 @@ type cascades struct {
 	passes   *passes
 	rows     *taskRows
 
-	unrecorded []*waiters              // whose cascades this step has begun
+	unrecorded []*waiters              // lists whose cascades this step has begun
 	postponed  *[]*waiters             // takes the cascades that the present command begins; nil outside of one
 	found      map[queue.ID][]*waiters // that Open has found
 }
 
-// cascade is why the tasks of a list are cancelled. Its exported fields are its row.
+// cascade is the reason why the tasks of a list are cancelled. Its exported fields are
+// its row.
 type cascade struct {
 	ID        queue.ID  `json:"id"`           // of the task that they come after
 	Seq       uint64    `json:"seq"`          // and its age
@@ -47,7 +49,7 @@ func (c *cascade) key() string {
 	return string(binary.BigEndian.AppendUint64([]byte(rowCascade), c.Last))
 }
 
-// why is what the steps of the cancelled tasks say.
+// why returns the cause that the steps of the cancelled tasks name.
 func (c *cascade) why() cause {
 	text := "task %s, which has to succeed first, was forgotten"
 	if !c.Forgotten {
@@ -69,7 +71,8 @@ func (c *cascade) spares(steps []queue.Step) bool {
 	return false
 }
 
-// begin begins to cancel the tasks of a list, or has the present command begin it.
+// begin begins to cancel the tasks of a list, or leaves it to the present command to
+// begin it.
 func (s *cascades) begin(w *waiters, c cascade) {
 	c.Last, c.Began = s.counters.nextSeq(), s.clock.time()
 	w.cascade = &c
@@ -112,8 +115,8 @@ func (s *cascades) record(c *cascade) {
 	c.recorded = true
 }
 
-// setBack corrects when a cascade began, as setBack does: a later retry of a
-// task that it has cancelled would else seem to be before it.
+// setBack corrects the time when a cascade began. Otherwise a later retry of a task that
+// it has cancelled would seem to be before it.
 func (s *cascades) setBack(c *cascade, by correction) {
 	if c.Began.After(by.from) {
 		c.Began = by.time(c.Began)
@@ -142,8 +145,8 @@ func (s *cascades) load() error {
 	})
 }
 
-// of returns the waiters of a cascade that was to cancel a task because of one
-// that it comes after; nil if there is none.
+// of returns the waiters of a cascade that was to cancel t because t comes after the task
+// of an ID; nil if there is none.
 func (s *cascades) of(t *task, id queue.ID) *waiters {
 	for _, w := range s.found[id] {
 		c, seq := w.cascade, t.place.Ticket()
@@ -157,8 +160,7 @@ func (s *cascades) of(t *task, id queue.ID) *waiters {
 	return nil
 }
 
-// resume goes on with the cascades that were loaded, when the tasks wait in
-// their lists.
+// resume continues the cascades that were loaded, when the tasks wait in their lists.
 func (s *cascades) resume() {
 	for _, of := range s.found {
 		for _, w := range of {

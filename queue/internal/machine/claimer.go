@@ -11,10 +11,10 @@ import (
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
-// claimer starts tasks for workers: the one of a queue whose turn it is by the policy, as long
-// as limits and rates let it, with a new token and a lease. A start that could not be
-// recorded in the lease log is taken back. The caller of each method holds the lock of the
-// machine.
+// claimer starts tasks for workers. By the policy of the queue it picks the next task
+// that limits and rates allow, and gives it a new token and a lease. A start that could
+// not be recorded in the lease log is taken back. The caller of each method holds the
+// lock of the machine.
 type claimer struct {
 	attempts    *attempts
 	clock       *clock
@@ -39,8 +39,8 @@ type claimer struct {
 	classes []int // of the present claim
 }
 
-// claim starts tasks. An error is that of the first one: those that have started
-// before one that cannot are the answer, and a signal says that there may be more.
+// claim starts tasks. It returns an error only if no task has started before it: tasks
+// that have started are the answer, and a signal says that there may be more.
 func (g *claimer) claim(c queue.Claim) (got granted, err error) {
 	g.workerSet.see(c.Worker, c.Queue, c.Kinds)
 	g.total.lapse()
@@ -90,8 +90,8 @@ func (g *claimer) next(q *queueState, classes []int) (t *task, at time.Time) {
 		}
 		switch {
 		case e == nil && q.passes > 0:
-			// A task that ended and let none start is a turn of the policy as well: else a
-			// tier over its cap would wait for as long as others keep the total up.
+			// A task that ended and let none start is a turn of the policy as well: else
+			// a tier over its cap would wait for as long as others keep the total up.
 			q.passes--
 			q.order.PassOf(q.running, classes)
 		case e == nil:
@@ -118,7 +118,7 @@ func (g *claimer) next(q *queueState, classes []int) (t *task, at time.Time) {
 	return nil, at
 }
 
-// grant starts a task for a claim, or sets it aside.
+// grant starts a task for a claim, or puts it in quarantine if its row cannot be read.
 func (g *claimer) grant(t *task, c *queue.Claim, got *granted) error {
 	held := new(lease)
 	written, err := g.prefetch.readStarting(t, &held.row)
@@ -156,7 +156,7 @@ func (g *claimer) grant(t *task, c *queue.Claim, got *granted) error {
 	return nil
 }
 
-// start leases a task that is next in its line.
+// start leases a task that is next in its queue.
 func (g *claimer) start(t *task, held *lease, s Start, length time.Duration) {
 	q := g.queues.of(t)
 	g.states.start(t, held.row.Key)
@@ -169,8 +169,8 @@ func (g *claimer) start(t *task, held *lease, s Start, length time.Duration) {
 	g.keyRates.spend(q, held.row.Key)
 }
 
-// takeBack makes starts undone.
-func (g *claimer) takeBack(starts []Noted, others bool) {
+// takeBack undoes starts. signal wakes the workers of their queues.
+func (g *claimer) takeBack(starts []Noted, signal bool) {
 	for _, s := range slices.Backward(starts) { // the last one first: see unspend
 		t := g.tasks.get(s.ID)
 		if t == nil || t.leased() == nil || t.lease.row.Lease.Token != s.Token {
@@ -183,29 +183,29 @@ func (g *claimer) takeBack(starts []Noted, others bool) {
 		} else {
 			g.attempts.release(t, "its start could not be noted")
 		}
-		if others {
+		if signal {
 			g.queues.of(t).signal()
 		}
 	}
 }
 
-// untouched reads the row of a task as it was before it was claimed, and reports
-// whether it can be that again: nobody has given an order meanwhile, or tried an
-// older task of its group again.
+// untouched reads the row of a task as it was before it was claimed, and reports whether
+// the task can be put back: it has been given no order meanwhile, and no older task of
+// its group has been retried.
 func (g *claimer) untouched(t *task, row *record.Row) bool {
 	if t.lease.order != 0 {
 		return false
 	}
-	if g := t.group; g != nil {
-		if oldest, _ := g.byAge.first(); oldest.of != t {
+	if t.group != nil {
+		if oldest, _ := t.group.byAge.first(); oldest.of != t {
 			return false
 		}
 	}
 	return g.rows.read(t, row) == nil && row.State == queue.Waiting // else it has been written
 }
 
-// putBack has a running task wait again as its row tells, as if it had not been
-// claimed. Only watchers are told, who know of the claim.
+// putBack lets a running task wait again as its row says, as if it had not been claimed.
+// No step says so, but the watchers, which have seen the claim, get an event.
 func (g *claimer) putBack(t *task, row *record.Row) {
 	q, held := g.queues.of(t), t.lease
 	w := queue.Step{
@@ -217,25 +217,25 @@ func (g *claimer) putBack(t *task, row *record.Row) {
 	g.unspend(q, row.Key, w.Token)
 }
 
-// unspend takes a start back that was counted against rates, if it is the last one of
-// its queue. One that came later may have started on what was gained by waiting, which
-// does not come twice. A rate that has been set meanwhile is at most as good as new.
+// unspend takes a start back that was counted against rates, if it is the last one of its
+// queue. A later one may have started on what was gained by waiting, which does not come
+// twice. A rate that has been set meanwhile is at most as good as new.
 func (g *claimer) unspend(q *queueState, key string, token queue.Token) {
 	if q.lastStart != token {
 		return
 	}
-	q.lastStart-- // the one before it in its claim, or nobody's
+	q.lastStart-- // the one before it in its claim, or none
 	q.arrival = q.limits.rate.unspend(q.arrival)
 	g.keyRates.unspend(q, key)
 }
 
-// claims is what a claim has got so far.
+// granted is what a claim has got so far.
 type granted struct {
 	queue.Claimed
 	rest    bool    // tasks may be left that can start now; Next is the present time
-	starts  []Noted // of its tasks
-	mark    uint64  // of what has to be durable first
-	damaged int     // tasks that were set aside instead
+	starts  []Noted // the leases of its tasks
+	mark    uint64  // what has to be durable first
+	damaged int     // tasks that were put in quarantine instead
 	left    allowance
 }
 

@@ -10,15 +10,15 @@ import (
 // brought. Before the first call it is the latest time in the rows. The caller of each
 // method holds the lock of the machine.
 type clock struct {
-	now   int64 // the latest time of a call, before the first one that of the rows; nanoseconds since 1970
-	away  span  // without a call, before the first one
+	now   int64 // nanoseconds since 1970
+	away  span  // the time before the first call in which the store was closed
 	begun bool  // a call has brought a time
 }
 
-// time is the present step's.
+// time returns the time of the present step.
 func (c *clock) time() time.Time { return timeOf(c.now) }
 
-// after is the end of a time that begins now.
+// after returns the end of a time that begins now.
 func (c *clock) after(d time.Duration) int64 {
 	if c.now > 0 && int64(d) > math.MaxInt64-c.now {
 		return math.MaxInt64
@@ -26,7 +26,7 @@ func (c *clock) after(d time.Duration) int64 {
 	return c.now + int64(d)
 }
 
-// latest is the time of a call that changes nothing.
+// latest returns the time of a call that changes nothing.
 func (c *clock) latest(now time.Time) int64 {
 	if !c.begun && !now.IsZero() {
 		return now.UnixNano()
@@ -34,8 +34,8 @@ func (c *clock) latest(now time.Time) int64 {
 	return max(c.now, now.UnixNano())
 }
 
-// unix is a time in nanoseconds since 1970, 0 for none. What is too early or too
-// late for that, before 1678 or after 2262, is the first or the last that is not.
+// unix returns a time in nanoseconds since 1970, 0 for none. A time before 1678 or after
+// 2262 becomes the first or the last that can be expressed.
 func unix(t time.Time) int64 {
 	switch {
 	case t.IsZero():
@@ -49,4 +49,5 @@ func unix(t time.Time) int64 {
 	}
 }
 
+// timeOf is the opposite of unix.
 func timeOf(ns int64) time.Time { return time.Unix(0, ns).UTC() }

@@ -11,10 +11,10 @@ import (
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
-// commands does what operators ask for: pause, resume, cancel, retry, edit and forget, to the
-// tasks that a filter finds. A task that runs gets an order, which its worker obeys. A task
-// whose row cannot be read is left as it is and reported, unless it is forgotten. The caller
-// of each method holds the lock of the machine.
+// commands does what operators ask for: it pauses, resumes, cancels, retries, edits and
+// forgets the tasks that a filter finds. A running task gets an order, which its worker
+// obeys. A task whose row cannot be read is left as it is and reported, unless it is
+// forgotten. The caller of each method holds the lock of the machine.
 type commands struct {
 	attempts     *attempts
 	clock        *clock
@@ -31,8 +31,8 @@ type commands struct {
 	transitions  *transitions
 }
 
-// all does something to what a part of a search has found, which is all
-// looked up before anything changes, and to at most so many tasks.
+// all carries out a command on what a part of a search has found, and changes at most
+// limit tasks. It looks all of them up before anything changes.
 func (d *commands) all(s *search, c queue.Command, limit int, bad *unread) (changed int) {
 	begun, room := d.journal.Mark(), mostKept
 	found := make([]finding, 0, len(s.ids))
@@ -52,10 +52,10 @@ func (d *commands) all(s *search, c queue.Command, limit int, bad *unread) (chan
 		id := found[i].id
 		t := d.tasks.get(id)
 		if t == nil {
-			continue // it has been forgotten with another
+			continue // it has been forgotten with another task
 		}
 		if t.damaged() {
-			d.holds.repair(t) // it may be readable by now, and is another then than it was set aside as
+			d.holds.repair(t) // its row may be readable by now, and say something else than the memory
 		}
 		row, err := d.rows.rowSince(t, found[i].row, begun)
 		if err != nil && (c.Do != queue.OnForget || !t.state.Finished()) {
@@ -70,7 +70,7 @@ func (d *commands) all(s *search, c queue.Command, limit int, bad *unread) (chan
 	return changed
 }
 
-// one does something to one task, if that makes a difference.
+// one carries out a command on one task, and reports whether that made a difference.
 func (d *commands) one(t *task, row *record.Row, c queue.Command) (changed bool) {
 	w := cause{on: c.Do, by: c.By, detail: c.Reason}
 	switch {
@@ -95,6 +95,7 @@ func (d *commands) one(t *task, row *record.Row, c queue.Command) (changed bool)
 	return true
 }
 
+// finished is one for a task that is finished.
 func (d *commands) finished(t *task, row *record.Row, w cause) (changed bool) {
 	switch {
 	case w.on == queue.OnForget:
@@ -107,22 +108,23 @@ func (d *commands) finished(t *task, row *record.Row, w cause) (changed bool) {
 	return true
 }
 
-// retry has a finished task begin anew. It keeps its age, and its history.
+// retry starts a finished task anew. The task keeps its age and its history.
 func (d *commands) retry(t *task, row *record.Row, w cause) {
 	d.states.leave(t)
 	row.Failures, row.Crashes, row.RunAt = 0, 0, d.clock.time()
 	if !row.Deadline.After(d.clock.time()) {
 		row.Deadline = time.Time{}
 	}
-	row.Progress = queue.Progress{} // its last token stays: what is noted of old leases is told by it
+	row.Progress = queue.Progress{} // its last token stays: it makes entries of old leases in the lease log void
 	d.fingerprints.remove(t)
 	d.holds.join(t, row)
 	d.deps.unsettled(t)
 	d.transitions.put(t, row, d.transitions.pending(t, 0), w)
 }
 
-// edit applies e to an unfinished task that is not running, and moves the task to where it
-// belongs then. It leaves the task unchanged, and returns false, if that would make it invalid.
+// edit applies e to an unfinished task that is not running, and moves the task to where
+// it belongs then. It leaves the task unchanged, and returns false, if the task would
+// become invalid.
 func (d *commands) edit(t *task, row *record.Row, e *queue.Edit, w cause) (changed bool) {
 	s := row.Spec
 	if e.Tier != nil {
@@ -171,7 +173,7 @@ func (d *commands) edit(t *task, row *record.Row, e *queue.Edit, w cause) (chang
 	return true
 }
 
-// unread is what a command has met that it could not read.
+// unread counts tasks that a command has found and whose rows it could not read.
 type unread struct {
 	n     int
 	first error
@@ -183,7 +185,7 @@ func (u *unread) add(err error) {
 	}
 }
 
-// err says so, if there was any.
+// err returns an error if there is any.
 func (u *unread) err() error {
 	if u.n == 0 {
 		return nil

@@ -8,13 +8,14 @@ import (
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
-// corrector takes the time of the first call, and corrects the times of an earlier process
-// whose clock was ahead. The calls of one opening have clocks that do not jump. Rows may
-// hold times that are later than the first call; waiting for such a time would stop all
-// delays, leases and rates until then. So the first call moves those times back by the
-// distance from the latest of them to itself, as if no time had passed between the two. It
-// corrects the rows as well, before it is answered: nothing is left of the other clock, and
-// no row is ever corrected twice. The caller of each method holds the lock of the machine.
+// corrector takes the time of the first call, and corrects the times of an earlier
+// process whose clock was ahead. The calls of one opening have clocks that do not jump.
+// Rows may hold times that are later than the first call; waiting for such a time would
+// stop all delays, leases and rates until then. So the first call moves those times back
+// by the distance from the latest of them to itself, as if no time had passed between the
+// two. It corrects the rows as well, before it is answered: nothing is left of the other
+// clock, and no row is ever corrected twice. The caller of each method holds the lock of
+// the machine.
 type corrector struct {
 	cascades    *cascades
 	cfg         *Config
@@ -37,7 +38,7 @@ type opening struct {
 // span is a time from after from to to.
 type span struct{ from, to int64 }
 
-// correction moves the times after from back.
+// correction moves times that are later than from back.
 type correction struct {
 	from time.Time
 	back time.Duration
@@ -57,8 +58,8 @@ const (
 	setBackMost = 4 << 20
 )
 
-// tick takes the time of a call. A call without a time says nothing about it. It returns
-// the correction that it has begun, nil if none is to be completed.
+// tick takes the time of a call; a call without a time leaves it as it is. tick returns
+// the correction that it has begun, nil if there is nothing left to correct.
 func (c *corrector) tick(now time.Time) (rest *setBack) {
 	o := c.opening
 	if o == nil || now.IsZero() {
@@ -75,8 +76,8 @@ func (c *corrector) tick(now time.Time) (rest *setBack) {
 	return nil
 }
 
-// goOn decides about the leases that there were when the times in the rows are those of
-// the first call, or earlier.
+// goOn decides about the leases that there were, when no time in the rows is later than
+// the first call.
 func (c *corrector) goOn(o *opening) {
 	c.resume(o.resumed)
 	c.dateLosses(o.lost)
@@ -95,8 +96,8 @@ func (c *corrector) setBack(o *opening, back time.Duration) *setBack {
 	return s
 }
 
-// setBackPart corrects tasks until their rows have the size of a part, and reports
-// whether that was the last part, or nothing more can be written.
+// setBackPart corrects tasks until their rows have the size of a part. It reports whether
+// that was the last part, or nothing more can be written.
 func (c *corrector) setBackPart(s *setBack) (complete bool) {
 	for size := 0; s.next <= c.tasks.used && c.journal.Failed() == nil; s.next++ {
 		if size >= setBackMost {
@@ -201,8 +202,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// dateLosses dates the ends of leases that were lost with an earlier process. When
-// that ended is unknown; it was not later than the first call.
+// dateLosses dates the ends of leases that were lost with an earlier process. When that
+// process ended is unknown; it was not later than the first call.
 func (c *corrector) dateLosses(lost []*task) {
 	for _, t := range lost {
 		row, err := c.rows.row(t)
@@ -220,7 +221,7 @@ func (c *corrector) dateLosses(lost []*task) {
 	}
 }
 
-// resume has the leases that outlived a restart begin anew at the first call.
+// resume begins anew the leases that outlived a restart, at the first call.
 func (c *corrector) resume(leased []*task) {
 	for _, t := range leased {
 		t.at = c.clock.now

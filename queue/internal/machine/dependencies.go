@@ -24,15 +24,15 @@ type dependencies struct {
 	peaks        struct{ batches, predecessors int } // of the maps, as shrink.Delete has them
 }
 
-// followers are tasks that have something in common, in the order in which that
-// came about. Each knows its place, so that it can be taken out.
+// linkedTasks is tasks that have something in common, in the order in which that came
+// about. Each task knows its element, so that it can be removed.
 type linkedTasks = list.List
 
 // predecessor is a task that unfinished tasks come after.
 type predecessor struct {
 	id         queue.ID
 	unfinished bool
-	pinned     bool     // it is finished, and not in the list of those that retention forgets
+	pinned     bool     // it is finished, and not in the list by which retention forgets
 	success    *waiters // tasks that have it in After, unless it has succeeded
 	end        waiters  // tasks that have it in AfterAny: a retry of it holds them again
 	dependents int      // entries of tasks' waits
@@ -60,8 +60,7 @@ type batch struct {
 	waiting waiters // for there to be none
 }
 
-// await has a task wait for those that it comes after, and for a batch unless it
-// is zero.
+// await enters the waits of a task for the tasks and the batch that it comes after.
 func (d *dependencies) await(t *task, s *queue.Spec) {
 	for _, id := range s.After {
 		d.awaitSuccess(t, id)
@@ -81,8 +80,9 @@ func (d *dependencies) await(t *task, s *queue.Spec) {
 	}
 }
 
-// awaitSuccess has a task wait for the success of one that it comes after, unless
-// that is forgotten: it had succeeded then, or has cancelled those that came after it.
+// awaitSuccess enters the wait of a task for the success of the task of an ID. There is
+// none if that task is forgotten: it had succeeded then, or has cancelled the tasks that
+// came after it.
 func (d *dependencies) awaitSuccess(t *task, id queue.ID) {
 	if w := d.cascades.of(t, id); w != nil {
 		d.addWait(t, &predecessor{id: id, success: w}, w)
@@ -97,11 +97,11 @@ func (d *dependencies) awaitSuccess(t *task, id queue.ID) {
 		d.addWait(t, p, nil)
 		return
 	}
-	d.unpin(p) // it cannot be kept for long: t would wait for as long
+	d.unpin(p) // retention must be able to forget it: t would wait for as long
 	d.addWait(t, p, p.success)
 }
 
-// addWait has a task come after another one, in a list unless that is nil.
+// addWait enters a wait of t for p, in a list unless that is nil.
 func (d *dependencies) addWait(t *task, p *predecessor, in *waiters) {
 	p.dependents++
 	w := wait{on: p, in: in}
@@ -112,8 +112,8 @@ func (d *dependencies) addWait(t *task, p *predecessor, in *waiters) {
 	r.waits = append(r.waits, w)
 }
 
-// earlier returns the task that one comes after, nil if that is forgotten. A
-// younger one is another, which was given its ID since.
+// earlier returns the task of an ID that t comes after, nil if that task is forgotten. A
+// younger task is another one, which was given the ID since.
 func (d *dependencies) earlier(t *task, id queue.ID) *task {
 	if first := d.tasks.get(id); first != nil && first.place.Ticket() < t.place.Ticket() {
 		return first
@@ -121,7 +121,7 @@ func (d *dependencies) earlier(t *task, id queue.ID) *task {
 	return nil
 }
 
-// predecessor returns what is known of a task that others come after.
+// predecessor returns the entry of a task that others come after, made if there is none.
 func (d *dependencies) predecessor(t *task) *predecessor {
 	p := d.predecessors[t.id]
 	if p == nil {
@@ -131,8 +131,7 @@ func (d *dependencies) predecessor(t *task) *predecessor {
 	return p
 }
 
-// settled lets the tasks go on that come after one that is finished, as far as its
-// state lets them.
+// settled starts passes over the tasks that come after one that is finished.
 func (d *dependencies) settled(t *task) {
 	p := d.predecessors[t.id]
 	if p == nil {
@@ -147,8 +146,8 @@ func (d *dependencies) settled(t *task) {
 	}
 }
 
-// unsettled holds the tasks again that come after one that is retried, whatever
-// becomes of it.
+// unsettled starts a pass over the tasks that wait for the end of a task, which is
+// retried: they are held again.
 func (d *dependencies) unsettled(t *task) {
 	if p := d.predecessors[t.id]; p != nil {
 		p.unfinished = true
@@ -156,7 +155,7 @@ func (d *dependencies) unsettled(t *task) {
 	}
 }
 
-// orphan cancels the tasks that wait for the success of a task.
+// orphan begins to cancel the tasks that wait for the success of a task.
 func (d *dependencies) orphan(id queue.ID, seq uint64, forgotten bool, by string) {
 	p := d.predecessors[id]
 	if p == nil || p.success.Len() == 0 {
@@ -167,14 +166,14 @@ func (d *dependencies) orphan(id queue.ID, seq uint64, forgotten bool, by string
 	d.cascades.begin(w, cascade{ID: id, Seq: seq, Forgotten: forgotten, By: by})
 }
 
-// abandon has no task come after one that is forgotten. Those that wait for its success
+// abandon removes the entry of a task that is forgotten. Tasks that wait for its success
 // are cancelled.
 func (d *dependencies) abandon(id queue.ID, seq uint64, w cause) {
 	d.orphan(id, seq, true, w.by)
 	shrink.Delete(&d.predecessors, &d.peaks.predecessors, id)
 }
 
-// forgetWaits ends the wait of a task for others.
+// forgetWaits ends all waits of a task.
 func (d *dependencies) forgetWaits(t *task) {
 	for _, w := range t.waits {
 		if w.in != nil {
@@ -191,7 +190,7 @@ func (d *dependencies) forgetWaits(t *task) {
 	}
 }
 
-// remove takes a task out of its list, and records the end of a cascade that has no
+// removeWaiter removes a task from a list, and records the end of a cascade that has no
 // task left.
 func (d *dependencies) removeWaiter(w *waiters, e *list.Element) {
 	if w.next == e {
@@ -204,8 +203,8 @@ func (d *dependencies) removeWaiter(w *waiters, e *list.Element) {
 }
 
 // pin keeps a finished task, whose time to be forgotten has come, as long as unfinished
-// tasks come after it, and reports whether it does. A task that others wait for in vain
-// is not kept: its end is that of their wait.
+// tasks come after it, and reports whether it does. It does not keep a task whose success
+// others wait for: to forget it ends their wait.
 func (d *dependencies) pin(t *task) bool {
 	p := d.predecessors[t.id]
 	if p == nil || p.success.Len() > 0 {
@@ -226,7 +225,7 @@ func (d *dependencies) unpin(p *predecessor) {
 	d.tasks.insert(d.queues.of(t).ends(t.state), 0, t)
 }
 
-// unlistEnded takes a finished task out of the list of those that retention forgets.
+// unlistEnded removes a finished task from the list by which retention forgets.
 func (d *dependencies) unlistEnded(t *task) {
 	if p := d.predecessors[t.id]; p != nil && p.pinned {
 		p.pinned = false
@@ -245,7 +244,8 @@ func (d *dependencies) batchOf(id queue.ID) *batch {
 	return b
 }
 
-// joinBatch counts a task of a batch, and holds those that wait for it again.
+// joinBatch counts an unfinished task of a batch. The first one holds the tasks again
+// that wait for the batch.
 func (d *dependencies) joinBatch(t *task, id queue.ID) {
 	b := d.batchOf(id)
 	t.more().batch = b
@@ -254,7 +254,8 @@ func (d *dependencies) joinBatch(t *task, id queue.ID) {
 	}
 }
 
-// leaveBatch counts one task of a batch less that is unfinished.
+// leaveBatch counts one unfinished task of a batch less. After the last one, the tasks
+// that wait for the batch go on.
 func (d *dependencies) leaveBatch(b *batch) {
 	if b.open--; b.open == 0 {
 		d.passes.start(&b.waiting, visitAdjust)
@@ -262,7 +263,7 @@ func (d *dependencies) leaveBatch(b *batch) {
 	d.dropBatch(b)
 }
 
-// dropBatch forgets a batch that nothing refers to.
+// dropBatch removes a batch that no task refers to.
 func (d *dependencies) dropBatch(b *batch) {
 	if b.open == 0 && b.waiting.Len() == 0 {
 		shrink.Delete(&d.batches, &d.peaks.batches, b.id)

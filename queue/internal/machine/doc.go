@@ -1,12 +1,12 @@
-// Package machine is the state machine of durable tasks that memstore and filestore share.
-// It decides in memory, where an entry for each task keeps the order, and keeps what must
-// survive in rows behind a seam of four calls, [Rows].
+// Package machine is the state machine of durable tasks that memstore and filestore
+// share. It decides in memory, where an entry for each task keeps the order, and keeps
+// what must survive in rows behind a seam of four calls, [Rows].
 //
-// Every call is one step under one lock: it decides, changes the memory, and writes rows to
-// the journal; then, without the lock, it waits until they are durable. So a call that has
-// been answered survives what the rows survive. If rows cannot be written the memory is
-// ahead of them, and nothing more is accepted: the machine has to be opened again. A step
-// does a bounded amount of work, however many tasks depend on what it changes: see
+// Every call is one step under one lock: it decides, changes the memory, and writes rows
+// to the journal; then, without the lock, it waits until they are durable. So a call that
+// has been answered survives what the rows survive. If rows cannot be written the memory
+// is ahead of them, and nothing more is accepted: the machine has to be opened again. A
+// step does a bounded amount of work, however many tasks depend on what it changes: see
 // passes.go.
 //
 // The machine reads no clock. A goroutine that it starts ends with the call that it was
@@ -16,23 +16,24 @@
 //
 // # Parts
 //
-// [Machine] is the calls of the store and nothing else. What they do is in parts, a type and
-// a file each, that have their own state and pointers to the parts that they use. A part uses
-// only parts that come before it in wire.go. There is one lock, in steps: unless its comment
-// says otherwise, the methods of a part are called with it held, and take no lock.
+// [Machine] is the calls of the store and nothing else. What they do is in parts, a type
+// and a file each, that have their own state and pointers to the parts that they use. A
+// part uses only parts that come before it in wire.go. There is one lock, in steps:
+// unless its comment says otherwise, the methods of a part are called with it held, and
+// take no lock.
 //
 // The calls and what begins and ends them:
 //
 //   - machine.go: Config, Machine, Open and Close
-//   - calls_work.go: Submit, Claim, Beat, Settle, Listen, Tend: what workers and submitters call
+//   - calls_work.go: Submit, Claim, Beat, Settle, Listen, Tend, for workers and submitters
 //   - calls_admin.go: Command, Configure, PauseQueue, Settings, Schedules, Reschedule
 //   - calls_read.go: Find, Explain, Stats, Watch
 //   - validate.go: checks of arguments, and the limits of what a task may be
 //   - wire.go: which part uses which
 //   - steps.go: the lock; the begin and the end of a step; the steps of drain
 //   - clock.go: the time of the present step
-//   - corrector.go: the time of the first call; times of a clock that was ahead are set back
-//   - loader.go: Open reads the rows of tasks, and decides about leases of the process before
+//   - corrector.go: the time of the first call; times of a clock ahead of it are set back
+//   - loader.go: Open reads the rows of tasks, and ends leases of the process before
 //   - reorder.go: Open puts waiting tasks into the order of their ages
 //
 // Rows:

@@ -11,7 +11,7 @@ import (
 )
 
 // finder finds the tasks that a filter describes, in the order of their IDs. The memory
-// answers for most fields; only a filter that asks for others has rows read. It changes
+// answers for most fields; only a filter with other fields has rows read. It changes
 // nothing. sift needs no lock; the caller of every other method holds the lock of the
 // machine.
 type finder struct {
@@ -22,7 +22,7 @@ type finder struct {
 	views   *views
 }
 
-// look finds what may be found as far as the memory tells.
+// look finds the next candidates of a search by what is in memory.
 func (d *finder) look(s *search) {
 	s.ids = s.ids[:0]
 	looked := 0
@@ -37,7 +37,7 @@ func (d *finder) look(s *search) {
 	})
 }
 
-// mayMatch reports whether the memory tells nothing against a task.
+// mayMatch reports whether a task is a candidate by what is in memory.
 func (d *finder) mayMatch(s *search, t *task) bool {
 	if !s.ending.of(&t.id) || !concerns(s.do, t) {
 		return false
@@ -48,8 +48,8 @@ func (d *finder) mayMatch(s *search, t *task) bool {
 		(len(f.States) == 0 || slices.Contains(f.States, d.views.stateOf(t)))
 }
 
-// match returns a task if it is one that is searched for, none if it is not. The
-// error is that of a row which would have to be read to tell.
+// match returns a task if the search describes it. The error is that of a row which would
+// have to be read.
 func (d *finder) match(s *search, id queue.ID) (f finding, err error) {
 	t := d.tasks.get(id)
 	if t == nil || !d.mayMatch(s, t) {
@@ -66,7 +66,7 @@ func (d *finder) match(s *search, id queue.ID) (f finding, err error) {
 	return f, nil
 }
 
-// sift drops tasks that the filter does not find, as their rows tell at this
+// sift removes candidates that the filter does not describe, as their rows are at this
 // moment. It needs no lock.
 func (d *finder) sift(s *search) {
 	if !s.asksRows() {
@@ -82,9 +82,9 @@ func (d *finder) sift(s *search) {
 	})
 }
 
-// concerns reports whether a command, or 0 for a question, may be about a task. Only those are forgotten
-// that were finished before: not those, too, that are cancelled because another one
-// is forgotten.
+// concerns reports whether a command, or 0 for a question, may be about a task. A command
+// forgets tasks that were finished before, and not those that are cancelled because
+// another one is forgotten.
 func concerns(do queue.Trigger, t *task) bool {
 	switch do {
 	case queue.OnForget:
@@ -96,9 +96,9 @@ func concerns(do queue.Trigger, t *task) bool {
 	}
 }
 
-// search goes through the tasks that a filter may find, in the order of their
-// IDs, in parts. The lock is held for one part at a time, and not while rows are
-// read to see whether they might be found at all.
+// search goes through the tasks that a filter may describe, in the order of their IDs, in
+// parts. The lock is held for one part at a time, and not while rows are read to drop
+// candidates.
 type search struct {
 	filter queue.Filter
 	do     queue.Trigger // only what this command concerns, if it is one
@@ -138,8 +138,8 @@ func newSearch(f queue.Filter, after queue.ID, down bool) *search {
 	return s
 }
 
-// asksRows reports whether the rows of tasks have to be read to tell whether they are
-// searched for. That of a task with a worker is in memory.
+// asksRows reports whether rows have to be read to decide whether a task matches. The row
+// of a running task is in memory.
 func (s *search) asksRows() bool {
 	f := &s.filter
 	return f.Kind != "" || f.Key != "" || f.Group != "" || !f.Batch.IsZero() || len(f.Labels) > 0 ||
@@ -153,8 +153,8 @@ type finding struct {
 	row *record.Row
 }
 
-// mostKept is how many bytes of rows are kept of those that a part has found, until
-// something is done with them.
+// mostKept is how many bytes of rows a part of a search keeps of the tasks that it has
+// found; the rows of the others are read again.
 const mostKept = 1 << 20
 
 // within is the finding without its row, if there is no room for that.
@@ -168,7 +168,7 @@ func (f finding) within(room *int) finding {
 	return f
 }
 
-// matches reports whether a filter may find a task by what its row tells.
+// matches reports whether a filter describes a task by its row.
 func (s *search) matches(row *record.Row) bool {
 	f := &s.filter
 	switch {

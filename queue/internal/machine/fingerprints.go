@@ -12,9 +12,9 @@ import (
 )
 
 // fingerprints is what the dead tasks did that have crashed their workers, so that the
-// same work is not accepted again: by kind and payload, with a row for each task. of needs
-// no lock, because hashing the payloads of a call takes long; the caller of every other
-// method holds the lock of the machine.
+// same work is not accepted again: by kind and payload, with a row for each task. of
+// needs no lock, because hashing the payloads of a call takes long; the caller of every
+// other method holds the lock of the machine.
 type fingerprints struct {
 	journal *journal.Journal
 	tasks   *tasks

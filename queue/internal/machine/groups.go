@@ -5,9 +5,9 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// groups is the FIFO groups of one queue that have unfinished tasks. It changes no task: it
-// returns those that have to be held or may go on. The caller of each method holds the lock
-// of the machine.
+// groups is the FIFO groups of one queue that have unfinished tasks. It changes no task:
+// it returns tasks that have to be held or may go on. The caller of each method holds the
+// lock of the machine.
 type groups struct {
 	byName map[string]*group
 	peak   int // of byName, as shrink.Delete has it
@@ -20,8 +20,8 @@ type group struct {
 	running *task
 }
 
-// first is the one that runs, or else the oldest: one that is older than what
-// runs, and was retried, waits for it.
+// first returns the task that runs, or else the oldest: an older task that was retried
+// waits for the one that runs.
 func (g *group) first() *task {
 	if g.running != nil {
 		return g.running
@@ -30,7 +30,7 @@ func (g *group) first() *task {
 	return first.of
 }
 
-// join adds a task of an age to its group. It returns a task that was Waiting and has
+// join adds a task of an age to its group. It returns the task that was Waiting and has
 // to be held from now on, because t comes first; nil if there is none.
 func (s *groups) join(t *task, name string, seq uint64) (hold *task) {
 	g := s.byName[name]
@@ -53,8 +53,8 @@ func (s *groups) join(t *task, name string, seq uint64) (hold *task) {
 	return nil
 }
 
-// leave removes a finished task from its group. It returns the task that comes first
-// now, if t did; else nil.
+// leave removes a finished task from its group. If t came first it returns the task that
+// comes first now; else nil.
 func (s *groups) leave(t *task) (next *task) {
 	g := t.group
 	first := g.first() == t

@@ -2,21 +2,21 @@ package machine
 
 import "github.com/stintgo/stint/internal/shrink"
 
-// heap is a binary min-heap of what has a rank: a time at which it is due, or an
-// age. What is in it knows its place, so that it can be taken out again.
+// heap is a binary min-heap of elements that have a rank: the time at which one is due,
+// or an age. An element knows its index, so that it can be removed.
 type heap[T any] struct {
 	all   []ranked[T]
 	place func(T) *uint32 // where one keeps its place, from 1; 0: it is in no heap
 }
 
-// ranked is one in a heap. Ranks stand beside, because looking at all that is on
-// the way to a place would take most of the time.
+// ranked is an element of a heap. Its rank stands beside it, because looking at all
+// elements on the way to an index would take most of the time.
 type ranked[T any] struct {
 	rank int64
 	of   T
 }
 
-// set gives one its place by a rank, in place of that which it had.
+// set adds an element with a rank, or changes its rank.
 func (h *heap[T]) set(of T, rank int64) {
 	at := h.place(of)
 	if *at == 0 {
@@ -28,7 +28,7 @@ func (h *heap[T]) set(of T, rank int64) {
 	h.fix(int(*at))
 }
 
-// remove takes one out, if it is in.
+// remove removes an element, if it is in the heap.
 func (h *heap[T]) remove(of T) {
 	at := h.place(of)
 	i, last := int(*at), len(h.all)
@@ -44,7 +44,7 @@ func (h *heap[T]) remove(of T) {
 	}
 }
 
-// first returns the one with the smallest rank, and whether there is one.
+// first returns the element with the smallest rank, and whether there is one.
 func (h *heap[T]) first() (first ranked[T], ok bool) {
 	if len(h.all) == 0 {
 		return first, false
@@ -52,7 +52,7 @@ func (h *heap[T]) first() (first ranked[T], ok bool) {
 	return h.all[0], true
 }
 
-// before calls do with all whose rank is at most a limit, the smallest first in
+// before calls do with all elements whose rank is at most limit, the smallest first in
 // each branch, and looks at few others.
 func (h *heap[T]) before(limit int64, do func(T)) { h.branch(1, limit, do) }
 
@@ -70,7 +70,7 @@ func (h *heap[T]) put(i int, r ranked[T]) {
 	*h.place(r.of) = uint32(i)
 }
 
-// fix gives the one at i its place after its rank has changed.
+// fix moves the element at index i to its place after its rank has changed.
 func (h *heap[T]) fix(i int) {
 	r := h.all[i-1]
 	for ; i > 1 && r.rank < h.all[i/2-1].rank; i /= 2 {

@@ -20,13 +20,16 @@ type holds struct {
 	transitions *transitions
 }
 
-// join has a task that is unfinished take part in what others have to do with.
+// join enters an unfinished task in everything that it takes part in: its deadline,
+// group, batch, and waits.
 func (h *holds) join(t *task, row *record.Row) {
 	h.states.arm(t, row)
 	h.joinOthers(t, row)
 	h.deps.await(t, &row.Spec)
 }
 
+// joinOthers enters a task in its group and its batch. A task that no longer comes first
+// in the group is held.
 func (h *holds) joinOthers(t *task, row *record.Row) {
 	if row.Group != "" {
 		if first := h.queues.of(t).groups.join(t, row.Group, row.Seq); first != nil {
@@ -38,14 +41,14 @@ func (h *holds) joinOthers(t *task, row *record.Row) {
 	}
 }
 
-// hold holds a task whose turn it is though it has to wait again, because the pass
-// that holds it has not come to it yet.
+// hold holds a task whose turn it is in its queue although it has to wait again, because
+// the pass that holds it has not come to it yet.
 func (h *holds) hold(t *task) {
 	h.passes.spend()
 	h.transitions.revise(t, queue.Held, cause{on: queue.OnHold})
 }
 
-// adjust has a task be held, or no more, as is right by what it waits for.
+// adjust holds a task or lets it go on, as its waits demand now.
 func (h *holds) adjust(t *task) {
 	h.transitions.unhold(t)
 	if t.state == queue.Waiting && !t.free() {
@@ -58,8 +61,8 @@ func (h *holds) misplaced(t *task) bool {
 	return t.state == queue.Held && t.free() || t.state == queue.Waiting && !t.free()
 }
 
-// repair tries the row of a task again that is set aside, and has the task be what its
-// row says.
+// repair reads the row of a task in quarantine again, and puts the task where the row
+// says. If the row cannot be read, it is tried again later.
 func (h *holds) repair(t *task) {
 	row, err := h.rows.row(t)
 	if err != nil {
@@ -114,7 +117,7 @@ func (h *holds) cancel(t *task, c *cascade) {
 	h.cancelOrphan(t, &row, c)
 }
 
-// cancelOrphan cancels a task for a cascade, and those that come after it in turn.
+// cancelOrphan cancels a task for a cascade, and in turn the tasks that come after it.
 func (h *holds) cancelOrphan(t *task, row *record.Row, c *cascade) {
 	id, seq := t.id, t.place.Ticket()
 	h.transitions.change(t, row, queue.Cancelled, c.why())

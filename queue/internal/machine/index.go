@@ -6,16 +6,17 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// index finds numbers of tasks by the tasks' IDs, which it does not keep: who
-// asks says how to look one up. It takes 5.3 to 10.7 bytes a task; a map of Go
-// takes ten times that, and what is in it is moved all at once when it grows.
+// index finds numbers of tasks by the IDs of the tasks, which it does not keep: id looks
+// the ID of a number up. It takes 5.3 to 10.7 bytes a task; a map of Go takes ten times
+// that, and all its elements are moved at once when it grows.
 //
-// It is open addressing with linear probing, and deletion by moving back what
-// follows (Knuth, The Art of Computer Programming, vol. 3, section 6.4, algorithm
-// R), in shards that grow by themselves: at ten million tasks a shard has 40,000,
-// and is moved in milliseconds, while the machine's lock is held.
+// It is open addressing with linear probing, and deletion by moving back what follows
+// (Knuth, The Art of Computer Programming, vol. 3, section 6.4, algorithm R), in shards
+// that grow by themselves: at ten million tasks a shard has 40,000, and is moved in
+// milliseconds, while the lock of the machine is held. The caller of each method holds
+// that lock.
 type index struct {
-	seed   maphash.Seed // those who submit choose the IDs, and must not choose the places
+	seed   maphash.Seed // submitters choose the IDs, and must not choose the slots
 	id     func(no uint32) *queue.ID
 	shards [shards]shard
 }
@@ -83,7 +84,7 @@ func (x *index) add(id *queue.ID, no uint32) {
 // It takes a fifth of the time of adding them, because each shard has its size at
 // once, and its slots stay in the processor's cache while it gets its tasks.
 func (x *index) fill(n uint32) {
-	type entry struct{ hash, no uint32 } // the part of the hash that tells the slot
+	type entry struct{ hash, no uint32 } // the part of the hash that gives the slot
 	var ends [shards + 1]uint32
 	for no := uint32(1); no <= n; no++ {
 		ends[x.hash(x.id(no))>>(64-shardBits)+1]++

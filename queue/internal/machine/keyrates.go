@@ -3,25 +3,25 @@ package machine
 import "github.com/stintgo/stint/internal/shrink"
 
 // keyRates is the rates of keys within their queues. A key whose rate allows no start at
-// present is set aside in its queue until a call finds that its time has come; one that
-// could start as many tasks as a new key is forgotten. The caller of each method holds the
-// lock of the machine.
+// present is set aside in its queue until a call finds that its time has come. A key that
+// could start as many tasks as a new key is forgotten. The caller of each method holds
+// the lock of the machine.
 type keyRates struct {
 	clock  *clock
 	byTime heap[*keyRate] // by when a key may start again, or is forgotten
 }
 
-// keyRate is the rate of one key. It is forgotten when the key could start as
-// many as a new one could.
+// keyRate is the rate of one key.
 type keyRate struct {
 	queue   *queueState
 	key     string
 	arrival fixed
-	blocked uint32 // its place among those that may start nothing until a time; 0: it is not one of them
-	due     uint32 // and among those of which something is to be done at a time
+	blocked uint32 // its index in the heap of keys that are set aside; 0: it is not
+	due     uint32 // its index in byTime
 }
 
-func placeByRate(k *keyRate) *uint32  { return &k.due }
+func placeByRate(k *keyRate) *uint32 { return &k.due }
+
 func placeBlocked(k *keyRate) *uint32 { return &k.blocked }
 
 // spend counts a start of a key.
@@ -39,7 +39,7 @@ func (r *keyRates) spend(q *queueState, key string) {
 	r.block(k)
 }
 
-// block sets a key aside that is not, if its rate allows no start at present.
+// block sets a key aside if its rate allows no start at present.
 func (r *keyRates) block(k *keyRate) {
 	q := k.queue
 	if from := q.limits.rateOfKey(k.key).from(k.arrival); from > r.clock.now {
@@ -51,8 +51,8 @@ func (r *keyRates) block(k *keyRate) {
 	}
 }
 
-// unblock lets the keys go on whose rates allow a start again, and forgets
-// those that could start as many as a new one.
+// unblock lets keys go on whose rates allow a start again, and forgets keys that could
+// start as many tasks as a new one.
 func (r *keyRates) unblock() {
 	for e, ok := r.byTime.first(); ok && e.rank <= r.clock.now; e, ok = r.byTime.first() {
 		k := e.of
@@ -70,8 +70,8 @@ func (r *keyRates) unblock() {
 	}
 }
 
-// reset has every key of a queue begin anew, because the rate of keys
-// may have changed.
+// reset forgets all that the keys of a queue have spent, because the rate of keys may
+// have changed.
 func (r *keyRates) reset(q *queueState) {
 	for name, k := range q.keys {
 		r.byTime.remove(k)

@@ -8,8 +8,7 @@ import (
 	"github.com/stintgo/stint/internal/shrink"
 )
 
-// keyTotal is what there is of a key in all queues together. It is kept only while
-// keys have totals.
+// keyTotal is what there is of a key in all queues together.
 type keyTotal struct {
 	running int
 	queues  map[*queueState]struct{} // in which tasks of the key are queued
@@ -28,6 +27,7 @@ type keyTotals struct {
 // limited reports whether any key has a limit.
 func (k *keyTotals) limited() bool { return k.limit > 0 || len(k.own) > 0 }
 
+// limitOf returns the limit of a key, 0 if it has none.
 func (k *keyTotals) limitOf(key string) int {
 	if limit, ok := k.own[key]; ok {
 		return limit
@@ -41,6 +41,7 @@ func (k *keyTotals) full(key string) bool {
 	return of != nil && k.limitOf(key) > 0 && of.running >= k.limitOf(key)
 }
 
+// of returns the entry of a key, made if there is none.
 func (k *keyTotals) of(key string) *keyTotal {
 	of := k.keys[key]
 	if of == nil {
@@ -50,14 +51,14 @@ func (k *keyTotals) of(key string) *keyTotal {
 	return of
 }
 
-// forget drops what is kept of a key of which there is nothing any more.
+// forget removes the entry of a key of which no task runs or is queued.
 func (k *keyTotals) forget(key string) {
 	if of := k.keys[key]; of != nil && of.running == 0 && len(of.queues) == 0 {
 		shrink.Delete(&k.keys, &k.keysPeak, key)
 	}
 }
 
-// enqueued notes that a queue has a task of a key to start.
+// enqueued records that a queue has a task of a key to start.
 func (k *keyTotals) enqueued(q *queueState, key string) {
 	if key == "" || !k.limited() {
 		return
@@ -68,7 +69,7 @@ func (k *keyTotals) enqueued(q *queueState, key string) {
 	}
 }
 
-// dequeued notes that a queue has one task of a key less to start.
+// dequeued records that a queue has one task of a key less to start.
 func (k *keyTotals) dequeued(q *queueState, key string) {
 	of := k.keys[key]
 	if of == nil || q.order.QueuedBy(key) > 0 {
@@ -79,7 +80,7 @@ func (k *keyTotals) dequeued(q *queueState, key string) {
 	k.forget(key)
 }
 
-// taken notes that a task of a key has started.
+// taken records that a task of a key has started.
 func (k *keyTotals) taken(key string) {
 	if key == "" || !k.limited() {
 		return
@@ -93,7 +94,7 @@ func (k *keyTotals) taken(key string) {
 	}
 }
 
-// vacated notes that a task of a key runs no longer.
+// vacated records that a task of a key runs no longer.
 func (k *keyTotals) vacated(key string) {
 	of := k.keys[key]
 	if of == nil {
@@ -111,8 +112,8 @@ func (k *keyTotals) vacated(key string) {
 	k.forget(key)
 }
 
-// configure changes the limits. If they are others than before, it counts anew what runs
-// and what is queued.
+// configure changes the limits. If they differ from the present ones, it counts anew what
+// runs and what is queued.
 func (k *keyTotals) configure(limit int, own map[string]int, running []ranked[*task], queues map[string]*queueState) {
 	if k.limit == limit && maps.Equal(k.own, own) {
 		return

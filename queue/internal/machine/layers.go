@@ -8,9 +8,9 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// settingsRow is how a row keeps what is set under a name. Rows that were written
-// before there were layers have the program's settings where Paused is: they are
-// read as the layer of programs, set by nobody known.
+// settingsRow is how a row keeps what is set under a name. Rows that were written before
+// there were layers have the settings of a program in the fields of Settings: they are
+// read as the layer of programs, of unknown origin.
 type settingsRow struct {
 	queue.Settings
 	Version  uint64                  `json:"version,omitempty"`
@@ -23,9 +23,9 @@ type settingsRow struct {
 // are one row.
 const mostKeys = 10_000
 
-// changeLayer changes the layer that a change is for, and reports whether that makes
-// a difference: a field that has the value already keeps its origin, so that
-// programs may set what they need at each start.
+// changeLayer changes the layer that a change is for, and reports whether that makes a
+// difference. A field that has the value already keeps its origin, so that programs may
+// set what they need at each start.
 func changeLayer(layers *queue.Layers, c *queue.Change, from queue.Origin) (changed bool) {
 	layer := &layers.Program
 	if c.Operator {
@@ -94,8 +94,8 @@ func queueFields() []queue.Field {
 	return slices.DeleteFunc(queue.Fields(), ofAll)
 }
 
-// inForce returns what holds of some fields for a queue by what is set for itself and
-// for all. The caller must not change From.
+// inForce returns what is in force of some fields for a queue, given what is set for
+// itself and for all queues. The caller must not change From.
 func inForce(own, all *queue.Configured, fields []queue.Field) (l queue.Layer) {
 	if l.Paused = own.Paused; l.Paused == nil {
 		l.Paused = all.Paused
@@ -141,13 +141,13 @@ func keyLimitsOf(own, all map[string]queue.Layers) (limits keyLimits) {
 	return limits
 }
 
-// cloneLayers copies layers: the caller may change what it is given.
+// cloneLayers copies layers: the caller of the store may change what it gets.
 func cloneLayers(l queue.Layers) queue.Layers {
 	l.Program.From, l.Operator.From = maps.Clone(l.Program.From), maps.Clone(l.Operator.From)
 	return l
 }
 
-// clonePause copies a pause: those that come and go are the caller's.
+// clonePause copies a pause: the caller of the store owns what it gives and gets.
 func clonePause(p *queue.Pause) *queue.Pause {
 	if p == nil {
 		return nil

@@ -3,10 +3,10 @@ package machine
 import "github.com/stintgo/stint/queue"
 
 // leaseLog records the leases of this process in Starts, so that the next machine on the
-// same rows knows them after a crash. A slot is reserved with the lock held, written
-// when the row of its task is durable as it was claimed, and freed when the row that
-// ends the lease is durable. note and free need no lock; the caller of every other
-// method holds the lock of the machine.
+// same rows knows them after a crash. A slot is reserved with the lock held, written when
+// the row of its task is durable as it was claimed, and freed when the row that ends the
+// lease is durable. record and free need no lock; the caller of every other method holds
+// the lock of the machine.
 type leaseLog struct {
 	counters *counters
 	tasks    *tasks
@@ -22,18 +22,18 @@ func (g *leaseLog) end(held *lease) {
 	}
 }
 
-// take returns the slots whose leases have ended in this step, and forgets them.
+// take removes and returns the slots of leases that have ended in this step.
 func (g *leaseLog) take() []freedSlot {
 	over := g.over
 	g.over = nil
 	return over
 }
 
-// putBack is the opposite of take: the ends of these leases are not durable yet, so a later
-// step frees their slots.
+// putBack is the opposite of take: the ends of these leases are not durable yet, so a
+// later step frees their slots.
 func (g *leaseLog) putBack(over []freedSlot) { g.over = append(g.over, over...) }
 
-// reserve has a place for a start that is about to be made.
+// reserve reserves a slot for a start that is about to be made.
 func (g *leaseLog) reserve(token queue.Token) (place int, err error) {
 	if g.starts == nil {
 		return 0, nil
@@ -41,28 +41,28 @@ func (g *leaseLog) reserve(token queue.Token) (place int, err error) {
 	return g.starts.Reserve(token)
 }
 
-// note notes starts. It is called when the rows of their tasks are durable as they
-// were claimed, and before anybody is told of the claim. So for every lease that a
-// worker has, there is a place and a row that has not ended it; and a place whose
-// row says otherwise is that of a lease that is over, or that nobody ever had. It
-// returns how many it has noted, before one that could not be: those have started.
-func (g *leaseLog) note(starts []Noted) (n int, err error) {
+// record records starts. It is called when the rows of their tasks are durable as they
+// were claimed, and before the claim is answered. So for every lease that a worker has,
+// there is an entry, and a row that has not ended it; an entry whose row says otherwise
+// is of a lease that is over, or that no worker ever had. record returns how many starts
+// it has recorded before one that it could not record: those have started.
+func (g *leaseLog) record(starts []Noted) (n int, err error) {
 	if len(starts) == 0 {
 		return 0, nil
 	}
 	return g.starts.Put(starts)
 }
 
-// free gives up places, once it is durable that their leases are over: until then
-// a crash would take them back to where they are not.
+// free frees slots, once it is durable that their leases are over: until then a crash
+// would bring the leases back.
 func (g *leaseLog) free(over []freedSlot) {
 	for _, e := range over {
-		g.starts.Free(e.place, e.token)
+		g.starts.Free(e.slot, e.token)
 	}
 }
 
-// recall returns the newest start of each task that an earlier machine has noted,
-// and those that are older or cannot be.
+// recall returns the newest entry of each task that an earlier machine has recorded, and
+// the slots of entries that are older or void.
 func (g *leaseLog) recall() (newest map[queue.ID]Noted, over []freedSlot, err error) {
 	newest = make(map[queue.ID]Noted)
 	if g.starts == nil {
@@ -86,8 +86,7 @@ func (g *leaseLog) recall() (newest map[queue.ID]Noted, over []freedSlot, err er
 	return newest, over, err
 }
 
-// unused are the places of starts whose leases do not go on, those in over among
-// them.
+// unused returns the slots of entries whose leases do not go on, in addition to over.
 func (g *leaseLog) unused(starts map[queue.ID]Noted, over []freedSlot) []freedSlot {
 	for id, n := range starts {
 		if t := g.tasks.get(id); t == nil || t.leased() == nil || t.lease.slot != n.Place {

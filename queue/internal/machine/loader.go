@@ -12,9 +12,9 @@ import (
 
 // loader puts the tasks of all rows into the memory when a machine is opened, and decides
 // about the leases that there were. Workers in the process of the earlier machine have
-// ended with it: if it was closed, their leases have been given back, and if not, they are
-// lost. Workers in others do not know that anything happened, and their leases go on. It
-// runs before the machine has any caller, without the lock.
+// ended with it: if it was closed, their leases have been released, and if not, they are
+// lost. Workers in other processes do not know that anything happened, and their leases
+// go on. It runs before the machine has any caller, without the lock.
 type loader struct {
 	attempts    *attempts
 	cascades    *cascades
@@ -32,7 +32,7 @@ type loader struct {
 	transitions *transitions
 }
 
-// load takes the tasks into the memory.
+// load reads the rows of all tasks.
 func (o *loader) load() error {
 	var (
 		order   reorder
@@ -43,23 +43,23 @@ func (o *loader) load() error {
 	if err != nil {
 		return err
 	}
-	noted := func(id queue.ID) bool { _, ok := starts[id]; return ok }
-	err = o.eachHead(noted, func(h *rowSummary) error {
+	logged := func(id queue.ID) bool { _, ok := starts[id]; return ok }
+	err = o.eachHead(logged, func(h *rowSummary) error {
 		o.counters.reserve(h.seq)
 		o.clock.now = max(o.clock.now, h.changed)
 		if h.more == nil {
-			o.waiting(h, &order)
+			o.addWaiting(h, &order)
 			return nil
 		}
 		head := &h.more.head
 		if !head.State.Finished() && joins(head) {
 			joining = append(joining, *head)
 		}
-		row, ran, err := o.ran(head, h.more.value, starts[head.ID])
+		row, ran, err := o.lastRow(head, h.more.value, starts[head.ID])
 		if ran {
 			running = append(running, row)
 		} else if err == nil {
-			err = o.headOf(head, h.more.value, &order)
+			err = o.addHead(head, h.more.value, &order)
 		}
 		return err
 	})
@@ -69,17 +69,17 @@ func (o *loader) load() error {
 	o.tasks.indexAll()
 	order.flush(o.states, len(order.window))
 	for i := range running {
-		o.running(&running[i], starts[running[i].ID])
+		o.addRunning(&running[i], starts[running[i].ID])
 	}
 	o.states.sortLists()
-	o.joins(joining)
+	o.joinAll(joining)
 	o.restart()
 	o.leaseLog.over = o.leaseLog.unused(starts, over)
 	return nil
 }
 
-// waiting puts a task that only waits into the memory.
-func (o *loader) waiting(h *rowSummary, order *reorder) {
+// addWaiting puts a task that only waits into the memory.
+func (o *loader) addWaiting(h *rowSummary, order *reorder) {
 	t := o.tasks.addUnindexed(h.id)
 	o.states.bind(t, h.queue, h.tier, h.unique, h.seq)
 	t.state, t.at = queue.Waiting, h.changed
@@ -87,9 +87,9 @@ func (o *loader) waiting(h *rowSummary, order *reorder) {
 	order.add(o.states, queuedTask{t, h.key, h.kind, h.seq, false})
 }
 
-// headOf puts the task of a row into the memory, in the state that the row has.
-// The rest of the row is looked at only if it has crashed.
-func (o *loader) headOf(h *record.Head, value []byte, order *reorder) error {
+// addHead puts the task of a row into the memory, in the state that the row has. The rest
+// of the row is decoded only if the task has crashed.
+func (o *loader) addHead(h *record.Head, value []byte, order *reorder) error {
 	row := h.Row()
 	t := o.tasks.addUnindexed(h.ID)
 	o.states.bind(t, h.Queue, uint8(h.Tier-stint.Lowest), h.Unique != "", h.Seq)
@@ -107,9 +107,9 @@ func (o *loader) headOf(h *record.Head, value []byte, order *reorder) error {
 	return nil
 }
 
-// joins has unfinished tasks take part in groups and batches, and wait for
-// others, when all are there that one might wait for.
-func (o *loader) joins(joining []record.Head) {
+// joinAll enters unfinished tasks in groups and batches, and then their waits, when all
+// tasks are there that one might wait for.
+func (o *loader) joinAll(joining []record.Head) {
 	slices.SortFunc(joining, func(a, b record.Head) int { return cmp.Compare(a.Seq, b.Seq) })
 	for i := range joining {
 		row := joining[i].Row()
@@ -129,9 +129,9 @@ func (o *loader) joins(joining []record.Head) {
 	o.passes.start(misplaced, visitAdjust)
 }
 
-// ran returns the row of a task that ran when the store ended, as its row tells, or
-// what was noted of its start.
-func (o *loader) ran(h *record.Head, value []byte, n Noted) (row record.Row, ran bool, err error) {
+// lastRow returns the row of a task that was running when the store ended, by its row or
+// by its entry in the lease log.
+func (o *loader) lastRow(h *record.Head, value []byte, n Noted) (row record.Row, ran bool, err error) {
 	started := h.State == queue.Waiting && n.Token > 0 && n.Seq == h.Seq
 	if h.State != queue.Running && !started {
 		return row, false, nil
@@ -139,23 +139,23 @@ func (o *loader) ran(h *record.Head, value []byte, n Noted) (row record.Row, ran
 	if row, err = record.Decode(value); err != nil {
 		return row, false, err
 	}
-	o.makeGood(&row, n)
+	o.restoreClaim(&row, n)
 	return row, row.State == queue.Running, nil
 }
 
-// makeGood has a row tell of its last claim, if only its start was noted. A row
-// that waits as it did when it was claimed is the only one of which that can be
-// so: all that happens to a running task, and its end, writes the row.
-func (o *loader) makeGood(row *record.Row, n Noted) {
+// restoreClaim adds the last claim to a row if only the lease log has it. Only a row that
+// waits as it did when it was claimed may lack a claim: everything that happens to a
+// running task, and its end, writes the row.
+func (o *loader) restoreClaim(row *record.Row, n Noted) {
 	if n.Token > row.Lease.Token && row.State == queue.Waiting {
 		o.clock.now = max(o.clock.now, n.At.UnixNano())
 		o.transitions.claimed(o.queues.get(row.Queue), row, n.Start, n.At)
 	}
 }
 
-// running puts a task that runs into the memory. What is noted of its lease, if
-// it is of this one, keeps its place with it.
-func (o *loader) running(row *record.Row, n Noted) {
+// addRunning puts a running task into the memory. Its entry in the lease log keeps its
+// slot, if it is of this lease.
+func (o *loader) addRunning(row *record.Row, n Noted) {
 	t := o.states.admit(row)
 	o.queues.of(t).order.Admit(row.Key)
 	held := &lease{row: *row, order: row.Order, by: row.OrderBy, reason: row.OrderReason}
@@ -165,8 +165,8 @@ func (o *loader) running(row *record.Row, n Noted) {
 	o.states.run(t, held, o.clock.after(row.Remote))
 }
 
-// restart decides about the leases that there were: those of workers of the
-// process that has ended are lost, and the others begin anew.
+// restart decides about the leases that there were: leases of workers of the process that
+// has ended are lost, and the others begin anew.
 func (o *loader) restart() {
 	for _, t := range o.states.leased() {
 		if t.lease.row.Remote > 0 {
@@ -178,11 +178,12 @@ func (o *loader) restart() {
 	}
 }
 
-// eachHead calls do with all rows of tasks, in the order of their keys. There are the
-// bytes of those of tasks that run, are noted, or wait and have crashed. The next ones
-// are read meanwhile, by a goroutine that ends before eachHead returns: to read a row
-// and to put its task into the memory take about the same time.
-func (o *loader) eachHead(noted func(queue.ID) bool, do func(*rowSummary) error) error {
+// eachHead calls do with the summaries of all rows of tasks, in the order of their keys.
+// A summary has the bytes of the row if the task is running, has an entry in the lease
+// log, or waits and has crashed. A goroutine, which ends before eachHead returns, reads
+// the next rows meanwhile: reading a row and putting its task into the memory take about
+// the same time.
+func (o *loader) eachHead(logged func(queue.ID) bool, do func(*rowSummary) error) error {
 	const size, ahead = 512, 4
 	read, done := make(chan []rowSummary, ahead), make(chan []rowSummary, ahead+2)
 	for range cap(done) {
@@ -191,12 +192,12 @@ func (o *loader) eachHead(noted func(queue.ID) bool, do func(*rowSummary) error)
 	var scanErr error
 	go func() {
 		defer close(read)
-		scanErr = o.readHeads(noted, read, done)
+		scanErr = o.readHeads(logged, read, done)
 	}()
 	var err error
 	for batch := range read {
 		for i := range batch {
-			if err == nil { // else what is left is read in vain: opening has failed
+			if err == nil { // otherwise opening has failed, and the rest is read for nothing
 				err = do(&batch[i])
 			}
 		}
@@ -208,8 +209,8 @@ func (o *loader) eachHead(noted func(queue.ID) bool, do func(*rowSummary) error)
 	return err
 }
 
-// readHeads fills batches that are done with, and hands them on.
-func (o *loader) readHeads(noted func(queue.ID) bool, read chan<- []rowSummary, done <-chan []rowSummary) error {
+// readHeads fills empty batches, and sends them on.
+func (o *loader) readHeads(logged func(queue.ID) bool, read chan<- []rowSummary, done <-chan []rowSummary) error {
 	var head record.Head
 	batch := <-done
 	err := o.journal.Scan(rowTask, func(_ string, value []byte) error {
@@ -220,7 +221,7 @@ func (o *loader) readHeads(noted func(queue.ID) bool, read chan<- []rowSummary, 
 			id: head.ID, queue: head.Queue, key: head.Key, kind: head.Kind, seq: head.Seq,
 			changed: unix(head.Changed), tier: uint8(head.Tier - stint.Lowest), unique: head.Unique != "",
 		}
-		if started := noted(head.ID); started || !onlyWaits(&head) {
+		if started := logged(head.ID); started || !onlyWaits(&head) {
 			next.more = &summaryRest{head: head}
 			crashed := head.State == queue.Waiting && head.Crashes > 0
 			if started || crashed || head.State == queue.Running {
@@ -237,9 +238,9 @@ func (o *loader) readHeads(noted func(queue.ID) bool, read chan<- []rowSummary, 
 	return err
 }
 
-// headed is what the memory gets of the row of a task. Nearly all tasks of a large
-// store wait and have nothing else to them: of those it is little, because what one
-// processor hands to another is read again from far away.
+// rowSummary is what the memory gets of the row of a task. Nearly all tasks of a large
+// store only wait: for those it is small, because what one processor hands to another is
+// read from far away.
 type rowSummary struct {
 	id               queue.ID
 	queue, key, kind string
@@ -250,20 +251,20 @@ type rowSummary struct {
 	more             *summaryRest // nil if the task only waits
 }
 
-// rest is the head of any other task, with the bytes of its row if more of that is
+// summaryRest is the head of any other task, with the bytes of its row if more of it is
 // needed.
 type summaryRest struct {
 	head  record.Head
 	value []byte
 }
 
-// onlyWaits reports whether a task may start, and there is nothing else to it.
+// onlyWaits reports whether a task may start, and takes part in nothing else.
 func onlyWaits(h *record.Head) bool {
 	return h.State == queue.Waiting && h.Crashes == 0 && h.Deadline.IsZero() && !joins(h)
 }
 
-// suspectedHead is suspected for a row of which the head has been read: the rest
-// tells how many crashes are too many.
+// suspectedHead is suspected for a row of which the head has been read: the rest says how
+// many crashes are too many.
 func suspectedHead(h *record.Head, value []byte) (bool, error) {
 	if h.Crashes == 0 {
 		return false, nil
@@ -272,6 +273,7 @@ func suspectedHead(h *record.Head, value []byte) (bool, error) {
 	return suspected(&row), err
 }
 
+// joins reports whether a task takes part in a group, in a batch, or in waits.
 func joins(h *record.Head) bool {
 	return h.Group != "" || !h.Batch.IsZero() || len(h.After) > 0 || len(h.AfterAny) > 0 ||
 		!h.AfterBatch.IsZero()

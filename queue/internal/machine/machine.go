@@ -17,24 +17,23 @@ type Config struct {
 	// Epoch is larger than those of earlier machines on the same rows, and below
 	// 2²⁴: tokens and ages begin with it, and so grow over all of them.
 	Epoch uint32
-	// Keep is how many bytes of rows are kept in memory, of tasks that wait: as long
-	// as they are few, no row is read to start one. It is for rows that take long to
-	// read.
+	// Keep is how many bytes of rows of waiting tasks stay in memory: a backlog that
+	// fits starts without reading a row. It is for rows that take long to read.
 	Keep int
-	// Room is asked before tasks are accepted, and says why they cannot be, as with
+	// Room is called before tasks are accepted, and returns why they cannot be, as with
 	// a disk that is nearly full; nil if they can. It must be fast.
 	Room func() error
 	// Stalled returns a channel that is closed while a batch has waited so long, as for
 	// room on a disk, that callers are not to wait with it; nil if that is never so. Then
-	// Room says why.
+	// Room returns why.
 	Stalled func() <-chan struct{}
 	// SetBack is called with the machine locked, at the first call, if the times in the
-	// rows are ahead of it by a second or more; nil if nobody wants to know.
+	// rows are ahead of it by a second or more. It may be nil.
 	SetBack func(ahead time.Duration)
-	// Damaged is told of tasks that are set aside because their rows cannot be read,
-	// with the machine locked; nil if nobody is.
+	// Damaged is called with the machine locked, for each task that is put in quarantine
+	// because its row cannot be read. It may be nil.
 	Damaged func(queue.ID, error)
-	// Starts notes the leases that there are; nil if nobody opens the rows again.
+	// Starts records the leases that there are; nil if the rows are never opened again.
 	Starts Starts
 }
 
@@ -89,8 +88,7 @@ type Machine struct {
 
 var _ queue.Store = (*Machine)(nil)
 
-// Open returns a machine on rows, which it closes when it is closed. It reads
-// all rows.
+// Open returns a machine on rows, which it closes when it is closed. It reads all rows.
 func Open(rows Rows, cfg Config) (*Machine, error) {
 	m := &Machine{
 		cfg:      cfg.withDefaults(),

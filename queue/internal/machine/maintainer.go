@@ -7,10 +7,10 @@ import (
 	"github.com/stintgo/stint/queue/internal/journal"
 )
 
-// maintainer does what is due: tasks become ready, leases that nobody extends are lost,
-// deadlines pass, finished tasks and queues of no use are forgotten. It goes through nothing
-// that is not due, but for one look at each queue. The caller of each method holds the lock
-// of the machine.
+// maintainer does what is due: delayed tasks become ready, leases without heartbeats are
+// lost, deadlines pass, finished tasks and queues of no use are forgotten. Apart from one
+// look at each queue it goes only through what is due. The caller of each method holds
+// the lock of the machine.
 type maintainer struct {
 	attempts    *attempts
 	clock       *clock
@@ -30,8 +30,8 @@ type maintainer struct {
 	watchers    *watchers
 }
 
-// maintain makes at most limit changes. It returns when the next one is due, 0 if none is,
-// and what is left of the limit; if that is 0, the next one is due now.
+// maintain makes at most limit changes. It returns when the next one is due, 0 if none
+// is, and what is left of the limit; if that is 0, the next one is due now.
 func (n *maintainer) maintain(limit int) (at int64, left int) {
 	n.keyRates.unblock()
 	n.total.lapse()
@@ -65,7 +65,8 @@ func (n *maintainer) maintain(limit int) (at int64, left int) {
 	return at, limit
 }
 
-// taskDue does what is due first, and reports whether anything was.
+// taskDue does what is due first of delays, leases and deadlines, and reports whether
+// anything was due.
 func (n *maintainer) taskDue() bool {
 	at, do, due := n.clock.now, (func(*task))(nil), (*task)(nil)
 	for _, of := range []struct {
@@ -84,8 +85,8 @@ func (n *maintainer) taskDue() bool {
 	return true
 }
 
-// finishedTasks forgets finished tasks that are kept no longer. It returns when the
-// next one is, and what is left of the limit.
+// finishedTasks forgets finished tasks that retention keeps no longer, and queues of no
+// use. It returns when the next task is to be forgotten, and what is left of the limit.
 func (n *maintainer) finishedTasks(limit int) (next int64, left int) {
 	for _, q := range n.queues.all() {
 		for _, of := range []queue.State{queue.Succeeded, queue.Dead} {
@@ -107,8 +108,8 @@ func (n *maintainer) finishedTasks(limit int) (next int64, left int) {
 	return next, limit
 }
 
-// expired returns the finished task of a queue that is to be forgotten first,
-// nil if there is none; whether that is now; and if not, when.
+// expired returns the finished task of a queue that is to be forgotten first, nil if
+// there is none; whether it is to be forgotten now; and if not, when.
 func (n *maintainer) expired(q *queueState, of queue.State) (t *task, now bool, at int64) {
 	ends := q.ends(of)
 	if ends.n == 0 {
@@ -121,19 +122,20 @@ func (n *maintainer) expired(q *queueState, of queue.State) (t *task, now bool, 
 	return t, ends.n > r.Count || at <= n.clock.now, at
 }
 
-// expel forgets a task that is kept no longer. Its row is read only if there is
-// more to it, or somebody to tell.
+// expel forgets a task that retention keeps no longer. Its row is read only if the task
+// has a unique name, or there is a watcher.
 func (n *maintainer) expel(t *task, w cause) {
 	if !n.watchers.any() && !t.unique {
 		n.transitions.drop(t, w)
 		return
 	}
-	row, _ := n.rows.readable(t) // that it is damaged keeps nobody from forgetting it
+	row, _ := n.rows.readable(t) // a row that cannot be read is forgotten as well
 	n.transitions.forget(t, &row, w)
 	n.uniqueNames.keep(&row)
 }
 
-// dueNow has a scheduled task whose time has come go on, or one that is set aside.
+// dueNow lets a scheduled task go on whose time has come, or repairs a task in
+// quarantine.
 func (n *maintainer) dueNow(t *task) {
 	if t.damaged() {
 		n.holds.repair(t)
@@ -142,23 +144,23 @@ func (n *maintainer) dueNow(t *task) {
 	}
 }
 
-// queue forgets a queue that has been of no use for long.
+// queue removes a queue that has been of no use for long.
 func (n *maintainer) queue(q *queueState) {
 	switch {
 	case n.needed(q):
 		q.idle = 0
 	case q.idle == 0:
 		q.idle = n.clock.now
-	case n.clock.now-q.idle >= int64(lineLives):
+	case n.clock.now-q.idle >= int64(queueLives):
 		n.total.leave(q)
 		n.queues.remove(q)
 	}
 }
 
 // needed reports whether a queue differs from one that is made anew when it is named
-// again: by tasks, settings, those who listen, or starts that count against its rates.
-// Ends of leases that a crash could take back make no difference: they are durable
-// before any task is that is submitted later, and so before one starts.
+// again: by tasks, settings, listeners, or starts that count against its rates. Ends of
+// leases that a crash could take back make no difference: they are durable before any
+// task is that is submitted later, and so before one starts.
 func (n *maintainer) needed(q *queueState) bool {
 	for _, tasks := range q.states {
 		if tasks > 0 {
@@ -169,7 +171,7 @@ func (n *maintainer) needed(q *queueState) bool {
 	return set || len(q.listeners) > 0 || len(q.keys) > 0 || q.arrival.ns >= n.clock.now
 }
 
-// soonest is the earlier of two times, of which 0 is none.
+// soonest returns the earlier of two times, of which 0 is none.
 func soonest(at, other int64) int64 {
 	if at == 0 || other > 0 && other < at {
 		return other
@@ -177,6 +179,6 @@ func soonest(at, other int64) int64 {
 	return at
 }
 
-// lineLives is how long a queue that is of no use is kept, with the counts of what has
+// queueLives is how long a queue that is of no use is kept, with the counts of what has
 // ended in it.
-const lineLives = 24 * time.Hour
+const queueLives = 24 * time.Hour

@@ -20,15 +20,15 @@ const (
 )
 
 // passes visits tasks that wait for something, in parts. The end of one task, or of a
-// batch, may concern a million tasks that wait for it. A step never visits all of them: it
-// makes the first visitsPerStep visits itself, so that a few waiters go on at once, and
-// leaves the rest to a goroutine, drain, which makes as many in each of its own steps.
-// Callers get the lock between two steps. The caller of each method holds the lock of the
-// machine.
+// batch, may concern a million tasks that wait for it. A step never visits all of them:
+// it makes the first visitsPerStep visits itself, so that a few waiters go on at once,
+// and leaves the rest to a goroutine, drain, which makes as many in each of its own
+// steps. Callers get the lock between two steps. The caller of each method holds the lock
+// of the machine.
 //
 // No row records a release that is not complete. Open derives it: a task that is Held
-// although nothing holds it is let go. A cancellation cannot be derived, because its cause
-// is forgotten; see cascades.go.
+// although nothing holds it is let go. A cancellation cannot be derived, because its
+// cause is forgotten; see cascades.go.
 type passes struct {
 	journal *journal.Journal
 
@@ -80,8 +80,8 @@ func (p *passes) leave() (start bool) {
 	return len(p.queued) > 0 && !p.draining
 }
 
-// start starts a pass over a list, from its first task on. If a pass over it is under way, it
-// starts again.
+// start starts a pass over a list, from its first task on. If a pass over it is under
+// way, it starts again.
 func (p *passes) start(w *waiters, do visit) {
 	w.next, w.visit = w.Front(), do
 	if w.next == nil || w.queued {

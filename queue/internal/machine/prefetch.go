@@ -22,20 +22,20 @@ type prefetch struct {
 }
 
 const (
-	maxPrefetch = 128 // rows that are read in one go
-	aloneFor    = 32  // rows that are read by themselves before it is tried again
-	passedBy    = 4   // tasks that are passed over for each one whose row is wanted
+	maxPrefetch = 128 // rows that are read in one scan
+	aloneFor    = 32  // rows that are read one by one before more are tried again
+	passedBy    = 4   // tasks that are looked at for each row that is wanted
 )
 
-// lookahead is how far rows are read ahead, for one tier of a queue. The zero value
-// begins with one row.
+// prefetchWindow is how many rows are read at once, for one tier of a queue. The zero
+// value begins with one row.
 type prefetchWindow struct {
-	read  []uint32 // the tasks whose rows were read last
-	alone int      // rows that are to be read by themselves
+	read  []uint32 // numbers of the tasks whose rows were read last
+	alone int      // rows that are still to be read one by one
 }
 
-// size is how many rows are to be read now, if so many of those that were read last
-// have not been asked for: twice as many as long as half of them were.
+// size returns how many rows are to be read now, if unused of the rows that were read
+// last have not been asked for: twice as many, as long as half of them were.
 func (a *prefetchWindow) size(unused int) int {
 	if 2*unused > len(a.read) {
 		a.alone = aloneFor
@@ -47,8 +47,8 @@ func (a *prefetchWindow) size(unused int) int {
 	return min(2*len(a.read), maxPrefetch)
 }
 
-// readFirst reads the row of a task that starts, and returns the mark from which on it
-// is durable. From then on the row is in the task's lease.
+// readStarting reads the row of a task that starts, and returns the mark from which on it
+// is durable. From then on the row is in the lease of the task.
 func (p *prefetch) readStarting(t *task, row *record.Row) (mark uint64, err error) {
 	c, ok := p.withdraw(&t.id)
 	if !ok && p.cfg.Keep > 0 {
@@ -61,11 +61,9 @@ func (p *prefetch) readStarting(t *task, row *record.Row) (mark uint64, err erro
 	return c.Seq, p.rows.decode(t, c.Value, err, row)
 }
 
-// readAhead reads the row of a task that is about to start, and of some that are
-// likely to be next, into the memory. What it cannot read is not there: whoever
-// needs it gets the error.
-//
-// It is called with the lock, so no row changes while it is being read.
+// fill reads the row of a task that is about to start, and rows of tasks that are likely
+// to be next, into the memory of the journal. It leaves out rows that it cannot read: the
+// reader of such a row gets the error.
 func (p *prefetch) fill(t *task) {
 	a := &p.queues.of(t).prefetch[t.tier]
 	unused := 0
@@ -85,8 +83,8 @@ func (p *prefetch) fill(t *task) {
 	p.journal.Load(p.keysOf(a.read))
 }
 
-// neighbours appends tasks of the same queue and tier as one, which wait as it does,
-// until there are n: those with the next larger IDs.
+// neighbours appends tasks of the same queue and tier as t that wait as it does, those
+// with the next larger IDs, until there are n.
 func (p *prefetch) neighbours(all []uint32, t *task, n int) []uint32 {
 	most := passedBy * n
 	p.tasks.ids.from(t.id, false, func(no uint32) bool {
@@ -100,7 +98,7 @@ func (p *prefetch) neighbours(all []uint32, t *task, n int) []uint32 {
 	return all
 }
 
-// keysOf are the keys of tasks' rows.
+// keysOf returns the keys of the rows of tasks.
 func (p *prefetch) keysOf(tasks []uint32) []string {
 	keys := make([]string, len(tasks))
 	for i, no := range tasks {
@@ -109,8 +107,8 @@ func (p *prefetch) keysOf(tasks []uint32) []string {
 	return keys
 }
 
-// near reports whether a task that has come in may start before long: if the rows of
-// all that start before it are as long as its own, they can be kept with it.
+// near reports whether a task that has come in may start before long: if the rows of all
+// tasks that start before it are as long as its own, they can stay in memory with it.
 func (p *prefetch) near(t *task, size int) bool {
 	before, q := 0, p.queues.of(t)
 	for tier := int(t.tier); tier < stint.Tiers; tier++ {
@@ -119,8 +117,8 @@ func (p *prefetch) near(t *task, size int) bool {
 	return before*size <= p.cfg.Keep
 }
 
-// withdraw returns the row of a task, if it is in the memory of the journal, and removes it
-// from there if it is in rows as well.
+// withdraw returns the row of a task, if it is in the memory of the journal, and removes
+// it from there if it is in rows as well.
 func (p *prefetch) withdraw(id *queue.ID) (row journal.Withdrawn, ok bool) {
 	var key [len(rowTask) + len(id)]byte
 	copy(key[copy(key[:], rowTask):], id[:])

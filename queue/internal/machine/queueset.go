@@ -14,11 +14,11 @@ import (
 // long. A name that is only listened to makes no queue. The caller of
 // each method holds the lock of the machine.
 type queueSet struct {
-	byName     map[string]*queueState          // that have tasks, or settings, or had them lately
+	byName     map[string]*queueState          // queues that have tasks or settings, or had them lately
 	numbered   []*queueState                   // the same, by their numbers
-	unnumbered []uint32                        // numbers of those that have been forgotten
-	sorted     []*queueState                   // by their names, as of the last call of queues
-	listeners  map[string][]chan struct{}      // by the name of a queue, also of one that is not there yet
+	unnumbered []uint32                        // numbers of queues that have been removed
+	sorted     []*queueState                   // by their names, as of the last call of all; nil after a removal
+	listeners  map[string][]chan struct{}      // by the name of a queue, which need not be there
 	configure  func(*queueState)               // puts the settings in force into a queue that is made
 	peaks      struct{ byName, listeners int } // of the maps, as shrink.Delete has them
 }
@@ -45,15 +45,15 @@ func (s *queueSet) get(name string) *queueState {
 // of returns the queue of a task.
 func (s *queueSet) of(t *task) *queueState { return s.numbered[t.queueNo] }
 
-// queues are all queues, in an order that is always the same.
+// all returns all queues, by their names.
 func (s *queueSet) all() []*queueState {
-	if len(s.sorted) != len(s.byName) { // who takes one out forgets the order
+	if len(s.sorted) != len(s.byName) {
 		s.sorted = slices.SortedFunc(maps.Values(s.byName), func(a, b *queueState) int { return cmp.Compare(a.name, b.name) })
 	}
 	return s.sorted
 }
 
-// number returns a number for a new queue, which has a place in numbered.
+// number returns a number for a new queue, which has an element in numbered.
 func (s *queueSet) number() uint32 {
 	if n := len(s.unnumbered); n > 0 {
 		no := s.unnumbered[n-1]
@@ -64,8 +64,8 @@ func (s *queueSet) number() uint32 {
 	return uint32(len(s.numbered) - 1)
 }
 
-// setListeners has these told of a queue. The queue need not be there, and is not made: a
-// name that is only listened to is forgotten with its last listener.
+// setListeners sets the channels that are signalled for a queue. It does not make the
+// queue: a name that is only listened to is forgotten with its last listener.
 func (s *queueSet) setListeners(name string, listeners []chan struct{}) {
 	if len(listeners) == 0 {
 		listeners = nil

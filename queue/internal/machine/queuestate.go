@@ -10,41 +10,44 @@ import (
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
-// line is one queue.
+// queueState is one queue: its settings in force, the order of its waiting tasks, its
+// counts, and what its limits remember. It reads no clock and knows no other queue. The
+// caller of each method holds the lock of the machine.
 type queueState struct {
 	name     string
-	no       uint32         // by which its tasks know it; from 1
+	no       uint32         // its number, which is in its tasks; from 1
 	settings queue.Settings // in force
-	inForce  queue.Layer    // the same, with who set it; From is not changed in place
+	inForce  queue.Layer    // the same, with the origin of each field; From is not changed in place
 	place    place          // in the order of the total
-	limits   limits         // the rates of these, and the limits of single keys
+	limits   limits         // the rates of settings, and the limits of single keys
+
 	order    *backlog.Backlog[uint32]
-	kinds    map[string]int // classes in order; those of suspects come next
-	running  int
-	roomEnd  uint64 // the journal's mark of the last end of a lease that a crash could bring back beside another
-	passes   int    // tasks that have ended since, and have let none start so far
-	states   [queue.Cancelled + 1]int
-	tiers    [stint.Tiers]int // Held and Waiting ones
-	damaged  int              // tasks that are set aside because they cannot be read
-	idle     int64            // since when it is known to be of no use; 0: it is of use. See idle.go
-	ended    queue.Ended
-	prefetch [stint.Tiers]prefetchWindow
-	waiting  taskList    // tasks, in the order in which they became that
-	finished [2]taskList // those that succeeded or were cancelled, and the dead ones, in the order in which they ended
+	kinds    map[string]int // classes in order; the class of a kind's suspects comes next
+	waiting  taskList       // in the order in which they became Waiting
+	finished [2]taskList    // Succeeded and Cancelled ones, and Dead ones, in the order in which they ended
 	groups   groups
-
-	listeners []chan struct{} // as the machine has them
-
 	suspects suspects
+	prefetch [stint.Tiers]prefetchWindow
 
-	lastStart queue.Token // of the last lease
-	arrival   fixed
-	keys      map[string]*keyRate // those that are not as idle as a new one
+	running int
+	passes  int // tasks that have ended since the last start, and have let none start so far
+	states  [queue.Cancelled + 1]int
+	tiers   [stint.Tiers]int // Held and Waiting ones
+	damaged int              // tasks in quarantine
+	ended   queue.Ended
+	idle    int64 // since when the queue is known to be of no use; 0: it is of use
+
+	listeners []chan struct{} // as queueSet has them
+
+	roomEnd   uint64 // the journal's mark of the last end of a lease that a crash could bring back beside another
+	lastStart queue.Token
+	arrival   fixed               // of the rate of the queue
+	keys      map[string]*keyRate // keys that have spent some of their rate
 	keysPeak  int                 // as shrink.Delete has it
-	blocked   heap[*keyRate]      // of them, by when they are no more
+	blocked   heap[*keyRate]      // keys that are set aside for their rates, by when they may start again
 }
 
-// limits are the limits of a queue in the form in which starts are held against them.
+// limits is the rates of a queue in the form that starts are compared with.
 type limits struct {
 	rate     rate
 	keyRate  rate
@@ -93,8 +96,8 @@ func (q *queueState) class(kind string) int {
 	return class
 }
 
-// classes appends those of kinds of which there have been tasks, and those of
-// their suspects if one may start.
+// classes appends the classes of kinds of which there have been tasks, and those of their
+// suspects if a suspect may start.
 func (q *queueState) classes(classes []int, kinds []string) []int {
 	suspects := q.suspects.waiting.Len() > 0 && !q.suspects.held()
 	for _, kind := range kinds {
@@ -125,13 +128,14 @@ func (q *queueState) configure(in queue.Layer, keys keyLimits) {
 	q.limits = limits{newRate(s.Rate), newRate(s.KeyRate), keys.rates}
 }
 
-// limited reports whether the end of a lease may be what lets another task start.
+// limited reports whether the end of a lease may be what lets another task of the queue
+// start.
 func (q *queueState) limited() bool {
 	s := &q.settings
 	return s.Max > 0 || s.Caps != (stint.Caps{}) || q.order.LimitsKeys()
 }
 
-// unfinished is how many tasks count towards the queue's limit of them.
+// unfinished returns how many tasks count towards the limit of pending tasks.
 func (q *queueState) unfinished() int {
 	n := 0
 	for state, tasks := range q.states {
@@ -142,7 +146,8 @@ func (q *queueState) unfinished() int {
 	return n
 }
 
-// ends are the tasks that are finished and kept as long as those of a state.
+// ends returns the list of finished tasks that retention keeps as long as those of a
+// state.
 func (q *queueState) ends(of queue.State) *taskList {
 	if of == queue.Dead {
 		return &q.finished[1]
@@ -150,14 +155,14 @@ func (q *queueState) ends(of queue.State) *taskList {
 	return &q.finished[0]
 }
 
-// held reports whether a task that is Waiting is held by limits of others' use.
+// held reports whether limits hold a task that is Waiting, or a pause does.
 func (q *queueState) held(t *task) bool {
 	return q.settings.Paused != nil || t.place.Aside() || q.suspects.held() && t.isSuspect()
 }
 
-// nextKey returns when the rate of a key allows a start again that tasks of
-// these classes wait for, and that of the queue does; zero if there is none. If very many keys wait for their
-// rates it may be too early, because it does not look at all of them.
+// nextKey returns when the rate of a key, and that of the queue, next allow a start for
+// which a task of these classes waits; zero if there is none. If very many keys wait for
+// their rates the time may be too early, because nextKey does not look at all of them.
 func (q *queueState) nextKey(classes []int) (next time.Time) {
 	const most = 64
 	for _, k := range q.blocked.all[:min(most, len(q.blocked.all))] {
@@ -182,19 +187,20 @@ func (q *queueState) rateOf(key string) int64 {
 	return 0
 }
 
-// What is kept of finished tasks if nothing is set.
+// The retention of finished tasks by default.
 const (
 	keepAge     = 24 * time.Hour
 	keepDeadAge = 30 * 24 * time.Hour
 	keepCount   = 100_000
 )
 
-// keepReopened is how much longer tasks are kept whose age has passed while the store
-// was closed. If it was not closed for as long as its clock says, because that is ahead,
+// keepReopened is how much longer tasks are kept whose age has passed while the store was
+// closed. If the clock is ahead, the store was not closed for as long as it says, and
 // there is time to set the clock right before they are forgotten.
 const keepReopened = time.Hour
 
-// keep is what is set for tasks that have finished in a state, with the defaults.
+// keep returns what is set for the retention of tasks that have finished in a state, with
+// the defaults.
 func (q *queueState) keep(of queue.State) queue.Retention {
 	r, age := q.settings.Keep, keepAge
 	if of == queue.Dead {
@@ -209,18 +215,18 @@ func (q *queueState) keep(of queue.State) queue.Retention {
 	return r
 }
 
-// signal says that a task may have become claimable. It is called with most changes
-// of a task, so it looks nothing up, and waits for nobody.
+// signal wakes the listeners, because a task may have become claimable. It is called with
+// most changes of a task, so it looks nothing up, and does not block.
 func (q *queueState) signal() {
 	for _, ready := range q.listeners {
 		select {
 		case ready <- struct{}{}:
-		default: // there is a signal that nobody has taken yet
+		default: // a signal is pending
 		}
 	}
 }
 
-// count counts what has ended.
+// count counts failures, lost leases and ends.
 func (q *queueState) count(row *record.Row, on queue.Trigger) {
 	ended := &q.ended
 	switch on {

@@ -6,13 +6,13 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// rate is a limit on starts: the generic cell rate algorithm (ITU-T I.371) in
-// its virtual scheduling form. A start is allowed from the theoretical arrival
-// time less the tolerance on, and moves that time on by one interval.
+// rate is a limit on starts: the generic cell rate algorithm (ITU-T I.371) in its virtual
+// scheduling form. A start is allowed from the theoretical arrival time less the
+// tolerance on, and moves that time on by one interval.
 //
-// It is not the bucket of the in-process limiter, which is for callers that wait
-// in it and take it without a lock: here the order holds those who wait, the lock
-// is held, and there may be one for every key, of which 16 bytes are kept.
+// It is not the bucket of the in-process limiter, which is for callers that wait in it
+// and take it without a lock: here waiting tasks are in the order of their queue, the
+// lock is held, and there may be a rate for every key, which takes 16 bytes.
 type rate struct {
 	interval fixed // between two starts
 	burst    int64 // starts at once after an idle time; 0: there is no limit

@@ -11,9 +11,9 @@ import (
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
-// reasons explains why a task has not started: what holds it, which limit it waits for and
-// what takes that, and how many tasks are before it. It changes nothing. The caller of each
-// method holds the lock of the machine.
+// reasons explains why a task has not started: what holds it, which limit it waits for
+// and what takes that, and how many tasks are before it. It changes nothing. The caller
+// of each method holds the lock of the machine.
 type reasons struct {
 	keyTotals *keyTotals
 	queues    *queueSet
@@ -53,7 +53,7 @@ func (x *reasons) of(id queue.ID, at int64) ([]queue.Reason, error) {
 	}
 }
 
-// reasons are why a task that is due has not started.
+// ofPending returns the reasons why a task that is due has not started.
 func (x *reasons) ofPending(t *task, row *record.Row, at int64) (all []queue.Reason) {
 	q := x.queues.of(t)
 	for _, h := range x.views.holdsOf(t, row) {
@@ -91,7 +91,7 @@ func (x *reasons) ofPending(t *task, row *record.Row, at int64) (all []queue.Rea
 	return all
 }
 
-// turn is what the order says of a task that is eligible.
+// turn returns what keeps an eligible task waiting in the order of its queue.
 func (x *reasons) turn(t *task, at int64) (all []queue.Reason) {
 	q := x.queues.of(t)
 	why := q.order.Why(&t.place, q.running)
@@ -140,7 +140,7 @@ func (x *reasons) atKeyTotal(r queue.Reason, key string) queue.Reason {
 	return r
 }
 
-// holders are some of the tasks that run, of those that count.
+// holders returns some of the running tasks that count reports true for.
 func (x *reasons) holders(count func(*task) bool) (ids []queue.ID) {
 	const most = 10
 	for _, e := range x.states.leases.all {
@@ -153,8 +153,8 @@ func (x *reasons) holders(count func(*task) bool) (ids []queue.ID) {
 	return ids
 }
 
-// runningSuspects are some of the suspects of a queue that run: one, unless an earlier
-// program has left more.
+// runningSuspects returns some of the suspects of a queue that run: one, unless an
+// earlier program has left more.
 func (x *reasons) runningSuspects(q *queueState) []queue.ID {
 	return x.holders(func(t *task) bool { return t.queueNo == q.no && t.lease.suspect })
 }
@@ -181,12 +181,12 @@ func (x *reasons) runningOf(key string) map[string]int {
 	return running
 }
 
-// damagedReason says why a task does not start whose row cannot be read.
+// damagedReason returns the reason of a task whose row cannot be read.
 func damagedReason(err error) queue.Reason {
 	return queue.Reason{Reason: stint.Reason{Code: stint.Code(queue.HoldDamaged)}, What: err.Error()}
 }
 
-// said is who said something and why, in one text.
+// said joins the author of a pause and the reason that was given for it.
 func said(by, why string) string {
 	switch {
 	case by == "":
@@ -198,7 +198,7 @@ func said(by, why string) string {
 	}
 }
 
-// busiest are the queues, at most ten, of which most tasks run that count.
+// busiest returns the queues, at most ten, of which most tasks run that count.
 func busiest(running map[string]int) map[string]int {
 	const most = 10
 	if len(running) <= most {

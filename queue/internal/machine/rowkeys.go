@@ -17,6 +17,6 @@ const (
 	rowPoison   = "p" // fingerprint, ID: a task that has crashed its workers
 	rowSettings = "s" // queue: what is set for it
 	rowSchedule = "c" // name: a schedule
-	rowKept     = "k" // queue, 0, Unique: the ID of a forgotten task, when it was submitted, until when that answers
-	rowCascade  = "f" // number: tasks that are yet to be cancelled, because one before them was forgotten
+	rowKept     = "k" // queue, 0, Unique: the ID of a forgotten task, when it was submitted, until when the name is taken
+	rowCascade  = "f" // number: tasks that are still to be cancelled, because a task before them was forgotten
 )

@@ -12,7 +12,7 @@ import (
 	"github.com/stintgo/stint/queue/internal/journal"
 )
 
-// maxCron is how many bytes of a cron expression are kept.
+// maxCron is the largest length of a cron expression in bytes.
 const maxCron = 1000
 
 // scheduleSet is the schedules by their names, in memory and in a row each. A schedule
@@ -56,7 +56,7 @@ func (s *scheduleSet) put(name string, to *queue.Schedule, value []byte) {
 	s.journal.Set(rowSchedule+name, value, false)
 }
 
-// cloneSchedule copies a schedule: those that come and go are the caller's.
+// cloneSchedule copies a schedule: the caller of the store owns what it gives and gets.
 func cloneSchedule(s *queue.Schedule) queue.Schedule {
 	own := *s
 	own.Paused = clonePause(s.Paused)
@@ -79,7 +79,7 @@ func ownSchedule(r *queue.Reschedule) (value []byte, err error) {
 	return value, nil
 }
 
-// validateReschedule checks what could not be kept, or could never tick.
+// validateReschedule refuses a schedule that cannot be stored or can never tick.
 func validateReschedule(r *queue.Reschedule, maxPayload int) error {
 	errs := []error{checkName("name", r.Name)}
 	bad := func(format string, args ...any) {

@@ -12,8 +12,8 @@ import (
 // settingSet is what is set for each queue and for all queues, in memory and in a row for
 // each name, in two layers: that of programs and that of operators. It puts what is set
 // into force in the queues and in the limits over all queues. The maps in it are not
-// changed in place, so answers may share them. The caller of each method holds the lock of
-// the machine.
+// changed in place, so answers may share them. The caller of each method holds the lock
+// of the machine.
 type settingSet struct {
 	cfg       *Config
 	clock     *clock
@@ -174,7 +174,7 @@ func (s *settingSet) configure(q *queueState) {
 	q.signal()
 }
 
-// originOf says who set a limit that a key of a queue has.
+// originOf returns the origin of a limit that a key of a queue has.
 func (s *settingSet) originOf(q *queueState, key string, own, perKey queue.Field) queue.Origin {
 	for _, name := range []string{q.name, ""} {
 		layers := s.byName[name].Keys[key]

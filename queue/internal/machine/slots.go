@@ -7,7 +7,7 @@ type slots struct {
 	total     *total
 	keyTotals *keyTotals
 
-	roomEnd uint64 // the journal's mark of the last end of a lease that made room in all queues, as that of a line
+	roomEnd uint64 // as in queueState, for the limits over all queues
 }
 
 // take counts a slot that a task of a queue and a key takes.
@@ -18,8 +18,8 @@ func (s *slots) take(q *queueState, key string) {
 	s.keyTotals.taken(key)
 }
 
-// release counts a slot that a task of a queue and a key has vacated, and offers it to the
-// queues that wait for one.
+// release counts a slot that a task of a queue and a key has vacated, and offers it to
+// the queues that wait for one.
 func (s *slots) release(q *queueState, key string) {
 	q.running--
 	s.total.running--

@@ -10,17 +10,18 @@ import (
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
-// stateIndex is every task in the place that its state gives it: Waiting ones in the order
-// of their queue, Scheduled ones by when they are due, Running ones by the end of their
-// lease, finished ones in the list by which they are forgotten, and those that have a
-// deadline by that as well. It counts the tasks of each state and tier, takes and releases
-// the slots of running tasks, and signals the workers of a queue when a task of it may
-// have become claimable. It decides nothing and writes no row: the transitions do. The
-// caller of each method holds the lock of the machine.
+// stateIndex is every task in the place that its state gives it: Waiting ones in the
+// order of their queue, Scheduled ones by when they are due, Running ones by the end of
+// their lease, finished ones in the list by which they are forgotten, and those that have
+// a deadline by that as well. It counts the tasks of each state and tier, takes and
+// releases the slots of running tasks, and signals the workers of a queue when a task of
+// it may have become claimable. It decides nothing and writes no row: the transitions do.
+// The caller of each method holds the lock of the machine.
 //
-// A task whose row cannot be read is put in quarantine: it is Held, no row says so, and all
-// other tasks go on. Its row is tried again now and then, because a disk may recover. Its
-// group and the tasks that come after it wait meanwhile, as for any task that is held.
+// A task whose row cannot be read is put in quarantine: it is Held, no row says so, and
+// all other tasks go on. Its row is tried again now and then, because a disk may recover.
+// Its group and the tasks that come after it wait meanwhile, as for any task that is
+// held.
 type stateIndex struct {
 	cfg       *Config
 	clock     *clock
@@ -31,9 +32,9 @@ type stateIndex struct {
 	slots     *slots
 	tasks     *tasks
 
-	due       heap[*task] // Scheduled ones
-	leases    heap[*task] // of Running ones
-	deadlines heap[*task] // of those that have one and have not started
+	due       heap[*task] // Scheduled tasks, and tasks in quarantine
+	leases    heap[*task] // Running tasks, by the end of their lease
+	deadlines heap[*task] // tasks that have a deadline and have not started
 }
 
 // enter puts a task that is in no state into one.
@@ -55,13 +56,13 @@ func (s *stateIndex) enter(t *task, row *record.Row, to queue.State) {
 	}
 }
 
-// wait puts a task into the order of its line, and tells those who may claim it.
+// wait puts a task into the order of its queue, and wakes the listeners.
 func (s *stateIndex) wait(a queuedTask) {
 	s.queueUp(a)
 	s.queues.of(a.t).signal()
 }
 
-// queueUp puts a task into the order of its line.
+// queueUp puts a task into the order of its queue.
 func (s *stateIndex) queueUp(a queuedTask) {
 	t := a.t
 	q := s.queues.of(t)
@@ -76,7 +77,7 @@ func (s *stateIndex) queueUp(a queuedTask) {
 	s.tasks.append(&q.waiting, t)
 }
 
-// leave takes a task out of its state.
+// leave removes a task from the place that its state gives it.
 func (s *stateIndex) leave(t *task) {
 	q := s.queues.of(t)
 	q.states[t.state]--
@@ -117,13 +118,13 @@ func (s *stateIndex) admit(row *record.Row) *task {
 	return t
 }
 
-// bind has a task that is new in the memory belong to a queue, and be of an age.
+// bind gives a task that is new in the memory its queue, its tier and its age.
 func (s *stateIndex) bind(t *task, name string, tier uint8, unique bool, seq uint64) {
 	t.queueNo, t.tier, t.unique = s.queues.get(name).no, tier, unique
 	t.place.SetTicket(seq)
 }
 
-// arm has a task die at its deadline if it has not started again.
+// arm makes a task expire at its deadline if it has not started by then.
 func (s *stateIndex) arm(t *task, row *record.Row) {
 	if !row.Deadline.IsZero() {
 		t.more().deadline = unix(row.Deadline)
@@ -131,7 +132,7 @@ func (s *stateIndex) arm(t *task, row *record.Row) {
 	}
 }
 
-// start takes a Waiting task of a key out of the order of its queue, because it starts.
+// start removes a Waiting task of a key from the order of its queue, because it starts.
 func (s *stateIndex) start(t *task, key string) {
 	q := s.queues.of(t)
 	q.order.Start(&t.place)
@@ -164,7 +165,7 @@ func (s *stateIndex) unrun(t *task, row *record.Row) {
 	s.tasks.restore(&q.waiting, t) // it has waited since then
 }
 
-// run puts a task that is in no state into that of those that run.
+// run puts a task that is in no state into Running, until its lease ends.
 func (s *stateIndex) run(t *task, held *lease, until int64) {
 	q := s.queues.of(t)
 	q.states[queue.Running]++
@@ -183,14 +184,14 @@ func (s *stateIndex) run(t *task, held *lease, until int64) {
 	}
 }
 
-// extend has a lease last for so long from now on, or longer if it does anyway.
+// extend makes a lease last for d from now on, or longer if it does anyway.
 func (s *stateIndex) extend(t *task, d time.Duration) {
 	t.at = max(t.at, s.clock.after(d))
 	t.lease.row.Lease.Until = timeOf(t.at)
 	s.leases.set(t, t.at)
 }
 
-// leased are the tasks that run, by their age.
+// leased returns the running tasks, by their age.
 func (s *stateIndex) leased() []*task {
 	all := make([]*task, len(s.leases.all))
 	for i := range all {
@@ -200,8 +201,7 @@ func (s *stateIndex) leased() []*task {
 	return all
 }
 
-// sortLists puts the lists of tasks, which came as their rows did, into the order
-// of their times.
+// sortLists sorts the lists of tasks, which came as their rows did, by time.
 func (s *stateIndex) sortLists() {
 	for _, q := range s.queues.all() {
 		for _, of := range []*taskList{&q.waiting, &q.finished[0], &q.finished[1]} {
@@ -210,7 +210,7 @@ func (s *stateIndex) sortLists() {
 	}
 }
 
-// quarantine sets an unfinished task that is not Running aside, because its row cannot be
+// quarantine sets an unfinished task aside that is not Running, because its row cannot be
 // read.
 func (s *stateIndex) quarantine(t *task, err error) {
 	if t.damaged() {
@@ -231,8 +231,8 @@ func (s *stateIndex) quarantine(t *task, err error) {
 	s.due.set(t, s.clock.after(tryAgain))
 }
 
-// clear ends the quarantine of a task, if it is in one. The caller takes the task out of its
-// state.
+// clear ends the quarantine of a task that is in one. The caller removes the task from
+// its state.
 func (s *stateIndex) clear(t *task) {
 	if t.damaged() {
 		s.due.remove(t)
@@ -242,9 +242,9 @@ func (s *stateIndex) clear(t *task) {
 }
 
 const (
-	// tryAgain is after what time a row is tried again.
+	// tryAgain is the time after which the row of a task in quarantine is read again.
 	tryAgain = time.Minute
-	// mostDamaged is how many tasks a claim sets aside: if no row can be read it is
-	// the disk that is to blame.
+	// mostDamaged is how many tasks a claim puts in quarantine: if no row can be read,
+	// the disk is the cause.
 	mostDamaged = 16
 )

@@ -13,6 +13,7 @@ type counts struct {
 	tasks     *tasks
 }
 
+// of returns the counts of a queue at a time, which is now or later.
 func (x *counts) of(q *queueState, at int64) queue.Counts {
 	c := queue.Counts{
 		States: make(map[queue.State]int), Tiers: make(map[stint.Priority]int), Damaged: q.damaged, Ended: q.ended,
@@ -51,9 +52,9 @@ func (x *counts) of(q *queueState, at int64) queue.Counts {
 	return c
 }
 
-// oldest returns since when the task of a queue has been Waiting that has been
-// for longest. It looks at so many that are held by limits; if
-// there are more, the oldest has been Waiting for less long than it says.
+// oldest returns since when the longest-waiting task of a queue that no limit holds has
+// been Waiting. It passes over a bounded number of held tasks; if there are more, the
+// time is too early.
 func (x *counts) oldest(q *queueState) (at int64, ok bool) {
 	const most = 4096
 	if q.settings.Paused != nil {
@@ -70,8 +71,8 @@ func (x *counts) oldest(q *queueState) (at int64, ok bool) {
 	return 0, false
 }
 
-// suspectsHeld is how many tasks are held because they are suspects, and not by
-// their keys at a time as well. The cost is linear in the number of suspects, which
+// suspectsHeld returns how many tasks are held because they are suspects, and not by
+// their keys at that time as well. The cost is linear in the number of suspects, which
 // are at most as many as have run at once in the processes that crashed.
 func (x *counts) suspectsHeld(q *queueState, at int64) (n int) {
 	if !q.suspects.held() {
@@ -85,8 +86,8 @@ func (x *counts) suspectsHeld(q *queueState, at int64) (n int) {
 	return n
 }
 
-// heldByKey reports whether limits of its key hold a task that is Waiting at a
-// time, which is now or later.
+// heldByKey reports whether limits of its key hold a task that is Waiting at a time,
+// which is now or later.
 func (x *counts) heldByKey(q *queueState, t *task, at int64) bool {
 	if !t.place.Aside() {
 		return false

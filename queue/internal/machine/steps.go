@@ -11,13 +11,14 @@ import (
 	"github.com/stintgo/stint/queue/internal/journal"
 )
 
-// steps is the lock of the machine, and what begins and ends each call: one step under the
-// lock, which decides, changes the memory, and writes rows to the journal; then, without
-// the lock, a wait until they are durable. A step does a bounded amount of work. drain
-// completes what a step has left, in steps of its own.
+// steps is the lock of the machine, and what begins and ends each call: one step under
+// the lock, which decides, changes the memory, and writes rows to the journal; then,
+// without the lock, a wait until they are durable. A step does a bounded amount of work.
+// drain completes what a step has left, in steps of its own.
 //
-// begin and its variants take mu; end and endAt give it up. mu comes before the journal's,
-// which the journal takes by itself. closed, opened and correcting are guarded by mu.
+// begin and its variants take mu; end and endAt give it up. mu comes before the
+// journal's, which the journal takes by itself. closed, opened and correcting are guarded
+// by mu.
 type steps struct {
 	cascades  *cascades
 	cfg       *Config
@@ -27,18 +28,19 @@ type steps struct {
 	leaseLog  *leaseLog
 	passes    *passes
 
-	reading    sync.WaitGroup // those who read rows without the lock; begun with it
-	mu         sync.Mutex     // guards all below; before the journal's
+	reading    sync.WaitGroup // reads of rows without the lock, and goroutines; begun with the lock held
+	mu         sync.Mutex     // guards all below, and all parts; before the journal's
 	closed     bool
-	opened     uint64        // the mark of what the first call corrects; 0 in a step that does not wait for that
+	opened     uint64        // the mark of what the first call has corrected; 0 in a step that does not wait for that
 	correcting chan struct{} // closed when the times of all rows have been corrected; nil if they are not being
 }
 
-// begin takes the lock for a step. After an error it has not.
+// begin takes the lock for a step, with the time of its call. After an error it has not
+// taken it.
 func (s *steps) begin(ctx context.Context, now time.Time) error {
-	first := false // this call, or one that it waits for, is the first one
+	first := false // this call, or a call that it waits for, is the first one
 	for {
-		if ctx.Err() != nil { // whoever called does not wait for it
+		if ctx.Err() != nil { // the caller does not wait for it
 			return gaveUp(ctx, "nothing was done")
 		}
 		s.mu.Lock()
@@ -74,8 +76,8 @@ func (s *steps) begin(ctx context.Context, now time.Time) error {
 	}
 }
 
-// beginChange is begin for a step that nobody needs to make while the rows take no
-// more: it is refused then, and nothing is half done.
+// beginChange is begin for a step that may be refused while the rows take no more: then
+// nothing is half done.
 func (s *steps) beginChange(ctx context.Context, now time.Time) error {
 	select {
 	case <-s.stalled():
@@ -85,7 +87,7 @@ func (s *steps) beginChange(ctx context.Context, now time.Time) error {
 	}
 }
 
-// usable returns why no step can be made. The lock is held.
+// usable returns why no step can be made. The caller holds the lock.
 func (s *steps) usable() error {
 	if s.closed {
 		return queue.ErrClosed
@@ -107,7 +109,8 @@ func (s *steps) end(ctx context.Context) error {
 	}
 }
 
-// endAt is end, with journal.ErrLeft when leave is closed, and with journal.ErrStalled when stalled is.
+// endAt is end, with ErrLeft of the journal when leave is closed, and with ErrStalled
+// when stalled is.
 func (s *steps) endAt(leave, stalled <-chan struct{}) error {
 	mark, over := s.seal(), s.leaseLog.take()
 	s.mu.Unlock()
@@ -130,7 +133,7 @@ func (s *steps) stalled() <-chan struct{} {
 	return s.cfg.Stalled()
 }
 
-// unavailable is the error of a call while the rows take no more.
+// unavailable returns the error of a call while the rows take no more.
 func (s *steps) unavailable(what string) error {
 	if err := s.cfg.Room(); err != nil {
 		return fmt.Errorf("%w: %s: %w", queue.ErrUnavailable, what, err)
@@ -138,7 +141,7 @@ func (s *steps) unavailable(what string) error {
 	return fmt.Errorf("%w: %s, because there was no room; there is some again", queue.ErrUnavailable, what)
 }
 
-// lockOpen takes the lock to read. After an error it has not.
+// lockOpen takes the lock to read. After an error it has not taken it.
 func (s *steps) lockOpen() error {
 	s.mu.Lock()
 	if s.closed {
@@ -158,14 +161,14 @@ func (s *steps) lockCorrected() {
 	}
 }
 
-// correctRest makes the parts of a correction behind the first one, which is durable from a
-// mark on. It gives up the lock while a part is written, as a full disk may keep it for
+// correctRest makes the parts of a correction behind the first one, which is durable from
+// a mark on. It gives up the lock while a part is written, as a full disk may keep it for
 // long. Steps wait until all times are corrected, because they would meet times of two
 // clocks; reads do not.
 func (s *steps) correctRest(rest *setBack, mark uint64) {
 	defer s.reading.Done()
 	for complete := false; !complete; {
-		_ = s.journal.Sync(mark, nil, nil) // failed tells of an error
+		_ = s.journal.Sync(mark, nil, nil) // setBackPart ends after an error
 		s.mu.Lock()
 		if complete = s.corrector.setBackPart(rest); complete {
 			close(s.correcting)
@@ -209,7 +212,7 @@ func (s *steps) drain() {
 	}
 }
 
-// gaveUp is the error of a caller who does not wait any longer.
+// gaveUp returns the error of a caller that waits no longer.
 func gaveUp(ctx context.Context, done string) error {
 	err := fmt.Errorf("%w: %s: %w", queue.ErrUnavailable, done, ctx.Err())
 	if cause := context.Cause(ctx); !errors.Is(err, cause) {

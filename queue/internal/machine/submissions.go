@@ -9,10 +9,10 @@ import (
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
-// submissions makes tasks of what was submitted, all of a call or none. A task that the store
-// has already, by its ID or by its unique name, is not made again; one whose fingerprint is
-// that of a dead task which crashed its workers is dead at once. The caller of each method
-// holds the lock of the machine.
+// submissions makes tasks of what was submitted, all of a call or none. A task that the
+// store has already, by its ID or by its unique name, is not made again. A task whose
+// fingerprint is that of a dead task which crashed its workers is dead at once. checked
+// needs no lock; the caller of every other method holds the lock of the machine.
 type submissions struct {
 	cfg          *Config
 	clock        *clock
@@ -27,7 +27,7 @@ type submissions struct {
 	uniqueNames  *uniqueNames
 }
 
-// acceptAll makes tasks of a call's, all of them or none.
+// acceptAll makes the tasks of a call, all of them or none.
 func (s *submissions) acceptAll(tasks []queue.NewTask, works []fingerprint) ([]queue.Receipt, error) {
 	receipts, fresh, err := s.receive(tasks)
 	if err != nil {
@@ -41,8 +41,9 @@ func (s *submissions) acceptAll(tasks []queue.NewTask, works []fingerprint) ([]q
 	return receipts, nil
 }
 
-// receive answers tasks without accepting them, and says which are fresh and to
-// be accepted. The error is that of one that cannot be.
+// receive returns the receipts of tasks without accepting them, and which of them are
+// fresh, so that they have to be accepted. The error is that of the first task that
+// cannot be accepted.
 func (s *submissions) receive(tasks []queue.NewTask) (receipts []queue.Receipt, fresh []bool, err error) {
 	receipts, fresh = make([]queue.Receipt, len(tasks)), make([]bool, len(tasks))
 	var call submittedCall
@@ -76,8 +77,8 @@ func (s *submissions) receive(tasks []queue.NewTask) (receipts []queue.Receipt, 
 	return receipts, fresh, nil
 }
 
-// existing returns the task that a new one is the same as: by its ID, if the
-// call is repeated, or by its Unique.
+// existing returns the task that a new one is the same as, zero if there is none: by its
+// ID, if the call is repeated, or by its Unique.
 func (s *submissions) existing(t *queue.NewTask, call submittedCall) (queue.ID, error) {
 	if as, twice := call.ids[t.ID]; twice {
 		return as, nil
@@ -110,12 +111,12 @@ func (s *submissions) known(id queue.ID) queue.State {
 	return 0
 }
 
-// resolve checks that the tasks that a new one comes after are there, and puts
-// those in that were there already in place of others of the call.
+// resolve checks that the tasks that a new one comes after are there. It replaces tasks
+// of the call by the existing tasks that they are the same as.
 func (s *submissions) resolve(t *queue.NewTask, call submittedCall) error {
 	for _, after := range []*[]queue.ID{&t.After, &t.AfterAny} {
 		if len(*after) == 0 {
-			continue // and the task is the caller's, who may be submitting it twice at a time
+			continue // t belongs to the caller, which may be submitting it twice at a time
 		}
 		*after = slices.Clone(*after)
 		for i, id := range *after {
@@ -131,8 +132,8 @@ func (s *submissions) resolve(t *queue.NewTask, call submittedCall) error {
 	return nil
 }
 
-// accept makes a task of what was submitted. It is dead at once if there is a dead
-// one that did the same work and has crashed its workers.
+// accept makes a task of what was submitted. It is dead at once if there is a dead task,
+// same, that did the same work and has crashed its workers.
 func (s *submissions) accept(n *queue.NewTask, same *task) {
 	row := record.Row{Task: queue.Task{ID: n.ID, Spec: n.Spec, Submitted: s.clock.time()}, Seq: s.counters.nextSeq()}
 	row.Queue = queueOf(&n.Spec)
@@ -153,8 +154,8 @@ func (s *submissions) accept(n *queue.NewTask, same *task) {
 	s.transitions.put(t, &row, s.transitions.pending(t, unix(row.RunAt)), w)
 }
 
-// checked are the tasks of a call, completed, if they can be tasks at all and
-// there is room for any.
+// checked returns the tasks of a call, if they can be tasks at all and there is room for
+// any. It needs no lock.
 func (s *submissions) checked(tasks []queue.NewTask) ([]queue.NewTask, error) {
 	if len(tasks) > queue.MaxSubmit {
 		return nil, fmt.Errorf("%w: %d tasks in one call, at most %d are possible: submit them in several calls",
@@ -176,22 +177,22 @@ func (s *submissions) checked(tasks []queue.NewTask) ([]queue.NewTask, error) {
 	return tasks, nil
 }
 
-// arrivals are the tasks of a call that come before one. Those of a call with one
-// task have no maps.
+// submittedCall is the tasks of a call that come before the present one. It has no maps
+// if the call has one task.
 type submittedCall struct {
 	unique map[string]queue.ID   // by their rows
 	ids    map[queue.ID]queue.ID // as which tasks are known
 	more   map[string]int        // by queue
 }
 
-// known notes as which task one is known.
+// known records that a task is the same as the task of an ID.
 func (a *submittedCall) known(t *queue.NewTask, as queue.ID) {
 	if a.ids != nil {
 		a.ids[t.ID] = as
 	}
 }
 
-// accepted notes that a task will be.
+// accepted records that a task will be accepted.
 func (a *submittedCall) accepted(t *queue.NewTask) {
 	a.known(t, t.ID)
 	if a.ids == nil {

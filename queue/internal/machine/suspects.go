@@ -5,12 +5,12 @@ import (
 )
 
 // suspects is the suspects of one queue: tasks whose next crash is their last. All tasks
-// that ran in a process are counted as crashed with it, so innocent ones come back with the
-// one that is to blame; if they went on together they would die together. So of the suspects
-// of a queue one runs at a time. They wait in classes of their own, next to that of their
-// kind, which a claim leaves out while one of them runs: no claim looks at those that are
-// held, and no other task waits for them. The caller of each method holds the lock of the
-// machine.
+// that ran in a process are counted as crashed with it, so innocent ones come back with
+// the one that is to blame; if they ran together again they would die together. So of the
+// suspects of a queue one runs at a time. They wait in classes of their own, next to that
+// of their kind, which a claim leaves out while one of them runs: no claim looks at held
+// suspects, and no other task waits for them. The caller of each method holds the lock of
+// the machine.
 type suspects struct {
 	waiting linkedTasks // that are Waiting
 	running int         // at most one, unless an earlier program has left more
@@ -31,8 +31,8 @@ func (s *suspects) remove(t *task) {
 // held reports whether suspects have to wait for one that runs.
 func (s *suspects) held() bool { return s.running > 0 }
 
-// suspected reports whether the next crash of the task of a row makes it dead. A task that
-// has never crashed is not suspected, however few crashes it may have.
+// suspected reports whether the next crash of the task of a row makes it dead. A task
+// that has never crashed is not suspected, however few crashes it may have.
 func suspected(row *record.Row) bool {
 	return row.Crashes >= max(attemptsOrDefault(row.MaxCrashes)-1, 1)
 }

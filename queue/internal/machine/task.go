@@ -11,42 +11,42 @@ import (
 // task is what is in memory of a task: what decides when it starts, or, if it is
 // finished, when it is forgotten. The rest is in its row.
 //
-// There may be ten millions of them, so its size is part of what the store
-// promises: what only some have is in rare, and what its row or its entry in the
-// order tells is not here.
+// There may be ten million tasks, so their size is part of what the store promises: what
+// only some tasks have is in optional, and what is in the row or in the entry of the
+// order is not repeated here.
 type task struct {
-	place backlog.Entry[uint32] // in its line's order, while it is Waiting; the value is its number, the ticket its age
+	place backlog.Entry[uint32] // in the order of its queue, while it is Waiting; the value is its number, the ticket its age
 	id    queue.ID
-	at    int64 // its RunAt if it is Scheduled, the end of its lease if it is Running; else since when it is as it is
+	at    int64 // its RunAt if it is Scheduled, the end of its lease if it is Running; otherwise since when it is in its state
 	*optional
 
-	// prev and next are its neighbours' numbers in the list of those that are
-	// Waiting, or finished, as it is. In other states prev is its place in the heap
-	// of those that are Scheduled, or Running.
+	// prev and next are the numbers of its neighbours in its list, if it is Waiting or
+	// finished. In other states prev is its index in the heap of Scheduled or Running
+	// tasks.
 	prev, next uint32
-	queueNo    uint32      // the number of its line
+	queueNo    uint32      // the number of its queue
 	tier       uint8       // from 0
 	state      queue.State // Held only by what it waits for itself: dependencies and its group
 	unique     bool        // it has a Unique, for which there is a row
 }
 
-// rare is what only some tasks have.
+// optional is what only some tasks have.
 type optional struct {
 	lease      *lease
 	deadline   int64  // by which it has to start,
-	expiry     uint32 // and its place in the heap of those; 0: it has none, or has started
+	expiry     uint32 // and its index in the heap of deadlines; 0: it has none, or has started
 	group      *group
-	age        uint32 // its place in its group
+	age        uint32 // its index in the heap of its group
 	batch      *batch // that it belongs to
 	waits      []wait // for the tasks that it comes after
 	waitsBatch *batch
-	atBatch    *list.Element // among those that wait for that batch
-	suspect    *list.Element // among its queue's suspects, while it is Waiting; see suspects.go
+	atBatch    *list.Element // among the tasks that wait for waitsBatch
+	suspect    *list.Element // among the suspects of its queue, while it is Waiting
 	poison     *poisoned     // if it is dead because it has crashed its workers
 	damage     *damage       // if its row cannot be read
 }
 
-// poisoned is where a task is among those that have done the same work.
+// poisoned is the element of a task among the tasks that have done the same work.
 type poisoned struct {
 	work fingerprint
 	same *list.Element
@@ -55,12 +55,12 @@ type poisoned struct {
 // lease is what is in memory of a running task.
 type lease struct {
 	row     record.Row    // with its steps, the claim among them
-	slot    int           // where its start is noted; 0: nowhere
+	slot    int           // of the lease log; 0: none
 	suspect bool          // another crash makes its task dead
 	remote  bool          // it outlives this process
 	order   queue.Trigger // OnPause or OnCancel, which its worker has yet to obey
-	by      string        // who gave it,
-	reason  string        // and why
+	by      string        // the author of the order,
+	reason  string        // and the reason for it
 }
 
 func placeInHeap(t *task) *uint32 { return &t.prev }
@@ -69,6 +69,7 @@ func placeByDeadline(t *task) *uint32 { return &t.expiry }
 
 func placeInGroup(t *task) *uint32 { return &t.age }
 
+// more returns the optional part of a task, made if there is none.
 func (t *task) more() *optional {
 	if t.optional == nil {
 		t.optional = new(optional)
@@ -84,11 +85,11 @@ func (t *task) leased() *lease {
 	return t.lease
 }
 
-// no is its number, by which it is known where pointers would have the garbage
-// collector look at each.
+// no returns the number of a task. Lists and indexes have numbers where pointers would
+// make the garbage collector look at each task.
 func (t *task) no() uint32 { return t.place.Value }
 
-// free reports whether nothing holds the task but others' use of limits.
+// free reports whether nothing but a limit holds the task.
 func (t *task) free() bool {
 	r := t.optional
 	if r == nil {
@@ -102,7 +103,7 @@ func (t *task) free() bool {
 	return r.damage == nil && (r.waitsBatch == nil || r.waitsBatch.open == 0) && (r.group == nil || r.group.first() == t)
 }
 
-// waiting are the waits of a task for others.
+// waiting returns the waits of a task for others.
 func (t *task) waiting() []wait {
 	if t.optional == nil {
 		return nil
@@ -113,8 +114,8 @@ func (t *task) waiting() []wait {
 // late reports whether a task has passed its deadline without having started.
 func (t *task) late(now int64) bool { return t.optional != nil && t.expiry > 0 && t.deadline <= now }
 
-// damage is why a task is set aside.
+// damage is why a task is in quarantine.
 type damage struct{ err error }
 
-// damaged reports whether a task is set aside.
+// damaged reports whether a task is in quarantine.
 func (t *task) damaged() bool { return t.optional != nil && t.damage != nil }

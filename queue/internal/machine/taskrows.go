@@ -39,7 +39,7 @@ func (r *taskRows) read(t *task, row *record.Row) error {
 	return r.decode(t, value, err, row)
 }
 
-// decode makes a row of what was read, or not.
+// decode decodes what was read, or returns the error of reading it.
 func (r *taskRows) decode(t *task, value []byte, err error, row *record.Row) error {
 	if err == nil {
 		err = row.Share(value, &r.names)
@@ -57,8 +57,8 @@ func (r *taskRows) write(id queue.ID, row *record.Row) (size int) {
 	return len(value)
 }
 
-// encode is the row as bytes. Those that are not long have no room behind them: many of
-// them are kept for long.
+// encode returns the row as bytes. Rows that are not long have no spare capacity: many of
+// them stay in memory for long.
 func (r *taskRows) encode(row *record.Row) []byte {
 	b := record.Append(r.scratch[:0], row)
 	if cap(b) > mostScratch {
@@ -68,8 +68,8 @@ func (r *taskRows) encode(row *record.Row) []byte {
 	return bytes.Clone(b)
 }
 
-// rowSince is the row of a task that was read before, unless it has changed since a
-// mark, or what is known of it with an error.
+// rowSince returns the row of a task that was read before, unless it has changed since a
+// mark; or, with an error, what is in memory of the task.
 func (r *taskRows) rowSince(t *task, read *record.Row, since uint64) (record.Row, error) {
 	if read == nil || r.journal.Changed(taskRow(&t.id), since) {
 		return r.readable(t)
@@ -77,8 +77,8 @@ func (r *taskRows) rowSince(t *task, read *record.Row, since uint64) (record.Row
 	return *read, nil
 }
 
-// readable is the row of a task, or, if it cannot be read, what the memory tells of
-// it, with the reason for its error.
+// readable returns the row of a task; or, if it cannot be read, what is in memory of the
+// task, with the reason as its Error.
 func (r *taskRows) readable(t *task) (record.Row, error) {
 	row, err := r.row(t)
 	if err == nil {
@@ -92,5 +92,6 @@ func (r *taskRows) readable(t *task) (record.Row, error) {
 // taskRow is the key of a task's row.
 func taskRow(id *queue.ID) string { return rowTask + string(id[:]) }
 
-// mostScratch is how large a row may have been whose memory is used for the next.
+// mostScratch is the largest length in bytes of a row whose memory is used for the next
+// one.
 const mostScratch = 16 << 10

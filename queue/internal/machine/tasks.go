@@ -8,13 +8,14 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// tasks are all tasks that the store remembers. They lie in slabs, because the
-// order keeps pointers to them: they never move, and ten million are not as many
-// objects for the garbage collector.
+// tasks is all tasks that the store remembers, by number, by ID, and in the order of
+// their IDs. They lie in slabs, because the order keeps pointers to them: a task never
+// moves, and ten million are few objects for the garbage collector. It knows nothing of
+// their states. The caller of each method holds the lock of the machine.
 type tasks struct {
 	slabs []*[slabSize]task
-	used  uint32 // the largest number that there has been
-	free  uint32 // one that is not in use, whose next is the next such one
+	used  uint32 // the largest number that a task has had
+	free  uint32 // the first of the free numbers, linked by next; 0: there is none
 	index index
 	ids   ascending
 }
@@ -31,7 +32,7 @@ func newTasks() *tasks {
 	return s
 }
 
-// at returns the task of a number, which begin with 1.
+// at returns the task of a number. Numbers begin with 1.
 func (s *tasks) at(no uint32) *task { return &s.slabs[no>>slabBits][no&(slabSize-1)] }
 
 // get returns the task of an ID, nil if there is none.
@@ -42,15 +43,15 @@ func (s *tasks) get(id queue.ID) *task {
 	return nil
 }
 
-// add makes a task of an ID that there is none of.
+// add makes a task of an ID that no task has.
 func (s *tasks) add(id queue.ID) *task {
 	t := s.addUnindexed(id)
 	s.index.add(&t.id, t.no())
 	return t
 }
 
-// addUnindexed is add for many at a time, in the order of their IDs. None of them is
-// found before indexAll.
+// addUnindexed is add for many tasks at a time, in the order of their IDs. They are not
+// found by ID before indexAll.
 func (s *tasks) addUnindexed(id queue.ID) *task {
 	no := s.free
 	if no == 0 {
@@ -67,10 +68,10 @@ func (s *tasks) addUnindexed(id queue.ID) *task {
 	return t
 }
 
-// indexAll has all tasks be found, when none was removed or is found yet.
+// indexAll makes all tasks found by ID, when none has been removed or is found yet.
 func (s *tasks) indexAll() { s.index.fill(s.used) }
 
-// remove forgets a task. It is not to be used any more.
+// remove forgets a task. t must not be used any more.
 func (s *tasks) remove(t *task) {
 	s.index.remove(&t.id)
 	s.ids.remove(t.no())
@@ -79,8 +80,8 @@ func (s *tasks) remove(t *task) {
 	s.free = no
 }
 
-// roll is some tasks in the order in which they became what they are. A task is
-// in one at most.
+// taskList is tasks in the order in which they came into their state. A task is in one
+// list at most.
 type taskList struct {
 	first, last uint32 // numbers; 0 if it is empty
 	n           int
@@ -98,7 +99,7 @@ func (s *tasks) append(l *taskList, t *task) {
 	l.n++
 }
 
-// unlist takes a task out of its list.
+// unlist removes a task from its list.
 func (s *tasks) unlist(l *taskList, t *task) {
 	if t.prev != 0 {
 		s.at(t.prev).next = t.next
@@ -114,9 +115,9 @@ func (s *tasks) unlist(l *taskList, t *task) {
 	l.n--
 }
 
-// sort puts a list into the order of its tasks' times. It nearly is: tasks wait in the
-// order of their submissions, but for those that have come back since, which are too
-// far in front. So those are taken out, and put in again behind.
+// sort sorts a list by the times of its tasks. It nearly is sorted: tasks wait in the
+// order of their submissions, except tasks that have come back since, which stand too far
+// in front. So those are removed, and inserted again behind.
 func (s *tasks) sort(l *taskList) {
 	moved := s.tooEarly(l)
 	slices.SortFunc(moved, func(a, b uint32) int {
@@ -132,7 +133,7 @@ func (s *tasks) sort(l *taskList) {
 	}
 }
 
-// tooEarly takes those tasks out of a list that stand before one with an earlier time.
+// tooEarly removes the tasks of a list that stand before one with an earlier time.
 func (s *tasks) tooEarly(l *taskList) (early []uint32) {
 	for no := l.first; no != 0; no = s.at(no).next {
 		t := s.at(no)
@@ -144,8 +145,8 @@ func (s *tasks) tooEarly(l *taskList) (early []uint32) {
 	return early
 }
 
-// restore puts a task into a list that it has just been taken from, by its time. The
-// oldest are taken first, so its place is looked for among so many at the beginning.
+// restore inserts a task by its time into a list that it has just been removed from. The
+// oldest tasks are claimed first, so its place is looked for among the first ones.
 func (s *tasks) restore(l *taskList, t *task) {
 	const most = 1024
 	before, next := uint32(0), l.first
@@ -155,7 +156,8 @@ func (s *tasks) restore(l *taskList, t *task) {
 	s.insert(l, before, t)
 }
 
-// insert puts a task into a list behind one, or first of all if that is 0.
+// insert inserts a task into a list behind the task of a number, or at the front if that
+// is 0.
 func (s *tasks) insert(l *taskList, before uint32, t *task) {
 	after := l.first
 	if before == 0 {

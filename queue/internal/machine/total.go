@@ -5,40 +5,39 @@ import (
 	"time"
 )
 
-// total is the limit of tasks that run in all queues together. Queues compete for it,
-// so a claim of one queue may have to leave a free slot to another one, and the end of
-// a task of one queue has to wake the workers of another one.
+// total is the limit of tasks that run in all queues together. Queues compete for it, so
+// a claim of one queue may have to leave a free slot to another one, and the end of a
+// task of one queue has to wake the workers of another one.
 //
-// A queue that is refused a start for the limit queues up, once. As slots come free,
-// each is reserved for the queue that has waited longest, and its workers get a
-// signal: nobody else wakes up. Other queues start tasks on slots that are free and
-// not reserved. So of each queue that was refused before, at most one task starts
-// before the next one of a queue that is refused now, whatever else is submitted
-// where. A reservation lapses after reserved, or when the queue has nothing to start
-// any more: a queue without a worker holds a slot for no longer, and holds it again
-// only when it has claimed again.
+// A queue that is refused a start for the limit queues up, once. As slots come free, each
+// is reserved for the queue that has waited longest, and only the workers of that queue
+// get a signal. Other queues start tasks on slots that are free and not reserved. So of
+// each queue that was refused before, at most one task starts before the next one of a
+// queue that is refused now, whatever else is submitted anywhere. A reservation lapses
+// after reservedFor, or when the queue has nothing to start any more: a queue without a
+// worker holds a slot for no longer, and holds it again only when it has claimed again.
 //
 // The caller of each method holds the lock of the machine.
 type total struct {
 	clock    *clock
 	limit    int // 0: there is none
 	running  int
-	waiting  list.List // of lines that have been refused, the first to be refused first
-	reserved list.List // of lines that have a slot reserved, the first to lapse first
+	waiting  list.List // queues that have been refused, the first to be refused first
+	reserved list.List // queues that have a slot reserved, the first to lapse first
 }
 
 // reservedFor is for how long a slot is reserved: long enough for a signal to reach a
 // worker on another host, and for its claim to come back.
 const reservedFor = time.Second
 
-// place is where a queue stands in the order of a total. The zero value is nowhere.
+// place is the place of a queue in the order of a total. The zero value is none.
 type place struct {
 	in    *list.List
 	at    *list.Element
 	until int64 // when the reservation lapses
 }
 
-// free is how many slots are free, reserved ones included.
+// free returns how many slots are free, reserved ones included.
 func (t *total) free() int { return t.limit - t.running }
 
 // mayStart reports whether the total lets a queue start a task.
@@ -52,7 +51,7 @@ func (t *total) mayStart(q *queueState) bool {
 	return t.free() > t.reserved.Len()
 }
 
-// leave takes a queue out of the order, and with it a slot that is reserved for it.
+// leave removes a queue from the order, and with it a slot that is reserved for it.
 func (t *total) leave(q *queueState) {
 	if q.place.in != nil {
 		q.place.in.Remove(q.place.at)
@@ -61,7 +60,7 @@ func (t *total) leave(q *queueState) {
 }
 
 // refuse queues up a queue that may not start a task. It returns when a reservation
-// lapses, if the free slots are reserved; else a signal says when there is one.
+// lapses, if the free slots are reserved; otherwise a signal comes when there is a slot.
 func (t *total) refuse(q *queueState) (at time.Time) {
 	if q.place.in == nil {
 		q.place = place{in: &t.waiting, at: t.waiting.PushBack(q)}
@@ -72,8 +71,8 @@ func (t *total) refuse(q *queueState) (at time.Time) {
 	return time.Time{}
 }
 
-// offer reserves the slots that are free for the queues that have waited longest, and
-// tells those.
+// offer reserves the free slots for the queues that have waited longest, and wakes their
+// listeners.
 func (t *total) offer() {
 	for first := t.waiting.Front(); first != nil && t.reserved.Len() < t.free(); first = t.waiting.Front() {
 		q := first.Value.(*queueState)
@@ -118,7 +117,7 @@ func (t *total) yield(q *queueState) {
 	}
 }
 
-// configure changes the limit. The order of the queues that wait stays; the slots that are
+// configure changes the limit. The order of the waiting queues stays; the slots that are
 // free may be fewer.
 func (t *total) configure(limit int) {
 	t.limit = limit

@@ -10,12 +10,12 @@ import (
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
-// transitions moves tasks from state to state: it adds a step to the row, moves the task in
-// the index of states, writes the row and tells the watchers. A finished task leaves its
-// group and its batch, and the tasks that wait for it are visited. A task whose row cannot
-// be read is put in quarantine instead. Only moves that queue.Allowed lists are made;
-// everything else here is built of them. The caller of each method holds the lock of the
-// machine.
+// transitions moves tasks from state to state: it adds a step to the row, moves the task
+// in the index of states, writes the row and sends events to the watchers. A finished
+// task leaves its group and its batch, and the tasks that wait for it are visited. A task
+// whose row cannot be read is put in quarantine instead. Only moves that queue.Allowed
+// lists are made; all other changes of a state are built of these methods. The caller of
+// each method holds the lock of the machine.
 type transitions struct {
 	clock        *clock
 	deps         *dependencies
@@ -30,15 +30,15 @@ type transitions struct {
 	watchers     *watchers
 }
 
-// why is what makes a task change its state.
+// cause is what makes a task change its state.
 type cause struct {
 	on     queue.Trigger
-	by     string // a worker, or who said so
+	by     string // a worker, or the author of a command
 	token  queue.Token
 	detail string
 }
 
-// step notes a change of state in a row, and tells the watchers.
+// step adds a change of state to a row, and sends it to the watchers.
 func (x *transitions) step(q *queueState, row *record.Row, to queue.State, w cause) {
 	x.stepAt(q, row, to, w, x.clock.time())
 }
@@ -75,8 +75,8 @@ func (x *transitions) change(t *task, row *record.Row, to queue.State, w cause) 
 	}
 }
 
-// ended marks the end of a lease, if it has to be durable before another one may
-// begin in its place.
+// ended marks the end of a lease, if it has to be durable before another lease may begin
+// in its place.
 func (x *transitions) ended(q *queueState, held *lease) {
 	if held.suspect {
 		q.suspects.end = x.journal.Mark()
@@ -89,8 +89,8 @@ func (x *transitions) ended(q *queueState, held *lease) {
 	}
 }
 
-// revise is change for a task whose row is not at hand. If it cannot be read the
-// task is set aside instead.
+// revise is change for a task whose row has not been read. If it cannot be read, the task
+// is put in quarantine instead.
 func (x *transitions) revise(t *task, to queue.State, w cause) {
 	row, err := x.rows.row(t)
 	if err != nil {
@@ -100,7 +100,7 @@ func (x *transitions) revise(t *task, to queue.State, w cause) {
 	x.change(t, &row, to, w)
 }
 
-// pending is the state in which a task belongs that may start from runAt on.
+// pending returns the state of a task that may start from runAt on.
 func (x *transitions) pending(t *task, runAt int64) queue.State {
 	switch {
 	case runAt > x.clock.now:
@@ -112,8 +112,8 @@ func (x *transitions) pending(t *task, runAt int64) queue.State {
 	}
 }
 
-// finish has a task that is finished take part in nothing any more, and lets
-// those go on that waited for it.
+// finish ends all that a finished task takes part in, and lets tasks go on that waited
+// for it.
 func (x *transitions) finish(t *task) {
 	if r := t.optional; r != nil {
 		x.states.deadlines.remove(t)
@@ -134,7 +134,7 @@ func (x *transitions) finish(t *task) {
 	x.deps.settled(t)
 }
 
-// claimed has a row tell of a claim.
+// claimed adds a claim to a row.
 func (x *transitions) claimed(q *queueState, row *record.Row, s Start, at time.Time) {
 	row.Progress = queue.Progress{}
 	x.stepAt(q, row, queue.Running, cause{on: queue.OnClaim, by: s.Worker, token: s.Token}, at)
@@ -150,8 +150,7 @@ func (x *transitions) put(t *task, row *record.Row, to queue.State, w cause) {
 	x.journal.Set(taskRow(&t.id), value, to == queue.Waiting && x.prefetch.near(t, len(value)))
 }
 
-// unhold has a task go on that was held by what it waits for itself, if nothing
-// of that is left.
+// unhold lets a Held task go on, if nothing that it waits for is left.
 func (x *transitions) unhold(t *task) {
 	if t.state == queue.Held && t.free() {
 		x.revise(t, queue.Waiting, cause{on: queue.OnUnhold})
@@ -170,8 +169,8 @@ func (x *transitions) expire(t *task) {
 	x.change(t, &row, queue.Dead, cause{on: queue.OnExpire, detail: row.Error})
 }
 
-// forget removes a finished task, and cancels those that waited for it to
-// succeed, because it never will.
+// forget removes a finished task, and cancels the tasks that waited for it to succeed,
+// because it never will.
 func (x *transitions) forget(t *task, row *record.Row, w cause) {
 	x.watchers.notifyForgotten(row, w)
 	if row.Unique != "" {
@@ -180,7 +179,7 @@ func (x *transitions) forget(t *task, row *record.Row, w cause) {
 	x.drop(t, w)
 }
 
-// drop is forget for a task of which nothing is kept but itself.
+// drop is forget for a task without a unique name, and without an event.
 func (x *transitions) drop(t *task, w cause) {
 	id, seq := t.id, t.place.Ticket()
 	x.fingerprints.remove(t)

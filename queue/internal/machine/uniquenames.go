@@ -13,8 +13,8 @@ import (
 
 // uniqueNames is the unique names of tasks that retention has forgotten before their
 // UniqueFor was over: in memory and in a row each, until then. The unique name of a task
-// that is remembered is a row alone. A purge keeps no name: an operator who purges a task
-// wants to be rid of it. The caller of each method holds the lock of the machine.
+// that is remembered is only in a row. A purge keeps no name: it removes all of a task.
+// The caller of each method holds the lock of the machine.
 type uniqueNames struct {
 	clock   *clock
 	journal *journal.Journal
@@ -54,8 +54,7 @@ func (u *uniqueNames) write(k *keptUnique) {
 	u.journal.Set(rowKept+k.name, binary.BigEndian.AppendUint64(value, uint64(k.until)), false)
 }
 
-// setBack corrects the times of tasks that were submitted by a clock that was
-// ahead, as setBack does.
+// setBack corrects the times of tasks that were submitted by a clock that was ahead.
 func (u *uniqueNames) setBack(back time.Duration) {
 	for _, k := range u.byName {
 		if k.submitted > u.clock.now {
@@ -74,7 +73,7 @@ func (u *uniqueNames) add(name string) *keptUnique {
 	return k
 }
 
-// of returns the forgotten task whose Unique a new task has; zero if there is none.
+// of returns the forgotten task whose unique name a new task has; zero if there is none.
 func (u *uniqueNames) of(s *queue.Spec) (id queue.ID) {
 	if len(u.byName) == 0 {
 		return id
@@ -85,8 +84,7 @@ func (u *uniqueNames) of(s *queue.Spec) (id queue.ID) {
 	return id
 }
 
-// expire drops the Unique whose time is over first, and reports whether there was
-// one.
+// expire drops the name whose time is over first, and reports whether there was one.
 func (u *uniqueNames) expire() bool {
 	e, ok := u.ends.first()
 	if !ok || e.rank > u.clock.now {

@@ -16,7 +16,7 @@ import (
 const (
 	maxLabels = 32
 	maxAfter  = 1000 // tasks that one comes after
-	maxError  = 4096 // bytes of an error that are kept
+	maxError  = 4096 // bytes of an error that are stored
 	maxBytes  = 1 << 20
 )
 
@@ -26,7 +26,8 @@ const defaultQueue = "default"
 // queueOf is the queue of a task that is submitted.
 func queueOf(s *queue.Spec) string { return cmp.Or(s.Queue, defaultQueue) }
 
-// validateTask checks a task that is submitted, with a payload of at most maxPayload bytes.
+// validateTask checks a task that is submitted, with a payload of at most maxPayload
+// bytes.
 func validateTask(t *queue.NewTask, maxPayload int) error {
 	var errs []error
 	name := func(what, text string) {
@@ -101,7 +102,7 @@ func tooLarge(what string, n, most int) error {
 	return fmt.Errorf("%w: a %s of %d bytes, at most %d are kept", queue.ErrTooLarge, what, n, most)
 }
 
-// shortened is an error as it is kept.
+// shortened returns an error text as it is stored.
 func shortened(text string) string {
 	if len(text) <= maxError {
 		return text

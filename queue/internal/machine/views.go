@@ -10,22 +10,23 @@ import (
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
-// views makes answers of tasks: copies that the caller of the store may change, with their
-// state as others see it. A task that a limit of others' use holds is Waiting here and Held
-// there. It changes nothing. The caller of each method holds the lock of the machine.
+// views makes answers of tasks: copies that the caller of the store may change, with the
+// state that others see. A task that only a limit holds is Waiting in memory, and Held
+// for others. It changes nothing. The caller of each method holds the lock of the
+// machine.
 type views struct {
 	deps      *dependencies
 	keyTotals *keyTotals
 	queues    *queueSet
 }
 
-// view is a task as others see it.
+// view returns a task as others see it.
 func (v *views) view(t *task, row *record.Row) queue.Task {
 	task := row.Task
 	if task.State != queue.Running {
 		task.Lease = queue.Lease{}
 	}
-	// The row may share these with what the store keeps, and the task is the caller's.
+	// The row may share these with what is in memory, and the caller owns the task.
 	task.Payload, task.Checkpoint = bytes.Clone(row.Payload), bytes.Clone(row.Checkpoint)
 	task.Result = bytes.Clone(row.Result)
 	if t.state == queue.Running { // its row stays here
@@ -42,8 +43,7 @@ func (v *views) view(t *task, row *record.Row) queue.Task {
 	return task
 }
 
-// stateOf is the state of a task as others see it: also a limit of others' use
-// holds it.
+// stateOf returns the state of a task as others see it: a limit holds it as well.
 func (v *views) stateOf(t *task) queue.State {
 	if t.state == queue.Waiting && v.queues.of(t).held(t) {
 		return queue.Held
@@ -51,7 +51,7 @@ func (v *views) stateOf(t *task) queue.State {
 	return t.state
 }
 
-// holds are why a task is held.
+// holdsOf returns why a task is held.
 func (v *views) holdsOf(t *task, row *record.Row) (holds []queue.Hold) {
 	if t.damaged() {
 		holds = append(holds, queue.Hold{Code: queue.HoldDamaged, What: t.damage.err.Error()})
@@ -87,9 +87,9 @@ func (v *views) holdsOf(t *task, row *record.Row) (holds []queue.Hold) {
 	return holds
 }
 
-// lastHold is what has held a task that nothing holds any more, and that a pass is
-// about to release; see pass.go. A task that it names and that has been forgotten since
-// counts as succeeded, as in holdsBefore.
+// lastHold returns what has held a task that nothing holds any more, and that a pass is
+// about to release. If it names a task that has been forgotten since, that counts as
+// succeeded, as in holdsBefore.
 func (v *views) lastHold(t *task, row *record.Row) queue.Hold {
 	h := queue.Hold{Code: queue.HoldDependency}
 	if !row.AfterBatch.IsZero() {
@@ -118,7 +118,7 @@ func (v *views) holdsBefore(holds []queue.Hold, t *task, row *record.Row) []queu
 		} else if t.waits[i].in.cascade != nil {
 			h.Code = queue.HoldForgotten
 		} else {
-			h.State = queue.Succeeded // it was forgotten since; see visitRelease
+			h.State = queue.Succeeded // it was forgotten since, and a pass is about to release t
 		}
 		if !slices.Contains(holds, h) {
 			holds = append(holds, h)
@@ -127,7 +127,7 @@ func (v *views) holdsBefore(holds []queue.Hold, t *task, row *record.Row) []queu
 	return holds
 }
 
-// allowance is what an answer may still take.
+// allowance is how much more an answer may take.
 type allowance struct{ tasks, bytes int }
 
 // newAllowance returns that of an empty answer. A size of 0 bytes is no limit.

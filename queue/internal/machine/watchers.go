@@ -7,9 +7,9 @@ import (
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
-// watchers sends an event for each change of a task to all who watch the store. It
-// waits for none of them: a watcher whose buffer is full misses events, and their
-// number is in its next event. The caller of each method holds the lock of the machine.
+// watchers sends an event for each change of a task to every watcher of the store. It
+// waits for none of them: a watcher whose buffer is full misses events, and their number
+// is in its next event. The caller of each method holds the lock of the machine.
 type watchers struct {
 	clock *clock
 	all   map[*watcher]struct{}
@@ -35,7 +35,7 @@ func (o *watchers) stop() {
 // any reports whether there is a watcher.
 func (o *watchers) any() bool { return len(o.all) > 0 }
 
-// tell tells the watchers of the last step of a row.
+// notify sends the last step of a row.
 func (o *watchers) notify(row *record.Row, from queue.State) {
 	if len(o.all) == 0 {
 		return
@@ -43,7 +43,7 @@ func (o *watchers) notify(row *record.Row, from queue.State) {
 	o.send(queue.Event{ID: row.ID, Queue: row.Queue, Kind: row.Kind, From: from, Step: row.Steps[len(row.Steps)-1]})
 }
 
-// tellForgotten tells the watchers of a task that is gone.
+// notifyForgotten sends that a task is gone.
 func (o *watchers) notifyForgotten(row *record.Row, w cause) {
 	o.send(queue.Event{
 		ID: row.ID, Queue: row.Queue, Kind: row.Kind, From: row.State,
@@ -51,6 +51,7 @@ func (o *watchers) notifyForgotten(row *record.Row, w cause) {
 	})
 }
 
+// send sends an event, to watchers with room for it.
 func (o *watchers) send(e queue.Event) {
 	for w := range o.all {
 		e.Missed = w.missed
@@ -63,10 +64,10 @@ func (o *watchers) send(e queue.Event) {
 	}
 }
 
-// watcher is somebody who is told of every change.
+// watcher is one call of Watch.
 type watcher struct {
 	events  chan queue.Event
-	missed  int // since the last one that it was told of; guarded by the machine's lock
+	missed  int // events since the last one that it got; guarded by the lock of the machine
 	stopped sync.Once
 }
 

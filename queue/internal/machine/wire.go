@@ -3,8 +3,8 @@ package machine
 import "github.com/stintgo/stint/queue"
 
 // wire connects the parts of a machine: it gives each part pointers to the parts that it
-// uses, and empty maps. The parts are one graph: a part uses only parts above it here, but
-// for the two functions passes.visit and queueSet.configure, which call parts below.
+// uses, and empty maps. The parts are one graph: a part uses only parts above it here,
+// but for the two functions passes.visit and queueSet.configure, which call parts below.
 func (m *Machine) wire() {
 	m.wireMemory()
 	m.wireAnswers()

@@ -11,21 +11,20 @@ import (
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
-// worker is one who has been heard of.
+// worker is a worker that has sent a heartbeat.
 type worker struct {
 	queue.Worker
 	seen int64
 }
 
 const (
-	// workerLives is how long a worker counts as alive that is not heard of.
+	// workerLives is how long a worker counts as alive after its last heartbeat.
 	workerLives = time.Minute
-	// seenLives is how long it is known who last handled a kind of which there have
-	// been no tasks.
+	// seenLives is how long the last worker of a kind without tasks is remembered.
 	seenLives = 24 * time.Hour
 )
 
-// handles is what a worker knows: a kind of a queue.
+// handles is what a worker handles: a kind of a queue.
 type handles struct{ queue, kind string }
 
 // workerSet is the workers that have sent a heartbeat lately, and which worker has last
@@ -36,7 +35,7 @@ type workerSet struct {
 	queues *queueSet
 
 	byName map[string]*worker // by their names
-	swept  int64              // when those were last looked through
+	swept  int64              // when byName and seen were last swept
 	seen   map[handles]queue.Seen
 }
 
@@ -64,8 +63,7 @@ func (s *workerSet) live(at int64) (all []queue.Worker) {
 	return all
 }
 
-// see notes that a worker handles kinds of a queue. There need not be such a
-// queue: whoever asks for one that has never had a task makes none.
+// see records that a worker handles kinds of a queue. It does not make the queue.
 func (s *workerSet) see(worker, name string, kinds []string) {
 	if name == "" {
 		name = defaultQueue
@@ -75,8 +73,8 @@ func (s *workerSet) see(worker, name string, kinds []string) {
 	}
 }
 
-// sweep forgets, from time to time, workers that have not been heard of for
-// long: each start of a process is a new one.
+// sweep forgets, from time to time, workers that have sent no heartbeat for long: each
+// start of a process is a new worker.
 func (s *workerSet) sweep() {
 	if s.clock.now-s.swept < int64(workerLives) {
 		return
@@ -99,7 +97,8 @@ func (s *workerSet) hasKind(h handles) bool {
 	return has
 }
 
-// missing says that no live worker handles a task's kind, if that is so.
+// missing returns the reason that no live worker handles the kind of a task, if that is
+// so.
 func (s *workerSet) missing(row *record.Row, at int64) (r queue.Reason, none bool) {
 	seen, ever := s.seen[handles{row.Queue, row.Kind}]
 	if ever && at-seen.At.UnixNano() < int64(workerLives) {
