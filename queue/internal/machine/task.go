@@ -15,9 +15,13 @@ import (
 // only some tasks have is in optional, and what is in the row or in the entry of the
 // order is not repeated here.
 type task struct {
-	place backlog.Entry[uint32] // in the order of its queue, while it is Waiting; the value is its number, the ticket its age
+	// place is in the order of its queue, while it is Waiting. The value is its number, the
+	// ticket its age.
+	place backlog.Entry[uint32]
 	id    queue.ID
-	at    int64 // its RunAt if it is Scheduled, the end of its lease if it is Running; otherwise since when it is in its state
+	// at is its RunAt if it is Scheduled, the end of its lease if it is Running; otherwise
+	// since when it is in its state.
+	at int64
 	*optional
 
 	// prev and next are the numbers of its neighbours in its list, if it is Waiting or
