@@ -110,8 +110,8 @@ func BenchmarkFindNames(b *testing.B) {
 	}
 }
 
-// everybody fills a machine with tasks by what spec says of each.
-func everybody(b *testing.B, size int, spec func(i int) queue.Spec) (m *machine.Machine, all []queue.ID) {
+// filled returns a machine with size tasks of the specs that spec returns.
+func filled(b *testing.B, size int, spec func(i int) queue.Spec) (m *machine.Machine, all []queue.ID) {
 	b.Helper()
 	m, ids := opened(b), queue.IDs{}
 	tasks := make([]queue.NewTask, size)
@@ -163,7 +163,7 @@ func BenchmarkCancelGroup(b *testing.B) {
 	for _, size := range sizes() {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
 			perTask(b, size, func() (*machine.Machine, []queue.ID) {
-				return everybody(b, size, func(int) queue.Spec { return queue.Spec{Group: "g"} })
+				return filled(b, size, func(int) queue.Spec { return queue.Spec{Group: "g"} })
 			}, func(m *machine.Machine, ids []queue.ID) {
 				for i := range ids {
 					command(b, m, queue.OnCancel, queue.Filter{IDs: ids[len(ids)-1-i : len(ids)-i]}, 1)
@@ -203,7 +203,7 @@ func BenchmarkRetryFromTheMiddle(b *testing.B) {
 	for _, size := range sizes() {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
 			perTask(b, size, func() (*machine.Machine, []queue.ID) {
-				m, ids := everybody(b, size, func(int) queue.Spec { return queue.Spec{} })
+				m, ids := filled(b, size, func(int) queue.Spec { return queue.Spec{} })
 				command(b, m, queue.OnCancel, queue.Filter{}, size)
 				return m, ids
 			}, func(m *machine.Machine, ids []queue.ID) {
@@ -219,7 +219,7 @@ func BenchmarkRetryFromTheMiddle(b *testing.B) {
 func BenchmarkStats(b *testing.B) {
 	for _, size := range sizes() {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			m, _ := everybody(b, size, func(i int) queue.Spec { return queue.Spec{Key: fmt.Sprint(i / 2)} })
+			m, _ := filled(b, size, func(i int) queue.Spec { return queue.Spec{Key: fmt.Sprint(i / 2)} })
 			if err := m.Configure(b.Context(), start, "default", queue.Change{Set: queue.Settings{PerKey: 1}}); err != nil {
 				b.Fatal(err)
 			}
@@ -241,7 +241,7 @@ func BenchmarkClaimNothing(b *testing.B) {
 	slow := queue.Settings{KeyRate: queue.Rate{PerSecond: 0.001}}
 	for _, size := range sizes() {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			m, _ := everybody(b, size, func(i int) queue.Spec { return queue.Spec{Key: fmt.Sprint(i / 2)} })
+			m, _ := filled(b, size, func(i int) queue.Spec { return queue.Spec{Key: fmt.Sprint(i / 2)} })
 			if err := m.Configure(b.Context(), start, "default", queue.Change{Set: slow}); err != nil {
 				b.Fatal(err)
 			}

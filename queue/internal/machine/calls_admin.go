@@ -121,11 +121,11 @@ func (m *Machine) Reschedule(ctx context.Context, now time.Time, r queue.Resched
 	if err != nil {
 		return fmt.Errorf("schedule %q: %w", r.Name, err)
 	}
-	works := m.fingerprints.of(r.Tasks)
+	prints := m.fingerprints.of(r.Tasks)
 	if err := m.steps.beginChange(ctx, now); err != nil {
 		return err
 	}
-	if err = m.reschedule(&r, value, works); err != nil {
+	if err = m.reschedule(&r, value, prints); err != nil {
 		err = fmt.Errorf("schedule %q: %w", r.Name, err)
 	}
 	if syncErr := m.steps.end(ctx); err == nil {
@@ -136,11 +136,11 @@ func (m *Machine) Reschedule(ctx context.Context, now time.Time, r queue.Resched
 
 // reschedule makes a change unless it has been made. The error is ErrChanged if another
 // change has been made.
-func (m *Machine) reschedule(r *queue.Reschedule, value []byte, works []fingerprint) error {
+func (m *Machine) reschedule(r *queue.Reschedule, value []byte, prints []fingerprint) error {
 	if open, err := m.scheduleSet.admits(r); !open {
 		return err
 	}
-	if _, err := m.submissions.acceptAll(r.Tasks, works); err != nil {
+	if _, err := m.submissions.acceptAll(r.Tasks, prints); err != nil {
 		return err
 	}
 	m.scheduleSet.put(r.Name, r.To, value)

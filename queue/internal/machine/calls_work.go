@@ -19,11 +19,11 @@ func (m *Machine) Submit(ctx context.Context, now time.Time, tasks []queue.NewTa
 	if err != nil {
 		return nil, err
 	}
-	works := m.fingerprints.of(tasks)
+	prints := m.fingerprints.of(tasks)
 	if err := m.steps.beginChange(ctx, now); err != nil {
 		return nil, err
 	}
-	receipts, err := m.submissions.acceptAll(tasks, works)
+	receipts, err := m.submissions.acceptAll(tasks, prints)
 	if syncErr := m.steps.end(ctx); err == nil {
 		err = syncErr
 	}

@@ -179,7 +179,7 @@ func (g *claimer) takeBack(starts []Noted, signal bool) {
 		var row record.Row
 		if g.untouched(t, &row) {
 			g.putBack(t, &row)
-			g.leaseLog.starts.Free(s.Place, s.Token)
+			g.leaseLog.free([]freedSlot{{s.Place, s.Token}})
 		} else {
 			g.attempts.release(t, "its start could not be noted")
 		}

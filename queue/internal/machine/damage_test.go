@@ -35,10 +35,10 @@ func (r *damagedRows) Get(key string) ([]byte, error) {
 // damaged is a machine on such rows.
 type damaged struct {
 	*machine.Machine
-	t    *testing.T
-	rows *damagedRows
-	told []queue.ID
-	ids  queue.IDs
+	t        *testing.T
+	rows     *damagedRows
+	reported []queue.ID
+	ids      queue.IDs
 }
 
 func newDamaged(t *testing.T) *damaged {
@@ -52,7 +52,7 @@ func (d *damaged) reopen() {
 	d.t.Helper()
 	d.rows.rows = d.rows.crash()
 	m, err := machine.Open(d.rows, machine.Config{
-		Damaged: func(id queue.ID, _ error) { d.told = append(d.told, id) },
+		Damaged: func(id queue.ID, _ error) { d.reported = append(d.reported, id) },
 	})
 	if err != nil {
 		d.t.Fatal(err)
@@ -93,7 +93,7 @@ func (d *damaged) starts(want ...queue.ID) {
 	}
 }
 
-// is checks what everybody who asks is told of a task.
+// is checks the state of a task, and why it is held.
 func (d *damaged) is(id queue.ID, state queue.State, code queue.HoldCode) {
 	d.t.Helper()
 	found, err := d.Find(d.t.Context(), queue.Filter{States: []queue.State{state}}, queue.Page{})
@@ -120,13 +120,13 @@ func (d *damaged) is(id queue.ID, state queue.State, code queue.HoldCode) {
 func (d *damaged) damagedOnes(want int) {
 	d.t.Helper()
 	s, err := d.Stats(d.t.Context(), start)
-	if got := s.Queues["default"].Damaged; err != nil || got != want || len(d.told) < want {
-		d.t.Errorf("%d tasks are said to be damaged, want %d; told of %v; error %v", got, want, d.told, err)
+	if got := s.Queues["default"].Damaged; err != nil || got != want || len(d.reported) < want {
+		d.t.Errorf("%d tasks are said to be damaged, want %d; reported are %v; error %v", got, want, d.reported, err)
 	}
 }
 
-// A task that cannot be read holds nobody up, is shown as it is, and goes on when it
-// can be read.
+// A task that cannot be read holds no other task up, is shown as it is, and goes on when
+// it can be read.
 func TestC6_DamagedTaskHoldsNobodyUp(t *testing.T) {
 	d := newDamaged(t)
 	ids := d.add(queue.Spec{}, queue.Spec{}, queue.Spec{})
@@ -172,7 +172,7 @@ func TestC6_DamagedDiskInPart(t *testing.T) {
 	select {
 	case <-ready:
 	default:
-		t.Error("who claims is not told that there is more")
+		t.Error("the claim does not say that there may be more")
 	}
 	d.starts(ids[19])
 	if len(ready) != 0 {
@@ -225,7 +225,7 @@ func TestC6_DamagedTaskAmongOthers(t *testing.T) {
 		found, err := d.Find(t.Context(), f, queue.Page{})
 		want := 5
 		if f.Kind != "" {
-			want-- // nobody knows whether it is of that kind
+			want-- // its kind is unknown
 		}
 		if err != nil || len(found) != want {
 			t.Errorf("%s: %d found, error %v; want %d", name, len(found), err, want)

@@ -42,20 +42,20 @@ func (f *fingerprints) of(tasks []queue.NewTask) []fingerprint {
 	if !f.any.Load() {
 		return nil
 	}
-	works := make([]fingerprint, len(tasks))
+	prints := make([]fingerprint, len(tasks))
 	for i := range tasks {
-		works[i] = fingerprintOf(&tasks[i].Spec)
+		prints[i] = fingerprintOf(&tasks[i].Spec)
 	}
-	return works
+	return prints
 }
 
 // sameAs returns a dead task that did the same work as task i of a call and has crashed
 // its workers; nil if there is none, or if there was none when the call came.
-func (f *fingerprints) sameAs(i int, works []fingerprint) *task {
-	if works == nil || f.byWork[works[i]] == nil {
+func (f *fingerprints) sameAs(i int, prints []fingerprint) *task {
+	if prints == nil || f.byWork[prints[i]] == nil {
 		return nil
 	}
-	return f.byWork[works[i]].Front().Value.(*task)
+	return f.byWork[prints[i]].Front().Value.(*task)
 }
 
 // add records the fingerprint of a task that has crashed its workers.

@@ -35,8 +35,8 @@ func (r *pausedRows) Get(key string) ([]byte, error) {
 	return r.rows.Get(key)
 }
 
-// TestC6_StepsAreNotCutApart: whoever waits for a sync applies the changes of all
-// others with its own, but not a part of a step that is in the middle of it.
+// TestC6_StepsAreNotCutApart: a caller that waits for a sync applies the changes of all
+// callers, but no part of a step that is not complete.
 func TestC6_StepsAreNotCutApart(t *testing.T) {
 	r := &pausedRows{rows: newRows(), entered: make(chan struct{}, 10)}
 	m, err := machine.Open(r, machine.Config{})
@@ -90,7 +90,7 @@ func TestC6_StepsAreNotCutApart(t *testing.T) {
 }
 
 // TestC6_ContextsEndTheWait: a call whose context ends does not wait for a disk
-// that takes no more, whoever of those who wait would write next, and what it has
+// that takes no more, whichever of the waiting callers would write next, and what it has
 // done is there when the disk goes on.
 func TestC6_ContextsEndTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -135,7 +135,7 @@ func TestC6_ContextsEndTheWait(t *testing.T) {
 	})
 }
 
-// TestC6_LeavingTheLead: one who leaves when it was just told to write does not
+// TestC6_LeavingTheLead: a caller that leaves when it was just signalled to write does not
 // keep the others from it.
 func TestC6_LeavingTheLead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -286,9 +286,9 @@ func (r *slowRows) Apply(batch []machine.Change) error {
 	return r.rows.Apply(batch)
 }
 
-// TestJournal_CallersShareBatches: who writes again as soon as he is answered writes
-// together with the others who do, and not in every other batch. With one processor
-// all who were woken go on before the next batch is taken, however loaded the machine.
+// TestJournal_CallersShareBatches: callers that write again as soon as they are answered
+// write together, and not in every other batch. With one processor all callers that were
+// woken go on before the next batch is taken, however loaded the machine is.
 func TestJournal_CallersShareBatches(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for _, callers := range []int{2, 4, 8} {

@@ -17,7 +17,7 @@ import (
 	"github.com/stintgo/stint/queue/internal/machine"
 )
 
-// rows are in a map, and can be told to wait or to fail.
+// rows are in a map, and can be made to wait or to fail.
 type rows struct {
 	mu      sync.Mutex
 	all     map[string][]byte

@@ -9,7 +9,7 @@ import (
 	"github.com/stintgo/stint/queue/internal/machine"
 )
 
-// nowhere is where rows go that nobody reads again.
+// nowhere is rows that are never read again.
 type nowhere struct{}
 
 func (nowhere) Apply([]machine.Change) error { return nil }
@@ -62,7 +62,7 @@ func TestC1_ListenersLeaveNothing(t *testing.T) {
 	for i := 0; i < names; {
 		var stops []func()
 		for range 1000 {
-			_, stop := m.Listen(fmt.Sprint("nobody's ", i))
+			_, stop := m.Listen(fmt.Sprint("unused ", i))
 			_, other := m.Listen("")
 			stops = append(stops, stop, other)
 			i++
@@ -72,7 +72,7 @@ func TestC1_ListenersLeaveNothing(t *testing.T) {
 		}
 	}
 	if more := int64(heap()) - int64(before); more > most {
-		t.Errorf("nobody listens to %d queues, which takes %d bytes", names, more)
+		t.Errorf("%d queues that are not listened to any more take %d bytes", names, more)
 	}
 	if err := m.Close(); err != nil {
 		t.Fatal(err)

@@ -110,8 +110,8 @@ func TestC6_NoRoomForStarts(t *testing.T) {
 	}
 }
 
-// A start is noted when its task is durable, and before the claim is answered: a
-// task that is noted and not there would be nobody's.
+// A start is recorded when its task is durable, and before the claim is answered: a
+// start without a task could not be ended.
 func TestC6_StartIsNotedInTime(t *testing.T) {
 	p := newProcess(t)
 	p.rows.gate = make(chan struct{})

@@ -8,7 +8,7 @@ import (
 	"github.com/stintgo/stint/queue/internal/machine"
 )
 
-// starts are in a list, and can be told to fail.
+// starts are in a list, and can be made to fail.
 type starts struct {
 	mu     sync.Mutex
 	noted  []machine.Start // by place, from 1

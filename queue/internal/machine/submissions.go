@@ -28,14 +28,14 @@ type submissions struct {
 }
 
 // acceptAll makes the tasks of a call, all of them or none.
-func (s *submissions) acceptAll(tasks []queue.NewTask, works []fingerprint) ([]queue.Receipt, error) {
+func (s *submissions) acceptAll(tasks []queue.NewTask, prints []fingerprint) ([]queue.Receipt, error) {
 	receipts, fresh, err := s.receive(tasks)
 	if err != nil {
 		return nil, err
 	}
 	for i := range tasks {
 		if fresh[i] {
-			s.accept(&tasks[i], s.fingerprints.sameAs(i, works))
+			s.accept(&tasks[i], s.fingerprints.sameAs(i, prints))
 		}
 	}
 	return receipts, nil

@@ -78,8 +78,8 @@ func TestC6_StartThatIsNotNotedHasWaited(t *testing.T) {
 	}
 }
 
-// What a start that could not be noted has spent of a rate is given back only while
-// nobody has started after it: who has, may have done so on what is gained by waiting.
+// What a start that could not be recorded has spent of a rate is taken back only while no
+// task has started after it: such a task may have started on what is gained by waiting.
 func TestC12_RateOfAStartThatIsNotNoted(t *testing.T) {
 	one := queue.Rate{PerSecond: 1}
 	for name, s := range map[string]queue.Settings{"rate": {Rate: one}, "rate of a key": {KeyRate: one}} {
@@ -108,8 +108,8 @@ func TestC12_RateOfAStartThatIsNotNoted(t *testing.T) {
 	}
 }
 
-// A task whose start could not be noted dies at its deadline, as if nobody had
-// claimed it.
+// A task whose start could not be recorded dies at its deadline, as if it had not been
+// claimed.
 func TestC6_StartThatIsNotNotedLater(t *testing.T) {
 	p := newProcess(t)
 	task := newTask(&p.ids, queue.Spec{Deadline: start.Add(time.Second)})
@@ -139,7 +139,7 @@ func TestC6_ClaimThatIsNotedInPart(t *testing.T) {
 	select {
 	case <-ready:
 	default:
-		t.Error("who claims is not told that there is more")
+		t.Error("the claim does not say that there may be more")
 	}
 	if n := p.starts.reserved(); n != 1 {
 		t.Errorf("one task runs, and %d places are taken", n)

@@ -171,7 +171,7 @@ func (r *closingRows) Close() error {
 	return nil
 }
 
-// Who closes the store waits for those who read rows without the lock.
+// Close waits for searches that read rows without the lock.
 func TestC4_CloseWaitsForASearch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &closingRows{rows: newRows()}

@@ -51,7 +51,7 @@ func TestC8_SchedulesOnAFullDisk(t *testing.T) {
 		t.Errorf("a tick: error %v, want %v", err, queue.ErrUnavailable)
 	}
 	pause := hourly(&ids, "s")
-	pause.Was, pause.To.Paused = r.To.Version, &queue.Pause{By: "somebody"}
+	pause.Was, pause.To.Paused = r.To.Version, &queue.Pause{By: "operator"}
 	if err := m.Reschedule(t.Context(), start, pause); err != nil {
 		t.Errorf("a pause: error %v", err)
 	}

@@ -121,7 +121,7 @@ func TestC8_ReadsWhileTimesAreCorrected(t *testing.T) {
 }
 
 // TestC8_CloseWhileTimesAreCorrected: Close waits until all have been corrected, and the
-// calls that wait meanwhile are told that the store is closed.
+// calls that wait meanwhile return that the store is closed.
 func TestC8_CloseWhileTimesAreCorrected(t *testing.T) {
 	c := openAhead(t, tend)
 	closed := make(chan error, 1)

@@ -8,7 +8,7 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// inMap are rows that nobody opens again.
+// inMap is rows that are never opened again.
 type inMap map[string][]byte
 
 func (r inMap) Apply(batch []Change) error {
@@ -22,8 +22,8 @@ func (r inMap) Get(key string) ([]byte, error)                            { retu
 func (inMap) Scan(_, _ string, _ bool, _ func(string, []byte) bool) error { return nil }
 func (inMap) Close() error                                                { return nil }
 
-// Workers come and go, and ask for whatever they like: what is remembered of them
-// has an end, but for who last handled the kind of a task.
+// Workers come and go, and ask for any kind of any queue: what is remembered of them is
+// bounded, except the last worker of each kind of which there have been tasks.
 func TestWorkersAreForgotten(t *testing.T) {
 	m, err := Open(inMap{}, Config{})
 	if err != nil {
@@ -57,7 +57,7 @@ func TestWorkersAreForgotten(t *testing.T) {
 		t.Errorf("there are %d queues, and one has had a task", n)
 	}
 	if n, most := len(m.workerSet.seen), int(seenLives/time.Minute)+2; n > most {
-		t.Errorf("it is known of %d kinds who handled them, want at most %d", n, most)
+		t.Errorf("the last workers of %d kinds are remembered, want at most %d", n, most)
 	}
 	reasons, err := m.Explain(t.Context(), now, task.ID)
 	if err != nil || len(reasons) == 0 || reasons[0].LastSeen.Worker != "worker 999" {

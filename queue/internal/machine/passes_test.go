@@ -250,7 +250,7 @@ func TestC12_RetriedTaskIsSparedByALateCascade(t *testing.T) {
 	})
 }
 
-// TestC12_DelayedTaskIsNotSparedByALateCascade: a task that is delayed, and is told to
+// TestC12_DelayedTaskIsNotSparedByALateCascade: a task that is delayed, and is made to
 // start at once while others are being cancelled with it, is cancelled in its turn, also
 // by a store that is opened meanwhile.
 func TestC12_DelayedTaskIsNotSparedByALateCascade(t *testing.T) {
@@ -343,7 +343,7 @@ func TestC8_DeadlinesExpireInBoundedSteps(t *testing.T) {
 	if len(got) != 1 || got[0].ID != last.ID {
 		t.Errorf("claimed %d tasks, want the one without a deadline", len(got))
 	}
-	submit(t, m, newTask(&ids, queue.Spec{Kind: "other"})) // writes what nobody has waited for
+	submit(t, m, newTask(&ids, queue.Spec{Kind: "other"})) // writes what no caller has waited for
 	if r.largest > mostChanges {
 		t.Errorf("one step changes %d rows", r.largest)
 	}
