@@ -35,6 +35,28 @@ func ExampleLimiter() {
 	// a wait takes 12s
 }
 
+// Each tenant has ten requests at once and one a minute after that; all of them together
+// have a thousand a second.
+func ExampleLimiter_Key() {
+	requests := stint.NewLimiter(1000, stint.LimiterConfig{PerKey: 1.0 / 60, KeyCapacity: 10})
+	served := 0
+	for range 25 {
+		if requests.Key("tenant-7").Try(1) {
+			served++
+		}
+	}
+	fmt.Println("tenant-7:", served)
+	fmt.Println("tenant-8:", requests.Key("tenant-8").Try(10))
+	after, _ := requests.Key("tenant-8").TryAfter(5)
+	fmt.Println("tenant-8 may come back after", after.Round(time.Minute))
+	fmt.Println("keys that are remembered:", requests.Stats().Keys)
+	// Output:
+	// tenant-7: 10
+	// tenant-8: true
+	// tenant-8 may come back after 5m0s
+	// keys that are remembered: 2
+}
+
 // A server that refuses a request says when the next one will be let in.
 func ExampleLimiter_TryAfter() {
 	limiter := stint.NewLimiter(0.5, stint.LimiterConfig{Capacity: 2}) // one in two seconds

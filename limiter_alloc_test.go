@@ -26,9 +26,15 @@ func TestB10_NoAllocations(t *testing.T) {
 	check("Try", 0, func() { l.Try(1) })
 	check("Wait", 0, func() { _ = l.Wait(ctx, 1) })
 	check("At", 0, func() { _ = l.At(stint.High).Wait(ctx, 1) })
+	k := stint.NewLimiter(1e9, stint.LimiterConfig{PerKey: 1e9})
+	k.Key("a").Try(1e9)
+	check("Try of a key", 0, func() { k.Key("a").Try(1) })
+	check("Wait of a key", 0, func() { _ = k.Key("a").Wait(ctx, 1) })
 	check("Stats", 0, func() { l.Stats() })
 	synctest.Test(t, func(t *testing.T) {
 		l := empty(t, 1000, 1)
 		check("waiting", 0, func() { _ = l.Wait(t.Context(), 1) })
+		k := stint.NewLimiter(0, stint.LimiterConfig{PerKey: 1000, KeyCapacity: 1}).Key("a")
+		check("waiting for a key", 0, func() { _ = k.Wait(t.Context(), 1) })
 	})
 }

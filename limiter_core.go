@@ -16,13 +16,16 @@ type limiter struct {
 	shared *sharing // nil if the tokens are the limiter's own
 
 	mu     sync.Mutex // guards all below, and what of the bucket needs a lock
-	rate   float64    // of its own; 0: none
+	keys   bucket.Keys
+	rate   float64 // of its own; 0: none
 	config LimiterConfig
 	timer  *time.Timer // runs only while somebody waits
 	due    int64       // when it fires, or 0
+	sweeps sweeper
 
-	entries sync.Pool    // of *bucket.Entry
-	chunk   atomic.Int64 // bytes that a stream pays for at once
+	entries  sync.Pool    // of *bucket.Entry
+	chunk    atomic.Int64 // bytes that a stream pays for at once
+	keyChunk atomic.Int64 // the same, on behalf of a key
 }
 
 func newLimiter(rate float64, cfg LimiterConfig) *limiter {
@@ -35,7 +38,11 @@ func newLimiter(rate float64, cfg LimiterConfig) *limiter {
 	if cfg.Bucket != nil {
 		l.share(cfg.Bucket)
 	}
-	l.chunk.Store(cfg.chunk(rate))
+	l.keys.Init(&l.bucket)
+	if cfg.PerKey != 0 {
+		l.keys.Set(0, cfg.PerKey, worth(cfg.KeyCapacity, cfg.PerKey))
+	}
+	l.setChunks()
 	return l
 }
 
@@ -77,13 +84,16 @@ func (l *limiter) awaitChange() {
 
 // enter is the part of a wait that needs no lock: it refuses what cannot be
 // admitted and takes the tokens if they are there.
-func (l *limiter) enter(ctx context.Context, n int64) (done bool, err error) {
+func (l *limiter) enter(ctx context.Context, key string, n int64) (done bool, err error) {
 	l.made()
 	if n < 0 {
 		return true, ErrNegative
 	}
 	if ctx.Err() != nil {
 		return true, context.Cause(ctx)
+	}
+	if key != "" {
+		return l.tryKey(key, n), nil
 	}
 	now := l.now()
 	if spent, enough := l.bucket.Look(now, n); enough && l.bucket.Claim(spent, n) {

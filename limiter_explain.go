@@ -1,6 +1,7 @@
 package stint
 
 import (
+	"slices"
 	"time"
 
 	"github.com/stintgo/stint/internal/bucket"
@@ -9,15 +10,18 @@ import (
 // LimiterWaiting is a caller that waits for tokens of a [Limiter], and why.
 type LimiterWaiting struct {
 	Priority Priority  `json:"priority"`
+	Key      string    `json:"key,omitempty"`
 	Tokens   int64     `json:"tokens"` // that it asked for
 	Since    time.Time `json:"since"`
-	// Ahead is how many callers go first.
+	// Ahead is how many go first, at most: of its key, and in the limiter's line, in which
+	// each key has one place.
 	Ahead int `json:"ahead"`
 	// Reasons is what keeps its tokens from it, the binding one first.
 	Reasons []Reason `json:"reasons"`
 	// FreeAt is when the tokens will be there for it and for all that go first, if
 	// nobody comes before it and nobody gives up. The starvation guard may admit it
-	// before that. Of a shared bucket it counts only what this caller needs.
+	// before that. With a key it is the earliest time at which the key has had them and
+	// the limiter. Of a shared bucket it counts only what this caller needs.
 	FreeAt time.Time `json:"free_at"`
 }
 
@@ -25,8 +29,9 @@ type LimiterWaiting struct {
 // that binds first; none if [Limiter.Wait] would take them at once. The tier is
 // [Normal] unless At says otherwise. It tells of those who go first ([CodeBehind]), of
 // the tokens that are short and when the bucket will have them if nobody goes first
-// ([CodeRate]), and of both where the rate is shared ([CodeShared]). A negative n has
-// no reason: it is refused.
+// ([CodeRate]), and of both where the rate is shared ([CodeShared]). Reasons that lie with
+// the limiter's key have that as their Key and come first. A negative n has no reason: it
+// is refused.
 func (l Limiter) Why(n int64) []Reason {
 	c := l.c.made()
 	if n < 0 {
@@ -34,45 +39,102 @@ func (l Limiter) Why(n int64) []Reason {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	at := c.now()
-	c.bucket.Advance(at)
-	defer c.settle()
-	w := bucket.Waiting{Tier: l.tier.index(), Need: n, AloneAt: c.bucket.FreeAt(at, n)}
-	if n == 0 && c.bucket.Queued(w.Tier) == 0 {
-		return nil // it waits for those before it in its tier only
-	}
-	var ahead [Tiers]int
-	for t := w.Tier; t < Tiers; t++ {
-		ahead[t] = c.bucket.Queued(t)
+	at := c.catchUp()
+	w := waiter{key: l.key, overall: c.newcomer(at, l.tier.index(), n)}
+	if l.key != "" {
+		w.holds = c.keys.Tokens(at, l.key)
+		w.ofKey = place{Waiting: w.overall.Waiting}
+		w.ofKey.AloneAt = c.keys.FreeAt(at, l.key, n)
+		w.ofKey.ahead = ahead(l.tier.index(), func(t int) int { return c.keys.Queued(l.key, t) })
 	}
 	seen := c.lookAt(at)
-	return seen.reasons(&w, ahead)
+	return seen.reasons(&w)
 }
 
-// Waiting returns all who wait for tokens, in the order in which they will have them if
-// nobody comes and nobody gives up, each with the reasons. It is for people: it takes
-// time and memory in proportion to their number, and holds up others who wait or begin
-// to wait for a part of that time, about a millisecond for ten thousand of them.
+// Waiting returns all who wait for tokens, of all keys and without, in the order in which
+// they will have them if nobody comes and nobody gives up, each with the reasons. It is for
+// people: it takes time and memory in proportion to their number, and holds up others who
+// wait or begin to wait for a part of that time.
 func (l Limiter) Waiting() []LimiterWaiting {
 	waiting, seen := l.c.made().waiting()
 	all := make([]LimiterWaiting, 0, len(waiting))
-	var before [Tiers]int
 	for i := range waiting {
-		w := &waiting[i]
-		all = append(all, seen.explain(w, before, i))
-		before[w.Tier]++
+		all = append(all, seen.explain(&waiting[i]))
 	}
+	slices.SortStableFunc(all, func(a, b LimiterWaiting) int { return a.FreeAt.Compare(b.FreeAt) })
 	return all
 }
 
+// place is an entry in a line, and how many of each tier go first.
+type place struct {
+	bucket.Waiting
+	ahead [Tiers]int
+}
+
+// waiter is one that waits: its place in the limiter's line, and with a key that in the
+// key's line.
+type waiter struct {
+	key     string
+	holds   int64 // the key's bucket
+	ofKey   place
+	overall place
+}
+
 // waiting returns those who wait, and what explains it.
-func (l *limiter) waiting() ([]bucket.Waiting, look) {
+func (l *limiter) waiting() ([]waiter, look) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	at := l.now()
-	waiting := l.bucket.Waiting(at)
-	l.settle()
-	return waiting, l.lookAt(at)
+	at := l.catchUp()
+	var all []waiter
+	first := map[string]place{} // of keys
+	for p := range places(l.bucket.Waiting(at)) {
+		if p.Key != "" {
+			first[p.Key] = p
+		} else {
+			all = append(all, waiter{overall: p})
+		}
+	}
+	for _, line := range l.keys.Queues(at) {
+		for p := range places(line.Waiting) {
+			w := waiter{key: line.Key, holds: line.Holds, ofKey: p, overall: first[line.Key]}
+			if w.overall.Tier != p.Tier || w.overall.Asked != p.Asked || p.ahead[p.Tier] > 0 {
+				w.overall = l.newcomer(at, p.Tier, p.Asked)
+			}
+			all = append(all, w)
+		}
+	}
+	return all, l.lookAt(at)
+}
+
+// places returns those of a line, in its order.
+func places(line []bucket.Waiting) func(yield func(place) bool) {
+	return func(yield func(place) bool) {
+		var ahead [Tiers]int
+		for _, w := range line {
+			if !yield(place{Waiting: w, ahead: ahead}) {
+				return
+			}
+			ahead[w.Tier]++
+		}
+	}
+}
+
+// newcomer returns the place in the limiter's line of one that came now for n tokens.
+func (l *limiter) newcomer(at int64, t int, n int64) place {
+	return place{
+		Waiting: bucket.Waiting{
+			Tier: t, Asked: n, Need: n, AloneAt: l.bucket.FreeAt(at, n), FreeAt: l.bucket.Earliest(at, t, n),
+		},
+		ahead: ahead(t, l.bucket.Queued),
+	}
+}
+
+// ahead returns how many of each tier go before one of tier t.
+func ahead(t int, queued func(t int) int) (all [Tiers]int) {
+	for ; t < Tiers; t++ {
+		all[t] = queued(t)
+	}
+	return all
 }
 
 // look is what explains a wait besides the entry itself, at one time.
@@ -95,11 +157,18 @@ func (l *limiter) lookAt(now int64) look {
 
 func (s *look) time(at int64) time.Time { return s.start.Add(time.Duration(at)) }
 
-// explain describes one that waits behind others of each tier.
-func (s *look) explain(w *bucket.Waiting, ahead [Tiers]int, before int) LimiterWaiting {
+// explain describes one that waits.
+func (s *look) explain(w *waiter) LimiterWaiting {
+	p, freeAt := &w.overall, w.overall.FreeAt
+	if w.key != "" {
+		p, freeAt = &w.ofKey, max(freeAt, w.ofKey.FreeAt)
+	}
 	e := LimiterWaiting{
-		Priority: priorityOf(w.Tier), Tokens: w.Asked, Since: s.time(w.Since),
-		Ahead: before, Reasons: s.reasons(w, ahead), FreeAt: s.time(w.FreeAt),
+		Priority: priorityOf(p.Tier), Key: w.key, Tokens: p.Asked, Since: s.time(p.Since),
+		Reasons: s.reasons(w), FreeAt: s.time(freeAt),
+	}
+	for t := range Tiers {
+		e.Ahead += w.ofKey.ahead[t] + w.overall.ahead[t]
 	}
 	for _, r := range e.Reasons {
 		if r.Code == CodeShared && r.FreeAt.After(e.FreeAt) {
@@ -109,16 +178,30 @@ func (s *look) explain(w *bucket.Waiting, ahead [Tiers]int, before int) LimiterW
 	return e
 }
 
-// reasons says who goes first, and how many tokens are short.
-func (s *look) reasons(w *bucket.Waiting, ahead [Tiers]int) (all []Reason) {
-	if ahead != [Tiers]int{} {
-		all = append(all, Reason{Code: CodeBehind, Ahead: ahead})
+// reasons says who goes first, and how many tokens are short: of the key, of the limiter
+// and of what it shares.
+func (s *look) reasons(w *waiter) (all []Reason) {
+	if w.key != "" {
+		all = s.short(all, w.key, &w.ofKey, w.holds)
 	}
-	if s.holds < w.Need && w.Need > 0 {
-		all = append(all, Reason{Code: CodeRate, Tokens: w.Need - s.holds, FreeAt: s.time(w.AloneAt)})
+	if w.overall.Need == 0 && w.key != "" {
+		return all // none of the limiter's tokens are asked for
 	}
-	if s.shared != nil && w.Need > 0 {
-		all = append(all, s.shared.reasons(priorityOf(w.Tier), w.Need, s.time(s.now))...)
+	all = s.short(all, "", &w.overall, s.holds)
+	if s.shared != nil && w.overall.Need > 0 {
+		all = append(all, s.shared.reasons(priorityOf(w.overall.Tier), w.overall.Need, s.time(s.now))...)
+	}
+	return all
+}
+
+// short appends the reasons that lie with one line, of which the bucket holds some tokens.
+// One that needs no tokens waits for those before it in its tier only.
+func (s *look) short(all []Reason, key string, p *place, holds int64) []Reason {
+	if p.ahead != [Tiers]int{} && (p.Asked > 0 || p.ahead[p.Tier] > 0) {
+		all = append(all, Reason{Code: CodeBehind, Key: key, Ahead: p.ahead})
+	}
+	if holds < p.Need && p.Need > 0 {
+		all = append(all, Reason{Code: CodeRate, Key: key, Tokens: p.Need - holds, FreeAt: s.time(p.AloneAt)})
 	}
 	return all
 }

@@ -1,36 +1,51 @@
 package stint
 
-// LimiterStats is a limiter's state at one time.
+// LimiterStats is a limiter's state at one time, or that of a key.
 type LimiterStats struct {
-	// Of the limiter's own bucket and a shared one, the smaller values.
+	// Of the limiter's own bucket, a shared one and that of the key, the smallest values.
 	Rate     float64    `json:"rate"`      // tokens per second
 	Capacity int64      `json:"capacity"`  // tokens
 	Tokens   int64      `json:"tokens"`    // in the bucket; negative in debt
 	Queued   int        `json:"queued"`    // how many wait
 	QueuedBy [Tiers]int `json:"queued_by"` // by tier, lowest first
+	// Keys is how many keys are remembered: those of which the bucket is not full or for
+	// which somebody waits, and some that have become full lately.
+	Keys int `json:"keys"`
 	// Shared is the state of the shared bucket, nil if there is none.
 	Shared *BucketUsage `json:"shared,omitempty"`
 }
 
-// Stats returns the limiter's state.
-func (l Limiter) Stats() LimiterStats { return l.c.made().stats() }
+// Stats returns the limiter's state: that of its key, if it has one, and else that of all
+// keys together with those who wait without one.
+func (l Limiter) Stats() LimiterStats { return l.c.made().stats(l.key) }
 
-func (l *limiter) stats() LimiterStats {
+func (l *limiter) stats(key string) LimiterStats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := LimiterStats{Tokens: l.bucket.Tokens(l.now())}
+	at := l.now()
+	s := LimiterStats{Tokens: l.bucket.Tokens(at), Keys: l.keys.Len()}
 	s.Rate, s.Capacity = l.bucket.Rate()
 	for t := range s.QueuedBy {
-		s.QueuedBy[t] = l.bucket.Queued(t)
+		s.QueuedBy[t] = l.keys.Waiting(t)
+		if key != "" {
+			s.QueuedBy[t] = l.keys.Queued(key, t)
+		}
 		s.Queued += s.QueuedBy[t]
+	}
+	if key != "" {
+		rate, capacity := l.keys.Rate()
+		s.least(rate, capacity, l.keys.Tokens(at, key))
 	}
 	if l.shared != nil {
 		usage := l.shared.bucket.Usage()
 		s.Shared = &usage
-		s.Rate, s.Capacity = min(s.Rate, usage.Rate), min(s.Capacity, usage.Capacity)
-		s.Tokens = min(s.Tokens, usage.Tokens)
+		s.least(usage.Rate, usage.Capacity, usage.Tokens)
 	}
 	return s
+}
+
+func (s *LimiterStats) least(rate float64, capacity, tokens int64) {
+	s.Rate, s.Capacity, s.Tokens = min(s.Rate, rate), min(s.Capacity, capacity), min(s.Tokens, tokens)
 }
 
 // SetRate changes the rate, in tokens per second. It takes effect at once, also
@@ -64,9 +79,10 @@ func (l *limiter) set(rate float64, cfg LimiterConfig) {
 		panic(err)
 	}
 	l.rate, l.config = rate, cfg
-	l.chunk.Store(cfg.chunk(rate))
+	l.setChunks()
 	l.bucket.Freeze()
 	own, capacity := cfg.own(rate)
-	l.bucket.Set(l.now(), own, capacity)
-	l.settle()
+	at := l.now()
+	l.bucket.Set(at, own, capacity)
+	l.settle(at)
 }

@@ -87,8 +87,9 @@ func (l *limiter) share(b Bucket) {
 func (l *limiter) refresh() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.bucket.Advance(l.now())
-	l.settle()
+	at := l.now()
+	l.bucket.Advance(at)
+	l.settle(at)
 }
 
 // tryShared is [Limiter.Try] with a bucket that is shared.
@@ -116,14 +117,6 @@ func (s *sharing) tell(b *bucket.Bucket) {
 	}
 	now.tier, now.n, now.waiting = tier, n, waiting
 	s.bucket.Want(priorityOf(tier), n, waiting)
-}
-
-// own returns the limiter's own rate and capacity, which may be those of none.
-func (c LimiterConfig) own(rate float64) (tokensPerSecond float64, capacity int64) {
-	if c.Bucket != nil && rate == 0 {
-		return bucket.MaxRate, bucket.MaxCapacity
-	}
-	return rate, c.tokens(rate)
 }
 
 // reasons says why n tokens of a shared bucket could not be had at a tier now.

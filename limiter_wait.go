@@ -7,22 +7,24 @@ import (
 	"github.com/stintgo/stint/internal/bucket"
 )
 
-// wait queues for n tokens at tier p, or for most if others of the tier wait, and returns
-// how many it got. It gives up when ctx ends, or when closed is closed, as a stream is.
-// What the deadline of ctx cannot meet is refused at once, but for that of a stream,
-// which gets on with each chunk.
+// wait queues for n tokens, on behalf of a key unless that is empty, at tier p, or for
+// most if others of the tier wait, and returns how many it got. It gives up when ctx ends,
+// or when closed is closed, as a stream is. What the deadline of ctx cannot meet is refused
+// at once, but for that of a stream, which gets on with each chunk.
 //
 // All who wait listen to the one timer, and whoever hears it looks after the
 // queue. That is mostly the first in line, who has listened for longest and
 // finds its own tokens due, so a wake takes one switch of goroutines. A
 // function called by the timer would need a goroutine of its own, and on a busy
 // processor each switch may take 10 ms.
-func (l *limiter) wait(ctx context.Context, closed <-chan struct{}, p Priority, n, most int64) (got int64, err error) {
+func (l *limiter) wait(
+	ctx context.Context, closed <-chan struct{}, key string, p Priority, n, most int64,
+) (got int64, err error) {
 	deadline, ok := ctx.Deadline()
 	if ok = ok && closed == nil; !ok {
 		deadline = time.Time{}
 	}
-	e, got, err := l.queue(p, n, most, deadline)
+	e, got, err := l.queue(key, p, n, most, deadline)
 	if err != nil {
 		return 0, err
 	}
@@ -40,7 +42,7 @@ func (l *limiter) wait(ctx context.Context, closed <-chan struct{}, p Priority, 
 		case <-closed:
 			err = errStreamClosed
 		}
-		l.giveUp(e)
+		l.giveUp(key, e)
 		l.entries.Put(e)
 		return 0, err
 	}
@@ -48,47 +50,64 @@ func (l *limiter) wait(ctx context.Context, closed <-chan struct{}, p Priority, 
 
 // queue puts an entry into the queue, and returns for how many tokens, unless they come
 // after a deadline that is not zero.
-func (l *limiter) queue(p Priority, n, most int64, deadline time.Time) (e *bucket.Entry, asked int64, err error) {
+func (l *limiter) queue(
+	key string, p Priority, n, most int64, deadline time.Time,
+) (e *bucket.Entry, asked int64, err error) {
 	e = l.entry()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !deadline.IsZero() && l.shared == nil {
-		if delay := l.delay(p, n); l.start.Add(time.Duration(l.now()) + delay).After(deadline) {
+		if delay := l.delay(key, p, n); l.start.Add(time.Duration(l.now()) + delay).After(deadline) {
 			l.entries.Put(e)
 			return nil, 0, &DeadlineError{Wait: delay}
 		}
 	}
-	if l.bucket.Queued(p.index()) > 0 {
+	if l.bucket.Queued(p.index()) > 0 || key != "" && l.keys.Queued(key, p.index()) > 0 {
 		n = most
 	}
 	if l.timer == nil {
 		l.timer = time.NewTimer(0)
 		l.timer.Stop()
 	}
-	l.bucket.Push(l.now(), e, p.index(), n)
-	l.settle()
+	at := l.now()
+	if key != "" {
+		l.keys.Push(at, key, e, p.index(), n)
+	} else {
+		l.bucket.Push(at, e, p.index(), n)
+	}
+	l.settle(at)
 	return e, n, nil
 }
 
 // delay returns how long n tokens take for a caller who comes now, at the least. It needs
 // the lock.
-func (l *limiter) delay(p Priority, n int64) time.Duration {
+func (l *limiter) delay(key string, p Priority, n int64) time.Duration {
 	at := l.now()
-	delay := time.Duration(l.bucket.Earliest(at, p.index(), n) - at)
-	l.settle()
-	return delay
+	var due int64
+	if key != "" {
+		due = l.keys.Earliest(at, key, p.index(), n)
+	} else {
+		due = l.bucket.Earliest(at, p.index(), n)
+	}
+	l.settle(at)
+	return time.Duration(due - at)
 }
 
 // vacant returns how long it takes at the least until a try for n tokens may succeed.
-func (l *limiter) vacant(n int64) time.Duration {
+func (l *limiter) vacant(key string, n int64) time.Duration {
 	if n < 0 {
 		return Never
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	at := l.now()
-	due := l.bucket.VacantAt(at, n)
-	l.settle()
+	var due int64
+	if key != "" {
+		due = l.keys.VacantAt(at, key, n)
+	} else {
+		due = l.bucket.VacantAt(at, n)
+	}
+	l.settle(at)
 	after := Never
 	if due != bucket.Never {
 		after = time.Duration(max(due-at, 1))
@@ -115,17 +134,30 @@ func (l *limiter) advance() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.due = 0
-	l.bucket.Advance(l.now())
-	l.settle()
+	l.catchUp()
+}
+
+// catchUp does what is due by now, and returns the time. It needs the lock.
+func (l *limiter) catchUp() (at int64) {
+	at = l.now()
+	l.bucket.Advance(at)
+	l.keys.Advance(at)
+	l.settle(at)
+	return at
 }
 
 // giveUp takes e out of the queue. If it was granted in the same moment, its
 // tokens go back, as its caller will not use them.
-func (l *limiter) giveUp(e *bucket.Entry) {
+func (l *limiter) giveUp(key string, e *bucket.Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.bucket.Remove(l.now(), e)
-	l.settle()
+	at := l.now()
+	if key != "" {
+		l.keys.Remove(at, key, e)
+	} else {
+		l.bucket.Remove(at, e)
+	}
+	l.settle(at)
 	select {
 	case <-e.Ready:
 	default:
@@ -134,15 +166,16 @@ func (l *limiter) giveUp(e *bucket.Entry) {
 
 // settle wakes those who have been granted, and sets the timer for the next
 // time at which something will be due. It ends every operation on the queue.
-// It needs the lock.
-func (l *limiter) settle() {
-	for e := l.bucket.Granted(); e != nil; e = l.bucket.Granted() {
+// It needs the lock, and the time of the operation.
+func (l *limiter) settle(at int64) {
+	for e := l.keys.Granted(at); e != nil; e = l.keys.Granted(at) {
 		e.Ready <- struct{}{}
 	}
 	if l.shared != nil {
 		l.shared.tell(&l.bucket)
 	}
-	due, waiting := l.bucket.Next()
+	l.planSweep()
+	due, waiting := l.next()
 	switch {
 	case !waiting:
 		l.disarm()
@@ -150,6 +183,15 @@ func (l *limiter) settle() {
 		l.due = due
 		l.timer.Reset(time.Duration(due - l.now()))
 	}
+}
+
+// next returns when something will be due, and whether anybody waits. It needs the lock.
+func (l *limiter) next() (due int64, waiting bool) {
+	due, waiting = l.bucket.Next()
+	if of, waits := l.keys.Next(); waits && (!waiting || of < due) {
+		return of, true
+	}
+	return due, waiting
 }
 
 func (l *limiter) disarm() {

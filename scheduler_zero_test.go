@@ -76,6 +76,8 @@ func TestB10_ZeroLimiterPanics(t *testing.T) {
 		"Wait":        func() { _ = l.Wait(ctx, 1) },
 		"Wait below":  func() { _ = l.Wait(ctx, -1) },
 		"At":          func() { l.At(stint.High) },
+		"Key":         func() { l.Key("a") },
+		"SetPerKey":   func() { l.SetPerKey(1) },
 		"Delay":       func() { l.Delay(-1) },
 		"Stats":       func() { l.Stats() },
 		"SetRate":     func() { l.SetRate(1) },

@@ -11,15 +11,21 @@ import (
 // more would only make those who wait behind it wait longer.
 const largestChunk = 1 << 20
 
-// chunk returns how many bytes a stream pays for at once: a hundredth of a
+// setChunks sets how many bytes a stream pays for at once: a hundredth of a
 // second's worth, so that the flow is smooth and a stream of a higher tier
-// waits no longer than that, but no more than the bucket can hold.
-func (c LimiterConfig) chunk(rate float64) int64 {
-	rate, capacity := c.own(rate)
-	if c.Bucket != nil {
-		usage := c.Bucket.Usage()
+// waits no longer than that, but no more than the buckets can hold. It needs the lock.
+func (l *limiter) setChunks() {
+	rate, capacity := l.config.own(l.rate)
+	if l.shared != nil {
+		usage := l.shared.bucket.Usage()
 		rate, capacity = min(rate, usage.Rate), min(capacity, usage.Capacity)
 	}
+	l.chunk.Store(chunk(rate, capacity))
+	keyRate, keyCapacity := l.keys.Rate()
+	l.keyChunk.Store(chunk(min(rate, keyRate), min(capacity, keyCapacity)))
+}
+
+func chunk(rate float64, capacity int64) int64 {
 	return max(min(int64(rate/100), capacity, largestChunk), 1) // 1 as well if nothing is known of the bucket
 }
 
@@ -59,13 +65,13 @@ func (s *stream) pay(n int) error {
 		return nil
 	}
 	l := s.limiter.c
-	if done, err := l.enter(s.ctx, missing); done {
+	if done, err := l.enter(s.ctx, s.limiter.key, missing); done {
 		if err == nil {
 			s.credit = 0
 		}
 		return err
 	}
-	got, err := l.wait(s.ctx, s.closed, s.limiter.tier, missing, max(missing, l.chunk.Load()))
+	got, err := l.wait(s.ctx, s.closed, s.limiter.key, s.limiter.tier, missing, max(missing, s.largest()))
 	if err == nil {
 		s.credit = got - missing
 	}
@@ -74,7 +80,15 @@ func (s *stream) pay(n int) error {
 
 // chunk returns how much of n bytes to pay for at once.
 func (s *stream) chunk(n int) int {
-	return int(min(int64(n), s.limiter.c.chunk.Load()))
+	return int(min(int64(n), s.largest()))
+}
+
+// largest returns how many bytes to pay for at once at the most.
+func (s *stream) largest() int64 {
+	if s.limiter.key != "" {
+		return s.limiter.c.keyChunk.Load()
+	}
+	return s.limiter.c.chunk.Load()
 }
 
 // usable returns the error with which to refuse a stream that has been closed

@@ -41,7 +41,7 @@ var directions = []direction{
 	// Maps and slices that give memory back.
 	{pkg: "internal/shrink", state: here},
 	{pkg: "internal/backlog", state: here, may: []string{"internal/shrink"}},
-	{pkg: "internal/bucket", state: here},
+	{pkg: "internal/bucket", state: here, may: []string{"internal/shrink"}},
 	{pkg: "csync", state: here},
 	{pkg: "retry", state: here},
 	{pkg: ".", state: here, may: []string{"internal/backlog", "internal/bucket"}},

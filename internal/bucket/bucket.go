@@ -90,6 +90,7 @@ type Bucket struct {
 	guardDue int64 // when the guard will admit somebody, if nothing happens before
 	granted  list
 	source   Source // nil if all tokens are the bucket's own
+	keyed    bool   // the bucket of a key, see [Keys]
 	rivals   rivals
 }
 
@@ -199,6 +200,12 @@ func (b *Bucket) Set(now int64, rate float64, capacity int64) {
 	b.settle(now)
 	next := newLine(rate, capacity)
 	next.follow(b.current, now)
+	b.adopt(now, next)
+}
+
+// adopt puts another line in place, of which the tokens earned by now are those of the
+// current one.
+func (b *Bucket) adopt(now int64, next *line) {
 	b.current = next
 	b.Advance(now)
 	b.line.Store(next)

@@ -17,6 +17,7 @@ func (b *Bucket) advance(now int64) {
 	b.age(now, seen.until > now)
 	b.rivals = seen
 	b.makeUp(now)
+	b.clamp(now)
 	earned := b.current.earned(now)
 	for b.occupied != 0 {
 		top := b.top()
@@ -124,6 +125,30 @@ func (b *Bucket) makeUp(now int64) {
 	b.credit.Store(earned - max(b.spent, b.current.earned(now-LateMax)))
 	b.until.Store(now + CreditLife)
 	b.spent = b.spill(b.current, now, earned, b.spent)
+}
+
+// clamp is for the bucket of a key while somebody waits, who may wait for the shared
+// bucket: what its own cannot hold meanwhile is lost, but for what the head still needs
+// beyond the capacity. What has been earned while the wake is late, up to [LateMax], is
+// kept for those who wait.
+func (b *Bucket) clamp(now int64) {
+	if !b.keyed || b.occupied == 0 {
+		return
+	}
+	earned, late := b.current.earned(now), int64(0)
+	if now > b.headDue {
+		late = earned - b.current.earned(max(b.headDue, now-LateMax))
+	}
+	excess := earned - b.spent - b.current.capacity - late
+	if excess <= 0 {
+		return
+	}
+	t := &b.tiers[b.top()]
+	if beyond := t.head.need - b.current.capacity; beyond > 0 {
+		t.pay(min(excess, beyond))
+		t.behind = 0
+	}
+	b.spend(excess)
 }
 
 // age adds the time since the queue was last looked at to the tiers that were

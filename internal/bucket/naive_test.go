@@ -60,6 +60,7 @@ type naive struct {
 	base     int64 // tokens earned at origin
 	origin   int64
 	spent    int64
+	strict   bool  // lateness is not made up for
 	credit   int64 // tokens kept past the capacity
 	until    int64 // when they end
 
@@ -151,7 +152,7 @@ func (m *naive) pass(now int64) {
 			m.behind[tier] += max(now-from, 0)
 		}
 	}
-	if !idle {
+	if !idle && !m.strict {
 		if due := m.when(m.spent + m.head(m.top()).need); now >= due {
 			m.now = now
 			m.admit(m.head(m.top()))
@@ -161,7 +162,28 @@ func (m *naive) pass(now int64) {
 		}
 	}
 	m.now = now
+	if !idle && m.strict {
+		m.clamp()
+	}
 	m.settle()
+}
+
+// clamp drops what a bucket for which somebody waits cannot hold, but for what the first
+// in line needs beyond the capacity, and what was earned by a late wake.
+func (m *naive) clamp() {
+	head, late := m.head(m.top()), int64(0)
+	if due := m.when(m.spent + head.need); m.now > due {
+		late = m.earned(m.now) - m.earned(max(due, m.now-bucket.LateMax))
+	}
+	excess := m.earned(m.now) - m.spent - m.capacity - late
+	if excess <= 0 {
+		return
+	}
+	if beyond := head.need - m.capacity; beyond > 0 {
+		head.need -= min(excess, beyond)
+		m.behind[head.tier] = 0
+	}
+	m.spent += excess
 }
 
 func (m *naive) admit(e *naiveEntry) {

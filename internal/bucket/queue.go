@@ -18,6 +18,7 @@ type Entry struct {
 	since int64 // when it was pushed
 	tier  int
 	place place
+	claim *claim // nil unless it stands for an entry of a key
 
 	next, prev *Entry
 }
@@ -29,6 +30,7 @@ const (
 	nowhere place = iota
 	inTier
 	inGranted
+	inKeys // granted by a key's bucket
 )
 
 // tier is a first-in, first-out queue and how long it has been passed over.
@@ -96,7 +98,7 @@ func (b *Bucket) Remove(now int64, e *Entry) {
 		b.admitFree(e.tier)
 	case inGranted:
 		b.granted.remove(e)
-	case nowhere:
+	case nowhere, inKeys:
 	}
 	e.place = nowhere
 	b.giveBack(now, e)

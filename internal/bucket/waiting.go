@@ -11,25 +11,28 @@ type Waiting struct {
 	FreeAt int64
 	// AloneAt is when the bucket would hold Need tokens if nobody went first.
 	AloneAt int64
+	// Key is that of which the entry stands for the first in line; see [Keys.Queues].
+	Key string
 }
 
 // Waiting returns the entries that wait, in the order in which they are admitted if
-// nobody comes or gives up and the guard admits nobody.
+// nobody comes or gives up and the guard admits nobody. The bucket has been advanced to
+// now.
 func (b *Bucket) Waiting(now int64) []Waiting {
-	b.Advance(now)
-	if b.queued == 0 {
-		return nil
-	}
 	all := make([]Waiting, 0, b.queued)
 	ahead, spent := total{}, b.word.Load()&^flagQueued
 	for t := Tiers - 1; t >= 0; t-- {
 		for e := b.tiers[t].head; e != nil; e = e.next {
 			ahead.add(e.need)
-			all = append(all, Waiting{
+			w := Waiting{
 				Tier: t, Asked: e.asked, Need: e.need, Since: e.since,
 				FreeAt:  max(b.current.when(min(spent+ahead.bounded(), maxTokens)), now),
 				AloneAt: b.FreeAt(now, e.need),
-			})
+			}
+			if e.claim != nil {
+				w.Key = e.claim.queue.key.name
+			}
+			all = append(all, w)
 		}
 	}
 	return all

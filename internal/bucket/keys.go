@@ -1,0 +1,283 @@
+package bucket
+
+import (
+	"container/heap"
+	"slices"
+)
+
+// Keys gives each key a bucket of its own, all of one rate and capacity, before the one
+// bucket that they share. The first in line of a key gets in line for the shared bucket
+// when its key's bucket holds what it needs, at the end of its tier, and is admitted when
+// both have its tokens. So a key that has used up its rate keeps nobody else waiting, and
+// keys that wait for the shared bucket take turns.
+//
+// Only keys that are not full are remembered: a key that is not known has a full bucket.
+// While nobody waits for a key, its bucket is one number, the count of tokens spent; it
+// has a [Bucket] from when somebody begins to wait until nobody does.
+//
+// All methods need the lock of the shared bucket, and times that never run backwards.
+// The shared bucket is used by others as well; those who are granted by it come out of
+// [Keys.Granted].
+type Keys struct {
+	shared  *Bucket
+	line    *line // of each key
+	limited bool  // else a key's bucket is always full
+	now     int64 // of the operation that is under way
+
+	table   table
+	due     dueHeap // of keys for which somebody waits
+	granted list
+	spare   []*keyQueue // at most sparesMax
+
+	waiting [Tiers]int // entries of keys
+	claims  [Tiers]int // entries of the shared bucket on behalf of keys
+}
+
+// sparesMax bounds what is kept for keys that begin to wait.
+const sparesMax = 16
+
+// key is what is remembered of a key.
+type key struct {
+	name  string
+	spent int64     // while queue is nil
+	queue *keyQueue // while somebody waits
+}
+
+// keyQueue is a key's bucket while somebody waits for it.
+type keyQueue struct {
+	bucket Bucket
+	keys   *Keys
+	key    *key
+	claims [Tiers]*claim // of the first in line, and of the one that the guard admits
+	due    int64         // when the bucket has to be advanced
+	index  int           // in the heap
+}
+
+// claim is an entry of the shared bucket for what one of a key's entries needs.
+type claim struct {
+	entry  Entry
+	queue  *keyQueue
+	active bool // it is in line, or granted
+	ready  bool // granted
+	wanted bool // the key's bucket has asked for it at its latest look
+}
+
+// Init makes k the keys of a shared bucket, each without a limit.
+func (k *Keys) Init(shared *Bucket) {
+	k.shared = shared
+	k.line = keyLine(0, 0)
+	k.table.sweepAt = Never
+}
+
+// keyLine returns the line of a key's bucket, with a rate of 0 for no limit. Its tokens
+// begin where those of the largest bucket end, so that a bucket of any capacity that is
+// full has spent no negative number of tokens.
+func keyLine(rate float64, capacity int64) *line {
+	if rate == 0 {
+		rate, capacity = MaxRate, MaxCapacity
+	}
+	l := newLine(rate, capacity)
+	l.base = MaxCapacity
+	return l
+}
+
+// Set changes the rate and the capacity of each key; a rate of 0 is no limit. What a key
+// holds stays as it is, but for what overflows a smaller capacity; one that is full and
+// that nobody waits for is full at the new capacity.
+func (k *Keys) Set(now int64, rate float64, capacity int64) {
+	k.now = now
+	next := keyLine(rate, capacity)
+	next.follow(k.line, now)
+	for _, known := range k.table.order {
+		switch {
+		case known.queue != nil:
+			known.queue.bucket.settle(now)
+		case rate == 0 || k.fullAt(known) <= now:
+			known.spent = 0 // full at any capacity
+		}
+	}
+	k.line, k.limited = next, rate != 0
+	for _, q := range slices.Clone(k.due) {
+		q.bucket.adopt(now, next)
+		k.settle(q)
+	}
+	if len(k.table.order) > 0 {
+		k.table.sweepAt = now
+	}
+}
+
+// Rate returns the rate of each key in tokens a second, and its capacity in tokens.
+func (k *Keys) Rate() (tokensPerSecond float64, capacity int64) { return k.line.rate, k.line.capacity }
+
+// Take takes n ≥ 0 tokens of a key and of the shared bucket if both hold them and nobody
+// waits for either.
+func (k *Keys) Take(now int64, name string, n int64) bool {
+	k.now = now
+	known := k.table.keys[name]
+	if known != nil && known.queue != nil {
+		return false
+	}
+	spent := k.spent(known)
+	if n > 0 && k.line.earned(now)-spent < n || !k.takeShared(n) {
+		return false
+	}
+	if k.limited && n > 0 {
+		k.charge(known, name, spent+n)
+	}
+	return true
+}
+
+// charge notes how many tokens a key has spent.
+func (k *Keys) charge(known *key, name string, spent int64) {
+	fresh := known == nil
+	known = k.remember(known, name)
+	known.spent = spent
+	if fresh { // else it has been noted for an earlier time
+		k.table.note(k.fullAt(known))
+	}
+}
+
+func (k *Keys) takeShared(n int64) bool {
+	if k.shared.source != nil {
+		return k.shared.TakeShared(k.now, n)
+	}
+	return k.shared.Take(k.now, n) == Taken
+}
+
+// Push puts e into the line of a key, at the end of tier t, for n ≥ 0 tokens. It may be
+// granted at once, see [Keys.Granted].
+func (k *Keys) Push(now int64, name string, e *Entry, t int, n int64) {
+	q := k.open(now, name)
+	k.waiting[t]++
+	q.bucket.Push(now, e, t, n)
+	k.settle(q)
+}
+
+// Remove takes out e of a key's line, as [Bucket.Remove] does.
+func (k *Keys) Remove(now int64, name string, e *Entry) {
+	if e.place == inKeys { // it has left the bucket and is ready to be told so
+		k.granted.remove(e)
+		e.place = nowhere
+	}
+	q := k.open(now, name)
+	if e.place == inTier {
+		k.waiting[e.tier]--
+	}
+	q.bucket.Remove(now, e)
+	k.settle(q)
+}
+
+// Advance grants what can be granted by now to those who wait for keys. The shared
+// bucket has to be advanced for itself.
+func (k *Keys) Advance(now int64) {
+	k.now = now
+	for len(k.due) > 0 && k.due[0].due <= now {
+		q := k.due[0]
+		q.bucket.Advance(now)
+		k.settle(q)
+	}
+}
+
+// Granted returns the next entry, of a key or of the shared bucket, that has got all its
+// tokens, or nil.
+func (k *Keys) Granted(now int64) *Entry {
+	k.now = now
+	for {
+		if e := k.granted.head; e != nil {
+			k.granted.remove(e)
+			e.place = nowhere
+			return e
+		}
+		e := k.shared.Granted()
+		if e == nil || e.claim == nil {
+			return e
+		}
+		e.claim.ready = true
+		q := e.claim.queue
+		q.bucket.Advance(now)
+		k.settle(q)
+	}
+}
+
+// Next returns when [Keys.Advance] has to be called next, if nothing else happens before,
+// and whether anybody waits for a key.
+func (k *Keys) Next() (due int64, ok bool) {
+	if len(k.due) == 0 {
+		return Never, false
+	}
+	return k.due[0].due, true
+}
+
+// open returns the queue of a key.
+func (k *Keys) open(now int64, name string) *keyQueue {
+	k.now = now
+	known := k.table.keys[name]
+	spent := k.spent(known)
+	known = k.remember(known, name)
+	if known.queue != nil {
+		return known.queue
+	}
+	var q *keyQueue
+	if last := len(k.spare) - 1; last >= 0 {
+		q, k.spare[last] = k.spare[last], nil
+		k.spare = k.spare[:last]
+	} else {
+		q = &keyQueue{keys: k}
+	}
+	q.key, known.queue = known, q
+	q.bucket.revive(k.line, spent, q)
+	q.due = Never
+	heap.Push(&k.due, q)
+	return q
+}
+
+// settle follows every operation on a key's bucket: it takes over the entries that it
+// has granted, withdraws the claims that it wants no longer, and closes it if nobody
+// waits.
+func (k *Keys) settle(q *keyQueue) {
+	for e := q.bucket.Granted(); e != nil; e = q.bucket.Granted() {
+		k.waiting[e.tier]--
+		e.place = inKeys
+		k.granted.push(e)
+	}
+	for _, c := range q.claims {
+		if c != nil && c.active && !c.wanted {
+			k.withdraw(c)
+		}
+	}
+	if due, ok := q.bucket.Next(); ok {
+		q.due = due
+		heap.Fix(&k.due, q.index)
+		return
+	}
+	heap.Remove(&k.due, q.index)
+	known := q.key
+	known.spent, known.queue, q.key = q.bucket.word.Load()&^flagQueued, nil, nil
+	k.table.note(k.fullAt(known))
+	if len(k.spare) < sparesMax {
+		k.spare = append(k.spare, q)
+	}
+}
+
+// withdraw takes a claim out of the shared bucket's line, and gives back what it has got.
+func (k *Keys) withdraw(c *claim) {
+	c.active, c.ready = false, false
+	k.claims[c.entry.tier]--
+	k.shared.Remove(k.now, &c.entry)
+}
+
+// spent returns the count of tokens that a key has spent, nil if it is not known, once
+// what overflows is lost.
+func (k *Keys) spent(known *key) int64 {
+	if known == nil {
+		return k.spill(k.now, 0)
+	}
+	return k.spill(k.now, known.spent)
+}
+
+func (k *Keys) spill(now, spent int64) int64 {
+	return max(spent, k.line.earned(now)-k.line.capacity)
+}
+
+// fullAt returns when a key that nobody waits for is full.
+func (k *Keys) fullAt(known *key) int64 { return k.line.when(known.spent + k.line.capacity) }

@@ -1,0 +1,82 @@
+package bucket
+
+// Earliest returns when an entry for n tokens that came to tier t of a key now could be
+// admitted at the earliest, as [Bucket.Earliest] does: by the key's bucket and by the
+// shared one.
+func (k *Keys) Earliest(now int64, name string, t int, n int64) int64 {
+	own := k.ask(now, name, func(b *Bucket) int64 { return b.Earliest(now, t, n) }, n)
+	return max(own, k.shared.Earliest(now, t, n))
+}
+
+// VacantAt returns when [Keys.Take] could take n ≥ 0 tokens at the earliest, as
+// [Bucket.VacantAt] does.
+func (k *Keys) VacantAt(now int64, name string, n int64) int64 {
+	if n > k.line.capacity {
+		return Never
+	}
+	own := k.ask(now, name, func(b *Bucket) int64 { return b.VacantAt(now, n) }, n)
+	return max(own, k.shared.VacantAt(now, n))
+}
+
+// FreeAt returns when a key's bucket will hold n tokens if nobody takes any.
+func (k *Keys) FreeAt(now int64, name string, n int64) int64 {
+	return k.ask(now, name, func(b *Bucket) int64 { return b.FreeAt(now, n) }, n)
+}
+
+// Tokens returns what a key's bucket holds: negative in debt.
+func (k *Keys) Tokens(now int64, name string) int64 {
+	k.now = now
+	if known := k.table.keys[name]; known != nil && known.queue != nil {
+		return known.queue.bucket.Tokens(now)
+	}
+	return k.line.earned(now) - k.spent(k.table.keys[name])
+}
+
+// ask returns a time that depends on what a key's bucket holds: what its bucket says, or
+// when there are n tokens if nobody waits for it.
+func (k *Keys) ask(now int64, name string, bucketSays func(*Bucket) int64, n int64) int64 {
+	k.now = now
+	known := k.table.keys[name]
+	if known != nil && known.queue != nil {
+		q := known.queue
+		at := bucketSays(&q.bucket)
+		k.settle(q)
+		return at
+	}
+	if n == 0 {
+		return now // a debt is no obstacle
+	}
+	return max(k.line.when(k.spent(known)+min(n, maxTokens)), now)
+}
+
+// Queued returns how many wait in a tier for a key.
+func (k *Keys) Queued(name string, t int) int {
+	if known := k.table.keys[name]; known != nil && known.queue != nil {
+		return known.queue.bucket.Queued(t)
+	}
+	return 0
+}
+
+// Waiting returns how many entries of a tier wait, for all keys and for the shared bucket
+// without a key.
+func (k *Keys) Waiting(t int) int { return k.shared.Queued(t) - k.claims[t] + k.waiting[t] }
+
+// Queue is what waits for a key.
+type Queue struct {
+	Key     string
+	Holds   int64 // tokens
+	Waiting []Waiting
+}
+
+// Queues returns the keys for which somebody waits, in no order. In what [Bucket.Waiting]
+// says of the shared bucket, entries with a key stand for the first in line of that key.
+// Both have been advanced to now.
+func (k *Keys) Queues(now int64) []Queue {
+	queues := make([]Queue, 0, len(k.due))
+	for _, q := range k.due {
+		queues = append(queues, Queue{
+			Key: q.key.name, Holds: q.bucket.Tokens(now), Waiting: q.bucket.Waiting(now),
+		})
+	}
+	return queues
+}

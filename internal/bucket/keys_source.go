@@ -1,0 +1,110 @@
+package bucket
+
+import "github.com/stintgo/stint/internal/shrink"
+
+var _ Source = (*keyQueue)(nil)
+
+// Rivals begins a look of the key's bucket at what it can grant. Nobody is its rival: who
+// goes first at the shared bucket is for that to say.
+func (q *keyQueue) Rivals() (t int, debt int64) {
+	for _, c := range q.claims {
+		if c != nil {
+			c.wanted = false
+		}
+	}
+	return -1, 0
+}
+
+// Draw takes n tokens of the shared bucket for an entry of tier t, or gets in line for
+// them. Then the key's bucket is advanced when they are there. What the guard of a key
+// admits into debt takes no debt of the shared bucket, which has a guard of its own.
+func (q *keyQueue) Draw(t int, n int64, _ bool) (drawn, again int64, err error) {
+	k, c := q.keys, q.claimFor(t, n)
+	c.wanted = true
+	if !c.active {
+		if k.shared.queued == 0 && k.shared.source == nil && k.shared.Take(k.now, n) == Taken {
+			return n, 0, nil
+		}
+		c.active = true
+		k.claims[t]++
+		k.shared.Push(k.now, &c.entry, t, n)
+		if c.entry.place == inGranted {
+			k.shared.granted.remove(&c.entry)
+			c.entry.place = nowhere
+			c.ready = true
+		}
+	}
+	if !c.ready {
+		return 0, Never, nil
+	}
+	c.active, c.ready = false, false
+	k.claims[t]--
+	if err := c.entry.Err; err != nil {
+		return 0, 0, err
+	}
+	return n, 0, nil
+}
+
+// claimFor returns the claim of tier t, which is not active unless it is for n tokens.
+func (q *keyQueue) claimFor(t int, n int64) *claim {
+	c := q.claims[t]
+	if c == nil {
+		c = &claim{queue: q}
+		c.entry.claim = c
+		q.claims[t] = c
+	}
+	if c.active && c.entry.asked != n {
+		q.keys.withdraw(c)
+	}
+	return c
+}
+
+// Return gives tokens back to the shared bucket.
+func (q *keyQueue) Return(n int64) { q.keys.shared.restore(q.keys.now, n) }
+
+// restore gives back n tokens that were taken, up to a full bucket.
+func (b *Bucket) restore(now, n int64) {
+	b.enter(now)
+	b.advance(now)
+	b.refund(now, n)
+	if b.source != nil {
+		b.source.Return(n)
+	}
+	b.advance(now)
+	b.leave()
+}
+
+// revive makes b a bucket that nobody waits for and that has spent some tokens. It may
+// have been used before, up to when nobody waited for it.
+func (b *Bucket) revive(at *line, spent int64, source Source) {
+	b.frozen.capacity = -1
+	b.source, b.keyed, b.current, b.spent = source, true, at, spent
+	b.line.Store(at)
+	b.word.Store(spent | flagQueued)
+}
+
+// dueHeap orders the keys for which somebody waits by when they have to be advanced.
+type dueHeap []*keyQueue
+
+func (h dueHeap) Len() int           { return len(h) }
+func (h dueHeap) Less(i, j int) bool { return h[i].due < h[j].due }
+
+func (h dueHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+
+// Push is for package heap.
+func (h *dueHeap) Push(x any) {
+	q := x.(*keyQueue) //nolint:forcetypeassert // heap.Push is called with nothing else
+	q.index = len(*h)
+	*h = append(*h, q)
+}
+
+// Pop is for package heap.
+func (h *dueHeap) Pop() any {
+	last := len(*h) - 1
+	q := (*h)[last]
+	*h = shrink.Pop(*h)
+	return q
+}
