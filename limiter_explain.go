@@ -95,11 +95,16 @@ func (l *limiter) waiting() ([]waiter, look) {
 		}
 	}
 	for _, line := range l.keys.Queues(at) {
+		var before int64 // when the one before it in the key has the limiter's tokens
 		for p := range places(line.Waiting) {
 			w := waiter{key: line.Key, holds: line.Holds, ofKey: p, overall: first[line.Key]}
-			if w.overall.Tier != p.Tier || w.overall.Asked != p.Asked || p.ahead[p.Tier] > 0 {
+			if p.Asked == 0 { // it asks for none of the limiter's
+				w.overall = place{}
+			} else if w.overall.Tier != p.Tier || w.overall.Asked != p.Asked || p.ahead[p.Tier] > 0 {
 				w.overall = l.newcomer(at, p.Tier, p.Asked)
 			}
+			before = max(before, w.overall.FreeAt)
+			w.overall.FreeAt = before
 			all = append(all, w)
 		}
 	}

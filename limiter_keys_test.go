@@ -112,7 +112,6 @@ func TestB10_GivingUpReturnsTheTokensOfAKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := stint.NewLimiter(100, stint.LimiterConfig{Capacity: 10, PerKey: 50, KeyCapacity: 10})
 		a := l.Key("a")
-		a.Try(10)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		var done log
 		done.queue(ctx, "big", a, 100) // has its key's overflow put aside
@@ -208,6 +207,32 @@ func TestB10_SetPerKeyReachesThoseWhoWait(t *testing.T) {
 		l.SetPerKey(0)
 		if !b.Try(100) || b.Try(1) {
 			t.Error("without a rate per key there is one")
+		}
+	})
+}
+
+// For no tokens a key's callers wait for those before them in the key and tier, and not for
+// the limiter's line.
+func TestB10_NoTokensOfAKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := stint.NewLimiter(1, stint.LimiterConfig{PerKey: 10})
+		l.Try(1)
+		var done log
+		done.queue(t.Context(), "nobody", l, 60)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if a := l.Key("a"); a.Delay(0) != 0 || len(a.Why(0)) > 0 || a.Wait(ctx, 0) != nil {
+			t.Errorf("no tokens are waited for: %v, %+v", a.Delay(0), a.Why(0))
+		}
+		a := l.Key("a")
+		a.Try(10)
+		done.queue(t.Context(), "one", a, 1)
+		done.queue(t.Context(), "none", a, 0)
+		if got := l.Waiting(); len(got) != 3 || got[2].Tokens != 0 || got[2].Ahead != 1 || len(got[2].Reasons) != 1 {
+			t.Errorf("%+v", got)
+		}
+		if got := done.after(time.Minute + time.Second); got != "nobody one none" && got != "nobody none one" {
+			t.Errorf("admitted %q", got)
 		}
 	})
 }

@@ -1,10 +1,13 @@
 package bucket
 
 // Earliest returns when an entry for n tokens that came to tier t of a key now could be
-// admitted at the earliest, as [Bucket.Earliest] does: by the key's bucket and by the
-// shared one.
+// admitted at the earliest, as [Bucket.Earliest] does: by the key's bucket and, unless n
+// is 0, by the shared one.
 func (k *Keys) Earliest(now int64, name string, t int, n int64) int64 {
 	own := k.ask(now, name, func(b *Bucket) int64 { return b.Earliest(now, t, n) }, n)
+	if n == 0 {
+		return own
+	}
 	return max(own, k.shared.Earliest(now, t, n))
 }
 

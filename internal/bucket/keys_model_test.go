@@ -33,7 +33,7 @@ type keyed struct {
 // keys must hold and have granted the same; and after a sweep no key is known that is full.
 func TestB10_KeysModelExactArithmetic(t *testing.T) {
 	rng := seeded.Rand(t)
-	for range 400 {
+	for range 200 {
 		m := newKeyed(t, rng)
 		for m.step = range 500 {
 			m.operate()

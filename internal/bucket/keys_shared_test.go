@@ -22,6 +22,7 @@ type sharing struct {
 	keys   *bucket.Keys
 	most   int64 // tokens that an entry may ask for
 	pause  int64 // most nanoseconds between two operations
+	stay   bool  // nobody gives up
 	guard  bool  // the run takes so long that the guard acts
 	now    int64
 
@@ -46,7 +47,7 @@ type caller struct {
 // and for whom the shared bucket has them. All is over before the guard acts.
 func TestB10_KeysOnASharedBucket(t *testing.T) {
 	rng := seeded.Rand(t)
-	for range 400 {
+	for range 150 {
 		rate, keyRate := float64(int64(1)<<(20+rng.IntN(9))), float64(int64(1)<<(19+rng.IntN(9)))
 		capacity, keyCapacity := 1+rng.Int64N(1000), 1+rng.Int64N(1000)
 		s := newSharing(t, rng, rate, capacity, keyRate, keyCapacity)
@@ -69,7 +70,7 @@ func TestB10_KeysOnASharedBucket(t *testing.T) {
 // shared bucket hold exactly what was earned and not had; also when the guard acts.
 func TestB10_KeysLoseNoTokens(t *testing.T) {
 	rng := seeded.Rand(t)
-	for round := range 400 {
+	for round := range 200 {
 		const large = int64(1) << 36
 		rate, keyRate := float64(int64(1)<<(20+rng.IntN(9))), float64(int64(1)<<(19+rng.IntN(9)))
 		s := newSharing(t, rng, rate, 8*large, keyRate, large)
@@ -97,6 +98,51 @@ func TestB10_KeysLoseNoTokens(t *testing.T) {
 		if got := s.shared.Tokens(s.now); got != left {
 			t.Fatalf("the shared bucket holds %d tokens, want %d", got, left)
 		}
+	}
+}
+
+// TestB10_EarliestOfAKey: in random states nobody who comes for tokens of a key has them
+// before the time that was told, and a try fails up to the nanosecond before the time that
+// was told for tries; for the only one that waits the time is exact.
+func TestB10_EarliestOfAKey(t *testing.T) {
+	rng := seeded.Rand(t)
+	exact := 0
+	for round := range 2000 {
+		rate, keyRate := float64(int64(1)<<(20+rng.IntN(9))), float64(int64(1)<<(19+rng.IntN(9)))
+		s := newSharing(t, rng, rate, 1+rng.Int64N(1000), keyRate, 1+rng.Int64N(1000))
+		s.most = 300
+		for range rng.IntN(30) {
+			s.operate()
+		}
+		_, capacity := s.shared.Rate()
+		key, tier, n := name(rng.IntN(4)), rng.IntN(bucket.Tiers), max(rng.Int64N(700)-100, 0)
+		alone := len(s.waiting) == 0 && n <= capacity // more is saved up after the key has saved it
+		if round%2 == 0 {
+			told := s.keys.VacantAt(s.now, key, n)
+			if s.stay = true; told > s.now && told != bucket.Never {
+				s.pass(told - 1)
+				if s.keys.Take(s.now, key, n) {
+					t.Fatalf("%d tokens were taken a nanosecond before the time that was told", n)
+				}
+			}
+			continue
+		}
+		told := s.keys.Earliest(s.now, key, tier, n)
+		s.stay = true
+		e := s.pushTo(key, tier, n)
+		s.collect()
+		for s.entries[e] != nil {
+			s.advance(s.due())
+		}
+		if s.now < told || alone && s.now != told {
+			t.Fatalf("%d tokens at %d, told %d, alone %t", n, s.now, told, alone)
+		}
+		if alone && n > 0 {
+			exact++
+		}
+	}
+	if exact < 50 {
+		t.Errorf("only %d came alone", exact)
 	}
 }
 
@@ -206,10 +252,12 @@ func (s *sharing) advance(now int64) {
 	}
 }
 
-func (s *sharing) push(key string, n int64) {
+func (s *sharing) push(key string, n int64) { s.pushTo(key, s.rng.IntN(bucket.Tiers), n) }
+
+func (s *sharing) pushTo(key string, tier int, n int64) *bucket.Entry {
 	s.lastID++
 	e := &bucket.Entry{}
-	c := &caller{key: key, tier: s.rng.IntN(bucket.Tiers), id: s.lastID, n: n}
+	c := &caller{key: key, tier: tier, id: s.lastID, n: n}
 	s.entries[e] = c
 	s.waiting = append(s.waiting, e)
 	if key == "" {
@@ -217,6 +265,7 @@ func (s *sharing) push(key string, n int64) {
 	} else {
 		s.keys.Push(s.now, key, e, c.tier, n)
 	}
+	return e
 }
 
 // giveUp has one that waits give up.
@@ -250,7 +299,7 @@ func (s *sharing) collect() {
 			s.t.Fatalf("%+v granted after number %d", c, s.lastOf[line])
 		}
 		s.lastOf[line] = c.id
-		if s.rng.IntN(8) == 0 { // its context has ended in the same moment
+		if !s.stay && s.rng.IntN(8) == 0 { // its context has ended in the same moment
 			if c.key == "" {
 				s.shared.Remove(s.now, e)
 			} else {
