@@ -303,10 +303,15 @@ func (b *Backlog[T]) Remove(e *Entry[T]) bool {
 }
 
 // Len is the number of queued entries.
-func (b *Backlog[T]) Len() int { return b.queued }
+func (b *Backlog[T]) Len() (n int) {
+	for tier := range b.tiers {
+		n += b.tiers[tier].len()
+	}
+	return n
+}
 
 // LenTier is the number of entries queued in a tier.
-func (b *Backlog[T]) LenTier(tier int) int { return b.tiers[tier].queued }
+func (b *Backlog[T]) LenTier(tier int) int { return b.tiers[tier].len() }
 
 // unlink takes e out of its line and gives the line its new place.
 func (b *Backlog[T]) unlink(e *Entry[T]) {

@@ -56,3 +56,6 @@ func (b *Backlog[T]) SetMax(maximum int) {
 func (b *Backlog[T]) SetCaps(set [Tiers]int) {
 	b.set, b.caps = set, Resolve(b.max, set)
 }
+
+// Max is the most slots in use at once.
+func (b *Backlog[T]) Max() int { return b.max }

@@ -58,9 +58,26 @@ const PieceMax = 256
 // Every entry that is queued all the time is in the snapshot, once. One that arrives
 // or leaves meanwhile may be missing, or be there as it was.
 func Scan[T, V any](b *Backlog[T], lock sync.Locker, keep func(*Entry[T]) V) *Snapshot[V] {
-	s := &scan[T, V]{b: b, lock: lock, keep: keep}
+	return ScanRuns(b, lock, keep, nil)
+}
+
+// Piece is a piece of a run, for [ScanRuns].
+type Piece[V any] struct {
+	Value  V
+	Weight int
+	Ticket uint64
+	Next   uint64 // where to look for the one behind it
+}
+
+// ScanRuns is Scan for a backlog that has runs. pieceAt returns the first piece of a run
+// at or behind a place, 0 being its beginning, and false if there is none, or none that was
+// there when the scan began: arrivals could keep it going.
+func ScanRuns[T, V any](
+	b *Backlog[T], lock sync.Locker, keep func(*Entry[T]) V, pieceAt func(*Entry[T], uint64) (Piece[V], bool),
+) *Snapshot[V] {
+	s := &scan[T, V]{b: b, lock: lock, keep: keep, pieceAt: pieceAt}
 	lock.Lock()
-	n := b.queued
+	n := b.Len()
 	lock.Unlock()
 	s.sized(n)
 	lock.Lock()
@@ -85,15 +102,16 @@ func Scan[T, V any](b *Backlog[T], lock sync.Locker, keep func(*Entry[T]) V) *Sn
 // scan is one run of Scan. Lines and flows come and go while the lock is not held, so
 // it keeps none of them over a pause, but looks them up again by key, tier and class.
 type scan[T, V any] struct {
-	b      *Backlog[T]
-	lock   sync.Locker
-	keep   func(*Entry[T]) V
-	last   uint64 // the ticket of the youngest entry to copy, or arrivals could keep the scan going
-	steps  int    // since the last pause
-	rows   chunks[snapshotRow[V]]
-	lines  chunks[snapshotLine]
-	queued [Tiers]int
-	copied chunks[*Entry[T]] // of the present line's FIFO, as the last rows
+	b       *Backlog[T]
+	lock    sync.Locker
+	keep    func(*Entry[T]) V
+	pieceAt func(*Entry[T], uint64) (Piece[V], bool)
+	last    uint64 // the ticket of the youngest entry to copy, or arrivals could keep the scan going
+	steps   int    // since the last pause
+	rows    chunks[snapshotRow[V]]
+	lines   chunks[snapshotLine]
+	queued  [Tiers]int
+	copied  chunks[*Entry[T]] // of the present line's FIFO, as the last rows
 }
 
 // step counts one step, and reports whether there was a pause.
@@ -142,7 +160,11 @@ func (s *scan[T, V]) party(k *key[T], tier int) {
 					s.add(e, no)
 				}
 			}
-			s.fifo(k, tier, class, no)
+			if l.flow.run {
+				s.run(k, tier, class, no)
+			} else {
+				s.fifo(k, tier, class, no)
+			}
 		}
 	}
 }
@@ -194,6 +216,27 @@ func (s *scan[T, V]) fifo(k *key[T], tier, class, no int) {
 			next = s.resume(k, tier, class)
 		}
 		e = next
+	}
+}
+
+// run copies the pieces of a run. A place in it stays what it is while others leave.
+func (s *scan[T, V]) run(k *key[T], tier, class, no int) {
+	for at := uint64(0); ; {
+		l := s.find(k, tier, class)
+		if l == nil || l.head == nil {
+			return
+		}
+		p, ok := s.pieceAt(l.head, at)
+		if !ok {
+			return
+		}
+		s.rows.add(snapshotRow[V]{
+			value: p.Value, ticket: p.Ticket, tag: l.head.tag, line: int32(no), weight: int32(p.Weight),
+		})
+		s.lines.at(no).n++
+		s.queued[tier]++
+		at = p.Next
+		s.step()
 	}
 }
 

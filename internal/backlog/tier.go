@@ -6,7 +6,8 @@ type tier[T any] struct {
 	rest    lines[T] // flows without entries that virtual time has not passed yet
 	virtual uint64   // the time that the next arrival of a new key is tagged with
 	shares  uint64   // of the flows with a line in order
-	queued  int
+	queued  int      // entries, of which a run is one
+	run     *int     // pieces of the run, if there is one
 }
 
 // pass moves virtual time on for a start at tag: to that tag, as in the paper,

@@ -26,12 +26,16 @@ type Reasons struct {
 // Why explains a queued entry. The cost does not grow with the length of the
 // backlog beyond a few thousand steps.
 func (b *Backlog[T]) Why(e *Entry[T], running int) Reasons {
+	return b.why(e, aheadInLine(e), int(e.weight), running)
+}
+
+func (b *Backlog[T]) why(e *Entry[T], aheadInLine, weight, running int) Reasons {
 	l := e.line
-	r := b.reasons(int(l.tier), l.flow.key, e.Key(), int(e.weight), running)
+	r := b.reasons(int(l.tier), l.flow.key, e.Key(), weight, running)
 	for higher := int(l.tier) + 1; higher < Tiers; higher++ {
-		r.Ahead[higher] = b.tiers[higher].queued
+		r.Ahead[higher] = b.tiers[higher].len()
 	}
-	r.Ahead[l.tier] = b.aheadInTier(e)
+	r.Ahead[l.tier] = b.aheadInTier(e, aheadInLine)
 	return r
 }
 
@@ -40,7 +44,7 @@ func (b *Backlog[T]) WhyNot(tier int, key string, weight, running int) Reasons {
 	k := b.keys[key]
 	r := b.reasons(tier, k, key, weight, running)
 	for i := tier; i < Tiers; i++ {
-		r.Ahead[i] = b.tiers[i].queued
+		r.Ahead[i] = b.tiers[i].len()
 	}
 	r.Reserved = b.Closed(running)&(1<<tier) != 0 && b.eligible&(1<<tier) == 0
 	return r
@@ -73,16 +77,17 @@ const (
 	maxLines = 256
 )
 
-// aheadInTier counts the entries of e's tier that go before it, at most.
-func (b *Backlog[T]) aheadInTier(e *Entry[T]) int {
+// aheadInTier counts the entries of e's tier that go before it, at most, some of which
+// are ahead of it in its line.
+func (b *Backlog[T]) aheadInTier(e *Entry[T], ahead int) int {
 	l := e.line
-	ahead := aheadInLine(e)
+	t := &b.tiers[l.tier]
 	lines := 0
 	for _, c := range b.classes {
 		lines += len(c.orders[l.tier])
 	}
 	if lines > maxLines {
-		return b.tiers[l.tier].queued - (int(l.n) - ahead)
+		return t.len() - (t.pieces(l) - ahead)
 	}
 	l.flow.each(func(other *line[T]) {
 		if other != l {
@@ -93,7 +98,7 @@ func (b *Backlog[T]) aheadInTier(e *Entry[T]) int {
 	for _, c := range b.classes {
 		for _, other := range c.orders[l.tier] {
 			if other.flow != l.flow {
-				ahead += startsBefore(tag, other.tag, uint64(other.flow.cost), int(other.n))
+				ahead += startsBefore(tag, other.tag, uint64(other.flow.cost), t.pieces(other))
 			}
 		}
 	}
