@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/stintgo/stint/internal/sched"
 )
 
 // MaxSlots is the largest limit that [New] and [Scheduler.Resize] take, the largest
@@ -75,6 +77,26 @@ type Caps struct {
 
 func (c Caps) tiers() [Tiers]int {
 	return [Tiers]int{c.Lowest, c.Lower, c.Low, c.Normal, c.High, c.Higher, c.Highest}
+}
+
+// engine is the configuration of the engine.
+func (c Config) engine(limit int) sched.Config {
+	cfg := sched.Config{
+		Limit: limit, Caps: c.Caps.tiers(), PerKey: c.PerKey, Share: c.Share,
+		Queue: c.Queue, Refuse: c.WhenFull == Refuse, Caught: caught, Report: c.report,
+	}
+	if c.Slots != nil {
+		cfg.Slots = engineSlots(c.Slots)
+	}
+	return cfg
+}
+
+// report calls the hook for a panic that nothing may wait for. The hook may panic or end the
+// goroutine: what must follow is deferred.
+func (c Config) report(err error) {
+	if p, ok := err.(*PanicError); ok && c.OnPanic != nil { //nolint:errorlint // as [caught] returns it
+		c.OnPanic(p)
+	}
 }
 
 func capsOf(tiers [Tiers]int) Caps {

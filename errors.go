@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/stintgo/stint/internal/sched"
 )
 
 // Errors that the scheduler and what is built on it return. They are compared
@@ -12,31 +14,27 @@ import (
 var (
 	// ErrClosed answers whatever is queued when a scheduler is closed, and
 	// every call after that.
-	ErrClosed = errors.New("stint: scheduler is closed")
+	ErrClosed = sched.ErrClosed
 	// ErrNoCapacity answers entries under a limit of 0, which could never run.
-	ErrNoCapacity = errors.New("stint: the limit is 0, so nothing can run; raise it with Resize")
+	ErrNoCapacity = sched.ErrNoCapacity
 	// ErrQueueFull answers an entry that a bounded queue has no room for, where
 	// the scheduler was configured to refuse.
-	ErrQueueFull = errors.New("stint: queue is full")
+	ErrQueueFull = sched.ErrQueueFull
 	// ErrTooHeavy answers an entry whose weight is above the limit, so that it
 	// could never run.
-	ErrTooHeavy = errors.New("stint: weight is above the limit")
+	ErrTooHeavy = sched.ErrTooHeavy
 	// ErrCleared answers the entries that [Scheduler.Clear] takes out of the
 	// queue.
-	ErrCleared = errors.New("stint: cleared from the queue")
+	ErrCleared = sched.ErrCleared
 	// ErrSlotLost is the cause of the cancellation of work whose shared slot
 	// was taken away.
-	ErrSlotLost = errors.New("stint: the shared slot was taken away")
+	ErrSlotLost = sched.ErrSlotLost
 	// ErrGoexit is the error of a function that called [runtime.Goexit] (as
 	// testing.T.FailNow does) instead of returning.
 	ErrGoexit = errors.New("stint: function called runtime.Goexit")
 	// ErrNegative answers a request for a negative number of tokens.
 	ErrNegative = errors.New("stint: negative number of tokens")
 )
-
-// errLeft answers a goroutine whose context ended before a slot came free. It returns the
-// context's cause instead.
-var errLeft = errors.New("the context has ended")
 
 // DeadlineError is the error of a wait for tokens that would be longer than the context's
 // deadline allows. It wraps [context.DeadlineExceeded].

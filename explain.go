@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stintgo/stint/internal/backlog"
+	"github.com/stintgo/stint/internal/sched"
 )
 
 // Waiting is one entry that waits, and why.
@@ -32,25 +33,16 @@ type Estimate struct {
 // starting if it arrived now, the binding reason first, or nothing if it would
 // start at once. The tier is [Normal] unless At says otherwise.
 func (s Scheduler) Why() []Reason {
-	c, tier := s.c.made(), s.tier.index()
-	c.lockAll()
-	defer c.unlock()
-	if c.closed {
+	var shared []Reason
+	why := s.made().Why(s.ask(s.tier.index()), func() { shared = s.sharedReasons() })
+	switch {
+	case why.Closed:
 		return []Reason{{Code: CodeClosed}}
+	case why.Starts:
+		return shared
+	default:
+		return s.reasons(&why.Present, &why.Why, why.Full, shared)
 	}
-	present := c.circumstances()
-	if c.paused == nil && len(c.resumes) == 0 && c.log.Admits(tier, s.key, int(s.weight), present.running) {
-		return present.shared
-	}
-	why := c.log.WhyNot(tier, s.key, int(s.weight), present.running)
-	if c.full() {
-		return present.reasons(&why, c.queueFull())
-	}
-	return present.reasons(&why)
-}
-
-func (c *core) queueFull() Reason {
-	return Reason{Code: CodeQueueFull, Limit: c.cfg.Queue, Running: c.log.Len()}
 }
 
 // Waiting returns everything that is queued, in the order of arrival, with the
@@ -61,138 +53,83 @@ func (c *core) queueFull() Reason {
 // a few hundred entries at a time, and others use the scheduler in between. What
 // waits all the time is in the answer, and what arrives, starts or leaves meanwhile
 // may be missing, or be shown as it was; so may a submitter that is let in.
-func (s Scheduler) Waiting() []Waiting {
-	c := s.c.made()
-	c.drawPosted()
-	queued := backlog.Scan(c.log, coreLock{c}, func(e *entry) int64 { return e.Value.since })
-	c.lock()
-	present, door := c.circumstances(), c.door
-	c.unlock()
-	all := make([]Waiting, 0, queued.Len())
-	for p := range queued.All(present.running) {
-		all = append(all, present.explain(p.Value, p.Tier, &p.Reasons))
-	}
-	if door == nil {
-		return all
-	}
-	return c.blocked(all, &present)
-}
-
-// submitter is one that waits for room in a bounded queue: since when, and what
-// would keep its job from starting if there were room.
-type submitter struct {
-	since int64
-	why   backlog.Reasons
-}
-
-// blocked appends the submitters that wait for room.
-func (c *core) blocked(all []Waiting, present *circumstances) []Waiting {
-	var full Reason
-	blocked := backlog.Scan(c.door, coreLock{c}, func(e *entry) submitter {
-		full = c.queueFull()
-		v := &e.Value
-		return submitter{v.since, c.log.WhyNot(int(v.tier), v.keyName(), int(v.weight), c.running())}
-	})
-	for p := range blocked.All(0) {
-		why := &p.Value.why
-		for tier, ahead := range p.Reasons.Ahead {
-			why.Ahead[tier] += ahead
-		}
-		all = append(all, present.explain(p.Value.since, p.Tier, why, full))
-	}
+func (s Scheduler) Waiting() (all []Waiting) {
+	var shared []Reason
+	s.made().Waiting(
+		func() { shared = s.sharedReasons() },
+		func(n int, present *sched.Present, w *sched.Wait) {
+			if all == nil {
+				all = make([]Waiting, 0, n)
+			}
+			all = append(all, s.explain(present, w, shared))
+		})
 	return all
 }
-
-// coreLock is the lock of a core as a [sync.Locker].
-type coreLock struct{ c *core }
-
-func (l coreLock) Lock() { l.c.lock() }
-
-func (l coreLock) Unlock() { l.c.unlock() }
 
 // Why explains the wait of a function that is queued. Once it has been called,
 // or never will be, there is no wait and no reason.
 func (f *Future[T]) Why() (w Waiting, waiting bool) {
-	c := f.task.c
-	c.lockAll()
-	defer c.unlock()
-	if e := f.queued(); e != nil {
-		present := c.circumstances()
-		why := c.log.Why(e, present.running)
-		return present.explain(e.Value.since, e.Tier(), &why), true
+	s := Scheduler{e: f.call.Engine()}
+	var shared []Reason
+	present, wait, waiting := f.call.Why(func() { shared = s.sharedReasons() })
+	if !waiting {
+		return Waiting{}, false
 	}
-	return Waiting{}, false
+	return s.explain(&present, &wait, shared), true
 }
 
-// circumstances is what explains a wait besides the policy, at one moment.
-type circumstances struct {
-	born    time.Time
-	running int
-	paused  *pause
-	rate    float64  // entries that started lately, a second
-	shared  []Reason // that lies with shared slots
-}
-
-// circumstances returns the present ones. The lock is held.
-func (c *core) circumstances() circumstances {
-	return circumstances{
-		born: c.born, running: c.running(), paused: c.paused, rate: c.clock.rate(int64(now().Sub(c.born))),
-		shared: c.sharedReasons(),
-	}
-}
-
-// explain describes an entry that waits, and has done so since a time of the core's
-// clock. first are the reasons that bind before all others.
-func (present *circumstances) explain(since int64, tier int, why *backlog.Reasons, first ...Reason) Waiting {
+// explain describes work that waits.
+func (s Scheduler) explain(present *sched.Present, wait *sched.Wait, shared []Reason) Waiting {
+	why := &wait.Why
 	w := Waiting{
-		Priority: priorityOf(tier), Key: why.Key, Weight: why.Weight,
-		Since:   present.born.Add(time.Duration(since)),
-		Reasons: present.reasons(why, first...),
+		Priority: priorityOf(wait.Tier), Key: why.Key, Weight: why.Weight, Since: wait.Since,
+		Reasons: s.reasons(present, why, wait.Full, shared),
 	}
 	for _, ahead := range why.Ahead {
 		w.Ahead += ahead
 	}
-	if present.rate > 0 && present.paused == nil && !why.AtLimit {
-		wait := time.Duration(float64(w.Ahead+1) / present.rate * float64(time.Second))
-		w.Estimate = &Estimate{Wait: wait, Rate: present.rate, Ahead: w.Ahead}
+	if present.Rate > 0 && present.Pause == nil && !why.AtLimit {
+		wait := time.Duration(float64(w.Ahead+1) / present.Rate * float64(time.Second))
+		w.Estimate = &Estimate{Wait: wait, Rate: present.Rate, Ahead: w.Ahead}
 	}
 	return w
 }
 
-// reasons words what the policy says, with what the policy does not know.
-func (present *circumstances) reasons(why *backlog.Reasons, first ...Reason) []Reason {
+// reasons words what the policy says, with what the policy does not know: a pause, a bounded
+// queue that is full, with so many entries, and shared slots.
+func (s Scheduler) reasons(present *sched.Present, why *backlog.Reasons, full int, shared []Reason) []Reason {
 	var room [7]Reason // one of each code
-	all := append(room[:0], first...)
-	if present.paused != nil {
-		all = append(all, Reason{Code: CodePaused, By: present.paused.by, Since: present.paused.since})
+	all := room[:0]
+	if full > 0 {
+		all = append(all, Reason{Code: CodeQueueFull, Limit: s.e.Queue(), Running: full})
+	}
+	if present.Pause != nil {
+		all = append(all, Reason{Code: CodePaused, By: present.Pause.By, Since: present.Pause.Since})
 	}
 	if why.AtLimit {
 		all = append(all, Reason{Code: CodeKey, Key: why.Key, Limit: why.PerKey, Running: why.KeyRuns})
 	}
 	if why.Full {
-		r := Reason{Code: CodeMax, Limit: why.Max, Running: present.running}
+		r := Reason{Code: CodeMax, Limit: why.Max, Running: present.Running}
 		if why.Weight > 1 {
 			r.Weight = why.Weight
 		}
 		all = append(all, r)
 	}
 	if why.AtCap && why.Cap < why.Max {
-		all = append(all, Reason{Code: CodeCap, Limit: why.Cap, Running: present.running, Guard: why.GuardIn})
+		all = append(all, Reason{Code: CodeCap, Limit: why.Cap, Running: present.Running, Guard: why.GuardIn})
 	}
 	if why.Ahead != ([Tiers]int{}) || why.Reserved {
 		all = append(all, Reason{Code: CodeBehind, Ahead: why.Ahead, Guard: why.GuardIn})
 	}
-	return slices.Clone(append(all, present.shared...))
+	return slices.Clone(append(all, shared...))
 }
 
 // sharedReasons returns the reason that lies with shared slots, if there is one: it
 // binds if nothing else does.
-func (c *core) sharedReasons() []Reason {
-	if c.slots == nil {
-		return nil
-	}
-	usage := c.slots.Usage()
-	if usage.Running < usage.Max && usage.Err == "" {
+func (s Scheduler) sharedReasons() []Reason {
+	usage := s.usage()
+	if usage == nil || usage.Running < usage.Max && usage.Err == "" {
 		return nil
 	}
 	return []Reason{{Code: CodeShared, Limit: usage.Max, Running: usage.Running, By: usage.who()}}

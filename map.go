@@ -22,7 +22,7 @@ import (
 func Map[In, Out any](
 	ctx context.Context, s Scheduler, inputs iter.Seq[In], fn func(context.Context, In) (Out, error),
 ) iter.Seq2[Out, error] {
-	s.c.made()
+	s.made()
 	return func(yield func(Out, error) bool) { newMapping(ctx, s, fn, false).yieldAll(inputs, yield) }
 }
 
@@ -31,6 +31,6 @@ func Map[In, Out any](
 func MapUnordered[In, Out any](
 	ctx context.Context, s Scheduler, inputs iter.Seq[In], fn func(context.Context, In) (Out, error),
 ) iter.Seq2[Out, error] {
-	s.c.made()
+	s.made()
 	return func(yield func(Out, error) bool) { newMapping(ctx, s, fn, true).yieldAll(inputs, yield) }
 }

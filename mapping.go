@@ -5,6 +5,8 @@ import (
 	"iter"
 	"runtime"
 	"sync"
+
+	"github.com/stintgo/stint/internal/sched"
 )
 
 // mapping is one range over a Map: a goroutine of its own, the feeder, takes inputs
@@ -75,7 +77,7 @@ func (m *mapping[In, Out]) hand(f *Future[Out], yield func(Out, error) bool) boo
 // less.
 func (m *mapping[In, Out]) window() int {
 	const most = 4096
-	limit := int(m.s.c.limit.Load())
+	limit := m.s.e.Limit()
 	return limit + min(max(limit, 1), most)
 }
 
@@ -138,7 +140,7 @@ func (m *mapping[In, Out]) start(in In) {
 	f := Go(m.ctx, m.s, func(ctx context.Context) (Out, error) { return m.fn(ctx, in) })
 
 	if m.unordered {
-		f.follow(func() { m.line(f) })
+		f.call.After(func() { m.line(f) })
 	} else {
 		m.line(f)
 	}
@@ -166,7 +168,7 @@ func (m *mapping[In, Out]) next(leaving bool) (f *Future[Out], over bool) {
 		m.stopped = m.stopped || m.ctx.Err() != nil
 		var ended <-chan struct{}
 		if len(m.calls) > 0 {
-			if f = m.calls[0]; f.settled() {
+			if f = m.calls[0]; f.call.Settled() {
 				m.calls[0] = nil
 				m.calls = m.calls[1:]
 				m.mu.Unlock()
@@ -193,8 +195,8 @@ func (m *mapping[In, Out]) wait(ended <-chan struct{}, idle, stopped bool) {
 		done = nil // what is in flight is waited for
 	}
 	if !idle {
-		lender := m.s.c.lend(m.ctx)
-		defer m.s.c.reclaim(lender)
+		lent := sched.Lend(m.ctx)
+		defer lent.Reclaim()
 	}
 	select {
 	case <-ended:

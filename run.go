@@ -13,7 +13,7 @@ import (
 // The context that fn gets tells that it runs on a slot of s, so that a Run
 // within it needs no second one; see [Scheduler] on nesting.
 func Run[T any](ctx context.Context, s Scheduler, fn func(context.Context) (T, error)) (value T, err error) {
-	t, parent, err := s.c.enter(ctx, s)
+	t, parent, err := s.made().Enter(ctx, s.ask(s.tierFor(ctx)))
 	if err != nil {
 		return value, err
 	}
@@ -22,7 +22,7 @@ func Run[T any](ctx context.Context, s Scheduler, fn func(context.Context) (T, e
 		if !returned {
 			err = caught(recover())
 		}
-		t.exit(parent)
+		t.Exit(parent)
 	}()
 	value, err = fn(t)
 	returned = true
@@ -34,7 +34,7 @@ func Run[T any](ctx context.Context, s Scheduler, fn func(context.Context) (T, e
 func RunWith[A, T any](
 	ctx context.Context, s Scheduler, fn func(context.Context, A) (T, error), arg A,
 ) (value T, err error) {
-	t, parent, err := s.c.enter(ctx, s)
+	t, parent, err := s.made().Enter(ctx, s.ask(s.tierFor(ctx)))
 	if err != nil {
 		return value, err
 	}
@@ -43,7 +43,7 @@ func RunWith[A, T any](
 		if !returned {
 			err = caught(recover())
 		}
-		t.exit(parent)
+		t.Exit(parent)
 	}()
 	value, err = fn(t, arg)
 	returned = true
@@ -57,62 +57,4 @@ func caught(value any) error {
 		return ErrGoexit
 	}
 	return &PanicError{Value: value, Stack: debug.Stack()}
-}
-
-// report tells the hook of a panic that nobody may wait for. The hook may panic or end the
-// goroutine: what must follow is deferred.
-func (c *core) report(err error) {
-	if p, ok := err.(*PanicError); ok && c.cfg.OnPanic != nil { //nolint:errorlint // as [caught] returns it
-		c.cfg.OnPanic(p)
-	}
-}
-
-// enter gets a slot for a function that the caller runs itself, and the
-// context to run it with. parent is the task to which the slot returns.
-func (c *core) enter(ctx context.Context, s Scheduler) (t *task, parent *hold, err error) {
-	c.made()
-	if ctx.Err() != nil {
-		return nil, nil, context.Cause(ctx)
-	}
-	tier := s.tierFor(ctx)
-	e := &c.basic
-	if outer := c.holdOf(ctx); outer != nil {
-		var nested bool
-		if e, nested, err = c.takeNested(ctx, s, tier, outer); nested {
-			parent = outer
-		}
-	} else if s.weight != 1 || s.key != "" || !c.takeFast(tier) {
-		e, err = c.take(ctx, c.waiter(s, tier))
-		if err == nil && c.slots == nil && s.weight == 1 && s.key == "" {
-			c.recycleRare(e)
-			e = &c.basic
-		}
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	t = &task{parent: ctx, c: c, hold: hold{e: e}}
-	if c.slots != nil {
-		c.bindGrant(e, t)
-	}
-	return t, parent, nil
-}
-
-// exit gives the slot back: to parent if it has lent its own, else to whoever
-// is next.
-func (t *task) exit(parent *hold) {
-	if parent == nil {
-		t.leave()
-		return
-	}
-	c := t.c
-	c.lock()
-	freed := c.end(&t.hold, t.e)
-	c.recycle(t.e)
-	if c.lastToReturn(parent) {
-		c.reclaimLocked(parent, freed)
-	} else {
-		c.dispatchAndUnlock(freed, freed > 0)
-	}
-	t.stop()
 }

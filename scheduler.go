@@ -2,6 +2,8 @@ package stint
 
 import (
 	"context"
+
+	"github.com/stintgo/stint/internal/sched"
 )
 
 // Scheduler admits work to a limited number of slots.
@@ -28,12 +30,15 @@ import (
 // A function that runs on a slot may use the scheduler itself, with the context
 // that it was given. While it waits in [Run], [Future.Wait], [Group.Wait] or a
 // range over [Map], it lends its slot to what it waits for, and has it back
-// before it goes on. So nesting never deadlocks, whatever the limit. Acquire
+// before it goes on. So nesting never deadlocks, whatever the limit. With several
+// schedulers, a function that waits lends the slots of all that it runs on; but a call
+// of Run on one scheduler within Run on another holds both, so nest such calls in one order,
+// as you would lock mutexes. Acquire
 // knows nothing of this: two nested Acquires under a limit of 1 wait for ever.
 // A function is counted as a whole: if one of its goroutines waits while another
 // computes, the other computes on no slot meanwhile.
 type Scheduler struct {
-	c      *core
+	e      *sched.Engine
 	key    string
 	weight int32
 	tier   Priority
@@ -50,13 +55,13 @@ func New(limit int, cfg Config) Scheduler {
 	if err := cfg.Validate(limit); err != nil {
 		panic(err)
 	}
-	return Scheduler{c: newCore(limit, cfg), weight: 1}
+	return Scheduler{e: sched.New(cfg.engine(limit)), weight: 1}
 }
 
 // At returns the scheduler for work of tier p, whatever the context says. It
 // panics if p is not a tier.
 func (s Scheduler) At(p Priority) Scheduler {
-	s.c.made()
+	s.made()
 	s.tier, s.tiered = p.mustValid(), true
 	return s
 }
@@ -64,7 +69,7 @@ func (s Scheduler) At(p Priority) Scheduler {
 // Key returns the scheduler for work on behalf of key. An empty key is work on
 // behalf of nobody: it has no limit per key, and a share of 1 beside the keys.
 func (s Scheduler) Key(key string) Scheduler {
-	s.c.made()
+	s.made()
 	s.key = key
 	return s
 }
@@ -72,12 +77,27 @@ func (s Scheduler) Key(key string) Scheduler {
 // Weight returns the scheduler for work that needs n slots at once. It panics
 // if n is less than 1 or more than [MaxSlots].
 func (s Scheduler) Weight(n int) Scheduler {
-	s.c.made()
+	s.made()
 	if n < 1 || n > MaxSlots {
 		panic("stint: weight must be from 1 to MaxSlots")
 	}
 	s.weight = int32(n)
 	return s
+}
+
+// made returns the engine, and panics if there is none: the scheduler was not made with
+// [New]. The paths without a lock need no check, since a weight of 1 comes from New or
+// [Scheduler.Weight].
+func (s Scheduler) made() *sched.Engine {
+	if s.e == nil {
+		panic("stint: zero Scheduler: make one with New")
+	}
+	return s.e
+}
+
+// ask is what work of a tier asks of the engine.
+func (s Scheduler) ask(tier int) sched.Ask {
+	return sched.Ask{Key: s.key, Weight: s.weight, Tier: int8(tier)}
 }
 
 func (s Scheduler) tierFor(ctx context.Context) int {
@@ -95,7 +115,7 @@ func (s Scheduler) tierFor(ctx context.Context) int {
 // [ErrNoCapacity], [ErrCleared], or what the shared slots answer.
 func (s Scheduler) Acquire(ctx context.Context) error {
 	if ctx.Err() != nil {
-		s.c.made()
+		s.made()
 		return context.Cause(ctx)
 	}
 	// The path without a lock knows one slot and no key. Fields are named one by
@@ -104,45 +124,30 @@ func (s Scheduler) Acquire(ctx context.Context) error {
 	if !s.tiered {
 		tier = PriorityFrom(ctx).index()
 	}
-	if s.weight == 1 && s.key == "" && s.c.takeFast(tier) {
+	if s.weight == 1 && s.key == "" && s.e.TryFast(tier) {
 		return nil
 	}
-	return s.acquireSlow(ctx, tier)
-}
-
-func (s Scheduler) acquireSlow(ctx context.Context, tier int) error {
-	if s.c.made().slots != nil && s.weight == 1 && s.key == "" && s.c.takeShared(tier) {
-		return nil
-	}
-	e := s.c.waiter(s, tier)
-	e.Value.loose = true
-	e, err := s.c.take(ctx, e)
-	if err == nil {
-		s.c.recycleRare(e)
-	}
-	return err
+	return s.made().Take(ctx, s.ask(tier))
 }
 
 // TryAcquire takes a slot if one is free and nothing waits before it, and
 // reports whether it did. It never blocks. The tier is [Normal] unless At says
 // otherwise.
 func (s Scheduler) TryAcquire() bool {
-	if s.weight == 1 && s.key == "" && s.c.takeFast(s.tier.index()) {
+	if s.weight == 1 && s.key == "" && s.e.TryFast(s.tier.index()) {
 		return true
 	}
-	return s.c.made().tryTake(s, s.tier.index())
+	return s.made().TryTake(s.ask(s.tier.index()))
 }
 
 // Release gives back what Acquire or TryAcquire took, to whoever is next. It
-// panics if more is released than was acquired, which is a bug of the caller; at
-// the very moment in which others release too, the panic may come in a goroutine
-// of its own and end the process. It does not wait for others, but for the few
-// instructions that another call may just need.
+// panics if more is released than was acquired, which is a bug of the caller. It does not
+// wait for others, but for the few instructions that another call may just need.
 func (s Scheduler) Release() {
-	if s.weight == 1 && s.key == "" && s.c.giveFast() {
+	if s.weight == 1 && s.key == "" && s.e.GiveFast() {
 		return
 	}
-	s.c.made().give(s.key, int(s.weight))
+	s.made().Give(s.key, int(s.weight))
 }
 
 // Resize changes the limit. Raising it starts what waits; lowering it lets
@@ -153,7 +158,7 @@ func (s Scheduler) Resize(limit int) {
 	if err := inRange("limit", limit); err != nil {
 		panic(err)
 	}
-	s.c.resize(limit)
+	s.made().Resize(limit)
 }
 
 // SetCaps changes the caps of the tiers. It panics if one is negative, or less than
@@ -162,7 +167,7 @@ func (s Scheduler) SetCaps(caps Caps) {
 	if err := caps.validate(); err != nil {
 		panic(err)
 	}
-	s.c.change(func() { s.c.log.SetCaps(caps.tiers()) })
+	s.made().SetCaps(caps.tiers())
 }
 
 // SetPerKey changes how many entries of one key run at once; 0 is no limit.
@@ -171,20 +176,20 @@ func (s Scheduler) SetPerKey(n int) {
 	if err := inRange("PerKey", n); err != nil {
 		panic(err)
 	}
-	s.c.change(func() { s.c.log.SetPerKey(n) })
+	s.made().SetPerKey(n)
 }
 
 // Pause starts nothing more until Resume; what runs goes on. by tells people
 // who paused it and why: it is what Why answers.
 func (s Scheduler) Pause(by string) {
-	s.c.change(func() { s.c.pause(by) })
+	s.made().Pause(by)
 }
 
 // Resume ends a pause.
 func (s Scheduler) Resume() {
-	s.c.change(func() { s.c.paused = nil })
+	s.made().Resume()
 }
 
 // Clear takes everything out of the queue and returns how many entries that
 // were. Each is answered an error that wraps [ErrCleared].
-func (s Scheduler) Clear() int { return s.c.made().clear(ErrCleared) }
+func (s Scheduler) Clear() int { return s.made().Clear() }

@@ -108,6 +108,7 @@ func newPlay(t *testing.T, rnd *rand.Rand) *play {
 		cfg.Queue, cfg.WhenFull = 1+rnd.IntN(8), stint.Refuse
 		if n == 1 {
 			cfg.WhenFull, p.m.door = stint.Block, newNaive(cfg.Queue)
+			p.m.door.isDoor = true
 		}
 	}
 	cfg.Caps = p.randomCaps()
@@ -167,11 +168,6 @@ func (p *play) pick(ok func(a *actor) bool) *actor {
 
 func (p *play) arrive(how string) {
 	a := p.newActor(how)
-	if p.m.bound > 0 && p.m.posted(a.piece) && p.m.admits(a.piece) {
-		// If the last to hand one in has left room for it, it is posted, otherwise not.
-		// That is nobody's business, but posted its start is a turn.
-		a.how, a.job = "run", false
-	}
 	go a.begin(p.t.Context())
 	p.m.arrive(a.piece)
 }

@@ -17,6 +17,7 @@ type naive struct {
 	bound  int    // of the queue, 0 for none: arrivals that find it full are refused,
 	door   *naive // or their submitters wait here, if this is not nil
 	paused bool
+	isDoor bool // whose pieces without a key are tagged when they come, as those with one
 
 	running int
 	keyRuns map[string]int
@@ -155,7 +156,7 @@ func (n *naive) arrive(p *piece) {
 	switch err := n.tooMuch(p); {
 	case err != nil:
 		n.answer(p, err)
-	case n.admits(p) && !n.posted(p):
+	case n.admits(p):
 		n.enter(p)
 		n.look(p)
 	case full && n.door == nil:
@@ -170,13 +171,6 @@ func (n *naive) arrive(p *piece) {
 	}
 }
 
-// posted reports whether p is handed to the scheduler without its lock: a job of
-// one slot and no key is while anything waits for a slot. It queues then, though
-// it might start at once, so that its start is a turn.
-func (n *naive) posted(p *piece) bool {
-	return p.job && p.weight == 1 && p.key == "" && (n.paused || n.anyEligible())
-}
-
 // look dispatches after p has got its answer at once, unless p is work without a
 // key that a goroutine waits for: the path without a lock cannot look. With caps
 // that do not ascend there may be something to start, because what held a lower
@@ -189,8 +183,13 @@ func (n *naive) look(p *piece) {
 
 func (n *naive) push(p *piece) {
 	p.state = queued
-	p.tag = max(n.virtual[p.tier], n.ends[p.line])
-	n.ends[p.line] = p.tag + uint64(p.weight)*cost(p.key)
+	tagged := p.key != "" || n.isDoor
+	if tagged || len(n.inLine(p.line)) == 0 { // without a key it is tagged when it comes first: see take
+		p.tag = max(n.virtual[p.tier], n.ends[p.line])
+	}
+	if tagged {
+		n.ends[p.line] = p.tag + uint64(p.weight)*cost(p.key)
+	}
 	for _, q := range n.waiting {
 		if q.tier == p.tier {
 			p.ahead++

@@ -1,14 +1,9 @@
 package stint
 
-import (
-	"context"
-	"errors"
-	"fmt"
-	"slices"
-)
+import "github.com/stintgo/stint/internal/sched"
 
 // ErrNoSlot is what [Slots.TryAcquire] answers when no slot is free now.
-var ErrNoSlot = errors.New("stint: no shared slot is free")
+var ErrNoSlot = sched.ErrNoSlot
 
 // Grant names one slot that was taken, for as long as it is held. It is not 0.
 type Grant uint64
@@ -86,188 +81,38 @@ type Holder struct {
 	Waiting int    `json:"waiting"`
 }
 
-// grants is what a core keeps of slots that are shared.
-type grants struct {
-	held   map[Grant]*entry // of functions, and of whoever is about to go on
-	loose  []Grant          // taken by Acquire, which keeps no entry
-	lost   int              // of those, the number taken away before they were released
-	wanted struct {
-		tier    Priority
-		waiting int
-	}
+// sharedSlots has the engine count tiers.
+type sharedSlots struct{ Slots }
+
+func (s sharedSlots) Bind(notify func(), lost func(uint64, error)) {
+	s.Slots.Bind(notify, func(g Grant, cause error) { lost(uint64(g), cause) })
 }
 
-func (c *core) bindSlots() {
-	c.grants.held = make(map[Grant]*entry)
-	c.sleeper, _ = c.slots.(Sleeper)
-	c.slots.Bind(c.refresh, c.loseGrant)
-	c.refresh()
+func (s sharedSlots) TryAcquire(tier int) (uint64, error) {
+	g, err := s.Slots.TryAcquire(priorityOf(tier))
+	return uint64(g), err
 }
 
-// obtain takes a shared slot for e. The word cannot change meanwhile: with
-// shared slots everybody takes the lock.
-func (c *core) obtain(e *entry) error {
-	grant, err := c.slots.TryAcquire(priorityOf(int(e.Value.tier)))
-	switch {
-	case err != nil:
-	case e.Value.loose:
-		c.grants.loose = append(c.grants.loose, grant)
-	default:
-		e.Value.grant = grant
-		c.grants.held[grant] = e
-	}
-	return err
+func (s sharedSlots) Release(grant uint64) { s.Slots.Release(Grant(grant)) }
+
+func (s sharedSlots) Want(tier, waiting int) { s.Slots.Want(priorityOf(tier), waiting) }
+
+// sleeperSlots are shared slots in which a goroutine can sleep.
+type sleeperSlots struct {
+	sharedSlots
+
+	sleeper Sleeper
 }
 
-// takeShared takes a shared slot at once, for Acquire, if nothing waits here: that
-// needs no entry.
-func (c *core) takeShared(tier int) bool {
-	c.lock()
-	defer c.unlock()
-	if !c.nothingWaits() || c.paused != nil || c.refuses(1, false) != nil || !c.log.Admits(tier, "", 1, c.running()) {
-		return false
-	}
-	grant, err := c.slots.TryAcquire(priorityOf(tier))
-	if err != nil {
-		return false
-	}
-	c.grants.loose = append(c.grants.loose, grant)
-	c.word.Add(1)
-	return true
-}
+func (s sleeperSlots) Expect() { s.sleeper.Expect() }
 
-// expectSleep has the goroutine of e, which is about to be queued, sleep in the shared
-// slots if nobody else of this scheduler can have them wake it: nothing waits or runs
-// here, so the slot comes from elsewhere.
-func (c *core) expectSleep(e *entry) {
-	if c.sleeper != nil && c.running() == 0 && c.nothingWaits() {
-		e.Value.sleeps = true
-		c.sleeper.Expect()
-	}
-}
+func (s sleeperSlots) Sleep(ready func() bool) { s.sleeper.Sleep(ready) }
 
-// sleep waits in the shared slots, which have been told to expect it, until e is granted or
-// refused, or the slots can do without. If ctx ends first, it withdraws e: canceled. A
-// context that is watched has e refused instead.
-func (c *core) sleep(ctx context.Context, e *entry, watched bool) (canceled bool) {
-	if !watched && ctx.Done() != nil {
-		stop := context.AfterFunc(ctx, c.sleeper.Rouse)
-		defer stop()
-	}
-	c.sleeper.Sleep(func() (ready bool) {
-		canceled = canceled || !watched && ctx.Err() != nil && c.withdraw(e)
-		return canceled || len(e.Value.ready) > 0
-	})
-	return canceled
-}
+func (s sleeperSlots) Rouse() { s.sleeper.Rouse() }
 
-// nothingWaits reports whether there is nothing to start, and nobody to tell that
-// there is not.
-func (c *core) nothingWaits() bool {
-	return c.log.Len() == 0 && len(c.resumes) == 0 && c.idle == nil && c.posted() == 0 &&
-		(c.door == nil || c.door.Len() == 0)
-}
-
-// giveGrant releases the shared slot of e, unless it was lost.
-func (c *core) giveGrant(e *entry) {
-	if !e.Value.lost {
-		delete(c.grants.held, e.Value.grant)
-		c.want(c.running() - 1)
-		c.slots.Release(e.Value.grant)
+func engineSlots(s Slots) sched.Slots {
+	if sleeper, ok := s.(Sleeper); ok {
+		return sleeperSlots{sharedSlots{s}, sleeper}
 	}
-	e.Value.grant, e.Value.lost = 0, false
-}
-
-// bindGrant says whose work runs on the grant of e.
-func (c *core) bindGrant(e *entry, t *task) {
-	c.lock()
-	e.Value.task = t
-	lost := e.Value.lost
-	c.unlock()
-	if lost {
-		t.cancel(ErrSlotLost)
-	}
-}
-
-// moveGrant gives the grant of one entry to another.
-func (c *core) moveGrant(from, to *entry) {
-	to.Value.grant, to.Value.lost = from.Value.grant, from.Value.lost
-	from.Value.grant, from.Value.lost = 0, false
-	if !to.Value.lost {
-		c.grants.held[to.Value.grant] = to
-	}
-}
-
-// releaseLoose releases one grant that Acquire took. Which one is all the same.
-func (c *core) releaseLoose() {
-	if c.grants.lost > 0 {
-		c.grants.lost--
-		return
-	}
-	c.want(c.running() - 1)
-	last := len(c.grants.loose) - 1
-	c.slots.Release(c.grants.loose[last])
-	c.grants.loose = c.grants.loose[:last]
-}
-
-// loseGrant ends the work that runs on a grant that was taken away. Code
-// between Acquire and Release cannot be told.
-func (c *core) loseGrant(grant Grant, cause error) {
-	c.lock()
-	if i := slices.Index(c.grants.loose, grant); i >= 0 {
-		c.grants.loose = slices.Delete(c.grants.loose, i, i+1)
-		c.grants.lost++
-	}
-	var t *task
-	if e := c.grants.held[grant]; e != nil {
-		delete(c.grants.held, grant)
-		e.Value.lost = true
-		t = e.Value.task
-	}
-	c.unlock()
-	if t != nil {
-		t.cancel(fmt.Errorf("%w: %w", ErrSlotLost, cause))
-	}
-}
-
-// want tells Slots who waits for a slot, if that has changed. It is told before a
-// slot goes back, of what could start then, and once it is known what has started.
-func (c *core) want(running int) {
-	wanted := c.grants.wanted
-	if c.log.Len() == 0 && len(c.resumes) == 0 && wanted.waiting == 0 {
-		return
-	}
-	wanted.waiting = c.log.Len() - c.log.HeldByKey()
-	highest := -1
-	if wanted.waiting > 0 && c.paused == nil {
-		highest = c.startable(running)
-	}
-	if highest < 0 {
-		wanted.waiting = 0
-	}
-	for _, e := range c.resumes {
-		if c.log.KeyHasRoom(e.Value.keyName()) {
-			highest = max(highest, int(e.Value.tier))
-			wanted.waiting++
-		}
-	}
-	if highest >= 0 {
-		wanted.tier = priorityOf(highest)
-	}
-	if wanted != c.grants.wanted {
-		c.grants.wanted = wanted
-		c.slots.Want(wanted.tier, wanted.waiting)
-	}
-}
-
-// startable returns the tier that a slot would be spent on, or -1. If that is none
-// because of limits of our own, it is the tier for one of our own that comes back:
-// then nothing can start on another's slot, so the tier is no advantage, and ours
-// does not go round by another process for the next task.
-func (c *core) startable(running int) (tier int) {
-	tier = c.log.Highest(running)
-	if tier < 0 && running > 0 {
-		tier = c.log.Highest(running - 1)
-	}
-	return tier
+	return sharedSlots{s}
 }

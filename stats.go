@@ -21,23 +21,22 @@ type Stats struct {
 // Stats returns the present state. Running is not kept by tier: a slot's tier
 // says when it is given out and is forgotten then.
 func (s Scheduler) Stats() Stats {
-	c := s.c.made()
-	c.lockAll()
-	defer c.unlock()
-	limit, caps := c.log.Limits()
-	st := Stats{
-		Limit: limit, Running: c.running(), Queued: c.log.Len(), Caps: capsOf(caps), PerKey: c.log.PerKey(),
-		Paused: c.paused != nil, Closed: c.closed,
+	var shared *Usage
+	now := s.made().Stats(func() { shared = s.usage() })
+	return Stats{
+		Limit: now.Limit, Running: now.Running, Queued: now.Queued, QueuedBy: now.QueuedBy,
+		Caps: capsOf(now.Caps), PerKey: now.PerKey, Blocked: now.Blocked, Paused: now.Paused, Closed: now.Closed,
+		Shared: shared,
 	}
-	for tier := range Tiers {
-		st.QueuedBy[tier] = c.log.LenTier(tier)
+}
+
+// usage is the state of the shared slots, nil if there are none. It is called with the engine's
+// lock held.
+func (s Scheduler) usage() *Usage {
+	slots := s.e.Slots()
+	if slots == nil {
+		return nil
 	}
-	if c.door != nil {
-		st.Blocked = c.door.Len()
-	}
-	if c.slots != nil {
-		usage := c.slots.Usage()
-		st.Shared = &usage
-	}
-	return st
+	usage := slots.(interface{ Usage() Usage }).Usage() // as engineSlots made it
+	return &usage
 }

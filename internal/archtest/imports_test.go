@@ -34,7 +34,7 @@ type direction struct {
 // directions is the architecture. An arrow that is not here does not exist;
 // read it from the top to see what stands on what.
 //
-//	internal/backlog ← stint ← shm, queue ← stores, transfer ← server ← cmd
+//	internal/backlog ← internal/sched ← stint ← shm, queue ← stores, transfer ← server ← cmd
 //
 // csync and retry stand alone, so that they can be used without the rest.
 var directions = []direction{
@@ -44,7 +44,8 @@ var directions = []direction{
 	{pkg: "internal/bucket", state: here, may: []string{"internal/shrink"}},
 	{pkg: "csync", state: here},
 	{pkg: "retry", state: here},
-	{pkg: ".", state: here, may: []string{"internal/backlog", "internal/bucket"}},
+	{pkg: "internal/sched", state: here, may: []string{"internal/backlog"}},
+	{pkg: ".", state: here, may: []string{"internal/backlog", "internal/bucket", "internal/sched"}},
 
 	// Keeps a log readable while one error repeats.
 	{pkg: "internal/logthrottle", state: here},

@@ -15,9 +15,6 @@ type clock struct {
 	begun bool  // a call has brought a time
 }
 
-// advance makes the time at least now, in nanoseconds since 1970.
-func (c *clock) advance(now int64) { c.now = max(c.now, now) }
-
 // time returns the time of the present step.
 func (c *clock) time() time.Time { return timeOf(c.now) }
 

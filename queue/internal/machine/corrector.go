@@ -63,7 +63,7 @@ const (
 func (c *corrector) tick(now time.Time) (rest *setBack) {
 	o := c.opening
 	if o == nil || now.IsZero() {
-		c.clock.advance(now.UnixNano())
+		c.clock.now = max(c.clock.now, now.UnixNano())
 		return nil
 	}
 	latest := c.clock.now // in the rows

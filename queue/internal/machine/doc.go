@@ -20,8 +20,7 @@
 // and a file each, that have their own state and pointers to the parts that they use. A
 // part uses only parts that come before it in wire.go. There is one lock, in steps:
 // unless its comment says otherwise, the methods of a part are called with it held, and
-// take no lock. Types that lie in parts, such as task and heap, are used with the same
-// lock.
+// take no lock.
 //
 // The calls and what begins and ends them:
 //

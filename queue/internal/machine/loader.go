@@ -46,7 +46,7 @@ func (o *loader) load() error {
 	logged := func(id queue.ID) bool { _, ok := starts[id]; return ok }
 	err = o.eachHead(logged, func(h *rowSummary) error {
 		o.counters.reserve(h.seq)
-		o.clock.advance(h.changed)
+		o.clock.now = max(o.clock.now, h.changed)
 		if h.more == nil {
 			o.addWaiting(h, &order)
 			return nil
@@ -74,7 +74,7 @@ func (o *loader) load() error {
 	o.states.sortLists()
 	o.joinAll(joining)
 	o.restart()
-	o.leaseLog.over = o.leaseLog.unused(starts, over) // with the slots of leases that restart has ended
+	o.leaseLog.over = o.leaseLog.unused(starts, over)
 	return nil
 }
 
@@ -148,7 +148,7 @@ func (o *loader) lastRow(h *record.Head, value []byte, n Noted) (row record.Row,
 // running task, and its end, writes the row.
 func (o *loader) restoreClaim(row *record.Row, n Noted) {
 	if n.Token > row.Lease.Token && row.State == queue.Waiting {
-		o.clock.advance(n.At.UnixNano())
+		o.clock.now = max(o.clock.now, n.At.UnixNano())
 		o.transitions.claimed(o.queues.get(row.Queue), row, n.Start, n.At)
 	}
 }

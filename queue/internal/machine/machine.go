@@ -96,9 +96,9 @@ func Open(rows Rows, cfg Config) (*Machine, error) {
 		tasks:    newTasks(),
 		counters: newCounters(cfg.Epoch),
 	}
-	wire(m)
+	m.wire()
 	for _, load := range []func() error{
-		m.settings.load, m.scheduleSet.load, m.uniqueNames.load, m.cascades.load, newLoader(m).load, m.fingerprints.load,
+		m.settings.load, m.scheduleSet.load, m.uniqueNames.load, m.cascades.load, m.newLoader().load, m.fingerprints.load,
 	} {
 		if err := load(); err != nil {
 			return nil, fmt.Errorf("open the store: %w", err)

@@ -105,7 +105,7 @@ func (u *uniqueNames) load() error {
 		copy(k.id[:], value)
 		times := value[len(k.id):]
 		k.submitted, k.until = int64(binary.BigEndian.Uint64(times)), int64(binary.BigEndian.Uint64(times[8:]))
-		u.clock.advance(k.submitted)
+		u.clock.now = max(u.clock.now, k.submitted)
 		u.ends.set(k, k.until)
 		return nil
 	})

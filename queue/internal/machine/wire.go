@@ -5,14 +5,14 @@ import "github.com/stintgo/stint/queue"
 // wire connects the parts of a machine: it gives each part pointers to the parts that it
 // uses, and empty maps. The parts are one graph: a part uses only parts above it here,
 // but for the two functions passes.visit and queueSet.configure, which call parts below.
-func wire(m *Machine) {
-	wireMemory(m)
-	wireAnswers(m)
-	wireTransitions(m)
+func (m *Machine) wire() {
+	m.wireMemory()
+	m.wireAnswers()
+	m.wireTransitions()
 }
 
 // wireMemory connects the parts that keep state and change no task.
-func wireMemory(m *Machine) {
+func (m *Machine) wireMemory() {
 	m.watchers = watchers{clock: &m.clock, all: make(map[*watcher]struct{})}
 	m.queues = queueSet{
 		byName: make(map[string]*queueState), numbered: []*queueState{nil},
@@ -57,7 +57,7 @@ func wireMemory(m *Machine) {
 }
 
 // wireAnswers connects the parts that answer questions.
-func wireAnswers(m *Machine) {
+func (m *Machine) wireAnswers() {
 	m.views = views{deps: &m.deps, keyTotals: &m.keyTotals, queues: &m.queues}
 	m.finder = finder{journal: m.journal, queues: &m.queues, rows: &m.rows, tasks: m.tasks, views: &m.views}
 	m.reasons = reasons{
@@ -68,7 +68,7 @@ func wireAnswers(m *Machine) {
 }
 
 // wireTransitions connects the parts that change tasks, and the steps.
-func wireTransitions(m *Machine) {
+func (m *Machine) wireTransitions() {
 	m.transitions = transitions{
 		clock: &m.clock, deps: &m.deps, fingerprints: &m.fingerprints, journal: m.journal,
 		prefetch: &m.prefetch, queues: &m.queues, rows: &m.rows, slots: &m.slots, states: &m.states,
@@ -115,7 +115,7 @@ func wireTransitions(m *Machine) {
 }
 
 // newLoader returns what puts the tasks of all rows into the memory.
-func newLoader(m *Machine) *loader {
+func (m *Machine) newLoader() *loader {
 	return &loader{
 		attempts: &m.attempts, cascades: &m.cascades, clock: &m.clock, corrector: &m.corrector,
 		counters: &m.counters, deps: &m.deps, holds: &m.holds, journal: m.journal, leaseLog: &m.leaseLog,

@@ -1,4 +1,4 @@
-package stint
+package sched
 
 import "sync"
 
@@ -12,7 +12,7 @@ type spinMutex struct{ mu sync.Mutex }
 // Turns of an empty loop, about a third of a nanosecond each.
 const (
 	spinFirst = 64
-	spinLast  = 2048
+	spinLast  = 16384
 )
 
 func (m *spinMutex) Lock() {
@@ -26,8 +26,6 @@ func (m *spinMutex) Lock() {
 	}
 	m.mu.Lock()
 }
-
-func (m *spinMutex) TryLock() bool { return m.mu.TryLock() }
 
 func (m *spinMutex) Unlock() { m.mu.Unlock() }
 

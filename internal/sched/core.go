@@ -1,0 +1,139 @@
+package sched
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+)
+
+// core is an engine's lock and what it guards: slots, what waits for them, and the decision
+// which work gets them. It decides, and when the lock is given up it acts on that: it
+// starts workers and wakes goroutines.
+type core struct {
+	gate   gate
+	waking atomic.Bool // a worker has been started and has not looked at the queue yet, or lingers
+	killed atomic.Bool // what runs has been cancelled
+
+	cfg    Config  // immutable
+	engine *Engine // that it is part of
+
+	_ pad
+
+	// mu guards what follows and the bits of the gate. It is held for a few dozen
+	// instructions; nothing of the user's runs under it but Config.Share. It
+	// comes before the locks of Slots and of futures, and is never held together
+	// with that of another engine.
+	mu        spinMutex
+	queue     queue
+	news      news     // to act on when the lock is given up
+	volunteer *worker  // the caller of dispatch, if that is a worker that can run one job
+	workers   int      // goroutines that run jobs or publish their outcomes
+	lent      int      // tasks that have lent their slot
+	resumes   []*entry // and those of them that want it back: they go first
+	door      door
+	shared    sharing
+	paused    *Pause
+	closed    bool          // nothing new is taken
+	idle      chan struct{} // closed at the end of a drain
+
+	_ pad
+}
+
+// pad keeps what different processors write on different cache lines.
+type pad [64]byte
+
+// news is what has been decided under the lock and is acted on without it, because to wake
+// a goroutine or to start one takes far longer than to decide.
+type news struct {
+	granted  entryQueue // goroutines that go on, with a slot or an error
+	starting []job      // jobs that get a worker
+	refused  []refusal  // jobs that will not run
+}
+
+type refusal struct {
+	job Job
+	err error
+}
+
+// job is a job that is to run, or runs.
+type job struct {
+	Job
+
+	fn func(context.Context) error // of a group's job
+	x  *entry                      // nil for work of one slot without a key
+}
+
+func (n *news) none() bool { return n.granted.first == nil && n.starting == nil && n.refused == nil }
+
+// lock takes the engine's lock.
+func (c *core) lock() { c.mu.Lock() }
+
+// unlock gives up the lock, and then acts on what has been decided since it was taken.
+func (c *core) unlock() {
+	if c.news.none() {
+		c.mu.Unlock()
+		return
+	}
+	what := c.news
+	c.news = news{}
+	c.mu.Unlock()
+	for x := what.granted.first; x != nil; {
+		following, sleeps := x.link, x.sleeps // before it goes on, and x is used again
+		x.link = nil
+		x.ready <- struct{}{}
+		if sleeps {
+			c.shared.sleeper.Rouse()
+		}
+		x = following
+	}
+	for _, j := range what.starting {
+		go c.engine.work(j)
+	}
+	if len(what.refused) > 0 {
+		c.publishAll(what.refused)
+	}
+}
+
+// publishAll publishes the errors of jobs that are refused, the last of which was refused
+// first, and returns when that is done. It does so in a goroutine of its own: their
+// teardowns may end it, and the caller has a slot to run on, to wait for or to give back.
+func (c *core) publishAll(refused []refusal) {
+	published := make(chan struct{})
+	go func() {
+		defer close(published)
+		defer func() {
+			c.lock()
+			c.workers -= len(refused)
+			c.noticeIdle()
+			c.unlock()
+		}()
+		for _, r := range refused {
+			r.job.Forget()
+			defer r.job.refuse(r.err)
+		}
+	}()
+	<-published
+}
+
+// refuses says why an arrival of a weight is not taken. What is part of a
+// running function is taken until the engine is closed by force.
+func (c *core) refuses(weight int, nested bool) error {
+	if c.closed && (!nested || c.killed.Load()) {
+		return ErrClosed
+	}
+	return c.tooMuch(weight)
+}
+
+// tooMuch says why work of a weight could never run.
+func (c *core) tooMuch(weight int) error {
+	limit := c.queue.policy.Max()
+	switch {
+	case limit == 0:
+		return ErrNoCapacity
+	case weight > limit:
+		return fmt.Errorf("%w: weight %d, limit %d", ErrTooHeavy, weight, limit)
+	case weight > 1 && c.cfg.Slots != nil:
+		return fmt.Errorf("%w: shared slots are taken one at a time", ErrTooHeavy)
+	}
+	return nil
+}

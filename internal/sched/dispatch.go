@@ -1,0 +1,256 @@
+package sched
+
+import (
+	"errors"
+	"slices"
+)
+
+// dispatch gives out slots until no more work may start: those that a finish
+// has freed, which are still counted in the gate and so are handed over, never put
+// back and fought for, and whatever else is free. finished says that this is a
+// finish, which is a turn of the policy also if it starts nothing. What has been
+// decided is acted on when the lock is given up.
+//
+// A slot that no work gets is given back, and the tiers that must queue are
+// marked, in the one compare-and-swap that finds nothing to start: so no
+// arrival can slip in between that decision and its publication.
+func (c *core) dispatch(freed int, finished bool) {
+	started := false
+	for {
+		old := c.gate.word.Load()
+		freed = min(freed, int(uint32(old))) // a stray Release may have given them back already
+		running := int(uint32(old)) - freed
+		p, ok := c.next(running)
+		if !ok {
+			if c.door.open(running) {
+				continue
+			}
+			if finished && !started && c.capped(running) {
+				c.queue.log().Pass(running)
+				finished = false
+				continue // the turn that begins may be the guard's
+			}
+			if c.publishGate(old, running) {
+				break
+			}
+			continue
+		}
+		if !c.gate.word.CompareAndSwap(old, old-uint64(freed)+uint64(p.weight)) {
+			continue
+		}
+		freed, started = 0, true
+		c.start(p)
+	}
+	if c.cfg.Slots != nil {
+		c.shared.want(c.gate.running())
+	}
+	c.noticeIdle()
+}
+
+// capped reports whether it is the caps that allow nothing to start: not a
+// pause, a task that wants its slots back first, a worker that is on its way,
+// or shared slots that others hold.
+func (c *core) capped(running int) bool {
+	return c.paused == nil && len(c.resumes) == 0 && !c.queue.may(running)
+}
+
+// release gives slots that a finish has freed to what is next.
+func (c *core) release(freed int) {
+	switch {
+	case c.cfg.Slots != nil && c.nothingWaits():
+		c.gate.word.Add(-uint64(freed)) // every call takes the lock, so the gate needs no marks
+	case !c.handOver(freed):
+		c.dispatch(freed, true)
+	}
+}
+
+// handOver is dispatch for the case that matters for speed: one slot has come
+// free, one fifo is all that waits, and its first item can start and is not the last. Then
+// neither the policy is asked nor the gate changed. It reports whether this is the case.
+func (c *core) handOver(freed int) bool {
+	r := c.queue.simple()
+	if r == nil || r.n == 1 || freed != 1 || c.door.busy() {
+		return false
+	}
+	old, limit := c.gate.word.Load(), int(c.gate.limit.Load())
+	running := int(uint32(old))
+	if old&slowBit != 0 || running > limit {
+		return false
+	}
+	p := r.piece(c.queue.alone, r.head)
+	if p.isJob() && c.volunteer == nil || p.left() {
+		return false
+	}
+	c.start(p)
+	if running < limit {
+		if next := r.piece(c.queue.alone, r.head); !next.isJob() || c.mayStart() {
+			c.dispatch(0, false)
+		}
+	}
+	return true
+}
+
+// dispatchAndUnlock dispatches and gives up the lock.
+func (c *core) dispatchAndUnlock(freed int, finished bool) {
+	c.dispatch(freed, finished)
+	c.unlock()
+}
+
+// publishGate replaces the running count and the marks of the gate, if that is still old.
+func (c *core) publishGate(old uint64, running int) bool {
+	closed := c.queue.closed(running) | c.door.closed() // a slot that comes free may be for a submitter
+	bits := uint64(closed) << closedShift
+	if c.paused != nil || c.closed || c.idle != nil || c.cfg.Slots != nil || len(c.resumes) > 0 {
+		bits |= slowBit
+	}
+	fresh := old&^(runningMask|closedMask|slowBit) | bits | uint64(running)
+	return fresh == old || c.gate.word.CompareAndSwap(old, fresh)
+}
+
+// next returns the piece that starts next, if one may. Tasks that have lent their
+// slot and want it back go first, even through a pause: they run already.
+func (c *core) next(running int) (p piece, ok bool) {
+	if len(c.resumes) > 0 {
+		if x, hold := c.nextResume(running); hold {
+			return piece{x: x, tier: -1, weight: x.slots()}, x != nil
+		}
+	}
+	if c.paused != nil {
+		return piece{}, false
+	}
+	for {
+		p, ok := c.queue.peek(running)
+		if !ok || p.isJob() && !c.mayStart() {
+			return piece{}, false
+		}
+		if p.left() { // what comes free now is for the next
+			c.refuse(p, errLeft)
+			continue
+		}
+		if c.cfg.Slots == nil {
+			return p, true
+		}
+		err := c.shared.obtain(p.x)
+		if err == nil {
+			return p, true
+		}
+		if errors.Is(err, ErrNoSlot) {
+			return piece{}, false
+		}
+		c.refuse(p, err)
+	}
+}
+
+// mayStart reports whether there is a worker for another job. One worker is
+// woken at a time, and it wakes the next: starting a goroutine for each of many
+// small jobs costs more than the jobs. But a job that only waits for a worker
+// does not keep others out of a queue that is full.
+func (c *core) mayStart() bool { return c.volunteer != nil || !c.waking.Load() || c.full() }
+
+func (c *core) full() bool { return c.cfg.Queue > 0 && c.queue.log().Len() >= c.cfg.Queue }
+
+// nextResume returns the first task that can have its slot back. hold says that
+// nothing else may start: there is one, or one that lacks nothing but slots.
+func (c *core) nextResume(running int) (x *entry, hold bool) {
+	for _, x := range c.resumes {
+		switch {
+		case !c.queue.log().KeyHasRoom(x.Key):
+		case running > 0 && running+int(x.Weight) > int(c.gate.limit.Load()):
+			return nil, true
+		case c.cfg.Slots != nil && !c.shared.regain(x):
+			return nil, true
+		default:
+			return x, true
+		}
+	}
+	return nil, false
+}
+
+func (x *entry) slots() int32 {
+	if x == nil {
+		return 0
+	}
+	return x.Weight
+}
+
+// start takes a piece out of where it waits; its slots are counted already. A worker
+// that has just finished a job keeps the next one for itself.
+func (c *core) start(p piece) {
+	if p.tier < 0 {
+		i := slices.Index(c.resumes, p.x)
+		c.resumes = slices.Delete(c.resumes, i, i+1)
+		c.queue.log().Admit(p.x.Key)
+		c.news.granted.append(p.x)
+		return
+	}
+	var j job
+	if p.x == nil {
+		j = job{Job: p.it.job, fn: p.it.fn}
+	} else {
+		j = job{p.x.job, p.x.fn, p.x}
+	}
+	c.queue.start(p)
+	switch {
+	case j.Job == nil:
+		c.news.granted.append(p.x)
+	case c.volunteer != nil:
+		c.volunteer.job, c.volunteer = j, nil
+	default:
+		c.waking.Store(true)
+		c.news.starting = append(c.news.starting, j)
+	}
+}
+
+// refuse takes a piece out of the queue, for its error to be err. Of several jobs, that of the
+// last one to be refused is published first.
+func (c *core) refuse(p piece, err error) {
+	if !p.isJob() {
+		c.queue.remove(p)
+		p.x.err = err
+		c.news.granted.append(p.x)
+		return
+	}
+	c.workers++ // until its error is published
+	if p.x != nil {
+		c.news.refused = append(c.news.refused, refusal{p.x.job, err})
+		c.queue.remove(p)
+		p.x.recycle()
+		return
+	}
+	c.news.refused = append(c.news.refused, refusal{p.it.job, err})
+	c.queue.remove(p)
+}
+
+// refuseThese refuses pieces, for their errors to be published in the order of their arrival.
+func (c *core) refuseThese(pieces []piece, err error) {
+	slices.SortFunc(pieces, byArrival)
+	for _, p := range slices.Backward(pieces) {
+		c.refuse(p, err)
+	}
+}
+
+// refuseAll refuses what waits and is of a weight for which why gives an error, and
+// returns how many pieces those are.
+func (c *core) refuseAll(why func(weight int) error) (refused int) {
+	for _, p := range slices.Backward(c.queue.all()) {
+		if err := why(int(p.weight)); err != nil {
+			c.refuse(p, err)
+			refused++
+		}
+	}
+	return refused
+}
+
+// nothingWaits reports whether there is nothing to start, and nothing that waits for there
+// to be nothing.
+func (c *core) nothingWaits() bool {
+	return c.queue.empty() && len(c.resumes) == 0 && c.idle == nil && !c.door.busy()
+}
+
+// noticeIdle ends a drain when nothing is left of what was accepted.
+func (c *core) noticeIdle() {
+	if c.idle != nil && c.gate.running() == 0 && c.queue.empty() && c.lent == 0 && c.workers == 0 {
+		close(c.idle)
+		c.idle = nil
+	}
+}

@@ -1,0 +1,168 @@
+package sched
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/stintgo/stint/internal/backlog"
+)
+
+// Config is what an engine is made with.
+type Config struct {
+	Limit  int
+	Caps   [Tiers]int // 0 for unset
+	PerKey int        // entries of one key that run at once, 0 for no limit
+	Share  func(key string) int
+	Queue  int  // entries that may wait, 0 for no bound
+	Refuse bool // an arrival that finds the queue full is refused, or it waits
+	Slots  Slots
+	Caught func(recovered any) error // makes the error of a function that did not return
+	Report func(error)               // is called with the errors of Caught that nothing may wait for
+}
+
+// Engine is the state behind a scheduler: slots, and the work that waits for them. All
+// methods are safe for concurrent use.
+type Engine struct {
+	core
+
+	watched  atomic.Pointer[watch] // of the context used last; changes with the lock held
+	lastDone <-chan struct{}       // of the context of the goroutine that waited last; guarded by the lock
+	live     map[*Task]struct{}    // running tasks whose functions asked for a Done channel; likewise
+
+	// Immutable.
+	parallel bool  // there is more than one processor
+	plain    entry // stands for running work of one slot without a key, which needs no entry of its own
+	gone     entry // stands for the entry of a group's job that has ended
+
+	unused sync.Pool // entries
+}
+
+// Pause says why an engine is paused, and since when.
+type Pause struct {
+	By    string
+	Since time.Time
+}
+
+// New returns an engine.
+func New(cfg Config) *Engine {
+	e := &Engine{
+		parallel: runtime.GOMAXPROCS(0) > 1,
+		live:     make(map[*Task]struct{}),
+	}
+	e.cfg, e.engine = cfg, e
+	e.queue.clock.born = now()
+	e.queue.clock.last = -1
+	e.queue.alone = -1
+	e.queue.policy = backlog.New[*entry](backlog.Config{
+		Max: cfg.Limit, Caps: cfg.Caps, PerKey: cfg.PerKey, Share: cfg.Share,
+	})
+	e.plain = entry{e: e, use: use{Ask: Ask{Weight: 1}}}
+	e.gone = entry{e: e}
+	if cfg.Queue > 0 {
+		e.door = door{e: e, log: backlog.New[*entry](backlog.Config{Max: cfg.Queue, Share: cfg.Share})}
+	}
+	e.gate.publish(e.queue.log().Limits())
+	if cfg.Slots != nil {
+		e.shared.bindTo(e)
+	}
+	return e
+}
+
+// TryFast takes one slot for a tier if that needs no lock.
+func (e *Engine) TryFast(tier int) bool { return e.gate.take(tier) }
+
+// GiveFast gives back one slot of work without a key if that needs no lock.
+func (e *Engine) GiveFast() bool { return e.gate.give() }
+
+// Limit is the number of slots.
+func (e *Engine) Limit() int { return int(e.gate.limit.Load()) }
+
+// Queue is how many entries may wait, 0 for no bound.
+func (e *Engine) Queue() int { return e.cfg.Queue }
+
+// Slots is where the slots come from when they are shared, else nil.
+func (e *Engine) Slots() Slots { return e.cfg.Slots }
+
+// change applies a change of limits or of state, and starts what it allows.
+func (e *Engine) change(apply func()) {
+	e.lock()
+	apply()
+	e.queue.look()
+	e.gate.publish(e.queue.log().Limits())
+	e.dispatchAndUnlock(0, false)
+}
+
+// SetCaps changes the caps of the tiers.
+func (e *Engine) SetCaps(caps [Tiers]int) { e.change(func() { e.queue.log().SetCaps(caps) }) }
+
+// SetPerKey changes how many entries of one key run at once.
+func (e *Engine) SetPerKey(n int) { e.change(func() { e.queue.log().SetPerKey(n) }) }
+
+// Pause starts nothing more until Resume.
+func (e *Engine) Pause(by string) {
+	e.change(func() {
+		if e.paused == nil {
+			e.paused = &Pause{by, now()}
+		}
+	})
+}
+
+// Resume ends a pause.
+func (e *Engine) Resume() { e.change(func() { e.paused = nil }) }
+
+// Resize changes the limit. What could never run under it is refused.
+func (e *Engine) Resize(limit int) {
+	e.change(func() {
+		e.queue.log().SetMax(limit)
+		e.refuseAll(e.tooMuch)
+		e.door.refuse(e.tooMuch)
+	})
+}
+
+// Clear refuses all that waits and returns how many entries that were.
+func (e *Engine) Clear() int {
+	e.lock()
+	n := e.refuseAll(func(int) error { return ErrCleared })
+	e.dispatchAndUnlock(0, false)
+	return n
+}
+
+// Drain takes nothing new and waits until all that was accepted has ended. If ctx ends
+// first, it closes the engine.
+func (e *Engine) Drain(ctx context.Context) error {
+	e.lock()
+	e.closed = true
+	e.door.refuse(closed)
+	if e.idle == nil {
+		e.idle = make(chan struct{})
+	}
+	idle := e.idle
+	e.dispatchAndUnlock(0, false)
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		e.Close()
+		return context.Cause(ctx)
+	}
+}
+
+// Close refuses all that waits and all that comes, and cancels what runs.
+func (e *Engine) Close() {
+	e.lock()
+	e.closed = true
+	e.killed.Store(true)
+	e.refuseAll(closed)
+	e.door.refuse(closed)
+	running := e.live
+	e.live = make(map[*Task]struct{})
+	e.dispatchAndUnlock(0, false)
+	for t := range running {
+		t.cancel(ErrClosed)
+	}
+}
+
+func closed(int) error { return ErrClosed }

@@ -1,0 +1,141 @@
+package sched
+
+import (
+	"context"
+
+	"github.com/stintgo/stint/internal/backlog"
+)
+
+// Tiers is the number of tiers. Tier 0 is the lowest.
+const Tiers = backlog.Tiers
+
+// Ask is what a piece of work asks for.
+type Ask struct {
+	Key    string // empty for none
+	Weight int32  // slots
+	Tier   int8
+}
+
+// plain reports whether it is one slot without a key.
+func (a Ask) plain() bool { return a.Weight == 1 && a.Key == "" }
+
+// Job is work that the engine runs in a goroutine of its own: a [Group], for one of its
+// functions, or what a [Call] is part of.
+type Job interface {
+	// Do calls the function of a call and keeps its value. That of a group is not called.
+	Do(ctx context.Context) error
+	// Forget lets go of the function of a call, which will not be called.
+	Forget()
+
+	run(w *worker)    // calls the function of the worker's job; it does not panic
+	refuse(err error) // ends it without
+	call() *Call      // nil for a group
+}
+
+// entry is one piece of work from its arrival until it gives its slots back: a goroutine
+// that waits, or a job with a key, several slots or a shared one. Entries belong to one
+// engine and are used again. From when they arrive until they are recycled, its lock
+// guards them. A call may still point to an entry that is used again: it reads no more
+// than e, which stays, and with the lock waits, and job while that is true.
+type entry struct {
+	e     *Engine
+	waits bool // it is in the queue; changes with the lock held
+	use
+}
+
+// use is what is new each time that an entry is used.
+type use struct {
+	Ask
+
+	node  node                        // in the policy, if the entry has a key; its value is the entry
+	job   Job                         // nil for a goroutine that waits
+	fn    func(context.Context) error // of a group's job
+	since int64                       // when it arrived, by the engine's clock
+	place uint64                      // in the fifo of its tier, if it has no key
+
+	link         *entry // the next in a list of granted entries
+	watch        *watch // whose context's end takes it out of the queue, while that is not an item's
+	newer, older *entry // in the watch's list, if it has a key
+
+	// Of shared slots.
+	grant uint64
+	lost  bool  // it may have been taken away
+	loose bool  // it is for a caller that keeps no entry: see sharing
+	task  *Task // the function that runs on it
+
+	// Of a goroutine that waits.
+	ready  chan struct{}   // it goes on when it receives here,
+	err    error           // without a slot if this is set
+	nested bool            // it is called by a function that runs on a slot
+	done   <-chan struct{} // its context's
+	sleeps bool            // in the shared slots, which are to rouse it: see Sleeper
+	again  bool            // the one that waited before had the same context: a watch would pay
+	brings *arrival        // the job of a submitter that waits at the door
+}
+
+type node = backlog.Entry[*entry]
+
+// An entry without a key is in a fifo as its item's job, and has another job, or none. So these
+// are not called.
+
+func (x *entry) Do(context.Context) error { return nil }
+func (x *entry) Forget()                  {}
+func (x *entry) run(*worker)              {}
+func (x *entry) refuse(error)             {}
+func (x *entry) call() *Call              { return nil }
+
+// left reports whether the entry is a goroutine that waits, and whose context has ended.
+func (x *entry) left() bool {
+	if x.job != nil {
+		return false
+	}
+	select {
+	case <-x.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// entry returns an unused entry. It needs no lock.
+func (e *Engine) entry(a Ask) *entry {
+	x, ok := e.unused.Get().(*entry)
+	if !ok {
+		x = &entry{e: e}
+		x.node.Value = x
+	}
+	x.Ask = a
+	return x
+}
+
+// waiter returns an unused entry for a goroutine to wait on.
+func (e *Engine) waiter(a Ask) *entry {
+	x := e.entry(a)
+	if x.ready == nil {
+		x.ready = make(chan struct{}, 1)
+	}
+	return x
+}
+
+// recycle gives back an entry that neither waits nor runs, unless it is the one of all plain
+// work. That of a job is given back with the lock held.
+func (x *entry) recycle() {
+	if x == &x.e.plain {
+		return
+	}
+	x.use = use{ready: x.ready}
+	x.node.Value = x
+	x.e.unused.Put(x)
+}
+
+// entryQueue is a FIFO of entries.
+type entryQueue struct{ first, last *entry }
+
+func (q *entryQueue) append(x *entry) {
+	if q.first == nil {
+		q.first = x
+	} else {
+		q.last.link = x
+	}
+	q.last = x
+}

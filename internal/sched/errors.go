@@ -1,0 +1,25 @@
+package sched
+
+import "errors"
+
+// Errors of the engine, under the names that they have in the root package.
+var (
+	// ErrClosed answers all that waits when an engine is closed, and every call after that.
+	ErrClosed = errors.New("stint: scheduler is closed")
+	// ErrNoCapacity answers work under a limit of 0.
+	ErrNoCapacity = errors.New("stint: the limit is 0, so nothing can run; raise it with Resize")
+	// ErrQueueFull answers an arrival that a bounded queue refuses.
+	ErrQueueFull = errors.New("stint: queue is full")
+	// ErrTooHeavy answers work whose weight is above the limit.
+	ErrTooHeavy = errors.New("stint: weight is above the limit")
+	// ErrCleared answers what Clear takes out.
+	ErrCleared = errors.New("stint: cleared from the queue")
+	// ErrSlotLost is the cause with which work ends whose shared slot was taken away.
+	ErrSlotLost = errors.New("stint: the shared slot was taken away")
+	// ErrNoSlot is what Slots answer when no slot is free now.
+	ErrNoSlot = errors.New("stint: no shared slot is free")
+)
+
+// errLeft answers a goroutine whose context ended before a slot came free. It returns the
+// context's cause instead.
+var errLeft = errors.New("the context has ended")

@@ -1,0 +1,205 @@
+package sched
+
+import "context"
+
+// item is one piece of work without a key. Work that is one slot of a group, or a call, is
+// the item alone; all else has an entry, which is the item's job then.
+type item struct {
+	job   Job
+	fn    func(context.Context) error // of a group's job
+	watch *watch                      // whose context's end takes it out
+	since int64                       // when it arrived, by the engine's clock
+}
+
+// fifo is a queue of items. It is a list of chunks, so that a long one is never moved to
+// grow, and its memory is given back as it becomes shorter. An item has a place, a number that
+// stays the same as long as it waits, by which it is found and taken out at once.
+type fifo struct {
+	chunks []*chunk // places base·chunkLen and up; nil for one that has been taken out whole
+	base   uint64
+	head   uint64 // place of the first item
+	tail   uint64 // and of the next that is put
+	n      int
+}
+
+const chunkLen = 128
+
+// chunk is some 5 KiB.
+type chunk struct {
+	items [chunkLen]item
+	dead  int // items that were taken out and that the head has not passed
+}
+
+// put appends an item and returns its place.
+func (f *fifo) put(it item, spare *spares) (place uint64) {
+	if f.tail%chunkLen == 0 {
+		f.grow(spare)
+	}
+	place = f.tail
+	f.chunks[len(f.chunks)-1].items[place%chunkLen] = it
+	f.tail++
+	f.n++
+	return place
+}
+
+func (f *fifo) grow(spare *spares) {
+	last := len(f.chunks) - 1
+	switch {
+	case last < 0:
+		f.base, f.head = f.tail/chunkLen, f.tail
+	case last > 0 && f.chunks[last].dead == chunkLen:
+		spare.put(f.chunks[last])
+		f.chunks[last] = nil
+	}
+	f.chunks = append(f.chunks, spare.get())
+}
+
+// first returns the first item, of which there must be one.
+func (f *fifo) first() *item { return &f.chunks[0].items[f.head%chunkLen] }
+
+// drop takes out the first item.
+func (f *fifo) drop(spare *spares) {
+	*f.first() = item{}
+	f.n--
+	f.head++
+	if f.n == 0 {
+		f.clear(spare)
+		return
+	}
+	for {
+		if f.head%chunkLen == 0 {
+			f.pass(spare)
+		}
+		if f.first().job != nil {
+			return
+		}
+		f.chunks[0].dead--
+		f.head++
+	}
+}
+
+// pass gives up the first chunk, and those behind it that have been taken out.
+func (f *fifo) pass(spare *spares) {
+	spare.put(f.chunks[0])
+	for f.chunks[0], f.chunks = nil, f.chunks[1:]; ; f.chunks = f.chunks[1:] {
+		f.base++
+		if f.chunks[0] != nil {
+			return
+		}
+		f.head += chunkLen
+	}
+}
+
+// clear gives up all chunks, which have no items, but one that has room.
+func (f *fifo) clear(spare *spares) {
+	keep := 0
+	if f.tail%chunkLen != 0 {
+		keep = 1
+	}
+	cut := len(f.chunks) - keep
+	for i, c := range f.chunks[:cut] {
+		if c != nil {
+			spare.put(c)
+		}
+		f.chunks[i] = nil
+	}
+	f.chunks = f.chunks[cut:]
+	if keep == 1 {
+		f.chunks[0].dead = 0
+	}
+	f.base, f.head = f.tail/chunkLen, f.tail
+}
+
+// at returns the item at a place, or nil if it has left.
+func (f *fifo) at(place uint64) *item {
+	if place < f.head || place >= f.tail {
+		return nil
+	}
+	c := f.chunks[place/chunkLen-f.base]
+	if c == nil || c.items[place%chunkLen].job == nil {
+		return nil
+	}
+	return &c.items[place%chunkLen]
+}
+
+// remove takes out the item at a place.
+func (f *fifo) remove(place uint64, spare *spares) {
+	if place == f.head {
+		f.drop(spare)
+		return
+	}
+	i := place/chunkLen - f.base
+	c := f.chunks[i]
+	c.items[place%chunkLen] = item{}
+	c.dead++
+	f.n--
+	if c.dead == chunkLen && i > 0 && int(i) < len(f.chunks)-1 {
+		spare.put(c)
+		f.chunks[i] = nil
+	}
+}
+
+// next returns the first place from one on that has an item, and false if there is none.
+func (f *fifo) next(place uint64) (uint64, bool) {
+	for place = max(place, f.head); place < f.tail; {
+		c := f.chunks[place/chunkLen-f.base]
+		switch {
+		case c == nil:
+			place += chunkLen - place%chunkLen
+		case c.items[place%chunkLen].job == nil:
+			place++
+		default:
+			return place, true
+		}
+	}
+	return 0, false
+}
+
+// ahead counts the items before a place.
+func (f *fifo) ahead(place uint64) (n int) {
+	last := place/chunkLen - f.base
+	for _, c := range f.chunks[:last] {
+		if c != nil {
+			n += chunkLen - c.dead
+		}
+	}
+	if last > 0 { // what the head has passed is not counted as dead
+		n -= int(f.head % chunkLen)
+	}
+	c := f.chunks[last]
+	from := uint64(0)
+	if last == 0 {
+		from = f.head % chunkLen
+	}
+	for i := from; i < place%chunkLen; i++ {
+		if c.items[i].job != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// spares are chunks to be used again.
+type spares struct{ chunks []*chunk }
+
+// maxSpares is how many are kept, some 340 KiB.
+const maxSpares = 64
+
+func (s *spares) get() *chunk {
+	last := len(s.chunks) - 1
+	if last < 0 {
+		return new(chunk)
+	}
+	c := s.chunks[last]
+	s.chunks[last] = nil
+	s.chunks = s.chunks[:last]
+	return c
+}
+
+// put keeps a chunk that has no items.
+func (s *spares) put(c *chunk) {
+	if len(s.chunks) < maxSpares {
+		c.dead = 0
+		s.chunks = append(s.chunks, c)
+	}
+}

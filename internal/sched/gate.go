@@ -1,0 +1,75 @@
+package sched
+
+import "sync/atomic"
+
+// gate is the state that admission needs without a lock, in one atomic word:
+//
+//	bits  0 … 31  slots in use
+//	bits 32 … 38  a bit per tier whose arrivals must queue
+//	bit  39       every call takes the lock: a pause, closing, shared slots …
+//	bits 40 … 63  changes of the limits, counted, so that an admission that was
+//	              decided under the old limits fails its compare-and-swap
+//
+// Taking a slot is a compare-and-swap that adds 1 while the tier's bit and bit 39 are
+// clear; giving one back subtracts 1 while all of bits 32 to 39 are clear. The bits change
+// with the engine's lock held. A set bit may be stale and costs a visit to the path with the
+// lock. A clear one never is: the bit of an entry is set before the lock is given up, by
+// a compare-and-swap from the very word in which no slot was free for it.
+type gate struct {
+	word  atomic.Uint64
+	caps  [Tiers]atomic.Uint32 // effective caps
+	limit atomic.Uint32
+}
+
+const (
+	runningMask = 1<<32 - 1
+	closedShift = 32
+	closedMask  = (1<<Tiers - 1) << closedShift
+	slowBit     = 1 << 39
+	epochOne    = 1 << 40
+)
+
+// take takes one slot for a tier if one is free below the tier's cap and nothing waits
+// before it.
+func (g *gate) take(tier int) bool {
+	for {
+		old := g.word.Load()
+		if old&(slowBit|1<<(closedShift+tier)) != 0 || uint32(old) >= g.caps[tier].Load() {
+			return false
+		}
+		if g.word.CompareAndSwap(old, old+1) {
+			return true
+		}
+	}
+}
+
+// give gives one slot back if nothing waits for it. It panics if none is in use.
+func (g *gate) give() bool {
+	for {
+		old := g.word.Load()
+		if old&(slowBit|closedMask) != 0 {
+			return false
+		}
+		if uint32(old) == 0 {
+			panic(releasedTooOften)
+		}
+		if g.word.CompareAndSwap(old, old-1) {
+			return true
+		}
+	}
+}
+
+const releasedTooOften = "stint: Release without Acquire"
+
+// running is the number of slots in use.
+func (g *gate) running() int { return int(uint32(g.word.Load())) }
+
+// publish makes the limits known to calls without a lock, and voids admissions that were
+// decided under the old ones.
+func (g *gate) publish(limit int, caps [Tiers]int) {
+	g.limit.Store(uint32(limit))
+	for i, n := range caps {
+		g.caps[i].Store(uint32(n))
+	}
+	g.word.Add(epochOne)
+}

@@ -1,0 +1,38 @@
+package sched //nolint:testpackage // between an admission's decision and its compare-and-swap nobody outside can step
+
+import (
+	"context"
+	"testing"
+)
+
+// take reads the word, then the cap, and adds its slot to the word that it
+// has read. A change of the limits in between must make that fail, though it
+// leaves all that runs and waits as it is: otherwise a slot is taken above a cap
+// after the call that lowered it has returned.
+func TestB5_AdmissionUnderOldLimitsFails(t *testing.T) {
+	const normal = 3
+	for name, change := range map[string]func(e *Engine){
+		"SetCaps": func(e *Engine) { e.SetCaps([Tiers]int{normal: 1}) },
+		"Resize":  func(e *Engine) { e.Resize(1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := New(Config{Limit: 2})
+			if err := e.Take(context.Background(), Ask{Weight: 1, Tier: normal}); err != nil {
+				t.Fatal(err)
+			}
+			g := &e.gate
+			old := g.word.Load()
+			if uint32(old) >= g.caps[normal].Load() {
+				t.Fatal("no slot is free under the old limits")
+			}
+			change(e)
+			if g.word.CompareAndSwap(old, old+1) {
+				t.Errorf("%d slots were taken, the change allows 1", g.running())
+			}
+			if g.take(normal) {
+				t.Error("a slot was taken under the new limits")
+			}
+			e.Give("", 1)
+		})
+	}
+}

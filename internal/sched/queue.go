@@ -1,0 +1,261 @@
+package sched
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/stintgo/stint/internal/backlog"
+)
+
+// queue is what waits for slots, in the order of the policy. Entries with a key are in the
+// policy itself. All without one are items of the fifo of their tier, for which one entry
+// stands in the policy: see [backlog.Backlog.PushRun].
+//
+// While all that waits is one fifo, what is next is its first item, and the policy is not
+// asked: starts are counted, and it is told of them, all at once, before it is needed again.
+type queue struct {
+	policy *backlog.Backlog[*entry] // use log, which brings it up to date
+	runs   [Tiers]run
+	alone  int // the tier of the only fifo, if there is nothing else and no cap matters; or -1
+	spare  spares
+	clock  stamps
+}
+
+// run is the work of one tier that has no key.
+type run struct {
+	fifo
+
+	started uint64 // items that the policy does not know to have started
+	stand   node   // stands for it in the policy; its value is nil
+}
+
+// log returns the policy, brought up to date.
+func (q *queue) log() *backlog.Backlog[*entry] {
+	if q.alone >= 0 {
+		if r := &q.runs[q.alone]; r.started > 0 {
+			n, first := r.started, r.first()
+			r.started = 0
+			q.policy.StartMany(&r.stand, n, first.weight(), uint64(first.since))
+		}
+	}
+	return q.policy
+}
+
+// look looks whether the queue is one fifo alone, after what waits or a limit has changed.
+func (q *queue) look() { q.alone = q.log().Alone() }
+
+// empty reports whether nothing waits.
+func (q *queue) empty() bool { return q.alone < 0 && q.policy.Empty() }
+
+// simple returns the fifo that is alone, if its first item is one slot's work; else nil.
+func (q *queue) simple() *run {
+	if q.alone < 0 {
+		return nil
+	}
+	if r := &q.runs[q.alone]; r.first().weight() == 1 {
+		return r
+	}
+	return nil
+}
+
+// closed returns a bit for each tier whose arrivals must queue when running slots are in
+// use.
+func (q *queue) closed(running int) uint8 {
+	if q.simple() != nil {
+		return 1 << q.alone
+	}
+	return q.log().Closed(running)
+}
+
+// may reports whether anything may start when running slots are in use.
+func (q *queue) may(running int) bool {
+	_, ok := q.peek(running)
+	return ok
+}
+
+// piece is a piece of work that is next.
+type piece struct {
+	it     *item  // in the fifo of its tier, if it has no key,
+	place  uint64 // and where there
+	x      *entry // nil for an item alone
+	tier   int8
+	weight int32
+}
+
+// isJob reports whether it is run by a worker.
+func (p *piece) isJob() bool { return p.x == nil || p.x.job != nil }
+
+func (p *piece) left() bool { return p.x != nil && p.x.left() }
+
+// weight is the number of slots that an item needs.
+func (it *item) weight() int {
+	if x, ok := it.job.(*entry); ok {
+		return int(x.Weight)
+	}
+	return 1
+}
+
+// put queues an item.
+func (q *queue) put(it item, tier, weight int) (place uint64) {
+	r := &q.runs[tier]
+	if r.n == 0 {
+		q.log()
+	}
+	place = r.put(it, &q.spare)
+	if r.n == 1 {
+		q.policy.PushRun(&r.stand, tier, weight, uint64(it.since), &r.n)
+		q.look()
+	}
+	return place
+}
+
+// push queues an entry, and has w take it out when its context ends.
+func (q *queue) push(x *entry, w *watch) {
+	x.waits = true
+	if x.Key != "" {
+		q.log().PushAged(&x.node, int(x.Tier), x.Key, 0, int(x.Weight), uint64(x.since))
+		q.alone = -1
+		w.add(x)
+		return
+	}
+	x.place = q.put(item{job: x, watch: w, since: x.since}, int(x.Tier), int(x.Weight))
+	w.addItem(int(x.Tier), x.place)
+}
+
+// peek returns the piece that starts next when running slots are in use, if one may start.
+func (q *queue) peek(running int) (p piece, ok bool) {
+	if r := q.simple(); r != nil {
+		if running >= q.policy.Max() {
+			return piece{}, false
+		}
+		return r.piece(q.alone, r.head), true
+	}
+	n := q.log().Peek(running)
+	switch {
+	case n == nil:
+		return piece{}, false
+	case n.Value != nil:
+		return piece{x: n.Value, tier: n.Value.Tier, weight: n.Value.Weight}, true
+	default:
+		r := &q.runs[n.Tier()]
+		return r.piece(n.Tier(), r.head), true
+	}
+}
+
+// piece returns the piece at a place of the run of a tier.
+func (r *run) piece(tier int, place uint64) piece {
+	it := r.at(place)
+	if x, ok := it.job.(*entry); ok {
+		return piece{it: it, place: place, x: x, tier: int8(tier), weight: x.Weight}
+	}
+	return piece{it: it, place: place, tier: int8(tier), weight: 1}
+}
+
+// start takes out a piece that peek has returned: it runs now.
+func (q *queue) start(p piece) {
+	q.clock.started++
+	if p.x != nil {
+		p.x.waits = false
+	}
+	if p.it == nil {
+		p.x.watch.remove(p.x)
+		q.log().Start(&p.x.node)
+		q.look()
+		return
+	}
+	p.it.watch.removeItem(int(p.tier))
+	r := &q.runs[p.tier]
+	if q.alone >= 0 && r.n > 1 && p.weight == 1 {
+		r.drop(&q.spare)
+		r.started++
+		return
+	}
+	q.log()
+	r.drop(&q.spare)
+	if r.n == 0 {
+		q.policy.Start(&r.stand)
+	} else {
+		following := r.first()
+		q.policy.StartFirst(&r.stand, following.weight(), uint64(following.since))
+	}
+	q.look()
+}
+
+// entered returns the piece that an entry which waits is.
+func (q *queue) entered(x *entry) piece {
+	if x.Key == "" {
+		return q.runs[x.Tier].piece(int(x.Tier), x.place)
+	}
+	return piece{x: x, tier: x.Tier, weight: x.Weight}
+}
+
+// remove takes out a piece that does not start.
+func (q *queue) remove(p piece) {
+	if p.x != nil {
+		p.x.waits = false
+	}
+	if p.it == nil {
+		p.x.watch.remove(p.x)
+		q.log().Remove(&p.x.node)
+		q.look()
+		return
+	}
+	p.it.watch.removeItem(int(p.tier))
+	r := &q.runs[p.tier]
+	first := p.place == r.head
+	q.log()
+	r.remove(p.place, &q.spare)
+	switch {
+	case r.n == 0:
+		q.policy.Remove(&r.stand)
+	case first:
+		following := r.first()
+		q.policy.DropFirst(&r.stand, following.weight(), uint64(following.since))
+	}
+	q.look()
+}
+
+// all returns everything that waits, in the order of arrival.
+func (q *queue) all() []piece {
+	all := make([]piece, 0, q.log().Len())
+	for _, n := range q.policy.Entries() {
+		if n.Value != nil {
+			all = append(all, q.entered(n.Value))
+		}
+	}
+	for tier := range q.runs {
+		r := &q.runs[tier]
+		for place, ok := r.next(0); ok; place, ok = r.next(place + 1) {
+			all = append(all, r.piece(tier, place))
+		}
+	}
+	slices.SortFunc(all, byArrival)
+	return all
+}
+
+func byArrival(a, b piece) int { return cmp.Compare(a.since(), b.since()) }
+
+// since is when a piece has arrived.
+func (p *piece) since() int64 {
+	if p.it != nil {
+		return p.it.since
+	}
+	return p.x.since
+}
+
+// behind reports whether an arrival is put behind others like it, so that it cannot start now, and
+// nothing else may start than before.
+func (q *queue) behind(a Ask) bool { return a.Key == "" && q.runs[a.Tier].n > 0 }
+
+// pieceAt returns the first item of a run at or behind a place, if it has arrived by last.
+func (q *queue) pieceAt(stand *node, at uint64, last int64) (p backlog.Piece[int64], ok bool) {
+	r := &q.runs[stand.Tier()]
+	place, ok := r.next(at)
+	if !ok || r.at(place).since > last {
+		return p, false
+	}
+	it := r.at(place)
+	return backlog.Piece[int64]{
+		Value: it.since, Weight: it.weight(), Ticket: uint64(it.since), Next: place + 1,
+	}, true
+}

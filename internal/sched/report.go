@@ -1,0 +1,157 @@
+package sched
+
+import (
+	"time"
+
+	"github.com/stintgo/stint/internal/backlog"
+)
+
+// Stats is the state of an engine at one moment.
+type Stats struct {
+	Limit    int
+	Running  int // slots in use
+	Queued   int // entries that wait
+	QueuedBy [Tiers]int
+	Caps     [Tiers]int // effective
+	PerKey   int
+	Blocked  int // submitters at the door
+	Paused   bool
+	Closed   bool
+}
+
+// Stats returns the present state. also is called at the same moment, with the lock held.
+func (e *Engine) Stats(also func()) Stats {
+	e.lock()
+	defer e.unlock()
+	limit, caps := e.queue.log().Limits()
+	s := Stats{
+		Limit: limit, Running: e.gate.running(), Queued: e.queue.log().Len(), Caps: caps, PerKey: e.queue.log().PerKey(),
+		Paused: e.paused != nil, Closed: e.closed,
+	}
+	for tier := range Tiers {
+		s.QueuedBy[tier] = e.queue.log().LenTier(tier)
+	}
+	if e.door.busy() {
+		s.Blocked = e.door.log.Len()
+	}
+	also()
+	return s
+}
+
+// Present is what explains a wait besides the policy, at one moment.
+type Present struct {
+	Running int
+	Pause   *Pause
+	Rate    float64 // entries that started lately, a second
+}
+
+// present returns what is so now. The lock is held.
+func (e *Engine) present() Present {
+	return Present{Running: e.gate.running(), Pause: e.paused, Rate: e.queue.clock.rate()}
+}
+
+// Wait is a piece of work that waits.
+type Wait struct {
+	Tier  int
+	Since time.Time
+	Why   backlog.Reasons
+	Full  int // entries that fill a bounded queue, where a submitter waits for room; else 0
+}
+
+// WhyNot is why an arrival would not start now.
+type WhyNot struct {
+	Present
+
+	Closed bool
+	Starts bool            // it would
+	Why    backlog.Reasons // if not
+	Full   int             // entries that fill a bounded queue, if they do; else 0
+}
+
+// Why says what would keep an arrival from starting now. also is called at the same
+// moment, with the lock held.
+func (e *Engine) Why(a Ask, also func()) (w WhyNot) {
+	e.lock()
+	defer e.unlock()
+	also()
+	w.Present, w.Closed = e.present(), e.closed
+	if w.Starts = e.admits(a, w.Running); w.Starts {
+		return w
+	}
+	w.Why = e.queue.log().WhyNot(int(a.Tier), a.Key, int(a.Weight), w.Running)
+	if e.full() {
+		w.Full = e.queue.log().Len()
+	}
+	return w
+}
+
+// Waiting calls each for all that waits, in the order of arrival, and then for the submitters
+// that wait for room. n is how many wait about. It copies what waits in pieces: see
+// [backlog.Scan].
+func (e *Engine) Waiting(also func(), each func(n int, p *Present, w *Wait)) {
+	e.lock()
+	last := e.queue.clock.last
+	e.unlock()
+	queued := backlog.ScanRuns(e.queue.policy, engineLock{e}, func(n *node) int64 { return n.Value.since },
+		func(stand *node, at uint64) (backlog.Piece[int64], bool) { return e.queue.pieceAt(stand, at, last) })
+	e.lock()
+	present := e.present()
+	also()
+	e.unlock()
+	for p := range queued.All(present.Running) {
+		each(queued.Len(), &present, &Wait{Tier: p.Tier, Since: e.queue.clock.time(p.Value), Why: p.Reasons})
+	}
+	if e.door.log == nil {
+		return
+	}
+	full := 0
+	blocked := backlog.Scan(e.door.log, engineLock{e}, func(n *node) Wait {
+		full = e.queue.log().Len()
+		a := n.Value.Ask
+		return Wait{
+			Since: e.queue.clock.time(n.Value.since), Full: full,
+			Why: e.queue.log().WhyNot(int(a.Tier), a.Key, int(a.Weight), e.gate.running()),
+		}
+	})
+	for p := range blocked.All(0) {
+		w := &p.Value
+		w.Tier = p.Tier
+		for tier, ahead := range p.Reasons.Ahead {
+			w.Why.Ahead[tier] += ahead
+		}
+		each(queued.Len(), &present, w)
+	}
+}
+
+// Why explains the wait of a function that is queued. also is called at the same
+// moment, with the lock held.
+func (c *Call) Why(also func()) (p Present, w Wait, waits bool) {
+	e := c.Engine()
+	e.lock()
+	defer e.unlock()
+	piece, ok := c.waiting()
+	if !ok {
+		return p, w, false
+	}
+	also()
+	p = e.present()
+	w = Wait{Tier: int(piece.tier), Since: e.queue.clock.time(piece.since())}
+	if piece.it == nil {
+		w.Why = e.queue.log().Why(&piece.x.node, p.Running)
+	} else {
+		r := &e.queue.runs[piece.tier]
+		w.Why = e.queue.log().WhyPiece(&r.stand, r.ahead(piece.place), int(piece.weight), p.Running)
+	}
+	return p, w, true
+}
+
+// engineLock is the lock of an engine as a [sync.Locker].
+type engineLock struct{ e *Engine }
+
+// Lock takes the lock, and brings the policy up to date.
+func (l engineLock) Lock() {
+	l.e.lock()
+	l.e.queue.log()
+}
+
+func (l engineLock) Unlock() { l.e.unlock() }

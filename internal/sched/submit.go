@@ -1,0 +1,105 @@
+package sched
+
+import "context"
+
+// arrival is a job to submit.
+type arrival struct {
+	Ask
+
+	job       Job
+	fn        func(context.Context) error // of a group's job
+	watch     *watch                      // of its context
+	continues bool                        // the work of another job
+}
+
+// submit queues a job, or starts it at once in a goroutine of its own. It
+// waits only at the door of a bounded queue, which the continuation of work
+// that has been accepted passes by.
+func (e *Engine) submit(ctx context.Context, a arrival) error {
+	e.lock()
+	e.makeWay()
+	if err := e.refuses(int(a.Weight), false); err != nil {
+		e.unlock()
+		return err
+	}
+	if !e.queue.behind(a.Ask) && e.mayStart() && a.start(e) {
+		return nil
+	}
+	if !a.continues && e.cfg.Queue > 0 && (e.full() || e.door.busy()) {
+		if e.cfg.Refuse {
+			e.dispatchAndUnlock(0, false)
+			return ErrQueueFull
+		}
+		return e.door.enter(ctx, a)
+	}
+	if a.enqueue(e) {
+		e.dispatch(0, false)
+	}
+	e.unlock()
+	return nil
+}
+
+// start starts a job that nothing waits before, in a goroutine of its own.
+// If it does, it gives up the lock.
+func (a *arrival) start(e *Engine) bool {
+	if e.cfg.Slots == nil && !e.admits(a.Ask, e.gate.running()) {
+		return false
+	}
+	j := job{Job: a.job, fn: a.fn}
+	x := &e.plain
+	if e.needsEntry(a.Ask) {
+		j.x = a.entry(e)
+		x = j.x
+	}
+	place(a.job, x, 0)
+	if !e.admit(a.Ask, x) {
+		x.recycle()
+		return false
+	}
+	e.waking.Store(true)
+	e.unlock()
+	go e.work(j)
+	return true
+}
+
+// needsEntry reports whether a job is more than one slot and its turn.
+func (c *core) needsEntry(a Ask) bool { return !a.plain() || c.cfg.Slots != nil }
+
+func (a *arrival) entry(e *Engine) *entry {
+	x := e.entry(a.Ask)
+	x.job, x.fn = a.job, a.fn
+	return x
+}
+
+// enqueue queues a job, which its watch takes out again. It reports false if the job is behind
+// others like it, so that nothing else may start than before.
+func (a *arrival) enqueue(e *Engine) (changed bool) {
+	if e.needsEntry(a.Ask) {
+		x := a.entry(e)
+		place(a.job, x, 0)
+		x.push(a.watch)
+		return true
+	}
+	tier := int(a.Tier)
+	behind := e.queue.behind(a.Ask)
+	since := e.queue.clock.stamp(e.queue.empty())
+	at := e.queue.put(item{a.job, a.fn, a.watch, since}, tier, 1)
+	place(a.job, &e.plain, uint64(tier)<<tierShift|at)
+	if a.watch != nil {
+		a.watch.rearm(e)
+		a.watch.addItem(tier, at)
+	} else if g, ok := a.job.(*Group); ok {
+		g.queued(at)
+	}
+	return !behind || e.full()
+}
+
+// tierShift is where the tier of an item is in the place that its call keeps.
+const tierShift = 60
+
+// place notes for a call where it is, before it is queued or runs.
+func place(job Job, x *entry, at uint64) {
+	if c := job.call(); c != nil {
+		c.task.x, c.place = x, at
+	}
+}

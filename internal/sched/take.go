@@ -1,0 +1,196 @@
+package sched
+
+import "context"
+
+// Take waits for the slots that a goroutine asks for. It keeps no entry of them: Give gives
+// them back.
+func (e *Engine) Take(ctx context.Context, a Ask) error {
+	if e.cfg.Slots != nil && a.plain() && e.shared.take(a) {
+		return nil
+	}
+	x := e.waiter(a)
+	x.loose = true
+	if err := x.take(ctx); err != nil {
+		return err
+	}
+	x.recycle()
+	return nil
+}
+
+// TryTake takes slots if that needs no waiting.
+func (e *Engine) TryTake(a Ask) bool {
+	e.lock()
+	defer e.unlock()
+	e.makeWay()
+	if e.refuses(int(a.Weight), false) != nil {
+		return false
+	}
+	x := e.entry(a)
+	x.loose = true
+	ok := e.admit(a, x)
+	if ok {
+		e.admitted(a.Key)
+	}
+	x.recycle()
+	return ok
+}
+
+// Give gives back slots of a key to what is next.
+func (e *Engine) Give(key string, weight int) {
+	e.lock()
+	if e.gate.running() < weight || key != "" && e.queue.log().Running(key) == 0 ||
+		e.shared.none() {
+		e.unlock()
+		panic(releasedTooOften)
+	}
+	if key != "" {
+		e.queue.log().Finish(key)
+	}
+	if e.cfg.Slots != nil {
+		e.shared.releaseLoose()
+	}
+	e.release(weight)
+	e.unlock()
+}
+
+// take gets slots for a waiter, waiting if it must, and the entry stands for them then; with
+// Slots it names the grant, unless that is loose. After an error the entry is gone.
+func (x *entry) take(ctx context.Context) error {
+	e := x.e
+	x.done = ctx.Done() // before the lock, which a task's context takes
+	w := e.watched.Load()
+	if w != nil && w.done != x.done {
+		w = nil
+	}
+	e.lock()
+	settled := x.arrive(w)
+	e.unlock()
+	switch {
+	case settled:
+	case x.sleeps && e.shared.sleep(ctx, x, w != nil):
+		return context.Cause(ctx)
+	case w != nil || x.done == nil:
+		<-x.ready
+	case !x.await(ctx):
+		return context.Cause(ctx)
+	}
+	err := x.err
+	if err == nil {
+		return nil
+	}
+	x.recycle()
+	if err == errLeft { //nolint:errorlint // it is not wrapped
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// arrive grants the slots, refuses them or queues x, which w takes out again. settled says
+// that it is not queued. The lock is held.
+func (x *entry) arrive(w *watch) (settled bool) {
+	e := x.e
+	e.makeWay()
+	if x.err = e.refuses(int(x.Weight), x.nested); x.err != nil {
+		return true
+	}
+	behind := e.queue.behind(x.Ask)
+	if !behind && e.admit(x.Ask, x) {
+		e.admitted(x.Key)
+		return true
+	}
+	if e.cfg.Refuse && (e.full() || e.door.busy()) {
+		x.err = ErrQueueFull
+		return true
+	}
+	e.shared.expect(x)
+	x.push(w)
+	x.again = w == nil && e.lastDone == x.done
+	e.lastDone = x.done
+	if !behind || e.full() || e.cfg.Slots != nil {
+		e.dispatch(0, false)
+	}
+	return false
+}
+
+// push queues x, of whose context w is the watch. The caller dispatches afterwards: a slot may
+// have come free since it looked, and the gate has yet to be marked for the tier.
+func (x *entry) push(w *watch) {
+	q := &x.e.queue
+	x.since = q.clock.stamp(q.empty())
+	w.rearm(x.e)
+	q.push(x, w)
+}
+
+// await waits until x is granted or refused, and reports true, or takes it out when ctx ends.
+func (x *entry) await(ctx context.Context) bool {
+	select {
+	case <-x.ready:
+	case <-ctx.Done():
+		if x.withdraw() {
+			return false
+		}
+		<-x.ready // granted at the same moment: the slot is ours, and so is its return
+	}
+	if x.again && x.err == nil {
+		_, _ = x.e.watchFor(ctx) // for the next one of this context; if it has ended, that one finds out
+	}
+	return true
+}
+
+// withdraw takes a waiter out of the queue and reports whether it was still there.
+// What it held back may start now.
+func (x *entry) withdraw() bool {
+	e := x.e
+	e.lock()
+	if !x.waits {
+		e.unlock()
+		return false
+	}
+	e.queue.remove(e.queue.entered(x))
+	x.recycle()
+	e.dispatchAndUnlock(0, false)
+	return true
+}
+
+// makeWay goes before an arrival. Jobs that only wait for a worker do not keep
+// one out of a queue that is full: they get their workers now.
+func (c *core) makeWay() {
+	if c.waking.Load() && c.full() {
+		c.dispatch(0, false)
+	}
+}
+
+// admit starts an arrival at once if nothing waits before it. x stands for its slots.
+func (c *core) admit(a Ask, x *entry) bool {
+	for {
+		old := c.gate.word.Load()
+		if !c.admits(a, int(uint32(old))) || c.cfg.Slots != nil && c.shared.obtain(x) != nil {
+			return false
+		}
+		if c.gate.word.CompareAndSwap(old, old+uint64(a.Weight)) {
+			if a.Key != "" {
+				c.queue.log().Admit(a.Key)
+			}
+			return true
+		}
+	}
+}
+
+// admits reports whether an arrival may start at once, if shared slots allow it.
+func (c *core) admits(a Ask, running int) bool {
+	return c.paused == nil && len(c.resumes) == 0 &&
+		c.queue.log().Admits(int(a.Tier), a.Key, int(a.Weight), running)
+}
+
+// admitted follows an admission. If that took its key to the limit, the key's
+// entries no longer hold back what waits behind them; and a tier that waits may have
+// come to its cap.
+func (c *core) admitted(key string) {
+	switch {
+	case c.queue.empty():
+	case key != "":
+		c.dispatch(0, false)
+	case c.cfg.Slots != nil:
+		c.shared.want(c.gate.running())
+	}
+}

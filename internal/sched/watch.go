@@ -1,0 +1,179 @@
+package sched
+
+import (
+	"context"
+	"sync/atomic"
+	"weak"
+)
+
+// watch takes the queued jobs of one context out of the queue when it ends.
+// One registration with the context serves all of them, and the watch of the
+// context that was used last is kept, so that a program that submits many jobs
+// under one context registers once.
+type watch struct {
+	ctx     context.Context //nolint:containedctx // the one it watches
+	done    <-chan struct{}
+	stopped atomic.Bool // it watches no longer; set with the engine's lock held
+
+	// Guarded by the engine's lock.
+	engine  *Engine // while it has jobs, so that an engine with jobs is kept; else nil, and an idle one is not
+	stop    func() bool
+	entries *entry        // the newest of a doubly linked list
+	items   [Tiers]int    // how many items alone are queued,
+	from    [Tiers]uint64 // none of them before this place
+	n       int           // entries and items
+	kept    bool          // it is the engine's present one
+}
+
+// watchFor returns the watch of ctx, nil if ctx never ends, or the cause if it
+// has ended. It is called without the lock, because it calls the context.
+func (e *Engine) watchFor(ctx context.Context) (*watch, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	done := ctx.Done()
+	if done == nil {
+		return nil, nil
+	}
+	if w := e.watched.Load(); w != nil && w.done == done {
+		return w, nil
+	}
+	w := &watch{ctx: ctx, done: done, kept: true}
+	w.arm(e)
+	e.lock()
+	if old := e.watched.Swap(w); old != nil {
+		old.kept = false
+		old.stopIfIdle()
+	}
+	e.unlock()
+	return w, nil
+}
+
+// arm registers w with its context, in place of what it may have registered
+// before: two goroutines arm a watch that is stopped and used again twice before
+// the first of them has come to it.
+func (w *watch) arm(e *Engine) {
+	engine := weak.Make(e) // a context that lives on keeps no idle engine
+	stop := context.AfterFunc(w.ctx, func() {
+		if e := engine.Value(); e != nil {
+			w.end(e)
+		}
+	})
+	e.lock()
+	earlier := w.stop
+	w.stop = stop
+	stopped := w.stopped.Load()
+	e.unlock()
+	if earlier != nil {
+		earlier()
+	}
+	if stopped {
+		stop()
+	}
+}
+
+// rearm goes before a job is added: between watchFor and now, the context may have ended or
+// another taken its place.
+func (w *watch) rearm(e *Engine) {
+	if w == nil || w.n > 0 {
+		return
+	}
+	w.engine = e
+	if w.stopped.Load() && w.stopped.CompareAndSwap(true, false) {
+		go w.arm(e) // not here: it calls the context
+	}
+}
+
+// add adds an entry with a key, which is queued.
+func (w *watch) add(x *entry) {
+	if w == nil {
+		return
+	}
+	w.n++
+	x.watch, x.older = w, w.entries
+	if w.entries != nil {
+		w.entries.newer = x
+	}
+	w.entries = x
+}
+
+// addItem adds an item.
+func (w *watch) addItem(tier int, place uint64) {
+	if w == nil {
+		return
+	}
+	w.n++
+	if w.items[tier] == 0 {
+		w.from[tier] = place
+	}
+	w.items[tier]++
+}
+
+// remove takes out an entry with a key that leaves the queue.
+func (w *watch) remove(x *entry) {
+	if w == nil {
+		return
+	}
+	if x.newer != nil {
+		x.newer.older = x.older
+	} else {
+		w.entries = x.older
+	}
+	if x.older != nil {
+		x.older.newer = x.newer
+	}
+	x.watch, x.older, x.newer = nil, nil, nil
+	w.over()
+}
+
+// removeItem counts one item less.
+func (w *watch) removeItem(tier int) {
+	if w != nil {
+		w.items[tier]--
+		w.over()
+	}
+}
+
+// over counts one job less.
+func (w *watch) over() {
+	if w.n--; w.n == 0 {
+		w.engine = nil
+		w.stopIfIdle()
+	}
+}
+
+// stopIfIdle ends a watch that is not kept and has nothing in the queue.
+func (w *watch) stopIfIdle() {
+	if w.n == 0 && !w.kept && w.stopped.CompareAndSwap(false, true) {
+		go w.stop() // not here: it may call the context
+	}
+}
+
+// end is called when the context has ended.
+func (w *watch) end(e *Engine) {
+	cause := context.Cause(w.ctx) // before the lock: it calls the context
+	e.lock()
+	w.kept = false
+	w.stopped.Store(true)
+	e.watched.CompareAndSwap(w, nil)
+	e.refuseThese(w.pieces(&e.queue), cause)
+	e.dispatchAndUnlock(0, false)
+}
+
+// pieces returns the queued jobs.
+func (w *watch) pieces(q *queue) (all []piece) {
+	for x := w.entries; x != nil; x = x.older {
+		all = append(all, q.entered(x))
+	}
+	for tier, left := range w.items {
+		r := &q.runs[tier]
+		for place := w.from[tier]; left > 0; place++ {
+			place, _ = r.next(place)
+			if p := r.piece(tier, place); p.it.watch == w {
+				all = append(all, p)
+				left--
+			}
+		}
+	}
+	return all
+}

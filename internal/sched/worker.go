@@ -1,0 +1,186 @@
+package sched
+
+import (
+	"context"
+	"time"
+)
+
+// worker is a goroutine that runs jobs. It is started for one, goes on with
+// the next for as long as there is one, and ends: an idle engine has none.
+type worker struct {
+	e     *Engine
+	job   job        // that is to run, or runs; nil if there is none
+	hold  *Hold      // of the job that runs, set by it; nil between jobs
+	task  *Task      // and its task, if it has one
+	jobs  []groupJob // for the contexts of the jobs of groups
+	used  int        // of them
+	group *Group     // of which this worker has run jobs whose end is not counted yet,
+	ended int64      // as its next job is of that group too: this many
+}
+
+// work runs j and whatever is handed over after it.
+func (e *Engine) work(j job) {
+	e.lock()
+	e.workers++
+	e.waking.Store(false)
+	e.dispatchAndUnlock(0, false)
+
+	w := worker{e: e, job: j}
+	defer w.replace()
+	for w.job.Job != nil {
+		w.job.run(&w)
+		w.finish()
+		if w.job.Job == nil {
+			w.linger()
+		}
+	}
+}
+
+// A worker without work looks for more this often, and passes this many turns
+// of an empty loop between looks: a few microseconds in all.
+const (
+	lingerLooks = 32
+	lingerTurns = 256
+)
+
+// linger waits a little for more work before the worker ends. To end and to
+// start again costs more than many small jobs, and a program that submits those in a
+// loop is about to bring the next. Meanwhile it counts as the one worker that
+// is being woken, so that no other is started.
+func (w *worker) linger() {
+	e := w.e
+	if !e.parallel || !e.waking.CompareAndSwap(false, true) {
+		return
+	}
+	for looks := 0; looks < lingerLooks && e.gate.word.Load()&closedMask == 0 && spin(lingerTurns); {
+		looks++
+	}
+	e.lock()
+	e.waking.Store(false)
+	e.volunteer = w
+	e.dispatch(0, false)
+	e.volunteer = nil
+	e.unlock()
+}
+
+// replace lets a new worker go on with what this one has left: something, if a
+// function called runtime.Goexit, which ends this goroutine but not its work.
+func (w *worker) replace() {
+	defer func() { // also if a teardown ends the goroutine once more
+		w.count(nil)
+		w.e.lock()
+		defer w.e.unlock()
+		w.e.workers--
+		if w.job.Job != nil {
+			w.e.waking.Store(true)
+			go w.e.work(w.job)
+			return
+		}
+		w.e.noticeIdle()
+	}()
+	if w.job.Job != nil && w.hold != nil {
+		w.finish()
+	}
+}
+
+// finish gives the slot back, takes on the job that this worker is handed, if
+// any, and publishes the outcome of the one that has ended.
+func (w *worker) finish() {
+	e, done, t := w.e, w.job, w.task
+	e.lock()
+	freed := w.end()
+	e.volunteer = w
+	if !e.handOver(freed) {
+		e.dispatch(freed, freed > 0)
+	}
+	if e.volunteer != nil { // it has got no job
+		w.job, e.volunteer = job{}, nil
+	}
+	w.hold, w.task = nil, nil
+	if done.x != nil {
+		done.x.recycle()
+	}
+	e.unlock()
+	if t != nil {
+		t.stop()
+	}
+	if g, ok := done.Job.(*Group); ok {
+		w.count(g)
+		return
+	}
+	w.count(nil)
+	done.call().settle()
+}
+
+// count counts the end of a job of g. While the next job is of the same group, that cannot
+// have ended, and its counter, which many workers write, is left alone.
+func (w *worker) count(g *Group) {
+	if w.group != nil && w.group != g {
+		w.group.end(w.ended)
+		w.group, w.ended = nil, 0
+	}
+	if g == nil {
+		return
+	}
+	w.group = g
+	w.ended++
+	if next, ok := w.job.Job.(*Group); !ok || next != g {
+		g.end(w.ended)
+		w.group, w.ended = nil, 0
+	}
+}
+
+// end ends the hold of the job on its slots.
+func (w *worker) end() (freed int) {
+	if w.task == nil {
+		return w.hold.endJob()
+	}
+	return w.hold.end()
+}
+
+// groupJob is the context of a group's job: that of the group, but that it
+// knows its slot. Each job has its own, because what outlives a job may still
+// hold its context. They are allocated together, more and more of them as a
+// worker lives.
+type groupJob struct {
+	g *Group
+	Hold
+}
+
+const maxJobs = 32
+
+func (j *groupJob) Deadline() (time.Time, bool) { return j.g.ctx.Deadline() }
+func (j *groupJob) Done() <-chan struct{}       { return j.g.ctx.Done() }
+func (j *groupJob) Err() error                  { return j.g.ctx.Err() }
+
+// Value is as that of a task.
+func (j *groupJob) Value(key any) any {
+	if _, ok := key.(holdKey); ok {
+		return j
+	}
+	return j.g.ctx.Value(key)
+}
+
+// groupContext returns the context for a group's job. With shared slots it is a
+// task, because each job may lose its slot.
+func (w *worker) groupContext(g *Group) context.Context {
+	x := w.job.x
+	if w.e.cfg.Slots != nil {
+		t := &Task{parent: g.ctx, Hold: Hold{x: x}}
+		w.hold, w.task = &t.Hold, t
+		w.e.shared.bind(x, t)
+		return t
+	}
+	if w.used == len(w.jobs) {
+		w.jobs = make([]groupJob, min(max(2*w.used, 1), maxJobs))
+		w.used = 0
+	}
+	j := &w.jobs[w.used]
+	w.used++
+	j.g, j.x = g, x
+	if x == nil {
+		j.x = &w.e.plain
+	}
+	w.hold, w.task = &j.Hold, nil
+	return j
+}
