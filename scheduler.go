@@ -141,8 +141,10 @@ func (s Scheduler) TryAcquire() bool {
 }
 
 // Release gives back what Acquire or TryAcquire took, to whoever is next. It
-// panics if more is released than was acquired, which is a bug of the caller. It does not
-// wait for others, but for the few instructions that another call may just need.
+// panics if more is released than was acquired, which is a bug of the caller; at
+// the very moment in which others release too, the panic may come in a goroutine
+// of its own and end the process. It does not wait for others, but for the few
+// instructions that another call may just need.
 func (s Scheduler) Release() {
 	if s.weight == 1 && s.key == "" && s.e.GiveFast() {
 		return

@@ -17,7 +17,9 @@ type core struct {
 	cfg    Config  // immutable
 	engine *Engine // that it is part of
 
-	_ pad
+	_    pad
+	mail mail
+	_    pad
 
 	// mu guards what follows and the bits of the gate. It is held for a few dozen
 	// instructions; nothing of the user's runs under it but Config.Share. It
@@ -66,17 +68,56 @@ type job struct {
 func (n *news) none() bool { return n.granted.first == nil && n.starting == nil && n.refused == nil }
 
 // lock takes the engine's lock.
-func (c *core) lock() { c.mu.Lock() }
+func (c *core) lock() {
+	c.mu.Lock()
+	c.takeIn()
+}
 
-// unlock gives up the lock, and then acts on what has been decided since it was taken.
-func (c *core) unlock() {
-	if c.news.none() {
-		c.mu.Unlock()
-		return
+func (c *core) tryLock() bool {
+	if !c.mu.TryLock() {
+		return false
 	}
-	what := c.news
-	c.news = news{}
-	c.mu.Unlock()
+	c.takeIn()
+	return true
+}
+
+// A holder does what others leave this many times before a goroutine of its own
+// goes on with it.
+const maxRounds = 64
+
+// unlock does what has been left, gives up the lock, and then acts on what has been decided since
+// it was taken. What is left after that is seen by the goroutine that leaves it, or here.
+func (c *core) unlock() {
+	var refused []refusal // published last: that waits for functions of the user's
+	for rounds := 0; ; rounds++ {
+		c.takeIn()
+		if c.news.none() {
+			c.mu.Unlock()
+		} else {
+			what := c.news
+			c.news = news{}
+			c.mu.Unlock()
+			refused = append(refused, what.refused...)
+			c.deliver(&what)
+		}
+		if c.mail.empty() {
+			break
+		}
+		if rounds == maxRounds {
+			go c.collect()
+			break
+		}
+		if !c.mu.TryLock() {
+			break
+		}
+	}
+	if len(refused) > 0 {
+		c.publishAll(refused)
+	}
+}
+
+// deliver wakes goroutines and starts workers.
+func (c *core) deliver(what *news) {
 	for x := what.granted.first; x != nil; {
 		following, sleeps := x.link, x.sleeps // before it goes on, and x is used again
 		x.link = nil
@@ -88,9 +129,6 @@ func (c *core) unlock() {
 	}
 	for _, j := range what.starting {
 		go c.engine.work(j)
-	}
-	if len(what.refused) > 0 {
-		c.publishAll(what.refused)
 	}
 }
 

@@ -23,5 +23,6 @@
 //	shared.go    slots that are shared with other processes or hosts
 //	report.go    what waits, and why
 //	stamps.go    times of arrival
+//	mail.go      what is left for the lock's holder by goroutines that find it taken
 //	lock.go      the mutex
 package sched

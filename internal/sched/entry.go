@@ -64,13 +64,14 @@ type use struct {
 	task  *Task // the function that runs on it
 
 	// Of a goroutine that waits.
-	ready  chan struct{}   // it goes on when it receives here,
-	err    error           // without a slot if this is set
-	nested bool            // it is called by a function that runs on a slot
-	done   <-chan struct{} // its context's
-	sleeps bool            // in the shared slots, which are to rouse it: see Sleeper
-	again  bool            // the one that waited before had the same context: a watch would pay
-	brings *arrival        // the job of a submitter that waits at the door
+	ready   chan struct{}   // it goes on when it receives here,
+	err     error           // without a slot if this is set
+	nested  bool            // it is called by a function that runs on a slot
+	done    <-chan struct{} // its context's
+	sleeps  bool            // in the shared slots, which are to rouse it: see Sleeper
+	arrives *watch          // that it is to be queued with, if its context has one
+	again   bool            // the one that waited before had the same context: a watch would pay
+	brings  *arrival        // the job of a submitter that waits at the door
 }
 
 type node = backlog.Entry[*entry]

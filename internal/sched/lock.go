@@ -27,6 +27,8 @@ func (m *spinMutex) Lock() {
 	m.mu.Lock()
 }
 
+func (m *spinMutex) TryLock() bool { return m.mu.TryLock() }
+
 func (m *spinMutex) Unlock() { m.mu.Unlock() }
 
 // spin passes the time without touching memory, and returns true.

@@ -37,7 +37,11 @@ func (e *Engine) TryTake(a Ask) bool {
 
 // Give gives back slots of a key to what is next.
 func (e *Engine) Give(key string, weight int) {
-	e.lock()
+	if key != "" || weight != 1 {
+		e.lock()
+	} else if e.leaveReturn() {
+		return
+	}
 	if e.gate.running() < weight || key != "" && e.queue.log().Running(key) == 0 ||
 		e.shared.none() {
 		e.unlock()
@@ -62,9 +66,12 @@ func (x *entry) take(ctx context.Context) error {
 	if w != nil && w.done != x.done {
 		w = nil
 	}
-	e.lock()
-	settled := x.arrive(w)
-	e.unlock()
+	x.arrives = w
+	settled := false
+	if !x.leave() {
+		settled = x.arrive()
+		e.unlock()
+	}
 	switch {
 	case settled:
 	case x.sleeps && e.shared.sleep(ctx, x, w != nil):
@@ -85,10 +92,10 @@ func (x *entry) take(ctx context.Context) error {
 	return err
 }
 
-// arrive grants the slots, refuses them or queues x, which w takes out again. settled says
+// arrive grants the slots, refuses them or queues x. settled says
 // that it is not queued. The lock is held.
-func (x *entry) arrive(w *watch) (settled bool) {
-	e := x.e
+func (x *entry) arrive() (settled bool) {
+	e, w := x.e, x.arrives
 	e.makeWay()
 	if x.err = e.refuses(int(x.Weight), x.nested); x.err != nil {
 		return true

@@ -231,11 +231,10 @@ func (t *Task) Exit(parent Lent) {
 func (t *Task) leave() {
 	e, x := t.engine(), t.x
 	if x == &e.plain && t.state.CompareAndSwap(taskHolding, taskEnded) {
-		if e.gate.give() {
+		if e.gate.give() || e.leaveReturn() {
 			t.stop()
 			return
 		}
-		e.lock()
 		e.release(1)
 	} else {
 		e.lock()
