@@ -1,0 +1,62 @@
+package sched //nolint:testpackage // a caller cannot step between the group's check and its submission
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+)
+
+// endsAfterCheck is a context that ends right after Err has first been called, and is over for
+// the engine before Err returns.
+type endsAfterCheck struct {
+	context.Context //nolint:containedctx // it is a context itself
+
+	end func()
+}
+
+func (c *endsAfterCheck) Err() error {
+	err := c.Context.Err()
+	if end := c.end; end != nil {
+		c.end = nil
+		end()
+		synctest.Wait()
+	}
+	return err
+}
+
+// Go checks the context and then queues the function. When the context ends in between, nothing
+// is queued yet that its end could refuse: Go refuses the function itself.
+func TestA6_GroupGoWhileItsContextEnds(t *testing.T) {
+	for name, ask := range map[string]Ask{
+		"plain":        {Weight: 1, Tier: 3},
+		"with a key":   {Weight: 1, Tier: 3, Key: "a"},
+		"of two slots": {Weight: 2, Tier: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := New(Config{Limit: 2})
+				full := Ask{Weight: 2, Tier: 3}
+				if err := e.Take(t.Context(), full); err != nil {
+					t.Fatal(err)
+				}
+				failure := errors.New("failed")
+				var g Group
+				g.Init(t.Context(), e, ask)
+				g.ctx = &endsAfterCheck{g.ctx, func() { g.Fail(failure) }}
+				g.Go(func(context.Context) error {
+					t.Error("the function was called")
+					return nil
+				})
+				synctest.Wait()
+				if n := e.Stats(func() {}).Queued; n != 0 {
+					t.Errorf("%d functions of an ended group are queued", n)
+				}
+				e.Give("", 2) // a function that is queued runs now, so that Wait returns
+				if err := g.Wait(); !errors.Is(err, failure) {
+					t.Errorf("Wait: %v, want %v", err, failure)
+				}
+			})
+		})
+	}
+}
