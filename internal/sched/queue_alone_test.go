@@ -25,12 +25,15 @@ type aloneWorld struct {
 	tiers   int // tiers in use
 	keys    int // keys in use
 	limit   int
+	pushes  int // of ten steps
+	plain   int // arrivals for each that has a key, about
 	skipped int // times that the first queue had starts of which the policy did not know
 }
 
 func newAloneWorld(t *testing.T, rnd *rand.Rand) *aloneWorld {
 	t.Helper()
 	w := &aloneWorld{t: t, rnd: rnd, tiers: 1 + rnd.IntN(3), keys: rnd.IntN(4), limit: 1 + rnd.IntN(6)}
+	w.pushes, w.plain = 1+rnd.IntN(4), 2+rnd.IntN(6)
 	cfg := backlog.Config{Max: w.limit, PerKey: rnd.IntN(3)}
 	if rnd.IntN(2) == 0 {
 		cfg.Caps[rnd.IntN(Tiers)] = 1 + rnd.IntN(w.limit)
@@ -62,10 +65,10 @@ func (w *aloneWorld) each(do func(i int, q *queue)) {
 
 func (w *aloneWorld) push() {
 	a := Ask{Weight: 1, Tier: int8(w.rnd.IntN(w.tiers))}
-	if w.keys > 0 && w.rnd.IntN(6) == 0 {
+	if w.keys > 0 && w.rnd.IntN(w.plain) == 0 {
 		a.Key = string(rune('a' + w.rnd.IntN(w.keys)))
 	}
-	if w.rnd.IntN(8) == 0 {
+	if w.rnd.IntN(3) == 0 {
 		a.Weight = int32(1 + w.rnd.IntN(w.limit))
 	}
 	var p aloneEntry
@@ -110,7 +113,7 @@ func (w *aloneWorld) start() {
 		closed[i] = q.closed(w.sum)
 	})
 	if ok[0] != ok[1] || ok[0] && next[0].x.since != next[1].x.since {
-		w.t.Fatalf("next is %+v, %v; up to date it is %+v, %v", next[0].x, ok[0], next[1].x, ok[1])
+		w.t.Fatalf("next is %+v; up to date it is %+v", next[0], next[1])
 	}
 	if closed[0] != closed[1] {
 		w.t.Fatalf("closed tiers are %07b, up to date %07b", closed[0], closed[1])
@@ -146,17 +149,17 @@ func (w *aloneWorld) why() {
 // While one fifo is alone, the queue does not tell the policy of starts. It decides as a queue
 // that tells it at once.
 func TestModel_QueueOfOneFIFOMatchesThePolicy(t *testing.T) {
-	const plays, steps = 300, 400
+	const plays, steps = 1500, 200
 	seed, skipped := seeded.Seed(t), 0
 	for play := range uint64(plays) {
 		w := newAloneWorld(t, rand.New(rand.NewPCG(seed, play)))
 		for range steps {
 			switch k := w.rnd.IntN(10); {
-			case k < 4:
+			case k < w.pushes:
 				w.push()
-			case k < 5 && len(w.waiting) > 0:
+			case k == 4 && w.rnd.IntN(2) == 0 && len(w.waiting) > 0:
 				w.remove()
-			case k < 6 && len(w.running) > 0:
+			case k < 7 && len(w.running) > 0:
 				w.end()
 			default:
 				w.start()
