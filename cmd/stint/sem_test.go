@@ -3,6 +3,7 @@
 package main_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -259,7 +260,11 @@ func TestB8_SemSurplus(t *testing.T) {
 		cmds = append(cmds, cmd)
 	}
 	usage(t, path, func(info shm.Info) bool { return len(info.Processes) == shm.ProcessesMax })
-	stint(t, "", "sem", "--name", path, "--try", "true").want(t, "", "64 processes, as many as can, share them", 75)
+	tried := stint(t, "", "sem", "--name", path, "--try", "true")
+	for strings.Contains(tried.stderr, context.DeadlineExceeded.Error()) { // others were asking for a place just then
+		tried = stint(t, "", "sem", "--name", path, "--try", "true")
+	}
+	tried.want(t, "", "64 processes, as many as can, share them", 75)
 	stint(t, "", "sem", "--name", path, "--wait", "30ms", "true").want(t, "", "no slot within 30ms: 2 of 2 slots", 75)
 	for _, h := range holders {
 		h.release()
