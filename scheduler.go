@@ -140,7 +140,7 @@ func (s Scheduler) TryAcquire() bool {
 	return s.made().TryTake(s.ask(s.tier.index()))
 }
 
-// Release gives back what Acquire or TryAcquire took, to whoever is next. It
+// Release gives back what Acquire or TryAcquire took, to what is next. It
 // panics if more is released than was acquired, which is a bug of the caller; at
 // the very moment in which others release too, the panic may come in a goroutine
 // of its own and end the process. It does not wait for others, but for the few

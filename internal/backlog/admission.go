@@ -1,7 +1,5 @@
 package backlog
 
-import "math/bits"
-
 // Admits reports whether an arrival may start at once, without being queued:
 // the running total is below its tier's cap, the slots it needs are free, its
 // key has room and nothing in its tier goes before it.
@@ -50,27 +48,4 @@ func (b *Backlog[T]) Highest(running int) (tier int) {
 		return e.Tier()
 	}
 	return -1
-}
-
-// Overtakers returns the tiers of a mask in which an arrival without a key
-// might start before e, which Peek has returned; if e is nil, all in which one
-// might start at all. An arrival that goes behind others of its kind is not the
-// next to start.
-func (b *Backlog[T]) Overtakers(mask uint8, e *Entry[T]) (tiers uint8) {
-	for rest := mask; rest != 0; rest &= rest - 1 {
-		if tier := bits.TrailingZeros8(rest); b.tiers[tier].plain.queued > 0 {
-			mask &^= 1 << tier
-		}
-	}
-	if e == nil {
-		return mask
-	}
-	tiers = mask &^ (1<<(e.line.tier+1) - 1)
-	if e.line.flow.key != nil {
-		tiers |= mask & (1 << e.line.tier)
-	}
-	if own, ok := b.guardTier(); ok {
-		tiers |= mask &^ b.eligible & (1 << own)
-	}
-	return tiers
 }

@@ -12,7 +12,7 @@ import (
 // stands in the policy: see [backlog.Backlog.PushRun].
 //
 // While all that waits is one fifo, what is next is its first item, and the policy is not
-// asked: starts are counted, and it is told of them, all at once, before it is needed again.
+// asked: starts are counted, and charged to it all at once before it is needed again.
 type queue struct {
 	policy *backlog.Backlog[*entry] // use log, which brings it up to date
 	runs   [Tiers]run
