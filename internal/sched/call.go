@@ -194,7 +194,7 @@ func (c *Call) Err() error {
 
 // run calls the function, unless its context has ended since it was given a slot.
 func (c *Call) run(w *worker) {
-	w.hold, w.task = &c.task.Hold, &c.task
+	w.runs, w.hold, w.task = true, &c.task.Hold, &c.task
 	if w.e.cfg.Slots != nil {
 		w.e.shared.bind(w.job.x, &c.task)
 	}

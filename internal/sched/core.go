@@ -1,7 +1,6 @@
 package sched
 
 import (
-	"context"
 	"fmt"
 	"sync/atomic"
 )
@@ -53,7 +52,7 @@ type news struct {
 }
 
 type refusal struct {
-	job Job
+	job
 	err error
 }
 
@@ -61,8 +60,17 @@ type refusal struct {
 type job struct {
 	Job
 
-	fn func(context.Context) error // of a group's job
-	x  *entry                      // nil for work of one slot without a key
+	group *Group // that it is a function of, if it is one
+	x     *entry // nil for work of one slot without a key
+}
+
+// refuse ends a job whose function is not called.
+func (j *job) refuse(err error) {
+	if j.group != nil {
+		j.group.refuse(err)
+	} else {
+		j.call().refuse(err)
+	}
 }
 
 func (n *news) none() bool { return n.granted.first == nil && n.starting == nil && n.refused == nil }
@@ -88,6 +96,17 @@ const maxRounds = 64
 // unlock does what has been left, gives up the lock, and then acts on what has been decided since
 // it was taken. What is left after that is seen by the goroutine that leaves it, or here.
 func (c *core) unlock() {
+	if c.news.none() && c.mail.empty() {
+		c.mu.Unlock()
+		if c.mail.empty() || !c.mu.TryLock() {
+			return
+		}
+	}
+	c.unlockAndAct()
+}
+
+// unlockAndAct is unlock where there is something to do.
+func (c *core) unlockAndAct() {
 	var refused []refusal // published last: that waits for functions of the user's
 	for rounds := 0; ; rounds++ {
 		c.takeIn()
@@ -146,8 +165,8 @@ func (c *core) publishAll(refused []refusal) {
 			c.unlock()
 		}()
 		for _, r := range refused {
-			r.job.Forget()
-			defer r.job.refuse(r.err)
+			r.Forget()
+			defer r.refuse(r.err)
 		}
 	}()
 	<-published

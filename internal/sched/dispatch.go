@@ -77,13 +77,17 @@ func (c *core) handOver(freed int) bool {
 	if old&slowBit != 0 || running > limit {
 		return false
 	}
-	p := r.piece(c.queue.alone, r.head)
-	if p.isJob() && c.volunteer == nil || p.left() {
+	switch x := r.first().entry(); {
+	case x == nil && c.volunteer != nil:
+		c.volunteer.job = c.queue.shift(r)
+		c.volunteer = nil
+	case x == nil || x.job != nil && c.volunteer == nil || x.left():
 		return false
+	default:
+		c.start(r.piece(c.queue.alone, r.head))
 	}
-	c.start(p)
 	if running < limit {
-		if next := r.piece(c.queue.alone, r.head); !next.isJob() || c.mayStart() {
+		if x := r.first().entry(); c.mayStart() || x != nil && x.job == nil {
 			c.dispatch(0, false)
 		}
 	}
@@ -185,9 +189,9 @@ func (c *core) start(p piece) {
 	}
 	var j job
 	if p.x == nil {
-		j = job{Job: p.it.job, fn: p.it.fn}
+		j = p.it.asJob()
 	} else {
-		j = job{p.x.job, p.x.fn, p.x}
+		j = job{p.x.job, p.x.group, p.x}
 	}
 	c.queue.start(p)
 	switch {
@@ -212,12 +216,12 @@ func (c *core) refuse(p piece, err error) {
 	}
 	c.workers++ // until its error is published
 	if p.x != nil {
-		c.news.refused = append(c.news.refused, refusal{p.x.job, err})
+		c.news.refused = append(c.news.refused, refusal{job{Job: p.x.job, group: p.x.group}, err})
 		c.queue.remove(p)
 		p.x.recycle()
 		return
 	}
-	c.news.refused = append(c.news.refused, refusal{p.it.job, err})
+	c.news.refused = append(c.news.refused, refusal{p.it.asJob(), err})
 	c.queue.remove(p)
 }
 

@@ -34,6 +34,7 @@ type Engine struct {
 
 	// Immutable.
 	parallel bool  // there is more than one processor
+	items    bool  // jobs without a key are items alone, in a queue without a bound
 	plain    entry // stands for running work of one slot without a key, which needs no entry of its own
 	gone     entry // stands for the entry of a group's job that has ended
 
@@ -50,6 +51,7 @@ type Pause struct {
 func New(cfg Config) *Engine {
 	e := &Engine{
 		parallel: runtime.GOMAXPROCS(0) > 1,
+		items:    cfg.Slots == nil && cfg.Queue == 0,
 		live:     make(map[*Task]struct{}),
 	}
 	e.cfg, e.engine = cfg, e

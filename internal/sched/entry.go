@@ -19,17 +19,16 @@ type Ask struct {
 // plain reports whether it is one slot without a key.
 func (a Ask) plain() bool { return a.Weight == 1 && a.Key == "" }
 
-// Job is work that the engine runs in a goroutine of its own: a [Group], for one of its
-// functions, or what a [Call] is part of.
+// Job is work that the engine runs in a goroutine of its own: what a [Call] is part of, or a
+// function of a [Group].
 type Job interface {
-	// Do calls the function of a call and keeps its value. That of a group is not called.
+	// Do calls the function, and keeps the value of a call.
 	Do(ctx context.Context) error
 	// Forget lets go of the function of a call, which will not be called.
 	Forget()
 
-	run(w *worker)    // calls the function of the worker's job; it does not panic
-	refuse(err error) // ends it without
-	call() *Call      // nil for a group
+	run(w *worker) // calls Do for the worker's job, and does not panic
+	call() *Call   // nil for a function of a group
 }
 
 // entry is one piece of work from its arrival until it gives its slots back: a goroutine
@@ -47,11 +46,11 @@ type entry struct {
 type use struct {
 	Ask
 
-	node  node                        // in the policy, if the entry has a key; its value is the entry
-	job   Job                         // nil for a goroutine that waits
-	fn    func(context.Context) error // of a group's job
-	since int64                       // when it arrived, by the engine's clock
-	place uint64                      // in the fifo of its tier, if it has no key
+	node  node   // in the policy, if the entry has a key; its value is the entry
+	job   Job    // nil for a goroutine that waits
+	group *Group // that the job is a function of, if it is one
+	since int64  // when it arrived, by the engine's clock
+	place uint64 // in the fifo of its tier, if it has no key
 
 	link         *entry // the next in a list of granted entries
 	watch        *watch // whose context's end takes it out of the queue, while that is not an item's
@@ -82,7 +81,6 @@ type node = backlog.Entry[*entry]
 func (x *entry) Do(context.Context) error { return nil }
 func (x *entry) Forget()                  {}
 func (x *entry) run(*worker)              {}
-func (x *entry) refuse(error)             {}
 func (x *entry) call() *Call              { return nil }
 
 // left reports whether the entry is a goroutine that waits, and whose context has ended.

@@ -1,14 +1,13 @@
 package sched
 
-import "context"
+import "sync"
 
 // item is one piece of work without a key. Work that is one slot of a group, or a call, is
 // the item alone; all else has an entry, which is the item's job then.
 type item struct {
 	job   Job
-	fn    func(context.Context) error // of a group's job
-	watch *watch                      // whose context's end takes it out
-	since int64                       // when it arrived, by the engine's clock
+	watch *watch // whose context's end takes it out; a group's function is found to be one by it
+	since int64  // when it arrived, by the engine's clock
 }
 
 // fifo is a queue of items. It is a list of chunks, so that a long one is never moved to
@@ -24,7 +23,7 @@ type fifo struct {
 
 const chunkLen = 128
 
-// chunk is some 5 KiB.
+// chunk is some 4 KiB.
 type chunk struct {
 	items [chunkLen]item
 	dead  int // items that were taken out and that the head has not passed
@@ -179,27 +178,18 @@ func (f *fifo) ahead(place uint64) (n int) {
 	return n
 }
 
-// spares are chunks to be used again.
-type spares struct{ chunks []*chunk }
-
-// maxSpares is how many are kept, some 340 KiB.
-const maxSpares = 64
+// spares are chunks to be used again, until the collector takes them.
+type spares struct{ pool sync.Pool }
 
 func (s *spares) get() *chunk {
-	last := len(s.chunks) - 1
-	if last < 0 {
-		return new(chunk)
+	if c, ok := s.pool.Get().(*chunk); ok {
+		return c
 	}
-	c := s.chunks[last]
-	s.chunks[last] = nil
-	s.chunks = s.chunks[:last]
-	return c
+	return new(chunk)
 }
 
 // put keeps a chunk that has no items.
 func (s *spares) put(c *chunk) {
-	if len(s.chunks) < maxSpares {
-		c.dead = 0
-		s.chunks = append(s.chunks, c)
-	}
+	c.dead = 0
+	s.pool.Put(c)
 }

@@ -15,7 +15,6 @@ type Group struct {
 	ctx    context.Context //nolint:containedctx // that one, for as long as the group lives
 	cancel context.CancelCauseFunc
 	stop   func() bool
-	watch  *watch // takes its jobs that are entries out of the queue; nil if they are items alone
 	waited atomic.Bool
 	once   sync.Once
 	done   chan struct{}
@@ -23,15 +22,11 @@ type Group struct {
 	mu  sync.Mutex
 	err error // the first
 
+	watch watch
+	begun int64 // functions given to Go; guarded by the engine's lock
 	_     pad
-	begun atomic.Int64 // functions given to Go
-	// Guarded by the engine's lock: of the functions that are items alone, the place of the
-	// first and of the last that were queued.
-	first, last uint64
-	some        bool // there are such
-	_           pad
-	ended       atomic.Int64
-	_           pad
+	ended atomic.Int64
+	_     pad
 }
 
 // Init makes g a group.
@@ -41,52 +36,63 @@ func (g *Group) Init(ctx context.Context, e *Engine, a Ask) {
 	g.own.x = &e.plain
 	own := g.own.ensureOwn()
 	g.ctx, g.cancel = own.Context, own.cancel
-	if e.needsEntry(a) {
-		g.watch = &watch{ctx: g.ctx, kept: true}
-	}
+	g.watch.ctx, g.watch.group, g.watch.kept = g.ctx, g, true
 	g.stop = context.AfterFunc(own.Context, g.expel) //nolint:contextcheck // the group's own
 }
 
 // Made reports whether g is a group.
 func (g *Group) Made() bool { return g.done != nil }
 
-// Do is not called: a group has many functions, each in an item.
-func (g *Group) Do(context.Context) error { return nil }
+// groupFunc is a function of a group, as a job.
+type groupFunc func(context.Context) error
 
-// Forget has nothing to do: an item goes with its function.
-func (g *Group) Forget() {}
+// Do calls the function.
+func (f groupFunc) Do(ctx context.Context) error { return f(ctx) }
 
-func (g *Group) call() *Call { return nil }
+// Forget has nothing to do: the item goes with its function.
+func (f groupFunc) Forget() {}
+
+func (f groupFunc) run(w *worker) { w.job.group.run(w) }
+
+func (f groupFunc) call() *Call { return nil }
 
 // Go submits a function. It panics if Wait has returned.
 func (g *Group) Go(fn func(context.Context) error) {
-	g.begun.Add(1)
-	err := g.ctx.Err()
-	if err != nil {
-		err = context.Cause(g.ctx)
-	} else {
-		err = g.e.submit(g.ctx, arrival{Ask: g.ask, job: g, fn: fn, watch: g.watch})
-	}
-	if err == nil {
-		if g.ctx.Err() != nil {
-			g.expel() // it may have ended before the function was queued
+	if g.ctx.Err() != nil {
+		select {
+		case <-g.done:
+			panic("stint: Group.Go after Wait")
+		default:
+			g.Fail(context.Cause(g.ctx))
 		}
 		return
 	}
-	select {
-	case <-g.done:
-		panic("stint: Group.Go after Wait")
-	default:
+	if err := g.submit(fn); err != nil {
 		g.refuse(err)
+	} else if g.ctx.Err() != nil {
+		g.expel() // it may have ended before the function was queued
 	}
+}
+
+// submit submits a function. Behind others like it, it has only to be queued.
+func (g *Group) submit(fn groupFunc) error {
+	e := g.e
+	e.lock()
+	g.begun++
+	if !e.follows(g.ask) {
+		return e.submitAndUnlock(g.ctx, arrival{Ask: g.ask, job: fn, group: g, watch: &g.watch})
+	}
+	tier := int(g.ask.Tier)
+	at := e.queue.runs[tier].put(item{fn, &g.watch, e.queue.clock.stamp(false)}, &e.queue.spare)
+	g.watch.addItem(tier, at)
+	e.unlock()
+	return nil
 }
 
 // Wait waits until all functions have ended and returns the first error.
 func (g *Group) Wait() error {
 	g.waited.Store(true)
-	if g.ended.Load() == g.begun.Load() {
-		g.finish()
-	}
+	g.end(0)
 	select {
 	case <-g.done:
 	default:
@@ -128,7 +134,7 @@ func (g *Group) run(w *worker) {
 	ctx := w.groupContext(g)
 	err := ctx.Err()
 	if err == nil {
-		err = w.job.fn(ctx)
+		err = w.job.Do(ctx)
 	} else {
 		err = context.Cause(ctx)
 	}
@@ -138,35 +144,24 @@ func (g *Group) run(w *worker) {
 	returned = true
 }
 
-// queued notes the place of an item of the group. The engine's lock is held.
-func (g *Group) queued(place uint64) {
-	if !g.some {
-		g.first, g.some = place, true
-	}
-	g.last = place
-}
-
 // expel refuses the functions that wait when the group's context has ended.
 func (g *Group) expel() {
-	e, tier, cause := g.e, int(g.ask.Tier), context.Cause(g.ctx)
+	e, cause := g.e, context.Cause(g.ctx)
 	e.lock()
-	var all []piece
-	if g.watch != nil {
-		all = g.watch.pieces(&e.queue)
-	}
-	r := &e.queue.runs[tier]
-	for place, ok := r.next(g.first); ok && g.some && place <= g.last; place, ok = r.next(place + 1) {
-		if p := r.piece(tier, place); p.it.job == Job(g) {
-			all = append(all, p)
-		}
-	}
-	e.refuseThese(all, cause)
+	e.refuseThese(g.watch.pieces(&e.queue), cause)
 	e.dispatchAndUnlock(0, false)
 }
 
 // end counts functions that have ended.
 func (g *Group) end(n int64) {
-	if ended := g.ended.Add(n); g.waited.Load() && ended == g.begun.Load() {
+	g.ended.Add(n)
+	if !g.waited.Load() {
+		return
+	}
+	g.e.lock()
+	over := g.ended.Load() == g.begun
+	g.e.unlock()
+	if over {
 		g.finish()
 	}
 }

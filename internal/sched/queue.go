@@ -87,12 +87,27 @@ func (p *piece) isJob() bool { return p.x == nil || p.x.job != nil }
 
 func (p *piece) left() bool { return p.x != nil && p.x.left() }
 
+// entry is that of an item, nil if it is alone.
+func (it *item) entry() *entry {
+	x, _ := it.job.(*entry)
+	return x
+}
+
 // weight is the number of slots that an item needs.
 func (it *item) weight() int {
-	if x, ok := it.job.(*entry); ok {
+	if x := it.entry(); x != nil {
 		return int(x.Weight)
 	}
 	return 1
+}
+
+// asJob is an item that is alone, as a job to run.
+func (it *item) asJob() job {
+	j := job{Job: it.job}
+	if it.watch != nil {
+		j.group = it.watch.group
+	}
+	return j
 }
 
 // put queues an item.
@@ -145,7 +160,7 @@ func (q *queue) peek(running int) (p piece, ok bool) {
 // piece returns the piece at a place of the run of a tier.
 func (r *run) piece(tier int, place uint64) piece {
 	it := r.at(place)
-	if x, ok := it.job.(*entry); ok {
+	if x := it.entry(); x != nil {
 		return piece{it: it, place: place, x: x, tier: int8(tier), weight: x.Weight}
 	}
 	return piece{it: it, place: place, tier: int8(tier), weight: 1}
@@ -179,6 +194,18 @@ func (q *queue) start(p piece) {
 		q.policy.StartFirst(&r.stand, following.weight(), uint64(following.since))
 	}
 	q.look()
+}
+
+// shift is start for the first item of the fifo that is alone, if it is not the last and
+// has no entry.
+func (q *queue) shift(r *run) job {
+	q.clock.started++
+	it := r.first()
+	j := it.asJob()
+	it.watch.removeItem(q.alone)
+	r.drop(&q.spare)
+	r.started++
+	return j
 }
 
 // entered returns the piece that an entry which waits is.

@@ -7,9 +7,9 @@ type arrival struct {
 	Ask
 
 	job       Job
-	fn        func(context.Context) error // of a group's job
-	watch     *watch                      // of its context
-	continues bool                        // the work of another job
+	group     *Group // that it is a function of, if it is one
+	watch     *watch // of its context
+	continues bool   // the work of another job
 }
 
 // submit queues a job, or starts it at once in a goroutine of its own. It
@@ -17,6 +17,21 @@ type arrival struct {
 // that has been accepted passes by.
 func (e *Engine) submit(ctx context.Context, a arrival) error {
 	e.lock()
+	if e.follows(a.Ask) {
+		a.line(e)
+		e.unlock()
+		return nil
+	}
+	return e.submitAndUnlock(ctx, a)
+}
+
+// follows reports whether a job has only to be queued, as it is behind others like it.
+func (e *Engine) follows(a Ask) bool {
+	return e.items && a.plain() && e.queue.runs[a.Tier].n > 0 && !e.closed
+}
+
+// submitAndUnlock is submit for a caller that has the lock.
+func (e *Engine) submitAndUnlock(ctx context.Context, a arrival) error {
 	e.makeWay()
 	if err := e.refuses(int(a.Weight), false); err != nil {
 		e.unlock()
@@ -45,7 +60,7 @@ func (a *arrival) start(e *Engine) bool {
 	if e.cfg.Slots == nil && !e.admits(a.Ask, e.gate.running()) {
 		return false
 	}
-	j := job{Job: a.job, fn: a.fn}
+	j := job{Job: a.job, group: a.group}
 	x := &e.plain
 	if e.needsEntry(a.Ask) {
 		j.x = a.entry(e)
@@ -67,7 +82,7 @@ func (c *core) needsEntry(a Ask) bool { return !a.plain() || c.cfg.Slots != nil 
 
 func (a *arrival) entry(e *Engine) *entry {
 	x := e.entry(a.Ask)
-	x.job, x.fn = a.job, a.fn
+	x.job, x.group = a.job, a.group
 	return x
 }
 
@@ -80,18 +95,18 @@ func (a *arrival) enqueue(e *Engine) (changed bool) {
 		x.push(a.watch)
 		return true
 	}
-	tier := int(a.Tier)
 	behind := e.queue.behind(a.Ask)
-	since := e.queue.clock.stamp(e.queue.empty())
-	at := e.queue.put(item{a.job, a.fn, a.watch, since}, tier, 1)
-	place(a.job, &e.plain, uint64(tier)<<tierShift|at)
-	if a.watch != nil {
-		a.watch.rearm(e)
-		a.watch.addItem(tier, at)
-	} else if g, ok := a.job.(*Group); ok {
-		g.queued(at)
-	}
+	a.line(e)
 	return !behind || e.full()
+}
+
+// line queues a job that is an item alone.
+func (a *arrival) line(e *Engine) {
+	tier, since := int(a.Tier), e.queue.clock.stamp(e.queue.empty())
+	at := e.queue.put(item{a.job, a.watch, since}, tier, 1)
+	place(a.job, &e.plain, uint64(tier)<<tierShift|at)
+	a.watch.rearm(e)
+	a.watch.addItem(tier, at)
 }
 
 // tierShift is where the tier of an item is in the place that its call keeps.

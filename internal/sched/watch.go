@@ -11,17 +11,22 @@ import (
 // context that was used last is kept, so that a program that submits many jobs
 // under one context registers once.
 type watch struct {
-	ctx     context.Context //nolint:containedctx // the one it watches
-	done    <-chan struct{}
+	ctx   context.Context //nolint:containedctx // the one it watches
+	done  <-chan struct{}
+	group *Group // of which it watches the functions; nil if it is of all that is submitted under the context
+
+	_ pad
+
 	stopped atomic.Bool // it watches no longer; set with the engine's lock held
 
 	// Guarded by the engine's lock.
 	engine  *Engine // while it has jobs, so that an engine with jobs is kept; else nil, and an idle one is not
 	stop    func() bool
 	entries *entry        // the newest of a doubly linked list
-	items   [Tiers]int    // how many items alone are queued,
-	from    [Tiers]uint64 // none of them before this place
-	n       int           // entries and items
+	items   [Tiers]int    // how many items are queued, or those of a group that ever were:
+	from    [Tiers]uint64 // none of them is before this place,
+	last    [Tiers]uint64 // and none behind this one
+	n       int           // entries, and items but those of a group
 	kept    bool          // it is the engine's present one
 }
 
@@ -102,11 +107,14 @@ func (w *watch) addItem(tier int, place uint64) {
 	if w == nil {
 		return
 	}
-	w.n++
 	if w.items[tier] == 0 {
 		w.from[tier] = place
 	}
 	w.items[tier]++
+	w.last[tier] = place
+	if w.group == nil {
+		w.n++
+	}
 }
 
 // remove takes out an entry with a key that leaves the queue.
@@ -126,9 +134,10 @@ func (w *watch) remove(x *entry) {
 	w.over()
 }
 
-// removeItem counts one item less.
+// removeItem counts one item less. Those of a group are not counted, which would have two
+// processors write the same memory for every function.
 func (w *watch) removeItem(tier int) {
-	if w != nil {
+	if w != nil && w.group == nil {
 		w.items[tier]--
 		w.over()
 	}
@@ -165,13 +174,14 @@ func (w *watch) pieces(q *queue) (all []piece) {
 	for x := w.entries; x != nil; x = x.older {
 		all = append(all, q.entered(x))
 	}
-	for tier, left := range w.items {
+	for tier, items := range w.items {
+		if items == 0 {
+			continue
+		}
 		r := &q.runs[tier]
-		for place := w.from[tier]; left > 0; place++ {
-			place, _ = r.next(place)
+		for place, ok := r.next(w.from[tier]); ok && place <= w.last[tier]; place, ok = r.next(place + 1) {
 			if p := r.piece(tier, place); p.it.watch == w {
 				all = append(all, p)
-				left--
 			}
 		}
 	}

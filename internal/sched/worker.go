@@ -10,8 +10,9 @@ import (
 type worker struct {
 	e     *Engine
 	job   job        // that is to run, or runs; nil if there is none
-	hold  *Hold      // of the job that runs, set by it; nil between jobs
-	task  *Task      // and its task, if it has one
+	runs  bool       // it runs, and has set
+	hold  *Hold      // what it holds, and
+	task  *Task      // its task, nil if it has none
 	jobs  []groupJob // for the contexts of the jobs of groups
 	used  int        // of them
 	group *Group     // of which this worker has run jobs whose end is not counted yet,
@@ -78,7 +79,7 @@ func (w *worker) replace() {
 		}
 		w.e.noticeIdle()
 	}()
-	if w.job.Job != nil && w.hold != nil {
+	if w.job.Job != nil && w.runs {
 		w.finish()
 	}
 }
@@ -96,7 +97,7 @@ func (w *worker) finish() {
 	if e.volunteer != nil { // it has got no job
 		w.job, e.volunteer = job{}, nil
 	}
-	w.hold, w.task = nil, nil
+	w.runs = false
 	if done.x != nil {
 		done.x.recycle()
 	}
@@ -104,12 +105,10 @@ func (w *worker) finish() {
 	if t != nil {
 		t.stop()
 	}
-	if g, ok := done.Job.(*Group); ok {
-		w.count(g)
-		return
+	w.count(done.group)
+	if done.group == nil {
+		done.call().settle()
 	}
-	w.count(nil)
-	done.call().settle()
 }
 
 // count counts the end of a job of g. While the next job is of the same group, that cannot
@@ -124,7 +123,7 @@ func (w *worker) count(g *Group) {
 	}
 	w.group = g
 	w.ended++
-	if next, ok := w.job.Job.(*Group); !ok || next != g {
+	if w.job.group != g {
 		g.end(w.ended)
 		w.group, w.ended = nil, 0
 	}
@@ -147,7 +146,8 @@ type groupJob struct {
 	Hold
 }
 
-const maxJobs = 32
+// As many as fill an allocation of 1 KiB.
+const maxJobs = 42
 
 func (j *groupJob) Deadline() (time.Time, bool) { return j.g.ctx.Deadline() }
 func (j *groupJob) Done() <-chan struct{}       { return j.g.ctx.Done() }
@@ -167,7 +167,7 @@ func (w *worker) groupContext(g *Group) context.Context {
 	x := w.job.x
 	if w.e.cfg.Slots != nil {
 		t := &Task{parent: g.ctx, Hold: Hold{x: x}}
-		w.hold, w.task = &t.Hold, t
+		w.runs, w.hold, w.task = true, &t.Hold, t
 		w.e.shared.bind(x, t)
 		return t
 	}
@@ -181,6 +181,9 @@ func (w *worker) groupContext(g *Group) context.Context {
 	if x == nil {
 		j.x = &w.e.plain
 	}
-	w.hold, w.task = &j.Hold, nil
+	w.runs, w.hold = true, &j.Hold
+	if w.task != nil {
+		w.task = nil
+	}
 	return j
 }
