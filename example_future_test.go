@@ -64,6 +64,19 @@ func ExampleThen() {
 	// Output: Stint <nil>
 }
 
+func ExamplePromise() {
+	ctx := context.Background()
+	answer := stint.NewPromise[string]()
+	go func() { // no function on a slot: the reader of a connection, say
+		answer.Resolve("pong")
+	}()
+	fmt.Println(answer.Future().Wait(ctx))
+	fmt.Println(answer.Fail(errors.New("the connection was closed"))) // too late
+	// Output:
+	// pong <nil>
+	// false
+}
+
 func ExampleGroup() {
 	ctx := context.Background()
 	s := stint.New(2, stint.Config{})

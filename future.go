@@ -7,7 +7,8 @@ import (
 )
 
 // Future is the outcome of a function that runs on a scheduler's slot in a
-// goroutine of its own. All methods are safe for concurrent use.
+// goroutine of its own, or what a [Promise] is settled with. All methods are safe
+// for concurrent use.
 type Future[T any] struct {
 	call call[T]
 }
@@ -63,8 +64,8 @@ func (f *Future[T]) Done() <-chan struct{} { return f.call.Done() }
 
 // Cancel ends the function's context with a cause, nil meaning
 // context.Canceled. A function that is still queued is not called, and the
-// future's error is the cause. One that runs may still return a value. A
-// settled future stays as it is.
+// future's error is the cause. One that runs may still return a value. The future
+// of a [Promise] fails with the cause. A settled future stays as it is.
 func (f *Future[T]) Cancel(cause error) { f.call.Cancel(cause) }
 
 // Teardown has fn called exactly once when the future has an outcome, also if

@@ -22,6 +22,8 @@ const (
 	callFailed  = 1 << 1 // with the error in extra
 	callWatched = 1 << 2 // the extra has teardowns, or a goroutine waits there
 	callNested  = 1 << 3 // it is no call but a task that was entered within another function
+	callByHand  = 1 << 4 // it has no function and is settled by hand,
+	callClaimed = 1 << 5 // by the caller that has set this
 )
 
 // Init prepares a call of a context.
@@ -113,13 +115,18 @@ func (c *Call) watch() (late bool) {
 	return c.task.status.Or(callWatched)&(callSettled|callFailed) != 0
 }
 
-// Cancel ends the context of a function that runs, and takes one that waits out of the queue.
+// Cancel ends the context of a function that runs, and takes one that waits out of the queue. A
+// call without a function settles with the cause.
 func (c *Call) Cancel(cause error) {
 	if cause == nil {
 		cause = context.Canceled
 	}
 	switch x := c.task.extra.Load(); {
 	case c.Settled():
+	case c.ByHand():
+		if c.Claim() {
+			c.Settle(cause)
+		}
 	case x != nil && x.source != nil: // the context first: see begin
 		c.task.cancel(cause)
 		x.source(cause)

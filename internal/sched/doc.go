@@ -17,6 +17,7 @@
 //	task.go      the context of a function that runs on a slot
 //	lend.go      slots that are lent while their function waits
 //	call.go      one function and its outcome: what a future is made of
+//	promise.go   a call that is settled by hand
 //	group.go     many functions that end together
 //	watch.go     the end of a context takes its jobs out of the queue
 //	door.go      submitters that wait for room in a bounded queue
