@@ -33,7 +33,7 @@ type Config struct {
 	// processes or hosts. Nil keeps them in the scheduler. The scheduler's own
 	// limits apply on top.
 	Slots Slots
-	// OnPanic is called when a function that was given to [Go], [Then], a [Group] or
+	// OnPanic is called when a function that was given to [Go], [Then], [Catch], a [Group] or
 	// [Map] has panicked, or a teardown of a [Future]: for a log line, since nobody
 	// may wait for the outcome, where the panic is the error too. It is called once
 	// for each panic, in the goroutine that panicked, which still has its slot, and

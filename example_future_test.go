@@ -64,6 +64,17 @@ func ExampleThen() {
 	// Output: Stint <nil>
 }
 
+func ExampleCatch() {
+	ctx := context.Background()
+	s := stint.New(2, stint.Config{})
+	page := stint.Go(ctx, s, func(context.Context) (string, error) { return "", errors.New("no route to host") })
+	cached := stint.Catch(ctx, s, page, func(_ context.Context, err error) (string, error) {
+		return "an old copy, because of: " + err.Error(), nil
+	})
+	fmt.Println(cached.Wait(ctx))
+	// Output: an old copy, because of: no route to host <nil>
+}
+
 func ExamplePromise() {
 	ctx := context.Background()
 	answer := stint.NewPromise[string]()

@@ -45,6 +45,10 @@ func TestB4_ZeroSchedulerPanics(t *testing.T) {
 			"Then": func() {
 				stint.Then(ctx, s, stint.Go(t.Context(), made, nothing), func(context.Context, int) (int, error) { return 0, nil })
 			},
+			"Catch": func() {
+				f := stint.Go(t.Context(), made, nothing)
+				stint.Catch(ctx, s, f, func(context.Context, error) (int, error) { return 0, nil })
+			},
 			"NewGroup": func() { stint.NewGroup(ctx, s) },
 			"Scope":    func() { _ = stint.Scope(ctx, s, func(*stint.Group) error { return nil }) },
 			"Map": func() {

@@ -18,3 +18,21 @@ func Then[T, U any](
 	next.call.Follow(&next.call, s.ask(s.tierFor(ctx)), &f.call.Call)
 	return next
 }
+
+// Catch has fn run on a slot of s when f fails, with the error of f, and returns the future
+// of what fn makes of it: a value in its place, or another error. If f has a value, the
+// returned future has it too, without a slot; that needs no room in s, and s may be closed.
+//
+// Cancelling the returned future, or the end of ctx, cancels f too, if it has no outcome
+// yet. Then it is the cancellation that the returned future fails with, and fn is not
+// called. A cancellation of f alone is a failure as any other, which fn is called for. As
+// to queues and draining, Catch is as [Then]: if s does not take fn, the returned future
+// fails with the error of that.
+func Catch[T any](
+	ctx context.Context, s Scheduler, f *Future[T], fn func(context.Context, error) (T, error),
+) *Future[T] {
+	next := &Future[T]{call[T]{fn: func(ctx context.Context) (T, error) { return fn(ctx, f.call.Err()) }}}
+	next.call.Init(ctx, s.made())
+	next.call.FollowFailure(&next.call, s.ask(s.tierFor(ctx)), &f.call.Call, func() { next.call.value = f.call.value })
+	return next
+}

@@ -40,8 +40,7 @@ func (c *Call) Engine() *Engine { return c.task.engine() }
 // Go submits job, which the call is part of.
 func (c *Call) Go(job Job, a Ask) {
 	if err := c.submit(job, a, false); err != nil {
-		job.Forget()
-		c.refuse(err)
+		c.give(job, err)
 	}
 }
 
@@ -57,32 +56,61 @@ func (c *Call) submit(job Job, a Ask, continues bool) error {
 // Follow has job, which the call is part of, submitted when before has a value. If that fails, so
 // does the call. The end of its context, or its cancellation, cancels before too.
 func (c *Call) Follow(job Job, a Ask, before *Call) {
+	c.follow(before, func() {
+		if err := before.Err(); err != nil {
+			c.give(job, err)
+			return
+		}
+		c.begin(job, a)
+	})
+}
+
+// FollowFailure is Follow for a job that is submitted when before fails. If that has a value, pass
+// makes it the value of the call.
+func (c *Call) FollowFailure(job Job, a Ask, before *Call, pass func()) {
+	c.follow(before, func() {
+		switch err := c.task.cancelled(); {
+		case err != nil:
+			c.give(job, err)
+		case before.Err() != nil:
+			c.begin(job, a)
+		default:
+			pass()
+			c.give(job, nil)
+		}
+	})
+}
+
+// follow has then called when before has settled.
+func (c *Call) follow(before *Call, then func()) {
 	x := c.task.ensure()
 	x.source, x.engine = before.Cancel, c.task.x.e
 	ctx := c.task.parent
 	stop := context.AfterFunc(ctx, func() { c.Cancel(context.Cause(ctx)) })
 	c.Teardown(func() { stop() })
-	before.After(func() { c.begin(job, a, before.Err()) })
+	before.After(then)
 }
 
-// begin submits a call that continues another, unless that has failed or this has
-// been cancelled.
-func (c *Call) begin(job Job, a Ask, err error) {
-	if err == nil && c.task.Err() != nil {
-		err = context.Cause(&c.task)
-	}
+// begin submits a call that continues another, unless this has been cancelled.
+func (c *Call) begin(job Job, a Ask) {
+	err := c.task.ending()
 	if err == nil {
 		err = c.submit(job, a, true)
 	}
 	if err != nil {
-		job.Forget()
-		c.refuse(err)
+		c.give(job, err)
 		return
 	}
 	c.task.extra.Load().begun.Store(true)
 	if c.task.Err() != nil { // cancelled meanwhile, perhaps too early to be withdrawn
 		c.withdraw(context.Cause(&c.task))
 	}
+}
+
+// give settles a call whose job will not run, with err or with the value that it has.
+func (c *Call) give(job Job, err error) {
+	job.Forget()
+	c.refuse(err)
 }
 
 // Wait waits until the call has settled or ctx ends, and reports whether it has settled.
@@ -255,7 +283,8 @@ func (c *Call) publish(x *extra) {
 	}
 }
 
-// refuse settles a call whose function is not called.
+// refuse settles a call whose function is not called, with err or, if that is nil, with the value
+// that it has.
 func (c *Call) refuse(err error) {
 	c.task.state.Store(taskEnded)
 	c.task.ensure().err = err

@@ -137,6 +137,18 @@ func (t *Task) ending() error {
 	}
 }
 
+// cancelled returns the cause if the task has been cancelled, or the context of its parent has
+// ended, but not for the close of the engine alone.
+func (t *Task) cancelled() error {
+	if own := t.own(); own != nil && own.Err() != nil {
+		return context.Cause(own)
+	}
+	if t.parent.Err() != nil {
+		return context.Cause(t.parent)
+	}
+	return nil
+}
+
 // Value answers holdKey with the task, and anything else as the parent does.
 func (t *Task) Value(key any) any {
 	if _, ok := key.(holdKey); ok {
