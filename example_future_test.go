@@ -53,6 +53,39 @@ func ExampleFuture_Teardown() {
 	// done <nil>
 }
 
+func ExampleTryGo() {
+	ctx := context.Background()
+	s := stint.New(1, stint.Config{})
+	refresh := func(context.Context) (string, error) { return "fresh", nil }
+	if f, ok := stint.TryGo(ctx, s, refresh); ok { // a slot is free
+		fmt.Println(f.Wait(ctx))
+	}
+	_ = s.Acquire(ctx)
+	if _, ok := stint.TryGo(ctx, s, refresh); !ok {
+		fmt.Println("busy: served the old copy")
+	}
+	s.Release()
+	// Output:
+	// fresh <nil>
+	// busy: served the old copy
+}
+
+func ExampleGroup_TryGo() {
+	ctx := context.Background()
+	s := stint.New(1, stint.Config{})
+	g := stint.NewGroup(ctx, s)
+	_ = s.Acquire(ctx)
+	visit := func(context.Context) error { return nil }
+	if !g.TryGo(visit) {
+		fmt.Println("no slot: visited by the caller itself", visit(ctx))
+	}
+	s.Release()
+	fmt.Println(g.Wait())
+	// Output:
+	// no slot: visited by the caller itself <nil>
+	// <nil>
+}
+
 func ExampleThen() {
 	ctx := context.Background()
 	s := stint.New(2, stint.Config{})

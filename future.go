@@ -48,6 +48,19 @@ func Go[T any](ctx context.Context, s Scheduler, fn func(context.Context) (T, er
 	return f
 }
 
+// TryGo is [Go] if a slot is free for fn now and nothing waits that would go first: fn
+// starts in a goroutine of its own. Otherwise it returns nil and false, and fn is not called,
+// now or later. So it is if ctx has ended, or s is closed or paused. TryGo does not wait, also
+// not for room in a bounded queue, and within a function on the last slot it reports false.
+func TryGo[T any](ctx context.Context, s Scheduler, fn func(context.Context) (T, error)) (*Future[T], bool) {
+	f := &Future[T]{call[T]{fn: fn}}
+	f.call.Init(ctx, s.made())
+	if !f.call.TryGo(&f.call, s.ask(s.tierFor(ctx))) {
+		return nil, false
+	}
+	return f, true
+}
+
 // Wait returns the outcome when there is one. If ctx ends first, it returns
 // the context's cause; the function goes on. A function that waits with its
 // own context lends its slot; see [Scheduler].

@@ -53,6 +53,12 @@ func Scope(ctx context.Context, s Scheduler, fn func(*Group) error) error {
 // waits for room in the queue: give the queue room for what it adds.
 func (g *Group) Go(fn func(context.Context) error) { g.made().Go(fn) }
 
+// TryGo starts fn if a slot is free for it now and nothing waits that would go first, and
+// reports whether it did. Otherwise, or if the group has failed, fn is not called, now or
+// later, and the group is as it was. TryGo does not wait, and panics after Wait has
+// returned.
+func (g *Group) TryGo(fn func(context.Context) error) bool { return g.made().TryGo(fn) }
+
 // Cancel ends the group's context with a cause, nil meaning context.Canceled.
 // Functions that have not started are not called, and Wait returns the cause
 // unless a function failed before.

@@ -41,7 +41,8 @@ func TestB4_ZeroSchedulerPanics(t *testing.T) {
 			"RunWith": func() {
 				_, _ = stint.RunWith(ctx, s, func(context.Context, int) (int, error) { return 0, nil }, 1)
 			},
-			"Go": func() { stint.Go(ctx, s, nothing) },
+			"Go":    func() { stint.Go(ctx, s, nothing) },
+			"TryGo": func() { stint.TryGo(ctx, s, nothing) },
 			"Then": func() {
 				stint.Then(ctx, s, stint.Go(t.Context(), made, nothing), func(context.Context, int) (int, error) { return 0, nil })
 			},
@@ -65,6 +66,7 @@ func TestD7_ZeroGroupPanics(t *testing.T) {
 	for _, g := range []*stint.Group{nil, {}} {
 		wantZero(t, "Group: make one with NewGroup", map[string]func(){
 			"Go":     func() { g.Go(func(context.Context) error { return nil }) },
+			"TryGo":  func() { g.TryGo(func(context.Context) error { return nil }) },
 			"Wait":   func() { _ = g.Wait() },
 			"Cancel": func() { g.Cancel(nil) },
 		})

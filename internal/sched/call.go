@@ -44,6 +44,20 @@ func (c *Call) Go(job Job, a Ask) {
 	}
 }
 
+// TryGo starts job, which the call is part of, if that needs no waiting.
+func (c *Call) TryGo(job Job, a Ask) bool {
+	if c.task.parent.Err() != nil {
+		return false
+	}
+	e := c.Engine()
+	e.lock()
+	if tried := (&arrival{Ask: a, job: job}); tried.try(e) {
+		return true
+	}
+	e.unlock()
+	return false
+}
+
 func (c *Call) submit(job Job, a Ask, continues bool) error {
 	e, ctx := c.Engine(), c.task.parent
 	w, err := e.watchFor(ctx)

@@ -58,19 +58,44 @@ func (f groupFunc) call() *Call { return nil }
 
 // Go submits a function. It panics if Wait has returned.
 func (g *Group) Go(fn func(context.Context) error) {
-	if g.ctx.Err() != nil {
-		select {
-		case <-g.done:
-			panic("stint: Group.Go after Wait")
-		default:
-			g.Fail(context.Cause(g.ctx))
-		}
+	if g.over("Go") {
+		g.Fail(context.Cause(g.ctx))
 		return
 	}
 	if err := g.submit(fn); err != nil {
 		g.refuse(err)
 	} else if g.ctx.Err() != nil {
 		g.expel() // it may have ended before the function was queued
+	}
+}
+
+// TryGo starts a function if that needs no waiting. It panics if Wait has returned.
+func (g *Group) TryGo(fn func(context.Context) error) bool {
+	if g.over("TryGo") {
+		return false
+	}
+	e := g.e
+	e.lock()
+	g.begun++
+	if tried := (&arrival{Ask: g.ask, job: groupFunc(fn), group: g}); tried.try(e) {
+		return true
+	}
+	g.begun--
+	e.unlock()
+	return false
+}
+
+// over reports whether the group's context has ended. It panics in a call of a method after that
+// of Wait has returned.
+func (g *Group) over(method string) bool {
+	if g.ctx.Err() == nil {
+		return false
+	}
+	select {
+	case <-g.done:
+		panic("stint: Group." + method + " after Wait")
+	default:
+		return true
 	}
 }
 

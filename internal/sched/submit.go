@@ -54,6 +54,30 @@ func (e *Engine) submitAndUnlock(ctx context.Context, a arrival) error {
 	return nil
 }
 
+// try starts a job if that needs no waiting, in a goroutine of its own. Otherwise it is as if the job
+// had not come. The lock is held; if it reports true, it has been given up.
+func (a *arrival) try(e *Engine) bool {
+	e.startWaiting()
+	return e.refuses(int(a.Weight), false) == nil && a.start(e)
+}
+
+// startWaiting starts the jobs that wait only for a worker to be on its way: see mayStart.
+func (e *Engine) startWaiting() {
+	if !e.waking.Load() || e.nothingWaits() {
+		return
+	}
+	for {
+		var w worker // takes a job, for a goroutine to be started for it
+		e.volunteer = &w
+		e.dispatch(0, false)
+		e.volunteer = nil
+		if w.job.Job == nil {
+			return
+		}
+		e.news.starting = append(e.news.starting, w.job)
+	}
+}
+
 // start starts a job that nothing waits before, in a goroutine of its own.
 // If it does, it gives up the lock.
 func (a *arrival) start(e *Engine) bool {
