@@ -70,6 +70,23 @@ func ExampleRun_nested() {
 
 // A higher tier goes first. The tier is that of the context unless At says
 // otherwise, so that it follows a request wherever it goes.
+func ExampleGoWith() {
+	ctx := context.Background()
+	s := stint.New(2, stint.Config{})
+	length := func(_ context.Context, word string) (int, error) { return len(word), nil }
+	var futures []*stint.Future[int]
+	for _, word := range []string{"one", "three", "five"} {
+		futures = append(futures, stint.GoWith(ctx, s, length, word)) // no closure for each word
+	}
+	for _, f := range futures {
+		fmt.Println(f.Wait(ctx))
+	}
+	// Output:
+	// 3 <nil>
+	// 5 <nil>
+	// 4 <nil>
+}
+
 func ExampleScheduler_At() {
 	s := stint.New(1, stint.Config{})
 	ctx := context.Background()

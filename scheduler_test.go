@@ -134,6 +134,11 @@ var forms = []form{
 		_, err := stint.Go(ctx, s, valued(fn)).Wait(context.WithoutCancel(ctx))
 		return err
 	}},
+	{"GoWith", func(ctx context.Context, s stint.Scheduler, fn func(context.Context) error) error {
+		call := func(ctx context.Context, fn func(context.Context) error) (int, error) { return 0, fn(ctx) }
+		_, err := stint.GoWith(ctx, s, call, fn).Wait(context.WithoutCancel(ctx))
+		return err
+	}},
 	{"Group", func(ctx context.Context, s stint.Scheduler, fn func(context.Context) error) error {
 		g := stint.NewGroup(ctx, s)
 		g.Go(fn)
@@ -411,7 +416,7 @@ func TestA3_GoexitGivesTheSlotBack(t *testing.T) {
 				}
 				s.Release()
 				synctest.Wait()
-				switch inCaller := f.name != "Go" && f.name != "Group"; {
+				switch inCaller := f.name != "Go" && f.name != "GoWith" && f.name != "Group"; {
 				case inCaller && returned:
 					t.Errorf("the caller's goroutine went on with %v", answer)
 				case !inCaller && !errors.Is(answer, stint.ErrGoexit):

@@ -41,7 +41,10 @@ func TestB4_ZeroSchedulerPanics(t *testing.T) {
 			"RunWith": func() {
 				_, _ = stint.RunWith(ctx, s, func(context.Context, int) (int, error) { return 0, nil }, 1)
 			},
-			"Go":    func() { stint.Go(ctx, s, nothing) },
+			"Go": func() { stint.Go(ctx, s, nothing) },
+			"GoWith": func() {
+				stint.GoWith(ctx, s, func(context.Context, int) (int, error) { return 0, nil }, 1)
+			},
 			"TryGo": func() { stint.TryGo(ctx, s, nothing) },
 			"Then": func() {
 				stint.Then(ctx, s, stint.Go(t.Context(), made, nothing), func(context.Context, int) (int, error) { return 0, nil })
