@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/stintgo/stint"
 )
@@ -158,6 +159,25 @@ func ExampleScheduler_Why() {
 }
 
 // Drain takes nothing new and waits for what has been accepted.
+func ExampleScheduler_WaitIdle() {
+	ctx := context.Background()
+	s := stint.New(2, stint.Config{})
+	var pages atomic.Int32
+	var visit func(depth int)
+	visit = func(depth int) {
+		stint.Go(ctx, s, func(context.Context) (int32, error) {
+			if depth > 0 { // a page has two links
+				visit(depth - 1)
+				visit(depth - 1)
+			}
+			return pages.Add(1), nil
+		})
+	}
+	visit(3)
+	fmt.Println(s.WaitIdle(ctx), pages.Load()) // nobody has a list of the futures
+	// Output: <nil> 15
+}
+
 func ExampleScheduler_Drain() {
 	s := stint.New(1, stint.Config{})
 	ctx := context.Background()

@@ -34,6 +34,7 @@ func TestB4_ZeroSchedulerPanics(t *testing.T) {
 			"Clear":      func() { s.Clear() },
 			"Close":      func() { s.Close() },
 			"Drain":      func() { _ = s.Drain(ctx) },
+			"WaitIdle":   func() { _ = s.WaitIdle(ctx) },
 			"Stats":      func() { s.Stats() },
 			"Why":        func() { s.Why() },
 			"Waiting":    func() { s.Waiting() },

@@ -34,8 +34,8 @@ type core struct {
 	door      door
 	shared    sharing
 	paused    *Pause
-	closed    bool          // nothing new is taken
-	idle      chan struct{} // closed at the end of a drain
+	closed    bool   // nothing new is taken
+	idle      idling // calls that wait until nothing is left
 
 	_ pad
 }

@@ -104,7 +104,7 @@ func (c *core) dispatchAndUnlock(freed int, finished bool) {
 func (c *core) publishGate(old uint64, running int) bool {
 	closed := c.queue.closed(running) | c.door.closed() // a slot that comes free may be for a submitter
 	bits := uint64(closed) << closedShift
-	if c.paused != nil || c.closed || c.idle != nil || c.cfg.Slots != nil || len(c.resumes) > 0 {
+	if c.paused != nil || c.closed || c.idle.awaited() || c.cfg.Slots != nil || len(c.resumes) > 0 {
 		bits |= slowBit
 	}
 	fresh := old&^(runningMask|closedMask|slowBit) | bits | uint64(running)
@@ -248,13 +248,13 @@ func (c *core) refuseAll(why func(weight int) error) (refused int) {
 // nothingWaits reports whether there is nothing to start, and nothing that waits for there
 // to be nothing.
 func (c *core) nothingWaits() bool {
-	return c.queue.empty() && len(c.resumes) == 0 && c.idle == nil && !c.door.busy()
+	return c.queue.empty() && len(c.resumes) == 0 && !c.idle.awaited() && !c.door.busy()
 }
 
-// noticeIdle ends a drain when nothing is left of what was accepted.
+// noticeIdle ends the waits for an idle engine when nothing is left of what was accepted. No
+// submitter waits at the door then: an empty queue has room.
 func (c *core) noticeIdle() {
-	if c.idle != nil && c.gate.running() == 0 && c.queue.empty() && c.lent == 0 && c.workers == 0 {
-		close(c.idle)
-		c.idle = nil
+	if c.idle.awaited() && c.gate.running() == 0 && c.queue.empty() && c.lent == 0 && c.workers == 0 {
+		c.idle.notice()
 	}
 }

@@ -22,6 +22,7 @@
 //	watch.go     the end of a context takes its jobs out of the queue
 //	door.go      submitters that wait for room in a bounded queue
 //	shared.go    slots that are shared with other processes or hosts
+//	idle.go      calls that wait until nothing is queued or runs
 //	report.go    what waits, and why
 //	stamps.go    times of arrival
 //	mail.go      what is left for the lock's holder by goroutines that find it taken

@@ -138,18 +138,11 @@ func (e *Engine) Drain(ctx context.Context) error {
 	e.lock()
 	e.closed = true
 	e.door.refuse(closed)
-	if e.idle == nil {
-		e.idle = make(chan struct{})
-	}
-	idle := e.idle
-	e.dispatchAndUnlock(0, false)
-	select {
-	case <-idle:
+	if e.idle.wait(ctx, e) {
 		return nil
-	case <-ctx.Done():
-		e.Close()
-		return context.Cause(ctx)
 	}
+	e.Close()
+	return context.Cause(ctx)
 }
 
 // Close refuses all that waits and all that comes, and cancels what runs.
