@@ -285,6 +285,21 @@ func TestWhy_Reasons(t *testing.T) {
 	}
 }
 
+// An entry that lacks only slots holds back arrivals of its tier, which wait behind it,
+// and those of lower tiers, of which nothing waits.
+func TestWhy_Reserved(t *testing.T) {
+	b := backlog.New[int](backlog.Config{Max: 10})
+	b.Push(&backlog.Entry[int]{}, 3, "", 5)
+	for tier, want := range [backlog.Tiers]bool{0: true, 1: true, 2: true} {
+		if r := b.WhyNot(tier, "", 1, 8); r.Reserved != want || r.Full || r.AtCap {
+			t.Errorf("arrival in tier %d: %+v, want it held back by the reservation alone: %v", tier, r, want)
+		}
+		if r := b.WhyNot(tier, "", 1, 5); r.Reserved {
+			t.Errorf("arrival in tier %d: %+v, though the heavy entry may start", tier, r)
+		}
+	}
+}
+
 func TestWhy_PlaceInALongLine(t *testing.T) {
 	b := backlog.New[int](backlog.Config{Max: 1})
 	const n = 50_000

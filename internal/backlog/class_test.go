@@ -171,17 +171,24 @@ func turnsUntilTaken(phase, tier, ahead int, takers [][]int) int {
 
 func TestWhy_AheadInOtherClasses(t *testing.T) {
 	b := backlog.New[int](backlog.Config{Max: 1})
-	fillClass(b, 3, "", 0, 10)
+	fillClass(b, 3, "", 0, 20)
 	fillClass(b, 3, "", 1, 10)
 	e := &backlog.Entry[int]{}
 	b.PushClass(e, 3, "", 1, 1)
 	fillClass(b, 3, "", 2, 10)
 	fillClass(b, 3, "other", 3, 100)
-	// The other key takes turns with the 20 that are older.
-	if got := b.Why(e, 0).Ahead[3]; got < 40 || got > 41 {
-		t.Errorf("%d ahead, want 20 of its own and 20 of the other key", got)
+	// The other key takes turns with the 30 that are older.
+	if got := b.Why(e, 0).Ahead[3]; got < 60 || got > 61 {
+		t.Errorf("%d ahead, want 30 of its own and 30 of the other key", got)
 	}
-	for turn := range 41 {
+	e.Value = -1
+	p := pieces{}
+	for place := range backlog.Scan(b, &p, p.keep).All(0) {
+		if got := place.Reasons.Ahead[3]; place.Value == -1 && (got < 60 || got > 61) {
+			t.Errorf("a snapshot has %d ahead, want 30 of its own and 30 of the other key", got)
+		}
+	}
+	for turn := range 61 {
 		b.Start(b.Peek(0))
 		if !e.Queued() {
 			t.Logf("started in turn %d", turn)
@@ -189,4 +196,30 @@ func TestWhy_AheadInOtherClasses(t *testing.T) {
 		}
 	}
 	t.Error("more entries went ahead than Why said")
+}
+
+// A key is remembered until virtual time has passed all that it has been charged for, in
+// whichever class that was.
+func TestA5_KeyIsRememberedForEachOfItsClasses(t *testing.T) {
+	b := backlog.New[int](backlog.Config{Max: 1})
+	fillClass(b, 3, "other", 0, 10)
+	var entries [3]backlog.Entry[int]
+	var second backlog.Entry[int]
+	for i := range entries {
+		b.PushClass(&entries[i], 3, "k", 0, 1)
+	}
+	b.PushClass(&second, 3, "k", 1, 1)
+	for i := range entries { // those that are not the last of their line stay charged
+		b.Remove(&entries[i])
+	}
+	b.Remove(&second) // it was charged for nothing
+	for start := range 2 {
+		if n := b.Keys(); n != 2 {
+			t.Fatalf("after %d starts of another key %d keys are remembered, want 2", start, n)
+		}
+		take(t, b, 0)
+	}
+	if n := b.Keys(); n != 1 {
+		t.Errorf("%d keys are remembered, want only the one with entries", n)
+	}
 }

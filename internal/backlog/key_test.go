@@ -141,3 +141,22 @@ func TestBlock_Causes(t *testing.T) {
 		t.Error("with no cause left the key is blocked")
 	}
 }
+
+// A backlog limits keys also if only single keys have a limit.
+func TestA5_LimitsKeys(t *testing.T) {
+	for _, c := range []struct {
+		perKey int
+		limits map[string]int
+		want   bool
+	}{
+		{0, nil, false},
+		{2, nil, true},
+		{0, map[string]int{"k": 1}, true},
+	} {
+		b := backlog.New[int](backlog.Config{Max: 10, PerKey: c.perKey, KeyLimits: c.limits})
+		if got := b.LimitsKeys(); got != c.want {
+			t.Errorf("a limit of %d per key and of %v for single ones: limits keys %v, want %v",
+				c.perKey, c.limits, got, c.want)
+		}
+	}
+}

@@ -42,19 +42,21 @@ func (p *pieces) keep(e *backlog.Entry[int]) int {
 func TestModel_SnapshotMatchesWhy(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(seeded.Seed(t), 2))
 	for world := range 300 {
-		names := []string{"", "a", "b", "c"}
+		names, tiers, steps := []string{"", "a", "b", "c"}, 3, 20+rnd.IntN(2000)
 		if world%10 == 0 { // more keys than Why looks at
-			for i := range 400 {
+			tiers, steps = 1, steps+2000
+			for i := range 1500 {
 				names = append(names, strconv.Itoa(i))
 			}
 		}
 		cfg := backlog.Config{
 			Max: 1 + rnd.IntN(10), Caps: randomCaps(rnd), PerKey: rnd.IntN(3),
-			Share: func(key string) int { return int(key[0]) % 3 },
+			Share:     func(key string) int { return int(key[0]) % 3 },
+			KeyLimits: map[string]int{"a": rnd.IntN(4)},
 		}
 		b := backlog.New[*backlog.Entry[int]](cfg)
 		var queued []*backlog.Entry[*backlog.Entry[int]]
-		for range 20 + rnd.IntN(2000) {
+		for range steps {
 			switch name := names[rnd.IntN(len(names))]; rnd.IntN(10) {
 			case 0:
 				if e := b.Peek(0); e != nil {
@@ -74,7 +76,7 @@ func TestModel_SnapshotMatchesWhy(t *testing.T) {
 				b.Unblock(name, 1)
 			default:
 				e := new(backlog.Entry[*backlog.Entry[int]])
-				b.Push(e, rnd.IntN(3), name, 1+rnd.IntN(3))
+				b.Push(e, rnd.IntN(tiers), name, 1+rnd.IntN(3))
 				queued = append(queued, e)
 			}
 		}
@@ -136,6 +138,10 @@ func TestModel_ScanOfAQueueThatChanges(t *testing.T) {
 		for range 200 + rnd.IntN(5000) {
 			c.push()
 		}
+		c.left = func(int) {}
+		for range 5 { // so that some have come back
+			c.change()
+		}
 		stay := map[int]bool{}
 		for _, e := range c.queued {
 			stay[e.Value] = true
@@ -147,13 +153,20 @@ func TestModel_ScanOfAQueueThatChanges(t *testing.T) {
 			t.Errorf("%d entries were copied in one piece", p.most)
 		}
 		seen := map[int]bool{}
+		var places []backlog.Place[int]
+		var rows [backlog.Tiers]int
 		for place := range snapshot.All(2) {
+			places = append(places, place)
+			rows[place.Tier]++
 			if seen[place.Value] {
 				t.Fatalf("entry %d is there twice: STINT_SEED=%d", place.Value, first+i)
 			}
 			seen[place.Value] = true
-			if r := place.Reasons; slices.Max(r.Ahead[:]) >= snapshot.Len() || slices.Min(r.Ahead[:]) < 0 {
-				t.Fatalf("entry %d of %d has %v ahead: STINT_SEED=%d", place.Value, snapshot.Len(), r.Ahead, first+i)
+		}
+		for _, place := range places {
+			r, tier := place.Reasons, place.Tier
+			if !slices.Equal(r.Ahead[tier+1:], rows[tier+1:]) || r.Ahead[tier] >= rows[tier] || slices.Min(r.Ahead[:]) < 0 {
+				t.Fatalf("entry %d of tier %d has %v ahead of %v: STINT_SEED=%d", place.Value, tier, r.Ahead, rows, first+i)
 			}
 		}
 		for id := range stay {
@@ -224,5 +237,198 @@ func (c *changing) change() {
 			c.b.Remove(e)
 			c.leave(e)
 		}
+	}
+}
+
+// At each pause of a scan the entry copied last leaves and is queued again: older than
+// the others of its line, younger, or in another line. The scan goes on behind the place
+// that it had.
+func TestScan_EntryCopiedLastIsQueuedAgain(t *testing.T) {
+	const n = 4 * backlog.PieceMax
+	for name, again := range map[string]func(b *backlog.Backlog[int], e *backlog.Entry[int]){
+		"older":        func(b *backlog.Backlog[int], e *backlog.Entry[int]) { b.PushAged(e, 3, "", 0, 1, e.Ticket()) },
+		"younger":      func(b *backlog.Backlog[int], e *backlog.Entry[int]) { b.Push(e, 3, "", 1) },
+		"another tier": func(b *backlog.Backlog[int], e *backlog.Entry[int]) { b.PushAged(e, 1, "", 0, 1, e.Ticket()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := backlog.New[int](backlog.Config{Max: 1})
+			entries := make([]backlog.Entry[int], n)
+			for i := range entries {
+				entries[i].Value = i
+				b.Push(&entries[i], 3, "", 1)
+			}
+			var copied *backlog.Entry[int]
+			moved := map[int]bool{}
+			p := pieces{others: func() {
+				if copied != nil && !moved[copied.Value] {
+					moved[copied.Value] = true
+					b.Remove(copied)
+					again(b, copied)
+				}
+			}}
+			snapshot := backlog.Scan(b, &p, func(e *backlog.Entry[int]) int {
+				copied = e
+				return p.keep(e)
+			})
+			seen := map[int]int{}
+			for place := range snapshot.All(1) {
+				seen[place.Value]++
+			}
+			for i := range n {
+				if seen[i] > 1 || seen[i] == 0 && !moved[i] {
+					t.Fatalf("entry %d is in the snapshot %d times, want once", i, seen[i])
+				}
+			}
+			if len(moved) < 3 {
+				t.Errorf("%d entries were queued again, want one at each pause", len(moved))
+			}
+		})
+	}
+}
+
+// A scan ends although more arrives at each pause than it copies in one piece.
+func TestScan_ArrivalsDoNotKeepItGoing(t *testing.T) {
+	const n, most = 4 * backlog.PieceMax, 10
+	b := backlog.New[int](backlog.Config{Max: 1})
+	fill(b, 3, "", n)
+	var p pieces
+	p.others = func() {
+		if p.times < 10*most {
+			fill(b, 3, "", 2*backlog.PieceMax)
+		}
+	}
+	snapshot := backlog.Scan(b, &p, p.keep)
+	if p.times > most || snapshot.Len() > n+2*backlog.PieceMax {
+		t.Errorf("the lock was taken %d times, and %d entries were copied of %d", p.times, snapshot.Len(), n)
+	}
+}
+
+// A line that is forgotten at a pause, while the scan looks for the place to go on, is
+// not taken for the one that its key has in another tier then.
+func TestScan_KeyMovesToAnotherTier(t *testing.T) {
+	b := backlog.New[int](backlog.Config{Max: 10})
+	entries := make([]backlog.Entry[int], 2*backlog.PieceMax+10)
+	for i := range entries {
+		entries[i].Value = i
+		b.Push(&entries[i], 1, "k", 1)
+	}
+	b.Admit("k") // so that the key is remembered
+	copied, left := 0, 0
+	p := pieces{others: func() {
+		switch {
+		case left == 0 && copied > backlog.PieceMax: // then the scan looks through all that it has copied
+			left = copied
+			for i := range left {
+				b.Remove(&entries[i])
+			}
+		case left > 0 && b.LenTier(1) > 0:
+			for i := range entries[left:] {
+				b.Remove(&entries[left+i])
+			}
+			for i := range entries[left:] {
+				e := &entries[left+i]
+				b.PushAged(e, 5, "k", 0, 1, e.Ticket())
+			}
+		}
+	}}
+	snapshot := backlog.Scan(b, &p, func(e *backlog.Entry[int]) int {
+		copied++
+		return p.keep(e)
+	})
+	if b.LenTier(1) > 0 || b.LenTier(5) == 0 {
+		t.Fatalf("%d entries are left, and %d have moved: the scan paused too seldom", b.LenTier(1), b.LenTier(5))
+	}
+	seen := map[int]bool{}
+	for place := range snapshot.All(1) {
+		if seen[place.Value] {
+			t.Fatalf("entry %d is in the snapshot twice", place.Value)
+		}
+		seen[place.Value] = true
+	}
+}
+
+// A snapshot has the pieces of a run as Why explains them, and holds the lock for bounded
+// pieces of it.
+func TestScan_Run(t *testing.T) {
+	const n = 3*backlog.PieceMax + 10
+	b := backlog.New[int](backlog.Config{Max: 10})
+	var stand backlog.Entry[int]
+	left := n
+	b.PushRun(&stand, 3, 1, 1, &left)
+	var keyed [20]backlog.Entry[int]
+	for i := range keyed {
+		keyed[i].Value = n + i
+		b.PushAged(&keyed[i], 3, "k", 0, 1, uint64(n+1+i))
+	}
+	lower := &backlog.Entry[int]{Value: n + len(keyed)}
+	b.PushAged(lower, 2, "", 0, 1, n+100)
+	var p pieces
+	snapshot := backlog.ScanRuns(b, &p, p.keep, func(e *backlog.Entry[int], at uint64) (backlog.Piece[int], bool) {
+		if e != &stand || at >= n {
+			return backlog.Piece[int]{}, false
+		}
+		p.keep(e)
+		return backlog.Piece[int]{Value: int(at), Weight: 1, Ticket: at + 1, Next: at + 1}, true
+	})
+	if p.most > backlog.PieceMax {
+		t.Errorf("%d pieces were copied while the lock was held once, want at most %d", p.most, backlog.PieceMax)
+	}
+	place := 0
+	for got := range snapshot.All(0) {
+		var want backlog.Reasons
+		switch {
+		case place < n:
+			want = b.WhyPiece(&stand, place, 1, 0)
+		case place < n+len(keyed):
+			want = b.Why(&keyed[place-n], 0)
+		default:
+			want = b.Why(lower, 0)
+		}
+		if got.Value != place || got.Reasons != want {
+			t.Fatalf("place %d is of entry %d:\n%+v, want\n%+v", place, got.Value, got.Reasons, want)
+		}
+		place++
+	}
+	if place != b.Len() {
+		t.Errorf("%d entries are in the snapshot, want %d", place, b.Len())
+	}
+}
+
+// A run that ends while a scan pauses is copied as far as the scan has come.
+func TestScan_RunEnds(t *testing.T) {
+	b := backlog.New[int](backlog.Config{Max: 10})
+	var stand backlog.Entry[int]
+	left := 2 * backlog.PieceMax
+	b.PushRun(&stand, 3, 1, 1, &left)
+	fill(b, 2, "k", 1)
+	p := pieces{}
+	p.others = func() {
+		if p.times == 2 {
+			left = 0
+			b.Remove(&stand)
+		}
+	}
+	snapshot := backlog.ScanRuns(b, &p, p.keep, func(e *backlog.Entry[int], at uint64) (backlog.Piece[int], bool) {
+		if !e.Queued() {
+			t.Error("the scan asks for a piece of a run that has ended")
+		}
+		return backlog.Piece[int]{Weight: 1, Ticket: at + 1, Next: at + 1}, true
+	})
+	if got := snapshot.Len(); got != backlog.PieceMax+1 {
+		t.Errorf("%d entries are in the snapshot, want one piece of the run and one entry", got)
+	}
+}
+
+// Keys that have no entries take steps of a scan, too.
+func TestScan_PausesBetweenKeysWithoutEntries(t *testing.T) {
+	const keys = 10 * backlog.PieceMax
+	b := backlog.New[int](backlog.Config{Max: 1})
+	for i := range keys {
+		b.Admit(strconv.Itoa(i))
+	}
+	var p pieces
+	if snapshot := backlog.Scan(b, &p, p.keep); snapshot.Len() != 0 || p.times < keys/backlog.PieceMax {
+		t.Errorf("%d entries; the lock was taken %d times for %d keys, want once for %d of them",
+			snapshot.Len(), p.times, keys, backlog.PieceMax)
 	}
 }

@@ -1,6 +1,7 @@
 package backlog_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stintgo/stint/internal/backlog"
@@ -37,5 +38,27 @@ func TestA5_WaitsByKeyAndClass(t *testing.T) {
 	b.Block("k", rate)
 	if !b.Waits("k", []int{1}) {
 		t.Error("what is held back does not wait")
+	}
+}
+
+// EachQueued names a key once, however many tiers and classes it waits in, and none that
+// only runs, is blocked or has been served.
+func TestA5_EachQueuedNamesTheKeysThatWait(t *testing.T) {
+	b := backlog.New[int](backlog.Config{Max: 10})
+	fillClass(b, 3, "waits", 0, 2)
+	fillClass(b, 5, "waits", 1, 1)
+	fill(b, 3, "held", 1)
+	b.Block("held", rate)
+	fill(b, 3, "", 1)
+	fill(b, 6, "served", 1)
+	b.Start(b.Peek(0))
+	b.Finish("served")
+	b.Admit("runs")
+	b.Block("blocked", rate)
+	var got []string
+	b.EachQueued(func(key string) { got = append(got, key) })
+	slices.Sort(got)
+	if want := []string{"held", "waits"}; !slices.Equal(got, want) {
+		t.Errorf("keys %q wait, want %q", got, want)
 	}
 }

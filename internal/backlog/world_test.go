@@ -40,9 +40,9 @@ const classes = 4
 func (w *world) step() string {
 	switch w.rnd.IntN(15) {
 	case 0, 1, 2:
-		return w.arrive(1)
+		return w.arrive(w.anyLine(), 1)
 	case 3:
-		return w.arrive(1 + w.rnd.IntN(4))
+		return w.arrive(w.anyLine(), 1+w.rnd.IntN(4))
 	case 4, 5:
 		return w.finish()
 	case 6:
@@ -66,13 +66,17 @@ func (w *world) step() string {
 	}
 }
 
+func (w *world) anyLine() lineName {
+	return lineName{w.rnd.IntN(backlog.Tiers), keys[w.rnd.IntN(len(keys))], w.rnd.IntN(w.classes)}
+}
+
 // arrive starts at once what may, and queues the rest, as the scheduler does.
-func (w *world) arrive(weight int) string {
+func (w *world) arrive(line lineName, weight int) string {
 	if w.fast.Len() > 40 {
 		return w.finish() // the naive model scans
 	}
 	w.lastID++
-	id, tier, key := w.lastID, w.rnd.IntN(backlog.Tiers), keys[w.rnd.IntN(len(keys))]
+	id, tier, key, class := w.lastID, line.tier, line.key, line.class
 	if w.cfg.Max > 0 {
 		weight = min(weight, w.cfg.Max)
 	}
@@ -88,13 +92,12 @@ func (w *world) arrive(weight int) string {
 	}
 	e := &backlog.Entry[int]{Value: id}
 	w.entries[id] = e
-	class := w.rnd.IntN(w.classes)
 	if class == 0 {
 		w.fast.Push(e, tier, key, weight)
 	} else {
 		w.fast.PushClass(e, tier, key, class, weight)
 	}
-	w.slow.push(id, lineName{tier, key, class}, weight, 0)
+	w.slow.push(id, line, weight, 0)
 	if got {
 		w.dispatch()
 	}
@@ -256,10 +259,11 @@ func (w *world) burst() string {
 	if w.fast.Len() > 24 {
 		return "enough queued"
 	}
+	line := w.anyLine()
 	for range 5 {
-		w.arrive(1)
+		w.arrive(line, 1)
 	}
-	return "burst"
+	return fmt.Sprintf("burst of %v", line)
 }
 
 func (w *world) check(did string) {
