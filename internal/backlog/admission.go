@@ -32,7 +32,7 @@ func (b *Backlog[T]) Closed(running int) uint8 {
 	case guard:
 		return 1<<Tiers - 1
 	default:
-		return b.eligible | (1<<(e.line.tier+1) - 1)
+		return b.eligible | (1<<e.line.tier - 1)
 	}
 }
 

@@ -104,7 +104,7 @@ func (b *Backlog[T]) review(k *key[T]) {
 	for f := k.flows; f != nil; f = f.next {
 		if aside {
 			f.each(b.setAside)
-		} else if f.queued > 0 {
+		} else {
 			// The key does not get back the time that it was set aside: its
 			// entries count as queued no earlier than now.
 			f.floor = max(f.floor, b.tiers[f.own.tier].virtual)
@@ -153,7 +153,7 @@ func (b *Backlog[T]) forget(k *key[T]) {
 // expire forgets the flows of a tier that are empty and that virtual time has
 // passed.
 func (b *Backlog[T]) expire(t *tier[T]) {
-	if t.queued == 0 { // virtual time has passed all of them, so none has to be found
+	if t.queued == 0 { // the tier starts afresh: see emptied
 		for _, l := range t.rest {
 			b.forgetFlow(l.flow)
 		}
@@ -225,7 +225,7 @@ func (b *Backlog[T]) Block(name string, cause Cause) {
 // it was set aside.
 func (b *Backlog[T]) Unblock(name string, cause Cause) {
 	k := b.keys[name]
-	if k == nil || k.blocked&cause == 0 {
+	if k == nil {
 		return
 	}
 	k.blocked &^= cause

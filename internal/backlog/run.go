@@ -25,7 +25,6 @@ func (b *Backlog[T]) PushRun(e *Entry[T], tier, weight int, ticket uint64, n *in
 func (b *Backlog[T]) StartFirst(e *Entry[T], weight int, ticket uint64) {
 	l := e.line
 	b.tiers[l.tier].pass(l.flow.start(e), e.weight)
-	e.tag = l.flow.floor
 	b.endTurn()
 	b.follow(e, weight, ticket)
 }
@@ -51,7 +50,6 @@ func (b *Backlog[T]) StartMany(e *Entry[T], n uint64, weight int, ticket uint64)
 	last := max(e.tag, f.floor) + (n-1)*unit // the tag of the last that starts
 	t.virtual = max(last, t.virtual+n*unit)
 	f.floor = last + unit
-	e.tag = f.floor
 	b.turn = int((uint64(b.turn) + n) % Cycle)
 	b.follow(e, weight, ticket)
 }

@@ -45,8 +45,9 @@ func (t *tier[T]) wake(f *flow[T]) {
 }
 
 // emptied lays the flow of a line that has become empty to rest, if that was
-// its last. Virtual time passes all flows when nothing waits any more, as in the
-// paper: the next arrivals start afresh.
+// its last. When nothing waits any more the next arrivals start afresh, as in the
+// paper: virtual time passes the entries without a key, whose flow stays, and
+// expire forgets all other flows.
 func (t *tier[T]) emptied(l *line[T]) {
 	f := l.flow
 	f.until = max(f.until, f.floor, l.finish)
@@ -59,9 +60,6 @@ func (t *tier[T]) emptied(l *line[T]) {
 	}
 	if t.queued == 0 {
 		t.virtual = max(t.virtual, t.plain.until)
-		for _, l := range t.rest {
-			t.virtual = max(t.virtual, l.tag)
-		}
 	}
 }
 
