@@ -402,3 +402,32 @@ func TestWhy_JSON(t *testing.T) {
 		t.Errorf("got  %s, %v,\nwant %s", text, err, want)
 	}
 }
+
+// Arrivals that come slowly are dated exactly, also when the queue is never empty, and the order
+// of those that come at once can be told from the times.
+func TestB6_TimesOfArrival(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(1, stint.Config{})
+		takeSlots(t, s, 1)
+		var times []time.Time
+		for i := range 100 {
+			if i%10 > 0 {
+				time.Sleep(time.Minute)
+			}
+			times = append(times, time.Now())
+			stint.Go(t.Context(), s, nothing)
+		}
+		all := s.Waiting()
+		for i, w := range all {
+			if early := times[i].Sub(w.Since); early.Abs() > time.Microsecond {
+				t.Errorf("arrival %d is dated %v early", i, early)
+			}
+			if i > 0 && !all[i-1].Since.Before(w.Since) {
+				t.Errorf("arrivals %d and %d are not in order", i-1, i)
+			}
+		}
+		s.Clear()
+		releaseSlot(s)
+		wantAllFree(t, s)
+	})
+}

@@ -10,8 +10,8 @@ func now() time.Time { return time.Now() } //nolint:forbidigo // the clock itsel
 // before, so that they tell the order of arrival too.
 type stamps struct {
 	born     time.Time
-	arrivals uint
-	last     int64 // the last stamp, in nanoseconds since born
+	last     int64   // the last stamp, in nanoseconds since born
+	arrivals sampler // have the clock read
 	started  uint64
 	marks    [2]mark // the older one is at least markEvery before the newer
 }
@@ -21,22 +21,20 @@ type mark struct {
 	started uint64
 }
 
-const (
-	readEvery = 16 // arrivals to a reading, while others wait
-	markEvery = int64(time.Second)
-)
+const markEvery = int64(time.Second)
 
-// stamp returns the time of an arrival: exact if it must be and for every 16th,
-// and that of the one before for those between, but for a nanosecond each.
+// stamp returns the time of an arrival: exact if it must be, or arrivals come slowly; else
+// it may be that of the one before, but for a nanosecond.
 func (s *stamps) stamp(exact bool) int64 {
 	s.last++
-	if s.arrivals%readEvery == 0 || exact {
-		s.last = max(s.last, s.age())
+	if s.arrivals.due() || exact {
+		at := s.age()
+		s.last = max(s.last, at)
+		s.arrivals.noticed(at)
 		if s.last-s.marks[1].at >= markEvery {
 			s.marks[0], s.marks[1] = s.marks[1], mark{s.last, s.started}
 		}
 	}
-	s.arrivals++
 	return s.last
 }
 
@@ -56,4 +54,37 @@ func (s *stamps) rate() float64 {
 		}
 	}
 	return 0
+}
+
+// sampler decides for which events of one kind the clock is read: for each, unless they come
+// faster than one in fastEvery for some time, and then for every 16th.
+type sampler struct {
+	at     int64 // the last event that had the clock read, and
+	events int32 // those since
+	fast   int32 // readings in a row between which they came fast
+}
+
+const (
+	fastEvery = 2000 // nanoseconds; a reading takes some 40
+	fastRow   = 8
+	readEvery = 16
+)
+
+// due counts an event, and reports whether the clock is to be read for it.
+func (s *sampler) due() bool {
+	s.events++
+	return s.exact() || s.events >= readEvery
+}
+
+// exact reports whether the clock is read for each event.
+func (s *sampler) exact() bool { return s.fast < fastRow }
+
+// noticed takes a reading of the clock into account, whatever it was for.
+func (s *sampler) noticed(at int64) {
+	switch {
+	case at-s.at >= fastEvery*int64(max(s.events, 1)):
+		s.at, s.events, s.fast = at, 0, 0
+	case s.events > 0:
+		s.at, s.events, s.fast = at, 0, min(s.fast+1, fastRow)
+	}
 }
