@@ -23,9 +23,17 @@ type Waiting struct {
 }
 
 // Estimate is a guess at a wait, with what it is based on.
+//
+// Entries are expected to start, for each slot of the present limit, as fast as lately while
+// something waited and the scheduler was not paused, and as many others to go first as did while
+// an entry of the tier waited. Functions that were given to [Go], a [Group] or [Map] are expected
+// to run for as long as the last ones did, so what is left of those that run counts too: it
+// matters if few are ahead, and less the more the times of functions vary. There is no estimate
+// until a few have ended or have started after a wait, during a pause, and for an entry whose key is
+// at its limit.
 type Estimate struct {
 	Wait  time.Duration `json:"wait_ns"`
-	Rate  float64       `json:"rate"`  // entries that started lately, a second
+	Rate  float64       `json:"rate"`  // entries that start in a second while something waits
 	Ahead int           `json:"ahead"` // entries that go first
 }
 
@@ -88,9 +96,10 @@ func (s Scheduler) explain(present *sched.Present, wait *sched.Wait, shared []Re
 	for _, ahead := range why.Ahead {
 		w.Ahead += ahead
 	}
-	if present.Rate > 0 && present.Pause == nil && !why.AtLimit {
-		wait := time.Duration(float64(w.Ahead+1) / present.Rate * float64(time.Second))
-		w.Estimate = &Estimate{Wait: wait, Rate: present.Rate, Ahead: w.Ahead}
+	if present.Pause == nil && !why.AtLimit {
+		if wait, rate, ok := present.Forecast.Estimate(wait); ok {
+			w.Estimate = &Estimate{Wait: wait, Rate: rate, Ahead: w.Ahead}
+		}
 	}
 	return w
 }

@@ -36,6 +36,9 @@ func (b *Backlog[T]) Closed(running int) uint8 {
 	}
 }
 
+// Eligible has a bit for each tier of which something waits that its key does not hold back.
+func (b *Backlog[T]) Eligible() uint8 { return b.eligible }
+
 // Highest returns the highest tier of which an entry may start when running slots
 // are in use, if it has the slots that it needs, or -1. A turn of the guard counts
 // only where nothing may start but for it: else it is one start, and the tier of all

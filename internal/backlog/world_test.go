@@ -273,6 +273,9 @@ func (w *world) check(did string) {
 	if got, want := w.fast.Closed(w.running), w.slow.closed(w.running); got != want {
 		w.t.Fatalf("after %s: closed tiers %07b, model says %07b", did, got, want)
 	}
+	if got, want := w.fast.Eligible(), w.slow.eligible(); got != want {
+		w.t.Fatalf("after %s: eligible tiers %07b, model says %07b", did, got, want)
+	}
 	if got, want := w.fast.HeldByKey(), w.slow.heldByKey(); got != want {
 		w.t.Fatalf("after %s: keys hold %d entries, model says %d", did, got, want)
 	}

@@ -15,7 +15,7 @@ import (
 // marked, in the one compare-and-swap that finds nothing to start: so no
 // arrival can slip in between that decision and its publication.
 func (c *core) dispatch(freed int, finished bool) {
-	started := false
+	started, given := false, freed
 	for {
 		old := c.gate.word.Load()
 		freed = min(freed, int(uint32(old))) // a stray Release may have given them back already
@@ -39,6 +39,9 @@ func (c *core) dispatch(freed int, finished bool) {
 			continue
 		}
 		freed, started = 0, true
+		if given -= int(p.weight); p.tier >= 0 {
+			c.queue.pace.start(int(p.tier), given < 0 && c.cfg.Slots == nil)
+		}
 		c.start(p)
 	}
 	if c.cfg.Slots != nil {
@@ -56,6 +59,7 @@ func (c *core) capped(running int) bool {
 
 // release gives slots that a finish has freed to what is next.
 func (c *core) release(freed int) {
+	c.queue.finishes()
 	switch {
 	case c.cfg.Slots != nil && c.nothingWaits():
 		c.gate.word.Add(-uint64(freed)) // every call takes the lock, so the gate needs no marks
@@ -77,6 +81,7 @@ func (c *core) handOver(freed int) bool {
 	if old&slowBit != 0 || running > limit {
 		return false
 	}
+	tier := c.queue.alone
 	switch x := r.first().entry(); {
 	case x == nil && c.volunteer != nil:
 		c.volunteer.job = c.queue.shift(r)
@@ -84,8 +89,9 @@ func (c *core) handOver(freed int) bool {
 	case x == nil || x.job != nil && c.volunteer == nil || x.left():
 		return false
 	default:
-		c.start(r.piece(c.queue.alone, r.head))
+		c.start(r.piece(tier, r.head))
 	}
+	c.queue.pace.start(tier, false)
 	if running < limit {
 		if x := r.first().entry(); c.mayStart() || x != nil && x.job == nil {
 			c.dispatch(0, false)

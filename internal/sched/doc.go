@@ -24,6 +24,9 @@
 //	shared.go    slots that are shared with other processes or hosts
 //	idle.go      calls that wait until nothing is queued or runs
 //	report.go    what waits, and why
+//	forecast.go  how long work will wait,
+//	pace.go      by how fast entries have started,
+//	jobs.go      and by how long functions run
 //	stamps.go    times of arrival
 //	mail.go      what is left for the lock's holder by goroutines that find it taken
 //	lock.go      the mutex

@@ -33,7 +33,9 @@ func (d *door) enter(ctx context.Context, a arrival) error {
 	e := d.e
 	x := e.waiter(a.Ask)
 	x.brings = &a
-	x.since = e.queue.clock.stamp(true)
+	e.queue.clock.last++
+	e.queue.read()
+	x.since = e.queue.clock.last
 	d.log.PushAged(&x.node, int(a.Tier), a.Key, 0, 1, uint64(x.since))
 	e.dispatchAndUnlock(0, false) // the gate has yet to be marked for the tier
 	lent := Lend(ctx)

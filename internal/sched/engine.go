@@ -91,7 +91,9 @@ func (e *Engine) Slots() Slots { return e.cfg.Slots }
 // change applies a change of limits or of state, and starts what it allows.
 func (e *Engine) change(apply func()) {
 	e.lock()
+	e.queue.read()
 	apply()
+	e.queue.pace.off = e.paused != nil
 	e.queue.look()
 	e.gate.publish(e.queue.log().Limits())
 	e.dispatchAndUnlock(0, false)

@@ -108,7 +108,7 @@ func (g *Group) submit(fn groupFunc) error {
 		return e.submitAndUnlock(g.ctx, arrival{Ask: g.ask, job: fn, group: g, watch: &g.watch})
 	}
 	tier := int(g.ask.Tier)
-	at := e.queue.runs[tier].put(item{fn, &g.watch, e.queue.clock.stamp(false)}, &e.queue.spare)
+	at := e.queue.runs[tier].put(item{fn, &g.watch, e.queue.arrives(tier)}, &e.queue.spare)
 	g.watch.addItem(tier, at)
 	e.unlock()
 	return nil

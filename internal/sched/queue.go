@@ -19,6 +19,8 @@ type queue struct {
 	alone  int // the tier of the only fifo, if there is nothing else and no cap matters; or -1
 	spare  spares
 	clock  stamps
+	pace   pace
+	jobs   jobs
 }
 
 // run is the work of one tier that has no key.
@@ -110,6 +112,39 @@ func (it *item) asJob() job {
 	return j
 }
 
+// waiting has a bit for each tier of which something waits for a slot.
+func (q *queue) waiting() uint8 {
+	if q.alone >= 0 {
+		return 1 << q.alone
+	}
+	return q.policy.Eligible()
+}
+
+// read reads the clock.
+func (q *queue) read() int64 {
+	at := q.clock.read()
+	q.pace.read(at, q.waiting(), q.policy.Max())
+	return at
+}
+
+// arrives returns the stamp of an arrival that is about to be queued: exact if nothing waits.
+func (q *queue) arrives(tier int) int64 {
+	q.clock.last++
+	if q.clock.arrivals.due() || q.empty() {
+		q.read()
+	}
+	q.pace.arrive(tier, q.policy.Max())
+	return q.clock.last
+}
+
+// finishes returns the time, for a slot that is given back or a function that begins.
+func (q *queue) finishes() int64 {
+	if q.clock.finishes.due() {
+		return q.read()
+	}
+	return q.clock.last
+}
+
 // put queues an item.
 func (q *queue) put(it item, tier, weight int) (place uint64) {
 	r := &q.runs[tier]
@@ -168,7 +203,6 @@ func (r *run) piece(tier int, place uint64) piece {
 
 // start takes out a piece that peek has returned: it runs now.
 func (q *queue) start(p piece) {
-	q.clock.started++
 	if p.x != nil {
 		p.x.waits = false
 	}
@@ -199,7 +233,6 @@ func (q *queue) start(p piece) {
 // shift is start for the first item of the fifo that is alone, if it is not the last and
 // has no entry.
 func (q *queue) shift(r *run) job {
-	q.clock.started++
 	it := r.first()
 	j := it.asJob()
 	it.watch.removeItem(q.alone)

@@ -40,14 +40,14 @@ func (e *Engine) Stats(also func()) Stats {
 
 // Present is what explains a wait besides the policy, at one moment.
 type Present struct {
-	Running int
-	Pause   *Pause
-	Rate    float64 // entries that started lately, a second
+	Running  int
+	Pause    *Pause
+	Forecast Forecast // of what waits; not set for an arrival
 }
 
 // present returns what is so now. The lock is held.
 func (e *Engine) present() Present {
-	return Present{Running: e.gate.running(), Pause: e.paused, Rate: e.queue.clock.rate()}
+	return Present{Running: e.gate.running(), Pause: e.paused}
 }
 
 // Wait is a piece of work that waits.
@@ -96,6 +96,7 @@ func (e *Engine) Waiting(also func(), each func(n int, p *Present, w *Wait)) {
 		func(stand *node, at uint64) (backlog.Piece[int64], bool) { return e.queue.pieceAt(stand, at, last) })
 	e.lock()
 	present := e.present()
+	present.Forecast = e.forecast()
 	also()
 	e.unlock()
 	for p := range queued.All(present.Running) {
@@ -135,6 +136,7 @@ func (c *Call) Why(also func()) (p Present, w Wait, waits bool) {
 	}
 	also()
 	p = e.present()
+	p.Forecast = e.forecast()
 	w = Wait{Tier: int(piece.tier), Since: e.queue.clock.time(piece.since())}
 	if piece.it == nil {
 		w.Why = e.queue.log().Why(&piece.x.node, p.Running)

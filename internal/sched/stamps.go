@@ -5,37 +5,23 @@ import "time"
 // now is the package's only look at the time of day.
 func now() time.Time { return time.Now() } //nolint:forbidigo // the clock itself
 
-// stamps tells when entries arrived and how fast they start, without reading
-// the clock for each: that costs as much as queueing. Each stamp is larger than the one
-// before, so that they tell the order of arrival too.
+// stamps tells when entries arrive and start, without reading the clock for each of many that
+// come fast: that costs as much as queueing. Each stamp is larger than the one before, so that
+// they tell the order of arrival too.
 type stamps struct {
 	born     time.Time
 	last     int64   // the last stamp, in nanoseconds since born
-	arrivals sampler // have the clock read
-	started  uint64
-	marks    [2]mark // the older one is at least markEvery before the newer
+	arrivals sampler // have the clock read, and
+	finishes sampler // so do these
 }
 
-type mark struct {
-	at      int64
-	started uint64
-}
-
-const markEvery = int64(time.Second)
-
-// stamp returns the time of an arrival: exact if it must be, or arrivals come slowly; else
-// it may be that of the one before, but for a nanosecond.
-func (s *stamps) stamp(exact bool) int64 {
-	s.last++
-	if s.arrivals.due() || exact {
-		at := s.age()
-		s.last = max(s.last, at)
-		s.arrivals.noticed(at)
-		if s.last-s.marks[1].at >= markEvery {
-			s.marks[0], s.marks[1] = s.marks[1], mark{s.last, s.started}
-		}
-	}
-	return s.last
+// read reads the clock.
+func (s *stamps) read() int64 {
+	at := s.age()
+	s.last = max(s.last, at)
+	s.arrivals.noticed(at)
+	s.finishes.noticed(at)
+	return at
 }
 
 // age is the time since the engine was made, in nanoseconds.
@@ -43,18 +29,6 @@ func (s *stamps) age() int64 { return int64(now().Sub(s.born)) }
 
 // time is that of a stamp.
 func (s *stamps) time(stamp int64) time.Time { return s.born.Add(time.Duration(stamp)) }
-
-// rate is the recent number of starts a second, 0 if there is no basis for one.
-func (s *stamps) rate() float64 {
-	at := s.age()
-	for i := len(s.marks) - 1; i >= 0; i-- {
-		m := s.marks[i]
-		if elapsed := at - m.at; elapsed >= markEvery && s.started > m.started {
-			return float64(s.started-m.started) / time.Duration(elapsed).Seconds()
-		}
-	}
-	return 0
-}
 
 // sampler decides for which events of one kind the clock is read: for each, unless they come
 // faster than one in fastEvery for some time, and then for every 16th.

@@ -126,7 +126,7 @@ func (a *arrival) enqueue(e *Engine) (changed bool) {
 
 // line queues a job that is an item alone.
 func (a *arrival) line(e *Engine) {
-	tier, since := int(a.Tier), e.queue.clock.stamp(e.queue.empty())
+	tier, since := int(a.Tier), e.queue.arrives(int(a.Tier))
 	at := e.queue.put(item{a.job, a.watch, since}, tier, 1)
 	place(a.job, &e.plain, uint64(tier)<<tierShift|at)
 	a.watch.rearm(e)

@@ -123,7 +123,7 @@ func (x *entry) arrive() (settled bool) {
 // have come free since it looked, and the gate has yet to be marked for the tier.
 func (x *entry) push(w *watch) {
 	q := &x.e.queue
-	x.since = q.clock.stamp(q.empty())
+	x.since = q.arrives(int(x.Tier))
 	w.rearm(x.e)
 	q.push(x, w)
 }

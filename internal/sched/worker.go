@@ -10,6 +10,7 @@ import (
 type worker struct {
 	e     *Engine
 	job   job        // that is to run, or runs; nil if there is none
+	began int64      // when it got that, by the engine's clock, or notRead
 	runs  bool       // it runs, and has set
 	hold  *Hold      // what it holds, and
 	task  *Task      // its task, nil if it has none
@@ -21,12 +22,13 @@ type worker struct {
 
 // work runs j and whatever is handed over after it.
 func (e *Engine) work(j job) {
+	w := worker{e: e, job: j}
 	e.lock()
 	e.workers++
 	e.waking.Store(false)
+	w.begin(e.queue.finishes())
 	e.dispatchAndUnlock(0, false)
 
-	w := worker{e: e, job: j}
 	defer w.replace()
 	for w.job.Job != nil {
 		w.job.run(&w)
@@ -61,7 +63,31 @@ func (w *worker) linger() {
 	e.volunteer = w
 	e.dispatch(0, false)
 	e.volunteer = nil
+	if w.job.Job != nil {
+		w.begin(e.queue.finishes())
+	}
 	e.unlock()
+}
+
+// notRead is a time that is not known exactly.
+const notRead = -1
+
+// begin notes when the worker gets its job. The lock is held.
+func (w *worker) begin(at int64) {
+	q := &w.e.queue
+	q.jobs.begin(at)
+	if w.began = at; !q.clock.finishes.exact() {
+		w.began = notRead
+	}
+}
+
+// endAt notes when the job ends. The lock is held.
+func (w *worker) endAt(at int64) {
+	q := &w.e.queue
+	q.jobs.running--
+	if w.began != notRead && q.clock.finishes.exact() {
+		q.jobs.sample(at - w.began)
+	}
 }
 
 // replace lets a new worker go on with what this one has left: something, if a
@@ -73,6 +99,7 @@ func (w *worker) replace() {
 		defer w.e.unlock()
 		w.e.workers--
 		if w.job.Job != nil {
+			w.e.queue.jobs.running-- // the new worker counts it
 			w.e.waking.Store(true)
 			go w.e.work(w.job)
 			return
@@ -89,12 +116,16 @@ func (w *worker) replace() {
 func (w *worker) finish() {
 	e, done, t := w.e, w.job, w.task
 	e.lock()
+	at := e.queue.finishes()
+	w.endAt(at)
 	freed := w.end()
 	e.volunteer = w
 	if !e.handOver(freed) {
 		e.dispatch(freed, freed > 0)
 	}
-	if e.volunteer != nil { // it has got no job
+	if e.volunteer == nil {
+		w.begin(at)
+	} else { // it has got no job
 		w.job, e.volunteer = job{}, nil
 	}
 	w.runs = false

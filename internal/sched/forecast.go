@@ -1,0 +1,132 @@
+package sched
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/stintgo/stint/internal/backlog"
+)
+
+// Forecast is what waits are estimated from, at one moment.
+//
+// The first of its two models knows how fast entries of the tier came to their turn lately: see
+// pace. The second one also knows how long functions run and when those that run now have
+// begun, and so when slots come free, if the next functions run as long as the mean of the
+// last. If times vary little, that is much better for an entry with few ahead of it, and right
+// when many began at once. If they vary as those of a Poisson process do, when a function has
+// begun tells nothing. In between the two are mixed.
+type Forecast struct {
+	pace  pace
+	limit int
+	mean  float64   // how long functions run, in nanoseconds; 0 if that is not known
+	vary  float64   // the variance of that over the square of the mean, at most 1
+	left  []float64 // how long each slot is still in use, ascending, if functions run for the mean
+}
+
+// forecast returns what is known now. The lock is held.
+func (e *Engine) forecast() Forecast {
+	q := &e.queue
+	at := q.read()
+	f := Forecast{pace: q.pace, limit: q.policy.Max()}
+	if q.jobs.mean > 0 && f.limit > 0 && e.cfg.Slots == nil {
+		f.observe(&q.jobs, at, e.gate.running(), e.waking.Load())
+	}
+	return f
+}
+
+// observe takes over what is known of functions that run. waking says that one has a slot and
+// is about to begin.
+func (f *Forecast) observe(j *jobs, at int64, running int, waking bool) {
+	f.mean = j.mean
+	f.vary = min(max(0, j.square/(j.mean*j.mean)-1), 1)
+	if f.limit > keptStarts {
+		return
+	}
+	f.left = make([]float64, max(0, f.limit-running)) // slots that are free
+	begun := j.last(min(j.running, running, keptStarts))
+	for _, began := range begun {
+		f.left = append(f.left, max(0, f.mean-float64(at-began)))
+	}
+	unknown := running - len(begun)
+	if unknown > 0 && waking {
+		f.left = append(f.left, f.mean)
+		unknown--
+	}
+	for i := range unknown {
+		f.left = append(f.left, f.mean*float64(i+1)/float64(unknown+1))
+	}
+	slices.Sort(f.left)
+	f.left = f.left[len(f.left)-f.limit:] // the others are to go, since the limit was lowered
+}
+
+// Estimate is how long work will wait, and how many entries start in a second while something
+// waits. It reports false if there is no basis for an estimate.
+func (f *Forecast) Estimate(w *Wait) (wait time.Duration, rate float64, ok bool) {
+	every, share := f.pace.of(w.Tier)
+	if every == 0 {
+		every = f.mean
+	}
+	if f.limit == 0 || every == 0 {
+		return 0, 0, false
+	}
+	every /= float64(f.limit) // nanoseconds from one start to the next
+	t := turn{need: 1, share: share}
+	for _, n := range w.Why.Ahead {
+		t.need += float64(n)
+	}
+	t.most = float64(backlog.Cycle*w.Why.Ahead[w.Tier] + w.Why.GuardIn + 1)
+	ns := t.starts() * every
+	if f.knows(w, every) {
+		steady := t.starts() * f.mean / float64(f.limit)
+		ns = f.vary*steady + (1-f.vary)*f.at(f.search(t))
+	}
+	return time.Duration(min(ns, math.MaxInt64/2)), float64(time.Second) / every, true
+}
+
+// knows reports whether it is known when slots come free for w. It is not if the tier's cap holds
+// it back, if it needs several slots, or if slots come free much more often or less than
+// the mean of functions tells: then they are lent, or are in use by what is not known.
+func (f *Forecast) knows(w *Wait, every float64) bool {
+	if f.left == nil || f.mean == 0 || w.Why.AtCap && w.Why.Cap < w.Why.Max || w.Why.Weight > 1 {
+		return false
+	}
+	ratio := every * float64(f.limit) / f.mean
+	return ratio > 0.5 && ratio < 2
+}
+
+// turn is how many starts there are up to that of the work.
+type turn struct {
+	need  float64 // of what goes first, and of the work itself
+	share float64 // that these are of all
+	most  float64 // starts, after which the guard has started the work
+}
+
+// starts is how many there are in the long run.
+func (t *turn) starts() float64 {
+	if t.share <= 0 {
+		return t.most
+	}
+	return min(t.need/t.share, t.most)
+}
+
+// at returns when a slot comes free for the n-th time, in nanoseconds from now.
+func (f *Forecast) at(n float64) float64 {
+	i := int(n) - 1
+	return f.left[i%f.limit] + f.mean*float64(i/f.limit)
+}
+
+// search returns the first number of starts by whose time as many others as the share lets
+// expect have come in between.
+func (f *Forecast) search(t turn) float64 {
+	n := t.need
+	for range 64 { // it converges fast, unless the share is small
+		others := math.Round(f.at(n) / f.mean * float64(f.limit) * (1 - t.share))
+		next := min(t.need+max(0, others), t.most)
+		if next <= n {
+			return n
+		}
+		n = next
+	}
+	return max(1, math.Round(t.starts()))
+}
