@@ -64,7 +64,7 @@ func TestD6_CatchGetsTheFailure(t *testing.T) {
 func TestD6_CatchPassesAValueOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, busy, closed := stint.New(1, stint.Config{}), stint.New(1, stint.Config{}), stint.New(1, stint.Config{})
-		take(t, busy)
+		permit := mustAcquire(t, busy)
 		closed.Close()
 		p := stint.NewPromise[int]()
 		for _, f := range []*stint.Future[int]{stint.Go(t.Context(), s, value(41)), p.Future()} {
@@ -81,7 +81,7 @@ func TestD6_CatchPassesAValueOn(t *testing.T) {
 				}
 			}
 		}
-		busy.Release()
+		permit.Release()
 		atRest(t, busy)
 	})
 }
@@ -92,8 +92,7 @@ func TestD6_CatchIsCancelled(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, other := stint.New(1, stint.Config{}), stint.New(1, stint.Config{})
 				if !running {
-					take(t, s)
-					defer s.Release()
+					defer mustAcquire(t, s).Release()
 				}
 				fn := untilDone
 				if !running {
@@ -125,8 +124,7 @@ func TestD6_CatchContextOfBothEnds(t *testing.T) {
 		for range 200 {
 			synctest.Test(t, func(t *testing.T) {
 				s, other := stint.New(1, stint.Config{}), stint.New(1, stint.Config{})
-				take(t, s)
-				defer s.Release()
+				defer mustAcquire(t, s).Release()
 				ctx, cancel := context.WithCancelCause(t.Context())
 				next := stint.Catch(ctx, other, stint.Go(ctx, s, never(t)), neverCatch(t))
 				if cancelled {

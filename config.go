@@ -33,6 +33,9 @@ type Config struct {
 	// processes or hosts. Nil keeps them in the scheduler. The scheduler's own
 	// limits apply on top.
 	Slots Slots
+	// Holders has the scheduler know what has its slots, for [Reason.Held] to name it. Each Acquire,
+	// Run and function then takes a lock and reads the clock, which costs some 100 ns.
+	Holders bool
 	// OnPanic is called when a function that was given to [Go], [Then], [Catch], a [Group] or
 	// [Map] has panicked, or a teardown of a [Future]: for a log line, since nobody
 	// may wait for the outcome, where the panic is the error too. It is called once
@@ -83,7 +86,7 @@ func (c Caps) tiers() [Tiers]int {
 func (c Config) engine(limit int) sched.Config {
 	cfg := sched.Config{
 		Limit: limit, Caps: c.Caps.tiers(), PerKey: c.PerKey, Share: c.Share,
-		Queue: c.Queue, Refuse: c.WhenFull == Refuse, Caught: caught, Report: c.report,
+		Queue: c.Queue, Refuse: c.WhenFull == Refuse, Holders: c.Holders, Caught: caught, Report: c.report,
 	}
 	if c.Slots != nil {
 		cfg.Slots = engineSlots(c.Slots)

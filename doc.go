@@ -4,7 +4,8 @@
 // A [Scheduler] admits work to a number of slots: by seven priorities with
 // caps and a starvation guard, by key (tenant, host, account) with limits and
 // fair shares, first come first served within that. Work is a function given
-// to [Run], [Go], a [Group] or [Map], or any code between Acquire and Release.
+// to [Run], [Go], a [Group] or [Map], or any code between Acquire and the Release of its
+// [Permit].
 // A [Limiter] admits tokens at a rate, by the same priorities. The priority
 // travels in the context: see [WithPriority].
 //

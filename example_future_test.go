@@ -31,22 +31,22 @@ func ExampleGo() {
 func ExampleFuture_Cancel() {
 	ctx := context.Background()
 	s := stint.New(1, stint.Config{})
-	_ = s.Acquire(ctx) // the only slot is taken …
+	permit, _ := s.Acquire(ctx) // the only slot is taken …
 	f := stint.Go(ctx, s, func(context.Context) (string, error) { return "done", nil })
 	f.Cancel(errors.New("nobody needs it any more")) // … so it is still queued
 	_, err := f.Wait(ctx)
 	fmt.Println(err)
-	s.Release()
+	permit.Release()
 	// Output: nobody needs it any more
 }
 
 func ExampleFuture_Teardown() {
 	ctx := context.Background()
 	s := stint.New(1, stint.Config{})
-	_ = s.Acquire(ctx)
+	permit, _ := s.Acquire(ctx)
 	f := stint.Go(ctx, s, func(context.Context) (string, error) { return "done", nil })
 	f.Teardown(func() { fmt.Println("file closed") }) // whether it runs, fails or is cancelled
-	s.Release()
+	permit.Release()
 	fmt.Println(f.Wait(ctx))
 	// Output:
 	// file closed
@@ -60,11 +60,11 @@ func ExampleTryGo() {
 	if f, ok := stint.TryGo(ctx, s, refresh); ok { // a slot is free
 		fmt.Println(f.Wait(ctx))
 	}
-	_ = s.Acquire(ctx)
+	permit, _ := s.Acquire(ctx)
 	if _, ok := stint.TryGo(ctx, s, refresh); !ok {
 		fmt.Println("busy: served the old copy")
 	}
-	s.Release()
+	permit.Release()
 	// Output:
 	// fresh <nil>
 	// busy: served the old copy
@@ -74,12 +74,12 @@ func ExampleGroup_TryGo() {
 	ctx := context.Background()
 	s := stint.New(1, stint.Config{})
 	g := stint.NewGroup(ctx, s)
-	_ = s.Acquire(ctx)
+	permit, _ := s.Acquire(ctx)
 	visit := func(context.Context) error { return nil }
 	if !g.TryGo(visit) {
 		fmt.Println("no slot: visited by the caller itself", visit(ctx))
 	}
-	s.Release()
+	permit.Release()
 	fmt.Println(g.Wait())
 	// Output:
 	// no slot: visited by the caller itself <nil>

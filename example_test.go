@@ -15,15 +15,18 @@ func ExampleScheduler() {
 	s := stint.New(2, stint.Config{})
 	ctx := context.Background()
 
-	if err := s.Acquire(ctx); err != nil {
+	first, err := s.Acquire(ctx)
+	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer s.Release()
+	defer first.Release()
 
-	fmt.Println("a second slot at once:", s.TryAcquire())
-	fmt.Println("a third:", s.TryAcquire())
-	s.Release()
+	second, ok := s.TryAcquire(ctx)
+	fmt.Println("a second slot at once:", ok)
+	_, ok = s.TryAcquire(ctx)
+	fmt.Println("a third:", ok)
+	second.Release()
 	fmt.Printf("%d of %d slots in use\n", s.Stats().Running, s.Stats().Limit)
 	// Output:
 	// a second slot at once: true
@@ -91,7 +94,7 @@ func ExampleGoWith() {
 func ExampleScheduler_At() {
 	s := stint.New(1, stint.Config{})
 	ctx := context.Background()
-	_ = s.Acquire(ctx) // so that the others have to wait
+	permit, _ := s.Acquire(ctx) // so that the others have to wait
 
 	var all sync.WaitGroup
 	start := func(ctx context.Context, s stint.Scheduler, name string) {
@@ -106,7 +109,7 @@ func ExampleScheduler_At() {
 	start(ctx, s, "send mail")
 	start(stint.WithPriority(ctx, stint.High), s, "answer a request")
 
-	s.Release()
+	permit.Release()
 	all.Wait()
 	// Output:
 	// answer a request
@@ -117,13 +120,20 @@ func ExampleScheduler_At() {
 // Keys keep one tenant from taking all slots, and share what there is fairly.
 func ExampleScheduler_Key() {
 	s := stint.New(10, stint.Config{PerKey: 2})
+	ctx := context.Background()
 	tenant := s.Key("tenant-7")
 
-	fmt.Println(tenant.TryAcquire(), tenant.TryAcquire(), tenant.TryAcquire())
-	fmt.Println("another tenant:", s.Key("tenant-8").TryAcquire())
+	for range 3 {
+		_, ok := tenant.TryAcquire(ctx)
+		fmt.Println("this tenant:", ok)
+	}
+	_, ok := s.Key("tenant-8").TryAcquire(ctx)
+	fmt.Println("another tenant:", ok)
 	fmt.Println("binding:", tenant.Why()[0].Code)
 	// Output:
-	// true true false
+	// this tenant: true
+	// this tenant: true
+	// this tenant: false
 	// another tenant: true
 	// binding: key
 }
@@ -132,22 +142,29 @@ func ExampleScheduler_Key() {
 // only while fewer than two slots are in use by anybody.
 func ExampleConfig() {
 	s := stint.New(4, stint.Config{Caps: stint.Caps{Low: 2, Lowest: 1}})
-	background := s.At(stint.Low)
-
-	fmt.Println("low:", background.TryAcquire(), background.TryAcquire(), background.TryAcquire())
-	fmt.Println("normal:", s.TryAcquire(), s.TryAcquire(), s.TryAcquire())
+	for _, tier := range []stint.Priority{stint.Low, stint.Normal} {
+		for range 3 {
+			_, ok := s.At(tier).TryAcquire(context.Background())
+			fmt.Printf("%v: %t\n", tier, ok)
+		}
+	}
 	fmt.Printf("caps in force: %+v\n", s.Stats().Caps)
 	// Output:
-	// low: true true false
-	// normal: true true false
+	// low: true
+	// low: true
+	// low: false
+	// normal: true
+	// normal: true
+	// normal: false
 	// caps in force: {Lowest:1 Lower:1 Low:2 Normal:4 High:4 Higher:4 Highest:4}
 }
 
 // Why says what keeps work from starting, the binding reason first.
 func ExampleScheduler_Why() {
 	s := stint.New(2, stint.Config{})
-	s.TryAcquire()
-	s.TryAcquire()
+	for range 2 {
+		_, _ = s.Acquire(context.Background())
+	}
 	for _, r := range s.Why() {
 		fmt.Printf("%s: %d of %d\n", r.Code, r.Running, r.Limit)
 	}
@@ -185,7 +202,8 @@ func ExampleScheduler_Drain() {
 
 	fmt.Println(s.Drain(ctx))
 	fmt.Println(last.Wait(ctx))
-	fmt.Println(s.Acquire(ctx))
+	_, err := s.Acquire(ctx)
+	fmt.Println(err)
 	// Output:
 	// <nil>
 	// finished <nil>

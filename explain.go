@@ -49,7 +49,7 @@ func (s Scheduler) Why() []Reason {
 	case why.Starts:
 		return shared
 	default:
-		return s.reasons(&why.Present, &why.Why, why.Full, shared)
+		return s.reasons(&why.Present, &why.Why, why.Full, shared, heldBy(why.Holders))
 	}
 }
 
@@ -63,13 +63,15 @@ func (s Scheduler) Why() []Reason {
 // may be missing, or be shown as it was; so may a submitter that is let in.
 func (s Scheduler) Waiting() (all []Waiting) {
 	var shared []Reason
+	var now *held
 	s.made().Waiting(
 		func() { shared = s.sharedReasons() },
 		func(n int, present *sched.Present, w *sched.Wait) {
 			if all == nil {
 				all = make([]Waiting, 0, n)
+				now = heldBy(present.Holders)
 			}
-			all = append(all, s.explain(present, w, shared))
+			all = append(all, s.explain(present, w, shared, now))
 		})
 	return all
 }
@@ -83,15 +85,15 @@ func (f *Future[T]) Why() (w Waiting, waiting bool) {
 	if !waiting {
 		return Waiting{}, false
 	}
-	return s.explain(&present, &wait, shared), true
+	return s.explain(&present, &wait, shared, heldBy(present.Holders)), true
 }
 
 // explain describes work that waits.
-func (s Scheduler) explain(present *sched.Present, wait *sched.Wait, shared []Reason) Waiting {
+func (s Scheduler) explain(present *sched.Present, wait *sched.Wait, shared []Reason, now *held) Waiting {
 	why := &wait.Why
 	w := Waiting{
 		Priority: priorityOf(wait.Tier), Key: why.Key, Weight: why.Weight, Since: wait.Since,
-		Reasons: s.reasons(present, why, wait.Full, shared),
+		Reasons: s.reasons(present, why, wait.Full, shared, now),
 	}
 	for _, ahead := range why.Ahead {
 		w.Ahead += ahead
@@ -105,8 +107,10 @@ func (s Scheduler) explain(present *sched.Present, wait *sched.Wait, shared []Re
 }
 
 // reasons words what the policy says, with what the policy does not know: a pause, a bounded
-// queue that is full, with so many entries, and shared slots.
-func (s Scheduler) reasons(present *sched.Present, why *backlog.Reasons, full int, shared []Reason) []Reason {
+// queue that is full, with so many entries, shared slots, and who has slots.
+func (s Scheduler) reasons(
+	present *sched.Present, why *backlog.Reasons, full int, shared []Reason, now *held,
+) []Reason {
 	var room [7]Reason // one of each code
 	all := room[:0]
 	if full > 0 {
@@ -116,17 +120,21 @@ func (s Scheduler) reasons(present *sched.Present, why *backlog.Reasons, full in
 		all = append(all, Reason{Code: CodePaused, By: present.Pause.By, Since: present.Pause.Since})
 	}
 	if why.AtLimit {
-		all = append(all, Reason{Code: CodeKey, Key: why.Key, Limit: why.PerKey, Running: why.KeyRuns})
+		all = append(all, Reason{
+			Code: CodeKey, Key: why.Key, Limit: why.PerKey, Running: why.KeyRuns, Held: now.longestOf(why.Key),
+		})
 	}
 	if why.Full {
-		r := Reason{Code: CodeMax, Limit: why.Max, Running: present.Running}
+		r := Reason{Code: CodeMax, Limit: why.Max, Running: present.Running, Held: now.longest()}
 		if why.Weight > 1 {
 			r.Weight = why.Weight
 		}
 		all = append(all, r)
 	}
 	if why.AtCap && why.Cap < why.Max {
-		all = append(all, Reason{Code: CodeCap, Limit: why.Cap, Running: present.Running, Guard: why.GuardIn})
+		all = append(all, Reason{
+			Code: CodeCap, Limit: why.Cap, Running: present.Running, Guard: why.GuardIn, Held: now.longest(),
+		})
 	}
 	if why.Ahead != ([Tiers]int{}) || why.Reserved {
 		all = append(all, Reason{Code: CodeBehind, Ahead: why.Ahead, Guard: why.GuardIn})

@@ -2,7 +2,6 @@ package stint_test
 
 import (
 	"context"
-	"slices"
 	"testing"
 	"testing/synctest"
 
@@ -14,13 +13,13 @@ import (
 func TestWhy_WaitingAndWhyAgree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{})
-		takeSlots(t, s, 1)
+		permit := mustTry(t, s)
 		gate := make(chan struct{})
 		var last *stint.Future[int]
 		for range 10 {
 			last = stint.Go(t.Context(), s, func(context.Context) (int, error) { <-gate; return 1, nil })
 		}
-		releaseSlot(s)
+		releaseSlot(permit)
 		for range 3 {
 			gate <- struct{}{}
 			synctest.Wait()
@@ -33,7 +32,7 @@ func TestWhy_WaitingAndWhyAgree(t *testing.T) {
 		if !waits {
 			t.Fatal("the last entry does not wait")
 		}
-		if got := all[5].Reasons; !slices.Equal(got, why.Reasons) {
+		if got := all[5].Reasons; !sameReasons(got, why.Reasons) {
 			t.Errorf("Waiting says\n%+v, and Why, called after it,\n%+v", got, why.Reasons)
 		}
 		close(gate)

@@ -17,14 +17,6 @@ import (
 
 var errBoom = errors.New("boom")
 
-// take occupies a slot of s.
-func take(tb testing.TB, s stint.Scheduler) {
-	tb.Helper()
-	if err := s.Acquire(tb.Context()); err != nil {
-		tb.Fatalf("Acquire: %v", err)
-	}
-}
-
 // atRest checks that s has neither running nor waiting work.
 func atRest(tb testing.TB, s stint.Scheduler) {
 	tb.Helper()
@@ -86,14 +78,14 @@ func TestD6_WaitReturnsTheOutcome(t *testing.T) {
 func TestD6_DoneClosesWithTheOutcome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{})
-		take(t, s)
+		permit := mustAcquire(t, s)
 		f := stint.Go(t.Context(), s, value(1))
 		done := f.Done()
 		synctest.Wait()
 		if settled(f) {
 			t.Error("Done is closed while the function is queued")
 		}
-		s.Release()
+		permit.Release()
 		<-done
 		if v, err := f.Wait(t.Context()); v != 1 || err != nil {
 			t.Errorf("Wait = %d, %v; want 1, nil", v, err)
@@ -104,7 +96,7 @@ func TestD6_DoneClosesWithTheOutcome(t *testing.T) {
 func TestD6_WaitEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{})
-		take(t, s)
+		permit := mustAcquire(t, s)
 		f := stint.Go(t.Context(), s, value(5))
 		ctx, cancel := context.WithCancelCause(t.Context())
 		go func() {
@@ -114,7 +106,7 @@ func TestD6_WaitEndsWithItsContext(t *testing.T) {
 		if v, err := f.Wait(ctx); v != 0 || !errors.Is(err, errBoom) {
 			t.Errorf("Wait = %d, %v; want 0 and the context's cause", v, err)
 		}
-		s.Release()
+		permit.Release()
 		if v, err := f.Wait(t.Context()); v != 5 || err != nil {
 			t.Errorf("the function did not go on: %d, %v", v, err)
 		}
@@ -128,7 +120,7 @@ func TestD6_CancelQueued(t *testing.T) {
 	for _, c := range []struct{ give, want error }{{errBoom, errBoom}, {nil, context.Canceled}} {
 		synctest.Test(t, func(t *testing.T) {
 			s := stint.New(1, stint.Config{})
-			take(t, s)
+			permit := mustAcquire(t, s)
 			f := stint.Go(t.Context(), s, never(t))
 			after := stint.Go(t.Context(), s, value(2))
 			f.Cancel(c.give)
@@ -142,7 +134,7 @@ func TestD6_CancelQueued(t *testing.T) {
 			if _, err := f.Wait(t.Context()); err != c.want { //nolint:errorlint // the very error
 				t.Errorf("Wait: %v, want %v", err, c.want)
 			}
-			s.Release()
+			permit.Release()
 			if v, err := after.Wait(t.Context()); v != 2 || err != nil {
 				t.Errorf("the next one: %d, %v", v, err)
 			}
@@ -156,7 +148,7 @@ func TestD6_CancelQueued(t *testing.T) {
 func TestD6_CancelQueuedStartsWhatItHeldBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(2, stint.Config{})
-		take(t, s)
+		permit := mustAcquire(t, s)
 		heavy := stint.Go(t.Context(), s.Weight(2), never(t))
 		light := stint.Go(t.Context(), s, value(3))
 		synctest.Wait()
@@ -167,7 +159,7 @@ func TestD6_CancelQueuedStartsWhatItHeldBack(t *testing.T) {
 		if v, err := light.Wait(t.Context()); v != 3 || err != nil {
 			t.Errorf("Wait = %d, %v", v, err)
 		}
-		s.Release()
+		permit.Release()
 		atRest(t, s)
 	})
 }
@@ -221,25 +213,25 @@ var endings = []struct {
 	make func(trial, stint.Scheduler) (*stint.Future[int], func())
 }{
 	{"value", func(t trial, s stint.Scheduler) (*stint.Future[int], func()) {
-		take(t, s)
-		return stint.Go(t.Context(), s, value(1)), s.Release
+		permit := mustAcquire(t, s)
+		return stint.Go(t.Context(), s, value(1)), permit.Release
 	}},
 	{"error", func(t trial, s stint.Scheduler) (*stint.Future[int], func()) {
-		take(t, s)
-		return stint.Go(t.Context(), s, func(context.Context) (int, error) { return 0, errBoom }), s.Release
+		permit := mustAcquire(t, s)
+		return stint.Go(t.Context(), s, func(context.Context) (int, error) { return 0, errBoom }), permit.Release
 	}},
 	{"panic", func(t trial, s stint.Scheduler) (*stint.Future[int], func()) {
-		take(t, s)
-		return stint.Go(t.Context(), s, func(context.Context) (int, error) { panic("ouch") }), s.Release
+		permit := mustAcquire(t, s)
+		return stint.Go(t.Context(), s, func(context.Context) (int, error) { panic("ouch") }), permit.Release
 	}},
 	{"Goexit", func(t trial, s stint.Scheduler) (*stint.Future[int], func()) {
-		take(t, s)
-		return stint.Go(t.Context(), s, exits), s.Release
+		permit := mustAcquire(t, s)
+		return stint.Go(t.Context(), s, exits), permit.Release
 	}},
 	{"cancelled while queued", func(t trial, s stint.Scheduler) (*stint.Future[int], func()) {
-		take(t, s)
+		permit := mustAcquire(t, s)
 		f := stint.Go(t.Context(), s, never(t))
-		return f, func() { f.Cancel(nil); s.Release() }
+		return f, func() { f.Cancel(nil); permit.Release() }
 	}},
 	{"cancelled while running", func(t trial, s stint.Scheduler) (*stint.Future[int], func()) {
 		f := stint.Go(t.Context(), s, untilDone)
@@ -247,12 +239,12 @@ var endings = []struct {
 		return f, func() { f.Cancel(nil) }
 	}},
 	{"cleared", func(t trial, s stint.Scheduler) (*stint.Future[int], func()) {
-		take(t, s)
-		return stint.Go(t.Context(), s, never(t)), func() { s.Clear(); s.Release() }
+		permit := mustAcquire(t, s)
+		return stint.Go(t.Context(), s, never(t)), func() { s.Clear(); permit.Release() }
 	}},
 	{"closed", func(t trial, s stint.Scheduler) (*stint.Future[int], func()) {
-		take(t, s)
-		return stint.Go(t.Context(), s, never(t)), func() { s.Close(); s.Release() }
+		permit := mustAcquire(t, s)
+		return stint.Go(t.Context(), s, never(t)), func() { s.Close(); permit.Release() }
 	}},
 	{"refused from the start", func(t trial, s stint.Scheduler) (*stint.Future[int], func()) {
 		return stint.Go(t.Context(), s.Weight(2), never(t)), func() {}
@@ -298,7 +290,7 @@ func TestD6_TeardownsRunOnceLastFirstBeforeWait(t *testing.T) {
 func TestD6_TeardownThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{})
-		take(t, s)
+		permit := mustAcquire(t, s)
 		var calls []string
 		good := stint.Go(t.Context(), s, value(6))
 		good.Teardown(func() { calls = append(calls, "first") })
@@ -307,7 +299,7 @@ func TestD6_TeardownThatPanics(t *testing.T) {
 		bad := stint.Go(t.Context(), s, func(context.Context) (int, error) { return 0, context.DeadlineExceeded })
 		bad.Teardown(func() { panic("one") })
 		bad.Teardown(func() { panic("two") })
-		s.Release()
+		permit.Release()
 
 		_, err := good.Wait(t.Context())
 		var panicked *stint.PanicError
@@ -331,7 +323,7 @@ func TestD6_TeardownThatPanics(t *testing.T) {
 func TestD6_CancelWhileSettling(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{})
-		take(t, s)
+		permit := mustAcquire(t, s)
 		f := stint.Go(t.Context(), s.Key("a"), value(1))
 		blocker := stint.Go(t.Context(), s.Key("b"), untilDone) // gets the slot of f
 		var others []*stint.Future[int]
@@ -341,7 +333,7 @@ func TestD6_CancelWhileSettling(t *testing.T) {
 			}
 			f.Cancel(errBoom)
 		})
-		s.Release()
+		permit.Release()
 		if v, err := f.Wait(t.Context()); v != 1 || err != nil {
 			t.Errorf("Wait = %d, %v", v, err)
 		}
@@ -360,14 +352,14 @@ func TestD6_CancelWhileSettling(t *testing.T) {
 func TestD6_TeardownThatExits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{})
-		take(t, s)
+		permit := mustAcquire(t, s)
 		f := stint.Go(t.Context(), s, value(6))
 		others := 0
 		f.Teardown(func() { others++ })
 		f.Teardown(runtime.Goexit)
 		f.Teardown(func() { others++ })
 		next := stint.Go(t.Context(), s, value(7))
-		s.Release()
+		permit.Release()
 		if _, err := f.Wait(t.Context()); !errors.Is(err, stint.ErrGoexit) {
 			t.Errorf("Wait: %v, want ErrGoexit", err)
 		}
@@ -385,7 +377,7 @@ func TestD6_TeardownThatExits(t *testing.T) {
 func TestD6_TeardownThatExitsTheCanceller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(2, stint.Config{})
-		take(t, s)
+		permit := mustAcquire(t, s)
 		heavy := stint.Go(t.Context(), s.Weight(2), never(t))
 		heavy.Teardown(runtime.Goexit)
 		next := stint.Go(t.Context(), s, value(7)) // starts with the cancellation
@@ -396,7 +388,7 @@ func TestD6_TeardownThatExitsTheCanceller(t *testing.T) {
 		if _, err := heavy.Wait(t.Context()); !errors.Is(err, errBoom) || !errors.Is(err, stint.ErrGoexit) {
 			t.Errorf("Wait: %v, want the cause and ErrGoexit", err)
 		}
-		s.Release()
+		permit.Release()
 		atRest(t, s)
 	})
 }
@@ -505,7 +497,7 @@ func TestA3_GoExits(t *testing.T) {
 func TestA3_SlotIsAlwaysGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{})
-		take(t, s)
+		permit := mustAcquire(t, s)
 		var started []int
 		var futures []*stint.Future[int]
 		for i := range 40 {
@@ -525,7 +517,7 @@ func TestA3_SlotIsAlwaysGivenBack(t *testing.T) {
 				return i, nil
 			}))
 		}
-		s.Release()
+		permit.Release()
 		for i, f := range futures {
 			if v, err := f.Wait(t.Context()); (err == nil) != (i%4 == 3) || err == nil && v != i {
 				t.Errorf("future %d: %d, %v", i, v, err)

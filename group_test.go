@@ -436,7 +436,7 @@ func TestA4_LeftBehindGoroutineHasNoSlot(t *testing.T) {
 		t.Run(next, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := stint.New(1, stint.Config{})
-				take(t, s)
+				permit := mustAcquire(t, s)
 				g, other := stint.NewGroup(t.Context(), s), stint.NewGroup(t.Context(), s)
 				var running atomic.Int32
 				alone := func(context.Context) (int, error) {
@@ -474,7 +474,7 @@ func TestA4_LeftBehindGoroutineHasNoSlot(t *testing.T) {
 				default:
 					g.Go(begin(asError))
 				}
-				s.Release()
+				permit.Release()
 				if err := <-left; err != nil {
 					t.Errorf("Run: %v", err)
 				}

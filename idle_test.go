@@ -82,16 +82,15 @@ func TestB7_WaitIdleWaitsForAll(t *testing.T) {
 func TestB7_WaitIdleEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{})
-		take(t, s)
+		permit := mustAcquire(t, s)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		leaves, stays := waitIdle(ctx, s), waitIdle(t.Context(), s)
 		cancel(errBoom)
 		wantAnswer(t, leaves, errBoom)
 		wantNoAnswer(t, stays, "when another call has left")
-		s.Release()
+		permit.Release()
 		wantAnswer(t, stays, nil)
-		take(t, s) // it is open
-		s.Release()
+		mustTry(t, s).Release() // it is open
 		atRest(t, s)
 	})
 }
@@ -123,13 +122,13 @@ func TestB7_WaitIdleWaitsForTeardowns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{})
 		torn := make(chan struct{})
-		take(t, s)
+		permit := mustAcquire(t, s)
 		ran, cancelled := stint.Go(t.Context(), s, value(1)), stint.Go(t.Context(), s, never(t))
 		for _, f := range []*stint.Future[int]{ran, cancelled} {
 			f.Teardown(func() { <-torn })
 		}
 		go cancelled.Cancel(nil)
-		s.Release()
+		permit.Release()
 		idle := waitIdle(t.Context(), s)
 		for range 2 {
 			wantNoAnswer(t, idle, "while a teardown runs")
@@ -187,7 +186,7 @@ func TestB7_WaitIdleBesideDrainAndClose(t *testing.T) {
 			}, nil},
 		} {
 			s := stint.New(1, stint.Config{})
-			take(t, s)
+			permit := mustAcquire(t, s)
 			before := waitIdle(t.Context(), s)
 			ctx, cancel := context.WithCancelCause(t.Context())
 			ended := make(chan error, 1)
@@ -196,7 +195,7 @@ func TestB7_WaitIdleBesideDrainAndClose(t *testing.T) {
 			cancel(errBoom)
 			wantNoAnswer(t, before, c.name)
 			wantNoAnswer(t, after, c.name)
-			s.Release()
+			permit.Release()
 			for answer, want := range map[<-chan error]error{before: nil, after: nil, ended: c.want} {
 				synctest.Wait()
 				if err := <-answer; !errors.Is(err, want) {
@@ -231,14 +230,14 @@ func TestB7_WaitIdleWaitsForContinuations(t *testing.T) {
 func TestB7_WaitIdleWaitsForBlockedSubmitters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{Queue: 1})
-		take(t, s)
+		permit := mustAcquire(t, s)
 		var ran atomic.Int32
 		for range 4 {
 			go stint.Go(t.Context(), s, func(context.Context) (int, error) { return int(ran.Add(1)), nil })
 		}
 		synctest.Wait()
 		idle := waitIdle(t.Context(), s)
-		s.Release()
+		permit.Release()
 		wantAnswer(t, idle, nil)
 		if n := ran.Load(); n != 4 {
 			t.Errorf("WaitIdle returned when %d of 4 had run", n)
@@ -250,11 +249,11 @@ func TestB8_WaitIdleWithSharedSlots(t *testing.T) {
 	for _, f := range forms {
 		synctest.Test(t, func(t *testing.T) {
 			a, b, fa, fb := sharing(2, stint.Config{}, slotstest.NewPool(1))
-			take(t, b)
+			permit := mustAcquire(t, b)
 			answer := ask(t.Context(), f, a, func(context.Context) error { return nil })
 			idle := waitIdle(t.Context(), a)
 			wantNoAnswer(t, idle, fmt.Sprint(f.name, " while the slot is another's"))
-			b.Release()
+			permit.Release()
 			wantAnswer(t, answer, nil)
 			wantAnswer(t, idle, nil)
 			wantAtRest(t, a, fa)

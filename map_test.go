@@ -528,7 +528,7 @@ func TestA9_BoundedQueue(t *testing.T) {
 		atRest(t, blocks)
 
 		refuses := stint.New(1, stint.Config{Queue: 1, WhenFull: stint.Refuse})
-		take(t, refuses)
+		permit := mustAcquire(t, refuses)
 		var taken atomic.Int64
 		ctx, cancel := context.WithCancel(t.Context())
 		refused := 0
@@ -544,7 +544,7 @@ func TestA9_BoundedQueue(t *testing.T) {
 		if refused != 1 || taken.Load() != 2 {
 			t.Errorf("%d of %d refused, want 1 of 2", refused, taken.Load())
 		}
-		refuses.Release()
+		permit.Release()
 		atRest(t, refuses)
 	})
 }

@@ -107,16 +107,16 @@ func (s Scheduler) tierFor(ctx context.Context) int {
 	return PriorityFrom(ctx).index()
 }
 
-// Acquire waits for a slot, or for as many as the weight says, and takes it.
-// Give it back with Release on a Scheduler of the same key and weight.
+// Acquire waits for a slot, or for as many as the weight says, and takes it. The permit
+// gives it back.
 //
 // Without a slot it returns an error: the context's cause if that ends first
 // or has ended already, [ErrClosed], [ErrQueueFull], [ErrTooHeavy],
 // [ErrNoCapacity], [ErrCleared], or what the shared slots answer.
-func (s Scheduler) Acquire(ctx context.Context) error {
+func (s Scheduler) Acquire(ctx context.Context) (Permit, error) {
 	if ctx.Err() != nil {
 		s.made()
-		return context.Cause(ctx)
+		return Permit{}, context.Cause(ctx)
 	}
 	// The path without a lock knows one slot and no key. Fields are named one by
 	// one here: a method call would copy s to the stack, at a fifth of the cost.
@@ -125,31 +125,25 @@ func (s Scheduler) Acquire(ctx context.Context) error {
 		tier = PriorityFrom(ctx).index()
 	}
 	if s.weight == 1 && s.key == "" && s.e.TryFast(tier) {
-		return nil
+		return Permit{s.e.One()}, nil
 	}
-	return s.made().Take(ctx, s.ask(tier))
+	p, err := s.made().Take(ctx, s.ask(tier))
+	return Permit{p}, err
 }
 
 // TryAcquire takes a slot if one is free and nothing waits before it, and
-// reports whether it did. It never blocks. The tier is [Normal] unless At says
-// otherwise.
-func (s Scheduler) TryAcquire() bool {
-	if s.weight == 1 && s.key == "" && s.e.TryFast(s.tier.index()) {
-		return true
+// reports whether it did. It never blocks. Of ctx it asks the priority alone, also if
+// it has ended.
+func (s Scheduler) TryAcquire(ctx context.Context) (Permit, bool) {
+	tier := s.tier.index()
+	if !s.tiered {
+		tier = PriorityFrom(ctx).index()
 	}
-	return s.made().TryTake(s.ask(s.tier.index()))
-}
-
-// Release gives back what Acquire or TryAcquire took, to what is next. It
-// panics if more is released than was acquired, which is a bug of the caller; at
-// the very moment in which others release too, the panic may come in a goroutine
-// of its own and end the process. It does not wait for others, but for the few
-// instructions that another call may just need.
-func (s Scheduler) Release() {
-	if s.weight == 1 && s.key == "" && s.e.GiveFast() {
-		return
+	if s.weight == 1 && s.key == "" && s.e.TryFast(tier) {
+		return Permit{s.e.One()}, true
 	}
-	s.made().Give(s.key, int(s.weight))
+	p, ok := s.made().TryTake(s.ask(tier))
+	return Permit{p}, ok
 }
 
 // Resize changes the limit. Raising it starts what waits; lowering it lets

@@ -48,7 +48,7 @@ func TestA6_CancelQueuedAnswersTheCause(t *testing.T) {
 		t.Run(f.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := stint.New(1, stint.Config{})
-				takeSlots(t, s, 1)
+				permit := mustTry(t, s)
 				ctx, cancel := context.WithCancelCause(t.Context())
 				before := ask(t.Context(), f, s, func(context.Context) error { return nil })
 				answer := ask(ctx, f, s, uncalled(t))
@@ -57,7 +57,7 @@ func TestA6_CancelQueuedAnswersTheCause(t *testing.T) {
 				cancel(errAsked)
 				wantAnswer(t, answer, errAsked)
 				wantCounts(t, s, 1, 2)
-				s.Release()
+				permit.Release()
 				wantAnswer(t, before, nil)
 				wantAnswer(t, after, nil)
 				wantAllFree(t, s)
@@ -74,10 +74,10 @@ func TestA6_EndedContextIsRefused(t *testing.T) {
 				ctx, cancel := context.WithCancelCause(t.Context())
 				cancel(errAsked)
 				wantAnswer(t, ask(ctx, f, s, uncalled(t)), errAsked) // though a slot is free
-				takeSlots(t, s, 1)
+				permit := mustTry(t, s)
 				wantAnswer(t, ask(ctx, f, s, uncalled(t)), errAsked)
 				wantCounts(t, s, 1, 0)
-				s.Release()
+				permit.Release()
 				wantAllFree(t, s)
 			})
 		})
@@ -89,7 +89,7 @@ func TestA6_DeadlineOfQueued(t *testing.T) {
 		t.Run(f.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := stint.New(1, stint.Config{})
-				takeSlots(t, s, 1)
+				permit := mustTry(t, s)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				began := time.Now()
@@ -99,7 +99,7 @@ func TestA6_DeadlineOfQueued(t *testing.T) {
 				if waited := time.Since(began); waited != time.Minute {
 					t.Errorf("waited %v, want a minute", waited)
 				}
-				s.Release()
+				permit.Release()
 				wantAllFree(t, s)
 			})
 		})
@@ -109,7 +109,10 @@ func TestA6_DeadlineOfQueued(t *testing.T) {
 // A slot that comes free after the context of a call has ended is not for that call, even
 // if its goroutine has not run in between.
 func TestA6_WhatEndsFirstWins(t *testing.T) {
-	acquire := func(ctx context.Context, s stint.Scheduler) error { return s.Acquire(ctx) }
+	acquire := func(ctx context.Context, s stint.Scheduler) error {
+		_, err := s.Acquire(ctx)
+		return err
+	}
 	run := func(ctx context.Context, s stint.Scheduler) error {
 		_, err := stint.Run(ctx, s, func(context.Context) (int, error) {
 			t.Error("the function is called")
@@ -127,7 +130,7 @@ func TestA6_WhatEndsFirstWins(t *testing.T) {
 			for waiters := range 25 { // what a select chooses is random
 				synctest.Test(t, func(t *testing.T) {
 					s := stint.New(2, stint.Config{})
-					takeSlots(t, s, 2)
+					permits := takeSlots(t, s, 2)
 					ctx, cancel := context.WithCancelCause(t.Context())
 					results := make(chan error, 3)
 					n := 1 + waiters%3 // the second with the same context is watched
@@ -136,8 +139,7 @@ func TestA6_WhatEndsFirstWins(t *testing.T) {
 					}
 					synctest.Wait()
 					cancel(errBoom)
-					s.Release()
-					s.Release()
+					permits.release()
 					for range n {
 						if err := <-results; err != errBoom { //nolint:errorlint // the very error
 							t.Errorf("%s: error %v, want the cause of the context", name, err)
@@ -175,7 +177,7 @@ func TestA6_CancelLetsThoseBehindStart(t *testing.T) {
 		t.Run(f.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := stint.New(3, stint.Config{})
-				takeSlots(t, s, 1)
+				permit := mustTry(t, s)
 				ctx, cancel := context.WithCancelCause(t.Context())
 				heavy := ask(ctx, f, s.Weight(3), uncalled(t))
 				light := claimSlot(t.Context(), s)
@@ -187,8 +189,8 @@ func TestA6_CancelLetsThoseBehindStart(t *testing.T) {
 				if !light.holds() {
 					t.Fatal("nobody started in the place of the one that left")
 				}
-				s.Release()
-				s.Release()
+				permit.Release()
+				light.permit.Release()
 				wantAllFree(t, s)
 			})
 		})
@@ -200,7 +202,7 @@ func TestA6_CancelAnywhereInALongQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 3000
 		s := stint.New(1, stint.Config{})
-		takeSlots(t, s, 1)
+		permit := mustTry(t, s)
 		var started []int
 		futures := make([]*stint.Future[int], n)
 		for i := range futures {
@@ -215,7 +217,7 @@ func TestA6_CancelAnywhereInALongQueue(t *testing.T) {
 			}
 		}
 		wantCounts(t, s, 1, n/3)
-		releaseSlot(s)
+		releaseSlot(permit)
 		for i, f := range futures {
 			_, err := f.Wait(t.Context())
 			if want := i%3 != 0; errors.Is(err, errAsked) != want {
@@ -235,7 +237,7 @@ func TestA6_CancelAnywhereInALongQueue(t *testing.T) {
 func TestA6_OneContextOfMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{PerKey: 1})
-		takeSlots(t, s.Key("a"), 1)
+		permit := mustTry(t, s.Key("a"))
 		ctx, cancel := context.WithCancelCause(t.Context())
 		other, release := context.WithCancel(t.Context())
 		defer release()
@@ -250,7 +252,7 @@ func TestA6_OneContextOfMany(t *testing.T) {
 		for _, answer := range answers {
 			wantAnswer(t, answer, errAsked)
 		}
-		s.Key("a").Release()
+		permit.Release()
 		for _, answer := range staying {
 			wantAnswer(t, answer, nil)
 		}
@@ -261,7 +263,7 @@ func TestA6_OneContextOfMany(t *testing.T) {
 func TestA6_ClearAnswersEachEntry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{PerKey: 1})
-		takeSlots(t, s.Key("a"), 1)
+		permit := mustTry(t, s.Key("a"))
 		var answers []<-chan error
 		for i := range 3 * len(forms) {
 			view := s.At(stint.Priority(i%7) - 3).Key([]string{"", "a", "b"}[i%3])
@@ -276,7 +278,7 @@ func TestA6_ClearAnswersEachEntry(t *testing.T) {
 		if got := s.Clear(); got != 0 {
 			t.Errorf("a second Clear() = %d", got)
 		}
-		s.Key("a").Release()
+		permit.Release()
 		wantAllFree(t, s)
 	})
 }
@@ -286,14 +288,14 @@ func TestB7_CloseAnswersQueuedAndLater(t *testing.T) {
 		t.Run(f.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := stint.New(1, stint.Config{})
-				takeSlots(t, s, 1)
+				permit := mustTry(t, s)
 				queued := ask(t.Context(), f, s, uncalled(t))
 				s.Close()
 				wantAnswer(t, queued, stint.ErrClosed)
 				wantAnswer(t, ask(t.Context(), f, s, uncalled(t)), stint.ErrClosed)
-				s.Release()
+				permit.Release()
 				wantAnswer(t, ask(t.Context(), f, s, uncalled(t)), stint.ErrClosed)
-				if s.TryAcquire() {
+				if _, ok := s.TryAcquire(t.Context()); ok {
 					t.Error("TryAcquire took a slot of a closed scheduler")
 				}
 				s.Close()
@@ -420,7 +422,7 @@ func TestB7_DrainOfAnIdleScheduler(t *testing.T) {
 			t.Errorf("Drain: %v", err)
 		}
 	}
-	if err := s.Acquire(t.Context()); !errors.Is(err, stint.ErrClosed) {
+	if _, err := s.Acquire(t.Context()); !errors.Is(err, stint.ErrClosed) {
 		t.Errorf("Acquire after Drain: %v, want ErrClosed", err)
 	}
 }
@@ -429,7 +431,7 @@ func TestB7_DrainOfAnIdleScheduler(t *testing.T) {
 func TestB7_DrainTwiceAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{})
-		takeSlots(t, s, 1)
+		permit := mustTry(t, s)
 		var drains sync.WaitGroup
 		for range 2 {
 			drains.Go(func() {
@@ -439,7 +441,7 @@ func TestB7_DrainTwiceAtOnce(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		s.Release()
+		permit.Release()
 		drains.Wait()
 	})
 }
@@ -449,7 +451,7 @@ func TestB7_DrainTwiceAtOnce(t *testing.T) {
 func TestB7_LimitsChangeDuringADrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{})
-		takeSlots(t, s, 1)
+		permit := mustTry(t, s)
 		f := stint.Go(t.Context(), s, nothing)
 		heavy := stint.Go(t.Context(), s.Weight(1), nothing)
 		drained := make(chan error, 1)
@@ -463,7 +465,7 @@ func TestB7_LimitsChangeDuringADrain(t *testing.T) {
 				t.Errorf("error is %v", err)
 			}
 		}
-		s.Release()
+		permit.Release()
 		if err := <-drained; err != nil {
 			t.Errorf("Drain: %v", err)
 		}

@@ -27,7 +27,7 @@ func TestA8_PostedJobsTakeRoom(t *testing.T) {
 	for _, when := range []stint.WhenFull{stint.Block, stint.Refuse} {
 		synctest.Test(t, func(t *testing.T) {
 			s := stint.New(1, stint.Config{Queue: room, WhenFull: when})
-			takeSlots(t, s, 1)
+			permit := mustTry(t, s)
 			for i := range room {
 				if sub := submit(t.Context(), s, nothing); sub.blocked() || settled(sub.f) {
 					t.Fatalf("job %d of %d did not find room", i+1, room)
@@ -41,7 +41,7 @@ func TestA8_PostedJobsTakeRoom(t *testing.T) {
 			} else if !more.blocked() {
 				t.Error("a job more than there is room for was taken")
 			}
-			s.Release()
+			permit.Release()
 			if when == stint.Block {
 				_ = more.answer(t)
 			}
@@ -56,13 +56,13 @@ func TestA8_RoomOfAPostedJobThatStarts(t *testing.T) {
 	const room = 100
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{Queue: room})
-		takeSlots(t, s, 1)
+		permit := mustTry(t, s)
 		first, end := gated()
 		submit(t.Context(), s, first)
 		for range room - 1 {
 			submit(t.Context(), s, nothing)
 		}
-		releaseSlot(s)
+		releaseSlot(permit)
 		if submit(t.Context(), s, nothing).blocked() {
 			t.Error("the room of the job that has started is still taken")
 		}
@@ -79,30 +79,30 @@ func TestA8_RoomOfAPostedJobThatStarts(t *testing.T) {
 // cappedQueue returns a scheduler of n slots, all taken, whose queue has one
 // place, and the job that has it and cannot start while more than one slot is
 // in use.
-func cappedQueue(t *testing.T, n int) (stint.Scheduler, *stint.Future[int]) {
+func cappedQueue(t *testing.T, n int) (stint.Scheduler, permits, *stint.Future[int]) {
 	t.Helper()
 	s := stint.New(n, stint.Config{Caps: stint.Caps{Low: 1}, Queue: 1})
-	takeSlots(t, s, n)
+	taken := takeSlots(t, s, n)
 	low := stint.Go(t.Context(), s.At(stint.Low), nothing)
 	wantCounts(t, s, n, 1)
-	return s, low
+	return s, taken, low
 }
 
 // A submitter at the door for whose job a slot comes free goes in, though the
 // queue is full of a tier that may not start.
 func TestA8_DoorOfAFullQueueLetsInWhoCanStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, low := cappedQueue(t, 2)
+		s, permits, low := cappedQueue(t, 2)
 		high := submit(t.Context(), s.At(stint.High), nothing)
 		if !high.blocked() {
 			t.Fatal("did not wait for room")
 		}
-		releaseSlot(s)
+		releaseSlot(permits[0])
 		if err := high.answer(t); err != nil {
 			t.Errorf("error is %v", err)
 		}
 		wantCounts(t, s, 1, 1)
-		s.Release()
+		permits[1].Release()
 		_, _ = low.Wait(t.Context())
 		wantAllFree(t, s)
 	})
@@ -115,14 +115,14 @@ func TestA8_DoorOfAHeldQueueLetsInWhoCanStart(t *testing.T) {
 		s := stint.New(2, stint.Config{PerKey: 1, Queue: 1})
 		body, end := gated()
 		running := stint.Go(t.Context(), s.Key("a"), body)
-		takeSlots(t, s, 1)
+		permit := mustTry(t, s)
 		held := stint.Go(t.Context(), s.Key("a"), nothing)
 		wantCounts(t, s, 2, 1)
 		other := submit(t.Context(), s.Key("b"), nothing)
 		if !other.blocked() {
 			t.Fatal("did not wait for room")
 		}
-		releaseSlot(s)
+		releaseSlot(permit)
 		if err := other.answer(t); err != nil {
 			t.Errorf("error is %v", err)
 		}
@@ -136,11 +136,11 @@ func TestA8_DoorOfAHeldQueueLetsInWhoCanStart(t *testing.T) {
 // One slot lets one in; the bound holds for the others.
 func TestA8_DoorLetsInAsManyAsStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := cappedQueue(t, 3)
+		s, permits, _ := cappedQueue(t, 3)
 		body, end := gated()
 		high := submit(t.Context(), s.At(stint.High), body)
 		normal := submit(t.Context(), s, nothing)
-		releaseSlot(s)
+		releaseSlot(permits[0])
 		if high.blocked() || !normal.blocked() {
 			t.Errorf("blocked: high %t, normal %t; want the normal one", high.blocked(), normal.blocked())
 		}
@@ -149,8 +149,7 @@ func TestA8_DoorLetsInAsManyAsStart(t *testing.T) {
 		if err := normal.answer(t); err != nil {
 			t.Errorf("error is %v", err)
 		}
-		s.Release()
-		s.Release()
+		permits[1:].release()
 		wantAllFree(t, s)
 	})
 }
@@ -158,11 +157,11 @@ func TestA8_DoorLetsInAsManyAsStart(t *testing.T) {
 // Who leaves the door lets the next one go on who was behind it.
 func TestA8_NextAtTheDoorStarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := cappedQueue(t, 3)
+		s, permits, _ := cappedQueue(t, 3)
 		ctx, cancel := context.WithCancel(t.Context())
 		heavy := submit(ctx, s.At(stint.High).Weight(2), nothing)
 		light := submit(t.Context(), s, nothing)
-		releaseSlot(s)
+		releaseSlot(permits[0])
 		if !heavy.blocked() || !light.blocked() {
 			t.Fatal("one slot was enough for the heavy one, or not for it to go first")
 		}
@@ -171,8 +170,7 @@ func TestA8_NextAtTheDoorStarts(t *testing.T) {
 			t.Errorf("error is %v", err)
 		}
 		_ = heavy.answer(t)
-		s.Release()
-		s.Release()
+		permits[1:].release()
 		wantAllFree(t, s)
 	})
 }
@@ -181,8 +179,8 @@ func TestA8_NextAtTheDoorStarts(t *testing.T) {
 // does not wait for room.
 func TestA8_FunctionAtTheDoorLendsItsSlotToItsJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, low := cappedQueue(t, 2)
-		s.Release()
+		s, permits, low := cappedQueue(t, 2)
+		permits[0].Release()
 		_, err := stint.Run(t.Context(), s, func(ctx context.Context) (int, error) {
 			return stint.Go(ctx, s, nothing).Wait(ctx)
 		})
@@ -190,7 +188,7 @@ func TestA8_FunctionAtTheDoorLendsItsSlotToItsJob(t *testing.T) {
 			t.Errorf("error is %v", err)
 		}
 		wantCounts(t, s, 1, 1)
-		s.Release()
+		permits[1].Release()
 		_, _ = low.Wait(t.Context())
 		wantAllFree(t, s)
 	})
@@ -199,10 +197,10 @@ func TestA8_FunctionAtTheDoorLendsItsSlotToItsJob(t *testing.T) {
 // A pause holds back also those at the door who need no room.
 func TestA8_PauseAtTheDoor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, low := cappedQueue(t, 2)
+		s, permits, low := cappedQueue(t, 2)
 		high := submit(t.Context(), s.At(stint.High), nothing)
 		s.Pause("the test")
-		releaseSlot(s)
+		releaseSlot(permits[0])
 		if !high.blocked() {
 			t.Error("was let in, and waits in a queue that is full")
 		}
@@ -210,7 +208,7 @@ func TestA8_PauseAtTheDoor(t *testing.T) {
 		if err := high.answer(t); err != nil {
 			t.Errorf("error is %v", err)
 		}
-		s.Release()
+		permits[1].Release()
 		_, _ = low.Wait(t.Context())
 		wantAllFree(t, s)
 	})
@@ -221,7 +219,7 @@ func TestA8_PauseAtTheDoor(t *testing.T) {
 func TestA8_DoorKeepsTheOrderOfManyAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 50
-		s := full(t, n, stint.Block)
+		s, permit := full(t, n, stint.Block)
 		var started journal
 		var want []string
 		for i := range n {
@@ -232,7 +230,7 @@ func TestA8_DoorKeepsTheOrderOfManyAtOnce(t *testing.T) {
 			want = append(want, strconv.Itoa(i))
 		}
 		s.Clear()
-		releaseSlot(s)
+		releaseSlot(permit)
 		wantAllFree(t, s)
 		started.want(t, want...)
 	})
@@ -244,14 +242,14 @@ func TestA8_RoomIsThatOfAllWhoWait(t *testing.T) {
 	const room = 100
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{Queue: room})
-		takeSlots(t, s, 1)
+		permit := mustTry(t, s)
 		first, endFirst := gated()
 		urgent, endUrgent := gated()
 		submit(t.Context(), s, first)
 		for range room - 2 {
 			submit(t.Context(), s, nothing)
 		}
-		releaseSlot(s) // the first runs
+		releaseSlot(permit) // the first runs
 		submit(t.Context(), s.At(stint.High), urgent)
 		endFirst()
 		synctest.Wait() // the urgent one runs, 98 wait
@@ -274,14 +272,14 @@ func TestA8_RoomIsThatOfAllWhoWait(t *testing.T) {
 func TestA8_SharedSlotsAtTheDoor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _, _, _ := sharing(2, stint.Config{Queue: 1}, slotstest.NewPool(1))
-		takeSlots(t, s, 1)
+		permit := mustTry(t, s)
 		stint.Go(t.Context(), s, nothing)
 		high := submit(t.Context(), s.At(stint.High), nothing)
 		if !high.blocked() {
 			t.Error("went in without room, and no slot was free")
 		}
 		wantCounts(t, s, 1, 1)
-		s.Release()
+		permit.Release()
 		if err := high.answer(t); err != nil {
 			t.Errorf("error is %v", err)
 		}
@@ -294,7 +292,7 @@ func TestA8_SharedSlotsAtTheDoor(t *testing.T) {
 func TestA8_SentAwayFromTheDoorCountsForNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(2, stint.Config{Queue: 1})
-		takeSlots(t, s, 2)
+		permits := takeSlots(t, s, 2)
 		stint.Go(t.Context(), s, nothing)
 		var started journal
 		add := func(name string) {
@@ -310,8 +308,7 @@ func TestA8_SentAwayFromTheDoorCountsForNothing(t *testing.T) {
 		s.Resize(1)
 		add("b2")
 		add("a1")
-		s.Release()
-		s.Release()
+		permits.release()
 		wantAllFree(t, s)
 		started.want(t, "b1", "a1", "b2")
 	})

@@ -12,16 +12,16 @@ import (
 )
 
 // full returns a scheduler of one slot, which is taken, whose queue of n
-// entries is full with jobs. Release of the slot sets everything going.
-func full(t *testing.T, n int, when stint.WhenFull) stint.Scheduler {
+// entries is full with jobs. Release of the permit sets everything going.
+func full(t *testing.T, n int, when stint.WhenFull) (stint.Scheduler, *stint.Permit) {
 	t.Helper()
 	s := stint.New(1, stint.Config{Queue: n, WhenFull: when})
-	takeSlots(t, s, 1)
+	permit := mustTry(t, s)
 	for range n {
 		stint.Go(t.Context(), s, nothing)
 	}
 	wantCounts(t, s, 1, n)
-	return s
+	return s, permit
 }
 
 func nothing(context.Context) (int, error) { return 0, nil }
@@ -58,13 +58,13 @@ func TestA8_RefuseAnswersWhenFull(t *testing.T) {
 	for _, f := range forms {
 		t.Run(f.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := full(t, 2, stint.Refuse)
+				s, permit := full(t, 2, stint.Refuse)
 				if err := f.do(t.Context(), s, nil); !errors.Is(err, stint.ErrQueueFull) {
 					t.Errorf("error is %v, want ErrQueueFull", err)
 				}
 				wantCounts(t, s, 1, 2)
 				s.Clear()
-				s.Release()
+				permit.Release()
 				if err := f.do(t.Context(), s, func(context.Context) error { return nil }); err != nil {
 					t.Errorf("with room again: %v", err)
 				}
@@ -107,13 +107,13 @@ func TestA8_FullQueueHoldsBackNobodyWhoCanStart(t *testing.T) {
 			t.Run(f.name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := stint.New(2, stint.Config{Caps: stint.Caps{Low: 1}, Queue: 1, WhenFull: when})
-					takeSlots(t, s, 1)
+					permit := mustTry(t, s)
 					low := stint.Go(t.Context(), s.At(stint.Low), nothing)
 					wantCounts(t, s, 1, 1)
 					if err := f.do(t.Context(), s, func(context.Context) error { return nil }); err != nil {
 						t.Errorf("error is %v", err)
 					}
-					s.Release()
+					permit.Release()
 					_, _ = low.Wait(t.Context())
 					wantAllFree(t, s)
 				})
@@ -124,12 +124,12 @@ func TestA8_FullQueueHoldsBackNobodyWhoCanStart(t *testing.T) {
 
 func TestA8_BlockWaitsForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := full(t, 2, stint.Block)
+		s, permit := full(t, 2, stint.Block)
 		sub := submit(t.Context(), s, nothing)
 		if !sub.blocked() || s.Stats().Blocked != 1 {
 			t.Fatal("Go did not wait for room")
 		}
-		s.Release()
+		permit.Release()
 		if err := sub.answer(t); err != nil {
 			t.Errorf("error is %v", err)
 		}
@@ -140,14 +140,14 @@ func TestA8_BlockWaitsForRoom(t *testing.T) {
 // Callers that wait anyway wait in the queue, where the order is.
 func TestA8_WaitersTakeTheirPlaceAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := full(t, 1, stint.Block)
+		s, permit := full(t, 1, stint.Block)
 		first := claimSlot(t.Context(), s.At(stint.High))
 		wantCounts(t, s, 1, 2)
-		releaseSlot(s)
+		releaseSlot(permit)
 		if !first.holds() {
 			t.Error("a waiter of a high tier was held up by a full queue")
 		}
-		s.Release()
+		first.permit.Release()
 		wantAllFree(t, s)
 	})
 }
@@ -155,7 +155,7 @@ func TestA8_WaitersTakeTheirPlaceAtOnce(t *testing.T) {
 // Submitters are let in as the queue would serve them.
 func TestA8_DoorKeepsTheOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := full(t, 1, stint.Block)
+		s, permit := full(t, 1, stint.Block)
 		var started journal
 		var wg sync.WaitGroup
 		for i, tier := range []stint.Priority{stint.Low, stint.Normal, stint.Low, stint.High, stint.Normal, stint.Highest} {
@@ -167,7 +167,7 @@ func TestA8_DoorKeepsTheOrder(t *testing.T) {
 			})
 			synctest.Wait()
 		}
-		releaseSlot(s)
+		releaseSlot(permit)
 		wg.Wait()
 		wantAllFree(t, s)
 		started.want(t, "highest 5", "high 3", "normal 1", "normal 4", "low 0", "low 2")
@@ -176,7 +176,7 @@ func TestA8_DoorKeepsTheOrder(t *testing.T) {
 
 func TestA8_CancelAtTheDoor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := full(t, 1, stint.Block)
+		s, permit := full(t, 1, stint.Block)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		leaving, staying := submit(ctx, s, nothing), submit(t.Context(), s, nothing)
 		cancel(errAsked)
@@ -186,7 +186,7 @@ func TestA8_CancelAtTheDoor(t *testing.T) {
 		if got := s.Stats().Blocked; got != 1 || !staying.blocked() {
 			t.Errorf("%d are blocked, want 1", got)
 		}
-		s.Release()
+		permit.Release()
 		if err := staying.answer(t); err != nil {
 			t.Errorf("error of the other is %v", err)
 		}
@@ -198,7 +198,7 @@ func TestA8_CancelAtTheDoor(t *testing.T) {
 // others have come and gone while it waited there.
 func TestA8_CancelAfterTheDoor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := full(t, 1, stint.Block)
+		s, permit := full(t, 1, stint.Block)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		sub := submit(ctx, s, nothing)
 		other, leave := context.WithCancel(t.Context())
@@ -215,7 +215,7 @@ func TestA8_CancelAfterTheDoor(t *testing.T) {
 		if err := sub.answer(t); !errors.Is(err, errAsked) {
 			t.Errorf("error is %v, want the cause", err)
 		}
-		s.Release()
+		permit.Release()
 		wantAllFree(t, s)
 	})
 }
@@ -234,7 +234,7 @@ func TestA8_EndAtTheDoor(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := full(t, 1, stint.Block)
+				s, permit := full(t, 1, stint.Block)
 				var subs []*submitter
 				for i := range 5 {
 					subs = append(subs, submit(t.Context(), s.Key(fmt.Sprint(i%2)), nothing))
@@ -245,7 +245,7 @@ func TestA8_EndAtTheDoor(t *testing.T) {
 						t.Errorf("submitter %d: error is %v, want %v", i, err, c.answer)
 					}
 				}
-				releaseSlot(s)
+				releaseSlot(permit)
 				wantCounts(t, s, 0, 0)
 			})
 		})
@@ -256,7 +256,7 @@ func TestA8_EndAtTheDoor(t *testing.T) {
 func TestA8_RefusedAfterTheDoor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(3, stint.Config{Queue: 1})
-		takeSlots(t, s, 3)
+		permits := takeSlots(t, s, 3)
 		queued := stint.Go(t.Context(), s, nothing)
 		heavy := submit(t.Context(), s.At(stint.High).Weight(3), nothing)
 		light := submit(t.Context(), s, nothing)
@@ -268,9 +268,7 @@ func TestA8_RefusedAfterTheDoor(t *testing.T) {
 		if light.blocked() {
 			t.Error("the next one was not let in")
 		}
-		for range 3 {
-			s.Release()
-		}
+		permits.release()
 		if err := light.answer(t); err != nil {
 			t.Errorf("error is %v", err)
 		}
@@ -301,13 +299,13 @@ func TestA8_FunctionAtTheDoorLendsItsSlot(t *testing.T) {
 // A continuation is part of accepted work and passes the door.
 func TestA8_ContinuationPassesTheDoor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := full(t, 1, stint.Refuse)
+		s, permit := full(t, 1, stint.Refuse)
 		done := stint.New(1, stint.Config{})
 		then := stint.Then(t.Context(), s, stint.Go(t.Context(), done, nothing), func(_ context.Context, n int) (int, error) {
 			return n + 1, nil
 		})
 		wantCounts(t, s, 1, 2)
-		s.Release()
+		permit.Release()
 		if n, err := then.Wait(t.Context()); n != 1 || err != nil {
 			t.Errorf("got %d, %v", n, err)
 		}

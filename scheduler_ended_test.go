@@ -79,7 +79,7 @@ func TestA6_ContextOfAnEndedRun(t *testing.T) {
 func TestA6_JobsOfAnEndedContextSettleInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{})
-		takeSlots(t, s, 1)
+		permit := mustTry(t, s)
 		ctx, cancel := context.WithCancel(t.Context())
 		views := []stint.Scheduler{s, s.Key("a"), s, s.At(stint.Highest), s.Key("b"), s, s.At(stint.Lowest)}
 		var order []int
@@ -92,7 +92,7 @@ func TestA6_JobsOfAnEndedContextSettleInOrder(t *testing.T) {
 		if want := []int{0, 1, 2, 3, 4, 5, 6}; !slices.Equal(order, want) {
 			t.Errorf("the jobs settled in the order %v, want %v", order, want)
 		}
-		releaseSlot(s)
+		releaseSlot(permit)
 		wantAllFree(t, s)
 	})
 }
@@ -131,7 +131,7 @@ func TestA6_ContextThatUsesTheSchedulerEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := stint.New(1, stint.Config{})
-			takeSlots(t, s, 1)
+			permit := mustTry(t, s)
 			ctx, cancel := context.WithCancel(t.Context())
 			done := submit(asking{ctx, s}, s)
 			cancel()
@@ -140,7 +140,7 @@ func TestA6_ContextThatUsesTheSchedulerEnds(t *testing.T) {
 			case <-time.After(10 * time.Second):
 				t.Fatal("the work of an ended context has not ended after 10 s")
 			}
-			s.Release()
+			permit.Release()
 			checkAllFree(t, s)
 		})
 	}
@@ -159,8 +159,7 @@ func kept(ctx context.Context, submit func(context.Context, *[64]int) *stint.Fut
 // A future keeps its value, but not the function that it has not called.
 func TestD6_RefusedFutureLetsGoOfItsFunction(t *testing.T) {
 	s := stint.New(1, stint.Config{})
-	takeSlots(t, s, 1)
-	defer s.Release()
+	defer mustTry(t, s).Release()
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
 	submit := func(s stint.Scheduler) func(context.Context, *[64]int) *stint.Future[int] {
@@ -208,7 +207,7 @@ func TestD6_ContinuationsSettleWhenATeardownExits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for exits := range 3 {
 			s := stint.New(1, stint.Config{})
-			takeSlots(t, s, 1)
+			permit := mustTry(t, s)
 			f := stint.Go(t.Context(), s, func(context.Context) (int, error) { return 0, errBoom })
 			var order []int
 			for i := range 3 {
@@ -220,7 +219,7 @@ func TestD6_ContinuationsSettleWhenATeardownExits(t *testing.T) {
 					}
 				})
 			}
-			releaseSlot(s)
+			releaseSlot(permit)
 			if want := []int{0, 1, 2}; !slices.Equal(order, want) {
 				t.Errorf("continuation %d exits: %v settled, want %v", exits, order, want)
 			}

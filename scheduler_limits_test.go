@@ -58,25 +58,25 @@ func TestA5_KeyAtItsLimitHoldsNobodyUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(3, stint.Config{PerKey: 1})
 		a, b := s.Key("a"), s.Key("b")
-		takeSlots(t, a, 1)
+		first := mustTry(t, a)
 		behind := claimSlot(t.Context(), a)
 		higher := claimSlot(t.Context(), a.At(stint.Highest))
 		if !behind.waits() || !higher.waits() {
 			t.Fatal("the key's limit was passed")
 		}
-		takeSlots(t, b, 1)
-		takeSlots(t, s.At(stint.Lowest), 1)
-		releaseSlot(a)
+		ofB := mustTry(t, b)
+		lowest := mustTry(t, s.At(stint.Lowest))
+		releaseSlot(first)
 		if !higher.holds() || !behind.waits() {
 			t.Fatal("the key's own slot did not go to its highest tier")
 		}
-		releaseSlot(a)
+		releaseSlot(&higher.permit)
 		if !behind.holds() {
 			t.Fatal("the key's last entry was not started")
 		}
-		a.Release()
-		b.Release()
-		s.Release()
+		behind.permit.Release()
+		ofB.Release()
+		lowest.Release()
 		wantAllFree(t, s)
 	})
 }
@@ -87,24 +87,24 @@ func TestA5_KeyAtItsLimitReservesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(4, stint.Config{PerKey: 2})
 		a := s.Key("a")
-		takeSlots(t, a, 1)
+		first := mustTry(t, a)
 		heavy := claimSlot(t.Context(), a.Weight(4))
 		light := claimSlot(t.Context(), s)
 		if !heavy.waits() || !light.waits() {
 			t.Fatal("the heavy head was passed over")
 		}
-		takeSlots(t, a.At(stint.High), 1)
+		high := mustTry(t, a.At(stint.High))
 		synctest.Wait()
 		if !light.holds() {
 			t.Fatal("held back by an entry that may not start")
 		}
-		a.Release()
-		a.Release()
-		releaseSlot(s)
+		first.Release()
+		high.Release()
+		releaseSlot(&light.permit)
 		if !heavy.holds() {
 			t.Fatal("the heavy one was not started")
 		}
-		a.Weight(4).Release()
+		heavy.permit.Release()
 		wantAllFree(t, s)
 	})
 }
@@ -113,7 +113,7 @@ func TestA5_KeysTakeTurnsByTheirShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shares := map[string]int{"small": 1, "big": 3}
 		s := stint.New(1, stint.Config{Share: func(key string) int { return shares[key] }})
-		takeSlots(t, s, 1)
+		permit := mustTry(t, s)
 		var started journal
 		for _, key := range []string{"small", "big"} {
 			for range 40 {
@@ -123,7 +123,7 @@ func TestA5_KeysTakeTurnsByTheirShares(t *testing.T) {
 				})
 			}
 		}
-		releaseSlot(s)
+		releaseSlot(permit)
 		for from := 0; from+4 <= 40; from += 4 {
 			small := 0
 			for _, key := range started.lines[from : from+4] {
@@ -144,8 +144,7 @@ func TestA5_IdleKeysCostNoMemory(t *testing.T) {
 	use := func(from, to int) {
 		for i := from; i < to; i++ {
 			view := s.Key(fmt.Sprintf("tenant %d with a name that is not short", i))
-			_ = view.Acquire(t.Context())
-			view.Release()
+			mustAcquire(t, view).Release()
 		}
 	}
 	use(0, 1000)
@@ -169,26 +168,26 @@ func heap() uint64 {
 func TestA2_HeavyHeadIsNotPassedOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(3, stint.Config{})
-		takeSlots(t, s, 2)
+		permits := takeSlots(t, s, 2)
 		heavy := claimSlot(t.Context(), s.Weight(3))
 		light := claimSlot(t.Context(), s)
 		lower := claimSlot(t.Context(), s.At(stint.Low))
-		takeSlots(t, s.At(stint.High), 1) // a higher tier is not held back
-		releaseSlot(s)
-		releaseSlot(s)
+		high := mustTry(t, s.At(stint.High)) // a higher tier is not held back
+		releaseSlot(permits[0])
+		releaseSlot(permits[1])
 		if !heavy.waits() || !light.waits() || !lower.waits() {
 			t.Fatal("somebody started although the head needs more slots")
 		}
-		releaseSlot(s)
+		releaseSlot(high)
 		if !heavy.holds() || !light.waits() || !lower.waits() {
 			t.Fatal("the head was not started first")
 		}
-		releaseSlot(s.Weight(3))
+		releaseSlot(&heavy.permit)
 		if !light.holds() || !lower.holds() {
 			t.Fatal("those behind were not started")
 		}
-		s.Release()
-		s.Release()
+		light.permit.Release()
+		lower.permit.Release()
 		wantAllFree(t, s)
 	})
 }
@@ -257,25 +256,25 @@ func TestB5_ResizeUpStartsAtOnce(t *testing.T) {
 func TestB5_ResizeDownDrains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(4, stint.Config{})
-		takeSlots(t, s, 4)
+		permits := takeSlots(t, s, 4)
 		waiter := claimSlot(t.Context(), s)
 		s.Resize(2)
 		wantCounts(t, s, 4, 1)
-		releaseSlot(s)
-		releaseSlot(s)
+		releaseSlot(permits[0])
+		releaseSlot(permits[1])
 		if !waiter.waits() {
 			t.Fatal("started above the new limit")
 		}
-		releaseSlot(s)
+		releaseSlot(permits[2])
 		if !waiter.holds() {
 			t.Fatal("not started below the new limit")
 		}
 		wantCounts(t, s, 2, 0)
-		if s.TryAcquire() {
+		if _, ok := s.TryAcquire(t.Context()); ok {
 			t.Error("took a slot above the new limit")
 		}
-		s.Release()
-		s.Release()
+		permits[3].Release()
+		waiter.permit.Release()
 		wantAllFree(t, s)
 	})
 }
@@ -284,7 +283,7 @@ func TestB5_SetCapsStartsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(4, stint.Config{Caps: stint.Caps{Low: 1}})
 		low := s.At(stint.Low)
-		takeSlots(t, low, 1)
+		permit := mustTry(t, low)
 		first, second := claimSlot(t.Context(), low), claimSlot(t.Context(), low)
 		s.SetCaps(stint.Caps{Low: 2})
 		synctest.Wait()
@@ -297,12 +296,12 @@ func TestB5_SetCapsStartsAtOnce(t *testing.T) {
 			t.Fatal("no caps did not let in the last")
 		}
 		s.SetCaps(stint.Caps{Low: 1})
-		if low.TryAcquire() {
+		if _, ok := low.TryAcquire(t.Context()); ok {
 			t.Error("a lower cap is not in force")
 		}
-		for range 3 {
-			low.Release()
-		}
+		permit.Release()
+		first.permit.Release()
+		second.permit.Release()
 		wantAllFree(t, s)
 	})
 }
@@ -311,7 +310,7 @@ func TestB5_SetPerKeyStartsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(9, stint.Config{PerKey: 1})
 		a := s.Key("a")
-		takeSlots(t, a, 1)
+		permit := mustTry(t, a)
 		waiting := []*claim{claimSlot(t.Context(), a), claimSlot(t.Context(), a), claimSlot(t.Context(), a)}
 		s.SetPerKey(3)
 		wantCounts(t, s, 3, 1)
@@ -319,18 +318,17 @@ func TestB5_SetPerKeyStartsAtOnce(t *testing.T) {
 		wantCounts(t, s, 4, 0)
 		s.SetPerKey(2)
 		late := claimSlot(t.Context(), a)
-		for range 2 {
-			releaseSlot(a)
-		}
+		releaseSlot(permit)
+		releaseSlot(&waiting[0].permit)
 		if !late.waits() {
 			t.Fatal("started while the key was at its new limit")
 		}
-		releaseSlot(a)
+		releaseSlot(&waiting[1].permit)
 		if !late.holds() || !waiting[2].holds() {
 			t.Fatal("not started below the key's new limit")
 		}
-		a.Release()
-		a.Release()
+		waiting[2].permit.Release()
+		late.permit.Release()
 		wantAllFree(t, s)
 	})
 }
@@ -345,7 +343,7 @@ func TestB5_ResizeAnswersWhatCanNeverRun(t *testing.T) {
 			t.Run(f.name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := stint.New(3, stint.Config{})
-					takeSlots(t, s, 3)
+					permits := takeSlots(t, s, 3)
 					answers := make(chan error, 1)
 					go func() { answers <- f.do(t.Context(), s.Weight(3), nil) }()
 					synctest.Wait()
@@ -360,9 +358,7 @@ func TestB5_ResizeAnswersWhatCanNeverRun(t *testing.T) {
 					if err := f.do(t.Context(), s.Weight(3), nil); !errors.Is(err, c.answer) {
 						t.Errorf("after Resize(%d): %v, want %v", c.limit, err, c.answer)
 					}
-					for range 3 {
-						s.Release()
-					}
+					permits.release()
 					s.Resize(3)
 					wantAllFree(t, s)
 				})
@@ -394,7 +390,7 @@ func TestB5_PauseAndResume(t *testing.T) {
 		t.Run(f.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := stint.New(2, stint.Config{})
-				takeSlots(t, s, 1)
+				permit := mustTry(t, s)
 				s.Pause("the test")
 				started := false
 				answers := make(chan error, 1)
@@ -402,7 +398,7 @@ func TestB5_PauseAndResume(t *testing.T) {
 					answers <- f.do(t.Context(), s, func(context.Context) error { started = true; return nil })
 				}()
 				wantCounts(t, s, 1, 1)
-				releaseSlot(s)
+				releaseSlot(permit)
 				s.Resize(5)
 				synctest.Wait()
 				if started {
@@ -424,7 +420,7 @@ func TestB5_PauseAndResume(t *testing.T) {
 func TestB5_ManyStartAtOnceInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{})
-		takeSlots(t, s, 1)
+		permit := mustTry(t, s)
 		claims := make([]*claim, 40)
 		for i := range claims {
 			claims[i] = claimSlot(t.Context(), s)
@@ -437,8 +433,9 @@ func TestB5_ManyStartAtOnceInOrder(t *testing.T) {
 				t.Fatalf("with a limit of %d the first that waits is %d, want %d", limit, waits, want)
 			}
 		}
-		for range 41 {
-			s.Release()
+		permit.Release()
+		for _, c := range claims {
+			c.permit.Release()
 		}
 		wantAllFree(t, s)
 	})

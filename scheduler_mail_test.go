@@ -20,7 +20,8 @@ import (
 // there is a gate holds it until the gate is closed.
 type lockable struct {
 	stint.Scheduler
-	gates map[string]chan struct{}
+	gates  map[string]chan struct{}
+	holder *claim // of the last hold
 }
 
 func newLockable(limit int, cfg stint.Config) *lockable {
@@ -36,10 +37,11 @@ func newLockable(limit int, cfg stint.Config) *lockable {
 }
 
 // hold has an Acquire of key k hold the lock until let is called.
-func (l *lockable) hold(t *testing.T) (holder *claim) {
+func (l *lockable) hold(t *testing.T) *claim {
 	t.Helper()
 	l.gates["k"] = make(chan struct{})
-	return claimSlot(t.Context(), l.Key("k"))
+	l.holder = claimSlot(t.Context(), l.Key("k"))
+	return l.holder
 }
 
 func (l *lockable) let() {
@@ -48,26 +50,26 @@ func (l *lockable) let() {
 }
 
 // releaseKey releases the slot of the goroutine that held the lock.
-func (l *lockable) releaseKey() { releaseSlot(l.Key("k")) }
+func (l *lockable) releaseKey() { releaseSlot(&l.holder.permit) }
 
 func TestA2_ArrivalsLeftWithTheLockHolderKeepTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newLockable(1, stint.Config{})
-		takeSlots(t, s.Scheduler, 1)
+		permit := mustTry(t, s.Scheduler)
 		holder := s.hold(t)
 		var order []int
 		for i := range 5 {
 			go func() {
-				if s.Acquire(t.Context()) == nil {
+				if p, err := s.Acquire(t.Context()); err == nil {
 					order = append(order, i)
-					s.Release()
+					p.Release()
 				}
 			}()
 			synctest.Wait() // it waits on a channel already
 		}
 		s.let()
 		wantCounts(t, s.Scheduler, 1, 6)
-		releaseSlot(s.Scheduler)
+		releaseSlot(permit)
 		if !holder.holds() {
 			t.Fatal("the holder of the lock was there first and was passed over")
 		}
@@ -82,21 +84,21 @@ func TestA2_ArrivalsLeftWithTheLockHolderKeepTheirOrder(t *testing.T) {
 func TestB4_ReleaseDoesNotWaitForTheLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newLockable(1, stint.Config{})
-		takeSlots(t, s.Scheduler, 1)
+		permit := mustTry(t, s.Scheduler)
 		first := claimSlot(t.Context(), s.Scheduler) // from now on, a Release needs the lock
 		holder := s.hold(t)
 		third := claimSlot(t.Context(), s.Scheduler)
-		s.Release() // or this test would wait for ever
+		permit.Release() // or this test would wait for ever
 		s.let()
 		if !first.holds() || holder.over || third.over {
 			t.Fatal("the slot went to the wrong one")
 		}
-		releaseSlot(s.Scheduler)
+		releaseSlot(&first.permit)
 		s.releaseKey()
 		if !third.holds() {
 			t.Error("the third has no slot")
 		}
-		s.Release()
+		third.permit.Release()
 		wantAllFree(t, s.Scheduler)
 	})
 }
@@ -132,7 +134,7 @@ func TestA1_RunDoesNotWaitForTheLockToEnd(t *testing.T) {
 		if err := (<-contexts).Err(); !errors.Is(err, context.Canceled) {
 			t.Errorf("the function's context has error %v after its end", err)
 		}
-		releaseSlot(s.Scheduler)
+		releaseSlot(&first.permit)
 		if !holder.holds() {
 			t.Error("the holder of the lock has no slot")
 		}
@@ -141,12 +143,12 @@ func TestA1_RunDoesNotWaitForTheLockToEnd(t *testing.T) {
 	})
 }
 
-// One slot is in use, and two goroutines wait for it. So three calls of Release
-// have a slot to give back, whosever it is, and all others panic.
+// One slot is in use, and two goroutines wait for it. So three releases of copies of its
+// permit find a slot in use, whichever goroutine has it, and all others panic.
 func TestB4_ReleaseOfTooMuchPanicsThoughTheLockIsHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newLockable(1, stint.Config{})
-		takeSlots(t, s.Scheduler, 1)
+		permit := mustTry(t, s.Scheduler)
 		claimSlot(t.Context(), s.Scheduler)
 		s.hold(t)
 		tooMany := 0
@@ -156,7 +158,8 @@ func TestB4_ReleaseOfTooMuchPanicsThoughTheLockIsHeld(t *testing.T) {
 					tooMany++
 				}
 			}()
-			s.Release()
+			again := *permit
+			again.Release()
 		}
 		release() // leaves the slot with the holder of the lock
 		go func() {
@@ -181,16 +184,18 @@ func TestA6_CancelOfAnArrivalLeftWithTheLockHolder(t *testing.T) {
 	for _, known := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newLockable(1, stint.Config{})
-			takeSlots(t, s.Scheduler, 1)
+			permit := mustTry(t, s.Scheduler)
 			ctx, cancel := context.WithCancelCause(t.Context())
 			for range 3 {
 				if !known {
 					break
 				}
-				if c := claimSlot(ctx, s.Scheduler); !c.waits() {
+				c := claimSlot(ctx, s.Scheduler)
+				if !c.waits() {
 					t.Fatal("does not wait")
 				}
-				releaseSlot(s.Scheduler)
+				releaseSlot(permit)
+				permit = &c.permit
 			}
 			holder := s.hold(t)
 			c := claimSlot(ctx, s.Scheduler)
@@ -199,7 +204,7 @@ func TestA6_CancelOfAnArrivalLeftWithTheLockHolder(t *testing.T) {
 			if !c.over || !errors.Is(c.err, errAsked) {
 				t.Errorf("known %t: has its answer %t, error %v; want the cause", known, c.over, c.err)
 			}
-			releaseSlot(s.Scheduler)
+			releaseSlot(permit)
 			if !holder.holds() {
 				t.Error("the holder of the lock has no slot")
 			}
@@ -212,7 +217,7 @@ func TestA6_CancelOfAnArrivalLeftWithTheLockHolder(t *testing.T) {
 func TestB7_CloseAnswersArrivalsLeftWithTheLockHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newLockable(1, stint.Config{})
-		takeSlots(t, s.Scheduler, 1)
+		permit := mustTry(t, s.Scheduler)
 		holder := s.hold(t)
 		left := claimSlot(t.Context(), s.Scheduler)
 		go s.Close()
@@ -220,7 +225,7 @@ func TestB7_CloseAnswersArrivalsLeftWithTheLockHolder(t *testing.T) {
 		if !errors.Is(holder.err, stint.ErrClosed) || !errors.Is(left.err, stint.ErrClosed) {
 			t.Errorf("errors %v and %v, want %v", holder.err, left.err, stint.ErrClosed)
 		}
-		s.Release()
+		permit.Release()
 		wantCounts(t, s.Scheduler, 0, 0)
 	})
 }
@@ -228,10 +233,10 @@ func TestB7_CloseAnswersArrivalsLeftWithTheLockHolder(t *testing.T) {
 func TestA8_RoomOfASlotLeftIsThereForTheNextArrival(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newLockable(1, stint.Config{Queue: 2, WhenFull: stint.Refuse})
-		takeSlots(t, s.Scheduler, 1)
+		permit := mustTry(t, s.Scheduler)
 		first := claimSlot(t.Context(), s.Scheduler)
 		holder := s.hold(t) // with it the queue is full,
-		s.Release()         // and now it is not
+		permit.Release()    // and now it is not
 		third := claimSlot(t.Context(), s.Scheduler)
 		s.let()
 		if third.err != nil {
@@ -241,11 +246,7 @@ func TestA8_RoomOfASlotLeftIsThereForTheNextArrival(t *testing.T) {
 			if !c.holds() {
 				t.Fatal("no slot")
 			}
-			if c == holder {
-				s.releaseKey()
-			} else {
-				releaseSlot(s.Scheduler)
-			}
+			releaseSlot(&c.permit)
 		}
 		wantAllFree(t, s.Scheduler)
 	})
@@ -254,18 +255,18 @@ func TestA8_RoomOfASlotLeftIsThereForTheNextArrival(t *testing.T) {
 func TestB3_SlotLeftIsNotForALaterArrival(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newLockable(1, stint.Config{})
-		takeSlots(t, s.Scheduler, 1)
+		permit := mustTry(t, s.Scheduler)
 		first := claimSlot(t.Context(), s.Scheduler)
 		s.hold(t)
-		s.Release()
+		permit.Release()
 		highest := claimSlot(t.Context(), s.At(stint.Highest))
 		s.let()
 		if !first.holds() || highest.over {
 			t.Errorf("the one that waited has the slot %t, the later one its answer %t; want true, false",
 				first.holds(), highest.over)
 		}
-		releaseSlot(s.Scheduler)
-		releaseSlot(s.Scheduler)
+		releaseSlot(&first.permit)
+		releaseSlot(&highest.permit)
 		s.releaseKey()
 		wantAllFree(t, s.Scheduler)
 	})
@@ -276,10 +277,11 @@ func TestB3_SlotLeftIsNotForALaterArrival(t *testing.T) {
 func TestA6_ArrivalsDoNotWaitForTeardownsOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newLockable(5, stint.Config{PerKey: 1, Queue: 1})
+		var keys permits
 		for _, key := range []string{"a", "b", "k"} {
-			takeSlots(t, s.Key(key), 1)
+			keys = append(keys, mustTry(t, s.Key(key)))
 		}
-		takeSlots(t, s.Scheduler, 2)
+		plain := takeSlots(t, s.Scheduler, 2)
 		torn := make(chan struct{})
 		stint.Go(t.Context(), s.Key("a"), nothing).Teardown(func() { <-torn })
 		blocked := submit(t.Context(), s.Key("b"), nothing) // at the door
@@ -294,15 +296,15 @@ func TestA6_ArrivalsDoNotWaitForTeardownsOfOthers(t *testing.T) {
 		synctest.Wait()
 		heavy := claimSlot(t.Context(), s.Weight(2)) // and this one is left
 		s.let()
-		releaseSlot(s.Scheduler)
-		releaseSlot(s.Scheduler)
+		releaseSlot(plain[0])
+		releaseSlot(plain[1])
 		if !heavy.holds() {
 			t.Error("waits for the teardown of a job that it does not know")
 		}
 		close(torn)
-		releaseSlot(s.Weight(2))
-		for _, held := range []string{"a", "b", "k", "k"} {
-			releaseSlot(s.Key(held))
+		releaseSlot(&heavy.permit)
+		for _, p := range append(keys, &key.permit) {
+			releaseSlot(p)
 		}
 		if err := blocked.answer(t); err != nil || !key.holds() {
 			t.Errorf("the submitter's error is %v; key k has a slot %t", err, key.holds())

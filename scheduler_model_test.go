@@ -21,6 +21,7 @@ type actor struct {
 	how    string
 	view   stint.Scheduler
 	cancel context.CancelCauseFunc
+	permit stint.Permit               // of TryAcquire
 	orders chan func(context.Context) // what the function is to do; closed for it to return
 
 	state pieceState // as it is seen from outside
@@ -48,12 +49,13 @@ func (a *actor) begin(ctx context.Context) {
 	ctx, a.cancel = context.WithCancelCause(ctx)
 	switch a.how {
 	case "acquire":
-		if err := a.view.Acquire(ctx); err != nil {
+		p, err := a.view.Acquire(ctx)
+		if err != nil {
 			a.ended(err)
 			return
 		}
 		_, _ = a.body(context.Background()) // which cannot call anything within a slot
-		a.view.Release()
+		p.Release()
 	case "run", "nested":
 		_, err := stint.Run(ctx, a.view, a.body)
 		a.ended(err)
@@ -94,7 +96,7 @@ type play struct {
 func newPlay(t *testing.T, rnd *rand.Rand) *play {
 	t.Helper()
 	p := &play{t: t, rnd: rnd, m: newNaive(1 + rnd.IntN(6)), counts: map[string]int{}, heavy: 1, keys: []string{""}}
-	cfg := stint.Config{Share: share}
+	cfg := stint.Config{Share: share, Holders: rnd.IntN(3) == 0}
 	if rnd.IntN(3) > 0 {
 		p.keys = []string{"", "a", "b", "c", "a", "b"}
 		cfg.PerKey = rnd.IntN(4)
@@ -174,7 +176,8 @@ func (p *play) arrive(how string) {
 
 func (p *play) try() {
 	a := p.newActor("try")
-	ok := a.view.TryAcquire()
+	var ok bool
+	a.permit, ok = a.view.TryAcquire(p.t.Context())
 	want := p.m.tooMuch(a.piece) == nil && p.m.admits(a.piece)
 	if ok != want {
 		p.t.Fatalf("TryAcquire() = %t, want %t", ok, want)
@@ -194,7 +197,7 @@ func (p *play) finish() {
 		return
 	}
 	if a.how == "try" {
-		a.view.Release()
+		a.permit.Release()
 		a.state = over
 	} else {
 		close(a.orders)

@@ -413,7 +413,7 @@ func TestA4_NestedRunAndClose(t *testing.T) {
 func TestA4_CancelOfANestedRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(2, stint.Config{})
-		takeSlots(t, s, 1)
+		permit := mustTry(t, s)
 		_, err := stint.Run(t.Context(), s, func(ctx context.Context) (int, error) {
 			short, cancel := context.WithTimeoutCause(ctx, time.Minute, errAsked)
 			defer cancel()
@@ -424,7 +424,7 @@ func TestA4_CancelOfANestedRun(t *testing.T) {
 		if !errors.Is(err, errAsked) {
 			t.Errorf("error is %v, want the cause", err)
 		}
-		s.Release()
+		permit.Release()
 		wantAllFree(t, s)
 	})
 }
@@ -537,7 +537,7 @@ func TestA4_FunctionThatEndsWhileItsGoroutineWaits(t *testing.T) {
 					time.Sleep(time.Minute)
 					wantAnswer(t, answer, nil)
 					wantCounts(t, s, 1, 0)
-					if s.TryAcquire() {
+					if _, ok := s.TryAcquire(t.Context()); ok {
 						t.Error("the slot was given back while the call runs on it")
 					}
 					close(finish)

@@ -188,26 +188,27 @@ func TestA4_SlotsAreTakenBackInTheOrderOfTheCalls(t *testing.T) {
 		}()
 		synctest.Wait()
 		wantRunning(t, "while it waits", all, 0, 0, 0)
+		var taken permits
 		for _, s := range all {
-			takeSlots(t, s, 1)
+			taken = append(taken, mustTry(t, s))
 		}
 		close(finish)
 		synctest.Wait()
 		for _, i := range []int{2, 1} { // of no use before the first
-			all[i].Release()
+			taken[i].Release()
 			synctest.Wait()
 			if all[i].Stats().Running != 0 || on {
 				t.Fatalf("slot %d was taken back before that of the outer call", i)
 			}
-			takeSlots(t, all[i], 1)
+			taken[i] = mustTry(t, all[i])
 		}
 		for i, s := range all {
 			if on {
 				t.Errorf("the function goes on without slot %d", i)
 			}
-			s.Release()
+			taken[i].Release()
 			synctest.Wait()
-			if s.Stats().Running != 1 || s.TryAcquire() {
+			if _, free := s.TryAcquire(t.Context()); s.Stats().Running != 1 || free {
 				t.Errorf("slot %d was not taken back in its turn", i)
 			}
 		}
@@ -244,21 +245,19 @@ func TestA4_CancelWhileSlotsOfTwoSchedulersAreLent(t *testing.T) {
 				}()
 				synctest.Wait()
 				wantRunning(t, "during the wait", both, 0, 0)
+				var others permits
 				if taken {
 					for _, s := range both {
-						takeSlots(t, s, 1)
+						others = append(others, mustTry(t, s))
 					}
 				}
 				cancel(errAsked)
 				synctest.Wait()
-				if taken {
-					for _, s := range both {
-						if len(answer) > 0 {
-							t.Error("the function went on without its slots")
-						}
-						s.Release()
-						synctest.Wait()
+				for _, permit := range others {
+					if len(answer) > 0 {
+						t.Error("the function went on without its slots")
 					}
+					releaseSlot(permit)
 				}
 				wantAnswer(t, answer, errAsked)
 				close(never)
@@ -277,8 +276,7 @@ func TestA4_CancelOfACallOnAnotherScheduler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		both := several(2, 2)
 		a, b := both[0], both[1]
-		takeSlots(t, a, 1)
-		takeSlots(t, b, 1)
+		ofA, ofB := mustTry(t, a), mustTry(t, b)
 		_, err := stint.Run(t.Context(), a, func(ctx context.Context) (int, error) {
 			for _, s := range []stint.Scheduler{b.Weight(2), a.Weight(2)} {
 				short, cancel := context.WithTimeoutCause(ctx, time.Minute, errAsked)
@@ -304,8 +302,8 @@ func TestA4_CancelOfACallOnAnotherScheduler(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		a.Release()
-		b.Release()
+		ofA.Release()
+		ofB.Release()
 		wantNothingLeft(t, both)
 	})
 }

@@ -83,9 +83,9 @@ func (m *mob) act(rnd *rand.Rand, perKey int64) {
 	var err error
 	switch f := forms[rnd.IntN(len(forms))]; rnd.IntN(8) {
 	case 0, 1:
-		if view.TryAcquire() {
+		if p, ok := view.TryAcquire(ctx); ok {
 			_ = body(ctx)
-			view.Release()
+			p.Release()
 		}
 	case 2, 3, 4:
 		err = f.do(ctx, view, body)
@@ -188,13 +188,13 @@ func TestA6_CancelRacesAGrant(t *testing.T) {
 		granted, cancelled := 0, 0
 		for i := range 1500 {
 			ctx, cancel := context.WithCancelCause(t.Context())
-			takeSlots(t, s, 1)
+			permit := mustTry(t, s)
 			answer := make(chan error, 1)
 			go func() { answer <- f.do(ctx, s, func(context.Context) error { return nil }) }()
 			for s.Stats().Queued == 0 {
 				runtime.Gosched()
 			}
-			first, then := s.Release, func() { cancel(errAsked) }
+			first, then := permit.Release, func() { cancel(errAsked) }
 			if i%2 == 0 {
 				first, then = then, first
 			}

@@ -238,7 +238,7 @@ func TestStress_TwoSchedulers(t *testing.T) {
 	const rounds, actors, acts = 6, 12, 60
 	seed := seeded.Seed(t)
 	for round := range uint64(rounds) {
-		st := &storm{t: t, a: stint.New(1, stint.Config{PerKey: 2}), b: stint.New(1, stint.Config{PerKey: 1})}
+		st := &storm{t: t, a: stint.New(1, stint.Config{PerKey: 2}), b: stint.New(1, stint.Config{PerKey: 1, Holders: true})}
 		stop := make(chan struct{})
 		var changer, all sync.WaitGroup
 		changer.Go(func() {

@@ -23,8 +23,9 @@ var errAsked = errors.New("somebody asked to stop")
 // claim is a goroutine that called Acquire. It is read after synctest.Wait,
 // when the goroutine has its answer or can go no further.
 type claim struct {
-	over bool
-	err  error
+	over   bool
+	err    error
+	permit stint.Permit // once it holds a slot
 }
 
 func (c *claim) waits() bool { return !c.over }
@@ -34,27 +35,11 @@ func (c *claim) holds() bool { return c.over && c.err == nil }
 func claimSlot(ctx context.Context, s stint.Scheduler) *claim {
 	c := new(claim)
 	go func() {
-		c.err = s.Acquire(ctx)
+		c.permit, c.err = s.Acquire(ctx)
 		c.over = true
 	}()
 	synctest.Wait()
 	return c
-}
-
-// releaseSlot calls Release and lets everything settle.
-func releaseSlot(s stint.Scheduler) {
-	s.Release()
-	synctest.Wait()
-}
-
-// takeSlots takes n slots that must be free.
-func takeSlots(t *testing.T, s stint.Scheduler, n int) {
-	t.Helper()
-	for i := range n {
-		if !s.TryAcquire() {
-			t.Fatalf("slot %d of %d is not free", i+1, n)
-		}
-	}
 }
 
 // wantAllFree checks that nothing runs or waits and that every slot can be had.
@@ -73,13 +58,11 @@ func checkAllFree(t *testing.T, s stint.Scheduler) {
 		return
 	}
 	highest := s.At(stint.Highest)
-	takeSlots(t, highest, st.Limit)
-	if highest.TryAcquire() {
+	all := takeSlots(t, highest, st.Limit)
+	if _, ok := highest.TryAcquire(t.Context()); ok {
 		t.Errorf("more than %d slots can be taken", st.Limit)
 	}
-	for range st.Limit {
-		highest.Release()
-	}
+	all.release()
 }
 
 func wantCounts(t *testing.T, s stint.Scheduler, running, queued int) {
@@ -115,10 +98,11 @@ type form struct {
 // for without the context, so that the answer is the scheduler's own.
 var forms = []form{
 	{"Acquire", func(ctx context.Context, s stint.Scheduler, fn func(context.Context) error) error {
-		if err := s.Acquire(ctx); err != nil {
+		p, err := s.Acquire(ctx)
+		if err != nil {
 			return err
 		}
-		defer s.Release()
+		defer p.Release()
 		return fn(ctx)
 	}},
 	{"Run", func(ctx context.Context, s stint.Scheduler, fn func(context.Context) error) error {
@@ -283,7 +267,7 @@ func TestA1_ContextReachesTheFunction(t *testing.T) {
 func TestA2_FIFOOverAllForms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{})
-		takeSlots(t, s, 1)
+		permit := mustTry(t, s)
 		var started journal
 		var want []string
 		var wg sync.WaitGroup
@@ -298,7 +282,7 @@ func TestA2_FIFOOverAllForms(t *testing.T) {
 			})
 			synctest.Wait()
 		}
-		s.Release()
+		permit.Release()
 		wg.Wait()
 		started.want(t, want...)
 		wantAllFree(t, s)
@@ -308,7 +292,7 @@ func TestA2_FIFOOverAllForms(t *testing.T) {
 func TestA2_FIFOWithinTierAndKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{})
-		takeSlots(t, s, 1)
+		permit := mustTry(t, s)
 		lines := map[string]*journal{}
 		for i := range 300 {
 			tier := stint.Priority(i*i%7) + stint.Lowest
@@ -323,7 +307,7 @@ func TestA2_FIFOWithinTierAndKey(t *testing.T) {
 				return i, nil
 			})
 		}
-		releaseSlot(s)
+		releaseSlot(permit)
 		for line, order := range lines {
 			if len(order.lines) == 0 || !slices.IsSorted(order.lines) {
 				t.Errorf("%s started in the order %v", line, order.lines)
@@ -337,17 +321,19 @@ func TestA2_FIFOWithinTierAndKey(t *testing.T) {
 func TestA2_ReleasedSlotIsHandedOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{})
-		takeSlots(t, s, 1)
+		permit := mustTry(t, s)
 		waiter := claimSlot(t.Context(), s)
-		s.Release()
-		if s.TryAcquire() || s.At(stint.Highest).TryAcquire() {
-			t.Fatal("an arrival took the slot that was handed over")
+		permit.Release()
+		for _, view := range []stint.Scheduler{s, s.At(stint.Highest)} {
+			if _, ok := view.TryAcquire(t.Context()); ok {
+				t.Fatal("an arrival took the slot that was handed over")
+			}
 		}
 		synctest.Wait()
 		if !waiter.holds() {
 			t.Fatal("the waiter was passed over")
 		}
-		s.Release()
+		waiter.permit.Release()
 		wantAllFree(t, s)
 	})
 }
@@ -402,7 +388,7 @@ func TestA3_GoexitGivesTheSlotBack(t *testing.T) {
 		t.Run(f.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := stint.New(1, stint.Config{})
-				takeSlots(t, s, 1)
+				permit := mustTry(t, s)
 				var answer error
 				returned := false
 				go func() {
@@ -414,7 +400,7 @@ func TestA3_GoexitGivesTheSlotBack(t *testing.T) {
 				for range 3 {
 					after = append(after, stint.Go(t.Context(), s, valued(func(context.Context) error { return nil })))
 				}
-				s.Release()
+				permit.Release()
 				synctest.Wait()
 				switch inCaller := f.name != "Go" && f.name != "GoWith" && f.name != "Group"; {
 				case inCaller && returned:

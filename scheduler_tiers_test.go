@@ -87,12 +87,12 @@ func TestB2_TierIsAdmittedBelowItsCap(t *testing.T) {
 		for running := range 9 {
 			for i, limit := range limits {
 				view := s.At(stint.Lowest + stint.Priority(i))
-				ok := view.TryAcquire()
+				p, ok := view.TryAcquire(t.Context())
 				if want := running < limit; ok != want {
 					t.Errorf("%d run: tier %v is admitted: %t, want %t", running, stint.Lowest+stint.Priority(i), ok, want)
 				}
 				if ok {
-					view.Release()
+					p.Release()
 				}
 			}
 			// No cap of seven is at the limit, so the last slot is had through a lower one.
@@ -114,26 +114,26 @@ func TestB2_QueuedTierHoldsItsArrivals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(4, stint.Config{Caps: stint.Caps{Low: 2}})
 		low := s.At(stint.Low)
-		takeSlots(t, low, 2)
+		ofLow := takeSlots(t, low, 2)
 		waiter := claimSlot(t.Context(), low)
-		if !waiter.waits() || low.TryAcquire() {
+		if _, ok := low.TryAcquire(t.Context()); ok || !waiter.waits() {
 			t.Fatal("tier low was admitted at its cap")
 		}
-		takeSlots(t, s, 2)
-		if s.TryAcquire() {
+		permits := takeSlots(t, s, 2)
+		if _, ok := s.TryAcquire(t.Context()); ok {
 			t.Fatal("the limit was passed")
 		}
-		releaseSlot(s)
-		releaseSlot(s)
+		releaseSlot(permits[0])
+		releaseSlot(permits[1])
 		if !waiter.waits() {
 			t.Fatal("tier low was started at its cap")
 		}
-		releaseSlot(low)
+		releaseSlot(ofLow[0])
 		if !waiter.holds() {
 			t.Fatal("tier low was not started below its cap")
 		}
-		s.Release()
-		s.Release()
+		ofLow[1].Release()
+		waiter.permit.Release()
 		wantAllFree(t, s)
 	})
 }
@@ -141,7 +141,7 @@ func TestB2_QueuedTierHoldsItsArrivals(t *testing.T) {
 func TestB2_HigherTierGoesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{})
-		takeSlots(t, s, 1)
+		permit := mustTry(t, s)
 		var started journal
 		for tier := stint.Lowest; tier <= stint.Highest; tier++ {
 			stint.Go(t.Context(), s.At(tier), func(context.Context) (int, error) {
@@ -149,7 +149,7 @@ func TestB2_HigherTierGoesFirst(t *testing.T) {
 				return 0, nil
 			})
 		}
-		releaseSlot(s)
+		releaseSlot(permit)
 		started.want(t, "highest", "higher", "high", "normal", "low", "lower", "lowest")
 	})
 }
@@ -157,7 +157,7 @@ func TestB2_HigherTierGoesFirst(t *testing.T) {
 func TestB2_TierComesFromTheContextUnlessSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{})
-		takeSlots(t, s, 1)
+		permit := mustTry(t, s)
 		ctx, leave := context.WithCancel(stint.WithPriority(t.Context(), stint.High))
 		claimSlot(ctx, s)
 		claimSlot(ctx, s.At(stint.Lowest))
@@ -167,7 +167,7 @@ func TestB2_TierComesFromTheContextUnlessSet(t *testing.T) {
 		}
 		leave()
 		synctest.Wait()
-		s.Release()
+		permit.Release()
 		wantAllFree(t, s)
 	})
 }
@@ -180,7 +180,7 @@ func TestB3_SharesAreExactAndTheOrderIsFixed(t *testing.T) {
 	order := func() (tiers []string) {
 		synctest.Test(t, func(t *testing.T) {
 			s := stint.New(1, stint.Config{Caps: stint.Caps{Low: 1, Highest: 1}})
-			takeSlots(t, s, 1)
+			permit := mustTry(t, s)
 			var started journal
 			for range cycle * cycles {
 				for tier := stint.Lowest; tier <= stint.Highest; tier++ {
@@ -190,7 +190,7 @@ func TestB3_SharesAreExactAndTheOrderIsFixed(t *testing.T) {
 					})
 				}
 			}
-			releaseSlot(s)
+			releaseSlot(permit)
 			wantAllFree(t, s)
 			tiers = started.lines
 		})
@@ -218,30 +218,32 @@ func TestB3_SharesAreExactAndTheOrderIsFixed(t *testing.T) {
 func TestB3_GuardPassesTheCapButNotTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(3, stint.Config{Caps: stint.Caps{Lowest: 1, Lower: 3}})
-		takeSlots(t, s, 3)
+		held := takeSlots(t, s, 3)
 		var starved *claim
 		lowest, leave := context.WithCancel(t.Context())
 		defer leave()
 		starved = claimSlot(lowest, s.At(stint.Lowest))
-		flood := make([]*claim, 0, 60)
-		for range cap(flood) {
-			flood = append(flood, claimSlot(t.Context(), s))
+		for range 60 { // they get their slots in this order, so the first of held has one
+			held = append(held, &claimSlot(t.Context(), s).permit)
+		}
+		releaseFirst := func() {
+			releaseSlot(held[0])
+			held = held[1:]
 		}
 		for turn := 1; starved.waits(); turn++ {
 			if turn > 56 {
 				t.Fatal("not started within 56 turns")
 			}
-			releaseSlot(s)
+			releaseFirst()
 			if st := s.Stats(); st.Running != 3 {
 				t.Fatalf("turn %d: %d run, want 3", turn, st.Running)
 			}
 		}
 		for s.Stats().Queued > 0 {
-			releaseSlot(s)
+			releaseFirst()
 		}
-		for range 3 {
-			s.Release()
-		}
+		starved.permit.Release()
+		held.release()
 		wantAllFree(t, s)
 	})
 }
@@ -252,11 +254,12 @@ func TestB3_GuardPassesTheCapButNotTheLimit(t *testing.T) {
 func TestB3_FinishThatStartsNothingIsATurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(20, stint.Config{Caps: stint.Caps{Lowest: 1, Lower: 20}})
-		takeSlots(t, s, 20)
+		held := takeSlots(t, s, 20)
 		starved := claimSlot(t.Context(), s.At(stint.Lowest))
 		release := func(n int) {
 			for range n {
-				releaseSlot(s)
+				releaseSlot(held[0])
+				held = held[1:]
 			}
 		}
 		release(4)
@@ -272,7 +275,8 @@ func TestB3_FinishThatStartsNothingIsATurn(t *testing.T) {
 		if !starved.holds() {
 			t.Fatal("not started at the guard's turn, after seven others")
 		}
-		release(9)
+		release(8)
+		starved.permit.Release()
 		wantAllFree(t, s)
 	})
 }
@@ -282,7 +286,7 @@ func TestB3_FinishThatStartsNothingIsATurn(t *testing.T) {
 func TestB3_TurnOfAnEmptyTierGoesToTheHighest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{})
-		takeSlots(t, s, 1)
+		permit := mustTry(t, s)
 		var started journal
 		for range 120 {
 			for _, tier := range []stint.Priority{stint.Normal, stint.High} {
@@ -292,7 +296,7 @@ func TestB3_TurnOfAnEmptyTierGoesToTheHighest(t *testing.T) {
 				})
 			}
 		}
-		releaseSlot(s)
+		releaseSlot(permit)
 		var normal []int
 		for i, tier := range started.lines[:112] {
 			if tier == "normal" {
@@ -310,23 +314,24 @@ func TestB3_TurnOfAnEmptyTierGoesToTheHighest(t *testing.T) {
 func TestB4_TryAcquire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(2, stint.Config{})
-		takeSlots(t, s, 2)
-		if s.TryAcquire() {
+		permits := takeSlots(t, s, 2)
+		if _, ok := s.TryAcquire(t.Context()); ok {
 			t.Error("took a third slot of two")
 		}
 		leaving, leave := context.WithCancel(t.Context())
 		heavy := claimSlot(leaving, s.Weight(2))
-		s.Release()
-		if s.TryAcquire() {
+		permits[0].Release()
+		if _, ok := s.TryAcquire(t.Context()); ok {
 			t.Error("passed one that waits in the same tier")
 		}
 		leave()
 		synctest.Wait()
-		if !errors.Is(heavy.err, context.Canceled) || !s.TryAcquire() {
+		p, ok := s.TryAcquire(t.Context())
+		if !ok || !errors.Is(heavy.err, context.Canceled) {
 			t.Error("a slot that nobody waits for is not free")
 		}
-		s.Release()
-		s.Release()
+		permits[1].Release()
+		p.Release()
 		wantAllFree(t, s)
 	})
 }
@@ -345,11 +350,11 @@ func TestB4_TryAcquireRespectsEveryLimit(t *testing.T) {
 		{"paused", paused(stint.New(1, stint.Config{})), false},
 		{"closed", closed(stint.New(1, stint.Config{})), false},
 	} {
-		if got := c.s.TryAcquire(); got != c.want {
+		if p, got := c.s.TryAcquire(t.Context()); got != c.want {
 			t.Errorf("%s: TryAcquire() = %t, want %t", c.name, got, c.want)
 		} else if got {
-			c.s.Release()
-			if !c.s.TryAcquire() {
+			p.Release()
+			if _, ok := c.s.TryAcquire(t.Context()); !ok {
 				t.Errorf("%s: was not free again after Release", c.name)
 			}
 		}
@@ -359,42 +364,56 @@ func TestB4_TryAcquireRespectsEveryLimit(t *testing.T) {
 func paused(s stint.Scheduler) stint.Scheduler { s.Pause("the test"); return s }
 func closed(s stint.Scheduler) stint.Scheduler { s.Close(); return s }
 
-// Releasing too much panics, and what was wrong before the panic is all that
-// is wrong after it: the scheduler still works.
+// Release of a permit that is not held panics and changes nothing: the scheduler
+// still works.
 func TestB4_ReleaseUnderflowPanics(t *testing.T) {
+	plain := func(s stint.Scheduler) stint.Scheduler { return s }
+	heavy := func(s stint.Scheduler) stint.Scheduler { return s.Weight(2) }
+	ofA := func(s stint.Scheduler) stint.Scheduler { return s.Key("a") }
+	ofB := func(s stint.Scheduler) stint.Scheduler { return s.Key("b") }
 	for _, c := range []struct {
-		name    string
-		acquire func(s stint.Scheduler) stint.Scheduler
-		release func(s stint.Scheduler) stint.Scheduler
+		name   string
+		of     func(s stint.Scheduler) stint.Scheduler // the permit that is released twice; nil for the zero one
+		copied bool                                    // the second Release is that of a copy
+		other  func(s stint.Scheduler) stint.Scheduler // has slots at the second Release; nil for none
+		paused bool
 	}{
-		{"nothing held", nil, func(s stint.Scheduler) stint.Scheduler { return s }},
-		{"nothing held by a key", nil, func(s stint.Scheduler) stint.Scheduler { return s.Key("a") }},
-		{"nothing held, heavy", nil, func(s stint.Scheduler) stint.Scheduler { return s.Weight(2) }},
-		{
-			"heavier than was held", func(s stint.Scheduler) stint.Scheduler { return s },
-			func(s stint.Scheduler) stint.Scheduler { return s.Weight(2) },
-		},
-		{
-			"another key", func(s stint.Scheduler) stint.Scheduler { return s.Key("a") },
-			func(s stint.Scheduler) stint.Scheduler { return s.Key("b") },
-		},
-		{
-			"a key instead of none", func(s stint.Scheduler) stint.Scheduler { return s },
-			func(s stint.Scheduler) stint.Scheduler { return s.Key("a") },
-		},
-		{"paused", nil, func(s stint.Scheduler) stint.Scheduler { s.Pause("the test"); return s }},
+		{name: "the zero permit"},
+		{name: "the zero permit beside another", other: plain},
+		{name: "released before", of: plain},
+		{name: "released before, with a key", of: ofA},
+		{name: "released before, heavy", of: heavy},
+		{name: "released before, beside another", of: plain, other: plain},
+		{name: "a copy", of: plain, copied: true},
+		{name: "a heavy copy beside a lighter one", of: heavy, copied: true, other: plain},
+		{name: "a copy with a key beside another key", of: ofA, copied: true, other: ofB},
+		{name: "a copy with a key beside the same key", of: ofA, copied: true, other: ofA},
+		{name: "a copy with a key beside none", of: ofA, copied: true, other: plain},
+		{name: "paused", of: plain, copied: true, paused: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := stint.New(4, stint.Config{})
-				if c.acquire != nil {
-					takeSlots(t, c.acquire(s), 1)
+				permit := new(stint.Permit)
+				if c.of != nil {
+					permit = mustTry(t, c.of(s))
+					again := *permit
+					permit.Release()
+					if c.copied {
+						permit = &again
+					}
 				}
-				mustPanic(t, "Release", func() { c.release(s).Release() })
+				var others permits
+				if c.other != nil {
+					others = takeSlots(t, c.other(s), 1)
+				}
+				if c.paused {
+					s.Pause("the test")
+				}
+				mustPanic(t, "Release", permit.Release)
+				wantCounts(t, s, len(others), 0)
 				s.Resume()
-				if c.acquire != nil {
-					c.acquire(s).Release()
-				}
+				others.release()
 				wantAllFree(t, s)
 			})
 		})
@@ -414,9 +433,9 @@ func TestB4_HotPathAllocatesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	for name, fn := range map[string]func(){
-		"Acquire and Release":    func() { _ = s.Acquire(ctx); s.Release() },
-		"a view":                 func() { _ = s.At(stint.High).Acquire(ctx); s.Release() },
-		"TryAcquire and Release": func() { s.TryAcquire(); s.Release() },
+		"Acquire and Release":    func() { p, _ := s.Acquire(ctx); p.Release() },
+		"a view":                 func() { p, _ := s.At(stint.High).Acquire(ctx); p.Release() },
+		"TryAcquire and Release": func() { p, _ := s.TryAcquire(ctx); p.Release() },
 	} {
 		if got := testing.AllocsPerRun(100, fn); got != 0 {
 			t.Errorf("%s: %v allocations", name, got)
@@ -460,8 +479,7 @@ func TestB4_ValidateReportsEveryProblem(t *testing.T) {
 func TestB6_Stats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(3, stint.Config{PerKey: 2, Queue: 4, Caps: stint.Caps{Low: 2}})
-		takeSlots(t, s, 1)
-		takeSlots(t, s.Key("a").Weight(2), 1)
+		plain, heavy := mustTry(t, s), mustTry(t, s.Key("a").Weight(2))
 		ctx, leave := context.WithCancel(t.Context())
 		claimSlot(ctx, s.At(stint.Lowest))
 		claimSlot(ctx, s.At(stint.Lowest).Key("a"))
@@ -482,8 +500,8 @@ func TestB6_Stats(t *testing.T) {
 		}
 		leave()
 		synctest.Wait()
-		s.Release()
-		s.Key("a").Weight(2).Release()
+		plain.Release()
+		heavy.Release()
 		s.Resume()
 		blocked.Wait()
 		wantAllFree(t, s)

@@ -20,9 +20,8 @@ func TestB4_ZeroSchedulerPanics(t *testing.T) {
 	for _, ctx := range []context.Context{t.Context(), ended} {
 		var s stint.Scheduler
 		wantZero(t, "Scheduler: make one with New", map[string]func(){
-			"Acquire":    func() { _ = s.Acquire(ctx) },
-			"TryAcquire": func() { s.TryAcquire() },
-			"Release":    func() { s.Release() },
+			"Acquire":    func() { _, _ = s.Acquire(ctx) },
+			"TryAcquire": func() { _, _ = s.TryAcquire(ctx) },
 			"At":         func() { s.At(stint.High) },
 			"Key":        func() { s.Key("k") },
 			"Weight":     func() { s.Weight(1) },

@@ -16,7 +16,7 @@ func TestSlots_LocalContract(t *testing.T) {
 	slotstest.Run(t, func(_ *testing.T, limit, n int) (all []stint.Slots) {
 		pool := &localPool{slots: stint.New(limit, stint.Config{}), limit: limit}
 		for i := range n {
-			l := &local{pool: pool, name: strconv.Itoa(i)}
+			l := &local{pool: pool, name: strconv.Itoa(i), held: map[stint.Grant]*stint.Permit{}}
 			pool.members = append(pool.members, l)
 			all = append(all, l)
 		}
@@ -41,9 +41,11 @@ type local struct {
 	notify func()
 
 	// Guarded by the pool's mu.
-	held, ready, waiting int
-	tier                 stint.Priority
-	stop                 context.CancelFunc // of the wait, nil if there is none
+	held    map[stint.Grant]*stint.Permit
+	ready   permits
+	waiting int
+	tier    stint.Priority
+	stop    context.CancelFunc // of the wait, nil if there is none
 }
 
 func (l *local) Bind(notify func(), _ func(stint.Grant, error)) { l.notify = notify }
@@ -51,23 +53,28 @@ func (l *local) Bind(notify func(), _ func(stint.Grant, error)) { l.notify = not
 func (l *local) TryAcquire(tier stint.Priority) (stint.Grant, error) {
 	l.pool.mu.Lock()
 	defer l.pool.mu.Unlock()
-	switch {
-	case l.ready > 0:
-		l.ready--
+	var permit *stint.Permit
+	if len(l.ready) > 0 {
+		permit, l.ready = l.ready[0], l.ready[1:]
 		l.waitLocked()
-	case !l.pool.slots.At(tier).TryAcquire():
-		return 0, stint.ErrNoSlot
+	} else {
+		p, ok := l.pool.slots.At(tier).TryAcquire(context.Background())
+		if !ok {
+			return 0, stint.ErrNoSlot
+		}
+		permit = &p
 	}
-	l.held++
 	l.pool.last++
+	l.held[l.pool.last] = permit
 	return l.pool.last, nil
 }
 
-func (l *local) Release(stint.Grant) {
+func (l *local) Release(grant stint.Grant) {
 	l.pool.mu.Lock()
-	l.held--
+	permit := l.held[grant]
+	delete(l.held, grant)
 	l.pool.mu.Unlock()
-	l.pool.slots.Release()
+	permit.Release()
 }
 
 func (l *local) Want(tier stint.Priority, waiting int) {
@@ -78,37 +85,38 @@ func (l *local) Want(tier stint.Priority, waiting int) {
 		l.stop = nil
 	}
 	l.tier, l.waiting = tier, waiting
-	for ; waiting == 0 && l.ready > 0; l.ready-- {
-		l.pool.slots.Release()
+	if waiting == 0 {
+		l.ready.release()
+		l.ready = nil
 	}
 	l.waitLocked()
 }
 
 func (l *local) waitLocked() {
-	if l.waiting == 0 || l.stop != nil || l.ready > 0 {
+	if l.waiting == 0 || l.stop != nil || len(l.ready) > 0 {
 		return
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	l.stop = stop
 	at := l.pool.slots.At(l.tier)
 	go func() {
-		if at.Acquire(ctx) == nil {
-			l.arrive(ctx)
+		if p, err := at.Acquire(ctx); err == nil {
+			l.arrive(ctx, &p)
 		}
 	}()
 }
 
-// arrive keeps a slot that has come, unless nobody waits for it any more.
-func (l *local) arrive(ctx context.Context) {
+// arrive keeps the permit of a slot that has come, unless nobody waits for it any more.
+func (l *local) arrive(ctx context.Context, permit *stint.Permit) {
 	l.pool.mu.Lock()
 	if ctx.Err() != nil {
 		l.pool.mu.Unlock()
-		l.pool.slots.Release()
+		permit.Release()
 		return
 	}
 	l.stop()
 	l.stop = nil
-	l.ready++
+	l.ready = append(l.ready, permit)
 	l.pool.mu.Unlock()
 	l.notify()
 }
@@ -118,9 +126,9 @@ func (l *local) Usage() stint.Usage {
 	defer l.pool.mu.Unlock()
 	u := stint.Usage{Max: l.pool.limit}
 	for _, m := range l.pool.members {
-		u.Running += m.held
+		u.Running += len(m.held)
 		u.Waiting += m.waiting
-		u.Holders = append(u.Holders, stint.Holder{Name: m.name, Slots: m.held, Waiting: m.waiting})
+		u.Holders = append(u.Holders, stint.Holder{Name: m.name, Slots: len(m.held), Waiting: m.waiting})
 	}
 	return u
 }

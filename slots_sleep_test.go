@@ -96,7 +96,12 @@ func TestSlots_OneThatWaitsAloneSleepsInThem(t *testing.T) {
 				defer cancel(nil)
 				for range 4 { // with one context, which is watched after a while
 					acquired := make(chan error, 1)
-					go func() { acquired <- s.Acquire(ctx) }()
+					var permit stint.Permit
+					go func() {
+						var err error
+						permit, err = s.Acquire(ctx)
+						acquired <- err
+					}()
 					slots.check(t, "expect", "want", "sleep")
 					if want, err := end(scene{s, pool, cancel}), <-acquired; !errors.Is(err, want) {
 						t.Errorf("the wait ended with %v, want %v", err, want)
@@ -107,7 +112,7 @@ func TestSlots_OneThatWaitsAloneSleepsInThem(t *testing.T) {
 					}
 					if name == "served" {
 						pool.Resize(0)
-						s.Release()
+						permit.Release()
 					}
 					pool.Break(nil)
 				}
@@ -123,32 +128,32 @@ func TestSlots_OneThatDoesNotWaitAloneIsWoken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, slots, pool := sleepers()
 		pool.Resize(1)
-		takeSlots(t, s, 1)
-		claimSlot(t.Context(), s)
+		permit := mustTry(t, s)
+		second := claimSlot(t.Context(), s)
 		slots.check(t, "want") // as one runs here
-		releaseSlot(s)
+		releaseSlot(permit)
 		slots.check(t, "want")
 		pool.Resize(0)
-		releaseSlot(s)
+		releaseSlot(&second.permit)
 		slots.check(t)
 
-		claimSlot(t.Context(), s)
+		first := claimSlot(t.Context(), s)
 		slots.check(t, "expect", "want", "sleep")
-		claimSlot(t.Context(), s.At(stint.High))
+		high := claimSlot(t.Context(), s.At(stint.High))
 		slots.check(t, "want") // as one waits here
 		pool.Resize(1)
 		slots.check(t, "want") // the second, which is not asleep in them
-		releaseSlot(s)
+		releaseSlot(&high.permit)
 		slots.check(t, "want", "awake")
-		releaseSlot(s)
+		releaseSlot(&first.permit)
 
 		slots.brief = true // what has returned is woken all the same
 		pool.Resize(0)
-		claimSlot(t.Context(), s)
+		last := claimSlot(t.Context(), s)
 		slots.check(t, "expect", "want", "sleep", "awake")
 		pool.Resize(1)
 		slots.check(t, "want")
-		releaseSlot(s)
+		releaseSlot(&last.permit)
 		wantAtRest(t, s, slots.Fake)
 	})
 }

@@ -106,25 +106,23 @@ func TestSlots_LocalLimitsApplyOnTop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := slotstest.NewPool(10).Join("a")
 		s := stint.New(4, stint.Config{Caps: stint.Caps{Low: 2}, PerKey: 1, Slots: f})
-		takeSlots(t, s.Key("k"), 1)
-		if s.Key("k").TryAcquire() {
+		ofKey := mustTry(t, s.Key("k"))
+		if _, ok := s.Key("k").TryAcquire(t.Context()); ok {
 			t.Error("passed the limit of the key")
 		}
-		takeSlots(t, s, 1)
-		if s.At(stint.Low).TryAcquire() {
+		plain := takeSlots(t, s, 1)
+		if _, ok := s.At(stint.Low).TryAcquire(t.Context()); ok {
 			t.Error("passed the cap of the tier")
 		}
-		takeSlots(t, s, 2)
-		if s.TryAcquire() {
+		plain = append(plain, takeSlots(t, s, 2)...)
+		if _, ok := s.TryAcquire(t.Context()); ok {
 			t.Error("passed the local limit")
 		}
 		if n := f.Held(); n != 4 {
 			t.Errorf("%d shared slots are held, want 4", n)
 		}
-		s.Key("k").Release()
-		for range 3 {
-			s.Release()
-		}
+		ofKey.Release()
+		plain.release()
 		wantAtRest(t, s, f)
 	})
 }
@@ -133,18 +131,18 @@ func TestSlots_LocalLimitsApplyOnTop(t *testing.T) {
 func TestSlots_WaiterAsksOnlyWhenNotified(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, fa, fb := sharing(5, stint.Config{}, slotstest.NewPool(1))
-		takeSlots(t, a, 1)
+		permit := mustTry(t, a)
 		waiter := claimSlot(t.Context(), b)
 		tries := fb.Tries()
 		time.Sleep(time.Hour)
 		if n := fb.Tries() - tries; n != 0 {
 			t.Errorf("asked %d times while it waited", n)
 		}
-		releaseSlot(a)
+		releaseSlot(permit)
 		if !waiter.holds() {
 			t.Fatal("was not woken")
 		}
-		b.Release()
+		waiter.permit.Release()
 		wantAtRest(t, a, fa)
 		wantAtRest(t, b, fb)
 	})
@@ -159,16 +157,16 @@ func TestSlots_RefusedEntriesGetTheError(t *testing.T) {
 				pool := slotstest.NewPool(1)
 				fake := pool.Join("a")
 				s := stint.New(5, stint.Config{Slots: fake})
-				takeSlots(t, s, 1)
+				permit := mustTry(t, s)
 				waiting := ask(t.Context(), f, s, uncalled(t))
 				pool.Break(errBroken)
 				wantAnswer(t, waiting, errBroken)
 				wantAnswer(t, ask(t.Context(), f, s, uncalled(t)), errBroken)
-				if s.TryAcquire() {
+				if _, ok := s.TryAcquire(t.Context()); ok {
 					t.Error("TryAcquire took a slot")
 				}
 				pool.Break(nil)
-				s.Release()
+				permit.Release()
 				wantAnswer(t, ask(t.Context(), f, s, func(context.Context) error { return nil }), nil)
 				wantAtRest(t, s, fake)
 			})
@@ -195,7 +193,7 @@ func TestSlots_WaitedOutConnection(t *testing.T) {
 		if !waiter.holds() {
 			t.Fatal("does not hold a slot after that")
 		}
-		s.Release()
+		waiter.permit.Release()
 		wantAtRest(t, s, fake)
 	})
 }
@@ -228,7 +226,7 @@ func TestSlots_LostGrantEndsTheWork(t *testing.T) {
 				if n := fb.Held(); n != 1 {
 					t.Errorf("the other holds %d slots, want 1", n)
 				}
-				b.Release()
+				other.permit.Release()
 				wantAtRest(t, a, fa)
 				wantAtRest(t, b, fb)
 			})
@@ -236,24 +234,23 @@ func TestSlots_LostGrantEndsTheWork(t *testing.T) {
 	}
 }
 
-// Code between Acquire and Release cannot be told, but what it gives back is
-// counted.
+// Code between Acquire and the Release of its permit cannot be told that its slot is lost.
+// Release then frees the scheduler's slot, and nothing of the shared ones.
 func TestSlots_LostGrantOfAcquire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, fa, fb := sharing(5, stint.Config{}, slotstest.NewPool(2))
-		takeSlots(t, a, 2)
+		ofA := takeSlots(t, a, 2)
 		fa.Lose(errors.New("the lease ran out"))
-		takeSlots(t, b, 2)
+		ofB := takeSlots(t, b, 2)
 		wantCounts(t, a, 2, 0)
-		a.Release()
-		a.Release()
+		ofA.release()
 		if n := fb.Held(); n != 2 {
 			t.Errorf("the other holds %d slots, want 2", n)
 		}
-		releaseSlot(b)
-		takeSlots(t, a, 1)
-		a.Release()
-		b.Release()
+		releaseSlot(ofB[0])
+		again := mustTry(t, a)
+		again.Release()
+		ofB[1].Release()
 		wantAtRest(t, a, fa)
 		wantAtRest(t, b, fb)
 	})
@@ -343,10 +340,10 @@ func TestSlots_LostWhileItComesBack(t *testing.T) {
 
 func TestSlots_WeightIsTooHeavy(t *testing.T) {
 	s := stint.New(5, stint.Config{Slots: slotstest.NewPool(5).Join("a")})
-	if err := s.Weight(2).Acquire(t.Context()); !errors.Is(err, stint.ErrTooHeavy) {
+	if _, err := s.Weight(2).Acquire(t.Context()); !errors.Is(err, stint.ErrTooHeavy) {
 		t.Errorf("error is %v, want ErrTooHeavy", err)
 	}
-	if s.Weight(2).TryAcquire() {
+	if _, ok := s.Weight(2).TryAcquire(t.Context()); ok {
 		t.Error("TryAcquire took two shared slots at once")
 	}
 }
@@ -354,8 +351,7 @@ func TestSlots_WeightIsTooHeavy(t *testing.T) {
 func TestB6_SharedStats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, fa, fb := sharing(5, stint.Config{}, slotstest.NewPool(2))
-		takeSlots(t, a, 1)
-		takeSlots(t, b, 1)
+		ofA, ofB := mustTry(t, a), mustTry(t, b)
 		waiter := claimSlot(t.Context(), b)
 		got := a.Stats().Shared
 		if got == nil || got.Max != 2 || got.Running != 2 || got.Waiting != 1 {
@@ -368,12 +364,12 @@ func TestB6_SharedStats(t *testing.T) {
 		if stint.New(1, stint.Config{}).Stats().Shared != nil {
 			t.Error("a scheduler with slots of its own has shared ones")
 		}
-		releaseSlot(a)
+		releaseSlot(ofA)
 		if !waiter.holds() {
 			t.Error("the waiter got nothing")
 		}
-		b.Release()
-		b.Release()
+		ofB.Release()
+		waiter.permit.Release()
 		wantAtRest(t, a, fa)
 		wantAtRest(t, b, fb)
 	})
@@ -382,7 +378,7 @@ func TestB6_SharedStats(t *testing.T) {
 func TestSlots_CloseAndDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, fa, fb := sharing(5, stint.Config{}, slotstest.NewPool(1))
-		takeSlots(t, a, 1)
+		permit := mustTry(t, a)
 		queued, refused := stint.Go(t.Context(), b, nothing), stint.Go(t.Context(), a, nothing)
 		synctest.Wait()
 		a.Close()
@@ -395,7 +391,7 @@ func TestSlots_CloseAndDrain(t *testing.T) {
 		if len(drained) > 0 {
 			t.Fatal("drained while an entry waits")
 		}
-		a.Release()
+		permit.Release()
 		if _, err := queued.Wait(t.Context()); err != nil || <-drained != nil {
 			t.Errorf("error is %v", err)
 		}

@@ -16,18 +16,18 @@ func TestSlots_WantTellsEachChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := slotstest.NewPool(1).Join("a")
 		s := stint.New(5, stint.Config{Slots: f})
-		takeSlots(t, s, 1)
+		permit := mustTry(t, s)
 		ctx, leave := context.WithCancel(t.Context())
-		claimSlot(t.Context(), s.At(stint.Low))
+		low := claimSlot(t.Context(), s.At(stint.Low))
 		claimSlot(ctx, s.At(stint.High))
-		claimSlot(t.Context(), s)
+		normal := claimSlot(t.Context(), s)
 		s.SetPerKey(3)
 		s.At(stint.Low).Why()
 		leave()
 		synctest.Wait()
-		releaseSlot(s)
-		releaseSlot(s)
-		releaseSlot(s)
+		releaseSlot(permit)
+		releaseSlot(&normal.permit)
+		releaseSlot(&low.permit)
 		want := []slotstest.Want{
 			{Tier: stint.Low, Waiting: 1},
 			{Tier: stint.High, Waiting: 2},
@@ -86,11 +86,10 @@ func TestSlots_WantTellsNotOfWhatIsHeldBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := slotstest.NewPool(2).Join("a")
 		s := stint.New(5, stint.Config{PerKey: 1, Slots: f})
-		takeSlots(t, s.Key("k"), 1)
-		takeSlots(t, s, 1)
-		claimSlot(t.Context(), s.Key("k").At(stint.Highest))
+		ofKey, plain := mustTry(t, s.Key("k")), mustTry(t, s)
+		highest := claimSlot(t.Context(), s.Key("k").At(stint.Highest))
 		lastWant(t, "behind its key", f, slotstest.Want{})
-		claimSlot(t.Context(), s.At(stint.Low))
+		low := claimSlot(t.Context(), s.At(stint.Low))
 		lastWant(t, "another beside it", f, slotstest.Want{Tier: stint.Low, Waiting: 1})
 		s.Pause("test")
 		lastWant(t, "paused", f, slotstest.Want{})
@@ -100,11 +99,11 @@ func TestSlots_WantTellsNotOfWhatIsHeldBack(t *testing.T) {
 		lastWant(t, "its key has room", f, slotstest.Want{Tier: stint.Highest, Waiting: 2})
 		s.SetPerKey(1)
 		lastWant(t, "behind its key again", f, slotstest.Want{Tier: stint.Low, Waiting: 1})
-		s.Key("k").Release()
+		ofKey.Release()
 		lastWant(t, "its key was given back", f, slotstest.Want{Tier: stint.Low, Waiting: 1})
-		releaseSlot(s)
-		releaseSlot(s)
-		s.Key("k").Release()
+		releaseSlot(plain)
+		releaseSlot(&low.permit)
+		highest.permit.Release()
 		wantAtRest(t, s, f)
 	})
 }
@@ -115,14 +114,14 @@ func TestSlots_WantIsToldBeforeRelease(t *testing.T) {
 		f := slotstest.NewPool(1).Join("a")
 		order := &wantsAtRelease{Fake: f}
 		s := stint.New(5, stint.Config{PerKey: 1, Slots: order})
-		takeSlots(t, s.Key("k"), 1)
-		claimSlot(t.Context(), s.Key("k").At(stint.Highest))
-		s.Key("k").Release()
+		permit := mustTry(t, s.Key("k"))
+		highest := claimSlot(t.Context(), s.Key("k").At(stint.Highest))
+		permit.Release()
 		synctest.Wait()
 		first := stint.Go(t.Context(), s.Key("j"), nothing)
 		second := stint.Go(t.Context(), s.Key("j").At(stint.High), nothing)
 		synctest.Wait()
-		s.Key("k").Release()
+		highest.permit.Release()
 		if _, err := first.Wait(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -162,17 +161,17 @@ func TestSlots_WantTellsNotOfTiersAboveTheirCaps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := slotstest.NewPool(2).Join("a")
 		s := stint.New(5, stint.Config{Caps: stint.Caps{Low: 2, Normal: 5}, Slots: f})
-		takeSlots(t, s, 2)
-		claimSlot(t.Context(), s.At(stint.Low))
+		permits := takeSlots(t, s, 2)
+		low := claimSlot(t.Context(), s.At(stint.Low))
 		lastWant(t, "at its cap", f, slotstest.Want{Tier: stint.Low, Waiting: 1})
 		s.SetCaps(stint.Caps{Low: 1})
 		lastWant(t, "above its cap", f, slotstest.Want{Tier: stint.Low})
-		claimSlot(t.Context(), s)
+		normal := claimSlot(t.Context(), s)
 		lastWant(t, "one below its cap", f, slotstest.Want{Tier: stint.Normal, Waiting: 2})
 		s.SetCaps(stint.Caps{Normal: 1})
 		lastWant(t, "all are above their caps", f, slotstest.Want{Tier: stint.Normal})
-		for range 4 {
-			releaseSlot(s)
+		for _, p := range append(permits, &normal.permit, &low.permit) {
+			releaseSlot(p)
 		}
 		wantAtRest(t, s, f)
 	})
@@ -184,16 +183,16 @@ func TestSlots_WantAfterAnArrivalThatStarts(t *testing.T) {
 		f := slotstest.NewPool(5).Join("a")
 		slots := &forTiers{Fake: f, least: stint.Lowest}
 		s := stint.New(5, stint.Config{Caps: stint.Caps{Normal: 2}, Slots: slots})
-		takeSlots(t, s, 1)
+		permit := mustTry(t, s)
 		slots.least = stint.High
-		claimSlot(t.Context(), s)
-		claimSlot(t.Context(), s.At(stint.Low))
+		normal := claimSlot(t.Context(), s)
+		low := claimSlot(t.Context(), s.At(stint.Low))
 		lastWant(t, "below its cap", f, slotstest.Want{Tier: stint.Normal, Waiting: 2})
-		takeSlots(t, s.At(stint.High), 2)
+		high := takeSlots(t, s.At(stint.High), 2)
 		lastWant(t, "above its cap", f, slotstest.Want{Tier: stint.Normal})
 		slots.least = stint.Lowest
-		for range 5 {
-			releaseSlot(s)
+		for _, p := range append(high, permit, &normal.permit, &low.permit) {
+			releaseSlot(p)
 		}
 		wantAtRest(t, s, f)
 	})

@@ -35,7 +35,7 @@ func TestA6_EndOfContextEmptiesTheQueue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := stint.New(1, stint.Config{})
-				take(t, s)
+				permit := mustAcquire(t, s)
 				parent, cancel := context.WithCancelCause(t.Context())
 				var gone, kept []*stint.Future[int]
 				for i := range n {
@@ -60,7 +60,7 @@ func TestA6_EndOfContextEmptiesTheQueue(t *testing.T) {
 				if q := s.Stats().Queued; q != n {
 					t.Errorf("%d queued, want the %d of another context", q, n)
 				}
-				s.Release()
+				permit.Release()
 				for i, f := range kept {
 					if v, err := f.Wait(t.Context()); v != i || err != nil {
 						t.Fatalf("Wait = %d, %v; want %d", v, err, i)
@@ -77,10 +77,10 @@ func TestA6_EndOfContextBeforeTheCall(t *testing.T) {
 	s := stint.New(1, stint.Config{})
 	for range 3000 {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		take(t, s)
+		permit := mustAcquire(t, s)
 		var ended atomic.Bool
 		f := stint.Go(ctx, s, func(context.Context) (bool, error) { return ended.Load(), nil })
-		go s.Release()
+		go permit.Release()
 		cancel(errBoom)
 		ended.Store(true)
 		late, err := f.Wait(t.Context())
@@ -137,12 +137,12 @@ func (e *ending) Err() error {
 func TestA6_NoCallInTheMiddleOfTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{})
-		take(t, s)
+		permit := mustAcquire(t, s)
 		ctx := &ending{Context: t.Context()}
 		f := stint.Go(ctx, s, never(t))
 		_ = f.Done() // so that the function's context is one of its own
 		ctx.ended.Store(true)
-		s.Release()
+		permit.Release()
 		if _, err := f.Wait(t.Context()); !errors.Is(err, context.Canceled) {
 			t.Errorf("Wait: %v", err)
 		}

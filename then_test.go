@@ -27,7 +27,7 @@ func neverThen(tb testing.TB) func(context.Context, int) (int, error) {
 func TestD6_ThenPassesTheValueOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{})
-		take(t, s)
+		permit := mustAcquire(t, s)
 		f := stint.Go(t.Context(), s, value(41))
 		plus := stint.Then(t.Context(), s, f, func(_ context.Context, n int) (int, error) { return n + 1, nil })
 		text := stint.Then(t.Context(), s, plus, toText)
@@ -35,7 +35,7 @@ func TestD6_ThenPassesTheValueOn(t *testing.T) {
 		if st := s.Stats(); st.Queued != 1 {
 			t.Errorf("%d queued, want 1: a continuation is not queued before it can run", st.Queued)
 		}
-		s.Release()
+		permit.Release()
 		if v, err := text.Wait(t.Context()); v != "42" || err != nil {
 			t.Errorf("Wait = %q, %v; want 42, nil", v, err)
 		}
@@ -79,7 +79,7 @@ func TestD6_ThenAfterATeardownThatPanics(t *testing.T) {
 	for _, before := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			s := stint.New(1, stint.Config{})
-			take(t, s)
+			permit := mustAcquire(t, s)
 			f := stint.Go(t.Context(), s, value(1))
 			if before {
 				f.Teardown(func() { panic(errBoom) })
@@ -88,7 +88,7 @@ func TestD6_ThenAfterATeardownThatPanics(t *testing.T) {
 			if !before {
 				f.Teardown(func() { panic(errBoom) })
 			}
-			s.Release()
+			permit.Release()
 			if _, err := next.Wait(t.Context()); !errors.Is(err, errBoom) {
 				t.Errorf("Wait: %v, want the teardown's panic", err)
 			}
@@ -99,7 +99,7 @@ func TestD6_ThenAfterATeardownThatPanics(t *testing.T) {
 func TestD6_ThenStartsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{})
-		take(t, s)
+		permit := mustAcquire(t, s)
 		f := stint.Go(t.Context(), s, value(0))
 		var order []int
 		var last *stint.Future[int]
@@ -109,7 +109,7 @@ func TestD6_ThenStartsInOrder(t *testing.T) {
 				return 0, nil
 			})
 		}
-		s.Release()
+		permit.Release()
 		_, _ = last.Wait(t.Context())
 		if !slices.Equal(order, []int{0, 1, 2, 3, 4}) {
 			t.Errorf("the continuations of a future started in the order %v", order)
@@ -120,7 +120,7 @@ func TestD6_ThenStartsInOrder(t *testing.T) {
 func TestD6_CancelChildCancelsQueuedParent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{})
-		take(t, s)
+		permit := mustAcquire(t, s)
 		f := stint.Go(t.Context(), s, never(t))
 		middle := stint.Then(t.Context(), s, f, neverThen(t))
 		last := stint.Then(t.Context(), s, middle, neverThen(t))
@@ -133,7 +133,7 @@ func TestD6_CancelChildCancelsQueuedParent(t *testing.T) {
 				t.Errorf("future %d of the chain: %v, want boom", i, err)
 			}
 		}
-		s.Release()
+		permit.Release()
 		atRest(t, s)
 	})
 }
@@ -213,8 +213,8 @@ func TestD6_ThenContextEndsBoth(t *testing.T) {
 			s := stint.New(1, stint.Config{})
 			fn := untilDone
 			if !running {
-				take(t, s)
-				defer s.Release()
+				permit := mustAcquire(t, s)
+				defer permit.Release()
 				fn = never(t)
 			}
 			f := stint.Go(t.Context(), s, fn)
@@ -262,10 +262,10 @@ func TestD6_ThenOnAClosedScheduler(t *testing.T) {
 		if _, err := stint.Then(t.Context(), closed, ok, neverThen(t)).Wait(t.Context()); !errors.Is(err, stint.ErrClosed) {
 			t.Errorf("after a settled future: %v, want ErrClosed", err)
 		}
-		take(t, open)
+		permit := mustAcquire(t, open)
 		queued := stint.Go(t.Context(), open, value(1))
 		next := stint.Then(t.Context(), closed, queued, neverThen(t))
-		open.Release()
+		permit.Release()
 		if _, err := next.Wait(t.Context()); !errors.Is(err, stint.ErrClosed) {
 			t.Errorf("after a queued future: %v, want ErrClosed", err)
 		}
@@ -275,13 +275,13 @@ func TestD6_ThenOnAClosedScheduler(t *testing.T) {
 func TestD6_ThenInADrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{})
-		take(t, s)
+		permit := mustAcquire(t, s)
 		f := stint.Go(t.Context(), s, value(1))
 		next := stint.Then(t.Context(), s, f, neverThen(t))
 		drained := make(chan error)
 		go func() { drained <- s.Drain(t.Context()) }()
 		synctest.Wait()
-		s.Release()
+		permit.Release()
 		if err := <-drained; err != nil {
 			t.Errorf("Drain: %v", err)
 		}
@@ -299,14 +299,14 @@ func TestD6_ThenInADrain(t *testing.T) {
 func TestD6_ThenOnAnotherScheduler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := stint.New(1, stint.Config{}), stint.New(1, stint.Config{})
-		take(t, b)
+		permit := mustAcquire(t, b)
 		f := stint.Go(t.Context(), a, value(1))
 		next := stint.Then(t.Context(), b, f, toText)
 		synctest.Wait()
 		if sa, sb := a.Stats(), b.Stats(); sa.Running != 0 || sb.Queued != 1 {
 			t.Errorf("%d running there, %d queued here; want 0 and 1", sa.Running, sb.Queued)
 		}
-		b.Release()
+		permit.Release()
 		if v, err := next.Wait(t.Context()); v != "1" || err != nil {
 			t.Errorf("Wait = %q, %v", v, err)
 		}
@@ -319,14 +319,14 @@ func TestD6_ThenPassesAFullQueue(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := stint.New(1, stint.Config{Queue: 1, WhenFull: whenFull})
 			other := stint.New(1, stint.Config{})
-			take(t, s)
+			permit := mustAcquire(t, s)
 			first := stint.Go(t.Context(), s, value("first"))
 			next := stint.Then(t.Context(), s, stint.Go(t.Context(), other, value(2)), toText)
 			synctest.Wait()
 			if n := s.Stats().Queued; n != 2 {
 				t.Errorf("%d queued, want the one that fills the queue and the continuation", n)
 			}
-			s.Release()
+			permit.Release()
 			for _, f := range []*stint.Future[string]{first, next} {
 				if _, err := f.Wait(t.Context()); err != nil {
 					t.Errorf("Wait: %v", err)
@@ -369,10 +369,10 @@ func TestD6_LongChain(t *testing.T) {
 			}
 			return f
 		}
-		take(t, s)
+		permit := mustAcquire(t, s)
 		f, g := chain(), chain()
 		g.Cancel(errBoom)
-		s.Release()
+		permit.Release()
 		if v, err := f.Wait(t.Context()); v != links || err != nil {
 			t.Errorf("Wait = %d, %v", v, err)
 		}
@@ -387,7 +387,7 @@ func TestD6_LongChain(t *testing.T) {
 // continues. The continuation settles at once, although no slot is free.
 func TestD6_CancelChildRacesWithParent(t *testing.T) {
 	a, b := stint.New(1, stint.Config{}), stint.New(1, stint.Config{})
-	take(t, b)
+	permit := mustAcquire(t, b)
 	for range 3000 {
 		f := stint.Go(t.Context(), a, value(1))
 		next := stint.Then(t.Context(), b, f, neverThen(t))
@@ -399,5 +399,5 @@ func TestD6_CancelChildRacesWithParent(t *testing.T) {
 		}
 		wg.Wait()
 	}
-	b.Release()
+	permit.Release()
 }

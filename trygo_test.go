@@ -83,38 +83,38 @@ func TestA1_TryGoStartsNothingElse(t *testing.T) {
 	}{
 		{"all slots are taken", func(t trial) (context.Context, stint.Scheduler, func()) {
 			s := stint.New(1, stint.Config{})
-			take(t, s)
-			return t.Context(), s, s.Release
+			permit := mustAcquire(t, s)
+			return t.Context(), s, permit.Release
 		}},
 		{"too heavy for what is free", func(t trial) (context.Context, stint.Scheduler, func()) {
 			s := stint.New(2, stint.Config{})
-			take(t, s)
-			return t.Context(), s.Weight(2), s.Weight(1).Release
+			permit := mustAcquire(t, s)
+			return t.Context(), s.Weight(2), permit.Release
 		}},
 		{"too heavy at all", func(t trial) (context.Context, stint.Scheduler, func()) {
 			return t.Context(), stint.New(1, stint.Config{}).Weight(2), func() {}
 		}},
 		{"the tier is at its cap", func(t trial) (context.Context, stint.Scheduler, func()) {
 			s := stint.New(2, stint.Config{Caps: stint.Caps{Low: 1, Normal: 2}})
-			take(t, s)
-			return t.Context(), s.At(stint.Low), s.Release
+			permit := mustAcquire(t, s)
+			return t.Context(), s.At(stint.Low), permit.Release
 		}},
 		{"the tier of the context is at its cap", func(t trial) (context.Context, stint.Scheduler, func()) {
 			s := stint.New(2, stint.Config{Caps: stint.Caps{Low: 1, Normal: 2}})
-			take(t, s)
-			return stint.WithPriority(t.Context(), stint.Low), s, s.Release
+			permit := mustAcquire(t, s)
+			return stint.WithPriority(t.Context(), stint.Low), s, permit.Release
 		}},
 		{"the key is at its limit", func(t trial) (context.Context, stint.Scheduler, func()) {
 			s := stint.New(2, stint.Config{PerKey: 1}).Key("a")
-			take(t, s)
-			return t.Context(), s, s.Release
+			permit := mustAcquire(t, s)
+			return t.Context(), s, permit.Release
 		}},
 		{"another waits before it", func(t trial) (context.Context, stint.Scheduler, func()) {
 			s := stint.New(2, stint.Config{})
-			take(t, s)
+			permit := mustAcquire(t, s)
 			waits := stint.Go(t.Context(), s.Weight(2), func(context.Context) (int, error) { return 0, nil })
 			return t.Context(), s, func() {
-				s.Release()
+				permit.Release()
 				_, _ = waits.Wait(t.Context())
 			}
 		}},
@@ -138,14 +138,14 @@ func TestA1_TryGoStartsNothingElse(t *testing.T) {
 		}},
 		{"the queue has room", func(t trial) (context.Context, stint.Scheduler, func()) {
 			s := stint.New(1, stint.Config{Queue: 1})
-			take(t, s)
-			return t.Context(), s, s.Release
+			permit := mustAcquire(t, s)
+			return t.Context(), s, permit.Release
 		}},
 		{"the queue is full and blocks", func(t trial) (context.Context, stint.Scheduler, func()) {
 			s := stint.New(1, stint.Config{Queue: 1})
-			take(t, s)
+			permit := mustAcquire(t, s)
 			stint.Go(t.Context(), s, value(1))
-			return t.Context(), s, s.Release
+			return t.Context(), s, permit.Release
 		}},
 	} {
 		for _, form := range tryForms {

@@ -62,7 +62,7 @@ func (r *registry) want(t *testing.T, n int, when string) {
 func TestA6_OneRegistrationServesAContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{})
-		takeSlots(t, s, 1)
+		permit := mustTry(t, s)
 		r := newRegistry(t.Context())
 		for range 100 {
 			stint.Go(r, s, nothing)
@@ -70,7 +70,7 @@ func TestA6_OneRegistrationServesAContext(t *testing.T) {
 		r.want(t, 1, "100 jobs")
 		other := stint.Go(t.Context(), s, nothing)
 		r.want(t, 1, "another context is used")
-		s.Release()
+		permit.Release()
 		_, _ = other.Wait(context.Background())
 		r.want(t, 0, "nothing of it is left")
 		wantAllFree(t, s)
@@ -82,7 +82,7 @@ func TestA6_OneRegistrationServesAContext(t *testing.T) {
 // both are under way.
 func TestA6_WatchThatIsArmedTwiceAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := full(t, 1, stint.Block)
+		s, permit := full(t, 1, stint.Block)
 		r := newRegistry(t.Context())
 		first, second := submit(r, s, never(t)), submit(r, s, nothing)
 		last := submit(t.Context(), s, nothing) // whose context is watched instead
@@ -98,7 +98,7 @@ func TestA6_WatchThatIsArmedTwiceAtOnce(t *testing.T) {
 		if first.blocked() || second.blocked() || !last.blocked() {
 			t.Fatal("the first two were not let in one after the other")
 		}
-		releaseSlot(s)
+		releaseSlot(permit)
 		r.want(t, 0, "nothing of it is left")
 		if err := second.answer(t); err != nil {
 			t.Errorf("error is %v", err)
@@ -137,33 +137,33 @@ func owned(limit int) (s stint.Scheduler, object weak.Pointer[[64]int]) {
 func TestA6_ContextKeepsNoIdleScheduler(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	for name, use := range map[string]func(s stint.Scheduler){
-		"queued": func(s stint.Scheduler) {
+	for name, use := range map[string]func(s stint.Scheduler, permit *stint.Permit){
+		"queued": func(s stint.Scheduler, permit *stint.Permit) {
 			f := stint.Go(ctx, s, nothing)
-			s.Release()
+			permit.Release()
 			_, _ = f.Wait(ctx)
 		},
-		"posted": func(s stint.Scheduler) {
+		"posted": func(s stint.Scheduler, permit *stint.Permit) {
 			g := stint.NewGroup(ctx, s)
 			for range 200 {
 				g.Go(func(context.Context) error { return nil })
 			}
-			s.Release()
+			permit.Release()
 			_ = g.Wait()
 		},
-		"cleared": func(s stint.Scheduler) {
+		"cleared": func(s stint.Scheduler, permit *stint.Permit) {
 			for range 10 {
 				stint.Go(ctx, s, nothing)
 			}
 			s.Clear()
-			s.Release()
+			permit.Release()
 		},
-		"waiters": func(s stint.Scheduler) {
+		"waiters": func(s stint.Scheduler, permit *stint.Permit) {
 			var wg sync.WaitGroup
 			for range 10 {
 				wg.Go(func() { _, _ = stint.Run(ctx, s, nothing) })
 			}
-			s.Release()
+			permit.Release()
 			wg.Wait()
 		},
 	} {
@@ -181,11 +181,10 @@ func TestA6_ContextKeepsNoIdleScheduler(t *testing.T) {
 // usedUp uses a scheduler whose only slot is taken, and forgets it.
 //
 //go:noinline
-func usedUp(t *testing.T, use func(stint.Scheduler)) weak.Pointer[[64]int] {
+func usedUp(t *testing.T, use func(stint.Scheduler, *stint.Permit)) weak.Pointer[[64]int] {
 	t.Helper()
 	s, p := owned(1)
-	takeSlots(t, s, 1)
-	use(s)
+	use(s, mustTry(t, s))
 	return p
 }
 

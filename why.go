@@ -45,6 +45,9 @@ type Reason struct {
 	Weight int `json:"weight,omitempty"`
 	// Key is the key at its limit.
 	Key string `json:"key,omitempty"`
+	// Held is the work that has the slots that the entry waits for (max, cap, key), at most the
+	// ten that have had them longest. It is known where [Config.Holders] says so.
+	Held []Held `json:"held,omitempty"`
 	// Ahead counts the entries that go first, at most, by tier, lowest first.
 	// An entry of a lower tier goes first only by the starvation guard, and is
 	// not counted.
@@ -69,13 +72,14 @@ func (r Reason) String() string {
 	switch r.Code {
 	case CodeMax:
 		if r.Weight > 1 {
-			return fmt.Sprintf("it needs %d slots at once, and %d of %d are in use", r.Weight, r.Running, r.Limit)
+			return fmt.Sprintf("it needs %d slots at once, and %d of %d are in use", r.Weight, r.Running, r.Limit) + r.held()
 		}
-		return fmt.Sprintf("as many slots are in use as the limit allows: %d of %d", r.Running, r.Limit)
+		return fmt.Sprintf("as many slots are in use as the limit allows: %d of %d", r.Running, r.Limit) + r.held()
 	case CodeCap:
-		return fmt.Sprintf("its tier starts only while fewer than %d slots are in use, and %d are", r.Limit, r.Running)
+		return fmt.Sprintf("its tier starts only while fewer than %d slots are in use, and %d are", r.Limit, r.Running) +
+			r.held()
 	case CodeKey:
-		return fmt.Sprintf("as many entries of key %q run as may: %d of %d", r.Key, r.Running, r.Limit)
+		return fmt.Sprintf("as many entries of key %q run as may: %d of %d", r.Key, r.Running, r.Limit) + r.held()
 	case CodeRate:
 		return r.short("the bucket")
 	case CodeBehind:
@@ -125,6 +129,19 @@ func (r Reason) shared() string {
 	default:
 		return "what is shared cannot be had now" + r.by()
 	}
+}
+
+// held names the work that has had its slots longest, if it is known.
+func (r Reason) held() string {
+	if len(r.Held) == 0 {
+		return ""
+	}
+	h := r.Held[0]
+	text := ", longest by tier " + h.Priority.String()
+	if h.Key != "" {
+		text += fmt.Sprintf(", key %q", h.Key)
+	}
+	return text + r.at(", since ", h.Since)
 }
 
 func (r Reason) by() string {

@@ -65,8 +65,7 @@ func TestB4_GoWithLetsGoOfTheArgument(t *testing.T) {
 		f, argument := func() (*stint.Future[int], weak.Pointer[[64]int]) {
 			object := new([64]int)
 			if c.taken {
-				takeSlots(t, s, 1)
-				defer s.Release()
+				defer mustTry(t, s).Release()
 			}
 			f := stint.GoWith(t.Context(), c.s, read, object)
 			if c.taken {

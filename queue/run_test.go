@@ -477,16 +477,18 @@ func TestC5_SharedSlots(t *testing.T) {
 			done++
 			return nil
 		})
-		if err := r.slots.Acquire(t.Context()); err != nil {
+		permit, err := r.slots.Acquire(t.Context())
+		if err != nil {
 			t.Fatal(err)
 		}
 		r.start()
 		id := r.submit("k", queue.Spec{})
 		time.Sleep(time.Minute)
 		r.is(id, queue.Waiting)
-		r.slots.Release()
+		permit.Release()
 		r.is(id, queue.Succeeded)
-		if err := r.slots.Acquire(t.Context()); err != nil {
+		permit, err = r.slots.Acquire(t.Context())
+		if err != nil {
 			t.Fatal(err)
 		}
 		second := r.submit("k", queue.Spec{})
@@ -495,7 +497,7 @@ func TestC5_SharedSlots(t *testing.T) {
 		if err := <-r.ended; !errors.Is(err, errOver) { // though the slot is still held
 			t.Error(err)
 		}
-		r.slots.Release()
+		permit.Release()
 		r.is(second, queue.Waiting)
 		if done != 1 {
 			t.Errorf("%d handled, want 1", done)

@@ -37,9 +37,7 @@ func (c *closesFirst) Want(tier stint.Priority, waiting int) {
 // just as long as its goroutine stays.
 func TestB8_CloseWaitsForTheGoroutine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
-	if !stint.New(1, stint.Config{Slots: open(t, path, one).Slots(0)}).TryAcquire() {
-		t.Fatal("a free slot was refused")
-	}
+	mustTry(t, stint.New(1, stint.Config{Slots: open(t, path, one).Slots(0)}))
 	lot := seeded.Rand(t)
 	for range 50 {
 		r := open(t, path, one)
@@ -72,8 +70,7 @@ func TestB8_CloseBeforeWaiting(t *testing.T) {
 	}
 	r := open(t, path, one)
 	s := stint.New(1, stint.Config{Slots: &closesFirst{r.Slots(0), func() { r.Close() }}})
-	answer := make(chan error, 1)
-	go func() { answer <- s.Acquire(t.Context()) }()
+	answer := goAcquire(t.Context(), s).answer
 	var got error
 	until(t, "it waits for ever", func() bool {
 		select {

@@ -21,17 +21,13 @@ import (
 
 // waits waits for the only slot of a region, through this one. Its answer comes
 // when it has it, or cannot have it.
-func waits(t *testing.T, r *shm.Region) (s stint.Scheduler, answer <-chan error) {
+func waits(t *testing.T, r *shm.Region) *pending {
 	t.Helper()
-	s = stint.New(1, stint.Config{Slots: r.Slots(0)})
-	acquired := make(chan error, 1)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	go func() {
-		defer cancel()
-		acquired <- s.Acquire(ctx)
-	}()
+	t.Cleanup(cancel)
+	w := goAcquire(ctx, stint.New(1, stint.Config{Slots: r.Slots(0)}))
 	until(t, "nobody waits", func() bool { return r.Waiting() == 1 })
-	return s, acquired
+	return w
 }
 
 // holdOne starts a process that holds the only slot of a region.
@@ -49,16 +45,16 @@ func holdOne(t *testing.T, path string) *process {
 func recoverFrom(t *testing.T, r *shm.Region, path string, while time.Duration) time.Duration {
 	t.Helper()
 	p := holdOne(t, path)
-	s, answer := waits(t, r)
+	waiter := waits(t, r)
 	began := shm.Now()
 	until(t, "time stands still", func() bool { return shm.Now()-began > int64(while) })
 	killed := shm.Now()
 	_ = p.cmd.Process.Kill()
-	if err := <-answer; err != nil {
+	if err := <-waiter.answer; err != nil {
 		t.Fatalf("the slot of a dead process does not come back: %v", err)
 	}
 	took := time.Duration(shm.Now() - killed)
-	s.Release()
+	waiter.permit.Release()
 	p.kill()
 	return took
 }
@@ -104,7 +100,7 @@ func TestB8_WrongNumber(t *testing.T) {
 	r := open(t, path, one)
 	hung, rung := r.Doorbells()
 	number := other.cmd.Process.Pid
-	_, answer := waits(t, r)
+	answer := waits(t, r).answer
 	until(t, "there is no doorbell", func() bool { return hung(number) > 0 })
 	other.kill()
 	until(t, "the doorbell did not ring", func() bool { return rung(number) > 0 })
@@ -126,7 +122,7 @@ func TestB8_WrongNumber(t *testing.T) {
 	if !p.await(1) {
 		t.Fatal("the process has ended")
 	}
-	_, answer = waits(t, open(t, path, one))
+	answer = waits(t, open(t, path, one)).answer
 	p.kill()
 	if err := <-answer; err != nil {
 		t.Errorf("the slot of a dead process does not come back: %v", err)
@@ -136,25 +132,21 @@ func TestB8_WrongNumber(t *testing.T) {
 // When nobody waits any more nothing is left of doorbells, whether that is because
 // the slot came, nobody wants it, or the region is closed.
 func TestB8_DoorbellsAreTakenDown(t *testing.T) {
-	for name, end := range map[string]func(holder stint.Scheduler, waiter *shm.Region, cancel func()) (answer error){
-		"served":   func(holder stint.Scheduler, _ *shm.Region, _ func()) error { holder.Release(); return nil },
-		"canceled": func(_ stint.Scheduler, _ *shm.Region, cancel func()) error { cancel(); return context.Canceled },
-		"closed":   func(_ stint.Scheduler, waiter *shm.Region, _ func()) error { waiter.Close(); return shm.ErrClosed },
+	for name, end := range map[string]func(held *stint.Permit, waiter *shm.Region, cancel func()) (answer error){
+		"served":   func(held *stint.Permit, _ *shm.Region, _ func()) error { held.Release(); return nil },
+		"canceled": func(_ *stint.Permit, _ *shm.Region, cancel func()) error { cancel(); return context.Canceled },
+		"closed":   func(_ *stint.Permit, waiter *shm.Region, _ func()) error { waiter.Close(); return shm.ErrClosed },
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "region")
-			holder := stint.New(1, stint.Config{Slots: punctual(t, path, one)})
-			if !holder.TryAcquire() {
-				t.Fatal("a free slot was refused")
-			}
+			held := mustTry(t, stint.New(1, stint.Config{Slots: punctual(t, path, one)}))
 			fds, goroutines := doorbells(t), runtime.NumGoroutine()
 			r := open(t, path, one)
 			s := stint.New(1, stint.Config{Slots: r.Slots(0)})
 			ctx, cancel := context.WithCancel(t.Context())
-			answer := make(chan error, 1)
-			go func() { answer <- s.Acquire(ctx) }()
+			answer := goAcquire(ctx, s).answer
 			until(t, "there is no doorbell", func() bool { return doorbells(t) == fds+1 })
-			want := end(holder, r, cancel)
+			want := end(held, r, cancel)
 			if err := <-answer; !errors.Is(err, want) {
 				t.Errorf("the wait ended with %v, want %v", err, want)
 			}

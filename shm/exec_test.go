@@ -64,8 +64,7 @@ func TestB8_KeptOnExec(t *testing.T) {
 			s := stint.New(1, stint.Config{Slots: open(t, path, geometry).Slots(0)})
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
-			acquired := make(chan error)
-			go func() { acquired <- s.Acquire(ctx) }()
+			acquired := goAcquire(ctx, s).answer
 			until(t, "nobody waits", func() bool { return inspect(t, path).Slots[0].Waiting == 1 })
 			end(t, shell)
 			if err := <-acquired; err != nil {

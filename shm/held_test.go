@@ -21,9 +21,9 @@ func TestB8_TaskHeldBackByItsKey(t *testing.T) {
 	a := stint.New(2, stint.Config{Slots: punctual(t, path, two), PerKey: 1})
 	b := stint.New(2, stint.Config{Slots: punctual(t, path, two)})
 	k := a.Key("k").At(stint.Highest)
-	served(t, arrive(t, k))
+	running := served(t, arrive(t, k))
 	held := arrive(t, k)
-	served(t, arrive(t, b))
+	slot := served(t, arrive(t, b))
 
 	const tasks = 20
 	var order []stint.Priority // whoever appends has the slot
@@ -41,14 +41,13 @@ func TestB8_TaskHeldBackByItsKey(t *testing.T) {
 		queue(b, stint.Normal)
 	}
 	until(t, "they do not wait", func() bool { return a.Stats().Queued == tasks+1 && b.Stats().Queued == tasks })
-	b.Release()
+	slot.Release()
 	all.Wait()
 	if !slices.Equal(order[:tasks], slices.Repeat([]stint.Priority{stint.Normal}, tasks)) {
 		t.Errorf("the order was %v", order)
 	}
-	k.Release()
-	served(t, held)
-	k.Release()
+	running.Release()
+	served(t, held).Release()
 }
 
 // The slot of a task is for the next one of its key, if that goes before all others:
@@ -58,14 +57,13 @@ func TestB8_SlotThatFreesItsKey(t *testing.T) {
 	a := stint.New(2, stint.Config{Slots: punctual(t, path, one), PerKey: 1})
 	b := stint.New(2, stint.Config{Slots: punctual(t, path, one)})
 	k := a.Key("k").At(stint.Highest)
-	served(t, arrive(t, k))
+	running := served(t, arrive(t, k))
 	held, other := arrive(t, k), arrive(t, b)
-	k.Release()
+	running.Release()
 	if got := a.Stats().Running; got != 1 {
 		t.Fatalf("%d tasks of the key run, want the next", got)
 	}
-	served(t, held)
-	k.Release()
+	served(t, held).Release()
 	served(t, other)
 }
 
@@ -82,14 +80,15 @@ func TestB8_SlotThatCouldNotBeUsed(t *testing.T) {
 			served(t, arrive(t, a.Key("k")))
 			arrive(t, a.Key("k"))
 			for range 20 { // the process itself may find the slot at any moment
-				served(t, arrive(t, a))
+				running := served(t, arrive(t, a))
 				hold(a)
-				a.Release()
-				if !b.TryAcquire() {
+				running.Release()
+				p, ok := b.TryAcquire(t.Context())
+				if !ok {
 					t.Fatal("a slot that nobody has was refused")
 				}
 				a.Resume()
-				b.Release()
+				p.Release()
 				runtime.Gosched()
 			}
 		})

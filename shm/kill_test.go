@@ -91,12 +91,16 @@ func keepAsking(t *testing.T, path string) (stop func()) {
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil {
-			held := 0
-			for held < n && s.Acquire(ctx) == nil {
-				held++
+			var held []stint.Permit
+			for len(held) < n {
+				p, err := s.Acquire(ctx)
+				if err != nil {
+					break
+				}
+				held = append(held, p)
 			}
-			for range held {
-				s.Release()
+			for i := range held {
+				held[i].Release()
 			}
 		}
 	}()
@@ -143,16 +147,18 @@ func wantAll(t *testing.T, path string) {
 	s := stint.New(geometry.Slots[0], stint.Config{Slots: r.Slots(0)})
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	for range geometry.Slots[0] {
-		if err := s.Acquire(ctx); err != nil {
+	held := make([]stint.Permit, geometry.Slots[0])
+	for i := range held {
+		var err error
+		if held[i], err = s.Acquire(ctx); err != nil {
 			t.Fatalf("a slot is lost: %v; %+v", err, r.Slots(0).Usage())
 		}
 	}
 	if u := r.Slots(0).Usage(); u.Running != geometry.Slots[0] || len(u.Holders) != 1 {
 		t.Errorf("usage is %+v", u)
 	}
-	for range geometry.Slots[0] {
-		s.Release()
+	for i := range held {
+		held[i].Release()
 	}
 }
 
@@ -185,7 +191,7 @@ func TestB8_SlotOfTheDead(t *testing.T) {
 
 	waiter := open(t, path, geometry)
 	s := stint.New(1, stint.Config{Slots: waiter.Slots(0)})
-	if s.TryAcquire() {
+	if _, ok := s.TryAcquire(t.Context()); ok {
 		t.Fatal("got a slot above the limit")
 	}
 	if got := waiter.Slots(0).Usage(); got.Running != 3 || len(got.Holders) != 3 {
@@ -194,7 +200,7 @@ func TestB8_SlotOfTheDead(t *testing.T) {
 	holders[0].kill()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if err := s.Acquire(ctx); err != nil {
+	if _, err := s.Acquire(ctx); err != nil {
 		t.Fatalf("the slot of a dead process does not come back: %v", err)
 	}
 	holders[1].kill()

@@ -22,7 +22,8 @@ var ErrNotLocked = errors.New("shm: the mutex is not locked by this process")
 type Mutex struct {
 	slots  *Slots
 	queue  stint.Scheduler // of the one slot
-	locked atomic.Bool     // by this process
+	locked atomic.Bool     // by this process,
+	permit stint.Permit    // with this
 }
 
 func newMutex(slots *Slots) *Mutex {
@@ -40,10 +41,11 @@ func (r *Region) Mutex(i int) *Mutex {
 // held it last has died, or closed its region, without unlocking it. The error is
 // [context.Cause] of ctx, or [ErrClosed]; then the lock is not held.
 func (m *Mutex) Lock(ctx context.Context) (abandoned bool, err error) {
-	if err := m.queue.Acquire(ctx); err != nil {
+	p, err := m.queue.Acquire(ctx)
+	if err != nil {
 		return false, err
 	}
-	return m.own(), nil
+	return m.own(p), nil
 }
 
 // TryLock locks m if it is free and nobody of normal priority or a higher one
@@ -51,17 +53,19 @@ func (m *Mutex) Lock(ctx context.Context) (abandoned bool, err error) {
 // [Mutex.Lock]. It does not tell why it did not: of a closed region too the lock is
 // not to be had, and [Mutex.Lock] says so.
 func (m *Mutex) TryLock() (locked, abandoned bool) {
-	if !m.queue.TryAcquire() {
+	p, ok := m.queue.TryAcquire(context.Background())
+	if !ok {
 		return false, false
 	}
-	return true, m.own()
+	return true, m.own(p)
 }
 
 // own marks m as locked by this process and reports whether the lock was abandoned. It
 // reads that first: once locked is set another goroutine may unlock m and lock it again,
 // which overwrites abandoned.
-func (m *Mutex) own() (abandoned bool) {
+func (m *Mutex) own(p stint.Permit) (abandoned bool) {
 	abandoned = m.slots.abandoned
+	m.permit = p
 	m.locked.Store(true)
 	return abandoned
 }
@@ -74,7 +78,8 @@ func (m *Mutex) Unlock() error {
 		return ErrNotLocked
 	}
 	gone := m.slots.region.closed.Load()
-	m.queue.Release()
+	p := m.permit // another may have the lock, and its permit here, before Release returns
+	p.Release()
 	if gone {
 		return ErrClosed
 	}

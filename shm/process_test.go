@@ -136,10 +136,11 @@ func work() {
 				if rand.IntN(4) == 0 {
 					go cancel()
 				}
-				if s.At(stint.Lowest+stint.Priority(rand.IntN(stint.Tiers))).Acquire(ctx) == nil {
-					_, err := os.Stdout.WriteString("x")
+				p, err := s.At(stint.Lowest + stint.Priority(rand.IntN(stint.Tiers))).Acquire(ctx)
+				if err == nil {
+					_, err = os.Stdout.WriteString("x")
 					must(err)
-					s.Release()
+					p.Release()
 				}
 				cancel()
 			}
@@ -151,8 +152,9 @@ func work() {
 // hold takes a slot, says so, and keeps it.
 func hold(r *shm.Region) {
 	s := stint.New(1, stint.Config{Slots: r.Slots(0)})
-	must(s.Acquire(context.Background()))
-	_, err := os.Stdout.WriteString("x")
+	_, err := s.Acquire(context.Background())
+	must(err)
+	_, err = os.Stdout.WriteString("x")
 	must(err)
 	_, _ = os.Stdin.Read(make([]byte, 1))
 }
@@ -177,7 +179,8 @@ func lockIt() {
 func parent() {
 	s := stint.New(3, stint.Config{Slots: inProcess().Slots(0)})
 	for range 3 {
-		must(s.Acquire(context.Background()))
+		_, err := s.Acquire(context.Background())
+		must(err)
 	}
 	child := exec.CommandContext(context.Background(), "/bin/sh", "-c", "read line") // of the test's standard input
 	child.Stdin = os.Stdin

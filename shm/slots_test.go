@@ -57,26 +57,25 @@ func TestB8_TiersOverProcesses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	a := stint.New(1, stint.Config{Slots: punctual(t, path, one)})
 	b := stint.New(1, stint.Config{Slots: punctual(t, path, one)})
-	if !a.TryAcquire() {
-		t.Fatal("a free slot was refused")
-	}
+	held := mustTry(t, a)
 	var order []stint.Priority // whoever appends has the slot
 	var all sync.WaitGroup
 	for i, tier := range []stint.Priority{stint.Low, stint.High, stint.Normal, stint.Highest, stint.Lower} {
 		s := []stint.Scheduler{a, b}[i%2].At(tier)
 		all.Go(func() {
-			if err := s.Acquire(t.Context()); err != nil {
+			p, err := s.Acquire(t.Context())
+			if err != nil {
 				t.Error(err)
 				return
 			}
 			order = append(order, tier)
-			s.Release()
+			p.Release()
 		})
 		for a.Stats().Queued+b.Stats().Queued <= i { // until it waits
 			runtime.Gosched()
 		}
 	}
-	a.Release()
+	held.Release()
 	all.Wait()
 	want := []stint.Priority{stint.Highest, stint.High, stint.Normal, stint.Low, stint.Lower}
 	if !slices.Equal(order, want) {
@@ -94,12 +93,13 @@ func TestB8_SlotsOrderMemory(t *testing.T) {
 		s := stint.New(1, stint.Config{Slots: open(t, path, shm.Geometry{Slots: []int{1}}).Slots(0)})
 		all.Go(func() {
 			for range 200 {
-				if err := s.Acquire(t.Context()); err != nil {
+				p, err := s.Acquire(t.Context())
+				if err != nil {
 					t.Error(err)
 					return
 				}
 				count++
-				s.Release()
+				p.Release()
 			}
 		})
 	}
@@ -226,24 +226,24 @@ func TestB8_ProcessAtItsOwnLimit(t *testing.T) {
 	two := shm.Geometry{Slots: []int{2}}
 	a := stint.New(1, stint.Config{Slots: punctual(t, path, two)})
 	b := stint.New(2, stint.Config{Slots: punctual(t, path, two)})
-	served(t, arrive(t, a))
+	ofA := served(t, arrive(t, a))
 	urgent := arrive(t, a.At(stint.Highest))
-	served(t, arrive(t, b)) // though the slot was granted to a
+	ofB := []*stint.Permit{served(t, arrive(t, b))} // though the slot was granted to a
 	other := arrive(t, b)
-	b.Release()
-	served(t, other)
-	a.Release()
-	served(t, urgent)
+	ofB[0].Release()
+	ofB[0] = served(t, other)
+	ofA.Release()
+	ofA = served(t, urgent)
 
-	a.Release()
+	ofA.Release()
 	a.Pause("test")
 	urgent = arrive(t, a.At(stint.Highest))
-	served(t, arrive(t, b))
+	ofB = append(ofB, served(t, arrive(t, b)))
 	other = arrive(t, b)
-	b.Release()
+	ofB[0].Release()
 	served(t, other)
 	a.Resume()
-	b.Release()
+	ofB[1].Release()
 	served(t, urgent)
 }
 
@@ -259,12 +259,13 @@ func TestB8_OwnLimitsAndTheSharedOne(t *testing.T) {
 		for i := range 6 {
 			all.Go(func() {
 				for range 300 {
-					if err := s.At(stint.Priority(i % 3)).Acquire(ctx); err != nil {
+					p, err := s.At(stint.Priority(i % 3)).Acquire(ctx)
+					if err != nil {
 						t.Errorf("no slot: %v", err)
 						return
 					}
 					runtime.Gosched()
-					s.Release()
+					p.Release()
 				}
 			})
 		}
@@ -273,28 +274,29 @@ func TestB8_OwnLimitsAndTheSharedOne(t *testing.T) {
 }
 
 // arrive acquires a slot, and returns once it waits or has it.
-func arrive(t *testing.T, s stint.Scheduler) <-chan error {
+func arrive(t *testing.T, s stint.Scheduler) *pending {
 	t.Helper()
 	before := s.Stats()
-	done := make(chan error, 1)
-	go func() { done <- s.Acquire(t.Context()) }()
+	w := goAcquire(t.Context(), s)
 	until(t, "who acquires a slot does not arrive", func() bool {
 		now := s.Stats()
 		return now.Running+now.Queued > before.Running+before.Queued
 	})
-	return done
+	return w
 }
 
-func served(t *testing.T, done <-chan error) {
+// served waits until a call of Acquire has its slot.
+func served(t *testing.T, w *pending) *stint.Permit {
 	t.Helper()
 	select {
-	case err := <-done:
+	case err := <-w.answer:
 		if err != nil {
 			t.Fatal(err)
 		}
 	case <-time.After(patience):
 		t.Fatal("who waits is not served, though there is a slot")
 	}
+	return &w.permit
 }
 
 // Two processes always have somebody waiting in a high tier. Those that wait in a
@@ -311,9 +313,13 @@ func TestB8_NoProcessStarves(t *testing.T) {
 		high := stint.New(1, stint.Config{Slots: punctual(t, path, one)}).At(stint.High)
 		for range 3 {
 			all.Go(func() {
-				for high.Acquire(ctx) == nil {
+				for {
+					p, err := high.Acquire(ctx)
+					if err != nil {
+						return
+					}
 					turns.Add(1)
-					high.Release()
+					p.Release()
 				}
 			})
 		}
@@ -323,9 +329,10 @@ func TestB8_NoProcessStarves(t *testing.T) {
 	}
 	low := stint.New(1, stint.Config{Slots: punctual(t, path, one)})
 	for range 20 {
-		if err := low.At(stint.Low).Acquire(ctx); err != nil {
+		p, err := low.At(stint.Low).Acquire(ctx)
+		if err != nil {
 			t.Fatal(err)
 		}
-		low.Release()
+		p.Release()
 	}
 }

@@ -36,10 +36,11 @@ func BenchmarkB8_FreeSlot(b *testing.B) {
 	b.Run("scheduler", func(b *testing.B) {
 		s := stint.New(16, stint.Config{Slots: open(b)})
 		for b.Loop() {
-			if err := s.Acquire(b.Context()); err != nil {
+			p, err := s.Acquire(b.Context())
+			if err != nil {
 				b.Fatal(err)
 			}
-			s.Release()
+			p.Release()
 		}
 	})
 }

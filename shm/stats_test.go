@@ -18,13 +18,14 @@ func TestB8_StatsAndWhyNameOtherProcesses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	r := open(t, path, geometry)
 	s := stint.New(1, stint.Config{Slots: r.Slots(0)})
-	if !s.TryAcquire() || s.TryAcquire() {
+	p, ok := s.TryAcquire(t.Context())
+	if _, above := s.TryAcquire(t.Context()); !ok || above {
 		t.Fatal("the scheduler's own limit is not 1")
 	}
 	if why := s.Why(); len(why) != 1 || why[0].Code != stint.CodeMax {
 		t.Errorf("at its own limit: %+v", why)
 	}
-	s.Release()
+	p.Release()
 
 	var numbers []string
 	for range geometry.Slots[0] {
@@ -43,7 +44,7 @@ func TestB8_StatsAndWhyNameOtherProcesses(t *testing.T) {
 			t.Errorf("%q does not name process %s", why[0].By, n)
 		}
 	}
-	go func() { _ = s.Acquire(t.Context()) }()
+	goAcquire(t.Context(), s)
 	until(t, "nobody waits", func() bool { return s.Stats().Queued == 1 })
 	got := s.Stats()
 	if u := got.Shared; got.Running != 0 || u.Running != 3 || u.Waiting != 1 || len(u.Holders) != 4 {

@@ -41,15 +41,16 @@ func until(t *testing.T, what string, holds func() bool) {
 }
 
 // acquire gets a slot through a region of its own.
-func acquire(t *testing.T, path string) stint.Scheduler {
+func acquire(t *testing.T, path string) *stint.Permit {
 	t.Helper()
 	s := stint.New(1, stint.Config{Slots: open(t, path, geometry).Slots(0)})
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if err := s.Acquire(ctx); err != nil {
+	p, err := s.Acquire(ctx)
+	if err != nil {
 		t.Fatalf("no slot: %v", err)
 	}
-	return s
+	return &p
 }
 
 func (p *process) signal(t *testing.T, signal syscall.Signal) {
@@ -74,9 +75,9 @@ func TestB8_StoppedProcess(t *testing.T) {
 	until(t, "the process does not wait", func() bool { return slots.Usage().Waiting == 1 })
 	p.signal(t, syscall.SIGSTOP)
 	slots.Release(grants[0])
-	s := acquire(t, path)
+	held := acquire(t, path)
 	p.signal(t, syscall.SIGCONT)
-	s.Release()
+	held.Release()
 	if !p.await(1) {
 		t.Fatal("the process has ended")
 	}

@@ -15,7 +15,7 @@ func TestB8_TryAfterADeath(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	tries := stint.New(1, stint.Config{Slots: punctual(t, path, one)})
 	holdOne(t, path).kill()
-	if !tries.TryAcquire() {
+	if _, ok := tries.TryAcquire(t.Context()); !ok {
 		t.Error("a slot that a dead process had was refused")
 	}
 }
@@ -25,14 +25,12 @@ func TestB8_TryAfterTheDeathOfOneWhoWaits(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	slots := punctual(t, path, one)
 	s, tries := stint.New(1, stint.Config{Slots: slots}), stint.New(1, stint.Config{Slots: punctual(t, path, one)})
-	if !s.TryAcquire() {
-		t.Fatal("a free slot was refused")
-	}
+	p := mustTry(t, s)
 	waiter := start(t, "hold one", path)
 	until(t, "the process does not wait", func() bool { return slots.Usage().Waiting == 1 })
 	waiter.kill()
-	s.Release()
-	if !tries.TryAcquire() {
+	p.Release()
+	if _, ok := tries.TryAcquire(t.Context()); !ok {
 		t.Error("a slot that was granted to a dead process was refused")
 	}
 }

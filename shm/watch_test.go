@@ -17,15 +17,13 @@ import (
 // eight times less often. When the first is gone the next does it.
 func TestB8_OneOfAllWhoWaitLeads(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
-	if !stint.New(1, stint.Config{Slots: open(t, path, one).Slots(0)}).TryAcquire() {
-		t.Fatal("a free slot was refused")
-	}
+	mustTry(t, stint.New(1, stint.Config{Slots: open(t, path, one).Slots(0)}))
 	const period = 10 * time.Millisecond
 	waiting := make([]*shm.Region, 10)
 	answers := make([]<-chan error, len(waiting))
 	for i := range waiting {
 		waiting[i] = open(t, path, one)
-		_, answers[i] = waits(t, waiting[i])
+		answers[i] = waits(t, waiting[i]).answer
 	}
 	for first := range 3 {
 		until(t, "others than the first two have all doorbells, or they sleep for other times", func() bool {
@@ -63,7 +61,7 @@ func TestB8_WhoLeadsIsGone(t *testing.T) {
 			leader.tell(t, "wait")
 			r := open(t, path, one)
 			until(t, "the leader does not wait", func() bool { return r.Slots(0).Usage().Waiting == 1 })
-			_, answer := waits(t, r)
+			answer := waits(t, r).answer
 			until(t, "this one leads", func() bool { _, pace := r.Watch(); return pace == 20*time.Millisecond })
 			end(t, leader)
 			holder.kill()

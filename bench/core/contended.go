@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/stintgo/stint"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/stintgo/stint/bench/measure"
@@ -37,33 +38,38 @@ func contended() measure.Case {
 
 func contendedStint(st *measure.Stage) measure.Loop {
 	ctx, s := cancellable(st), scheduler(st, contendedLimit)
-	return crowd(func() bool { return s.Acquire(ctx) == nil }, s.Release)
+	return crowd(func() (stint.Permit, bool) {
+		p, err := s.Acquire(ctx)
+		return p, err == nil
+	}, func(p stint.Permit) { p.Release() })
 }
 
 func contendedXSync(st *measure.Stage) measure.Loop {
 	ctx, sem := cancellable(st), semaphore.NewWeighted(contendedLimit)
-	return crowd(func() bool { return sem.Acquire(ctx, 1) == nil }, func() { sem.Release(1) })
+	return crowd(func() (int64, bool) { return 1, sem.Acquire(ctx, 1) == nil }, sem.Release)
 }
 
 func contendedChannel(st *measure.Stage) measure.Loop {
 	ctx, slots := cancellable(st), make(chan struct{}, contendedLimit)
-	return crowd(func() bool {
+	return crowd(func() (none struct{}, ok bool) {
 		select {
-		case slots <- struct{}{}:
-			return true
+		case slots <- none:
+			return none, true
 		case <-ctx.Done():
-			return false
+			return none, false
 		}
-	}, func() { <-slots })
+	}, func(struct{}) { <-slots })
 }
 
 // crowd takes all slots, lets everyone queue, and then gives the slots back.
 // Without that, each goroutine would be done with its share before the next
 // one is started, and nobody would ever wait.
-func crowd(acquire func() bool, release func()) measure.Loop {
+func crowd[P any](acquire func() (P, bool), release func(P)) measure.Loop {
 	return func(n int) int {
+		var first []P
 		for range contendedLimit {
-			acquire()
+			p, _ := acquire()
+			first = append(first, p)
 		}
 		var arrived atomic.Int64
 		var opened sync.WaitGroup
@@ -73,17 +79,17 @@ func crowd(acquire func() bool, release func()) measure.Loop {
 			}
 			// The last to arrive is between counting itself and queueing.
 			time.Sleep(100 * time.Microsecond)
-			for range contendedLimit {
-				release()
+			for _, p := range first {
+				release(p)
 			}
 		})
 		done := measure.Spread(n, contenders, func(_, share int) int {
 			arrived.Add(1)
 			did := 0
 			for range share {
-				if acquire() {
+				if p, ok := acquire(); ok {
 					did++
-					release()
+					release(p)
 				}
 			}
 			return did
@@ -107,23 +113,24 @@ func fifoOrder() measure.Case {
 
 func fifoStint(st *measure.Stage) (measure.Values, error) {
 	ctx, s := cancellable(st), scheduler(st, 1)
-	if err := s.Acquire(ctx); err != nil {
+	first, err := s.Acquire(ctx)
+	if err != nil {
 		return nil, err
 	}
 	var served []int // guarded by the one slot
 	var all sync.WaitGroup
 	for i := range contenders {
 		all.Go(func() {
-			if s.Acquire(ctx) == nil {
+			if p, err := s.Acquire(ctx); err == nil {
 				served = append(served, i)
-				s.Release()
+				p.Release()
 			}
 		})
 		for s.Stats().Queued <= i {
 			runtime.Gosched()
 		}
 	}
-	s.Release()
+	first.Release()
 	all.Wait()
 	wrong := contenders - len(served)
 	for place, who := range served {

@@ -72,9 +72,9 @@ func acquireLoop(ctx context.Context, s stint.Scheduler) measure.Loop {
 	return func(n int) int {
 		done := 0
 		for range n {
-			if s.Acquire(ctx) == nil {
+			if p, err := s.Acquire(ctx); err == nil {
 				done++
-				s.Release()
+				p.Release()
 			}
 		}
 		return done

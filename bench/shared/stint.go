@@ -84,6 +84,7 @@ type schedulerCaller struct {
 	ctx       context.Context    //nolint:containedctx // every call has the same
 	cancel    context.CancelFunc // is never called
 	scheduler stint.Scheduler
+	permit    stint.Permit // what acquire took
 }
 
 func openScheduler(dir string, slots, _ int) (limit, error) {
@@ -92,26 +93,30 @@ func openScheduler(dir string, slots, _ int) (limit, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	return schedulerCaller{ctx, cancel, stint.New(slots, stint.Config{Slots: s})}, nil
+	return &schedulerCaller{ctx: ctx, cancel: cancel, scheduler: stint.New(slots, stint.Config{Slots: s})}, nil
 }
 
-func (s schedulerCaller) caller() (caller, error) { return s, nil }
-
-func (s schedulerCaller) acquire(tier stint.Priority) error {
-	return s.scheduler.At(tier).Acquire(s.ctx)
+func (s *schedulerCaller) caller() (caller, error) {
+	return &schedulerCaller{ctx: s.ctx, cancel: s.cancel, scheduler: s.scheduler}, nil
 }
 
-func (s schedulerCaller) release() error {
-	s.scheduler.Release()
+func (s *schedulerCaller) acquire(tier stint.Priority) (err error) {
+	s.permit, err = s.scheduler.At(tier).Acquire(s.ctx)
+	return err
+}
+
+func (s *schedulerCaller) release() error {
+	s.permit.Release()
 	return nil
 }
 
-func (s schedulerCaller) burst(n int) error {
+func (s *schedulerCaller) burst(n int) error {
 	for range n {
-		if err := s.scheduler.Acquire(s.ctx); err != nil {
+		p, err := s.scheduler.Acquire(s.ctx)
+		if err != nil {
 			return err
 		}
-		s.scheduler.Release()
+		p.Release()
 	}
 	return nil
 }

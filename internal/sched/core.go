@@ -13,8 +13,10 @@ type core struct {
 	waking atomic.Bool // a worker has been started and has not looked at the queue yet, or lingers
 	killed atomic.Bool // what runs has been cancelled
 
-	cfg    Config  // immutable
+	// Immutable.
+	cfg    Config
 	engine *Engine // that it is part of
+	tracks bool    // an entry stands for all that has slots: see holders
 
 	_    pad
 	mail mail
@@ -26,13 +28,13 @@ type core struct {
 	// with that of another engine.
 	mu        spinMutex
 	queue     queue
-	news      news     // to act on when the lock is given up
-	volunteer *worker  // the caller of dispatch, if that is a worker that can run one job
-	workers   int      // goroutines that run jobs or publish their outcomes
-	lent      int      // tasks that have lent their slot
-	resumes   []*entry // and those of them that want it back: they go first
+	news      news    // to act on when the lock is given up
+	volunteer *worker // the caller of dispatch, if that is a worker that can run one job
+	workers   int     // goroutines that run jobs or publish their outcomes
+	lending   lending
 	door      door
 	shared    sharing
+	holders   holders
 	paused    *Pause
 	closed    bool   // nothing new is taken
 	idle      idling // calls that wait until nothing is left
@@ -42,19 +44,6 @@ type core struct {
 
 // pad keeps what different processors write on different cache lines.
 type pad [64]byte
-
-// news is what has been decided under the lock and is acted on without it, because to wake
-// a goroutine or to start one takes far longer than to decide.
-type news struct {
-	granted  entryQueue // goroutines that go on, with a slot or an error
-	starting []job      // jobs that get a worker
-	refused  []refusal  // jobs that will not run
-}
-
-type refusal struct {
-	job
-	err error
-}
 
 // job is a job that is to run, or runs.
 type job struct {
@@ -73,19 +62,17 @@ func (j *job) refuse(err error) {
 	}
 }
 
-func (n *news) none() bool { return n.granted.first == nil && n.starting == nil && n.refused == nil }
-
 // lock takes the engine's lock.
 func (c *core) lock() {
 	c.mu.Lock()
-	c.takeIn()
+	c.mail.takeIn()
 }
 
 func (c *core) tryLock() bool {
 	if !c.mu.TryLock() {
 		return false
 	}
-	c.takeIn()
+	c.mail.takeIn()
 	return true
 }
 
@@ -109,7 +96,7 @@ func (c *core) unlock() {
 func (c *core) unlockAndAct() {
 	var refused []refusal // published last: that waits for functions of the user's
 	for rounds := 0; ; rounds++ {
-		c.takeIn()
+		c.mail.takeIn()
 		if c.news.none() {
 			c.mu.Unlock()
 		} else {
@@ -117,13 +104,13 @@ func (c *core) unlockAndAct() {
 			c.news = news{}
 			c.mu.Unlock()
 			refused = append(refused, what.refused...)
-			c.deliver(&what)
+			what.deliver(c.engine)
 		}
 		if c.mail.empty() {
 			break
 		}
 		if rounds == maxRounds {
-			go c.collect()
+			go c.mail.collect()
 			break
 		}
 		if !c.mu.TryLock() {
@@ -131,45 +118,8 @@ func (c *core) unlockAndAct() {
 		}
 	}
 	if len(refused) > 0 {
-		c.publishAll(refused)
+		publishAll(c.engine, refused)
 	}
-}
-
-// deliver wakes goroutines and starts workers.
-func (c *core) deliver(what *news) {
-	for x := what.granted.first; x != nil; {
-		following, sleeps := x.link, x.sleeps // before it goes on, and x is used again
-		x.link = nil
-		x.ready <- struct{}{}
-		if sleeps {
-			c.shared.sleeper.Rouse()
-		}
-		x = following
-	}
-	for _, j := range what.starting {
-		go c.engine.work(j)
-	}
-}
-
-// publishAll publishes the errors of jobs that are refused, the last of which was refused
-// first, and returns when that is done. It does so in a goroutine of its own: their
-// teardowns may end it, and the caller has a slot to run on, to wait for or to give back.
-func (c *core) publishAll(refused []refusal) {
-	published := make(chan struct{})
-	go func() {
-		defer close(published)
-		defer func() {
-			c.lock()
-			c.workers -= len(refused)
-			c.noticeIdle()
-			c.unlock()
-		}()
-		for _, r := range refused {
-			r.Forget()
-			defer r.refuse(r.err)
-		}
-	}()
-	<-published
 }
 
 // refuses says why an arrival of a weight is not taken. What is part of a

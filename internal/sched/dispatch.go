@@ -54,7 +54,7 @@ func (c *core) dispatch(freed int, finished bool) {
 // pause, a task that wants its slots back first, a worker that is on its way,
 // or shared slots that others hold.
 func (c *core) capped(running int) bool {
-	return c.paused == nil && len(c.resumes) == 0 && !c.queue.may(running)
+	return c.paused == nil && !c.lending.wanted() && !c.queue.may(running)
 }
 
 // release gives slots that a finish has freed to what is next.
@@ -110,7 +110,7 @@ func (c *core) dispatchAndUnlock(freed int, finished bool) {
 func (c *core) publishGate(old uint64, running int) bool {
 	closed := c.queue.closed(running) | c.door.closed() // a slot that comes free may be for a submitter
 	bits := uint64(closed) << closedShift
-	if c.paused != nil || c.closed || c.idle.awaited() || c.cfg.Slots != nil || len(c.resumes) > 0 {
+	if c.paused != nil || c.closed || c.idle.awaited() || c.tracks || c.lending.wanted() {
 		bits |= slowBit
 	}
 	fresh := old&^(runningMask|closedMask|slowBit) | bits | uint64(running)
@@ -120,8 +120,8 @@ func (c *core) publishGate(old uint64, running int) bool {
 // next returns the piece that starts next, if one may. Tasks that have lent their
 // slot and want it back go first, even through a pause: they run already.
 func (c *core) next(running int) (p piece, ok bool) {
-	if len(c.resumes) > 0 {
-		if x, hold := c.nextResume(running); hold {
+	if c.lending.wanted() {
+		if x, hold := c.lending.next(running); hold {
 			return piece{x: x, tier: -1, weight: x.slots()}, x != nil
 		}
 	}
@@ -159,23 +159,6 @@ func (c *core) mayStart() bool { return c.volunteer != nil || !c.waking.Load() |
 
 func (c *core) full() bool { return c.cfg.Queue > 0 && c.queue.log().Len() >= c.cfg.Queue }
 
-// nextResume returns the first task that can have its slot back. hold says that
-// nothing else may start: there is one, or one that lacks nothing but slots.
-func (c *core) nextResume(running int) (x *entry, hold bool) {
-	for _, x := range c.resumes {
-		switch {
-		case !c.queue.log().KeyHasRoom(x.Key):
-		case running > 0 && running+int(x.Weight) > int(c.gate.limit.Load()):
-			return nil, true
-		case c.cfg.Slots != nil && !c.shared.regain(x):
-			return nil, true
-		default:
-			return x, true
-		}
-	}
-	return nil, false
-}
-
 func (x *entry) slots() int32 {
 	if x == nil {
 		return 0
@@ -187,10 +170,7 @@ func (x *entry) slots() int32 {
 // that has just finished a job keeps the next one for itself.
 func (c *core) start(p piece) {
 	if p.tier < 0 {
-		i := slices.Index(c.resumes, p.x)
-		c.resumes = slices.Delete(c.resumes, i, i+1)
-		c.queue.log().Admit(p.x.Key)
-		c.news.granted.append(p.x)
+		c.lending.resume(p.x)
 		return
 	}
 	var j job
@@ -200,6 +180,9 @@ func (c *core) start(p piece) {
 		j = job{p.x.job, p.x.group, p.x}
 	}
 	c.queue.start(p)
+	if p.x != nil {
+		c.holders.begin(p.x)
+	}
 	switch {
 	case j.Job == nil:
 		c.news.granted.append(p.x)
@@ -254,13 +237,13 @@ func (c *core) refuseAll(why func(weight int) error) (refused int) {
 // nothingWaits reports whether there is nothing to start, and nothing that waits for there
 // to be nothing.
 func (c *core) nothingWaits() bool {
-	return c.queue.empty() && len(c.resumes) == 0 && !c.idle.awaited() && !c.door.busy()
+	return c.queue.empty() && !c.lending.wanted() && !c.idle.awaited() && !c.door.busy()
 }
 
 // noticeIdle ends the waits for an idle engine when nothing is left of what was accepted. No
 // submitter waits at the door then: an empty queue has room.
 func (c *core) noticeIdle() {
-	if c.idle.awaited() && c.gate.running() == 0 && c.queue.empty() && c.lent == 0 && c.workers == 0 {
+	if c.idle.awaited() && c.gate.running() == 0 && c.queue.empty() && c.lending.n == 0 && c.workers == 0 {
 		c.idle.notice()
 	}
 }

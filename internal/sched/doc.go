@@ -10,12 +10,14 @@
 //	entry.go     one piece of work that needs more than its turn: a goroutine that waits, a key
 //	engine.go    the Engine: limits, pause, close
 //	core.go      its lock, and what is done when it is given up
+//	news.go      what has been decided and is acted on then
 //	dispatch.go  how free slots are given out
 //	take.go      a goroutine that waits for a slot, and gives it back
 //	submit.go    a job, from its arrival to its place in the queue
 //	worker.go    goroutines that run jobs, one after the other
 //	task.go      the context of a function that runs on a slot
 //	lend.go      slots that are lent while their function waits
+//	lending.go   the functions that have lent theirs
 //	call.go      one function and its outcome: what a future is made of
 //	promise.go   a call that is settled by hand
 //	group.go     many functions that end together
@@ -23,6 +25,7 @@
 //	door.go      submitters that wait for room in a bounded queue
 //	shared.go    slots that are shared with other processes or hosts
 //	idle.go      calls that wait until nothing is queued or runs
+//	holders.go   the work that has slots, where that is kept
 //	report.go    what waits, and why
 //	forecast.go  how long work will wait,
 //	pace.go      by how fast entries have started,

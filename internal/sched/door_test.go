@@ -17,8 +17,8 @@ func (*nothing) Forget()                  {}
 func TestA8_DoorForgetsKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := New(Config{Limit: 1, Queue: 1})
-		plain := Ask{Weight: 1}
-		if err := e.Take(t.Context(), plain); err != nil {
+		p, err := e.Take(t.Context(), Ask{Weight: 1})
+		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range 100 {
@@ -32,7 +32,7 @@ func TestA8_DoorForgetsKeys(t *testing.T) {
 		if n := e.Stats(func() {}).Blocked; n != 99 {
 			t.Fatalf("%d wait at the door, want 99", n)
 		}
-		e.Give("", 1)
+		p.Release()
 		synctest.Wait()
 		e.lock()
 		defer e.unlock()

@@ -19,8 +19,10 @@ type Config struct {
 	Queue  int  // entries that may wait, 0 for no bound
 	Refuse bool // an arrival that finds the queue full is refused, or it waits
 	Slots  Slots
-	Caught func(recovered any) error // makes the error of a function that did not return
-	Report func(error)               // is called with the errors of Caught that nothing may wait for
+	// Holders has what has slots be known: which work, and since when.
+	Holders bool
+	Caught  func(recovered any) error // makes the error of a function that did not return
+	Report  func(error)               // is called with the errors of Caught that nothing may wait for
 }
 
 // Engine is the state behind a scheduler: slots, and the work that waits for them. All
@@ -51,10 +53,11 @@ type Pause struct {
 func New(cfg Config) *Engine {
 	e := &Engine{
 		parallel: runtime.GOMAXPROCS(0) > 1,
-		items:    cfg.Slots == nil && cfg.Queue == 0,
 		live:     make(map[*Task]struct{}),
 	}
-	e.cfg, e.engine = cfg, e
+	e.cfg, e.engine, e.tracks = cfg, e, cfg.Slots != nil || cfg.Holders
+	e.mail.c, e.lending.e, e.holders.e = &e.core, e, e
+	e.items = !e.tracks && cfg.Queue == 0
 	e.queue.clock.born = now()
 	e.queue.clock.last = -1
 	e.queue.alone = -1
@@ -67,17 +70,20 @@ func New(cfg Config) *Engine {
 		e.door = door{e: e, log: backlog.New[*entry](backlog.Config{Max: cfg.Queue, Share: cfg.Share})}
 	}
 	e.gate.publish(e.queue.log().Limits())
+	if e.tracks {
+		e.gate.word.Or(slowBit)
+	}
 	if cfg.Slots != nil {
 		e.shared.bindTo(e)
 	}
 	return e
 }
 
-// TryFast takes one slot for a tier if that needs no lock.
+// TryFast takes one slot for a tier if that needs no lock. The permit is [Engine.One].
 func (e *Engine) TryFast(tier int) bool { return e.gate.take(tier) }
 
-// GiveFast gives back one slot of work without a key if that needs no lock.
-func (e *Engine) GiveFast() bool { return e.gate.give() }
+// One is a permit for one slot that was taken without a key.
+func (e *Engine) One() Permit { return Permit{e: e} }
 
 // Limit is the number of slots.
 func (e *Engine) Limit() int { return int(e.gate.limit.Load()) }

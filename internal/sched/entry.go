@@ -37,8 +37,9 @@ type Job interface {
 // guards them. A call may still point to an entry that is used again: it reads no more
 // than e, which stays, and with the lock waits, and job while that is true.
 type entry struct {
-	e     *Engine
-	waits bool // it is in the queue; changes with the lock held
+	e       *Engine
+	waits   bool   // it is in the queue; changes with the lock held
+	permits uint64 // that have been given back by it; likewise
 	use
 }
 
@@ -56,11 +57,12 @@ type use struct {
 	watch        *watch // whose context's end takes it out of the queue, while that is not an item's
 	newer, older *entry // in the watch's list, if it has a key
 
-	// Of shared slots.
-	grant uint64
-	lost  bool  // it may have been taken away
-	loose bool  // it is for a caller that keeps no entry: see sharing
-	task  *Task // the function that runs on it
+	// Of slots that it has, where that is kept: see holders.
+	at    int    // where it is among them
+	began int64  // when it got them, by the engine's clock
+	grant uint64 // of shared ones
+	lost  bool   // they may have been taken away
+	task  *Task  // the function that runs on them
 
 	// Of a goroutine that waits.
 	ready   chan struct{}   // it goes on when it receives here,

@@ -51,15 +51,13 @@ func (g *gate) give() bool {
 			return false
 		}
 		if uint32(old) == 0 {
-			panic(releasedTooOften)
+			panic(notHeld)
 		}
 		if g.word.CompareAndSwap(old, old-1) {
 			return true
 		}
 	}
 }
-
-const releasedTooOften = "stint: Release without Acquire"
 
 // running is the number of slots in use.
 func (g *gate) running() int { return int(uint32(g.word.Load())) }

@@ -17,7 +17,8 @@ func TestB5_AdmissionUnderOldLimitsFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := New(Config{Limit: 2})
-			if err := e.Take(context.Background(), Ask{Weight: 1, Tier: normal}); err != nil {
+			p, err := e.Take(context.Background(), Ask{Weight: 1, Tier: normal})
+			if err != nil {
 				t.Fatal(err)
 			}
 			g := &e.gate
@@ -32,7 +33,7 @@ func TestB5_AdmissionUnderOldLimitsFails(t *testing.T) {
 			if g.take(normal) {
 				t.Error("a slot was taken under the new limits")
 			}
-			e.Give("", 1)
+			p.Release()
 		})
 	}
 }

@@ -37,7 +37,8 @@ func TestA6_GroupGoWhileItsContextEnds(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e := New(Config{Limit: 2})
 				full := Ask{Weight: 2, Tier: 3}
-				if err := e.Take(t.Context(), full); err != nil {
+				p, err := e.Take(t.Context(), full)
+				if err != nil {
 					t.Fatal(err)
 				}
 				failure := errors.New("failed")
@@ -52,7 +53,7 @@ func TestA6_GroupGoWhileItsContextEnds(t *testing.T) {
 				if n := e.Stats(func() {}).Queued; n != 0 {
 					t.Errorf("%d functions of an ended group are queued", n)
 				}
-				e.Give("", 2) // a function that is queued runs now, so that Wait returns
+				p.Release() // a function that is queued runs now, so that Wait returns
 				if err := g.Wait(); !errors.Is(err, failure) {
 					t.Errorf("Wait: %v, want %v", err, failure)
 				}

@@ -100,7 +100,7 @@ func (h *Hold) lend() (first, ok bool) {
 		}
 		if h.state.CompareAndSwap(waits, waits+1) {
 			if waits == taskHolding {
-				h.x.e.lent++
+				h.x.e.lending.n++
 			}
 			return waits == taskHolding, true
 		}
@@ -139,7 +139,7 @@ func (h *Hold) lastToReturn() bool {
 func (h *Hold) reclaim(freed int) {
 	e := h.x.e
 	x := e.waiter(h.x.Ask)
-	e.resumes = append(e.resumes, x)
+	e.lending.resumes = append(e.lending.resumes, x)
 	e.dispatchAndUnlock(freed, false)
 	<-x.ready
 
@@ -162,11 +162,13 @@ func (h *Hold) returned(x *entry) {
 	e := x.e
 	waits := h.state.Load()
 	if waits == 1 {
-		if e.cfg.Slots != nil {
-			e.shared.move(x, h.x)
+		if e.tracks {
+			e.holders.remove(x)
+			e.holders.add(h.x)
+			h.x.grant, h.x.lost = x.grant, x.lost
 		}
 		h.state.Store(taskHolding)
-		e.lent--
+		e.lending.n--
 		return
 	}
 	if waits > 1 {
@@ -193,6 +195,7 @@ func (h *Hold) takeNested(ctx context.Context, a Ask, caller holder) (x *entry, 
 		if e.cfg.Slots == nil && !e.killed.Load() && int(a.Weight) <= freed && e.queue.log().KeyHasRoom(a.Key) {
 			x = e.entry(a)
 			e.queue.log().Admit(a.Key)
+			e.holders.begin(x)
 			freed -= int(a.Weight)
 		}
 		e.dispatch(freed, x == nil)
@@ -218,7 +221,7 @@ func (h *Hold) takeNested(ctx context.Context, a Ask, caller holder) (x *entry, 
 // they have been lent to work that is still waited for.
 func (h *Hold) end() (freed int) {
 	if h.state.Swap(taskEnded) > taskHolding {
-		h.x.e.lent--
+		h.x.e.lending.n--
 		return 0
 	}
 	h.x.e.yield(h.x)
@@ -239,14 +242,4 @@ func (h *Hold) endJob() (freed int) {
 	}
 	e.yield(x)
 	return int(x.Weight)
-}
-
-// yield gives up what x holds besides its slots here.
-func (c *core) yield(x *entry) {
-	if x.Key != "" {
-		c.queue.log().Finish(x.Key)
-	}
-	if c.cfg.Slots != nil {
-		c.shared.give(x)
-	}
 }

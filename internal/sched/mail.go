@@ -12,6 +12,7 @@ import "sync/atomic"
 // What is left counts as done when the lock is next taken: [core.lock] takes
 // it in first, so nothing that holds the lock ever sees an engine that lacks it.
 type mail struct {
+	c       *core                 // whose lock it is
 	newest  atomic.Pointer[entry] // of the arrivals, linked to those before it
 	returns atomic.Int64          // slots of plain work
 }
@@ -56,28 +57,29 @@ func (x *entry) leave() bool {
 		return false
 	}
 	c.mail.put(x)
-	c.collect()
+	c.mail.collect()
 	return true
 }
 
-// leaveReturn leaves a slot of plain work for the lock's holder. If it reports
+// putReturn leaves a slot of plain work for the lock's holder. If it reports
 // false, it has not, and the caller has the lock.
 //
 // A Release too many is found with the lock held, but for one at the very moment
 // in which the last slot is given back elsewhere: it gets in here, and is found
 // when it is taken in. Then the process ends, as it does when a sync.Mutex
 // that is not locked is unlocked.
-func (c *core) leaveReturn() bool {
-	for c.cfg.Slots == nil {
+func (m *mail) putReturn() bool {
+	c := m.c
+	for {
 		if c.tryLock() {
 			return false
 		}
-		left := c.mail.returns.Load()
+		left := m.returns.Load()
 		if int64(c.gate.running()) <= left {
 			break // more is released than was acquired, or the holder is just counting: the lock tells
 		}
-		if c.mail.returns.CompareAndSwap(left, left+1) {
-			c.collect()
+		if m.returns.CompareAndSwap(left, left+1) {
+			m.collect()
 			return true
 		}
 	}
@@ -86,32 +88,32 @@ func (c *core) leaveReturn() bool {
 }
 
 // collect does what has been left, unless the lock is taken and its holder will.
-func (c *core) collect() {
-	if c.mu.TryLock() {
-		c.unlock()
+func (m *mail) collect() {
+	if m.c.mu.TryLock() {
+		m.c.unlock()
 	}
 }
 
 // takeIn does what has been left. The lock is held.
-func (c *core) takeIn() {
+func (m *mail) takeIn() {
 	// Arrivals are taken out first and come last: whatever slot was left before
 	// one of them was, by the same goroutine perhaps, is free then.
-	x := c.mail.arrivals()
-	if n := c.mail.returns.Load(); n > 0 {
+	x := m.arrivals()
+	if n := m.returns.Load(); n > 0 {
 		for range n {
-			if c.gate.running() == 0 {
-				go panic(releasedTooOften) // its caller has gone; see leaveReturn
+			if m.c.gate.running() == 0 {
+				go panic(notHeld) // its caller has gone; see putReturn
 			}
-			c.release(1)
+			m.c.release(1)
 		}
 		// Only now, so that running is never less than what is on its way back.
-		c.mail.returns.Add(-n)
+		m.returns.Add(-n)
 	}
 	for x != nil {
 		following := x.link
 		x.link = nil
 		if x.arrive() {
-			c.news.granted.append(x)
+			m.c.news.granted.append(x)
 		}
 		x = following
 	}

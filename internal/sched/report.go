@@ -43,11 +43,12 @@ type Present struct {
 	Running  int
 	Pause    *Pause
 	Forecast Forecast // of what waits; not set for an arrival
+	Holders  []Holder // what has slots, if that is kept, the one that has had them longest first
 }
 
 // present returns what is so now. The lock is held.
 func (e *Engine) present() Present {
-	return Present{Running: e.gate.running(), Pause: e.paused}
+	return Present{Running: e.gate.running(), Pause: e.paused, Holders: e.holders.list()}
 }
 
 // Wait is a piece of work that waits.

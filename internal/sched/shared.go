@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/stintgo/stint/internal/backlog"
 )
@@ -29,17 +28,14 @@ type Sleeper interface {
 // engine's lock, so the gate does not change while it is held.
 type sharing struct {
 	e       *Engine
-	slots   Slots             // nil if the slots are the engine's own
-	sleeper Sleeper           // the slots, if they are one
-	held    map[uint64]*entry // grants of functions, and of goroutines that are about to go on
-	loose   []uint64          // grants taken by callers that keep no entry
-	lost    int               // of those, the number taken away before they were released
-	tier    int               // that is wanted,
-	waiting int               // by so many
+	slots   Slots   // nil if the slots are the engine's own
+	sleeper Sleeper // the slots, if they are one
+	tier    int     // that is wanted,
+	waiting int     // by so many
 }
 
 func (s *sharing) bindTo(e *Engine) {
-	s.e, s.slots, s.held = e, e.cfg.Slots, make(map[uint64]*entry)
+	s.e, s.slots = e, e.cfg.Slots
 	s.sleeper, _ = s.slots.(Sleeper)
 	s.slots.Bind(s.refresh, s.lose)
 	s.refresh()
@@ -52,35 +48,28 @@ func (s *sharing) refresh() {
 }
 
 // obtain takes a shared slot for x.
-func (s *sharing) obtain(x *entry) error {
-	grant, err := s.slots.TryAcquire(int(x.Tier))
-	switch {
-	case err != nil:
-	case x.loose:
-		s.loose = append(s.loose, grant)
-	default:
-		x.grant = grant
-		s.held[grant] = x
-	}
+func (s *sharing) obtain(x *entry) (err error) {
+	x.grant, err = s.slots.TryAcquire(int(x.Tier))
 	return err
 }
 
 // take takes a shared slot at once, for [Engine.Take], if nothing waits here: that needs no
-// entry.
-func (s *sharing) take(a Ask) bool {
+// goroutine that can wait. It returns nil if it has not.
+func (s *sharing) take(a Ask) *entry {
 	e := s.e
 	e.lock()
 	defer e.unlock()
 	if !e.nothingWaits() || e.refuses(1, false) != nil || !e.admits(a, e.gate.running()) {
-		return false
+		return nil
 	}
-	grant, err := s.slots.TryAcquire(int(a.Tier))
-	if err != nil {
-		return false
+	x := e.entry(a)
+	if s.obtain(x) != nil {
+		x.recycle()
+		return nil
 	}
-	s.loose = append(s.loose, grant)
 	e.gate.word.Add(1)
-	return true
+	e.holders.begin(x)
+	return x
 }
 
 // expect has the goroutine of x, which is about to be queued, sleep in the shared
@@ -122,7 +111,6 @@ func (s *sharing) regain(x *entry) bool {
 // give releases the shared slot of x, unless it was lost.
 func (s *sharing) give(x *entry) {
 	if !x.lost {
-		delete(s.held, x.grant)
 		s.want(s.e.gate.running() - 1)
 		s.slots.Release(x.grant)
 	}
@@ -140,41 +128,12 @@ func (s *sharing) bind(x *entry, t *Task) {
 	}
 }
 
-// move gives the grant of one entry to another.
-func (s *sharing) move(from, to *entry) {
-	to.grant, to.lost = from.grant, from.lost
-	from.grant, from.lost = 0, false
-	if !to.lost {
-		s.held[to.grant] = to
-	}
-}
-
-// none reports whether no caller holds a grant without an entry.
-func (s *sharing) none() bool { return s.slots != nil && len(s.loose)+s.lost == 0 }
-
-// releaseLoose releases one grant that [Engine.Take] took. Which one is all the same.
-func (s *sharing) releaseLoose() {
-	if s.lost > 0 {
-		s.lost--
-		return
-	}
-	s.want(s.e.gate.running() - 1)
-	last := len(s.loose) - 1
-	s.slots.Release(s.loose[last])
-	s.loose = s.loose[:last]
-}
-
-// lose ends the work that runs on a grant that was taken away. Code
-// between Take and Give cannot be reached.
+// lose ends the work that runs on a grant that was taken away. A caller that has a permit
+// for it cannot be reached.
 func (s *sharing) lose(grant uint64, cause error) {
 	s.e.lock()
-	if i := slices.Index(s.loose, grant); i >= 0 {
-		s.loose = slices.Delete(s.loose, i, i+1)
-		s.lost++
-	}
 	var t *Task
-	if x := s.held[grant]; x != nil {
-		delete(s.held, grant)
+	if x := s.e.holders.of(grant); x != nil {
 		x.lost = true
 		t = x.task
 	}
@@ -188,7 +147,7 @@ func (s *sharing) lose(grant uint64, cause error) {
 // slot goes back, for what could start then, and once it is known what has started.
 func (s *sharing) want(running int) {
 	e := s.e
-	if e.queue.empty() && len(e.resumes) == 0 && s.waiting == 0 {
+	if e.queue.empty() && !e.lending.wanted() && s.waiting == 0 {
 		return
 	}
 	log := e.queue.log()
@@ -200,7 +159,7 @@ func (s *sharing) want(running int) {
 	if highest < 0 {
 		waiting = 0
 	}
-	for _, x := range e.resumes {
+	for _, x := range e.lending.resumes {
 		if log.KeyHasRoom(x.Key) {
 			highest = max(highest, int(x.Tier))
 			waiting++

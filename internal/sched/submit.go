@@ -102,7 +102,7 @@ func (a *arrival) start(e *Engine) bool {
 }
 
 // needsEntry reports whether a job is more than one slot and its turn.
-func (c *core) needsEntry(a Ask) bool { return !a.plain() || c.cfg.Slots != nil }
+func (c *core) needsEntry(a Ask) bool { return !a.plain() || c.tracks }
 
 func (a *arrival) entry(e *Engine) *entry {
 	x := e.entry(a.Ask)

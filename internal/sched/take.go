@@ -2,63 +2,94 @@ package sched
 
 import "context"
 
-// Take waits for the slots that a goroutine asks for. It keeps no entry of them: Give gives
-// them back.
-func (e *Engine) Take(ctx context.Context, a Ask) error {
-	if e.cfg.Slots != nil && a.plain() && e.shared.take(a) {
-		return nil
+// Permit is slots that a goroutine has taken, until it gives them back.
+type Permit struct {
+	e *Engine // nil for none
+	x *entry  // that has them; nil for one slot without a key, where nothing is kept of it
+	n uint64  // how many permits of x were given back before this one
+}
+
+// Take waits for the slots that a goroutine asks for.
+func (e *Engine) Take(ctx context.Context, a Ask) (Permit, error) {
+	if e.cfg.Slots != nil && a.plain() {
+		if x := e.shared.take(a); x != nil {
+			return x.permit(), nil
+		}
 	}
 	x := e.waiter(a)
-	x.loose = true
 	if err := x.take(ctx); err != nil {
-		return err
+		return Permit{}, err
 	}
-	x.recycle()
-	return nil
+	return x.permit(), nil
 }
 
 // TryTake takes slots if that needs no waiting.
-func (e *Engine) TryTake(a Ask) bool {
+func (e *Engine) TryTake(a Ask) (p Permit, ok bool) {
 	e.lock()
 	defer e.unlock()
 	e.makeWay()
 	if e.refuses(int(a.Weight), false) != nil {
-		return false
+		return p, false
 	}
 	x := e.entry(a)
-	x.loose = true
-	ok := e.admit(a, x)
-	if ok {
-		e.admitted(a.Key)
+	if !e.admit(a, x) {
+		x.recycle()
+		return p, false
 	}
-	x.recycle()
-	return ok
+	e.admitted(a.Key)
+	return x.permit(), true
 }
 
-// Give gives back slots of a key to what is next.
-func (e *Engine) Give(key string, weight int) {
-	if key != "" || weight != 1 {
-		e.lock()
-	} else if e.leaveReturn() {
-		return
+// permit returns the permit of x, which has slots. It keeps x only if that is needed.
+func (x *entry) permit() Permit {
+	e := x.e
+	if e.needsEntry(x.Ask) {
+		return Permit{e, x, x.permits}
 	}
-	if e.gate.running() < weight || key != "" && e.queue.log().Running(key) == 0 ||
-		e.shared.none() {
+	x.recycle()
+	return Permit{e: e}
+}
+
+// Release gives the slots back to what is next. It panics if it has done so before, as far
+// as it can tell: of copies of a permit for one slot without a key it can only count them.
+func (p *Permit) Release() {
+	e, x := p.e, p.x
+	p.e = nil
+	switch {
+	case e == nil:
+		panic(notHeld)
+	case x != nil:
+		x.give(p.n)
+	case !e.gate.give() && !e.mail.putReturn():
+		if e.gate.running() == 0 {
+			e.unlock()
+			panic(notHeld)
+		}
+		e.release(1)
 		e.unlock()
-		panic(releasedTooOften)
 	}
-	if key != "" {
-		e.queue.log().Finish(key)
+}
+
+const notHeld = "stint: Release of a Permit that is not held: it was released before, or never acquired"
+
+// give gives back the slots of the permit that is the n-th of x.
+func (x *entry) give(n uint64) {
+	e := x.e
+	e.lock()
+	if x.permits != n {
+		e.unlock()
+		panic(notHeld)
 	}
-	if e.cfg.Slots != nil {
-		e.shared.releaseLoose()
-	}
+	x.permits++
+	weight := int(x.Weight)
+	e.yield(x)
+	x.recycle()
 	e.release(weight)
 	e.unlock()
 }
 
-// take gets slots for a waiter, waiting if it must, and the entry stands for them then; with
-// Slots it names the grant, unless that is loose. After an error the entry is gone.
+// take gets slots for a waiter, waiting if it must, and the entry stands for them then. After
+// an error the entry is gone.
 func (x *entry) take(ctx context.Context) error {
 	e := x.e
 	x.done = ctx.Done() // before the lock, which a task's context takes
@@ -178,6 +209,7 @@ func (c *core) admit(a Ask, x *entry) bool {
 			if a.Key != "" {
 				c.queue.log().Admit(a.Key)
 			}
+			c.holders.begin(x)
 			return true
 		}
 	}
@@ -185,7 +217,7 @@ func (c *core) admit(a Ask, x *entry) bool {
 
 // admits reports whether an arrival may start at once, if shared slots allow it.
 func (c *core) admits(a Ask, running int) bool {
-	return c.paused == nil && len(c.resumes) == 0 &&
+	return c.paused == nil && !c.lending.wanted() &&
 		c.queue.log().Admits(int(a.Tier), a.Key, int(a.Weight), running)
 }
 

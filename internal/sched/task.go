@@ -243,7 +243,7 @@ func (t *Task) Exit(parent Lent) {
 func (t *Task) leave() {
 	e, x := t.engine(), t.x
 	if x == &e.plain && t.state.CompareAndSwap(taskHolding, taskEnded) {
-		if e.gate.give() || e.leaveReturn() {
+		if e.gate.give() || e.mail.putReturn() {
 			t.stop()
 			return
 		}

@@ -264,7 +264,8 @@ type counter struct {
 func (c *counter) work(t *testing.T, s stint.Scheduler) {
 	t.Helper()
 	for range rounds {
-		if err := s.Acquire(t.Context()); err != nil {
+		p, err := s.Acquire(t.Context())
+		if err != nil {
 			t.Error(err)
 			return
 		}
@@ -273,7 +274,7 @@ func (c *counter) work(t *testing.T, s stint.Scheduler) {
 			t.Errorf("%d inside, the limit is %d", n, c.limit)
 		}
 		c.add(-1)
-		s.Release()
+		p.Release()
 	}
 }
 

@@ -22,11 +22,12 @@ func freeSlot(ctx context.Context, each time.Duration) ([]Row, error) {
 	var failed error
 	ns := perOp(each, func(n int) {
 		for range n {
-			if err := s.Acquire(ctx); err != nil {
+			p, err := s.Acquire(ctx)
+			if err != nil {
 				failed = err
 				return
 			}
-			s.Release()
+			p.Release()
 		}
 	})
 	return []Row{{Name: "acquire and release, free slot", Value: ns, Unit: "ns"}}, failed
@@ -43,8 +44,10 @@ func contendedSlot(ctx context.Context, each time.Duration) ([]Row, error) {
 		var wg sync.WaitGroup
 		for range callers {
 			wg.Go(func() {
-				for left.Add(-1) >= 0 && s.Acquire(ctx) == nil {
-					s.Release()
+				for left.Add(-1) >= 0 {
+					if p, err := s.Acquire(ctx); err == nil {
+						p.Release()
+					}
 				}
 			})
 		}

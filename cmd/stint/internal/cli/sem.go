@@ -166,7 +166,8 @@ func (f *semFlags) acquire(ctx context.Context, name string) error {
 	}
 	r, err := f.spec.Open(ctx, func() {}) // a wait for a slot is as silent
 	if err == nil {
-		err = errors.Join(r.KeepOnExec(name), f.scheduler(r).Acquire(ctx))
+		_, full := f.scheduler(r).Acquire(ctx)
+		err = errors.Join(r.KeepOnExec(name), full)
 	}
 	return f.refusal(err)
 }
@@ -179,10 +180,10 @@ func (f *semFlags) tryAcquire(ctx context.Context, name string) error {
 	ctx, stop := context.WithTimeout(ctx, openMax)
 	defer stop()
 	r, err := f.spec.TryOpen(ctx)
-	switch {
-	case err != nil:
+	if err != nil {
 		return f.refusal(err)
-	case !f.scheduler(r).TryAcquire():
+	}
+	if _, ok := f.scheduler(r).TryAcquire(ctx); !ok {
 		return f.noSlot(nil)
 	}
 	return r.KeepOnExec(name)

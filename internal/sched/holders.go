@@ -1,0 +1,82 @@
+package sched
+
+import (
+	"slices"
+	"time"
+)
+
+// holders are the entries that have slots, where the engine keeps an entry for all of them:
+// with shared slots, to find whose has been taken away, and with [Config.Holders], to say who
+// has them. The engine's lock guards it.
+type holders struct {
+	e   *Engine
+	all []*entry
+}
+
+func (h *holders) add(x *entry) {
+	x.at = len(h.all)
+	h.all = append(h.all, x)
+}
+
+func (h *holders) remove(x *entry) {
+	last := len(h.all) - 1
+	h.all[x.at] = h.all[last]
+	h.all[x.at].at = x.at
+	h.all[last] = nil
+	h.all = h.all[:last]
+}
+
+// of returns the entry that has a grant of shared slots, nil if none has.
+func (h *holders) of(grant uint64) *entry {
+	i := slices.IndexFunc(h.all, func(x *entry) bool { return x.grant == grant && !x.lost })
+	if i < 0 {
+		return nil
+	}
+	return h.all[i]
+}
+
+// Holder is work that has slots.
+type Holder struct {
+	Ask
+
+	Since time.Time // when it got them
+}
+
+// list returns the work that has slots, the one that has had them longest first; nil if it is
+// not kept.
+func (h *holders) list() []Holder {
+	if !h.e.cfg.Holders {
+		return nil
+	}
+	all := make([]Holder, len(h.all))
+	for i, x := range h.all {
+		all[i] = Holder{x.Ask, h.e.queue.clock.time(x.began)}
+	}
+	slices.SortFunc(all, func(a, b Holder) int { return a.Since.Compare(b.Since) })
+	return all
+}
+
+// begin notes that x has slots, if that is kept.
+func (h *holders) begin(x *entry) {
+	e := h.e
+	if !e.tracks {
+		return
+	}
+	h.add(x)
+	if e.cfg.Holders {
+		x.began = e.queue.clock.age()
+	}
+}
+
+// yield gives up what x has besides its slots here.
+func (c *core) yield(x *entry) {
+	if x.Key != "" {
+		c.queue.log().Finish(x.Key)
+	}
+	if c.tracks {
+		c.holders.remove(x)
+	}
+	if c.cfg.Slots != nil {
+		c.shared.give(x)
+	}
+}

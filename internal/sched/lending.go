@@ -1,0 +1,41 @@
+package sched
+
+import "slices"
+
+// lending is the functions that have lent their slots. Those that want them back go before
+// all that is queued, even through a pause: they run already. The engine's lock guards it.
+type lending struct {
+	e       *Engine
+	n       int      // functions that have lent their slots
+	resumes []*entry // of those that want them back, in the order in which they do
+}
+
+// wanted reports whether a function wants its slots back.
+func (l *lending) wanted() bool { return len(l.resumes) > 0 }
+
+// next returns the first function that can have its slots back. hold says that
+// nothing else may start: there is one, or one that lacks nothing but slots.
+func (l *lending) next(running int) (x *entry, hold bool) {
+	e := l.e
+	for _, x := range l.resumes {
+		switch {
+		case !e.queue.log().KeyHasRoom(x.Key):
+		case running > 0 && running+int(x.Weight) > int(e.gate.limit.Load()):
+			return nil, true
+		case e.cfg.Slots != nil && !e.shared.regain(x):
+			return nil, true
+		default:
+			return x, true
+		}
+	}
+	return nil, false
+}
+
+// resume gives a function its slots back, which are counted already.
+func (l *lending) resume(x *entry) {
+	i := slices.Index(l.resumes, x)
+	l.resumes = slices.Delete(l.resumes, i, i+1)
+	l.e.queue.log().Admit(x.Key)
+	l.e.holders.begin(x)
+	l.e.news.granted.append(x)
+}
