@@ -81,6 +81,9 @@ func (r Reason) String() string {
 	case CodeKey:
 		return fmt.Sprintf("as many entries of key %q run as may: %d of %d", r.Key, r.Running, r.Limit) + r.held()
 	case CodeRate:
+		if r.Key != "" {
+			return r.short(fmt.Sprintf("the bucket of key %q", r.Key))
+		}
 		return r.short("the bucket")
 	case CodeBehind:
 		return r.behind()

@@ -33,6 +33,14 @@ func TestB6_ReasonsAreSentences(t *testing.T) {
 			"the bucket is short of 5 tokens, which it has at 2026-01-02T12:00:00.000Z",
 		},
 		{stint.Reason{Code: stint.CodeRate, Tokens: 5}, "the bucket is short of 5 tokens"},
+		{stint.Reason{Code: stint.CodeRate, Key: "a", Tokens: 5}, `the bucket of key "a" is short of 5 tokens`},
+		{
+			stint.Reason{Code: stint.CodeMax, Limit: 2, Running: 2, Held: []stint.Held{
+				{Priority: stint.High, Key: "a", Weight: 1, Since: noon}, {Weight: 1, Since: noon},
+			}},
+			`as many slots are in use as the limit allows: 2 of 2, longest by tier high, key "a", ` +
+				`since 2026-01-02T12:00:00.000Z`,
+		},
 		{stint.Reason{Code: stint.CodeBehind, Ahead: ahead}, "others go first: 1 of tier highest, 5 of tier normal"},
 		{stint.Reason{Code: stint.CodeBehind, Guard: 3}, "an entry that needs several slots goes first"},
 		{

@@ -23,7 +23,7 @@ const callers = 64
 func Cases() []measure.Case {
 	return []measure.Case{
 		try(1, 0.6), try(callers, 0.8), neverAbove(),
-		waiting(), copying(), rateChange(),
+		keyed(100), keyed(100_000), waiting(), copying(), rateChange(),
 	}
 }
 
