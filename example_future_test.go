@@ -40,6 +40,29 @@ func ExampleFuture_Cancel() {
 	// Output: nobody needs it any more
 }
 
+func ExampleFuture_SetPriority() {
+	ctx := context.Background()
+	s := stint.New(1, stint.Config{})
+	permit, _ := s.Acquire(ctx) // the only slot is taken
+	var futures []*stint.Future[int]
+	for i := range 3 {
+		futures = append(futures, stint.Go(ctx, s.At(stint.Low), func(context.Context) (int, error) {
+			fmt.Println("thumbnail", i)
+			return i, nil
+		}))
+	}
+	fmt.Println(futures[2].SetPriority(stint.High)) // somebody is looking at it
+	permit.Release()
+	for _, f := range futures {
+		_, _ = f.Wait(ctx)
+	}
+	// Output:
+	// true
+	// thumbnail 2
+	// thumbnail 0
+	// thumbnail 1
+}
+
 func ExampleFuture_Teardown() {
 	ctx := context.Background()
 	s := stint.New(1, stint.Config{})

@@ -53,14 +53,15 @@ func (s Scheduler) Why() []Reason {
 	}
 }
 
-// Waiting returns everything that is queued, in the order of arrival, with the
+// Waiting returns everything that is queued, in the order of arrival in its tier, with the
 // reasons; and then the submitters that wait for room in a bounded queue, in the
 // order of their arrival, with the reason [CodeQueueFull] first.
 //
 // It is for people: it takes time and memory in proportion to the queue. It looks at
 // a few hundred entries at a time, and others use the scheduler in between. What
-// waits all the time is in the answer, and what arrives, starts or leaves meanwhile
-// may be missing, or be shown as it was; so may a submitter that is let in.
+// waits all the time is in the answer, and what arrives, starts, leaves or is moved by
+// [Future.SetPriority] meanwhile may be missing, or be shown as it was; so may a submitter
+// that is let in.
 func (s Scheduler) Waiting() (all []Waiting) {
 	var shared []Reason
 	var now *held

@@ -81,6 +81,14 @@ func (f *Future[T]) Done() <-chan struct{} { return f.call.Done() }
 // of a [Promise] fails with the cause. A settled future stays as it is.
 func (f *Future[T]) Cancel(cause error) { f.call.Cancel(cause) }
 
+// SetPriority moves the function to another tier while it is queued: to the end of that
+// tier's line, of its key if it has one, as if it had arrived there now. It reports false
+// if the function does not wait for a slot: it runs, has an outcome, or continues a future
+// that has none yet. In the tier that it has it keeps its place. The context that the
+// function is given, and so what it starts, keeps the priority that it has. SetPriority
+// panics if p is not a tier.
+func (f *Future[T]) SetPriority(p Priority) bool { return f.call.SetTier(p.mustValid().index()) }
+
 // Teardown has fn called exactly once when the future has an outcome, also if
 // its function never runs; at once if it has one already. Teardowns are called
 // in the reverse order of their registration, before Wait returns, in the

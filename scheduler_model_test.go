@@ -22,6 +22,7 @@ type actor struct {
 	view   stint.Scheduler
 	cancel context.CancelCauseFunc
 	permit stint.Permit               // of TryAcquire
+	future *stint.Future[int]         // of a call of Go that has returned
 	orders chan func(context.Context) // what the function is to do; closed for it to return
 
 	state pieceState // as it is seen from outside
@@ -61,7 +62,7 @@ func (a *actor) begin(ctx context.Context) {
 		a.ended(err)
 	case "go":
 		f := stint.Go(ctx, a.view, a.body)
-		if a.id%2 == 0 {
+		if a.future = f; a.id%2 == 0 {
 			a.cancel = f.Cancel
 		}
 		_, err := f.Wait(context.Background())
@@ -221,6 +222,19 @@ func (p *play) cancelOne() {
 	p.m.withdraw(itself)
 }
 
+// move gives a queued function another tier.
+func (p *play) move() {
+	a := p.pick(func(a *actor) bool { return a.piece.state == queued && a.future != nil })
+	if a == nil {
+		return
+	}
+	tier := p.rnd.IntN(stint.Tiers)
+	if !a.future.SetPriority(stint.Priority(tier) + stint.Lowest) {
+		p.t.Fatalf("SetPriority of a function that is queued = false\n%s", p)
+	}
+	p.m.move(a.piece, tier)
+}
+
 // call has a function call another on a slot of its own scheduler.
 func (p *play) call() {
 	parent := p.pick(func(a *actor) bool { return a.piece.state == inside && a.how != "try" && a.how != "acquire" })
@@ -313,6 +327,7 @@ var operations = []struct {
 	{"finish", 28, (*play).finish},
 	{"cancel", 6, (*play).cancelOne},
 	{"call", 8, (*play).call},
+	{"move", 6, (*play).move},
 	{"caps", 2, (*play).setCaps},
 	{"per key", 1, (*play).setPerKey},
 	{"pause", 2, (*play).pause},

@@ -353,6 +353,18 @@ func (n *naive) take(p *piece, left uint64) {
 	}
 }
 
+// move has p arrive once more, in another tier.
+func (n *naive) move(p *piece, tier int) {
+	if tier == p.tier {
+		return
+	}
+	n.take(p, p.tag)
+	p.tier, p.tag, p.ahead, p.turns = tier, 0, 0, 0
+	n.push(p)
+	n.setAside()
+	n.dispatch(false)
+}
+
 // withdraw takes queued pieces out, the last first, so that their lines are as
 // if they had not come; each gets its answer. Then it starts what they held
 // back.

@@ -19,6 +19,7 @@
 //	lend.go      slots that are lent while their function waits
 //	lending.go   the functions that have lent theirs
 //	call.go      one function and its outcome: what a future is made of
+//	move.go      a call that waits gets another tier
 //	promise.go   a call that is settled by hand
 //	group.go     many functions that end together
 //	watch.go     the end of a context takes its jobs out of the queue

@@ -314,8 +314,8 @@ func (q *queue) pieceAt(stand *node, at uint64, last int64) (p backlog.Piece[int
 	if !ok || r.at(place).since > last {
 		return p, false
 	}
-	it := r.at(place)
+	here := r.piece(stand.Tier(), place)
 	return backlog.Piece[int64]{
-		Value: it.since, Weight: it.weight(), Ticket: uint64(it.since), Next: place + 1,
+		Value: here.arrived(), Weight: int(here.weight), Ticket: uint64(here.since()), Next: place + 1,
 	}, true
 }

@@ -89,6 +89,16 @@ func (w *aloneWorld) remove() {
 	w.waiting = slices.Delete(w.waiting, at, at+1)
 }
 
+// move gives an entry another tier.
+func (w *aloneWorld) move() {
+	p, to := w.waiting[w.rnd.IntN(len(w.waiting))], w.rnd.IntN(w.tiers)
+	if int(p[0].Tier) == to {
+		return
+	}
+	w.each(func(i int, q *queue) { q.move(q.entered(p[i]), to, w.arrived) })
+	w.arrived++
+}
+
 // end ends what runs.
 func (w *aloneWorld) end() {
 	at := w.rnd.IntN(len(w.running))
@@ -159,6 +169,8 @@ func TestModel_QueueOfOneFIFOMatchesThePolicy(t *testing.T) {
 				w.push()
 			case k == 4 && w.rnd.IntN(2) == 0 && len(w.waiting) > 0:
 				w.remove()
+			case k == 5 && w.rnd.IntN(2) == 0 && len(w.waiting) > 0:
+				w.move()
 			case k < 7 && len(w.running) > 0:
 				w.end()
 			default:

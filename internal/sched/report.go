@@ -93,7 +93,7 @@ func (e *Engine) Waiting(also func(), each func(n int, p *Present, w *Wait)) {
 	e.lock()
 	last := e.queue.clock.last
 	e.unlock()
-	queued := backlog.ScanRuns(e.queue.policy, engineLock{e}, func(n *node) int64 { return n.Value.since },
+	queued := backlog.ScanRuns(e.queue.policy, engineLock{e}, arrivedNode,
 		func(stand *node, at uint64) (backlog.Piece[int64], bool) { return e.queue.pieceAt(stand, at, last) })
 	e.lock()
 	present := e.present()
@@ -138,7 +138,7 @@ func (c *Call) Why(also func()) (p Present, w Wait, waits bool) {
 	also()
 	p = e.present()
 	p.Forecast = e.forecast()
-	w = Wait{Tier: int(piece.tier), Since: e.queue.clock.time(piece.since())}
+	w = Wait{Tier: int(piece.tier), Since: e.queue.clock.time(piece.arrived())}
 	if piece.it == nil {
 		w.Why = e.queue.log().Why(&piece.x.node, p.Running)
 	} else {

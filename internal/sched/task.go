@@ -29,6 +29,8 @@ type extra struct {
 	source    func(error)   // cancels the call that this one continues; set before it is shared, as is
 	engine    *Engine       // of such a one
 	begun     atomic.Bool   // such a one has been submitted
+	moved     bool          // to another tier while it waited; guarded by the engine's lock, as is
+	arrived   int64         // when it has been submitted, of such a one
 	teardowns hooks         // are called before the call settles,
 	followers hooks         // and these after
 }

@@ -1,0 +1,66 @@
+package sched
+
+// SetTier moves a call that waits in the queue to another tier, behind what its key has queued
+// there, and reports whether it waits. In the tier that it has it stays where it is.
+func (c *Call) SetTier(tier int) bool {
+	e := c.Engine()
+	e.lock()
+	p, ok := c.waiting()
+	if !ok {
+		e.unlock()
+		return false
+	}
+	if int(p.tier) != tier {
+		if more := c.task.ensure(); !more.moved {
+			more.moved, more.arrived = true, p.since()
+		}
+		e.queue.move(p, tier, e.queue.arrives(tier))
+	}
+	e.dispatchAndUnlock(0, false)
+	return true
+}
+
+// move moves a piece to another tier, where it counts as having arrived now. It stays queued, so its
+// watch goes on.
+func (q *queue) move(p piece, tier int, now int64) {
+	if p.it == nil {
+		x := p.x
+		q.log().Remove(&x.node)
+		x.Tier, x.since = int8(tier), now
+		q.log().PushAged(&x.node, tier, x.Key, 0, int(x.Weight), uint64(now))
+		return
+	}
+	it := *p.it
+	it.since = now
+	at := q.put(it, tier, int(p.weight))
+	it.watch.addItem(tier, at)
+	q.remove(p)
+	if x := p.x; x != nil {
+		x.waits, x.Tier, x.since, x.place = true, int8(tier), now, at
+		return
+	}
+	it.job.call().place = uint64(tier)<<tierShift | at
+}
+
+// arrived is when a piece has arrived, also if it has been moved since.
+func (p *piece) arrived() int64 {
+	job := p.job()
+	if job == nil || job.call() == nil {
+		return p.since()
+	}
+	if more := job.call().task.extra.Load(); more != nil && more.moved {
+		return more.arrived
+	}
+	return p.since()
+}
+
+// arrivedNode is arrived for an entry with a key.
+func arrivedNode(n *node) int64 { return (&piece{x: n.Value}).arrived() }
+
+// job is nil for a goroutine that waits.
+func (p *piece) job() Job {
+	if p.x != nil {
+		return p.x.job
+	}
+	return p.it.job
+}
