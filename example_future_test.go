@@ -156,22 +156,3 @@ func ExampleGroup() {
 	fmt.Println(g.Wait())
 	// Output: disk is full
 }
-
-func ExampleScope() {
-	ctx := context.Background()
-	s := stint.New(4, stint.Config{})
-	words := []string{"one", "three", "five"}
-	lengths := make([]int, len(words))
-	err := stint.Scope(ctx, s, func(g *stint.Group) error {
-		for i, word := range words {
-			g.Go(func(context.Context) error {
-				lengths[i] = len(word)
-				return nil
-			})
-		}
-		return nil
-	})
-	// Everything that the scope started has ended here.
-	fmt.Println(lengths, err)
-	// Output: [3 5 4] <nil>
-}

@@ -71,15 +71,14 @@ func (c *crowd) nest(ctx context.Context, rng *rand.Rand, depth int) (int, error
 		}
 		return f.Wait(ctx)
 	case 2:
-		return 0, stint.Scope(ctx, c.s, func(g *stint.Group) error {
-			for range 3 {
-				g.Go(func(ctx context.Context) error {
-					_, err := fn(ctx)
-					return err
-				})
-			}
-			return nil
-		})
+		g := stint.NewGroup(ctx, c.s)
+		for range 3 {
+			g.Go(func(ctx context.Context) error {
+				_, err := fn(ctx)
+				return err
+			})
+		}
+		return 0, g.Wait()
 	case 3:
 		f := c.track(stint.Go(ctx, c.s, fn))
 		next := c.track(stint.Then(ctx, c.s, f, func(ctx context.Context, _ int) (int, error) { return fn(ctx) }))

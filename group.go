@@ -13,7 +13,8 @@ import (
 type Group struct{ g sched.Group }
 
 // NewGroup returns a group whose functions get a context derived from ctx. Wait
-// must be called, or the context's resources leak.
+// must be called, or the context's resources leak. If the code in between may panic
+// or return early, defer a function that calls Cancel and then Wait.
 func NewGroup(ctx context.Context, s Scheduler) *Group {
 	g := new(Group)
 	g.g.Init(ctx, s.made(), s.ask(s.tierFor(ctx)))
@@ -26,24 +27,6 @@ func (g *Group) made() *sched.Group {
 		panic("stint: zero Group: make one with NewGroup")
 	}
 	return &g.g
-}
-
-// Scope calls fn with a new group and waits for everything that was started in
-// it, also if fn panics. It returns fn's error, or the group's first.
-func Scope(ctx context.Context, s Scheduler, fn func(*Group) error) error {
-	g := NewGroup(ctx, s)
-	returned := false
-	defer func() {
-		if !returned {
-			g.Cancel(nil)
-			_ = g.Wait() // the panic that goes on says more
-		}
-	}()
-	if err := fn(g); err != nil {
-		g.g.Fail(err)
-	}
-	returned = true
-	return g.Wait()
 }
 
 // Go queues fn, to be called with the group's context when a slot is free. It

@@ -78,9 +78,6 @@ func TestD7_EmptyGroup(t *testing.T) {
 		if err := stint.NewGroup(t.Context(), s).Wait(); err != nil {
 			t.Errorf("Wait: %v", err)
 		}
-		if err := stint.Scope(t.Context(), s, func(*stint.Group) error { return nil }); err != nil {
-			t.Errorf("Scope: %v", err)
-		}
 	})
 }
 
@@ -273,62 +270,25 @@ func TestA6_GroupOfAClosedScheduler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{})
 		s.Close()
-		err := stint.Scope(t.Context(), s, func(g *stint.Group) error {
-			g.Go(neverRuns(t))
-			return nil
-		})
-		if !errors.Is(err, stint.ErrClosed) {
-			t.Errorf("Scope: %v, want ErrClosed", err)
+		g := stint.NewGroup(t.Context(), s)
+		g.Go(neverRuns(t))
+		if err := g.Wait(); !errors.Is(err, stint.ErrClosed) {
+			t.Errorf("Wait: %v, want ErrClosed", err)
 		}
 	})
 }
 
-func TestD7_ScopeWaits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := stint.New(2, stint.Config{})
-		var done atomic.Int32
-		err := stint.Scope(t.Context(), s, func(g *stint.Group) error {
-			for range 20 {
-				g.Go(does(&done))
-			}
-			return nil
-		})
-		if err != nil || done.Load() != 20 {
-			t.Errorf("Scope: %v after %d of 20 functions", err, done.Load())
-		}
-		err = stint.Scope(t.Context(), s, func(g *stint.Group) error {
-			g.Go(waitCause)
-			return errBoom
-		})
-		if err != errBoom { //nolint:errorlint // the very error
-			t.Errorf("Scope: %v, want its function's error", err)
-		}
-		err = stint.Scope(t.Context(), s, func(g *stint.Group) error {
-			g.Go(func(context.Context) error { return errBoom })
-			synctest.Wait()
-			return errors.New("a later error")
-		})
-		if err != errBoom { //nolint:errorlint // the very error
-			t.Errorf("Scope: %v, want the first error", err)
-		}
-		atRest(t, s)
-	})
-}
-
-func TestD7_ScopePanics(t *testing.T) {
+// Code between NewGroup and Wait that panics leaves no function behind, if Wait is deferred.
+func TestD7_DeferredWaitOfAPanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{})
 		var ended atomic.Bool
-		defer func() {
-			if value := recover(); value != any(errBoom) {
-				t.Errorf("Scope panicked with %v, want boom", value)
-			}
-			if !ended.Load() {
-				t.Error("the panic went on before the functions had ended")
-			}
-			atRest(t, s)
-		}()
-		_ = stint.Scope(t.Context(), s, func(g *stint.Group) error {
+		value := panicOf(func() {
+			g := stint.NewGroup(t.Context(), s)
+			defer func() {
+				g.Cancel(nil)
+				_ = g.Wait()
+			}()
 			g.Go(func(ctx context.Context) error {
 				err := waitCause(ctx)
 				ended.Store(true)
@@ -338,30 +298,8 @@ func TestD7_ScopePanics(t *testing.T) {
 			synctest.Wait()
 			panic(errBoom)
 		})
-	})
-}
-
-func TestD7_ScopeExits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := stint.New(1, stint.Config{})
-		var ended atomic.Bool
-		exited := make(chan struct{})
-		go func() {
-			defer close(exited)
-			_ = stint.Scope(t.Context(), s, func(g *stint.Group) error {
-				g.Go(func(ctx context.Context) error {
-					err := waitCause(ctx)
-					ended.Store(true)
-					return err
-				})
-				synctest.Wait()
-				runtime.Goexit()
-				return nil
-			})
-		}()
-		<-exited
-		if !ended.Load() {
-			t.Error("the goroutine ended before the functions")
+		if value != any(errBoom) || !ended.Load() {
+			t.Errorf("panicked with %v, and the functions had ended: %t", value, ended.Load())
 		}
 		atRest(t, s)
 	})
@@ -383,12 +321,11 @@ func TestA4_NestedGroups(t *testing.T) {
 					running.Add(-1)
 					return does(&leaves)(ctx)
 				}
-				return stint.Scope(ctx, s, func(g *stint.Group) error {
-					for range 3 {
-						g.Go(tree(depth - 1))
-					}
-					return nil
-				})
+				g := stint.NewGroup(ctx, s)
+				for range 3 {
+					g.Go(tree(depth - 1))
+				}
+				return g.Wait()
 			}
 		}
 		if err := tree(5)(t.Context()); err != nil || leaves.Load() != 243 {
@@ -403,27 +340,24 @@ func TestA4_GroupInsideRunInsideGroup(t *testing.T) {
 		s := stint.New(1, stint.Config{})
 		var leaves atomic.Int32
 		inner := func(ctx context.Context) (int, error) {
-			return 1, stint.Scope(ctx, s, func(g *stint.Group) error {
-				for range 3 {
-					g.Go(does(&leaves))
+			g := stint.NewGroup(ctx, s)
+			for range 3 {
+				g.Go(does(&leaves))
+			}
+			return 1, g.Wait()
+		}
+		g := stint.NewGroup(t.Context(), s)
+		for range 4 {
+			g.Go(func(ctx context.Context) error {
+				_, err := stint.Run(ctx, s, inner)
+				if err == nil {
+					_, err = stint.Go(ctx, s, inner).Wait(ctx)
 				}
-				return nil
+				return err
 			})
 		}
-		err := stint.Scope(t.Context(), s, func(g *stint.Group) error {
-			for range 4 {
-				g.Go(func(ctx context.Context) error {
-					_, err := stint.Run(ctx, s, inner)
-					if err == nil {
-						_, err = stint.Go(ctx, s, inner).Wait(ctx)
-					}
-					return err
-				})
-			}
-			return nil
-		})
-		if err != nil || leaves.Load() != 24 {
-			t.Errorf("Scope: %v after %d of 24 leaves", err, leaves.Load())
+		if err := g.Wait(); err != nil || leaves.Load() != 24 {
+			t.Errorf("Wait: %v after %d of 24 leaves", err, leaves.Load())
 		}
 		atRest(t, s)
 	})

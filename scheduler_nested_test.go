@@ -56,14 +56,6 @@ var waits = []struct {
 		}
 		return g.Wait()
 	}},
-	{"Scope", func(ctx context.Context, s stint.Scheduler, n int, fn func(context.Context) error) error {
-		return stint.Scope(ctx, s, func(g *stint.Group) error {
-			for range n {
-				g.Go(fn)
-			}
-			return nil
-		})
-	}},
 	{"Map", func(ctx context.Context, s stint.Scheduler, n int, fn func(context.Context) error) error {
 		call := func(ctx context.Context, _ int) (int, error) { return 0, fn(ctx) }
 		for _, err := range stint.Map(ctx, s, slices.Values(make([]int, n)), call) {

@@ -54,7 +54,6 @@ func TestB4_ZeroSchedulerPanics(t *testing.T) {
 				stint.Catch(ctx, s, f, func(context.Context, error) (int, error) { return 0, nil })
 			},
 			"NewGroup": func() { stint.NewGroup(ctx, s) },
-			"Scope":    func() { _ = stint.Scope(ctx, s, func(*stint.Group) error { return nil }) },
 			"Map": func() {
 				stint.Map(ctx, s, slices.Values([]int{1}), func(context.Context, int) (int, error) { return 0, nil })
 			},
