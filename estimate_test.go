@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/internal/slotstest"
 )
 
 // guess is an estimate, and how long the wait was from then on.
@@ -92,24 +93,43 @@ var allTiers = []stint.Priority{
 	stint.Lowest, stint.Lower, stint.Low, stint.Normal, stint.High, stint.Higher, stint.Highest,
 }
 
+func plainly() stint.Config { return stint.Config{} }
+
 // estimated are loads, of which the estimates are compared with the waits.
 var estimated = []struct {
 	name string
 	few  bool // few are ahead, so that it matters when what runs has begun
-	caps stint.Caps
+	cfg  func() stint.Config
 	run  func(o *office)
 }{
-	{"one tier, 110 %", false, stint.Caps{}, func(o *office) { o.load(1000, 1.1, stint.Normal) }},
-	{"one tier, 95 %", false, stint.Caps{}, func(o *office) { o.load(2000, 0.95, stint.Normal) }},
-	{"one tier, 80 %", true, stint.Caps{}, func(o *office) { o.load(2000, 0.8, stint.Normal) }},
-	{"seven tiers, 80 %", true, stint.Caps{}, func(o *office) { o.load(4000, 0.8, allTiers...) }},
-	{"seven tiers, 95 %", true, stint.Caps{}, func(o *office) { o.load(4000, 0.95, allTiers...) }},
-	{"seven tiers, 110 %", true, stint.Caps{}, func(o *office) {
+	{"one tier, 110 %", false, plainly, func(o *office) { o.load(1000, 1.1, stint.Normal) }},
+	{"one tier, 95 %", false, plainly, func(o *office) { o.load(2000, 0.95, stint.Normal) }},
+	{"one tier, 80 %", true, plainly, func(o *office) { o.load(2000, 0.8, stint.Normal) }},
+	{"seven tiers, 80 %", true, plainly, func(o *office) { o.load(4000, 0.8, allTiers...) }},
+	{"seven tiers, 95 %", true, plainly, func(o *office) { o.load(4000, 0.95, allTiers...) }},
+	{"seven tiers, 110 %", true, plainly, func(o *office) {
 		o.load(2000, 1.1, allTiers...)
 		o.deaf = true
 		o.load(5000, 1.1, allTiers...)
 	}},
-	{"low over its cap", false, stint.Caps{Low: 2, Normal: 4}, func(o *office) {
+	{"two slots are held", false, plainly, func(o *office) {
+		end := make(chan struct{})
+		for range 2 {
+			go func() {
+				_, _ = stint.Run(o.t.Context(), o.s, func(context.Context) (int, error) { <-end; return 0, nil })
+			}()
+		}
+		synctest.Wait()
+		o.load(1000, 0.55, stint.Normal)
+		o.s.Clear()
+		close(end)
+	}},
+	{"two of the slots are shared", false, func() stint.Config {
+		return stint.Config{Slots: slotstest.NewPool(2).Join("a")}
+	}, func(o *office) { o.load(1000, 0.5, stint.Normal) }},
+	{"low over its cap", false, func() stint.Config {
+		return stint.Config{Caps: stint.Caps{Low: 2, Normal: 4}}
+	}, func(o *office) {
 		for range 100 {
 			o.submit(stint.Low)
 		}
@@ -121,7 +141,7 @@ var estimated = []struct {
 		o.deaf = true
 		o.load(1000, 0.6, stint.Normal)
 	}},
-	{"after an hour's rest", false, stint.Caps{}, func(o *office) {
+	{"after an hour's rest", false, plainly, func(o *office) {
 		o.load(200, 0.95, stint.Normal)
 		time.Sleep(time.Hour)
 		o.forget()
@@ -130,30 +150,30 @@ var estimated = []struct {
 		}
 		o.load(60, 0.95, stint.Normal)
 	}},
-	{"after an hour's pause", false, stint.Caps{}, func(o *office) {
+	{"after an hour's pause", false, plainly, func(o *office) {
 		o.load(200, 0.95, stint.Normal)
 		o.s.Pause("the test")
-		for range 10 {
+		for range 40 {
 			o.submit(stint.Normal)
 		}
 		time.Sleep(time.Hour)
 		o.s.Resume()
 		o.forget()
-		o.load(100, 0.95, stint.Normal)
+		o.load(200, 0.95, stint.Normal)
 	}},
-	{"after Resize from 4 to 40", false, stint.Caps{}, func(o *office) {
+	{"after Resize from 4 to 40", false, plainly, func(o *office) {
 		o.load(400, 2, stint.Normal)
 		o.s.Resize(40)
 		o.forget()
 		o.load(400, 1, stint.Normal)
 	}},
-	{"after Resize from 4 to 2", false, stint.Caps{}, func(o *office) {
+	{"after Resize from 4 to 2", false, plainly, func(o *office) {
 		o.load(400, 1, stint.Normal)
 		o.s.Resize(2)
 		o.forget()
 		o.load(100, 0.9, stint.Normal)
 	}},
-	{"behind a sudden backlog", false, stint.Caps{}, func(o *office) {
+	{"behind a sudden backlog", false, plainly, func(o *office) {
 		o.load(400, 0.95, stint.Low, stint.Normal)
 		o.only(stint.High)
 		for range 10 {
@@ -211,22 +231,25 @@ func (o *office) outcome() (all outcome) {
 // wait cannot be told, but the sum of the waits can.
 func TestB6_EstimatesAreNearTheWaits(t *testing.T) {
 	const seed = 1
-	table := []string{fmt.Sprintf("%-26s %8s %8s %18s   tiers with Go",
+	table := []string{fmt.Sprintf("%-28s %8s %8s %18s   tiers with Go",
 		"median error", "Go", "Acquire", "random: sum, error")}
 	for _, c := range estimated {
 		columns := make([]outcome, 3)
 		for i, o := range []office{{}, {how: forms[0]}, {random: true}} {
 			synctest.Test(t, func(t *testing.T) {
-				o.t, o.s, o.rnd = t, stint.New(4, stint.Config{Caps: c.caps}), rand.New(rand.NewPCG(seed, uint64(i)))
+				o.t, o.s, o.rnd = t, stint.New(4, c.cfg()), rand.New(rand.NewPCG(seed, uint64(i)))
 				c.run(&o)
 				o.s.Clear()
 				time.Sleep(time.Minute)
-				wantAllFree(t, o.s)
+				synctest.Wait()
+				if s := o.s.Stats(); s.Running+s.Queued > 0 {
+					t.Errorf("%d run and %d wait", s.Running, s.Queued)
+				}
 				columns[i] = o.outcome()
 			})
 		}
 		exact, some, random := columns[0], columns[1], columns[2]
-		table = append(table, fmt.Sprintf("%-26s %6.0f %% %6.0f %%        %4.2f, %5.0f %%  %s", c.name,
+		table = append(table, fmt.Sprintf("%-28s %6.0f %% %6.0f %%        %4.2f, %5.0f %%  %s", c.name,
 			100*exact.median, 100*some.median, random.mean, 100*random.median, exact.tiers))
 		if exact.median > 0.25 || some.median > 0.25 && !c.few {
 			t.Errorf("%s: the median errors are %.2f with Go and %.2f with Acquire", c.name, exact.median, some.median)
@@ -296,6 +319,33 @@ func TestB6_NoEstimateForAKeyAtItsLimit(t *testing.T) {
 			t.Errorf("the key is at its limit: %+v", w.Estimate)
 		}
 		time.Sleep(time.Minute)
+		wantAllFree(t, s)
+	})
+}
+
+// Slots that come free in another process count like those that come free here.
+func TestB6_EstimateOfSlotsFromElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pool := slotstest.NewPool(30)
+		s, other := stint.New(30, stint.Config{Slots: pool.Join("a")}), stint.New(30, stint.Config{Slots: pool.Join("b")})
+		ends := make(chan struct{})
+		for range 30 {
+			stint.Go(t.Context(), other, func(context.Context) (int, error) { <-ends; return 0, nil })
+		}
+		synctest.Wait()
+		var last *stint.Future[int]
+		for range 30 {
+			last = stint.Go(t.Context(), s, func(context.Context) (int, error) { <-ends; return 0, nil })
+		}
+		for range 20 {
+			time.Sleep(time.Second)
+			ends <- struct{}{}
+			synctest.Wait()
+		}
+		if w, _ := last.Why(); w.Estimate == nil || (w.Estimate.Wait-10*time.Second).Abs() > time.Second {
+			t.Errorf("the estimate is %+v, want 10 s", w.Estimate)
+		}
+		close(ends)
 		wantAllFree(t, s)
 	})
 }

@@ -21,7 +21,7 @@ type Forecast struct {
 	limit int
 	mean  float64   // how long functions run, in nanoseconds; 0 if that is not known
 	vary  float64   // the variance of that over the square of the mean, at most 1
-	left  []float64 // how long each slot is still in use, ascending, if functions run for the mean
+	left  []float64 // how long slots are still in use, ascending, if functions run for the mean
 }
 
 // forecast returns what is known now. The lock is held.
@@ -53,11 +53,15 @@ func (f *Forecast) observe(j *jobs, at int64, running int, waking bool) {
 		f.left = append(f.left, f.mean)
 		unknown--
 	}
+	if most := f.pace.most(); unknown > 0 && most > 0 { // some may be in use for ever
+		turning := int(math.Round(most * f.mean * float64(f.limit)))
+		unknown = min(max(0, turning-len(f.left)), unknown)
+	}
 	for i := range unknown {
 		f.left = append(f.left, f.mean*float64(i+1)/float64(unknown+1))
 	}
 	slices.Sort(f.left)
-	f.left = f.left[len(f.left)-f.limit:] // the others are to go, since the limit was lowered
+	f.left = f.left[max(0, len(f.left)-f.limit):] // the others are to go, since the limit was lowered
 }
 
 // Estimate is how long work will wait, and how many entries start in a second while something
@@ -78,7 +82,7 @@ func (f *Forecast) Estimate(w *Wait) (wait time.Duration, rate float64, ok bool)
 	t.most = float64(backlog.Cycle*w.Why.Ahead[w.Tier] + w.Why.GuardIn + 1)
 	ns := t.starts() * every
 	if f.knows(w, every) {
-		steady := t.starts() * f.mean / float64(f.limit)
+		steady := t.starts() * f.mean / float64(len(f.left))
 		ns = f.vary*steady + (1-f.vary)*f.at(f.search(t))
 	}
 	return time.Duration(min(ns, math.MaxInt64/2)), float64(time.Second) / every, true
@@ -88,10 +92,10 @@ func (f *Forecast) Estimate(w *Wait) (wait time.Duration, rate float64, ok bool)
 // it back, if it needs several slots, or if slots come free much more often or less than
 // the mean of functions tells: then they are lent, or are in use by what is not known.
 func (f *Forecast) knows(w *Wait, every float64) bool {
-	if f.left == nil || f.mean == 0 || w.Why.AtCap && w.Why.Cap < w.Why.Max || w.Why.Weight > 1 {
+	if len(f.left) == 0 || w.Why.AtCap && w.Why.Cap < w.Why.Max || w.Why.Weight > 1 {
 		return false
 	}
-	ratio := every * float64(f.limit) / f.mean
+	ratio := every * float64(len(f.left)) / f.mean
 	return ratio > 0.5 && ratio < 2
 }
 
@@ -113,7 +117,7 @@ func (t *turn) starts() float64 {
 // at returns when a slot comes free for the n-th time, in nanoseconds from now.
 func (f *Forecast) at(n float64) float64 {
 	i := int(n) - 1
-	return f.left[i%f.limit] + f.mean*float64(i/f.limit)
+	return f.left[i%len(f.left)] + f.mean*float64(i/len(f.left))
 }
 
 // search returns the first number of starts by whose time as many others as the share lets
@@ -121,7 +125,7 @@ func (f *Forecast) at(n float64) float64 {
 func (f *Forecast) search(t turn) float64 {
 	n := t.need
 	for range 64 { // it converges fast, unless the share is small
-		others := math.Round(f.at(n) / f.mean * float64(f.limit) * (1 - t.share))
+		others := math.Round(f.at(n) / f.mean * float64(len(f.left)) * (1 - t.share))
 		next := min(t.need+max(0, others), t.most)
 		if next <= n {
 			return n

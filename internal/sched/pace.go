@@ -132,3 +132,14 @@ func (p *pace) of(tier int) (every, share float64) {
 	}
 	return w.time / w.started, min((w.passed+guessWeight*share)/(w.started+guessWeight), 1)
 }
+
+// most is the most starts for each slot and nanosecond while some tier waited, 0 if there is no
+// basis for it. Where a tier is not at its cap, that is how often a slot comes free.
+func (p *pace) most() (most float64) {
+	for i := range p.tiers {
+		if w := &p.tiers[i]; w.basis() {
+			most = max(most, w.started/w.time)
+		}
+	}
+	return most
+}
