@@ -26,11 +26,11 @@ type Waiting struct {
 //
 // Entries are expected to start, for each slot of the present limit, as fast as lately while
 // something waited and the scheduler was not paused, and as many others to go first as did while
-// an entry of the tier waited. Functions that were given to [Go], a [Group] or [Map] are expected
-// to run for as long as the last ones did, so what is left of those that run counts too: it
-// matters if few are ahead, and less the more the times of functions vary. There is no estimate
-// until a few have ended or have started after a wait, during a pause, and for an entry whose key is
-// at its limit.
+// an entry of the tier waited. Functions that were given to [Go], a [Group] or [Map], and with
+// [Config.Holders] all that has slots, are expected to run for as long as the last ones did, so
+// what is left of those that run counts too: it matters if few are ahead, and less the more the
+// times vary. There is no estimate until a few have ended or have started after a wait, during a
+// pause, and for an entry whose key is at its limit.
 type Estimate struct {
 	Wait  time.Duration `json:"wait_ns"`
 	Rate  float64       `json:"rate"`  // entries that start in a second while something waits

@@ -29,29 +29,41 @@ func (e *Engine) forecast() Forecast {
 	q := &e.queue
 	at := q.read()
 	f := Forecast{pace: q.pace, limit: q.policy.Max()}
-	if q.jobs.mean > 0 && f.limit > 0 && e.cfg.Slots == nil {
-		f.observe(&q.jobs, at, e.gate.running(), e.waking.Load())
+	if q.jobs.mean == 0 || f.limit == 0 || e.cfg.Slots != nil {
+		return f
+	}
+	f.observe(&q.jobs)
+	running := e.gate.running()
+	switch {
+	case f.limit > keptStarts:
+	case e.cfg.Holders:
+		f.slots(running, at, e.holders.begun())
+	default:
+		begun := q.jobs.last(min(q.jobs.running, running, keptStarts))
+		if len(begun) < running && e.waking.Load() { // a worker is about to begin
+			begun = append(begun, at)
+		}
+		f.slots(running, at, begun)
 	}
 	return f
 }
 
-// observe takes over what is known of functions that run. waking says that one has a slot and
-// is about to begin.
-func (f *Forecast) observe(j *jobs, at int64, running int, waking bool) {
+// observe takes over how long functions run.
+func (f *Forecast) observe(j *jobs) {
 	f.mean = j.mean
 	f.vary = min(max(0, j.square/(j.mean*j.mean)-1), 1)
-	if f.limit > keptStarts {
-		return
-	}
+}
+
+// slots sets for how long slots are still in use. begun is when some of those that are in use
+// were given out.
+func (f *Forecast) slots(running int, at int64, begun []int64) {
 	f.left = make([]float64, max(0, f.limit-running)) // slots that are free
-	begun := j.last(min(j.running, running, keptStarts))
+	unknown := running
 	for _, began := range begun {
-		f.left = append(f.left, max(0, f.mean-float64(at-began)))
-	}
-	unknown := running - len(begun)
-	if unknown > 0 && waking {
-		f.left = append(f.left, f.mean)
-		unknown--
+		if left := f.mean - float64(at-began); left >= -f.late() {
+			f.left = append(f.left, max(0, left))
+			unknown--
+		}
 	}
 	if most := f.pace.most(); unknown > 0 && most > 0 { // some may be in use for ever
 		turning := int(math.Round(most * f.mean * float64(f.limit)))
@@ -113,6 +125,10 @@ func (t *turn) starts() float64 {
 	}
 	return min(t.need/t.share, t.most)
 }
+
+// late is by how much few functions run longer than the mean: two standard deviations. What runs
+// for even longer may run for ever, or the function that began then has ended.
+func (f *Forecast) late() float64 { return (0.01 + 2*math.Sqrt(f.vary)) * f.mean }
 
 // at returns when a slot comes free for the n-th time, in nanoseconds from now.
 func (f *Forecast) at(n float64) float64 {

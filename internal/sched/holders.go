@@ -56,6 +56,16 @@ func (h *holders) list() []Holder {
 	return all
 }
 
+// begun returns when each slot in use was given out.
+func (h *holders) begun() (all []int64) {
+	for _, x := range h.all {
+		for range x.Weight {
+			all = append(all, x.began)
+		}
+	}
+	return all
+}
+
 // begin notes that x has slots, if that is kept.
 func (h *holders) begin(x *entry) {
 	e := h.e
@@ -75,6 +85,9 @@ func (c *core) yield(x *entry) {
 	}
 	if c.tracks {
 		c.holders.remove(x)
+	}
+	if c.cfg.Holders {
+		c.queue.jobs.sample(c.queue.clock.age() - x.began)
 	}
 	if c.cfg.Slots != nil {
 		c.shared.give(x)

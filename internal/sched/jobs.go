@@ -1,7 +1,7 @@
 package sched
 
 // jobs is what is known of how long functions run: those that workers run, of which the
-// engine sees the beginning and the end.
+// engine sees the beginning and the end; and with [Config.Holders], all that has slots.
 type jobs struct {
 	running int               // functions that run
 	begun   [keptStarts]int64 // a ring: when the last ones began

@@ -85,7 +85,7 @@ func (w *worker) begin(at int64) {
 func (w *worker) endAt(at int64) {
 	q := &w.e.queue
 	q.jobs.running--
-	if w.began != notRead && q.clock.finishes.exact() {
+	if w.began != notRead && q.clock.finishes.exact() && !w.e.cfg.Holders {
 		q.jobs.sample(at - w.began)
 	}
 }
