@@ -36,8 +36,8 @@ type Config struct {
 	// Holders has the scheduler know what has its slots, for [Reason.Held] to name it. Each Acquire,
 	// Run and function then takes a lock and reads the clock, which costs some 100 ns.
 	Holders bool
-	// OnPanic is called when a function that was given to [Go], [Then], [Catch], a [Group] or
-	// [Map] has panicked, or a teardown of a [Future]: for a log line, since nobody
+	// OnPanic is called when a function that was given to [Go] or its like, [Then], [Catch], a
+	// [Group] or [Map] has panicked, or a teardown of a [Future]: for a log line, since nobody
 	// may wait for the outcome, where the panic is the error too. It is called once
 	// for each panic, in the goroutine that panicked, which still has its slot, and
 	// before the outcome can be seen. It may be called by many goroutines at once. If
@@ -50,7 +50,7 @@ type Config struct {
 type WhenFull uint8
 
 const (
-	// Block makes [Go], [Group.Go] and [Map] wait until there is room, in the
+	// Block makes [Go], [GoWith], [Group.Go] and [Map] wait until there is room, in the
 	// order in which the queue itself would serve them. The one whose turn that
 	// is needs no room if its work can start at once. Callers of Acquire and
 	// [Run] wait in any case, so they take their place in the queue at once.

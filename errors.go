@@ -20,8 +20,9 @@ var (
 	// ErrQueueFull answers an entry that a bounded queue has no room for, where
 	// the scheduler was configured to refuse.
 	ErrQueueFull = sched.ErrQueueFull
-	// ErrTooHeavy answers an entry whose weight is above the limit, so that it
-	// could never run.
+	// ErrTooHeavy is wrapped by the answer to an entry whose weight is above the
+	// limit, or above 1 with shared slots, so that it could never run. The answer
+	// says what to do.
 	ErrTooHeavy = sched.ErrTooHeavy
 	// ErrCleared answers the entries that [Scheduler.Clear] takes out of the
 	// queue.

@@ -53,8 +53,8 @@ func (s Scheduler) Why() []Reason {
 	}
 }
 
-// Waiting returns everything that is queued, in the order of arrival in its tier, with the
-// reasons; and then the submitters that wait for room in a bounded queue, in the
+// Waiting returns everything that is queued, in the order of arrival, with the
+// reasons (what [Future.SetPriority] has moved counts as having arrived then); and then the submitters that wait for room in a bounded queue, in the
 // order of their arrival, with the reason [CodeQueueFull] first.
 //
 // It is for people: it takes time and memory in proportion to the queue. It looks at

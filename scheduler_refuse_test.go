@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/internal/slotstest"
 )
 
 // A drain that returns has nothing left to publish, also of what was taken out
@@ -103,4 +105,21 @@ func TestA3_GoexitOfARefusedJobCostsNobodyASlot(t *testing.T) {
 			t.Errorf("Drain: %v", err)
 		}
 	})
+}
+
+// What is too heavy to run at all is told what to do about it.
+func TestB4_TooHeavySaysWhatToDo(t *testing.T) {
+	shared := stint.New(5, stint.Config{Slots: slotstest.NewPool(5).Join("a")})
+	for _, c := range []struct {
+		s    stint.Scheduler
+		want string
+	}{
+		{stint.New(2, stint.Config{}), "weight 3, limit 2; ask for less with Weight, or raise the limit with Resize"},
+		{shared, "shared slots are taken one at a time; ask for 1 with Weight"},
+	} {
+		_, err := c.s.Weight(3).Acquire(t.Context())
+		if !errors.Is(err, stint.ErrTooHeavy) || !strings.HasSuffix(err.Error(), c.want) {
+			t.Errorf("Acquire: %v, want ErrTooHeavy and %q", err, c.want)
+		}
+	}
 }

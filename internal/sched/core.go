@@ -138,9 +138,10 @@ func (c *core) tooMuch(weight int) error {
 	case limit == 0:
 		return ErrNoCapacity
 	case weight > limit:
-		return fmt.Errorf("%w: weight %d, limit %d", ErrTooHeavy, weight, limit)
+		return fmt.Errorf("%w: weight %d, limit %d; ask for less with Weight, or raise the limit with Resize", ErrTooHeavy,
+			weight, limit)
 	case weight > 1 && c.cfg.Slots != nil:
-		return fmt.Errorf("%w: shared slots are taken one at a time", ErrTooHeavy)
+		return fmt.Errorf("%w: shared slots are taken one at a time; ask for 1 with Weight", ErrTooHeavy)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ var (
 	// ErrQueueFull answers an arrival that a bounded queue refuses.
 	ErrQueueFull = errors.New("stint: queue is full")
 	// ErrTooHeavy answers work whose weight is above the limit.
-	ErrTooHeavy = errors.New("stint: weight is above the limit")
+	ErrTooHeavy = errors.New("stint: the weight is too large to run at all")
 	// ErrCleared answers what Clear takes out.
 	ErrCleared = errors.New("stint: cleared from the queue")
 	// ErrSlotLost is the cause with which work ends whose shared slot was taken away.
