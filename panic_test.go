@@ -146,8 +146,13 @@ func TestA3_OnPanicMayEndItsGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{OnPanic: func(*stint.PanicError) { runtime.Goexit() }})
 		for _, teardown := range []func(){func() {}, func() { panic(errTeardown) }} {
-			f := stint.Go(t.Context(), s, func(context.Context) (int, error) { panic(errBoom) })
+			registered := make(chan struct{}) // or Teardown calls it in this goroutine
+			f := stint.Go(t.Context(), s, func(context.Context) (int, error) {
+				<-registered
+				panic(errBoom)
+			})
 			f.Teardown(teardown)
+			close(registered)
 			if _, err := f.Wait(t.Context()); !errors.Is(err, errBoom) {
 				t.Errorf("Wait: %v, want the panic of the function", err)
 			}
