@@ -112,6 +112,44 @@ func TestD7_FirstErrorCancelsTheRest(t *testing.T) {
 	})
 }
 
+// The functions of two groups wait in turns. The end of one group takes out its own
+// alone.
+func TestD7_GroupsEndApart(t *testing.T) {
+	for _, view := range []func(stint.Scheduler) stint.Scheduler{
+		func(s stint.Scheduler) stint.Scheduler { return s },
+		func(s stint.Scheduler) stint.Scheduler { return s.Key("a") },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			const n = 5
+			s := stint.New(1, stint.Config{})
+			permit := mustTry(t, s)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			ends, stays := stint.NewGroup(ctx, view(s)), stint.NewGroup(t.Context(), view(s))
+			ran := 0
+			for range n {
+				ends.Go(neverRuns(t))
+				stays.Go(func(context.Context) error {
+					ran++
+					return nil
+				})
+			}
+			ends.Go(neverRuns(t))
+			cancel(errBoom)
+			if err := ends.Wait(); err != errBoom { //nolint:errorlint // the very error
+				t.Errorf("Wait of the group that ends: %v, want boom", err)
+			}
+			if q := s.Stats().Queued; q != n {
+				t.Errorf("%d queued, want the %d of the other group", q, n)
+			}
+			permit.Release()
+			if err := stays.Wait(); err != nil || ran != n {
+				t.Errorf("Wait of the other group: %v after %d calls, want %d calls", err, ran, n)
+			}
+			atRest(t, s)
+		})
+	}
+}
+
 // The slot of the function that fails goes to the next one before the queue
 // has been emptied; that one is not called all the same.
 func TestD7_NoCallAfterTheFailure(t *testing.T) {

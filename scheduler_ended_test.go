@@ -75,26 +75,38 @@ func TestA6_ContextOfAnEndedRun(t *testing.T) {
 	all.Wait()
 }
 
-// The jobs of one context are refused in the order of their arrival when it ends.
-func TestA6_JobsOfAnEndedContextSettleInOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := stint.New(1, stint.Config{})
-		permit := mustTry(t, s)
-		ctx, cancel := context.WithCancel(t.Context())
-		views := []stint.Scheduler{s, s.Key("a"), s, s.At(stint.Highest), s.Key("b"), s, s.At(stint.Lowest)}
-		var order []int
-		for i, view := range views {
-			f := stint.Go(ctx, view, never(t))
-			f.Teardown(func() { order = append(order, i) })
-		}
-		cancel()
-		synctest.Wait()
-		if want := []int{0, 1, 2, 3, 4, 5, 6}; !slices.Equal(order, want) {
-			t.Errorf("the jobs settled in the order %v, want %v", order, want)
-		}
-		releaseSlot(permit)
-		wantAllFree(t, s)
-	})
+// Jobs that are refused at once settle in the order of their arrival: when their context
+// ends, and when the queue is cleared or closed.
+func TestA6_JobsThatAreRefusedSettleInOrder(t *testing.T) {
+	for name, end := range map[string]func(s stint.Scheduler, cancel func()){
+		"context": func(_ stint.Scheduler, cancel func()) { cancel() },
+		"Clear":   func(s stint.Scheduler, _ func()) { s.Clear() },
+		"Close":   func(s stint.Scheduler, _ func()) { s.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := stint.New(1, stint.Config{})
+				permit := mustTry(t, s)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				views := []stint.Scheduler{s, s.Key("a"), s, s.At(stint.Highest), s.Key("b"), s, s.At(stint.Lowest)}
+				var order []int
+				for i, view := range views {
+					f := stint.Go(ctx, view, never(t))
+					f.Teardown(func() { order = append(order, i) })
+				}
+				end(s, cancel)
+				synctest.Wait()
+				if want := []int{0, 1, 2, 3, 4, 5, 6}; !slices.Equal(order, want) {
+					t.Errorf("the jobs settled in the order %v, want %v", order, want)
+				}
+				releaseSlot(permit)
+				if st := s.Stats(); st.Running != 0 || st.Queued != 0 {
+					t.Errorf("%d run and %d are queued, want none", st.Running, st.Queued)
+				}
+			})
+		})
+	}
 }
 
 // asking is a context whose Value method uses a scheduler.

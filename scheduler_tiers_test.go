@@ -420,6 +420,29 @@ func TestB4_ReleaseUnderflowPanics(t *testing.T) {
 	}
 }
 
+// A copy of a permit that was released before gives back the slot of a function, which has
+// none to give back when it ends. That does not break the count: the scheduler still works.
+func TestB4_ReleaseOfAFunctionsSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(2, stint.Config{})
+		permit := mustTry(t, s)
+		again := *permit
+		permit.Release()
+		f := stint.Go(t.Context(), s, func(context.Context) (int, error) {
+			again.Release()
+			return 1, nil
+		})
+		if v, err := f.Wait(t.Context()); v != 1 || err != nil {
+			t.Errorf("Wait = %d, %v; want 1", v, err)
+		}
+		synctest.Wait()
+		if st := s.Stats(); st.Running != 0 {
+			t.Errorf("%d slots are in use, want 0", st.Running)
+		}
+		wantAllFree(t, s)
+	})
+}
+
 func TestB4_RunWithHandsTheArgumentOver(t *testing.T) {
 	s := stint.New(1, stint.Config{})
 	repeat := func(_ context.Context, n int) (string, error) { return strings.Repeat("x", n), nil }

@@ -1,0 +1,140 @@
+package sched //nolint:testpackage // when a worker is on its way cannot be seen from outside
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+)
+
+// A finish that starts nothing is a turn of the guard only if the caps allow nothing to
+// start, not if the job that is next has to wait for a worker.
+func TestB3_FinishIsNoTurnWhileAWorkerIsOnItsWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := New(Config{Limit: 2})
+		plain := Ask{Weight: 1, Tier: 3}
+		permits := [2]Permit{mustTake(t, e, plain), mustTake(t, e, plain)}
+		job := new(nothing)
+		job.Init(t.Context(), e)
+		job.Go(job, plain)
+		before := guardIn(t, &job.Call)
+		e.waking.Store(true)
+		permits[0].Release()
+		if after := guardIn(t, &job.Call); after != before {
+			t.Errorf("the guard's turn is in %d turns, want %d as before", after, before)
+		}
+		e.waking.Store(false)
+		permits[1].Release()
+		synctest.Wait()
+		if !job.Settled() {
+			t.Error("the job has not run")
+		}
+	})
+}
+
+func mustTake(t *testing.T, e *Engine, a Ask) Permit {
+	t.Helper()
+	p, err := e.Take(t.Context(), a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// guardIn is the number of turns until the guard's turn of the tier of a job that waits.
+func guardIn(t *testing.T, c *Call) int {
+	t.Helper()
+	_, w, waits := c.Why(func() {})
+	if !waits {
+		t.Fatal("the job does not wait")
+	}
+	return w.Why.GuardIn
+}
+
+// function is a job that calls fn.
+type function struct {
+	Call
+
+	fn func(ctx context.Context)
+}
+
+func (f *function) Do(ctx context.Context) error {
+	f.fn(ctx)
+	return nil
+}
+
+func (*function) Forget() {}
+
+// The end of a function that has lent its slot is no turn: the slot came free when it was
+// lent.
+func TestB3_EndWithoutASlotIsNoTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := New(Config{Limit: 3, Caps: [Tiers]int{0: 1}})
+		permit := mustTake(t, e, Ask{Weight: 1, Tier: 3})
+		awaited, end := new(Call), make(chan struct{})
+		awaited.InitByHand(e)
+		job := &function{fn: func(ctx context.Context) {
+			go awaited.Wait(ctx)
+			<-end
+		}}
+		job.Init(t.Context(), e)
+		job.Go(job, Ask{Weight: 1, Tier: 3})
+		synctest.Wait()
+		low := new(nothing)
+		low.Init(t.Context(), e)
+		low.Go(low, Ask{Weight: 1})
+		before := guardIn(t, &low.Call)
+		close(end)
+		synctest.Wait()
+		if after := guardIn(t, &low.Call); after != before || !job.Settled() {
+			t.Errorf("the guard's turn is in %d turns, want %d as before", after, before)
+		}
+		awaited.Claim()
+		awaited.Settle(nil)
+		permit.Release()
+		synctest.Wait()
+		if !low.Settled() {
+			t.Error("the job of the lowest tier has not run")
+		}
+	})
+}
+
+//	A goroutine with a key starts at once when it is next before a heavy one without a key
+//
+// that lacks slots.
+func TestA5_KeyThatIsNextBeforeAHeavyOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := New(Config{Limit: 2})
+		plain := Ask{Weight: 1, Tier: 3}
+		var permits []*Permit
+		take := func(ctx context.Context, a Ask) {
+			go func() {
+				if p, err := e.Take(ctx, a); err == nil {
+					permits = append(permits, &p)
+				}
+			}()
+			synctest.Wait()
+		}
+		take(t.Context(), plain)
+		take(t.Context(), plain)
+		ctx, cancel := context.WithCancel(t.Context())
+		take(t.Context(), plain)
+		take(ctx, Ask{Key: "b", Weight: 1, Tier: 3})
+		take(t.Context(), Ask{Weight: 2, Tier: 3})
+		permits[0].Release() // to the plain one: virtual time has passed less than half of its turn
+		cancel()
+		synctest.Wait()
+		permits[1].Release()
+		take(t.Context(), Ask{Key: "a", Weight: 1, Tier: 3})
+		if st := e.Stats(func() {}); st.Running != 2 || st.Queued != 1 {
+			t.Fatalf("%d slots are in use and %d wait, want 2 and the heavy one", st.Running, st.Queued)
+		}
+		for _, p := range permits[2:] {
+			p.Release()
+		}
+		synctest.Wait()
+		if st := e.Stats(func() {}); st.Running != 2 || st.Queued != 0 {
+			t.Errorf("%d slots are in use and %d wait, want the 2 of the heavy one", st.Running, st.Queued)
+		}
+		permits[4].Release()
+	})
+}

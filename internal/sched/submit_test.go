@@ -1,0 +1,103 @@
+package sched //nolint:testpackage // when a worker is on its way cannot be seen from outside
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"testing"
+	"testing/synctest"
+)
+
+// submitted submits a job in a goroutine, which notes in order when it runs.
+func submitted(t *testing.T, e *Engine, tier int8, no int, order *[]int) *function {
+	t.Helper()
+	job := &function{fn: func(context.Context) { *order = append(*order, no) }}
+	job.Init(t.Context(), e)
+	go job.Go(job, Ask{Weight: 1, Tier: tier})
+	synctest.Wait()
+	return job
+}
+
+// A slot that is free for a job which waits for its worker is not taken by a job of a
+// lower tier that arrives meanwhile.
+func TestB2_ArrivalDoesNotPassAJobThatWaitsForItsWorker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := New(Config{Limit: 1})
+		var order []int
+		e.waking.Store(true)
+		submitted(t, e, 6, 1, &order)
+		submitted(t, e, 0, 2, &order)
+		if len(order) > 0 {
+			t.Errorf("the jobs %v have run while the worker is on its way", order)
+		}
+		e.waking.Store(false)
+		e.change(func() {})
+		synctest.Wait()
+		if want := []int{1, 2}; !slices.Equal(order, want) {
+			t.Errorf("the jobs ran in the order %v, want %v", order, want)
+		}
+	})
+}
+
+// Room in the queue that nobody has let a submitter in for yet, as a worker is on its
+// way, is not for a later arrival.
+func TestA8_ArrivalDoesNotPassTheDoor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := New(Config{Limit: 1, Queue: 1})
+		permit := mustTake(t, e, Ask{Weight: 1, Tier: 3})
+		var order []int
+		queued := submitted(t, e, 3, 1, &order)
+		submitted(t, e, 3, 2, &order)
+		e.waking.Store(true)
+		queued.Cancel(nil)
+		submitted(t, e, 3, 3, &order)
+		if st := e.Stats(func() {}); st.Queued != 0 || st.Blocked != 2 {
+			t.Errorf("%d jobs are queued and %d submitters wait for room, want 0 and 2", st.Queued, st.Blocked)
+		}
+		e.waking.Store(false)
+		permit.Release()
+		synctest.Wait()
+		if want := []int{2, 3}; !slices.Equal(order, want) {
+			t.Errorf("the jobs ran in the order %v, want %v", order, want)
+		}
+	})
+}
+
+// What has arrived since a scan began is not copied: arrivals could keep the scan going.
+func TestScan_ArrivalsOfARunAreLeftOut(t *testing.T) {
+	e := New(Config{Limit: 1})
+	q := &e.queue
+	for i := range int64(3) {
+		q.put(item{job: new(nothing), since: i}, 3, 1)
+	}
+	for at, want := range []bool{true, true, false} {
+		if p, ok := q.pieceAt(&q.runs[3].stand, uint64(at), 1); ok != want || ok && p.Value != int64(at) {
+			t.Errorf("from place %d on there is %d (%v), want one: %v", at, p.Value, ok, want)
+		}
+	}
+}
+
+// A slot that has been left for the lock's holder is not given back once more: the second
+// release panics in its own goroutine, with the lock held.
+func TestB4_SecondReleaseOfOneSlotPanicsThoughTheLockIsHeld(t *testing.T) {
+	e := New(Config{Limit: 2})
+	permit := mustTake(t, e, Ask{Weight: 1, Tier: 3})
+	again := permit
+	e.lock()
+	permit.Release() // is left
+	panicked := make(chan bool)
+	go func() {
+		defer func() { panicked <- recover() != nil }()
+		again.Release()
+	}()
+	for range 1000 { // so that it finds the lock taken
+		runtime.Gosched()
+	}
+	e.unlock()
+	if !<-panicked {
+		t.Error("a slot was released twice")
+	}
+	if n := e.gate.running(); n != 0 {
+		t.Errorf("%d slots are in use, want 0", n)
+	}
+}
