@@ -42,11 +42,7 @@ func (f *fifo) put(it item, spare *spares) (place uint64) {
 }
 
 func (f *fifo) grow(spare *spares) {
-	last := len(f.chunks) - 1
-	switch {
-	case last < 0:
-		f.base, f.head = f.tail/chunkLen, f.tail
-	case last > 0 && f.chunks[last].dead == chunkLen:
+	if last := len(f.chunks) - 1; last > 0 && f.chunks[last].dead == chunkLen {
 		spare.put(f.chunks[last])
 		f.chunks[last] = nil
 	}
@@ -132,7 +128,7 @@ func (f *fifo) remove(place uint64, spare *spares) {
 	c.items[place%chunkLen] = item{}
 	c.dead++
 	f.n--
-	if c.dead == chunkLen && i > 0 && int(i) < len(f.chunks)-1 {
+	if c.dead == chunkLen && int(i) < len(f.chunks)-1 { // not the first, where the head is
 		spare.put(c)
 		f.chunks[i] = nil
 	}

@@ -148,12 +148,9 @@ func (q *queue) finishes() int64 {
 // put queues an item.
 func (q *queue) put(it item, tier, weight int) (place uint64) {
 	r := &q.runs[tier]
-	if r.n == 0 {
-		q.log()
-	}
 	place = r.put(it, &q.spare)
 	if r.n == 1 {
-		q.policy.PushRun(&r.stand, tier, weight, uint64(it.since), &r.n)
+		q.log().PushRun(&r.stand, tier, weight, uint64(it.since), &r.n)
 		q.look()
 	}
 	return place
