@@ -54,8 +54,9 @@ func (s Scheduler) Why() []Reason {
 }
 
 // Waiting returns everything that is queued, in the order of arrival, with the
-// reasons (what [Future.SetPriority] has moved counts as having arrived then); and then the submitters that wait for room in a bounded queue, in the
-// order of their arrival, with the reason [CodeQueueFull] first.
+// reasons (what [Future.SetPriority] has moved counts as having arrived then); and
+// then the submitters that wait for room in a bounded queue, in the order of their
+// arrival, with the reason [CodeQueueFull] first.
 //
 // It is for people: it takes time and memory in proportion to the queue. It looks at
 // a few hundred entries at a time, and others use the scheduler in between. What
