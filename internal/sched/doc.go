@@ -19,8 +19,10 @@
 //	lend.go      slots that are lent while their function waits
 //	lending.go   the functions that have lent theirs
 //	call.go      one function and its outcome: what a future is made of
+//	outcome.go   how it ends, and what waits for that
+//	follow.go    a call that continues another
 //	move.go      a call that waits gets another tier
-//	promise.go   a call that is settled by hand
+//	promise.go   an outcome that is settled by hand
 //	group.go     many functions that end together
 //	watch.go     the end of a context takes its jobs out of the queue
 //	door.go      submitters that wait for room in a bounded queue

@@ -83,6 +83,7 @@ func TestB4_SecondReleaseOfOneSlotPanicsThoughTheLockIsHeld(t *testing.T) {
 	e := New(Config{Limit: 2})
 	permit := mustTake(t, e, Ask{Weight: 1, Tier: 3})
 	again := permit
+	e.Pause("so that a release takes the lock")
 	e.lock()
 	permit.Release() // is left
 	panicked := make(chan bool)
