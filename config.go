@@ -33,8 +33,10 @@ type Config struct {
 	// processes or hosts. Nil keeps them in the scheduler. The scheduler's own
 	// limits apply on top.
 	Slots Slots
-	// Holders has the scheduler know what has its slots, for [Reason.Held] to name it. Each Acquire,
-	// Run and function then takes a lock and reads the clock, which costs some 100 ns.
+	// Holders has the scheduler know what has its slots, and since when: [Reason.Held] names it,
+	// and an [Estimate] is exact also where slots are held by callers of Acquire and [Run]. Each
+	// of those then takes a lock and reads the clock, some 0.3 µs, and small functions of a
+	// [Group] take some 0.6 µs longer.
 	Holders bool
 	// OnPanic is called when a function that was given to [Go] or its like, [Then], [Catch], a
 	// [Group] or [Map] has panicked, or a teardown of a [Future]: for a log line, since nobody
