@@ -327,3 +327,22 @@ func TestStress_BoundHolds(t *testing.T) {
 		checkAllFree(t, s)
 	}
 }
+
+// What a group's function leaves behind may call Run with the function's context, while the
+// function ends or after that.
+func TestA4_RunOutlivesItsGroupFunction(t *testing.T) {
+	s := stint.New(2, stint.Config{})
+	var left sync.WaitGroup
+	for range 100 {
+		g := stint.NewGroup(t.Context(), s)
+		g.Go(func(ctx context.Context) error {
+			left.Go(func() { _, _ = stint.Run(context.WithoutCancel(ctx), s, nothing) })
+			return nil
+		})
+		if err := g.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+	left.Wait()
+	checkAllFree(t, s)
+}

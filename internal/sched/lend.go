@@ -178,12 +178,11 @@ func (h *Hold) returned(x *entry) {
 	e.release(int(x.Weight))
 }
 
-// takeNested gets slots for a function that is called within another on slots of the same
-// engine. Those are handed straight down, if they suffice and the key
-// allows it; otherwise they go to what is next, and the call waits like any other. Then the
-// functions between the two lend theirs, from caller on.
-func (h *Hold) takeNested(ctx context.Context, a Ask, caller holder) (x *entry, parent Lent, err error) {
-	e := h.x.e
+// takeNested gets slots of e for a function that is called within another, which has the hold h
+// on slots of e. Those are handed straight down, if they suffice and the key allows it; otherwise
+// they go to what is next, and the call waits like any other. Then the functions between the two
+// lend theirs, from caller on.
+func (e *Engine) takeNested(ctx context.Context, a Ask, h *Hold, caller holder) (x *entry, parent Lent, err error) {
 	e.lock()
 	first, nested := h.lend()
 	if nested {

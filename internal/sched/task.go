@@ -201,7 +201,7 @@ func (e *Engine) Enter(ctx context.Context, a Ask) (t *Task, parent Lent, err er
 	x := &e.plain
 	caller := innermost(ctx)
 	if h := callerOn(e, caller); h != nil {
-		x, parent, err = h.takeNested(ctx, a, caller)
+		x, parent, err = e.takeNested(ctx, a, h, caller)
 	} else if !a.plain() || !e.gate.take(int(a.Tier)) {
 		x = e.waiter(a)
 		if err = x.take(ctx); err == nil && !e.needsEntry(a) {
