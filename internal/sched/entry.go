@@ -34,12 +34,14 @@ type Job interface {
 // entry is one piece of work from its arrival until it gives its slots back: a goroutine
 // that waits, or a job with a key, several slots or a shared one. Entries belong to one
 // engine and are used again. From when they arrive until they are recycled, its lock
-// guards them. A call may still point to an entry that is used again: it reads no more
-// than e, which stays, and with the lock waits, and job while that is true.
+// guards them, and their node at all times. A call may still point to an entry that is used
+// again: it reads no more than e, which stays, and with the lock waits, and job while that is
+// true.
 type entry struct {
 	e       *Engine
 	waits   bool   // it is in the queue; changes with the lock held
 	permits uint64 // that have been given back by it; likewise
+	node    node   // in the policy, if the entry has a key, or at the door; its value is the entry
 	use
 }
 
@@ -47,7 +49,6 @@ type entry struct {
 type use struct {
 	Ask
 
-	node  node   // in the policy, if the entry has a key; its value is the entry
 	job   Job    // nil for a goroutine that waits
 	group *Group // that the job is a function of, if it is one
 	since int64  // when it arrived, by the engine's clock
@@ -119,13 +120,13 @@ func (e *Engine) waiter(a Ask) *entry {
 }
 
 // recycle gives back an entry that neither waits nor runs, unless it is the one of all plain
-// work. That of a job is given back with the lock held.
+// work. That of a job is given back with the lock held. The node, which is in no backlog any
+// more, is left as it is: [Engine.Waiting] may read it once more, with the lock held.
 func (x *entry) recycle() {
 	if x == &x.e.plain {
 		return
 	}
 	x.use = use{ready: x.ready}
-	x.node.Value = x
 	x.e.unused.Put(x)
 }
 
