@@ -138,7 +138,7 @@ func (s Scheduler) reasons(
 			Code: CodeCap, Limit: why.Cap, Running: present.Running, Guard: why.GuardIn, Held: now.longest(),
 		})
 	}
-	if why.Ahead != ([Tiers]int{}) || why.Reserved {
+	if why.Ahead != ([Tiers]int{}) || why.Reserved || present.Reserved {
 		all = append(all, Reason{Code: CodeBehind, Ahead: why.Ahead, Guard: why.GuardIn})
 	}
 	return slices.Clone(append(all, shared...))

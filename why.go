@@ -105,8 +105,8 @@ func (r Reason) short(bucket string) string {
 	return fmt.Sprintf("%s is short of %d tokens", bucket, r.Tokens) + r.at(", which it has at ", r.FreeAt)
 }
 
-// behind names the tiers that go first, highest first. Without any, it is an entry that
-// needs several slots.
+// behind names the tiers that go first, highest first. Without any, it is an entry, or a
+// function that has lent its slots, that needs several.
 func (r Reason) behind() string {
 	var tiers []string
 	for i := Tiers - 1; i >= 0; i-- {

@@ -17,6 +17,8 @@ type Snapshot[V any] struct {
 	max    int
 	caps   [Tiers]int
 	turn   int
+	guard  int // as guarded has them
+	need   int
 }
 
 // snapshotRow is one entry.
@@ -93,6 +95,7 @@ func ScanRuns[T, V any](
 		}
 	}
 	out := &Snapshot[V]{queued: s.queued, max: b.max, caps: b.caps, turn: b.turn}
+	out.guard, out.need = b.guarded()
 	lock.Unlock()
 	out.rows, out.lines = s.rows.flat(), s.lines.flat()
 	slices.SortFunc(out.rows, func(x, y snapshotRow[V]) int { return cmp.Compare(x.ticket, y.ticket) })
@@ -307,7 +310,8 @@ func (s *Snapshot[V]) All(running int) iter.Seq[Place[V]] {
 				Weight: int(row.weight), Max: s.max, Full: running+int(row.weight) > s.max,
 				Cap: s.caps[tier], AtCap: running >= s.caps[tier],
 				Key: l.key, PerKey: l.perKey, AtLimit: l.atLimit, Blocked: l.blocked, KeyRuns: l.keyRuns,
-				GuardIn: guardIn(tier, s.turn),
+				GuardIn:  guardIn(tier, s.turn),
+				Reserved: reserved(tier, s.guard, s.need, running, s.max),
 			}
 			copy(r.Ahead[tier+1:], s.queued[tier+1:])
 			r.Ahead[tier] = s.aheadInTier(row, l, ordered[tier])

@@ -36,7 +36,25 @@ func (b *Backlog[T]) why(e *Entry[T], aheadInLine, weight, running int) Reasons 
 		r.Ahead[higher] = b.tiers[higher].len()
 	}
 	r.Ahead[l.tier] = b.aheadInTier(e, aheadInLine)
+	guard, need := b.guarded()
+	r.Reserved = reserved(int(l.tier), guard, need, running, b.max)
 	return r
+}
+
+// guarded returns the tier that the guard serves this turn, or -1, and the weight of its first
+// entry.
+func (b *Backlog[T]) guarded() (tier, weight int) {
+	tier, ok := b.guardTier()
+	if !ok || b.eligible&(1<<tier) == 0 {
+		return -1, 0
+	}
+	return tier, int(b.first(tier, b.all).first().weight)
+}
+
+// reserved reports whether an entry of a tier waits because the first entry of a lower one, which
+// the guard serves, lacks slots. What waits in higher tiers is counted as ahead.
+func reserved(tier, guard, need, running, maximum int) bool {
+	return guard >= 0 && guard < tier && running < maximum && running+need > maximum
 }
 
 // WhyNot explains why an entry that arrived now would not start at once.

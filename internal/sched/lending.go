@@ -31,6 +31,14 @@ func (l *lending) next(running int) (x *entry, hold bool) {
 	return nil, false
 }
 
+// reserves reports whether a function waits for several slots to come free, so that nothing else
+// gets them. One that waits for a single slot holds back what would wait for that slot anyway.
+func (l *lending) reserves() bool {
+	return slices.ContainsFunc(l.resumes, func(x *entry) bool {
+		return x.Weight > 1 && l.e.queue.log().KeyHasRoom(x.Key)
+	})
+}
+
 // resume gives a function its slots back, which are counted already.
 func (l *lending) resume(x *entry) {
 	i := slices.Index(l.resumes, x)

@@ -44,11 +44,14 @@ type Present struct {
 	Pause    *Pause
 	Forecast Forecast // of what waits; not set for an arrival
 	Holders  []Holder // what has slots, if that is kept, the one that has had them longest first
+	Reserved bool     // a function that has lent several slots gets those that come free
 }
 
 // present returns what is so now. The lock is held.
 func (e *Engine) present() Present {
-	return Present{Running: e.gate.running(), Pause: e.paused, Holders: e.holders.list()}
+	return Present{
+		Running: e.gate.running(), Pause: e.paused, Holders: e.holders.list(), Reserved: e.lending.reserves(),
+	}
 }
 
 // Wait is a piece of work that waits.
