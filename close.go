@@ -7,10 +7,10 @@ import "context"
 // as Close does, and returns the context's cause.
 //
 // Drain returns when the outcomes of all that were accepted are published, and
-// their teardowns have been called. Work that a running function calls with
-// [Run] still runs. While the scheduler is paused, what is queued waits, and so
-// does Drain. Do not call Drain
-// within a function that runs on the scheduler: it waits for that function.
+// their teardowns have been called. What a running function starts with the context that it
+// was given, by [Run], [Go], a [Group] or [Map], still runs. While the scheduler is paused, what
+// is queued waits, and so does Drain. Do not call Drain within a function that runs on the
+// scheduler: it waits for that function.
 func (s Scheduler) Drain(ctx context.Context) error { return s.made().Drain(ctx) }
 
 // WaitIdle waits until nothing is queued and nothing runs, and returns nil; the scheduler stays

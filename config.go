@@ -25,7 +25,8 @@ type Config struct {
 	// wait; it must not block, panic or use the scheduler. Nil, or less than 1,
 	// is a share of 1.
 	Share func(key string) int
-	// Queue is the most entries that may wait; 0 is no bound.
+	// Queue is the most entries that may wait; 0 is no bound. It is one bound for all tiers and keys;
+	// what an arrival beyond it does is WhenFull's.
 	Queue int
 	// WhenFull says what becomes of an arrival that finds Queue entries waiting.
 	WhenFull WhenFull

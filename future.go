@@ -92,7 +92,8 @@ func (f *Future[T]) SetPriority(p Priority) bool { return f.call.SetTier(p.mustV
 // Teardown has fn called exactly once when the future has an outcome, also if
 // its function never runs; at once if it has one already. Teardowns are called
 // in the reverse order of their registration, before Wait returns, in the
-// goroutine that settles the future; they must not block. If one panics or
+// goroutine that settles the future; they must not block, nor wait for the future itself, whose
+// outcome cannot be seen yet. If one panics or
 // calls runtime.Goexit, the others are called all the same, and the future
 // fails as if its function had done so.
 func (f *Future[T]) Teardown(fn func()) { f.call.Teardown(fn) }

@@ -33,7 +33,8 @@ func (g *Group) made() *sched.Group {
 // waits only if the queue is bounded, blocks and is full. Once the group has
 // failed, functions that have not started are not called. Go panics after Wait
 // has returned. A function of the group that calls Go keeps its slot while Go
-// waits for room in the queue: give the queue room for what it adds.
+// waits for room in the queue: give the queue room for what it adds, or the group can stop for
+// ever.
 func (g *Group) Go(fn func(context.Context) error) { g.made().Go(fn) }
 
 // TryGo starts fn if a slot is free for it now and nothing waits that would go first, and

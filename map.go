@@ -13,7 +13,8 @@ import (
 // Inputs are taken in a goroutine of their own, as there is room for their calls: what
 // inputs shares with the body of the range needs a lock. Leaving the range
 // early cancels the context of the calls in flight and waits for them. A range that
-// ctx cuts short ends with one more outcome, the zero value and the context's cause. In
+// ctx cuts short ends with one more outcome, the zero value and the context's cause. One whose
+// scheduler is closed ends with the outcome of the first input that it refused, [ErrClosed]. In
 // both cases inputs is stopped when it has the next input, which no call gets; the range
 // does not wait for that, as it may be a long time coming.
 //

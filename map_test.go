@@ -477,8 +477,13 @@ func TestA9_ResizeInTheRange(t *testing.T) {
 func TestA9_ClosedScheduler(t *testing.T) {
 	eachMap(t, func(t mapTrial) {
 		s := stint.New(2, stint.Config{})
-		outcomes := 0
-		for _, err := range t.over(t.Context(), s, upTo(20), onlyZeroReturns) {
+		outcomes, taken := 0, 0
+		inputs := func(yield func(int) bool) {
+			for taken = 1; yield(taken - 1); { // without end
+				taken++
+			}
+		}
+		for _, err := range t.over(t.Context(), s, inputs, onlyZeroReturns) {
 			if outcomes == 0 {
 				s.Close()
 			} else if !errors.Is(err, stint.ErrClosed) {
@@ -486,13 +491,18 @@ func TestA9_ClosedScheduler(t *testing.T) {
 			}
 			outcomes++
 		}
-		if outcomes != 20 {
-			t.Errorf("%d of 20 outcomes", outcomes)
+		synctest.Wait()
+		if outcomes < 2 || outcomes != taken || taken > 6 { // two in flight for each slot, and what was refused
+			t.Errorf("%d outcomes of %d inputs that were taken", outcomes, taken)
 		}
+		outcomes = 0
 		for _, err := range t.over(t.Context(), s, upTo(3), twice) {
-			if !errors.Is(err, stint.ErrClosed) {
+			if outcomes++; !errors.Is(err, stint.ErrClosed) {
 				t.Errorf("closed before the range: %v", err)
 			}
+		}
+		if outcomes != 1 {
+			t.Errorf("%d outcomes of a range that began when it was closed, want 1", outcomes)
 		}
 		atRest(t, s)
 	})

@@ -2,6 +2,7 @@ package stint
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"runtime"
 	"sync"
@@ -24,7 +25,8 @@ type mapping[In, Out any] struct {
 	mu       sync.Mutex
 	calls    []*Future[Out] // not yielded yet; if unordered only those that have ended
 	inFlight int            // calls that are not yielded, and one that is being started
-	stopped  bool           // it starts no more
+	stopped  bool           // it starts no more,
+	closed   bool           // as the scheduler is closed
 	over     bool           // inputs has ended,
 	broken   bool           // or has panicked, or ended its goroutine
 	panicked any            // what it panicked with
@@ -114,7 +116,7 @@ func (m *mapping[In, Out]) enter() bool {
 	for {
 		m.mu.Lock()
 		m.stopped = m.stopped || m.ctx.Err() != nil
-		stopped, full := m.stopped, m.inFlight >= m.window()
+		stopped, full := m.stopped || m.closed, m.inFlight >= m.window()
 		m.mu.Unlock()
 		if stopped || !full {
 			return !stopped
@@ -138,7 +140,11 @@ func (m *mapping[In, Out]) start(in In) {
 	signal(m.fresh) // the slot of the function that ranges may be what the call needs
 
 	f := Go(m.ctx, m.s, func(ctx context.Context) (Out, error) { return m.fn(ctx, in) })
-
+	if f.call.Settled() && errors.Is(f.call.Err(), ErrClosed) && m.s.Stats().Closed {
+		m.mu.Lock()
+		m.closed = true // the outcome of this one says so
+		m.mu.Unlock()
+	}
 	if m.unordered {
 		f.call.After(func() { m.line(f) })
 	} else {

@@ -30,7 +30,8 @@ import (
 // A function that runs on a slot may use the scheduler itself, with the context
 // that it was given. While it waits in [Run], [Future.Wait], [Group.Wait] or a
 // range over [Map], it lends its slot to what it waits for, and has it back
-// before it goes on. So nesting never deadlocks, whatever the limit. With several
+// before it goes on. It waits for that before all that is queued, but behind what has got the slot
+// meanwhile. So nesting never deadlocks, whatever the limit. With several
 // schedulers, a function that waits lends the slots of all that it runs on; but a call
 // of Run on one scheduler within Run on another holds both, so nest such calls in one order,
 // as you would lock mutexes. Acquire
@@ -58,8 +59,9 @@ func New(limit int, cfg Config) Scheduler {
 	return Scheduler{e: sched.New(cfg.engine(limit)), weight: 1}
 }
 
-// At returns the scheduler for work of tier p, whatever the context says. It
-// panics if p is not a tier.
+// At returns the scheduler for work of tier p, whatever the context says. That is the tier of
+// the start alone: the function is given the priority that the context has, also for
+// what it starts itself. [WithPriority] sets both. At panics if p is not a tier.
 func (s Scheduler) At(p Priority) Scheduler {
 	s.made()
 	s.tier, s.tiered = p.mustValid(), true
@@ -175,8 +177,9 @@ func (s Scheduler) SetPerKey(n int) {
 	s.made().SetPerKey(n)
 }
 
-// Pause starts nothing more until Resume; what runs goes on. by tells people
-// who paused it and why: it is what Why answers.
+// Pause starts nothing more until Resume, also for functions that run; those go on until they
+// wait for such work. by tells people who paused it and why: it is what Why answers. A second
+// Pause changes nothing, and one Resume ends both.
 func (s Scheduler) Pause(by string) {
 	s.made().Pause(by)
 }

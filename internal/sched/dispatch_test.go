@@ -43,11 +43,15 @@ func mustTake(t *testing.T, e *Engine, a Ask) Permit {
 // guardIn is the number of turns until the guard's turn of the tier of a job that waits.
 func guardIn(t *testing.T, c *Call) int {
 	t.Helper()
-	_, w, waits := c.Why(func() {})
+	e := c.Engine()
+	e.lock()
+	defer e.unlock()
+	p, waits := c.waiting()
 	if !waits {
 		t.Fatal("the job does not wait")
 	}
-	return w.Why.GuardIn
+	r := &e.queue.runs[p.tier]
+	return e.queue.log().WhyPiece(&r.stand, r.ahead(p.place), int(p.weight), e.gate.running()).GuardIn
 }
 
 // function is a job that calls fn.

@@ -156,6 +156,11 @@ func (h *Hold) reclaim(freed int) {
 	}
 }
 
+// runs reports whether the function still runs. The lock is held.
+func (h *Hold) runs() bool {
+	return h != nil && h.state.Load() != taskEnded && h.x != &h.x.e.gone
+}
+
 // returned marks h as holding slots again, those of x. If h has ended since,
 // or another goroutine of it has begun to wait, it has no use for them.
 func (h *Hold) returned(x *entry) {

@@ -77,6 +77,7 @@ type WhyNot struct {
 func (e *Engine) Why(a Ask, also func()) (w WhyNot) {
 	e.lock()
 	defer e.unlock()
+	e.startWaiting()
 	also()
 	w.Present, w.Closed = e.present(), e.closed
 	if w.Starts = e.admits(a, w.Running); w.Starts {
@@ -94,6 +95,7 @@ func (e *Engine) Why(a Ask, also func()) (w WhyNot) {
 // [backlog.Scan].
 func (e *Engine) Waiting(also func(), each func(n int, p *Present, w *Wait)) {
 	e.lock()
+	e.startWaiting()
 	last := e.queue.clock.last
 	e.unlock()
 	queued := backlog.ScanRuns(e.queue.policy, engineLock{e}, arrivedNode,
@@ -134,6 +136,7 @@ func (c *Call) Why(also func()) (p Present, w Wait, waits bool) {
 	e := c.Engine()
 	e.lock()
 	defer e.unlock()
+	e.startWaiting()
 	piece, ok := c.waiting()
 	if !ok {
 		return p, w, false

@@ -10,6 +10,7 @@ type arrival struct {
 	group     *Group // that it is a function of, if it is one
 	watch     *watch // of its context
 	continues bool   // the work of another job
+	caller    *Hold  // of the function that submits it; known only if the engine has been closed
 }
 
 // submit queues a job, or starts it at once in a goroutine of its own. It
@@ -33,9 +34,16 @@ func (e *Engine) follows(a Ask) bool {
 // submitAndUnlock is submit for a caller that has the lock.
 func (e *Engine) submitAndUnlock(ctx context.Context, a arrival) error {
 	e.makeWay()
-	if err := e.refuses(int(a.Weight), false); err != nil {
+	if err := e.refuses(int(a.Weight), a.caller.runs()); err != nil {
 		e.unlock()
-		return err
+		if err != ErrClosed || a.caller != nil || e.killed.Load() { //nolint:errorlint // it is not wrapped
+			return err
+		}
+		if a.caller = callerOn(e, innermost(ctx)); a.caller == nil { // without the lock: it calls the context
+			return err
+		}
+		e.lock()
+		return e.submitAndUnlock(ctx, a)
 	}
 	if !e.queue.behind(a.Ask) && e.mayStart() && a.start(e) {
 		return nil

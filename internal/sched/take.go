@@ -27,7 +27,7 @@ func (e *Engine) Take(ctx context.Context, a Ask) (Permit, error) {
 func (e *Engine) TryTake(a Ask) (p Permit, ok bool) {
 	e.lock()
 	defer e.unlock()
-	e.makeWay()
+	e.startWaiting()
 	if e.refuses(int(a.Weight), false) != nil {
 		return p, false
 	}
