@@ -134,7 +134,7 @@ func (s Scheduler) Acquire(ctx context.Context) (Permit, error) {
 }
 
 // TryAcquire takes a slot if one is free and nothing waits before it, and
-// reports whether it did. It never blocks. Of ctx it asks the priority alone, also if
+// reports whether it did: never, if the weight is above the limit. It never blocks. Of ctx it asks the priority alone, also if
 // it has ended.
 func (s Scheduler) TryAcquire(ctx context.Context) (Permit, bool) {
 	tier := s.tier.index()
