@@ -60,7 +60,8 @@ type use struct {
 
 	// Of slots that it has, where that is kept: see holders.
 	at    int    // where it is among them
-	began int64  // when it got them, by the engine's clock
+	began int64  // when it got them, by the engine's clock,
+	first int64  // and when it first did: it may have lent them since
 	grant uint64 // of shared ones
 	lost  bool   // they may have been taken away
 	task  *Task  // the function that runs on them

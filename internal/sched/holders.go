@@ -39,7 +39,7 @@ func (h *holders) of(grant uint64) *entry {
 type Holder struct {
 	Ask
 
-	Since time.Time // when it got them
+	Since time.Time // when it got them, for the first time if it has lent them since
 }
 
 // list returns the work that has slots, the one that has had them longest first; nil if it is
@@ -50,7 +50,7 @@ func (h *holders) list() []Holder {
 	}
 	all := make([]Holder, len(h.all))
 	for i, x := range h.all {
-		all[i] = Holder{x.Ask, h.e.queue.clock.time(x.began)}
+		all[i] = Holder{x.Ask, h.e.queue.clock.time(x.first)}
 	}
 	slices.SortFunc(all, func(a, b Holder) int { return a.Since.Compare(b.Since) })
 	return all
@@ -75,7 +75,15 @@ func (h *holders) begin(x *entry) {
 	h.add(x)
 	if e.cfg.Holders {
 		x.began = e.queue.clock.age()
+		x.first = x.began
 	}
+}
+
+// replace notes that x has the slots that other was given for it: it had lent its own.
+func (h *holders) replace(other, x *entry) {
+	h.remove(other)
+	h.add(x)
+	x.began, x.grant, x.lost = other.began, other.grant, other.lost
 }
 
 // yield gives up what x has besides its slots here.

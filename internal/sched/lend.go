@@ -168,9 +168,7 @@ func (h *Hold) returned(x *entry) {
 	waits := h.state.Load()
 	if waits == 1 {
 		if e.tracks {
-			e.holders.remove(x)
-			e.holders.add(h.x)
-			h.x.grant, h.x.lost = x.grant, x.lost
+			e.holders.replace(x, h.x)
 		}
 		h.state.Store(taskHolding)
 		e.lending.n--

@@ -1,0 +1,40 @@
+package sched //nolint:testpackage // how long functions are thought to run shows in estimates alone
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// While a function has lent its slots it has none: that time is no part of how long slots are
+// held, nor is what was before counted twice.
+func TestB6_HoldersAreNotTimedWhileTheyLend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := New(Config{Limit: 2, Holders: true})
+		awaited := new(Call)
+		awaited.InitByHand(e)
+		job := &function{fn: func(ctx context.Context) {
+			time.Sleep(time.Second)
+			awaited.Wait(context.WithoutCancel(ctx))
+			time.Sleep(time.Second)
+		}}
+		job.Init(t.Context(), e)
+		job.Go(job, Ask{Weight: 1, Tier: 3})
+		time.Sleep(time.Minute)
+		awaited.Claim()
+		awaited.Settle(nil)
+		synctest.Wait()
+		e.lock()
+		if begun, want := e.holders.begun(), e.queue.clock.age(); len(begun) != 1 || begun[0] != want {
+			t.Errorf("slots were given out at %v, want one, at %v", begun, want)
+		}
+		e.unlock()
+		<-job.Done()
+		e.lock()
+		defer e.unlock()
+		if j := &e.queue.jobs; j.samples != 2 || time.Duration(j.mean) != time.Second {
+			t.Errorf("slots are held for %v, by %v samples; want %v, by 2", time.Duration(j.mean), j.samples, time.Second)
+		}
+	})
+}
