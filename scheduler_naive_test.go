@@ -134,7 +134,7 @@ func (n *naive) chosen() (p *piece, guard bool) {
 func (n *naive) admits(p *piece) bool {
 	next, guard := n.chosen()
 	heldBack := next != nil && n.running+next.weight > n.limit && (guard || p.tier <= next.tier)
-	return !n.paused && len(n.resumes) == 0 && n.first(p.tier) == nil && !heldBack && !n.full(p.key) &&
+	return !n.paused && !n.wanted() && n.first(p.tier) == nil && !heldBack && !n.full(p.key) &&
 		n.running < n.capOf(p.tier) && n.running+p.weight <= n.limit
 }
 
@@ -260,7 +260,7 @@ func (n *naive) dispatch(finished bool) {
 		case n.startNext():
 			finished = false
 		case n.letIn():
-		case finished && !guard && !n.paused && len(n.resumes) == 0 && n.running < n.limit && n.anyEligible():
+		case finished && !guard && !n.paused && !n.wanted() && n.running < n.limit && n.anyEligible():
 			n.endTurn() // a finish at which it is the caps that allow nothing
 			finished = false
 		default:
@@ -299,6 +299,12 @@ func (n *naive) nextResume() (p *piece, held bool) {
 		return nil, true
 	}
 	return nil, false
+}
+
+// wanted reports whether a function lacks nothing but slots to go on.
+func (n *naive) wanted() bool {
+	p, held := n.nextResume()
+	return p != nil || held
 }
 
 func (n *naive) anyEligible() bool {

@@ -33,3 +33,57 @@ func TestA4_HeavyCallBackToTheOuterScheduler(t *testing.T) {
 		wantNothingLeft(t, []stint.Scheduler{a, b})
 	})
 }
+
+// wantsItsKey returns a scheduler with 2 slots on one of which a function of a key runs, until end
+// is closed. Another function of the key wants its slot back, and waits for the key.
+func wantsItsKey(t *testing.T, caps stint.Caps) (s stint.Scheduler, end chan struct{}) {
+	t.Helper()
+	s, end = stint.New(2, stint.Config{PerKey: 1, Caps: caps}), make(chan struct{})
+	awaited := stint.NewPromise[int]()
+	stint.Go(t.Context(), s.Key("k"), awaited.Future().Wait)
+	synctest.Wait()
+	stint.Go(t.Context(), s.Key("k"), func(context.Context) (int, error) { <-end; return 0, nil })
+	synctest.Wait()
+	awaited.Resolve(1)
+	synctest.Wait()
+	wantCounts(t, s, 1, 0)
+	return s, end
+}
+
+// What wants its slot back and waits for its key keeps no slot from others.
+func TestA4_LentSlotThatWaitsForItsKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, end := wantsItsKey(t, stint.Caps{})
+		wantReasons(t, s)
+		mustTry(t, s).Release()
+		f, ok := stint.TryGo(t.Context(), s, value(1))
+		if !ok {
+			t.Fatal("TryGo found no free slot")
+		}
+		_, _ = f.Wait(t.Context())
+		if p, ok := s.Key("k").TryAcquire(t.Context()); ok {
+			p.Release()
+			t.Error("TryAcquire took a second slot for the key")
+		}
+		close(end)
+		wantAllFree(t, s)
+	})
+}
+
+// Nor does it stop the turns of the starvation guard.
+func TestB3_GuardWhileALentSlotWaitsForItsKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, end := wantsItsKey(t, stint.Caps{Low: 1})
+		low := stint.Go(t.Context(), s.At(stint.Low), value(1))
+		const cycle = 8 * stint.Tiers
+		for range cycle {
+			mustTry(t, s).Release()
+			synctest.Wait()
+		}
+		if !settled(low) {
+			t.Errorf("after %d turns that its cap let pass, the entry still waits", cycle)
+		}
+		close(end)
+		wantAllFree(t, s)
+	})
+}

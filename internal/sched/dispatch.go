@@ -54,7 +54,7 @@ func (c *core) dispatch(freed int, finished bool) {
 // pause, a task that wants its slots back first, a worker that is on its way,
 // or shared slots that others hold.
 func (c *core) capped(running int) bool {
-	return c.paused == nil && !c.lending.wanted() && !c.queue.may(running)
+	return c.paused == nil && !c.lending.holds() && !c.queue.may(running)
 }
 
 // release gives slots that a finish has freed to what is next.

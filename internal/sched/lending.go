@@ -13,13 +13,19 @@ type lending struct {
 // wanted reports whether a function wants its slots back.
 func (l *lending) wanted() bool { return len(l.resumes) > 0 }
 
+// holds reports whether a function that wants its slots back lacks nothing but slots, so that
+// nothing else may start. Others wait for their keys, and keep no slot from what has another.
+func (l *lending) holds() bool { return slices.ContainsFunc(l.resumes, l.lacksSlots) }
+
+func (l *lending) lacksSlots(x *entry) bool { return l.e.queue.log().KeyHasRoom(x.Key) }
+
 // next returns the first function that can have its slots back. hold says that
 // nothing else may start: there is one, or one that lacks nothing but slots.
 func (l *lending) next(running int) (x *entry, hold bool) {
 	e := l.e
 	for _, x := range l.resumes {
 		switch {
-		case !e.queue.log().KeyHasRoom(x.Key):
+		case !l.lacksSlots(x):
 		case running > 0 && running+int(x.Weight) > int(e.gate.limit.Load()):
 			return nil, true
 		case e.cfg.Slots != nil && !e.shared.regain(x):
@@ -34,9 +40,7 @@ func (l *lending) next(running int) (x *entry, hold bool) {
 // reserves reports whether a function waits for several slots to come free, so that nothing else
 // gets them. One that waits for a single slot holds back what would wait for that slot anyway.
 func (l *lending) reserves() bool {
-	return slices.ContainsFunc(l.resumes, func(x *entry) bool {
-		return x.Weight > 1 && l.e.queue.log().KeyHasRoom(x.Key)
-	})
+	return slices.ContainsFunc(l.resumes, func(x *entry) bool { return x.Weight > 1 && l.lacksSlots(x) })
 }
 
 // resume gives a function its slots back, which are counted already.
