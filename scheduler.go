@@ -133,9 +133,9 @@ func (s Scheduler) Acquire(ctx context.Context) (Permit, error) {
 	return Permit{p}, err
 }
 
-// TryAcquire takes a slot if one is free and nothing waits before it, and
-// reports whether it did: never, if the weight is above the limit. It never blocks. Of ctx it asks the priority alone, also if
-// it has ended.
+// TryAcquire takes a slot if one is free and nothing waits before it, and reports whether it did:
+// never, if the weight is above the limit. It never blocks. Of ctx it asks the priority
+// alone, also if it has ended.
 func (s Scheduler) TryAcquire(ctx context.Context) (Permit, bool) {
 	tier := s.tier.index()
 	if !s.tiered {

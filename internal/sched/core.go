@@ -23,8 +23,8 @@ type core struct {
 	_    pad
 
 	// mu guards what follows and the bits of the gate. It is held for a few dozen
-	// instructions; nothing of the user's runs under it but Config.Share. It
-	// comes before the locks of Slots and of futures, and is never held together
+	// instructions; nothing of the user's runs under it but Config.Share and the methods of
+	// Slots. It comes before the locks of Slots and of futures, and is never held together
 	// with that of another engine.
 	mu        spinMutex
 	queue     queue

@@ -182,9 +182,9 @@ func (h *Hold) returned(x *entry) {
 }
 
 // takeNested gets slots of e for a function that is called within another, which has the hold h
-// on slots of e. Those are handed straight down, if they suffice and the key allows it; otherwise
-// they go to what is next, and the call waits like any other. Then the functions between the two
-// lend theirs, from caller on.
+// on slots of e. Those are handed straight down, if they suffice, the key allows it and they are
+// not shared; otherwise they go to what is next, and the call waits like any other. Then the
+// functions between the two lend theirs, from caller on.
 func (e *Engine) takeNested(ctx context.Context, a Ask, h *Hold, caller holder) (x *entry, parent Lent, err error) {
 	e.lock()
 	first, nested := h.lend()
