@@ -24,10 +24,10 @@ func Then[T, U any](
 // returned future has it too, without a slot; that needs no room in s, and s may be closed.
 //
 // Cancelling the returned future, or the end of ctx, cancels f too, if it has no outcome
-// yet. Then, and if ctx has ended before the call, it is the cancellation that the returned future fails with, and fn is not
-// called. A cancellation of f alone is a failure as any other, which fn is called for. As
-// to queues and draining, Catch is as [Then]: if s does not take fn, the returned future
-// fails with the error of that.
+// yet. Then, and if ctx has ended before the call, it is the cancellation that the returned
+// future fails with, and fn is not called. A cancellation of f alone is a failure as any
+// other, which fn is called for. As to queues and draining, Catch is as [Then]: if s does not
+// take fn, the returned future fails with the error of that.
 func Catch[T any](
 	ctx context.Context, s Scheduler, f *Future[T], fn func(context.Context, error) (T, error),
 ) *Future[T] {
