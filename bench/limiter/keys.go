@@ -5,9 +5,8 @@ import (
 	"strconv"
 	"sync"
 
-	"golang.org/x/time/rate"
-
 	"github.com/stintgo/stint"
+	"golang.org/x/time/rate"
 
 	"github.com/stintgo/stint/bench/measure"
 )
