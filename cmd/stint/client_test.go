@@ -327,14 +327,15 @@ func TestC4_FollowLogs(t *testing.T) {
 	s := serve(t, "--output", "10k")
 	gate, told := fifo(t), fifo(t)
 	ev := events(t, told)
-	id := s.submit("echo one; echo > " + told + "; read line < " + gate + "; echo $line; yes | head -c 20000")
-	ev.next()
+	id := s.submit("echo one; echo $$ > " + told + "; read line < " + gate + "; echo $line; yes | head -c 20000")
+	pid := ev.pid()
 	follow := s.command("logs", "-f", id)
 	out := startLines(t, follow)
 	if got := out.next(); got != "one" {
 		t.Errorf("it follows with %q", got)
 	}
 	s.kill()
+	wantGone(t, []int{pid}) // or it reads the line
 	s.start("--output", "10k")
 	ev.next()
 	write(t, gate, "two\n")

@@ -18,11 +18,12 @@ func TestC4_ShowDatesALostAttempt(t *testing.T) {
 	s := serve(t)
 	gate, told := fifo(t), fifo(t)
 	ev := events(t, told)
-	id := s.submit("echo begun > " + told + "; read line < " + gate)
-	ev.next()
+	id := s.submit("echo $$ > " + told + "; read line < " + gate)
+	pid := ev.pid()
 	begun := time.Now()
 	s.kill()
 	killed := time.Now()
+	wantGone(t, []int{pid}) // or it reads the line
 	s.start()
 	ev.next() // it has begun again
 	task := s.task(id)

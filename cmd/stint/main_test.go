@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -149,6 +150,16 @@ func (l *lines) next() string {
 			l.t.Fatalf("waiting for a line: %v after %q", err, l.b)
 		}
 	}
+}
+
+// pid is the next line, that of a command which has written the number of its process.
+func (l *lines) pid() int {
+	l.t.Helper()
+	pid, err := strconv.Atoi(l.next())
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return pid
 }
 
 // events opens a fifo that jobs write lines to. It is open for writing too, so

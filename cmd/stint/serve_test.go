@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -131,10 +130,7 @@ func TestC6_ServeKilled(t *testing.T) {
 	ev := events(t, told)
 	id := s.submit("echo begun; echo $$ > " + told + "; read line < " + gate + "; echo $line > out; echo ended")
 	later := s.submit("--after", id, "--", "cp", "out", "copy")
-	pid, err := strconv.Atoi(ev.next())
-	if err != nil {
-		t.Fatal(err)
-	}
+	pid := ev.pid()
 	for s.stint("logs", id).stdout != "begun\n" { // what is on its way there is lost
 	}
 	s.kill()

@@ -26,9 +26,12 @@ func (s *served) hasty(args ...string) result {
 // answers all else, and works on what it has.
 func TestC6_ServeWithoutRoom(t *testing.T) {
 	s := serve(t)
-	gate := fifo(t)
-	runs := s.submit("--key", "mine", "read line < "+gate+"; echo $line")
+	gate, told := fifo(t), fifo(t)
+	ev := events(t, told)
+	runs := s.submit("--key", "mine", "echo $$ > "+told+"; read line < "+gate+"; echo $line")
+	pid := ev.pid()
 	s.kill()
+	wantGone(t, []int{pid}) // or it reads the line
 	s.start("--min-free", "1000000T")
 	s.hasty("submit", "true").want(t, "", "--min-free", 125)
 	if task := s.task(runs); task.State.Finished() {
