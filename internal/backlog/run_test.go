@@ -318,8 +318,8 @@ func (w *runWorld) empty() string {
 // starts at once. The model makes each by itself.
 func (w *runWorld) startMany() string {
 	tier := w.fast.Alone()
-	if tier < 0 {
-		return "none is alone"
+	if tier < 0 || w.cfg.Max == 0 {
+		return "none is alone that may start"
 	}
 	r := &w.runs[tier]
 	n := uint64(0)
