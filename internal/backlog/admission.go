@@ -4,50 +4,39 @@ package backlog
 // the running total is below its tier's cap, the slots it needs are free, its
 // key has room and nothing in its tier goes before it.
 func (b *Backlog[T]) Admits(tier int, key string, weight, running int) bool {
-	if running >= b.caps[tier] || running+weight > b.max || b.Closed(running)&(1<<tier) != 0 {
+	if running >= b.slots.caps[tier] || running+weight > b.slots.max || b.Closed(running)&(1<<tier) != 0 {
 		return false
 	}
-	return b.KeyHasRoom(key)
-}
-
-// Admit counts an arrival that Admits let through, so that its key is charged.
-// It is no turn: an arrival that nobody waits for takes nobody's place.
-func (b *Backlog[T]) Admit(key string) {
-	if key == "" {
-		return
-	}
-	k := b.keyRecord(key)
-	k.running++
-	b.review(k)
+	return b.keys.HasRoom(key)
 }
 
 // Closed returns a bit for each tier whose arrivals must queue, when running
 // slots are in use: something eligible waits in the tier, or an entry of this
 // or a higher tier has been chosen and waits for slots to come free.
 func (b *Backlog[T]) Closed(running int) uint8 {
-	e, guard := b.next(running, b.eligible, b.all)
+	e, guarded := b.next(running, b.order.eligible, b.order.all)
 	switch {
-	case e == nil || running+int(e.weight) <= b.max:
-		return b.eligible
-	case guard:
+	case e == nil || running+int(e.weight) <= b.slots.max:
+		return b.order.eligible
+	case guarded:
 		return 1<<Tiers - 1
 	default:
-		return b.eligible | (1<<e.line.tier - 1)
+		return b.order.eligible | (1<<e.line.tier - 1)
 	}
 }
 
 // Eligible has a bit for each tier of which something waits that its key does not hold back.
-func (b *Backlog[T]) Eligible() uint8 { return b.eligible }
+func (b *Backlog[T]) Eligible() uint8 { return b.order.eligible }
 
 // Highest returns the highest tier of which an entry may start when running slots
 // are in use, if it has the slots that it needs, or -1. A turn of the guard counts
 // only where nothing may start but for it: else it is one start, and the tier of all
 // that is to come is another.
 func (b *Backlog[T]) Highest(running int) (tier int) {
-	if tier = b.highest(running, b.eligible); tier >= 0 {
+	if tier = b.slots.highest(running, b.order.eligible); tier >= 0 {
 		return tier
 	}
-	if e, guard := b.next(running, b.eligible, b.all); guard {
+	if e, guarded := b.next(running, b.order.eligible, b.order.all); guarded {
 		return e.Tier()
 	}
 	return -1

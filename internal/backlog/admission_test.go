@@ -25,7 +25,7 @@ func TestHighest_WhatMayStart(t *testing.T) {
 	want("a key has room", 2, 5)
 	b.Start(b.Peek(0))
 	want("its key is at its limit", 2, 3)
-	b.Finish("k")
+	b.Keys().Finish("k")
 	want("its key has room again", 2, 5)
 }
 

@@ -16,7 +16,7 @@ func starts(b *backlog.Backlog[int]) (values []int) {
 		values = append(values, e.Value)
 		key := e.Key()
 		b.Start(e)
-		b.Finish(key)
+		b.Keys().Finish(key)
 	}
 	return values
 }
@@ -26,19 +26,19 @@ func TestAged_GoesBeforeTheYounger(t *testing.T) {
 	entries := make([]backlog.Entry[int], 6)
 	for i := range entries {
 		entries[i].Value = i
-		b.Push(&entries[i], 3, "k", 1)
+		b.Push(&entries[i], backlog.Arrival{Tier: 3, Key: "k", Weight: 1})
 	}
 	for range 4 {
 		b.Start(b.Peek(0))
 	}
 	for _, i := range []int{2, 0, 3, 1} {
-		b.PushAged(&entries[i], 3, "k", 0, 1, entries[i].Ticket())
+		b.Push(&entries[i], backlog.Arrival{Tier: 3, Key: "k", Weight: 1, Ticket: entries[i].Ticket()})
 	}
 	if !b.Remove(&entries[2]) {
 		t.Error("an entry that came back cannot be removed")
 	}
 	late := &backlog.Entry[int]{Value: 6}
-	b.Push(late, 3, "k", 1)
+	b.Push(late, backlog.Arrival{Tier: 3, Key: "k", Weight: 1})
 	if got, want := starts(b), []int{0, 1, 3, 4, 5, 6}; !slices.Equal(got, want) {
 		t.Errorf("started in the order %v, want %v", got, want)
 	}
@@ -49,12 +49,12 @@ func TestAged_GoesBeforeTheYounger(t *testing.T) {
 func TestAged_OlderThanOneThatIsAloneInTheFIFO(t *testing.T) {
 	b := backlog.New[int](backlog.Config{Max: 1})
 	for _, ticket := range []uint64{7, 9, 8, 3} {
-		b.PushAged(&backlog.Entry[int]{Value: int(ticket)}, 0, "", 0, 1, ticket)
+		b.Push(&backlog.Entry[int]{Value: int(ticket)}, backlog.Arrival{Tier: 0, Weight: 1, Ticket: ticket})
 	}
 	b.Start(b.Peek(0)) // 3
 	b.Start(b.Peek(0)) // 7
 	b.Start(b.Peek(0)) // 8
-	b.PushAged(&backlog.Entry[int]{Value: 4}, 0, "", 0, 1, 4)
+	b.Push(&backlog.Entry[int]{Value: 4}, backlog.Arrival{Tier: 0, Weight: 1, Ticket: 4})
 	if got, want := starts(b), []int{4, 9}; !slices.Equal(got, want) {
 		t.Errorf("started in the order %v, want %v", got, want)
 	}
@@ -64,12 +64,12 @@ func TestAged_ManyInAnyOrder(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(seeded.Seed(t), 0))
 	b := backlog.New[int](backlog.Config{Max: 1})
 	entries := make([]backlog.Entry[int], 5000)
-	b.PushAged(&entries[0], 3, "", 0, 1, uint64(len(entries)+1)) // younger than all
+	b.Push(&entries[0], backlog.Arrival{Tier: 3, Weight: 1, Ticket: uint64(len(entries) + 1)}) // younger than all
 	var want []int
 	for _, i := range rnd.Perm(len(entries) - 1) {
 		e := &entries[i+1]
 		e.Value = i + 1
-		b.PushAged(e, 3, "", 0, 1, uint64(i+1))
+		b.Push(e, backlog.Arrival{Tier: 3, Weight: 1, Ticket: uint64(i + 1)})
 	}
 	for i := range entries {
 		if i > 0 && rnd.IntN(2) == 0 {
@@ -95,9 +95,9 @@ func TestAged_StartsAreCharged(t *testing.T) {
 		key := e.Key()
 		got[key]++
 		b.Start(e)
-		b.Finish(key)
+		b.Keys().Finish(key)
 		if key == "fails" {
-			b.PushAged(e, 3, key, 0, 1, e.Ticket())
+			b.Push(e, backlog.Arrival{Tier: 3, Key: key, Weight: 1, Ticket: e.Ticket()})
 		}
 	}
 	if got["fails"] != 50 || got["works"] != 50 {
@@ -113,14 +113,14 @@ func TestAged_RestartInOrder(t *testing.T) {
 	entries := make([]backlog.Entry[int], 101)
 	ticket := uint64(1000)
 	allocs := testing.AllocsPerRun(100, func() {
-		b.PushAged(&entries[ticket-1000], 3, "k", 0, 1, ticket)
+		b.Push(&entries[ticket-1000], backlog.Arrival{Tier: 3, Key: "k", Weight: 1, Ticket: ticket})
 		ticket++
 	})
 	if allocs != 0 {
 		t.Errorf("an entry that comes in the order of age allocates %v times", allocs)
 	}
 	e := &backlog.Entry[int]{}
-	b.Push(e, 3, "k", 1)
+	b.Push(e, backlog.Arrival{Tier: 3, Key: "k", Weight: 1})
 	if e.Ticket() != ticket {
 		t.Errorf("the next arrival has ticket %d, want %d", e.Ticket(), ticket)
 	}
@@ -131,13 +131,13 @@ func TestAged_WhyAndEntries(t *testing.T) {
 	entries := make([]backlog.Entry[int], 10)
 	for i := range entries {
 		entries[i].Value = i
-		b.Push(&entries[i], 3, "", 1)
+		b.Push(&entries[i], backlog.Arrival{Tier: 3, Weight: 1})
 	}
 	for range 5 {
 		b.Start(b.Peek(0))
 	}
 	for _, i := range []int{3, 1, 4} {
-		b.PushAged(&entries[i], 3, "", 0, 1, entries[i].Ticket())
+		b.Push(&entries[i], backlog.Arrival{Tier: 3, Weight: 1, Ticket: entries[i].Ticket()})
 	}
 	var order []int
 	for place, e := range b.Entries() {

@@ -16,18 +16,18 @@
 //
 // # Classes
 //
-// Someone may take only some kinds of entries. Each kind is a class, a small
+// A taker may take only some kinds of entries. Each kind is a class, a small
 // number; in a flow, every class has a line of its own. [Backlog.PeekOf] considers
 // the lines of some classes, [Backlog.Peek] all. Turns are still shared between
 // keys: a start is charged to its flow, and no line of that flow starts its next
 // entry at an earlier virtual time than that at which the start ends. What is
-// only queued in one class is not charged to another. If it were, those who take
+// only queued in one class is not charged to another. If it were, the takers of
 // one class would put a key back for what others have yet to do for it, and
 // virtual time would jump over that when they came to it. When it is a key's turn,
 // its oldest entry of the classes that are taken starts, whatever its class.
 //
-// Entries of a class that nobody takes keep their tags, and thereby their age:
-// they go first when somebody takes them.
+// Entries of a class that nothing takes keep their tags, and thereby their age:
+// they go first when they are taken.
 //
 // # Age
 //
@@ -58,9 +58,9 @@
 // other keys whose turn comes first; as virtual time moves on with every start, a
 // stream of new keys cannot go before an entry for ever.
 //
-// The sequence is one for all who take, so the bound is for entries of a class
-// that all of them take. Where they differ, a turn of the guard goes to whoever
-// comes at it, and what that one does not take waits for another.
+// The sequence is one for all takers, so the bound is for entries of a class
+// that all of them take. Where they differ, a turn of the guard goes to the taker
+// that comes at it, and what that one does not take waits for another.
 //
 // # Cost
 //
@@ -76,120 +76,101 @@
 //
 // Memory follows what waits: maps and heaps are copied when they have fallen to a
 // quarter of their peak, at O(1) for each removal, amortized.
+// # Parts
+//
+//   - order: what waits and which of it may start, without limits (order.go; tier.go, flow.go,
+//     line.go, lines.go, aged.go and class.go have its parts);
+//   - [Keys]: counts, limits and blocking by key (keys.go, key.go);
+//   - slots: the maximum and the caps (config.go);
+//   - guard: the starvation guard's turns (guard.go);
+//   - [Backlog]: the decisions from these (backlog.go, admission.go), and their reasons (why.go);
+//   - [Run]: many pieces of work for which one entry stands (run.go);
+//   - [Scan]: a copy in pieces (snapshot.go, chunks.go).
 package backlog
 
-import "math/bits"
+import (
+	"cmp"
+	"slices"
+)
 
 // Tiers is the number of tiers. Tier 0 is the lowest.
 const Tiers = 7
 
-// Every guardEvery-th turn is a guard turn.
-const guardEvery = 8
-
-// Cycle is the length in turns of the guard's fixed sequence.
-const Cycle = guardEvery * Tiers
-
 // Backlog is the set of waiting entries and the policy over them. The zero
 // value is not usable; see [New]. It is not safe for concurrent use.
 type Backlog[T any] struct {
-	max    int
-	set    [Tiers]int // the caps as given
-	caps   [Tiers]int // and as resolved against max
-	perKey int
-	limits map[string]int // of single keys, which have these instead of perKey
-	share  func(key string) int
-
-	turn     int   // position in the guard's sequence, 0 … Cycle-1
-	eligible uint8 // bit per tier that has an entry which is not set aside
-	queued   int
-	held     int    // of those queued, by their keys
-	ticket   uint64 // the last one given
-	tiers    [Tiers]tier[T]
-	class0   class[T] // the first of classes
-	classes  []*class[T]
-	all      []int              // all classes, ascending
-	keys     map[string]*key[T] // keys with a flow or a running entry, and blocked ones
-	keysPeak int                // as shrink.Delete has it
+	order  order[T]
+	keys   Keys[T]
+	slots  slots
+	guard  guard
+	ticket uint64 // the last one given
 }
 
 // New returns an empty backlog.
 func New[T any](cfg Config) *Backlog[T] {
-	b := &Backlog[T]{
-		max:    cfg.Max,
-		set:    cfg.Caps,
-		caps:   Resolve(cfg.Max, cfg.Caps),
-		perKey: cfg.PerKey,
-		limits: cfg.KeyLimits,
-		share:  cfg.Share,
-		keys:   make(map[string]*key[T]),
-	}
-	b.classes, b.all = []*class[T]{&b.class0}, []int{0}
-	for i := range b.tiers {
-		b.tiers[i].plain.init(nil, int8(i), &b.class0, 1)
+	b := new(Backlog[T])
+	b.order.init()
+	b.slots.set(cfg.Max, cfg.Caps)
+	b.keys = Keys[T]{
+		order: &b.order, perKey: cfg.PerKey, limits: cfg.KeyLimits, share: cfg.Share, known: make(map[string]*key[T]),
 	}
 	return b
 }
 
-// Push queues e in a tier, in class 0, behind what its key has queued there
-// already. An empty key stands for the entries without one. It panics if e is
-// queued.
-func (b *Backlog[T]) Push(e *Entry[T], tier int, key string, weight int) {
-	b.push(e, tier, key, 0, weight, b.ticket+1)
+// Keys returns the keys of the backlog.
+func (b *Backlog[T]) Keys() *Keys[T] { return &b.keys }
+
+// Arrival is how an entry is queued.
+type Arrival struct {
+	Tier int
+	// Key is empty for an entry without one.
+	Key string
+	// Class is a small number of the caller's choice: the backlog keeps a little for each up
+	// to the largest that it has seen.
+	Class int
+	// Weight is the number of slots that the entry needs, at least 1.
+	Weight int
+	// Ticket is the entry's place in the order of arrival, 0 for the next one. An entry
+	// has the ticket that it had before if it comes back (its attempt failed, or what
+	// ran it is gone) or is queued anew after a restart. No two entries of a backlog may
+	// have the same; tickets given to later arrivals are larger.
+	Ticket uint64
 }
 
-// PushClass is Push in a class, a small number of the caller's choice: the
-// backlog keeps a little for each up to the largest that it has seen. It queues
-// e behind what its key has queued of that class in that tier.
-func (b *Backlog[T]) PushClass(e *Entry[T], tier int, key string, class, weight int) {
-	b.push(e, tier, key, class, weight, b.ticket+1)
-}
-
-// PushAged is PushClass for an entry that had its ticket before: it comes back
-// (its attempt failed, whoever had it is gone) or is queued anew after a restart.
-// It goes before the younger ones in its line, and its start is charged like any
-// other. Pushing entries in the order of their tickets costs no more than
-// PushClass; one that goes before others costs O(log n) where n have come back.
-// Tickets given to later arrivals are larger. No two entries of a backlog may
-// have the same.
-func (b *Backlog[T]) PushAged(e *Entry[T], tier int, key string, class, weight int, ticket uint64) {
-	b.push(e, tier, key, class, weight, ticket)
-}
-
-func (b *Backlog[T]) push(e *Entry[T], tier int, key string, class, weight int, ticket uint64) {
+// Push queues e behind those of its tier, key and class that have smaller tickets. It panics
+// if e is queued. Pushing in the order of tickets costs O(1), but for the order between
+// keys; an entry that goes before others costs O(log n) where n have come back.
+func (b *Backlog[T]) Push(e *Entry[T], a Arrival) {
 	if e.line != nil {
 		panic("backlog: entry is queued already")
 	}
-	if class >= len(b.classes) {
-		b.addClasses(class)
-	}
-	c, t := b.classes[class], &b.tiers[tier]
+	c, t := b.order.class(a.Class), &b.order.tiers[a.Tier]
 	f := &t.plain
-	if key != "" {
-		f = b.flow(key, tier, c)
+	if a.Key != "" {
+		f = b.keys.flow(a.Key, a.Tier, c)
 		t.wake(f)
 	}
-	b.ticket = max(b.ticket, ticket)
-	e.ticket, e.weight = ticket, int32(weight)
+	if a.Ticket == 0 {
+		a.Ticket = b.ticket + 1
+	}
+	b.ticket = max(b.ticket, a.Ticket)
+	e.ticket, e.weight = a.Ticket, int32(a.Weight)
 	l := f.line(c)
-	if l.tail == nil || ticket > l.tail.ticket {
+	if l.tail == nil || a.Ticket > l.tail.ticket {
 		l.append(e, t.virtual)
 	} else {
 		l.comeBack(e, t.virtual)
 	}
 	f.queued++
 	t.queued++
-	b.queued++
-	if k := f.key; k != nil {
-		k.queued++
-		if k.aside {
-			b.held++
-			return
-		}
+	b.order.queued++
+	if b.keys.count(f.key, 1) {
+		return
 	}
 	if l.n == 1 {
-		b.enter(l)
+		b.order.enter(l)
 	} else if e == l.first() {
-		b.settle(l)
+		b.order.settle(l)
 	}
 }
 
@@ -197,19 +178,19 @@ func (b *Backlog[T]) push(e *Entry[T], tier int, key string, class, weight int, 
 // nil if none may start. It decides nothing: call [Backlog.Start] to take the
 // entry, or [Backlog.Pass] when a finish started nothing.
 func (b *Backlog[T]) Peek(running int) *Entry[T] {
-	e, _ := b.next(running, b.eligible, b.all)
-	if e == nil || running+int(e.weight) > b.max {
+	e, _ := b.next(running, b.order.eligible, b.order.all)
+	if e == nil || running+int(e.weight) > b.slots.max {
 		return nil
 	}
 	return e
 }
 
-// PeekOf is Peek for someone who takes only some classes. Entries of the others
-// are as if they did not wait, whichever tier they are in. Whoever starts none
+// PeekOf is Peek for a taker of only some classes. Entries of the others
+// are as if they did not wait, whichever tier they are in. A taker that starts none
 // calls [Backlog.PassOf].
 func (b *Backlog[T]) PeekOf(running int, classes []int) *Entry[T] {
-	e, _ := b.next(running, b.readyIn(classes), classes)
-	if e == nil || running+int(e.weight) > b.max {
+	e, _ := b.next(running, b.order.readyIn(classes), classes)
+	if e == nil || running+int(e.weight) > b.slots.max {
 		return nil
 	}
 	return e
@@ -218,37 +199,17 @@ func (b *Backlog[T]) PeekOf(running int, classes []int) *Entry[T] {
 // next chooses the entry of some classes, which are ready in some tiers, whose
 // turn it is, and whether that is the guard's doing. The entry may be too heavy
 // for the slots that are free.
-func (b *Backlog[T]) next(running int, ready uint8, classes []int) (e *Entry[T], guard bool) {
-	if running >= b.max || ready == 0 {
+func (b *Backlog[T]) next(running int, ready uint8, classes []int) (e *Entry[T], guarded bool) {
+	if running >= b.slots.max || ready == 0 {
 		return nil, false
 	}
-	if own, ok := b.guardTier(); ok && ready&(1<<own) != 0 {
-		return b.first(own, classes).first(), true
+	if own, ok := b.guard.tier(); ok && ready&(1<<own) != 0 {
+		return b.order.first(own, classes).first(), true
 	}
-	if highest := b.highest(running, ready); highest >= 0 {
-		return b.first(highest, classes).first(), false
+	if highest := b.slots.highest(running, ready); highest >= 0 {
+		return b.order.first(highest, classes).first(), false
 	}
 	return nil, false
-}
-
-// highest returns the highest of some tiers that is below its cap, or -1.
-func (b *Backlog[T]) highest(running int, tiers uint8) (tier int) {
-	for tiers != 0 {
-		tier = bits.Len8(tiers) - 1
-		if running < b.caps[tier] {
-			return tier
-		}
-		tiers &^= 1 << tier
-	}
-	return -1
-}
-
-// guardTier returns the tier that owns the present turn.
-func (b *Backlog[T]) guardTier() (tier int, ok bool) {
-	if b.turn%guardEvery != guardEvery-1 {
-		return 0, false
-	}
-	return b.turn / guardEvery, true
 }
 
 // Start takes e, which Peek returned, out of the backlog: it runs now. That
@@ -256,14 +217,14 @@ func (b *Backlog[T]) guardTier() (tier int, ok bool) {
 func (b *Backlog[T]) Start(e *Entry[T]) {
 	l := e.line
 	k := l.flow.key
-	b.tiers[l.tier].pass(l.flow.start(e), e.weight)
+	b.order.tiers[l.tier].pass(l.flow.start(e), e.weight)
 	if k != nil {
 		k.running++ // first, or unlink forgets a key with nothing left
 	}
 	b.unlink(e)
-	b.endTurn()
+	b.guard.end()
 	if k != nil {
-		b.review(k)
+		b.keys.review(k)
 	}
 }
 
@@ -271,24 +232,17 @@ func (b *Backlog[T]) Start(e *Entry[T]) {
 // A turn of the guard whose entry waits for enough free slots is not over and
 // stays.
 func (b *Backlog[T]) Pass(running int) {
-	b.PassOf(running, b.all)
+	b.PassOf(running, b.order.all)
 }
 
-// PassOf is Pass for someone who takes only some classes. A turn of the guard
-// whose entry is of another class is over: it may be that nobody takes it.
+// PassOf is Pass for a taker of only some classes. A turn of the guard
+// whose entry is of another class is over: perhaps nothing takes that class.
 func (b *Backlog[T]) PassOf(running int, classes []int) {
-	if b.eligible == 0 || running >= b.max {
+	if b.order.eligible == 0 || running >= b.slots.max {
 		return
 	}
-	if _, guard := b.next(running, b.readyIn(classes), classes); !guard {
-		b.endTurn()
-	}
-}
-
-func (b *Backlog[T]) endTurn() {
-	b.turn++
-	if b.turn == Cycle {
-		b.turn = 0
+	if _, guarded := b.next(running, b.order.readyIn(classes), classes); !guarded {
+		b.guard.end()
 	}
 }
 
@@ -302,36 +256,46 @@ func (b *Backlog[T]) Remove(e *Entry[T]) bool {
 	return true
 }
 
-// Len is the number of queued entries.
-func (b *Backlog[T]) Len() (n int) {
-	for tier := range b.tiers {
-		n += b.tiers[tier].len()
-	}
-	return n
-}
-
-// LenTier is the number of entries queued in a tier.
-func (b *Backlog[T]) LenTier(tier int) int { return b.tiers[tier].len() }
-
 // unlink takes e out of its line and gives the line its new place.
 func (b *Backlog[T]) unlink(e *Entry[T]) {
 	l := e.line
-	t := &b.tiers[l.tier]
+	t := &b.order.tiers[l.tier]
 	first := e == l.first()
 	l.remove(e)
 	l.flow.queued--
 	t.queued--
-	b.queued--
-	if k := l.flow.key; k != nil {
-		k.queued--
-		if k.aside {
-			b.held--
-		}
-	}
+	b.order.queued--
+	b.keys.count(l.flow.key, -1)
 	if first {
-		b.settle(l)
+		b.order.settle(l)
 		if len(t.rest) > 0 {
-			b.expire(t)
+			b.keys.expire(t)
 		}
 	}
+}
+
+// Empty reports whether nothing is queued.
+func (b *Backlog[T]) Empty() bool { return b.order.queued == 0 }
+
+// Len is the number of queued entries.
+func (b *Backlog[T]) Len() int { return b.order.len() }
+
+// LenTier is the number of entries queued in a tier.
+func (b *Backlog[T]) LenTier(tier int) int { return b.order.tiers[tier].len() }
+
+// Entries returns all queued entries in the order of their arrival. The cost
+// is linear in their number.
+func (b *Backlog[T]) Entries() []*Entry[T] {
+	all := make([]*Entry[T], 0, b.order.queued)
+	collect := func(l *line[T]) { all = l.appendTo(all) }
+	for i := range b.order.tiers {
+		b.order.tiers[i].plain.each(collect)
+	}
+	for _, k := range b.keys.known {
+		for f := k.flows; f != nil; f = f.next {
+			f.each(collect)
+		}
+	}
+	slices.SortFunc(all, func(x, y *Entry[T]) int { return cmp.Compare(x.ticket, y.ticket) })
+	return all
 }

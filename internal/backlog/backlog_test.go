@@ -32,7 +32,7 @@ func TestB2_CapInheritance(t *testing.T) {
 // fill queues n entries of one tier, named by consecutive numbers.
 func fill(b *backlog.Backlog[int], tier int, key string, n int) {
 	for i := range n {
-		b.Push(&backlog.Entry[int]{Value: i}, tier, key, 1)
+		b.Push(&backlog.Entry[int]{Value: i}, backlog.Arrival{Tier: tier, Key: key, Weight: 1})
 	}
 }
 
@@ -97,7 +97,7 @@ func turnsUntilStart(phase, tier, ahead int) int {
 	}
 	fill(b, tier, "", ahead)
 	e := &backlog.Entry[int]{Value: -1}
-	b.Push(e, tier, "", 1)
+	b.Push(e, backlog.Arrival{Tier: tier, Weight: 1})
 	for turns := 1; ; turns++ {
 		takeTurn(b, 9)
 		if !e.Queued() {
@@ -171,7 +171,7 @@ func TestA5_OneAtATimeDoesNotStarveABacklog(t *testing.T) {
 		e := b.Peek(0)
 		got[e.Key()]++
 		b.Start(e)
-		b.Finish("")
+		b.Keys().Finish("")
 	}
 	if got["backlogged"] < 99 {
 		t.Errorf("starts %v, want about half each", got)
@@ -205,14 +205,14 @@ func TestA5_KeyAtItsLimitGetsNoCredit(t *testing.T) {
 	fill(b, 3, "limited", 50)
 	fill(b, 3, "a", 500)
 	b.Start(b.Peek(0)) // limited runs
-	b.SetPerKey(0)
-	b.SetPerKey(1)
+	b.Keys().SetPerKey(0)
+	b.Keys().SetPerKey(1)
 	for range 100 {
 		b.Start(b.Peek(1))
-		b.Finish("a")
+		b.Keys().Finish("a")
 	}
-	b.SetPerKey(0)
-	b.Finish("limited")
+	b.Keys().SetPerKey(0)
+	b.Keys().Finish("limited")
 	got := map[string]int{}
 	for range 40 {
 		e := b.Peek(0)
@@ -232,16 +232,16 @@ func TestA5_IdleKeysCostNoMemory(t *testing.T) {
 		e := b.Peek(0)
 		key = e.Key()
 		b.Start(e)
-		b.Finish(key)
+		b.Keys().Finish(key)
 	}
-	if n := b.Keys(); n != 0 {
+	if n := b.Keys().Len(); n != 0 {
 		t.Errorf("%d keys are remembered with nothing running or waiting", n)
 	}
 }
 
 func TestA2_HeavyEntryIsNotPassedOver(t *testing.T) {
 	b := backlog.New[int](backlog.Config{Max: 10})
-	b.Push(&backlog.Entry[int]{}, 3, "", 5)
+	b.Push(&backlog.Entry[int]{}, backlog.Arrival{Tier: 3, Weight: 5})
 	fill(b, 3, "", 1)
 	fill(b, 2, "", 1)
 	if e := b.Peek(8); e != nil {
@@ -257,13 +257,13 @@ func TestA2_HeavyEntryIsNotPassedOver(t *testing.T) {
 
 func TestWhy_Reasons(t *testing.T) {
 	b := backlog.New[int](backlog.Config{Max: 10, Caps: [backlog.Tiers]int{2: 4}, PerKey: 1})
-	b.Admit("k")
+	b.Keys().Admit("k")
 	keyed := &backlog.Entry[int]{}
-	b.Push(keyed, 2, "k", 1)
+	b.Push(keyed, backlog.Arrival{Tier: 2, Key: "k", Weight: 1})
 	fill(b, 5, "", 3)
 	fill(b, 2, "", 2)
 	last := &backlog.Entry[int]{}
-	b.Push(last, 2, "", 2)
+	b.Push(last, backlog.Arrival{Tier: 2, Weight: 2})
 
 	r := b.Why(keyed, 1)
 	if !r.AtLimit || r.Key != "k" || r.KeyRuns != 1 || r.PerKey != 1 || r.AtCap || r.Full {
@@ -289,7 +289,7 @@ func TestWhy_Reasons(t *testing.T) {
 // and those of lower tiers, of which nothing waits.
 func TestWhy_Reserved(t *testing.T) {
 	b := backlog.New[int](backlog.Config{Max: 10})
-	b.Push(&backlog.Entry[int]{}, 3, "", 5)
+	b.Push(&backlog.Entry[int]{}, backlog.Arrival{Tier: 3, Weight: 5})
 	for tier, want := range [backlog.Tiers]bool{0: true, 1: true, 2: true} {
 		if r := b.WhyNot(tier, "", 1, 8); r.Reserved != want || r.Full || r.AtCap {
 			t.Errorf("arrival in tier %d: %+v, want it held back by the reservation alone: %v", tier, r, want)
@@ -305,7 +305,7 @@ func TestWhy_PlaceInALongLine(t *testing.T) {
 	const n = 50_000
 	entries := make([]backlog.Entry[int], n)
 	for i := range entries {
-		b.Push(&entries[i], 3, "", 1)
+		b.Push(&entries[i], backlog.Arrival{Tier: 3, Weight: 1})
 	}
 	for _, i := range []int{0, 1, 4000, 20_000, 25_000, n - 2, n - 1} {
 		got := b.Why(&entries[i], 0).Ahead[3]

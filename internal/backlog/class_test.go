@@ -10,7 +10,7 @@ import (
 // fillClass queues n entries of one class.
 func fillClass(b *backlog.Backlog[int], tier int, key string, class, n int) {
 	for i := range n {
-		b.PushClass(&backlog.Entry[int]{Value: i}, tier, key, class, 1)
+		b.Push(&backlog.Entry[int]{Value: i}, backlog.Arrival{Tier: tier, Key: key, Class: class, Weight: 1})
 	}
 }
 
@@ -27,7 +27,7 @@ func take(t *testing.T, b *backlog.Backlog[int], classes ...int) (key string) {
 	}
 	key = e.Key()
 	b.Start(e)
-	b.Finish(key)
+	b.Keys().Finish(key)
 	return key
 }
 
@@ -85,7 +85,7 @@ func TestA5_QueueInOneClassDoesNotCountInAnother(t *testing.T) {
 
 func TestB2_OtherClassesAreAsIfTheyDidNotWait(t *testing.T) {
 	b := backlog.New[int](backlog.Config{Max: 10})
-	b.PushClass(&backlog.Entry[int]{}, 6, "", 2, 10) // too heavy while anything runs
+	b.Push(&backlog.Entry[int]{}, backlog.Arrival{Tier: 6, Class: 2, Weight: 10}) // too heavy while anything runs
 	fillClass(b, 5, "", 1, 1)
 	fillClass(b, 2, "", 0, 1)
 	if e := b.PeekOf(5, []int{0, 1, 2}); e != nil {
@@ -159,7 +159,7 @@ func turnsUntilTaken(phase, tier, ahead int, takers [][]int) int {
 	}
 	fillClass(b, tier, "", 1, ahead)
 	e := &backlog.Entry[int]{Value: -1}
-	b.PushClass(e, tier, "", 1, 1)
+	b.Push(e, backlog.Arrival{Tier: tier, Class: 1, Weight: 1})
 	fillClass(b, tier, "", 2, 100) // later, of the same party
 	for turns := 1; ; turns++ {
 		turn(turns)
@@ -174,7 +174,7 @@ func TestWhy_AheadInOtherClasses(t *testing.T) {
 	fillClass(b, 3, "", 0, 20)
 	fillClass(b, 3, "", 1, 10)
 	e := &backlog.Entry[int]{}
-	b.PushClass(e, 3, "", 1, 1)
+	b.Push(e, backlog.Arrival{Tier: 3, Class: 1, Weight: 1})
 	fillClass(b, 3, "", 2, 10)
 	fillClass(b, 3, "other", 3, 100)
 	// The other key takes turns with the 30 that are older.
@@ -206,20 +206,20 @@ func TestA5_KeyIsRememberedForEachOfItsClasses(t *testing.T) {
 	var entries [3]backlog.Entry[int]
 	var second backlog.Entry[int]
 	for i := range entries {
-		b.PushClass(&entries[i], 3, "k", 0, 1)
+		b.Push(&entries[i], backlog.Arrival{Tier: 3, Key: "k", Weight: 1})
 	}
-	b.PushClass(&second, 3, "k", 1, 1)
+	b.Push(&second, backlog.Arrival{Tier: 3, Key: "k", Class: 1, Weight: 1})
 	for i := range entries { // those that are not the last of their line stay charged
 		b.Remove(&entries[i])
 	}
 	b.Remove(&second) // it was charged for nothing
 	for start := range 2 {
-		if n := b.Keys(); n != 2 {
+		if n := b.Keys().Len(); n != 2 {
 			t.Fatalf("after %d starts of another key %d keys are remembered, want 2", start, n)
 		}
 		take(t, b, 0)
 	}
-	if n := b.Keys(); n != 1 {
+	if n := b.Keys().Len(); n != 1 {
 		t.Errorf("%d keys are remembered, want only the one with entries", n)
 	}
 }

@@ -1,5 +1,7 @@
 package backlog
 
+import "math/bits"
+
 // Config is what a [Backlog] admits. The zero value admits nothing, because its
 // Max is 0.
 type Config struct {
@@ -44,18 +46,37 @@ func Resolve(maximum int, set [Tiers]int) [Tiers]int {
 	return caps
 }
 
-// Limits returns the maximum and the caps in force.
-func (b *Backlog[T]) Limits() (maximum int, caps [Tiers]int) { return b.max, b.caps }
-
-// SetMax changes the maximum; caps are resolved again.
-func (b *Backlog[T]) SetMax(maximum int) {
-	b.max, b.caps = maximum, Resolve(maximum, b.set)
+// slots is the most slots in use: by all, and by each tier.
+type slots struct {
+	max   int
+	given [Tiers]int // the caps as given
+	caps  [Tiers]int // and as resolved against max
 }
 
-// SetCaps changes the caps.
-func (b *Backlog[T]) SetCaps(set [Tiers]int) {
-	b.set, b.caps = set, Resolve(b.max, set)
+func (s *slots) set(maximum int, caps [Tiers]int) {
+	*s = slots{max: maximum, given: caps, caps: Resolve(maximum, caps)}
+}
+
+// highest returns the highest of some tiers that is below its cap, or -1.
+func (s *slots) highest(running int, tiers uint8) (tier int) {
+	for tiers != 0 {
+		tier = bits.Len8(tiers) - 1
+		if running < s.caps[tier] {
+			return tier
+		}
+		tiers &^= 1 << tier
+	}
+	return -1
 }
 
 // Max is the most slots in use at once.
-func (b *Backlog[T]) Max() int { return b.max }
+func (b *Backlog[T]) Max() int { return b.slots.max }
+
+// Caps returns the caps in force.
+func (b *Backlog[T]) Caps() [Tiers]int { return b.slots.caps }
+
+// SetMax changes the maximum; caps are resolved again.
+func (b *Backlog[T]) SetMax(maximum int) { b.slots.set(maximum, b.slots.given) }
+
+// SetCaps changes the caps.
+func (b *Backlog[T]) SetCaps(caps [Tiers]int) { b.slots.set(b.slots.max, caps) }

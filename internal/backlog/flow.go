@@ -18,7 +18,7 @@ type flow[T any] struct {
 	share  uint32     // the key's
 	cost   uint32     // virtual time that one slot takes: unit over the key's share
 	queued int32
-	run    bool  // it is one entry that stands for all, see [Backlog.PushRun]
+	run    bool  // it is one entry that stands for all, see [Run]
 	open   int32 // lines in order
 }
 

@@ -17,21 +17,21 @@ func TestBlock_NothingOfTheKeyStarts(t *testing.T) {
 	fillClass(b, 3, "k", 0, 2)
 	fillClass(b, 5, "k", 1, 1)
 	fill(b, 0, "", 1)
-	b.Block("k", rate)
-	b.Block("k", rate)
-	if b.Blocked("k") != rate || b.KeyHasRoom("k") || b.Admits(6, "k", 1, 0) {
+	b.Keys().Block("k", rate)
+	b.Keys().Block("k", rate)
+	if b.Keys().Blocked("k") != rate || b.Keys().HasRoom("k") || b.Admits(6, "k", 1, 0) {
 		t.Error("the key is blocked, but has room")
 	}
-	if got := b.HeldByKey(); got != 3 {
+	if got := b.Keys().Held(); got != 3 {
 		t.Errorf("keys hold %d entries, want 3", got)
 	}
 	if e := b.Peek(0); e == nil || e.Key() != "" {
 		t.Errorf("%v is next, want the entry without a key", e)
 	}
-	b.Unblock("k", rate)
-	b.Unblock("k", rate)
-	if b.Blocked("k") != 0 || b.HeldByKey() != 0 {
-		t.Errorf("unblocked, but keys hold %d entries", b.HeldByKey())
+	b.Keys().Unblock("k", rate)
+	b.Keys().Unblock("k", rate)
+	if b.Keys().Blocked("k") != 0 || b.Keys().Held() != 0 {
+		t.Errorf("unblocked, but keys hold %d entries", b.Keys().Held())
 	}
 	if e := b.Peek(0); e == nil || e.Key() != "k" || e.Tier() != 5 {
 		t.Errorf("%v is next, want the highest of the key", e)
@@ -49,40 +49,40 @@ func TestBlock_IsIndependentOfTheLimit(t *testing.T) {
 		starts bool
 	}{
 		{"at the limit", func() {}, false},
-		{"blocked, too", func() { b.Block("k", rate) }, false},
-		{"only blocked", func() { b.Finish("k") }, false},
-		{"no limit at all", func() { b.SetPerKey(0) }, false},
-		{"free", func() { b.Unblock("k", rate) }, true},
-		{"blocked anew", func() { b.Block("k", rate) }, false},
+		{"blocked, too", func() { b.Keys().Block("k", rate) }, false},
+		{"only blocked", func() { b.Keys().Finish("k") }, false},
+		{"no limit at all", func() { b.Keys().SetPerKey(0) }, false},
+		{"free", func() { b.Keys().Unblock("k", rate) }, true},
+		{"blocked anew", func() { b.Keys().Block("k", rate) }, false},
 	} {
 		c.change()
 		if got := b.Peek(0) != nil; got != c.starts {
 			t.Errorf("%s: starts %v, want %v", c.name, got, c.starts)
 		}
-		if got := b.HeldByKey() == 0; got != c.starts {
-			t.Errorf("%s: keys hold %d entries", c.name, b.HeldByKey())
+		if got := b.Keys().Held() == 0; got != c.starts {
+			t.Errorf("%s: keys hold %d entries", c.name, b.Keys().Held())
 		}
 	}
 }
 
 func TestBlock_KeyIsRememberedWhileBlocked(t *testing.T) {
 	b := backlog.New[int](backlog.Config{Max: 10})
-	b.Block("", rate) // entries without a key have no key to block
-	b.Unblock("unknown", rate)
-	if n := b.Keys(); n != 0 || b.Blocked("") != 0 {
+	b.Keys().Block("", rate) // entries without a key have no key to block
+	b.Keys().Unblock("unknown", rate)
+	if n := b.Keys().Len(); n != 0 || b.Keys().Blocked("") != 0 {
 		t.Fatalf("%d keys are remembered for nothing", n)
 	}
-	b.Block("k", rate)
-	b.Admit("k")
-	b.Finish("k")
+	b.Keys().Block("k", rate)
+	b.Keys().Admit("k")
+	b.Keys().Finish("k")
 	e := &backlog.Entry[int]{}
-	b.Push(e, 3, "k", 1)
+	b.Push(e, backlog.Arrival{Tier: 3, Key: "k", Weight: 1})
 	b.Remove(e)
-	if b.Blocked("k") != rate || b.Keys() != 1 {
+	if b.Keys().Blocked("k") != rate || b.Keys().Len() != 1 {
 		t.Error("a blocked key is forgotten when it is idle")
 	}
-	b.Unblock("k", rate)
-	if n := b.Keys(); n != 0 {
+	b.Keys().Unblock("k", rate)
+	if n := b.Keys().Len(); n != 0 {
 		t.Errorf("%d keys are remembered when all is idle and free", n)
 	}
 }
@@ -90,15 +90,15 @@ func TestBlock_KeyIsRememberedWhileBlocked(t *testing.T) {
 func TestBlock_Why(t *testing.T) {
 	b := backlog.New[int](backlog.Config{Max: 10, PerKey: 2})
 	e := &backlog.Entry[int]{}
-	b.Block("k", rate)
-	b.Push(e, 3, "k", 1)
+	b.Keys().Block("k", rate)
+	b.Push(e, backlog.Arrival{Tier: 3, Key: "k", Weight: 1})
 	if r := b.Why(e, 0); !r.Blocked || r.AtLimit {
 		t.Errorf("queued: %+v, want it blocked and not at its limit", r)
 	}
 	if r := b.WhyNot(3, "k", 1, 0); !r.Blocked || r.AtLimit {
 		t.Errorf("arrival: %+v, want it blocked and not at its limit", r)
 	}
-	b.Unblock("k", rate)
+	b.Keys().Unblock("k", rate)
 	if r := b.Why(e, 0); r.Blocked {
 		t.Errorf("unblocked: %+v", r)
 	}
@@ -111,11 +111,11 @@ func TestBlock_GivesNoCredit(t *testing.T) {
 		fillClass(b, 3, "blocked", class, 50)
 	}
 	fill(b, 3, "other", 500)
-	b.Block("blocked", rate)
+	b.Keys().Block("blocked", rate)
 	for range 100 {
 		take(t, b, 0)
 	}
-	b.Unblock("blocked", rate)
+	b.Keys().Unblock("blocked", rate)
 	got := map[string]int{}
 	for range 40 {
 		got[take(t, b, 0, 1, 2)]++
@@ -129,15 +129,15 @@ func TestBlock_GivesNoCredit(t *testing.T) {
 func TestBlock_Causes(t *testing.T) {
 	b := backlog.New[int](backlog.Config{Max: 10})
 	fill(b, 3, "k", 1)
-	b.Block("k", rate)
-	b.Block("k", other)
-	b.Unblock("k", rate)
-	if b.Blocked("k") != other || b.Peek(0) != nil {
-		t.Errorf("with one cause left the key is blocked for %d, and %v is next", b.Blocked("k"), b.Peek(0))
+	b.Keys().Block("k", rate)
+	b.Keys().Block("k", other)
+	b.Keys().Unblock("k", rate)
+	if b.Keys().Blocked("k") != other || b.Peek(0) != nil {
+		t.Errorf("with one cause left the key is blocked for %d, and %v is next", b.Keys().Blocked("k"), b.Peek(0))
 	}
-	b.Unblock("k", rate)
-	b.Unblock("k", other)
-	if b.Blocked("k") != 0 || b.Peek(0) == nil {
+	b.Keys().Unblock("k", rate)
+	b.Keys().Unblock("k", other)
+	if b.Keys().Blocked("k") != 0 || b.Peek(0) == nil {
 		t.Error("with no cause left the key is blocked")
 	}
 }
@@ -154,7 +154,7 @@ func TestA5_LimitsKeys(t *testing.T) {
 		{0, map[string]int{"k": 1}, true},
 	} {
 		b := backlog.New[int](backlog.Config{Max: 10, PerKey: c.perKey, KeyLimits: c.limits})
-		if got := b.LimitsKeys(); got != c.want {
+		if got := b.Keys().Limited(); got != c.want {
 			t.Errorf("a limit of %d per key and of %v for single ones: limits keys %v, want %v",
 				c.perKey, c.limits, got, c.want)
 		}

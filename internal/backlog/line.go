@@ -115,3 +115,14 @@ func (l *line[T]) removeAged(e *Entry[T]) {
 		l.aged = nil // with the room that it has grown to
 	}
 }
+
+// appendTo appends the entries of the line.
+func (l *line[T]) appendTo(all []*Entry[T]) []*Entry[T] {
+	for e := l.head; e != nil; e = e.next {
+		all = append(all, e)
+	}
+	if l.aged != nil {
+		all = append(all, *l.aged...)
+	}
+	return all
+}

@@ -28,7 +28,7 @@ func TestA5_KeysThatAreGoneLeaveNoMemory(t *testing.T) {
 			for e := b.Peek(0); e != nil; e = b.Peek(0) {
 				key := e.Key()
 				b.Start(e)
-				b.Finish(key)
+				b.Keys().Finish(key)
 			}
 		}},
 		{"removed", 100_000, func(b *backlog.Backlog[int], entries []backlog.Entry[int]) {
@@ -38,12 +38,12 @@ func TestA5_KeysThatAreGoneLeaveNoMemory(t *testing.T) {
 		}},
 		{"set aside and removed", 100_000, func(b *backlog.Backlog[int], entries []backlog.Entry[int]) {
 			for i := range entries {
-				b.Block(entries[i].Key(), 1)
+				b.Keys().Block(entries[i].Key(), 1)
 			}
 			for i := range entries {
 				key := entries[i].Key()
 				b.Remove(&entries[i])
-				b.Unblock(key, 1)
+				b.Keys().Unblock(key, 1)
 			}
 		}},
 	} {
@@ -51,8 +51,8 @@ func TestA5_KeysThatAreGoneLeaveNoMemory(t *testing.T) {
 			b := backlog.New[int](backlog.Config{Max: 4, PerKey: 1})
 			before := heapAlloc()
 			pushAndLetGo(b, c.n, c.gone)
-			if b.Len() != 0 || b.Keys() != 0 {
-				t.Fatalf("%d entries and %d keys are left", b.Len(), b.Keys())
+			if b.Len() != 0 || b.Keys().Len() != 0 {
+				t.Fatalf("%d entries and %d keys are left", b.Len(), b.Keys().Len())
 			}
 			if more := heapAlloc() - before; more > most {
 				t.Errorf("%d bytes are left of %d keys, want at most %d", more, c.n, most)
@@ -65,7 +65,7 @@ func TestA5_KeysThatAreGoneLeaveNoMemory(t *testing.T) {
 func pushAndLetGo(b *backlog.Backlog[int], n int, gone func(*backlog.Backlog[int], []backlog.Entry[int])) {
 	entries := make([]backlog.Entry[int], n)
 	for i := range entries {
-		b.Push(&entries[i], 3, strconv.Itoa(i), 1)
+		b.Push(&entries[i], backlog.Arrival{Tier: 3, Key: strconv.Itoa(i), Weight: 1})
 	}
 	gone(b, entries)
 }
@@ -75,13 +75,13 @@ func TestA5_EntriesThatCameBackLeaveNoMemory(t *testing.T) {
 	const n, most = 200_000, 1 << 20 // bytes
 	b := backlog.New[int](backlog.Config{Max: 4})
 	var first, youngest backlog.Entry[int]
-	b.PushAged(&youngest, 3, "", 0, 1, n+2)
-	b.PushAged(&first, 3, "", 0, 1, n+1)
+	b.Push(&youngest, backlog.Arrival{Tier: 3, Weight: 1, Ticket: n + 2})
+	b.Push(&first, backlog.Arrival{Tier: 3, Weight: 1, Ticket: n + 1})
 	before := heapAlloc()
 	func() {
 		entries := make([]backlog.Entry[int], n)
 		for i := range entries {
-			b.PushAged(&entries[i], 3, "", 0, 1, uint64(n-i))
+			b.Push(&entries[i], backlog.Arrival{Tier: 3, Weight: 1, Ticket: uint64(n - i)})
 		}
 		for i := range entries {
 			b.Remove(&entries[i])

@@ -12,7 +12,7 @@ import (
 func TestA2_PushOfAQueuedEntryPanics(t *testing.T) {
 	b := backlog.New[int](backlog.Config{Max: 1})
 	var e backlog.Entry[int]
-	b.Push(&e, 3, "", 1)
+	b.Push(&e, backlog.Arrival{Tier: 3, Weight: 1})
 	defer func() {
 		if recover() == nil {
 			t.Error("an entry that is queued was queued again")
@@ -21,7 +21,7 @@ func TestA2_PushOfAQueuedEntryPanics(t *testing.T) {
 			t.Errorf("%d entries are left, want 0", b.Len())
 		}
 	}()
-	b.Push(&e, 4, "k", 1)
+	b.Push(&e, backlog.Arrival{Tier: 4, Key: "k", Weight: 1})
 }
 
 // An entry that has left does not keep its neighbours in memory.
@@ -33,7 +33,7 @@ func TestA2_EntryThatHasLeftKeepsNoOther(t *testing.T) {
 		first, last := new(backlog.Entry[int]), new(backlog.Entry[int])
 		neighbours = [2]weak.Pointer[backlog.Entry[int]]{weak.Make(first), weak.Make(last)}
 		for _, e := range []*backlog.Entry[int]{first, middle, last} {
-			b.Push(e, 3, "", 1)
+			b.Push(e, backlog.Arrival{Tier: 3, Weight: 1})
 		}
 		for _, e := range []*backlog.Entry[int]{middle, first, last} {
 			b.Remove(e)
@@ -52,8 +52,8 @@ func TestA2_EntryThatHasLeftKeepsNoOther(t *testing.T) {
 func TestA5_FinishOfAKeyThatDoesNotRun(t *testing.T) {
 	b := backlog.New[int](backlog.Config{Max: 10, PerKey: 1})
 	fill(b, 3, "k", 3)
-	b.Finish("k")
-	if n := b.Running("k"); n != 0 {
+	b.Keys().Finish("k")
+	if n := b.Keys().Running("k"); n != 0 {
 		t.Errorf("%d of the key run, want 0", n)
 	}
 	b.Start(b.Peek(0))
@@ -70,7 +70,7 @@ func TestA5_HugeShare(t *testing.T) {
 		fill(b, 3, "a", 1000)
 		fill(b, 3, "b", 1000)
 		last := &backlog.Entry[int]{}
-		b.Push(last, 3, "b", 1)
+		b.Push(last, backlog.Arrival{Tier: 3, Key: "b", Weight: 1})
 		if got := b.Why(last, 0).Ahead[3]; got < 2000 {
 			t.Errorf("share %d: %d ahead of the last entry, want 2000", share, got)
 		}
@@ -90,10 +90,10 @@ func TestA5_HugeShare(t *testing.T) {
 // forgotten.
 func TestA5_FlowOfAKnownKeyAllocatesNothing(t *testing.T) {
 	b := backlog.New[int](backlog.Config{Max: 1})
-	b.Admit("k")
+	b.Keys().Admit("k")
 	e := &backlog.Entry[int]{}
 	allocs := testing.AllocsPerRun(100, func() {
-		b.Push(e, 3, "k", 1)
+		b.Push(e, backlog.Arrival{Tier: 3, Key: "k", Weight: 1})
 		b.Remove(e)
 	})
 	if allocs != 0 {

@@ -2,7 +2,7 @@ package backlog
 
 import "math/bits"
 
-// A run is many pieces of work without a key, one behind the other, for which one entry
+// Run is many pieces of work without a key, one behind the other, for which one entry
 // stands. The caller keeps the pieces, in a list that is smaller and quicker than one
 // of entries. They are all that has no key in their tier: the order in it is the
 // caller's. The backlog counts them through a pointer, so that a piece which is put
@@ -10,61 +10,74 @@ import "math/bits"
 //
 // In the order between keys a piece is tagged when it comes first: with the end of the one before
 // it, or with its tag if that left without having started.
+type Run[T any] struct {
+	// Entry stands for the pieces: [Backlog.Peek] returns it, and [Backlog.Start] and
+	// [Backlog.Remove] take out the last piece with it.
+	Entry[T]
 
-// PushRun queues e for a run that begins with one piece, with a ticket of the caller's, larger
-// than those before it; see [Backlog.PushAged]. n is how many pieces there are, as long as
-// e is queued; what points there must not change for the tier.
-func (b *Backlog[T]) PushRun(e *Entry[T], tier, weight int, ticket uint64, n *int) {
-	t := &b.tiers[tier]
+	b *Backlog[T]
+}
+
+// PushTo queues a run that begins with one piece, without key and of class 0. n is how many
+// pieces there are, as long as the run is queued; what points there must not change for the
+// tier.
+func (r *Run[T]) PushTo(b *Backlog[T], a Arrival, n *int) {
+	r.b = b
+	t := &b.order.tiers[a.Tier]
 	t.run, t.plain.run = n, true
-	b.push(e, tier, "", 0, weight, ticket)
+	b.Push(&r.Entry, a)
 }
 
 // StartFirst is [Backlog.Start] for the first piece of a run that has others, the next
 // of which has this weight and ticket.
-func (b *Backlog[T]) StartFirst(e *Entry[T], weight int, ticket uint64) {
-	l := e.line
-	b.tiers[l.tier].pass(l.flow.start(e), e.weight)
-	b.endTurn()
-	b.follow(e, weight, ticket)
+func (r *Run[T]) StartFirst(weight int, ticket uint64) {
+	l := r.line
+	r.b.order.tiers[l.tier].pass(l.flow.start(&r.Entry), r.weight)
+	r.b.guard.end()
+	r.follow(weight, ticket)
+}
+
+// StartMany is n ≥ 1 times StartFirst, while the run was alone and its pieces weighed
+// 1.
+func (r *Run[T]) StartMany(n uint64, weight int, ticket uint64) {
+	t, f := &r.b.order.tiers[r.line.tier], r.line.flow
+	last := max(r.tag, f.floor) + (n-1)*unit // the tag of the last that starts
+	t.virtual = max(last, t.virtual+n*unit)
+	f.floor = last + unit
+	r.b.guard.pass(n)
+	r.follow(weight, ticket)
+}
+
+// DropFirst is [Backlog.Remove] for the first piece of such a run.
+func (r *Run[T]) DropFirst(weight int, ticket uint64) { r.follow(weight, ticket) }
+
+// follow has the entry stand for the next piece.
+func (r *Run[T]) follow(weight int, ticket uint64) {
+	r.weight, r.ticket = int32(weight), ticket
+	t := &r.b.order.tiers[r.line.tier]
+	r.b.order.settle(r.line)
+	if len(t.rest) > 0 {
+		r.b.keys.expire(t)
+	}
+}
+
+// Why is [Backlog.Why] for a piece of the run that has some ahead of it.
+func (r *Run[T]) Why(ahead, weight, running int) Reasons {
+	return r.b.why(&r.Entry, ahead, weight, running)
 }
 
 // Alone returns the tier of the run that is all that is queued, if that tier has no cap below
 // the maximum, else -1. Then a caller needs no backlog to know what starts next, as long as
-// pieces weigh 1: see StartMany.
+// pieces weigh 1: see [Run.StartMany].
 func (b *Backlog[T]) Alone() (tier int) {
-	if b.queued != 1 || b.eligible == 0 {
+	if b.order.queued != 1 || b.order.eligible == 0 {
 		return -1
 	}
-	tier = bits.Len8(b.eligible) - 1
-	if f := &b.tiers[tier].plain; f.run && f.queued == 1 && b.caps[tier] == b.max {
+	tier = bits.Len8(b.order.eligible) - 1
+	if f := &b.order.tiers[tier].plain; f.run && f.queued == 1 && b.slots.caps[tier] == b.slots.max {
 		return tier
 	}
 	return -1
-}
-
-// StartMany is n ≥ 1 times [Backlog.StartFirst], while the run was alone and its pieces weighed
-// 1.
-func (b *Backlog[T]) StartMany(e *Entry[T], n uint64, weight int, ticket uint64) {
-	t, f := &b.tiers[e.line.tier], e.line.flow
-	last := max(e.tag, f.floor) + (n-1)*unit // the tag of the last that starts
-	t.virtual = max(last, t.virtual+n*unit)
-	f.floor = last + unit
-	b.turn = int((uint64(b.turn) + n) % Cycle)
-	b.follow(e, weight, ticket)
-}
-
-// DropFirst is [Backlog.Remove] for the first piece of such a run.
-func (b *Backlog[T]) DropFirst(e *Entry[T], weight int, ticket uint64) { b.follow(e, weight, ticket) }
-
-// follow has e stand for the next piece.
-func (b *Backlog[T]) follow(e *Entry[T], weight int, ticket uint64) {
-	e.weight, e.ticket = int32(weight), ticket
-	t := &b.tiers[e.line.tier]
-	b.settle(e.line)
-	if len(t.rest) > 0 {
-		b.expire(t)
-	}
 }
 
 // len is the number of entries of the tier, of which a run is as many as it has pieces.
@@ -82,11 +95,3 @@ func (t *tier[T]) pieces(l *line[T]) int {
 	}
 	return int(l.n)
 }
-
-// WhyPiece is [Backlog.Why] for a piece of a run that has some ahead of it.
-func (b *Backlog[T]) WhyPiece(e *Entry[T], ahead, weight, running int) Reasons {
-	return b.why(e, ahead, weight, running)
-}
-
-// Empty reports whether nothing is queued.
-func (b *Backlog[T]) Empty() bool { return b.queued == 0 }

@@ -12,9 +12,9 @@ import (
 
 // pieces is the run of one tier as its caller keeps it.
 type pieceRun struct {
-	entry backlog.Entry[int] // stands for all
-	list  []*modelEntry
-	n     int // their number, as the backlog reads it
+	run  backlog.Run[int] // stands for all
+	list []*modelEntry
+	n    int // their number, as the backlog reads it
 }
 
 // runWorld is a backlog with runs, the model, and what runs.
@@ -48,13 +48,13 @@ func (w *runWorld) push(tier int, key string, weight int) (id int) {
 	if key != "" {
 		e := &backlog.Entry[int]{Value: id}
 		w.keyed[id] = e
-		w.fast.PushAged(e, tier, key, 0, weight, ticket)
+		w.fast.Push(e, backlog.Arrival{Tier: tier, Key: key, Weight: weight, Ticket: ticket})
 		return id
 	}
 	r := &w.runs[tier]
 	r.list = append(r.list, &modelEntry{id: id, line: line, weight: weight, ticket: ticket})
 	if r.n = len(r.list); r.n == 1 {
-		w.fast.PushRun(&r.entry, tier, weight, ticket, &r.n)
+		r.run.PushTo(w.fast, backlog.Arrival{Tier: tier, Weight: weight, Ticket: ticket}, &r.n)
 	}
 	return id
 }
@@ -97,9 +97,9 @@ func (w *runWorld) start(m *modelEntry) {
 	r := &w.runs[m.line.tier]
 	r.drop(0)
 	if r.n == 0 {
-		w.fast.Start(&r.entry)
+		w.fast.Start(&r.run.Entry)
 	} else {
-		w.fast.StartFirst(&r.entry, r.list[0].weight, r.list[0].ticket)
+		r.run.StartFirst(r.list[0].weight, r.list[0].ticket)
 	}
 }
 
@@ -129,7 +129,7 @@ func (w *runWorld) finishOne() {
 	r := w.active[i]
 	w.active = slices.Delete(w.active, i, i+1)
 	w.running -= r.weight
-	w.fast.Finish(r.line.key)
+	w.fast.Keys().Finish(r.line.key)
 	w.slow.finish(r.line.key)
 }
 
@@ -173,7 +173,7 @@ func (w *runWorld) arrive(weight int) string {
 	}
 	if got && w.rnd.IntN(2) == 0 {
 		w.lastID++
-		w.fast.Admit(key)
+		w.fast.Keys().Admit(key)
 		w.slow.run(key)
 		w.begin(&modelEntry{id: w.lastID, line: lineName{tier, key, 0}, weight: weight})
 		return fmt.Sprintf("admit %d", w.lastID)
@@ -231,11 +231,11 @@ func (w *runWorld) leave(m *modelEntry) {
 	r.drop(i)
 	switch {
 	case r.n == 0:
-		if !w.fast.Remove(&r.entry) {
+		if !w.fast.Remove(&r.run.Entry) {
 			w.t.Fatalf("the run of tier %d is not queued", m.line.tier)
 		}
 	case i == 0:
-		w.fast.DropFirst(&r.entry, r.list[0].weight, r.list[0].ticket)
+		r.run.DropFirst(r.list[0].weight, r.list[0].ticket)
 	}
 }
 
@@ -253,7 +253,7 @@ func (w *runWorld) limits() string {
 		w.fast.SetCaps(w.cfg.Caps)
 	default:
 		w.cfg.PerKey = w.rnd.IntN(4)
-		w.fast.SetPerKey(w.cfg.PerKey)
+		w.fast.Keys().SetPerKey(w.cfg.PerKey)
 	}
 	w.slow.cfg.Max, w.slow.cfg.PerKey = w.cfg.Max, w.cfg.PerKey
 	w.slow.caps = backlog.Resolve(w.cfg.Max, w.cfg.Caps)
@@ -276,9 +276,9 @@ func (w *runWorld) block() string {
 	key := keys[2+w.rnd.IntN(len(keys)-2)]
 	is := w.slow.blocked[key] ^ 1
 	if is != 0 {
-		w.fast.Block(key, 1)
+		w.fast.Keys().Block(key, 1)
 	} else {
-		w.fast.Unblock(key, 1)
+		w.fast.Keys().Unblock(key, 1)
 	}
 	w.slow.block(key, is)
 	w.dispatch()
@@ -345,7 +345,7 @@ func (w *runWorld) startMany() string {
 		}
 	}
 	if n > 0 {
-		w.fast.StartMany(&r.entry, n, r.list[0].weight, r.list[0].ticket)
+		r.run.StartMany(n, r.list[0].weight, r.list[0].ticket)
 		w.many += int(n)
 	}
 	w.check("starting many")
@@ -367,7 +367,7 @@ func (w *runWorld) check(did string) {
 	if got, want := w.fast.Closed(w.running), w.slow.closed(w.running); got != want {
 		w.t.Fatalf("after %s: closed tiers %07b, model says %07b", did, got, want)
 	}
-	if got, want := w.fast.HeldByKey(), w.slow.heldByKey(); got != want {
+	if got, want := w.fast.Keys().Held(), w.slow.heldByKey(); got != want {
 		w.t.Fatalf("after %s: keys hold %d entries, model says %d", did, got, want)
 	}
 	if got, want := w.fast.Alone(), w.slow.alone(); got != want {
@@ -379,11 +379,11 @@ func (w *runWorld) check(did string) {
 func (w *runWorld) drain() {
 	w.cfg.Max, w.cfg.PerKey = max(w.cfg.Max, w.heaviest(), 1), 0
 	w.fast.SetMax(w.cfg.Max)
-	w.fast.SetPerKey(0)
+	w.fast.Keys().SetPerKey(0)
 	w.slow.cfg = w.cfg
 	w.slow.caps = backlog.Resolve(w.cfg.Max, w.cfg.Caps)
 	for _, key := range keys {
-		w.fast.Unblock(key, 1)
+		w.fast.Keys().Unblock(key, 1)
 		delete(w.slow.blocked, key)
 	}
 	w.slow.readmit()
@@ -391,8 +391,8 @@ func (w *runWorld) drain() {
 	for len(w.active) > 0 {
 		w.check(w.finish())
 	}
-	if !w.fast.Empty() || w.fast.Len() != 0 || w.fast.Keys() != 0 || w.running != 0 {
-		w.t.Fatalf("drained: %d queued, %d keys, %d slots in use", w.fast.Len(), w.fast.Keys(), w.running)
+	if !w.fast.Empty() || w.fast.Len() != 0 || w.fast.Keys().Len() != 0 || w.running != 0 {
+		w.t.Fatalf("drained: %d queued, %d keys, %d slots in use", w.fast.Len(), w.fast.Keys().Len(), w.running)
 	}
 }
 
@@ -443,7 +443,7 @@ func TestModel_StartManyIsStartFirstRepeated(t *testing.T) {
 			w.startAlone(n, j == 0)
 			worlds[j] = w
 		}
-		if a, b := worlds[0].fast.Keys(), worlds[1].fast.Keys(); a != b {
+		if a, b := worlds[0].fast.Keys().Len(), worlds[1].fast.Keys().Len(); a != b {
 			t.Fatalf("round %d: %d keys are remembered, %d after starts one by one", i, a, b)
 		}
 		for j := range worlds {
@@ -488,11 +488,11 @@ func (w *runWorld) startAlone(n int, many bool) {
 	for range n {
 		r.drop(0)
 		if !many {
-			w.fast.StartFirst(&r.entry, r.list[0].weight, r.list[0].ticket)
+			r.run.StartFirst(r.list[0].weight, r.list[0].ticket)
 		}
 	}
 	if many {
-		w.fast.StartMany(&r.entry, uint64(n), r.list[0].weight, r.list[0].ticket)
+		r.run.StartMany(uint64(n), r.list[0].weight, r.list[0].ticket)
 	}
 }
 
@@ -517,7 +517,7 @@ func (w *runWorld) order() (ids []int) {
 		if key != "" {
 			ids = append(ids, e.Value)
 			w.fast.Start(e)
-			w.fast.Finish(key)
+			w.fast.Keys().Finish(key)
 			continue
 		}
 		r := &w.runs[e.Tier()]
@@ -526,7 +526,7 @@ func (w *runWorld) order() (ids []int) {
 		if r.n == 0 {
 			w.fast.Start(e)
 		} else {
-			w.fast.StartFirst(e, r.list[0].weight, r.list[0].ticket)
+			r.run.StartFirst(r.list[0].weight, r.list[0].ticket)
 		}
 	}
 	if !w.fast.Empty() {
@@ -537,29 +537,30 @@ func (w *runWorld) order() (ids []int) {
 
 // A key that is idle is forgotten when virtual time passes it, also if all that starts is a run.
 func TestA5_RunForgetsIdleKeys(t *testing.T) {
-	for name, starts := range map[string]func(b *backlog.Backlog[int], e *backlog.Entry[int]){
-		"StartFirst": func(b *backlog.Backlog[int], e *backlog.Entry[int]) {
+	for name, starts := range map[string]func(r *backlog.Run[int]){
+		"StartFirst": func(r *backlog.Run[int]) {
 			for i := range uint64(3) {
-				b.StartFirst(e, 1, 3+i)
+				r.StartFirst(1, 3+i)
 			}
 		},
-		"StartMany": func(b *backlog.Backlog[int], e *backlog.Entry[int]) { b.StartMany(e, 3, 1, 5) },
+		"StartMany": func(r *backlog.Run[int]) { r.StartMany(3, 1, 5) },
 	} {
 		b := backlog.New[int](backlog.Config{Max: 2})
-		var keyed, e backlog.Entry[int]
+		var keyed backlog.Entry[int]
+		var r backlog.Run[int]
 		n := 10
-		b.PushRun(&e, 3, 1, 1, &n)
-		b.PushAged(&keyed, 3, "a", 0, 2, 2)
+		r.PushTo(b, backlog.Arrival{Tier: 3, Weight: 1, Ticket: 1}, &n)
+		b.Push(&keyed, backlog.Arrival{Tier: 3, Key: "a", Weight: 2, Ticket: 2})
 		n--
-		b.StartFirst(&e, 1, 3)
+		r.StartFirst(1, 3)
 		b.Start(&keyed)
-		b.Finish("a")
-		if got := b.Keys(); got != 1 {
+		b.Keys().Finish("a")
+		if got := b.Keys().Len(); got != 1 {
 			t.Errorf("%d keys are remembered before %s, want 1: virtual time has not passed it", got, name)
 		}
 		n -= 3
-		if starts(b, &e); b.Keys() != 0 {
-			t.Errorf("%d keys are remembered after %s", b.Keys(), name)
+		if starts(&r); b.Keys().Len() != 0 {
+			t.Errorf("%d keys are remembered after %s", b.Keys().Len(), name)
 		}
 	}
 }

@@ -10,14 +10,15 @@ import (
 // Only a run is alone, not an entry without a key that stands for itself.
 func TestA2_EntryWithoutAKeyIsNoRun(t *testing.T) {
 	b := backlog.New[int](backlog.Config{Max: 1})
-	var e, stand backlog.Entry[int]
-	b.Push(&e, 3, "", 1)
+	var e backlog.Entry[int]
+	var run backlog.Run[int]
+	b.Push(&e, backlog.Arrival{Tier: 3, Weight: 1})
 	if tier := b.Alone(); tier != -1 {
 		t.Errorf("tier %d is alone, want none: it has no run", tier)
 	}
 	b.Remove(&e)
 	n := 1
-	b.PushRun(&stand, 3, 1, 2, &n)
+	run.PushTo(b, backlog.Arrival{Tier: 3, Weight: 1, Ticket: 2}, &n)
 	if tier := b.Alone(); tier != 3 {
 		t.Errorf("tier %d is alone, want the run of tier 3", tier)
 	}
@@ -26,14 +27,15 @@ func TestA2_EntryWithoutAKeyIsNoRun(t *testing.T) {
 // What waits behind or beside a run has all its pieces ahead that start before it.
 func TestWhy_Run(t *testing.T) {
 	b := backlog.New[int](backlog.Config{Max: 10})
-	var stand, lower backlog.Entry[int]
+	var run backlog.Run[int]
+	var lower backlog.Entry[int]
 	var keyed [4]backlog.Entry[int]
 	n := 10
-	b.PushRun(&stand, 3, 1, 1, &n)
+	run.PushTo(b, backlog.Arrival{Tier: 3, Weight: 1, Ticket: 1}, &n)
 	for i := range keyed {
-		b.PushAged(&keyed[i], 3, "k", 0, 1, uint64(2+i))
+		b.Push(&keyed[i], backlog.Arrival{Tier: 3, Key: "k", Weight: 1, Ticket: uint64(2 + i)})
 	}
-	b.PushAged(&lower, 2, "", 0, 1, 100)
+	b.Push(&lower, backlog.Arrival{Tier: 2, Weight: 1, Ticket: 100})
 	for i := range keyed { // the key and the run take turns, and the run was first
 		if got, want := b.Why(&keyed[i], 0).Ahead[3], 2*i+1; got != want {
 			t.Errorf("entry %d of the key: %d ahead, want %d", i, got, want)
@@ -41,7 +43,7 @@ func TestWhy_Run(t *testing.T) {
 	}
 	for _, ahead := range []int{0, 1, 9} { // of the run
 		want := ahead + min(ahead+1, len(keyed)) // at most
-		if got := b.WhyPiece(&stand, ahead, 1, 0).Ahead[3]; got < want-1 || got > want {
+		if got := run.Why(ahead, 1, 0).Ahead[3]; got < want-1 || got > want {
 			t.Errorf("piece %d of the run: %d ahead, want %d", ahead, got, want)
 		}
 	}
@@ -49,9 +51,10 @@ func TestWhy_Run(t *testing.T) {
 		t.Errorf("entry of a lower tier: %v ahead, want %v", got, want)
 	}
 	for i := range 300 { // more keys than Why looks at
-		b.PushAged(&backlog.Entry[int]{}, 3, fmt.Sprintf("a%d", i), 0, 1, uint64(200+i))
+		a := backlog.Arrival{Tier: 3, Key: fmt.Sprintf("a%d", i), Weight: 1, Ticket: uint64(200 + i)}
+		b.Push(&backlog.Entry[int]{}, a)
 	}
-	if got, want := b.WhyPiece(&stand, 7, 1, 0).Ahead[3], 7+4+300; got != want {
+	if got, want := run.Why(7, 1, 0).Ahead[3], 7+4+300; got != want {
 		t.Errorf("piece 7 of the run, among many keys: %d ahead, want %d", got, want)
 	}
 }

@@ -16,8 +16,8 @@ type Snapshot[V any] struct {
 	queued [Tiers]int
 	max    int
 	caps   [Tiers]int
-	turn   int
-	guard  int // as guarded has them
+	guard  guard
+	served int // as guarded has them
 	need   int
 }
 
@@ -84,18 +84,18 @@ func ScanRuns[T, V any](
 	s.sized(n)
 	lock.Lock()
 	s.last = b.ticket
-	for tier := range b.tiers {
+	for tier := range b.order.tiers {
 		s.party(nil, tier)
 	}
 	// A range over a map allows for changes of the map between its steps.
-	for _, k := range b.keys {
+	for _, k := range b.keys.known {
 		s.step()
 		for tier := 0; k.flows != nil && tier < Tiers; tier++ {
 			s.party(k, tier)
 		}
 	}
-	out := &Snapshot[V]{queued: s.queued, max: b.max, caps: b.caps, turn: b.turn}
-	out.guard, out.need = b.guarded()
+	out := &Snapshot[V]{queued: s.queued, max: b.slots.max, caps: b.slots.caps, guard: b.guard}
+	out.served, out.need = b.guarded()
 	lock.Unlock()
 	out.rows, out.lines = s.rows.flat(), s.lines.flat()
 	slices.SortFunc(out.rows, func(x, y snapshotRow[V]) int { return cmp.Compare(x.ticket, y.ticket) })
@@ -151,7 +151,7 @@ func (s *scan[T, V]) reserve() {
 // nil.
 func (s *scan[T, V]) party(k *key[T], tier int) {
 	first := -1
-	for class := range s.b.classes {
+	for class := range s.b.order.classes {
 		if l := s.find(k, tier, class); l != nil && l.n > 0 {
 			no := s.addLine(l)
 			if first < 0 {
@@ -174,12 +174,9 @@ func (s *scan[T, V]) party(k *key[T], tier int) {
 
 // find returns a line, nil if there is none.
 func (s *scan[T, V]) find(k *key[T], tier, class int) *line[T] {
-	f := &s.b.tiers[tier].plain
+	f := &s.b.order.tiers[tier].plain
 	if k != nil {
-		for f = k.flows; f != nil && f.own.tier != int8(tier); {
-			f = f.next
-		}
-		if f == nil {
+		if f = k.flow(tier); f == nil {
 			return nil
 		}
 	}
@@ -198,11 +195,11 @@ func (s *scan[T, V]) find(k *key[T], tier, class int) *line[T] {
 func (s *scan[T, V]) addLine(l *line[T]) (no int) {
 	line := snapshotLine{
 		tag: l.tag, floor: l.flow.floor, cost: uint64(l.flow.cost), tier: l.tier, inOrder: l.pos != nowhere,
-		perKey: s.b.perKey,
+		perKey: s.b.keys.perKey,
 	}
 	if k := l.flow.key; k != nil {
-		line.key, line.perKey, line.keyRuns = k.name, s.b.limitOf(k.name), int(k.running)
-		line.atLimit, line.blocked = s.b.atLimit(k), k.blocked != 0
+		line.key, line.perKey, line.keyRuns = k.name, s.b.keys.Limit(k.name), int(k.running)
+		line.atLimit, line.blocked = s.b.keys.atLimit(k), k.blocked != 0
 	}
 	s.lines.add(line)
 	return s.lines.n - 1
@@ -310,8 +307,8 @@ func (s *Snapshot[V]) All(running int) iter.Seq[Place[V]] {
 				Weight: int(row.weight), Max: s.max, Full: running+int(row.weight) > s.max,
 				Cap: s.caps[tier], AtCap: running >= s.caps[tier],
 				Key: l.key, PerKey: l.perKey, AtLimit: l.atLimit, Blocked: l.blocked, KeyRuns: l.keyRuns,
-				GuardIn:  guardIn(tier, s.turn),
-				Reserved: reserved(tier, s.guard, s.need, running, s.max),
+				GuardIn:  s.guard.in(tier),
+				Reserved: reserved(tier, s.served, s.need, running, s.max),
 			}
 			copy(r.Ahead[tier+1:], s.queued[tier+1:])
 			r.Ahead[tier] = s.aheadInTier(row, l, ordered[tier])

@@ -64,19 +64,19 @@ func TestModel_SnapshotMatchesWhy(t *testing.T) {
 					queued = slices.DeleteFunc(queued, func(x *backlog.Entry[*backlog.Entry[int]]) bool { return x == e })
 				}
 			case 1:
-				b.Finish(name)
+				b.Keys().Finish(name)
 			case 2:
 				if i := rnd.IntN(len(queued) + 1); i < len(queued) {
 					b.Remove(queued[i])
 					queued = slices.Delete(queued, i, i+1)
 				}
 			case 3:
-				b.Block(name, 1)
+				b.Keys().Block(name, 1)
 			case 4:
-				b.Unblock(name, 1)
+				b.Keys().Unblock(name, 1)
 			default:
 				e := new(backlog.Entry[*backlog.Entry[int]])
-				b.Push(e, rnd.IntN(tiers), name, 1+rnd.IntN(3))
+				b.Push(e, backlog.Arrival{Tier: rnd.IntN(tiers), Key: name, Weight: 1 + rnd.IntN(3)})
 				queued = append(queued, e)
 			}
 		}
@@ -106,7 +106,7 @@ func TestScan_HoldsTheLockForBoundedPieces(t *testing.T) {
 	entries := make([]backlog.Entry[int], n)
 	for i := range entries {
 		entries[i].Value = i
-		b.Push(&entries[i], i%backlog.Tiers, "key "+strconv.Itoa(i%keys), 1)
+		b.Push(&entries[i], backlog.Arrival{Tier: i % backlog.Tiers, Key: "key " + strconv.Itoa(i%keys), Weight: 1})
 	}
 	var p pieces
 	snapshot := backlog.Scan(b, &p, p.keep)
@@ -203,9 +203,9 @@ func (c *changing) push() {
 		key = strconv.Itoa(k)
 	}
 	if c.aged && e.Ticket() > 0 {
-		c.b.PushAged(e, tier, key, class, 1, e.Ticket())
+		c.b.Push(e, backlog.Arrival{Tier: tier, Key: key, Class: class, Weight: 1, Ticket: e.Ticket()})
 	} else {
-		c.b.PushClass(e, tier, key, class, 1)
+		c.b.Push(e, backlog.Arrival{Tier: tier, Key: key, Class: class, Weight: 1})
 	}
 	c.queued = append(c.queued, e)
 }
@@ -225,7 +225,7 @@ func (c *changing) change() {
 			if e := c.b.Peek(0); e != nil {
 				key := e.Key()
 				c.b.Start(e)
-				c.b.Finish(key)
+				c.b.Keys().Finish(key)
 				c.leave(e)
 			}
 		case len(c.queued) > 0: // the youngest often, as when a context ends
@@ -246,16 +246,20 @@ func (c *changing) change() {
 func TestScan_EntryCopiedLastIsQueuedAgain(t *testing.T) {
 	const n = 4 * backlog.PieceMax
 	for name, again := range map[string]func(b *backlog.Backlog[int], e *backlog.Entry[int]){
-		"older":        func(b *backlog.Backlog[int], e *backlog.Entry[int]) { b.PushAged(e, 3, "", 0, 1, e.Ticket()) },
-		"younger":      func(b *backlog.Backlog[int], e *backlog.Entry[int]) { b.Push(e, 3, "", 1) },
-		"another tier": func(b *backlog.Backlog[int], e *backlog.Entry[int]) { b.PushAged(e, 1, "", 0, 1, e.Ticket()) },
+		"older": func(b *backlog.Backlog[int], e *backlog.Entry[int]) {
+			b.Push(e, backlog.Arrival{Tier: 3, Weight: 1, Ticket: e.Ticket()})
+		},
+		"younger": func(b *backlog.Backlog[int], e *backlog.Entry[int]) { b.Push(e, backlog.Arrival{Tier: 3, Weight: 1}) },
+		"another tier": func(b *backlog.Backlog[int], e *backlog.Entry[int]) {
+			b.Push(e, backlog.Arrival{Tier: 1, Weight: 1, Ticket: e.Ticket()})
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := backlog.New[int](backlog.Config{Max: 1})
 			entries := make([]backlog.Entry[int], n)
 			for i := range entries {
 				entries[i].Value = i
-				b.Push(&entries[i], 3, "", 1)
+				b.Push(&entries[i], backlog.Arrival{Tier: 3, Weight: 1})
 			}
 			var copied *backlog.Entry[int]
 			moved := map[int]bool{}
@@ -310,9 +314,9 @@ func TestScan_KeyMovesToAnotherTier(t *testing.T) {
 	entries := make([]backlog.Entry[int], 2*backlog.PieceMax+10)
 	for i := range entries {
 		entries[i].Value = i
-		b.Push(&entries[i], 1, "k", 1)
+		b.Push(&entries[i], backlog.Arrival{Tier: 1, Key: "k", Weight: 1})
 	}
-	b.Admit("k") // so that the key is remembered
+	b.Keys().Admit("k") // so that the key is remembered
 	copied, left := 0, 0
 	p := pieces{others: func() {
 		switch {
@@ -327,7 +331,7 @@ func TestScan_KeyMovesToAnotherTier(t *testing.T) {
 			}
 			for i := range entries[left:] {
 				e := &entries[left+i]
-				b.PushAged(e, 5, "k", 0, 1, e.Ticket())
+				b.Push(e, backlog.Arrival{Tier: 5, Key: "k", Weight: 1, Ticket: e.Ticket()})
 			}
 		}
 	}}
@@ -352,19 +356,19 @@ func TestScan_KeyMovesToAnotherTier(t *testing.T) {
 func TestScan_Run(t *testing.T) {
 	const n = 3*backlog.PieceMax + 10
 	b := backlog.New[int](backlog.Config{Max: 10})
-	var stand backlog.Entry[int]
+	var run backlog.Run[int]
 	left := n
-	b.PushRun(&stand, 3, 1, 1, &left)
+	run.PushTo(b, backlog.Arrival{Tier: 3, Weight: 1, Ticket: 1}, &left)
 	var keyed [20]backlog.Entry[int]
 	for i := range keyed {
 		keyed[i].Value = n + i
-		b.PushAged(&keyed[i], 3, "k", 0, 1, uint64(n+1+i))
+		b.Push(&keyed[i], backlog.Arrival{Tier: 3, Key: "k", Weight: 1, Ticket: uint64(n + 1 + i)})
 	}
 	lower := &backlog.Entry[int]{Value: n + len(keyed)}
-	b.PushAged(lower, 2, "", 0, 1, n+100)
+	b.Push(lower, backlog.Arrival{Tier: 2, Weight: 1, Ticket: n + 100})
 	var p pieces
 	snapshot := backlog.ScanRuns(b, &p, p.keep, func(e *backlog.Entry[int], at uint64) (backlog.Piece[int], bool) {
-		if e != &stand || at >= n {
+		if e != &run.Entry || at >= n {
 			return backlog.Piece[int]{}, false
 		}
 		p.keep(e)
@@ -378,7 +382,7 @@ func TestScan_Run(t *testing.T) {
 		var want backlog.Reasons
 		switch {
 		case place < n:
-			want = b.WhyPiece(&stand, place, 1, 0)
+			want = run.Why(place, 1, 0)
 		case place < n+len(keyed):
 			want = b.Why(&keyed[place-n], 0)
 		default:
@@ -397,15 +401,15 @@ func TestScan_Run(t *testing.T) {
 // A run that ends while a scan pauses is copied as far as the scan has come.
 func TestScan_RunEnds(t *testing.T) {
 	b := backlog.New[int](backlog.Config{Max: 10})
-	var stand backlog.Entry[int]
+	var run backlog.Run[int]
 	left := 2 * backlog.PieceMax
-	b.PushRun(&stand, 3, 1, 1, &left)
+	run.PushTo(b, backlog.Arrival{Tier: 3, Weight: 1, Ticket: 1}, &left)
 	fill(b, 2, "k", 1)
 	p := pieces{}
 	p.others = func() {
 		if p.times == 2 {
 			left = 0
-			b.Remove(&stand)
+			b.Remove(&run.Entry)
 		}
 	}
 	snapshot := backlog.ScanRuns(b, &p, p.keep, func(e *backlog.Entry[int], at uint64) (backlog.Piece[int], bool) {
@@ -424,7 +428,7 @@ func TestScan_PausesBetweenKeysWithoutEntries(t *testing.T) {
 	const keys = 10 * backlog.PieceMax
 	b := backlog.New[int](backlog.Config{Max: 1})
 	for i := range keys {
-		b.Admit(strconv.Itoa(i))
+		b.Keys().Admit(strconv.Itoa(i))
 	}
 	var p pieces
 	if snapshot := backlog.Scan(b, &p, p.keep); snapshot.Len() != 0 || p.times < keys/backlog.PieceMax {

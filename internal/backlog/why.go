@@ -1,10 +1,5 @@
 package backlog
 
-import (
-	"cmp"
-	"slices"
-)
-
 // Reasons says why an entry does not start, or would not if it arrived. They
 // come out of the state that admission itself reads.
 type Reasons struct {
@@ -16,7 +11,7 @@ type Reasons struct {
 	Key      string // the entry's key, empty for none
 	PerKey   int
 	AtLimit  bool // as many of the key run as may
-	Blocked  bool // the key is blocked; see [Backlog.Block]
+	Blocked  bool // the key is blocked; see [Keys.Block]
 	KeyRuns  int
 	Ahead    [Tiers]int // entries that go first, at most, by tier
 	GuardIn  int        // turns until the guard's turn of the entry's tier; 0 is now
@@ -33,22 +28,22 @@ func (b *Backlog[T]) why(e *Entry[T], aheadInLine, weight, running int) Reasons 
 	l := e.line
 	r := b.reasons(int(l.tier), l.flow.key, e.Key(), weight, running)
 	for higher := int(l.tier) + 1; higher < Tiers; higher++ {
-		r.Ahead[higher] = b.tiers[higher].len()
+		r.Ahead[higher] = b.order.tiers[higher].len()
 	}
 	r.Ahead[l.tier] = b.aheadInTier(e, aheadInLine)
 	guard, need := b.guarded()
-	r.Reserved = reserved(int(l.tier), guard, need, running, b.max)
+	r.Reserved = reserved(int(l.tier), guard, need, running, b.slots.max)
 	return r
 }
 
 // guarded returns the tier that the guard serves this turn, or -1, and the weight of its first
 // entry.
 func (b *Backlog[T]) guarded() (tier, weight int) {
-	tier, ok := b.guardTier()
-	if !ok || b.eligible&(1<<tier) == 0 {
+	tier, ok := b.guard.tier()
+	if !ok || b.order.eligible&(1<<tier) == 0 {
 		return -1, 0
 	}
-	return tier, int(b.first(tier, b.all).first().weight)
+	return tier, int(b.order.first(tier, b.order.all).first().weight)
 }
 
 // reserved reports whether an entry of a tier waits because the first entry of a lower one, which
@@ -59,33 +54,28 @@ func reserved(tier, guard, need, running, maximum int) bool {
 
 // WhyNot explains why an entry that arrived now would not start at once.
 func (b *Backlog[T]) WhyNot(tier int, key string, weight, running int) Reasons {
-	k := b.keys[key]
+	k := b.keys.known[key]
 	r := b.reasons(tier, k, key, weight, running)
 	for i := tier; i < Tiers; i++ {
-		r.Ahead[i] = b.tiers[i].len()
+		r.Ahead[i] = b.order.tiers[i].len()
 	}
-	r.Reserved = b.Closed(running)&(1<<tier) != 0 && b.eligible&(1<<tier) == 0
+	r.Reserved = b.Closed(running)&(1<<tier) != 0 && b.order.eligible&(1<<tier) == 0
 	return r
 }
 
 func (b *Backlog[T]) reasons(tier int, k *key[T], key string, weight, running int) Reasons {
 	r := Reasons{
 		Key: key, Weight: weight,
-		Max: b.max, Full: running+weight > b.max,
-		Cap: b.caps[tier], AtCap: running >= b.caps[tier],
-		PerKey:  b.limitOf(key),
-		AtLimit: b.atLimit(k),
-		GuardIn: guardIn(tier, b.turn),
+		Max: b.slots.max, Full: running+weight > b.slots.max,
+		Cap: b.slots.caps[tier], AtCap: running >= b.slots.caps[tier],
+		PerKey:  b.keys.Limit(key),
+		AtLimit: b.keys.atLimit(k),
+		GuardIn: b.guard.in(tier),
 	}
 	if k != nil {
 		r.KeyRuns, r.Blocked = int(k.running), k.blocked != 0
 	}
 	return r
-}
-
-// guardIn is the number of turns from one to the guard's next turn of a tier.
-func guardIn(tier, turn int) int {
-	return (guardEvery*tier + guardEvery - 1 - turn + Cycle) % Cycle
 }
 
 // Walking further than this to count what is ahead would hold the caller's
@@ -99,9 +89,9 @@ const (
 // are ahead of it in its line.
 func (b *Backlog[T]) aheadInTier(e *Entry[T], ahead int) int {
 	l := e.line
-	t := &b.tiers[l.tier]
+	t := &b.order.tiers[l.tier]
 	lines := 0
-	for _, c := range b.classes {
+	for _, c := range b.order.classes {
 		lines += len(c.orders[l.tier])
 	}
 	if lines > maxLines {
@@ -113,7 +103,7 @@ func (b *Backlog[T]) aheadInTier(e *Entry[T], ahead int) int {
 		}
 	})
 	tag := max(e.tag, l.flow.floor+uint64(ahead)*uint64(l.flow.cost))
-	for _, c := range b.classes {
+	for _, c := range b.order.classes {
 		for _, other := range c.orders[l.tier] {
 			if other.flow != l.flow {
 				ahead += startsBefore(tag, other.tag, uint64(other.flow.cost), t.pieces(other))
@@ -190,28 +180,4 @@ func startsBefore(tag, first, cost uint64, n int) int {
 		return 0
 	}
 	return min(int((tag-first)/cost)+1, n)
-}
-
-// Entries returns all queued entries in the order of their arrival. The cost
-// is linear in their number.
-func (b *Backlog[T]) Entries() []*Entry[T] {
-	all := make([]*Entry[T], 0, b.queued)
-	collect := func(l *line[T]) {
-		for e := l.head; e != nil; e = e.next {
-			all = append(all, e)
-		}
-		if l.aged != nil {
-			all = append(all, *l.aged...)
-		}
-	}
-	for i := range b.tiers {
-		b.tiers[i].plain.each(collect)
-	}
-	for _, k := range b.keys {
-		for f := k.flows; f != nil; f = f.next {
-			f.each(collect)
-		}
-	}
-	slices.SortFunc(all, func(x, y *Entry[T]) int { return cmp.Compare(x.ticket, y.ticket) })
-	return all
 }

@@ -31,7 +31,9 @@ func (w *world) serve(all bool) string {
 func (w *world) comeBack(r run) {
 	e := &backlog.Entry[int]{Value: r.id}
 	w.entries[r.id] = e
-	w.fast.PushAged(e, r.line.tier, r.line.key, r.line.class, r.weight, r.ticket)
+	w.fast.Push(e, backlog.Arrival{
+		Tier: r.line.tier, Key: r.line.key, Class: r.line.class, Weight: r.weight, Ticket: r.ticket,
+	})
 	w.slow.push(r.id, r.line, r.weight, r.ticket)
 	if e.Ticket() != r.ticket {
 		w.t.Fatalf("entry %d has ticket %d, it had %d", r.id, e.Ticket(), r.ticket)
@@ -51,7 +53,7 @@ func (w *world) fail() string {
 	w.rnd.Shuffle(len(gone), func(i, j int) { gone[i], gone[j] = gone[j], gone[i] })
 	for _, r := range gone {
 		w.running -= r.weight
-		w.fast.Finish(r.line.key)
+		w.fast.Keys().Finish(r.line.key)
 		w.slow.finish(r.line.key)
 		w.comeBack(r)
 	}
@@ -74,7 +76,7 @@ func (w *world) restart() string {
 	w.fast, w.slow = backlog.New[int](w.cfg), newModel(w.cfg)
 	for key, is := range blocked {
 		if is != 0 {
-			w.fast.Block(key, is)
+			w.fast.Keys().Block(key, is)
 			w.slow.block(key, is)
 		}
 	}
@@ -90,10 +92,10 @@ func (w *world) block() string {
 	key, cause := keys[w.rnd.IntN(len(keys))], backlog.Cause(1+w.rnd.IntN(3))
 	is := w.slow.blocked[key]
 	if w.rnd.IntN(2) == 0 {
-		w.fast.Block(key, cause)
+		w.fast.Keys().Block(key, cause)
 		is |= cause
 	} else {
-		w.fast.Unblock(key, cause)
+		w.fast.Keys().Unblock(key, cause)
 		is &^= cause
 	}
 	w.slow.block(key, is)

@@ -85,7 +85,7 @@ func (w *world) arrive(line lineName, weight int) string {
 		w.t.Fatalf("arrival in tier %d with key %q and weight %d admitted: %v, model says %v", tier, key, weight, got, want)
 	}
 	if got && w.rnd.IntN(2) == 0 {
-		w.fast.Admit(key)
+		w.fast.Keys().Admit(key)
 		w.slow.run(key)
 		w.begin(run{id, lineName{tier, key, 0}, weight, 0})
 		return fmt.Sprintf("admit %d", id)
@@ -93,9 +93,9 @@ func (w *world) arrive(line lineName, weight int) string {
 	e := &backlog.Entry[int]{Value: id}
 	w.entries[id] = e
 	if class == 0 {
-		w.fast.Push(e, tier, key, weight)
+		w.fast.Push(e, backlog.Arrival{Tier: tier, Key: key, Weight: weight})
 	} else {
-		w.fast.PushClass(e, tier, key, class, weight)
+		w.fast.Push(e, backlog.Arrival{Tier: tier, Key: key, Class: class, Weight: weight})
 	}
 	w.slow.push(id, line, weight, 0)
 	if got {
@@ -165,7 +165,7 @@ func (w *world) finish() string {
 	r := w.runs[i]
 	w.runs = slices.Delete(w.runs, i, i+1)
 	w.running -= r.weight
-	w.fast.Finish(r.line.key)
+	w.fast.Keys().Finish(r.line.key)
 	w.slow.finish(r.line.key)
 	if r.ticket > 0 && w.rnd.IntN(3) == 0 {
 		w.comeBack(r) // before or after others have its place
@@ -244,7 +244,7 @@ func (w *world) limitKeys() string {
 	if w.rnd.IntN(2) == 0 {
 		w.cfg.KeyLimits = map[string]int{keys[2+w.rnd.IntN(4)]: w.rnd.IntN(4), keys[2+w.rnd.IntN(4)]: w.rnd.IntN(4)}
 	}
-	w.fast.SetKeyLimits(w.cfg.PerKey, w.cfg.KeyLimits)
+	w.fast.Keys().SetLimits(w.cfg.PerKey, w.cfg.KeyLimits)
 	w.slow.cfg.PerKey, w.slow.cfg.KeyLimits = w.cfg.PerKey, w.cfg.KeyLimits
 	for _, key := range keys {
 		w.slow.setAside(key)
@@ -276,17 +276,17 @@ func (w *world) check(did string) {
 	if got, want := w.fast.Eligible(), w.slow.eligible(); got != want {
 		w.t.Fatalf("after %s: eligible tiers %07b, model says %07b", did, got, want)
 	}
-	if got, want := w.fast.HeldByKey(), w.slow.heldByKey(); got != want {
+	if got, want := w.fast.Keys().Held(), w.slow.heldByKey(); got != want {
 		w.t.Fatalf("after %s: keys hold %d entries, model says %d", did, got, want)
 	}
 	for _, key := range keys[2:] {
-		if got, want := w.fast.Blocked(key), w.slow.blocked[key]; got != want {
+		if got, want := w.fast.Keys().Blocked(key), w.slow.blocked[key]; got != want {
 			w.t.Fatalf("after %s: key %q blocked: %v, model says %v", did, key, got, want)
 		}
-		if got, want := w.fast.KeyHasRoom(key), !w.slow.held(key); got != want {
+		if got, want := w.fast.Keys().HasRoom(key), !w.slow.held(key); got != want {
 			w.t.Fatalf("after %s: key %q has room: %v, model says %v", did, key, got, want)
 		}
-		if got, want := w.fast.Running(key), w.slow.keyRuns[key]; got != want {
+		if got, want := w.fast.Keys().Running(key), w.slow.keyRuns[key]; got != want {
 			w.t.Fatalf("after %s: %d of key %q run, model says %d", did, got, key, want)
 		}
 	}
@@ -322,9 +322,9 @@ func TestModel_BacklogMatchesNaivePolicy(t *testing.T) {
 func (w *world) drain() {
 	w.cfg.Max, w.cfg.PerKey, w.cfg.KeyLimits = max(w.cfg.Max, w.heaviest(), 1), 0, nil
 	w.fast.SetMax(w.cfg.Max)
-	w.fast.SetKeyLimits(0, nil)
+	w.fast.Keys().SetLimits(0, nil)
 	for _, key := range keys {
-		w.fast.Unblock(key, ^backlog.Cause(0))
+		w.fast.Keys().Unblock(key, ^backlog.Cause(0))
 		delete(w.slow.blocked, key)
 	}
 	w.slow.cfg = w.cfg
@@ -334,7 +334,7 @@ func (w *world) drain() {
 	for len(w.runs) > 0 {
 		w.check(w.finish())
 	}
-	if w.fast.Len() != 0 || w.running != 0 || w.fast.Keys() != 0 {
-		w.t.Fatalf("drained: %d queued, %d slots in use, %d keys", w.fast.Len(), w.running, w.fast.Keys())
+	if w.fast.Len() != 0 || w.running != 0 || w.fast.Keys().Len() != 0 {
+		w.t.Fatalf("drained: %d queued, %d slots in use, %d keys", w.fast.Len(), w.running, w.fast.Keys().Len())
 	}
 }

@@ -50,8 +50,7 @@ func guardIn(t *testing.T, c *Call) int {
 	if !waits {
 		t.Fatal("the job does not wait")
 	}
-	r := &e.queue.runs[p.tier]
-	return e.queue.log().WhyPiece(&r.stand, r.ahead(p.place), int(p.weight), e.gate.running()).GuardIn
+	return e.queue.why(p, e.gate.running()).GuardIn
 }
 
 // function is a job that calls fn.

@@ -36,7 +36,7 @@ func (d *door) enter(ctx context.Context, a arrival) error {
 	e.queue.clock.last++
 	e.queue.read()
 	x.since = e.queue.clock.last
-	d.log.PushAged(&x.node, int(a.Tier), a.Key, 0, 1, uint64(x.since))
+	d.log.Push(&x.node, backlog.Arrival{Tier: int(a.Tier), Key: a.Key, Weight: 1, Ticket: uint64(x.since)})
 	e.dispatchAndUnlock(0, false) // the gate has yet to be marked for the tier
 	lent := Lend(ctx)
 	err := d.await(ctx, x)
@@ -79,7 +79,7 @@ func (d *door) open(running int) bool {
 	}
 	d.log.Start(n)
 	x := n.Value
-	d.log.Finish(x.Key)
+	d.log.Keys().Finish(x.Key)
 	x.brings.enqueue(d.e)
 	d.e.news.granted.append(x)
 	return true

@@ -36,8 +36,8 @@ func TestA8_DoorForgetsKeys(t *testing.T) {
 		synctest.Wait()
 		e.lock()
 		defer e.unlock()
-		if e.door.log.Keys() != 0 || e.queue.log().Keys() != 0 {
-			t.Errorf("%d keys are remembered at the door, %d in the queue", e.door.log.Keys(), e.queue.log().Keys())
+		if e.door.log.Keys().Len() != 0 || e.queue.log().Keys().Len() != 0 {
+			t.Errorf("%d keys are remembered at the door, %d in the queue", e.door.log.Keys().Len(), e.queue.log().Keys().Len())
 		}
 	})
 }

@@ -69,7 +69,7 @@ func New(cfg Config) *Engine {
 	if cfg.Queue > 0 {
 		e.door = door{e: e, log: backlog.New[*entry](backlog.Config{Max: cfg.Queue, Share: cfg.Share})}
 	}
-	e.gate.publish(e.queue.log().Limits())
+	e.gate.publish(e.queue.policy.Max(), e.queue.policy.Caps())
 	if e.tracks {
 		e.gate.word.Or(slowBit)
 	}
@@ -101,7 +101,7 @@ func (e *Engine) change(apply func()) {
 	apply()
 	e.queue.pace.off = e.paused != nil
 	e.queue.look()
-	e.gate.publish(e.queue.log().Limits())
+	e.gate.publish(e.queue.policy.Max(), e.queue.policy.Caps())
 	e.dispatchAndUnlock(0, false)
 }
 
@@ -109,7 +109,7 @@ func (e *Engine) change(apply func()) {
 func (e *Engine) SetCaps(caps [Tiers]int) { e.change(func() { e.queue.log().SetCaps(caps) }) }
 
 // SetPerKey changes how many entries of one key run at once.
-func (e *Engine) SetPerKey(n int) { e.change(func() { e.queue.log().SetPerKey(n) }) }
+func (e *Engine) SetPerKey(n int) { e.change(func() { e.queue.log().Keys().SetPerKey(n) }) }
 
 // Pause starts nothing more until Resume.
 func (e *Engine) Pause(by string) {

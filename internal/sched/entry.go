@@ -79,6 +79,11 @@ type use struct {
 
 type node = backlog.Entry[*entry]
 
+// queued is how the entry is queued in the policy. Of the item of a fifo, the key is empty.
+func (x *entry) queued() backlog.Arrival {
+	return backlog.Arrival{Tier: int(x.Tier), Key: x.Key, Weight: int(x.Weight), Ticket: uint64(x.since)}
+}
+
 // An entry without a key is in a fifo as its item's job, and has another job, or none. So these
 // are not called.
 

@@ -89,7 +89,7 @@ func (h *holders) replace(other, x *entry) {
 // yield gives up what x has besides its slots here.
 func (c *core) yield(x *entry) {
 	if x.Key != "" {
-		c.queue.log().Finish(x.Key)
+		c.queue.log().Keys().Finish(x.Key)
 	}
 	if c.tracks {
 		c.holders.remove(x)

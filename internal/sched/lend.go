@@ -194,9 +194,9 @@ func (e *Engine) takeNested(ctx context.Context, a Ask, h *Hold, caller holder) 
 	if first {
 		freed := int(h.x.Weight)
 		e.yield(h.x)
-		if e.cfg.Slots == nil && !e.killed.Load() && int(a.Weight) <= freed && e.queue.log().KeyHasRoom(a.Key) {
+		if e.cfg.Slots == nil && !e.killed.Load() && int(a.Weight) <= freed && e.queue.log().Keys().HasRoom(a.Key) {
 			x = e.entry(a)
-			e.queue.log().Admit(a.Key)
+			e.queue.log().Keys().Admit(a.Key)
 			e.holders.begin(x)
 			freed -= int(a.Weight)
 		}

@@ -17,7 +17,7 @@ func (l *lending) wanted() bool { return len(l.resumes) > 0 }
 // nothing else may start. Others wait for their keys, and keep no slot from what has another.
 func (l *lending) holds() bool { return slices.ContainsFunc(l.resumes, l.lacksSlots) }
 
-func (l *lending) lacksSlots(x *entry) bool { return l.e.queue.log().KeyHasRoom(x.Key) }
+func (l *lending) lacksSlots(x *entry) bool { return l.e.queue.log().Keys().HasRoom(x.Key) }
 
 // next returns the first function that can have its slots back. hold says that
 // nothing else may start: there is one, or one that lacks nothing but slots.
@@ -47,7 +47,7 @@ func (l *lending) reserves() bool {
 func (l *lending) resume(x *entry) {
 	i := slices.Index(l.resumes, x)
 	l.resumes = slices.Delete(l.resumes, i, i+1)
-	l.e.queue.log().Admit(x.Key)
+	l.e.queue.log().Keys().Admit(x.Key)
 	l.e.holders.begin(x)
 	l.e.news.granted.append(x)
 }

@@ -27,7 +27,7 @@ func (q *queue) move(p piece, tier int, now int64) {
 		x := p.x
 		q.log().Remove(&x.node)
 		x.Tier, x.since = int8(tier), now
-		q.log().PushAged(&x.node, tier, x.Key, 0, int(x.Weight), uint64(now))
+		q.log().Push(&x.node, x.queued())
 		return
 	}
 	it := *p.it

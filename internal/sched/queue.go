@@ -9,7 +9,7 @@ import (
 
 // queue is what waits for slots, in the order of the policy. Entries with a key are in the
 // policy itself. All without one are items of the fifo of their tier, for which one entry
-// stands in the policy: see [backlog.Backlog.PushRun].
+// stands in the policy: see [backlog.Run].
 //
 // While all that waits is one fifo, what is next is its first item, and the policy is not
 // asked: starts are counted, and charged to it all at once before it is needed again.
@@ -27,8 +27,8 @@ type queue struct {
 type run struct {
 	fifo
 
-	started uint64 // items that the policy does not know to have started
-	stand   node   // stands for it in the policy; its value is nil
+	started uint64              // items that the policy does not know to have started
+	run     backlog.Run[*entry] // stands for it in the policy; its value is nil
 }
 
 // log returns the policy, brought up to date.
@@ -37,7 +37,7 @@ func (q *queue) log() *backlog.Backlog[*entry] {
 		if r := &q.runs[q.alone]; r.started > 0 {
 			n, first := r.started, r.first()
 			r.started = 0
-			q.policy.StartMany(&r.stand, n, first.weight(), uint64(first.since))
+			r.run.StartMany(n, first.weight(), uint64(first.since))
 		}
 	}
 	return q.policy
@@ -150,7 +150,7 @@ func (q *queue) put(it item, tier, weight int) (place uint64) {
 	r := &q.runs[tier]
 	place = r.put(it, &q.spare)
 	if r.n == 1 {
-		q.log().PushRun(&r.stand, tier, weight, uint64(it.since), &r.n)
+		r.run.PushTo(q.log(), backlog.Arrival{Tier: tier, Weight: weight, Ticket: uint64(it.since)}, &r.n)
 		q.look()
 	}
 	return place
@@ -160,7 +160,7 @@ func (q *queue) put(it item, tier, weight int) (place uint64) {
 func (q *queue) push(x *entry, w *watch) {
 	x.waits = true
 	if x.Key != "" {
-		q.log().PushAged(&x.node, int(x.Tier), x.Key, 0, int(x.Weight), uint64(x.since))
+		q.log().Push(&x.node, x.queued())
 		q.alone = -1
 		w.add(x)
 		return
@@ -219,10 +219,10 @@ func (q *queue) start(p piece) {
 	q.log()
 	r.drop(&q.spare)
 	if r.n == 0 {
-		q.policy.Start(&r.stand)
+		q.policy.Start(&r.run.Entry)
 	} else {
 		following := r.first()
-		q.policy.StartFirst(&r.stand, following.weight(), uint64(following.since))
+		r.run.StartFirst(following.weight(), uint64(following.since))
 	}
 	q.look()
 }
@@ -264,12 +264,22 @@ func (q *queue) remove(p piece) {
 	r.remove(p.place, &q.spare)
 	switch {
 	case r.n == 0:
-		q.policy.Remove(&r.stand)
+		q.policy.Remove(&r.run.Entry)
 	case first:
 		following := r.first()
-		q.policy.DropFirst(&r.stand, following.weight(), uint64(following.since))
+		r.run.DropFirst(following.weight(), uint64(following.since))
 	}
 	q.look()
+}
+
+// why explains the wait of a piece when running slots are in use.
+func (q *queue) why(p piece, running int) backlog.Reasons {
+	log := q.log()
+	if p.it == nil {
+		return log.Why(&p.x.node, running)
+	}
+	r := &q.runs[p.tier]
+	return r.run.Why(r.ahead(p.place), int(p.weight), running)
 }
 
 // all returns everything that waits, in the order of arrival.

@@ -106,7 +106,7 @@ func (w *aloneWorld) end() {
 	w.sum -= int(a.Weight)
 	w.each(func(_ int, q *queue) {
 		if a.Key != "" {
-			q.log().Finish(a.Key)
+			q.log().Keys().Finish(a.Key)
 		}
 		q.log().Pass(w.sum)
 	})
@@ -142,15 +142,7 @@ func (w *aloneWorld) start() {
 func (w *aloneWorld) why() {
 	p := w.waiting[w.rnd.IntN(len(w.waiting))]
 	var why [2]backlog.Reasons
-	w.each(func(i int, q *queue) {
-		x := p[i]
-		if x.Key != "" {
-			why[i] = q.log().Why(&x.node, w.sum)
-			return
-		}
-		r := &q.runs[x.Tier]
-		why[i] = q.log().WhyPiece(&r.stand, r.ahead(x.place), int(x.Weight), w.sum)
-	})
+	w.each(func(i int, q *queue) { why[i] = q.why(q.entered(p[i]), w.sum) })
 	if why[0] != why[1] {
 		w.t.Fatalf("the reasons are\n%+v, up to date\n%+v", why[0], why[1])
 	}

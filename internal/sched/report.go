@@ -23,13 +23,13 @@ type Stats struct {
 func (e *Engine) Stats(also func()) Stats {
 	e.lock()
 	defer e.unlock()
-	limit, caps := e.queue.log().Limits()
+	log := e.queue.log()
 	s := Stats{
-		Limit: limit, Running: e.gate.running(), Queued: e.queue.log().Len(), Caps: caps, PerKey: e.queue.log().PerKey(),
+		Limit: log.Max(), Running: e.gate.running(), Queued: log.Len(), Caps: log.Caps(), PerKey: log.Keys().PerKey(),
 		Paused: e.paused != nil, Closed: e.closed,
 	}
 	for tier := range Tiers {
-		s.QueuedBy[tier] = e.queue.log().LenTier(tier)
+		s.QueuedBy[tier] = log.LenTier(tier)
 	}
 	if e.door.busy() {
 		s.Blocked = e.door.log.Len()
@@ -145,12 +145,7 @@ func (c *Call) Why(also func()) (p Present, w Wait, waits bool) {
 	p = e.present()
 	p.Forecast = e.forecast()
 	w = Wait{Tier: int(piece.tier), Since: e.queue.clock.time(piece.arrived())}
-	if piece.it == nil {
-		w.Why = e.queue.log().Why(&piece.x.node, p.Running)
-	} else {
-		r := &e.queue.runs[piece.tier]
-		w.Why = e.queue.log().WhyPiece(&r.stand, r.ahead(piece.place), int(piece.weight), p.Running)
-	}
+	w.Why = e.queue.why(piece, p.Running)
 	return p, w, true
 }
 

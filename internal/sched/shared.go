@@ -151,7 +151,7 @@ func (s *sharing) want(running int) {
 		return
 	}
 	log := e.queue.log()
-	tier, waiting := s.tier, log.Len()-log.HeldByKey()
+	tier, waiting := s.tier, log.Len()-log.Keys().Held()
 	highest := -1
 	if waiting > 0 && e.paused == nil {
 		highest = startable(log, running)
@@ -160,7 +160,7 @@ func (s *sharing) want(running int) {
 		waiting = 0
 	}
 	for _, x := range e.lending.resumes {
-		if log.KeyHasRoom(x.Key) {
+		if log.Keys().HasRoom(x.Key) {
 			highest = max(highest, int(x.Tier))
 			waiting++
 		}

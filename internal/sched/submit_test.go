@@ -71,7 +71,7 @@ func TestScan_ArrivalsOfARunAreLeftOut(t *testing.T) {
 		q.put(item{job: new(nothing), since: i}, 3, 1)
 	}
 	for at, want := range []bool{true, true, false} {
-		if p, ok := q.pieceAt(&q.runs[3].stand, uint64(at), 1); ok != want || ok && p.Value != int64(at) {
+		if p, ok := q.pieceAt(&q.runs[3].run.Entry, uint64(at), 1); ok != want || ok && p.Value != int64(at) {
 			t.Errorf("from place %d on there is %d (%v), want one: %v", at, p.Value, ok, want)
 		}
 	}

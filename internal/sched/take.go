@@ -207,7 +207,7 @@ func (c *core) admit(a Ask, x *entry) bool {
 		}
 		if c.gate.word.CompareAndSwap(old, old+uint64(a.Weight)) {
 			if a.Key != "" {
-				c.queue.log().Admit(a.Key)
+				c.queue.log().Keys().Admit(a.Key)
 			}
 			c.holders.begin(x)
 			return true

@@ -43,7 +43,7 @@ func (r *keyRates) spend(q *queueState, key string) {
 func (r *keyRates) block(k *keyRate) {
 	q := k.queue
 	if from := q.limits.rateOfKey(k.key).from(k.arrival); from > r.clock.now {
-		q.order.Block(k.key, causeRate)
+		q.order.Keys().Block(k.key, causeRate)
 		q.blocked.set(k, from)
 		r.byTime.set(k, from)
 	} else {
@@ -58,7 +58,7 @@ func (r *keyRates) unblock() {
 		k := e.of
 		if k.blocked > 0 {
 			k.queue.blocked.remove(k)
-			k.queue.order.Unblock(k.key, causeRate)
+			k.queue.order.Keys().Unblock(k.key, causeRate)
 			k.queue.signal()
 		}
 		if k.arrival.ns < r.clock.now {
@@ -77,7 +77,7 @@ func (r *keyRates) reset(q *queueState) {
 		r.byTime.remove(k)
 		if k.blocked > 0 {
 			q.blocked.remove(k)
-			q.order.Unblock(name, causeRate)
+			q.order.Keys().Unblock(name, causeRate)
 		}
 		shrink.Delete(&q.keys, &q.keysPeak, name)
 	}
@@ -93,7 +93,7 @@ func (r *keyRates) unspend(q *queueState, key string) {
 	k.arrival = rate.unspend(k.arrival)
 	if k.blocked > 0 {
 		q.blocked.remove(k)
-		q.order.Unblock(key, causeRate)
+		q.order.Keys().Unblock(key, causeRate)
 	}
 	r.block(k)
 }

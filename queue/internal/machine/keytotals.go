@@ -65,18 +65,18 @@ func (k *keyTotals) enqueued(q *queueState, key string) {
 	}
 	k.of(key).queues[q] = struct{}{}
 	if k.full(key) {
-		q.order.Block(key, causeTotal)
+		q.order.Keys().Block(key, causeTotal)
 	}
 }
 
 // dequeued records that a queue has one task of a key less to start.
 func (k *keyTotals) dequeued(q *queueState, key string) {
 	of := k.keys[key]
-	if of == nil || q.order.QueuedBy(key) > 0 {
+	if of == nil || q.order.Keys().Queued(key) > 0 {
 		return
 	}
 	delete(of.queues, q)
-	q.order.Unblock(key, causeTotal)
+	q.order.Keys().Unblock(key, causeTotal)
 	k.forget(key)
 }
 
@@ -89,7 +89,7 @@ func (k *keyTotals) taken(key string) {
 	of.running++
 	if k.full(key) {
 		for q := range of.queues {
-			q.order.Block(key, causeTotal)
+			q.order.Keys().Block(key, causeTotal)
 		}
 	}
 }
@@ -105,7 +105,7 @@ func (k *keyTotals) vacated(key string) {
 	if was && !k.full(key) {
 		byNumber := func(a, b *queueState) int { return cmp.Compare(a.no, b.no) }
 		for _, q := range slices.SortedFunc(maps.Keys(of.queues), byNumber) { // always in the same order
-			q.order.Unblock(key, causeTotal)
+			q.order.Keys().Unblock(key, causeTotal)
 			q.signal()
 		}
 	}
@@ -120,7 +120,7 @@ func (k *keyTotals) configure(limit int, own map[string]int, running []ranked[*t
 	}
 	for key, of := range k.keys {
 		for q := range of.queues {
-			q.order.Unblock(key, causeTotal)
+			q.order.Keys().Unblock(key, causeTotal)
 		}
 	}
 	*k = keyTotals{limit: limit, own: own, keys: make(map[string]*keyTotal)}
@@ -131,12 +131,12 @@ func (k *keyTotals) configure(limit int, own map[string]int, running []ranked[*t
 		k.taken(e.of.lease.row.Key)
 	}
 	for _, q := range queues {
-		q.order.EachQueued(func(key string) { k.of(key).queues[q] = struct{}{} })
+		q.order.Keys().EachQueued(func(key string) { k.of(key).queues[q] = struct{}{} })
 	}
 	for key, of := range k.keys {
 		for q := range of.queues {
 			if k.full(key) {
-				q.order.Block(key, causeTotal)
+				q.order.Keys().Block(key, causeTotal)
 			}
 		}
 	}

@@ -157,7 +157,7 @@ func (o *loader) restoreClaim(row *record.Row, n Noted) {
 // slot, if it is of this lease.
 func (o *loader) addRunning(row *record.Row, n Noted) {
 	t := o.states.admit(row)
-	o.queues.of(t).order.Admit(row.Key)
+	o.queues.of(t).order.Keys().Admit(row.Key)
 	held := &lease{row: *row, order: row.Order, by: row.OrderBy, reason: row.OrderReason}
 	if n.Token == row.Lease.Token {
 		held.slot = n.Place

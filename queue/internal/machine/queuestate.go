@@ -124,7 +124,7 @@ func (q *queueState) configure(in queue.Layer, keys keyLimits) {
 	q.order.SetCaps([stint.Tiers]int{
 		s.Caps.Lowest, s.Caps.Lower, s.Caps.Low, s.Caps.Normal, s.Caps.High, s.Caps.Higher, s.Caps.Highest,
 	})
-	q.order.SetKeyLimits(s.PerKey, keys.running)
+	q.order.Keys().SetLimits(s.PerKey, keys.running)
 	q.limits = limits{newRate(s.Rate), newRate(s.KeyRate), keys.rates}
 }
 
@@ -132,7 +132,7 @@ func (q *queueState) configure(in queue.Layer, keys keyLimits) {
 // start.
 func (q *queueState) limited() bool {
 	s := &q.settings
-	return s.Max > 0 || s.Caps != (stint.Caps{}) || q.order.LimitsKeys()
+	return s.Max > 0 || s.Caps != (stint.Caps{}) || q.order.Keys().Limited()
 }
 
 // unfinished returns how many tasks count towards the limit of pending tasks.
@@ -166,7 +166,7 @@ func (q *queueState) held(t *task) bool {
 func (q *queueState) nextKey(classes []int) (next time.Time) {
 	const most = 64
 	for _, k := range q.blocked.all[:min(most, len(q.blocked.all))] {
-		if q.order.Waits(k.of.key, classes) && (next.IsZero() || timeOf(k.rank).Before(next)) {
+		if q.order.Keys().QueuedIn(k.of.key, classes) && (next.IsZero() || timeOf(k.rank).Before(next)) {
 			next = timeOf(k.rank)
 		}
 	}

@@ -64,7 +64,7 @@ func (x *reasons) ofPending(t *task, row *record.Row, at int64) (all []queue.Rea
 			r.Since, r.By = p.Since, said(p.By, p.Reason)
 			r.SetBy.Default = x.settings.byName[q.name].Paused == nil
 		case queue.HoldKey:
-			r.Key, r.Limit, r.Running = row.Key, q.order.LimitOf(row.Key), q.order.Running(row.Key)
+			r.Key, r.Limit, r.Running = row.Key, q.order.Keys().Limit(row.Key), q.order.Keys().Running(row.Key)
 			r.SetBy = x.settings.originOf(q, row.Key, queue.FieldMax, queue.FieldPerKey)
 			r.Holders = x.holders(func(t *task) bool { return t.queueNo == q.no && t.lease.row.Key == row.Key })
 		case queue.HoldKeyTotal:
@@ -174,7 +174,7 @@ func (x *reasons) running() map[string]int {
 func (x *reasons) runningOf(key string) map[string]int {
 	running := make(map[string]int)
 	for _, q := range x.queues.byName {
-		if n := q.order.Running(key); n > 0 {
+		if n := q.order.Keys().Running(key); n > 0 {
 			running[q.name] = n
 		}
 	}

@@ -202,7 +202,7 @@ func (s *settingSet) keysWithLimits(q *queueState) (running map[string]int) {
 			if running == nil {
 				running = make(map[string]int)
 			}
-			running[key] = q.order.Running(key)
+			running[key] = q.order.Keys().Running(key)
 		}
 	}
 	return running

@@ -23,7 +23,7 @@ func (s *slots) take(q *queueState, key string) {
 func (s *slots) release(q *queueState, key string) {
 	q.running--
 	s.total.running--
-	q.order.Finish(key)
+	q.order.Keys().Finish(key)
 	s.keyTotals.vacated(key)
 	s.total.offer()
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/internal/backlog"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/record"
 )
@@ -72,7 +73,7 @@ func (s *stateIndex) queueUp(a queuedTask) {
 		class += ofSuspects
 		q.suspects.add(t)
 	}
-	q.order.PushAged(&t.place, int(t.tier), a.key, class, 1, a.seq)
+	q.order.Push(&t.place, backlog.Arrival{Tier: int(t.tier), Key: a.key, Class: class, Weight: 1, Ticket: a.seq})
 	s.keyTotals.enqueued(q, a.key)
 	s.tasks.append(&q.waiting, t)
 }

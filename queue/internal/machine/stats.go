@@ -25,10 +25,10 @@ func (x *counts) of(q *queueState, at int64) queue.Counts {
 			c.States[state] = n
 		}
 	}
-	held := q.order.HeldByKey()
+	held := q.order.Keys().Held()
 	q.blocked.before(at, func(k *keyRate) { // whose rates let them go again by then
-		if !q.order.AtLimit(k.key) && !x.keyTotals.full(k.key) {
-			held -= q.order.QueuedBy(k.key)
+		if !q.order.Keys().AtLimit(k.key) && !x.keyTotals.full(k.key) {
+			held -= q.order.Keys().Queued(k.key)
 		}
 	})
 	held += x.suspectsHeld(q, at)
@@ -93,5 +93,5 @@ func (x *counts) heldByKey(q *queueState, t *task, at int64) bool {
 		return false
 	}
 	key := t.place.Key()
-	return q.order.AtLimit(key) || x.keyTotals.full(key) || q.rateOf(key) > at
+	return q.order.Keys().AtLimit(key) || x.keyTotals.full(key) || q.rateOf(key) > at
 }

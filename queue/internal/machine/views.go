@@ -75,13 +75,13 @@ func (v *views) holdsOf(t *task, row *record.Row) (holds []queue.Hold) {
 	if q.suspects.held() && suspected(row) {
 		holds = append(holds, queue.Hold{Code: queue.HoldSuspect})
 	}
-	if q.order.AtLimit(row.Key) {
+	if q.order.Keys().AtLimit(row.Key) {
 		holds = append(holds, queue.Hold{Code: queue.HoldKey, What: row.Key})
 	}
 	if v.keyTotals.full(row.Key) {
 		holds = append(holds, queue.Hold{Code: queue.HoldKeyTotal, What: row.Key})
 	}
-	if q.order.Blocked(row.Key)&causeRate != 0 {
+	if q.order.Keys().Blocked(row.Key)&causeRate != 0 {
 		holds = append(holds, queue.Hold{Code: queue.HoldKeyRate, What: row.Key})
 	}
 	return holds
