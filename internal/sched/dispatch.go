@@ -59,11 +59,12 @@ func (c *core) capped(running int) bool {
 
 // release gives slots that a finish has freed to what is next.
 func (c *core) release(freed int) {
-	c.queue.finishes()
-	switch {
-	case c.cfg.Slots != nil && c.nothingWaits():
+	if c.cfg.Slots != nil && c.nothingWaits() {
 		c.gate.word.Add(-uint64(freed)) // every call takes the lock, so the gate needs no marks
-	case !c.handOver(freed):
+		return
+	}
+	c.queue.finishes()
+	if !c.handOver(freed) {
 		c.dispatch(freed, true)
 	}
 }
