@@ -1,16 +1,15 @@
-// Package archtest holds what the project promises about itself as tests: who
-// may import whom, how long a file may grow, how tests may wait, which test
-// shows which row of the specification, and that the documents are true.
+// Package archtest holds what the project promises about itself as tests: which package
+// may import which, how tests may wait, that each row of the specification has tests, and
+// that the documents are true.
 //
 // It has no code of its own. A test that fails here says what to do; the tables
 // at the head of its files are the decisions, each with its reason:
 //
 //	imports_test.go  the architecture: which package may import which
 //	habits_test.go   what a test may not do
-//	sizes_test.go    how long files may grow
 //	errors_test.go   what a sentinel error owes its reader
 //	words_test.go    what may not stand in any file
-//	spec_test.go     docs/spec.md: row → tests
+//	spec_test.go     docs/spec.md: each row has tests
 //	docs_test.go     links that lead somewhere, quick starts that run
 //	rules_test.go    that these rules bite
 package archtest

@@ -28,11 +28,14 @@ func TestLinks(t *testing.T) {
 		}
 		for _, found := range link.FindAllSubmatch(block.ReplaceAll(content, nil), -1) {
 			target, err := url.Parse(string(found[1]))
-			if err != nil || target.IsAbs() || target.Path == "" {
+			if err != nil || target.IsAbs() {
 				continue
 			}
-			to := filepath.Join(root, path.Dir(file), filepath.FromSlash(target.Path))
-			if _, err := os.Stat(to); err != nil {
+			to := filepath.Join(root, filepath.FromSlash(file))
+			if target.Path != "" {
+				to = filepath.Join(root, path.Dir(file), filepath.FromSlash(target.Path))
+			}
+			if _, err := os.Stat(to); err != nil || !hasHeading(to, target.Fragment) {
 				t.Errorf("%s links to %s, which is not there", file, found[1])
 			}
 		}
@@ -41,6 +44,31 @@ func TestLinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// heading finds the headings of a Markdown file, and notInAnchor what their anchors leave out.
+var (
+	heading     = regexp.MustCompile(`(?m)^#+ +(.*)$`)
+	notInAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// hasHeading reports whether a Markdown file has the heading of an anchor, made as GitHub
+// makes it. Other files have every anchor, such as the lines of a source.
+func hasHeading(file, anchor string) bool {
+	if anchor == "" || !strings.HasSuffix(file, ".md") {
+		return true
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return false
+	}
+	for _, h := range heading.FindAllStringSubmatch(string(content), -1) {
+		name := notInAnchor.ReplaceAllString(strings.ToLower(h[1]), "")
+		if strings.ReplaceAll(name, " ", "-") == anchor {
+			return true
+		}
+	}
+	return false
 }
 
 // goBlock finds the Go programs of a Markdown file.

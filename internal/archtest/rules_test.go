@@ -2,7 +2,6 @@ package archtest_test
 
 import (
 	"go/token"
-	"strings"
 	"testing"
 )
 
@@ -48,10 +47,6 @@ func TestRulesBite(t *testing.T) {
 		{"leaves", brokenHabits, "x_test.go", `func TestX() { b.Run(func() { b.Skipf("") }) }`, 1},
 		{"walk leaves a directory", brokenHabits, "x_test.go", `func TestX() { return fs.SkipDir }`, 0},
 		{"short", brokenHabits, "x_test.go", `import "testing"; func TestX() { if testing.Short != nil { return } }`, 1},
-
-		{"long", tooLong, "x.go", strings.Repeat("\n", fileLinesMax+1), 1},
-		{"long test", tooLong, "x_test.go", strings.Repeat("\n", testFileLinesMax+1), 1},
-		{"long table of cases", tooLong, "x_test.go", strings.Repeat("\n", fileLinesMax+1), 0},
 
 		{"bare error in a block", bareErrors, "x.go", "// Errors.\nvar (\nErrA error\n// ErrB: full.\nErrB error\n)", 1},
 		{"bare error alone", bareErrors, "x.go", "var ErrA error", 1},

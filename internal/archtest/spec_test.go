@@ -1,20 +1,15 @@
 package archtest_test
 
 import (
-	"cmp"
-	"flag"
+	"errors"
 	"fmt"
 	"go/ast"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
-
-var update = flag.Bool("update", false, "write the tests that exist into docs/spec.md")
 
 const specFile = "docs/spec.md"
 
@@ -25,8 +20,8 @@ var rowTest = regexp.MustCompile(`^Test([A-E]\d+)_`)
 // rowID is what the first cell of a row of docs/spec.md holds.
 var rowID = regexp.MustCompile(`^[A-E]\d+$`)
 
-// row is one line of a table in docs/spec.md: | id | what | state | tests |.
-type row struct{ id, what, state, tests string }
+// row is one line of a table in docs/spec.md: | id | what | state | where it is explained |.
+type row struct{ id, what, state, explained string }
 
 func parseRow(line string) (row, bool) {
 	cells := strings.Split(strings.Trim(line, "|"), "|")
@@ -36,27 +31,22 @@ func parseRow(line string) (row, bool) {
 	if len(cells) != 4 || !rowID.MatchString(cells[0]) {
 		return row{}, false
 	}
-	return row{id: cells[0], what: cells[1], state: cells[2], tests: cells[3]}, true
+	return row{id: cells[0], what: cells[1], state: cells[2], explained: cells[3]}, true
 }
 
-func (r row) String() string {
-	return strings.ReplaceAll(fmt.Sprintf("| %s | %s | %s | %s |", r.id, r.what, r.state, r.tests), "|  |", "| |")
-}
-
-// check holds the state that the document claims against the tests.
-func (r row) check(tests string) error {
-	shown := tests != ""
+// check compares the state that the document claims with the tests that exist.
+func (r row) check(tests []string) error {
 	switch state, missing, _ := strings.Cut(r.state, ": "); {
 	case state != "done" && state != "part" && state != "later":
 		return fmt.Errorf("its state is %q: write done, part: what is missing, or later", r.state)
 	case state == "part" && missing == "":
-		return fmt.Errorf("it is done in part: say after a colon what is missing")
-	case state != "later" && !shown:
+		return errors.New("it is done in part: say after a colon what is missing")
+	case state != "later" && len(tests) == 0:
 		return fmt.Errorf("it is %s, but there is no test named Test%s_…", state, r.id)
-	case state == "later" && shown:
-		return fmt.Errorf("there are tests for it (%s), so its state cannot be later", tests)
-	case r.tests != tests:
-		return fmt.Errorf("its tests are out of date: run go test ./internal/archtest -update")
+	case state == "later" && len(tests) > 0:
+		return fmt.Errorf("tests are named after it (%s), so its state cannot be later", strings.Join(tests, ", "))
+	case state != "later" && r.explained == "":
+		return fmt.Errorf("it is %s: say in the last column where it is explained", state)
 	}
 	return nil
 }
@@ -69,8 +59,7 @@ func TestSpec(t *testing.T) {
 	}
 	tests := testsByRow(t)
 	seen := map[string]bool{}
-	lines := strings.Split(string(content), "\n")
-	for i, line := range lines {
+	for i, line := range strings.Split(string(content), "\n") {
 		r, ok := parseRow(line)
 		if !ok {
 			continue
@@ -79,32 +68,23 @@ func TestSpec(t *testing.T) {
 			t.Errorf("%s:%d: row %s stands there twice", specFile, i+1, r.id)
 		}
 		seen[r.id] = true
-		shown := tests[r.id]
-		if *update {
-			r.tests = shown
-			lines[i] = r.String()
-		}
-		if err := r.check(shown); err != nil {
+		if err := r.check(tests[r.id]); err != nil {
 			t.Errorf("%s:%d: row %s: %v", specFile, i+1, r.id, err)
 		}
+		t.Logf("%s %s\n\t%s", r.id, r.what, strings.Join(tests[r.id], "\n\t"))
 	}
 	for id, shown := range tests {
 		if !seen[id] {
-			t.Errorf("%s has no row %s, but tests are named after it: %s", specFile, id, shown)
-		}
-	}
-	if *update {
-		if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
-			t.Fatal(err)
+			t.Errorf("%s has no row %s, but tests are named after it: %s", specFile, id, strings.Join(shown, ", "))
 		}
 	}
 }
 
-// testsByRow returns, for every row that tests are named after, the cell that
-// lists them: file by file, in alphabetical order.
-func testsByRow(t *testing.T) map[string]string {
+// testsByRow returns, for every row, the tests that are named after it, as
+// "file: name" in the order of the files.
+func testsByRow(t *testing.T) map[string][]string {
 	t.Helper()
-	found := map[string]map[string][]string{} // row → file → tests
+	tests := map[string][]string{}
 	for _, f := range goFiles(t) {
 		if !f.isTest() {
 			continue
@@ -114,55 +94,41 @@ func testsByRow(t *testing.T) map[string]string {
 			if !ok || fn.Recv != nil {
 				continue
 			}
-			id := rowTest.FindStringSubmatch(fn.Name.Name)
-			if id == nil {
-				continue
+			if id := rowTest.FindStringSubmatch(fn.Name.Name); id != nil {
+				tests[id[1]] = append(tests[id[1]], f.path+": "+fn.Name.Name)
 			}
-			if found[id[1]] == nil {
-				found[id[1]] = map[string][]string{}
-			}
-			found[id[1]][f.path] = append(found[id[1]][f.path], "`"+fn.Name.Name+"`")
 		}
 	}
-	cells := map[string]string{}
-	for id, files := range found {
-		var parts []string
-		for _, file := range slices.SortedFunc(maps.Keys(files), cmp.Compare[string]) {
-			slices.Sort(files[file])
-			parts = append(parts, fmt.Sprintf("%s in [%s](../%s)", strings.Join(files[file], ", "), file, file))
-		}
-		cells[id] = strings.Join(parts, "; ")
-	}
-	return cells
+	return tests
 }
 
 func TestRowCheck(t *testing.T) {
-	const tests = "`TestA1_Run` in [run_test.go](../run_test.go)"
+	tests := []string{"run_test.go: TestA1_Run"}
 	cases := []struct {
-		state, listed, exist string
-		ok                   bool
+		state, explained string
+		tests            []string
+		ok               bool
 	}{
-		{state: "done", listed: tests, exist: tests, ok: true},
-		{state: "part: no shared slots", listed: tests, exist: tests, ok: true},
+		{state: "done", explained: "[run.go](../run.go)", tests: tests, ok: true},
+		{state: "part: no shared slots", explained: "[run.go](../run.go)", tests: tests, ok: true},
 		{state: "later", ok: true},
-		{state: "done"},
-		{state: "done", listed: tests},
-		{state: "done", exist: tests},
-		{state: "part", listed: tests, exist: tests},
-		{state: "later", listed: tests, exist: tests},
+		{state: "done", explained: "[run.go](../run.go)"},
+		{state: "done", tests: tests},
+		{state: "part", explained: "[run.go](../run.go)", tests: tests},
+		{state: "later", tests: tests},
 		{state: "soon"},
 	}
 	for _, c := range cases {
-		line := row{id: "A1", what: "runs", state: c.state, tests: c.listed}.String()
+		line := fmt.Sprintf("| A1 | runs | %s | %s |", c.state, c.explained)
 		r, ok := parseRow(line)
 		if !ok {
 			t.Fatalf("parseRow(%q) does not see a row", line)
 		}
-		if err := r.check(c.exist); (err == nil) != c.ok {
-			t.Errorf("%q against tests %q: %v", line, c.exist, err)
+		if err := r.check(c.tests); (err == nil) != c.ok {
+			t.Errorf("%q with tests %q: %v", line, c.tests, err)
 		}
 	}
-	for _, line := range []string{"", "| Row | What | State | Tests |", "| --- | --- | --- | --- |", "| A1 | what |"} {
+	for _, line := range []string{"", "| Row | What | State | Explained in |", "| --- | --- | --- | --- |", "| A1 | what |"} {
 		if r, ok := parseRow(line); ok {
 			t.Errorf("parseRow(%q) = %v, want no row", line, r)
 		}

@@ -21,10 +21,9 @@ const module = "github.com/stintgo/stint"
 
 // goFile is a parsed file of any module of the repository.
 type goFile struct {
-	path  string // from root, with slashes
-	ast   *ast.File
-	fset  *token.FileSet
-	lines int
+	path string // from root, with slashes
+	ast  *ast.File
+	fset *token.FileSet
 }
 
 func (f *goFile) isTest() bool { return strings.HasSuffix(f.path, "_test.go") }
@@ -61,7 +60,7 @@ func goFiles(t *testing.T) []*goFile {
 
 func parse(fset *token.FileSet, path string, src []byte) (*goFile, error) {
 	parsed, err := parser.ParseFile(fset, path, src, parser.ParseComments|parser.SkipObjectResolution)
-	return &goFile{path: path, ast: parsed, fset: fset, lines: strings.Count(string(src), "\n")}, err
+	return &goFile{path: path, ast: parsed, fset: fset}, err
 }
 
 // hold holds every Go file of the repository against a rule, which returns
