@@ -9,14 +9,15 @@ import (
 	"github.com/stintgo/stint/internal/wire"
 )
 
-// answer is one to a call, ready to be written.
+// answer is the response to a call, ready to be written.
 type answer struct {
 	status int
 	typ    string
 	body   []byte
 }
 
-// encoded is the answer that says what a call returned.
+// encoded returns the answer for the result of a call: out in JSON, or the problem of
+// err.
 func encoded(out any, err error) answer {
 	if err != nil {
 		return problem(wire.ProblemOf(err))
@@ -31,12 +32,12 @@ func encoded(out any, err error) answer {
 func problem(p *wire.Problem) answer {
 	body, err := json.Marshal(p)
 	if err != nil {
-		panic(err) // it is made of texts and a number
+		panic(err) // a Problem has only strings and a number
 	}
 	return answer{p.Status, wire.ProblemJSON, body}
 }
 
-// write sends an answer, and logs it if it is an error of the server's own.
+// write sends an answer, and logs it if it is an internal error of the server.
 func (s *Server) write(w http.ResponseWriter, a answer) {
 	if a.status >= http.StatusInternalServerError {
 		s.errors.add(a)
@@ -44,17 +45,19 @@ func (s *Server) write(w http.ResponseWriter, a answer) {
 	s.send(w, a)
 }
 
-// send sends an answer, and gives up on a client that does not take it.
+// send sends an answer. A client that does not read it within [Config.Timeout] is
+// dropped.
 func (s *Server) send(w http.ResponseWriter, a answer) {
-	s.hurry(http.NewResponseController(w).SetWriteDeadline)
+	s.setDeadline(http.NewResponseController(w).SetWriteDeadline)
 	h := w.Header()
 	h.Set("Content-Type", a.typ)
 	h.Set("Content-Length", strconv.Itoa(len(a.body)))
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
 	w.WriteHeader(a.status)
-	_, _ = w.Write(a.body) // the client is gone: it asks again if it wants to know
+	_, _ = w.Write(a.body) // the client is gone; it repeats the call if it needs the answer
 }
 
-// hurry gives the client its time. What has no deadlines is no connection.
-func (s *Server) hurry(set func(time.Time) error) { _ = set(after(s.cfg.Timeout)) }
+// setDeadline sets a deadline of the connection, [Config.Timeout] from now;
+// connections that have none are left alone.
+func (s *Server) setDeadline(set func(time.Time) error) { _ = set(after(s.cfg.Timeout)) }

@@ -14,13 +14,13 @@ import (
 	"github.com/stintgo/stint/server"
 )
 
-// TestC6_AnswersAreBoundedInBytes: of very many large tasks an answer has as many as it
-// has room for, says that there are more, and takes little memory.
+// TestC6_AnswersAreBoundedInBytes: an answer with many large tasks ends at the limit,
+// says that there are more, and takes little memory.
 func TestC6_AnswersAreBoundedInBytes(t *testing.T) {
 	const (
 		n     = 60                   // tasks of 1 MiB
-		fit   = wire.BytesMost >> 20 // of them in an answer
-		bytes = 200 << 20            // that an answer may take while it is made
+		fit   = wire.BytesMost >> 20 // tasks that fit in an answer
+		bytes = 200 << 20            // limit for allocations per answer
 	)
 	store := memstore.New(memstore.Config{})
 	defer func() { _ = store.Close() }()

@@ -19,13 +19,12 @@ import (
 	"github.com/stintgo/stint/server"
 )
 
-// repeated is a list in JSON.
+// repeated returns a JSON list of n items.
 func repeated(item string, n int) string {
 	return "[" + strings.TrimSuffix(strings.Repeat(item+",", n), ",") + "]"
 }
 
-// worstBodies are bodies of calls, each of some megabytes, that become as much as they can
-// in memory.
+// worstBodies returns bodies of a few megabytes that take the most memory when decoded.
 func worstBodies() map[string][]string {
 	const many = 1_000_000
 	names := `{` + strings.TrimSuffix(strings.Repeat(`"%d":"",`, 9000), ",") + `}`
@@ -66,8 +65,8 @@ func worstBodies() map[string][]string {
 	}
 }
 
-// TestC6_WorstBodies: whatever is in the body of a call, decoding and refusing it takes
-// a few times the memory that is stated, of which most is garbage at once.
+// TestC6_WorstBodies: decoding and refusing any body takes a small multiple of the
+// documented memory, most of it garbage at once.
 func TestC6_WorstBodies(t *testing.T) {
 	s := server.New(memstore.New(memstore.Config{}), server.Config{})
 	defer s.Close()
@@ -88,7 +87,7 @@ func TestC6_WorstBodies(t *testing.T) {
 	}
 }
 
-// blocked is a store whose submits take as long as the test says.
+// blocked is a store whose Submit blocks until the test releases it.
 type blocked struct {
 	memstore.Store
 	begun, goOn chan struct{}
@@ -100,8 +99,8 @@ func (b blocked) Submit(ctx context.Context, now time.Time, tasks []queue.NewTas
 	return b.Store.Submit(ctx, now, tasks)
 }
 
-// TestC6_BodiesTogetherAreBounded: while two calls of the largest size are done, a third
-// is not read; small ones are.
+// TestC6_BodiesTogetherAreBounded: while two calls of the largest size are executed, a
+// third waits and small ones do not.
 func TestC6_BodiesTogetherAreBounded(t *testing.T) {
 	const largest = 8 << 10
 	store := blocked{memstore.New(memstore.Config{}), make(chan struct{}), make(chan struct{})}
@@ -137,8 +136,8 @@ func TestC6_BodiesTogetherAreBounded(t *testing.T) {
 	}
 }
 
-// TestC6_LargeBodiesAreAnswered: a client that sends all of a body before it reads gets
-// the answer that the body is too large, and no reset connection.
+// TestC6_LargeBodiesAreAnswered: a client that sends a whole body before it reads gets
+// the answer that the body is too large, and no connection reset.
 func TestC6_LargeBodiesAreAnswered(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
 	l, err := new(net.ListenConfig).Listen(t.Context(), "unix", socket)
@@ -174,7 +173,7 @@ func TestC6_LargeBodiesAreAnswered(t *testing.T) {
 				_, err = io.WriteString(conn, send.each)
 			}
 		}
-		if err == nil && send.after != "" { // all has been read else, and the connection may be closed
+		if err == nil && send.after != "" { // otherwise all was read, and the connection may be closed
 			_, err = io.WriteString(conn, send.after)
 		}
 		if err != nil {
@@ -186,8 +185,8 @@ func TestC6_LargeBodiesAreAnswered(t *testing.T) {
 			continue
 		}
 		text, err := io.ReadAll(res.Body)
-		told := strings.Contains(string(text), `"code":"too_large"`)
-		if res.StatusCode != http.StatusRequestEntityTooLarge || err != nil || !told || !res.Close {
+		tooLarge := strings.Contains(string(text), `"code":"too_large"`)
+		if res.StatusCode != http.StatusRequestEntityTooLarge || err != nil || !tooLarge || !res.Close {
 			t.Errorf("a body that %s is answered %d %s, %v", name, res.StatusCode, text, err)
 		}
 		res.Body.Close()

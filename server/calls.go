@@ -11,14 +11,14 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// routes has every call of a store.
+// routes returns the handler of all calls of a store.
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("POST "+wire.Submit, call(s, s.submit))
-	mux.Handle("POST "+wire.Claim, once(s, s.claim, s.retell))
+	mux.Handle("POST "+wire.Claim, once(s, s.claim, s.replayClaim))
 	mux.Handle("POST "+wire.Settle, call(s, s.settle))
 	mux.Handle("POST "+wire.Beat, call(s, s.beat))
-	mux.Handle("POST "+wire.Command, once(s, s.command, recount))
+	mux.Handle("POST "+wire.Command, once(s, s.command, replayCommand))
 	mux.Handle("POST "+wire.Find, call(s, s.find))
 	mux.Handle("POST "+wire.Configure, call(s, s.configure))
 	mux.Handle("POST "+wire.Pause, call(s, s.pause))
@@ -34,7 +34,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET "+wire.Log, s.log)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, http.StatusNotFound, "unknown_call",
-			fmt.Sprintf("there is no call %s %.200q: client and server may be of different versions", r.Method, r.URL.Path))
+			fmt.Sprintf("this server has no call %s %.200q; client and server may be of different versions", r.Method, r.URL.Path))
 	})
 	return mux
 }
@@ -54,7 +54,7 @@ func call[In, Out any](s *Server, do func(context.Context, time.Time, In) (Out, 
 	})
 }
 
-// ask serves a call that has parameters, if anything.
+// ask serves a call whose parameters, if it has any, are in its URL.
 func ask[Out any](s *Server, do func(context.Context, time.Time, url.Values) (Out, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.reply(w, r, func(ctx context.Context, now time.Time, ahead time.Duration) answer {
@@ -65,7 +65,7 @@ func ask[Out any](s *Server, do func(context.Context, time.Time, url.Values) (Ou
 	})
 }
 
-// reply does a call at its time, and answers it by the clock of its client.
+// reply executes a call, and sends its answer with the times of the client's clock.
 func (s *Server) reply(
 	w http.ResponseWriter, r *http.Request, do func(ctx context.Context, now time.Time, ahead time.Duration) answer,
 ) {
@@ -78,13 +78,13 @@ func (s *Server) reply(
 	a := do(r.Context(), now, ahead)
 	w.Header().Set(wire.Now, now.Add(-ahead).Format(time.RFC3339Nano))
 	if r.Context().Err() != nil {
-		s.send(w, a) // to a client that has left: that the call ended with it is nobody's fault
+		s.send(w, a) // the client has left, and the call's context ended with it: no error to log
 		return
 	}
 	s.write(w, a)
 }
 
-// now is when a call happens.
+// now returns the time at which a call takes effect.
 func (s *Server) now(r *http.Request) (time.Time, error) {
 	text := r.Header.Get(wire.Now)
 	if s.cfg.Clock == nil || text == "" {
@@ -107,7 +107,7 @@ func (s *Server) claim(ctx context.Context, now time.Time, in queue.Claim) (queu
 		return queue.Claimed{}, fmt.Errorf("%w: a claim of %d tasks: claim at most %d at a time", queue.ErrInvalid, in.Max,
 			wire.ClaimMost)
 	}
-	in.Remote = true // whoever comes this way outlives the store's process
+	in.Remote = true // a client outlives the store's process
 	in.Bytes = bounded(in.Bytes)
 	return s.store.Claim(ctx, now, in)
 }
@@ -147,8 +147,8 @@ func (s *Server) find(ctx context.Context, _ time.Time, in wire.FindCall) (wire.
 	return wire.Tasks{Tasks: tasks, More: size >= in.Page.Bytes}, err
 }
 
-// bounded is how many bytes an answer has that may have some number of them, 0 if that
-// is not said.
+// bounded returns the limit for the size of an answer whose caller asks for at most
+// bytes; 0 asks for no limit of its own.
 func bounded(bytes int) int {
 	if bytes <= 0 {
 		return wire.BytesMost

@@ -20,7 +20,7 @@ import (
 	"github.com/stintgo/stint/server"
 )
 
-// keyed is a call under a key.
+// keyed returns a call with an idempotency key.
 func keyed(path, body, key string) *http.Request {
 	r := request(http.MethodPost, path, body)
 	r.Header.Set(wire.Key, key)
@@ -39,7 +39,7 @@ func submitted(t *testing.T, store queue.Store, tasks int) {
 	}
 }
 
-// claimed serves a claim, and returns the IDs that it gives.
+// claimed executes a claim, and returns the IDs of its tasks.
 func claimed(t *testing.T, h http.Handler, r *http.Request) string {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -55,9 +55,8 @@ func claimed(t *testing.T, h http.Handler, r *http.Request) string {
 	return strings.Join(ids, " ")
 }
 
-// TestC6_KeysAreOfOneCall: a key stands for one call. Another one under it is
-// refused, and not answered what the first one was; calls that may be done twice
-// have no use for keys.
+// TestC6_KeysAreOfOneCall: a second, different call under a key is refused; calls that
+// may be repeated ignore keys.
 func TestC6_KeysAreOfOneCall(t *testing.T) {
 	store := memstore.New(memstore.Config{})
 	s := server.New(store, server.Config{})
@@ -89,8 +88,8 @@ func TestC6_KeysAreOfOneCall(t *testing.T) {
 	}
 }
 
-// TestC6_CutOffAmongOthers: what a worker has claimed and not heard of is
-// remembered, however much the others claim meanwhile.
+// TestC6_CutOffAmongOthers: a claim whose answer was lost stays in the cache, however
+// many calls other workers make.
 func TestC6_CutOffAmongOthers(t *testing.T) {
 	const others = 5000
 	store := memstore.New(memstore.Config{})
@@ -109,7 +108,8 @@ func TestC6_CutOffAmongOthers(t *testing.T) {
 	}
 }
 
-// TestC6_RepeatedTooLate: a repetition gives no lease that is over, or another's.
+// TestC6_RepeatedTooLate: a repeated claim returns no lease that has expired or belongs
+// to another worker.
 func TestC6_RepeatedTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memstore.New(memstore.Config{})
@@ -131,7 +131,7 @@ func TestC6_RepeatedTooLate(t *testing.T) {
 	})
 }
 
-// leaves is a store whose calls end with their contexts.
+// leaves is a store whose calls block until their contexts end.
 type leaves struct {
 	memstore.Store
 	begun chan struct{}
@@ -153,8 +153,8 @@ func (l leaves) Claim(ctx context.Context, _ time.Time, _ queue.Claim) (queue.Cl
 	return queue.Claimed{}, l.wait(ctx)
 }
 
-// TestC5_ClientsThatLeave: the call of a client that has left is no error of the
-// server, and is not logged; a call that is done once goes on, for a time.
+// TestC5_ClientsThatLeave: the call of a client that has left is not logged as an error
+// of the server; a call that is executed once continues up to the timeout.
 func TestC5_ClientsThatLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
@@ -193,7 +193,7 @@ func TestC5_ClientsThatLeave(t *testing.T) {
 	})
 }
 
-// unavailable is a store that cannot be used.
+// unavailable is a store that returns ErrUnavailable.
 type unavailable struct{ memstore.Store }
 
 func (unavailable) Stats(context.Context, time.Time) (queue.Stats, error) {
@@ -204,9 +204,9 @@ func (unavailable) Settings(context.Context) (map[string]queue.Configured, error
 	return nil, errors.New("a fault")
 }
 
-// TestC6_ComplainsOnceAMinute: clients that try again and again do not fill the log;
-// faults of the server's own are all in it.
-func TestC6_ComplainsOnceAMinute(t *testing.T) {
+// TestC6_LogsUnavailableOnceAMinute: clients that retry do not fill the log; every other
+// internal error is logged.
+func TestC6_LogsUnavailableOnceAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		s := server.New(unavailable{}, server.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})

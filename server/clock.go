@@ -2,8 +2,8 @@ package server
 
 import "time"
 
-// clock is the server's time: that of the wall when it began, moved on by the
-// monotonic clock, so that setting the clock ends no lease.
+// clock is the server's time: the wall clock at the start, advanced by the monotonic
+// clock, so that setting the system's clock does not expire leases.
 type clock struct{ start time.Time }
 
 func newClock() clock { return clock{time.Now()} } //nolint:forbidigo // the clock itself
@@ -12,7 +12,7 @@ func (c clock) now() time.Time {
 	return c.start.Round(0).Add(time.Since(c.start)) //nolint:forbidigo // the clock itself
 }
 
-// after is a deadline for a connection.
+// after returns the deadline of a connection, d from now.
 func after(d time.Duration) time.Time {
-	return time.Now().Add(d) //nolint:forbidigo // connections go by this clock
+	return time.Now().Add(d) //nolint:forbidigo // the clock that net.Conn uses
 }

@@ -16,11 +16,11 @@ import (
 	"github.com/stintgo/stint/internal/wire"
 )
 
-// maxHeader bounds the header of a request, and the queues that a client can
-// listen for with it.
+// maxHeader is the largest header of a request, in bytes. It also bounds how many
+// queues a client can name in one URL.
 const maxHeader = 64 << 10
 
-// guarded lets only those requests through that a client of ours makes.
+// guarded passes a request on to next only if it comes from an allowed client.
 func (s *Server) guarded(next http.Handler) http.Handler {
 	origins := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -28,24 +28,24 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 		switch {
 		case foreign != nil:
 			s.refuse(w, http.StatusForbidden, "user", "this server answers processes of its own user and of root: "+
-				foreign.Error()+"; use a server of your own")
+				foreign.Error()+"; start a server of your own")
 		case origins.Check(posted(r)) != nil:
-			s.refuse(w, http.StatusForbidden, "cross_origin", "the page of another site may not use this server")
+			s.refuse(w, http.StatusForbidden, "cross_origin", "pages of other sites may not call this server")
 		case !s.knows(r):
 			s.refuse(w, http.StatusForbidden, "host",
-				fmt.Sprintf("%q is no name of this server: ask for localhost, or have the name set in its configuration", r.Host))
+				fmt.Sprintf("%q is not a name of this server: use localhost, or add the name to the server's configuration", r.Host))
 		case r.Header.Get(wire.Client) == "":
-			s.refuse(w, http.StatusForbidden, "client", "the header "+wire.Client+" is missing, which keeps the pages of "+
+			s.refuse(w, http.StatusForbidden, "client", "the header "+wire.Client+" is missing, which keeps web pages in "+
 				"browsers out: set it to the name of your program, as in curl -H '"+wire.Client+": curl'")
 		case !s.authorized(r):
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			s.refuseToken(w, r.Header.Get("Authorization") != "")
 		case len(r.RequestURI) > maxHeader:
-			s.refuse(w, http.StatusRequestURITooLong, "uri", "the address of the request is too long")
+			s.refuse(w, http.StatusRequestURITooLong, "uri", "the URL of the request is too long")
 		case r.Method == http.MethodPost && !isJSON(r):
-			s.refuse(w, http.StatusUnsupportedMediaType, "content_type", "the Content-Type of a call has to be "+wire.JSON)
+			s.refuse(w, http.StatusUnsupportedMediaType, "content_type", "the Content-Type of a call must be "+wire.JSON)
 		case r.Method != http.MethodPost && r.ContentLength != 0:
-			w.Header().Set("Connection", "close") // rather than to wait for what it sends
+			w.Header().Set("Connection", "close") // do not wait for the body
 			s.refuse(w, http.StatusBadRequest, "body", "only calls by POST have a body")
 		default:
 			if s.limit(w, r) {
@@ -55,10 +55,11 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 	})
 }
 
-// foreignPeer is where the context of a connection has the error of [peer.Check].
+// foreignPeer is the context key of a connection for the error of [peer.Check].
 type foreignPeer struct{}
 
-// withPeer notes whether a connection comes from a user that may not use the server.
+// withPeer stores in the context of a connection whether its user may not use the
+// server.
 func (s *Server) withPeer(ctx context.Context, c net.Conn) context.Context {
 	if err := peer.Check(c, s.cfg.Users); err != nil {
 		return context.WithValue(ctx, foreignPeer{}, err)
@@ -66,18 +67,18 @@ func (s *Server) withPeer(ctx context.Context, c net.Conn) context.Context {
 	return ctx
 }
 
-// posted is a request as if it were a POST. The rules for origins let all others
-// pass, since they should change nothing; but a page that opens stream after
-// stream uses up what this server has for its clients.
+// posted returns r as a POST. The rules for cross-origin requests pass all other
+// methods, which should change nothing; but a page that opens stream after stream would
+// use up [Config.MaxStreams].
 func posted(r *http.Request) *http.Request {
 	r = r.WithContext(r.Context())
 	r.Method = http.MethodPost
 	return r
 }
 
-// knows reports whether a request asks for this server. By a network a browser may
-// come that has been told that a stranger's name is this machine's; nobody can
-// come by a socket of the file system who may not enter its directory.
+// knows reports whether a request names this server as its host. A browser whose DNS
+// maps a foreign name to this machine (DNS rebinding) reaches a TCP address, but not a
+// Unix socket, which the modes of its directory protect.
 func (s *Server) knows(r *http.Request) bool {
 	if bySocket(r) {
 		return true
@@ -98,8 +99,9 @@ func bySocket(r *http.Request) bool {
 	return socket
 }
 
-// authorized reports whether a request has the token, if it needs one. How long the
-// comparison takes says nothing about the token: hashes of equal length are compared.
+// authorized reports whether a request has the token, if it needs one. It compares
+// hashes of equal length in constant time, so that its duration reveals nothing about the
+// token.
 func (s *Server) authorized(r *http.Request) bool {
 	if s.cfg.Token == "" || bySocket(r) {
 		return true
@@ -109,7 +111,7 @@ func (s *Server) authorized(r *http.Request) bool {
 	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(got[:], want[:]) == 1
 }
 
-// refuseToken answers a call that needs the token and has none, or has another one.
+// refuseToken answers a call that needs the token and has none, or a wrong one.
 func (s *Server) refuseToken(w http.ResponseWriter, hasOne bool) {
 	const where = "the token of stint serve is in the file token of its directory (--dir), " +
 		"which --token-file or STINT_TOKEN_FILE names for the commands of stint"
@@ -127,8 +129,8 @@ func isJSON(r *http.Request) bool {
 	return err == nil && typ == wire.JSON
 }
 
-// refuse answers a request that is no call of a store.
+// refuse answers a request that is not a valid call.
 func (s *Server) refuse(w http.ResponseWriter, status int, code, detail string) {
-	s.hurry(http.NewResponseController(w).SetReadDeadline) // of what it has yet to send
+	s.setDeadline(http.NewResponseController(w).SetReadDeadline) // for the rest of the request
 	s.write(w, problem(&wire.Problem{Title: http.StatusText(status), Status: status, Code: code, Detail: detail}))
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/stintgo/stint/server"
 )
 
-// TestC6_WhoMayAsk: nobody but a client of ours, as far as HTTP can tell. The
-// requests that a browser can be made to send are refused.
-func TestC6_WhoMayAsk(t *testing.T) {
+// TestC6_AllowedClients: the server refuses the requests that a browser can be made to
+// send.
+func TestC6_AllowedClients(t *testing.T) {
 	s := server.New(memstore.New(memstore.Config{}), server.Config{MaxBody: 1000, Hosts: []string{"queue.example"}})
 	defer s.Close()
 	with := func(r *http.Request, change func(*http.Request)) *http.Request {
@@ -87,10 +87,10 @@ func TestC6_WhoMayAsk(t *testing.T) {
 	}
 }
 
-// TestC6_PagesCannotAsk: what any page can have a browser send, with none of the
-// headers by which newer ones tell of the page, is refused by every route before
-// anything is done, and the refusal says what a program has to add. A page that
-// would add it has to ask first (a preflight), and is not allowed to.
+// TestC6_PagesCannotAsk: every route refuses, before anything is done, what a page can
+// make a browser send, also without the headers by which newer browsers identify the
+// page, and the refusal says which header a program must add. A page that adds it needs a
+// preflight, which the server does not allow.
 func TestC6_PagesCannotAsk(t *testing.T) {
 	s := server.New(memstore.New(memstore.Config{}), server.Config{Hosts: []string{"queue.example"}})
 	defer s.Close()
@@ -104,7 +104,7 @@ func TestC6_PagesCannotAsk(t *testing.T) {
 		for _, host := range []string{"localhost:7117", "127.0.0.1:7117", "[::1]:7117", "queue.example"} {
 			r := request(method, path, "")
 			ctx, leave := context.WithCancel(r.Context())
-			leave() // or a stream that was let through would not end
+			leave() // end a stream that was wrongly admitted
 			r = r.WithContext(ctx)
 			r.Host = host
 			r.Header.Del(wire.Client)
@@ -133,12 +133,12 @@ func TestC6_PagesCannotAsk(t *testing.T) {
 	}
 }
 
-// strange is the address of a listener that is neither TCP nor a socket: such as
-// one that wraps TCP for tunnels.
+// strange is the address of a listener that is neither TCP nor a Unix socket, such as one
+// that wraps TCP for tunnels.
 type strange struct{ net.Addr }
 
-// TestC6_SocketsHaveNoNames: by a socket of the file system, any host will do; by
-// nothing else, and not by what the server does not know either.
+// TestC6_SocketsHaveNoNames: any host is accepted by a Unix socket, and by no other kind
+// of listener.
 func TestC6_SocketsHaveNoNames(t *testing.T) {
 	s := server.New(memstore.New(memstore.Config{}), server.Config{})
 	for _, test := range []struct {

@@ -9,19 +9,19 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// hub hands the signals of a store to the clients who listen, of whom there may be
-// many. It listens once to each of their queues: so the store, which signals with
-// most changes of a task, has as little to do for many clients as for one.
+// hub passes the signals of a store to the clients that listen. It listens once to
+// each of their queues, so that the cost to the store, which signals with most changes of
+// a task, does not grow with the number of clients.
 type hub struct {
 	store queue.Store
 
-	mu     sync.Mutex // before the store's
+	mu     sync.Mutex // lock order: before the store's
 	closed bool
-	relays map[string]*relay // of the queues that somebody listens to
+	relays map[string]*relay // by queue; a relay exists while a client listens
 	ended  sync.WaitGroup
 }
 
-// relay takes the signals of one queue.
+// relay receives the signals of one queue.
 type relay struct {
 	to    map[*signals]struct{} // guarded by the hub's lock
 	ready <-chan struct{}
@@ -31,13 +31,13 @@ type relay struct {
 
 func newHub(store queue.Store) *hub { return &hub{store: store, relays: make(map[string]*relay)} }
 
-// listen tells a client of the signals of queues from now on, beginning with one
-// for each: it may have been away, and a signal was meant for it.
+// listen registers a client for the signals of queues, and signals each queue once: a
+// signal may have been missed while the client was disconnected.
 func (h *hub) listen(to *signals, queues ...string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, name := range queues {
-		name = cmp.Or(name, defaultQueue) // as a client expects to be told of it
+		name = cmp.Or(name, defaultQueue) // the name that the client's signals have
 		if r := h.relay(name); r != nil {
 			r.to[to] = struct{}{}
 		}
@@ -45,8 +45,8 @@ func (h *hub) listen(to *signals, queues ...string) {
 	}
 }
 
-// relay returns that of a queue, made if there is none; nil if the hub is closed.
-// The lock is held.
+// relay returns the relay of a queue, and creates it if there is none. It returns nil
+// if the hub is closed. The caller must hold mu.
 func (h *hub) relay(name string) *relay {
 	r := h.relays[name]
 	if r == nil && !h.closed {
@@ -58,7 +58,7 @@ func (h *hub) relay(name string) *relay {
 	return r
 }
 
-// leave is the opposite of listen.
+// leave unregisters a client from the signals of queues.
 func (h *hub) leave(to *signals, queues ...string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -74,14 +74,14 @@ func (h *hub) leave(to *signals, queues ...string) {
 	}
 }
 
-// end ends a relay. The lock is held.
+// end ends a relay. The caller must hold mu.
 func (h *hub) end(name string, r *relay) {
 	r.stop()
 	close(r.over)
 	delete(h.relays, name)
 }
 
-// run hands signals on until the relay is over.
+// run passes signals on until the relay ends.
 func (h *hub) run(name string, r *relay) {
 	for {
 		select {
@@ -97,7 +97,7 @@ func (h *hub) run(name string, r *relay) {
 	}
 }
 
-// close stops everything, and waits for it.
+// close ends all relays, and waits until they have ended.
 func (h *hub) close() {
 	h.mu.Lock()
 	h.closed = true
@@ -108,7 +108,7 @@ func (h *hub) close() {
 	h.ended.Wait()
 }
 
-// signals are the queues of which the client of a stream is to be told.
+// signals are the queues whose signals have not been written to a client's stream yet.
 type signals struct {
 	mu      sync.Mutex
 	pending map[string]struct{}
@@ -126,7 +126,7 @@ func (s *signals) signal(name string) {
 	wake(s.wake)
 }
 
-// take returns the queues, and forgets them.
+// take returns the pending queues and clears them.
 func (s *signals) take() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,7 +135,7 @@ func (s *signals) take() []string {
 	return queues
 }
 
-// wake sends a signal unless there is one.
+// wake sends a signal unless one is pending.
 func wake(to chan struct{}) {
 	select {
 	case to <- struct{}{}:

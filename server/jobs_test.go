@@ -12,8 +12,8 @@ import (
 	"github.com/stintgo/stint/server"
 )
 
-// A server whose process runs tasks tells how many at once, and changes that; one that
-// runs none says so.
+// A server whose process runs tasks returns and changes how many run at once; otherwise
+// the call is not found.
 func TestB5_JobsOfTheProcess(t *testing.T) {
 	most := 2
 	jobs := func(to string) (int, int, []string, error) {
@@ -38,7 +38,7 @@ func TestB5_JobsOfTheProcess(t *testing.T) {
 		{jobs, `{"to":"x"}`, `"code":"invalid"`, 400},
 		{jobs, `{"too":"8"}`, `"code":"invalid"`, 400},
 		{jobs, ``, `"code":"invalid"`, 400},
-		{nil, `{}`, `runs no tasks itself`, 404},
+		{nil, `{}`, `runs no tasks`, 404},
 	} {
 		s := server.New(memstore.New(memstore.Config{}), server.Config{Jobs: test.jobs})
 		w := httptest.NewRecorder()

@@ -14,11 +14,11 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// LogName is the name of a task's log in [Config.Logs].
+// LogName returns the name of a task's log in [Config.Logs].
 func LogName(id queue.ID) string { return id.String() + ".log" }
 
-// log answers with the log of a task as it is now, or the part of it that is
-// asked for by a Range.
+// log answers with the current log of a task, or with the part of it that the header
+// Range asks for.
 func (s *Server) log(w http.ResponseWriter, r *http.Request) {
 	id, err := queue.ParseID(r.URL.Query().Get(wire.QueryID))
 	if err != nil {
@@ -29,7 +29,7 @@ func (s *Server) log(w http.ResponseWriter, r *http.Request) {
 	if text := r.URL.Query().Get(wire.QuerySize); text != "" {
 		size, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			s.write(w, encoded(nil, fmt.Errorf("%w: the size %.40q is no number of bytes", queue.ErrInvalid, text)))
+			s.write(w, encoded(nil, fmt.Errorf("%w: the size %.40q is not a number of bytes", queue.ErrInvalid, text)))
 			return
 		}
 		if !s.enter(w) {
@@ -43,14 +43,14 @@ func (s *Server) log(w http.ResponseWriter, r *http.Request) {
 		s.write(w, encoded(nil, err))
 		return
 	}
-	defer func() { _ = f.Close() }() // it was read
+	defer func() { _ = f.Close() }() // only read
 	info, err := f.Stat()
 	text, ok := f.(io.ReadSeeker)
 	if err != nil || !ok {
 		s.write(w, encoded(nil, errors.Join(errors.New("the log cannot be read"), err)))
 		return
 	}
-	s.hurry(http.NewResponseController(w).SetWriteDeadline)
+	s.setDeadline(http.NewResponseController(w).SetWriteDeadline)
 	h := w.Header()
 	if file := s.fileOfLog(f); file != "" {
 		h.Set(wire.LogFile, file)
@@ -59,19 +59,19 @@ func (s *Server) log(w http.ResponseWriter, r *http.Request) {
 			r.Header.Del("Range")
 		}
 	}
-	h.Set("Content-Type", wire.Bytes) // what a program writes is nothing for a browser to interpret
+	h.Set("Content-Type", wire.Bytes) // keeps browsers from interpreting the output of programs
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
 	http.ServeContent(w, r, "", info.ModTime(), text)
 }
 
-// awaitLog returns when the log of a task has another size than the client knows, or is
-// another file, the task is finished, or there is no more time for waiting.
+// awaitLog waits until the log of a task has another size than the client has seen, is
+// another file, or the task is finished, but no longer than [wire.Alive].
 func (s *Server) awaitLog(ctx context.Context, id queue.ID, size int64, file string) {
 	if s.cfg.Follow == nil {
 		return
 	}
-	news, stop := s.cfg.Follow(id) // before the first look
+	news, stop := s.cfg.Follow(id) // before the first check, so that no change is missed
 	defer stop()
 	patience := time.NewTimer(wire.Alive)
 	defer patience.Stop()
@@ -82,14 +82,15 @@ func (s *Server) awaitLog(ctx context.Context, id queue.ID, size int64, file str
 	}
 }
 
-// isLog reports whether the log of a task has a size, and is that file unless file is
-// empty or not known here. A log that is not there yet has the size 0.
+// isLog reports whether the log of a task has a size and is still the given file. The
+// file is not compared if its identity is empty or unknown here. A missing log has size
+// 0.
 func (s *Server) isLog(id queue.ID, size int64, file string) bool {
 	f, err := s.openLog(id)
 	if err != nil {
 		return errors.Is(err, queue.ErrNotFound) && size == 0
 	}
-	defer func() { _ = f.Close() }() // nothing was done with it
+	defer func() { _ = f.Close() }() // only examined
 	info, err := f.Stat()
 	if err != nil || info.Size() != size {
 		return false
@@ -98,7 +99,7 @@ func (s *Server) isLog(id queue.ID, size int64, file string) bool {
 	return file == "" || now == "" || now == file
 }
 
-// fileOfLog identifies a log for [wire.LogFile]. It is empty if that is not possible.
+// fileOfLog returns the identity of a log for [wire.LogFile], or "" if it is unknown.
 func (s *Server) fileOfLog(f fs.File) string {
 	if s.cfg.LogFile == nil {
 		return ""
@@ -106,7 +107,7 @@ func (s *Server) fileOfLog(f fs.File) string {
 	return s.cfg.LogFile(f)
 }
 
-// unfinished reports whether there is such a task, and more may come of it.
+// unfinished reports whether a task exists and is not finished.
 func (s *Server) unfinished(ctx context.Context, id queue.ID) bool {
 	tasks, err := s.store.Find(ctx, queue.Filter{IDs: []queue.ID{id}}, queue.Page{Limit: 1})
 	return err == nil && len(tasks) == 1 && !tasks[0].State.Finished()
@@ -114,11 +115,11 @@ func (s *Server) unfinished(ctx context.Context, id queue.ID) bool {
 
 func (s *Server) openLog(id queue.ID) (fs.File, error) {
 	if s.cfg.Logs == nil {
-		return nil, fmt.Errorf("%w: this server keeps no logs of tasks", queue.ErrNotFound)
+		return nil, fmt.Errorf("%w: this server does not keep the logs of tasks", queue.ErrNotFound)
 	}
 	f, err := s.cfg.Logs.Open(LogName(id))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w, or none that has written a log: %s", queue.ErrNotFound, id)
+		return nil, fmt.Errorf("%w: no log of task %s", queue.ErrNotFound, id)
 	}
 	return f, err
 }

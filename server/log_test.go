@@ -15,8 +15,9 @@ import (
 	"github.com/stintgo/stint/server"
 )
 
-// TestC4_LogsAreWaitedFor: who knows all of a log is answered when there is more of
-// it, or it is another one, or its task is finished, and not before, but for a time.
+// TestC4_LogsAreWaitedFor: a request for a log whose size the client knows is answered
+// when the log grows, is replaced, or its task is finished, and otherwise after a
+// timeout.
 func TestC4_LogsAreWaitedFor(t *testing.T) {
 	const known, later = "known", 3 * time.Second
 	type world struct {
@@ -94,8 +95,7 @@ func TestC4_LogsAreWaitedFor(t *testing.T) {
 	}
 }
 
-// TestC6_WaitsForLogsAreBounded: they take the places of those who listen, and give
-// them back.
+// TestC6_WaitsForLogsAreBounded: waiting requests count as streams until they end.
 func TestC6_WaitsForLogsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memstore.New(memstore.Config{})

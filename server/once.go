@@ -11,17 +11,17 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// told is how a call that is done once is told to who repeats it.
-type told[Out any] struct {
-	caller string                                                // see [replays.do]
-	again  func(ctx context.Context, now time.Time) (Out, error) // nil if it may as well be done again
+// result says how to answer a repetition of a call that is executed once.
+type result[Out any] struct {
+	caller string                                                // see [idempotencyCache.do]
+	again  func(ctx context.Context, now time.Time) (Out, error) // nil if a repetition may execute the call
 }
 
-// once serves a call that must not be done again when it is repeated. The client
-// may leave while it is done, and ask for the answer later, so it does not end
-// with the client's connection.
+// once serves a call that must not be executed again when a client repeats it. The
+// client may disconnect during the call and ask for the answer later, so the call does
+// not end with the client's connection.
 func once[In, Out any](
-	s *Server, do func(context.Context, time.Time, In) (Out, error), tell func(In, Out) told[Out],
+	s *Server, do func(context.Context, time.Time, In) (Out, error), resultOf func(In, Out) result[Out],
 ) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var in In
@@ -36,18 +36,19 @@ func once[In, Out any](
 					toClient(&out, ahead)
 					return encoded(out, err)
 				}
-				return s.replays.do(ctx, now, key, fingerprint(sum.Sum(nil)), func() (answer, string, repeat) {
-					return first(ctx, s, now, ahead, in, do, tell)
+				return s.cache.do(ctx, now, key, fingerprint(sum.Sum(nil)), func() (answer, string, repeat) {
+					return first(ctx, s, now, ahead, in, do, resultOf)
 				})
 			})
 		})
 	})
 }
 
-// first does a call that is done once, and returns its answer, and how to repeat that.
+// first executes a call, and returns its answer, its caller, and how to answer
+// repetitions of it.
 func first[In, Out any](
 	ctx context.Context, s *Server, now time.Time, ahead time.Duration, in In,
-	do func(context.Context, time.Time, In) (Out, error), tell func(In, Out) told[Out],
+	do func(context.Context, time.Time, In) (Out, error), resultOf func(In, Out) result[Out],
 ) (a answer, caller string, again repeat) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.Timeout)
 	defer stop()
@@ -55,7 +56,7 @@ func first[In, Out any](
 	if err != nil {
 		return encoded(nil, err), "", nil
 	}
-	t := tell(in, out)
+	t := resultOf(in, out)
 	toClient(&out, ahead)
 	if t.again == nil {
 		return encoded(out, nil), "", nil
@@ -67,19 +68,20 @@ func first[In, Out any](
 	}
 }
 
-// retell tells of a claim again: of those of its tasks that are still leased by
-// it, as they are by now. They are read anew, since to keep them would take the
-// room of their payloads. A claim that gave nothing may be done again.
-func (s *Server) retell(in queue.Claim, out queue.Claimed) told[queue.Claimed] {
+// replayClaim answers a repeated claim with those tasks of the first that are still
+// leased by it, in their present state. It reads them from the store, since keeping them
+// would keep their payloads in memory. A claim that returned no tasks may be executed
+// again.
+func (s *Server) replayClaim(in queue.Claim, out queue.Claimed) result[queue.Claimed] {
 	if len(out.Tasks) == 0 {
-		return told[queue.Claimed]{}
+		return result[queue.Claimed]{}
 	}
 	ids, tokens := make([]queue.ID, len(out.Tasks)), make([]queue.Token, len(out.Tasks))
 	for i := range out.Tasks {
 		ids[i], tokens[i] = out.Tasks[i].ID, out.Tasks[i].Lease.Token
 	}
 	next := out.Next
-	return told[queue.Claimed]{"worker " + in.Worker, func(ctx context.Context, _ time.Time) (queue.Claimed, error) {
+	return result[queue.Claimed]{"worker " + in.Worker, func(ctx context.Context, _ time.Time) (queue.Claimed, error) {
 		found, err := s.store.Find(ctx, queue.Filter{IDs: ids}, queue.Page{Limit: len(ids)})
 		if err != nil {
 			return queue.Claimed{}, err
@@ -98,7 +100,7 @@ func (s *Server) retell(in queue.Claim, out queue.Claimed) told[queue.Claimed] {
 	}}
 }
 
-// recount tells again how many tasks a command has changed.
-func recount(_ queue.Command, out wire.Changed) told[wire.Changed] {
-	return told[wire.Changed]{again: func(context.Context, time.Time) (wire.Changed, error) { return out, nil }}
+// replayCommand answers a repeated command with the count of the first.
+func replayCommand(_ queue.Command, out wire.Changed) result[wire.Changed] {
+	return result[wire.Changed]{again: func(context.Context, time.Time) (wire.Changed, error) { return out, nil }}
 }

@@ -1,45 +1,46 @@
-// Package server lets other processes use the store that this one has open, over
-// HTTP: each call of [queue.Store] is one request. Package queue/httpstore is the
-// client, a [queue.Store] itself, so that a worker does not know the difference.
+// Package server gives other processes access to a store over HTTP: each call of
+// [queue.Store] is one request. Package queue/httpstore is the client; it implements
+// [queue.Store], so a worker uses a remote store as it does a local one.
 //
 //	store, err := filestore.Open("stint-data", filestore.Config{})
 //	...
 //	l, err := net.Listen("unix", "stint.sock") // or "tcp", "127.0.0.1:7117"
 //	...
 //	s := server.New(store, server.Config{})
-//	go worker.Run(ctx, ...)     // this process may use the store as well
-//	err = s.Serve(ctx, l)       // until ctx ends, and at the same time on others, if need be
-//	s.Close()                   // and then the store
+//	go worker.Run(ctx, ...)     // this process may use the store too
+//	err = s.Serve(ctx, l)       // until ctx ends; a server may serve several listeners
+//	s.Close()                   // then close the store
 //
 // # Time
 //
-// The clock of the server counts. Each call says what time it is by the client's clock.
-// If that differs by a second or more, the server converts the times of the call, such
-// as RunAt and Deadline, to its own clock, and those of the answer to the client's. So
-// a task that a client delays by ten minutes starts after ten minutes, whatever time
-// either of them has. Schedules are times of day, and go by the clocks of the processes
+// The clock of the server decides. Each call carries the time of the client's clock.
+// If that differs by 1 s or more, the server converts the times of the call, such as
+// RunAt and Deadline, to its own clock, and the times of the answer to the client's. So a
+// task that a client delays by ten minutes starts after ten minutes, however far apart
+// the two clocks are. Schedules are times of day, and follow the clocks of the processes
 // that submit their tasks.
 //
 // # Leases
 //
-// All who claim here are in other processes, so their leases outlive this one: a
-// worker whose server is started again works on. Those in this process, who use the
-// store itself, say themselves what they are.
+// Clients of the server are other processes, so their leases outlive this one: when
+// the server restarts, their workers continue. Workers in this process use the store
+// directly, and set [queue.Claim.Remote] themselves.
 //
-// # What it keeps away
+// # Access and limits
 //
-// A client may do everything. By a Unix socket [Server.Serve] lets in processes of its
-// own user, of root and of [Config.Users]; on systems other than Linux, all who may
-// open the socket. At a TCP address it lets in all who have [Config.Token], or all
-// if there is none. On a TCP address the server answers only
-// requests that name this machine, or a name of [Config.Hosts], as their host.
-// It answers none that another site's page makes a browser send: every call has
-// to name its program in the header Stint-Client, which no such page can set.
-// Calls have a largest size, and clients a time in which to send them and to take
-// the answers. The number of items in a call is bounded as well, and all calls that are
-// sent and done at a time have at most twice the memory that the largest takes, 266 MiB
-// unless [Config.MaxBody] says otherwise; further ones wait. An answer to a Claim or a
-// Find has at most 1,000 tasks, and ends with the task with which it has 16 MiB of them.
+// A client may call everything. By a Unix socket [Server.Serve] admits processes of
+// its own user, of root and of [Config.Users]; on systems other than Linux, every process
+// that can open the socket. At a TCP address it admits clients that have [Config.Token],
+// or every client if there is no token. At a TCP address, requests must name this
+// machine, or a name of [Config.Hosts], as their host. Requests that a browser makes for
+// the page of another site are refused: every call must name its program in the header
+// Stint-Client, which such pages cannot set.
+//
+// The size of a call is limited, and so is the time that a client has to send it and
+// to read the answer. The number of items in a call is limited too. All calls that are
+// received and executed at once take at most twice the memory of the largest, 266 MiB
+// with the default of [Config.MaxBody]; further calls wait. An answer to Claim or Find
+// has at most 1,000 tasks, and ends with the task that brings it to 16 MiB.
 package server
 
 import (
@@ -59,54 +60,55 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// Config is how a server works. The zero value is a good default.
+// Config configures a server. The zero value is a good default.
 type Config struct {
-	// MaxBody is the largest call, in bytes: 64 MiB if it is 0. Payloads are a third
-	// longer in a call than in a task.
+	// MaxBody is the largest body of a call, in bytes; 0 means 64 MiB. Payloads are a
+	// third longer in a call than in a task (base64).
 	MaxBody int64
-	// MaxItem is the largest task, outcome or sign of life in a call, and the largest
-	// call without a list of them, in bytes: 4 MiB if it is 0. A store whose MaxPayload
-	// is above 2.5 MiB needs more.
+	// MaxItem is the largest task, outcome or heartbeat in a call, and the largest
+	// call without a list, in bytes; 0 means 4 MiB. A store whose MaxPayload is above 2.5
+	// MiB needs more.
 	MaxItem int64
-	// MaxStreams is how many clients may listen for events or signals at a time:
-	// 1024 if it is 0.
+	// MaxStreams is how many clients may listen for events or signals, or wait for a
+	// log, at once; 0 means 1024.
 	MaxStreams int
-	// Timeout is how long a client may take to send a call, and to take an answer or
-	// a part of a stream: 30 s if it is 0.
+	// Timeout is how long a client may take to send a call, and to read an answer or a
+	// part of a stream; 0 means 30 s.
 	Timeout time.Duration
-	// Hosts are the names, without ports, by which the server is asked for on a TCP
-	// address besides localhost and the addresses of the loopback interface.
+	// Hosts are further host names, without ports, that requests at a TCP address may
+	// have, besides localhost and the addresses of the loopback interface.
 	Hosts []string
-	// Token is what calls to a TCP address have to bring in the header Authorization,
-	// as "Bearer" and the token; others are answered 401. Empty: whoever reaches the
-	// address may call. Calls by a Unix socket need no token.
+	// Token is the secret that calls to a TCP address must have in the header
+	// Authorization, as "Bearer" and the token; calls without it are answered 401. If it
+	// is empty, every client that reaches the address may call. Calls by a Unix socket
+	// need no token.
 	Token string
-	// Users are the user IDs whose processes may use the server by a Unix socket,
-	// besides that of this process and root. Linux; on other systems the modes of the
-	// socket and of its directory decide.
+	// Users are the IDs of further users whose processes may use the server by a Unix
+	// socket, besides the user of this process and root. Linux only; on other systems the
+	// modes of the socket and of its directory decide.
 	Users []int
-	// Logs has what tasks have written, each under its [LogName], in files that can
-	// seek; nil if nobody keeps that.
+	// Logs has the output of tasks, in files named by [LogName] that must implement
+	// io.Seeker. Nil if there are no logs.
 	Logs fs.FS
-	// Follow returns a channel that receives after there may be something new in the
-	// log of a task, or the task is finished, until stop is called. It holds one
-	// signal. Nil if nobody can tell: those who follow a log look again and again.
+	// Follow returns a channel that receives when the log of a task may have grown or
+	// the task has finished, until stop is called. The channel buffers one signal. Nil if
+	// there are no such signals: clients that follow a log then poll it.
 	Follow func(id queue.ID) (news <-chan struct{}, stop func())
-	// LogFile identifies a file of Logs that has been opened: it returns another text for
-	// a log that has lost its beginning, and the same one while the log only grows, also
-	// after a restart. Empty if that is not known; nil if it never is: a client then
-	// takes a log for another one only if it is shorter than before.
+	// LogFile returns the identity of an open file of Logs: it changes when a log has
+	// lost its beginning, and stays the same, also after a restart, while the log only
+	// grows. It returns "" if the identity is unknown. If LogFile is nil, a client
+	// detects another log only by its being shorter than before.
 	LogFile func(log fs.File) string
-	// Jobs returns how many tasks this process may run at once, and how many it runs,
-	// after it has changed the first to what a client asks for, unless that is empty.
-	// Notes are what the client's user should know of the change. Nil if the process runs
-	// none. Errors: queue.ErrInvalid.
+	// Jobs returns how many tasks this process may run at once, and how many it runs
+	// now, after it has set the first to the value that a client asks for, unless that is
+	// empty. Notes are messages about the change for the client's user. Nil if the
+	// process runs no tasks. Errors: queue.ErrInvalid.
 	Jobs func(to string) (most, running int, notes []string, err error)
-	// Clock is for tests only: it makes the time of a call from what the client says
-	// it is, which a server must not believe. Nil is the server's clock.
+	// Clock is for tests only: it returns the time of a call from the time that the
+	// client states, which a real server must not trust. Nil means the server's clock.
 	Clock func(client time.Time) time.Time
-	// Logger is told of errors that are the server's own, and once a minute of calls
-	// that cannot be done because the store is not available; nil discards them.
+	// Logger receives the internal errors of the server, and at most once a minute the
+	// calls that fail because the store is unavailable; nil discards them.
 	Logger *slog.Logger
 }
 
@@ -128,22 +130,22 @@ type Server struct {
 	clock   clock
 	handler http.Handler
 	hub     *hub
-	replays *replays
-	errors  complaints
+	cache   *idempotencyCache
+	errors  errorThrottle
 	streams atomic.Int64
-	bodies  *csync.Semaphore // bytes of memory for bodies that are being decoded and done
+	bodies  *csync.Semaphore // bytes of memory for bodies during decoding and execution
 
-	closing chan struct{} // closed when streams are to end
+	closing chan struct{} // closed when streams must end
 	close   sync.Once
 }
 
-// New returns a server of a store, which stays the caller's to close.
+// New returns a server of a store. The caller closes the store.
 func New(store queue.Store, cfg Config) *Server {
 	s := &Server{
 		store: store, cfg: cfg.withDefaults(), clock: newClock(), hub: newHub(store),
-		replays: newReplays(), closing: make(chan struct{}),
+		cache: newIdempotencyCache(), closing: make(chan struct{}),
 	}
-	const atOnce = 2 // of the largest bodies
+	const atOnce = 2 // calls of the largest size
 	s.bodies = csync.NewSemaphore(atOnce * wire.Cost(s.cfg.MaxBody))
 	s.errors.log, s.errors.clock = s.cfg.Logger, s.clock
 	s.handler = s.guarded(s.routes())
@@ -153,24 +155,23 @@ func New(store queue.Store, cfg Config) *Server {
 // ServeHTTP serves one call.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// Close ends the streams, which are the calls that would not end by themselves,
-// and returns when nothing listens to the store any more. Calls are answered as
-// before. It is to be called before the store is closed, when the last Serve has
-// returned.
+// Close ends the streams, which do not end by themselves, and returns when the server
+// no longer listens to the store. Other calls are still answered. Call it when the last
+// Serve has returned, before closing the store.
 func (s *Server) Close() {
 	s.close.Do(func() { close(s.closing) })
 	s.hub.close()
 }
 
-// serving is where the context of a request has the end of its Serve, a channel
-// that is closed.
+// serving is the context key of a request for the channel that is closed when its
+// Serve ends.
 type serving struct{}
 
-// Serve answers calls that come by a listener, until ctx ends. Then it takes no
-// more, ends its streams, waits [Config.Timeout] for those that are being
-// answered, and returns nil if that was long enough. The listener is closed in any
-// case. A server may serve several listeners at a time, and go on to serve when it
-// has: only Close ends it.
+// Serve answers calls from a listener until ctx ends. Then it accepts no more calls,
+// ends its streams, waits up to [Config.Timeout] for the calls in progress, and returns
+// nil if they have ended by then. It always closes the listener. A server may serve
+// several listeners at once, and may serve again after Serve has returned: only Close
+// ends it.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	ending := make(chan struct{})
 	end := sync.OnceFunc(func() { close(ending) })

@@ -21,7 +21,7 @@ import (
 	"github.com/stintgo/stint/server"
 )
 
-// request is one to a server on a TCP address of the loopback interface.
+// request returns a request to a server at a TCP address of the loopback interface.
 func request(method, path, body string) *http.Request {
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
 	local := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 7117}
@@ -34,7 +34,7 @@ func request(method, path, body string) *http.Request {
 	return r
 }
 
-// answered serves one request.
+// answered executes a request.
 func answered(t *testing.T, h http.Handler, r *http.Request) (status int, code string) {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -54,8 +54,8 @@ func answered(t *testing.T, h http.Handler, r *http.Request) (status int, code s
 
 const claim = `{"worker":"w","kinds":["k"],"max":1,"lease_ns":1000000000}`
 
-// FuzzCalls sends any bytes to any call: it is done or refused, and never the
-// server's own fault.
+// FuzzCalls sends any bytes to any call: it is executed or refused, never an internal
+// error.
 func FuzzCalls(f *testing.F) {
 	paths := []string{
 		wire.Submit, wire.Claim, wire.Settle, wire.Beat, wire.Command, wire.Find, wire.Configure, wire.Pause,
@@ -80,8 +80,7 @@ func FuzzCalls(f *testing.F) {
 	})
 }
 
-// TestC5_ServeEnds: Serve answers what it has begun, ends what would have no end,
-// and returns.
+// TestC5_ServeEnds: Serve answers the calls in progress, ends the streams, and returns.
 func TestC5_ServeEnds(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
 	l, err := new(net.ListenConfig).Listen(t.Context(), "unix", socket)
@@ -100,7 +99,7 @@ func TestC5_ServeEnds(t *testing.T) {
 	}
 	defer client.Close()
 	ready, _ := client.Listen("")
-	<-ready // the stream is there
+	<-ready // the stream has begun
 	ended := make(chan error, 2)
 	go func() { ended <- client.Watch(t.Context(), func() {}, func(queue.Event) {}) }()
 	go func() {
@@ -125,7 +124,7 @@ func TestC5_ServeEnds(t *testing.T) {
 	}
 }
 
-// slow is a store whose statistics take as long as the test says.
+// slow is a store whose Stats blocks until the test releases it.
 type slow struct {
 	memstore.Store
 	begun, goOn chan struct{}
@@ -152,8 +151,8 @@ func listening(t *testing.T, url string) *http.Response {
 	return res
 }
 
-// TestC6_StreamsAreBounded: one more than may listen is refused, and has its place
-// when another has gone.
+// TestC6_StreamsAreBounded: one stream more than MaxStreams is refused, and admitted when
+// another has ended.
 func TestC6_StreamsAreBounded(t *testing.T) {
 	s := server.New(memstore.New(memstore.Config{}), server.Config{MaxStreams: 2})
 	hs := httptest.NewServer(s)
@@ -180,7 +179,7 @@ func TestC6_StreamsAreBounded(t *testing.T) {
 	}
 }
 
-// TestC1_OneQueueHasOneName: who listens for the queue without a name is told of
+// TestC1_OneQueueHasOneName: a listener for the queue without a name receives signals of
 // "default".
 func TestC1_OneQueueHasOneName(t *testing.T) {
 	store := memstore.New(memstore.Config{})
@@ -191,7 +190,7 @@ func TestC1_OneQueueHasOneName(t *testing.T) {
 	res := listening(t, hs.URL+wire.Ready+"?queue=")
 	defer res.Body.Close()
 	lines := bufio.NewScanner(res.Body)
-	hears := func() {
+	receive := func() {
 		t.Helper()
 		for lines.Scan() {
 			if text := lines.Text(); text == `{"queue":"default"}` {
@@ -202,15 +201,15 @@ func TestC1_OneQueueHasOneName(t *testing.T) {
 		}
 		t.Fatalf("the stream ends: %v", lines.Err())
 	}
-	hears() // the signal that it begins with
+	receive() // the initial signal
 	for range 100 {
 		submitted(t, store, 1)
-		hears()
+		receive()
 	}
 }
 
-// TestC5_ServesTwoListeners: the end of one Serve ends the streams that came by its
-// listener, and no others.
+// TestC5_ServesTwoListeners: the end of one Serve ends the streams of its own listener
+// only.
 func TestC5_ServesTwoListeners(t *testing.T) {
 	store := memstore.New(memstore.Config{})
 	s := server.New(store, server.Config{})
@@ -237,11 +236,11 @@ func TestC5_ServesTwoListeners(t *testing.T) {
 		}
 		defer client.Close()
 		d.client = client
-		heard := make(chan struct{}, 1)
+		received := make(chan struct{}, 1)
 		go func() {
 			d.ended <- client.Watch(t.Context(), func() {}, func(queue.Event) {
 				select {
-				case heard <- struct{}{}:
+				case received <- struct{}{}:
 				default:
 				}
 			})
@@ -249,7 +248,7 @@ func TestC5_ServesTwoListeners(t *testing.T) {
 		for begun := false; !begun; {
 			submitted(t, store, 1)
 			select {
-			case <-heard:
+			case <-received:
 				begun = true
 			case <-time.After(10 * time.Millisecond):
 			}
@@ -266,7 +265,7 @@ func TestC5_ServesTwoListeners(t *testing.T) {
 	ready, _ := sides[1].client.Listen("")
 	<-ready
 	submitted(t, store, 1)
-	<-ready // the server is not closed
+	<-ready // the server is not closed yet
 	select {
 	case err := <-sides[1].ended:
 		t.Errorf("the other stream ends with %v", err)

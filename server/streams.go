@@ -13,10 +13,10 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// defaultQueue is what a queue without a name is called.
+// defaultQueue is the name of the queue without a name.
 const defaultQueue = "default"
 
-// stream serves what has no end, as long as there is room for one more.
+// stream serves a request without an end, if there are fewer than [Config.MaxStreams].
 func (s *Server) stream(serve func(http.ResponseWriter, *http.Request)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.enter(w) {
@@ -26,14 +26,14 @@ func (s *Server) stream(serve func(http.ResponseWriter, *http.Request)) http.Han
 	})
 }
 
-// enter takes a place of those who listen, until leave gives it back. If there is
-// none it says so.
+// enter counts a stream until leave is called. If there are [Config.MaxStreams]
+// already, it answers the request and returns false.
 func (s *Server) enter(w http.ResponseWriter) bool {
 	if s.streams.Add(1) <= int64(s.cfg.MaxStreams) {
 		return true
 	}
 	s.leave()
-	s.write(w, encoded(nil, fmt.Errorf("%w: %d clients listen, which is as many as may", queue.ErrUnavailable,
+	s.write(w, encoded(nil, fmt.Errorf("%w: %d clients listen, which is the limit", queue.ErrUnavailable,
 		s.cfg.MaxStreams)))
 	return false
 }
@@ -44,7 +44,7 @@ func (s *Server) leave() { s.streams.Add(-1) }
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	queues := r.URL.Query()[wire.QueryQueue]
 	if len(queues) > wire.QueuesMost {
-		s.write(w, encoded(nil, fmt.Errorf("%w: a stream of %d queues: it may have %d, so open more", queue.ErrInvalid,
+		s.write(w, encoded(nil, fmt.Errorf("%w: a stream of %d queues: it may have at most %d, so open several", queue.ErrInvalid,
 			len(queues), wire.QueuesMost)))
 		return
 	}
@@ -59,8 +59,8 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// watch streams the events of the store. The stream begins when the watch has begun:
-// from then on the client is told of everything.
+// watch streams the events of the store. The stream begins when the store's watch has
+// begun: from then on the client receives every event.
 func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
 	now, err := s.now(r)
 	if err != nil {
@@ -87,16 +87,16 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
 	events.end()
 	<-ended
 	switch {
-	case streams: // the client finds the stream ended, if it is still there
+	case streams: // the client sees the end of the stream, if it is still there
 	case errors.Is(err, context.Canceled):
-		s.send(w, encoded(nil, fmt.Errorf("%w: the server ends", queue.ErrUnavailable)))
+		s.send(w, encoded(nil, fmt.Errorf("%w: the server is shutting down", queue.ErrUnavailable)))
 	default:
 		s.write(w, encoded(nil, err))
 	}
 }
 
-// pump writes what there is each time it is woken, until somebody does not want to
-// go on.
+// pump writes what take returns each time woken receives, and an empty line every
+// [wire.Alive], until await ends the stream or the client does not read.
 func (s *Server) pump(ctx context.Context, w http.ResponseWriter, woken <-chan struct{}, take func() []byte) {
 	rc := http.NewResponseController(w)
 	w.Header().Set("Content-Type", wire.Lines)
@@ -104,7 +104,7 @@ func (s *Server) pump(ctx context.Context, w http.ResponseWriter, woken <-chan s
 	alive := time.NewTicker(wire.Alive)
 	defer alive.Stop()
 	for text := []byte("\n"); ; {
-		s.hurry(rc.SetWriteDeadline)
+		s.setDeadline(rc.SetWriteDeadline)
 		if _, err := w.Write(text); err != nil || rc.Flush() != nil {
 			return
 		}
@@ -118,11 +118,10 @@ func (s *Server) pump(ctx context.Context, w http.ResponseWriter, woken <-chan s
 	}
 }
 
-// await waits for news, or until it is time to go on without. It reports whether
-// there are news, and false for goOn when the client, the server or the Serve that
-// the client came by does not want to.
+// await waits for news or for alive. isNew reports which; goOn is false when the
+// client has left, the server is closed, or the Serve of the request ends.
 func (s *Server) await(ctx context.Context, news <-chan struct{}, alive <-chan time.Time) (isNew, goOn bool) {
-	over, _ := ctx.Value(serving{}).(<-chan struct{}) // never, if the request came otherwise
+	over, _ := ctx.Value(serving{}).(<-chan struct{}) // nil, which never receives, if no Serve called the handler
 	select {
 	case <-news:
 		return true, true
@@ -135,25 +134,25 @@ func (s *Server) await(ctx context.Context, news <-chan struct{}, alive <-chan t
 	return false, false
 }
 
-// line appends a value and the end of its line.
+// line appends the JSON of value and a newline.
 func line(text []byte, value any) []byte {
 	add, err := json.Marshal(value)
 	if err != nil {
-		return text // such as a time after the year 9999, which no task has
+		return text // for example a time after the year 9999, which tasks cannot have
 	}
 	return append(append(text, add...), '\n')
 }
 
-// eventsAhead is how many bytes may wait for a client before the store's own
-// buffer fills, and the store counts what is missed.
+// eventsAhead is how many bytes of events are buffered for a client. When they are
+// full, the store's own buffer fills, and the store then counts missed events.
 const eventsAhead = 256 << 10
 
-// events are those that are yet to be written to a stream.
+// events are the events not yet written to a stream.
 type events struct {
 	wake chan struct{}
 
 	mu    sync.Mutex
-	taken *sync.Cond // or ended
+	taken *sync.Cond // signaled when text is taken or over is set
 	text  []byte
 	over  bool
 }
@@ -164,7 +163,7 @@ func newEvents() *events {
 	return e
 }
 
-// add waits until there is room.
+// add appends an event. It blocks while the buffer is full.
 func (e *events) add(event queue.Event) {
 	e.mu.Lock()
 	for len(e.text) >= eventsAhead && !e.over {
@@ -184,7 +183,7 @@ func (e *events) take() []byte {
 	return text
 }
 
-// end lets everybody go who waits.
+// end wakes blocked calls of add; events are no longer bounded then.
 func (e *events) end() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

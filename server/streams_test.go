@@ -14,7 +14,7 @@ import (
 	"github.com/stintgo/stint/server"
 )
 
-// unwatchable is a store whose watches do not begin.
+// unwatchable is a store whose watches never begin.
 type unwatchable struct {
 	queue.Store
 	asked chan struct{}
@@ -26,8 +26,8 @@ func (u unwatchable) Watch(ctx context.Context, _ func(), _ func(queue.Event)) e
 	return context.Cause(ctx)
 }
 
-// TestC5_CloseEndsAWatchThatHasNotBegun: a server that is closed does not wait for the
-// store to begin a watch.
+// TestC5_CloseEndsAWatchThatHasNotBegun: Close does not wait until the store has begun a
+// watch.
 func TestC5_CloseEndsAWatchThatHasNotBegun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := server.New(unwatchable{memstore.New(memstore.Config{}), make(chan struct{})}, server.Config{})
@@ -53,8 +53,7 @@ func TestC5_CloseEndsAWatchThatHasNotBegun(t *testing.T) {
 	})
 }
 
-// TestC5_ServeEndsAWatchThatHasNotBegun: nor does the end of one Serve, for those that
-// came by it.
+// TestC5_ServeEndsAWatchThatHasNotBegun: neither does the end of a Serve.
 func TestC5_ServeEndsAWatchThatHasNotBegun(t *testing.T) {
 	store := unwatchable{memstore.New(memstore.Config{}), make(chan struct{})}
 	s := server.New(store, server.Config{})

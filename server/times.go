@@ -8,13 +8,13 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// clocksAgree is by how much the clocks of a client and the server may differ without
-// their times being converted: a call takes time as well, and a time of day that a
-// client gives is to be found again as it was.
+// clocksAgree is the difference between the clocks of a client and the server up to
+// which times are not converted: the call itself takes time, and a time that a client has
+// set should come back unchanged.
 const clocksAgree = time.Second
 
-// ahead is how far the server's clock, which says now, is ahead of that of the client
-// of a call; 0 if the two agree, or the client does not say what time it is.
+// ahead returns how far the server's time now is ahead of the clock of the client of a
+// call. It returns 0 if the two agree, or the client does not state its time.
 func (s *Server) ahead(r *http.Request, now time.Time) time.Duration {
 	client, err := time.Parse(time.RFC3339Nano, r.Header.Get(wire.Now))
 	if err != nil || client.IsZero() {
@@ -26,8 +26,7 @@ func (s *Server) ahead(r *http.Request, now time.Time) time.Duration {
 	return 0
 }
 
-// toServer converts the times of a call, which are by the client's clock, to that of the
-// server.
+// toServer converts the times of a call from the client's clock to the server's.
 func toServer(in any, ahead time.Duration) {
 	if ahead == 0 {
 		return
@@ -57,8 +56,8 @@ func toServer(in any, ahead time.Duration) {
 	}
 }
 
-// toClient converts the times of an answer to the client's clock. Those of schedules are
-// times of day and stay as they are.
+// toClient converts the times of an answer to the client's clock. Those of schedules
+// are times of day and stay as they are.
 func toClient(out any, ahead time.Duration) {
 	if ahead == 0 {
 		return
@@ -99,7 +98,7 @@ func moveTasks(by time.Duration, tasks []queue.Task) {
 	}
 }
 
-// move moves times, except for nil and zero ones.
+// move adds by to times, except nil and zero ones.
 func move(by time.Duration, times ...*time.Time) {
 	for _, t := range times {
 		if t != nil && !t.IsZero() {

@@ -13,8 +13,7 @@ import (
 	"github.com/stintgo/stint/server"
 )
 
-// A page of tasks, the statistics and the header of an answer have the times of the
-// client's clock.
+// Tasks, statistics and the header of an answer have the times of the client's clock.
 func TestC8_AnswersAreByTheClientsClock(t *testing.T) {
 	store := memstore.New(memstore.Config{})
 	s := server.New(store, server.Config{})
@@ -37,7 +36,7 @@ func TestC8_AnswersAreByTheClientsClock(t *testing.T) {
 			t.Errorf("asked at %v, it answers at %v, %v", client, at, err)
 		}
 	}
-	// near reports whether a time is what it should be by a clock whose reading takes a moment.
+	// near reports whether a time is right to within an hour.
 	near := func(got, want time.Time) bool { return got.Sub(want).Abs() < time.Hour }
 	var tasks wire.Tasks
 	ask(request(http.MethodPost, wire.Find, "{}"), &tasks)

@@ -15,8 +15,8 @@ import (
 
 const secret = "J5ZX2QBN6TRWLKMA7C3YEPDUVH"
 
-// TestC6_Tokens: by a TCP address nobody calls without the token of the server, and by
-// a Unix socket everybody does.
+// TestC6_Tokens: calls to a TCP address need the server's token, calls by a Unix socket
+// do not.
 func TestC6_Tokens(t *testing.T) {
 	s := server.New(memstore.New(memstore.Config{}), server.Config{Token: secret})
 	defer s.Close()
@@ -55,7 +55,8 @@ func TestC6_Tokens(t *testing.T) {
 	}
 }
 
-// TestC6_ClientsSendTheirToken: a client sends it to an address, and to no socket.
+// TestC6_ClientsSendTheirToken: a client sends its token to a TCP address, but not by a
+// Unix socket.
 func TestC6_ClientsSendTheirToken(t *testing.T) {
 	sent := make(chan string, 1)
 	hs := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -1,0 +1,50 @@
+package server
+
+import (
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// quiet is the minimum time between two log lines about the store being unavailable.
+const quiet = time.Minute
+
+// errorThrottle logs the internal errors of the server. While the store is
+// unavailable, all clients repeat their calls; a log line for each answer could fill a
+// disk, and a full disk may be why the store is unavailable.
+type errorThrottle struct {
+	log   *slog.Logger
+	clock clock
+
+	mu       sync.Mutex
+	last     time.Time // when an unavailable store was last logged
+	unlogged int       // answers not logged since
+}
+
+// add logs an answer. Of the answers that say that the store is unavailable, it logs
+// one per minute.
+func (c *errorThrottle) add(a answer) {
+	if a.status == http.StatusServiceUnavailable {
+		unlogged, say := c.count()
+		if say {
+			c.log.Error("calls cannot be done at present", slog.String("problem", string(a.body)), slog.Int("more", unlogged))
+		}
+		return
+	}
+	c.log.Error("answer a call", slog.Int("status", a.status), slog.String("problem", string(a.body)))
+}
+
+// count reports whether an answer is to be logged, and how many answers were not
+// logged since the last one that was.
+func (c *errorThrottle) count() (unlogged int, say bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.clock.now()
+	if !c.last.IsZero() && now.Sub(c.last) < quiet {
+		c.unlogged++
+		return 0, false
+	}
+	unlogged, c.unlogged, c.last = c.unlogged, 0, now
+	return unlogged, true
+}

@@ -1,0 +1,144 @@
+package server
+
+import (
+	"container/list"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/stintgo/stint/internal/wire"
+	"github.com/stintgo/stint/queue"
+)
+
+// Limits of the cache; the oldest calls are dropped first.
+const (
+	cachedMost  = 4096
+	cachedEach  = 32 // per caller, so that a caller that was cut off is not crowded out by others
+	keyBytesMax = 64
+)
+
+// idempotencyCache has the recent calls that would have another effect if they were
+// executed again: a second claim takes other tasks, and the tasks of the first would stay
+// leased by no running worker until their leases expire, and count as crashed. A client
+// that gets no answer cannot know whether its call was executed, so it repeats the call
+// under the same key, and gets the answer of the first one.
+//
+// The cache keeps functions that rebuild answers, which take the space of a few IDs
+// whatever the size of the answer was. It is lost when the process ends.
+type idempotencyCache struct {
+	mu    sync.Mutex
+	calls map[string]*replay   // by key
+	done  list.List            // of *replay, oldest first
+	of    map[string][]*replay // finished calls by caller, oldest first
+}
+
+func newIdempotencyCache() *idempotencyCache {
+	return &idempotencyCache{calls: make(map[string]*replay), of: make(map[string][]*replay)}
+}
+
+// fingerprint is the hash of a call, which detects a key that is reused for another
+// call.
+type fingerprint [sha256.Size]byte
+
+// repeat answers a repetition of a call.
+type repeat func(ctx context.Context, now time.Time) answer
+
+// replay is a call in the cache.
+type replay struct {
+	key  string
+	sum  fingerprint
+	done chan struct{}
+
+	// Set when done is closed.
+	caller string
+	again  repeat // nil if the call was not executed
+	place  *list.Element
+}
+
+// do returns the answer to a call. The first call under a key runs first, which
+// returns the answer, the caller ("" if the number of calls per caller is not limited),
+// and how to answer repetitions: nil if a repetition may execute the call.
+func (c *idempotencyCache) do(
+	ctx context.Context, now time.Time, key string, sum fingerprint, first func() (a answer, caller string, again repeat),
+) answer {
+	if len(key) > keyBytesMax {
+		return encoded(nil, fmt.Errorf("%w: the key of the call is longer than %d bytes", queue.ErrInvalid, keyBytesMax))
+	}
+	for {
+		known, mine := c.find(key, sum)
+		switch {
+		case mine:
+			return c.first(known, first)
+		case known.sum != sum:
+			return problem(&wire.Problem{
+				Title: "the key belongs to another call", Status: http.StatusUnprocessableEntity, Code: "key_reused",
+				Detail: "this " + wire.Key + " was used for another call: choose a new one for each call",
+			})
+		}
+		select {
+		case <-known.done:
+			if known.again != nil {
+				return known.again(ctx, now)
+			}
+		case <-ctx.Done():
+			return encoded(nil, context.Cause(ctx))
+		}
+	}
+}
+
+// find returns the call with a key. mine reports whether it is new, so that the caller
+// must execute it.
+func (c *idempotencyCache) find(key string, sum fingerprint) (known *replay, mine bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known := c.calls[key]; known != nil {
+		return known, false
+	}
+	known = &replay{key: key, sum: sum, done: make(chan struct{})}
+	c.calls[key] = known
+	return known, true
+}
+
+// first executes a call, and caches how to answer its repetitions.
+func (c *idempotencyCache) first(k *replay, call func() (answer, string, repeat)) (a answer) {
+	defer func() { // also if call panics
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if k.again != nil {
+			c.keep(k)
+		} else {
+			delete(c.calls, k.key)
+		}
+		close(k.done)
+	}()
+	a, k.caller, k.again = call()
+	return a
+}
+
+// keep adds a finished call, and drops the oldest beyond the limits. The caller must
+// hold mu.
+func (c *idempotencyCache) keep(k *replay) {
+	k.place = c.done.PushBack(k)
+	mine := append(c.of[k.caller], k)
+	c.of[k.caller] = mine
+	if k.caller != "" && len(mine) > cachedEach {
+		c.drop(mine[0])
+	}
+	if c.done.Len() > cachedMost {
+		c.drop(c.done.Front().Value.(*replay))
+	}
+}
+
+// drop removes a call, which is the oldest of its caller. The caller must hold mu.
+func (c *idempotencyCache) drop(k *replay) {
+	delete(c.calls, k.key)
+	c.done.Remove(k.place)
+	mine := c.of[k.caller]
+	mine[0] = nil
+	if c.of[k.caller] = mine[1:]; len(mine) == 1 {
+		delete(c.of, k.caller)
+	}
+}
