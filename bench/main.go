@@ -9,7 +9,7 @@
 //	                            a million pending tasks instead of ten
 //	go run . -once              one tiny pass, for correctness; writes nothing
 //
-// How it measures is told in docs/performance.md.
+// docs/design/performance.md has the method.
 package main
 
 import (

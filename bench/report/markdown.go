@@ -32,8 +32,8 @@ func (r Report) Markdown() string {
 func (r Report) preface(b *strings.Builder) {
 	met, missed := r.tally()
 	b.WriteString("# Results\n\n")
-	b.WriteString("Made by `make bench`; not edited by hand. How it is measured: [docs/performance.md]" +
-		"(../docs/performance.md).\n")
+	b.WriteString("Made by `make bench`; not edited by hand. How it is measured: [docs/design/performance.md]" +
+		"(../docs/design/performance.md).\n")
 	b.WriteString("Subjects take turns in one process. A ratio is the median of same-round ratios:\n" +
 		"below 1 is better for times and bytes, above 1 for rates.\n\n")
 	fmt.Fprintf(b, "%s, %d cores, %s, %s/%s; %d rounds.\n",
