@@ -1,5 +1,6 @@
-// Command stint decides how much runs at once, and what goes first: it runs a
-// command for each of many inputs. See docs/run.md.
+// Command stint limits how many commands run at once and decides which go first: it runs
+// a command for each of many inputs, or works on a durable queue of commands. See
+// docs/run.md.
 package main
 
 import (

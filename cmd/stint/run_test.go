@@ -216,7 +216,7 @@ func TestRun_StdoutToFile(t *testing.T) {
 func TestRun_StdoutStaysInItsDirectory(t *testing.T) {
 	cmd := command(t, "run", "-j1", "--stdout", "out/{1}", "-C", ",", "echo", "{2}")
 	runCmd(t, cmd, "a,1\n../b,2\na,3\n").want(t, "",
-		"input 2 (../b,2): --stdout: out/../b: the input leads out of out: {/} is its last part alone", 1)
+		"input 2 (../b,2): --stdout: out/../b: the input leads out of out: {/} is only its last part", 1)
 	if got := read(t, filepath.Join(cmd.Dir, "out/a")); got != "3\n" {
 		t.Errorf("out/a is %q", got)
 	}

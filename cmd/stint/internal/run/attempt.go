@@ -12,10 +12,10 @@ import (
 	"github.com/stintgo/stint/internal/proc"
 )
 
-// attempt is one attempt of a job: its files, its process, how it ended.
+// attempt is one attempt of a job: its files, its process and its result.
 type attempt struct {
 	job  *job
-	fill template.Job // what templates are filled with: the job, on its slot
+	fill template.Job // the values for templates: the job and its slot
 
 	stdin    *os.File         // its own, or nil
 	redirect *output.Redirect // of standard output, or nil
@@ -25,11 +25,11 @@ type attempt struct {
 	started time.Time
 	took    time.Duration
 	status  proc.Status
-	problem string // what went wrong besides the status, or empty
+	problem string // what went wrong besides the exit status, or empty
 
 	timedOut    bool
-	interrupted bool // told to end because the run ends, or ended it
-	unstartable bool // another attempt would fare no better
+	interrupted bool // the job ended, or was ended, because the run ends
+	unstartable bool // another attempt would fail too
 }
 
 // runAttempt runs a job once, and reports whether it will be run again.
@@ -66,7 +66,7 @@ func (r *Run) execute(a *attempt) {
 		func(sig syscall.Signal) { r.noteStop(a.job, sig) })
 	a.interrupted = r.registry.remove(p) && !a.timedOut
 	if a.status != (proc.Status{}) && r.cfg.Grouping == Ungroup && !r.cfg.Stdout.Set && r.cfg.Sink.ReaderGone() {
-		// The job has met what stint would have, had it written the output.
+		// The job got the signal that stint would have got, had it written the output.
 		r.stop.fail(fmt.Errorf("write output: %w", syscall.EPIPE))
 		a.interrupted = true
 	}
@@ -92,7 +92,7 @@ func (r *Run) start(a *attempt) (*proc.Process, error) {
 	})
 }
 
-// cannotStart notes a failure that comes before the program.
+// cannotStart records a failure before the program starts.
 func (r *Run) cannotStart(a *attempt, err error) {
 	err = advise(err)
 	a.status.Exit = proc.LookStatus(err)
@@ -100,12 +100,12 @@ func (r *Run) cannotStart(a *attempt, err error) {
 	a.unstartable = true
 	r.cfg.Say(fmt.Sprintf("job %d: %v", a.job.Seq, err))
 	if outOfRoom(err) {
-		r.stop.fail(err)     // no other job would fare better,
-		a.interrupted = true // and it is not this one's fault
+		r.stop.fail(err)     // every other job would fail too,
+		a.interrupted = true // and this job has not failed itself
 	}
 }
 
-// advise adds what can be done about it to the errors that need it.
+// advise adds a remedy to the errors that have one.
 func advise(err error) error {
 	switch {
 	case errors.Is(err, syscall.EMFILE):
@@ -115,12 +115,12 @@ func advise(err error) error {
 	case errors.Is(err, syscall.ENOEXEC):
 		return fmt.Errorf("%w: a script needs a #! line, or --shell", err)
 	case errors.Is(err, syscall.EAGAIN):
-		return fmt.Errorf("%w: no more processes are allowed; use a smaller -j (see ulimit -u)", err)
+		return fmt.Errorf("%w: the limit on processes is reached; use a smaller -j (see ulimit -u)", err)
 	}
 	return err
 }
 
-// outOfRoom reports errors of the system and not of one job.
+// outOfRoom reports whether an error is a shortage of the system, not a fault of one job.
 func outOfRoom(err error) bool {
 	for _, errno := range []syscall.Errno{
 		syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO, syscall.EMFILE, syscall.ENFILE,
@@ -132,7 +132,7 @@ func outOfRoom(err error) bool {
 	return false
 }
 
-// openFiles opens what the job reads and writes.
+// openFiles opens the files that the job reads and writes.
 func (r *Run) openFiles(a *attempt) error {
 	if r.cfg.Stdin.Set {
 		path, err := r.cfg.Stdin.Path.String(&a.fill)
@@ -190,7 +190,7 @@ func (r *Run) files(a *attempt) (stdin, stdout, stderr *os.File) {
 	return stdin, stdout, stderr
 }
 
-// close frees what only the process needed.
+// close closes the files that only the process needed.
 func (a *attempt) close() {
 	if a.stdin != nil {
 		_ = a.stdin.Close()

@@ -5,17 +5,16 @@ import (
 	"time"
 )
 
-// backoff holds the jobs that wait for their next attempt. They hold no slot,
-// and a timer is all that each costs: a million of them may wait while a server
-// is down. The zero value is ready for use, from any goroutine.
+// backoff holds the jobs that wait for their next attempt. A waiting job holds no slot
+// and costs only a timer, so a million jobs can wait while a server is down. The zero
+// value is ready for use, and safe for concurrent use.
 type backoff struct {
 	mu     sync.Mutex
 	closed bool
 	timers map[*job]*time.Timer
 }
 
-// add calls next with j after a delay. Once the backoff is closed it answers
-// false.
+// add calls next with j after a delay. It returns false once the backoff is closed.
 func (b *backoff) add(j *job, delay time.Duration, next func(*job)) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -33,7 +32,7 @@ func (b *backoff) add(j *job, delay time.Duration, next func(*job)) bool {
 	return true
 }
 
-// remove reports whether j was still waiting.
+// remove removes j, and reports whether it was still waiting.
 func (b *backoff) remove(j *job) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -42,7 +41,7 @@ func (b *backoff) remove(j *job) bool {
 	return ok
 }
 
-// close calls drop with every job that waits, and takes no more.
+// close calls drop with every job that waits. Afterwards add refuses jobs.
 func (b *backoff) close(drop func(*job)) {
 	b.mu.Lock()
 	waiting := b.timers

@@ -5,11 +5,11 @@ import (
 	"unicode/utf8"
 )
 
-// briefMax is how many bytes of a command or an input a message shows. That is
-// enough to know it by; the longest are a thousand times as long.
+// briefMax is how many bytes of a command or an input a message shows: enough to
+// recognize it.
 const briefMax = 200
 
-// brief is the beginning of text, as part of one line of a message.
+// brief returns the beginning of text on one line, for a message.
 func brief(text string) string {
 	line, rest, more := strings.Cut(text, "\n")
 	if len(line) > briefMax {

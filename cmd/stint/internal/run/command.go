@@ -10,44 +10,44 @@ import (
 	"github.com/stintgo/stint/internal/proc"
 )
 
-// shellPath is the shell that POSIX promises.
+// shellPath is the shell that POSIX specifies.
 const shellPath = "/bin/sh"
 
-// Shell says whether a command goes through a shell.
+// Shell says whether a shell runs the command.
 type Shell uint8
 
 // The ways to run a command.
 const (
-	// ShellAuto: a command of one word that has blanks or shell syntax in it,
-	// as in 'gzip -c {} > {}.gz', and that is no file. Programs hardly ever
-	// have such names.
+	// ShellAuto uses a shell for a command of one word that contains blanks or shell
+	// syntax, as in 'gzip -c {} > {}.gz', and is not a file. Programs hardly ever have
+	// such names.
 	ShellAuto Shell = iota
 	ShellAlways
 	ShellNever
 )
 
-// Command is what to run for each input. It does not change once made.
+// Command is the command to run for each input. It is immutable.
 type Command struct {
 	words  []template.Template
-	script *template.Script // what the words are for the shell; nil: no shell
-	lines  bool             // there are no words: each input is a shell script
-	// appends: no word has a placeholder, so the inputs follow as words.
+	script *template.Script // the words as a shell script; nil: no shell
+	lines  bool             // no words: each input is a shell script
+	// appends: no word has a placeholder, so the inputs are appended.
 	appends bool
 }
 
-// CommandConfig says how the words of a command are read.
+// CommandConfig says how NewCommand reads the words of a command.
 type CommandConfig struct {
 	Shell Shell
-	Name  string // the text for the input in the place of {}, or empty
-	// NoInput: a command without placeholders has no input appended. The inputs
-	// then only say how often it runs.
+	Name  string // the placeholder of the input instead of {}, or empty
+	// NoInput: nothing is appended to a command without placeholders; the inputs only
+	// determine how often it runs.
 	NoInput bool
 	Several bool // jobs have more than one input
 }
 
-// NewCommand parses the words of a command. Without words each input is a
-// command of its own, for the shell. The error names a placeholder in a place
-// where an input could become shell code; it wraps [template.ErrCode].
+// NewCommand parses the words of a command. Without words each input is a shell script.
+// An error that wraps [template.ErrCode] names a placeholder in a place where an input
+// could become shell code.
 func NewCommand(words []string, cfg CommandConfig) (Command, error) {
 	if len(words) == 0 {
 		return Command{lines: true}, nil
@@ -66,8 +66,7 @@ func NewCommand(words []string, cfg CommandConfig) (Command, error) {
 	return c, err
 }
 
-// LooksLikeScript reports whether a command is one word that a shell is to read;
-// see [ShellAuto].
+// LooksLikeScript reports whether [ShellAuto] uses a shell for a command.
 func LooksLikeScript(words []string) bool {
 	if len(words) != 1 || !strings.ContainsAny(words[0], " \t\n|&;<>()$`\\\"'*?[#~") {
 		return false
@@ -76,7 +75,7 @@ func LooksLikeScript(words []string) bool {
 	return err != nil
 }
 
-// argv returns the words of one job's command, the program first.
+// argv returns the words of one job's command; the first is the program.
 func (c *Command) argv(job *template.Job) ([]string, error) {
 	if c.shell() {
 		script, err := c.scriptFor(job)
@@ -90,8 +89,7 @@ func (c *Command) argv(job *template.Job) ([]string, error) {
 		}
 	}
 	if c.appends {
-		// The fields are the inputs themselves, unless a column separator cuts
-		// them.
+		// Without a column separator, the fields are the inputs themselves.
 		words = append(words, job.Fields...)
 	}
 	return words, nil
@@ -107,8 +105,8 @@ func (c *Command) scriptFor(job *template.Job) (string, error) {
 	return c.script.String(job)
 }
 
-// text is one job's command as a person would type it. It is what the job log
-// knows the job by, so it does not depend on the slot.
+// text returns one job's command as it would be typed. The job log identifies the job by
+// it, so it does not depend on the slot.
 func (c *Command) text(job *template.Job) (string, error) {
 	slotless := *job
 	slotless.Slot = 0
@@ -119,8 +117,8 @@ func (c *Command) text(job *template.Job) (string, error) {
 	return shellquote.Join(words), err
 }
 
-// Check looks the program up if it is the same for all jobs, so that a name
-// that was mistyped is one error and not one for each input.
+// Check looks up the program if it is the same for all jobs, so that a mistyped name is
+// one error and not one for each input.
 func (c *Command) Check() error {
 	if c.shell() || c.words[0].HasPlaceholder() {
 		return nil
@@ -132,15 +130,15 @@ func (c *Command) Check() error {
 	return err
 }
 
-// paths remembers where programs are. The zero value is ready for use, from any
-// goroutine.
+// paths caches where programs are. The zero value is ready for use, and safe for
+// concurrent use.
 type paths struct {
 	mu   sync.Mutex
-	last string // the name looked up last: nearly always the only one
+	last string // the name looked up last, nearly always the only one
 	path string
 }
 
-// look returns the file of the program that argv names.
+// look returns the path of the program that argv names.
 func (p *paths) look(c *Command, argv []string) (string, error) {
 	if c.shell() {
 		return shellPath, nil

@@ -6,9 +6,8 @@ import (
 	"io"
 )
 
-// DryRun writes the commands that [Do] would run to w, one on each line, in the
-// order of the inputs, and returns the number of inputs that no command can be
-// made of.
+// DryRun writes the commands that [Do] would run to w, one per line, in the order of the
+// inputs, and returns the number of inputs that cannot be made into a command.
 func DryRun(cfg *Config, w io.Writer) (bad int, err error) {
 	r := &Run{cfg: cfg}
 	refused := refusals{say: cfg.Say}
@@ -30,7 +29,7 @@ func DryRun(cfg *Config, w io.Writer) (bad int, err error) {
 			return 0, err
 		}
 		if !done {
-			_, _ = fmt.Fprintln(buffered, j.text) // Flush has the error
+			_, _ = fmt.Fprintln(buffered, j.text) // Flush returns the error
 		}
 	}
 	refused.sum()

@@ -8,8 +8,8 @@ import (
 	"github.com/stintgo/stint/retry"
 )
 
-// ExpireAfterEnd reports whether a process counts as timed out whose time is up
-// after it has ended, but before anybody has noticed the end.
+// ExpireAfterEnd reports whether a process counts as timed out whose timeout expires
+// after it has ended, but before it was waited for.
 func ExpireAfterEnd(p *proc.Process) (timedOut bool) {
 	t := startTimeout(p, time.Hour, time.Hour)
 	p.Wait(func() {
@@ -19,8 +19,8 @@ func ExpireAfterEnd(p *proc.Process) (timedOut bool) {
 	return timedOut
 }
 
-// RetryWhileStopping reports whether a job that fails gets another attempt from
-// a run that is just being stopped, and how many such attempts were counted.
+// RetryWhileStopping reports whether a job that fails while the run is being stopped gets
+// another attempt, and how many such attempts were counted.
 func RetryWhileStopping() (again bool, counted int64) {
 	meter := &progress.Meter{}
 	r := &Run{cfg: &Config{Meter: meter, Retry: retry.Policy{Attempts: 5}}, stop: newStopper()}
@@ -29,5 +29,5 @@ func RetryWhileStopping() (again bool, counted int64) {
 	return again, meter.Snapshot().Retried
 }
 
-// Changed is what a look at the file finds.
+// Changed calls changed.
 func (f *JobsFile) Changed() (bool, error) { return f.changed() }

@@ -9,21 +9,21 @@ import (
 	"github.com/stintgo/stint/cmd/stint/internal/template"
 )
 
-// job is one command to run, from its input until it is done.
+// job is one command, from reading its input to its last attempt.
 type job struct {
 	template.Job
 	priority stint.Priority
 	key      string
-	text     string // the command, as the job log has it
+	text     string // the command, as in the job log
 
-	attempts int           // that have been made
-	delay    time.Duration // before the last of them
+	attempts int           // made so far
+	delay    time.Duration // before the last attempt
 }
 
-// tag goes before each line of the job's output.
+// tag returns the text that precedes each line of the job's output.
 func (j *job) tag() string { return strings.Join(j.Args, " ") }
 
-// makeJob makes the job for an input. The error, if any, is the input's fault.
+// makeJob makes the job for an input. An error means that the input is invalid.
 func (r *Run) makeJob(seq int, in item) (*job, error) {
 	j := &job{Job: template.Job{Seq: seq, Args: in.args, Fields: in.fields}}
 	var err error

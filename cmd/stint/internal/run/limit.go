@@ -11,16 +11,16 @@ import (
 	"github.com/stintgo/stint/cmd/stint/internal/jobcount"
 )
 
-// limit is the number of jobs that may run at once, as it is now: from 1 to
-// most. It may be used from any goroutine.
+// limit is the number of jobs that may run at once, from 1 to most. It changes during the
+// run, and is safe for concurrent use.
 type limit struct {
-	most int // what the system allows
+	most int // the limit of the system
 
 	mu sync.Mutex
 	n  int // guarded by mu
 }
 
-// set makes the limit n.
+// set sets the limit to n.
 func (l *limit) set(n int, resize func(int)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -28,7 +28,7 @@ func (l *limit) set(n int, resize func(int)) {
 	l.apply(resize)
 }
 
-// change adds to the limit.
+// change adds by to the limit.
 func (l *limit) change(by int, resize func(int)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -36,22 +36,22 @@ func (l *limit) change(by int, resize func(int)) {
 	l.apply(resize)
 }
 
-// apply makes the limit hold. l.mu is held.
+// apply clamps the limit and passes it to resize. The caller must hold mu.
 func (l *limit) apply(resize func(int)) {
 	l.n = min(max(l.n, 1), l.most)
 	resize(l.n)
 }
 
-// JobsFile is a file that says how many jobs may run, and may be changed while
-// they do.
+// JobsFile is a file with the number of jobs that may run. It may be changed during the
+// run.
 type JobsFile struct {
 	Path    string
 	Machine jobcount.Machine
-	seen    fs.FileInfo // when it was last read
-	gone    int         // looks in a row that have not found it
+	seen    fs.FileInfo // at the last read
+	gone    int         // consecutive checks without the file
 }
 
-// Read returns what the file says.
+// Read returns the number in the file.
 func (f *JobsFile) Read() (int, error) {
 	info, err := os.Stat(f.Path)
 	if err != nil {
@@ -69,9 +69,9 @@ func (f *JobsFile) Read() (int, error) {
 	return n, nil
 }
 
-// changed reports whether the file is another than when it was last read. The
-// error is that of a file that is gone, and comes once, with the second look
-// that does not find it: at the first it may be that it is being replaced.
+// changed reports whether the file has changed since the last read. If the file is
+// missing, only the second check in a row returns an error: at the first the file may be
+// in the middle of being replaced.
 func (f *JobsFile) changed() (bool, error) {
 	info, err := os.Stat(f.Path)
 	if err != nil {
@@ -85,10 +85,10 @@ func (f *JobsFile) changed() (bool, error) {
 		!info.ModTime().Equal(f.seen.ModTime()), nil
 }
 
-// lookEvery is how often the file is looked at.
+// lookEvery is the interval between two checks of the file.
 const lookEvery = 500 * time.Millisecond
 
-// watchJobsFile is the loop that follows the file.
+// watchJobsFile applies changes of the file until ctx ends.
 func (r *Run) watchJobsFile(ctx context.Context) {
 	f := r.cfg.JobsFile
 	if f == nil {
@@ -108,7 +108,7 @@ func (r *Run) watchJobsFile(ctx context.Context) {
 	}
 }
 
-// follow does what the file says, if that has changed.
+// follow applies the number in the file, if the file has changed.
 func (r *Run) follow(f *JobsFile) error {
 	changed, err := f.changed()
 	if err != nil || !changed {

@@ -11,8 +11,8 @@ import (
 	"github.com/stintgo/stint/cmd/stint/internal/run"
 )
 
-// That the file is gone is told once each time: not at the first look, for it
-// may be being replaced, and not again at those after the second.
+// A missing file is reported once: not at the first check, when the file may be in the
+// middle of being replaced, but at the second.
 func TestJobsFile_Gone(t *testing.T) {
 	f := run.JobsFile{Path: filepath.Join(t.TempDir(), "jobs"), Machine: jobcount.Machine{CPUs: 1, Most: 10}}
 	for range 2 {

@@ -8,16 +8,16 @@ import (
 	stint "github.com/stintgo/stint"
 )
 
-// submit queues a job at its tier and for its key. It blocks while as many
-// wait as the look-ahead allows.
+// submit queues a job at its tier and for its key. It blocks while the look-ahead is
+// full.
 func (r *Run) submit(j *job) {
 	r.jobs.Add(1)
 	r.enqueue(j)
 }
 
-// enqueue gives a job to the scheduler. The queue is not emptied when the run
-// stops: its jobs then find that nothing is to start, which is done in no time,
-// and there is one way for a job to end.
+// enqueue submits a job to the scheduler. When the run stops, the queue is not emptied:
+// the remaining jobs start, see that the run has stopped and return at once, so that all
+// jobs end in the same way.
 func (r *Run) enqueue(j *job) {
 	view := r.sched.At(j.priority).Key(j.key)
 	stint.Go(context.Background(), view, func(context.Context) (struct{}, error) {
@@ -26,18 +26,18 @@ func (r *Run) enqueue(j *job) {
 	})
 }
 
-// work is one attempt of a job, on a slot of the scheduler.
+// work makes one attempt of a job, on a slot of the scheduler.
 func (r *Run) work(j *job) {
 	defer func() {
-		// The scheduler would turn a panic into a future's error, which nobody
-		// looks at, and the run would wait for the job for ever.
+		// The scheduler would turn a panic into the error of a future that is never read,
+		// and the run would wait for the job forever.
 		if v := recover(); v != nil {
 			r.stop.fail(fmt.Errorf("internal error: %v\n%s", v, debug.Stack()))
 			r.jobs.Done()
 		}
 	}()
 	if err := r.pass(j); err != nil {
-		r.stop.fail(err) // unless it is that the run stops anyway
+		r.stop.fail(err) // no effect if the run is stopping already
 		r.jobs.Done()
 		return
 	}
@@ -51,8 +51,8 @@ func (r *Run) work(j *job) {
 	}
 }
 
-// pass waits for all that holds a start back besides the slot. The rate comes
-// last: its token is spent at once.
+// pass waits for everything besides the slot that delays a start. The rate comes last,
+// since its token is spent at once.
 func (r *Run) pass(j *job) error {
 	ctx := r.stop.starting
 	for _, g := range r.cfg.Gates {

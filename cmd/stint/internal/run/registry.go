@@ -8,22 +8,22 @@ import (
 	"github.com/stintgo/stint/internal/proc"
 )
 
-// registry knows the processes that run, in order to pass signals on. The zero
-// value is ready for use, from any goroutine.
+// registry has the running processes, so that signals can be passed on to them. The zero
+// value is ready for use, and safe for concurrent use.
 type registry struct {
-	// starting is held for reading while a process starts until it is known
-	// here, and for writing while all is stopped: a process that is between the
-	// two would go on alone. It is taken before mu.
+	// starting is held for reading from before a process starts until it is registered,
+	// and for writing while all are suspended; otherwise a process that is just starting
+	// would not be suspended. Lock order: before mu.
 	starting sync.RWMutex
 
 	mu      sync.Mutex
 	running map[*proc.Process]*entry // guarded by mu
-	ended   syscall.Signal           // the last signal that was sent to end all; 0: none
+	ended   syscall.Signal           // the last signal sent to end all processes; 0: none
 }
 
 type entry struct {
 	started time.Time
-	// interrupted: it was told to end, through no fault of its own.
+	// interrupted: the run sent it a signal to end.
 	interrupted bool
 }
 
@@ -38,8 +38,8 @@ func (r *registry) launch(started time.Time, start func() (*proc.Process, error)
 	return p, err
 }
 
-// add registers a process. A signal that all others got while it was starting
-// reaches it too.
+// add registers a process. If all processes were sent a signal to end while it was
+// starting, add sends it that signal too.
 func (r *registry) add(p *proc.Process, started time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,7 +53,7 @@ func (r *registry) add(p *proc.Process, started time.Time) {
 	}
 }
 
-// remove forgets a process, and reports whether it had been told to end.
+// remove removes a process, and reports whether the run had sent it a signal to end.
 func (r *registry) remove(p *proc.Process) (interrupted bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,11 +62,11 @@ func (r *registry) remove(p *proc.Process) (interrupted bool) {
 	return interrupted
 }
 
-// end sends a signal that ends them to all processes, and to those that come.
+// end sends sig to all processes, and to those that are added later.
 func (r *registry) end(sig syscall.Signal) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.ended != syscall.SIGKILL { // nothing is stronger, whichever comes first
+	if r.ended != syscall.SIGKILL { // SIGKILL is final
 		r.ended = sig
 	}
 	for p, e := range r.running {
@@ -74,16 +74,16 @@ func (r *registry) end(sig syscall.Signal) {
 	}
 }
 
-// end tells a process to end. One that is stopped sees the signal only when it
-// is continued.
+// end sends sig to a process, and then SIGCONT: a stopped process receives the signal
+// only when it is continued.
 func (e *entry) end(p *proc.Process, sig syscall.Signal) {
 	e.interrupted = true
 	p.Signal(sig)
 	p.Signal(syscall.SIGCONT)
 }
 
-// suspend stops all processes, as the terminal would have if they were in its
-// foreground, and continues them when stopped returns. None starts meanwhile.
+// suspend stops all processes, as the terminal would if they were in its foreground
+// group, calls stopped, and continues them. No process starts meanwhile.
 func (r *registry) suspend(stopped func()) {
 	r.starting.Lock()
 	defer r.starting.Unlock()
@@ -100,14 +100,14 @@ func (r *registry) pass(sig syscall.Signal) {
 	}
 }
 
-// count is the number of processes.
+// count returns the number of processes.
 func (r *registry) count() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.running)
 }
 
-// young counts the processes that were started less than a while ago.
+// young returns the number of processes that were started less than a given time ago.
 func (r *registry) young(now time.Time, than time.Duration) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

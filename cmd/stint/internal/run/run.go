@@ -1,7 +1,6 @@
-// Package run runs a command for each of many inputs, so many at a time: what
-// is behind stint run. Package stint decides which job starts when; this
-// package makes jobs of inputs, and processes of jobs, and says what became of
-// them.
+// Package run implements stint run: it runs a command for each of many inputs, several at
+// once. Package stint decides which job starts when; this package makes jobs of inputs
+// and processes of jobs, and reports their results.
 package run
 
 import (
@@ -30,36 +29,36 @@ import (
 	"github.com/stintgo/stint/retry"
 )
 
-// Grouping is what becomes of the output of jobs.
+// Grouping says how the output of jobs is written.
 type Grouping uint8
 
 // The groupings.
 const (
 	Group   Grouping = iota // written in one piece when the job ends
 	Lines                   // written line by line
-	Ungroup                 // the job writes itself
+	Ungroup                 // by the job itself
 )
 
-// Config is a run, as the flags describe it. All fields but Command, Source,
-// Jobs and Sink may have their zero value.
+// Config configures a run. All fields but Command, Source, Jobs and Sink may have their
+// zero value.
 type Config struct {
 	Command  Command
 	Source   Source
 	Priority template.Template // of a job: the name of a tier, or empty
 	Key      template.Template // that limits and fairness apply to, or empty
 
-	Jobs      int           // the most that run at once
-	MostJobs  int           // what Jobs may become while running; 0 is what Jobs is
-	JobsFile  *JobsFile     // says so while running, or nil
-	Slots     stint.Slots   // that the run shares with other processes, or nil: each job needs one of these too
-	Held      *os.File      // that stays open until no job runs, also should stint be killed; or nil
-	KeyJobs   int           // the most that run at once of one key; 0 is no limit
-	Lookahead int           // the most inputs that wait
+	Jobs      int           // how many run at once
+	MostJobs  int           // the upper limit for Jobs during the run; 0: Jobs
+	JobsFile  *JobsFile     // changes Jobs during the run, or nil
+	Slots     stint.Slots   // shared with other processes, or nil: each job needs one of these too
+	Held      *os.File      // stays open until no job runs, even if stint is killed; or nil
+	KeyJobs   int           // how many jobs of one key run at once; 0 is no limit
+	Lookahead int           // how many inputs are read ahead
 	Rate      float64       // starts per second; 0 is no limit
-	Gates     []gate.Gate   // that each start passes
+	Gates     []gate.Gate   // passed before each start
 	Load      float64       // the load average above which nothing starts; 0 is no limit
 	Retry     retry.Policy  // Attempts 1 for none
-	Timeout   time.Duration // of an attempt; 0 is none
+	Timeout   time.Duration // of an attempt; 0 is no timeout
 	KillAfter time.Duration // from the TERM signal to the KILL signal
 	Halt      halt.Rule
 
@@ -68,22 +67,22 @@ type Config struct {
 	Grouping  Grouping
 	KeepOrder bool
 	Tag       bool
-	Stdin     Redirection // of jobs; empty is Inherit, or else the null device
+	Stdin     Redirection // of jobs; empty: Inherit, or else the null device
 	Inherit   *os.File    // standard input that all jobs share, or nil
-	Stdout    Redirection // of jobs; empty is as Grouping says
+	Stdout    Redirection // of jobs; empty: as Grouping says
 
 	Log    *joblog.Log // or nil
 	Meter  *progress.Meter
 	Trace  bool             // write each command to Say before it starts
-	Say    func(msg string) // takes what people should know; one line
-	Signal <-chan os.Signal // what Run acts on
+	Say    func(msg string) // reports a message of one line to the user
+	Signal <-chan os.Signal // signals to this process
 }
 
-// Redirection is a file's name, different for each job as the case may be.
+// Redirection is the name of a file, which may be different for each job.
 type Redirection struct {
 	Set  bool
 	Path template.Template
-	// Anywhere: an input may lead out of the directory that Path begins with.
+	// Anywhere: an input may lead outside the directory that Path begins with.
 	Anywhere bool
 }
 
@@ -94,37 +93,37 @@ func (r *Redirection) target(job *template.Job) (string, error) {
 	}
 	name, err := r.Path.Path(job)
 	if errors.Is(err, template.ErrEscape) {
-		return "", fmt.Errorf("%w: {/} is its last part alone, --stdout-anywhere lets inputs lead anywhere", err)
+		return "", fmt.Errorf("%w: {/} is only its last part, and --stdout-anywhere allows every path", err)
 	}
 	return name, err
 }
 
-// Outcome is how a run ended.
+// Outcome is the result of a run.
 type Outcome struct {
-	Failed int            // jobs, those whose input was bad among them
+	Failed int            // including jobs whose input was invalid
 	Signal syscall.Signal // that ended the run, or 0
-	// Halted is the status of the job that ended the run by a rule that one
-	// failure meets; nil otherwise.
+	// Halted is the status of the job whose failure met a halt rule that counts to one;
+	// otherwise nil.
 	Halted *proc.Status
-	// Err is what stopped the run that is not a job's fault: the output or the
-	// job log cannot be written, the input cannot be read.
+	// Err is the error of the run itself that ended it: the output or the job log cannot
+	// be written, or the input cannot be read.
 	Err error
 	// First describes the first job that failed.
 	First string
-	// Left counts jobs that were read but neither succeeded nor failed.
+	// Left is the number of jobs that were read but neither succeeded nor failed.
 	Left int64
 }
 
-// Run is a run that is going on.
+// Run is a run in progress.
 type Run struct {
 	cfg     *Config
 	sched   stint.Scheduler
-	shared  *shared        // nil if the run shares no slots
+	shared  *shared        // nil without shared slots
 	limiter *stint.Limiter // nil without a rate
 	printer *output.Printer
 	env     proc.Env
 	paths   paths
-	stdin   *os.File // of jobs that have none of their own
+	stdin   *os.File // of jobs without an input of their own
 	dirs    *output.Directories
 	watcher *watcher.Watcher
 
@@ -134,26 +133,26 @@ type Run struct {
 	limit    limit
 	stop     *stopper
 
-	refusals refusals // belongs to the reader
+	refusals refusals // owned by the reader
 
-	jobs sync.WaitGroup // a job that has been read and is not done yet
+	jobs sync.WaitGroup // jobs that were read and are not done
 
-	stopNoted sync.Once // a job that the terminal has stopped has been told of
+	stopNoted sync.Once // reports the first job that the terminal has stopped
 
 	mu     sync.Mutex
 	first  string       // guarded by mu
 	halted *proc.Status // guarded by mu
 }
 
-// Do runs everything and returns when nothing runs any more. It is called once
-// for a Config.
+// Do runs all jobs and returns when no process runs any more. It is called once per
+// Config.
 func Do(cfg *Config) Outcome {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		return Outcome{Err: err}
 	}
-	defer func() { _ = null.Close() }() // nothing is written to it
-	// Random: process numbers come again, and containers have their own.
+	defer func() { _ = null.Close() }() // never written to
+	// Random: process IDs are reused, and each container has its own.
 	name := strconv.FormatUint(rand.Uint64(), 36)
 	r := &Run{
 		cfg:     cfg,
@@ -183,28 +182,27 @@ func Do(cfg *Config) Outcome {
 	return r.run()
 }
 
-// unwatched says what it means that the watcher could not be started. The run
-// goes on: it matters only if stint is killed.
+// unwatched reports that the watcher could not be started. The run continues: the watcher
+// matters only if stint is killed.
 func (r *Run) unwatched(err error) {
-	r.cfg.Say(fmt.Sprintf("should stint be killed, processes that jobs have started will run on: %v", err))
+	r.cfg.Say(fmt.Sprintf("if stint is killed, the processes of jobs will keep running: %v", err))
 }
 
-// burst is how many jobs may start at once under a rate: about 10 ms worth, so
-// that starts are spread out. A second's worth, which is usual for limiters,
-// would let twice the rate through in the first second.
+// burst returns how many jobs may start at once under a rate: about 10 ms worth, so that
+// starts are spread out. A burst of 1 s worth, usual for limiters, would allow twice the
+// rate in the first second.
 func burst(rate float64) int64 { return max(int64(rate/100), 1) }
 
-// felt is after how long the load average shows a process well enough.
+// felt is the time after which the load average includes a process well enough.
 const felt = 5 * time.Second
 
 func (r *Run) young() int { return r.registry.young(now(), felt) }
 
-// SpareProcessor gives the Go scheduler one processor more than there are. All
-// that this process does is to wait in system calls; where none of its
-// processors is idle, the Go scheduler wakes a thread at each of these waits to
-// look for work that is not there. With one idle it does not: half the context
-// switches, and a tenth of all the work of running true(1). What GOMAXPROCS in
-// the environment says stays.
+// SpareProcessor gives the Go scheduler one processor more than the machine has. This
+// process mainly waits in system calls; if none of its processors is idle, the Go
+// scheduler wakes a thread at each wait to look for work, and there is none. One idle
+// processor avoids that: it halves the context switches and saves a tenth of all the work
+// of running true(1). SpareProcessor does not override GOMAXPROCS in the environment.
 func SpareProcessor() {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
@@ -228,8 +226,7 @@ func (r *Run) run() Outcome {
 	return r.outcome()
 }
 
-// watchSink ends the run when output cannot be written, also while all jobs go
-// on writing.
+// watchSink ends the run when output cannot be written, even if no job ends.
 func (r *Run) watchSink(ctx context.Context) {
 	select {
 	case <-r.cfg.Sink.Failed():
@@ -238,13 +235,13 @@ func (r *Run) watchSink(ctx context.Context) {
 	}
 }
 
-// feed reads inputs and submits a job for each, until there are no more or the
-// run is to stop. Its error is that of the input.
+// feed reads inputs and submits a job for each, until there are no more or the run stops.
+// It returns the error of the input.
 func (r *Run) feed() error {
 	r.cfg.Meter.SetTotal(r.cfg.Source.Total())
 	var reader io.Reader
 	if file := r.cfg.Source.File; file != nil {
-		// Also after a halt nobody wants to wait for input.
+		// The wait for input also ends after a halt.
 		in, done, err := input.Interruptible(r.stop.starting, file)
 		if err != nil {
 			return err
@@ -259,7 +256,7 @@ func (r *Run) feed() error {
 			return nil
 		}
 		if err != nil {
-			// What was read before the error is sound, and runs.
+			// What was read before the error is valid, and runs.
 			return fmt.Errorf("read inputs: %w", err)
 		}
 		seq++
@@ -270,7 +267,7 @@ func (r *Run) feed() error {
 	return nil
 }
 
-// take makes a job of an input and submits it, unless it is done already or
+// take makes a job of an input and submits it, unless the job log has it as done or it
 // cannot be run.
 func (r *Run) take(seq int, in item) {
 	j, err := r.makeJob(seq, in)
@@ -291,15 +288,15 @@ func (r *Run) take(seq int, in item) {
 	}
 }
 
-// refuse counts an input that no command can be made of as a job that failed.
-// It gets no line in the job log: a resumed run looks at it again.
+// refuse counts an invalid input as a failed job. It gets no line in the job log, so that
+// a resumed run reads it again.
 func (r *Run) refuse(j *job, err error) {
 	r.refusals.note(j, err)
 	r.stop.fail(r.printer.Print(output.Result{Seq: j.Seq}))
 	r.count(j, &proc.Status{Exit: proc.ExitCannotRun}, err.Error())
 }
 
-// outcome sums up.
+// outcome returns the result of the run.
 func (r *Run) outcome() Outcome {
 	s := r.cfg.Meter.Snapshot()
 	sig, err := r.stop.why()

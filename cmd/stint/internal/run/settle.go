@@ -11,11 +11,11 @@ import (
 	"github.com/stintgo/stint/internal/proc"
 )
 
-// settle decides what an attempt means for its job: done, to be run again, or
-// neither because the run ends. It reports whether the job will be run again.
+// settle decides whether a job is done, will be run again, or neither because the run
+// ends. It reports whether the job will be run again.
 //
-// A job that was ended because the run ends has not failed. It is neither
-// counted nor logged, so that a resumed run takes it up.
+// A job that was ended because the run ends has not failed. It is neither counted nor
+// logged, so that a resumed run runs it again.
 func (r *Run) settle(a *attempt) (again bool) {
 	ok := a.status == proc.Status{}
 	switch {
@@ -45,7 +45,7 @@ func (r *Run) settle(a *attempt) (again bool) {
 	return false
 }
 
-// drop forgets an attempt with its output.
+// drop discards an attempt and its output.
 func (r *Run) drop(a *attempt) {
 	a.redirect.Discard()
 	a.capture.Close()
@@ -54,9 +54,9 @@ func (r *Run) drop(a *attempt) {
 	}
 }
 
-// retry sees to another attempt, if there is to be one. Once no more jobs are to
-// start there is none: the failure of a job that was still running then is what
-// has become of it, while those that wait for an attempt stay undone.
+// retry schedules another attempt, if the job has one left. Once the run starts no more
+// jobs, it schedules none: a job that was still running then has failed, while jobs that
+// wait for an attempt stay undone.
 func (r *Run) retry(a *attempt) bool {
 	j := a.job
 	delay, ok := r.cfg.Retry.Next(j.attempts, j.delay, rand.Uint64)
@@ -65,14 +65,13 @@ func (r *Run) retry(a *attempt) bool {
 	}
 	j.delay = delay
 	if !r.backoff.add(j, delay, r.enqueue) {
-		return false // it was stopped in this moment
+		return false // the run stopped just now
 	}
 	r.cfg.Meter.Retry()
 	return true
 }
 
-// commit gives a redirected output its name. Where that fails the job has
-// failed.
+// commit gives a redirected output its name. If that fails, the job has failed.
 func (r *Run) commit(a *attempt) bool {
 	if a.redirect == nil {
 		return true
@@ -84,7 +83,7 @@ func (r *Run) commit(a *attempt) bool {
 	return err == nil
 }
 
-// print writes the job's output, and after it the job's line in the log.
+// print writes the job's output, and then its line in the job log.
 func (r *Run) print(a *attempt) error {
 	result := output.Result{Seq: a.job.Seq, Capture: a.capture}
 	if r.cfg.Tag {
@@ -110,7 +109,7 @@ func (a *attempt) record(size int64) *joblog.Record {
 	}
 }
 
-// count counts a job as done and halts the run if that was to be.
+// count counts a job as done, and halts the run if the halt rule is met.
 func (r *Run) count(j *job, status *proc.Status, problem string) {
 	failed := *status != proc.Status{}
 	if failed {
@@ -128,7 +127,7 @@ func (r *Run) count(j *job, status *proc.Status, problem string) {
 	r.stop.drain(errHalted)
 }
 
-// noteFirst keeps a description of the first job that failed.
+// noteFirst stores a description of the first job that failed.
 func (r *Run) noteFirst(j *job, status *proc.Status, problem string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -149,7 +148,7 @@ func (r *Run) noteFirst(j *job, status *proc.Status, problem string) {
 	r.first = fmt.Sprintf("job %d (%s): %s", j.Seq, problem, brief(text))
 }
 
-// noteHalt keeps the status of the job that halts the run.
+// noteHalt stores the status of the job that halts the run.
 func (r *Run) noteHalt(status *proc.Status) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -7,45 +7,45 @@ import (
 	"github.com/stintgo/stint/cmd/stint/internal/progress"
 )
 
-// shared are the slots that a run has together with other processes. Once the
-// run stops, its jobs that wait get slots that are nobody's: they have to come to
-// their end, nothing of them is to start, and others may keep theirs for long.
+// shared are slots that the run shares with other processes. Once the run stops,
+// TryAcquire returns virtual grants, so that waiting jobs end at once: they start
+// nothing, and other processes may hold their slots for long.
 type shared struct {
 	stint.Slots
-	notify  func() // written before the run begins
+	notify  func() // set before the run begins
 	stopped atomic.Bool
 
-	given stint.Grant // the last one that was nobody's; guarded by the scheduler's lock
+	last stint.Grant // the last virtual grant; guarded by the scheduler's lock
 }
 
 var _ stint.Slots = (*shared)(nil)
 
-// nobodys marks a grant that is nobody's.
-const nobodys stint.Grant = 1 << 63
+// virtual marks a grant that holds no slot.
+const virtual stint.Grant = 1 << 63
 
-// Bind keeps how the scheduler is told of slots.
+// Bind stores notify, and binds the slots to the scheduler.
 func (s *shared) Bind(notify func(), lost func(stint.Grant, error)) {
 	s.notify = notify
 	s.Slots.Bind(notify, lost)
 }
 
-// TryAcquire takes a slot.
+// TryAcquire takes a slot, or returns a virtual grant if the run has stopped.
 func (s *shared) TryAcquire(tier stint.Priority) (stint.Grant, error) {
 	if !s.stopped.Load() {
 		return s.Slots.TryAcquire(tier)
 	}
-	s.given++
-	return nobodys | s.given, nil
+	s.last++
+	return virtual | s.last, nil
 }
 
-// Release gives a slot back.
+// Release releases a slot.
 func (s *shared) Release(grant stint.Grant) {
-	if grant&nobodys == 0 {
+	if grant&virtual == 0 {
 		s.Slots.Release(grant)
 	}
 }
 
-// Want says who waits.
+// Want passes on how many jobs of a tier wait; none once the run has stopped.
 func (s *shared) Want(tier stint.Priority, waiting int) {
 	if s.stopped.Load() {
 		waiting = 0
@@ -53,7 +53,8 @@ func (s *shared) Want(tier stint.Priority, waiting int) {
 	s.Slots.Want(tier, waiting)
 }
 
-// stop is called when nothing is to start any more. A nil shared has no slots.
+// stop ends the waiting for slots when nothing is to start any more. A nil shared has no
+// slots.
 func (s *shared) stop() {
 	if s != nil {
 		s.stopped.Store(true)
@@ -61,7 +62,7 @@ func (s *shared) stop() {
 	}
 }
 
-// newScheduler makes the scheduler, and the slots that it shares, if it does.
+// newScheduler returns the scheduler, and its shared slots or nil.
 func newScheduler(cfg *Config) (stint.Scheduler, *shared) {
 	limits := stint.Config{PerKey: cfg.KeyJobs, Queue: cfg.Lookahead}
 	if cfg.Slots == nil {
@@ -74,7 +75,7 @@ func newScheduler(cfg *Config) (stint.Scheduler, *shared) {
 	return sched, slots
 }
 
-// shares is what a run's progress says of shared slots.
+// shares returns the progress report of shared slots.
 func shares(s stint.Stats) progress.Shared {
 	others := max(s.Shared.Running-s.Running, 0)
 	full := others > 0 && s.Shared.Running >= s.Shared.Max

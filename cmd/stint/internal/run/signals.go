@@ -10,19 +10,19 @@ import (
 	"github.com/stintgo/stint/internal/proc"
 )
 
-// Signals are those that a run acts on.
+// Signals returns the signals that a run handles.
 func Signals() []os.Signal {
 	return []os.Signal{
 		syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP,
 		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGTSTP,
-		// Caught so that a write to a closed pipe, or to a file at the limit of
-		// its size, is an error like any other. Ignoring these signals instead
-		// would make all jobs ignore them too.
+		// Caught so that writing to a closed pipe, or past the file size limit, returns
+		// an error. If these signals were ignored instead, all jobs would ignore them
+		// too.
 		syscall.SIGPIPE, syscall.SIGXFSZ,
 	}
 }
 
-// signals is the loop that acts on signals to this process.
+// signals handles signals to this process until ctx ends.
 func (r *Run) signals(ctx context.Context) {
 	for {
 		select {
@@ -52,7 +52,7 @@ func (r *Run) act(sig syscall.Signal) {
 	}
 }
 
-// sayWaiting says why stint does not end at once.
+// sayWaiting reports why stint does not end at once.
 func (r *Run) sayWaiting(sig syscall.Signal) {
 	jobs, second := "1 job that runs", "signal"
 	switch n := r.registry.count(); n {
@@ -68,17 +68,17 @@ func (r *Run) sayWaiting(sig syscall.Signal) {
 	r.cfg.Say(fmt.Sprintf("%v: waiting for %s; a second %s kills at once", sig, jobs, second))
 }
 
-// suspend does for the jobs, which are in groups of their own, what the
-// terminal's stop key does for its foreground group; then this process stops
-// as well, until the shell's fg or bg.
+// suspend does for the jobs, which are in process groups of their own, what the
+// terminal's stop key does for its foreground group; then this process stops too, until
+// the shell's fg or bg.
 func (r *Run) suspend() {
 	r.registry.suspend(proc.StopSelf)
 }
 
-// enforce carries out what the stopper has decided: first the jobs that wait
-// for another attempt or for slots of others, then those that run. A signal from a person is passed on
-// and the jobs may take their time; a second one kills them. A halt, or a
-// failure, kills them after the grace period.
+// enforce carries out what the stopper has decided: first for the jobs that wait for
+// another attempt or for shared slots, then for those that run. A signal from a user is
+// passed on, without a time limit for the jobs; a second signal kills them. A halt or a
+// failure kills them after the grace period.
 func (r *Run) enforce(ctx context.Context) {
 	select {
 	case <-r.stop.starting.Done():

@@ -5,15 +5,15 @@ import (
 	"sync"
 )
 
-// slots numbers what runs, from 1: each job has the lowest number that is free,
-// so that a job can be told which of a few devices or ports is its own. The
-// zero value is ready for use, from any goroutine.
+// slots assigns numbers to running jobs: each job has the lowest free number, starting at
+// 1, so that it can choose one of a few devices or ports by it. The zero value is ready
+// for use, and safe for concurrent use.
 type slots struct {
 	mu    sync.Mutex
-	taken []uint64 // a bit for each number, 1 first
+	taken []uint64 // one bit per number, 1 first
 }
 
-// take returns the lowest free number.
+// take takes the lowest free number.
 func (s *slots) take() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,12 +9,12 @@ import (
 	"github.com/stintgo/stint/cmd/stint/internal/input"
 )
 
-// Source says where inputs come from. Lists, if there are any, else File.
+// Source says where inputs come from: Lists if there are any, else File.
 type Source struct {
 	Lists     []input.Group
 	File      *os.File
-	Separator byte           // that ends a record of File
-	Max       int            // inputs for each job; 0 is 1
+	Separator byte           // ends a record of File
+	Max       int            // inputs per job; 0 is 1
 	Splitter  input.Splitter // cuts an input into fields
 }
 
@@ -23,9 +23,9 @@ type item struct {
 	args, fields []string
 }
 
-// all iterates over the inputs of jobs, in order. It ends with an error where
-// the input cannot be read further. r is what File is read through. progress is
-// told an estimate of the number of items, where there is one.
+// all iterates over the inputs of jobs, in order. It ends with an error if the input
+// cannot be read further. r reads File. If the number of items can be estimated, guess is
+// called with the estimate.
 func (s *Source) all(r io.Reader, guess func(int64)) iter.Seq2[item, error] {
 	if s.Lists == nil {
 		return s.cut(batch(s.records(r, guess), s.perJob()))
@@ -44,14 +44,14 @@ func (s *Source) all(r io.Reader, guess func(int64)) iter.Seq2[item, error] {
 
 func (s *Source) perJob() int { return max(s.Max, 1) }
 
-// Several reports whether a job can have more than one input.
+// Several reports whether a job can have several inputs.
 func (s *Source) Several() bool { return s.perJob() > 1 || s.manyLists() }
 
 func (s *Source) manyLists() bool {
 	return len(s.Lists) > 1 || len(s.Lists) == 1 && len(s.Lists[0]) > 1
 }
 
-// Total is the number of jobs, or 0 if only reading on will tell.
+// Total returns the number of jobs, or 0 if it is unknown before the input is read.
 func (s *Source) Total() int {
 	if s.Lists == nil {
 		return 0
@@ -62,7 +62,7 @@ func (s *Source) Total() int {
 
 var errOneList = errors.New("-n takes inputs from one list: leave it out, or all lists but one")
 
-// Check reports what cannot be combined.
+// Check reports options that cannot be combined.
 func (s *Source) Check() error {
 	if s.perJob() > 1 && s.manyLists() {
 		return errOneList
@@ -99,8 +99,8 @@ func (s *Source) cut(batches iter.Seq2[[]string, error]) iter.Seq2[item, error] 
 	}
 }
 
-// records reads File. From how far it has come in a regular file it guesses how
-// many items there are.
+// records reads File. If File is a regular file, it estimates the number of items from
+// its position.
 func (s *Source) records(r io.Reader, guess func(int64)) iter.Seq2[string, error] {
 	size := int64(0)
 	if info, err := s.File.Stat(); err == nil && info.Mode().IsRegular() {
@@ -121,7 +121,7 @@ func (s *Source) records(r io.Reader, guess func(int64)) iter.Seq2[string, error
 	}
 }
 
-// batch puts n values of seq together, the last batch what is left.
+// batch groups the values of seq by n; the last group has the rest.
 func batch(seq iter.Seq2[string, error], n int) iter.Seq2[[]string, error] {
 	return func(yield func([]string, error) bool) {
 		var args []string

@@ -5,10 +5,9 @@ import (
 	"syscall"
 )
 
-// noteStop tells of a job that has been stopped because it wants the terminal,
-// which only one group of processes can have: nobody would see why the run does
-// not go on. All such jobs are told of by the first. Other stops are somebody's
-// intention.
+// noteStop reports the first job that was stopped because it uses the terminal, which
+// only one process group can have: without the message, the user would not know why the
+// run makes no progress. Other stops are intentional.
 func (r *Run) noteStop(j *job, sig syscall.Signal) {
 	wants := ""
 	switch sig {
@@ -20,8 +19,8 @@ func (r *Run) noteStop(j *job, sig syscall.Signal) {
 		return
 	}
 	r.stopNoted.Do(func() {
-		r.cfg.Say(fmt.Sprintf("job %d has stopped and will not go on: it wants to %s the terminal, which jobs cannot have; "+
-			"tell it not to ask, as ssh -o BatchMode=yes or sudo -n do, or give it its answers with --stdin FILE; "+
+		r.cfg.Say(fmt.Sprintf("job %d has stopped and will not go on: it wants to %s the terminal, which jobs cannot use; "+
+			"run it with an option not to ask, such as ssh -o BatchMode=yes or sudo -n, or give it its answers with --stdin FILE; "+
 			"--timeout ends such jobs, Ctrl-C the run", j.Seq, wants))
 	})
 }

@@ -7,19 +7,19 @@ import (
 	"syscall"
 )
 
-// stopper is why a run stops before its inputs end, and how far it has come
-// with it. Its methods may be called from any goroutine.
+// stopper holds why a run stops before its inputs end, and whether running jobs end too.
+// It is safe for concurrent use.
 type stopper struct {
-	// starting ends when no more jobs are to start.
+	// starting ends when no more jobs may start.
 	starting context.Context //nolint:containedctx // a state of the run, not of a call
 	noMore   context.CancelCauseFunc
-	// ending ends when the jobs that run are to end too.
+	// ending ends when running jobs must end too.
 	ending    context.Context //nolint:containedctx // likewise
 	endThem   context.CancelCauseFunc
 	mu        sync.Mutex
 	err       error          // the first failure; guarded by mu
 	signal    syscall.Signal // the first signal; guarded by mu
-	endSignal syscall.Signal // what the jobs are ended with; guarded by mu
+	endSignal syscall.Signal // sent to end the jobs; guarded by mu
 }
 
 var errHalted = errors.New("the halt rule is met")
@@ -31,8 +31,7 @@ func newStopper() *stopper {
 	return s
 }
 
-// fail ends the run because something of its own has failed. No error is no
-// failure.
+// fail ends the run because of an error of the run itself. A nil error has no effect.
 func (s *stopper) fail(err error) {
 	if err == nil || s.starting.Err() != nil && errors.Is(err, context.Cause(s.starting)) {
 		return
@@ -45,8 +44,8 @@ func (s *stopper) fail(err error) {
 	s.end(syscall.SIGTERM, err)
 }
 
-// interrupt ends the run because of a signal to this process, and reports
-// whether it was the first.
+// interrupt ends the run because of a signal to this process, and reports whether it was
+// the first signal.
 func (s *stopper) interrupt(sig syscall.Signal) (first bool) {
 	s.mu.Lock()
 	first = s.signal == 0
@@ -58,10 +57,10 @@ func (s *stopper) interrupt(sig syscall.Signal) (first bool) {
 	return first
 }
 
-// drain starts no more jobs and leaves those that run alone.
+// drain starts no more jobs; running jobs continue.
 func (s *stopper) drain(cause error) { s.noMore(cause) }
 
-// end starts no more jobs and ends those that run with sig.
+// end starts no more jobs, and ends running jobs with sig.
 func (s *stopper) end(sig syscall.Signal, cause error) {
 	s.mu.Lock()
 	if s.endSignal == 0 {
@@ -72,7 +71,7 @@ func (s *stopper) end(sig syscall.Signal, cause error) {
 	s.endThem(cause)
 }
 
-// why returns the signal and the failure that ended the run, if any.
+// why returns the signal and the error that ended the run, if any.
 func (s *stopper) why() (syscall.Signal, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,19 +8,19 @@ import (
 	"github.com/stintgo/stint/internal/proc"
 )
 
-// timeout ends a process group that takes too long: TERM first, and KILL for
-// what is left of it a while later. A nil timeout ends nothing.
+// timeout ends a process group that takes too long: with SIGTERM, and later with SIGKILL
+// for the processes that are left. A nil timeout ends nothing.
 type timeout struct {
 	process   *proc.Process
 	killAfter time.Duration
-	killed    chan struct{} // closed when the KILL signal has been sent
+	killed    chan struct{} // closed when SIGKILL has been sent
 
 	mu      sync.Mutex
 	timer   *time.Timer // guarded by mu
 	expired bool        // guarded by mu
 }
 
-// startTimeout starts the clock for p. No limit needs no clock.
+// startTimeout starts the timer for p. Without a limit it returns nil.
 func startTimeout(p *proc.Process, limit, killAfter time.Duration) *timeout {
 	if limit <= 0 {
 		return nil
@@ -32,8 +32,8 @@ func startTimeout(p *proc.Process, limit, killAfter time.Duration) *timeout {
 	return t
 }
 
-// expire is called when the time is up. A job that has ended in time, which
-// nobody has noticed yet, has not timed out.
+// expire is called when the timer expires. A job that has ended but was not waited for
+// yet has not timed out.
 func (t *timeout) expire() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -42,23 +42,22 @@ func (t *timeout) expire() {
 	}
 	t.expired = true
 	t.process.Signal(syscall.SIGTERM)
-	t.process.Signal(syscall.SIGCONT) // one that is stopped would not see it
+	t.process.Signal(syscall.SIGCONT) // a stopped process would not receive the signal
 	t.timer = time.AfterFunc(t.killAfter, func() {
 		t.process.Signal(syscall.SIGKILL)
 		close(t.killed)
 	})
 }
 
-// finish is called when the leader has ended, and is not reaped yet. It reports
-// whether the time was up. If it was, it blocks until the rest of the group has
-// ended too: that got the same signal, and has the same time for what it still
-// has to do.
+// finish is called when the leader has ended but is not reaped yet. It reports whether
+// the timer has expired. If so, it blocks until the rest of the group has ended too:
+// those processes got the same signal, and the same time to end.
 func (t *timeout) finish() (expired bool) {
 	if t == nil || !t.isUp() {
 		return false
 	}
-	// Nearly always the whole group has ended with its leader, or does so in no
-	// time. Looking is too costly to do it often for those that don't.
+	// Nearly always the whole group has ended with its leader, or ends right after it.
+	// Checking often would be too costly for the others.
 	for pause := time.Millisecond; t.process.Survived(); pause = min(2*pause, 200*time.Millisecond) {
 		select {
 		case <-t.killed:
@@ -70,7 +69,7 @@ func (t *timeout) finish() (expired bool) {
 	return true
 }
 
-// isUp reports whether the time is up, and stops the clock if it is not.
+// isUp reports whether the timer has expired, and stops it if not.
 func (t *timeout) isUp() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -80,7 +79,7 @@ func (t *timeout) isUp() bool {
 	return t.expired
 }
 
-// stop stops the clock for the KILL signal.
+// stop stops the timer for SIGKILL.
 func (t *timeout) stop() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

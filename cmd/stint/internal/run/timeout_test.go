@@ -10,8 +10,8 @@ import (
 	"github.com/stintgo/stint/internal/proc"
 )
 
-// A job that ends just as its time is up has ended in time: it gets no signal,
-// and its status counts.
+// A job that ends just as its timer expires has ended in time: it gets no signal, and its
+// status counts.
 func TestTimeout_EndedInTime(t *testing.T) {
 	p, err := proc.Start(&proc.Spec{
 		Path: "/bin/sh", Args: []string{"sh", "-c", "exit 0"},
