@@ -27,6 +27,9 @@ SEEDS ?= 10000
 bench-needs = gcc:gcc gcc:libc6-dev
 
 lint = go tool -modfile=$(CURDIR)/tools/go.mod golangci-lint
+# Runs go test in some modules, and says at the end how many tests ran and which failed.
+test = go tool -modfile=$(CURDIR)/tools/go.mod gotestsum --format pkgname --format-icons text \
+	--format-hide-empty-pkg --raw-command -- tools/testjson.sh
 # Runs a command in every module; the first failure ends it.
 each = for module in $(MODULES); do (cd $$module && $(1)) || exit 1; done
 
@@ -50,9 +53,9 @@ build: ## Build the program as bin/stint.
 	go build -o bin/stint ./cmd/stint
 
 .PHONY: test
-test: bin/gotest ## Run every test of every module; RACE=1 with the race detector.
+test: ## Run every test of every module; RACE=1 with the race detector.
 	@tools/need.sh gzip:gzip $(if $(RACE),gcc:gcc gcc:libc6-dev)
-	bin/gotest $(MODULES) -- -timeout 20m $(if $(RACE),-race) $(TESTFLAGS) ./...
+	$(test) $(MODULES) -- -timeout 20m $(if $(RACE),-race) $(TESTFLAGS) ./...
 
 .PHONY: race
 race: ## The same as make test RACE=1.
@@ -60,11 +63,11 @@ race: ## The same as make test RACE=1.
 
 .PHONY: torture
 torture: export STINT_SEED := random
-torture: bin/gotest ## Run the random and the crash tests ROUNDS times with new seeds, then fuzz every target.
+torture: ## Run the random and the crash tests ROUNDS times with new seeds, then fuzz every target.
 	@tools/need.sh gzip:gzip gcc:gcc gcc:libc6-dev
-	bin/gotest . -- -timeout 4h -race -count $(ROUNDS) -run 'Model|Random|Stress|Kill|Crash' ./...
-	STINT_SEEDS=$(SEEDS) bin/gotest . -- -timeout 4h -run C6_Simulation ./queue/internal/simulation
-	STINT_SEEDS=$(SEEDS) bin/gotest . -- -timeout 4h -run 'B8|B13' ./shm/...
+	$(test) . -- -timeout 4h -race -count $(ROUNDS) -run 'Model|Random|Stress|Kill|Crash' ./...
+	STINT_SEEDS=$(SEEDS) $(test) . -- -timeout 4h -run C6_Simulation ./queue/internal/simulation
+	STINT_SEEDS=$(SEEDS) $(test) . -- -timeout 4h -run 'B8|B13' ./shm/...
 	@$(MAKE) fuzz
 
 .PHONY: fuzz
@@ -103,8 +106,3 @@ picture: build ## Record docs/stint-run.svg, the picture of the README, anew.
 .PHONY: clean
 clean: ## Remove what the other targets built.
 	rm -rf bin out
-
-# The program that counts tests. Go decides whether it has to be built again.
-.PHONY: bin/gotest
-bin/gotest:
-	@go -C tools build -buildvcs=false -o ../bin/gotest ./gotest
