@@ -11,10 +11,22 @@ const (
 	MaxReason = 4096 // bytes of the Reason of a [Command] or a [Pause]
 )
 
-// Validate reports a By or Reason that is too long, as ErrInvalid. Every store refuses
-// what it reports.
+// Validate reports, as ErrInvalid, a By or Reason that is too long, and a Filter that sets
+// no field if All is not set. Every store refuses what it reports.
 func (c *Command) Validate() error {
-	return errors.Join(checkLength("by", c.By, MaxName), checkLength("the reason", c.Reason, MaxReason))
+	err := errors.Join(checkLength("by", c.By, MaxName), checkLength("the reason", c.Reason, MaxReason))
+	if !c.All && c.Filter.findsAll() {
+		err = errors.Join(err, fmt.Errorf("%w: the command %s has a filter that finds every task: "+
+			"set a field of Filter, or set All to mean every task", ErrInvalid, c.Do))
+	}
+	return err
+}
+
+// findsAll reports whether no field of f is set, so that f finds every task.
+func (f *Filter) findsAll() bool {
+	return f.IDs == nil && f.Ending == "" && f.Queue == "" && f.Kind == "" && f.Key == "" && f.Group == "" &&
+		f.Batch.IsZero() && f.Worker == "" && len(f.States) == 0 && len(f.Labels) == 0 && f.Error == "" &&
+		f.From.IsZero() && f.To.IsZero()
 }
 
 // Validate reports a By or Reason that is too long, as ErrInvalid. Every store refuses

@@ -46,6 +46,23 @@ func TestModel_ContractInJSON(t *testing.T) {
 	}
 }
 
+// TestC4_NoIDsInJSON shows that a filter with an empty list of IDs is another one than a
+// filter without a list, also after a way through JSON.
+func TestC4_NoIDsInJSON(t *testing.T) {
+	for want, f := range map[string]queue.Filter{
+		`{}`: {}, `{"ids":[]}`: {IDs: []queue.ID{}}, `{"ids":[],"queue":"q"}`: {IDs: []queue.ID{}, Queue: "q"},
+	} {
+		text, err := json.Marshal(f)
+		if err != nil || string(text) != want {
+			t.Errorf("%#v is %s, error %v; want %s", f, text, err, want)
+		}
+		var got queue.Filter
+		if err := json.Unmarshal(text, &got); err != nil || !reflect.DeepEqual(got, f) {
+			t.Errorf("%s is read as %#v, error %v; want %#v", text, got, err, f)
+		}
+	}
+}
+
 // fill makes up a value that the contract allows.
 func fill(rnd *rand.Rand, v reflect.Value) {
 	switch v.Interface().(type) {

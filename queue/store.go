@@ -228,9 +228,13 @@ type Command struct {
 	Do     Trigger `json:"do,omitempty"`   // OnPause, OnResume, OnCancel, OnRetry, OnForget, OnEdit
 	Edit   *Edit   `json:"edit,omitempty"` // what OnEdit changes
 	Filter Filter  `json:"filter,omitzero"`
-	Limit  int     `json:"limit,omitempty"`  // at most so many tasks; 0 is no limit
-	By     string  `json:"by,omitempty"`     // who gives the command; at most MaxName bytes
-	Reason string  `json:"reason,omitempty"` // why; at most MaxReason bytes
+	// All permits a Filter that sets no field and so finds every task of the store. Without
+	// All such a command is ErrInvalid. A Filter that sets a field needs no All, and All
+	// does not widen it.
+	All    bool   `json:"all,omitempty"`
+	Limit  int    `json:"limit,omitempty"`  // at most so many tasks; 0 is no limit
+	By     string `json:"by,omitempty"`     // who gives the command; at most MaxName bytes
+	Reason string `json:"reason,omitempty"` // why; at most MaxReason bytes
 }
 
 // Edit is the change that a [Command] with OnEdit makes to tasks that are Scheduled,
@@ -250,7 +254,9 @@ type Edit struct {
 // Filter finds tasks. Its zero value finds all of them; each field that is set
 // narrows that.
 type Filter struct {
-	IDs []ID `json:"ids,omitempty"`
+	// IDs finds the tasks with these IDs. Nil finds tasks with any ID; an empty list that is
+	// not nil finds none. JSON keeps the two apart: a list without IDs is an empty array.
+	IDs []ID `json:"ids,omitzero"`
 	// Ending is the last hexadecimal digits of the ID, in lower case and without
 	// dashes: unlike the first ones, they tell apart tasks of the same time. A store
 	// looks at each of its tasks for them, which takes about 20 ms for a million.
@@ -261,7 +267,7 @@ type Filter struct {
 	Group  string            `json:"group,omitempty"`
 	Batch  ID                `json:"batch,omitzero"`
 	Worker string            `json:"worker,omitempty"` // that has the lease
-	States []State           `json:"states,omitempty"`
+	States []State           `json:"states,omitempty"` // any of them; empty: any state
 	Labels map[string]string `json:"labels,omitempty"` // all of them
 	Error  string            `json:"error,omitempty"`  // is a part of the task's error
 	From   time.Time         `json:"from,omitzero"`    // submitted at this time or later

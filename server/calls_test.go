@@ -55,6 +55,31 @@ func claimed(t *testing.T, h http.Handler, r *http.Request) string {
 	return strings.Join(ids, " ")
 }
 
+// TestC4_CommandsOfNoneAndOfAll: over HTTP an empty list of IDs is for no task, and a
+// command for all tasks says so.
+func TestC4_CommandsOfNoneAndOfAll(t *testing.T) {
+	store := memstore.New(memstore.Config{})
+	s := server.New(store, server.Config{})
+	defer s.Close()
+	submitted(t, store, 3)
+	for _, test := range []struct{ path, body, want string }{
+		{wire.Command, `{"do":"cancel","filter":{"ids":[]}}`, `{"changed":0}`},
+		{wire.Command, `{"do":"cancel","filter":{"ids":[]},"all":true}`, `{"changed":0}`},
+		{wire.Command, `{"do":"cancel","filter":{}}`, "set All"},
+		{wire.Command, `{"do":"cancel"}`, "set All"},
+		{wire.Command, `{"do":"cancel","limit":1}`, "set All"},
+		{wire.Find, `{"filter":{"ids":[]}}`, `{"tasks":null`},
+		{wire.Command, `{"do":"pause","filter":{"kind":"k"},"limit":1}`, `{"changed":1}`},
+		{wire.Command, `{"do":"cancel","all":true}`, `{"changed":3}`},
+	} {
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, request(http.MethodPost, test.path, test.body))
+		if !strings.Contains(w.Body.String(), test.want) {
+			t.Errorf("%s of %s is answered %d %s, want %s", test.path, test.body, w.Code, w.Body, test.want)
+		}
+	}
+}
+
 // TestC6_KeysAreOfOneCall: a second, different call under a key is refused; calls that
 // may be repeated ignore keys.
 func TestC6_KeysAreOfOneCall(t *testing.T) {

@@ -47,7 +47,7 @@ func TestC6_CallsDoNotWaitForRoom(t *testing.T) {
 		}
 		refused("the first order", c.store.PauseQueue(ctx, c.now, "first", &queue.Pause{}))
 		refused("the second order", c.store.PauseQueue(ctx, c.now, "second", &queue.Pause{}))
-		n, err := c.store.Command(ctx, c.now, queue.Command{Do: queue.OnCancel})
+		n, err := c.store.Command(ctx, c.now, queue.Command{Do: queue.OnCancel, All: true})
 		refused("a command", err)
 		if n != 0 {
 			t.Errorf("%v: the command has changed %d tasks", reason, n)

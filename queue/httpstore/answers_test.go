@@ -42,7 +42,7 @@ func everyCall(ctx context.Context, s queue.Store) map[string]error {
 	errs["Settle"] = complete(err, len(answers) == 1)
 	told, err := s.Beat(ctx, now, queue.Worker{Name: "w"}, []queue.Beat{{ID: id}})
 	errs["Beat"] = complete(err, len(told) == 1)
-	_, errs["Command"] = s.Command(ctx, now, queue.Command{Do: queue.OnPause})
+	_, errs["Command"] = s.Command(ctx, now, queue.Command{Do: queue.OnPause, All: true})
 	_, errs["Find"] = s.Find(ctx, queue.Filter{}, queue.Page{})
 	_, errs["Explain"] = s.Explain(ctx, now, id)
 	_, errs["Stats"] = s.Stats(ctx, now)

@@ -12,6 +12,8 @@ func commandCases() []testCase {
 	return []testCase{
 		{"C4_CommandsInEveryState", Config{}, commandsInEveryState},
 		{"C4_InvalidCommands", Config{}, invalidCommands},
+		{"C4_CommandOfNoIDs", Config{}, commandOfNoIDs},
+		{"C4_CommandOfAll", Config{}, commandOfAll},
 		{"C4_CommandsKeepTheTrace", Config{}, commandsKeepTheTrace},
 		{"C4_CommandLimit", Config{}, commandLimit},
 		{"C4_CommandSelectsFirst", Config{}, commandSelectsFirst},
@@ -129,7 +131,7 @@ func invalidCommands(c *trial) {
 func commandsKeepTheTrace(c *trial) {
 	id := c.add(queue.Spec{})
 	c.pass(time.Second)
-	c.commands(queue.Command{Do: queue.OnPause, By: "alice", Reason: "too loud"})
+	c.commands(queue.Command{Do: queue.OnPause, All: true, By: "alice", Reason: "too loud"})
 	t := c.task(id)
 	want := queue.Step{At: c.now, On: queue.OnPause, To: queue.Paused, By: "alice", Detail: "too loud"}
 	if got := t.Steps[len(t.Steps)-1]; !got.At.Equal(want.At) {
@@ -374,7 +376,7 @@ func forgetLeavesWhatItCancels(c *trial) {
 		if byID {
 			f.IDs = []queue.ID{waits, first}
 		}
-		if n := c.commands(queue.Command{Do: queue.OnForget, Filter: f}); n != 1 {
+		if n := c.commands(queue.Command{Do: queue.OnForget, Filter: f, All: !byID}); n != 1 {
 			c.Errorf("of 1 task that is finished %d are forgotten", n)
 		}
 		c.gone(first)

@@ -46,6 +46,8 @@ func filters(c *trial) {
 	}{
 		{"nothing", queue.Filter{}, []int{0, 1, 2, 3}},
 		{"ids", queue.Filter{IDs: []queue.ID{ids[3], ids[1], ids[3], c.ids.New(c.now)}}, []int{1, 3}},
+		{"no ids", queue.Filter{IDs: []queue.ID{}}, nil},
+		{"no ids, and a queue", queue.Filter{IDs: []queue.ID{}, Queue: "other"}, nil},
 		{"ending", queue.Filter{Ending: digits(ids[2])[20:]}, []int{2}},
 		{"the whole ID as its ending", queue.Filter{Ending: digits(ids[2])}, []int{2}},
 		{"an ending of one digit", queue.Filter{Ending: digits(ids[2])[31:], IDs: ids[2:3]}, []int{2}},

@@ -116,8 +116,9 @@ func sometimes[T any](rnd *rand.Rand, n int, v T) (nothing T) {
 	return nothing
 }
 
-// known are up to n random tasks, among them some that are forgotten.
+// known returns up to n random tasks, among them some that are forgotten; never nil.
 func (m *model) known(n int) (ids []queue.ID) {
+	ids = []queue.ID{}
 	for range n {
 		if len(m.ids) > 0 {
 			ids = append(ids, m.ids[max(0, len(m.ids)-1-m.rnd.IntN(60))])

@@ -165,8 +165,8 @@ func (m *model) beats() error {
 func (m *model) filter() queue.Filter {
 	r := m.rnd
 	return queue.Filter{
-		IDs: sometimes(r, 2, m.known(3)), Queue: sometimes(r, 4, pick(r, "default", "b")), Kind: sometimes(r, 4, "k0"),
-		Key: sometimes(r, 5, "x"), Group: sometimes(r, 8, "g0"), Batch: sometimes(r, 8, m.batches[0]),
+		IDs: sometimes(r, 2, m.known(r.IntN(4))), Queue: sometimes(r, 4, pick(r, "default", "b")),
+		Kind: sometimes(r, 4, "k0"), Key: sometimes(r, 5, "x"), Group: sometimes(r, 8, "g0"), Batch: sometimes(r, 8, m.batches[0]),
 		Worker: sometimes(r, 8, "w0"), Error: sometimes(r, 8, "e"),
 		States: sometimes(r, 3, []queue.State{pick(r, queue.States()...), pick(r, queue.States()...)}),
 		Ending: sometimes(r, 8, strconv.FormatInt(r.Int64N(16), 16)),
@@ -178,7 +178,7 @@ func (m *model) tells() error {
 	c := queue.Command{
 		Do: pick(m.rnd, queue.OnPause, queue.OnResume, queue.OnResume, queue.OnCancel, queue.OnRetry, queue.OnRetry,
 			queue.OnForget, queue.OnDue, queue.OnEdit, queue.OnEdit),
-		Filter: m.filter(), Limit: m.rnd.IntN(4), By: "b", Reason: "r",
+		Filter: m.filter(), All: m.rnd.IntN(2) == 0, Limit: m.rnd.IntN(4), By: "b", Reason: "r",
 	}
 	if c.Do == queue.OnEdit {
 		c.Edit = m.edit()

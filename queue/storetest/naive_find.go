@@ -60,7 +60,7 @@ func matches(f queue.Filter, t queue.Task) bool {
 			return false
 		}
 	}
-	return (len(f.IDs) == 0 || slices.Contains(f.IDs, t.ID)) &&
+	return (f.IDs == nil || slices.Contains(f.IDs, t.ID)) &&
 		strings.HasSuffix(hex.EncodeToString(t.ID[:]), f.Ending) &&
 		(f.Queue == "" || f.Queue == t.Queue) &&
 		(f.Kind == "" || f.Kind == t.Kind) &&

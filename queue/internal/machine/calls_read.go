@@ -51,7 +51,7 @@ func (m *Machine) pageOf(s *search, found []queue.Task, left *allowance) ([]queu
 
 // part finds the next part of a search. lock takes the lock of the machine.
 func (m *Machine) part(s *search, lock func() error) error {
-	if len(s.filter.IDs) > 0 {
+	if s.filter.IDs != nil {
 		n := min(s.most, len(s.named))
 		s.ids, s.named = s.named[:n:n], s.named[n:]
 		s.done = len(s.named) == 0

@@ -62,7 +62,8 @@ func TestC4_CommandReadsOnce(t *testing.T) {
 		d := newDamaged(t)
 		d.add(make([]queue.Spec, 50)...)
 		d.rows.reads = 0
-		if n, err := d.Command(t.Context(), start, queue.Command{Do: queue.OnCancel, Filter: f}); n != 50 || err != nil {
+		c := queue.Command{Do: queue.OnCancel, Filter: f, All: true}
+		if n, err := d.Command(t.Context(), start, c); n != 50 || err != nil {
 			t.Errorf("%d cancelled, error %v", n, err)
 		}
 		if d.rows.reads != 50 {

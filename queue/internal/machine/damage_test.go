@@ -230,13 +230,14 @@ func TestC6_DamagedTaskAmongOthers(t *testing.T) {
 		if err != nil || len(found) != want {
 			t.Errorf("%s: %d found, error %v; want %d", name, len(found), err, want)
 		}
-		n, err := d.Command(t.Context(), start, queue.Command{Do: queue.OnPause, Filter: f})
+		c := queue.Command{Do: queue.OnPause, Filter: f, All: true}
+		n, err := d.Command(t.Context(), start, c)
 		if n != 4 || !errors.Is(err, queue.ErrUnavailable) || !strings.Contains(fmt.Sprint(err), ids[1].String()) {
 			t.Errorf("%s: %d changed, error %v; want 4, and an error that names %s", name, n, err, ids[1])
 		}
 		d.is(ids[4], queue.Paused, "")
 		d.repair(ids[1])
-		if n, err = d.Command(t.Context(), start, queue.Command{Do: queue.OnPause, Filter: f}); n != 1 || err != nil {
+		if n, err = d.Command(t.Context(), start, c); n != 1 || err != nil {
 			t.Errorf("%s: when it can be read %d change, error %v", name, n, err)
 		}
 	}
@@ -264,7 +265,7 @@ func TestC3_DamagedTaskIsForgotten(t *testing.T) {
 		d.tend(time.Hour) // it is lost, and dead: poison
 		d.damage(ids[0])
 		if byCommand {
-			if n, err := d.Command(t.Context(), start, queue.Command{Do: queue.OnForget}); n != 1 || err != nil {
+			if n, err := d.Command(t.Context(), start, queue.Command{Do: queue.OnForget, All: true}); n != 1 || err != nil {
 				t.Errorf("%d are forgotten, error %v", n, err)
 			}
 		} else {
@@ -275,10 +276,10 @@ func TestC3_DamagedTaskIsForgotten(t *testing.T) {
 			if got := d.find(other[0]); got.State != queue.Waiting {
 				t.Errorf("the same work is %s afterwards", got.State)
 			}
-			if _, err := d.Command(t.Context(), start, queue.Command{Do: queue.OnCancel}); err != nil {
+			if _, err := d.Command(t.Context(), start, queue.Command{Do: queue.OnCancel, All: true}); err != nil {
 				t.Error(err)
 			}
-			if _, err := d.Command(t.Context(), start, queue.Command{Do: queue.OnForget}); err != nil {
+			if _, err := d.Command(t.Context(), start, queue.Command{Do: queue.OnForget, All: true}); err != nil {
 				t.Error(err)
 			}
 			d.reopen()
@@ -295,7 +296,7 @@ func TestC12_DamagedTaskAfterOneThatIsForgotten(t *testing.T) {
 		second := d.add(queue.Spec{After: first}, queue.Spec{After: first})
 		die(t, d.Machine, start)
 		d.damage(second[0])
-		if n, err := d.Command(t.Context(), start, queue.Command{Do: queue.OnForget}); n != 1 || err != nil {
+		if n, err := d.Command(t.Context(), start, queue.Command{Do: queue.OnForget, All: true}); n != 1 || err != nil {
 			t.Fatalf("%d are forgotten, error %v", n, err)
 		}
 		if got := d.find(second[1]).State; got != queue.Cancelled {
@@ -354,7 +355,7 @@ func TestModel_Damage(t *testing.T) {
 			}
 		}
 		clear(d.rows.bad)
-		if _, err := d.Command(t.Context(), now, queue.Command{Do: queue.OnResume}); err != nil {
+		if _, err := d.Command(t.Context(), now, queue.Command{Do: queue.OnResume, All: true}); err != nil {
 			t.Error(err)
 		}
 		for range 2 * len(ids) {

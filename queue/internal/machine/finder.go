@@ -103,7 +103,7 @@ type search struct {
 	filter queue.Filter
 	do     queue.Trigger // only what this command concerns, if it is one
 	ending ending        // of the filter
-	named  []queue.ID    // what is left of the filter's IDs, if it has any
+	named  []queue.ID    // what is left of the filter's IDs, if they are not nil
 	after  queue.ID      // how far it has come
 	down   bool
 	done   bool
@@ -121,7 +121,7 @@ const (
 
 func newSearch(f queue.Filter, after queue.ID, down bool) *search {
 	s := &search{filter: f, ending: parseEnding(f.Ending), after: after, down: down, most: partFound}
-	if len(f.IDs) == 0 {
+	if f.IDs == nil {
 		return s
 	}
 	s.named = slices.Clone(f.IDs)

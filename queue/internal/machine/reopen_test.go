@@ -132,7 +132,7 @@ func forgottenAtACrash(t *testing.T, on queue.Trigger, write int, lost bool) que
 		r.batches++
 	}
 	_, _ = m.Settle(t.Context(), start, []queue.Outcome{{ID: first.ID, Token: token, On: on, Permanent: true}})
-	_, _ = m.Command(t.Context(), start, queue.Command{Do: queue.OnForget})
+	_, _ = m.Command(t.Context(), start, queue.Command{Do: queue.OnForget, All: true})
 	m = open(t, r.crash())
 	found, err := m.Find(t.Context(), queue.Filter{IDs: []queue.ID{then.ID, first.ID}}, queue.Page{Newest: true})
 	if err != nil {

@@ -236,7 +236,7 @@ func TestC6_StaleStartOfARetriedTask(t *testing.T) {
 	if err := p.settle(task, queue.OnSnooze); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Command(t.Context(), start, queue.Command{Do: queue.OnCancel}); err != nil {
+	if _, err := p.Command(t.Context(), start, queue.Command{Do: queue.OnCancel, All: true}); err != nil {
 		t.Fatal(err)
 	}
 	retryOf(t, p.Machine, id)

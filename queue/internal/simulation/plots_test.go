@@ -216,6 +216,7 @@ func (p *plots) command() {
 	case 1:
 		c.Filter = queue.Filter{Key: "ann"}
 	default:
+		c.Filter.IDs = []queue.ID{} // before there are tasks the command is for none
 		for range 3 {
 			if len(all) > 0 {
 				c.Filter.IDs = append(c.Filter.IDs, pick(p.rng, all...).ID)
@@ -380,7 +381,7 @@ func (p *plots) mend() {
 				p.ask("resumes queue "+name, func() error { return w.client.q.ResumeQueue(w.ctx, name) })
 			}
 		}
-		p.say(queue.Command{Do: queue.OnResume})
+		p.say(queue.Command{Do: queue.OnResume, All: true})
 		p.say(queue.Command{Do: queue.OnRetry, Filter: queue.Filter{States: []queue.State{queue.Dead, queue.Cancelled}}})
 	case !p.stopped:
 		p.stopped = true

@@ -126,7 +126,9 @@ func (f *orderFlags) give(ctx context.Context, server *remote.Server, ids []stri
 	if err != nil {
 		return err
 	}
-	n, err := server.Command(ctx, queue.Command{Do: f.do, Filter: filter, By: operator(), Reason: f.reason})
+	n, err := server.Command(ctx, queue.Command{
+		Do: f.do, Filter: filter, All: f.all, By: operator(), Reason: f.reason,
+	})
 	if err != nil {
 		return err
 	}

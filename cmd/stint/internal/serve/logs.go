@@ -215,7 +215,7 @@ func (l *logs) limit(finished []logFile) {
 
 // statesOf returns the states of the tasks that there are.
 func statesOf(ctx context.Context, q *queue.Queue, files []logFile) (map[queue.ID]queue.State, error) {
-	filter := queue.Filter{}
+	filter := queue.Filter{IDs: make([]queue.ID, 0, len(files))} // not nil: without files it finds no task
 	for _, f := range files {
 		filter.IDs = append(filter.IDs, f.id)
 	}
