@@ -149,7 +149,7 @@ func TestC1_SubmitRefuses(t *testing.T) {
 		"did you mean submit?":                    "sumbit true",
 		"no command of stint dead":                "dead list",
 		"which the store does not have":           "submit --after 01890a5d-ac96-774b-bcce-b302099a8057 true",
-		"or the end of that":                      "submit --after xyz true",
+		"or the end of the ID as":                 "submit --after xyz true",
 		"begins with ffffffffff: stint ls lists":  "show ffffffffff",
 		"the states are scheduled, held, waiting": "ls --state sleeping",
 		"by their IDs":                            "cancel",

@@ -268,7 +268,7 @@ func TestC6_ServeAlone(t *testing.T) {
 	}
 	write(t, path, "precious")
 	r = s.stint("serve")
-	if r.status != 125 || !strings.Contains(r.stderr, "in the way") || read(t, path) != "precious" {
+	if r.status != 125 || !strings.Contains(r.stderr, "is not a socket") || read(t, path) != "precious" {
 		t.Errorf("a file in the way: %+v", r)
 	}
 	for _, wrong := range [][]string{

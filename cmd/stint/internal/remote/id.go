@@ -11,27 +11,26 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// How many digits of an ID there are, how many have to be given, and how many may be
-// its end: fewer are likely a slip, and more can only be its beginning, which is found
-// without a look at every task.
+// Numbers of digits of an ID: in all, required from the user, and at most in a suffix.
+// Fewer are likely a typing error. More can only be a prefix, which is found without a
+// scan of all tasks.
 const (
 	digitsAll    = 2 * len(queue.ID{})
 	digitsMin    = 4
-	digitsEnding = 12 // as in the last group of the text
-	digitsShort  = 8  // that Short gives
+	digitsEnding = 12 // the last group of the text form
+	digitsShort  = 8  // in the result of Short
 )
 
-// ID finds the task that a person means: by its whole ID, or by the end or the
-// beginning of it, with dashes or without, if that is the end or the beginning of one
-// task only. IDs begin with their time, and those of tasks that were submitted together
-// are alike for long; their ends are random.
+// ID returns the task that a text names: a whole ID, or a suffix or prefix of it, with or
+// without dashes, if it matches only one task. IDs begin with their time, so tasks
+// submitted together share a long prefix; the ends of IDs are random.
 func (s *Server) ID(ctx context.Context, text string) (queue.ID, error) {
 	if id, err := queue.ParseID(text); err == nil {
 		return id, nil
 	}
 	digits := strings.ToLower(strings.ReplaceAll(text, "-", ""))
 	if len(digits) < digitsMin || len(digits) > digitsAll || strings.Trim(digits, "0123456789abcdef") != "" {
-		return queue.ID{}, fmt.Errorf("%q is no task: give its ID, or the end of that, as stint ls shows it", text)
+		return queue.ID{}, fmt.Errorf("%q is not an ID: give the ID of a task, or the end of the ID as stint ls shows it", text)
 	}
 	tasks, err := s.beginning(ctx, digits)
 	if err == nil && len(digits) <= digitsEnding {
@@ -45,7 +44,7 @@ func (s *Server) ID(ctx context.Context, text string) (queue.ID, error) {
 	return one(text, tasks)
 }
 
-// IDs finds several tasks.
+// IDs finds several tasks; see [Server.ID].
 func (s *Server) IDs(ctx context.Context, texts []string) (ids []queue.ID, err error) {
 	for _, text := range texts {
 		id, err := s.ID(ctx, text)
@@ -57,7 +56,7 @@ func (s *Server) IDs(ctx context.Context, texts []string) (ids []queue.ID, err e
 	return ids, nil
 }
 
-// candidatesMost is how many are named if it is not clear which task is meant.
+// candidatesMost is how many tasks an error names if a text matches several.
 const candidatesMost = 3
 
 // beginning returns the newest tasks whose IDs begin with some digits.
@@ -72,7 +71,7 @@ func (s *Server) beginning(ctx context.Context, digits string) ([]queue.Task, er
 	return tasks, err
 }
 
-// one returns the ID of the only task that a text names.
+// one returns the ID of the only task in tasks, which are all that a text matches.
 func one(text string, tasks []queue.Task) (queue.ID, error) {
 	slices.SortStableFunc(tasks, func(a, b queue.Task) int { return bytes.Compare(b.ID[:], a.ID[:]) })
 	tasks = slices.CompactFunc(tasks, func(a, b queue.Task) bool { return a.ID == b.ID })
@@ -93,12 +92,12 @@ func one(text string, tasks []queue.Task) (queue.ID, error) {
 	return queue.ID{}, fmt.Errorf("%s may be %s: give more digits", text, strings.Join(names, " or "))
 }
 
-// behind is the first ID after all that begin with some digits. If there is none it
-// is the zero ID, behind which pages begin at the very end.
+// behind returns the first ID after all that begin with some digits. If there is none, it
+// returns the zero ID, which stands for the end of all pages.
 func behind(digits string) (id queue.ID) {
 	last, err := hex.DecodeString(digits + strings.Repeat("f", digitsAll-len(digits)))
 	if err != nil {
-		panic(err) // the digits have been looked at
+		panic(err) // the digits were checked before
 	}
 	copy(id[:], last)
 	for i := len(id) - 1; i >= 0; i-- {
@@ -109,6 +108,6 @@ func behind(digits string) (id queue.ID) {
 	return id
 }
 
-// Short is the end of an ID, which people can use for it. Of ten thousand tasks two have
-// the same one once in a hundred times.
+// Short returns the last [digitsShort] digits of an ID, which can be used in its place.
+// Among 10,000 tasks, two share them with a probability of about 1 %.
 func Short(id queue.ID) string { return hex.EncodeToString(id[len(id)-digitsShort/2:]) }

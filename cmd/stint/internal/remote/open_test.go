@@ -11,7 +11,7 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// What keeps a server from being reached is told apart from one that is not there.
+// Errors distinguish a server that cannot be reached from one that does not exist.
 func TestC6_ExplainsWhatToDo(t *testing.T) {
 	dial := func(errno syscall.Errno) error {
 		return fmt.Errorf("%w: %w", queue.ErrUnavailable, &net.OpError{Op: "dial", Net: "unix", Err: errno})
@@ -23,7 +23,7 @@ func TestC6_ExplainsWhatToDo(t *testing.T) {
 		queue.ErrFull.Error():                           queue.ErrFull,
 	} {
 		if got := remote.Explain(err, "data"); !strings.HasPrefix(got.Error(), says) {
-			t.Errorf("%v is told as %q, want %q", err, got, says)
+			t.Errorf("%v is explained as %q, want %q", err, got, says)
 		}
 	}
 	if err := remote.Explain(nil, "data"); err != nil {

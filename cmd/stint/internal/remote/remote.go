@@ -1,5 +1,5 @@
-// Package remote is how the commands of stint reach a server, and name its
-// tasks.
+// Package remote connects the commands of stint to a server, and finds tasks by parts of
+// their IDs.
 package remote
 
 import (
@@ -22,30 +22,31 @@ import (
 	"github.com/stintgo/stint/queue/httpstore"
 )
 
-// DefaultDir is where a server is that nobody has named.
+// DefaultDir is the directory of the server if none is given.
 const DefaultDir = "stint-data"
 
-// Server is one that the commands use. It has to be closed.
+// Server is a connection to a server. It must be closed.
 type Server struct {
 	*queue.Queue
 	store queue.Store
 }
 
-// Config is how commands reach a server.
+// Config configures the connection.
 type Config struct {
-	Patience time.Duration // as [httpstore.Config] has it
-	Timeout  time.Duration // as [httpstore.Config] has it
-	// TokenFile is the path of the file with the token for a TCP address; "" is none.
+	Patience time.Duration // as in [httpstore.Config]
+	Timeout  time.Duration // as in [httpstore.Config]
+	// TokenFile is the path of the file with the token for a TCP address; "" means no
+	// token.
 	TokenFile string
 }
 
 // Open returns the server at an address: an http: address, the path of its socket, with
-// or without unix: before it, or the directory that it serves. It connects with the first
+// or without a leading unix:, or the directory that it serves. It connects with the first
 // call.
 func Open(address string, cfg Config) (*Server, error) {
 	if !strings.HasPrefix(address, "unix:") && !strings.Contains(address, "://") {
 		if looksLikePort(address) {
-			return nil, fmt.Errorf("there is no directory %s: for the server at that address, give http://%s", address, address)
+			return nil, fmt.Errorf("there is no directory %s; for the server at that address, give http://%s", address, address)
 		}
 		path, err := socketOf(address)
 		if err != nil {
@@ -68,9 +69,10 @@ func Open(address string, cfg Config) (*Server, error) {
 	return On(store), nil
 }
 
-// socketOf returns the path of the socket that a path without a scheme names: a socket,
-// or the directory of a server. The socket of a server that does not run may be gone, so
-// its name in such a directory is taken for it unless that is a directory itself.
+// socketOf returns the path of the socket for an address without a scheme: a socket, or
+// the directory of a server. The socket of a stopped server may not exist, so a path that
+// ends with its name in such a directory is also taken for a socket, unless it is a
+// directory.
 func socketOf(path string) (string, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -82,8 +84,8 @@ func socketOf(path string) (string, error) {
 	return serve.Socket(path)
 }
 
-// looksLikePort reports whether an address without a scheme is more likely one of a
-// network than the name of a directory.
+// looksLikePort reports whether an address without a scheme is more likely a network
+// address than the name of a directory.
 func looksLikePort(address string) bool {
 	_, port, err := net.SplitHostPort(address)
 	if _, odd := strconv.ParseUint(port, 10, 16); err != nil || odd != nil {
@@ -93,20 +95,20 @@ func looksLikePort(address string) bool {
 	return err != nil
 }
 
-// On returns a server that is any store.
+// On returns a server that uses a given store.
 func On(store queue.Store) *Server {
 	return &Server{queue.New(store, queue.Config{}), store}
 }
 
-// Close ends the connection.
+// Close closes the connection.
 func (s *Server) Close() error { return s.store.Close() }
 
-// probeEvery is how often a server is asked whether it lives while a task is waited for.
+// probeEvery is the interval between two checks that the server is alive during Wait.
 const probeEvery = 5 * time.Second
 
-// Wait is [queue.Queue.Wait]: it waits also while the server is away, since that may come
-// back. It gives up, with [httpstore.ErrNoAnswer], if the server is there and does not
-// answer, as one that is stopped.
+// Wait is [queue.Queue.Wait]. It keeps waiting while the server is away, since the server
+// may come back. It returns [httpstore.ErrNoAnswer] if the server exists and does not
+// answer, for example because its process is stopped.
 func (s *Server) Wait(ctx context.Context, id queue.ID) (queue.Task, error) {
 	waiting, stop := context.WithCancelCause(ctx)
 	var probing sync.WaitGroup
@@ -130,7 +132,7 @@ func (s *Server) Wait(ctx context.Context, id queue.ID) (queue.Task, error) {
 	return s.Queue.Wait(waiting, id)
 }
 
-// Page returns tasks a page at a time; see [queue.Store].
+// Page returns a page of tasks; see [queue.Store].
 func (s *Server) Page(ctx context.Context, f queue.Filter, p queue.Page) ([]queue.Task, error) {
 	return s.store.Find(ctx, f, p)
 }
@@ -142,10 +144,10 @@ type logger interface {
 	LogEnd(ctx context.Context, id queue.ID, n int64) (io.ReadCloser, httpstore.LogPosition, error)
 }
 
-var errNoLogs = errors.New("there are no logs here: ask the server that runs the commands")
+var errNoLogs = errors.New("this server has no logs: use the address of the server that runs the commands")
 
-// Log returns what a task has written, from a position or the beginning on, and waits for
-// more if that is to be followed; see [httpstore.Store.Log].
+// Log returns the output of a task from a position on. If the log is followed, it waits
+// for more; see [httpstore.Store.Log].
 func (s *Server) Log(
 	ctx context.Context, id queue.ID, from httpstore.LogPosition, follow bool,
 ) (log io.ReadCloser, at httpstore.LogPosition, err error) {
@@ -160,7 +162,7 @@ func (s *Server) Log(
 	}
 }
 
-// LogEnd returns the last n bytes of what a task has written; see [httpstore.Store.LogEnd].
+// LogEnd returns the last n bytes of the output of a task; see [httpstore.Store.LogEnd].
 func (s *Server) LogEnd(
 	ctx context.Context, id queue.ID, n int64,
 ) (log io.ReadCloser, at httpstore.LogPosition, err error) {
@@ -172,18 +174,18 @@ func (s *Server) LogEnd(
 }
 
 // Jobs returns how many commands the server may run at once, and how many it runs, after
-// the first has been changed, unless to is empty; see [httpstore.Store.Jobs].
+// it has changed the first unless to is empty; see [httpstore.Store.Jobs].
 func (s *Server) Jobs(
 	ctx context.Context, now time.Time, to string,
 ) (most, running int, notes []string, err error) {
 	store, ok := s.store.(*httpstore.Store)
 	if !ok {
-		return 0, 0, nil, errors.New("nothing runs here: ask the server that runs the commands")
+		return 0, 0, nil, errors.New("this server runs no commands: use the address of the server that does")
 	}
 	return store.Jobs(ctx, now, to)
 }
 
-// Explain says what can be done about an error of a server at an address.
+// Explain returns err, an error of the server at an address, with a remedy.
 func Explain(err error, address string) error {
 	if foreign, ok := errors.AsType[*peer.ForeignError](err); ok {
 		return fmt.Errorf("the server at %s is another user's, and nothing was sent to it: %w; run the command as user %d, "+

@@ -14,7 +14,7 @@ import (
 	"github.com/stintgo/stint/queue/memstore"
 )
 
-// having returns a server that has tasks with some IDs.
+// having returns a server with tasks that have the given IDs.
 func having(t *testing.T, ids []queue.ID) *remote.Server {
 	t.Helper()
 	store := memstore.New(memstore.Config{})
@@ -40,8 +40,8 @@ func parsed(t *testing.T, texts ...string) (ids []queue.ID) {
 	return ids
 }
 
-// The end or the beginning of an ID names a task if it is that of one; what may be
-// several says which.
+// A suffix or prefix of an ID names a task if it matches only one; the error for several
+// names them.
 func TestC4_PartsOfIDs(t *testing.T) {
 	ids := parsed(t,
 		"01890a5d-ac96-774b-bcce-b302099a8057",
@@ -57,7 +57,7 @@ func TestC4_PartsOfIDs(t *testing.T) {
 		"01890a5e-0000": 2, "01890a5e0001700 ": -1, "01890a5e-0001-7000-8cce-b302099a8058": 4,
 		"01890a5e0001700080cce": -1, "01890a5e000170008cceb302099a8057": 3, "ffffffff": 5,
 		"8058": 4, "099A-8157": 2, remote.Short(ids[4]): 4, "b302099a8157": 2, "0a5effff": 5, "ffff": 5,
-		"8cceb302099a8157": -1, // too long for an end
+		"8cceb302099a8157": -1, // too long for a suffix
 	} {
 		id, err := s.ID(t.Context(), text)
 		if want < 0 && err == nil || want >= 0 && (err != nil || id != ids[want]) {
@@ -68,7 +68,7 @@ func TestC4_PartsOfIDs(t *testing.T) {
 		"01890a5d": "01890a5d may be " + ids[1].String() + " or " + ids[0].String() + ": give more digits",
 		"0189-0a5": ids[4].String() + " or " + ids[3].String() + " or " + ids[2].String() + " or others: give more",
 		"8057":     "8057 may be " + ids[3].String() + " or " + ids[1].String() + " or " + ids[0].String() + ": give more",
-		"018":      "no task: give its ID", "": "no task", "wxyz": "no task", strings.Repeat("0", 33): "no task",
+		"018":      "is not an ID: give the ID", "": "is not an ID", "wxyz": "is not an ID", strings.Repeat("0", 33): "is not an ID",
 		"8059": "ends or begins with 8059", "01890a5f": "begins with 01890a5f", "00000000": "begins with 00000000",
 	} {
 		_, err := s.ID(t.Context(), text)
@@ -85,8 +85,8 @@ func TestC4_PartsOfIDs(t *testing.T) {
 	}
 }
 
-// TestModel_PartsOfIDs looks for any beginning and any end among IDs that have much in
-// common, and compares with a look at all of them.
+// TestModel_PartsOfIDs looks up every prefix and suffix of similar IDs, and compares with
+// a scan of all IDs.
 func TestModel_PartsOfIDs(t *testing.T) {
 	rng := seeded.Rand(t)
 	for range 50 {
@@ -121,7 +121,7 @@ func TestModel_PartsOfIDs(t *testing.T) {
 	}
 }
 
-// alike returns IDs whose bytes are of few values, those at the ends among them.
+// alike returns IDs whose bytes have few values, the extremes among them.
 func alike(rng *rand.Rand, n int) []queue.ID {
 	unique := make(map[queue.ID]bool)
 	var ids []queue.ID

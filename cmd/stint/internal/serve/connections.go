@@ -19,43 +19,43 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// What a server needs descriptors for, besides connections.
+// Uses of file descriptors besides connections.
 const (
-	ownFiles      = 32  // itself
-	storeFiles    = 256 // the tables of its store, or a quarter of all descriptors if that is less
-	filesPerTask  = 6   // a command: its log, the ends of two pipes, and what a start needs for a moment
+	ownFiles      = 32  // the server itself
+	storeFiles    = 256 // the tables of its store, or a quarter of all descriptors if that is fewer
+	filesPerTask  = 6   // a command: its log, two pipes, and files open briefly at the start
 	filesPerConn  = 2   // a connection, and the log that it reads
-	refusedAtOnce = 16  // connections that are being refused
+	refusedAtOnce = 16  // connections that are being refused at once
 
 	leastConnections = 4
 	mostConnections  = 4096
 )
 
-// connectionsFor returns how many connections a process with that many descriptors may
-// have open, so that it can run so many commands whatever its clients do.
+// connectionsFor returns how many connections a process that may have files descriptors
+// open can serve, so that it can always run that many jobs.
 func connectionsFor(files uint64, jobs int) int64 {
 	left := int64(min(files, 1<<30)) - ownFiles - min(storeFiles, int64(min(files, 1<<30))/4) -
 		refusedAtOnce - int64(jobs)*filesPerTask
 	return min(max(left/filesPerConn, leastConnections), mostConnections)
 }
 
-// openFiles is how many descriptors this process may have. The Go runtime has raised
+// openFiles returns the limit on descriptors of this process. The Go runtime has raised
 // the soft limit to the hard one; commands get the original back.
 func openFiles() uint64 {
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
-		return 1024 // what is usual
+		return 1024 // the usual limit
 	}
 	return files.Cur
 }
 
-// connections bounds how many connections the listeners of a server have open
-// together. Those beyond are answered with 503 and closed. It is safe for concurrent
+// connections bounds the number of open connections of all listeners of a server
+// together. Further connections are answered 503 and closed. It is safe for concurrent
 // use.
 type connections struct {
 	most     atomic.Int64
 	open     atomic.Int64
-	refusing chan struct{} // holds one for each connection that is being refused
+	refusing chan struct{} // a token per connection being refused
 	logger   *slog.Logger
 }
 
@@ -79,7 +79,7 @@ func (c *connections) limit(l net.Listener) net.Listener {
 	return &bounded{Listener: l, of: c, closed: make(chan struct{})}
 }
 
-// Accept is as [net.Listener] says. Without descriptors it waits for some.
+// Accept implements [net.Listener]. If no descriptors are left, it waits for some.
 func (b *bounded) Accept() (net.Conn, error) {
 	const first, last = 5 * time.Millisecond, time.Second
 	for wait := first; ; wait = min(2*wait, last) {
@@ -103,15 +103,15 @@ func (b *bounded) Accept() (net.Conn, error) {
 	}
 }
 
-// Close is as [net.Listener] says.
+// Close implements [net.Listener].
 func (b *bounded) Close() error {
 	b.close.Do(func() { close(b.closed) })
 	return b.Listener.Close()
 }
 
-// most is how many of the connections may be of this listener. Every user of the machine
-// can open connections to a TCP address, without the token, so a quarter is kept for the
-// socket, which is for the user of the server alone.
+// most returns how many connections this listener may have. Every user of the machine can
+// connect to a TCP address, without the token, so a quarter is reserved for the socket,
+// which only the server's user can open.
 func (b *bounded) most() int64 {
 	most := b.of.most.Load()
 	if b.Addr().Network() == "unix" {
@@ -120,7 +120,7 @@ func (b *bounded) most() int64 {
 	return most * 3 / 4
 }
 
-// enter counts a connection, unless there are as many as may be.
+// enter counts a connection, unless the limit is reached.
 func (b *bounded) enter() bool {
 	if b.open.Add(1) <= b.most() {
 		if b.of.open.Add(1) <= b.of.most.Load() {
@@ -144,13 +144,14 @@ type counted struct {
 	once  sync.Once
 }
 
-// Close is as [net.Conn] says.
+// Close implements [net.Conn].
 func (c *counted) Close() error {
 	c.once.Do(c.leave)
 	return c.Conn.Close()
 }
 
-// SyscallConn is as [syscall.Conn] says: for what asks the kernel who the peer is.
+// SyscallConn implements [syscall.Conn], which is needed to ask the kernel for the peer's
+// user.
 func (c *counted) SyscallConn() (syscall.RawConn, error) {
 	if raw, ok := c.Conn.(syscall.Conn); ok {
 		return raw.SyscallConn()
@@ -158,11 +159,11 @@ func (c *counted) SyscallConn() (syscall.RawConn, error) {
 	return nil, errors.ErrUnsupported
 }
 
-// refuseFor is how long a client that is refused has for its request.
+// refuseFor is how long a refused client has to send its request.
 const refuseFor = 200 * time.Millisecond
 
-// refuse answers a connection that is one too many. If very many come at once, some
-// are closed without an answer.
+// refuse answers a connection above the limit. If very many come at once, some are closed
+// without an answer.
 func (c *connections) refuse(conn net.Conn, most int64) {
 	c.logger.Error("a connection was refused: clients have too many open; raise the limit on open files (ulimit -n)",
 		slog.Int64("connections", most))
@@ -172,11 +173,11 @@ func (c *connections) refuse(conn net.Conn, most int64) {
 		_ = conn.Close()
 		return
 	}
-	go func() { // for refuseFor at most
+	go func() { // takes at most refuseFor
 		defer func() { <-c.refusing }()
 		defer func() { _ = conn.Close() }()
 		_ = conn.SetDeadline(time.Now().Add(refuseFor)) //nolint:forbidigo // the deadline of a connection
-		// A client takes an answer before its request for a fault of the connection.
+		// A client treats an answer that precedes its request as a broken connection.
 		if _, err := conn.Read(make([]byte, 4<<10)); err != nil {
 			return
 		}
@@ -184,25 +185,25 @@ func (c *connections) refuse(conn net.Conn, most int64) {
 			return
 		}
 		if half, ok := conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
-			_, _ = io.Copy(io.Discard, conn) // closed with something unread, it would lose the answer
+			_, _ = io.Copy(io.Discard, conn) // closing with unread data would reset the connection and lose the answer
 		}
 	}()
 }
 
-// tooMany is the answer to a request on a connection that is one too many.
+// tooMany returns the answer to a request on a connection above the limit.
 func tooMany(most int64) []byte {
-	problem := wire.ProblemOf(fmt.Errorf("%w: the server has %d connections, which is all that it may; "+
+	problem := wire.ProblemOf(fmt.Errorf("%w: the server has %d connections, which is its limit; "+
 		"close some, or raise the limit on open files (ulimit -n) of stint serve", queue.ErrUnavailable, most))
 	body, err := json.Marshal(problem)
 	if err != nil {
-		panic(err) // it is made of texts and a number
+		panic(err) // a Problem has only strings and a number
 	}
 	header := http.Header{
 		"Content-Type": {wire.ProblemJSON}, "Content-Length": {strconv.Itoa(len(body))}, "Connection": {"close"},
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "HTTP/1.1 %d %s\r\n", problem.Status, http.StatusText(problem.Status))
-	_ = header.Write(&b) // memory
+	_ = header.Write(&b) // memory does not fail
 	b.WriteString("\r\n")
 	b.Write(body)
 	return b.Bytes()

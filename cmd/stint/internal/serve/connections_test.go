@@ -15,8 +15,8 @@ import (
 	"github.com/stintgo/stint/cmd/stint/internal/serve"
 )
 
-// Connections beyond the limit are answered, and when one of the others is closed
-// there is room for another.
+// A connection above the limit is answered with an error, and admitted once another is
+// closed.
 func TestC6_ConnectionsAreBounded(t *testing.T) {
 	const most = 3
 	path := filepath.Join(t.TempDir(), "s")
@@ -34,7 +34,7 @@ func TestC6_ConnectionsAreBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Answered, it is counted, and stays open.
+		// A connection that was answered counts, and stays open.
 		if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: h\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +47,7 @@ func TestC6_ConnectionsAreBounded(t *testing.T) {
 		DialContext: func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", path) },
 	}}
 	defer client.CloseIdleConnections()
-	for range 50 { // one after the other
+	for range 50 { // one at a time
 		res, err := client.Post("http://h/", "text/plain", strings.NewReader(strings.Repeat("x", 10_000)))
 		if err != nil {
 			t.Fatal(err)
@@ -59,7 +59,7 @@ func TestC6_ConnectionsAreBounded(t *testing.T) {
 		_ = res.Body.Close()
 	}
 	_ = idle[0].Close()
-	for status := 0; status != http.StatusOK; { // once the server has noticed
+	for status := 0; status != http.StatusOK; { // until the server has seen the close
 		res, err := client.Get("http://h/")
 		if err != nil {
 			t.Fatal(err)
@@ -73,8 +73,8 @@ func TestC6_ConnectionsAreBounded(t *testing.T) {
 	}
 }
 
-// Clients of a TCP address, who need no token to connect, cannot take all connections:
-// the socket has some of its own.
+// Clients of a TCP address, which can connect without a token, cannot use up the
+// connections of the socket.
 func TestC6_ConnectionsByTCPLeaveSomeForTheSocket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	socket, err := net.Listen("unix", path)
@@ -126,8 +126,8 @@ func TestC6_ConnectionsByTCPLeaveSomeForTheSocket(t *testing.T) {
 	}
 }
 
-// Whatever the limit on descriptors, commands have theirs: connections get what is
-// left, and a few in any case.
+// Whatever the limit on descriptors, commands have theirs first: connections get the
+// rest, but never fewer than a minimum.
 func TestC6_DescriptorsAreKeptForCommands(t *testing.T) {
 	for _, test := range []struct {
 		files uint64

@@ -9,7 +9,7 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// Logs are those of a server, to be looked after by hand.
+// Logs are the logs of a server, for tests that call their methods directly.
 type Logs struct{ *logs }
 
 // OpenLogs opens the logs in a directory.
@@ -18,7 +18,7 @@ func OpenLogs(dir string, each, all int64) (Logs, error) {
 	return Logs{l}, err
 }
 
-// Write adds an attempt that writes a text, if there is any, after something else.
+// Write writes an attempt with a text, if it is not empty, after calling before.
 func (l Logs) Write(t *queue.Task, text string, before ...func()) error {
 	w, err := l.open(context.Background(), t)
 	if err != nil {
@@ -36,7 +36,7 @@ func (l Logs) Write(t *queue.Task, text string, before ...func()) error {
 	return w.Close()
 }
 
-// KeepTail keeps the end of an attempt that goes on when the server is killed.
+// KeepTail stores the tail of an attempt that is still running when the server is killed.
 func (l Logs) KeepTail(t *testing.T, id queue.ID, text string) {
 	t.Helper()
 	if err := (&logWriter{logs: l.logs, id: id}).KeepTail([]byte(text)); err != nil {
@@ -44,22 +44,22 @@ func (l Logs) KeepTail(t *testing.T, id queue.ID, text string) {
 	}
 }
 
-// Follow is how readers of a log are told.
+// Follow registers a reader of a log.
 func (l Logs) Follow(id queue.ID) (news <-chan struct{}, leave func()) { return l.readers.add(id) }
 
-// Watch tells them until ctx ends.
+// Watch notifies readers until ctx ends.
 func (l Logs) Watch(ctx context.Context, q *queue.Queue) { l.watch(ctx, q) }
 
-// Tidy looks through them once.
+// Tidy runs one cleanup.
 func (l Logs) Tidy(ctx context.Context, q *queue.Queue) { l.tidy(ctx, q) }
 
-// CheckLoopback is what an address has to pass.
+// CheckLoopback is checkLoopback.
 var CheckLoopback = checkLoopback
 
-// RetryWhile waits for a directory or an address.
+// RetryWhile is retryWhile.
 var RetryWhile = retryWhile
 
-// LimitConnections bounds the connections of listeners together.
+// LimitConnections bounds the connections of several listeners together.
 func LimitConnections(most int64, logger *slog.Logger, listeners ...net.Listener) (limited []net.Listener) {
 	c := newConnections(most, logger)
 	for _, l := range listeners {
@@ -68,5 +68,5 @@ func LimitConnections(most int64, logger *slog.Logger, listeners ...net.Listener
 	return limited
 }
 
-// ConnectionsFor is how many connections a server may have.
+// ConnectionsFor is connectionsFor.
 var ConnectionsFor = connectionsFor

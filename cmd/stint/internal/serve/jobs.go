@@ -8,7 +8,8 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// jobs is how many commands a server runs at once. It is safe for concurrent use.
+// jobs is the number of commands that a server runs at once. It is safe for concurrent
+// use.
 type jobs struct {
 	slots  stint.Scheduler
 	conns  *connections
@@ -16,9 +17,9 @@ type jobs struct {
 	logger *slog.Logger
 }
 
-// change makes the number what a text says, unless that is empty, and returns it with
-// how many run, and what is to be known of the change. What runs above a lower number
-// comes to its end.
+// change sets the number to the value of a text, unless that is empty, and returns it
+// with the number of running commands and messages about the change. Running commands
+// above a lower number continue to their end.
 func (j *jobs) change(to string) (most, running int, notes []string, err error) {
 	if to != "" {
 		n, note, err := j.parse(to)
@@ -34,11 +35,12 @@ func (j *jobs) change(to string) (most, running int, notes []string, err error) 
 	return st.Limit, st.Running, notes, nil
 }
 
-// fewConnections are so few that some calls of wait and logs -f keep other clients out.
+// fewConnections is a number of connections so small that a few calls of wait and logs -f
+// keep other clients out.
 const fewConnections = 16
 
-// note logs what is to be known of the number of commands, and returns it: that it is not
-// the one that was asked for, unless cut is empty, and that it leaves few connections.
+// note logs and returns messages about the number of commands: that it is lower than
+// asked for, unless cut is empty, and that it leaves few connections.
 func (j *jobs) note(cut string) (notes []string) {
 	if cut != "" {
 		j.logger.Warn("fewer commands at once than asked for", slog.String("why", cut))

@@ -8,9 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fileOf identifies the file of a log. The number of the inode alone would not do: file
-// systems use that of a removed file for the next one, and a log may be cut twice between
-// two looks at it. On a file system that keeps no time of birth that cannot be told.
+// fileOf returns the identity of a log's file: its inode and its birth time. The inode
+// alone would not do: file systems reuse the inode of a removed file, and a log may be
+// shortened twice between two checks. If the file system does not store birth times, such
+// a change goes unnoticed.
 func fileOf(f fs.File) string {
 	file, ok := f.(*os.File)
 	if !ok {

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// fileOf identifies the file of a log by its inode. A log that is cut twice between two
-// looks at it may have that of before.
+// fileOf returns the identity of a log's file: its inode. A log that is shortened twice
+// between two checks may have its old inode again.
 func fileOf(f fs.File) string {
 	info, err := f.Stat()
 	if err != nil {

@@ -19,13 +19,13 @@ import (
 	"github.com/stintgo/stint/server"
 )
 
-// logs keeps what commands write: a file for each task, with all its attempts
-// one after the other. It goes when its task is forgotten, or earlier, the oldest
-// first, if all of them together are too much.
+// logs stores the output of commands: a file per task, with all its attempts in order. A
+// log is removed when its task is forgotten, or earlier, oldest first, if all logs
+// together exceed their limit.
 type logs struct {
 	root   *os.Root
-	each   int64 // bytes of earlier attempts that are kept when another begins
-	all    int64 // bytes of all together
+	each   int64 // of earlier attempts, kept when another begins; in bytes
+	all    int64 // of all logs together; in bytes
 	logger *slog.Logger
 
 	readers readers
@@ -38,9 +38,9 @@ const (
 )
 
 func openLogs(dir string, each, all int64, logger *slog.Logger) (*logs, error) {
-	const ownerOnly = 0o700 // what commands write is nobody else's
+	const ownerOnly = 0o700 // the output of commands is private to their user
 	if err := os.MkdirAll(dir, ownerOnly); err != nil {
-		return nil, fmt.Errorf("%w; the logs of commands have to be there: move what is in the way elsewhere", err)
+		return nil, fmt.Errorf("%w; the logs of commands are stored there: move the file that is in the way", err)
 	}
 	if err := ownership.Directory(dir); err != nil {
 		return nil, err
@@ -56,10 +56,10 @@ func openLogs(dir string, each, all int64, logger *slog.Logger) (*logs, error) {
 	return l, nil
 }
 
-// files are the logs, to be read.
+// files returns the logs for reading.
 func (l *logs) files() fs.FS { return l.root.FS() }
 
-// open opens the log of a task for another attempt, and puts a line before that.
+// open opens the log of a task for another attempt, and writes a heading.
 func (l *logs) open(_ context.Context, t *queue.Task) (io.WriteCloser, error) {
 	name := server.LogName(t.ID)
 	if err := l.shorten(name); err != nil {
@@ -73,12 +73,12 @@ func (l *logs) open(_ context.Context, t *queue.Task) (io.WriteCloser, error) {
 	if _, err := io.WriteString(f, heading(t)); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	l.readers.wake(t.ID) // it may be another one than before
+	l.readers.wake(t.ID) // the log may have been replaced
 	return &logWriter{file: f, logs: l, id: t.ID}, nil
 }
 
-// heading says which attempt follows; the first one, which most tasks leave it
-// at, speaks for itself.
+// heading returns the line that precedes an attempt. The first attempt, the only one of
+// most tasks, has none.
 func heading(t *queue.Task) string {
 	attempt := 0
 	for _, step := range t.Steps {
@@ -93,8 +93,8 @@ func heading(t *queue.Task) string {
 	return fmt.Sprintf("[attempt %d, %s]\n", attempt, begun.Format(time.RFC3339))
 }
 
-// shorten leaves the end of a log that has become too long. Whoever follows it
-// begins anew.
+// shorten removes the beginning of a log that is too long. Readers that follow it start
+// again.
 func (l *logs) shorten(name string) error {
 	shortened := name + newSuffix
 	old, err := l.root.Open(name)
@@ -104,7 +104,7 @@ func (l *logs) shorten(name string) error {
 		}
 		return err
 	}
-	defer func() { _ = old.Close() }() // it was read
+	defer func() { _ = old.Close() }() // only read
 	info, err := old.Stat()
 	if err != nil || info.Size() <= l.each {
 		return err
@@ -121,11 +121,11 @@ func (l *logs) shorten(name string) error {
 	return l.root.Rename(shortened, name)
 }
 
-// tidyEvery is how often logs are looked through for what nobody needs.
+// tidyEvery is the interval between two cleanups of the logs.
 const tidyEvery = 10 * time.Minute
 
-// tidyUntil removes the logs of tasks that are forgotten, until ctx ends: when
-// that happens, and now and then for what nobody has told.
+// tidyUntil removes the logs of forgotten tasks until ctx ends: on the events of the
+// store, and every [tidyEvery] for tasks whose event was missed.
 func (l *logs) tidyUntil(ctx context.Context, q *queue.Queue) {
 	var removing sync.WaitGroup
 	removing.Go(func() { l.watch(ctx, q) })
@@ -143,8 +143,8 @@ func (l *logs) tidyUntil(ctx context.Context, q *queue.Queue) {
 	}
 }
 
-// watch removes logs as their tasks are forgotten, and tells the readers of those
-// that are finished. It ends with ctx; what it does not remove is found by tidy.
+// watch removes the logs of tasks when they are forgotten, and notifies the readers of
+// finished ones, until ctx ends; tidy finds what it misses.
 func (l *logs) watch(ctx context.Context, q *queue.Queue) {
 	for e, err := range q.Events(ctx) {
 		if err != nil || e.Missed > 0 {
@@ -168,15 +168,15 @@ func (l *logs) remove(id queue.ID) {
 	}
 }
 
-// logFile is a log, as tidy sees it.
+// logFile is a log in a cleanup.
 type logFile struct {
 	id   queue.ID
 	size int64
-	at   time.Time // when something was written to it
+	at   time.Time // last write
 }
 
-// tidy removes the logs of tasks that there are no more, and then the oldest ones
-// if what is left is too much.
+// tidy removes the logs of tasks that no longer exist, and then the oldest logs if the
+// rest exceeds the limit.
 func (l *logs) tidy(ctx context.Context, q *queue.Queue) {
 	all, err := l.list()
 	if err != nil {
@@ -188,7 +188,7 @@ func (l *logs) tidy(ctx context.Context, q *queue.Queue) {
 	for part := range slices.Chunk(all, atOnce) {
 		states, err := statesOf(ctx, q, part)
 		if err != nil {
-			return // as it may be while the server stops: the next time will do
+			return // possible while the server stops: the next cleanup will do
 		}
 		for _, f := range part {
 			if state, ok := states[f.id]; !ok {
@@ -201,8 +201,7 @@ func (l *logs) tidy(ctx context.Context, q *queue.Queue) {
 	l.limit(kept)
 }
 
-// limit removes the oldest of the logs of finished tasks until the rest is not
-// too much.
+// limit removes the oldest logs of finished tasks until the rest is within the limit.
 func (l *logs) limit(finished []logFile) {
 	slices.SortFunc(finished, func(a, b logFile) int { return b.at.Compare(a.at) })
 	var sum int64
@@ -213,7 +212,7 @@ func (l *logs) limit(finished []logFile) {
 	}
 }
 
-// statesOf returns the states of the tasks that there are.
+// statesOf returns the states of the tasks that exist.
 func statesOf(ctx context.Context, q *queue.Queue, files []logFile) (map[queue.ID]queue.State, error) {
 	filter := queue.Filter{IDs: make([]queue.ID, 0, len(files))} // not nil: without files it finds no task
 	for _, f := range files {
@@ -229,7 +228,7 @@ func statesOf(ctx context.Context, q *queue.Queue, files []logFile) (map[queue.I
 	return states, nil
 }
 
-// list returns the logs that there are.
+// list returns all logs.
 func (l *logs) list() (all []logFile, err error) {
 	entries, err := fs.ReadDir(l.files(), ".")
 	if err != nil {

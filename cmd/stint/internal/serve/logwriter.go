@@ -12,26 +12,26 @@ import (
 	"github.com/stintgo/stint/server"
 )
 
-// logWriter writes to the log of an attempt, and tells its readers. While the attempt
-// runs, the end of an output that is too long is in a file of its own: a log only grows,
-// so that its readers can go on where they are.
+// logWriter writes to the log of an attempt, and notifies its readers. While the attempt
+// runs, the tail of an output that is too long is stored in a file of its own: a log only
+// grows, so that readers keep their position.
 type logWriter struct {
 	file   *os.File
 	logs   *logs
 	id     queue.ID
-	tailed bool // there is that file
+	tailed bool // the tail's file exists
 }
 
 var _ isolate.TailKeeper = (*logWriter)(nil)
 
-// Write is as [io.Writer] says.
+// Write implements [io.Writer].
 func (w *logWriter) Write(p []byte) (int, error) {
 	defer w.logs.readers.wake(w.id)
 	return w.file.Write(p)
 }
 
-// KeepTail is as [isolate.TailKeeper] says. What it has written survives the end of this
-// process, and need not survive the loss of power.
+// KeepTail implements [isolate.TailKeeper]. The tail survives the end of this process,
+// but not necessarily a power failure.
 func (w *logWriter) KeepTail(text []byte) error {
 	const owner = 0o600
 	name := server.LogName(w.id) + tailSuffix
@@ -42,7 +42,7 @@ func (w *logWriter) KeepTail(text []byte) error {
 	return w.logs.root.Rename(name+newSuffix, name)
 }
 
-// Close is as [io.Closer] says. The tail is in the log by now.
+// Close implements [io.Closer]. By then the tail has been added to the log.
 func (w *logWriter) Close() error {
 	err := w.file.Close()
 	if w.tailed {
@@ -51,30 +51,30 @@ func (w *logWriter) Close() error {
 	return err
 }
 
-// What the names of files beside a log end with: the tail of an attempt that runs, and
-// a file that is being written.
+// Endings of the names of files beside a log: the tail of a running attempt, and a file
+// that is being written.
 const (
 	tailSuffix = ".tail"
 	newSuffix  = ".new"
 )
 
-// recoverTails adds to the logs what a server that was killed had kept of the ends of
-// outputs. A log that cannot be written keeps its tail for the next start.
+// recoverTails adds the tails that a killed server has left to their logs. If a log
+// cannot be written, its tail is kept for the next start.
 func (l *logs) recoverTails() {
 	entries, err := fs.ReadDir(l.files(), ".")
 	if err != nil {
-		return // tidy looks as well, and says so
+		return // tidy reports the same error
 	}
 	for _, entry := range entries {
 		if strings.HasSuffix(entry.Name(), tailSuffix+newSuffix) {
-			_ = l.root.Remove(entry.Name()) // half written; the one before it counts
+			_ = l.root.Remove(entry.Name()) // written in part; the tail before it is valid
 		}
 		name, isTail := strings.CutSuffix(entry.Name(), tailSuffix)
 		if !isTail {
 			continue
 		}
 		if err := l.recoverTail(name); err != nil {
-			l.logger.Error("the end of an output is not in its log, but beside it",
+			l.logger.Error("the end of an output is in a file beside its log",
 				slog.String("file", entry.Name()), slog.Any("error", err))
 		}
 	}
@@ -87,7 +87,7 @@ func (l *logs) recoverTail(name string) error {
 		return err
 	}
 	f, err := l.root.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
-	if errors.Is(err, fs.ErrNotExist) { // its task is forgotten
+	if errors.Is(err, fs.ErrNotExist) { // the task was forgotten
 		return l.root.Remove(name + tailSuffix)
 	}
 	if err != nil {

@@ -6,15 +6,15 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// readers are those who follow the logs of tasks. The zero value is ready to use, and
-// safe for concurrent use.
+// readers are the clients that follow the logs of tasks. The zero value is ready to use,
+// and safe for concurrent use.
 type readers struct {
 	mu sync.Mutex
 	of map[queue.ID]map[chan struct{}]struct{}
 }
 
-// add returns a channel that receives when there may be something new in the log of a
-// task, until leave is called. It holds one signal.
+// add returns a channel that receives when the log of a task may have grown, until leave
+// is called. The channel buffers one signal.
 func (r *readers) add(id queue.ID) (news <-chan struct{}, leave func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -35,14 +35,14 @@ func (r *readers) add(id queue.ID) (news <-chan struct{}, leave func()) {
 	}
 }
 
-// wake tells the readers of a log.
+// wake notifies the readers of a log.
 func (r *readers) wake(id queue.ID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	signal(r.of[id])
 }
 
-// wakeAll tells all readers, since nobody knows whom it concerns.
+// wakeAll notifies all readers: events were missed, so any log may have changed.
 func (r *readers) wakeAll() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,7 +55,7 @@ func signal(readers map[chan struct{}]struct{}) {
 	for reader := range readers {
 		select {
 		case reader <- struct{}{}:
-		default: // it holds one
+		default: // a signal is pending
 		}
 	}
 }

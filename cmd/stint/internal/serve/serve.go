@@ -1,6 +1,5 @@
-// Package serve is the durable scheduler as a process: a store in a directory,
-// its server for other processes, and a worker for tasks that are commands. It
-// is what is behind stint serve.
+// Package serve implements stint serve, the durable scheduler as a process: a store in a
+// directory, its server for other processes, and a worker for tasks that are commands.
 package serve
 
 import (
@@ -24,52 +23,50 @@ import (
 	"github.com/stintgo/stint/server"
 )
 
-// Kind is that of tasks that are commands; their payload is an
-// [isolate.Command].
+// Kind is the kind of tasks that are commands; their payload is an [isolate.Command].
 const Kind = "command"
 
-// StdinMax is how many bytes of standard input a task of [Kind] can have. Its payload
-// has them in base64, a third longer, besides the words and the environment.
+// StdinMax is the limit for the standard input of a task of [Kind], in bytes. The payload
+// has it in base64, which is a third longer, besides the arguments and the environment.
 const StdinMax = 1 << 20
 
-// payloadMax is how many bytes the payload of a task can have.
+// payloadMax is the limit for the payload of a task, in bytes.
 const payloadMax = 2 * StdinMax
 
-// The names in the directory of a server.
+// Names in the directory of a server.
 const (
 	storeName  = "store"
 	logsName   = "logs"
 	SocketName = "stint.sock"
 )
 
-// Config is how a server works.
+// Config configures a server.
 type Config struct {
-	Dir    string // where everything is; made if it is not there
-	Listen string // a TCP address of this machine, besides the socket; empty is none
-	Jobs   int    // commands that run at once, at first
-	// JobsNote says why Jobs is not the number that was asked for, if it is not.
+	Dir    string // created if missing
+	Listen string // a TCP address of this machine, besides the socket; empty: none
+	Jobs   int    // how many commands run at once, initially
+	// JobsNote says why Jobs is lower than asked for, or is empty.
 	JobsNote string
-	// ParseJobs reads another number of them, as a client sends it. Its note is as
-	// JobsNote.
+	// ParseJobs parses a new value of Jobs from a client. Its note is like JobsNote.
 	ParseJobs func(text string) (n int, note string, err error)
-	Queues    []string // that it works on
+	Queues    []string // to take tasks from
 	Command   isolate.Config
-	Grace     time.Duration // for commands to end by themselves before they are told to
-	LogsMax   int64         // bytes of all logs together
-	MinFree   int64         // bytes that the disk has to have for tasks to be accepted
-	// Patience is how long to try a directory or a TCP address that another process
-	// has, which may have been killed a moment ago.
+	Grace     time.Duration // for commands to end by themselves, before they get SIGTERM
+	LogsMax   int64         // of all logs together; in bytes
+	MinFree   int64         // free disk space below which tasks are refused; in bytes
+	// Patience is how long to retry a directory or a TCP address that another process
+	// uses: a killed server may release it a moment later.
 	Patience time.Duration
 	Logger   *slog.Logger
-	// Ready is called with the addresses of the server when it can be reached.
+	// Ready is called with the addresses of the server once it accepts connections.
 	Ready func(addresses []string)
 }
 
-// ErrForced is the end of a server that did not wait for its commands.
-var ErrForced = errors.New("stopped at once: what ran begins again at the next start")
+// ErrForced is returned by a server that did not wait for its commands.
+var ErrForced = errors.New("stopped at once: what was running begins again at the next start")
 
-// Run serves until ctx ends. It then starts nothing more, waits for the commands
-// that run, and returns nil. If force ends it kills them and returns [ErrForced].
+// Run serves until ctx ends. It then starts no more commands, waits for the running ones,
+// and returns nil. If force ends, it kills them and returns [ErrForced].
 func Run(ctx, force context.Context, cfg Config) error {
 	cfg.Logger = slog.New(logthrottle.New(cfg.Logger.Handler()))
 	const ownerOnly = 0o700
@@ -90,9 +87,9 @@ func Run(ctx, force context.Context, cfg Config) error {
 	return errors.Join(err, store.Close())
 }
 
-// open opens the store. With millions of tasks, or a disk that hangs, that takes its
-// time, and whoever wants to end the server should not have to wait for it: the
-// process ends then, which is as good as closing it.
+// open opens the store. With millions of tasks, or a disk that hangs, that takes a while.
+// If force ends first, open returns, and the process ends without closing the store,
+// which is safe.
 func open(force context.Context, cfg *Config) (*filestore.Store, error) {
 	var store *filestore.Store
 	var err error
@@ -115,7 +112,7 @@ func open(force context.Context, cfg *Config) (*filestore.Store, error) {
 	}
 }
 
-// busyEvery is how often a directory or an address is tried that another process has.
+// busyEvery is the interval between two tries of a directory or an address in use.
 const busyEvery = 20 * time.Millisecond
 
 // retryWhile calls open until it returns another error than busy, or ctx ends.
@@ -133,7 +130,8 @@ func retryWhile(ctx context.Context, busy error, open func() error) error {
 	}
 }
 
-// run is Run with the store, whose lock says that the directory is ours.
+// run is Run with the store open, whose lock ensures that no other server uses the
+// directory.
 func run(ctx, force context.Context, cfg *Config, store *filestore.Store) error {
 	logs, err := openLogs(filepath.Join(cfg.Dir, logsName), cfg.Command.Output, cfg.LogsMax, cfg.Logger)
 	if err != nil {
@@ -168,24 +166,24 @@ func run(ctx, force context.Context, cfg *Config, store *filestore.Store) error 
 	return w.run(ctx, force)
 }
 
-// worker is a server that is open for business.
+// worker is a server that accepts connections and runs commands.
 type worker struct {
 	cfg       *Config
 	store     queue.Store
 	front     *server.Server
 	logs      *logs
 	listeners []net.Listener
-	slots     stint.Scheduler // of the commands
+	slots     stint.Scheduler // for commands
 }
 
-// linger is how long the server waits for commands that it has killed.
-const linger = 10 * time.Second
+// haltTimeout is how long the server waits for commands that it has killed.
+const haltTimeout = 10 * time.Second
 
-// run runs the loops of the server. The work ends first, then the answers, so
-// that people can see what it still waits for.
+// run runs the loops of the server. Work ends first and the connections last, so that
+// clients can see what the server still waits for.
 func (w *worker) run(ctx, force context.Context) error {
 	q := queue.New(w.store, queue.Config{
-		Grace: w.cfg.Grace, Linger: w.cfg.Command.Grace + linger, Logger: w.cfg.Logger,
+		Grace: w.cfg.Grace, Linger: w.cfg.Command.Grace + haltTimeout, Logger: w.cfg.Logger,
 	})
 	queue.Handle(q, Kind, isolate.Commands(w.cfg.Command))
 	working, stop := context.WithCancelCause(ctx)
@@ -208,13 +206,13 @@ func (w *worker) run(ctx, force context.Context) error {
 	var err error
 	select {
 	case err = <-ran:
-		if errors.Is(context.Cause(working), err) { // it has ended as it should
+		if errors.Is(context.Cause(working), err) { // the expected end
 			err = nil
 		}
 	case <-force.Done():
 		q.Halt()
 		w.cfg.Logger.Info("stopped at once", slog.Any("left", <-ran))
-		isolate.Kill() // before the store is closed, and somebody else may open it
+		isolate.Kill() // before the store is closed and another process may open it
 		err = ErrForced
 	}
 	stopServing()

@@ -19,7 +19,7 @@ import (
 	"github.com/stintgo/stint/server"
 )
 
-// attempt is a task in an attempt.
+// attempt returns a task in attempt n.
 func attempt(id queue.ID, n int) *queue.Task {
 	t := &queue.Task{ID: id, Steps: []queue.Step{{On: queue.OnSubmit}}}
 	for range n {
@@ -38,7 +38,7 @@ func logs(t *testing.T, each, all int64) (l serve.Logs, dir string) {
 	return l, dir
 }
 
-// A log has all attempts, one after the other, and of many of them the end.
+// A log has all attempts in order, and only the end of many.
 func TestC4_LogsAreBounded(t *testing.T) {
 	const each = 1000
 	l, dir := logs(t, each, 1<<20)
@@ -68,8 +68,8 @@ func TestC4_LogsAreBounded(t *testing.T) {
 	}
 }
 
-// What a server that was killed had kept of the end of an output is in the log at the
-// next start, once, and what it had half written is gone.
+// The stored tail of an output is in the log after a restart, once, and a tail written in
+// part is removed.
 func TestC6_TailsOfAKilledServer(t *testing.T) {
 	l, dir := logs(t, 1000, 1<<20)
 	ids := []queue.ID{{1}, {2}, {3}}
@@ -102,8 +102,8 @@ func TestC6_TailsOfAKilledServer(t *testing.T) {
 	}
 }
 
-// The logs of tasks that there are no more are removed, and those of the tasks
-// that were finished first if all are too much. What is no log stays.
+// The logs of forgotten tasks are removed, and the oldest of finished tasks if all exceed
+// the limit. Other files stay.
 func TestC4_LogsGoWithTheirTasks(t *testing.T) {
 	l, dir := logs(t, 1000, 250)
 	q := queue.New(memstore.New(memstore.Config{}), queue.Config{})
@@ -142,15 +142,15 @@ func TestC4_LogsGoWithTheirTasks(t *testing.T) {
 	for _, entry := range entries {
 		got = append(got, entry.Name())
 	}
-	// The first task is not finished; of the others there is room for two.
+	// The first task is not finished; of the others, two logs are within the limit.
 	want := []string{server.LogName(ids[0]), server.LogName(ids[3]), server.LogName(ids[4]), "other"}
 	if strings.Join(got, " ") != strings.Join(want, " ") {
 		t.Errorf("there are %v, want %v", got, want)
 	}
 }
 
-// Readers of a log are told of what is written to it, and of the end of its task, and
-// of no other.
+// Readers of a log are notified of writes to it and of the end of its task, and of
+// nothing else.
 func TestC4_ReadersOfLogs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, _ := logs(t, 1000, 1<<20)
@@ -170,34 +170,34 @@ func TestC4_ReadersOfLogs(t *testing.T) {
 		mine, leaveMine := l.Follow(ids[0])
 		same, leaveSame := l.Follow(ids[0])
 		other, leaveOther := l.Follow(ids[1])
-		heard := func(what string, want ...bool) {
+		notified := func(what string, want ...bool) {
 			t.Helper()
 			synctest.Wait()
 			for i, news := range []<-chan struct{}{mine, same, other} {
 				if got := len(news) == 1; got != want[i] {
-					t.Errorf("after %s, reader %d has heard: %t", what, i, got)
+					t.Errorf("after %s, reader %d notified: %t", what, i, got)
 				}
 				for len(news) > 0 {
 					<-news
 				}
 			}
 		}
-		heard("nothing", false, false, false)
+		notified("nothing", false, false, false)
 		if err := l.Write(attempt(ids[0], 1), ""); err != nil {
 			t.Fatal(err)
 		}
-		heard("an attempt", true, true, false)
-		if err := l.Write(attempt(ids[0], 1), "text", func() { heard("another", true, true, false) }); err != nil {
+		notified("an attempt", true, true, false)
+		if err := l.Write(attempt(ids[0], 1), "text", func() { notified("another", true, true, false) }); err != nil {
 			t.Fatal(err)
 		}
-		heard("a write", true, true, false)
+		notified("a write", true, true, false)
 		leaveSame()
 		for i, want := range [][]bool{{true, false, false}, {false, false, true}} {
 			cancel := queue.Command{Do: queue.OnCancel, Filter: queue.Filter{IDs: ids[i : i+1]}}
 			if n, err := q.Command(ctx, cancel); n != 1 || err != nil {
 				t.Fatal(n, err)
 			}
-			heard("an end", want...)
+			notified("an end", want...)
 		}
 		leaveMine()
 		leaveOther()
@@ -218,8 +218,7 @@ func TestC6_OnlyThisMachine(t *testing.T) {
 	}
 }
 
-// A directory that another process has is tried again until that has ended, but not
-// for ever; and nothing else is tried again.
+// A directory in use is retried for a limited time; other errors are not retried.
 func TestC6_DirectoryOfADyingServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		locked, broken := fmt.Errorf("locked: %w", syscall.EAGAIN), errors.New("broken")

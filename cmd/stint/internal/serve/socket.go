@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// listen opens the socket, and the address if there is one. It is called with
-// the lock of the store held, so a socket that is there is nobody's.
+// listen opens the socket, and the TCP address if there is one. The caller must hold the
+// lock of the store, so an existing socket is stale.
 func listen(ctx context.Context, cfg *Config) (listeners []net.Listener, addresses []string, err error) {
 	if err := checkLoopback(cfg.Listen); err != nil {
 		return nil, nil, err
@@ -37,10 +37,10 @@ func listen(ctx context.Context, cfg *Config) (listeners []net.Listener, address
 	return append(listeners, tcp), append(addresses, "http://"+tcp.Addr().String()), nil
 }
 
-// listenTCP listens at the address of cfg. The listener of a server that was killed
-// lives for a moment longer than the lock of its store: a command that the server was
-// starting has a copy of it, as fork makes it, until the exec that closes it. So an
-// address that is in use is tried again, as long as a directory that is locked.
+// listenTCP listens at the address of cfg. The listener of a killed server can outlive
+// the lock of its store for a moment: a command that the server was starting has a copy
+// of it from fork until exec closes it. So listenTCP retries an address in use for as
+// long as a locked directory.
 func listenTCP(ctx context.Context, cfg *Config) (l net.Listener, err error) {
 	trying, stop := context.WithTimeout(ctx, cfg.Patience)
 	defer stop()
@@ -51,8 +51,8 @@ func listenTCP(ctx context.Context, cfg *Config) (l net.Listener, err error) {
 	return l, err
 }
 
-// listenSocket opens a socket that its owner alone may use, also in a directory
-// that others may enter.
+// listenSocket opens a socket that only its owner may use, even in a directory that other
+// users may enter.
 func listenSocket(ctx context.Context, path string) (net.Listener, error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -60,8 +60,8 @@ func listenSocket(ctx context.Context, path string) (net.Listener, error) {
 	case err != nil:
 		return nil, err
 	case info.Mode()&fs.ModeSocket == 0:
-		return nil, fmt.Errorf("%s is in the way and no socket: move it elsewhere", path)
-	default: // a server that was killed has left it behind
+		return nil, fmt.Errorf("%s is not a socket: move it elsewhere", path)
+	default: // left by a killed server
 		if err := os.Remove(path); err != nil {
 			return nil, err
 		}
@@ -83,16 +83,16 @@ func checkLoopback(address string) error {
 	}
 	ip, err := netip.ParseAddr(host)
 	if host != "localhost" && (err != nil || !ip.IsLoopback()) {
-		return fmt.Errorf("--listen %s: other machines could reach it, and whoever does may run commands here; "+
+		return fmt.Errorf("--listen %s: other machines could reach it, and could then run commands here; "+
 			"use 127.0.0.1, and a tunnel (ssh -L) from elsewhere", address)
 	}
 	return nil
 }
 
-// socketMax is how many bytes a socket's path may have.
-const socketMax = 103 // on the systems that allow least
+// socketMax is the limit for the path of a socket, in bytes.
+const socketMax = 103 // of the system with the lowest limit
 
-// Socket is a path of the socket in a directory that is short enough for one.
+// Socket returns a path of the socket in a directory that is short enough for the system.
 func Socket(dir string) (string, error) {
 	path := filepath.Join(dir, SocketName)
 	if len(path) <= socketMax {

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// around is a path to the socket in a directory by a descriptor of that, which
-// stays open as long as this process lives.
+// around returns a path to the socket by an open descriptor of its directory, which stays
+// open until the process ends.
 func around(dir, path string) (string, error) {
 	if len(path) >= unix.PathMax {
 		return "", tooLong(path)

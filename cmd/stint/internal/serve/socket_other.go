@@ -2,5 +2,5 @@
 
 package serve
 
-// around is for systems that have a way around a path that is too long.
+// around returns an error: only Linux has a way to shorten a path.
 func around(_, path string) (string, error) { return "", tooLong(path) }

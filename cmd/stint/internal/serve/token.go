@@ -15,22 +15,22 @@ import (
 	"github.com/stintgo/stint/internal/ownership"
 )
 
-// TokenName is the file, in the directory of a server, of the token that calls to its
-// TCP address have to bring.
+// TokenName is the name of the file, in the directory of a server, with the token that
+// calls to its TCP address need.
 const TokenName = "token"
 
-// tokenPattern is what a token looks like: what HTTP allows after Bearer, and not so
-// short that it can be guessed.
+// tokenPattern matches tokens: the characters that HTTP allows after Bearer, and at least
+// 16, so that a token cannot be guessed.
 var tokenPattern = regexp.MustCompile(`^[A-Za-z0-9._~+/=-]{16,512}$`)
 
-// ReadToken returns the token in a file, which must belong to the user of this process
-// or to root, and which no other user may read.
+// ReadToken returns the token in a file. The file must belong to the user of this process
+// or to root, and no other user may read it.
 func ReadToken(path string) (string, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // no waiting for a named pipe
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // do not wait for a named pipe
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = f.Close() }() // it was read
+	defer func() { _ = f.Close() }() // only read
 	if err := ownership.File(f); err != nil {
 		return "", err
 	}
@@ -41,26 +41,26 @@ func ReadToken(path string) (string, error) {
 	}
 	token := strings.TrimSpace(string(text))
 	if !tokenPattern.MatchString(token) {
-		return "", fmt.Errorf("%s does not hold a token, which is a line of 16 to 512 letters and digits: "+
-			"remove the file, and start the server again with --listen, which makes another", path)
+		return "", fmt.Errorf("%s does not hold a token, which is a line of 16 to 512 letters and digits; "+
+			"remove the file, and start the server again with --listen, which creates a new one", path)
 	}
 	return token, nil
 }
 
-// openToken returns the token of the server in a directory, and makes it if there is
-// none. The lock of the store is held.
+// openToken returns the token of the server in a directory, and creates it if there is
+// none. The caller must hold the lock of the store.
 func openToken(dir string) (string, error) {
 	path := filepath.Join(dir, TokenName)
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		if err := makeToken(path); err != nil {
-			return "", fmt.Errorf("make a token for --listen: %w", err)
+			return "", fmt.Errorf("create a token for --listen: %w", err)
 		}
 	}
 	return ReadToken(path)
 }
 
-// makeToken writes a token of 130 random bits to a file, which is complete when it has
-// its name.
+// makeToken writes a token of 130 random bits to a file. The file has its name only when
+// it is complete.
 func makeToken(path string) (err error) {
 	const ownerOnly = 0o600
 	unfinished := path + ".new"
