@@ -17,9 +17,10 @@
 // task, and [Queue.Use] puts something around all of them.
 //
 // [Queue.Wait], [Queue.Get], [Queue.Find], [Queue.Events] and [Queue.Why] tell about
-// tasks; [Queue.Command] pauses, resumes, cancels and retries them; [Queue.Dead] has
-// those that did not succeed. [Queue.Configure] limits what runs of a queue and of a
-// key, in all processes that share the store.
+// tasks. [Queue.Pause], [Queue.Resume], [Queue.Cancel] and [Queue.Retry] change one task,
+// and [Queue.Command] all that a filter finds; [Queue.Dead] has those that did not succeed.
+// [Queue.Configure] limits what runs of a queue and of a key, in all processes that share
+// the store.
 //
 // docs/states.md draws the life of a task, and docs/guarantees.md says what is
 // promised, what is not, and which test shows it.

@@ -8,6 +8,9 @@ var (
 	ErrInvalid = errors.New("queue: invalid")
 	// ErrNotFound: there is no such task or schedule. A task may have been forgotten.
 	ErrNotFound = errors.New("queue: not found")
+	// ErrState: the state of the task does not allow it. [Queue.Pause], [Queue.Resume],
+	// [Queue.Cancel] and [Queue.Retry] return it; the message names the state.
+	ErrState = errors.New("queue: the state of the task does not allow it")
 	// ErrFull: the queue has as many unfinished tasks as it may have.
 	ErrFull = errors.New("queue: the queue is full")
 	// ErrTooLarge: a payload, a result or a checkpoint is over its limit.

@@ -206,6 +206,29 @@ func ExampleQueue_Use() {
 	// dead
 }
 
+// One task is paused, resumed, cancelled and retried by its ID, and many by a filter.
+func ExampleQueue_Cancel() {
+	ctx := context.Background()
+	q, _ := inMemory(queue.Config{})
+	report, err := queue.Submit(ctx, q, "report", "July", queue.Spec{})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(q.Cancel(ctx, report.ID))
+	fmt.Println(errors.Is(q.Pause(ctx, report.ID), queue.ErrState))
+	fmt.Println(q.Retry(ctx, report.ID))
+	fmt.Println(q.Command(ctx, queue.Command{
+		Do: queue.OnCancel, Filter: queue.Filter{Kind: "report"}, By: "an operator", Reason: "wrong month",
+	}))
+	fmt.Println(errors.Is(q.Cancel(ctx, q.NewID()), queue.ErrNotFound))
+	// Output:
+	// <nil>
+	// true
+	// <nil>
+	// 1 <nil>
+	// true
+}
+
 // Dead letters are listed with what went wrong, and retried or purged by a filter.
 // Config.OnDead is told of each as it dies.
 func ExampleQueue_Dead() {

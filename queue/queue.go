@@ -48,14 +48,6 @@ func (q *Queue) Why(ctx context.Context, id ID) ([]Reason, error) {
 	return q.store.Explain(ctx, q.clock.now(), id)
 }
 
-// Command does something to all tasks that a filter finds; see [Command].
-func (q *Queue) Command(ctx context.Context, c Command) (int, error) {
-	n, err := q.store.Command(ctx, q.clock.now(), c)
-	q.dueAt(q.clock.now())
-	q.tell()
-	return n, err
-}
-
 // tell has all Runs ask what their tasks have been told.
 func (q *Queue) tell() {
 	q.mu.Lock()

@@ -1,0 +1,87 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// Command pauses, resumes, cancels, retries, edits or forgets all tasks that a filter
+// finds, and returns how many of them it changed or, of running ones, ordered to stop; see
+// [Command]. For one task there are [Queue.Pause], [Queue.Resume], [Queue.Cancel] and
+// [Queue.Retry], which fail if it cannot be done.
+func (q *Queue) Command(ctx context.Context, c Command) (int, error) {
+	n, err := q.store.Command(ctx, q.clock.now(), c)
+	q.dueAt(q.clock.now())
+	q.tell()
+	return n, err
+}
+
+// Pause keeps a task from starting until it is resumed. A running task is ordered to stop:
+// Pause returns at once, the context of its handler ends with [ErrPaused], and the task is
+// paused when the handler has returned an error. Pause returns nil if the task is paused
+// or has been ordered to pause.
+// Errors: [ErrNotFound]; [ErrState] if the task is finished, or running and ordered to
+// cancel.
+func (q *Queue) Pause(ctx context.Context, id ID) error { return q.commandOne(ctx, OnPause, id) }
+
+// Resume lets a paused task go on, or takes back the order to pause of a running one. It
+// returns nil if the task is neither finished nor paused. Errors: [ErrNotFound];
+// [ErrState] if the task is finished, or running and ordered to cancel.
+func (q *Queue) Resume(ctx context.Context, id ID) error { return q.commandOne(ctx, OnResume, id) }
+
+// Cancel ends a task for good. A running task is ordered to stop: Cancel returns at once,
+// the context of its handler ends with [ErrCancelled], and the task is cancelled when the
+// handler has returned an error; [Queue.Wait] waits for that. Cancel returns nil if the
+// task is cancelled or has been ordered to cancel. Errors: [ErrNotFound]; [ErrState] if
+// the task succeeded or is dead.
+func (q *Queue) Cancel(ctx context.Context, id ID) error { return q.commandOne(ctx, OnCancel, id) }
+
+// Retry starts a dead or cancelled task anew, with all its attempts, and ends the delay of
+// a scheduled one. It returns nil if the task is held or waiting. Errors: [ErrNotFound];
+// [ErrState] if the task is running, is paused or succeeded.
+func (q *Queue) Retry(ctx context.Context, id ID) error { return q.commandOne(ctx, OnRetry, id) }
+
+// commandOne carries out a command on one task.
+func (q *Queue) commandOne(ctx context.Context, do Trigger, id ID) error {
+	const tries = 3 // the task may change between a command that did nothing and the look at its state
+	var task Task
+	for range tries {
+		n, err := q.Command(ctx, Command{Do: do, Filter: Filter{IDs: []ID{id}}})
+		if err != nil || n > 0 {
+			return err
+		}
+		if task, err = q.Get(ctx, id); err != nil || task.isAfter(do) {
+			return err
+		}
+		if !commandable(task.State, do) {
+			break
+		}
+	}
+	order := ""
+	if task.Order != 0 {
+		order = fmt.Sprintf(" and has been ordered to %s", task.Order)
+	}
+	return fmt.Errorf("%w: cannot %s task %s: it is %s%s", ErrState, do, id, task.State, order)
+}
+
+// isAfter reports whether t is as a command leaves a task, so that it did not change t.
+func (t *Task) isAfter(do Trigger) bool {
+	switch do {
+	case OnPause:
+		return t.State == Paused || t.Order == OnPause
+	case OnResume:
+		return t.State.Pending() && t.State != Paused || t.State == Running && t.Order == 0
+	case OnCancel:
+		return t.State == Cancelled || t.Order == OnCancel
+	case OnRetry:
+		return t.State == Held || t.State == Waiting
+	default:
+		return false
+	}
+}
+
+// commandable reports whether a command may change tasks in a state.
+func commandable(from State, do Trigger) bool {
+	return slices.ContainsFunc(transitionTable, func(t Transition) bool { return t.From == from && t.On == do })
+}
