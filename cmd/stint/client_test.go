@@ -74,7 +74,7 @@ func TestC1_SubmitFlags(t *testing.T) {
 // "--" shows that it is meant.
 func TestC1_WarnsOfFlagsBehindTheCommand(t *testing.T) {
 	s := serve(t)
-	const says = "stint: --tier is passed to echo, since flags of stint stand before the command: if it is for stint, " +
+	const says = "stint: --tier is passed to echo, since flags of stint must precede the command; if it is for stint, " +
 		"write stint submit … --tier high -- echo …; if it is for echo, write stint submit … -- echo …\n"
 	r := s.stint("submit", "echo", "--tier", "high", "--key", "k")
 	if r.stderr != says || !taskID.MatchString(r.stdout) || s.task(strings.TrimSpace(r.stdout)).Tier != 0 {
@@ -139,7 +139,7 @@ func TestC1_SubmitRefuses(t *testing.T) {
 		"no NAME=value":                           "submit --env =x true",
 		"--deadline 2020-01-01T06:00:00":          "submit --deadline 2020-01-01T06:00 true",
 		"NOT_SET is not set here":                 "submit --env NOT_SET true",
-		"is no JSON":                              "submit --kind email --payload gopher",
+		"is not JSON":                             "submit --kind email --payload gopher",
 		"has a --payload and no com":              "submit --kind email true",
 		"--retries and --unique-for are":          "submit --timeout -1s true",
 		"are not negative":                        "submit --retries -1 true",
@@ -147,7 +147,7 @@ func TestC1_SubmitRefuses(t *testing.T) {
 		"--stdin: open nothing":                   "submit --stdin nothing true",
 		"see its --help":                          "frobnicate",
 		"did you mean submit?":                    "sumbit true",
-		"no command of stint dead":                "dead list",
+		"is not a command of stint dead":          "dead list",
 		"which the store does not have":           "submit --after 01890a5d-ac96-774b-bcce-b302099a8057 true",
 		"or the end of the ID as":                 "submit --after xyz true",
 		"begins with ffffffffff: stint ls lists":  "show ffffffffff",
@@ -267,9 +267,9 @@ func TestC4_Orders(t *testing.T) {
 		t.Errorf("why: %+v", r)
 	}
 	s.stint("cancel", running).want(t, "0 tasks cancelled\n", "cannot be cancelled: its state is cancelled", 1)
-	s.stint("pause", "--key", "nobody").want(t, "0 tasks paused\n", "no task that could be paused", 1)
+	s.stint("pause", "--key", "nobody").want(t, "0 tasks paused\n", "no task can be paused", 1)
 	s.stint("cancel", "01890a5d-ac96-774b-bcce-b302099a8057").want(t, "0 tasks cancelled\n", "not found", 1)
-	s.stint("retry", "--key", "nobody").want(t, "0 tasks to run again\n", "no task that could be run again", 1)
+	s.stint("retry", "--key", "nobody").want(t, "0 tasks to run again\n", "no task can be run again", 1)
 	s.stint("pause", "--all").want(t, "all queues are paused\n", "", 0)
 	s.stint("pause", "--queue", "default").want(t, "queue default is paused\n", "", 0)
 	s.stint("resume", "--all").want(t, "all queues are resumed\n", "queue default is still paused", 0)

@@ -58,7 +58,7 @@ func TestC1_SubmitFrom(t *testing.T) {
 		t.Errorf("they have %s, want %s", rest, want)
 	}
 	r = s.stint("submit", "--from", "in", "--json", "--kind", "email")
-	if r.status != 125 || !strings.Contains(r.stderr, "in, line 1: a task of --kind email is a line of JSON") {
+	if r.status != 125 || !strings.Contains(r.stderr, "in, line 1: a task of --kind email must be a line of JSON") {
 		t.Errorf("commands of another kind: %+v", r)
 	}
 	s.stop()
@@ -85,15 +85,15 @@ func TestC1_SubmitFromBadLines(t *testing.T) {
 		`the field command.stdin_base64 takes bytes in base64, as in "aGVsbG8K"`:      `{"command":{"stdin_base64":"%"}}`,
 		`the field timeout_ns takes a whole number of nanoseconds, as in 60000000000`: `{"timeout_ns":"1m"}`,
 
-		"something follows the object": `{"command":{"args":["true"]}} x`,
-		"needs a \"command\"":          `{"key":"k"}`,
-		"so it has no payload":         `{"command":{"args":["true"]},"payload":1}`,
-		`has "script" and "args"`:      `{"command":{"args":["true"],"script":"true"}}`,
-		"make it an absolute path":     `{"command":{"args":["true"],"dir":"here"}}`,
-		"there is no program":          `{"command":{}}`,
-		"no text in UTF-8":             "\xff",
-		"longer than 2621440 bytes":    strings.Repeat("x", 3<<20),
-		"key has 201 bytes":            `{"command":{"args":["true"]},"key":"` + strings.Repeat("k", 201) + `"}`,
+		"there is data after the object": `{"command":{"args":["true"]}} x`,
+		"needs a \"command\"":            `{"key":"k"}`,
+		"with a command has no payload":  `{"command":{"args":["true"]},"payload":1}`,
+		`has both "script" and "args"`:   `{"command":{"args":["true"],"script":"true"}}`,
+		"make it an absolute path":       `{"command":{"args":["true"],"dir":"here"}}`,
+		"there is no program":            `{"command":{}}`,
+		"no text in UTF-8":               "\xff",
+		"longer than 2621440 bytes":      strings.Repeat("x", 3<<20),
+		"key has 201 bytes":              `{"command":{"args":["true"]},"key":"` + strings.Repeat("k", 201) + `"}`,
 		"its deadline is not after its run_": `{"command":{"args":["true"]},"deadline":"2126-01-01T00:00:00Z",` +
 			`"run_at":"2126-01-01T00:00:00Z"}`,
 	} {
@@ -101,7 +101,7 @@ func TestC1_SubmitFromBadLines(t *testing.T) {
 		r := s.stint("submit", "--from", "in")
 		if strings.Count(r.stdout, "\n") != 10 || r.status != 125 || !strings.Contains(r.stderr, "in, line 11: ") ||
 			!strings.Contains(r.stderr, says) ||
-			!strings.Contains(r.stderr, "(the 10 tasks before have been submitted, and none") {
+			!strings.Contains(r.stderr, "(the 10 tasks before it have been submitted, and none") {
 			t.Errorf("%.80q: %d IDs, %d, %s", line, strings.Count(r.stdout, "\n"), r.status, r.stderr)
 		}
 	}
@@ -133,7 +133,7 @@ func TestC7_SubmitFromAgain(t *testing.T) {
 		strings.Count(all.stdout, "\n") != lines {
 		t.Errorf("half: %d, %s; all: %d, %s", half.status, half.stderr, all.status, all.stderr)
 	}
-	if want := "1250 of the 2500 tasks were there already"; !strings.Contains(all.stderr, want) {
+	if want := "1250 of the 2500 tasks existed already"; !strings.Contains(all.stderr, want) {
 		t.Errorf("it says %q, want %q", all.stderr, want)
 	}
 	stats := parse[queue.Stats](t, s.stint("stats", "--json").stdout)[0]

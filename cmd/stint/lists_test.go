@@ -50,7 +50,7 @@ func TestRun_ListsThatCannotBe(t *testing.T) {
 		"touch made ::: a :::: missing":      "open missing: no such file or directory",
 		"touch made :::: missing":            "open missing: no such file or directory",
 		"touch made ::: a :::: .":            "inputs: . is a directory",
-		"touch made :::: - -":                "standard input, -, is given for two lists",
+		"touch made :::: - -":                "standard input (-) is given for two lists",
 		"--stdin - touch made :::: - :::+ a": "--stdin - : standard input gives the inputs already",
 		"touch made :::+ a":                  ":::+ links its inputs to those of the list before it, and there is none",
 		"touch made ::: a ::::+":             "::::+ has no inputs after it",

@@ -42,7 +42,7 @@ func TestB8_SemRefusesClosers(t *testing.T) {
 		"/usr/bin/ssh example.org", "nice ssh example.org", "nice -n 5 ssh example.org", "env -i A=b nice ssh example.org",
 		"nohup slogin example.org",
 	} {
-		says := "have timeout hold it: timeout --foreground 0 " + words
+		says := "let timeout hold it: timeout --foreground 0 " + words
 		stint(t, "", append([]string{"sem", "--name", path}, strings.Fields(words)...)...).want(t, "", says, 125)
 	}
 	for _, words := range []string{"echo ssh", "env A=b echo ssh", "timeout --foreground 0 echo ssh"} {

@@ -41,7 +41,7 @@ func TestC1_SubmitFlagsBehindTheCommand(t *testing.T) {
 		}
 	}
 	r := s.stint("submit", "exit 3", "--retrys", "0")
-	r.want(t, "", "behind \"exit 3\": unknown flag: --retrys", 125)
+	r.want(t, "", "after \"exit 3\": unknown flag: --retrys", 125)
 	r.want(t, "", "put -- before the command", 125)
 	s.stint("submit", "exit 3", "--retries", "0", "word").want(t, "", `"word" follows it`, 125)
 	s.stop()
@@ -129,7 +129,7 @@ func TestC3_DeadLists(t *testing.T) {
 	if got := list("dead", "--key", "other"); got != nil {
 		t.Errorf("of another key there is %v", got)
 	}
-	s.stint("dead", "list").want(t, "", "no command of stint dead", 125)
+	s.stint("dead", "list").want(t, "", "is not a command of stint dead", 125)
 	s.stop()
 }
 

@@ -90,7 +90,7 @@ func TestC4_FollowLogsOfNobody(t *testing.T) {
 		t.Errorf("it has %q", got)
 	}
 	s.kill()
-	if got := (&lines{t: t, r: stderr}).next(); got != "stint: the server is away; this goes on when it is back" {
+	if got := (&lines{t: t, r: stderr}).next(); got != "stint: the server is away; output continues when it is back" {
 		t.Errorf("it says %q", got)
 	}
 	if err := follow.Process.Signal(syscall.SIGINT); err != nil {
@@ -197,8 +197,8 @@ func TestC4_LongTables(t *testing.T) {
 		t.Errorf("ls: %d, %s\n%s", r.status, r.stderr, r.stdout)
 	}
 	for asks, says := range map[string]string{
-		"ls 01890a5d": "ls has flags alone", "logs": "give the ID of one task; see stint logs --help",
-		"wait": "give the ID of a task", "show a b": "give the ID of one task", "stats all": "stats has flags alone",
+		"ls 01890a5d": "ls takes only flags", "logs": "give the ID of one task; see stint logs --help",
+		"wait": "give the ID of a task", "show a b": "give the ID of one task", "stats all": "stats takes only flags",
 		"submit --stdin none true": "no such file", "submit \xff": "no text in UTF-8",
 	} {
 		if r := s.stint(strings.Fields(asks)...); r.status != 125 || !strings.Contains(r.stderr, says) {

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// aCommand, oneTask, someTasks, oneRegion, oneRegionOrAll, oneSchedule and nothingElse are
-// what commands take besides their flags.
+// aCommand, oneTask, someTasks, oneRegion, oneRegionOrAll, oneSchedule and nothingElse
+// validate the arguments of commands.
 func aCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -17,7 +17,7 @@ func aCommand(cmd *cobra.Command, args []string) error {
 	if meant := cmd.SuggestionsFor(args[0]); len(meant) > 0 {
 		hint = "; did you mean " + strings.Join(meant, " or ") + "?"
 	}
-	return fmt.Errorf("%q is no command of %s: see its --help%s", args[0], cmd.CommandPath(), hint)
+	return fmt.Errorf("%q is not a command of %s: see its --help%s", args[0], cmd.CommandPath(), hint)
 }
 
 func oneTask(cmd *cobra.Command, args []string) error {
@@ -57,7 +57,7 @@ func oneSchedule(cmd *cobra.Command, args []string) error {
 
 func nothingElse(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return fmt.Errorf("%q is one argument too many: %s has flags alone; see its --help", args[0], cmd.CommandPath())
+		return fmt.Errorf("%q is one argument too many: %s takes only flags; see its --help", args[0], cmd.CommandPath())
 	}
 	return nil
 }

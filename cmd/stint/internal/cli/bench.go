@@ -12,9 +12,8 @@ import (
 
 const benchLong = `Measure the scheduler, the limiter and stint run on this machine.
 
-It takes a few seconds and says what this machine does while it does whatever
-else it is doing: quiet machines give better figures. Comparisons with other
-software are in the source's bench directory.`
+It takes a few seconds. Other programs on this machine affect the figures: idle machines
+give better ones. Comparisons with other software are in the source's bench directory.`
 
 func newBench(s *streams) *cobra.Command {
 	var asJSON bool
@@ -44,15 +43,14 @@ func newBench(s *streams) *cobra.Command {
 	return cmd
 }
 
-// printRows prints each measurement as soon as it is there: the whole takes
-// seconds.
+// printRows prints each measurement as soon as it is done: all of them take seconds.
 func printRows(s *streams, rows []bench.Row) {
 	for _, row := range rows {
 		printTo(s.out, "%-46s %12s %-4s %s\n", row.Name, figure(row.Value), row.Unit, row.Note)
 	}
 }
 
-// figure has as many digits as the measurement is worth.
+// figure formats a value with as many digits as its precision justifies.
 func figure(value float64) string {
 	if value < 1000 && value > -1000 {
 		return fmt.Sprintf("%.2f", value)

@@ -22,11 +22,11 @@ import (
 	"github.com/stintgo/stint/queue/httpstore"
 )
 
-// Exit statuses of the commands that ask a server, which their help names.
+// Exit statuses of the commands that use a server; their help lists them.
 const (
-	exitNothing   = 1   // there is nothing of that kind, or nothing has changed
-	exitTimeout   = 124 // of --timeout, as timeout(1) has it
-	exitCancelled = 130 // of a task that was cancelled, as of a command that Ctrl-C has ended
+	exitNothing   = 1   // nothing was found or changed
+	exitTimeout   = 124 // --timeout expired, as in timeout(1)
+	exitCancelled = 130 // the task was cancelled; as of a command ended by Ctrl-C
 )
 
 const clientHelp = `
@@ -34,11 +34,11 @@ const clientHelp = `
 The server is the one whose socket is in ./stint-data, or what --server or
 STINT_SERVER names: a directory, the path of a socket, or http://127.0.0.1:PORT. An
 http: address needs the server's token: --token-file or STINT_TOKEN_FILE names the
-file, which is token in the server's directory. If no server is there the command tries
-again for a second (STINT_PATIENCE=30s tries longer); if it does not answer the
+file, which is token in the server's directory. If no server is there, the command
+retries for 1 s (STINT_PATIENCE=30s retries longer); if the server does not answer, the
 command gives up after 30 s (STINT_CALL_TIMEOUT=2m waits longer).`
 
-// client is what the commands that ask a server have in common.
+// client has the options that all commands share that use a server.
 type client struct {
 	*streams
 	address   string
@@ -46,13 +46,13 @@ type client struct {
 	json      bool
 }
 
-// register defines the flags that all of them have, and --json.
+// register defines the flags of all these commands, and --json.
 func (c *client) register(cmd *cobra.Command) {
 	c.registerServer(cmd)
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
 }
 
-// registerServer defines the flags that all of them have.
+// registerServer defines the flags of all these commands.
 func (c *client) registerServer(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.address, "server", "", "ask the server at `ADDRESS`")
 	cmd.Flags().StringVar(&c.tokenFile, "token-file", "", "send the token in `FILE` to an http: address")
@@ -60,7 +60,7 @@ func (c *client) registerServer(cmd *cobra.Command) {
 	cmd.Long += clientHelp
 }
 
-// The variables that say what no flag does.
+// Environment variables that replace flags.
 const (
 	serverEnv    = "STINT_SERVER"
 	patienceEnv  = "STINT_PATIENCE"
@@ -68,10 +68,11 @@ const (
 	tokenFileEnv = "STINT_TOKEN_FILE"
 )
 
-// patience is how long a client tries to reach a server, and a server its directory.
+// patience returns how long a client retries to reach a server, and a server to open its
+// directory.
 func patience() (time.Duration, error) { return durationOf(patienceEnv, time.Second) }
 
-// durationOf returns the time that a variable has, or else the default.
+// durationOf returns the duration in a variable, or otherwise if the variable is empty.
 func durationOf(variable string, otherwise time.Duration) (time.Duration, error) {
 	d := seconds(otherwise)
 	if env := os.Getenv(variable); env != "" {
@@ -93,7 +94,7 @@ func (c *client) config() (remote.Config, error) {
 	return remote.Config{Patience: wait, Timeout: timeout, TokenFile: tokenFile}, errors.Join(err, invalid)
 }
 
-// with calls do with the server. Ctrl-C ends what it waits for.
+// with calls do with the server. Ctrl-C cancels its context.
 func (c *client) with(cmd *cobra.Command, do func(context.Context, *remote.Server) error) error {
 	address := remote.DefaultDir
 	if env := os.Getenv(serverEnv); env != "" {
@@ -107,7 +108,7 @@ func (c *client) with(cmd *cobra.Command, do func(context.Context, *remote.Serve
 		return err
 	}
 	if c.tokenFile != "" && !strings.Contains(address, "://") {
-		return fmt.Errorf("--token-file: %s needs no token; give an http: address with --server", address)
+		return fmt.Errorf("--token-file: %s needs no token, only an http: address in --server does", address)
 	}
 	server, err := remote.Open(address, cfg)
 	if err != nil {
@@ -122,7 +123,7 @@ func (c *client) with(cmd *cobra.Command, do func(context.Context, *remote.Serve
 	return &exitError{status: exitCancelled}
 }
 
-// explain says what can be done about an error of the server at an address.
+// explain returns err, an error of the server at an address, with a remedy.
 func (c *client) explain(err error, address string) error {
 	if !errors.Is(err, httpstore.ErrWrongToken) {
 		return remote.Explain(err, address)
@@ -135,7 +136,7 @@ func (c *client) explain(err error, address string) error {
 		"server's directory (stint serve --dir)", path, source, address, serve.TokenName)
 }
 
-// print prints a value as JSON, on one line, and leaves < > & in commands readable.
+// print prints a value as JSON on one line, without escaping < > & in commands.
 func (c *client) print(value any) error { return printJSON(c.out, value) }
 
 func printJSON(w io.Writer, value any) error {
@@ -144,10 +145,11 @@ func printJSON(w io.Writer, value any) error {
 	return e.Encode(value)
 }
 
-// now is the time by which ages are shown.
-func now() time.Time { return time.Now() } //nolint:forbidigo // people go by this clock
+// now returns the time that ages are relative to.
+func now() time.Time { return time.Now() } //nolint:forbidigo // people see the wall clock
 
-// operator is who gives an order, for the timeline of its tasks.
+// operator returns the name under which an order is recorded in the timeline of its
+// tasks.
 func operator() string {
 	host, _ := os.Hostname()
 	if u, err := user.Current(); err == nil {
@@ -156,10 +158,10 @@ func operator() string {
 	return host
 }
 
-// nothing ends a command that has found nothing to do.
+// nothing returns the error of a command that has found nothing to do.
 func nothing(err error) error { return &exitError{status: exitNothing, err: err} }
 
-// found turns the error of a task that is not there into its exit status.
+// found maps the error of a missing task to its exit status.
 func found(err error) error {
 	if errors.Is(err, queue.ErrNotFound) {
 		return nothing(err)

@@ -7,18 +7,19 @@ import (
 	"github.com/stintgo/stint/internal/proc"
 )
 
-// closersTable are programs that people run so, and that would give the slot back at
-// once.
+// closersTable has common programs that close inherited files, and would so release the
+// slot at once.
 var closersTable = map[string]bool{"ssh": true, "slogin": true}
 
-// wrappersTable are programs that become the one that is named behind their options.
+// wrappersTable has programs that execute the program named after their options.
 var wrappersTable = map[string]bool{
 	"chrt": true, "env": true, "ionice": true, "nice": true,
 	"nohup": true, "setsid": true, "stdbuf": true, "taskset": true,
 }
 
-// becomes is the name of the program that args turn into. The options of wrappers are
-// not known here: the first word that could be one and is a program is taken for it.
+// becomes returns the name of the program that args finally execute. The options of
+// wrappers are not known here: the first word that can be one and is a program is taken
+// for it.
 func becomes(args []string) string {
 	name := filepath.Base(args[0])
 	for _, word := range args[1:] {
@@ -36,7 +37,7 @@ func becomes(args []string) string {
 	return name
 }
 
-// held is a script for sh -c that the shell does not turn into its last command, as
-// some shells do: the shell has the slot, whatever the command does with it. What
-// ends the script's last line is a newline, even behind a backslash.
+// held returns a script for sh -c whose last command the shell does not exec, as some
+// shells would: the shell holds the slot, whatever the command does with its files. The
+// newline ends the script's last line even after a backslash.
 func held(script string) string { return script + "\n\nexit $?" }

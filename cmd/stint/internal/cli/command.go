@@ -17,9 +17,9 @@ import (
 	"github.com/stintgo/stint/queue/isolate"
 )
 
-// commandWords returns the words of the command to submit. The first word ends the
-// flags, with one exception: a word that is a script for the shell is the whole
-// command, so flags may follow it. A "--" before the command rules that out.
+// commandWords returns the words of the command to submit. Flags end at the first word,
+// with one exception: a word that is a shell script is the whole command, so flags may
+// follow it. A "--" before the command disables the exception.
 func commandWords(cmd *cobra.Command, args []string) ([]string, error) {
 	if len(args) < 2 || cmd.ArgsLenAtDash() == 0 || !isScript(args[0]) {
 		return args, nil
@@ -33,7 +33,7 @@ func commandWords(cmd *cobra.Command, args []string) ([]string, error) {
 	switch {
 	case err != nil:
 		err = cmd.FlagErrorFunc()(cmd, err)
-		return nil, fmt.Errorf("behind %q: %w; if it is a word of the command, put -- before the command", args[0], err)
+		return nil, fmt.Errorf("after %q: %w; if it is a word of the command, put -- before the command", args[0], err)
 	case flags.NArg() > 0:
 		return nil, fmt.Errorf("%q is a script for the shell, and %q follows it: write one script, or put -- before a "+
 			"command of several words", args[0], flags.Arg(0))
@@ -41,23 +41,23 @@ func commandWords(cmd *cobra.Command, args []string) ([]string, error) {
 	return args[:1], nil
 }
 
-// isScript reports whether a word is a script for the shell and no program.
+// isScript reports whether a word is a shell script and not a program.
 func isScript(word string) bool {
 	if !run.LooksLikeScript([]string{word}) {
 		return false
 	}
-	_, err := exec.LookPath(word) // the program [ has a name with shell syntax
+	_, err := exec.LookPath(word) // the program [ has shell syntax in its name
 	return err != nil
 }
 
-// payloadOf is the payload of the task.
+// payloadOf returns the payload of the task.
 func (f *submitFlags) payloadOf(args []string) ([]byte, error) {
 	if f.kind != serve.Kind {
 		switch {
 		case len(args) > 0:
 			return nil, fmt.Errorf("a task of --kind %s has a --payload and no command", f.kind)
 		case f.payload != "" && !json.Valid([]byte(f.payload)):
-			return nil, fmt.Errorf("--payload %.40q is no JSON; a text needs quotes of its own", f.payload)
+			return nil, fmt.Errorf("--payload %.40q is not JSON; a JSON string needs its own quotes", f.payload)
 		}
 		return []byte(f.payload), nil
 	}
@@ -79,7 +79,7 @@ func (f *submitFlags) payloadOf(args []string) ([]byte, error) {
 	return json.Marshal(cmd)
 }
 
-// environment is what is added to the environment of the server.
+// environment returns the variables to add to the environment of the server.
 func (f *submitFlags) environment() (env []string, err error) {
 	for _, entry := range f.env {
 		name, _, hasValue := strings.Cut(entry, "=")
@@ -96,7 +96,7 @@ func (f *submitFlags) environment() (env []string, err error) {
 	return env, nil
 }
 
-// input is the standard input of the command: at most [serve.StdinMax] bytes.
+// input returns the standard input of the command: at most [serve.StdinMax] bytes.
 func (f *submitFlags) input() ([]byte, error) {
 	if f.stdin == "" {
 		return nil, nil
@@ -107,14 +107,14 @@ func (f *submitFlags) input() ([]byte, error) {
 		if file, err = os.Open(f.stdin); err != nil {
 			return nil, fmt.Errorf("--stdin: %w", err)
 		}
-		defer file.Close() //nolint:errcheck // it was read
+		defer file.Close() //nolint:errcheck // only read
 	}
 	text, err := io.ReadAll(io.LimitReader(file, serve.StdinMax+1))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("--stdin: %w", err)
 	case len(text) > serve.StdinMax:
-		return nil, fmt.Errorf("--stdin %s: it is longer than %d bytes, the limit for what is kept with a task: "+
+		return nil, fmt.Errorf("--stdin %s: it is longer than %d bytes, the limit for input stored with a task: "+
 			"have the command read a file, as in 'sort < FILE'", f.stdin, serve.StdinMax)
 	}
 	return text, nil

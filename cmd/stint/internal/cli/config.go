@@ -22,8 +22,8 @@ import (
 	"github.com/stintgo/stint/retry"
 )
 
-// config turns flags into a run. It reports every problem that it finds, not
-// only the first.
+// config turns flags into a run. It reports every problem that it finds, not only the
+// first.
 func (f *runFlags) config(args []string, s *streams) (*runner, error) {
 	r := &runner{streams: s}
 	r.cfg.Meter = &progress.Meter{}
@@ -38,7 +38,7 @@ func (f *runFlags) config(args []string, s *streams) (*runner, error) {
 	return r, nil
 }
 
-// check finds flags that cannot be together.
+// check reports flags that exclude each other.
 func (f *runFlags) check(words int) error {
 	var problems []error
 	add := func(wrong bool, problem string) {
@@ -69,7 +69,7 @@ func (f *runFlags) check(words int) error {
 	return errors.Join(problems...)
 }
 
-// command says what to run, and for whom.
+// command sets the command to run, and the key and tier of jobs.
 func (f *runFlags) command(r *runner, words []string) error {
 	shell := run.ShellAuto
 	if f.shellSet {
@@ -91,7 +91,7 @@ func (f *runFlags) command(r *runner, words []string) error {
 	return err
 }
 
-// limits says how much may run.
+// limits sets the limits of the run.
 func (f *runFlags) limits(r *runner) (err error) {
 	var errs [4]error
 	machine := jobcount.Machine{CPUs: runtime.GOMAXPROCS(0), Most: mostJobs()}
@@ -113,7 +113,7 @@ func (f *runFlags) limits(r *runner) (err error) {
 	return errors.Join(errs[:]...)
 }
 
-// startRate is how many jobs may start in a second; 0 is no limit.
+// startRate returns how many jobs may start per second; 0 is no limit.
 func (f *runFlags) startRate() (float64, error) {
 	if f.rate == "" {
 		return 0, nil
@@ -145,17 +145,17 @@ func (f *runFlags) jobCount(r *runner, machine jobcount.Machine) (int, error) {
 	return n, nil
 }
 
-// filesPerJob is how many descriptors a job needs at most: two outputs, each in
-// memory and on disk, and an input. spareFiles is how many stint itself does.
+// filesPerJob is how many descriptors a job needs at most: two outputs, each in memory
+// and on disk, and an input. spareFiles is how many stint itself needs.
 const (
 	filesPerJob = 5
 	spareFiles  = 64
-	// mostThreads is below the 10,000 threads that the runtime allows: each
-	// running job has one that waits for it.
+	// mostThreads is below the 10,000 threads that the Go runtime allows: one thread
+	// waits for each running job.
 	mostThreads = 8000
 )
 
-// mostJobs is how many jobs the system allows at once.
+// mostJobs returns how many jobs the system allows at once.
 func mostJobs() int {
 	most := int64(mostThreads)
 	var files syscall.Rlimit
@@ -165,11 +165,11 @@ func mostJobs() int {
 	return int(max(most, 1))
 }
 
-// failures says what to do about jobs that fail or take too long.
+// failures sets what happens to jobs that fail or take too long.
 func (f *runFlags) failures(r *runner) (err error) {
 	r.cfg.Timeout, r.cfg.KillAfter = f.timeout, f.killAfter
-	// Jobs that fail together, because a server is down, should not all come
-	// back together: so the delays are random.
+	// Jobs that fail together, because a server is down, should not all retry together,
+	// so the delays are random.
 	r.cfg.Retry = retry.Policy{Attempts: f.retries + 1, Base: f.retryDelay, Jitter: retry.Decorrelated}
 	if err := r.cfg.Retry.Validate(); err != nil && f.retries >= 0 {
 		return fmt.Errorf("--retry-delay: %w", err)
@@ -178,7 +178,7 @@ func (f *runFlags) failures(r *runner) (err error) {
 	return err
 }
 
-// logConfig says how the job log is opened.
+// logConfig returns how to open the job log.
 func (f *runFlags) logConfig() joblog.Config {
 	cfg := joblog.Config{Resume: f.resume || f.resumeFailed, Failed: f.resumeFailed}
 	if f.resumeBy == "command" {
@@ -187,7 +187,7 @@ func (f *runFlags) logConfig() joblog.Config {
 	return cfg
 }
 
-// output says where output goes.
+// output sets where output goes.
 func (f *runFlags) output(r *runner) error {
 	c := &r.cfg
 	switch {
@@ -212,8 +212,8 @@ func (f *runFlags) output(r *runner) error {
 	return errors.Join(f.checkStdout(r), f.showProgress(r))
 }
 
-// checkStdout refuses one file for the outputs of several jobs, each of which
-// would replace it. Devices and pipes take them all.
+// checkStdout refuses one regular file for the outputs of several jobs, each of which
+// would replace it. Devices and pipes can take all outputs.
 func (f *runFlags) checkStdout(r *runner) error {
 	src := &r.cfg.Source
 	if !r.cfg.Stdout.Set || r.cfg.Stdout.Path.Differs() || src.Lists != nil && src.Total() <= 1 {
@@ -227,7 +227,7 @@ func (f *runFlags) checkStdout(r *runner) error {
 		f.stdout, f.stdout)
 }
 
-// showProgress sets up how progress is shown.
+// showProgress sets how progress is shown.
 func (f *runFlags) showProgress(r *runner) error {
 	if f.asBar {
 		f.progress = string(progress.ModeBar)
@@ -241,7 +241,7 @@ func (f *runFlags) showProgress(r *runner) error {
 	case mode == progress.ModeAuto && !onTerminal:
 		mode = progress.ModePlain
 	case mode == progress.ModeAuto && f.ungroup && outToo:
-		mode = progress.ModeNone // jobs would write into the bar
+		mode = progress.ModeNone // jobs would write over the bar
 	case mode == progress.ModeAuto:
 		mode = progress.ModeBar
 	}

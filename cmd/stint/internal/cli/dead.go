@@ -7,8 +7,8 @@ import (
 )
 
 const deadLong = `List the dead letters, the newest first; run them again, or forget them. Dead letters
-are tasks that have failed too often, could not be run, or have killed their worker
-again and again. They are kept for 30 days, and up to 100,000 of them.
+are tasks that have failed too often, could not be run, or have crashed their worker
+repeatedly. They are kept for 30 days, and up to 100,000 of them.
 
 Without a command, stint dead lists them, as stint dead ls does.`
 

@@ -98,7 +98,7 @@ func (f *editFlags) edit(cmd *cobra.Command) (*queue.Edit, error) {
 }
 
 // timeOrWord parses a time; word stands for the zero time. An empty text is an error: it
-// is more likely a variable that is not set than the wish to start at once.
+// is more likely an unset variable than a request to start at once.
 func timeOrWord(flag, text, word string) (*time.Time, error) {
 	switch text {
 	case word:

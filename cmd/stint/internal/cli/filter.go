@@ -13,17 +13,16 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// filterFlags find tasks.
+// filterFlags are the flags that select tasks.
 type filterFlags struct {
-	only                   []queue.State // whatever else is said
+	only                   []queue.State // only tasks in these states
 	states                 []string
 	queue, kind, key       string
 	group, batch, contains string
 	labels                 map[string]string
 }
 
-// register defines the flags. A command that is for tasks in some states only has
-// no flag for these.
+// register defines the flags. A command for tasks in some states only has no --state.
 func (f *filterFlags) register(cmd *cobra.Command, only []queue.State) {
 	flags := cmd.Flags()
 	if f.only = only; only == nil {
@@ -40,7 +39,7 @@ func (f *filterFlags) register(cmd *cobra.Command, only []queue.State) {
 	labelVar(flags, &f.labels, "tasks with the label `NAME=VALUE`")
 }
 
-// stateNames are the names of all states.
+// stateNames returns the names of all states.
 func stateNames() (names []string) {
 	for _, s := range queue.States() {
 		names = append(names, s.String())
@@ -48,13 +47,13 @@ func stateNames() (names []string) {
 	return names
 }
 
-// labelVar defines a flag for labels, without the default that help would show.
+// labelVar defines a flag for labels, without a default in the help.
 func labelVar(flags *pflag.FlagSet, labels *map[string]string, usage string) {
 	flags.StringToStringVar(labels, "label", nil, usage)
 	flags.Lookup("label").DefValue = ""
 }
 
-// filter is what the flags and the IDs find.
+// filter returns the filter for the flags and the IDs.
 func (f *filterFlags) filter(ctx context.Context, server *remote.Server, ids []string) (queue.Filter, error) {
 	filter := queue.Filter{
 		Queue: f.queue, Kind: f.kind, Key: f.key, Group: f.group, Error: f.contains, Labels: f.labels, States: f.only,
@@ -79,7 +78,7 @@ func (f *filterFlags) filter(ctx context.Context, server *remote.Server, ids []s
 	return filter, errors.Join(errs...)
 }
 
-// narrows reports whether any flag but that of the queue is set.
+// narrows reports whether a flag other than --queue is set.
 func (f *filterFlags) narrows() bool {
 	return len(f.states) > 0 || f.kind != "" || f.key != "" || f.group != "" || f.batch != "" || f.contains != "" ||
 		len(f.labels) > 0

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// runFlags are the flags of stint run, as they are typed.
+// runFlags are the flags of stint run, unparsed.
 type runFlags struct {
 	file                  string
 	null                  bool
@@ -40,14 +40,14 @@ type runFlags struct {
 	sharedSet             bool // --shared was given
 }
 
-// Defaults that docs/run.md names too.
+// Defaults that docs/run.md lists too.
 const (
 	defaultLookahead  = 10_000
 	defaultKillAfter  = 5 * time.Second
 	defaultRetryDelay = 200 * time.Millisecond
 )
 
-// register defines the flags, in the order in which help shows them.
+// register defines the flags, in the order of the help.
 func (f *runFlags) register(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	f.registerInputs(flags)

@@ -12,8 +12,8 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// A batch of stint submit --from is one call, which the server does as a whole or not at
-// all. It is full with so many tasks, or with so many bytes of payloads.
+// A batch of stint submit --from is one call, which the server executes as a whole or not
+// at all. A batch is full with either number of tasks or bytes of payloads.
 const (
 	batchTasks = 1000
 	batchBytes = 4 << 20
@@ -25,11 +25,11 @@ type bulk struct {
 	server   *remote.Server
 	name     string // of the input, for messages
 	out      *bufio.Writer
-	tasks    int // that were submitted, or were there already
-	existing int // of them
+	tasks    int // submitted, or existing already
+	existing int // of them, existing already
 }
 
-// lineReceipt is what is printed of a task with --json.
+// lineReceipt is what --json prints for a task.
 type lineReceipt struct {
 	Line int `json:"line"`
 	queue.Receipt
@@ -45,7 +45,7 @@ func (f *submitFlags) submitFrom(ctx context.Context, server *remote.Server, arg
 		return err
 	}
 	if !f.retriesSet {
-		spec.MaxAttempts = 0 // it depends on the kind
+		spec.MaxAttempts = 0 // the default depends on the kind
 	}
 	if err := f.comesAfter(ctx, server, &spec); err != nil {
 		return err
@@ -63,7 +63,7 @@ func (f *submitFlags) submitFrom(ctx context.Context, server *remote.Server, arg
 		if file, err = os.Open(f.from); err != nil {
 			return fmt.Errorf("--from: %w", err)
 		}
-		defer file.Close() //nolint:errcheck // it was read
+		defer file.Close() //nolint:errcheck // only read
 	}
 	b := &bulk{submitFlags: f, server: server, name: name, out: bufio.NewWriter(f.out)}
 	lines := taskLines{base: spec, delay: f.delay, env: env, dir: f.dir, uniquePrefix: f.uniquePrefix}
@@ -78,12 +78,12 @@ func (f *submitFlags) submitFrom(ctx context.Context, server *remote.Server, arg
 		return err
 	}
 	if b.existing > 0 {
-		printTo(f.err, "stint: %d of the %d tasks were there already, with the same unique name\n", b.existing, b.tasks)
+		printTo(f.err, "stint: %d of the %d tasks existed already, with the same unique name\n", b.existing, b.tasks)
 	}
 	return nil
 }
 
-// checkFrom refuses what is about one command together with --from.
+// checkFrom refuses arguments for a single command together with --from.
 func (f *submitFlags) checkFrom(args []string) error {
 	switch {
 	case len(args) > 0:
@@ -99,7 +99,7 @@ func (f *submitFlags) checkFrom(args []string) error {
 }
 
 // submit submits a batch. If the server refuses it, its tasks are submitted in smaller
-// parts, so that the error is that of one line and all lines before it are submitted.
+// batches, so that the error is that of one line, and all lines before it are submitted.
 func (b *bulk) submit(ctx context.Context, batch []taskLine) error {
 	for i := range batch {
 		if batch[i].err != nil {
@@ -132,13 +132,13 @@ func (b *bulk) submit(ctx context.Context, batch []taskLine) error {
 	return fmt.Errorf("%s, line %d: %w", b.name, batch[0].no, err)
 }
 
-// refused reports whether the server has done nothing of a call because of what a task
-// of it is.
+// refused reports whether the server refused a call as a whole because of one of its
+// tasks.
 func refused(err error) bool {
 	return errors.Is(err, queue.ErrInvalid) || errors.Is(err, queue.ErrTooLarge) || errors.Is(err, queue.ErrFull)
 }
 
-// print prints the receipts of tasks that are durable now.
+// print prints the receipts of durable tasks.
 func (b *bulk) print(batch []taskLine, receipts []queue.Receipt) error {
 	for i, r := range receipts {
 		b.tasks++
@@ -156,17 +156,17 @@ func (b *bulk) print(batch []taskLine, receipts []queue.Receipt) error {
 	return b.out.Flush()
 }
 
-// stopped is the error of the line at which submitting stopped.
+// stopped returns the error of the line at which submitting stopped.
 func (b *bulk) stopped(err error) error {
 	if b.tasks == 0 {
 		return fmt.Errorf("%w (no task has been submitted)", err)
 	}
 	again := "give --unique-prefix to submit the same lines again safely"
 	if b.uniquePrefix != "" {
-		again = "the same command goes on there"
+		again = "the same command continues there"
 	}
-	return fmt.Errorf("%w (the %s before have been submitted, and none behind; %s)", err, tasks(b.tasks), again)
+	return fmt.Errorf("%w (the %s before it have been submitted, and none after it; %s)", err, tasks(b.tasks), again)
 }
 
-// uniqueName is the unique name of the task of a line.
+// uniqueName returns the unique name of the task of a line.
 func uniqueName(prefix string, line int) string { return prefix + "-" + strconv.Itoa(line) }

@@ -14,7 +14,7 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// lineJSON is a task in a line of JSON: the fields of [queue.Spec], with the command or
+// lineJSON is a task in a line of JSON: the fields of [queue.Spec], and the command or
 // the payload as stint ls --json prints them.
 type lineJSON struct {
 	queue.Spec
@@ -31,9 +31,9 @@ type lineCommand struct {
 	Stdin  []byte   `json:"stdin_base64"`
 }
 
-// lineField is a field of [lineJSON], as an error describes it.
+// lineField describes a field of [lineJSON] for errors.
 type lineField struct {
-	name    string // with the name of the object that it is in
+	name    string // with the name of the object that has it
 	takes   string
 	example string // in JSON
 }
@@ -51,7 +51,7 @@ const (
 	aMinute   = "60000000000"
 )
 
-// lineFieldsTable has all fields, those of an object before the object.
+// lineFieldsTable has all fields; those of an object precede the object.
 var lineFieldsTable = []lineField{
 	{"command.script", aText, `"make | tee log"`},
 	{"command.args", "a list of texts", `["make", "all"]`},
@@ -81,8 +81,8 @@ var lineFieldsTable = []lineField{
 	{"trace", "a text, a W3C traceparent", `"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"`},
 }
 
-// plainJSONError says in words, and by names of JSON, what is wrong with a line that
-// cannot be decoded.
+// plainJSONError returns the error of a line that cannot be decoded in plain words, with
+// the names of JSON fields.
 func plainJSONError(text []byte, err error) error {
 	if name, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); unknown {
 		return fmt.Errorf("unknown field %s: docs/serve.md lists the fields, under Many commands", name)
@@ -97,7 +97,8 @@ func plainJSONError(text []byte, err error) error {
 }
 
 // wrongField returns the first field of lineFieldsTable whose value in an object cannot
-// be decoded. An error of the decoder does not always name it: that of a time does not.
+// be decoded. The error of the decoder does not always name it, for example if it is a
+// time.
 func wrongField(text []byte) (field lineField, found bool) {
 	for _, field := range lineFieldsTable {
 		path := strings.Split(field.name, ".")
@@ -115,8 +116,8 @@ func wrongField(text []byte) (field lineField, found bool) {
 	return field, false
 }
 
-// valueAt returns the value that an object has for a name, or the object in it for the
-// name that follows. As for the decoder, the letter case of names does not matter.
+// valueAt returns the value under a path of names in an object. Like the decoder, it
+// ignores the letter case of names.
 func valueAt(object json.RawMessage, path []string) (value json.RawMessage, found bool) {
 	if len(path) == 0 {
 		return object, true
@@ -133,18 +134,18 @@ func valueAt(object json.RawMessage, path []string) (value json.RawMessage, foun
 	return nil, false
 }
 
-// parseJSON reads a line that is a task as JSON.
+// parseJSON parses a line that is a task as JSON.
 func (l *taskLines) parseJSON(text []byte, base queue.Spec) (spec queue.Spec, err error) {
 	line := lineJSON{Spec: base}
 	line.Kind = ""                                         // there may be a command instead
-	line.Labels, line.After, line.AfterAny = nil, nil, nil // else those of all lines would be written to
+	line.Labels, line.After, line.AfterAny = nil, nil, nil // not shared with other lines
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&line); err != nil {
 		return spec, fmt.Errorf("as JSON: %w", plainJSONError(text, err))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return spec, errors.New("as JSON: something follows the object; a command that begins with { needs a space before")
+		return spec, errors.New("as JSON: there is data after the object; a command that begins with { needs a space before it")
 	}
 	if spec = line.Spec; spec.Labels == nil {
 		spec.Labels = base.Labels
@@ -157,7 +158,7 @@ func (l *taskLines) parseJSON(text []byte, base queue.Spec) (spec queue.Spec, er
 	}
 	if line.Command != nil {
 		if kind := cmp.Or(spec.Kind, serve.Kind); kind != serve.Kind || line.Payload != nil || line.PayloadBase64 != nil {
-			return spec, fmt.Errorf("it has a command, so it has no payload, and its kind is %s", serve.Kind)
+			return spec, fmt.Errorf("a task with a command has no payload, and its kind is %s", serve.Kind)
 		}
 		spec.Kind = serve.Kind
 		spec.Payload, err = l.payload(line.Command, line.Command.Args)
@@ -168,7 +169,7 @@ func (l *taskLines) parseJSON(text []byte, base queue.Spec) (spec queue.Spec, er
 	case spec.Kind == serve.Kind:
 		return spec, errors.New(`a task of kind command needs a "command" with a "script" or "args"`)
 	case line.Payload != nil && line.PayloadBase64 != nil:
-		return spec, errors.New("it has a payload and a payload_base64: use one of them")
+		return spec, errors.New("it has both payload and payload_base64: use one of them")
 	}
 	spec.Payload = append(line.PayloadBase64, line.Payload...)
 	return spec, nil

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// lineFieldsTable has every field that a line of stint submit --from can have, with an
-// example that the field takes.
+// lineFieldsTable has every field of a line of stint submit --from, with a valid example.
 func TestC1_LineFields(t *testing.T) {
 	fields := make(map[string]bool)
 	for _, f := range lineFieldsTable {
@@ -40,7 +39,7 @@ func TestC1_LineFields(t *testing.T) {
 		}
 	}
 	visit("", reflect.TypeFor[lineJSON]())
-	if duplicates := 1; n != len(fields)+duplicates { // payload is one of queue.Spec, too
+	if duplicates := 1; n != len(fields)+duplicates { // payload is also a field of queue.Spec
 		t.Errorf("lines have %d fields, and the table %d", n, len(fields))
 	}
 }

@@ -19,18 +19,18 @@ import (
 	"github.com/stintgo/stint/queue/isolate"
 )
 
-// lineMax is how many bytes a line of --from may have: a standard input of 1 MiB in
-// base64, and as much besides.
+// lineMax is the limit for a line of --from in bytes: a standard input of 1 MiB in
+// base64, and as much again for the rest.
 const lineMax = 2*serve.StdinMax + serve.StdinMax/2
 
-// taskLine is a line of --from: a task, or what is wrong with it.
+// taskLine is a line of --from: a task, or an error.
 type taskLine struct {
-	no   int // the number of the line, from 1
+	no   int // line number, from 1
 	spec queue.Spec
-	err  error // nothing follows a line with an error
+	err  error // the last line if set
 }
 
-// taskLines reads lines as tasks. What a line does not say is as the flags say.
+// taskLines parses lines as tasks, with flags as defaults.
 type taskLines struct {
 	base         queue.Spec
 	delay        time.Duration
@@ -39,9 +39,9 @@ type taskLines struct {
 	uniquePrefix string
 }
 
-// read sends the lines of r, and closes the channel at its end, behind a line with an
-// error, or when ctx ends. Empty lines are left out. A read that waits for more input
-// does not end with ctx; it ends with the process.
+// read sends the lines of r. It closes the channel at the end, after a line with an
+// error, or when ctx ends. Empty lines are skipped. A blocked read of more input does not
+// end with ctx, but with the process.
 func (l *taskLines) read(ctx context.Context, r io.Reader) <-chan taskLine {
 	lines := make(chan taskLine)
 	go func() {
@@ -79,7 +79,7 @@ func (l *taskLines) read(ctx context.Context, r io.Reader) <-chan taskLine {
 	return lines
 }
 
-// parse reads one line.
+// parse parses one line.
 func (l *taskLines) parse(text []byte, isJSON bool, no int) (spec queue.Spec, err error) {
 	spec = l.base
 	if l.delay > 0 {
@@ -88,29 +88,29 @@ func (l *taskLines) parse(text []byte, isJSON bool, no int) (spec queue.Spec, er
 	if isJSON {
 		spec, err = l.parseJSON(text, spec)
 	} else if spec.Kind != serve.Kind {
-		err = fmt.Errorf("a task of --kind %s is a line of JSON with a payload", spec.Kind)
+		err = fmt.Errorf("a task of --kind %s must be a line of JSON with a payload", spec.Kind)
 	} else {
 		spec.Payload, err = l.payload(&lineCommand{}, []string{string(text)})
 	}
 	if spec.Kind == serve.Kind {
-		spec.MaxAttempts = cmp.Or(spec.MaxAttempts, 1) // as of a single command
+		spec.MaxAttempts = cmp.Or(spec.MaxAttempts, 1) // as for a single command
 	}
 	if err != nil || l.uniquePrefix == "" {
 		return spec, err
 	}
 	if spec.Unique != "" {
-		return spec, errors.New(`it has a "unique", and --unique-prefix is to give it one: use one of them`)
+		return spec, errors.New(`it has "unique", and --unique-prefix sets that too: use one of them`)
 	}
 	spec.Unique = uniqueName(l.uniquePrefix, no)
 	return spec, nil
 }
 
-// payload is that of a command: words, or a script.
+// payload returns the payload of a command: words, or a script.
 func (l *taskLines) payload(c *lineCommand, words []string) ([]byte, error) {
 	cmd := isolate.Command{Args: words, Env: slices.Concat(l.env, c.Env), Stdin: c.Stdin}
 	switch {
 	case c.Script != "" && len(words) > 0:
-		return nil, errors.New(`its command has "script" and "args": use one of them`)
+		return nil, errors.New(`its command has both "script" and "args": use one of them`)
 	case c.Script != "":
 		cmd.Args = []string{"sh", "-c", c.Script}
 	case c.Args == nil && run.LooksLikeScript(words):
@@ -131,9 +131,9 @@ func (l *taskLines) payload(c *lineCommand, words []string) ([]byte, error) {
 	return json.Marshal(&cmd)
 }
 
-// inBatches collects lines as long as the receiver is busy with the batch before: so a
-// batch is large if lines come faster than batches are done, and no line waits for others
-// if they come slowly.
+// inBatches collects lines while the receiver is busy with the last batch: batches are
+// large if lines come faster than batches are done, and no line waits for others if they
+// come slowly.
 func inBatches(ctx context.Context, lines <-chan taskLine) <-chan []taskLine {
 	batches := make(chan []taskLine)
 	go func() {

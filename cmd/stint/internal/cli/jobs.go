@@ -16,9 +16,9 @@ const jobsLong = `Print how many commands the server runs at once, or change tha
 
 N is what stint serve -j takes: a number; 0 for as many as the system allows; 50% of
 the processors; +2 or -1 (after --) relative to them. With a larger number, commands
-that wait start at once. With a smaller one, those that run come to their end, and
-fewer start. It holds until the server ends: the next start has its own -j. Workers of
-other processes are not changed. If the server's limit on open files allows fewer than N,
+that wait start at once. With a smaller one, running commands continue to their end, and
+fewer start. The number is in force until the server ends: the next start has its own -j.
+Workers in other processes are not changed. If the server's limit on open files allows fewer than N,
 or leaves few connections for clients, standard error says so.
 
 Exit status: 0; 125 for errors.`
@@ -55,7 +55,7 @@ func newJobs(s *streams) *cobra.Command {
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		flag, ok := errors.AsType[*pflag.NotExistError](err)
 		if ok && strings.Trim(flag.GetSpecifiedName(), "0123456789") == "" {
-			return fmt.Errorf("a number that begins with - stands behind --, as in %s -- -1", cmd.CommandPath())
+			return fmt.Errorf("put -- before a number that begins with -, as in %s -- -1", cmd.CommandPath())
 		}
 		return cmd.Parent().FlagErrorFunc()(cmd, err)
 	})
@@ -68,7 +68,7 @@ type jobsJSON struct {
 	Running int `json:"running"`
 }
 
-// jobs prints how many commands run at once, after that has been changed if to is not
+// jobs prints how many commands run at once, after changing that number unless to is
 // empty.
 func (c *client) jobs(ctx context.Context, server *remote.Server, to string) error {
 	most, running, notes, err := server.Jobs(ctx, now(), to)

@@ -10,9 +10,9 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// warnUnknownQueue warns about a queue that has no task and no worker: its name may be
-// misspelt. It is no error, since a queue begins with its first task. An empty name
-// is the default queue, or all queues.
+// warnUnknownQueue warns about a queue that has neither tasks nor workers: its name may
+// be misspelled. That is not an error, since a queue begins with its first task. An empty
+// name is the default queue, or all queues.
 func (c *client) warnUnknownQueue(ctx context.Context, server *remote.Server, name string) error {
 	if name == "" {
 		return nil
@@ -34,7 +34,7 @@ func (c *client) warnUnknownQueue(ctx context.Context, server *remote.Server, na
 	return nil
 }
 
-// knownQueues are the queues that have tasks or workers.
+// knownQueues returns the queues that have tasks or workers.
 func knownQueues(stats *queue.Stats) map[string]bool {
 	known := make(map[string]bool)
 	for name, counts := range stats.Queues {
@@ -52,15 +52,15 @@ func knownQueues(stats *queue.Stats) map[string]bool {
 	return known
 }
 
-// alike reports whether one name may be a slip for another: at most two letters are
-// missing, added or different, and fewer than half of them.
+// alike reports whether one name may be a typing error for another: at most two letters
+// are missing, added or different, and fewer than half of them.
 func alike(a, b string) bool {
 	const slips = 2
 	d := editDistance([]rune(a), []rune(b))
 	return d <= slips && 2*d < max(len(a), len(b))
 }
 
-// editDistance is the Levenshtein distance between two texts.
+// editDistance returns the Levenshtein distance between two texts.
 func editDistance(a, b []rune) int {
 	row := make([]int, len(b)+1) // distances of a prefix of a to each prefix of b
 	for j := range row {

@@ -18,8 +18,8 @@ import (
 const limitLong = `Show and change how much may run, start and wait. Changes take effect at once, and
 survive a restart of the server. Running tasks go on when a limit is lowered.
 
-A limit that is set here is in force until it is unset here: programs that use the
-queue and set their own at their start do not change it.
+A limit set by this command is in force until this command unsets it: programs that set
+their own limits at their start do not change it.
 
 Without a command, stint limit lists the limits, as stint limit ls does.`
 
@@ -41,14 +41,14 @@ func newLimit(s *streams) *cobra.Command {
 	return cmd
 }
 
-// newLimitLs lists limits.
+// newLimitLs returns the command that lists limits.
 func newLimitLs(s *streams) *cobra.Command {
 	c := client{streams: s}
 	name := ""
 	cmd := &cobra.Command{
 		Use: "ls [flags]", Short: "List the limits", Args: nothingElse,
-		Long: `List the limits that are set, with how much of each is in use, who set it and since
-when. With --json there is a line of JSON for each limit.
+		Long: `List the limits that are set, how much of each is in use, and when and by which
+user it was set. With --json there is a line of JSON for each limit.
 
 Exit status: 0, also if no limit is set; 125 for errors.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -75,7 +75,7 @@ func limits(ctx context.Context, server *remote.Server) ([]view.Limit, error) {
 	return view.Limits(all, &stats), nil
 }
 
-// listLimits lists all limits, or those that a queue has to do with.
+// listLimits lists all limits, or those that apply to a queue.
 func (c *client) listLimits(ctx context.Context, server *remote.Server, name string) error {
 	all, err := limits(ctx, server)
 	if err != nil {
@@ -173,7 +173,7 @@ Exit status: 0; 1 if none of them was set; 125 for errors.`,
 	return cmd
 }
 
-// unset takes back what operators have set of some fields.
+// unset removes the values that operators have set for some fields.
 func (c *client) unset(ctx context.Context, server *remote.Server, of *limitScope, fields []queue.Field) error {
 	before, err := limits(ctx, server)
 	if err != nil {
@@ -186,7 +186,7 @@ func (c *client) unset(ctx context.Context, server *remote.Server, of *limitScop
 	return c.apply(ctx, server, of, queue.Change{Key: of.key, Unset: fields})
 }
 
-// apply makes a change, and says what is in force of what it was about.
+// apply makes a change, and prints which of the changed limits are in force.
 func (c *client) apply(ctx context.Context, server *remote.Server, of *limitScope, change queue.Change) error {
 	change.Operator, change.By = true, operator()
 	if err := server.Change(ctx, of.queue, change); err != nil {
@@ -221,7 +221,7 @@ func (c *client) apply(ctx context.Context, server *remote.Server, of *limitScop
 	return nil
 }
 
-// limitScope is what limits are for.
+// limitScope says what limits apply to.
 type limitScope struct {
 	queue, key string
 	each, all  bool
@@ -234,7 +234,7 @@ func (s *limitScope) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.key, "key", "", "for the tasks of one `KEY` of these")
 }
 
-// check reports a scope that is none, or several.
+// check reports a scope that is missing or ambiguous.
 func (s *limitScope) check() error {
 	n := 0
 	for _, given := range []bool{s.queue != "", s.each, s.all} {
@@ -248,10 +248,10 @@ func (s *limitScope) check() error {
 	return nil
 }
 
-// String names the scope.
+// String returns the name of the scope.
 func (s *limitScope) String() string { return s.limit().For() }
 
-// limit is a limit of the scope.
+// limit returns a limit of the scope.
 func (s *limitScope) limit() *view.Limit {
 	l := &view.Limit{Scope: view.OfQueue, Queue: s.queue, Key: s.key}
 	switch {
@@ -263,13 +263,13 @@ func (s *limitScope) limit() *view.Limit {
 	return l
 }
 
-// has reports whether a limit is one of the scope.
+// has reports whether a limit belongs to the scope.
 func (s *limitScope) has(l *view.Limit) bool {
 	of := s.limit()
 	return l.Scope == of.Scope && l.Queue == of.Queue && l.Key == of.Key
 }
 
-// field returns the field that a limit is in the scope, by the name of its flag.
+// field returns the field in the scope for a limit that is named like its flag.
 func (s *limitScope) field(name string) (queue.Field, error) {
 	names := map[string]queue.Field{
 		"running": queue.FieldMax, "rate": queue.FieldRate, "per-key": queue.FieldPerKey,
@@ -292,7 +292,7 @@ func (s *limitScope) field(name string) (queue.Field, error) {
 	return f, nil
 }
 
-// fields are the fields of limits by their names, all of the scope if there are none.
+// fields returns the fields of limits by their names; without names, all of the scope.
 func (s *limitScope) fields(names []string) (fields []queue.Field, err error) {
 	if err := s.check(); err != nil {
 		return nil, err

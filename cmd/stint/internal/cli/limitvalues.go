@@ -12,7 +12,7 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// limitValues are limits as they are typed; what is empty is not given.
+// limitValues are limits as they are typed; empty ones are not given.
 type limitValues struct {
 	running, perKey, pending string
 	rate, keyRate            string
@@ -20,7 +20,7 @@ type limitValues struct {
 	caps                     []string
 }
 
-// none is what stands for no limit.
+// none stands for no limit.
 const none = "none"
 
 func (v *limitValues) register(cmd *cobra.Command) {
@@ -36,13 +36,13 @@ func (v *limitValues) register(cmd *cobra.Command) {
 		"start tasks of a tier only while fewer than N run: `TIER=N`, for each tier that has a cap")
 }
 
-// change returns the change that sets the limits that are given, for a scope.
+// change returns the change that sets the given limits for a scope.
 func (v *limitValues) change(of *limitScope) (c queue.Change, err error) {
 	if err := of.check(); err != nil {
 		return c, err
 	}
 	c.Key = of.key
-	var values queue.Settings // under the names that they have for a queue
+	var values queue.Settings // under their names for a queue
 	var errs []error
 	take := func(name, text string, parse func() error) {
 		if text == "" {
@@ -78,7 +78,7 @@ func (v *limitValues) change(of *limitScope) (c queue.Change, err error) {
 	return c, nil
 }
 
-// contradictions reports limits of which one leaves nothing of the other.
+// contradictions reports limits that make another limit unreachable.
 func (v *limitValues) contradictions(s *queue.Settings) error {
 	var errs []error
 	refuse := func(wrong bool, format string, args ...any) {
@@ -98,20 +98,20 @@ func (v *limitValues) contradictions(s *queue.Settings) error {
 	return errors.Join(errs...)
 }
 
-// parseLimit reads a number of tasks.
+// parseLimit parses a number of tasks.
 func parseLimit(text string, n *int) error {
 	number, err := strconv.Atoi(text)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%q is no number of tasks: give one, as in 4, or none for no limit", text)
+		return fmt.Errorf("%q is not a number of tasks: give one, as in 4, or none for no limit", text)
 	case number < 1:
-		return fmt.Errorf("%d is no limit: give 1 or more, none for no limit, or use stint pause to start nothing", number)
+		return fmt.Errorf("%d is not a limit: give 1 or more, none for no limit, or use stint pause to start nothing", number)
 	}
 	*n = number
 	return nil
 }
 
-// parseRate reads a rate of starts.
+// parseRate parses a rate of starts.
 func parseRate(text string, burst int, r *queue.Rate) error {
 	if startsNothing(text) {
 		return fmt.Errorf("%s would start nothing: give more, as in 5/s, none for no limit, or use stint pause", text)
@@ -124,20 +124,20 @@ func parseRate(text string, burst int, r *queue.Rate) error {
 	return nil
 }
 
-// startsNothing reports whether a rate is 0 in any time, which [stint.ParseRate] would
-// refuse as too small.
+// startsNothing reports whether a rate is 0 per any time; [stint.ParseRate] would call it
+// too small.
 func startsNothing(rate string) bool {
 	amount, _, _ := strings.Cut(rate, "/")
 	return amount != "" && strings.Trim(amount, "0.") == ""
 }
 
-// parseCaps reads the caps of tiers.
+// parseCaps parses the caps of tiers.
 func parseCaps(texts []string, caps *stint.Caps) error {
 	limits := capsByTier(caps)
 	for _, text := range texts {
 		name, number, ok := strings.Cut(text, "=")
 		if !ok {
-			return fmt.Errorf("%q is no TIER=N, as in low=2; to have no caps give none alone", text)
+			return fmt.Errorf("%q is not TIER=N, as in low=2; for no caps at all, give none alone", text)
 		}
 		tier, err := stint.ParsePriority(name)
 		if err != nil {
@@ -158,7 +158,7 @@ func parseCaps(texts []string, caps *stint.Caps) error {
 	return nil
 }
 
-// capsByTier are the caps, the lowest tier first.
+// capsByTier returns the caps, the lowest tier first.
 func capsByTier(c *stint.Caps) []*int {
 	return []*int{&c.Lowest, &c.Lower, &c.Low, &c.Normal, &c.High, &c.Higher, &c.Highest}
 }

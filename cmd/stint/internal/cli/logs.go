@@ -50,22 +50,22 @@ func newLogs(s *streams) *cobra.Command {
 	}
 	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "go on until the task is finished")
 	cmd.Flags().IntVarP(&f.tail, "tail", "n", 0, "begin with the last `N` lines (default: all)")
-	f.registerServer(cmd) // a log is printed as it is: there is no --json
+	f.registerServer(cmd) // a log is printed unchanged: there is no --json
 	return cmd
 }
 
-// The server says when there is more of a log that is followed, but while it is away.
-// A command that writes all the time is not asked for each line of it.
+// The server notifies clients that follow a log, except while it is away. The pauses
+// limit the number of calls for a command that writes all the time.
 const (
-	logsEvery  = 200 * time.Millisecond // when nothing new has come
-	logsPieces = 20 * time.Millisecond  // when something has
-	logsTries  = 10                     // of a log that cannot be read, though the server is there
+	logsEvery  = 200 * time.Millisecond // after no new output
+	logsPieces = 20 * time.Millisecond  // after new output
+	logsTries  = 10                     // failed reads of a log while the server is there
 )
 
-// copy prints the log, and goes on if it is to be followed: also while the
-// server is away, since that may come back.
+// copy prints the log, and follows it if asked to, also while the server is away, since
+// it may come back.
 func (f *logsFlags) copy(ctx context.Context, server *remote.Server, id queue.ID) error {
-	task, err := server.Get(ctx, id) // before the log: what is written later than this is seen
+	task, err := server.Get(ctx, id) // before the log, so that later output is not missed
 	if err != nil {
 		return err
 	}
@@ -82,11 +82,11 @@ func (f *logsFlags) copy(ctx context.Context, server *remote.Server, id queue.ID
 		}
 		switch {
 		case over && err == nil:
-			return f.tellLost(&task)
+			return f.warnLost(&task)
 		case over && errors.Is(err, queue.ErrNotFound):
 			return nothing(fmt.Errorf("there is no log of task %s: it is %s", id, view.End(&task)))
 		case errors.Is(err, httpstore.ErrNoAnswer):
-			return err // it is there, and may be stopped
+			return err // the server is there, and may be stopped
 		case err != nil && (!f.follow || failed == logsTries) ||
 			err != nil && !errors.Is(err, queue.ErrUnavailable) && !errors.Is(err, queue.ErrNotFound):
 			return err
@@ -98,11 +98,11 @@ func (f *logsFlags) copy(ctx context.Context, server *remote.Server, id queue.ID
 		case !errors.Is(err, queue.ErrUnavailable), errors.Is(err, httpstore.ErrNoAnswer):
 			return err
 		case !away:
-			printTo(f.err, "stint: the server is away; this goes on when it is back\n")
+			printTo(f.err, "stint: the server is away; output continues when it is back\n")
 			away = true
 		}
 		if err != nil {
-			failed = 0 // it is not the log's fault
+			failed = 0 // the server failed, not the log
 		} else if !over && task.State.Finished() {
 			continue
 		}
@@ -113,7 +113,7 @@ func (f *logsFlags) copy(ctx context.Context, server *remote.Server, id queue.ID
 }
 
 // copyEnd prints the last lines of the log if --tail asks for them, and returns where
-// they end. A log that is not there yet ends at its beginning.
+// they end. A missing log ends at its beginning.
 func (f *logsFlags) copyEnd(
 	ctx context.Context, server *remote.Server, id queue.ID,
 ) (at httpstore.LogPosition, err error) {
@@ -137,13 +137,13 @@ func (f *logsFlags) copyEnd(
 	}
 }
 
-// The end of a log is read in a piece that grows until it has enough lines.
+// The end of a log is read in pieces that grow until one has enough lines.
 const (
 	tailFirst = 16 << 10
 	tailGrows = 4
 )
 
-// readEnd reads the last bytes of a log, and returns where they begin.
+// readEnd reads the last bytes of a log, and returns their offset.
 func readEnd(
 	ctx context.Context, server *remote.Server, id queue.ID, size int64,
 ) (end []byte, at httpstore.LogPosition, err error) {
@@ -151,13 +151,13 @@ func readEnd(
 	if err != nil {
 		return nil, at, err
 	}
-	defer func() { _ = log.Close() }() // it was read
+	defer func() { _ = log.Close() }() // only read
 	end, err = io.ReadAll(log)
 	return end, at, err
 }
 
-// lastLines returns the last n lines of a text, and whether they begin in it: if it has
-// no more lines, its first one may have begun before.
+// lastLines returns the last n lines of a text, and whether it surely has all of them:
+// the first of fewer lines may have begun before the text.
 func lastLines(text []byte, n int) (lines []byte, enough bool) {
 	at := len(text)
 	if n > 0 && at > 0 && text[at-1] == '\n' {
@@ -171,7 +171,7 @@ func lastLines(text []byte, n int) (lines []byte, enough bool) {
 	return text[min(at+1, len(text)):], true
 }
 
-// pause is between two looks at a log.
+// pause waits between two reads of a log.
 func pause(ctx context.Context, something bool) error {
 	wait := logsEvery
 	if something {
@@ -185,8 +185,8 @@ func pause(ctx context.Context, something bool) error {
 	}
 }
 
-// copyFrom prints what there is from a position on, after waiting for it if that is what
-// is wanted, and returns where that ends.
+// copyFrom prints the log from a position on, after waiting for output if the log is
+// followed, and returns the new position.
 func (f *logsFlags) copyFrom(
 	ctx context.Context, server *remote.Server, id queue.ID, from httpstore.LogPosition, wait bool,
 ) (httpstore.LogPosition, error) {
@@ -194,15 +194,15 @@ func (f *logsFlags) copyFrom(
 	if err != nil {
 		return from, err
 	}
-	defer func() { _ = log.Close() }() // it was read
+	defer func() { _ = log.Close() }() // only read
 	n, err := io.Copy(f.out, log)
 	at.Offset += n
 	return at, err
 }
 
-// tellLost says what is missing in a log, which may not have been able to say so
-// itself, for want of room.
-func (f *logsFlags) tellLost(t *queue.Task) error {
+// warnLost reports the output that is missing in a log. The log itself may not say so if
+// the disk was full.
+func (f *logsFlags) warnLost(t *queue.Task) error {
 	if exit, ok := isolate.ExitOf(t); ok && t.Kind == serve.Kind && exit.Lost != "" {
 		printTo(f.err, "stint: not all of the output is there: %s\n", exit.Lost)
 	}

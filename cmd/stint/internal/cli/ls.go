@@ -11,16 +11,15 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-const lsLong = `List tasks, the newest first. All flags that find tasks have to hold.
+const lsLong = `List tasks, the newest first. A task is listed if it matches all flags.
 
-The IDs that are shown are the ends of the whole ones, and can be given instead of
-those. EXIT and TOOK are the exit status and the duration of the last attempt. On a
+The IDs shown are the ends of the whole IDs, and can be used in their place. EXIT and TOOK are the exit status and the duration of the last attempt. On a
 terminal, lines are cut to its width. With --json there is a line of JSON for each
 task; docs/serve.md has its fields.
 
 Exit status: 0, also if there is no such task; 125 for errors.`
 
-// lsMost is how many tasks are listed if nothing is said.
+// lsMost is the default number of listed tasks.
 const lsMost = 50
 
 // lsFlags are the flags of stint ls.
@@ -32,7 +31,7 @@ type lsFlags struct {
 	behind string
 }
 
-// newLs lists tasks in any state, or in some.
+// newLs returns a command that lists tasks, in some states if any are given.
 func newLs(s *streams, states ...queue.State) *cobra.Command {
 	f := lsFlags{client: client{streams: s}}
 	cmd := &cobra.Command{
@@ -50,7 +49,7 @@ func newLs(s *streams, states ...queue.State) *cobra.Command {
 	return cmd
 }
 
-// list lists the tasks that there are.
+// list lists the matching tasks.
 func (f *lsFlags) list(ctx context.Context, server *remote.Server) error {
 	if f.most < 0 {
 		return errors.New("--max is negative; 0 lists all")
@@ -89,7 +88,8 @@ func (f *lsFlags) list(ctx context.Context, server *remote.Server) error {
 	return nil
 }
 
-// show shows a page. An empty first one says so to people, and nothing to programs.
+// show prints a page. If the first page is empty, it says so, but prints nothing with
+// --json.
 func (f *lsFlags) show(tasks []queue.Task, first bool) error {
 	if !f.json {
 		columns := 0

@@ -19,13 +19,13 @@ import (
 type order struct {
 	name, short, long string
 	do                queue.Trigger
-	done              string // of a task to which it was done
-	// queues: --queue alone, and --all, are the queues themselves.
+	done              string // of a task that was changed
+	// queues: --queue alone and --all mean the queues themselves.
 	queues bool
-	// ends: a task that runs is told to end. finished: it is finished then, and can be
-	// waited for.
+	// ends: a running task is ordered to end. finished: it is finished then, and --wait
+	// waits for that.
 	ends, finished bool
-	states         []queue.State // of the tasks that it is for; nil is any
+	states         []queue.State // of the tasks that can be changed; nil is any
 }
 
 const ordersExit = `
@@ -36,11 +36,11 @@ Exit status: 0 if anything has changed; 1 if no task has; 125 for errors.`
 
 const queuesHelp = `
 
-With --queue alone the queue is paused, and not its tasks: none of its tasks starts,
-also none that is submitted later, and what runs goes on. With --all all queues are.
-A queue that was paused alone and by --all needs to be resumed in both ways.`
+With --queue alone the queue is paused, and not its tasks: no task of it starts, not even
+one submitted later, and running tasks continue. --all pauses all queues. A queue that
+was paused both alone and by --all must be resumed in both ways.`
 
-// ordersTable are those commands. Dead letters are retried by their own as well.
+// ordersTable has these commands. Dead letters are retried by a command of their own too.
 var ordersTable = []order{
 	{
 		name: "pause", short: "Keep tasks or queues from starting", do: queue.OnPause, done: "paused", queues: true,
@@ -49,19 +49,19 @@ var ordersTable = []order{
 			"begins again when it is resumed." + queuesHelp,
 	},
 	{
-		name: "resume", short: "Have paused tasks or queues go on", do: queue.OnResume, done: "resumed", queues: true,
-		long: "Have tasks go on that were paused. With --queue alone it takes back what pause did with\n" +
-			"--queue alone, and with --all what pause --all did.",
+		name: "resume", short: "Resume paused tasks or queues", do: queue.OnResume, done: "resumed", queues: true,
+		long: "Resume paused tasks. With --queue alone it undoes pause with --queue alone, and with\n" +
+			"--all it undoes pause --all.",
 	},
 	{
-		name: "cancel", short: "Give tasks up", do: queue.OnCancel, done: "cancelled",
+		name: "cancel", short: "Cancel tasks", do: queue.OnCancel, done: "cancelled",
 		ends: true, finished: true,
-		long: "Give tasks up. A task that runs is asked to end: its command gets SIGTERM, and later\n" +
+		long: "Cancel tasks. A task that runs is asked to end: its command gets SIGTERM, and later\n" +
 			"SIGKILL. With --wait the command returns when it has ended.",
 	},
 	{
 		name: "retry", short: "Run dead and cancelled tasks again", do: queue.OnRetry, done: "to run again",
-		long: "Run dead and cancelled tasks again, with all their attempts, and those at once that\n" +
+		long: "Run dead and cancelled tasks again, with all their attempts, and start tasks at once that\n" +
 			"wait for their next attempt.",
 	},
 }
@@ -103,22 +103,22 @@ func newOrder(s *streams, o order) *cobra.Command {
 	return cmd
 }
 
-// help is what --all means.
+// help returns the help of --all.
 func (o *order) help() string {
 	if o.queues {
 		return "all queues"
 	}
-	return "all tasks for which it makes sense"
+	return "all tasks that can be changed in this way"
 }
 
-// give gives the order.
+// give executes the order.
 func (f *orderFlags) give(ctx context.Context, server *remote.Server, ids []string) error {
 	some := len(ids) > 0 || f.narrows() || f.queue != ""
 	switch {
 	case some && f.all:
 		return errors.New("--all is for all, and IDs and flags such as --queue are for some: leave one of them out")
 	case !some && !f.all:
-		return errors.New("say which tasks: by their IDs, by flags that find them, or --all")
+		return errors.New("say which tasks: by their IDs, by flags that select them, or --all")
 	case f.queues && len(ids) == 0 && !f.narrows():
 		return f.giveQueue(ctx, server)
 	}
@@ -144,10 +144,10 @@ func (f *orderFlags) give(ctx context.Context, server *remote.Server, ids []stri
 		}
 		n, ending = max(n, len(ending)), nil
 	}
-	return f.tell(ctx, server, filter, n, len(ending))
+	return f.report(ctx, server, filter, n, len(ending))
 }
 
-// ending returns the tasks that still run and have the order to end.
+// ending returns the tasks that are running and ordered to end.
 func (f *orderFlags) ending(
 	ctx context.Context, server *remote.Server, filter queue.Filter,
 ) (ids []queue.ID, err error) {
@@ -166,8 +166,8 @@ func (f *orderFlags) ending(
 	return ids, nil
 }
 
-// waitFor waits until tasks have ended, and tells of those that ended otherwise than
-// they were told to.
+// waitFor waits until tasks have ended, and reports those that had ended otherwise before
+// the order.
 func (f *orderFlags) waitFor(ctx context.Context, server *remote.Server, ids []queue.ID) error {
 	for _, id := range ids {
 		task, err := server.Wait(ctx, id)
@@ -181,7 +181,7 @@ func (f *orderFlags) waitFor(ctx context.Context, server *remote.Server, ids []q
 	return nil
 }
 
-// giveQueue gives the order for a queue as a whole, or for all if it has no name.
+// giveQueue executes the order for a queue as a whole, or for all if it has no name.
 func (f *orderFlags) giveQueue(ctx context.Context, server *remote.Server) (err error) {
 	if err := f.warnUnknownQueue(ctx, server, f.queue); err != nil {
 		return err
@@ -210,8 +210,8 @@ func (f *orderFlags) giveQueue(ctx context.Context, server *remote.Server) (err 
 	return nil
 }
 
-// warnStillPaused names what keeps queues paused after some were resumed: the pause of
-// all queues, or pauses of single ones.
+// warnStillPaused reports queues that stay paused after a resume: by the pause of all
+// queues, or by pauses of single ones.
 func (f *orderFlags) warnStillPaused(ctx context.Context, server *remote.Server) error {
 	all, err := server.Settings(ctx)
 	if err != nil {
@@ -221,17 +221,17 @@ func (f *orderFlags) warnStillPaused(ctx context.Context, server *remote.Server)
 		switch settings := all[name]; {
 		case settings.Paused == nil:
 		case name == "":
-			printTo(f.err, "stint: all queues are still paused: stint resume --all lets them go on\n")
+			printTo(f.err, "stint: all queues are still paused: stint resume --all resumes them\n")
 		case f.queue == "":
-			printTo(f.err, "stint: queue %s is still paused: stint resume --queue %s lets it go on\n", name, name)
+			printTo(f.err, "stint: queue %s is still paused: stint resume --queue %s resumes it\n", name, name)
 		}
 	}
 	return nil
 }
 
-// tell says how many tasks have changed, of which some run and are told to end, and
-// why those have not that were named.
-func (f *orderFlags) tell(ctx context.Context, server *remote.Server, filter queue.Filter, n, ending int) error {
+// report prints how many tasks have changed, how many of them are running and were asked
+// to end, and why named tasks have not changed.
+func (f *orderFlags) report(ctx context.Context, server *remote.Server, filter queue.Filter, n, ending int) error {
 	ending = min(ending, n)
 	switch {
 	case f.json:
@@ -257,13 +257,13 @@ func (f *orderFlags) tell(ctx context.Context, server *remote.Server, filter que
 	return nothing(f.unchanged(ctx, server, filter))
 }
 
-// changed is what an order has done, as JSON.
+// changed is the result of an order, as JSON.
 type changed struct {
 	Changed int `json:"changed"`
-	Ending  int `json:"asked_to_end,omitempty"` // of them, tasks that still ran
+	Ending  int `json:"asked_to_end,omitempty"` // running tasks among them
 }
 
-// tasks is a number of tasks in words.
+// tasks returns a number of tasks in words.
 func tasks(n int) string {
 	if n == 1 {
 		return "1 task"
@@ -271,7 +271,7 @@ func tasks(n int) string {
 	return fmt.Sprintf("%d tasks", n)
 }
 
-// unless is the end of a command that has changed nothing, unless it has.
+// unless returns the error for a command that has changed nothing, or nil.
 func unless(changed bool) error {
 	if changed {
 		return nil
@@ -279,11 +279,11 @@ func unless(changed bool) error {
 	return nothing(nil)
 }
 
-// unchanged says why nothing has changed, as far as it can be seen.
+// unchanged returns the likely reason why nothing has changed.
 func (f *orderFlags) unchanged(ctx context.Context, server *remote.Server, filter queue.Filter) error {
 	done := strings.TrimPrefix(f.done, "to ") // as in: cannot be run again
 	if len(filter.IDs) == 0 {
-		return fmt.Errorf("there is no task that could be %s", done)
+		return fmt.Errorf("no task can be %s", done)
 	}
 	var errs []error
 	for _, id := range filter.IDs {

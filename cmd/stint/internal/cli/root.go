@@ -1,5 +1,5 @@
-// Package cli is the command line of stint: it turns flags into the
-// configuration of the packages that do the work.
+// Package cli is the command line of stint: it turns flags into the configuration of the
+// packages that do the work.
 package cli
 
 import (
@@ -18,18 +18,18 @@ import (
 	"github.com/stintgo/stint/queue/isolate"
 )
 
-// exitOwn is the exit status for errors of stint's own, as env(1), timeout(1)
-// and xargs(1) have it: bad usage, an input, an output or a job log that cannot
-// be used. It is above the 0 to 101 that count failed jobs.
+// exitOwn is the exit status for errors of stint itself, as in env(1), timeout(1) and
+// xargs(1): wrong usage, or an input, an output or a job log that cannot be used. It is
+// above 0 to 101, which count failed jobs.
 const exitOwn = 125
 
 // exitError ends the program with a status.
 type exitError struct {
 	status int
-	err    error // what to tell, or nil if all has been told
+	err    error // to print, or nil if everything was printed
 }
 
-// Error returns what is to be told.
+// Error returns the message to print.
 func (e *exitError) Error() string {
 	if e.err == nil {
 		return fmt.Sprintf("exit status %d", e.status)
@@ -37,7 +37,7 @@ func (e *exitError) Error() string {
 	return e.err.Error()
 }
 
-// Unwrap returns what is to be told.
+// Unwrap returns the error to print.
 func (e *exitError) Unwrap() error { return e.err }
 
 const longHelp = `Stint decides how much runs at once, and what goes first.
@@ -47,21 +47,20 @@ const longHelp = `Stint decides how much runs at once, and what goes first.
                 number of slots by a name; shm lists and removes such names
   stint serve   keeps commands in a directory and works on them, also after kill -9
   stint submit  sends a command to the server; ls, show, why, wait, logs, pause, resume,
-                cancel, retry, dead and stats are about commands that were submitted;
+                cancel, retry, dead and stats show and change submitted commands;
                 limit changes how much of a queue, a key or all queues runs, starts and
                 waits, jobs how many commands the server runs at once
-  stint schedule has a server submit commands at the ticks of cron expressions
+  stint schedule submits commands to a server at the ticks of cron expressions
   stint bench   measures the scheduler on this machine`
 
 const rootExamples = `  find . -name '*.jpg' | stint run -j4 convert {} {.}.png
   stint run --joblog log --resume ./process {} ::: *.csv
   stint serve & stint wait $(stint submit ./import.sh today.csv)`
 
-// Main runs the program and returns its exit status. It does not return where a
-// signal ended the run: the process then ends by the same signal, so that the
-// shell that called it knows.
+// Main runs the program and returns its exit status. If a signal ended the run, Main does
+// not return: the process ends by the same signal, so that the shell sees it.
 func Main(args []string, stdin, stdout, stderr *os.File) int {
-	isolate.Main() // processes that watch over jobs and commands go no further
+	isolate.Main() // does not return in watcher processes
 	root := newRoot(&streams{in: stdin, out: stdout, err: stderr})
 	root.SetArgs(args)
 	err := root.ExecuteContext(context.Background())
@@ -79,8 +78,8 @@ func Main(args []string, stdin, stdout, stderr *os.File) int {
 	return exitOwn
 }
 
-// plainText is the text of an error without the prefixes that name the Go package and the kind of the
-// error, as in "queue: invalid: ": the rest of the text says what is wrong.
+// plainText returns the text of an error without prefixes that name the Go package and
+// the kind of the error, as in "queue: invalid: ".
 func plainText(err error) string {
 	text := err.Error()
 	for _, kind := range []struct {
@@ -105,7 +104,7 @@ func plainText(err error) string {
 	return text
 }
 
-// streams are the process's own.
+// streams are the standard streams of the process.
 type streams struct{ in, out, err *os.File }
 
 func newRoot(s *streams) *cobra.Command {
@@ -128,7 +127,7 @@ func newRoot(s *streams) *cobra.Command {
 	return root
 }
 
-// plainFlagError says in words that a value is not a number, or is too large.
+// plainFlagError says in plain words that a value is not a number, or is too large.
 func plainFlagError(err error) error {
 	var wrong *pflag.InvalidValueError
 	var number *strconv.NumError
@@ -141,8 +140,8 @@ func plainFlagError(err error) error {
 	return fmt.Errorf("--%s %q: give a number, as in 4", wrong.GetFlag().Name, wrong.GetValue())
 }
 
-// help is what commands do that only have others.
+// help is the run function of commands that only have subcommands.
 func help(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
-// printTo writes to a stream that nobody can be told about if it fails.
+// printTo writes to a standard stream; an error could not be reported anywhere.
 func printTo(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) }

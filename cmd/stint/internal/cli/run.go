@@ -40,10 +40,10 @@ Exit status: 0 if all jobs succeeded, the number of failed jobs up to 100, 101
 for more; 125 for errors of stint itself, 126 or 127 if the command cannot be run
 or is not found; 128 plus the signal's number if a signal ended the run.`
 
-const runExamples = `  # compress, four at a time; a .gz that is there is whole
+const runExamples = `  # compress, four at a time; every .gz that exists is complete
   find . -name '*.log' | stint run -j4 --stdout {}.gz gzip -c {}
 
-  # go on after a crash where it stopped
+  # continue after a crash where it stopped
   stint run --joblog done.log --resume ./convert {} {.}.png ::: *.jpg
 
   # through the shell, with a limit per host and overall
@@ -75,7 +75,7 @@ func newRun(s *streams) *cobra.Command {
 			return runRun(&flags, args, s)
 		},
 	}
-	// Flags behind the command's name are the command's.
+	// Flags after the command's name belong to the command.
 	cmd.Flags().SetInterspersed(false)
 	flags.register(cmd.Flags())
 	_ = cmd.RegisterFlagCompletionFunc("shared", completeRegions)
@@ -110,15 +110,15 @@ func runRun(flags *runFlags, args []string, s *streams) error {
 	return r.exit(&outcome)
 }
 
-// runner is a configured run with what is around it.
+// runner is a configured run with its resources.
 type runner struct {
 	cfg      run.Config
 	reporter progress.Reporter
 	streams  *streams
-	input    *os.File    // to be closed, or nil
-	inputs   bool        // standard input gives inputs
-	shared   region.Spec // slots of others too, without a name if there are none
-	region   *shm.Region // in which they are, or nil
+	input    *os.File    // closed at the end, or nil
+	inputs   bool        // inputs come from standard input
+	shared   region.Spec // shared slots; no name means none
+	region   *shm.Region // the region of the shared slots, or nil
 }
 
 func (r *runner) close() {
@@ -133,8 +133,9 @@ func (r *runner) close() {
 	}
 }
 
-// share opens the slots that the run shares with other processes, if it does. It
-// waits for a place among them before it catches signals, which therefore end it.
+// share opens the slots that the run shares with other processes, if any. It waits until
+// the region has room for this process before it catches signals, so signals end the
+// wait.
 func (r *runner) share() (err error) {
 	if r.shared.Name == "" {
 		return nil
@@ -152,7 +153,7 @@ func (r *runner) share() (err error) {
 	return nil
 }
 
-// openLog opens the job log, if there is to be one.
+// openLog opens the job log, if there is one.
 func (r *runner) openLog(flags *runFlags) error {
 	if flags.joblog == "" {
 		return nil
@@ -164,7 +165,7 @@ func (r *runner) openLog(flags *runFlags) error {
 	return err
 }
 
-// dryRun prints what a run would run.
+// dryRun prints the commands of a run.
 func (r *runner) dryRun(flags *runFlags) error {
 	var err error
 	if flags.joblog != "" {
@@ -182,11 +183,11 @@ func (r *runner) dryRun(flags *runFlags) error {
 	return nil
 }
 
-// do runs, with signals and progress.
+// do executes the run, with signals and progress.
 func (r *runner) do() run.Outcome {
 	signals := make(chan os.Signal, 16)
 	for _, sig := range run.Signals() {
-		// What was ignored when stint was started, as nohup does, stays so.
+		// Signals ignored at the start, as by nohup, stay ignored.
 		if !signal.Ignored(sig) || sig == syscall.SIGPIPE || sig == syscall.SIGXFSZ {
 			signal.Notify(signals, sig)
 		}
@@ -201,14 +202,14 @@ func (r *runner) do() run.Outcome {
 	return outcome
 }
 
-// say writes a line to standard error, around the bar.
+// say prints a line to standard error, above the bar.
 func (r *runner) say(msg string) {
 	r.reporter.Bar.Hide()
 	defer r.reporter.Bar.Show()
 	printTo(r.streams.err, "stint: %s\n", msg)
 }
 
-// summarise tells what nobody else has told.
+// summarise prints what has not been printed yet.
 func (r *runner) summarise(o *run.Outcome, quiet bool) {
 	s := r.cfg.Meter.Snapshot()
 	if o.Failed > 0 && !quiet {
@@ -225,7 +226,7 @@ func (r *runner) hint() string {
 	if r.cfg.Log == nil {
 		return ""
 	}
-	return "; --resume goes on from here"
+	return "; --resume continues from here"
 }
 
 // exit turns an outcome into an exit status.
@@ -234,7 +235,7 @@ func (r *runner) exit(o *run.Outcome) error {
 	case o.Signal != 0:
 		return dieBy(o.Signal)
 	case errors.Is(o.Err, syscall.EPIPE):
-		// As head ends what comes before it: nobody is there to be told.
+		// Like a program before head in a pipe: its output has no reader.
 		return &exitError{status: 128 + int(syscall.SIGPIPE)}
 	case o.Err != nil:
 		return o.Err
@@ -248,13 +249,13 @@ func (r *runner) exit(o *run.Outcome) error {
 	return nil
 }
 
-// dieBy ends the process by a signal, as it would have ended without a handler.
-// A shell that runs a loop needs that: it stops at a child that was interrupted,
-// and goes on after one that exits with 130.
+// dieBy ends the process by a signal, as if it had no handler. A shell that runs a loop
+// needs that: it stops if a child was interrupted, and continues after one that exits
+// with 130.
 func dieBy(sig syscall.Signal) error {
 	signal.Reset(sig)
 	if err := syscall.Kill(os.Getpid(), sig); err == nil {
-		select {} // the signal is on its way
+		select {} // the signal is pending
 	}
 	return &exitError{status: 128 + int(sig)}
 }

@@ -63,7 +63,7 @@ func (c *client) listSchedules(ctx context.Context, server *remote.Server) error
 	return nil
 }
 
-// scheduleNamed returns the schedule of a name. Errors: [queue.ErrNotFound].
+// scheduleNamed returns the schedule with a name. Errors: [queue.ErrNotFound].
 func scheduleNamed(ctx context.Context, server *remote.Server, name string) (queue.Schedule, error) {
 	all, err := server.Schedules(ctx)
 	if err != nil {
@@ -77,22 +77,22 @@ func scheduleNamed(ctx context.Context, server *remote.Server, name string) (que
 	return queue.Schedule{}, fmt.Errorf("%w: schedule %q", queue.ErrNotFound, name)
 }
 
-// scheduleChange is one of the commands that do something to one schedule.
+// scheduleChange is one of the commands that change a schedule.
 type scheduleChange struct {
 	name, short, long string
-	done              string // what has been done, behind the schedule's name
-	again             string // of the exit status: what a second call is
-	reason            bool   // there is a --reason
+	done              string // printed after the schedule's name
+	again             string // the part of the help on exit statuses about a repetition
+	reason            bool   // the command has --reason
 	do                func(ctx context.Context, server *remote.Server, name, reason string) error
 }
 
-// scheduleChangesTable are those commands.
+// scheduleChangesTable has these commands.
 var scheduleChangesTable = []scheduleChange{
 	{
 		name: "pause", short: "Keep a schedule from ticking", done: "paused", reason: true,
 		again: ", also if it was paused already",
-		long: "Keep a schedule from ticking until it is resumed. Ticks that come meanwhile are left\n" +
-			"out, and are not missed. Its tasks go on.",
+		long: "Keep a schedule from ticking until it is resumed. Ticks during the pause are\n" +
+			"skipped, and do not count as missed. Its tasks continue.",
 		do: func(ctx context.Context, server *remote.Server, name, reason string) error {
 			return server.PauseSchedule(ctx, name, queue.Pause{By: operator(), Reason: reason})
 		},
@@ -139,8 +139,8 @@ func newScheduleChange(s *streams, change scheduleChange) *cobra.Command {
 	return cmd
 }
 
-const scheduleTriggerLong = `Submit the task of a schedule now, also of one that is paused, and print its ID. The
-schedule goes on as if nothing had happened.
+const scheduleTriggerLong = `Submit the task of a schedule now, even if the schedule is paused, and print its ID. The
+schedule itself does not change.
 
 Exit status: 0; 1 if there is no such schedule; 125 for errors.`
 

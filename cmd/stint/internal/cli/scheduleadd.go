@@ -17,15 +17,15 @@ import (
 )
 
 const scheduleAddLong = `Add a schedule. At each tick of CRON the server submits the command as a task, once.
-The command runs in this directory, with the environment of the server, as that of
-stint submit does.
+The command runs in this directory, with the environment of the server, as with stint
+submit.
 
 CRON is five fields in quotes, minute, hour, day of month, month and day of week, or
 @hourly, @daily, @weekly, @monthly, @yearly or '@every 10m'. It is read in UTC, unless
---zone names another zone. Flags stand before NAME or behind CRON.
+--zone names another zone. Flags must precede NAME or follow CRON.
 
-A tick is missed if no server runs within a minute of it. --missed once makes up for
-all that were missed by one task, all by one task for each, and skip by none.
+A tick is missed if no server runs within a minute of it. --missed once submits one
+task for all missed ticks, all submits one task for each, and skip submits none.
 
 Exit status: 0; 1 if there is a schedule NAME already and --replace is not given; 125
 for errors.`
@@ -46,7 +46,7 @@ func newScheduleAdd(s *streams) *cobra.Command {
 			if len(args) < 2 {
 				return fmt.Errorf("give a NAME, and a CRON expression in quotes; see %s --help", cmd.CommandPath())
 			}
-			if err := cmd.Flags().Parse(args[2:]); err != nil { // those behind CRON
+			if err := cmd.Flags().Parse(args[2:]); err != nil { // the flags after CRON
 				return cmd.FlagErrorFunc()(cmd, err)
 			}
 			words, err := commandWords(cmd, cmd.Flags().Args())
@@ -62,7 +62,7 @@ func newScheduleAdd(s *streams) *cobra.Command {
 			return f.with(cmd, func(ctx context.Context, server *remote.Server) error { return f.add(ctx, server, s) })
 		},
 	}
-	cmd.Flags().SetInterspersed(false) // flags behind the command's name are the command's
+	cmd.Flags().SetInterspersed(false) // flags after the command's name belong to the command
 	f.scheduleFlags(cmd.Flags())
 	f.taskFlags(cmd.Flags())
 	f.register(cmd)
@@ -77,11 +77,11 @@ func (f *scheduleAddFlags) scheduleFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.replace, "replace", false, "change the schedule of this name, if there is one")
 }
 
-// schedule is what the flags and the command describe.
+// schedule returns the schedule that the flags and the command describe.
 func (f *scheduleAddFlags) schedule(name, expr string, words []string) (queue.Schedule, error) {
 	if !strings.ContainsAny(expr, " @") {
 		return queue.Schedule{}, fmt.Errorf("CRON is %q: give five fields in quotes, as in '30 4 * * mon-fri', "+
-			"or a name such as @daily; without quotes the shell puts names of files for *", expr)
+			"or a name such as @daily; without quotes the shell replaces * by file names", expr)
 	}
 	spec, err := f.spec(words)
 	missed := queue.Missed(f.missed)
@@ -93,7 +93,7 @@ func (f *scheduleAddFlags) schedule(name, expr string, words []string) (queue.Sc
 	}, err
 }
 
-// add makes the schedule.
+// add creates the schedule.
 func (f *scheduleAddFlags) add(ctx context.Context, server *remote.Server, s queue.Schedule) error {
 	if err := f.warnUnknownQueue(ctx, server, f.queue); err != nil {
 		return err

@@ -9,19 +9,19 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// seconds is a flag of a time: 500ms, 1m30s, or a number of seconds, as sleep(1)
-// and timeout(1) take it.
+// seconds is a flag for a duration: 500ms, 1m30s, or a number of seconds, as in sleep(1)
+// and timeout(1).
 type seconds time.Duration
 
 var _ pflag.Value = (*seconds)(nil)
 
-// secondsVar defines a flag for a time.
+// secondsVar defines a flag for a duration.
 func secondsVar(flags *pflag.FlagSet, p *time.Duration, name string, value time.Duration, usage string) {
 	*p = value
 	flags.Var((*seconds)(p), name, usage)
 }
 
-// Set reads a time.
+// Set parses a duration.
 func (s *seconds) Set(text string) error {
 	d, err := time.ParseDuration(text)
 	if n, numErr := strconv.ParseFloat(text, 64); numErr == nil {
@@ -37,7 +37,7 @@ func (s *seconds) Set(text string) error {
 	return nil
 }
 
-// String is how help shows a default; "0" is one that it leaves out.
+// String returns the default for the help, which omits "0".
 func (s *seconds) String() string {
 	if *s == 0 {
 		return "0"

@@ -23,20 +23,20 @@ import (
 
 const semLong = `Wait for one of N slots (--max), and then become the command.
 
-All of this machine's processes of this user share the slots by their name, with
-stint run --shared and programs in Go too. The slot comes back when the command has
-ended, and all that it has started and that still has its files open, in whatever
+All processes of this user on this machine share the slots by their name, including
+stint run --shared and programs in Go. The slot becomes free when the command has ended,
+and all processes that it has started and that still have its files open, in whatever
 way they end: kill -9 as well. The command runs in the foreground, in this process,
-so its output, its exit status and signals to it are its own; write & behind it for
-the background. One word with shell syntax in it is run by sh -c, which stays until
+so its output, its exit status and signals to it are its own; write & after it for the
+background. One word with shell syntax in it is run by sh -c, which stays until
 all of it has ended.
 
 The highest tier goes first, and in a tier the process that has waited longest. Up to 64
 processes can use the same slots at a time; more wait until they can, in no order.
 
-A few programs close all files that they find open when they start, as ssh does, and
-so would give the slot back at once. Have timeout (of GNU coreutils, here without a
-time) hold it for them; it passes signals on, as a shell does not:
+A few programs, such as ssh, close all inherited files when they start, and would so
+release the slot at once. Let timeout (of GNU coreutils, here without a time limit) hold
+it for them; unlike a shell, it passes signals on:
 
   stint sem --name hosts --max 3 -- timeout --foreground 0 ssh example.org uptime
 
@@ -50,13 +50,13 @@ const semExamples = `  # at most four at once, whatever starts them
   # one at a time, and not at all if it takes too long
   stint sem --name deploy --wait 10m -- ./deploy.sh || echo "exit status $?"
 
-  # from cron: not if the last one is still at it
+  # from cron: not if the last one still runs
   stint sem --name backup --try -- ./backup.sh`
 
 // exitNoSlot is EX_TEMPFAIL of sysexits(3): try again later.
 const exitNoSlot = 75
 
-// semFlags are the flags of stint sem, as they are typed.
+// semFlags are the flags of stint sem, unparsed.
 type semFlags struct {
 	spec     region.Spec
 	maxSet   bool // --max was given
@@ -77,7 +77,7 @@ func newSem() *cobra.Command {
 			return f.run(cmd.Context(), args)
 		},
 	}
-	cmd.Flags().SetInterspersed(false) // flags behind the command's name are the command's
+	cmd.Flags().SetInterspersed(false) // flags after the command's name belong to the command
 	f.register(cmd.Flags())
 	_ = cmd.RegisterFlagCompletionFunc("priority", cobra.FixedCompletions(tiers(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("name", completeRegions)
@@ -113,19 +113,19 @@ func (f *semFlags) check(args []string) error {
 	case len(args) == 0:
 		errs[5] = errors.New("give a command; see stint sem --help")
 	case args[0] == "":
-		errs[5] = errors.New("the command is empty: is a variable not set?")
+		errs[5] = errors.New("the command is empty: is a variable unset?")
 	}
 	return errors.Join(errs[:]...)
 }
 
-// run becomes the command, once it has a slot. It returns only if it cannot.
-// Signals are left as they are: INT, TERM and HUP end the wait, QUIT as well with a
-// dump of goroutines, and the others do nothing. To end by those as other programs do
-// is not worth it. The slot of a process that has died becomes free.
+// run executes the command in this process, once it has a slot. It returns only an error.
+// Signals have their defaults in Go: INT, TERM and HUP end the wait, QUIT too, with a
+// dump of goroutines, and the others have no effect: ending by them, as other programs
+// do, is not worth the code. The slot of a process that has died becomes free.
 //
-// Of what was ignored when the process began the command ignores HUP, INT, CONT and
-// those of terminals (TSTP, TTIN, TTOU). The others it has by default: Go's runtime has
-// caught them before any code here runs, and nothing tells how they were before.
+// Of the signals ignored at the start, the command ignores HUP, INT, CONT and those of
+// terminals (TSTP, TTIN, TTOU). It has the defaults of the others: Go's runtime has
+// caught them before any code here runs, and their state before is unknown.
 func (f *semFlags) run(ctx context.Context, args []string) error {
 	if err := f.check(args); err != nil {
 		return err
@@ -135,8 +135,8 @@ func (f *semFlags) run(ctx context.Context, args []string) error {
 	}
 	if closer := becomes(args); closersTable[closer] {
 		words := shellquote.Join(args)
-		return fmt.Errorf("%s closes the files that it finds open, and so would give the slot back at once; "+
-			"have timeout hold it: timeout --foreground 0 %s; or a shell, but that does not pass signals on: "+
+		return fmt.Errorf("%s closes all inherited files, and would so release the slot at once; "+
+			"let timeout hold it: timeout --foreground 0 %s; or a shell, which does not pass signals on: "+
 			"sh -c '\"$@\"; exit $?' sh %s", closer, words, words)
 	}
 	path, err := proc.Look(args[0])
@@ -146,15 +146,15 @@ func (f *semFlags) run(ctx context.Context, args []string) error {
 	if err := f.acquire(ctx, filepath.Base(args[0])); err != nil {
 		return err
 	}
-	err = syscall.Exec(path, args, os.Environ()) //nolint:gosec // that is what it is for
+	err = syscall.Exec(path, args, os.Environ()) //nolint:gosec // the purpose of stint sem
 	if errors.Is(err, syscall.ENOEXEC) {
 		err = fmt.Errorf("%w: a script needs a #! line, or a shell before it, as in sh %s", err, args[0])
 	}
 	return &exitError{proc.LookStatus(err), fmt.Errorf("%s: %w", args[0], err)}
 }
 
-// acquire takes a slot for the command, by whose name the process is listed from
-// now on.
+// acquire takes a slot for the command, under whose name the process is listed from now
+// on.
 func (f *semFlags) acquire(ctx context.Context, name string) error {
 	if f.try || f.waitSet && f.wait == 0 {
 		return f.tryAcquire(ctx, name)
@@ -172,8 +172,8 @@ func (f *semFlags) acquire(ctx context.Context, name string) error {
 	return f.refusal(err)
 }
 
-// openMax is how long --try waits for another process that is opening the slots,
-// which takes microseconds.
+// openMax is how long --try waits for another process that is opening the slots, which
+// takes microseconds.
 const openMax = time.Second
 
 func (f *semFlags) tryAcquire(ctx context.Context, name string) error {
@@ -193,7 +193,7 @@ func (f *semFlags) scheduler(r *shm.Region) stint.Scheduler {
 	return stint.New(1, stint.Config{Slots: r.Slots(0)}).At(f.priority)
 }
 
-// refusal tells that there was no slot from what else there may be in the way.
+// refusal adds the exit status to an error that means that there was no slot.
 func (f *semFlags) refusal(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, shm.ErrFull) {
 		return f.noSlot(err)
@@ -201,7 +201,7 @@ func (f *semFlags) refusal(err error) error {
 	return err
 }
 
-// noSlot says why there was no slot, as far as that can still be seen.
+// noSlot returns an error with the reason why there was no slot, if that is still known.
 func (f *semFlags) noSlot(err error) error {
 	text := "no slot"
 	if f.wait > 0 {
@@ -213,13 +213,13 @@ func (f *semFlags) noSlot(err error) error {
 	switch {
 	case errors.Is(err, shm.ErrFull):
 		text += fmt.Sprintf("; and %d processes, as many as can, share them", shm.ProcessesMax)
-	case errors.Is(err, shm.ErrStuck): // or so many are opening them that its turn did not come
+	case errors.Is(err, shm.ErrStuck): // or many processes are opening them
 		text += "; " + err.Error()
 	}
 	return &exitError{exitNoSlot, errors.New(text)}
 }
 
-// completeRegions completes the names of slots that there are.
+// completeRegions completes the names of regions.
 func completeRegions(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	all, err := shm.List()
 	if err != nil {

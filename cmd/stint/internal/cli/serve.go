@@ -24,24 +24,24 @@ import (
 
 const serveLong = `Keep tasks in a directory and work on them: commands that stint submit sends.
 
-A task that was submitted survives kill -9 and the loss of power, and so does the
-order; what was running then begins again. Each command runs in processes of its
+Submitted tasks and their order survive kill -9 and power failures; a task that was
+running then begins again. Each command runs in processes of its
 own, and all of them end with the attempt, or with the server.
 
 Other processes reach the server by the socket stint.sock in the directory, which
 only its owner may use, and with --listen by an address of this machine. Calls to
 the address need the token in the file token of the directory, which the first
-start with --listen makes: anybody who has it can run commands as the server's user.
-The token is sent in clear text, and a client cannot verify who listens at an address:
+start with --listen creates: a client that has it can run commands as the server's user.
+The token is sent in clear text, and a client cannot verify the server at an address:
 prefer the socket, and from other machines a tunnel to it (ssh -L).
 
-The first SIGINT, SIGTERM or SIGHUP starts nothing more and waits for what runs;
-after --grace commands get SIGTERM, and then SIGKILL. A second one kills them at
-once. What was interrupted begins again at the next start, and has not failed.
+After the first SIGINT, SIGTERM or SIGHUP the server starts nothing more and waits for
+running commands; after --grace they get SIGTERM, and then SIGKILL. A second signal
+kills them at once. Interrupted commands have not failed: they begin again at the next
+start.
 
-A directory or an address that another server has is tried for a second, since that
-server may have been killed a moment ago, or as long as STINT_PATIENCE says, as in
-30s. A directory that another user owns or may write to is refused.
+If another server uses the directory or the address, stint serve retries for 1 s, since
+that server may have been killed a moment ago (STINT_PATIENCE=30s retries longer). A directory that another user owns or may write to is refused.
 
 Exit status: 0 after the first signal; 125 for errors; 128 and the signal's number
 after a second signal.`
@@ -52,7 +52,7 @@ const serveExamples = `  # two at a time, in ./stint-data
   # for two queues, with at most 1 GiB of memory for each command
   stint serve --queue default --queue nightly --memory 1G`
 
-// serveFlags are the flags of stint serve, as they are typed.
+// serveFlags are the flags of stint serve, unparsed.
 type serveFlags struct {
 	dir, listen, jobs       string
 	queues                  []string
@@ -61,7 +61,7 @@ type serveFlags struct {
 	grace, killAfter        time.Duration
 }
 
-// defaultGrace is how long a server that is told to end waits for commands.
+// defaultGrace is how long a server that was signaled to end waits for commands.
 const defaultGrace = 10 * time.Second
 
 func newServe(s *streams) *cobra.Command {
@@ -89,7 +89,7 @@ func (f *serveFlags) register(flags *pflag.FlagSet) {
 	secondsVar(flags, &f.killAfter, "kill-after", defaultKillAfter, "`TIME` from SIGTERM to SIGKILL for a command")
 }
 
-// parseSize reads the size that a flag has.
+// parseSize parses the size of a flag.
 func parseSize(flag, text string) (int64, error) {
 	size, err := gate.ParseSize(text)
 	if err != nil {
@@ -117,15 +117,15 @@ func (f *serveFlags) config(s *streams) (serve.Config, error) {
 	zero := func(size int64, err error) bool { return size == 0 && err == nil }
 	if f.grace <= 0 || f.killAfter <= 0 || zero(cfg.Command.Output, errs[2]) || zero(cfg.LogsMax, errs[3]) ||
 		zero(cfg.MinFree, errs[4]) {
-		errs[5] = errors.New("--grace, --kill-after, --output, --logs and --min-free have to be above 0")
+		errs[5] = errors.New("--grace, --kill-after, --output, --logs and --min-free must be above 0")
 	}
 	errs[6] = cfg.Command.Validate()
 	cfg.Patience, errs[7] = patience()
 	return cfg, errors.Join(errs[:]...)
 }
 
-// parseJobs reads how many commands run at once. The note says why they are fewer than
-// were asked for, if they are.
+// parseJobs parses how many commands run at once. If the number must be lower than asked
+// for, note says why.
 func parseJobs(text string) (n int, note string, err error) {
 	m := jobcount.Machine{CPUs: runtime.GOMAXPROCS(0), Most: mostJobs()}
 	n, err = jobcount.Parse(text, m)
@@ -157,7 +157,7 @@ func runServe(f *serveFlags, s *streams) error {
 			printTo(s.out, "serving %s\n", address)
 		}
 		if cfg.Listen != "" {
-			printTo(s.err, "stint: anybody who has the token in %s can run commands as %s by that address\n",
+			printTo(s.err, "stint: every process that has the token in %s can run commands as %s at that address\n",
 				filepath.Join(cfg.Dir, serve.TokenName), operator())
 		}
 		printTo(s.err, "stint: %d commands at once; stop with Ctrl-C\n", cfg.Jobs)
@@ -176,14 +176,14 @@ func runServe(f *serveFlags, s *streams) error {
 	return nil
 }
 
-// ending is when a server is to end: soon after the first signal, now after the
+// ending holds the contexts that end a server: soon ends at the first signal, now at the
 // second.
 type ending struct {
 	soon, now context.Context     //nolint:containedctx // states of the process, not of a call
-	last      chan syscall.Signal // the second one
+	last      chan syscall.Signal // the second signal
 }
 
-// newEnding waits for signals, and tells of the first one.
+// newEnding waits for signals, and calls first with the first one.
 func newEnding(first func(os.Signal)) *ending {
 	soon, stop := context.WithCancel(context.Background())
 	now, kill := context.WithCancel(context.Background())
@@ -201,9 +201,8 @@ func newEnding(first func(os.Signal)) *ending {
 	return e
 }
 
-// notifyEnd passes the signals on that end a server. One that was ignored when
-// it was started, as by nohup, stays so. A write to a pipe that nobody reads is an
-// error like any other, and no end.
+// notifyEnd passes on the signals that end a server. Signals ignored at the start, as by
+// nohup, stay ignored. Writing to a broken pipe is an error and does not end the server.
 func notifyEnd(to chan os.Signal) {
 	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		if !signal.Ignored(sig) {

@@ -79,7 +79,7 @@ func regions(names []string) ([]shm.Info, error) {
 	return []shm.Info{info}, noRegion(names[0], err)
 }
 
-// noRegion is the error of a region that is not there, or err.
+// noRegion returns the error for a missing region, or err.
 func noRegion(name string, err error) error {
 	if !errors.Is(err, os.ErrNotExist) {
 		return err

@@ -12,8 +12,8 @@ import (
 
 const idHelp = `
 
-A task is named by its ID, or by the end of that, as ls shows it, or its beginning: at
-least four digits, and as many as tell it from all others.`
+A task is named by its ID, by the end of the ID as ls shows it, or by its beginning: at
+least four digits, and enough to match no other task.`
 
 // showFlags are the flags of stint show.
 type showFlags struct {
@@ -24,8 +24,8 @@ type showFlags struct {
 func newShow(s *streams) *cobra.Command {
 	f := showFlags{client: client{streams: s}}
 	cmd := &cobra.Command{
-		Use: "show ID", Short: "Show a task and its life so far",
-		Long: "Show all that is known of a task, and its life so far. The values of --env and the\n" +
+		Use: "show ID", Short: "Show a task and its history",
+		Long: "Show all that is known of a task, and its history. The values of --env and the\n" +
 			"standard input, which may be secrets, are left out unless --reveal is given." + idHelp + `
 
 Exit status: 0; 1 if there is no such task; 125 for errors.`,
@@ -41,7 +41,7 @@ Exit status: 0; 1 if there is no such task; 125 for errors.`,
 	return cmd
 }
 
-// show shows a task.
+// show prints a task.
 func (f *showFlags) show(ctx context.Context, server *remote.Server, text string) error {
 	id, err := server.ID(ctx, text)
 	if err != nil {
@@ -76,7 +76,7 @@ errors.`,
 	return cmd
 }
 
-// why says why a task waits.
+// why prints why a task waits.
 func (c *client) why(ctx context.Context, server *remote.Server, text string) error {
 	id, err := server.ID(ctx, text)
 	if err != nil {
@@ -87,7 +87,7 @@ func (c *client) why(ctx context.Context, server *remote.Server, text string) er
 		return found(err)
 	}
 	if c.json {
-		return c.print(append([]queue.Reason{}, reasons...)) // [] where there is no reason, not null
+		return c.print(append([]queue.Reason{}, reasons...)) // [] and not null without a reason
 	}
 	if len(reasons) == 0 {
 		task, err := server.Get(ctx, id)

@@ -8,7 +8,7 @@ import (
 	"github.com/stintgo/stint/cmd/stint/internal/input"
 )
 
-// source says where inputs come from.
+// source sets where inputs come from.
 func (f *runFlags) source(r *runner, lists []input.List) error {
 	src := &r.cfg.Source
 	src.Max = f.max
@@ -23,7 +23,7 @@ func (f *runFlags) source(r *runner, lists []input.List) error {
 	case lists != nil && f.file != "":
 		errs[2] = errors.New("-a and the lists after ::: or :::: give inputs: use one of them; :::: FILE is a list, too")
 	case len(lists) == 1 && lists[0].File != "":
-		src.File, errs[2] = f.stream(r, lists[0].File) // of any length: it is not kept
+		src.File, errs[2] = f.stream(r, lists[0].File) // of any length: not stored
 	case lists != nil && errs[1] == nil:
 		src.Lists, errs[2] = f.groups(r, lists)
 	case lists == nil:
@@ -32,7 +32,7 @@ func (f *runFlags) source(r *runner, lists []input.List) error {
 	return errors.Join(errors.Join(errs[:]...), src.Check())
 }
 
-// stream opens a file of inputs, or standard input for - and no name.
+// stream opens a file of inputs; - and no name stand for standard input.
 func (f *runFlags) stream(r *runner, name string) (*os.File, error) {
 	if name == "" || name == "-" {
 		return r.standardInput(f.dryRun)
@@ -44,10 +44,10 @@ func (f *runFlags) stream(r *runner, name string) (*os.File, error) {
 	return r.input, refuseDir(r.input, name)
 }
 
-// standardInput returns standard input, for inputs. It has them once.
+// standardInput returns standard input for inputs, which only one list may use.
 func (r *runner) standardInput(quiet bool) (*os.File, error) {
 	if r.inputs {
-		return nil, errors.New("standard input, -, is given for two lists, and can be read only once")
+		return nil, errors.New("standard input (-) is given for two lists, and can be read only once")
 	}
 	r.inputs = true
 	if isTerminal(r.streams.in) && !quiet {
@@ -56,7 +56,7 @@ func (r *runner) standardInput(quiet bool) (*os.File, error) {
 	return r.streams.in, refuseDir(r.streams.in, "standard input")
 }
 
-// groups reads the lists and puts those together that are linked.
+// groups reads the lists and groups linked ones.
 func (f *runFlags) groups(r *runner, lists []input.List) (groups []input.Group, err error) {
 	var errs []error
 	for i, list := range lists {
@@ -83,13 +83,13 @@ func (f *runFlags) groups(r *runner, lists []input.List) (groups []input.Group, 
 	return groups, nil
 }
 
-// readList reads a file of inputs to its end. In linked lists empty ones count.
+// readList reads a file of inputs to its end. In linked lists, empty inputs count.
 func (f *runFlags) readList(r *runner, name string, linked bool) (values []string, err error) {
 	var file *os.File
 	if name == "-" {
 		file, err = r.standardInput(f.dryRun)
 	} else if file, err = os.Open(name); err == nil {
-		defer func() { _ = file.Close() }() // nothing is written to it
+		defer func() { _ = file.Close() }() // never written to
 		err = refuseDir(file, name)
 	}
 	if err != nil {
@@ -108,7 +108,7 @@ func (f *runFlags) readList(r *runner, name string, linked bool) (values []strin
 	return values, nil
 }
 
-// refuseDir says how to make inputs of a directory's files.
+// refuseDir refuses a directory, and says how to use its files as inputs.
 func refuseDir(f *os.File, name string) error {
 	if info, err := f.Stat(); err == nil && info.IsDir() {
 		return fmt.Errorf("inputs: %s is a directory; for its files, write: find DIR -type f | stint run …", name)

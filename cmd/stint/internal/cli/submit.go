@@ -19,23 +19,23 @@ import (
 
 const submitLong = `Submit a command to a server, and print the ID of its task.
 
-The task is durable when the ID is there. The command runs later, in this
+The task is durable when the ID is printed. The command runs later, in this
 directory, with the environment of the server. One word with shell syntax in it
 is run by sh -c. It fails if its exit status is not 0. A command that fails is not
 run again, unless --retries says so; the time between attempts grows. A command that
 ran when the server was killed begins again in any case.
 
-Flags stand before the command: its first word ends them, and what follows is the
-command's own, also a misspelt flag. If a flag of submit follows, a line on standard
-error says so, unless -- stands before the command. Behind a command that is one word
-with shell syntax, as in 'make | tee log', flags may follow as well.
+Flags must precede the command: words after its first word belong to the command, even
+if they look like flags. If one of them is a flag of submit, a line on standard error
+says so, unless -- precedes the command. After a command that is one word with shell
+syntax, as in 'make | tee log', flags may follow as well.
 
 With --from, each line of a file is a task: a command as above, or, if the line begins
 with {, a task as JSON, whose fields are in docs/serve.md. The other flags are for all of
 them. Lines are submitted in batches, each as a whole, and IDs are printed when their
-tasks are durable. A line that is refused ends it; those before it have been submitted.
+tasks are durable. The first line that is refused ends it; the lines before it have been submitted.
 
-Exit status: 0 if it was accepted, also if there was one with its --unique already;
+Exit status: 0 if it was accepted, also if a task with this --unique existed already;
 125 for errors.`
 
 const submitExamples = `  stint submit -- convert big.tif small.png
@@ -57,7 +57,7 @@ const submitExamples = `  stint submit -- convert big.tif small.png
   # a task for workers in Go
   stint submit --kind email --payload '{"to":"gopher"}'`
 
-// submitFlags are the flags of stint submit, as they are typed.
+// submitFlags are the flags of stint submit, unparsed.
 type submitFlags struct {
 	client
 	queue, tier, key, unique, group string
@@ -93,7 +93,7 @@ func newSubmit(s *streams) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().SetInterspersed(false) // flags behind the command's name are the command's
+	cmd.Flags().SetInterspersed(false) // flags after the command's name belong to the command
 	f.flags(cmd.Flags())
 	f.register(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("tier", cobra.FixedCompletions(tiers(), cobra.ShellCompDirectiveNoFileComp))
@@ -113,7 +113,7 @@ func (f *submitFlags) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&f.uniquePrefix, "unique-prefix", "", "with --from: the task of line N has the unique name `NAME`-N")
 }
 
-// taskFlags are those that say what a task is, and not when it starts.
+// taskFlags defines the flags for the task itself, not for its start.
 func (f *submitFlags) taskFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&f.queue, "queue", "", "put it into `QUEUE` (default: default)")
 	flags.StringVar(&f.tier, "tier", "", "`TIER`: lowest … highest or -3 … 3 (default: normal)")
@@ -136,7 +136,7 @@ func tiers() (names []string) {
 	return names
 }
 
-// submit sends the task.
+// submit submits the task.
 func (f *submitFlags) submit(ctx context.Context, server *remote.Server, args []string) error {
 	if f.uniquePrefix != "" {
 		return errors.New("--unique-prefix is for the lines of --from: for one command, give --unique")
@@ -162,20 +162,20 @@ func (f *submitFlags) submit(ctx context.Context, server *remote.Server, args []
 		return f.print(receipts[0])
 	}
 	if receipts[0].Existing {
-		printTo(f.err, "stint: there is a task with this --unique already\n")
+		printTo(f.err, "stint: a task with this --unique exists already\n")
 	}
 	printTo(f.out, "%s\n", receipts[0].ID)
 	return nil
 }
 
-// onlyTaskError is the error of a submit of one task, whose text does not number it.
+// onlyTaskError is the error of submitting one task, without the task's index.
 type onlyTaskError struct{ error }
 
 func (e *onlyTaskError) Error() string { return strings.TrimPrefix(e.error.Error(), "task 0: ") }
 
 func (e *onlyTaskError) Unwrap() error { return e.error }
 
-// comesAfter has a task come after others.
+// comesAfter sets the tasks that a task waits for.
 func (f *submitFlags) comesAfter(ctx context.Context, server *remote.Server, spec *queue.Spec) (err error) {
 	if spec.After, err = server.IDs(ctx, f.after); err != nil {
 		return fmt.Errorf("--after: %w", err)
@@ -186,7 +186,8 @@ func (f *submitFlags) comesAfter(ctx context.Context, server *remote.Server, spe
 	return nil
 }
 
-// spec is the task that the flags and the command describe. It reports every problem.
+// spec returns the task that the flags and the command describe. It reports every
+// problem.
 func (f *submitFlags) spec(args []string) (queue.Spec, error) {
 	spec, err := f.asked()
 	payload, payloadErr := f.payloadOf(args)
@@ -194,7 +195,7 @@ func (f *submitFlags) spec(args []string) (queue.Spec, error) {
 	return spec, errors.Join(err, payloadErr)
 }
 
-// asked is what the flags ask of a task, whatever it does.
+// asked returns the options of a task that do not depend on its command.
 func (f *submitFlags) asked() (queue.Spec, error) {
 	spec := queue.Spec{
 		Queue: f.queue, Kind: f.kind, Key: f.key, Unique: f.unique, Group: f.group, Timeout: f.timeout, Labels: f.labels,
@@ -204,7 +205,7 @@ func (f *submitFlags) asked() (queue.Spec, error) {
 	if f.tier != "" {
 		spec.Tier, errs[0] = stint.ParsePriority(f.tier)
 	}
-	if f.retriesSet || f.kind == serve.Kind { // a command may do harm if it is run twice
+	if f.retriesSet || f.kind == serve.Kind { // repeating a command may do harm
 		spec.MaxAttempts = f.retries + 1
 	}
 	spec.RunAt, errs[1] = timeOf("--at", f.at)
@@ -222,15 +223,16 @@ func (f *submitFlags) asked() (queue.Spec, error) {
 	return spec, errors.Join(errs[:]...)
 }
 
-// past is the error of a deadline that has passed: the task would be dead at once.
+// past returns an error if a deadline has passed: the task would be dead at once.
 func past(deadline time.Time) error {
 	if deadline.IsZero() || deadline.After(now()) {
 		return nil
 	}
-	return fmt.Errorf("--deadline %s has passed: give a time to come", deadline.Format(time.RFC3339))
+	return fmt.Errorf("--deadline %s has passed: give a time in the future", deadline.Format(time.RFC3339))
 }
 
-// timeOf reads a time; nothing is the zero time. A time of day is the next one, here.
+// timeOf parses a local time; an empty text is the zero time. A time of day is the next
+// such time.
 func timeOf(flag, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -250,7 +252,7 @@ func timeOf(flag, text string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%s %q: give a time, as in 06:00, 2026-11-21 06:00 or 2026-11-21T06:00:00Z", flag, text)
 }
 
-// next is when clocks show the time of day of clock for the first time after now.
+// next returns the first time after now with the time of day of clock.
 func next(clock, now time.Time) time.Time {
 	for day := 0; ; day++ {
 		y, m, d := now.Date()

@@ -6,13 +6,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isTerminal reports whether f is one. Nothing else has a window size.
+// isTerminal reports whether f is a terminal. Only terminals have a window size.
 func isTerminal(f *os.File) bool {
 	_, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
 	return err == nil
 }
 
-// width is the terminal's, in columns; 80 where it does not say.
+// width returns the terminal's width in columns, or 80 if it is unknown.
 func width(f *os.File) int {
 	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
 	if err != nil || size.Col == 0 {

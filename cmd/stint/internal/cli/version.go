@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is what the program knows about itself.
+// version is the build information of the program.
 type version struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`
@@ -19,7 +19,7 @@ type version struct {
 	Platform string `json:"platform"`
 }
 
-// readVersion reads what the go command has built in.
+// readVersion returns what the go command has recorded.
 func readVersion() version {
 	v := version{Version: "(unknown)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()

@@ -15,10 +15,10 @@ import (
 
 const waitLong = `Wait until tasks are finished.
 
-Exit status: 0 if all have succeeded; else of the first, in the order given, that
-has not: the exit status of its command, 128 and the number of the signal that
-ended it, 124 if its time was over, 130 if it was cancelled, 1 if nobody knows;
-124 too if --timeout was over; 125 for errors.`
+Exit status: 0 if all have succeeded; otherwise that of the first, in the order given,
+that has not: the exit status of its command, 128 plus the number of the signal that
+ended it, 124 if it timed out, 130 if it was cancelled, 1 if it is unknown; 124 too if
+--timeout expired; 125 for errors.`
 
 // waitFlags are the flags of stint wait.
 type waitFlags struct {
@@ -42,7 +42,7 @@ func newWait(s *streams) *cobra.Command {
 	return cmd
 }
 
-var errWaited = errors.New("the tasks are not finished yet, and --timeout is over; they go on")
+var errWaited = errors.New("the tasks are not finished yet, and --timeout has expired; they continue")
 
 // wait waits for all tasks.
 func (f *waitFlags) wait(ctx context.Context, server *remote.Server, texts []string) error {
@@ -56,8 +56,8 @@ func (f *waitFlags) wait(ctx context.Context, server *remote.Server, texts []str
 		waiting, stop = context.WithTimeout(ctx, f.timeout)
 		defer stop()
 	}
-	// A server that is away may be back soon, and is waited for; one that was never
-	// there is another matter.
+	// A server that is away may come back soon, so stint wait waits for it, but not for a
+	// server that was never reached.
 	if _, err := server.Get(waiting, ids[0]); err != nil && waiting.Err() == nil {
 		return found(err)
 	}
@@ -70,7 +70,7 @@ func (f *waitFlags) wait(ctx context.Context, server *remote.Server, texts []str
 		case err != nil:
 			return found(err)
 		}
-		if err := f.tell(&task); err != nil {
+		if err := f.report(&task); err != nil {
 			return err
 		}
 		if status == 0 {
@@ -83,8 +83,8 @@ func (f *waitFlags) wait(ctx context.Context, server *remote.Server, texts []str
 	return nil
 }
 
-// tell prints how a task has ended; for people only if it has not gone well.
-func (f *waitFlags) tell(t *queue.Task) error {
+// report prints how a task has ended; without --json only if it did not succeed.
+func (f *waitFlags) report(t *queue.Task) error {
 	if f.json {
 		return f.print(view.TaskJSON(t, false))
 	}
@@ -94,7 +94,7 @@ func (f *waitFlags) tell(t *queue.Task) error {
 	return nil
 }
 
-// statusOf is the exit status that says how a task has ended.
+// statusOf returns the exit status for the end of a task.
 func statusOf(t *queue.Task) int {
 	if t.State == queue.Succeeded {
 		return 0

@@ -27,14 +27,14 @@ func TestReason(t *testing.T) {
 		},
 		{
 			queue.Reason{Reason: stint.Reason{Code: stint.Code(queue.HoldQueuePaused)}, What: "nightly"},
-			"its queue was paused: stint resume --queue nightly lets it go on",
+			"its queue was paused: stint resume --queue nightly resumes it",
 		},
 		{
 			queue.Reason{
 				Reason: stint.Reason{Code: stint.Code(queue.HoldQueuePaused), By: "me", Since: noon.Add(-time.Hour)},
 				What:   "nightly", SetBy: queue.Origin{Default: true},
 			},
-			"all queues were paused (me) 1h0m ago: stint resume --all lets them go on",
+			"all queues were paused (me) 1h0m ago: stint resume --all resumes them",
 		},
 		{
 			queue.Reason{Reason: stint.Reason{Code: queue.CodeScheduled}, Until: noon.Add(90 * time.Second)},

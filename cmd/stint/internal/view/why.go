@@ -116,9 +116,9 @@ func by(r *queue.Reason, now time.Time) (text string) {
 // queuePaused says that the queue of a task is paused, alone or with all queues.
 func queuePaused(r *queue.Reason, now time.Time) string {
 	if r.SetBy.Default {
-		return "all queues were paused" + by(r, now) + ": stint resume --all lets them go on"
+		return "all queues were paused" + by(r, now) + ": stint resume --all resumes them"
 	}
-	return fmt.Sprintf("its queue was paused%s: stint resume --queue %s lets it go on", by(r, now), plain(r.What))
+	return fmt.Sprintf("its queue was paused%s: stint resume --queue %s resumes it", by(r, now), plain(r.What))
 }
 
 func scheduled(r *queue.Reason, now time.Time) string {
