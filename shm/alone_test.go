@@ -14,14 +14,14 @@ import (
 	"github.com/stintgo/stint/shm"
 )
 
-// runs reports whether some goroutine is in a function of package shm.
+// runs reports whether a goroutine is in the given function of package shm.
 func runs(function string) bool {
 	stacks := make([]byte, 1<<20)
 	return strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "shm.(*Region)."+function+"(")
 }
 
-// lone is a scene in which one goroutine waits for the only slot of a region, which another
-// region holds.
+// lone is a region's only slot, which another region holds, and one goroutine that waits
+// for it.
 type lone struct {
 	holder stint.Scheduler // of the other region
 	held   *stint.Permit   // of holder
@@ -30,7 +30,7 @@ type lone struct {
 	wait   *pending    // of waiter
 }
 
-// alone has wait begin a call of Acquire, and returns once that waits.
+// alone calls wait, which begins a call of Acquire, and returns once that call waits.
 func alone(t *testing.T, wait func(stint.Scheduler) *pending) (s lone) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "region")
@@ -39,17 +39,18 @@ func alone(t *testing.T, wait func(stint.Scheduler) *pending) (s lone) {
 	s.region = open(t, path, one)
 	s.waiter = stint.New(2, stint.Config{Slots: s.region.Slots(0)})
 	s.wait = wait(s.waiter)
-	until(t, "the caller does not sleep itself", func() bool {
+	until(t, "the caller does not sleep in its own goroutine", func() bool {
 		return s.region.Waiting() == 1 && runs("watchUntil")
 	})
 	if runs("watchOver") {
-		t.Error("there is another goroutine that waits for it")
+		t.Error("another goroutine waits for the caller")
 	}
 	return s
 }
 
-// A caller that waits alone in its process sleeps itself, and nobody for it. It goes on when
-// it has the slot, when its context ends and when the region is closed.
+// A caller that waits alone in its process sleeps in its own goroutine, without a second
+// one. It continues when it has the slot, when its context ends and when the region is
+// closed.
 func TestB8_LoneCaller(t *testing.T) {
 	enough := errors.New("enough")
 	for name, end := range map[string]func(s lone, cancel context.CancelCauseFunc) error{
@@ -67,13 +68,14 @@ func TestB8_LoneCaller(t *testing.T) {
 				t.Errorf("the wait ended with %v, want %v", err, want)
 			}
 			if runs("watchUntil") || runs("watchOver") {
-				t.Error("somebody sleeps for nobody")
+				t.Error("a watcher runs without waiters")
 			}
 		})
 	}
 }
 
-// Many waits of one context are ended by it as one is: it is watched in another way then.
+// Many waits of one context all end with it, as one wait does: the scheduler observes
+// such a context in another way.
 func TestB8_LoneCallerOfOneContext(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	holder := stint.New(1, stint.Config{Slots: punctual(t, path, one)})
@@ -84,7 +86,7 @@ func TestB8_LoneCallerOfOneContext(t *testing.T) {
 	for i := range 5 {
 		held := mustTry(t, holder)
 		wait := goAcquire(ctx, s)
-		until(t, "nobody waits", func() bool { return r.Waiting() == 1 && runs("watchUntil") })
+		until(t, "no caller waits", func() bool { return r.Waiting() == 1 && runs("watchUntil") })
 		if i == 4 {
 			cancel()
 			if err := <-wait.answer; !errors.Is(err, context.Canceled) {
@@ -100,8 +102,8 @@ func TestB8_LoneCallerOfOneContext(t *testing.T) {
 	}
 }
 
-// A second caller that comes while the first sleeps goes before it if its tier is higher,
-// and after it otherwise, and is served also if the first waits no longer.
+// A second caller that arrives while the first sleeps is served before it if its tier is
+// higher, and after it otherwise, and is served also if the first stops waiting.
 func TestB8_SecondCallerJoins(t *testing.T) {
 	for name, tier := range map[string]stint.Priority{"above": stint.High, "equal": stint.Normal} {
 		t.Run(name, func(t *testing.T) {
@@ -117,7 +119,7 @@ func TestB8_SecondCallerJoins(t *testing.T) {
 			}
 			select {
 			case err := <-behind.answer:
-				t.Fatalf("the one that is behind was served as well: %v", err)
+				t.Fatalf("the later caller was served as well: %v", err)
 			default:
 			}
 			other := goAcquire(t.Context(), s.holder)
@@ -142,7 +144,7 @@ func TestB8_SecondCallerJoins(t *testing.T) {
 		if err := <-s.wait.answer; !errors.Is(err, context.Canceled) {
 			t.Errorf("the wait ended with %v, want %v", err, context.Canceled)
 		}
-		until(t, "nobody sleeps for the second", func() bool { return runs("watchOver") })
+		until(t, "no goroutine sleeps for the second", func() bool { return runs("watchOver") })
 		s.held.Release()
 		if err := <-second.answer; err != nil {
 			t.Error(err)

@@ -12,12 +12,12 @@ import (
 	"github.com/stintgo/stint/shm/internal/pool"
 )
 
-// Rate is what a bucket is made for.
+// Rate is the configuration of a bucket.
 type Rate struct {
-	PerSecond float64 `json:"per_second"` // tokens, within the limits of [stint.NewLimiter]
-	// Capacity is how many tokens an idle bucket saves up; 0 is one second's worth,
-	// at least 1. With less than some 30 milliseconds' worth, tokens are lost when
-	// the process whose turn it is wakes late.
+	PerSecond float64 `json:"per_second"` // tokens per second, within the limits of [stint.NewLimiter]
+	// Capacity is the maximum number of tokens that an idle bucket accumulates; 0 stands
+	// for one second's worth, at least 1. With less than about 30 milliseconds' worth,
+	// tokens are lost when the process whose turn it is wakes late.
 	Capacity int64 `json:"capacity"`
 }
 
@@ -32,17 +32,17 @@ func (r Rate) validate() error { return bucket.Validate(r.PerSecond, r.capacity(
 
 func (r Rate) meter() bucket.Meter { return bucket.NewMeter(r.PerSecond, r.capacity()) }
 
-// Bucket is a token bucket that processes share, for [stint.LimiterConfig]. The
+// Bucket is a token bucket that processes share, for [stint.LimiterConfig]. Its
 // methods are for the limiter, which calls them with its lock held.
 //
-// The processes take turns: the one with the highest tier that waits goes first, of
-// one tier the one that has waited for longest. A turn ends when the bucket is
-// empty, or after half a millisecond. If the one whose turn it is is stopped, the
-// others go on after about 30 milliseconds, or, if there is not yet what it waits for,
-// after a second. What a process that dies has taken is spent.
+// The processes take turns. The turn goes to the process in which the highest tier waits;
+// among processes with the same tier, to the one that has waited longest. A turn ends
+// when the bucket is empty, or after half a millisecond. If the process whose turn it is
+// is stopped, the others take over after about 30 milliseconds if there are enough tokens
+// for it, otherwise after a second. Tokens that a process took before it died are spent.
 //
-// The bucket is as full as if it had been there when the machine was started. Its
-// clock is the machine's monotonic one, which stands still while the machine is
+// The bucket is as full as if it had existed since the machine was started. Its
+// clock is the machine's monotonic one, which does not advance while the machine is
 // suspended.
 type Bucket struct {
 	region *Region
@@ -50,15 +50,15 @@ type Bucket struct {
 	meter  bucket.Meter
 	notify func()
 
-	refused atomic.Bool // somebody went first when tokens were last asked for
+	refused atomic.Bool // another process had the turn at the last Take
 
 	// Guarded by the limiter's lock.
-	took int64 // since when this turn has taken tokens, or 0
+	turnBegan int64 // when this process took the first tokens of its turn, or 0
 
-	// Written with both the limiter's lock and the region's.
+	// Written with both the limiter's lock and the region's held.
 	want    pool.Want
 	need    int64
-	tickets [pool.Tiers]uint64 // since when tiers wait, as far as Want tells, or had a turn; 0: nobody does
+	tickets [pool.Tiers]uint64 // when each tier began to wait or last ended a turn, as Want reports them; 0: not waiting
 }
 
 var _ stint.Bucket = (*Bucket)(nil)
@@ -68,16 +68,16 @@ func newBucket(r *Region, index int, rate Rate) *Bucket {
 }
 
 // Bucket returns the bucket of a rate, counted from 0 as in the geometry. It panics
-// if there is none. It is for one limiter of this process: the same is returned every
-// time, and a second [stint.NewLimiter] on it panics. Another limiter can have a
-// region of its own, by opening it again.
+// if there is none. It always returns the same bucket, which is for one limiter of this
+// process: a second [stint.NewLimiter] on it panics. For another limiter, open the region
+// again.
 func (r *Region) Bucket(rate int) *Bucket {
 	mustHave("rate", rate, len(r.buckets))
 	return r.buckets[rate]
 }
 
-// Bind keeps how the limiter is told of a change. It panics if it is called twice:
-// open the region once more for another limiter.
+// Bind sets the function that notifies the limiter of a change. It panics if it is called
+// twice: open the region again for another limiter.
 func (b *Bucket) Bind(notify func()) {
 	b.region.mu.Lock()
 	defer b.region.mu.Unlock()
@@ -87,7 +87,7 @@ func (b *Bucket) Bind(notify func()) {
 	b.notify = notify
 }
 
-// Take takes tokens, unless another process goes first.
+// Take takes tokens, unless another process has the turn.
 func (b *Bucket) Take(tier stint.Priority, n int64, debt bool) (taken int64, again time.Duration, err error) {
 	if b.region.closed.Load() {
 		return 0, 0, ErrClosed
@@ -113,8 +113,8 @@ func (b *Bucket) Take(tier stint.Priority, n int64, debt bool) (taken int64, aga
 	}
 }
 
-// mayTake reports whether it is this process's turn. If it is not, it looks whether
-// those who go first are dead or stopped.
+// mayTake reports whether it is this process's turn. If it is not, mayTake checks whether
+// the processes before it are dead or stopped.
 func (b *Bucket) mayTake(tier int) bool {
 	m := b.region.member
 	if m.MayTake(b.index, tier) {
@@ -124,7 +124,7 @@ func (b *Bucket) mayTake(tier int) bool {
 	return m.MayTake(b.index, tier)
 }
 
-// sweep looks for the dead and the stopped, if that was not done lately.
+// sweep looks for dead and stopped processes, at most once per period.
 func (b *Bucket) sweep() {
 	r := b.region
 	r.mu.Lock()
@@ -134,24 +134,24 @@ func (b *Bucket) sweep() {
 	}
 }
 
-// goOn notes that tokens were taken in this turn, and ends it if it has been long.
+// goOn records that tokens were taken in this turn, and ends it after runFor.
 func (b *Bucket) goOn(now int64) {
 	switch {
 	case b.want.Count == 0:
-	case b.took == 0:
-		b.took = now
-	case now-b.took > runFor:
+	case b.turnBegan == 0:
+		b.turnBegan = now
+	case now-b.turnBegan > runFor:
 		b.endTurn(now)
 	}
 }
 
 // endTurn puts this process behind the others that wait in its tier, if it has
-// taken anything.
+// taken tokens in this turn.
 func (b *Bucket) endTurn(now int64) {
-	if b.took == 0 || b.want.Count == 0 {
+	if b.turnBegan == 0 || b.want.Count == 0 {
 		return
 	}
-	b.took = 0
+	b.turnBegan = 0
 	r := b.region
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -160,10 +160,10 @@ func (b *Bucket) endTurn(now int64) {
 	}
 	b.want.Ticket = pool.Ticket(now) | 1
 	b.tickets[b.want.Tier] = b.want.Ticket
-	r.member.Stand(b.index, b.want, b.need)
+	r.member.Enqueue(b.index, b.want, b.need)
 }
 
-// Return gives tokens back.
+// Return returns tokens to the bucket.
 func (b *Bucket) Return(n int64) {
 	if b.region.closed.Load() {
 		return
@@ -175,10 +175,11 @@ func (b *Bucket) Return(n int64) {
 			break
 		}
 	}
-	m.Hurry(b.index)
+	m.Wake(b.index)
 }
 
-// Want says who waits.
+// Want sets the highest tier that waits, what its first waiter needs, and the number of
+// waiters.
 func (b *Bucket) Want(tier stint.Priority, n int64, waiting int) {
 	r := b.region
 	r.mu.Lock()
@@ -190,25 +191,25 @@ func (b *Bucket) Want(tier stint.Priority, n int64, waiting int) {
 	switch {
 	case waiting == 0:
 		clear(b.tickets[:])
-		b.took = 0
+		b.turnBegan = 0
 	case *since == 0:
 		*since = pool.Ticket(arena.Now()) | 1 // not 0
 	}
-	clear(b.tickets[tierOf(tier)+1:]) // nobody waits there
+	clear(b.tickets[tierOf(tier)+1:]) // no waiters there
 	_, capacity := b.meter.Rate()
 	b.need = min(n, capacity)
 	began := b.want.Count == 0
 	b.want = pool.Want{Tier: tierOf(tier), Ticket: *since, Count: waiting}
-	first := r.member.Stand(b.index, b.want, b.need)
+	first := r.member.Enqueue(b.index, b.want, b.need)
 	if waiting > 0 {
 		if first && (b.refused.Load() || b.holds() >= b.need) {
-			r.member.Ring() // whoever went first has gone since, or tokens have come back
+			r.member.Ring() // the process that had the turn has left since, or tokens were returned
 		}
 		r.watchLocked(began)
 	}
 }
 
-// Rivals tells who waits elsewhere.
+// Rivals returns the highest tier that waits in other processes, and the bucket's debt.
 func (b *Bucket) Rivals() (tier stint.Priority, waiting bool, debt time.Duration) {
 	if b.region.closed.Load() {
 		return 0, false, 0
@@ -216,7 +217,7 @@ func (b *Bucket) Rivals() (tier stint.Priority, waiting bool, debt time.Duration
 	m := b.region.member
 	debt = time.Duration(b.meter.Debt(arena.Now(), m.Spent(b.index)))
 	t := m.Elsewhere(b.index)
-	if t >= 0 && b.want.Count == 0 { // nobody here looks for the dead
+	if t >= 0 && b.want.Count == 0 { // no watcher of this process looks for the dead
 		b.sweep()
 		t = m.Elsewhere(b.index)
 	}
@@ -226,12 +227,12 @@ func (b *Bucket) Rivals() (tier stint.Priority, waiting bool, debt time.Duration
 	return 0, false, debt
 }
 
-// holds is what there is in the bucket.
+// holds returns the number of tokens in the bucket.
 func (b *Bucket) holds() int64 {
 	return b.meter.Tokens(arena.Now(), b.region.member.Spent(b.index))
 }
 
-// Usage tells what the bucket holds and who waits.
+// Usage returns the tokens in the bucket and its waiters.
 func (b *Bucket) Usage() stint.BucketUsage {
 	r := b.region
 	r.mu.Lock()
@@ -241,10 +242,10 @@ func (b *Bucket) Usage() stint.BucketUsage {
 		u.Rate, u.Capacity = b.meter.Rate()
 		return u
 	}
-	return bucketUsage(b.meter, r.member.Line(b.index))
+	return bucketUsage(b.meter, r.member.BucketState(b.index))
 }
 
-func bucketUsage(meter bucket.Meter, line pool.Line) stint.BucketUsage {
+func bucketUsage(meter bucket.Meter, line pool.BucketState) stint.BucketUsage {
 	u := stint.BucketUsage{Tokens: meter.Tokens(arena.Now(), line.Spent)}
 	u.Rate, u.Capacity = meter.Rate()
 	for _, w := range line.Waiters {
@@ -261,7 +262,7 @@ func bucketUsage(meter bucket.Meter, line pool.Line) stint.BucketUsage {
 
 func priorityOf(tier int) stint.Priority { return stint.Priority(tier) + stint.Lowest }
 
-// ratesOf reads rates as they are written into a region.
+// ratesOf decodes the rates that are stored in a region.
 func ratesOf(numbers []uint64) (rates []Rate) {
 	for i := 0; i < len(numbers); i += 2 {
 		rates = append(rates, Rate{math.Float64frombits(numbers[i]), int64(numbers[i+1])})

@@ -73,15 +73,15 @@ func TestB13_BucketOfAClosedRegion(t *testing.T) {
 	l.Try(1)
 	waited := make(chan error)
 	go func() { waited <- l.Wait(t.Context(), 1) }()
-	until(t, "nobody waits", func() bool { return l.Stats().Shared.Waiting == 1 })
+	until(t, "no caller waits", func() bool { return l.Stats().Shared.Waiting == 1 })
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-waited; !errors.Is(err, shm.ErrClosed) {
-		t.Errorf("who waited: %v", err)
+		t.Errorf("the waiting call: %v", err)
 	}
 	if err := l.Wait(t.Context(), 1); !errors.Is(err, shm.ErrClosed) || l.Try(1) {
-		t.Errorf("who comes later: %v", err)
+		t.Errorf("a later call: %v", err)
 	}
 	if s := l.Stats(); s.Shared.Err == "" || s.Queued != 0 {
 		t.Errorf("%+v", s)
@@ -94,8 +94,8 @@ func TestB13_BucketOfAClosedRegion(t *testing.T) {
 	stint.NewLimiter(0, stint.LimiterConfig{Bucket: r.Bucket(0)})
 }
 
-// draw takes tokens of the bucket at random, in all tiers, and writes down each
-// time how many it has had in all.
+// draw takes tokens of the bucket at random, in all tiers, and prints the total after
+// each.
 func draw() {
 	r, err := shm.Open(os.Getenv(processRegion), drawn)
 	must(err)
@@ -118,8 +118,8 @@ func draw() {
 
 var drawn = rate(20_000, 200)
 
-// Eight processes take tokens and are killed at random: together they never get
-// more than are earned, and the others are not held up.
+// Eight processes take tokens and are killed at random: together they never take more
+// than the rate allows, and the survivors are not blocked.
 func TestB13_KilledProcesses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	lot := seeded.Rand(t)
@@ -144,22 +144,22 @@ func TestB13_KilledProcesses(t *testing.T) {
 	const debt = 7
 	want += (shm.Now()-began)*int64(drawn.Rates[0].PerSecond)/1e9 + 1 + debt
 	if had > want {
-		t.Errorf("%d tokens were had, %d were earned", had, want)
+		t.Errorf("%d tokens were taken, %d were available", had, want)
 	}
 	t.Logf("%d of %d tokens", had, want)
 
 	u := open(t, path, drawn).Bucket(0).Usage()
 	if u.Waiting != 0 || len(u.Waiters) != 0 {
-		t.Errorf("the dead wait: %+v", u)
+		t.Errorf("dead processes are listed as waiting: %+v", u)
 	}
 }
 
-// first is a process that goes first in line, for a token that is not there.
+// first starts a process that waits first in the queue, for a token that does not come.
 func first(t *testing.T, path string) (*process, stint.Limiter) {
 	t.Helper()
 	l := stint.NewLimiter(0, stint.LimiterConfig{Bucket: open(t, path, slowly).Bucket(0)})
 	p := start(t, "first", path)
-	until(t, "nobody waits", func() bool { return l.Stats().Shared.Waiting == 1 })
+	until(t, "no caller waits", func() bool { return l.Stats().Shared.Waiting == 1 })
 	return p, l
 }
 
@@ -172,28 +172,28 @@ func firstInLine(geometry shm.Geometry) {
 	must(l.Wait(context.Background(), 1<<40))
 }
 
-// A process that dies first in line holds nobody up.
+// A process that dies first in the queue does not block the others.
 func TestB13_FirstInLineDies(t *testing.T) {
 	p, l := first(t, filepath.Join(t.TempDir(), "region"))
 	if l.Try(1) {
-		t.Error("Try went before one that waits")
+		t.Error("Try took a token before a waiter")
 	}
 	pid := strconv.Itoa(p.cmd.Process.Pid)
 	if why := l.Why(1); len(why) != 1 || why[0].Code != stint.CodeShared || !strings.Contains(why[0].By, pid) {
-		t.Errorf("%+v, want that process %s goes first", why, pid)
+		t.Errorf("%+v, want process %s as the reason", why, pid)
 	}
 	waited := make(chan error)
 	go func() { waited <- l.Wait(t.Context(), 1) }()
-	until(t, "nobody waits", func() bool { return l.Stats().Shared.Waiting == 2 })
+	until(t, "no caller waits", func() bool { return l.Stats().Shared.Waiting == 2 })
 	p.kill()
 	if err := <-waited; err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the dead are in line for ever", func() bool { return l.Try(1) })
+	until(t, "the dead stay in the queue", func() bool { return l.Try(1) })
 }
 
-// One that is stopped holds nobody up once there is what it waits for, and is in
-// line again when it goes on.
+// A process that is stopped first in the queue does not block the others once the bucket
+// holds what it needs, and is in the queue again when it continues.
 func TestB13_FirstInLineIsStopped(t *testing.T) {
 	p, l := first(t, filepath.Join(t.TempDir(), "region"))
 	p.signal(t, syscall.SIGSTOP)
@@ -203,13 +203,14 @@ func TestB13_FirstInLineIsStopped(t *testing.T) {
 		}
 	}
 	if !l.Try(0) {
-		t.Error("one that is stopped is still in line")
+		t.Error("the stopped process is still in the queue")
 	}
 	p.signal(t, syscall.SIGCONT)
-	until(t, "who goes on is not in line", func() bool { return !l.Try(0) })
+	until(t, "the continued process is not in the queue", func() bool { return !l.Try(0) })
 }
 
-// One that is stopped holds nobody up for long while it waits for more than there is.
+// A stopped process that needs more tokens than there are blocks the others for a second
+// only.
 func TestB13_FirstInLineForMuchIsStopped(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	l := stint.NewLimiter(0, stint.LimiterConfig{Bucket: open(t, path, never).Bucket(0)})
@@ -217,7 +218,7 @@ func TestB13_FirstInLineForMuchIsStopped(t *testing.T) {
 		t.Fatal("a full bucket was refused")
 	}
 	p := start(t, "first for much", path)
-	until(t, "nobody waits", func() bool { return l.Stats().Shared.Waiting == 1 })
+	until(t, "no caller waits", func() bool { return l.Stats().Shared.Waiting == 1 })
 	p.signal(t, syscall.SIGSTOP)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -225,10 +226,10 @@ func TestB13_FirstInLineForMuchIsStopped(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.signal(t, syscall.SIGCONT)
-	until(t, "who goes on is not in line", func() bool { return !l.Try(0) })
+	until(t, "the continued process is not in the queue", func() bool { return !l.Try(0) })
 }
 
-// Who only tries looks for the dead and the stopped as well.
+// Try looks for dead and stopped processes too.
 func TestB13_TryPassesTheDeadAndTheStopped(t *testing.T) {
 	for name, end := range map[string]func(p *process){
 		"dead":    func(p *process) { p.kill() },
@@ -242,8 +243,8 @@ func TestB13_TryPassesTheDeadAndTheStopped(t *testing.T) {
 	}
 }
 
-// One that is stopped is overtaken by its own tier as well, while a higher one takes
-// tokens and never waits.
+// A stopped process is evicted by waiters of its own tier too, while a higher tier takes
+// tokens without ever waiting.
 func TestB13_StoppedBesideAHigherTier(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	high := stint.NewLimiter(0, stint.LimiterConfig{Bucket: open(t, path, slowly).Bucket(0)})

@@ -15,7 +15,7 @@ import (
 )
 
 // closesFirst closes the region after the scheduler has been refused a slot, and
-// before it says that somebody waits.
+// before it calls Want.
 type closesFirst struct {
 	*shm.Slots
 	close func()
@@ -33,8 +33,8 @@ func (c *closesFirst) Want(tier stint.Priority, waiting int) {
 	c.Slots.Want(tier, waiting)
 }
 
-// Nothing of a region runs when it has been closed, also if nobody has waited for
-// just as long as its goroutine stays.
+// After Close no goroutine of the region runs and no doorbell is left, also if the last
+// waiter has left about one period before.
 func TestB8_CloseWaitsForTheGoroutine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	mustTry(t, stint.New(1, stint.Config{Slots: open(t, path, one).Slots(0)}))
@@ -45,7 +45,7 @@ func TestB8_CloseWaitsForTheGoroutine(t *testing.T) {
 		slots := r.Slots(0)
 		slots.Bind(func() {}, nil)
 		slots.Want(stint.Normal, 1)
-		until(t, "nobody watches", func() bool { return up.Load() == 1 })
+		until(t, "there is no watcher", func() bool { return up.Load() == 1 })
 		slots.Want(stint.Normal, 0)
 		for ended := shm.Now() + lot.Int64N(int64(20*time.Millisecond)); shm.Now() < ended; {
 			runtime.Gosched()
@@ -59,8 +59,8 @@ func TestB8_CloseWaitsForTheGoroutine(t *testing.T) {
 	}
 }
 
-// Who begins to wait while the region is being closed is told so, and does not wait
-// for ever.
+// A caller that begins to wait while the region is being closed gets ErrClosed, and does
+// not wait for ever.
 func TestB8_CloseBeforeWaiting(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	holder := punctual(t, path, one)
@@ -85,7 +85,7 @@ func TestB8_CloseBeforeWaiting(t *testing.T) {
 	}
 }
 
-// Nothing is taken from a region that is being closed.
+// A slot cannot be taken from a region that is being closed.
 func TestB8_CloseWhileTaking(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	open(t, path, one)

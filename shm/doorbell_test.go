@@ -19,14 +19,14 @@ import (
 	"github.com/stintgo/stint/shm"
 )
 
-// waits waits for the only slot of a region, through this one. Its answer comes
-// when it has it, or cannot have it.
+// waits waits for the only slot of a region through r. Its answer is the error of
+// Acquire.
 func waits(t *testing.T, r *shm.Region) *pending {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	w := goAcquire(ctx, stint.New(1, stint.Config{Slots: r.Slots(0)}))
-	until(t, "nobody waits", func() bool { return r.Waiting() == 1 })
+	until(t, "no caller waits", func() bool { return r.Waiting() == 1 })
 	return w
 }
 
@@ -40,18 +40,18 @@ func holdOne(t *testing.T, path string) *process {
 	return p
 }
 
-// recoverFrom kills a process that holds the only slot when this one has waited for
-// it for a while, and returns how long it took to come back.
+// recoverFrom kills a process that holds the only slot after this one has waited for
+// it for a while, and returns how long it took to recover the slot.
 func recoverFrom(t *testing.T, r *shm.Region, path string, while time.Duration) time.Duration {
 	t.Helper()
 	p := holdOne(t, path)
 	waiter := waits(t, r)
 	began := shm.Now()
-	until(t, "time stands still", func() bool { return shm.Now()-began > int64(while) })
+	until(t, "the clock does not advance", func() bool { return shm.Now()-began > int64(while) })
 	killed := shm.Now()
 	_ = p.cmd.Process.Kill()
 	if err := <-waiter.answer; err != nil {
-		t.Fatalf("the slot of a dead process does not come back: %v", err)
+		t.Fatalf("the slot of a dead process is not recovered: %v", err)
 	}
 	took := time.Duration(shm.Now() - killed)
 	waiter.permit.Release()
@@ -59,9 +59,9 @@ func recoverFrom(t *testing.T, r *shm.Region, path string, while time.Duration) 
 	return took
 }
 
-// The slot of a process that was killed comes back, and the log tells how fast. By
-// doorbells alone: when one rings, the kernel has ended the lock of that life. By
-// sweeps alone, where the kernel has no doorbells. And as it usually is.
+// The slot of a killed process is recovered, and the log has the times: by doorbells
+// alone, since the kernel has released the life lock before one rings; by sweeps alone,
+// as on kernels without exit notification; and by both, as usual.
 func TestB8_Recovery(t *testing.T) {
 	for name, set := range map[string]func(r *shm.Region){
 		"doorbells": (*shm.Region).NeverSweep,
@@ -87,35 +87,35 @@ func TestB8_Recovery(t *testing.T) {
 	}
 }
 
-// A number that is another process's now neither keeps a slot of the dead, nor takes
-// one from the living when that other one ends.
+// A PID that belongs to another process does not keep a slot of a dead process, nor is a
+// slot of a living process recovered when that other process ends.
 func TestB8_WrongNumber(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	other := holdOne(t, filepath.Join(t.TempDir(), "other"))
 	p := start(t, "sign", path)
-	p.tell(t, strconv.Itoa(other.cmd.Process.Pid))
+	p.send(t, strconv.Itoa(other.cmd.Process.Pid))
 	if !p.await(1) {
 		t.Fatal("the process has ended")
 	}
 	r := open(t, path, one)
-	hung, rung := r.Doorbells()
+	installed, rung := r.Doorbells()
 	number := other.cmd.Process.Pid
 	answer := waits(t, r).answer
-	until(t, "there is no doorbell", func() bool { return hung(number) > 0 })
+	until(t, "there is no doorbell", func() bool { return installed(number) > 0 })
 	other.kill()
 	until(t, "the doorbell did not ring", func() bool { return rung(number) > 0 })
 	select {
 	case err := <-answer:
-		t.Errorf("the slot of a living process was taken: %v", err)
+		t.Errorf("the slot of a living process was recovered: %v", err)
 	default:
 	}
 	p.kill()
 	if err := <-answer; err != nil {
-		t.Errorf("the slot of a dead process does not come back: %v", err)
+		t.Errorf("the slot of a dead process is not recovered: %v", err)
 	}
 
 	p = start(t, "sign", path)
-	p.tell(t, strconv.Itoa(os.Getpid()))
+	p.send(t, strconv.Itoa(os.Getpid()))
 	if err := r.Close(); err != nil {
 		t.Error(err)
 	}
@@ -125,13 +125,13 @@ func TestB8_WrongNumber(t *testing.T) {
 	answer = waits(t, open(t, path, one)).answer
 	p.kill()
 	if err := <-answer; err != nil {
-		t.Errorf("the slot of a dead process does not come back: %v", err)
+		t.Errorf("the slot of a dead process is not recovered: %v", err)
 	}
 }
 
-// When nobody waits any more nothing is left of doorbells, whether that is because
-// the slot came, nobody wants it, or the region is closed.
-func TestB8_DoorbellsAreTakenDown(t *testing.T) {
+// When the last wait ends no doorbell is left, whether it ended with the slot, with its
+// context, or because the region was closed.
+func TestB8_DoorbellsAreRemoved(t *testing.T) {
 	for name, end := range map[string]func(held *stint.Permit, waiter *shm.Region, cancel func()) (answer error){
 		"served":   func(held *stint.Permit, _ *shm.Region, _ func()) error { held.Release(); return nil },
 		"canceled": func(_ *stint.Permit, _ *shm.Region, cancel func()) error { cancel(); return context.Canceled },
@@ -158,9 +158,9 @@ func TestB8_DoorbellsAreTakenDown(t *testing.T) {
 	}
 }
 
-// doorbells is how many descriptors of itself this process has, as it does if a
-// region of its own holds what another waits for. Those of processes that it has
-// started are the business of package os.
+// doorbells returns how many pidfds of itself this process has; there are such if one of
+// its regions holds what another one waits for. It does not count pidfds of started
+// processes, which package os uses.
 func doorbells(t *testing.T) (n int) {
 	t.Helper()
 	const dir = "/proc/self/fdinfo"

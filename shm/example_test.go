@@ -58,8 +58,8 @@ func ExampleRegion_Bucket() {
 	// Output: <nil> 1e+06
 }
 
-// Whoever gets the lock after a process that has died with it has to look what
-// that has left.
+// After a process has died while it held the lock, the next holder must check the data
+// that the lock protects.
 func ExampleMutex() {
 	dir, err := os.MkdirTemp("/dev/shm", "example")
 	if err != nil {

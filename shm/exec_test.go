@@ -14,32 +14,32 @@ import (
 	"github.com/stintgo/stint/shm"
 )
 
-// What a process holds stays held when it turns into another program, until that
+// What a process holds stays held when it executes another program, until that program
 // has ended.
 func TestB8_KeptOnExec(t *testing.T) {
 	for name, end := range map[string]func(t *testing.T, shell *process){
 		"ended": func(t *testing.T, shell *process) {
 			t.Helper()
-			shell.tell(t, "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; echo") // as scripts use them
+			shell.send(t, "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; echo") // as scripts use them
 			if !shell.await(1) {
-				t.Fatal("it has ended")
+				t.Fatal("the shell has ended")
 			}
 			if got := inspect(t, shell.path).Slots[0].Running; got != 3 {
-				t.Errorf("%d slots are held when it has closed what is its own, want 3", got)
+				t.Errorf("%d slots are held after the shell has closed its files, want 3", got)
 			}
-			shell.tell(t, "exit 3")
+			shell.send(t, "exit 3")
 		},
 		"killed": func(t *testing.T, shell *process) {
 			t.Helper()
 			if !shell.kill() {
-				t.Error("it had ended before")
+				t.Error("the shell had ended before")
 			}
 		},
 		"survived": func(t *testing.T, shell *process) {
 			t.Helper()
-			shell.tell(t, "exec 3<&0; sh -c 'echo; read line' <&3 2>/dev/null & echo")
+			shell.send(t, "exec 3<&0; sh -c 'echo; read line' <&3 2>/dev/null & echo")
 			if !shell.await(2) || !shell.kill() {
-				t.Fatal("it has ended")
+				t.Fatal("the shell has ended")
 			}
 			if got := inspect(t, shell.path).Slots[0].Running; got != 3 {
 				t.Errorf("%d slots are held while its child runs, want 3", got)
@@ -49,10 +49,10 @@ func TestB8_KeptOnExec(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "region")
-			shell := start(t, "turn", path)
-			shell.tell(t, "echo")
+			shell := start(t, "exec shell", path)
+			shell.send(t, "echo")
 			if !shell.await(1) {
-				t.Fatal("it has ended")
+				t.Fatal("the shell has ended")
 			}
 			info := inspect(t, path)
 			want := shm.ProcessUsage{Process: shm.Process{PID: shell.cmd.Process.Pid, Name: "shell"}, Slots: 1}
@@ -65,16 +65,16 @@ func TestB8_KeptOnExec(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			acquired := goAcquire(ctx, s).answer
-			until(t, "nobody waits", func() bool { return inspect(t, path).Slots[0].Waiting == 1 })
+			until(t, "no caller waits", func() bool { return inspect(t, path).Slots[0].Waiting == 1 })
 			end(t, shell)
 			if err := <-acquired; err != nil {
-				t.Errorf("the slot does not come back: %v", err)
+				t.Errorf("the slot is not recovered: %v", err)
 			}
 		})
 	}
 }
 
-// A process that cannot leave anything to another program is shown as itself.
+// A process for which KeepOnExec fails is listed under its own name.
 func TestB8_KeptOnExecFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	r := open(t, path, geometry)
@@ -93,7 +93,7 @@ func TestB8_KeptOnExecFails(t *testing.T) {
 		t.Errorf("kept without a descriptor: %v", kept)
 	}
 	if name := inspect(t, path).Processes[0].Name; name != filepath.Base(os.Args[0]) {
-		t.Errorf("it is shown as %s", name)
+		t.Errorf("it is listed as %s", name)
 	}
 }
 
@@ -110,8 +110,8 @@ func TestB8_KeptOnExecOfTheClosed(t *testing.T) {
 	}
 }
 
-// The file of a region is the caller's to close: the region sees who lives as before,
-// and is seen.
+// Closing the file of a region does not affect the locks: this process still sees which
+// processes live, and they see it.
 func TestB8_FileIsClosed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	r, other := open(t, path, geometry), open(t, path, geometry)
@@ -122,7 +122,7 @@ func TestB8_FileIsClosed(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Error(err)
 	}
-	for range 20 { // one of them has the number that the file had
+	for range 20 { // one of these files gets the descriptor number that the file had
 		other, err := os.Create(filepath.Join(t.TempDir(), "other"))
 		if err != nil {
 			t.Fatal(err)
@@ -131,7 +131,7 @@ func TestB8_FileIsClosed(t *testing.T) {
 	}
 	lock(t, other.Mutex(0), false)
 	if locked, _ := r.Mutex(0).TryLock(); locked {
-		t.Error("it has locked what another holds")
+		t.Error("it has taken a lock that another process holds")
 	}
 	if n := len(inspect(t, path).Processes); n != 2 {
 		t.Errorf("%d have the region open, want 2", n)
@@ -141,26 +141,26 @@ func TestB8_FileIsClosed(t *testing.T) {
 	}
 }
 
-// Whoever is given the file of a region keeps what the process holds, until it has
-// closed it.
+// A process that inherits the file of a region keeps what the first process holds, until
+// it closes the file.
 func TestB8_FileOutlivesTheProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
-	p := start(t, "lend", path)
+	p := start(t, "share file", path)
 	if !p.await(1) {
 		t.Fatal("the process has ended")
 	}
-	p.cmd.Process.Kill() //nolint:errcheck // the next one tells
+	p.cmd.Process.Kill() //nolint:errcheck // the next check fails if it had no effect
 	if err := p.cmd.Wait(); err == nil {
 		t.Error("the process had ended before")
 	}
 	if n := inspect(t, path).Slots[0].Running; n != 1 {
 		t.Errorf("%d slots are held, want 1", n)
 	}
-	p.tell(t, "close")
+	p.send(t, "close")
 	if !p.await(1) {
-		t.Fatal("who was given the file has ended")
+		t.Fatal("the process that inherited the file has ended")
 	}
 	if n := inspect(t, path).Slots[0].Running; n != 0 {
-		t.Errorf("%d slots are held when the file is closed, want 0", n)
+		t.Errorf("%d slots are held after the file is closed, want 0", n)
 	}
 }

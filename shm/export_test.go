@@ -12,46 +12,46 @@ import (
 	"github.com/stintgo/stint/shm/internal/arena"
 )
 
-// claims is where the locks begin that no participant uses.
+// claims is the index of the first lock that no participant uses.
 const claims = 1 << 20
 
-// Claim takes a lock of the region's file that stands for having slot n, and
-// reports whether nobody else has it. As it is a lock of the same open file as
-// that of the process's life, the kernel ends both at the same time.
+// Claim takes a lock of the region's file that represents slot n, and reports whether no
+// other process holds it. It is a lock of the same open file as the process's life lock,
+// so the kernel releases both at the same time.
 func (r *Region) Claim(n int) bool { return r.arena.Lock(claims + n) }
 
-// Unclaim gives it back.
+// Unclaim releases the lock that Claim has taken.
 func (r *Region) Unclaim(n int) { r.arena.Unlock(claims + n) }
 
-// SlotOf is the slot that a grant is for.
+// SlotOf returns the index of the slot of a grant.
 func SlotOf(grant uint64) int { return int(grant%(1<<slotBits)) - 1 }
 
-// Make takes the lock of whoever opens a region.
+// Make takes the lock that a process holds while it opens a region.
 func (r *Region) Make() bool { return r.arena.Lock(-1) }
 
-// OpenWithin is Open with another bound to its waiting.
+// OpenWithin is Open with another limit to its waiting.
 func OpenWithin(name string, geometry Geometry, patience time.Duration) (*Region, error) {
 	return openWithin(context.Background(), name, geometry, patience)
 }
 
-// NeverSweep keeps the region from taking back what others are granted and do not
-// accept in time, as they may not on a busy machine.
+// NeverSweep disables the sweeps of the region, which would take back grants that are not
+// accepted in time, as may happen on a busy machine.
 func (r *Region) NeverSweep() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.watch.swept = math.MaxInt64
 }
 
-// NeverRing keeps the region from being told that a process has ended.
+// NeverRing makes the region's doorbells fail with why.
 func (r *Region) NeverRing(why error) {
 	r.onExit = func(int, func()) (func(), error) { return nil, why }
 }
 
-// Doorbells counts of which processes the region wants to be told that they have
-// ended, and of which it was.
-func (r *Region) Doorbells() (hung, rung func(pid int) int) {
+// Doorbells counts the doorbells that the region installs from now on, and those that
+// ring, by PID.
+func (r *Region) Doorbells() (installed, rung func(pid int) int) {
 	var mu sync.Mutex
-	var asked, told []int
+	var installs, rings []int
 	count := func(all *[]int) func(int) int {
 		return func(pid int) (n int) {
 			mu.Lock()
@@ -70,17 +70,17 @@ func (r *Region) Doorbells() (hung, rung func(pid int) int) {
 		*all = append(*all, pid)
 	}
 	r.onExit = func(pid int, ended func()) (func(), error) {
-		note(&asked, pid)
+		note(&installs, pid)
 		return arena.OnExit(pid, func() {
 			ended()
-			note(&told, pid)
+			note(&rings, pid)
 		})
 	}
-	return count(&asked), count(&told)
+	return count(&installs), count(&rings)
 }
 
-// SlowDoorbells makes it take a while to take doorbells down, and returns how many
-// there are.
+// SlowDoorbells makes the removal of a doorbell take 3 ms, and returns the number of
+// installed doorbells.
 func (r *Region) SlowDoorbells() *atomic.Int32 {
 	var up atomic.Int32
 	r.onExit = func(pid int, ended func()) (func(), error) {
@@ -99,13 +99,13 @@ func (r *Region) SlowDoorbells() *atomic.Int32 {
 	return &up
 }
 
-// SignAs changes as which process this one is shown.
+// SignAs changes the PID under which this process is listed.
 func (r *Region) SignAs(pid int) { r.member.Sign(pid, "other") }
 
-// Now is the clock of tickets.
+// Now returns the time of the clock of tickets, in ns.
 func Now() int64 { return arena.Now() }
 
-// Waiting is how many of this process wait for anything of the region.
+// Waiting returns the number of waiters for slots of the region in this process.
 func (r *Region) Waiting() (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -115,8 +115,8 @@ func (r *Region) Waiting() (n int) {
 	return n
 }
 
-// Undisturbed calls a function while the region's goroutine waits, and returns
-// how often the process was rung meanwhile.
+// Undisturbed calls f while the watcher waits for the region's lock, and returns how
+// often the process was rung meanwhile.
 func (r *Region) Undisturbed(f func()) (rung uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -125,10 +125,10 @@ func (r *Region) Undisturbed(f func()) (rung uint64) {
 	return r.member.Bell() - before
 }
 
-// Watch tells of how many participants the region wants doorbells, and how long it sleeps
-// unless it is rung.
+// Watch returns the number of participants that the watcher wants doorbells of, and how
+// long it sleeps without a ring.
 func (r *Region) Watch() (doorbells int, pace time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return bits.OnesCount64(r.watch.bells), time.Duration(r.watch.due - r.watch.waited)
+	return bits.OnesCount64(r.watch.bellMask), time.Duration(r.watch.due - r.watch.lastWaiting)
 }

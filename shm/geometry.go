@@ -10,14 +10,14 @@ import (
 	"github.com/stintgo/stint/shm/internal/pool"
 )
 
-// Geometry is what a region is made for. All processes have to give the same.
+// Geometry is what a region contains. All processes must open it with the same geometry.
 type Geometry struct {
-	Slots   []int  `json:"slots"` // of each limit, from 1 to SlotsMax
+	Slots   []int  `json:"slots"` // number of slots of each limit, from 1 to SlotsMax
 	Mutexes int    `json:"mutexes"`
-	Rates   []Rate `json:"rates,omitempty"` // of each bucket
+	Rates   []Rate `json:"rates,omitempty"` // one per bucket
 }
 
-// String is how messages show a geometry, as in
+// String returns the geometry as messages show it, as in
 // "slots [4 16], 1 mutex, rates [20/s capacity 5]".
 func (g Geometry) String() string {
 	var parts []string
@@ -43,7 +43,7 @@ func (g Geometry) String() string {
 
 func (g Geometry) validate() error {
 	var problems []error
-	few := g.Mutexes >= 0 && g.Mutexes <= limitsMax // so that the sum is one
+	few := g.Mutexes >= 0 && g.Mutexes <= limitsMax // else the sum may overflow
 	if !few {
 		problems = append(problems, fmt.Errorf("geometry.Mutexes is %d, want 0 to %d", g.Mutexes, limitsMax))
 	}
@@ -63,9 +63,9 @@ func (g Geometry) validate() error {
 	return errors.Join(problems...)
 }
 
-// geometryOf is the opposite of numbers.
+// geometryOf decodes a geometry from the form that numbers returns.
 func geometryOf(all []uint64) (g Geometry, err error) {
-	g.Slots = []int{} // in JSON a list, also without limits
+	g.Slots = []int{} // in JSON a list, also if it is empty
 	if len(all) < 2 || all[0] > limitsMax || all[1] > limitsMax || 2+2*int(all[1]) > len(all) {
 		return g, fmt.Errorf("%w: its geometry is %d", ErrMismatch, all)
 	}
@@ -80,13 +80,13 @@ func geometryOf(all []uint64) (g Geometry, err error) {
 	return g, nil
 }
 
-// shape is that of the pool: a mutex is a limit of one slot.
+// shape returns the shape of the pool: a mutex is a limit of one slot.
 func (g Geometry) shape() pool.Shape {
 	limits := slices.Concat(g.Slots, slices.Repeat([]int{1}, g.Mutexes))
 	return pool.Shape{Participants: ProcessesMax, Limits: limits, Buckets: len(g.Rates)}
 }
 
-// numbers is the geometry as it is written into the region.
+// numbers encodes the geometry as it is stored in the region.
 func (g Geometry) numbers() []uint64 {
 	all := []uint64{uint64(g.Mutexes), uint64(len(g.Rates))}
 	for _, rate := range g.Rates {

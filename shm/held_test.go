@@ -14,8 +14,8 @@ import (
 	"github.com/stintgo/stint/shm"
 )
 
-// A task that its own key holds back does not have its process go before others: the
-// slots would be for other tasks of the process, of lower tiers.
+// A task that waits for its own key does not give its process precedence: the slots would
+// go to other tasks of the process, of lower tiers.
 func TestB8_TaskHeldBackByItsKey(t *testing.T) {
 	path, two := filepath.Join(t.TempDir(), "region"), shm.Geometry{Slots: []int{2}}
 	a := stint.New(2, stint.Config{Slots: punctual(t, path, two), PerKey: 1})
@@ -26,7 +26,7 @@ func TestB8_TaskHeldBackByItsKey(t *testing.T) {
 	slot := served(t, arrive(t, b))
 
 	const tasks = 20
-	var order []stint.Priority // whoever appends has the slot
+	var order []stint.Priority // guarded by the slot: only its holder appends
 	var all sync.WaitGroup
 	queue := func(s stint.Scheduler, tier stint.Priority) {
 		all.Add(1)
@@ -40,7 +40,7 @@ func TestB8_TaskHeldBackByItsKey(t *testing.T) {
 		queue(a, stint.Low)
 		queue(b, stint.Normal)
 	}
-	until(t, "they do not wait", func() bool { return a.Stats().Queued == tasks+1 && b.Stats().Queued == tasks })
+	until(t, "not all tasks wait", func() bool { return a.Stats().Queued == tasks+1 && b.Stats().Queued == tasks })
 	slot.Release()
 	all.Wait()
 	if !slices.Equal(order[:tasks], slices.Repeat([]stint.Priority{stint.Normal}, tasks)) {
@@ -50,7 +50,7 @@ func TestB8_TaskHeldBackByItsKey(t *testing.T) {
 	served(t, held).Release()
 }
 
-// The slot of a task is for the next one of its key, if that goes before all others:
+// The slot of a task goes to the next task of its key, if that one precedes all others:
 // it has waited for nothing else.
 func TestB8_SlotThatFreesItsKey(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
@@ -67,7 +67,7 @@ func TestB8_SlotThatFreesItsKey(t *testing.T) {
 	served(t, other)
 }
 
-// A slot that comes back in a process which could not use it is free at once.
+// A slot that is released in a process that cannot use it is free at once.
 func TestB8_SlotThatCouldNotBeUsed(t *testing.T) {
 	for name, hold := range map[string]func(s stint.Scheduler){
 		"paused": func(s stint.Scheduler) { s.Pause("test") },
@@ -79,13 +79,13 @@ func TestB8_SlotThatCouldNotBeUsed(t *testing.T) {
 			b := stint.New(2, stint.Config{Slots: punctual(t, path, two)})
 			served(t, arrive(t, a.Key("k")))
 			arrive(t, a.Key("k"))
-			for range 20 { // the process itself may find the slot at any moment
+			for range 20 { // other processes may take the slot at any moment
 				running := served(t, arrive(t, a))
 				hold(a)
 				running.Release()
 				p, ok := b.TryAcquire(t.Context())
 				if !ok {
-					t.Fatal("a slot that nobody has was refused")
+					t.Fatal("a slot that is not held was refused")
 				}
 				a.Resume()
 				p.Release()

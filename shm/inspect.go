@@ -16,41 +16,41 @@ type Info struct {
 	Name      string       `json:"name"`
 	Path      string       `json:"path"`
 	Geometry  Geometry     `json:"geometry"`
-	Processes []Process    `json:"processes"` // that live and have it open
-	Slots     []LimitUsage `json:"slots"`     // of each limit
-	Mutexes   []LimitUsage `json:"mutexes"`   // of each mutex, which is a limit of one slot
+	Processes []Process    `json:"processes"` // living processes that have it open
+	Slots     []LimitUsage `json:"slots"`     // one per limit
+	Mutexes   []LimitUsage `json:"mutexes"`   // one per mutex, which is a limit of one slot
 
-	Buckets []stint.BucketUsage `json:"buckets,omitempty"` // of each rate
-	Err     string              `json:"err,omitempty"`     // why nothing more is known; only of [List]
+	Buckets []stint.BucketUsage `json:"buckets,omitempty"` // one per rate
+	Err     string              `json:"err,omitempty"`     // why the other fields are empty; set only by [List]
 }
 
 // LimitUsage is the state of a limit.
 type LimitUsage struct {
 	Max     int            `json:"max"`
-	Running int            `json:"running"` // slots that the living hold
+	Running int            `json:"running"` // slots that living processes hold
 	Waiting int            `json:"waiting"`
 	Holders []ProcessUsage `json:"holders"`
 }
 
-// ProcessUsage is what a process holds of a limit, and what of it waits.
+// ProcessUsage is the number of slots that a process holds of a limit, and of its
+// waiters.
 type ProcessUsage struct {
 	Process
 	Slots   int `json:"slots"`
 	Waiting int `json:"waiting"`
-	// Dead says that the process has died, and nobody has asked for its slots since:
-	// the next to do so gets them. Its name may be gone.
+	// Dead says that the process has died and its slots are not recovered yet: the next
+	// process that asks for a slot recovers them. Name may be empty.
 	Dead bool `json:"dead,omitempty"`
 }
 
-// Inspect tells who shares a region, and what they hold. It does not join, so it
-// works as well while [ProcessesMax] processes have the region open, and changes
-// nothing. While they take and release, the numbers are of times that are close
-// together.
+// Inspect returns the state of a region and of the processes that share it. It does not
+// join, so it changes nothing, and works also while [ProcessesMax] processes have the
+// region open. While they take and release slots, the numbers are not of the same
+// instant.
 //
-// It fails with [ErrMismatch] if the file is no region or one that this version of
-// the package does not know, or that is of another time namespace, with [ErrNotOurs],
-// or with what else there is in the way: that nobody has finished making it, or that it
-// is of before the machine was started.
+// It fails with [ErrMismatch] if the file is not a region, is of an unknown version of
+// this package, or belongs to another time namespace; with [ErrNotOurs]; or with another
+// error if the region is incomplete, or was made before the machine was started.
 func Inspect(name string) (Info, error) {
 	info, err := inspect(name)
 	if err != nil {
@@ -62,7 +62,7 @@ func Inspect(name string) (Info, error) {
 func inspect(name string) (info Info, err error) {
 	info = Info{
 		Name: name, Geometry: Geometry{Slots: []int{}},
-		Processes: []Process{}, Slots: []LimitUsage{}, Mutexes: []LimitUsage{}, // lists in JSON, also where there are none
+		Processes: []Process{}, Slots: []LimitUsage{}, Mutexes: []LimitUsage{}, // lists in JSON, also if they are empty
 	}
 	if info.Path, err = pathOf(name, arena.Private); err != nil {
 		return info, err
@@ -71,7 +71,7 @@ func inspect(name string) (info Info, err error) {
 	if err != nil {
 		return info, err
 	}
-	defer a.Close() //nolint:errcheck // it was read only
+	defer a.Close() //nolint:errcheck // it was only read
 	if info.Geometry, err = geometryOf(a.Geometry()); err != nil {
 		return info, err
 	}
@@ -93,7 +93,7 @@ func inspect(name string) (info Info, err error) {
 		}
 	}
 	for i, rate := range info.Geometry.Rates {
-		info.Buckets = append(info.Buckets, bucketUsage(rate.meter(), p.Line(i)))
+		info.Buckets = append(info.Buckets, bucketUsage(rate.meter(), p.BucketState(i)))
 	}
 	return info, nil
 }
@@ -110,8 +110,8 @@ func usageOf(n int, now pool.Usage, seen *processes) LimitUsage {
 	return u
 }
 
-// List inspects all regions in this user's directory in /dev/shm, in the order of
-// their names. Of one that cannot be inspected it says why in Err.
+// List inspects all regions in this user's directory in /dev/shm, sorted by name. If a
+// region cannot be inspected, its Err holds the reason.
 func List() ([]Info, error) {
 	names, err := files()
 	if err != nil {
@@ -134,7 +134,7 @@ func List() ([]Info, error) {
 func files() (names []string, err error) {
 	dir, err := arena.Private()
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil // nobody has made a region
+		return nil, nil // no region has been made
 	}
 	if err != nil {
 		return nil, err
@@ -146,12 +146,12 @@ func files() (names []string, err error) {
 	return names, err
 }
 
-// Remove deletes a region that no living process has open, with what the dead left
-// in it. It fails with [ErrInUse], which names who has it open, with [ErrStuck],
-// [ErrNotOurs], or [ErrMismatch] if the file is something else. Regions that [Inspect]
-// refuses are removed: of before the machine was started, of other versions, and those
-// that nobody has finished, from which an empty file cannot be told. It waits like
-// [Open] while another process opens or removes it.
+// Remove deletes a region that no living process has open, with what dead processes left
+// in it. It fails with [ErrInUse], which names the processes that have it open, with
+// [ErrStuck], [ErrNotOurs], or [ErrMismatch] if the file is something else. It also
+// removes regions that [Inspect] refuses: those from before the machine was started, of
+// other versions, and incomplete ones, which include empty files. Like [Open] it waits
+// while another process opens or removes the region.
 func Remove(name string) error {
 	path, err := pathOf(name, arena.Private)
 	if err == nil {
@@ -163,15 +163,14 @@ func Remove(name string) error {
 	return nil
 }
 
-// named adds to the error of a region that is in use who uses it, if that can be
-// seen.
+// named adds the processes that use a region to an [ErrInUse], if they are known.
 func named(err error, path string) error {
 	if !errors.Is(err, ErrInUse) {
 		return err
 	}
 	info, unknown := inspect(path)
 	if unknown != nil || len(info.Processes) == 0 {
-		return fmt.Errorf("%w: `fuser -v %s` tells who has it open", err, path)
+		return fmt.Errorf("%w: `fuser -v %s` lists the processes that have it open", err, path)
 	}
 	var users []string
 	for _, p := range info.Processes {

@@ -27,7 +27,7 @@ func inspect(t *testing.T, name string) shm.Info {
 	return info
 }
 
-// Who inspects sees the living, who waits, and the dead that nobody has looked for.
+// Inspect reports living holders, waiters, and dead holders that are not recovered yet.
 func TestB8_Inspect(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	dead, living := start(t, "hold", path), start(t, "hold", path)
@@ -84,22 +84,22 @@ func asJSON(t *testing.T, v any) string {
 	return string(text)
 }
 
-// What is full can be inspected.
-// Who has something and is stopped is told of, and not whoever has its number.
+// A holder that is stopped is reported as stopped, and a process that only has the
+// registered PID of another holder is not.
 func TestB8_InspectStopped(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	p := start(t, "sign", path)
-	p.tell(t, strconv.Itoa(p.cmd.Process.Pid))
+	p.send(t, strconv.Itoa(p.cmd.Process.Pid))
 	p.await(1)
 	other := start(t, "sign", path+" of another")
-	other.tell(t, strconv.Itoa(p.cmd.Process.Pid))
+	other.send(t, strconv.Itoa(p.cmd.Process.Pid))
 	other.await(1)
 	stopped := func(path string) bool {
 		info := inspect(t, path)
 		holder := info.Slots[0].Holders[0].Process
 		want := p
 		if path == other.path {
-			want = other // it can be seen to hold what the number does not
+			want = other // it is known to hold the lock, which the process with the PID does not
 		}
 		if len(info.Processes) != 1 || info.Processes[0] != holder || holder.PID != want.cmd.Process.Pid {
 			t.Errorf("processes %+v, and the holder is %+v", info.Processes, holder)
@@ -107,14 +107,14 @@ func TestB8_InspectStopped(t *testing.T) {
 		return holder.Stopped
 	}
 	if stopped(path) {
-		t.Error("a process that runs is said to be stopped")
+		t.Error("a running process is reported as stopped")
 	}
 	p.signal(t, syscall.SIGSTOP)
 	if !stopped(path) {
-		t.Error("nothing tells that the process is stopped")
+		t.Error("a stopped process is not reported as stopped")
 	}
 	if stopped(path + " of another") {
-		t.Error("the number is of a process that has nothing to do with the region, and it is told of that")
+		t.Error("a process is reported as stopped because an unrelated process with its PID is")
 	}
 	if err := shm.Remove(path); err == nil || !strings.Contains(err.Error(), "(stopped)") {
 		t.Errorf("Remove: %v, want that the process is stopped", err)
@@ -123,12 +123,12 @@ func TestB8_InspectStopped(t *testing.T) {
 	until(t, "the process is stopped for ever", func() bool { return !stopped(path) })
 }
 
-// A process that has ended, and left its open file to others that live, is not shown as the
-// holder: one of those is, and the first is named beside it.
-func TestB8_InspectNamesWhatOutlivedAProcess(t *testing.T) {
+// If a process has ended and left its open file to living ones, one of those is shown as
+// the holder, and the ended one is named beside it.
+func TestB8_InspectNamesTheSurvivor(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
-	shell := start(t, "turn", path)
-	shell.tell(t, "exec 4<&0; cat <&4 >/dev/null 2>&1 & printf $!; sh -c 'cat; :' <&4 >/dev/null 2>&1 & echo .")
+	shell := start(t, "exec shell", path)
+	shell.send(t, "exec 4<&0; cat <&4 >/dev/null 2>&1 & printf $!; sh -c 'cat; :' <&4 >/dev/null 2>&1 & echo .")
 	first, err := strconv.Atoi(shell.readUntil(t, "."))
 	if err != nil {
 		t.Fatal(err)
@@ -145,14 +145,14 @@ func TestB8_InspectNamesWhatOutlivedAProcess(t *testing.T) {
 	shell.kill()
 	// The shell of the second has a child, which has the file as well.
 	want = shm.Process{PID: first, Name: "cat", Outlived: fmt.Sprintf("shell[%d]", want.PID), Others: 2}
-	until(t, "not all are seen", func() bool { return inspect(t, path).Processes[0].Others == 2 })
+	until(t, "not all processes are seen", func() bool { return inspect(t, path).Processes[0].Others == 2 })
 	check()
 	shown := fmt.Sprintf("cat[%d] (with 2 more, outlived %s)", first, want.Outlived)
 	if err := shm.Remove(path); err == nil || !strings.Contains(err.Error(), shown) {
 		t.Errorf("Remove: %v, want that it names %s", err, shown)
 	}
 	shell.in.Close()
-	until(t, "nothing lives and something is shown", func() bool { return len(inspect(t, path).Processes) == 0 })
+	until(t, "processes are listed although none lives", func() bool { return len(inspect(t, path).Processes) == 0 })
 }
 
 func TestB8_InspectFull(t *testing.T) {
@@ -165,7 +165,7 @@ func TestB8_InspectFull(t *testing.T) {
 	}
 }
 
-// A geometry is what it was, when it is read from the region.
+// A geometry that is read from the region equals the one that it was made with.
 func TestB8_InspectGeometry(t *testing.T) {
 	for _, g := range []shm.Geometry{
 		{Slots: []int{1}},
@@ -182,12 +182,12 @@ func TestB8_InspectGeometry(t *testing.T) {
 			t.Errorf("in JSON a list is null:\n%s", text)
 		}
 		if len(info.Slots) != len(g.Slots) || len(info.Mutexes) != g.Mutexes {
-			t.Errorf("it tells of %d limits and %d mutexes, want %v", len(info.Slots), len(info.Mutexes), g)
+			t.Errorf("it has %d limits and %d mutexes, want %v", len(info.Slots), len(info.Mutexes), g)
 		}
 	}
 }
 
-// List tells of all that is in the directory, also of what is no region.
+// List returns all files of the directory, also those that are not regions.
 func TestB8_List(t *testing.T) {
 	name := uniqueName(t)
 	open(t, name, geometry)
@@ -207,13 +207,13 @@ func TestB8_List(t *testing.T) {
 	for name, says := range map[string]string{name: "", name + ".notes": "something else", name + ".raw": "next to open"} {
 		i := slices.IndexFunc(all, func(info shm.Info) bool { return info.Name == name })
 		if i < 0 || !strings.Contains(all[i].Err, says) || (says == "") != (len(all[i].Slots) == 1) {
-			t.Errorf("of %s it tells %+v, want something of %q", name, all, says)
+			t.Errorf("list has for %s: %+v, want an error with %q", name, all, says)
 		}
 	}
 }
 
-// uniqueName is the name of a region that is removed, with all whose names begin
-// like it, when the test has ended.
+// uniqueName returns a name for a region. All files whose names begin with it are removed
+// when the test ends.
 func uniqueName(t *testing.T) string {
 	t.Helper()
 	name := "test-" + filepath.Base(filepath.Dir(t.TempDir()))
@@ -223,13 +223,13 @@ func uniqueName(t *testing.T) string {
 			t.Errorf("found %q, %v; want files", found, err)
 		}
 		for _, path := range found {
-			os.Remove(path) //nolint:errcheck // the next one would tell
+			os.Remove(path) //nolint:errcheck // a failure shows in the next run
 		}
 	})
 	return name
 }
 
-// A region goes when nobody has it open, and not before.
+// Remove removes a region only if it is not open in any process.
 func TestB8_Remove(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	p := start(t, "hold", path)
@@ -252,9 +252,9 @@ func TestB8_Remove(t *testing.T) {
 	}
 }
 
-// What cannot be inspected, as that of another version, can be removed when nobody has
-// it open.
-func TestB8_RemoveWhatIsUnknown(t *testing.T) {
+// A file that cannot be inspected, such as one of another version, can be removed when it
+// is not in use.
+func TestB8_RemoveAnUnknownVersion(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	r := open(t, path, geometry)
 	f, err := os.OpenFile(path, os.O_RDWR, 0)

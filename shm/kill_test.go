@@ -21,12 +21,12 @@ import (
 	"github.com/stintgo/stint/shm"
 )
 
-// patience is for machines that are very busy; no test waits for it if all is
-// well.
+// patience is the timeout of these tests. It is for very busy machines; a test that
+// passes never waits for it.
 const patience = time.Minute
 
-// kills is how many processes are killed. STINT_SEEDS is another number, for those
-// who have time.
+// kills is the number of processes to kill. STINT_SEEDS sets another one, for a longer
+// run.
 func kills(t *testing.T) int64 {
 	t.Helper()
 	text := os.Getenv("STINT_SEEDS")
@@ -40,9 +40,9 @@ func kills(t *testing.T) int64 {
 	return n
 }
 
-// Eight processes take and give back slots, and are killed at random. Each slot is
-// had by one at a time, which the processes see by locks of the kernel, what a dead
-// one had comes back while the others work, and in the end all slots are there.
+// Eight processes take and release slots, and are killed at random. Each slot has one
+// holder at a time, which the processes check with locks of the kernel; what a dead
+// process held is recovered while the others work; and in the end all slots are there.
 func TestB8_KilledProcesses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	lot := seeded.Rand(t)
@@ -57,15 +57,15 @@ func TestB8_KilledProcesses(t *testing.T) {
 			for left.Add(-1) >= 0 {
 				p := start(t, "work", path)
 				if !p.await(1 + lot.IntN(100)) {
-					t.Error("a process ended by itself")
+					t.Error("a process ended without being killed")
 					return
 				}
 				killed := shm.Now()
 				if !p.kill() {
-					t.Error("a process ended by itself")
+					t.Error("a process ended without being killed")
 					return
 				}
-				if err := giveUp(path, p.cmd.Process.Pid); err != nil {
+				if err := awaitRecovery(path, p.cmd.Process.Pid); err != nil {
 					t.Error(err)
 					return
 				}
@@ -80,8 +80,8 @@ func TestB8_KilledProcesses(t *testing.T) {
 	wantAll(t, path)
 }
 
-// keepAsking takes all slots and gives them back, again and again, through a region
-// of its own: so somebody waits for each slot that the dead have.
+// keepAsking takes and releases all slots in a loop, through a region of its own: so
+// there is a waiter for each slot of a dead process.
 func keepAsking(t *testing.T, path string) (stop func()) {
 	t.Helper()
 	n := geometry.Slots[0]
@@ -107,8 +107,8 @@ func keepAsking(t *testing.T, path string) (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-// giveUp waits until a process that has ended has nothing of a region any more.
-func giveUp(path string, pid int) error {
+// awaitRecovery waits until a process that has ended holds nothing of a region any more.
+func awaitRecovery(path string, pid int) error {
 	for began := shm.Now(); ; runtime.Gosched() {
 		info, err := shm.Inspect(path)
 		has := func(h shm.ProcessUsage) bool { return h.PID == pid }
@@ -118,13 +118,13 @@ func giveUp(path string, pid int) error {
 		case !slices.ContainsFunc(info.Slots[0].Holders, has):
 			return nil
 		case shm.Now()-began > int64(patience):
-			return fmt.Errorf("slots of a dead process do not come back: %+v", info)
+			return fmt.Errorf("slots of a dead process are not recovered: %+v", info)
 		}
 	}
 }
 
-// logTimes tells how fast deaths were made good. How busy the machine is, nobody
-// knows, so nothing is asked of it.
+// logTimes logs how long recoveries took. There are no bounds for them, as the load of
+// the machine is unknown.
 func logTimes(t *testing.T, took <-chan time.Duration) {
 	t.Helper()
 	var all []time.Duration
@@ -132,11 +132,11 @@ func logTimes(t *testing.T, took <-chan time.Duration) {
 		all = append(all, d)
 	}
 	if len(all) == 0 {
-		t.Fatal("nobody was killed")
+		t.Fatal("no process was killed")
 	}
 	slices.Sort(all)
 	late, _ := slices.BinarySearch(all, 100*time.Millisecond)
-	t.Logf("of %d deaths half were made good in %v, 99%% in %v, all in %v; %d took 100ms or more", len(all),
+	t.Logf("of %d recoveries half took at most %v, 99%% %v, all %v; %d took 100ms or more", len(all),
 		all[len(all)/2], all[len(all)*99/100], all[len(all)-1], len(all)-late)
 }
 
@@ -162,8 +162,7 @@ func wantAll(t *testing.T, path string) {
 	}
 }
 
-// A slot of a process that was killed comes to whoever waits, and to one who only
-// tries.
+// A slot of a killed process goes to a waiter, and to a caller that only tries.
 func TestB8_SlotOfTheDead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	r := open(t, path, geometry)
@@ -201,7 +200,7 @@ func TestB8_SlotOfTheDead(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if _, err := s.Acquire(ctx); err != nil {
-		t.Fatalf("the slot of a dead process does not come back: %v", err)
+		t.Fatalf("the slot of a dead process is not recovered: %v", err)
 	}
 	holders[1].kill()
 	tries := open(t, path, geometry).Slots(0)
@@ -211,7 +210,7 @@ func TestB8_SlotOfTheDead(t *testing.T) {
 			break
 		}
 		if shm.Now()-began > int64(patience) {
-			t.Fatal("one who only tries never gets the slot of a dead process")
+			t.Fatal("TryAcquire never gets the slot of a dead process")
 		}
 	}
 }

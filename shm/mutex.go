@@ -12,18 +12,19 @@ import (
 // lock.
 var ErrNotLocked = errors.New("shm: the mutex is not locked by this process")
 
-// Mutex is a lock that processes share. Who waits is served by the priority of
-// its context, and in the order of arrival; see [Slots] for that of processes. It
-// is not recursive. All methods may be called from many goroutines: a process
-// holds the lock, not a goroutine, so one may lock it and another unlock it.
+// Mutex is a lock that processes share. Waiters of a process are served by the priority
+// of their contexts, and in the order of arrival; for the order among processes see
+// [Slots]. It is not recursive. All methods may be called from any goroutine: the lock
+// belongs to the process, not to a goroutine, so one goroutine may lock it and another
+// unlock it.
 //
-// A process that dies while it holds the lock leaves it free, and whoever has it
-// next is told: what the lock protects may be in the middle of a change.
+// If a process dies while it holds the lock, the lock becomes free, and Lock reports it
+// as abandoned to the next holder: the data that it protects may be inconsistent.
 type Mutex struct {
 	slots  *Slots
-	queue  stint.Scheduler // of the one slot
-	locked atomic.Bool     // by this process,
-	permit stint.Permit    // with this
+	queue  stint.Scheduler // a scheduler of one slot
+	locked atomic.Bool     // by this process
+	permit stint.Permit    // of the slot while locked
 }
 
 func newMutex(slots *Slots) *Mutex {
@@ -37,8 +38,8 @@ func (r *Region) Mutex(i int) *Mutex {
 	return r.mutexes[i]
 }
 
-// Lock locks m, and waits until it can or ctx ends. abandoned says that whoever
-// held it last has died, or closed its region, without unlocking it. The error is
+// Lock locks m. It blocks until m is free or ctx ends. abandoned reports that the
+// previous holder died, or closed its region, without unlocking m. The error is
 // [context.Cause] of ctx, or [ErrClosed]; then the lock is not held.
 func (m *Mutex) Lock(ctx context.Context) (abandoned bool, err error) {
 	p, err := m.queue.Acquire(ctx)
@@ -48,10 +49,9 @@ func (m *Mutex) Lock(ctx context.Context) (abandoned bool, err error) {
 	return m.own(p), nil
 }
 
-// TryLock locks m if it is free and nobody of normal priority or a higher one
-// waits for it, and reports whether it did. It does not block. abandoned is that of
-// [Mutex.Lock]. It does not tell why it did not: of a closed region too the lock is
-// not to be had, and [Mutex.Lock] says so.
+// TryLock locks m if it is free and no caller of normal or higher priority waits for it,
+// and reports whether it did. It does not block. abandoned is as for [Mutex.Lock]. If the
+// region is closed, locked is false; [Mutex.Lock] returns that error.
 func (m *Mutex) TryLock() (locked, abandoned bool) {
 	p, ok := m.queue.TryAcquire(context.Background())
 	if !ok {
@@ -61,8 +61,8 @@ func (m *Mutex) TryLock() (locked, abandoned bool) {
 }
 
 // own marks m as locked by this process and reports whether the lock was abandoned. It
-// reads that first: once locked is set another goroutine may unlock m and lock it again,
-// which overwrites abandoned.
+// reads abandoned first: once locked is set, another goroutine may unlock m and lock it
+// again, which overwrites abandoned.
 func (m *Mutex) own(p stint.Permit) (abandoned bool) {
 	abandoned = m.slots.abandoned
 	m.permit = p
@@ -70,15 +70,15 @@ func (m *Mutex) own(p stint.Permit) (abandoned bool) {
 	return abandoned
 }
 
-// Unlock unlocks m and wakes who is next. It fails with [ErrNotLocked] if this
-// process does not hold it, and then does nothing; and with [ErrClosed] if the region
-// was closed meanwhile: the lock went with it, so others may have had it since.
+// Unlock unlocks m and wakes the next waiter. If this process does not hold m, it does
+// nothing and returns [ErrNotLocked]. It returns [ErrClosed] if the region was closed
+// meanwhile: Close released the lock, so other processes may have held it since.
 func (m *Mutex) Unlock() error {
 	if !m.locked.CompareAndSwap(true, false) {
 		return ErrNotLocked
 	}
 	gone := m.slots.region.closed.Load()
-	p := m.permit // another may have the lock, and its permit here, before Release returns
+	p := m.permit // before Release returns another goroutine may lock m and overwrite permit
 	p.Release()
 	if gone {
 		return ErrClosed

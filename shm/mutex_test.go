@@ -13,7 +13,7 @@ import (
 	"github.com/stintgo/stint/shm"
 )
 
-// mutex opens a region and returns a mutex of it.
+// mutex opens the region at path and returns its mutex.
 func mutex(t *testing.T, path string) *shm.Mutex {
 	t.Helper()
 	return open(t, path, geometry).Mutex(0)
@@ -69,7 +69,7 @@ func TestD8_MutexTryLock(t *testing.T) {
 	}
 	for name, m := range map[string]*shm.Mutex{"the same process": a, "another": b} {
 		if locked, _ := m.TryLock(); locked {
-			t.Errorf("%s locked it twice", name)
+			t.Errorf("%s locked a locked mutex", name)
 		}
 	}
 	unlock(t, a)
@@ -99,15 +99,15 @@ func TestD8_MutexLockEndsWithItsContext(t *testing.T) {
 	unlock(t, b)
 }
 
-func TestD8_MutexUnlockByAnother(t *testing.T) {
+func TestD8_MutexUnlockByAnotherProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	a, b := mutex(t, path), mutex(t, path)
 	lock(t, a, false)
 	if err := b.Unlock(); !errors.Is(err, shm.ErrNotLocked) {
-		t.Errorf("another unlocked it: %v", err)
+		t.Errorf("another process unlocked it: %v", err)
 	}
 	if locked, _ := b.TryLock(); locked {
-		t.Error("another has the lock")
+		t.Error("another process has the lock")
 	}
 	unlock(t, a)
 	if err := a.Unlock(); !errors.Is(err, shm.ErrNotLocked) {
@@ -115,8 +115,8 @@ func TestD8_MutexUnlockByAnother(t *testing.T) {
 	}
 }
 
-// The lock of a process that was killed goes to who waits, and to who tries, and
-// the first to have it is told.
+// The lock of a killed process goes to a waiter, and to a caller of TryLock; the first of
+// them is informed that it was abandoned.
 func TestD8_MutexOfTheDead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	m := mutex(t, path)
@@ -126,7 +126,7 @@ func TestD8_MutexOfTheDead(t *testing.T) {
 			until(t, "the lock of a dead process was refused", func() bool {
 				locked, abandoned := m.TryLock()
 				if locked && !abandoned {
-					t.Error("nobody was told that the lock was abandoned")
+					t.Error("the lock was not reported as abandoned")
 				}
 				return locked
 			})
@@ -137,7 +137,7 @@ func TestD8_MutexOfTheDead(t *testing.T) {
 			t.Fatal("the process has ended")
 		}
 		if locked, _ := m.TryLock(); locked {
-			t.Fatal("got a lock that another holds")
+			t.Fatal("got a lock that another process holds")
 		}
 		p.kill()
 		get()
@@ -147,7 +147,7 @@ func TestD8_MutexOfTheDead(t *testing.T) {
 	}
 }
 
-// Who waits when its region is closed is told so.
+// A call of Lock that waits when its region is closed returns ErrClosed.
 func TestD8_MutexOfAClosedRegion(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	a := mutex(t, path)
@@ -170,7 +170,7 @@ func TestD8_MutexOfAClosedRegion(t *testing.T) {
 	unlock(t, a)
 }
 
-// The lock goes with the region, and who unlocks it then is told.
+// Closing the region releases the lock, and a later Unlock returns ErrClosed.
 func TestD8_MutexUnlockOfAClosedRegion(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	r := open(t, path, geometry)
@@ -187,13 +187,14 @@ func TestD8_MutexUnlockOfAClosedRegion(t *testing.T) {
 		}
 	}
 	if locked, _ := mutex(t, path).TryLock(); locked {
-		t.Error("that has unlocked what another holds")
+		t.Error("Unlock has released a lock that another process holds")
 	}
 	unlock(t, other)
 }
 
-// A lock may be unlocked by another goroutine while the call of Lock that got it returns: what
-// Lock reports is read before that is possible. The race detector sees an earlier order.
+// A lock may be unlocked by another goroutine while the call of Lock that got it returns:
+// what Lock reports is read before that is possible. The race detector sees an earlier
+// order.
 func TestD8_MutexUnlockWhileLockReturns(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	m := mutex(t, path)

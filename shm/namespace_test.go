@@ -19,22 +19,23 @@ import (
 
 const cloneNewTime = 0x80 // which syscall does not name
 
-// apart has a process start in namespaces of its own, in which it may do everything,
-// as the same user.
+// apart makes a process start in new namespaces of the given kinds, in which it has all
+// capabilities, as the same user.
 func apart(namespaces uintptr) func(*exec.Cmd) {
 	return func(cmd *exec.Cmd) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{
 			Cloneflags:  syscall.CLONE_NEWUSER | namespaces&^cloneNewTime,
 			UidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}},
 			GidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}},
-			// Of another time is who is started then, not who unshares it.
+			// The new time namespace is that of the children, so the process is started
+			// by unshare.
 			Unshareflags: namespaces & cloneNewTime,
 		}
 	}
 }
 
-// startApart starts a process in namespaces of its own. Where the kernel refuses
-// that to whoever runs the test there is nothing to see, and it returns nil.
+// startApart starts a process in new namespaces. It returns nil if the kernel does not
+// permit that to the user that runs the test.
 func startApart(t *testing.T, namespaces uintptr, does, path string) *process {
 	t.Helper()
 	p, err := tryStart(t, does, path, apart(namespaces))
@@ -48,8 +49,8 @@ func startApart(t *testing.T, namespaces uintptr, does, path string) *process {
 	return p
 }
 
-// A process of another namespace of numbers, where it is number 1, has a slot and
-// waits for one like any other, and what it had comes back when it is killed.
+// A process of another PID namespace, where its PID is 1, holds a slot and waits for one
+// like any other, and what it held is recovered when it is killed.
 func TestB8_PIDNamespace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	for range 3 {
@@ -65,11 +66,11 @@ func TestB8_PIDNamespace(t *testing.T) {
 		}
 		here := start(t, "hold one", path)
 		there := startApart(t, syscall.CLONE_NEWPID, "hold one", path)
-		until(t, "they do not wait", func() bool { return inspect(t, path).Slots[0].Waiting == 2 })
+		until(t, "not both wait", func() bool { return inspect(t, path).Slots[0].Waiting == 2 })
 		p.kill()
 		order := inOrder(here, there)
 		first := <-order
-		until(t, "it is not one who runs and one who waits", func() bool {
+		until(t, "it is not one holder and one waiter", func() bool {
 			u := inspect(t, path).Slots[0]
 			return u.Running == 1 && u.Waiting == 1
 		})
@@ -80,7 +81,7 @@ func TestB8_PIDNamespace(t *testing.T) {
 	}
 }
 
-// inOrder tells which process has a slot, one after the other.
+// inOrder delivers the processes in the order in which they get a slot.
 func inOrder(all ...*process) <-chan *process {
 	order := make(chan *process, len(all))
 	for _, p := range all {
@@ -92,8 +93,8 @@ func inOrder(all ...*process) <-chan *process {
 	return order
 }
 
-// A clock of another namespace may show another time, so what it is read for cannot
-// be shared.
+// The clock of another time namespace may show another time, so a region cannot be shared
+// with it.
 func TestB8_TimeNamespace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	r := open(t, path, geometry)
@@ -108,13 +109,13 @@ func TestB8_TimeNamespace(t *testing.T) {
 		t.Error(err)
 	}
 	if says := startApart(t, cloneNewTime, "open", path).says(); says != "<nil>" {
-		t.Errorf("nobody uses it, and yet it was not made anew: %q", says)
+		t.Errorf("the region is not in use and was not made anew: %q", says)
 	}
 	open(t, path, geometry)
 }
 
-// Memory that is not there is an error when the region is made, and smaller regions
-// can be made then.
+// If there is not enough memory, making the region fails, and smaller regions can be made
+// afterwards.
 func TestB8_FullMemory(t *testing.T) {
 	p := startApart(t, syscall.CLONE_NEWNS, "fill", t.TempDir())
 	if p == nil {
@@ -125,7 +126,7 @@ func TestB8_FullMemory(t *testing.T) {
 	}
 }
 
-// fill makes a region where there is no room.
+// fill tries to make a region on a full file system.
 func fill() {
 	must(syscall.Mount("tmpfs", "/dev/shm", "tmpfs", 0, "size=256k"))
 	_, err := shm.Open("region", shm.Geometry{Slots: []int{shm.SlotsMax}})
@@ -135,18 +136,18 @@ func fill() {
 	fmt.Print("and then opened")
 }
 
-// The number of a process that has died is another's at once, which lives on.
+// A slot is recovered if the PID of the dead process belongs to another living process.
 func TestB8_NumberIsUsedAgain(t *testing.T) {
 	p := startApart(t, syscall.CLONE_NEWPID, "again", filepath.Join(t.TempDir(), "region"))
 	if p == nil {
 		return
 	}
 	if says := p.says(); says != "served" {
-		t.Errorf("the slot of a process whose number is another's: %q", says)
+		t.Errorf("the slot of a process whose PID is reused: %q", says)
 	}
 }
 
-// again kills a process that has the slot, starts another with its number, and wants
+// again kills a process that holds the slot, starts another with its PID, and acquires
 // the slot.
 func again() {
 	const number = 1000
@@ -169,15 +170,15 @@ func again() {
 			must(errors.New("the slot does not come back"))
 		}
 	}
-	must(other.cmd.Process.Signal(syscall.Signal(0))) // it lives
+	must(other.cmd.Process.Signal(syscall.Signal(0))) // fails if it does not live
 	fmt.Print("served")
 	other.kill()
 }
 
-// startAs starts a process with a number that is free.
+// startAs starts a process with the given PID, which must be free.
 func startAs(number int, does string) *process {
 	for {
-		// Threads have numbers as well: one of the runtime may have been faster.
+		// Threads have PIDs too: one of the runtime may have taken this one.
 		must(os.WriteFile("/proc/sys/kernel/ns_last_pid", []byte(strconv.Itoa(number-1)), 0o600))
 		p, err := launch(exec.Command("/proc/self/exe"), does, os.Getenv(processRegion))
 		must(err)

@@ -2,5 +2,5 @@
 
 package shm_test
 
-// killsUsual is how many processes are killed if nobody asks for more.
+// killsUsual is the number of processes to kill if STINT_SEEDS is not set.
 const killsUsual = 1000

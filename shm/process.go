@@ -10,26 +10,26 @@ import (
 	"github.com/stintgo/stint/shm/internal/pool"
 )
 
-// Process is one that shares a region.
+// Process is a process that shares a region.
 type Process struct {
-	PID  int    `json:"pid"`  // in its own namespace
+	PID  int    `json:"pid"`  // in the process's own PID namespace
 	Name string `json:"name"` // of its program, at most 32 bytes
 
-	// Stopped says that a signal or a debugger has stopped it: what it holds comes
-	// back when it goes on, or ends. Of a process of another namespace, or that this
-	// one may not look at, it is not known.
+	// Stopped says that a signal or a debugger has stopped the process: what it holds is
+	// released after it continues, or ends. It is not set for a process of another PID
+	// namespace, or one that this process may not inspect.
 	Stopped bool `json:"stopped,omitempty"`
 
-	// Outlived is set if the process that opened the region has ended and processes
-	// that inherited its open file keep what it held. It names the one that has ended,
-	// as name[PID]. PID and Name are then those of the process with the lowest PID
-	// that has the open file, and Others is how many more have it. PID is 0 and Name is
-	// empty if this process may not look at any of them.
+	// Outlived is set if the process that opened the region has ended and processes that
+	// inherited its open file keep what it held. It names the process that has ended, as
+	// name[PID]. PID and Name are then those of the process with the lowest PID that has
+	// the open file, and Others is the number of further ones. PID is 0 and Name is empty
+	// if this process may not inspect any of them.
 	Outlived string `json:"outlived,omitempty"`
 	Others   int    `json:"others,omitempty"`
 }
 
-// describe names a process for people, as in "sleep[812] (stopped, outlived sh[811])".
+// describe formats a process for people, as in "sleep[812] (stopped, outlived sh[811])".
 func describe(p Process) string {
 	if p.PID == 0 && p.Outlived != "" {
 		return "a process that outlived " + p.Outlived
@@ -41,7 +41,7 @@ func describe(p Process) string {
 	return text
 }
 
-// Notes returns what there is to say about the process besides its name and PID, for
+// Notes returns what is remarkable about the process besides its name and PID, for
 // people: nothing, or phrases such as "stopped".
 func (p Process) Notes() (notes []string) {
 	if p.Stopped {
@@ -57,12 +57,12 @@ func (p Process) Notes() (notes []string) {
 	return notes
 }
 
-// processes finds out about the participants that live. Each is looked at once, so that
-// all that Inspect returns is of one time.
+// processes looks up the processes of living participants. It looks up each of them once,
+// so that all that Inspect returns is of one time.
 type processes struct {
 	arena   *arena.Arena
 	seen    map[pool.Party]Process
-	keepers map[int][]arena.Keeper // nil until they are needed
+	keepers map[int][]arena.Keeper // read on first use
 }
 
 func (p *processes) look(party pool.Party) Process {
@@ -75,20 +75,21 @@ func (p *processes) look(party pool.Party) Process {
 	return process
 }
 
-// survivors are the processes that keep what participants held that have ended, as they
-// were found lately: to find them reads the descriptors of all processes.
+// survivors caches the processes that keep what ended participants held: to find them,
+// the descriptors of all processes must be read.
 type survivors map[pool.Party]survivor
 
 type survivor struct {
 	Process
-	found int64 // when, by arena.Now
+	found int64 // time by arena.Now, in ns
 }
 
-// surviveFor is how long a survivor is shown before it is looked for again, in ns.
+// surviveFor is how long a survivor is cached, in ns.
 const surviveFor = int64(5 * time.Second)
 
-// look returns the process that is shown as a participant that lives, and notes it in next
-// if it is not the one that has signed. If that exists, by its PID, nothing is looked for.
+// look returns the process to show for a living participant. If that is not the one that
+// registered, look adds it to next. It searches only if no process has the registered
+// PID.
 func (known survivors) look(party pool.Party, all *processes, next survivors) Process {
 	if !arena.Ended(party.PID) {
 		return Process{PID: party.PID, Name: party.Name}
@@ -102,8 +103,8 @@ func (known survivors) look(party pool.Party, all *processes, next survivors) Pr
 	return s.Process
 }
 
-// identify returns the process that keeps the lock of a participant's life. That is
-// the one that has signed as the participant, unless it can be seen to have ended.
+// identify returns the process that keeps the life lock of a participant. That is the
+// process that registered as the participant, unless it is known to have ended.
 func (p *processes) identify(party pool.Party) Process {
 	self := Process{PID: party.PID, Name: party.Name}
 	if holds, known := p.arena.Holds(party.PID, party.Life); holds || !known {
@@ -115,7 +116,7 @@ func (p *processes) identify(party pool.Party) Process {
 	keepers := p.keepers[party.Life]
 	other := func(k arena.Keeper) bool { return slices.Contains(k.Numbers, party.PID) }
 	if slices.ContainsFunc(keepers, other) || len(keepers) == 0 && !arena.SeesAll() {
-		return self // it lives in another namespace, or may do so
+		return self // it lives, or may live, in another PID namespace
 	}
 	outlived := Process{Outlived: describe(self), Others: max(len(keepers)-1, 0)}
 	if len(keepers) > 0 {

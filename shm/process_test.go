@@ -20,7 +20,7 @@ import (
 	"github.com/stintgo/stint/shm"
 )
 
-// The test binary is the processes that the tests start.
+// Tests start this test binary as the processes that share a region.
 const (
 	processDoes   = "STINT_TEST_PROCESS"
 	processRegion = "STINT_TEST_REGION"
@@ -50,17 +50,17 @@ func TestMain(m *testing.M) {
 		r.SignAs(pid)
 		hold(r)
 	case "lock":
-		lockIt()
+		lockAndHang()
 	case "parent":
 		parent()
 	case "touch":
 		touch()
-	case "make":
-		makeIt()
-	case "turn":
-		turn()
-	case "lend":
-		lend()
+	case "open halfway":
+		openHalfway()
+	case "exec shell":
+		execShell()
+	case "share file":
+		shareFile()
 	case "open":
 		_, err := shm.Open(os.Getenv(processRegion), geometry)
 		fmt.Print(err)
@@ -77,13 +77,13 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// geometry is that of the regions that processes share here.
+// geometry is the usual geometry of a region in these tests.
 var (
 	geometry = shm.Geometry{Slots: []int{3}, Mutexes: 1}
 	one      = shm.Geometry{Slots: []int{1}}
 )
 
-// inProcess opens the region, or ends the process.
+// inProcess opens the region, or ends the process if that fails.
 func inProcess() *shm.Region {
 	r, err := shm.Open(os.Getenv(processRegion), geometry)
 	must(err)
@@ -103,8 +103,8 @@ func must(err error) {
 	}
 }
 
-// witness holds a lock of the kernel for every slot that it is given, and ends the
-// process if another has that lock: then the slot was given twice.
+// witness takes a lock of the kernel for every slot that is granted, and ends the
+// process if another process holds that lock: then the slot was granted twice.
 type witness struct {
 	*shm.Slots
 	region *shm.Region
@@ -113,7 +113,7 @@ type witness struct {
 func (w *witness) TryAcquire(tier stint.Priority) (stint.Grant, error) {
 	grant, err := w.Slots.TryAcquire(tier)
 	if err == nil && !w.region.Claim(shm.SlotOf(uint64(grant))) {
-		must(fmt.Errorf("slot %d was given twice", shm.SlotOf(uint64(grant))))
+		must(fmt.Errorf("slot %d was granted twice", shm.SlotOf(uint64(grant))))
 	}
 	return grant, err
 }
@@ -123,8 +123,8 @@ func (w *witness) Release(grant stint.Grant) {
 	w.Slots.Release(grant)
 }
 
-// work takes and gives back slots until the process is killed, in all tiers, some
-// of them in vain, and says so each time.
+// work takes and releases slots until the process is killed, in all tiers, cancels some
+// of its waits, and prints a byte for each slot.
 func work() {
 	r := inProcess()
 	s := stint.New(2, stint.Config{Slots: &witness{Slots: r.Slots(0), region: r}})
@@ -149,7 +149,7 @@ func work() {
 	all.Wait()
 }
 
-// hold takes a slot, says so, and keeps it.
+// hold takes a slot, prints that, and keeps it.
 func hold(r *shm.Region) {
 	s := stint.New(1, stint.Config{Slots: r.Slots(0)})
 	_, err := s.Acquire(context.Background())
@@ -159,15 +159,15 @@ func hold(r *shm.Region) {
 	_, _ = os.Stdin.Read(make([]byte, 1))
 }
 
-// hang blocks until the process is killed. Without a signal to listen for, Go ends a process
-// in which no goroutine can ever go on.
+// hang blocks until the process is killed. Without a signal to listen for, Go ends a
+// process in which no goroutine can ever go on.
 func hang() {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGWINCH)
 	select {}
 }
 
-// lockIt locks the mutex, says so, and waits.
-func lockIt() {
+// lockAndHang locks the mutex, prints that, and waits.
+func lockAndHang() {
 	_, err := inProcess().Mutex(0).Lock(context.Background())
 	must(err)
 	_, err = os.Stdout.WriteString("x")
@@ -175,7 +175,7 @@ func lockIt() {
 	hang()
 }
 
-// parent takes all slots, starts a process that outlives it, and waits.
+// parent takes all slots, starts a child that outlives it, and waits.
 func parent() {
 	s := stint.New(3, stint.Config{Slots: inProcess().Slots(0)})
 	for range 3 {
@@ -190,7 +190,7 @@ func parent() {
 	hang()
 }
 
-// touch takes a slot when it is told to.
+// touch takes a slot when it reads a line.
 func touch() {
 	slots := inProcess().Slots(0)
 	_, err := os.Stdout.WriteString("x")
@@ -202,18 +202,18 @@ func touch() {
 	os.Exit(0)
 }
 
-// makeIt is in the middle of opening the region.
-func makeIt() {
+// openHalfway stops in the middle of opening the region.
+func openHalfway() {
 	if !inProcess().Make() {
-		must(errors.New("somebody else is opening it"))
+		must(errors.New("another process is opening it"))
 	}
 	_, err := os.Stdout.WriteString("x")
 	must(err)
 	hang()
 }
 
-// turn takes a slot and turns into a shell, which reads commands.
-func turn() {
+// execShell takes a slot and executes a shell, which reads commands.
+func execShell() {
 	r := inProcess()
 	_, err := r.Slots(0).TryAcquire(stint.Normal)
 	must(err)
@@ -221,9 +221,9 @@ func turn() {
 	must(syscall.Exec("/bin/sh", []string{"sh"}, os.Environ()))
 }
 
-// lend takes a slot, starts a shell that has the region's file until it has read a
-// line, and waits.
-func lend() {
+// shareFile takes a slot, starts a shell that inherits the region's file and closes it
+// after it has read a line, and waits.
+func shareFile() {
 	r := inProcess()
 	_, err := r.Slots(0).TryAcquire(stint.Normal)
 	must(err)
@@ -237,14 +237,15 @@ func lend() {
 	hang()
 }
 
-// process is one that was started.
+// process is a process that a test has started.
 type process struct {
 	cmd     *exec.Cmd
 	in, out *os.File
 	path    string // of the region
 }
 
-// start starts a process that does something with the region at path.
+// start starts a process that does something with the region at path, by a name in
+// TestMain.
 func start(t *testing.T, does, path string) *process {
 	t.Helper()
 	p, err := tryStart(t, does, path, func(*exec.Cmd) {})
@@ -274,7 +275,7 @@ func tryStart(t *testing.T, does, path string, set func(*exec.Cmd)) (*process, e
 	return p, err
 }
 
-// launch starts this program as one that does something else.
+// launch starts cmd, which is this test binary, as a process that does something.
 func launch(cmd *exec.Cmd, does, path string) (*process, error) {
 	in, stdin, err := os.Pipe()
 	if err != nil {
@@ -297,7 +298,7 @@ func launch(cmd *exec.Cmd, does, path string) (*process, error) {
 	return p, nil
 }
 
-// says is what a process writes until it ends, also if it fails.
+// says returns what a process writes until it ends, also if it fails.
 func (p *process) says() string {
 	text, err := io.ReadAll(p.out)
 	if err != nil {
@@ -306,15 +307,15 @@ func (p *process) says() string {
 	return string(text)
 }
 
-// tell writes a line to the process.
-func (p *process) tell(t *testing.T, line string) {
+// send writes a line to the process.
+func (p *process) send(t *testing.T, line string) {
 	t.Helper()
 	if _, err := p.in.WriteString(line + "\n"); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// readUntil returns what the process writes before a mark.
+// readUntil returns what the process writes before mark.
 func (p *process) readUntil(t *testing.T, mark string) (text string) {
 	t.Helper()
 	for buffer := make([]byte, 1); !strings.HasSuffix(text, mark); text += string(buffer) {
@@ -325,7 +326,7 @@ func (p *process) readUntil(t *testing.T, mark string) (text string) {
 	return strings.TrimSuffix(text, mark)
 }
 
-// await waits until the process has had n slots. It reports false if it ends
+// await waits until the process has had n slots. It reports false if the process ends
 // before.
 func (p *process) await(n int) bool {
 	for buffer := make([]byte, 1); n > 0; n-- {
@@ -336,7 +337,8 @@ func (p *process) await(n int) bool {
 	return true
 }
 
-// drain kills the process and returns how much it has written that was not read.
+// drain kills the process and returns the number of bytes it has written that were not
+// read.
 func (p *process) drain() int64 {
 	_ = p.cmd.Process.Kill()
 	n, _ := io.Copy(io.Discard, p.out)
@@ -346,7 +348,7 @@ func (p *process) drain() int64 {
 }
 
 // kill kills the process and waits until it has ended. It reports false if it had
-// ended already.
+// ended before.
 func (p *process) kill() bool {
 	_ = p.cmd.Process.Kill()
 	_ = p.cmd.Wait()

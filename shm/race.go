@@ -8,9 +8,9 @@ import (
 	"unsafe"
 )
 
-// The race detector knows the heap, and not memory that is mapped: there it sees
-// that two goroutines take turns, but not that one does so after the other. So the
-// order is announced on something in the heap that stands for the slot, the same
+// The race detector tracks the heap, but not mapped memory: there it sees
+// that two goroutines take turns, but not that one happens before the other. So the
+// order is announced on a word of the heap that represents the slot, the same
 // for all regions of the process that map it.
 
 type raceKey struct {

@@ -17,25 +17,24 @@ import (
 )
 
 var (
-	// ErrMismatch is returned by [Open] if the region was made for another
-	// geometry, by another version of this package that it cannot share with, in
-	// another time namespace or under another boot id, and is in use: then the error is
-	// [ErrInUse] as well.
-	// It passes when those have closed it who have it open. Of a file that is
-	// something else, the error is ErrMismatch alone.
+	// ErrMismatch is returned by [Open] if the region is in use and was made for another
+	// geometry, by an incompatible version of this package, in another time namespace or
+	// under another boot id; the error is [ErrInUse] as well. Open succeeds once all
+	// processes that have the region open have closed it. If the file is not a region,
+	// the error is ErrMismatch alone.
 	ErrMismatch = arena.ErrMismatch
 
 	// ErrInUse is returned by [Remove] if a process has the region open.
 	ErrInUse = arena.ErrInUse
 
-	// ErrStuck is returned by [Open] and [Remove] if a process that is opening or
-	// removing the region has not gone on for 10 seconds: it is stopped. [OpenContext]
-	// returns it also if the context ends before.
+	// ErrStuck is returned by [Open] and [Remove] if another process that is opening or
+	// removing the region has made no progress for 10 seconds: it is stopped.
+	// [OpenContext] also returns it if the context ends earlier.
 	ErrStuck = arena.ErrStuck
 
 	// ErrNotOurs is returned by [Open], [Inspect] and [Remove] if the region belongs to
-	// another user, or if other users may use it; and by them and [List] if that is so
-	// of this user's directory in /dev/shm.
+	// another user, or if other users may access it; they and [List] also return it if
+	// that is true of this user's directory in /dev/shm.
 	ErrNotOurs = arena.ErrNotOurs
 
 	// ErrFull is returned by [Open] if [ProcessesMax] processes have the region
@@ -47,68 +46,68 @@ var (
 )
 
 const (
-	// ProcessesMax is how many processes can have a region open.
+	// ProcessesMax is the maximum number of processes that can have a region open.
 	ProcessesMax = pool.ParticipantsMax
 
-	// SlotsMax is how many slots a limit can have. Those who wait, and those who open
-	// the region, look through all of them: from some 10,000 on that takes time.
+	// SlotsMax is the maximum number of slots of a limit. Waiting for a slot and opening
+	// a region scan all slots, which takes a noticeable time from about 10,000 slots on.
 	SlotsMax = 1<<slotBits - 1
 
-	// limitsMax is how many limits, mutexes and rates a region can have.
+	// limitsMax is the maximum number of limits, mutexes and rates of a region together.
 	limitsMax = 240
 )
 
-// Region is this process's part in memory that processes share. Its methods may
+// Region is this process's access to memory that processes share. Its methods may
 // be called from any goroutine.
 type Region struct {
 	arena   *arena.Arena
 	pool    *pool.Pool
 	member  *pool.Member
-	limits  []*Slots // those of mutexes are the last
+	limits  []*Slots // first those of Geometry.Slots, then one per mutex
 	mutexes []*Mutex
 	buckets []*Bucket
 	closed  atomic.Bool
-	rung    atomic.Bool // somebody may have died
+	rung    atomic.Bool // another process may have died
 	onExit  func(pid int, ended func()) (stop func(), err error)
 
-	// After the lock of a scheduler, never before: schedulers call with theirs.
+	// Locked after a scheduler's lock, never before: schedulers call with theirs held.
 	mu    sync.Mutex
 	watch watch
 }
 
-// patienceMax is how long whoever opens or removes a region waits for those who are
-// doing so. They take microseconds.
+// patienceMax is how long Open and Remove wait for other processes that open or remove
+// the region. These normally take microseconds.
 const patienceMax = 10 * time.Second
 
-// Open joins a region, and makes it if nobody has. A name without a slash is that
-// of a file in a directory of this user in /dev/shm; any other is the path of a
-// file, which is best on a tmpfs. One that does not fit and that no living process
-// has open is deleted and made anew: what the dead left in it, as the marks of
-// abandoned mutexes, is gone then.
+// Open joins a region, and makes it if it does not exist. A name without a slash names a
+// file in this user's directory in /dev/shm; any other name is the path of a file, which
+// should be on a tmpfs. If the geometry differs and no living process has the region
+// open, the file is deleted and made anew; what dead processes left in it, such as the
+// marks of abandoned mutexes, is lost.
 //
-// A file that is something else stays as it is, and the error is [ErrMismatch]. But an
-// empty one is taken, as that of a process that died before it had written anything,
-// and so is one that begins with zeros if it is as long as the region is to be, as one
-// whose header was lost with the power of the machine.
+// A file that is not a region is left as it is, and the error is [ErrMismatch]. There are
+// two exceptions: an empty file is made a region, because a process that died before it
+// had written anything leaves one; and so is a file of the region's size that begins with
+// zeros, because a power failure may lose the header.
 //
 // Open waits while another process opens or removes the region. That takes
 // microseconds, unless the process is stopped meanwhile: after 10 seconds Open fails
-// with [ErrStuck]. [OpenContext] gives up earlier. It does not wait for a place if
+// with [ErrStuck]. [OpenContext] can give up earlier. Open does not wait if
 // [ProcessesMax] processes have the region open, nor for the processes that have it
 // open with another geometry.
 //
 // It fails with [ErrMismatch], [ErrNotOurs], [ErrFull], [ErrStuck],
-// [errors.ErrUnsupported], what is wrong with the geometry, or that of the file
-// system: a disk without room is noticed here and not later. Names without a slash
-// that are blank, or have control characters, are refused.
+// [errors.ErrUnsupported], a description of what is wrong with the geometry, or an error
+// of the file system: a full disk is detected here and not later. Names without a slash
+// that are blank or contain control characters are refused.
 func Open(name string, geometry Geometry) (*Region, error) {
 	return openWithin(context.Background(), name, geometry, patienceMax)
 }
 
-// OpenContext is [Open] that waits no longer than until ctx ends. The error is
-// [ErrStuck] then, and [context.Cause] of ctx: [errors.Is] finds both. Where nothing
-// is to be waited for it opens the region also if ctx has ended. What is opened does
-// not depend on ctx.
+// OpenContext is [Open], but waits at most until ctx ends. The error is then
+// [ErrStuck] and [context.Cause] of ctx: [errors.Is] finds both. If there is nothing to
+// wait for, it opens the region even if ctx has ended. The open region does not depend on
+// ctx.
 func OpenContext(ctx context.Context, name string, geometry Geometry) (*Region, error) {
 	return openWithin(ctx, name, geometry, patienceMax)
 }
@@ -151,7 +150,7 @@ func open(ctx context.Context, name string, geometry Geometry, patience time.Dur
 	return r, nil
 }
 
-// join takes part in the region, while nobody else joins.
+// join adds this process to the region. The caller must hold the file's lock for opening.
 func (r *Region) join(a *arena.Arena, shape pool.Shape) (err error) {
 	r.arena = a
 	r.pool = pool.New(a.Words(), shape, host{r})
@@ -161,35 +160,35 @@ func (r *Region) join(a *arena.Arena, shape pool.Shape) (err error) {
 	return nil
 }
 
-// refusal says why a region was not opened, and what can be done.
+// refusal adds to the error of Open the reason and what to do.
 func refusal(err error, name, path string, asked Geometry) error {
 	if errors.Is(err, ErrFull) {
-		return fmt.Errorf("%w: %d have it open, as many as can; `stint shm ls %s` lists them", err, ProcessesMax, name)
+		return fmt.Errorf("%w: %d have it open, the maximum; `stint shm ls %s` lists them", err, ProcessesMax, name)
 	}
 	if err = named(err, path); !errors.Is(err, ErrInUse) || !errors.Is(err, ErrMismatch) {
 		return err
 	}
 	info, unknown := inspect(path)
 	if unknown != nil {
-		return err // it is not the geometry that differs
+		return err // the difference is not in the geometry
 	}
 	return fmt.Errorf("%w with %v; asked for %v: open it with the same, or under another name", err, info.Geometry, asked)
 }
 
-// checkName refuses names that tables and terminals cannot show.
+// checkName refuses names that tables and terminals cannot display.
 func checkName(name string) error {
 	switch {
 	case strings.ContainsRune(name, '/'):
 		return nil
 	case strings.ContainsFunc(name, unicode.IsControl):
-		return fmt.Errorf("the name %q has control characters: take others", name)
+		return fmt.Errorf("the name %q has control characters: remove them", name)
 	case name != "" && strings.TrimSpace(name) == "":
-		return fmt.Errorf("the name %q has blanks alone: take letters", name)
+		return fmt.Errorf("the name %q is blank: use letters", name)
 	}
 	return nil
 }
 
-// pathOf is the path of a region's file.
+// pathOf returns the path of a region's file.
 func pathOf(name string, private func() (dir string, err error)) (string, error) {
 	if strings.ContainsRune(name, '/') {
 		return name, nil
@@ -204,34 +203,33 @@ func pathOf(name string, private func() (dir string, err error)) (string, error)
 	return filepath.Join(dir, name), err
 }
 
-// Slots returns the slots of a limit, counted from 0 as in the geometry. They are
-// for one scheduler of this process: the same are returned every time. Another
-// scheduler can have a region of its own, by opening it again: a second [stint.New]
-// with these panics, and so does Slots if the geometry has no such limit.
+// Slots returns the slots of a limit, counted from 0 as in the geometry. It panics if the
+// geometry has no such limit. It always returns the same slots, which are for one
+// scheduler of this process: a second [stint.New] with them panics. For another
+// scheduler, open the region again.
 func (r *Region) Slots(limit int) *Slots {
 	all := r.limits[:len(r.limits)-len(r.mutexes)]
 	mustHave("limit", limit, len(all))
 	return all[limit]
 }
 
-// mustHave panics if a geometry has no such limit, mutex or rate.
+// mustHave panics if the geometry has no such limit, mutex or rate.
 func mustHave(what string, i, n int) {
 	if i < 0 || i >= n {
 		panic(fmt.Sprintf("shm: no %s %d: the region has %d, counted from 0", what, i, n))
 	}
 }
 
-// KeepOnExec prepares that this process turns into another program, by exec(2):
-// what it holds of the region stays held until that program has ended, and all
-// processes that inherit its open files, in whatever way they end. Then it comes
-// back like that of any process that has died. A program that closes all files that
-// it does not know gives it back at once.
+// KeepOnExec prepares this process to execute another program with exec(2): what it holds
+// of the region stays held until that program, and all processes that inherit its open
+// files, have ended, in whatever way. Then it is recovered as from any process that has
+// died. If the program closes all files that it does not know, it is recovered at once.
 //
-// From now on the process is shown under the given name, of which 32 bytes count.
-// It should wait for nothing of the region when it turns into the other program. If
-// it does not, since exec failed, it goes on with the region as before; but programs
-// that it starts from now on keep what it holds as well. The error is [ErrClosed], or
-// the system's; then nothing has changed.
+// From now on the process is listed under the given name, of which the first 32 bytes are
+// used. It should not wait for anything of the region when it executes the program. If
+// exec fails, the process can go on using the region; but programs that it starts from
+// now on also keep what it holds. The error is [ErrClosed], or the system's; then nothing
+// has changed.
 func (r *Region) KeepOnExec(name string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -245,11 +243,11 @@ func (r *Region) KeepOnExec(name string) error {
 	return nil
 }
 
-// File returns a descriptor of the open file by which the system knows that this
-// process lives. A process that is given it, as one that ends what this one has left
-// running, keeps what this one holds until it has closed it or ended as well. It is
-// the caller's to close, before the region or after it, and says nothing of the region
-// while that is open. The error is [ErrClosed], or the system's.
+// File returns a descriptor of the open file whose lock marks this process as alive. A
+// process that inherits the descriptor, for example to clean up after this one, keeps
+// what this process holds until it has closed the descriptor or ended too. The caller
+// must close it, before or after the region; closing it releases nothing while the region
+// is open. The error is [ErrClosed], or the system's.
 func (r *Region) File() (*os.File, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -259,11 +257,11 @@ func (r *Region) File() (*os.File, error) {
 	return r.arena.File()
 }
 
-// Close gives back all that this process has of the region. It is to be called
-// when nobody holds what came from the region any more; who waits for it, or asks
-// later, is refused with [ErrClosed]. It waits for the goroutine of the region,
-// and closing twice does nothing. The memory stays mapped until the process ends, for
-// goroutines that are late, and is used again if the process opens the region again.
+// Close releases everything that this process holds of the region. It must be called
+// after all uses of what came from the region; pending and later calls fail with
+// [ErrClosed]. It waits for the goroutine of the region, and closing twice does nothing.
+// The memory stays mapped until the process ends, for goroutines that are late, and is
+// used again if the process opens the region again.
 func (r *Region) Close() error {
 	r.mu.Lock()
 	if r.closed.Swap(true) {
@@ -274,18 +272,19 @@ func (r *Region) Close() error {
 	bound := r.boundLocked()
 	r.mu.Unlock()
 	for _, notify := range bound {
-		notify() // who waits, or is about to, is told that the region is closed
+		notify() // waiters, present and imminent, then find the region closed
 	}
 	r.member.Ring()
 	r.watch.running.Wait()
 	r.mu.Lock()
 	down := r.retireLocked()
 	r.mu.Unlock()
-	down.takeDown() // what a caller has left
+	down.stop() // doorbells that a caller has left
 	return r.arena.Close()
 }
 
-// boundLocked returns how to tell all who may wait.
+// boundLocked returns the functions that notify all schedulers and limiters of the
+// region.
 func (r *Region) boundLocked() (all []func()) {
 	for _, s := range r.limits {
 		if s.notify != nil {
@@ -302,7 +301,7 @@ func (r *Region) boundLocked() (all []func()) {
 
 func (r *Region) bell() *uint64 { return r.pool.Bell(r.member.Index()) }
 
-// host is what the pool needs of the system.
+// host implements pool.Host for a region.
 type host struct{ *Region }
 
 func (h host) Lock(lock int) bool { return h.arena.Lock(lock) }

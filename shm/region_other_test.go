@@ -9,7 +9,7 @@ import (
 	"github.com/stintgo/stint/shm"
 )
 
-// Where nothing can be shared nothing seems to be.
+// On other systems Open fails with errors.ErrUnsupported.
 func TestB8_RegionOfAnotherSystem(t *testing.T) {
 	if _, err := shm.Open("region", shm.Geometry{Slots: []int{1}}); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("opened: %v, want %v", err, errors.ErrUnsupported)

@@ -18,8 +18,7 @@ import (
 	"github.com/stintgo/stint/shm"
 )
 
-// A region of another geometry is made anew when nobody has it open, and refused
-// while somebody has.
+// A region of another geometry is made anew if it is not in use, and refused otherwise.
 func TestB8_RegionMismatch(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	for _, other := range []shm.Geometry{
@@ -60,7 +59,7 @@ func TestB8_GeometryIsShown(t *testing.T) {
 	}
 }
 
-// What a region does not have is a mistake that the program is told of.
+// An index that the region does not have panics with a message that names it.
 func TestB8_RegionIndex(t *testing.T) {
 	r := open(t, filepath.Join(t.TempDir(), "region"), shm.Geometry{Slots: []int{4}, Mutexes: 1})
 	for want, f := range map[string]func(){
@@ -80,27 +79,27 @@ func TestB8_RegionIndex(t *testing.T) {
 	}
 }
 
-// me is how this process is shown.
+// me is the name under which this process is listed.
 func me() string { return fmt.Sprintf("%s[%d]", filepath.Base(os.Args[0]), os.Getpid()) }
 
-// A process that is stopped while it opens a region holds others up for a while,
-// and then they are told.
+// If a process is stopped while it opens a region, others wait for a while and then get
+// ErrStuck.
 func TestB8_RegionIsStuck(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
-	p := start(t, "make", path)
+	p := start(t, "open halfway", path)
 	if !p.await(1) {
 		t.Fatal("the process has ended")
 	}
 	p.signal(t, syscall.SIGSTOP)
 	_, err := shm.OpenWithin(path, geometry, time.Millisecond)
 	if !errors.Is(err, shm.ErrStuck) || !strings.Contains(err.Error(), "fuser -v "+path) {
-		t.Errorf("opened: %v, want an error that names the remedy", err)
+		t.Errorf("opened: %v, want an error that says what to do", err)
 	}
 	why := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
 	if _, err := shm.OpenContext(ctx, path, geometry); !errors.Is(err, shm.ErrStuck) || !errors.Is(err, why) {
-		t.Errorf("opened with a context that has ended: %v, want its cause and that somebody is stuck", err)
+		t.Errorf("opened with a context that has ended: %v, want its cause and ErrStuck", err)
 	}
 	opened := make(chan error)
 	go func() {
@@ -112,11 +111,11 @@ func TestB8_RegionIsStuck(t *testing.T) {
 	}()
 	p.kill()
 	if err := <-opened; err != nil {
-		t.Errorf("nobody holds it up any more, and yet: %v", err)
+		t.Errorf("after the stopped process has ended: %v", err)
 	}
 	r, err := shm.OpenContext(ctx, path, geometry)
 	if err != nil {
-		t.Fatalf("there is nothing to wait for, and yet: %v", err)
+		t.Fatalf("with nothing to wait for: %v", err)
 	}
 	if err := r.Close(); err != nil {
 		t.Error(err)
@@ -150,7 +149,7 @@ func TestB8_RegionGeometry(t *testing.T) {
 	}
 }
 
-// A name is that of a file which no other user can open.
+// A name without a slash is that of a file that other users cannot open.
 func TestB8_RegionName(t *testing.T) {
 	name := "test-" + filepath.Base(t.TempDir()) + "-" + filepath.Base(filepath.Dir(t.TempDir()))
 	a := open(t, name, geometry)
@@ -171,7 +170,7 @@ func TestB8_RegionName(t *testing.T) {
 	}
 	for wrong, says := range map[string]string{
 		"": "is empty: give one", ".": "not the name of a region: give one", "..": "not the name",
-		"  ": "blanks", "a\nb": `"a\nb" has control characters`, "a\x1b[1m": "control characters",
+		"  ": "blank", "a\nb": `"a\nb" has control characters`, "a\x1b[1m": "control characters",
 	} {
 		if _, err := shm.Open(wrong, geometry); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("opened %q: %v, want a refusal that says %q", wrong, err, says)
@@ -186,7 +185,7 @@ func TestB8_RegionIsFull(t *testing.T) {
 		all = append(all, open(t, path, geometry))
 	}
 	_, err := shm.Open(path, geometry)
-	says := "64 have it open, as many as can; `stint shm ls " + path + "`"
+	says := "64 have it open, the maximum; `stint shm ls " + path + "`"
 	if !errors.Is(err, shm.ErrFull) || !strings.Contains(err.Error(), says) {
 		t.Errorf("one more was opened: %v, want a refusal", err)
 	}
@@ -196,7 +195,7 @@ func TestB8_RegionIsFull(t *testing.T) {
 	open(t, path, geometry)
 }
 
-// A region can be opened and closed any number of times: what was held comes back
+// A region can be opened and closed any number of times: what was held is released
 // each time, and the memory is mapped once.
 func TestB8_RegionOpensAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
@@ -243,6 +242,6 @@ func TestB8_RegionIsClosed(t *testing.T) {
 	other := open(t, path, shm.Geometry{Slots: []int{1}}).Slots(0)
 	other.Bind(func() {}, nil)
 	if _, err := other.TryAcquire(stint.Normal); err != nil {
-		t.Errorf("the slot of a closed region did not come back: %v", err)
+		t.Errorf("the slot of a closed region was not released: %v", err)
 	}
 }

@@ -10,62 +10,63 @@ import (
 	"github.com/stintgo/stint/shm/internal/pool"
 )
 
-// Slots is a limit that processes share, for [stint.Config]. The methods are for
+// Slots is a limit that processes share, for [stint.Config]. Its methods are for
 // the scheduler, which calls them with its lock held.
 //
-// The processes are served by tier, those of one tier by turns, and the tasks of
-// a process as its scheduler decides. So that none starves, one in 64 slots that a
-// process gives back while others wait goes to the process that has waited for
-// longest, whatever its tier. To wake another process takes far longer
-// than a short task, so a process may go on with its own tasks of the same tier
-// for a while, which is bounded in number and in time. Tasks that a pause or their
-// key holds back do not wait for a slot, and a process whose scheduler is at a limit of
-// its own keeps none from the others.
+// Processes are served by tier, those of the same tier in turns, and the tasks of a
+// process in the order of its scheduler. So that no process starves, one in 64 slots that
+// a process releases while others wait goes to the process that has waited longest,
+// whatever its tier. Waking another process takes far longer than a short task, so a
+// process may continue with its own tasks of the same tier for a while, which is bounded
+// in number and in time. Tasks that are held back by a pause or by their key do not wait
+// for a slot, and a process whose scheduler is at a limit of its own does not keep slots
+// from other processes.
 type Slots struct {
 	region *Region
-	seat   *pool.Seat
+	handle *pool.Handle
 	limit  int
-	notify func() // set once, with the region's lock
+	notify func() // set once, with the region's lock held
 
-	offered func() // offer
+	offered func() // the method value s.offer
 
 	// Guarded by the scheduler's lock.
-	grants []uint64 // of each slot, the last grant, without the slot if it came back
-	turns  int      // slots that came back while others waited, since the guard's turn
-	since  int64    // when others of the same tier were first seen to wait in this run, or 0
+	grants    []uint64 // the last grant of each slot, without the slot's bits once it is released
+	contended int      // slots released while others waited, since the last Yield
+	runBegan  int64    // when others of the same tier were first seen to wait in this run, or 0
 
-	reaped    int64 // when one who only tries last looked for slots of the dead
-	abandoned bool  // whoever had the slot last that was taken has died
+	lastReap  int64 // time of the last ReapOwners
+	abandoned bool  // the previous holder of the slot that was last taken has died
 
-	// A slot that has come back, and is for the next task of this process: its
-	// index and 1, or 0. The scheduler asks for it before it gives up its lock, or
-	// else the region's goroutine gives it back.
+	// A released slot that is reserved for the next task of this process: its index plus
+	// 1, or 0. The scheduler asks for it before it releases its lock; otherwise the
+	// watcher releases the slot.
 	kept atomic.Int64
 
-	asked atomic.Bool // the scheduler has, since it was told of a slot
+	asked atomic.Bool // the scheduler has called TryAcquire since it was last notified
 
-	// Written with both the scheduler's lock and the region's; Busy is the region's.
+	// Written with both the scheduler's lock and the region's held; Busy with the
+	// region's.
 	want    pool.Want
-	tickets [pool.Tiers]uint64 // since when tiers wait, 0: they have had their turn
+	tickets [pool.Tiers]uint64 // when each tier began to wait, or last ended a run; 0: not waiting
 
-	survivors survivors // that Usage has named; guarded by the region's lock
+	survivors survivors // those that Usage has named; guarded by the region's lock
 }
 
 var _ stint.Sleeper = (*Slots)(nil)
 
 func newSlots(r *Region, limit, n int) *Slots {
-	s := &Slots{region: r, seat: r.member.Seat(limit), limit: limit, grants: make([]uint64, n)}
+	s := &Slots{region: r, handle: r.member.Handle(limit), limit: limit, grants: make([]uint64, n)}
 	s.offered = s.offer
 	return s
 }
 
-// slotBits of a grant are the slot's index, and 1. The others are a number that
-// no other grant of the slot has.
+// slotBits is the number of bits of a grant that hold the slot's index plus 1. The other
+// bits are a number that makes each grant of the slot unique.
 const slotBits = 20
 
-// Bind keeps how the scheduler is told of slots that may be free. No slot is ever
-// taken away from a process that lives, so lost is not called. It panics if it is
-// called twice: open the region once more for another scheduler.
+// Bind sets the function that notifies the scheduler of slots that may be free. A slot is
+// never taken from a living process, so the second function is not called. Bind panics if
+// it is called twice: open the region again for another scheduler.
 func (s *Slots) Bind(notify func(), _ func(stint.Grant, error)) {
 	s.region.mu.Lock()
 	defer s.region.mu.Unlock()
@@ -75,24 +76,24 @@ func (s *Slots) Bind(notify func(), _ func(stint.Grant, error)) {
 	s.notify = notify
 }
 
-// TryAcquire takes a slot, unless none is free or another process waits for one
-// in this tier or a higher one.
+// TryAcquire takes a slot. It fails with [stint.ErrNoSlot] if none is free or another
+// process waits for one in this tier or a higher one, and with [ErrClosed].
 func (s *Slots) TryAcquire(tier stint.Priority) (stint.Grant, error) {
 	if s.region.closed.Load() {
 		return 0, ErrClosed
 	}
 	var got pool.Slot
 	var ok bool
-	if s.want.Count == 0 { // so none is kept
-		got.Index, ok = s.seat.Try()
+	if s.want.Count == 0 { // then no slot is kept
+		got.Index, ok = s.handle.Try()
 	}
 	if !ok {
 		if got, ok = s.take(tierOf(tier)); !ok {
 			return 0, stint.ErrNoSlot
 		}
 	}
-	if s.region.closed.Load() { // meanwhile
-		s.seat.Release(got.Index)
+	if s.region.closed.Load() { // closed meanwhile
+		s.handle.Release(got.Index)
 		return 0, ErrClosed
 	}
 	raceAcquire(s, got.Index)
@@ -106,23 +107,23 @@ func (s *Slots) TryAcquire(tier stint.Priority) (stint.Grant, error) {
 	return stint.Grant(*grant), nil
 }
 
-// take takes the slot that was kept, or any that there is for a tier.
+// take takes the kept slot, or any other that a tier may have.
 func (s *Slots) take(tier int) (got pool.Slot, ok bool) {
 	if got, ok = s.keptSlot(); !ok {
-		got, ok = s.seat.Take(tier)
+		got, ok = s.handle.Take(tier)
 	}
 	if !ok {
-		got, ok = s.insist(tier)
+		got, ok = s.retry(tier)
 	}
 	return got, ok
 }
 
-// insist tries once more after it has seen to it that somebody who waits is in
-// line, and that slots of the dead are found.
-func (s *Slots) insist(tier int) (pool.Slot, bool) {
-	s.asked.Store(true) // before it looks: see offer
-	if s.want.Count > 0 && s.seat.InLine() {
-		return pool.Slot{}, false // whoever frees a slot sees it, and the watcher looks for the dead
+// retry makes sure that waiters of this process are in the mask and that slots of the
+// dead are found, and tries once more.
+func (s *Slots) retry(tier int) (pool.Slot, bool) {
+	s.asked.Store(true) // before the state is read: see offer
+	if s.want.Count > 0 && s.handle.Queued() {
+		return pool.Slot{}, false // a release will grant to this process, and the watcher looks for the dead
 	}
 	r := s.region
 	r.mu.Lock()
@@ -137,25 +138,25 @@ func (s *Slots) insist(tier int) (pool.Slot, bool) {
 	} else {
 		s.reap()
 	}
-	return s.seat.Take(tier)
+	return s.handle.Take(tier)
 }
 
-// reapAfter is how long after it was refused a process asks again whether those who
-// have the slots live: the kernel is asked about each of them, and many try in a loop,
-// or are refused once more before they wait.
+// reapAfter is how long reap waits before it checks the owners of the slots again: each
+// check queries the kernel for every owner, and callers often try in a loop, or are
+// refused once more before they wait.
 const reapAfter = int64(time.Millisecond)
 
-// reap looks for slots of the dead, for one who only tries: no watcher does, unless
-// somebody waits.
+// reap looks for slots of the dead on behalf of a caller that only tries: without waiters
+// there is no watcher.
 func (s *Slots) reap() {
-	if now := arena.Now(); now-s.reaped >= reapAfter {
-		s.reaped = now
+	if now := arena.Now(); now-s.lastReap >= reapAfter {
+		s.lastReap = now
 		s.region.member.ReapOwners(s.limit)
 	}
 }
 
-// Release gives a slot back, which goes to who waits, here or in another process.
-// It panics if the grant is not held; one that went back with the region counts as held.
+// Release releases a slot, which goes to the next waiter, here or in another process.
+// It panics if the grant is not held; a grant that Close has released counts as held.
 func (s *Slots) Release(grant stint.Grant) {
 	slot := int(grant%(1<<slotBits)) - 1
 	if slot < 0 || slot >= len(s.grants) || s.grants[slot] != uint64(grant) {
@@ -163,72 +164,72 @@ func (s *Slots) Release(grant stint.Grant) {
 	}
 	s.grants[slot] -= uint64(slot + 1)
 	raceRelease(s, slot)
-	if s.want.Count == 0 && s.turns < guardAfter {
-		if s.seat.Drop(slot) {
-			s.seat.Place(slot)
-			s.turns++
+	if s.want.Count == 0 && s.contended < guardAfter {
+		if s.handle.Drop(slot) {
+			s.handle.Place(slot)
+			s.contended++
 		}
 		return
 	}
 	switch rival := s.region.member.Rival(s.limit); {
-	case rival >= 0 && s.turns >= guardAfter:
-		s.turns = 1
+	case rival >= 0 && s.contended >= guardAfter:
+		s.contended = 1
 		s.endRun(arena.Now())
-		s.seat.Yield(slot)
+		s.handle.Yield(slot)
 	case s.want.Count == 0:
-		s.seat.Release(slot)
+		s.handle.Release(slot)
 	case rival > s.want.Tier:
-		s.turns++
-		s.seat.Release(slot)
+		s.contended++
+		s.handle.Release(slot)
 	case rival == s.want.Tier && s.runIsOver():
-		s.seat.Pass(slot)
+		s.handle.Pass(slot)
 	default:
 		s.keep(slot, rival)
 	}
 }
 
-// guardAfter is how many slots come back in a process while others wait, until one
-// goes to the process that has waited for longest, whatever tier waits there.
+// guardAfter is the number of slots that a process releases while others wait, until one
+// goes to the process that has waited longest, in any tier.
 const guardAfter = 64
 
-// runFor is how long slots stay with a process while others of the same tier wait.
+// runFor is how long a process may keep its slots, in ns, while others of the same tier
+// wait.
 const runFor = int64(500 * time.Microsecond)
 
-// runIsOver reports whether slots have stayed here for long enough, while others of
-// the same tier wait, and begins another run then.
+// runIsOver reports whether this process has kept its slots for longer than runFor while
+// others of the same tier wait. It then begins another run.
 func (s *Slots) runIsOver() bool {
 	switch now := arena.Now(); {
-	case s.since == 0:
-		s.since = now
+	case s.runBegan == 0:
+		s.runBegan = now
 		return false
-	case now-s.since <= runFor:
+	case now-s.runBegan <= runFor:
 		return false
 	default:
-		s.turns++
+		s.contended++
 		s.endRun(now)
 		return true
 	}
 }
 
-// keep keeps a slot that comes back for the next of this process, where somebody
-// waits, although others may wait as well. If nobody does, giving it back would be to
-// have it granted to this process, and its watcher woken for it.
+// keep reserves a released slot for the next waiter of this process, also while other
+// processes wait. If none waits, releasing the slot would only grant it to this process
+// again, and wake its watcher.
 func (s *Slots) keep(slot, rival int) {
 	if rival < 0 {
-		s.since = 0
+		s.runBegan = 0
 	}
-	if rival >= 0 || s.turns > 0 && s.turns < guardAfter { // one that was granted a slot may be on its way
-		s.turns++
+	if rival >= 0 || s.contended > 0 && s.contended < guardAfter { // another process may be about to take a grant
+		s.contended++
 	}
 	if !s.kept.CompareAndSwap(0, int64(slot+1)) {
-		s.seat.Release(slot)
+		s.handle.Release(slot)
 	}
 }
 
-// endRun puts this process behind the others that wait in its tier: it has had its
-// turn.
+// endRun puts this process behind the others that wait in its tier.
 func (s *Slots) endRun(now int64) {
-	s.since = 0
+	s.runBegan = 0
 	if s.want.Count == 0 {
 		return
 	}
@@ -241,9 +242,8 @@ func (s *Slots) endRun(now int64) {
 	}
 }
 
-// keptSlot takes the slot that was kept. As with one that was granted to this
-// process because of the highest tier that waits in it, the scheduler decides
-// what it is for.
+// keptSlot takes the kept slot. Like a slot that was granted for the highest tier of
+// this process, it is for whichever task the scheduler chooses.
 func (s *Slots) keptSlot() (pool.Slot, bool) {
 	if s.kept.Load() == 0 {
 		return pool.Slot{}, false
@@ -252,15 +252,15 @@ func (s *Slots) keptSlot() (pool.Slot, bool) {
 	return pool.Slot{Index: int(slot - 1)}, slot != 0
 }
 
-// giveBack gives back the slot that was kept, if nobody has asked for it.
-func (s *Slots) giveBack() {
+// releaseKept releases the kept slot, if there is one.
+func (s *Slots) releaseKept() {
 	if slot := s.kept.Swap(0); slot != 0 {
-		s.seat.Release(int(slot - 1))
+		s.handle.Release(int(slot - 1))
 	}
 }
 
-// offer tells the scheduler of a slot that was granted. If it does not ask for one,
-// because it is at a limit of its own, the slot goes to others at once, and
+// offer notifies the scheduler of a granted slot. If the scheduler does not ask for one,
+// because it is at a limit of its own, the slot goes to other processes at once, and
 // this process is granted none before its scheduler has asked again.
 func (s *Slots) offer() {
 	s.asked.Store(false)
@@ -276,13 +276,13 @@ func (s *Slots) offer() {
 	}
 	s.want.Busy = true
 	r.member.Want(s.limit, s.want)
-	if s.asked.Load() { // by one who may have seen this process in line still
+	if s.asked.Load() { // by a call that may still have seen this process in the mask
 		s.want.Busy = false
 		r.member.Want(s.limit, s.want)
 	}
 }
 
-// Want says who waits.
+// Want sets the highest tier that waits in this process, and the number of waiters.
 func (s *Slots) Want(tier stint.Priority, waiting int) {
 	r := s.region
 	r.mu.Lock()
@@ -292,7 +292,7 @@ func (s *Slots) Want(tier stint.Priority, waiting int) {
 	}
 	if waiting == 0 {
 		clear(s.tickets[:])
-		s.giveBack()
+		s.releaseKept()
 	} else if since := &s.tickets[tierOf(tier)]; *since == 0 {
 		*since = pool.Ticket(arena.Now()) | 1 // not 0
 	}
@@ -307,25 +307,25 @@ func (s *Slots) Want(tier stint.Priority, waiting int) {
 	}
 }
 
-// Expect announces a call of Sleep: until then no goroutine has to be started to wait.
+// Expect announces a call of Sleep: until that call no goroutine is started to wait.
 func (s *Slots) Expect() {
 	s.region.mu.Lock()
 	defer s.region.mu.Unlock()
 	s.region.watch.expected++
 }
 
-// Sleep waits for all that wait in this process for anything of the region, in the calling
-// goroutine, until ready reports true; if others wait then, a goroutine of the region goes
-// on with it. It returns at once if one does so already, or nobody waits.
+// Sleep waits on behalf of all waiters for anything of the region in this process, in the
+// calling goroutine, until ready reports true; if there are waiters then, a goroutine of
+// the region takes over. It returns at once if there is a watcher already, or no waiter.
 func (s *Slots) Sleep(ready func() bool) { s.region.watchUntil(ready) }
 
-// Rouse has Sleep ask whether it is ready.
+// Rouse makes Sleep call ready again.
 func (s *Slots) Rouse() { s.region.rouse() }
 
-// Usage tells who holds slots and who waits. Those of dead processes come back
-// before. If a process has ended and another one that inherited its open file keeps its
-// slots, that one is named, as [Inspect] does. It takes a while to find, with the locks of
-// the scheduler and the region held, and is found again 5 s later at the earliest.
+// Usage returns the processes that hold slots or wait. It first recovers the slots of
+// dead processes. If a process has ended and another one that inherited its open file
+// keeps its slots, Usage names the latter, as [Inspect] does. Finding it takes a while,
+// with the locks of the scheduler and the region held; the result is cached for 5 s.
 func (s *Slots) Usage() stint.Usage {
 	r := s.region
 	r.mu.Lock()
@@ -340,7 +340,7 @@ func (s *Slots) Usage() stint.Usage {
 	found, all := make(survivors), &processes{arena: r.arena}
 	for _, h := range now.Holders {
 		if h.Dead {
-			continue // since this was asked
+			continue // it has died since
 		}
 		u.Holders = append(u.Holders, stint.Holder{
 			Name:    describe(s.survivors.look(h.Party, all, found)),

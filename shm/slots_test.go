@@ -31,8 +31,8 @@ func open(t *testing.T, path string, geometry shm.Geometry) *shm.Region {
 	return r
 }
 
-// punctual opens a region whose participants have all the time that they need to
-// accept a slot, and returns its slots.
+// punctual opens a region without sweeps, so that grants are not taken back on a slow
+// machine, and returns its slots.
 func punctual(t *testing.T, path string, geometry shm.Geometry) *shm.Slots {
 	t.Helper()
 	r := open(t, path, geometry)
@@ -51,14 +51,14 @@ func TestB8_SlotsContract(t *testing.T) {
 	})
 }
 
-// A higher tier of one process goes before a lower one of another, whoever came
-// first, and whoever of a process came first.
+// A higher tier of one process is served before a lower tier of another, whatever the
+// order of arrival, among the processes and within each.
 func TestB8_TiersOverProcesses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	a := stint.New(1, stint.Config{Slots: punctual(t, path, one)})
 	b := stint.New(1, stint.Config{Slots: punctual(t, path, one)})
 	held := mustTry(t, a)
-	var order []stint.Priority // whoever appends has the slot
+	var order []stint.Priority // guarded by the slot: only its holder appends
 	var all sync.WaitGroup
 	for i, tier := range []stint.Priority{stint.Low, stint.High, stint.Normal, stint.Highest, stint.Lower} {
 		s := []stint.Scheduler{a, b}[i%2].At(tier)
@@ -83,8 +83,8 @@ func TestB8_TiersOverProcesses(t *testing.T) {
 	}
 }
 
-// What one does with a slot is seen by the next to have it, in another mapping of
-// the memory as well; the race detector has to know.
+// What the holder of a slot writes is visible to the next holder, also through another
+// mapping of the memory. The race detector must know that.
 func TestB8_SlotsOrderMemory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	count := 0
@@ -139,8 +139,8 @@ func TestB8_SlotsMisuse(t *testing.T) {
 	slots.Release(again)
 }
 
-// Tasks of one process hand their slots to one another for a while, but not for
-// ever when another process waits in the same tier.
+// Tasks of one process hand their slots to one another for a limited time while another
+// process waits in the same tier.
 func TestB8_RunsAreBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	busy, other := punctual(t, path, one), stint.New(1, stint.Config{Slots: punctual(t, path, one)})
@@ -158,13 +158,13 @@ func TestB8_RunsAreBounded(t *testing.T) {
 			break
 		}
 		if n == most {
-			t.Fatalf("the process went on %d times while another waited", n)
+			t.Fatalf("the process continued %d times while another waited", n)
 		}
 	}
 	served(t, waiter)
 }
 
-// wanted is a region with one slot, which this process has and waits for.
+// wanted opens a region with one slot, which this process holds and waits for.
 func wanted(t *testing.T, path string) (*shm.Region, *shm.Slots, stint.Grant) {
 	t.Helper()
 	r := open(t, path, one)
@@ -178,9 +178,9 @@ func wanted(t *testing.T, path string) (*shm.Region, *shm.Slots, stint.Grant) {
 	return r, slots, grant
 }
 
-// A slot that comes back where only this process waits is for its next task, and
-// nobody is woken for that.
-func TestB8_OwnSlotWakesNobody(t *testing.T) {
+// If only this process waits, a slot that it releases is for its next task, and no
+// watcher is woken.
+func TestB8_OwnSlotCausesNoWakeup(t *testing.T) {
 	r, slots, grant := wanted(t, filepath.Join(t.TempDir(), "region"))
 	var err error
 	rung := r.Undisturbed(func() {
@@ -192,11 +192,11 @@ func TestB8_OwnSlotWakesNobody(t *testing.T) {
 	}
 }
 
-// A slot that is kept for a task which then does not start comes to others.
+// A slot that is kept for a task that does not start is released to others.
 func TestB8_KeptSlotComesBack(t *testing.T) {
 	for name, then := range map[string]func(busy *shm.Slots){
-		"nobody waits":  func(busy *shm.Slots) { busy.Want(stint.High, 0) },
-		"nobody starts": func(*shm.Slots) {},
+		"no caller waits": func(busy *shm.Slots) { busy.Want(stint.High, 0) },
+		"nobody starts":   func(*shm.Slots) {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "region")
@@ -211,7 +211,7 @@ func TestB8_KeptSlotComesBack(t *testing.T) {
 			other.Want(stint.Normal, 1)
 			busy.Release(grant)
 			then(busy)
-			until(t, "the slot does not come back", func() bool {
+			until(t, "the slot is not released", func() bool {
 				_, err := other.TryAcquire(stint.Normal)
 				return err == nil
 			})
@@ -219,8 +219,8 @@ func TestB8_KeptSlotComesBack(t *testing.T) {
 	}
 }
 
-// A process at a limit of its own, or paused, keeps no slot from others, even if the
-// highest tier waits in it. When it can go on it is served as before.
+// A process at a limit of its own, or paused, does not keep slots from others, even if it
+// has the waiter of the highest tier. When it can continue it is served as before.
 func TestB8_ProcessAtItsOwnLimit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	two := shm.Geometry{Slots: []int{2}}
@@ -228,7 +228,7 @@ func TestB8_ProcessAtItsOwnLimit(t *testing.T) {
 	b := stint.New(2, stint.Config{Slots: punctual(t, path, two)})
 	ofA := served(t, arrive(t, a))
 	urgent := arrive(t, a.At(stint.Highest))
-	ofB := []*stint.Permit{served(t, arrive(t, b))} // though the slot was granted to a
+	ofB := []*stint.Permit{served(t, arrive(t, b))} // although the slot was granted to a
 	other := arrive(t, b)
 	ofB[0].Release()
 	ofB[0] = served(t, other)
@@ -247,8 +247,8 @@ func TestB8_ProcessAtItsOwnLimit(t *testing.T) {
 	served(t, urgent)
 }
 
-// Nobody waits for ever where each process has a limit of its own, and all are often
-// at it.
+// No caller waits for ever if each process has a limit of its own, and all are often
+// at that limit.
 func TestB8_OwnLimitsAndTheSharedOne(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -273,12 +273,12 @@ func TestB8_OwnLimitsAndTheSharedOne(t *testing.T) {
 	all.Wait()
 }
 
-// arrive acquires a slot, and returns once it waits or has it.
+// arrive calls Acquire, and returns once that call waits or has a slot.
 func arrive(t *testing.T, s stint.Scheduler) *pending {
 	t.Helper()
 	before := s.Stats()
 	w := goAcquire(t.Context(), s)
-	until(t, "who acquires a slot does not arrive", func() bool {
+	until(t, "the call of Acquire does not arrive", func() bool {
 		now := s.Stats()
 		return now.Running+now.Queued > before.Running+before.Queued
 	})
@@ -294,13 +294,13 @@ func served(t *testing.T, w *pending) *stint.Permit {
 			t.Fatal(err)
 		}
 	case <-time.After(patience):
-		t.Fatal("who waits is not served, though there is a slot")
+		t.Fatal("a waiter is not served although there is a slot")
 	}
 	return &w.permit
 }
 
-// Two processes always have somebody waiting in a high tier. Those that wait in a
-// low one elsewhere are served all the same, and soon enough.
+// If two processes always have waiters in a high tier, waiters of a low tier in another
+// process are still served, and soon enough.
 func TestB8_NoProcessStarves(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	one := shm.Geometry{Slots: []int{1}}

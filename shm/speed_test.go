@@ -10,8 +10,8 @@ import (
 	"github.com/stintgo/stint/shm"
 )
 
-// The price of a slot that nobody else wants, for profiles. The suite shared of
-// bench compares it with others.
+// BenchmarkB8_FreeSlot measures an uncontended slot, for profiles. The suite shared of
+// bench compares it with other implementations.
 func BenchmarkB8_FreeSlot(b *testing.B) {
 	open := func(b *testing.B) *shm.Slots {
 		b.Helper()

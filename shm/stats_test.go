@@ -12,8 +12,8 @@ import (
 	"github.com/stintgo/stint"
 )
 
-// A scheduler's own limit binds on top of the shared one, and Stats and Why tell
-// how many slots all processes have, and which processes.
+// A scheduler's own limit applies on top of the shared one, and Stats and Why report how
+// many slots all processes hold, and which processes.
 func TestB8_StatsAndWhyNameOtherProcesses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	r := open(t, path, geometry)
@@ -45,22 +45,22 @@ func TestB8_StatsAndWhyNameOtherProcesses(t *testing.T) {
 		}
 	}
 	goAcquire(t.Context(), s)
-	until(t, "nobody waits", func() bool { return s.Stats().Queued == 1 })
+	until(t, "no caller waits", func() bool { return s.Stats().Queued == 1 })
 	got := s.Stats()
 	if u := got.Shared; got.Running != 0 || u.Running != 3 || u.Waiting != 1 || len(u.Holders) != 4 {
 		t.Errorf("%+v, shared %+v", got, u)
 	}
 	if got := s.Waiting(); len(got) != 1 || !strings.Contains(got[0].Reasons[0].By, numbers[0]) {
-		t.Errorf("who waits: %+v", got)
+		t.Errorf("the waiting call: %+v", got)
 	}
 }
 
-// A process that has ended, and whose child keeps its slot, is not named as the holder: the
-// child is.
-func TestB8_StatsNameWhatOutlivedAProcess(t *testing.T) {
+// A process that has ended, and whose child keeps its slot, is not named as the holder:
+// the child is.
+func TestB8_StatsNameTheSurvivor(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
-	shell := start(t, "turn", path)
-	shell.tell(t, "exec 4<&0; cat <&4 >/dev/null 2>&1 & printf $!; echo .")
+	shell := start(t, "exec shell", path)
+	shell.send(t, "exec 4<&0; cat <&4 >/dev/null 2>&1 & printf $!; echo .")
 	child := shell.readUntil(t, ".")
 	signed := "shell[" + strconv.Itoa(shell.cmd.Process.Pid) + "]"
 	r := open(t, path, geometry)
@@ -82,11 +82,11 @@ func TestB8_StatsNameWhatOutlivedAProcess(t *testing.T) {
 	})
 	shell.kill()
 	want := "cat[" + child + "] (outlived " + signed + ")"
-	for range 2 { // the second time it is known
+	for range 2 { // the second time from the cache
 		if got := holder(); got != want {
 			t.Errorf("the holder is %s, want %s", got, want)
 		}
 	}
 	shell.in.Close()
-	until(t, "nothing lives and something is shown", func() bool { return len(s.Stats().Shared.Holders) == 0 })
+	until(t, "holders are listed although no process lives", func() bool { return len(s.Stats().Shared.Holders) == 0 })
 }

@@ -30,7 +30,8 @@ func taken(t *testing.T, path string) (r *shm.Region, slots *shm.Slots, grants [
 	return r, slots, grants
 }
 
-// until waits for a state of others that nothing tells of.
+// until polls for a state of other processes that cannot be waited for, and fails with
+// what.
 func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for began := shm.Now(); !holds(); runtime.Gosched() {
@@ -66,8 +67,8 @@ func (p *process) signal(t *testing.T, signal syscall.Signal) {
 	}
 }
 
-// A slot that is granted to a stopped process goes on to another, and when the
-// process runs again it waits as before. What it holds it keeps.
+// A slot that is granted to a stopped process goes on to another. When the stopped
+// process continues, it waits as before. It keeps the slots that it holds.
 func TestB8_StoppedProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	_, slots, grants := taken(t, path)
@@ -105,8 +106,8 @@ func TestB8_ChildOfTheDead(t *testing.T) {
 	}
 }
 
-// Whoever has the region open when its file is deleted goes on; who comes later
-// makes another.
+// Processes that have the region open when its file is deleted keep using it; a process
+// that opens it later makes another.
 func TestB8_DeletedFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	_, slots, grants := taken(t, path)
@@ -123,8 +124,8 @@ func TestB8_DeletedFile(t *testing.T) {
 	taken(t, path)
 }
 
-// A process that uses a region whose file was cut off ends with a fault. It does
-// not go on without a limit.
+// A process that uses a region whose file was truncated ends with a fault. It does
+// not continue without a limit.
 func TestB8_TruncatedFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	p := start(t, "touch", path)
@@ -138,7 +139,7 @@ func TestB8_TruncatedFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := p.cmd.Wait(); err == nil {
-		t.Error("it went on")
+		t.Error("the process continued")
 	}
 	open(t, path, geometry)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/stintgo/stint/shm"
 )
 
-// waitFirst starts processes that wait for the only slot of a region, which one that is
-// started as well holds, and then has this process wait behind them in the table.
+// waitFirst starts a process that holds the only slot of a region and n processes that
+// wait for it, and then makes this process wait behind them in the table.
 func waitFirst(t *testing.T, n int) (holder *process, waiters []*process, r *shm.Region, answer <-chan error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "region")
@@ -28,16 +28,16 @@ func waitFirst(t *testing.T, n int) (holder *process, waiters []*process, r *shm
 	holder = holdOne(t, path)
 	r = open(t, path, one)
 	for i, p := range waiters {
-		p.tell(t, "wait")
+		p.send(t, "wait")
 		until(t, "a process does not wait", func() bool { return r.Slots(0).Usage().Waiting == i+1 })
 	}
 	answer = waits(t, r).answer
 	return holder, waiters, r, answer
 }
 
-// The slot of a process that is killed comes back by doorbells alone, without a sweep,
-// also if all processes that had doorbells of it are killed together with it.
-func TestB8_WhatDiesTogether(t *testing.T) {
+// The slot of a killed process is recovered by doorbells alone, without a sweep, also if
+// all processes that had doorbells of it are killed together with it.
+func TestB8_ProcessesDieTogether(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 8} {
 		t.Run(strconv.Itoa(n), func(t *testing.T) {
 			holder, waiters, r, answer := waitFirst(t, n)
@@ -49,16 +49,17 @@ func TestB8_WhatDiesTogether(t *testing.T) {
 				}
 			}
 			if err := <-answer; err != nil {
-				t.Fatalf("the slot of a dead process does not come back: %v", err)
+				t.Fatalf("the slot of a dead process is not recovered: %v", err)
 			}
 			t.Logf("it took %v", time.Duration(shm.Now()-killed))
 		})
 	}
 }
 
-// Who leads is stopped, and first in line. When the holder is killed the slot comes to the
-// one behind it by doorbells alone, and when the first goes on it waits as before.
-func TestB8_WhoLeadsIsStopped(t *testing.T) {
+// The leader, first in the queue, is stopped. When the holder is killed the slot goes to
+// the process behind it by doorbells alone, and when the leader continues it waits as
+// before.
+func TestB8_LeaderIsStopped(t *testing.T) {
 	holder, waiters, r, answer := waitFirst(t, 1)
 	r.NeverSweep()
 	until(t, "there are no doorbells", func() bool { doorbells, _ := r.Watch(); return doorbells > 1 })
@@ -66,11 +67,11 @@ func TestB8_WhoLeadsIsStopped(t *testing.T) {
 	killed := shm.Now()
 	holder.kill()
 	if err := <-answer; err != nil {
-		t.Fatalf("the slot of a dead process does not come back: %v", err)
+		t.Fatalf("the slot of a dead process is not recovered: %v", err)
 	}
 	t.Logf("it took %v", time.Duration(shm.Now()-killed))
 	if u := r.Slots(0).Usage(); u.Running != 1 || u.Waiting != 1 {
-		t.Errorf("usage is %+v, want that this one has it and the other waits", u)
+		t.Errorf("usage is %+v, want that this process holds the slot and the other waits", u)
 	}
 	waiters[0].signal(t, syscall.SIGCONT)
 	if err := r.Close(); err != nil {
@@ -81,8 +82,8 @@ func TestB8_WhoLeadsIsStopped(t *testing.T) {
 	}
 }
 
-// A process that waits no longer rings the one that waits behind it, which counts on it, or
-// is one of the first two now.
+// A process that stops waiting rings the waiting process behind it, which depends on its
+// doorbells, or is one of the first two now.
 func TestB8_LeadIsHandedOn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	mustTry(t, stint.New(1, stint.Config{Slots: open(t, path, one).Slots(0)}))
@@ -96,14 +97,14 @@ func TestB8_LeadIsHandedOn(t *testing.T) {
 	doorbells := func(want int) func() bool {
 		return func() bool { n, _ := last.Watch(); return n == want }
 	}
-	until(t, "the last has no doorbell of the one before it", doorbells(1))
+	until(t, "the last process has no doorbell of the one before it", doorbells(1))
 	rung := last.Undisturbed(func() {
 		if err := waiting[1].Close(); err != nil {
 			t.Error(err)
 		}
 	})
 	if rung == 0 {
-		t.Error("it was not rung")
+		t.Error("the last process was not rung")
 	}
-	until(t, "the second has not all doorbells", doorbells(shm.ProcessesMax))
+	until(t, "the second process has not all doorbells", doorbells(shm.ProcessesMax))
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/stintgo/stint"
 )
 
-// One who only tries gets the slot of a dead process at once. Here nobody looks for
-// the dead as those do who wait.
+// A caller that only tries gets the slot of a dead process at once, although without
+// waiters no watcher looks for the dead.
 func TestB8_TryAfterADeath(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	tries := stint.New(1, stint.Config{Slots: punctual(t, path, one)})
@@ -20,8 +20,8 @@ func TestB8_TryAfterADeath(t *testing.T) {
 	}
 }
 
-// The same if the slot was granted to the dead, who waited.
-func TestB8_TryAfterTheDeathOfOneWhoWaits(t *testing.T) {
+// The same if the slot was granted to a dead waiter.
+func TestB8_TryAfterADeadWaiter(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	slots := punctual(t, path, one)
 	s, tries := stint.New(1, stint.Config{Slots: slots}), stint.New(1, stint.Config{Slots: punctual(t, path, one)})

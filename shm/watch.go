@@ -10,72 +10,74 @@ import (
 	"github.com/stintgo/stint/shm/internal/arena"
 )
 
-// One goroutine of the process, the watcher, sleeps until slots are granted to it, or
-// its turn at a bucket comes, and tells who waits. It is there while somebody waits,
-// and for a period longer.
+// One goroutine of the process, the watcher, sleeps until slots are granted to the
+// process, or its turn at a bucket comes, and then notifies the waiters. It runs while
+// there are waiters, and for a period longer.
 //
-// A caller that waits alone for a slot is the watcher itself, as to be woken by another
-// goroutine would take it as long as to be woken by another process. If others wait as well
-// when it has its slot, it starts a goroutine that goes on. So at any time one watches, and
-// only that one sleeps and looks for what the process was granted.
+// A caller that is the only waiter for a slot is the watcher itself, as a wake-up by
+// another goroutine would take as long as one by another process. If there are other
+// waiters when it gets its slot, it starts a goroutine that takes over. So at any time
+// there is one watcher, and only the watcher sleeps and looks for grants.
 //
-// Of all processes that wait one leads: each period it looks for slots of the dead. That
-// is the first of them in the table, and whoever finds that nobody has done it. The others
-// look at longer intervals whether it is done, so that many who wait for long cost little.
+// One of all waiting processes leads: each period it looks for slots of the dead. That is
+// the first of them in the table, and any that finds that it has not been done. The
+// others check at longer intervals, so that many long waiters cost little.
 //
-// The first two in the table, and whoever else leads, have doorbells of all who have the
-// region open. Each of the others has one of the process that waits right before it. So
-// whatever dies together, the first of the survivors is rung: it takes the lead, and looks
-// for all of the dead. A process that stops waiting keeps its doorbells for a while, and
-// then rings the one behind it.
+// The first two waiting processes in the table, and any other that leads, have doorbells
+// of all processes that have the region open. Each of the others has one of the waiting
+// process right before it. So whichever processes die together, the first of the
+// survivors is rung: it takes the lead, and looks for all of the dead. A process that
+// stops waiting keeps its doorbells for a while, and then rings the one behind it.
 
-// watch is what the watcher and those who wait have in common.
+// watch is the state of the watcher. Except for asleep, it is guarded by the region's
+// lock.
 type watch struct {
-	on       bool           // there is a watcher
-	expected int            // calls of Sleep that follow, and may be the watcher
-	asleep   atomic.Bool    // it may be
-	running  sync.WaitGroup // watchers, and the timer's function
-	due      int64          // when it looks again, if nobody rings
-	waited   int64          // when somebody was last seen to wait
-	heard    uint64         // the bell, when it was last listened to
-	served   []func()       // the room for what a look returns: memory that is asked for takes time
+	on          bool           // there is a watcher
+	expected    int            // announced calls of Sleep, which may become the watcher
+	asleep      atomic.Bool    // the watcher may be asleep
+	running     sync.WaitGroup // watchers, and the timer's function
+	due         int64          // when the watcher looks again without a ring
+	lastWaiting int64          // when there was last a waiter
+	lastBell    uint64         // the bell at the last look
+	served      []func()       // buffer for lookResult.served, reused because allocation takes time
 
-	swept int64      // when the dead were last looked for
-	leads bool       // nobody else did it then
-	bells uint64     // of which participants there are doorbells, once one has waited for long
-	joins uint64     // when they were hung
-	hung  *doorbells // by the watcher, or the one before if there is none; nil: none
+	swept     int64      // when this process last called Sweep
+	leads     bool       // that call looked for the dead
+	bellMask  uint64     // participants to have doorbells of; 0 until a waiter has waited for doorbellAfter
+	joins     uint64     // Joins when bellMask was set
+	doorbells *doorbells // of the watcher, or of the previous one if there is none; nil: none
 
-	timer    *time.Timer // takes the doorbells down that a caller has left
-	retiring bool        // the timer runs
+	timer    *time.Timer // removes the doorbells that a caller has left
+	retiring bool        // the timer is set
 }
 
 const (
-	// period is how often who leads looks for slots of the dead.
+	// period is how often the leading process looks for slots of the dead.
 	period = 10 * time.Millisecond
 
-	// sweptMax is how long those who are served go before a sweep, which takes longer
-	// than to wake them does.
+	// sweptMax is the maximum time without a sweep: waking waiters comes before it,
+	// because a sweep takes longer than a wake-up.
 	sweptMax = int64(2 * period)
 
-	// retireAfter is how long the doorbells stay that a caller has left: a timer costs
-	// about as much as a wait without it, and one that is set this seldom costs nothing.
+	// retireAfter is how long doorbells stay after a caller has left them. Setting a
+	// timer costs about as much as a whole wait without it; set this rarely, its cost is
+	// negligible.
 	retireAfter = 10 * period
 
-	// leaders is how many processes have doorbells of everybody: the second does not
-	// depend on the first, which may be stopped.
+	// leaders is the number of processes that have doorbells of all participants: the
+	// second does not depend on the first, which may be stopped.
 	leaders = 2
 
-	// paceMax is how many periods a process sleeps at most that does not lead.
+	// paceMax is the maximum number of periods that a process sleeps if it does not lead.
 	paceMax = 8
 
-	// doorbellAfter is how long somebody has waited before doorbells are hung up:
-	// most waits are shorter.
+	// doorbellAfter is how long a waiter waits before doorbells are installed: most waits
+	// are shorter.
 	doorbellAfter = time.Millisecond
 )
 
-// sweepLocked looks for slots of the dead, and for grants that nobody takes, if
-// that was not done lately; and for the former whenever somebody may have died.
+// sweepLocked looks for slots of the dead, and for grants that are not accepted, at most
+// once a period; for slots of the dead also whenever a doorbell has rung.
 func (r *Region) sweepLocked() {
 	if r.rung.Swap(false) {
 		r.member.Reap()
@@ -84,21 +86,20 @@ func (r *Region) sweepLocked() {
 		r.watch.swept = now
 		r.watch.leads = r.member.Sweep(now, int64(period))
 		for _, b := range r.buckets {
-			r.member.Overtake(b.index, b.holds())
+			r.member.Evict(b.index, b.holds())
 		}
 	}
 }
 
-// watchLocked sees to it that there is a watcher, or will be. began says that somebody
-// waits now where nobody did: soon there are to be doorbells for all who have the region
-// open.
+// watchLocked makes sure that there is a watcher, or will be. began says that these are
+// the first waiters: doorbells of all participants will then be due soon.
 func (r *Region) watchLocked(began bool) {
 	w := &r.watch
 	switch due := arena.Now() + int64(doorbellAfter); {
 	case !w.on && w.expected == 0:
 		r.beginLocked()
 		go r.watchOver()
-	case w.on && began && due < w.due && (w.bells == 0 || w.joins != r.member.Joins()):
+	case w.on && began && due < w.due && (w.bellMask == 0 || w.joins != r.member.Joins()):
 		w.due = due
 		r.member.Ring()
 	}
@@ -109,33 +110,34 @@ func (r *Region) beginLocked() {
 	w := &r.watch
 	w.on, w.due = true, arena.Now()+int64(doorbellAfter)
 	w.running.Add(1)
-	if w.hung == nil {
-		w.hung = &doorbells{region: r}
+	if w.doorbells == nil {
+		w.doorbells = &doorbells{region: r}
 	}
 }
 
-// watchOver is the watcher of its own goroutine.
+// watchOver is the watcher as a goroutine of its own.
 func (r *Region) watchOver() {
 	defer r.watch.running.Done()
 	for {
 		bell := r.member.Bell()
-		sight := r.look(false)
-		if sight.over {
-			sight.down.takeDown()
+		found := r.look(false)
+		if found.over {
+			found.down.stop()
 			return
 		}
-		for _, tell := range sight.served {
-			tell()
+		for _, notify := range found.served {
+			notify()
 		}
-		if len(sight.served) > 0 {
-			runtime.Gosched() // those who go on need the processor, which Sleep would keep for a while
+		if len(found.served) > 0 {
+			runtime.Gosched() // the notified goroutines need the processor, which Sleep would keep for a while
 		}
-		r.sleep(bell, sight)
+		r.sleep(bell, found)
 	}
 }
 
-// watchUntil has the caller, a goroutine that waits and has been expected, watch until ready
-// reports true or nobody waits, unless there is a watcher.
+// watchUntil makes the caller, which has announced itself by Expect, the watcher until
+// ready reports true or there are no waiters. If there is a watcher already, it returns
+// at once.
 func (r *Region) watchUntil(ready func() bool) {
 	w := &r.watch
 	r.mu.Lock()
@@ -151,21 +153,21 @@ func (r *Region) watchUntil(ready func() bool) {
 	defer w.running.Done()
 	for {
 		bell := r.member.Bell()
-		sight := r.look(true)
-		for _, tell := range sight.served {
-			tell()
+		found := r.look(true)
+		for _, notify := range found.served {
+			notify()
 		}
-		if sight.over || ready() {
-			sight.down.takeDown()
+		if found.over || ready() {
+			found.down.stop()
 			r.stepDown()
 			return
 		}
-		r.sleep(bell, sight)
+		r.sleep(bell, found)
 	}
 }
 
-// stepDown ends the part of a caller that was the watcher. If others wait a goroutine goes
-// on, and if nobody does the doorbells stay for a while, as somebody may wait again.
+// stepDown ends the watch of a caller. If there are waiters, a goroutine takes over;
+// otherwise the doorbells stay for a while, as more waiters may come.
 func (r *Region) stepDown() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -180,12 +182,12 @@ func (r *Region) stepDown() {
 	switch {
 	case r.waitsLocked():
 		r.watchLocked(false)
-	case w.bells != 0 && !w.retiring:
+	case w.bellMask != 0 && !w.retiring:
 		w.retireAfterLocked(retireAfter, r.retire)
 	}
 }
 
-// retire takes the doorbells down that a caller has left, unless there is a watcher now.
+// retire removes the doorbells that a caller has left, unless there is a watcher again.
 func (r *Region) retire() {
 	r.mu.Lock()
 	w := &r.watch
@@ -194,7 +196,7 @@ func (r *Region) retire() {
 		r.mu.Unlock()
 		return
 	}
-	if rest := retireAfter - time.Duration(arena.Now()-w.waited); rest > 0 {
+	if rest := retireAfter - time.Duration(arena.Now()-w.lastWaiting); rest > 0 {
 		w.retireAfterLocked(rest, r.retire)
 		r.mu.Unlock()
 		return
@@ -203,7 +205,7 @@ func (r *Region) retire() {
 	defer w.running.Done()
 	down := r.retireLocked()
 	r.mu.Unlock()
-	down.takeDown()
+	down.stop()
 }
 
 func (w *watch) retireAfterLocked(d time.Duration, retire func()) {
@@ -215,59 +217,59 @@ func (w *watch) retireAfterLocked(d time.Duration, retire func()) {
 	}
 }
 
-// retireLocked ends the part of this process among those that wait, and returns the
-// doorbells, which are to be taken down without the lock.
+// retireLocked ends this process's role among the waiting processes, and returns its
+// doorbells, which the caller must stop after releasing the lock.
 func (r *Region) retireLocked() (down *doorbells) {
 	w := &r.watch
-	down, w.hung, w.bells = w.hung, nil, 0
+	down, w.doorbells, w.bellMask = w.doorbells, nil, 0
 	if down != nil {
-		r.member.RingNext() // which counts on the doorbells of this process, or is the first now
+		r.member.RingNext() // that process depends on the doorbells of this one, or is the first now
 	}
 	return down
 }
 
-// sleep sleeps until the process is rung, or it is time to look again.
-func (r *Region) sleep(bell uint64, s sight) {
-	if r.watch.hung.hang(s.bells) {
-		r.ring() // for those that have died before
+// sleep sleeps until the process is rung, or s.due.
+func (r *Region) sleep(bell uint64, s lookResult) {
+	if r.watch.doorbells.update(s.bellMask) {
+		r.ring() // for processes that have died before
 	}
 	r.watch.asleep.Store(true)
 	r.arena.Sleep(r.bell(), bell, time.Duration(s.due-arena.Now()))
 	r.watch.asleep.Store(false)
 }
 
-// rouse has the watcher look. It does not call the system if that is awake, as it is when
-// it has itself served the one that is roused.
+// rouse makes the watcher look. It skips the system call if the watcher is awake, as it
+// is when it has itself served the caller that is roused.
 func (r *Region) rouse() {
 	r.member.Touch()
-	if r.watch.asleep.Load() { // else it sees that the bell has changed
+	if r.watch.asleep.Load() { // otherwise it sees that the bell has changed
 		r.arena.Wake(r.bell())
 	}
 }
 
-// waitsLocked reports whether anybody in this process waits for anything of the region.
+// waitsLocked reports whether this process has waiters for anything of the region.
 func (r *Region) waitsLocked() bool {
 	return slices.ContainsFunc(r.limits, func(s *Slots) bool { return s.want.Count > 0 }) ||
 		slices.ContainsFunc(r.buckets, func(b *Bucket) bool { return b.want.Count > 0 })
 }
 
-// sight is what the watcher sees, and so what it does.
-type sight struct {
-	over   bool       // it ends: nobody waits, or the region is closed
-	served []func()   // tell those who were granted a slot, or whose turn may have come; until the next look
-	bells  uint64     // of which participants there are to be doorbells
-	down   *doorbells // which are to be taken down as it ends
-	due    int64      // it looks again
+// lookResult is what the watcher found, and what it does next.
+type lookResult struct {
+	over     bool       // the watch ends: there are no waiters, or the region is closed
+	served   []func()   // notify the receivers of slots, or of a turn; valid until the next look
+	bellMask uint64     // the participants to have doorbells of
+	down     *doorbells // to stop when the watch ends
+	due      int64      // when to look again
 }
 
-// look looks for those who can go on. A watcher that is a caller ends when nobody waits, any
-// other when nobody has done so for a period.
-func (r *Region) look(caller bool) (s sight) {
+// look finds the waiters that can proceed. The watch of a caller ends when there are no
+// waiters, that of a goroutine when there have been none for a period.
+func (r *Region) look(caller bool) (s lookResult) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed.Load() {
 		r.watch.on = false
-		return sight{over: true, down: r.retireLocked()}
+		return lookResult{over: true, down: r.retireLocked()}
 	}
 	w, now := &r.watch, arena.Now()
 	s.served = w.served[:0]
@@ -275,52 +277,54 @@ func (r *Region) look(caller bool) (s sight) {
 	tokens := r.lookAtBuckets(&s)
 	w.served = s.served
 	if len(s.served) == 0 || r.rung.Load() || now-w.swept >= sweptMax {
-		r.sweepLocked() // which rings this process if it is granted anything
+		r.sweepLocked() // if this grants anything to this process, it rings
 	}
 	switch {
 	case slots || tokens:
-		w.waited = now
+		w.lastWaiting = now
 	case caller:
-		return sight{over: true}
-	case now-w.waited >= int64(period):
+		return lookResult{over: true}
+	case now-w.lastWaiting >= int64(period):
 		w.on = false
-		return sight{over: true, down: r.retireLocked()}
+		return lookResult{over: true, down: r.retireLocked()}
 	}
-	if len(s.served) == 0 && (now >= w.due || w.bells != 0) {
+	if len(s.served) == 0 && (now >= w.due || w.bellMask != 0) {
 		r.paceLocked(now, tokens)
 	}
-	s.bells = w.bells
+	s.bellMask = w.bellMask
 	if s.due = w.due; !slots && !tokens {
-		s.due = min(s.due, w.waited+int64(period))
+		s.due = min(s.due, w.lastWaiting+int64(period))
 	}
 	return s
 }
 
-// paceLocked says when the watcher looks again, and of which participants it has doorbells
-// until then. Who waits for tokens may have to go on without being rung.
+// paceLocked sets when the watcher looks again, and the participants that it has
+// doorbells of until then. A process that waits for tokens may have to proceed without a
+// ring, so it looks every period.
 func (r *Region) paceLocked(now int64, tokens bool) {
 	w := &r.watch
 	ahead, last := r.member.Ahead()
 	w.joins = r.member.Joins()
 	w.due = now + int64(period)
 	if ahead < leaders || w.leads {
-		w.bells = everybody
+		w.bellMask = allParticipants
 	} else {
-		w.bells = 1 << last
+		w.bellMask = 1 << last
 	}
 	if ahead > 0 && !w.leads && !tokens {
 		w.due = now + int64(period)*int64(min(1+ahead, paceMax))
 	}
 }
 
-// lookAtSlots notes who was granted one, and reports whether anybody waits.
-func (r *Region) lookAtSlots(all *sight) (waiting bool) {
+// lookAtSlots collects the limits that have a grant, and reports whether there are
+// waiters.
+func (r *Region) lookAtSlots(all *lookResult) (waiting bool) {
 	for _, s := range r.limits {
 		if s.want.Count == 0 {
 			continue
 		}
 		waiting = true
-		s.giveBack() // the scheduler has not asked for it
+		s.releaseKept() // the scheduler has not asked for it
 		if !s.want.Busy && r.member.Check(s.limit) {
 			all.served = append(all.served, s.offered)
 		}
@@ -328,19 +332,20 @@ func (r *Region) lookAtSlots(all *sight) (waiting bool) {
 	return waiting
 }
 
-// lookAtBuckets notes who may be able to go on, and reports whether anybody waits.
-func (r *Region) lookAtBuckets(all *sight) (waiting bool) {
+// lookAtBuckets collects the buckets that may proceed, and reports whether there are
+// waiters.
+func (r *Region) lookAtBuckets(all *lookResult) (waiting bool) {
 	bell := r.member.Bell()
 	for _, b := range r.buckets {
 		if b.want.Count == 0 {
 			continue
 		}
 		waiting = true
-		r.member.Stay(b.index)
-		if b.refused.Load() || bell != r.watch.heard {
+		r.member.Heartbeat(b.index)
+		if b.refused.Load() || bell != r.watch.lastBell {
 			all.served = append(all.served, b.notify)
 		}
 	}
-	r.watch.heard = bell
+	r.watch.lastBell = bell
 	return waiting
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/stintgo/stint/shm"
 )
 
-// Of all who wait for long one looks for the dead every 10 ms, and the last of them
-// eight times less often. When the first is gone the next does it.
-func TestB8_OneOfAllWhoWaitLeads(t *testing.T) {
+// Of all processes that wait for long one looks for the dead every 10 ms, and the last of
+// them looks eight times less often. When the first is gone the next one leads.
+func TestB8_OneWaiterLeads(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	mustTry(t, stint.New(1, stint.Config{Slots: open(t, path, one).Slots(0)}))
 	const period = 10 * time.Millisecond
@@ -26,7 +26,7 @@ func TestB8_OneOfAllWhoWaitLeads(t *testing.T) {
 		answers[i] = waits(t, waiting[i]).answer
 	}
 	for first := range 3 {
-		until(t, "others than the first two have all doorbells, or they sleep for other times", func() bool {
+		until(t, "others than the first two have all doorbells, or their intervals differ", func() bool {
 			for i, r := range waiting[first:] {
 				doorbells, pace := r.Watch()
 				if want := []int{64, 64, 1}[min(i, 2)]; doorbells != want || pace != period*time.Duration(min(1+i, 8)) {
@@ -44,9 +44,9 @@ func TestB8_OneOfAllWhoWaitLeads(t *testing.T) {
 	}
 }
 
-// Whether who leads is stopped or has died, the others notice what becomes of the
-// holder.
-func TestB8_WhoLeadsIsGone(t *testing.T) {
+// Whether the leader is stopped or has died, the other waiters get the slot of the holder
+// when that is killed.
+func TestB8_LeaderIsGone(t *testing.T) {
 	for name, end := range map[string]func(t *testing.T, leader *process){
 		"stopped": func(t *testing.T, leader *process) { t.Helper(); leader.signal(t, syscall.SIGSTOP) },
 		"dead":    func(_ *testing.T, leader *process) { leader.kill() },
@@ -58,7 +58,7 @@ func TestB8_WhoLeadsIsGone(t *testing.T) {
 				t.Fatal("the process has ended")
 			}
 			holder := holdOne(t, path)
-			leader.tell(t, "wait")
+			leader.send(t, "wait")
 			r := open(t, path, one)
 			until(t, "the leader does not wait", func() bool { return r.Slots(0).Usage().Waiting == 1 })
 			answer := waits(t, r).answer
@@ -66,7 +66,7 @@ func TestB8_WhoLeadsIsGone(t *testing.T) {
 			end(t, leader)
 			holder.kill()
 			if err := <-answer; err != nil {
-				t.Errorf("the slot of a dead process does not come back: %v", err)
+				t.Errorf("the slot of a dead process is not recovered: %v", err)
 			}
 		})
 	}

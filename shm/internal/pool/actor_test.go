@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Lock, Unlock, Held and Wake are what the kernel does.
+// Lock, Unlock, Held, Stopped and Wake implement Host as the kernel does.
 
 func (w *world) callsKernel(a *actor) {
 	if step != nil {
@@ -14,10 +14,10 @@ func (w *world) callsKernel(a *actor) {
 }
 
 func (w *world) Lock(i int) bool {
-	a := w.turn
+	a := w.running
 	w.callsKernel(a)
 	a.learn(uint64(w.locks[i].number()))
-	// The lock belongs to the open file: a process is not kept out by itself.
+	// The lock belongs to the open file: a process does not exclude itself.
 	if w.locks[i] != nil && w.locks[i] != a.process {
 		return false
 	}
@@ -26,27 +26,27 @@ func (w *world) Lock(i int) bool {
 }
 
 func (w *world) Held(i int) bool {
-	a := w.turn
+	a := w.running
 	w.callsKernel(a)
 	a.learn(uint64(w.locks[i].number()))
 	return w.locks[i] != nil && w.locks[i] != a.process
 }
 
 func (w *world) Unlock(i int) {
-	w.callsKernel(w.turn)
+	w.callsKernel(w.running)
 	w.locks[i] = nil
 }
 
-// Stopped reports false in plots in which that cannot be seen.
+// Stopped reports false in scenarios whose host does not see stopped processes.
 func (w *world) Stopped(i int) bool {
-	if !w.plot.sees {
+	if !w.scenario.sees {
 		return false
 	}
-	a := w.turn
+	a := w.running
 	w.callsKernel(a)
 	stopped := slices.ContainsFunc(w.actors, func(a *actor) bool {
 		m := a.process.member
-		return m != nil && m.index == i && a.process.frozen && eraOf(m.held) == eraOf(uint64(*w.pool.state(i)))
+		return m != nil && m.index == i && a.process.frozen && generationOf(m.held) == generationOf(uint64(*w.pool.state(i)))
 	})
 	if stopped {
 		a.learn(1)
@@ -55,7 +55,7 @@ func (w *world) Stopped(i int) bool {
 }
 
 func (w *world) Wake(i int) {
-	w.callsKernel(w.turn)
+	w.callsKernel(w.running)
 	for _, a := range w.actors {
 		if a.asleep && a.process.member.index == i {
 			a.asleep = false
@@ -63,13 +63,13 @@ func (w *world) Wake(i int) {
 	}
 }
 
-// sleep waits until the bell has been rung, or a period is over.
+// sleep waits until the bell is rung or a period ends.
 func (a *actor) sleep() (expired bool) { return a.sleepUntil(func() bool { return false }, 0) }
 
-// sleepUntil waits for something of its own as well.
+// sleepUntil is sleep that also ends when holds reports true.
 func (a *actor) sleepUntil(holds func() bool, knows uint64) (expired bool) {
 	a.rest(inSleep, knows)
-	if a.process.member.Bell()+1 != a.bell { // the kernel looks once more
+	if a.process.member.Bell()+1 != a.bell { // as futex(2) compares the word again
 		return false
 	}
 	a.asleep, a.bell = true, 0
@@ -85,8 +85,8 @@ func (a *actor) sleepUntil(holds func() bool, knows uint64) (expired bool) {
 	return expired
 }
 
-// expire ends a period of a sleeper. It may be the same in which others have woken,
-// but not one in which this one has.
+// expire ends a period of a sleeper. Several sleepers may wake in the same period, but
+// each of them only once.
 func (a *actor) expire() {
 	if a.expired = true; a.woke == a.world.now {
 		a.world.now++
@@ -94,14 +94,14 @@ func (a *actor) expire() {
 	a.woke = a.world.now
 }
 
-// sweep is what who wakes does at the end of a period.
+// sweep is what a waiter does at the end of a period.
 func (a *actor) sweep() {
 	now := a.world.now
 	a.learn(uint64(now))
 	a.process.member.Sweep(now, 1)
 }
 
-// until waits for something that is no part of what processes share.
+// until waits for a condition outside the shared memory.
 func (a *actor) until(place int, holds func() bool) {
 	a.rest(place)
 	a.blocked = holds
@@ -110,7 +110,7 @@ func (a *actor) until(place int, holds func() bool) {
 	}
 }
 
-// lock takes the lock that the threads of a process have.
+// lock takes the lock that the threads of a process share.
 func (a *actor) lock(place int) {
 	a.until(place, func() bool { return !a.process.locked })
 	a.process.locked = true
@@ -118,7 +118,7 @@ func (a *actor) lock(place int) {
 
 func (a *actor) unlock() { a.process.locked = false }
 
-// leave leaves with what the actor has.
+// leave calls Leave with all that the actor holds.
 func (a *actor) leave() {
 	a.rest(inLeave)
 	for s, p := range a.world.inside {
@@ -130,24 +130,24 @@ func (a *actor) leave() {
 	a.left = true
 }
 
-// rest marks a point at which all that an actor knows is in its member, its
-// place in the script, and what is given.
+// rest marks a point at which everything that an actor knows is in its member, its
+// place in the script, and knows.
 func (a *actor) rest(place int, knows ...uint64) {
 	a.place = place
 	a.history = 0
 	if m := a.process.member; m != nil {
-		a.learn(m.held, uint64(m.seats[0].hint))
-		for _, sight := range m.sights[0] {
-			a.learn(sight.slot, uint64(sight.times))
+		a.learn(m.held, uint64(m.handles[0].hint))
+		for _, sighting := range m.sightings[0] {
+			a.learn(sighting.slot, uint64(sighting.times))
 		}
 		for _, s := range m.stalls {
-			a.learn(s.want, s.asks, uint64(s.idle)) // nobody is still for that long
+			a.learn(s.want, s.asks, uint64(s.idle)) // without still: stillMax is never reached
 		}
 	}
 	a.learn(knows...)
 }
 
-// join reports false if there is no room.
+// join reports false if no entry is free.
 func (a *actor) join() bool {
 	m, err := a.world.pool.Join(100+a.id, "actor")
 	if err != nil {
@@ -161,7 +161,7 @@ func (a *actor) join() bool {
 func (a *actor) acquire(tier int) (slot int) {
 	m := a.process.member
 	a.rest(inTake)
-	got, ok := m.Seat(0).Take(tier)
+	got, ok := m.Handle(0).Take(tier)
 	if !ok {
 		a.rest(inWant)
 		m.Want(0, Want{Tier: tier, Ticket: uint64(a.id), Count: 1})
@@ -173,7 +173,7 @@ func (a *actor) acquire(tier int) (slot int) {
 	return got.Index
 }
 
-// await sleeps until a slot was granted, and takes it.
+// await sleeps until a slot is granted, and takes it.
 func (a *actor) await(tier int) Slot {
 	m := a.process.member
 	for {
@@ -183,7 +183,7 @@ func (a *actor) await(tier int) Slot {
 		switch {
 		case mine:
 			a.rest(inAccept)
-			if got, ok := m.Seat(0).Take(tier); ok {
+			if got, ok := m.Handle(0).Take(tier); ok {
 				return got
 			}
 		case a.sleep():
@@ -212,14 +212,14 @@ const (
 	inLockToStop
 )
 
-// enter checks that nobody else is where the actor is now.
+// enter checks that no other process holds the slot.
 func (a *actor) enter(s Slot) {
 	w := a.world
 	if other := w.inside[s.Index]; other != nil {
 		w.fail(fmt.Sprintf("%d got slot %d, which %d holds", a.id, s.Index, other.id))
 	}
 	if s.Abandoned != w.orphan[s.Index] {
-		w.fail(fmt.Sprintf("%d was told %t of slot %d: abandoned", a.id, s.Abandoned, s.Index))
+		w.fail(fmt.Sprintf("%d got slot %d with Abandoned %t, which is wrong", a.id, s.Index, s.Abandoned))
 	}
 	w.inside[s.Index], w.orphan[s.Index] = a.process, false
 	w.order = append(w.order, a.id)
@@ -228,13 +228,13 @@ func (a *actor) enter(s Slot) {
 
 func (a *actor) release(slot int) {
 	a.giveUp(slot)
-	a.process.member.Seat(0).Release(slot)
+	a.process.member.Handle(0).Release(slot)
 }
 
-// yieldSlot gives the slot to who has waited for longest.
+// yieldSlot gives the slot to the participant that has waited longest.
 func (a *actor) yieldSlot(slot int) {
 	a.giveUp(slot)
-	a.process.member.Seat(0).Yield(slot)
+	a.process.member.Handle(0).Yield(slot)
 }
 
 func (a *actor) giveUp(slot int) {
@@ -245,11 +245,11 @@ func (a *actor) giveUp(slot int) {
 	}
 }
 
-// roundsMax is how many periods it takes until all that failed is made good.
+// roundsMax is the number of periods until all effects of faults must be repaired.
 const roundsMax = periodsMax + 3
 
-// finish lets time pass until everybody who can is done, and then those who were
-// stopped.
+// finish lets time pass until all actors that can finish have done so, then resumes the
+// stopped ones and lets time pass again.
 func (w *world) finish() {
 	for _, a := range w.actors {
 		if w.faults == 0 && !a.done {
@@ -271,7 +271,7 @@ func (w *world) finish() {
 	}
 }
 
-// audit checks what is left when nobody does anything any more.
+// audit checks the state after all actors are done.
 func (w *world) audit() {
 	defer func(s func(*word)) { step = s }(step)
 	step = nil
@@ -283,7 +283,7 @@ func (w *world) audit() {
 		if m == nil || a.process.dead || a.left {
 			continue
 		}
-		w.turn = a
+		w.running = a
 		for range periodsMax + 1 {
 			w.now++
 			a.sweep()
@@ -302,13 +302,13 @@ func (w *world) audit() {
 	}
 }
 
-// recover lets time pass. In the end nobody may sleep beside a slot that is free,
-// or granted to one who does not take it.
+// recover lets time pass. At the end no actor may sleep while a slot is free, or granted
+// to a participant that does not take it.
 func (w *world) recover() {
 	w.calm()
 	rounds := roundsMax
-	if w.plot.sees {
-		rounds = 1 // the first sweep makes all good: nothing has to be old to be taken back
+	if w.scenario.sees {
+		rounds = 1 // the first sweep repairs all: no grant has to be old to be taken back
 	}
 	for range rounds {
 		for _, a := range w.actors {
@@ -324,19 +324,19 @@ func (w *world) recover() {
 			continue
 		}
 		if w.tokens > 0 {
-			w.fail(fmt.Sprintf("%d sleeps beside a token", a.id))
+			w.fail(fmt.Sprintf("%d sleeps while there is a token", a.id))
 		}
 		l := &w.pool.limits[0]
 		for s := range l.count {
 			owner := w.owner(s)
-			if w.plot.shape.Buckets == 0 && (owner == nil || owner.dead || uint64(*l.slot(s))&granted != 0) {
-				w.fail(fmt.Sprintf("%d sleeps beside slot %d, which nobody has", a.id, s))
+			if w.scenario.shape.Buckets == 0 && (owner == nil || owner.dead || uint64(*l.slot(s))&granted != 0) {
+				w.fail(fmt.Sprintf("%d sleeps while slot %d is not held", a.id, s))
 			}
 		}
 	}
 }
 
-// owner is the process that a slot belongs to.
+// owner is the process that owns a slot.
 func (w *world) owner(s int) *process {
 	slot := uint64(*w.pool.limits[0].slot(s)) &^ (granted | abandoned)
 	for _, a := range w.actors {
@@ -347,7 +347,7 @@ func (w *world) owner(s int) *process {
 	return nil
 }
 
-// calm runs everybody who can run, one after the other.
+// calm runs all actors that can run, one after the other.
 func (w *world) calm() {
 	for steps, busy := 0, true; busy && w.wrong == ""; {
 		busy = false

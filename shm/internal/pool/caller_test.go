@@ -2,11 +2,11 @@ package pool //nolint:testpackage // the search stops the code before each acces
 
 import "testing"
 
-// Two callers of one process that watch for themselves, and for each other, beside another
-// process: whoever watches is served, or roused, or dies, while the other begins to wait.
+// Two callers of one process that watch for each other, beside another process: the one
+// that watches is served, or woken, or dies, while the other begins to wait.
 func TestB8_EveryOrderOfCallers(t *testing.T) {
 	two := Shape{2, []int{1}, 0}
-	tellAll(t, []plot{
+	runAll(t, []scenario{
 		{name: "keep", shape: two, actors: cast(callers(true), worker(3, 1)), switches: 3},
 		{name: "release", shape: two, actors: cast(callers(false), worker(3, 1)), switches: 3},
 		{name: "above", shape: two, actors: cast(callers(false), worker(4, 2)), switches: 2},
@@ -15,9 +15,9 @@ func TestB8_EveryOrderOfCallers(t *testing.T) {
 	})
 }
 
-// callers is a process with two callers, and with the goroutine to which the one that
-// watches hands that on. A slot that one of them gives back is kept for the other, or goes
-// to whoever is first.
+// callers is a process with two callers, and a standby goroutine to which a watching
+// caller hands over. A released slot is kept for the other caller, or goes to the first
+// waiter.
 func callers(keep bool) func(*actor) {
 	return func(a *actor) {
 		a.join()
@@ -30,13 +30,13 @@ func callers(keep bool) func(*actor) {
 }
 
 // call takes a slot as a goroutine does: the first of its process that waits watches for
-// all that wait in it.
+// all waiters of the process.
 func call(a *actor) {
 	p, m := a.process, a.process.member
 	a.lock(inLock)
-	got, ok := m.Seat(0).Take(3)
+	got, ok := m.Handle(0).Take(3)
 	if !ok {
-		p.line = append(p.line, a)
+		p.queue = append(p.queue, a)
 		m.Want(0, p.want())
 		begin := !p.watched
 		p.watched = true
@@ -53,12 +53,12 @@ func call(a *actor) {
 	a.enter(got)
 	a.lock(inLockAgain)
 	a.giveUp(got.Index)
-	if p.keeps && len(p.line) > 0 {
+	if p.keeps && len(p.queue) > 0 {
 		p.serve(Slot{Index: got.Index})
 		m.Want(0, p.want())
-		m.pool.ring(m.index) // the one that is served may be the one that watches, and asleep
+		m.pool.ring(m.index) // the caller that is served may be the watching one, and asleep
 	} else {
-		m.Seat(0).Release(got.Index)
+		m.Handle(0).Release(got.Index)
 	}
 	a.unlock()
 	if p.callers--; p.callers == 0 {
@@ -66,31 +66,31 @@ func call(a *actor) {
 	}
 }
 
-// want is what of the process waits.
-func (p *process) want() Want { return Want{Tier: 3, Ticket: 1, Count: len(p.line)} }
+// want describes the waiters of the process.
+func (p *process) want() Want { return Want{Tier: 3, Ticket: 1, Count: len(p.queue)} }
 
-// serve gives a slot to the first of those that wait in the process.
+// serve gives a slot to the first waiter of the process.
 func (p *process) serve(got Slot) {
-	first := p.line[0]
-	p.line = p.line[1:]
+	first := p.queue[0]
+	p.queue = p.queue[1:]
 	first.given, first.got = true, got
 }
 
-// watch watches until served reports true, and then hands on if somebody waits.
+// watch watches until served reports true, and then hands over if there are waiters.
 func (a *actor) watch(served func() bool) {
 	p, m := a.process, a.process.member
 	for {
 		a.rest(inLook)
 		a.bell = m.Bell() + 1
 		a.lock(inLock)
-		if len(p.line) > 0 && m.Check(0) {
-			if got, ok := m.Seat(0).Take(3); ok {
+		if len(p.queue) > 0 && m.Check(0) {
+			if got, ok := m.Handle(0).Take(3); ok {
 				p.serve(got)
 				m.Want(0, p.want())
 			}
 		}
-		if served() || len(p.line) == 0 {
-			p.watched = len(p.line) > 0
+		if served() || len(p.queue) == 0 {
+			p.watched = len(p.queue) > 0
 			p.handed = p.watched
 			a.unlock()
 			return
@@ -104,7 +104,7 @@ func (a *actor) watch(served func() bool) {
 	}
 }
 
-// standby watches when that is handed on to it.
+// standby watches when a caller hands over to it.
 func standby(a *actor) {
 	p := a.process
 	for {
@@ -113,6 +113,6 @@ func standby(a *actor) {
 			return
 		}
 		p.handed = false
-		a.watch(func() bool { return len(p.line) == 0 })
+		a.watch(func() bool { return len(p.queue) == 0 })
 	}
 }

@@ -11,62 +11,61 @@ import (
 	"github.com/stintgo/stint/internal/seeded"
 )
 
-// faults are mistakes that the search has to find, in the form of what is written
-// instead of the code. Most are steps left out or done in another order; each was
-// thinkable, and some were made.
+// faults are mistakes that the search has to find, each as a replacement of source code.
+// Most omit or reorder a step; each is plausible, and some were made.
 var faults = []struct{ name, file, code, instead string }{
 	{
 		"no look at the slots after entering the mask", "member.go",
 		"l.mask.set(m.bit)\n\t\tfor s := range l.count {", "l.mask.set(m.bit)\n\t\tfor s := range 0 {",
 	},
 	{
-		"releasing looks at the mask first", "seat.go",
-		"if !s.slots[slot].cas(s.held, 0) || s.mask.load() == 0 {",
-		"if waiting := s.mask.load(); !s.slots[slot].cas(s.held, 0) || waiting == 0 {",
+		"Release reads the mask before it frees the slot", "handle.go",
+		"if !h.slots[slot].cas(h.held, 0) || h.mask.load() == 0 {",
+		"if waiting := h.mask.load(); !h.slots[slot].cas(h.held, 0) || waiting == 0 {",
 	},
 	{
-		"who was woken for nothing does not enter again", "member.go",
+		"a waiter that finds no slot does not enter the mask again", "member.go",
 		"\tm.enter(limit)\n\treturn false", "\treturn false",
 	},
 	{
-		"a grant to one who no longer waits is kept by it", "member.go",
+		"a participant that no longer waits keeps its grant", "member.go",
 		"m.mayAccept(seen) && l.slot(s).cas(seen, freed(seen))", "m.mayAccept(seen) && false",
 	},
 	{
-		"a slot is not handed on by who no longer waits", "member.go",
+		"a participant that no longer waits frees its grant without placing it", "member.go",
 		"freed(seen)) {\n\t\t\tm.pool.place(l, s)\n", "freed(seen)) {\n",
 	},
 	{
-		"one who is busy is granted slots", "member.go",
+		"a busy participant is granted slots", "member.go",
 		"want.Count > 0 && !want.Busy", "want.Count > 0",
 	},
 	{
-		"the next in a place has the generation of the last", "member.go",
-		"return eraOf(was) + 1", "return max(eraOf(was), 1)",
+		"the next participant of an entry has the generation of the previous one", "member.go",
+		"return generationOf(was) + 1", "return max(generationOf(was), 1)",
 	},
 	{
-		"who joins leaves what the last one had", "member.go",
-		"\tp.vacate(i)\n\treturn eraOf", "\treturn eraOf",
+		"Join keeps what the previous participant held", "member.go",
+		"\tp.vacate(i)\n\treturn generationOf", "\treturn generationOf",
 	},
 	{
-		"who joins leaves the want of the last one", "member.go",
+		"Join keeps the want of the previous participant", "member.go",
 		"\t\tl.want(i).store(0)\n", "",
 	},
 	{
-		"who joins has the lock of a life before the last one is gone", "member.go",
-		"\tp.examine(i)\n\twas := p.state(i).load()\n\tif isLive(was) || !p.host.Lock(life(i)) {\n\t\treturn 0\n\t}",
-		"\twas := p.state(i).load()\n\tif !p.host.Lock(life(i)) {\n\t\treturn 0\n\t}\n\tp.state(i).store(gone(was))",
+		"Join takes the life lock before the previous participant is gone", "member.go",
+		"\tp.examine(i)\n\twas := p.state(i).load()\n\tif isLive(was) || !p.host.Lock(lifeLock(i)) {\n\t\treturn 0\n\t}",
+		"\twas := p.state(i).load()\n\tif !p.host.Lock(lifeLock(i)) {\n\t\treturn 0\n\t}\n\tp.state(i).store(gone(was))",
 	},
 	{
-		"who leaves is gone last", "member.go",
+		"Leave marks the participant as gone last", "member.go",
 		"\tm.pool.state(m.index).store(gone(m.pool.state(m.index).load()))\n\tm.pool.vacate(m.index)",
 		"\tm.pool.vacate(m.index)\n\tm.pool.state(m.index).store(gone(m.pool.state(m.index).load()))",
 	},
 	{
-		"who leaves lets go of its life first", "member.go",
+		"Leave releases the life lock first", "member.go",
 		"\tm.pool.state(m.index).store(gone(m.pool.state(m.index).load()))\n\tm.pool.vacate(m.index)\n" +
-			"\tm.pool.host.Unlock(life(m.index))",
-		"\tm.pool.host.Unlock(life(m.index))\n\tm.pool.vacate(m.index)\n" +
+			"\tm.pool.host.Unlock(lifeLock(m.index))",
+		"\tm.pool.host.Unlock(lifeLock(m.index))\n\tm.pool.vacate(m.index)\n" +
 			"\tm.pool.state(m.index).store(gone(m.pool.state(m.index).load()))",
 	},
 	{
@@ -74,162 +73,162 @@ var faults = []struct{ name, file, code, instead string }{
 		"return tierOf(a) > tierOf(b)", "return tierOf(a) < tierOf(b)",
 	},
 	{
-		"a slot that the chosen one did not need is left", "grant.go",
+		"place stops after a grant that was not accepted", "grant.go",
 		"\t\tp.grant(l, s, seen, i)\n", "\t\tp.grant(l, s, seen, i)\n\t\treturn\n",
 	},
 	{
-		"the mask comes first and the slot second", "grant.go",
+		"grant writes the mask before the slot", "grant.go",
 		"\tif !l.slot(s).cas(seen, slot) {\n\t\treturn\n\t}\n\twaited := l.mask.clear(1 << i)\n",
 		"\twaited := l.mask.clear(1 << i)\n\tif !l.slot(s).cas(seen, slot) {\n\t\treturn\n\t}\n",
 	},
 	{
-		"a grant to one who has left the mask stays", "grant.go",
+		"a grant to a participant that is out of the mask stays", "grant.go",
 		"if !waited || !isLive(state) {", "if !isLive(state) {",
 	},
 	{
-		"leaves the mask after it has looked for grants", "member.go",
+		"Want leaves the mask after it has looked for grants", "member.go",
 		"\tl.mask.clear(m.bit)\n\tfor s := range", "\tdefer l.mask.clear(m.bit)\n\tfor s := range",
 	},
 	{
-		"nobody is woken", "grant.go",
+		"grant wakes no participant", "grant.go",
 		"if waited {", "if false {",
 	},
 	{
-		"woken before it has the slot", "pool.go",
+		"a bell is woken before it changes", "pool.go",
 		"p.entry(i, entryBell).increment()\n\tp.host.Wake(i)", "p.host.Wake(i)\n\tp.entry(i, entryBell).add(1)",
 	},
 	{
-		"the lock is looked at before the state", "repair.go",
-		"if was := p.state(i).load(); isLive(was) && !p.host.Held(life(i)) {",
-		"held := p.host.Held(life(i))\n\tif was := p.state(i).load(); isLive(was) && !held {",
+		"examine reads the lock before the state", "repair.go",
+		"if was := p.state(i).load(); isLive(was) && !p.host.Held(lifeLock(i)) {",
+		"held := p.host.Held(lifeLock(i))\n\tif was := p.state(i).load(); isLive(was) && !held {",
 	},
 	{
-		"found dead without a look whether it has changed", "repair.go",
+		"examine overwrites a state that has changed", "repair.go",
 		"p.state(i).cas(was, gone(was))", "p.state(i).store(gone(was))",
 	},
 	{
-		"the living are found dead", "repair.go",
-		" && !p.host.Held(life(i)) {", " {",
+		"examine marks the living as gone", "repair.go",
+		" && !p.host.Held(lifeLock(i)) {", " {",
 	},
 	{
-		"nobody is found dead", "repair.go",
+		"Reap examines no participant", "repair.go",
 		"if i != m.index {", "if i < 0 {",
 	},
 	{
-		"of those who wait nobody looks for the dead", "repair.go",
+		"no waiter looks for the dead", "repair.go",
 		"\tm.Reap()\n\treturn true", "\treturn true",
 	},
 	{
-		"whoever has looked for the dead is the last to do so", "repair.go",
+		"only the first Sweep looks for the dead", "repair.go",
 		"now-int64(last) < period || ", "last != 0 || ",
 	},
 	{
-		"what the dead had is not handed on", "repair.go",
+		"slots of the dead are not placed", "repair.go",
 		"\t\tp.place(l, s)\n\t\tp.passStopped", "\t\tp.passStopped",
 	},
 	{
-		"one who tries leaves a slot that was granted to one who does not wait", "repair.go",
+		"ReapOwners leaves a grant to a participant that does not wait", "repair.go",
 		"\t\tm.pool.takeUnwanted(l)\n", "",
 	},
 	{
-		"one who tries asks about nobody", "repair.go",
+		"ReapOwners queries no participant", "repair.go",
 		"asked := m.bit", "asked := ^uint64(0)",
 	},
 	{
-		"one who tries does not ask about who got the slot of the dead", "repair.go",
+		"ReapOwners does not query the receivers of recovered slots", "repair.go",
 		"\t\tdead = m.examineOwners(l)\n", "\t\tdead = m.examineOwners(l) && dead\n\t\tm.pool.reclaim(l)\n\t\treturn\n",
 	},
 	{
-		"one who tries leaves a slot that is free to who has died", "repair.go",
+		"ReapOwners leaves a free slot to a dead waiter", "repair.go",
 		"\t\tm.pool.reclaim(l)\n\t\tdead = m.examineOwners(l)\n",
 		"\t\tdead = m.examineOwners(l)\n\t\tm.pool.reclaim(l)\n",
 	},
 	{
-		"only held slots come back", "repair.go",
+		"reclaim frees only slots that are held", "repair.go",
 		"!isFree(seen) && !p.lives(seen)", "!isFree(seen) && seen&granted == 0 && !p.lives(seen)",
 	},
 	{
-		"freed without a look whether it has changed", "repair.go",
+		"reclaim overwrites a slot that has changed", "repair.go",
 		"l.slot(s).cas(seen, freed(seen))\n\t\t}\n\t\tp.place",
 		"l.slot(s).store(freed(seen))\n\t\t}\n\t\tp.place",
 	},
 	{
 		"a grant is never taken back", "repair.go",
-		"sights[s].times > periodsMax", "false",
+		"sightings[s].times > periodsMax", "false",
 	},
 	{
-		"one that is seen to be stopped keeps what it is granted", "repair.go",
+		"a stopped participant keeps its grant", "repair.go",
 		"seen&granted == 0 || !p.host.Stopped(indexOf(seen))", "true",
 	},
 	{
-		"what one that is stopped was granted is not handed on", "repair.go",
+		"the grant of a stopped participant is freed without placing it", "repair.go",
 		"freed(seen)) {\n\t\t\tp.place(l, s)\n\t\t}\n\t}\n}\n\n// Sweep", "freed(seen)) {\n\t\t}\n\t}\n}\n\n// Sweep",
 	},
 	{
-		"a slot goes on that is held by one that is stopped", "repair.go",
+		"a slot that a stopped participant holds is taken away", "repair.go",
 		"if seen&granted == 0 || !p.host", "if isFree(seen) || !p.host",
 	},
 	{
-		"the next holder is not told", "owner.go",
+		"freed does not mark the slot as abandoned", "owner.go",
 		"\treturn abandoned\n", "\treturn 0\n",
 	},
 	{
-		"a grant to the dead counts as held", "owner.go",
+		"freed marks a grant to the dead as abandoned", "owner.go",
 		"return slot & abandoned //", "return abandoned //",
 	},
 	{
-		"a grant forgets that the slot was abandoned", "grant.go",
+		"grant clears the abandoned bit", "grant.go",
 		"| granted | seen", "| granted",
 	},
 	{
-		"the guard's turn goes by tier", "seat.go",
+		"Yield goes by tier", "handle.go",
 		"(*limit).oldest", "(*limit).best",
 	},
 	{
-		"the turn is passed on to nobody", "turn.go",
+		"Enqueue does not ring the next participant", "bucket.go",
 		"if was != 0 && before(was, is) {", "if before(was, is) && false {",
 	},
 	{
-		"the turn is passed on only when nobody waits any more", "turn.go",
+		"Enqueue rings the next participant only when it leaves", "bucket.go",
 		"if was != 0 && before(was, is) {", "if was != 0 && is == 0 {",
 	},
 	{
-		"who leaves looks who is next before it has left", "turn.go",
+		"Enqueue looks for the next participant before it has left", "bucket.go",
 		"\tl.want(m.index).store(is)\n",
 		"\tif is == 0 {\n\t\tm.pool.pass(l, m.index)\n\t\twas = 0\n\t}\n\tl.want(m.index).store(is)\n",
 	},
 	{
-		"who is not in line any more is rung", "turn.go",
+		"Enqueue may ring a participant that has left", "bucket.go",
 		"\t} else {\n\t\tl.mask.clear(m.bit)\n\t}\n", "\t} else {\n\t\tdefer l.mask.clear(m.bit)\n\t}\n",
 	},
 	{
-		"the dead stay in line", "turn.go",
+		"the dead stay in the queue", "bucket.go",
 		"if isLive(p.state(i).load()) {", "if true {",
 	},
 	{
-		"nobody is overtaken", "turn.go",
+		"Evict ignores that tokens are not taken", "bucket.go",
 		"s.idle > periodsMax", "false",
 	},
 	{
-		"who leaves for good stays in line", "member.go",
+		"Leave stays in the queue of a bucket", "member.go",
 		"\t\tb.want(i).store(0)\n\t\tb.mask.clear(1 << i)\n", "",
 	},
 	{
-		"who leaves for good passes its turn on to nobody", "member.go",
+		"Leave does not ring the next participant of a bucket", "member.go",
 		"\t\tp.pass(b, i)\n", "",
 	},
 	{
-		"later tickets go first", "turn.go",
+		"later tickets go first", "bucket.go",
 		"(before(mine, want) || m.index < i && !before(want, mine))", "before(want, mine)",
 	},
 	{
-		"two with the same ticket wait for each other", "turn.go",
+		"two participants with the same ticket wait for each other", "bucket.go",
 		"(before(mine, want) || m.index < i && !before(want, mine))", "before(mine, want)",
 	},
 }
 
-// TestB8_SearchFindsFaults puts mistakes into the code and lets the search find
-// them. Two of them, drawn by lot: each has to be compiled. STINT_SEEDS asks for
+// TestB8_SearchFindsFaults puts mistakes into the code and checks that the search finds
+// them. It tries two at random, as each has to be compiled; with STINT_SEEDS it tries
 // all.
 func TestB8_SearchFindsFaults(t *testing.T) {
 	chosen := faults
@@ -255,15 +254,15 @@ func TestB8_SearchFindsFaults(t *testing.T) {
 			}
 			out, err := testInstead(t, f.file, strings.Replace(string(source), f.code, f.instead, 1))
 			if err == nil {
-				t.Error("the search has not found it")
+				t.Error("the search has not found the fault")
 			} else if !strings.Contains(out, "in run ") {
-				t.Errorf("it fails for another reason: %v\n%s", err, out)
+				t.Errorf("the test fails for another reason: %v\n%s", err, out)
 			}
 		})
 	}
 }
 
-// testInstead searches with another source instead of a file's.
+// testInstead runs the search with source in place of a file.
 func testInstead(t *testing.T, file, source string) (out string, err error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -283,7 +282,7 @@ func testInstead(t *testing.T, file, source string) (out string, err error) {
 	}
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-count=1",
 		"-overlay", filepath.Join(dir, "overlay"), "-run", "EveryOrder|HigherTierFirst", ".")
-	cmd.Env = append(os.Environ(), "STINT_SEEDS=") // the small search is what has to find it
+	cmd.Env = append(os.Environ(), "STINT_SEEDS=") // the small search must find the fault
 	b, err := cmd.CombinedOutput()
 	return string(b), err
 }

@@ -1,13 +1,13 @@
 package pool
 
-// place grants the slot s to those who wait, the best first, until it is taken or
-// nobody waits. Whoever has freed a slot places it.
-func (p *Pool) place(l *limit, s int) { p.offer(l, s, everybody, (*limit).best) }
+// place grants the slot s to the best waiting participant, until the slot is taken or
+// the mask is empty. It is called after each change that frees a slot.
+func (p *Pool) place(l *limit, s int) { p.offer(l, s, allParticipants, (*limit).best) }
 
-// order is one among those of a mask, and answers who is first.
+// order returns the first participant of a mask, and its want.
 type order func(l *limit, mask uint64) (i int, want uint64)
 
-// offer is place for some participants, and with another order among them.
+// offer is place restricted to the participants in of, with the given order.
 func (p *Pool) offer(l *limit, s int, of uint64, first order) {
 	for {
 		mask := l.mask.load() & of
@@ -23,16 +23,16 @@ func (p *Pool) offer(l *limit, s int, of uint64, first order) {
 	}
 }
 
-// grant gives the free slot s to the participant i, unless another was faster
-// with either.
+// grant gives the free slot s to the participant i, unless the slot or the mask has
+// changed meanwhile.
 //
-// The slot comes first and the mask second, so that nobody ever has to be put
-// back into the mask by another, and so that i, which leaves the mask before it
-// looks for grants that it no longer wants, and whoever grants do not miss each
-// other. If i dies meanwhile the slot comes back like all that it has.
+// It writes the slot first and the mask second, so that no participant ever has to put
+// another one back into the mask. i leaves the mask before it looks for grants that it no
+// longer wants, so that one of the two always sees the other. If i dies meanwhile, the
+// slot is recovered like all slots of i.
 func (p *Pool) grant(l *limit, s int, seen uint64, i int) {
 	state := p.state(i).load()
-	slot := owned(i, eraOf(state)) | granted | seen
+	slot := owned(i, generationOf(state)) | granted | seen
 	if !l.slot(s).cas(seen, slot) {
 		return
 	}
@@ -41,6 +41,6 @@ func (p *Pool) grant(l *limit, s int, seen uint64, i int) {
 		l.slot(s).cas(slot, seen)
 	}
 	if waited {
-		p.ring(i) // also if it got nothing: out of the mask, it has to look for itself
+		p.ring(i) // even without a grant: i is out of the mask and has to check for itself
 	}
 }

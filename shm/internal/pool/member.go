@@ -2,76 +2,75 @@ package pool
 
 import "errors"
 
-// ErrFull is what [Pool.Join] answers when as many participants live as there
-// are entries.
+// ErrFull is returned by [Pool.Join] if each entry belongs to a living participant.
 var ErrFull = errors.New("pool: no entry for another participant is free")
 
-// Member is one participant. Take and Try of one [Seat] need a lock of the caller, and so
-// do Want, Check, Reap, ReapOwners, Sweep and Usage together, with a lock that may be
-// another one. The other methods may be called at any time.
+// Member is one participant. The caller must serialize Take and Try of one [Handle] with
+// one lock, and Want, Check, Reap, ReapOwners, Sweep and Usage with one lock, which may
+// be a different one. The other methods may be called at any time.
 type Member struct {
-	pool  *Pool
-	index int
-	bit   uint64 // in masks
-	held  uint64 // the word of a slot that it holds
-	seats []Seat // of each limit
+	pool    *Pool
+	index   int
+	bit     uint64   // in masks
+	held    uint64   // the word of a slot that this participant holds
+	handles []Handle // one per limit
 
-	sights [][]sight // of each limit's slots: see takeBack
-	stalls []stall   // of each bucket: see Overtake
+	sightings [][]sighting // one per slot of each limit: see takeBack
+	stalls    []stall      // one per bucket: see Evict
 }
 
-// Join makes the caller a participant. It fails with [ErrFull].
+// Join adds a participant with this PID and name. It fails with [ErrFull].
 func (p *Pool) Join(pid int, name string) (*Member, error) {
 	for i := range p.shape.Participants {
-		if !p.host.Lock(place(i)) {
+		if !p.host.Lock(joinLock(i)) {
 			continue
 		}
-		era := p.settle(i)
-		joined := era != 0
+		generation := p.claimEntry(i)
+		joined := generation != 0
 		if joined {
 			p.sign(i, pid, name)
-			p.state(i).store(stateOf(era))
+			p.state(i).store(stateOf(generation))
 			p.entry(0, entryJoins).increment()
 		}
-		p.host.Unlock(place(i))
+		p.host.Unlock(joinLock(i))
 		if joined {
-			return p.member(i, era), nil
+			return p.member(i, generation), nil
 		}
 	}
 	return nil, ErrFull
 }
 
-// settle takes the life of the participant i for the caller and returns its
-// generation, or 0 if somebody has it.
-func (p *Pool) settle(i int) (era uint64) {
+// claimEntry takes the life lock of entry i and returns the generation of the new
+// participant, or 0 if the entry belongs to a living participant.
+func (p *Pool) claimEntry(i int) (generation uint64) {
 	p.examine(i)
 	was := p.state(i).load()
-	if isLive(was) || !p.host.Lock(life(i)) {
+	if isLive(was) || !p.host.Lock(lifeLock(i)) {
 		return 0
 	}
 	p.vacate(i)
-	return eraOf(was) + 1
+	return generationOf(was) + 1
 }
 
-func (p *Pool) member(i int, era uint64) *Member {
-	m := &Member{pool: p, index: i, bit: 1 << i, held: owned(i, era), stalls: make([]stall, len(p.buckets))}
+func (p *Pool) member(i int, generation uint64) *Member {
+	m := &Member{pool: p, index: i, bit: 1 << i, held: owned(i, generation), stalls: make([]stall, len(p.buckets))}
 	for l := range p.limits {
-		m.seats = append(m.seats, newSeat(m, &p.limits[l]))
-		m.sights = append(m.sights, make([]sight, p.limits[l].count))
+		m.handles = append(m.handles, newHandle(m, &p.limits[l]))
+		m.sightings = append(m.sightings, make([]sighting, p.limits[l].count))
 	}
 	return m
 }
 
-// Leave gives back all that the participant has, and its place. m is not to be
+// Leave releases everything that the participant holds, and its entry. m must not be
 // used afterwards.
 func (m *Member) Leave() {
 	m.pool.state(m.index).store(gone(m.pool.state(m.index).load()))
 	m.pool.vacate(m.index)
-	m.pool.host.Unlock(life(m.index))
+	m.pool.host.Unlock(lifeLock(m.index))
 }
 
-// vacate gives back what the participant i had. Only who holds the lock of its
-// life may do it, and i is gone.
+// vacate releases what participant i held. The caller must hold the life lock of i, and
+// i must be marked as gone.
 func (p *Pool) vacate(i int) {
 	for n := range p.limits {
 		l := &p.limits[n]
@@ -87,13 +86,13 @@ func (p *Pool) vacate(i int) {
 	}
 }
 
-// Seat returns m's part in a limit.
-func (m *Member) Seat(limit int) *Seat { return &m.seats[limit] }
+// Handle returns the participant handle of a limit.
+func (m *Member) Handle(limit int) *Handle { return &m.handles[limit] }
 
-// Index is the participant's place in the table.
+// Index is the index of the participant's entry in the table.
 func (m *Member) Index() int { return m.index }
 
-// Rival returns the highest tier that waits elsewhere, or -1.
+// Rival returns the highest tier that waits in other participants, or -1.
 func (m *Member) Rival(limit int) (tier int) {
 	l := &m.pool.limits[limit]
 	others := l.mask.load() &^ m.bit
@@ -104,9 +103,9 @@ func (m *Member) Rival(limit int) (tier int) {
 	return tierOf(want)
 }
 
-// Want says what of m waits, until it says otherwise. Only who waits is granted
-// slots: m rings when it has one, which Take takes. A slot that was granted to
-// m comes back as soon as nobody waits, or who waits is busy.
+// Want sets the want of m, which is valid until the next call. Slots are granted only to
+// participants that wait: a grant rings m, and Take accepts it. If want.Count is 0 or
+// want.Busy is set, slots that were granted to m are freed.
 func (m *Member) Want(limit int, want Want) {
 	l := &m.pool.limits[limit]
 	l.want(m.index).store(want.word())
@@ -122,7 +121,7 @@ func (m *Member) Want(limit int, want Want) {
 	}
 }
 
-// enter puts m into the mask, if it is not there.
+// enter puts m into the mask, if it is not in it.
 func (m *Member) enter(limit int) {
 	l := &m.pool.limits[limit]
 	if l.mask.load()&m.bit == 0 {
@@ -133,8 +132,8 @@ func (m *Member) enter(limit int) {
 	}
 }
 
-// Check is for one who waits and was woken. It reports whether a slot was granted
-// to m, and else sees to it that m is in the mask.
+// Check reports whether a slot is granted to m. If none is, it makes sure that m is in
+// the mask. Waiters call it after they were woken.
 func (m *Member) Check(limit int) bool {
 	l := &m.pool.limits[limit]
 	for s := range l.count {
@@ -149,8 +148,8 @@ func (m *Member) Check(limit int) bool {
 // Ring wakes m, or keeps it from falling asleep.
 func (m *Member) Ring() { m.pool.ring(m.index) }
 
-// Touch changes what Bell returns, so that m does not fall asleep. If it sleeps it sleeps on.
+// Touch changes the bell, so that m does not fall asleep. It does not wake m.
 func (m *Member) Touch() { m.pool.entry(m.index, entryBell).increment() }
 
-// Bell returns what [Pool.Bell] of m was.
+// Bell returns the current value of m's bell; see [Pool.Bell].
 func (m *Member) Bell() uint64 { return m.pool.entry(m.index, entryBell).load() }

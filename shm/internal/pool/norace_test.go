@@ -2,5 +2,5 @@
 
 package pool //nolint:testpackage // the search stops the code before each access to a shared word
 
-// anyOrder is as many switches as there are steps.
+// anyOrder allows a switch at every step.
 const anyOrder = -1

@@ -1,63 +1,64 @@
 // Package pool is the protocol by which the processes of a machine share slots
-// in memory that they all see: how one is taken, waited for, handed on and given
-// back, and how what a dead process had comes back. It knows nothing of files,
-// locks and threads; [Host] stands for those.
+// in common memory: how a slot is taken, waited for, handed on and released, and
+// how the slots of a dead process are recovered. It does not use files, locks or
+// threads itself; [Host] stands for those.
 //
 // # What is shared
 //
-// A table of participants, and for each limit its slots, a mask of those who
-// wait, and for each participant a word that says what of it waits. Ownership is
-// in the slots' words alone. The mask and the wants are about waking, and what a
-// death leaves in them is made good by those who wait.
+// A table of participants, and for each limit its slots, a mask of the participants
+// that wait, and one word per participant, the want, that describes its waiters.
+// Ownership is recorded in the slots' words only. The mask and the wants serve to wake
+// waiters; what a death leaves in them is repaired by the participants that wait.
 //
-// # How nobody sleeps beside a free slot
+// # Why no waiter sleeps while a slot is free
 //
-// While participants live and run, no slot is free and somebody in the mask,
-// except while somebody is in Pool.place who will see it. A slot is freed
-// first, and the mask is read then; a participant enters the mask first, and the
-// slots are read then. So one of the two sees the other. Whoever grants a slot
-// takes the receiver out of the mask, so that one who is stopped gets one slot
+// While participants live and run, a slot is never free while the mask is not empty,
+// unless a participant is in Pool.place and about to read that mask. A release
+// frees the slot first and reads the mask afterwards; a waiter enters the mask first
+// and reads the slots afterwards. So at least one of the two sees the other. A grant
+// takes the receiver out of the mask, so that a stopped participant receives one slot
 // and not all of them; a receiver that is woken takes its slot, or finds none and
-// enters again.
+// enters the mask again.
 //
-// A participant that dies or is stopped inside this may leave a waiter asleep.
-// Therefore those who wait call [Member.Sweep] from time to time.
+// A participant that dies or is stopped within these steps may leave a waiter asleep.
+// Therefore waiters call [Member.Sweep] from time to time.
 package pool
 
 import "fmt"
 
-// ParticipantsMax is how many processes can take part: the bits of a mask.
+// ParticipantsMax is the maximum number of participating processes: the bits of a mask.
 const ParticipantsMax = 64
 
 // Tiers is the number of priorities. Tier 0 is the lowest.
 const Tiers = 7
 
-// Shape is what a region has room for. All participants have to agree on it.
+// Shape is the number of entries of a region. All participants must use the same shape.
 type Shape struct {
 	Participants int   // from 1 to ParticipantsMax
-	Limits       []int // the slots of each, at least 1
+	Limits       []int // number of slots of each limit, at least 1
 	Buckets      int
 }
 
-// The unit of the layout is a line of a processor's cache. What different
-// participants write is on lines of their own.
+// The layout is in units of a processor's cache line. Words that different
+// participants write are on different lines.
 const lineWords = 8
 
-// The words of a participant's entry. The bell is on the second line: it is
-// written by whoever wakes the participant, the first one hardly ever.
+// The words of a participant's entry. The bell is on the second line: every
+// participant that wakes this one writes it, while the first line hardly ever changes.
 const (
 	entryState  = 0
 	entryPID    = 1
-	entryName   = 2 // and nameWords - 1 more
+	entryName   = 2 // this word and the nameWords - 1 that follow
 	nameWords   = 4
-	entryReaped = entryName + nameWords // of the first entry: when Sweep last called Reap
-	entryJoins  = entryReaped + 1       // of the first entry: how many have ever joined
+	entryReaped = entryName + nameWords // in entry 0 only: time of the last Reap by Sweep
+	entryJoins  = entryReaped + 1       // in entry 0 only: number of calls of Join that succeeded
 	entryBell   = lineWords
 	entryWords  = 2 * lineWords
 )
 
-// strideOf is how many words lie between the slots of a limit. Slots of a small
-// limit have a line each: two processes that share one take three times as long.
+// strideOf is the distance between the slots of a limit, in words. Each slot of a small
+// limit has a cache line of its own: with two slots on one line both take three times as
+// long.
 func strideOf(slots int) int {
 	if slots <= 64 {
 		return lineWords
@@ -65,13 +66,13 @@ func strideOf(slots int) int {
 	return 1
 }
 
-// limitWords is the room of a limit: a line with the mask, a line with each
+// limitWords is the size of a limit: a line with the mask, a line for each
 // participant's want, and the slots in whole lines.
 func (s Shape) limitWords(slots int) int {
 	return lineWords*(1+s.Participants) + (slots*strideOf(slots)+lineWords-1)/lineWords*lineWords
 }
 
-// Words is how many words a region of this shape takes.
+// Words is the size of a region of this shape, in words.
 func (s Shape) Words() int {
 	n := s.Participants * entryWords
 	for _, slots := range s.Limits {
@@ -80,32 +81,32 @@ func (s Shape) Words() int {
 	return n + s.Buckets*s.bucketWords()
 }
 
-// Host is what the protocol needs of the system. All methods may be called from
+// Host is the operating system as the protocol uses it. All methods may be called from
 // any goroutine, and none of them blocks.
 type Host interface {
-	// Lock takes a lock, unless another process has it. A lock that its process
-	// did not give back ends with the process.
+	// Lock takes a lock and reports true, unless another process holds it. When a process
+	// ends, its locks are released.
 	Lock(lock int) bool
-	// Unlock gives a lock back.
+	// Unlock releases a lock.
 	Unlock(lock int)
-	// Held reports whether another process has a lock.
+	// Held reports whether another process holds a lock.
 	Held(lock int) bool
 	// Stopped reports whether a participant's process is stopped by a signal. It reports
-	// false where that cannot be seen.
+	// false if the host cannot determine that.
 	Stopped(participant int) bool
-	// Wake wakes who sleeps until a participant's bell changes.
+	// Wake wakes the threads that sleep until a participant's bell changes.
 	Wake(participant int)
 }
 
-// A participant holds the lock of its life as long as it lives, and nothing else
-// tells whether it does. Whoever joins in its place has the lock of the place
-// until that is done, and only then that of its life: one that is stopped between
-// does not seem to be its dead predecessor, alive.
-func life(i int) (lock int) { return i }
+// A participant holds its life lock as long as it lives; nothing else determines whether
+// it is alive. A joining process holds the join lock of an entry while it joins, and
+// takes the life lock only after it has marked the predecessor as gone: if it took the
+// lock earlier and were stopped, the dead predecessor would appear to be alive.
+func lifeLock(i int) (lock int) { return i }
 
-func place(i int) (lock int) { return ParticipantsMax + i }
+func joinLock(i int) (lock int) { return ParticipantsMax + i }
 
-// Pool is a region, as seen by one process.
+// Pool is one process's view of a region.
 type Pool struct {
 	mem   []uint64
 	shape Shape
@@ -114,18 +115,19 @@ type Pool struct {
 	limits, buckets []limit
 }
 
-// limit is one limit's part of the region, or a bucket's, which has no slots.
+// limit is the part of the region that belongs to a limit, or to a bucket, which has no
+// slots.
 type limit struct {
-	mask   *word // a bit for each participant that waits and that nobody has granted a slot
-	spent  *word // of a bucket: the count of tokens
+	mask   *word // a bit for each participant that waits and has no grant yet
+	spent  *word // buckets only: the count of tokens spent
 	wants  []uint64
 	slots  []uint64
-	count  int // of slots
+	count  int // number of slots
 	stride int
 }
 
-// New returns the pool in mem, which is as long as the shape says and begins on
-// a line of its own. A new region is all zeros.
+// New returns the pool in mem, which must have exactly shape.Words() words and begin at
+// a cache line. A new region is all zeros.
 func New(mem []uint64, shape Shape, host Host) *Pool {
 	if len(mem) != shape.Words() {
 		panic(fmt.Sprintf("pool: %d words for a shape of %d", len(mem), shape.Words()))
@@ -159,11 +161,12 @@ func (p *Pool) entry(i, offset int) *word { return (*word)(&p.mem[i*entryWords+o
 
 func (p *Pool) state(i int) *word { return p.entry(i, entryState) }
 
-// Bell returns the word that changes when a participant is to look whether it
-// got a slot. Who sleeps does so until it is no longer what it was before looking.
+// Bell returns the word that changes when participant i has to check whether it has a
+// slot or is first in a queue. A sleeper reads the word before it checks, and sleeps
+// until the word differs.
 func (p *Pool) Bell(i int) *uint64 { return (*uint64)(p.entry(i, entryBell)) }
 
-// ring wakes a participant, or keeps it from falling asleep.
+// ring wakes participant i, or keeps it from falling asleep.
 func (p *Pool) ring(i int) {
 	p.entry(i, entryBell).increment()
 	p.host.Wake(i)
@@ -173,12 +176,12 @@ func (l *limit) want(i int) *word { return (*word)(&l.wants[i*lineWords]) }
 
 func (l *limit) slot(s int) *word { return (*word)(&l.slots[s*l.stride]) }
 
-// lives reports whether the owner of a slot is the one that its entry is for now.
+// lives reports whether the generation that owns a slot is the current one of its entry.
 func (p *Pool) lives(slot uint64) bool {
-	return p.state(indexOf(slot)).load() == stateOf(eraOf(slot))
+	return p.state(indexOf(slot)).load() == stateOf(generationOf(slot))
 }
 
-// next is the slot to look at after s.
+// next returns the slot to examine after s.
 func (l *limit) next(s int) int {
 	if s++; s < l.count {
 		return s

@@ -1,8 +1,8 @@
 package pool
 
-// Reap gives back what the dead had. Any number of participants may do it at the
-// same time, and one that dies or is stopped while it does holds nobody up: to
-// find somebody dead is one compare-and-swap, and so is each slot that comes back.
+// Reap recovers what dead participants held. Any number of participants may call it
+// concurrently; one that dies or is stopped within it does not delay the others: marking
+// a participant as dead is one compare-and-swap, and so is recovering a slot.
 func (m *Member) Reap() {
 	p := m.pool
 	for i := range p.shape.Participants {
@@ -15,11 +15,11 @@ func (m *Member) Reap() {
 	}
 }
 
-// ReapOwners is Reap for one who does not wait, and was refused a slot of a limit: it
-// asks the system only about those to whom the slots belong. A slot that comes back,
-// or that nobody has placed, may go to one who waited and has died, so those are
-// asked about as well. And whoever was about to grant one may have slept until its
-// receiver no longer waited, and then died: nobody who waits would take that back.
+// ReapOwners is Reap for a caller that does not wait and was refused a slot of a limit:
+// it queries the system only for the owners of the slots. A slot that it recovers or
+// places may go to a waiter that has died, so that one is queried as well. A participant
+// that was about to grant a slot may have slept until its receiver no longer waited, and
+// then died; ReapOwners takes that grant back too, as no waiter would.
 func (m *Member) ReapOwners(limit int) {
 	l := &m.pool.limits[limit]
 	for dead := true; dead; {
@@ -29,7 +29,7 @@ func (m *Member) ReapOwners(limit int) {
 	}
 }
 
-// takeUnwanted frees slots that were granted to those who do not wait.
+// takeUnwanted frees slots that were granted to participants that do not wait.
 func (p *Pool) takeUnwanted(l *limit) {
 	for s := range l.count {
 		if seen := l.slot(s).load(); seen&granted != 0 && l.want(indexOf(seen)).load() == 0 {
@@ -38,8 +38,8 @@ func (p *Pool) takeUnwanted(l *limit) {
 	}
 }
 
-// examineOwners is examine for all to whom the slots of a limit belong, and reports
-// whether one of them is dead.
+// examineOwners calls examine for all owners of a limit's slots, and reports whether one
+// of them is dead.
 func (m *Member) examineOwners(l *limit) (dead bool) {
 	asked := m.bit
 	for s := range l.count {
@@ -52,21 +52,21 @@ func (m *Member) examineOwners(l *limit) (dead bool) {
 	return dead
 }
 
-// examine marks the participant i as gone if it is dead, and reports whether it is.
-// The state is read first: the generation that was there then is not the one that
-// has the lock later.
+// examine marks participant i as gone if it is dead, and reports whether it is. It reads
+// the state before the lock: if another participant joins in between, its generation
+// differs and the compare-and-swap fails.
 func (p *Pool) examine(i int) (dead bool) {
-	if was := p.state(i).load(); isLive(was) && !p.host.Held(life(i)) {
+	if was := p.state(i).load(); isLive(was) && !p.host.Held(lifeLock(i)) {
 		p.state(i).cas(was, gone(was))
 		return true
 	}
 	return false
 }
 
-// reclaim frees the slots whose owners are gone: those of all of them, because a
-// slot may be granted to one that was found dead just before. And it places all
-// slots that are free: the dead may have freed them. A slot that is granted to a
-// participant whose process is stopped goes on to the next.
+// reclaim frees the slots of all owners that are gone, not only of those that this call
+// found: a slot may be granted to a participant that was marked as dead just before. It
+// places all free slots, since participants may have died right after they freed one. A
+// slot that is granted to a stopped process is granted to the next waiter instead.
 func (p *Pool) reclaim(l *limit) {
 	for s := range l.count {
 		if seen := l.slot(s).load(); !isFree(seen) && !p.lives(seen) {
@@ -78,8 +78,8 @@ func (p *Pool) reclaim(l *limit) {
 }
 
 // passStopped frees the slot s and places it again, as long as it is granted to a
-// participant that can be seen to be stopped. That one waits on, but out of the mask until
-// it runs again.
+// participant that the host reports as stopped. That participant keeps waiting, but is
+// out of the mask until it runs again.
 func (p *Pool) passStopped(l *limit, s int) {
 	for {
 		seen := l.slot(s).load()
@@ -92,14 +92,14 @@ func (p *Pool) passStopped(l *limit, s int) {
 	}
 }
 
-// Sweep does what Reap does, and takes back slots that were granted and have not
-// been accepted for some periods: their receiver is stopped where that cannot be seen, or
-// is too busy. Whoever waits calls it when nothing
-// has happened for a period, and then [Member.Check].
+// Sweep does what Reap does, and takes back grants that have not been accepted for more
+// than periodsMax periods: their receiver is stopped where the host cannot see it, or too
+// busy. A waiter calls Sweep when a period has passed without an event, and then
+// [Member.Check].
 //
-// Reap asks the system about every participant, so of all who wait one does it in
-// each period. Sweep reports whether m was that one. The time is one that all read
-// alike.
+// Reap queries the system for every participant, so in each period only one of the
+// waiters does that. Sweep reports whether m was that one. now is in nanoseconds of a
+// clock that all participants share.
 func (m *Member) Sweep(now, period int64) (reaped bool) {
 	m.takeAllBack()
 	stamp := m.pool.entry(0, entryReaped)
@@ -112,32 +112,32 @@ func (m *Member) Sweep(now, period int64) (reaped bool) {
 
 func (m *Member) takeAllBack() {
 	for n := range m.pool.limits {
-		m.takeBack(&m.pool.limits[n], m.sights[n])
+		m.takeBack(&m.pool.limits[n], m.sightings[n])
 	}
 }
 
-// sight is how often one sweep after the other has seen the same grant.
-type sight struct {
+// sighting counts in how many sweeps in a row a slot had the same grant.
+type sighting struct {
 	slot  uint64
 	times int
 }
 
-// periodsMax is how many periods a grant may stay without being accepted.
+// periodsMax is the number of periods for which a grant may stay unaccepted.
 const periodsMax = 2
 
-// takeBack frees the slots whose grants are too old. Their receiver stays in
-// line, but out of the mask until it runs again.
-func (m *Member) takeBack(l *limit, sights []sight) {
+// takeBack frees the slots whose grants are too old. Their receivers keep their tickets,
+// but are out of the mask until they run again.
+func (m *Member) takeBack(l *limit, sightings []sighting) {
 	for s := range l.count {
 		seen := l.slot(s).load()
 		if seen&granted == 0 || indexOf(seen) == m.index {
-			sights[s] = sight{}
+			sightings[s] = sighting{}
 			continue
 		}
-		if sights[s].slot != seen {
-			sights[s] = sight{slot: seen}
+		if sightings[s].slot != seen {
+			sightings[s] = sighting{slot: seen}
 		}
-		if sights[s].times++; sights[s].times > periodsMax && l.slot(s).cas(seen, freed(seen)) {
+		if sightings[s].times++; sightings[s].times > periodsMax && l.slot(s).cas(seen, freed(seen)) {
 			m.pool.place(l, s)
 		}
 	}

@@ -8,30 +8,30 @@ import (
 	"testing"
 )
 
-// plot is a story that is told in all orders: what each process does, and what
-// may happen to them.
-type plot struct {
+// scenario is what each process does, and which faults may happen. The search runs it in
+// all orders.
+type scenario struct {
 	name   string
 	shape  Shape
 	actors []func(*actor)
 
-	faults   int  // how many processes are killed or stopped, at any instant
-	timeouts int  // how often a sleeper wakes because a period is over
-	switches int  // how often another actor goes on though this one could; -1: always
-	sees     bool // whether a process is stopped can be seen
+	faults   int  // number of processes that are killed or stopped, at any instant
+	timeouts int  // number of times that a sleeper wakes because a period is over
+	switches int  // number of times that another actor runs though the last one could; -1: unlimited
+	sees     bool // the host reports stopped processes
 }
 
-// never is for plots that are not to have timeouts in a larger search either.
+// never is for scenarios that have no timeouts, in a larger search either.
 const never = -1
 
-// act is what happens next.
+// act is a kind of next step.
 type act uint8
 
 const (
 	goOn    act = iota // the actor makes its next access
-	expire             // it sleeps, and its period is over
-	kill               // its process dies
-	suspend            // its process is stopped, and will go on at the end
+	expire             // the actor sleeps, and its period is over
+	kill               // the actor's process dies
+	suspend            // the actor's process is stopped until the end
 )
 
 func (a act) String() string {
@@ -39,35 +39,34 @@ func (a act) String() string {
 }
 
 type choice struct {
-	act act
-	who int
+	act   act
+	actor int
 }
 
-// search tells the plot in every order. An order is left where it comes to a
-// state that another has been in.
+// search runs a scenario in every order. It abandons an order that reaches a state
+// that another order has reached.
 type search struct {
-	plot *plot
-	seed maphash.Seed
-	seen map[uint64]int // how deep in the path, from 1; 0: it is left
-	path []branch
-	runs int
+	scenario *scenario
+	seed     maphash.Seed
+	seen     map[uint64]int // depth in the path, from 1; 0: no longer on the path
+	path     []branch
+	runs     int
 }
 
-// branch is a point of the path at which there were several choices.
+// branch is a point of the path that has several choices.
 type branch struct {
 	key     uint64 // of the state
 	choices []choice
 	taken   int
 }
 
-// explore tells the plot in every order, and returns what goes wrong in the first
-// that does.
-func explore(p *plot) (s *search, wrong string) {
-	s = &search{plot: p, seed: maphash.MakeSeed(), seen: map[uint64]int{}}
+// explore runs the scenario in every order, and returns the first failure.
+func explore(p *scenario) (s *search, wrong string) {
+	s = &search{scenario: p, seed: maphash.MakeSeed(), seen: map[uint64]int{}}
 	for {
 		s.runs++
 		w := newWorld(p, s.seed)
-		s.tell(w)
+		s.run(w)
 		w.end()
 		if w.wrong != "" {
 			return s, w.wrong
@@ -78,8 +77,8 @@ func explore(p *plot) (s *search, wrong string) {
 	}
 }
 
-// tell goes along the path, and then on to the end.
-func (s *search) tell(w *world) {
+// run follows the path, and then continues to the end.
+func (s *search) run(w *world) {
 	for depth := 0; w.wrong == ""; depth++ {
 		if depth == len(s.path) {
 			choices := w.choices()
@@ -107,7 +106,7 @@ func (s *search) tell(w *world) {
 
 const stepsMax = 3000
 
-// next turns to the latest branch that has another choice.
+// next advances the latest branch that has another choice.
 func (s *search) next() bool {
 	for len(s.path) > 0 {
 		b := &s.path[len(s.path)-1]
@@ -120,8 +119,8 @@ func (s *search) next() bool {
 	return false
 }
 
-// circles reports whether since a state of the path, which has come again, one
-// actor alone could go on: it will do so for ever.
+// circles reports whether only one actor could run since the given depth of the path,
+// whose state has come again: the actor will repeat itself for ever.
 func (s *search) circles(since int) bool {
 	for _, b := range s.path[since:] {
 		if len(b.choices) > 1 && b.choices[1].act == goOn {
@@ -131,7 +130,7 @@ func (s *search) circles(since int) bool {
 	return true
 }
 
-// story is the order that went wrong, for people.
+// story describes the order that failed.
 func (s *search) story(w *world) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, in run %d:\n", w.wrong, s.runs)
@@ -149,9 +148,9 @@ func (s *search) story(w *world) string {
 	return b.String()
 }
 
-// again tells the path once more, with all that happens written down.
+// again runs the path once more, with a log of all steps.
 func (s *search) again(wrong string) string {
-	w := newWorld(s.plot, s.seed)
+	w := newWorld(s.scenario, s.seed)
 	w.logs = true
 	defer w.end()
 	for _, b := range s.path {
@@ -164,11 +163,11 @@ func (s *search) again(wrong string) string {
 	return s.story(w)
 }
 
-// tellAll fails the test if a plot can go wrong. STINT_SEEDS asks for larger ones:
-// minutes instead of seconds.
-func tellAll(t *testing.T, plots []plot) {
+// runAll fails the test if a scenario can fail. With STINT_SEEDS it runs larger ones,
+// which take minutes instead of seconds.
+func runAll(t *testing.T, scenarios []scenario) {
 	t.Helper()
-	for _, p := range plots {
+	for _, p := range scenarios {
 		if os.Getenv("STINT_SEEDS") != "" {
 			p.timeouts++
 			if p.switches != anyOrder {

@@ -6,39 +6,39 @@ import (
 	"strings"
 )
 
-// Usage is how many hold slots of a limit, and how many wait.
+// Usage is the state of a limit.
 type Usage struct {
-	Slots, Waiting int      // of the living
-	Holders        []Holder // in the order of the table, those that have something
+	Slots, Waiting int      // of living participants
+	Holders        []Holder // in the order of the table; only those that hold slots or wait
 }
 
-// Holder is a participant that holds slots, or waits.
+// Holder is a participant that holds slots or waits.
 type Holder struct {
 	Party
 	Slots, Waiting int
-	Dead           bool // nobody has given its slots back yet
+	Dead           bool // the participant has died and its slots are not recovered yet
 }
 
-// Party is who a participant is.
+// Party identifies a participant.
 type Party struct {
 	PID  int
 	Name string
-	Life int // the lock that it holds while it lives
+	Life int // the index of its life lock
 }
 
-// Usage tells who holds slots and who waits. What the dead had is given back
-// before, and a slot that was granted counts when it is accepted. While others
-// take and release, the numbers are of times that are close together.
+// Usage returns the holders and waiters of a limit. It first recovers the slots of the
+// dead. A granted slot counts once it is accepted. While other participants take and
+// release slots, the numbers are not of the same instant.
 func (m *Member) Usage(limit int) Usage {
 	m.Reap()
 	return m.pool.usage(limit, func(i int) bool { return isLive(m.pool.state(i).load()) })
 }
 
-// Usage is that of [Member.Usage] for one who does not take part, and changes
-// nothing: the slots of the dead are shown as such.
+// Usage is [Member.Usage] for a process that has not joined. It changes nothing: slots of
+// the dead are reported with Dead set.
 func (p *Pool) Usage(limit int) Usage { return p.usage(limit, p.present) }
 
-// Parties lists the participants that live.
+// Parties lists the living participants.
 func (p *Pool) Parties() (all []Party) {
 	for i := range p.shape.Participants {
 		if p.present(i) {
@@ -48,8 +48,8 @@ func (p *Pool) Parties() (all []Party) {
 	return all
 }
 
-// present reports whether a participant lives, for one who does not take part.
-func (p *Pool) present(i int) bool { return isLive(p.state(i).load()) && p.host.Held(life(i)) }
+// present reports whether participant i lives. It is for a process that has not joined.
+func (p *Pool) present(i int) bool { return isLive(p.state(i).load()) && p.host.Held(lifeLock(i)) }
 
 func (p *Pool) usage(limit int, alive func(i int) bool) (u Usage) {
 	l := &p.limits[limit]
@@ -66,7 +66,7 @@ func (p *Pool) usage(limit int, alive func(i int) bool) (u Usage) {
 	for i := range held {
 		h := Holder{Party: p.signed(i), Slots: held[i]}
 		if alive(i) {
-			h.Waiting = countOf(l.want(i).load()) // the dead still have theirs
+			h.Waiting = countOf(l.want(i).load()) // the want of a dead participant is stale
 			u.Slots += h.Slots
 			u.Waiting += h.Waiting
 		} else {
@@ -76,29 +76,29 @@ func (p *Pool) usage(limit int, alive func(i int) bool) (u Usage) {
 			u.Holders = append(u.Holders, h)
 		}
 		if !h.Dead && left[i] > 0 {
-			// The one before in this place, whose name is no longer there.
+			// The previous participant of this entry; its name has been overwritten.
 			u.Holders = append(u.Holders, Holder{Slots: left[i], Dead: true})
 		}
 	}
 	return u
 }
 
-// Peer tells who else has the place i in the table: a generation, from 1, and the
-// number of a process. The generation is 0 if nobody has.
-func (m *Member) Peer(i int) (era uint64, pid int) {
+// Peer returns the generation, from 1, and the PID of the living participant in entry i.
+// The generation is 0 if there is none, or if it is m itself.
+func (m *Member) Peer(i int) (generation uint64, pid int) {
 	state := m.pool.state(i).load()
 	if i == m.index || !isLive(state) {
 		return 0, 0
 	}
-	return eraOf(state), m.pool.PID(i)
+	return generationOf(state), m.pool.PID(i)
 }
 
-// Joins is how many have ever joined. Peer answers nothing new while it is the same.
+// Joins counts the participants that have ever joined. While it is unchanged, so is Peer.
 func (m *Member) Joins() uint64 { return m.pool.entry(0, entryJoins).load() }
 
-// Ahead returns how many living participants that wait, for anything, come before m in
-// the table, and the index of the last of them, or -1. What the dead have left in the masks
-// does not count: a dead participant has no role.
+// Ahead counts the living participants before m in the table that wait for anything, and
+// returns the index of the last of them, or -1. Stale bits of dead participants in the
+// masks do not count.
 func (m *Member) Ahead() (count, last int) {
 	last = -1
 	for ahead := m.pool.waiting() & (m.bit - 1); ahead != 0; ahead &= ahead - 1 {
@@ -110,8 +110,8 @@ func (m *Member) Ahead() (count, last int) {
 	return count, last
 }
 
-// RingNext rings the first living participant that waits, for anything, and comes behind m
-// in the table.
+// RingNext rings the first living participant behind m in the table that waits for
+// anything.
 func (m *Member) RingNext() {
 	for behind := m.pool.waiting() &^ (2*m.bit - 1); behind != 0; behind &= behind - 1 {
 		i := bits.TrailingZeros64(behind)
@@ -133,13 +133,13 @@ func (p *Pool) waiting() (mask uint64) {
 	return mask
 }
 
-// PID returns the number under which the participant i has signed.
+// PID returns the process ID that participant i has registered.
 func (p *Pool) PID(i int) int { return int(p.entry(i, entryPID).load()) }
 
-// Sign changes as whom the participant is shown.
+// Sign changes the PID and the name under which m is listed.
 func (m *Member) Sign(pid int, name string) { m.pool.sign(m.index, pid, name) }
 
-// sign writes down who the participant is: for people, nothing depends on it.
+// sign stores the PID and the name of participant i. They are for display only.
 func (p *Pool) sign(i, pid int, name string) {
 	p.entry(i, entryPID).store(uint64(pid))
 	var text [nameWords * 8]byte
@@ -154,12 +154,12 @@ func (p *Pool) signed(i int) Party {
 	for n := range nameWords {
 		binary.NativeEndian.PutUint64(text[n*8:], p.entry(i, entryName+n).load())
 	}
-	name := strings.ToValidUTF8(strings.TrimRight(string(text[:]), "\x00"), "") // it may have been cut
-	return Party{p.PID(i), name, life(i)}
+	name := strings.ToValidUTF8(strings.TrimRight(string(text[:]), "\x00"), "") // it may be cut within a character
+	return Party{p.PID(i), name, lifeLock(i)}
 }
 
-// Line is the state of a bucket.
-type Line struct {
+// BucketState is the state of a bucket.
+type BucketState struct {
 	Spent   int64
 	Waiters []Waiter // in the order of the table
 }
@@ -167,33 +167,33 @@ type Line struct {
 // Waiter is a participant that waits for tokens.
 type Waiter struct {
 	Party
-	Tier    int // the highest that waits
+	Tier    int // the highest tier that waits
 	Waiting int
-	Self    bool // the member that asks
+	Self    bool // it is the member on which BucketState was called
 
 	at int
 }
 
-// Line tells who waits. While others come and go, it is of times that are close
-// together.
-func (m *Member) Line(bucket int) Line {
+// BucketState returns the spent tokens and the waiters of a bucket. While participants
+// come and go, the numbers are not of the same instant.
+func (m *Member) BucketState(bucket int) BucketState {
 	m.Reap()
-	line := m.pool.line(bucket, func(i int) bool { return isLive(m.pool.state(i).load()) })
-	for i := range line.Waiters {
-		line.Waiters[i].Self = line.Waiters[i].at == m.index
+	state := m.pool.bucketState(bucket, func(i int) bool { return isLive(m.pool.state(i).load()) })
+	for i := range state.Waiters {
+		state.Waiters[i].Self = state.Waiters[i].at == m.index
 	}
-	return line
+	return state
 }
 
-// Line is that of [Member.Line] for one who does not take part.
-func (p *Pool) Line(bucket int) Line { return p.line(bucket, p.present) }
+// BucketState is [Member.BucketState] for a process that has not joined.
+func (p *Pool) BucketState(bucket int) BucketState { return p.bucketState(bucket, p.present) }
 
-func (p *Pool) line(bucket int, alive func(i int) bool) Line {
+func (p *Pool) bucketState(bucket int, alive func(i int) bool) BucketState {
 	b := &p.buckets[bucket]
-	line := Line{Spent: int64(b.spent.load())}
+	state := BucketState{Spent: int64(b.spent.load())}
 	for i := range p.shape.Participants {
 		if want := b.want(i).load(); want != 0 && alive(i) {
-			line.Waiters = append(line.Waiters, Waiter{
+			state.Waiters = append(state.Waiters, Waiter{
 				Party:   p.signed(i),
 				Tier:    tierOf(want),
 				Waiting: countOf(want),
@@ -201,5 +201,5 @@ func (p *Pool) line(bucket int, alive func(i int) bool) Line {
 			})
 		}
 	}
-	return line
+	return state
 }

@@ -2,21 +2,21 @@ package pool
 
 import "math/bits"
 
-// Want is what of a participant waits for a limit.
+// Want describes the waiters of a participant.
 type Want struct {
-	Tier   int    // the highest that waits
-	Ticket uint64 // since when, as [Ticket] has it: of one tier the earliest goes first
-	Count  int    // how many wait; 0: nobody does
-	Busy   bool   // it could use no slot now, and is to be granted none
+	Tier   int    // the highest tier that waits
+	Ticket uint64 // when it began to wait, by [Ticket]: within a tier the earliest is served first
+	Count  int    // number of waiters
+	Busy   bool   // the participant can use no slot now; none is granted to it
 }
 
 // The word of a want:
 //
-//	bits  0–19   how many wait, at most countMax
+//	bits  0–19   the number of waiters, at most countMax
 //	bits 20–60   the ticket
-//	bits 61–63   the tier, and 1
+//	bits 61–63   the tier plus 1
 //
-// It is 0 if nobody waits.
+// It is 0 if there are no waiters.
 const (
 	countBits  = 20
 	countMax   = 1<<countBits - 1
@@ -26,9 +26,9 @@ const (
 	_          = uint(-(Tiers >> (64 - tierAt))) // tiers fit
 )
 
-// Ticket turns a time in nanoseconds into a place in line. Tickets count about
-// microseconds and begin again after 26 days, half of which two of them may be
-// apart.
+// Ticket converts a time in nanoseconds to a position in the queue. A ticket counts units
+// of 1024 ns and wraps after 26 days; two tickets can be compared if they are less than
+// 13 days apart.
 func Ticket(nanoseconds int64) uint64 { return uint64(nanoseconds) >> 10 % (1 << ticketBits) }
 
 func (w Want) word() uint64 {
@@ -56,11 +56,10 @@ func earlier(a, b uint64) bool {
 	return int64(a>>ticketAt<<unused-b>>ticketAt<<unused) < 0
 }
 
-// best returns which participant of a mask is served first, and what it wants.
+// best returns the participant of a mask that is served first, and its want.
 func (l *limit) best(mask uint64) (i int, want uint64) { return l.least(mask, before) }
 
-// oldest returns which participant of a mask has waited for longest, and what it
-// wants.
+// oldest returns the participant of a mask that has waited longest, and its want.
 func (l *limit) oldest(mask uint64) (i int, want uint64) { return l.least(mask, earlier) }
 
 func (l *limit) least(mask uint64, before func(a, b uint64) bool) (i int, want uint64) {

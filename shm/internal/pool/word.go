@@ -2,13 +2,13 @@ package pool
 
 import "sync/atomic"
 
-// word is 64 bits that all participants share. Every access is atomic, in one
-// order that all agree on, and goes through these methods.
+// word is 64 bits that all participants share. All accesses go through these methods;
+// they are atomic and sequentially consistent.
 type word uint64
 
-// step is called before each access. It is nil but in the search of
-// interleavings, where it lets another participant go on, or lets this one die.
-var step func(w *word) //nolint:gochecknoglobals // set by tests alone
+// step is called before each access. It is nil except in the search of
+// interleavings, where it runs another participant, or kills this one.
+var step func(w *word) //nolint:gochecknoglobals // set by tests only
 
 func (w *word) load() uint64 {
 	if step != nil {
@@ -45,7 +45,7 @@ func (w *word) set(bits uint64) {
 	atomic.OrUint64((*uint64)(w), bits)
 }
 
-// clear takes bits away, and reports whether one of them was set.
+// clear clears bits, and reports whether one of them was set.
 func (w *word) clear(bits uint64) bool {
 	if step != nil {
 		step(w)

@@ -7,52 +7,52 @@ import (
 	"unsafe"
 )
 
-// world is a region and the processes that share it, all in one goroutine: the
+// world is a region and the processes that share it. All run in one goroutine: the
 // actors are coroutines, which stop before each access to a shared word.
 type world struct {
-	plot   *plot
-	seed   maphash.Seed
-	mem    []uint64
-	pool   *Pool
-	actors []*actor
-	locks  []*process
+	scenario *scenario
+	seed     maphash.Seed
+	mem      []uint64
+	pool     *Pool
+	actors   []*actor
+	locks    []*process
 
-	turn     *actor // who goes on, nil outside
-	last     *actor // who went on before
+	running  *actor // nil between steps
+	last     *actor // the actor that ran before
 	switches int
 	faults   int
 	timeouts int
 
-	inside []*process // who believes that it holds a slot of limit 0
+	inside []*process // the process that holds each slot of limit 0, by its own account
 	orphan []bool     // the slot's holder has died
-	order  []int      // who got a slot or a token, one after the other
+	order  []int      // the actors that got a slot or a token, in that order
 	tokens int        // in bucket 0
-	ticket uint64     // the last one
+	ticket uint64     // the last one drawn
 	now    int64      // in periods
 	wrong  string
-	words  []*word  // of a state
-	sum    []uint64 // the state
+	words  []*word  // that are part of a state
+	sum    []uint64 // the last state
 	logs   bool
 	log    []string
 }
 
-// process is what dies and is stopped as one.
+// process is the unit that dies or is stopped.
 type process struct {
 	id     int
 	member *Member
 	dead   bool
 	frozen bool
-	immune bool // it neither dies nor is stopped: it stands for the time
+	immune bool // it neither dies nor is stopped: it represents the passing of time
 	actors []*actor
 
-	// What the threads of a process share besides their member.
-	locked, waits, told, closed bool
+	// State that the threads of a process share, besides their member.
+	locked, waits, notified, closed bool
 
-	// Those that watch for themselves: see caller.
+	// State of callers that watch for themselves: see call.
 	watched, handed bool
-	keeps           bool     // a slot for the other that waits
-	line            []*actor // those that wait, the first first
-	callers         int      // that are not done
+	keeps           bool     // a released slot is kept for the other caller
+	queue           []*actor // waiters, in order
+	callers         int      // that have not finished
 }
 
 // actor is a thread of a process.
@@ -64,28 +64,27 @@ type actor struct {
 	stop    func()
 	yield   func(struct{}) bool
 
-	at      *word       // what it is about to access
-	blocked func() bool // what it waits for, if it does
-	asleep  bool        // it waits for its bell or the end of a period
+	at      *word       // the word of its next access
+	blocked func() bool // reports whether it can go on; nil if it is not blocked
+	asleep  bool        // until its bell changes or the period ends
 	expired bool
-	woke    int64 // the period after which it last did
+	woke    int64 // the period after which it last expired
 	done    bool
-	left    bool   // the participants, for good
-	bell    uint64 // what it was when the actor looked, and 1; 0: it goes by what it sees now
-	history uint64 // of all that it has seen since it was last at rest
+	left    bool   // it has called Leave
+	bell    uint64 // the bell when the actor checked, plus 1; 0: not set
+	history uint64 // hash of all that it has read since the last rest
 	place   int    // in its script
 	round   int
-	given   bool // the slot that a caller has waited for
+	given   bool // a waiting caller has received its slot
 	got     Slot // that slot
 }
 
-// abandon unwinds an actor whose process is dead, or whose story nobody wants to
-// hear to the end.
+// abandon unwinds an actor whose process is dead, or whose world has ended.
 type abandon struct{}
 
-func newWorld(p *plot, seed maphash.Seed) *world {
+func newWorld(p *scenario, seed maphash.Seed) *world {
 	w := &world{
-		plot: p, seed: seed, mem: make([]uint64, p.shape.Words()),
+		scenario: p, seed: seed, mem: make([]uint64, p.shape.Words()),
 		locks:  make([]*process, 2*ParticipantsMax),
 		inside: make([]*process, p.shape.Limits[0]),
 		orphan: make([]bool, p.shape.Limits[0]),
@@ -96,8 +95,8 @@ func newWorld(p *plot, seed maphash.Seed) *world {
 		w.start(&process{id: len(w.actors)}, script)
 	}
 	step = w.step
-	// Everybody runs to its first rest, before which nothing interferes.
-	for range 2 { // some start others
+	// Each actor runs to its first rest, before which no other interferes.
+	for range 2 { // twice, as some actors start others
 		for _, a := range w.actors {
 			for a.place == 0 && !a.done {
 				w.run(a)
@@ -139,7 +138,7 @@ func (w *world) fail(wrong string) {
 }
 
 // step is called before each access to a shared word.
-func (w *world) step(at *word) { w.turn.pause(at) }
+func (w *world) step(at *word) { w.running.pause(at) }
 
 func (a *actor) pause(at *word) {
 	a.at = at
@@ -148,8 +147,7 @@ func (a *actor) pause(at *word) {
 	}
 }
 
-// run lets an actor make the access that it stands before, and all that follows
-// up to the next one.
+// run lets an actor make its next access, and continue up to the one after it.
 func (w *world) run(a *actor) {
 	var offset, value uint64
 	if a.at != nil {
@@ -159,18 +157,18 @@ func (w *world) run(a *actor) {
 			w.logf("%d at %s = %x", a.id, w.place(int(offset)), value)
 		}
 		if w.isCount(int(offset)) {
-			value = 0 // nobody goes by it: see key
+			value = 0 // actors do not depend on it: see key
 		}
 	}
-	a.learn(offset, value) // that it has gone on, at least
+	a.learn(offset, value) // at the least that the actor has continued
 	a.at, a.blocked = nil, nil
-	w.turn = a
+	w.running = a
 	a.resume()
-	w.turn, w.last = nil, a
+	w.running, w.last = nil, a
 }
 
-// learn notes what an actor has seen. As all else that it does follows from that,
-// two actors with one history are in one state.
+// learn adds what an actor has read to its history. The rest of its behaviour follows
+// from that, so two actors with the same history are in the same state.
 func (a *actor) learn(seen ...uint64) {
 	for _, v := range seen {
 		a.history = maphash.Comparable(a.world.seed, [2]uint64{a.history, v})
@@ -181,7 +179,7 @@ func (a *actor) runnable() bool {
 	return !a.done && !a.process.dead && !a.process.frozen && (a.blocked == nil || a.blocked())
 }
 
-// choices lists what can happen next, the likeliest first.
+// choices lists the possible next steps, the most likely first.
 func (w *world) choices() (all []choice) {
 	for _, a := range w.actors {
 		if a.runnable() && w.mayTurnTo(a) {
@@ -192,10 +190,10 @@ func (w *world) choices() (all []choice) {
 		switch {
 		case a.done, a.process.dead, a.process.frozen:
 			continue
-		case a.asleep && !a.expired && w.timeouts < w.plot.timeouts:
+		case a.asleep && !a.expired && w.timeouts < w.scenario.timeouts:
 			all = append(all, choice{expire, a.id})
 		}
-		if w.faults < w.plot.faults && len(all) > 0 && a == a.process.actors[0] && !a.process.immune {
+		if w.faults < w.scenario.faults && len(all) > 0 && a == a.process.actors[0] && !a.process.immune {
 			all = append(all, choice{kill, a.id}, choice{suspend, a.id})
 		}
 	}
@@ -203,13 +201,13 @@ func (w *world) choices() (all []choice) {
 }
 
 func (w *world) mayTurnTo(a *actor) bool {
-	return w.plot.switches < 0 || w.switches < w.plot.switches || a == w.last || w.last == nil || !w.last.runnable()
+	return w.scenario.switches < 0 || w.switches < w.scenario.switches || a == w.last || w.last == nil || !w.last.runnable()
 }
 
 func (w *world) do(c choice) {
-	a := w.actors[c.who]
+	a := w.actors[c.actor]
 	if c.act != goOn {
-		w.logf("%d %s", c.who, c.act)
+		w.logf("%d %s", c.actor, c.act)
 	}
 	switch c.act {
 	case goOn:
@@ -229,7 +227,7 @@ func (w *world) do(c choice) {
 	}
 }
 
-// kill ends a process as the kernel does: its locks are gone, its memory is not.
+// kill ends a process as the kernel does: its locks are released, its memory stays.
 func (w *world) kill(p *process) {
 	p.dead = true
 	for i, holder := range w.locks {
@@ -248,7 +246,7 @@ func (w *world) kill(p *process) {
 	}
 }
 
-// key is the state: two with the same key have the same future.
+// key is a hash of the state: two worlds with the same key have the same future.
 func (w *world) key() uint64 {
 	w.sum = w.sum[:0]
 	put := func(v uint64) { w.sum = append(w.sum, v) }
@@ -257,12 +255,12 @@ func (w *world) key() uint64 {
 	}
 	for _, a := range w.actors {
 		flags := uint64(a.round<<8|a.place) << 16
-		for _, waiting := range a.process.line {
+		for _, waiting := range a.process.queue {
 			put(uint64(waiting.id) + 1)
 		}
 		p := a.process
 		for i, b := range []bool{
-			a.done, a.expired, a.runnable(), p.dead, p.frozen, p.waits, p.told, p.locked, p.closed,
+			a.done, a.expired, a.runnable(), p.dead, p.frozen, p.waits, p.notified, p.locked, p.closed,
 			p.watched, p.handed, a.given, a.got.Abandoned,
 		} {
 			if b {
@@ -276,8 +274,8 @@ func (w *world) key() uint64 {
 			put(*w.pool.Bell(a.process.member.index) + 1 - a.bell)
 		}
 	}
-	for i := range w.plot.shape.Participants {
-		put(uint64(w.locks[life(i)].number()<<8 | w.locks[place(i)].number()))
+	for i := range w.scenario.shape.Participants {
+		put(uint64(w.locks[lifeLock(i)].number()<<8 | w.locks[joinLock(i)].number()))
 	}
 	put(uint64(w.tokens)<<32 | w.ticket)
 	put(uint64(w.now))
@@ -288,27 +286,27 @@ func (w *world) key() uint64 {
 		}
 	}
 	put(uint64(w.faults)<<32 | uint64(w.timeouts)<<16 | uint64(w.switches))
-	if w.plot.switches >= 0 && w.last != nil {
+	if w.scenario.switches >= 0 && w.last != nil {
 		put(uint64(w.last.id))
 	}
 	return maphash.Bytes(w.seed, unsafe.Slice((*byte)(unsafe.Pointer(&w.sum[0])), len(w.sum)*8))
 }
 
-// isCount tells words that only tell a change: bells, and how many have joined.
+// isCount reports whether a word only signals changes: a bell, or the number of joins.
 func (w *world) isCount(offset int) bool {
-	return offset == entryJoins || offset < w.plot.shape.Participants*entryWords && offset%entryWords == entryBell
+	return offset == entryJoins || offset < w.scenario.shape.Participants*entryWords && offset%entryWords == entryBell
 }
 
-// shared lists the words that are part of a state: all but those and names.
+// shared lists the words that are part of a state: all except bells, joins and names.
 func (w *world) shared() (all []*word) {
 	all = append(all, w.pool.entry(0, entryReaped))
-	for i := range w.plot.shape.Participants {
+	for i := range w.scenario.shape.Participants {
 		all = append(all, w.pool.state(i))
 	}
 	for n := range w.pool.limits {
 		l := &w.pool.limits[n]
 		all = append(all, l.mask)
-		for i := range w.plot.shape.Participants {
+		for i := range w.scenario.shape.Participants {
 			all = append(all, l.want(i))
 		}
 		for s := range l.count {
@@ -318,7 +316,7 @@ func (w *world) shared() (all []*word) {
 	for n := range w.pool.buckets {
 		b := &w.pool.buckets[n]
 		all = append(all, b.mask, b.spent)
-		for i := range w.plot.shape.Participants {
+		for i := range w.scenario.shape.Participants {
 			all = append(all, b.want(i), b.need(i))
 		}
 	}
@@ -338,9 +336,9 @@ func (w *world) logf(format string, args ...any) {
 	}
 }
 
-// place names a word.
+// place returns the name of a word.
 func (w *world) place(offset int) string {
-	if n := w.plot.shape.Participants * entryWords; offset < n {
+	if n := w.scenario.shape.Participants * entryWords; offset < n {
 		return fmt.Sprintf("participant %d word %d", offset/entryWords, offset%entryWords)
 	}
 	for i := range w.pool.limits {
@@ -354,7 +352,7 @@ func (w *world) place(offset int) string {
 				return fmt.Sprint("slot ", s)
 			}
 		}
-		for p := range w.plot.shape.Participants {
+		for p := range w.scenario.shape.Participants {
 			if at == l.want(p) {
 				return fmt.Sprint("want ", p)
 			}

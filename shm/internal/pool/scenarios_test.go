@@ -2,11 +2,10 @@ package pool //nolint:testpackage // the search stops the code before each acces
 
 import "testing"
 
-// Two processes, in every order there is, and one may die or be stopped at any
-// instant.
+// Two processes, in every order; one of them may die or be stopped at any instant.
 func TestB8_EveryOrderOfTwo(t *testing.T) {
 	one, two := Shape{2, []int{1}, 0}, Shape{2, []int{2}, 0}
-	tellAll(t, []plot{
+	runAll(t, []scenario{
 		{name: "fault", shape: one, actors: cast(worker(3, 1), worker(3, 1)), switches: anyOrder, faults: 1, timeouts: 1},
 		{
 			name: "stopped is seen", shape: one, actors: cast(worker(3, 1), worker(3, 1)),
@@ -22,11 +21,11 @@ func TestB8_EveryOrderOfTwo(t *testing.T) {
 	})
 }
 
-// Three processes or threads, in every order with few switches between those that
-// can go on.
+// Three processes or threads, in every order with few switches between those that can
+// run.
 func TestB8_EveryOrderOfThree(t *testing.T) {
 	one, two, pair := Shape{3, []int{1}, 0}, Shape{3, []int{2}, 0}, Shape{2, []int{1}, 0}
-	tellAll(t, []plot{
+	runAll(t, []scenario{
 		{name: "one slot", shape: one, actors: cast(worker(3, 1), worker(4, 1), worker(3, 1)), switches: 1, faults: 1},
 		{
 			name: "stopped is seen", shape: one, actors: cast(worker(3, 1), worker(4, 1), worker(3, 1)),
@@ -37,7 +36,7 @@ func TestB8_EveryOrderOfThree(t *testing.T) {
 		{name: "threads", shape: one, actors: cast(scheduler, worker(3, 1)), switches: 2, faults: 1},
 		{name: "threads of two", shape: one, actors: cast(scheduler, scheduler), switches: 3},
 		{name: "tiers", shape: one, actors: cast(holder, worker(3, 1), above), switches: 2},
-		// Who sweeps at the very moment hands the slot on by tier.
+		// No timeouts: a concurrent sweep would hand the slot on by tier.
 		{name: "oldest", shape: one, actors: cast(yielder, oldest, worker(4, 1)), switches: 2, timeouts: never},
 		{name: "yields", shape: one, actors: cast(worker(3, 1), yields, worker(4, 1)), switches: 2, faults: 1},
 		{name: "doubt", shape: one, actors: cast(worker(3, 1), doubter, worker(3, 1)), switches: 2},
@@ -58,7 +57,7 @@ func TestB8_EveryOrderOfThree(t *testing.T) {
 
 func cast(scripts ...func(*actor)) []func(*actor) { return scripts }
 
-// worker takes a slot and gives it back, some times.
+// worker takes a slot and releases it, a number of times.
 func worker(tier, times int) func(*actor) {
 	return func(a *actor) {
 		a.join()
@@ -68,12 +67,12 @@ func worker(tier, times int) func(*actor) {
 	}
 }
 
-// doubter waits for a slot, and then does not want it.
+// doubter waits for a slot, and stops waiting.
 func doubter(a *actor) {
 	a.join()
 	m := a.process.member
 	a.rest(inTake)
-	if got, ok := m.Seat(0).Take(3); ok {
+	if got, ok := m.Handle(0).Take(3); ok {
 		a.enter(got)
 		a.release(got.Index)
 		return
@@ -84,8 +83,7 @@ func doubter(a *actor) {
 	m.Want(0, Want{})
 }
 
-// busy waits for a slot, could use none until all others are done, and then does
-// not want it.
+// busy waits for a slot, can use none until all others are done, and then stops waiting.
 func busy(a *actor) {
 	a.join()
 	if a.beBusy() {
@@ -102,7 +100,7 @@ func busy(a *actor) {
 	}
 }
 
-// busyForAWhile waits for a slot, could use none, and then asks again.
+// busyForAWhile waits for a slot, can use none, and then asks again.
 func busyForAWhile(a *actor) {
 	a.join()
 	if a.beBusy() {
@@ -114,11 +112,11 @@ func busyForAWhile(a *actor) {
 	}
 }
 
-// beBusy waits and is busy. It reports false if there was a slot at once.
+// beBusy waits and is busy. It reports false if it got a slot at once.
 func (a *actor) beBusy() bool {
 	m := a.process.member
 	a.rest(inTake)
-	if got, ok := m.Seat(0).Take(3); ok {
+	if got, ok := m.Handle(0).Take(3); ok {
 		a.enter(got)
 		a.release(got.Index)
 		return false
@@ -133,7 +131,7 @@ func (a *actor) beBusy() bool {
 }
 
 // trier does not wait. It tries at some time, and again when all others are done or
-// dead: then it gets a slot.
+// dead: then it must get a slot.
 func trier(a *actor) {
 	a.process.immune = true
 	a.join()
@@ -151,20 +149,20 @@ func trier(a *actor) {
 	a.round = 1
 	got, ok := a.try()
 	if !ok {
-		a.world.fail("a slot that nobody has was refused")
+		a.world.fail("a slot that is not held was refused")
 		return
 	}
 	a.release(got.Index)
 }
 
-// try takes a slot as one does who does not wait.
+// try takes a slot without waiting.
 func (a *actor) try() (Slot, bool) {
 	a.rest(inTake)
-	seat := a.process.member.Seat(0)
-	got, ok := seat.Take(3)
+	handle := a.process.member.Handle(0)
+	got, ok := handle.Take(3)
 	if !ok {
 		a.process.member.ReapOwners(0)
-		got, ok = seat.Take(3)
+		got, ok = handle.Take(3)
 	}
 	if ok {
 		a.enter(got)
@@ -172,7 +170,7 @@ func (a *actor) try() (Slot, bool) {
 	return got, ok
 }
 
-// successor comes later, if there is room for it.
+// successor joins later, if there is a free entry.
 func successor(a *actor) {
 	a.rest(inJoin)
 	if a.join() {
@@ -180,29 +178,29 @@ func successor(a *actor) {
 	}
 }
 
-// victim dies with a slot.
+// victim dies while it holds a slot.
 func victim(a *actor) {
 	a.join()
-	got, _ := a.process.member.Seat(0).Take(3)
+	got, _ := a.process.member.Handle(0).Take(3)
 	a.enter(got)
 	a.until(inUntil, func() bool { return true })
 	a.world.do(choice{kill, a.id})
 	a.until(inDeath, func() bool { return false })
 }
 
-// leaver leaves with a slot.
+// leaver leaves while it holds a slot.
 func leaver(a *actor) {
 	a.join()
 	a.acquire(3)
 	a.leave()
 }
 
-// holder has a slot until all others wait.
+// holder holds a slot until all others wait.
 func holder(a *actor) { a.release(hold(a)) }
 
 func hold(a *actor) (slot int) {
 	a.join()
-	got, _ := a.process.member.Seat(0).Take(3)
+	got, _ := a.process.member.Handle(0).Take(3)
 	a.enter(got)
 	a.until(inUntil, func() bool {
 		for _, other := range a.world.actors {
@@ -215,30 +213,29 @@ func hold(a *actor) (slot int) {
 	return got.Index
 }
 
-// yielder has a slot until all others wait, and gives it to who has waited for
-// longest.
+// yielder holds a slot until all others wait, and yields it.
 func yielder(a *actor) {
 	a.yieldSlot(hold(a))
 }
 
-// oldest waits for longest, in a low tier, and gets its slot first.
+// oldest waits longest, in a low tier, and gets its slot first.
 func oldest(a *actor) {
 	a.join()
 	slot := a.acquire(3)
 	if len(a.world.order) != 2 {
-		a.world.fail("who has waited for longest was passed over")
+		a.world.fail("the participant that has waited longest was passed over")
 	}
 	a.release(slot)
 }
 
-// yields takes a slot, and gives it to who has waited for longest.
+// yields takes a slot and yields it.
 func yields(a *actor) {
 	a.join()
 	a.yieldSlot(a.acquire(3))
 }
 
-// above waits in a high tier, with a holder and somebody in a lower tier, before
-// whom it gets its slot.
+// above waits in a high tier, with a holder and a waiter in a lower tier. It gets its
+// slot before that waiter.
 func above(a *actor) {
 	a.join()
 	slot := a.acquire(6)
@@ -248,26 +245,25 @@ func above(a *actor) {
 	a.release(slot)
 }
 
-// scheduler is what a process is in truth: a thread that takes slots, and one that
-// sleeps for it.
+// scheduler behaves as a real process: one thread takes slots, and another sleeps for it.
 func scheduler(a *actor) {
 	a.join()
 	p, m := a.process, a.process.member
 	a.world.start(p, watcher)
 	a.rest(inTake)
-	got, ok := m.Seat(0).Take(3)
+	got, ok := m.Handle(0).Take(3)
 	if !ok {
 		a.lock(inLock)
 		p.waits = true
 		m.Want(0, Want{Tier: 3, Ticket: 1, Count: 1})
 		a.unlock()
 		for !ok {
-			a.until(inUntil, func() bool { return p.told })
-			p.told = false
-			if got, ok = m.Seat(0).Take(3); !ok && !m.Seat(0).InLine() {
+			a.until(inUntil, func() bool { return p.notified })
+			p.notified = false
+			if got, ok = m.Handle(0).Take(3); !ok && !m.Handle(0).Queued() {
 				a.lock(inLockAgain)
 				m.Check(0)
-				got, ok = m.Seat(0).Take(3)
+				got, ok = m.Handle(0).Take(3)
 				a.unlock()
 			}
 		}
@@ -282,7 +278,7 @@ func scheduler(a *actor) {
 	m.pool.ring(m.index)
 }
 
-// watcher sleeps until a slot was granted, and tells the thread that waits.
+// watcher sleeps until a slot is granted, and notifies the thread that waits.
 func watcher(a *actor) {
 	p, m := a.process, a.process.member
 	for {
@@ -294,7 +290,7 @@ func watcher(a *actor) {
 			return
 		}
 		if p.waits && m.Check(0) {
-			p.told = true
+			p.notified = true
 		}
 		a.unlock()
 		if a.sleep() {

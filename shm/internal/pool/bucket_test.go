@@ -2,11 +2,11 @@ package pool //nolint:testpackage // the search stops the code before each acces
 
 import "testing"
 
-// The turns of a bucket, in every order: who is first in line takes tokens as they
-// come, and nobody sleeps beside a token.
+// Participants of a bucket, in every order: the first in the queue takes tokens as they
+// are made, and no participant sleeps while there is a token.
 func TestB13_EveryOrderOfTurns(t *testing.T) {
 	two, three := Shape{2, []int{1}, 1}, Shape{3, []int{1}, 1}
-	tellAll(t, []plot{
+	runAll(t, []scenario{
 		{name: "two", shape: two, actors: cast(mint(3), customer(3, 2), customer(3, 1)), switches: 3},
 		{
 			name: "fault", shape: two, actors: cast(mint(2), customer(3, 1), customer(3, 1)),
@@ -32,15 +32,15 @@ func TestB13_EveryOrderOfTurns(t *testing.T) {
 	})
 }
 
-// TestB13_HigherTierFirst has a lower tier wait before a higher one comes.
+// A higher tier is served first, also if the lower one waits before it.
 func TestB13_HigherTierFirst(t *testing.T) {
 	shape := Shape{3, []int{1}, 1}
-	tellAll(t, []plot{
+	runAll(t, []scenario{
 		{name: "above", shape: shape, actors: cast(late(2), customer(3, 1), preferred), switches: 3},
 	})
 }
 
-// mint makes tokens, which are there for whoever takes them.
+// mint makes tokens, which any participant may take.
 func mint(tokens int) func(*actor) {
 	return func(a *actor) {
 		a.process.immune = true
@@ -51,7 +51,7 @@ func mint(tokens int) func(*actor) {
 	}
 }
 
-// late makes tokens when all others wait.
+// late makes tokens once all others wait.
 func late(tokens int) func(*actor) {
 	return func(a *actor) {
 		a.process.immune = true
@@ -67,27 +67,27 @@ func late(tokens int) func(*actor) {
 	}
 }
 
-// customer takes tokens one by one, and goes to the end of the line after each.
+// customer takes tokens one by one, and moves to the end of the queue after each.
 func customer(tier, times int) func(*actor) {
 	return func(a *actor) {
 		a.join()
 		m := a.process.member
 		a.rest(inTake)
-		m.Stand(0, a.draw(tier), 1)
+		m.Enqueue(0, a.draw(tier), 1)
 		for a.round = range times {
 			a.buy(tier)
 			if a.round < times-1 {
 				a.rest(inWant)
-				a.world.ticket++ // behind all who wait
-				m.Stand(0, a.draw(tier), 1)
+				a.world.ticket++ // behind all that wait
+				m.Enqueue(0, a.draw(tier), 1)
 			}
 		}
 		a.rest(inStop)
-		m.Stand(0, Want{}, 0)
+		m.Enqueue(0, Want{}, 0)
 	}
 }
 
-// preferred gets its token before one that has waited for longer.
+// preferred gets its token before a customer that has waited longer.
 func preferred(a *actor) {
 	customer(6, 1)(a)
 	if a.world.order[0] != a.id {
@@ -95,20 +95,20 @@ func preferred(a *actor) {
 	}
 }
 
-// undecided waits, and then does not want any.
+// undecided begins to wait and stops.
 func undecided(a *actor) {
 	a.join()
 	a.rest(inWant)
-	a.process.member.Stand(0, a.draw(3), 1)
+	a.process.member.Enqueue(0, a.draw(3), 1)
 	a.rest(inStop)
-	a.process.member.Stand(0, Want{}, 0)
+	a.process.member.Enqueue(0, Want{}, 0)
 }
 
-// insatiable waits for more than there is, and dies.
+// insatiable waits for more tokens than there are, and dies.
 func insatiable(a *actor) {
 	a.join()
 	a.rest(inWant)
-	a.process.member.Stand(0, a.draw(4), 100)
+	a.process.member.Enqueue(0, a.draw(4), 100)
 	a.until(inUntil, func() bool { return true })
 	a.world.faults++
 	a.world.do(choice{kill, a.id})
@@ -119,27 +119,26 @@ func insatiable(a *actor) {
 func quitter(a *actor) {
 	a.join()
 	a.rest(inWant)
-	a.process.member.Stand(0, a.draw(3), 1)
+	a.process.member.Enqueue(0, a.draw(3), 1)
 	a.leave()
 }
 
-// draw is a want with the next ticket.
+// draw returns a want with the next ticket.
 func (a *actor) draw(tier int) Want {
-	a.world.ticket++ // two have the same one
+	a.world.ticket++ // two participants have the same one
 	return Want{Tier: tier, Ticket: a.world.ticket / 2, Count: 1}
 }
 
-// buy takes a token when it is there and the actor's turn. It looks whether it is
-// when it has been rung, when the tokens are due, and when a period is over in which
-// it was not.
+// buy takes a token when there is one and the actor is first. It calls MayTake after a
+// ring, when tokens are due, and after a period in which it was not first.
 func (a *actor) buy(tier int) {
 	m, w := a.process.member, a.world
 	look, mine := true, false
 	for {
 		a.rest(inLook, flag(look), flag(mine))
 		a.bell = m.Bell() + 1
-		m.Stay(0)
-		if look || !mine { // nobody takes by what it saw before
+		m.Heartbeat(0)
+		if look || !mine { // a result of MayTake is not used a second time
 			if mine = m.MayTake(0, tier); mine && w.tokens > 0 {
 				w.tokens--
 				a.spend()
@@ -150,7 +149,7 @@ func (a *actor) buy(tier int) {
 		if look = !expired; expired {
 			a.rest(inSweep, flag(mine))
 			a.sweep()
-			m.Overtake(0, int64(w.tokens))
+			m.Evict(0, int64(w.tokens))
 		}
 	}
 }

@@ -1,0 +1,118 @@
+package pool
+
+import "sync/atomic"
+
+// Handle is a participant's access to one limit. It has what is needed to take and
+// release a free slot, because the way through the pool would cost as much as the two
+// compare-and-swaps. The step hook of the search would cost as much again: Try and Drop
+// are Take and Release without it, short enough for the compiler to inline.
+type Handle struct {
+	mask  *word
+	slots []*word
+	hint  int    // the slot that is tried first
+	held  uint64 // the word of a slot that the participant holds
+
+	member *Member
+	limit  *limit
+}
+
+func newHandle(m *Member, l *limit) Handle {
+	h := Handle{mask: l.mask, hint: m.index * l.count / m.pool.shape.Participants, held: m.held, member: m, limit: l}
+	for i := range l.count {
+		h.slots = append(h.slots, l.slot(i))
+	}
+	return h
+}
+
+// Slot is a slot that Take returned.
+type Slot struct {
+	Index     int
+	Abandoned bool // the previous holder has died
+}
+
+// Try takes the slot that is tried first, if it is free and the mask is empty. If it
+// fails, Take may find another slot.
+func (h *Handle) Try() (slot int, ok bool) {
+	return h.hint, atomic.LoadUint64((*uint64)(h.mask)) == 0 &&
+		atomic.CompareAndSwapUint64((*uint64)(h.slots[h.hint]), 0, h.held)
+}
+
+// Take takes a slot for an entry of the given tier: one that was granted to this
+// participant, or a free one. It fails if no slot is left, or if another participant
+// waits in this tier or a higher one. It does not block.
+func (h *Handle) Take(tier int) (Slot, bool) {
+	if h.mask.load() == 0 && h.slots[h.hint].cas(0, h.held) {
+		return Slot{Index: h.hint}, true
+	}
+	return h.search(tier)
+}
+
+// search is the part of Take for when the mask is not empty or the first slot is not
+// free.
+func (h *Handle) search(tier int) (Slot, bool) {
+	m, l := h.member, h.limit
+	if l.want(m.index).load() != 0 {
+		for i, slot := range h.slots {
+			if seen := slot.load(); m.mayAccept(seen) && slot.cas(seen, h.held) {
+				return Slot{i, seen&abandoned != 0}, true
+			}
+		}
+	}
+	if others := h.mask.load() &^ m.bit; others != 0 {
+		if _, want := l.best(others); tierOf(want) >= tier {
+			return Slot{}, false
+		}
+	}
+	i := h.hint
+	for range h.slots {
+		// A grant that arrived after the participant stopped waiting is as good as a free
+		// slot.
+		if seen := h.slots[i].load(); (isFree(seen) || m.mayAccept(seen)) && h.slots[i].cas(seen, h.held) {
+			h.hint = i
+			return Slot{i, seen&abandoned != 0}, true
+		}
+		i = l.next(i)
+	}
+	return Slot{}, false
+}
+
+// mayAccept reports whether a slot is granted to m.
+func (m *Member) mayAccept(slot uint64) bool { return slot&^abandoned == m.held|granted }
+
+// Queued reports whether the participant is in the mask: a slot that is freed may be
+// granted to it.
+func (h *Handle) Queued() bool { return h.mask.load()&h.member.bit != 0 }
+
+// Release releases a slot that the participant holds, and reports whether participants
+// wait. It does nothing if the participant does not hold the slot.
+func (h *Handle) Release(slot int) (waited bool) {
+	if !h.slots[slot].cas(h.held, 0) || h.mask.load() == 0 {
+		return false
+	}
+	h.Place(slot)
+	return true
+}
+
+// Drop is Release without its last step: if it reports true, participants wait and the
+// caller must call Place.
+func (h *Handle) Drop(slot int) (wanted bool) {
+	return atomic.CompareAndSwapUint64((*uint64)(h.slots[slot]), h.held, 0) &&
+		atomic.LoadUint64((*uint64)(h.mask)) != 0 // in this order: a participant that enters in between finds it free
+}
+
+// Place grants a slot, if it is free, to the first participant that waits.
+func (h *Handle) Place(slot int) { h.member.pool.place(h.limit, slot) }
+
+// Pass is Release, but this participant receives the slot only if no other waits.
+func (h *Handle) Pass(slot int) { h.handOn(slot, (*limit).best) }
+
+// Yield is Pass, but the slot goes to the participant that has waited longest, in any
+// tier.
+func (h *Handle) Yield(slot int) { h.handOn(slot, (*limit).oldest) }
+
+func (h *Handle) handOn(slot int, first order) {
+	if h.slots[slot].cas(h.held, 0) && h.mask.load() != 0 {
+		h.member.pool.offer(h.limit, slot, ^h.member.bit, first)
+		h.member.pool.place(h.limit, slot)
+	}
+}
