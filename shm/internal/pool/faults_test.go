@@ -95,7 +95,7 @@ var faults = []struct{ name, file, code, instead string }{
 	},
 	{
 		"a bell is woken before it changes", "pool.go",
-		"p.entry(i, entryBell).increment()\n\tp.host.Wake(i)", "p.host.Wake(i)\n\tp.entry(i, entryBell).add(1)",
+		"p.entry(i, entryBell).increment()\n\tp.host.Wake(i)", "p.host.Wake(i)\n\tp.entry(i, entryBell).increment()",
 	},
 	{
 		"examine reads the lock before the state", "repair.go",
