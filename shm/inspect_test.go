@@ -204,7 +204,7 @@ func TestB8_List(t *testing.T) {
 	if text := asJSON(t, all); strings.Contains(text, ": null") {
 		t.Errorf("in JSON a list is null:\n%s", text)
 	}
-	for name, says := range map[string]string{name: "", name + ".notes": "something else", name + ".raw": "next to open"} {
+	for name, says := range map[string]string{name: "", name + ".notes": "something else", name + ".raw": "incomplete"} {
 		i := slices.IndexFunc(all, func(info shm.Info) bool { return info.Name == name })
 		if i < 0 || !strings.Contains(all[i].Err, says) || (says == "") != (len(all[i].Slots) == 1) {
 			t.Errorf("list has for %s: %+v, want an error with %q", name, all, says)

@@ -30,7 +30,7 @@ func TestB8_SemOfStoppedOpener(t *testing.T) {
 	}
 	for _, flag := range []string{"--wait=20ms", "--wait=0", "--try"} {
 		stint(t, "", "sem", "--name", path, flag, "echo", "ran").
-			want(t, "", "is opening the region does not go on: let it run or end it; `fuser -v "+path+"`", 75)
+			want(t, "", "is opening the region makes no progress: let it run or end it; `fuser -v "+path+"`", 75)
 	}
 }
 

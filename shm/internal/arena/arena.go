@@ -1,6 +1,6 @@
-// Package arena is memory that the processes of a machine share: a file that all
-// of them have mapped, with locks that end with their process, and a way to sleep
-// until a word changes. It does not know what the words mean.
+// Package arena provides memory that the processes of a machine share: a file that all
+// of them map, with locks that end with their process, and a way to sleep until a word
+// changes. It does not interpret the words.
 package arena
 
 import (
@@ -10,33 +10,33 @@ import (
 	"slices"
 )
 
-// Layout is what the file is made for. Processes with different layouts cannot
-// share one.
+// Layout is the size and geometry that a file is made for. Processes with different
+// layouts cannot share a file.
 type Layout struct {
 	Words    int      // the number of 64-bit words
-	Geometry []uint64 // what they are, at most geometryMax numbers
+	Geometry []uint64 // meaning of the words, at most geometryMax numbers
 }
 
-// Version is that of the file's header and of what its words mean. It changes
-// when processes of the old version and the new one would misunderstand each
-// other.
+// Version is the version of the file's header and of the meaning of its words. It must
+// change when processes of the old version and the new one could not work together on one
+// file.
 const Version = 3
 
 // The header is a page: these words, and then the geometry. A file is ready when
-// its magic is there, which is written last; while it is made another word stands
-// there, which is written first. Magic, version and boot are where they are in every
+// it has its magic, which is written last; while the file is made that word has another
+// value, which is written first. Magic, version and boot are at the same place in every
 // version.
 const (
 	headMagic = iota
 	headVersion
 	headWords
-	headBoot // and one more
+	headBoot // and the word after it
 	_
-	headClock    // the namespace of [Now]
-	headGeometry // its length, and then its numbers
+	headClock    // the time namespace of [Now]
+	headGeometry // the number of its words; they follow
 
 	headerWords = 512
-	headMark    = headerWords - 1 // of [Arena.mapAgain], and of no meaning otherwise
+	headMark    = headerWords - 1 // used by [Arena.mapAgain] only
 	geometryMax = headMark - headGeometry - 1
 	wordsMax    = math.MaxInt / 16
 	magic       = 0x0a6d68732d746e73 // "snt-shm\n"
@@ -44,16 +44,16 @@ const (
 )
 
 var (
-	// ErrMismatch says that the file is another version's, was made for another
-	// geometry or by processes that read another clock, or is something else
-	// altogether. The message says which.
+	// ErrMismatch says that the file is of another version, was made for another
+	// geometry or by processes that read another clock, or is not a region. The message
+	// says which.
 	ErrMismatch = errors.New("the region does not fit")
 
-	// ErrInUse says that somebody has the file open who has a lock of it.
+	// ErrInUse says that another process holds a lock of the file.
 	ErrInUse = errors.New("the region is in use")
 
-	// ErrStuck says that whoever is opening the file does not get on with it.
-	ErrStuck = errors.New("a process that is opening the region does not go on")
+	// ErrStuck says that another process is opening the file and makes no progress.
+	ErrStuck = errors.New("a process that is opening the region makes no progress")
 
 	errBoot    = fmt.Errorf("%w: it was made by processes that see another boot id, as in another container", ErrMismatch)
 	errDamaged = fmt.Errorf("%w: its header is damaged", ErrMismatch)
@@ -61,31 +61,31 @@ var (
 	errBlank   = fmt.Errorf("%w: the file begins with zeros and has another size, and stays as it is", ErrMismatch)
 
 	// ErrNotOurs says that the file or its directory belongs to another user, or
-	// lets other users in.
+	// that other users have access to it.
 	ErrNotOurs = errors.New("the region is not safe from other users")
 )
 
-// machine is what processes have in common that can share a file: a run of the
-// system, and a clock, which a namespace of time can have for itself.
+// machine identifies what processes must have in common to share a file: a run of the
+// system, and a clock, as each time namespace has its own.
 type machine struct {
 	boot  [2]uint64
-	clock uint64 // the namespace's number, 0 where there are none
+	clock uint64 // the inode of the time namespace, 0 where there are none
 }
 
-// condition is that of a file.
+// condition is the condition of a file.
 type condition int
 
 const (
-	raw   condition = iota // nobody has ever had it: it is empty, or its maker has not finished
-	stale                  // made before the machine was last started, or where another boot id is seen
+	raw   condition = iota // never used: it is empty, or its maker has not finished
+	stale                  // made before the machine was last started, or under another boot id
 	ready
-	// blank: it begins with zeros. A disk that has lost power may have left that of a
-	// region, and so may much else: images of disks, say.
+	// blank: it begins with zeros. A power failure may leave a region like that, but
+	// many other files begin so too, such as disk images.
 	blank
-	foreign // no region at all
+	foreign // not a region
 )
 
-// survey is what there is to be known of a file before it is used.
+// survey is what is known of a file before it is used.
 type survey struct {
 	header []uint64
 	size   int64 // of the file, in bytes
@@ -107,7 +107,7 @@ func (s *survey) condition() condition {
 	}
 }
 
-// known refuses a header whose words mean something else here.
+// known returns an error if the words behind the header mean something else here.
 func (s *survey) known() error {
 	header, size, here := s.header, s.size, s.here
 	switch v, clock := header[headVersion], header[headClock]; {
@@ -119,12 +119,12 @@ func (s *survey) known() error {
 	case header[headGeometry] > geometryMax || header[headWords] > wordsMax:
 		return errDamaged
 	case size < sizeOf(int(header[headWords])):
-		return fmt.Errorf("%w: its file was cut off at %d bytes", ErrMismatch, size)
+		return fmt.Errorf("%w: its file was truncated to %d bytes", ErrMismatch, size)
 	}
 	return nil
 }
 
-// suits refuses a header that is unknown, or of something else than what is asked for.
+// suits returns an error if the header is unknown, or differs from what is asked for.
 func (s *survey) suits(layout Layout) error {
 	if err := s.known(); err != nil {
 		return err
@@ -132,7 +132,7 @@ func (s *survey) suits(layout Layout) error {
 	return fits(s.header, layout)
 }
 
-// fits compares a header that is known with what is asked for.
+// fits compares a known header with what is asked for.
 func fits(header []uint64, layout Layout) error {
 	if !slices.Equal(geometryOf(header), layout.Geometry) {
 		return fmt.Errorf("%w: it was made for another geometry", ErrMismatch)

@@ -14,18 +14,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Arena is a file of shared memory that is mapped. All methods may be called from
-// any goroutine.
+// Arena is a mapped file of shared memory. All methods may be called from any
+// goroutine.
 type Arena struct {
 	file *os.File
-	kept int // the descriptor that another program inherits, or none
+	kept int // the descriptor that another program is to inherit, or none
 	path string
 	id   [2]uint64
 	mem  []uint64
 }
 
-// MakePrivate returns the directory of this user's files, which it makes if need
-// be.
+// MakePrivate returns the directory of this user's files. It makes the directory if there
+// is none.
 func MakePrivate() (string, error) {
 	if err := makePrivate(privateDir()); err != nil {
 		return "", err
@@ -56,7 +56,7 @@ func Private() (string, error) {
 
 func privateDir() string { return filepath.Join("/dev/shm", "stint-"+strconv.Itoa(os.Geteuid())) }
 
-// guard refuses what is of another kind, or open to other users.
+// guard returns an error if a file is of another kind, or accessible to other users.
 func guard(path string, st *unix.Stat_t, kind uint32) error {
 	switch {
 	case st.Mode&unix.S_IFMT != kind:
@@ -69,15 +69,15 @@ func guard(path string, st *unix.Stat_t, kind uint32) error {
 	return nil
 }
 
-// Open maps the file at path, which it makes if it is not there, and lets join
-// take part in it. Whoever comes first makes it as long as it will ever be, so that
-// a full disk is an error here and not a signal later. A file that does not fit,
-// and of which nobody has a lock, is deleted and made anew.
+// Open maps the file at path, and calls join to take part in it. If there is no file, it
+// makes one and allocates all of its space, so that a full disk is an error here and not
+// a signal later. If the file does not fit and no process holds a lock of it, Open
+// deletes it and makes it anew.
 //
-// While join runs nobody else opens, or removes, the file: whoever gets that far
-// sees locks of all who take part. It waits for those who are before it, and fails
-// with [ErrStuck] when patience is over or, then with the cause too, ctx has ended.
-// It does not ask for ctx when it need not wait.
+// While join runs no other process opens or removes the file, and Open sees the locks of
+// all participants. It waits for processes that came before, and fails with [ErrStuck]
+// when patience is over or ctx has ended, in the latter case with its cause too. It does
+// not check ctx if it need not wait.
 func Open(
 	ctx context.Context, path string, layout Layout, patience time.Duration, join func(*Arena) error,
 ) (*Arena, error) {
@@ -101,11 +101,11 @@ func Open(
 	return opened, err
 }
 
-// errReplaced: the file was deleted while it was opened.
+// errReplaced says that the file was deleted while it was opened.
 var errReplaced = errors.New("the file is replaced again and again")
 
-// whileReplaced calls f again while the file that it opens is replaced, with what is
-// left of the patience, and once more when that is over.
+// whileReplaced calls f again while the file that it opens is replaced, with the rest
+// of the patience, and once more after that is used up.
 func whileReplaced(patience time.Duration, f func(left time.Duration) error) error {
 	until := Now() + int64(patience)
 	for last := false; ; {
@@ -117,7 +117,7 @@ func whileReplaced(patience time.Duration, f func(left time.Duration) error) err
 	}
 }
 
-// open opens a file that no other user has to do with.
+// open opens a file to which no other user has access.
 func open(path string, flags int) (*Arena, error) {
 	file, err := os.OpenFile(path, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0o600)
 	if flags&os.O_CREATE != 0 && errors.Is(err, os.ErrNotExist) {
@@ -140,11 +140,11 @@ func open(path string, flags int) (*Arena, error) {
 		_ = file.Close()
 		return nil, err
 	}
-	a.id = [2]uint64{uint64(st.Dev), st.Ino} //nolint:unconvert // of another size elsewhere
+	a.id = [2]uint64{uint64(st.Dev), st.Ino} //nolint:unconvert // Dev has another size on other processors
 	return a, nil
 }
 
-// kindOf is what a file is that has no bytes of its own.
+// kindOf names a kind of file that has no bytes of its own.
 func kindOf(mode uint32) string {
 	switch mode & unix.S_IFMT {
 	case unix.S_IFDIR:
@@ -156,8 +156,8 @@ func kindOf(mode uint32) string {
 	}
 }
 
-// exclusively calls f while nobody else does so with this file, and the file is
-// still what its path names.
+// exclusively calls f with the lock of making held, if the file is still the one that its
+// path names.
 func (a *Arena) exclusively(ctx context.Context, patience time.Duration, f func() error) error {
 	if err := a.lockMaking(ctx, patience); err != nil {
 		return err
@@ -177,7 +177,7 @@ func (a *Arena) exclusively(ctx context.Context, patience time.Duration, f func(
 	}
 }
 
-// make sees to it that the file is ready, maps it and joins.
+// make makes the file ready if necessary, maps it and calls join.
 func (a *Arena) make(layout Layout, join func(*Arena) error) error {
 	s, err := a.survey()
 	if err != nil {
@@ -211,7 +211,7 @@ func (a *Arena) make(layout Layout, join func(*Arena) error) error {
 	return join(a)
 }
 
-// survey reads the header, and what it is to be compared with.
+// survey reads the header and the values to compare it with.
 func (a *Arena) survey() (*survey, error) {
 	s := &survey{header: make([]uint64, headerWords)}
 	if _, err := a.file.ReadAt(bytesOf(s.header), 0); err != nil && err != io.EOF {
@@ -226,8 +226,9 @@ func (a *Arena) survey() (*survey, error) {
 	return s, err
 }
 
-// replace deletes a file that does not fit, for others to be made, unless somebody
-// uses it. Its memory stays as it is: goroutines that are late may still see it.
+// replace deletes a file that does not fit, so that a new one can be made, unless it is
+// in use. Its memory stays as it is, because goroutines that are late may still access
+// it.
 func (a *Arena) replace(why error) error {
 	if a.used() {
 		return fmt.Errorf("%w; %w", why, ErrInUse)
@@ -238,15 +239,15 @@ func (a *Arena) replace(why error) error {
 	return errReplaced
 }
 
-// Remove deletes the file at path, unless somebody has a lock of it: then it fails
-// with [ErrInUse]. It waits like [Open], as long as patience lasts.
+// Remove deletes the file at path. It fails with [ErrInUse] if another process holds a
+// lock of it. It waits like [Open], as long as patience lasts.
 func Remove(path string, patience time.Duration) error {
 	return whileReplaced(patience, func(left time.Duration) error {
 		a, err := open(path, os.O_RDWR)
 		if err != nil {
 			return err
 		}
-		defer a.Close() //nolint:errcheck // nothing was written
+		defer a.Close() //nolint:errcheck // the file was not written
 		if err := a.exclusively(context.Background(), left, a.remove); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
@@ -270,9 +271,9 @@ func (a *Arena) remove() error {
 	return os.Remove(a.path)
 }
 
-// Look reads the file at path as it is now, and changes nothing. What it returns
-// has a copy of the words, and tells who has which lock. It reads rather than maps,
-// because a file that is cut off then is an error and not a fault.
+// Look reads the file at path as it is now, and changes nothing. The arena that it
+// returns has a copy of the words, and reports which locks are held. It reads rather than
+// maps, because a truncated file is then an error and not a fault.
 func Look(path string) (*Arena, error) {
 	a, err := open(path, os.O_RDONLY)
 	if err != nil {
@@ -296,11 +297,11 @@ func (a *Arena) read() error {
 	case now == stale && a.used():
 		return errBoot
 	case now == stale:
-		return errors.New("it was made before the machine was last started; whoever opens it makes it anew")
+		return errors.New("it was made before the machine was last started; opening it makes it anew")
 	case now == raw && a.Held(making):
 		return errors.New("it is being made")
 	case now == raw:
-		return errors.New("nobody has finished making it; the next to open it does")
+		return errors.New("it is incomplete; opening it makes it anew")
 	}
 	if err := s.known(); err != nil {
 		return err
@@ -310,8 +311,8 @@ func (a *Arena) read() error {
 	return err
 }
 
-// allocate makes the file as long as it has to be, and but for the mark of the
-// unfinished all zeros: what is in it is of a process that died making it, or was made
+// allocate gives the file its full size and sets it to zeros, except for the mark of an
+// unfinished file: earlier content is of a process that died making the file, or was made
 // before the machine was last started.
 func (a *Arena) allocate(layout Layout) error {
 	if err := a.file.Truncate(0); err != nil {
@@ -323,14 +324,14 @@ func (a *Arena) allocate(layout Layout) error {
 		err = os.NewSyscallError("fallocate", err)
 	}
 	if err != nil {
-		_ = a.file.Truncate(0) // gives back what there was room for
-		_ = os.Remove(a.path)  // it is still what the path names; others make it anew
+		_ = a.file.Truncate(0) // releases the space that could be allocated
+		_ = os.Remove(a.path)  // the path still names it; the next Open makes it anew
 		return a.noRoom(err)
 	}
 	return nil
 }
 
-// noRoom adds to an error what can be done.
+// noRoom adds to an allocation error what can be done.
 func (a *Arena) noRoom(err error) error {
 	switch dir := filepath.Dir(a.path); {
 	case errors.Is(err, unix.ENOSPC):
@@ -351,8 +352,8 @@ func (a *Arena) initialize(layout Layout, here machine) {
 	atomic.StoreUint64(&a.mem[headMagic], magic)
 }
 
-// Identity tells files apart: what is in the same file has the same one.
+// Identity is the same for arenas of the same file, and different for different files.
 func (a *Arena) Identity() [2]uint64 { return a.id }
 
-// Geometry returns the numbers that the file was made for.
+// Geometry returns the geometry that the file was made for.
 func (a *Arena) Geometry() []uint64 { return geometryOf(a.mem) }

@@ -38,7 +38,7 @@ func Private() (string, error) { return "", unsupported() }
 // Words returns nil.
 func (*Arena) Words() []uint64 { return nil }
 
-// Identity returns nothing.
+// Identity returns zeros.
 func (*Arena) Identity() [2]uint64 { return [2]uint64{} }
 
 // Lock reports false.
@@ -56,7 +56,7 @@ func (*Arena) Sleep(*uint64, uint64, time.Duration) {}
 // Wake does nothing.
 func (*Arena) Wake(*uint64) {}
 
-// Geometry returns nothing.
+// Geometry returns nil.
 func (*Arena) Geometry() []uint64 { return nil }
 
 // KeepOnExec does nothing.
@@ -81,13 +81,13 @@ type Keeper struct {
 	Numbers []int
 }
 
-// Holds reports that nothing is known.
+// Holds reports that the answer is unknown.
 func (*Arena) Holds(int, int) (holds, known bool) { return false, false }
 
 // Ended reports false.
 func Ended(int) bool { return false }
 
-// Keepers returns nothing.
+// Keepers returns nil.
 func (*Arena) Keepers() map[int][]Keeper { return nil }
 
 // SeesAll reports false.

@@ -24,7 +24,7 @@ import (
 
 var layout = arena.Layout{Words: 100, Geometry: []uint64{4, 2}}
 
-// patience is for machines that are very busy.
+// patience is the timeout of these tests, for very busy machines.
 const patience = time.Minute
 
 func tryOpen(path string, layout arena.Layout) (*arena.Arena, error) {
@@ -62,11 +62,12 @@ func TestB8_ArenaIsShared(t *testing.T) {
 		t.Errorf("the other one reads %d, want 7", got)
 	}
 	if a.Identity() != b.Identity() || a.Identity() == open(t, newPath(t)).Identity() {
-		t.Error("identities do not tell files apart")
+		t.Error("identities do not distinguish files")
 	}
 }
 
-// All come first at the same time; what one has written is not made new by another.
+// Many open the file for the first time at once: none overwrites what another has
+// written.
 func TestB8_ArenaIsMadeOnce(t *testing.T) {
 	path := newPath(t)
 	var all sync.WaitGroup
@@ -79,16 +80,16 @@ func TestB8_ArenaIsMadeOnce(t *testing.T) {
 	}
 }
 
-// wrong are files that do not fit, by how they come to be that from one that does.
+// wrong are files that do not fit, and how to make them from one that does.
 var wrong = []struct {
 	name   string
 	layout arena.Layout
-	spoil  func(t *testing.T, path string)
+	change func(t *testing.T, path string)
 	says   string
 }{
-	{"a number of the geometry", arena.Layout{Words: 100, Geometry: []uint64{4, 3}}, keep, "made for another geometry"},
-	{"a geometry that is shorter", arena.Layout{Words: 100, Geometry: []uint64{4}}, keep, "made for another geometry"},
-	{"more words", arena.Layout{Words: 101, Geometry: []uint64{4, 2}}, keep, "101"},
+	{"a number of the geometry", arena.Layout{Words: 100, Geometry: []uint64{4, 3}}, unchanged, "made for another geometry"},
+	{"a geometry that is shorter", arena.Layout{Words: 100, Geometry: []uint64{4}}, unchanged, "made for another geometry"},
+	{"more words", arena.Layout{Words: 101, Geometry: []uint64{4, 2}}, unchanged, "101"},
 	{"another version", layout, poke(1, 99), "99"},
 	{"another clock", layout, poke(5, 4026531999), "time namespace 4026531999"},
 	{"another boot", layout, poke(3, 1), "another boot id"},
@@ -98,7 +99,7 @@ var wrong = []struct {
 	{"a file that was cut off", layout, cutOff, "4104"},
 }
 
-func keep(*testing.T, string) {}
+func unchanged(*testing.T, string) {}
 
 // poke changes a word of the header.
 func poke(word int64, value uint64) func(*testing.T, string) {
@@ -126,7 +127,7 @@ func TestB8_ArenaMismatch(t *testing.T) {
 				t.Fatal("a free lock was refused")
 			}
 			a.Words()[0] = 7
-			w.spoil(t, path)
+			w.change(t, path)
 			_, err := tryOpen(path, w.layout)
 			if !errors.Is(err, arena.ErrMismatch) || !errors.Is(err, arena.ErrInUse) || !strings.Contains(err.Error(), w.says) {
 				t.Errorf("opened: %v, want a mismatch that names %s", err, w.says)
@@ -134,15 +135,14 @@ func TestB8_ArenaMismatch(t *testing.T) {
 			a.Unlock(63)
 			b, err := tryOpen(path, w.layout)
 			if err != nil || len(b.Words()) != w.layout.Words || b.Words()[0] != 0 {
-				t.Fatalf("nobody uses it, and yet it was not made anew: %v", err)
+				t.Fatalf("the file is not in use and was not made anew: %v", err)
 			}
 			b.Close()
 		})
 	}
 }
 
-// What goroutines that are late have mapped stays as it is when the file is made
-// anew.
+// Memory that late goroutines have mapped stays as it is when the file is made anew.
 func TestB8_ArenaStaysForTheLate(t *testing.T) {
 	path := newPath(t)
 	words := open(t, path).Words()
@@ -157,7 +157,7 @@ func TestB8_ArenaStaysForTheLate(t *testing.T) {
 	}
 }
 
-// Whoever makes, joins and removes does so alone.
+// Making, joining and removing exclude each other.
 func TestB8_ArenaMakingIsExclusive(t *testing.T) {
 	path := newPath(t)
 	var inside, most, joined atomic.Int32
@@ -182,14 +182,14 @@ func TestB8_ArenaMakingIsExclusive(t *testing.T) {
 	}
 	all.Wait()
 	if most.Load() != 1 || joined.Load() != 8 {
-		t.Errorf("%d joined, %d at a time; want 8 and 1", joined.Load(), most.Load())
+		t.Errorf("%d joined, %d at the same time; want 8 and 1", joined.Load(), most.Load())
 	}
 	if err := arena.Remove(path, patience); !errors.Is(err, arena.ErrInUse) {
 		t.Errorf("removed what is in use: %v", err)
 	}
 }
 
-// Who may not join leaves nothing behind.
+// If join fails, nothing is left behind.
 func TestB8_ArenaJoinFails(t *testing.T) {
 	path := newPath(t)
 	full := errors.New("full")
@@ -224,11 +224,11 @@ func TestB8_ArenaLook(t *testing.T) {
 		t.Error("it does not see the locks, or takes one")
 	}
 	a.Unlock(5)
-	for says, spoil := range map[string]func(*testing.T, string){
-		"nobody has finished": poke(0, unfinished), "last started": poke(3, 0),
+	for says, change := range map[string]func(*testing.T, string){
+		"incomplete": poke(0, unfinished), "last started": poke(3, 0),
 	} {
 		t.Run(says, func(t *testing.T) {
-			spoil(t, path)
+			change(t, path)
 			if _, err := arena.Look(path); err == nil || !strings.Contains(err.Error(), says) {
 				t.Errorf("looked: %v, want an error that says %q", err, says)
 			}
@@ -245,7 +245,8 @@ func TestB8_ArenaLook(t *testing.T) {
 	}
 }
 
-// What is in use is of this run of the machine, also if it is said to be of another.
+// A file that is in use is of this run of the machine, even if its header has another
+// boot id.
 func TestB8_ArenaOfAnotherBoot(t *testing.T) {
 	path := newPath(t)
 	open(t, path).Lock(5)
@@ -308,17 +309,16 @@ func TestB8_ArenaPrivateDirectory(t *testing.T) {
 	}
 }
 
-// Memory that is not there is an error when the file is made, and takes no room
-// afterwards.
+// If there is not enough memory, making the file fails and does not occupy space.
 func TestB8_ArenaFullDisk(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	huge := arena.Layout{Words: math.MaxInt / 16}
 	_, err := tryOpen(path, huge)
 	if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EFBIG) {
-		t.Errorf("made of more than there can be: %v", err)
+		t.Errorf("made a file larger than the file system: %v", err)
 	}
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("what there was no room for has left a file: %v", err)
+		t.Errorf("the failed attempt has left a file: %v", err)
 	}
 	open(t, path).Words()[99] = 1
 }
@@ -328,20 +328,20 @@ func TestB8_ArenaLocks(t *testing.T) {
 	a, b := open(t, path), open(t, path)
 	for range 2 {
 		if !a.Lock(5) {
-			t.Fatal("a lock that is free, or one's own, was refused")
+			t.Fatal("a lock that is free, or held by this process, was refused")
 		}
 	}
 	if b.Lock(5) || !b.Held(5) || a.Held(5) || b.Held(4) || b.Held(6) {
-		t.Error("the lock is not one's own")
+		t.Error("the lock is not held by this process")
 	}
 	a.Unlock(5)
 	if b.Held(5) || !b.Lock(5) {
-		t.Error("the lock was not given back")
+		t.Error("the lock was not released")
 	}
 }
 
-// Whoever sleeps is woken by another who has the file open, and does not fall
-// asleep if the word is no longer what it was.
+// A sleeper is woken by another process that has the file open, and does not fall
+// asleep if the word has changed.
 func TestB8_ArenaSleep(t *testing.T) {
 	path := newPath(t)
 	a, b := open(t, path), open(t, path)
@@ -360,8 +360,8 @@ func TestB8_ArenaSleep(t *testing.T) {
 	<-woken
 }
 
-// The clock is the system's, which all processes share: what it reads between two
-// readings of that lies between them, but for the error of the calibration.
+// The clock equals the system's, which all processes share: a reading lies between two
+// readings of the system's clock, apart from the calibration error.
 func TestB8_ArenaClock(t *testing.T) {
 	const exact = int64(100 * time.Microsecond)
 	last := int64(0)

@@ -6,25 +6,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Now is the time in nanoseconds on a clock that all processes of the machine
-// read alike, to about a microsecond, and that never goes back in one of them. It
-// is CLOCK_MONOTONIC as Go reads it: without a system call, which would be ten
-// times as much.
+// Now returns the time in nanoseconds of a clock that all processes of the machine share,
+// exact to about a microsecond, and monotonic within each of them. It is CLOCK_MONOTONIC,
+// derived from Go's monotonic clock, which takes a tenth of the time of a system call.
 func Now() int64 { return clock.ahead + int64(time.Since(clock.began)) } //nolint:forbidigo // this is the clock
 
 //nolint:gochecknoglobals // a process has one clock
 var clock = calibrate()
 
-// calibration is how CLOCK_MONOTONIC was at an instant of Go's clock, which is the
-// same but counts from the start of the process.
+// calibration is a reading of CLOCK_MONOTONIC at an instant of Go's clock, which runs at
+// the same rate but counts from the start of the process.
 type calibration struct {
 	began time.Time
 	ahead int64
 }
 
-// calibrate reads Go's clock between two readings of the system's. It is wrong by
-// half of what lies between those at most, so the closest pair counts: two system
-// calls, unless the process is held up every time.
+// calibrate reads Go's clock between two readings of the system's. The error is at most
+// half of the time between those, so it keeps the closest pair: two system calls normally
+// suffice, unless the process is interrupted each time.
 func calibrate() (best calibration) {
 	const readings = 16
 	closest := int64(-1)
@@ -42,6 +41,6 @@ func calibrate() (best calibration) {
 
 func system() int64 {
 	var now unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) // it has always been there
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) // cannot fail: all kernels have this clock
 	return now.Nano()
 }

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What is late for a closed file does not take another for it that has got its
+// A late call on a closed file does not act on another file that has got its descriptor
 // number.
 func TestB8_ArenaClosedIsNoOtherFile(t *testing.T) {
 	path := newPath(t)
@@ -37,20 +37,19 @@ func TestB8_ArenaClosedIsNoOtherFile(t *testing.T) {
 		t.Error("a lock was taken in another file")
 	}
 	if err := a.KeepOnExec(); err == nil {
-		t.Error("another file was kept")
+		t.Error("another file was kept on exec")
 	}
 }
 
-// Whether somebody lives may be unknown, as on a file system that fails: then they
-// are not taken for dead. Here the kernel refuses a lock before the file's beginning.
+// If it is unknown whether a participant lives, as on a file system that fails, it is not
+// considered dead. Here the kernel refuses a lock before the file's beginning.
 func TestB8_ArenaUnknownIsHeld(t *testing.T) {
 	if a := open(t, newPath(t)); !a.HeldBefore() {
-		t.Error("a lock that the kernel does not tell of is free")
+		t.Error("a lock of which the kernel returns an error is free")
 	}
 }
 
-// A descriptor that is kept is given back with the file, also where it is the first
-// of all.
+// A descriptor that is kept on exec is closed with the file, also if it is descriptor 0.
 func TestB8_ArenaKeepsTheFirstDescriptor(t *testing.T) {
 	a := open(t, newPath(t))
 	stdin, err := unix.Dup(0)
@@ -82,6 +81,6 @@ func TestB8_ArenaKeepsTheFirstDescriptor(t *testing.T) {
 		t.Fatalf("kept: %v; the descriptor: %v; closed: %v", err, kept, closed)
 	}
 	if left == nil {
-		t.Error("it is open still")
+		t.Error("the descriptor is still open")
 	}
 }

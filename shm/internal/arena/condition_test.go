@@ -12,7 +12,7 @@ import (
 	"github.com/stintgo/stint/shm/internal/arena"
 )
 
-// A file that is something else is left alone, also one that begins with zeros.
+// A file that is not a region is left as it is, also one that begins with zeros.
 func TestB8_ArenaOfSomethingElse(t *testing.T) {
 	for _, content := range []string{"notes", "\x00", strings.Repeat("\x00", 8192), strings.Repeat("\x00", 512) + "disk"} {
 		path := newPath(t)
@@ -39,10 +39,10 @@ func write(t *testing.T, path, content string) {
 	}
 }
 
-// unfinished stands where the magic will.
+// unfinished is the mark of an unfinished file, in place of the magic.
 const unfinished = 0x0a656b616d2d7473 // "st-make\n"
 
-// What a maker has left that died is made anew, or removed, whatever it was to be.
+// A file whose maker has died is made anew, or removed, whatever its layout was to be.
 func TestB8_ArenaOfDeadMaker(t *testing.T) {
 	mark := string(binary.NativeEndian.AppendUint64(nil, unfinished))
 	for _, left := range []string{"", mark, mark + strings.Repeat("\x00", 9000)} {
@@ -57,8 +57,8 @@ func TestB8_ArenaOfDeadMaker(t *testing.T) {
 	}
 }
 
-// A file that was made before the machine was started, or whose header a loss of power
-// has cost, is made anew.
+// A file that was made before the machine was started, or whose header was lost in a
+// power failure, is made anew.
 func TestB8_ArenaIsMadeAnew(t *testing.T) {
 	for name, at := range map[string]int64{"no header": 0, "another boot": 3} {
 		t.Run(name, func(t *testing.T) {

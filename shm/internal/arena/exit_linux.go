@@ -7,18 +7,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OnExit calls ended once, from a goroutine, when the process with that number has
-// ended, unless stop is called first: then it is not called any more when stop has
-// returned. The number is one of this process's namespace.
+// OnExit calls ended once, from a goroutine, when the process with this PID has
+// ended. After stop has returned, ended is not called any more. The PID is one of this
+// process's PID namespace.
 //
-// It fails where the kernel has no descriptors of processes (before Linux 5.3), does
-// not let this process have one, or knows no such process.
+// It fails if the kernel has no pidfds (before Linux 5.3) or does not permit this process
+// to open one, or if there is no such process.
 func OnExit(pid int, ended func()) (stop func(), err error) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
 		return nil, os.NewSyscallError("pidfd_open", err)
 	}
-	_ = unix.SetNonblock(fd, true) // or else os does not wait for it as it does for a socket
+	_ = unix.SetNonblock(fd, true) // makes os wait for it with the poller, as for a socket
 	file := os.NewFile(uintptr(fd), "pidfd")
 	conn, err := file.SyscallConn()
 	if err != nil {

@@ -9,20 +9,20 @@ func WhileReplaced(patience time.Duration, f func(left time.Duration) error) err
 	return whileReplaced(patience, f)
 }
 
-// ErrReplaced says that the file was deleted while it was opened.
+// ErrReplaced is errReplaced.
 var ErrReplaced = errReplaced
 
-// HeldBefore asks for a lock before the file's beginning, which the kernel refuses.
+// HeldBefore queries a lock before the file's beginning, which the kernel refuses.
 func (a *Arena) HeldBefore() bool { return a.anyHeld(-locksAt-1, 1) }
 
-// MakePrivateAt makes a directory as that of this user's files.
+// MakePrivateAt makes dir as MakePrivate makes this user's directory.
 func MakePrivateAt(dir string) error { return makePrivate(dir) }
 
-// NoRoom is what becomes of an error of setting room aside for a file.
+// NoRoom returns what Open makes of an allocation error.
 func NoRoom(path string, err error) error { return (&Arena{path: path}).noRoom(err) }
 
-// Mistake has this process take the mapping of one file for that of another, as if
-// both had the same number.
+// Mistake makes this process take the mapping of one file for that of another, as if
+// both had the same inode number.
 func Mistake(one, other *Arena) {
 	mappings.mu.Lock()
 	defer mappings.mu.Unlock()

@@ -11,28 +11,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Keeper is a process that has an open file with locks.
+// Keeper is a process that has an open file with locks, as its own or inherited.
 type Keeper struct {
-	PID     int    // as this process sees it
+	PID     int    // in this process's PID namespace
 	Name    string // of its program, as in /proc/PID/comm
 	Numbers []int  // its PID in each namespace that it is in, the outermost first
 }
 
 // Holds reports whether an open file of the process pid has a lock of a's file. known is
-// false if the process exists and this one may not look at its files. See
+// false if the process exists and this one is not permitted to inspect its files. See
 // proc_pid_fdinfo(5).
 func (a *Arena) Holds(pid, lock int) (holds, known bool) {
 	locks, err := a.locksIn(procDir(pid))
 	return slices.Contains(locks, lock), err == nil || !os.IsPermission(err)
 }
 
-// Ended reports whether there is no process pid in this namespace of PIDs. One that its
-// parent has not waited for yet is still there.
+// Ended reports whether there is no process pid in this PID namespace. A zombie still
+// counts as a process.
 func Ended(pid int) bool { return errors.Is(unix.Kill(pid, 0), unix.ESRCH) }
 
 // Keepers returns, for each lock of a's file, the processes that have an open file with
-// that lock: only those that this process may look at, in the order of their PIDs. It
-// reads the descriptors of all processes.
+// that lock: only those that this process may inspect, sorted by PID. It reads the
+// descriptors of all processes.
 func (a *Arena) Keepers() map[int][]Keeper {
 	keepers := make(map[int][]Keeper)
 	for _, pid := range processes() {
@@ -49,8 +49,8 @@ func (a *Arena) Keepers() map[int][]Keeper {
 	return keepers
 }
 
-// SeesAll reports whether this process is in the first namespace of PIDs, and so sees
-// the processes of all others.
+// SeesAll reports whether this process is in the initial PID namespace, and so sees the
+// processes of all namespaces.
 func SeesAll() bool {
 	const first = "pid:[4026531836]" // PROC_PID_INIT_INO of the kernel
 	namespace, err := os.Readlink("/proc/self/ns/pid")
@@ -65,7 +65,7 @@ func processes() (pids []int) {
 	if err != nil {
 		return nil
 	}
-	defer proc.Close() //nolint:errcheck // it was read only
+	defer proc.Close() //nolint:errcheck // it was only read
 	names, _ := proc.Readdirnames(-1)
 	for _, name := range names {
 		if pid, err := strconv.Atoi(name); err == nil {
@@ -77,7 +77,7 @@ func processes() (pids []int) {
 }
 
 // locksIn returns the locks of a's file that the open files of a process have, each once.
-// It does not touch files other than a's: that could wait for a server that is gone.
+// It does not touch other files: that could block on a network server that is gone.
 func (a *Arena) locksIn(dir string) (locks []int, err error) {
 	fds, err := os.ReadDir(filepath.Join(dir, "fd"))
 	for _, fd := range fds {
@@ -96,15 +96,15 @@ func (a *Arena) locksIn(dir string) (locks []int, err error) {
 func (a *Arena) isAt(path string) bool {
 	var st unix.Stat_t
 	err := unix.Stat(path, &st)
-	return err == nil && [2]uint64{uint64(st.Dev), st.Ino} == a.id //nolint:unconvert // of another size elsewhere
+	return err == nil && [2]uint64{uint64(st.Dev), st.Ino} == a.id //nolint:unconvert // Dev has another size on other processors
 }
 
 // parseLock reads a line of fdinfo such as
 //
 //	lock:	1: OFDLCK ADVISORY WRITE -1 00:1b:5 1099511627776 1099511627776
 //
-// The inode comes last of the three numbers behind -1; the device before it is not always
-// the one that stat tells.
+// The inode is the last of the three numbers after -1; the device before it may differ
+// from the one that stat returns.
 func parseLock(line string) (lock int, inode uint64, ok bool) {
 	fields := strings.Fields(line)
 	if len(fields) < 9 || fields[0] != "lock:" || fields[2] != "OFDLCK" {

@@ -24,7 +24,7 @@ func thisMachine() (here machine, err error) {
 	return here, nil
 }
 
-// bootID names this run of the machine.
+// bootID returns the identifier of this run of the machine.
 func bootID() (id [2]uint64, err error) {
 	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

@@ -12,27 +12,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mappings are the files that this process has mapped, by their identity, each once:
-// whoever opens a file again gets the same memory. They stay for as long as the
-// process lives, since a goroutine that is late must not fault. That keeps the file's
-// number on its device as well: another file does not get it meanwhile, where numbers
-// are not used up, as those of 32 bits on a tmpfs may be.
+// mappings are the files that this process has mapped, by identity, each once: opening a
+// file again returns the same memory. They stay until the process ends, since a goroutine
+// that is late must not fault. A mapping also keeps the file's inode number from being
+// used for another file, except where numbers wrap around, as the 32-bit ones of a tmpfs
+// may.
 //
 // A mapping is made from an open file of its own, which never has locks. The kernel
-// keeps the open file, and so its locks, for as long as the mapping: if it was the one
-// of an arena, [Arena.Close] would not end what locks that has.
+// keeps that open file, and its locks, for as long as the mapping exists: if it were the
+// one of an arena, [Arena.Close] would not release the arena's locks.
 var mappings struct { //nolint:gochecknoglobals // a process has one address space
 	mu  sync.Mutex
 	all map[[2]uint64][]uint64
 }
 
-// unclosed are the arenas that are open. What is held by their locks may outlive all
-// that refers to them, as a slot that is taken for as long as the process runs: so
-// their files must not be closed as garbage.
+// unclosed are the arenas that are open. What their locks protect may be in use longer
+// than the arenas are referenced, as a slot that is held for as long as the process runs:
+// so the garbage collector must not close their files.
 var unclosed sync.Map //nolint:gochecknoglobals // as above
 
-// mapAgain maps a file that is ready, or finds it mapped. Only who has the lock of
-// making may call it.
+// mapAgain maps a file that is ready, or finds its mapping. The caller must hold the lock
+// of making.
 func (a *Arena) mapAgain(layout Layout) error {
 	mappings.mu.Lock()
 	mem := mappings.all[a.id]
@@ -45,22 +45,22 @@ func (a *Arena) mapAgain(layout Layout) error {
 	return a.mmap(layout)
 }
 
-// shows reports whether a mapping is that of the file.
+// shows reports whether a mapping is of this file.
 func (a *Arena) shows(mem []uint64) bool {
 	mark := rand.Uint64()
 	_, err := a.file.WriteAt(binary.NativeEndian.AppendUint64(nil, mark), headMark*8)
 	return err == nil && atomic.LoadUint64(&mem[headMark]) == mark
 }
 
-// mmap maps the file, for all who open it from now on. Only who has the lock of making
-// may call it.
+// mmap maps the file, for all arenas of it from now on. The caller must hold the lock of
+// making.
 func (a *Arena) mmap(layout Layout) error {
 	lockless, err := open(a.path, os.O_RDWR)
 	if errors.Is(err, os.ErrNotExist) || err == nil && lockless.id != a.id {
 		err = errReplaced
 	}
 	if lockless != nil {
-		defer lockless.Close() //nolint:errcheck // nothing was written
+		defer lockless.Close() //nolint:errcheck // it was not written
 	}
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func bytesOf(words []uint64) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), len(words)*8)
 }
 
-// Words returns the memory, which begins on a page. It is the same for all arenas of
-// the file in this process, and stays mapped for as long as the process lives: a
-// goroutine that is late must not fault.
+// Words returns the memory, which begins on a page. It is the same for all arenas of the
+// file in this process, and stays mapped until the process ends, since a goroutine that
+// is late must not fault.
 func (a *Arena) Words() []uint64 { return a.mem[headerWords:] }

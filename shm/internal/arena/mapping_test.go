@@ -11,7 +11,7 @@ import (
 	"github.com/stintgo/stint/shm/internal/arena"
 )
 
-// mapped is how often this process has mapped a file.
+// mapped returns how often this process has mapped a file.
 func mapped(t *testing.T, path string) int {
 	t.Helper()
 	maps, err := os.ReadFile("/proc/self/maps")
@@ -21,7 +21,7 @@ func mapped(t *testing.T, path string) int {
 	return strings.Count(string(maps), path)
 }
 
-// Whoever opens a file again gets the memory that is mapped already.
+// Opening a file again returns the memory that is mapped already.
 func TestB8_ArenaIsMappedOnce(t *testing.T) {
 	path := newPath(t)
 	first := open(t, path)
@@ -46,7 +46,7 @@ func TestB8_ArenaIsMappedOnce(t *testing.T) {
 	}
 }
 
-// The mapping stays, and yet the locks end with the arena, and not before.
+// Close releases the locks of its arena and of no other, although the mapping stays.
 func TestB8_ArenaCloseEndsItsLocks(t *testing.T) {
 	path := newPath(t)
 	a, b := open(t, path), open(t, path)
@@ -57,18 +57,18 @@ func TestB8_ArenaCloseEndsItsLocks(t *testing.T) {
 		t.Error(err)
 	}
 	if !b.Held(5) {
-		t.Error("the lock has ended with another arena")
+		t.Error("the lock was released with another arena")
 	}
 	if err := a.Close(); err != nil {
 		t.Error(err)
 	}
 	if b.Held(5) {
-		t.Error("a closed arena has its lock still")
+		t.Error("a closed arena still holds its lock")
 	}
-	a.Words()[99]++ // late, and no fault
+	a.Words()[99]++ // a late access, which must not fault
 }
 
-// A lock stays that somebody took who is forgotten and runs on.
+// A lock stays held if the arena is no longer referenced.
 func TestB8_ArenaIsNoGarbage(t *testing.T) {
 	path := newPath(t)
 	b := open(t, path)
@@ -82,12 +82,12 @@ func TestB8_ArenaIsNoGarbage(t *testing.T) {
 		runtime.GC()
 	}
 	if !b.Held(5) {
-		t.Error("the lock was given back as garbage")
+		t.Error("the garbage collector has released the lock")
 	}
 }
 
-// A file that another process has made anew in place may be longer than what was
-// mapped of it.
+// A file that another process has made anew in place may be longer than the mapping of
+// the old one.
 func TestB8_ArenaIsLonger(t *testing.T) {
 	path := newPath(t)
 	open(t, path)
@@ -111,7 +111,7 @@ func TestB8_ArenaIsLonger(t *testing.T) {
 	}
 }
 
-// Two files may have the same number where numbers are used up.
+// Two files may have the same inode number where numbers wrap around.
 func TestB8_ArenaOfTheSameNumber(t *testing.T) {
 	one, path := open(t, newPath(t)), newPath(t)
 	other := open(t, path)

@@ -13,7 +13,7 @@ import (
 	"github.com/stintgo/stint/shm/internal/arena"
 )
 
-// Errors say what is wrong with the path, and what to do.
+// Error messages say what is wrong with the path, and what to do.
 func TestB8_ArenaSaysWhatToDo(t *testing.T) {
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "pipe")
@@ -52,7 +52,7 @@ func TestB8_ArenaSaysWhatToDo(t *testing.T) {
 		}
 	}
 	if err := arena.MakePrivateAt(dir); err != nil {
-		t.Errorf("a directory that is there: %v", err)
+		t.Errorf("an existing directory: %v", err)
 	}
 	if _, err := os.Lstat(pipe); err != nil {
 		t.Errorf("the pipe: %v", err)

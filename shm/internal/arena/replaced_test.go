@@ -15,8 +15,7 @@ import (
 	"github.com/stintgo/stint/shm/internal/arena"
 )
 
-// A file that is replaced whenever it is opened does not keep who opens it for ever:
-// all attempts have one patience.
+// Opening a file that is replaced again and again ends: all attempts share one patience.
 func TestB8_ArenaIsReplacedForever(t *testing.T) {
 	const patience = time.Millisecond
 	before := patience
@@ -33,7 +32,7 @@ func TestB8_ArenaIsReplacedForever(t *testing.T) {
 	tries := 0
 	err = arena.WhileReplaced(0, func(time.Duration) error {
 		if tries++; tries == 1 {
-			return arena.ErrReplaced // by who opens it, as it did not fit
+			return arena.ErrReplaced // replaced by this call, as the file did not fit
 		}
 		return nil
 	})
@@ -42,7 +41,7 @@ func TestB8_ArenaIsReplacedForever(t *testing.T) {
 	}
 }
 
-// A path that cannot be read any more is told, and not taken for a file that was
+// A path that can no longer be read is an error, and is not taken for a file that was
 // replaced.
 func TestB8_ArenaPathFails(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "dir")
