@@ -10,19 +10,19 @@ import (
 	"github.com/stintgo/stint"
 )
 
-// Factory makes a full bucket for a test, and n participants who share it. It
-// frees them with t.Cleanup.
+// Factory makes a full bucket for a test, shared by n participants. It must free them
+// with t.Cleanup.
 type Factory func(t *testing.T, rate float64, capacity int64, n int) []stint.Bucket
 
 const (
-	// slow is a rate at which no token is earned while a test runs.
+	// slow is a rate at which no token is added while a test runs.
 	slow = 1e-6
-	// patience is how long a notice may take on its way before a test gives up. It
-	// is for machines that are very busy; no test waits for it if all is well.
+	// patience is how long a test waits for a notification. It is for very busy machines;
+	// a test that passes never waits for it.
 	patience = 10 * time.Second
 )
 
-// Run checks the contract of [stint.Bucket] on what factory makes.
+// Run checks that the buckets that factory makes keep the contract of [stint.Bucket].
 func Run(t *testing.T, factory Factory) {
 	t.Helper()
 	t.Run("TakesUntilEmpty", func(t *testing.T) {
@@ -75,13 +75,13 @@ func order(t *testing.T, factory Factory) {
 			t.Errorf("rivals: %v, %t", tier, waiting)
 		}
 		if _, waiting, _ := a.Rivals(); waiting {
-			t.Error("it is its own rival")
+			t.Error("Rivals reports the participant itself")
 		}
 	})
 	t.Run("EarlierFirst", func(t *testing.T) {
 		a, b := two(t, factory)
 		a.wait(stint.Normal, 1, 1)
-		time.Sleep(2 * time.Millisecond) // tickets count about microseconds
+		time.Sleep(2 * time.Millisecond) // tickets have a resolution of about a microsecond
 		b.wait(stint.Normal, 1, 1)
 		b.want(t, stint.Normal, 1, 0)
 		a.want(t, stint.Normal, 1, 1)
@@ -147,11 +147,11 @@ func usage(t *testing.T, factory Factory) {
 	})
 }
 
-// party is a participant with a limiter's part in the contract.
+// party is a participant that keeps a limiter's side of the contract.
 type party struct {
 	stint.Bucket
-	notified chan struct{} // holds one notice
-	lock     sync.Mutex    // a limiter's: held while methods are called
+	notified chan struct{} // holds one notification
+	lock     sync.Mutex    // stands for a limiter's: held while methods are called
 }
 
 func two(t *testing.T, factory Factory) (a, b *party) {
@@ -166,7 +166,7 @@ func two(t *testing.T, factory Factory) (a, b *party) {
 }
 
 // notify takes the limiter's lock, as a limiter does: an implementation that calls
-// it from within a method does not come back.
+// it from within a method deadlocks.
 func (p *party) notify() {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -204,12 +204,12 @@ func (p *party) notice(t *testing.T) {
 	select {
 	case <-p.notified:
 	case <-time.After(patience):
-		t.Fatal("nobody was notified")
+		t.Fatal("the waiter was not notified")
 	}
 }
 
-// many has limiters draw on one bucket from many goroutines, in all tiers, and
-// checks that no more is admitted than was earned.
+// many makes limiters take tokens of one bucket from many goroutines, in all tiers, and
+// checks that no more are taken than were added.
 func many(t *testing.T, factory Factory) {
 	t.Helper()
 	const rate, capacity, parties, workers, rounds = 100_000, 100, 4, 8, 25
@@ -226,7 +226,7 @@ func many(t *testing.T, factory Factory) {
 	// Each round takes 3 tokens on average, or gives up and takes none.
 	const tokens = parties * workers * rounds * 3
 	if took, least := time.Since(start), time.Duration(tokens-capacity)*time.Second/rate; took < least {
-		t.Errorf("%d tokens were had within %v, which takes %v", tokens, took, least)
+		t.Errorf("%d tokens were taken within %v, which must take %v", tokens, took, least)
 	}
 }
 

@@ -1,6 +1,6 @@
 // Package buckettest holds a contract suite for implementations of
-// [stint.Bucket], and a fake one that can be told to misbehave. A bucket in shared
-// memory passes the same suite.
+// [stint.Bucket], and a fake implementation with faults that a test can switch on. A
+// bucket in shared memory passes the same suite.
 package buckettest
 
 import (
@@ -19,8 +19,8 @@ type Pool struct {
 	meter   bucket.Meter
 	start   time.Time
 	spent   int64
-	out     int64 // taken and not returned
-	last    int   // ticket
+	out     int64 // tokens taken and not returned
+	last    int   // ticket that was issued
 	members []*Fake
 	broken  error
 }
@@ -39,18 +39,18 @@ func (p *Pool) Join(name string) *Fake {
 	return f
 }
 
-// Break makes Take answer err to everybody from now on, and tells who waits; nil
-// mends it.
+// Break makes Take return err to all participants from now on, and notifies those that
+// wait; nil ends that.
 func (p *Pool) Break(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.broken = err
 	for _, f := range p.members {
-		f.tellLocked()
+		f.notifyLocked()
 	}
 }
 
-// Out is how many tokens have been taken and not returned.
+// Out returns how many tokens have been taken and not returned.
 func (p *Pool) Out() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -59,23 +59,23 @@ func (p *Pool) Out() int64 {
 
 func (p *Pool) now() int64 { return int64(time.Since(p.start)) }
 
-// tellFirstLocked tells the participant that goes first.
-func (p *Pool) tellFirstLocked() {
-	if waiting := p.lineLocked(nil); len(waiting) > 0 {
-		waiting[0].tellLocked()
+// notifyFirstLocked notifies the first participant in the queue.
+func (p *Pool) notifyFirstLocked() {
+	if waiting := p.queueLocked(nil); len(waiting) > 0 {
+		waiting[0].notifyLocked()
 	}
 }
 
-// lineLocked returns those who wait, but for one, in the order in which they go.
-func (p *Pool) lineLocked(but *Fake) []*Fake {
-	line := slices.DeleteFunc(slices.Clone(p.members), func(f *Fake) bool { return f.waiting == 0 || f == but })
-	slices.SortFunc(line, func(f, g *Fake) int {
+// queueLocked returns the waiting participants except but, in the order of the queue.
+func (p *Pool) queueLocked(but *Fake) []*Fake {
+	queue := slices.DeleteFunc(slices.Clone(p.members), func(f *Fake) bool { return f.waiting == 0 || f == but })
+	slices.SortFunc(queue, func(f, g *Fake) int {
 		if f.tier != g.tier {
 			return int(g.tier) - int(f.tier)
 		}
 		return f.ticket - g.ticket
 	})
-	return line
+	return queue
 }
 
 // Fake is one participant of a [Pool]: the Bucket of one limiter.
@@ -88,22 +88,22 @@ type Fake struct {
 	tier    stint.Priority
 	waiting int
 	ticket  int
-	took    bool // since it got its ticket
+	took    bool // it has taken tokens since it got its ticket
 	takes   int
 }
 
 var _ stint.Bucket = (*Fake)(nil)
 
-// Bind keeps what the participant is to be told with.
+// Bind sets the function that notifies the participant.
 func (f *Fake) Bind(notify func()) {
 	f.pool.mu.Lock()
 	defer f.pool.mu.Unlock()
 	f.notify = notify
 }
 
-// tellLocked notifies the participant, once the caller, which holds a limiter's
-// lock, has gone on.
-func (f *Fake) tellLocked() {
+// notifyLocked notifies the participant, from another goroutine because the caller holds
+// a limiter's lock.
+func (f *Fake) notifyLocked() {
 	if f.waiting > 0 {
 		go f.notify()
 	}
@@ -118,7 +118,7 @@ func (f *Fake) Take(tier stint.Priority, n int64, debt bool) (taken int64, again
 	if p.broken != nil {
 		return 0, 0, p.broken
 	}
-	if line := p.lineLocked(f); !debt && len(line) > 0 && !f.goesBefore(line[0], tier) {
+	if queue := p.queueLocked(f); !debt && len(queue) > 0 && !f.goesBefore(queue[0], tier) {
 		return 0, stint.Never, nil
 	}
 	after, taken, wait := p.meter.Take(p.now(), p.spent, n, debt)
@@ -127,9 +127,9 @@ func (f *Fake) Take(tier stint.Priority, n int64, debt bool) (taken int64, again
 		p.out += taken
 		return taken, 0, nil
 	}
-	if f.took && f.waiting > 0 { // it has had its turn
+	if f.took && f.waiting > 0 { // its turn has ended
 		f.renewLocked()
-		p.tellFirstLocked()
+		p.notifyFirstLocked()
 	}
 	return 0, time.Duration(wait), nil
 }
@@ -146,17 +146,17 @@ func (f *Fake) renewLocked() {
 	f.ticket, f.took = f.pool.last, false
 }
 
-// Return gives tokens back.
+// Return returns tokens to the bucket.
 func (f *Fake) Return(n int64) {
 	p := f.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.spent = p.meter.Return(p.now(), p.spent, n)
 	p.out -= n
-	p.tellFirstLocked()
+	p.notifyFirstLocked()
 }
 
-// Want notes who waits.
+// Want records the waiters.
 func (f *Fake) Want(tier stint.Priority, _ int64, waiting int) {
 	f.pool.mu.Lock()
 	defer f.pool.mu.Unlock()
@@ -164,22 +164,23 @@ func (f *Fake) Want(tier stint.Priority, _ int64, waiting int) {
 		f.renewLocked()
 	}
 	f.tier, f.waiting = tier, waiting
-	f.pool.tellFirstLocked()
+	f.pool.notifyFirstLocked()
 }
 
-// Rivals tells who waits elsewhere.
+// Rivals returns the highest tier that waits in other participants, and the bucket's
+// debt.
 func (f *Fake) Rivals() (tier stint.Priority, waiting bool, debt time.Duration) {
 	p := f.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	debt = time.Duration(p.meter.Debt(p.now(), p.spent))
-	if line := p.lineLocked(f); len(line) > 0 {
-		return line[0].tier, true, debt
+	if queue := p.queueLocked(f); len(queue) > 0 {
+		return queue[0].tier, true, debt
 	}
 	return 0, false, debt
 }
 
-// Usage tells what the bucket holds and who waits.
+// Usage returns the tokens in the bucket and its waiters.
 func (f *Fake) Usage() stint.BucketUsage {
 	p := f.pool
 	p.mu.Lock()
@@ -189,7 +190,7 @@ func (f *Fake) Usage() stint.BucketUsage {
 	if p.broken != nil {
 		u.Err = p.broken.Error()
 	}
-	for _, m := range p.lineLocked(nil) {
+	for _, m := range p.queueLocked(nil) {
 		u.Waiting += m.waiting
 		u.Waiters = append(u.Waiters, stint.Waiter{Name: m.name, Tier: m.tier, Waiting: m.waiting, Self: m == f})
 	}

@@ -1,6 +1,6 @@
 // Package slotstest holds a contract suite for implementations of
-// [stint.Slots], and a fake one that can be told to misbehave. Slots in shared
-// memory and in a cluster pass the same suite.
+// [stint.Slots], and a fake implementation with faults that a test can switch on. Slots
+// in shared memory and in a cluster pass the same suite.
 package slotstest
 
 import (
@@ -11,14 +11,14 @@ import (
 )
 
 // Pool is slots that are shared by participants of one process. It stands for
-// shared memory or a cluster, and can be made slow, broken, or to lose what it
-// has granted. All methods are safe for concurrent use.
+// shared memory or a cluster, and can be made slow, made to fail, or made to lose its
+// grants. All methods are safe for concurrent use.
 type Pool struct {
 	mu      sync.Mutex
 	limit   int
 	last    stint.Grant
 	members []*Fake
-	broken  error // what TryAcquire answers instead of a slot
+	broken  error // TryAcquire returns it instead of a slot
 }
 
 // NewPool returns a pool of limit slots.
@@ -33,7 +33,7 @@ func (p *Pool) Join(name string) *Fake {
 	return f
 }
 
-// Resize changes the number of slots and tells who waits.
+// Resize changes the number of slots and notifies the participants that wait.
 func (p *Pool) Resize(limit int) {
 	p.mu.Lock()
 	p.limit = limit
@@ -42,8 +42,8 @@ func (p *Pool) Resize(limit int) {
 	call(notify)
 }
 
-// Break makes TryAcquire answer err to everybody from now on, and tells who
-// waits; nil mends it.
+// Break makes TryAcquire return err to all participants from now on, and notifies those
+// that wait; nil ends that.
 func (p *Pool) Break(err error) {
 	p.mu.Lock()
 	p.broken = err
@@ -52,8 +52,8 @@ func (p *Pool) Break(err error) {
 	call(notify)
 }
 
-// waitingLocked returns how to tell the participants that have somebody
-// waiting, the one with the highest tier first.
+// waitingLocked returns the functions that notify the waiting participants, the one with
+// the highest tier first.
 func (p *Pool) waitingLocked() (notify []func()) {
 	waiting := slices.DeleteFunc(slices.Clone(p.members), func(f *Fake) bool { return f.waiting == 0 })
 	slices.SortStableFunc(waiting, func(f, g *Fake) int { return int(g.tier) - int(f.tier) })
@@ -85,14 +85,14 @@ type Fake struct {
 	notify  func()
 	lost    func(stint.Grant, error)
 	held    map[stint.Grant]bool
-	losing  map[stint.Grant]bool // taken away, which the scheduler is about to be told
+	losing  map[stint.Grant]bool // taken away; the scheduler is about to be notified
 	tier    stint.Priority
 	waiting int
 	wants   []Want
 	tries   int
 	misuse  []string
 	slow    bool
-	fetched stint.Grant // a slot that a slow participant has asked for and got
+	fetched stint.Grant // a slot that a slow participant has requested and received
 }
 
 // Want is one call of [stint.Slots.Want].
@@ -103,7 +103,7 @@ type Want struct {
 
 var _ stint.Slots = (*Fake)(nil)
 
-// Bind keeps what the participant is to be told with.
+// Bind sets the functions that notify the participant.
 func (f *Fake) Bind(notify func(), lost func(stint.Grant, error)) {
 	f.pool.mu.Lock()
 	defer f.pool.mu.Unlock()
@@ -113,8 +113,8 @@ func (f *Fake) Bind(notify func(), lost func(stint.Grant, error)) {
 	f.notify, f.lost = notify, lost
 }
 
-// TryAcquire takes a slot if one is free. A slow participant has to ask for it
-// first, and notifies when it has it.
+// TryAcquire takes a slot if one is free. A slow participant only requests it, and is
+// notified when it has arrived.
 func (f *Fake) TryAcquire(stint.Priority) (stint.Grant, error) {
 	p := f.pool
 	p.mu.Lock()
@@ -140,13 +140,13 @@ func (f *Fake) TryAcquire(stint.Priority) (stint.Grant, error) {
 	return p.last, nil
 }
 
-// Release gives a grant back and tells who waits, once the caller, which holds
-// its scheduler's lock, has gone on.
+// Release releases a grant and notifies the participants that wait, from another
+// goroutine because the caller holds its scheduler's lock.
 func (f *Fake) Release(grant stint.Grant) {
 	f.pool.mu.Lock()
 	defer f.pool.mu.Unlock()
 	if f.losing[grant] {
-		return // it cannot know yet
+		return // the scheduler is not notified of the loss yet
 	}
 	if !f.held[grant] {
 		f.misuse = append(f.misuse, "Release of a grant that is not held")
@@ -162,8 +162,8 @@ func (f *Fake) freeLocked(grant stint.Grant) {
 	}
 }
 
-// Want notes who waits. A slot that came too late for anybody is given back, and one
-// that came free before the participant waited is told of.
+// Want records the waiters. A requested slot that arrived after they stopped waiting is
+// released; if a slot was free before they began to wait, the participant is notified.
 func (f *Fake) Want(tier stint.Priority, waiting int) {
 	f.pool.mu.Lock()
 	defer f.pool.mu.Unlock()
@@ -178,7 +178,7 @@ func (f *Fake) Want(tier stint.Priority, waiting int) {
 	}
 }
 
-// Usage tells who holds slots and who waits.
+// Usage returns the holders of slots and the waiters.
 func (f *Fake) Usage() stint.Usage {
 	f.pool.mu.Lock()
 	defer f.pool.mu.Unlock()
@@ -193,16 +193,16 @@ func (f *Fake) Usage() stint.Usage {
 	return u
 }
 
-// SetSlow makes the participant one that has to ask far away: TryAcquire
-// answers that no slot is free, and notifies when the slot has come.
+// SetSlow makes the participant behave as if slots came from another machine: TryAcquire
+// reports that no slot is free, and notifies when the slot has arrived.
 func (f *Fake) SetSlow(slow bool) {
 	f.pool.mu.Lock()
 	defer f.pool.mu.Unlock()
 	f.slow = slow
 }
 
-// Lose takes away every slot that the participant holds, as a lease that has
-// run out does. The others are told that slots are free.
+// Lose takes away every slot that the participant holds, like a lease that expires, and
+// notifies the participants that wait.
 func (f *Fake) Lose(cause error) {
 	f.pool.mu.Lock()
 	var grants []stint.Grant
@@ -223,7 +223,7 @@ func (f *Fake) Lose(cause error) {
 	call(notify)
 }
 
-// Held is how many slots the participant holds.
+// Held returns how many slots the participant holds.
 func (f *Fake) Held() int {
 	f.pool.mu.Lock()
 	defer f.pool.mu.Unlock()
@@ -244,8 +244,8 @@ func (f *Fake) Wants() []Want {
 	return slices.Clone(f.wants)
 }
 
-// Misuse returns how the scheduler has broken the contract: a grant released
-// twice, or after it was lost.
+// Misuse returns how the scheduler has broken the contract: a second call of Bind, or a
+// grant released twice, or after it was lost.
 func (f *Fake) Misuse() []string {
 	f.pool.mu.Lock()
 	defer f.pool.mu.Unlock()

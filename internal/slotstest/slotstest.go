@@ -8,15 +8,15 @@ import (
 	"github.com/stintgo/stint"
 )
 
-// Factory makes slots for a test: limit slots, shared by n participants. It
-// frees them with t.Cleanup.
+// Factory makes slots for a test: limit slots, shared by n participants. It must
+// free them with t.Cleanup.
 type Factory func(t *testing.T, limit, n int) []stint.Slots
 
-// patience is how long a notice may take on its way before a test gives up. It
-// is for machines that are very busy; no test waits for it if all is well.
+// patience is how long a test waits for a notification. It is for very busy machines;
+// a test that passes never waits for it.
 const patience = 10 * time.Second
 
-// Run checks the contract of [stint.Slots] on what factory makes.
+// Run checks that the slots that factory makes keep the contract of [stint.Slots].
 func Run(t *testing.T, factory Factory) {
 	t.Helper()
 	limits(t, factory)
@@ -39,11 +39,11 @@ func Run(t *testing.T, factory Factory) {
 	})
 }
 
-// party is a participant with a scheduler's part in the contract.
+// party is a participant that keeps a scheduler's side of the contract.
 type party struct {
 	stint.Slots
-	notified chan struct{} // holds one notice
-	lock     sync.Mutex    // a scheduler's: held while methods are called
+	notified chan struct{} // holds one notification
+	lock     sync.Mutex    // stands for a scheduler's: held while methods are called
 }
 
 func bind(t *testing.T, all []stint.Slots) []*party {
@@ -58,7 +58,7 @@ func bind(t *testing.T, all []stint.Slots) []*party {
 }
 
 // notice takes the scheduler's lock, as a scheduler does: an implementation
-// that calls it from within a method does not come back.
+// that calls it from within a method deadlocks.
 func (p *party) notice() {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -86,8 +86,8 @@ func (p *party) want(tier stint.Priority, waiting int) {
 	p.Want(tier, waiting)
 }
 
-// take gets a slot that must be free. An implementation that has to ask far
-// away first gets the time for that.
+// take gets a slot that must be free. It waits, because an implementation may have to
+// request it from another machine first.
 func (p *party) take(t *testing.T) stint.Grant {
 	t.Helper()
 	p.want(stint.Normal, 1)
@@ -97,19 +97,19 @@ func (p *party) take(t *testing.T) stint.Grant {
 		grant, err := p.try(stint.Normal)
 		if err == nil {
 			if grant == 0 {
-				t.Fatal("grant 0 is no grant")
+				t.Fatal("grant 0 is not valid")
 			}
 			return grant
 		}
 		select {
 		case <-p.notified:
 		case <-deadline:
-			t.Fatalf("a slot that is free cannot be had: %v", err)
+			t.Fatalf("a free slot was refused: %v", err)
 		}
 	}
 }
 
-// refused checks that no slot can be had.
+// refused checks that no slot is free.
 func (p *party) refused(t *testing.T) {
 	t.Helper()
 	if grant, err := p.try(stint.Highest); err == nil {
@@ -117,20 +117,20 @@ func (p *party) refused(t *testing.T) {
 	}
 }
 
-// awaitSlot wants a slot, of which none is free, and gets it by the notice that
-// follows release.
+// awaitSlot begins to wait while no slot is free, and gets one after the notification
+// that follows release.
 func (p *party) awaitSlot(t *testing.T, release func()) {
 	t.Helper()
 	p.want(stint.High, 1)
 	p.refused(t)
 	for len(p.notified) > 0 {
-		<-p.notified // of a slot that was gone again
+		<-p.notified // for a slot that is not free any more
 	}
 	release()
 	p.await(t, stint.High)
 }
 
-// await gets a slot for one that waits, when it is told of it.
+// await gets a slot for a waiter, once the waiter is notified.
 func (p *party) await(t *testing.T, tier stint.Priority) {
 	t.Helper()
 	deadline := time.After(patience)
@@ -138,7 +138,7 @@ func (p *party) await(t *testing.T, tier stint.Priority) {
 		select {
 		case <-p.notified:
 		case <-deadline:
-			t.Fatal("whoever waits was not told of a free slot")
+			t.Fatal("the waiter was not notified of a free slot")
 		}
 		if _, err := p.try(tier); err == nil {
 			p.want(tier, 0)
@@ -147,7 +147,7 @@ func (p *party) await(t *testing.T, tier stint.Priority) {
 	}
 }
 
-// limits checks that no more slots are given than there are.
+// limits checks that no more slots are granted than there are.
 func limits(t *testing.T, factory Factory) {
 	t.Helper()
 	t.Run("LimitIsHard", func(t *testing.T) {
@@ -165,7 +165,7 @@ func limits(t *testing.T, factory Factory) {
 		for range 8 {
 			grant := p.take(t)
 			if seen[grant] {
-				t.Fatalf("grant %d was given twice", grant)
+				t.Fatalf("grant %d was returned twice", grant)
 			}
 			seen[grant] = true
 		}
@@ -184,7 +184,7 @@ func limits(t *testing.T, factory Factory) {
 	})
 }
 
-// notices checks that those who wait are told, and nobody else.
+// notices checks that participants that wait are notified, and no others.
 func notices(t *testing.T, factory Factory) {
 	t.Helper()
 	t.Run("WaiterIsNotified", func(t *testing.T) {
@@ -197,7 +197,7 @@ func notices(t *testing.T, factory Factory) {
 		grant := all[0].take(t)
 		all[1].refused(t)
 		all[0].give(grant)
-		all[1].want(stint.Normal, 1) // it was refused a slot that has come free since
+		all[1].want(stint.Normal, 1) // the slot that it was refused has become free since
 		all[1].await(t, stint.Normal)
 	})
 	t.Run("OwnWaiterIsNotified", func(t *testing.T) {
@@ -205,8 +205,8 @@ func notices(t *testing.T, factory Factory) {
 		grant := p.take(t)
 		p.awaitSlot(t, func() { p.give(grant) })
 	})
-	// Whoever has said that nobody waits is left alone.
-	t.Run("NobodyElseIsNotified", func(t *testing.T) {
+	// A participant that has stopped waiting is not notified.
+	t.Run("OnlyWaitersAreNotified", func(t *testing.T) {
 		parties := bind(t, factory(t, 1, 3))
 		idle := parties[2]
 		grant := parties[0].take(t)
@@ -222,7 +222,7 @@ func notices(t *testing.T, factory Factory) {
 	})
 }
 
-// usage checks what Usage says.
+// usage checks the result of Usage.
 func usage(t *testing.T, factory Factory) {
 	t.Helper()
 	t.Run("UsageAddsUp", func(t *testing.T) {
@@ -249,18 +249,18 @@ func usage(t *testing.T, factory Factory) {
 	})
 }
 
-// Each participant has so many goroutines, and each of them gets a slot so
-// often.
+// The number of goroutines of each participant, and how many times each of them gets a
+// slot.
 const workers, rounds = 6, 50
 
-// counter counts how many are inside.
+// counter counts the current holders of a slot.
 type counter struct {
 	mu           sync.Mutex
 	limit        int
 	inside, done int
 }
 
-// work takes slots and checks that no more than the limit are inside.
+// work takes slots and checks that no more than limit are held at once.
 func (c *counter) work(t *testing.T, s stint.Scheduler) {
 	t.Helper()
 	for range rounds {
@@ -278,7 +278,7 @@ func (c *counter) work(t *testing.T, s stint.Scheduler) {
 	}
 }
 
-// add changes the number inside and returns it.
+// add changes the number of holders and returns it.
 func (c *counter) add(n int) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
