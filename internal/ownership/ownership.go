@@ -1,11 +1,11 @@
 // Package ownership refuses directories and files that other users of the machine
-// own or may change. A program that reads its orders from such a directory would
+// own or can change. A program that reads its orders from such a directory would
 // carry out the orders of another user.
 //
-// The rules are those of shared memory in package shm, but for reading: a directory
-// that others may read is accepted, since a program may have chosen to show it.
-// Access control lists are not looked at. On systems without users as Unix has them
-// everything is accepted.
+// The rules are those of package shm for its files, except that a directory that
+// other users can read is accepted, since a program may want to publish it.
+// Access control lists are not checked. On systems without Unix users all paths
+// are accepted.
 package ownership
 
 import (
@@ -22,12 +22,12 @@ import (
 // ErrForeign is wrapped by the errors of this package.
 var ErrForeign = errors.New("controlled by others")
 
-// writableByOthers are the bits by which group and others may change something.
+// writableByOthers are the mode bits that permit group and others to write.
 const writableByOthers = 0o022
 
 // Directory refuses a directory that does not belong to the user of this process, that
-// other users may write to, or that has something in it that belongs to another user:
-// that may date from a time when its mode let others write to it. A symbolic link to a
+// other users can write to, or that has an entry that belongs to another user:
+// the entry may date from a time when the mode let others write. A symbolic link to a
 // directory is accepted if it belongs to this user or to root. The error names the path,
 // the owner and the mode. Directory takes about 2 µs for each entry.
 func Directory(path string) error {
@@ -42,7 +42,7 @@ func Directory(path string) error {
 	}
 	info, err := os.Stat(path)
 	if err == nil {
-		err = checkDirectory(path, info) // before it is opened, which may not be permitted
+		err = checkDirectory(path, info) // before opening it, which may not be permitted
 	}
 	if err != nil {
 		return err
@@ -51,12 +51,12 @@ func Directory(path string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = dir.Close() }() // it was read
+	defer func() { _ = dir.Close() }() // it was only read
 	return checkOpened(path, dir)
 }
 
-// checkOpened checks the directory that is open, which may be another one than the path
-// has named a moment before, and what is in it.
+// checkOpened checks the open directory and its entries. It may be another directory than
+// the one that the path named a moment before.
 func checkOpened(path string, dir *os.File) error {
 	info, err := dir.Stat()
 	if err == nil {
@@ -93,16 +93,16 @@ func checkDirectory(path string, info fs.FileInfo) error {
 	return nil
 }
 
-// foreign is the error of something that belongs to another user.
+// foreign returns the error of a file that belongs to another user.
 func foreign(path string, info fs.FileInfo, remedy string) error {
 	uid, _ := ownerOf(info)
 	return fmt.Errorf("%w: %s belongs to %s and has mode %#o, and this process runs as %s: %s",
 		ErrForeign, path, userName(uid), info.Mode().Perm(), userName(os.Geteuid()), remedy)
 }
 
-// Above reports which directory above a path lets another user rename what is at the
-// path, and put something else in its place: one that belongs to another user than root,
-// or that all may write to without the sticky bit. It returns nil if there is none.
+// Above returns the error of a directory above path that lets another user rename or
+// replace what is at path: one that belongs to another user than root, or that all users
+// can write to and that has no sticky bit. It returns nil if there is none.
 func Above(path string) error {
 	dir, err := filepath.Abs(path)
 	if err != nil {
@@ -119,14 +119,14 @@ func Above(path string) error {
 		case !ok:
 			return nil
 		case uid != 0 && uid != os.Geteuid(), info.Mode().Perm()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0:
-			return foreign(dir, info, "its owner, and all who may write to it, can put another directory in the place of "+path)
+			return foreign(dir, info, "its owner, and all users that can write to it, can put another directory in the place of "+path)
 		}
 	}
 	return nil
 }
 
-// File refuses an open file that is none, does not belong to the user of this process
-// or to root, or that others may read or write: for secrets.
+// File refuses an open file that is not a regular file, does not belong to the user of
+// this process or to root, or that others can read or write. It is for secrets.
 func File(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -147,7 +147,7 @@ func File(f *os.File) error {
 	return nil
 }
 
-// userName is a user for people: the number, and the name if it has one.
+// userName returns a user ID and, if known, the user's name for messages.
 func userName(uid int) string {
 	number := strconv.Itoa(uid)
 	if u, err := user.LookupId(number); err == nil {

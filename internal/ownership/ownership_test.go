@@ -13,21 +13,21 @@ import (
 	"github.com/stintgo/stint/internal/ownership"
 )
 
-// nobody is a user that is not the one of this process.
-const nobody = 65534
+// otherUser is the ID of a user that is not the one of this process.
+const otherUser = 65534
 
-// give makes nobody the owner of a path. It reports false, and says so, if this process
-// may not do that.
+// give makes otherUser the owner of a path. If this process is not permitted to do that,
+// it logs it and reports false.
 func give(t *testing.T, path string) bool {
 	t.Helper()
-	if err := os.Lchown(path, nobody, -1); err != nil {
+	if err := os.Lchown(path, otherUser, -1); err != nil {
 		t.Logf("NOT SHOWN: this user cannot make files of another one: %v", err)
 		return false
 	}
 	return true
 }
 
-// directory makes a directory with a mode, whatever the mask of this process is.
+// directory makes a directory with a mode, independent of the umask.
 func directory(t *testing.T, mode os.FileMode) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
@@ -37,7 +37,7 @@ func directory(t *testing.T, mode os.FileMode) string {
 	return dir
 }
 
-// refused checks that an error says what is wrong, with which path, and what to do.
+// refused checks that the error names the problem, the path and what to do.
 func refused(t *testing.T, err error, says ...string) {
 	t.Helper()
 	if !errors.Is(err, ownership.ErrForeign) {

@@ -1,4 +1,4 @@
 package peer
 
-// Trusted decides whom a process deals with.
+// Trusted is trusted.
 var Trusted = trusted

@@ -1,10 +1,10 @@
-// Package peer tells which user of the machine is at the other end of a Unix socket, so
-// that a client sends nothing to a listener that another user has put in the place of
-// its server, and a server does nothing for clients of other users.
+// Package peer identifies the user at the other end of a Unix socket, so that a client
+// sends nothing to a listener that another user has put in the place of its server, and a
+// server does nothing for clients of other users.
 //
-// Linux knows the user of a connection (SO_PEERCRED). On other systems [Check] accepts
-// everything: there the modes of the socket and of its directory decide who may connect,
-// and who may put a listener there.
+// On Linux the kernel reports the user of a connection (SO_PEERCRED). On other systems
+// [Check] accepts all connections: there the modes of the socket and of its directory
+// determine which users can connect, and which can put a listener there.
 package peer
 
 import (
@@ -29,9 +29,9 @@ func (e *ForeignError) Error() string {
 
 // Check returns a [*ForeignError] if the other end of a Unix socket belongs to another
 // user than that of this process, root, or one of users. It returns nil for other
-// connections, and on systems that do not tell. A connection that wraps another one has
-// to have its SyscallConn, or NetConn as that of package tls: otherwise it is refused.
-// Check neither reads nor writes.
+// connections, and on systems that do not report the user. A connection that wraps
+// another one must have its SyscallConn method, or NetConn as in package tls; otherwise
+// it is refused. Check neither reads nor writes.
 func Check(c net.Conn, users []int) error {
 	if _, ok := c.LocalAddr().(*net.UnixAddr); !ok {
 		return nil
@@ -51,8 +51,8 @@ func Check(c net.Conn, users []int) error {
 	return nil
 }
 
-// trusted reports whether a process of the user self may deal with one of the user uid.
+// trusted reports whether a process of the user self accepts one of the user uid.
 func trusted(uid, self int, users []int) bool {
-	const root = 0 // has access to everything in any case
+	const root = 0 // has access to everything anyway
 	return uid == self || uid == root || slices.Contains(users, uid)
 }

@@ -7,11 +7,12 @@ import (
 	"syscall"
 )
 
-// userOf returns the effective user of the process that has connected, or that listens.
+// userOf returns the effective user ID of the process that has connected, or that
+// listens.
 func userOf(c net.Conn) (uid int, err error) {
 	socket, ok := c.(syscall.Conn)
 	if !ok {
-		return 0, fmt.Errorf("a %T does not show its descriptor", c)
+		return 0, fmt.Errorf("a %T does not expose its descriptor", c)
 	}
 	raw, err := socket.SyscallConn()
 	if err != nil {

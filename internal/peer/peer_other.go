@@ -7,5 +7,5 @@ import (
 	"net"
 )
 
-// userOf is not known on this system.
+// userOf reports that the user is unknown on this system.
 func userOf(net.Conn) (uid int, err error) { return 0, errors.ErrUnsupported }

@@ -31,7 +31,7 @@ func TestC6_TrustedUsers(t *testing.T) {
 	}
 }
 
-// opaque is a connection of which the kernel cannot be asked.
+// opaque is a connection whose descriptor is not accessible.
 type opaque struct{ net.Conn }
 
 // TestC6_PeersOfThisProcess: both ends of a socket belong to this user, and a TCP

@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// The variables that every job finds in its environment.
+// The variables that are in the environment of every job.
 const (
 	EnvSeq  = "STINT_SEQ="  // the job's number, from 1
-	envSlot = "STINT_SLOT=" // the slot that it runs on, from 1
-	EnvRun  = "STINT_RUN="  // the run that it belongs to
+	envSlot = "STINT_SLOT=" // the slot that the job runs on, from 1
+	EnvRun  = "STINT_RUN="  // the run that the job belongs to
 )
 
-// Env makes environments of jobs.
+// Env makes the environments of jobs.
 type Env struct{ base []string }
 
-// NewEnv returns the environments that add to base, for the jobs of a run.
-// Variables of a stint that this one runs under are left out.
+// NewEnv returns the environments for the jobs of a run, which add to base. They leave
+// out the variables of an outer stint that runs this one.
 func NewEnv(base []string, run string) Env {
 	env := slices.DeleteFunc(slices.Clone(base), func(entry string) bool {
 		return strings.HasPrefix(entry, EnvSeq) || strings.HasPrefix(entry, envSlot) || strings.HasPrefix(entry, EnvRun)
@@ -25,9 +25,8 @@ func NewEnv(base []string, run string) Env {
 	return Env{append(env, EnvRun+run)}
 }
 
-// Merge makes one environment of several. Of entries for the same variable the
-// last one counts, and is the only one that is left: programs do not agree on
-// which of two they take.
+// Merge combines environments. Of several entries for a variable only the last one is
+// kept, as programs do not agree on which of them applies.
 func Merge(parts ...[]string) []string {
 	all := slices.Concat(parts...)
 	seen := make(map[string]struct{}, len(all))

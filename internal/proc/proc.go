@@ -1,5 +1,5 @@
 // Package proc starts and ends the processes of commands, each in a process
-// group of its own. Unix systems have those; elsewhere there is no such package.
+// group of its own. It exists on Unix systems only, as others have no process groups.
 //
 // os/exec would cost a goroutine and a pipe for each stream and a context for
 // each command. Here a command is one fork and one wait, with plain descriptors.
@@ -17,25 +17,25 @@ import (
 	"time"
 )
 
-// Spec says what to start.
+// Spec describes a process to start.
 type Spec struct {
 	Path  string   // the program's file, as [Look] finds it
 	Args  []string // its arguments, its own name first
 	Env   []string
-	Dir   string      // that it starts in; empty is this process's. A Path that is relative is so to it
+	Dir   string      // directory to start in, that of this process if empty. A relative Path is relative to it
 	Files [3]*os.File // standard input, output and error
-	Extra []*os.File  // its descriptors from 3 on
-	// Watched says that somebody ends the process should this one be killed. Else
-	// the system does, where it can, if this program ends no threads.
+	Extra []*os.File  // descriptors from 3 on
+	// Watched says that another process ends this one if stint is killed. If it is false,
+	// the kernel does, where it can, provided that stint ends no threads.
 	Watched bool
-	// GiveUp, if not nil, ends the wait for room when it is closed.
+	// GiveUp, if not nil, makes the next try the last once it is closed; see Start.
 	GiveUp <-chan struct{}
-	// Group, if not nil, holds the number of the process's group from the start
-	// until the leader is about to be reaped; then, or if the start fails, 0.
+	// Group, if not nil, holds the ID of the process group from the start
+	// until the leader is about to be reaped; after that, or if the start fails, 0.
 	Group *atomic.Int32
 }
 
-// Exit statuses that stand for what happened before a program ran, as shells,
+// Exit statuses for what happened before a program ran, as shells,
 // env(1) and timeout(1) use them.
 const (
 	ExitTimeout   = 124 // ended by its timeout
@@ -43,51 +43,52 @@ const (
 	ExitNotFound  = 127 // no such program
 )
 
-// Status is how a process ended.
+// Status is the result of a process.
 type Status struct {
-	Exit   int            // its exit status; 0 if a signal ended it
-	Signal syscall.Signal // that ended it, or 0
+	Exit   int            // exit status; 0 if a signal ended the process
+	Signal syscall.Signal // the signal that ended the process, or 0
 }
 
 // Process is a started process, the leader of its group. [Process.Signal] may
-// be called from any goroutine, Wait once.
+// be called from any goroutine, Wait only once.
 type Process struct {
 	pid   int
 	group *atomic.Int32
 
 	mu     sync.Mutex
-	reaped bool // guarded by mu: from then on the pid may be somebody else's
+	reaped bool // guarded by mu: from then on the PID may be reused
 }
 
-// startTries bounds how often Start asks again for a process that the system
-// has no room for: about ten seconds in all.
+// startTries is how often Start tries while the system has no room for another process:
+// about ten seconds in all.
 const startTries = 100
 
-// Start starts a process. Where the system is short of processes it waits,
-// because jobs that end make room. It does not search for the program.
+// Start starts a process. If the system has no room for another process it retries every
+// 100 ms, up to startTries times, because jobs that end make room. It does not search for
+// the program.
 func Start(spec *Spec) (*Process, error) {
 	attr := &syscall.ProcAttr{Dir: spec.Dir, Env: spec.Env, Files: spec.descriptors(), Sys: sysProcAttr(spec.Watched)}
 	for try := 1; ; try++ {
 		pid, err := syscall.ForkExec(spec.Path, spec.Args, attr)
-		runtime.KeepAlive(spec) // attr has the files' numbers only
+		runtime.KeepAlive(spec) // attr has only the numbers of the descriptors
 		if err == nil {
 			p := &Process{pid: pid, group: spec.Group}
-			p.tell(pid)
+			p.publishGroup(pid)
 			return p, nil
 		}
 		if !errors.Is(err, syscall.EAGAIN) || try == startTries {
-			(&Process{group: spec.Group}).tell(0)
+			(&Process{group: spec.Group}).publishGroup(0)
 			return nil, fmt.Errorf("start %s: %w", spec.Args[0], err)
 		}
 		select {
 		case <-time.After(100 * time.Millisecond):
 		case <-spec.GiveUp:
-			try = startTries - 1 // the last one
+			try = startTries - 1 // the next try is the last
 		}
 	}
 }
 
-// descriptors are those of the files, which have to live until the fork.
+// descriptors returns the descriptors of the files, which must stay open until the fork.
 func (s *Spec) descriptors() []uintptr {
 	fds := make([]uintptr, 0, len(s.Files)+len(s.Extra))
 	for _, f := range s.Files {
@@ -99,53 +100,52 @@ func (s *Spec) descriptors() []uintptr {
 	return fds
 }
 
-// Pid is the process's id, and its group's.
+// Pid returns the ID of the process and of its group.
 func (p *Process) Pid() int { return p.pid }
 
 // Signal sends sig to every process of the group. It does nothing once the
-// leader has been waited for, since the number may then be another group's.
+// leader has been waited for, since the ID may then be that of another group.
 func (p *Process) Signal(sig syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.reaped {
-		_ = syscall.Kill(-p.pid, sig) // a group that is gone needs no signal
+		_ = syscall.Kill(-p.pid, sig) // fails if the group has ended, which is fine
 	}
 }
 
-// Wait blocks until the leader has ended. last is called then, while the
-// leader's number is still its own: the moment for a signal to whoever is left
-// of the group. stopped is called each time that the leader has been stopped,
-// with the signal that did it. Either may be nil.
+// Wait blocks until the leader has ended. It then calls last, while the leader's PID is
+// not reused yet, so that last can signal the remaining processes of the group. It calls
+// stopped each time the leader is stopped, with the signal that stopped it. Either may be
+// nil.
 func (p *Process) Wait(last func(), stopped func(syscall.Signal)) Status {
 	if last == nil {
 		last = func() {}
 	}
 	ws, err := p.await(last, stopped)
 	if err != nil {
-		// Somebody else reaped it, which nobody here does: the status is lost, so
-		// it counts as failed.
+		// The process was reaped elsewhere, which this program does not do: the status is
+		// lost, so it counts as failed.
 		return Status{Exit: ExitCannotRun}
 	}
 	return status(ws)
 }
 
-// forget is called when the number is about to be free: nobody gets a signal
-// from here any more.
+// forget is called before the leader is reaped: from then on Signal does nothing.
 func (p *Process) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.reaped = true
-	p.tell(0)
+	p.publishGroup(0)
 }
 
-// tell writes the group's number where others look for it.
-func (p *Process) tell(group int) {
+// publishGroup stores the group's ID in Spec.Group.
+func (p *Process) publishGroup(group int) {
 	if p.group != nil {
 		p.group.Store(int32(group))
 	}
 }
 
-// reap takes the status of a process that has ended, or will.
+// reap waits for a process and returns its status.
 func reap(pid int) (ws syscall.WaitStatus, err error) {
 	for {
 		_, err = syscall.Wait4(pid, &ws, 0, nil)
@@ -162,7 +162,7 @@ func status(ws syscall.WaitStatus) Status {
 	return Status{Exit: ws.ExitStatus()}
 }
 
-// Look finds a program as a shell would: by the PATH, or as a path if the name
+// Look finds a program as a shell does: in the PATH, or by its path if the name
 // has a slash.
 func Look(name string) (string, error) {
 	path, err := exec.LookPath(name)
@@ -179,7 +179,7 @@ func lookError(err error) error {
 	return err
 }
 
-// LookStatus is the exit status for an error of [Look] or [Start].
+// LookStatus returns the exit status for an error of [Look] or [Start].
 func LookStatus(err error) int {
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, syscall.ENOENT) {
 		return ExitNotFound

@@ -13,7 +13,7 @@ import (
 	"github.com/stintgo/stint/internal/proc"
 )
 
-// start runs a shell script with its output in the returned file.
+// start runs a shell script whose output goes to the returned file.
 func start(t *testing.T, script string) (*proc.Process, *os.File) {
 	t.Helper()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
@@ -71,8 +71,8 @@ func TestStart_Environment(t *testing.T) {
 	}
 }
 
-// The group is one of its own, and a signal reaches all of it: a grandchild
-// that the leader would have waited for forever ends with it.
+// The process has a group of its own, and a signal reaches all of it, also a grandchild
+// for which the leader would wait forever.
 func TestSignal_ReachesGrandchildren(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -97,14 +97,15 @@ func TestSignal_ReachesGrandchildren(t *testing.T) {
 	if got := p.Wait(nil, nil); got.Signal != syscall.SIGTERM {
 		t.Errorf("status %+v, want SIGTERM", got)
 	}
-	// The pipe ends when the last process that holds it is gone.
+	// The pipe ends when the last process that holds it has ended.
 	if n, err := r.Read(make([]byte, 10)); n != 0 || err == nil {
 		t.Errorf("read %d, %v; want the end", n, err)
 	}
-	p.Signal(syscall.SIGKILL) // after Wait: must reach nobody
+	p.Signal(syscall.SIGKILL) // after Wait: must have no effect
 }
 
-// The leader is gone, its number is not: last can still end the rest.
+// When Wait calls last the leader has ended and its PID is not reused: last can end the
+// rest.
 func TestWait_LastStillReachesTheGroup(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -127,17 +128,17 @@ func TestWait_LastStillReachesTheGroup(t *testing.T) {
 	}
 }
 
-// A group survives its leader as long as one of it runs, whatever that calls
-// itself: here, what looks like a zombie of another group.
+// A group survives its leader as long as one of its processes runs, whatever the name of
+// that process: here one that looks like a zombie of another group.
 func TestSurvived(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"told", "never"} {
+	for _, name := range []string{"ready", "never"} {
 		if err := syscall.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	odd := filepath.Join(dir, "a) Z 1 1")
-	if err := os.WriteFile(odd, []byte("#!/bin/sh\necho > told; read x < never\n"), 0o700); err != nil {
+	if err := os.WriteFile(odd, []byte("#!/bin/sh\necho > ready; read x < never\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	for _, row := range []struct {
@@ -146,7 +147,7 @@ func TestSurvived(t *testing.T) {
 	}{
 		{"exit 0", false},
 		{"sleep 1000 & exit 0", true},
-		{"cd '" + dir + "'; './a) Z 1 1' & read x < told; exit 0", true},
+		{"cd '" + dir + "'; './a) Z 1 1' & read x < ready; exit 0", true},
 	} {
 		p, _ := start(t, row.script)
 		var before, after bool
@@ -163,9 +164,8 @@ func TestSurvived(t *testing.T) {
 	}
 }
 
-// The group is known to others as long as its number is its own: from the start
-// until the leader is reaped, and also while the rest of the group is looked
-// after.
+// Spec.Group holds the group's ID from the start until the leader is reaped, also while
+// last is called.
 func TestStart_TellsItsGroup(t *testing.T) {
 	var group, last atomic.Int32
 	p, err := proc.Start(&proc.Spec{
@@ -182,7 +182,7 @@ func TestStart_TellsItsGroup(t *testing.T) {
 	if last.Load() != int32(p.Pid()) || group.Load() != 0 {
 		t.Errorf("before it is reaped %d, then %d; want %d, then 0", last.Load(), group.Load(), p.Pid())
 	}
-	group.Store(-1) // that it is being started
+	group.Store(-1) // as callers do before the start
 	_, err = proc.Start(&proc.Spec{
 		Path: "/no/such/program", Args: []string{"x"}, Files: [3]*os.File{os.Stdin, os.Stdout, os.Stderr}, Group: &group,
 	})
@@ -208,8 +208,7 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// A process starts in the directory that is asked for, and has the descriptors
-// that it is given and no others.
+// A process starts in the given directory, and has the given descriptors and no others.
 func TestStart_DirectoryAndDescriptors(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -229,6 +228,6 @@ func TestStart_DirectoryAndDescriptors(t *testing.T) {
 	}
 	p.Wait(nil, nil)
 	if got, want := output(t, out), dir+"\nfour\nno five\n"; got != want {
-		t.Errorf("it wrote %q, want %q", got, want)
+		t.Errorf("the process wrote %q, want %q", got, want)
 	}
 }

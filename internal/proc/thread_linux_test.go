@@ -9,16 +9,15 @@ import (
 	"github.com/stintgo/stint/internal/proc"
 )
 
-// A process that is watched lives on when the thread ends that started it. (One
-// that is not is killed, unless that thread was the first of the program, which
-// never ends.)
+// A watched process continues when the thread ends that started it. (One that is not
+// watched is killed, unless that thread was the first of the program, which never ends.)
 func TestWatchedOutlivesItsThread(t *testing.T) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	for range 4 {
 		all.Go(func() {
 			started := make(chan *proc.Process)
-			go func() { // it ends locked to its thread, and takes it along
+			go func() { // it ends locked to its thread, and so ends the thread
 				runtime.LockOSThread()
 				p, err := proc.Start(&proc.Spec{
 					Path: "/bin/sh", Args: []string{"sh", "-c", "sleep 0.3"}, Watched: true,

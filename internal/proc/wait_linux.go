@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sysProcAttr asks for a process group of its own and, unless it is watched, that
-// the leader be killed should stint die without having ended its jobs (kill -9,
-// out of memory): nobody would collect their output, and a resumed run starts
-// them again. The rest of the group is for package watcher; this covers the
-// moments before a group is in its table, and a system where it cannot run.
+// sysProcAttr requests a process group and, unless the process is watched, that the
+// kernel kill the leader if stint dies without having ended its jobs (kill -9, out of
+// memory): their output would be lost, and a resumed run starts them again. Package
+// watcher ends the rest of the group; this covers the moments before the group is in its
+// table, and systems where it cannot run.
 //
 // The kernel sends that signal when the thread that forked ends. The runtime
-// ends threads only where a goroutine exits that is locked to one: no goroutine
+// ends a thread only when a goroutine exits that is locked to it: no goroutine
 // of stint run does, but those of a program that uses package isolate may.
 func sysProcAttr(watched bool) *syscall.SysProcAttr {
 	if watched {
@@ -27,18 +27,18 @@ func sysProcAttr(watched bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// await is the part of Wait that differs between systems.
+// await is the system-dependent part of Wait.
 func (p *Process) await(last func(), stopped func(syscall.Signal)) (syscall.WaitStatus, error) {
 	waitable(p.pid, stopped)
 	last()
-	p.forget() // the number is nobody else's yet
+	p.forget() // before reap, which frees the PID
 	return reap(p.pid)
 }
 
-// codeStopped is si_code of a child that has been stopped (CLD_STOPPED).
+// codeStopped is the si_code of a child that has been stopped (CLD_STOPPED).
 const codeStopped = 5
 
-// waitable blocks until the process has ended and leaves it to be reaped.
+// waitable blocks until the process has ended, without reaping it.
 func waitable(pid int, stopped func(syscall.Signal)) {
 	for {
 		var info unix.Siginfo
@@ -53,8 +53,8 @@ func waitable(pid int, stopped func(syscall.Signal)) {
 	}
 }
 
-// takeStop takes the news that the process was stopped, which would be answered
-// again otherwise. That it has ended meanwhile is left for later.
+// takeStop consumes the report that the process was stopped, which waitid would otherwise
+// return again. If the process has ended meanwhile, it leaves that for the next call.
 func takeStop(pid int, stopped func(syscall.Signal)) {
 	var info unix.Siginfo
 	err := unix.Waitid(unix.P_PID, pid, &info, unix.WSTOPPED|unix.WNOHANG, nil)
@@ -63,12 +63,11 @@ func takeStop(pid int, stopped func(syscall.Signal)) {
 	}
 }
 
-// atStatus is where a siginfo_t of a child has si_status: three numbers, then,
-// aligned as a pointer is, the child's and its user's number, then this.
+// atStatus is the offset of si_status in the siginfo_t of a child: it follows three
+// 32-bit numbers and, aligned like a pointer, the PID and the user ID of the child.
 const atStatus = (3*4+unsafe.Sizeof(uintptr(0))-1)&^(unsafe.Sizeof(uintptr(0))-1) + 2*4
 
-// Ended reports whether the leader has ended, though whoever waits for it may
-// not have noticed yet.
+// Ended reports whether the leader has ended, even if Wait has not returned yet.
 func (p *Process) Ended() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -80,19 +79,19 @@ func (p *Process) Ended() bool {
 	return err == nil && info.Signo != 0
 }
 
-// Survived reports whether processes of the group run whose leader has ended. It
-// is called while the leader waits to be reaped, and looks at every process of
-// the system: the kernel has no cheaper answer.
+// Survived reports whether processes of the group run after their leader has ended. It
+// must be called before the leader is reaped, and reads the state of every process of
+// the system: the kernel has no cheaper way.
 func (p *Process) Survived() bool {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
-		return true // nobody can tell
+		return true // unknown
 	}
 	for _, entry := range entries {
 		if c := entry.Name()[0]; c < '1' || c > '9' {
 			continue
 		}
-		// One that has ended while we look has no such file.
+		// A process that has ended meanwhile has no such file.
 		if stat, err := os.ReadFile("/proc/" + entry.Name() + "/stat"); err == nil && runsIn(string(stat), p.pid) {
 			return true
 		}
@@ -100,17 +99,17 @@ func (p *Process) Survived() bool {
 	return false
 }
 
-// runsIn reports whether stat, the file in /proc of that name, is of a process
-// in a group that has not ended.
+// runsIn reports whether stat, the content of /proc/PID/stat, is of a process of the
+// group that has not ended.
 func runsIn(stat string, group int) bool {
-	// The name, in parentheses, is the process's to choose.
+	// The process can choose its name, which is in parentheses.
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
 	return len(fields) > 2 && fields[0] != "Z" && fields[0] != "X" && fields[2] == strconv.Itoa(group)
 }
 
-// StopSelf stops this process until it is continued. The signal goes to the
-// calling thread: sent to the process it might be taken by another, while this
-// one goes on as if it had been continued already.
+// StopSelf stops this process until it is continued. It sends the signal to the calling
+// thread: if it were sent to the process another thread might receive it, while this one
+// runs on as if the process had been continued already.
 func StopSelf() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -7,13 +7,13 @@ import (
 	"syscall"
 )
 
-// sysProcAttr asks for a process group of its own.
+// sysProcAttr requests a process group.
 func sysProcAttr(bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// await is the part of Wait that differs between systems. Without a portable
-// way of waiting that leaves the process to be reaped, its number is free while
-// last is called: a signal to a group that is gone could reach another that got
-// the number in that moment. Nor is there a word about processes that stop.
+// await is the system-dependent part of Wait. There is no portable way to wait for a
+// process without reaping it, so the PID is free while last is called: a signal to the
+// group could reach another group that has got the ID in that moment. stopped is not
+// called.
 func (p *Process) await(last func(), _ func(syscall.Signal)) (syscall.WaitStatus, error) {
 	ws, err := reap(p.pid)
 	last()
@@ -21,16 +21,14 @@ func (p *Process) await(last func(), _ func(syscall.Signal)) (syscall.WaitStatus
 	return ws, err
 }
 
-// Ended reports whether the leader has ended, once whoever waits for it has
-// noticed.
+// Ended reports whether Wait has noticed that the leader has ended.
 func (p *Process) Ended() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.reaped
 }
 
-// Survived reports whether there are processes in the group whose leader has
-// ended.
+// Survived reports whether there are processes of the group after its leader has ended.
 func (p *Process) Survived() bool { return syscall.Kill(-p.pid, 0) == nil }
 
 // StopSelf stops this process until it is continued.
