@@ -12,9 +12,9 @@ import (
 	"github.com/stintgo/stint/internal/proc"
 )
 
-// Main is the watching process. It returns when the other has ended, and what
-// that has left running has been killed. The error is that of a process that
-// somebody else has started. args are what follows [Arg]: the run's name.
+// Main is the watching process. It returns after stint has ended and the jobs that it
+// left running have been killed. It returns an error if stint has not started this
+// process. args are the arguments behind [Arg]: the run's name.
 func Main(args []string) error {
 	if len(args) != 1 {
 		return errTable
@@ -34,13 +34,13 @@ func Main(args []string) error {
 	return nil
 }
 
-// closeInherited closes what stint has from whoever started it, such as the
-// descriptor of a lock that the shell around it holds until stint ends. Only
-// such descriptors are not to be closed on exec; the runtime's own are.
+// closeInherited closes the descriptors that stint has inherited, such as the descriptor
+// of a lock that a shell holds until stint ends. Only inherited descriptors lack
+// close-on-exec; the runtime's own have it.
 func closeInherited() {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
-		return // no table of descriptors: they close when this process ends, just after stint
+		return // no list of descriptors: they close when this process ends, just after stint
 	}
 	for _, entry := range entries {
 		fd, err := strconv.Atoi(entry.Name())
@@ -53,8 +53,8 @@ func closeInherited() {
 	}
 }
 
-// awaitEnd blocks until nobody has the writing end of a pipe open. Also a job
-// has it between fork and exec, so that none is still about to appear then.
+// awaitEnd blocks until no process has the writing end of a pipe open. A job has it
+// open between fork and exec, so after that no further job can appear.
 func awaitEnd(fd int) {
 	var b [1]byte
 	for {
@@ -64,13 +64,13 @@ func awaitEnd(fd int) {
 	}
 }
 
-// kill kills all processes of the jobs of a run that are in its table. It asks for no orderly end: whoever
-// killed stint wanted it to be over, and a resumed run would meet the processes
-// that take their time.
+// kill kills all processes of the jobs of a run that are in its table, with SIGKILL:
+// stint was killed to end at once, and a resumed run would run beside processes that end
+// slowly.
 //
-// A number whose group is gone meanwhile can be another group's only if all
-// process numbers were used up in the moment since stint ended: stint takes a
-// group out of the table before its leader is reaped.
+// If a group has ended meanwhile, its ID can belong to another group only if all
+// process IDs were used up in the moment since stint ended: stint removes a
+// group from the table before its leader is reaped.
 func kill(run string, cells []atomic.Int32) {
 	late := starting{run: []byte(proc.EnvRun + run), jobs: map[string]struct{}{}}
 	for i := range cells {

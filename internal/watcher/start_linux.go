@@ -15,30 +15,30 @@ import (
 	"github.com/stintgo/stint/internal/proc"
 )
 
-// Program is the file of this process, whatever has become of its name.
+// Program is the file of this process, even if its name has changed.
 const Program = "/proc/self/exe"
 
-// Watcher is the watched side: the table, and the process that reads it. A nil
+// Watcher is stint's side: the table, and the process that reads it. A nil
 // Watcher watches nothing. Cell may be called from any goroutine until Stop.
 type Watcher struct {
 	cells []atomic.Int32
-	mem   []byte   // that the cells are in
-	alive *os.File // the writing end of the pipe that tells that this process lives
+	mem   []byte   // the memory of the cells
+	alive *os.File // the writing end of the pipe, which the kernel closes when this process ends
 
 	starting sync.WaitGroup
 	stop     chan struct{}
-	pid      int // of the process; 0: there is none. Written before starting is done
+	pid      int // of the watching process; 0: there is none. Written before starting is done
 }
 
-// startAfter is how long a run has to take until it is worth a process, which
-// costs it a fifth of the time of the shortest run. Who kills stint before that
-// ends only the leaders of the groups.
+// startAfter is how long a run lasts before it starts a watching process, which
+// costs a fifth of the time of the shortest run. If stint is killed earlier, the
+// kernel kills only the leaders of the groups.
 const startAfter = 10 * time.Millisecond
 
-// Start makes the table, and in the background starts the process. program is
-// the file to run with [Arg], run what [proc.Env] names the run. Where that fails
+// Start makes the table, and starts the watching process in the background. program is
+// the file to run with [Arg], run is the name of the run as in [proc.Env]. If that fails
 // nothing is watched, and failed is called once, from any goroutine. The process
-// keeps held open, if it is not nil, until no job runs any more; so must the caller
+// keeps held open, if it is not nil, until no job runs any more; the caller must do so
 // until Stop.
 func Start(program, run string, held *os.File, failed func(error)) *Watcher {
 	table, mem, err := newTable()
@@ -46,7 +46,7 @@ func Start(program, run string, held *os.File, failed func(error)) *Watcher {
 		failed(err)
 		return nil
 	}
-	ended, alive, err := os.Pipe() // jobs do not inherit it: it closes when they are executed
+	ended, alive, err := os.Pipe() // both are closed on exec, so jobs do not inherit them
 	if err != nil {
 		_ = table.Close()
 		_ = unix.Munmap(mem)
@@ -55,8 +55,8 @@ func Start(program, run string, held *os.File, failed func(error)) *Watcher {
 	}
 	w := &Watcher{cells: numbers(mem)[atCells:], mem: mem, alive: alive, stop: make(chan struct{})}
 	w.starting.Go(func() {
-		defer func() { _ = table.Close() }() // the process has its own,
-		defer func() { _ = ended.Close() }() // and nothing is written here
+		defer func() { _ = table.Close() }() // the process has inherited it,
+		defer func() { _ = ended.Close() }() // and this one does not read it
 		select {
 		case <-time.After(startAfter):
 		case <-w.stop:
@@ -69,39 +69,39 @@ func Start(program, run string, held *os.File, failed func(error)) *Watcher {
 	return w
 }
 
-// Started blocks until the process watches, or cannot be started.
+// Started blocks until the watching process has been started, or cannot be started.
 func (w *Watcher) Started() {
 	if w != nil {
 		w.starting.Wait()
 	}
 }
 
-// Ended reports whether the process was there, and has ended. It must not be
-// called together with Stop.
+// Ended reports whether the watching process was started and has ended. It must not be
+// called concurrently with Stop.
 func (w *Watcher) Ended() bool {
 	if w == nil || w.pid == 0 {
 		return false
 	}
 	pid, err := syscall.Wait4(w.pid, nil, syscall.WNOHANG, nil)
-	return pid == w.pid || err == syscall.ECHILD // which somebody else has taken note of
+	return pid == w.pid || err == syscall.ECHILD // ECHILD: the process was reaped elsewhere
 }
 
-// The descriptors of the watching process, besides those that every program has.
+// The descriptors of the watching process, besides the standard streams.
 const (
 	fdEnded = 3 + iota
 	fdTable
 	fdHeld
 )
 
-// launch starts the process. It holds none of the standard streams: whoever
-// reads what stint writes sees the end when stint ends. Its directory is one
-// that nobody wants to unmount.
+// launch starts the watching process. It does not inherit the standard streams, so that a
+// reader of stint's output sees the end when stint ends. Its directory is the root, which
+// does not keep a file system from being unmounted.
 func (w *Watcher) launch(program, run string, ended, table, held *os.File) error {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = null.Close() }() // nothing is written to it
+	defer func() { _ = null.Close() }() // it was not written
 	if held == nil {
 		held = null
 	}
@@ -117,17 +117,17 @@ func (w *Watcher) launch(program, run string, ended, table, held *os.File) error
 	return nil
 }
 
-// environment is that of the process. Where stint is a job of another it is no
-// part of that: it must outlive it for a moment.
+// environment returns the environment of the watching process. If stint is itself a job
+// of another stint, the process is not part of that job, as it must outlive stint for a
+// moment.
 func environment() []string {
-	env := append([]string{"GOMAXPROCS=1"}, os.Environ()...) // the first one counts
+	env := append([]string{"GOMAXPROCS=1"}, os.Environ()...) // the first of several entries applies
 	return slices.DeleteFunc(env, func(entry string) bool { return strings.HasPrefix(entry, proc.EnvRun) })
 }
 
-// Stop ends the watching. No job runs any more, so that the process, which
-// would find an empty table, can go at once: killed, because it may still be
-// starting, and waited for, because not every machine has somebody who would
-// do that for a process without a parent. It is called once.
+// Stop ends the watching. It must be called once, when no job runs any more. The process
+// would find an empty table, so Stop kills it, because it may still be starting, and
+// waits for it, because not every machine has an init process that reaps orphans.
 func (w *Watcher) Stop() {
 	if w == nil {
 		return

@@ -18,7 +18,7 @@ import (
 	"github.com/stintgo/stint/internal/watcher"
 )
 
-// asStint makes the test binary be a stint with jobs on two slots.
+// asStint makes the test binary act as a stint with jobs on two slots.
 const asStint = "STINT_TEST_AS_STINT"
 
 func TestMain(m *testing.M) {
@@ -34,25 +34,25 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// jobs are what beStint starts: three jobs of one run, and one of another.
+// jobs are the jobs that beStint starts: three of one run, and one of another.
 var jobs = []struct {
 	run  string
 	seq  int
-	kept bool // by the watcher, when stint is killed
+	kept bool // the watcher leaves it running when stint is killed
 }{
-	{"this", 1, false}, // has been started, but its group is not known yet
-	{"this", 2, false}, // is known
-	{"this", 3, true},  // is done, but for a process that it has left behind
+	{"this", 1, false}, // started, but its group is not in the table yet
+	{"this", 2, false}, // in the table
+	{"this", 3, true},  // done, except for a process that it has left running
 	{"other", 1, true},
 }
 
-// beStint starts the jobs and is stuck, to be killed. Job i reads the descriptor
-// 3+2i and writes what it reads to the next.
+// beStint starts the jobs and then blocks until it is killed. Job i reads descriptor
+// 3+2i and writes what it reads to the next one.
 func beStint() {
 	for fd := 3; fd < 3+2*len(jobs); fd++ {
 		syscall.CloseOnExec(fd)
 	}
-	// The names are of this test alone, should it run twice at a time.
+	// The name of the run is unique, in case the test runs twice at a time.
 	name := func(run string) string { return run + strconv.Itoa(os.Getpid()) }
 	w := watcher.Start(watcher.Program, name("this"), nil, func(err error) { panic(err) })
 	w.Cell(1, jobs[0].seq)
@@ -68,14 +68,14 @@ func beStint() {
 			w.Cell(2, job.seq).Store(int32(cmd.Process.Pid))
 		}
 	}
-	for { // select {} would be a deadlock, once the watcher has been started
+	for { // select {} would be a deadlock once the watcher has been started
 		_ = syscall.Pause()
 	}
 }
 
-// A job that was just being started when stint was killed is found by its
-// environment. Nothing else is: not what an earlier job has left behind, not
-// another run's.
+// A job that was being started when stint was killed is found by its environment.
+// Processes that an earlier job has left running, and those of other runs, are not
+// killed.
 func TestMain_KillsWhatWasBeingStarted(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), watcher.Program)
 	cmd.Env = append(os.Environ(), asStint+"=1", "GORACE=atexit_sleep_ms=0")
@@ -122,7 +122,7 @@ func TestMain_KillsWhatWasBeingStarted(t *testing.T) {
 	}
 }
 
-// echo shows that a job is alive.
+// echo checks that a job runs.
 func echo(t *testing.T, i int, in, out *os.File) {
 	t.Helper()
 	if _, err := in.WriteString("x"); err != nil {
@@ -133,7 +133,7 @@ func echo(t *testing.T, i int, in, out *os.File) {
 	}
 }
 
-// watcherOf waits until a process has started a watcher.
+// watcherOf waits until a process has started a watcher, and returns its PID.
 func watcherOf(t *testing.T, pid int) int {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
@@ -147,11 +147,11 @@ func watcherOf(t *testing.T, pid int) int {
 			}
 		}
 	}
-	t.Fatal("no process watches")
+	t.Fatal("there is no watching process")
 	return 0
 }
 
-// cmdlineOf is a process's command line; nothing once it has ended.
+// cmdlineOf returns a process's command line, or nothing once it has ended.
 func cmdlineOf(pid int) string {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	return string(text)

@@ -10,26 +10,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The table is an array of 32-bit numbers in the machine's byte order: the
-// magic number, the process that fills the table, and a cell for each slot: 0,
-// the number of the process group that runs there, or less than 0 that of a job
-// that is being started.
-// Both processes run the same file, so whoever changes the layout changes both
-// ends; the magic number is a new one then, for whoever starts the process
-// by hand with a file of his own.
+// The table is an array of 32-bit numbers in the machine's byte order: the magic number,
+// the PID of the process that fills the table, and a cell for each slot: 0, the ID of the
+// process group that runs there, or, negated, the number of a job that is being started.
+//
+// Both processes run the same file, so a change of the layout applies to both
+// ends. It must also change the magic number, for processes that are started
+// by hand with a file of another version.
 const (
 	magic    = 0x53744a31
 	atMagic  = 0
 	atPid    = 1
 	atCells  = 2
-	maxSlots = 1 << 14 // above the 10,000 threads that the runtime allows
+	maxSlots = 1 << 14 // more than the 10,000 threads that the runtime allows
 	size     = (atCells + maxSlots) * 4
 )
 
-// A cell is nothing but its number.
+// A cell must have no more than its number.
 const _ = -(unsafe.Sizeof(atomic.Int32{}) ^ 4)
 
-// newTable makes the table in memory that has a descriptor.
+// newTable makes the table in memory with a descriptor.
 func newTable() (file *os.File, mem []byte, err error) {
 	fd, err := unix.MemfdCreate("stint jobs", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -56,11 +56,11 @@ func mapTable(fd int) ([]byte, error) {
 
 var errTable = errors.New("no table of jobs: stint starts this process by itself")
 
-// openTable maps the table that another process has made.
+// openTable maps the table that stint has made.
 func openTable(fd int) ([]atomic.Int32, error) {
 	var stat unix.Stat_t
 	if err := unix.Fstat(fd, &stat); err != nil || stat.Size != size {
-		return nil, errTable // reading behind a file's end would be a fault
+		return nil, errTable // reading behind the end of a file would be a fault
 	}
 	mem, err := mapTable(fd)
 	if err != nil {
@@ -72,7 +72,7 @@ func openTable(fd int) ([]atomic.Int32, error) {
 	return nil, errTable
 }
 
-// numbers is mem as the numbers that it consists of.
+// numbers returns mem as 32-bit numbers.
 func numbers(mem []byte) []atomic.Int32 {
 	return unsafe.Slice((*atomic.Int32)(unsafe.Pointer(unsafe.SliceData(mem))), len(mem)/4)
 }

@@ -8,19 +8,19 @@ import (
 	"sync/atomic"
 )
 
-// Program is the file of this process, where the system has one.
+// Program is the file of this process, on systems that have one.
 const Program = ""
 
 // Watcher watches nothing on this system.
 type Watcher struct{ cells []atomic.Int32 }
 
-// Start returns nil: docs/run.md says so, and no run has to.
+// Start returns nil, as docs/run.md documents.
 func Start(string, string, *os.File, func(error)) *Watcher { return nil }
 
 // Started does nothing.
 func (w *Watcher) Started() {}
 
-// Ended is false: there is no process.
+// Ended reports false: there is no watching process.
 func (w *Watcher) Ended() bool { return false }
 
 // Stop does nothing.

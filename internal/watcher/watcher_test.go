@@ -11,7 +11,7 @@ import (
 	"github.com/stintgo/stint/internal/watcher"
 )
 
-// Where the process cannot be started that is told, and everything else goes on.
+// If the process cannot be started, failed is called and the jobs can run without it.
 func TestStart_NoProgram(t *testing.T) {
 	failed := make(chan error, 1)
 	w := watcher.Start("/no/such/program", "run", nil, func(err error) { failed <- err })
@@ -22,14 +22,14 @@ func TestStart_NoProgram(t *testing.T) {
 			t.Errorf("failed with %v", err)
 		}
 	default:
-		t.Error("it is said to have started before it failed")
+		t.Error("Started returned before failed was called")
 	}
 	w.Cell(1, 1).Store(1)
 	w.Stop()
 }
 
-// Without descriptors there is no table either: nobody watches, and everything
-// else goes on.
+// If no descriptor is left there is no table either: failed is called, and the jobs can
+// run without it.
 func TestStart_NoDescriptors(t *testing.T) {
 	var had syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &had); err != nil {
@@ -50,7 +50,7 @@ func TestStart_NoDescriptors(t *testing.T) {
 	w.Stop()
 }
 
-// A run that is over at once needs no process, and does not wait for one. Slots
+// A run that ends at once does not start the process, nor wait for one. Slots
 // beyond the table have no cell.
 func TestStop_AtOnce(t *testing.T) {
 	w := watcher.Start("/no/such/program", "run", nil, func(error) {}) // on a busy machine it is tried

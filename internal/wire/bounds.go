@@ -8,34 +8,35 @@ import (
 )
 
 // Bounds of the JSON in the body of a call. A few bytes of JSON can become a value of
-// some hundred bytes in memory: so a body is refused, besides for its size, as soon as
-// there is more in it than this. [Cost] is what a body can take then.
+// some hundred bytes in memory, so a body is refused not only for its size, but also as
+// soon as it exceeds these. [Cost] is the memory that a body can then take.
 const (
-	ItemsMost  = 10_000  // elements of an array, or members of an object: tasks, outcomes, signs of life, labels, IDs
+	ItemsMost  = 10_000  // elements of an array, or members of an object: tasks, outcomes, heartbeats, labels, IDs
 	ValuesMost = 1 << 20 // names and values in a body, all together
-	DepthMost  = 16      // arrays and objects inside each other
+	DepthMost  = 16      // nested arrays and objects
 )
 
-// ItemSize and ValueSize are about how many bytes of memory an empty item of a list and
-// any other value take at most, apart from the text that they have.
+// ItemSize and ValueSize are approximately the bytes of memory that an empty item of a
+// list and any other value take at most, apart from their text.
 const (
 	ItemSize  = 512
 	ValueSize = 64
 )
 
-// Cost is how many bytes of memory a body of n bytes can take at most when it is decoded.
+// Cost returns how many bytes of memory a body of n bytes can take at most when it is
+// decoded.
 func Cost(n int64) int64 {
 	const itemLeast, valueLeast = 3, 2 // bytes in JSON, as in {}, and 0,
 	return n + min(n/itemLeast, ItemsMost)*ItemSize + min(n/valueLeast, ValuesMost)*ValueSize
 }
 
-// Bounded returns a reader of the JSON in r that fails with [queue.ErrTooLarge] where
-// that has more than the bounds, or an item of a list, or another member of the
-// outermost object, of more than itemMost bytes. It checks each byte before the decoder
-// has it, and does not check that the text is JSON.
+// Bounded returns a reader of the JSON in r that fails with [queue.ErrTooLarge] where the
+// JSON exceeds the bounds, or where an item of a list, or another member of the
+// outermost object, has more than itemMost bytes. It checks each byte before the decoder
+// gets it. It does not check that the text is JSON.
 func Bounded(r io.Reader, itemMost int64) io.Reader { return &bounded{r: r, itemMost: itemMost} }
 
-// bounded counts what is in the JSON that goes through it.
+// bounded counts the values in the JSON that it reads.
 type bounded struct {
 	r        io.Reader
 	itemMost int64 // bytes
@@ -49,7 +50,7 @@ type bounded struct {
 	item            int64 // bytes of the present item
 }
 
-// Read is as [io.Reader] says.
+// Read implements [io.Reader].
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.err != nil {
 		return 0, b.err
@@ -96,8 +97,8 @@ func (b *bounded) enter(isArray bool) error {
 	return b.count(1)
 }
 
-// count counts another item of the array or object that the next byte is in. The first
-// one is counted also if there is none.
+// count counts another item of the array or object that the next byte is in. It counts
+// one item also in an empty array or object.
 func (b *bounded) count(n int) error {
 	b.items[b.depth] += n
 	b.values += n

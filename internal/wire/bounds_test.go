@@ -13,7 +13,7 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// list is the JSON of an array.
+// list returns the JSON of an array.
 func list(item string, n int) string {
 	return "[" + strings.TrimSuffix(strings.Repeat(item+",", n), ",") + "]"
 }
@@ -62,7 +62,7 @@ func TestC6_BodiesAreBounded(t *testing.T) {
 	}
 }
 
-// FuzzDecode compares reading a list an item at a time with reading it as a whole.
+// FuzzDecode compares decoding a list item by item with decoding it as a whole.
 func FuzzDecode(f *testing.F) {
 	for _, body := range []string{
 		`{"tasks":[{"kind":"k","labels":{"a":"b"}},{}]}`, `{"tasks":null}`, `{"tasks":[]}`, `{}`, `[]`, `null`,
@@ -75,7 +75,7 @@ func FuzzDecode(f *testing.F) {
 		var parts, whole wire.SubmitCall
 		err := wire.Decode(json.NewDecoder(strings.NewReader(body)), &parts)
 		if err != nil {
-			return // it may be stricter: null is no call, and names are written as they are
+			return // Decode may be stricter: it refuses null and names in another case
 		}
 		d := json.NewDecoder(strings.NewReader(body))
 		d.DisallowUnknownFields()
@@ -88,7 +88,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestC6_BodiesInParts: each call with a list reads what its client writes.
+// TestC6_BodiesInParts: the server decodes what the client encodes, for each call with a
+// list.
 func TestC6_BodiesInParts(t *testing.T) {
 	id := queue.ID{1}
 	for _, in := range []any{

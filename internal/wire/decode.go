@@ -8,12 +8,12 @@ import (
 )
 
 // HasList reports whether in is the body of a call with a list of tasks, outcomes or
-// signs of life, which may be much larger than one of them.
+// heartbeats, which may be much larger than one of them.
 func HasList(in any) bool { return membersOf(in) != nil }
 
-// Decode reads the body of a call into in, which is a pointer. It decodes lists an item
-// at a time, so that no more than one of them is there as text too. A member that in does
-// not have is an error: it asks for something that would not be done.
+// Decode decodes the body of a call into in, which is a pointer. It decodes lists item by
+// item, so that the text of only one item is in memory. A member that in does not have is
+// an error: it asks for something that would not be done.
 func Decode(d *json.Decoder, in any) error {
 	d.DisallowUnknownFields()
 	members := membersOf(in)
@@ -28,7 +28,7 @@ func Decode(d *json.Decoder, in any) error {
 		if err != nil {
 			return err
 		}
-		decode := members[name.(string)] // what is before a colon is a string, or an error
+		decode := members[name.(string)] // the token before a colon is a string, or an error
 		if decode == nil {
 			return fmt.Errorf("unknown field %q", name)
 		}
@@ -51,16 +51,16 @@ func membersOf(in any) map[string]member {
 	case *SettleCall:
 		return map[string]member{"outcomes": list(&in.Outcomes)}
 	case *BeatCall:
-		return map[string]member{"worker": whole(&in.Worker), "beats": list(&in.Beats)}
+		return map[string]member{"worker": value(&in.Worker), "beats": list(&in.Beats)}
 	case *queue.Reschedule:
 		return map[string]member{
-			"name": whole(&in.Name), "was": whole(&in.Was), "to": whole(&in.To), "tasks": list(&in.Tasks),
+			"name": value(&in.Name), "was": value(&in.Was), "to": value(&in.To), "tasks": list(&in.Tasks),
 		}
 	}
 	return nil
 }
 
-func whole(to any) member { return func(d *json.Decoder) error { return d.Decode(to) } }
+func value(to any) member { return func(d *json.Decoder) error { return d.Decode(to) } }
 
 func list[T any](to *[]T) member {
 	return func(d *json.Decoder) error {

@@ -9,10 +9,10 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// Problem is an error as RFC 9457 has it. Its Code is what programs go by.
+// Problem is an error in the form of RFC 9457. Programs distinguish errors by Code.
 type Problem struct {
 	Title  string `json:"title"`  // of the code
-	Status int    `json:"status"` // of the answer
+	Status int    `json:"status"` // of the response
 	Code   string `json:"code"`
 	Detail string `json:"detail"` // the error's text
 }
@@ -20,22 +20,22 @@ type Problem struct {
 // Internal is the code of errors that are the server's own fault.
 const Internal = "internal"
 
-// Codes of calls to a TCP address that are answered 401.
+// Codes of calls to a TCP address that are answered with status 401.
 const (
-	NoToken    = "token"       // the call has no header Authorization
+	NoToken    = "token"       // the call has no Authorization header
 	WrongToken = "wrong_token" // the header does not have the token of the server
 )
 
-// code is one of those that a call of a store can be answered.
+// code is an error of the store interface, with its name and status in a response.
 type code struct {
 	name   string
 	status int
 	err    error
 }
 
-// codesTable has the codes, those first that say more if an error is several.
-// ErrClosed is missing: it is the client that has not been closed, and if the
-// server's store has, another server may come.
+// codesTable has the codes. If an error matches several, the first one applies, so the
+// more specific ones come first. ErrClosed is missing: the client's store is not closed,
+// and if the server's is, another server may be started.
 var codesTable = [...]code{
 	{"unavailable", http.StatusServiceUnavailable, queue.ErrUnavailable},
 	{"too_large", http.StatusRequestEntityTooLarge, queue.ErrTooLarge},
@@ -46,7 +46,7 @@ var codesTable = [...]code{
 	{"not_found", http.StatusNotFound, queue.ErrNotFound},
 }
 
-// ProblemOf is an error as the client is told of it.
+// ProblemOf returns an error in the form that is sent to the client.
 func ProblemOf(err error) *Problem {
 	if errors.Is(err, queue.ErrClosed) {
 		err = fmt.Errorf("%w: the server's store is closed, try again when it has been started anew", queue.ErrUnavailable)
@@ -64,23 +64,23 @@ func ProblemOf(err error) *Problem {
 	}
 }
 
-// Err is the error that the problem was made of: its text, and which of those
-// that calls of a store can be answered. A code that is not known says that
-// nothing is known to have been done.
+// Err returns the error that the problem was made from: its text, and the error of
+// package queue that it wraps. An unknown code becomes [queue.ErrUnavailable], which says
+// that the result of the call is unknown.
 func (p *Problem) Err() error {
 	for _, c := range codesTable {
 		if p.Code == c.name {
-			return &told{text: p.Detail, kind: c.err}
+			return &remoteError{text: p.Detail, kind: c.err}
 		}
 	}
 	return fmt.Errorf("%w: %s", queue.ErrUnavailable, p.Detail)
 }
 
-// told is an error that somebody else has found.
-type told struct {
+// remoteError is an error that the server has returned.
+type remoteError struct {
 	text string
 	kind error
 }
 
-func (e *told) Error() string { return e.text }
-func (e *told) Unwrap() error { return e.kind }
+func (e *remoteError) Error() string { return e.text }
+func (e *remoteError) Unwrap() error { return e.kind }

@@ -40,7 +40,7 @@ func TestC6_ProblemsKeepTheirErrors(t *testing.T) {
 			queue.ErrInvalid, queue.ErrNotFound, queue.ErrFull, queue.ErrTooLarge, queue.ErrStale, queue.ErrUnavailable,
 			queue.ErrClosed, queue.ErrChanged,
 		} {
-			if errors.Is(got, kind) != (kind == test.want) { //nolint:errorlint // which one it is
+			if errors.Is(got, kind) != (kind == test.want) { //nolint:errorlint // whether it is the same error
 				t.Errorf("%v arrives as %v; that it is %v: %t", sent, got, kind, errors.Is(got, kind))
 			}
 		}
@@ -49,6 +49,6 @@ func TestC6_ProblemsKeepTheirErrors(t *testing.T) {
 		}
 	}
 	if err := (&wire.Problem{Code: "of a later version", Detail: "why"}).Err(); !errors.Is(err, queue.ErrUnavailable) {
-		t.Errorf("a code that is not known is %v", err)
+		t.Errorf("an unknown code is %v", err)
 	}
 }

@@ -1,11 +1,10 @@
-// Package wire is what a store over HTTP and its server say to each other:
-// where the calls of queue.Store are, what their bodies are, and how errors are
-// told. Everything else is JSON of the contract's own types.
+// Package wire is the protocol between a store over HTTP and its server: the paths of the
+// calls of queue.Store, the types of their bodies, and the form of errors. Everything
+// else is JSON of the types of package queue.
 //
-// A call is a POST with a body of JSON, or a GET if it has next to nothing to
-// say, and is answered with 200 and JSON, or with a [Problem]. What is answered
-// without an end is a stream of lines, each a value in JSON; an empty line says
-// that the server is alive.
+// A call is a POST with a body of JSON, or a GET if it has few parameters, and is
+// answered with 200 and JSON, or with a [Problem]. An endless response is a stream of
+// lines, each a value in JSON; an empty line is a sign of life of the server.
 package wire
 
 import (
@@ -14,76 +13,77 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// Where the calls are. The first part is the version: a server of another one
-// answers 404, and does nothing that was meant otherwise.
+// The paths of the calls. The first part is the version: a server of another version
+// answers 404, so that it does not misinterpret the call.
 const (
 	Submit    = "/v1/submit"    // POST SubmitCall: Receipts
 	Claim     = "/v1/claim"     // POST queue.Claim: queue.Claimed
 	Settle    = "/v1/settle"    // POST SettleCall: Settled
 	Beat      = "/v1/beat"      // POST BeatCall: Answers
 	Command   = "/v1/command"   // POST queue.Command: Changed
-	Find      = "/v1/find"      // POST FindCall: Tasks; a filter is too long for a URL
+	Find      = "/v1/find"      // POST FindCall: Tasks; a POST as a filter is too long for a URL
 	Explain   = "/v1/explain"   // GET with an id: Reasons
 	Stats     = "/v1/stats"     // GET: queue.Stats
-	Configure = "/v1/configure" // POST ConfigureCall: nothing
-	Pause     = "/v1/pause"     // POST PauseCall: nothing
+	Configure = "/v1/configure" // POST ConfigureCall: empty
+	Pause     = "/v1/pause"     // POST PauseCall: empty
 	Settings  = "/v1/settings"  // GET: AllSettings
 	Schedules = "/v1/schedules" // GET: AllSchedules
-	// Reschedule is a POST of queue.Reschedule: nothing.
+	// Reschedule is a POST of queue.Reschedule: empty.
 	Reschedule = "/v1/reschedule"
 
 	Tend  = "/v1/tend"  // POST TendCall: Tended
 	Ready = "/v1/ready" // GET with queues: a stream of Signal
 	Watch = "/v1/watch" // GET: a stream of queue.Event
-	// Log is a GET with an id, and a Range if not all is wanted: Bytes. With a size
-	// it waits, no longer than Alive, until the log has another one or the task is
+	// Log is a GET with an id, and a Range header for a part: Bytes. With a size
+	// it waits, at most Alive, until the size of the log differs or the task is
 	// finished. See LogFile for logs that lose their beginning.
 	Log = "/v1/log"
 	// Jobs is a POST of JobsCall: JobsState.
 	Jobs = "/v1/jobs"
 )
 
-// The parameters of the calls by GET.
+// The parameters of the GET calls.
 const (
 	QueryID    = "id"    // of a task, once
 	QueryQueue = "queue" // once for each queue
-	QuerySize  = "size"  // of a log, in bytes, as the client knows it; 0 also of one that is not there
+	QuerySize  = "size"  // of a log, in bytes, as the client knows it; 0 also if there is no log
 )
 
 // The headers.
 const (
-	// Now is the time by the clock of who sends it, in RFC 3339 with nanoseconds.
-	// If the two are a second or more apart, the server converts the times of a call to
-	// its own clock, and the answer with all its times, Now among them, to the
-	// client's. Else the client knows from those of a call and its answer how far apart
-	// the clocks are.
+	// Now is the time by the clock of the sender, in RFC 3339 with nanoseconds. If the
+	// two clocks are a second or more apart, the server converts the times of a call to
+	// its own clock, and all times of the answer, Now among them, to the client's.
+	// Otherwise the client computes the difference from the headers of a call and its
+	// answer.
 	Now = "Stint-Now"
-	// Key names a Claim or a Command, which would not be the same if it were done
-	// again, so that a repetition is told what the first has done. It is chosen at
-	// random, and answered as draft-ietf-httpapi-idempotency-key-header says: with
-	// 422 if another call has had it.
+	// Key identifies a Claim or a Command, which are not idempotent, so that a repetition
+	// gets the answer of the first. It is chosen at random. Following
+	// draft-ietf-httpapi-idempotency-key-header, the answer is 422 if another call has
+	// had it.
 	Key = "Idempotency-Key"
-	// Client names the program that calls, in any words but none. Every call has it:
-	// browsers let no page of another site send a header of such a name, so what has
-	// it comes from no such page, whatever else the browser says or leaves out.
+	// Client names the calling program, in any non-empty form. It is required in every
+	// call: browsers do not let a page of another site send a header with such a name, so
+	// a call that has it does not come from such a page, whatever other headers the
+	// browser sends.
 	Client = "Stint-Client"
-	// LogFile identifies the file that the bytes of a log are counted in. It changes when
-	// the log loses its beginning, and not when the log grows or the server is started
-	// again. The answer to Log has it, unless the server does not know. If the request has
+	// LogFile identifies the file in which the bytes of a log are counted. It changes
+	// when the log loses its beginning, and not when the log grows or the server is
+	// restarted. The answer to Log has it, if the server knows it. If the request has
 	// another one than the log, it is answered at once and with all of the log, whatever
 	// its Range and size: what the client knows is of another file.
 	LogFile = "Stint-Log-File"
 )
 
-// What a call may ask for at most.
+// The maximum that a call may ask for.
 const (
 	ClaimMost = 1000 // tasks
 	PageMost  = 1000 // tasks
 	// BytesMost is how many bytes of tasks, by their Size, an answer to a Claim or a Find
-	// has before its last one. A call that names more, or none, is answered as if it
-	// named this.
+	// may have before its last task. A call that asks for more, or does not say, is
+	// answered as if it asked for this.
 	BytesMost  = 16 << 20
-	QueuesMost = 256 // of a stream of signals
+	QueuesMost = 256 // queues of a stream of signals
 )
 
 // The types of bodies.
@@ -94,13 +94,14 @@ const (
 	Bytes       = "application/octet-stream"
 )
 
-// Alive is how often a server writes an empty line to a stream that has nothing
-// to say. A client that hears nothing for thrice as long takes the server for
+// Alive is how often a server writes an empty line to a stream without other
+// output. A client that receives nothing for three times as long considers the server
 // dead.
 const Alive = 10 * time.Second
 
 // JobsCall asks how many tasks the server's own process runs at once, and changes that
-// if To is not empty. To is what stint serve -j takes, as in 8 or 50%.
+// number if To is not empty. To has the form of the argument of stint serve -j, as in 8
+// or 50%.
 type JobsCall struct {
 	To string `json:"to,omitempty"`
 }
@@ -109,10 +110,10 @@ type JobsCall struct {
 type JobsState struct {
 	Most    int      `json:"most"`
 	Running int      `json:"running"`
-	Notes   []string `json:"notes,omitempty"` // what a user should know of a change
+	Notes   []string `json:"notes,omitempty"` // what a user should know about a change
 }
 
-// SubmitCall and Receipts are Submit's.
+// SubmitCall is the body of Submit, and Receipts is its answer.
 type SubmitCall struct {
 	Tasks []queue.NewTask `json:"tasks"`
 }
@@ -122,23 +123,23 @@ type Receipts struct {
 	Receipts []queue.Receipt `json:"receipts"`
 }
 
-// SettleCall and Settled are Settle's.
+// SettleCall is the body of Settle, and Settled is its answer.
 type SettleCall struct {
 	Outcomes []queue.Outcome `json:"outcomes"`
 }
 
-// Settled has the answer to each outcome: nil if it was taken.
+// Settled has the result of each outcome: nil if it was accepted.
 type Settled struct {
 	Answers []*Problem `json:"answers"`
 }
 
-// BeatCall and Answers are Beat's.
+// BeatCall is the body of Beat, and Answers is its answer.
 type BeatCall struct {
 	Worker queue.Worker `json:"worker"`
 	Beats  []queue.Beat `json:"beats"`
 }
 
-// Answers are in the order of the beats.
+// Answers are in the order of the heartbeats.
 type Answers struct {
 	Answers []queue.Answer `json:"answers"`
 }
@@ -148,52 +149,53 @@ type Changed struct {
 	Changed int `json:"changed"`
 }
 
-// FindCall and Tasks are Find's.
+// FindCall is the body of Find, and Tasks is its answer.
 type FindCall struct {
 	Filter queue.Filter `json:"filter"`
 	Page   queue.Page   `json:"page"`
 }
 
-// Tasks is a page. More says that it may have ended early because of the bytes of its
-// tasks: then it is not known to be the last one, though it has fewer than were asked for.
+// Tasks is a page. More says that the page may have ended early because of the bytes of
+// its tasks: it may then not be the last one although it has fewer tasks than were asked
+// for.
 type Tasks struct {
 	Tasks []queue.Task `json:"tasks"`
 	More  bool         `json:"more,omitempty"`
 }
 
-// Reasons are what Explain finds.
+// Reasons is the answer to Explain.
 type Reasons struct {
 	Reasons []queue.Reason `json:"reasons"`
 }
 
-// ConfigureCall is Configure's.
+// ConfigureCall is the body of Configure.
 type ConfigureCall struct {
 	Queue  string       `json:"queue"`
 	Change queue.Change `json:"change"`
 }
 
-// PauseCall is PauseQueue's.
+// PauseCall is the body of Pause.
 type PauseCall struct {
 	Queue string       `json:"queue"`
-	Pause *queue.Pause `json:"pause"` // nil ends one
+	Pause *queue.Pause `json:"pause"` // nil ends a pause
 }
 
-// AllSettings are those of each queue.
+// AllSettings are the settings of each queue.
 type AllSettings struct {
 	Settings map[string]queue.Configured `json:"settings"`
 }
 
-// AllSchedules are in the order of their names.
+// AllSchedules are sorted by name.
 type AllSchedules struct {
 	Schedules []queue.Schedule `json:"schedules"`
 }
 
-// TendCall and Tended are Tend's.
+// TendCall is the body of Tend, and Tended is its answer.
 type TendCall struct {
 	Limit int `json:"limit"`
 }
 
-// Tended says when there is more to do.
+// Tended says when more maintenance is due.
 type Tended struct {
 	Next time.Time `json:"next,omitzero"`
 }
