@@ -1,7 +1,6 @@
-// Package bench measures the scheduler, the limiter and stint run on the
-// machine that it runs on, in a few seconds. It is for a first impression and
-// for comparing machines; comparisons with other software need more care, and
-// are in the bench directory of the source.
+// Package bench measures the scheduler, the limiter and stint run on this machine in a
+// few seconds. It gives a first impression and compares machines; comparisons with other
+// software need more care, and are in the bench directory of the source.
 package bench
 
 import (
@@ -23,10 +22,10 @@ type Case struct {
 	measure func(ctx context.Context, each time.Duration) ([]Row, error)
 }
 
-// Name says what the case measures.
+// Name returns what the case measures.
 func (c Case) Name() string { return c.name }
 
-// Measure takes about the given time and returns what it has found.
+// Measure measures for about the given time and returns the results.
 func (c Case) Measure(ctx context.Context, each time.Duration) ([]Row, error) {
 	return c.measure(ctx, each)
 }
@@ -43,12 +42,12 @@ func Cases() []Case {
 	}
 }
 
-// rounds is how often a loop is measured. The fastest counts: everything that
-// disturbs a loop makes it slower.
+// rounds is how often a loop is measured. The fastest round counts, since every
+// disturbance makes a loop slower.
 const rounds = 5
 
-// perOp runs loop for about the given time in all, and returns the nanoseconds
-// that one of its operations takes. loop runs n operations.
+// perOp runs loop for about the given time in all, and returns the time of one of its
+// operations in nanoseconds. loop runs n operations.
 func perOp(each time.Duration, loop func(n int)) float64 {
 	n := 1
 	for {

@@ -9,8 +9,8 @@ import (
 	stint "github.com/stintgo/stint"
 )
 
-// tiered is a scheduler as it is used: with caps, so that nothing is measured
-// that a real one would not have.
+// tiered returns a scheduler with caps, as real ones have, so that their cost is measured
+// too.
 func tiered(limit int) stint.Scheduler {
 	return stint.New(limit, stint.Config{Caps: stint.Caps{Low: max(limit/2, 1)}})
 }
@@ -96,15 +96,15 @@ func limiterTry(_ context.Context, each time.Duration) ([]Row, error) {
 	return []Row{{Name: "limiter, take a token", Value: ns, Unit: "ns"}}, nil
 }
 
-// limiterRate is what the limiter is asked to keep to, in tokens per second.
+// limiterRate is the rate of the measured limiter, in tokens per second.
 const limiterRate = 100_000
 
-// limiterAccuracy counts what a limiter lets through to many callers, and
-// compares it with what its rate earns in the same time.
+// limiterAccuracy compares the number of tokens that a limiter gives to many callers with
+// the number that its rate earns in the same time.
 func limiterAccuracy(ctx context.Context, each time.Duration) ([]Row, error) {
 	const capacity = limiterRate / 100
 	l := stint.NewLimiter(limiterRate, stint.LimiterConfig{Capacity: capacity})
-	l.Try(capacity) // begin without savings
+	l.Try(capacity) // begin with an empty bucket
 	ctx, cancel := context.WithTimeout(ctx, max(each, time.Second))
 	defer cancel()
 	var taken atomic.Int64

@@ -20,8 +20,8 @@ import (
 	"github.com/stintgo/stint/retry"
 )
 
-// processes measures how many processes of true(1) a second stint run gets
-// through, beside a loop that does nothing but start and wait.
+// processes measures how many processes of true(1) stint run executes per second,
+// compared with a loop that only starts processes and waits for them.
 func processes(ctx context.Context, each time.Duration) ([]Row, error) {
 	program, err := proc.Look("true")
 	if err != nil {
@@ -74,13 +74,13 @@ type spawner struct {
 	logs         int
 }
 
-// bare starts processes and waits for them, no more.
+// bare only starts processes and waits for them.
 func (b *spawner) bare(n int) error {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = null.Close() }() // nothing is written to it
+	defer func() { _ = null.Close() }() // never written to
 	spec := proc.Spec{
 		Path: b.program, Args: []string{b.program}, Env: os.Environ(), Files: [3]*os.File{null, null, null},
 	}
@@ -120,7 +120,7 @@ func (b *spawner) logged(n int) error {
 	return err
 }
 
-// run is stint run of n jobs with its usual grouping of output.
+// run executes n jobs like stint run, with its default grouping of output.
 func (b *spawner) run(n int, log *joblog.Log) error {
 	command, err := run.NewCommand([]string{b.program}, run.CommandConfig{Shell: run.ShellNever, NoInput: true})
 	if err != nil {

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// Delay keeps a time between the starts of jobs.
+// Delay keeps a minimum time between the starts of jobs.
 type Delay struct {
 	turn  turn
 	every time.Duration
-	next  time.Time // when the next may start; belongs to whoever has the turn
+	next  time.Time // when the next job may start; owned by the holder of turn
 }
 
 var _ Gate = (*Delay)(nil)
 
-// NewDelay returns a gate that opens once in a while: every so often.
+// NewDelay returns a gate that lets one job through per interval.
 func NewDelay(every time.Duration) *Delay { return &Delay{turn: newTurn(), every: every} }
 
-// Wait blocks until the delay after the last start is over.
+// Wait blocks until the delay after the last start has passed.
 func (d *Delay) Wait(ctx context.Context) error {
 	if err := d.turn.take(ctx); err != nil {
 		return err

@@ -1,5 +1,5 @@
-// Package gate holds the start of jobs back: until the machine has memory or
-// processors to spare, or some time has passed since the last start.
+// Package gate delays the start of jobs: until the machine has memory or processors to
+// spare, or some time has passed since the last start.
 package gate
 
 import (
@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// pollEvery is how often a closed gate looks again. The kernel renews the load
-// average every five seconds; memory changes faster.
+// pollEvery is how often a closed gate checks again. The kernel updates the load average
+// every five seconds; memory changes faster.
 const pollEvery = 250 * time.Millisecond
 
-// turn lets one caller through a gate at a time, so that each sees the effect
-// of the one before. A mutex could not be given up when the context ends.
+// turn lets one caller through a gate at a time, so that each sees the effect of the one
+// before. It is a channel, since waiting for a mutex cannot be cancelled.
 type turn chan struct{}
 
 func newTurn() turn { return make(turn, 1) }
@@ -41,7 +41,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// poll returns when open says so.
+// poll returns when open returns true or an error.
 func poll(ctx context.Context, open func() (bool, error)) error {
 	for {
 		if ok, err := open(); ok || err != nil {
@@ -55,8 +55,7 @@ func poll(ctx context.Context, open func() (bool, error)) error {
 
 // Gate is passed by a job before it starts.
 type Gate interface {
-	// Wait blocks until the gate is open. It returns ctx's cause if ctx ends
-	// first, and an error if the gate cannot say whether it is open. It may be
-	// called from any goroutine.
+	// Wait blocks until the gate is open. It returns ctx's cause if ctx ends first, and
+	// an error if the state of the gate is unknown. It is safe for concurrent use.
 	Wait(ctx context.Context) error
 }

@@ -35,7 +35,7 @@ func TestDelay_ContextEnds(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		results := make(chan error)
-		for range 2 { // one waits for the time, one for its turn
+		for range 2 { // one waits for the time, the other for its turn
 			go func() { results <- g.Wait(ctx) }()
 		}
 		for range 2 {
@@ -57,7 +57,7 @@ func TestLoad(t *testing.T) {
 		go func() { passed <- g.Wait(t.Context()) }()
 		for _, change := range []func(){
 			func() { load.Store(2) },
-			func() { young.Store(1); load.Store(1) }, // one job that the average does not show yet
+			func() { young.Store(1); load.Store(1) }, // one job that the average does not include yet
 			func() { young.Store(0) },
 		} {
 			time.Sleep(time.Minute)

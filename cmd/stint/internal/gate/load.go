@@ -18,11 +18,11 @@ type Load struct {
 
 var _ Gate = (*Load)(nil)
 
-// NewLoad returns a gate that is open while the load is below most. read gives
-// the load, [ReadLoad] for the machine's. young gives the number of running
-// jobs that were started so recently that the load average, a mean over a
-// minute, does not show them yet: without them a whole batch would start on an
-// idle machine before the first of it is felt.
+// NewLoad returns a gate that is open while the load is below most. read returns the
+// load, [ReadLoad] that of the machine. young returns the number of running jobs that
+// were started so recently that the load average, a mean over a minute, does not include
+// them yet: without them a whole batch would start on an idle machine before the load of
+// the first job shows.
 func NewLoad(most float64, read func() (float64, error), young func() int) *Load {
 	return &Load{turn: newTurn(), most: most, read: read, young: young}
 }

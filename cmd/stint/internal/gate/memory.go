@@ -17,13 +17,13 @@ type Memory struct {
 
 var _ Gate = (*Memory)(nil)
 
-// NewMemory returns a gate that is open while at least least bytes are
-// available. read gives the available bytes, [ReadMemory] for the machine's.
+// NewMemory returns a gate that is open while at least least bytes are available. read
+// returns the available bytes, [ReadMemory] those of the machine.
 func NewMemory(least int64, read func() (int64, error)) *Memory {
 	return &Memory{turn: newTurn(), least: least, read: read}
 }
 
-// Wait blocks until there is memory enough.
+// Wait blocks until enough memory is available.
 func (m *Memory) Wait(ctx context.Context) error {
 	if err := m.turn.take(ctx); err != nil {
 		return err
@@ -35,8 +35,8 @@ func (m *Memory) Wait(ctx context.Context) error {
 	})
 }
 
-// ReadMemory returns the bytes that programs can have without swapping, by the
-// kernel's own estimate.
+// ReadMemory returns the bytes that programs can allocate without swapping, by the
+// kernel's estimate.
 func ReadMemory() (int64, error) {
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {

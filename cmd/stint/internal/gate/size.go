@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// ParseSize reads a number of bytes: 4096, 500M, 1.5G, 2GiB, 1GB. K, M, G and T
-// are powers of 1024, with or without iB behind them; KB, MB, GB and TB powers
-// of 1000. Letter case does not matter.
+// ParseSize parses a number of bytes: 4096, 500M, 1.5G, 2GiB, 1GB. K, M, G and T are
+// powers of 1024, with or without iB after them; KB, MB, GB and TB are powers of 1000.
+// Letter case does not matter.
 func ParseSize(text string) (int64, error) {
 	number := strings.TrimRight(text, "kKmMgGtTiIbB")
 	unit, ok := sizeUnit(strings.ToLower(text[len(number):]))
 	value, err := strconv.ParseFloat(number, 64)
 	size := value * unit
-	// Written so that NaN is refused too.
+	// This form refuses NaN too.
 	if !ok || err != nil || !(size >= 0 && size < math.MaxInt64) {
 		return 0, fmt.Errorf("size %q: give bytes, with K, M, G or T for powers of 1024, as in 500M or 1.5G", text)
 	}

@@ -1,4 +1,4 @@
-// Package halt decides when a run has seen enough: the rule of --halt.
+// Package halt implements the rule of --halt, which decides when a run stops early.
 package halt
 
 import (
@@ -7,27 +7,27 @@ import (
 	"strings"
 )
 
-// When says what happens to running jobs once a rule has been met.
+// When says what happens to running jobs once a rule is met.
 type When uint8
 
-// The moments.
+// The values of When.
 const (
 	Never When = iota
 	Soon       // no more jobs are started
-	Now        // and those that run are ended
+	Now        // and running jobs are ended
 )
 
-// What is counted.
+// What says which jobs a rule counts.
 type What uint8
 
-// The things that are counted.
+// The values of What.
 const (
 	Fail What = iota
 	Success
 	Done
 )
 
-// Rule says when to halt. The zero value never does.
+// Rule says when to halt. The zero value never halts.
 type Rule struct {
 	When    When
 	What    What
@@ -38,7 +38,7 @@ type Rule struct {
 const usage = "use never, or now or soon with a count, as in now,fail=1 or soon,done=5, " +
 	"or with a share of the jobs that have ended, as in soon,fail=10%"
 
-// Parse reads a rule as GNU parallel writes them: never, or when,what=amount.
+// Parse parses a rule in the syntax of GNU parallel: never, or when,what=amount.
 func Parse(text string) (Rule, error) {
 	if text == "never" || text == "" {
 		return Rule{}, nil
@@ -89,12 +89,10 @@ func (r *Rule) parseAmount(amount string) error {
 	return nil
 }
 
-// Met reports whether the rule is met when so many jobs have succeeded and
-// failed.
+// Met reports whether the rule is met when that many jobs have succeeded and failed.
 //
-// A share is judged only once so many jobs have ended that one of them is not
-// above it by itself: ten for 10 %. Otherwise the first job, if it failed,
-// would be 100 % of all.
+// A percentage is checked only once so many jobs have ended that a single one is not
+// above it: ten for 10 %. Otherwise the first job, if it failed, would be 100 % of all.
 func (r Rule) Met(succeeded, failed int) bool {
 	if r.When == Never {
 		return false

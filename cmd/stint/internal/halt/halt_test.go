@@ -65,8 +65,8 @@ func TestMet(t *testing.T) {
 	}
 }
 
-// A rule that parses is met in the end if everything counts for it, and never
-// before anything has ended.
+// Every rule that parses is met eventually if all jobs count for it, and never before a
+// job has ended.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"never", "now,fail=1", "soon,fail=10%", "soon,success=3", "now,done=2", ",=%"} {
 		f.Add(seed)

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// Splitter cuts an input into the fields {1}, {2} … The zero value does not
-// cut: the input is its only field.
+// Splitter cuts an input into the fields {1}, {2} … The zero value does not cut: the
+// input is its only field.
 type Splitter struct {
-	text    string         // a separator that stands for itself
+	text    string         // a literal separator
 	pattern *regexp.Regexp // or a regular expression
 }
 
-// ParseSplitter reads a column separator. One character stands for itself, so
-// that '|' and '.' mean what they look like; \t, \n, \0 and \\ are understood;
-// anything longer is a regular expression (RE2).
+// ParseSplitter parses a column separator. One character stands for itself, so that '|'
+// and '.' are literal; \t,
+// , \0 and \\ are escapes; anything longer is a regular expression (RE2).
 func ParseSplitter(text string) (Splitter, error) {
 	if text == "" {
 		return Splitter{}, fmt.Errorf("the column separator is empty: give a character or a regular expression")
@@ -30,7 +30,8 @@ func ParseSplitter(text string) (Splitter, error) {
 	return Splitter{pattern: pattern}, nil
 }
 
-// ParseDelimiter reads what ends a record: one character, or \n, \t, \0.
+// ParseDelimiter parses the end of a record: one character, or
+// , \t, \0.
 func ParseDelimiter(text string) (byte, error) {
 	if c, ok := parseChar(text); ok && len(string(c)) == 1 {
 		return byte(c), nil
@@ -56,7 +57,7 @@ func parseChar(text string) (rune, bool) {
 	return runes[0], true
 }
 
-// Splits reports whether s cuts at all.
+// Splits reports whether s cuts inputs.
 func (s Splitter) Splits() bool { return s.text != "" || s.pattern != nil }
 
 // Split returns the fields of record, at least one.

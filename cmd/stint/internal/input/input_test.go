@@ -214,7 +214,7 @@ func TestInterruptible(t *testing.T) {
 	}
 	result := make(chan error)
 	go func() {
-		_, err := r.Read(b) // nothing comes: only the context ends this
+		_, err := r.Read(b) // no input comes: only the context ends this
 		result <- err
 	}()
 	cause := errors.New("halted")

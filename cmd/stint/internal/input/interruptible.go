@@ -8,13 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Interruptible returns a reader of f whose blocked Read returns ctx's cause
-// when ctx ends. A plain read of a terminal or a pipe would hold its goroutine
-// until input comes, however long ago everybody stopped caring. Making the
-// descriptor non-blocking is no way out: it is shared with the shell.
+// Interruptible returns a reader of f whose blocked Read returns ctx's cause when ctx
+// ends. A plain read of a terminal or a pipe would block its goroutine until input comes,
+// long after the run has ended. Making the descriptor non-blocking is not an option: it
+// is shared with the shell.
 //
-// The reader is for one goroutine. Call stop when done: it frees what the
-// reader holds, and leaves f open.
+// The reader is for one goroutine. Call stop when done: it frees the reader's resources
+// and leaves f open.
 func Interruptible(ctx context.Context, f *os.File) (r io.Reader, stop func(), err error) {
 	wakeRead, wakeWrite, err := os.Pipe()
 	if err != nil {
@@ -22,8 +22,8 @@ func Interruptible(ctx context.Context, f *os.File) (r io.Reader, stop func(), e
 	}
 	cancel := context.AfterFunc(ctx, func() { _ = wakeWrite.Close() })
 	stop = func() {
-		// Where AfterFunc has run, or is running, it closes the file itself;
-		// closing it twice only answers an error.
+		// If AfterFunc has run, or is running, it closes the file itself; a second close
+		// only returns an error.
 		cancel()
 		_ = wakeWrite.Close()
 		_ = wakeRead.Close()
@@ -32,10 +32,10 @@ func Interruptible(ctx context.Context, f *os.File) (r io.Reader, stop func(), e
 }
 
 type interruptible struct {
-	ctx  context.Context //nolint:containedctx // io.Reader has no place for it
+	ctx  context.Context //nolint:containedctx // io.Reader has no parameter for it
 	fd   int
-	wake int32    // becomes readable, at its end, when ctx ends
-	keep *os.File // keeps wake from being closed by the collector
+	wake int32    // becomes readable (end of file) when ctx ends
+	keep *os.File // keeps the garbage collector from closing wake
 }
 
 // Read waits until there is input or ctx has ended.

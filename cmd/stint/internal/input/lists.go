@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// List is one list of inputs on the command line, as it is typed.
+// List is one list of inputs on the command line, unparsed.
 type List struct {
 	Values []string
-	File   string // that has the values; - is standard input; empty: there is none
-	// Linked: its first value goes with the first of the list before it, its
-	// second with the second, and so on.
+	File   string // the file with the values; - is standard input; empty: no file
+	// Linked: its first value goes with the first of the list before it, its second with
+	// the second, and so on.
 	Linked bool
 }
 
-// marker stands before lists of inputs on the command line.
+// marker precedes lists of inputs on the command line.
 type marker struct{ files, linked bool }
 
-// markersTable has the markers that GNU parallel has, with the same meaning.
+// markersTable has the markers of GNU parallel, with the same meaning.
 var markersTable = map[string]marker{
 	":::":   {},
 	":::+":  {linked: true},
@@ -29,17 +29,16 @@ var markersTable = map[string]marker{
 
 // Errors of the lists on the command line.
 var (
-	// ErrEmptyList answers a marker with nothing behind it. Most likely that is a
-	// glob that matched nothing under nullglob: better an error than the wrong
-	// inputs.
+	// ErrEmptyList is the error of a marker without inputs. Most likely a glob matched
+	// nothing under nullglob, and running with the wrong inputs would be worse.
 	ErrEmptyList = errors.New("has no inputs after it")
-	// ErrUnlinked answers a list that is linked to nothing.
+	// ErrUnlinked is the error of a linked list without a list before it.
 	ErrUnlinked = errors.New("links its inputs to those of the list before it, and there is none: leave out the +")
 )
 
-// SplitArgs separates a command from the lists of inputs that follow it, each
-// after a marker: ::: before inputs, :::: before files of inputs, either with a +
-// if they are linked. Without a marker lists is nil: inputs come from a stream.
+// SplitArgs separates a command from the lists of inputs that follow it, each after a
+// marker: ::: before inputs, :::: before files of inputs, either with a + if they are
+// linked. Without a marker, lists is nil: inputs come from a stream.
 func SplitArgs(args []string) (command []string, lists []List, err error) {
 	at := nextMarker(args)
 	command, args = args[:at], args[at:]
@@ -76,11 +75,11 @@ func nextMarker(args []string) int {
 	return len(args)
 }
 
-// Group is lists whose values go together: the first of each, the second of
-// each, and so on until the shortest ends.
+// Group is a set of linked lists: their first values go together, their second values,
+// and so on until the shortest list ends.
 type Group [][]string
 
-// Len is the number of values that the shortest list has.
+// Len returns the length of the shortest list.
 func (g Group) Len() int {
 	n := len(g[0])
 	for _, list := range g {
@@ -89,7 +88,7 @@ func (g Group) Len() int {
 	return n
 }
 
-// Longest is the number of values that the longest list has.
+// Longest returns the length of the longest list.
 func (g Group) Longest() (n int) {
 	for _, list := range g {
 		n = max(n, len(list))
@@ -114,8 +113,8 @@ func Product(groups []Group) iter.Seq[[]string] {
 	}
 }
 
-// Count is the number of elements that [Product] yields. It wraps around for
-// lists whose product nobody could run.
+// Count returns the number of elements that [Product] yields. It overflows for products
+// too large to run.
 func Count(groups []Group) int {
 	n := 1
 	for _, group := range groups {
@@ -134,8 +133,8 @@ func pick(groups []Group, index []int) []string {
 	return words
 }
 
-// advance counts index up by one, like an odometer, and reports whether it did
-// not start over.
+// advance counts index up by one, like an odometer. It returns false when index starts
+// over.
 func advance(groups []Group, index []int) bool {
 	for i := len(index) - 1; i >= 0; i-- {
 		if index[i]++; index[i] < groups[i].Len() {

@@ -11,30 +11,30 @@ import (
 	"iter"
 )
 
-// MaxRecord is the longest record in bytes. Linux passes no argument above
-// 128 KiB, so a longer record is a wrong separator, not an input.
+// MaxRecord is the longest record in bytes. Linux passes no argument above 128 KiB, so a
+// longer record means a wrong separator.
 const MaxRecord = 1 << 20
 
-// Errors of an input that no job can be made of.
+// Errors of an input that cannot become an argument.
 var (
-	// ErrLong answers a record above [MaxRecord].
+	// ErrLong is the error of a record above [MaxRecord].
 	ErrLong = errors.New("longer than 1 MiB: does the input use another separator? See -0 and -d")
-	// ErrNUL answers a record with a NUL byte, which no argument can hold.
+	// ErrNUL is the error of a record with a NUL byte, which arguments cannot contain.
 	ErrNUL = errors.New("holds a NUL byte: use -0 if NUL separates the inputs")
 )
 
-// Records iterates over the records of r, which sep ends; the last may lack
-// it. Empty records are left out: an empty argument is nearly always a stray
-// blank line, and "rm -r dir/{}" shows what it would do. A failed read, or a
-// record that no argument could hold, is yielded as the last element.
+// Records iterates over the records of r, which end with sep; the last may lack it. Empty
+// records are skipped: an empty argument is nearly always a stray blank line, and
+// dangerous in "rm -r dir/{}". A failed read, or a record that cannot be an argument, is
+// yielded as the last element.
 func Records(r io.Reader, sep byte) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		records(bufio.NewReaderSize(r, 64<<10), sep, false, yield)
 	}
 }
 
-// AllRecords is [Records] with the empty ones, which count where records are
-// linked to those of another list by their numbers.
+// AllRecords is [Records] with empty records, which count in lists that are linked to
+// others by position.
 func AllRecords(r io.Reader, sep byte) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		records(bufio.NewReaderSize(r, 64<<10), sep, true, yield)
@@ -64,9 +64,9 @@ func records(buffered *bufio.Reader, sep byte, empty bool, yield func(string, er
 	}
 }
 
-// next returns the next record without its separator. The slice is valid until
-// the next call. At the end of the stream the error is io.EOF, bare, together
-// with what stood after the last separator.
+// next returns the next record without its separator. The slice is valid until the next
+// call. At the end of the stream the error is io.EOF, unwrapped, together with the data
+// after the last separator.
 func next(r *bufio.Reader, sep byte) ([]byte, error) {
 	piece, err := r.ReadSlice(sep)
 	if err == nil {

@@ -1,4 +1,4 @@
-// Package jobcount reads how many jobs may run at once: the value of -j.
+// Package jobcount parses the value of -j: how many jobs may run at once.
 package jobcount
 
 import (
@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// Machine is what the number can depend on.
+// Machine has the values that the number can depend on.
 type Machine struct {
-	CPUs int // that this process may use
-	Most int // jobs that the system allows; what 0 stands for
+	CPUs int // available to this process
+	Most int // how many jobs the system allows; the meaning of 0
 }
 
-// Parse reads a number of jobs: 8; 0 for as many as the system allows; 50% of
-// the processors, rounded down; +2 or -1 for that many more or fewer than there
-// are processors. The result is from 1 to m.Most.
+// Parse parses a number of jobs: 8; 0 for as many as the system allows; 50% of the
+// processors, rounded down; +2 or -1 for that many more or fewer than the processors. The
+// result is from 1 to m.Most.
 func Parse(text string, m Machine) (int, error) {
 	n, err := parse(text, m)
 	if err != nil {
@@ -25,8 +25,8 @@ func Parse(text string, m Machine) (int, error) {
 	return int(min(max(n, 1), int64(m.Most))), nil
 }
 
-// Fits reports whether the system allows the number of jobs that a text asks for. 0 asks
-// for no more than that.
+// Fits reports whether the system allows the number of jobs that a text asks for. 0
+// always fits.
 func Fits(text string, m Machine) bool {
 	n, err := parse(text, m)
 	return err != nil || n == allOfThem || n <= int64(m.Most)

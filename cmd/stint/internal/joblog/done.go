@@ -11,35 +11,34 @@ import (
 	"strings"
 )
 
-// ErrChanged is wrapped by the error of a job that the log has under another
-// command: the list of inputs, or the command, is not the one that the log was
-// written for.
+// ErrChanged is wrapped by the error of a job that the log has under another command: the
+// inputs or the command differ from those that the log was written for.
 var ErrChanged = errors.New("the inputs or the command have changed since the job log was written")
 
-// Match says what makes a job the same job in a resumed run.
+// Match says how a resumed run recognizes a job.
 type Match uint8
 
 const (
-	// MatchSeq asks for the same number and the same command. A job whose number the
-	// log has under another command is an error.
+	// MatchSeq compares number and command. A job whose number the log has under another
+	// command is an error.
 	MatchSeq Match = iota
-	// MatchCommand asks for the same command, wherever it stands. A command that the
-	// list holds n times is done when the log has it n times.
+	// MatchCommand compares the command, at any position. A command that the list
+	// contains n times is done when the log has it n times.
 	MatchCommand
 )
 
-// errHeader is the error of a file that is no job log, whatever else it is.
+// errHeader is the error of a file that is not a job log.
 var errHeader = fmt.Errorf("%w: line 1 should be the header; the file is left as it was", errLine)
 
-// doneSet is what the log says is done. Commands are kept as 64-bit hashes
-// with a seed of this process: the log itself holds the text, so nothing that
-// is stored depends on the hash. Two commands in 2³² have an even chance of
-// one collision, and it would matter only at the same number.
+// doneSet has the jobs that the log has as done. It stores 64-bit hashes of commands,
+// with a seed of this process: the log itself has the text, so nothing that is stored
+// depends on the hash. Among 2³² commands the probability of a collision is about one
+// half, and a collision matters only at the same number.
 type doneSet struct {
 	match  Match
 	seed   maphash.Seed
 	jobs   map[key]entry
-	counts map[uint64]int // for MatchCommand: the times that each is done
+	counts map[uint64]int // for MatchCommand: how often each is done
 }
 
 type entry struct {
@@ -51,9 +50,8 @@ func newDoneSet(match Match) *doneSet {
 	return &doneSet{match: match, seed: maphash.MakeSeed(), jobs: map[key]entry{}}
 }
 
-// key tells the jobs of a log apart: by their number, and where the commands
-// match also by their command, because each run of another list gives the same
-// numbers out again.
+// key identifies a job of a log: by its number, and under MatchCommand also by its
+// command, because another list uses the same numbers again.
 type key struct {
 	seq  int
 	hash uint64
@@ -66,11 +64,10 @@ func (d *doneSet) key(seq int, hash uint64) key {
 	return key{seq: seq}
 }
 
-// read takes in a whole log and returns the length in bytes of its sound part:
-// a last line that is torn, or no line at all, is what a crash leaves of a
-// write. Such a line anywhere else is an error, for it was not a crash; and so
-// is a first line that is not the header or the beginning of it, for the file
-// is somebody's and not a log.
+// read reads a whole log and returns the length in bytes of its valid part: a crash can
+// leave an incomplete last line. An invalid line anywhere else is an error, since no
+// crash causes it; so is a first line that is not the header or a prefix of it, since the
+// file is then not a job log.
 func (d *doneSet) read(r io.Reader) (good int64, err error) {
 	buffered := bufio.NewReaderSize(r, 256<<10)
 	var bad error
@@ -83,7 +80,7 @@ func (d *doneSet) read(r io.Reader) (good int64, err error) {
 			return 0, errHeader
 		}
 		if err != nil {
-			return good, nil //nolint:nilerr // the end: nothing more, or a line without its newline
+			return good, nil //nolint:nilerr // the end: no more lines, or a line without its newline
 		}
 		if bad != nil {
 			return good, bad
@@ -108,14 +105,13 @@ func (d *doneSet) readLine(line []byte, n int) error {
 	if err != nil {
 		return fmt.Errorf("line %d: %w", n, err)
 	}
-	// A job that failed and was run again has several lines; the last holds.
+	// A job that failed and was run again has several lines; the last one counts.
 	e := entry{hash: maphash.Bytes(d.seed, p.command), failed: p.failed}
 	d.jobs[d.key(p.seq, e.hash)] = e
 	return nil
 }
 
-// prepare is called once after reading. Where failed jobs are to run again it
-// forgets them.
+// prepare is called once after reading. If failed jobs are to run again, it removes them.
 func (d *doneSet) prepare(again bool) {
 	if again {
 		maps.DeleteFunc(d.jobs, func(_ key, e entry) bool { return e.failed })
@@ -129,8 +125,8 @@ func (d *doneSet) prepare(again bool) {
 	}
 }
 
-// take reports whether a job is done. Each job of the list is asked for once:
-// what has been matched is forgotten.
+// take reports whether a job is done. It is called once for each job of the list, and
+// removes the match.
 func (d *doneSet) take(seq int, command string) (bool, error) {
 	hash := maphash.Bytes(d.seed, appendCommand(nil, command))
 	if d.match == MatchCommand {

@@ -9,8 +9,8 @@ import (
 	"github.com/stintgo/stint/cmd/stint/internal/joblog"
 )
 
-// A file that is no job log is somebody's: it is refused and stays as it is,
-// also if it has a single line or no end of line at all.
+// Open refuses a file that is not a job log and leaves it unchanged, even if it has a
+// single line or no newline.
 func TestOpen_LeavesForeignFilesAlone(t *testing.T) {
 	for name, content := range map[string]string{
 		"one line":        "my precious line\n",
@@ -35,8 +35,8 @@ func TestOpen_LeavesForeignFilesAlone(t *testing.T) {
 	}
 }
 
-// Each run of another list gives the same numbers out again. By command, all of
-// them stay done.
+// Another list uses the same numbers again. Matched by command, the jobs of all lists
+// stay done.
 func TestDone_ByCommandOverSeveralLists(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	cfg := joblog.Config{Resume: true, Match: joblog.MatchCommand}

@@ -131,8 +131,8 @@ func TestDone_ByCommandCountsRepeats(t *testing.T) {
 	}
 }
 
-// A log cut at any byte opens again, has lost at most the line that was cut,
-// and goes on as a sound log.
+// A log cut at any byte opens again, has lost at most the line that was cut, and
+// continues as a valid log.
 func TestOpen_TornAtEveryByte(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "log")
@@ -243,7 +243,7 @@ func TestAppend_Concurrently(t *testing.T) {
 	}
 }
 
-// What the lines promise is made durable before the lines are.
+// Before is called before the lines are made durable.
 func TestBefore_RunsBeforeTheSync(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	calls := 0
@@ -264,7 +264,7 @@ func TestBefore_RunsBeforeTheSync(t *testing.T) {
 	}
 }
 
-// The name of a new log is made durable, once; that of a log that was there is.
+// The name of a new log is made durable once; that of an existing log already is.
 func TestOpen_NewNameIsDurable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	var synced []string
@@ -297,9 +297,8 @@ func TestAppend_AfterClose(t *testing.T) {
 	}
 }
 
-// Whatever a file holds, Open answers or refuses; and a log that it wrote
-// itself, cut anywhere and followed by anything, never claims a job under a
-// command that it was not given.
+// Open accepts or refuses any file without a panic; and a log that it wrote itself, cut
+// anywhere and followed by anything, never reports a job under a wrong command as done.
 func FuzzOpen(f *testing.F) {
 	f.Add([]byte(header + "1\t:\t0\t0\t0\t0\t0\t0\ta\n"))
 	f.Add([]byte(header))
@@ -322,8 +321,8 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// A random log, cut at a random place and resumed, over and over, always has
-// exactly the jobs whose lines are whole.
+// A random log, cut at a random place and resumed again and again, always has exactly the
+// jobs whose lines are complete.
 func TestModel_RandomCuts(t *testing.T) {
 	rng := seeded.Rand(t)
 	path := filepath.Join(t.TempDir(), "log")

@@ -16,57 +16,55 @@ import (
 
 // Errors of [Open].
 var (
-	// ErrBusy answers a log that another run holds.
+	// ErrBusy: another run has the log open.
 	ErrBusy = errors.New("another run is writing this job log: wait for it, or use another --joblog")
-	// ErrExists answers a log with jobs in it where the run is not a resumed
-	// one. GNU parallel would overwrite it, and the work of a night with it.
+	// ErrExists: the log has jobs and the run is not resumed. GNU parallel would
+	// overwrite the log, and lose a night's work with it.
 	ErrExists = errors.New("holds finished jobs already: --resume goes on after them, or remove the file")
 )
 
-// syncEvery is the least time between the starts of two syncs, which bounds
-// them to 100 a second however many jobs end. It is also about what a power
-// failure can lose: jobs that ended in it are run again. A killed process loses
-// nothing: lines are written at once.
+// syncEvery is the minimum time between the starts of two syncs, which limits them to 100
+// per second. It is also about what a power failure can lose: jobs that ended in that
+// time run again. A killed process loses nothing, since lines are written at once.
 const syncEvery = 10 * time.Millisecond
 
-// Config says how a log is opened. The zero value begins a new log.
+// Config says how to open a log. The zero value begins a new log.
 type Config struct {
-	Resume bool  // go on with a log that has jobs in it
-	Failed bool  // with Resume: run jobs again that failed
-	Match  Match // with Resume: what makes a job the same job
-	// Before, if set, is called before each sync, to make durable what the
-	// lines promise: the jobs' output. It narrows what a power failure can do
-	// to the order of the two; only holding lines back would close the gap, and
-	// a killed process would lose those.
+	Resume bool  // continue a log that has jobs
+	Failed bool  // with Resume: run failed jobs again
+	Match  Match // with Resume: how to recognize a job
+	// Before, if set, is called before each sync, to make the output of the logged jobs
+	// durable. It makes it less likely that a power failure loses the output of a logged
+	// job; only writing lines later would exclude that, and a killed process would lose
+	// those lines.
 	Before func() error
 	// SyncDir makes the names in a directory durable; nil is [disk.SyncDir].
 	SyncDir func(dir string) error
 }
 
-// Log is a job log that is open, and locked against other runs. Its methods
-// may be called from any goroutine.
+// Log is an open job log, locked against other runs. Its methods are safe for concurrent
+// use.
 type Log struct {
 	file   *os.File
 	before func() error
-	// newIn is the directory that a new log is in, until its name is on disk
-	// too; used by whoever syncs.
+	// newIn is the directory of a new log until its name is durable; owned by the
+	// goroutine that syncs.
 	newIn   string
 	syncDir func(dir string) error
-	done    *doneSet // nil unless resumed; used by one goroutine, the reader
+	done    *doneSet // nil unless resumed; owned by one goroutine, the reader
 
 	dirty   chan struct{} // holds a token while lines wait for a sync
 	stop    chan struct{}
 	stopped chan struct{}
 
 	mu   sync.Mutex
-	size int64  // the length of the file's sound part; guarded by mu
+	size int64  // the length of the file's valid part; guarded by mu
 	buf  []byte // guarded by mu
-	err  error  // the first that occurred, and the answer from then on; guarded by mu
+	err  error  // the first error, returned from then on; guarded by mu
 }
 
-// Open opens or creates the log at path and takes the lock on it, which lasts
-// until [Log.Close] or the process's end. Where a crash has torn the last line
-// the line is removed.
+// Open opens or creates the log at path and locks it until [Log.Close] or the end of the
+// process. It removes an incomplete last line, which a crash leaves.
 func Open(path string, cfg Config) (*Log, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
@@ -125,15 +123,14 @@ func (l *Log) load(cfg Config) error {
 	return nil
 }
 
-// Peek reads the log at path without taking or changing anything, for a look at
-// what a resumed run would do. Only Done and Close are of use then. A log that
-// does not exist is an empty one.
+// Peek reads the log at path without locking or changing it, for a preview of a resumed
+// run. Only Done and Close may be called then. A missing log counts as empty.
 func Peek(path string, cfg Config) (*Log, error) {
 	done := newDoneSet(cfg.Match)
 	file, err := os.Open(path)
 	if err == nil {
 		_, err = done.read(file)
-		_ = file.Close() // nothing is written to it
+		_ = file.Close() // never written to
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -146,9 +143,8 @@ func Peek(path string, cfg Config) (*Log, error) {
 	return &Log{done: done}, nil
 }
 
-// Done reports whether the log has the job as done, and so is not to be run.
-// The error wraps [ErrChanged]. It is for one goroutine, which asks for each
-// job once.
+// Done reports whether the log has the job as done. The error wraps [ErrChanged]. Done is
+// for one goroutine, which calls it once per job.
 func (l *Log) Done(seq int, command string) (bool, error) {
 	if l == nil || l.done == nil {
 		return false, nil
@@ -156,10 +152,9 @@ func (l *Log) Done(seq int, command string) (bool, error) {
 	return l.done.take(seq, command)
 }
 
-// Append writes the line of a job that has finished, and returns once a killed
-// process could no longer lose it. The sync that a power failure needs follows
-// in the background, one for all lines written meanwhile; [Log.Close] waits for
-// it. An error stays: nothing is appended after it.
+// Append writes the line of a finished job, and returns once a killed process can no
+// longer lose it. The sync against a power failure follows in the background, one for all
+// lines written meanwhile; [Log.Close] waits for it. After an error, Append always fails.
 func (l *Log) Append(record *Record) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -167,26 +162,26 @@ func (l *Log) Append(record *Record) error {
 	return l.write(l.buf)
 }
 
-// write appends whole lines or nothing: where the disk is full halfway, what
-// was written of them is taken back. l.mu is held, but for the header.
+// write appends whole lines or nothing: if the disk is full, an incomplete line is
+// removed. The caller must hold mu, except for the header.
 func (l *Log) write(lines []byte) error {
 	if l.err != nil {
 		return l.err
 	}
 	if _, err := l.file.Write(lines); err != nil {
 		l.err = fmt.Errorf("write job log: %w", err)
-		_ = l.file.Truncate(l.size) // failing that, the next Open does it
+		_ = l.file.Truncate(l.size) // if it fails, the next Open truncates
 		return l.err
 	}
 	l.size += int64(len(lines))
 	select {
 	case l.dirty <- struct{}{}:
-	default: // the sync that is due covers these lines too
+	default: // the pending sync covers these lines too
 	}
 	return nil
 }
 
-// commit is the loop that syncs, until stop is closed.
+// commit syncs until stop is closed.
 func (l *Log) commit() {
 	defer close(l.stopped)
 	for {
@@ -226,9 +221,8 @@ func (l *Log) sync() {
 	}
 }
 
-// Close syncs what has been appended, gives up the lock and returns the first
-// error of the log's life. A nil Log is closed already, and
-// so is one that was only peeked at.
+// Close syncs the appended lines, releases the lock and returns the first error of the
+// log. Closing a nil Log, or one from [Peek], does nothing.
 func (l *Log) Close() error {
 	if l == nil || l.file == nil {
 		return nil

@@ -1,11 +1,10 @@
-// Package joblog keeps the record of finished jobs that lets a run be resumed.
+// Package joblog records finished jobs, so that a run can be resumed.
 //
-// The file has the columns of GNU parallel's --joblog, so that the same
-// scripts can read it: Seq, Host, Starttime, JobRuntime, Send, Receive,
-// Exitval, Signal, Command, separated by tabs, one line for each job that has
-// finished. There is no record of a job's start: whatever has no line is run
-// again, whether it had been started or not, so a start would cost a second
-// write for each job and decide nothing.
+// The file has the columns of GNU parallel's --joblog, so that the same scripts can read
+// it: Seq, Host, Starttime, JobRuntime, Send, Receive, Exitval, Signal, Command,
+// separated by tabs, one line per finished job. Starts are not recorded: a job without a
+// line runs again, whether it was started or not, so recording starts would cost a second
+// write per job and decide nothing.
 package joblog
 
 import (
@@ -22,22 +21,22 @@ const header = "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal
 
 const columns = 9
 
-// Record is one line: how one job ended.
+// Record is one line: the result of one job.
 type Record struct {
 	Seq     int // the job's number, from 1
 	Start   time.Time
 	Runtime time.Duration
-	Receive int64 // bytes of output; 0 where they were not counted
+	Receive int64 // bytes of output; 0 if not counted
 	Exit    int
 	Signal  syscall.Signal // that ended the job, or 0
 	Command string
 }
 
-// Failed reports whether the job did anything but exit with status 0.
+// Failed reports whether the job did not exit with status 0.
 func (r *Record) Failed() bool { return r.Exit != 0 || r.Signal != 0 }
 
-// appendLine appends the record's line to dst. Host is ":", as GNU parallel
-// writes for the local machine.
+// appendLine appends the record's line to dst. Host is ":", as in GNU parallel for the
+// local machine.
 func (r *Record) appendLine(dst []byte) []byte {
 	dst = strconv.AppendInt(dst, int64(r.Seq), 10)
 	dst = append(dst, "\t:\t"...)
@@ -64,9 +63,9 @@ func appendMillis(dst []byte, ms int64) []byte {
 	return append(dst, byte('0'+frac/100), byte('0'+frac/10%10), byte('0'+frac%10))
 }
 
-// appendCommand writes newlines as NUL, which no command can hold, so that a
-// record stays one line. GNU parallel does the same. Tabs may stay: the
-// command is the last column.
+// appendCommand writes newlines as NUL, which commands cannot contain, so that a record
+// stays one line. GNU parallel does the same. Tabs are allowed: the command is the last
+// column.
 func appendCommand(dst []byte, command string) []byte {
 	at := len(dst)
 	dst = append(dst, command...)
@@ -80,15 +79,15 @@ func appendCommand(dst []byte, command string) []byte {
 
 var errLine = errors.New("not a line of a job log")
 
-// parsed is what a resumed run needs of a line. command aliases the line.
+// parsed has the fields that a resumed run needs. command aliases the line.
 type parsed struct {
 	seq     int
 	failed  bool
 	command []byte
 }
 
-// parseLine reads a line without its newline, also one that GNU parallel
-// wrote, which pads its numbers with blanks.
+// parseLine parses a line without its newline, including those of GNU parallel, which
+// pads its numbers with blanks.
 func parseLine(line []byte) (parsed, error) {
 	cells := bytes.SplitN(line, []byte{'\t'}, columns)
 	if len(cells) < columns {

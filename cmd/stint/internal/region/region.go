@@ -1,5 +1,5 @@
-// Package region opens the slots that processes of this machine share by a name,
-// for the commands that use them, and tells people what keeps them from it.
+// Package region opens the slots that processes of this machine share by a name, for the
+// commands that use them, and explains errors.
 package region
 
 import (
@@ -21,11 +21,11 @@ import (
 // Spec names slots.
 type Spec struct {
 	Name string // without a slash, or the path of a file
-	Max  int    // how many there are; 0 is as many as there were last, or else one
+	Max  int    // number of slots; 0: the number that the name has, or 1
 }
 
-// Parse reads NAME or NAME=MAX. An = in the directories of a path is theirs; one in
-// the last part of it needs a MAX behind it.
+// Parse parses NAME or NAME=MAX. An = in the directories of a path belongs to the path;
+// if the last part of a path contains =, it needs a MAX.
 func Parse(text string) (Spec, error) {
 	at := strings.LastIndexByte(text, '=')
 	if at <= strings.LastIndexByte(text, '/') {
@@ -33,7 +33,7 @@ func Parse(text string) (Spec, error) {
 	}
 	n, err := strconv.Atoi(text[at+1:])
 	if err != nil || n < 1 {
-		err = fmt.Errorf("%q: behind the last = stands how many slots there are, from 1 on, as in io=4", text)
+		err = fmt.Errorf("%q: after the last = there must be the number of slots, from 1 on, as in io=4", text)
 		if strings.ContainsRune(text, '/') && text[at+1:] != "" {
 			err = fmt.Errorf("%w; a file with an = in its name needs that too, as in %s=4", err, text)
 		}
@@ -43,27 +43,26 @@ func Parse(text string) (Spec, error) {
 	return s, s.Check()
 }
 
-// Check reports a name or a number that cannot be.
+// Check reports an invalid name or number.
 func (s Spec) Check() error {
 	switch {
 	case s.Name == "":
-		return errors.New("a name is missing: all that have the same one share its slots, as in io")
+		return errors.New("a name is missing, as in io; processes that use the same name share its slots")
 	case s.Name == "." || s.Name == "..":
 		return fmt.Errorf("%q is not the name of slots; take letters, as in io", s.Name)
 	case strings.ContainsRune(s.Name, '=') && !strings.ContainsRune(s.Name, '/'):
-		return fmt.Errorf("%q: a name has no =; how many slots there are is --max of stint sem, and "+
+		return fmt.Errorf("%q: a name has no =; the number of slots is --max of stint sem, and "+
 			"NAME=MAX of stint run --shared", s.Name)
 	case s.Max < 0 || s.Max > shm.SlotsMax:
-		return fmt.Errorf("%d slots: there can be from 1 to %d", s.Max, shm.SlotsMax)
+		return fmt.Errorf("%d slots: the number must be from 1 to %d", s.Max, shm.SlotsMax)
 	}
 	return nil
 }
 
-// Open opens the slots, and waits for a place while as many processes as can have
-// them open: those that wait for one come back after a while, each by itself, so
-// there is no order among them. If ctx ends before, the error is the cause of ctx and
-// what was waited for: [shm.ErrFull], or [shm.ErrStuck] if another process was opening
-// them. When it has waited for a place for a second it calls waits, once.
+// Open opens the slots. While the maximum number of processes has them open, it retries
+// with growing delays, so there is no order among waiting processes. If ctx ends first,
+// the error is the cause of ctx and the last error: [shm.ErrFull], or [shm.ErrStuck] if
+// another process was opening the slots. After a second of waiting it calls waits, once.
 func (s Spec) Open(ctx context.Context, waits func()) (*shm.Region, error) {
 	second := time.After(time.Second)
 	cfg := retry.Config{
@@ -92,9 +91,8 @@ func (s Spec) Open(ctx context.Context, waits func()) (*shm.Region, error) {
 	return region, nil
 }
 
-// TryOpen opens the slots. It does not wait for a place: then the error is
-// [shm.ErrFull]. For another process that is opening them it waits like
-// [shm.OpenContext].
+// TryOpen opens the slots. If the maximum number of processes has them open, the error is
+// [shm.ErrFull]. If another process is opening them, it waits like [shm.OpenContext].
 func (s Spec) TryOpen(ctx context.Context) (*shm.Region, error) {
 	r, err := s.open(ctx)
 	if err != nil && !errors.Is(err, shm.ErrFull) {
@@ -104,7 +102,7 @@ func (s Spec) TryOpen(ctx context.Context) (*shm.Region, error) {
 }
 
 func (s Spec) open(ctx context.Context) (*shm.Region, error) {
-	const tries = 10 // while others make it with another number again and again
+	const tries = 10 // while other processes create it with other numbers
 	for try := 1; ; try++ {
 		slots := s.Max
 		if slots == 0 {
@@ -117,7 +115,7 @@ func (s Spec) open(ctx context.Context) (*shm.Region, error) {
 	}
 }
 
-// present is how many slots there are, if there are any, or else one.
+// present returns the number of slots that exist, or 1.
 func (s Spec) present() int {
 	info, err := shm.Inspect(s.Name)
 	if err == nil && len(info.Geometry.Slots) == 1 {
@@ -126,16 +124,16 @@ func (s Spec) present() int {
 	return 1
 }
 
-// explain says what can be done about an error.
+// explain returns err with a remedy.
 func (s Spec) explain(err error) error {
 	other := "take another name"
 	if strings.ContainsRune(s.Name, '/') {
-		other = "a name with a slash is the path of a file: take one in a directory that is there and yours, " +
+		other = "a name with a slash is the path of a file: take one in an existing directory of yours, " +
 			"or a name without a slash"
 	}
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):
-		return fmt.Errorf("slots can be shared on Linux alone: %w", err)
+		return fmt.Errorf("slots can be shared only on Linux: %w", err)
 	case errors.Is(err, shm.ErrMismatch):
 		return s.mismatch(err)
 	case errors.Is(err, shm.ErrNotOurs):
@@ -154,7 +152,7 @@ func (s Spec) explain(err error) error {
 	return err
 }
 
-// mismatch says what there is instead of the slots.
+// mismatch explains what exists in place of the slots.
 func (s Spec) mismatch(err error) error {
 	info, unseen := shm.Inspect(s.Name)
 	switch {
@@ -165,6 +163,6 @@ func (s Spec) mismatch(err error) error {
 			s.Name, view.Processes(info.Processes), len(info.Slots), len(info.Mutexes), len(info.Geometry.Rates))
 	}
 	return fmt.Errorf("%s is in use with a max of %d, not %d, by %s: leave the number out, "+
-		"take another name, or wait until nobody has it open",
+		"take another name, or wait until no process has it open",
 		s.Name, info.Geometry.Slots[0], s.Max, view.Processes(info.Processes))
 }
