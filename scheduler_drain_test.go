@@ -91,18 +91,29 @@ func TestB7_DrainLetsRunningFunctionsGoOn(t *testing.T) {
 
 // A forced close refuses what running functions start as well.
 func TestB7_CloseRefusesNestedWork(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := stint.New(2, stint.Config{})
-		f := stint.Go(t.Context(), s, func(ctx context.Context) (int, error) {
-			time.Sleep(time.Second)
-			return stint.Go(context.WithoutCancel(ctx), s, value(1)).Wait(context.WithoutCancel(ctx))
+	for name, nested := range map[string]func(ctx context.Context, s stint.Scheduler) error{
+		"Go": func(ctx context.Context, s stint.Scheduler) error {
+			_, err := stint.Go(ctx, s, value(1)).Wait(ctx)
+			return err
+		},
+		"Run": func(ctx context.Context, s stint.Scheduler) error {
+			_, err := stint.Run(ctx, s, value(1))
+			return err
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := stint.New(2, stint.Config{})
+			f := stint.Go(t.Context(), s, func(ctx context.Context) (int, error) {
+				time.Sleep(time.Second)
+				return 0, nested(context.WithoutCancel(ctx), s)
+			})
+			synctest.Wait()
+			s.Close()
+			if _, err := f.Wait(t.Context()); !errors.Is(err, stint.ErrClosed) {
+				t.Errorf("nested %s after Close: %v, want ErrClosed", name, err)
+			}
 		})
-		synctest.Wait()
-		s.Close()
-		if _, err := f.Wait(t.Context()); !errors.Is(err, stint.ErrClosed) {
-			t.Errorf("nested work after Close: %v, want ErrClosed", err)
-		}
-	})
+	}
 }
 
 // Jobs that only wait for their worker take no slot from TryAcquire, and Why neither shows

@@ -87,3 +87,32 @@ func TestB3_GuardWhileALentSlotWaitsForItsKey(t *testing.T) {
 		wantAllFree(t, s)
 	})
 }
+
+// A function that ends while a goroutine of it still waits to have its slot back gives its key
+// up with it.
+func TestA5_KeyOfAFunctionThatEndsBeforeItsSlotIsBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, end := stint.New(1, stint.Config{PerKey: 1}), make(chan struct{})
+		awaited, leave := stint.NewPromise[int](), make(chan struct{})
+		stint.Go(t.Context(), s.Key("k"), func(ctx context.Context) (int, error) {
+			go func() { _, _ = awaited.Future().Wait(ctx) }()
+			<-leave
+			return 0, nil
+		})
+		synctest.Wait()
+		stint.Go(t.Context(), s, func(context.Context) (int, error) { <-end; return 0, nil })
+		synctest.Wait()
+		awaited.Resolve(1) // the goroutine wants the slot back, which the other function has
+		synctest.Wait()
+		close(leave)
+		synctest.Wait()
+		close(end)
+		synctest.Wait()
+		p, ok := s.Key("k").TryAcquire(t.Context())
+		if !ok {
+			t.Fatal("the key is still at its limit, and nothing of it runs")
+		}
+		p.Release()
+		wantAllFree(t, s)
+	})
+}

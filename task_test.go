@@ -363,3 +363,21 @@ func TestA6_CloseAnswersEveryFuture(t *testing.T) {
 		atRest(t, s)
 	})
 }
+
+// The cancellation of a function that runs takes no other one out of the queue.
+func TestA6_CancelOfWhatRunsLeavesTheQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, end := stint.New(1, stint.Config{}), make(chan struct{})
+		low := s.At(stint.Lowest)
+		runs := stint.Go(t.Context(), low, func(context.Context) (int, error) { <-end; return 0, nil })
+		synctest.Wait()
+		waits := stint.Go(t.Context(), low, value(1))
+		runs.Cancel(nil)
+		synctest.Wait()
+		if settled(waits) {
+			t.Error("another function was taken out of the queue")
+		}
+		close(end)
+		wantAllFree(t, s)
+	})
+}
