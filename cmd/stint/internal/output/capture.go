@@ -7,35 +7,35 @@ import (
 	"sync"
 )
 
-// Capture holds the output of one job that is to be written in one piece. All
-// methods but those of the spool's own loop are for one goroutine.
+// Capture holds the output of one job, to be written in one piece. All methods except
+// those called by the spool's loop are for one goroutine.
 type Capture struct {
 	spool   *Spool
 	streams [2]captured
 
-	// home is where the output has been moved to, or nil; offset is its place
-	// there, the error output behind the standard output.
+	// home is where the output has been moved, or nil; offset is its position there,
+	// standard error after standard output.
 	home   io.ReaderAt
 	offset int64
 }
 
-// captured is one stream. The job writes to file. Where that is in memory, the
-// spool's loop moves what is too much to disk: disk then holds the first moved
-// bytes, and file has a hole there.
+// captured is one stream. The job writes to file. If file is in memory, the spool's loop
+// moves large output to disk: disk then has the first moved bytes, and file has a hole
+// there.
 type captured struct {
-	file *os.File // nil where the stream is not captured
+	file *os.File // nil if the stream is not captured
 
-	mu    sync.Mutex // against the spool's loop
+	mu    sync.Mutex // excludes the spool's loop
 	disk  *os.File
 	moved int64
-	size  int64 // once sealed
+	size  int64 // set by seal
 }
 
-// Capture returns files for the outputs of one job. A stream that goes
-// elsewhere needs none.
+// Capture returns files for the outputs of one job. A stream with another destination
+// needs none.
 //
-// Each job gets new ones. Emptying and using the last job's again would mix in
-// whatever a process that it left behind still writes.
+// Each job gets new files. If the files of the last job were emptied and reused, output
+// of processes that it left behind would be mixed in.
 func (s *Spool) Capture(stdout, stderr bool) (*Capture, error) {
 	c := &Capture{spool: s}
 	for stream, wanted := range [2]bool{stdout, stderr} {
@@ -53,13 +53,14 @@ func (s *Spool) Capture(stdout, stderr bool) (*Capture, error) {
 	return c, nil
 }
 
-// Files returns what a job is to write to; nil for a stream that goes elsewhere.
+// Files returns the files that a job writes to; nil for a stream with another
+// destination.
 func (c *Capture) Files() (stdout, stderr *os.File) {
 	return c.streams[Stdout].file, c.streams[Stderr].file
 }
 
-// seal notes how much the job has written. What comes later, from processes
-// that it left behind, is not part of its output.
+// seal records how much the job has written. Later output, from processes that it left
+// behind, is not part of the job's output.
 func (c *Capture) seal() error {
 	c.spool.unwatch(c)
 	for i := range c.streams {
@@ -71,17 +72,17 @@ func (c *Capture) seal() error {
 		if err != nil {
 			return fmt.Errorf("spool: %w", err)
 		}
-		s.mu.Lock() // until the loop has done what it is about
+		s.mu.Lock() // until the loop has finished its step
 		s.size = max(info.Size(), s.moved)
 		s.mu.Unlock()
 	}
 	return nil
 }
 
-// size is the number of bytes that the sealed capture holds.
+// size returns the number of bytes in the sealed capture.
 func (c *Capture) size() int64 { return c.streams[Stdout].size + c.streams[Stderr].size }
 
-// reader reads what one stream of the sealed capture holds.
+// reader returns a reader of one stream of the sealed capture.
 func (c *Capture) reader(stream Stream) io.Reader {
 	s := &c.streams[stream]
 	if c.home != nil {
@@ -98,7 +99,7 @@ func (c *Capture) reader(stream Stream) io.Reader {
 	return io.MultiReader(io.NewSectionReader(s.disk, 0, s.moved), rest)
 }
 
-// copyTo copies both streams to w, as rehome expects them.
+// copyTo copies both streams to w, in the order that rehome expects.
 func (c *Capture) copyTo(w io.Writer) error {
 	for _, stream := range [...]Stream{Stdout, Stderr} {
 		if c.streams[stream].size == 0 {
@@ -111,14 +112,13 @@ func (c *Capture) copyTo(w io.Writer) error {
 	return nil
 }
 
-// rehome makes the capture read from where its output has been copied to, and
-// frees its own files.
+// rehome makes the capture read from the copy of its output, and closes its own files.
 func (c *Capture) rehome(to io.ReaderAt, offset int64) {
 	c.Close()
 	c.home, c.offset = to, offset
 }
 
-// Close frees the files and what they hold. A nil Capture has none.
+// Close closes the files, which frees their memory. A nil Capture has none.
 func (c *Capture) Close() {
 	if c == nil {
 		return

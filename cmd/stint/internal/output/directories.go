@@ -10,20 +10,19 @@ import (
 	"github.com/stintgo/stint/cmd/stint/internal/disk"
 )
 
-// Directories makes the directories that redirected outputs need, and makes
-// durable which names are in them. Its methods may be called from any
-// goroutine.
+// Directories creates the directories of redirected outputs, and makes the names in them
+// durable. It is safe for concurrent use.
 type Directories struct {
 	syncDir func(dir string) error
 
 	mu sync.Mutex
-	// made are the directories that were made, whose own names may not be on disk
-	// yet: the job that makes one need not be the first to have its output there.
+	// made has the created directories whose own names may not be durable yet: the job
+	// that creates one need not be the first to finish its output there.
 	made map[string]struct{} // guarded by mu
 }
 
-// NewDirectories returns Directories that call syncDir to make the names in a
-// directory durable; [disk.SyncDir] if it is nil.
+// NewDirectories returns Directories that call syncDir to make the names in a directory
+// durable; nil is [disk.SyncDir].
 func NewDirectories(syncDir func(dir string) error) *Directories {
 	if syncDir == nil {
 		syncDir = disk.SyncDir
@@ -31,18 +30,18 @@ func NewDirectories(syncDir func(dir string) error) *Directories {
 	return &Directories{syncDir: syncDir, made: map[string]struct{}{}}
 }
 
-// create makes dir, and what is missing above it.
+// create creates dir and its missing parents.
 func (d *Directories) create(dir string) error {
 	for missing := dir; ; missing = filepath.Dir(missing) {
 		if _, err := os.Stat(missing); !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
-		d.note(missing) // before it is there, for others to see it in time
+		d.note(missing) // before it exists, so that other jobs see it in time
 	}
 	return os.MkdirAll(dir, 0o777)
 }
 
-// keep makes the names in dir durable, and its own, if it was made here, and so
+// keep makes the names in dir durable; if dir was created here, its own name too, and so
 // on upwards.
 func (d *Directories) keep(dir string) error {
 	for below := ""; ; below, dir = dir, filepath.Dir(dir) {

@@ -9,14 +9,13 @@ import (
 	"time"
 )
 
-// maxLine is the longest line, in bytes, that is sure to be written in one
-// piece. Nothing longer is read by people, and memory is bounded by it.
+// maxLine is the longest line, in bytes, that is guaranteed to be written in one piece.
+// It bounds memory; longer lines are not read by people.
 const maxLine = 1 << 20
 
-// Lines passes the output of one running job on, each line as soon as it is
-// whole.
+// Lines passes on the output of one running job, each line as soon as it is complete.
 type Lines struct {
-	streams [2]*lineStream // nil where the stream goes elsewhere
+	streams [2]*lineStream // nil for a stream with another destination
 	wg      sync.WaitGroup
 }
 
@@ -26,7 +25,7 @@ type lineStream struct {
 	stream Stream
 	tagger tagger
 	r, w   *os.File // w is the job's end
-	part   []byte   // of a line that is not whole yet
+	part   []byte   // of an incomplete line
 	total  int64
 }
 
@@ -49,8 +48,8 @@ func (s *Sink) Lines(stdout, stderr bool, tag string) (*Lines, error) {
 	return l, nil
 }
 
-// Files returns what the job is to write to; nil for a stream that goes
-// elsewhere.
+// Files returns the files that the job writes to; nil for a stream with another
+// destination.
 func (l *Lines) Files() (stdout, stderr *os.File) {
 	var files [2]*os.File
 	for i, s := range l.streams {
@@ -61,20 +60,20 @@ func (l *Lines) Files() (stdout, stderr *os.File) {
 	return files[Stdout], files[Stderr]
 }
 
-// Start begins to pass lines on. It is called once the job has been started,
-// or has failed to.
+// Start starts passing on lines. It is called after the job has been started, or has
+// failed to start.
 func (l *Lines) Start() {
 	for _, s := range l.streams {
 		if s != nil {
-			_ = s.w.Close() // the job has its own
+			_ = s.w.Close() // the job has its own copy
 			l.wg.Go(s.run)
 		}
 	}
 }
 
-// Finish passes on what is left after the job has ended, and returns how many
-// bytes there were in all. It does not wait for processes that the job left
-// behind and that hold the pipe open.
+// Finish passes on the rest after the job has ended, and returns the number of bytes in
+// all. It does not wait for processes that the job left behind and that hold the pipe
+// open.
 func (l *Lines) Finish() (total int64) {
 	for _, s := range l.streams {
 		if s != nil {
@@ -90,7 +89,7 @@ func (l *Lines) Finish() (total int64) {
 	return total
 }
 
-// abandon closes pipes that no job was given.
+// abandon closes pipes that no job has got.
 func (l *Lines) abandon() {
 	for _, s := range l.streams {
 		if s != nil {
@@ -100,9 +99,9 @@ func (l *Lines) abandon() {
 	}
 }
 
-// run is the loop that reads one stream.
+// run reads one stream until its end.
 func (s *lineStream) run() {
-	defer func() { _ = s.r.Close() }() // nothing is written to it
+	defer func() { _ = s.r.Close() }() // never written to
 	buf := make([]byte, pieceSize)
 	for {
 		n, err := s.r.Read(buf)
@@ -120,9 +119,9 @@ func (s *lineStream) run() {
 	}
 }
 
-// drain reads what the job had written when it ended: the pipe holds it. It
-// stops after a pipe's worth, or a process left behind that never stops writing
-// would keep it here for ever.
+// drain reads what was in the pipe when the job ended. It stops after as many bytes as a
+// pipe holds; otherwise a process left behind that never stops writing would keep it here
+// forever.
 func (s *lineStream) drain(buf []byte) {
 	raw, err := s.r.SyscallConn()
 	if err != nil {
@@ -143,7 +142,7 @@ func (s *lineStream) drain(buf []byte) {
 	})
 }
 
-// add takes what was read and passes its whole lines on.
+// add passes on the complete lines of text, and stores the rest.
 func (s *lineStream) add(text []byte) {
 	s.total += int64(len(text))
 	end := bytes.LastIndexByte(text, '\n') + 1
@@ -155,7 +154,7 @@ func (s *lineStream) add(text []byte) {
 	}
 }
 
-// write writes the line that was begun, and text, which ends one.
+// write writes the stored part of a line, and text, which completes it.
 func (s *lineStream) write(text []byte) {
 	text = append(s.part, text...)
 	s.part = text[:0]
@@ -163,7 +162,7 @@ func (s *lineStream) write(text []byte) {
 		s.tagger.add(line)
 	}
 	s.tagger.finish()
-	// The sink says that it has failed, which ends the run. Until then the job
-	// must not be blocked by a pipe that nobody reads, so reading goes on.
+	// The sink reports its error, which ends the run. Until then the job must not block
+	// on a full pipe, so reading continues.
 	_ = s.sink.together(func(w *locked) { w.write(s.stream, s.tagger.take()) })
 }

@@ -9,33 +9,32 @@ import (
 	"sync"
 )
 
-// keepInMemory bounds, in bytes, the output that waits for its turn in memory.
-// What is above goes to one file of the spool: a file for each job would run
-// out of descriptors when the first of a million jobs is the slow one.
+// keepInMemory limits the waiting output in memory, in bytes. The rest goes to one file
+// of the spool: one file per job would use up the descriptors when the first of a million
+// jobs is slow.
 const keepInMemory = 16 << 20
 
-// smallResult is the size in bytes up to which one job's output may wait in
-// memory.
+// smallResult is the size in bytes up to which the output of one job may wait in memory.
 const smallResult = 64 << 10
 
-// order hands results on in the order of their numbers.
+// order passes on results in the order of their numbers.
 type order struct {
 	spool *Spool
 
 	mu      sync.Mutex
-	next    int            // the number whose turn it is; guarded by mu
+	next    int            // the next number to write; guarded by mu
 	waiting map[int]Result // guarded by mu
 	held    int64          // bytes in memory; guarded by mu
 	spill   *os.File       // nil until needed; guarded by mu
-	end     int64          // where the spill file ends; guarded by mu
+	end     int64          // the end of the data in spill; guarded by mu
 }
 
 func newOrder(spool *Spool) *order {
 	return &order{spool: spool, next: 1, waiting: map[int]Result{}}
 }
 
-// put takes a result and calls write for all results whose turn has come. It
-// holds the lock meanwhile: whoever comes later must also write later.
+// put takes a result and calls write for all results that are next in order. It holds the
+// lock meanwhile, so that later calls write later.
 func (o *order) put(r Result, write func(Result) error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -58,7 +57,7 @@ func (o *order) put(r Result, write func(Result) error) error {
 	}
 }
 
-// flush writes all that waits, in order, whatever is missing in between.
+// flush writes all waiting results in order, skipping missing numbers.
 func (o *order) flush(write func(Result) error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -76,7 +75,7 @@ func (o *order) flush(write func(Result) error) error {
 	return nil
 }
 
-// store puts a result's output away and frees its files.
+// store copies a result's output and closes its files.
 func (o *order) store(r Result) error {
 	o.waiting[r.Seq] = r
 	if r.Capture == nil {
@@ -111,7 +110,7 @@ func (o *order) storeInFile(r *Result, size int64) error {
 	return nil
 }
 
-// release writes a result that waited.
+// release writes a result that has waited.
 func (o *order) release(r Result, write func(Result) error) error {
 	delete(o.waiting, r.Seq)
 	if r.Capture != nil && r.Capture.home != io.ReaderAt(o.spill) {
@@ -123,7 +122,7 @@ func (o *order) release(r Result, write func(Result) error) error {
 	if len(o.waiting) > 0 || o.end == 0 {
 		return nil
 	}
-	// Nobody's output is in the file any more: give the space back.
+	// No output in the file is waiting any more: free the space.
 	o.end = 0
 	if _, err := o.spill.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("spool: %w", err)

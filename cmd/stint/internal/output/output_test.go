@@ -48,7 +48,7 @@ func content(t *testing.T, f *os.File) string {
 	return string(b)
 }
 
-// captured is a capture that a job has written to.
+// captured returns a capture that a job has written to.
 func captured(t *testing.T, spool *output.Spool, stdout, stderr string) *output.Capture {
 	t.Helper()
 	c, err := spool.Capture(true, true)
@@ -112,9 +112,9 @@ func TestPrinter_Tag(t *testing.T) {
 	}
 }
 
-// Random jobs end in random order with outputs of all sizes, some above what
-// may wait in memory; the output is that of the jobs one after the other, and
-// each is reported when all before it are written.
+// Random jobs end in random order with outputs of all sizes, some above the limit for
+// memory; the output is that of the jobs in order, and Written is called for each when
+// all before it are written.
 func TestPrinter_KeepOrderModel(t *testing.T) {
 	rng := seeded.Rand(t)
 	f, spool := newFiles(t), output.NewSpool(t.TempDir())
@@ -148,8 +148,8 @@ func TestPrinter_KeepOrderModel(t *testing.T) {
 	}
 }
 
-// Large outputs that wait lie one behind the other in one file, which is emptied
-// and used again when nothing of it waits any more: each is found where it is.
+// Large waiting outputs are stored one after the other in one file, which is emptied and
+// reused when none of them waits any more.
 func TestPrinter_KeepOrderInOneFile(t *testing.T) {
 	f, spool := newFiles(t), output.NewSpool(t.TempDir())
 	p := output.NewPrinter(f.sink, spool, true)
@@ -221,8 +221,8 @@ func TestPrinter_Concurrently(t *testing.T) {
 	}
 }
 
-// What a job writes in large amounts, in bursts with looks of the loop between
-// them, goes to disk in pieces and comes out whole.
+// Large output, in bursts with steps of the loop between them, is moved to disk in pieces
+// and is read back complete.
 func TestSpool_MovesLargeOutputToDisk(t *testing.T) {
 	f, spool := newFiles(t), output.NewSpool(t.TempDir())
 	p := output.NewPrinter(f.sink, spool, false)
@@ -242,10 +242,10 @@ func TestSpool_MovesLargeOutputToDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i == 4 {
-			continue // the last two stay in memory or not, as it comes
+			continue // the last two may stay in memory
 		}
-		// What the loop leaves is less than it moves, and a page: it may have come
-		// in the middle of the burst.
+		// The loop leaves less than it moves, plus a page: it may have run in the middle
+		// of the burst.
 		for i < 4 && blocks(t, stdout) > 4<<20+os.Getpagesize() {
 			runtime.Gosched()
 		}
@@ -262,7 +262,7 @@ func TestSpool_MovesLargeOutputToDisk(t *testing.T) {
 	}
 }
 
-// blocks is how much memory, or disk, a file takes.
+// blocks returns how much memory, or disk space, a file uses.
 func blocks(t *testing.T, f *os.File) int {
 	t.Helper()
 	var st syscall.Stat_t

@@ -6,31 +6,30 @@ import (
 	"sync"
 )
 
-// Result is a job that has ended, as a printer takes it.
+// Result is the result of a job for a printer.
 type Result struct {
 	Seq     int      // the job's number, from 1
-	Tag     string   // goes before each line, if not empty
-	Capture *Capture // its output, or nil; the printer closes it
-	// Written is called when the output has been written, with its size in
-	// bytes. It may be nil.
+	Tag     string   // precedes each line, if not empty
+	Capture *Capture // the job's output, or nil; the printer closes it
+	// Written is called when the output has been written, with its size in bytes. It may
+	// be nil.
 	Written func(bytes int64) error
 }
 
-// pieceSize is how many bytes are written at a time. The output of most jobs is
-// one piece.
+// pieceSize is how many bytes are written at a time. The output of most jobs is one
+// piece.
 const pieceSize = 64 << 10
 
-// Printer writes captured output to a sink, each job's in one piece: in the
-// order in which the jobs end, or in the order of their numbers. Its methods
-// may be called from any goroutine.
+// Printer writes captured output to a sink, each job's in one piece: in the order in
+// which the jobs end, or in the order of their numbers. It is safe for concurrent use.
 type Printer struct {
 	sink  *Sink
-	order *order // nil: as jobs end
+	order *order // nil: in the order in which jobs end
 	bufs  sync.Pool
 }
 
-// NewPrinter returns a printer to sink. Where keepOrder is set, output waits
-// for all jobs of lower numbers, in memory and in spool.
+// NewPrinter returns a printer to sink. If keepOrder is set, output waits for all jobs
+// with lower numbers, in memory and in spool.
 func NewPrinter(sink *Sink, spool *Spool, keepOrder bool) *Printer {
 	p := &Printer{sink: sink}
 	p.bufs.New = func() any { return new([pieceSize]byte) }
@@ -40,9 +39,9 @@ func NewPrinter(sink *Sink, spool *Spool, keepOrder bool) *Printer {
 	return p
 }
 
-// Print takes the output of a job that has ended, and writes it now or when its
-// turn comes. Under KeepOrder every number must come exactly once, also those of
-// jobs that were not run.
+// Print takes the output of an ended job, and writes it now or when it is next in order.
+// If order is kept, every number must come exactly once, including those of jobs that
+// were not run.
 func (p *Printer) Print(r Result) error {
 	if r.Capture != nil {
 		if err := r.Capture.seal(); err != nil {
@@ -56,8 +55,7 @@ func (p *Printer) Print(r Result) error {
 	return p.write(r)
 }
 
-// Flush writes what still waits for its turn: with a run that was stopped,
-// some of the numbers before it never come.
+// Flush writes all waiting output: when a run was stopped, some lower numbers never come.
 func (p *Printer) Flush() error {
 	if p.order == nil {
 		return nil
@@ -65,7 +63,7 @@ func (p *Printer) Flush() error {
 	return p.order.flush(p.write)
 }
 
-// write writes one result, then tells that it was.
+// write writes one result, then calls Written.
 func (p *Printer) write(r Result) error {
 	defer r.Capture.Close()
 	var size int64

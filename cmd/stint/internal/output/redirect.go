@@ -10,19 +10,17 @@ import (
 	"syscall"
 )
 
-// Redirect is a file that one job writes its standard output to, and that gets
-// its name only if the job succeeds: a file that is there is whole. It is for
-// one goroutine.
+// Redirect is a file for the standard output of one job, which gets its name only if the
+// job succeeds: so a file that exists is complete. It is for one goroutine.
 type Redirect struct {
 	dirs  *Directories
 	path  string
 	file  *os.File
-	named string // the temporary name, where the file needs one
-	plain bool   // path is a device or a pipe, and written to directly
+	named string // the temporary name, if the file needs one
+	plain bool   // path is a device or a pipe, written to directly
 }
 
-// Redirect opens the output that is to become path. Directories that are
-// missing are made.
+// Redirect opens the output file for path. It creates missing directories.
 func (d *Directories) Redirect(path string) (*Redirect, error) {
 	r := &Redirect{dirs: d, path: path}
 	if info, err := os.Stat(path); err == nil {
@@ -30,7 +28,7 @@ func (d *Directories) Redirect(path string) (*Redirect, error) {
 			return nil, &fs.PathError{Op: "open", Path: path, Err: syscall.EISDIR}
 		}
 		r.plain = !info.Mode().IsRegular()
-		// What a symbolic link names is replaced, not the link.
+		// The target of a symbolic link is replaced, not the link.
 		if r.path, err = filepath.EvalSymlinks(path); err != nil {
 			return nil, err
 		}
@@ -60,13 +58,13 @@ func (r *Redirect) open() (err error) {
 	return err
 }
 
-// createTemporary makes a hidden file beside path, for file systems that have
-// no files without a name. A killed process leaves it behind.
+// createTemporary creates a hidden file beside path, for file systems without unnamed
+// files. A killed process leaves it behind.
 func createTemporary(path string) (*os.File, string, error) {
 	name := temporaryName(path)
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 	if errors.Is(err, fs.ErrExist) {
-		// Left behind by a killed process with the same number.
+		// Left behind by a killed process with the same process ID.
 		if err := os.Remove(name); err != nil {
 			return nil, "", err
 		}
@@ -75,15 +73,15 @@ func createTemporary(path string) (*os.File, string, error) {
 	return f, name, err
 }
 
-// temporaryName is a name beside path. It is short, so that it fits wherever
-// the name of path does, and it is not unique: two jobs at the same time with
-// the same output would collide, and they are at fault anyway.
+// temporaryName returns a name beside path. It is short, so that it is valid wherever the
+// name of path is. It is not unique: two jobs with the same output at the same time would
+// collide, which is an error of their commands.
 func temporaryName(path string) string {
 	dir, name := filepath.Split(path)
 	return fmt.Sprintf("%s.stint%d-%08x", dir, os.Getpid(), crc32.ChecksumIEEE([]byte(name)))
 }
 
-// File is what the job is to write to.
+// File returns the file that the job writes to.
 func (r *Redirect) File() *os.File { return r.file }
 
 // Commit gives the file its name, in one step: whatever had the name before is
@@ -112,7 +110,7 @@ func (r *Redirect) name() error {
 		if err == nil || !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		// A link cannot replace a file; a rename can, but needs a name.
+		// A link cannot replace a file. A rename can, but needs a name to start from.
 		name := temporaryName(r.path)
 		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -129,8 +127,8 @@ func (r *Redirect) name() error {
 	return nil
 }
 
-// Discard forgets the file, unless it has its name already. It may be called
-// more than once, and of nil.
+// Discard removes the file, unless it has its name already. It may be called several
+// times, and on nil.
 func (r *Redirect) Discard() {
 	if r == nil {
 		return

@@ -86,9 +86,8 @@ func TestRedirect_SpecialFiles(t *testing.T) {
 	}
 }
 
-// What is durable has its name on disk too, and so have the directories that
-// were made for it, whoever of the jobs made them. One that is synced is not
-// synced again.
+// A durable output has its name on disk, and so have the directories created for it,
+// whichever job created them. A synced directory is not synced again.
 func TestRedirect_DurableNames(t *testing.T) {
 	dir := t.TempDir()
 	var synced []string

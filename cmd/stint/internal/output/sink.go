@@ -1,10 +1,9 @@
-// Package output brings the output of jobs to where it should go without ever
-// mixing two jobs.
+// Package output writes the output of jobs to its destination without mixing two jobs.
 //
-// A job that is grouped writes into files of its own without a name: no pipe
-// that could fill up and block the job, no copy through this process while it
-// runs, nothing left behind by a crash. When the job ends they are copied to
-// standard output and error in one piece.
+// A grouped job writes into unnamed files of its own: there is no pipe that could fill up
+// and block the job, no copying through this process while the job runs, and nothing left
+// after a crash. When the job ends, the files are copied to standard output and standard
+// error in one piece.
 package output
 
 import (
@@ -17,20 +16,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Sink is where all output ends: this process's standard output and error.
-// Its methods may be called from any goroutine.
+// Sink is the destination of all output: this process's standard output and standard
+// error. It is safe for concurrent use.
 type Sink struct {
 	streams [2]*os.File // standard output, standard error
 	screen  Screen
-	shared  [2]bool // the stream goes to the screen that the bar is on
+	shared  [2]bool // the stream goes to the screen that shows the bar
 	failed  chan struct{}
 
 	mu      sync.Mutex // held while one job's output is written
-	err     error      // the first write that failed, and the answer since; guarded by mu
-	written int64      // bytes that went to standard output; guarded by mu
+	err     error      // the first write error, returned from then on; guarded by mu
+	written int64      // bytes written to standard output; guarded by mu
 }
 
-// Stream numbers the two outputs of a job.
+// Stream is one of the two outputs of a job.
 type Stream uint8
 
 // The streams.
@@ -39,44 +38,45 @@ const (
 	Stderr
 )
 
-// Screen is a terminal with a line on it that output must not run into.
+// Screen is a terminal with a line that output must not overwrite.
 type Screen interface {
-	Hide() // takes the line off
-	Show() // and puts it back
+	Hide() // removes the line
+	Show() // restores it
 }
 
-// NewSink returns the sink that writes to the given files. screen, which may be
-// nil, is where those of them go for which shared is set.
+// NewSink returns a sink that writes to the given files. screen, which may be nil, is the
+// terminal of those streams for which shared is set.
 func NewSink(stdout, stderr *os.File, screen Screen, shared [2]bool) *Sink {
 	return &Sink{
 		streams: [2]*os.File{stdout, stderr}, screen: screen, shared: shared, failed: make(chan struct{}),
 	}
 }
 
-// Streams returns the files that the sink writes to, for jobs that are to write
-// to them themselves.
+// Streams returns the files that the sink writes to, for jobs that write to them
+// directly.
 func (s *Sink) Streams() (stdout, stderr *os.File) { return s.streams[Stdout], s.streams[Stderr] }
 
-// Err returns the first write error, which is the last thing that the sink did.
+// Err returns the first write error, after which the sink writes nothing.
 func (s *Sink) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
 }
 
-// Failed is closed when a write fails: [Sink.Err] has the error.
+// Failed returns a channel that is closed when a write fails; [Sink.Err] returns the
+// error.
 func (s *Sink) Failed() <-chan struct{} { return s.failed }
 
-// ReaderGone reports whether standard output is a pipe that nobody can read any
-// more: a write would fail with EPIPE.
+// ReaderGone reports whether standard output is a pipe without readers: a write would
+// fail with EPIPE.
 func (s *Sink) ReaderGone() bool {
 	fds := []unix.PollFd{{Fd: int32(s.streams[Stdout].Fd())}}
 	n, err := unix.Poll(fds, 0)
 	return err == nil && n == 1 && fds[0].Revents&unix.POLLERR != 0
 }
 
-// together runs write, which may write many times, with no output of another
-// job in between. It answers the error of the first write that ever failed.
+// together runs write, which may write several times, without output of another job in
+// between. It returns the first write error of the sink.
 func (s *Sink) together(write func(w *locked)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,7 +90,7 @@ func (s *Sink) together(write func(w *locked)) error {
 	return s.err
 }
 
-// Sync makes what was written to standard output durable, where that is a file.
+// Sync makes the data written to standard output durable, if that is a file.
 func (s *Sink) Sync() error {
 	s.mu.Lock()
 	written := s.written
@@ -109,7 +109,7 @@ func (s *Sink) Sync() error {
 // locked is a sink whose mutex is held.
 type locked struct {
 	s      *Sink
-	hidden bool // the screen's line is off
+	hidden bool // the screen's line is removed
 }
 
 // write writes b to a stream.

@@ -11,21 +11,20 @@ import (
 	"time"
 )
 
-// Spool makes the files that collect the output of jobs. They are in memory,
-// which costs a twentieth of what a file on disk does, and most jobs write next
-// to nothing. [Spool.Run] moves to disk what becomes too much. Its methods may
-// be called from any goroutine.
+// Spool creates the files that collect the output of jobs. They are in memory, which
+// costs a twentieth of a file on disk; most jobs write very little. [Spool.Run] moves
+// large output to disk. It is safe for concurrent use.
 type Spool struct {
 	dir string
 
 	mu       sync.Mutex
-	captures map[*Capture]struct{} // whose jobs may be writing; guarded by mu
+	captures map[*Capture]struct{} // of jobs that may be writing; guarded by mu
 	noMemory bool                  // the system has no files in memory; guarded by mu
-	noUnname bool                  // dir has no files without a name; guarded by mu
+	noUnname bool                  // dir does not support unnamed files; guarded by mu
 }
 
-// NewSpool returns a spool whose files on disk are in dir, or in the system's
-// directory for temporary files if dir is empty.
+// NewSpool returns a spool whose files on disk are in dir; empty means the system's
+// directory for temporary files.
 func NewSpool(dir string) *Spool {
 	if dir == "" {
 		dir = os.TempDir()
@@ -34,15 +33,15 @@ func NewSpool(dir string) *Spool {
 }
 
 const (
-	// moveEvery is how often outputs are looked at, and moveFrom the size in
-	// bytes from which one is moved to disk. A job that writes as fast as it can
-	// fills some 100 MB in that time.
+	// moveEvery is the interval between two checks of outputs, and moveFrom the size in
+	// bytes from which an output is moved to disk. A job that writes as fast as it can
+	// fills about 100 MB per interval.
 	moveEvery = 50 * time.Millisecond
 	moveFrom  = 4 << 20
 )
 
-// Run is the loop that keeps large outputs out of memory, until ctx ends. It
-// returns an error if the disk does not take them.
+// Run moves large outputs from memory to disk until ctx ends. It returns an error if the
+// disk fails.
 func (s *Spool) Run(ctx context.Context) error {
 	ticker := time.NewTicker(moveEvery)
 	defer ticker.Stop()
@@ -62,7 +61,7 @@ func (s *Spool) Run(ctx context.Context) error {
 	}
 }
 
-// move moves a stream's output to disk if it has become too much.
+// move moves a stream's output to disk if it is large.
 func (s *Spool) move(c *captured) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,7 +88,7 @@ func (s *Spool) move(c *captured) error {
 	return nil
 }
 
-// watch makes the loop look at a capture.
+// watch adds a capture to those that the loop checks.
 func (s *Spool) watch(c *Capture) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,8 +113,7 @@ func (s *Spool) watched() []*Capture {
 	return captures
 }
 
-// open returns a new file that has no name, so that it is gone with its last
-// user whatever happens.
+// open returns a new unnamed file, which disappears when its last user has closed it.
 func (s *Spool) open() (*os.File, error) {
 	if s.lacks(&s.noMemory) {
 		return s.openDisk()
@@ -131,7 +129,7 @@ func (s *Spool) open() (*os.File, error) {
 	return f, nil
 }
 
-// openDisk returns a file without a name on disk.
+// openDisk returns an unnamed file on disk.
 func (s *Spool) openDisk() (*os.File, error) {
 	if !s.lacks(&s.noUnname) {
 		f, err := openUnnamed(s.dir)
@@ -151,10 +149,10 @@ func (s *Spool) openDisk() (*os.File, error) {
 }
 
 func (s *Spool) diskError(err error) error {
-	return fmt.Errorf("keep output in %s: %w; --tmpdir names another directory", s.dir, err)
+	return fmt.Errorf("keep output in %s: %w; choose another directory with --tmpdir", s.dir, err)
 }
 
-// lacks and note read and set what has been found missing.
+// lacks and note read and set the missing features of the system.
 func (s *Spool) lacks(what *bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,7 +165,7 @@ func (s *Spool) note(what *bool) {
 	*what = true
 }
 
-// openRemoved makes a file and removes its name at once.
+// openRemoved creates a file and removes its name at once.
 func openRemoved(dir string) (*os.File, error) {
 	f, err := os.CreateTemp(dir, "stint-")
 	if err != nil {

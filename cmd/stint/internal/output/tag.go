@@ -7,15 +7,15 @@ import (
 	"io"
 )
 
-// writeTagged copies lines with a tag before each. A last line without an end
-// gets one: the next job's tag belongs on a line of its own.
+// writeTagged copies lines with a tag before each. It ends an incomplete last line, so
+// that the tag of the next job begins a line.
 func writeTagged(w *locked, stream Stream, r io.Reader, tag string) error {
 	t := tagger{tag: tag, begin: true}
 	buffered := bufio.NewReaderSize(r, pieceSize)
 	for {
 		piece, err := buffered.ReadSlice('\n')
 		t.add(piece)
-		// A full buffer is a line longer than it: its tag has been written.
+		// A full buffer is part of a longer line, whose tag has been written.
 		if err == nil || err == bufio.ErrBufferFull { //nolint:errorlint // bufio returns it bare
 			if len(t.out) >= pieceSize {
 				w.write(stream, t.take())
@@ -31,14 +31,14 @@ func writeTagged(w *locked, stream Stream, r io.Reader, tag string) error {
 	}
 }
 
-// tagger puts a tag and a tab before each line of what is added to it.
+// tagger puts a tag and a tab before each line of the added text.
 type tagger struct {
 	tag   string
 	begin bool // the next byte begins a line
 	out   []byte
 }
 
-// add appends text that has at most one line end, as its last byte.
+// add appends text with at most one newline, as its last byte.
 func (t *tagger) add(text []byte) {
 	if len(text) == 0 {
 		return
@@ -50,7 +50,7 @@ func (t *tagger) add(text []byte) {
 	t.begin = bytes.HasSuffix(text, []byte{'\n'})
 }
 
-// finish ends the last line if it has no end.
+// finish ends an incomplete last line.
 func (t *tagger) finish() {
 	if !t.begin {
 		t.out = append(t.out, '\n')
@@ -58,7 +58,7 @@ func (t *tagger) finish() {
 	}
 }
 
-// take returns what has been put together, valid until the next add.
+// take returns the collected text, valid until the next add.
 func (t *tagger) take() []byte {
 	out := t.out
 	t.out = t.out[:0]

@@ -6,29 +6,28 @@ import (
 	"sync"
 )
 
-// eraseLine goes to the line's begin and clears it (ECMA-48: CR, EL).
+// eraseLine goes to the beginning of the line and clears it (ECMA-48: CR, EL).
 const eraseLine = "\r\x1b[K"
 
-// Bar is a line at the bottom of a terminal that is drawn over and over. Its
-// methods may be called from any goroutine. A nil Bar draws nothing.
+// Bar is a line at the bottom of a terminal that is redrawn. It is safe for concurrent
+// use. A nil Bar draws nothing.
 type Bar struct {
 	w     io.Writer
 	width func() int // of the terminal, in columns
 	look  style
 
 	mu   sync.Mutex
-	line string // what is or was on the screen; guarded by mu
-	gone bool   // it has been taken off for good; guarded by mu
+	line string // the text on the screen, or to restore; guarded by mu
+	gone bool   // removed for good; guarded by mu
 }
 
-// NewBar returns a bar on the terminal w, whose width is asked for each time,
-// since people change it.
+// NewBar returns a bar on the terminal w. width is called for each drawing, since users
+// resize terminals.
 func NewBar(w io.Writer, width func() int, env func(string) string) *Bar {
 	return &Bar{w: w, width: width, look: styleFor(env)}
 }
 
-// styleFor picks what the terminal can show, by the variables that everybody
-// else goes by.
+// styleFor chooses a style that the terminal can show, by the usual environment variables.
 func styleFor(env func(string) string) style {
 	look := style{full: "#", empty: "."}
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
@@ -45,7 +44,7 @@ func styleFor(env func(string) string) style {
 	return look
 }
 
-// draw shows new counts.
+// draw draws new counts.
 func (b *Bar) draw(s Snapshot, e Estimate) {
 	// One column is left free: a full last column makes some terminals wrap.
 	line := barLine(s, e, b.width()-1, b.look)
@@ -58,19 +57,19 @@ func (b *Bar) draw(s Snapshot, e Estimate) {
 	_, _ = io.WriteString(b.w, eraseLine+line)
 }
 
-// Hide takes the bar off the screen, so that something else can be written,
-// until Show. Calls of the two must alternate.
+// Hide removes the bar from the screen until Show, so that other text can be written.
+// Calls of Hide and Show must alternate.
 func (b *Bar) Hide() {
 	if b == nil {
 		return
 	}
-	b.mu.Lock() // until Show: nothing is drawn in between
+	b.mu.Lock() // held until Show, so that nothing is drawn in between
 	if b.line != "" {
 		_, _ = io.WriteString(b.w, eraseLine)
 	}
 }
 
-// Show puts back what Hide has taken off.
+// Show restores the bar.
 func (b *Bar) Show() {
 	if b == nil {
 		return
@@ -81,7 +80,7 @@ func (b *Bar) Show() {
 	b.mu.Unlock()
 }
 
-// remove takes the bar off for good.
+// remove removes the bar for good.
 func (b *Bar) remove() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

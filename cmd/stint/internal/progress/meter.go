@@ -1,11 +1,11 @@
-// Package progress counts what a run has done and shows it: as a bar on a
+// Package progress counts the jobs of a run and shows its progress: as a bar on a
 // terminal, or as lines for logs and programs.
 package progress
 
 import "sync/atomic"
 
-// Meter counts the jobs of a run. Its methods may be called from any goroutine.
-// The zero value is ready for use.
+// Meter counts the jobs of a run. It is safe for concurrent use. The zero value is ready
+// for use.
 type Meter struct {
 	read, skipped, running, succeeded, failed, retried atomic.Int64
 
@@ -15,15 +15,15 @@ type Meter struct {
 	shared atomic.Pointer[func() Shared]
 }
 
-// Shared is how the slots stand that a run shares with other processes. Without
-// such slots it is empty.
+// Shared is the state of the slots that a run shares with other processes. It is zero
+// without such slots.
 type Shared struct {
 	Max    int
-	Others int  // those that others have
+	Others int  // slots held by other processes
 	Waits  bool // jobs wait, and no slot is free
 }
 
-// Snapshot is what a meter counts, at one moment.
+// Snapshot has the counts of a meter at one moment.
 type Snapshot struct {
 	Read      int64 // inputs so far
 	Skipped   int64 // of them: done by an earlier run
@@ -36,10 +36,10 @@ type Snapshot struct {
 	Shared    Shared
 }
 
-// Done is the number of jobs that need no more work.
+// Done returns the number of jobs that need no more work.
 func (s Snapshot) Done() int64 { return s.Skipped + s.Succeeded + s.Failed }
 
-// Share is how much of the run is done, from 0 to 1, and false if that is
+// Share returns how much of the run is done, from 0 to 1. It returns false if that is
 // unknown.
 func (s Snapshot) Share() (float64, bool) {
 	total := s.Total
@@ -61,14 +61,13 @@ func (m *Meter) Skip() { m.skipped.Add(1) }
 // Start counts a job that starts.
 func (m *Meter) Start() { m.running.Add(1) }
 
-// Stop counts a job that has stopped running, whatever comes of it.
+// Stop counts a job that has stopped running, with any result.
 func (m *Meter) Stop() { m.running.Add(-1) }
 
-// Retry counts a job that is to run again.
+// Retry counts a job that will run again.
 func (m *Meter) Retry() { m.retried.Add(1) }
 
-// End counts a job as done, and returns how many have succeeded and failed in
-// this run.
+// End counts a job as done, and returns how many have succeeded and failed in this run.
 func (m *Meter) End(ok bool) (succeeded, failed int) {
 	if ok {
 		return int(m.succeeded.Add(1)), int(m.failed.Load())
@@ -77,16 +76,17 @@ func (m *Meter) End(ok bool) (succeeded, failed int) {
 	return int(m.succeeded.Load()), int(n)
 }
 
-// SetTotal says how many inputs there are.
+// SetTotal sets the number of inputs.
 func (m *Meter) SetTotal(n int) { m.total.Store(int64(n)) }
 
-// SetGuess says how many inputs there probably are.
+// SetGuess sets the estimated number of inputs.
 func (m *Meter) SetGuess(n int64) { m.guess.Store(n) }
 
-// EndOfInput says that what has been read is all.
+// EndOfInput sets the total to the number of inputs read.
 func (m *Meter) EndOfInput() { m.total.Store(m.read.Load()) }
 
-// Share says how to learn how shared slots stand, from any goroutine.
+// Share sets a function that returns the state of shared slots; it must be safe for
+// concurrent use.
 func (m *Meter) Share(ask func() Shared) { m.shared.Store(&ask) }
 
 // Snapshot returns the counts.

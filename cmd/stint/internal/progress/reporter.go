@@ -19,7 +19,7 @@ const (
 	ModeNone  Mode = "none"
 )
 
-// ParseMode reads a mode's name.
+// ParseMode parses the name of a mode.
 func ParseMode(text string) (Mode, error) {
 	switch m := Mode(text); m {
 	case ModeAuto, ModeBar, ModePlain, ModeJSON, ModeNone:
@@ -28,8 +28,8 @@ func ParseMode(text string) (Mode, error) {
 	return "", fmt.Errorf("progress %q: use auto, bar, plain, json or none", text)
 }
 
-// every is how often each mode shows something. Plain lines are for logs that
-// somebody reads much later: a short run writes none.
+// every returns the interval between two outputs of a mode. Plain lines are for logs that
+// are read much later: a short run prints none.
 func (m Mode) every() time.Duration {
 	switch m {
 	case ModeBar:
@@ -41,7 +41,7 @@ func (m Mode) every() time.Duration {
 	}
 }
 
-// Reporter shows a meter's progress while a run goes on.
+// Reporter shows a meter's progress during a run.
 type Reporter struct {
 	Mode  Mode // not ModeAuto
 	Meter *Meter
@@ -81,8 +81,8 @@ func (r *Reporter) show(name string, now time.Time, s Snapshot, e Estimate) {
 	}
 }
 
-// end takes the bar off, or tells programs the final counts. A log gets its
-// last line from whoever sums the run up.
+// end removes the bar, or prints the final counts as JSON. The last line of a log is the
+// summary of the run.
 func (r *Reporter) end(pace *speed) {
 	switch r.Mode {
 	case ModeBar:

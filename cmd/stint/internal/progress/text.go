@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// plainLine is one line of a log.
+// plainLine returns one line of a log.
 func plainLine(s Snapshot, e Estimate) string {
 	line := "stint: " + of(s) + " done" + percent(s)
 	if s.Failed > 0 {
@@ -24,10 +24,10 @@ func plainLine(s Snapshot, e Estimate) string {
 	return line + "\n"
 }
 
-// held says who has the shared slots.
+// held returns how many shared slots other processes hold.
 func (s Shared) held() string { return fmt.Sprintf("others have %d of %d slots", s.Others, s.Max) }
 
-// of is "7/100", or "7/~100" while 100 is an estimate, or "7".
+// of returns "7/100", or "7/~100" if 100 is an estimate, or "7".
 func of(s Snapshot) string {
 	done := strconv.FormatInt(s.Done(), 10)
 	switch {
@@ -47,7 +47,7 @@ func percent(s Snapshot) string {
 	return fmt.Sprintf(" (%d%%)", int(share*100))
 }
 
-// rate is a speed in the unit that people would use.
+// rate returns a speed in a readable unit.
 func rate(perSecond float64) string {
 	switch {
 	case perSecond == 0:
@@ -60,7 +60,7 @@ func rate(perSecond float64) string {
 	return fmt.Sprintf("%.0f/s", perSecond)
 }
 
-// clock is a duration as 0:07, 12:34 or 5:00:00.
+// clock returns a duration as 0:07, 12:34 or 5:00:00.
 func clock(d time.Duration) string {
 	seconds := int64((d + time.Second - 1) / time.Second)
 	if seconds < 3600 {
@@ -69,7 +69,7 @@ func clock(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d:%02d", seconds/3600, seconds/60%60, seconds%60)
 }
 
-// event is one line for programs. Its fields are part of the interface.
+// event is one line for programs. Its fields are a stable interface.
 type event struct {
 	Event     string  `json:"event"` // progress, or end for the last
 	Time      string  `json:"time"`
@@ -98,25 +98,25 @@ func jsonLine(name string, now time.Time, s Snapshot, e Estimate) string {
 	}
 	line, err := json.Marshal(ev)
 	if err != nil {
-		panic(err) // numbers and a time: a bug here
+		panic(err) // numbers and a time; a failure is a bug here
 	}
 	return string(line) + "\n"
 }
 
-// style is how a bar looks.
+// style is the look of a bar.
 type style struct {
 	full, empty string
 	red, plain  string // around the number of failed jobs
 }
 
-// barMin and barMax bound the bar itself, in columns.
+// barMin and barMax are the limits for the bar itself, in columns.
 const (
 	barMin = 8
 	barMax = 40
 )
 
-// barLine is a line of at most width columns. What has no place is left out,
-// the least telling first.
+// barLine returns a line of at most width columns. It omits the parts that do not fit,
+// the least informative first.
 func barLine(s Snapshot, e Estimate, width int, look style) string {
 	parts := []string{of(s) + percent(s)}
 	if s.Failed > 0 {
