@@ -199,7 +199,7 @@ func TestC4_LongTables(t *testing.T) {
 	for asks, says := range map[string]string{
 		"ls 01890a5d": "ls takes only flags", "logs": "give the ID of one task; see stint logs --help",
 		"wait": "give the ID of a task", "show a b": "give the ID of one task", "stats all": "stats takes only flags",
-		"submit --stdin none true": "no such file", "submit \xff": "no text in UTF-8",
+		"submit --stdin none true": "no such file", "submit \xff": "not text in UTF-8",
 	} {
 		if r := s.stint(strings.Fields(asks)...); r.status != 125 || !strings.Contains(r.stderr, says) {
 			t.Errorf("%q: %+v, want it to say %q", asks, r, says)

@@ -17,26 +17,26 @@ import (
 
 // Command is the payload of a task that runs a program.
 type Command struct {
-	// Args are the program and its arguments. A name without a slash is looked up
-	// in the worker's PATH.
+	// Args are the program and its arguments. A program name without a slash is looked
+	// up in the worker's PATH.
 	Args []string `json:"args"`
-	// Dir is where it runs, an absolute path; empty is where the worker does.
+	// Dir is the working directory, an absolute path; empty means that of the worker.
 	Dir string `json:"dir,omitempty"`
-	// Env is added to the environment of the worker, as NAME=value.
+	// Env is added to the worker's environment, as NAME=value.
 	Env []string `json:"env,omitempty"`
-	// Stdin is what it reads from its standard input.
+	// Stdin is the content of the standard input.
 	Stdin []byte `json:"stdin,omitempty"`
 }
 
-// The variables that a program finds in its environment, besides those of the
-// worker and of its [Command].
+// Variables that are set in the environment of the program, in addition to those of the
+// worker and of the [Command].
 const (
 	EnvTask  = "STINT_TASK"  // the ID of its task
-	EnvToken = "STINT_TOKEN" // the token of its lease, which grows: for systems that can refuse an older one
+	EnvToken = "STINT_TOKEN" // the fencing token of its lease: later leases have higher ones
 )
 
-// Validate reports what keeps a command from being run anywhere. Its errors
-// wrap [queue.ErrInvalid].
+// Validate reports every problem that makes the command invalid on any machine. Its
+// errors wrap [queue.ErrInvalid].
 func (c *Command) Validate() error {
 	var errs []error
 	wrong := func(format string, about any) {
@@ -53,11 +53,11 @@ func (c *Command) Validate() error {
 			wrong("%.40q "+problem, text)
 		}
 	}
-	for i, variable := range c.Env { // its value may be a secret, and so may all of it if it has no name
+	for i, variable := range c.Env { // errors show neither values nor texts without a name: they may be secrets
 		name, value, ok := strings.Cut(variable, "=")
 		switch problem := cmp.Or(notText(name), notText(value)); {
 		case !ok || name == "":
-			wrong("variable %d of its environment is no NAME=value", i+1)
+			wrong("variable %d of its environment is not NAME=value", i+1)
 		case problem != "":
 			wrong("variable %.40q of its environment "+problem, name)
 		}
@@ -65,23 +65,24 @@ func (c *Command) Validate() error {
 	return errors.Join(errs...)
 }
 
-// notText says why a text cannot be kept with a task, which is JSON; empty if it can.
+// notText returns why text cannot be stored with a task, which is kept as JSON, or "" if
+// it can.
 func notText(text string) string {
 	switch {
 	case strings.ContainsRune(text, 0):
 		return "has a NUL character"
 	case !utf8.ValidString(text):
-		return "is no text in UTF-8; in a script, have printf write its bytes"
+		return "is not text in UTF-8; in a script, have printf write its bytes"
 	default:
 		return ""
 	}
 }
 
-// Commands returns a handler for tasks whose payload is a [Command]. It panics if
-// the configuration is not valid.
+// Commands returns a handler for tasks whose payload is a [Command]. It panics if cfg is
+// not valid.
 //
-// How the last attempt ended is kept with the task, as an [Exit] in JSON: as its
-// result if it succeeded, and else as its checkpoint; see [ExitOf].
+// The [Exit] of the last attempt is stored with the task as JSON: as its result if the
+// attempt succeeded, and as its checkpoint otherwise; see [ExitOf].
 func Commands(cfg Config) func(context.Context, *queue.Job[Command]) error {
 	if err := cfg.Validate(); err != nil {
 		panic(err)
@@ -96,15 +97,15 @@ func Commands(cfg Config) func(context.Context, *queue.Job[Command]) error {
 			return j.Return(exit)
 		}
 		if exit != nil {
-			text, _ := json.Marshal(exit) // numbers and valid text
+			text, _ := json.Marshal(exit) // numbers and valid text: it cannot fail
 			j.Save(text)
 		}
 		return err
 	}
 }
 
-// ExitOf returns how the last attempt of a task of [Commands] ended. It reports
-// false if none has, or the worker was not there any more to tell.
+// ExitOf returns how the last attempt of a task of [Commands] ended. It reports false if
+// no attempt has ended, or if the worker died before it could store the [Exit].
 func ExitOf(t *queue.Task) (e Exit, ok bool) {
 	text := t.Checkpoint
 	if t.State == queue.Succeeded {

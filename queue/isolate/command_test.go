@@ -34,7 +34,7 @@ func noLog(context.Context, *queue.Task) (io.WriteCloser, error) {
 	return nil, fmt.Errorf("nowhere to write: %w", syscall.ENOSPC)
 }
 
-// run runs a command with a configuration.
+// run runs cmd as one attempt, and returns what the handler reported and its error.
 func run(ctx context.Context, cfg isolate.Config, cmd isolate.Command) (queue.Reported, error) {
 	j := &queue.Job[isolate.Command]{Attempt: queue.Detached(task()), Args: cmd}
 	err := isolate.Commands(cfg)(ctx, j)
@@ -43,8 +43,8 @@ func run(ctx context.Context, cfg isolate.Config, cmd isolate.Command) (queue.Re
 
 func sh(script string) isolate.Command { return isolate.Command{Args: []string{"sh", "-c", script}} }
 
-// A command has its arguments, its directory, its environment and its input; its
-// output goes to the log, and how it ended is its result.
+// A command gets its arguments, directory, environment and input; its output goes to the
+// log, and its exit is stored as the result.
 func TestC9_Command(t *testing.T) {
 	var l log
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -68,7 +68,7 @@ func TestC9_Command(t *testing.T) {
 	}
 }
 
-// Whatever a command does is an attempt that failed, and says how.
+// A command that misbehaves fails the attempt with an error that says how it ended.
 func TestC9_CommandsThatMisbehave(t *testing.T) {
 	for _, row := range []struct {
 		name, script string
@@ -125,20 +125,20 @@ func TestC9_CommandMemory(t *testing.T) {
 		"two": "{ " + eater(room/10*7) + "; } & echo $! > $0; " + eater(room/10*7),
 	} {
 		t.Run(name, func(t *testing.T) {
-			told := file(t)
+			path := file(t)
 			cmd := sh(script)
-			cmd.Args = append(cmd.Args, told)
+			cmd.Args = append(cmd.Args, path)
 			_, err := run(t.Context(), isolate.Config{Memory: room}, cmd)
 			exit, ok := errors.AsType[*isolate.ExitError](err)
 			if !ok || exit.Limit != isolate.LimitMemory || !strings.HasPrefix(err.Error(), "memory limit: its processes had ") {
 				t.Fatal(err)
 			}
 			if name == "two" {
-				wantGone(t, awaitFile(t, told), false)
+				wantGone(t, awaitFile(t, path), false)
 			}
 		})
 	}
-	// It is no limit on what a process may ask for and not use, within reason.
+	// The limit allows reserved memory that is not used, up to about twice the limit.
 	if _, err := run(t.Context(), isolate.Config{Memory: room}, isolate.Command{
 		Args: []string{self, "-test.run", "^$"},
 	}); err != nil {
@@ -146,8 +146,8 @@ func TestC9_CommandMemory(t *testing.T) {
 	}
 }
 
-// One that asks for far more than the limit at once is refused that, before
-// anybody has looked.
+// A process that allocates far more than the limit between two measurements gets an error
+// from the system.
 func TestC9_CommandMemoryAtOnce(t *testing.T) {
 	script := "head -c 1000000000 /dev/zero | tail -c 999999999 | wc -c" // tail keeps it all
 	_, err := run(t.Context(), isolate.Config{Memory: 50 << 20}, sh("set -e; "+script+"; exit 9"))
@@ -157,7 +157,7 @@ func TestC9_CommandMemoryAtOnce(t *testing.T) {
 	}
 }
 
-// Of what a command writes beyond the limit the end is kept, and nobody waits.
+// The log keeps the end of an output beyond the limit, and the command does not block.
 func TestC9_CommandOutput(t *testing.T) {
 	const much = 100 << 20
 	var l log
@@ -179,8 +179,8 @@ func TestC9_CommandOutput(t *testing.T) {
 	}
 }
 
-// A log that cannot be written costs what was to be in it, and not the task; one
-// that cannot be opened is an error before anything has run.
+// If the log cannot be written, only its content is lost; if it cannot be opened, the
+// attempt fails before the command starts.
 func TestC9_CommandLogFails(t *testing.T) {
 	full := func(context.Context, *queue.Task) (io.WriteCloser, error) {
 		return os.OpenFile("/dev/full", os.O_WRONLY, 0)
@@ -197,7 +197,7 @@ func TestC9_CommandLogFails(t *testing.T) {
 	}
 }
 
-// Nothing of a group is left when an attempt is over, however that ended.
+// No process of a group is left when the attempt is over, however it ended.
 func TestC9_CommandLeavesNothing(t *testing.T) {
 	const family = `trap '' TERM HUP INT
 		(sh -c 'trap "" TERM; echo $$ >> '$1'; sleep 1000; sleep 1000' & sleep 1000; sleep 1000) &
@@ -206,28 +206,28 @@ func TestC9_CommandLeavesNothing(t *testing.T) {
 		"success": "exit 0", "failure": "exit 1", "a signal": "kill -9 $$", "its time": "wait; wait",
 	} {
 		t.Run(name, func(t *testing.T) {
-			told := file(t)
+			path := file(t)
 			cmd := sh(family + end)
-			cmd.Args = append(cmd.Args, "sh", told)
+			cmd.Args = append(cmd.Args, "sh", path)
 			_, err := run(t.Context(), isolate.Config{Time: time.Second, Grace: 50 * time.Millisecond}, cmd)
 			if (err == nil) != (name == "success") {
 				t.Error(err)
 			}
-			wantGone(t, awaitFile(t, told), false)
+			wantGone(t, awaitFile(t, path), false)
 		})
 	}
 }
 
-// One who leaves the group is not ended, and not waited for either.
+// A process that leaves the group is not killed, and the attempt does not wait for it.
 func TestC9_CommandThatLeaves(t *testing.T) {
-	told := file(t)
-	cmd := sh("setsid sh -c 'echo $$ > " + told + ".new; mv " + told + ".new " + told + "; sleep 1000' & " +
-		"until test -e " + told + "; do sleep 0.01; done")
+	path := file(t)
+	cmd := sh("setsid sh -c 'echo $$ > " + path + ".new; mv " + path + ".new " + path + "; sleep 1000' & " +
+		"until test -e " + path + "; do sleep 0.01; done")
 	cmd.Stdin = bytes.Repeat([]byte("x"), 1<<20)
 	if _, err := run(t.Context(), isolate.Config{}, cmd); err != nil {
 		t.Error(err)
 	}
-	pid := strings.TrimSpace(awaitFile(t, told))
+	pid := strings.TrimSpace(awaitFile(t, path))
 	if out, _ := os.ReadFile("/proc/" + pid + "/stat"); len(out) == 0 {
 		t.Error("it has ended")
 	}
@@ -236,18 +236,18 @@ func TestC9_CommandThatLeaves(t *testing.T) {
 	}
 }
 
-// A group is told to end when its task's context ends, and has not succeeded
-// then. One whose lease is over is killed.
-func TestC9_CommandIsToldToEnd(t *testing.T) {
+// A group is ordered to end when the context of its task ends, and its attempt fails. A
+// group whose lease is lost is killed.
+func TestC9_CommandEndsWithItsContext(t *testing.T) {
 	for end, cause := range map[string]error{"orderly\n": queue.ErrCancelled, "": queue.ErrStale} {
 		t.Run(cause.Error(), func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
-			told := file(t)
+			path := file(t)
 			go func() {
-				awaitFile(t, told)
+				awaitFile(t, path)
 				cancel(cause)
 			}()
-			script := "trap 'echo orderly; exit 0' TERM; echo > " + told + "; sleep 1000 & wait"
+			script := "trap 'echo orderly; exit 0' TERM; echo > " + path + "; sleep 1000 & wait"
 			_, err := run(ctx, isolate.Config{}, sh(script))
 			exit, ok := errors.AsType[*isolate.ExitError](err)
 			if !ok || exit.Limit != isolate.LimitTask || exit.Tail != end {
@@ -257,16 +257,16 @@ func TestC9_CommandIsToldToEnd(t *testing.T) {
 	}
 }
 
-// A task's own Timeout is a limit on time, as that of the configuration is.
+// The Timeout of a task is a time limit like that of the configuration.
 func TestC9_TimeoutOfACommand(t *testing.T) {
 	for timeout, want := range map[time.Duration]isolate.Limit{time.Hour: isolate.LimitTime, 0: isolate.LimitTask} {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		told := file(t)
+		path := file(t)
 		go func() {
-			awaitFile(t, told)
+			awaitFile(t, path)
 			cancel(context.DeadlineExceeded)
 		}()
-		j := &queue.Job[isolate.Command]{Attempt: queue.Detached(task()), Args: sh("echo > " + told + "; sleep 1000")}
+		j := &queue.Job[isolate.Command]{Attempt: queue.Detached(task()), Args: sh("echo > " + path + "; sleep 1000")}
 		j.Timeout = timeout
 		err := isolate.Commands(isolate.Config{Time: 2 * time.Hour})(ctx, j)
 		exit, ok := errors.AsType[*isolate.ExitError](err)
@@ -278,7 +278,7 @@ func TestC9_TimeoutOfACommand(t *testing.T) {
 	}
 }
 
-// What can never be run is a permanent failure, and says why.
+// A command that can never run is a permanent failure, whose error says why.
 func TestC9_CommandsThatCannotRun(t *testing.T) {
 	plain, dir := file(t), t.TempDir()
 	if err := os.WriteFile(plain, nil, 0o600); err != nil {
@@ -302,7 +302,7 @@ func TestC9_CommandsThatCannotRun(t *testing.T) {
 		{isolate.Command{Args: []string{"true"}, Dir: plain}, "not a directory", 126},
 		{isolate.Command{Args: []string{"true"}, Dir: dir + "/none"}, "no such file", 127},
 		{isolate.Command{Args: []string{"a\x00b"}}, "NUL", 0},
-		{isolate.Command{Args: []string{"a\xff"}}, "no text in UTF-8", 0},
+		{isolate.Command{Args: []string{"a\xff"}}, "not text in UTF-8", 0},
 		{isolate.Command{Args: []string{"true"}, Env: []string{"A=b", "=secret"}}, "variable 2 of its environment", 0},
 		{isolate.Command{Args: []string{"true"}, Env: []string{"KEY=secret\xff"}}, `variable "KEY" of its environment`, 0},
 		{isolate.Command{Args: []string{"true", strings.Repeat("x", 1<<20)}}, "argument list too long", 126},

@@ -18,7 +18,7 @@ import (
 	"github.com/stintgo/stint/retry"
 )
 
-// runCommand runs the program of a command.
+// runCommand runs the program of cmd for the attempt.
 func (c *Config) runCommand(ctx context.Context, a *queue.Attempt, cmd *Command) (*Exit, error) {
 	path, err := find(cmd)
 	if err != nil {
@@ -43,12 +43,12 @@ func (c *Config) runCommand(ctx context.Context, a *queue.Attempt, cmd *Command)
 	return exit, err
 }
 
-// taskEnv tells a program which task it does.
+// taskEnv returns the variables that name the task and its lease.
 func taskEnv(t *queue.Task) []string {
 	return []string{EnvTask + "=" + t.ID.String(), EnvToken + "=" + strconv.FormatUint(uint64(t.Lease.Token), 10)}
 }
 
-// find returns the file of the program.
+// find returns the path of the program's file.
 func find(cmd *Command) (string, error) {
 	if cmd.Dir != "" {
 		if info, err := os.Stat(cmd.Dir); err != nil {
@@ -59,17 +59,17 @@ func find(cmd *Command) (string, error) {
 	}
 	name := cmd.Args[0]
 	if cmd.Dir != "" && strings.ContainsRune(name, '/') && !filepath.IsAbs(name) {
-		name = filepath.Join(cmd.Dir, name) // which without a Dir would lose the ./ of a name
+		name = filepath.Join(cmd.Dir, name) // only with a Dir, because Join removes a leading ./
 	}
 	path, err := proc.Look(name)
 	if err != nil || filepath.IsAbs(path) || cmd.Dir == "" {
 		return path, err
 	}
-	return filepath.Abs(path) // a PATH may have directories that are relative to this one
+	return filepath.Abs(path) // PATH may have directories that are relative to the worker's
 }
 
-// neverStarts reports errors of a start that another attempt would not change.
-// Those of the log are none.
+// neverStarts reports whether err is an error of the start of a program that would occur
+// in every attempt. Errors of the log do not count.
 func neverStarts(err error) bool {
 	if _, ok := errors.AsType[*startError](err); !ok {
 		return false
@@ -84,20 +84,21 @@ func neverStarts(err error) bool {
 	return false
 }
 
-// terminate asks a group to end. One that is stopped would not hear of it.
+// terminate sends SIGTERM to a group, and SIGCONT, because a stopped process does not act
+// on SIGTERM.
 func terminate(p *proc.Process) {
 	p.Signal(syscall.SIGTERM)
 	p.Signal(syscall.SIGCONT)
 }
 
-// input gives bytes to a process.
+// input writes bytes to the standard input of a process.
 type input struct {
-	end  *os.File // the process's
-	pipe *os.File // ours; nil if there is nothing to give
+	end  *os.File // the process's end: a pipe, or the null device
+	pipe *os.File // the end that is written; nil if there are no bytes
 	done chan struct{}
 }
 
-// newInput starts giving bytes; no bytes are the null device.
+// newInput starts to write text. Without text the input is the null device.
 func newInput(text []byte) (in *input, err error) {
 	in = &input{done: make(chan struct{})}
 	if len(text) == 0 {
@@ -110,17 +111,17 @@ func newInput(text []byte) (in *input, err error) {
 	}
 	go func() {
 		defer close(in.done)
-		defer func() { _ = in.pipe.Close() }() // which tells that there is no more
-		_, _ = in.pipe.Write(text)             // it need not be read
+		defer func() { _ = in.pipe.Close() }() // the process reads end of file
+		_, _ = in.pipe.Write(text)             // fails if the process does not read all
 	}()
 	return in, nil
 }
 
-// close is called when the process has ended.
+// close ends the writing and closes the pipe. It is called after the process has ended.
 func (in *input) close() {
 	_ = in.end.Close()
 	if in.pipe != nil {
-		_ = in.pipe.SetWriteDeadline(now()) // one who has left the group may have the other end
+		_ = in.pipe.SetWriteDeadline(now()) // a process that left the group may hold the other end
 	}
 	<-in.done
 }

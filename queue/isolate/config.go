@@ -10,49 +10,46 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// Config limits the processes of a task. The zero value limits their output
-// alone.
+// Config limits the processes of a task. The zero value limits only their output.
 type Config struct {
-	// Memory is how many bytes all processes of an attempt may have in memory
-	// together; 0 is no limit. They are looked at every 50 ms, and killed when they
-	// have more. One that asks for more than twice as much in less time is refused
-	// it by the system (RLIMIT_DATA), and usually ends by itself. Memory that
-	// processes share counts once for each.
+	// Memory is the number of bytes that all processes of an attempt together may have
+	// resident; 0 is no limit. They are measured every 50 ms, and killed if they have
+	// more. A process that allocates more than twice the limit between two measurements
+	// gets an error from the system (RLIMIT_DATA), and usually exits. Memory that
+	// processes share counts once for each of them.
 	Memory int64
-	// Time is how long an attempt may take; 0 is no limit but the task's own
-	// Timeout.
+	// Time is how long an attempt may take; 0 leaves only the Timeout of the task.
 	Time time.Duration
-	// Output is how many bytes are kept of what an attempt writes to its standard output
-	// and error: 1 MiB if it is 0. Of more, the log has the beginning, the end, which is
-	// 64 KiB or half of Output if that is less, and between them a line with the number of
-	// bytes that are missing. The end is written when the attempt is over; see
-	// [TailKeeper].
+	// Output is the number of bytes of an attempt's standard output and error that the
+	// log receives; 0 means 1 MiB. Of a longer output the log has the beginning, a line
+	// with the number of missing bytes, and the end: 64 KiB, or half of Output if that is
+	// less. The end is written when the attempt is over; see [TailKeeper].
 	Output int64
-	// Grace is how long processes that were told to end have for it, before they
-	// are killed: 5 s if it is 0.
+	// Grace is the time between the order to end and SIGKILL; 0 means 5 s.
 	Grace time.Duration
-	// Log opens what the output of an attempt is written to; nil drops it, but for
-	// the end that an [ExitError] shows. It is closed when the attempt is over. An
-	// error of Log is one of the attempt, which may be tried again; if it says that there
-	// are no descriptors or that the disk is full, it is a [queue.Shortage]. Processes wait
-	// for a log that is slow, but their end does not wait for it longer than 5 s:
-	// what it has not taken by then is lost, and it is closed when it lets go.
+	// Log opens the log that the output of an attempt is written to; it is closed when
+	// the attempt is over. If Log is nil, the output is dropped except for the end that
+	// an [ExitError] shows. An error of Log fails the attempt, which may be tried again;
+	// an error that reports missing descriptors or a full disk is a [queue.Shortage].
+	// Processes block on a slow log, but after their end the attempt waits for it for at
+	// most 5 s: output that it has not accepted by then is lost, and it is closed when
+	// the blocked Write returns.
 	Log func(ctx context.Context, t *queue.Task) (io.WriteCloser, error)
 }
 
-// TailKeeper is what a log of [Config] may be as well, to have the end of an output that
-// is too long also if this process is killed.
+// TailKeeper is an optional interface of a log of [Config]. It preserves the end of an
+// output that is longer than the limit even if the worker is killed.
 type TailKeeper interface {
-	// KeepTail is given what would be written if the attempt ended now, at most once a
-	// second. It replaces what it was given before, and is out of date when the log is
-	// closed. It is not called while Write or Close is.
+	// KeepTail receives the text that would be written if the attempt ended now, at most
+	// once a second. Each call replaces the text of the one before, and Close makes it
+	// obsolete. KeepTail is not called concurrently with Write or Close.
 	KeepTail(text []byte) error
 }
 
 const (
 	defaultOutput = 1 << 20
 	defaultGrace  = 5 * time.Second
-	// memoryMin is what a process needs before it does anything.
+	// memoryMin is the memory, in bytes, that a process needs to start.
 	memoryMin = 1 << 20
 )
 
@@ -66,8 +63,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate reports all that is wrong with a configuration, or cannot be had on
-// this system. Its errors wrap [queue.ErrInvalid] or [errors.ErrUnsupported].
+// Validate reports every value that is invalid or not supported on this system. Its
+// errors wrap [queue.ErrInvalid] or [errors.ErrUnsupported].
 func (c Config) Validate() error {
 	var errs []error
 	if c.Memory != 0 && c.Memory < memoryMin {

@@ -1,43 +1,42 @@
-// Package isolate does the work of tasks in processes of their own, so that a
-// task may crash, hang or eat memory without harm to the worker that runs it.
+// Package isolate runs tasks in processes of their own, so that a task that crashes,
+// hangs or exhausts memory does not harm the worker that runs it.
 //
-// [Commands] is a handler for tasks that say which program to run. A [Handler]
-// is a Go function that is called in a new process of the same program. Both
-// start a group of processes for each attempt, and when an attempt is over,
-// however it ends, no process of its group is left. Limits of a [Config] are for
-// the group as a whole.
+// [Commands] returns a handler for tasks whose payload names a program to run. A
+// [Handler] is a Go function that is called in a new process of the same program. Both
+// start a process group for each attempt; when the attempt is over, however it ended, no
+// process of its group is left. The limits of a [Config] apply to the group as a whole.
 //
-// A program that uses either calls [Main] first in its main function. From there
-// a second process watches, and ends all groups if the worker is killed with
+// A program that uses either must call [Main] first in its main function. Main also makes
+// the watcher process possible, which kills all groups if the worker is killed with
 // SIGKILL.
 //
 // # How attempts end
 //
-// A program that exits with 0 has succeeded, and so has a function that returns
-// nil. Everything else is a failed attempt, whose error is an [*ExitError]: another
-// status, a signal that was meant for the process or came from its own fault, a
-// limit. So a process that kills itself costs an attempt like any other failure;
-// it is not counted as a crash of the worker, because the worker lives, and is
-// dead after MaxAttempts. A program that cannot be started at all is a permanent
-// failure. If the worker lacks what a start needs (descriptors, processes, memory, room
-// for the log), the attempt ends with a [queue.Shortage], which is no failure.
+// An attempt succeeds if the program exits with status 0, or the function returns nil.
+// Everything else fails the attempt with an [*ExitError]: another status, a signal from
+// outside or from a fault of the process, a limit. A process that kills itself therefore
+// fails an attempt like any other error, and its task is dead after MaxAttempts; it does
+// not count as a crash of the worker, because the worker survives. A program that cannot
+// be started at all is a permanent failure. If the worker lacks a resource that the start
+// needs (descriptors, processes, memory, room for the log), the attempt ends with a
+// [queue.Shortage], which does not count as a failure.
 //
-// When the context of the task ends, the group is told to: a program by SIGTERM,
-// a function by the end of its own context. What is left after [Config.Grace]
-// gets SIGKILL. If the lease is over it gets that at once, since somebody else
-// may be at work on the task: before it is told to end, or while it ends for its
-// Time. (That a lease is lost after a pause or a cancel is not seen before the
-// Grace is over.) A program that was told to end has not succeeded, whatever its
-// status: most exit with 0 then.
+// When the context of the task ends, the group is ordered to end: a program by SIGTERM, a
+// function by the end of its own context. Processes that are left after [Config.Grace]
+// get SIGKILL. If the lease is lost, before that order or while the group ends for its
+// time limit, they get SIGKILL at once, because another worker may be running the task.
+// (A lease that is lost after a pause or a cancel is not noticed before Grace is over.)
+// An attempt that was ordered to end has failed whatever its exit status, because most
+// programs exit with 0 after SIGTERM.
 //
-// # What it is not
+// # No sandbox
 //
-// It is no sandbox. A process may do all that its user may, and one that makes a
-// session of its own (setsid) leaves the group: it is neither counted nor ended.
+// A process may do everything that its user may. A process that starts a session of its
+// own (setsid) leaves the group: it is neither counted nor killed.
 //
 // # Systems
 //
-// On Linux all of it works. Other Unix systems lack the limit on memory, which
-// [Config.Validate] refuses, and the second process. Elsewhere every attempt fails with
-// [errors.ErrUnsupported].
+// Everything works on Linux. Other Unix systems have neither the memory limit, which
+// [Config.Validate] rejects there, nor the watcher process. Elsewhere every attempt fails
+// with [errors.ErrUnsupported].
 package isolate

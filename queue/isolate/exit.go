@@ -6,10 +6,10 @@ import (
 	"syscall"
 )
 
-// Limit names a limit of a [Config], or what else ended an attempt from outside.
+// Limit names the limit of a [Config], or the other outside cause, that ended an attempt.
 type Limit string
 
-// What ends the processes of an attempt.
+// The outside causes that end the processes of an attempt.
 const (
 	LimitMemory Limit = "memory" // they had more than Config.Memory
 	LimitTime   Limit = "time"   // Config.Time was over, or the Timeout of the task
@@ -21,23 +21,22 @@ const (
 // Exit is how the processes of an attempt ended.
 type Exit struct {
 	Status int            `json:"status"`           // of the first process; 0 if a signal ended it
-	Signal syscall.Signal `json:"signal,omitempty"` // that ended it
-	Limit  Limit          `json:"limit,omitempty"`  // that they were ended for
-	Output int64          `json:"output_bytes"`     // that were written
-	Lost   string         `json:"lost,omitempty"`   // why the log has not all of that
+	Signal syscall.Signal `json:"signal,omitempty"` // the signal that ended the first process
+	Limit  Limit          `json:"limit,omitempty"`  // why the processes were ended from outside
+	Output int64          `json:"output_bytes"`     // bytes that the processes wrote
+	Lost   string         `json:"lost,omitempty"`   // why the log lacks a part of the output
 }
 
-// Exit statuses that stand for something else, as shells and timeout(1) have
-// them.
+// Exit statuses with a special meaning, as in shells and timeout(1).
 const (
 	statusTime      = 124
 	statusCannotRun = 126
 	statusNotFound  = 127
-	statusSignal    = 128 // and the signal's number
+	statusSignal    = 128 // plus the number of the signal
 )
 
-// Code is the exit status that a shell would show: 124 if the time was over, and
-// 128 and the number of the signal for a signal.
+// Code returns the exit status that a shell would show: 124 after the time limit, as
+// timeout(1) has it, and 128 plus the number of the signal after a signal.
 func (e Exit) Code() int {
 	switch {
 	case e.Limit == LimitTime:
@@ -49,17 +48,18 @@ func (e Exit) Code() int {
 	}
 }
 
-// ExitError is an attempt that failed because of how its processes ended.
+// ExitError is the error of an attempt that failed because of how its processes ended.
 type ExitError struct {
 	Exit
 	Tail string // the end of the output, at most 16 KiB
-	why  string // in words, where Exit does not say all
+	why  string // replaces the description of Exit where that lacks something; may be empty
 }
 
-// Error says how they ended, and shows what their output says about it.
+// Error describes how the processes ended, followed by the lines of their output that
+// most likely say why.
 func (e *ExitError) Error() string {
 	text := e.how()
-	if lines := telling(e.Tail); lines != "" {
+	if lines := relevantLines(e.Tail); lines != "" {
 		text += "\n" + lines
 	}
 	return text
@@ -76,18 +76,18 @@ func (e *ExitError) how() string {
 	}
 }
 
-// tellingLinesMax is how many lines of output an error shows.
-const tellingLinesMax = 10
+// errorLinesMax is the number of lines of output in an error.
+const errorLinesMax = 10
 
-// telling returns the lines of an output that say most about its end: the last
-// ones, or those where a Go program says why it ends, which the stacks follow.
-func telling(text string) string {
+// relevantLines returns the lines of an output that describe its end best: the last ones,
+// or, if a Go program panicked, the panic message and the first lines of the stacks.
+func relevantLines(text string) string {
 	text = strings.TrimRight(strings.ToValidUTF8(text, "\uFFFD"), " \t\r\n")
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
 		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
-			return strings.Join(lines[i:min(i+tellingLinesMax, len(lines))], "\n")
+			return strings.Join(lines[i:min(i+errorLinesMax, len(lines))], "\n")
 		}
 	}
-	return strings.Join(lines[max(len(lines)-tellingLinesMax, 0):], "\n")
+	return strings.Join(lines[max(len(lines)-errorLinesMax, 0):], "\n")
 }

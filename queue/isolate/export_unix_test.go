@@ -6,7 +6,7 @@ import (
 	"github.com/stintgo/stint/internal/proc"
 )
 
-// FailStarts has every start of a process fail until restore is called.
+// FailStarts makes every start of a process fail with err until restore is called.
 func FailStarts(err error) (restore func()) {
 	had := startProcess
 	startProcess = func(*proc.Spec) (*proc.Process, error) { return nil, err }

@@ -11,12 +11,12 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// The two processes of a [Handler] talk in frames: the length of what follows in
-// four bytes, the highest first, and a JSON object. The worker writes orders to
-// the standard input of the other, which writes answers to its descriptor 3.
-// Both are the same program, so the frames need no version.
+// The worker and the process of a [Handler] exchange frames: the length of a JSON object
+// in four bytes, big-endian, and the object. The worker writes orders to the standard
+// input of the process; the process writes answers to its descriptor 3. Both run the same
+// program, so the frames need no version.
 
-// order is what the worker says: first which task to do, later to stop.
+// order is a frame of the worker: the first one names the task, a later one stops it.
 type order struct {
 	Handler string      `json:"handler,omitempty"`
 	Task    *queue.Task `json:"task,omitempty"`
@@ -24,17 +24,17 @@ type order struct {
 	Stop    cause       `json:"stop,omitempty"`
 }
 
-// answer is what the other process says: what the handler reports, and at last
-// what it returned.
+// answer is a frame of the handler's process: what the handler reports, and in the last
+// frame what it returned.
 type answer struct {
 	Progress   queue.Progress  `json:"progress,omitzero"`
 	Checkpoint []byte          `json:"checkpoint,omitempty"`
-	Saved      bool            `json:"saved,omitempty"` // there is a checkpoint, maybe of no bytes
+	Saved      bool            `json:"saved,omitempty"` // Checkpoint is set, maybe to no bytes
 	Result     json.RawMessage `json:"result,omitempty"`
 	Done       *returned       `json:"done,omitempty"`
 }
 
-// returned is an error on its way to another process.
+// returned is the wire form of the error that a handler returned.
 type returned struct {
 	Failed    bool           `json:"failed,omitempty"`
 	Error     string         `json:"error,omitempty"`
@@ -43,28 +43,29 @@ type returned struct {
 	Snooze    *time.Duration `json:"snooze_ns,omitempty"`
 }
 
-// frameMax bounds what is read into memory: above the largest payload, in JSON,
-// that a store takes if nobody has told it otherwise.
+// frameMax is the largest frame, in bytes. It is above the largest payload, in JSON, that
+// a store accepts by default.
 const frameMax = 64 << 20
 
-// errFrame is what a process says that is no frame.
-var errFrame = errors.New("no frame")
+// errFrame is the error of bytes that are not a valid frame.
+var errFrame = errors.New("invalid frame")
 
-// writeFrame writes a value.
+// writeFrame writes value as a frame. It returns [queue.ErrTooLarge] for a value of more
+// than frameMax bytes.
 func writeFrame(w io.Writer, value any) error {
 	frame, err := json.Marshal(value)
 	if err != nil {
 		return err
 	}
 	if len(frame) > frameMax {
-		return fmt.Errorf("%w: of %d bytes, and at most %d are taken", queue.ErrTooLarge, len(frame), frameMax)
+		return fmt.Errorf("%w: a frame of %d bytes; the limit is %d", queue.ErrTooLarge, len(frame), frameMax)
 	}
 	_, err = w.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(frame))), frame...))
 	return err
 }
 
-// readFrame reads a value that was written with writeFrame. It answers io.EOF at
-// the end, errors of r, and errFrame for what is none.
+// readFrame reads a value that writeFrame wrote. It returns io.EOF at the end, errors of
+// r, and errFrame for bytes that are not a valid frame.
 func readFrame(r io.Reader, value any) error {
 	var length [4]byte
 	if _, err := io.ReadFull(r, length[:]); err != nil {
@@ -74,7 +75,7 @@ func readFrame(r io.Reader, value any) error {
 	if n > frameMax {
 		return fmt.Errorf("%w: it begins with the length %d", errFrame, n)
 	}
-	// It is read as it comes: one who only says that there is much costs no memory.
+	// ReadAll allocates as bytes arrive, so that a false length costs no memory.
 	frame, err := io.ReadAll(io.LimitReader(r, int64(n)))
 	if err != nil {
 		return err

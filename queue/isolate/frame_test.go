@@ -14,14 +14,14 @@ import (
 	"github.com/stintgo/stint/retry"
 )
 
-// FuzzListen: what a process writes to its descriptor 3, a worker survives. What
-// counts as an outcome is one.
-func FuzzListen(f *testing.F) {
+// FuzzReceive checks that a worker survives any bytes that a process writes to its
+// descriptor 3, and that it returns an outcome only without an error.
+func FuzzReceive(f *testing.F) {
 	var sound bytes.Buffer
 	report := queue.Reported{
 		Progress: queue.Progress{Done: 1}, Checkpoint: []byte("x"), Saved: 1, Result: []byte(`{"a":1}`),
 	}
-	if err := isolate.Tell(&sound, report, retry.Permanent(retry.After(time.Second, errors.New("boom")))); err != nil {
+	if err := isolate.Send(&sound, report, retry.Permanent(retry.After(time.Second, errors.New("boom")))); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(sound.Bytes())
@@ -32,7 +32,7 @@ func FuzzListen(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 4, 'n', 'u', 'l', 'l'})
 	f.Add([]byte("\x00\x00\x00\x2f" + `{"done":{"failed":true,"snooze_ns":-9000000000}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		reports, returned, err := isolate.Listen(bytes.NewReader(data))
+		reports, returned, err := isolate.Receive(bytes.NewReader(data))
 		if err != nil {
 			if returned != nil {
 				t.Errorf("%v, with an outcome: %v", err, returned)
@@ -46,7 +46,7 @@ func FuzzListen(f *testing.F) {
 	})
 }
 
-// countFrames counts what may be frames.
+// countFrames counts the complete frames in data by their lengths.
 func countFrames(data []byte) (n int) {
 	for len(data) >= 4 {
 		length := int(binary.BigEndian.Uint32(data))
@@ -59,21 +59,21 @@ func countFrames(data []byte) (n int) {
 	return n
 }
 
-func TestListen_WhatIsNoFrame(t *testing.T) {
+func TestReceive_InvalidFrames(t *testing.T) {
 	for text, says := range map[string]string{
 		"":                             "EOF",
 		"\x00\x00":                     "unexpected EOF",
 		"\x00\x00\x00\x05{}":           "unexpected EOF",
-		"\x7f\x00\x00\x00":             "no frame: it begins with the length 2130706432",
-		"\x00\x00\x00\x02][":           "no frame: invalid character",
-		"\x00\x00\x00\x02{}" + "hello": "no frame: it begins with the length 1751477356",
+		"\x7f\x00\x00\x00":             "invalid frame: it begins with the length 2130706432",
+		"\x00\x00\x00\x02][":           "invalid frame: invalid character",
+		"\x00\x00\x00\x02{}" + "hello": "invalid frame: it begins with the length 1751477356",
 	} {
-		if _, _, err := isolate.Listen(strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), says) {
+		if _, _, err := isolate.Receive(strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), says) {
 			t.Errorf("%q: %v, want %s", text, err, says)
 		}
 	}
 	broken := io.MultiReader(strings.NewReader("\x00\x00\x00\x09"), failing{})
-	if _, _, err := isolate.Listen(broken); !errors.Is(err, errBroken) {
+	if _, _, err := isolate.Receive(broken); !errors.Is(err, errBroken) {
 		t.Errorf("a pipe that fails: %v", err)
 	}
 }

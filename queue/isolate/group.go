@@ -16,37 +16,37 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// program is what a group begins with.
+// program describes the first process of a group.
 type program struct {
 	path  string
 	args  []string
-	env   []string // besides that of this process
+	env   []string // added to that of this process
 	dir   string
 	stdin *os.File
 	extra []*os.File // its descriptors from 3 on
-	// stop asks the group to end. It is called at most once, and does not block.
+	// stop orders the group to end. It is called at most once, and must not block.
 	stop func(p *proc.Process, why error)
 }
 
-// group is the processes of an attempt: the first one, and all that it starts.
+// group is the processes of an attempt: the first one, and all its descendants.
 type group struct {
 	cfg     *Config
 	timeout time.Duration // the task's own; 0 is none
 	p       *proc.Process
 	cell    *cell
-	after   time.Duration // that was over, if time is the reason; set before why is
+	after   time.Duration // the limit that was exceeded if why is LimitTime; set before why
 
 	killed sync.Once
-	dead   chan struct{} // SIGKILL has been sent to all
+	dead   chan struct{} // closed when SIGKILL has been sent to all
 
 	mu   sync.Mutex
-	why  Limit // it is being ended for, the first reason; guarded by mu
-	used int64 // bytes of memory, when that was the reason; guarded by mu
+	why  Limit // the first reason to end the group; guarded by mu
+	used int64 // bytes of memory in use if why is LimitMemory; guarded by mu
 }
 
-// run runs a program and returns when its group has ended. The error is an
-// [*ExitError] unless the program could not be run at all; then there is no exit, and
-// the error is a [queue.Shortage] if it is this process's.
+// run runs a program and returns when its group has ended. The error is an [*ExitError].
+// If the program could not be started, the exit is nil and the error is another one: a
+// [queue.Shortage] if this process lacks a resource.
 func (c *Config) run(ctx context.Context, a *queue.Attempt, pr *program) (*Exit, error) {
 	var log io.WriteCloser
 	if c.Log != nil {
@@ -65,25 +65,25 @@ func (c *Config) run(ctx context.Context, a *queue.Attempt, pr *program) (*Exit,
 		out.abandon()
 		return nil, attribute(err)
 	}
-	defer g.cell.give(g)
+	defer g.cell.release(g)
 	a.Started()
 	g.timeout = a.Timeout
 	out.begin()
 	exit := g.wait(ctx, pr.stop)
 	out.finish()
 	exit.Output, exit.Lost = out.sum()
-	return &exit, g.verdict(ctx, exit, string(out.shown.bytes()))
+	return &exit, g.attemptError(ctx, exit, string(out.shown.bytes()))
 }
 
-// start starts the program. end is its output's, and is closed here.
+// start starts the program. end is the program's end of the output; start closes it.
 func (c *Config) start(ctx context.Context, pr *program, end *os.File) (*group, error) {
-	defer func() { _ = end.Close() }() // nothing is written to it here
-	cell, env, err := watching.take()
+	defer func() { _ = end.Close() }() // this process has not written to it
+	cell, env, err := groups.reserve()
 	if err != nil {
 		return nil, err
 	}
 	if ctx.Err() != nil { // opening the log may have taken long
-		cell.give(nil)
+		cell.release(nil)
 		return nil, fmt.Errorf("isolate: not started: %w", context.Cause(ctx))
 	}
 	p, err := startProcess(&proc.Spec{
@@ -92,36 +92,36 @@ func (c *Config) start(ctx context.Context, pr *program, end *os.File) (*group, 
 		Group: cell.group, Watched: cell.group != nil, GiveUp: atOnce,
 	})
 	if err != nil {
-		cell.give(nil)
+		cell.release(nil)
 		return nil, &startError{err}
 	}
 	g := &group{cfg: c, p: p, cell: cell, dead: make(chan struct{})}
-	cell.hold(g)
+	cell.register(g)
 	return g, nil
 }
 
-// startProcess is proc.Start, but for tests of its errors.
+// startProcess is proc.Start; tests replace it.
 var startProcess = proc.Start //nolint:gochecknoglobals // a seam for tests
 
-// atOnce has a start not wait for room for a process: the queue waits, which gives
-// the slot to nobody else meanwhile but leaves the task to other workers.
+// atOnce is closed, so that a start does not wait for room for a process. The queue waits
+// instead: it keeps the slot meanwhile, and other workers can claim the task.
 var atOnce = func() <-chan struct{} { //nolint:gochecknoglobals // a constant
 	closed := make(chan struct{})
 	close(closed)
 	return closed
 }()
 
-// startError is the error of a program that could not be started.
+// startError wraps the error of the start of a program.
 type startError struct{ err error }
 
 func (e *startError) Error() string { return "isolate: " + e.err.Error() }
 
 func (e *startError) Unwrap() error { return e.err }
 
-// wait ends the group when it is time for that, and returns when nothing of it
-// is left.
+// wait ends the group when ctx ends or a limit is exceeded, and returns when no process
+// of it is left.
 func (g *group) wait(ctx context.Context, stop func(*proc.Process, error)) Exit {
-	forget := memories.limit(g, g.cfg.Memory)
+	forget := monitor.limit(g, g.cfg.Memory)
 	defer forget()
 	ended := make(chan struct{})
 	var ending sync.WaitGroup
@@ -134,7 +134,8 @@ func (g *group) wait(ctx context.Context, stop func(*proc.Process, error)) Exit 
 	return Exit{Status: status.Exit, Signal: status.Signal, Limit: g.why}
 }
 
-// endWhen ends the group when its context ends, or its time is over.
+// endWhen orders the group to end when ctx ends or its time limit is exceeded, and kills
+// it after the grace period. It returns when ended is closed.
 func (g *group) endWhen(ctx context.Context, stop func(*proc.Process, error), ended <-chan struct{}) {
 	var over <-chan time.Time
 	if g.cfg.Time > 0 {
@@ -158,13 +159,13 @@ func (g *group) endWhen(ctx context.Context, stop func(*proc.Process, error), en
 	if !g.claim(why, 0) {
 		return
 	}
-	if errors.Is(reason, queue.ErrStale) { // somebody else may be at work on the task
+	if errors.Is(reason, queue.ErrStale) { // another worker may be running the task
 		g.kill()
 		return
 	}
 	grace := time.After(g.cfg.Grace)
 	stop(g.p, reason)
-	if why == LimitTime { // its lease may be over meanwhile
+	if why == LimitTime { // the lease may be lost during the grace period
 		select {
 		case <-ended:
 			return
@@ -185,8 +186,8 @@ func (g *group) endWhen(ctx context.Context, stop func(*proc.Process, error), en
 	}
 }
 
-// claim notes why the group ends, and reports whether that is the first reason.
-// One that has ended by itself has no reason, though nobody may have noticed.
+// claim records why the group is ended, and reports whether this is the first reason. It
+// records none if the first process has already ended by itself.
 func (g *group) claim(why Limit, used int64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -197,14 +198,14 @@ func (g *group) claim(why Limit, used int64) bool {
 	return true
 }
 
-// reason is why the group ends, or empty.
+// reason returns why the group is being ended, or "".
 func (g *group) reason() Limit {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.why
 }
 
-// kill ends the group at once.
+// kill sends SIGKILL to the group, once.
 func (g *group) kill() {
 	g.killed.Do(func() {
 		g.p.Signal(syscall.SIGKILL)
@@ -212,13 +213,14 @@ func (g *group) kill() {
 	})
 }
 
-// sweepFor bounds how long sweep waits for processes that have been killed: one
-// that hangs in a driver ends when that lets it.
+// sweepFor is how long sweep waits for processes that have been killed: a process that is
+// blocked in a driver ends only when the driver returns.
 const sweepFor = 5 * time.Second
 
-// sweep is called when the first process has ended and still has its number. It
-// returns when no other is left: those that were told to end have the same time
-// for it as the first one, all others are killed.
+// sweep waits until no process of the group but the first is left, or sweepFor is over.
+// It is called when the first process has ended but has not been reaped, so that its
+// number is still its own. If the group was ordered to end, the rest has the remaining
+// grace period; otherwise sweep kills it.
 func (g *group) sweep() {
 	if g.reason() == "" {
 		g.kill()
@@ -246,17 +248,17 @@ func (g *group) isDead() bool {
 	}
 }
 
-// verdict is the error of an attempt, or nil.
-func (g *group) verdict(ctx context.Context, e Exit, tail string) error {
+// attemptError returns the error of the attempt, or nil if it succeeded.
+func (g *group) attemptError(ctx context.Context, e Exit, tail string) error {
 	failed := &ExitError{Exit: e, Tail: tail}
 	switch e.Limit {
 	case LimitMemory:
-		failed.why = fmt.Sprintf("memory limit: its processes had %s, and may have %s; they were killed",
+		failed.why = fmt.Sprintf("memory limit: its processes had %s of at most %s; they were killed",
 			mebibytes(g.used), mebibytes(g.cfg.Memory))
 	case LimitTime:
 		failed.why = fmt.Sprintf("time limit: it was not done after %s", g.after)
 	case LimitTask:
-		failed.why = "it was told to end"
+		failed.why = "it was ordered to end"
 		if cause := context.Cause(ctx); cause != nil {
 			failed.why += ": " + cause.Error()
 		}
@@ -271,5 +273,5 @@ func (g *group) verdict(ctx context.Context, e Exit, tail string) error {
 	return failed
 }
 
-// mebibytes is a size for people.
+// mebibytes formats n bytes as MiB.
 func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }

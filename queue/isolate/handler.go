@@ -13,8 +13,8 @@ import (
 	"github.com/stintgo/stint/retry"
 )
 
-// Handler is a function that does tasks, each in a new process of this program.
-// Its method Run is what a queue is given:
+// Handler runs tasks by calling a function, each in a new process of this program. Its
+// method Run is the [queue.Handler] to register with a queue:
 //
 //	thumbnail := isolate.NewHandler("thumbnail", isolate.Config{Memory: 512 << 20}, makeThumbnail)
 //	isolate.Main(thumbnail)
@@ -26,13 +26,14 @@ type Handler[T any] struct {
 	fn   func(context.Context, *queue.Job[T]) error
 }
 
-// NewHandler returns a handler that is known to [Main] by a name of its own. What fn
-// returns counts as [queue.Handler] says, also [retry.Permanent], [retry.After] and
-// [queue.Snooze]; other types of errors arrive as their text. Its job and its context
-// are as they would be in this process, but for the values and the deadline of the
-// context. The Go runtime of the process is told of 9/10 of Memory as its goal.
+// NewHandler returns a handler that calls fn. name identifies it for [Main] and must be
+// unique in the program. The error of fn counts as [queue.Handler] says, including
+// [retry.Permanent], [retry.After] and [queue.Snooze]; other types of errors arrive as
+// their text. fn gets the same job and context as in this process, except that the
+// context has neither values nor a deadline. In the process of the handler, the memory
+// limit of the Go runtime is 9/10 of cfg.Memory.
 //
-// NewHandler panics if the configuration is not valid.
+// NewHandler panics if cfg is not valid.
 func NewHandler[T any](name string, cfg Config, fn func(context.Context, *queue.Job[T]) error) *Handler[T] {
 	if err := cfg.Validate(); err != nil {
 		panic(err)
@@ -40,21 +41,21 @@ func NewHandler[T any](name string, cfg Config, fn func(context.Context, *queue.
 	return &Handler[T]{name, cfg.withDefaults(), fn}
 }
 
-// Run is a [queue.Handler] that does a task in a new process. It panics if [Main]
-// has not been called with this handler.
+// Run is a [queue.Handler] that runs a task in a new process. It panics if [Main] has not
+// been called with this handler.
 func (h *Handler[T]) Run(ctx context.Context, a *queue.Attempt) error {
 	if known := handlersOfMain(); known[h.name] != isolated(h) {
 		panic(fmt.Sprintf("isolate: call isolate.Main first in the main function, with the handler %q", h.name))
 	}
-	returned, err := h.cfg.runHandler(ctx, h.name, a, func(said *answer) error { return take(a, said) })
+	returned, err := h.cfg.runHandler(ctx, h.name, a, func(said *answer) error { return apply(a, said) })
 	if err != nil {
 		return err
 	}
 	return returned.err()
 }
 
-// take reports what the handler has reported in its process.
-func take(a *queue.Attempt, said *answer) error {
+// apply makes the reports of an answer on the attempt in this process.
+func apply(a *queue.Attempt, said *answer) error {
 	if said.Progress != (queue.Progress{}) {
 		a.Report(said.Progress)
 	}
@@ -67,52 +68,53 @@ func take(a *queue.Attempt, said *answer) error {
 	return nil
 }
 
-// isolated is a [Handler] of any type.
+// isolated is a [Handler] for any type of payload.
 type isolated interface {
 	key() string
-	do(ctx context.Context, t *queue.Task, tell func(answer) error) error
+	do(ctx context.Context, t *queue.Task, send func(answer) error) error
 }
 
 func (h *Handler[T]) key() string { return h.name }
 
-// tellEvery is how often a process tells what its handler has reported.
-const tellEvery = 50 * time.Millisecond
+// reportEvery is the interval at which a process sends what its handler has reported.
+const reportEvery = 50 * time.Millisecond
 
-// do does a task in this process, and tells what the handler reports and returns.
-func (h *Handler[T]) do(ctx context.Context, t *queue.Task, tell func(answer) error) error {
+// do runs a task in this process, and sends what the handler reports and returns. Its
+// error is one of send.
+func (h *Handler[T]) do(ctx context.Context, t *queue.Task, send func(answer) error) error {
 	var args T
 	if err := json.Unmarshal(t.Payload, &args); err != nil && len(t.Payload) > 0 {
 		err = retry.Permanent(fmt.Errorf("payload of a task of kind %q: %w", t.Kind, err))
-		return tell(answer{Done: newReturned(err)})
+		return send(answer{Done: newReturned(err)})
 	}
 	j := &queue.Job[T]{Attempt: queue.Detached(*t), Args: args}
 	ended := make(chan struct{})
 	var err error
-	go func() { // of its own, which the handler may end
+	go func() { // so that runtime.Goexit in the handler ends only this goroutine
 		defer close(ended)
 		err = errors.New("the handler called runtime.Goexit")
 		err = protect(ctx, h.fn, j)
 	}()
-	var told queue.Reported
-	ticker := time.NewTicker(tellEvery)
+	var sent queue.Reported
+	ticker := time.NewTicker(reportEvery)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
-			if a, news := news(&told, j.Reported()); news {
-				if err := tell(a); err != nil {
+			if a, changed := changes(&sent, j.Reported()); changed {
+				if err := send(a); err != nil {
 					return err
 				}
 			}
 		case <-ended:
-			last, _ := news(&told, j.Reported())
+			last, _ := changes(&sent, j.Reported())
 			last.Done = newReturned(err)
-			return tell(last)
+			return send(last)
 		}
 	}
 }
 
-// protect calls a handler, and makes an error of a panic.
+// protect calls fn and returns its error; a panic becomes an error with its stack.
 func protect[T any](ctx context.Context, fn func(context.Context, *queue.Job[T]) error, j *queue.Job[T]) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -122,29 +124,31 @@ func protect[T any](ctx context.Context, fn func(context.Context, *queue.Job[T])
 	return fn(ctx, j)
 }
 
-// news is what is there to be told, and whether there is anything.
-func news(told *queue.Reported, r queue.Reported) (a answer, news bool) {
-	if r.Progress != told.Progress {
-		a.Progress, news = r.Progress, true
+// changes returns an answer with the parts of r that differ from sent, and whether there
+// are any. It sets sent to r.
+func changes(sent *queue.Reported, r queue.Reported) (a answer, changed bool) {
+	if r.Progress != sent.Progress {
+		a.Progress, changed = r.Progress, true
 	}
-	if r.Saved != told.Saved {
-		a.Checkpoint, a.Saved, news = r.Checkpoint, true, true
+	if r.Saved != sent.Saved {
+		a.Checkpoint, a.Saved, changed = r.Checkpoint, true, true
 	}
-	if string(r.Result) != string(told.Result) {
-		a.Result, news = r.Result, true
+	if string(r.Result) != string(sent.Result) {
+		a.Result, changed = r.Result, true
 	}
-	*told = r
-	return a, news
+	*sent = r
+	return a, changed
 }
 
-// listen reads answers until one says what the handler returned.
-func listen(r io.Reader, take func(*answer) error) (*returned, error) {
+// receive reads answers and calls apply with each, up to and including the one that has
+// what the handler returned.
+func receive(r io.Reader, apply func(*answer) error) (*returned, error) {
 	for {
 		var a answer
 		if err := readFrame(r, &a); err != nil {
 			return nil, err
 		}
-		if err := take(&a); err != nil {
+		if err := apply(&a); err != nil {
 			return nil, fmt.Errorf("%w: %w", errFrame, err)
 		}
 		if a.Done != nil {

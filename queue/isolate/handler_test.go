@@ -18,7 +18,7 @@ import (
 	"github.com/stintgo/stint/retry"
 )
 
-// A handler in another process finds its task, and what it reports arrives.
+// A handler in another process gets its task, and its reports arrive in the worker.
 func TestC9_HandlerReports(t *testing.T) {
 	tk := task()
 	tk.Checkpoint, tk.Failures = []byte("from there"), 2
@@ -35,14 +35,14 @@ func TestC9_HandlerReports(t *testing.T) {
 	}
 }
 
-// do has a handler do something.
+// do runs an attempt in which h does what.
 func do(ctx context.Context, h *isolate.Handler[order], what, path string) error {
 	j := queue.Detached(task())
 	j.Payload = fmt.Appendf(nil, `{"Do":%q,"File":%q}`, what, path)
 	return h.Run(ctx, j)
 }
 
-// What a handler returns counts as it would in this process.
+// The error of a handler counts as it would in this process.
 func TestC9_HandlerReturns(t *testing.T) {
 	for what, check := range map[string]func(error) bool{
 		"nothing": func(err error) bool { return err == nil },
@@ -66,30 +66,30 @@ func TestC9_HandlerReturns(t *testing.T) {
 	j := queue.Detached(task())
 	j.Payload = []byte("{")
 	if err := plain.Run(t.Context(), j); !retry.IsPermanent(err) || !strings.Contains(err.Error(), "payload") {
-		t.Errorf("a payload that is none: %v", err)
+		t.Errorf("an invalid payload: %v", err)
 	}
 	if err := do(t.Context(), broken, "", ""); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("no log: %v", err)
 	}
 }
 
-// What a handler reports is known while it runs, and its context ends with the
-// cause of the task's.
-func TestC9_HandlerIsToldToEnd(t *testing.T) {
+// Reports of a handler arrive while it runs, and its context ends with the cause of the
+// task's context.
+func TestC9_HandlerEndsWithItsContext(t *testing.T) {
 	for _, cause := range []error{
 		queue.ErrPaused, queue.ErrCancelled, queue.ErrStopping, context.DeadlineExceeded, errors.New("any other"),
 	} {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		told := file(t)
+		path := file(t)
 		go func() {
-			awaitFile(t, told)
+			awaitFile(t, path)
 			cancel(cause)
 		}()
 		want := cause
 		if cause.Error() == "any other" {
 			want = context.Canceled
 		}
-		if err := do(ctx, plain, "wait", told); err == nil || err.Error() != "ended: "+want.Error() {
+		if err := do(ctx, plain, "wait", path); err == nil || err.Error() != "ended: "+want.Error() {
 			t.Errorf("%v: %v", cause, err)
 		}
 	}
@@ -114,17 +114,17 @@ func TestC9_HandlerIsToldToEnd(t *testing.T) {
 	}
 }
 
-// Whatever a handler does to its process, this one goes on, and is told.
+// Whatever a handler does to its process, the worker survives and gets an error.
 func TestC9_HandlersThatMisbehave(t *testing.T) {
 	for what, says := range map[string]string{
 		"segfault": "exit status 2\n",
 		"kill":     "ended by a signal: killed",
 		"exit 3":   "exit status 3\nlast words",
-		"exit 0":   "isolate: the handler's process has ended without a word, as by os.Exit(0): EOF",
+		"exit 0":   "isolate: the handler's process exited before the handler returned, as by os.Exit(0): EOF",
 		"panic":    "panic: boom\n\ngoroutine ",
 		"fatal":    "exit status 2\npanic: in another goroutine",
 		"goexit":   "the handler called runtime.Goexit",
-		"garbage":  "isolate: the handler's process has written to its descriptor 3: no frame: ",
+		"garbage":  "isolate: the handler's process has written to its descriptor 3: invalid frame: ",
 	} {
 		t.Run(what, func(t *testing.T) {
 			err := do(t.Context(), misbehave, what, "")
@@ -135,8 +135,8 @@ func TestC9_HandlersThatMisbehave(t *testing.T) {
 	}
 }
 
-// Memory above the limit ends a handler's process, also if that asks for so much
-// at once that it is refused.
+// A handler's process ends when it exceeds the memory limit, also if it allocates so much
+// at once that the system refuses.
 func TestC9_HandlerMemory(t *testing.T) {
 	for what, says := range map[string]string{
 		"slowly":  "memory limit: its processes had ",
@@ -148,29 +148,29 @@ func TestC9_HandlerMemory(t *testing.T) {
 	}
 }
 
-// A handler that does not end when it is told to is killed, and so is what
-// another has left behind.
+// A handler that ignores the end of its context is killed, and so are processes that a
+// handler leaves behind.
 func TestC9_HandlerLeavesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	told := file(t)
+	path := file(t)
 	go func() {
-		awaitFile(t, told)
+		awaitFile(t, path)
 		cancel(queue.ErrPaused)
 	}()
-	err := do(ctx, misbehave, "hang", told)
+	err := do(ctx, misbehave, "hang", path)
 	exit, ok := errors.AsType[*isolate.ExitError](err)
 	if !ok || exit.Limit != isolate.LimitTask || exit.Signal != syscall.SIGKILL {
 		t.Errorf("it ended with %v", err)
 	}
-	wantGone(t, awaitFile(t, told), false)
-	told = file(t)
-	if err := do(t.Context(), misbehave, "leave a process", told); err != nil {
+	wantGone(t, awaitFile(t, path), false)
+	path = file(t)
+	if err := do(t.Context(), misbehave, "leave a process", path); err != nil {
 		t.Error(err)
 	}
-	wantGone(t, awaitFile(t, told), false)
+	wantGone(t, awaitFile(t, path), false)
 }
 
-// Without Main nothing of this can work, and that is said at once.
+// Run panics if Main was not called with the handler.
 func TestC9_HandlerThatMainDoesNotKnow(t *testing.T) {
 	unknown := isolate.NewHandler("unknown", isolate.Config{}, nothing)
 	another := isolate.NewHandler("plain", isolate.Config{}, nothing)
@@ -184,18 +184,19 @@ func TestC9_HandlerThatMainDoesNotKnow(t *testing.T) {
 			_ = do(t.Context(), h, "", "")
 		}()
 	}
-	if got := again(); !strings.Contains(got, "has been called before") {
+	if got := callMainAgain(); !strings.Contains(got, "has been called before") {
 		t.Errorf("Main called twice panics with %q", got)
 	}
 }
 
-func again() (got string) {
+// callMainAgain returns the panic of a second call of Main.
+func callMainAgain() (got string) {
 	defer func() { got = fmt.Sprint(recover()) }()
 	isolate.Main()
 	return ""
 }
 
-// Whoever starts the processes by hand is told, and nothing happens.
+// A handler or watcher process that is started by hand exits with an error.
 func TestC9_ProcessesByHand(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -212,7 +213,7 @@ func TestC9_ProcessesByHand(t *testing.T) {
 	}
 }
 
-// awaitNumbers waits until a file has so many numbers.
+// awaitNumbers waits until a file has at least n numbers, and returns them.
 func awaitNumbers(t *testing.T, path string, n int) (numbers []int) {
 	t.Helper()
 	for range 1000 {

@@ -16,39 +16,39 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// talk is what a worker and the process of a handler say to each other.
-type talk struct {
-	orders  *os.File // to the process
-	stdin   *os.File // its end of that
-	answers *os.File // from the process
-	fd3     *os.File // its end of that
+// conn is the connection between the worker and the process of a handler: two pipes.
+type conn struct {
+	orders  *os.File // the worker's end of the pipe to the process
+	stdin   *os.File // the process's end of that pipe
+	answers *os.File // the worker's end of the pipe from the process
+	fd3     *os.File // the process's end of that pipe
 
-	stop   chan cause // holds one
-	spoken chan struct{}
+	stop chan cause    // holds one; closed when the process has ended
+	sent chan struct{} // closed when sendOrders has returned
 
-	heard chan struct{} // listening is over
-	done  *returned
-	err   error
+	received chan struct{} // closed when receive has returned
+	done     *returned     // written by receive
+	err      error         // written by receive
 }
 
-func newTalk() (*talk, error) {
-	t := &talk{stop: make(chan cause, 1), spoken: make(chan struct{}), heard: make(chan struct{})}
+func newConn() (*conn, error) {
+	c := &conn{stop: make(chan cause, 1), sent: make(chan struct{}), received: make(chan struct{})}
 	var err error
-	if t.stdin, t.orders, err = os.Pipe(); err != nil {
+	if c.stdin, c.orders, err = os.Pipe(); err != nil {
 		return nil, fmt.Errorf("isolate: %w", err)
 	}
-	if t.answers, t.fd3, err = os.Pipe(); err != nil {
-		_ = t.stdin.Close()
-		_ = t.orders.Close()
+	if c.answers, c.fd3, err = os.Pipe(); err != nil {
+		_ = c.stdin.Close()
+		_ = c.orders.Close()
 		return nil, fmt.Errorf("isolate: %w", err)
 	}
-	return t, nil
+	return c, nil
 }
 
-// runHandler has a handler do a task in a new process. take is called with what
-// it reports, from one goroutine at a time.
+// runHandler runs the task of a in a new process, by the handler called name. It calls
+// apply with each answer, from one goroutine at a time.
 func (c *Config) runHandler(
-	ctx context.Context, name string, a *queue.Attempt, take func(*answer) error,
+	ctx context.Context, name string, a *queue.Attempt, apply func(*answer) error,
 ) (*returned, error) {
 	var first bytes.Buffer
 	if err := writeFrame(&first, order{Handler: name, Task: &a.Task, Memory: c.Memory}); err != nil {
@@ -58,22 +58,22 @@ func (c *Config) runHandler(
 	if err != nil {
 		return nil, err
 	}
-	talk, err := newTalk()
+	conn, err := newConn()
 	if err != nil {
 		return nil, attribute(err)
 	}
-	go talk.speak(first.Bytes())
-	go talk.listen(take)
+	go conn.sendOrders(first.Bytes())
+	go conn.receive(apply)
 	_, err = c.run(ctx, a, &program{
-		path: self, args: []string{os.Args[0], argHandler}, env: taskEnv(&a.Task), stdin: talk.stdin,
-		extra: []*os.File{talk.fd3},
-		stop:  func(_ *proc.Process, why error) { talk.stop <- newCause(why) },
+		path: self, args: []string{os.Args[0], argHandler}, env: taskEnv(&a.Task), stdin: conn.stdin,
+		extra: []*os.File{conn.fd3},
+		stop:  func(_ *proc.Process, why error) { conn.stop <- newCause(why) },
 	})
-	talk.close()
-	return talk.verdict(err)
+	conn.close()
+	return conn.outcome(err)
 }
 
-// ownFile is the file of this program.
+// ownFile returns the path of this program's file.
 func ownFile() (string, error) {
 	if watcher.Program != "" {
 		return watcher.Program, nil
@@ -81,50 +81,53 @@ func ownFile() (string, error) {
 	return os.Executable()
 }
 
-// speak tells the process what to do, and then, if need be, to stop.
-func (t *talk) speak(first []byte) {
-	defer close(t.spoken)
-	if _, err := t.orders.Write(first); err != nil {
-		return // it ends without having read; that is told otherwise
+// sendOrders writes the first order, and later the order to stop if there is one.
+func (c *conn) sendOrders(first []byte) {
+	defer close(c.sent)
+	if _, err := c.orders.Write(first); err != nil {
+		return // the process ended before it read the order; its exit says why
 	}
-	if why, ok := <-t.stop; ok {
-		_ = writeFrame(t.orders, order{Stop: why}) // one that does not listen is killed later
-	}
-}
-
-// listen takes what the process says.
-func (t *talk) listen(take func(*answer) error) {
-	defer close(t.heard)
-	t.done, t.err = listen(t.answers, take)
-	if t.err != nil && !errors.Is(t.err, io.EOF) {
-		_, _ = io.Copy(io.Discard, t.answers) // so that it never waits for us
+	if why, ok := <-c.stop; ok {
+		_ = writeFrame(c.orders, order{Stop: why}) // a process that does not read it is killed after the grace
 	}
 }
 
-// close is called when the process has ended.
-func (t *talk) close() {
-	close(t.stop)
-	_ = t.stdin.Close()
-	_ = t.fd3.Close()
-	// One who has left the group may have the other ends.
-	_ = t.orders.SetWriteDeadline(now())
-	_ = t.answers.SetReadDeadline(now().Add(time.Second))
-	<-t.spoken
-	<-t.heard
-	_ = t.orders.Close()
-	_ = t.answers.Close()
+// receive reads the answers of the process and applies them.
+func (c *conn) receive(apply func(*answer) error) {
+	defer close(c.received)
+	c.done, c.err = receive(c.answers, apply)
+	if c.err != nil && !errors.Is(c.err, io.EOF) {
+		_, _ = io.Copy(io.Discard, c.answers) // so that the process never blocks on a full pipe
+	}
 }
 
-// verdict is what became of the task. failed is how the process ended.
-func (t *talk) verdict(failed error) (*returned, error) {
+// close ends both goroutines and closes the pipes. It is called after the process has
+// ended.
+func (c *conn) close() {
+	close(c.stop)
+	_ = c.stdin.Close()
+	_ = c.fd3.Close()
+	// A process that left the group may hold the other ends.
+	_ = c.orders.SetWriteDeadline(now())
+	_ = c.answers.SetReadDeadline(now().Add(time.Second))
+	<-c.sent
+	<-c.received
+	_ = c.orders.Close()
+	_ = c.answers.Close()
+}
+
+// outcome returns what the handler returned, or the error of an attempt whose handler did
+// not return. failed is the error of the process.
+func (c *conn) outcome(failed error) (*returned, error) {
 	switch {
-	case t.done != nil:
-		return t.done, nil // the process may do as it likes afterwards
+	case c.done != nil:
+		return c.done, nil // how the process ends after that does not matter
 	case failed != nil:
 		return nil, failed
-	case errors.Is(t.err, errFrame):
-		return nil, fmt.Errorf("isolate: the handler's process has written to its descriptor 3: %w", t.err)
+	case errors.Is(c.err, errFrame):
+		return nil, fmt.Errorf("isolate: the handler's process has written to its descriptor 3: %w", c.err)
 	default:
-		return nil, fmt.Errorf("isolate: the handler's process has ended without a word, as by os.Exit(0): %w", t.err)
+		return nil, fmt.Errorf("isolate: the handler's process exited before the handler returned, as by os.Exit(0): %w",
+			c.err)
 	}
 }

@@ -22,16 +22,16 @@ import (
 	"github.com/stintgo/stint/retry"
 )
 
-// never is a time of grace that no test sees the end of.
+// never is a grace period that is longer than any test.
 const never = time.Hour
 
-// Each variable is in the environment once, as the command wants it, and what
-// names the task is that of this one.
+// The environment has each variable once, with the command's value if it sets one, and
+// the variables that name the task are always those of this task.
 func TestC9_EnvironmentOfACommand(t *testing.T) {
 	t.Setenv("LANGUAGE", "worker's")
-	t.Setenv("STINT_TOKEN", "that of a task that this worker runs in")
+	t.Setenv("STINT_TOKEN", "of the task that runs this worker")
 	var l log
-	cmd := isolate.Command{Args: []string{"env"}, Env: []string{"LANGUAGE=task's", "STINT_TASK=nobody's"}}
+	cmd := isolate.Command{Args: []string{"env"}, Env: []string{"LANGUAGE=task's", "STINT_TASK=forged"}}
 	if _, err := run(t.Context(), isolate.Config{Log: l.open}, cmd); err != nil {
 		t.Fatal(err)
 	}
@@ -46,12 +46,12 @@ func TestC9_EnvironmentOfACommand(t *testing.T) {
 			t.Errorf("%s is %q, want %q once", name, got[name], want)
 		}
 	}
-	if ids := got["STINT_TASK"]; len(ids) != 1 || ids[0] == "nobody's" {
+	if ids := got["STINT_TASK"]; len(ids) != 1 || ids[0] == "forged" {
 		t.Errorf("the task is %q", ids)
 	}
 }
 
-// A program of a directory is that one, and not another of its name.
+// A relative program name refers to the command's directory, not to the worker's.
 func TestC9_ProgramOfADirectory(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -80,7 +80,7 @@ func TestC9_ProgramOfADirectory(t *testing.T) {
 	}
 }
 
-// That there is no log is the worker's fault, and not for ever.
+// A log that cannot be opened is not a permanent failure.
 func TestC9_LogThatIsMissing(t *testing.T) {
 	missing := func(context.Context, *queue.Task) (io.WriteCloser, error) {
 		return os.Create(filepath.Join(t.TempDir(), "no", "such"))
@@ -90,7 +90,7 @@ func TestC9_LogThatIsMissing(t *testing.T) {
 	}
 }
 
-// An attempt that is over before its program has been started starts none.
+// If the context ends before the program is started, the program is not started.
 func TestC9_OverBeforeTheStart(t *testing.T) {
 	did := filepath.Join(t.TempDir(), "did")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -106,19 +106,19 @@ func TestC9_OverBeforeTheStart(t *testing.T) {
 	}
 }
 
-// A group that has been told to end does so at once when its lease is over, or
-// when it takes more memory than it may.
+// A group that is in its grace period is killed at once when its lease is lost or it
+// exceeds the memory limit.
 func TestC9_EndWhileEnding(t *testing.T) {
 	t.Run("lease", func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		told := file(t)
+		path := file(t)
 		go func() {
-			awaitNumbers(t, told, 1)
+			awaitNumbers(t, path, 1)
 			cancel(queue.ErrStale)
 		}()
 		cfg := isolate.Config{Time: 100 * time.Millisecond, Grace: never}
 		cmd := sh(`trap 'echo 1 >> "$0"' TERM; while :; do sleep 0.1; done`)
-		cmd.Args = append(cmd.Args, told)
+		cmd.Args = append(cmd.Args, path)
 		if _, err := run(ctx, cfg, cmd); err == nil {
 			t.Error("the attempt has succeeded")
 		}
@@ -131,16 +131,16 @@ func TestC9_EndWhileEnding(t *testing.T) {
 	})
 }
 
-// stuck is a log that takes nothing.
+// stuck is a log whose Write never returns.
 type stuck struct{}
 
 func (stuck) Write([]byte) (int, error) { select {} }
 
 func (stuck) Close() error { return nil }
 
-// A log that takes nothing does not keep an attempt from its end.
+// An attempt ends even if a Write of its log never returns.
 func TestC9_LogThatIsStuck(t *testing.T) {
-	t.Parallel() // it takes some seconds
+	t.Parallel() // takes some seconds
 	open := func(context.Context, *queue.Task) (io.WriteCloser, error) { return stuck{}, nil }
 	got, err := run(t.Context(), isolate.Config{Log: open}, sh("head -c 10000000 /dev/zero & sleep 0.1; exit 3"))
 	if err == nil {
@@ -152,7 +152,7 @@ func TestC9_LogThatIsStuck(t *testing.T) {
 	}
 }
 
-// A process is limited to what fits.
+// The largest memory limit sets no RLIMIT_DATA, because twice the limit would overflow.
 func TestC9_MemoryWithoutEnd(t *testing.T) {
 	var limits []string
 	for _, most := range []int64{0, math.MaxInt64} {
@@ -163,11 +163,11 @@ func TestC9_MemoryWithoutEnd(t *testing.T) {
 		limits = append(limits, l.String())
 	}
 	if limits[0] != limits[1] {
-		t.Errorf("without a limit the data of a process may have %q, and with the largest one %q", limits[0], limits[1])
+		t.Errorf("RLIMIT_DATA is %q without a limit, and %q with the largest one", limits[0], limits[1])
 	}
 }
 
-// watchers are the processes that watch over this one's groups.
+// watchers returns the watcher processes of this process.
 func watchers(t *testing.T) (pids []int) {
 	t.Helper()
 	names, err := filepath.Glob("/proc/[1-9]*/stat")
@@ -194,8 +194,7 @@ func watchers(t *testing.T) (pids []int) {
 	return pids
 }
 
-// Should the process be killed that watches, another one does from the next start
-// on.
+// If the watcher is killed, the next start of a group starts a new one.
 func TestC9_WatcherThatIsKilled(t *testing.T) {
 	for range 3 {
 		if _, err := run(t.Context(), isolate.Config{}, sh("true")); err != nil {
@@ -203,12 +202,13 @@ func TestC9_WatcherThatIsKilled(t *testing.T) {
 		}
 		pids := watchers(t)
 		if len(pids) != 1 {
-			t.Fatalf("%d processes watch", len(pids))
+			t.Fatalf("%d watchers, want 1", len(pids))
 		}
 		if err := syscall.Kill(pids[0], syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		// All its threads have ended then, which its first one does not tell.
+		// Waitid returns when all threads have ended; the state in /proc is that of the
+		// first.
 		if err := unix.Waitid(unix.P_PID, pids[0], nil, unix.WEXITED|unix.WNOWAIT, nil); err != nil {
 			t.Fatal(err)
 		}

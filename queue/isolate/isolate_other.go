@@ -11,7 +11,7 @@ import (
 	"github.com/stintgo/stint/retry"
 )
 
-var errSystem = retry.Permanent(fmt.Errorf("isolate: %w: this system has no groups of processes", errors.ErrUnsupported))
+var errSystem = retry.Permanent(fmt.Errorf("isolate: %w: this system has no process groups", errors.ErrUnsupported))
 
 func (c *Config) runCommand(context.Context, *queue.Attempt, *Command) (*Exit, error) {
 	return nil, errSystem
@@ -23,5 +23,5 @@ func (c *Config) runHandler(context.Context, string, *queue.Attempt, func(*answe
 
 func serve([]string, map[string]isolated) (served bool, err error) { return false, nil }
 
-// Kill does nothing: there are no groups.
+// Kill does nothing, because there are no process groups on this system.
 func Kill() {}

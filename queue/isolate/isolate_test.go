@@ -21,29 +21,28 @@ import (
 	"github.com/stintgo/stint/retry"
 )
 
-// beWorker, as the first argument, makes the test binary a worker that is to be
-// killed.
-const beWorker = "test-worker"
+// argWorker, as the first argument, makes the test binary a worker for a test to kill.
+const argWorker = "test-worker"
 
 func TestMain(m *testing.M) {
-	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // of what is started: it would sleep for a second at each exit
+	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // for child processes: the race detector sleeps 1 s at each exit
 	isolate.Main(misbehave, greedy, plain, broken)
-	if len(os.Args) > 1 && os.Args[1] == beWorker {
+	if len(os.Args) > 1 && os.Args[1] == argWorker {
 		work(os.Args[2:])
 	}
 	os.Exit(m.Run())
 }
 
-// eaten keeps what was eaten.
+// eaten keeps the memory of greedy reachable.
 var eaten []byte
 
-// eater is a script of a process that has so many bytes in memory for long: tail
-// has to keep them, because more might come.
+// eater returns a script that holds the given number of bytes in memory: tail has to
+// buffer them until the end of its input.
 func eater(bytes int) string {
 	return fmt.Sprintf("{ head -c %d /dev/zero; sleep 1000; } | tail -c %d", bytes, bytes)
 }
 
-// slightlyMore is above the limit, and what the system refuses is not reached.
+// slightlyMore is above the memory limit of room bytes and below its RLIMIT_DATA.
 const slightlyMore = room / 10 * 13
 
 // order is the payload of the handlers here.
@@ -52,7 +51,7 @@ type order struct {
 	File string
 }
 
-// misbehave does what a handler must not.
+// misbehave crashes, exits, hangs or leaves processes, as its payload says.
 var misbehave = isolate.NewHandler("misbehave",
 	isolate.Config{Grace: 200 * time.Millisecond, Time: time.Minute},
 	func(ctx context.Context, j *queue.Job[order]) error {
@@ -92,7 +91,7 @@ var misbehave = isolate.NewHandler("misbehave",
 		return nil
 	})
 
-// greedy has more memory than it may.
+// greedy exceeds its memory limit.
 var greedy = isolate.NewHandler("greedy", isolate.Config{Memory: room},
 	func(ctx context.Context, j *queue.Job[order]) error {
 		if j.Args.Do == "at once" {
@@ -101,7 +100,7 @@ var greedy = isolate.NewHandler("greedy", isolate.Config{Memory: room},
 		return exec.CommandContext(ctx, "sh", "-c", eater(slightlyMore)).Run()
 	})
 
-// plain does what handlers do.
+// plain reports, returns errors or waits, as its payload says.
 var plain = isolate.NewHandler("plain", isolate.Config{}, func(ctx context.Context, j *queue.Job[order]) error {
 	switch j.Args.Do {
 	case "report":
@@ -138,12 +137,12 @@ func write(path, text string) {
 	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
 		panic(err)
 	}
-	if err := os.Rename(path+".new", path); err != nil { // so that it is seen as a whole
+	if err := os.Rename(path+".new", path); err != nil { // so that the file appears complete
 		panic(err)
 	}
 }
 
-// awaitFile waits until a file is there, and returns what it says.
+// awaitFile waits until a file exists, and returns its content.
 func awaitFile(t *testing.T, path string) string {
 	t.Helper()
 	for range 1000 {
@@ -152,22 +151,23 @@ func awaitFile(t *testing.T, path string) string {
 		}
 		pause()
 	}
-	t.Errorf("%s is not there", path)
+	t.Errorf("%s does not exist", path)
 	return ""
 }
 
-// pause gives real processes time.
+// pause is the interval at which tests poll real processes.
 func pause() { <-time.After(20 * time.Millisecond) }
 
-// gone reports whether a process runs no more. One that nobody waits for, as in
-// a container without an init, stays as a zombie.
+// gone reports whether a process has ended. Zombies count as ended: in a container
+// without an init process, orphans are never reaped.
 func gone(pid int) bool {
 	text, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	_, rest, _ := strings.Cut(string(text), ") ")
 	return rest == "" || rest[0] == 'Z' || rest[0] == 'X'
 }
 
-// wantGone waits for processes, as many as a text has numbers of, to end.
+// wantGone fails the test for each process of text, a list of numbers, that has not
+// ended. If wait is set, it first waits for their end.
 func wantGone(t *testing.T, text string, wait bool) {
 	t.Helper()
 	for word := range strings.FieldsSeq(text) {
@@ -190,6 +190,7 @@ func task() queue.Task {
 	return queue.Task{ID: ids.New(time.Now()), State: queue.Running, Lease: queue.Lease{Token: 42}}
 }
 
+// file returns the path of a file that does not exist yet.
 func file(t *testing.T) string {
 	t.Helper()
 	return filepath.Join(t.TempDir(), "file")

@@ -9,20 +9,19 @@ import (
 	"github.com/stintgo/stint/queue/isolate"
 )
 
-// A program that does not want to wait ends all groups at once, whatever they
-// ignore.
+// Kill ends all groups at once, whatever signals they ignore.
 func TestC5_Kill(t *testing.T) {
-	told := file(t)
+	path := file(t)
 	ended := make(chan error)
 	for range 2 {
 		go func() {
 			cmd := sh(`trap '' TERM; sleep 1000 & echo $$ $! >> "$0"; wait; wait`)
-			cmd.Args = append(cmd.Args, told)
+			cmd.Args = append(cmd.Args, path)
 			_, err := run(t.Context(), isolate.Config{}, cmd)
 			ended <- err
 		}()
 	}
-	pids := awaitNumbers(t, told, 4)
+	pids := awaitNumbers(t, path, 4)
 	isolate.Kill()
 	for range 2 {
 		err := <-ended
@@ -35,5 +34,5 @@ func TestC5_Kill(t *testing.T) {
 			t.Errorf("process %d still runs", pid)
 		}
 	}
-	isolate.Kill() // nobody is left
+	isolate.Kill() // no group is left
 }

@@ -6,16 +6,17 @@ import (
 	"sync/atomic"
 )
 
-// argHandler is the argument that makes this program the process of a handler.
-// An argument is seen in lists of processes, and what the handler starts does
-// not inherit it.
+// argHandler is the argument that makes a process of this program run a handler. An
+// argument rather than a variable, because process lists show it and the handler's
+// children do not inherit it.
 const argHandler = "__isolated-handler"
 
-// exitOwn is the exit status of processes that somebody else has started.
+// exitOwn is the exit status of a handler or watcher process that cannot do its work, for
+// example because it was started by hand.
 const exitOwn = 125
 
-// known are the handlers that Main was called with; nil before.
-var known atomic.Pointer[map[string]isolated] //nolint:gochecknoglobals // what this program can do is one for all
+// known is the handlers that Main was called with, by name; nil before.
+var known atomic.Pointer[map[string]isolated] //nolint:gochecknoglobals // a program has one set of handlers
 
 func handlersOfMain() map[string]isolated {
 	if m := known.Load(); m != nil {
@@ -24,16 +25,15 @@ func handlersOfMain() map[string]isolated {
 	return nil
 }
 
-// Main makes this process what it was started for. In most it returns at once,
-// and the program goes on. In those that isolate has started it does their work and
-// ends the process, so it is to be called before anything else is done, with all
-// handlers that the program isolates. It is called once, and panics if two
-// handlers have the same name.
+// Main runs the handler or the watcher if isolate started this process for one, and then
+// exits. In every other process it returns at once. Call it first in the main function,
+// with all handlers of the program. Main panics if it is called twice or if two handlers
+// have the same name.
 func Main(handlers ...interface{ isolated }) {
 	m := make(map[string]isolated, len(handlers))
 	for _, h := range handlers {
 		if m[h.key()] != nil {
-			panic(fmt.Sprintf("isolate.Main: two handlers are called %q", h.key()))
+			panic(fmt.Sprintf("isolate.Main: two handlers have the name %q", h.key()))
 		}
 		m[h.key()] = h
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/stintgo/stint/internal/watcher"
 )
 
-// serve is what a process does that isolate has started. It reports false in
-// others.
+// serve runs the handler or the watcher that args name. It reports false if isolate did
+// not start this process.
 func serve(args []string, handlers map[string]isolated) (served bool, err error) {
 	if len(args) < 2 {
 		return false, nil
@@ -24,22 +24,22 @@ func serve(args []string, handlers map[string]isolated) (served bool, err error)
 	case watcher.Arg:
 		return true, watcher.Main(args[2:])
 	case argHandler:
-		return true, beHandler(os.Stdin, os.NewFile(fdAnswers, "answers"), handlers)
+		return true, serveHandler(os.Stdin, os.NewFile(fdAnswers, "answers"), handlers)
 	}
 	return false, nil
 }
 
-// fdAnswers is the descriptor that a handler's process writes to.
+// fdAnswers is the descriptor that a handler's process writes its answers to.
 const fdAnswers = 3
 
 var errByHand = errors.New("no task: a worker starts this process by itself")
 
-// beHandler does the task that it reads.
-func beHandler(in, out *os.File, handlers map[string]isolated) error {
+// serveHandler reads a task from in, runs its handler, and writes the answers to out.
+func serveHandler(in, out *os.File, handlers map[string]isolated) error {
 	if info, err := out.Stat(); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
 		return errByHand
 	}
-	syscall.CloseOnExec(fdAnswers) // what the handler starts is not to answer
+	syscall.CloseOnExec(fdAnswers) // the handler's children must not write answers
 	var task order
 	if err := readFrame(in, &task); err != nil || task.Task == nil {
 		return errors.Join(errByHand, err)
@@ -53,13 +53,13 @@ func beHandler(in, out *os.File, handlers map[string]isolated) error {
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
-	go obey(in, cancel)
+	go awaitStop(in, cancel)
 	return h.do(ctx, task.Task, func(a answer) error { return writeFrame(out, a) })
 }
 
-// obey ends the handler's context when the worker says so, or is gone. It ends
-// with the process.
-func obey(in io.Reader, cancel context.CancelCauseFunc) {
+// awaitStop cancels the handler's context when the worker orders it or has ended. It may
+// block until the process ends.
+func awaitStop(in io.Reader, cancel context.CancelCauseFunc) {
 	var o order
 	if err := readFrame(in, &o); err != nil {
 		o.Stop = causeStopping
@@ -67,8 +67,7 @@ func obey(in io.Reader, cancel context.CancelCauseFunc) {
 	cancel(o.Stop.err())
 }
 
-// Kill kills all groups of this process at once: for a program that is to end and
-// does not want to wait. It is called when what becomes of their attempts is
-// settled, as after [queue.Queue.Halt], when Run has returned: it would be a failure
-// of them otherwise.
-func Kill() { watching.kill() }
+// Kill sends SIGKILL to all groups of this process, for a program that must end without
+// waiting for them. Call it when the attempts are already settled, as after
+// [queue.Queue.Halt] once Run has returned; an attempt that is not settled fails.
+func Kill() { groups.kill() }

@@ -13,22 +13,22 @@ import (
 
 const canLimitMemory = true
 
-// lookEvery is how often the memory of groups is looked at. A look reads the
-// numbers of all processes of the system, in about a millisecond.
-const lookEvery = 50 * time.Millisecond
+// checkEvery is the interval at which the memory of groups is measured. A measurement
+// reads /proc/PID/stat of all processes of the system, which takes about a millisecond.
+const checkEvery = 50 * time.Millisecond
 
-// memory looks after the memory of all groups that have a limit, in one loop for
-// all of them that runs while there is any. The zero value is ready for use.
-type memory struct {
+// memoryMonitor kills groups that exceed their memory limit. One loop measures all
+// groups; it runs while any group has a limit. The zero value is ready for use.
+type memoryMonitor struct {
 	mu     sync.Mutex
-	groups map[int]*group // by their numbers; guarded by mu
-	stop   chan struct{}  // ends the loop; guarded by mu
+	groups map[int]*group // by process group ID; guarded by mu
+	stop   chan struct{}  // closed to end the loop; guarded by mu
 }
 
-var memories memory //nolint:gochecknoglobals // one loop for all groups of a program
+var monitor memoryMonitor //nolint:gochecknoglobals // one loop for all groups of a program
 
-// limit looks after a group until forget is called. 0 is no limit.
-func (m *memory) limit(g *group, most int64) (forget func()) {
+// limit enforces a limit of most bytes on g until forget is called. 0 is no limit.
+func (m *memoryMonitor) limit(g *group, most int64) (forget func()) {
 	if most == 0 {
 		return func() {}
 	}
@@ -44,10 +44,10 @@ func (m *memory) limit(g *group, most int64) (forget func()) {
 	return func() { m.forget(pid, g) }
 }
 
-func (m *memory) forget(pid int, g *group) {
+func (m *memoryMonitor) forget(pid int, g *group) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.groups[pid] == g { // the number may be another group's already
+	if m.groups[pid] == g { // the ID may already belong to another group
 		delete(m.groups, pid)
 	}
 	if len(m.groups) == 0 && m.stop != nil {
@@ -56,47 +56,46 @@ func (m *memory) forget(pid int, g *group) {
 	}
 }
 
-// loop looks until nobody needs it.
-func (m *memory) loop(stop <-chan struct{}) {
-	ticker := time.NewTicker(lookEvery)
+// loop checks all groups at every tick until stop is closed.
+func (m *memoryMonitor) loop(stop <-chan struct{}) {
+	ticker := time.NewTicker(checkEvery)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
-			m.look()
+			m.check()
 		case <-stop:
 			return
 		}
 	}
 }
 
-// look kills the groups that have more than they may.
-func (m *memory) look() {
+// check kills the groups that exceed their limit.
+func (m *memoryMonitor) check() {
 	used := m.usedByGroup()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for pid, g := range m.groups {
 		if n := used[pid]; n > g.cfg.Memory {
-			g.claim(LimitMemory, n) // or it is ending for another reason, too slowly
+			g.claim(LimitMemory, n) // no effect if the group is already being ended for another reason
 			g.kill()
 		}
 	}
 }
 
-// usedByGroup is how many bytes all processes of each group of the system have
-// in memory.
-func (m *memory) usedByGroup() map[int]int64 {
+// usedByGroup returns the resident bytes of every process group of the system, by its ID.
+func (m *memoryMonitor) usedByGroup() map[int]int64 {
 	used := make(map[int]int64)
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
-		return used // the other limit holds
+		return used // RLIMIT_DATA still applies
 	}
 	page := int64(os.Getpagesize())
 	for _, entry := range entries {
 		if c := entry.Name()[0]; c < '1' || c > '9' {
 			continue
 		}
-		// One that has ended while we look has no such file.
+		// A process that has ended meanwhile has no such file.
 		if text, err := os.ReadFile("/proc/" + entry.Name() + "/stat"); err == nil {
 			group, pages := parseStat(string(text))
 			used[group] += pages * page
@@ -105,11 +104,11 @@ func (m *memory) usedByGroup() map[int]int64 {
 	return used
 }
 
-// parseStat finds the process group, and the pages in memory, in the text of
-// /proc/PID/stat; zeros in any other.
+// parseStat returns the process group ID and the number of resident pages from the text
+// of /proc/PID/stat, or zeros if the text is invalid.
 func parseStat(text string) (group int, pages int64) {
-	// The name, in parentheses, is the process's to choose. Fields are counted from
-	// 1 in proc(5), with the name as the second.
+	// The second field, the name in parentheses, may contain any character, so the fields
+	// are counted from the last parenthesis. proc(5) numbers them from 1.
 	const atGroup, atPages = 5 - 3, 24 - 3
 	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
 	if len(fields) <= atPages {
@@ -125,11 +124,11 @@ func parseStat(text string) (group int, pages int64) {
 	return group, pages
 }
 
-// limitData has the system refuse a process, and those that it starts, what
-// would be far above the limit before anybody looks. It is twice the limit,
-// because an end for the limit says more than one for want of memory, and because
-// programs ask for more than they use. The system refuses to do so for programs
-// that run as another user; those are looked after all the same.
+// limitData sets RLIMIT_DATA of a process and its future children, so that allocations
+// far above the limit fail between two measurements. RLIMIT_DATA is twice the limit,
+// because the error of the memory limit says more than a failed allocation, and because
+// programs allocate more than they use. The system refuses prlimit for programs that run
+// as another user; the monitor measures those all the same.
 func limitData(pid int, most int64) {
 	const room = 32 << 20
 	if most > (math.MaxInt64-room)/2 {

@@ -4,9 +4,9 @@ package isolate
 
 const canLimitMemory = false
 
-// memory looks after no memory: a configuration with a limit is refused here.
-type memory struct{}
+// memoryMonitor does nothing: Config.Validate rejects a memory limit on this system.
+type memoryMonitor struct{}
 
-var memories memory //nolint:gochecknoglobals // as on the other system
+var monitor memoryMonitor //nolint:gochecknoglobals // as on Linux
 
-func (memory) limit(any, int64) (forget func()) { return func() {} }
+func (memoryMonitor) limit(any, int64) (forget func()) { return func() {} }

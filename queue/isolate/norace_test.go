@@ -2,5 +2,5 @@
 
 package isolate_test
 
-// room is a limit on memory that the test binary lives with.
+// room is a memory limit, in bytes, that the test binary stays below.
 const room = 200 << 20

@@ -12,41 +12,41 @@ import (
 )
 
 const (
-	// pipeFor is how long the end of the output is waited for when the group has
-	// ended: one who has left the group may have the pipe still.
+	// pipeFor is how long finish waits for end of file on the pipe when the group has
+	// ended: a process that left the group may hold the pipe open.
 	pipeFor = time.Second
-	// logFor is how long the log is then waited for.
+	// logFor is how long finish then waits for the log.
 	logFor = 5 * time.Second
-	// logAhead is how many reads of up to 32 KiB a log may be behind before the
-	// processes wait for it.
+	// logAhead is the number of reads, of up to 32 KiB each, that a log may be behind
+	// before the processes block.
 	logAhead = 16
-	// keepEvery is how often a log keeps the end of an output that is too long.
+	// keepEvery is the interval between two calls of KeepTail.
 	keepEvery = time.Second
 )
 
-// output takes what processes write, all of it, and has the log keep its beginning and
+// output reads everything that the processes write, and gives the log its beginning and
 // its end.
 type output struct {
 	pipe *os.File       // the end that is read
-	log  io.WriteCloser // or nil; owned by write, which is a goroutine of its own
-	left int64          // bytes that may still be kept of the beginning; owned by copy
+	log  io.WriteCloser // may be nil; owned by write, which runs in a goroutine of its own
+	left int64          // bytes that the log still accepts of the beginning; owned by copy
 	bare bool           // the beginning does not end with a newline; owned by copy
-	done chan struct{}  // copy is over
+	done chan struct{}  // closed when copy has returned
 
-	chunks  chan []byte   // for the log; closed when there are no more
+	chunks  chan []byte   // for the log; closed after the last one
 	grown   chan struct{} // the end has changed; holds one signal
-	written chan struct{} // the log has taken all of them, and is closed
-	late    chan struct{} // closed when nobody waits for the log any more
+	written chan struct{} // closed when the log has all chunks and is closed
+	late    chan struct{} // closed when finish no longer waits for the log
 
 	mu    sync.Mutex
-	total int64  // guarded by mu
-	lost  string // why the log has not all; guarded by mu
-	shown tail   // for the error of the attempt; guarded by mu; read by others when copy is over
+	total int64  // bytes read; guarded by mu
+	lost  string // why the log lacks a part; guarded by mu
+	shown tail   // for the error of the attempt; guarded by mu until copy has returned
 	end   tail   // for the log; guarded by mu
 }
 
-// newOutput makes the pipe, whose other end is for the processes. It has the log
-// closed, also if it fails.
+// newOutput makes the pipe and returns the processes' end of it. The output closes the
+// log; newOutput does so if it fails.
 func newOutput(log io.WriteCloser, most int64) (o *output, end *os.File, err error) {
 	atEnd := min(most/2, endMax)
 	o = &output{
@@ -61,20 +61,20 @@ func newOutput(log io.WriteCloser, most int64) (o *output, end *os.File, err err
 	return o, end, nil
 }
 
-// begin is called when the processes have been started, abandon when they cannot
-// be.
+// begin starts to read. It is called when the processes have been started.
 func (o *output) begin() {
 	go o.copy()
 	go o.write()
 }
 
+// abandon closes the log. It is called instead of begin if the start has failed.
 func (o *output) abandon() {
 	if o.log != nil {
 		_ = o.log.Close() // nothing was written
 	}
 }
 
-// copy reads until no process has the other end any more.
+// copy reads until no process holds the other end of the pipe.
 func (o *output) copy() {
 	defer close(o.done)
 	defer close(o.chunks)
@@ -88,13 +88,13 @@ func (o *output) copy() {
 	}
 	text, missing := o.ending()
 	if missing > 0 {
-		o.lose(fmt.Sprintf("%d bytes in the middle, because the limit on output was reached", missing))
+		o.recordLoss(fmt.Sprintf("%d bytes in the middle, because the limit on output was reached", missing))
 	}
 	o.send(text)
 }
 
-// take keeps a part of the output: what is behind the beginning waits for the end of
-// the attempt.
+// take sends b to the log as far as it belongs to the beginning of the output, and keeps
+// the rest for the end of the attempt.
 func (o *output) take(b []byte) {
 	begins := b[:min(int64(len(b)), o.left)]
 	o.left -= int64(len(begins))
@@ -125,9 +125,9 @@ func (o *output) take(b []byte) {
 	}
 }
 
-// ending is what the log gets if the attempt ends now, and how many bytes are missing
-// between the beginning of the output and that. If any are, it begins with a line that
-// says so, and then with a whole line of the output, unless that is very long.
+// ending returns the text that completes the log if the attempt ends now, and the number
+// of bytes that are missing before it. If any are, the text begins with a line that says
+// so, followed by a whole line of the output unless that line is very long.
 func (o *output) ending() (text []byte, missing int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -142,7 +142,8 @@ func (o *output) ending() (text []byte, missing int64) {
 	return fmt.Appendf(nil, "[%d bytes are missing here]\n%s", missing, kept), missing
 }
 
-// send hands bytes to the log, unless that is given up.
+// send passes b to the log. It blocks while the log is logAhead chunks behind, until
+// finish stops waiting for the log.
 func (o *output) send(b []byte) {
 	if o.log == nil || len(b) == 0 {
 		return
@@ -153,7 +154,7 @@ func (o *output) send(b []byte) {
 	}
 }
 
-// write writes to the log until there is no more, and has it keep the end meanwhile.
+// write writes all chunks to the log and closes it. Meanwhile it calls KeepTail.
 func (o *output) write() {
 	defer close(o.written)
 	keeper, keeps := o.log.(TailKeeper)
@@ -170,11 +171,11 @@ func (o *output) write() {
 				return
 			}
 			if failed {
-				continue // nobody should wait
+				continue // drop the chunk, so that no process blocks
 			}
 			if _, err := o.log.Write(b); err != nil {
 				failed = true
-				o.lose("the log cannot be written: " + err.Error())
+				o.recordLoss("the log cannot be written: " + err.Error())
 			}
 		case <-grown:
 			if soon == nil {
@@ -183,7 +184,7 @@ func (o *output) write() {
 		case <-soon:
 			soon = nil
 			if text, _ := o.ending(); len(text) > 0 && !failed {
-				_ = keeper.KeepTail(text) // a precaution: what counts is written in the end
+				_ = keeper.KeepTail(text) // a precaution only: the end is written after the last chunk
 			}
 		}
 	}
@@ -194,12 +195,12 @@ func (o *output) closeLog(failed bool) {
 		return
 	}
 	if err := o.log.Close(); err != nil && !failed {
-		o.lose("the log cannot be closed: " + err.Error())
+		o.recordLoss("the log cannot be closed: " + err.Error())
 	}
 }
 
-// lose notes why the log has not all, if that is the first reason.
-func (o *output) lose(why string) {
+// recordLoss records why the log lacks a part of the output. The first reason stays.
+func (o *output) recordLoss(why string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.lost == "" {
@@ -207,40 +208,40 @@ func (o *output) lose(why string) {
 	}
 }
 
-// finish waits for the end of the output when the group has ended.
+// finish waits until the log has the whole output, for at most pipeFor + logFor. It is
+// called when the group has ended.
 func (o *output) finish() {
-	_ = o.pipe.SetReadDeadline(now().Add(pipeFor)) // a pipe can
+	_ = o.pipe.SetReadDeadline(now().Add(pipeFor)) // cannot fail: pipes support deadlines
 	select {
 	case <-o.written:
 	case <-time.After(pipeFor + logFor):
-		o.lose("the log has not taken it")
+		o.recordLoss(fmt.Sprintf("the log did not accept the output within %s", pipeFor+logFor))
 		close(o.late)
 	}
 	<-o.done
 }
 
-// close gives the pipe back.
+// close closes the pipe.
 func (o *output) close() { _ = o.pipe.Close() }
 
-// sum is how much was written, and why not all of it is in the log.
+// sum returns the number of bytes of the output, and why the log lacks a part of them.
 func (o *output) sum() (total int64, lost string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.total, o.lost
 }
 
-// tail keeps the last bytes that were written to it. It has room for twice as many, so
-// that it seldom has to move them.
+// tail keeps the last bytes that were written to it, at most most. Its buffer has twice
+// that size, so that a write rarely moves them.
 type tail struct {
 	most  int
 	b     []byte
 	total int64 // bytes that were written
 }
 
-// tailMax is how many bytes an error has, and endMax how many of the end a log keeps.
 const (
-	tailMax = 16 << 10
-	endMax  = 64 << 10
+	tailMax = 16 << 10 // bytes of output in an ExitError
+	endMax  = 64 << 10 // bytes of the end of the output in a log
 )
 
 func (t *tail) write(b []byte) {
@@ -252,8 +253,8 @@ func (t *tail) write(b []byte) {
 	t.b = append(t.b, b...)
 }
 
-// bytes are the last ones, until the next write.
+// bytes returns the last bytes. They are valid until the next write.
 func (t *tail) bytes() []byte { return t.b[max(len(t.b)-t.most, 0):] }
 
-// cut reports whether there have been more.
+// cut reports whether more bytes were written than are kept.
 func (t *tail) cut() bool { return t.total > int64(t.most) }

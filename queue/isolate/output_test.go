@@ -15,8 +15,8 @@ import (
 	"github.com/stintgo/stint/queue/isolate"
 )
 
-// A log has all of an output up to the limit, and beyond it the beginning and the end,
-// with the number of bytes that are missing between.
+// A log has the whole output up to the limit; of a longer one it has the beginning, the
+// number of missing bytes, and the end.
 func TestC4_LogHasBeginningAndEnd(t *testing.T) {
 	const limit = 1000
 	for lines := range 300 {
@@ -44,7 +44,7 @@ func TestC4_LogHasBeginningAndEnd(t *testing.T) {
 			t.Fatalf("of %d bytes the log has %q", all.Len(), got)
 		}
 		_, ends, _ := strings.Cut(rest, "here]\n")
-		begins = strings.TrimSuffix(begins, "\n") // one that was put there, or the output's
+		begins = strings.TrimSuffix(begins, "\n") // added by the log, or part of the output
 		whole := strings.TrimSuffix(all.String()[:limit/2], "\n")
 		if begins != whole || !strings.HasSuffix(all.String(), "\n"+ends) || len(ends) > limit/2 ||
 			limit/2+missing+len(ends) != all.Len() {
@@ -53,7 +53,7 @@ func TestC4_LogHasBeginningAndEnd(t *testing.T) {
 	}
 }
 
-// keeping is a log that keeps the end of an output.
+// keeping is a log that implements [isolate.TailKeeper].
 type keeping struct {
 	log
 	tails chan string
@@ -64,7 +64,7 @@ func (k *keeping) KeepTail(text []byte) error {
 	return nil
 }
 
-// The end of an output that is too long is kept while the attempt runs.
+// KeepTail receives the end of an output beyond the limit while the attempt runs.
 func TestC4_EndIsKeptWhileItRuns(t *testing.T) {
 	k := &keeping{tails: make(chan string, 100)} // one in a second
 	gate := file(t)
@@ -79,7 +79,7 @@ func TestC4_EndIsKeptWhileItRuns(t *testing.T) {
 		ended <- err
 	}()
 	const want = "[912 bytes are missing here]\n" + "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\nlast words\n"
-	for tail := ""; tail != want; { // on a slow machine there may be others before
+	for tail := ""; tail != want; { // on a slow machine, shorter tails may come first
 		tail = <-k.tails
 	}
 	if err := os.WriteFile(gate, []byte("go\n"), 0); err != nil {

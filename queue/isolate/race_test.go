@@ -2,6 +2,6 @@
 
 package isolate_test
 
-// room is a limit on memory that the test binary lives with. The race detector
-// asks for much that it does not use.
+// room is a memory limit, in bytes, that the test binary stays below. The race detector
+// reserves much memory that it does not use.
 const room = 400 << 20

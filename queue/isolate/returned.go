@@ -8,7 +8,7 @@ import (
 	"github.com/stintgo/stint/retry"
 )
 
-// newReturned is what a handler returned, as it is told.
+// newReturned returns the wire form of a handler's error.
 func newReturned(err error) *returned {
 	if err == nil {
 		return &returned{}
@@ -23,7 +23,7 @@ func newReturned(err error) *returned {
 	return r
 }
 
-// err is what the handler returned, as far as a queue looks at it.
+// err returns the handler's error with the properties that a queue acts on.
 func (r *returned) err() error {
 	if !r.Failed {
 		return nil
@@ -41,25 +41,25 @@ func (r *returned) err() error {
 	return err
 }
 
-// cause names why a context ended.
+// cause is the wire form of the cause of a context.
 type cause string
 
-// causeNames are the causes that handlers know, and their names on the way.
+// causeNames are the causes that a handler can distinguish, by their wire form.
 var causeNames = map[cause]error{
 	"paused": queue.ErrPaused, "cancelled": queue.ErrCancelled, "stale": queue.ErrStale, "stopping": queue.ErrStopping,
 	"deadline": context.DeadlineExceeded, "time": errTime,
 }
 
-// causeOther is any other cause.
+// causeOther is every cause that is not in causeNames.
 const causeOther cause = "other"
 
-// causeStopping is the cause of one whose worker is gone.
+// causeStopping is also the cause for a handler whose worker has ended.
 const causeStopping cause = "stopping"
 
-// errTime ends a handler's context when [Config.Time] is over.
+// errTime is the cause of a handler's context when [Config.Time] is over.
 var errTime = errors.New("isolate: the time limit is over")
 
-// newCause is a cause, as it is told.
+// newCause returns the wire form of err.
 func newCause(err error) cause {
 	for name, known := range causeNames {
 		if errors.Is(err, known) {
@@ -69,7 +69,7 @@ func newCause(err error) cause {
 	return causeOther
 }
 
-// err is the cause again.
+// err returns the cause as an error; causeOther becomes [context.Canceled].
 func (c cause) err() error {
 	if err := causeNames[c]; err != nil {
 		return err

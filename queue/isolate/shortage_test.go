@@ -19,8 +19,8 @@ import (
 	"github.com/stintgo/stint/retry"
 )
 
-// The errors of a start are those of the process that starts, or of the command: the
-// first are shortages with a remedy, and of the others some are for ever.
+// An error of a start that is due to the worker is a shortage with a remedy; one that is
+// due to the command is a failure, permanent if it would occur in every attempt.
 func TestC2_ErrorsOfAStart(t *testing.T) {
 	for _, test := range []struct {
 		errno            syscall.Errno
@@ -55,8 +55,8 @@ func TestC2_ErrorsOfAStart(t *testing.T) {
 	}
 }
 
-// A log that cannot be opened for want of room or descriptors is a shortage; for any
-// other reason it is a failure.
+// A log that cannot be opened because of missing disk space or descriptors is a shortage;
+// every other error of Log is a failure.
 func TestC2_LogThatCannotBeOpened(t *testing.T) {
 	for errno, short := range map[syscall.Errno]bool{
 		syscall.ENOSPC: true, syscall.EDQUOT: true, syscall.EMFILE: true, syscall.EACCES: false, syscall.EIO: false,
@@ -70,10 +70,10 @@ func TestC2_LogThatCannotBeOpened(t *testing.T) {
 	}
 }
 
-// With no descriptors left, nothing that a start needs fails otherwise, and with some
-// again all is as before.
+// Without descriptors every step of a start fails with a shortage, and when there are
+// some again, attempts succeed.
 func TestC2_NoDescriptors(t *testing.T) {
-	if _, err := run(t.Context(), isolate.Config{}, sh("true")); err != nil { // the watching process runs
+	if _, err := run(t.Context(), isolate.Config{}, sh("true")); err != nil { // this starts the watcher
 		t.Fatal(err)
 	}
 	var had unix.Rlimit

@@ -10,9 +10,9 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// shortages are the errors of what comes before a program runs that are this
-// process's or the system's, and what to do about each. A program that needs too much
-// itself meets them after its start, where they are its own.
+// shortages are the errors by which a start fails because this process or the system
+// lacks a resource, and the remedy for each. A program that exhausts a resource itself
+// gets these errors after its start, where they do not reach this table.
 var shortages = []struct { //nolint:gochecknoglobals // a table
 	errno  syscall.Errno
 	remedy string
@@ -25,8 +25,8 @@ var shortages = []struct { //nolint:gochecknoglobals // a table
 	{syscall.EDQUOT, "make room in the quota of this user on the disk"},
 }
 
-// attribute makes a [queue.Shortage] of the error of an attempt whose program did not
-// start, if the worker is what lacks something.
+// attribute returns err as a [queue.Shortage] with its remedy if it is in shortages, and
+// err unchanged otherwise. err is the error of an attempt whose program did not start.
 func attribute(err error) error {
 	for _, s := range shortages {
 		if errors.Is(err, s.errno) {

@@ -19,7 +19,7 @@ import (
 	"github.com/stintgo/stint/retry"
 )
 
-// newWorker returns a queue that works commands and the handlers here.
+// newWorker returns a queue with handlers for commands and for misbehave.
 func newWorker() *queue.Queue {
 	q := queue.New(memstore.New(memstore.Config{}), queue.Config{
 		Retry: retry.Policy{Base: time.Millisecond}, Poll: 10 * time.Millisecond,
@@ -29,7 +29,7 @@ func newWorker() *queue.Queue {
 	return q
 }
 
-// Among tasks that kill their processes the others are done, by the same worker.
+// A worker survives tasks that kill their processes, and completes the others.
 func TestC9_WorkerLives(t *testing.T) {
 	q := newWorker()
 	ctx, stop := context.WithCancel(t.Context())
@@ -74,16 +74,16 @@ func TestC9_WorkerLives(t *testing.T) {
 	}
 }
 
-// work is a worker whose tasks tell their numbers and hang.
+// work runs a worker whose tasks write their process IDs to the file args[0] and hang.
 func work(args []string) {
-	told := args[0]
+	path := args[0]
 	q := newWorker()
 	ctx := context.Background()
-	_, err := queue.Submit(ctx, q, "misbehave", order{Do: "hang", File: told + ".handler"}, queue.Spec{})
+	_, err := queue.Submit(ctx, q, "misbehave", order{Do: "hang", File: path + ".handler"}, queue.Spec{})
 	for range 3 {
 		family := sh(`trap '' TERM HUP
 			sh -c 'trap "" TERM; echo $$ >> "$0"; sleep 1000; sleep 1000' "$0" & echo $$ >> "$0"; wait; wait`)
-		family.Args = append(family.Args, told)
+		family.Args = append(family.Args, path)
 		_, err2 := queue.Submit(ctx, q, "command", family, queue.Spec{})
 		err = errors.Join(err, err2)
 	}
@@ -92,18 +92,18 @@ func work(args []string) {
 	}
 }
 
-// When the worker is killed all groups end, whatever they ignore.
+// When the worker is killed, all its groups end, whatever signals they ignore.
 func TestC9_KilledWorkerTakesItsGroupsAlong(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := file(t)
-	cmd := exec.CommandContext(t.Context(), self, beWorker, told)
+	path := file(t)
+	cmd := exec.CommandContext(t.Context(), self, argWorker, path)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	pids := append(awaitNumbers(t, told, 6), awaitNumbers(t, told+".handler", 1)...)
+	pids := append(awaitNumbers(t, path, 6), awaitNumbers(t, path+".handler", 1)...)
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
