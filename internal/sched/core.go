@@ -18,9 +18,9 @@ type core struct {
 	engine *Engine // that it is part of
 	tracks bool    // an entry stands for all that has slots: see holders
 
-	_    pad
-	mail mail
-	_    pad
+	_        pad
+	combiner combiner
+	_        pad
 
 	// mu guards what follows and the bits of the gate. It is held for a few dozen
 	// instructions; nothing of the user's runs under it but Config.Share and the methods of
@@ -65,38 +65,39 @@ func (j *job) refuse(err error) {
 // lock takes the engine's lock.
 func (c *core) lock() {
 	c.mu.Lock()
-	c.mail.takeIn()
+	c.combiner.combine()
 }
 
 func (c *core) tryLock() bool {
 	if !c.mu.TryLock() {
 		return false
 	}
-	c.mail.takeIn()
+	c.combiner.combine()
 	return true
 }
 
-// A holder does what others leave this many times before a goroutine of its own
-// goes on with it.
+// maxRounds is how often the lock's holder performs pending operations before it starts a
+// goroutine that continues.
 const maxRounds = 64
 
-// unlock does what has been left, gives up the lock, and then acts on what has been decided since
-// it was taken. What is left after that is seen by the goroutine that leaves it, or here.
+// unlock performs the pending operations, releases the lock, and then acts on the
+// decisions made since it was taken. An operation deferred after that is performed by the
+// goroutine that defers it, or here.
 func (c *core) unlock() {
-	if c.news.none() && c.mail.empty() {
+	if c.news.none() && c.combiner.empty() {
 		c.mu.Unlock()
-		if c.mail.empty() || !c.mu.TryLock() {
+		if c.combiner.empty() || !c.mu.TryLock() {
 			return
 		}
 	}
 	c.unlockAndAct()
 }
 
-// unlockAndAct is unlock where there is something to do.
+// unlockAndAct is unlock for the case that something is pending or decided.
 func (c *core) unlockAndAct() {
 	var refused []refusal // published last: that waits for functions of the user's
 	for rounds := 0; ; rounds++ {
-		c.mail.takeIn()
+		c.combiner.combine()
 		if c.news.none() {
 			c.mu.Unlock()
 		} else {
@@ -106,11 +107,11 @@ func (c *core) unlockAndAct() {
 			refused = append(refused, what.refused...)
 			what.deliver(c.engine)
 		}
-		if c.mail.empty() {
+		if c.combiner.empty() {
 			break
 		}
 		if rounds == maxRounds {
-			go c.mail.collect()
+			go c.combiner.flush()
 			break
 		}
 		if !c.mu.TryLock() {

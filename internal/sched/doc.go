@@ -34,6 +34,6 @@
 //	pace.go      by how fast entries have started,
 //	jobs.go      and by how long functions run
 //	stamps.go    times of arrival
-//	mail.go      what is left for the lock's holder by goroutines that find it taken
+//	combiner.go      what is left for the lock's holder by goroutines that find it taken
 //	lock.go      the mutex
 package sched

@@ -60,7 +60,7 @@ func (p *Permit) Release() {
 		panic(notHeld)
 	case x != nil:
 		x.give(p.n)
-	case !e.gate.give() && !e.mail.putReturn():
+	case !e.gate.give() && !e.combiner.deferRelease():
 		if e.gate.running() == 0 {
 			e.unlock()
 			panic(notHeld)
@@ -99,7 +99,7 @@ func (x *entry) take(ctx context.Context) error {
 	}
 	x.arrives = w
 	settled := false
-	if !x.leave() {
+	if !x.lockOrDefer() {
 		settled = x.arrive()
 		e.unlock()
 	}

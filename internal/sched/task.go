@@ -245,7 +245,7 @@ func (t *Task) Exit(parent Lent) {
 func (t *Task) leave() {
 	e, x := t.engine(), t.x
 	if x == &e.plain && t.state.CompareAndSwap(taskHolding, taskEnded) {
-		if e.gate.give() || e.mail.putReturn() {
+		if e.gate.give() || e.combiner.deferRelease() {
 			t.stop()
 			return
 		}
