@@ -226,7 +226,7 @@ func TestB7_WaitIdleWaitsForContinuations(t *testing.T) {
 	}
 }
 
-// Submitters at the door of a bounded queue bring work that is waited for.
+// WaitIdle waits for the work of submitters that a bounded queue blocks.
 func TestB7_WaitIdleWaitsForBlockedSubmitters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{Queue: 1})

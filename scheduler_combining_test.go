@@ -284,7 +284,7 @@ func TestA6_ArrivalsDoNotWaitForTeardownsOfOthers(t *testing.T) {
 		plain := takeSlots(t, s.Scheduler, 2)
 		torn := make(chan struct{})
 		stint.Go(t.Context(), s.Key("a"), nothing).Teardown(func() { <-torn })
-		blocked := submit(t.Context(), s.Key("b"), nothing) // at the door
+		blocked := submit(t.Context(), s.Key("b"), nothing) // the queue is full
 		synctest.Wait()
 
 		gate := make(chan struct{})

@@ -82,7 +82,7 @@ type play struct {
 	t      *testing.T
 	rnd    *rand.Rand
 	s      stint.Scheduler
-	m      *naive
+	m      *schedulerModel
 	actors []*actor // that are not over
 	made   int
 	slots  int // in use after the last step
@@ -96,7 +96,7 @@ type play struct {
 
 func newPlay(t *testing.T, rnd *rand.Rand) *play {
 	t.Helper()
-	p := &play{t: t, rnd: rnd, m: newNaive(1 + rnd.IntN(6)), counts: map[string]int{}, heavy: 1, keys: []string{""}}
+	p := &play{t: t, rnd: rnd, m: newSchedulerModel(1 + rnd.IntN(6)), counts: map[string]int{}, heavy: 1, keys: []string{""}}
 	cfg := stint.Config{Share: share, Holders: rnd.IntN(3) == 0}
 	if rnd.IntN(3) > 0 {
 		p.keys = []string{"", "a", "b", "c", "a", "b"}
@@ -110,8 +110,8 @@ func newPlay(t *testing.T, rnd *rand.Rand) *play {
 	if n := rnd.IntN(5); n < 2 {
 		cfg.Queue, cfg.WhenFull = 1+rnd.IntN(8), stint.Refuse
 		if n == 1 {
-			cfg.WhenFull, p.m.door = stint.Block, newNaive(cfg.Queue)
-			p.m.door.isDoor = true
+			cfg.WhenFull, p.m.submitters = stint.Block, newSchedulerModel(cfg.Queue)
+			p.m.submitters.holdsBlocked = true
 		}
 	}
 	cfg.Caps = p.randomCaps()
@@ -218,7 +218,7 @@ func (p *play) cancelOne() {
 		}
 		return nil
 	}
-	p.m.leave(itself)
+	p.m.refuseSubmitters(itself)
 	p.m.withdraw(itself)
 }
 
@@ -287,7 +287,7 @@ func (p *play) resize() {
 	}
 	p.m.limit = p.rnd.IntN(8)
 	p.s.Resize(p.m.limit)
-	p.m.leave(p.m.tooMuch)
+	p.m.refuseSubmitters(p.m.tooMuch)
 	p.m.withdraw(p.m.tooMuch)
 }
 

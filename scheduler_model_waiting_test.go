@@ -7,13 +7,13 @@ import (
 )
 
 // compareWaiting checks what Waiting says against the model: what is queued, in the
-// order of arrival, and then the submitters at the door, each with the reasons that
+// order of arrival, and then the blocked submitters, each with the reasons that
 // follow from its own weight, key and tier.
 func (p *play) compareWaiting(after string) {
 	p.t.Helper()
 	got, want := p.s.Waiting(), slices.Clone(p.m.waiting)
-	if p.m.door != nil {
-		for _, q := range p.m.door.waiting {
+	if p.m.submitters != nil {
+		for _, q := range p.m.submitters.waiting {
 			want = append(want, q.brings)
 		}
 	}
@@ -44,7 +44,7 @@ func (p *play) compareWaiting(after string) {
 }
 
 // codes is why a piece waits, besides those that go first.
-func (n *naive) codes(p *piece) (codes []stint.Code) {
+func (n *schedulerModel) codes(p *piece) (codes []stint.Code) {
 	if n.paused {
 		codes = append(codes, stint.CodePaused)
 	}

@@ -32,7 +32,7 @@ type core struct {
 	volunteer *worker // the caller of dispatch, if that is a worker that can run one job
 	workers   int     // goroutines that run jobs or publish their outcomes
 	lending   lending
-	door      door
+	blocked   backpressure
 	shared    sharing
 	holders   holders
 	paused    *Pause

@@ -22,7 +22,7 @@ func (c *core) dispatch(freed int, finished bool) {
 		running := int(uint32(old)) - freed
 		p, ok := c.next(running)
 		if !ok {
-			if c.door.open(running) {
+			if c.blocked.admit(running) {
 				continue
 			}
 			if finished && !started && c.capped(running) {
@@ -74,7 +74,7 @@ func (c *core) release(freed int) {
 // neither the policy is asked nor the gate changed. It reports whether this is the case.
 func (c *core) handOver(freed int) bool {
 	r := c.queue.simple()
-	if r == nil || r.n == 1 || freed != 1 || c.door.busy() {
+	if r == nil || r.n == 1 || freed != 1 || c.blocked.any() {
 		return false
 	}
 	old, limit := c.gate.word.Load(), int(c.gate.limit.Load())
@@ -109,7 +109,7 @@ func (c *core) dispatchAndUnlock(freed int, finished bool) {
 
 // publishGate replaces the running count and the marks of the gate, if that is still old.
 func (c *core) publishGate(old uint64, running int) bool {
-	closed := c.queue.closed(running) | c.door.closed() // a slot that comes free may be for a submitter
+	closed := c.queue.closed(running) | c.blocked.closed() // a slot that comes free may be for a submitter
 	bits := uint64(closed) << closedShift
 	if c.paused != nil || c.closed || c.idle.awaited() || c.tracks || c.lending.wanted() {
 		bits |= slowBit
@@ -238,11 +238,11 @@ func (c *core) refuseAll(why func(weight int) error) (refused int) {
 // nothingWaits reports whether there is nothing to start, and nothing that waits for there
 // to be nothing.
 func (c *core) nothingWaits() bool {
-	return c.queue.empty() && !c.lending.wanted() && !c.idle.awaited() && !c.door.busy()
+	return c.queue.empty() && !c.lending.wanted() && !c.idle.awaited() && !c.blocked.any()
 }
 
-// noticeIdle ends the waits for an idle engine when nothing is left of what was accepted. No
-// submitter waits at the door then: an empty queue has room.
+// noticeIdle ends the waits for an idle engine when nothing accepted is left. No
+// submitter is blocked then: an empty queue has room.
 func (c *core) noticeIdle() {
 	if c.idle.awaited() && c.gate.running() == 0 && c.queue.empty() && c.lending.n == 0 && c.workers == 0 {
 		c.idle.notice()

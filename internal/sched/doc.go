@@ -25,7 +25,7 @@
 //	promise.go   an outcome that is settled by hand
 //	group.go     many functions that end together
 //	watch.go     the end of a context takes its jobs out of the queue
-//	door.go      submitters that wait for room in a bounded queue
+//	backpressure.go      submitters that wait for room in a bounded queue
 //	shared.go    slots that are shared with other processes or hosts
 //	idle.go      calls that wait until nothing is queued or runs
 //	holders.go   the work that has slots, where that is kept

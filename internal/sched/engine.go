@@ -67,7 +67,7 @@ func New(cfg Config) *Engine {
 	e.plain = entry{e: e, use: use{Ask: Ask{Weight: 1}}}
 	e.gone = entry{e: e}
 	if cfg.Queue > 0 {
-		e.door = door{e: e, log: backlog.New[*entry](backlog.Config{Max: cfg.Queue, Share: cfg.Share})}
+		e.blocked = backpressure{e: e, log: backlog.New[*entry](backlog.Config{Max: cfg.Queue, Share: cfg.Share})}
 	}
 	e.gate.publish(e.queue.policy.Max(), e.queue.policy.Caps())
 	if e.tracks {
@@ -128,7 +128,7 @@ func (e *Engine) Resize(limit int) {
 	e.change(func() {
 		e.queue.log().SetMax(limit)
 		e.refuseAll(e.tooMuch)
-		e.door.refuse(e.tooMuch)
+		e.blocked.refuse(e.tooMuch)
 	})
 }
 
@@ -145,7 +145,7 @@ func (e *Engine) Clear() int {
 func (e *Engine) Drain(ctx context.Context) error {
 	e.lock()
 	e.closed = true
-	e.door.refuse(closed)
+	e.blocked.refuse(closed)
 	if e.idle.wait(ctx, e) {
 		return nil
 	}
@@ -159,7 +159,7 @@ func (e *Engine) Close() {
 	e.closed = true
 	e.killed.Store(true)
 	e.refuseAll(closed)
-	e.door.refuse(closed)
+	e.blocked.refuse(closed)
 	running := e.live
 	e.live = make(map[*Task]struct{})
 	e.dispatchAndUnlock(0, false)

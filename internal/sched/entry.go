@@ -41,7 +41,7 @@ type entry struct {
 	e       *Engine
 	waits   bool   // it is in the queue; changes with the lock held
 	permits uint64 // that have been given back by it; likewise
-	node    node   // in the policy, if the entry has a key, or at the door; its value is the entry
+	node    node   // in the policy, if the entry has a key, or its submitter is blocked; its value is the entry
 	use
 }
 
@@ -74,7 +74,7 @@ type use struct {
 	sleeps  bool            // in the shared slots, which are to rouse it: see Sleeper
 	arrives *watch          // that it is to be queued with, if its context has one
 	again   bool            // the one that waited before had the same context: a watch would pay
-	brings  *arrival        // the job of a submitter that waits at the door
+	brings  *arrival        // the job of a blocked submitter
 }
 
 type node = backlog.Entry[*entry]

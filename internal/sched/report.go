@@ -14,7 +14,7 @@ type Stats struct {
 	QueuedBy [Tiers]int
 	Caps     [Tiers]int // effective
 	PerKey   int
-	Blocked  int // submitters at the door
+	Blocked  int // submitters that wait for room
 	Paused   bool
 	Closed   bool
 }
@@ -31,8 +31,8 @@ func (e *Engine) Stats(also func()) Stats {
 	for tier := range Tiers {
 		s.QueuedBy[tier] = log.LenTier(tier)
 	}
-	if e.door.busy() {
-		s.Blocked = e.door.log.Len()
+	if e.blocked.any() {
+		s.Blocked = e.blocked.log.Len()
 	}
 	also()
 	return s
@@ -108,11 +108,11 @@ func (e *Engine) Waiting(also func(), each func(n int, p *Present, w *Wait)) {
 	for p := range queued.All(present.Running) {
 		each(queued.Len(), &present, &Wait{Tier: p.Tier, Since: e.queue.clock.time(p.Value), Why: p.Reasons})
 	}
-	if e.door.log == nil {
+	if e.blocked.log == nil {
 		return
 	}
 	full := 0
-	blocked := backlog.Scan(e.door.log, engineLock{e}, func(n *node) Wait {
+	blocked := backlog.Scan(e.blocked.log, engineLock{e}, func(n *node) Wait {
 		full = e.queue.log().Len()
 		a := n.Value.Ask
 		return Wait{

@@ -45,7 +45,7 @@ func TestB6_EntriesLeaveDuringAScan(t *testing.T) {
 		log   func(e *Engine) *backlog.Backlog[*entry]
 	}{
 		"goroutines": {Config{Limit: 2}, take, func(e *Engine) *backlog.Backlog[*entry] { return e.queue.log() }},
-		"submitters": {Config{Limit: 2, Queue: 1}, submit, func(e *Engine) *backlog.Backlog[*entry] { return e.door.log }},
+		"submitters": {Config{Limit: 2, Queue: 1}, submit, func(e *Engine) *backlog.Backlog[*entry] { return e.blocked.log }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := New(c.cfg)

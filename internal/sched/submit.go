@@ -13,9 +13,8 @@ type arrival struct {
 	caller    *Hold  // of the function that submits it; known only if the engine has been closed
 }
 
-// submit queues a job, or starts it at once in a goroutine of its own. It
-// waits only at the door of a bounded queue, which the continuation of work
-// that has been accepted passes by.
+// submit queues a job, or starts it at once in a goroutine of its own. It blocks only
+// while a bounded queue is full, and never for the continuation of accepted work.
 func (e *Engine) submit(ctx context.Context, a arrival) error {
 	e.lock()
 	if e.follows(a.Ask) {
@@ -48,12 +47,12 @@ func (e *Engine) submitAndUnlock(ctx context.Context, a arrival) error {
 	if !e.queue.behind(a.Ask) && e.mayStart() && a.start(e) {
 		return nil
 	}
-	if !a.continues && e.cfg.Queue > 0 && (e.full() || e.door.busy()) {
+	if !a.continues && e.cfg.Queue > 0 && (e.full() || e.blocked.any()) {
 		if e.cfg.Refuse {
 			e.dispatchAndUnlock(0, false)
 			return ErrQueueFull
 		}
-		return e.door.enter(ctx, a)
+		return e.blocked.wait(ctx, a)
 	}
 	if a.enqueue(e) {
 		e.dispatch(0, false)

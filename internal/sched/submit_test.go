@@ -39,9 +39,9 @@ func TestB2_ArrivalDoesNotPassAJobThatWaitsForItsWorker(t *testing.T) {
 	})
 }
 
-// Room in the queue that nobody has let a submitter in for yet, as a worker is on its
-// way, is not for a later arrival.
-func TestA8_ArrivalDoesNotPassTheDoor(t *testing.T) {
+// Room in the queue that is not given to a blocked submitter yet, because a worker is on
+// its way, is not for a later arrival.
+func TestA8_ArrivalDoesNotPassBlockedSubmitters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := New(Config{Limit: 1, Queue: 1})
 		permit := mustTake(t, e, Ask{Weight: 1, Tier: 3})

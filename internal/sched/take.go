@@ -136,7 +136,7 @@ func (x *entry) arrive() (settled bool) {
 		e.admitted(x.Key)
 		return true
 	}
-	if e.cfg.Refuse && (e.full() || e.door.busy()) {
+	if e.cfg.Refuse && (e.full() || e.blocked.any()) {
 		x.err = ErrQueueFull
 		return true
 	}

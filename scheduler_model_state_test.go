@@ -6,23 +6,23 @@ import (
 	"github.com/stintgo/stint"
 )
 
-// naive is the scheduler written to be obviously right: everything that waits
-// is in one slice, which is scanned from end to end for each decision, and one
-// thing happens after the other. The order is the one that the documentation of
-// Scheduler and of internal/backlog promises.
-type naive struct {
-	limit  int
-	caps   [stint.Tiers]int // as they were set
-	perKey int
-	bound  int    // of the queue, 0 for none: arrivals that find it full are refused,
-	door   *naive // or their submitters wait here, if this is not nil
-	paused bool
-	isDoor bool // whose pieces without a key are tagged when they come, as those with one
+// schedulerModel is a scheduler written to be obviously right: everything that waits is
+// in one slice, which is scanned from end to end for each decision, and one thing happens
+// after the other. The order is the one that the documentation of Scheduler and of
+// internal/backlog promises.
+type schedulerModel struct {
+	limit        int
+	caps         [stint.Tiers]int // as they were set
+	perKey       int
+	bound        int             // of the queue, 0 for none: arrivals that find it full are refused or blocked
+	submitters *schedulerModel // blocked submitters; nil if such arrivals are refused
+	paused       bool
+	holdsBlocked bool // it holds blocked submitters: pieces without a key are tagged on arrival, like those with a key
 
 	running int
 	keyRuns map[string]int
 	waiting []*piece // in the order of arrival
-	resumes []*piece // functions that want back the slots that they have lent
+	resumes []*piece // functions that have suspended their slots and want them back
 
 	turn    int // 0 … 55
 	virtual [stint.Tiers]uint64
@@ -42,9 +42,9 @@ type piece struct {
 	weight int
 	job    bool // it runs in a goroutine that the scheduler starts for it
 	state  pieceState
-	err    error  // with which it is over without having run
+	err    error  // with which it ended without running
 	parent *piece // the function that calls it, if any
-	brings *piece // the job, if this is a submitter at the door
+	brings *piece // the job of a blocked submitter
 	tag    uint64
 	ahead  int // what waited before it in its tier when it was queued
 	turns  int // that it has waited
@@ -55,12 +55,12 @@ type pieceState int
 const (
 	queued  pieceState = iota
 	inside             // it has its slots
-	lending            // it has lent them to what it calls, or wants them back
+	lending            // it has suspended them for what it calls, or wants them back
 	over
 )
 
-func newNaive(limit int) *naive {
-	return &naive{limit: limit, keyRuns: map[string]int{}, ends: map[line]uint64{}, aside: map[line]bool{}}
+func newSchedulerModel(limit int) *schedulerModel {
+	return &schedulerModel{limit: limit, keyRuns: map[string]int{}, ends: map[line]uint64{}, aside: map[line]bool{}}
 }
 
 // share is what the keys' shares are in the model and in the scheduler.
@@ -68,7 +68,7 @@ func share(key string) int { return map[string]int{"b": 2, "c": 3}[key] }
 
 func cost(key string) uint64 { return 1 << 20 / uint64(max(share(key), 1)) }
 
-func (n *naive) capOf(tier int) int {
+func (n *schedulerModel) capOf(tier int) int {
 	set := func(i int) bool { return n.caps[i] > 0 }
 	if !slices.ContainsFunc(n.caps[tier:], func(c int) bool { return c > 0 }) {
 		return n.limit // above the topmost that is set
@@ -85,9 +85,11 @@ func (n *naive) capOf(tier int) int {
 	}
 }
 
-func (n *naive) full(key string) bool { return key != "" && n.perKey > 0 && n.keyRuns[key] >= n.perKey }
+func (n *schedulerModel) full(key string) bool {
+	return key != "" && n.perKey > 0 && n.keyRuns[key] >= n.perKey
+}
 
-func (n *naive) inLine(l line) (pieces []*piece) {
+func (n *schedulerModel) inLine(l line) (pieces []*piece) {
 	for _, p := range n.waiting {
 		if p.line == l {
 			pieces = append(pieces, p)
@@ -98,7 +100,7 @@ func (n *naive) inLine(l line) (pieces []*piece) {
 
 // first is the piece of a tier that goes next: the one with the smallest tag
 // among the heads of the lines whose key has room.
-func (n *naive) first(tier int) (best *piece) {
+func (n *schedulerModel) first(tier int) (best *piece) {
 	seen := map[line]bool{}
 	for _, p := range n.waiting { // in the order of arrival, which decides between equal tags
 		if p.tier != tier || seen[p.line] {
@@ -113,7 +115,7 @@ func (n *naive) first(tier int) (best *piece) {
 }
 
 // chosen is the piece whose turn it is, though it may be too heavy as yet.
-func (n *naive) chosen() (p *piece, guard bool) {
+func (n *schedulerModel) chosen() (p *piece, guard bool) {
 	if n.running >= n.limit {
 		return nil, false
 	}
@@ -131,7 +133,7 @@ func (n *naive) chosen() (p *piece, guard bool) {
 }
 
 // admits reports whether an arrival starts at once.
-func (n *naive) admits(p *piece) bool {
+func (n *schedulerModel) admits(p *piece) bool {
 	next, guard := n.chosen()
 	heldBack := next != nil && n.running+next.weight > n.limit && (guard || p.tier <= next.tier)
 	return !n.paused && !n.wanted() && n.first(p.tier) == nil && !heldBack && !n.full(p.key) &&
@@ -139,7 +141,7 @@ func (n *naive) admits(p *piece) bool {
 }
 
 // tooMuch is the answer to a piece that can never run.
-func (n *naive) tooMuch(p *piece) error {
+func (n *schedulerModel) tooMuch(p *piece) error {
 	switch {
 	case n.limit == 0:
 		return stint.ErrNoCapacity
@@ -151,7 +153,7 @@ func (n *naive) tooMuch(p *piece) error {
 }
 
 // arrive is what happens to a piece that asks for its slots.
-func (n *naive) arrive(p *piece) {
+func (n *schedulerModel) arrive(p *piece) {
 	full := n.bound > 0 && len(n.waiting) >= n.bound
 	switch err := n.tooMuch(p); {
 	case err != nil:
@@ -159,11 +161,11 @@ func (n *naive) arrive(p *piece) {
 	case n.admits(p):
 		n.enter(p)
 		n.look(p)
-	case full && n.door == nil:
+	case full && n.submitters == nil:
 		n.answer(p, stint.ErrQueueFull)
 		n.look(p)
 	case full && p.job:
-		n.door.push(&piece{line: p.line, weight: 1, brings: p})
+		n.submitters.push(&piece{line: p.line, weight: 1, brings: p})
 		n.dispatch(false)
 	default:
 		n.push(p)
@@ -175,15 +177,15 @@ func (n *naive) arrive(p *piece) {
 // key that a goroutine waits for: the path without a lock cannot look. With caps
 // that do not ascend there may be something to start, because what held a lower
 // tier back is above its cap now; otherwise, because a key is at its limit.
-func (n *naive) look(p *piece) {
+func (n *schedulerModel) look(p *piece) {
 	if p.job || p.key != "" {
 		n.dispatch(false)
 	}
 }
 
-func (n *naive) push(p *piece) {
+func (n *schedulerModel) push(p *piece) {
 	p.state = queued
-	tagged := p.key != "" || n.isDoor
+	tagged := p.key != "" || n.holdsBlocked
 	if tagged || len(n.inLine(p.line)) == 0 { // without a key it is tagged when it comes first: see take
 		p.tag = max(n.virtual[p.tier], n.ends[p.line])
 	}
@@ -200,7 +202,7 @@ func (n *naive) push(p *piece) {
 }
 
 // enter gives p its slots.
-func (n *naive) enter(p *piece) {
+func (n *schedulerModel) enter(p *piece) {
 	p.state = inside
 	n.running += p.weight
 	if p.key != "" {
@@ -210,7 +212,7 @@ func (n *naive) enter(p *piece) {
 }
 
 // exit takes its slots from p.
-func (n *naive) exit(p *piece) {
+func (n *schedulerModel) exit(p *piece) {
 	n.running -= p.weight
 	if p.key != "" {
 		n.keyRuns[p.key]--
@@ -219,7 +221,7 @@ func (n *naive) exit(p *piece) {
 }
 
 // answer ends p without its having run. The function that called it goes on.
-func (n *naive) answer(p *piece, err error) {
+func (n *schedulerModel) answer(p *piece, err error) {
 	p.state, p.err = over, err
 	if p.parent != nil {
 		n.resumes = append(n.resumes, p.parent)
@@ -228,7 +230,7 @@ func (n *naive) answer(p *piece, err error) {
 }
 
 // finish ends a piece that is inside.
-func (n *naive) finish(p *piece) {
+func (n *schedulerModel) finish(p *piece) {
 	n.exit(p)
 	p.state = over
 	if p.parent != nil {
@@ -239,7 +241,7 @@ func (n *naive) finish(p *piece) {
 
 // nest has parent, which is inside, call p. The slots that parent lends are
 // handed straight down if that will do.
-func (n *naive) nest(parent, p *piece) {
+func (n *schedulerModel) nest(parent, p *piece) {
 	p.parent = parent
 	n.exit(parent)
 	parent.state = lending
@@ -253,13 +255,13 @@ func (n *naive) nest(parent, p *piece) {
 }
 
 // dispatch starts all that may start, and lets in whom that makes room for.
-func (n *naive) dispatch(finished bool) {
+func (n *schedulerModel) dispatch(finished bool) {
 	for {
 		_, guard := n.chosen()
 		switch {
 		case n.startNext():
 			finished = false
-		case n.letIn():
+		case n.admitSubmitter():
 		case finished && !guard && !n.paused && !n.wanted() && n.running < n.limit && n.anyEligible():
 			n.endTurn() // a finish at which it is the caps that allow nothing
 			finished = false
@@ -270,7 +272,7 @@ func (n *naive) dispatch(finished bool) {
 }
 
 // startNext starts one thing if any may start.
-func (n *naive) startNext() bool {
+func (n *schedulerModel) startNext() bool {
 	if p, held := n.nextResume(); p != nil {
 		n.resumes = slices.DeleteFunc(n.resumes, func(q *piece) bool { return p == q })
 		n.enter(p)
@@ -288,7 +290,7 @@ func (n *naive) startNext() bool {
 
 // nextResume is the function that has its slots back next; held, that one
 // waits for enough of them.
-func (n *naive) nextResume() (p *piece, held bool) {
+func (n *schedulerModel) nextResume() (p *piece, held bool) {
 	for _, p := range n.resumes {
 		if n.full(p.key) {
 			continue
@@ -302,16 +304,16 @@ func (n *naive) nextResume() (p *piece, held bool) {
 }
 
 // wanted reports whether a function lacks nothing but slots to go on.
-func (n *naive) wanted() bool {
+func (n *schedulerModel) wanted() bool {
 	p, held := n.nextResume()
 	return p != nil || held
 }
 
-func (n *naive) anyEligible() bool {
+func (n *schedulerModel) anyEligible() bool {
 	return slices.ContainsFunc(n.waiting, func(p *piece) bool { return !n.full(p.key) })
 }
 
-func (n *naive) start(p *piece) {
+func (n *schedulerModel) start(p *piece) {
 	// The time of the tier moves on at least as far as a fair server of all lines
 	// that wait would have come.
 	n.virtual[p.tier] = max(p.tag, n.virtual[p.tier]+uint64(p.weight)<<20/n.shares(p.tier))
@@ -321,7 +323,7 @@ func (n *naive) start(p *piece) {
 }
 
 // shares adds up the shares of the lines of a tier that may start.
-func (n *naive) shares(tier int) (sum uint64) {
+func (n *schedulerModel) shares(tier int) (sum uint64) {
 	seen := map[line]bool{}
 	for _, p := range n.waiting {
 		if p.tier == tier && !seen[p.line] && !n.full(p.key) {
@@ -332,7 +334,7 @@ func (n *naive) shares(tier int) (sum uint64) {
 	return sum
 }
 
-func (n *naive) endTurn() {
+func (n *schedulerModel) endTurn() {
 	n.turn = (n.turn + 1) % 56
 	for _, p := range n.waiting {
 		p.turns++
@@ -341,7 +343,7 @@ func (n *naive) endTurn() {
 
 // take takes p out of the queue; left is where in virtual time it leaves its
 // line.
-func (n *naive) take(p *piece, left uint64) {
+func (n *schedulerModel) take(p *piece, left uint64) {
 	rest := n.inLine(p.line)
 	if rest[len(rest)-1] == p {
 		n.ends[p.line] = left
@@ -360,7 +362,7 @@ func (n *naive) take(p *piece, left uint64) {
 }
 
 // move has p arrive once more, in another tier.
-func (n *naive) move(p *piece, tier int) {
+func (n *schedulerModel) move(p *piece, tier int) {
 	if tier == p.tier {
 		return
 	}
@@ -374,7 +376,7 @@ func (n *naive) move(p *piece, tier int) {
 // withdraw takes queued pieces out, the last first, so that their lines are as
 // if they had not come; each gets its answer. Then it starts what they held
 // back.
-func (n *naive) withdraw(why func(*piece) error) (taken int) {
+func (n *schedulerModel) withdraw(why func(*piece) error) (taken int) {
 	for _, p := range slices.Backward(slices.Clone(n.waiting)) {
 		if err := why(p); err != nil {
 			n.take(p, p.tag)
@@ -392,7 +394,7 @@ func (n *naive) withdraw(why func(*piece) error) (taken int) {
 // setAside notes the lines whose key is at its limit. Those that have room
 // again do not get that time back: their heads count as queued no earlier than
 // now.
-func (n *naive) setAside() {
+func (n *schedulerModel) setAside() {
 	for _, p := range n.waiting {
 		if n.full(p.key) {
 			n.aside[p.line] = true

@@ -1,4 +1,4 @@
-package sched //nolint:testpackage // what the door remembers shows nowhere but in the memory it takes
+package sched //nolint:testpackage // the keys that backpressure keeps show only in its memory
 
 import (
 	"context"
@@ -13,8 +13,8 @@ type nothing struct{ Call }
 func (*nothing) Do(context.Context) error { return nil }
 func (*nothing) Forget()                  {}
 
-// The door forgets the keys of those it has let in.
-func TestA8_DoorForgetsKeys(t *testing.T) {
+// The keys of submitters that have been admitted are forgotten.
+func TestA8_AdmittedSubmittersLeaveNoKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := New(Config{Limit: 1, Queue: 1})
 		p, err := e.Take(t.Context(), Ask{Weight: 1})
@@ -30,14 +30,14 @@ func TestA8_DoorForgetsKeys(t *testing.T) {
 		}
 		synctest.Wait()
 		if n := e.Stats(func() {}).Blocked; n != 99 {
-			t.Fatalf("%d wait at the door, want 99", n)
+			t.Fatalf("%d submitters are blocked, want 99", n)
 		}
 		p.Release()
 		synctest.Wait()
 		e.lock()
 		defer e.unlock()
-		if e.door.log.Keys().Len() != 0 || e.queue.log().Keys().Len() != 0 {
-			t.Errorf("%d keys are remembered at the door, %d in the queue", e.door.log.Keys().Len(), e.queue.log().Keys().Len())
+		if e.blocked.log.Keys().Len() != 0 || e.queue.log().Keys().Len() != 0 {
+			t.Errorf("%d keys are kept for blocked submitters, %d for the queue; want none", e.blocked.log.Keys().Len(), e.queue.log().Keys().Len())
 		}
 	})
 }

@@ -20,8 +20,8 @@ func gated() (fn func(context.Context) (int, error), end func()) {
 	}, func() { close(gate) }
 }
 
-// Jobs that nobody has looked at since they were handed in take room, each the
-// room of one. Nothing here looks: Stats would.
+// Each job that was submitted takes room for one, also if nothing has looked at the queue
+// since. The test does not look either: Stats would.
 func TestA8_PostedJobsTakeRoom(t *testing.T) {
 	const room = 100
 	for _, when := range []stint.WhenFull{stint.Block, stint.Refuse} {
@@ -50,8 +50,7 @@ func TestA8_PostedJobsTakeRoom(t *testing.T) {
 	}
 }
 
-// When a posted job starts, there is room for one more, though only some of the
-// others have been drawn into the queue with it.
+// When a queued job starts, there is room for one more.
 func TestA8_RoomOfAPostedJobThatStarts(t *testing.T) {
 	const room = 100
 	synctest.Test(t, func(t *testing.T) {
@@ -88,9 +87,9 @@ func cappedQueue(t *testing.T, n int) (stint.Scheduler, permits, *stint.Future[i
 	return s, taken, low
 }
 
-// A submitter at the door for whose job a slot comes free goes in, though the
-// queue is full of a tier that may not start.
-func TestA8_DoorOfAFullQueueLetsInWhoCanStart(t *testing.T) {
+// A submitter is admitted when a slot is free for its job, though the queue is full of a
+// tier that may not start.
+func TestA8_JobThatCanStartNeedsNoRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, permits, low := cappedQueue(t, 2)
 		high := submit(t.Context(), s.At(stint.High), nothing)
@@ -108,9 +107,9 @@ func TestA8_DoorOfAFullQueueLetsInWhoCanStart(t *testing.T) {
 	})
 }
 
-// The same of a queue that is full of a key at its limit: nothing of it waits
-// for a slot, so that the return of one would not be looked at.
-func TestA8_DoorOfAHeldQueueLetsInWhoCanStart(t *testing.T) {
+// The same holds for a queue that is full of a key at its limit, where nothing queued
+// waits for a slot.
+func TestA8_JobThatCanStartNeedsNoRoomBesideAHeldKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(2, stint.Config{PerKey: 1, Queue: 1})
 		body, end := gated()
@@ -133,8 +132,8 @@ func TestA8_DoorOfAHeldQueueLetsInWhoCanStart(t *testing.T) {
 	})
 }
 
-// One slot lets one in; the bound holds for the others.
-func TestA8_DoorLetsInAsManyAsStart(t *testing.T) {
+// One slot admits one submitter; the bound holds for the others.
+func TestA8_OneFreeSlotAdmitsOneSubmitter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, permits, _ := cappedQueue(t, 3)
 		body, end := gated()
@@ -154,8 +153,8 @@ func TestA8_DoorLetsInAsManyAsStart(t *testing.T) {
 	})
 }
 
-// Who leaves the door lets the next one go on who was behind it.
-func TestA8_NextAtTheDoorStarts(t *testing.T) {
+// When a blocked submitter gives up, the next one is admitted if its job can start.
+func TestA8_NextBlockedSubmitterStarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, permits, _ := cappedQueue(t, 3)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -175,9 +174,9 @@ func TestA8_NextAtTheDoorStarts(t *testing.T) {
 	})
 }
 
-// A function at the door whose job may start on the slot that it lends meanwhile
-// does not wait for room.
-func TestA8_FunctionAtTheDoorLendsItsSlotToItsJob(t *testing.T) {
+// A function that submits to a full queue does not wait for room if its job may start on
+// the slot that the function has suspended.
+func TestA8_BlockedFunctionSuspendsItsSlotForItsJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, permits, low := cappedQueue(t, 2)
 		permits[0].Release()
@@ -194,8 +193,8 @@ func TestA8_FunctionAtTheDoorLendsItsSlotToItsJob(t *testing.T) {
 	})
 }
 
-// A pause holds back also those at the door who need no room.
-func TestA8_PauseAtTheDoor(t *testing.T) {
+// A pause also holds back submitters whose jobs need no room.
+func TestA8_PauseHoldsBackBlockedSubmitters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, permits, low := cappedQueue(t, 2)
 		high := submit(t.Context(), s.At(stint.High), nothing)
@@ -214,9 +213,9 @@ func TestA8_PauseAtTheDoor(t *testing.T) {
 	})
 }
 
-// Those who are let in together are queued in the order of the door, whichever
-// of them wakes first.
-func TestA8_DoorKeepsTheOrderOfManyAtOnce(t *testing.T) {
+// Jobs of submitters that are admitted together are queued in the order of admission,
+// whichever submitter wakes first.
+func TestA8_SubmittersAdmittedTogetherKeepTheOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 50
 		s, permit := full(t, n, stint.Block)
@@ -236,9 +235,8 @@ func TestA8_DoorKeepsTheOrderOfManyAtOnce(t *testing.T) {
 	})
 }
 
-// Jobs wait in three places: queued, drawn from the inbox but not queued yet, and
-// posted. The room is that of one queue.
-func TestA8_RoomIsThatOfAllWhoWait(t *testing.T) {
+// The bound counts all jobs that wait.
+func TestA8_RoomCountsEverythingThatWaits(t *testing.T) {
 	const room = 100
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{Queue: room})
@@ -267,9 +265,9 @@ func TestA8_RoomIsThatOfAllWhoWait(t *testing.T) {
 	})
 }
 
-// Whether a shared slot is free is known only to who takes it, so with them
-// nobody goes in without room.
-func TestA8_SharedSlotsAtTheDoor(t *testing.T) {
+// Whether a shared slot is free is known only once it is taken. So with shared slots no
+// submitter is admitted without room.
+func TestA8_SharedSlotsNeedRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _, _, _ := sharing(2, stint.Config{Queue: 1}, slotstest.NewPool(1))
 		permit := mustTry(t, s)
@@ -287,9 +285,9 @@ func TestA8_SharedSlotsAtTheDoor(t *testing.T) {
 	})
 }
 
-// Those whom a smaller limit sends away from the door are not charged to their
-// key: its next one goes in as if they had not come.
-func TestA8_SentAwayFromTheDoorCountsForNothing(t *testing.T) {
+// Submitters that a smaller limit refuses are not charged to their key: its next one is
+// admitted as if they had not come.
+func TestA8_RefusedSubmittersAreNotChargedToTheirKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(2, stint.Config{Queue: 1})
 		permits := takeSlots(t, s, 2)

@@ -74,8 +74,8 @@ func TestA8_RefuseAnswersWhenFull(t *testing.T) {
 	}
 }
 
-// What can start needs no place in the queue, so an idle scheduler takes as
-// many at one go as it has slots and places.
+// Work that can start needs no place in the queue, so an idle scheduler accepts as many
+// functions at once as it has slots and places.
 func TestA8_RefuseCountsOnlyWhatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(5, stint.Config{Queue: 2, WhenFull: stint.Refuse})
@@ -101,7 +101,7 @@ func TestA8_RefuseCountsOnlyWhatWaits(t *testing.T) {
 
 // A queue that is full of a tier at its cap does not hold back a higher one
 // for which a slot is free.
-func TestA8_FullQueueHoldsBackNobodyWhoCanStart(t *testing.T) {
+func TestA8_FullQueueDoesNotHoldBackWhatCanStart(t *testing.T) {
 	for _, when := range []stint.WhenFull{stint.Block, stint.Refuse} {
 		for _, f := range forms {
 			t.Run(f.name, func(t *testing.T) {
@@ -137,7 +137,7 @@ func TestA8_BlockWaitsForRoom(t *testing.T) {
 	})
 }
 
-// Callers that wait anyway wait in the queue, where the order is.
+// Calls that wait in any case are queued at once, where the order is decided.
 func TestA8_WaitersTakeTheirPlaceAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, permit := full(t, 1, stint.Block)
@@ -152,8 +152,8 @@ func TestA8_WaitersTakeTheirPlaceAtOnce(t *testing.T) {
 	})
 }
 
-// Submitters are let in as the queue would serve them.
-func TestA8_DoorKeepsTheOrder(t *testing.T) {
+// Submitters are admitted in the order in which the queue would serve their jobs.
+func TestA8_BlockedSubmittersKeepTheOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, permit := full(t, 1, stint.Block)
 		var started journal
@@ -174,7 +174,7 @@ func TestA8_DoorKeepsTheOrder(t *testing.T) {
 	})
 }
 
-func TestA8_CancelAtTheDoor(t *testing.T) {
+func TestA8_CancelOfABlockedSubmitter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, permit := full(t, 1, stint.Block)
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -194,9 +194,9 @@ func TestA8_CancelAtTheDoor(t *testing.T) {
 	})
 }
 
-// Who was let in through the door is still subject to its context, though
-// others have come and gone while it waited there.
-func TestA8_CancelAfterTheDoor(t *testing.T) {
+// A job that was admitted is still subject to its context, though other submitters came
+// and went while it was blocked.
+func TestA8_CancelAfterBackpressure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, permit := full(t, 1, stint.Block)
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -220,9 +220,9 @@ func TestA8_CancelAfterTheDoor(t *testing.T) {
 	})
 }
 
-// Whatever makes the scheduler refuse all that waits reaches those who wait at
-// the door, all of them, and at once.
-func TestA8_EndAtTheDoor(t *testing.T) {
+// Whatever makes the scheduler refuse all that waits also answers the blocked submitters,
+// all of them, and at once.
+func TestA8_EndAnswersBlockedSubmitters(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		end    func(s stint.Scheduler)
@@ -252,8 +252,8 @@ func TestA8_EndAtTheDoor(t *testing.T) {
 	}
 }
 
-// Whoever is let in and then refused leaves the room to the next.
-func TestA8_RefusedAfterTheDoor(t *testing.T) {
+// A submitter that is admitted and then refused leaves the room to the next.
+func TestA8_RefusalAfterBackpressureLeavesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(3, stint.Config{Queue: 1})
 		permits := takeSlots(t, s, 3)
@@ -266,7 +266,7 @@ func TestA8_RefusedAfterTheDoor(t *testing.T) {
 			t.Errorf("error is %v, want ErrTooHeavy", err)
 		}
 		if light.blocked() {
-			t.Error("the next one was not let in")
+			t.Error("the next submitter was not admitted")
 		}
 		permits.release()
 		if err := light.answer(t); err != nil {
@@ -276,9 +276,9 @@ func TestA8_RefusedAfterTheDoor(t *testing.T) {
 	})
 }
 
-// A function that submits at the door lends its slot, or nobody could ever
-// make room.
-func TestA8_FunctionAtTheDoorLendsItsSlot(t *testing.T) {
+// A function that submits to a full queue suspends its slot. Otherwise nothing could make
+// room.
+func TestA8_BlockedFunctionSuspendsItsSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{Queue: 1})
 		ran := 0
@@ -296,8 +296,8 @@ func TestA8_FunctionAtTheDoorLendsItsSlot(t *testing.T) {
 	})
 }
 
-// A continuation is part of accepted work and passes the door.
-func TestA8_ContinuationPassesTheDoor(t *testing.T) {
+// A continuation is part of accepted work and is not blocked by a full queue.
+func TestA8_ContinuationNeedsNoRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, permit := full(t, 1, stint.Refuse)
 		done := stint.New(1, stint.Config{})
