@@ -201,8 +201,8 @@ func (m *mapping[In, Out]) wait(ended <-chan struct{}, idle, stopped bool) {
 		done = nil // what is in flight is waited for
 	}
 	if !idle {
-		lent := sched.Lend(m.ctx)
-		defer lent.Reclaim()
+		suspended := sched.Suspend(m.ctx)
+		defer suspended.Resume()
 	}
 	select {
 	case <-ended:

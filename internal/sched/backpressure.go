@@ -39,9 +39,9 @@ func (b *backpressure) wait(ctx context.Context, a arrival) error {
 	x.since = e.queue.clock.last
 	b.log.Push(&x.node, backlog.Arrival{Tier: int(a.Tier), Key: a.Key, Weight: 1, Ticket: uint64(x.since)})
 	e.dispatchAndUnlock(0, false) // the gate is not marked for the tier yet
-	lent := Lend(ctx)
+	suspended := Suspend(ctx)
 	err := b.await(ctx, x)
-	lent.Reclaim()
+	suspended.Resume()
 	x.recycle()
 	return err
 }

@@ -31,7 +31,7 @@ type core struct {
 	news      news    // to act on when the lock is given up
 	volunteer *worker // the caller of dispatch, if that is a worker that can run one job
 	workers   int     // goroutines that run jobs or publish their outcomes
-	lending   lending
+	suspended suspendedFuncs
 	blocked   backpressure
 	shared    sharing
 	holders   holders

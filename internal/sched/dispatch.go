@@ -54,7 +54,7 @@ func (c *core) dispatch(freed int, finished bool) {
 // pause, a task that wants its slots back first, a worker that is on its way,
 // or shared slots that others hold.
 func (c *core) capped(running int) bool {
-	return c.paused == nil && !c.lending.holds() && !c.queue.may(running)
+	return c.paused == nil && !c.suspended.holds() && !c.queue.may(running)
 }
 
 // release gives slots that a finish has freed to what is next.
@@ -111,7 +111,7 @@ func (c *core) dispatchAndUnlock(freed int, finished bool) {
 func (c *core) publishGate(old uint64, running int) bool {
 	closed := c.queue.closed(running) | c.blocked.closed() // a slot that comes free may be for a submitter
 	bits := uint64(closed) << closedShift
-	if c.paused != nil || c.closed || c.idle.awaited() || c.tracks || c.lending.wanted() {
+	if c.paused != nil || c.closed || c.idle.awaited() || c.tracks || c.suspended.wanted() {
 		bits |= slowBit
 	}
 	fresh := old&^(runningMask|closedMask|slowBit) | bits | uint64(running)
@@ -121,8 +121,8 @@ func (c *core) publishGate(old uint64, running int) bool {
 // next returns the piece that starts next, if one may. Tasks that have lent their
 // slot and want it back go first, even through a pause: they run already.
 func (c *core) next(running int) (p piece, ok bool) {
-	if c.lending.wanted() {
-		if x, hold := c.lending.next(running); hold {
+	if c.suspended.wanted() {
+		if x, hold := c.suspended.next(running); hold {
 			return piece{x: x, tier: -1, weight: x.slots()}, x != nil
 		}
 	}
@@ -171,7 +171,7 @@ func (x *entry) slots() int32 {
 // that has just finished a job keeps the next one for itself.
 func (c *core) start(p piece) {
 	if p.tier < 0 {
-		c.lending.resume(p.x)
+		c.suspended.resume(p.x)
 		return
 	}
 	var j job
@@ -238,13 +238,13 @@ func (c *core) refuseAll(why func(weight int) error) (refused int) {
 // nothingWaits reports whether there is nothing to start, and nothing that waits for there
 // to be nothing.
 func (c *core) nothingWaits() bool {
-	return c.queue.empty() && !c.lending.wanted() && !c.idle.awaited() && !c.blocked.any()
+	return c.queue.empty() && !c.suspended.wanted() && !c.idle.awaited() && !c.blocked.any()
 }
 
 // noticeIdle ends the waits for an idle engine when nothing accepted is left. No
 // submitter is blocked then: an empty queue has room.
 func (c *core) noticeIdle() {
-	if c.idle.awaited() && c.gate.running() == 0 && c.queue.empty() && c.lending.n == 0 && c.workers == 0 {
+	if c.idle.awaited() && c.gate.running() == 0 && c.queue.empty() && c.suspended.n == 0 && c.workers == 0 {
 		c.idle.notice()
 	}
 }

@@ -68,7 +68,7 @@ func (f *function) Do(ctx context.Context) error {
 func (*function) Forget() {}
 
 // The end of a function that has lent its slot is no turn: the slot came free when it was
-// lent.
+// suspended.
 func TestB3_EndWithoutASlotIsNoTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := New(Config{Limit: 3, Caps: [Tiers]int{0: 1}})

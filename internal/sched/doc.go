@@ -16,8 +16,8 @@
 //	submit.go    a job, from its arrival to its place in the queue
 //	worker.go    goroutines that run jobs, one after the other
 //	task.go      the context of a function that runs on a slot
-//	lend.go      slots that are lent while their function waits
-//	lending.go   the functions that have lent theirs
+//	suspend.go      slots that are lent while their function waits
+//	suspended.go   the functions that have lent theirs
 //	call.go      one function and its outcome: what a future is made of
 //	outcome.go   how it ends, and what waits for that
 //	follow.go    a call that continues another

@@ -56,7 +56,7 @@ func New(cfg Config) *Engine {
 		live:     make(map[*Task]struct{}),
 	}
 	e.cfg, e.engine, e.tracks = cfg, e, cfg.Slots != nil || cfg.Holders
-	e.combiner.c, e.lending.e, e.holders.e = &e.core, e, e
+	e.combiner.c, e.suspended.e, e.holders.e = &e.core, e, e
 	e.items = !e.tracks && cfg.Queue == 0
 	e.queue.clock.born = now()
 	e.queue.clock.last = -1

@@ -121,9 +121,9 @@ func (g *Group) Wait() error {
 	select {
 	case <-g.done:
 	default:
-		lent := Lend(g.ctx)
+		suspended := Suspend(g.ctx)
 		<-g.done
-		lent.Reclaim()
+		suspended.Resume()
 	}
 	g.stop()
 	g.own.stop()

@@ -40,8 +40,8 @@ func (o *Outcome) Wait(ctx context.Context) bool {
 	if o.Settled() {
 		return true
 	}
-	lent := Lend(ctx)
-	defer lent.Reclaim()
+	suspended := Suspend(ctx)
+	defer suspended.Resume()
 	select {
 	case <-o.Done():
 		return true

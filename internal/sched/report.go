@@ -50,7 +50,7 @@ type Present struct {
 // present returns what is so now. The lock is held.
 func (e *Engine) present() Present {
 	return Present{
-		Running: e.gate.running(), Pause: e.paused, Holders: e.holders.list(), Reserved: e.lending.reserves(),
+		Running: e.gate.running(), Pause: e.paused, Holders: e.holders.list(), Reserved: e.suspended.reserves(),
 	}
 }
 

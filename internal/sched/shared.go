@@ -147,7 +147,7 @@ func (s *sharing) lose(grant uint64, cause error) {
 // slot goes back, for what could start then, and once it is known what has started.
 func (s *sharing) want(running int) {
 	e := s.e
-	if e.queue.empty() && !e.lending.wanted() && s.waiting == 0 {
+	if e.queue.empty() && !e.suspended.wanted() && s.waiting == 0 {
 		return
 	}
 	log := e.queue.log()
@@ -159,7 +159,7 @@ func (s *sharing) want(running int) {
 	if highest < 0 {
 		waiting = 0
 	}
-	for _, x := range e.lending.resumes {
+	for _, x := range e.suspended.resumes {
 		if log.Keys().HasRoom(x.Key) {
 			highest = max(highest, int(x.Tier))
 			waiting++

@@ -217,7 +217,7 @@ func (c *core) admit(a Ask, x *entry) bool {
 
 // admits reports whether an arrival may start at once, if shared slots allow it.
 func (c *core) admits(a Ask, running int) bool {
-	return c.paused == nil && !c.lending.holds() &&
+	return c.paused == nil && !c.suspended.holds() &&
 		c.queue.log().Admits(int(a.Tier), a.Key, int(a.Weight), running)
 }
 

@@ -194,7 +194,7 @@ func callerOn(e *Engine, f holder) *Hold {
 // Enter gets slots for a function that the caller runs itself, and the
 // context to run it with. parent is what the caller runs on and has lent meanwhile: Exit
 // gives it back.
-func (e *Engine) Enter(ctx context.Context, a Ask) (t *Task, parent Lent, err error) {
+func (e *Engine) Enter(ctx context.Context, a Ask) (t *Task, parent Suspended, err error) {
 	if ctx.Err() != nil {
 		return nil, parent, context.Cause(ctx)
 	}
@@ -210,7 +210,7 @@ func (e *Engine) Enter(ctx context.Context, a Ask) (t *Task, parent Lent, err er
 		}
 	}
 	if err != nil {
-		return nil, Lent{}, err
+		return nil, Suspended{}, err
 	}
 	t = &Task{parent: ctx, Hold: Hold{x: x}}
 	if caller != nil {
@@ -224,7 +224,7 @@ func (e *Engine) Enter(ctx context.Context, a Ask) (t *Task, parent Lent, err er
 
 // Exit gives the slots back: to parent if that has lent its own, else to what
 // is next.
-func (t *Task) Exit(parent Lent) {
+func (t *Task) Exit(parent Suspended) {
 	e := t.engine()
 	if parent.h == nil {
 		t.leave()
@@ -234,7 +234,7 @@ func (t *Task) Exit(parent Lent) {
 	freed := t.end()
 	t.x.recycle()
 	if parent.h.lastToReturn() {
-		parent.h.reclaim(freed)
+		parent.h.resume(freed)
 	} else {
 		e.dispatchAndUnlock(freed, freed > 0)
 	}

@@ -49,36 +49,36 @@ func innermost(ctx context.Context) holder {
 	return h
 }
 
-// Lent is what a function has lent while it waits: nothing, if it is the zero value.
-type Lent struct {
+// Suspended is what a function has lent while it waits: nothing, if it is the zero value.
+type Suspended struct {
 	e     *Engine
 	h     *Hold
-	outer *Lent // by the functions that have called this one
+	outer *Suspended // by the functions that have called this one
 }
 
 // Lend gives up the slots of the function that ctx runs within, and of those that have
 // called it, for as long as it waits.
-func Lend(ctx context.Context) Lent {
+func Suspend(ctx context.Context) Suspended {
 	f := innermost(ctx)
 	if f == nil {
-		return Lent{}
+		return Suspended{}
 	}
-	return lend(f, nil)
+	return suspend(f, nil)
 }
 
 // lend is Lend for the functions from f to the one that is called by that which stop is of. What
 // outlives its function lends nothing.
-func lend(f holder, stop *Hold) (l Lent) {
+func suspend(f holder, stop *Hold) (l Suspended) {
 	e, h := f.engine(), f.hold()
 	if h.state.Load() == taskEnded {
-		return Lent{}
+		return Suspended{}
 	}
 	if caller := f.outer(); caller != nil && caller.hold() != stop {
-		l.outer = new(lend(caller, stop))
+		l.outer = new(suspend(caller, stop))
 	}
 	e.lock()
 	defer e.unlock()
-	first, ok := h.lend()
+	first, ok := h.suspend()
 	if !ok {
 		return l
 	}
@@ -92,7 +92,7 @@ func lend(f holder, stop *Hold) (l Lent) {
 
 // lend counts one more goroutine of h that waits. first says that h's
 // slot is free now; not ok, that h has ended and has no slot. The engine's lock is held.
-func (h *Hold) lend() (first, ok bool) {
+func (h *Hold) suspend() (first, ok bool) {
 	for {
 		waits := h.state.Load()
 		if waits == taskEnded || h.x == &h.x.e.gone {
@@ -100,18 +100,18 @@ func (h *Hold) lend() (first, ok bool) {
 		}
 		if h.state.CompareAndSwap(waits, waits+1) {
 			if waits == taskHolding {
-				h.x.e.lending.n++
+				h.x.e.suspended.n++
 			}
 			return waits == taskHolding, true
 		}
 	}
 }
 
-// Reclaim ends what Lend began: the last goroutine of the function that waited gets its
+// Resume ends what Lend began: the last goroutine of the function that waited gets its
 // slots again, and waits until it has them.
-func (l Lent) Reclaim() {
+func (l Suspended) Resume() {
 	if l.outer != nil {
-		l.outer.Reclaim()
+		l.outer.Resume()
 	}
 	if l.h == nil {
 		return
@@ -121,7 +121,7 @@ func (l Lent) Reclaim() {
 		l.e.unlock()
 		return
 	}
-	l.h.reclaim(0)
+	l.h.resume(0)
 }
 
 // lastToReturn counts one goroutine of h less that waits, and reports whether h
@@ -136,10 +136,10 @@ func (h *Hold) lastToReturn() bool {
 
 // reclaim gets h its slots, first of all those that want some, out of freed
 // ones if there are such. It is called with the lock held and returns without.
-func (h *Hold) reclaim(freed int) {
+func (h *Hold) resume(freed int) {
 	e := h.x.e
 	x := e.waiter(h.x.Ask)
-	e.lending.resumes = append(e.lending.resumes, x)
+	e.suspended.resumes = append(e.suspended.resumes, x)
 	e.dispatchAndUnlock(freed, false)
 	<-x.ready
 
@@ -171,7 +171,7 @@ func (h *Hold) returned(x *entry) {
 			e.holders.replace(x, h.x)
 		}
 		h.state.Store(taskHolding)
-		e.lending.n--
+		e.suspended.n--
 		return
 	}
 	if waits > 1 {
@@ -185,11 +185,11 @@ func (h *Hold) returned(x *entry) {
 // on slots of e. Those are handed straight down, if they suffice, the key allows it and they are
 // not shared; otherwise they go to what is next, and the call waits like any other. Then the
 // functions between the two lend theirs, from caller on.
-func (e *Engine) takeNested(ctx context.Context, a Ask, h *Hold, caller holder) (x *entry, parent Lent, err error) {
+func (e *Engine) takeNested(ctx context.Context, a Ask, h *Hold, caller holder) (x *entry, parent Suspended, err error) {
 	e.lock()
-	first, nested := h.lend()
+	first, nested := h.suspend()
 	if nested {
-		parent = Lent{e: e, h: h}
+		parent = Suspended{e: e, h: h}
 	}
 	if first {
 		freed := int(h.x.Weight)
@@ -206,16 +206,16 @@ func (e *Engine) takeNested(ctx context.Context, a Ask, h *Hold, caller holder) 
 	if x != nil {
 		return x, parent, nil
 	}
-	var between Lent
+	var between Suspended
 	if caller.hold() != h {
-		between = lend(caller, h)
+		between = suspend(caller, h)
 	}
 	x = e.waiter(a)
 	x.nested = nested
 	if err = x.take(ctx); err != nil {
-		parent.Reclaim()
+		parent.Resume()
 	}
-	between.Reclaim()
+	between.Resume()
 	return x, parent, err
 }
 
@@ -223,7 +223,7 @@ func (e *Engine) takeNested(ctx context.Context, a Ask, h *Hold, caller holder) 
 // they have been lent to work that is still waited for.
 func (h *Hold) end() (freed int) {
 	if h.state.Swap(taskEnded) > taskHolding {
-		h.x.e.lending.n--
+		h.x.e.suspended.n--
 		return 0
 	}
 	h.x.e.yield(h.x)
