@@ -35,11 +35,11 @@ func (c *Call) TryGo(job Job, a Ask) bool {
 
 func (c *Call) submit(job Job, a Ask, continues bool) error {
 	e, ctx := c.Engine(), c.task.parent
-	w, err := e.watchFor(ctx)
+	w, err := e.cancellationFor(ctx)
 	if err != nil {
 		return err
 	}
-	return e.submit(ctx, arrival{Ask: a, job: job, watch: w, continues: continues})
+	return e.submit(ctx, arrival{Ask: a, job: job, cancellation: w, continues: continues})
 }
 
 // Cancel ends the context of a function that runs, and takes one that waits out of the queue. A

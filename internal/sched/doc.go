@@ -24,7 +24,7 @@
 //	move.go      a call that waits gets another tier
 //	promise.go   an outcome that is settled by hand
 //	group.go     many functions that end together
-//	watch.go     the end of a context takes its jobs out of the queue
+//	cancellation.go     the end of a context takes its jobs out of the queue
 //	backpressure.go      submitters that wait for room in a bounded queue
 //	shared.go    slots that are shared with other processes or hosts
 //	idle.go      calls that wait until nothing is queued or runs

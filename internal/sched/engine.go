@@ -30,9 +30,9 @@ type Config struct {
 type Engine struct {
 	core
 
-	watched  atomic.Pointer[watch] // of the context used last; changes with the lock held
-	lastDone <-chan struct{}       // of the context of the goroutine that waited last; guarded by the lock
-	live     map[*Task]struct{}    // running tasks whose functions asked for a Done channel; likewise
+	latest   atomic.Pointer[cancellation] // of the context used last; changes with the lock held
+	lastDone <-chan struct{}              // of the context of the goroutine that waited last; guarded by the lock
+	live     map[*Task]struct{}           // running tasks whose functions asked for a Done channel; likewise
 
 	// Immutable.
 	parallel bool  // there is more than one processor

@@ -54,9 +54,9 @@ type use struct {
 	since int64  // when it arrived, by the engine's clock
 	place uint64 // in the fifo of its tier, if it has no key
 
-	link         *entry // the next in a list of granted entries
-	watch        *watch // whose context's end takes it out of the queue, while that is not an item's
-	newer, older *entry // in the watch's list, if it has a key
+	link         *entry        // the next in a list of granted entries
+	cancellation *cancellation // whose context's end takes it out of the queue, while that is not an item's
+	newer, older *entry        // in the watch's list, if it has a key
 
 	// Of slots that it has, where that is kept: see holders.
 	at    int    // where it is among them
@@ -72,7 +72,7 @@ type use struct {
 	nested  bool            // it is called by a function that runs on a slot
 	done    <-chan struct{} // its context's
 	sleeps  bool            // in the shared slots, which are to rouse it: see Sleeper
-	arrives *watch          // that it is to be queued with, if its context has one
+	arrives *cancellation   // that it is to be queued with, if its context has one
 	again   bool            // the one that waited before had the same context: a watch would pay
 	brings  *arrival        // the job of a blocked submitter
 }

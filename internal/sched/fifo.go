@@ -5,9 +5,9 @@ import "sync"
 // item is one piece of work without a key. Work that is one slot of a group, or a call, is
 // the item alone; all else has an entry, which is the item's job then.
 type item struct {
-	job   Job
-	watch *watch // whose context's end takes it out; a group's function is found to be one by it
-	since int64  // when it arrived, by the engine's clock
+	job          Job
+	cancellation *cancellation // whose context's end takes it out; a group's function is found to be one by it
+	since        int64         // when it arrived, by the engine's clock
 }
 
 // fifo is a queue of items. It is a list of chunks, so that a long one is never moved to

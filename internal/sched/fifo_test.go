@@ -36,7 +36,7 @@ var ofFIFO = new(nothing)
 func (w *fifoWorld) put() {
 	w.puts++
 	want := w.f.tail
-	place := w.f.put(item{job: ofFIFO, watch: new(watch), since: w.puts}, w.spare)
+	place := w.f.put(item{job: ofFIFO, cancellation: new(cancellation), since: w.puts}, w.spare)
 	if place != want {
 		w.t.Fatalf("item %d is at %d, want %d", w.puts, place, want)
 	}
@@ -176,7 +176,7 @@ func (w *fifoWorld) checkChunk(at int, c *chunk) {
 		switch it := &c.items[i]; {
 		case it.job != nil:
 			live++
-		case it.watch != nil || it.since != 0:
+		case it.cancellation != nil || it.since != 0:
 			w.t.Fatalf("what has left place %d is still there", place)
 		case place >= w.f.head && place < w.f.tail:
 			dead++
@@ -192,7 +192,7 @@ func (w *fifoWorld) checkChunk(at int, c *chunk) {
 
 func cleared(c *chunk) bool {
 	for i := range c.items {
-		if it := &c.items[i]; it.job != nil || it.watch != nil || it.since != 0 {
+		if it := &c.items[i]; it.job != nil || it.cancellation != nil || it.since != 0 {
 			return false
 		}
 	}

@@ -22,11 +22,11 @@ type Group struct {
 	mu  sync.Mutex
 	err error // the first
 
-	watch watch
-	begun int64 // functions given to Go; guarded by the engine's lock
-	_     pad
-	ended atomic.Int64
-	_     pad
+	cancellation cancellation
+	begun        int64 // functions given to Go; guarded by the engine's lock
+	_            pad
+	ended        atomic.Int64
+	_            pad
 }
 
 // Init makes g a group.
@@ -36,7 +36,7 @@ func (g *Group) Init(ctx context.Context, e *Engine, a Ask) {
 	g.own.x = &e.plain
 	own := g.own.ensureOwn()
 	g.ctx, g.cancel = own.Context, own.cancel
-	g.watch.ctx, g.watch.group, g.watch.kept = g.ctx, g, true
+	g.cancellation.ctx, g.cancellation.group, g.cancellation.kept = g.ctx, g, true
 	g.stop = context.AfterFunc(own.Context, g.expel) //nolint:contextcheck // the group's own
 }
 
@@ -105,11 +105,11 @@ func (g *Group) submit(fn groupFunc) error {
 	e.lock()
 	g.begun++
 	if !e.follows(g.ask) {
-		return e.submitAndUnlock(g.ctx, arrival{Ask: g.ask, job: fn, group: g, watch: &g.watch})
+		return e.submitAndUnlock(g.ctx, arrival{Ask: g.ask, job: fn, group: g, cancellation: &g.cancellation})
 	}
 	tier := int(g.ask.Tier)
-	at := e.queue.runs[tier].put(item{fn, &g.watch, e.queue.arrives(tier)}, &e.queue.spare)
-	g.watch.addItem(tier, at)
+	at := e.queue.runs[tier].put(item{fn, &g.cancellation, e.queue.arrives(tier)}, &e.queue.spare)
+	g.cancellation.addItem(tier, at)
 	e.unlock()
 	return nil
 }
@@ -173,7 +173,7 @@ func (g *Group) run(w *worker) {
 func (g *Group) expel() {
 	e, cause := g.e, context.Cause(g.ctx)
 	e.lock()
-	e.refuseThese(g.watch.pieces(&e.queue), cause)
+	e.refuseThese(g.cancellation.pieces(&e.queue), cause)
 	e.dispatchAndUnlock(0, false)
 }
 

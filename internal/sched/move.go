@@ -33,7 +33,7 @@ func (q *queue) move(p piece, tier int, now int64) {
 	it := *p.it
 	it.since = now
 	at := q.put(it, tier, int(p.weight))
-	it.watch.addItem(tier, at)
+	it.cancellation.addItem(tier, at)
 	q.remove(p)
 	if x := p.x; x != nil {
 		x.waits, x.Tier, x.since, x.place = true, int8(tier), now, at

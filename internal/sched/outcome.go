@@ -16,13 +16,13 @@ type Outcome struct {
 // The status of a call settles by one compare-and-swap from pending, which
 // fails if it has been announced that the extra matters.
 const (
-	callPending = 0
-	callSettled = 1 << 0 // with a value, or
-	callFailed  = 1 << 1 // with the error in extra
-	callWatched = 1 << 2 // the extra has teardowns, or a goroutine waits there
-	callNested  = 1 << 3 // it is no call but a task that was entered within another function
-	callByHand  = 1 << 4 // it has no function and is settled by hand,
-	callClaimed = 1 << 5 // by the caller that has set this
+	callPending  = 0
+	callSettled  = 1 << 0 // with a value, or
+	callFailed   = 1 << 1 // with the error in extra
+	callObserved = 1 << 2 // the extra has teardowns, or a goroutine waits there
+	callNested   = 1 << 3 // it is no call but a task that was entered within another function
+	callByHand   = 1 << 4 // it has no function and is settled by hand,
+	callClaimed  = 1 << 5 // by the caller that has set this
 )
 
 // Init prepares that of a call of a context.
@@ -53,21 +53,21 @@ func (o *Outcome) Wait(ctx context.Context) bool {
 // Done is closed when the call has settled.
 func (o *Outcome) Done() <-chan struct{} {
 	x := o.task.ensure()
-	if o.watch() {
+	if o.observe() {
 		x.wake()
 	}
 	return x.done
 }
 
 // watch has settle look at the extra, and reports whether the call has settled before.
-func (o *Outcome) watch() (late bool) {
-	return o.task.status.Or(callWatched)&(callSettled|callFailed) != 0
+func (o *Outcome) observe() (late bool) {
+	return o.task.status.Or(callObserved)&(callSettled|callFailed) != 0
 }
 
 // Teardown has fn called exactly once when the call has an outcome; at once if it has.
 func (o *Outcome) Teardown(fn func()) {
 	x := o.task.ensure()
-	if o.watch() || !x.teardowns.add(fn) {
+	if o.observe() || !x.teardowns.add(fn) {
 		fn()
 	}
 }
@@ -75,7 +75,7 @@ func (o *Outcome) Teardown(fn func()) {
 // After has fn, which is not the user's, called when the outcome can be seen.
 func (o *Outcome) After(fn func()) {
 	x := o.task.ensure()
-	if o.watch() || !x.followers.add(fn) {
+	if o.observe() || !x.followers.add(fn) {
 		fn()
 	}
 }

@@ -106,8 +106,8 @@ func (it *item) weight() int {
 // asJob is an item that is alone, as a job to run.
 func (it *item) asJob() job {
 	j := job{Job: it.job}
-	if it.watch != nil {
-		j.group = it.watch.group
+	if it.cancellation != nil {
+		j.group = it.cancellation.group
 	}
 	return j
 }
@@ -157,7 +157,7 @@ func (q *queue) put(it item, tier, weight int) (place uint64) {
 }
 
 // push queues an entry, and has w take it out when its context ends.
-func (q *queue) push(x *entry, w *watch) {
+func (q *queue) push(x *entry, w *cancellation) {
 	x.waits = true
 	if x.Key != "" {
 		q.log().Push(&x.node, x.queued())
@@ -165,7 +165,7 @@ func (q *queue) push(x *entry, w *watch) {
 		w.add(x)
 		return
 	}
-	x.place = q.put(item{job: x, watch: w, since: x.since}, int(x.Tier), int(x.Weight))
+	x.place = q.put(item{job: x, cancellation: w, since: x.since}, int(x.Tier), int(x.Weight))
 	w.addItem(int(x.Tier), x.place)
 }
 
@@ -204,12 +204,12 @@ func (q *queue) start(p piece) {
 		p.x.waits = false
 	}
 	if p.it == nil {
-		p.x.watch.remove(p.x)
+		p.x.cancellation.remove(p.x)
 		q.log().Start(&p.x.node)
 		q.look()
 		return
 	}
-	p.it.watch.removeItem(int(p.tier))
+	p.it.cancellation.removeItem(int(p.tier))
 	r := &q.runs[p.tier]
 	if q.alone >= 0 && r.n > 1 && p.weight == 1 {
 		r.drop(&q.spare)
@@ -232,7 +232,7 @@ func (q *queue) start(p piece) {
 func (q *queue) shift(r *run) job {
 	it := r.first()
 	j := it.asJob()
-	it.watch.removeItem(q.alone)
+	it.cancellation.removeItem(q.alone)
 	r.drop(&q.spare)
 	r.started++
 	return j
@@ -252,12 +252,12 @@ func (q *queue) remove(p piece) {
 		p.x.waits = false
 	}
 	if p.it == nil {
-		p.x.watch.remove(p.x)
+		p.x.cancellation.remove(p.x)
 		q.log().Remove(&p.x.node)
 		q.look()
 		return
 	}
-	p.it.watch.removeItem(int(p.tier))
+	p.it.cancellation.removeItem(int(p.tier))
 	r := &q.runs[p.tier]
 	first := p.place == r.head
 	q.log()

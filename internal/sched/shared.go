@@ -85,13 +85,13 @@ func (s *sharing) expect(x *entry) {
 // sleep waits in the shared slots, after expect, until x is granted or
 // refused, or the slots can do without. If ctx ends first, it withdraws x: canceled. A
 // context that is watched has x refused instead.
-func (s *sharing) sleep(ctx context.Context, x *entry, watched bool) (canceled bool) {
-	if !watched && ctx.Done() != nil {
+func (s *sharing) sleep(ctx context.Context, x *entry, registered bool) (canceled bool) {
+	if !registered && ctx.Done() != nil {
 		stop := context.AfterFunc(ctx, s.sleeper.Rouse)
 		defer stop()
 	}
 	s.sleeper.Sleep(func() (ready bool) {
-		canceled = canceled || !watched && ctx.Err() != nil && x.withdraw()
+		canceled = canceled || !registered && ctx.Err() != nil && x.withdraw()
 		return canceled || len(x.ready) > 0
 	})
 	return canceled

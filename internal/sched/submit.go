@@ -6,11 +6,11 @@ import "context"
 type arrival struct {
 	Ask
 
-	job       Job
-	group     *Group // that it is a function of, if it is one
-	watch     *watch // of its context
-	continues bool   // the work of another job
-	caller    *Hold  // of the function that submits it; known only if the engine has been closed
+	job          Job
+	group        *Group        // that it is a function of, if it is one
+	cancellation *cancellation // of its context
+	continues    bool          // the work of another job
+	caller       *Hold         // of the function that submits it; known only if the engine has been closed
 }
 
 // submit queues a job, or starts it at once in a goroutine of its own. It blocks only
@@ -123,7 +123,7 @@ func (a *arrival) enqueue(e *Engine) (changed bool) {
 	if e.needsEntry(a.Ask) {
 		x := a.entry(e)
 		place(a.job, x, 0)
-		x.push(a.watch)
+		x.push(a.cancellation)
 		return true
 	}
 	behind := e.queue.behind(a.Ask)
@@ -134,10 +134,10 @@ func (a *arrival) enqueue(e *Engine) (changed bool) {
 // line queues a job that is an item alone.
 func (a *arrival) line(e *Engine) {
 	tier, since := int(a.Tier), e.queue.arrives(int(a.Tier))
-	at := e.queue.put(item{a.job, a.watch, since}, tier, 1)
+	at := e.queue.put(item{a.job, a.cancellation, since}, tier, 1)
 	place(a.job, &e.plain, uint64(tier)<<tierShift|at)
-	a.watch.rearm(e)
-	a.watch.addItem(tier, at)
+	a.cancellation.rearm(e)
+	a.cancellation.addItem(tier, at)
 }
 
 // tierShift is where the tier of an item is in the place that its call keeps.

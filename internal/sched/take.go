@@ -93,7 +93,7 @@ func (x *entry) give(n uint64) {
 func (x *entry) take(ctx context.Context) error {
 	e := x.e
 	x.done = ctx.Done() // before the lock, which a task's context takes
-	w := e.watched.Load()
+	w := e.latest.Load()
 	if w != nil && w.done != x.done {
 		w = nil
 	}
@@ -152,7 +152,7 @@ func (x *entry) arrive() (settled bool) {
 
 // push queues x, of whose context w is the watch. The caller dispatches afterwards: a slot may
 // have come free since it looked, and the gate has yet to be marked for the tier.
-func (x *entry) push(w *watch) {
+func (x *entry) push(w *cancellation) {
 	q := &x.e.queue
 	x.since = q.arrives(int(x.Tier))
 	w.rearm(x.e)
@@ -170,7 +170,7 @@ func (x *entry) await(ctx context.Context) bool {
 		<-x.ready // granted at the same moment: the slot is ours, and so is its return
 	}
 	if x.again && x.err == nil {
-		_, _ = x.e.watchFor(ctx) // for the next one of this context; if it has ended, that one finds out
+		_, _ = x.e.cancellationFor(ctx) // for the next one of this context; if it has ended, that one finds out
 	}
 	return true
 }

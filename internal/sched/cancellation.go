@@ -10,7 +10,7 @@ import (
 // One registration with the context serves all of them, and the watch of the
 // context that was used last is kept, so that a program that submits many jobs
 // under one context registers once.
-type watch struct {
+type cancellation struct {
 	ctx   context.Context //nolint:containedctx // the one it watches
 	done  <-chan struct{}
 	group *Group // of which it watches the functions; nil if it is of all that is submitted under the context
@@ -30,9 +30,9 @@ type watch struct {
 	kept    bool          // it is the engine's present one
 }
 
-// watchFor returns the watch of ctx, nil if ctx never ends, or the cause if it
+// cancellationFor returns the watch of ctx, nil if ctx never ends, or the cause if it
 // has ended. It is called without the lock, because it calls the context.
-func (e *Engine) watchFor(ctx context.Context) (*watch, error) {
+func (e *Engine) cancellationFor(ctx context.Context) (*cancellation, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -40,13 +40,13 @@ func (e *Engine) watchFor(ctx context.Context) (*watch, error) {
 	if done == nil {
 		return nil, nil
 	}
-	if w := e.watched.Load(); w != nil && w.done == done {
+	if w := e.latest.Load(); w != nil && w.done == done {
 		return w, nil
 	}
-	w := &watch{ctx: ctx, done: done, kept: true}
+	w := &cancellation{ctx: ctx, done: done, kept: true}
 	w.arm(e)
 	e.lock()
-	if old := e.watched.Swap(w); old != nil {
+	if old := e.latest.Swap(w); old != nil {
 		old.kept = false
 		old.stopIfIdle()
 	}
@@ -57,7 +57,7 @@ func (e *Engine) watchFor(ctx context.Context) (*watch, error) {
 // arm registers w with its context, in place of what it may have registered
 // before: two goroutines arm a watch that is stopped and used again twice before
 // the first of them has come to it.
-func (w *watch) arm(e *Engine) {
+func (w *cancellation) arm(e *Engine) {
 	engine := weak.Make(e) // a context that lives on keeps no idle engine
 	stop := context.AfterFunc(w.ctx, func() {
 		if e := engine.Value(); e != nil {
@@ -77,9 +77,9 @@ func (w *watch) arm(e *Engine) {
 	}
 }
 
-// rearm goes before a job is added: between watchFor and now, the context may have ended or
+// rearm goes before a job is added: between cancellationFor and now, the context may have ended or
 // another taken its place.
-func (w *watch) rearm(e *Engine) {
+func (w *cancellation) rearm(e *Engine) {
 	if w == nil || w.n > 0 {
 		return
 	}
@@ -90,12 +90,12 @@ func (w *watch) rearm(e *Engine) {
 }
 
 // add adds an entry with a key, which is queued.
-func (w *watch) add(x *entry) {
+func (w *cancellation) add(x *entry) {
 	if w == nil {
 		return
 	}
 	w.n++
-	x.watch, x.older = w, w.entries
+	x.cancellation, x.older = w, w.entries
 	if w.entries != nil {
 		w.entries.newer = x
 	}
@@ -103,7 +103,7 @@ func (w *watch) add(x *entry) {
 }
 
 // addItem adds an item.
-func (w *watch) addItem(tier int, place uint64) {
+func (w *cancellation) addItem(tier int, place uint64) {
 	if w == nil {
 		return
 	}
@@ -118,7 +118,7 @@ func (w *watch) addItem(tier int, place uint64) {
 }
 
 // remove takes out an entry with a key that leaves the queue.
-func (w *watch) remove(x *entry) {
+func (w *cancellation) remove(x *entry) {
 	if w == nil {
 		return
 	}
@@ -130,13 +130,13 @@ func (w *watch) remove(x *entry) {
 	if x.older != nil {
 		x.older.newer = x.newer
 	}
-	x.watch, x.older, x.newer = nil, nil, nil
+	x.cancellation, x.older, x.newer = nil, nil, nil
 	w.over()
 }
 
 // removeItem counts one item less. Those of a group are not counted, which would have two
 // processors write the same memory for every function.
-func (w *watch) removeItem(tier int) {
+func (w *cancellation) removeItem(tier int) {
 	if w != nil && w.group == nil {
 		w.items[tier]--
 		w.over()
@@ -144,7 +144,7 @@ func (w *watch) removeItem(tier int) {
 }
 
 // over counts one job less.
-func (w *watch) over() {
+func (w *cancellation) over() {
 	if w.n--; w.n == 0 {
 		w.engine = nil
 		w.stopIfIdle()
@@ -152,25 +152,25 @@ func (w *watch) over() {
 }
 
 // stopIfIdle ends a watch that is not kept and has nothing in the queue.
-func (w *watch) stopIfIdle() {
+func (w *cancellation) stopIfIdle() {
 	if w.n == 0 && !w.kept && w.stopped.CompareAndSwap(false, true) {
 		go w.stop() // not here: it may call the context
 	}
 }
 
 // end is called when the context has ended.
-func (w *watch) end(e *Engine) {
+func (w *cancellation) end(e *Engine) {
 	cause := context.Cause(w.ctx) // before the lock: it calls the context
 	e.lock()
 	w.kept = false
 	w.stopped.Store(true)
-	e.watched.CompareAndSwap(w, nil)
+	e.latest.CompareAndSwap(w, nil)
 	e.refuseThese(w.pieces(&e.queue), cause)
 	e.dispatchAndUnlock(0, false)
 }
 
 // pieces returns the queued jobs.
-func (w *watch) pieces(q *queue) (all []piece) {
+func (w *cancellation) pieces(q *queue) (all []piece) {
 	for x := w.entries; x != nil; x = x.older {
 		all = append(all, q.entered(x))
 	}
@@ -180,7 +180,7 @@ func (w *watch) pieces(q *queue) (all []piece) {
 		}
 		r := &q.runs[tier]
 		for place, ok := r.next(w.from[tier]); ok && place <= w.last[tier]; place, ok = r.next(place + 1) {
-			if p := r.piece(tier, place); p.it.watch == w {
+			if p := r.piece(tier, place); p.it.cancellation == w {
 				all = append(all, p)
 			}
 		}

@@ -1,4 +1,4 @@
-package sched //nolint:testpackage // a caller cannot step between watchFor and the submission
+package sched //nolint:testpackage // a caller cannot step between cancellationFor and the submission
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 )
 
-// watchFor returns a watch, its context ends, and then the job is queued. The watch takes
+// cancellationFor returns a watch, its context ends, and then the job is queued. The watch takes
 // it out all the same, and no slot has to come free for that.
 func TestA6_JobQueuedAfterTheEndOfItsContext(t *testing.T) {
 	for name, ask := range map[string]Ask{
@@ -21,18 +21,18 @@ func TestA6_JobQueuedAfterTheEndOfItsContext(t *testing.T) {
 				full := mustTake(t, e, Ask{Weight: 2, Tier: 3})
 				cause := errors.New("ended")
 				ctx, end := context.WithCancelCause(t.Context())
-				w, err := e.watchFor(ctx)
+				w, err := e.cancellationFor(ctx)
 				if err != nil {
 					t.Fatal(err)
 				}
 				end(cause)
 				synctest.Wait()
-				if e.watched.Load() != nil {
+				if e.latest.Load() != nil {
 					t.Error("the engine keeps a context that has ended")
 				}
 				job := new(nothing)
 				job.Init(ctx, e)
-				if err := e.submit(ctx, arrival{Ask: ask, job: job, watch: w}); err != nil {
+				if err := e.submit(ctx, arrival{Ask: ask, job: job, cancellation: w}); err != nil {
 					t.Fatal(err)
 				}
 				synctest.Wait()
@@ -76,7 +76,7 @@ func (c *countedContext) AfterFunc(func()) (stop func() bool) {
 func TestA6_WatchThatIsStoppedWhileItRegisters(t *testing.T) {
 	e := New(Config{Limit: 1})
 	ctx := &countedContext{Context: t.Context(), done: make(chan struct{})}
-	w, err := e.watchFor(ctx)
+	w, err := e.cancellationFor(ctx)
 	if err != nil || ctx.n != 1 {
 		t.Fatalf("%d registrations, %v", ctx.n, err)
 	}
