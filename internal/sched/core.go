@@ -10,7 +10,7 @@ import (
 // starts workers and wakes goroutines.
 type core struct {
 	gate   gate
-	waking atomic.Bool // a worker has been started and has not looked at the queue yet, or lingers
+	waking atomic.Bool // a worker has been started and has not looked at the queue yet, or spins
 	killed atomic.Bool // what runs has been cancelled
 
 	// Immutable.

@@ -34,7 +34,7 @@ func (e *Engine) work(j job) {
 		w.job.run(&w)
 		w.finish()
 		if w.job.Job == nil {
-			w.linger()
+			w.spin()
 		}
 	}
 }
@@ -42,20 +42,20 @@ func (e *Engine) work(j job) {
 // A worker without work looks for more this often, and passes this many turns
 // of an empty loop between looks: a few microseconds in all.
 const (
-	lingerLooks = 32
-	lingerTurns = 256
+	spinLooks = 32
+	spinTurns = 256
 )
 
-// linger waits a little for more work before the worker ends. To end and to
+// spin waits a little for more work before the worker ends. To end and to
 // start again costs more than many small jobs, and a program that submits those in a
 // loop is about to bring the next. Meanwhile it counts as the one worker that
 // is being woken, so that no other is started.
-func (w *worker) linger() {
+func (w *worker) spin() {
 	e := w.e
 	if !e.parallel || !e.waking.CompareAndSwap(false, true) {
 		return
 	}
-	for looks := 0; looks < lingerLooks && e.gate.word.Load()&closedMask == 0 && spin(lingerTurns); {
+	for looks := 0; looks < spinLooks && e.gate.word.Load()&closedMask == 0 && spin(spinTurns); {
 		looks++
 	}
 	e.lock()
