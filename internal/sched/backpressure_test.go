@@ -37,7 +37,8 @@ func TestA8_AdmittedSubmittersLeaveNoKeys(t *testing.T) {
 		e.lock()
 		defer e.unlock()
 		if e.blocked.log.Keys().Len() != 0 || e.queue.log().Keys().Len() != 0 {
-			t.Errorf("%d keys are kept for blocked submitters, %d for the queue; want none", e.blocked.log.Keys().Len(), e.queue.log().Keys().Len())
+			t.Errorf("%d keys are kept for blocked submitters, %d for the queue; want none",
+				e.blocked.log.Keys().Len(), e.queue.log().Keys().Len())
 		}
 	})
 }

@@ -2,24 +2,24 @@ package sched
 
 import "context"
 
-// Call is a function that runs on slots in a goroutine of its own, and its outcome. It is part of
-// the Job that has the function.
+// Call is a function that runs on slots in a goroutine of its own, and its outcome. It is
+// embedded in the Job that has the function.
 type Call struct {
 	Outcome
 
-	place uint64 // where it waits, if that is a fifo: the tier, and the place in it
+	place uint64 // tier and place of its item, while it waits in a fifo
 }
 
 func (c *Call) call() *Call { return c }
 
-// Go submits job, which the call is part of.
+// Go submits job, which embeds the call.
 func (c *Call) Go(job Job, a Ask) {
 	if err := c.submit(job, a, false); err != nil {
-		c.give(job, err)
+		c.settleUnrun(job, err)
 	}
 }
 
-// TryGo starts job, which the call is part of, if that needs no waiting.
+// TryGo starts job, which embeds the call, if it can start at once.
 func (c *Call) TryGo(job Job, a Ask) bool {
 	if c.task.parent.Err() != nil {
 		return false
@@ -42,13 +42,13 @@ func (c *Call) submit(job Job, a Ask, continues bool) error {
 	return e.submit(ctx, arrival{Ask: a, job: job, cancellation: w, continues: continues})
 }
 
-// Cancel ends the context of a function that runs, and takes one that waits out of the queue. A
-// call without a function settles with the cause.
+// Cancel cancels the context of a running function, and removes a waiting one from the
+// queue. A call without a function settles with the cause.
 func (c *Call) Cancel(cause error) {
 	if cause == nil {
 		cause = context.Canceled
 	}
-	switch x := c.task.extra.Load(); {
+	switch x := c.task.future.Load(); {
 	case c.Settled():
 	case c.ByHand():
 		if c.Claim() {
@@ -63,7 +63,7 @@ func (c *Call) Cancel(cause error) {
 	}
 }
 
-// withdraw takes a function out of the queue and reports whether it was there.
+// withdraw removes the function from the queue and reports whether it was queued.
 func (c *Call) withdraw(cause error) bool {
 	e := c.Engine()
 	e.lock()
@@ -77,15 +77,15 @@ func (c *Call) withdraw(cause error) bool {
 	return true
 }
 
-// waiting returns the piece that a call is which waits in the queue. The lock is held.
+// waiting returns the call's piece, if it waits in the queue. The lock is held.
 func (c *Call) waiting() (p piece, ok bool) {
-	if more := c.task.extra.Load(); more != nil && more.source != nil && !more.begun.Load() {
-		return p, false // and begin may be about to say where it is
+	if more := c.task.future.Load(); more != nil && more.source != nil && !more.begun.Load() {
+		return p, false // begin may be about to set its place
 	}
 	e := c.Engine()
 	if x := c.task.x; x != &e.plain {
-		// An entry is used again: it may be another job's by now. Only while it
-		// waits does the lock guard what is in it.
+		// Entries are reused: x may be another job's by now. The lock guards its fields
+		// only while it waits.
 		if x.waits && x.job != nil && x.job.call() == c {
 			return e.queue.entered(x), true
 		}
@@ -99,7 +99,7 @@ func (c *Call) waiting() (p piece, ok bool) {
 	return r.piece(tier, place), true
 }
 
-// run calls the function, unless its context has ended since it was given a slot.
+// run calls the function, unless its context has ended since it got a slot.
 func (c *Call) run(w *worker) {
 	w.runs, w.hold, w.task = true, &c.task.Hold, &c.task
 	if w.e.cfg.Slots != nil {

@@ -6,32 +6,32 @@ import (
 	"weak"
 )
 
-// watch takes the queued jobs of one context out of the queue when it ends.
-// One registration with the context serves all of them, and the watch of the
-// context that was used last is kept, so that a program that submits many jobs
-// under one context registers once.
+// cancellation removes the queued jobs of one context from the queue when the context
+// ends. One registration with the context serves all of them, and the engine keeps the
+// cancellation of the context used last, so that a program that submits many jobs under
+// one context registers once.
 type cancellation struct {
-	ctx   context.Context //nolint:containedctx // the one it watches
+	ctx   context.Context //nolint:containedctx // whose end it acts on
 	done  <-chan struct{}
-	group *Group // of which it watches the functions; nil if it is of all that is submitted under the context
+	group *Group // of whose functions it is; nil if it is of everything submitted under the context
 
 	_ pad
 
-	stopped atomic.Bool // it watches no longer; set with the engine's lock held
+	stopped atomic.Bool // the registration has ended; set with the engine's lock held
 
 	// Guarded by the engine's lock.
-	engine  *Engine // while it has jobs, so that an engine with jobs is kept; else nil, and an idle one is not
+	engine  *Engine // set while it has jobs, which keeps an engine with jobs alive and no idle one
 	stop    func() bool
 	entries *entry        // the newest of a doubly linked list
-	items   [Tiers]int    // how many items are queued, or those of a group that ever were:
-	from    [Tiers]uint64 // none of them is before this place,
-	last    [Tiers]uint64 // and none behind this one
-	n       int           // entries, and items but those of a group
-	kept    bool          // it is the engine's present one
+	items   [Tiers]int    // how many items are queued, or were ever queued if it is a group's
+	from    [Tiers]uint64 // no item is before this place
+	last    [Tiers]uint64 // no item is behind this place
+	n       int           // entries, and items that are not of a group
+	kept    bool          // it is the engine's latest, or a group's
 }
 
-// cancellationFor returns the watch of ctx, nil if ctx never ends, or the cause if it
-// has ended. It is called without the lock, because it calls the context.
+// cancellationFor returns the cancellation for ctx, nil if ctx never ends, or the cause
+// if it has ended. It is called without the lock, because it calls the context.
 func (e *Engine) cancellationFor(ctx context.Context) (*cancellation, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -54,11 +54,10 @@ func (e *Engine) cancellationFor(ctx context.Context) (*cancellation, error) {
 	return w, nil
 }
 
-// arm registers w with its context, in place of what it may have registered
-// before: two goroutines arm a watch that is stopped and used again twice before
-// the first of them has come to it.
+// arm registers w with its context and ends an earlier registration. There may be one:
+// when w is stopped and reused twice in quick succession, two goroutines arm it.
 func (w *cancellation) arm(e *Engine) {
-	engine := weak.Make(e) // a context that lives on keeps no idle engine
+	engine := weak.Make(e) // a context does not keep an idle engine alive
 	stop := context.AfterFunc(w.ctx, func() {
 		if e := engine.Value(); e != nil {
 			w.end(e)
@@ -77,8 +76,8 @@ func (w *cancellation) arm(e *Engine) {
 	}
 }
 
-// rearm goes before a job is added: between cancellationFor and now, the context may have ended or
-// another taken its place.
+// rearm precedes the addition of a job: since cancellationFor, the context may have
+// ended, or another context's cancellation may have become the latest.
 func (w *cancellation) rearm(e *Engine) {
 	if w == nil || w.n > 0 {
 		return
@@ -89,7 +88,7 @@ func (w *cancellation) rearm(e *Engine) {
 	}
 }
 
-// add adds an entry with a key, which is queued.
+// add adds a queued entry with a key.
 func (w *cancellation) add(x *entry) {
 	if w == nil {
 		return
@@ -117,7 +116,7 @@ func (w *cancellation) addItem(tier int, place uint64) {
 	}
 }
 
-// remove takes out an entry with a key that leaves the queue.
+// remove removes an entry with a key that leaves the queue.
 func (w *cancellation) remove(x *entry) {
 	if w == nil {
 		return
@@ -134,8 +133,8 @@ func (w *cancellation) remove(x *entry) {
 	w.over()
 }
 
-// removeItem counts one item less. Those of a group are not counted, which would have two
-// processors write the same memory for every function.
+// removeItem counts one item less. Items of a group are not counted: two processors would
+// write the same memory for every function.
 func (w *cancellation) removeItem(tier int) {
 	if w != nil && w.group == nil {
 		w.items[tier]--
@@ -151,7 +150,7 @@ func (w *cancellation) over() {
 	}
 }
 
-// stopIfIdle ends a watch that is not kept and has nothing in the queue.
+// stopIfIdle ends the registration of a cancellation that is not kept and has no jobs.
 func (w *cancellation) stopIfIdle() {
 	if w.n == 0 && !w.kept && w.stopped.CompareAndSwap(false, true) {
 		go w.stop() // not here: it may call the context

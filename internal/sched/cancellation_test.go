@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 )
 
-// cancellationFor returns a watch, its context ends, and then the job is queued. The watch takes
-// it out all the same, and no slot has to come free for that.
+// The context ends after cancellationFor and before the job is queued. The job is removed
+// all the same.
 func TestA6_JobQueuedAfterTheEndOfItsContext(t *testing.T) {
 	for name, ask := range map[string]Ask{
 		"plain":        {Weight: 1, Tier: 3},
@@ -71,9 +71,8 @@ func (c *countedContext) AfterFunc(func()) (stop func() bool) {
 	}
 }
 
-// A watch that has nothing to watch any more when it has registered ends the
-// registration.
-func TestA6_WatchThatIsStoppedWhileItRegisters(t *testing.T) {
+// A cancellation that has no jobs any more when it has registered ends the registration.
+func TestA6_CancellationStoppedWhileItRegisters(t *testing.T) {
 	e := New(Config{Limit: 1})
 	ctx := &countedContext{Context: t.Context(), done: make(chan struct{})}
 	w, err := e.cancellationFor(ctx)

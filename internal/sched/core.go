@@ -5,51 +5,51 @@ import (
 	"sync/atomic"
 )
 
-// core is an engine's lock and what it guards: slots, what waits for them, and the decision
-// which work gets them. It decides, and when the lock is given up it acts on that: it
-// starts workers and wakes goroutines.
+// core is an engine's lock and what it guards: slots, what waits for them, and the
+// decision which work gets them. It decides with the lock held, and acts when the lock is
+// released: then it starts workers and wakes goroutines.
 type core struct {
 	gate   gate
-	waking atomic.Bool // a worker has been started and has not looked at the queue yet, or spins
-	killed atomic.Bool // what runs has been cancelled
+	waking atomic.Bool // a worker has been started and has not read the queue yet, or spins
+	killed atomic.Bool // running functions have been cancelled
 
 	// Immutable.
 	cfg    Config
-	engine *Engine // that it is part of
-	tracks bool    // an entry stands for all that has slots: see holders
+	engine *Engine // of which it is part
+	tracks bool    // everything that has slots has an entry: see holders
 
 	_        pad
 	combiner combiner
 	_        pad
 
 	// mu guards what follows and the bits of the gate. It is held for a few dozen
-	// instructions; nothing of the user's runs under it but Config.Share and the methods of
-	// Slots. It comes before the locks of Slots and of futures, and is never held together
-	// with that of another engine.
+	// instructions; the only user code that runs under it is Config.Share and the methods
+	// of Slots. Lock order: it comes before the locks of Slots and of futures, and is
+	// never held together with that of another engine.
 	mu        spinMutex
 	queue     queue
-	news      news    // to act on when the lock is given up
-	volunteer *worker // the caller of dispatch, if that is a worker that can run one job
+	news      news    // decisions to act on when the lock is released
+	volunteer *worker // the worker that calls dispatch and can run one job, or nil
 	workers   int     // goroutines that run jobs or publish their outcomes
 	suspended suspendedFuncs
 	blocked   backpressure
 	shared    sharing
 	holders   holders
 	paused    *Pause
-	closed    bool   // nothing new is taken
-	idle      idling // calls that wait until nothing is left
+	closed    bool   // new work is refused
+	idle      idling // calls of WaitIdle and Drain
 
 	_ pad
 }
 
-// pad keeps what different processors write on different cache lines.
+// pad keeps data that different processors write on different cache lines.
 type pad [64]byte
 
-// job is a job that is to run, or runs.
+// job is a job that is about to run, or runs.
 type job struct {
 	Job
 
-	group *Group // that it is a function of, if it is one
+	group *Group // of a function of a group, else nil
 	x     *entry // nil for work of one slot without a key
 }
 
@@ -123,8 +123,8 @@ func (c *core) unlockAndAct() {
 	}
 }
 
-// refuses says why an arrival of a weight is not taken. What is part of a
-// running function is taken until the engine is closed by force.
+// refuses returns the error that refuses an arrival of a weight, or nil. Work that a
+// running function submits is accepted until the engine is closed by force.
 func (c *core) refuses(weight int, nested bool) error {
 	if c.closed && (!nested || c.killed.Load()) {
 		return ErrClosed
@@ -132,7 +132,7 @@ func (c *core) refuses(weight int, nested bool) error {
 	return c.tooMuch(weight)
 }
 
-// tooMuch says why work of a weight could never run.
+// tooMuch returns why work of a weight can never run, or nil.
 func (c *core) tooMuch(weight int) error {
 	limit := c.queue.policy.Max()
 	switch {

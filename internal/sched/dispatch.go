@@ -5,20 +5,19 @@ import (
 	"slices"
 )
 
-// dispatch gives out slots until no more work may start: those that a finish
-// has freed, which are still counted in the gate and so are handed over, never put
-// back and fought for, and whatever else is free. finished says that this is a
-// finish, which is a turn of the policy also if it starts nothing. What has been
-// decided is acted on when the lock is given up.
+// dispatch gives out slots until no more work may start: the freed ones, which are still
+// counted in the gate, so that they are handed over and not contended for, and any other
+// free slots. finished says that work has ended, which is a turn of the policy even if it
+// starts nothing. The decisions are acted on when the lock is released.
 //
-// A slot that no work gets is given back, and the tiers that must queue are
-// marked, in the one compare-and-swap that finds nothing to start: so no
-// arrival can slip in between that decision and its publication.
+// The compare-and-swap that finds nothing to start also releases the slots left over and
+// marks the tiers that must queue. So no arrival can slip in between that decision and
+// its publication.
 func (c *core) dispatch(freed int, finished bool) {
 	started, given := false, freed
 	for {
 		old := c.gate.word.Load()
-		freed = min(freed, int(uint32(old))) // a stray Release may have given them back already
+		freed = min(freed, int(uint32(old))) // an excess Release may have released them already
 		running := int(uint32(old)) - freed
 		p, ok := c.next(running)
 		if !ok {
@@ -50,14 +49,13 @@ func (c *core) dispatch(freed int, finished bool) {
 	c.noticeIdle()
 }
 
-// capped reports whether it is the caps that allow nothing to start: not a
-// pause, a task that wants its slots back first, a worker that is on its way,
-// or shared slots that others hold.
+// capped reports whether only the caps keep work from starting, as opposed to a pause, a
+// function that waits to resume, a worker on its way, or shared slots that others hold.
 func (c *core) capped(running int) bool {
 	return c.paused == nil && !c.suspended.holds() && !c.queue.may(running)
 }
 
-// release gives slots that a finish has freed to what is next.
+// release gives slots freed by a finish to the next work.
 func (c *core) release(freed int) {
 	if c.cfg.Slots != nil && c.nothingWaits() {
 		c.gate.word.Add(-uint64(freed)) // every call takes the lock, so the gate needs no marks
@@ -69,9 +67,9 @@ func (c *core) release(freed int) {
 	}
 }
 
-// handOver is dispatch for the case that matters for speed: one slot has come
-// free, one fifo is all that waits, and its first item can start and is not the last. Then
-// neither the policy is asked nor the gate changed. It reports whether this is the case.
+// handOver is dispatch for the case that matters for speed: one slot is freed, only one
+// fifo waits, and its first item can start and is not the last. Then it neither asks the
+// policy nor changes the gate. It reports whether this is the case.
 func (c *core) handOver(freed int) bool {
 	r := c.queue.simple()
 	if r == nil || r.n == 1 || freed != 1 || c.blocked.any() {
@@ -101,13 +99,14 @@ func (c *core) handOver(freed int) bool {
 	return true
 }
 
-// dispatchAndUnlock dispatches and gives up the lock.
+// dispatchAndUnlock dispatches and releases the lock.
 func (c *core) dispatchAndUnlock(freed int, finished bool) {
 	c.dispatch(freed, finished)
 	c.unlock()
 }
 
-// publishGate replaces the running count and the marks of the gate, if that is still old.
+// publishGate replaces the running count and the bits of the gate, if the gate is still
+// old.
 func (c *core) publishGate(old uint64, running int) bool {
 	closed := c.queue.closed(running) | c.blocked.closed() // a slot that comes free may be for a submitter
 	bits := uint64(closed) << closedShift
@@ -118,8 +117,8 @@ func (c *core) publishGate(old uint64, running int) bool {
 	return fresh == old || c.gate.word.CompareAndSwap(old, fresh)
 }
 
-// next returns the piece that starts next, if one may. Tasks that have lent their
-// slot and want it back go first, even through a pause: they run already.
+// next returns the piece that starts next, if one may. Functions that wait to resume
+// their suspended slots go first, even through a pause: they are already running.
 func (c *core) next(running int) (p piece, ok bool) {
 	if c.suspended.wanted() {
 		if x, hold := c.suspended.next(running); hold {
@@ -134,7 +133,7 @@ func (c *core) next(running int) (p piece, ok bool) {
 		if !ok || p.isJob() && !c.mayStart() {
 			return piece{}, false
 		}
-		if p.left() { // what comes free now is for the next
+		if p.left() { // the slot is for the next piece
 			c.refuse(p, errLeft)
 			continue
 		}
@@ -152,10 +151,10 @@ func (c *core) next(running int) (p piece, ok bool) {
 	}
 }
 
-// mayStart reports whether there is a worker for another job. One worker is
-// woken at a time, and it wakes the next: starting a goroutine for each of many
-// small jobs costs more than the jobs. But a job that only waits for a worker
-// does not keep others out of a queue that is full.
+// mayStart reports whether there is a worker for another job. One worker is woken at a
+// time, and it wakes the next: starting a goroutine for each of many small jobs costs
+// more than the jobs. But a job that waits only for a worker does not block arrivals at a
+// full queue.
 func (c *core) mayStart() bool { return c.volunteer != nil || !c.waking.Load() || c.full() }
 
 func (c *core) full() bool { return c.cfg.Queue > 0 && c.queue.log().Len() >= c.cfg.Queue }
@@ -167,7 +166,7 @@ func (x *entry) slots() int32 {
 	return x.Weight
 }
 
-// start takes a piece out of where it waits; its slots are counted already. A worker
+// start removes a piece from the queue to run it; its slots are counted already. A worker
 // that has just finished a job keeps the next one for itself.
 func (c *core) start(p piece) {
 	if p.tier < 0 {
@@ -195,8 +194,8 @@ func (c *core) start(p piece) {
 	}
 }
 
-// refuse takes a piece out of the queue, for its error to be err. Of several jobs, that of the
-// last one to be refused is published first.
+// refuse removes a piece from the queue with err as its error. Of several refused jobs,
+// the outcome of the last one is published first.
 func (c *core) refuse(p piece, err error) {
 	if !p.isJob() {
 		c.queue.remove(p)
@@ -215,7 +214,7 @@ func (c *core) refuse(p piece, err error) {
 	c.queue.remove(p)
 }
 
-// refuseThese refuses pieces, for their errors to be published in the order of their arrival.
+// refuseThese refuses pieces. Their errors are published in the order of arrival.
 func (c *core) refuseThese(pieces []piece, err error) {
 	slices.SortFunc(pieces, byArrival)
 	for _, p := range slices.Backward(pieces) {
@@ -223,8 +222,8 @@ func (c *core) refuseThese(pieces []piece, err error) {
 	}
 }
 
-// refuseAll refuses what waits and is of a weight for which why gives an error, and
-// returns how many pieces those are.
+// refuseAll refuses all that waits and is of a weight for which why returns an error. It
+// returns how many pieces it has refused.
 func (c *core) refuseAll(why func(weight int) error) (refused int) {
 	for _, p := range slices.Backward(c.queue.all()) {
 		if err := why(int(p.weight)); err != nil {
@@ -235,8 +234,7 @@ func (c *core) refuseAll(why func(weight int) error) (refused int) {
 	return refused
 }
 
-// nothingWaits reports whether there is nothing to start, and nothing that waits for there
-// to be nothing.
+// nothingWaits reports whether nothing is left to start, and no call waits for that.
 func (c *core) nothingWaits() bool {
 	return c.queue.empty() && !c.suspended.wanted() && !c.idle.awaited() && !c.blocked.any()
 }

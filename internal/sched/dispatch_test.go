@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 )
 
-// A finish that starts nothing is a turn of the guard only if the caps allow nothing to
-// start, not if the job that is next has to wait for a worker.
+// A finish that starts nothing is a turn of the guard only if the caps keep everything
+// from starting, not if the next job waits for a worker.
 func TestB3_FinishIsNoTurnWhileAWorkerIsOnItsWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := New(Config{Limit: 2})
@@ -40,7 +40,7 @@ func mustTake(t *testing.T, e *Engine, a Ask) Permit {
 	return p
 }
 
-// guardIn is the number of turns until the guard's turn of the tier of a job that waits.
+// guardIn returns in how many turns the guard's turn comes for the tier of a waiting job.
 func guardIn(t *testing.T, c *Call) int {
 	t.Helper()
 	e := c.Engine()
@@ -67,8 +67,8 @@ func (f *function) Do(ctx context.Context) error {
 
 func (*function) Forget() {}
 
-// The end of a function that has lent its slot is no turn: the slot came free when it was
-// suspended.
+// The end of a function whose slot is suspended is no turn: the slot came free when it
+// was suspended.
 func TestB3_EndWithoutASlotIsNoTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := New(Config{Limit: 3, Caps: [Tiers]int{0: 1}})
@@ -101,8 +101,7 @@ func TestB3_EndWithoutASlotIsNoTurn(t *testing.T) {
 	})
 }
 
-//	A goroutine with a key starts at once when it is next before a heavy one without a key
-//
+// A goroutine with a key starts at once when it is next before a heavy one without a key
 // that lacks slots.
 func TestA5_KeyThatIsNextBeforeAHeavyOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

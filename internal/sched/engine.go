@@ -10,19 +10,19 @@ import (
 	"github.com/stintgo/stint/internal/backlog"
 )
 
-// Config is what an engine is made with.
+// Config configures an engine.
 type Config struct {
 	Limit  int
 	Caps   [Tiers]int // 0 for unset
 	PerKey int        // entries of one key that run at once, 0 for no limit
 	Share  func(key string) int
 	Queue  int  // entries that may wait, 0 for no bound
-	Refuse bool // an arrival that finds the queue full is refused, or it waits
+	Refuse bool // an arrival that finds the queue full is refused; else its submitter is blocked
 	Slots  Slots
-	// Holders has what has slots be known: which work, and since when.
+	// Holders makes the engine keep which work has slots, and since when.
 	Holders bool
-	Caught  func(recovered any) error // makes the error of a function that did not return
-	Report  func(error)               // is called with the errors of Caught that nothing may wait for
+	Caught  func(recovered any) error // converts the panic or exit of a function to an error
+	Report  func(error)               // receives the errors of Caught, which perhaps no call waits for
 }
 
 // Engine is the state behind a scheduler: slots, and the work that waits for them. All
@@ -30,20 +30,20 @@ type Config struct {
 type Engine struct {
 	core
 
-	latest   atomic.Pointer[cancellation] // of the context used last; changes with the lock held
-	lastDone <-chan struct{}              // of the context of the goroutine that waited last; guarded by the lock
-	live     map[*Task]struct{}           // running tasks whose functions asked for a Done channel; likewise
+	latest   atomic.Pointer[cancellation] // for the context used last; changes with the lock held
+	lastDone <-chan struct{}              // Done of the last waiting goroutine's context; guarded by the lock
+	live     map[*Task]struct{}           // running tasks whose functions asked for a Done channel; guarded by the lock
 
 	// Immutable.
-	parallel bool  // there is more than one processor
-	items    bool  // jobs without a key are items alone, in a queue without a bound
-	plain    entry // stands for running work of one slot without a key, which needs no entry of its own
-	gone     entry // stands for the entry of a group's job that has ended
+	parallel bool  // more than one processor
+	items    bool  // jobs without a key are items without an entry, in a queue without a bound
+	plain    entry // shared by all running work of one slot without a key, which needs no entry of its own
+	gone     entry // replaces the entry of a group's job that has ended
 
 	unused sync.Pool // entries
 }
 
-// Pause says why an engine is paused, and since when.
+// Pause says by whom, or by what, an engine is paused, and since when.
 type Pause struct {
 	By    string
 	Since time.Time
@@ -79,19 +79,19 @@ func New(cfg Config) *Engine {
 	return e
 }
 
-// TryFast takes one slot for a tier if that needs no lock. The permit is [Engine.One].
+// TryFast takes one slot for a tier if that needs no lock. Its permit is [Engine.One].
 func (e *Engine) TryFast(tier int) bool { return e.gate.take(tier) }
 
-// One is a permit for one slot that was taken without a key.
+// One returns the permit for one slot that was taken without a key.
 func (e *Engine) One() Permit { return Permit{e: e} }
 
-// Limit is the number of slots.
+// Limit returns the number of slots.
 func (e *Engine) Limit() int { return int(e.gate.limit.Load()) }
 
-// Queue is how many entries may wait, 0 for no bound.
+// Queue returns how many entries may wait, 0 for no bound.
 func (e *Engine) Queue() int { return e.cfg.Queue }
 
-// Slots is where the slots come from when they are shared, else nil.
+// Slots returns the source of the slots if they are shared, else nil.
 func (e *Engine) Slots() Slots { return e.cfg.Slots }
 
 // change applies a change of limits or of state, and starts what it allows.
@@ -111,7 +111,7 @@ func (e *Engine) SetCaps(caps [Tiers]int) { e.change(func() { e.queue.log().SetC
 // SetPerKey changes how many entries of one key run at once.
 func (e *Engine) SetPerKey(n int) { e.change(func() { e.queue.log().Keys().SetPerKey(n) }) }
 
-// Pause starts nothing more until Resume.
+// Pause keeps work from starting until Resume.
 func (e *Engine) Pause(by string) {
 	e.change(func() {
 		if e.paused == nil {
@@ -123,7 +123,7 @@ func (e *Engine) Pause(by string) {
 // Resume ends a pause.
 func (e *Engine) Resume() { e.change(func() { e.paused = nil }) }
 
-// Resize changes the limit. What could never run under it is refused.
+// Resize changes the limit. It refuses waiting work that can never run under the new one.
 func (e *Engine) Resize(limit int) {
 	e.change(func() {
 		e.queue.log().SetMax(limit)
@@ -132,7 +132,7 @@ func (e *Engine) Resize(limit int) {
 	})
 }
 
-// Clear refuses all that waits and returns how many entries that were.
+// Clear refuses all that waits and returns the number of refused entries.
 func (e *Engine) Clear() int {
 	e.lock()
 	n := e.refuseAll(func(int) error { return ErrCleared })
@@ -140,7 +140,7 @@ func (e *Engine) Clear() int {
 	return n
 }
 
-// Drain takes nothing new and waits until all that was accepted has ended. If ctx ends
+// Drain refuses new work and waits until all that was accepted has ended. If ctx ends
 // first, it closes the engine.
 func (e *Engine) Drain(ctx context.Context) error {
 	e.lock()
@@ -153,7 +153,7 @@ func (e *Engine) Drain(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// Close refuses all that waits and all that comes, and cancels what runs.
+// Close refuses waiting and new work, and cancels what runs.
 func (e *Engine) Close() {
 	e.lock()
 	e.closed = true

@@ -19,67 +19,67 @@ type Ask struct {
 // plain reports whether it is one slot without a key.
 func (a Ask) plain() bool { return a.Weight == 1 && a.Key == "" }
 
-// Job is work that the engine runs in a goroutine of its own: what a [Call] is part of, or a
+// Job is work that the engine runs in a goroutine of its own: it embeds a [Call], or is a
 // function of a [Group].
 type Job interface {
 	// Do calls the function, and keeps the value of a call.
 	Do(ctx context.Context) error
-	// Forget lets go of the function of a call, which will not be called.
+	// Forget drops the function of a call, which will not be called.
 	Forget()
 
 	run(w *worker) // calls Do for the worker's job, and does not panic
 	call() *Call   // nil for a function of a group
 }
 
-// entry is one piece of work from its arrival until it gives its slots back: a goroutine
-// that waits, or a job with a key, several slots or a shared one. Entries belong to one
-// engine and are used again. From when they arrive until they are recycled, its lock
-// guards them, and their node at all times. A call may still point to an entry that is used
-// again: it reads no more than e, which stays, and with the lock waits, and job while that is
-// true.
+// entry is one piece of work from its arrival until it releases its slots: a waiting
+// goroutine, or a job with a key, several slots or a shared one. Entries belong to one
+// engine and are reused. From arrival until they are recycled the engine's lock guards
+// them, and their node at all times. A call may still point to an entry that has been
+// reused: it reads only e, which stays the same, and, with the lock held, waits, and job
+// while waits is true.
 type entry struct {
 	e       *Engine
 	waits   bool   // it is in the queue; changes with the lock held
-	permits uint64 // that have been given back by it; likewise
+	permits uint64 // how many permits for it were released; changes with the lock held
 	node    node   // in the policy, if the entry has a key, or its submitter is blocked; its value is the entry
 	use
 }
 
-// use is what is new each time that an entry is used.
+// use is the part of an entry that is reset for each use.
 type use struct {
 	Ask
 
 	job   Job    // nil for a goroutine that waits
-	group *Group // that the job is a function of, if it is one
-	since int64  // when it arrived, by the engine's clock
-	place uint64 // in the fifo of its tier, if it has no key
+	group *Group // of a function of a group, else nil
+	since int64  // arrival, by the engine's clock
+	place uint64 // in the fifo of its tier; unused with a key
 
 	link         *entry        // the next in a list of granted entries
-	cancellation *cancellation // whose context's end takes it out of the queue, while that is not an item's
-	newer, older *entry        // in the watch's list, if it has a key
+	cancellation *cancellation // removes it when its context ends, if it has a key: else the item has it
+	newer, older *entry        // in the cancellation's list, if it has a key
 
-	// Of slots that it has, where that is kept: see holders.
-	at    int    // where it is among them
-	began int64  // when it got them, by the engine's clock,
-	first int64  // and when it first did: it may have lent them since
-	grant uint64 // of shared ones
-	lost  bool   // they may have been taken away
-	task  *Task  // the function that runs on them
+	// Of work that has slots, where that is kept: see holders.
+	at    int    // index in holders.all
+	began int64  // when it got its slots, by the engine's clock
+	first int64  // when it first got them; later than that it may have suspended them
+	grant uint64 // of a shared slot
+	lost  bool   // the shared slot may have been taken away
+	task  *Task  // the function that runs on the slots
 
-	// Of a goroutine that waits.
-	ready   chan struct{}   // it goes on when it receives here,
-	err     error           // without a slot if this is set
-	nested  bool            // it is called by a function that runs on a slot
-	done    <-chan struct{} // its context's
-	sleeps  bool            // in the shared slots, which are to rouse it: see Sleeper
-	arrives *cancellation   // that it is to be queued with, if its context has one
-	again   bool            // the one that waited before had the same context: a watch would pay
+	// Of a waiting goroutine.
+	ready   chan struct{}   // the goroutine continues when it receives
+	err     error           // set if it gets no slot
+	nested  bool            // a function that runs on a slot waits for it
+	done    <-chan struct{} // of its context
+	sleeps  bool            // in the shared slots, which have to rouse it: see Sleeper
+	arrives *cancellation   // the cancellation of its context to queue it with, or nil
+	again   bool            // the previous waiter had the same context: a cancellation would pay
 	brings  *arrival        // the job of a blocked submitter
 }
 
 type node = backlog.Entry[*entry]
 
-// queued is how the entry is queued in the policy. Of the item of a fifo, the key is empty.
+// queued returns how the policy sees the entry. The item of a fifo has no key.
 func (x *entry) queued() backlog.Arrival {
 	return backlog.Arrival{Tier: int(x.Tier), Key: x.Key, Weight: int(x.Weight), Ticket: uint64(x.since)}
 }
@@ -87,12 +87,14 @@ func (x *entry) queued() backlog.Arrival {
 // An entry without a key is in a fifo as its item's job, and has another job, or none. So these
 // are not called.
 
+// An entry without a key is its item's job in a fifo, and has a job of its own, or none.
+// So these methods are never called.
 func (x *entry) Do(context.Context) error { return nil }
 func (x *entry) Forget()                  {}
 func (x *entry) run(*worker)              {}
 func (x *entry) call() *Call              { return nil }
 
-// left reports whether the entry is a goroutine that waits, and whose context has ended.
+// left reports whether the entry is a waiting goroutine whose context has ended.
 func (x *entry) left() bool {
 	if x.job != nil {
 		return false
@@ -125,9 +127,10 @@ func (e *Engine) waiter(a Ask) *entry {
 	return x
 }
 
-// recycle gives back an entry that neither waits nor runs, unless it is the one of all plain
-// work. That of a job is given back with the lock held. The node, which is in no backlog any
-// more, is left as it is: [Engine.Waiting] may read it once more, with the lock held.
+// recycle puts back an entry that neither waits nor runs, unless it is the one shared by
+// all plain work. The entry of a job is recycled with the lock held. The node, which is
+// in no backlog any more, stays as it is: [Engine.Waiting] may read it once more, with
+// the lock held.
 func (x *entry) recycle() {
 	if x == &x.e.plain {
 		return

@@ -4,7 +4,7 @@ import "errors"
 
 // Errors of the engine, under the names that they have in the root package.
 var (
-	// ErrClosed answers all that waits when an engine is closed, and every call after that.
+	// ErrClosed answers all that waits when an engine is closed, and every later call.
 	ErrClosed = errors.New("stint: scheduler is closed")
 	// ErrNoCapacity answers work under a limit of 0.
 	ErrNoCapacity = errors.New("stint: the limit is 0, so nothing can run; raise it with Resize")
@@ -12,11 +12,11 @@ var (
 	ErrQueueFull = errors.New("stint: queue is full")
 	// ErrTooHeavy answers work whose weight is above the limit.
 	ErrTooHeavy = errors.New("stint: the weight is too large to run at all")
-	// ErrCleared answers what Clear takes out.
+	// ErrCleared answers the entries that Clear removes.
 	ErrCleared = errors.New("stint: cleared from the queue")
-	// ErrSlotLost is the cause with which work ends whose shared slot was taken away.
+	// ErrSlotLost is the cause that ends work whose shared slot was taken away.
 	ErrSlotLost = errors.New("stint: the shared slot was taken away")
-	// ErrNoSlot is what Slots answer when no slot is free now.
+	// ErrNoSlot is what Slots return when no slot is free.
 	ErrNoSlot = errors.New("stint: no shared slot is free")
 )
 

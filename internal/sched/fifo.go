@@ -2,22 +2,23 @@ package sched
 
 import "sync"
 
-// item is one piece of work without a key. Work that is one slot of a group, or a call, is
-// the item alone; all else has an entry, which is the item's job then.
+// item is one piece of work without a key. A call, or a function of a group, that needs
+// one slot is an item without an entry; any other work has an entry, which is the item's
+// job.
 type item struct {
 	job          Job
-	cancellation *cancellation // whose context's end takes it out; a group's function is found to be one by it
+	cancellation *cancellation // removes it when its context ends; names the group of a group's function
 	since        int64         // when it arrived, by the engine's clock
 }
 
-// fifo is a queue of items. It is a list of chunks, so that a long one is never moved to
-// grow, and its memory is given back as it becomes shorter. An item has a place, a number that
-// stays the same as long as it waits, by which it is found and taken out at once.
+// fifo is a queue of items. It is a list of chunks, so that a long one is never copied to
+// grow, and its memory is released as it gets shorter. An item has a place, a number that
+// stays the same while the item waits, by which it is found and removed in O(1).
 type fifo struct {
-	chunks []*chunk // places base·chunkLen and up; nil for one that has been taken out whole
+	chunks []*chunk // places base·chunkLen and up; nil for a chunk whose items were all removed
 	base   uint64
 	head   uint64 // place of the first item
-	tail   uint64 // and of the next that is put
+	tail   uint64 // place of the next item to be put
 	n      int
 }
 
@@ -26,7 +27,7 @@ const chunkLen = 128
 // chunk is some 4 KiB.
 type chunk struct {
 	items [chunkLen]item
-	dead  int // items that were taken out and that the head has not passed
+	dead  int // removed items that the head has not passed
 }
 
 // put appends an item and returns its place.
@@ -49,10 +50,10 @@ func (f *fifo) grow(spare *spares) {
 	f.chunks = append(f.chunks, spare.get())
 }
 
-// first returns the first item, of which there must be one.
+// first returns the first item. The fifo must not be empty.
 func (f *fifo) first() *item { return &f.chunks[0].items[f.head%chunkLen] }
 
-// drop takes out the first item.
+// drop removes the first item.
 func (f *fifo) drop(spare *spares) {
 	*f.first() = item{}
 	f.n--
@@ -73,7 +74,7 @@ func (f *fifo) drop(spare *spares) {
 	}
 }
 
-// pass gives up the first chunk, and those behind it that have been taken out.
+// pass releases the first chunk, and empty ones behind it.
 func (f *fifo) pass(spare *spares) {
 	spare.put(f.chunks[0])
 	for f.chunks[0], f.chunks = nil, f.chunks[1:]; ; f.chunks = f.chunks[1:] {
@@ -85,7 +86,7 @@ func (f *fifo) pass(spare *spares) {
 	}
 }
 
-// clear gives up all chunks, which have no items, but one that has room.
+// clear releases all chunks of an empty fifo, except for the last one if it has room.
 func (f *fifo) clear(spare *spares) {
 	keep := 0
 	if f.tail%chunkLen != 0 {
@@ -117,7 +118,7 @@ func (f *fifo) at(place uint64) *item {
 	return &c.items[place%chunkLen]
 }
 
-// remove takes out the item at a place.
+// remove removes the item at a place.
 func (f *fifo) remove(place uint64, spare *spares) {
 	if place == f.head {
 		f.drop(spare)
@@ -134,7 +135,8 @@ func (f *fifo) remove(place uint64, spare *spares) {
 	}
 }
 
-// next returns the first place from one on that has an item, and false if there is none.
+// next returns the place of the first item at or behind place, and false if there is
+// none.
 func (f *fifo) next(place uint64) (uint64, bool) {
 	for place = max(place, f.head); place < f.tail; {
 		c := f.chunks[place/chunkLen-f.base]
@@ -174,7 +176,7 @@ func (f *fifo) ahead(place uint64) (n int) {
 	return n
 }
 
-// spares are chunks to be used again, until the collector takes them.
+// spares are chunks for reuse, until the garbage collector takes them.
 type spares struct{ pool sync.Pool }
 
 func (s *spares) get() *chunk {
@@ -184,7 +186,7 @@ func (s *spares) get() *chunk {
 	return new(chunk)
 }
 
-// put keeps a chunk that has no items.
+// put keeps a chunk without items for reuse.
 func (s *spares) put(c *chunk) {
 	c.dead = 0
 	s.pool.Put(c)

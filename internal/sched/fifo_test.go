@@ -10,14 +10,14 @@ import (
 	"github.com/stintgo/stint/internal/seeded"
 )
 
-// queued is an item as the model of a fifo has it: where it is, and which.
+// queued is an item in the model of a fifo: its place, and its identity.
 type queued struct {
 	place uint64
 	id    int64
 }
 
-// fifoWorld is one fifo and a slice of what it should have. Several worlds share the spare
-// chunks, as the tiers of a queue do.
+// fifoWorld is a fifo and the slice that it is compared with. Several worlds share the
+// spare chunks, as the tiers of a queue do.
 type fifoWorld struct {
 	t     *testing.T
 	rnd   *rand.Rand
@@ -27,10 +27,10 @@ type fifoWorld struct {
 	puts  int64
 
 	emptied  [chunkLen]bool // offsets of the head at which the fifo has become empty
-	takenOut int            // times that a chunk was taken out whole between others
+	takenOut int            // how often a chunk between others became empty
 }
 
-// ofFIFO is the job of all items; since tells them apart.
+// ofFIFO is the job of all items; since identifies them.
 var ofFIFO = new(nothing)
 
 func (w *fifoWorld) put() {
@@ -58,7 +58,7 @@ func (w *fifoWorld) remove(i int) {
 	w.left()
 }
 
-// left looks at a few places after an item has left.
+// left checks a few places after an item has left.
 func (w *fifoWorld) left() {
 	if len(w.want) == 0 {
 		w.emptied[w.f.head%chunkLen] = true
@@ -66,7 +66,7 @@ func (w *fifoWorld) left() {
 	w.look()
 }
 
-// removeChunk takes out all items of one chunk, in one of three orders.
+// removeChunk removes all items of one chunk, in one of three orders.
 func (w *fifoWorld) removeChunk() (steps int) {
 	i := w.rnd.IntN(len(w.want))
 	chunk := w.want[i].place / chunkLen
@@ -130,7 +130,7 @@ func (w *fifoWorld) lookAt(place uint64) {
 	}
 }
 
-// check compares everything, and what must hold of the chunks.
+// check compares everything, and checks the invariants of the chunks.
 func (w *fifoWorld) check() {
 	w.t.Helper()
 	i := 0
@@ -166,8 +166,8 @@ func (w *fifoWorld) check() {
 	}
 }
 
-// checkChunk fails if a chunk keeps something of an item that has left, or has no item and is
-// neither the last nor put away.
+// checkChunk fails if a chunk keeps anything of an item that has left, or is kept without
+// an item although it is not the last.
 func (w *fifoWorld) checkChunk(at int, c *chunk) {
 	w.t.Helper()
 	live, dead := 0, 0
@@ -199,7 +199,7 @@ func cleared(c *chunk) bool {
 	return true
 }
 
-// phase is how likely the operations are for a while, in percent; what is left is a look.
+// phase is the probability of each operation for a while, in percent; the rest is a look.
 type phase struct{ put, drop, remove, removeFirst, removeLast, removeChunk int }
 
 var phases = []phase{
@@ -214,7 +214,7 @@ var phases = []phase{
 	{put: 90, removeChunk: 1},
 }
 
-// step does one operation and returns how many steps that is.
+// step performs one operation and returns how many steps it counts for.
 func (w *fifoWorld) step(p phase) (steps int) {
 	const most = 12 * chunkLen
 	roll := w.rnd.IntN(100)
@@ -249,7 +249,7 @@ func (w *fifoWorld) step(p phase) (steps int) {
 	return 1
 }
 
-// empty takes everything out, in one of four orders.
+// empty removes everything, in one of four orders.
 func (w *fifoWorld) empty() (steps int) {
 	how := w.rnd.IntN(4)
 	for ; len(w.want) > 0; steps++ {
@@ -268,8 +268,8 @@ func (w *fifoWorld) empty() (steps int) {
 	return steps
 }
 
-// A fifo has what a slice has, in the same order, after any operations. It becomes empty
-// at every offset, and chunks are taken out whole between others.
+// A fifo has the same items as a slice, in the same order, after any operations. It
+// becomes empty at every offset, and chunks between others become empty.
 func TestModel_FIFOMatchesASlice(t *testing.T) {
 	const fifos, steps = 3, 150_000
 	rnd := seeded.Rand(t)
@@ -304,12 +304,12 @@ func TestModel_FIFOMatchesASlice(t *testing.T) {
 		takenOut += w.takenOut
 	}
 	if i := slices.Index(emptied[:], false); i >= 0 || takenOut < 30 {
-		t.Errorf("not tried enough: offset %d (-1 is none) was never the empty one, chunks taken out %d times", i, takenOut)
+		t.Errorf("too few cases: the fifo was never empty at offset %d (-1 is none), inner chunks %d times", i, takenOut)
 	}
 }
 
-// The head goes from any offset in a chunk to any in another, over chunks that have been taken
-// out and over those that only have no item.
+// The head moves from any offset in a chunk to any in another, over chunks that were
+// released and over chunks that only have no item.
 func TestModel_FIFOHeadCrossesAtEveryOffset(t *testing.T) {
 	rnd := seeded.Rand(t)
 	var spare spares
@@ -348,7 +348,7 @@ func TestModel_FIFOHeadCrossesAtEveryOffset(t *testing.T) {
 	}
 }
 
-// fill puts n items and returns their places and the chunks that they are in.
+// fill puts n items and returns their places and chunks.
 func fill(f *fifo, spare *spares, n int) (places []uint64, chunks []weak.Pointer[chunk]) {
 	for i := range n {
 		places = append(places, f.put(item{job: ofFIFO, since: int64(i)}, spare))
@@ -359,8 +359,8 @@ func fill(f *fifo, spare *spares, n int) (places []uint64, chunks []weak.Pointer
 	return places, chunks
 }
 
-// alive counts the chunks that garbage collections leave: the second takes what was spare
-// at the first.
+// alive counts the chunks that survive garbage collection. It needs two collections: the
+// second takes what was spare at the first.
 func alive(chunks []weak.Pointer[chunk]) (n int) {
 	runtime.GC()
 	runtime.GC()
@@ -372,7 +372,7 @@ func alive(chunks []weak.Pointer[chunk]) (n int) {
 	return n
 }
 
-// A million items that have left leave no more than one chunk that has room.
+// A million items that have left keep no more than one chunk with room.
 func TestA2_FIFOGivesItsMemoryBack(t *testing.T) {
 	const n = 1_000_000
 	rnd := seeded.Rand(t)
@@ -419,7 +419,7 @@ func TestA2_FIFOGivesItsMemoryBack(t *testing.T) {
 	}
 }
 
-// An item that stays keeps its own chunk and no other, wherever it is in the chunk.
+// An item that stays keeps its own chunk and no other, at whatever offset.
 func TestA2_FIFOItemKeepsItsChunkAlone(t *testing.T) {
 	const chunks = 1000
 	rnd := seeded.Rand(t)

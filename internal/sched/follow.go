@@ -2,35 +2,35 @@ package sched
 
 import "context"
 
-// Follow has job, which the call is part of, submitted when before has a value. If that fails, so
-// does the call. The end of its context, or its cancellation, cancels before too.
+// Follow submits job, which embeds the call, when before has a value. If before fails, so
+// does the call. The end of the call's context, or its cancellation, cancels before too.
 func (c *Call) Follow(job Job, a Ask, before *Call) {
 	c.follow(before, func() {
 		if err := before.Err(); err != nil {
-			c.give(job, err)
+			c.settleUnrun(job, err)
 			return
 		}
 		c.begin(job, a)
 	})
 }
 
-// FollowFailure is Follow for a job that is submitted when before fails. If that has a value, pass
-// makes it the value of the call.
+// FollowFailure is Follow for a job that is submitted when before fails. If before has a
+// value, pass makes it the value of the call.
 func (c *Call) FollowFailure(job Job, a Ask, before *Call, pass func()) {
 	c.follow(before, func() {
 		switch err := c.task.cancelled(); {
 		case err != nil:
-			c.give(job, err)
+			c.settleUnrun(job, err)
 		case before.Err() != nil:
 			c.begin(job, a)
 		default:
 			pass()
-			c.give(job, nil)
+			c.settleUnrun(job, nil)
 		}
 	})
 }
 
-// follow has then called when before has settled.
+// follow calls then when before has settled.
 func (c *Call) follow(before *Call, then func()) {
 	x := c.task.ensure()
 	x.source, x.engine = before.Cancel, c.task.x.e
@@ -40,24 +40,25 @@ func (c *Call) follow(before *Call, then func()) {
 	before.After(then)
 }
 
-// begin submits a call that continues another, unless this has been cancelled.
+// begin submits a call that continues another, unless the call has been cancelled.
 func (c *Call) begin(job Job, a Ask) {
 	err := c.task.ending()
 	if err == nil {
 		err = c.submit(job, a, true)
 	}
 	if err != nil {
-		c.give(job, err)
+		c.settleUnrun(job, err)
 		return
 	}
-	c.task.extra.Load().begun.Store(true)
-	if c.task.Err() != nil { // cancelled meanwhile, perhaps too early to be withdrawn
+	c.task.future.Load().begun.Store(true)
+	if c.task.Err() != nil { // cancelled meanwhile, perhaps before withdraw could find it
 		c.withdraw(context.Cause(&c.task))
 	}
 }
 
-// give settles a call whose job will not run, with err or with the value that it has.
-func (c *Call) give(job Job, err error) {
+// settleUnrun settles a call whose job will not run, with err, or with the value that the
+// call already has if err is nil.
+func (c *Call) settleUnrun(job Job, err error) {
 	job.Forget()
 	c.refuse(err)
 }

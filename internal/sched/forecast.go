@@ -8,23 +8,23 @@ import (
 	"github.com/stintgo/stint/internal/backlog"
 )
 
-// Forecast is what waits are estimated from, at one moment.
+// Forecast is what waits are estimated from, at one moment. It mixes two models.
 //
-// The first of its two models knows how fast entries of the tier came to their turn lately: see
-// pace. The second one also knows how long functions run and when those that run now have
-// begun, and so when slots come free, if the next functions run as long as the mean of the
-// last. If times vary little, that is much better for an entry with few ahead of it, and right
-// when many began at once. If they vary as those of a Poisson process do, when a function has
-// begun tells nothing. In between the two are mixed.
+// The first is how fast entries of the tier came to their turn lately: see pace. The
+// second also knows the mean time that functions run and when those that run now began,
+// and so when slots come free. If run times vary little, the second is much better for an
+// entry with few ahead of it, and right when many functions began at once. If they vary
+// like those of a Poisson process, the time since a function began says nothing about its
+// end. The variance of the run times decides how much each model counts.
 type Forecast struct {
 	pace  pace
 	limit int
-	mean  float64   // how long functions run, in nanoseconds; 0 if that is not known
-	vary  float64   // the variance of that over the square of the mean, at most 1
-	left  []float64 // how long slots are still in use, ascending, if functions run for the mean
+	mean  float64   // run time of functions, in nanoseconds; 0 if not known
+	vary  float64   // the variance of run times over the square of the mean, at most 1
+	left  []float64 // remaining time of each slot in nanoseconds, ascending, if functions run for the mean
 }
 
-// forecast returns what is known now. The lock is held.
+// forecast returns the present forecast. The lock is held.
 func (e *Engine) forecast() Forecast {
 	q := &e.queue
 	at := q.read()
@@ -48,16 +48,16 @@ func (e *Engine) forecast() Forecast {
 	return f
 }
 
-// observe takes over how long functions run.
+// observe sets the mean and the variance of run times.
 func (f *Forecast) observe(j *jobs) {
 	f.mean = j.mean
 	f.vary = min(max(0, j.square/(j.mean*j.mean)-1), 1)
 }
 
-// slots sets for how long slots are still in use. begun is when some of those that are in use
-// were given out.
+// slots sets how long slots are still in use. begun has the start times of some of the
+// slots in use.
 func (f *Forecast) slots(running int, at int64, begun []int64) {
-	f.left = make([]float64, max(0, f.limit-running)) // slots that are free
+	f.left = make([]float64, max(0, f.limit-running)) // 0 for free slots
 	unknown := running
 	for _, began := range begun {
 		if left := f.mean - float64(at-began); left >= -f.late() {
@@ -65,7 +65,7 @@ func (f *Forecast) slots(running int, at int64, begun []int64) {
 			unknown--
 		}
 	}
-	if most := f.pace.most(); unknown > 0 && most > 0 { // some may be in use for ever
+	if most := f.pace.most(); unknown > 0 && most > 0 { // some may be held for hours
 		turning := int(math.Round(most * f.mean * float64(f.limit)))
 		unknown = min(max(0, turning-len(f.left)), unknown)
 	}
@@ -73,11 +73,11 @@ func (f *Forecast) slots(running int, at int64, begun []int64) {
 		f.left = append(f.left, f.mean*float64(i+1)/float64(unknown+1))
 	}
 	slices.Sort(f.left)
-	f.left = f.left[max(0, len(f.left)-f.limit):] // the others are to go, since the limit was lowered
+	f.left = f.left[max(0, len(f.left)-f.limit):] // the rest goes, since the limit was lowered
 }
 
-// Estimate is how long work will wait, and how many entries start in a second while something
-// waits. It reports false if there is no basis for an estimate.
+// Estimate returns how long work will wait, and how many entries start per second while
+// something waits. ok is false if there is no basis for an estimate.
 func (f *Forecast) Estimate(w *Wait) (wait time.Duration, rate float64, ok bool) {
 	every, share := f.pace.of(w.Tier)
 	if every == 0 {
@@ -100,9 +100,10 @@ func (f *Forecast) Estimate(w *Wait) (wait time.Duration, rate float64, ok bool)
 	return time.Duration(min(ns, math.MaxInt64/2)), float64(time.Second) / every, true
 }
 
-// knows reports whether it is known when slots come free for w. It is not if the tier's cap holds
-// it back, if it needs several slots, or if slots come free much more often or less than
-// the mean of functions tells: then they are lent, or are in use by what is not known.
+// knows reports whether the times at which slots come free apply to w. They do not if the
+// tier's cap holds w back, if w needs several slots, or if slots come free much more or
+// less often than the mean run time implies: then slots are suspended, or used by work
+// whose times are not known.
 func (f *Forecast) knows(w *Wait, every float64) bool {
 	if len(f.left) == 0 || w.Why.AtCap && w.Why.Cap < w.Why.Max || w.Why.Weight > 1 {
 		return false
@@ -111,14 +112,14 @@ func (f *Forecast) knows(w *Wait, every float64) bool {
 	return ratio > 0.5 && ratio < 2
 }
 
-// turn is how many starts there are up to that of the work.
+// turn is how many starts there are up to and including that of the work.
 type turn struct {
-	need  float64 // of what goes first, and of the work itself
-	share float64 // that these are of all
-	most  float64 // starts, after which the guard has started the work
+	need  float64 // starts of what goes first, and of the work itself
+	share float64 // of these in all starts
+	most  float64 // starts after which the guard has started the work
 }
 
-// starts is how many there are in the long run.
+// starts returns the number of starts in the long run.
 func (t *turn) starts() float64 {
 	if t.share <= 0 {
 		return t.most
@@ -126,8 +127,9 @@ func (t *turn) starts() float64 {
 	return min(t.need/t.share, t.most)
 }
 
-// late is by how much few functions run longer than the mean: two standard deviations. What runs
-// for even longer may run for ever, or the function that began then has ended.
+// late is by how many nanoseconds few functions exceed the mean: two standard deviations.
+// Anything that has run for longer may be held for hours, or has ended and a function
+// that began later runs in its place.
 func (f *Forecast) late() float64 { return (0.01 + 2*math.Sqrt(f.vary)) * f.mean }
 
 // at returns when a slot comes free for the n-th time, in nanoseconds from now.
@@ -136,8 +138,8 @@ func (f *Forecast) at(n float64) float64 {
 	return f.left[i%len(f.left)] + f.mean*float64(i/len(f.left))
 }
 
-// search returns the first number of starts by whose time as many others as the share lets
-// expect have come in between.
+// search returns the smallest number of starts by whose time no more starts of other work
+// have come in between than the share allows.
 func (f *Forecast) search(t turn) float64 {
 	n := t.need
 	for range 64 { // it converges fast, unless the share is small

@@ -7,13 +7,13 @@ import "sync/atomic"
 //	bits  0 … 31  slots in use
 //	bits 32 … 38  a bit per tier whose arrivals must queue
 //	bit  39       every call takes the lock: a pause, closing, shared slots …
-//	bits 40 … 63  changes of the limits, counted, so that an admission that was
+//	bits 40 … 63  a counter of limit changes, so that an admission that was
 //	              decided under the old limits fails its compare-and-swap
 //
 // Taking a slot is a compare-and-swap that adds 1 while the tier's bit and bit 39 are
-// clear; giving one back subtracts 1 while all of bits 32 to 39 are clear. The bits change
-// with the engine's lock held. A set bit may be stale and costs a visit to the path with the
-// lock. A clear one never is: the bit of an entry is set before the lock is given up, by
+// clear; releasing one subtracts 1 while all of bits 32 to 39 are clear. The bits change
+// with the engine's lock held. A set bit may be stale, which costs a call on the slow
+// path. A clear one never is: the bit for an entry is set before the lock is released, by
 // a compare-and-swap from the very word in which no slot was free for it.
 type gate struct {
 	word  atomic.Uint64
@@ -30,7 +30,7 @@ const (
 )
 
 // take takes one slot for a tier if one is free below the tier's cap and nothing waits
-// before it.
+// that goes first.
 func (g *gate) take(tier int) bool {
 	for {
 		old := g.word.Load()
@@ -43,8 +43,8 @@ func (g *gate) take(tier int) bool {
 	}
 }
 
-// give gives one slot back if nothing waits for it. It panics if none is in use.
-func (g *gate) give() bool {
+// release releases one slot if nothing waits for it. It panics if no slot is in use.
+func (g *gate) release() bool {
 	for {
 		old := g.word.Load()
 		if old&(slowBit|closedMask) != 0 {
@@ -59,11 +59,11 @@ func (g *gate) give() bool {
 	}
 }
 
-// running is the number of slots in use.
+// running returns the number of slots in use.
 func (g *gate) running() int { return int(uint32(g.word.Load())) }
 
-// publish makes the limits known to calls without a lock, and voids admissions that were
-// decided under the old ones.
+// publish makes the limits visible to calls without the lock, and voids admissions that
+// were decided under the old limits.
 func (g *gate) publish(limit int, caps [Tiers]int) {
 	g.limit.Store(uint32(limit))
 	for i, n := range caps {

@@ -1,14 +1,14 @@
-package sched //nolint:testpackage // between an admission's decision and its compare-and-swap nobody outside can step
+package sched //nolint:testpackage // a caller cannot step between an admission's decision and its compare-and-swap
 
 import (
 	"context"
 	"testing"
 )
 
-// take reads the word, then the cap, and adds its slot to the word that it
-// has read. A change of the limits in between must make that fail, though it
-// leaves all that runs and waits as it is: otherwise a slot is taken above a cap
-// after the call that lowered it has returned.
+// take reads the word, then the cap, and then adds its slot to the word that it read. A
+// change of the limits in between must make the compare-and-swap fail, even if it leaves
+// all that runs and waits as it is. Otherwise a slot would be taken above a cap after the
+// call that lowered it has returned.
 func TestB5_AdmissionUnderOldLimitsFails(t *testing.T) {
 	const normal = 3
 	for name, change := range map[string]func(e *Engine){

@@ -11,8 +11,8 @@ import (
 type Group struct {
 	e      *Engine
 	ask    Ask
-	own    Task            // whose context ends with the parent's, or when the engine is closed by force
-	ctx    context.Context //nolint:containedctx // that one, for as long as the group lives
+	own    Task            // its context ends with the parent's, or when the engine is closed by force
+	ctx    context.Context //nolint:containedctx // the context of own, for as long as the group lives
 	cancel context.CancelCauseFunc
 	stop   func() bool
 	waited atomic.Bool
@@ -23,13 +23,13 @@ type Group struct {
 	err error // the first
 
 	cancellation cancellation
-	begun        int64 // functions given to Go; guarded by the engine's lock
+	begun        int64 // functions passed to Go; guarded by the engine's lock
 	_            pad
 	ended        atomic.Int64
 	_            pad
 }
 
-// Init makes g a group.
+// Init initializes g.
 func (g *Group) Init(ctx context.Context, e *Engine, a Ask) {
 	g.e, g.ask, g.done = e, a, make(chan struct{})
 	g.own.parent = ctx //nolint:fatcontext // a group is made with it
@@ -40,7 +40,7 @@ func (g *Group) Init(ctx context.Context, e *Engine, a Ask) {
 	g.stop = context.AfterFunc(own.Context, g.expel) //nolint:contextcheck // the group's own
 }
 
-// Made reports whether g is a group.
+// Made reports whether g has been initialized.
 func (g *Group) Made() bool { return g.done != nil }
 
 // groupFunc is a function of a group, as a job.
@@ -49,7 +49,7 @@ type groupFunc func(context.Context) error
 // Do calls the function.
 func (f groupFunc) Do(ctx context.Context) error { return f(ctx) }
 
-// Forget has nothing to do: the item goes with its function.
+// Forget does nothing: the item and its function go together.
 func (f groupFunc) Forget() {}
 
 func (f groupFunc) run(w *worker) { w.job.group.run(w) }
@@ -69,7 +69,7 @@ func (g *Group) Go(fn func(context.Context) error) {
 	}
 }
 
-// TryGo starts a function if that needs no waiting. It panics if Wait has returned.
+// TryGo starts a function if it can start at once. It panics if Wait has returned.
 func (g *Group) TryGo(fn func(context.Context) error) bool {
 	if g.over("TryGo") {
 		return false
@@ -85,8 +85,8 @@ func (g *Group) TryGo(fn func(context.Context) error) bool {
 	return false
 }
 
-// over reports whether the group's context has ended. It panics in a call of a method after that
-// of Wait has returned.
+// over reports whether the group's context has ended. If Wait has returned, it panics
+// with the method's name.
 func (g *Group) over(method string) bool {
 	if g.ctx.Err() == nil {
 		return false
@@ -99,7 +99,7 @@ func (g *Group) over(method string) bool {
 	}
 }
 
-// submit submits a function. Behind others like it, it has only to be queued.
+// submit submits a function. Behind others like it, the function only needs to be queued.
 func (g *Group) submit(fn groupFunc) error {
 	e := g.e
 	e.lock()
@@ -132,7 +132,7 @@ func (g *Group) Wait() error {
 	return g.err
 }
 
-// Fail makes err the group's error, if it is the first, and cancels the others.
+// Fail makes err the group's error if it is the first, and cancels the other functions.
 func (g *Group) Fail(err error) {
 	g.mu.Lock()
 	first := g.err == nil
@@ -145,8 +145,8 @@ func (g *Group) Fail(err error) {
 	}
 }
 
-// run calls a function of the group, unless the group's context has ended since
-// the function was given a slot.
+// run calls a function of the group, unless the group's context has ended since the
+// function got a slot.
 func (g *Group) run(w *worker) {
 	returned := false
 	defer func() {
@@ -169,7 +169,7 @@ func (g *Group) run(w *worker) {
 	returned = true
 }
 
-// expel refuses the functions that wait when the group's context has ended.
+// expel refuses the waiting functions after the group's context has ended.
 func (g *Group) expel() {
 	e, cause := g.e, context.Cause(g.ctx)
 	e.lock()
@@ -177,7 +177,7 @@ func (g *Group) expel() {
 	e.dispatchAndUnlock(0, false)
 }
 
-// end counts functions that have ended.
+// end counts n functions that have ended.
 func (g *Group) end(n int64) {
 	g.ended.Add(n)
 	if !g.waited.Load() {
@@ -191,7 +191,7 @@ func (g *Group) end(n int64) {
 	}
 }
 
-// finish lets Wait return: all that has begun has ended. Nothing begins any
+// finish lets Wait return: all functions that began have ended. No function begins any
 // more, since Wait has been called and no function is left that could call Go.
 func (g *Group) finish() { g.once.Do(func() { close(g.done) }) }
 

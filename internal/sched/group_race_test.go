@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 )
 
-// endsAfterCheck is a context that ends right after Err has first been called, and is over for
-// the engine before Err returns.
+// endsAfterCheck is a context that ends right after the first call of Err: for the engine
+// it is over before Err returns.
 type endsAfterCheck struct {
 	context.Context //nolint:containedctx // it is a context itself
 
@@ -25,8 +25,8 @@ func (c *endsAfterCheck) Err() error {
 	return err
 }
 
-// Go checks the context and then queues the function. When the context ends in between, nothing
-// is queued yet that its end could refuse: Go refuses the function itself.
+// Go checks the context and then queues the function. If the context ends in between,
+// expel finds nothing to refuse yet: Go refuses the function itself.
 func TestA6_GroupGoWhileItsContextEnds(t *testing.T) {
 	for name, ask := range map[string]Ask{
 		"plain":        {Weight: 1, Tier: 3},

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// holders are the entries that have slots, where the engine keeps an entry for all of them:
-// with shared slots, to find whose has been taken away, and with [Config.Holders], to say who
-// has them. The engine's lock guards it.
+// holders are the entries that have slots, in an engine that keeps an entry for all of
+// them: with shared slots, to find whose slot was taken away, and with [Config.Holders],
+// to report what has them. The engine's lock guards it.
 type holders struct {
 	e   *Engine
 	all []*entry
@@ -26,7 +26,7 @@ func (h *holders) remove(x *entry) {
 	h.all = h.all[:last]
 }
 
-// of returns the entry that has a grant of shared slots, nil if none has.
+// of returns the entry that has a grant of shared slots, or nil.
 func (h *holders) of(grant uint64) *entry {
 	i := slices.IndexFunc(h.all, func(x *entry) bool { return x.grant == grant && !x.lost })
 	if i < 0 {
@@ -39,11 +39,11 @@ func (h *holders) of(grant uint64) *entry {
 type Holder struct {
 	Ask
 
-	Since time.Time // when it got them, for the first time if it has lent them since
+	Since time.Time // when it first got them; it may have suspended them since
 }
 
-// list returns the work that has slots, the one that has had them longest first; nil if it is
-// not kept.
+// list returns the work that has slots, the longest holder first, or nil if the engine
+// does not keep it.
 func (h *holders) list() []Holder {
 	if !h.e.cfg.Holders {
 		return nil
@@ -66,7 +66,7 @@ func (h *holders) begun() (all []int64) {
 	return all
 }
 
-// begin notes that x has slots, if that is kept.
+// begin registers x as a holder, if the engine keeps holders.
 func (h *holders) begin(x *entry) {
 	e := h.e
 	if !e.tracks {
@@ -79,14 +79,15 @@ func (h *holders) begin(x *entry) {
 	}
 }
 
-// replace notes that x has the slots that other was given for it: it had lent its own.
+// replace gives x the slots that other was granted for it: x had suspended its own.
 func (h *holders) replace(other, x *entry) {
 	h.remove(other)
 	h.add(x)
 	x.began, x.grant, x.lost = other.began, other.grant, other.lost
 }
 
-// yield gives up what x has besides its slots here.
+// yield releases what x has besides the slots of this engine: its turn of the key, its
+// shared slot, and its place among the holders.
 func (c *core) yield(x *entry) {
 	if x.Key != "" {
 		c.queue.log().Keys().Finish(x.Key)
@@ -98,6 +99,6 @@ func (c *core) yield(x *entry) {
 		c.queue.jobs.sample(c.queue.clock.age() - x.began)
 	}
 	if c.cfg.Slots != nil {
-		c.shared.give(x)
+		c.shared.release(x)
 	}
 }

@@ -1,4 +1,4 @@
-package sched //nolint:testpackage // how long functions are thought to run shows in estimates alone
+package sched //nolint:testpackage // the run times that the engine records show only in estimates
 
 import (
 	"context"
@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// While a function has lent its slots it has none: that time is no part of how long slots are
-// held, nor is what was before counted twice.
-func TestB6_HoldersAreNotTimedWhileTheyLend(t *testing.T) {
+// The time in which a function has suspended its slots is not part of how long slots are
+// held, and the time before is counted once.
+func TestB6_SuspendedHoldersAreNotTimed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := New(Config{Limit: 2, Holders: true})
 		awaited := new(Call)

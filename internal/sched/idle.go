@@ -2,23 +2,25 @@ package sched
 
 import "context"
 
-// idling is the calls that wait for an engine to be idle. The engine's lock guards it.
+// idling is the set of calls that wait for an engine to be idle. The engine's lock guards
+// it.
 type idling struct {
 	ended chan struct{} // closed when the engine is idle; nil if no call waits
-	calls int           // that wait
+	calls int           // waiting calls
 }
 
-// awaited reports whether a call waits. Then the gate sends all that ends to the path with the lock.
+// awaited reports whether a call waits. While one does, the gate sends every end of work
+// to the path with the lock.
 func (i *idling) awaited() bool { return i.ended != nil }
 
-// notice ends the wait of all calls.
+// notice ends the waits of all calls.
 func (i *idling) notice() {
 	close(i.ended)
 	*i = idling{}
 }
 
-// wait waits until e is idle and reports whether it has been before ctx ended. It is called
-// with the lock held and returns without.
+// wait waits until e is idle and reports whether e was before ctx ended. It is called
+// with the lock held and returns without it.
 func (i *idling) wait(ctx context.Context, e *Engine) bool {
 	if i.ended == nil {
 		i.ended = make(chan struct{})

@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 )
 
-// While a call waits for an idle engine, slots are given back on the path with the lock. When the
-// last of these calls has left, the gate is open again.
+// While a call waits for an idle engine, slots are released on the path with the lock.
+// When the last such call has returned, the gate is open again.
 func TestB7_WaitIdleLeavesTheGateOpen(t *testing.T) {
 	const normal = 3
 	synctest.Test(t, func(t *testing.T) {
@@ -35,8 +35,8 @@ func TestB7_WaitIdleLeavesTheGateOpen(t *testing.T) {
 		if e.gate.word.Load()&slowBit != 0 || e.idle.awaited() {
 			t.Error("the gate is closed, though no call waits any more")
 		}
-		if !e.gate.give() {
-			t.Error("a slot cannot be given back without the lock")
+		if !e.gate.release() {
+			t.Error("a slot cannot be released without the lock")
 		}
 	})
 }

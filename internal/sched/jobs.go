@@ -1,13 +1,13 @@
 package sched
 
-// jobs is what is known of how long functions run: those that workers run, of which the
-// engine sees the beginning and the end; and with [Config.Holders], all that has slots.
+// jobs records how long functions run: those that workers run, of which the engine sees
+// the beginning and the end; with [Config.Holders], all work that has slots.
 type jobs struct {
 	running int               // functions that run
-	begun   [keptStarts]int64 // a ring: when the last ones began
-	next    int               // in it
-	samples float64           // of how long a function has run, at most keptSamples
-	mean    float64           // of them, in nanoseconds
+	begun   [keptStarts]int64 // a ring of the latest start times
+	next    int               // index in begun
+	samples float64           // number of run times in the means, at most keptSamples
+	mean    float64           // of run times, in nanoseconds
 	square  float64           // the mean of their squares
 }
 
@@ -22,7 +22,7 @@ func (j *jobs) begin(at int64) {
 	j.next++
 }
 
-// sample takes into account how long a function has run.
+// sample adds the run time of a function, in nanoseconds.
 func (j *jobs) sample(ran int64) {
 	x := float64(ran)
 	j.samples = min(j.samples+1, keptSamples)
@@ -30,7 +30,7 @@ func (j *jobs) sample(ran int64) {
 	j.square += (x*x - j.square) / j.samples
 }
 
-// last returns when the last n functions began; n is at most keptStarts.
+// last returns the start times of the last n functions; n is at most keptStarts.
 func (j *jobs) last(n int) []int64 {
 	all := make([]int64, n)
 	for i := range all {

@@ -2,14 +2,14 @@ package sched
 
 import "sync"
 
-// spinMutex is a mutex for sections of a few dozen instructions. A goroutine
-// that finds it taken waits about as long as some sections take, looks again,
-// and parks in the end: sync.Mutex parks at once when other goroutines are
-// ready to run, which costs ten times as much as the section. Waiting longer
-// each time lets the owner, which has the data in its cache, go on with it.
+// spinMutex is a mutex for sections of a few dozen instructions. A goroutine that finds
+// it taken spins for about as long as some sections take, tries again, and parks in the
+// end: sync.Mutex parks at once when other goroutines are ready to run, which costs ten
+// times as much as the section. Spinning longer each time lets the owner, which has the
+// data in its cache, continue.
 type spinMutex struct{ mu sync.Mutex }
 
-// Turns of an empty loop, about a third of a nanosecond each.
+// Iterations of an empty loop between tries, about a third of a nanosecond each.
 const (
 	spinFirst = 64
 	spinLast  = 16384
@@ -32,6 +32,8 @@ func (m *spinMutex) TryLock() bool { return m.mu.TryLock() }
 func (m *spinMutex) Unlock() { m.mu.Unlock() }
 
 // spin passes the time without touching memory, and returns true.
+//
+// spin passes the time without accessing memory, and returns true.
 //
 //go:noinline
 func spin(turns int) bool {

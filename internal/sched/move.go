@@ -1,7 +1,7 @@
 package sched
 
-// SetTier moves a call that waits in the queue to another tier, behind what its key has queued
-// there, and reports whether it waits. In the tier that it has it stays where it is.
+// SetTier moves a queued call to the end of another tier, behind the other entries of its
+// key, and reports whether the call was queued. In its own tier the call keeps its place.
 func (c *Call) SetTier(tier int) bool {
 	e := c.Engine()
 	e.lock()
@@ -20,8 +20,8 @@ func (c *Call) SetTier(tier int) bool {
 	return true
 }
 
-// move moves a piece to another tier, where it counts as having arrived now. It stays queued, so its
-// watch goes on.
+// move moves a piece to another tier with now as its arrival. The piece stays queued, so
+// its cancellation stays in place.
 func (q *queue) move(p piece, tier int, now int64) {
 	if p.it == nil {
 		x := p.x
@@ -42,13 +42,13 @@ func (q *queue) move(p piece, tier int, now int64) {
 	it.job.call().place = uint64(tier)<<tierShift | at
 }
 
-// arrived is when a piece has arrived, also if it has been moved since.
+// arrived returns when a piece arrived, before any move to another tier.
 func (p *piece) arrived() int64 {
 	job := p.job()
 	if job == nil || job.call() == nil {
 		return p.since()
 	}
-	if more := job.call().task.extra.Load(); more != nil && more.moved {
+	if more := job.call().task.future.Load(); more != nil && more.moved {
 		return more.arrived
 	}
 	return p.since()
@@ -57,7 +57,7 @@ func (p *piece) arrived() int64 {
 // arrivedNode is arrived for an entry with a key.
 func arrivedNode(n *node) int64 { return (&piece{x: n.Value}).arrived() }
 
-// job is nil for a goroutine that waits.
+// job returns the job of a piece, nil for a waiting goroutine.
 func (p *piece) job() Job {
 	if p.x != nil {
 		return p.x.job

@@ -1,9 +1,9 @@
 package sched
 
-// news is what has been decided under the lock and is acted on without it, because to wake
-// a goroutine or to start one takes far longer than to decide.
+// news is the decisions taken under the lock that are acted on without it: waking or
+// starting a goroutine takes far longer than deciding.
 type news struct {
-	granted  entryQueue // goroutines that go on, with a slot or an error
+	granted  entryQueue // goroutines that continue, with a slot or an error
 	starting []job      // jobs that get a worker
 	refused  []refusal  // jobs that will not run
 }
@@ -18,7 +18,7 @@ func (n *news) none() bool { return n.granted.first == nil && n.starting == nil 
 // deliver wakes goroutines and starts workers.
 func (n *news) deliver(e *Engine) {
 	for x := n.granted.first; x != nil; {
-		following, sleeps := x.link, x.sleeps // before it goes on, and x is used again
+		following, sleeps := x.link, x.sleeps // read before x.ready: the goroutine recycles x
 		x.link = nil
 		x.ready <- struct{}{}
 		if sleeps {
@@ -31,9 +31,9 @@ func (n *news) deliver(e *Engine) {
 	}
 }
 
-// publishAll publishes the errors of jobs that are refused, the last of which was refused
-// first, and returns when that is done. It does so in a goroutine of its own: their
-// teardowns may end it, and the caller has a slot to run on, to wait for or to give back.
+// publishAll publishes the errors of refused jobs, the last refused one first, and
+// returns when all are published. It uses another goroutine, which a teardown may end,
+// while the caller still has a slot to run on, to wait for or to release.
 func publishAll(e *Engine, refused []refusal) {
 	published := make(chan struct{})
 	go func() {

@@ -7,35 +7,35 @@ import (
 	"sync"
 )
 
-// Outcome is how a call ends, and what waits for that: goroutines, teardowns, and calls that
-// continue it.
+// Outcome is the result of a call, and what waits for it: goroutines, teardowns, and
+// calls that continue it.
 type Outcome struct {
 	task Task // the context of the function
 }
 
-// The status of a call settles by one compare-and-swap from pending, which
-// fails if it has been announced that the extra matters.
+// The status of a call. One compare-and-swap from pending settles it, which fails if a
+// flag says that the future state matters.
 const (
 	callPending  = 0
-	callSettled  = 1 << 0 // with a value, or
-	callFailed   = 1 << 1 // with the error in extra
-	callObserved = 1 << 2 // the extra has teardowns, or a goroutine waits there
-	callNested   = 1 << 3 // it is no call but a task that was entered within another function
-	callByHand   = 1 << 4 // it has no function and is settled by hand,
-	callClaimed  = 1 << 5 // by the caller that has set this
+	callSettled  = 1 << 0 // with a value
+	callFailed   = 1 << 1 // with the error in the future state
+	callObserved = 1 << 2 // the future state has teardowns, or a goroutine waits for it
+	callNested   = 1 << 3 // not a call: a task that was entered within another function
+	callByHand   = 1 << 4 // it has no function and is settled by hand
+	callClaimed  = 1 << 5 // the caller that set this settles it by hand
 )
 
-// Init prepares that of a call of a context.
+// Init prepares the outcome of a call with a context.
 func (o *Outcome) Init(ctx context.Context, e *Engine) {
 	o.task.parent = ctx //nolint:fatcontext // a call is made with it
 	o.task.x = &e.plain
 }
 
-// Engine is that of the call.
+// Engine returns the engine of the call.
 func (o *Outcome) Engine() *Engine { return o.task.engine() }
 
 // Wait waits until the call has settled or ctx ends, and reports whether it has settled.
-// The function that waits lends its slots.
+// The function that waits suspends its slots.
 func (o *Outcome) Wait(ctx context.Context) bool {
 	if o.Settled() {
 		return true
@@ -50,7 +50,7 @@ func (o *Outcome) Wait(ctx context.Context) bool {
 	}
 }
 
-// Done is closed when the call has settled.
+// Done returns a channel that is closed when the call has settled.
 func (o *Outcome) Done() <-chan struct{} {
 	x := o.task.ensure()
 	if o.observe() {
@@ -59,12 +59,14 @@ func (o *Outcome) Done() <-chan struct{} {
 	return x.done
 }
 
-// watch has settle look at the extra, and reports whether the call has settled before.
+// observe makes settle use the future state, and reports whether the call has settled
+// already.
 func (o *Outcome) observe() (late bool) {
 	return o.task.status.Or(callObserved)&(callSettled|callFailed) != 0
 }
 
-// Teardown has fn called exactly once when the call has an outcome; at once if it has.
+// Teardown registers fn to be called exactly once when the call has an outcome, or calls
+// it at once if the call has one.
 func (o *Outcome) Teardown(fn func()) {
 	x := o.task.ensure()
 	if o.observe() || !x.teardowns.add(fn) {
@@ -72,7 +74,7 @@ func (o *Outcome) Teardown(fn func()) {
 	}
 }
 
-// After has fn, which is not the user's, called when the outcome can be seen.
+// After registers fn, which is not user code, to be called when the outcome is visible.
 func (o *Outcome) After(fn func()) {
 	x := o.task.ensure()
 	if o.observe() || !x.followers.add(fn) {
@@ -83,32 +85,32 @@ func (o *Outcome) After(fn func()) {
 // Settled reports whether the call has an outcome.
 func (o *Outcome) Settled() bool { return o.task.status.Load()&(callSettled|callFailed) != 0 }
 
-// Err is the error of a call that has settled.
+// Err returns the error of a call that has settled.
 func (o *Outcome) Err() error {
 	if o.task.status.Load()&callFailed != 0 {
-		return o.task.extra.Load().err
+		return o.task.future.Load().err
 	}
 	return nil
 }
 
-// settle runs the teardowns, publishes the outcome and wakes those who wait.
+// settle runs the teardowns, publishes the outcome and wakes the waiting goroutines.
 func (o *Outcome) settle() {
-	x := o.task.extra.Load()
+	x := o.task.future.Load()
 	if x == nil {
 		if o.task.status.CompareAndSwap(callPending, callSettled) {
 			return
 		}
-		x = o.task.extra.Load()
+		x = o.task.future.Load()
 	}
-	// All are deferred, so that a teardown which ends the goroutine ends nothing
-	// else: the last registered one is called first, and publish last.
+	// All are deferred, so that a teardown which ends the goroutine ends nothing else:
+	// the last registered one is called first, and publish last.
 	defer o.publish(x)
 	for _, fn := range x.teardowns.take() {
 		defer o.Engine().cfg.guarded(fn, &x.err)
 	}
 }
 
-func (o *Outcome) publish(x *extra) {
+func (o *Outcome) publish(x *futureState) {
 	if x.err != nil {
 		o.task.status.Or(callFailed)
 	} else {
@@ -116,12 +118,12 @@ func (o *Outcome) publish(x *extra) {
 	}
 	x.wake()
 	for _, fn := range slices.Backward(x.followers.take()) {
-		defer fn() // as a teardown of what it settles may end the goroutine
+		defer fn() // a teardown that fn calls may end the goroutine
 	}
 }
 
-// refuse settles a call whose function is not called, with err or, if that is nil, with the value
-// that it has.
+// refuse settles a call whose function is not called, with err, or with the value that
+// the call has if err is nil.
 func (o *Outcome) refuse(err error) {
 	o.task.state.Store(taskEnded)
 	o.task.ensure().err = err
@@ -129,14 +131,14 @@ func (o *Outcome) refuse(err error) {
 	o.settle()
 }
 
-// hooks are functions to be called once, by the one who takes them.
+// hooks are functions to be called once, by the caller of take.
 type hooks struct {
 	mu    sync.Mutex
 	fns   []func()
 	taken bool
 }
 
-// add registers fn, or reports that it is too late.
+// add registers fn, or returns false if the hooks have been taken.
 func (h *hooks) add(fn func()) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -155,7 +157,7 @@ func (h *hooks) take() []func() {
 	return fns
 }
 
-// guarded calls fn and adds to err what it panics with.
+// guarded calls fn and joins a panic of fn to err.
 func (cfg *Config) guarded(fn func(), err *error) {
 	returned := false
 	defer func() {

@@ -1,41 +1,41 @@
 package sched
 
-// pace is how fast the entries of each tier have come to their turn lately. It counts only
-// while something waits and the engine is not paused, so idle hours and pauses do not matter,
-// and time is in slots, so a change of the limit does not either.
+// pace is how fast the entries of each tier came to their turn lately. It counts only
+// while something waits and the engine is not paused, so idle hours and pauses do not
+// matter; and time is in slots, so a change of the limit does not either.
 type pace struct {
-	at     int64           // of the last reading of the clock
-	waited uint8           // a bit for each tier that waited until then
+	at     int64           // time of the last reading of the clock
+	waited uint8           // a bit for each tier that waited until at
 	off    bool            // the engine is paused
-	counts [Tiers]progress // since then
+	counts [Tiers]progress // since at
 	burst  int             // arrivals since the last start
 	tiers  [Tiers]window
 	all    window         // while anything waited
-	came   [Tiers]float64 // in that, entries that were queued
+	came   [Tiers]float64 // entries queued in the window all
 }
 
-// progress is what has happened to the queue of a tier.
+// progress counts what has happened to the queue of a tier.
 type progress struct{ started, arrived int32 }
 
-// window is what has happened lately while a tier had something waiting. After windowLen
+// window is what happened lately while a tier had something waiting. After windowLen
 // starts all of it counts half.
 type window struct {
 	time    float64 // in nanoseconds, times the limit
 	started float64 // entries of any tier that were started
-	passed  float64 // by how many the tier's last entry came nearer to its own, or fell back
+	passed  float64 // by how many starts the tier's last entry came nearer to its own, or fell back
 }
 
 const (
 	windowLen   = 512
-	windowBasis = 4  // fewer starts are no basis for an estimate
-	guessWeight = 32 // starts that tell as much of a tier as what is known of those above it
-	burstLen    = 4  // arrivals that count between two starts, besides one for each slot
+	windowBasis = 4  // starts; fewer are no basis for an estimate
+	guessWeight = 32 // starts that weigh as much as the guess from the tiers above
+	burstLen    = 4  // arrivals that count between two starts, in addition to one per slot
 )
 
-// basis reports whether an estimate can be based on it.
+// basis reports whether the window is a basis for an estimate.
 func (w *window) basis() bool { return w.started >= windowBasis && w.time > 0 }
 
-// add counts half of all that was before if that is much, and reports whether it did.
+// add adds to the window, halves it if it is full, and reports whether it has halved it.
 func (w *window) add(started int32, passed int32) (halved bool) {
 	w.started += float64(started)
 	w.passed += float64(passed)
@@ -46,17 +46,17 @@ func (w *window) add(started int32, passed int32) (halved bool) {
 	return true
 }
 
-// arrive counts an entry that is queued. Of a flood that comes at once, most are not counted:
-// it goes first while it waits, and says nothing of what will come.
+// arrive counts an entry that is queued. Most of a flood is not counted: it goes first
+// while it waits, but says nothing about later arrivals.
 func (p *pace) arrive(tier, limit int) {
 	if p.burst++; p.burst <= limit+burstLen {
 		p.counts[tier].arrived++
 	}
 }
 
-// start counts an entry that gets a slot. If that was free, because of a pause, a change of the
-// limit or a worker that had yet to come, it says nothing of how soon slots come free, nor
-// did the entry's arrival of how many wait for that.
+// start counts an entry that gets a slot. If the slot was free, because of a pause, a
+// change of the limit or a worker on its way, the start says nothing about how soon slots
+// come free, nor does the entry's arrival about how many entries wait.
 func (p *pace) start(tier int, free bool) {
 	p.burst = 0
 	if free {
@@ -66,8 +66,8 @@ func (p *pace) start(tier int, free bool) {
 	}
 }
 
-// read takes a reading of the clock into account. waits has a bit for each tier of which
-// something waits.
+// read records a reading of the clock, in nanoseconds. waits has a bit for each tier with
+// something waiting.
 func (p *pace) read(at int64, waits uint8, limit int) {
 	spent := float64(at-p.at) * float64(limit)
 	if p.off {
@@ -82,7 +82,7 @@ func (p *pace) read(at int64, waits uint8, limit int) {
 	p.at, p.waited, p.counts = at, waits, [Tiers]progress{}
 }
 
-// spend adds the time since the last reading to the windows of the tiers that wait.
+// spend adds the time since the last reading to the windows of the waiting tiers.
 func (p *pace) spend(time float64, waits uint8) {
 	for tier := range p.tiers {
 		if waits&(1<<tier) != 0 {
@@ -92,7 +92,7 @@ func (p *pace) spend(time float64, waits uint8) {
 	p.all.time += time
 }
 
-// count adds what has been counted to the windows of the tiers that waited when it happened.
+// count adds the counts to the windows of the tiers that waited meanwhile.
 func (p *pace) count() {
 	var started, above, came int32
 	for tier, c := range p.counts {
@@ -113,10 +113,10 @@ func (p *pace) count() {
 	}
 }
 
-// of returns the time from one start to the next while a tier waits, in nanoseconds times the
-// limit, and the share of the starts that bring the tier's last entry nearer to its own. The
-// time is 0 if there is no basis for it. Where little is known of the tier, the arrivals in those
-// above it while anything waits are a guess at its share.
+// of returns the time from one start to the next while a tier waits, in nanoseconds times
+// the limit, and the share of starts that bring the tier's last entry nearer to its own.
+// The time is 0 if there is no basis for it. If little is known about the tier, its share
+// is estimated from the arrivals in the tiers above while anything waits.
 func (p *pace) of(tier int) (every, share float64) {
 	w := &p.tiers[tier]
 	if !p.all.basis() {
@@ -133,8 +133,9 @@ func (p *pace) of(tier int) (every, share float64) {
 	return w.time / w.started, min((w.passed+guessWeight*share)/(w.started+guessWeight), 1)
 }
 
-// most is the most starts for each slot and nanosecond while some tier waited, 0 if there is no
-// basis for it. Where a tier is not at its cap, that is how often a slot comes free.
+// most returns the highest rate of starts, per slot and nanosecond, while some tier
+// waited, or 0 if there is no basis for it. For a tier below its cap, that is how often a
+// slot comes free.
 func (p *pace) most() (most float64) {
 	for i := range p.tiers {
 		if w := &p.tiers[i]; w.basis() {

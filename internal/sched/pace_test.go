@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A flood of a higher tier that comes at once is not taken for what always comes.
+// A flood of a higher tier that arrives at once does not count as the usual rate.
 func TestB6_PaceOfAFlood(t *testing.T) {
 	const low, high, limit = 2, 4, 4
 	var p pace
@@ -39,7 +39,8 @@ func TestB6_PaceOfAFlood(t *testing.T) {
 	}
 }
 
-// Starts on slots that were free are not counted: they say nothing of how soon slots come free.
+// Starts on slots that were free are not counted: they say nothing about how soon slots
+// come free.
 func TestB6_PaceAfterAChangeOfTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := New(Config{Limit: 1})

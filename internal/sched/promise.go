@@ -2,23 +2,23 @@ package sched
 
 import "context"
 
-// An outcome that is settled by hand is of no function, and of a call that is never submitted.
-// The caller that claims it settles it.
+// An outcome that is settled by hand belongs to a call without a function, which is never
+// submitted. The caller that claims the outcome settles it.
 
-// InitByHand prepares an outcome that is settled by hand. Nothing else is submitted to e.
+// InitByHand prepares an outcome that is settled by hand. Nothing is submitted to e.
 func (o *Outcome) InitByHand(e *Engine) {
 	o.Init(context.Background(), e)
 	o.task.status.Store(callByHand)
 }
 
-// ByHand reports whether it is settled by hand.
+// ByHand reports whether the outcome is settled by hand.
 func (o *Outcome) ByHand() bool { return o.task.status.Load()&callByHand != 0 }
 
-// Claim reports true to one caller, which then settles it.
+// Claim returns true to exactly one caller, which then settles the outcome.
 func (o *Outcome) Claim() bool { return o.task.status.Or(callClaimed)&callClaimed == 0 }
 
-// Settle publishes an outcome that the caller has claimed: err, or the value that the caller has stored
-// before.
+// Settle publishes an outcome that the caller has claimed: err, or the value that the
+// caller has stored if err is nil.
 func (o *Outcome) Settle(err error) {
 	const unwatched = callByHand | callClaimed
 	outcome := uint32(callSettled)
@@ -29,7 +29,7 @@ func (o *Outcome) Settle(err error) {
 	if o.task.status.CompareAndSwap(unwatched, unwatched|outcome) {
 		return
 	}
-	// In a goroutine of its own: a teardown may end it, and the caller goes on.
+	// A teardown may end the goroutine that settles, so it is not the caller's.
 	settled := make(chan struct{})
 	go func() {
 		defer close(settled)

@@ -7,28 +7,29 @@ import (
 	"github.com/stintgo/stint/internal/backlog"
 )
 
-// queue is what waits for slots, in the order of the policy. Entries with a key are in the
-// policy itself. All without one are items of the fifo of their tier, for which one entry
-// stands in the policy: see [backlog.Run].
+// queue is the work that waits for slots, in the order of the policy. Entries with a key
+// are in the policy itself. Work without a key is an item in the fifo of its tier, for
+// which one entry stands in the policy: see [backlog.Run].
 //
-// While all that waits is one fifo, what is next is its first item, and the policy is not
-// asked: starts are counted, and charged to it all at once before it is needed again.
+// While a single fifo is all that waits, its first item is next, and the policy is not
+// asked: starts are counted, and charged to the policy in one go before it is needed
+// again.
 type queue struct {
-	policy *backlog.Backlog[*entry] // use log, which brings it up to date
+	policy *backlog.Backlog[*entry] // access it by log, which brings it up to date
 	runs   [Tiers]run
-	alone  int // the tier of the only fifo, if there is nothing else and no cap matters; or -1
+	alone  int // the tier of the only fifo, if nothing else waits and no cap matters; else -1
 	spare  spares
 	clock  stamps
 	pace   pace
 	jobs   jobs
 }
 
-// run is the work of one tier that has no key.
+// run is the work of one tier without a key.
 type run struct {
 	fifo
 
-	started uint64              // items that the policy does not know to have started
-	run     backlog.Run[*entry] // stands for it in the policy; its value is nil
+	started uint64              // starts that the policy has not been charged for
+	run     backlog.Run[*entry] // the fifo's entry in the policy; its value is nil
 }
 
 // log returns the policy, brought up to date.
@@ -43,13 +44,13 @@ func (q *queue) log() *backlog.Backlog[*entry] {
 	return q.policy
 }
 
-// look looks whether the queue is one fifo alone, after what waits or a limit has changed.
+// look updates alone after a change of what waits or of a limit.
 func (q *queue) look() { q.alone = q.log().Alone() }
 
 // empty reports whether nothing waits.
 func (q *queue) empty() bool { return q.alone < 0 && q.policy.Empty() }
 
-// simple returns the fifo that is alone, if its first item is one slot's work; else nil.
+// simple returns the only fifo if its first item needs one slot, else nil.
 func (q *queue) simple() *run {
 	if q.alone < 0 {
 		return nil
@@ -75,27 +76,27 @@ func (q *queue) may(running int) bool {
 	return ok
 }
 
-// piece is a piece of work that is next.
+// piece is a piece of work in the queue.
 type piece struct {
-	it     *item  // in the fifo of its tier, if it has no key,
-	place  uint64 // and where there
-	x      *entry // nil for an item alone
+	it     *item  // in the fifo of its tier; nil with a key
+	place  uint64 // of the item in the fifo
+	x      *entry // nil for an item without an entry
 	tier   int8
 	weight int32
 }
 
-// isJob reports whether it is run by a worker.
+// isJob reports whether a worker runs it.
 func (p *piece) isJob() bool { return p.x == nil || p.x.job != nil }
 
 func (p *piece) left() bool { return p.x != nil && p.x.left() }
 
-// entry is that of an item, nil if it is alone.
+// entry returns the entry of an item, nil if it has none.
 func (it *item) entry() *entry {
 	x, _ := it.job.(*entry)
 	return x
 }
 
-// weight is the number of slots that an item needs.
+// weight returns the number of slots that an item needs.
 func (it *item) weight() int {
 	if x := it.entry(); x != nil {
 		return int(x.Weight)
@@ -103,7 +104,7 @@ func (it *item) weight() int {
 	return 1
 }
 
-// asJob is an item that is alone, as a job to run.
+// asJob returns an item without an entry as a job to run.
 func (it *item) asJob() job {
 	j := job{Job: it.job}
 	if it.cancellation != nil {
@@ -112,7 +113,7 @@ func (it *item) asJob() job {
 	return j
 }
 
-// waiting has a bit for each tier of which something waits for a slot.
+// waiting returns a bit for each tier with something that waits for a slot.
 func (q *queue) waiting() uint8 {
 	if q.alone >= 0 {
 		return 1 << q.alone
@@ -127,7 +128,8 @@ func (q *queue) read() int64 {
 	return at
 }
 
-// arrives returns the stamp of an arrival that is about to be queued: exact if nothing waits.
+// arrives returns the stamp of an arrival that is about to be queued: exact if nothing
+// waits.
 func (q *queue) arrives(tier int) int64 {
 	q.clock.last++
 	if q.clock.arrivals.due() || q.empty() {
@@ -137,7 +139,7 @@ func (q *queue) arrives(tier int) int64 {
 	return q.clock.last
 }
 
-// finishes returns the time, for a slot that is given back or a function that begins.
+// finishes returns the time of a release or of a function's start.
 func (q *queue) finishes() int64 {
 	if q.clock.finishes.due() {
 		return q.read()
@@ -156,7 +158,7 @@ func (q *queue) put(it item, tier, weight int) (place uint64) {
 	return place
 }
 
-// push queues an entry, and has w take it out when its context ends.
+// push queues an entry, which w removes when its context ends.
 func (q *queue) push(x *entry, w *cancellation) {
 	x.waits = true
 	if x.Key != "" {
@@ -198,7 +200,7 @@ func (r *run) piece(tier int, place uint64) piece {
 	return piece{it: it, place: place, tier: int8(tier), weight: 1}
 }
 
-// start takes out a piece that peek has returned: it runs now.
+// start removes a piece that peek has returned: it runs now.
 func (q *queue) start(p piece) {
 	if p.x != nil {
 		p.x.waits = false
@@ -227,8 +229,8 @@ func (q *queue) start(p piece) {
 	q.look()
 }
 
-// shift is start for the first item of the fifo that is alone, if it is not the last and
-// has no entry.
+// shift is start for the first item of the only fifo, if it is not the last and has no
+// entry.
 func (q *queue) shift(r *run) job {
 	it := r.first()
 	j := it.asJob()
@@ -238,7 +240,7 @@ func (q *queue) shift(r *run) job {
 	return j
 }
 
-// entered returns the piece that an entry which waits is.
+// entered returns the piece of a waiting entry.
 func (q *queue) entered(x *entry) piece {
 	if x.Key == "" {
 		return q.runs[x.Tier].piece(int(x.Tier), x.place)
@@ -246,7 +248,7 @@ func (q *queue) entered(x *entry) piece {
 	return piece{x: x, tier: x.Tier, weight: x.Weight}
 }
 
-// remove takes out a piece that does not start.
+// remove removes a piece that does not start.
 func (q *queue) remove(p piece) {
 	if p.x != nil {
 		p.x.waits = false
@@ -302,7 +304,7 @@ func (q *queue) all() []piece {
 
 func byArrival(a, b piece) int { return cmp.Compare(a.since(), b.since()) }
 
-// since is when a piece has arrived.
+// since returns when a piece arrived, or was moved to its tier.
 func (p *piece) since() int64 {
 	if p.it != nil {
 		return p.it.since
@@ -310,11 +312,11 @@ func (p *piece) since() int64 {
 	return p.x.since
 }
 
-// behind reports whether an arrival is put behind others like it, so that it cannot start now, and
-// nothing else may start than before.
+// behind reports whether an arrival is queued behind others like it. Then it cannot start
+// now, and nothing else may start because of it.
 func (q *queue) behind(a Ask) bool { return a.Key == "" && q.runs[a.Tier].n > 0 }
 
-// pieceAt returns the first item of a run at or behind a place, if it has arrived by last.
+// pieceAt returns the first item of a run at or behind a place, if it arrived by last.
 func (q *queue) pieceAt(stand *node, at uint64, last int64) (p backlog.Piece[int64], ok bool) {
 	r := &q.runs[stand.Tier()]
 	place, ok := r.next(at)

@@ -1,4 +1,4 @@
-package sched //nolint:testpackage // the queue and when it tells the policy of starts cannot be seen from outside
+package sched //nolint:testpackage // the queue, and when it charges starts to the policy, cannot be seen from outside
 
 import (
 	"math/rand/v2"
@@ -9,11 +9,11 @@ import (
 	"github.com/stintgo/stint/internal/seeded"
 )
 
-// aloneEntry is an entry of both queues: in the first it is tested, in the second the policy is
-// up to date after each step.
+// aloneEntry is an entry of both queues: the first is under test, and in the second the
+// policy is up to date after each step.
 type aloneEntry [2]*entry
 
-// aloneWorld is two queues that do the same in lock-step.
+// aloneWorld is two queues that perform the same operations in lock-step.
 type aloneWorld struct {
 	t       *testing.T
 	rnd     *rand.Rand
@@ -25,9 +25,9 @@ type aloneWorld struct {
 	tiers   int // tiers in use
 	keys    int // keys in use
 	limit   int
-	pushes  int // of ten steps
-	plain   int // arrivals for each that has a key, about
-	skipped int // times that the first queue had starts of which the policy did not know
+	pushes  int // in ten steps
+	plain   int // arrivals without a key per arrival with one, approximately
+	skipped int // how often the first queue had starts not charged to its policy
 }
 
 func newAloneWorld(t *testing.T, rnd *rand.Rand) *aloneWorld {
@@ -46,7 +46,8 @@ func newAloneWorld(t *testing.T, rnd *rand.Rand) *aloneWorld {
 	return w
 }
 
-// upToDate brings the policy of the second queue up to date, and has it asked at the next step.
+// upToDate charges all starts to the policy of the second queue, and makes the next step
+// ask it.
 func (w *aloneWorld) upToDate() {
 	w.queues[1].log()
 	w.queues[1].alone = -1
@@ -55,7 +56,7 @@ func (w *aloneWorld) upToDate() {
 	}
 }
 
-// each does the same to both queues.
+// each performs an operation on both queues.
 func (w *aloneWorld) each(do func(i int, q *queue)) {
 	for i, q := range w.queues {
 		do(i, q)
@@ -89,7 +90,7 @@ func (w *aloneWorld) remove() {
 	w.waiting = slices.Delete(w.waiting, at, at+1)
 }
 
-// move gives an entry another tier.
+// move moves an entry to another tier.
 func (w *aloneWorld) move() {
 	p, to := w.waiting[w.rnd.IntN(len(w.waiting))], w.rnd.IntN(w.tiers)
 	if int(p[0].Tier) == to {
@@ -99,7 +100,7 @@ func (w *aloneWorld) move() {
 	w.arrived++
 }
 
-// end ends what runs.
+// end ends running work.
 func (w *aloneWorld) end() {
 	at := w.rnd.IntN(len(w.running))
 	a := w.running[at]
@@ -113,7 +114,7 @@ func (w *aloneWorld) end() {
 	w.running = slices.Delete(w.running, at, at+1)
 }
 
-// start starts what is next, if it may.
+// start starts the next piece, if it may start.
 func (w *aloneWorld) start() {
 	var next [2]piece
 	var ok [2]bool
@@ -148,8 +149,8 @@ func (w *aloneWorld) why() {
 	}
 }
 
-// While one fifo is alone, the queue does not tell the policy of starts. It decides as a queue
-// that tells it at once.
+// While one fifo is alone, the queue does not charge starts to the policy. Its decisions are the
+// same as those of a queue that charges them at once.
 func TestModel_QueueOfOneFIFOMatchesThePolicy(t *testing.T) {
 	const plays, steps = 1500, 200
 	seed, skipped := seeded.Seed(t), 0

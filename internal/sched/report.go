@@ -19,7 +19,7 @@ type Stats struct {
 	Closed   bool
 }
 
-// Stats returns the present state. also is called at the same moment, with the lock held.
+// Stats returns the present state. It calls also at the same moment, with the lock held.
 func (e *Engine) Stats(also func()) Stats {
 	e.lock()
 	defer e.unlock()
@@ -42,12 +42,12 @@ func (e *Engine) Stats(also func()) Stats {
 type Present struct {
 	Running  int
 	Pause    *Pause
-	Forecast Forecast // of what waits; not set for an arrival
-	Holders  []Holder // what has slots, if that is kept, the one that has had them longest first
-	Reserved bool     // a function that has lent several slots gets those that come free
+	Forecast Forecast // for waiting work; not set for an arrival
+	Holders  []Holder // the work that has slots, the longest holder first, if the engine keeps it
+	Reserved bool     // slots that come free go to a function that waits to resume several
 }
 
-// present returns what is so now. The lock is held.
+// present returns the present state. The lock is held.
 func (e *Engine) present() Present {
 	return Present{
 		Running: e.gate.running(), Pause: e.paused, Holders: e.holders.list(), Reserved: e.suspended.reserves(),
@@ -59,7 +59,7 @@ type Wait struct {
 	Tier  int
 	Since time.Time
 	Why   backlog.Reasons
-	Full  int // entries that fill a bounded queue, where a submitter waits for room; else 0
+	Full  int // entries in the bounded queue that blocks the submitter; else 0
 }
 
 // WhyNot is why an arrival would not start now.
@@ -67,12 +67,12 @@ type WhyNot struct {
 	Present
 
 	Closed bool
-	Starts bool            // it would
-	Why    backlog.Reasons // if not
-	Full   int             // entries that fill a bounded queue, if they do; else 0
+	Starts bool            // it would start
+	Why    backlog.Reasons // set if it would not
+	Full   int             // entries in a bounded queue that is full; else 0
 }
 
-// Why says what would keep an arrival from starting now. also is called at the same
+// Why returns what would keep an arrival from starting now. It calls also at the same
 // moment, with the lock held.
 func (e *Engine) Why(a Ask, also func()) (w WhyNot) {
 	e.lock()
@@ -90,9 +90,9 @@ func (e *Engine) Why(a Ask, also func()) (w WhyNot) {
 	return w
 }
 
-// Waiting calls each for all that waits, in the order of arrival, and then for the submitters
-// that wait for room. n is how many wait about. It copies what waits in pieces: see
-// [backlog.Scan].
+// Waiting calls each for all that waits, in the order of arrival, and then for the
+// blocked submitters. n is approximately how many wait. It copies what waits in pieces:
+// see [backlog.Scan].
 func (e *Engine) Waiting(also func(), each func(n int, p *Present, w *Wait)) {
 	e.lock()
 	e.startWaiting()
@@ -130,8 +130,8 @@ func (e *Engine) Waiting(also func(), each func(n int, p *Present, w *Wait)) {
 	}
 }
 
-// Why explains the wait of a function that is queued. also is called at the same
-// moment, with the lock held.
+// Why explains the wait of a queued function. It calls also at the same moment, with the
+// lock held.
 func (c *Call) Why(also func()) (p Present, w Wait, waits bool) {
 	e := c.Engine()
 	e.lock()

@@ -1,4 +1,4 @@
-package sched //nolint:testpackage // what happens between two pieces of a scan is up to the lock
+package sched //nolint:testpackage // only the lock lets a test act between two pieces of a scan
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"github.com/stintgo/stint/internal/backlog"
 )
 
-// pausing is the lock of an engine that calls pause each time that it is given up.
+// pausing is the lock of an engine that calls pause after each unlock.
 type pausing struct {
 	engineLock
 
@@ -22,8 +22,9 @@ func (p pausing) Unlock() {
 	p.pause()
 }
 
-// Entries may leave, and be used again, between two pieces of a scan, which looks afterwards
-// whether they are still there. The race detector sees it if they are changed without the lock.
+// Entries may leave, and be reused, between two pieces of a scan, which then checks
+// whether they are still there. The race detector reports a change of them without the
+// lock.
 func TestB6_EntriesLeaveDuringAScan(t *testing.T) {
 	take := func(ctx context.Context, e *Engine, a Ask) error {
 		p, err := e.Take(ctx, a)

@@ -8,8 +8,8 @@ import (
 	"github.com/stintgo/stint/internal/backlog"
 )
 
-// Slots is where slots come from when they are shared with other processes or hosts. The
-// root package's interface of that name has the contract.
+// Slots is a source of slots that are shared with other processes or hosts. The interface
+// of the same name in the root package has the contract.
 type Slots interface {
 	Bind(notify func(), lost func(grant uint64, cause error))
 	TryAcquire(tier int) (grant uint64, err error)
@@ -17,21 +17,21 @@ type Slots interface {
 	Want(tier, waiting int)
 }
 
-// Sleeper is what Slots may be as well; the root package has the contract.
+// Sleeper is an optional interface of Slots; the root package has the contract.
 type Sleeper interface {
 	Expect()
 	Sleep(ready func() bool)
 	Rouse()
 }
 
-// sharing is what an engine keeps of slots that are shared. With them every call takes the
-// engine's lock, so the gate does not change while it is held.
+// sharing is an engine's state for shared slots. With them every call takes the engine's
+// lock, so the gate does not change while it is held.
 type sharing struct {
 	e       *Engine
-	slots   Slots   // nil if the slots are the engine's own
-	sleeper Sleeper // the slots, if they are one
-	tier    int     // that is wanted,
-	waiting int     // by so many
+	slots   Slots   // nil if slots are not shared
+	sleeper Sleeper // the slots, if they implement it; else nil
+	tier    int     // passed to the last Want
+	waiting int     // passed to the last Want
 }
 
 func (s *sharing) bindTo(e *Engine) {
@@ -53,8 +53,8 @@ func (s *sharing) obtain(x *entry) (err error) {
 	return err
 }
 
-// take takes a shared slot at once, for [Engine.Take], if nothing waits here: that needs no
-// goroutine that can wait. It returns nil if it has not.
+// take takes a shared slot for [Engine.Take] if nothing waits here: that needs no waiting
+// goroutine. It returns nil if it has taken none.
 func (s *sharing) take(a Ask) *entry {
 	e := s.e
 	e.lock()
@@ -72,9 +72,8 @@ func (s *sharing) take(a Ask) *entry {
 	return x
 }
 
-// expect has the goroutine of x, which is about to be queued, sleep in the shared
-// slots if nothing else of this engine can have them wake it: nothing waits or runs
-// here, so the slot comes from elsewhere.
+// expect makes the goroutine of x, which is about to be queued, sleep in the shared slots
+// if nothing waits or runs in this engine: then only another process can free its slot.
 func (s *sharing) expect(x *entry) {
 	if s.sleeper != nil && s.e.gate.running() == 0 && s.e.nothingWaits() {
 		x.sleeps = true
@@ -82,9 +81,9 @@ func (s *sharing) expect(x *entry) {
 	}
 }
 
-// sleep waits in the shared slots, after expect, until x is granted or
-// refused, or the slots can do without. If ctx ends first, it withdraws x: canceled. A
-// context that is watched has x refused instead.
+// sleep waits in the shared slots, after expect, until x is granted or refused, or the
+// slots no longer need the goroutine. If ctx ends first, it withdraws x and returns true.
+// If the context has a registered cancellation, that refuses x instead.
 func (s *sharing) sleep(ctx context.Context, x *entry, registered bool) (canceled bool) {
 	if !registered && ctx.Done() != nil {
 		stop := context.AfterFunc(ctx, s.sleeper.Rouse)
@@ -97,8 +96,8 @@ func (s *sharing) sleep(ctx context.Context, x *entry, registered bool) (cancele
 	return canceled
 }
 
-// regain gets a shared slot for a task that wants its own back. If none can be
-// had, it goes on with a lost one.
+// regain gets a shared slot for a function that waits to resume. After an error other
+// than ErrNoSlot the function resumes with a lost slot.
 func (s *sharing) regain(x *entry) bool {
 	err := s.obtain(x)
 	if errors.Is(err, ErrNoSlot) {
@@ -108,8 +107,8 @@ func (s *sharing) regain(x *entry) bool {
 	return true
 }
 
-// give releases the shared slot of x, unless it was lost.
-func (s *sharing) give(x *entry) {
+// release releases the shared slot of x, unless it was lost.
+func (s *sharing) release(x *entry) {
 	if !x.lost {
 		s.want(s.e.gate.running() - 1)
 		s.slots.Release(x.grant)
@@ -117,7 +116,7 @@ func (s *sharing) give(x *entry) {
 	x.grant, x.lost = 0, false
 }
 
-// bind says whose work runs on the grant of x.
+// bind records that t runs on the grant of x.
 func (s *sharing) bind(x *entry, t *Task) {
 	s.e.lock()
 	x.task = t
@@ -128,8 +127,8 @@ func (s *sharing) bind(x *entry, t *Task) {
 	}
 }
 
-// lose ends the work that runs on a grant that was taken away. A caller that has a permit
-// for it cannot be reached.
+// lose cancels the work that runs on a grant that was taken away. The holder of a permit
+// cannot be notified.
 func (s *sharing) lose(grant uint64, cause error) {
 	s.e.lock()
 	var t *Task
@@ -143,8 +142,8 @@ func (s *sharing) lose(grant uint64, cause error) {
 	}
 }
 
-// want announces what waits for a slot, if that has changed. It is called before a
-// slot goes back, for what could start then, and once it is known what has started.
+// want reports to the slots what waits for one, if that has changed. It is called before
+// a slot is released, with what could start on it, and after work has started.
 func (s *sharing) want(running int) {
 	e := s.e
 	if e.queue.empty() && !e.suspended.wanted() && s.waiting == 0 {
@@ -174,10 +173,10 @@ func (s *sharing) want(running int) {
 	}
 }
 
-// startable returns the tier that a slot would be spent on, or -1. If that is none
-// because of limits of our own, it is the tier for one of our own that comes back:
-// then nothing can start on another's slot, so the tier is no advantage, and ours
-// does not go round by another process for the next task.
+// startable returns the highest tier that a slot could start, or -1. If the engine's own
+// limits allow none, it is the tier that could start on a slot that this engine releases:
+// nothing can start on another's slot then, so the tier gains nothing by it, and a
+// released slot does not make a detour by another process.
 func startable(log *backlog.Backlog[*entry], running int) (tier int) {
 	tier = log.Highest(running)
 	if tier < 0 && running > 0 {

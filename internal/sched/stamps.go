@@ -2,17 +2,17 @@ package sched
 
 import "time"
 
-// now is the package's only look at the time of day.
+// now is the only place where the package reads the time of day.
 func now() time.Time { return time.Now() } //nolint:forbidigo // the clock itself
 
-// stamps tells when entries arrive and start, without reading the clock for each of many that
-// come fast: that costs as much as queueing. Each stamp is larger than the one before, so that
-// they tell the order of arrival too.
+// stamps are the times at which entries arrive and start. The clock is not read for each
+// of many in quick succession: that would cost as much as queueing. Each stamp is larger
+// than the one before, so stamps also give the order of arrival.
 type stamps struct {
 	born     time.Time
 	last     int64   // the last stamp, in nanoseconds since born
-	arrivals sampler // have the clock read, and
-	finishes sampler // so do these
+	arrivals sampler // decide for which arrivals the clock is read
+	finishes sampler // decide for which finishes the clock is read
 }
 
 // read reads the clock.
@@ -24,18 +24,18 @@ func (s *stamps) read() int64 {
 	return at
 }
 
-// age is the time since the engine was made, in nanoseconds.
+// age returns the time since the engine was made, in nanoseconds.
 func (s *stamps) age() int64 { return int64(now().Sub(s.born)) }
 
-// time is that of a stamp.
+// time converts a stamp to a time.
 func (s *stamps) time(stamp int64) time.Time { return s.born.Add(time.Duration(stamp)) }
 
-// sampler decides for which events of one kind the clock is read: for each, unless they come
-// faster than one in fastEvery for some time, and then for every 16th.
+// sampler decides for which events of one kind the clock is read: for each, unless they
+// have come faster than one in fastEvery for some time, and then for every 16th.
 type sampler struct {
-	at     int64 // the last event that had the clock read, and
-	events int32 // those since
-	fast   int32 // readings in a row between which they came fast
+	at     int64 // time of the last reading
+	events int32 // since the last reading
+	fast   int32 // consecutive readings between which events came fast
 }
 
 const (
@@ -44,7 +44,7 @@ const (
 	readEvery = 16
 )
 
-// due counts an event, and reports whether the clock is to be read for it.
+// due counts an event, and reports whether the clock has to be read for it.
 func (s *sampler) due() bool {
 	s.events++
 	return s.exact() || s.events >= readEvery
@@ -53,7 +53,7 @@ func (s *sampler) due() bool {
 // exact reports whether the clock is read for each event.
 func (s *sampler) exact() bool { return s.fast < fastRow }
 
-// noticed takes a reading of the clock into account, whatever it was for.
+// noticed records a reading of the clock, whatever its purpose.
 func (s *sampler) noticed(at int64) {
 	switch {
 	case at-s.at >= fastEvery*int64(max(s.events, 1)):

@@ -2,8 +2,8 @@ package sched //nolint:testpackage // the readings of the clock cannot be seen f
 
 import "testing"
 
-// The clock is read for each event that comes slowly, and for one in 16 of those that come fast. A
-// reading for another reason, too, ends a time of fast events.
+// The clock is read for each event if they come slowly, and for one in 16 if they come fast. A
+// reading for another reason also ends a run of fast events.
 func TestB6_ReadingsOfTheClock(t *testing.T) {
 	var s sampler
 	at := int64(0)

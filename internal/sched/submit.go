@@ -7,10 +7,10 @@ type arrival struct {
 	Ask
 
 	job          Job
-	group        *Group        // that it is a function of, if it is one
-	cancellation *cancellation // of its context
-	continues    bool          // the work of another job
-	caller       *Hold         // of the function that submits it; known only if the engine has been closed
+	group        *Group        // of a function of a group, else nil
+	cancellation *cancellation // of its context, or nil
+	continues    bool          // it continues another job
+	caller       *Hold         // of the function that submits it; set only if the engine has been closed
 }
 
 // submit queues a job, or starts it at once in a goroutine of its own. It blocks only
@@ -18,19 +18,20 @@ type arrival struct {
 func (e *Engine) submit(ctx context.Context, a arrival) error {
 	e.lock()
 	if e.follows(a.Ask) {
-		a.line(e)
+		a.enqueueItem(e)
 		e.unlock()
 		return nil
 	}
 	return e.submitAndUnlock(ctx, a)
 }
 
-// follows reports whether a job has only to be queued, as it is behind others like it.
+// follows reports whether a job only needs to be queued, because it is behind others like
+// it.
 func (e *Engine) follows(a Ask) bool {
 	return e.items && a.plain() && e.queue.runs[a.Tier].n > 0 && !e.closed
 }
 
-// submitAndUnlock is submit for a caller that has the lock.
+// submitAndUnlock is submit for a caller that holds the lock.
 func (e *Engine) submitAndUnlock(ctx context.Context, a arrival) error {
 	e.makeWay()
 	if err := e.refuses(int(a.Weight), a.caller.runs()); err != nil {
@@ -61,20 +62,20 @@ func (e *Engine) submitAndUnlock(ctx context.Context, a arrival) error {
 	return nil
 }
 
-// try starts a job if that needs no waiting, in a goroutine of its own. Otherwise it is as if the job
-// had not come. The lock is held; if it reports true, it has been given up.
+// try starts a job in a goroutine of its own if it can start at once; otherwise it leaves
+// no trace. The lock is held; if try returns true, it has released it.
 func (a *arrival) try(e *Engine) bool {
 	e.startWaiting()
 	return e.refuses(int(a.Weight), false) == nil && a.start(e)
 }
 
-// startWaiting starts the jobs that wait only for a worker to be on its way: see mayStart.
+// startWaiting starts the jobs that only wait for a worker to arrive: see mayStart.
 func (e *Engine) startWaiting() {
 	if !e.waking.Load() || e.nothingWaits() {
 		return
 	}
 	for {
-		var w worker // takes a job, for a goroutine to be started for it
+		var w worker // takes a job, for which a goroutine is started
 		e.volunteer = &w
 		e.dispatch(0, false)
 		e.volunteer = nil
@@ -85,8 +86,8 @@ func (e *Engine) startWaiting() {
 	}
 }
 
-// start starts a job that nothing waits before, in a goroutine of its own.
-// If it does, it gives up the lock.
+// start starts a job in a goroutine of its own if nothing that waits goes first. If it
+// does, it releases the lock.
 func (a *arrival) start(e *Engine) bool {
 	if e.cfg.Slots == nil && !e.admits(a.Ask, e.gate.running()) {
 		return false
@@ -108,7 +109,7 @@ func (a *arrival) start(e *Engine) bool {
 	return true
 }
 
-// needsEntry reports whether a job is more than one slot and its turn.
+// needsEntry reports whether work needs an entry of its own.
 func (c *core) needsEntry(a Ask) bool { return !a.plain() || c.tracks }
 
 func (a *arrival) entry(e *Engine) *entry {
@@ -117,8 +118,8 @@ func (a *arrival) entry(e *Engine) *entry {
 	return x
 }
 
-// enqueue queues a job, which its watch takes out again. It reports false if the job is behind
-// others like it, so that nothing else may start than before.
+// enqueue queues a job. It returns false if the job is behind others like it, so that
+// nothing else may start because of it.
 func (a *arrival) enqueue(e *Engine) (changed bool) {
 	if e.needsEntry(a.Ask) {
 		x := a.entry(e)
@@ -127,12 +128,12 @@ func (a *arrival) enqueue(e *Engine) (changed bool) {
 		return true
 	}
 	behind := e.queue.behind(a.Ask)
-	a.line(e)
+	a.enqueueItem(e)
 	return !behind || e.full()
 }
 
-// line queues a job that is an item alone.
-func (a *arrival) line(e *Engine) {
+// enqueueItem queues a job as an item without an entry.
+func (a *arrival) enqueueItem(e *Engine) {
 	tier, since := int(a.Tier), e.queue.arrives(int(a.Tier))
 	at := e.queue.put(item{a.job, a.cancellation, since}, tier, 1)
 	place(a.job, &e.plain, uint64(tier)<<tierShift|at)
@@ -140,10 +141,10 @@ func (a *arrival) line(e *Engine) {
 	a.cancellation.addItem(tier, at)
 }
 
-// tierShift is where the tier of an item is in the place that its call keeps.
+// tierShift is the position of the tier in the place that a call keeps for its item.
 const tierShift = 60
 
-// place notes for a call where it is, before it is queued or runs.
+// place records the entry and place of a call, before it is queued or runs.
 func place(job Job, x *entry, at uint64) {
 	if c := job.call(); c != nil {
 		c.task.x, c.place = x, at

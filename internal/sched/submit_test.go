@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 )
 
-// submitted submits a job in a goroutine, which notes in order when it runs.
+// submitted submits a job in a goroutine. The job appends no to order when it runs.
 func submitted(t *testing.T, e *Engine, tier int8, no int, order *[]int) *function {
 	t.Helper()
 	job := &function{fn: func(context.Context) { *order = append(*order, no) }}
@@ -18,8 +18,8 @@ func submitted(t *testing.T, e *Engine, tier int8, no int, order *[]int) *functi
 	return job
 }
 
-// A slot that is free for a job which waits for its worker is not taken by a job of a
-// lower tier that arrives meanwhile.
+// A slot that is free for a job waiting for its worker is not taken by an arriving job of
+// a lower tier.
 func TestB2_ArrivalDoesNotPassAJobThatWaitsForItsWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := New(Config{Limit: 1})
@@ -63,7 +63,8 @@ func TestA8_ArrivalDoesNotPassBlockedSubmitters(t *testing.T) {
 	})
 }
 
-// What has arrived since a scan began is not copied: arrivals could keep the scan going.
+// A scan does not copy what has arrived since it began: arrivals could keep it from
+// ending.
 func TestScan_ArrivalsOfARunAreLeftOut(t *testing.T) {
 	e := New(Config{Limit: 1})
 	q := &e.queue
@@ -77,15 +78,15 @@ func TestScan_ArrivalsOfARunAreLeftOut(t *testing.T) {
 	}
 }
 
-// A slot that has been left for the lock's holder is not given back once more: the second
-// release panics in its own goroutine, with the lock held.
+// A release that was deferred to the lock's holder counts: the second release of the slot
+// panics in its own goroutine, also while the lock is held.
 func TestB4_SecondReleaseOfOneSlotPanicsThoughTheLockIsHeld(t *testing.T) {
 	e := New(Config{Limit: 2})
 	permit := mustTake(t, e, Ask{Weight: 1, Tier: 3})
 	again := permit
 	e.Pause("so that a release takes the lock")
 	e.lock()
-	permit.Release() // is left
+	permit.Release() // is deferred
 	panicked := make(chan bool)
 	go func() {
 		defer func() { panicked <- recover() != nil }()

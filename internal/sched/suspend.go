@@ -7,19 +7,19 @@ import (
 
 // Hold is a running function's hold on its slots.
 //
-// A function that waits for other work lends its slots: under a limit of 1 that work
-// could never start otherwise. The first goroutine of the function that waits lends; the
-// last one that goes on takes slots again, in front of everything that is queued. In
-// between, the function as a whole has none. A call on a slot of another engine keeps the slots
-// of its caller, and what waits within it lends both; they are taken back in the order of
-// the calls. So as long as calls on several engines are nested in one order, no circle of
-// functions waits for each other's slots.
+// A function that waits for other work suspends its slots: under a limit of 1 that work
+// could never start otherwise. The first goroutine of the function that waits suspends
+// them; the last one that continues resumes them, ahead of everything that is queued. In
+// between, the function as a whole has none. A call on a slot of another engine keeps the
+// slots of its caller, and a wait within it suspends both; they are resumed in the order
+// of the calls. So as long as calls on several engines are nested in one order, no cycle
+// of functions waits for each other's slots.
 type Hold struct {
-	x *entry // that has the slots; written with the engine's lock held once others can see it
+	x *entry // the entry with the slots; written with the engine's lock held once it is shared
 
-	// state is taskHolding, or the number of goroutines that wait within the
-	// function, which have lent its slots, or taskEnded. It changes with the engine's
-	// lock held, but for the step from taskHolding to taskEnded.
+	// state is taskHolding, or the number of waiting goroutines of the function, which
+	// has suspended its slots, or taskEnded. It changes with the engine's lock held,
+	// except for the step from taskHolding to taskEnded.
 	state  atomic.Int32
 	status atomic.Uint32 // of the call that the task is part of
 }
@@ -29,35 +29,36 @@ const (
 	taskHolding = 0
 )
 
-// holdKey is what a context is asked for the innermost function that it runs within, a holder.
+// holdKey is the context key of the innermost function that a context runs in, a holder.
 type holdKey struct{}
 
 // holder is the context of a function that runs on slots.
 type holder interface {
 	hold() *Hold
 	engine() *Engine
-	outer() holder // the function that has called this one and waits for it, nil if there is none
+	outer() holder // the calling function, which waits for this one; nil if there is none
 }
 
 func (j *groupJob) hold() *Hold     { return &j.Hold }
 func (j *groupJob) engine() *Engine { return j.g.e }
 func (j *groupJob) outer() holder   { return nil }
 
-// innermost returns the function that ctx runs within, nil if it runs on no slot.
+// innermost returns the innermost function that ctx runs in, nil if it runs on no slot.
 func innermost(ctx context.Context) holder {
 	h, _ := ctx.Value(holdKey{}).(holder)
 	return h
 }
 
-// Suspended is what a function has lent while it waits: nothing, if it is the zero value.
+// Suspended is the slots that a function has suspended while it waits. The zero value is
+// none.
 type Suspended struct {
 	e     *Engine
 	h     *Hold
-	outer *Suspended // by the functions that have called this one
+	outer *Suspended // slots of the calling functions
 }
 
-// Lend gives up the slots of the function that ctx runs within, and of those that have
-// called it, for as long as it waits.
+// Suspend releases the slots of the function that ctx runs in, and of its callers, for as
+// long as it waits.
 func Suspend(ctx context.Context) Suspended {
 	f := innermost(ctx)
 	if f == nil {
@@ -66,8 +67,8 @@ func Suspend(ctx context.Context) Suspended {
 	return suspend(f, nil)
 }
 
-// lend is Lend for the functions from f to the one that is called by that which stop is of. What
-// outlives its function lends nothing.
+// suspend is Suspend for the functions from f outwards up to, and without, the one with
+// the hold stop. For a function that has ended it does nothing.
 func suspend(f holder, stop *Hold) (l Suspended) {
 	e, h := f.engine(), f.hold()
 	if h.state.Load() == taskEnded {
@@ -90,8 +91,8 @@ func suspend(f holder, stop *Hold) (l Suspended) {
 	return l
 }
 
-// lend counts one more goroutine of h that waits. first says that h's
-// slot is free now; not ok, that h has ended and has no slot. The engine's lock is held.
+// suspend counts one more waiting goroutine of h. first says that h's slot is free now;
+// ok is false if h has ended and has no slot. The engine's lock is held.
 func (h *Hold) suspend() (first, ok bool) {
 	for {
 		waits := h.state.Load()
@@ -107,7 +108,7 @@ func (h *Hold) suspend() (first, ok bool) {
 	}
 }
 
-// Resume ends what Lend began: the last goroutine of the function that waited gets its
+// Resume ends what Suspend began: the last waiting goroutine of the function gets its
 // slots again, and waits until it has them.
 func (l Suspended) Resume() {
 	if l.outer != nil {
@@ -124,8 +125,8 @@ func (l Suspended) Resume() {
 	l.h.resume(0)
 }
 
-// lastToReturn counts one goroutine of h less that waits, and reports whether h
-// now wants its slot back. If so, h counts as lent until it has it.
+// lastToReturn counts one waiting goroutine of h less, and reports whether h now needs
+// its slots. If so, h counts as suspended until it has them.
 func (h *Hold) lastToReturn() bool {
 	waits := h.state.Load()
 	if waits > 1 {
@@ -134,8 +135,8 @@ func (h *Hold) lastToReturn() bool {
 	return waits == 1
 }
 
-// reclaim gets h its slots, first of all those that want some, out of freed
-// ones if there are such. It is called with the lock held and returns without.
+// resume gets h its slots, before those that begin to resume later, out of the freed ones
+// if there are any. It is called with the lock held and returns without it.
 func (h *Hold) resume(freed int) {
 	e := h.x.e
 	x := e.waiter(h.x.Ask)
@@ -161,8 +162,8 @@ func (h *Hold) runs() bool {
 	return h != nil && h.state.Load() != taskEnded && h.x != &h.x.e.gone
 }
 
-// returned marks h as holding slots again, those of x. If h has ended since,
-// or another goroutine of it has begun to wait, it has no use for them.
+// returned marks h as holding slots again, those of x. If h has ended since, or another
+// goroutine of it has begun to wait, it releases them.
 func (h *Hold) returned(x *entry) {
 	e := x.e
 	waits := h.state.Load()
@@ -181,15 +182,15 @@ func (h *Hold) returned(x *entry) {
 	e.release(int(x.Weight))
 }
 
-// takeNested gets slots of e for a function that is called within another, which has the hold h
-// on slots of e. Those are handed straight down, if they suffice, the key allows it and they are
-// not shared; otherwise they go to what is next, and the call waits like any other. Then the
-// functions between the two lend theirs, from caller on.
-func (e *Engine) takeNested(ctx context.Context, a Ask, h *Hold, caller holder) (x *entry, parent Suspended, err error) {
+// takeNested gets slots of e for a function that is called within another one with the
+// hold h on slots of e. It hands those slots down if they suffice, the key allows it and
+// they are not shared. Otherwise they go to what is next, and the call waits like any
+// other; then the functions between the two, from caller outwards, suspend theirs.
+func (e *Engine) takeNested(ctx context.Context, a Ask, h *Hold, caller holder) (x *entry, outer Suspended, err error) {
 	e.lock()
 	first, nested := h.suspend()
 	if nested {
-		parent = Suspended{e: e, h: h}
+		outer = Suspended{e: e, h: h}
 	}
 	if first {
 		freed := int(h.x.Weight)
@@ -204,7 +205,7 @@ func (e *Engine) takeNested(ctx context.Context, a Ask, h *Hold, caller holder) 
 	}
 	e.unlock()
 	if x != nil {
-		return x, parent, nil
+		return x, outer, nil
 	}
 	var between Suspended
 	if caller.hold() != h {
@@ -213,14 +214,14 @@ func (e *Engine) takeNested(ctx context.Context, a Ask, h *Hold, caller holder) 
 	x = e.waiter(a)
 	x.nested = nested
 	if err = x.take(ctx); err != nil {
-		parent.Resume()
+		outer.Resume()
 	}
 	between.Resume()
-	return x, parent, err
+	return x, outer, err
 }
 
-// end ends a hold on slots, and returns how many that frees: none if
-// they have been lent to work that is still waited for.
+// end ends a hold on slots, and returns how many slots it frees: none if they are
+// suspended for work that is still waited for.
 func (h *Hold) end() (freed int) {
 	if h.state.Swap(taskEnded) > taskHolding {
 		h.x.e.suspended.n--
@@ -230,8 +231,8 @@ func (h *Hold) end() (freed int) {
 	return int(h.x.Weight)
 }
 
-// endJob is end for a group's job. That it has ended matters only with the lock held, so its
-// entry says so, which is cheaper to write than its state.
+// endJob is end for a group's job. That the job has ended matters only with the lock
+// held, so its entry records it, which is cheaper to write than its state.
 func (h *Hold) endJob() (freed int) {
 	if h.state.Load() != taskHolding {
 		return h.end()

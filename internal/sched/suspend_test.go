@@ -7,7 +7,7 @@ import (
 )
 
 // A drain does not wait for a goroutine that waits within a function that has ended,
-// whether it began to wait before that end or after.
+// whether the goroutine began to wait before or after that end.
 func TestB7_DrainAfterFunctionsWhoseGoroutinesWait(t *testing.T) {
 	ask := Ask{Weight: 1, Tier: 3}
 	for name, submit := range map[string]func(t *testing.T, e *Engine, fn func(ctx context.Context)){

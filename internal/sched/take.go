@@ -2,14 +2,14 @@ package sched
 
 import "context"
 
-// Permit is slots that a goroutine has taken, until it gives them back.
+// Permit is the right to slots that a goroutine has taken, until it releases them.
 type Permit struct {
 	e *Engine // nil for none
-	x *entry  // that has them; nil for one slot without a key, where nothing is kept of it
-	n uint64  // how many permits of x were given back before this one
+	x *entry  // the entry with the slots; nil for one slot without a key
+	n uint64  // how many permits for x were released before this one
 }
 
-// Take waits for the slots that a goroutine asks for.
+// Take waits for the slots that a asks for.
 func (e *Engine) Take(ctx context.Context, a Ask) (Permit, error) {
 	if e.cfg.Slots != nil && a.plain() {
 		if x := e.shared.take(a); x != nil {
@@ -23,7 +23,7 @@ func (e *Engine) Take(ctx context.Context, a Ask) (Permit, error) {
 	return x.permit(), nil
 }
 
-// TryTake takes slots if that needs no waiting.
+// TryTake takes slots if they are free and nothing that waits goes first.
 func (e *Engine) TryTake(a Ask) (p Permit, ok bool) {
 	e.lock()
 	defer e.unlock()
@@ -40,7 +40,7 @@ func (e *Engine) TryTake(a Ask) (p Permit, ok bool) {
 	return x.permit(), true
 }
 
-// permit returns the permit of x, which has slots. It keeps x only if that is needed.
+// permit returns the permit for the slots of x. It keeps x only if that is needed.
 func (x *entry) permit() Permit {
 	e := x.e
 	if e.needsEntry(x.Ask) {
@@ -50,8 +50,8 @@ func (x *entry) permit() Permit {
 	return Permit{e: e}
 }
 
-// Release gives the slots back to what is next. It panics if it has done so before, as far
-// as it can tell: of copies of a permit for one slot without a key it can only count them.
+// Release gives the slots to what is next. It panics if they were released before, as far
+// as it can find out: it can only count copies of a permit for one slot without a key.
 func (p *Permit) Release() {
 	e, x := p.e, p.x
 	p.e = nil
@@ -59,8 +59,8 @@ func (p *Permit) Release() {
 	case e == nil:
 		panic(notHeld)
 	case x != nil:
-		x.give(p.n)
-	case !e.gate.give() && !e.combiner.deferRelease():
+		x.release(p.n)
+	case !e.gate.release() && !e.combiner.deferRelease():
 		if e.gate.running() == 0 {
 			e.unlock()
 			panic(notHeld)
@@ -72,8 +72,9 @@ func (p *Permit) Release() {
 
 const notHeld = "stint: Release of a Permit that is not held: it was released before, or never acquired"
 
-// give gives back the slots of the permit that is the n-th of x.
-func (x *entry) give(n uint64) {
+// release releases the slots of x with its permit number n. It panics if that was
+// released.
+func (x *entry) release(n uint64) {
 	e := x.e
 	e.lock()
 	if x.permits != n {
@@ -88,11 +89,11 @@ func (x *entry) give(n uint64) {
 	e.unlock()
 }
 
-// take gets slots for a waiter, waiting if it must, and the entry stands for them then. After
-// an error the entry is gone.
+// take gets slots for a waiter, waiting if it must. Afterwards the entry stands for the
+// slots; after an error it is recycled.
 func (x *entry) take(ctx context.Context) error {
 	e := x.e
-	x.done = ctx.Done() // before the lock, which a task's context takes
+	x.done = ctx.Done() // before the lock: the method of a task's context takes it
 	w := e.latest.Load()
 	if w != nil && w.done != x.done {
 		w = nil
@@ -123,8 +124,8 @@ func (x *entry) take(ctx context.Context) error {
 	return err
 }
 
-// arrive grants the slots, refuses them or queues x. settled says
-// that it is not queued. The lock is held.
+// arrive grants the slots, refuses them or queues x. settled says that x is not queued.
+// The lock is held.
 func (x *entry) arrive() (settled bool) {
 	e, w := x.e, x.arrives
 	e.makeWay()
@@ -150,8 +151,8 @@ func (x *entry) arrive() (settled bool) {
 	return false
 }
 
-// push queues x, of whose context w is the watch. The caller dispatches afterwards: a slot may
-// have come free since it looked, and the gate has yet to be marked for the tier.
+// push queues x, which w removes when its context ends. The caller dispatches afterwards:
+// a slot may have come free since it looked, and the gate is not marked for the tier yet.
 func (x *entry) push(w *cancellation) {
 	q := &x.e.queue
 	x.since = q.arrives(int(x.Tier))
@@ -159,7 +160,8 @@ func (x *entry) push(w *cancellation) {
 	q.push(x, w)
 }
 
-// await waits until x is granted or refused, and reports true, or takes it out when ctx ends.
+// await waits until x is granted or refused and returns true, or removes x when ctx ends
+// and returns false.
 func (x *entry) await(ctx context.Context) bool {
 	select {
 	case <-x.ready:
@@ -167,16 +169,16 @@ func (x *entry) await(ctx context.Context) bool {
 		if x.withdraw() {
 			return false
 		}
-		<-x.ready // granted at the same moment: the slot is ours, and so is its return
+		<-x.ready // granted at the same moment: the caller has the slot and has to release it
 	}
 	if x.again && x.err == nil {
-		_, _ = x.e.cancellationFor(ctx) // for the next one of this context; if it has ended, that one finds out
+		_, _ = x.e.cancellationFor(ctx) // for the next waiter of this context, which also sees an error
 	}
 	return true
 }
 
-// withdraw takes a waiter out of the queue and reports whether it was still there.
-// What it held back may start now.
+// withdraw removes a waiter from the queue and reports whether it was still queued. What
+// it held back may start now.
 func (x *entry) withdraw() bool {
 	e := x.e
 	e.lock()
@@ -190,15 +192,16 @@ func (x *entry) withdraw() bool {
 	return true
 }
 
-// makeWay goes before an arrival. Jobs that only wait for a worker do not keep
-// one out of a queue that is full: they get their workers now.
+// makeWay precedes an arrival. Jobs that wait only for a worker do not fill the queue for
+// it: they get their workers now.
 func (c *core) makeWay() {
 	if c.waking.Load() && c.full() {
 		c.dispatch(0, false)
 	}
 }
 
-// admit starts an arrival at once if nothing waits before it. x stands for its slots.
+// admit starts an arrival at once if nothing that waits goes first. x stands for its
+// slots.
 func (c *core) admit(a Ask, x *entry) bool {
 	for {
 		old := c.gate.word.Load()
@@ -215,15 +218,15 @@ func (c *core) admit(a Ask, x *entry) bool {
 	}
 }
 
-// admits reports whether an arrival may start at once, if shared slots allow it.
+// admits reports whether an arrival may start at once, provided that a shared slot is
+// free.
 func (c *core) admits(a Ask, running int) bool {
 	return c.paused == nil && !c.suspended.holds() &&
 		c.queue.log().Admits(int(a.Tier), a.Key, int(a.Weight), running)
 }
 
-// admitted follows an admission. If that took its key to the limit, the key's
-// entries no longer hold back what waits behind them; and a tier that waits may have
-// come to its cap.
+// admitted follows an admission. If its key is at the limit now, the key's entries no
+// longer hold back what waits behind them; and a waiting tier may have reached its cap.
 func (c *core) admitted(key string) {
 	switch {
 	case c.queue.empty():

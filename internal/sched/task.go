@@ -7,32 +7,32 @@ import (
 	"time"
 )
 
-// Task is the context that a running function is given. It carries what its
-// parent does, and it knows the slot that the function runs on, so that work
-// that the function waits for can run on that slot.
+// Task is the context that a running function receives. It has the values of its parent,
+// and knows the slot that the function runs on, so that work that the function waits for
+// can run on that slot.
 //
-// It is one allocation. What few functions use, a Done channel of its own that
-// a forced close, a lost slot or a cancellation closes, is made when asked for.
+// It is one allocation. What few functions use is made on demand: a Done channel of its
+// own, which is closed by a forced close, a lost slot or a cancellation.
 type Task struct {
 	parent context.Context //nolint:containedctx // a task is a context
 	Hold
-	extra atomic.Pointer[extra]
+	future atomic.Pointer[futureState]
 }
 
-// extra is what a task, or the call that it is part of, seldom needs.
-type extra struct {
-	own atomic.Pointer[ownContext] // nil until it is asked for
+// futureState is what a task, or the call that it belongs to, seldom needs.
+type futureState struct {
+	own atomic.Pointer[ownContext] // made on demand
 
 	done      chan struct{} // closed when the call settles
 	once      sync.Once     // closes it
-	err       error         // the call's; written before it settles
-	source    func(error)   // cancels the call that this one continues; set before it is shared, as is
-	engine    *Engine       // of such a one
-	begun     atomic.Bool   // such a one has been submitted
-	moved     bool          // to another tier while it waited; guarded by the engine's lock, as is
-	arrived   int64         // when it has been submitted, of such a one
-	teardowns hooks         // are called before the call settles,
-	followers hooks         // and these after
+	err       error         // of the call; written before it settles
+	source    func(error)   // cancels the call that this one continues; set before it is shared
+	engine    *Engine       // of a call that continues another; set before it is shared
+	begun     atomic.Bool   // a call that continues another has been submitted
+	moved     bool          // to another tier while it waited; guarded by the engine's lock
+	arrived   int64         // when a call that has been moved was submitted; guarded by the engine's lock
+	teardowns hooks         // called before the call settles
+	followers hooks         // called after it has settled
 }
 
 // ownContext ends with the context of the task's parent, or by cancel.
@@ -42,29 +42,29 @@ type ownContext struct {
 	cancel context.CancelCauseFunc
 }
 
-func (x *extra) wake() { x.once.Do(func() { close(x.done) }) }
+func (x *futureState) wake() { x.once.Do(func() { close(x.done) }) }
 
-// ensure returns the task's extra, made if need be.
-func (t *Task) ensure() *extra {
-	if x := t.extra.Load(); x != nil {
+// ensure returns the task's future state, which it makes if there is none.
+func (t *Task) ensure() *futureState {
+	if x := t.future.Load(); x != nil {
 		return x
 	}
-	x := &extra{done: make(chan struct{})}
-	if !t.extra.CompareAndSwap(nil, x) {
-		return t.extra.Load()
+	x := &futureState{done: make(chan struct{})}
+	if !t.future.CompareAndSwap(nil, x) {
+		return t.future.Load()
 	}
 	return x
 }
 
-// own returns the task's own context, or nil if it has not been asked for.
+// own returns the task's own context, or nil if it has not been made.
 func (t *Task) own() *ownContext {
-	if x := t.extra.Load(); x != nil {
+	if x := t.future.Load(); x != nil {
 		return x.own.Load()
 	}
 	return nil
 }
 
-// ensureOwn returns the task's own context, made if need be.
+// ensureOwn returns the task's own context, which it makes if there is none.
 func (t *Task) ensureOwn() *ownContext {
 	x := t.ensure()
 	if own := x.own.Load(); own != nil {
@@ -91,7 +91,7 @@ func (t *Task) ensureOwn() *ownContext {
 	return own
 }
 
-// cancel ends the context that the function was given.
+// cancel ends the context that the function has received.
 func (t *Task) cancel(cause error) { t.ensureOwn().cancel(cause) }
 
 // stop ends the task's own context, if it has one.
@@ -107,15 +107,15 @@ func (t *Task) stop() {
 	own.cancel(context.Canceled)
 }
 
-// Deadline is the parent's.
+// Deadline returns the deadline of the parent.
 func (t *Task) Deadline() (time.Time, bool) { return t.parent.Deadline() }
 
-// Done is closed when the function should stop.
+// Done returns a channel that is closed when the function should stop.
 func (t *Task) Done() <-chan struct{} {
 	return t.ensureOwn().Done()
 }
 
-// Err says why the function should stop, if it should.
+// Err returns why the function should stop, or nil.
 func (t *Task) Err() error {
 	if own := t.own(); own != nil {
 		return own.Err()
@@ -126,8 +126,8 @@ func (t *Task) Err() error {
 	return t.parent.Err()
 }
 
-// ending returns the cause if the context has ended, also if that of the parent
-// has and the task's own one is about to.
+// ending returns the cause if the context has ended, also if only the parent has and the
+// task's own context is about to.
 func (t *Task) ending() error {
 	switch {
 	case t.Err() != nil:
@@ -139,8 +139,8 @@ func (t *Task) ending() error {
 	}
 }
 
-// cancelled returns the cause if the task has been cancelled, or the context of its parent has
-// ended, but not for the close of the engine alone.
+// cancelled returns the cause if the task was cancelled or the context of its parent has
+// ended. The close of the engine alone does not count.
 func (t *Task) cancelled() error {
 	if own := t.own(); own != nil && own.Err() != nil {
 		return context.Cause(own)
@@ -151,7 +151,7 @@ func (t *Task) cancelled() error {
 	return nil
 }
 
-// Value answers holdKey with the task, and anything else as the parent does.
+// Value returns the task for holdKey, and the parent's value for any other key.
 func (t *Task) Value(key any) any {
 	if _, ok := key.(holdKey); ok {
 		return t
@@ -162,10 +162,11 @@ func (t *Task) Value(key any) any {
 	return t.parent.Value(key)
 }
 
-// engine is that of the slot. The entry of a task stays the same while its function runs, and
-// from when it can be seen; but that of a continuation is set late.
+// engine returns the engine of the slot. The entry of a task stays the same while its
+// function runs, and from the moment it is shared; but the entry of a continuation is set
+// late.
 func (t *Task) engine() *Engine {
-	if x := t.extra.Load(); x != nil && x.engine != nil {
+	if x := t.future.Load(); x != nil && x.engine != nil {
 		return x.engine
 	}
 	return t.x.e
@@ -180,8 +181,8 @@ func (t *Task) outer() holder {
 	return innermost(t.parent)
 }
 
-// callerOn returns the hold on slots of e that f has, or a function that has called it, nil if
-// there is none, or a function in between has ended.
+// callerOn returns the hold on slots of e of f or of one of its callers, nil if there is
+// none or if a function in between has ended.
 func callerOn(e *Engine, f holder) *Hold {
 	for ; f != nil && f.hold().state.Load() != taskEnded; f = f.outer() {
 		if f.engine() == e {
@@ -191,9 +192,9 @@ func callerOn(e *Engine, f holder) *Hold {
 	return nil
 }
 
-// Enter gets slots for a function that the caller runs itself, and the
-// context to run it with. parent is what the caller runs on and has lent meanwhile: Exit
-// gives it back.
+// Enter gets slots for a function that the caller runs itself, and the context to run it
+// with. parent is the slots of the caller that are suspended meanwhile; Exit resumes
+// them.
 func (e *Engine) Enter(ctx context.Context, a Ask) (t *Task, parent Suspended, err error) {
 	if ctx.Err() != nil {
 		return nil, parent, context.Cause(ctx)
@@ -222,8 +223,7 @@ func (e *Engine) Enter(ctx context.Context, a Ask) (t *Task, parent Suspended, e
 	return t, parent, nil
 }
 
-// Exit gives the slots back: to parent if that has lent its own, else to what
-// is next.
+// Exit releases the slots: to parent if its slots were suspended, else to what is next.
 func (t *Task) Exit(parent Suspended) {
 	e := t.engine()
 	if parent.h == nil {
@@ -241,11 +241,11 @@ func (t *Task) Exit(parent Suspended) {
 	t.stop()
 }
 
-// leave gives back the slot of a task that ran in its caller's goroutine.
+// leave releases the slot of a task that ran in its caller's goroutine.
 func (t *Task) leave() {
 	e, x := t.engine(), t.x
 	if x == &e.plain && t.state.CompareAndSwap(taskHolding, taskEnded) {
-		if e.gate.give() || e.combiner.deferRelease() {
+		if e.gate.release() || e.combiner.deferRelease() {
 			t.stop()
 			return
 		}

@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// worker is a goroutine that runs jobs. It is started for one, goes on with
-// the next for as long as there is one, and ends: an idle engine has none.
+// worker is a goroutine that runs jobs. It is started for one, continues with the next
+// while there is one, and ends: an idle engine has none.
 type worker struct {
 	e     *Engine
-	job   job        // that is to run, or runs; nil if there is none
-	began int64      // when it got that, by the engine's clock, or notRead
-	runs  bool       // it runs, and has set
-	hold  *Hold      // what it holds, and
-	task  *Task      // its task, nil if it has none
-	jobs  []groupJob // for the contexts of the jobs of groups
-	used  int        // of them
-	group *Group     // of which this worker has run jobs whose end is not counted yet,
-	ended int64      // as its next job is of that group too: this many
+	job   job        // the job to run, or that runs; its Job is nil if there is none
+	began int64      // when it got the job, by the engine's clock, or notRead
+	runs  bool       // the job runs, and hold and task are set
+	hold  *Hold      // of the job on its slots
+	task  *Task      // of the job, nil if it has none
+	jobs  []groupJob // contexts for the jobs of groups
+	used  int        // how many of jobs are in use
+	group *Group     // of the jobs in ended
+	ended int64      // jobs of group that have ended and are not counted yet, as the next one is of group too
 }
 
-// work runs j and whatever is handed over after it.
+// work runs j and each job that is handed over after it.
 func (e *Engine) work(j job) {
 	w := worker{e: e, job: j}
 	e.lock()
@@ -39,17 +39,17 @@ func (e *Engine) work(j job) {
 	}
 }
 
-// A worker without work looks for more this often, and passes this many turns
-// of an empty loop between looks: a few microseconds in all.
+// A worker without a job looks for one spinLooks times, and spins for spinTurns
+// iterations of an empty loop between looks: a few microseconds in all.
 const (
 	spinLooks = 32
 	spinTurns = 256
 )
 
-// spin waits a little for more work before the worker ends. To end and to
-// start again costs more than many small jobs, and a program that submits those in a
-// loop is about to bring the next. Meanwhile it counts as the one worker that
-// is being woken, so that no other is started.
+// spin waits a little for more work before the worker ends. Ending and starting again
+// costs more than many small jobs, and a program that submits those in a loop is about to
+// submit the next. Meanwhile the worker counts as the one that is being woken, so that no
+// other is started.
 func (w *worker) spin() {
 	e := w.e
 	if !e.parallel || !e.waking.CompareAndSwap(false, true) {
@@ -69,10 +69,10 @@ func (w *worker) spin() {
 	e.unlock()
 }
 
-// notRead is a time that is not known exactly.
+// notRead marks a time that is not known exactly.
 const notRead = -1
 
-// begin notes when the worker gets its job. The lock is held.
+// begin records when the worker gets its job. The lock is held.
 func (w *worker) begin(at int64) {
 	q := &w.e.queue
 	q.jobs.begin(at)
@@ -81,7 +81,7 @@ func (w *worker) begin(at int64) {
 	}
 }
 
-// endAt notes when the job ends. The lock is held.
+// endAt records when the job ends. The lock is held.
 func (w *worker) endAt(at int64) {
 	q := &w.e.queue
 	q.jobs.running--
@@ -90,10 +90,10 @@ func (w *worker) endAt(at int64) {
 	}
 }
 
-// replace lets a new worker go on with what this one has left: something, if a
-// function called runtime.Goexit, which ends this goroutine but not its work.
+// replace starts a new worker for what this one has left. Something is left if a function
+// called runtime.Goexit, which ends this goroutine but not its work.
 func (w *worker) replace() {
-	defer func() { // also if a teardown ends the goroutine once more
+	defer func() { // deferred, since a teardown may call Goexit too
 		w.count(nil)
 		w.e.lock()
 		defer w.e.unlock()
@@ -111,8 +111,8 @@ func (w *worker) replace() {
 	}
 }
 
-// finish gives the slot back, takes on the job that this worker is handed, if
-// any, and publishes the outcome of the one that has ended.
+// finish releases the slot, accepts the job that is handed over, if any, and publishes
+// the outcome of the job that has ended.
 func (w *worker) finish() {
 	e, done, t := w.e, w.job, w.task
 	e.lock()
@@ -125,7 +125,7 @@ func (w *worker) finish() {
 	}
 	if e.volunteer == nil {
 		w.begin(at)
-	} else { // it has got no job
+	} else { // no job was handed over
 		w.job, e.volunteer = job{}, nil
 	}
 	w.runs = false
@@ -142,8 +142,8 @@ func (w *worker) finish() {
 	}
 }
 
-// count counts the end of a job of g. While the next job is of the same group, that cannot
-// have ended, and its counter, which many workers write, is left alone.
+// count counts the end of a job of g. While the next job is of the same group, the group
+// cannot have ended, and its counter, which many workers write, is not touched.
 func (w *worker) count(g *Group) {
 	if w.group != nil && w.group != g {
 		w.group.end(w.ended)
@@ -168,23 +168,22 @@ func (w *worker) end() (freed int) {
 	return w.hold.end()
 }
 
-// groupJob is the context of a group's job: that of the group, but that it
-// knows its slot. Each job has its own, because what outlives a job may still
-// hold its context. They are allocated together, more and more of them as a
-// worker lives.
+// groupJob is the context of a group's job: the group's, with the slot of the job. Each
+// job has its own, because a goroutine that outlives the job may still have its context.
+// They are allocated together, in batches that grow with the number of jobs of a worker.
 type groupJob struct {
 	g *Group
 	Hold
 }
 
-// As many as fill an allocation of 1 KiB.
+// maxJobs fills an allocation of 1 KiB.
 const maxJobs = 42
 
 func (j *groupJob) Deadline() (time.Time, bool) { return j.g.ctx.Deadline() }
 func (j *groupJob) Done() <-chan struct{}       { return j.g.ctx.Done() }
 func (j *groupJob) Err() error                  { return j.g.ctx.Err() }
 
-// Value is as that of a task.
+// Value returns the job for holdKey, and the group's value for any other key.
 func (j *groupJob) Value(key any) any {
 	if _, ok := key.(holdKey); ok {
 		return j
@@ -192,8 +191,8 @@ func (j *groupJob) Value(key any) any {
 	return j.g.ctx.Value(key)
 }
 
-// groupContext returns the context for a group's job. With shared slots it is a
-// task, because each job may lose its slot.
+// groupContext returns the context for a group's job. With shared slots it is a Task,
+// because each job may lose its slot.
 func (w *worker) groupContext(g *Group) context.Context {
 	x := w.job.x
 	if w.e.cfg.Slots != nil {
