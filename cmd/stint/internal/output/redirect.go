@@ -84,9 +84,8 @@ func temporaryName(path string) string {
 // File returns the file that the job writes to.
 func (r *Redirect) File() *os.File { return r.file }
 
-// Commit gives the file its name, in one step: whatever had the name before is
-// there until then. With durable set, what is in it is on disk first, and when
-// Commit returns so is the name.
+// Commit gives the file its name, atomically replacing an existing file. If durable is
+// set, the contents are on disk before that, and the name when Commit returns.
 func (r *Redirect) Commit(durable bool) error {
 	defer r.Discard()
 	if r.plain {

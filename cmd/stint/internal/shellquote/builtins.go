@@ -3,26 +3,26 @@ package shellquote
 import "strings"
 
 // simple is the simple command that a scanner reads. Some built-in commands evaluate
-// their words once more after the quotes have been removed: in bash, [[ 'a[$(id)]' -eq 1 ]]
-// runs id. These are the ones found by running bash, dash, ksh93, mksh, zsh, busybox and
-// yash on inputs that create a file.
+// their words once more after quote removal: in bash, [[ 'a[$(id)]' -eq 1 ]] runs id.
+// These commands were found by running bash, dash, ksh93, mksh, zsh, busybox and yash on
+// inputs that create a file.
 type simple struct {
-	// name is the first word without its quotes. Empty until that word has ended.
+	// name is the first word without its quotes, or empty until that word has ended.
 	name string
-	// args counts the words after the name, except for options.
+	// args counts the words after the name, without options.
 	args int
-	// option is the last word, if that began with a minus.
+	// option is the last word, if it begins with a minus.
 	option string
 	// optioned: one of the words was an option.
 	optioned bool
-	// own and before are the holes in the present word and in the word before it, as
-	// indexes; holes in the substitutions of a word are not among them.
+	// own and before are the indexes of the holes in the current word and in the word
+	// before it, without holes in the substitutions of a word.
 	own, before []int
-	// operand: the word before compares numbers.
+	// operand: the word before is an operator that compares numbers.
 	operand bool
 }
 
-// evaluated says what a command makes of all its words.
+// evaluated returns how a command evaluates all its words.
 func evaluated(command string) Problem {
 	switch command {
 	case "let", "shift", "ulimit", "integer", "float":
@@ -35,7 +35,7 @@ func evaluated(command string) Problem {
 	return ""
 }
 
-// naming reports whether an option of a command has the name of a variable as its argument.
+// naming reports whether an option of a command takes the name of a variable.
 func naming(command, option string) bool {
 	if !strings.HasPrefix(option, "-") {
 		return false
@@ -51,8 +51,8 @@ func naming(command, option string) bool {
 	return false
 }
 
-// isSpecial reports whether a variable has a value that some shell evaluates as
-// arithmetic, or expands.
+// isSpecial reports whether some shell evaluates the value of a variable as arithmetic,
+// or expands it.
 func isSpecial(name string) bool {
 	switch name {
 	case "PS4", "ENV", "BASH_ENV", "OPTIND", "RANDOM", "SECONDS", "TMOUT", "COLUMNS", "LINES", "PPID",
@@ -62,7 +62,7 @@ func isSpecial(name string) bool {
 	return false
 }
 
-// isKeyword reports whether the first word of a command follows.
+// isKeyword reports whether a word is followed by the first word of a command.
 func isKeyword(word string) bool {
 	switch word {
 	case "!", "{", "if", "then", "elif", "else", "while", "until", "do":
@@ -71,7 +71,7 @@ func isKeyword(word string) bool {
 	return false
 }
 
-// isPrefix reports whether a command runs the command behind it and its options.
+// isPrefix reports whether a command runs the command after it and its options.
 func isPrefix(word string) bool {
 	switch word {
 	case "time", "coproc", "command", "builtin", "exec", "noglob", "nocorrect":
@@ -99,8 +99,8 @@ func (c *simple) declares() bool {
 	return false
 }
 
-// problem is that of a hole behind prefix, which is a part of its word, or empty. Alone
-// is that of [Hole].
+// problem returns the problem of a hole after prefix, which is a part of its word, or
+// empty. alone is [Hole.Alone].
 func (c *simple) problem(prefix string, alone bool) Problem {
 	switch {
 	case c.tests() && (c.operand || c.option == "-t"):
@@ -110,7 +110,7 @@ func (c *simple) problem(prefix string, alone bool) Problem {
 	case c.declares() && (c.optioned || !isAssignment(prefix)):
 		return AsName
 	case c.name == "eval" && (c.args > 0 || !alone), c.name == "trap" && c.args == 0 && !alone:
-		return AsCode // but one input as all of the code is meant to be code
+		return AsCode // unless all of the code is one input, which is meant to be code
 	}
 	if c.args == 0 && naming(c.name, c.option+prefix) {
 		return AsName
@@ -118,8 +118,8 @@ func (c *simple) problem(prefix string, alone bool) Problem {
 	return evaluated(c.name)
 }
 
-// endWord takes in a word that has ended. It returns the holes that turn out to be
-// operands of a comparison.
+// endWord processes a word that has ended. It returns the holes that are operands of a
+// comparison.
 func (c *simple) endWord(word string, assignment bool) (operands []int) {
 	if !assignment {
 		operands = c.take(word)

@@ -28,8 +28,8 @@ func (s *scanner) dollar(problem Problem) {
 	s.opaque()
 }
 
-// ansi reads $'…', in which a backslash escapes a quote. Shells that don't know
-// it read single quotes.
+// ansi reads $'…', in which a backslash escapes a quote. Shells without it read single
+// quotes.
 func (s *scanner) ansi() {
 	s.at++
 	from := s.at
@@ -39,8 +39,8 @@ func (s *scanner) ansi() {
 	}
 }
 
-// parameter reads ${…}. The quoting rules inside depend on the operator, on the
-// quotes around it and on the shell: only what holds no quotes is followed.
+// parameter reads ${…}. The quoting rules inside depend on the operator, on the quotes
+// around it and on the shell: it follows only contents without quotes.
 func (s *scanner) parameter() {
 	s.at++
 	if c := s.next(0); strings.IndexByte(" \t\n|", c) >= 0 {
@@ -62,8 +62,8 @@ func (s *scanner) parameter() {
 	s.lose(insideParameter)
 }
 
-// arithmetic reads ((…)), which is two subshells if it is no arithmetic. It is
-// followed where that makes no difference for its end.
+// arithmetic reads ((…)), which is two subshells if it is not arithmetic. It follows it
+// only if its end is the same in both cases.
 func (s *scanner) arithmetic() {
 	from, depth := s.at, 0
 	for s.at < len(s.text) {

@@ -1,16 +1,15 @@
 package shellquote
 
-// HoleMark stands, in a script that [Holes] reads, where a word is to be put. No
-// argument of a program can hold it, so no script does.
+// HoleMark marks a hole, the place of a word, in a script for [Holes]. Arguments of
+// programs cannot contain it, so scripts do not either.
 const HoleMark = '\x00'
 
-// Hole says how a shell reads a quoted word in one place of a script.
+// Hole says how a shell reads a quoted word at one place in a script.
 type Hole struct {
-	// Problem is why the shell would not read the quotes around the word as
-	// quotes. It is empty where the shell reads the word as it was before it was
-	// quoted.
+	// Problem says why the shell would not read the quotes around the word as quotes. It
+	// is empty if the shell reads the word as it was before quoting.
 	Problem Problem
-	// Bare: what needs no quotes as a word needs none in this place.
+	// Bare: words that need no quotes by themselves need none at this place.
 	Bare bool
 	// Alone: nothing else is part of the word, and it is no target of a
 	// redirection, so that several words may be put here as well as one.
@@ -37,9 +36,9 @@ const (
 	AsSpecial        Problem = "is the value of a variable that the shell evaluates"
 )
 
-// The other problems. Those that begin with "comes after" say that the scanner
-// does not follow the script up to the hole, because shells differ or because it
-// would take a whole parser.
+// The other problems. Those that begin with "comes after" mean that the scanner does not
+// follow the script up to the hole, because shells differ or because that would need a
+// complete parser.
 const (
 	insideComment   Problem = "is in a comment"
 	insideParameter Problem = "is inside ${…}"
@@ -49,15 +48,15 @@ const (
 	afterUnclear    Problem = "comes after syntax that shells read in different ways"
 )
 
-// Holes reads a script as a POSIX shell does, and returns what it finds at each
-// [HoleMark], in order. It errs on the safe side: what it does not follow makes
-// all later holes a problem. Where shells differ (dash, bash, ksh and zsh, run
-// as sh), a hole has no problem only if it has none in any of them.
+// Holes reads a script as a POSIX shell does, and returns the hole at each [HoleMark], in
+// order. It errs on the safe side: after syntax that it does not follow, all later holes
+// have a problem. If shells differ (dash, bash, ksh and zsh, run as sh), a hole has no
+// problem only if it has none in any of them.
 //
 // The grammar is that of POSIX.1-2024, XCU 2.2 (quoting), 2.3 (tokens), 2.6
 // (expansions) and 2.7 (redirections).
 func Holes(script string) []Hole {
-	// The newline changes nothing, and there is always a byte to look at.
+	// The newline has no effect; with it there is always a byte to read.
 	s := scanner{text: script + "\n", first: true}
 	s.commands(false)
 	return s.holes

@@ -189,8 +189,8 @@ func TestHoles_InTheWord(t *testing.T) {
 	}
 }
 
-// tokens are what scripts are made of at random: quotes, openings, ends and
-// words, but nothing that repeats, calls itself, or does any harm.
+// tokens are the parts of random scripts: quotes, openings, ends and words, without
+// loops, recursion and harmful commands.
 var tokens = []string{
 	"@", "@", "@", "@", "'", "'", `"`, `"`, "`", `\`, "$", "$(", ")", "$((", "))", "((", "(", "${x:-", "${x}",
 	"}", "{y,",
@@ -198,8 +198,8 @@ var tokens = []string{
 	"printf '<%s>' ", "printf '<%s>' ", "printf '<%s>' ", "case 7 in 7) ", ";; esac", "$#", "!", "=", "\\\n", "\t",
 }
 
-// builtins are tokens of commands that evaluate some of their words. Code by intent, as
-// in eval @, is not among them.
+// builtins are tokens of commands that evaluate some of their words. Commands that run
+// code by intent, such as eval @, are not among them.
 var builtins = []string{
 	"@", "@", "@", "@", " ", " ", " ", "\n", ";", "'", `"`, "&&", "||", "{ ", "; }", "(", ")", ">f ", "x=", "=",
 	"7", "$(", "x=(", "[",
@@ -211,7 +211,7 @@ var builtins = []string{
 	"integer ", "2>f ",
 }
 
-// hostile are inputs that create a file when a shell takes any of them for code.
+// hostile are inputs that create a file if a shell runs any of them as code.
 var hostile = []string{
 	"$(: >pwned)", "`: >pwned`", "'; : >pwned; '", `"; : >pwned; "`, "\n: >pwned\n", "; : >pwned;",
 	`\'; : >pwned; #`,
@@ -221,7 +221,7 @@ var hostile = []string{
 	"$((: >pwned))", "*", "~", "2", "7,8", "-n", "a b", "", "=", "esac", `\`, "'", `"`, "#",
 }
 
-// scriptOf makes a script of the tokens that the bytes name.
+// scriptOf makes a script of the tokens that the bytes select.
 func scriptOf(tokens []string, data []byte) string {
 	var script strings.Builder
 	for _, b := range data {
@@ -230,7 +230,7 @@ func scriptOf(tokens []string, data []byte) string {
 	return script.String()
 }
 
-// shells are those that are there. Only the first is sure to be.
+// shells returns the shells of this machine. Only the first surely exists.
 func shells() (found [][]string) {
 	for _, name := range []string{
 		"/bin/sh", "dash", "bash --posix", "busybox sh", "mksh", "ksh", "yash", "zsh --emulate sh",
@@ -243,8 +243,8 @@ func shells() (found [][]string) {
 	return found
 }
 
-// run runs a script with built-in commands alone, in a directory of its own, and
-// returns what it prints.
+// run runs a script with only built-in commands, in a directory of its own, and returns
+// its output.
 func run(t *testing.T, shell []string, script, input string) (out string, pwned bool) {
 	t.Helper()
 	dir := t.TempDir()
@@ -256,13 +256,13 @@ func run(t *testing.T, shell []string, script, input string) (out string, pwned 
 	defer cancel()
 	cmd := exec.CommandContext(ctx, shell[0], append(shell[1:], "-c", script)...)
 	cmd.Dir, cmd.Env = dir, []string{"PATH=/nonexistent", "f=" + input, "LC_ALL=C"}
-	b, _ := cmd.Output() // most scripts are wrong
+	b, _ := cmd.Output() // most scripts are invalid
 	_, err := os.Stat(filepath.Join(dir, "pwned"))
 	return strings.ReplaceAll(string(b), strconv.Itoa(cmd.ProcessState.Pid()), "PID"), err == nil
 }
 
-// check fills a script in that has no problem, and has a shell run it. The input
-// is not executed, and is what a variable in its place would be if that is compared.
+// check fills in a script without problems and runs it in a shell. The input is not
+// executed; a variable in its place would have its value if it is compared.
 func check(t *testing.T, shell []string, script, input string, compared bool) (ran bool) {
 	t.Helper()
 	filled, variable := strings.Builder{}, strings.Builder{}
@@ -300,13 +300,13 @@ func check(t *testing.T, shell []string, script, input string, compared bool) (r
 	return true
 }
 
-// The shells themselves are the judge. FuzzHoles goes on where this ends.
+// The shells themselves decide. FuzzHoles continues where this test ends.
 func TestHoles_InRealShells(t *testing.T) {
 	const scripts = 150 // of each kind for each shell, one process or two each
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, shell := range shells() {
 		for i, tokens := range [][]string{tokens, builtins} {
-			compared := i == 0 // declare, read and others print or change what the shell has
+			compared := i == 0 // declare, read and others print or change the shell's variables
 			ran := 0
 			for range scripts {
 				data := make([]byte, 3+rng.IntN(8))

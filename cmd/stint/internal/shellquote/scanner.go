@@ -2,22 +2,23 @@ package shellquote
 
 import "strings"
 
-// scanner walks over a script. Its methods leave at behind what they have read.
+// scanner walks over a script. After each method, at is the index after the text that it
+// has read.
 type scanner struct {
 	text  string
 	at    int
 	holes []Hole
-	// lost is empty, or why the scanner does not follow the script from here on.
+	// lost is why the scanner does not follow the script from here on, or empty.
 	lost Problem
-	// substitutions counts the $(…) around at. Their end decides how the text
-	// behind them is read.
+	// substitutions counts the $(…) around at. Their end decides how the text after them
+	// is read.
 	substitutions int
-	// word is the current word as far as it is neither quoted nor expanded, with
-	// a HoleMark in the place of everything else. Empty between words.
+	// word is the unquoted and unexpanded part of the current word, with a HoleMark in
+	// the place of everything else. Empty between words.
 	word []byte
-	// begin is where the current word begins.
+	// begin is the index of the current word.
 	begin int
-	// command is the simple command around at.
+	// command is the simple command at at.
 	command simple
 	// array: the parentheses around at are those of x=(…).
 	array bool
@@ -25,11 +26,11 @@ type scanner struct {
 	first bool
 	// target: the next word is the target of a redirection.
 	target bool
-	// descriptor: it is that of >& or <&.
+	// descriptor: the redirection is >& or <&.
 	descriptor bool
 }
 
-// next returns the byte n behind at, or 0 behind the end.
+// next returns the byte n after at, or 0 after the end.
 func (s *scanner) next(n int) byte {
 	if s.at+n < len(s.text) {
 		return s.text[s.at+n]
@@ -39,14 +40,14 @@ func (s *scanner) next(n int) byte {
 
 func (s *scanner) has(prefix string) bool { return strings.HasPrefix(s.text[s.at:], prefix) }
 
-// lose gives up: why is the problem of all later holes.
+// lose stops following the script: why is the problem of all later holes.
 func (s *scanner) lose(why Problem) {
 	if s.lost == "" {
 		s.lost = why
 	}
 }
 
-// hole notes the hole at at.
+// hole records the hole at at.
 func (s *scanner) hole(problem Problem) {
 	if problem == "" {
 		problem = s.lost
@@ -55,8 +56,8 @@ func (s *scanner) hole(problem Problem) {
 	after := s.next(0)
 	begins := len(s.word) == 0 && !s.target
 	first := begins && s.first
-	// Without quotes the first word could be a keyword or an assignment, 2>x
-	// redirects descriptor 2, and in {a,b} some shells split the word.
+	// Without quotes, the first word could be a keyword or an assignment, 2>x redirects
+	// descriptor 2, and in {a,b} some shells split the word.
 	alone := begins && strings.IndexByte(" \t\n;&|<>()", after) >= 0
 	if problem == "" && !s.target {
 		problem = s.command.problem(string(s.word), alone)
@@ -71,11 +72,10 @@ func (s *scanner) hole(problem Problem) {
 	s.opaque()
 }
 
-// opaque makes something quoted or expanded a part of the word.
+// opaque adds a quoted or expanded part to the word.
 func (s *scanner) opaque() { s.word = append(s.word, HoleMark) }
 
-// commands reads commands up to the end, or up to the parenthesis that closes
-// them.
+// commands reads commands up to the end, or up to the closing parenthesis.
 func (s *scanner) commands(closed bool) {
 	s.endCommand()
 	for s.at < len(s.text) {
@@ -110,8 +110,8 @@ func (s *scanner) commands(closed bool) {
 	}
 }
 
-// endCommand makes the next word the first of a command. What looks like the end of
-// one inside [[…]] is an operator.
+// endCommand makes the next word the first of a command. Inside [[…]], a text that looks
+// like the end of a command is an operator.
 func (s *scanner) endCommand() {
 	s.first, s.target = true, false
 	if s.command.name != "[[" {
@@ -150,7 +150,7 @@ func (s *scanner) endWord() {
 		return
 	}
 	if s.substitutions > 0 && string(s.word) == "case" {
-		// Its patterns end with a parenthesis that closes nothing.
+		// Its patterns end with an unmatched closing parenthesis.
 		s.lose(afterCase)
 	}
 	if !s.target {
@@ -186,9 +186,9 @@ func isAssignment(word string) bool {
 	return ok && name != ""
 }
 
-// wordProblem is that of a hole in the current word, outside of quotes: bash
-// reads what >& has expanded to once more, and in x[…]=… some shells evaluate
-// what is in the brackets, as in x=([…]=…).
+// wordProblem returns the problem of a hole in the current word, outside of quotes: bash
+// expands the target of >& once more, and in x[…]=… some shells evaluate the subscript,
+// as in x=([…]=…).
 func (s *scanner) wordProblem() Problem {
 	if s.target && s.descriptor {
 		return AfterDescriptor
@@ -205,7 +205,7 @@ func (s *scanner) wordProblem() Problem {
 	return ""
 }
 
-// number reads a # and, at the beginning of a word, the comment behind it.
+// number reads a # and, at the beginning of a word, the comment after it.
 func (s *scanner) number() {
 	if len(s.word) > 0 {
 		s.wordPart('#')
@@ -273,7 +273,7 @@ func (s *scanner) parenthesis() {
 	}
 }
 
-// substitution reads the commands of $(…), behind the parenthesis.
+// substitution reads the commands of $(…), after the parenthesis.
 func (s *scanner) substitution() {
 	around := *s
 	s.word, s.command, s.array = nil, simple{}, false
@@ -324,7 +324,7 @@ func (s *scanner) double() {
 	s.lose(InsideDouble)
 }
 
-// backslash reads a backslash and the byte behind it.
+// backslash reads a backslash and the byte after it.
 func (s *scanner) backslash(problem Problem) {
 	s.at++
 	switch s.next(0) {
@@ -334,7 +334,7 @@ func (s *scanner) backslash(problem Problem) {
 		}
 		s.hole(problem)
 	case '\n':
-		// The line goes on with the next, and with it a word or an operator.
+		// The line continues with the next, and with it a word or an operator.
 		if before := s.text[:s.at-1]; before != "" && !strings.HasSuffix(before, " ") && !strings.HasSuffix(before, "\t") {
 			s.lose(afterUnclear)
 		}
@@ -345,8 +345,8 @@ func (s *scanner) backslash(problem Problem) {
 	}
 }
 
-// backquotes reads `…`. All shells take it to end at the next backquote that has
-// no backslash before it, unless there are quotes open.
+// backquotes reads `…`. In all shells it ends at the next backquote without a backslash
+// before it, unless quotes are open.
 func (s *scanner) backquotes(inDouble bool) {
 	var quote byte
 	for s.at++; s.at < len(s.text); {

@@ -4,8 +4,8 @@ package shellquote
 
 import "strings"
 
-// Quote returns word as a POSIX shell must see it to read exactly word: as it
-// is where no character means anything to a shell, in single quotes otherwise.
+// Quote returns word as it must be written for a POSIX shell to read exactly word:
+// unchanged if no character is special to a shell, in single quotes otherwise.
 func Quote(word string) string {
 	if safe(word) {
 		return word
@@ -13,7 +13,7 @@ func Quote(word string) string {
 	return string(Append(nil, word))
 }
 
-// Append appends what [Quote] returns to dst.
+// Append appends Quote(word) to dst.
 func Append(dst []byte, word string) []byte {
 	if safe(word) {
 		return append(dst, word...)
@@ -21,7 +21,7 @@ func Append(dst []byte, word string) []byte {
 	return AppendQuoted(dst, word)
 }
 
-// AppendQuoted appends word in single quotes, also where it needs none.
+// AppendQuoted appends word in single quotes, even if it needs none.
 func AppendQuoted(dst []byte, word string) []byte {
 	dst = append(dst, '\'')
 	for {
@@ -30,8 +30,8 @@ func AppendQuoted(dst []byte, word string) []byte {
 			break
 		}
 		dst = append(dst, word[:i]...)
-		// A single quote cannot be written inside single quotes: close them,
-		// write it escaped, open them again.
+		// A single quote cannot be written inside single quotes: close them, write it
+		// escaped, open them again.
 		dst = append(dst, `'\''`...)
 		word = word[i+1:]
 	}
@@ -39,8 +39,7 @@ func AppendQuoted(dst []byte, word string) []byte {
 	return append(dst, '\'')
 }
 
-// Join quotes words and puts a space between them: a line that can be pasted
-// into a shell.
+// Join quotes words and puts a space between them: the result can be pasted into a shell.
 func Join(words []string) string {
 	var dst []byte
 	for i, word := range words {
@@ -52,9 +51,9 @@ func Join(words []string) string {
 	return string(dst)
 }
 
-// safe lists what needs no quotes instead of what does: a character that was
-// forgotten then costs two quotes, not a hole. Bytes above ASCII stay quoted,
-// because what is a blank among them depends on the locale.
+// safe lists the characters that need no quotes and not those that do: a forgotten
+// character then costs two quotes and is not a vulnerability. Bytes above ASCII are
+// quoted, because the locale decides which of them are blanks.
 func safe(word string) bool {
 	if word == "" {
 		return false

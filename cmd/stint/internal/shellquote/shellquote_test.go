@@ -34,14 +34,14 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// The shell itself is the judge: it must print every word back unchanged.
+// The shell itself decides: it must print every word back unchanged.
 func FuzzQuote(f *testing.F) {
 	for _, seed := range []string{"", "a", "it's", "'''", "\\'", "$(id)", "a\nb", "-n", "!x", "*", "\xff\xfe", "~"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, word string) {
 		if strings.Contains(word, "\x00") {
-			return // no argument can hold it, so none is ever quoted
+			return // arguments cannot contain it, so it is never quoted
 		}
 		script := "printf '%s.' " + shellquote.Quote(word)
 		out, err := exec.CommandContext(t.Context(), "/bin/sh", "-c", script).Output()

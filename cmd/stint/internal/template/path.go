@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// ErrEscape is wrapped by the error of a job whose input leads out of the
-// directory that a name begins with.
+// ErrEscape is wrapped by the error of a job whose input leads outside the directory that
+// a name begins with.
 var ErrEscape = errors.New("the input leads out of")
 
-// Path is [Template.String] for the name of a file to write. The directory that
-// the template has before its first input, as out for out/{}, is where the file
-// has to be, whatever the input says; the current directory, if it has none. So a
-// list from elsewhere, with ../../etc/x in it, writes nothing beside it. Symbolic
-// links are not followed: an input cannot make one.
+// Path is [Template.String] for the name of a file to write. The file must be in the
+// directory that precedes the first input in the template, as out in out/{}; if there is
+// none, in the current directory. So a list of inputs from an untrusted source, with
+// ../../etc/x in it, cannot write outside it. Symbolic links are not resolved: an input
+// cannot create one.
 func (t Template) Path(job *Job) (string, error) {
 	name, err := t.String(job)
 	if err != nil {
@@ -33,7 +33,7 @@ func (t Template) Path(job *Job) (string, error) {
 			return "", err
 		}
 	}
-	return name, nil // no input has a part in it
+	return name, nil // the name has no part of an input
 }
 
 // checkInside checks that name is in the directory that before ends with.
@@ -48,8 +48,8 @@ func checkInside(name, before string) error {
 	return fmt.Errorf("%s: %w %s", name, ErrEscape, home)
 }
 
-// Differs reports whether the word is a name for each job: one with a part of
-// the input in it, or the job's number. A slot has many jobs.
+// Differs reports whether the word differs between jobs: it has a part of the input in
+// it, or the job's number. The slot alone does not count, since several jobs use it.
 func (t Template) Differs() bool {
 	for _, p := range t.parts {
 		if p.what == input || p.what == seq {

@@ -8,33 +8,33 @@ import (
 	"github.com/stintgo/stint/cmd/stint/internal/shellquote"
 )
 
-// ErrCode is wrapped by the error of a script that has a placeholder where
-// quotes do not keep an input from being read as shell syntax.
+// ErrCode is wrapped by the error of a script with a placeholder where quotes do not keep
+// an input from being read as shell syntax.
 var ErrCode = errors.New("where an input could become shell code")
 
-// Script is a template of a shell script. What takes the place of a placeholder
-// is quoted, and stays a word or a part of one, whatever the input.
+// Script is a template of a shell script. The values of placeholders are quoted, and stay
+// a word or a part of one, whatever the input.
 type Script struct {
 	pieces  []piece
-	appends bool // the fields of a job follow as words
+	appends bool // the fields of a job are appended as words
 }
 
-// piece is a part of a script, and how its values are written.
+// piece is a part of a script, with the way to write its values.
 type piece struct {
 	part
 
 	write func(dst []byte, word string) []byte
 }
 
-// ScriptConfig says how a script is filled in.
+// ScriptConfig says how to fill in a script.
 type ScriptConfig struct {
-	Append  bool // the fields of a job follow as words
+	Append  bool // the fields of a job are appended as words
 	Several bool // jobs have more than one input
 }
 
-// ParseScript makes a script of words, with a space between them. The error,
-// which wraps [ErrCode], names the first placeholder that stands where an input
-// could change the script. A job's number and slot may stand anywhere.
+// ParseScript joins words with spaces to a script. An error that wraps [ErrCode] names
+// the first placeholder at a place where an input could change the script. A job's number
+// and slot may be anywhere.
 func ParseScript(words []Template, cfg ScriptConfig) (Script, error) {
 	s := Script{appends: cfg.Append}
 	for i, t := range words {
@@ -64,7 +64,7 @@ func ParseScript(words []Template, cfg ScriptConfig) (Script, error) {
 	return s, nil
 }
 
-// typed is the script as it was typed.
+// typed returns the script as it was typed.
 func (s *Script) typed() string {
 	var text strings.Builder
 	for i := range s.pieces {
@@ -73,7 +73,7 @@ func (s *Script) typed() string {
 	return text.String()
 }
 
-// marked is the script with a mark where something is put.
+// marked returns the script with a mark at each placeholder.
 func (s *Script) marked() string {
 	var text strings.Builder
 	for i := range s.pieces {
@@ -90,11 +90,11 @@ func (s *Script) marked() string {
 	return text.String()
 }
 
-// place decides how p is written in its place, or refuses the place.
+// place sets how p is written at its place, or returns an error.
 func (p *piece) place(hole shellquote.Hole, several bool) error {
 	switch {
 	case p.what != input && hole.Problem != "":
-		p.write = asIs // a number means the same there as anywhere
+		p.write = asIs // a number is safe everywhere
 	case hole.Problem != "":
 		return fmt.Errorf("%s %s, %w: %s", p.text, hole.Problem, ErrCode, p.remedy(hole.Problem, several))
 	case several && p.what == input && p.field == 0 && !hole.Alone:
@@ -108,7 +108,7 @@ func (p *piece) place(hole shellquote.Hole, several bool) error {
 	return nil
 }
 
-// remedy is what to write in place of p.
+// remedy returns what to write in place of p.
 func (p *piece) remedy(problem shellquote.Problem, several bool) string {
 	var ways []string
 	switch problem {
@@ -117,13 +117,13 @@ func (p *piece) remedy(problem shellquote.Problem, several bool) string {
 	case shellquote.InsideBackquotes:
 		ways = append(ways, "write $(…) in place of the backquotes")
 	case shellquote.InsideArithmetic:
-		// A variable is no way out: some shells evaluate what is in it.
+		// A variable is not a remedy: some shells evaluate its value.
 		return fmt.Sprintf("let expr calculate, as in $(expr %s + 1)", p.text)
 	case shellquote.AfterDescriptor:
-		// Nor here: bash expands what has been expanded.
+		// Nor here: bash expands the result of the expansion.
 		return fmt.Sprintf("write > %s 2>&1", p.text)
 	case shellquote.AsNumber:
-		// expr takes what it is given for a number or for an error.
+		// expr reads its argument as a number or reports an error.
 		return fmt.Sprintf("compare it as text, as in [ %s = 1 ], or have expr check it, as in $(expr %[1]s + 0)", p.text)
 	case shellquote.AsName:
 		return fmt.Sprintf("write the name of a variable there, and the input elsewhere, as in f=%s; "+
@@ -145,7 +145,7 @@ func (p *piece) remedy(problem shellquote.Problem, several bool) string {
 	return strings.Join(ways, ", or ")
 }
 
-// variable says how the input gets into a variable, which may be used anywhere.
+// variable says how to put the input into a variable, which may be used anywhere.
 func (p *piece) variable(several bool) string {
 	if several && p.field == 0 {
 		return fmt.Sprintf(`begin the script with set -- %s; and use "$@"`, p.text)
@@ -153,8 +153,8 @@ func (p *piece) variable(several bool) string {
 	return fmt.Sprintf(`begin the script with f=%s; and use "$f"`, p.text)
 }
 
-// checkAppended refuses an input behind a script where it would not be a word of
-// the last command.
+// checkAppended refuses an input after a script if it would not be a word of the last
+// command.
 func checkAppended(hole shellquote.Hole) error {
 	problem := hole.Problem
 	if hole.First {
@@ -167,7 +167,7 @@ func checkAppended(hole shellquote.Hole) error {
 		problem, ErrCode)
 }
 
-// String fills the script in.
+// String returns the script filled in.
 func (s *Script) String(job *Job) (string, error) {
 	var text []byte
 	for i := range s.pieces {

@@ -8,7 +8,7 @@ import (
 	"github.com/stintgo/stint/cmd/stint/internal/template"
 )
 
-// script parses words as they are typed: with a space between them.
+// script joins words with spaces, as typed, and parses them.
 func script(t *testing.T, cfg template.ScriptConfig, words ...string) (template.Script, error) {
 	t.Helper()
 	var templates []template.Template
@@ -51,7 +51,7 @@ func TestScript_SlotUnknown(t *testing.T) {
 	}
 }
 
-// A script that is refused names the placeholder, the script and a way out.
+// The error of a refused script names the placeholder, the script and a remedy.
 func TestScript_Refuses(t *testing.T) {
 	several := template.ScriptConfig{Several: true}
 	appends := template.ScriptConfig{Append: true}

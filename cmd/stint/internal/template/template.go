@@ -1,5 +1,5 @@
-// Package template turns the words of a command into those of one job, with
-// the job's inputs in the places that hold a placeholder.
+// Package template turns the words of a command into those of one job, by replacing
+// placeholders with the job's inputs.
 //
 //	{}    the input                     {1}    its first field
 //	{.}   without its extension         {1.}   likewise, of the field
@@ -8,8 +8,8 @@
 //	{/.}  without directory, extension  {1/.}
 //	{#}   the job's number, from 1      {%}    the slot that it runs on, from 1
 //
-// Any other text in braces stays as it is, so that awk programs and find's
-// own {} \; survive; -I names another text for {} where they don't.
+// Any other text in braces stays as it is, so that awk programs and find's own {} \;
+// work; -I replaces {} by another text if they conflict.
 package template
 
 import (
@@ -19,28 +19,28 @@ import (
 	"strings"
 )
 
-// ErrField is wrapped by the error of a job whose input has fewer fields than
-// the command asks for.
+// ErrField is wrapped by the error of a job whose input has fewer fields than the command
+// refers to.
 var ErrField = errors.New("no such field")
 
-// Job is what a template is filled with.
+// Job has the values that fill in a template.
 type Job struct {
 	Seq    int      // the job's number, from 1
-	Slot   int      // the slot that it runs on, from 1; 0 leaves {%} as it is
+	Slot   int      // the slot that it runs on, from 1; 0 keeps {%}
 	Args   []string // its inputs: one, unless -n or several ::: lists are used
-	Fields []string // what {1}, {2} … stand for
+	Fields []string // the values of {1}, {2} …
 }
 
-// Template is one word, parsed. The zero value is the empty word.
+// Template is one parsed word. The zero value is the empty word.
 type Template struct {
 	parts []part
-	// spread: the word stands for one word for each of a job's inputs.
+	// spread: the word becomes one word for each of a job's inputs.
 	spread bool
 }
 
-// part is literal text, or a placeholder for what trim leaves of a field.
+// part is literal text, or a placeholder for a field after trim.
 type part struct {
-	text  string // as it is in the template
+	text  string // as in the template
 	what  what
 	trim  trim
 	field int // from 1; 0 is the whole input
@@ -65,9 +65,8 @@ const (
 	baseNE      // {/.}
 )
 
-// Parse reads a word. Where name is not empty it is the text that stands for
-// the input, in the place of {}. Every text is a template: what is no
-// placeholder stands for itself.
+// Parse parses a word. If name is not empty, it replaces {} as the placeholder of the
+// input. Every text is a valid template: everything except placeholders is literal.
 func Parse(word, name string) Template {
 	if name == "" {
 		name = "{}"
@@ -88,8 +87,8 @@ func Parse(word, name string) Template {
 	return t
 }
 
-// nextPlaceholder finds the first placeholder of word. Without one it answers
-// the end of word and a length of 0.
+// nextPlaceholder finds the first placeholder of word. If there is none, it returns the
+// end of word and a length of 0.
 func nextPlaceholder(word, name string) (at, length int, p part) {
 	for i := range len(word) {
 		if strings.HasPrefix(word[i:], name) {
@@ -109,8 +108,8 @@ func nextPlaceholder(word, name string) (at, length int, p part) {
 	return len(word), 0, part{}
 }
 
-// parsePlaceholder reads what stands between two braces. {} itself is not
-// read here: it may have been given another name.
+// parsePlaceholder parses the text between two braces, except {} itself, which may have
+// been given another name.
 func parsePlaceholder(inner string) (part, bool) {
 	switch inner {
 	case "":
@@ -145,7 +144,7 @@ func parsePlaceholder(inner string) (part, bool) {
 	return p, true
 }
 
-// HasPlaceholder reports whether the word depends on the job at all.
+// HasPlaceholder reports whether the word depends on the job.
 func (t Template) HasPlaceholder() bool {
 	for _, p := range t.parts {
 		if p.what != literal {
@@ -155,8 +154,8 @@ func (t Template) HasPlaceholder() bool {
 	return false
 }
 
-// Input returns the first placeholder of t that stands for a part of the input,
-// as it was typed, or nothing.
+// Input returns the first placeholder of t for a part of the input, as it was typed, or
+// "".
 func (t Template) Input() string {
 	for _, p := range t.parts {
 		if p.what == input {
@@ -166,9 +165,8 @@ func (t Template) Input() string {
 	return ""
 }
 
-// AppendWords appends the words that t stands for: one, or one for each input
-// where t holds a placeholder for the whole input ("-f{}" with inputs a and b
-// becomes "-fa" and "-fb").
+// AppendWords appends the words of t: one, or one for each input if t has a placeholder
+// for the whole input ("-f{}" with inputs a and b becomes "-fa" and "-fb").
 func (t Template) AppendWords(words []string, job *Job) ([]string, error) {
 	if !t.spread || len(job.Args) == 1 {
 		word, err := t.String(job)
@@ -186,8 +184,8 @@ func (t Template) AppendWords(words []string, job *Job) ([]string, error) {
 	return words, nil
 }
 
-// String fills t in as one text, as it is. Several inputs have a space between
-// them.
+// String returns t filled in as one unquoted text. Several inputs are separated by
+// spaces.
 func (t Template) String(job *Job) (string, error) {
 	if len(t.parts) == 1 {
 		switch p := t.parts[0]; {
@@ -209,7 +207,7 @@ func (t Template) String(job *Job) (string, error) {
 
 func asIs(dst []byte, word string) []byte { return append(dst, word...) }
 
-// appendTo appends what p stands for in a job. write appends one word.
+// appendTo appends the value of p for a job. write appends one word.
 func (p *part) appendTo(dst []byte, job *Job, write func([]byte, string) []byte) ([]byte, error) {
 	switch p.what {
 	case literal:
@@ -218,8 +216,8 @@ func (p *part) appendTo(dst []byte, job *Job, write func([]byte, string) []byte)
 		dst = write(dst, strconv.Itoa(job.Seq))
 	case slot:
 		if job.Slot == 0 {
-			// The job log and a dry run show the command before it has a slot, and
-			// a resumed run must recognise the job whichever slot it had.
+			// The job log and a dry run show the command before it has a slot, and a
+			// resumed run must recognize the job on any slot.
 			return append(dst, p.text...), nil
 		}
 		dst = write(dst, strconv.Itoa(job.Slot))
@@ -263,8 +261,7 @@ func (t trim) of(value string) string {
 	return value
 }
 
-// withoutExtension keeps the dot of names that begin with one: .bashrc has no
-// extension.
+// withoutExtension keeps the dot of names that begin with one: .bashrc has no extension.
 func withoutExtension(path string) string {
 	name := strings.LastIndexByte(path, '/') + 1
 	if dot := strings.LastIndexByte(path, '.'); dot > name {

@@ -164,8 +164,8 @@ func TestHasPlaceholder(t *testing.T) {
 	}
 }
 
-// Filling in placeholders by hand, one textual replacement after the other,
-// gives the same for inputs that hold no braces of their own.
+// Replacing placeholders as text, one after the other, gives the same for inputs without
+// braces.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"", "{}", "a{}b", "{#}{%}{1}{2.}", "{{}}", "{1/.}{//}", "{", "}", "{x}{}", "{12}"} {
 		f.Add(seed, "d/in.put")

@@ -10,10 +10,10 @@ import (
 	"github.com/stintgo/stint/queue/isolate"
 )
 
-// Task is a task as ls, show and wait print it in JSON: the fields of [queue.Task], but
-// with what a command is in words, and with payloads, checkpoints and results that are
-// JSON as what they are. Programs read it, so fields may be added, and none changes its
-// meaning: docs/serve.md names them.
+// Task is a task as ls, show and wait print it in JSON: the fields of [queue.Task], with
+// the command as readable fields, and with payloads, checkpoints and results that are
+// JSON as JSON. Programs read it, so fields may be added, but no field changes its
+// meaning: docs/serve.md lists them.
 type Task struct {
 	queue.Task
 
@@ -21,7 +21,7 @@ type Task struct {
 	ExitStatus *int     `json:"exit_status,omitempty"`
 	Exit       *Exit    `json:"exit,omitempty"` // instead of checkpoint and result
 
-	// Of each pair one is set: the value if it is JSON, and else its bytes.
+	// One of each pair is set: the value if it is JSON, otherwise its bytes.
 	Payload          json.RawMessage `json:"payload,omitempty"`
 	PayloadBase64    []byte          `json:"payload_base64,omitempty"`
 	Checkpoint       json.RawMessage `json:"checkpoint,omitempty"`
@@ -30,23 +30,22 @@ type Task struct {
 	ResultBase64     []byte          `json:"result_base64,omitempty"`
 }
 
-// Command is what a task of kind command runs: a script for the shell, or a program and
-// its arguments.
+// Command is the command of a task of kind command: a shell script, or a program and its
+// arguments.
 type Command struct {
 	Script     string   `json:"script,omitempty"`
 	Args       []string `json:"args,omitempty"`
 	Dir        string   `json:"dir,omitempty"`
-	Env        []string `json:"env,omitempty"` // names, or NAME=value if that is to be revealed
+	Env        []string `json:"env,omitempty"` // names, or NAME=value with --reveal
 	StdinBytes int      `json:"stdin_bytes,omitempty"`
-	Stdin      []byte   `json:"stdin_base64,omitempty"` // only if it is to be revealed
+	Stdin      []byte   `json:"stdin_base64,omitempty"` // only with --reveal
 }
 
-// Exit is how the last attempt of a command ended.
+// Exit is the result of the last attempt of a command.
 type Exit = isolate.Exit
 
-// TaskJSON returns a task as it is printed in JSON. The values of a command's variables
-// and its standard input are left out unless they are to be revealed: they may be
-// secrets.
+// TaskJSON returns a task as it is printed in JSON. Without reveal it omits the values of
+// a command's variables and its standard input, which may be secrets.
 func TaskJSON(t *queue.Task, reveal bool) Task {
 	shown := Task{Task: *t}
 	if cmd, ok := commandOf(t); ok {
@@ -80,12 +79,12 @@ func valueOf(b []byte) (value json.RawMessage, bytes []byte) {
 	return nil, b
 }
 
-// commandOf returns the command of a task that is one.
+// commandOf returns the command of a task of kind command.
 func commandOf(t *queue.Task) (cmd isolate.Command, ok bool) {
 	return cmd, t.Kind == serve.Kind && json.Unmarshal(t.Payload, &cmd) == nil
 }
 
-// script returns the script of a command that is one for the shell.
+// script returns the script of a command that is a shell script.
 func script(cmd *isolate.Command) (text string, ok bool) {
 	if len(cmd.Args) == 3 && cmd.Args[0] == "sh" && cmd.Args[1] == "-c" {
 		return cmd.Args[2], true
@@ -93,8 +92,8 @@ func script(cmd *isolate.Command) (text string, ok bool) {
 	return "", false
 }
 
-// variables are what a command adds to the environment: names, with their values if
-// these are to be revealed.
+// variables returns the variables that a command adds to the environment: names, with
+// reveal also their values.
 func variables(cmd *isolate.Command, reveal bool) []string {
 	if reveal {
 		return cmd.Env

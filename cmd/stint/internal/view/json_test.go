@@ -10,8 +10,8 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// A task in JSON has its command in words, its exit status, and values that are JSON as
-// JSON. Programs read this: a field that is here keeps its name and its meaning.
+// A task in JSON has its command as fields, its exit status, and values that are JSON as
+// JSON. Programs read this: the fields in this test keep their names and meanings.
 func TestC4_TasksAsJSON(t *testing.T) {
 	id := queue.ID{15: 1}
 	at := noon.UTC()
@@ -112,7 +112,7 @@ func TestC4_TasksAsJSON(t *testing.T) {
 	}
 }
 
-// fields reads an object, with its numbers as they are written.
+// fields decodes an object, with its numbers as text.
 func fields(t *testing.T, text []byte) (object map[string]any) {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader(text))

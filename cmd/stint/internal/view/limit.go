@@ -13,13 +13,13 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// LimitScope is what a limit is for.
+// LimitScope says what a limit applies to.
 type LimitScope string
 
 // The scopes.
 const (
 	OfQueue LimitScope = "queue" // one queue
-	OfEach  LimitScope = "each"  // each queue that has none of its own
+	OfEach  LimitScope = "each"  // each queue without a limit of its own
 	OfAll   LimitScope = "all"   // all queues together
 )
 
@@ -27,16 +27,16 @@ const (
 type Limit struct {
 	Scope LimitScope  `json:"scope"`
 	Queue string      `json:"queue,omitempty"` // of OfQueue
-	Key   string      `json:"key,omitempty"`   // whose limit it is, if it is one of a single key
-	Name  string      `json:"limit"`           // as the flags of stint limit set have it
+	Key   string      `json:"key,omitempty"`   // the key, if the limit applies to one key
+	Name  string      `json:"limit"`           // as the flag of stint limit set
 	Field queue.Field `json:"field"`           // of [queue.Settings]
 	Value any         `json:"value"`           // a number, a rate, caps or a retention; nil is no limit
 	InUse *int        `json:"in_use,omitempty"`
 	queue.Origin
-	Program any `json:"program,omitempty"` // what programs have set, if an operator's value is in force instead
+	Program any `json:"program,omitempty"` // the value of a program, if an operator's value overrides it
 }
 
-// limitNames are the limits by the flags that set them.
+// limitNames returns the names of the flags that set limits.
 func limitNames() map[queue.Field]string {
 	return map[queue.Field]string{
 		queue.FieldMax: "running", queue.FieldTotal: "running", queue.FieldCaps: "cap", queue.FieldPerKey: "per-key",
@@ -45,8 +45,8 @@ func limitNames() map[queue.Field]string {
 	}
 }
 
-// Limits returns what is set, the limits over all queues first, then the defaults of
-// each, then those of each queue, with its keys.
+// Limits returns all limits that are set: those over all queues first, then the defaults
+// for each queue, then those of each queue and its keys.
 func Limits(all map[string]queue.Configured, stats *queue.Stats) (limits []Limit) {
 	for _, name := range slices.Sorted(maps.Keys(all)) { // "" is the first
 		is := all[name]
@@ -64,7 +64,7 @@ func Limits(all map[string]queue.Configured, stats *queue.Stats) (limits []Limit
 
 func (l *Limit) rank() int { return slices.Index([]LimitScope{OfAll, OfEach, OfQueue}, l.Scope) }
 
-// limitsOf are the limits of a queue, or of one key of it.
+// limitsOf returns the limits of a queue, or of one key of it.
 func limitsOf(name, key string, layers *queue.Layers, stats *queue.Stats) (limits []Limit) {
 	for _, f := range queue.Fields() {
 		value, from, set := layers.Value(f)
@@ -93,7 +93,7 @@ func limitsOf(name, key string, layers *queue.Layers, stats *queue.Stats) (limit
 // unlimited is the word for no limit.
 const unlimited = "none"
 
-// fieldValue is the value of a field, nil if it is no limit.
+// fieldValue returns the value of a field, or nil for no limit.
 func fieldValue(f queue.Field, s *queue.Settings) any {
 	var value any
 	switch f {
@@ -124,7 +124,7 @@ func fieldValue(f queue.Field, s *queue.Settings) any {
 	return value
 }
 
-// inUse is how much of a limit is taken, nil if that is no number.
+// inUse returns how much of a limit is in use, or nil if that is not a number.
 func (l *Limit) inUse(stats *queue.Stats) *int {
 	counts := stats.Queues[l.Queue]
 	n := 0
@@ -151,7 +151,7 @@ func (l *Limit) inUse(stats *queue.Stats) *int {
 	return &n
 }
 
-// LimitTable writes limits as a table.
+// LimitTable prints limits as a table.
 func LimitTable(w io.Writer, limits []Limit, now time.Time) error {
 	out := table(w)
 	_, _ = fmt.Fprintln(out, "FOR\tLIMIT\tVALUE\tIN USE\tSET BY\tSINCE")
@@ -167,7 +167,7 @@ func LimitTable(w io.Writer, limits []Limit, now time.Time) error {
 	return out.Flush()
 }
 
-// For names what a limit is for.
+// For returns the name of what a limit applies to.
 func (l *Limit) For() string {
 	of := ""
 	switch l.Scope {
@@ -184,10 +184,10 @@ func (l *Limit) For() string {
 	return of
 }
 
-// String is a limit with its value, as in running 4.
+// String returns a limit with its value, as in running 4.
 func (l *Limit) String() string { return l.Name + " " + limitValue(l.Value) }
 
-// setBy says who set a limit, and what of programs that is in force instead of.
+// setBy says who set a limit, and which value of a program it overrides.
 func (l *Limit) setBy() string {
 	text := setBy(l.Origin)
 	if l.Default && l.Scope == OfQueue {
@@ -199,7 +199,7 @@ func (l *Limit) setBy() string {
 	return text
 }
 
-// setBy names an operator, or a program.
+// setBy returns the name of an operator, or "a program".
 func setBy(o queue.Origin) string {
 	switch {
 	case o.Operator:
@@ -211,7 +211,7 @@ func setBy(o queue.Origin) string {
 	}
 }
 
-// limitValue is a value of a limit, for people.
+// limitValue formats the value of a limit.
 func limitValue(value any) string {
 	switch v := value.(type) {
 	case nil:
@@ -243,8 +243,8 @@ func limitValue(value any) string {
 	}
 }
 
-// perTime is a rate in the largest unit of time, up to an hour, in which it is a
-// number that people read.
+// perTime returns a rate per the largest unit of time, up to an hour, that makes it a
+// readable number.
 func perTime(perSecond float64) string {
 	const minute, hour = 60, 3600
 	switch {

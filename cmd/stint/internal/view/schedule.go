@@ -10,7 +10,7 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// Schedules writes a table of schedules, one on each line.
+// Schedules prints a table of schedules, one per line.
 func Schedules(w io.Writer, schedules []queue.Schedule, now time.Time) error {
 	t := table(w)
 	_, _ = fmt.Fprintln(t, "NAME\tSTATE\tNEXT\tLAST\tCRON\tZONE\tWORK")
@@ -26,7 +26,7 @@ func Schedules(w io.Writer, schedules []queue.Schedule, now time.Time) error {
 	return t.Flush()
 }
 
-// scheduleState says whether a schedule ticks, and why not.
+// scheduleState says whether a schedule ticks, and if not, why.
 func scheduleState(s *queue.Schedule) string {
 	const most = 50 // characters
 	switch {
@@ -42,16 +42,16 @@ func scheduleState(s *queue.Schedule) string {
 	return "active"
 }
 
-// Schedule is a schedule as the commands print it in JSON: the fields of
-// [queue.Schedule], with a task that is shown as [Task] shows one.
+// Schedule is a schedule as it is printed in JSON: the fields of [queue.Schedule], with
+// its task as [Spec].
 type Schedule struct {
 	queue.Schedule
 
 	Task Spec `json:"task"`
 }
 
-// Spec is what a schedule submits: the fields of [queue.Spec], but with what a command
-// is in words, and with a payload that is JSON as what it is.
+// Spec is the task of a schedule: the fields of [queue.Spec], with the command as
+// readable fields, and a payload that is JSON as JSON.
 type Spec struct {
 	queue.Spec
 
@@ -60,8 +60,8 @@ type Spec struct {
 	PayloadBase64 []byte          `json:"payload_base64,omitempty"`
 }
 
-// ScheduleJSON returns a schedule as it is printed in JSON. The values of a command's
-// variables are left out: they may be secrets.
+// ScheduleJSON returns a schedule as it is printed in JSON. It omits the values of a
+// command's variables, which may be secrets.
 func ScheduleJSON(s *queue.Schedule) Schedule {
 	task := TaskJSON(&queue.Task{Spec: s.Task}, false)
 	return Schedule{

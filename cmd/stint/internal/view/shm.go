@@ -13,7 +13,7 @@ import (
 // namesMax is how many processes a sentence names.
 const namesMax = 8
 
-// Processes names processes.
+// Processes returns the names of processes.
 func Processes(all []shm.Process) string {
 	names := make([]string, len(all))
 	for i, p := range all {
@@ -22,8 +22,8 @@ func Processes(all []shm.Process) string {
 	return some(names)
 }
 
-// process names a process, and says how many slots it has, where it is not one, and
-// what else is known of it: that it is stopped, or has outlived another.
+// process returns the name of a process, with the number of its slots if it is not 1, and
+// notes: that it is stopped, or has outlived another process.
 func process(p shm.ProcessUsage) string {
 	if p.PID == 0 && p.Outlived != "" {
 		return "a process that outlived " + plain(p.Outlived)
@@ -42,7 +42,7 @@ func inBrackets(notes []string) string {
 	return " (" + plain(strings.Join(notes, ", ")) + ")"
 }
 
-// some is the first of some names, and how many others there are.
+// some returns the first names and the number of the others.
 func some(names []string) string {
 	if more := len(names) - namesMax; more > 1 {
 		return fmt.Sprintf("%s and %d others", strings.Join(names[:namesMax], ", "), more)
@@ -50,14 +50,14 @@ func some(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// Taken says who has the slots of a limit.
+// Taken says which processes have the slots of a limit.
 func Taken(name string, u shm.LimitUsage) string {
 	text := fmt.Sprintf("%d of %d slots of %s are taken", u.Running, u.Max, plain(name))
 	if u.Max == 1 && u.Running == 1 {
 		text = fmt.Sprintf("the one slot of %s is taken", plain(name))
 	}
-	if who := slotHolders(u); who != "" {
-		text += ", by " + who
+	if holders := slotHolders(u); holders != "" {
+		text += ", by " + holders
 	}
 	if u.Waiting > 0 {
 		text += fmt.Sprintf("; waiting: %d", u.Waiting)
@@ -65,18 +65,18 @@ func Taken(name string, u shm.LimitUsage) string {
 	return text
 }
 
-// slotHolders names those who hold slots.
+// slotHolders returns the names of the processes that hold slots.
 func slotHolders(u shm.LimitUsage) string {
 	var names []string
 	for _, h := range u.Holders {
-		if h.Slots > 0 && !h.Dead { // who has ended has slots that are as good as free
+		if h.Slots > 0 && !h.Dead { // the slots of a dead process are as good as free
 			names = append(names, process(h))
 		}
 	}
 	return some(names)
 }
 
-// Regions writes a table of what processes share.
+// Regions prints a table of regions.
 func Regions(w io.Writer, all []shm.Info) error {
 	t := table(w)
 	_, _ = fmt.Fprintln(t, "NAME\tSHARES\tMAX\tRUNNING\tWAITING\tOPEN\tHELD BY")
@@ -103,7 +103,8 @@ type limit struct {
 	shm.LimitUsage
 }
 
-// limits are all of a region, those of a kind counted if there are several.
+// limits returns the limits and mutexes of a region, numbered if there are several of a
+// kind.
 func limits(r *shm.Info) (all []limit) {
 	add := func(what string, usages []shm.LimitUsage) {
 		for i, u := range usages {
@@ -115,7 +116,7 @@ func limits(r *shm.Info) (all []limit) {
 	return all
 }
 
-// counted is the name of number i of n of a kind.
+// counted returns the name of number i of n of a kind.
 func counted(what string, i, n int) string {
 	if n == 1 {
 		return what
@@ -123,7 +124,7 @@ func counted(what string, i, n int) string {
 	return fmt.Sprintf("%s %d", what, i)
 }
 
-// Region writes what each process has of a region.
+// Region prints what each process holds in a region.
 func Region(w io.Writer, r *shm.Info) error {
 	if err := Regions(w, []shm.Info{*r}); err != nil {
 		return err
@@ -139,8 +140,8 @@ func Region(w io.Writer, r *shm.Info) error {
 	return t.Flush()
 }
 
-// rowsOf has a row for each process and what it holds or waits for. The tier is
-// known of those that wait for a rate.
+// rowsOf returns a row for each process with what it holds or waits for. The tier is
+// known only for processes that wait for a rate.
 func rowsOf(r *shm.Info) (rows []string) {
 	idle := slices.Clone(r.Processes)
 	for _, l := range limits(r) {
@@ -163,7 +164,7 @@ func rowsOf(r *shm.Info) (rows []string) {
 	return rows
 }
 
-// waiter takes the name of a process that waits for a rate apart: program[PID].
+// waiter splits the name of a process that waits for a rate: program[PID].
 func waiter(name string) (program, pid string) {
 	at := strings.LastIndexByte(name, '[')
 	if at < 0 {
@@ -172,7 +173,7 @@ func waiter(name string) (program, pid string) {
 	return name[:at], plain(strings.TrimSuffix(name[at+1:], "]"))
 }
 
-// holder is the name of a process that has something, without its PID.
+// holder returns the name of a process without its PID.
 func holder(h shm.ProcessUsage) string {
 	switch {
 	case h.Dead:
@@ -184,7 +185,7 @@ func holder(h shm.ProcessUsage) string {
 	}
 }
 
-// pidOf is the PID of a process, or - if it is not known.
+// pidOf returns the PID of a process, or - if it is unknown.
 func pidOf(p shm.Process) string {
 	if p.PID == 0 {
 		return "-"

@@ -14,12 +14,11 @@ import (
 	"github.com/stintgo/stint/queue/isolate"
 )
 
-// clockLayout is how times are shown, in the zone of whoever looks.
+// clockLayout is the format of times, which are local.
 const clockLayout = "2006-01-02 15:04:05.000"
 
-// Show writes all that there is to know of a task: what was asked, how it is, and
-// its life so far. The values of variables, which may be secrets, are shown only if they
-// are to be revealed.
+// Show prints all that is known of a task: what was asked, its state, and its history. It
+// prints the values of variables, which may be secrets, only if reveal is set.
 func Show(w io.Writer, t *queue.Task, now time.Time, reveal bool) error {
 	out := table(w)
 	field := func(name, format string, args ...any) { _, _ = fmt.Fprintf(out, name+"\t"+format+"\n", args...) }
@@ -68,8 +67,7 @@ func Show(w io.Writer, t *queue.Task, now time.Time, reveal bool) error {
 	return Timeline(w, t)
 }
 
-// asked shows what was asked when the task was submitted, but for what nobody
-// asked.
+// asked prints the options that the task was submitted with, without defaults.
 func asked(
 	t *queue.Task, field func(name, format string, args ...any), optional func(name, text string), reveal bool,
 ) {
@@ -115,7 +113,7 @@ func asked(
 	}
 }
 
-// outOf is a number and its limit, if the task has one of its own.
+// outOf returns a number, with its limit if the task has one of its own.
 func outOf(n, limit int) string {
 	if limit == 0 {
 		return strconv.Itoa(n)
@@ -123,7 +121,7 @@ func outOf(n, limit int) string {
 	return fmt.Sprintf("%d of %d", n, limit)
 }
 
-// Timeline writes the life of a task, a step on each line.
+// Timeline prints the history of a task, one step per line.
 func Timeline(w io.Writer, t *queue.Task) error {
 	out := table(w)
 	_, _ = fmt.Fprintln(out, "\nTIME\tAFTER\tWHAT\tSTATE\tBY\t")

@@ -11,7 +11,7 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// Stats writes what there is in each queue, what limits it, and who works.
+// Stats prints the tasks of each queue, its limits, and the workers.
 func Stats(w io.Writer, s *queue.Stats, now time.Time) error {
 	out := table(w)
 	_, _ = fmt.Fprint(out, "QUEUE")
@@ -37,7 +37,8 @@ func Stats(w io.Writer, s *queue.Stats, now time.Time) error {
 	return workers(w, s.Workers, now)
 }
 
-// pauses writes which queues are paused: nothing else in the table says why they stand still.
+// pauses prints which queues are paused: nothing else in the table says why their tasks
+// do not start.
 func pauses(w io.Writer, s *queue.Stats, now time.Time) {
 	first := true
 	for _, name := range slices.Sorted(maps.Keys(s.Queues)) {
@@ -63,7 +64,7 @@ func pauses(w io.Writer, s *queue.Stats, now time.Time) {
 	}
 }
 
-// limitsInForce writes what limits queues, if anything does.
+// limitsInForce prints the limits of queues, if there are any.
 func limitsInForce(w io.Writer, s *queue.Stats, now time.Time) error {
 	limits := limitsOf("", "", &queue.Layers{Operator: s.Total.Limits}, s)
 	for _, name := range slices.Sorted(maps.Keys(s.Queues)) {

@@ -1,5 +1,5 @@
-// Package view is what the commands of stint show to people: tables, timelines
-// and sentences. Programs are shown JSON.
+// Package view formats the output of the commands of stint: tables, timelines and
+// sentences for people, JSON for programs.
 package view
 
 import (
@@ -22,15 +22,15 @@ import (
 	"github.com/stintgo/stint/queue/isolate"
 )
 
-// table returns a writer of columns, to be flushed.
+// table returns a writer of columns, which the caller must flush.
 func table(w io.Writer) *tabwriter.Writer {
 	const gap = 2
 	return tabwriter.NewWriter(w, 0, 0, gap, ' ', 0)
 }
 
-// Tasks writes a table of tasks, one on each line, or the next part of one: its head
-// is written with the first part. Lines have at most so many columns; 0 is no limit. What
-// a task does stands last, so that is cut first.
+// Tasks prints a table of tasks, one per line, or the next part of one: the heading is
+// printed with the first part. Lines have at most the given number of columns; 0 is no
+// limit. The work of a task is the last column, so it is cut first.
 func Tasks(w io.Writer, tasks []queue.Task, first bool, now time.Time, columns int) error {
 	var text bytes.Buffer
 	t := table(&text)
@@ -55,7 +55,7 @@ func Tasks(w io.Writer, tasks []queue.Task, first bool, now time.Time, columns i
 	return nil
 }
 
-// exit is the exit status of the last attempt of a command.
+// exit returns the exit status of the last attempt of a command.
 func exit(t *queue.Task) string {
 	if status, ok := isolate.ExitOf(t); ok && t.Kind == serve.Kind {
 		return strconv.Itoa(status.Code())
@@ -63,7 +63,7 @@ func exit(t *queue.Task) string {
 	return "-"
 }
 
-// took is how long the last attempt of a task has run, or runs.
+// took returns how long the last attempt of a task ran, or has been running.
 func took(t *queue.Task, now time.Time) string {
 	for i, step := range slices.Backward(t.Steps) {
 		switch {
@@ -77,10 +77,10 @@ func took(t *queue.Task, now time.Time) string {
 	return "-"
 }
 
-// labelsMax is how many characters of labels stand in a table.
+// labelsMax is how many characters of labels a table shows.
 const labelsMax = 24
 
-// labels are a task's labels, on one line.
+// labels returns a task's labels on one line.
 func labels(t *queue.Task) string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(t.Labels)) {
@@ -89,7 +89,7 @@ func labels(t *queue.Task) string {
 	return orDash(shorten(plain(strings.Join(all, ",")), labelsMax))
 }
 
-// state is a task's state with what is most worth to know of it.
+// state returns a task's state with its most important detail.
 func state(t *queue.Task) string {
 	switch {
 	case t.Order != 0:
@@ -102,7 +102,7 @@ func state(t *queue.Task) string {
 	return t.State.String()
 }
 
-// tier is the name of a tier; most have the normal one, which says nothing.
+// tier returns the name of a tier; the normal one, which most tasks have, is omitted.
 func tier(p stint.Priority) string {
 	if p == stint.Normal {
 		return "-"
@@ -117,10 +117,10 @@ func orDash(text string) string {
 	return text
 }
 
-// workMax is how many characters of what a task does stand in a table.
+// workMax is how many characters of a task's work a table shows.
 const workMax = 60
 
-// Work is what a task does, on one line: its command, or its kind and payload.
+// Work returns what a task does on one line: its command, or its kind and payload.
 func Work(t *queue.Task) string { return shorten(work(t), workMax) }
 
 func work(t *queue.Task) string {
@@ -133,8 +133,8 @@ func work(t *queue.Task) string {
 	return plain(t.Kind + " " + string(t.Payload))
 }
 
-// plain makes text of others safe for a terminal: what would move its cursor, or
-// worse, is shown as a question mark.
+// plain makes foreign text safe for a terminal: it replaces characters that would move
+// the cursor, or worse, by question marks.
 func plain(text string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		switch {
@@ -147,7 +147,7 @@ func plain(text string) string {
 	}, text))
 }
 
-// lines is plain for text of several lines, each of which begins with a prefix.
+// lines is plain for text of several lines, each with a prefix.
 func lines(text, prefix string) string {
 	var out strings.Builder
 	for line := range strings.Lines(strings.TrimSpace(text)) {
@@ -164,7 +164,7 @@ func shorten(text string, most int) string {
 	return string(r[:most-1]) + "…"
 }
 
-// Ago is how long ago something was, or will be.
+// Ago returns how long ago something was, or in what time it will be.
 func Ago(d time.Duration) string {
 	switch {
 	case d < 0:
@@ -174,7 +174,7 @@ func Ago(d time.Duration) string {
 	}
 }
 
-// since is how long ago something was, or a dash if nobody knows when.
+// since returns how long ago something was, or a dash if the time is unknown.
 func since(at, now time.Time) string {
 	if at.IsZero() {
 		return "-"
@@ -182,7 +182,7 @@ func since(at, now time.Time) string {
 	return Ago(now.Sub(at))
 }
 
-// Span is a time, in one or two units.
+// Span formats a duration in one or two units.
 func Span(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {

@@ -14,7 +14,7 @@ import (
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.Local)
 
-// Each reason is a sentence with what a person needs in order to act.
+// Each reason is a sentence with what a user needs to know in order to act.
 func TestReason(t *testing.T) {
 	id := queue.ID{15: 1}
 	for _, row := range []struct {
@@ -140,7 +140,7 @@ func TestReason(t *testing.T) {
 	}
 }
 
-// What others have written cannot do anything to a terminal, or break a table.
+// Foreign text cannot control a terminal or break a table.
 func TestTasks_TextOfOthers(t *testing.T) {
 	var out strings.Builder
 	evil := "a\x1b]0;x\x07\nb\tc\u202e"
@@ -165,8 +165,8 @@ func TestTasks_TextOfOthers(t *testing.T) {
 	}
 }
 
-// What has no time is shown with a dash: a worker that does not say since when it works,
-// and a task whose row cannot be read.
+// An unknown time is shown as a dash: of a worker that does not report when it started,
+// and of a task whose row cannot be read.
 func TestC4_UnknownTimes(t *testing.T) {
 	var out strings.Builder
 	stats := queue.Stats{Workers: []queue.Worker{{Name: "w", Slots: 1}}}
@@ -186,7 +186,7 @@ func TestC4_UnknownTimes(t *testing.T) {
 	}
 }
 
-// Queues that stand still because of a pause are named, with its reason.
+// Paused queues are listed with the reason of their pause.
 func TestC4_StatsNamePauses(t *testing.T) {
 	stats := queue.Stats{Queues: map[string]queue.Counts{"default": {}, "nightly": {}, "urgent": {}}}
 	for name, pause := range map[string]queue.Pause{
@@ -207,7 +207,7 @@ func TestC4_StatsNamePauses(t *testing.T) {
 	}
 }
 
-// The values of variables are shown only if they are to be revealed.
+// The values of variables are shown only with reveal.
 func TestC4_ShowKeepsSecrets(t *testing.T) {
 	task := queue.Task{Spec: queue.Spec{
 		Kind: "command", Payload: []byte(`{"args":["env"],"env":["TOKEN=secret","USER=me"],"stdin":"c2VjcmV0"}`),
@@ -226,8 +226,8 @@ func TestC4_ShowKeepsSecrets(t *testing.T) {
 	}
 }
 
-// The table has how the last attempt ended, how long it took and the labels, and is cut
-// at its end where the terminal is narrow.
+// The table has the result and duration of the last attempt and the labels; its lines are
+// cut to the width of the terminal.
 func TestC4_TableOfTasks(t *testing.T) {
 	at := func(seconds int) time.Time { return noon.Add(time.Duration(seconds) * time.Second) }
 	tasks := []queue.Task{
@@ -284,8 +284,8 @@ func TestSpan(t *testing.T) {
 	}
 }
 
-// What a process has left to others is shown with what lives, or said to be with others
-// that cannot be seen.
+// A process left behind by another is listed with the running ones, or counted among
+// others that cannot be seen.
 func TestB8_TakenByWhatOutlivedAProcess(t *testing.T) {
 	for _, row := range []struct {
 		holder shm.ProcessUsage

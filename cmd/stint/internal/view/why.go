@@ -11,7 +11,7 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// Reason is a sentence that says why a task waits.
+// Reason returns a sentence that says why a task waits.
 func Reason(r *queue.Reason, now time.Time) string {
 	text := reason(r, now)
 	if r.Estimate > 0 {
@@ -93,7 +93,7 @@ func total(r *queue.Reason, now time.Time) string {
 		r.Running, r.Limit, limitBy(r, now), inQueues(r))
 }
 
-// inQueues names the queues whose tasks run, with how many.
+// inQueues returns the number of running tasks by queue.
 func inQueues(r *queue.Reason) string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(r.Queues)) {
@@ -102,7 +102,7 @@ func inQueues(r *queue.Reason) string {
 	return strings.Join(names, ", ")
 }
 
-// by says who stopped something, and since when.
+// by says who paused something, and when.
 func by(r *queue.Reason, now time.Time) (text string) {
 	if r.By != "" {
 		text = " (" + plain(r.By) + ")"
@@ -144,7 +144,7 @@ func until(r *queue.Reason) time.Time {
 	return r.Until
 }
 
-// holdersMax is how many of those who hold something are named.
+// holdersMax is how many holders are named.
 const holdersMax = 3
 
 func holders(r *queue.Reason) string {
@@ -158,7 +158,7 @@ func holders(r *queue.Reason) string {
 	return ": " + strings.Join(names, ", ")
 }
 
-// behind says who goes first, the highest tier first.
+// behind says which tasks go first, the highest tier first.
 func behind(r *queue.Reason) string {
 	if r.Ahead == ([stint.Tiers]int{}) {
 		return "it is next, when a worker has a free slot"
@@ -175,7 +175,7 @@ func State(t *queue.Task, now time.Time) string {
 	return fmt.Sprintf("it waits for nothing: %s %s ago", t.State, span)
 }
 
-// End is how a task has ended, on one line.
+// End returns how a task has ended, on one line.
 func End(t *queue.Task) string {
 	if t.Error == "" || t.State == queue.Succeeded {
 		return t.State.String()
