@@ -165,7 +165,7 @@ func first(t *testing.T, path string) (*process, stint.Limiter) {
 
 var slowly, never = rate(1000, 10), rate(1e-3, 10)
 
-func firstInLine(geometry shm.Geometry) {
+func firstInQueue(geometry shm.Geometry) {
 	r, err := shm.Open(os.Getenv(processRegion), geometry)
 	must(err)
 	l := stint.NewLimiter(0, stint.LimiterConfig{Bucket: r.Bucket(0)})
@@ -173,7 +173,7 @@ func firstInLine(geometry shm.Geometry) {
 }
 
 // A process that dies first in the queue does not block the others.
-func TestB13_FirstInLineDies(t *testing.T) {
+func TestB13_FirstInQueueDies(t *testing.T) {
 	p, l := first(t, filepath.Join(t.TempDir(), "region"))
 	if l.Try(1) {
 		t.Error("Try took a token before a waiter")
@@ -194,7 +194,7 @@ func TestB13_FirstInLineDies(t *testing.T) {
 
 // A process that is stopped first in the queue does not block the others once the bucket
 // holds what it needs, and is in the queue again when it continues.
-func TestB13_FirstInLineIsStopped(t *testing.T) {
+func TestB13_FirstInQueueIsStopped(t *testing.T) {
 	p, l := first(t, filepath.Join(t.TempDir(), "region"))
 	p.signal(t, syscall.SIGSTOP)
 	for range 3 {
@@ -211,7 +211,7 @@ func TestB13_FirstInLineIsStopped(t *testing.T) {
 
 // A stopped process that needs more tokens than there are blocks the others for a second
 // only.
-func TestB13_FirstInLineForMuchIsStopped(t *testing.T) {
+func TestB13_FirstInQueueForManyTokensIsStopped(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	l := stint.NewLimiter(0, stint.LimiterConfig{Bucket: open(t, path, never).Bucket(0)})
 	if !l.Try(8) {
@@ -230,7 +230,7 @@ func TestB13_FirstInLineForMuchIsStopped(t *testing.T) {
 }
 
 // Try looks for dead and stopped processes too.
-func TestB13_TryPassesTheDeadAndTheStopped(t *testing.T) {
+func TestB13_TryEvictsDeadAndStopped(t *testing.T) {
 	for name, end := range map[string]func(p *process){
 		"dead":    func(p *process) { p.kill() },
 		"stopped": func(p *process) { p.signal(t, syscall.SIGSTOP) },

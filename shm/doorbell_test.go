@@ -89,7 +89,7 @@ func TestB8_Recovery(t *testing.T) {
 
 // A PID that belongs to another process does not keep a slot of a dead process, nor is a
 // slot of a living process recovered when that other process ends.
-func TestB8_WrongNumber(t *testing.T) {
+func TestB8_UnrelatedPID(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	other := holdOne(t, filepath.Join(t.TempDir(), "other"))
 	p := start(t, "sign", path)

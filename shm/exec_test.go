@@ -97,7 +97,7 @@ func TestB8_KeptOnExecFails(t *testing.T) {
 	}
 }
 
-func TestB8_KeptOnExecOfTheClosed(t *testing.T) {
+func TestB8_KeptOnExecAfterClose(t *testing.T) {
 	r := open(t, filepath.Join(t.TempDir(), "region"), geometry)
 	if err := r.Close(); err != nil {
 		t.Fatal(err)

@@ -68,7 +68,7 @@ func TestB8_SlotThatFreesItsKey(t *testing.T) {
 }
 
 // A slot that is released in a process that cannot use it is free at once.
-func TestB8_SlotThatCouldNotBeUsed(t *testing.T) {
+func TestB8_UnusableSlotIsFree(t *testing.T) {
 	for name, hold := range map[string]func(s stint.Scheduler){
 		"paused": func(s stint.Scheduler) { s.Pause("test") },
 		"key":    func(stint.Scheduler) {},

@@ -163,7 +163,7 @@ func wantAll(t *testing.T, path string) {
 }
 
 // A slot of a killed process goes to a waiter, and to a caller that only tries.
-func TestB8_SlotOfTheDead(t *testing.T) {
+func TestB8_SlotOfADeadProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	r := open(t, path, geometry)
 	slots := r.Slots(0)

@@ -117,7 +117,7 @@ func TestD8_MutexUnlockByAnotherProcess(t *testing.T) {
 
 // The lock of a killed process goes to a waiter, and to a caller of TryLock; the first of
 // them is informed that it was abandoned.
-func TestD8_MutexOfTheDead(t *testing.T) {
+func TestD8_MutexOfADeadHolder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	m := mutex(t, path)
 	for _, get := range []func(){

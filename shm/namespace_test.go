@@ -137,7 +137,7 @@ func fill() {
 }
 
 // A slot is recovered if the PID of the dead process belongs to another living process.
-func TestB8_NumberIsUsedAgain(t *testing.T) {
+func TestB8_PIDIsReused(t *testing.T) {
 	p := startApart(t, syscall.CLONE_NEWPID, "again", filepath.Join(t.TempDir(), "region"))
 	if p == nil {
 		return

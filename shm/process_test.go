@@ -71,9 +71,9 @@ func TestMain(m *testing.M) {
 	case "draw":
 		draw()
 	case "first":
-		firstInLine(slowly)
+		firstInQueue(slowly)
 	case "first for much":
-		firstInLine(never)
+		firstInQueue(never)
 	}
 }
 

@@ -81,9 +81,9 @@ const patienceMax = 10 * time.Second
 
 // Open joins a region, and makes it if it does not exist. A name without a slash names a
 // file in this user's directory in /dev/shm; any other name is the path of a file, which
-// should be on a tmpfs. If the geometry differs and no living process has the region
-// open, the file is deleted and made anew; what dead processes left in it, such as the
-// marks of abandoned mutexes, is lost.
+// should be on a tmpfs. If the file does not fit, for example because its geometry
+// differs, and no living process has the region open, it is deleted and made anew; what
+// dead processes left in it, such as the marks of abandoned mutexes, is lost.
 //
 // A file that is not a region is left as it is, and the error is [ErrMismatch]. There are
 // two exceptions: an empty file is made a region, because a process that died before it

@@ -45,7 +45,7 @@ func TestB8_RegionMismatch(t *testing.T) {
 	}
 }
 
-func TestB8_GeometryIsShown(t *testing.T) {
+func TestB8_GeometryString(t *testing.T) {
 	for want, g := range map[string]shm.Geometry{
 		"slots [3]": {Slots: []int{3}},
 		"1 mutex":   {Mutexes: 1},

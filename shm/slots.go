@@ -47,7 +47,7 @@ type Slots struct {
 	// Written with both the scheduler's lock and the region's held; Busy with the
 	// region's.
 	want    pool.Want
-	tickets [pool.Tiers]uint64 // when each tier began to wait, or last ended a run; 0: not waiting
+	tickets [pool.Tiers]uint64 // when each tier began to wait, or last ended a run; 0: Want sets it
 
 	survivors survivors // those that Usage has named; guarded by the region's lock
 }

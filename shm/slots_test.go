@@ -193,7 +193,7 @@ func TestB8_OwnSlotCausesNoWakeup(t *testing.T) {
 }
 
 // A slot that is kept for a task that does not start is released to others.
-func TestB8_KeptSlotComesBack(t *testing.T) {
+func TestB8_KeptSlotIsReleased(t *testing.T) {
 	for name, then := range map[string]func(busy *shm.Slots){
 		"no caller waits": func(busy *shm.Slots) { busy.Want(stint.High, 0) },
 		"nobody starts":   func(*shm.Slots) {},

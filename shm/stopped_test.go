@@ -94,7 +94,7 @@ func TestB8_StoppedProcess(t *testing.T) {
 }
 
 // Children of a process that has died do not keep its slots.
-func TestB8_ChildOfTheDead(t *testing.T) {
+func TestB8_ChildOfADeadProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "region")
 	p := start(t, "parent", path)
 	if !p.await(1) {

@@ -29,8 +29,8 @@ import (
 // survivors is rung: it takes the lead, and looks for all of the dead. A process that
 // stops waiting keeps its doorbells for a while, and then rings the one behind it.
 
-// watch is the state of the watcher. Except for asleep, it is guarded by the region's
-// lock.
+// watch is the state that the watcher and the waiters share. It is guarded by the
+// region's lock, except for asleep, running and what doorbells refers to.
 type watch struct {
 	on          bool           // there is a watcher
 	expected    int            // announced calls of Sleep, which may become the watcher

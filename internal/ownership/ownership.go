@@ -119,7 +119,7 @@ func Above(path string) error {
 		case !ok:
 			return nil
 		case uid != 0 && uid != os.Geteuid(), info.Mode().Perm()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0:
-			return foreign(dir, info, "its owner, and all users that can write to it, can put another directory in the place of "+path)
+			return foreign(dir, info, "its owner, and all users that can write to it, can replace "+path)
 		}
 	}
 	return nil

@@ -108,7 +108,7 @@ func TestC6_DirectoriesAbove(t *testing.T) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, ownership.Above(dir), "mode 0777", "in the place of "+dir)
+	refused(t, ownership.Above(dir), "mode 0777", "can replace "+dir)
 	above := filepath.Dir(filepath.Dir(dir))
 	if err := os.Chmod(above, 0o777|os.ModeSticky); err != nil {
 		t.Fatal(err)

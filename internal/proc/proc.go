@@ -25,8 +25,8 @@ type Spec struct {
 	Dir   string      // directory to start in, that of this process if empty. A relative Path is relative to it
 	Files [3]*os.File // standard input, output and error
 	Extra []*os.File  // descriptors from 3 on
-	// Watched says that another process ends this one if stint is killed. If it is false,
-	// the kernel does, where it can, provided that stint ends no threads.
+	// Watched says that another process ends this one if the calling program is killed. If
+	// it is false, the kernel does, where it can, provided that the program ends no threads.
 	Watched bool
 	// GiveUp, if not nil, makes the next try the last once it is closed; see Start.
 	GiveUp <-chan struct{}

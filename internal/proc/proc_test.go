@@ -166,7 +166,7 @@ func TestSurvived(t *testing.T) {
 
 // Spec.Group holds the group's ID from the start until the leader is reaped, also while
 // last is called.
-func TestStart_TellsItsGroup(t *testing.T) {
+func TestStart_PublishesItsGroup(t *testing.T) {
 	var group, last atomic.Int32
 	p, err := proc.Start(&proc.Spec{
 		Path: "/bin/sh", Args: []string{"sh", "-c", "exit 0"}, Env: os.Environ(),

@@ -76,7 +76,7 @@ func beStint() {
 // A job that was being started when stint was killed is found by its environment.
 // Processes that an earlier job has left running, and those of other runs, are not
 // killed.
-func TestMain_KillsWhatWasBeingStarted(t *testing.T) {
+func TestMain_KillsJobsBeingStarted(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), watcher.Program)
 	cmd.Env = append(os.Environ(), asStint+"=1", "GORACE=atexit_sleep_ms=0")
 	ins, outs := make([]*os.File, len(jobs)), make([]*os.File, len(jobs))

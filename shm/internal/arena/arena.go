@@ -49,7 +49,7 @@ var (
 	// says which.
 	ErrMismatch = errors.New("the region does not fit")
 
-	// ErrInUse says that another process holds a lock of the file.
+	// ErrInUse says that a lock of the file is held.
 	ErrInUse = errors.New("the region is in use")
 
 	// ErrStuck says that another process is opening the file and makes no progress.

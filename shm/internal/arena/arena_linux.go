@@ -140,7 +140,7 @@ func open(path string, flags int) (*Arena, error) {
 		_ = file.Close()
 		return nil, err
 	}
-	a.id = [2]uint64{uint64(st.Dev), st.Ino} //nolint:unconvert // Dev has another size on other processors
+	a.id = [2]uint64{uint64(st.Dev), st.Ino} //nolint:unconvert // Dev has another size elsewhere
 	return a, nil
 }
 

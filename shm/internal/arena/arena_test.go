@@ -87,9 +87,9 @@ var wrong = []struct {
 	change func(t *testing.T, path string)
 	says   string
 }{
-	{"a number of the geometry", arena.Layout{Words: 100, Geometry: []uint64{4, 3}}, unchanged, "made for another geometry"},
-	{"a geometry that is shorter", arena.Layout{Words: 100, Geometry: []uint64{4}}, unchanged, "made for another geometry"},
-	{"more words", arena.Layout{Words: 101, Geometry: []uint64{4, 2}}, unchanged, "101"},
+	{"a number of the geometry", arena.Layout{Words: 100, Geometry: []uint64{4, 3}}, asIs, "made for another geometry"},
+	{"a geometry that is shorter", arena.Layout{Words: 100, Geometry: []uint64{4}}, asIs, "made for another geometry"},
+	{"more words", arena.Layout{Words: 101, Geometry: []uint64{4, 2}}, asIs, "101"},
 	{"another version", layout, poke(1, 99), "99"},
 	{"another clock", layout, poke(5, 4026531999), "time namespace 4026531999"},
 	{"another boot", layout, poke(3, 1), "another boot id"},
@@ -99,7 +99,7 @@ var wrong = []struct {
 	{"a file that was cut off", layout, cutOff, "4104"},
 }
 
-func unchanged(*testing.T, string) {}
+func asIs(*testing.T, string) {}
 
 // poke changes a word of the header.
 func poke(word int64, value uint64) func(*testing.T, string) {
@@ -143,7 +143,7 @@ func TestB8_ArenaMismatch(t *testing.T) {
 }
 
 // Memory that late goroutines have mapped stays as it is when the file is made anew.
-func TestB8_ArenaStaysForTheLate(t *testing.T) {
+func TestB8_ArenaMemoryOutlivesTheFile(t *testing.T) {
 	path := newPath(t)
 	words := open(t, path).Words()
 	words[99] = 7
@@ -270,7 +270,7 @@ func overwrite(t *testing.T, path string, at int64, b byte) {
 	}
 }
 
-func TestB8_ArenaIsOursAlone(t *testing.T) {
+func TestB8_ArenaPermissions(t *testing.T) {
 	path := newPath(t)
 	open(t, path)
 	info, err := os.Stat(path)

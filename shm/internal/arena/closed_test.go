@@ -13,7 +13,7 @@ import (
 
 // A late call on a closed file does not act on another file that has got its descriptor
 // number.
-func TestB8_ArenaClosedIsNoOtherFile(t *testing.T) {
+func TestB8_ArenaClosedDescriptorIsReused(t *testing.T) {
 	path := newPath(t)
 	a, b := open(t, path), open(t, path)
 	if !b.Lock(5) {
@@ -50,7 +50,7 @@ func TestB8_ArenaUnknownIsHeld(t *testing.T) {
 }
 
 // A descriptor that is kept on exec is closed with the file, also if it is descriptor 0.
-func TestB8_ArenaKeepsTheFirstDescriptor(t *testing.T) {
+func TestB8_ArenaKeepsDescriptorZero(t *testing.T) {
 	a := open(t, newPath(t))
 	stdin, err := unix.Dup(0)
 	if err != nil {

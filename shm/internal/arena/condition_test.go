@@ -13,7 +13,7 @@ import (
 )
 
 // A file that is not a region is left as it is, also one that begins with zeros.
-func TestB8_ArenaOfSomethingElse(t *testing.T) {
+func TestB8_ArenaForeignFile(t *testing.T) {
 	for _, content := range []string{"notes", "\x00", strings.Repeat("\x00", 8192), strings.Repeat("\x00", 512) + "disk"} {
 		path := newPath(t)
 		write(t, path, content)
@@ -43,7 +43,7 @@ func write(t *testing.T, path, content string) {
 const unfinished = 0x0a656b616d2d7473 // "st-make\n"
 
 // A file whose maker has died is made anew, or removed, whatever its layout was to be.
-func TestB8_ArenaOfDeadMaker(t *testing.T) {
+func TestB8_ArenaUnfinishedFile(t *testing.T) {
 	mark := string(binary.NativeEndian.AppendUint64(nil, unfinished))
 	for _, left := range []string{"", mark, mark + strings.Repeat("\x00", 9000)} {
 		path := newPath(t)

@@ -96,7 +96,7 @@ func (a *Arena) locksIn(dir string) (locks []int, err error) {
 func (a *Arena) isAt(path string) bool {
 	var st unix.Stat_t
 	err := unix.Stat(path, &st)
-	return err == nil && [2]uint64{uint64(st.Dev), st.Ino} == a.id //nolint:unconvert // Dev has another size on other processors
+	return err == nil && [2]uint64{uint64(st.Dev), st.Ino} == a.id //nolint:unconvert // Dev has another size elsewhere
 }
 
 // parseLock reads a line of fdinfo such as

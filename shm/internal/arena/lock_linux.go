@@ -20,8 +20,8 @@ const (
 	making  = -1 // held while the file is opened or removed
 )
 
-// used reports whether another process holds a lock other than that of making, in any
-// version of this package.
+// used reports whether a lock other than that of making is held, by any version of this
+// package.
 func (a *Arena) used() bool { return a.anyHeld(0, 0) }
 
 // lockMaking polls for the lock of making: a wait in the kernel would not end if the
@@ -45,7 +45,7 @@ func (a *Arena) lockMaking(ctx context.Context, patience time.Duration) error {
 }
 
 func (a *Arena) stuck() error {
-	return fmt.Errorf("%w: let it run or end it; `fuser -v %s` lists the processes that have the file open", ErrStuck, a.path)
+	return fmt.Errorf("%w: let it run or end it; `fuser -v %s` lists the processes that have it open", ErrStuck, a.path)
 }
 
 // flock locks or queries a byte with fcntl(2).

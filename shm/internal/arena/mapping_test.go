@@ -47,7 +47,7 @@ func TestB8_ArenaIsMappedOnce(t *testing.T) {
 }
 
 // Close releases the locks of its arena and of no other, although the mapping stays.
-func TestB8_ArenaCloseEndsItsLocks(t *testing.T) {
+func TestB8_ArenaCloseReleasesItsLocks(t *testing.T) {
 	path := newPath(t)
 	a, b := open(t, path), open(t, path)
 	if !a.Lock(5) || !b.Held(5) {
@@ -69,7 +69,7 @@ func TestB8_ArenaCloseEndsItsLocks(t *testing.T) {
 }
 
 // A lock stays held if the arena is no longer referenced.
-func TestB8_ArenaIsNoGarbage(t *testing.T) {
+func TestB8_ArenaIsNotGarbageCollected(t *testing.T) {
 	path := newPath(t)
 	b := open(t, path)
 	func() {
@@ -88,7 +88,7 @@ func TestB8_ArenaIsNoGarbage(t *testing.T) {
 
 // A file that another process has made anew in place may be longer than the mapping of
 // the old one.
-func TestB8_ArenaIsLonger(t *testing.T) {
+func TestB8_ArenaFileGrows(t *testing.T) {
 	path := newPath(t)
 	open(t, path)
 	longer := arena.Layout{Words: 10_000, Geometry: layout.Geometry}
@@ -112,7 +112,7 @@ func TestB8_ArenaIsLonger(t *testing.T) {
 }
 
 // Two files may have the same inode number where numbers wrap around.
-func TestB8_ArenaOfTheSameNumber(t *testing.T) {
+func TestB8_ArenaSameInodeNumber(t *testing.T) {
 	one, path := open(t, newPath(t)), newPath(t)
 	other := open(t, path)
 	arena.Mistake(one, other)

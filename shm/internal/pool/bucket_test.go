@@ -4,7 +4,7 @@ import "testing"
 
 // Participants of a bucket, in every order: the first in the queue takes tokens as they
 // are made, and no participant sleeps while there is a token.
-func TestB13_EveryOrderOfTurns(t *testing.T) {
+func TestB13_EveryOrderOfBuckets(t *testing.T) {
 	two, three := Shape{2, []int{1}, 1}, Shape{3, []int{1}, 1}
 	runAll(t, []scenario{
 		{name: "two", shape: two, actors: cast(mint(3), customer(3, 2), customer(3, 1)), switches: 3},

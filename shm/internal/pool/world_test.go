@@ -201,7 +201,8 @@ func (w *world) choices() (all []choice) {
 }
 
 func (w *world) mayTurnTo(a *actor) bool {
-	return w.scenario.switches < 0 || w.switches < w.scenario.switches || a == w.last || w.last == nil || !w.last.runnable()
+	return w.scenario.switches < 0 || w.switches < w.scenario.switches ||
+		a == w.last || w.last == nil || !w.last.runnable()
 }
 
 func (w *world) do(c choice) {
