@@ -107,7 +107,7 @@ func (b *Bucket) Take(tier stint.Priority, n int64, debt bool) (taken int64, aga
 			return 0, time.Duration(wait), nil
 		}
 		if m.Spend(b.index, spent, after) {
-			b.goOn(now)
+			b.continueTurn(now)
 			return taken, 0, nil
 		}
 	}
@@ -134,8 +134,8 @@ func (b *Bucket) sweep() {
 	}
 }
 
-// goOn records that tokens were taken in this turn, and ends it after runFor.
-func (b *Bucket) goOn(now int64) {
+// continueTurn records that tokens were taken in this turn, and ends it after runFor.
+func (b *Bucket) continueTurn(now int64) {
 	switch {
 	case b.want.Count == 0:
 	case b.turnBegan == 0:

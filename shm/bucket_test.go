@@ -113,7 +113,7 @@ func draw() {
 			}
 		}()
 	}
-	hang()
+	blockForever()
 }
 
 var drawn = rate(20_000, 200)

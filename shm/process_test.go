@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 		r.SignAs(pid)
 		hold(r)
 	case "lock":
-		lockAndHang()
+		lockAndBlock()
 	case "parent":
 		parent()
 	case "touch":
@@ -159,20 +159,20 @@ func hold(r *shm.Region) {
 	_, _ = os.Stdin.Read(make([]byte, 1))
 }
 
-// hang blocks until the process is killed. Without a signal to listen for, Go ends a
+// blockForever blocks until the process is killed. Without a signal to listen for, Go ends a
 // process in which no goroutine can ever go on.
-func hang() {
+func blockForever() {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGWINCH)
 	select {}
 }
 
-// lockAndHang locks the mutex, prints that, and waits.
-func lockAndHang() {
+// lockAndBlock locks the mutex, prints that, and waits.
+func lockAndBlock() {
 	_, err := inProcess().Mutex(0).Lock(context.Background())
 	must(err)
 	_, err = os.Stdout.WriteString("x")
 	must(err)
-	hang()
+	blockForever()
 }
 
 // parent takes all slots, starts a child that outlives it, and waits.
@@ -187,7 +187,7 @@ func parent() {
 	must(child.Start())
 	_, err := os.Stdout.WriteString("x")
 	must(err)
-	hang()
+	blockForever()
 }
 
 // touch takes a slot when it reads a line.
@@ -209,7 +209,7 @@ func openHalfway() {
 	}
 	_, err := os.Stdout.WriteString("x")
 	must(err)
-	hang()
+	blockForever()
 }
 
 // execShell takes a slot and executes a shell, which reads commands.
@@ -234,7 +234,7 @@ func shareFile() {
 	must(child.Start())
 	_, err = os.Stdout.WriteString("x")
 	must(err)
-	hang()
+	blockForever()
 }
 
 // process is a process that a test has started.
