@@ -6,8 +6,8 @@ import (
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
-// The counts are exact, so that one more is noticed: a store reads and writes
-// rows for every step of every task.
+// The counts of allocations are exact, so that an additional one fails the test: a store
+// reads and writes rows for every step of every task.
 func TestAllocations(t *testing.T) {
 	task := typical()
 	b := record.Append(nil, task)

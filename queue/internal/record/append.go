@@ -7,8 +7,8 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// Append appends the row as bytes that [Decode] reads. It neither changes nor
-// keeps the row. Equal rows become equal bytes.
+// Append appends the encoding of the row to b; [Decode] reads it. It neither changes nor
+// keeps the row. Equal rows have equal encodings.
 func Append(b []byte, r *Row) []byte {
 	w := writer{b: append(b, version)}
 	w.head(r)
@@ -76,8 +76,8 @@ func (w *writer) step(s *queue.Step) {
 	w.close(from)
 }
 
-// labels writes them in the order of their keys: that of the map is another each
-// time, and equal rows are to be equal bytes.
+// labels writes the labels in the order of their keys, because the iteration order of a
+// map varies and equal rows must have equal encodings.
 func (w *writer) labels(labels map[string]string) {
 	if len(labels) == 0 {
 		return

@@ -12,7 +12,7 @@ import (
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
-// row makes bytes of hexadecimal digits.
+// row decodes hexadecimal digits.
 func row(tb testing.TB, digits string) []byte {
 	tb.Helper()
 	b, err := hex.DecodeString(strings.ReplaceAll(digits, " ", ""))
@@ -97,7 +97,7 @@ func TestUnknownFieldsAreSkipped(t *testing.T) {
 	same(t, got, record.Row{Task: queue.Task{Steps: []queue.Step{{To: queue.Waiting}}}, Seq: 7})
 }
 
-// Peek stops where the head ends.
+// Peek stops at the end of the head.
 func TestPeekDoesNotReadTheRest(t *testing.T) {
 	head, err := record.Peek(row(t, "01 1c07 6d0161 0000 ffff 00"))
 	if err != nil || head.Seq != 7 {
@@ -105,7 +105,7 @@ func TestPeekDoesNotReadTheRest(t *testing.T) {
 	}
 }
 
-// What a row claims to have costs nothing until it is there.
+// A length or count in a row allocates no memory beyond the bytes that follow.
 func TestDecodeTakesNoMoreThanItIsGiven(t *testing.T) {
 	steps := "01" + strings.Repeat("6900", 10_000) + "00"
 	labels := "01" + strings.Repeat("810100", 10_000) + "00"

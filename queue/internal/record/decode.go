@@ -7,10 +7,9 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// Decode reads what [Append] has written, and skips fields that it does not
-// know. The row shares no memory with b, and takes only so much as b is long,
-// times a constant. Lists and maps without elements come back as nil, times in
-// UTC. Errors: [ErrCorrupt], [ErrVersion].
+// Decode reads a row that [Append] wrote, and skips unknown fields. The row shares no
+// memory with b, and its size is linear in the length of b. Empty lists and maps come
+// back as nil, times in UTC. Errors: [ErrCorrupt], [ErrVersion].
 func Decode(b []byte) (row Row, err error) {
 	var (
 		h Head
@@ -21,10 +20,10 @@ func Decode(b []byte) (row Row, err error) {
 	return row, r.err
 }
 
-// Share is [Decode] into a row whose Payload, Checkpoint and Result share the memory
-// of b: who uses them must not change them, nor b. Names that are the same as those
-// of known are not made again, and become those of this row. There is room for two
-// more steps, which is as many as most tasks have yet to come.
+// Share is [Decode] into a row whose Payload, Checkpoint and Result share the memory of
+// b: the caller must change neither them nor b. Names that equal those of known share
+// their memory, and known becomes the head of this row. Steps has capacity for two more,
+// because most tasks have at most two steps to come.
 func (row *Row) Share(b []byte, known *Head) error {
 	r := reader{share: true}
 	r.open(b)
@@ -32,7 +31,7 @@ func (row *Row) Share(b []byte, known *Head) error {
 	return r.err
 }
 
-// row reads all of a row. After an error that is the zero one.
+// row reads a whole row. After an error *row is zero.
 func (r *reader) row(row *Row, known *Head) {
 	var h Head
 	more := r.head(&h, known)
@@ -46,22 +45,22 @@ func (r *reader) row(row *Row, known *Head) {
 	}
 }
 
-// Peek reads no more of a row than its [Head], and need not see what is wrong
-// with the rest. Otherwise it is like [Decode].
+// Peek is like [Decode], but reads only the [Head] of a row. It does not detect errors in
+// the rest.
 func Peek(b []byte) (h Head, err error) {
 	err = h.Read(b)
 	return h, err
 }
 
-// Read is Peek into a head that was read before. Names that are the same again
-// are not made again: in most rows, one after the other, they are.
+// Read is Peek into a head that already has the content of another row. Names that did
+// not change are not allocated again: consecutive rows usually have the same names.
 func (h *Head) Read(b []byte) error {
 	known := *h
 	*h = Head{}
 	var r reader
 	r.open(b)
 	for more := r.head(h, &known); more && r.field <= fieldChanged; more = r.next() {
-		if r.field == fieldChanged { // which stands behind the payload
+		if r.field == fieldChanged { // it follows the payload
 			h.Changed = r.time()
 			break
 		}
@@ -72,8 +71,8 @@ func (h *Head) Read(b []byte) error {
 	return r.err
 }
 
-// head reads the fields up to the first one of the body, and reports whether
-// there is one. Names are likely to be those of a head that is known.
+// head reads the fields up to the first one of the body, and reports whether there is
+// one. Names that equal those of known share their memory.
 func (r *reader) head(h, known *Head) bool {
 	for r.next() {
 		if r.field >= firstOfBody {

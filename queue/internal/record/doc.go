@@ -1,25 +1,23 @@
-// Package record is how a task is written down: as one row of bytes, which
-// stores keep in files. It is a format of its own because the standard library
-// has none that is compact, can be read in part, and still reads rows of other
-// versions of the program.
+// Package record encodes a task as one row of bytes, which stores keep in files. It
+// defines a format of its own because the standard library has none that is compact, can
+// be read in part, and reads rows of other versions of the program.
 //
 // A row is the byte 1, which is the version of the format, then fields, then
 // the byte 0. A field is a tag and a value. The tag is a varint: the field's
-// number, shifted left by two bits, and how the value is written:
+// number, shifted left by two bits, plus the wire type of the value:
 //
 //	0  number: a varint of 64 bits
-//	1  bytes: a varint that counts them, and the bytes
+//	1  bytes: a varint with their count, and the bytes
 //
-// Varints are those of [encoding/binary]: seven bits to a byte, the lowest
-// first. Numbers with a sign are folded into ones without (0, -1, 1, -2 are 0,
-// 1, 2, 3). A time is nanoseconds since 1970, with a sign; so it lies between
-// 1677-09-21 and 2262-04-11, and any other is written as the nearer end of that.
-// An ID is its 16 bytes.
+// Varints are those of [encoding/binary]: seven bits to a byte, the lowest first. Signed
+// numbers are zigzag-encoded (0, -1, 1, -2 are written as 0, 1, 2, 3). A time is the
+// signed number of nanoseconds since 1970. It can represent 1677-09-21 to 2262-04-11; any
+// other time is written as the nearer end of that range. An ID is its 16 bytes.
 //
-// Fields come in the order of their numbers, and only those that are not the
-// zero value. A map and a list of structures are fields that are repeated, with
-// the fields of one element as their bytes. No tag is 0, so a row that was cut
-// short is always seen: its last byte is not the 0 after a whole field.
+// Fields are in the order of their numbers; fields with the zero value are omitted. A map
+// or a list of structures is a repeated field, whose bytes are the fields of one element.
+// No tag is 0, so truncation is always detected: a truncated row does not end with a 0
+// after a whole field.
 //
 //	 1  id            ID      that of the task
 //	 2  queue         bytes
@@ -44,7 +42,7 @@
 //	25  changed       time
 //	26  steps         repeated
 //	27  worker        bytes   of the lease
-//	28  token         number  of the lease: the last one, when that is over
+//	28  token         number  of the lease: of the last one if the task has none
 //	29  max_attempts  signed
 //	30  timeout       signed  nanoseconds
 //	31  trace         bytes
@@ -56,9 +54,9 @@
 //	37  checkpoint    bytes
 //	38  result        bytes
 //	39  error         bytes
-//	40  order_by      bytes   who gave the order
-//	41  order_reason  bytes   and why
-//	42  remote        signed  nanoseconds: the lease outlives its store by so much
+//	40  order_by      bytes   the author of the order
+//	41  order_reason  bytes   the reason for the order
+//	42  remote        signed  nanoseconds: the length of a lease that outlives its store
 //	46  unique_for    signed  nanoseconds
 //	47  run_at_edited    time  of the last command that edited run_at
 //	48  deadline_edited  time  of the last command that edited deadline
@@ -77,13 +75,14 @@
 //	1  label.key     bytes
 //	2  label.value   bytes
 //
-// Fields below 24, and 25, are what [Peek] reads; the numbers that are free there
-// are kept for more of those. Frequent fields are below 32: their tag is one byte.
+// [Peek] reads the fields below 24, and 25; the free numbers below 24 are reserved for
+// more fields of the head. Frequent fields are below 32, where the tag is one byte.
 //
-// How to change it. A new field gets a number that was never used. Programs
-// that do not know it skip it, and it is lost when they write the row again; so
-// it must be one that can be lost. A field never changes its number, its
-// meaning or how it is written, and the number of one that is gone stays
-// reserved here. Any other change is a new version: [Decode] goes on reading
-// the old ones, and programs that do not know the new one refuse it.
+// # Changing the format
+//
+// A new field gets a number that was never used. Older programs skip it and lose it when
+// they write the row again, so only a field that may be lost can be added this way. A
+// field never changes its number, meaning or encoding, and the number of a removed field
+// stays reserved here. Any other change is a new version: [Decode] must continue to read
+// the old versions, and older programs reject the new one.
 package record

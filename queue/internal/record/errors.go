@@ -2,12 +2,12 @@ package record
 
 import "errors"
 
-// What is wrong with bytes that are not a row.
+// Errors of bytes that cannot be decoded.
 var (
-	// ErrCorrupt: the bytes are no row, or one that was damaged or cut short. The
-	// message says in which field, and at which byte.
+	// ErrCorrupt: the bytes are not a row, or the row is damaged or truncated. The
+	// message has the field and the offset in bytes.
 	ErrCorrupt = errors.New("queue: corrupt row")
-	// ErrVersion: the row has a version that this program does not know. A newer
-	// one has written it, and can read it.
+	// ErrVersion: the row has a version that this program does not know. A newer program
+	// wrote it.
 	ErrVersion = errors.New("queue: a row of a newer program")
 )

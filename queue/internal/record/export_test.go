@@ -1,5 +1,5 @@
 package record
 
-// Fields are the names of all fields by their numbers, for the test that holds
-// the package's documentation against them.
+// Fields returns the names of all fields by their numbers, for the test that compares the
+// package comment with them.
 func Fields() [][]string { return [][]string{fieldNames[:], stepNames[:], labelNames[:]} }

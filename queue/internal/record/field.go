@@ -8,7 +8,7 @@ const (
 	end     byte = 0
 )
 
-// A tag is the number of a field, shifted, and the wire in the low bits.
+// A tag is the number of a field, shifted, with the wire type in the low bits.
 const (
 	wireBits = 2
 	wireMask = 1<<wireBits - 1
@@ -17,12 +17,11 @@ const (
 	wireBytes  = 1
 )
 
-// field is the number of a field. It has 64 bits so that no number that could
-// stand in a row is taken for another.
+// field is the number of a field. It has 64 bits, so that no number in a row is truncated
+// to another one.
 type field uint64
 
-// The fields of a row. What they are for, and how to add one, stands at the
-// package.
+// The fields of a row. The package comment describes them, and how to add one.
 const (
 	fieldID         field = 1
 	fieldQueue      field = 2
@@ -44,7 +43,7 @@ const (
 	fieldAfter      field = 18
 	fieldAfterAny   field = 19
 
-	// firstOfBody is the first number that is not of the head.
+	// firstOfBody is the first number after those of the head.
 	firstOfBody field = 24
 
 	fieldPayload     field = 24
@@ -88,7 +87,7 @@ const (
 	labelValue field = 2
 )
 
-// fieldNames are what errors call the fields.
+// The names of the fields in errors.
 var (
 	fieldNames = [...]string{
 		fieldID: "id", fieldQueue: "queue", fieldKind: "kind", fieldKey: "key", fieldGroup: "group",
@@ -111,8 +110,8 @@ var (
 	labelNames = [...]string{labelKey: "label.key", labelValue: "label.value"}
 )
 
-// nameIn is the field's name in one of these tables. A field that is not known
-// is called by its number, which is 0 if that could not be read.
+// nameIn returns the field's name in one of these tables. The name of an unknown field is
+// its number, which is 0 if it could not be read.
 func (f field) nameIn(names []string) string {
 	if f < field(len(names)) && names[f] != "" {
 		return names[f]

@@ -9,9 +9,8 @@ import (
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
-// FuzzDecode: whatever the bytes are, they are refused with an error that says
-// so, or are a row that does not change by being written and read again, and of
-// which Peek sees the head.
+// FuzzDecode checks that any bytes are either rejected with an error of the package, or
+// are a row that survives encoding and decoding, and whose head Peek returns.
 func FuzzDecode(f *testing.F) {
 	f.Add(record.Append(nil, &record.Row{}))
 	f.Add(record.Append(nil, typical()))

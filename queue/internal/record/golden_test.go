@@ -11,9 +11,9 @@ import (
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
-// golden is the row of full, as it was written when version 1 was made. It has
-// no flag to write it anew: what stores have on their disks does not change
-// either. A new field of full gets a new line.
+// golden returns the encoding of full from the introduction of version 1. No flag
+// regenerates it, because rows on disk do not change either. A new field of full gets a
+// new line in the file.
 func golden(tb testing.TB) (row []byte) {
 	tb.Helper()
 	text, err := os.ReadFile("testdata/version1.hex")
@@ -43,8 +43,8 @@ func TestVersion1IsAsItWas(t *testing.T) {
 	same(t, got, *full())
 }
 
-// States and triggers are written as their numbers, so a new one goes to the end
-// of its list in package queue, and none leaves it.
+// Rows contain states and triggers as numbers, so a new one must be added at the end of
+// its list in package queue, and none may be removed.
 func TestNumbersAreAsTheyWere(t *testing.T) {
 	states := []string{"none", "scheduled", "held", "waiting", "running", "paused", "succeeded", "dead", "cancelled"}
 	for n, name := range states {

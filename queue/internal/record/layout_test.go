@@ -11,11 +11,11 @@ import (
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
-// layoutRow is a line of the tables at the package: the number of a field, and
-// its name.
+// layoutRow matches a line of the tables in the package comment: the number of a field,
+// and its name.
 var layoutRow = regexp.MustCompile(`(?m)^\s+(\d+)  ([a-z._]+)\s+(ID|IDs|bytes|number|signed|time|repeated)\b`)
 
-// Who changes the format reads the documentation, so it has to be true.
+// The tables in the package comment have exactly the fields of the code.
 func TestLayoutIsAsDocumented(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "doc.go", nil, parser.ParseComments)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
-// TestRandomRows fills every field that there is, so that a field which package
-// queue gets and this package forgets is lost here and not in a store.
+// TestRandomRows fills all fields of a row by reflection, so that it fails if package
+// queue gets a field that this package does not encode.
 func TestRandomRows(t *testing.T) {
 	r := seeded.Rand(t)
 	for range 5000 {
@@ -32,7 +32,7 @@ func TestRandomRows(t *testing.T) {
 	}
 }
 
-// fill sets v to something random of its type, to zero every other time.
+// fill sets v to a random value of its type, or to zero in half of the cases.
 func fill(r *rand.Rand, v reflect.Value) {
 	if v.Type() == reflect.TypeFor[time.Time]() {
 		if r.IntN(2) == 0 {
@@ -74,10 +74,10 @@ func fill(r *rand.Rand, v reflect.Value) {
 	}
 }
 
-// bits are up to 64, so that varints of every length come about.
+// bits returns a number of up to 64 bits, so that varints of every length occur.
 func bits(r *rand.Rand) uint64 { return r.Uint64() >> r.IntN(64) }
 
-// some are between 1 and 300 bytes, which takes one byte or two to count.
+// some returns 1 to 300 bytes, whose count takes one byte or two.
 func some(r *rand.Rand) []byte {
 	b := make([]byte, 1+r.IntN(30)*r.IntN(11))
 	for i := range b {

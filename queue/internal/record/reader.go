@@ -5,26 +5,26 @@ import (
 	"fmt"
 )
 
-// reader goes through the fields of a row, or of what is in one of them. The
-// first error ends it, so that who reads asks for errors once, at the end; until
-// then its methods return zero values.
+// reader iterates over the fields of a row or of a repeated field. The first error ends
+// the iteration, so that callers check err once, at the end; after an error the methods
+// return zero values.
 type reader struct {
-	b     []byte // up to where it ends; offsets are those of the row
-	at    int    // where the next field begins
+	b     []byte // the row up to the end of the fields; offsets are those of the row
+	at    int    // the offset of the next field
 	names []string
 	err   error
-	share bool // bytes are parts of b, and not copies
+	share bool // byte values share the memory of b
 
-	// The field that next has found.
+	// The field that next has read.
 	field field
-	start int // where it begins
+	start int // its offset
 	wire  uint64
-	num   uint64 // its value, if it is a number; else the count of bytes
-	val   []byte // its value, if it is bytes; a part of b
+	num   uint64 // its value if it is a number, otherwise the count of bytes
+	val   []byte // its value if it is bytes; a part of b
 }
 
-// open makes r a reader of the fields of a row. It is not a function that returns
-// one, because copying that takes as long as reading three fields.
+// open makes r a reader of the fields of a row. It does not return a reader, because
+// copying one takes as long as reading three fields.
 func (r *reader) open(b []byte) {
 	r.names, r.field = fieldNames[:], 1
 	switch {
@@ -39,14 +39,14 @@ func (r *reader) open(b []byte) {
 	}
 }
 
-// inside returns a reader of the fields that are the value of this one.
+// inside returns a reader of the fields in the value of the current field.
 func (r *reader) inside(names []string) reader {
 	val := r.raw()
 	return reader{b: r.b[:r.at], at: r.at - len(val), names: names, err: r.err, field: 1}
 }
 
-// next goes to the next field, and returns false if there is none, or after an
-// error. All of the field is read here, so nothing is to be done to skip it.
+// next reads the next field. It returns false at the end and after an error. It reads the
+// whole field, so that the caller can skip one by calling next again.
 func (r *reader) next() bool {
 	b := r.b[r.at:]
 	if len(b) == 0 || r.err != nil {
@@ -54,7 +54,7 @@ func (r *reader) next() bool {
 	}
 	last := r.field
 	r.start = r.at
-	if len(b) > 1 && b[0]|b[1] < 1<<7 { // which is how most begin
+	if len(b) > 1 && b[0]|b[1] < 1<<7 { // the usual case: two varints of one byte
 		r.begin(uint64(b[0]), uint64(b[1]), 2)
 	} else {
 		r.begin(varints(b))
@@ -81,8 +81,8 @@ func (r *reader) begin(tag, num uint64, size int) {
 	r.at += size
 }
 
-// varints reads the two with which a field begins, and returns how many bytes
-// they have: 0 if they are none.
+// varints reads the two varints at the start of a field. size is their length in bytes,
+// or 0 if they are invalid.
 func varints(b []byte) (tag, num uint64, size int) {
 	tag, n := binary.Uvarint(b)
 	if n <= 0 {
@@ -95,8 +95,8 @@ func varints(b []byte) (tag, num uint64, size int) {
 	return tag, num, n + m
 }
 
-// run counts how often this field stands here, one after the other: room for so
-// many elements is made at once.
+// run counts the consecutive occurrences of the current field, so that the caller can
+// allocate all elements at once.
 func (r *reader) run() int {
 	n := 1
 	for ahead := *r; ahead.next() && ahead.field == r.field; {
@@ -105,7 +105,7 @@ func (r *reader) run() int {
 	return n
 }
 
-// fail ends reading. Only the first failure counts.
+// fail ends the iteration with an error. Only the first error is kept.
 func (r *reader) fail(format string, args ...any) {
 	if r.err == nil {
 		r.err = fmt.Errorf("%w: field %s at byte %d: %s",

@@ -12,7 +12,7 @@ import (
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
-// again is the row after it was written down and read.
+// again returns the row after encoding and decoding.
 func again(t *testing.T, row *record.Row) record.Row {
 	t.Helper()
 	got, err := record.Decode(record.Append(nil, row))
@@ -30,7 +30,7 @@ func same(t *testing.T, got, want record.Row) {
 	}
 }
 
-// headOf says which fields of a row are its head.
+// headOf returns the head of a row.
 func headOf(r *record.Row) record.Head {
 	return record.Head{
 		ID: r.ID, Queue: r.Queue, Kind: r.Kind, Key: r.Key, Group: r.Group, Unique: r.Unique, Seq: r.Seq,
@@ -55,7 +55,7 @@ func TestAppendAppends(t *testing.T) {
 
 func TestEqualRowsAreEqualBytes(t *testing.T) {
 	want := record.Append(nil, full())
-	for range 20 { // the order of a map is another each time
+	for range 20 { // the iteration order of a map varies
 		if got := record.Append(nil, full()); !bytes.Equal(got, want) {
 			t.Fatalf("the row is %x, and was %x", got, want)
 		}
@@ -71,7 +71,8 @@ func TestPeekReadsTheHead(t *testing.T) {
 	}
 }
 
-// A store makes new holds and a new end of the lease when it is opened.
+// Holds and the end of the lease are not encoded: a store computes them when it is
+// opened.
 func TestHoldsAndTheEndOfTheLeaseAreNotWritten(t *testing.T) {
 	row := typical()
 	row.Holds = []queue.Hold{{Code: queue.HoldKey}}
@@ -96,8 +97,7 @@ func TestEmptyElementsCount(t *testing.T) {
 	same(t, again(t, row), *row)
 }
 
-// An element's bytes are counted in one byte or more, which close has to find
-// room for.
+// The count of an element's bytes has one byte or more; close must make room for it.
 func TestLongElements(t *testing.T) {
 	for _, n := range []int{100, 124, 125, 126, 127, 128, 129, 16_381, 16_382, 100_000} {
 		row := typical()
@@ -135,7 +135,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// Who reads a row may reuse the bytes.
+// The caller of Decode and Peek may reuse the bytes.
 func TestDecodeSharesNothing(t *testing.T) {
 	b := record.Append(nil, full())
 	row, err := record.Decode(b)
@@ -153,7 +153,7 @@ func TestDecodeSharesNothing(t *testing.T) {
 	}
 }
 
-// A head that is read again is as if it had been read for the first time.
+// Reading into a used head gives the same head as reading into a zero one.
 func TestReadAgain(t *testing.T) {
 	var head record.Head
 	for _, row := range []*record.Row{full(), typical(), {}, typical(), full()} {

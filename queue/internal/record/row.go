@@ -7,29 +7,29 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// Row is all that a store writes down of a task.
+// Row is everything that a store writes of a task.
 //
-// Two things of a task are not written. Its Holds follow from what other tasks
-// do. And the end of its lease moves with every beat of its worker, which would
-// cost a write each; whoever reads the row of a running task gives the lease a
-// new end.
+// Two fields of the task are not written: Holds, which follow from other tasks, and the
+// end of the lease, which moves with every heartbeat and would cost a write each time. A
+// store that reads the row of a running task sets a new end of the lease.
 type Row struct {
 	queue.Task
-	// Seq is the number of the task's submission in its store. IDs are chosen by
-	// those who submit, so they do not tell the order.
+	// Seq is the number of the task's submission in its store. IDs do not give the order
+	// of submission, because clients choose them.
 	Seq uint64
-	// OrderBy and OrderReason are who gave Order, and why.
+	// OrderBy and OrderReason are the author of Order and the reason.
 	OrderBy, OrderReason string
-	// Remote is the length of a lease that outlives its store, because its worker
-	// is in another process; 0 is one that does not.
+	// Remote is the length of a lease that outlives its store because the worker is in
+	// another process; 0 means that the lease ends with the store.
 	Remote time.Duration
-	// RunAtEdited and DeadlineEdited are when a command last edited RunAt and Deadline;
-	// zero if none did. The steps do not say which fields an edit changed.
+	// RunAtEdited and DeadlineEdited are the times at which a command last edited RunAt
+	// and Deadline, or zero. They are separate because steps do not name the fields of an
+	// edit.
 	RunAtEdited, DeadlineEdited time.Time
 }
 
-// Head is the part of a row that decides when its task starts, or is forgotten.
-// Fields are those of [Row].
+// Head is the part of a row that decides when its task starts and when it is deleted. Its
+// fields are those of [Row].
 type Head struct {
 	ID     queue.ID
 	Queue  string
@@ -56,8 +56,8 @@ type Head struct {
 	AfterAny   []queue.ID
 }
 
-// Row returns the row of which this is the head, without the rest. It shares After
-// and AfterAny with it.
+// Row returns a row with the fields of h; the others are zero. It shares After and
+// AfterAny with h.
 func (h *Head) Row() Row {
 	return Row{
 		Task: queue.Task{

@@ -9,7 +9,7 @@ import (
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
-// noon is when everything happens in the tests.
+// noon is the current time in all tests.
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 123_456_789, time.UTC)
 
 // typical is the row of a task that runs for the first time, with 100 bytes of
@@ -35,7 +35,7 @@ func typical() *record.Row {
 	}
 }
 
-// full is a row that has everything.
+// full returns a row in which every field is set.
 func full() *record.Row {
 	return &record.Row{
 		Task: queue.Task{

@@ -7,7 +7,7 @@ import (
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
-// A row that shares memory is the same as one that does not.
+// A row that shares memory equals one that does not.
 func TestShareIsDecode(t *testing.T) {
 	var known record.Head
 	var row record.Row
@@ -26,7 +26,7 @@ func TestShareIsDecode(t *testing.T) {
 	}
 }
 
-// What follows in the row must not be overwritten by who appends to a part of it.
+// Appending to a shared value does not overwrite the bytes that follow it in the row.
 func TestShareDoesNotReachFurther(t *testing.T) {
 	b := record.Append(nil, full())
 	before := slices.Clone(b)

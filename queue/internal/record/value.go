@@ -8,8 +8,8 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// What the value of the field that a reader is at means. A value that is on the
-// wrong wire, or not of the type that is asked for, ends reading.
+// The following methods return the value of the current field as a type. They fail if the
+// wire type is wrong or the value is out of range.
 
 func (r *reader) number() uint64 {
 	if r.wire != wireNumber {
@@ -19,9 +19,9 @@ func (r *reader) number() uint64 {
 	return r.num
 }
 
-func (r *reader) signed() int64 { return unfold(r.number()) }
+func (r *reader) signed() int64 { return unzigzag(r.number()) }
 
-// small returns a number of the types that have eight bits.
+// small returns a number of an unsigned type of 8 bits.
 func (r *reader) small() uint8 {
 	n := r.number()
 	if n > math.MaxUint8 {
@@ -38,7 +38,8 @@ func (r *reader) tiny() int8 {
 	return int8(n)
 }
 
-// int minds that it may have only 32 bits.
+// int returns a signed number. It fails if the number exceeds an int of 32 bits on such a
+// machine.
 func (r *reader) int() int {
 	n := r.signed()
 	if n != int64(int(n)) {
@@ -49,7 +50,7 @@ func (r *reader) int() int {
 
 func (r *reader) time() time.Time { return time.Unix(0, r.signed()).UTC() }
 
-// raw returns a part of what is read.
+// raw returns the bytes of the value, which share the memory of the row.
 func (r *reader) raw() []byte {
 	if r.wire != wireBytes {
 		r.fail("it has a number, and should have bytes")
@@ -60,7 +61,7 @@ func (r *reader) raw() []byte {
 
 func (r *reader) text() string { return string(r.raw()) }
 
-// name is text that may be the same as one that is known.
+// name returns known if it equals the text, to avoid an allocation.
 func (r *reader) name(known string) string {
 	if v := r.raw(); string(v) != known {
 		return string(v)
@@ -68,7 +69,7 @@ func (r *reader) name(known string) string {
 	return known
 }
 
-// bytes returns nil for no bytes, as there would be none in a row.
+// bytes returns nil for an empty value, because a row omits empty fields.
 func (r *reader) bytes() []byte {
 	v := r.raw()
 	if r.share && len(v) > 0 {
@@ -77,7 +78,7 @@ func (r *reader) bytes() []byte {
 	return append([]byte(nil), v...)
 }
 
-// room is for how many elements more there is to be some in a list of steps.
+// room returns the spare capacity of a list of steps.
 func (r *reader) room() int {
 	if r.share {
 		return 2
@@ -111,15 +112,15 @@ func (r *reader) ids() []queue.ID {
 	return ids
 }
 
-// fold puts the sign of a number into its lowest bit, so that small numbers stay
-// short whatever their sign.
-func fold(n int64) uint64 { return uint64(n)<<1 ^ uint64(n>>63) }
+// zigzag moves the sign of a number into the lowest bit, so that numbers with a small
+// absolute value have short varints.
+func zigzag(n int64) uint64 { return uint64(n)<<1 ^ uint64(n>>63) }
 
-func unfold(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }
+func unzigzag(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }
 
-// nanos returns t in nanoseconds since 1970, or the nearest that 64 bits hold.
-// The result of UnixNano is undefined for times that they do not; these are told
-// by not coming back.
+// nanos returns t in nanoseconds since 1970, or the nearest value that 64 bits hold. The
+// result of UnixNano is undefined for times outside that range; nanos detects them by the
+// conversion back.
 func nanos(t time.Time) int64 {
 	ns := t.UnixNano()
 	switch {

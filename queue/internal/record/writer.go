@@ -24,15 +24,15 @@ func (w *writer) number(f field, n uint64) {
 	w.b = binary.AppendUvarint(w.b, n)
 }
 
-func (w *writer) signed(f field, n int64) { w.number(f, fold(n)) }
+func (w *writer) signed(f field, n int64) { w.number(f, zigzag(n)) }
 
-// time does not go by number: 1970 is a time like any other, and 0.
+// time does not call number, which would omit 1970-01-01T00:00:00Z.
 func (w *writer) time(f field, t time.Time) {
 	if t.IsZero() {
 		return
 	}
 	w.tag(f, wireNumber)
-	w.b = binary.AppendUvarint(w.b, fold(nanos(t)))
+	w.b = binary.AppendUvarint(w.b, zigzag(nanos(t)))
 }
 
 func (w *writer) text(f field, s string) {
@@ -71,18 +71,18 @@ func (w *writer) ids(f field, ids []queue.ID) {
 	}
 }
 
-// open begins a field whose bytes are fields. They are written next, and then
-// close gets what open returned. An element of a list is written even if it is
-// empty, since it counts.
+// open begins a field whose bytes are fields. The caller writes these next, and then
+// calls close with the result of open. An empty element of a list is written too, because
+// it counts.
 func (w *writer) open(f field) (from int) {
 	w.tag(f, wireBytes)
 	w.b = append(w.b, 0)
 	return len(w.b)
 }
 
-// close writes how many bytes there have been since open, which left one byte
-// for that. Nearly always it is enough: moving the bytes of a few long elements
-// costs less than measuring all of them first.
+// close writes the number of bytes since open, which reserved one byte for it. One byte
+// is nearly always enough: moving the bytes of a few long elements costs less than
+// measuring all elements first.
 func (w *writer) close(from int) {
 	n := uint64(len(w.b) - from)
 	if n < 1<<7 {
