@@ -6,34 +6,33 @@ import (
 	"github.com/stintgo/stint/internal/shrink"
 )
 
-// entry is a change that is not in rows yet, or a row that is soon to be read. Both the
-// journal and the changes of a batch point to it: finding it again would take longer than
-// what is done with it.
+// entry is a change that is not in rows yet, or a row that is likely to be read soon. The
+// changes of a batch point to their entries, which avoids a second lookup in the cache.
 type entry struct {
 	key    string
 	value  []byte // nil if the key is removed
 	seq    uint64 // the mark of the change; 0 if it was read from rows
-	soon   bool   // it is to be read soon
-	stored bool   // it is in rows as well
+	soon   bool   // the key will probably be read soon
+	stored bool   // the value is in rows as well
 }
 
 const (
-	loadShare = 4  // the part of keep that is left free for rows that Load reads
-	scanShare = 16 // and the part that one Load reads, at most
+	loadShare = 4  // 1/4 of keep is reserved for rows that Load reads
+	scanShare = 16 // one Load reads at most 1/16 of keep
 
-	// maxSpare is the largest length of a batch whose memory is used again.
+	// maxSpare is the largest capacity, in changes, of a batch that is reused.
 	maxSpare = 4096
 )
 
-// Withdrawn is a row that was in memory.
+// Withdrawn is a row that Withdraw found in memory.
 type Withdrawn struct {
 	Value  []byte
-	Seq    uint64 // the mark from which on it is durable
-	Stored bool   // it was in rows as well
+	Seq    uint64 // the mark up to which Sync makes it durable
+	Stored bool   // the row is in rows as well
 }
 
-// Withdraw returns the row of a key, if it is in memory. If it is in rows as well, it is
-// removed from memory.
+// Withdraw returns the row of a key if it is in memory, and removes it from memory if it
+// is in rows as well.
 func (j *Journal) Withdraw(key []byte) (row Withdrawn, ok bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -55,11 +54,12 @@ func (j *Journal) HasRoom() bool {
 	return j.stored+j.keep/scanShare <= j.keep
 }
 
-// Load reads the rows of keys that are not in memory, in one scan, into memory. The keys
-// ascend, and none of them may be set meanwhile. After an error, fewer rows are in
-// memory.
+// Load reads the rows of those keys that are not in memory into memory, in one scan. The
+// keys must be in ascending order, and none of them may be set meanwhile. Errors are
+// ignored: then fewer rows are in memory.
 func (j *Journal) Load(keys []string) {
-	// What is not in rows yet must not come from there.
+	// A key in memory may have a change that is not in rows yet, so it must not be read
+	// from rows.
 	if keys = j.missing(keys); len(keys) == 0 {
 		return
 	}
@@ -78,14 +78,14 @@ func (j *Journal) Load(keys []string) {
 	j.add(found)
 }
 
-// missing returns the keys of which no row is in memory.
+// missing returns the keys that have no row in memory. It reuses the array of keys.
 func (j *Journal) missing(keys []string) []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return slices.DeleteFunc(keys, func(key string) bool { _, ok := j.cache[key]; return ok })
 }
 
-// add adds rows that have been read from rows.
+// add puts rows that Load has read into memory.
 func (j *Journal) add(found []Change) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -95,9 +95,9 @@ func (j *Journal) add(found []Change) {
 	}
 }
 
-// forget removes the changes of a batch that is in rows now from memory, but for those
-// that are soon to be read, as long as there is room. The caller holds mu.
-func (j *Journal) forget(batch []Change) {
+// forgetLocked removes the changes of an applied batch from memory, except for rows that
+// will probably be read soon while there is room. The caller must hold mu.
+func (j *Journal) forgetLocked(batch []Change) {
 	for _, c := range batch {
 		switch e := c.cached; {
 		case e.seq > j.applied || e.stored:

@@ -1,7 +1,7 @@
 // Package journal is group commit: it turns what many callers write into few batches of
 // rows, and keeps in memory what is not in the rows yet.
 //
-//   - rows.go: [Rows], the seam of four calls that a store implements, and [Change].
+//   - rows.go: [Rows], the interface of four methods that a store implements, and [Change].
 //   - journal.go: [Journal], its changes, marks and steps.
 //   - round.go: the rounds in which callers wait for a batch, and one of them applies it.
 //   - cache.go: rows that stay in memory because they are likely to be read soon.
@@ -12,48 +12,48 @@ import (
 )
 
 // Journal collects the changes of steps and applies them to Rows in batches. A caller
-// whose changes have to be durable applies those of all callers with them, unless a batch
-// is being applied already; so one sync is shared by all callers that wait for it, and no
-// caller waits for company.
+// that needs its changes to be durable applies the changes of all callers, unless a batch
+// is being applied already. So all callers that wait share one sync, and no caller delays
+// its batch to collect more changes.
 //
-// Until a change is applied, Get returns it: steps are decided on what has been decided
-// before, and answered when it is durable. The first error of Rows ends the journal: see
-// Failed.
+// Get returns a change before it is applied: a step is decided on the changes of the
+// steps before it, and answered when its own are durable. The first error of Rows ends
+// the journal; see Failed.
 //
-// All methods may be called from any goroutine. Each takes mu itself and calls nothing of
-// its caller with it, so mu comes last in any order of locks. Rows are called without it.
-// The caller makes steps one at a time: from the first Set of a step to its Seal no other
-// goroutine may call Set or Seal.
+// All methods are safe for concurrent use. Each locks mu itself and calls no code of its
+// caller while it holds mu, so mu is last in any lock order. Rows are called without mu.
+// Steps must not overlap: from the first Set of a step to its Seal, no other goroutine
+// may call Set or Seal.
 type Journal struct {
 	rows Rows
 
 	mu      sync.Mutex
-	batch   []Change          // what is to be applied
-	spare   []Change          // the memory of a batch that has been applied, for the next one
-	whole   int               // how many changes of batch belong to complete steps
+	batch   []Change          // changes to apply
+	spare   []Change          // the array of an applied batch, for reuse
+	sealedN int               // the number of changes of batch that belong to complete steps
 	written uint64            // changes so far
 	sealed  uint64            // changes of complete steps so far
-	cache   map[string]*entry // changes that are not in rows yet, and rows that are soon to be read
-	peak    int               // of cache, as shrink.Delete has it
+	cache   map[string]*entry // changes that are not in rows yet, and rows to be read soon
+	peak    int               // of cache, for shrink.Delete
 	stored  int               // bytes of the rows in cache that are in rows as well
-	keep    int               // the largest value of stored
+	keep    int               // the limit of stored
 
 	taken   uint64 // changes that are durable or being applied
 	applied uint64 // changes that are durable
 	err     error  // why nothing more can be written
-	present *round // the round that is being applied, or was the last
-	next    *round // the round of callers that come now
+	present *round // the round that is being applied, or the last one
+	next    *round // the round of callers that arrive now
 	led     bool   // a caller applies a round, or has been signalled to
 }
 
-// New returns a journal on rows. It keeps at most keep bytes of rows in memory that are
-// in rows as well; see Set and Load.
+// New returns a journal on rows. keep limits the memory, in bytes, for values that are in
+// rows as well; see Set and Load.
 func New(rows Rows, keep int) *Journal {
 	return &Journal{rows: rows, keep: keep, cache: make(map[string]*entry), next: newRound()}
 }
 
-// Set changes a key; a nil value removes it. soon says that the key will be read before
-// it is changed again, so that its value is worth keeping in memory.
+// Set sets the value of a key; nil removes the key. soon says that the key will be read
+// before it is changed again, so that the value stays in memory while there is room.
 func (j *Journal) Set(key string, value []byte, soon bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -83,13 +83,12 @@ func (j *Journal) Get(key string) (value []byte, err error) {
 	return j.rows.Get(key)
 }
 
-// GetStored returns the value of a key in rows, nil if there is none. It is for a key
-// that is not in memory, as Withdraw has said.
+// GetStored returns the value of a key in rows, nil if there is none. It does not look in
+// memory: the caller knows from Withdraw that the key is not there.
 func (j *Journal) GetStored(key string) ([]byte, error) { return j.rows.Get(key) }
 
-// Scan calls fn for all keys in rows that begin with a letter, in their order, until fn
-// returns an error. The keys are without the letter. Changes that have not been applied
-// are left out.
+// Scan calls fn in ascending order for all keys in rows that begin with letter, without
+// the letter, until fn returns an error. It omits changes that have not been applied.
 func (j *Journal) Scan(letter string, fn func(key string, value []byte) error) (err error) {
 	next := string(rune(letter[0] + 1))
 	scanErr := j.rows.Scan(letter, next, false, func(key string, value []byte) bool {
@@ -102,7 +101,7 @@ func (j *Journal) Scan(letter string, fn func(key string, value []byte) error) (
 	return err
 }
 
-// Changed reports whether a key has been set since a mark, by the present step.
+// Changed reports whether key has been set after the mark since.
 func (j *Journal) Changed(key string, since uint64) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -110,30 +109,31 @@ func (j *Journal) Changed(key string, since uint64) bool {
 	return e != nil && e.seq > since
 }
 
-// Seal ends a step, and returns its mark. All changes of a step are applied in one batch:
-// between two of them there may be no row of a task, or two.
+// Seal ends a step and returns its mark. All changes of a step are applied in one batch,
+// because between two of them a task may have no row, or two.
 func (j *Journal) Seal() uint64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.whole, j.sealed = len(j.batch), j.written
+	j.sealedN, j.sealed = len(j.batch), j.written
 	return j.written
 }
 
-// Mark returns the mark of the last change. Marks grow with each change.
+// Mark returns the mark of the last change. Each change has a higher mark than the one
+// before.
 func (j *Journal) Mark() uint64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.written
 }
 
-// Failed returns why nothing more can be written; nil if nothing has failed.
+// Failed returns the error that ended the journal, or nil.
 func (j *Journal) Failed() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.err
 }
 
-// fail ends the journal with an error, unless it has failed before.
+// fail ends the journal with err, unless it has already failed.
 func (j *Journal) fail(err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -142,8 +142,8 @@ func (j *Journal) fail(err error) {
 	}
 }
 
-// Rest returns when no batch is being applied. The caller sets nothing any more; what was
-// set is durable or never will be.
+// Rest blocks until no batch is being applied. The caller must not call Set afterwards;
+// changes that are not durable then never will be.
 func (j *Journal) Rest() {
 	j.mu.Lock()
 	r := j.present

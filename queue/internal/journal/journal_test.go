@@ -13,7 +13,7 @@ import (
 	"github.com/stintgo/stint/queue/internal/journal"
 )
 
-// inMap is rows in a map, which fail from batch failAt on, if that is not 0.
+// inMap implements Rows with a map. From batch failAt on, Apply fails; 0 means never.
 type inMap struct {
 	mu      sync.Mutex
 	rows    map[string]string
@@ -61,8 +61,8 @@ func (r *inMap) Scan(from, to string, _ bool, fn func(string, []byte) bool) erro
 
 func (r *inMap) Close() error { return nil }
 
-// TestModel: whatever is set, applied, withdrawn and loaded, Get answers what was set last,
-// and Sync has put it into the rows.
+// TestModel checks that Get returns the value that was set last, whatever is applied,
+// withdrawn and loaded meanwhile, and that Sync has written it to the rows.
 func TestModel(t *testing.T) {
 	rnd := seeded.Rand(t)
 	for range 100 {
@@ -101,7 +101,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestFails: the first error of the rows is that of all calls from then on.
+// TestFails checks that after the first error of the rows every Sync returns it.
 func TestFails(t *testing.T) {
 	j := journal.New(&inMap{rows: make(map[string]string), failAt: 2}, 0)
 	for n := 1; n <= 3; n++ {

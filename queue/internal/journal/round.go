@@ -15,7 +15,7 @@ type round struct {
 	// waiting is how many callers came while another round was being applied, the one
 	// that applies this round included; guarded by mu of the journal.
 	waiting int
-	lead    chan struct{} // receives when one of them is to apply the round
+	lead    chan struct{} // has a value when one of the waiting callers must apply the round
 	over    chan struct{} // closed when the round has been applied
 	err     error         // set before over is closed
 }
@@ -30,9 +30,9 @@ var (
 	ErrStalled = errors.New("stalled")
 )
 
-// Sync returns when the changes up to a mark, which are those of complete steps, are
-// durable; with ErrLeft when leave is closed, or with ErrStalled when stalled is. They
-// may become durable then all the same.
+// Sync blocks until the changes up to mark, the mark of a complete step, are durable. It
+// returns ErrLeft when leave is closed and ErrStalled when stalled is closed; the changes
+// may become durable afterwards.
 func (j *Journal) Sync(mark uint64, leave, stalled <-chan struct{}) error {
 	r, role, err := j.join(mark)
 	if r == nil {
@@ -53,7 +53,7 @@ func (j *Journal) Sync(mark uint64, leave, stalled <-chan struct{}) error {
 		j.apply(r)
 		return r.err
 	}
-	go j.apply(r) // a full disk may keep it for long
+	go j.apply(r) // may block for long, for example on a full disk
 	select {
 	case <-r.over:
 		return r.err
@@ -64,8 +64,8 @@ func (j *Journal) Sync(mark uint64, leave, stalled <-chan struct{}) error {
 	}
 }
 
-// left takes a caller that waits no longer out of a round, and returns err, unless the
-// round is over.
+// left removes a caller that no longer waits from round r and returns err. If the round
+// is over, it returns the error of the round.
 func (j *Journal) left(r *round, as role, err error) error {
 	select {
 	case <-r.over:
@@ -82,9 +82,9 @@ func (j *Journal) left(r *round, as role, err error) error {
 type role int
 
 const (
-	leads     role = iota // applies it
-	follows               // waits for it, and applies it when signalled to
-	comesLate             // waits for a round that is being applied
+	leads     role = iota // applies the round
+	follows               // waits for the round, and applies it when signalled
+	comesLate             // waits for the round that is being applied
 )
 
 // join returns the round in which the changes up to a mark become durable, and the role
@@ -107,8 +107,8 @@ func (j *Journal) join(mark uint64) (r *round, as role, err error) {
 	return j.next, follows, nil
 }
 
-// leave takes a follower out of a round. If it has just been signalled to lead, another
-// follower is, or the next caller leads.
+// leave removes a follower from round r. If the follower has just been signalled to lead,
+// leave signals another follower; without one, the next caller leads.
 func (j *Journal) leave(r *round) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -124,9 +124,9 @@ func (j *Journal) leave(r *round) {
 
 // apply applies the changes of all complete steps as round r.
 func (j *Journal) apply(r *round) {
-	if j.inCompany(r) {
-		// Callers that were just woken by the last batch have more to write, and are
-		// about to: without this, every other batch would be of one caller's changes.
+	if j.othersWrite(r) {
+		// Callers that the last batch woke are about to write again. Without this yield,
+		// every second batch would contain the changes of a single caller.
 		runtime.Gosched()
 	}
 	batch, err := j.take(r)
@@ -140,7 +140,7 @@ func (j *Journal) apply(r *round) {
 	defer j.mu.Unlock()
 	if err == nil {
 		j.applied = j.taken
-		j.forget(batch)
+		j.forgetLocked(batch)
 	}
 	r.err = err
 	close(r.over)
@@ -149,22 +149,22 @@ func (j *Journal) apply(r *round) {
 	}
 }
 
-// inCompany reports whether other callers than the one that applies a round are probably
-// about to write: some wait for this round, or waited for the one before. A caller that
-// is alone does not yield to the goroutines that read what it wrote.
-func (j *Journal) inCompany(r *round) bool {
+// othersWrite reports whether other callers are probably about to write, because some
+// wait for this round or waited for the one before. A single writer does not yield,
+// because it would yield to the goroutines that read what it wrote.
+func (j *Journal) othersWrite(r *round) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return r.waiting > 0 || j.present != nil && j.present.waiting > 0
 }
 
-// take begins a round with the changes of the complete steps. Callers that come from now
-// on are in the next round.
+// take begins round r with the changes of all complete steps, and returns them. Later
+// callers join the next round.
 func (j *Journal) take(r *round) (batch []Change, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	batch, j.taken = j.batch[:j.whole], j.sealed
-	j.batch, j.spare, j.whole = append(j.spare, j.batch[j.whole:]...), nil, 0
+	batch, j.taken = j.batch[:j.sealedN], j.sealed
+	j.batch, j.spare, j.sealedN = append(j.spare, j.batch[j.sealedN:]...), nil, 0
 	j.present, j.next = r, newRound()
 	return batch, j.err
 }
