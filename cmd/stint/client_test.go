@@ -136,7 +136,7 @@ func TestC1_SubmitRefuses(t *testing.T) {
 		"use one of them":                         "submit --at 2126-11-21T06:00 --delay 1s true",
 		"give a time, as in":                      "submit --at noon true",
 		"lowest":                                  "submit --tier urgent true",
-		"not NAME=value":                           "submit --env =x true",
+		"not NAME=value":                          "submit --env =x true",
 		"--deadline 2020-01-01T06:00:00":          "submit --deadline 2020-01-01T06:00 true",
 		"NOT_SET is not set here":                 "submit --env NOT_SET true",
 		"is not JSON":                             "submit --kind email --payload gopher",

@@ -91,7 +91,7 @@ func TestC1_SubmitFromBadLines(t *testing.T) {
 		`has both "script" and "args"`:   `{"command":{"args":["true"],"script":"true"}}`,
 		"make it an absolute path":       `{"command":{"args":["true"],"dir":"here"}}`,
 		"there is no program":            `{"command":{}}`,
-		"not text in UTF-8":               "\xff",
+		"not text in UTF-8":              "\xff",
 		"longer than 2621440 bytes":      strings.Repeat("x", 3<<20),
 		"key has 201 bytes":              `{"command":{"args":["true"]},"key":"` + strings.Repeat("k", 201) + `"}`,
 		"its deadline is not after its run_": `{"command":{"args":["true"]},"deadline":"2126-01-01T00:00:00Z",` +
