@@ -20,18 +20,18 @@ import (
 	"github.com/stintgo/stint/queue/httpstore"
 )
 
-// kills is how many processes a test kills. make torture runs it again and again.
+// kills is how many processes a test kills. make torture repeats the test.
 const kills = 300
 
-// patience is how long things may take that have to come in the end: it is for
-// machines that do much else.
+// patience is how long to wait for events that must happen. It is long enough for busy
+// machines.
 const patience = 2 * time.Minute
 
-// TestC6_KilledProcesses kills and stops the processes of a queue at random while
-// tasks are submitted, fail, are put off, wait for each other and have limits.
-// Afterwards every task that was accepted has ended once, as planned; each run of
-// a handler was by a lease of its own; no lease was taken from a worker before it
-// was over; no limit was passed; and as many tasks run at once as may.
+// TestC6_KilledProcesses kills and stops the processes of a queue at random while tasks
+// are submitted, fail, are snoozed, wait for each other and have limits. Afterwards every
+// accepted task has ended once, as planned; each run of a handler had a lease of its own;
+// no lease was taken from a worker before it expired; no limit was exceeded; and as many
+// tasks run at once as the limits allow.
 func TestC6_KilledProcesses(t *testing.T) {
 	rnd := seeded.Rand(t)
 	dir := t.TempDir()
@@ -43,12 +43,12 @@ func TestC6_KilledProcesses(t *testing.T) {
 	drain(t, store, 0)
 	t.Logf("%d processes were killed; what was left took %s", f.kills, time.Since(began).Round(time.Millisecond))
 	allSlots(t, store, dir, l)
-	limit(t, store) // what counts show may not be durable; what is answered after them is, and they with it
+	limit(t, store) // what Stats returns may not be durable; the answers after it are, and so is what they depend on
 	f.end()
-	judge(t, f, dir, l)
+	checkStore(t, f, dir, l)
 }
 
-// configured sets the limits, as soon as there is a server.
+// configured sets the limits as soon as a server answers.
 func configured(t *testing.T, dir string) *httpstore.Store {
 	t.Helper()
 	store, err := httpstore.Open("unix:"+filepath.Join(dir, socketFile), httpstore.Config{Patience: patience})
@@ -98,9 +98,9 @@ func harass(t *testing.T, f *fleet, dir string, l *ledger, rnd *rand.Rand) {
 	}
 }
 
-// strike does something to one or two processes. The server lives about as long as
-// two leases: those of others begin anew with each of its starts, so if it were
-// killed more often, none that nobody works by would ever end.
+// strike kills or stops one or two processes. The server lives about as long as two
+// leases: the leases of other processes start again with the server, so if it were killed
+// more often, the leases of dead workers would never expire.
 func strike(f *fleet, rnd *rand.Rand) {
 	f.t.Helper()
 	worker := 1 + rnd.IntN(workers)
@@ -120,7 +120,7 @@ func strike(f *fleet, rnd *rand.Rand) {
 	}
 }
 
-// drain waits until a number of tasks is left that are not finished.
+// drain waits until the number of unfinished tasks is left.
 func drain(t *testing.T, store queue.Store, left int) {
 	t.Helper()
 	wait(t, store, "nothing is left to do", func(c queue.Counts) bool {
@@ -134,7 +134,7 @@ func drain(t *testing.T, store queue.Store, left int) {
 	})
 }
 
-// wait waits until the counts of the queue are as they should be.
+// wait waits until the counts of the queue satisfy so.
 func wait(t *testing.T, store queue.Store, what string, so func(queue.Counts) bool) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), patience)
@@ -150,8 +150,8 @@ func wait(t *testing.T, store queue.Store, what string, so func(queue.Counts) bo
 	}
 }
 
-// allSlots shows that as many tasks run at once as may: nobody has kept a slot of
-// the queue, nor of any key.
+// allSlots checks that as many tasks run at once as the limits allow: no slot of the
+// queue or of a key was leaked.
 func allSlots(t *testing.T, store *httpstore.Store, dir string, l *ledger) {
 	t.Helper()
 	s := &submitter{ledger: l, store: store}
@@ -181,9 +181,9 @@ func allSlots(t *testing.T, store *httpstore.Store, dir string, l *ledger) {
 	}
 }
 
-// judge opens the store that the processes have left, and holds it against what
-// was written down.
-func judge(t *testing.T, f *fleet, dir string, l *ledger) {
+// checkStore opens the store after all processes have ended, and compares it with the
+// records.
+func checkStore(t *testing.T, f *fleet, dir string, l *ledger) {
 	t.Helper()
 	store, err := filestore.Open(filepath.Join(dir, storeDir), filestore.Config{})
 	if err != nil {
@@ -202,7 +202,7 @@ func judge(t *testing.T, f *fleet, dir string, l *ledger) {
 	}
 	e := &evidence{tasks: tasks, plans: l.plans, runs: runs, died: f.died}
 	t.Log(e.summary())
-	const enough = 10 // to see what is wrong
+	const enough = 10 // errors to print
 	for i, err := range e.verify() {
 		if i == enough {
 			break

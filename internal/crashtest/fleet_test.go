@@ -12,20 +12,20 @@ import (
 	"time"
 )
 
-// fleet is the processes of the harness: the server, and the workers behind it.
-// One that is killed is started again at once.
+// fleet is the processes of the harness: the server and its workers. A killed process is
+// restarted at once.
 type fleet struct {
 	t       *testing.T
 	dir     string
-	members []*member // the server first
+	members []*member // the server is the first
 	kills   int
-	resumes sync.WaitGroup // of those that are stopped
+	resumes sync.WaitGroup // of stopped processes
 
-	// died is when those that were killed were known to be dead, by name.
+	// died is when killed processes were known to be dead, by name.
 	died map[string]int64
 }
 
-// member is a place in the fleet, and the process that has it.
+// member is a place in the fleet, and its process.
 type member struct {
 	is     string
 	starts int
@@ -86,9 +86,9 @@ func (f *fleet) kill(place int) {
 	f.kills++
 }
 
-// dead waits for a process that was killed.
+// dead waits for a killed process.
 func (f *fleet) dead(m *member) {
-	<-m.ended //nolint:errcheck // that it was killed
+	<-m.ended //nolint:errcheck // the error says that it was killed
 	f.died[m.name] = now()
 }
 
@@ -99,8 +99,7 @@ func (f *fleet) restart(place int) {
 	f.start(place)
 }
 
-// stop has the process of a place stand still for a time, as one that swaps, or
-// whose machine was put to sleep.
+// stop stops the process of a place for a time, as if it swapped or its machine slept.
 func (f *fleet) stop(place int, d time.Duration) {
 	f.t.Helper()
 	process := f.members[place].cmd.Process
@@ -114,7 +113,7 @@ func (f *fleet) stop(place int, d time.Duration) {
 	})
 }
 
-// end kills all that run.
+// end kills all running processes.
 func (f *fleet) end() {
 	f.resumes.Wait()
 	for _, m := range f.members {

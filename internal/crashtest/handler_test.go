@@ -14,19 +14,19 @@ import (
 	"github.com/stintgo/stint/retry"
 )
 
-// kind is that of all tasks.
+// kind is the kind of all tasks.
 const kind = "work"
 
-// plan is the payload of a task: what it is going to do.
+// plan is the payload of a task: what its handler does.
 type plan struct {
-	Work    time.Duration // how long it takes
-	Snoozes int           // times that it wants to go on later, before all else
-	Fails   int           // times
-	Dies    bool          // with the first failure
-	Holds   bool          // until it is released
+	Work    time.Duration // how long it runs
+	Snoozes int           // number of snoozes before all else
+	Fails   int           // number of failures
+	Dies    bool          // at the first failure
+	Holds   bool          // until the release file exists
 }
 
-// ends is the state in which a task with this plan ends.
+// ends returns the state in which a task with this plan ends.
 func (p plan) ends() queue.State {
 	if p.Dies || p.Fails >= attempts {
 		return queue.Dead
@@ -34,7 +34,7 @@ func (p plan) ends() queue.State {
 	return queue.Succeeded
 }
 
-// The outcomes that handlers write down.
+// The outcomes that handlers log.
 const (
 	succeeded   = "succeeded"
 	failed      = "failed"
@@ -44,7 +44,7 @@ const (
 
 var errPlanned = errors.New("so it was planned")
 
-// handler does what plans say, and writes down when it begins and ends.
+// handler executes plans, and logs when it begins and ends.
 type handler struct {
 	log     *log
 	release string
@@ -56,7 +56,7 @@ func (h handler) work(ctx context.Context, j *queue.Job[plan]) error {
 	outcome := succeeded
 	_, snoozes := queue.SnoozeDelay(err)
 	switch {
-	case err != nil && ctx.Err() != nil: // so its error does not count, whatever it is
+	case err != nil && ctx.Err() != nil: // so its error does not count
 		outcome = interrupted
 	case snoozes:
 		outcome = snoozed
@@ -93,7 +93,7 @@ func (h handler) do(ctx context.Context, j *queue.Job[plan]) error {
 	return nil
 }
 
-// pause returns after a time, or why the context has ended.
+// pause waits for d, or returns the cause of the context's end.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

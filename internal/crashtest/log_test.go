@@ -11,7 +11,7 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// What handlers write down.
+// The events that handlers log.
 const (
 	begins = "begins"
 	ends   = "ends"
@@ -22,34 +22,33 @@ type entry struct {
 	What    string
 	Task    queue.ID
 	Token   queue.Token
-	Who     string // the process
+	Process string // its name
 	At      int64  // see [now]
-	Wall    int64  // the time of day, in nanoseconds since 1970, which is what a store goes by
-	Outcome string // of what ends
+	Wall    int64  // the time of day that stores use, in nanoseconds since 1970
+	Outcome string // of the end of a run
 }
 
-// log is a file that all processes append to. A line is one write, so it is whole
-// or not there, whenever its process is killed; and a write has survived that
-// once it is done.
+// log is a file that all processes append to. Each line is one write, so it is complete
+// or missing whenever its process is killed, and a finished write survives the kill.
 type log struct {
-	file *os.File
-	who  string
+	file    *os.File
+	process string
 }
 
-func openLog(name, who string) (*log, error) {
+func openLog(name, process string) (*log, error) {
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
-	return &log{file, who}, err
+	return &log{file, process}, err
 }
 
 func (l *log) write(e entry) {
 	wall := time.Now().UnixNano()
-	line := fmt.Sprintf("%s %s %d %s %d %d %q\n", e.What, e.Task, e.Token, l.who, now(), wall, e.Outcome)
+	line := fmt.Sprintf("%s %s %d %s %d %d %q\n", e.What, e.Task, e.Token, l.process, now(), wall, e.Outcome)
 	if _, err := l.file.WriteString(line); err != nil {
 		panic(err)
 	}
 }
 
-// readLog returns all that was written, in the order in which it was.
+// readLog returns all entries in the order in which they were written.
 func readLog(name string) (entries []entry, err error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -61,7 +60,7 @@ func readLog(name string) (entries []entry, err error) {
 		var e entry
 		var id string
 		_, err := fmt.Sscanf(lines.Text(), "%s %s %d %s %d %d %q",
-			&e.What, &id, &e.Token, &e.Who, &e.At, &e.Wall, &e.Outcome)
+			&e.What, &id, &e.Token, &e.Process, &e.At, &e.Wall, &e.Outcome)
 		if err == nil {
 			e.Task, err = queue.ParseID(id)
 		}

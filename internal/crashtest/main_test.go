@@ -20,8 +20,8 @@ import (
 	"github.com/stintgo/stint/server"
 )
 
-// A process of the harness is this binary, started with these set: what it is,
-// its name, which no other has, and the directory of the harness.
+// A process of the harness is this test binary, started with these variables: its role,
+// its unique name, and the directory of the harness.
 const (
 	processIs   = "STINT_CRASHTEST_PROCESS"
 	processName = "STINT_CRASHTEST_NAME"
@@ -31,20 +31,19 @@ const (
 	isWorker = "worker"
 )
 
-// What is in the directory.
+// Names in the directory.
 const (
 	storeDir    = "store"
 	socketFile  = "socket"
 	logFile     = "log"
-	releaseFile = "release" // once it is there, tasks that wait for it go on
+	releaseFile = "release" // tasks that wait for it continue once it exists
 )
 
-// The limits that everything has to keep to: together the processes have more
-// slots than may run.
+// The limits of the queue: together the processes have more slots than the limits allow.
 const (
 	workers     = 8
 	workerSlots = 2
-	serverSlots = 1 // it works itself, too
+	serverSlots = 1 // the server works on tasks too
 	queueMax    = 10
 	keyMax      = 2
 
@@ -64,10 +63,10 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	fmt.Fprintln(os.Stderr, name, "ends:", err)
-	os.Exit(1) // they are there to be killed
+	os.Exit(1) // these processes are meant to be killed
 }
 
-// serve opens the store, serves it to the others, and works on tasks as well.
+// serve opens the store, serves it to the others, and works on tasks.
 func serve(dir, name string) error {
 	store, err := filestore.Open(filepath.Join(dir, storeDir), filestore.Config{})
 	if err != nil {
@@ -111,8 +110,8 @@ func run(store queue.Store, dir, name string, slots int) error {
 	return q.Run(context.Background(), stint.New(slots, stint.Config{}))
 }
 
-// now is a time that all processes of the machine share, in nanoseconds, and that
-// nobody sets.
+// now returns the time in nanoseconds of a clock that all processes of the machine share
+// and that cannot be set.
 func now() int64 {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {

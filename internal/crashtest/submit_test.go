@@ -16,7 +16,7 @@ import (
 	"github.com/stintgo/stint/queue/httpstore"
 )
 
-// ledger is what submitters were told: these tasks were accepted.
+// ledger has the receipts of submitters: the accepted tasks.
 type ledger struct {
 	mu     sync.Mutex
 	plans  map[queue.ID]plan
@@ -27,7 +27,7 @@ func newLedger() *ledger {
 	return &ledger{plans: make(map[queue.ID]plan), unique: make(map[string]queue.ID)}
 }
 
-// note writes down the receipts of tasks.
+// note records the receipts of tasks.
 func (l *ledger) note(tasks []queue.NewTask, plans []plan, receipts []queue.Receipt) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,14 +49,14 @@ func (l *ledger) note(tasks []queue.NewTask, plans []plan, receipts []queue.Rece
 	return nil
 }
 
-// submitter submits tasks without end.
+// submitter submits tasks in a loop.
 type submitter struct {
 	*ledger
 	store *httpstore.Store
 	rnd   *rand.Rand
 	ids   queue.IDs
-	keys  int        // unique ones so far; those of two submitters are the same
-	done  []queue.ID // accepted ones that are going to succeed
+	keys  int        // unique ones so far; two submitters use the same
+	done  []queue.ID // accepted tasks that will succeed
 }
 
 func newSubmitter(dir string, l *ledger, rnd *rand.Rand) (*submitter, error) {
@@ -79,8 +79,8 @@ func (s *submitter) run(ctx context.Context) error {
 	}
 }
 
-// submit submits some tasks: the same ones again and again while the answer is
-// that nothing is known to have been done.
+// submit submits tasks, and repeats the call while the answer is that its effect is
+// unknown.
 func (s *submitter) submit(ctx context.Context, tasks []queue.NewTask, plans []plan) error {
 	for {
 		receipts, err := s.store.Submit(ctx, time.Now(), tasks)
@@ -96,7 +96,7 @@ func (s *submitter) submit(ctx context.Context, tasks []queue.NewTask, plans []p
 	}
 }
 
-// draw makes up to four tasks.
+// draw creates up to four tasks.
 func (s *submitter) draw() (tasks []queue.NewTask, plans []plan) {
 	for range 1 + s.rnd.IntN(4) {
 		p := plan{Work: time.Duration(s.rnd.Int64N(int64(60 * time.Millisecond)))}

@@ -13,33 +13,33 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// evidence is all that is known when everything is over.
+// evidence has the store's tasks and the two records.
 type evidence struct {
-	tasks []queue.Task            // that the store has
-	plans map[queue.ID]plan       // of those that were accepted
+	tasks []queue.Task            // of the store
+	plans map[queue.ID]plan       // of accepted tasks
 	runs  map[queue.ID][]*attempt // by the log
-	died  map[string]int64        // processes
+	died  map[string]int64        // time of death by process
 }
 
 // attempt is one execution of a handler.
 type attempt struct {
-	who     string
+	process string
 	token   queue.Token
 	from    int64
 	to      int64     // when it ended, or its process was known to be dead
-	outcome string    // empty if it was killed
-	over    time.Time // by the wall's clock, if it has an outcome
+	outcome string    // empty if its process was killed
+	over    time.Time // by the wall clock, if it has an outcome
 }
 
-// leased is a lease as the steps of a task tell of it.
+// leased is a lease as recorded in the steps of a task.
 type leased struct {
 	token    queue.Token
-	who      string
+	process  string
 	from, to time.Time
 	end      queue.Trigger
 }
 
-// runsOf puts the log together.
+// runsOf returns the runs that the log has, by task.
 func runsOf(log []entry, died map[string]int64) (map[queue.ID][]*attempt, error) {
 	runs := make(map[queue.ID][]*attempt)
 	for _, e := range log {
@@ -49,8 +49,8 @@ func runsOf(log []entry, died map[string]int64) (map[queue.ID][]*attempt, error)
 		case e.What == begins && i >= 0:
 			return nil, fmt.Errorf("task %s was run twice with the token %d", e.Task, e.Token)
 		case e.What == begins:
-			runs[e.Task] = append(all, &attempt{who: e.Who, token: e.Token, from: e.At, to: died[e.Who]})
-		case i < 0 || all[i].who != e.Who:
+			runs[e.Task] = append(all, &attempt{process: e.Process, token: e.Token, from: e.At, to: died[e.Process]})
+		case i < 0 || all[i].process != e.Process:
 			return nil, fmt.Errorf("task %s has ended with the token %d, and not begun", e.Task, e.Token)
 		default:
 			all[i].to, all[i].outcome, all[i].over = e.At, e.Outcome, time.Unix(0, e.Wall)
@@ -59,12 +59,12 @@ func runsOf(log []entry, died map[string]int64) (map[queue.ID][]*attempt, error)
 	return runs, nil
 }
 
-// leasesOf are those of a task, oldest first.
+// leasesOf returns the leases of a task, oldest first.
 func leasesOf(t *queue.Task) (leases []leased) {
 	for _, s := range t.Steps {
 		switch last := len(leases) - 1; {
 		case s.On == queue.OnClaim:
-			leases = append(leases, leased{token: s.Token, who: s.By, from: s.At})
+			leases = append(leases, leased{token: s.Token, process: s.By, from: s.At})
 		case last >= 0 && leases[last].end == 0:
 			leases[last].to, leases[last].end = s.At, s.On
 		}
@@ -72,7 +72,7 @@ func leasesOf(t *queue.Task) (leases []leased) {
 	return leases
 }
 
-// verify returns what is wrong.
+// verify returns all violations.
 func (e *evidence) verify() (wrong []error) {
 	found := make(map[queue.ID]bool)
 	for i := range e.tasks {
@@ -97,9 +97,9 @@ func (e *evidence) verify() (wrong []error) {
 	return append(wrong, e.limits()...)
 }
 
-// legal: a task is where its steps have brought it, each of them is possible, and
-// its tokens grow. That older tasks start first cannot be seen here: a claim that
-// nobody was told of is forgotten in a crash, and one made after it may not be.
+// legal: a task's state follows from its steps, each step is a possible transition, and
+// its tokens grow. Whether older tasks start first cannot be checked here: a crash
+// forgets a claim that no worker has received, but may keep a later one.
 func legal(t *queue.Task) error {
 	from, token := queue.State(0), queue.Token(0)
 	for _, s := range t.Steps {
@@ -117,15 +117,14 @@ func legal(t *queue.Task) error {
 	return nil
 }
 
-// finished: a task that was accepted has ended as planned, once, by a lease that
-// was its last.
+// finished: an accepted task has ended once, as planned, by its last lease.
 func (e *evidence) finished(t *queue.Task) error {
 	p, accepted := e.plans[t.ID]
 	if accepted && t.State != p.ends() {
 		return fmt.Errorf("it is %s, want %s", t.State, p.ends())
 	}
 	if !t.State.Finished() {
-		return fmt.Errorf("it is %s, and nobody works on it", t.State)
+		return fmt.Errorf("it is %s, and no worker has it", t.State)
 	}
 	ended := 0
 	for _, s := range t.Steps {
@@ -139,14 +138,13 @@ func (e *evidence) finished(t *queue.Task) error {
 	return nil
 }
 
-// known: each run of a handler is by a lease that the store knows of, of that
-// process, and what the store has taken for an outcome is what that handler had
-// written down before.
+// known: the store has a lease of the same process for each run of a handler, and each
+// outcome in the store was logged by its handler before.
 func (e *evidence) known(t *queue.Task) error {
 	leases, runs := leasesOf(t), e.runs[t.ID]
 	for _, r := range runs {
-		if !slices.ContainsFunc(leases, func(l leased) bool { return l.token == r.token && l.who == r.who }) {
-			return fmt.Errorf("%s runs it with the token %d, of which the store does not know", r.who, r.token)
+		if !slices.ContainsFunc(leases, func(l leased) bool { return l.token == r.token && l.process == r.process }) {
+			return fmt.Errorf("%s runs it with the token %d, of which the store does not know", r.process, r.token)
 		}
 	}
 	says := map[queue.Trigger]string{
@@ -159,10 +157,10 @@ func (e *evidence) known(t *queue.Task) error {
 		}
 		i := slices.IndexFunc(runs, func(r *attempt) bool { return r.token == l.token })
 		if i < 0 && l.end == queue.OnGiveBack {
-			continue // its worker had claimed ahead, and found no slot for it
+			continue // its worker had prefetched it and had no slot for it
 		}
 		if i >= 0 && l.end == queue.OnGiveBack && (runs[i].outcome == failed || runs[i].outcome == snoozed) {
-			continue // its context ended when that was written: it was stopped, and went on after its lease
+			continue // its context ended when that was written: it was stopped, and continued after its lease
 		}
 		if i < 0 || runs[i].outcome != want {
 			return fmt.Errorf("the lease %d has ended by %s, which its handler has not written down", l.token, l.end)
@@ -171,10 +169,10 @@ func (e *evidence) known(t *queue.Task) error {
 	return nil
 }
 
-// alone: a lease is not taken from a worker that may live before it is over, and
-// of two runs at a time the one by the older lease has lost it. That may have begun
-// later: a process that is stopped between its last look at the lease and its
-// handler begins when it goes on.
+// alone: a lease is not taken from a live worker before it expires, and of two runs at
+// the same time the one with the older lease has lost it. The older run may have begun
+// later: a process that is stopped between its last check of the lease and its handler
+// begins when it continues.
 func (e *evidence) alone(t *queue.Task) error {
 	lost := make(map[queue.Token]bool)
 	for _, l := range leasesOf(t) {
@@ -182,8 +180,8 @@ func (e *evidence) alone(t *queue.Task) error {
 			continue
 		}
 		lost[l.token] = true
-		if took := l.to.Sub(l.from); took < lease && !e.diedWithStore(l.who) {
-			return fmt.Errorf("%s has lost it %s after its lease of %s began", l.who, took, lease)
+		if took := l.to.Sub(l.from); took < lease && !e.diedWithStore(l.process) {
+			return fmt.Errorf("%s has lost it %s after its lease of %s began", l.process, took, lease)
 		}
 	}
 	runs := slices.Clone(e.runs[t.ID])
@@ -192,21 +190,21 @@ func (e *evidence) alone(t *queue.Task) error {
 		for _, r := range runs[i+1:] {
 			if r.from < old.to && old.from < r.to && !lost[old.token] {
 				return fmt.Errorf("%s runs it with the token %d while %s does with %d, which was not lost",
-					r.who, r.token, old.who, old.token)
+					r.process, r.token, old.process, old.token)
 			}
 		}
 	}
 	return nil
 }
 
-// diedWithStore reports whether a process was a server that was killed: its leases
-// end with it.
-func (e *evidence) diedWithStore(who string) bool {
-	return strings.HasPrefix(who, isServer) && e.died[who] != 0
+// diedWithStore reports whether a process was a server that was killed: its leases end
+// with it.
+func (e *evidence) diedWithStore(process string) bool {
+	return strings.HasPrefix(process, isServer) && e.died[process] != 0
 }
 
-// limits: at no time are there more leases than may be, of the queue or of a key.
-// Those of a server that was killed are over with the work, though the store says so
+// limits: there are never more leases at a time than the limits of the queue and of a key
+// allow. The leases of a killed server end with its runs, though the store records that
 // only when it is opened again.
 func (e *evidence) limits() (wrong []error) {
 	type change struct {
@@ -218,7 +216,7 @@ func (e *evidence) limits() (wrong []error) {
 	for i := range e.tasks {
 		for _, l := range leasesOf(&e.tasks[i]) {
 			for _, r := range e.runs[e.tasks[i].ID] {
-				if e.diedWithStore(l.who) && r.token == l.token && r.outcome != "" && r.over.Before(l.to) {
+				if e.diedWithStore(l.process) && r.token == l.token && r.outcome != "" && r.over.Before(l.to) {
 					l.to = r.over
 				}
 			}
@@ -226,7 +224,7 @@ func (e *evidence) limits() (wrong []error) {
 		}
 	}
 	slices.SortFunc(changes, func(a, b change) int {
-		return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.by, b.by)) // what ends makes room for what begins
+		return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.by, b.by)) // ends before beginnings
 	})
 	total, keys := 0, make(map[string]int)
 	for _, c := range changes {
@@ -242,19 +240,19 @@ func (e *evidence) limits() (wrong []error) {
 	return wrong
 }
 
-// life is all that is known of a task, to be read.
+// life formats all that is known of a task.
 func (e *evidence) life(t *queue.Task) string {
 	var b strings.Builder
 	for _, s := range t.Steps {
 		fmt.Fprintf(&b, "\t%s %s → %s %s %d %s\n", s.At.Format("05.000000"), s.On, s.To, s.By, s.Token, s.Detail)
 	}
 	for _, r := range e.runs[t.ID] {
-		fmt.Fprintf(&b, "\t%d … %d %s %d %s\n", r.from, r.to, r.who, r.token, r.outcome)
+		fmt.Fprintf(&b, "\t%d … %d %s %d %s\n", r.from, r.to, r.process, r.token, r.outcome)
 	}
 	return b.String()
 }
 
-// summary counts what has happened, to see whether the test has shown anything.
+// summary counts what has happened, to see whether the test was effective.
 func (e *evidence) summary() string {
 	ends := make(map[queue.Trigger]int)
 	killed, overlaps := 0, 0
