@@ -1,9 +1,9 @@
-// Package archtest holds what the project promises about itself as tests: which package
-// may import which, how tests may wait, that each row of the specification has tests, and
-// that the documents are true.
+// Package archtest checks the rules of the project as tests: which package may import
+// which, how tests may wait, that each row of the specification has tests, and that the
+// documents are true.
 //
-// It has no code of its own. A test that fails here says what to do; the tables
-// at the head of its files are the decisions, each with its reason:
+// It has no code of its own. A failing test says what to do; the tables at the head of
+// its files are the decisions, each with its reason:
 //
 //	imports_test.go  the architecture: which package may import which
 //	habits_test.go   what a test may not do

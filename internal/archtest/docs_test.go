@@ -13,14 +13,14 @@ import (
 	"testing"
 )
 
-// link finds the target of a Markdown link or picture.
+// link matches the target of a Markdown link or picture.
 var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
-// block finds what is quoted, where the same characters mean something else.
+// block matches code blocks, in which the same characters have another meaning.
 var block = regexp.MustCompile("(?ms)^```.*?^```$")
 
-// TestLinks follows every link inside the repository. Links to other hosts are
-// not tried: a test must not depend on somebody's server.
+// TestLinks checks every link inside the repository. Links to other hosts are not
+// checked: a test must not depend on other servers.
 func TestLinks(t *testing.T) {
 	err := walk(func(file string, content []byte) error {
 		if !strings.HasSuffix(file, ".md") {
@@ -46,14 +46,15 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// heading finds the headings of a Markdown file, and notInAnchor what their anchors leave out.
+// heading matches the headings of a Markdown file, and notInAnchor the characters that
+// their anchors omit.
 var (
 	heading     = regexp.MustCompile(`(?m)^#+ +(.*)$`)
 	notInAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// hasHeading reports whether a Markdown file has the heading of an anchor, made as GitHub
-// makes it. Other files have every anchor, such as the lines of a source.
+// hasHeading reports whether a Markdown file has a heading with an anchor, by GitHub's
+// rules. Other files have every anchor, such as the lines of a source.
 func hasHeading(file, anchor string) bool {
 	if anchor == "" || !strings.HasSuffix(file, ".md") {
 		return true
@@ -71,17 +72,17 @@ func hasHeading(file, anchor string) bool {
 	return false
 }
 
-// goBlock finds the Go programs of a Markdown file.
+// goBlock matches the Go programs of a Markdown file.
 var goBlock = regexp.MustCompile("(?ms)^```go\n(package main\n.*?)^```$")
 
 const quickStartLinesMax = 45
 
-// regionName finds the name of a region of shared memory in a program.
+// regionName matches the name of a shared memory region in a program.
 var regionName = regexp.MustCompile(`(shm\.Open\()"[^"]+"`)
 
-// TestQuickStart does what the reader of a guide does first: it puts each program
-// into an empty module that requires this one, and runs it. For programs that
-// need no store the network is off, to see that they need nothing that is new.
+// TestQuickStart follows a guide: it puts each program into an empty module that requires
+// this one, and runs it. Programs that need no store run with the network off, which
+// shows that they need no new modules.
 func TestQuickStart(t *testing.T) {
 	found := map[string]int{}
 	err := walk(func(file string, content []byte) error {
@@ -118,7 +119,7 @@ func runAsUser(t *testing.T, file, program string) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	// The region is in the test's directory: what it leaves goes with that.
+	// The region is in the test's directory, and is removed with it.
 	program = regionName.ReplaceAllString(program, fmt.Sprintf("$1%q", filepath.Join(dir, "region")))
 	files := map[string]string{
 		"main.go": program,
@@ -133,7 +134,7 @@ func runAsUser(t *testing.T, file, program string) {
 	}
 	action := "run"
 	if strings.Contains(program, module+"/shm") && runtime.GOOS != "linux" {
-		action = "vet" // it would say that there is no shared memory
+		action = "vet" // running would fail without shared memory
 	}
 	cmd := exec.CommandContext(t.Context(), "go", action, ".")
 	cmd.Dir = dir

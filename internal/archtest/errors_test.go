@@ -10,9 +10,9 @@ import (
 
 var errorName = regexp.MustCompile(`^Err[A-Z]|^[A-Z]\w*Error$`)
 
-// TestErrorsAreDocumented: a caller meets an error long before the code that
-// returns it, so each says when it comes. The linter asks for this of a lone
-// declaration but takes one comment as enough for a whole block.
+// TestErrorsAreDocumented: callers see an error long before its code, so each error says
+// when it is returned. The linter requires that of a single declaration, but accepts one
+// comment for a whole block.
 func TestErrorsAreDocumented(t *testing.T) { hold(t, bareErrors) }
 
 func bareErrors(f *goFile) (bare []string) {

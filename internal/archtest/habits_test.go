@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// habit is something that no test may do, because such a test lies: it passes
-// without having shown anything, or fails on a busy machine.
+// habit is a call that tests may not make, because it makes them unreliable: they pass
+// without showing anything, or fail on a busy machine.
 type habit struct {
-	pkg   string // import path; "" for a method of what a test is given
+	pkg   string // import path; "" for a method of the test's parameter
 	names []string
 	say   string
-	// bubble: testing/synctest makes it harmless, because time stands still there
-	// until every goroutine waits.
+	// bubble: the call is harmless in testing/synctest, where time advances only when
+	// every goroutine is blocked.
 	bubble bool
 }
 
@@ -33,8 +33,7 @@ var habits = []habit{
 	},
 }
 
-// waits lists test functions that may wait for the wall clock, and why nothing
-// else would do.
+// waits lists test functions that may wait for the wall clock, with the reason.
 var waits = map[string]string{}
 
 func TestHabits(t *testing.T) { hold(t, brokenHabits) }
@@ -58,8 +57,8 @@ func brokenHabits(f *goFile) (broken []string) {
 	return broken
 }
 
-// inBubble reports whether decl runs in a bubble of testing/synctest: a test
-// that makes one, or a function that serves the tests of a file that does.
+// inBubble reports whether decl runs in a bubble of testing/synctest: a test that starts
+// one, or a helper function in the same file.
 func inBubble(f *goFile, decl ast.Decl, virtual bool) bool {
 	if !virtual {
 		return false
@@ -70,8 +69,8 @@ func inBubble(f *goFile, decl ast.Decl, virtual bool) bool {
 	return true
 }
 
-// usesOf returns the places where decl names what h forbids; a habit without
-// names is any use of its package.
+// usesOf returns the uses in decl of the names in h; without names, all uses of its
+// package.
 func usesOf(f *goFile, decl ast.Decl, h habit) []*ast.SelectorExpr {
 	local, imported := f.imports(h.pkg)
 	if h.pkg != "" && !imported {

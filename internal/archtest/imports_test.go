@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// state tells whether a package is there. The table holds the decision for
-// those that are not, too, so that they start in the right direction.
+// state says whether a package exists yet. The table also has planned packages, so that
+// they start with the right imports.
 type state bool
 
 const (
@@ -22,23 +22,23 @@ const (
 	planned state = false
 )
 
-// direction is one row of the architecture: a package, and all that it may
-// import besides the standard library.
+// direction is one row of the architecture: a package, and what it may import besides the
+// standard library.
 type direction struct {
-	pkg     string // from the module's root; "." is the root, "x/..." includes what is below
+	pkg     string // path in the module; "." is the root, "x/..." includes packages below
 	state   state
 	may     []string // packages of this module
-	modules []string // modules of others
+	modules []string // other modules
 }
 
-// directions is the architecture. An arrow that is not here does not exist;
-// read it from the top to see what stands on what.
+// directions is the architecture: the complete list of allowed imports, lowest packages
+// first.
 //
 //	internal/backlog ← internal/sched ← stint ← shm, queue ← stores, transfer ← server ← cmd
 //
-// csync and retry stand alone, so that they can be used without the rest.
+// csync and retry import nothing, so that they can be used without the rest.
 var directions = []direction{
-	// Maps and slices that give memory back.
+	// Maps and slices that free memory when they shrink.
 	{pkg: "internal/shrink", state: here},
 	{pkg: "internal/backlog", state: here, may: []string{"internal/shrink"}},
 	{pkg: "internal/bucket", state: here, may: []string{"internal/shrink"}},
@@ -50,10 +50,10 @@ var directions = []direction{
 	// Keeps a log readable while one error repeats.
 	{pkg: "internal/logthrottle", state: here},
 
-	// Times, and nothing that runs: a part of queue that others may use alone.
+	// Cron expressions without goroutines: a part of queue that can be used alone.
 	{pkg: "queue/cron", state: here},
 
-	// The protocol, and the memory that it is spoken in, know nothing of each other.
+	// The protocol does not depend on the memory that it runs on, nor the reverse.
 	{pkg: "shm/internal/pool", state: here},
 	{pkg: "shm/internal/arena", state: here, modules: []string{"golang.org/x/sys"}},
 	{pkg: "shm", state: here, may: []string{".", "internal/bucket", "shm/internal/pool", "shm/internal/arena"}},
@@ -61,9 +61,9 @@ var directions = []direction{
 		pkg: "queue", state: here,
 		may: []string{".", "internal/backlog", "internal/logthrottle", "retry", "queue/cron"},
 	},
-	// How rows are written down: for stores that keep bytes.
+	// The encoding of rows, for stores that store bytes.
 	{pkg: "queue/internal/record", state: here, may: []string{".", "queue"}},
-	// Group commit of rows: it knows neither tasks nor the machine.
+	// Group commit of rows, independent of tasks and of the machine.
 	{pkg: "queue/internal/journal", state: here, may: []string{"queue", "internal/shrink"}},
 	{pkg: "queue/storetest", state: here, may: []string{".", "queue", "internal/seeded"}},
 	{pkg: "queue/queuetest", state: here, may: []string{".", "queue", "queue/memstore"}},
@@ -76,7 +76,7 @@ var directions = []direction{
 		},
 	},
 	{pkg: "queue/memstore", state: here, may: []string{"queue", "queue/internal/machine"}},
-	// Which users of the machine a program trusts with its files, and with its sockets.
+	// Which users' files and sockets a program trusts.
 	{pkg: "internal/ownership", state: here},
 	{pkg: "internal/peer", state: here},
 	{
@@ -86,7 +86,7 @@ var directions = []direction{
 	},
 	{pkg: "queue/pgstore", state: planned, may: []string{".", "queue"}, modules: []string{"github.com/jackc/pgx/v5"}},
 	{pkg: "queue/redisstore", state: planned, may: []string{".", "queue"}},
-	// A store that is in another process, and what it says to that process.
+	// The client of a store in another process, and the protocol between them.
 	{pkg: "queue/httpstore", state: here, may: []string{"queue", "internal/wire", "internal/peer"}},
 	{pkg: "internal/wire", state: here, may: []string{"queue"}},
 
@@ -97,7 +97,7 @@ var directions = []direction{
 	},
 	{pkg: "server/web", state: planned},
 
-	// Processes, and who ends them when the one that has started them cannot.
+	// Child processes, and how they are ended if their parent is killed.
 	{pkg: "internal/proc", state: here, modules: []string{"golang.org/x/sys"}},
 	{pkg: "internal/watcher", state: here, may: []string{"internal/proc"}, modules: []string{"golang.org/x/sys"}},
 	{
@@ -105,34 +105,34 @@ var directions = []direction{
 		may:     []string{"queue", "retry", "internal/proc", "internal/watcher"},
 		modules: []string{"golang.org/x/sys"},
 	},
-	// Tests alone: what happens to a queue, as seeds have it.
+	// Only tests: random histories of a queue, by seed.
 	{pkg: "queue/internal/simulation", state: here},
 
-	// The program is the only one that knows every store.
+	// Only the program imports every store.
 	{pkg: "cmd/...", state: here, may: []string{"..."}, modules: []string{"..."}},
 
 	// Kills processes that use the queue.
 	{pkg: "internal/crashtest", state: here, modules: []string{"golang.org/x/sys"}},
 
-	// The randomness of tests.
+	// Random numbers for tests.
 	{pkg: "internal/seeded", state: here},
 
-	// What every implementation of stint.Slots is tested with.
+	// The conformance tests of stint.Slots.
 	{pkg: "internal/slotstest", state: here, may: []string{"."}},
 	{pkg: "internal/buckettest", state: here, may: []string{".", "internal/bucket"}},
 
-	// Programs to read and to copy: they use what any user has.
+	// Example programs: they import only what users can import.
 	{pkg: "examples/fileserver", state: here, may: []string{".", "shm"}},
 
-	// Nobody imports this package; it looks at the others from outside.
+	// No package imports this one; it checks the files of the others.
 	{pkg: "internal/archtest", state: here},
 }
 
-// testModules are the modules of others that any test may import.
+// testModules are the other modules that every test may import.
 var testModules = []string{"github.com/google/go-cmp"}
 
-// TestImports reads the files and does not ask the go command, so that it sees
-// those for other systems and behind build tags as well.
+// TestImports reads the files without the go command, so that it also sees those for
+// other systems and build tags.
 func TestImports(t *testing.T) {
 	hold(t, forbiddenImports)
 
@@ -162,7 +162,7 @@ func forbiddenImports(f *goFile) (forbidden []string) {
 	may, modules := d.may, d.modules
 	advice := "move the code to where it may be, or let the importer define the interface it needs"
 	if f.isTest() {
-		// Tests may look at the whole module: the compiler refuses cycles.
+		// Tests may import the whole module: the compiler refuses cycles.
 		may, modules = []string{"..."}, slices.Concat(d.modules, testModules)
 		advice = "use the standard library, or argue for the module in testModules there"
 	}
@@ -176,8 +176,8 @@ func forbiddenImports(f *goFile) (forbidden []string) {
 	return forbidden
 }
 
-// inMainModule tells the files of the main module from those of the modules
-// nested in the repository, which nobody can import.
+// inMainModule reports whether a file is in the main module and not in a nested one,
+// whose packages cannot be imported.
 func inMainModule(file string) bool {
 	for dir := path.Dir(file); dir != "."; dir = path.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(root, dir, "go.mod")); err == nil {
@@ -187,8 +187,8 @@ func inMainModule(file string) bool {
 	return true
 }
 
-// TestRootIsStandardLibraryOnly asks the compiler's own list what a program
-// that imports the library compiles.
+// TestRootIsStandardLibraryOnly checks the packages that the compiler lists for a program
+// that imports the library.
 func TestRootIsStandardLibraryOnly(t *testing.T) {
 	for _, name := range []string{".", "./csync", "./retry"} {
 		for _, p := range dependencies(t, name) {
@@ -230,19 +230,18 @@ func TestMayImport(t *testing.T) {
 func mayImport(name string, may, modules []string) bool {
 	switch {
 	case name == "C":
-		return false // a library that needs a C compiler is no longer one go get away
+		return false // a library that needs a C compiler cannot simply be installed by go get
 	case inModule(name):
 		return slices.ContainsFunc(may, func(pattern string) bool { return matches(pattern, rel(name)) })
 	case !strings.Contains(strings.Split(name, "/")[0], "."):
-		return true // only the standard library's paths start without a host
+		return true // only paths of the standard library begin without a host
 	}
 	return slices.ContainsFunc(modules, func(m string) bool {
 		return m == "..." || name == m || strings.HasPrefix(name, m+"/")
 	})
 }
 
-// matches reports whether name is pattern, or lies below it if that ends in
-// "...".
+// matches reports whether name is pattern, or below it if pattern ends in "...".
 func matches(pattern, name string) bool {
 	above, wild := strings.CutSuffix(pattern, "...")
 	if !wild {
@@ -261,8 +260,7 @@ func directionOf(name string) *direction {
 
 func inModule(name string) bool { return name == module || strings.HasPrefix(name, module+"/") }
 
-// rel shortens an import path of this module to its directory: "." is the
-// root.
+// rel returns the directory of an import path of this module: "." is the root.
 func rel(name string) string {
 	if name == module {
 		return "."
@@ -270,13 +268,13 @@ func rel(name string) string {
 	return strings.TrimPrefix(name, module+"/")
 }
 
-// dependency is what go list tells of a package.
+// dependency is the output of go list for a package.
 type dependency struct {
 	ImportPath string
 	Standard   bool
 }
 
-// dependencies lists all that building a package compiles.
+// dependencies lists all packages that building a package compiles.
 func dependencies(t *testing.T, name string) []dependency {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-json=ImportPath,Standard", name)

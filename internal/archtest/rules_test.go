@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestRulesBite shows each rule something that breaks it and something that
-// only looks like it: a rule that sees nothing passes on any tree.
+// TestRulesBite checks each rule against a violation and against code that only looks
+// like one: a rule that finds nothing would pass on any tree.
 func TestRulesBite(t *testing.T) {
 	words := func(f *goFile) []string { return wordsIn(f.path, []byte(f.ast.Comments[0].Text())) }
 	tests := []struct {
@@ -54,7 +54,7 @@ func TestRulesBite(t *testing.T) {
 		{"bare type", bareErrors, "x.go", "type PanicError struct{}", 1},
 		{"error of a package", bareErrors, "x.go", "var errA, errorful error", 0},
 
-		// The words are put together here, or this file would break the rule.
+		// The words are assembled here, since this file would break the rule otherwise.
 		{"path", words, "x.go", "// see /" + "work/main", 1},
 		{"host", words, "x.md", "// from pro" + "xy.golang.org", 1},
 		{"mark", words, "x.go", "// TO" + "DO: more", 1},

@@ -13,11 +13,11 @@ import (
 
 const specFile = "docs/spec.md"
 
-// rowTest is the name of a test that shows a row of the specification:
-// TestA5_PerKeyConcurrency shows A5.
+// rowTest matches the name of a test for a row of the specification:
+// TestA5_PerKeyConcurrency is for A5.
 var rowTest = regexp.MustCompile(`^Test([A-E]\d+)_`)
 
-// rowID is what the first cell of a row of docs/spec.md holds.
+// rowID matches the first cell of a row of docs/spec.md.
 var rowID = regexp.MustCompile(`^[A-E]\d+$`)
 
 // row is one line of a table in docs/spec.md: | id | what | state | where it is explained |.
@@ -34,7 +34,7 @@ func parseRow(line string) (row, bool) {
 	return row{id: cells[0], what: cells[1], state: cells[2], explained: cells[3]}, true
 }
 
-// check compares the state that the document claims with the tests that exist.
+// check compares the state in the document with the tests that exist.
 func (r row) check(tests []string) error {
 	switch state, missing, _ := strings.Cut(r.state, ": "); {
 	case state != "done" && state != "part" && state != "later":
@@ -80,8 +80,8 @@ func TestSpec(t *testing.T) {
 	}
 }
 
-// testsByRow returns, for every row, the tests that are named after it, as
-// "file: name" in the order of the files.
+// testsByRow returns the tests for every row by their names, as "file: name" in the order
+// of the files.
 func testsByRow(t *testing.T) map[string][]string {
 	t.Helper()
 	tests := map[string][]string{}
@@ -135,7 +135,7 @@ func TestRowCheck(t *testing.T) {
 	}
 }
 
-// isTestName reports whether go test runs a function of that name.
+// isTestName reports whether go test runs a function with that name.
 func isTestName(name string) bool {
 	for _, prefix := range []string{"Test", "Fuzz", "Benchmark", "Example"} {
 		if strings.HasPrefix(name, prefix) {

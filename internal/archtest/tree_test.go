@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// root is the top of the repository, seen from this package.
+// root is the top of the repository, relative to this package.
 const root = "../.."
 
 // module is the import path of the repository's main module.
@@ -21,20 +21,19 @@ const module = "github.com/stintgo/stint"
 
 // goFile is a parsed file of any module of the repository.
 type goFile struct {
-	path string // from root, with slashes
+	path string // relative to root, with slashes
 	ast  *ast.File
 	fset *token.FileSet
 }
 
 func (f *goFile) isTest() bool { return strings.HasSuffix(f.path, "_test.go") }
 
-// at gives a node's place in the form that editors jump to.
+// at returns a node's position in the form that editors understand.
 func (f *goFile) at(n ast.Node) string {
 	return fmt.Sprintf("%s:%d", f.path, f.fset.Position(n.Pos()).Line)
 }
 
-// imports returns the name by which the file knows the package path, and
-// whether it imports it.
+// imports returns the file's name for the package path, and whether it imports it.
 func (f *goFile) imports(path string) (name string, ok bool) {
 	for _, spec := range f.ast.Imports {
 		if strings.Trim(spec.Path.Value, `"`) != path {
@@ -63,8 +62,8 @@ func parse(fset *token.FileSet, path string, src []byte) (*goFile, error) {
 	return &goFile{path: path, ast: parsed, fset: fset}, err
 }
 
-// hold holds every Go file of the repository against a rule, which returns
-// what breaks it, ready to be read.
+// hold checks every Go file of the repository against a rule, which returns readable
+// violations.
 func hold(t *testing.T, rule func(*goFile) []string) {
 	t.Helper()
 	for _, f := range goFiles(t) {
@@ -88,9 +87,8 @@ var parseTree = sync.OnceValues(func() ([]*goFile, error) {
 	return files, err
 })
 
-// walk calls visit for every file that belongs to the project. It reads the
-// directories and does not ask git, so that it works on an unpacked archive
-// and sees a file before it is added.
+// walk calls visit for every file of the project. It reads the directories and does not
+// use git, so that it works on an unpacked archive and sees new files.
 func walk(visit func(path string, content []byte) error) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -114,8 +112,7 @@ func walk(visit func(path string, content []byte) error) error {
 	})
 }
 
-// skipDir leaves out what git keeps for itself, what make built, and test
-// data, which may be as wrong as its test needs it.
+// skipDir skips git's data, build output, and test data, which may be invalid on purpose.
 func skipDir(path, name string) error {
 	switch {
 	case name == ".git", name == "testdata":
@@ -126,8 +123,8 @@ func skipDir(path, name string) error {
 	return nil
 }
 
-// TestTree guards the other tests against looking in the wrong place: over an
-// empty tree they would all pass.
+// TestTree checks that the other tests see the repository: over an empty tree they would
+// all pass.
 func TestTree(t *testing.T) {
 	want := "internal/archtest/tree_test.go"
 	for _, f := range goFiles(t) {

@@ -10,18 +10,18 @@ import (
 	"testing"
 )
 
-// word is something that must not stand in a file of the project. The patterns
-// are written so that they do not match themselves.
+// word is a text that files of the project may not contain. The patterns are written so
+// that they do not match themselves.
 type word struct {
 	pattern *regexp.Regexp
-	in      []string // extensions of the files it is about; nil is all
+	in      []string // extensions of the files to check; nil is all
 	say     string
 }
 
 var words = []word{
 	{
 		pattern: regexp.MustCompile(`/(w[o]rk|f[a]rm|r[o]ot|h[o]me/[a-z]+)/`),
-		say:     "a path of somebody's machine: nobody else has it",
+		say:     "a path of one machine, which others do not have",
 	},
 	{
 		pattern: regexp.MustCompile(`\b(registry|proxy|deb)\.[a-z]+\.(org|com)\b`),
@@ -50,7 +50,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// wordsIn finds the words of a file of text; checksums are no words.
+// wordsIn finds the words in a text file; checksums are skipped.
 func wordsIn(path string, content []byte) (found []string) {
 	if bytes.IndexByte(content, 0) >= 0 || strings.HasSuffix(path, "go.sum") {
 		return nil
