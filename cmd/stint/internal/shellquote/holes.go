@@ -11,8 +11,8 @@ type Hole struct {
 	Problem Problem
 	// Bare: words that need no quotes by themselves need none at this place.
 	Bare bool
-	// Alone: nothing else is part of the word, and it is no target of a
-	// redirection, so that several words may be put here as well as one.
+	// Alone: nothing else is part of the word, and it is not the target of a redirection,
+	// so that several words may be put here.
 	Alone bool
 	// First: the word would be the first of a command, which names the program.
 	First bool

@@ -71,7 +71,7 @@ func TaskJSON(t *queue.Task, reveal bool) Task {
 	return shown
 }
 
-// valueOf returns bytes as JSON if they are JSON, and else as bytes.
+// valueOf returns b as JSON if it is JSON, and otherwise as bytes.
 func valueOf(b []byte) (value json.RawMessage, bytes []byte) {
 	if json.Valid(b) && utf8.Valid(b) {
 		return b, nil
