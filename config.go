@@ -12,8 +12,8 @@ import (
 // weight, and the largest number in a [Config].
 const MaxSlots = math.MaxInt32
 
-// Config is what a [Scheduler] may be told beyond its limit. The zero value is
-// a good default: no caps, no limit per key, an unbounded queue.
+// Config configures a [Scheduler] beyond its limit. The zero value is a good default: no
+// caps, no limit per key, an unbounded queue.
 type Config struct {
 	// Caps hold lower tiers back while much is running.
 	Caps Caps
@@ -28,24 +28,24 @@ type Config struct {
 	// Queue is the most entries that may wait; 0 is no bound. It is one bound for all tiers and keys;
 	// what an arrival beyond it does is WhenFull's.
 	Queue int
-	// WhenFull says what becomes of an arrival that finds Queue entries waiting.
+	// WhenFull is what happens to an arrival that finds Queue entries waiting.
 	WhenFull WhenFull
 	// Slots is where the slots come from when they are shared with other
 	// processes or hosts. Nil keeps them in the scheduler. The scheduler's own
 	// limits apply on top.
 	Slots Slots
-	// Holders has the scheduler know what has its slots, and since when: [Reason.Held] names it,
-	// and an [Estimate] is exact also where slots are held by callers of Acquire and [Run]. Each
-	// of those then takes a lock and reads the clock, some 0.3 µs, and small functions of a
-	// [Group] take some 0.6 µs longer.
+	// Holders makes the scheduler keep what has its slots, and since when: [Reason.Held]
+	// names it, and an [Estimate] is also exact where slots are held by callers of
+	// Acquire and [Run]. Each of those calls then takes a lock and reads the clock, some
+	// 0.3 µs, and small functions of a [Group] take some 0.6 µs longer.
 	Holders bool
-	// OnPanic is called when a function that was given to [Go] or its like, [Then], [Catch], a
-	// [Group] or [Map] has panicked, or a teardown of a [Future]: for a log line, since nobody
-	// may wait for the outcome, where the panic is the error too. It is called once
-	// for each panic, in the goroutine that panicked, which still has its slot, and
-	// before the outcome can be seen. It may be called by many goroutines at once. If
-	// it panics itself, the program ends as by any panic. [Run] does not call it: its
-	// caller gets the error. Nil is not called.
+	// OnPanic is called when a function passed to [Go] or its variants, [Then], [Catch],
+	// a [Group] or [Map] has panicked, or a teardown of a [Future] has. It is meant for a
+	// log line: the panic is also the error of the outcome, but perhaps no caller waits
+	// for that. It is called once for each panic, in the goroutine that panicked, which
+	// still has its slot, and before the outcome can be seen. It may be called by many
+	// goroutines at once. If it panics itself, the program ends as by any panic. [Run]
+	// does not call it: its caller gets the error. Nil is not called.
 	OnPanic func(*PanicError)
 }
 
@@ -54,22 +54,22 @@ type WhenFull uint8
 
 const (
 	// Block makes [Go], [GoWith], [Group.Go] and [Map] wait until there is room, in the
-	// order in which the queue itself would serve them. The one whose turn that
-	// is needs no room if its work can start at once. Callers of Acquire and
-	// [Run] wait in any case, so they take their place in the queue at once.
+	// order in which the queue itself would serve them. The next one in that order needs
+	// no room if its work can start at once. Callers of Acquire and [Run] wait in any
+	// case, so they take their place in the queue at once.
 	Block WhenFull = iota
-	// Refuse answers [ErrQueueFull] to all of them.
+	// Refuse answers all of them with [ErrQueueFull].
 	Refuse
 )
 
-// Caps is, by tier, the running total from which the tier starts no more: with
-// Low: 20, an entry of tier low starts only while fewer than 20 slots are in
-// use by anyone. 0 is unset: an unset tier has the cap of the tier below it;
-// tiers above the topmost set one have the limit itself, and unset tiers below
-// the bottommost set one have that one's. No cap exceeds the limit.
+// Caps is, by tier, the number of slots in use from which the tier starts no more work:
+// with Low: 20, an entry of tier low starts only while fewer than 20 slots are in use, by
+// any tier. 0 is unset: an unset tier has the cap of the next lower tier that has one;
+// tiers above the topmost set one have the limit as their cap, and unset tiers below the
+// bottommost set one have its cap. No cap exceeds the limit.
 //
-// The cap of a tier must not be less than that of a lower tier, where both are set:
-// with Low: 8, High: 3, work of tier low would start while that of tier high may not.
+// The cap of a tier must not be less than that of a lower tier, where both are set: with
+// Low: 8, High: 3, work of tier low could start while work of tier high may not.
 // [Config.Validate] reports such caps.
 type Caps struct {
 	Lowest  int `json:"lowest,omitempty"`
@@ -97,8 +97,8 @@ func (c Config) engine(limit int) sched.Config {
 	return cfg
 }
 
-// report calls the hook for a panic that nothing may wait for. The hook may panic or end the
-// goroutine: what must follow is deferred.
+// report calls OnPanic for a panic. The hook may panic or end the goroutine, so whatever
+// has to follow is deferred by the caller.
 func (c Config) report(err error) {
 	if p, ok := err.(*PanicError); ok && c.OnPanic != nil { //nolint:errorlint // as [caught] returns it
 		c.OnPanic(p)
@@ -109,9 +109,9 @@ func capsOf(tiers [Tiers]int) Caps {
 	return Caps{tiers[0], tiers[1], tiers[2], tiers[3], tiers[4], tiers[5], tiers[6]}
 }
 
-// Validate reports every problem of a limit and its configuration at once.
-// [New] panics with what it returns, so a program that takes them from a user
-// asks first.
+// Validate reports every problem of a limit and its configuration at once. [New] panics
+// with the error that it returns, so a program that takes them from a user should call it
+// first.
 func (c Config) Validate(limit int) error {
 	return errors.Join(
 		inRange("limit", limit), c.Caps.validate(), inRange("PerKey", c.PerKey), inRange("Queue", c.Queue),

@@ -19,7 +19,7 @@ type limiter struct {
 	keys   bucket.Keys
 	rate   float64 // of its own; 0: none
 	config LimiterConfig
-	timer  *time.Timer // runs only while somebody waits
+	timer  *time.Timer // runs only while an entry waits
 	due    int64       // when it fires, or 0
 	sweeps sweeper
 

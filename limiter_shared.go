@@ -6,37 +6,37 @@ import (
 	"github.com/stintgo/stint/internal/bucket"
 )
 
-// Never is the wait that Take of a [Bucket] answers if only a notice can tell when it is worth
-// asking again.
+// Never is the wait that Take of a [Bucket] returns if only a call of notify can make it
+// worth asking again.
 const Never = time.Duration(bucket.Never)
 
-// Bucket is where the tokens of a [Limiter] come from when their rate is shared
-// with other processes or hosts. The contract:
+// Bucket is the source of a [Limiter]'s tokens when their rate is shared with other
+// processes or hosts. The contract:
 //
 //   - Take takes n ≥ 1 tokens for an entry of a tier, and never blocks. It takes
-//     none while an entry waits elsewhere that goes first: one of a higher tier,
+//     none while an entry of another participant goes first: one of a higher tier,
 //     or one of this tier that has waited for longer. A bucket that cannot hold n
 //     at once gives as many as it can hold when it is full, a part of n. If it
-//     takes none, again says how long to wait until it is worth asking again, if
-//     nothing is notified before; or [Never].
-//   - With debt, Take takes all n at once, whoever waits and whatever the bucket
-//     holds, unless it is in debt already.
-//   - An error means that the tokens cannot be had: it is the answer of the entry
-//     that asked, and what that has been given before is returned. So an
+//     takes none, again is how long to wait until it is worth asking again unless
+//     notify is called before; or [Never].
+//   - With debt, Take takes all n at once, whatever else waits and whatever the
+//     bucket holds, unless it is in debt already.
+//   - An error means that the tokens cannot be had: the entry that asked gets that
+//     error, and the tokens that it was given before are returned. So an
 //     implementation decides whether a lost connection is waited out or reported.
-//   - Return gives tokens back, as far as the bucket has room for them.
-//   - Want tells how many wait, the highest tier of them, and how many tokens the
-//     first of that tier still needs, whenever one of these changes; with 0
-//     waiting nobody does. Only while somebody waits does the implementation call
-//     notify, each time that what Take and Rivals answer may have changed but for
-//     the lapse of the time that Take has told.
-//   - Rivals tells the highest tier that waits elsewhere, if any does, and for how
-//     long the bucket is in debt. It may be some milliseconds old.
-//   - Usage tells what the bucket holds and who waits, over all who share.
+//   - Return puts tokens back, as far as the bucket has room for them.
+//   - Want reports how many entries wait, the highest tier of them, and how many
+//     tokens the first of that tier still needs, whenever one of these changes;
+//     waiting is 0 when no entry waits. The implementation calls notify only while an
+//     entry waits: each time that the answers of Take and Rivals may have changed,
+//     except by the passing of the time that Take has returned.
+//   - Rivals returns the highest tier that waits at another participant, if any, and
+//     for how long the bucket is in debt. It may be some milliseconds old.
+//   - Usage returns what the bucket holds and what waits, over all participants.
 //
-// Bind is called once, before all others but Usage. The others are called with the
-// limiter's lock held, but for the first calls of Usage: they must not block, and
-// must not call notify before they return. notify may be called from any goroutine.
+// Bind is called once, before all others except Usage. The others are called with the
+// limiter's lock held, except for the first calls of Usage: they must not block, and must
+// not call notify before they return. notify may be called from any goroutine.
 type Bucket interface {
 	Bind(notify func())
 	Take(tier Priority, n int64, debt bool) (taken int64, again time.Duration, err error)
@@ -46,18 +46,19 @@ type Bucket interface {
 	Usage() BucketUsage
 }
 
-// BucketUsage is the state of a shared bucket. Rate and Capacity are to be known from
-// the beginning, also if Err is not empty: streams pay for as much at once as they say.
+// BucketUsage is the state of a shared bucket. Rate and Capacity must be known from the
+// beginning, even if Err is not empty: they determine how many bytes a stream pays for at
+// once.
 type BucketUsage struct {
 	Rate     float64  `json:"rate"`     // tokens per second
 	Capacity int64    `json:"capacity"` // tokens
 	Tokens   int64    `json:"tokens"`   // in the bucket; negative in debt
-	Waiting  int      `json:"waiting"`  // entries that wait, of all who share
+	Waiting  int      `json:"waiting"`  // entries of all participants that wait
 	Waiters  []Waiter `json:"waiters,omitempty"`
 	Err      string   `json:"err,omitempty"` // why tokens cannot be had now, empty if they can
 }
 
-// Waiter is one of those who share a bucket, and wait for it.
+// Waiter is a participant in a shared bucket that waits for tokens.
 type Waiter struct {
 	Name    string   `json:"name"` // of the process or host
 	Tier    Priority `json:"tier"` // the highest that waits
@@ -65,7 +66,7 @@ type Waiter struct {
 	Self    bool     `json:"self,omitempty"` // the limiter that was asked
 }
 
-// sharing is what a limiter keeps of a bucket that is shared.
+// sharing is a limiter's state for a shared bucket.
 type sharing struct {
 	bucket   Bucket
 	capacity int64 // as far as it is known
@@ -83,7 +84,7 @@ func (l *limiter) share(b Bucket) {
 	b.Bind(l.refresh)
 }
 
-// refresh is how the bucket tells of a change.
+// refresh is called by the bucket after a change.
 func (l *limiter) refresh() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,15 +93,15 @@ func (l *limiter) refresh() {
 	l.settle(at)
 }
 
-// tryShared is [Limiter.Try] with a bucket that is shared.
+// tryShared is [Limiter.Try] with a shared bucket.
 func (l *limiter) tryShared(n int64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return !l.shared.tooMuch(n) && l.bucket.TakeShared(l.now(), n)
 }
 
-// tooMuch reports whether the bucket could not hold n tokens at once. Whoever takes
-// them in parts and gives those back keeps them from the others meanwhile.
+// tooMuch reports whether the bucket could not hold n tokens at once. To take them in
+// parts and return those would keep them from other callers meanwhile.
 func (s *sharing) tooMuch(n int64) bool {
 	if n > s.capacity {
 		s.capacity = s.bucket.Usage().Capacity
@@ -108,8 +109,8 @@ func (s *sharing) tooMuch(n int64) bool {
 	return n > s.capacity
 }
 
-// tell says what waits, if that has changed.
-func (s *sharing) tell(b *bucket.Bucket) {
+// want calls Want if what waits has changed.
+func (s *sharing) want(b *bucket.Bucket) {
 	tier, n, waiting := b.First()
 	now := &s.wanted
 	if waiting == now.waiting && (waiting == 0 || tier == now.tier && n == now.n) {
@@ -119,7 +120,7 @@ func (s *sharing) tell(b *bucket.Bucket) {
 	s.bucket.Want(priorityOf(tier), n, waiting)
 }
 
-// reasons says why n tokens of a shared bucket could not be had at a tier now.
+// reasons returns why n tokens of a shared bucket could not be had at a tier now.
 func (u *BucketUsage) reasons(p Priority, n int64, now time.Time) []Reason {
 	r := Reason{Code: CodeShared, By: u.Err}
 	for _, w := range u.Waiters {
@@ -139,8 +140,8 @@ func (u *BucketUsage) reasons(p Priority, n int64, now time.Time) []Reason {
 	return []Reason{r}
 }
 
-// vacant returns how long it takes at the least until n tokens of a shared bucket may be
-// had by a try: one token's time if they are there, as somebody waits elsewhere then.
+// vacant returns the least time until a try may take n tokens of a shared bucket: one
+// token's time if the tokens are there, because then another participant waits for them.
 func (u *BucketUsage) vacant(n int64) time.Duration {
 	if n > u.Capacity && u.Err == "" {
 		return Never
@@ -156,7 +157,7 @@ func listed(list, name string) string {
 	return list + ", " + name
 }
 
-// drawing is a shared bucket as the policy knows it.
+// drawing adapts a shared bucket to the policy.
 type drawing struct{ Bucket }
 
 func (d drawing) Draw(t int, n int64, debt bool) (drawn, again int64, err error) {

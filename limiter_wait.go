@@ -8,15 +8,15 @@ import (
 )
 
 // wait queues for n tokens, on behalf of a key unless that is empty, at tier p, or for
-// most if others of the tier wait, and returns how many it got. It gives up when ctx ends,
-// or when closed is closed, as a stream is. What the deadline of ctx cannot meet is refused
-// at once, but for that of a stream, which gets on with each chunk.
+// most if others of the tier wait, and returns how many it got. It gives up when ctx
+// ends, or when closed is closed (by the close of a stream). If the tokens would come
+// after the deadline of ctx, it is refused at once, except for a stream, which gets on
+// with each chunk.
 //
-// All who wait listen to the one timer, and whoever hears it looks after the
-// queue. That is mostly the first in line, who has listened for longest and
-// finds its own tokens due, so a wake takes one switch of goroutines. A
-// function called by the timer would need a goroutine of its own, and on a busy
-// processor each switch may take 10 ms.
+// All waiting goroutines receive from the one timer, and the receiver updates the queue.
+// It is mostly the first in line, which has waited for longest and finds its own tokens
+// due, so a wake takes one switch of goroutines. A function called by the timer would
+// need a goroutine of its own, and on a busy processor each switch may take 10 ms.
 func (l *limiter) wait(
 	ctx context.Context, closed <-chan struct{}, key string, p Priority, n, most int64,
 ) (got int64, err error) {
@@ -48,8 +48,8 @@ func (l *limiter) wait(
 	}
 }
 
-// queue puts an entry into the queue, and returns for how many tokens, unless they come
-// after a deadline that is not zero.
+// queue queues an entry and returns it, and for how many tokens. It refuses tokens that
+// come after a deadline that is not zero.
 func (l *limiter) queue(
 	key string, p Priority, n, most int64, deadline time.Time,
 ) (e *bucket.Entry, asked int64, err error) {
@@ -79,7 +79,7 @@ func (l *limiter) queue(
 	return e, n, nil
 }
 
-// delay returns how long n tokens take for a caller who comes now, at the least. It needs
+// delay returns the least time until a caller that arrives now gets n tokens. It needs
 // the lock.
 func (l *limiter) delay(key string, p Priority, n int64) time.Duration {
 	at := l.now()
@@ -93,7 +93,7 @@ func (l *limiter) delay(key string, p Priority, n int64) time.Duration {
 	return time.Duration(due - at)
 }
 
-// vacant returns how long it takes at the least until a try for n tokens may succeed.
+// vacant returns the least time until a try for n tokens may succeed.
 func (l *limiter) vacant(key string, n int64) time.Duration {
 	if n < 0 {
 		return Never
@@ -119,8 +119,8 @@ func (l *limiter) vacant(key string, n int64) time.Duration {
 	return after
 }
 
-// entry returns an entry that nobody uses. Its channel has room for the one
-// message that it is sent each time, so that no sender waits for a receiver.
+// entry returns an unused entry. Its channel has room for the one message that is sent
+// for each use, so that no sender waits for a receiver.
 func (l *limiter) entry() *bucket.Entry {
 	if e, ok := l.entries.Get().(*bucket.Entry); ok {
 		return e
@@ -128,8 +128,8 @@ func (l *limiter) entry() *bucket.Entry {
 	return &bucket.Entry{Ready: make(chan struct{}, 1)}
 }
 
-// advance does what is due. It may come late, or when another has done it: what
-// is due is found out from the time.
+// advance does what is due. It may be called late, or after another call has done it:
+// what is due depends on the time alone.
 func (l *limiter) advance() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -146,8 +146,8 @@ func (l *limiter) catchUp() (at int64) {
 	return at
 }
 
-// giveUp takes e out of the queue. If it was granted in the same moment, its
-// tokens go back, as its caller will not use them.
+// giveUp removes e from the queue. If it was granted at the same moment, its tokens are
+// returned, because its caller will not use them.
 func (l *limiter) giveUp(key string, e *bucket.Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -164,15 +164,15 @@ func (l *limiter) giveUp(key string, e *bucket.Entry) {
 	}
 }
 
-// settle wakes those who have been granted, and sets the timer for the next
-// time at which something will be due. It ends every operation on the queue.
-// It needs the lock, and the time of the operation.
+// settle wakes the goroutines of granted entries, and sets the timer for the next time at
+// which something is due. It ends every operation on the queue. It needs the lock, and
+// the time of the operation.
 func (l *limiter) settle(at int64) {
 	for e := l.keys.Granted(at); e != nil; e = l.keys.Granted(at) {
 		e.Ready <- struct{}{}
 	}
 	if l.shared != nil {
-		l.shared.tell(&l.bucket)
+		l.shared.want(&l.bucket)
 	}
 	l.planSweep()
 	due, waiting := l.next()
@@ -185,7 +185,7 @@ func (l *limiter) settle(at int64) {
 	}
 }
 
-// next returns when something will be due, and whether anybody waits. It needs the lock.
+// next returns when something is due, and whether an entry waits. It needs the lock.
 func (l *limiter) next() (due int64, waiting bool) {
 	due, waiting = l.bucket.Next()
 	if of, waits := l.keys.Next(); waits && (!waiting || of < due) {

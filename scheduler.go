@@ -8,36 +8,36 @@ import (
 
 // Scheduler admits work to a limited number of slots.
 //
-// It is a small value, like a slice: copies share the same slots, and At, Key
-// and Weight return copies that ask for them in another way. They cost nothing.
-// The methods of the zero Scheduler panic; make one with [New]. All methods are
-// safe for concurrent use.
+// It is a small value, like a slice: copies share the same slots, and At, Key and Weight
+// return copies that ask for slots with another tier, key or weight. They cost nothing.
+// The methods of the zero Scheduler panic; make one with [New]. All methods are safe for
+// concurrent use.
 //
 // # Order
 //
-// Work waits in seven tiers. In a tier each key has a line, first come first
-// served, and the keys take turns in proportion to their shares. A slot that
-// comes free goes to the highest tier that waits and is below its cap. Every
-// eighth time it goes, past caps but not past the limit, to one given tier, the
-// seven in rotation. So an entry with a entries before it in its tier starts
-// after at most 56·(a+1) turns, whatever arrives above it. A turn is a start,
-// or a finish at which the caps allowed none. Among the a there can be later
-// arrivals of other keys, whose turn it is, but no stream of them keeps an entry
-// waiting for ever.
+// Work waits in seven tiers. In a tier each key has a queue, first in, first out, and the
+// keys take turns in proportion to their shares. A slot that comes free goes to the
+// highest tier that waits and is below its cap. Every eighth slot goes, past caps but not
+// past the limit, to one given tier, the seven in rotation. So an entry with a entries
+// before it in its tier starts after at most 56·(a+1) turns, whatever arrives above it. A
+// turn is a start, or a finish at which the caps allowed none. Among the a entries there
+// can be later arrivals of other keys whose turn comes first, but no stream of them keeps
+// an entry waiting for ever.
 //
 // # Nesting
 //
-// A function that runs on a slot may use the scheduler itself, with the context
-// that it was given. While it waits in [Run], [Future.Wait], [Group.Wait] or a
-// range over [Map], it lends its slot to what it waits for, and has it back
-// before it goes on. It waits for that before all that is queued, but behind what has got the slot
-// meanwhile. So nesting never deadlocks, whatever the limit. With several
-// schedulers, a function that waits lends the slots of all that it runs on; but a call
-// of Run on one scheduler within Run on another holds both, so nest such calls in one order,
-// as you would lock mutexes. Acquire
-// knows nothing of this: two nested Acquires under a limit of 1 wait for ever.
-// A function is counted as a whole: if one of its goroutines waits while another
-// computes, the other computes on no slot meanwhile.
+// A function that runs on a slot may use the scheduler itself, with the context that it
+// received. While the function waits in [Run], [Future.Wait], [Group.Wait] or a range
+// over [Map], its slot is suspended: other work may have it. The function gets a slot
+// again before it continues, ahead of all that is queued, but after the work that has got
+// the slot meanwhile. So nesting never deadlocks, whatever the limit.
+//
+// With several schedulers, a function that waits suspends the slots of all schedulers
+// that it runs on. But a call of Run on one scheduler within Run on another holds both,
+// so nest such calls in one order, as you would lock mutexes. Acquire takes no part in
+// this: two nested Acquires under a limit of 1 wait for ever. A function is counted as a
+// whole: if one of its goroutines waits while another computes, the other computes
+// without a slot.
 type Scheduler struct {
 	e      *sched.Engine
 	key    string
@@ -46,12 +46,12 @@ type Scheduler struct {
 	tiered bool // tier was set by At; otherwise it comes from the context
 }
 
-// New returns a scheduler with limit slots, from 0 to [MaxSlots]. It panics if the configuration is
-// not valid; see [Config.Validate]. A scheduler needs no closing: an idle one
-// has no goroutine and is garbage when nobody refers to it.
+// New returns a scheduler with limit slots, from 0 to [MaxSlots]. It panics if the
+// configuration is not valid; see [Config.Validate]. A scheduler needs no closing: an
+// idle one has no goroutine, and is garbage collected like any value.
 //
-// Like any channel, a scheduler that is used in a bubble of testing/synctest
-// belongs to that bubble: make one for each, not one for the package.
+// Like a channel, a scheduler that is used in a bubble of testing/synctest belongs to
+// that bubble: make one for each bubble, not one for the package.
 func New(limit int, cfg Config) Scheduler {
 	if err := cfg.Validate(limit); err != nil {
 		panic(err)
@@ -59,17 +59,18 @@ func New(limit int, cfg Config) Scheduler {
 	return Scheduler{e: sched.New(cfg.engine(limit)), weight: 1}
 }
 
-// At returns the scheduler for work of tier p, whatever the context says. That is the tier of
-// the start alone: the function is given the priority that the context has, also for
-// what it starts itself. [WithPriority] sets both. At panics if p is not a tier.
+// At returns the scheduler for work of tier p, whatever the context says. The tier
+// applies to the start of the work alone: the function receives the priority of its
+// context, which also applies to what it starts itself. [WithPriority] sets both. At
+// panics if p is not a tier.
 func (s Scheduler) At(p Priority) Scheduler {
 	s.made()
 	s.tier, s.tiered = p.mustValid(), true
 	return s
 }
 
-// Key returns the scheduler for work on behalf of key. An empty key is work on
-// behalf of nobody: it has no limit per key, and a share of 1 beside the keys.
+// Key returns the scheduler for work on behalf of key. Work with an empty key has no
+// limit per key, and a share of 1 beside the keys.
 func (s Scheduler) Key(key string) Scheduler {
 	s.made()
 	s.key = key
@@ -87,9 +88,9 @@ func (s Scheduler) Weight(n int) Scheduler {
 	return s
 }
 
-// made returns the engine, and panics if there is none: the scheduler was not made with
-// [New]. The paths without a lock need no check, since a weight of 1 comes from New or
-// [Scheduler.Weight].
+// made returns the engine, and panics if there is none because the scheduler was not made
+// with [New]. The paths without a lock need no check, since a weight of 1 comes from New
+// or [Scheduler.Weight].
 func (s Scheduler) made() *sched.Engine {
 	if s.e == nil {
 		panic("stint: zero Scheduler: make one with New")
@@ -97,7 +98,7 @@ func (s Scheduler) made() *sched.Engine {
 	return s.e
 }
 
-// ask is what work of a tier asks of the engine.
+// ask returns what work of a tier asks of the engine.
 func (s Scheduler) ask(tier int) sched.Ask {
 	return sched.Ask{Key: s.key, Weight: s.weight, Tier: int8(tier)}
 }
@@ -109,12 +110,12 @@ func (s Scheduler) tierFor(ctx context.Context) int {
 	return PriorityFrom(ctx).index()
 }
 
-// Acquire waits for a slot, or for as many as the weight says, and takes it. The permit
-// gives it back.
+// Acquire waits for a slot, or for as many as the weight, and takes them. The permit
+// releases them.
 //
-// Without a slot it returns an error: the context's cause if that ends first
-// or has ended already, [ErrClosed], [ErrQueueFull], [ErrTooHeavy],
-// [ErrNoCapacity], [ErrCleared], or what the shared slots answer.
+// If it gets no slot, it returns an error: the context's cause if the context ends first
+// or has ended already, [ErrClosed], [ErrQueueFull], [ErrTooHeavy], [ErrNoCapacity],
+// [ErrCleared], or the error of the shared slots.
 func (s Scheduler) Acquire(ctx context.Context) (Permit, error) {
 	if ctx.Err() != nil {
 		s.made()
@@ -133,9 +134,9 @@ func (s Scheduler) Acquire(ctx context.Context) (Permit, error) {
 	return Permit{p}, err
 }
 
-// TryAcquire takes a slot if one is free and nothing waits before it, and reports whether it did:
-// never, if the weight is above the limit. It never blocks. Of ctx it asks the priority
-// alone, also if it has ended.
+// TryAcquire takes a slot, or as many as the weight, if they are free and nothing that
+// waits goes first, and reports whether it did. It never does if the weight is above the
+// limit. It never blocks. It reads only the priority of ctx, even if ctx has ended.
 func (s Scheduler) TryAcquire(ctx context.Context) (Permit, bool) {
 	tier := s.tier.index()
 	if !s.tiered {
@@ -148,10 +149,10 @@ func (s Scheduler) TryAcquire(ctx context.Context) (Permit, bool) {
 	return Permit{p}, ok
 }
 
-// Resize changes the limit. Raising it starts what waits; lowering it lets
-// what runs finish. Entries that are heavier than the new limit are answered
-// [ErrTooHeavy], and with a limit of 0 all entries are answered
-// [ErrNoCapacity]. It panics if limit is negative or above [MaxSlots].
+// Resize changes the limit. Raising it starts what waits; lowering it lets what runs
+// finish. Entries that are heavier than the new limit get [ErrTooHeavy], and with a limit
+// of 0 all entries get [ErrNoCapacity]. It panics if limit is negative or above
+// [MaxSlots].
 func (s Scheduler) Resize(limit int) {
 	if err := inRange("limit", limit); err != nil {
 		panic(err)
@@ -159,8 +160,8 @@ func (s Scheduler) Resize(limit int) {
 	s.made().Resize(limit)
 }
 
-// SetCaps changes the caps of the tiers. It panics if one is negative, or less than
-// that of a lower tier; see [Caps].
+// SetCaps changes the caps of the tiers. It panics if one is negative, or less than the
+// cap of a lower tier; see [Caps].
 func (s Scheduler) SetCaps(caps Caps) {
 	if err := caps.validate(); err != nil {
 		panic(err)
@@ -177,9 +178,10 @@ func (s Scheduler) SetPerKey(n int) {
 	s.made().SetPerKey(n)
 }
 
-// Pause starts nothing more until Resume, also for functions that run; those go on until they
-// wait for such work. by tells people who paused it and why: it is what Why answers. A second
-// Pause changes nothing, and one Resume ends both.
+// Pause keeps work from starting until Resume, including work that running functions
+// submit; those functions continue until they wait for such work. by is for people, and
+// says what paused the scheduler and why; [Scheduler.Why] returns it. A second Pause
+// changes nothing, and one Resume ends both.
 func (s Scheduler) Pause(by string) {
 	s.made().Pause(by)
 }
@@ -189,6 +191,6 @@ func (s Scheduler) Resume() {
 	s.made().Resume()
 }
 
-// Clear takes everything out of the queue and returns how many entries that
-// were. Each is answered an error that wraps [ErrCleared].
+// Clear removes everything from the queue and returns the number of removed entries. Each
+// gets an error that wraps [ErrCleared].
 func (s Scheduler) Clear() int { return s.made().Clear() }

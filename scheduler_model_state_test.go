@@ -15,7 +15,7 @@ type schedulerModel struct {
 	caps         [stint.Tiers]int // as they were set
 	perKey       int
 	bound        int             // of the queue, 0 for none: arrivals that find it full are refused or blocked
-	submitters *schedulerModel // blocked submitters; nil if such arrivals are refused
+	submitters   *schedulerModel // blocked submitters; nil if such arrivals are refused
 	paused       bool
 	holdsBlocked bool // it holds blocked submitters: pieces without a key are tagged on arrival, like those with a key
 
