@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// What the demonstration is made of.
+// Sizes of the demonstration.
 const (
 	demoServers   = 3
 	demoMax       = 4
@@ -27,8 +27,8 @@ const (
 	demoDownloads = 24
 )
 
-// runDemo measures so many requests, one after the other: by themselves, beside
-// downloads of low priority that never end, and beside such of the same priority.
+// runDemo measures requests one after the other: alone, beside endless downloads of low
+// priority, and beside endless downloads of the same priority.
 func runDemo(ctx context.Context, requests int) error {
 	dir, err := os.MkdirTemp("", "fileserver")
 	if err != nil {
@@ -63,7 +63,7 @@ func demoIn(ctx context.Context, dir string, requests int) (err error) {
 	return nil
 }
 
-// startServer starts this very program as a server.
+// startServer starts this program as a server.
 func startServer(ctx context.Context, dir string) (url string, stop func() error, err error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -87,8 +87,8 @@ func startServer(ctx context.Context, dir string) (url string, stop func() error
 	return strings.TrimSpace(line), stop, nil
 }
 
-// measure prints how long requests of u=0 take beside downloads of a priority, if
-// there is one.
+// measure prints how long requests of u=0 take beside downloads of a priority; "" means
+// no downloads.
 func measure(ctx context.Context, requests int, urls []string, beside string) error {
 	title := "u=0, alone"
 	stop := func() (bytes int64) { return 0 }
@@ -114,8 +114,8 @@ func measure(ctx context.Context, requests int, urls []string, beside string) er
 	return nil
 }
 
-// download begins downloads that never end. stop ends them, and returns how many
-// bytes they had.
+// download starts endless downloads. stop ends them, and returns the number of bytes
+// received.
 func download(ctx context.Context, urls []string, priority string) (stop func() (bytes int64)) {
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
@@ -123,7 +123,7 @@ func download(ctx context.Context, urls []string, priority string) (stop func() 
 	for i := range demoDownloads {
 		all.Go(func() {
 			for ctx.Err() == nil {
-				n, _ := get(ctx, urls[i%len(urls)]+"/archive", priority) // the last is cut off
+				n, _ := get(ctx, urls[i%len(urls)]+"/archive", priority) // the last one is cut off
 				bytes.Add(n)
 			}
 		})

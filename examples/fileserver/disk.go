@@ -11,16 +11,16 @@ import (
 	"github.com/stintgo/stint"
 )
 
-// chunkSize is how many bytes are read on one slot. Whoever comes while all slots
-// are in use waits until one of these reads is over, whatever its priority: so a
-// chunk should take little longer than the least that a read takes. A disk that
-// seeks for 8 ms needs 1 or 2 more for 256 KiB.
+// chunkSize is how many bytes are read on one slot. If all slots are in use, a request
+// waits until one of these reads has ended, whatever its priority: so reading a chunk
+// should take little longer than the shortest read. A disk that seeks for 8 ms needs 1 or
+// 2 ms more for 256 KiB.
 const chunkSize = 256 << 10
 
-// readFunc reads from a file as [os.File.ReadAt] does.
+// readFunc reads from a file like [os.File.ReadAt].
 type readFunc func(f *os.File, p []byte, offset int64) (int, error)
 
-// slowed is how a disk reads whose every read takes so much longer.
+// slowed returns the readFunc of a disk whose every read takes longer.
 func slowed(by time.Duration) readFunc {
 	return func(f *os.File, p []byte, offset int64) (int, error) {
 		time.Sleep(by)
@@ -28,26 +28,26 @@ func slowed(by time.Duration) readFunc {
 	}
 }
 
-// disk is a directory that is read on slots: those of slots, which processes
-// share. Opening a file needs none, because the kernel seldom asks the disk then.
+// disk is a directory that is read on slots of a scheduler, which processes share.
+// Opening a file needs no slot, because the kernel seldom reads the disk for it.
 type disk struct {
 	root  *os.Root
 	read  readFunc
 	slots stint.Scheduler
 }
 
-// ServeHTTP serves a file. Ranges, dates, types and directories are as in
+// ServeHTTP serves a file. Ranges, dates, types and directories are those of
 // [http.FileServerFS].
 func (d *disk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx := stint.WithPriority(r.Context(), priorityOf(r.Header))
 	http.FileServerFS(&view{disk: d, ctx: ctx, client: http.NewResponseController(w)}).ServeHTTP(w, r)
 }
 
-// view is the disk as one request sees it. Its context has the priority, and ends
-// when the client goes: then its read leaves the queue.
+// view is the disk as one request sees it. Its context has the priority, and ends when
+// the client leaves: its read then leaves the queue.
 type view struct {
 	*disk
-	ctx    context.Context //nolint:containedctx // fs.FS hands none over
+	ctx    context.Context //nolint:containedctx // fs.FS has no context parameter
 	client *http.ResponseController
 }
 
@@ -66,8 +66,8 @@ func (v *view) Open(name string) (fs.File, error) {
 	return &file{SectionReader: content, view: v, opened: opened}, nil
 }
 
-// onSlot waits for a slot and reads. From then on the client has time to take what
-// was read.
+// onSlot waits for a slot and reads. The time in which the client must receive the data
+// begins then.
 func onSlot[T any](v *view, read func() (T, error)) (T, error) {
 	value, err := stint.Run(v.ctx, v.slots, func(context.Context) (T, error) { return read() })
 	if err == nil {
@@ -91,8 +91,8 @@ func (f *file) ReadDir(n int) ([]fs.DirEntry, error) {
 	return onSlot(f.view, func() ([]fs.DirEntry, error) { return f.opened.ReadDir(n) })
 }
 
-// chunks is a file of which one chunk is in memory. The slot is held while the
-// disk reads that and not while it is sent: clients may be slower than disks.
+// chunks is a file with one chunk in memory. The slot is held while the disk reads the
+// chunk, not while it is sent: clients may be slower than disks.
 type chunks struct {
 	view  *view
 	file  *os.File
@@ -101,7 +101,7 @@ type chunks struct {
 	start int64 // of chunk in the file
 }
 
-// ReadAt copies what is in memory, and reads one chunk after the other into it.
+// ReadAt copies from the chunk in memory, and reads further chunks into it.
 func (c *chunks) ReadAt(p []byte, offset int64) (n int, err error) {
 	for n < len(p) {
 		at := offset + int64(n)
@@ -120,12 +120,12 @@ func (c *chunks) ReadAt(p []byte, offset int64) (n int, err error) {
 
 // load reads the chunk at start.
 func (c *chunks) load(start int64) (err error) {
-	c.chunk, c.start = nil, start // many may wait: none of them holds memory
+	c.chunk, c.start = nil, start // many requests may wait: none of them holds memory
 	c.chunk, err = onSlot(c.view, func() ([]byte, error) {
 		chunk := make([]byte, min(chunkSize, c.size-start))
 		n, err := c.view.read(c.file, chunk, start)
 		if n > 0 {
-			err = nil // what there is will do
+			err = nil // a short read is enough
 		}
 		return chunk[:n], err
 	})

@@ -17,9 +17,9 @@ import (
 	"github.com/stintgo/stint"
 )
 
-// One server after the other gets requests, until more wait than there are slots.
-// Then everything is read at once, in all tiers. That no more read than there are
-// slots is seen by the fleet.
+// The servers get requests in turn until more wait than there are slots. Then everything
+// is read at once, in all tiers. The fleet checks that no more reads than slots run at
+// once.
 func TestB9_OneLimitOverAllServers(t *testing.T) {
 	f := newFleet(t, 3, 2, map[string]int{"small": 1000, "large": chunkSize + 1})
 	servers := []*server{f.start(), f.start(), f.start()}
@@ -52,10 +52,9 @@ func TestB9_OneLimitOverAllServers(t *testing.T) {
 	}
 }
 
-// All slots are in use and thirty requests of low priority wait for them, in all
-// servers, when one of high priority comes. It is next. (A process that the
-// machine does not let run for 30 ms has to leave its slot to others, so that a
-// few may be before it.)
+// All slots are in use and thirty requests of low priority wait for them, in all servers,
+// when one of high priority comes. It is next. (A process that the machine does not
+// schedule for 30 ms must leave its slot to others, so a few may precede it.)
 func TestB9_HighPriorityPassesTheFlood(t *testing.T) {
 	f := newFleet(t, 2, 2, map[string]int{"low": 1000, "high": 1000})
 	servers := []*server{f.start(), f.start(), f.start()}
@@ -80,7 +79,7 @@ func TestB9_HighPriorityPassesTheFlood(t *testing.T) {
 	f.wantAll(fetches)
 }
 
-// A server is killed while it holds all slots. The others have all of them.
+// A server is killed while it holds all slots. The others get all of them.
 func TestB9_KilledServer(t *testing.T) {
 	f := newFleet(t, 3, 3, map[string]int{"file": 2 * chunkSize})
 	killed, servers := f.start(), []*server{f.start(), f.start()}
@@ -109,7 +108,7 @@ func TestB9_KilledServer(t *testing.T) {
 	f.wantAll(fetches)
 }
 
-// A client that goes while it waits is not served later.
+// A waiting request whose client leaves is not served later.
 func TestB9_ClientGoes(t *testing.T) {
 	f := newFleet(t, 1, 1, map[string]int{"first": 1000, "gone": 1000, "last": 1000})
 	s := f.start()
@@ -132,7 +131,7 @@ func TestB9_ClientGoes(t *testing.T) {
 	}
 }
 
-// A server that is told to end takes nothing new, and ends when what it serves has
+// A server that receives SIGTERM accepts no requests, and ends when its downloads have
 // ended.
 func TestB9_EndingServerFinishesDownloads(t *testing.T) {
 	f := newFleet(t, 1, 1, map[string]int{"file": 3 * chunkSize})
@@ -157,8 +156,8 @@ func TestB9_EndingServerFinishesDownloads(t *testing.T) {
 	f.wantAll([]<-chan error{other.fetch(t.Context(), "file", "")})
 }
 
-// Ranges, types and listings are the standard library's. Here is what reading in
-// chunks could break, and that nothing outside of the directory is served.
+// Ranges, types and listings are those of the standard library. This test covers what
+// reading in chunks could break, and that no file outside the directory is served.
 func TestB9_Files(t *testing.T) {
 	f := newFleet(t, 2, 1, map[string]int{"file": 2*chunkSize + 100, "none": 0})
 	secret := filepath.Join(t.TempDir(), "secret")

@@ -26,12 +26,11 @@ import (
 	"github.com/stintgo/stint"
 )
 
-// patience is for machines that are very busy; no test waits for it if all is
-// well.
+// patience is long enough for very busy machines; a passing test never waits for it.
 const patience = time.Minute
 
-// The test binary is the servers: the very program, or one that asks the test
-// before it reads from the disk.
+// The test binary also runs as a server: the program itself, or one that waits for the
+// test before it reads from the disk.
 const (
 	asProgram = "STINT_TEST_FILESERVER"
 	asWatched = "STINT_TEST_WATCHED"
@@ -53,11 +52,11 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// watched is a disk that says when a read begins and ends, and asks the gate
-// between: each byte there lets one read go on, and its end lets all.
+// watched returns a disk that reports when a read begins and ends, and waits for the gate
+// in between: each byte lets one read continue, and its end lets all.
 func watched(gate, report *os.File) readFunc {
 	say := func(f *os.File, what string) {
-		_, err := fmt.Fprintf(report, "%d %s %s\n", os.Getpid(), what, filepath.Base(f.Name())) // one write, so whole
+		_, err := fmt.Fprintf(report, "%d %s %s\n", os.Getpid(), what, filepath.Base(f.Name())) // one write, so it is complete
 		if err != nil {
 			panic(err)
 		}
@@ -72,11 +71,11 @@ func watched(gate, report *os.File) readFunc {
 	}
 }
 
-// fleet is servers that share a limit, as the test sees them.
+// fleet is a group of servers that share a limit.
 type fleet struct {
 	t          *testing.T
 	max, local int
-	dir        string // which they serve
+	dir        string // which the servers serve
 	region     string
 	content    map[string][]byte // of the files
 	gate       *os.File          // see watched
@@ -84,17 +83,17 @@ type fleet struct {
 	begun      chan read
 
 	mu    sync.Mutex
-	going map[int]int // reads that have begun and not ended, by process
-	most  int         // of all at once
+	going map[int]int // reads in progress, by process
+	most  int         // maximum of all at once
 }
 
-// read is one that has begun.
+// read is a read that has begun.
 type read struct {
 	pid  int
 	name string
 }
 
-// newFleet makes files of so many bytes.
+// newFleet creates files of the given sizes.
 func newFleet(t *testing.T, limit, local int, sizes map[string]int) *fleet {
 	t.Helper()
 	f := &fleet{
@@ -131,9 +130,8 @@ func newFleet(t *testing.T, limit, local int, sizes map[string]int) *fleet {
 	return f
 }
 
-// watch counts the reads. That one has begun is said after the slot was had, and
-// that it has ended before the slot is given back: so no more can be going on here
-// than have slots.
+// watch counts the reads. A read reports its beginning after it has its slot, and its end
+// before it releases the slot: so watch never counts more reads than slots in use.
 func (f *fleet) watch(reports io.Reader) {
 	for lines := bufio.NewScanner(reports); lines.Scan(); {
 		var r read
@@ -182,7 +180,7 @@ func (f *fleet) next() read {
 	}
 }
 
-// step lets one read go on.
+// step lets one read continue.
 func (f *fleet) step() {
 	f.t.Helper()
 	if _, err := f.gate.Write([]byte{0}); err != nil {
@@ -190,10 +188,10 @@ func (f *fleet) step() {
 	}
 }
 
-// open lets all reads go on, also later ones.
+// open lets all reads continue, including later ones.
 func (f *fleet) open() { f.gate.Close() }
 
-// server is one of a fleet.
+// server is a server of a fleet.
 type server struct {
 	fleet *fleet
 	cmd   *exec.Cmd
@@ -239,7 +237,7 @@ func (f *fleet) start() *server {
 	return s
 }
 
-// kill kills the server and waits until it is gone. Its reads count no more.
+// kill kills the server and waits until it has ended. Its reads no longer count.
 func (s *server) kill() {
 	s.fleet.mu.Lock()
 	delete(s.fleet.going, s.cmd.Process.Pid)
@@ -248,7 +246,7 @@ func (s *server) kill() {
 	_ = s.cmd.Wait()
 }
 
-// fetch begins to fetch a file, and sends what was wrong, or nil.
+// fetch starts fetching a file, and sends an error, or nil.
 func (s *server) fetch(ctx context.Context, name, priority string) <-chan error {
 	done := make(chan error, 1)
 	go func() {
@@ -280,7 +278,7 @@ func (s *server) get(ctx context.Context, path string, header http.Header) (stat
 	return resp.StatusCode, body, err
 }
 
-// state is what /status answers.
+// state is the answer of /status.
 type state struct {
 	Stats stint.Stats    `json:"stats"`
 	Why   []stint.Reason `json:"why"`
@@ -299,7 +297,7 @@ func (s *server) status(priority string) (st state) {
 	return st
 }
 
-// waitFor waits until so many requests to all servers wait for a slot.
+// waitFor waits until that many requests to all servers wait for a slot.
 func (s *server) waitFor(waiting int) {
 	s.fleet.t.Helper()
 	for late := time.After(patience); ; {

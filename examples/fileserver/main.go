@@ -1,13 +1,13 @@
-// Command fileserver serves files by HTTP. Several of its processes share one
-// limit on reading from the disk, and the header Priority of a request
-// (RFC 9218) says which read goes first, over all of the processes.
+// Command fileserver serves files over HTTP. Several of its processes share one limit on
+// reading from the disk, and the header Priority of a request (RFC 9218) decides which
+// read goes first, across all processes.
 //
 //	fileserver -dir /srv/files -addr 127.0.0.1:8080 -max 8 -local 4
 //	curl -H 'Priority: u=0' http://127.0.0.1:8080/report.pdf
 //	curl http://127.0.0.1:8080/status
 //
-// With -demo 200 it starts three servers and shows what priorities are good for.
-// README.md has more, and says what is in which file.
+// With -demo 200 it starts three servers and shows the effect of priorities. README.md
+// has more, and lists the files.
 package main
 
 import (
@@ -62,24 +62,23 @@ func flags() (cfg config, demo int) {
 }
 
 const (
-	// stall is how long a chunk may wait to be sent. It is not a limit on the whole
-	// answer: a large file takes as long as it takes, and one of low priority may
-	// wait for long. It has to be long itself: systems buffer megabytes, and a slow
-	// client makes room there in steps of up to some 2 MB. So 2 minutes are enough
-	// from about 20 kB/s on, and 30 seconds would cut off some clients of 80 kB/s.
+	// stall is how long a chunk may wait to be sent. It does not limit the whole answer:
+	// a large file takes its time, and one of low priority may wait for long. It must be
+	// long: systems buffer megabytes, and a slow client makes room there in steps of up
+	// to about 2 MB. So 2 minutes are enough from about 20 kB/s, while 30 seconds would
+	// cut off some clients of 80 kB/s.
 	stall = 2 * time.Minute
 
-	// grace is what downloads are given to end by themselves.
+	// grace is how long downloads may take to end by themselves.
 	grace = 10 * time.Second
 )
 
-// serve prints its address, and serves files until ctx ends and all downloads with
-// it.
+// serve prints its address, and serves files until ctx ends and all downloads have ended.
 func serve(ctx context.Context, cfg config, read readFunc) error {
 	if cfg.local < 1 || cfg.local > cfg.max {
 		return fmt.Errorf("-local is %d, must be from 1 to -max, which is %d", cfg.local, cfg.max)
 	}
-	root, err := os.OpenRoot(cfg.dir) // nothing outside of it can be opened, by no path and no symbolic link
+	root, err := os.OpenRoot(cfg.dir) // no path and no symbolic link leads outside
 	if err != nil {
 		return err
 	}
@@ -95,12 +94,12 @@ func serve(ctx context.Context, cfg config, read readFunc) error {
 	server := &http.Server{
 		Handler:           d.routes(),
 		ReadHeaderTimeout: 20 * time.Second,
-		WriteTimeout:      stall, // begins anew with each read: see onSlot
+		WriteTimeout:      stall, // restarted by each read: see onSlot
 		IdleTimeout:       time.Minute,
 	}
 	fmt.Printf("http://%s\n", listener.Addr())
 	if err := serveUntil(ctx, server, listener); err != nil {
-		// Reads may be going on. The region is not closed here: the kernel ends them
+		// Reads may be running. The region is not closed here: the kernel ends the reads
 		// with this process, and only then do their slots go to other servers.
 		return err
 	}
@@ -130,8 +129,8 @@ func (d *disk) routes() http.Handler {
 	return mux
 }
 
-// status is the state of this server and, in "shared", of all of them. "why" is
-// what a read for this very request would have to wait for.
+// status returns the state of this server and, in "shared", of all servers. "why" is what
+// a read for this request would have to wait for.
 func (d *disk) status(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")

@@ -9,23 +9,22 @@ import (
 	"github.com/stintgo/stint"
 )
 
-// text is a value with parameters, or parameters alone, of structured fields (RFC
-// 9651). Of those that nobody here asks for it knows where they end.
+// text matches a value with parameters, or parameters alone, of structured fields (RFC
+// 9651). For fields that are not used here it matches up to their end.
 const text = `(?:"(?:[^"\\]|\\.)*"|[^",])+`
 
-// member is the first of a dictionary of structured fields: its key, its value if it
-// has one, with parameters, and the comma before the next.
+// member matches the first member of a dictionary of structured fields: its key, its
+// value if it has one, with parameters, and the comma before the next.
 var member = regexp.MustCompile(`^[ \t]*([a-z*][a-z0-9_.*-]*)(?:=(` + text + `)|;` + text + `)?[ \t]*(,|$)`)
 
-// priorityOf returns the tier of a request with these headers. Priority says how
-// urgent it is, from u=0 to u=7, where 3 is usual and 7 is for what nobody waits
-// for (RFC 9218). There are seven tiers, so 6 and 7 are both the lowest:
+// priorityOf returns the tier of a request with these headers. Priority states the
+// urgency, from u=0 to u=7, where 3 is the default and 7 is for background work (RFC
+// 9218). There are seven tiers, so 6 and 7 are both the lowest:
 //
 //	u=0 highest, 1 higher, 2 high, 3 normal, 4 low, 5 lower, 6 and 7 lowest
 //
-// A number that there is not, or a header that is no dictionary, says nothing, as
-// the RFC has it. Whoever may send requests may say that they are urgent: where
-// that is not wanted, a proxy in front has to set the header.
+// An invalid number or dictionary is ignored, as the RFC requires. Every client may state
+// that its requests are urgent: to prevent that, set the header in a proxy.
 func priorityOf(h http.Header) stint.Priority {
 	tier := stint.Normal
 	for rest, more := strings.Join(h.Values("Priority"), ","), true; more; {

@@ -27,7 +27,7 @@ func TestB9_HeaderSetsTheTier(t *testing.T) {
 		{[]string{"i", "u=5"}, stint.Lower},
 		{[]string{" u=5 "}, stint.Lower},
 		{[]string{"u=5;x=1;y"}, stint.Lower},
-		{[]string{"u=1, u=5"}, stint.Lower}, // the last counts
+		{[]string{"u=1, u=5"}, stint.Lower}, // the last one counts
 		{[]string{`x="a, u=1 \\", u=5`}, stint.Lower},
 		{[]string{`x="a, u=1 \"", u=5`}, stint.Lower},
 		{[]string{"x=(a b), u=5"}, stint.Lower},
@@ -35,7 +35,7 @@ func TestB9_HeaderSetsTheTier(t *testing.T) {
 		{[]string{`i;x="a, u=1";y=2, u=5`}, stint.Lower},
 		{[]string{"i"}, stint.Normal},
 
-		// What says nothing.
+		// Ignored values.
 		{[]string{"u=8"}, stint.Normal},
 		{[]string{"u=-1"}, stint.Normal},
 		{[]string{"u=1.0"}, stint.Normal},
@@ -45,7 +45,7 @@ func TestB9_HeaderSetsTheTier(t *testing.T) {
 		{[]string{"u=1, u;x=0"}, stint.Normal},
 		{[]string{"u=1, u=9"}, stint.Normal},
 
-		// What is no dictionary.
+		// Invalid dictionaries.
 		{[]string{""}, stint.Normal},
 		{[]string{"u=1,"}, stint.Normal},
 		{[]string{"u=1,,i"}, stint.Normal},
@@ -64,8 +64,7 @@ func TestB9_HeaderSetsTheTier(t *testing.T) {
 	}
 }
 
-// Whatever stands in the header, there is a tier, and a u that follows a dictionary
-// counts.
+// Every header has a tier, and a u that follows a dictionary counts.
 func FuzzPriority(f *testing.F) {
 	for _, seed := range []string{"u=0", "u=7, i", `x="a, \"", u=1;y`, "u=1,,", "=", `"`} {
 		f.Add(seed)

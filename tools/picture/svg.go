@@ -67,9 +67,8 @@ func (f *film) svg(length time.Duration) string {
 	return fmt.Sprintf(head, width, height, rules.String(), width-1, height-1, divider) + body.String() + "</svg>\n"
 }
 
-// rule moves the strip of row i past its window. Without animations the last
-// look stays there, which is what a printer and a reader who wants no motion
-// get.
+// rule moves the strip of row i past its window. Without animations the last look
+// stays there, as for printers and readers with reduced motion.
 func (s *strip) rule(i int, end, length time.Duration) string {
 	var b strings.Builder
 	last := s.cuts[len(s.cuts)-1].look
