@@ -151,11 +151,11 @@ func (s Scheduler) sharedReasons() []Reason {
 	if usage == nil || usage.Running < usage.Max && usage.Err == "" {
 		return nil
 	}
-	return []Reason{{Code: CodeShared, Limit: usage.Max, Running: usage.Running, By: usage.who()}}
+	return []Reason{{Code: CodeShared, Limit: usage.Max, Running: usage.Running, By: usage.holderNames()}}
 }
 
-// who names the holders for people.
-func (u Usage) who() string {
+// holderNames lists the names of the holders for display.
+func (u Usage) holderNames() string {
 	if u.Err != "" {
 		return u.Err
 	}

@@ -63,7 +63,7 @@ func TryGo[T any](ctx context.Context, s Scheduler, fn func(context.Context) (T,
 
 // Wait returns the outcome when there is one. If ctx ends first, it returns
 // the context's cause; the function goes on. A function that waits with its
-// own context lends its slot; see [Scheduler].
+// own context suspends its slot; see [Scheduler].
 func (f *Future[T]) Wait(ctx context.Context) (T, error) {
 	if f.call.Wait(ctx) {
 		return f.outcome()

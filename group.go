@@ -55,8 +55,8 @@ func (g *Group) Cancel(cause error) {
 
 // Wait waits until all functions have ended and returns the first error: of a
 // function, or for which a function was not called. A panic is returned as a
-// [*PanicError]. While it waits, it lends the slot of the function with whose
+// [*PanicError]. While it waits, it suspends the slot of the function with whose
 // context the group was made, if that runs on a slot; see
-// [Scheduler]. A group made there with another context lends nothing. Do not call Wait within a
+// [Scheduler]. A group made there with another context suspends nothing. Do not call Wait within a
 // function of the group: it waits for that function.
 func (g *Group) Wait() error { return g.made().Wait() }

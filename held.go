@@ -11,7 +11,7 @@ type Held struct {
 	Priority Priority  `json:"priority"`
 	Key      string    `json:"key,omitempty"`
 	Weight   int       `json:"weight"` // slots
-	Since    time.Time `json:"since"`  // when it got them, for the first time if it has lent them since
+	Since    time.Time `json:"since"`  // when it first got them; it may have suspended them since
 }
 
 // maxHeld is how many a [Reason] names: those that have had their slots longest.

@@ -9,8 +9,8 @@ import (
 	"github.com/stintgo/stint/internal/bucket"
 )
 
-// LimiterConfig is what a [Limiter] may be told besides its rate. The zero
-// value is a good default.
+// LimiterConfig configures a [Limiter] beyond its rate. The zero value is a good
+// default.
 type LimiterConfig struct {
 	// Capacity is how many tokens an idle limiter saves up, and so the
 	// largest burst. 0 means one second's worth of the rate, at least 1, also
@@ -82,8 +82,8 @@ func worth(capacity int64, rate float64) int64 {
 // a token is to its callers. It is a token bucket with seven tiers. A caller of
 // a higher tier goes before all of lower tiers, those of a tier go in the order
 // in which they came, and a tier that has been passed over for a second is
-// admitted into debt: its first in line gets its tokens at once, and nobody
-// else gets any until they have been earned.
+// admitted into debt: its first in line gets its tokens at once, and no other
+// caller gets any until they have been earned.
 //
 // It is a small value, like a [Scheduler]: copies share the same bucket, and At
 // and Key return copies that ask for tokens at a tier, or on behalf of a key. They
@@ -98,7 +98,7 @@ func worth(capacity int64, rate float64) int64 {
 // more than its capacity and what the rate has earned, and a debt.
 //
 // The bucket is full at first. All methods are safe for concurrent use. While
-// nobody waits, taking tokens is one compare-and-swap (and a lock, if they are
+// no caller waits, taking tokens is one compare-and-swap (and a lock, if they are
 // shared: see [LimiterConfig]), and the limiter keeps no goroutine and no timer.
 // It needs no closing. It can count 2⁶¹ tokens, which are 34 years of two thousand
 // million per second.
@@ -144,8 +144,8 @@ func (l Limiter) At(p Priority) Limiter {
 	return l
 }
 
-// Key returns the limiter for tokens on behalf of key. An empty key is nobody: it has no
-// rate of its own, and each who waits without a key has a place in line. Without
+// Key returns the limiter for tokens on behalf of key. With an empty key there is no rate
+// per key, and each waiting caller has a place of its own in line. Without
 // [LimiterConfig.PerKey] keys take turns and have no rate of their own.
 func (l Limiter) Key(key string) Limiter {
 	l.c.made()
@@ -161,7 +161,7 @@ func (l Limiter) tierFor(ctx context.Context) Priority {
 }
 
 // Try takes n tokens if the bucket holds them, and the key's bucket if there is a key,
-// and nobody waits for either, of whatever tier, and reports whether it did. It never
+// and no caller of any tier waits for either. It reports whether it took them. It never
 // blocks, and it takes nothing if it returns false. A negative n is refused.
 func (l Limiter) Try(n int64) bool {
 	if l.key != "" {
@@ -174,11 +174,11 @@ func (l Limiter) Try(n int64) bool {
 	return n >= 0 && l.c.try(now, n)
 }
 
-// TryAfter is Try, and if that takes nothing, after says how long it takes at the
-// least until it may succeed: until all who wait have their tokens and the bucket holds
-// n, if nobody else comes and nobody gives up. It is at least 1 ns, and [Never] for
-// what Try never takes: a negative n, or more than the capacity. It is what a server
-// that refuses a request says in Retry-After, rounded up to seconds.
+// TryAfter is Try. If it takes nothing, after is the least time until it may succeed:
+// until all waiting callers have their tokens and the bucket holds n, if no other caller
+// comes or gives up. It is at least 1 ns, and [Never] for what Try never takes: a
+// negative n, or more than the capacity. A server that refuses a request can send it,
+// rounded up to seconds, as Retry-After.
 func (l Limiter) TryAfter(n int64) (after time.Duration, ok bool) {
 	if l.Try(n) {
 		return 0, true
@@ -206,12 +206,11 @@ func (l Limiter) Wait(ctx context.Context, n int64) error {
 	return err
 }
 
-// Delay returns how long a caller who waited for n tokens from now on would wait
-// at the least, at the tier of [Limiter.At] ([Normal] if none): 0 if they are to
-// be had at once. It takes nothing. Others that come meanwhile at a higher tier
-// make it longer, those who give up shorter. Of tokens that are shared it knows the
-// limiter's own rate only. For one who does not wait but comes back, see
-// [Limiter.TryAfter].
+// Delay returns the least time that a caller of Wait would wait for n tokens from now on,
+// at the tier of [Limiter.At] ([Normal] if none): 0 if it would get them at once. It
+// takes nothing. Callers that come meanwhile at a higher tier make the wait longer,
+// callers that give up shorter. For shared tokens it knows only the limiter's own rate.
+// For a caller that does not wait but comes back, see [Limiter.TryAfter].
 func (l Limiter) Delay(n int64) time.Duration {
 	c := l.c.made()
 	if n < 0 {

@@ -19,19 +19,19 @@ type LimiterWaiting struct {
 	// Reasons is what keeps its tokens from it, the binding one first.
 	Reasons []Reason `json:"reasons"`
 	// FreeAt is when the tokens will be there for it and for all that go first, if
-	// nobody comes before it and nobody gives up. The starvation guard may admit it
+	// no caller comes before it or gives up. The starvation guard may admit it
 	// before that. With a key it is the earliest time at which the key has had them and
 	// the limiter. Of a shared bucket it counts only what this caller needs.
 	FreeAt time.Time `json:"free_at"`
 }
 
-// Why says what would keep n tokens from a caller who came for them now, the reason
-// that binds first; none if [Limiter.Wait] would take them at once. The tier is
-// [Normal] unless At says otherwise. It tells of those who go first ([CodeBehind]), of
-// the tokens that are short and when the bucket will have them if nobody goes first
-// ([CodeRate]), and of both where the rate is shared ([CodeShared]). Reasons that lie with
-// the limiter's key have that as their Key and come first. A negative n has no reason: it
-// is refused.
+// Why returns what would keep n tokens from a caller that asked for them now, the binding
+// reason first, or nothing if [Limiter.Wait] would take them at once. The tier is
+// [Normal] unless At says otherwise. The reasons are callers that go first
+// ([CodeBehind]), tokens that are short, with when the bucket will have them if no caller
+// goes first ([CodeRate]), and both of these where the rate is shared ([CodeShared]).
+// Reasons that lie with the limiter's key have it as their Key and come first. A negative
+// n has no reason: it is refused.
 func (l Limiter) Why(n int64) []Reason {
 	c := l.c.made()
 	if n < 0 {
@@ -51,10 +51,10 @@ func (l Limiter) Why(n int64) []Reason {
 	return seen.reasons(&w)
 }
 
-// Waiting returns all who wait for tokens, of all keys and without, in the order in which
-// they will have them if nobody comes and nobody gives up, each with the reasons. It is for
-// people: it takes time and memory in proportion to their number, and holds up others who
-// wait or begin to wait for a part of that time.
+// Waiting returns all callers that wait for tokens, of all keys and without, in the order
+// in which they will get them if no caller comes or gives up, each with the reasons. It
+// is meant for display: it takes time and memory in proportion to their number, and
+// delays callers that wait or begin to wait for a part of that time.
 func (l Limiter) Waiting() []LimiterWaiting {
 	waiting, seen := l.c.made().waiting()
 	all := make([]LimiterWaiting, 0, len(waiting))
@@ -80,7 +80,7 @@ type waiter struct {
 	overall place
 }
 
-// waiting returns those who wait, and what explains it.
+// waiting returns the waiting entries, and what explains it.
 func (l *limiter) waiting() ([]waiter, look) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -17,7 +17,7 @@ func (l *limiter) tryKey(key string, n int64) bool {
 }
 
 // SetPerKey changes the rate of each key, in tokens per second; 0 is none. It takes
-// effect at once, also for those who wait. What a key holds stays as it is; its capacity
+// effect at once, also for waiting callers. What a key holds stays as it is; its capacity
 // follows the rate unless it has been set, and a key that is full is full at the new
 // capacity. It takes time in proportion to the keys that are remembered. SetPerKey panics
 // on a rate that [NewLimiter] would not take.

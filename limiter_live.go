@@ -9,14 +9,14 @@ type LimiterStats struct {
 	Queued   int        `json:"queued"`    // how many wait
 	QueuedBy [Tiers]int `json:"queued_by"` // by tier, lowest first
 	// Keys is how many keys are remembered: those of which the bucket is not full or for
-	// which somebody waits, and some that have become full lately.
+	// which a caller waits, and some that have become full lately.
 	Keys int `json:"keys"`
 	// Shared is the state of the shared bucket, nil if there is none.
 	Shared *BucketUsage `json:"shared,omitempty"`
 }
 
 // Stats returns the limiter's state: that of its key, if it has one, and else that of all
-// keys together with those who wait without one.
+// keys together with callers that wait without one.
 func (l Limiter) Stats() LimiterStats { return l.c.made().stats(l.key) }
 
 func (l *limiter) stats(key string) LimiterStats {
@@ -49,7 +49,7 @@ func (s *LimiterStats) least(rate float64, capacity, tokens int64) {
 }
 
 // SetRate changes the rate, in tokens per second. It takes effect at once, also
-// for those who wait. What the bucket holds stays as it is; its capacity
+// for waiting callers. What the bucket holds stays as it is; its capacity
 // follows the rate unless it has been set. A bucket that is shared keeps its own
 // rate. SetRate panics on a rate that [NewLimiter] would not take.
 func (l Limiter) SetRate(rate float64) {
@@ -72,7 +72,7 @@ func (l Limiter) SetCapacity(n int64) {
 	c.set(c.rate, cfg)
 }
 
-// set needs the lock. The clock is read once nobody takes tokens at the old
+// set needs the lock. The clock is read once no caller takes tokens at the old
 // rate any more; see [bucket.Bucket.Take].
 func (l *limiter) set(rate float64, cfg LimiterConfig) {
 	if err := cfg.Validate(rate); err != nil {

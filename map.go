@@ -19,7 +19,7 @@ import (
 // does not wait for that, as it may be a long time coming.
 //
 // A panic in fn is yielded as a [*PanicError]; one in inputs goes on in the range. A
-// function that ranges lends its slot while it waits; see [Scheduler].
+// function that ranges suspends its slot while it waits; see [Scheduler].
 func Map[In, Out any](
 	ctx context.Context, s Scheduler, inputs iter.Seq[In], fn func(context.Context, In) (Out, error),
 ) iter.Seq2[Out, error] {

@@ -192,7 +192,7 @@ func (m *mapping[In, Out]) next(leaving bool) (f *Future[Out], over bool) {
 	}
 }
 
-// wait waits until ended is closed, or there is something new. It lends the slot of the
+// wait waits until ended is closed, or there is something new. It suspends the slot of the
 // function that ranges if calls are in flight; else inputs is waited for, which is a part
 // of the function.
 func (m *mapping[In, Out]) wait(ended <-chan struct{}, idle, stopped bool) {
@@ -231,7 +231,7 @@ func (m *mapping[In, Out]) stop() {
 		if f == nil {
 			return
 		}
-		m.yielded() // to nobody: it is not wanted any more
+		m.yielded() // discarded: the range has ended
 	}
 }
 
@@ -249,7 +249,7 @@ func (m *mapping[In, Out]) passOn() {
 	}
 }
 
-// signal wakes who waits for a channel with room for one signal.
+// signal wakes the goroutine that waits on ch, which has room for one signal.
 func signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -104,7 +104,7 @@ func (p Priority) mustValid() Priority {
 type priorityKey struct{}
 
 // WithPriority returns a context that carries p. Schedulers, limiters and
-// streams that are not told a tier take it from their context, so a priority
+// streams without a tier of their own take it from their context, so a priority
 // set where a request enters follows the request's work everywhere. It panics
 // if p is not a tier.
 func WithPriority(ctx context.Context, p Priority) context.Context {

@@ -10,7 +10,7 @@ import (
 // calling fn, the errors of [Scheduler.Acquire]. If fn calls runtime.Goexit,
 // the slot is given back and the caller's goroutine ends.
 //
-// The context that fn gets tells that it runs on a slot of s, so that a Run
+// The context that fn receives records that it runs on a slot of s, so that a Run
 // within it needs no second one; see [Scheduler] on nesting. It ends when fn returns: what fn
 // hands back must not depend on it, as the body of an HTTP response does.
 func Run[T any](ctx context.Context, s Scheduler, fn func(context.Context) (T, error)) (value T, err error) {

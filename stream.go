@@ -8,7 +8,7 @@ import (
 )
 
 // largestChunk bounds, in bytes, what a stream pays for at once. At high rates
-// more would only make those who wait behind it wait longer.
+// more would only make callers behind it wait longer.
 const largestChunk = 1 << 20
 
 // setChunks sets how many bytes a stream pays for at once: a hundredth of a
@@ -33,7 +33,7 @@ func chunk(rate float64, capacity int64) int64 {
 // that of a closed [os.File].
 var errStreamClosed = fs.ErrClosed
 
-// stream is what a [Reader] and a [Writer] share: whom to pay, and being closed
+// stream is what a [Reader] and a [Writer] share: the limiter to pay, and being closed
 // while waiting.
 type stream struct {
 	// A stream belongs to the operation that ctx stands for, and the methods
@@ -112,7 +112,7 @@ func (s *stream) isClosed() bool {
 	}
 }
 
-// close wakes whoever waits to pay, and closes what the stream wraps if that
+// close wakes calls that wait to pay, and closes what the stream wraps if that
 // can be closed. Only the first call does anything.
 func (s *stream) close(wrapped any) (err error) {
 	s.once.Do(func() {

@@ -57,7 +57,7 @@ type Reason struct {
 	Guard int `json:"guard,omitempty"`
 	// Tokens is how many tokens the bucket is short of.
 	Tokens int64 `json:"tokens,omitempty"`
-	// FreeAt is when the bucket will have them, if nobody goes first.
+	// FreeAt is when the bucket will have them, if no caller goes first.
 	FreeAt time.Time `json:"free_at,omitzero"`
 	// Since is when the scheduler was paused.
 	Since time.Time `json:"since,omitzero"`
@@ -106,7 +106,7 @@ func (r Reason) short(bucket string) string {
 }
 
 // behind names the tiers that go first, highest first. Without any, it is an entry, or a
-// function that has lent its slots, that needs several.
+// function that waits to resume several slots.
 func (r Reason) behind() string {
 	var tiers []string
 	for i := Tiers - 1; i >= 0; i-- {

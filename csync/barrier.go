@@ -32,7 +32,7 @@ const yields = 2
 //
 // In each cycle either all parties pass or none does. A party whose context ends
 // breaks the barrier, because the others would wait for it in vain: they get
-// [ErrBroken], and so does everybody until [Barrier.Reset].
+// [ErrBroken], and so does every call until [Barrier.Reset].
 //
 // A barrier is made by [NewBarrier]. All methods may be called from many
 // goroutines.
@@ -44,8 +44,8 @@ type Barrier struct {
 	era     *era            // since the last Reset
 	arrived int             // in this cycle
 	acting  bool            // all have arrived, and the action runs
-	asleep  queue[struct{}] // those of the cycle who have gone to sleep
-	early   queue[struct{}] // those who wait for the action before they arrive
+	asleep  queue[struct{}] // calls of the cycle that sleep
+	early   queue[struct{}] // calls that wait for the action before they arrive
 }
 
 // era is the time from one Reset to the next: some cycles that were passed, and
@@ -133,8 +133,8 @@ func (b *Barrier) Break(cause error) {
 	b.breakAndUnlock(cause)
 }
 
-// Reset makes the barrier as good as new. Those who wait at it get an error that
-// wraps [ErrBroken]. An action that runs is waited for by those who come.
+// Reset returns the barrier to its initial state. Calls that wait at it get an error that
+// wraps [ErrBroken]. Later calls wait for an action that still runs.
 func (b *Barrier) Reset() {
 	b.mu.Lock()
 	old := b.era

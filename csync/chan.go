@@ -32,7 +32,7 @@ type Chan[T any] struct {
 	head, len int        // where in buffer the oldest value is, and how many there are
 	closed    bool
 	senders   queue[parcel[T]] // wait only while the buffer is full
-	receivers queue[parcel[T]] // wait only while the buffer is empty and nobody sends
+	receivers queue[parcel[T]] // wait only while the buffer is empty and no call sends
 }
 
 // parcel is what a blocked call brings or gets.
@@ -114,7 +114,7 @@ func (c *Chan[T]) TryReceive() (v T, ok bool, err error) {
 	return v, ok, err
 }
 
-// Close closes the channel. Those who wait to send or to receive get
+// Close closes the channel. Calls that wait to send or to receive get
 // [ErrClosed]. Closing a closed channel changes nothing.
 func (c *Chan[T]) Close() {
 	c.mu.Lock()
@@ -127,7 +127,7 @@ func (c *Chan[T]) Close() {
 
 // All returns the values as they come, until the channel is closed and empty or
 // ctx ends; ctx says which. A loop over it may be left at any time, and shares
-// the values with whoever else receives.
+// the values with other receivers.
 func (c *Chan[T]) All(ctx context.Context) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for {
@@ -149,7 +149,7 @@ func (c *Chan[T]) Len() int {
 // Cap returns the capacity.
 func (c *Chan[T]) Cap() int { return len(c.buffer) }
 
-// putLocked sends v to a receiver that waits, who is to be woken, or to the
+// putLocked sends v to a waiting receiver, which the caller has to wake, or to the
 // buffer; or reports false.
 func (c *Chan[T]) putLocked(v T) (receiver *waiter[parcel[T]], ok bool, err error) {
 	switch {

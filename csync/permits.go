@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// waitingBit of a lock's state word says that somebody waits.
+// waitingBit of a lock's state word says that a call waits.
 const waitingBit = 1 << 63
 
 // permits hands out up to a total of permits in the order of asking. It is all
@@ -23,7 +23,7 @@ type permits struct {
 	queue queue[uint64]
 }
 
-// try takes n permits if they are free and nobody waits.
+// try takes n permits if they are free and no call waits.
 func (p *permits) try(n, total uint64) bool {
 	for {
 		taken := p.state.Load()
@@ -75,7 +75,7 @@ func (p *permits) release(n, total uint64) bool {
 	}
 }
 
-// handOver is release while somebody waits.
+// handOver is release while a call waits.
 func (p *permits) handOver(n, total uint64) bool {
 	p.mu.Lock()
 	taken := p.ownLocked()

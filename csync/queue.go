@@ -9,7 +9,7 @@ import (
 // lock, and no more than about 10 KiB after a rush of a million.
 const maxSpare = 64
 
-// waiter is one blocked call. Whoever takes it out of its queue decides how the
+// waiter is one blocked call. The code that removes it from its queue decides how the
 // call ends: another goroutine grants it, or the call itself leaves.
 type waiter[V any] struct {
 	next, prev *waiter[V]

@@ -94,7 +94,7 @@ func (rw *RWMutex) Lock(ctx context.Context) error {
 	return rw.wait(ctx, &rw.writers)
 }
 
-// TryLock locks rw for writing if nobody holds it, and reports whether it did.
+// TryLock locks rw for writing if it is not held, and reports whether it did.
 // It never blocks.
 func (rw *RWMutex) TryLock() bool { return rw.state.CompareAndSwap(0, writerBit) }
 
@@ -159,7 +159,7 @@ func (rw *RWMutex) handOver(holder uint64) bool {
 	return held
 }
 
-// ownLocked stops the fast path and returns who holds rw. From here on, state is
+// ownLocked stops the fast path and returns the holders of rw. From here on, state is
 // the caller's until it stores it again.
 func (rw *RWMutex) ownLocked() uint64 {
 	return rw.state.Or(waitingBit) &^ waitingBit

@@ -43,7 +43,7 @@ func (s *Semaphore) Acquire(ctx context.Context, n int64) error {
 	return s.permits.acquire(ctx, w, s.total)
 }
 
-// TryAcquire takes n of the total if that much is free and nobody waits, and
+// TryAcquire takes n of the total if that much is free and no call waits, and
 // reports whether it did. It never blocks.
 func (s *Semaphore) TryAcquire(n int64) bool { return s.permits.try(weight(n), s.total) }
 

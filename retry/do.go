@@ -25,7 +25,7 @@ import (
 // at Max, because coming sooner than asked would be in vain. A panic of fn passes
 // through. Do starts no goroutine and leaves no timer behind.
 //
-// [Config.Do] does the same with functions that are asked or told of failures.
+// [Config.Do] does the same with functions that are asked about or notified of failures.
 func Do(ctx context.Context, policy Policy, fn func(context.Context) error) error {
 	return Config{Policy: policy}.Do(ctx, fn)
 }

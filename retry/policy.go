@@ -24,7 +24,7 @@ var ErrPolicy = errors.New("retry: invalid policy")
 // attempts with delays of 200 ms and 400 ms. A Policy can be compared, copied,
 // used from many goroutines, and written as text (see [Parse]).
 //
-// A 0 that somebody has typed is not unset, but a mistake: see
+// A 0 in a text is not unset, but a mistake: see
 // [Policy.WithAttempts].
 type Policy struct {
 	// Attempts is how often the function is called at most, the first time

@@ -15,7 +15,7 @@ import (
 //	5,200ms,2x,30s,decorrelated      the same, with jitter
 //	5,full                           the defaults, with another jitter
 //
-// The parts are told apart by their form, and what is left out is unset: a whole
+// The parts differ in form, and a part that is left out is unset: a whole
 // number is the attempts, a number with an x is the factor, the first duration
 // is the base and the second is the max, a word is the jitter. Space around a
 // part is ignored. The error wraps [ErrPolicy] and says what is wrong with which

@@ -48,7 +48,7 @@ const (
 	Taken Verdict = iota
 	// Short: the bucket holds too few.
 	Short
-	// Queued: somebody waits, and goes first; or the bucket has a source.
+	// Queued: an entry waits, and goes first; or the bucket has a source.
 	Queued
 	// Changing: the rate is being changed. The answer is known to whoever
 	// has held the lock.
@@ -59,13 +59,13 @@ const (
 // tokens spent.
 const flagQueued = math.MinInt64
 
-// Bucket is a token bucket and the queue of those who wait for it. The zero
+// Bucket is a token bucket and the queue of entries that wait for it. The zero
 // value has to be started with [Bucket.Init]. [Bucket.Look], [Bucket.Claim] and
 // [Bucket.Take] may be called at any time from any goroutine. All other methods
 // need the same lock, and times that never run backwards from one to the next.
 //
 // Lock-free and locked callers meet in one atomic word. While its flag is
-// clear, anyone may take tokens by compare-and-swap. While it is set, somebody
+// clear, any call may take tokens by compare-and-swap. While it is set, an entry
 // waits or the bucket has a source, and only the holder of the lock changes the
 // word.
 type Bucket struct {
@@ -80,14 +80,14 @@ type Bucket struct {
 	// All below is guarded by the caller's lock.
 
 	current  *line // what line holds between changes
-	frozen   line  // lets nobody take anything
+	frozen   line  // at this line no call takes anything
 	tiers    [Tiers]tier
-	occupied uint8 // a bit for each tier in which somebody waits
+	occupied uint8 // a bit for each tier in which an entry waits
 	queued   int
-	spent    int64 // while somebody waits: the word's count
+	spent    int64 // while an entry waits: the word's count
 	last     int64 // when the queue was last looked at
 	headDue  int64 // when the first in line will have its tokens
-	guardDue int64 // when the guard will admit somebody, if nothing happens before
+	guardDue int64 // when the guard will admit an entry, if nothing happens before
 	granted  list
 	source   Source // nil if all tokens are the bucket's own
 	keyed    bool   // the bucket of a key, see [Keys]
@@ -105,11 +105,11 @@ func (b *Bucket) Init(rate float64, capacity int64) {
 
 // Look and Claim are the common case of [Bucket.Take], in two halves that are
 // small enough to be compiled into their caller. Look reports whether n ≥ 0
-// tokens are there for the taking, with nobody waiting and nothing to spill.
-// Then Claim takes them, unless somebody came between. Where either says no,
+// tokens are there for the taking, with no entry waiting and nothing to spill.
+// Then Claim takes them, unless another call came between. Where either says no,
 // Take finds out.
 //
-// A bucket for which somebody waits seems to be empty or to hold more than it
+// A bucket for which an entry waits seems to be empty or to hold more than it
 // can, because of the flag's place; so does one that is frozen, for which no
 // amount is both at least 0 and at most its capacity.
 func (b *Bucket) Look(now, n int64) (spent int64, enough bool) {
@@ -124,7 +124,7 @@ func (b *Bucket) Claim(spent, n int64) bool {
 	return b.word.CompareAndSwap(spent, spent+n)
 }
 
-// Take takes n ≥ 0 tokens if the bucket holds them and nobody waits. A debt is
+// Take takes n ≥ 0 tokens if the bucket holds them and no entry waits. A debt is
 // no obstacle to taking none. It neither blocks nor allocates.
 //
 // The clock must have been read before the call. Then a line that is still in
@@ -181,7 +181,7 @@ func (b *Bucket) Rate() (tokensPerSecond float64, capacity int64) {
 	return b.current.rate, b.current.capacity
 }
 
-// FreeAt returns when the bucket will hold n tokens if nobody takes any.
+// FreeAt returns when the bucket will hold n tokens if no call takes any.
 func (b *Bucket) FreeAt(now, n int64) int64 {
 	missing := max(n-b.Tokens(now), 0)
 	return b.current.when(b.current.earned(now) + missing)
@@ -251,5 +251,5 @@ func (b *Bucket) spend(n int64) {
 	b.spent += min(n, max(maxTokens-b.spent, 0))
 }
 
-// top returns the highest tier in which somebody waits. There must be one.
+// top returns the highest tier in which an entry waits. There must be one.
 func (b *Bucket) top() int { return bits.Len8(b.occupied) - 1 }

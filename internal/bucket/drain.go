@@ -108,7 +108,7 @@ func (b *Bucket) hold(t *tier, excess int64) {
 }
 
 // makeUp grants what is due, and notes how many tokens have been earned since
-// then because the wake is late. They go to those who wait, or stay in the
+// then because the wake is late. They go to the waiting entries, or stay in the
 // bucket for a while, apart from what it may hold anyway: whoever is woken late
 // was asleep when an idle bucket would have overflowed. What a later wake than
 // LateMax has let pass is treated as if nobody had waited, so that no burst
@@ -127,10 +127,10 @@ func (b *Bucket) makeUp(now int64) {
 	b.spent = b.spill(b.current, now, earned, b.spent)
 }
 
-// clamp is for the bucket of a key while somebody waits, who may wait for the shared
+// clamp is for the bucket of a key while an entry waits, which may wait for the shared
 // bucket: what its own cannot hold meanwhile is lost, but for what the head still needs
 // beyond the capacity. What has been earned while the wake is late, up to [LateMax], is
-// kept for those who wait.
+// kept for the waiting entries.
 func (b *Bucket) clamp(now int64) {
 	if !b.keyed || b.occupied == 0 {
 		return
@@ -211,7 +211,7 @@ func (b *Bucket) plan(now int64) {
 		}
 	}
 	if longest >= 0 {
-		// While in debt nobody ages, and nobody is admitted.
+		// While in debt no tier ages, and no entry is admitted.
 		solvent := max(now, b.current.when(b.spent), b.rivals.until)
 		b.guardDue = max(solvent+max(GuardAfter-longest, 0), b.rivals.debt)
 	}

@@ -8,12 +8,12 @@ import (
 // Keys gives each key a bucket of its own, all of one rate and capacity, before the one
 // bucket that they share. The first in line of a key gets in line for the shared bucket
 // when its key's bucket holds what it needs, at the end of its tier, and is admitted when
-// both have its tokens. So a key that has used up its rate keeps nobody else waiting, and
+// both have its tokens. So a key that has used up its rate keeps no other key waiting, and
 // keys that wait for the shared bucket take turns.
 //
 // Only keys that are not full are remembered: a key that is not known has a full bucket.
-// While nobody waits for a key, its bucket is one number, the count of tokens spent; it
-// has a [Bucket] from when somebody begins to wait until nobody does.
+// While no entry waits for a key, its bucket is one number, the count of tokens spent; it
+// has a [Bucket] from when an entry begins to wait until none does.
 //
 // All methods need the lock of the shared bucket, and times that never run backwards.
 // The shared bucket is used by others as well; those who are granted by it come out of
@@ -25,7 +25,7 @@ type Keys struct {
 	now     int64 // of the operation that is under way
 
 	table   table
-	due     dueHeap // of keys for which somebody waits
+	due     dueHeap // of keys for which an entry waits
 	granted list
 	spare   []*keyQueue // at most sparesMax
 
@@ -40,10 +40,10 @@ const sparesMax = 16
 type key struct {
 	name  string
 	spent int64     // while queue is nil
-	queue *keyQueue // while somebody waits
+	queue *keyQueue // while an entry waits
 }
 
-// keyQueue is a key's bucket while somebody waits for it.
+// keyQueue is a key's bucket while an entry waits for it.
 type keyQueue struct {
 	bucket Bucket
 	keys   *Keys
@@ -83,7 +83,7 @@ func keyLine(rate float64, capacity int64) *line {
 
 // Set changes the rate and the capacity of each key; a rate of 0 is no limit. What a key
 // holds stays as it is, but for what overflows a smaller capacity; one that is full and
-// that nobody waits for is full at the new capacity.
+// that no entry waits for is full at the new capacity.
 func (k *Keys) Set(now int64, rate float64, capacity int64) {
 	k.now = now
 	next := keyLine(rate, capacity)
@@ -167,7 +167,7 @@ func (k *Keys) Remove(now int64, name string, e *Entry) {
 	k.settle(q)
 }
 
-// Advance grants what can be granted by now to those who wait for keys. The shared
+// Advance grants what can be granted by now to entries that wait for keys. The shared
 // bucket has to be advanced for itself.
 func (k *Keys) Advance(now int64) {
 	k.now = now
@@ -200,7 +200,7 @@ func (k *Keys) Granted(now int64) *Entry {
 }
 
 // Next returns when [Keys.Advance] has to be called next, if nothing else happens before,
-// and whether anybody waits for a key.
+// and whether an entry waits for a key.
 func (k *Keys) Next() (due int64, ok bool) {
 	if len(k.due) == 0 {
 		return Never, false
@@ -279,5 +279,5 @@ func (k *Keys) spill(now, spent int64) int64 {
 	return max(spent, k.line.earned(now)-k.line.capacity)
 }
 
-// fullAt returns when a key that nobody waits for is full.
+// fullAt returns when a key that no entry waits for is full.
 func (k *Keys) fullAt(known *key) int64 { return k.line.when(known.spent + k.line.capacity) }

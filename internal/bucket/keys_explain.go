@@ -21,7 +21,7 @@ func (k *Keys) VacantAt(now int64, name string, n int64) int64 {
 	return max(own, k.shared.VacantAt(now, n))
 }
 
-// FreeAt returns when a key's bucket will hold n tokens if nobody takes any.
+// FreeAt returns when a key's bucket will hold n tokens if no call takes any.
 func (k *Keys) FreeAt(now int64, name string, n int64) int64 {
 	return k.ask(now, name, func(b *Bucket) int64 { return b.FreeAt(now, n) }, n)
 }
@@ -36,7 +36,7 @@ func (k *Keys) Tokens(now int64, name string) int64 {
 }
 
 // ask returns a time that depends on what a key's bucket holds: what its bucket says, or
-// when there are n tokens if nobody waits for it.
+// when there are n tokens if no entry waits for it.
 func (k *Keys) ask(now int64, name string, bucketSays func(*Bucket) int64, n int64) int64 {
 	k.now = now
 	known := k.table.keys[name]
@@ -71,7 +71,7 @@ type Queue struct {
 	Waiting []Waiting
 }
 
-// Queues returns the keys for which somebody waits, in no order. In what [Bucket.Waiting]
+// Queues returns the keys for which an entry waits, in no order. In what [Bucket.Waiting]
 // says of the shared bucket, entries with a key stand for the first in line of that key.
 // Both have been advanced to now.
 func (k *Keys) Queues(now int64) []Queue {

@@ -74,7 +74,7 @@ func (b *Bucket) restore(now, n int64) {
 	b.leave()
 }
 
-// revive makes b a bucket that nobody waits for and that has spent some tokens. It may
+// revive makes b a bucket that no entry waits for and that has spent some tokens. It may
 // have been used before, up to when nobody waited for it.
 func (b *Bucket) revive(at *line, spent int64, source Source) {
 	b.frozen.capacity = -1
@@ -83,7 +83,7 @@ func (b *Bucket) revive(at *line, spent int64, source Source) {
 	b.word.Store(spent | flagQueued)
 }
 
-// dueHeap orders the keys for which somebody waits by when they have to be advanced.
+// dueHeap orders the keys for which an entry waits by when they have to be advanced.
 type dueHeap []*keyQueue
 
 func (h dueHeap) Len() int           { return len(h) }

@@ -52,7 +52,7 @@ func (k *Keys) remember(known *key, name string) *key {
 	return known
 }
 
-// look drops the key at the hand if it is full and nobody waits for it, or moves the
+// look drops the key at the hand if it is full and no entry waits for it, or moves the
 // hand on.
 func (k *Keys) look(now int64) {
 	t := &k.table

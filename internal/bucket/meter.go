@@ -22,7 +22,7 @@ func NewMeter(rate float64, capacity int64) Meter {
 // Take takes n ≥ 1 tokens at the time now of a bucket that has spent so many. A
 // bucket that cannot hold n at once gives all that it can hold, when it does: a
 // part. If taken is 0, again is how many nanoseconds to wait until enough are
-// there, if nobody takes any meanwhile; else after is the new count.
+// there, if no call takes any meanwhile; else after is the new count.
 //
 // A debt is admitted whatever the bucket holds, unless it is in debt: then again
 // is how long that lasts.

@@ -7,16 +7,16 @@ type Waiting struct {
 	Need  int64 // tokens still to come
 	Since int64 // when it came
 	// FreeAt is when its tokens and those of all before it will have been earned, if
-	// nobody comes before it or gives up. The guard may admit it before that.
+	// no entry comes before it or gives up. The guard may admit it before that.
 	FreeAt int64
-	// AloneAt is when the bucket would hold Need tokens if nobody went first.
+	// AloneAt is when the bucket would hold Need tokens if no entry went first.
 	AloneAt int64
 	// Key is that of which the entry stands for the first in line; see [Keys.Queues].
 	Key string
 }
 
 // Waiting returns the entries that wait, in the order in which they are admitted if
-// nobody comes or gives up and the guard admits nobody. The bucket has been advanced to
+// no entry comes or gives up and the guard admits no entry. The bucket has been advanced to
 // now.
 func (b *Bucket) Waiting(now int64) []Waiting {
 	all := make([]Waiting, 0, b.queued)
