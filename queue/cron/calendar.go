@@ -7,23 +7,23 @@ type set uint64
 
 func (s set) has(v int) bool { return s>>v&1 == 1 }
 
-// calendar is what five fields say: the minutes that match. It knows nothing of
-// zones. Its times are readings of a wall clock, held as times in UTC so that a
-// day has 24 hours and every minute comes once; zone.go turns readings into
+// calendar is the set of minutes that match the five fields of an expression. It has no
+// time zone: its times are readings of a wall clock, represented as times in UTC so that
+// a day has 24 hours and every minute occurs once. zone.go converts readings into
 // moments.
 type calendar struct {
 	minutes, hours, days, months, weekdays set
 
-	bothDays bool // a day has to match days and weekdays; else one of them is enough
-	wild     bool // follows the clock through its changes, as the package comment says
+	bothDays bool // a day must match both days and weekdays; otherwise one of them is enough
+	wild     bool // minute or hour begins with *: see the package comment on clock changes
 }
 
-// next returns the first minute after a reading that matches. It reports false if
-// none comes up to the year 9999.
+// next returns the first matching minute after a reading. It reports false if there is
+// none up to the year 9999.
 //
-// Parse has seen to it that one comes. The longest that it takes is 40 years,
-// from February 29 on some day of the week to the next such day over a year like
-// 1900 or 2100; whole months are passed over at once, so that is 480 steps.
+// Parse rejects calendars without any match. The longest gap is 40 years, between two
+// February 29 on the same day of the week across a year like 1900 or 2100; next skips
+// whole months, so that takes about 480 steps.
 func (c calendar) next(after time.Time) (time.Time, bool) {
 	t := after.Truncate(time.Minute).Add(time.Minute)
 	for t.Year() <= yearMax {
@@ -51,12 +51,12 @@ func (c calendar) matchesDay(t time.Time) bool {
 	return day || weekday
 }
 
-// comes reports whether any day matches, ever.
+// comes reports whether any day ever matches.
 //
-// Days of the week need no look: if one of them is enough, it comes each week,
-// and if both have to match, each day of a month falls on each day of the week
-// in some year, February 29 too, within the 400 years after which the Gregorian
-// calendar repeats.
+// It can ignore days of the week: if one of days and weekdays is enough, weekdays match
+// every week, and if both must match, each day of a month, including February 29, falls
+// on each day of the week within the 400 years after which the Gregorian calendar
+// repeats.
 func (c calendar) comes() bool {
 	if !c.bothDays {
 		return true
@@ -69,7 +69,7 @@ func (c calendar) comes() bool {
 	return false
 }
 
-// longestMonth returns how many days the longest of the months has.
+// longestMonth returns the number of days of the longest of the months.
 func (c calendar) longestMonth() (days int) {
 	const leapYear = 2000
 	for month := time.January; month <= time.December; month++ {

@@ -3,10 +3,10 @@
 //	schedule, err := cron.Parse("30 4 * * mon-fri")
 //	tick, ok := schedule.Next(time.Now().In(berlin))
 //
-// Everything here is pure: nothing reads a clock, waits or starts a goroutine,
-// and the same arguments give the same answer on every machine with the same
-// time zone data. So many nodes may compute the ticks of one schedule, and
-// whoever is first to store (schedule, tick.Unix()) under a unique key has won it.
+// All functions are pure: none reads a clock, blocks or starts a goroutine, and the same
+// arguments give the same result on every machine with the same time zone data. Several
+// nodes can therefore compute the ticks of one schedule; the first node that stores
+// (schedule, tick.Unix()) under a unique key owns the tick.
 //
 // # Expressions
 //
@@ -18,17 +18,16 @@
 //	month         1-12 or jan-dec
 //	day of week   0-7 or sun-sat; 0 and 7 are Sunday
 //
-// A field is a list of items with commas between them. An item is a value (5), a
-// range (9-17, mon-fri, fri-sun), or * for all values; a step after a range or *
-// takes every so many of its values (*/15, 10-30/5), and after a single value it
-// counts from there to the end of the field (20/15 in the minutes is 20, 35 and
-// 50). Letter case does not matter. A range does not run over the end of its
-// field: it is 22-23,0-5 and not 22-5.
+// A field is a list of items with commas between them. An item is a value (5), a range
+// (9-17, mon-fri, fri-sun), or * for all values. A step n after a range or * selects
+// every nth value of it (*/15, 10-30/5); after a single value it counts from there to the
+// end of the field (20/15 in the minutes is 20, 35 and 50). Letter case does not matter.
+// A range cannot wrap around the end of its field: write 22-23,0-5 instead of 22-5.
 //
-// Day of month and day of week are special, as in crontab(5): if neither begins
-// with *, a day matches that is in one or the other (0 0 13 * fri is every 13th
-// and every Friday). If one of them begins with *, a day has to be in both, so
-// that 0 0 */2 * mon is each Monday with an odd date.
+// Day of month and day of week are special, as in crontab(5): if neither begins with *, a
+// day matches that is in at least one of them (0 0 13 * fri is every 13th and every
+// Friday). If one of them begins with *, a day must be in both, so that 0 0 */2 * mon is
+// each Monday with an odd date.
 //
 // Words stand for the usual expressions:
 //
@@ -39,38 +38,38 @@
 //	@yearly, @annually    0 0 1 1 *
 //	@every 1h30m          the multiples of that duration since the Unix epoch
 //
-// The duration of @every is one that [time.ParseDuration] reads, of whole
-// seconds. That its ticks are counted from 1970-01-01T00:00:00Z, and not from
-// the start of some process, is what lets all nodes agree on them; zones do not
-// touch them, so "@every 24h" ticks at midnight UTC everywhere.
+// The duration of @every is in the form of [time.ParseDuration], and whole seconds. Its
+// ticks are counted from 1970-01-01T00:00:00Z rather than from the start of a process, so
+// that all nodes agree on them. Zones have no effect: "@every 24h" ticks at midnight UTC
+// everywhere.
 //
 // # Zones
 //
-// The zone is no part of an expression. It is that of the time which
-// [Schedule.Next] is given: schedule.Next(now.In(berlin)). A prefix such as
-// CRON_TZ=Europe/Berlin is refused, because a zone that is hidden in a text can
-// be neither checked nor shown apart from it. Nodes that have to agree must not
-// use [time.Local], which may differ between them.
+// The zone is not part of an expression; it is the zone of the argument of
+// [Schedule.Next]: schedule.Next(now.In(berlin)). Parse rejects a prefix such as
+// CRON_TZ=Europe/Berlin, because a zone inside the text cannot be checked or shown
+// separately. Nodes that must agree on ticks must not use [time.Local], which may differ
+// between them.
 //
 // # When the clock changes
 //
-// At the start and the end of daylight saving time a wall clock skips times and
-// shows others twice. Vixie's cron(8) describes what people expect then, and
-// here it is a rule without exceptions. It tells two kinds of schedules apart:
+// At the start and the end of daylight saving time a wall clock skips some times and
+// shows others twice. This package applies the rule of Vixie's cron(8) without its
+// exceptions. The rule distinguishes two kinds of schedules:
 //
-//   - At fixed times, as 30 2 * * *: each time ticks once, at the first moment
-//     when the clock shows it or something later. A time that is skipped
-//     therefore ticks right after the change, and one that comes twice ticks the
-//     first time. Several times that are skipped together make one tick, because
-//     a tick is a moment.
-//   - If the minute or the hour begins with *, as 0 * * * * or */10 2 * * *: it
-//     ticks whenever the clock shows a time that matches, so what is skipped is
-//     left out and what is repeated ticks again. An hourly job runs in both of
-//     two hours that look the same.
+//   - A schedule at fixed times, such as 30 2 * * *: each time ticks once, at the
+//     first moment when the clock shows it or a later time. A skipped time
+//     therefore ticks right after the change, and a repeated time ticks at its
+//     first occurrence. Several times that are skipped together make one tick,
+//     because a tick is a moment.
+//   - A schedule whose minute or hour begins with *, such as 0 * * * * or
+//     */10 2 * * *: it ticks whenever the clock shows a matching time. Skipped
+//     times do not tick, and repeated times tick again, so an hourly job runs in
+//     both of two hours with the same number.
 //
-// Vixie cron treats a change of three hours or more as a correction of the
-// clock, which it cannot tell from a change of the zone. We know the zone's own
-// changes and do not see any other, so the rule holds for all of them: where a
-// zone has left a whole day out (Pacific/Apia, 2011-12-30), its fixed times tick
-// together when that day is over.
+// Vixie cron treats a change of three hours or more as a correction of the clock, because
+// it cannot distinguish a correction from a change of the zone. This package reads only
+// the changes of the zone, so it applies the rule to changes of any length: where a zone
+// skipped a whole day (Pacific/Apia, 2011-12-30), the fixed times of that day tick
+// together at its end.
 package cron

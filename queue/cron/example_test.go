@@ -18,7 +18,7 @@ func ExampleSchedule_Next() {
 		fmt.Println(err)
 		return
 	}
-	// The zone is that of the time which Next is given.
+	// The zone is that of the argument of Next.
 	now := time.Date(2026, 11, 20, 18, 0, 0, 0, time.UTC).In(berlin)
 	for range 2 {
 		tick, _ := schedule.Next(now)
@@ -53,8 +53,8 @@ func ExampleSchedule_Next_clockChange() {
 	// 09 Mar 26 02:45 EDT
 }
 
-// What was missed while nobody looked: a caller may run each of these, or one for
-// all of them, or none and go on with Next.
+// Between finds the ticks that were missed while the program did not run. The caller
+// may run each of them, one for all of them, or none and continue with Next.
 func ExampleSchedule_Between() {
 	schedule, err := cron.Parse("@every 20m")
 	if err != nil {

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// field is one of the five parts of an expression, and what may stand in it.
+// field describes one of the five parts of an expression and its valid values.
 type field struct {
 	name        string
 	first, last int // the values that * stands for
-	// top is the largest number. It differs from last in the day of week only,
-	// where 7 is a second number for 0, so that a week may end with Sunday.
+	// top is the largest valid number. It differs from last only in the day of week,
+	// where 7 means 0, so that a range can end with Sunday.
 	top   int
 	names []string // of the values from first; nil if there are none
 }
@@ -53,7 +53,7 @@ func (f field) parse(text string) (values set, err error) {
 	return values, nil
 }
 
-// item reads a value, a range or *, with a step or without.
+// item reads a value, a range or *, with or without a step.
 func (f field) item(text string) (first, last, step int, err error) {
 	values, stepText, stepped := strings.Cut(text, "/")
 	if first, last, err = f.span(values); err != nil {
@@ -62,8 +62,8 @@ func (f field) item(text string) (first, last, step int, err error) {
 	if !stepped {
 		return first, last, 1, nil
 	}
-	// A step larger than the field picks its first value only. That is never what
-	// was meant by "*/90", so it is refused, as cron does.
+	// A step larger than the field selects only its first value. That is never the
+	// intention of "*/90", so it is an error, as in cron.
 	step, ok := number(stepText)
 	if !ok || step < 1 || step > f.top {
 		return 0, 0, 0, fmt.Errorf("the step %q of %q is not a number from 1 to %d", stepText, text, f.top)
@@ -74,7 +74,7 @@ func (f field) item(text string) (first, last, step int, err error) {
 	return first, last, step, nil
 }
 
-// span reads what stands before the step.
+// span reads the part of an item before the step.
 func (f field) span(text string) (first, last int, err error) {
 	if text == "*" {
 		return f.first, f.last, nil
@@ -108,7 +108,7 @@ func (f field) value(text string) (int, error) {
 	return 0, fmt.Errorf("%q is not %s", text, f.allowed())
 }
 
-// allowed says what a value may be.
+// allowed describes the valid values, for messages.
 func (f field) allowed() string {
 	if f.names == nil {
 		return fmt.Sprintf("a number from %d to %d", f.first, f.top)
@@ -117,7 +117,7 @@ func (f field) allowed() string {
 		f.first, f.top, f.names[0], f.names[len(f.names)-1])
 }
 
-// number reads digits, and digits only: strconv takes a sign as well.
+// number reads digits only; strconv would also accept a sign.
 func number(text string) (int, bool) {
 	if strings.ContainsAny(text, "+-") {
 		return 0, false

@@ -12,8 +12,8 @@ import (
 	"github.com/stintgo/stint/internal/seeded"
 )
 
-// model is a schedule that looks at every single moment. It shares nothing with
-// the package: its values are lists, and it reads the clock as people do.
+// model is a schedule that checks every moment. It shares no code with the package: its
+// values are lists, and it uses the time package to read the wall clock.
 type model struct {
 	expr                                 string
 	minutes, hours, days, months, weeks  []int
@@ -30,10 +30,11 @@ func (m model) matches(w time.Time) bool {
 		slices.Contains(m.hours, w.Hour()) && slices.Contains(m.minutes, w.Minute())
 }
 
-// ticks returns the ticks after from and up to to, looking each step at the clock
-// of loc. Two days before from are for what the clock has shown before.
+// ticks returns the ticks after from and up to to, by reading the clock of loc at each
+// step. It begins two days before from, to know the readings that the clock has shown
+// before.
 func (m model) ticks(from, to time.Time, step time.Duration) (ticks []time.Time) {
-	var top time.Time // the latest that was shown
+	var top time.Time // the latest reading so far
 	for u := from.Truncate(step).Add(-52 * time.Hour); !u.After(to); u = u.Add(step) {
 		year, month, day := u.Date()
 		hour, minute, second := u.Clock()
@@ -56,8 +57,8 @@ func (m model) ticks(from, to time.Time, step time.Duration) (ticks []time.Time)
 	return ticks
 }
 
-// draw returns a field: its text, the values that are meant, and whether it
-// begins with a star. Values from low to high are drawn, of first to last.
+// draw returns a random field: its text, its values, and whether it begins with a star.
+// The field ranges from first to last; values are drawn from low to high.
 func draw(r *rand.Rand, first, last, low, high int) (text string, values []int, star bool) {
 	span := func(from, to, step int) {
 		for v := from; v <= to; v += step {
@@ -93,7 +94,7 @@ func draw(r *rand.Rand, first, last, low, high int) (text string, values []int, 
 	return strings.Join(items, ","), values, false
 }
 
-// drawModel returns a schedule that may have something to do around a moment.
+// drawModel returns a random schedule that is likely to tick around a moment.
 func drawModel(r *rand.Rand, at time.Time) (m model) {
 	texts := [5]string{3: "*"}
 	texts[0], m.minutes, m.minStar = draw(r, 0, 59, 0, 59)
@@ -136,8 +137,8 @@ var modelZones = []string{
 	"America/Ciudad_Juarez", "America/Indiana/Winamac", "America/Metlakatla", "America/Juneau", "Asia/Manila",
 }
 
-// change draws a moment at which some zone's clock is set, and the largest step
-// that meets the change and every beginning of a minute around it.
+// change draws a moment at which the clock of some zone changes, and the largest step
+// that hits the change and every beginning of a minute around it.
 func change(t *testing.T, r *rand.Rand) (at time.Time, step time.Duration) {
 	t.Helper()
 	loc := zone(t, modelZones[r.IntN(len(modelZones))])
@@ -156,8 +157,8 @@ func change(t *testing.T, r *rand.Rand) (at time.Time, step time.Duration) {
 	return at, time.Second
 }
 
-// TestC8_CronModelOfEveryMinute compares with a model that looks at every minute
-// of real time, around moments at which clocks change.
+// TestC8_CronModelOfEveryMinute compares schedules with a model that checks every minute
+// of real time, around clock changes.
 func TestC8_CronModelOfEveryMinute(t *testing.T) {
 	const cases = 150
 	r := seeded.Rand(t)

@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// ErrExpr is wrapped by the errors of [Parse], and of what reads or writes a
-// [Schedule] as text.
+// ErrExpr is wrapped by the errors of [Parse], and of the methods of [Schedule] that read
+// or write text.
 var ErrExpr = errors.New("invalid cron expression")
 
-// exprBytesMax bounds what is parsed and kept. A list of all values in every
-// field has less than half of it.
+// exprBytesMax is the maximum length of an expression, in bytes. An expression that lists
+// all values in every field has less than half of that.
 const exprBytesMax = 1000
 
 const every = "@every"
 
-// wordTable are the words that stand for five fields.
+// wordTable maps each word to the five fields that it stands for.
 var wordTable = map[string]string{
 	"@hourly":   "0 * * * *",
 	"@daily":    "0 0 * * *",
@@ -34,9 +34,8 @@ var wordTable = map[string]string{
 // "@every 5m"; the package comment has the whole form. Space around and between
 // the fields is ignored.
 //
-// An expression that can never tick, such as 0 0 30 2 *, is an error too. Every
-// error wraps [ErrExpr] and says which field is wrong, what was found in it and
-// what is allowed.
+// An expression that can never tick, such as 0 0 30 2 *, is an error too. Every error
+// wraps [ErrExpr] and has the name of the wrong field, its content and the valid values.
 func Parse(expr string) (Schedule, error) {
 	s, err := parse(expr)
 	if err != nil {
@@ -71,8 +70,8 @@ func parse(expr string) (Schedule, error) {
 
 // parseEvery reads the duration of @every, in seconds.
 //
-// A fraction of a second is refused: nothing that is stored and claimed for each
-// tick keeps up with it, and 0.5m written for 0.5s would do harm.
+// A fraction of a second is an error, because a task that is stored and claimed for each
+// tick cannot keep up with it, and because 0.5s may be a mistake for 0.5m.
 func parseEvery(text string) (seconds int64, err error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || d < time.Second || d%time.Second != 0 {

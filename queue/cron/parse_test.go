@@ -11,7 +11,7 @@ import (
 	"github.com/stintgo/stint/queue/cron"
 )
 
-// parse is for expressions that a test knows to be right.
+// parse parses a valid expression; an error ends the test.
 func parse(t *testing.T, expr string) cron.Schedule {
 	t.Helper()
 	s, err := cron.Parse(expr)
@@ -21,8 +21,8 @@ func parse(t *testing.T, expr string) cron.Schedule {
 	return s
 }
 
-// TestC8_CronFields gives each form of a field beside its values written out:
-// both have to tick alike.
+// TestC8_CronFields checks that each form of a field has the same ticks as the list of
+// its values.
 func TestC8_CronFields(t *testing.T) {
 	tests := []struct{ expr, same string }{
 		{"*/15 0 * * 1-7", "0,15,30,45 0 * * *"},
@@ -151,7 +151,8 @@ func TestC8_CronErrors(t *testing.T) {
 	}
 }
 
-// TestC8_CronBackwardsAdvice takes the error about a backwards range at its word.
+// TestC8_CronBackwardsAdvice checks that the range that the error about a backwards range
+// recommends is valid.
 func TestC8_CronBackwardsAdvice(t *testing.T) {
 	for _, expr := range []string{
 		"50-10 0 * * *", "0 22-5 * * *", "0 0 25-5 * *", "0 0 1 nov-feb *", "0 0 * * sat-mon", "0 0 * * 7-2",
@@ -206,9 +207,9 @@ func TestC8_CronText(t *testing.T) {
 	}
 }
 
-// FuzzParse checks that Parse never panics, that its errors are of its kind, that
-// what it accepts reads back as the same, and that this ticks, in order and on
-// whole seconds.
+// FuzzParse checks that Parse never panics, that its errors wrap ErrExpr, that the text
+// of a schedule parses as an equal one, and that schedules tick in order and on whole
+// seconds.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"* * * * *", "*/15 9-17 1,15 jan-mar mon-fri", "0 0 29 2 */7", "0 0 30 2 *", "5/7 */2 * * 5-7", "@every 1h30m",
@@ -231,8 +232,8 @@ func FuzzParse(f *testing.F) {
 		if again, err := cron.Parse(s.String()); err != nil || again != s {
 			t.Fatalf("Parse(%q) = %v, and of its text: %v, %v", expr, s, again, err)
 		}
-		// Whatever the time is, Next returns. It keeps its promises for the years that
-		// time.Time can write.
+		// Next must return for any time. Its results are checked for the years that RFC
+		// 3339 can represent.
 		at := time.Unix(unix, nanos).UTC()
 		tick, ok := s.Next(at)
 		if at.Year() < 0 || at.Year() > 9900 {

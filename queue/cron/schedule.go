@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// yearMax is the last year that a tick may be in. Ticks are stored, and no later
-// year has a form in RFC 3339, which [time.Time] is marshalled to.
+// yearMax is the last year in which a schedule ticks. Ticks are stored in RFC 3339, the
+// format to which [time.Time] is marshaled, and it cannot represent later years.
 const yearMax = 9999
 
 // A Schedule is a sequence of moments, its ticks. [Parse] makes one.
 //
-// It is an immutable value: copies may be used from many goroutines, and two that
-// are equal have the same ticks. (The opposite does not hold: "@daily" and
-// "0 0 * * *" tick alike and are not equal.) The zero Schedule never ticks.
+// A Schedule is an immutable value and safe for concurrent use. Equal schedules have the
+// same ticks; the converse does not hold, because "@daily" and "0 0 * * *" have the same
+// ticks but are not equal. The zero Schedule never ticks.
 type Schedule struct {
 	text     string
-	everySec int64 // between two ticks of @every; 0 if the calendar counts
+	everySec int64 // the interval of @every; 0 if calendar defines the ticks
 	calendar calendar
 }
 
-// Next returns the first tick after a time, in that time's location. The time
-// itself is not a candidate, so that passing one tick in gives the next one.
-// Ticks are whole seconds and carry no monotonic clock reading.
+// Next returns the first tick after the given time, in its location. The time itself is
+// excluded, so that the result of one call is the argument for the next tick. Ticks are
+// whole seconds and have no monotonic clock reading.
 //
 // It reports false if there is none: for the zero Schedule, for ticks after the
 // year 9999, and for the rare schedule that its zone always skips (all Sundays
@@ -54,11 +54,10 @@ func nextMultiple(t time.Time, everySec int64) time.Time {
 	return time.Unix(now+(everySec-past), 0).In(t.Location())
 }
 
-// Between returns the ticks after from and not after to, oldest first and in
-// from's location, but no more than limit of them. It serves to find the ticks
-// that were missed while nobody looked; what to do about them is the caller's
-// policy. The next ones of a result that was cut short are those between its last
-// tick and to.
+// Between returns at most limit ticks after from and not after to, oldest first and in
+// the location of from. Use it to find ticks that were missed while the program did not
+// run; the caller decides what to do about them. If the limit cut the result short, call
+// Between again with its last tick as from.
 func (s Schedule) Between(from, to time.Time, limit int) []time.Time {
 	var ticks []time.Time
 	for len(ticks) < limit {
@@ -72,12 +71,12 @@ func (s Schedule) Between(from, to time.Time, limit int) []time.Time {
 	return ticks
 }
 
-// String returns the text that [Parse] was given, in lower case and with single
-// spaces. Parse reads it as an equal Schedule. The zero Schedule's text is "".
+// String returns the text that was passed to [Parse], in lower case and with single
+// spaces. Parse converts it to an equal Schedule. The text of the zero Schedule is "".
 func (s Schedule) String() string { return s.text }
 
-// MarshalText returns what String does. The zero Schedule has no text that could
-// be read again, so it is an error, which wraps [ErrExpr].
+// MarshalText returns the text of String. For the zero Schedule, whose text Parse
+// rejects, it returns an error that wraps [ErrExpr].
 func (s Schedule) MarshalText() ([]byte, error) {
 	if s.text == "" {
 		return nil, fmt.Errorf("%w: a schedule that was not parsed has no text", ErrExpr)
@@ -85,7 +84,7 @@ func (s Schedule) MarshalText() ([]byte, error) {
 	return []byte(s.text), nil
 }
 
-// UnmarshalText reads what [Parse] does, and leaves s alone on an error.
+// UnmarshalText sets s to the result of [Parse]. After an error s is unchanged.
 func (s *Schedule) UnmarshalText(text []byte) error {
 	parsed, err := Parse(string(text))
 	if err != nil {

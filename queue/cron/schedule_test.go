@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 	"time"
-	_ "time/tzdata" // the zones of these tests, also on a machine that has none
+	_ "time/tzdata" // the zones of these tests, for machines without zone data
 
 	"github.com/stintgo/stint/queue/cron"
 )
@@ -13,14 +13,14 @@ func day(year, month, day int) time.Time {
 	return time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC)
 }
 
-// nextCase is what follows one time: all ticks up to the last that is listed.
+// nextCase lists the consecutive ticks after a time.
 type nextCase struct {
 	expr  string
 	after string
 	want  []string
 }
 
-// check computes as many ticks as are listed, each from the one before.
+// check computes the listed ticks, each from the one before.
 func (c nextCase) check(t *testing.T, layout string, loc *time.Location) {
 	t.Helper()
 	s := parse(t, c.expr)
@@ -46,8 +46,8 @@ func (c nextCase) check(t *testing.T, layout string, loc *time.Location) {
 	}
 }
 
-// TestC8_CronExamplesOfCrontab holds the examples that the manual page crontab(5)
-// explains, and the corners of the calendar, against their dates.
+// TestC8_CronExamplesOfCrontab checks the dates of the examples in the manual page
+// crontab(5), and edge cases of the calendar.
 func TestC8_CronExamplesOfCrontab(t *testing.T) {
 	tests := []nextCase{
 		// Five minutes after midnight, every day.
@@ -96,8 +96,8 @@ func TestC8_CronExamplesOfCrontab(t *testing.T) {
 	}
 }
 
-// TestC8_CronEvery: the ticks of @every are multiples since the epoch, whatever
-// the zone, so a duration that does not divide a day wanders through it.
+// TestC8_CronEvery checks that the ticks of @every are multiples since the epoch in every
+// zone, so that the time of day varies if the duration does not divide a day.
 func TestC8_CronEvery(t *testing.T) {
 	tests := []nextCase{
 		{"@every 5m", "2026-11-20T12:03:01Z", []string{"2026-11-20T12:05:00Z", "2026-11-20T12:10:00Z"}},
@@ -115,14 +115,14 @@ func TestC8_CronEvery(t *testing.T) {
 	for _, test := range tests {
 		test.check(t, time.RFC3339, time.UTC)
 	}
-	// No zone moves it, and no change of the clock.
+	// Neither a zone nor a clock change has an effect.
 	berlin := zone(t, "Europe/Berlin")
 	nextCase{"@every 6h", "2026-10-24T20:00:00+02:00", []string{
 		"2026-10-25T02:00:00+02:00", "2026-10-25T07:00:00+01:00", "2026-10-25T13:00:00+01:00",
 	}}.check(t, time.RFC3339, berlin)
 }
 
-// TestC8_CronEnds: where ticks come to an end, Next says so.
+// TestC8_CronEnds checks that Next reports false after the last tick.
 func TestC8_CronEnds(t *testing.T) {
 	last := time.Date(9999, 12, 31, 23, 59, 0, 0, time.UTC)
 	for _, expr := range []string{"* * * * *", "59 23 * * *", "@every 1m"} {
@@ -148,8 +148,8 @@ func TestC8_CronEnds(t *testing.T) {
 	if tick, ok := (cron.Schedule{}).Next(day(2026, 1, 1)); ok || !tick.IsZero() {
 		t.Errorf("the zero Schedule: %v, %t", tick, ok)
 	}
-	// On all last Sundays of March the clock of Berlin leaves the third hour out. It
-	// has done so since 1981, and 400 years are searched.
+	// The clock of Berlin has skipped the third hour of the last Sunday of March since
+	// 1981. Next searches 400 years.
 	berlin := zone(t, "Europe/Berlin")
 	if tick, ok := parse(t, "* 2 25-31 3 */7").Next(day(2026, 1, 1).In(berlin)); ok {
 		t.Errorf("the hour that is never there: %v", tick)
@@ -159,8 +159,8 @@ func TestC8_CronEnds(t *testing.T) {
 	}
 }
 
-// TestC8_CronTicksArePlain: a tick is a key, so two nodes have to get values that
-// are equal in every respect, also from clocks read to the nanosecond.
+// TestC8_CronTicksArePlain checks that ticks that are computed from different clock
+// readings are equal by ==, because a tick is part of a key on which nodes must agree.
 func TestC8_CronTicksArePlain(t *testing.T) {
 	now := time.Now()
 	plain := now.Round(0)

@@ -2,14 +2,14 @@ package cron
 
 import "time"
 
-// RFC 9636, section 3.2, keeps the offsets of a zone from UTC between -25 h and
-// +26 h, both excluded.
+// RFC 9636, section 3.2, limits the offset of a zone from UTC to between -25 h and +26 h,
+// both excluded.
 const (
 	offsetMax    = 26 * time.Hour
 	offsetSpread = 51 * time.Hour // between any two
 )
 
-// reading returns what a wall clock shows at t in t's zone, as a time in UTC.
+// reading returns the time that a wall clock in t's zone shows at t, as a time in UTC.
 func reading(t time.Time) time.Time { return t.UTC().Add(offset(t)) }
 
 func offset(t time.Time) time.Duration {
@@ -17,16 +17,16 @@ func offset(t time.Time) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// nextChange returns the first moment after t at which t's clock may be set
-// forward or back, or the zero time if that is over. From t to there the clock
-// runs evenly.
+// nextChange returns the first moment after t at which the clock of t's zone may be set
+// forward or back, or the zero time if there is none. From t to that moment the offset is
+// constant.
 //
-// Here is all that we believe of [time.Time.ZoneBounds]. The start that it
-// returns can lie before the last change, in the year in which a zone comes under
-// its present rule (America/Indiana/Winamac 2007, Ciudad_Juarez 2022). And in the
-// years that only the rule covers, the end is January 1 or the 365th day of the
-// year, which on December 31 of a leap year is not after t: go.dev/issue/81583.
-// No rule changes the clock on that day.
+// nextChange uses [time.Time.ZoneBounds] with two precautions. It ignores the start,
+// which can lie before the last change in the year in which a zone adopts its present
+// rule (America/Indiana/Winamac 2007, Ciudad_Juarez 2022). And it corrects the end in the
+// years that only the rule covers: there the end is January 1 or the 365th day of the
+// year, which on December 31 of a leap year is not after t (go.dev/issue/81583). No rule
+// changes the clock on that day.
 func nextChange(t time.Time) time.Time {
 	_, end := t.ZoneBounds()
 	if !end.IsZero() && !end.After(t) {
@@ -36,11 +36,10 @@ func nextChange(t time.Time) time.Time {
 	return end
 }
 
-// nextReached returns the first tick after a moment for a calendar of fixed
-// times. A time ticks at the first moment when the clock shows it or something
-// later, so those are due that the clock has not reached yet; and the clock
-// reaches what it has not reached in order, so the next of them is the first to
-// tick. Clocks that are set forward or back make no case of their own.
+// nextReached returns the first tick after a moment for a calendar of fixed times. A time
+// ticks at the first moment when the clock shows it or a later time. So the times that
+// have not ticked are those after the highest reading so far, and they tick in their
+// order. Clock changes in either direction need no special case.
 func (c calendar) nextReached(after time.Time) (time.Time, bool) {
 	due, ok := c.next(highest(after))
 	if !ok {
@@ -49,11 +48,12 @@ func (c calendar) nextReached(after time.Time) (time.Time, bool) {
 	return reached(due, after.Location()), true
 }
 
-// highest returns the latest reading that t's clock has shown up to t. That is
-// not always what it shows at t: the clock may have been set back.
+// highest returns the latest reading that t's clock has shown up to t. It is later than
+// the reading at t if the clock has been set back shortly before.
 func highest(t time.Time) time.Time {
 	top := reading(t)
-	// What was shown before then was earlier, whatever the offsets.
+	// Readings from before t-offsetSpread are earlier than that at t, whatever the
+	// offsets.
 	for u := t.Add(-offsetSpread); ; {
 		change := nextChange(u)
 		if change.IsZero() || change.After(t) {
@@ -81,12 +81,12 @@ func reached(r time.Time, loc *time.Location) time.Time {
 	}
 }
 
-// nextShown returns the first moment after another when the clock shows the
-// beginning of a minute that matches. It looks from one change of the clock to
-// the next, because between them the clock runs evenly.
+// nextShown returns the first moment after the given one when the clock shows the
+// beginning of a matching minute. It searches each interval between two clock changes, in
+// which the offset is constant.
 //
-// It reports false if there is no such moment within 400 years. After those the
-// calendar repeats, and with it the zone's rules, which go by the calendar.
+// It reports false if there is no such moment within 400 years, after which the calendar
+// and the rules of the zone repeat.
 func (c calendar) nextShown(after time.Time) (time.Time, bool) {
 	from := reading(after)
 	for u, last := after, after.AddDate(400, 0, 0); u.Before(last); {

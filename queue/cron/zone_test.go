@@ -14,9 +14,8 @@ func zone(t *testing.T, name string) *time.Location {
 	return loc
 }
 
-// TestC8_CronClockChanges goes through changes of the clock that differ in their
-// length, their direction and the part of the day that they touch. Times without
-// * in minute and hour tick once each; the others follow the clock.
+// TestC8_CronClockChanges covers clock changes of different length, direction and time of
+// day. Times without * in minute and hour tick once each; the others follow the clock.
 func TestC8_CronClockChanges(t *testing.T) {
 	tests := []struct {
 		zone  string
@@ -106,7 +105,8 @@ func TestC8_CronClockChanges(t *testing.T) {
 				"2026-10-25T01:30:00Z", "2026-10-25T02:30:00Z", "2026-10-25T03:30:00Z",
 			}},
 		}},
-		// Back for Ramadan and forward after it: 2026-02-15 03:00 → 02:00, 2026-03-22 02:00 → 03:00.
+		// Back for Ramadan and forward after it: 2026-02-15 03:00 → 02:00, 2026-03-22
+		// 02:00 → 03:00.
 		{"Africa/Casablanca", []nextCase{
 			{"30 2 * * sun", "2026-02-14T12:00:00+01:00", []string{
 				"2026-02-15T02:30:00+01:00", "2026-02-22T02:30:00Z", "2026-03-01T02:30:00Z",
@@ -116,7 +116,8 @@ func TestC8_CronClockChanges(t *testing.T) {
 				"2026-02-15T02:30:00+01:00", "2026-02-15T02:00:00Z", "2026-02-15T02:30:00Z", "2026-02-22T02:00:00Z",
 			}},
 		}},
-		// Three hours, which Vixie cron takes for a correction: 2010-03-05 02:00 → 2010-03-04 23:00.
+		// Three hours, which Vixie cron takes for a correction: 2010-03-05 02:00 →
+		// 2010-03-04 23:00.
 		{"Antarctica/Casey", []nextCase{
 			{"30 0 * * *", "2010-03-04T12:00:00+11:00", []string{"2010-03-05T00:30:00+11:00", "2010-03-06T00:30:00+08:00"}},
 			{"30 0 * * *", "2010-03-04T23:00:00+08:00", []string{"2010-03-06T00:30:00+08:00"}},
@@ -126,7 +127,8 @@ func TestC8_CronClockChanges(t *testing.T) {
 			}},
 		}},
 		// In the years in which these came under their present rule, the start of
-		// ZoneBounds lies before the change: 2022-11-30 00:00 → 23:00, 2007-03-11 02:00 → 04:00.
+		// ZoneBounds lies before the change: 2022-11-30 00:00 → 23:00, 2007-03-11 02:00 →
+		// 04:00.
 		{"America/Ciudad_Juarez", []nextCase{
 			{"30 23 * * *", "2022-11-29T12:00:00-06:00", []string{"2022-11-29T23:30:00-06:00", "2022-11-30T23:30:00-07:00"}},
 			{"30 23 * * *", "2022-11-29T23:10:00-07:00", []string{"2022-11-30T23:30:00-07:00"}},
@@ -144,9 +146,9 @@ func TestC8_CronClockChanges(t *testing.T) {
 	}
 }
 
-// TestC8_CronOffsetsWithSeconds: until 1972-01-07 00:00 the clock of Liberia was
-// 44 minutes and 30 seconds behind, then it went with UTC. A tick is when the
-// clock shows a whole minute, if it ever does.
+// TestC8_CronOffsetsWithSeconds uses the clock of Liberia, which was 44 minutes and 30
+// seconds behind UTC until 1972-01-07 00:00. A tick is at a moment when the clock shows a
+// whole minute.
 func TestC8_CronOffsetsWithSeconds(t *testing.T) {
 	loc := zone(t, "Africa/Monrovia")
 	for _, c := range []nextCase{
@@ -159,9 +161,9 @@ func TestC8_CronOffsetsWithSeconds(t *testing.T) {
 	}
 }
 
-// TestC8_CronYearsOfTheRule: in the years that no table of a zone covers, the
-// time package does not know the end of December 31 in leap years
-// (go.dev/issue/81583). Each day and each hour has to come all the same.
+// TestC8_CronYearsOfTheRule checks that each day and each hour ticks in the years that
+// the table of a zone does not cover, although the time package returns a wrong end for
+// December 31 of leap years there (go.dev/issue/81583).
 func TestC8_CronYearsOfTheRule(t *testing.T) {
 	for _, name := range []string{"Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Pacific/Auckland"} {
 		loc := zone(t, name)
