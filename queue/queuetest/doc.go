@@ -1,9 +1,9 @@
-// Package queuetest is for the tests of programs that use package queue. It makes
-// queues that keep nothing, runs their handlers in virtual time, says what has
-// become of tasks, and has the store fail when a test wants it to.
+// Package queuetest helps to test programs that use package queue. It makes queues on a
+// store in memory, runs their handlers in virtual time, returns tasks with their history,
+// and injects errors of the store.
 //
-// Tests run in a bubble of [testing/synctest], where a minute passes as soon as
-// everybody waits for it, so a retry in an hour is tested at once:
+// Tests run in a bubble of [testing/synctest], where time advances as soon as every
+// goroutine is blocked, so a retry in an hour takes no real time:
 //
 //	func TestWelcome(t *testing.T) {
 //		synctest.Test(t, func(t *testing.T) {
@@ -18,16 +18,16 @@
 //		})
 //	}
 //
-// IDs and the delays of retries come from a fixed seed, so that they are the same
-// each time that a test runs, as far as it does the same in the same order. There
-// are more examples in mailer_test.go.
+// IDs and the delays of retries come from a fixed seed, so that they are the same in each
+// run of a test that makes the same calls in the same order. See mailer_test.go for more
+// examples.
 //
-//   - [Work] calls one handler once, as a worker would, and says what comes of it.
-//   - [Drain] works until nothing more happens by itself.
-//   - [Start] runs a queue in the background; [Sleep] lets time pass.
-//   - [Want], [Only] and [All] look at tasks.
-//   - [Faulty] is a store between which and its callers something goes wrong.
+//   - [Work] makes one attempt with a handler, as a worker would, and returns the task.
+//   - [Drain] runs tasks until no task can make progress by itself.
+//   - [Start] runs a queue in the background; [Sleep] advances the time.
+//   - [Want], [Only] and [All] return tasks.
+//   - [Faulty] wraps a store with a function that can delay or fail its calls.
 //
-// Functions that take a [testing.TB] end the test when they cannot go on, so they
-// are called from its own goroutine.
+// Functions that take a [testing.TB] call its Fatal methods, so call them only from the
+// goroutine of the test.
 package queuetest

@@ -11,32 +11,31 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// ErrFault is what [Flaky] answers. It is a [queue.ErrUnavailable], as a store
-// would answer that cannot be reached.
-var ErrFault = fmt.Errorf("queuetest: a fault that the test wanted: %w", queue.ErrUnavailable)
+// ErrFault is the error that [Flaky] injects. It wraps [queue.ErrUnavailable], like the
+// error of a store that cannot be reached.
+var ErrFault = fmt.Errorf("queuetest: injected fault: %w", queue.ErrUnavailable)
 
-// Around is what happens around a call of a store, whose name is that of the
-// method, such as "Claim". It makes the call by calling do, and what it returns
-// is the answer's error. So it can
+// Around wraps a call of a store. call is the name of the method, such as "Claim"; do
+// makes the call. The caller of the store gets the error that Around returns. So Around
+// can
 //
-//   - fail before the store has heard of the call: return an error, and never
-//     call do;
+//   - fail the call before it reaches the store: return an error without calling do;
 //   - lose the answer: call do, and return an error nevertheless;
-//   - be slow, before or after: sleep;
-//   - hang: wait for ctx, which a settle's never ends;
-//   - have the call arrive twice: call do twice, the second answer counts.
+//   - delay the call or the answer: sleep;
+//   - hang: wait for ctx, which never ends in a call of Settle;
+//   - duplicate the call: call do twice; the second answer counts.
 //
-// It is called from many goroutines at once.
+// It must be safe for concurrent use.
 type Around func(ctx context.Context, call string, do func() error) error
 
-// Faulty returns a store whose calls go through around. Listen and Close do not.
-// The values of an answer are those of the store if around returns no error.
+// Faulty returns a store whose calls, except Listen and Close, go through around. If
+// around returns no error, the caller gets the values of the store.
 func Faulty(store queue.Store, around Around) queue.Store { return &faulty{store, around} }
 
-// Flaky has one in n calls fail, half of them before and half of them after the
-// store has done what it was asked, with [ErrFault]. Which ones is decided by the
-// seed for each method apart, since the loops of a queue make their calls in any
-// order. Watch is left alone.
+// Flaky fails one in n calls with [ErrFault], on average: half of them before and half of
+// them after the store has executed the call. The seed determines which ones for each
+// method separately, because the order of calls of different methods is not
+// deterministic. Flaky does not fail Watch.
 func Flaky(seed uint64, n int) Around {
 	var mu sync.Mutex
 	methods := make(map[string]*rand.Rand)
@@ -67,15 +66,15 @@ func Flaky(seed uint64, n int) Around {
 	}
 }
 
-// faulty is a store with something around it. What is new in the contract and
-// has no method here is done by the store at once.
+// faulty is a store whose calls go through around. Methods of the contract that it does
+// not override go directly to the store.
 type faulty struct {
 	queue.Store
 	around Around
 }
 
-// call has around make a call. A second answer replaces the first; that of a
-// call that is said to have failed is not given.
+// call makes a call through around. If around calls do twice, the second answer replaces
+// the first; if around returns an error, the answer is dropped.
 func call[T any](ctx context.Context, f *faulty, name string, do func() (T, error)) (T, error) {
 	var answer, none T
 	err := f.around(ctx, name, func() (err error) {

@@ -15,7 +15,7 @@ import (
 	"github.com/stintgo/stint/queue/storetest"
 )
 
-// With nothing that goes wrong, a faulty store is as good as the store.
+// Without injected errors, a faulty store passes the conformance suite.
 func TestFaulty_IsAStore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T, cfg storetest.Config) storetest.Harness {
 		t.Helper()
@@ -50,7 +50,7 @@ func calls(ctx context.Context, s queue.Store) map[string]error {
 	return errs
 }
 
-// Every call goes through what is around it, under its name.
+// Every call goes through around, with the name of its method.
 func TestFaulty_AtAnyCall(t *testing.T) {
 	store := memstore.New(memstore.Config{})
 	defer store.Close()
@@ -100,7 +100,8 @@ func TestFaulty_WhatCanGoWrong(t *testing.T) {
 	}
 }
 
-// For each method a seed decides which calls fail, whatever is called between.
+// The seed decides for each method which calls fail, whatever other methods are called
+// between.
 func TestFlaky_IsDeterministic(t *testing.T) {
 	fates := func(seed uint64, between int) (fates []string) {
 		around := queuetest.Flaky(seed, 3)
@@ -127,14 +128,14 @@ func TestFlaky_IsDeterministic(t *testing.T) {
 	}
 }
 
-// A queue does its work on a store of which every third call goes wrong.
+// A queue completes all tasks on a store that fails every third call.
 func TestC6_FlakyStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queuetest.New(t, queue.Config{}, queuetest.Flaky(1, 3))
 		queue.Handle(q, "k", func(context.Context, *queue.Job[any]) error { return nil })
 		const tasks = 100
 		for i := range tasks {
-			spec := queue.Spec{Unique: fmt.Sprint(i), MaxCrashes: tasks} // a claim whose answer is lost is one
+			spec := queue.Spec{Unique: fmt.Sprint(i), MaxCrashes: tasks} // a lost answer of a claim counts as a crash
 			for {
 				if _, err := queue.Submit[any](t.Context(), q, "k", nil, spec); err == nil {
 					break
@@ -144,7 +145,7 @@ func TestC6_FlakyStore(t *testing.T) {
 			}
 		}
 		stop := queuetest.Start(t, q, 4)
-		queuetest.Sleep(10 * time.Minute) // lost claims, too
+		queuetest.Sleep(10 * time.Minute) // long enough for the leases of lost claims to expire
 		stop()
 		st, err := q.Stats(t.Context())
 		for errors.Is(err, queuetest.ErrFault) {

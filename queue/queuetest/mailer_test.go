@@ -14,7 +14,7 @@ import (
 
 type signUp struct{ Address string }
 
-// mailer is a part of a program whose tests these are.
+// mailer stands for a part of a program under test.
 type mailer struct {
 	q    *queue.Queue
 	send func(to string) error
@@ -33,19 +33,19 @@ func (m *mailer) signUp(ctx context.Context, address string) error {
 
 func (m *mailer) welcome(_ context.Context, j *queue.Job[signUp]) error {
 	if j.Args.Address == "" {
-		return retry.Permanent(errors.New("nobody to welcome"))
+		return retry.Permanent(errors.New("no address"))
 	}
 	return m.send(j.Args.Address)
 }
 
-// A program's tasks run in virtual time: a retry in an hour is seen at once.
+// Tasks run in virtual time: a retry in an hour takes no real time.
 func TestWelcome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queuetest.New(t, queue.Config{Retry: retry.Policy{Base: time.Hour}})
 		calls := 0
 		m := newMailer(q, func(string) error {
 			if calls++; calls == 1 {
-				return errors.New("the mail server is not there")
+				return errors.New("the mail server does not answer")
 			}
 			return nil
 		})
@@ -60,15 +60,15 @@ func TestWelcome(t *testing.T) {
 	})
 }
 
-// A handler is called by itself, and the task says what came of it.
-func TestWelcome_Nobody(t *testing.T) {
+// Work calls one handler without a running queue, and returns the task with the outcome.
+func TestWelcome_NoAddress(t *testing.T) {
 	m := &mailer{send: func(string) error { return nil }}
 	if task := queuetest.Work(t, m.welcome, signUp{}, queue.Task{}); task.State != queue.Dead {
 		t.Error(queuetest.Life(&task))
 	}
 }
 
-// What a program does when the answer of its store is lost.
+// The program submits again when the answer of the store is lost.
 func TestSignUp_AnswerLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lost := false
@@ -76,7 +76,7 @@ func TestSignUp_AnswerLost(t *testing.T) {
 			err := do()
 			if call == "Submit" && !lost {
 				lost = true
-				return queuetest.ErrFault // though it has been done
+				return queuetest.ErrFault // although the store has the task
 			}
 			return err
 		})

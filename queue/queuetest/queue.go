@@ -10,10 +10,9 @@ import (
 	"github.com/stintgo/stint/queue/memstore"
 )
 
-// New returns a queue on an empty store in memory, which is closed when the test
-// ends. If cfg has no Worker it is "test", and if it has no Random, IDs and delays
-// come from a fixed seed. Calls of the store go through what is in around, the
-// first one outermost; see [Faulty].
+// New returns a queue on an empty store in memory, which is closed when the test ends.
+// The default of cfg.Worker is "test"; the default of cfg.Random has a fixed seed. Calls
+// of the store go through the functions of around, the first one outermost; see [Faulty].
 func New(tb testing.TB, cfg queue.Config, around ...Around) *queue.Queue {
 	tb.Helper()
 	store := memstore.New(memstore.Config{})
@@ -25,7 +24,7 @@ func New(tb testing.TB, cfg queue.Config, around ...Around) *queue.Queue {
 	return On(tb, store, cfg, around...)
 }
 
-// On is [New] on a store that the caller has.
+// On is [New] on the caller's store, which it does not close.
 func On(tb testing.TB, store queue.Store, cfg queue.Config, around ...Around) *queue.Queue {
 	tb.Helper()
 	if cfg.Worker == "" {
@@ -40,7 +39,8 @@ func On(tb testing.TB, store queue.Store, cfg queue.Config, around ...Around) *q
 	return queue.New(store, cfg)
 }
 
-// random returns the numbers of a seed. It is safe for concurrent use.
+// random returns a source of random numbers with a seed. The source is safe for
+// concurrent use.
 func random(seed uint64) func() uint64 {
 	var mu sync.Mutex
 	rng := rand.New(rand.NewPCG(seed, 0))

@@ -35,7 +35,7 @@ func TestDrain(t *testing.T) {
 		var order []string
 		queue.Handle(q, "k", func(ctx context.Context, j *queue.Job[string]) error {
 			order = append(order, j.Args)
-			if j.Args == "parent" { // more work, also in a queue that nobody has heard of
+			if j.Args == "parent" { // more work, also in a queue without tasks so far
 				_, err := queue.Submit(ctx, q, "k", "child", queue.Spec{Queue: "other"})
 				return err
 			}
@@ -73,7 +73,7 @@ func TestDrain(t *testing.T) {
 	})
 }
 
-// Tasks that nobody can do without somebody's help are left as they are.
+// Drain leaves tasks that cannot make progress by themselves as they are.
 func TestDrain_LeavesWhatStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queuetest.New(t, queue.Config{})
@@ -109,7 +109,7 @@ func TestDrain_LeavesWhatStays(t *testing.T) {
 	})
 }
 
-// Rates are waited for.
+// Drain waits for rates.
 func TestDrain_Rates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queuetest.New(t, queue.Config{})
@@ -249,7 +249,7 @@ func TestNew_IsDeterministic(t *testing.T) {
 	}
 }
 
-// failing is a test that ends as a failed one would.
+// failing is a testing.TB that records a failure and ends the goroutine.
 type failing struct {
 	testing.TB
 	ctx  context.Context //nolint:containedctx // stands for the test's

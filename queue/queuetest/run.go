@@ -14,12 +14,12 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// errDone ends what this package has started.
+// errDone is the cause with which this package ends Run.
 var errDone = errors.New("queuetest: done")
 
-// Start runs a queue in the background, on a scheduler of so many slots, until
-// the test ends or stop is called, which returns when Run has. An error of Run
-// fails the test.
+// Start runs a queue in the background, on a scheduler with the given number of slots,
+// until the test ends or stop is called. stop returns when Run has returned. An error of
+// Run fails the test.
 func Start(tb testing.TB, q *queue.Queue, slots int, queues ...string) (stop func()) {
 	tb.Helper()
 	stop = sync.OnceFunc(start(tb, q, slots, queues...))
@@ -27,7 +27,7 @@ func Start(tb testing.TB, q *queue.Queue, slots int, queues ...string) (stop fun
 	return stop
 }
 
-// start is Start for callers that call stop, once.
+// start is Start without the cleanup: the caller must call stop exactly once.
 func start(tb testing.TB, q *queue.Queue, slots int, queues ...string) (stop func()) {
 	tb.Helper()
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(tb.Context()))
@@ -42,29 +42,26 @@ func start(tb testing.TB, q *queue.Queue, slots int, queues ...string) (stop fun
 	}
 }
 
-// Sleep lets time pass, and returns when all has happened that this brings. It
-// is for bubbles.
+// Sleep sleeps for d, and then waits until every other goroutine of the bubble is
+// blocked. It works only in a bubble.
 func Sleep(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
 
-// How much time Drain lets pass: more than tasks need that end, and an end to
-// those that never do.
+// The limits of virtual time after which Drain ends the test.
 const (
-	drainMost = 400 * 24 * time.Hour
-	workMost  = 24 * time.Hour // with something running, or a rate used up
+	drainMost = 400 * 24 * time.Hour // in all
+	workMost  = 24 * time.Hour       // while a task runs or waits for a rate
 )
 
-// Drain works on the tasks of all queues, one at a time and in their order, until
-// none is left that goes on by itself: what is finished, paused, held by those or
-// without a handler stays. Time passes as far as delays, retries and rates need
-// it. Handlers that wait for each other's tasks never end here: [Start] has more
-// than one slot.
+// Drain runs the tasks of all queues, one at a time and in their order, until no task can
+// make progress by itself: the rest is finished, paused, held by such tasks, or without a
+// handler. The time advances as delays, retries and rates require. Handlers that wait for
+// other tasks block forever here, because Drain has one slot; use [Start] for them.
 //
-// It is for bubbles. It ends the test if tasks go on for ever: if a handler does
-// not return within a day, or if there is work after 400 days, as there is of
-// tasks that are always snoozed.
+// It works only in a bubble. It ends the test if a handler does not return within a day,
+// or if tasks are left after 400 days, for example a task that is always snoozed.
 func Drain(tb testing.TB, q *queue.Queue) {
 	tb.Helper()
 	end := now().Add(drainMost)
@@ -87,7 +84,7 @@ func Drain(tb testing.TB, q *queue.Queue) {
 	}
 }
 
-// workOn works on queues until nothing runs, and nothing waits for what passes.
+// workOn runs queues until no task of them runs or waits for something temporary.
 func workOn(tb testing.TB, q *queue.Queue, queues []string) {
 	tb.Helper()
 	defer start(tb, q, 1, queues...)() // also if the test ends here
@@ -109,8 +106,8 @@ func unfinished(tb testing.TB, q *queue.Queue) []queue.Task {
 	})
 }
 
-// outlook returns the queues with unfinished tasks, without those that have been
-// worked on until they rest, and when the first of the scheduled tasks is due.
+// outlook returns the queues with unfinished tasks, without those in rested, and the time
+// at which the first scheduled task is due.
 func outlook(tb testing.TB, q *queue.Queue, rested []string) (queues []string, due time.Time) {
 	tb.Helper()
 	for _, task := range unfinished(tb, q) {
@@ -124,8 +121,7 @@ func outlook(tb testing.TB, q *queue.Queue, rested []string) (queues []string, d
 	return queues, due
 }
 
-// working reports whether tasks of queues that are being worked on change
-// without anything that comes from outside, and soon.
+// working reports whether a task of the given queues will soon make progress by itself.
 func working(tb testing.TB, q *queue.Queue, queues []string) bool {
 	tb.Helper()
 	for _, task := range unfinished(tb, q) {
@@ -136,7 +132,7 @@ func working(tb testing.TB, q *queue.Queue, queues []string) bool {
 	return false
 }
 
-// goesOn reports whether a task runs, or waits for what passes.
+// goesOn reports whether a task runs, or waits only for something temporary.
 func goesOn(tb testing.TB, q *queue.Queue, task *queue.Task) bool {
 	tb.Helper()
 	switch task.State {
@@ -153,7 +149,8 @@ func goesOn(tb testing.TB, q *queue.Queue, task *queue.Task) bool {
 	}
 }
 
-// lasts reports whether a reason is there until somebody does something.
+// lasts reports whether a reason stays until an operator, another task or a new handler
+// removes it.
 func lasts(r queue.Reason) bool {
 	switch r.Code {
 	case queue.CodeNoWorker, queue.CodeTaskPaused, stint.Code(queue.HoldQueuePaused),

@@ -8,7 +8,7 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// All returns the tasks that a filter finds, the oldest first.
+// All returns the tasks that match a filter, the oldest first.
 func All(tb testing.TB, q *queue.Queue, f queue.Filter) []queue.Task {
 	tb.Helper()
 	var all []queue.Task
@@ -21,8 +21,7 @@ func All(tb testing.TB, q *queue.Queue, f queue.Filter) []queue.Task {
 	return all
 }
 
-// Only returns the one task that a filter finds. It ends the test if there is
-// none, or another.
+// Only returns the task that matches a filter. It ends the test unless exactly one does.
 func Only(tb testing.TB, q *queue.Queue, f queue.Filter) queue.Task {
 	tb.Helper()
 	all := All(tb, q, f)
@@ -45,7 +44,8 @@ func Want(tb testing.TB, q *queue.Queue, id queue.ID, state queue.State) queue.T
 	return task
 }
 
-// Life tells what has become of a task, a step a line, for the messages of tests.
+// Life describes the state and the history of a task, one step per line, for test
+// messages.
 func Life(task *queue.Task) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "task %s of kind %q: %s", task.ID, task.Kind, task.State)

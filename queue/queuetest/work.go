@@ -12,14 +12,13 @@ import (
 	"github.com/stintgo/stint/queue/memstore"
 )
 
-// Work has a handler make one attempt at a task whose payload is args in JSON, as
-// a worker would, and returns the task as it is afterwards: Succeeded with its
-// Result, Scheduled after a failure that may be mended or a snooze, or Dead; with
-// its Error, Checkpoint, Progress and Steps. What else the task is like comes from
-// like: its [queue.Spec], and the Checkpoint that an earlier attempt has left. The
-// zero Task will do.
+// Work makes one attempt with the handler fn at a task whose payload is args in JSON, as
+// a worker would, and returns the task afterwards: Succeeded with its Result, Scheduled
+// after a snooze or a failure that allows another attempt, or Dead; with its Error,
+// Checkpoint, Progress and Steps. The task gets its [queue.Spec] and the Checkpoint of an
+// earlier attempt from like; the zero Task is valid.
 //
-// It returns when the handler has. It works in a bubble and outside of one.
+// Work returns after the handler has. It works inside and outside of a bubble.
 func Work[T any](
 	tb testing.TB, fn func(context.Context, *queue.Job[T]) error, args T, like queue.Task,
 ) queue.Task {
@@ -36,7 +35,7 @@ func Work[T any](
 	ctx, cancel := context.WithCancelCause(tb.Context())
 	defer cancel(nil)
 	queue.Handle(q, like.Kind, func(ctx context.Context, j *queue.Job[T]) error {
-		defer cancel(errDone) // before the slot is free: there is no other attempt
+		defer cancel(errDone) // before the slot is free, so that there is no second attempt
 		return fn(ctx, j)
 	})
 	if err := q.Run(ctx, stint.New(1, stint.Config{}), like.Queue); fmt.Sprint(err) != errDone.Error() {
@@ -49,8 +48,7 @@ func Work[T any](
 	return task
 }
 
-// admit submits a task that is due at once, with a checkpoint if it is to have
-// one.
+// admit submits a task that is due at once, with the checkpoint of like if it has one.
 func admit(tb testing.TB, store queue.Store, args any, like *queue.Task) queue.ID {
 	tb.Helper()
 	payload, err := json.Marshal(args)
@@ -75,7 +73,7 @@ func admit(tb testing.TB, store queue.Store, args any, like *queue.Task) queue.I
 	return id
 }
 
-// keep has an earlier attempt leave a checkpoint, and give the task back.
+// keep makes an earlier attempt that saves the checkpoint of like and releases the task.
 func keep(tb testing.TB, store queue.Store, id queue.ID, like *queue.Task) {
 	tb.Helper()
 	claimed, err := store.Claim(tb.Context(), now(), queue.Claim{
