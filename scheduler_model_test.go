@@ -96,7 +96,8 @@ type play struct {
 
 func newPlay(t *testing.T, rnd *rand.Rand) *play {
 	t.Helper()
-	p := &play{t: t, rnd: rnd, m: newSchedulerModel(1 + rnd.IntN(6)), counts: map[string]int{}, heavy: 1, keys: []string{""}}
+	p := &play{t: t, rnd: rnd, m: newSchedulerModel(1 + rnd.IntN(6)), counts: map[string]int{}, heavy: 1}
+	p.keys = []string{""}
 	cfg := stint.Config{Share: share, Holders: rnd.IntN(3) == 0}
 	if rnd.IntN(3) > 0 {
 		p.keys = []string{"", "a", "b", "c", "a", "b"}
