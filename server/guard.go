@@ -33,7 +33,7 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 			s.refuse(w, http.StatusForbidden, "cross_origin", "pages of other sites may not call this server")
 		case !s.knows(r):
 			s.refuse(w, http.StatusForbidden, "host",
-				fmt.Sprintf("%q is not a name of this server: use localhost, or add the name to the server's configuration", r.Host))
+				fmt.Sprintf("%q is not a name of this server: use localhost, or configure the name", r.Host))
 		case r.Header.Get(wire.Client) == "":
 			s.refuse(w, http.StatusForbidden, "client", "the header "+wire.Client+" is missing, which keeps web pages in "+
 				"browsers out: set it to the name of your program, as in curl -H '"+wire.Client+": curl'")

@@ -44,7 +44,7 @@ func (s *Server) leave() { s.streams.Add(-1) }
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	queues := r.URL.Query()[wire.QueryQueue]
 	if len(queues) > wire.QueuesMost {
-		s.write(w, encoded(nil, fmt.Errorf("%w: a stream of %d queues: it may have at most %d, so open several", queue.ErrInvalid,
+		s.write(w, encoded(nil, fmt.Errorf("%w: a stream of %d queues: at most %d, so open several", queue.ErrInvalid,
 			len(queues), wire.QueuesMost)))
 		return
 	}

@@ -245,9 +245,9 @@ func TestC4_FindTasks(t *testing.T) {
 // Orders are obeyed, say how many tasks have changed, and why none has.
 func TestC4_Orders(t *testing.T) {
 	s := serve(t)
-	told := fifo(t)
-	ev := events(t, told)
-	running := s.submit("--key", "a", "echo > "+told+"; sleep 1000")
+	pipe := fifo(t)
+	ev := events(t, pipe)
+	running := s.submit("--key", "a", "echo > "+pipe+"; sleep 1000")
 	ev.next()
 	dependent := s.submit("--after", running, "--key", "b", "--", "true")
 	s.stint("why", dependent).want(t, "it waits for task "+running+", which is running\n", "", 0)
@@ -325,9 +325,9 @@ func TestC3_DeadLettersOfCommands(t *testing.T) {
 // server, and is cut where it is too long.
 func TestC4_FollowLogs(t *testing.T) {
 	s := serve(t, "--output", "10k")
-	gate, told := fifo(t), fifo(t)
-	ev := events(t, told)
-	id := s.submit("echo one; echo $$ > " + told + "; read line < " + gate + "; echo $line; yes | head -c 20000")
+	gate, pipe := fifo(t), fifo(t)
+	ev := events(t, pipe)
+	id := s.submit("echo one; echo $$ > " + pipe + "; read line < " + gate + "; echo $line; yes | head -c 20000")
 	pid := ev.pid()
 	follow := s.command("logs", "-f", id)
 	out := startLines(t, follow)
@@ -355,12 +355,12 @@ func TestC4_FollowLogs(t *testing.T) {
 	s.stop()
 }
 
-// wait gives up when it is told to, and the tasks go on.
+// wait returns after --timeout, and the tasks continue.
 func TestC1_WaitGivesUp(t *testing.T) {
 	s := serve(t)
-	gate, told := fifo(t), fifo(t)
-	ev := events(t, told)
-	id := s.submit("echo > "+told+"; read line < "+gate+"; kill -TERM $$", "--retries", "2")
+	gate, pipe := fifo(t), fifo(t)
+	ev := events(t, pipe)
+	id := s.submit("echo > "+pipe+"; read line < "+gate+"; kill -TERM $$", "--retries", "2")
 	s.stint("wait", "--timeout", "50ms", id).want(t, "", "not finished yet", 124)
 	for range 3 {
 		ev.next()

@@ -16,9 +16,9 @@ import (
 // has that of the next start.
 func TestC4_ShowDatesALostAttempt(t *testing.T) {
 	s := serve(t)
-	gate, told := fifo(t), fifo(t)
-	ev := events(t, told)
-	id := s.submit("echo $$ > " + told + "; read line < " + gate)
+	gate, pipe := fifo(t), fifo(t)
+	ev := events(t, pipe)
+	id := s.submit("echo $$ > " + pipe + "; read line < " + gate)
 	pid := ev.pid()
 	begun := time.Now()
 	s.kill()

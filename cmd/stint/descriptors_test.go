@@ -22,13 +22,13 @@ func limited(t *testing.T, cmd *exec.Cmd, files int) *exec.Cmd {
 	return sh
 }
 
-// As many jobs run at once as there are descriptors for, whatever -j says, and
-// whoever asks for more while they run.
+// As many jobs run at once as there are descriptors for, whatever the values of -j and of
+// a later change.
 func TestDescriptors_BoundTheJobs(t *testing.T) {
-	told, gate := fifo(t), fifo(t)
-	ev := events(t, told)
+	pipe, gate := fifo(t), fifo(t)
+	ev := events(t, pipe)
 	// 64 are spare, and a job takes up to 5.
-	run := command(t, "run", "-j50", "-n0", "--stdin", "/dev/null", "echo {%} > "+told+"; read x < "+gate)
+	run := command(t, "run", "-j50", "-n0", "--stdin", "/dev/null", "echo {%} > "+pipe+"; read x < "+gate)
 	cmd := limited(t, run, 64+5*6)
 	cmd.Stdin = strings.NewReader(numbers(60))
 	var stderr strings.Builder

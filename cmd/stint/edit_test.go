@@ -13,9 +13,9 @@ import (
 // Tasks that wait can be edited; for a running or finished task, edit says why it cannot.
 func TestC4_EditTasks(t *testing.T) {
 	s := serve(t)
-	told := fifo(t)
-	ev := events(t, told)
-	running := s.submit("echo > " + told + "; sleep 1000")
+	pipe := fifo(t)
+	ev := events(t, pipe)
+	running := s.submit("echo > " + pipe + "; sleep 1000")
 	ev.next()
 	waits := s.submit("--after", running, "--key", "old", "--label", "a=1", "--label", "b=1", "--", "true")
 	s.stint("edit", "--tier", "high", "--key", "new", "--label", "a=2", "--at", "2126-01-01T00:00:00Z",

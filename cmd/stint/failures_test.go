@@ -58,10 +58,10 @@ func TestTimeout_EndsGrandchildren(t *testing.T) {
 // The leader obeys, another process of the group has something to save: it has
 // the time for that that --kill-after gives, and no more is waited for.
 func TestTimeout_RestOfTheGroupMaySave(t *testing.T) {
-	told, gate := fifo(t), fifo(t)
-	ev := events(t, told)
-	script := "{ trap 'echo saving > " + told + "; read x < " + gate + "; echo saved > " + told + "; exit' TERM; " +
-		"echo ready > " + told + "; while :; do sleep 1000 & wait; done; } & exec sleep 1000"
+	pipe, gate := fifo(t), fifo(t)
+	ev := events(t, pipe)
+	script := "{ trap 'echo saving > " + pipe + "; read x < " + gate + "; echo saved > " + pipe + "; exit' TERM; " +
+		"echo ready > " + pipe + "; while :; do sleep 1000 & wait; done; } & exec sleep 1000"
 	cmd := command(t, "run", "--timeout", "300ms", "--kill-after", "10h", "-n0", script, ":::", "a")
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
@@ -109,9 +109,9 @@ func TestHalt(t *testing.T) {
 // now ends what runs; it has not failed, is not logged, and is done when the run
 // is resumed.
 func TestHalt_NowEndsRunningJobs(t *testing.T) {
-	told := fifo(t)
-	script := "if [ {} = 1 ]; then echo started > " + told + "; test -e resumed || exec sleep 1000; " +
-		"else test -e resumed || read x < " + told + "; exit 3; fi"
+	pipe := fifo(t)
+	script := "if [ {} = 1 ]; then echo started > " + pipe + "; test -e resumed || exec sleep 1000; " +
+		"else test -e resumed || read x < " + pipe + "; exit 3; fi"
 	cmd := command(t, "run", "-j2", "--halt", "now,fail=1", "--joblog", "log", script, ":::", "1", "2", "3")
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
@@ -126,7 +126,7 @@ func TestHalt_NowEndsRunningJobs(t *testing.T) {
 		t.Errorf("job log has %v, want job 2", got)
 	}
 	write(t, filepath.Join(cmd.Dir, "resumed"), "")
-	keep, err := os.OpenFile(told, os.O_RDWR, 0) // somebody must read what job 1 tells
+	keep, err := os.OpenFile(pipe, os.O_RDWR, 0) // somebody must read what job 1 tells
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,11 +172,11 @@ func TestHalt_SoonLogsWhatRuns(t *testing.T) {
 	}
 }
 
-// What does not end when it is told to is killed after the grace period.
+// Jobs that ignore SIGTERM are killed after the grace period.
 func TestHalt_NowKillsTheDisobedient(t *testing.T) {
-	told := fifo(t)
-	script := "if [ {} = 1 ]; then trap '' TERM; echo started > " + told + "; while :; do sleep 1000; done; " +
-		"else read x < " + told + "; exit 3; fi"
+	pipe := fifo(t)
+	script := "if [ {} = 1 ]; then trap '' TERM; echo started > " + pipe + "; while :; do sleep 1000; done; " +
+		"else read x < " + pipe + "; exit 3; fi"
 	cmd := command(t, "run", "-j2", "-q", "--halt", "now,fail=1", "--kill-after", "50ms", script, ":::", "1", "2")
 	runCmd(t, cmd, "").want(t, "", "", 3)
 }

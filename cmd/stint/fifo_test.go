@@ -23,7 +23,7 @@ func unread(t *testing.T, f *os.File) int {
 	return n
 }
 
-// holdOpen lets through, from now on, whoever waits to read a line from a fifo.
+// holdOpen lets every current and later reader of a fifo read a line.
 func holdOpen(t *testing.T, path string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_RDWR, 0)

@@ -15,10 +15,10 @@ import (
 	"testing"
 )
 
-// nobody is a user that is not the one of the tests.
+// nobody is the ID of a user other than that of the tests.
 const nobody = 65534
 
-// The variables of a process that the tests start as nobody.
+// The variables of a process that the tests start as user nobody.
 const (
 	asNobody = "STINT_TEST_AS_NOBODY"
 	listenAt = "STINT_TEST_LISTEN_AT" // the path of a socket: see countBytes
@@ -53,8 +53,8 @@ func countBytes(path string) {
 	fmt.Println(n, "bytes", err)
 }
 
-// commonDir is a directory that nobody may enter and write to. It is "", and that is
-// said, if the tests cannot start processes as nobody.
+// commonDir returns a directory that no other user may enter and write to. If the tests
+// cannot start processes as user nobody, it logs that and returns "".
 func commonDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

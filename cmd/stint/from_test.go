@@ -64,8 +64,8 @@ func TestC1_SubmitFrom(t *testing.T) {
 	s.stop()
 }
 
-// A line that cannot be a task ends it, whoever sees that: what stands before it has been
-// submitted, and nothing behind it.
+// An invalid line ends the command, whether the client or the server detects it: the
+// lines before it have been submitted, and none after it.
 func TestC1_SubmitFromBadLines(t *testing.T) {
 	s := serve(t)
 	s.stint("pause", "--all").want(t, "all queues are paused\n", "", 0)

@@ -12,12 +12,12 @@ import (
 // is what stats shows.
 func TestB5_JobsOfAServer(t *testing.T) {
 	s := serve(t) // with -j2
-	told := fifo(t)
-	ev := events(t, told)
+	pipe := fifo(t)
+	ev := events(t, pipe)
 	var ids, gates []string
 	for range 6 {
 		gates = append(gates, fifo(t))
-		ids = append(ids, s.submit("echo begun > "+told+"; read line < "+gates[len(ids)]))
+		ids = append(ids, s.submit("echo begun > "+pipe+"; read line < "+gates[len(ids)]))
 	}
 	ev.next()
 	ev.next()
@@ -60,8 +60,8 @@ func TestB5_JobsOfAServer(t *testing.T) {
 	s.stop()
 }
 
-// A number of commands that is cut, or that leaves clients few connections, is told of, on
-// standard error.
+// A number of commands that is reduced, or that leaves clients few connections, is
+// reported on standard error.
 func TestB5_JobsSaysWhatItHasSet(t *testing.T) {
 	s := &served{t: t, dir: t.TempDir()}
 	const files = 400 // 64 are spare, and a command takes 5

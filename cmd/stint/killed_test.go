@@ -68,8 +68,8 @@ func signalBit(t *testing.T, pid int, mask string, sig syscall.Signal) bool {
 	return false
 }
 
-// gone reports whether a process runs no more. One that nobody waits for, as in
-// a container without an init, stays as a zombie.
+// gone reports whether a process has ended. A process without a parent that reaps it, as
+// in a container without an init, stays as a zombie.
 func gone(pid int) bool {
 	_, rest, _ := strings.Cut(proc(pid, "stat"), ") ")
 	return rest == "" || rest[0] == 'Z' || rest[0] == 'X'
@@ -89,16 +89,15 @@ func wantGone(t *testing.T, pids []int) {
 	}
 }
 
-// family is a job of three generations, all of which ignore what can be
-// ignored, that tells their numbers: a script in a file, so that it costs no
-// care with quotes.
-func family(t *testing.T, told string) (script string) {
+// family returns a job of three generations, all of which ignore the signals that can be
+// ignored, and report their process IDs: a script in a file, so that it needs no quoting.
+func family(t *testing.T, pipe string) (script string) {
 	t.Helper()
 	script = filepath.Join(t.TempDir(), "family")
 	write(t, script, `trap '' TERM HUP INT
-(sh -c 'echo $$ > `+told+`; sleep 1000; sleep 1000' & echo $! > `+told+`; sleep 1000; sleep 1000) &
-echo $$ > `+told+`
-echo $! > `+told+`
+(sh -c 'echo $$ > `+pipe+`; sleep 1000; sleep 1000' & echo $! > `+pipe+`; sleep 1000; sleep 1000) &
+echo $$ > `+pipe+`
+echo $! > `+pipe+`
 wait`)
 	return script
 }
@@ -107,12 +106,12 @@ wait`)
 // processes that these consist of.
 func startFamilies(t *testing.T, args ...string) (stint int, pids []int, wait func() int) {
 	t.Helper()
-	told := fifo(t)
-	ev := events(t, told)
+	pipe := fifo(t)
+	ev := events(t, pipe)
 	args = append([]string{"run", "-j2", "--progress", "none"}, args...)
-	cmd := command(t, append(args, "-n0", "sh", family(t, told), ":::", "1", "2")...)
+	cmd := command(t, append(args, "-n0", "sh", family(t, pipe), ":::", "1", "2")...)
 	start(t, cmd)
-	for range 2 * 4 { // one of them is told twice
+	for range 2 * 4 { // one of them is pipe twice
 		pid, err := strconv.Atoi(ev.next())
 		if err != nil {
 			t.Fatal(err)
@@ -122,7 +121,7 @@ func startFamilies(t *testing.T, args ...string) (stint int, pids []int, wait fu
 	slices.Sort(pids)
 	pids = slices.Compact(pids)
 	if len(pids) < 2*3 {
-		t.Fatalf("the jobs told of %v", pids)
+		t.Fatalf("the jobs reported %v", pids)
 	}
 	return cmd.Process.Pid, pids, func() int { return finish(t, cmd) }
 }
@@ -164,13 +163,12 @@ func TestKilled_WatcherSurvivesSignals(t *testing.T) {
 	wantGone(t, pids)
 }
 
-// The watcher holds nothing of what stint was given: whoever reads stint's
-// output sees its end, and whoever waits for a lock that stint's shell holds
-// gets it. Nor do jobs get anything of the watcher's.
-func TestKilled_NobodyHoldsWhatIsNotTheirs(t *testing.T) {
-	told, gate := fifo(t), fifo(t)
-	ev := events(t, told)
-	cmd := command(t, "run", "-n0", "{ ls -l /proc/self/fd; echo end; } > "+told+"; read x < "+gate, ":::", "a")
+// The watcher holds no files of stint: a reader of stint's output sees its end, and a
+// lock held by stint's shell is released. Jobs inherit no files of the watcher either.
+func TestKilled_WatcherHoldsNoFilesOfStint(t *testing.T) {
+	pipe, gate := fifo(t), fifo(t)
+	ev := events(t, pipe)
+	cmd := command(t, "run", "-n0", "{ ls -l /proc/self/fd; echo end; } > "+pipe+"; read x < "+gate, ":::", "a")
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -225,7 +223,7 @@ func held(t *testing.T, watcher int, job []string) (both []string) {
 	return both
 }
 
-// Whoever starts the process by hand is told, and nothing happens.
+// Starting the watcher by hand only prints a message.
 func TestKilled_WatcherByHand(t *testing.T) {
 	stint(t, "", "__watch-jobs").want(t, "", "stint starts this process by itself", 125)
 }

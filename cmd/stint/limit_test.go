@@ -71,8 +71,8 @@ func (s *served) explains(id string, parts ...string) {
 	}
 }
 
-// Limits take effect in a server that runs, both when they are set and when they are
-// taken back, and the reasons say who has set them.
+// Limits take effect in a running server when they are set and unset, and the reasons
+// name the user that set them.
 func TestC12_LimitsAreLive(t *testing.T) {
 	s := serve(t, "-j4")
 	s.stint("limit").want(t, "no limit is set; see stint limit set --help\n", "", 0)

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// The log of a command that writes more than is kept has the error at its end, for
-// those who read it and for those who follow it.
+// The log of a command that writes more than is kept has the error at its end, when it is
+// read and when it is followed.
 func TestC4_LogKeepsTheEnd(t *testing.T) {
 	s := serve(t, "--output", "2000")
 	gate := fifo(t)

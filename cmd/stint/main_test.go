@@ -162,8 +162,8 @@ func (l *lines) pid() int {
 	return pid
 }
 
-// events opens a fifo that jobs write lines to. It is open for writing too, so
-// that it has no end while nobody writes.
+// events opens a fifo that jobs write lines to. It is open for writing too, so that it
+// has no end while it has no other writers.
 func events(t *testing.T, path string) *lines {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_RDWR, 0)

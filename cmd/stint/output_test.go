@@ -81,10 +81,10 @@ func TestOutput_LineBufferIsLive(t *testing.T) {
 // The first job ends last; its output still comes first, and that of the others
 // is not lost meanwhile.
 func TestOutput_KeepOrder(t *testing.T) {
-	gate, told := fifo(t), fifo(t)
-	ev := events(t, told)
+	gate, pipe := fifo(t), fifo(t)
+	ev := events(t, pipe)
 	cmd := command(t, "run", "-j2", "-k", "--joblog", "log",
-		"if [ {} = 1 ]; then read x < "+gate+"; else echo {} > "+told+"; fi; echo out {}", ":::", "1", "2", "3", "4")
+		"if [ {} = 1 ]; then read x < "+gate+"; else echo {} > "+pipe+"; fi; echo out {}", ":::", "1", "2", "3", "4")
 	var out strings.Builder
 	cmd.Stdout = &out
 	start(t, cmd)
@@ -134,8 +134,8 @@ func TestOutput_LargeDoesNotFillMemory(t *testing.T) {
 	}
 }
 
-// peakKiB returns the most memory that a process has had. What wait tells
-// afterwards is no less than what the test had when it started the process.
+// peakKiB returns the peak memory of a process. The value of wait is never below the
+// memory of the test when it started the process.
 func peakKiB(t *testing.T, pid int) (peak int) {
 	t.Helper()
 	for line := range strings.Lines(read(t, fmt.Sprintf("/proc/%d/status", pid))) {
@@ -149,10 +149,10 @@ func peakKiB(t *testing.T, pid int) (peak int) {
 // Large outputs go to disk while their jobs run, then wait for their turn in
 // another file, twice over: every byte is in its place.
 func TestOutput_KeepOrderOfLargeOutputs(t *testing.T) {
-	gate, told := fifo(t), fifo(t)
-	ev := events(t, told)
+	gate, pipe := fifo(t), fifo(t)
+	ev := events(t, pipe)
 	script := `yes {}" out" | head -c 5000000; yes {}" error" | head -c 5000001 >&2; sleep 0.1; echo {}" end"; ` +
-		`case {} in [58]) echo {} > ` + told + `;; esac; case {} in [15]) read x < ` + gate + `.{};; esac`
+		`case {} in [58]) echo {} > ` + pipe + `;; esac; case {} in [15]) read x < ` + gate + `.{};; esac`
 	cmd := command(t, "run", "-j2", "-k", "--progress", "none", script, ":::", "1", "2", "3", "4", "5", "6", "7", "8")
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -181,8 +181,8 @@ func TestOutput_KeepOrderOfLargeOutputs(t *testing.T) {
 	}
 }
 
-// A process that a job leaves behind keeps writing; its words are in nobody
-// else's output, and nobody waits for it.
+// A process that a job leaves behind keeps writing; its output is in no other job's
+// output, and the run does not wait for it.
 func TestOutput_LeftBehindProcessesDontMix(t *testing.T) {
 	gate, done := fifo(t), fifo(t)
 	ev := events(t, done)

@@ -182,9 +182,9 @@ func TestResume_DryRunChangesNothing(t *testing.T) {
 }
 
 func TestResume_LogInUse(t *testing.T) {
-	gate, told := fifo(t), fifo(t)
-	ev := events(t, told)
-	first := command(t, "run", "--joblog", "log", "-n0", "echo started > "+told+"; read x < "+gate, ":::", "a")
+	gate, pipe := fifo(t), fifo(t)
+	ev := events(t, pipe)
+	first := command(t, "run", "--joblog", "log", "-n0", "echo started > "+pipe+"; read x < "+gate, ":::", "a")
 	start(t, first)
 	ev.next()
 	second := command(t, "run", "--joblog", "log", "--resume", "true", ":::", "a")

@@ -112,7 +112,7 @@ func TestRun_LongCommandsAreShortenedInMessages(t *testing.T) {
 	}
 }
 
-// A script that does not say what runs it is told what to do about it.
+// A script without a #! line fails with a remedy.
 func TestRun_ScriptWithoutInterpreter(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "script")
 	if err := os.WriteFile(script, []byte("echo hi\n"), 0o700); err != nil {
@@ -300,9 +300,9 @@ func TestRun_Retries(t *testing.T) {
 // once, before the rest has been read.
 func TestRun_PriorityAndKeyFromFields(t *testing.T) {
 	in := "low,l1,low\nnormal,n1,0\nhigh,h1,high\nlow,l2,-1\nhigh,h2,+1\ncritical,c,critical\n"
-	gate, told := fifo(t), fifo(t)
+	gate, pipe := fifo(t), fifo(t)
 	cmd := command(t, "run", "-j1", "-C", ",", "--priority", "{3}", "--key", "{1}", "--lookahead", "100",
-		"echo {2}; test {1} != hold || { echo > "+told+"; read x < "+gate+"; }")
+		"echo {2}; test {1} != hold || { echo > "+pipe+"; read x < "+gate+"; }")
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -313,7 +313,7 @@ func TestRun_PriorityAndKeyFromFields(t *testing.T) {
 	start(t, cmd)
 	// All of it fits into the look-ahead. Nothing is left in the pipe once it has been
 	// read, and the blank line is read once the inputs before it wait to be run.
-	ev := events(t, told)
+	ev := events(t, pipe)
 	for i, part := range []string{"hold,x,lowest\n", in, "\n"} {
 		if _, err := w.WriteString(part); err != nil {
 			t.Fatal(err)
@@ -337,10 +337,10 @@ func TestRun_PriorityAndKeyFromFields(t *testing.T) {
 
 // Of one key no more run at once than --key-jobs says, while others do.
 func TestRun_KeyJobs(t *testing.T) {
-	told, gate := fifo(t), fifo(t)
-	ev := events(t, told)
+	pipe, gate := fifo(t), fifo(t)
+	ev := events(t, pipe)
 	cmd := command(t, "run", "-j4", "-C", ",", "--key", "{1}", "--key-jobs", "1",
-		"echo start {1} > "+told+"; read x < "+gate, ":::", "a,1", "a,2", "a,3", "b,1")
+		"echo start {1} > "+pipe+"; read x < "+gate, ":::", "a,1", "a,2", "a,3", "b,1")
 	start(t, cmd)
 	got := []string{ev.next(), ev.next()}
 	slices.Sort(got)
@@ -385,9 +385,9 @@ func TestRun_ClosedGate(t *testing.T) {
 
 // As many run at once as -j says, and no more.
 func TestRun_SixtyFourAtOnce(t *testing.T) {
-	told, gate := fifo(t), fifo(t)
-	ev := events(t, told)
-	cmd := command(t, "run", "-j64", "-n0", "echo {%} > "+told+"; read x < "+gate)
+	pipe, gate := fifo(t), fifo(t)
+	ev := events(t, pipe)
+	cmd := command(t, "run", "-j64", "-n0", "echo {%} > "+pipe+"; read x < "+gate)
 	cmd.Stdin = strings.NewReader(numbers(70))
 	start(t, cmd)
 	seen := map[string]bool{}

@@ -116,10 +116,10 @@ func TestC8_ScheduleTrigger(t *testing.T) {
 
 // Schedules tick while a server runs.
 func TestC8_ScheduleTicks(t *testing.T) {
-	told := fifo(t)
-	ev := events(t, told)
+	pipe := fifo(t)
+	ev := events(t, pipe)
 	s := serve(t)
-	if r := s.stint("schedule", "add", "often", "@every 1s", "echo tick > "+told); r.status != 0 {
+	if r := s.stint("schedule", "add", "often", "@every 1s", "echo tick > "+pipe); r.status != 0 {
 		t.Fatalf("add: %+v", r)
 	}
 	for range 2 {

@@ -107,14 +107,14 @@ func (h *holder) release() {
 // of those out that run it.
 func gated(t *testing.T) (script string, ev *lines, next func()) {
 	t.Helper()
-	told, gate := fifo(t), fifo(t)
-	ev = events(t, told)
+	pipe, gate := fifo(t), fifo(t)
+	ev = events(t, pipe)
 	out, err := os.OpenFile(gate, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { out.Close() })
-	return "echo in > " + told + "; read x < " + gate + "; echo out > " + told, ev, func() {
+	return "echo in > " + pipe + "; read x < " + gate + "; echo out > " + pipe, ev, func() {
 		t.Helper()
 		if _, err := out.WriteString("\n"); err != nil {
 			t.Fatal(err)
@@ -216,9 +216,9 @@ func TestB8_SemKilled(t *testing.T) {
 		t.Errorf("exit status %d of who waited for the slot of a command that was killed", status)
 	}
 
-	told := fifo(t)
-	ev := events(t, told)
-	parent := sem(t, path, "sleep 1000 > /dev/null 2>&1 & echo $! > "+told)
+	pipe := fifo(t)
+	ev := events(t, pipe)
+	parent := sem(t, path, "sleep 1000 > /dev/null 2>&1 & echo $! > "+pipe)
 	start(t, parent)
 	child, err := strconv.Atoi(ev.next())
 	if err != nil {
@@ -291,15 +291,15 @@ func inOrder(t *testing.T, want string, round func() string) {
 	}
 }
 
-// The highest tier goes first, whoever came first.
+// The highest tier goes first, whatever the order of arrival.
 func TestB8_SemPriority(t *testing.T) {
-	path, told := slotsFile(t), fifo(t)
-	ev := events(t, told)
+	path, pipe := slotsFile(t), fifo(t)
+	ev := events(t, pipe)
 	inOrder(t, "2 normal low idle", func() string {
 		h := hold(t, path)
 		var cmds []*exec.Cmd
 		for i, tier := range []string{"low", "normal", "2", "idle"} {
-			cmd := sem(t, path, "--priority", tier, "echo "+tier+" > "+told)
+			cmd := sem(t, path, "--priority", tier, "echo "+tier+" > "+pipe)
 			start(t, cmd)
 			usage(t, path, runsAndWaits(1, i+1))
 			cmds = append(cmds, cmd)
@@ -309,23 +309,23 @@ func TestB8_SemPriority(t *testing.T) {
 	})
 }
 
-// went is what commands have told that end well.
+// went returns what commands that succeed have reported.
 func went(t *testing.T, cmds []*exec.Cmd, ev *lines, n int) string {
 	t.Helper()
-	var told []string
+	var pipe []string
 	for range n {
-		told = append(told, ev.next())
+		pipe = append(pipe, ev.next())
 	}
 	for _, cmd := range cmds {
 		if status := finish(t, cmd); status != 0 {
 			t.Errorf("exit status %d", status)
 		}
 	}
-	return strings.Join(told, " ")
+	return strings.Join(pipe, " ")
 }
 
-// Who does not wait, or no longer, is told who has the slots, and the command
-// does not run.
+// If no slot is free in time, the message names the holders, and the command does not
+// run.
 func TestB8_SemGivesUp(t *testing.T) {
 	path := slotsFile(t)
 	h := hold(t, path, "--max", "1")

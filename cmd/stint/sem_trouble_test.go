@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Who opens the slots is stopped meanwhile. Whoever does not want to wait for long is
-// told of that, and what can be done.
+// The process that is opening the slots is stopped. A command that does not wait for long
+// says so, with a remedy.
 func TestB8_SemOfStoppedOpener(t *testing.T) {
 	path := slotsFile(t)
 	hold(t, path).release()

@@ -103,7 +103,7 @@ func (s *served) kill() {
 	finish(s.t, s.cmd)
 }
 
-// stop tells the server to end, and waits until it has.
+// stop signals the server to end, and waits until it has.
 func (s *served) stop() {
 	s.t.Helper()
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -126,9 +126,9 @@ func on(t *shown) (steps []string) {
 // again when the server is started again.
 func TestC6_ServeKilled(t *testing.T) {
 	s := serve(t)
-	gate, told := fifo(t), fifo(t)
-	ev := events(t, told)
-	id := s.submit("echo begun; echo $$ > " + told + "; read line < " + gate + "; echo $line > out; echo ended")
+	gate, pipe := fifo(t), fifo(t)
+	ev := events(t, pipe)
+	id := s.submit("echo begun; echo $$ > " + pipe + "; read line < " + gate + "; echo $line > out; echo ended")
 	later := s.submit("--after", id, "--", "cp", "out", "copy")
 	pid := ev.pid()
 	for s.stint("logs", id).stdout != "begun\n" { // what is on its way there is lost
@@ -184,13 +184,13 @@ func TestC9_CommandThatKillsTheServer(t *testing.T) {
 	s.stop()
 }
 
-// A server that is told to end waits for what runs, and answers meanwhile. What
-// takes longer is told to end, and begins again at the next start.
+// After SIGTERM the server waits for running commands, and answers calls meanwhile.
+// Commands that take longer are ended, and begin again at the next start.
 func TestC5_ServeEnds(t *testing.T) {
 	s := serve(t)
-	gate, told := fifo(t), fifo(t)
-	ev := events(t, told)
-	short := s.submit("echo > " + told + "; read line < " + gate)
+	gate, pipe := fifo(t), fifo(t)
+	ev := events(t, pipe)
+	short := s.submit("echo > " + pipe + "; read line < " + gate)
 	ev.next()
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -208,7 +208,7 @@ func TestC5_ServeEnds(t *testing.T) {
 	if task := s.task(short); strings.Join(on(&task), " ") != "submit claim succeed" {
 		t.Errorf("its steps are %v", on(&task))
 	}
-	long := s.submit("trap '' TERM; echo > " + told + "; sleep 1000")
+	long := s.submit("trap '' TERM; echo > " + pipe + "; sleep 1000")
 	ev.next()
 	s.stop()
 	s.start()
@@ -219,8 +219,8 @@ func TestC5_ServeEnds(t *testing.T) {
 	s.endTwice(ev, long)
 }
 
-// endTwice tells the server twice to end, while a task runs that does not. The
-// second signal comes when the first has been heard: two at once are one.
+// endTwice signals the server twice while a task ignores SIGTERM. It sends the second
+// signal after the server has reported the first: two at once would be one.
 func (s *served) endTwice(ev *lines, id string) {
 	s.t.Helper()
 	s.kill()
@@ -285,8 +285,8 @@ func TestC6_ServeAlone(t *testing.T) {
 	}
 }
 
-// The socket of a server that was killed is no obstacle, and nobody else may use
-// that of one that lives. Nor is a path that is too long for a socket.
+// The socket of a killed server is replaced, no other user may use that of a running
+// server, and a path that is too long for a socket works.
 func TestC6_ServeSockets(t *testing.T) {
 	s := serve(t)
 	s.kill()

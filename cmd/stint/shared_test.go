@@ -56,9 +56,9 @@ func TestB8_RunSharedIsHard(t *testing.T) {
 
 // However many slots there are, a run uses as many as -j says.
 func TestB8_RunSharedJobs(t *testing.T) {
-	path, told, gate := slotsFile(t), fifo(t), fifo(t)
-	ev := events(t, told)
-	script := "echo {%} > " + told + "; read x < " + gate
+	path, pipe, gate := slotsFile(t), fifo(t), fifo(t)
+	ev := events(t, pipe)
+	script := "echo {%} > " + pipe + "; read x < " + gate
 	cmd := command(t, "run", "-j2", "--shared", path+"=5", script, ":::", "1", "2", "3", "4")
 	start(t, cmd)
 	slots := []string{ev.next(), ev.next()}
@@ -77,13 +77,13 @@ func TestB8_RunSharedJobs(t *testing.T) {
 
 // The tiers of jobs count over all processes.
 func TestB8_RunSharedPriorities(t *testing.T) {
-	path, told := slotsFile(t), fifo(t)
-	ev := events(t, told)
+	path, pipe := slotsFile(t), fifo(t)
+	ev := events(t, pipe)
 	inOrder(t, "high normal low lowest", func() string {
 		h := hold(t, path)
 		var cmds []*exec.Cmd
 		for i, tiers := range [][]string{{"low", "normal"}, {"high", "lowest"}} {
-			args := []string{"run", "-j1", "--shared", path, "--priority", "{}", "echo {} > " + told, ":::"}
+			args := []string{"run", "-j1", "--shared", path, "--priority", "{}", "echo {} > " + pipe, ":::"}
 			cmd := command(t, append(args, tiers...)...)
 			cmd.Stderr = t.Output()
 			start(t, cmd)
@@ -145,12 +145,12 @@ func TestB8_RunSharedInterrupted(t *testing.T) {
 
 // Nor does one that a rule has halted: here all slots are with others then.
 func TestB8_RunSharedHalted(t *testing.T) {
-	path, told := slotsFile(t), fifo(t)
-	ev := events(t, told)
+	path, pipe := slotsFile(t), fifo(t)
+	ev := events(t, pipe)
 	gate := fifo(t)
 	h := hold(t, path, "--max", "2")
 	cmd := command(t, "run", "-j3", "--shared", path, "--halt", "soon,fail=1", "-n0",
-		"echo in > "+told+"; read x < "+gate+"; exit 7", ":::", "1", "2", "3", "4")
+		"echo in > "+pipe+"; read x < "+gate+"; exit 7", ":::", "1", "2", "3", "4")
 	start(t, cmd)
 	ev.next()
 	usage(t, path, runsAndWaits(2, 3))

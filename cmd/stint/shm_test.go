@@ -40,8 +40,7 @@ func row(t *testing.T, table, word string) string {
 	return ""
 }
 
-// Slots are listed with those who have them and those who wait, for people and for
-// programs.
+// Slots are listed with their holders and waiting processes, for people and for programs.
 func TestB8_ShmLs(t *testing.T) {
 	name := named(t)
 	h := hold(t, name, "--max", "2")
@@ -89,7 +88,7 @@ func TestB8_ShmLs(t *testing.T) {
 	finish(t, run)
 	usage(t, name, func(info shm.Info) bool { return len(info.Processes) == 1 })
 
-	// Who has a slot and is stopped is told of, wherever it is named.
+	// A stopped holder is marked as stopped wherever it is named.
 	if err := h.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +96,7 @@ func TestB8_ShmLs(t *testing.T) {
 	holder += " (stopped)"
 	got := row(t, stint(t, "", "shm", "ls").stdout, name)
 	if said := stint(t, "", "shm", "rm", name).stderr; !strings.HasSuffix(got, holder) || !strings.Contains(said, holder) {
-		t.Errorf("a stopped process is listed as %q, and told of in %q, want %q", got, said, holder)
+		t.Errorf("a stopped process is listed as %q, and reported in %q, want %q", got, said, holder)
 	}
 	if got = row(t, stint(t, "", "shm", "ls", name).stdout, fmt.Sprint(pid)); !strings.Contains(got, "sh (stopped)") {
 		t.Errorf("a stopped process is listed as %q", got)
@@ -143,7 +142,7 @@ func TestB8_ShmLsLimits(t *testing.T) {
 	stint(t, "", "sem", "--name", path, "true").want(t, "", "limits: 2, mutexes: 1, rates: 1", 125)
 }
 
-// Who waits for a rate is listed with its tier.
+// A process that waits for a rate is listed with its tier.
 func TestB8_ShmLsRate(t *testing.T) {
 	path := slotsFile(t)
 	r, err := shm.Open(path, shm.Geometry{Rates: []shm.Rate{{PerSecond: 1, Capacity: 1}}})
@@ -166,7 +165,8 @@ func TestB8_ShmLsRate(t *testing.T) {
 	b.Want(high, 0, 0)
 }
 
-// Slots are removed if nobody has them open; else the message says who.
+// Slots are removed if no process has them open; otherwise the message names the
+// processes.
 func TestB8_ShmRm(t *testing.T) {
 	path := slotsFile(t)
 	h := hold(t, path, "--max", "2")

@@ -25,12 +25,12 @@ func serveWith(t *testing.T, files int, flags ...string) *served {
 	return s
 }
 
-// Clients that connect and say nothing keep no command from running, and who comes
-// then is told at once what is wrong.
+// Idle connections do not keep commands from running, and further clients get an error at
+// once.
 func TestC2_FloodOfIdleClients(t *testing.T) {
 	s := serveWith(t, 100, "-j4")
-	told := fifo(t)
-	ev := events(t, told)
+	pipe := fifo(t)
+	ev := events(t, pipe)
 	var ids []string
 	for range 8 {
 		ids = append(ids, s.submit("--delay", "1s", "--", "sh", "-c", "ulimit -Sn > files"))
@@ -39,7 +39,7 @@ func TestC2_FloodOfIdleClients(t *testing.T) {
 	for _, id := range ids {
 		after = append(after, "--after", id)
 	}
-	last := s.submit(append(after, "echo done > "+told)...)
+	last := s.submit(append(after, "echo done > "+pipe)...)
 	var idle []net.Conn
 	socket := filepath.Join(s.dir, "stint-data", "stint.sock")
 	for range 200 {

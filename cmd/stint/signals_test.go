@@ -23,13 +23,13 @@ import (
 func TestSignals_FirstIsPassedOn(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(sig.String(), func(t *testing.T) {
-			told, gate := fifo(t), fifo(t)
-			ev := events(t, told)
+			pipe, gate := fifo(t), fifo(t)
+			ev := events(t, pipe)
 			// Job 1 needs a moment to end and then succeeds; job 2 just ends.
 			// (A shell's background processes ignore INT, so it ends its own.)
-			script := "echo started > " + told + "; [ {} = 1 ] || exec sleep 1000; " +
+			script := "echo started > " + pipe + "; [ {} = 1 ] || exec sleep 1000; " +
 				"trap 'kill -9 $!; read x < " + gate + "; echo saved; exit 0' INT TERM HUP; " +
-				"echo trapped > " + told + "; sleep 1000 & wait"
+				"echo trapped > " + pipe + "; sleep 1000 & wait"
 			cmd := command(t, "run", "-j2", "--joblog", "log", script, ":::", "1", "2", "3")
 			var stdout, stderr strings.Builder
 			cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -54,9 +54,9 @@ func TestSignals_FirstIsPassedOn(t *testing.T) {
 
 // A second signal kills at once, also what ignores the first.
 func TestSignals_SecondKills(t *testing.T) {
-	told := fifo(t)
-	ev := events(t, told)
-	cmd := command(t, "run", "-n0", "trap 'echo ignored > "+told+"' INT; trap '' TERM; echo started > "+told+
+	pipe := fifo(t)
+	ev := events(t, pipe)
+	cmd := command(t, "run", "-n0", "trap 'echo ignored > "+pipe+"' INT; trap '' TERM; echo started > "+pipe+
 		"; while :; do sleep 1000 & wait; done", ":::", "a")
 	start(t, cmd)
 	for _, want := range []string{"started", "ignored"} {
@@ -74,9 +74,9 @@ func TestSignals_SecondKills(t *testing.T) {
 
 // Under nohup a hang-up changes nothing.
 func TestSignals_IgnoredHangUpStaysIgnored(t *testing.T) {
-	told, gate := fifo(t), fifo(t)
-	ev := events(t, told)
-	cmd := ignoring(command(t, "run", "-n0", "echo started > "+told+"; read x < "+gate, ":::", "a"), "HUP")
+	pipe, gate := fifo(t), fifo(t)
+	ev := events(t, pipe)
+	cmd := ignoring(command(t, "run", "-n0", "echo started > "+pipe+"; read x < "+gate, ":::", "a"), "HUP")
 	start(t, cmd)
 	ev.next()
 	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
@@ -106,10 +106,10 @@ func ignoring(cmd *exec.Cmd, signals string) *exec.Cmd {
 
 // Stopped, the jobs stop too, and go on together.
 func TestSignals_StopAndContinue(t *testing.T) {
-	told := fifo(t)
-	ev := events(t, told)
-	cmd := command(t, "run", "-n0", "echo $$ > "+told+"; read x < "+told+".2; echo end > "+told, ":::", "a")
-	if err := syscall.Mkfifo(told+".2", 0o600); err != nil {
+	pipe := fifo(t)
+	ev := events(t, pipe)
+	cmd := command(t, "run", "-n0", "echo $$ > "+pipe+"; read x < "+pipe+".2; echo end > "+pipe, ":::", "a")
+	if err := syscall.Mkfifo(pipe+".2", 0o600); err != nil {
 		t.Fatal(err)
 	}
 	start(t, cmd)
@@ -130,7 +130,7 @@ func TestSignals_StopAndContinue(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	write(t, told+".2", "go\n")
+	write(t, pipe+".2", "go\n")
 	if got := ev.next(); got != "end" {
 		t.Error(got)
 	}
@@ -154,9 +154,9 @@ func waitState(t *testing.T, pid int, state string) {
 // The number of jobs changes while they run: by signals, as in xargs, and by a
 // file.
 func TestResize_BySignal(t *testing.T) {
-	told, gate := fifo(t), fifo(t)
-	ev := events(t, told)
-	cmd := command(t, "run", "-j1", "echo {%} > "+told+"; read x < "+gate, ":::", "1", "2", "3", "4", "5")
+	pipe, gate := fifo(t), fifo(t)
+	ev := events(t, pipe)
+	cmd := command(t, "run", "-j1", "echo {%} > "+pipe+"; read x < "+gate, ":::", "1", "2", "3", "4", "5")
 	start(t, cmd)
 	if got := ev.next(); got != "1" {
 		t.Fatalf("the first job has slot %s", got)
@@ -179,9 +179,9 @@ func TestResize_BySignal(t *testing.T) {
 }
 
 func TestResize_ByFile(t *testing.T) {
-	told, gate := fifo(t), fifo(t)
-	ev := events(t, told)
-	cmd := command(t, "run", "-j@jobs", "echo {%} > "+told+"; read x < "+gate, ":::", "1", "2", "3", "4")
+	pipe, gate := fifo(t), fifo(t)
+	ev := events(t, pipe)
+	cmd := command(t, "run", "-j@jobs", "echo {%} > "+pipe+"; read x < "+gate, ":::", "1", "2", "3", "4")
 	write(t, filepath.Join(cmd.Dir, "jobs"), "1\n")
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
@@ -201,11 +201,11 @@ func TestResize_ByFile(t *testing.T) {
 	}
 }
 
-// A file that is gone is told of, once, and followed again when it is back.
+// A missing file is reported once, and followed again when it is back.
 func TestResize_FileGone(t *testing.T) {
-	told, gate := fifo(t), fifo(t)
-	ev := events(t, told)
-	cmd := command(t, "run", "-j@jobs", "--progress", "none", "echo {%} > "+told+"; read x < "+gate, ":::", "1", "2", "3")
+	pipe, gate := fifo(t), fifo(t)
+	ev := events(t, pipe)
+	cmd := command(t, "run", "-j@jobs", "--progress", "none", "echo {%} > "+pipe+"; read x < "+gate, ":::", "1", "2", "3")
 	jobs := filepath.Join(cmd.Dir, "jobs")
 	write(t, jobs, "1\n")
 	r, w, err := os.Pipe()
@@ -224,7 +224,7 @@ func TestResize_FileGone(t *testing.T) {
 	if got := says.next(); !strings.Contains(got, "the number of jobs stays as it is: stat jobs: no such file") {
 		t.Errorf("stint says %q", got)
 	}
-	write(t, jobs+".new", "2\n") // one that is half written would be told of, too
+	write(t, jobs+".new", "2\n") // one that is half written would be reported too
 	if err := os.Rename(jobs+".new", jobs); err != nil {
 		t.Fatal(err)
 	}

@@ -11,16 +11,16 @@ import (
 	"testing"
 )
 
-// readme is the documentation's first page, and story what it tells of a server
-// that is killed: shell commands, one after the other.
+// readme is the documentation's first page, and story its part about a killed server:
+// shell commands, in order.
 const readme = "../../README.md"
 
 var story = regexp.MustCompile("(?ms)^```sh\n(stint serve &\n.*?)^```$")
 
-// What the README tells of a server that is killed works as it is written.
+// The README's commands about a killed server work as written.
 func TestC6_ServeStory(t *testing.T) {
-	told := story.FindStringSubmatch(read(t, readme))
-	if told == nil {
+	pipe := story.FindStringSubmatch(read(t, readme))
+	if pipe == nil {
 		t.Fatalf("%s has no block of shell commands that begins with stint serve", readme)
 	}
 	dir := t.TempDir()
@@ -35,7 +35,7 @@ func TestC6_ServeStory(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A shell that is not a person's has no job to end with its terminal.
-	cmd := exec.CommandContext(t.Context(), "sh", "-e", "-c", told[1]+"kill $!; wait $!")
+	cmd := exec.CommandContext(t.Context(), "sh", "-e", "-c", pipe[1]+"kill $!; wait $!")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), asStint+"=1", "STINT_TEST_BINARY="+self, "PATH="+dir+":"+os.Getenv("PATH"),
 		"STINT_PATIENCE=60s", "GORACE=atexit_sleep_ms=0")

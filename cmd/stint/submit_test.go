@@ -136,9 +136,9 @@ func TestC3_DeadLists(t *testing.T) {
 // Cancel says that a task which runs is only asked to end, and waits if it is to.
 func TestC4_CancelOfARunningTask(t *testing.T) {
 	s := serve(t, "--kill-after", "1h")
-	gate, told := fifo(t), fifo(t)
-	ev := events(t, told)
-	running := s.submit("trap 'read line < " + gate + "; exit 0' TERM; echo > " + told +
+	gate, pipe := fifo(t), fifo(t)
+	ev := events(t, pipe)
+	running := s.submit("trap 'read line < " + gate + "; exit 0' TERM; echo > " + pipe +
 		"; while :; do sleep 0.01; done")
 	ev.next()
 	waiting := s.submit("--after", running, "--", "true")
@@ -190,10 +190,10 @@ func TestC8_TimesOfDay(t *testing.T) {
 // from there.
 func TestC4_TailOfALog(t *testing.T) {
 	s := serve(t)
-	gate, told := fifo(t), fifo(t)
-	ev := events(t, told)
+	gate, pipe := fifo(t), fifo(t)
+	ev := events(t, pipe)
 	const many = 20_000 // more than a piece that is read at once
-	id := s.submit("seq " + strconv.Itoa(many) + "; echo > " + told + "; read line < " + gate + "; printf 'a\nb'")
+	id := s.submit("seq " + strconv.Itoa(many) + "; echo > " + pipe + "; read line < " + gate + "; printf 'a\nb'")
 	ev.next()
 	for s.stint("logs", "--tail", "1", id).stdout != "20000\n" { // it is on its way
 	}

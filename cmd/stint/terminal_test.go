@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// A job that wants the terminal is stopped by the kernel. The first such job is
-// told of, with what to do; a time limit ends them as it ends others.
-func TestTerminal_StoppedJobsAreToldOf(t *testing.T) {
+// A job that uses the terminal is stopped by the kernel. The first such job is reported
+// with a remedy; a time limit ends such jobs like others.
+func TestTerminal_StoppedJobsAreReported(t *testing.T) {
 	for name, row := range map[string]struct{ script, says string }{
 		"reads":              {"read x < /dev/tty", "wants to read from the terminal"},
 		"its child reads":    {"sh -c 'read x < /dev/tty'; true", "wants to read from the terminal"},
@@ -48,9 +48,9 @@ func TestTerminal_StoppedJobsAreToldOf(t *testing.T) {
 // Ctrl-C says at once what stint waits for, and that a second one kills.
 func TestTerminal_InterruptSaysWhatItWaitsFor(t *testing.T) {
 	control, terminal := pty(t)
-	told := fifo(t)
-	ev := events(t, told)
-	script := "trap 'echo trapped > " + told + "' INT; echo started > " + told + "; while :; do sleep 1000 & wait; done"
+	pipe := fifo(t)
+	ev := events(t, pipe)
+	script := "trap 'echo trapped > " + pipe + "' INT; echo started > " + pipe + "; while :; do sleep 1000 & wait; done"
 	cmd := command(t, "run", "-j2", "--progress", "none", "-n0", script, ":::", "a", "b")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}

@@ -23,7 +23,7 @@ func TestC6_ListenNeedsAToken(t *testing.T) {
 	out.next()
 	address := strings.TrimPrefix(out.next(), "serving ")
 	said := lines{t: t, r: stderr}
-	if line := said.next(); !strings.Contains(line, "every process that has the token in stint-data/token can run commands as ") {
+	if line := said.next(); !strings.Contains(line, "that has the token in stint-data/token can run commands as ") {
 		t.Errorf("at its start the server says %q", line)
 	}
 	go func() { // the server writes on

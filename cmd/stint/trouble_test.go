@@ -26,9 +26,9 @@ func (s *served) hasty(args ...string) result {
 // answers all else, and works on what it has.
 func TestC6_ServeWithoutRoom(t *testing.T) {
 	s := serve(t)
-	gate, told := fifo(t), fifo(t)
-	ev := events(t, told)
-	runs := s.submit("--key", "mine", "echo $$ > "+told+"; read line < "+gate+"; echo $line")
+	gate, pipe := fifo(t), fifo(t)
+	ev := events(t, pipe)
+	runs := s.submit("--key", "mine", "echo $$ > "+pipe+"; read line < "+gate+"; echo $line")
 	pid := ev.pid()
 	s.kill()
 	wantGone(t, []int{pid}) // or it reads the line
@@ -54,7 +54,7 @@ func TestC6_ServeWithoutRoom(t *testing.T) {
 	s.stop()
 }
 
-// Nobody waits without a word for a server that was never there.
+// A command that cannot reach a server says so at once.
 func TestC6_NoServerToWaitFor(t *testing.T) {
 	s := &served{t: t, dir: t.TempDir()}
 	const id = "01890a5d-ac96-774b-bcce-b302099a8057"
@@ -73,12 +73,12 @@ func TestC6_NoServerToWaitFor(t *testing.T) {
 	}
 }
 
-// Of a server that goes away while a log is followed, people are told once.
-func TestC4_FollowLogsOfNobody(t *testing.T) {
+// If the server goes away while a log is followed, that is reported once.
+func TestC4_FollowLogsWithoutServer(t *testing.T) {
 	s := serve(t)
-	told := fifo(t)
-	ev := events(t, told)
-	id := s.submit("echo one; echo > " + told + "; sleep 1000")
+	pipe := fifo(t)
+	ev := events(t, pipe)
+	id := s.submit("echo one; echo > " + pipe + "; sleep 1000")
 	ev.next()
 	follow := s.command("logs", "-f", id)
 	follow.Env = append(follow.Env, "STINT_PATIENCE=1ms")
@@ -106,9 +106,9 @@ func TestC4_FollowLogsOfNobody(t *testing.T) {
 // the half that is shown at once.
 func TestC4_FollowLogsThatAreCut(t *testing.T) {
 	s := serve(t, "--output", "2000")
-	gate, told := fifo(t), fifo(t)
-	ev := events(t, told)
-	id := s.submit("printf '%0950d\n' 0; echo > "+told+"; read line < "+gate+"; exit $line", "--retries", "3")
+	gate, pipe := fifo(t), fifo(t)
+	ev := events(t, pipe)
+	id := s.submit("printf '%0950d\n' 0; echo > "+pipe+"; read line < "+gate+"; exit $line", "--retries", "3")
 	ev.next()
 	follow := s.command("logs", "-f", id)
 	out := startLines(t, follow)
@@ -208,7 +208,7 @@ func TestC4_LongTables(t *testing.T) {
 	s.stop()
 }
 
-// Who follows a log that cannot be read is told why, and does not wait for ever.
+// Following a log that cannot be read ends with the reason.
 func TestC6_LogThatCannotBeRead(t *testing.T) {
 	s := serve(t)
 	id := s.submit("echo much")

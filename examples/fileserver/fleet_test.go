@@ -56,7 +56,7 @@ func TestMain(m *testing.M) {
 // in between: each byte lets one read continue, and its end lets all.
 func watched(gate, report *os.File) readFunc {
 	say := func(f *os.File, what string) {
-		_, err := fmt.Fprintf(report, "%d %s %s\n", os.Getpid(), what, filepath.Base(f.Name())) // one write, so it is complete
+		_, err := fmt.Fprintf(report, "%d %s %s\n", os.Getpid(), what, filepath.Base(f.Name())) // one write
 		if err != nil {
 			panic(err)
 		}
