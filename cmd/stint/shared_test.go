@@ -247,8 +247,8 @@ func TestB8_RunSharedRefuses(t *testing.T) {
 	for spec, says := range map[string]string{
 		"":                              "a name is missing",
 		"=4":                            "a name is missing",
-		"io=":                           "how many slots there are",
-		"io=0":                          "how many slots there are",
+		"io=":                           "the number of slots",
+		"io=0":                          "the number of slots",
 		"io=9999999":                    "from 1 to",
 		path + "=b":                     "needs that too, as in " + path + "=b=4",
 		path + "=3":                     "is in use with a max of 2, not 3, by sh[" + strconv.Itoa(h.cmd.Process.Pid) + "]",

@@ -204,7 +204,7 @@ func TestC4_LogsThatAreNotThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, _, err := store.Log(t.Context(), queue.ID{1}, httpstore.LogPosition{}); !errors.Is(err, queue.ErrNotFound) ||
-		!strings.Contains(err.Error(), "keeps no logs") {
+		!strings.Contains(err.Error(), "does not keep the logs") {
 		t.Errorf("no logs: %v", err)
 	}
 	s.Close()
