@@ -33,7 +33,7 @@ func (a *ascending) locate(id *queue.ID) (leaf, i int) {
 	return leaf, 0
 }
 
-// add puts in a number that is not in.
+// add adds a number, which must not be in the list.
 func (a *ascending) add(no uint32) {
 	last := len(a.leaves) - 1
 	if last >= 0 && bytes.Compare(a.id(a.leaves[last][len(a.leaves[last])-1])[:], a.id(no)[:]) < 0 {
@@ -56,7 +56,7 @@ func (a *ascending) add(no uint32) {
 	}
 }
 
-// remove takes out a number that is in.
+// remove removes a number, which must be in the list.
 func (a *ascending) remove(no uint32) {
 	l, i := 0, 0
 	if a.leaves[0][0] != no {
@@ -70,8 +70,8 @@ func (a *ascending) remove(no uint32) {
 	a.merge(l - 1)
 }
 
-// merge has a leaf take in the next one if both together are half a leaf at most:
-// else a few numbers that stay for long would keep a leaf each.
+// merge merges a leaf with the next one if both together are at most half a leaf.
+// Otherwise a few numbers that stay for long would occupy a leaf each.
 func (a *ascending) merge(l int) {
 	if l < 0 || l+1 >= len(a.leaves) || len(a.leaves[l])+len(a.leaves[l+1]) > leafSize/2 {
 		return
@@ -80,9 +80,9 @@ func (a *ascending) merge(l int) {
 	a.leaves = slices.Delete(a.leaves, l+1, l+2)
 }
 
-// from calls do with the numbers of the IDs behind one, or with all if that is
-// zero, until do returns false: upwards, or downwards, where behind is before. It
-// reports whether it came to the end.
+// from calls do with the numbers of the IDs after the given one in the direction of the
+// iteration, ascending or descending, until do returns false. If the ID is zero it begins
+// at the start of that direction. It reports whether it reached the end.
 func (a *ascending) from(behind queue.ID, down bool, do func(no uint32) bool) bool {
 	if down {
 		return a.below(behind, do)

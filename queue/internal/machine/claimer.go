@@ -79,9 +79,9 @@ func (g *claimer) claim(c queue.Claim) (got granted, err error) {
 	return got, cmp.Or(g.journal.Failed(), err)
 }
 
-// next returns the task of a queue whose turn it is, nil if there is none, and when to
-// ask again: when its rate allows a start, or now if this step has expired as many tasks
-// as it may.
+// next returns the next task of a queue, nil if there is none, and the time at which to
+// call next again: when the rate of the queue allows a start, or now if this step has
+// reached its limit of expired tasks.
 func (g *claimer) next(q *queueState, classes []int) (t *task, at time.Time) {
 	for g.journal.Failed() == nil { // else a row that cannot be read comes up for ever
 		e := q.order.PeekOf(q.running, classes)
@@ -229,7 +229,7 @@ func (g *claimer) unspend(q *queueState, key string, token queue.Token) {
 	g.keyRates.unspend(q, key)
 }
 
-// granted is what a claim has got so far.
+// granted is the result of a claim so far.
 type granted struct {
 	queue.Claimed
 	rest    bool    // tasks may be left that can start now; Next is the present time
@@ -239,5 +239,5 @@ type granted struct {
 	left    allowance
 }
 
-// mostLikely is for how many tasks a claim has room from the start.
+// mostLikely is the initial capacity, in tasks, of the answer to a claim.
 const mostLikely = 64

@@ -52,9 +52,9 @@ type setBack struct {
 }
 
 const (
-	// setBackLeast is by how much a clock must be behind the rows to be reported.
+	// setBackLeast is the least distance of a clock behind the rows that is reported.
 	setBackLeast = time.Second
-	// setBackMost is how many bytes of corrected rows are written at once.
+	// setBackMost is the number of bytes of corrected rows that are written at once.
 	setBackMost = 4 << 20
 )
 

@@ -153,11 +153,11 @@ type finding struct {
 	row *record.Row
 }
 
-// mostKept is how many bytes of rows a part of a search keeps of the tasks that it has
-// found; the rows of the others are read again.
+// mostKept is the number of bytes of rows that a part of a search keeps; the rows of
+// further tasks are read again.
 const mostKept = 1 << 20
 
-// within is the finding without its row, if there is no room for that.
+// within returns the finding, without its row if there is no room for the row.
 func (f finding) within(room *int) finding {
 	if f.row == nil {
 		return f

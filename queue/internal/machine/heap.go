@@ -9,8 +9,8 @@ type heap[T any] struct {
 	place func(T) *uint32 // where one keeps its place, from 1; 0: it is in no heap
 }
 
-// ranked is an element of a heap. Its rank stands beside it, because looking at all
-// elements on the way to an index would take most of the time.
+// ranked is an element of a heap with a copy of its rank, because reading the rank from
+// each element on the way to an index would take most of the time.
 type ranked[T any] struct {
 	rank int64
 	of   T
@@ -28,7 +28,7 @@ func (h *heap[T]) set(of T, rank int64) {
 	h.fix(int(*at))
 }
 
-// remove removes an element, if it is in the heap.
+// remove removes an element if it is in the heap.
 func (h *heap[T]) remove(of T) {
 	at := h.place(of)
 	i, last := int(*at), len(h.all)

@@ -55,8 +55,8 @@ func (x *index) find(s *shard, hash uint64, id *queue.ID) int {
 	return i
 }
 
-// put puts a number that is not in into a slot. It looks at no task: most of them
-// are far away.
+// put stores a number, which must not be in the index, in a slot. It reads no task,
+// because most of them are not in the processor's cache.
 func (s *shard) put(hash uint64, no uint32) {
 	i := s.home(hash)
 	for s.slots[i] != 0 {
@@ -69,7 +69,7 @@ func (s *shard) home(hash uint64) int { return int(hash & uint64(len(s.slots)-1)
 
 func (s *shard) next(i int) int { return (i + 1) & (len(s.slots) - 1) }
 
-// add puts in a task that is not in.
+// add adds a task, which must not be in the index.
 func (x *index) add(id *queue.ID, no uint32) {
 	hash := x.hash(id)
 	s := x.shard(hash)
@@ -109,7 +109,7 @@ func (x *index) fill(n uint32) {
 	}
 }
 
-// slotsFor is how many slots a shard of n tasks has, of which a quarter is free at least.
+// slotsFor returns the number of slots of a shard of n tasks; at least a quarter is free.
 func slotsFor(n int) int {
 	slots := smallest
 	for 4*n > 3*slots {
@@ -128,8 +128,8 @@ func (x *index) grow(s *shard) {
 	}
 }
 
-// remove takes out a task that is in. Those behind it that could not have their
-// own slot for it are moved back, so no slot is ever marked as deleted.
+// remove removes a task, which must be in the index. It moves back the tasks after it that
+// linear probing displaced, so that no slot is ever marked as deleted.
 func (x *index) remove(id *queue.ID) {
 	hash := x.hash(id)
 	s := x.shard(hash)
@@ -145,5 +145,5 @@ func (x *index) remove(id *queue.ID) {
 	s.n--
 }
 
-// distance is how many slots there are from one to another, onwards.
+// distance returns the number of slots from one to another, in the direction of probing.
 func (s *shard) distance(from, to int) int { return (to - from) & (len(s.slots) - 1) }

@@ -29,8 +29,8 @@ func (g *leaseLog) take() []freedSlot {
 	return over
 }
 
-// putBack is the opposite of take: the ends of these leases are not durable yet, so a
-// later step frees their slots.
+// putBack undoes take: the ends of these leases are not durable yet, so a later step
+// frees their slots.
 func (g *leaseLog) putBack(over []freedSlot) { g.over = append(g.over, over...) }
 
 // reserve reserves a slot for a start that is about to be made.
@@ -86,7 +86,7 @@ func (g *leaseLog) recall() (newest map[queue.ID]Noted, over []freedSlot, err er
 	return newest, over, err
 }
 
-// unused returns the slots of entries whose leases do not go on, in addition to over.
+// unused returns over, and the slots of entries whose leases do not continue.
 func (g *leaseLog) unused(starts map[queue.ID]Noted, over []freedSlot) []freedSlot {
 	for id, n := range starts {
 		if t := g.tasks.get(id); t == nil || t.leased() == nil || t.lease.slot != n.Place {
