@@ -126,8 +126,8 @@ func TestC4_OrdersReachWhatIsClaimedAhead(t *testing.T) {
 		if len(early) < 2 {
 			t.Fatal("nothing is claimed ahead: this shows nothing")
 		}
-		s.command(queue.OnPause, early[0])
-		s.command(queue.OnCancel, early[1])
+		s.command(queue.OrderPause, early[0])
+		s.command(queue.OrderCancel, early[1])
 		time.Sleep(50 * time.Millisecond)
 		close(s.release)
 		s.is(early[0], queue.Paused)

@@ -113,13 +113,13 @@ func (a *Attempt) end(cause error) {
 }
 
 // told does what a worker is told of a task, and reports whether that ends it.
-func (a *Attempt) told(order Trigger) (ends bool) {
-	switch order {
-	case OnPause:
+func (a *Attempt) told(stop StopReason) (ends bool) {
+	switch stop {
+	case StopPause:
 		a.end(ErrPaused)
-	case OnCancel:
+	case StopCancel:
 		a.end(ErrCancelled)
-	case OnLost:
+	case StopLost:
 		a.end(ErrStale)
 	default:
 		return false

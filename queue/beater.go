@@ -60,7 +60,7 @@ func (s *session) beat(ctx context.Context) {
 	}
 	until := now.Add(s.q.cfg.Lease)
 	for i, r := range runs {
-		if !r.told(answers[i].Order) {
+		if !r.told(answers[i].Stop) {
 			r.heard(saved[i])
 			s.extend(r, until)
 		}

@@ -11,10 +11,13 @@ const (
 	MaxReason = 4096 // bytes of the Reason of a [Command] or a [Pause]
 )
 
-// Validate reports, as ErrInvalid, a By or Reason that is too long, and a Filter that sets
-// no field if All is not set. Every store refuses what it reports.
+// Validate reports, as ErrInvalid, a Do that is not one of the orders, a By or Reason that
+// is too long, and a Filter that sets no field if All is not set. Every store refuses what it reports.
 func (c *Command) Validate() error {
 	err := errors.Join(checkLength("by", c.By, MaxName), checkLength("the reason", c.Reason, MaxReason))
+	if !c.Do.Valid() {
+		err = errors.Join(err, fmt.Errorf("%w: Do of a command is %s: use one of %v", ErrInvalid, c.Do, Orders()))
+	}
 	if !c.All && c.Filter.findsAll() {
 		err = errors.Join(err, fmt.Errorf("%w: the command %s has a filter that finds every task: "+
 			"set a field of Filter, or set All to mean every task", ErrInvalid, c.Do))

@@ -23,27 +23,27 @@ func (q *Queue) Command(ctx context.Context, c Command) (int, error) {
 // or has been ordered to pause.
 // Errors: [ErrNotFound]; [ErrState] if the task is finished, or running and ordered to
 // cancel.
-func (q *Queue) Pause(ctx context.Context, id ID) error { return q.commandOne(ctx, OnPause, id) }
+func (q *Queue) Pause(ctx context.Context, id ID) error { return q.commandOne(ctx, OrderPause, id) }
 
 // Resume lets a paused task go on, or takes back the order to pause of a running one. It
 // returns nil if the task is neither finished nor paused. Errors: [ErrNotFound];
 // [ErrState] if the task is finished, or running and ordered to cancel.
-func (q *Queue) Resume(ctx context.Context, id ID) error { return q.commandOne(ctx, OnResume, id) }
+func (q *Queue) Resume(ctx context.Context, id ID) error { return q.commandOne(ctx, OrderResume, id) }
 
 // Cancel ends a task for good. A running task is ordered to stop: Cancel returns at once,
 // the context of its handler ends with [ErrCancelled], and the task is cancelled when the
 // handler has returned an error; [Queue.Wait] waits for that. Cancel returns nil if the
 // task is cancelled or has been ordered to cancel. Errors: [ErrNotFound]; [ErrState] if
 // the task succeeded or is dead.
-func (q *Queue) Cancel(ctx context.Context, id ID) error { return q.commandOne(ctx, OnCancel, id) }
+func (q *Queue) Cancel(ctx context.Context, id ID) error { return q.commandOne(ctx, OrderCancel, id) }
 
 // Retry starts a dead or cancelled task anew, with all its attempts, and ends the delay of
 // a scheduled one. It returns nil if the task is held or waiting. Errors: [ErrNotFound];
 // [ErrState] if the task is running, is paused or succeeded.
-func (q *Queue) Retry(ctx context.Context, id ID) error { return q.commandOne(ctx, OnRetry, id) }
+func (q *Queue) Retry(ctx context.Context, id ID) error { return q.commandOne(ctx, OrderRetry, id) }
 
 // commandOne carries out a command on one task.
-func (q *Queue) commandOne(ctx context.Context, do Trigger, id ID) error {
+func (q *Queue) commandOne(ctx context.Context, do Order, id ID) error {
 	const tries = 3 // the task may change between a command that did nothing and the look at its state
 	var task Task
 	for range tries {
@@ -66,15 +66,15 @@ func (q *Queue) commandOne(ctx context.Context, do Trigger, id ID) error {
 }
 
 // isAfter reports whether t is as a command leaves a task, so that it did not change t.
-func (t *Task) isAfter(do Trigger) bool {
+func (t *Task) isAfter(do Order) bool {
 	switch do {
-	case OnPause:
-		return t.State == Paused || t.Order == OnPause
-	case OnResume:
+	case OrderPause:
+		return t.State == Paused || t.Order == OrderPause
+	case OrderResume:
 		return t.State.Pending() && t.State != Paused || t.State == Running && t.Order == 0
-	case OnCancel:
-		return t.State == Cancelled || t.Order == OnCancel
-	case OnRetry:
+	case OrderCancel:
+		return t.State == Cancelled || t.Order == OrderCancel
+	case OrderRetry:
 		return t.State == Held || t.State == Waiting
 	default:
 		return false
@@ -82,6 +82,6 @@ func (t *Task) isAfter(do Trigger) bool {
 }
 
 // commandable reports whether a command may change tasks in a state.
-func commandable(from State, do Trigger) bool {
-	return slices.ContainsFunc(transitionTable, func(t Transition) bool { return t.From == from && t.On == do })
+func commandable(from State, do Order) bool {
+	return slices.ContainsFunc(transitionTable, func(t Transition) bool { return t.From == from && t.On == do.Trigger() })
 }

@@ -37,14 +37,14 @@ func (r *rig) inState(state queue.State) queue.ID {
 		id = r.submit("waits", queue.Spec{})
 	case queue.Paused:
 		id = r.submit("nobody's", queue.Spec{})
-		r.command(queue.OnPause, id)
+		r.command(queue.OrderPause, id)
 	case queue.Succeeded:
 		id = r.submit("succeeds", queue.Spec{})
 	case queue.Dead:
 		id = r.submit("fails", queue.Spec{})
 	case queue.Cancelled:
 		id = r.submit("nobody's", queue.Spec{})
-		r.command(queue.OnCancel, id)
+		r.command(queue.OrderCancel, id)
 	}
 	r.is(id, state)
 	return id

@@ -15,14 +15,14 @@ func (q *Queue) Dead(ctx context.Context, f Filter) iter.Seq2[Task, error] {
 // many did. They keep their age and their history; their failures are counted
 // from 0 again. by is who wants that.
 func (q *Queue) RetryDead(ctx context.Context, by string, f Filter) (int, error) {
-	return q.Command(ctx, Command{Do: OnRetry, Filter: ofDead(f), By: by})
+	return q.Command(ctx, Command{Do: OrderRetry, Filter: ofDead(f), By: by})
 }
 
 // PurgeDead removes the dead letters that a filter finds, and returns how many.
 // Tasks that come After one of them are cancelled, because it will never
 // succeed. by is who wants that.
 func (q *Queue) PurgeDead(ctx context.Context, by string, f Filter) (int, error) {
-	return q.Command(ctx, Command{Do: OnForget, Filter: ofDead(f), By: by})
+	return q.Command(ctx, Command{Do: OrderForget, Filter: ofDead(f), By: by})
 }
 
 func ofDead(f Filter) Filter {

@@ -61,7 +61,7 @@ func TestC4_TraceReplays(t *testing.T) {
 		})
 		r.start()
 		var ids []queue.ID
-		orders := []queue.Trigger{queue.OnPause, queue.OnResume, queue.OnCancel, queue.OnRetry, queue.OnForget}
+		orders := []queue.Order{queue.OrderPause, queue.OrderResume, queue.OrderCancel, queue.OrderRetry, queue.OrderForget}
 		for range 200 {
 			spec := queue.Spec{Kind: "k", Tier: 0, Key: fmt.Sprint(draw(3))}
 			switch draw(5) {
@@ -144,7 +144,7 @@ func TestC4_EventsEnd(t *testing.T) {
 		}()
 		synctest.Wait()
 		id := r.submit("k", queue.Spec{})
-		r.command(queue.OnPause, id)
+		r.command(queue.OrderPause, id)
 		if e := <-got; e.ID != id || e.On != queue.OnSubmit || e.To != queue.Waiting {
 			t.Errorf("the first event is %+v", e)
 		}

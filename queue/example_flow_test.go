@@ -218,7 +218,7 @@ func ExampleQueue_Cancel() {
 	fmt.Println(errors.Is(q.Pause(ctx, report.ID), queue.ErrState))
 	fmt.Println(q.Retry(ctx, report.ID))
 	fmt.Println(q.Command(ctx, queue.Command{
-		Do: queue.OnCancel, Filter: queue.Filter{Kind: "report"}, By: "an operator", Reason: "wrong month",
+		Do: queue.OrderCancel, Filter: queue.Filter{Kind: "report"}, By: "an operator", Reason: "wrong month",
 	}))
 	fmt.Println(errors.Is(q.Cancel(ctx, q.NewID()), queue.ErrNotFound))
 	// Output:

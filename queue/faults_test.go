@@ -259,7 +259,7 @@ func TestC6_HandlerEndsWithItsLease(t *testing.T) {
 		mu.Unlock()
 		down.Store(false)
 		r.is(id, queue.Running) // once more
-		r.command(queue.OnPause, id)
+		r.command(queue.OrderPause, id)
 		r.end()
 	})
 }

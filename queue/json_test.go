@@ -75,6 +75,15 @@ func fill(rnd *rand.Rand, v reflect.Value) {
 	case queue.Trigger:
 		v.SetUint(1 + rnd.Uint64N(17))
 		return
+	case queue.Order:
+		v.Set(reflect.ValueOf([]queue.Order{queue.OrderPause, queue.OrderCancel, queue.OrderEdit}[rnd.IntN(3)]))
+		return
+	case queue.OutcomeKind:
+		v.Set(reflect.ValueOf([]queue.OutcomeKind{queue.OutcomeSuccess, queue.OutcomeRelease}[rnd.IntN(2)]))
+		return
+	case queue.StopReason:
+		v.Set(reflect.ValueOf([]queue.StopReason{queue.StopLost, queue.StopCancel}[rnd.IntN(2)]))
+		return
 	case stint.Priority:
 		v.SetInt(rnd.Int64N(stint.Tiers) + int64(stint.Lowest))
 		return

@@ -15,21 +15,21 @@ func (q *Queue) outcome(ctx context.Context, a *Attempt, err error) Outcome {
 	defer a.mu.Unlock()
 	o := Outcome{ID: a.lease.id, Token: a.lease.token, Checkpoint: a.checkpoint}
 	if err == nil {
-		o.On, o.Result = OnSuccess, a.result
+		o.Kind, o.Result = OutcomeSuccess, a.result
 		return o
 	}
 	var again snooze
 	switch cause := context.Cause(ctx); {
 	case interrupted(cause):
-		o.On = OnGiveBack
+		o.Kind = OutcomeRelease
 	case errors.Is(cause, ErrTooLarge):
-		o.On, o.Error, o.Permanent, o.Checkpoint = OnFailure, cause.Error(), true, nil
+		o.Kind, o.Error, o.Permanent, o.Checkpoint = OutcomeFailure, cause.Error(), true, nil
 	case IsShortage(err):
-		o.On, o.Error = OnGiveBack, err.Error()
+		o.Kind, o.Error = OutcomeRelease, err.Error()
 	case errors.As(err, &again):
-		o.On, o.RunAt = OnSnooze, q.clock.now().Add(again.delay)
+		o.Kind, o.RunAt = OutcomeSnooze, q.clock.now().Add(again.delay)
 	default:
-		o.On, o.Error, o.Permanent = OnFailure, err.Error(), retry.IsPermanent(err)
+		o.Kind, o.Error, o.Permanent = OutcomeFailure, err.Error(), retry.IsPermanent(err)
 		o.RunAt = q.clock.now().Add(q.delay(&a.Task, err))
 	}
 	return o

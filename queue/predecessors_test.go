@@ -19,8 +19,8 @@ func TestC12_PredecessorsTellWhatIsForgotten(t *testing.T) {
 		}
 		last := r.prepared(queue.Spec{Kind: "nobody's", After: ids[:1], AfterAny: ids[1:]})
 		for _, id := range ids[2:4] {
-			r.command(queue.OnCancel, id)
-			r.command(queue.OnForget, id)
+			r.command(queue.OrderCancel, id)
+			r.command(queue.OrderForget, id)
 		}
 		time.Sleep(time.Second)
 		r.accept(queue.NewTask{ID: ids[3], Spec: queue.Spec{Kind: "another"}})

@@ -84,7 +84,7 @@ func (r *rig) is(id queue.ID, want queue.State) queue.Task {
 	return task
 }
 
-func (r *rig) command(do queue.Trigger, id queue.ID) {
+func (r *rig) command(do queue.Order, id queue.ID) {
 	r.Helper()
 	n, err := r.Command(r.Context(), queue.Command{Do: do, Filter: queue.Filter{IDs: []queue.ID{id}}, By: "tester"})
 	if err != nil || n != 1 {
@@ -344,12 +344,12 @@ func TestC3_ResultTooLarge(t *testing.T) {
 }
 
 func TestC4_OrdersReachHandlers(t *testing.T) {
-	for do, want := range map[queue.Trigger]struct {
+	for do, want := range map[queue.Order]struct {
 		cause error
 		state queue.State
 	}{
-		queue.OnPause:  {queue.ErrPaused, queue.Paused},
-		queue.OnCancel: {queue.ErrCancelled, queue.Cancelled},
+		queue.OrderPause:  {queue.ErrPaused, queue.Paused},
+		queue.OrderCancel: {queue.ErrCancelled, queue.Cancelled},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t, 1, queue.Config{Poll: time.Minute})
@@ -386,9 +386,9 @@ func TestC4_OrdersReachAllRuns(t *testing.T) {
 		inA, inB := r.submit("k", queue.Spec{Queue: "a"}), r.submit("k", queue.Spec{Queue: "b"})
 		r.is(inA, queue.Running)
 		r.is(inB, queue.Running)
-		r.command(queue.OnCancel, inA)
+		r.command(queue.OrderCancel, inA)
 		r.is(inA, queue.Cancelled)
-		r.command(queue.OnCancel, inB)
+		r.command(queue.OrderCancel, inB)
 		r.is(inB, queue.Cancelled)
 		stopFirst(errOver)
 		if err := <-r.ended; !errors.Is(err, errOver) {
@@ -585,7 +585,7 @@ func TestC9_PoisonIsPutAside(t *testing.T) {
 		if same := r.is(r.submit("k", queue.Spec{}), queue.Dead); !strings.Contains(same.Error, id.String()) {
 			t.Errorf("error %q, want one that names the first", same.Error)
 		}
-		r.command(queue.OnRetry, id)
+		r.command(queue.OrderRetry, id)
 		r.is(r.submit("k", queue.Spec{}), queue.Waiting)
 	})
 }

@@ -89,7 +89,7 @@ func (s *session) perform(ctx context.Context, a *Attempt) {
 	err := errExited
 	defer func() { // also if the handler ends its goroutine
 		o := s.q.outcome(ctx, a, err)
-		s.heed(a, o.On, err)
+		s.heed(a, o.Kind, err)
 		s.outcomes <- o
 	}()
 	err = protect(ctx, s.q.handlers[a.Kind], a)
@@ -97,9 +97,9 @@ func (s *session) perform(ctx context.Context, a *Attempt) {
 
 // heed slows the claims down if a handler returned a shortage. Any other outcome of an
 // attempt that was not interrupted shows that it had what it needs.
-func (s *session) heed(a *Attempt, on Trigger, err error) {
+func (s *session) heed(a *Attempt, kind OutcomeKind, err error) {
 	if !IsShortage(err) {
-		if on != OnGiveBack {
+		if kind != OutcomeRelease {
 			a.Started()
 		}
 		return
@@ -112,6 +112,6 @@ func (s *session) heed(a *Attempt, on Trigger, err error) {
 // giveBack gives tasks back that have not started.
 func (s *session) giveBack(attempts []*Attempt) {
 	for _, a := range attempts {
-		s.outcomes <- Outcome{ID: a.lease.id, Token: a.lease.token, On: OnGiveBack}
+		s.outcomes <- Outcome{ID: a.lease.id, Token: a.lease.token, Kind: OutcomeRelease}
 	}
 }

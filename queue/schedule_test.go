@@ -448,9 +448,9 @@ func TestC8_SkipOverlap(t *testing.T) {
 		r.ticked("skips", hours(1, 4)...)
 		r.ticked("overlaps", hours(1, 2, 3, 4, 5)...)
 		last := r.scheduled("skips")
-		r.command(queue.OnCancel, last.Last.Task)
+		r.command(queue.OrderCancel, last.Last.Task)
 		time.Sleep(time.Hour)
-		forget := queue.Command{Do: queue.OnForget, Filter: queue.Filter{IDs: []queue.ID{last.Last.Task}}}
+		forget := queue.Command{Do: queue.OrderForget, Filter: queue.Filter{IDs: []queue.ID{last.Last.Task}}}
 		if n, err := r.Command(r.Context(), forget); n != 1 || err != nil {
 			t.Fatalf("%d tasks are forgotten, error %v", n, err)
 		}

@@ -77,13 +77,13 @@ func (s *session) settled(batch []Outcome, answers []error) {
 // one the task would run again and again until its lease has been lost too often.
 func (s *session) refused(o Outcome, err error) {
 	s.q.cfg.Logger.Error("the outcome of a task was refused", o.attrs(err)...)
-	if o.On == OnFailure && o.Permanent && o.Checkpoint == nil {
+	if o.Kind == OutcomeFailure && o.Permanent && o.Checkpoint == nil {
 		return // this already is what is made of one
 	}
-	s.settleAll([]Outcome{{ID: o.ID, Token: o.Token, On: OnFailure, Permanent: true, Error: err.Error()}})
+	s.settleAll([]Outcome{{ID: o.ID, Token: o.Token, Kind: OutcomeFailure, Permanent: true, Error: err.Error()}})
 }
 
 // attrs are what a log says of an outcome that was not taken.
 func (o *Outcome) attrs(err error) []any {
-	return []any{slog.Any("task", o.ID), slog.Any("outcome", o.On), slog.Any("error", err)}
+	return []any{slog.Any("task", o.ID), slog.Any("outcome", o.Kind), slog.Any("error", err)}
 }

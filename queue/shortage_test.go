@@ -51,7 +51,7 @@ func TestC2_ShortageIsNoFailure(t *testing.T) {
 		}
 		task := r.is(ids[0], queue.Waiting)
 		last := task.Steps[len(task.Steps)-1]
-		if task.Failures != 0 || last.On != queue.OnGiveBack || last.Detail != errShort.Error() {
+		if task.Failures != 0 || last.On != queue.OnRelease || last.Detail != errShort.Error() {
 			t.Errorf("%d failures, and the last step is %+v", task.Failures, last)
 		}
 		short.Store(false)

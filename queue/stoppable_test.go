@@ -56,7 +56,7 @@ func TestHandlersHearOfTheirEnd(t *testing.T) {
 				r.start()
 				id := r.submit("k", queue.Spec{})
 				r.is(id, queue.Running)
-				r.command(queue.OnCancel, id)
+				r.command(queue.OrderCancel, id)
 				time.Sleep(2 * time.Minute)
 				r.is(id, queue.Cancelled)
 				if !errors.Is(err, context.Canceled) || !errors.Is(cause, queue.ErrCancelled) {

@@ -73,7 +73,7 @@ type Store interface {
 
 	// Command does something to all tasks that a filter finds, up to a limit, and
 	// returns how many have changed, or, running, have been told to. Those are found
-	// before anything changes, the oldest first: OnForget leaves what is cancelled
+	// before anything changes, the oldest first: OrderForget leaves what is cancelled
 	// because it comes after a task that is forgotten. If they are very many the
 	// command is made in parts, in that order: each is a step, and finds its own;
 	// after an error those before it have been done. Tasks that cannot be read are
@@ -186,9 +186,9 @@ type Claimed struct {
 
 // Outcome is what became of a task.
 type Outcome struct {
-	ID    ID      `json:"id"`
-	Token Token   `json:"token"`
-	On    Trigger `json:"on,omitempty"` // OnSuccess, OnFailure, OnSnooze, OnGiveBack
+	ID    ID          `json:"id"`
+	Token Token       `json:"token"`
+	Kind  OutcomeKind `json:"on,omitempty"`
 
 	Result     []byte    `json:"result,omitempty"`    // of a success
 	Error      string    `json:"error,omitempty"`     // of a failure; or why the task is given back, for its step alone
@@ -216,18 +216,17 @@ type Beat struct {
 	Checkpoint []byte        `json:"checkpoint,omitzero"` // nil keeps what there is
 }
 
-// Answer is what a worker is told about a task that it runs: 0 for nothing,
-// OnPause or OnCancel to give it up, OnLost if it has it no longer.
+// Answer is the answer to the heartbeat of one task.
 type Answer struct {
-	Order  Trigger `json:"order,omitempty"`
-	Reason string  `json:"reason,omitempty"` // in the words of who gave the order
+	Stop   StopReason `json:"order,omitempty"`  // 0: go on
+	Reason string     `json:"reason,omitempty"` // in the words of who gave the order
 }
 
 // Command is something that somebody wants done to tasks.
 type Command struct {
-	Do     Trigger `json:"do,omitempty"`   // OnPause, OnResume, OnCancel, OnRetry, OnForget, OnEdit
-	Edit   *Edit   `json:"edit,omitempty"` // what OnEdit changes
-	Filter Filter  `json:"filter,omitzero"`
+	Do     Order  `json:"do,omitempty"`
+	Edit   *Edit  `json:"edit,omitempty"` // what OrderEdit changes
+	Filter Filter `json:"filter,omitzero"`
 	// All permits a Filter that sets no field and so finds every task of the store. Without
 	// All such a command is ErrInvalid. A Filter that sets a field needs no All, and All
 	// does not widen it.
@@ -237,7 +236,7 @@ type Command struct {
 	Reason string `json:"reason,omitempty"` // why; at most MaxReason bytes
 }
 
-// Edit is the change that a [Command] with OnEdit makes to tasks that are Scheduled,
+// Edit is the change that a [Command] with OrderEdit makes to tasks that are Scheduled,
 // Held, Waiting or Paused; it leaves others unchanged. Nil fields leave the task's field
 // unchanged. At least one field must be set. A task keeps its age: it takes the place that
 // it would have if it had been submitted with its new tier and key. A paused task stays

@@ -85,9 +85,9 @@ type Task struct {
 	State State `json:"state"`
 	// Holds are why the task is [Held], the binding reason first.
 	Holds []Hold `json:"holds,omitempty"`
-	// Order is [OnPause] or [OnCancel] if the task is [Running] and its worker has
+	// Order is [OrderPause] or [OrderCancel] if the task is [Running] and its worker has
 	// yet to obey.
-	Order Trigger `json:"order,omitempty"`
+	Order Order `json:"order,omitempty"`
 
 	Lease    Lease `json:"lease,omitzero"` // while it is Running
 	Failures int   `json:"failures,omitempty"`

@@ -75,7 +75,7 @@ func TestC8_RetryOfAClockFarAhead(t *testing.T) {
 		if s := r.scheduled("s"); time.Until(s.Retry) < 300*24*time.Hour {
 			t.Fatalf("the schedule is %+v", s)
 		}
-		r.command(queue.OnCancel, blocker)
+		r.command(queue.OrderCancel, blocker)
 		r.start()
 		time.Sleep(time.Hour)
 		r.ticked("s", hours(1)...)

@@ -293,7 +293,7 @@ func TestC8_RefusedTicks(t *testing.T) {
 		if n := len(r.ticks("fine")); n != 8 {
 			t.Errorf("the other schedule has ticked %d times", n)
 		}
-		r.command(queue.OnCancel, blocker)
+		r.command(queue.OrderCancel, blocker)
 		time.Sleep(time.Minute)
 		r.ticked("refused", hours(1)...)
 		if s := r.scheduled("refused"); s.Error != "" || !s.Retry.IsZero() || !s.Next.Equal(hours(2)[0]) {

@@ -5,36 +5,42 @@ import (
 	"slices"
 )
 
-// Trigger is what makes a task change its state.
+// Trigger is what makes a task change its state, in its steps and in the table of
+// [Transitions]. What callers ask for are types of their own, with the numbers and names of
+// some triggers: [Order] in a command, [OutcomeKind] in an outcome, and [StopReason] in the
+// answer to a heartbeat.
 type Trigger uint8
 
 // The triggers.
 const (
-	OnSubmit   Trigger = iota + 1 // it was accepted
-	OnDue                         // its RunAt has come
-	OnHold                        // something else than its turn keeps it from starting
-	OnUnhold                      // nothing does any more
-	OnClaim                       // a worker leased it
-	OnSuccess                     // its handler returned without an error
-	OnFailure                     // its handler returned an error, panicked or ran out of time
-	OnSnooze                      // its handler asked to be called again later; no failure
-	OnGiveBack                    // its worker gave it back: it shuts down, or is short of something; no failure
-	OnLost                        // its lease ran out: the worker died, or hangs
-	OnPause                       // somebody said so,
-	OnResume                      // and took that back
-	OnCancel                      // somebody said so
-	OnRetry                       // somebody wants a finished task to run again
-	OnExpire                      // its Deadline came before it started
-	OnForget                      // it has been finished long enough, or was purged
-	OnEdit                        // a command changed its tier, key, times or labels; see [Edit]
+	OnSubmit  Trigger = iota + 1 // it was accepted
+	OnDue                        // its RunAt has come
+	OnHold                       // something else than its turn keeps it from starting
+	OnUnhold                     // nothing does any more
+	OnClaim                      // a worker leased it
+	OnSuccess                    // its handler returned without an error
+	OnFailure                    // its handler returned an error, panicked or ran out of time
+	OnSnooze                     // its handler asked to be called again later; no failure
+	OnRelease                    // its worker ended the lease without a verdict: it shuts down, or is short of something
+	OnLost                       // its lease ran out: the worker died, or hangs
+	OnPause                      // somebody said so,
+	OnResume                     // and took that back
+	OnCancel                     // somebody said so
+	OnRetry                      // somebody wants a finished task to run again
+	OnExpire                     // its Deadline came before it started
+	OnForget                     // it has been finished long enough, or was purged
+	OnEdit                       // a command changed its tier, key, times or labels; see [Edit]
 )
 
 var triggerNames = [...]string{
 	OnSubmit: "submit", OnDue: "due", OnHold: "hold", OnUnhold: "unhold", OnClaim: "claim", OnSuccess: "succeed",
-	OnFailure: "fail", OnSnooze: "snooze", OnGiveBack: "give_back", OnLost: "lose", OnPause: "pause",
+	OnFailure: "fail", OnSnooze: "snooze", OnRelease: releaseName, OnLost: "lose", OnPause: "pause",
 	OnResume: "resume", OnCancel: "cancel", OnRetry: "retry", OnExpire: "expire", OnForget: "forget",
 	OnEdit: "edit",
 }
+
+// releaseName is the name of OnRelease in JSON. It stays as clients and logs have it.
+const releaseName = "give_back"
 
 // String is the name of the trigger, as it is used everywhere.
 func (t Trigger) String() string {
@@ -100,7 +106,7 @@ var transitionTable = []Transition{
 	{Running, OnSuccess, []State{Succeeded}},
 	{Running, OnFailure, []State{Scheduled, Dead}},
 	{Running, OnSnooze, []State{Scheduled}},
-	{Running, OnGiveBack, []State{Held, Waiting}},
+	{Running, OnRelease, []State{Held, Waiting}},
 	{Running, OnLost, []State{Held, Waiting, Dead}}, // dead: once too often
 	{Running, OnPause, []State{Paused}},
 	{Running, OnCancel, []State{Cancelled}},

@@ -107,7 +107,7 @@ func TestC1_WaitEndsOtherwise(t *testing.T) {
 			gone <- err
 		}()
 		synctest.Wait()
-		r.command(queue.OnCancel, id)
+		r.command(queue.OrderCancel, id)
 		if err := <-gone; err != nil {
 			t.Errorf("cancelled: error %v", err)
 		}

@@ -61,7 +61,7 @@ func TestC4_LogsAreWaitedFor(t *testing.T) {
 				t.Fatal(err)
 			}
 			w := &world{finish: func() {
-				c := queue.Command{Do: queue.OnCancel, Filter: queue.Filter{IDs: []queue.ID{id}}}
+				c := queue.Command{Do: queue.OrderCancel, Filter: queue.Filter{IDs: []queue.ID{id}}}
 				if n, err := store.Command(t.Context(), time.Now(), c); n != 1 || err != nil {
 					t.Error(n, err)
 				}

@@ -212,7 +212,7 @@ func TestC5_ServeEnds(t *testing.T) {
 	ev.next()
 	s.stop()
 	s.start()
-	if task := s.task(long); task.Steps[2].On != queue.OnGiveBack || task.Failures+task.Crashes != 0 {
+	if task := s.task(long); task.Steps[2].On != queue.OnRelease || task.Failures+task.Crashes != 0 {
 		t.Errorf("its steps are %v, after %d failures and %d crashes", on(&task), task.Failures, task.Crashes)
 	}
 	ev.next()

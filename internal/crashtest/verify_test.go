@@ -148,7 +148,7 @@ func (e *evidence) known(t *queue.Task) error {
 		}
 	}
 	says := map[queue.Trigger]string{
-		queue.OnSuccess: succeeded, queue.OnFailure: failed, queue.OnSnooze: snoozed, queue.OnGiveBack: interrupted,
+		queue.OnSuccess: succeeded, queue.OnFailure: failed, queue.OnSnooze: snoozed, queue.OnRelease: interrupted,
 	}
 	for _, l := range leases {
 		want := says[l.end]
@@ -156,10 +156,10 @@ func (e *evidence) known(t *queue.Task) error {
 			continue
 		}
 		i := slices.IndexFunc(runs, func(r *attempt) bool { return r.token == l.token })
-		if i < 0 && l.end == queue.OnGiveBack {
+		if i < 0 && l.end == queue.OnRelease {
 			continue // its worker had prefetched it and had no slot for it
 		}
-		if i >= 0 && l.end == queue.OnGiveBack && (runs[i].outcome == failed || runs[i].outcome == snoozed) {
+		if i >= 0 && l.end == queue.OnRelease && (runs[i].outcome == failed || runs[i].outcome == snoozed) {
 			continue // its context ended when that was written: it was stopped, and continued after its lease
 		}
 		if i < 0 || runs[i].outcome != want {

@@ -95,7 +95,7 @@ func TestC6_BodiesInParts(t *testing.T) {
 	for _, in := range []any{
 		&wire.SubmitCall{Tasks: []queue.NewTask{{ID: id, Spec: queue.Spec{Kind: "k", Payload: []byte("x")}}, {}}},
 		&wire.SubmitCall{},
-		&wire.SettleCall{Outcomes: []queue.Outcome{{ID: id, Token: 7, On: queue.OnSuccess, Result: []byte("x")}}},
+		&wire.SettleCall{Outcomes: []queue.Outcome{{ID: id, Token: 7, Kind: queue.OutcomeSuccess, Result: []byte("x")}}},
 		&wire.BeatCall{
 			Worker: queue.Worker{Name: "w", Kinds: map[string][]string{"q": {"k"}}}, Beats: []queue.Beat{{ID: id}},
 		},

@@ -40,7 +40,7 @@ func TestC6_CrashesDuringACascade(t *testing.T) {
 	mu.Lock()
 	watching = true
 	mu.Unlock()
-	c := queue.Command{Do: queue.OnForget, Filter: queue.Filter{IDs: []queue.ID{first}}}
+	c := queue.Command{Do: queue.OrderForget, Filter: queue.Filter{IDs: []queue.ID{first}}}
 	if n, err := s.Command(t.Context(), time.Unix(1e9, 0), c); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
@@ -93,7 +93,7 @@ func purgeable(t *testing.T, s *filestore.Store, dependents int) queue.ID {
 	if err != nil || len(got.Tasks) != 1 {
 		t.Fatal(err, len(got.Tasks))
 	}
-	o := queue.Outcome{ID: first.ID, Token: got.Tasks[0].Lease.Token, On: queue.OnFailure, Permanent: true}
+	o := queue.Outcome{ID: first.ID, Token: got.Tasks[0].Lease.Token, Kind: queue.OutcomeFailure, Permanent: true}
 	if answers, err := s.Settle(t.Context(), now, []queue.Outcome{o}); err != nil || answers[0] != nil {
 		t.Fatal(err, answers)
 	}

@@ -58,7 +58,7 @@ func TestC6_Copy(t *testing.T) {
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	n, err := copied.Command(t.Context(), c.now.Add(time.Hour), queue.Command{Do: queue.OnCancel, All: true})
+	n, err := copied.Command(t.Context(), c.now.Add(time.Hour), queue.Command{Do: queue.OrderCancel, All: true})
 	if err != nil || n < before-1 {
 		t.Errorf("the copy has %d tasks to cancel, of %d, %v", n, before-1, err)
 	}

@@ -68,7 +68,8 @@ func (c *tasks) succeed() error {
 		return err
 	}
 	t := claimed.Tasks[0]
-	answers, err := c.store.Settle(ctx, c.now, []queue.Outcome{{ID: t.ID, Token: t.Lease.Token, On: queue.OnSuccess}})
+	o := queue.Outcome{ID: t.ID, Token: t.Lease.Token, Kind: queue.OutcomeSuccess}
+	answers, err := c.store.Settle(ctx, c.now, []queue.Outcome{o})
 	return errors.Join(append(answers, err)...)
 }
 

@@ -114,17 +114,17 @@ func (c *client) work(ctx context.Context) error {
 	}
 	t := claimed.Tasks[0]
 	c.note(entry{by, []queue.ID{t.ID}})
-	settle := queue.Outcome{ID: t.ID, Token: t.Lease.Token, On: queue.OnGiveBack}
+	settle := queue.Outcome{ID: t.ID, Token: t.Lease.Token, Kind: queue.OutcomeRelease}
 	asks, was := asksToGive, ""
 	switch c.rng.IntN(8) {
 	case 0:
 		return nil
 	case 1:
 	case 2:
-		settle.On, settle.Permanent, settle.Error = queue.OnFailure, true, "no"
+		settle.Kind, settle.Permanent, settle.Error = queue.OutcomeFailure, true, "no"
 		asks, was = asksToBury, wasBuried
 	default:
-		settle.On, settle.Result = queue.OnSuccess, t.ID[:]
+		settle.Kind, settle.Result = queue.OutcomeSuccess, t.ID[:]
 		asks, was = asksToSucceed, hasSucceeded
 	}
 	return c.settle(ctx, settle, asks, was)
@@ -227,7 +227,7 @@ func finish(ctx context.Context, store queue.Store, now time.Time) error {
 		}
 		outcomes := make([]queue.Outcome, len(claimed.Tasks))
 		for i, t := range claimed.Tasks {
-			outcomes[i] = queue.Outcome{ID: t.ID, Token: t.Lease.Token, On: queue.OnSuccess}
+			outcomes[i] = queue.Outcome{ID: t.ID, Token: t.Lease.Token, Kind: queue.OutcomeSuccess}
 		}
 		answers, err := store.Settle(ctx, now, outcomes)
 		if err = errors.Join(append(answers, err)...); err != nil {

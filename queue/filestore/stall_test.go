@@ -47,7 +47,7 @@ func TestC6_CallsDoNotWaitForRoom(t *testing.T) {
 		}
 		refused("the first order", c.store.PauseQueue(ctx, c.now, "first", &queue.Pause{}))
 		refused("the second order", c.store.PauseQueue(ctx, c.now, "second", &queue.Pause{}))
-		n, err := c.store.Command(ctx, c.now, queue.Command{Do: queue.OnCancel, All: true})
+		n, err := c.store.Command(ctx, c.now, queue.Command{Do: queue.OrderCancel, All: true})
 		refused("a command", err)
 		if n != 0 {
 			t.Errorf("%v: the command has changed %d tasks", reason, n)
@@ -56,12 +56,12 @@ func TestC6_CallsDoNotWaitForRoom(t *testing.T) {
 		refused("a claim", err)
 		_, err = c.store.Tend(ctx, c.now.Add(time.Hour), 0)
 		refused("tending", err)
-		outcome := queue.Outcome{ID: succeeds.ID, Token: succeeds.Lease.Token, On: queue.OnSuccess}
+		outcome := queue.Outcome{ID: succeeds.ID, Token: succeeds.Lease.Token, Kind: queue.OutcomeSuccess}
 		_, err = c.store.Settle(ctx, c.now, []queue.Outcome{outcome})
 		refused("an outcome", err)
 		beat := queue.Beat{ID: runs.ID, Token: runs.Lease.Token, Lease: 2 * time.Hour}
 		answers, err := c.store.Beat(ctx, c.now, queue.Worker{Name: "w"}, []queue.Beat{beat})
-		if err != nil || answers[0].Order != 0 {
+		if err != nil || answers[0].Stop != 0 {
 			t.Errorf("%v: a beat is answered %v, %v", reason, answers, err)
 		}
 		c.has(3)

@@ -160,7 +160,7 @@ func (c *tasks) claim() (queue.Task, error) {
 
 func (c *tasks) settle(t queue.Task) error {
 	answers, err := c.store.Settle(c.t.Context(), c.now, []queue.Outcome{
-		{ID: t.ID, Token: t.Lease.Token, On: queue.OnSuccess},
+		{ID: t.ID, Token: t.Lease.Token, Kind: queue.OutcomeSuccess},
 	})
 	return errors.Join(append(answers, err)...)
 }

@@ -28,7 +28,7 @@ func BenchmarkWaitBesideRelease(b *testing.B) {
 			first := s.task("first", queue.Spec{})
 			s.submit(b, first)
 			last := s.dependents(b, n, queue.Spec{After: []queue.ID{first.ID}})
-			s.measure(b, func() { s.finish(b, queue.OnSuccess) }, func() bool { return s.state(b, last) == queue.Waiting })
+			s.measure(b, func() { s.finish(b, queue.OutcomeSuccess) }, func() bool { return s.state(b, last) == queue.Waiting })
 		})
 	}
 }
@@ -41,9 +41,9 @@ func BenchmarkWaitBesidePurge(b *testing.B) {
 			first := s.task("first", queue.Spec{})
 			s.submit(b, first)
 			last := s.dependents(b, n, queue.Spec{After: []queue.ID{first.ID}})
-			s.finish(b, queue.OnFailure)
+			s.finish(b, queue.OutcomeFailure)
 			s.measure(b, func() {
-				c := queue.Command{Do: queue.OnForget, Filter: queue.Filter{IDs: []queue.ID{first.ID}}}
+				c := queue.Command{Do: queue.OrderForget, Filter: queue.Filter{IDs: []queue.ID{first.ID}}}
 				if _, err := s.store.Command(b.Context(), time.Now(), c); err != nil {
 					b.Error(err)
 				}
@@ -60,7 +60,7 @@ func BenchmarkWaitBesideBatch(b *testing.B) {
 			batch := s.ids.New(time.Now())
 			s.submit(b, s.task("first", queue.Spec{Batch: batch}))
 			last := s.dependents(b, n, queue.Spec{AfterBatch: batch})
-			s.measure(b, func() { s.finish(b, queue.OnSuccess) }, func() bool { return s.state(b, last) == queue.Waiting })
+			s.measure(b, func() { s.finish(b, queue.OutcomeSuccess) }, func() bool { return s.state(b, last) == queue.Waiting })
 		})
 	}
 }
@@ -130,14 +130,14 @@ func (s *waits) dependents(b *testing.B, n int, spec queue.Spec) (last queue.ID)
 }
 
 // finish ends the first task.
-func (s *waits) finish(b *testing.B, on queue.Trigger) {
+func (s *waits) finish(b *testing.B, on queue.OutcomeKind) {
 	b.Helper()
 	c := queue.Claim{Worker: "w", Kinds: []string{"first"}, Max: 1, Lease: time.Hour}
 	got, err := s.store.Claim(b.Context(), time.Now(), c)
 	if err != nil || len(got.Tasks) != 1 {
 		b.Fatal(err, len(got.Tasks))
 	}
-	o := queue.Outcome{ID: got.Tasks[0].ID, Token: got.Tasks[0].Lease.Token, On: on, Permanent: true}
+	o := queue.Outcome{ID: got.Tasks[0].ID, Token: got.Tasks[0].Lease.Token, Kind: on, Permanent: true}
 	if _, err := s.store.Settle(b.Context(), time.Now(), []queue.Outcome{o}); err != nil {
 		b.Error(err)
 	}

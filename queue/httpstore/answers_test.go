@@ -38,11 +38,11 @@ func everyCall(ctx context.Context, s queue.Store) map[string]error {
 	errs["Submit"] = complete(err, len(receipts) == 1)
 	claimed, err := s.Claim(ctx, now, queue.Claim{Worker: "w", Max: 2, Lease: time.Second})
 	errs["Claim"] = complete(err, len(claimed.Tasks) <= 2)
-	answers, err := s.Settle(ctx, now, []queue.Outcome{{ID: id, On: queue.OnSuccess}})
+	answers, err := s.Settle(ctx, now, []queue.Outcome{{ID: id, Kind: queue.OutcomeSuccess}})
 	errs["Settle"] = complete(err, len(answers) == 1)
 	told, err := s.Beat(ctx, now, queue.Worker{Name: "w"}, []queue.Beat{{ID: id}})
 	errs["Beat"] = complete(err, len(told) == 1)
-	_, errs["Command"] = s.Command(ctx, now, queue.Command{Do: queue.OnPause, All: true})
+	_, errs["Command"] = s.Command(ctx, now, queue.Command{Do: queue.OrderPause, All: true})
 	_, errs["Find"] = s.Find(ctx, queue.Filter{}, queue.Page{})
 	_, errs["Explain"] = s.Explain(ctx, now, id)
 	_, errs["Stats"] = s.Stats(ctx, now)
@@ -217,7 +217,7 @@ func TestC6_QuestionsThatAreNoText(t *testing.T) {
 		{Error: bad},
 		{Labels: map[string]string{"l": bad}},
 	} {
-		_, calls[fmt.Sprintf("Command %+v", f)] = s.Command(ctx, now, queue.Command{Do: queue.OnForget, Filter: f})
+		_, calls[fmt.Sprintf("Command %+v", f)] = s.Command(ctx, now, queue.Command{Do: queue.OrderForget, Filter: f})
 		_, calls[fmt.Sprintf("Find %+v", f)] = s.Find(ctx, f, queue.Page{})
 	}
 	for call, err := range calls {

@@ -85,7 +85,7 @@ func (s *Store) claim(ctx context.Context, now time.Time, c queue.Claim, ask cla
 			taken++
 			return false
 		}
-		back = append(back, queue.Outcome{ID: t.ID, Token: t.Lease.Token, On: queue.OnGiveBack})
+		back = append(back, queue.Outcome{ID: t.ID, Token: t.Lease.Token, Kind: queue.OutcomeRelease})
 		return true
 	})
 	if len(back) > 0 {

@@ -33,7 +33,7 @@ func TestC6_CallsInParts(t *testing.T) {
 	beats[last] = queue.Beat{ID: id, Token: token, Lease: time.Hour}
 	worker := queue.Worker{Name: "w", Kinds: map[string][]string{"default": {"k"}}}
 	answers, err := client.Beat(t.Context(), now, worker, beats)
-	if err != nil || len(answers) != last+1 || answers[last].Order != 0 || answers[0].Order != queue.OnLost {
+	if err != nil || len(answers) != last+1 || answers[last].Stop != 0 || answers[0].Stop != queue.StopLost {
 		t.Errorf("%d signs of life have %d answers, %v", last+1, len(answers), err)
 	}
 	if answers, err := client.Beat(t.Context(), now, worker, nil); err != nil || len(answers) != 0 {
@@ -42,7 +42,7 @@ func TestC6_CallsInParts(t *testing.T) {
 
 	outcomes := make([]queue.Outcome, last+1)
 	for i := range outcomes {
-		outcomes[i].On = queue.OnSuccess
+		outcomes[i].Kind = queue.OutcomeSuccess
 	}
 	outcomes[last].ID, outcomes[last].Token = id, token
 	errs, err := client.Settle(t.Context(), now, outcomes)

@@ -79,7 +79,7 @@ func TestC8_TimesOfClientsWithOtherClocks(t *testing.T) {
 				t.Errorf("at %v, a client with a clock %s ahead claims %+v", now, by, task)
 			}
 			failed := []queue.Outcome{
-				{ID: id, Token: task.Lease.Token, On: queue.OnFailure, RunAt: c.now().Add(30 * time.Second)},
+				{ID: id, Token: task.Lease.Token, Kind: queue.OutcomeFailure, RunAt: c.now().Add(30 * time.Second)},
 			}
 			if answers, err := c.Settle(c.Context(), c.now(), failed); err != nil || answers[0] != nil {
 				t.Fatal(answers, err)
@@ -132,7 +132,7 @@ func TestC8_EditsOfClientsWithOtherClocks(t *testing.T) {
 			c := &apart{t, n.open(httpstore.Config{}), by}
 			edit := func(e queue.Edit, id queue.ID) {
 				t.Helper()
-				command := queue.Command{Do: queue.OnEdit, Edit: &e, Filter: queue.Filter{IDs: []queue.ID{id}}}
+				command := queue.Command{Do: queue.OrderEdit, Edit: &e, Filter: queue.Filter{IDs: []queue.ID{id}}}
 				if changed, err := c.Command(c.Context(), c.now(), command); err != nil || changed != 1 {
 					t.Fatal(changed, err)
 				}

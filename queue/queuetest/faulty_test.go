@@ -34,7 +34,7 @@ func calls(ctx context.Context, s queue.Store) map[string]error {
 	_, errs["Claim"] = s.Claim(ctx, now, queue.Claim{Worker: "w", Max: 1, Lease: 1})
 	_, errs["Settle"] = s.Settle(ctx, now, nil)
 	_, errs["Beat"] = s.Beat(ctx, now, queue.Worker{Name: "w"}, nil)
-	_, errs["Command"] = s.Command(ctx, now, queue.Command{Do: queue.OnPause, All: true})
+	_, errs["Command"] = s.Command(ctx, now, queue.Command{Do: queue.OrderPause, All: true})
 	_, errs["Find"] = s.Find(ctx, queue.Filter{}, queue.Page{})
 	_, errs["Explain"] = s.Explain(ctx, now, queue.ID{})
 	_, errs["Stats"] = s.Stats(ctx, now)

@@ -82,7 +82,7 @@ func TestDrain_LeavesWhatStays(t *testing.T) {
 		dead := submit(t, q, "fails", queue.Spec{})
 		paused := submit(t, q, "k", queue.Spec{})
 		if n, err := q.Command(t.Context(), queue.Command{
-			Do: queue.OnPause, Filter: queue.Filter{IDs: []queue.ID{paused}},
+			Do: queue.OrderPause, Filter: queue.Filter{IDs: []queue.ID{paused}},
 		}); n != 1 || err != nil {
 			t.Fatal(n, err)
 		}

@@ -83,7 +83,7 @@ func keep(tb testing.TB, store queue.Store, id queue.ID, like *queue.Task) {
 		tb.Fatalf("an attempt before: %d tasks, error %v", len(claimed.Tasks), err)
 	}
 	answers, err := store.Settle(tb.Context(), now(), []queue.Outcome{{
-		ID: id, Token: claimed.Tasks[0].Lease.Token, On: queue.OnGiveBack, Checkpoint: like.Checkpoint,
+		ID: id, Token: claimed.Tasks[0].Lease.Token, Kind: queue.OutcomeRelease, Checkpoint: like.Checkpoint,
 	}})
 	if err != nil || answers[0] != nil {
 		tb.Fatalf("an attempt before: %v, %v", answers, err)

@@ -129,7 +129,7 @@ func checkFields(t *queue.Task) error {
 	if !running && (t.Lease != queue.Lease{} || t.Order != 0) {
 		errs = append(errs, fmt.Errorf("it does not run, and has the lease %+v and an order to %s", t.Lease, t.Order))
 	}
-	if t.Order != 0 && t.Order != queue.OnPause && t.Order != queue.OnCancel {
+	if t.Order != 0 && t.Order != queue.OrderPause && t.Order != queue.OrderCancel {
 		errs = append(errs, fmt.Errorf("its order is to %s", t.Order))
 	}
 	if (t.State == queue.Held) != (len(t.Holds) > 0) {

@@ -70,14 +70,14 @@ func delayAfterAClockAhead(c *trial, by time.Duration) {
 		c.fails(c.one(), queue.Outcome{RunAt: c.now.Add(time.Hour)})
 		delayed = c.add(queue.Spec{RunAt: c.now.Add(2 * time.Hour)})
 		paused = c.add(queue.Spec{RunAt: c.now.Add(3 * time.Hour)})
-		c.command(queue.OnPause, paused)
+		c.command(queue.OrderPause, paused)
 		c.pass(5 * time.Second)
 		c.add(queue.Spec{Kind: "last"})
 	})
 	if !survived {
 		return
 	}
-	c.command(queue.OnResume, paused)
+	c.command(queue.OrderResume, paused)
 	next := c.tend()
 	if t := c.task(delayed); !t.RunAt.Equal(begun.Add(2*time.Hour)) || t.State != queue.Scheduled {
 		c.Errorf("a task that was delayed by 2 h is %s, and to run %v after that", t.State, t.RunAt.Sub(begun))
@@ -269,12 +269,12 @@ func driftingClock(c *trial) {
 // of the first call, and the claim keeps its own.
 func lossIsDated(c *trial) {
 	id, other := c.add(queue.Spec{}), c.add(queue.Spec{})
-	c.command(queue.OnPause, other)
+	c.command(queue.OrderPause, other)
 	c.pass(time.Second)
 	claimed := c.now
 	c.one()
 	c.pass(time.Second)
-	c.command(queue.OnResume, other)
+	c.command(queue.OrderResume, other)
 	if !c.crash() || c.forgets() {
 		return
 	}

@@ -49,7 +49,7 @@ func (c *trial) everyCall() map[string]func() error {
 		"Settle": func() error { _, err := c.Store.Settle(ctx, c.now, nil); return err },
 		"Beat":   func() error { _, err := c.Store.Beat(ctx, c.now, queue.Worker{Name: worker}, nil); return err },
 		"Command": func() error {
-			_, err := c.Store.Command(ctx, c.now, queue.Command{Do: queue.OnCancel, All: true})
+			_, err := c.Store.Command(ctx, c.now, queue.Command{Do: queue.OrderCancel, All: true})
 			return err
 		},
 		"Find":       func() error { _, err := c.Store.Find(ctx, queue.Filter{}, queue.Page{}); return err },

@@ -37,11 +37,11 @@ func commandCases() []testCase {
 func (c *trial) inState(state queue.State) queue.ID {
 	c.Helper()
 	only := queue.Spec{Kind: c.ids.New(c.now).String()} // that no task has which is left of another case
-	end := func(on queue.Trigger) queue.ID {
+	end := func(kind queue.OutcomeKind) queue.ID {
 		c.Helper()
 		id := c.add(only)
 		t := c.claim(1, only.Kind)[0]
-		c.ok("settle", c.settle(t, queue.Outcome{On: on, Permanent: true}))
+		c.ok("settle", c.settle(t, queue.Outcome{Kind: kind, Permanent: true}))
 		return id
 	}
 	var id queue.ID
@@ -55,14 +55,14 @@ func (c *trial) inState(state queue.State) queue.ID {
 		c.claim(1, only.Kind)
 	case queue.Paused:
 		id = c.add(queue.Spec{})
-		c.command(queue.OnPause, id)
+		c.command(queue.OrderPause, id)
 	case queue.Succeeded:
-		id = end(queue.OnSuccess)
+		id = end(queue.OutcomeSuccess)
 	case queue.Dead:
-		id = end(queue.OnFailure)
+		id = end(queue.OutcomeFailure)
 	case queue.Cancelled:
 		id = c.add(queue.Spec{})
-		c.command(queue.OnCancel, id)
+		c.command(queue.OrderCancel, id)
 	default:
 		id = c.add(queue.Spec{})
 	}
@@ -72,16 +72,18 @@ func (c *trial) inState(state queue.State) queue.ID {
 
 // commandsInEveryState holds each command in each state against the table.
 func commandsInEveryState(c *trial) {
-	for _, do := range []queue.Trigger{queue.OnPause, queue.OnResume, queue.OnCancel, queue.OnRetry, queue.OnForget} {
+	for _, do := range []queue.Order{
+		queue.OrderPause, queue.OrderResume, queue.OrderCancel, queue.OrderRetry, queue.OrderForget,
+	} {
 		for _, from := range queue.States() {
 			id := c.inState(from)
 			c.pass(time.Second)
 			want, changes := from, 0
 			if i := slices.IndexFunc(queue.Transitions(), func(line queue.Transition) bool {
-				return line.From == from && line.On == do
+				return line.From == from && line.On == do.Trigger()
 			}); i >= 0 {
 				changes = 1
-				if want = 0; do != queue.OnForget {
+				if want = 0; do != queue.OrderForget {
 					want = slices.Max(queue.Transitions()[i].To) // waiting, where others are possible
 				}
 			}
@@ -105,9 +107,9 @@ func commandsInEveryState(c *trial) {
 
 func invalidCommands(c *trial) {
 	id := c.add(queue.Spec{})
-	for do := queue.Trigger(0); do <= queue.OnEdit+1; do++ {
+	for do := queue.Order(0); do <= queue.OrderEdit+1; do++ {
 		switch do {
-		case queue.OnPause, queue.OnResume, queue.OnCancel, queue.OnRetry, queue.OnForget, queue.OnEdit:
+		case queue.OrderPause, queue.OrderResume, queue.OrderCancel, queue.OrderRetry, queue.OrderForget, queue.OrderEdit:
 			continue
 		default:
 		}
@@ -115,14 +117,14 @@ func invalidCommands(c *trial) {
 		c.refused("command "+do.String(), err, queue.ErrInvalid)
 	}
 	for what, command := range map[string]queue.Command{
-		"a long By":     {Do: queue.OnCancel, By: strings.Repeat("a", 201)},
-		"a long Reason": {Do: queue.OnPause, Reason: strings.Repeat("a", 4097)},
+		"a long By":     {Do: queue.OrderCancel, By: strings.Repeat("a", 201)},
+		"a long Reason": {Do: queue.OrderPause, Reason: strings.Repeat("a", 4097)},
 	} {
 		command.Filter.IDs = []queue.ID{id}
 		_, err := c.Store.Command(c.Context(), c.now, command)
 		c.refused("a command with "+what, err, queue.ErrInvalid)
 	}
-	if n := c.command(queue.OnCancel, c.ids.New(c.now)); n != 0 {
+	if n := c.command(queue.OrderCancel, c.ids.New(c.now)); n != 0 {
 		c.Errorf("cancelling a task that there is not changes %d", n)
 	}
 	c.is(queue.Waiting, id)
@@ -131,7 +133,7 @@ func invalidCommands(c *trial) {
 func commandsKeepTheTrace(c *trial) {
 	id := c.add(queue.Spec{})
 	c.pass(time.Second)
-	c.commands(queue.Command{Do: queue.OnPause, All: true, By: "alice", Reason: "too loud"})
+	c.commands(queue.Command{Do: queue.OrderPause, All: true, By: "alice", Reason: "too loud"})
 	t := c.task(id)
 	want := queue.Step{At: c.now, On: queue.OnPause, To: queue.Paused, By: "alice", Detail: "too loud"}
 	if got := t.Steps[len(t.Steps)-1]; !got.At.Equal(want.At) {
@@ -144,15 +146,15 @@ func commandsKeepTheTrace(c *trial) {
 func commandLimit(c *trial) {
 	ids := c.several(6, queue.Spec{})
 	c.add(queue.Spec{Queue: "other"})
-	c.command(queue.OnPause, ids[1])
+	c.command(queue.OrderPause, ids[1])
 	mine := queue.Filter{Queue: defaultQueue}
 	// The oldest come first, and what is paused already does not count.
-	if n := c.commands(queue.Command{Do: queue.OnPause, Filter: mine, Limit: 3}); n != 3 {
+	if n := c.commands(queue.Command{Do: queue.OrderPause, Filter: mine, Limit: 3}); n != 3 {
 		c.Errorf("a pause of at most 3 pauses %d", n)
 	}
 	c.is(queue.Paused, ids[:4]...)
 	c.is(queue.Waiting, ids[4:]...)
-	if n := c.commands(queue.Command{Do: queue.OnCancel, Filter: mine}); n != 6 {
+	if n := c.commands(queue.Command{Do: queue.OrderCancel, Filter: mine}); n != 6 {
 		c.Errorf("a cancel without a limit cancels %d of 6", n)
 	}
 }
@@ -163,7 +165,7 @@ func commandSelectsFirst(c *trial) {
 	first := c.add(queue.Spec{Group: "g"})
 	second := c.add(queue.Spec{Group: "g"})
 	waiting := queue.Filter{States: []queue.State{queue.Waiting}}
-	if n := c.commands(queue.Command{Do: queue.OnCancel, Filter: waiting}); n != 1 {
+	if n := c.commands(queue.Command{Do: queue.OrderCancel, Filter: waiting}); n != 1 {
 		c.Errorf("cancelling what waits cancels %d", n)
 	}
 	c.is(queue.Cancelled, first)
@@ -173,16 +175,16 @@ func commandSelectsFirst(c *trial) {
 func ordersReachTheWorker(c *trial) {
 	id := c.add(queue.Spec{})
 	t := c.one()
-	orders := func(want queue.Trigger, reason string) {
+	orders := func(want queue.Order, reason string) {
 		c.Helper()
-		if got := c.beat(t, queue.Beat{Lease: lease}); got.Order != want || got.Reason != reason {
+		if got := c.beat(t, queue.Beat{Lease: lease}); got.Stop != queue.StopReason(want) || got.Reason != reason {
 			c.Errorf("a beat is answered %+v, want %s because %q", got, want, reason)
 		}
 		if got := c.task(id); got.State != queue.Running || got.Order != want {
 			c.Errorf("the task is %s with the order %s, want %s", got.State, got.Order, want)
 		}
 	}
-	tell := func(do queue.Trigger, reason string, want int) {
+	tell := func(do queue.Order, reason string, want int) {
 		c.Helper()
 		f := queue.Filter{IDs: []queue.ID{id}}
 		if n := c.commands(queue.Command{Do: do, Filter: f, Reason: reason}); n != want {
@@ -190,16 +192,16 @@ func ordersReachTheWorker(c *trial) {
 		}
 	}
 	orders(0, "")
-	tell(queue.OnPause, "p1", 1)
-	orders(queue.OnPause, "p1")
-	tell(queue.OnPause, "p2", 0)
-	tell(queue.OnCancel, "c1", 1)
-	orders(queue.OnCancel, "c1")
-	tell(queue.OnPause, "p3", 0)
-	tell(queue.OnResume, "r", 0)
-	tell(queue.OnRetry, "r", 0)
-	tell(queue.OnForget, "f", 0)
-	orders(queue.OnCancel, "c1")
+	tell(queue.OrderPause, "p1", 1)
+	orders(queue.OrderPause, "p1")
+	tell(queue.OrderPause, "p2", 0)
+	tell(queue.OrderCancel, "c1", 1)
+	orders(queue.OrderCancel, "c1")
+	tell(queue.OrderPause, "p3", 0)
+	tell(queue.OrderResume, "r", 0)
+	tell(queue.OrderRetry, "r", 0)
+	tell(queue.OrderForget, "f", 0)
+	orders(queue.OrderCancel, "c1")
 	c.succeeds(t) // a handler that finishes all the same has succeeded
 	c.is(queue.Succeeded, id)
 }
@@ -207,18 +209,19 @@ func ordersReachTheWorker(c *trial) {
 // ordersAreObeyed holds each outcome under each order against what becomes of the
 // task, and looks for each error in the steps.
 func ordersAreObeyed(c *trial) {
-	obeyed := map[queue.Trigger]queue.State{queue.OnPause: queue.Paused, queue.OnCancel: queue.Cancelled}
+	obeyed := map[queue.Order]queue.State{queue.OrderPause: queue.Paused, queue.OrderCancel: queue.Cancelled}
 	for order, to := range obeyed {
+		later := c.now.Add(time.Hour)
 		for _, test := range []struct {
 			o     queue.Outcome
 			want  queue.State
 			steps []queue.Trigger // that the outcome makes
 		}{
-			{queue.Outcome{On: queue.OnSuccess}, queue.Succeeded, []queue.Trigger{queue.OnSuccess}},
-			{queue.Outcome{On: queue.OnGiveBack}, to, []queue.Trigger{order}},
-			{queue.Outcome{On: queue.OnSnooze, RunAt: c.now.Add(time.Hour)}, to, []queue.Trigger{queue.OnSnooze, order}},
-			{queue.Outcome{On: queue.OnFailure}, to, []queue.Trigger{queue.OnFailure, order}},
-			{queue.Outcome{On: queue.OnFailure, Permanent: true}, queue.Dead, []queue.Trigger{queue.OnFailure}},
+			{queue.Outcome{Kind: queue.OutcomeSuccess}, queue.Succeeded, []queue.Trigger{queue.OnSuccess}},
+			{queue.Outcome{Kind: queue.OutcomeRelease}, to, []queue.Trigger{order.Trigger()}},
+			{queue.Outcome{Kind: queue.OutcomeSnooze, RunAt: later}, to, []queue.Trigger{queue.OnSnooze, order.Trigger()}},
+			{queue.Outcome{Kind: queue.OutcomeFailure}, to, []queue.Trigger{queue.OnFailure, order.Trigger()}},
+			{queue.Outcome{Kind: queue.OutcomeFailure, Permanent: true}, queue.Dead, []queue.Trigger{queue.OnFailure}},
 		} {
 			id := c.add(queue.Spec{})
 			t := c.one()
@@ -232,14 +235,14 @@ func ordersAreObeyed(c *trial) {
 			var steps []queue.Trigger
 			for _, s := range got.Steps[2:] {
 				steps = append(steps, s.On)
-				if s.On == order && (s.By != "somebody" || s.Detail != "a reason") {
+				if s.On == order.Trigger() && (s.By != "somebody" || s.Detail != "a reason") {
 					c.Errorf("the step by which it obeyed is %+v", s)
 				}
 			}
 			if !slices.Equal(steps, test.steps) {
-				c.Errorf("%s, told to %s, makes the steps %v, want %v", test.o.On, order, steps, test.steps)
+				c.Errorf("%s, told to %s, makes the steps %v, want %v", test.o.Kind, order, steps, test.steps)
 			}
-			c.command(queue.OnCancel, id)
+			c.command(queue.OrderCancel, id)
 		}
 	}
 }
@@ -248,8 +251,8 @@ func ordersOfLostTasks(c *trial) {
 	paused, cancelled := c.add(queue.Spec{}), c.add(queue.Spec{})
 	last := c.add(queue.Spec{MaxCrashes: 1, Payload: []byte("p")})
 	c.claim(3)
-	c.command(queue.OnPause, paused)
-	c.command(queue.OnCancel, cancelled, last)
+	c.command(queue.OrderPause, paused)
+	c.command(queue.OrderCancel, cancelled, last)
 	c.lose()
 	c.is(queue.Paused, paused)
 	c.is(queue.Cancelled, cancelled)
@@ -258,27 +261,27 @@ func ordersOfLostTasks(c *trial) {
 		c.Errorf("the paused task counts %d crashes", t.Crashes)
 	}
 	c.started(5)
-	c.command(queue.OnResume, paused)
+	c.command(queue.OrderResume, paused)
 	c.started(5, paused)
 }
 
 func ordersAreTakenBack(c *trial) {
 	id := c.add(queue.Spec{})
 	t := c.one()
-	c.command(queue.OnPause, id)
-	if n := c.command(queue.OnResume, id); n != 1 {
+	c.command(queue.OrderPause, id)
+	if n := c.command(queue.OrderResume, id); n != 1 {
 		c.Errorf("taking a pause back counts %d", n)
 	}
 	if got := c.beat(t, queue.Beat{Lease: lease}); got != (queue.Answer{}) {
 		c.Errorf("a beat is answered %+v", got)
 	}
-	c.ok("give back", c.settle(t, queue.Outcome{On: queue.OnGiveBack}))
+	c.ok("give back", c.settle(t, queue.Outcome{Kind: queue.OutcomeRelease}))
 	c.is(queue.Waiting, id)
 	// An order is for one lease.
 	t = c.one()
-	c.command(queue.OnPause, id)
-	c.ok("give back", c.settle(t, queue.Outcome{On: queue.OnGiveBack}))
-	c.command(queue.OnResume, id)
+	c.command(queue.OrderPause, id)
+	c.ok("give back", c.settle(t, queue.Outcome{Kind: queue.OutcomeRelease}))
+	c.command(queue.OrderResume, id)
 	if got := c.beat(c.one(), queue.Beat{Lease: lease}); got != (queue.Answer{}) {
 		c.Errorf("a beat of the next lease is answered %+v", got)
 	}
@@ -288,18 +291,18 @@ func resumeGoesWhereItBelongs(c *trial) {
 	first := c.add(queue.Spec{})
 	at := c.now.Add(time.Hour)
 	later, held := c.add(queue.Spec{RunAt: at}), c.add(queue.Spec{After: []queue.ID{first}})
-	c.command(queue.OnPause, first, later, held)
+	c.command(queue.OrderPause, first, later, held)
 	c.is(queue.Paused, first, later, held)
 	c.started(3)
-	c.command(queue.OnResume, first, later, held)
+	c.command(queue.OrderResume, first, later, held)
 	c.is(queue.Waiting, first)
 	c.is(queue.Scheduled, later)
 	c.is(queue.Held, held)
-	c.command(queue.OnPause, later)
+	c.command(queue.OrderPause, later)
 	c.pass(2 * time.Hour)
 	c.tend()
 	c.is(queue.Paused, later) // its time comes and goes
-	c.command(queue.OnResume, later)
+	c.command(queue.OrderResume, later)
 	c.is(queue.Waiting, later)
 }
 
@@ -309,11 +312,11 @@ func retryBeginsAnew(c *trial) {
 	late := c.add(queue.Spec{Kind: "other", Deadline: deadline})
 	delayed := c.add(queue.Spec{Kind: "other", RunAt: c.now.Add(5 * time.Hour)})
 	c.fails(c.one(), queue.Outcome{Error: "no", Checkpoint: []byte("here")})
-	c.command(queue.OnCancel, delayed)
+	c.command(queue.OrderCancel, delayed)
 	c.pass(time.Hour)
 	c.tend()
 	c.is(queue.Dead, id, late)
-	if n := c.command(queue.OnRetry, id, late, delayed); n != 3 {
+	if n := c.command(queue.OrderRetry, id, late, delayed); n != 3 {
 		c.Errorf("retrying 3 retries %d", n)
 	}
 	t := c.task(id)
@@ -324,22 +327,22 @@ func retryBeginsAnew(c *trial) {
 	c.is(queue.Waiting, late, delayed) // neither a deadline nor a delay of the past
 	c.fails(c.one(), queue.Outcome{})
 	c.is(queue.Dead, id)
-	c.command(queue.OnRetry, id)
+	c.command(queue.OrderRetry, id)
 	c.succeeds(c.one())
 }
 
 func retryOfScheduled(c *trial) {
 	id := c.add(queue.Spec{})
 	c.fails(c.one(), queue.Outcome{RunAt: c.now.Add(time.Hour)})
-	c.command(queue.OnRetry, id)
+	c.command(queue.OrderRetry, id)
 	t := c.one()
 	if t.ID != id || t.Failures != 1 {
 		c.Errorf("the task is %+v", t)
 	}
-	c.ok("give back", c.settle(t, queue.Outcome{On: queue.OnGiveBack}))
+	c.ok("give back", c.settle(t, queue.Outcome{Kind: queue.OutcomeRelease}))
 	c.is(queue.Waiting, id)
-	c.command(queue.OnPause, id)
-	c.command(queue.OnResume, id)
+	c.command(queue.OrderPause, id)
+	c.command(queue.OrderResume, id)
 	c.is(queue.Waiting, id) // its delay is over for good
 }
 
@@ -355,10 +358,10 @@ func deadLettersByFilter(c *trial) {
 		c.Errorf("there are %d dead letters, want 6", n)
 	}
 	mine := queue.Filter{States: []queue.State{queue.Dead}, Error: "full on me"}
-	if n := c.commands(queue.Command{Do: queue.OnRetry, Filter: mine, Limit: 2}); n != 2 {
+	if n := c.commands(queue.Command{Do: queue.OrderRetry, Filter: mine, Limit: 2}); n != 2 {
 		c.Errorf("retrying at most 2 retries %d", n)
 	}
-	if n := c.commands(queue.Command{Do: queue.OnForget, Filter: dead}); n != 4 {
+	if n := c.commands(queue.Command{Do: queue.OrderForget, Filter: dead}); n != 4 {
 		c.Errorf("purging the 4 that are left purges %d", n)
 	}
 	if n := len(c.find(queue.Filter{})); n != 2 {
@@ -376,11 +379,11 @@ func forgetLeavesWhatItCancels(c *trial) {
 		if byID {
 			f.IDs = []queue.ID{waits, first}
 		}
-		if n := c.commands(queue.Command{Do: queue.OnForget, Filter: f, All: !byID}); n != 1 {
+		if n := c.commands(queue.Command{Do: queue.OrderForget, Filter: f, All: !byID}); n != 1 {
 			c.Errorf("of 1 task that is finished %d are forgotten", n)
 		}
 		c.gone(first)
 		c.is(queue.Cancelled, waits)
-		c.command(queue.OnForget, waits)
+		c.command(queue.OrderForget, waits)
 	}
 }

@@ -13,7 +13,7 @@ func commandOfNoIDs(c *trial) {
 	waits := c.add(queue.Spec{})
 	for _, f := range []queue.Filter{{IDs: []queue.ID{}}, {IDs: []queue.ID{}, Queue: defaultQueue}} {
 		for _, all := range []bool{false, true} {
-			if n := c.commands(queue.Command{Do: queue.OnCancel, Filter: f, All: all}); n != 0 {
+			if n := c.commands(queue.Command{Do: queue.OrderCancel, Filter: f, All: all}); n != 0 {
 				c.Errorf("with All %t, cancelling no IDs, by %+v, cancels %d", all, f, n)
 			}
 		}
@@ -28,7 +28,7 @@ func commandOfAll(c *trial) {
 	for _, cmd := range []queue.Command{
 		{}, {Limit: 1}, {Filter: queue.Filter{States: []queue.State{}, Labels: map[string]string{}}},
 	} {
-		cmd.Do = queue.OnPause
+		cmd.Do = queue.OrderPause
 		_, err := c.Store.Command(c.Context(), c.now, cmd)
 		c.refused(fmt.Sprintf("%+v", cmd), err, queue.ErrInvalid)
 		if text := fmt.Sprint(err); !strings.Contains(text, "set All") {
@@ -36,10 +36,10 @@ func commandOfAll(c *trial) {
 		}
 	}
 	c.is(queue.Waiting, ids[0])
-	if n := c.commands(queue.Command{Do: queue.OnPause, Filter: queue.Filter{IDs: ids[:1]}, All: true}); n != 1 {
+	if n := c.commands(queue.Command{Do: queue.OrderPause, Filter: queue.Filter{IDs: ids[:1]}, All: true}); n != 1 {
 		c.Errorf("All with 1 ID pauses %d tasks", n)
 	}
-	if n := c.commands(queue.Command{Do: queue.OnPause, All: true}); n != 2 {
+	if n := c.commands(queue.Command{Do: queue.OrderPause, All: true}); n != 2 {
 		c.Errorf("All pauses %d tasks of the 2 that are left", n)
 	}
 }

@@ -159,8 +159,8 @@ func (cl *client) settles() error {
 		return nil
 	}
 	t := cl.tasks[len(cl.tasks)-1-cl.rnd.IntN(min(3, len(cl.tasks)))]
-	on := []queue.Trigger{queue.OnSuccess, queue.OnFailure, queue.OnGiveBack}[cl.rnd.IntN(3)]
-	o := queue.Outcome{ID: t.ID, Token: t.Lease.Token, On: on}
+	on := []queue.OutcomeKind{queue.OutcomeSuccess, queue.OutcomeFailure, queue.OutcomeRelease}[cl.rnd.IntN(3)]
+	o := queue.Outcome{ID: t.ID, Token: t.Lease.Token, Kind: on}
 	called := cl.h.clock.Add(1)
 	answers, err := cl.Store.Settle(cl.Context(), cl.h.now(), []queue.Outcome{o})
 	if err != nil {

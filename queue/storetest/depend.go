@@ -87,13 +87,13 @@ func afterDead(c *trial) {
 	c.pass(time.Hour)
 	c.tend()
 	c.heldBy(second, queue.HoldDependency)
-	c.command(queue.OnRetry, first)
+	c.command(queue.OrderRetry, first)
 	c.is(queue.Held, second)
 	c.succeeds(c.one())
 	c.is(queue.Waiting, second)
-	c.command(queue.OnCancel, second)
+	c.command(queue.OrderCancel, second)
 	c.heldBy(third, queue.HoldDependency)
-	c.command(queue.OnRetry, second)
+	c.command(queue.OrderRetry, second)
 	c.succeeds(c.one())
 	c.is(queue.Waiting, third)
 }
@@ -104,7 +104,7 @@ func afterForgotten(c *trial) {
 	first, second := c.add(queue.Spec{}), c.add(queue.Spec{})
 	both := c.add(queue.Spec{After: []queue.ID{first, second}})
 	c.succeeds(c.one())
-	c.command(queue.OnForget, first)
+	c.command(queue.OrderForget, first)
 	c.heldBy(both, queue.HoldDependency)
 	if h := c.task(both).Holds[0]; h.What != second.String() {
 		c.Errorf("it waits for task %s, which had succeeded when it was forgotten", h.What)
@@ -115,8 +115,8 @@ func afterForgotten(c *trial) {
 	dead := c.inState(queue.Dead)
 	held, paused := c.add(queue.Spec{After: []queue.ID{dead}}), c.add(queue.Spec{After: []queue.ID{dead}})
 	then := c.add(queue.Spec{After: []queue.ID{held}})
-	c.command(queue.OnPause, paused)
-	c.command(queue.OnForget, dead)
+	c.command(queue.OrderPause, paused)
+	c.command(queue.OrderForget, dead)
 	c.is(queue.Cancelled, held, paused)
 	c.is(queue.Cancelled, then) // it could start only after a task that nobody has retried
 	for _, id := range []queue.ID{held, then} {
@@ -124,10 +124,10 @@ func afterForgotten(c *trial) {
 			c.Errorf("nothing tells why task %s was cancelled", id)
 		}
 	}
-	c.command(queue.OnRetry, held)
+	c.command(queue.OrderRetry, held)
 	c.is(queue.Waiting, held)
 	c.is(queue.Cancelled, then)
-	c.command(queue.OnRetry, then)
+	c.command(queue.OrderRetry, then)
 	c.heldBy(then, queue.HoldDependency)
 	for _, t := range c.started(5, both, held) {
 		c.succeeds(t)
@@ -145,7 +145,7 @@ func afterGivenAgain(c *trial) {
 	waiting, late := c.add(queue.Spec{After: after}), c.add(queue.Spec{After: after, RunAt: c.now.Add(time.Hour)})
 	held := c.add(queue.Spec{After: []queue.ID{first.ID, second}})
 	c.succeeds(c.one())
-	c.command(queue.OnForget, first.ID)
+	c.command(queue.OrderForget, first.ID)
 	first.After = []queue.ID{waiting} // it would be a circle
 	c.submitTasks(first)
 	asItWas := func() {
@@ -158,13 +158,13 @@ func afterGivenAgain(c *trial) {
 		}
 	}
 	asItWas()
-	c.command(queue.OnCancel, waiting)
-	c.command(queue.OnRetry, waiting)
+	c.command(queue.OrderCancel, waiting)
+	c.command(queue.OrderRetry, waiting)
 	if asItWas(); c.Durable && c.crash() {
 		asItWas()
 	}
-	c.command(queue.OnCancel, first.ID)
-	c.command(queue.OnForget, first.ID)
+	c.command(queue.OrderCancel, first.ID)
+	c.command(queue.OrderForget, first.ID)
 	asGiven := c.claimed(queue.Claim{Queue: "other", Max: 1}).Tasks[0]
 	c.succeeds(asGiven)
 	c.pass(time.Hour)
@@ -193,7 +193,7 @@ func batch(c *trial) {
 	id := c.ids.New(c.now)
 	c.is(queue.Waiting, c.add(queue.Spec{AfterBatch: id, Kind: "early"})) // there was nothing to wait for
 	members := c.several(4, queue.Spec{Batch: id})
-	c.command(queue.OnCancel, c.find(queue.Filter{Kind: "early"})[0].ID)
+	c.command(queue.OrderCancel, c.find(queue.Filter{Kind: "early"})[0].ID)
 	last := c.add(queue.Spec{AfterBatch: id})
 	c.heldBy(last, queue.HoldDependency)
 	if h := c.task(last).Holds[0]; h.What != id.String() {
@@ -201,16 +201,16 @@ func batch(c *trial) {
 	}
 	c.succeeds(c.one())
 	c.dies()
-	c.command(queue.OnCancel, members[2])
-	c.command(queue.OnPause, members[3])
+	c.command(queue.OrderCancel, members[2])
+	c.command(queue.OrderPause, members[3])
 	c.is(queue.Held, last)
-	c.command(queue.OnCancel, members[3])
+	c.command(queue.OrderCancel, members[3])
 	c.is(queue.Waiting, last)
-	c.command(queue.OnRetry, members[1])
+	c.command(queue.OrderRetry, members[1])
 	c.heldBy(last, queue.HoldDependency)
 	c.succeeds(c.one())
 	c.started(5, last)
-	c.command(queue.OnRetry, members[3]) // too late: it runs
+	c.command(queue.OrderRetry, members[3]) // too late: it runs
 	c.is(queue.Running, last)
 	c.succeeds(c.task(last))
 }
@@ -223,8 +223,8 @@ func batchGrows(c *trial) {
 	c.is(queue.Waiting, last)
 	second := c.add(queue.Spec{Batch: id, Queue: "other"})
 	c.heldBy(last, queue.HoldDependency)
-	c.command(queue.OnCancel, second)
-	c.command(queue.OnForget, second)
+	c.command(queue.OrderCancel, second)
+	c.command(queue.OrderForget, second)
 	c.started(5, last)
 }
 
@@ -259,14 +259,14 @@ func groupThroughRetries(c *trial) {
 	c.heldBy(ids[1], queue.HoldGroup)
 	c.pass(time.Hour)
 	c.tend()
-	c.ok("give back", c.settle(c.one(), queue.Outcome{On: queue.OnGiveBack}))
+	c.ok("give back", c.settle(c.one(), queue.Outcome{Kind: queue.OutcomeRelease}))
 	c.heldBy(ids[1], queue.HoldGroup)
 	c.started(2, ids[0])
 	c.lose()
 	c.heldBy(ids[1], queue.HoldGroup)
-	c.command(queue.OnPause, ids[0])
+	c.command(queue.OrderPause, ids[0])
 	c.heldBy(ids[1], queue.HoldGroup)
-	c.command(queue.OnResume, ids[0])
+	c.command(queue.OrderResume, ids[0])
 	c.fails(c.one(), queue.Outcome{})
 	c.is(queue.Dead, ids[0])
 	c.started(2, ids[1])
@@ -274,11 +274,11 @@ func groupThroughRetries(c *trial) {
 
 func groupAndFinished(c *trial) {
 	ids := c.several(4, queue.Spec{Group: "g"})
-	c.command(queue.OnCancel, ids[1]) // one in the middle
+	c.command(queue.OrderCancel, ids[1]) // one in the middle
 	c.is(queue.Held, ids[2])
-	c.command(queue.OnCancel, ids[0])
+	c.command(queue.OrderCancel, ids[0])
 	c.is(queue.Waiting, ids[2])
-	c.command(queue.OnForget, ids[0], ids[1])
+	c.command(queue.OrderForget, ids[0], ids[1])
 	c.succeeds(c.one())
 	c.started(5, ids[3])
 	later := c.add(queue.Spec{Group: "g", Deadline: c.now.Add(time.Second)})
@@ -296,12 +296,12 @@ func groupAndFinished(c *trial) {
 func groupTakesBack(c *trial) {
 	ids := c.several(3, queue.Spec{Group: "g"})
 	c.dies()
-	c.command(queue.OnRetry, ids[0])
+	c.command(queue.OrderRetry, ids[0])
 	c.is(queue.Waiting, ids[0])
 	c.heldBy(ids[1], queue.HoldGroup)
 	c.dies()
 	c.started(1, ids[1])
-	c.command(queue.OnRetry, ids[0])
+	c.command(queue.OrderRetry, ids[0])
 	c.heldBy(ids[0], queue.HoldGroup)
 	c.succeeds(c.task(ids[1]))
 	c.started(5, ids[0])

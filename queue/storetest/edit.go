@@ -13,7 +13,7 @@ import (
 func (c *trial) edit(e queue.Edit, ids ...queue.ID) int {
 	c.Helper()
 	return c.commands(queue.Command{
-		Do: queue.OnEdit, Edit: &e, Filter: queue.Filter{IDs: ids}, By: "alice", Reason: "why not",
+		Do: queue.OrderEdit, Edit: &e, Filter: queue.Filter{IDs: ids}, By: "alice", Reason: "why not",
 	})
 }
 
@@ -99,13 +99,13 @@ func invalidEdits(c *trial) {
 		c.Error("it has 33 labels")
 	}
 	for what, cmd := range map[string]queue.Command{
-		"no edit":        {Do: queue.OnEdit},
-		"an empty edit":  {Do: queue.OnEdit, Edit: new(queue.Edit{})},
-		"another order":  {Do: queue.OnPause, Edit: &queue.Edit{Key: new("k")}},
-		"no tier":        {Do: queue.OnEdit, Edit: &queue.Edit{Tier: new(stint.Highest + 1)}},
-		"no key":         {Do: queue.OnEdit, Edit: &queue.Edit{Key: new("\n")}},
-		"a label":        {Do: queue.OnEdit, Edit: &queue.Edit{Labels: map[string]string{"": "x"}}},
-		"a label's text": {Do: queue.OnEdit, Edit: &queue.Edit{Labels: map[string]string{"a": "\n"}}},
+		"no edit":        {Do: queue.OrderEdit},
+		"an empty edit":  {Do: queue.OrderEdit, Edit: new(queue.Edit{})},
+		"another order":  {Do: queue.OrderPause, Edit: &queue.Edit{Key: new("k")}},
+		"no tier":        {Do: queue.OrderEdit, Edit: &queue.Edit{Tier: new(stint.Highest + 1)}},
+		"no key":         {Do: queue.OrderEdit, Edit: &queue.Edit{Key: new("\n")}},
+		"a label":        {Do: queue.OrderEdit, Edit: &queue.Edit{Labels: map[string]string{"": "x"}}},
+		"a label's text": {Do: queue.OrderEdit, Edit: &queue.Edit{Labels: map[string]string{"a": "\n"}}},
 	} {
 		_, err := c.Store.Command(c.Context(), c.now, cmd)
 		c.refused(what, err, queue.ErrInvalid)

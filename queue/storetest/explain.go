@@ -88,11 +88,11 @@ func reasonScheduled(c *trial) {
 func reasonPaused(c *trial) {
 	c.hear(worker, kind)
 	id := c.add(queue.Spec{})
-	c.command(queue.OnPause, id)
+	c.command(queue.OrderPause, id)
 	if r := c.because(id, queue.CodeTaskPaused); r.By == "" || !r.Since.Equal(c.now) {
 		c.Errorf("the reason is %+v", r)
 	}
-	c.command(queue.OnResume, id)
+	c.command(queue.OrderResume, id)
 	c.pause("", &queue.Pause{By: "bob"}) // all queues
 	if r := c.because(id, stint.Code(queue.HoldQueuePaused)); r.By != "bob" || !r.SetBy.Default {
 		c.Errorf("the reason of a pause of all queues is %+v", r)

@@ -58,23 +58,23 @@ func (r *round) play() {
 	if receipts := r.accept(again); receipts[0] != (queue.Receipt{ID: first.ID, Existing: true}) {
 		r.Fatalf("the receipt of a task that is there is %+v", receipts[0])
 	}
-	r.order(queue.OnPause, queue.Paused, second.ID, third.ID)
-	r.work(queue.Outcome{ID: first.ID, On: queue.OnSuccess, Result: []byte("result")}, queue.Succeeded)
-	r.order(queue.OnResume, queue.Waiting, second.ID)
+	r.order(queue.OrderPause, queue.Paused, second.ID, third.ID)
+	r.work(queue.Outcome{ID: first.ID, Kind: queue.OutcomeSuccess, Result: []byte("result")}, queue.Succeeded)
+	r.order(queue.OrderResume, queue.Waiting, second.ID)
 	r.call("Configure", func() error {
 		return r.Store.Configure(r.Context(), r.now, r.queue, queue.Change{Set: queue.Settings{Max: 1}})
 	})
 	for _, p := range []*queue.Pause{{By: "somebody"}, nil} {
 		r.call("PauseQueue", func() error { return r.Store.PauseQueue(r.Context(), r.now, r.queue, p) })
 	}
-	r.work(queue.Outcome{ID: second.ID, On: queue.OnSnooze, RunAt: r.now.Add(time.Hour)}, queue.Scheduled)
-	r.order(queue.OnResume, queue.Waiting, third.ID)
-	r.work(queue.Outcome{ID: third.ID, On: queue.OnFailure, Error: "no"}, queue.Waiting)
-	r.work(queue.Outcome{ID: third.ID, On: queue.OnFailure, Error: "no"}, queue.Dead)
-	r.order(queue.OnRetry, queue.Waiting, third.ID)
-	r.order(queue.OnCancel, queue.Cancelled, third.ID)
-	r.order(queue.OnRetry, queue.Waiting, second.ID)
-	r.work(queue.Outcome{ID: second.ID, On: queue.OnSuccess, Checkpoint: []byte("there")}, queue.Succeeded)
+	r.work(queue.Outcome{ID: second.ID, Kind: queue.OutcomeSnooze, RunAt: r.now.Add(time.Hour)}, queue.Scheduled)
+	r.order(queue.OrderResume, queue.Waiting, third.ID)
+	r.work(queue.Outcome{ID: third.ID, Kind: queue.OutcomeFailure, Error: "no"}, queue.Waiting)
+	r.work(queue.Outcome{ID: third.ID, Kind: queue.OutcomeFailure, Error: "no"}, queue.Dead)
+	r.order(queue.OrderRetry, queue.Waiting, third.ID)
+	r.order(queue.OrderCancel, queue.Cancelled, third.ID)
+	r.order(queue.OrderRetry, queue.Waiting, second.ID)
+	r.work(queue.Outcome{ID: second.ID, Kind: queue.OutcomeSuccess, Checkpoint: []byte("there")}, queue.Succeeded)
 	r.tick()
 }
 
@@ -114,7 +114,7 @@ func (r *round) accept(tasks ...queue.NewTask) (receipts []queue.Receipt) {
 	return receipts
 }
 
-func (r *round) order(do queue.Trigger, want queue.State, ids ...queue.ID) {
+func (r *round) order(do queue.Order, want queue.State, ids ...queue.ID) {
 	r.Helper()
 	r.call("Command", func() error {
 		_, err := r.Store.Command(r.Context(), r.now, queue.Command{Do: do, Filter: queue.Filter{IDs: ids}})

@@ -179,10 +179,10 @@ func pagesUnderChanges(c *trial) {
 			break
 		}
 		p.After = page[len(page)-1]
-		c.command(queue.OnCancel, page[0], p.After)
-		c.command(queue.OnForget, page[0], p.After) // also the one behind which it goes on
+		c.command(queue.OrderCancel, page[0], p.After)
+		c.command(queue.OrderForget, page[0], p.After) // also the one behind which it goes on
 		c.claim(3)
-		c.command(queue.OnPause, ids[35])
+		c.command(queue.OrderPause, ids[35])
 	}
 	if !slices.Equal(seen, ids) {
 		c.Errorf("of %d tasks, these are seen: %v", len(ids), seen)

@@ -95,10 +95,10 @@ func (h *history) checkSettles(found map[queue.ID]*queue.Task) error {
 		if t == nil || cut(t) {
 			continue
 		}
-		made := func(step queue.Step) bool { return step.Token == s.Token && step.On == s.On }
+		made := func(step queue.Step) bool { return step.Token == s.Token && step.On == s.Kind.Trigger() }
 		if slices.ContainsFunc(t.Steps, made) == s.stale {
 			errs = append(errs, fmt.Errorf("task %s: %s with token %d was answered stale: %t\n%s",
-				s.ID, s.On, s.Token, s.stale, life(*t)))
+				s.ID, s.Kind, s.Token, s.stale, life(*t)))
 		}
 		// Its repetitions may come when others have the task.
 		first := ends[leased{s.ID, s.Token}] == s.called

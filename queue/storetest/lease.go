@@ -28,8 +28,8 @@ func beatExtends(c *trial) {
 	t := c.one()
 	for range 10 {
 		c.pass(lease - 1)
-		if got := c.beat(t, queue.Beat{Lease: lease}); got.Order != 0 {
-			c.Fatalf("a beat is answered %s", got.Order)
+		if got := c.beat(t, queue.Beat{Lease: lease}); got.Stop != 0 {
+			c.Fatalf("a beat is answered %s", got.Stop)
 		}
 		if next := c.tend(); !next.Equal(c.now.Add(lease)) {
 			c.Errorf("the lease ends at %v, want %v", next, c.now.Add(lease))
@@ -68,7 +68,7 @@ func progressAndCheckpoint(c *trial) {
 	if t = c.one(); string(t.Checkpoint) != "more" {
 		c.Errorf("the attempt after a failure starts with checkpoint %q", t.Checkpoint)
 	}
-	c.ok("give back", c.settle(t, queue.Outcome{On: queue.OnGiveBack}))
+	c.ok("give back", c.settle(t, queue.Outcome{Kind: queue.OutcomeRelease}))
 	if t = c.one(); string(t.Checkpoint) != "more" {
 		c.Errorf("the attempt after being given back starts with checkpoint %q", t.Checkpoint)
 	}
@@ -93,7 +93,7 @@ func lostLease(c *trial) {
 		c.Errorf("its last step is %+v", last)
 	}
 	second := c.one()
-	c.refused("the old worker settles", c.settle(first, queue.Outcome{On: queue.OnSuccess}), queue.ErrStale)
+	c.refused("the old worker settles", c.settle(first, queue.Outcome{Kind: queue.OutcomeSuccess}), queue.ErrStale)
 	c.succeeds(second)
 }
 
@@ -104,8 +104,8 @@ func leaseLivesUntilTaken(c *trial) {
 	tasks := c.claim(2)
 	c.pass(time.Hour)
 	c.succeeds(tasks[0])
-	if got := c.beat(tasks[1], queue.Beat{Lease: lease}); got.Order != 0 {
-		c.Errorf("a late beat is answered %s", got.Order)
+	if got := c.beat(tasks[1], queue.Beat{Lease: lease}); got.Stop != 0 {
+		c.Errorf("a late beat is answered %s", got.Stop)
 	}
 	c.tend()
 	c.is(queue.Succeeded, ids[0])
@@ -127,7 +127,7 @@ func tokensGrow(c *trial) {
 		case 1:
 			c.fails(t, queue.Outcome{})
 		default:
-			c.ok("give back", c.settle(t, queue.Outcome{On: queue.OnGiveBack}))
+			c.ok("give back", c.settle(t, queue.Outcome{Kind: queue.OutcomeRelease}))
 		}
 	}
 }
@@ -164,7 +164,7 @@ func failureIsNoCrash(c *trial) {
 	}
 	c.one()
 	c.lose()
-	c.ok("give back", c.settle(c.one(), queue.Outcome{On: queue.OnGiveBack}))
+	c.ok("give back", c.settle(c.one(), queue.Outcome{Kind: queue.OutcomeRelease}))
 	c.one() // nothing was shown by giving it back
 	c.lose()
 	c.is(queue.Dead, id)
@@ -200,14 +200,14 @@ func poisonIsRecognised(c *trial) {
 	if t := c.task(twice.ID); t.State != queue.Dead || len(t.Steps) != 1 {
 		c.Errorf("one submitted twice in a call is %s\n%s", t.State, life(t))
 	}
-	c.command(queue.OnRetry, again) // somebody knows better
+	c.command(queue.OrderRetry, again) // somebody knows better
 	c.is(queue.Waiting, again)
 }
 
 func poisonIsForgotten(c *trial) {
 	spec := queue.Spec{Payload: []byte("poison")}
 	first := c.poison(spec)
-	c.command(queue.OnRetry, first)
+	c.command(queue.OrderRetry, first)
 	if t := c.task(first); t.State != queue.Waiting || t.Crashes != 0 {
 		c.Errorf("retried, it is %s and counts %d crashes", t.State, t.Crashes)
 	}
@@ -218,7 +218,7 @@ func poisonIsForgotten(c *trial) {
 	c.is(queue.Dead, first)
 	c.is(queue.Waiting, second) // it may crash more often
 	c.is(queue.Dead, c.add(spec))
-	c.command(queue.OnForget, first)
+	c.command(queue.OrderForget, first)
 	c.is(queue.Waiting, c.add(spec))
 }
 

@@ -201,7 +201,7 @@ func (m *model) compareOldest() error {
 type summary struct {
 	state             queue.State
 	hold              queue.Hold // the binding one
-	order             queue.Trigger
+	order             queue.Order
 	worker            string
 	token             queue.Token
 	until             int64

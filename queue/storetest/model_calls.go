@@ -115,8 +115,8 @@ func (m *model) settles() error {
 		t := m.lease()
 		outcomes = append(outcomes, queue.Outcome{
 			ID: t.ID, Token: t.Lease.Token, Error: "e", Permanent: m.rnd.IntN(10) == 0, Result: []byte("r"),
-			On: pick(m.rnd, queue.OnSuccess, queue.OnFailure, queue.OnFailure, queue.OnSnooze, queue.OnGiveBack,
-				queue.OnLost), // which is none
+			Kind: pick(m.rnd, queue.OutcomeSuccess, queue.OutcomeFailure, queue.OutcomeFailure, queue.OutcomeSnooze,
+				queue.OutcomeRelease, queue.OutcomeKind(queue.OnLost)), // which is none
 			RunAt:      sometimes(m.rnd, 2, m.now.Add(m.soon(10*time.Second)-time.Second)),
 			Checkpoint: sometimes(m.rnd, 3, []byte(pick(m.rnd, "c0", "c1"))),
 		})
@@ -166,7 +166,8 @@ func (m *model) filter() queue.Filter {
 	r := m.rnd
 	return queue.Filter{
 		IDs: sometimes(r, 2, m.known(r.IntN(4))), Queue: sometimes(r, 4, pick(r, "default", "b")),
-		Kind: sometimes(r, 4, "k0"), Key: sometimes(r, 5, "x"), Group: sometimes(r, 8, "g0"), Batch: sometimes(r, 8, m.batches[0]),
+		Kind: sometimes(r, 4, "k0"), Key: sometimes(r, 5, "x"), Group: sometimes(r, 8, "g0"),
+		Batch:  sometimes(r, 8, m.batches[0]),
 		Worker: sometimes(r, 8, "w0"), Error: sometimes(r, 8, "e"),
 		States: sometimes(r, 3, []queue.State{pick(r, queue.States()...), pick(r, queue.States()...)}),
 		Ending: sometimes(r, 8, strconv.FormatInt(r.Int64N(16), 16)),
@@ -176,11 +177,11 @@ func (m *model) filter() queue.Filter {
 
 func (m *model) tells() error {
 	c := queue.Command{
-		Do: pick(m.rnd, queue.OnPause, queue.OnResume, queue.OnResume, queue.OnCancel, queue.OnRetry, queue.OnRetry,
-			queue.OnForget, queue.OnDue, queue.OnEdit, queue.OnEdit),
+		Do: pick(m.rnd, queue.OrderPause, queue.OrderResume, queue.OrderResume, queue.OrderCancel, queue.OrderRetry,
+			queue.OrderRetry, queue.OrderForget, queue.Order(queue.OnDue), queue.OrderEdit, queue.OrderEdit),
 		Filter: m.filter(), All: m.rnd.IntN(2) == 0, Limit: m.rnd.IntN(4), By: "b", Reason: "r",
 	}
-	if c.Do == queue.OnEdit {
+	if c.Do == queue.OrderEdit {
 		c.Edit = m.edit()
 	}
 	m.with = c
@@ -357,7 +358,7 @@ func (m *model) explains() error {
 
 // clears ends and forgets most tasks, so that there are never very many.
 func (m *model) clears() error {
-	for _, do := range []queue.Trigger{queue.OnCancel, queue.OnForget} {
+	for _, do := range []queue.Order{queue.OrderCancel, queue.OrderForget} {
 		c := queue.Command{Do: do, Filter: queue.Filter{To: m.now.Add(-m.soon(20 * time.Second))}}
 		got, gotErr := m.Store.Command(m.Context(), m.now, c)
 		want, wantErr := m.right.Command(m.Context(), m.now, c)

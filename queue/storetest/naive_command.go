@@ -13,7 +13,7 @@ import (
 
 func (n *naive) Command(_ context.Context, now time.Time, c queue.Command) (changed int, err error) {
 	switch c.Do {
-	case queue.OnPause, queue.OnResume, queue.OnCancel, queue.OnRetry, queue.OnForget, queue.OnEdit:
+	case queue.OrderPause, queue.OrderResume, queue.OrderCancel, queue.OrderRetry, queue.OrderForget, queue.OrderEdit:
 	default:
 		return 0, fmt.Errorf("%w: nobody can tell tasks to %s", queue.ErrInvalid, c.Do)
 	}
@@ -28,7 +28,7 @@ func (n *naive) Command(_ context.Context, now time.Time, c queue.Command) (chan
 	// What a command changes must not decide whom else it reaches. So of those that
 	// are to be forgotten, all were finished before.
 	found := n.matching(c.Filter)
-	if c.Do == queue.OnForget {
+	if c.Do == queue.OrderForget {
 		found = slices.DeleteFunc(found, func(r *row) bool { return !r.State.Finished() })
 	}
 	for _, r := range found {
@@ -46,23 +46,23 @@ func (n *naive) Command(_ context.Context, now time.Time, c queue.Command) (chan
 
 // command does something to one task, and reports whether that made a difference.
 func (n *naive) command(r *row, c queue.Command) bool {
-	s := queue.Step{On: c.Do, By: c.By, Detail: c.Reason}
+	s := queue.Step{On: c.Do.Trigger(), By: c.By, Detail: c.Reason}
 	switch {
 	case r.State == queue.Running:
 		return n.order(r, c)
 	case !slices.ContainsFunc(queue.Transitions(), func(line queue.Transition) bool {
-		return line.From == r.State && line.On == c.Do
+		return line.From == r.State && line.On == c.Do.Trigger()
 	}):
 		return false
-	case c.Do == queue.OnPause:
+	case c.Do == queue.OrderPause:
 		n.step(r, queue.Paused, s)
-	case c.Do == queue.OnCancel:
+	case c.Do == queue.OrderCancel:
 		n.step(r, queue.Cancelled, s)
-	case c.Do == queue.OnResume:
+	case c.Do == queue.OrderResume:
 		n.step(r, n.pending(r), s)
-	case c.Do == queue.OnRetry:
+	case c.Do == queue.OrderRetry:
 		n.retry(r, s)
-	case c.Do == queue.OnEdit:
+	case c.Do == queue.OrderEdit:
 		return n.edit(r, c.Edit, s)
 	default:
 		n.forget(r, s)
@@ -111,7 +111,7 @@ func orOld[T any](edited *T, old T) T {
 
 func validEdit(c *queue.Command) error {
 	e := c.Edit
-	if (c.Do == queue.OnEdit) != (e != nil) {
+	if (c.Do == queue.OrderEdit) != (e != nil) {
 		return fmt.Errorf("%w: to %s with the edit %v", queue.ErrInvalid, c.Do, e)
 	}
 	if e == nil {
@@ -134,10 +134,10 @@ func validEdit(c *queue.Command) error {
 // back, or be made less.
 func (n *naive) order(r *row, c queue.Command) bool {
 	switch {
-	case c.Do == queue.OnPause && r.Order == 0, c.Do == queue.OnCancel && r.Order != queue.OnCancel:
+	case c.Do == queue.OrderPause && r.Order == 0, c.Do == queue.OrderCancel && r.Order != queue.OrderCancel:
 		r.Order, r.orderBy, r.orderWhy = c.Do, c.By, c.Reason
 		return true
-	case c.Do == queue.OnResume && r.Order == queue.OnPause:
+	case c.Do == queue.OrderResume && r.Order == queue.OrderPause:
 		r.Order = 0
 		return true
 	default:

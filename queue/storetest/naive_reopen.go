@@ -15,7 +15,7 @@ func (n *naive) Close() error {
 		return nil
 	}
 	for _, r := range n.local() {
-		n.giveBack(r, queue.Step{On: queue.OnGiveBack, By: r.Lease.Worker, Token: r.Lease.Token})
+		n.giveBack(r, queue.Step{On: queue.OnRelease, By: r.Lease.Worker, Token: r.Lease.Token})
 		n.revise()
 	}
 	n.shut()

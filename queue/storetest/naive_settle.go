@@ -31,10 +31,10 @@ func (n *naive) Settle(_ context.Context, now time.Time, outcomes []queue.Outcom
 }
 
 func (n *naive) settle(o queue.Outcome) error {
-	switch o.On {
-	case queue.OnSuccess, queue.OnFailure, queue.OnSnooze, queue.OnGiveBack:
+	switch o.Kind {
+	case queue.OutcomeSuccess, queue.OutcomeFailure, queue.OutcomeSnooze, queue.OutcomeRelease:
 	default:
-		return fmt.Errorf("%w: %s is no outcome", queue.ErrInvalid, o.On)
+		return fmt.Errorf("%w: %s is no kind of outcome", queue.ErrInvalid, o.Kind)
 	}
 	if len(o.Result) > n.cfg.MaxResult || len(o.Checkpoint) > n.cfg.MaxCheckpoint {
 		return fmt.Errorf("%w: a result of %d bytes, a checkpoint of %d", queue.ErrTooLarge, len(o.Result), len(o.Checkpoint))
@@ -53,24 +53,24 @@ func (n *naive) settle(o queue.Outcome) error {
 
 // repeats reports whether an outcome is the one that a step came from.
 func repeats(o queue.Outcome, s queue.Step) bool {
-	obeyed := o.On == queue.OnGiveBack && (s.On == queue.OnPause || s.On == queue.OnCancel)
-	return s.Token == o.Token && (s.On == o.On || obeyed)
+	obeyed := o.Kind == queue.OutcomeRelease && (s.On == queue.OnPause || s.On == queue.OnCancel)
+	return s.Token == o.Token && (s.On == o.Kind.Trigger() || obeyed)
 }
 
 // end ends a lease as its worker says.
 func (n *naive) end(r *row, o queue.Outcome) {
-	s := queue.Step{On: o.On, By: r.Lease.Worker, Token: o.Token}
+	s := queue.Step{On: o.Kind.Trigger(), By: r.Lease.Worker, Token: o.Token}
 	if o.Checkpoint != nil {
 		r.Checkpoint = slices.Clone(o.Checkpoint)
 	}
-	if o.On != queue.OnGiveBack {
+	if o.Kind != queue.OutcomeRelease {
 		r.Crashes = 0 // the worker has outlived the attempt
 	}
-	switch o.On {
-	case queue.OnSuccess:
+	switch o.Kind {
+	case queue.OutcomeSuccess:
 		r.Result, r.Error = slices.Clone(o.Result), ""
 		n.step(r, queue.Succeeded, s)
-	case queue.OnFailure:
+	case queue.OutcomeFailure:
 		r.Failures++
 		r.Error, s.Detail = o.Error, o.Error
 		if o.Permanent || r.Failures >= cmp.Or(r.MaxAttempts, attempts) {
@@ -78,7 +78,7 @@ func (n *naive) end(r *row, o queue.Outcome) {
 			return
 		}
 		n.again(r, queue.Scheduled, o.RunAt, s)
-	case queue.OnSnooze:
+	case queue.OutcomeSnooze:
 		n.again(r, queue.Scheduled, o.RunAt, s)
 	default:
 		s.Detail = o.Error
@@ -90,10 +90,10 @@ func (n *naive) end(r *row, o queue.Outcome) {
 // order, that is what it has done.
 func (n *naive) giveBack(r *row, s queue.Step) {
 	switch r.Order {
-	case queue.OnPause:
-		n.step(r, queue.Paused, queue.Step{On: r.Order, By: r.orderBy, Token: s.Token, Detail: r.orderWhy})
-	case queue.OnCancel:
-		n.step(r, queue.Cancelled, queue.Step{On: r.Order, By: r.orderBy, Token: s.Token, Detail: r.orderWhy})
+	case queue.OrderPause:
+		n.step(r, queue.Paused, queue.Step{On: r.Order.Trigger(), By: r.orderBy, Token: s.Token, Detail: r.orderWhy})
+	case queue.OrderCancel:
+		n.step(r, queue.Cancelled, queue.Step{On: r.Order.Trigger(), By: r.orderBy, Token: s.Token, Detail: r.orderWhy})
 	default:
 		n.step(r, n.pending(r), s)
 	}
@@ -108,10 +108,10 @@ func (n *naive) again(r *row, to queue.State, runAt time.Time, s queue.Step) {
 	}
 	n.step(r, to, s)
 	switch {
-	case order == queue.OnPause:
-		n.step(r, queue.Paused, queue.Step{On: order, By: r.orderBy, Detail: r.orderWhy})
-	case order == queue.OnCancel:
-		n.step(r, queue.Cancelled, queue.Step{On: order, By: r.orderBy, Detail: r.orderWhy})
+	case order == queue.OrderPause:
+		n.step(r, queue.Paused, queue.Step{On: order.Trigger(), By: r.orderBy, Detail: r.orderWhy})
+	case order == queue.OrderCancel:
+		n.step(r, queue.Cancelled, queue.Step{On: order.Trigger(), By: r.orderBy, Detail: r.orderWhy})
 	case to == queue.Scheduled && !runAt.After(n.now):
 		n.step(r, n.pending(r), queue.Step{On: queue.OnDue})
 	}
@@ -155,7 +155,7 @@ func (n *naive) Beat(_ context.Context, now time.Time, w queue.Worker, beats []q
 func (n *naive) beat(b queue.Beat) queue.Answer {
 	r := n.row(b.ID)
 	if r == nil || r.State != queue.Running || r.Lease.Token != b.Token {
-		return queue.Answer{Order: queue.OnLost}
+		return queue.Answer{Stop: queue.StopLost}
 	}
 	r.Lease.Until = later(r.Lease.Until, n.now.Add(b.Lease))
 	if b.Progress != (queue.Progress{}) {
@@ -168,5 +168,5 @@ func (n *naive) beat(b queue.Beat) queue.Answer {
 	if r.Order == 0 {
 		return queue.Answer{}
 	}
-	return queue.Answer{Order: r.Order, Reason: r.orderWhy}
+	return queue.Answer{Stop: queue.StopReason(r.Order), Reason: r.orderWhy}
 }

@@ -171,7 +171,7 @@ func retriedKeepsItsAge(c *trial) {
 }
 
 func givenBackKeepsItsAge(c *trial) {
-	c.older(func(t queue.Task) { c.ok("give back", c.settle(t, queue.Outcome{On: queue.OnGiveBack})) })
+	c.older(func(t queue.Task) { c.ok("give back", c.settle(t, queue.Outcome{Kind: queue.OutcomeRelease})) })
 }
 
 func lostKeepsItsAge(c *trial) { c.older(func(queue.Task) { c.lose() }) }
@@ -179,6 +179,6 @@ func lostKeepsItsAge(c *trial) { c.older(func(queue.Task) { c.lose() }) }
 func deadKeepsItsAge(c *trial) {
 	c.older(func(t queue.Task) {
 		c.fails(t, queue.Outcome{Permanent: true})
-		c.command(queue.OnRetry, t.ID)
+		c.command(queue.OrderRetry, t.ID)
 	})
 }

@@ -29,14 +29,14 @@ func cascade(c *trial) {
 	late := c.add(queue.Spec{After: chain[20:21], RunAt: c.now.Add(time.Hour)})
 	other := c.add(queue.Spec{After: []queue.ID{c.add(queue.Spec{Queue: "other"})}})
 	c.is(queue.Held, chain...)
-	if n := c.command(queue.OnForget, first); n != 1 {
+	if n := c.command(queue.OrderForget, first); n != 1 {
 		c.Errorf("forgetting one task changes %d", n)
 	}
 	c.is(queue.Cancelled, append(chain, late)...)
 	c.is(queue.Waiting, anyway)
 	c.is(queue.Held, other)
 	again := func() {
-		c.command(queue.OnRetry, chain[0], chain[6])
+		c.command(queue.OrderRetry, chain[0], chain[6])
 		c.is(queue.Waiting, chain[0])
 		c.is(queue.Held, chain[6])
 		c.is(queue.Cancelled, chain[1], chain[5], chain[7])
@@ -60,18 +60,18 @@ func afterAny(c *trial) {
 	}
 	c.succeeds(c.one())
 	c.dies()
-	c.command(queue.OnCancel, tasks[2])
-	c.command(queue.OnCancel, tasks[3])
-	c.command(queue.OnForget, tasks[3])
+	c.command(queue.OrderCancel, tasks[2])
+	c.command(queue.OrderCancel, tasks[3])
+	c.command(queue.OrderForget, tasks[3])
 	c.heldBy(last, queue.HoldDependency)
 	if h := c.task(last).Holds; len(h) != 1 || h[0].What != tasks[4].String() {
 		c.Errorf("it is held by %+v", h)
 	}
 	c.fails(c.one(), queue.Outcome{RunAt: c.now.Add(time.Minute)})
 	c.is(queue.Held, last)
-	c.command(queue.OnCancel, tasks[4])
+	c.command(queue.OrderCancel, tasks[4])
 	c.is(queue.Waiting, last)
-	c.command(queue.OnRetry, tasks[1])
+	c.command(queue.OrderRetry, tasks[1])
 	c.heldBy(last, queue.HoldDependency)
 	if c.Durable && c.crash() {
 		c.heldBy(last, queue.HoldDependency)
@@ -82,7 +82,7 @@ func afterAny(c *trial) {
 		c.is(queue.Waiting, last)
 	}
 	c.claim(1, "last")
-	c.command(queue.OnRetry, tasks[2]) // too late: it runs
+	c.command(queue.OrderRetry, tasks[2]) // too late: it runs
 	c.is(queue.Running, last)
 }
 
@@ -118,14 +118,14 @@ func predecessorsAreKept(c *trial) {
 	c.is(queue.Dead, dead)
 	c.is(queue.Cancelled, purged, vain)
 	c.gone(waited)
-	c.command(queue.OnForget, purged)
+	c.command(queue.OrderForget, purged)
 	c.gone(purged)
 	if c.Durable && c.crash() {
 		c.tend()
 		c.is(queue.Succeeded, succeeded)
 		c.is(queue.Dead, dead)
 	}
-	c.command(queue.OnRetry, dead)
+	c.command(queue.OrderRetry, dead)
 	c.heldBy(last, queue.HoldDependency)
 	c.fails(c.claim(1, c.task(dead).Kind)[0], queue.Outcome{Permanent: true})
 	c.succeeds(c.claim(1, "last")[0])

@@ -104,10 +104,10 @@ func orderSurvives(c *trial) {
 func outcomesSurvive(c *trial) {
 	ids := c.several(3, queue.Spec{})
 	tasks := c.claim(3)
-	result := queue.Outcome{On: queue.OnSuccess, Result: []byte("result")}
+	result := queue.Outcome{Kind: queue.OutcomeSuccess, Result: []byte("result")}
 	c.ok("settle", c.settle(tasks[0], result))
 	c.fails(tasks[1], queue.Outcome{Permanent: true, Error: "no"})
-	c.ok("settle", c.settle(tasks[2], queue.Outcome{On: queue.OnGiveBack}))
+	c.ok("settle", c.settle(tasks[2], queue.Outcome{Kind: queue.OutcomeRelease}))
 	if !c.crash() {
 		return
 	}
@@ -117,7 +117,7 @@ func outcomesSurvive(c *trial) {
 		c.Errorf("the result is %q", t.Result)
 	}
 	c.ok("repeat a success", c.settle(tasks[0], result))
-	c.refused("another outcome", c.settle(tasks[0], queue.Outcome{On: queue.OnFailure}), queue.ErrStale)
+	c.refused("another outcome", c.settle(tasks[0], queue.Outcome{Kind: queue.OutcomeFailure}), queue.ErrStale)
 	c.started(9, ids[2])
 }
 
@@ -132,7 +132,7 @@ func leasesAfterACrash(c *trial) {
 			c.Fatalf("after a crash, token %d comes after %d", t.Lease.Token, last.Lease.Token)
 		}
 		if last.Lease.Token != 0 {
-			c.refused("an old token", c.settle(last, queue.Outcome{On: queue.OnSuccess}), queue.ErrStale)
+			c.refused("an old token", c.settle(last, queue.Outcome{Kind: queue.OutcomeSuccess}), queue.ErrStale)
 		}
 		last = t
 		if !c.crash() {
@@ -147,8 +147,8 @@ func uniqueSurvives(c *trial) {
 	specs := []queue.Spec{{Unique: "waits"}, {Unique: "has ended"}, {Unique: "is forgotten"}}
 	calls := []queue.NewTask{c.fresh(specs[0]), c.fresh(specs[1]), c.fresh(specs[2])}
 	c.submitTasks(calls...)
-	c.command(queue.OnCancel, calls[1].ID, calls[2].ID)
-	c.command(queue.OnForget, calls[2].ID)
+	c.command(queue.OrderCancel, calls[1].ID, calls[2].ID)
+	c.command(queue.OrderForget, calls[2].ID)
 	if !c.crash() {
 		return
 	}
@@ -167,7 +167,7 @@ func timesSurvive(c *trial) {
 	late := c.add(queue.Spec{Deadline: c.now.Add(time.Minute)})
 	paused := c.add(queue.Spec{RunAt: c.now.Add(time.Minute)})
 	finished := c.inState(queue.Succeeded)
-	c.command(queue.OnPause, paused)
+	c.command(queue.OrderPause, paused)
 	if !c.crash() {
 		return
 	}
@@ -192,7 +192,7 @@ func poisonSurvives(c *trial) {
 		return
 	}
 	c.is(queue.Dead, c.add(spec))
-	c.command(queue.OnForget, first)
+	c.command(queue.OrderForget, first)
 	if c.crash() {
 		c.is(queue.Waiting, c.add(spec))
 	}
@@ -203,10 +203,10 @@ func waitsSurvive(c *trial) {
 	first, second := c.add(queue.Spec{}), c.add(queue.Spec{Batch: batch})
 	both := c.add(queue.Spec{After: []queue.ID{first, second}})
 	group := c.several(2, queue.Spec{Group: "g"})
-	c.command(queue.OnPause, group...)
+	c.command(queue.OrderPause, group...)
 	last := c.add(queue.Spec{AfterBatch: batch})
 	c.succeeds(c.one())
-	c.command(queue.OnForget, first)
+	c.command(queue.OrderForget, first)
 	dead := c.inState(queue.Dead)
 	waits := c.add(queue.Spec{After: []queue.ID{dead}})
 	if !c.crash() {
@@ -215,21 +215,21 @@ func waitsSurvive(c *trial) {
 	c.heldBy(both, queue.HoldDependency)
 	c.heldBy(last, queue.HoldDependency)
 	c.heldBy(waits, queue.HoldDependency)
-	c.command(queue.OnResume, group...)
+	c.command(queue.OrderResume, group...)
 	c.heldBy(group[1], queue.HoldGroup)
 	c.started(9, second, group[0])
 	c.succeeds(c.task(second))
 	c.is(queue.Waiting, both, last)
-	c.command(queue.OnForget, dead)
+	c.command(queue.OrderForget, dead)
 	c.is(queue.Cancelled, waits)
 }
 
 func ordersSurvive(c *trial) {
 	ids := c.submit(queue.Spec{}, queue.Spec{}, queue.Spec{})
 	c.claim(2)
-	c.command(queue.OnPause, ids[0])
-	c.command(queue.OnCancel, ids[1])
-	c.command(queue.OnPause, ids[2])
+	c.command(queue.OrderPause, ids[0])
+	c.command(queue.OrderCancel, ids[1])
+	c.command(queue.OrderPause, ids[2])
 	if !c.crash() {
 		return
 	}

@@ -71,7 +71,8 @@ func crashingIsCounted(c *trial) {
 		if last.On != queue.OnLost || last.Token != t.Lease.Token || last.By != worker {
 			c.Errorf("its last step is %+v", last)
 		}
-		c.refused("a worker of the process that ended", c.settle(t, queue.Outcome{On: queue.OnSuccess}), queue.ErrStale)
+		late := c.settle(t, queue.Outcome{Kind: queue.OutcomeSuccess})
+		c.refused("a worker of the process that ended", late, queue.ErrStale)
 	}
 	if t := c.task(id); t.State != queue.Dead || t.Error == "" {
 		c.Errorf("after %d crashes it is %s with the error %q", attempts, t.State, t.Error)
@@ -99,20 +100,20 @@ func closingCountsNothing(c *trial) {
 				return
 			}
 			for _, t := range tasks {
-				c.ok("give back", c.settle(t, queue.Outcome{On: queue.OnGiveBack}))
+				c.ok("give back", c.settle(t, queue.Outcome{Kind: queue.OutcomeRelease}))
 			}
 			continue
 		}
 		for i, id := range ids {
 			got := c.task(id)
 			last := got.Steps[len(got.Steps)-1]
-			back := last.On == queue.OnGiveBack && last.Token == tasks[i].Lease.Token
+			back := last.On == queue.OnRelease && last.Token == tasks[i].Lease.Token
 			if got.State != queue.Waiting || got.Crashes != 0 || !back {
 				c.Fatalf("after closing the task is %s, and counts %d crashes\n%s", got.State, got.Crashes, life(got))
 			}
 		}
 		c.refused("a worker of the process that ended",
-			c.settle(tasks[1], queue.Outcome{On: queue.OnSuccess}), queue.ErrStale)
+			c.settle(tasks[1], queue.Outcome{Kind: queue.OutcomeSuccess}), queue.ErrStale)
 	}
 	c.started(9, ids...)
 }
@@ -124,8 +125,8 @@ func writtenTasksAreCountedTheSame(c *trial) {
 	ids := c.submit(queue.Spec{}, queue.Spec{})
 	tasks := c.claim(2)
 	c.beat(tasks[0], queue.Beat{Lease: lease, Checkpoint: []byte("saved")})
-	c.command(queue.OnPause, ids[1])
-	c.command(queue.OnResume, ids[1])
+	c.command(queue.OrderPause, ids[1])
+	c.command(queue.OrderResume, ids[1])
 	if !c.crash() {
 		return
 	}
@@ -163,8 +164,8 @@ func remoteLeases(c *trial, end func() bool) {
 	c.pass(lease - 1)
 	c.tend()
 	for _, t := range running {
-		if got := c.beat(t, queue.Beat{Lease: lease}); got.Order != 0 {
-			c.Errorf("a beat after the store was opened again is answered %s", got.Order)
+		if got := c.beat(t, queue.Beat{Lease: lease}); got.Stop != 0 {
+			c.Errorf("a beat after the store was opened again is answered %s", got.Stop)
 		}
 		c.succeeds(t)
 	}
@@ -213,7 +214,7 @@ func remoteLeasesRunOut(c *trial) {
 	if got := c.task(id); got.State != queue.Waiting || got.Crashes != 1 {
 		c.Errorf("after its lease the task is %s, and counts %d crashes", got.State, got.Crashes)
 	}
-	c.refused("after its lease a worker", c.settle(t, queue.Outcome{On: queue.OnSuccess}), queue.ErrStale)
+	c.refused("after its lease a worker", c.settle(t, queue.Outcome{Kind: queue.OutcomeSuccess}), queue.ErrStale)
 	second := c.remotely()
 	if !c.crash() {
 		return
@@ -226,8 +227,8 @@ func remoteLeasesRunOut(c *trial) {
 func ordersAreObeyedByClosing(c *trial) {
 	ids := c.submit(queue.Spec{}, queue.Spec{})
 	c.claim(2)
-	c.command(queue.OnPause, ids[0])
-	c.command(queue.OnCancel, ids[1])
+	c.command(queue.OrderPause, ids[0])
+	c.command(queue.OrderCancel, ids[1])
 	if !c.closeAndReopen() {
 		return
 	}
@@ -244,18 +245,18 @@ func ordersOutliveACrash(c *trial) {
 	ids := c.submit(queue.Spec{}, queue.Spec{})
 	here := c.one()
 	there := c.remotely()
-	c.command(queue.OnCancel, ids...)
+	c.command(queue.OrderCancel, ids...)
 	if !c.crash() {
 		return
 	}
 	if c.Remote {
-		c.ok("give back", c.settle(here, queue.Outcome{On: queue.OnGiveBack}))
+		c.ok("give back", c.settle(here, queue.Outcome{Kind: queue.OutcomeRelease}))
 	}
 	c.obeyed(queue.Cancelled, here.ID)
-	if got := c.beat(there, queue.Beat{}); got.Order != queue.OnCancel || got.Reason != "a reason" {
+	if got := c.beat(there, queue.Beat{}); got.Stop != queue.StopCancel || got.Reason != "a reason" {
 		c.Errorf("the worker is told %+v", got)
 	}
-	c.ok("give back", c.settle(there, queue.Outcome{On: queue.OnGiveBack}))
+	c.ok("give back", c.settle(there, queue.Outcome{Kind: queue.OutcomeRelease}))
 	c.obeyed(queue.Cancelled, there.ID)
 }
 
@@ -272,9 +273,9 @@ func (c *trial) obeyed(want queue.State, id queue.ID) {
 // oldestAfterACrash shows that since when a task waits is since when it did.
 func oldestAfterACrash(c *trial) {
 	ids := c.several(3, queue.Spec{})
-	c.command(queue.OnPause, ids[0])
+	c.command(queue.OrderPause, ids[0])
 	c.pass(time.Minute)
-	c.command(queue.OnResume, ids[0]) // the oldest task, and the one that has waited least
+	c.command(queue.OrderResume, ids[0]) // the oldest task, and the one that has waited least
 	if !c.crash() {
 		return
 	}
@@ -284,6 +285,6 @@ func oldestAfterACrash(c *trial) {
 		if got, want := stats.Queues[defaultQueue].Oldest, c.task(id).Changed; !got.Equal(want) {
 			c.Errorf("the oldest has waited since %v, want %v", got, want)
 		}
-		c.command(queue.OnCancel, id)
+		c.command(queue.OrderCancel, id)
 	}
 }

@@ -176,7 +176,7 @@ func repeatedReschedule(c *trial) {
 	c.is(queue.Waiting, task.ID)
 	c.succeeds(c.one())
 	c.reschedule(first.Version, after, task)
-	c.command(queue.OnForget, task.ID)
+	c.command(queue.OrderForget, task.ID)
 	c.reschedule(first.Version, after, task)
 	c.gone(task.ID)
 	c.ok("remove", c.unschedule("s", after.Version))

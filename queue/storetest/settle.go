@@ -31,7 +31,7 @@ func success(c *trial) {
 	running := c.one()
 	c.pass(time.Second)
 	result := []byte("result")
-	c.ok("settle", c.settle(running, queue.Outcome{On: queue.OnSuccess, Result: result}))
+	c.ok("settle", c.settle(running, queue.Outcome{Kind: queue.OutcomeSuccess, Result: result}))
 	result[0] = 'X'
 	t := c.task(id)
 	if t.State != queue.Succeeded || string(t.Result) != "result" || !t.Changed.Equal(c.now) {
@@ -128,7 +128,7 @@ func snoozeIsNoFailure(c *trial) {
 	id := c.add(queue.Spec{MaxAttempts: 1})
 	for range 5 {
 		at := c.now.Add(time.Minute)
-		c.ok("snooze", c.settle(c.one(), queue.Outcome{On: queue.OnSnooze, RunAt: at, Checkpoint: []byte("c")}))
+		c.ok("snooze", c.settle(c.one(), queue.Outcome{Kind: queue.OutcomeSnooze, RunAt: at, Checkpoint: []byte("c")}))
 		if t := c.task(id); t.State != queue.Scheduled || t.Failures != 0 || !t.RunAt.Equal(at) {
 			c.Fatalf("the task is %+v", t)
 		}
@@ -146,7 +146,7 @@ func giveBackIsNoFailure(c *trial) {
 		if t.ID != id || t.Failures != 0 || t.Crashes != 0 {
 			c.Fatalf("the task is %+v", t)
 		}
-		back := queue.Outcome{On: queue.OnGiveBack, RunAt: c.now.Add(time.Hour), Error: "too many open files"}
+		back := queue.Outcome{Kind: queue.OutcomeRelease, RunAt: c.now.Add(time.Hour), Error: "too many open files"}
 		c.ok("give back", c.settle(t, back))
 		c.is(queue.Waiting, id)
 		t = c.task(id)
@@ -171,12 +171,14 @@ func staleTokens(c *trial) {
 	forged.Lease.Token += 1000
 	unknown := queue.Task{ID: c.ids.New(c.now), Lease: second.Lease}
 	for what, t := range map[string]queue.Task{"lost": first, "forged": forged, "none": {ID: id}, "unknown": unknown} {
-		for _, on := range []queue.Trigger{queue.OnSuccess, queue.OnFailure, queue.OnSnooze, queue.OnGiveBack} {
-			c.refused(what, c.settle(t, queue.Outcome{On: on, Result: []byte("late"), Error: "late"}), queue.ErrStale)
+		for _, on := range []queue.OutcomeKind{
+			queue.OutcomeSuccess, queue.OutcomeFailure, queue.OutcomeSnooze, queue.OutcomeRelease,
+		} {
+			c.refused(what, c.settle(t, queue.Outcome{Kind: on, Result: []byte("late"), Error: "late"}), queue.ErrStale)
 		}
 		t.Lease.Worker = worker
-		if got := c.beat(t, queue.Beat{Lease: time.Hour, Checkpoint: []byte("late")}); got.Order != queue.OnLost {
-			c.Errorf("%s: a beat is answered %s", what, got.Order)
+		if got := c.beat(t, queue.Beat{Lease: time.Hour, Checkpoint: []byte("late")}); got.Stop != queue.StopLost {
+			c.Errorf("%s: a beat is answered %s", what, got.Stop)
 		}
 	}
 	t := c.task(id)
@@ -184,31 +186,31 @@ func staleTokens(c *trial) {
 		c.Errorf("the task is %+v", t)
 	}
 	c.succeeds(second)
-	c.refused("lost, and it has succeeded", c.settle(first, queue.Outcome{On: queue.OnSuccess}), queue.ErrStale)
-	c.command(queue.OnForget, id)
-	c.refused("forgotten", c.settle(second, queue.Outcome{On: queue.OnFailure}), queue.ErrStale)
+	c.refused("lost, and it has succeeded", c.settle(first, queue.Outcome{Kind: queue.OutcomeSuccess}), queue.ErrStale)
+	c.command(queue.OrderForget, id)
+	c.refused("forgotten", c.settle(second, queue.Outcome{Kind: queue.OutcomeFailure}), queue.ErrStale)
 }
 
 func repeatedSettle(c *trial) {
 	id := c.add(queue.Spec{})
 	first := c.one()
-	failure := queue.Outcome{On: queue.OnFailure, Error: "e"}
+	failure := queue.Outcome{Kind: queue.OutcomeFailure, Error: "e"}
 	for range 3 {
 		c.ok("repeat a failure", c.settle(first, failure))
 	}
 	if t := c.task(id); t.Failures != 1 {
 		c.Errorf("it has failed once, and counts %d", t.Failures)
 	}
-	c.refused("another outcome", c.settle(first, queue.Outcome{On: queue.OnSuccess}), queue.ErrStale)
+	c.refused("another outcome", c.settle(first, queue.Outcome{Kind: queue.OutcomeSuccess}), queue.ErrStale)
 	second := c.one()
 	c.ok("repeat it while it runs again", c.settle(first, failure))
 	c.is(queue.Running, id)
-	c.ok("give back", c.settle(second, queue.Outcome{On: queue.OnGiveBack}))
-	c.ok("repeat giving back", c.settle(second, queue.Outcome{On: queue.OnGiveBack}))
+	c.ok("give back", c.settle(second, queue.Outcome{Kind: queue.OutcomeRelease}))
+	c.ok("repeat giving back", c.settle(second, queue.Outcome{Kind: queue.OutcomeRelease}))
 	third := c.one()
-	c.ok("repeat giving back", c.settle(second, queue.Outcome{On: queue.OnGiveBack}))
-	c.ok("settle", c.settle(third, queue.Outcome{On: queue.OnSuccess, Result: []byte("one")}))
-	c.ok("repeat a success", c.settle(third, queue.Outcome{On: queue.OnSuccess, Result: []byte("two")}))
+	c.ok("repeat giving back", c.settle(second, queue.Outcome{Kind: queue.OutcomeRelease}))
+	c.ok("settle", c.settle(third, queue.Outcome{Kind: queue.OutcomeSuccess, Result: []byte("one")}))
+	c.ok("repeat a success", c.settle(third, queue.Outcome{Kind: queue.OutcomeSuccess, Result: []byte("two")}))
 	if t := c.task(id); t.State != queue.Succeeded || string(t.Result) != "one" || t.Failures != 1 {
 		c.Errorf("the task is %+v", t)
 	}
@@ -218,12 +220,12 @@ func eachOutcome(c *trial) {
 	c.several(4, queue.Spec{})
 	tasks := c.claim(4)
 	outcomes := []queue.Outcome{
-		{ID: tasks[0].ID, Token: tasks[0].Lease.Token, On: queue.OnSuccess},
-		{ID: tasks[1].ID, Token: tasks[1].Lease.Token + 100, On: queue.OnSuccess},
-		{ID: tasks[2].ID, Token: tasks[2].Lease.Token, On: queue.OnClaim},
-		{ID: tasks[3].ID, Token: tasks[3].Lease.Token, On: queue.OnFailure, Permanent: true},
-		{ID: tasks[0].ID, Token: tasks[0].Lease.Token, On: queue.OnSuccess},
-		{ID: tasks[3].ID, Token: tasks[3].Lease.Token, On: queue.OnSuccess},
+		{ID: tasks[0].ID, Token: tasks[0].Lease.Token, Kind: queue.OutcomeSuccess},
+		{ID: tasks[1].ID, Token: tasks[1].Lease.Token + 100, Kind: queue.OutcomeSuccess},
+		{ID: tasks[2].ID, Token: tasks[2].Lease.Token, Kind: queue.OutcomeKind(queue.OnClaim)},
+		{ID: tasks[3].ID, Token: tasks[3].Lease.Token, Kind: queue.OutcomeFailure, Permanent: true},
+		{ID: tasks[0].ID, Token: tasks[0].Lease.Token, Kind: queue.OutcomeSuccess},
+		{ID: tasks[3].ID, Token: tasks[3].Lease.Token, Kind: queue.OutcomeSuccess},
 	}
 	want := []error{nil, queue.ErrStale, queue.ErrInvalid, nil, nil, queue.ErrStale}
 	answers, err := c.Store.Settle(c.Context(), c.now, outcomes)
@@ -249,9 +251,9 @@ func resultLimit(c *trial) {
 	id := c.add(queue.Spec{})
 	t := c.one()
 	c.refused("a large result",
-		c.settle(t, queue.Outcome{On: queue.OnSuccess, Result: make([]byte, 101)}), queue.ErrTooLarge)
+		c.settle(t, queue.Outcome{Kind: queue.OutcomeSuccess, Result: make([]byte, 101)}), queue.ErrTooLarge)
 	c.refused("a large checkpoint",
-		c.settle(t, queue.Outcome{On: queue.OnSnooze, Checkpoint: make([]byte, 51)}), queue.ErrTooLarge)
+		c.settle(t, queue.Outcome{Kind: queue.OutcomeSnooze, Checkpoint: make([]byte, 51)}), queue.ErrTooLarge)
 	c.is(queue.Running, id)
 	beats := []queue.Beat{{ID: t.ID, Token: t.Lease.Token, Lease: time.Hour, Checkpoint: make([]byte, 51)}}
 	_, err := c.Store.Beat(c.Context(), c.now, queue.Worker{Name: worker}, beats)
@@ -260,7 +262,7 @@ func resultLimit(c *trial) {
 		c.Errorf("the beat that was refused left %+v", got)
 	}
 	c.beat(t, queue.Beat{Checkpoint: make([]byte, 50)})
-	c.ok("settle", c.settle(t, queue.Outcome{On: queue.OnSuccess, Result: make([]byte, 100)}))
+	c.ok("settle", c.settle(t, queue.Outcome{Kind: queue.OutcomeSuccess, Result: make([]byte, 100)}))
 }
 
 // longLife shows what is left of a life of many steps.
@@ -269,7 +271,7 @@ func longLife(c *trial) {
 	var last queue.Task
 	for range queue.MaxSteps {
 		last = c.one()
-		c.ok("give back", c.settle(last, queue.Outcome{On: queue.OnGiveBack}))
+		c.ok("give back", c.settle(last, queue.Outcome{Kind: queue.OutcomeRelease}))
 		c.pass(time.Second)
 	}
 	t := c.task(id)

@@ -71,7 +71,7 @@ func signalAfter(c *trial) {
 	fromNow := func() time.Time { return c.now.Add(time.Second) }
 	signals("a submit", func() { c.add(queue.Spec{Kind: kind}) })
 	running := func() queue.Task { return c.find(queue.Filter{States: []queue.State{queue.Running}})[0] }
-	signals("giving back", func() { c.ok("settle", c.settle(running(), queue.Outcome{On: queue.OnGiveBack})) })
+	signals("giving back", func() { c.ok("settle", c.settle(running(), queue.Outcome{Kind: queue.OutcomeRelease})) })
 	signals("a lost lease", c.lose)
 	signals("a retry that is due", func() {
 		c.fails(running(), queue.Outcome{RunAt: fromNow()})
@@ -81,10 +81,10 @@ func signalAfter(c *trial) {
 	})
 	id := running().ID
 	c.fails(running(), queue.Outcome{Permanent: true})
-	signals("a retry by hand", func() { c.command(queue.OnRetry, id) })
-	c.ok("settle", c.settle(running(), queue.Outcome{On: queue.OnGiveBack}))
-	c.command(queue.OnPause, id)
-	signals("a resume", func() { c.command(queue.OnResume, id) })
+	signals("a retry by hand", func() { c.command(queue.OrderRetry, id) })
+	c.ok("settle", c.settle(running(), queue.Outcome{Kind: queue.OutcomeRelease}))
+	c.command(queue.OrderPause, id)
+	signals("a resume", func() { c.command(queue.OrderResume, id) })
 	next := c.submit(queue.Spec{After: []queue.ID{id}}, queue.Spec{After: []queue.ID{id}})
 	signals("a dependency's success", func() { c.succeeds(running()) })
 	c.configure(queue.Settings{Max: 2})
@@ -226,7 +226,7 @@ func (c *trial) workOff(ctx context.Context, kind string, tasks int) {
 		got, err := c.Store.Claim(ctx, c.now, claim)
 		var outcomes []queue.Outcome
 		for _, t := range got.Tasks {
-			outcomes = append(outcomes, queue.Outcome{ID: t.ID, Token: t.Lease.Token, On: queue.OnSuccess})
+			outcomes = append(outcomes, queue.Outcome{ID: t.ID, Token: t.Lease.Token, Kind: queue.OutcomeSuccess})
 		}
 		if done += len(outcomes); len(outcomes) > 0 {
 			var answers []error

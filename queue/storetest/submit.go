@@ -140,7 +140,7 @@ func callersMemory(c *trial) {
 	c.succeeds(c.one())
 	claimed := c.one()
 	spoil(&claimed.Spec)
-	c.ok("settle", c.settle(claimed, queue.Outcome{On: queue.OnGiveBack}))
+	c.ok("settle", c.settle(claimed, queue.Outcome{Kind: queue.OutcomeRelease}))
 	if got := c.one(); string(got.Payload) != "abc" || got.Labels["k"] != "v" || got.After[0] != before {
 		c.Errorf("the task has become %+v", got.Spec)
 	}
@@ -162,7 +162,7 @@ func uniqueAnswersTheFirst(c *trial) {
 	again("while it runs")
 	c.succeeds(t)
 	again("when it has succeeded")
-	c.command(queue.OnForget, id)
+	c.command(queue.OrderForget, id)
 	other := c.submit(spec, queue.Spec{Queue: "other", Unique: "u"}, queue.Spec{}, queue.Spec{})
 	if len(c.find(queue.Filter{})) != len(other) {
 		c.Error("a key is not free when its task is forgotten, or not in another queue")
@@ -252,8 +252,8 @@ func fullQueue(c *trial) {
 	third := c.add(queue.Spec{})
 	full("one waits again")
 	// What somebody wants done to tasks is never refused.
-	retried, paused := c.command(queue.OnRetry, ids[0]), c.command(queue.OnPause, third)
-	cancelled := c.command(queue.OnCancel, third)
+	retried, paused := c.command(queue.OrderRetry, ids[0]), c.command(queue.OrderPause, third)
+	cancelled := c.command(queue.OrderCancel, third)
 	if retried+paused+cancelled != 3 {
 		c.Errorf("the full queue refuses commands: of one each it did %d, %d and %d", retried, paused, cancelled)
 	}

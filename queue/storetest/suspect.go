@@ -107,7 +107,7 @@ func onlyARunningSuspectHolds(c *trial) {
 		c.lose()
 	}
 	paused, next, others := ids[2], ids[3], ids[4:]
-	c.command(queue.OnPause, paused)
+	c.command(queue.OrderPause, paused)
 	c.configure(queue.Settings{PerKey: 1})
 	busy := c.started(1, c.add(queue.Spec{Key: "k", Tier: stint.High}))[0]
 	c.heldBy(ids[1], queue.HoldKey)
@@ -117,9 +117,9 @@ func onlyARunningSuspectHolds(c *trial) {
 	}
 	c.succeeds(busy) // its key is free: it is a suspect yet
 	c.started(9)
-	c.command(queue.OnResume, paused)
+	c.command(queue.OrderResume, paused)
 	c.heldBy(paused, queue.HoldSuspect)
-	c.command(queue.OnCancel, others[0])
+	c.command(queue.OrderCancel, others[0])
 	c.is(queue.Cancelled, others[0])
 	c.succeeds(t)
 	c.is(queue.Waiting, ids[0], ids[1], paused, others[1])
@@ -137,20 +137,20 @@ func suspectsGoOn(c *trial) {
 	drain(ready)
 	c.fails(first, queue.Outcome{RunAt: later})
 	c.hears(ready, "that the next one may start")
-	c.ok("snooze", c.settle(c.started(9, ids[1])[0], queue.Outcome{On: queue.OnSnooze, RunAt: later}))
-	c.ok("give back", c.settle(c.started(9, ids[2])[0], queue.Outcome{On: queue.OnGiveBack}))
+	c.ok("snooze", c.settle(c.started(9, ids[1])[0], queue.Outcome{Kind: queue.OutcomeSnooze, RunAt: later}))
+	c.ok("give back", c.settle(c.started(9, ids[2])[0], queue.Outcome{Kind: queue.OutcomeRelease}))
 	c.succeeds(c.started(9, ids[2])[0])
 	third := c.started(9, ids[3])[0]
-	c.command(queue.OnPause, ids[3])
-	c.ok("give back", c.settle(third, queue.Outcome{On: queue.OnGiveBack}))
+	c.command(queue.OrderPause, ids[3])
+	c.ok("give back", c.settle(third, queue.Outcome{Kind: queue.OutcomeRelease}))
 	c.started(9, ids[4])
 	c.lose()
 	c.is(queue.Dead, ids[4])
 	c.succeeds(c.started(9, ids[5])[0])
 
 	// Who has come to an end is no suspect any more, however that was.
-	c.command(queue.OnRetry, ids[0], ids[1], ids[4])
-	c.command(queue.OnResume, ids[3])
+	c.command(queue.OrderRetry, ids[0], ids[1], ids[4])
+	c.command(queue.OrderResume, ids[3])
 	c.started(9, ids[0], ids[1], ids[3], ids[4])
 }
 

@@ -48,7 +48,7 @@ func deadline(c *trial) {
 		c.add(queue.Spec{Deadline: at}), c.add(queue.Spec{RunAt: at.Add(-1), Deadline: at}),
 	}
 	later := c.add(queue.Spec{Deadline: at.Add(1)})
-	c.command(queue.OnPause, ids[2])
+	c.command(queue.OrderPause, ids[2])
 	running := c.one()
 	c.pass(time.Minute - 2)
 	c.beat(running, queue.Beat{Lease: time.Hour})
@@ -89,7 +89,7 @@ func deadlineForEveryStart(c *trial) {
 	c.tend() // which also takes the lease
 	c.tend()
 	c.is(queue.Dead, id)
-	c.refused("late", c.settle(t, queue.Outcome{On: queue.OnSuccess}), queue.ErrStale)
+	c.refused("late", c.settle(t, queue.Outcome{Kind: queue.OutcomeSuccess}), queue.ErrStale)
 }
 
 // tendSaysWhen shows that Tend says no time that is too late for anything, and
@@ -114,12 +114,12 @@ func tendSaysWhen(c *trial) {
 	c.configure(queue.Settings{Keep: queue.Retention{Age: time.Millisecond}})
 	c.succeeds(t)
 	says(c.now.Add(time.Millisecond), "a finished task's end")
-	c.command(queue.OnForget, t.ID)
+	c.command(queue.OrderForget, t.ID)
 	c.pass(time.Minute)
 	says(c.now.Add(time.Hour-time.Minute), "the deadline that is left")
 	for _, t := range c.find(queue.Filter{}) {
-		c.command(queue.OnCancel, t.ID)
-		c.command(queue.OnForget, t.ID)
+		c.command(queue.OrderCancel, t.ID)
+		c.command(queue.OrderForget, t.ID)
 	}
 	c.pass(time.Hour)
 	if next := c.tend(); !next.IsZero() {
@@ -180,7 +180,7 @@ func retentionByCount(c *trial) {
 	}
 	kept = append(kept, c.inState(queue.Cancelled))
 	other := c.add(queue.Spec{Queue: "other"})
-	c.command(queue.OnCancel, other)
+	c.command(queue.OrderCancel, other)
 	c.tend()
 	c.gone(append(kept[:2:2], dead[:3]...)...)
 	c.is(queue.Succeeded, kept[2:4]...)

@@ -54,7 +54,7 @@ func totalOverQueues(c *trial) {
 		c.Fatalf("with a default of 3, %d and %d tasks run; want 3 of each", len(a), len(b))
 	}
 	for _, t := range slices.Concat(a, b) {
-		c.ok("release", c.settle(t, queue.Outcome{On: queue.OnGiveBack}))
+		c.ok("release", c.settle(t, queue.Outcome{Kind: queue.OutcomeRelease}))
 	}
 	c.limitAll(queue.Settings{Total: 3})
 	if a, b := c.claimOf("a", 2), c.claimOf("b", 9); len(a) != 2 || len(b) != 1 {
@@ -151,9 +151,9 @@ func totalPassesIdleQueues(c *trial) {
 		c.claimOf(name, 1)
 	}
 	c.pause("paused", &queue.Pause{})
-	c.commands(queue.Command{Do: queue.OnCancel, Filter: queue.Filter{Queue: "emptied"}})
+	c.commands(queue.Command{Do: queue.OrderCancel, Filter: queue.Filter{Queue: "emptied"}})
 	c.succeeds(first)
-	c.commands(queue.Command{Do: queue.OnCancel, Filter: queue.Filter{Queue: "reserved"}})
+	c.commands(queue.Command{Do: queue.OrderCancel, Filter: queue.Filter{Queue: "reserved"}})
 	if n := len(c.claimOf("reserved", 1)); n != 0 { // it looks, and leaves its slot to others
 		c.Fatalf("%d tasks start that were cancelled", n)
 	}

@@ -40,7 +40,7 @@ func signalsOfTheTotal(c *trial) {
 	}
 	signals("a success", c.succeeds)
 	signals("a failure", func(t queue.Task) { c.fails(t, queue.Outcome{RunAt: c.now.Add(time.Hour)}) })
-	signals("a release", func(t queue.Task) { c.ok("release", c.settle(t, queue.Outcome{On: queue.OnGiveBack})) })
+	signals("a release", func(t queue.Task) { c.ok("release", c.settle(t, queue.Outcome{Kind: queue.OutcomeRelease})) })
 	signals("a lost lease", func(queue.Task) {
 		c.pass(2 * lease)
 		c.tend()
@@ -91,7 +91,7 @@ func noWakeUpIsLostByTheTotal(c *trial) {
 		c.Errorf("Claim: %v", err)
 	}
 	for _, t := range first {
-		outcome := queue.Outcome{ID: t.ID, Token: t.Lease.Token, On: queue.OnSuccess}
+		outcome := queue.Outcome{ID: t.ID, Token: t.Lease.Token, Kind: queue.OutcomeSuccess}
 		if _, err := c.Store.Settle(ctx, clock.now(), []queue.Outcome{outcome}); err != nil {
 			c.Errorf("Settle: %v", err)
 		}
@@ -130,7 +130,7 @@ func (c *trial) shareTotal(ctx context.Context, clock *passing, name string, tas
 		got, err := c.Store.Claim(ctx, clock.now(), claim)
 		var outcomes []queue.Outcome
 		for _, t := range got.Tasks {
-			outcomes = append(outcomes, queue.Outcome{ID: t.ID, Token: t.Lease.Token, On: queue.OnSuccess})
+			outcomes = append(outcomes, queue.Outcome{ID: t.ID, Token: t.Lease.Token, Kind: queue.OutcomeSuccess})
 		}
 		if done += len(outcomes); len(outcomes) > 0 {
 			var answers []error

@@ -169,12 +169,12 @@ func (c *trial) settle(t queue.Task, o queue.Outcome) error {
 // succeeds and fails settle a task.
 func (c *trial) succeeds(t queue.Task) {
 	c.Helper()
-	c.ok("settle a success", c.settle(t, queue.Outcome{On: queue.OnSuccess}))
+	c.ok("settle a success", c.settle(t, queue.Outcome{Kind: queue.OutcomeSuccess}))
 }
 
 func (c *trial) fails(t queue.Task, o queue.Outcome) {
 	c.Helper()
-	o.On = queue.OnFailure
+	o.Kind = queue.OutcomeFailure
 	if o.Error == "" {
 		o.Error = "it does not work"
 	}
@@ -208,7 +208,7 @@ func (c *trial) hear(name string, kinds ...string) {
 }
 
 // command does something to one task, and returns whether that changed it.
-func (c *trial) command(do queue.Trigger, ids ...queue.ID) int {
+func (c *trial) command(do queue.Order, ids ...queue.ID) int {
 	c.Helper()
 	return c.commands(queue.Command{Do: do, Filter: queue.Filter{IDs: ids}, By: "somebody", Reason: "a reason"})
 }

@@ -70,7 +70,7 @@ func uniqueForEndsWithAPurge(c *trial) {
 	first := c.add(queue.Spec{Unique: "hour", UniqueFor: time.Hour})
 	c.dies()
 	c.answers(first, queue.Spec{Unique: "hour"})
-	c.command(queue.OnForget, first)
+	c.command(queue.OrderForget, first)
 	c.answers(queue.ID{}, queue.Spec{Unique: "hour"})
 }
 

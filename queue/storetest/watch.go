@@ -83,13 +83,13 @@ func watchTellsAll(c *trial) {
 	c.fails(c.claimed(mail).Tasks[0], queue.Outcome{RunAt: c.now.Add(time.Second)})
 	c.pass(time.Second)
 	c.tend()
-	c.command(queue.OnPause, id)
-	c.command(queue.OnResume, id)
+	c.command(queue.OrderPause, id)
+	c.command(queue.OrderResume, id)
 	c.claimed(mail)
 	c.lose()
 	c.fails(c.claimed(mail).Tasks[0], queue.Outcome{})
-	c.command(queue.OnRetry, id)
-	c.command(queue.OnCancel, id)
+	c.command(queue.OrderRetry, id)
+	c.command(queue.OrderCancel, id)
 	from := queue.State(0)
 	for i, s := range c.task(id).Steps {
 		e := o.next(c.T)
@@ -98,7 +98,7 @@ func watchTellsAll(c *trial) {
 		}
 		from = s.To
 	}
-	c.command(queue.OnForget, id)
+	c.command(queue.OrderForget, id)
 	if e := o.next(c.T); e.ID != id || e.On != queue.OnForget || e.From != from || e.To != 0 {
 		c.Errorf("that it was forgotten is told as %+v", e)
 	}
@@ -111,7 +111,7 @@ func watchBegins(c *trial) {
 		before := c.add(queue.Spec{})
 		var changing sync.WaitGroup
 		changing.Go(func() {
-			pause := queue.Command{Do: queue.OnPause, Filter: queue.Filter{IDs: []queue.ID{before}}}
+			pause := queue.Command{Do: queue.OrderPause, Filter: queue.Filter{IDs: []queue.ID{before}}}
 			if _, err := c.Store.Command(c.Context(), c.now, pause); err != nil {
 				c.Errorf("Command: %v", err)
 			}
@@ -199,8 +199,8 @@ func (c *trial) churn(q queue.Claim) error {
 	}
 	var outcomes []queue.Outcome
 	for i, t := range claimed.Tasks {
-		on := []queue.Trigger{queue.OnGiveBack, queue.OnSuccess}[i%2]
-		outcomes = append(outcomes, queue.Outcome{ID: t.ID, Token: t.Lease.Token, On: on})
+		on := []queue.OutcomeKind{queue.OutcomeRelease, queue.OutcomeSuccess}[i%2]
+		outcomes = append(outcomes, queue.Outcome{ID: t.ID, Token: t.Lease.Token, Kind: on})
 	}
 	answers, err := c.Store.Settle(ctx, c.now, outcomes)
 	return errors.Join(append(answers, err)...)

@@ -30,11 +30,11 @@ type attempts struct {
 }
 
 // beat extends the lease of a task and takes its progress and checkpoint. It returns the
-// order that the worker has yet to obey, or OnLost if the lease has ended.
+// reason why the worker has to stop the task, if any.
 func (a *attempts) beat(b *queue.Beat) queue.Answer {
 	t := a.tasks.get(b.ID)
 	if t == nil || t.leased() == nil || t.lease.row.Lease.Token != b.Token {
-		return queue.Answer{Order: queue.OnLost}
+		return queue.Answer{Stop: queue.StopLost}
 	}
 	held := t.lease
 	a.states.extend(t, b.Lease)
@@ -46,27 +46,23 @@ func (a *attempts) beat(b *queue.Beat) queue.Answer {
 		held.row.Checkpoint = bytes.Clone(b.Checkpoint)
 		a.rows.write(t.id, &held.row)
 	}
-	return queue.Answer{Order: held.order, Reason: held.reason}
+	return queue.Answer{Stop: queue.StopReason(held.order), Reason: held.reason}
 }
 
 // order gives the worker of a running task an order, which it gets with the answer to its
-// next heartbeat. OnResume withdraws a pause that the worker has not obeyed yet. order
+// next heartbeat. OrderResume withdraws a pause that the worker has not obeyed yet. order
 // returns false if it makes no difference.
-func (a *attempts) order(t *task, w cause) bool {
+func (a *attempts) order(t *task, c *queue.Command) bool {
 	held := t.lease
-	to := w.on
 	switch {
-	case to == queue.OnResume && held.order == queue.OnPause:
-		to = 0
-	case to == queue.OnPause && held.order == 0, to == queue.OnCancel && held.order != queue.OnCancel:
+	case c.Do == queue.OrderResume && held.order == queue.OrderPause:
+		held.order, held.by, held.reason = 0, "", ""
+	case c.Do == queue.OrderPause && held.order == 0, c.Do == queue.OrderCancel && held.order != queue.OrderCancel:
+		held.order, held.by, held.reason = c.Do, c.By, c.Reason
 	default:
 		return false
 	}
-	if to == 0 {
-		w = cause{}
-	}
-	held.order, held.by, held.reason = to, w.by, w.detail
-	held.row.Order, held.row.OrderBy, held.row.OrderReason = to, w.by, w.detail
+	held.row.Order, held.row.OrderBy, held.row.OrderReason = held.order, held.by, held.reason
 	a.rows.write(t.id, &held.row)
 	return true
 }
@@ -74,10 +70,8 @@ func (a *attempts) order(t *task, w cause) bool {
 // settle ends a lease with an outcome. An outcome without a lease is accepted if it
 // repeats one that was accepted before; the error of any other is ErrStale.
 func (a *attempts) settle(o *queue.Outcome) error {
-	switch o.On {
-	case queue.OnSuccess, queue.OnFailure, queue.OnSnooze, queue.OnGiveBack:
-	default:
-		return fmt.Errorf("%w: %s is no outcome", queue.ErrInvalid, o.On)
+	if !o.Kind.Valid() {
+		return fmt.Errorf("%w: %s is no kind of outcome", queue.ErrInvalid, o.Kind)
 	}
 	if n := len(o.Result); n > a.cfg.MaxResult {
 		return tooLarge("result", n, a.cfg.MaxResult)
@@ -91,19 +85,19 @@ func (a *attempts) settle(o *queue.Outcome) error {
 	}
 	held := t.lease
 	row := &held.row
-	w := cause{on: o.On, by: row.Lease.Worker, token: o.Token}
+	w := cause{on: o.Kind.Trigger(), by: row.Lease.Worker, token: o.Token}
 	clearLease(row)
 	if o.Checkpoint != nil {
 		row.Checkpoint = o.Checkpoint
 	}
-	if o.On != queue.OnGiveBack {
+	if o.Kind != queue.OutcomeRelease {
 		row.Crashes = 0 // the worker has come to its end
 	}
-	switch o.On {
-	case queue.OnSuccess:
+	switch o.Kind {
+	case queue.OutcomeSuccess:
 		row.Result, row.Error = o.Result, ""
 		a.transitions.change(t, row, queue.Succeeded, w)
-	case queue.OnFailure:
+	case queue.OutcomeFailure:
 		row.Error = shortened(o.Error)
 		w.detail = row.Error
 		row.Failures++
@@ -113,7 +107,7 @@ func (a *attempts) settle(o *queue.Outcome) error {
 			a.again(t, row, held, o.RunAt, w)
 		}
 	default:
-		if o.On == queue.OnGiveBack {
+		if o.Kind == queue.OutcomeRelease {
 			w.detail = shortened(o.Error)
 		}
 		a.again(t, row, held, o.RunAt, w)
@@ -127,8 +121,8 @@ func (a *attempts) settledBefore(o *queue.Outcome) error {
 	row, err := a.any(o.ID)
 	if err == nil {
 		for _, step := range row.Steps {
-			obeyed := o.On == queue.OnGiveBack && (step.On == queue.OnPause || step.On == queue.OnCancel)
-			if o.Token != 0 && step.Token == o.Token && (step.On == o.On || obeyed) {
+			obeyed := o.Kind == queue.OutcomeRelease && (step.On == queue.OnPause || step.On == queue.OnCancel)
+			if o.Token != 0 && step.Token == o.Token && (step.On == o.Kind.Trigger() || obeyed) {
 				return nil
 			}
 		}
@@ -158,12 +152,12 @@ func (a *attempts) again(t *task, row *record.Row, held *lease, runAt time.Time,
 			}
 		}()
 	}
-	if held.order != 0 && w.on == queue.OnGiveBack {
+	if held.order != 0 && w.on == queue.OnRelease {
 		a.obey(t, row, held, w.token)
 		return
 	}
 	a.states.arm(t, row)
-	if w.on == queue.OnGiveBack || w.on == queue.OnLost {
+	if w.on == queue.OnRelease || w.on == queue.OnLost {
 		a.transitions.change(t, row, a.transitions.pending(t, 0), w)
 	} else {
 		row.RunAt = runAt
@@ -180,11 +174,11 @@ func (a *attempts) again(t *task, row *record.Row, held *lease, runAt time.Time,
 // obey carries out the order that was given to the worker of a task.
 func (a *attempts) obey(t *task, row *record.Row, held *lease, token queue.Token) {
 	to := queue.Cancelled
-	if held.order == queue.OnPause {
+	if held.order == queue.OrderPause {
 		to = queue.Paused
 		a.states.arm(t, row)
 	}
-	a.transitions.change(t, row, to, cause{on: held.order, by: held.by, token: token, detail: held.reason})
+	a.transitions.change(t, row, to, cause{on: held.order.Trigger(), by: held.by, token: token, detail: held.reason})
 }
 
 // lose ends the lease of a task whose worker sent no heartbeat in time. The task becomes
@@ -216,7 +210,7 @@ func (a *attempts) lose(t *task) {
 func (a *attempts) release(t *task, detail string) {
 	held := t.lease
 	row := &held.row
-	w := cause{on: queue.OnGiveBack, by: row.Lease.Worker, token: row.Lease.Token, detail: detail}
+	w := cause{on: queue.OnRelease, by: row.Lease.Worker, token: row.Lease.Token, detail: detail}
 	clearLease(row)
 	a.again(t, row, held, time.Time{}, w)
 }

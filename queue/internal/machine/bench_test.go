@@ -56,7 +56,7 @@ func live(b *testing.B, m *machine.Machine, ids *queue.IDs, now time.Time) {
 	if err != nil || len(c.Tasks) != 1 {
 		b.Fatal(err, len(c.Tasks))
 	}
-	done := queue.Outcome{ID: c.Tasks[0].ID, Token: c.Tasks[0].Lease.Token, On: queue.OnSuccess}
+	done := queue.Outcome{ID: c.Tasks[0].ID, Token: c.Tasks[0].Lease.Token, Kind: queue.OutcomeSuccess}
 	if answers, err := m.Settle(b.Context(), now, []queue.Outcome{done}); err != nil || answers[0] != nil {
 		b.Fatal(err, answers)
 	}
@@ -151,7 +151,7 @@ func submitAll(b *testing.B, m *machine.Machine, tasks []queue.NewTask) {
 	}
 }
 
-func command(b *testing.B, m *machine.Machine, do queue.Trigger, f queue.Filter, want int) {
+func command(b *testing.B, m *machine.Machine, do queue.Order, f queue.Filter, want int) {
 	b.Helper()
 	if n, err := m.Command(b.Context(), start, queue.Command{Do: do, Filter: f}); err != nil || n != want {
 		b.Fatalf("%s changed %d tasks, error %v, want %d", do, n, err, want)
@@ -166,7 +166,7 @@ func BenchmarkCancelGroup(b *testing.B) {
 				return filled(b, size, func(int) queue.Spec { return queue.Spec{Group: "g"} })
 			}, func(m *machine.Machine, ids []queue.ID) {
 				for i := range ids {
-					command(b, m, queue.OnCancel, queue.Filter{IDs: ids[len(ids)-1-i : len(ids)-i]}, 1)
+					command(b, m, queue.OrderCancel, queue.Filter{IDs: ids[len(ids)-1-i : len(ids)-i]}, 1)
 				}
 			})
 		})
@@ -190,9 +190,11 @@ func BenchmarkForgetDependency(b *testing.B) {
 					}
 				}
 				submitAll(b, m, tasks)
-				command(b, m, queue.OnCancel, queue.Filter{IDs: []queue.ID{first}}, 1)
+				command(b, m, queue.OrderCancel, queue.Filter{IDs: []queue.ID{first}}, 1)
 				return m, []queue.ID{first}
-			}, func(m *machine.Machine, first []queue.ID) { command(b, m, queue.OnForget, queue.Filter{IDs: first}, 1) })
+			}, func(m *machine.Machine, first []queue.ID) {
+				command(b, m, queue.OrderForget, queue.Filter{IDs: first}, 1)
+			})
 		})
 	}
 }
@@ -204,11 +206,11 @@ func BenchmarkRetryFromTheMiddle(b *testing.B) {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
 			perTask(b, size, func() (*machine.Machine, []queue.ID) {
 				m, ids := filled(b, size, func(int) queue.Spec { return queue.Spec{} })
-				command(b, m, queue.OnCancel, queue.Filter{}, size)
+				command(b, m, queue.OrderCancel, queue.Filter{}, size)
 				return m, ids
 			}, func(m *machine.Machine, ids []queue.ID) {
 				for i := range ids {
-					command(b, m, queue.OnRetry, queue.Filter{IDs: ids[len(ids)-1-i : len(ids)-i]}, 1)
+					command(b, m, queue.OrderRetry, queue.Filter{IDs: ids[len(ids)-1-i : len(ids)-i]}, 1)
 				}
 			})
 		})

@@ -13,11 +13,6 @@ import (
 
 // Command is as [queue.Store] says.
 func (m *Machine) Command(ctx context.Context, now time.Time, c queue.Command) (changed int, err error) {
-	switch c.Do {
-	case queue.OnPause, queue.OnResume, queue.OnCancel, queue.OnRetry, queue.OnForget, queue.OnEdit:
-	default:
-		return 0, fmt.Errorf("%w: a command cannot %s tasks", queue.ErrInvalid, c.Do)
-	}
 	if err := cmp.Or(c.Validate(), validateEdit(&c)); err != nil {
 		return 0, err
 	}

@@ -14,7 +14,7 @@ import (
 
 // gatedCommand has one batch after the other written until a command to one task is
 // durable.
-func gatedCommand(t *testing.T, m *machine.Machine, r *rows, now time.Time, do queue.Trigger, id queue.ID) {
+func gatedCommand(t *testing.T, m *machine.Machine, r *rows, now time.Time, do queue.Order, id queue.ID) {
 	t.Helper()
 	ended := make(chan struct{})
 	go func() {
@@ -53,7 +53,7 @@ func TestC8_ClockAheadDuringACascade(t *testing.T) {
 		submit(t, m, tasks...)
 		die(t, m, start)
 		r.gate = make(chan struct{})
-		gatedCommand(t, m, r, start.Add(time.Hour), queue.OnForget, one.ID)
+		gatedCommand(t, m, r, start.Add(time.Hour), queue.OrderForget, one.ID)
 		again := r.crash()
 		again.gate = make(chan struct{})
 		opened := make(chan *machine.Machine)
@@ -61,7 +61,7 @@ func TestC8_ClockAheadDuringACascade(t *testing.T) {
 		synctest.Wait()
 		again.gate <- struct{}{} // what Open itself writes
 		later := <-opened
-		gatedCommand(t, later, again, start.Add(time.Minute), queue.OnRetry, tasks[0].ID)
+		gatedCommand(t, later, again, start.Add(time.Minute), queue.OrderRetry, tasks[0].ID)
 		if got := count(t, later, queue.Filter{})[queue.Cancelled]; got >= n-1 {
 			t.Fatal("all have been cancelled already")
 		}
@@ -85,12 +85,12 @@ func TestC4_TaskAboutToGoOnIsExplained(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		wide wide
-		on   queue.Trigger // ends the first task
+		on   queue.OutcomeKind // ends the first task
 		want queue.Hold
 	}{
-		{"cascade", success, queue.OnFailure, queue.Hold{Code: queue.HoldForgotten}},
-		{"release", success, queue.OnSuccess, released},
-		{"any outcome", anyOutcome, queue.OnFailure, released},
+		{"cascade", success, queue.OutcomeFailure, queue.Hold{Code: queue.HoldForgotten}},
+		{"release", success, queue.OutcomeSuccess, released},
+		{"any outcome", anyOutcome, queue.OutcomeFailure, released},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestC4_TaskAboutToGoOnIsExplained(t *testing.T) {
 				r.gate = make(chan struct{}, 1)
 				r.gate <- struct{}{}
 				wide{on: c.on}.end(t, m, first)
-				gatedCommand(t, m, r, start, queue.OnForget, first.ID)
+				gatedCommand(t, m, r, start, queue.OrderForget, first.ID)
 				again := r.crash()
 				again.gate = make(chan struct{}, 1)
 				again.gate <- struct{}{} // what Open itself writes
@@ -170,7 +170,7 @@ func TestC12_PurgeThatCloseEndsReadsNothing(t *testing.T) {
 		}
 		submit(t, m, firsts...)
 		submit(t, m, then...)
-		cancel := queue.Command{Do: queue.OnCancel, Filter: queue.Filter{Kind: "kind"}}
+		cancel := queue.Command{Do: queue.OrderCancel, Filter: queue.Filter{Kind: "kind"}}
 		if got, err := m.Command(t.Context(), start, cancel); got != n || err != nil {
 			t.Fatal(got, err)
 		}
@@ -179,7 +179,7 @@ func TestC12_PurgeThatCloseEndsReadsNothing(t *testing.T) {
 		ctx.released <- struct{}{} // and purged
 		ended := make(chan error)
 		go func() {
-			_, err := m.Command(ctx, start, queue.Command{Do: queue.OnForget, Filter: queue.Filter{Kind: "kind"}})
+			_, err := m.Command(ctx, start, queue.Command{Do: queue.OrderForget, Filter: queue.Filter{Kind: "kind"}})
 			ended <- err
 		}()
 		synctest.Wait()

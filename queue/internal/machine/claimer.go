@@ -209,7 +209,7 @@ func (g *claimer) untouched(t *task, row *record.Row) bool {
 func (g *claimer) putBack(t *task, row *record.Row) {
 	q, held := g.queues.of(t), t.lease
 	w := queue.Step{
-		At: g.clock.time(), On: queue.OnGiveBack, To: queue.Waiting, By: held.row.Lease.Worker,
+		At: g.clock.time(), On: queue.OnRelease, To: queue.Waiting, By: held.row.Lease.Worker,
 		Token: held.row.Lease.Token, Detail: "its start could not be noted",
 	}
 	g.watchers.send(queue.Event{ID: t.id, Queue: row.Queue, Kind: row.Kind, From: queue.Running, Step: w})

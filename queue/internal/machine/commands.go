@@ -58,7 +58,7 @@ func (d *commands) all(s *search, c queue.Command, limit int, bad *unread) (chan
 			d.holds.repair(t) // its row may be readable by now, and say something else than the memory
 		}
 		row, err := d.rows.rowSince(t, found[i].row, begun)
-		if err != nil && (c.Do != queue.OnForget || !t.state.Finished()) {
+		if err != nil && (c.Do != queue.OrderForget || !t.state.Finished()) {
 			bad.add(err)
 			continue
 		}
@@ -72,22 +72,22 @@ func (d *commands) all(s *search, c queue.Command, limit int, bad *unread) (chan
 
 // one carries out a command on one task, and reports whether that made a difference.
 func (d *commands) one(t *task, row *record.Row, c queue.Command) (changed bool) {
-	w := cause{on: c.Do, by: c.By, detail: c.Reason}
+	w := cause{on: c.Do.Trigger(), by: c.By, detail: c.Reason}
 	switch {
 	case t.state.Finished():
 		return d.finished(t, row, w)
 	case t.state == queue.Running:
-		return d.attempts.order(t, w)
-	case c.Do == queue.OnPause && t.state != queue.Paused:
+		return d.attempts.order(t, &c)
+	case c.Do == queue.OrderPause && t.state != queue.Paused:
 		d.transitions.change(t, row, queue.Paused, w)
-	case c.Do == queue.OnCancel:
+	case c.Do == queue.OrderCancel:
 		d.transitions.change(t, row, queue.Cancelled, w)
-	case c.Do == queue.OnResume && t.state == queue.Paused:
+	case c.Do == queue.OrderResume && t.state == queue.Paused:
 		d.transitions.change(t, row, d.transitions.pending(t, unix(row.RunAt)), w)
-	case c.Do == queue.OnRetry && t.state == queue.Scheduled:
+	case c.Do == queue.OrderRetry && t.state == queue.Scheduled:
 		row.RunAt = d.clock.time()
 		d.transitions.change(t, row, d.transitions.pending(t, 0), w)
-	case c.Do == queue.OnEdit:
+	case c.Do == queue.OrderEdit:
 		return d.edit(t, row, c.Edit, w)
 	default:
 		return false

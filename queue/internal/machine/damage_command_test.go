@@ -9,7 +9,7 @@ import (
 )
 
 // command does something to one task, and checks to how many.
-func (d *damaged) command(do queue.Trigger, id queue.ID, want int) {
+func (d *damaged) command(do queue.Order, id queue.ID, want int) {
 	d.t.Helper()
 	c := queue.Command{Do: do, Filter: queue.Filter{IDs: []queue.ID{id}}}
 	if n, err := d.Command(d.t.Context(), start, c); n != want || err != nil {
@@ -23,8 +23,8 @@ func TestC6_CommandOnDamagedTaskThatCanBeRead(t *testing.T) {
 	d := newDamaged(t)
 	late, later := queue.Spec{Deadline: start.Add(time.Second)}, queue.Spec{RunAt: start.Add(time.Second)}
 	ids := d.add(late, late, later)
-	d.command(queue.OnPause, ids[0], 1)
-	d.command(queue.OnPause, ids[1], 1)
+	d.command(queue.OrderPause, ids[0], 1)
+	d.command(queue.OrderPause, ids[1], 1)
 	for _, id := range ids {
 		d.damage(id)
 	}
@@ -33,9 +33,9 @@ func TestC6_CommandOnDamagedTaskThatCanBeRead(t *testing.T) {
 		d.is(id, queue.Held, queue.HoldDamaged)
 		d.repair(id)
 	}
-	d.command(queue.OnPause, ids[0], 0)
-	d.command(queue.OnResume, ids[1], 1)
-	d.command(queue.OnRetry, ids[2], 1)
+	d.command(queue.OrderPause, ids[0], 0)
+	d.command(queue.OrderResume, ids[1], 1)
+	d.command(queue.OrderRetry, ids[2], 1)
 	d.is(ids[0], queue.Paused, "")
 	d.is(ids[1], queue.Waiting, "")
 	d.is(ids[2], queue.Waiting, "")
@@ -50,9 +50,9 @@ func TestC12_CommandOnDamagedTaskAfterOneThatIsForgotten(t *testing.T) {
 	second := d.add(queue.Spec{After: first})
 	die(t, d.Machine, start)
 	d.damage(second[0])
-	d.command(queue.OnForget, first[0], 1)
+	d.command(queue.OrderForget, first[0], 1)
 	d.repair(second[0])
-	d.command(queue.OnPause, second[0], 0)
+	d.command(queue.OrderPause, second[0], 0)
 	d.is(second[0], queue.Cancelled, "")
 }
 
@@ -62,7 +62,7 @@ func TestC4_CommandReadsOnce(t *testing.T) {
 		d := newDamaged(t)
 		d.add(make([]queue.Spec, 50)...)
 		d.rows.reads = 0
-		c := queue.Command{Do: queue.OnCancel, Filter: f, All: true}
+		c := queue.Command{Do: queue.OrderCancel, Filter: f, All: true}
 		if n, err := d.Command(t.Context(), start, c); n != 50 || err != nil {
 			t.Errorf("%d cancelled, error %v", n, err)
 		}
@@ -77,7 +77,7 @@ func TestC4_CommandReadsOnce(t *testing.T) {
 func TestC4_CommandChangesWhatItHasFound(t *testing.T) {
 	d := newDamaged(t)
 	ids := d.add(queue.Spec{Group: "g"}, queue.Spec{Group: "g"})
-	c := queue.Command{Do: queue.OnCancel, Filter: queue.Filter{Kind: "kind"}}
+	c := queue.Command{Do: queue.OrderCancel, Filter: queue.Filter{Kind: "kind"}}
 	if n, err := d.Command(t.Context(), start, c); n != 2 || err != nil {
 		t.Errorf("%d cancelled, error %v", n, err)
 	}

@@ -230,7 +230,7 @@ func TestC6_DamagedTaskAmongOthers(t *testing.T) {
 		if err != nil || len(found) != want {
 			t.Errorf("%s: %d found, error %v; want %d", name, len(found), err, want)
 		}
-		c := queue.Command{Do: queue.OnPause, Filter: f, All: true}
+		c := queue.Command{Do: queue.OrderPause, Filter: f, All: true}
 		n, err := d.Command(t.Context(), start, c)
 		if n != 4 || !errors.Is(err, queue.ErrUnavailable) || !strings.Contains(fmt.Sprint(err), ids[1].String()) {
 			t.Errorf("%s: %d changed, error %v; want 4, and an error that names %s", name, n, err, ids[1])
@@ -265,7 +265,7 @@ func TestC3_DamagedTaskIsForgotten(t *testing.T) {
 		d.tend(time.Hour) // it is lost, and dead: poison
 		d.damage(ids[0])
 		if byCommand {
-			if n, err := d.Command(t.Context(), start, queue.Command{Do: queue.OnForget, All: true}); n != 1 || err != nil {
+			if n, err := d.Command(t.Context(), start, queue.Command{Do: queue.OrderForget, All: true}); n != 1 || err != nil {
 				t.Errorf("%d are forgotten, error %v", n, err)
 			}
 		} else {
@@ -276,10 +276,10 @@ func TestC3_DamagedTaskIsForgotten(t *testing.T) {
 			if got := d.find(other[0]); got.State != queue.Waiting {
 				t.Errorf("the same work is %s afterwards", got.State)
 			}
-			if _, err := d.Command(t.Context(), start, queue.Command{Do: queue.OnCancel, All: true}); err != nil {
+			if _, err := d.Command(t.Context(), start, queue.Command{Do: queue.OrderCancel, All: true}); err != nil {
 				t.Error(err)
 			}
-			if _, err := d.Command(t.Context(), start, queue.Command{Do: queue.OnForget, All: true}); err != nil {
+			if _, err := d.Command(t.Context(), start, queue.Command{Do: queue.OrderForget, All: true}); err != nil {
 				t.Error(err)
 			}
 			d.reopen()
@@ -296,7 +296,7 @@ func TestC12_DamagedTaskAfterOneThatIsForgotten(t *testing.T) {
 		second := d.add(queue.Spec{After: first}, queue.Spec{After: first})
 		die(t, d.Machine, start)
 		d.damage(second[0])
-		if n, err := d.Command(t.Context(), start, queue.Command{Do: queue.OnForget, All: true}); n != 1 || err != nil {
+		if n, err := d.Command(t.Context(), start, queue.Command{Do: queue.OrderForget, All: true}); n != 1 || err != nil {
 			t.Fatalf("%d are forgotten, error %v", n, err)
 		}
 		if got := d.find(second[1]).State; got != queue.Cancelled {
@@ -347,7 +347,7 @@ func TestModel_Damage(t *testing.T) {
 			case 4:
 				if len(ids) > 0 {
 					some := queue.Filter{IDs: []queue.ID{ids[rng.IntN(len(ids))]}}
-					do := []queue.Trigger{queue.OnPause, queue.OnResume, queue.OnRetry}[rng.IntN(3)]
+					do := []queue.Order{queue.OrderPause, queue.OrderResume, queue.OrderRetry}[rng.IntN(3)]
 					_, _ = d.Command(t.Context(), now, queue.Command{Do: do, Filter: some}) // it may be unreadable
 				}
 			default:
@@ -355,7 +355,7 @@ func TestModel_Damage(t *testing.T) {
 			}
 		}
 		clear(d.rows.bad)
-		if _, err := d.Command(t.Context(), now, queue.Command{Do: queue.OnResume, All: true}); err != nil {
+		if _, err := d.Command(t.Context(), now, queue.Command{Do: queue.OrderResume, All: true}); err != nil {
 			t.Error(err)
 		}
 		for range 2 * len(ids) {
@@ -376,7 +376,7 @@ func (d *damaged) work(now time.Time) {
 		d.t.Fatal(err)
 	}
 	for _, task := range got.Tasks {
-		o := []queue.Outcome{{ID: task.ID, Token: task.Lease.Token, On: queue.OnSuccess}}
+		o := []queue.Outcome{{ID: task.ID, Token: task.Lease.Token, Kind: queue.OutcomeSuccess}}
 		if _, err := d.Settle(context.Background(), now, o); err != nil {
 			d.t.Fatal(err)
 		}

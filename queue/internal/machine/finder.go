@@ -85,11 +85,11 @@ func (d *finder) sift(s *search) {
 // concerns reports whether a command, or 0 for a question, may be about a task. A command
 // forgets tasks that were finished before, and not those that are cancelled because
 // another one is forgotten.
-func concerns(do queue.Trigger, t *task) bool {
+func concerns(do queue.Order, t *task) bool {
 	switch do {
-	case queue.OnForget:
+	case queue.OrderForget:
 		return t.state.Finished()
-	case 0, queue.OnRetry:
+	case 0, queue.OrderRetry:
 		return true
 	default:
 		return !t.state.Finished()
@@ -101,10 +101,10 @@ func concerns(do queue.Trigger, t *task) bool {
 // candidates.
 type search struct {
 	filter queue.Filter
-	do     queue.Trigger // only what this command concerns, if it is one
-	ending ending        // of the filter
-	named  []queue.ID    // what is left of the filter's IDs, if they are not nil
-	after  queue.ID      // how far it has come
+	do     queue.Order // only what this command concerns, if it is one
+	ending ending      // of the filter
+	named  []queue.ID  // what is left of the filter's IDs, if they are not nil
+	after  queue.ID    // how far it has come
 	down   bool
 	done   bool
 	ids    []queue.ID // what the last part has found

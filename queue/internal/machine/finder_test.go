@@ -80,10 +80,10 @@ func TestC4_CommandOverMany(t *testing.T) {
 		queue.Command
 		want int
 	}{
-		{queue.Command{Do: queue.OnPause, Filter: queue.Filter{Kind: "rare"}}, len(rare)},
-		{queue.Command{Do: queue.OnCancel, Filter: queue.Filter{Kind: "often"}, Limit: most}, most},
-		{queue.Command{Do: queue.OnForget, All: true}, most},
-		{queue.Command{Do: queue.OnCancel, All: true}, many - most},
+		{queue.Command{Do: queue.OrderPause, Filter: queue.Filter{Kind: "rare"}}, len(rare)},
+		{queue.Command{Do: queue.OrderCancel, Filter: queue.Filter{Kind: "often"}, Limit: most}, most},
+		{queue.Command{Do: queue.OrderForget, All: true}, most},
+		{queue.Command{Do: queue.OrderCancel, All: true}, many - most},
 	} {
 		n, err := m.Command(t.Context(), start, command.Command)
 		if err != nil || n != command.want {
@@ -115,9 +115,9 @@ func TestC4_ForgettingLeavesWhatItCancels(t *testing.T) {
 			queue.Command
 			want int
 		}{
-			{queue.Command{Do: queue.OnCancel, All: true, Limit: 1}, 1},
-			{queue.Command{Do: queue.OnForget, All: true}, 1},
-			{queue.Command{Do: queue.OnForget, All: true}, many},
+			{queue.Command{Do: queue.OrderCancel, All: true, Limit: 1}, 1},
+			{queue.Command{Do: queue.OrderForget, All: true}, 1},
+			{queue.Command{Do: queue.OrderForget, All: true}, many},
 		} {
 			if n, err := m.Command(t.Context(), start, command.Command); err != nil || n != command.want {
 				t.Errorf("%s: %d tasks, error %v; want %d", command.Do, n, err, command.want)

@@ -34,7 +34,7 @@ func queuesOf(t *testing.T, m *machine.Machine) []string {
 // cancelAll ends the tasks of a queue.
 func cancelAll(t *testing.T, m *machine.Machine, name string) {
 	t.Helper()
-	c := queue.Command{Do: queue.OnCancel, Filter: queue.Filter{Queue: name}}
+	c := queue.Command{Do: queue.OrderCancel, Filter: queue.Filter{Queue: name}}
 	if _, err := m.Command(t.Context(), start, c); err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func startOne(t *testing.T, m *machine.Machine, name string) {
 	if err != nil || len(c.Tasks) != 1 {
 		t.Fatal(c, err)
 	}
-	o := []queue.Outcome{{ID: c.Tasks[0].ID, Token: c.Tasks[0].Lease.Token, On: queue.OnSuccess}}
+	o := []queue.Outcome{{ID: c.Tasks[0].ID, Token: c.Tasks[0].Lease.Token, Kind: queue.OutcomeSuccess}}
 	if answers, err := m.Settle(t.Context(), start, o); err != nil || answers[0] != nil {
 		t.Fatal(answers, err)
 	}

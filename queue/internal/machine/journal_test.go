@@ -78,7 +78,7 @@ func TestC6_StepsAreNotCutApart(t *testing.T) {
 		crashed = r.crash()
 		close(r.gate)
 	}
-	n, err := m.Command(t.Context(), now, queue.Command{Do: queue.OnCancel, Filter: queue.Filter{IDs: ids[:2]}})
+	n, err := m.Command(t.Context(), now, queue.Command{Do: queue.OrderCancel, Filter: queue.Filter{IDs: ids[:2]}})
 	if err != nil || n != 2 || crashed == nil {
 		t.Fatalf("%d were cancelled, and the error is %v", n, err)
 	}
@@ -236,13 +236,15 @@ func TestC12_RoomOfARemoteLease(t *testing.T) {
 	for _, limits := range []queue.Settings{
 		{Max: 1}, {PerKey: 1}, {Caps: stint.Caps{Normal: 1}}, {Total: 1}, {TotalPerKey: 1},
 	} {
-		for _, on := range []queue.Trigger{queue.OnSuccess, queue.OnFailure, queue.OnSnooze, queue.OnGiveBack} {
+		for _, on := range []queue.OutcomeKind{
+			queue.OutcomeSuccess, queue.OutcomeFailure, queue.OutcomeSnooze, queue.OutcomeRelease,
+		} {
 			synctest.Test(t, func(t *testing.T) { roomOfARemoteLease(t, limits, on) })
 		}
 	}
 }
 
-func roomOfARemoteLease(t *testing.T, limits queue.Settings, on queue.Trigger) {
+func roomOfARemoteLease(t *testing.T, limits queue.Settings, on queue.OutcomeKind) {
 	t.Helper()
 	p := newProcess(t)
 	if err := p.Configure(t.Context(), start, "", queue.Change{Set: limits}); err != nil {

@@ -230,7 +230,7 @@ func TestC6_ReopenGoesOn(t *testing.T) {
 	wantStates(t, m, want)
 	for _, task := range claim(t, m, 10) {
 		answers, err := m.Settle(t.Context(), start, []queue.Outcome{
-			{ID: task.ID, Token: task.Lease.Token, On: queue.OnSuccess},
+			{ID: task.ID, Token: task.Lease.Token, Kind: queue.OutcomeSuccess},
 		})
 		if err != nil || answers[0] != nil {
 			t.Fatal(err, answers)
@@ -281,7 +281,7 @@ func TestC1_GuardLetsATierPastItsCap(t *testing.T) {
 		}
 		ended := running[finishes]
 		if _, err := m.Settle(t.Context(), start, []queue.Outcome{
-			{ID: ended.ID, Token: ended.Lease.Token, On: queue.OnSuccess},
+			{ID: ended.ID, Token: ended.Lease.Token, Kind: queue.OutcomeSuccess},
 		}); err != nil {
 			t.Fatal(err)
 		}

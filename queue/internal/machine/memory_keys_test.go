@@ -78,7 +78,7 @@ func runOnePerKey(t *testing.T, m *machine.Machine, ids *queue.IDs, first, n int
 		}
 		var outcomes []queue.Outcome
 		for _, c := range claimed {
-			outcomes = append(outcomes, queue.Outcome{ID: c.ID, Token: c.Lease.Token, On: queue.OnSuccess})
+			outcomes = append(outcomes, queue.Outcome{ID: c.ID, Token: c.Lease.Token, Kind: queue.OutcomeSuccess})
 		}
 		answers, err := m.Settle(t.Context(), start, outcomes)
 		if err != nil || answers[0] != nil {

@@ -35,22 +35,22 @@ const mostChanges = 300
 type wide struct {
 	name   string
 	spec   func(first queue.NewTask) queue.Spec
-	on     queue.Trigger // what ends the first task
-	purged bool          // the first task is then purged
+	on     queue.OutcomeKind // what ends the first task
+	purged bool              // the first task is then purged
 	then   queue.State
 }
 
 func wides() []wide {
 	after := func(first queue.NewTask) queue.Spec { return queue.Spec{Kind: "many", After: []queue.ID{first.ID}} }
 	return []wide{
-		{"success", after, queue.OnSuccess, false, queue.Waiting},
-		{"purge", after, queue.OnFailure, true, queue.Cancelled},
+		{"success", after, queue.OutcomeSuccess, false, queue.Waiting},
+		{"purge", after, queue.OutcomeFailure, true, queue.Cancelled},
 		{"any outcome", func(first queue.NewTask) queue.Spec {
 			return queue.Spec{Kind: "many", AfterAny: []queue.ID{first.ID}}
-		}, queue.OnFailure, false, queue.Waiting},
+		}, queue.OutcomeFailure, false, queue.Waiting},
 		{"batch", func(first queue.NewTask) queue.Spec {
 			return queue.Spec{Kind: "many", AfterBatch: first.Batch}
-		}, queue.OnFailure, false, queue.Waiting},
+		}, queue.OutcomeFailure, false, queue.Waiting},
 	}
 }
 
@@ -73,12 +73,12 @@ func submitWide(t *testing.T, m *machine.Machine, w wide, n int) (first queue.Ne
 func (w wide) end(t *testing.T, m *machine.Machine, first queue.NewTask) {
 	t.Helper()
 	task := claim(t, m, 1)[0]
-	o := queue.Outcome{ID: task.ID, Token: task.Lease.Token, On: w.on, Permanent: true}
+	o := queue.Outcome{ID: task.ID, Token: task.Lease.Token, Kind: w.on, Permanent: true}
 	if answers, err := m.Settle(t.Context(), start, []queue.Outcome{o}); err != nil || answers[0] != nil {
 		t.Fatal(err, answers)
 	}
 	if w.purged {
-		c := queue.Command{Do: queue.OnForget, Filter: queue.Filter{IDs: []queue.ID{first.ID}}}
+		c := queue.Command{Do: queue.OrderForget, Filter: queue.Filter{IDs: []queue.ID{first.ID}}}
 		if n, err := m.Command(t.Context(), start, c); n != 1 || err != nil {
 			t.Fatal(n, err)
 		}
@@ -161,7 +161,7 @@ func TestC12_ChainIsCancelledInBoundedSteps(t *testing.T) {
 		}
 		submit(t, m, chain...)
 		r.largest = 0
-		wide{on: queue.OnFailure, purged: true}.end(t, m, chain[0])
+		wide{on: queue.OutcomeFailure, purged: true}.end(t, m, chain[0])
 		drained()
 		if got := count(t, m, queue.Filter{}); got[queue.Cancelled] != n {
 			t.Errorf("the tasks are %v, want %d cancelled", got, n)
@@ -236,8 +236,8 @@ func TestC12_RetriedTaskIsSparedByALateCascade(t *testing.T) {
 		submit(t, m, tasks...)
 		die(t, m, start)
 		r.gate = make(chan struct{})
-		gatedCommand(t, m, r, start, queue.OnForget, one.ID)
-		gatedCommand(t, m, r, start.Add(time.Second), queue.OnRetry, tasks[0].ID)
+		gatedCommand(t, m, r, start, queue.OrderForget, one.ID)
+		gatedCommand(t, m, r, start.Add(time.Second), queue.OrderRetry, tasks[0].ID)
 		if got := count(t, m, queue.Filter{})[queue.Cancelled]; got == n-1 {
 			t.Fatal("all have been cancelled already")
 		}
@@ -271,8 +271,8 @@ func TestC12_DelayedTaskIsNotSparedByALateCascade(t *testing.T) {
 		submit(t, m, tasks...)
 		die(t, m, start)
 		r.gate = make(chan struct{})
-		gatedCommand(t, m, r, start, queue.OnForget, one.ID)
-		gatedCommand(t, m, r, start.Add(time.Second), queue.OnRetry, tasks[n-1].ID)
+		gatedCommand(t, m, r, start, queue.OrderForget, one.ID)
+		gatedCommand(t, m, r, start.Add(time.Second), queue.OrderRetry, tasks[n-1].ID)
 		left := r.crash()
 		if got := count(t, m, queue.Filter{})[queue.Cancelled]; got == n {
 			t.Fatal("all have been cancelled already")

@@ -176,11 +176,11 @@ func TestC10_RowsThatAreBeingWrittenAreNotReadAhead(t *testing.T) {
 	commanded := make(chan error)
 	go func() {
 		_, err := m.Command(t.Context(), start, queue.Command{
-			Do: queue.OnCancel, Filter: queue.Filter{IDs: []queue.ID{tasks[2].ID}},
+			Do: queue.OrderCancel, Filter: queue.Filter{IDs: []queue.ID{tasks[2].ID}},
 		})
 		if err == nil {
 			_, err = m.Command(t.Context(), start, queue.Command{
-				Do: queue.OnRetry, Filter: queue.Filter{IDs: []queue.ID{tasks[2].ID}},
+				Do: queue.OrderRetry, Filter: queue.Filter{IDs: []queue.ID{tasks[2].ID}},
 			})
 		}
 		commanded <- err
@@ -249,8 +249,8 @@ func TestRandom_ReadingAheadChangesNothing(t *testing.T) {
 		case 6, 7:
 			for range min(len(runs), 6) {
 				i := rnd.IntN(len(runs))
-				on := []queue.Trigger{queue.OnSuccess, queue.OnFailure, queue.OnGiveBack}[rnd.IntN(3)]
-				o := []queue.Outcome{{ID: runs[i].ID, Token: runs[i].Lease.Token, On: on, RunAt: now}}
+				on := []queue.OutcomeKind{queue.OutcomeSuccess, queue.OutcomeFailure, queue.OutcomeRelease}[rnd.IntN(3)]
+				o := []queue.Outcome{{ID: runs[i].ID, Token: runs[i].Lease.Token, Kind: on, RunAt: now}}
 				same(func(m *machine.Machine) (any, error) { return m.Settle(t.Context(), now, o) })
 				runs = append(runs[:i], runs[i+1:]...)
 			}
@@ -258,7 +258,7 @@ func TestRandom_ReadingAheadChangesNothing(t *testing.T) {
 			if len(all) == 0 {
 				continue
 			}
-			do := []queue.Trigger{queue.OnPause, queue.OnResume, queue.OnCancel, queue.OnRetry}[rnd.IntN(4)]
+			do := []queue.Order{queue.OrderPause, queue.OrderResume, queue.OrderCancel, queue.OrderRetry}[rnd.IntN(4)]
 			c := queue.Command{Do: do, Filter: queue.Filter{IDs: []queue.ID{all[rnd.IntN(len(all))]}}}
 			same(func(m *machine.Machine) (any, error) { return m.Command(t.Context(), now, c) })
 		}

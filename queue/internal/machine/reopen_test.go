@@ -22,7 +22,7 @@ func die(t *testing.T, m *machine.Machine, at time.Time) {
 	t.Helper()
 	task := claimAt(t, m, at, 1)[0]
 	answers, err := m.Settle(t.Context(), at, []queue.Outcome{
-		{ID: task.ID, Token: task.Lease.Token, On: queue.OnFailure, Permanent: true},
+		{ID: task.ID, Token: task.Lease.Token, Kind: queue.OutcomeFailure, Permanent: true},
 	})
 	if err != nil || answers[0] != nil {
 		t.Fatal(err, answers)
@@ -31,7 +31,7 @@ func die(t *testing.T, m *machine.Machine, at time.Time) {
 
 func retryOf(t *testing.T, m *machine.Machine, id queue.ID) {
 	t.Helper()
-	n, err := m.Command(t.Context(), start, queue.Command{Do: queue.OnRetry, Filter: queue.Filter{IDs: []queue.ID{id}}})
+	n, err := m.Command(t.Context(), start, queue.Command{Do: queue.OrderRetry, Filter: queue.Filter{IDs: []queue.ID{id}}})
 	if n != 1 || err != nil {
 		t.Fatalf("retry changed %d tasks, error %v", n, err)
 	}
@@ -104,7 +104,7 @@ func groupAfterReopen(t *testing.T, remote bool) {
 // Wherever a crash cuts off that a task ends and is forgotten, one that comes after
 // it goes on if it had succeeded, is cancelled if it had not, and else waits for it.
 func TestC12_DependencyIsForgottenAtACrash(t *testing.T) {
-	for _, on := range []queue.Trigger{queue.OnSuccess, queue.OnFailure} {
+	for _, on := range []queue.OutcomeKind{queue.OutcomeSuccess, queue.OutcomeFailure} {
 		ends := map[queue.State]bool{}
 		for _, lost := range []bool{true, false} {
 			ends[forgottenAtACrash(t, on, 1, lost)] = true
@@ -118,7 +118,7 @@ func TestC12_DependencyIsForgottenAtACrash(t *testing.T) {
 
 // forgottenAtACrash returns the state of the first task, 0 if it is forgotten, after a
 // crash in a write from its end on, which is lost or not.
-func forgottenAtACrash(t *testing.T, on queue.Trigger, write int, lost bool) queue.State {
+func forgottenAtACrash(t *testing.T, on queue.OutcomeKind, write int, lost bool) queue.State {
 	t.Helper()
 	r := newRows()
 	m := open(t, r)
@@ -131,8 +131,8 @@ func forgottenAtACrash(t *testing.T, on queue.Trigger, write int, lost bool) que
 	if r.batches = write % 2; !lost { // see breakAt
 		r.batches++
 	}
-	_, _ = m.Settle(t.Context(), start, []queue.Outcome{{ID: first.ID, Token: token, On: on, Permanent: true}})
-	_, _ = m.Command(t.Context(), start, queue.Command{Do: queue.OnForget, All: true})
+	_, _ = m.Settle(t.Context(), start, []queue.Outcome{{ID: first.ID, Token: token, Kind: on, Permanent: true}})
+	_, _ = m.Command(t.Context(), start, queue.Command{Do: queue.OrderForget, All: true})
 	m = open(t, r.crash())
 	found, err := m.Find(t.Context(), queue.Filter{IDs: []queue.ID{then.ID, first.ID}}, queue.Page{Newest: true})
 	if err != nil {
@@ -144,7 +144,7 @@ func forgottenAtACrash(t *testing.T, on queue.Trigger, write int, lost bool) que
 	}
 	want := queue.Held
 	switch {
-	case was == queue.Succeeded, was == 0 && on == queue.OnSuccess:
+	case was == queue.Succeeded, was == 0 && on == queue.OutcomeSuccess:
 		want = queue.Waiting
 	case was == 0:
 		want = queue.Cancelled

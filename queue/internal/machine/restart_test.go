@@ -76,9 +76,9 @@ func (p *process) cannotClaim(want error) {
 }
 
 // settle ends a lease, and returns the answer.
-func (p *process) settle(t queue.Task, on queue.Trigger) error {
+func (p *process) settle(t queue.Task, on queue.OutcomeKind) error {
 	p.t.Helper()
-	answers, err := p.Settle(p.t.Context(), start, []queue.Outcome{{ID: t.ID, Token: t.Lease.Token, On: on}})
+	answers, err := p.Settle(p.t.Context(), start, []queue.Outcome{{ID: t.ID, Token: t.Lease.Token, Kind: on}})
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestC6_PlaceIsKeptUntilTheEndIsDurable(t *testing.T) {
 	task := p.one(false)
 	p.rows.gate = make(chan struct{})
 	answered := make(chan error)
-	go func() { answered <- p.settle(task, queue.OnSuccess) }()
+	go func() { answered <- p.settle(task, queue.OutcomeSuccess) }()
 	for p.task(task.ID).State == queue.Running {
 	}
 	if n := p.starts.reserved(); n != 1 {
@@ -179,16 +179,22 @@ func TestC6_StaleStarts(t *testing.T) {
 		t.Fatal(len(tasks), err)
 	}
 	stale := p.starts.crash()
-	for i, on := range []queue.Trigger{queue.OnSuccess, queue.OnFailure, queue.OnSnooze, queue.OnGiveBack} {
+	for i, on := range []queue.OutcomeKind{
+		queue.OutcomeSuccess, queue.OutcomeFailure, queue.OutcomeSnooze, queue.OutcomeRelease,
+	} {
 		if err := p.settle(tasks[i], on); err != nil {
 			t.Fatal(err)
 		}
 	}
-	forget := queue.Command{Do: queue.OnCancel, Filter: queue.Filter{IDs: ids[4:]}}
+	forget := queue.Command{Do: queue.OrderCancel, Filter: queue.Filter{IDs: ids[4:]}}
 	for _, do := range []func() error{
-		func() error { return p.settle(tasks[4], queue.OnGiveBack) },
+		func() error { return p.settle(tasks[4], queue.OutcomeRelease) },
 		func() error { _, err := p.Command(t.Context(), start, forget); return err },
-		func() error { forget.Do = queue.OnForget; _, err := p.Command(t.Context(), start, forget); return err },
+		func() error {
+			forget.Do = queue.OrderForget
+			_, err := p.Command(t.Context(), start, forget)
+			return err
+		},
 	} {
 		if err := do(); err != nil {
 			t.Fatal(err)
@@ -233,10 +239,10 @@ func TestC6_StaleStartOfARetriedTask(t *testing.T) {
 	id := p.submit(1)[0]
 	task := p.one(true)
 	stale := p.starts.crash()
-	if err := p.settle(task, queue.OnSnooze); err != nil {
+	if err := p.settle(task, queue.OutcomeSnooze); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Command(t.Context(), start, queue.Command{Do: queue.OnCancel, All: true}); err != nil {
+	if _, err := p.Command(t.Context(), start, queue.Command{Do: queue.OrderCancel, All: true}); err != nil {
 		t.Fatal(err)
 	}
 	retryOf(t, p.Machine, id)

@@ -42,7 +42,7 @@ func TestC9_SuspectsWaitForTheEndOfOneToBeDurable(t *testing.T) {
 			t.Fatalf("%d tasks run that the next crash makes dead", len(first))
 		}
 		r.gate = make(chan struct{})
-		o := queue.Outcome{ID: first[0].ID, Token: first[0].Lease.Token, On: queue.OnSuccess}
+		o := queue.Outcome{ID: first[0].ID, Token: first[0].Lease.Token, Kind: queue.OutcomeSuccess}
 		go func() { _, _ = m.Settle(ctx, now, []queue.Outcome{o}) }()
 		synctest.Wait()
 		startsWhenDurable(t, r, func() int { return len(claim()) })

@@ -58,13 +58,13 @@ type poisoned struct {
 
 // lease is what is in memory of a running task.
 type lease struct {
-	row     record.Row    // with its steps, the claim among them
-	slot    int           // of the lease log; 0: none
-	suspect bool          // another crash makes its task dead
-	remote  bool          // it outlives this process
-	order   queue.Trigger // OnPause or OnCancel, which its worker has yet to obey
-	by      string        // the author of the order,
-	reason  string        // and the reason for it
+	row     record.Row  // with its steps, the claim among them
+	slot    int         // of the lease log; 0: none
+	suspect bool        // another crash makes its task dead
+	remote  bool        // it outlives this process
+	order   queue.Order // OrderPause or OrderCancel, which its worker has yet to obey
+	by      string      // the author of the order,
+	reason  string      // and the reason for it
 }
 
 func placeInHeap(t *task) *uint32 { return &t.prev }

@@ -47,7 +47,7 @@ func TestC6_StartThatIsNotNoted(t *testing.T) {
 	}
 	p.starts.putErr = nil
 	for range ids {
-		if err := p.settle(p.one(false), queue.OnSuccess); err != nil {
+		if err := p.settle(p.one(false), queue.OutcomeSuccess); err != nil {
 			t.Error(err)
 		}
 	}

@@ -122,13 +122,13 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validateEdit checks the Edit of a command. OnEdit needs one, other commands have none.
+// validateEdit checks the Edit of a command. OrderEdit needs one, other commands have none.
 func validateEdit(c *queue.Command) error {
 	e := c.Edit
 	switch {
-	case c.Do != queue.OnEdit && e == nil:
+	case c.Do != queue.OrderEdit && e == nil:
 		return nil
-	case c.Do != queue.OnEdit:
+	case c.Do != queue.OrderEdit:
 		return fmt.Errorf("%w: the command %s has an Edit, which only edit can have", queue.ErrInvalid, c.Do)
 	case e == nil || e.Tier == nil && e.Key == nil && e.RunAt == nil && e.Deadline == nil && len(e.Labels) == 0:
 		return fmt.Errorf("%w: the edit sets no field", queue.ErrInvalid)

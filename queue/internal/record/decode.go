@@ -104,7 +104,7 @@ func (r *reader) headField(h, known *Head) {
 	case fieldTier:
 		h.Tier = stint.Priority(r.tiny())
 	case fieldOrder:
-		h.Order = queue.Trigger(r.small())
+		h.Order = queue.Order(r.small())
 	case fieldFailures:
 		h.Failures = r.int()
 	case fieldCrashes:

@@ -41,7 +41,7 @@ type Head struct {
 
 	State    queue.State
 	Tier     stint.Priority
-	Order    queue.Trigger
+	Order    queue.Order
 	Failures int
 	Crashes  int
 

@@ -50,7 +50,7 @@ func full() *record.Row {
 				Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 			},
 			State:      queue.Running,
-			Order:      queue.OnPause,
+			Order:      queue.OrderPause,
 			Lease:      queue.Lease{Worker: "host-a/1", Token: 300},
 			Failures:   1,
 			Crashes:    2,

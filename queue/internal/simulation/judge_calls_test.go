@@ -165,11 +165,11 @@ func (j *judge) settled(c *call) {
 		o := &outcomes[i]
 		l := j.lives[o.ID]
 		var want error
-		if l == nil || l.forgotten || l.ended[o.Token] != o.On {
+		if l == nil || l.forgotten || l.ended[o.Token] != o.Kind.Trigger() {
 			want = queue.ErrStale
 		}
 		if !errors.Is(answers[i], want) {
-			j.broken(l, "%s with the token %d is answered %v; want %v", o.On, o.Token, answers[i], want)
+			j.broken(l, "%s with the token %d is answered %v; want %v", o.Kind, o.Token, answers[i], want)
 		}
 		if l != nil && l.live(o.Token) {
 			j.broken(l, "its lease lives, though it was settled: %v", answers[i])
@@ -197,12 +197,12 @@ func (j *judge) beaten(c *call) {
 	for i := range beats {
 		b := &beats[i]
 		l := j.lives[b.ID]
-		want := queue.OnLost
+		want := queue.StopLost
 		if l != nil && l.live(b.Token) {
-			want = l.order
+			want = queue.StopReason(l.order)
 		}
-		if answers[i].Order != want {
-			j.broken(l, "the worker with the token %d is told %q; want %q", b.Token, answers[i].Order, want)
+		if answers[i].Stop != want {
+			j.broken(l, "the worker with the token %d is told %q; want %q", b.Token, answers[i].Stop, want)
 		}
 		if a := j.attempts[leaseOf{b.ID, b.Token}]; a != nil && want == 0 && !c.lost {
 			a.until = c.sent.Add(b.Lease)
@@ -219,9 +219,9 @@ func (j *judge) giveOrders(c *call) {
 			continue
 		}
 		switch {
-		case q.Do == queue.OnResume && l.order == queue.OnPause:
+		case q.Do == queue.OrderResume && l.order == queue.OrderPause:
 			l.order = 0
-		case q.Do == queue.OnPause && l.order == 0, q.Do == queue.OnCancel:
+		case q.Do == queue.OrderPause && l.order == 0, q.Do == queue.OrderCancel:
 			l.order = q.Do
 		}
 	}
@@ -229,7 +229,7 @@ func (j *judge) giveOrders(c *call) {
 
 // matches reports whether one of the filters that are used here finds a task.
 func matches(l *life, f *queue.Filter) bool {
-	return !l.forgotten && (len(f.IDs) == 0 || slices.Contains(f.IDs, l.ID)) &&
+	return !l.forgotten && (f.IDs == nil || slices.Contains(f.IDs, l.ID)) &&
 		(f.Queue == "" || f.Queue == l.Queue) && (f.Kind == "" || f.Kind == l.Kind) && (f.Key == "" || f.Key == l.Key) &&
 		(len(f.States) == 0 || slices.Contains(f.States, l.state))
 }

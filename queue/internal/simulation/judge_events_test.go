@@ -11,7 +11,7 @@ import (
 // reasonsTable is which calls can bring which changes.
 var reasonsTable = map[queue.Trigger][]string{
 	queue.OnSubmit: {"Submit", "Reschedule"}, queue.OnClaim: {"Claim"},
-	queue.OnSuccess: {"Settle"}, queue.OnFailure: {"Settle"}, queue.OnSnooze: {"Settle"}, queue.OnGiveBack: {"Settle"},
+	queue.OnSuccess: {"Settle"}, queue.OnFailure: {"Settle"}, queue.OnSnooze: {"Settle"}, queue.OnRelease: {"Settle"},
 	queue.OnLost: {"Tend"}, queue.OnExpire: {"Tend", "Claim"}, queue.OnForget: {"Tend", "Command"},
 	queue.OnPause: {"Command", "Settle", "Tend"}, queue.OnCancel: {"Command", "Settle", "Tend"},
 	queue.OnResume: {"Command"}, queue.OnRetry: {"Command"}, queue.OnEdit: {"Command"}, queue.OnDue: {"Tend", "Settle"},
@@ -84,14 +84,14 @@ func (j *judge) leave(c *call, l *life, e *queue.Event) {
 			j.broken(l, "%s ends the lease %d, which it does not name", c.name, l.token)
 			return
 		case e.On == queue.OnPause || e.On == queue.OnCancel:
-			on = queue.OnGiveBack
-			if l.order != e.On {
+			on = queue.OnRelease
+			if l.order.Trigger() != e.On {
 				j.broken(l, "%s, and it was told to %q", e.On, l.order)
 			}
 			l.order = 0
 		}
-		if o.On != on {
-			j.broken(l, "%s was settled as %s", o.On, e.On)
+		if o.Kind.Trigger() != on {
+			j.broken(l, "%s was settled as %s", o.Kind, e.On)
 		}
 		if o.Checkpoint != nil {
 			l.checkpoint = o.Checkpoint
@@ -103,7 +103,7 @@ func (j *judge) leave(c *call, l *life, e *queue.Event) {
 		j.broken(l, "its lease %d ends as %d", l.token, e.Token)
 	}
 	l.ended[l.token] = on
-	if on == queue.OnGiveBack || on == queue.OnLost {
+	if on == queue.OnRelease || on == queue.OnLost {
 		return
 	}
 	l.crashes = 0
@@ -162,10 +162,10 @@ func (j *judge) halted(c *call, l *life, e *queue.Event) {
 	if e.From == queue.Running {
 		return
 	}
-	if q, ok := c.args.(queue.Command); ok && q.Do != queue.OnForget {
+	if q, ok := c.args.(queue.Command); ok && q.Do != queue.OrderForget {
 		return
 	}
-	if l.order == e.On {
+	if l.order.Trigger() == e.On {
 		l.order = 0
 		return
 	}

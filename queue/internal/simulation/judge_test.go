@@ -53,7 +53,7 @@ type life struct {
 	token  queue.Token // of its lease, or of the last one
 	until  time.Time   // the end of its lease
 	noted  bool        // its claim was answered: it outlives the store
-	order  queue.Trigger
+	order  queue.Order
 	ended  map[queue.Token]queue.Trigger // outcomes that were accepted
 
 	// What it was before a claim found that it had passed its deadline: nobody

@@ -20,7 +20,7 @@ type attempt struct {
 	ctx       context.Context //nolint:containedctx // the handler's, while it is at work
 	began     bool
 	returned  bool
-	outcome   queue.Trigger // what the store has to be told
+	outcome   queue.OutcomeKind // what the store has to be told
 	permanent bool
 	first     time.Time // when it was told first
 	last      *call     // and last
@@ -57,13 +57,13 @@ func (j *judge) returned(n *node, lease leaseOf, end ending, cause error) {
 	ends := []error{queue.ErrPaused, queue.ErrCancelled, queue.ErrStale, queue.ErrStopping}
 	switch {
 	case end == succeeds:
-		a.outcome = queue.OnSuccess
+		a.outcome = queue.OutcomeSuccess
 	case slices.Contains(ends, cause):
-		a.outcome = queue.OnGiveBack
+		a.outcome = queue.OutcomeRelease
 	case end == snoozes:
-		a.outcome = queue.OnSnooze
+		a.outcome = queue.OutcomeSnooze
 	default:
-		a.outcome, a.permanent = queue.OnFailure, end == permanent
+		a.outcome, a.permanent = queue.OutcomeFailure, end == permanent
 	}
 	a.returned = true
 	if !n.ended {
@@ -81,15 +81,15 @@ func (j *judge) reported(c *call) {
 	for _, o := range c.args.([]queue.Outcome) {
 		a := j.attempts[leaseOf{o.ID, o.Token}]
 		if a != nil && !a.began {
-			a.returned, a.outcome = true, queue.OnGiveBack // there was no slot in time
+			a.returned, a.outcome = true, queue.OutcomeRelease // there was no slot in time
 		}
 		if a == nil || a.n != c.who || !a.returned {
 			j.broken(j.lives[o.ID], "%s settles the token %d, and its handler has not returned", c.who.name, o.Token)
 			continue
 		}
-		if o.On != a.outcome || o.Permanent != a.permanent {
+		if o.Kind != a.outcome || o.Permanent != a.permanent {
 			j.broken(j.lives[o.ID], "%s says %s, permanent %t; its handler came to %s, %t",
-				c.who.name, o.On, o.Permanent, a.outcome, a.permanent)
+				c.who.name, o.Kind, o.Permanent, a.outcome, a.permanent)
 		}
 		if a.first.IsZero() {
 			a.first = c.sent

@@ -209,7 +209,9 @@ func (p *plots) spec(name string) queue.Spec {
 
 // command has an operator say something about some tasks.
 func (p *plots) command() {
-	c := queue.Command{Do: pick(p.rng, queue.OnPause, queue.OnResume, queue.OnCancel, queue.OnRetry, queue.OnForget)}
+	c := queue.Command{Do: pick(
+		p.rng, queue.OrderPause, queue.OrderResume, queue.OrderCancel, queue.OrderRetry, queue.OrderForget,
+	)}
 	switch all := p.w.judge.order; p.rng.IntN(4) {
 	case 0:
 		c.Filter = queue.Filter{Kind: pick(p.rng, kindNames...), Queue: pick(p.rng, queueNames...)}
@@ -381,8 +383,8 @@ func (p *plots) mend() {
 				p.ask("resumes queue "+name, func() error { return w.client.q.ResumeQueue(w.ctx, name) })
 			}
 		}
-		p.say(queue.Command{Do: queue.OnResume, All: true})
-		p.say(queue.Command{Do: queue.OnRetry, Filter: queue.Filter{States: []queue.State{queue.Dead, queue.Cancelled}}})
+		p.say(queue.Command{Do: queue.OrderResume, All: true})
+		p.say(queue.Command{Do: queue.OrderRetry, Filter: queue.Filter{States: []queue.State{queue.Dead, queue.Cancelled}}})
 	case !p.stopped:
 		p.stopped = true
 		p.next = w.now().Add(4*w.grace + w.lease + 10*time.Second) // a handler may be deaf, and then a hook

@@ -22,11 +22,11 @@ func newDead(s *streams) *cobra.Command {
 	ls.Short, ls.Long, ls.Example = "List dead letters", "List dead letters, the newest first."+clientHelp, ""
 	cmd.AddCommand(ls,
 		newOrder(s, order{
-			name: "retry", short: "Run dead letters again", do: queue.OnRetry, done: "to run again", states: dead,
+			name: "retry", short: "Run dead letters again", do: queue.OrderRetry, done: "to run again", states: dead,
 			long: "Run dead letters again, with all their attempts.",
 		}),
 		newOrder(s, order{
-			name: "purge", short: "Forget dead letters", do: queue.OnForget, done: "forgotten", states: dead,
+			name: "purge", short: "Forget dead letters", do: queue.OrderForget, done: "forgotten", states: dead,
 			long: "Forget dead letters. Tasks that come after one of them are cancelled, since it will\nnever succeed.",
 		}))
 	return cmd

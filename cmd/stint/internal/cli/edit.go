@@ -119,7 +119,7 @@ func (f *editFlags) give(ctx context.Context, server *remote.Server, texts []str
 	n, errs := 0, []error(nil)
 	for _, id := range ids {
 		done, err := server.Command(ctx, queue.Command{
-			Do: queue.OnEdit, Edit: edit, Filter: queue.Filter{IDs: []queue.ID{id}}, By: operator(), Reason: f.reason,
+			Do: queue.OrderEdit, Edit: edit, Filter: queue.Filter{IDs: []queue.ID{id}}, By: operator(), Reason: f.reason,
 		})
 		if err != nil {
 			return err

@@ -18,7 +18,7 @@ import (
 // order is one of the commands that change tasks.
 type order struct {
 	name, short, long string
-	do                queue.Trigger
+	do                queue.Order
 	done              string // of a task that was changed
 	// queues: --queue alone and --all mean the queues themselves.
 	queues bool
@@ -43,24 +43,24 @@ was paused both alone and by --all must be resumed in both ways.`
 // ordersTable has these commands. Dead letters are retried by a command of their own too.
 var ordersTable = []order{
 	{
-		name: "pause", short: "Keep tasks or queues from starting", do: queue.OnPause, done: "paused", queues: true,
+		name: "pause", short: "Keep tasks or queues from starting", do: queue.OrderPause, done: "paused", queues: true,
 		ends: true,
 		long: "Keep tasks from starting until they are resumed. A task that runs is asked to end, and\n" +
 			"begins again when it is resumed." + queuesHelp,
 	},
 	{
-		name: "resume", short: "Resume paused tasks or queues", do: queue.OnResume, done: "resumed", queues: true,
+		name: "resume", short: "Resume paused tasks or queues", do: queue.OrderResume, done: "resumed", queues: true,
 		long: "Resume paused tasks. With --queue alone it undoes pause with --queue alone, and with\n" +
 			"--all it undoes pause --all.",
 	},
 	{
-		name: "cancel", short: "Cancel tasks", do: queue.OnCancel, done: "cancelled",
+		name: "cancel", short: "Cancel tasks", do: queue.OrderCancel, done: "cancelled",
 		ends: true, finished: true,
 		long: "Cancel tasks. A task that runs is asked to end: its command gets SIGTERM, and later\n" +
 			"SIGKILL. With --wait the command returns when it has ended.",
 	},
 	{
-		name: "retry", short: "Run dead and cancelled tasks again", do: queue.OnRetry, done: "to run again",
+		name: "retry", short: "Run dead and cancelled tasks again", do: queue.OrderRetry, done: "to run again",
 		long: "Run dead and cancelled tasks again, with all their attempts, and start tasks at once that\n" +
 			"wait for their next attempt.",
 	},
@@ -190,7 +190,7 @@ func (f *orderFlags) giveQueue(ctx context.Context, server *remote.Server) (err 
 	if f.queue != "" {
 		what = fmt.Sprintf("queue %s is", f.queue)
 	}
-	if f.do == queue.OnPause {
+	if f.do == queue.OrderPause {
 		err = server.PauseQueue(ctx, f.queue, queue.Pause{By: operator(), Reason: f.reason})
 	} else {
 		err = server.ResumeQueue(ctx, f.queue)
@@ -198,7 +198,7 @@ func (f *orderFlags) giveQueue(ctx context.Context, server *remote.Server) (err 
 	if err != nil {
 		return err
 	}
-	if f.do == queue.OnResume {
+	if f.do == queue.OrderResume {
 		if err := f.warnStillPaused(ctx, server); err != nil {
 			return err
 		}

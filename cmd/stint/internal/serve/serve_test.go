@@ -115,7 +115,7 @@ func TestC4_LogsGoWithTheirTasks(t *testing.T) {
 		}
 		ids = append(ids, receipt.ID)
 	}
-	cancel := queue.Command{Do: queue.OnCancel, Filter: queue.Filter{IDs: ids[1:]}}
+	cancel := queue.Command{Do: queue.OrderCancel, Filter: queue.Filter{IDs: ids[1:]}}
 	if n, err := q.Command(t.Context(), cancel); n != 4 || err != nil {
 		t.Fatal(n, err)
 	}
@@ -193,7 +193,7 @@ func TestC4_ReadersOfLogs(t *testing.T) {
 		notified("a write", true, true, false)
 		leaveSame()
 		for i, want := range [][]bool{{true, false, false}, {false, false, true}} {
-			cancel := queue.Command{Do: queue.OnCancel, Filter: queue.Filter{IDs: ids[i : i+1]}}
+			cancel := queue.Command{Do: queue.OrderCancel, Filter: queue.Filter{IDs: ids[i : i+1]}}
 			if n, err := q.Command(ctx, cancel); n != 1 || err != nil {
 				t.Fatal(n, err)
 			}
