@@ -128,7 +128,9 @@ func TestRowCheck(t *testing.T) {
 			t.Errorf("%q with tests %q: %v", line, c.tests, err)
 		}
 	}
-	for _, line := range []string{"", "| Row | What | State | Explained in |", "| --- | --- | --- | --- |", "| A1 | what |"} {
+	for _, line := range []string{
+		"", "| Row | What | State | Explained in |", "| --- | --- | --- | --- |", "| A1 | what |",
+	} {
 		if r, ok := parseRow(line); ok {
 			t.Errorf("parseRow(%q) = %v, want no row", line, r)
 		}

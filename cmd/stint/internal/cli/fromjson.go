@@ -145,7 +145,8 @@ func (l *taskLines) parseJSON(text []byte, base queue.Spec) (spec queue.Spec, er
 		return spec, fmt.Errorf("as JSON: %w", plainJSONError(text, err))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return spec, errors.New("as JSON: there is data after the object; a command that begins with { needs a space before it")
+		return spec, errors.New("as JSON: there is data after the object; " +
+			"a command that begins with { needs a space before it")
 	}
 	if spec = line.Spec; spec.Labels == nil {
 		spec.Labels = base.Labels

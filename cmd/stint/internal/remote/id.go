@@ -30,7 +30,8 @@ func (s *Server) ID(ctx context.Context, text string) (queue.ID, error) {
 	}
 	digits := strings.ToLower(strings.ReplaceAll(text, "-", ""))
 	if len(digits) < digitsMin || len(digits) > digitsAll || strings.Trim(digits, "0123456789abcdef") != "" {
-		return queue.ID{}, fmt.Errorf("%q is not an ID: give the ID of a task, or the end of the ID as stint ls shows it", text)
+		return queue.ID{}, fmt.Errorf(
+			"%q is not an ID: give the ID of a task, or the end of the ID as stint ls shows it", text)
 	}
 	tasks, err := s.beginning(ctx, digits)
 	if err == nil && len(digits) <= digitsEnding {

@@ -20,7 +20,8 @@ func (r *Run) noteStop(j *job, sig syscall.Signal) {
 	}
 	r.stopNoted.Do(func() {
 		r.cfg.Say(fmt.Sprintf("job %d has stopped and will not go on: it wants to %s the terminal, which jobs cannot use; "+
-			"run it with an option not to ask, such as ssh -o BatchMode=yes or sudo -n, or give it its answers with --stdin FILE; "+
+			"run it with an option not to ask, such as ssh -o BatchMode=yes or sudo -n, "+
+			"or give it its answers with --stdin FILE; "+
 			"--timeout ends such jobs, Ctrl-C the run", j.Seq, wants))
 	})
 }
