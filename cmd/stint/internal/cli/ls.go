@@ -13,9 +13,10 @@ import (
 
 const lsLong = `List tasks, the newest first. A task is listed if it matches all flags.
 
-The IDs shown are the ends of the whole IDs, and can be used in their place. EXIT and TOOK are the exit status and the duration of the last attempt. On a
-terminal, lines are cut to its width. With --json there is a line of JSON for each
-task; docs/serve.md has its fields.
+The IDs shown are the ends of the whole IDs, and can be used in their place. EXIT and
+TOOK are the exit status and the duration of the last attempt. On a terminal, lines are
+cut to its width. With --json there is a line of JSON for each task; docs/serve.md has
+its fields.
 
 Exit status: 0, also if there is no such task; 125 for errors.`
 

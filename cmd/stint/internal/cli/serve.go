@@ -41,7 +41,8 @@ kills them at once. Interrupted commands have not failed: they begin again at th
 start.
 
 If another server uses the directory or the address, stint serve retries for 1 s, since
-that server may have been killed a moment ago (STINT_PATIENCE=30s retries longer). A directory that another user owns or may write to is refused.
+that server may have been killed a moment ago (STINT_PATIENCE=30s retries longer). A
+directory that another user owns or may write to is refused.
 
 Exit status: 0 after the first signal; 125 for errors; 128 and the signal's number
 after a second signal.`

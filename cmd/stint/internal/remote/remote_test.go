@@ -70,7 +70,8 @@ func TestC4_PartsOfIDs(t *testing.T) {
 		"8057":     "8057 may be " + ids[3].String() + " or " + ids[1].String() + " or " + ids[0].String() + ": give more",
 		"018":      "is not an ID: give the ID", "": "is not an ID", "wxyz": "is not an ID",
 		strings.Repeat("0", 33): "is not an ID",
-		"8059":                  "ends or begins with 8059", "01890a5f": "begins with 01890a5f", "00000000": "begins with 00000000",
+		"8059":                  "ends or begins with 8059",
+		"01890a5f":              "begins with 01890a5f", "00000000": "begins with 00000000",
 	} {
 		_, err := s.ID(t.Context(), text)
 		missing := strings.Contains(says, "begins")
