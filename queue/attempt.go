@@ -112,7 +112,8 @@ func (a *Attempt) end(cause error) {
 	}
 }
 
-// told does what a worker is told of a task, and reports whether that ends it.
+// told ends the handler's context if the answer to a heartbeat demands it, and reports
+// whether it does.
 func (a *Attempt) told(stop StopReason) (ends bool) {
 	switch stop {
 	case StopPause:

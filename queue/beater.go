@@ -21,7 +21,7 @@ func (s *session) beatUntil(ctx context.Context) {
 		case <-s.told:
 		case <-ctx.Done():
 		}
-		taken(tick.C) // one sign of life is one for all who wanted it
+		taken(tick.C) // one heartbeat serves all requests for one
 		taken(s.told)
 	}
 }

@@ -12,7 +12,7 @@ import (
 // a task added to a batch can wait for what waits for that batch; [Queue.Why]
 // names what each of them waits for.
 func checkCircles(tasks []NewTask) error {
-	batches := make(map[ID]int) // index of those that somebody waits for
+	batches := make(map[ID]int) // index of those that a task waits for
 	for i := range tasks {
 		if id := tasks[i].AfterBatch; !id.IsZero() {
 			if _, ok := batches[id]; !ok {

@@ -32,8 +32,8 @@ type Config struct {
 	// Retry says when a task that has failed is tried again; its Attempts are not
 	// used, since each task has its own. Unset is [retry.TaskPolicy].
 	Retry retry.Policy
-	// Poll is how often this process looks for what nobody has told it of: 1 s if
-	// it is 0.
+	// Poll is the interval in which this process looks for work of which it got no signal:
+	// 1 s if it is 0.
 	Poll time.Duration
 	// Grace is how long handlers have to end by themselves when Run is to return,
 	// before their contexts end: 30 s if it is 0.
@@ -43,18 +43,18 @@ type Config struct {
 	// begun, such as processes that are asked first.
 	Linger time.Duration
 	// OnEvent is called with every change of the state of a task, and OnDead with
-	// every dead letter, of the queues that this process runs, whoever made it one.
-	// They are told once or not at all: not of what happens while Run does not, or
-	// while the store cannot be reached, and not if they are slow and too much happens,
-	// which a later event says (Missed), or for OnDead the Logger. Each is called by one
-	// goroutine, and holds no task up; but if there is one, Run claims nothing until the
-	// store says that it tells of events, or cannot, for a Lease at most. At its end, Run
-	// has them told of the last outcomes: after Grace their contexts end, the Logger is
-	// told of what is left, and after Linger Run returns an error if a call does not. A
-	// panic is logged.
+	// every dead letter, of the queues that this process runs, whichever process made it
+	// one. An event is delivered once or not at all: none while Run does not run or the store
+	// cannot be reached, and some are dropped if a hook is slow, which a later event
+	// (Missed) or, for OnDead, the Logger reports. Each hook is called by one goroutine,
+	// and delays no task; but with a hook, Run claims nothing until the store has
+	// confirmed that it sends events, or for one Lease at most. At its end, Run delivers
+	// the last outcomes: after Grace the contexts of hooks end and the Logger reports what
+	// is left, and after Linger Run returns an error if a call has not returned. A panic
+	// is logged.
 	OnEvent func(context.Context, Event)
 	OnDead  func(context.Context, Task)
-	// Logger is told what needs a person's attention; nil discards it. An error that
+	// Logger receives what needs a person's attention; nil discards it. An error that
 	// repeats is logged once, and then once a minute with how often it did.
 	Logger *slog.Logger
 	// Random makes IDs and delays random; nil is [rand.Uint64]. It is called by one

@@ -13,14 +13,14 @@ func (q *Queue) Dead(ctx context.Context, f Filter) iter.Seq2[Task, error] {
 
 // RetryDead has the dead letters that a filter finds begin anew, and returns how
 // many did. They keep their age and their history; their failures are counted
-// from 0 again. by is who wants that.
+// from 0 again. by names the person or the program that asks for it.
 func (q *Queue) RetryDead(ctx context.Context, by string, f Filter) (int, error) {
 	return q.Command(ctx, Command{Do: OrderRetry, Filter: ofDead(f), By: by})
 }
 
 // PurgeDead removes the dead letters that a filter finds, and returns how many.
 // Tasks that come After one of them are cancelled, because it will never
-// succeed. by is who wants that.
+// succeed. by names the person or the program that asks for it.
 func (q *Queue) PurgeDead(ctx context.Context, by string, f Filter) (int, error) {
 	return q.Command(ctx, Command{Do: OrderForget, Filter: ofDead(f), By: by})
 }

@@ -10,15 +10,15 @@ import (
 // reports goes nowhere; [Attempt.Reported] has it.
 func Detached(t Task) *Attempt { return &Attempt{Task: t, lease: leaseOf{t.ID, t.Lease.Token}} }
 
-// Reported is what a handler has told of its work so far.
+// Reported is what a handler has reported of its work so far.
 type Reported struct {
 	Progress   Progress
-	Checkpoint []byte // the last one saved; nil if the store has heard of it, or there is none
+	Checkpoint []byte // the last one saved; nil if the store has it, or there is none
 	Saved      int    // checkpoints so far
 	Result     []byte // in JSON; nil if there is none
 }
 
-// Reported returns what the handler has told so far. The slices are not to be
+// Reported returns what the handler has reported so far. The slices are not to be
 // written to.
 func (a *Attempt) Reported() Reported {
 	a.mu.Lock()

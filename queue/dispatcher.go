@@ -12,8 +12,8 @@ import (
 //
 // One runner at a time seeks: it waits for a slot, takes a task that has been
 // claimed, or claims some, and lets the next one seek while it works. So the queue
-// waits among the others who want slots as one of them, in its place, holds none
-// while it has nothing to do, and claims at the last moment. A runner whose task
+// waits for slots in its place among all other work, holds none while it has
+// nothing to do, and claims at the last moment. A runner whose task
 // was short seeks again itself, so a backlog of small tasks costs no goroutine
 // and no change between them.
 type dispatcher struct {
@@ -44,8 +44,8 @@ const (
 	atLeast = time.Millisecond
 	// lastClaim is how long a claim may still take when nothing more is to start.
 	lastClaim = 2 * time.Second
-	// soonest is what a timer is set to for what is due already. One that is set to
-	// nothing is run by whoever looks at it, and with the race detector two who do so
+	// soonest is what a timer is set to for what is due already. A timer of 0 is run by
+	// the goroutine that looks at it, and with the race detector two goroutines that do so
 	// at once in a bubble of testing/synctest crash the program
 	// (https://go.dev/issue/78156, open as of Go 1.26).
 	soonest = time.Nanosecond
@@ -286,8 +286,8 @@ func (d *dispatcher) refill() {
 	}
 }
 
-// ended counts a task that has ended. It is called on its slot: whoever has that
-// next may claim at once.
+// ended counts a task that has ended. It is called on its slot, so that the
+// next runner on the slot may claim at once.
 func (d *dispatcher) ended() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -321,8 +321,8 @@ func (d *dispatcher) park(r *runner) bool {
 	return !d.stopped
 }
 
-// noSlot ends the turn of a runner that cannot have a slot. It is tried again when
-// somebody looks.
+// noSlot ends the turn of a runner that cannot have a slot. It is tried again at
+// the next look.
 func (d *dispatcher) noSlot(err error) {
 	d.mu.Lock()
 	d.seeking, d.wanted = nil, false

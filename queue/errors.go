@@ -15,8 +15,8 @@ var (
 	ErrFull = errors.New("queue: the queue is full")
 	// ErrTooLarge: a payload, a result or a checkpoint is over its limit.
 	ErrTooLarge = errors.New("queue: too large")
-	// ErrStale: the caller's lease of the task is over. Somebody else may run it,
-	// or it may be finished; what the caller has done does not count.
+	// ErrStale: the caller's lease of the task is over. Another worker may run it,
+	// or it may be finished; the caller's outcome does not count.
 	ErrStale = errors.New("queue: the lease is over")
 	// ErrChanged: the schedule, or the settings, are no longer what the caller has
 	// read. Read them again.

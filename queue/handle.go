@@ -98,9 +98,9 @@ func (q *Queue) settleHandlers() {
 
 // What ends a handler's context, besides its task's Timeout and [ErrStale].
 var (
-	// ErrPaused: somebody has paused the task.
+	// ErrPaused: the task was paused.
 	ErrPaused = errors.New("queue: somebody has paused the task")
-	// ErrCancelled: somebody has cancelled the task.
+	// ErrCancelled: the task was cancelled.
 	ErrCancelled = errors.New("queue: somebody has cancelled the task")
 	// ErrStopping: Run is to return, and has waited as long as [Config.Grace].
 	ErrStopping = errors.New("queue: this worker is stopping")

@@ -15,7 +15,7 @@ import (
 // take 16 bytes each.
 const deadAhead = 10_000
 
-// hooks tell those of a configuration what happens to the tasks of a session's
+// hooks call the hooks of a configuration with what happens to the tasks of a session's
 // queues. Each hook has a watch and a goroutine of its own, so a slow one costs the
 // other nothing, and the queue neither.
 type hooks struct {
@@ -28,7 +28,7 @@ type hooks struct {
 	heard   chan struct{} // receives once of each watch, when it has begun or cannot for now
 	over    chan struct{} // closed when the session does nothing more that makes events
 	at      time.Time     // when that was; set before, as is last
-	last    lastEnd       // what the session did last, of what it was told of
+	last    lastEnd       // the last thing that the session did
 
 	onEvent, onDead atomic.Bool // it is at work
 }
@@ -55,7 +55,7 @@ func (s *session) startHooks(ctx context.Context) *hooks {
 	return h
 }
 
-// begun waits until the hooks hear of what happens, so that they hear of all that
+// begun waits until the watches of the hooks have begun, so that they get all that
 // the session does. It does not wait for a store that cannot be reached, nor for ctx
 // or the session to end, nor longer than for a claim.
 func (h *hooks) begun(ctx context.Context) {
@@ -75,7 +75,7 @@ func (h *hooks) begun(ctx context.Context) {
 	}
 }
 
-// end has the hooks told of what the session did last, and waits for them as for
+// end delivers the last outcomes of the session to the hooks, and waits for them as for
 // handlers.
 func (h *hooks) end() error {
 	defer h.stop()
@@ -95,7 +95,7 @@ func (h *hooks) end() error {
 func (h *hooks) watch(name string, fn func(Event)) {
 	ctx, stop := context.WithCancel(h.ctx)
 	defer stop()
-	var steps atomic.Int64 // odd while an event is told
+	var steps atomic.Int64 // odd while an event is delivered
 	go h.stopWhenQuiet(ctx, stop, &steps)
 	heard := sync.OnceFunc(func() { h.heard <- struct{}{} })
 	told := mark{h: h}
@@ -119,12 +119,12 @@ func (h *hooks) watch(name string, fn func(Event)) {
 // that both know tells the one by the other.
 type mark struct {
 	h     *hooks
-	lease leaseOf   // the last of the session's of whose end the watch has told
+	lease leaseOf   // the last of the session's whose end the watch has delivered
 	at    time.Time // when that was, by the store's clock
 }
 
-// later reports whether an event is of after the end, so that the events of others
-// do not keep Run from it.
+// later reports whether an event happened after the session had ended, so that events of
+// other workers do not keep Run from returning.
 func (m *mark) later(e Event) bool {
 	if lease := (leaseOf{e.ID, e.Token}); e.From == Running && m.h.s.ours(lease) {
 		m.lease, m.at = lease, e.At
@@ -146,8 +146,8 @@ func (m *mark) later(e Event) bool {
 }
 
 // stopWhenQuiet ends a watch when the session is over and no more events come. A
-// store does not say which event is the last, and one that is far away tells of
-// them later than it answers.
+// store does not say which event is the last, and a remote one sends events
+// later than it answers.
 func (h *hooks) stopWhenQuiet(ctx context.Context, stop func(), steps *atomic.Int64) {
 	select {
 	case <-h.over:
@@ -183,8 +183,8 @@ func (h *hooks) died(e Event, fresh chan<- ID) {
 	}
 }
 
-// tellDead tells the hook of dead letters, unless they are none any more, and the
-// Logger of those that there was no time for.
+// tellDead calls the hook with each dead letter that is still one, and logs how many
+// there was no time for.
 func (h *hooks) tellDead(fresh <-chan ID) {
 	q, left := h.s.q, 0
 	for id := range fresh {

@@ -6,7 +6,7 @@ import (
 )
 
 // lapseUntil ends the handlers whose leases are over by the clock of this process,
-// until ctx ends: somebody else may have their tasks. It needs no answer of the
+// until ctx ends: other workers may have their tasks. It needs no answer of the
 // store, which may hang. One timer serves all tasks; one for each would cost more
 // than most other things that are done for a small task.
 func (s *session) lapseUntil(ctx context.Context) {

@@ -22,7 +22,7 @@ type Queue struct {
 	mu       sync.Mutex
 	handlers map[string]Handler
 	around   []func(Handler) Handler
-	running  map[string]chan<- struct{} // Runs that are under way, by name: their tasks may have been told to stop
+	running  map[string]chan<- struct{} // Runs under way, by name; a signal asks for a heartbeat
 	ran      bool                       // Run has been called: handlers stay as they are, with what is around them
 	soon     chan time.Time             // something is due then
 	changed  chan struct{}              // schedules may have been changed here
@@ -48,7 +48,7 @@ func (q *Queue) Why(ctx context.Context, id ID) ([]Reason, error) {
 	return q.store.Explain(ctx, q.clock.now(), id)
 }
 
-// tell has all Runs ask what their tasks have been told.
+// tell triggers a heartbeat in every Run, so that stop orders arrive now.
 func (q *Queue) tell() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -22,11 +22,11 @@ import (
 // [Config.Linger] Run returns an error that names the tasks whose handlers do not
 // end; they run again elsewhere when their leases are over. Otherwise it returns
 // the cause of ctx's end, when the store knows all outcomes, or has not taken them
-// for as long as a lease lasts, and the hooks have been told of them; these have
+// for as long as a lease lasts, and the hooks have received them; these have
 // the same times again. [Queue.Halt] cuts all of that short.
 //
 // Any number of Runs may work on a queue, in this process and in others, with
-// different kinds or on different slots: all of them hear of its tasks.
+// different kinds or on different slots: all of them get signals of its tasks.
 func (q *Queue) Run(ctx context.Context, slots stint.Scheduler, queues ...string) error {
 	ctx, halt := context.WithCancelCause(ctx)
 	defer halt(nil)
@@ -73,13 +73,13 @@ func (q *Queue) Run(ctx context.Context, slots stint.Scheduler, queues ...string
 		close(s.outcomes)
 		err = s.await(settled)
 	}
-	if err = errors.Join(err, hooks.end()); err != nil { // they are told of the last outcomes
+	if err = errors.Join(err, hooks.end()); err != nil { // they receive the last outcomes
 		return errors.Join(context.Cause(ctx), err)
 	}
 	return context.Cause(ctx)
 }
 
-// haste is how long what has been told to end at once may take.
+// haste is the time limit of what was ordered to end at once.
 const haste = 100 * time.Millisecond
 
 // Halt has Run return at once, every Run of this queue now and later: as the
@@ -92,7 +92,7 @@ const haste = 100 * time.Millisecond
 // It may be called more than once, and does not wait.
 func (q *Queue) Halt() { q.haltOnce.Do(func() { close(q.halted) }) }
 
-// haltUntil ends what Run does when the queue is told to halt, until ctx ends.
+// haltUntil ends what Run does when Halt is called, until ctx ends.
 func (q *Queue) haltUntil(ctx context.Context, end context.CancelCauseFunc) {
 	select {
 	case <-q.halted:
@@ -110,7 +110,7 @@ func (s *session) end(stop context.CancelCauseFunc) error {
 	return s.left()
 }
 
-// wind waits for what is at work, first as it is and then told to stop, and reports
+// wind waits for what is at work, first as it is and then ordered to stop, and reports
 // whether it has ended.
 func (q *Queue) wind(atWork *sync.WaitGroup, stop func(error)) bool {
 	ended := make(chan struct{})

@@ -47,7 +47,7 @@ func (r *runner) run() {
 
 // onSlot works on one task, if there is one.
 func onSlot(ctx context.Context, r *runner) (struct{}, error) {
-	if a := r.d.take(r); a != nil { //nolint:contextcheck // a claim goes on when who waits for a slot gives up
+	if a := r.d.take(r); a != nil { //nolint:contextcheck // a claim goes on when a waiter for a slot gives up
 		defer r.d.ended()
 		r.d.s.perform(ctx, a)
 	}

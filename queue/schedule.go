@@ -20,7 +20,7 @@ type Schedule struct {
 	// Zone is the time zone that Cron is read in, by its name in the IANA database,
 	// as Europe/Berlin: UTC if it is empty.
 	Zone string `json:"zone,omitempty"`
-	// Missed is what to do about ticks that came while nobody looked:
+	// Missed is what to do about ticks that came while no process looked:
 	// [MissedOnce] if it is empty.
 	Missed Missed `json:"missed,omitempty"`
 	// SkipOverlap leaves out a tick if the task of the last one is unfinished.
@@ -28,11 +28,11 @@ type Schedule struct {
 	// Task is what is submitted. It starts at once, under the limits and in the
 	// order of its queue, so it has no times of its own.
 	Task Spec `json:"task"`
-	// Paused is who paused the schedule. Ticks that come meanwhile are left out,
+	// Paused is set while the schedule is paused. Ticks that come meanwhile are left out,
 	// and are not missed.
 	Paused *Pause `json:"paused,omitempty"`
 
-	// What follows is kept by those who change the schedule.
+	// What follows is kept by the process that changes the schedule.
 
 	// Version names this state of the schedule. Each change makes a new one.
 	Version ID `json:"version,omitzero"`

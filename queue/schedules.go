@@ -126,8 +126,8 @@ func existing(name string, c change) change {
 	}
 }
 
-// reschedule changes a schedule. It asks once more what it is to be if somebody
-// else was faster.
+// reschedule changes a schedule. It computes the change again if another process
+// was faster.
 func (q *Queue) reschedule(ctx context.Context, name string, c change) error {
 	for {
 		r := Reschedule{Name: name}

@@ -144,7 +144,7 @@ type Change struct {
 	Key string `json:"key,omitempty"`
 	// Operator says that an operator makes the change, and not a program.
 	Operator bool `json:"operator,omitempty"`
-	// By says who makes the change, for people, in at most [MaxName] bytes.
+	// By names the author of the change, for people, in at most [MaxName] bytes.
 	By string `json:"by,omitempty"`
 	// Set has the new values: its fields that are not zero are set.
 	Set Settings `json:"set,omitzero"`
@@ -189,7 +189,7 @@ type Configured struct {
 	Paused  *Pause            `json:"paused,omitempty"` // under this name; see PauseQueue of [Store]
 	Version uint64            `json:"version"`          // grows with each change, and never comes again
 	// InForce is what holds for the queue by these and by the defaults, and From says
-	// who has set it. Under the name "" it holds for each queue that has nothing else.
+	// what set it, a program or an operator. Under the name "" it holds for each queue that has nothing else.
 	InForce Layer `json:"in_force,omitzero"`
 }
 

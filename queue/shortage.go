@@ -48,7 +48,7 @@ type slowdown struct {
 	mu      sync.Mutex
 	pause   time.Duration // between two claims; 0 if nothing is short
 	next    time.Time     // of the next claim
-	changed chan struct{} // closed when that begins or ends; nil if nobody waits for it
+	changed chan struct{} // closed when that begins or ends; nil without waiters
 }
 
 // begin is called when an attempt has ended with a shortage.

@@ -17,13 +17,13 @@ const (
 	Waiting
 	// Running tasks are leased to a worker.
 	Running
-	// Paused tasks wait for somebody to resume them.
+	// Paused tasks wait to be resumed.
 	Paused
 	// Succeeded tasks are finished: their handler returned no error.
 	Succeeded
 	// Dead tasks are finished without success: the dead letters.
 	Dead
-	// Cancelled tasks are finished because somebody said so.
+	// Cancelled tasks are finished because they were cancelled.
 	Cancelled
 )
 

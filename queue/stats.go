@@ -16,7 +16,7 @@ type Stats struct {
 // Total is what counts for all queues together.
 type Total struct {
 	Running int `json:"running,omitempty"` // tasks
-	// Limits are Total and TotalPerKey of the settings in force, with who has set them.
+	// Limits are Total and TotalPerKey of the settings in force, with the origin of each.
 	// From must not be changed.
 	Limits Layer `json:"limits,omitzero"`
 	// Keys is how many tasks run of each key that has a total of its own.
@@ -33,7 +33,7 @@ type Counts struct {
 	// Damaged is how many of the Held ones are so by [HoldDamaged].
 	Damaged int   `json:"damaged,omitempty"`
 	Ended   Ended `json:"ended"`
-	// Limits are the settings in force, with who has set them. From must not be changed.
+	// Limits are the settings in force, with the origin of each. From must not be changed.
 	Limits Layer `json:"limits,omitzero"`
 	// Keys is how many tasks run of each key that has limits of its own.
 	Keys map[string]int `json:"keys,omitempty"`

@@ -52,13 +52,13 @@ import (
 // then they are as they were, but none starts that has to wait again.
 type Store interface {
 	// Submit accepts tasks, all or none, in this order, at most [MaxSubmit] of them.
-	// Their IDs, chosen by the caller, must be new. A task with the Unique of another that is remembered, in
-	// the store or before it in the same call, is not accepted; the receipt has
-	// that one's ID instead. Errors: ErrInvalid, ErrTooLarge, ErrFull.
+	// Their IDs, chosen by the caller, must be new. A task with the Unique of another one
+	// that the store remembers, or that comes before it in the same call, is not accepted;
+	// the receipt has the ID of that other task. Errors: ErrInvalid, ErrTooLarge, ErrFull.
 	Submit(ctx context.Context, now time.Time, tasks []NewTask) ([]Receipt, error)
 
 	// Claim leases up to Max tasks of a queue to a worker: those whose turn it is,
-	// of the kinds that it knows. It never waits; Claimed tells when to come back. Tasks
+	// of the kinds that it knows. It never waits; Claimed says when to come back. Tasks
 	// whose Deadline has passed end on the way, a bounded number of them in each step.
 	Claim(ctx context.Context, now time.Time, c Claim) (Claimed, error)
 
@@ -72,7 +72,7 @@ type Store interface {
 	Beat(ctx context.Context, now time.Time, w Worker, beats []Beat) ([]Answer, error)
 
 	// Command does something to all tasks that a filter finds, up to a limit, and
-	// returns how many have changed, or, running, have been told to. Those are found
+	// returns how many have changed or, if they run, have been ordered to. Those are found
 	// before anything changes, the oldest first: OrderForget leaves what is cancelled
 	// because it comes after a task that is forgotten. If they are very many the
 	// command is made in parts, in that order: each is a step, and finds its own;
@@ -108,7 +108,7 @@ type Store interface {
 	Schedules(ctx context.Context) ([]Schedule, error)
 
 	// Reschedule changes a schedule from the version that the caller has seen, and
-	// submits tasks with that as Submit does: both or nothing. So of all who have
+	// submits tasks with that as Submit does: both or nothing. So of all callers that have
 	// seen a version one makes the next. A store knows no cron and keeps what it is
 	// given; it checks names, and that Task could be submitted. A call is answered
 	// nil again if To is there already, or To is nil and nothing is there, and
@@ -122,21 +122,21 @@ type Store interface {
 	// more to do: never, if that is zero.
 	Tend(ctx context.Context, now time.Time, limit int) (next time.Time, err error)
 
-	// Listen has the caller told of a queue, from now on until it calls stop: after
-	// tasks may have become claimable ready receives, and a claim made then finds
-	// them. Each listener has a channel of its own, and all in this process are told.
-	// A channel holds one signal, which stands for all that came since it was last
-	// received, and may be for nothing. So whoever listens, claims until there is
-	// no more, and only then waits, overlooks nothing.
+	// Listen signals that tasks of a queue may have become claimable, from now on until
+	// stop is called: ready receives afterwards, and a claim made then finds them. Each
+	// listener has a channel of its own, and all of this process are signalled. A channel
+	// holds one signal, which stands for all since the last receive, and may be spurious.
+	// So a worker that listens, claims until there is no more, and only then waits,
+	// misses nothing.
 	//
-	// stop does not wait for anybody, and may be called more than once. When it has
+	// stop does not block, and may be called more than once. When it has
 	// returned nothing more is sent, and nothing is kept of the listener. A store that
 	// is closed sends no signals; no channel is ever closed.
 	Listen(queue string) (ready <-chan struct{}, stop func())
 
 	// Watch calls begun, and then fn for every change of any task's state since begun
 	// was called, in their order, until ctx ends. A watcher that is too slow misses
-	// some and is told how many. If the watch cannot begin, neither is called.
+	// some, and a later event says how many. If the watch cannot begin, neither is called.
 	Watch(ctx context.Context, begun func(), fn func(Event)) error
 
 	// Close gives the leases of this process back, which is no crash of their
@@ -197,7 +197,7 @@ type Outcome struct {
 	Checkpoint []byte    `json:"checkpoint,omitzero"` // for the next attempt; nil keeps what there is
 }
 
-// Worker is one who claims tasks.
+// Worker is a Run that claims tasks.
 type Worker struct {
 	Name  string              `json:"name"` // unique to each Run of each start of a process
 	Host  string              `json:"host,omitempty"`
@@ -219,10 +219,10 @@ type Beat struct {
 // Answer is the answer to the heartbeat of one task.
 type Answer struct {
 	Stop   StopReason `json:"order,omitempty"`  // 0: go on
-	Reason string     `json:"reason,omitempty"` // in the words of who gave the order
+	Reason string     `json:"reason,omitempty"` // in the words of the author of the order
 }
 
-// Command is something that somebody wants done to tasks.
+// Command is an order to all tasks that a filter finds.
 type Command struct {
 	Do     Order  `json:"do,omitempty"`
 	Edit   *Edit  `json:"edit,omitempty"` // what OrderEdit changes
@@ -232,7 +232,7 @@ type Command struct {
 	// does not widen it.
 	All    bool   `json:"all,omitempty"`
 	Limit  int    `json:"limit,omitempty"`  // at most so many tasks; 0 is no limit
-	By     string `json:"by,omitempty"`     // who gives the command; at most MaxName bytes
+	By     string `json:"by,omitempty"`     // the author of the command; at most MaxName bytes
 	Reason string `json:"reason,omitempty"` // why; at most MaxReason bytes
 }
 

@@ -62,12 +62,11 @@ type Spec struct {
 	MaxAttempts int `json:"max_attempts,omitempty"`
 	// MaxCrashes is how many leases in a row may be lost before the task is taken
 	// for poison and is dead: 3 if it is 0. A process that crashes is counted for
-	// all tasks that it had. So that innocent ones do not die with the one that is
-	// to blame, of those tasks of a queue that have crashed, and that the next crash
-	// makes dead, no more than one runs at a time. While it runs the others are held
-	// by [HoldSuspect], and nobody else is; one that does not run, because it is
-	// paused, scheduled, held or has no worker, holds nobody. What dies of its first
-	// crash has no such last chance.
+	// all tasks that it had. A task that has crashed and that the next crash makes dead
+	// is a suspect. One suspect of a queue runs at a time, so that a suspect does not die
+	// of the crash of another. While it runs the other suspects are held by
+	// [HoldSuspect], and no other task is; a suspect that is paused, scheduled, held or
+	// without a worker holds no other. With a limit of 1 there are no suspects.
 	MaxCrashes int `json:"max_crashes,omitempty"`
 
 	Labels map[string]string `json:"labels,omitempty"` // for people, and to find tasks by
@@ -168,7 +167,7 @@ type Step struct {
 	At     time.Time `json:"at"`
 	On     Trigger   `json:"on"`
 	To     State     `json:"to"`
-	By     string    `json:"by,omitempty"`    // the worker, or who said so
+	By     string    `json:"by,omitempty"`    // the worker, or the author of the command
 	Token  Token     `json:"token,omitempty"` // of the lease, for what happens to a running task
 	Detail string    `json:"detail,omitempty"`
 }

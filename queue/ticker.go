@@ -9,8 +9,8 @@ import (
 )
 
 // ticker submits the tasks of schedules whose tick has come. Every process that
-// runs a queue has one, for all schedules of the store, and all of them try: who
-// changes the schedule's version first has submitted the task by the same step,
+// runs a queue has one, for all schedules of the store, and all of them try: the
+// process that changes the schedule's version first submits the task in the same step,
 // and the others find that it has changed.
 type ticker struct {
 	q     *Queue
@@ -116,7 +116,7 @@ func (k *ticker) compare(s *known, now time.Time) {
 	}
 }
 
-// due is when to look at a schedule; zero: not before it is changed. Nobody puts
+// due is when to look at a schedule; zero: not before it is changed. No process puts
 // a tick off for longer than tickRetryMax, so what seems to be put off for longer
 // was so by a clock that is ahead of this one, be it of another process or as this
 // one was before it was set back; it would be for as long as that was wrong.

@@ -23,10 +23,10 @@ const (
 	OnSnooze                     // its handler asked to be called again later; no failure
 	OnRelease                    // its worker ended the lease without a verdict: it shuts down, or is short of something
 	OnLost                       // its lease ran out: the worker died, or hangs
-	OnPause                      // somebody said so,
-	OnResume                     // and took that back
-	OnCancel                     // somebody said so
-	OnRetry                      // somebody wants a finished task to run again
+	OnPause                      // a command paused it
+	OnResume                     // a command resumed it
+	OnCancel                     // a command cancelled it
+	OnRetry                      // a command has a finished task run again
 	OnExpire                     // its Deadline came before it started
 	OnForget                     // it has been finished long enough, or was purged
 	OnEdit                       // a command changed its tier, key, times or labels; see [Edit]

@@ -9,7 +9,7 @@ import (
 )
 
 // Wait returns a task when it is finished: [Result] has its result. A task that is
-// dead or cancelled is finished as well, and no error; somebody may retry it.
+// dead or cancelled is finished as well, and no error; it may be retried.
 //
 // If ctx ends first, the error is its cause, and the task as it was last seen. A
 // store that cannot be reached is asked again until then. Other errors:
@@ -46,7 +46,7 @@ func (q *Queue) Wait(ctx context.Context, id ID) (Task, error) {
 	}
 }
 
-// followers are those who wait for tasks to be finished. They share one watch of
+// followers are the callers that wait for tasks to be finished. They share one watch of
 // the store, which lives as long as there are any.
 type followers struct {
 	store Store

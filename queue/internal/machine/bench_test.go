@@ -206,7 +206,7 @@ func BenchmarkRetryFromTheMiddle(b *testing.B) {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
 			perTask(b, size, func() (*machine.Machine, []queue.ID) {
 				m, ids := filled(b, size, func(int) queue.Spec { return queue.Spec{} })
-				command(b, m, queue.OrderCancel, queue.Filter{}, size)
+				command(b, m, queue.OrderCancel, queue.Filter{Queue: "default"}, size)
 				return m, ids
 			}, func(m *machine.Machine, ids []queue.ID) {
 				for i := range ids {
