@@ -109,7 +109,7 @@ func (s Scheduler) explain(present *sched.Present, wait *sched.Wait, shared []Re
 }
 
 // reasons words what the policy says, with what the policy does not know: a pause, a bounded
-// queue that is full, with so many entries, shared slots, and who has slots.
+// queue that is full, with so many entries, shared slots, and the holders of slots.
 func (s Scheduler) reasons(
 	present *sched.Present, why *backlog.Reasons, full int, shared []Reason, now *held,
 ) []Reason {

@@ -16,8 +16,8 @@ type LimiterConfig struct {
 	// largest burst. 0 means one second's worth of the rate, at least 1, also
 	// when the rate is changed.
 	Capacity int64
-	// PerKey is the rate of each key in tokens per second, which applies to those who
-	// ask for tokens on behalf of a key (see [Limiter.Key]), beside the limiter's own
+	// PerKey is the rate of each key in tokens per second, which applies to calls
+	// on behalf of a key (see [Limiter.Key]), beside the limiter's own
 	// rate; 0 is none. A rate of the limiter's own of 0 is none then.
 	PerKey float64
 	// KeyCapacity is how many tokens an idle key saves up. 0 means one second's worth of
@@ -109,7 +109,7 @@ func worth(capacity int64, rate float64) int64 {
 // [LimiterConfig.PerKey] each key has a token bucket of its own, which is full at first,
 // with seven tiers and a guard, and its tokens and the limiter's own have to be had both.
 // The first in line of a key whose bucket has its tokens takes its place in the limiter's
-// line, at the end of its tier. So a key that has used up its rate keeps nobody else
+// line, at the end of its tier. So a key that has used up its rate keeps no other
 // waiting, and keys take turns at the rate that they share, however many wait for each.
 // In any span of time a key gets at most its capacity and what its rate earns, with the
 // exceptions named above.

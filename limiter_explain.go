@@ -183,7 +183,7 @@ func (s *look) explain(w *waiter) LimiterWaiting {
 	return e
 }
 
-// reasons says who goes first, and how many tokens are short: of the key, of the limiter
+// reasons says what goes first, and how many tokens are short: of the key, of the limiter
 // and of what it shares.
 func (s *look) reasons(w *waiter) (all []Reason) {
 	if w.key != "" {

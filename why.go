@@ -61,8 +61,8 @@ type Reason struct {
 	FreeAt time.Time `json:"free_at,omitzero"`
 	// Since is when the scheduler was paused.
 	Since time.Time `json:"since,omitzero"`
-	// By says who paused it and why, in the words given to Pause; who holds the
-	// shared slots; or who waits for shared tokens.
+	// By is the text given to Pause; the processes that hold the shared slots; or those
+	// that wait for shared tokens.
 	By string `json:"by,omitempty"`
 }
 

@@ -41,8 +41,8 @@ type parcel[T any] struct {
 	err   error // ErrClosed, if the channel was closed meanwhile
 }
 
-// NewChan returns an open channel that holds up to capacity values which nobody
-// has received yet. It panics if capacity is negative.
+// NewChan returns an open channel that holds up to capacity values that have
+// not been received yet. It panics if capacity is negative.
 func NewChan[T any](capacity int) *Chan[T] {
 	if capacity < 0 {
 		panic(fmt.Sprintf("csync: a channel with a capacity of %d; use 0 or more", capacity))

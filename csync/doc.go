@@ -7,8 +7,8 @@
 //     [context.Cause] of it. A context that has already ended is refused, also
 //     where the call would not have waited.
 //   - Waiting is first in, first out; RWMutex has a line for readers and one for
-//     writers. What is given back goes straight to whoever is next, and nobody who
-//     comes later can take it in between.
+//     writers. What is given back goes straight to the next waiter, and no later caller
+//     can take it in between.
 //   - When something is handed to a waiter in the same instant in which its
 //     context ends, the hand-over counts and the call returns nil. So nothing
 //     is ever lost between the two, and nothing is given out twice.

@@ -3,8 +3,8 @@ package csync
 import "context"
 
 // Mutex is a mutual exclusion lock whose Lock takes a context. Unlock hands it
-// to whoever has waited longest; nobody barges in between, so a goroutine that
-// asks behind n others holds the lock after exactly n others have. The price is
+// to the goroutine that has waited longest; no other can take it in between, so a goroutine
+// that asks behind n others holds the lock after exactly n others have. The price is
 // that a lock that is always fought over goes from goroutine to goroutine, where
 // [sync.Mutex] lets a running goroutine have it many times in a row.
 //

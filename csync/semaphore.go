@@ -69,8 +69,8 @@ func (s *Semaphore) With(ctx context.Context, n int64, fn func() error) error {
 // Total returns the total.
 func (s *Semaphore) Total() int64 { return int64(s.total) }
 
-// Available returns how much of the total is not held at the moment. While
-// somebody waits it is not to be had.
+// Available returns how much of the total is not held at the moment. While a
+// goroutine waits, others cannot acquire it.
 func (s *Semaphore) Available() int64 { return int64(s.total - s.permits.taken()) }
 
 // Waiting returns how many calls of Acquire wait at the moment.

@@ -1,7 +1,7 @@
 package backlog
 
 // class is the lines of one class that have entries which may start. Classes
-// are kept apart so that whoever takes only some of them looks at nothing else.
+// are kept apart so that a taker of only some of them looks at no others.
 type class[T any] struct {
 	orders [Tiers]lines[T] // smallest tag first
 	number int

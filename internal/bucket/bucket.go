@@ -1,5 +1,5 @@
-// Package bucket is the policy of a token bucket with priorities: who may take
-// tokens now, who waits, who goes next and when. It reads no clock and starts
+// Package bucket is the policy of a token bucket with priorities: which caller may take
+// tokens now, which waits, which goes next and when. It reads no clock and starts
 // no goroutine. Every operation is given the time, so that a run can be
 // repeated and checked against exact arithmetic.
 //
@@ -50,8 +50,8 @@ const (
 	Short
 	// Queued: an entry waits, and goes first; or the bucket has a source.
 	Queued
-	// Changing: the rate is being changed. The answer is known to whoever
-	// has held the lock.
+	// Changing: the rate is being changed. The answer is known once the
+	// caller has held the lock.
 	Changing
 )
 
@@ -235,7 +235,7 @@ func (b *Bucket) enter(now int64) {
 	}
 }
 
-// leave publishes the count, and lets everyone take tokens again if nobody
+// leave publishes the count, and lets callers take tokens again without the lock if none
 // waits.
 func (b *Bucket) leave() {
 	word := b.spent

@@ -57,7 +57,7 @@ func (b *Bucket) guard(now int64) (ok bool) {
 	return ok
 }
 
-// grant admits the head of a tier and whoever behind it needs no tokens.
+// grant admits the head of a tier and the entries behind it that need no tokens.
 func (b *Bucket) grant(t int) {
 	b.admit(t)
 	b.admitFree(t)
@@ -109,9 +109,9 @@ func (b *Bucket) hold(t *tier, excess int64) {
 
 // makeUp grants what is due, and notes how many tokens have been earned since
 // then because the wake is late. They go to the waiting entries, or stay in the
-// bucket for a while, apart from what it may hold anyway: whoever is woken late
+// bucket for a while, apart from what it may hold anyway: a waiter that is woken late
 // was asleep when an idle bucket would have overflowed. What a later wake than
-// LateMax has let pass is treated as if nobody had waited, so that no burst
+// LateMax has let pass is treated as if none had waited, so that no burst
 // follows it.
 //
 // The credit is counted from the token that was due, not from the nanosecond:

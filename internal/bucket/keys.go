@@ -16,7 +16,7 @@ import (
 // has a [Bucket] from when an entry begins to wait until none does.
 //
 // All methods need the lock of the shared bucket, and times that never run backwards.
-// The shared bucket is used by others as well; those who are granted by it come out of
+// The shared bucket is used by others as well; the entries that it grants come out of
 // [Keys.Granted].
 type Keys struct {
 	shared  *Bucket
@@ -109,8 +109,8 @@ func (k *Keys) Set(now int64, rate float64, capacity int64) {
 // Rate returns the rate of each key in tokens a second, and its capacity in tokens.
 func (k *Keys) Rate() (tokensPerSecond float64, capacity int64) { return k.line.rate, k.line.capacity }
 
-// Take takes n ≥ 0 tokens of a key and of the shared bucket if both hold them and nobody
-// waits for either.
+// Take takes n ≥ 0 tokens of a key and of the shared bucket if both hold them and no
+// entry waits for either.
 func (k *Keys) Take(now int64, name string, n int64) bool {
 	k.now = now
 	known := k.table.keys[name]
@@ -155,7 +155,7 @@ func (k *Keys) Push(now int64, name string, e *Entry, t int, n int64) {
 
 // Remove takes out e of a key's line, as [Bucket.Remove] does.
 func (k *Keys) Remove(now int64, name string, e *Entry) {
-	if e.place == inKeys { // it has left the bucket and is ready to be told so
+	if e.place == inKeys { // it has left the bucket and is ready
 		k.granted.remove(e)
 		e.place = nowhere
 	}
@@ -232,7 +232,7 @@ func (k *Keys) open(now int64, name string) *keyQueue {
 }
 
 // settle follows every operation on a key's bucket: it takes over the entries that it
-// has granted, withdraws the claims that it wants no longer, and closes it if nobody
+// has granted, withdraws the claims that it wants no longer, and closes it if no entry
 // waits.
 func (k *Keys) settle(q *keyQueue) {
 	for e := q.bucket.Granted(); e != nil; e = q.bucket.Granted() {

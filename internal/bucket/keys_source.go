@@ -4,8 +4,8 @@ import "github.com/stintgo/stint/internal/shrink"
 
 var _ Source = (*keyQueue)(nil)
 
-// Rivals begins a look of the key's bucket at what it can grant. Nobody is its rival: who
-// goes first at the shared bucket is for that to say.
+// Rivals begins a look of the key's bucket at what it can grant. It has no rivals: the shared
+// bucket decides which key goes first there.
 func (q *keyQueue) Rivals() (t int, debt int64) {
 	for _, c := range q.claims {
 		if c != nil {
@@ -75,7 +75,7 @@ func (b *Bucket) restore(now, n int64) {
 }
 
 // revive makes b a bucket that no entry waits for and that has spent some tokens. It may
-// have been used before, up to when nobody waited for it.
+// have been used before, up to when its last entry left.
 func (b *Bucket) revive(at *line, spent int64, source Source) {
 	b.frozen.capacity = -1
 	b.source, b.keyed, b.current, b.spent = source, true, at, spent

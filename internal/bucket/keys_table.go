@@ -13,10 +13,10 @@ const (
 	sweepPiece = 256
 )
 
-// table has the keys that are known: those that are not full or that somebody waits for,
+// table has the keys that are known: those that are not full or have waiters,
 // and some that have become full since the latest sweep.
 //
-// Whoever adds a key looks at two others and drops those that are full, so there are at
+// Adding a key looks at two others and drops those that are full, so there are at
 // most about twice as many keys as are needed. A sweep, for which the owner of the lock
 // needs a timer, drops those that are left when no new keys come.
 type table struct {

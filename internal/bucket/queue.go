@@ -2,7 +2,7 @@ package bucket
 
 import "math/bits"
 
-// Entry is one that waits. Its memory belongs to the caller, who may use it
+// Entry is one that waits. Its memory belongs to the caller, which may use it
 // again once it has been granted or removed. The zero value is ready to use.
 type Entry struct {
 	// Ready is for the caller to wake the one that waits. The bucket never
@@ -39,8 +39,8 @@ type tier struct {
 	count int
 	need  total // tokens still to come, of all that wait
 	// behind is how many nanoseconds higher tiers have waited, and so taken
-	// all tokens, since somebody of this tier last got any. Time in which a
-	// debt was repaid does not count, for then nobody gets anything.
+	// all tokens, since this tier last got any. Time in which a
+	// debt was repaid does not count, for then no tier gets any.
 	behind int64
 }
 
@@ -192,7 +192,7 @@ func (s *total) bounded() int64 {
 }
 
 // Earliest returns when an entry for n tokens that came to tier t now could be admitted at
-// the earliest, if nobody who waits gives up: when the tokens for it and for all
+// the earliest, if no waiter gives up: when the tokens for it and for all
 // that go before it have been earned, or by the guard. It knows nothing of a source.
 func (b *Bucket) Earliest(now int64, t int, n int64) int64 {
 	b.Advance(now)
@@ -216,7 +216,7 @@ func (b *Bucket) Earliest(now int64, t int, n int64) int64 {
 }
 
 // First returns what waits for the source: the highest tier, how many tokens the
-// first in line still needs, and how many wait in all tiers. Nobody does as long
+// first in line still needs, and how many wait in all tiers. None does as long
 // as the first in line waits for the bucket's own tokens.
 func (b *Bucket) First() (t int, n int64, queued int) {
 	if b.occupied == 0 || b.rivals.again == 0 {

@@ -1,7 +1,7 @@
 package bucket
 
 // Source is where tokens come from as well, if the bucket is one process's part of
-// a rate that others share. Those who are granted have had their tokens of both.
+// a rate that others share. An entry that is granted has had its tokens of both.
 // All methods are called by those of [Bucket] that need the caller's lock.
 type Source interface {
 	// Draw takes n ≥ 1 tokens for the first in line of a tier, or the part that the

@@ -39,7 +39,7 @@ func (b *Bucket) Waiting(now int64) []Waiting {
 }
 
 // VacantAt returns when [Bucket.Take] could take n ≥ 0 tokens at the earliest, if
-// nobody who waits gives up: when all who wait have their tokens and the bucket holds n
+// no waiter gives up: when all waiters have their tokens and the bucket holds n
 // more. It is [Never] for more than the bucket can hold. It knows nothing of a source.
 func (b *Bucket) VacantAt(now, n int64) int64 {
 	b.Advance(now)
