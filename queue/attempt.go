@@ -81,8 +81,8 @@ func (a *Attempt) beat(lease time.Duration) (b Beat, saved int) {
 	return b, a.saved
 }
 
-// heard forgets the checkpoint that the store has heard of.
-func (a *Attempt) heard(saved int) {
+// acknowledged forgets the checkpoint that the store has heard of.
+func (a *Attempt) acknowledged(saved int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.saved == saved {
@@ -112,9 +112,9 @@ func (a *Attempt) end(cause error) {
 	}
 }
 
-// told ends the handler's context if the answer to a heartbeat demands it, and reports
+// ordered ends the handler's context if the answer to a heartbeat demands it, and reports
 // whether it does.
-func (a *Attempt) told(stop StopReason) (ends bool) {
+func (a *Attempt) ordered(stop StopReason) (ends bool) {
 	switch stop {
 	case StopPause:
 		a.end(ErrPaused)

@@ -18,11 +18,11 @@ func (s *session) beatUntil(ctx context.Context) {
 		s.beat(ctx)
 		select {
 		case <-tick.C:
-		case <-s.told:
+		case <-s.ordered:
 		case <-ctx.Done():
 		}
 		taken(tick.C) // one heartbeat serves all requests for one
-		taken(s.told)
+		taken(s.ordered)
 	}
 }
 
@@ -60,8 +60,8 @@ func (s *session) beat(ctx context.Context) {
 	}
 	until := now.Add(s.q.cfg.Lease)
 	for i, r := range runs {
-		if !r.told(answers[i].Stop) {
-			r.heard(saved[i])
+		if !r.ordered(answers[i].Stop) {
+			r.acknowledged(saved[i])
 			s.extend(r, until)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 func (q *Queue) Command(ctx context.Context, c Command) (int, error) {
 	n, err := q.store.Command(ctx, q.clock.now(), c)
 	q.dueAt(q.clock.now())
-	q.tell()
+	q.beatNow()
 	return n, err
 }
 

@@ -24,7 +24,7 @@ type dispatcher struct {
 	mu      sync.Mutex
 	stopped bool
 	wanted  bool      // there may be more to claim than has been looked for
-	failed  bool      // the last claim did: what the store says of more is not heard until it is polled
+	failed  bool      // the last claim did: signals of the store are ignored until it is polled
 	again   time.Time // when a rate allows more; zero if none is known to
 	seeking *runner   // that waits for a slot, or claims
 	parked  []*runner // that have nothing to do, the last one first
@@ -75,7 +75,7 @@ func (s *session) dispatch(ctx context.Context, name string) {
 		case <-slow:
 			d.giveBack(d.overdue(s.q.clock.now()))
 		case <-ready:
-			if d.hear() {
+			if d.lookUnlessFailed() {
 				poll = s.q.clock.now().Add(s.q.cfg.Poll)
 			}
 		case <-wake.C:
@@ -98,9 +98,9 @@ func (d *dispatcher) look() {
 	d.wanted, d.again = true, time.Time{}
 }
 
-// hear is to look because the store says so, unless it has just failed: its faults
-// may be what makes it say so.
-func (d *dispatcher) hear() bool {
+// lookUnlessFailed looks after a signal of the store, unless the last claim failed: its
+// faults may be what makes it signal.
+func (d *dispatcher) lookUnlessFailed() bool {
 	d.mu.Lock()
 	failed := d.failed
 	d.mu.Unlock()

@@ -25,7 +25,7 @@ type hooks struct {
 	all  sync.WaitGroup
 
 	watches int
-	heard   chan struct{} // receives once of each watch, when it has begun or cannot for now
+	began   chan struct{} // receives once of each watch, when it has begun or cannot for now
 	over    chan struct{} // closed when the session does nothing more that makes events
 	at      time.Time     // when that was; set before, as is last
 	last    lastEnd       // the last thing that the session did
@@ -35,7 +35,7 @@ type hooks struct {
 
 // startHooks starts them; ctx is what the contexts of hooks are made of.
 func (s *session) startHooks(ctx context.Context) *hooks {
-	h := &hooks{s: s, heard: make(chan struct{}, 2), over: make(chan struct{})}
+	h := &hooks{s: s, began: make(chan struct{}, 2), over: make(chan struct{})}
 	h.ctx, h.stop = context.WithCancel(ctx)
 	if s.q.cfg.OnEvent != nil {
 		h.watches++
@@ -50,7 +50,7 @@ func (s *session) startHooks(ctx context.Context) *hooks {
 			defer close(fresh)
 			h.watch("OnDead", func(e Event) { h.died(e, fresh) })
 		})
-		h.all.Go(func() { h.tellDead(fresh) })
+		h.all.Go(func() { h.callDead(fresh) })
 	}
 	return h
 }
@@ -63,7 +63,7 @@ func (h *hooks) begun(ctx context.Context) {
 	defer late.Stop()
 	for range h.watches {
 		select {
-		case <-h.heard:
+		case <-h.began:
 		case <-ctx.Done():
 			return
 		case <-h.s.q.halted:
@@ -97,13 +97,13 @@ func (h *hooks) watch(name string, fn func(Event)) {
 	defer stop()
 	var steps atomic.Int64 // odd while an event is delivered
 	go h.stopWhenQuiet(ctx, stop, &steps)
-	heard := sync.OnceFunc(func() { h.heard <- struct{}{} })
-	told := mark{h: h}
-	watch(ctx, h.s.q.store, h.s.q.cfg.Poll, heard, func(e Event) {
+	began := sync.OnceFunc(func() { h.began <- struct{}{} })
+	reached := mark{h: h}
+	watch(ctx, h.s.q.store, h.s.q.cfg.Poll, began, func(e Event) {
 		steps.Add(1)
 		defer steps.Add(1)
 		switch _, ours := h.s.worker.Kinds[e.Queue]; {
-		case told.later(e):
+		case reached.later(e):
 			stop()
 		case ours && ctx.Err() == nil:
 			fn(e)
@@ -141,7 +141,7 @@ func (m *mark) later(e Event) bool {
 	case last.lease != m.lease: // that is yet to come, or was missed
 		return false
 	}
-	after += m.h.at.Sub(last.heard)
+	after += m.h.at.Sub(last.acknowledged)
 	return e.At.After(m.at.Add(after))
 }
 
@@ -183,9 +183,9 @@ func (h *hooks) died(e Event, fresh chan<- ID) {
 	}
 }
 
-// tellDead calls the hook with each dead letter that is still one, and logs how many
+// callDead calls the hook with each dead letter that is still one, and logs how many
 // there was no time for.
-func (h *hooks) tellDead(fresh <-chan ID) {
+func (h *hooks) callDead(fresh <-chan ID) {
 	q, left := h.s.q, 0
 	for id := range fresh {
 		if h.ctx.Err() != nil {

@@ -48,12 +48,12 @@ func (q *Queue) Why(ctx context.Context, id ID) ([]Reason, error) {
 	return q.store.Explain(ctx, q.clock.now(), id)
 }
 
-// tell triggers a heartbeat in every Run, so that stop orders arrive now.
-func (q *Queue) tell() {
+// beatNow triggers a heartbeat in every Run, so that stop orders arrive now.
+func (q *Queue) beatNow() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, told := range q.running {
-		signal(told)
+	for _, ordered := range q.running {
+		signal(ordered)
 	}
 }
 

@@ -27,20 +27,20 @@ type session struct {
 	outcomes chan Outcome
 	settleBy atomic.Int64 // nanoseconds since 1970, once the handlers have ended: no outcome is waited for longer
 
-	told   <-chan struct{} // tasks may have been told to stop
-	sooner chan struct{}   // a lease ends before the lapser would look
-	slow   slowdown        // of its claims
+	ordered <-chan struct{} // tasks may have been ordered to stop
+	sooner  chan struct{}   // a lease ends before the lapser would look
+	slow    slowdown        // of its claims
 
 	mu    sync.Mutex
 	first time.Time            // when the lapser looks
 	runs  map[leaseOf]*Attempt // of one task there may be an old one, that has yet to end
-	last  lastEnd              // of those that the store has ended as it was told
+	last  lastEnd              // of those that the store has settled
 }
 
-// lastEnd is the end of a lease, and when this process heard of it.
+// lastEnd is the end of a lease, and when the store acknowledged it.
 type lastEnd struct {
-	lease leaseOf
-	heard time.Time
+	lease        leaseOf
+	acknowledged time.Time
 }
 
 // outcomesAhead is how many outcomes may wait for the settler before handlers
@@ -48,11 +48,11 @@ type lastEnd struct {
 const outcomesAhead = 1024
 
 func newSession(base context.Context, q *Queue, slots stint.Scheduler, queues []string) *session {
-	told := make(chan struct{}, 1)
+	ordered := make(chan struct{}, 1)
 	return &session{
-		q: q, slots: slots, base: base, worker: q.asWorker(queues, slots, told),
+		q: q, slots: slots, base: base, worker: q.asWorker(queues, slots, ordered),
 		outcomes: make(chan Outcome, outcomesAhead), runs: make(map[leaseOf]*Attempt),
-		told: told, sooner: make(chan struct{}, 1), first: q.clock.now().Add(q.cfg.Lease),
+		ordered: ordered, sooner: make(chan struct{}, 1), first: q.clock.now().Add(q.cfg.Lease),
 	}
 }
 
@@ -73,8 +73,8 @@ func queueNames(names []string) []string {
 const defaultQueue = "default"
 
 // asWorker describes this process, and closes the list of handlers. The Run is
-// signalled by told until it leaves.
-func (q *Queue) asWorker(queues []string, slots stint.Scheduler, told chan<- struct{}) Worker {
+// signalled by ordered until it leaves.
+func (q *Queue) asWorker(queues []string, slots stint.Scheduler, ordered chan<- struct{}) Worker {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.settleHandlers()
@@ -85,7 +85,7 @@ func (q *Queue) asWorker(queues []string, slots stint.Scheduler, told chan<- str
 	slices.Sort(kinds)
 	host, _ := os.Hostname()
 	w := Worker{
-		Name: q.freeName(told), Host: host, PID: os.Getpid(), Kinds: make(map[string][]string),
+		Name: q.freeName(ordered), Host: host, PID: os.Getpid(), Kinds: make(map[string][]string),
 		Slots: slots.Stats().Limit, Since: q.clock.now(),
 	}
 	for _, name := range queues {
@@ -96,12 +96,12 @@ func (q *Queue) asWorker(queues []string, slots stint.Scheduler, told chan<- str
 
 // freeName is a name for a Run that no other has that is under way: the store has
 // one description for each name, and the last one counts. The lock is held.
-func (q *Queue) freeName(told chan<- struct{}) string {
+func (q *Queue) freeName(ordered chan<- struct{}) string {
 	name := q.cfg.Worker
 	for n := 2; q.running[name] != nil; n++ {
 		name = q.cfg.Worker + "-" + strconv.Itoa(n)
 	}
-	q.running[name] = told
+	q.running[name] = ordered
 	return name
 }
 

@@ -59,7 +59,7 @@ func (s *slowdown) begin(now time.Time) {
 	s.slow.Store(true)
 	s.pause = max(s.pause, firstPause)
 	s.next = now.Add(s.pause)
-	s.tell()
+	s.notify()
 }
 
 // end is called when an attempt has started that began in a round.
@@ -72,12 +72,12 @@ func (s *slowdown) end(round uint64) {
 	if s.round.Load() == round && s.pause > 0 {
 		s.pause, s.next = 0, time.Time{}
 		s.slow.Store(false)
-		s.tell()
+		s.notify()
 	}
 }
 
-// tell wakes those that wait for a change. The caller holds mu.
-func (s *slowdown) tell() {
+// notify wakes those that wait for a change. The caller holds mu.
+func (s *slowdown) notify() {
 	if s.changed != nil {
 		close(s.changed)
 		s.changed = nil
@@ -126,6 +126,6 @@ func (s *slowdown) unused(now time.Time) {
 	defer s.mu.Unlock()
 	if s.pause > 0 {
 		s.pause, s.next = max(s.pause/2, firstPause), now
-		s.tell()
+		s.notify()
 	}
 }

@@ -237,11 +237,11 @@ func (k *ticker) busy(ctx context.Context, id ID) (bool, error) {
 func (k *ticker) failed(ctx context.Context, s *known, now time.Time, err error) time.Time {
 	late := now.Sub(s.Next)
 	s.retry = now.Add(min(max(late, tickRetryMin), tickRetryMax))
-	tell := refused(err)
+	record := refused(err)
 	if s.err != nil {
-		tell = late > TickGrace && s.Error != err.Error()
+		record = late > TickGrace && s.Error != err.Error()
 	}
-	if tell {
+	if record {
 		at := k.q.clock.now()
 		to := s.Schedule
 		to.Version, to.Error, to.Retry = k.q.ids.New(at), err.Error(), s.retry
