@@ -17,7 +17,7 @@ import (
 // time, because files that no longer change are shared. It blocks until the copy
 // is durable.
 //
-// The copy is a store like any other, which does not know who runs its tasks: those
+// The copy is a store like any other, which does not know the workers of its tasks: those
 // that ran while it was made wait there, or run out. Workers in other processes
 // have to end before a copy takes the place of its store.
 //

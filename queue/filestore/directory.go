@@ -53,13 +53,13 @@ func (r *rows) open(tune func(*pebble.Options)) (err error) {
 func explain(files vfs.FS, dir string, err error) error {
 	switch {
 	case isLocked(err):
-		// Only a process that does not hold the lock may look who does: closing a
+		// Only a process that does not hold the lock may look which one does: closing a
 		// file gives up all locks that its process has on it.
-		who := "another process"
+		owner := "another process"
 		if pid := holder(files.PathJoin(dir, lockFile)); pid > 0 {
-			who = fmt.Sprintf("process %d", pid)
+			owner = fmt.Sprintf("process %d", pid)
 		}
-		return fmt.Errorf("%s has it open, and a directory belongs to one at a time: end that one, or ask it: %w", who, err)
+		return fmt.Errorf("%s has it open, and a directory belongs to one at a time: end that one, or ask it: %w", owner, err)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("this user may not write there: choose another directory, or change its owner: %w", err)
 	case errors.Is(err, syscall.ENOTDIR):
@@ -79,7 +79,7 @@ func isLocked(err error) bool {
 // lockFile is locked by the process that has the directory.
 const lockFile = "LOCK"
 
-// ownerOnly is the mode of directories: payloads are nobody else's.
+// ownerOnly is the mode of directories: payloads are for no other user.
 const ownerOnly = 0o700
 
 // makeDir makes a directory, and has it survive the loss of power.
@@ -128,7 +128,7 @@ func (r *rows) openDatabase(tune func(*pebble.Options)) (*pebble.DB, error) {
 		tune(o)
 		return pebble.Open(r.dir, o)
 	}
-	opened := make(chan *pebble.DB, 1) // nobody receives what comes after the guard has given up
+	opened := make(chan *pebble.DB, 1) // buffered: the guard may have given up
 	err := r.guard.run(func() error {
 		found, err := pebble.Peek(r.dir, r.fs)
 		if err != nil {

@@ -19,7 +19,7 @@
 // disk the store accepts nothing more, because what the disk holds then is unknown:
 // it has to be closed, and opened again.
 //
-// A task that cannot be read, because a file is damaged, holds nobody else up: see
+// A task that cannot be read, because a file is damaged, holds up no other task: see
 // [queue.HoldDamaged]. It is there again when the directory has been put back from a
 // copy; until then a store that is closed may not open, because that reads all tasks.
 package filestore
@@ -58,7 +58,7 @@ type Config struct {
 	// it is 0, which is what the guarantees are made for, nothing is lost.
 	MayLose time.Duration
 
-	// Logger is told what goes wrong behind the calls; nil discards it. An error that
+	// Logger receives what goes wrong behind the calls; nil discards it. An error that
 	// repeats is logged once, and then once a minute with how often it did.
 	Logger *slog.Logger
 }

@@ -19,7 +19,7 @@ const roomEvery = 20 * time.Millisecond
 // waits for room, and one that cannot open a file for want of descriptors for some.
 // One that meets any other error waits for ever, and so does one
 // whose sync has failed: the kernel may have dropped what was to be synced, and a
-// second sync would find nothing to do and succeed. Whoever must not wait so long
+// second sync would find nothing to do and succeed. A call that must not wait so long
 // goes through run.
 //
 // What is held can be left behind, for it changes nothing any more: see retire.
@@ -100,7 +100,7 @@ func (g *guard) after(op string, err error, run func() error) {
 }
 
 // waitForRoom repeats an operation until it succeeds. It returns false if it
-// fails otherwise, or if nobody waits any more.
+// fails otherwise, or if no call waits any more.
 func (g *guard) waitForRoom(err error, run func() error) bool {
 	g.enter(err)
 	defer g.leave()

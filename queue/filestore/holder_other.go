@@ -2,5 +2,5 @@
 
 package filestore
 
-// holder returns the process that has a lock on a file; 0 if it cannot be told.
+// holder returns the process that has a lock on a file; 0 if that is unknown.
 func holder(string) int { return 0 }

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// holder returns the process that has a lock on a file; 0 if it cannot be told.
+// holder returns the process that has a lock on a file; 0 if that is unknown.
 // The process that has it must not ask: closing the file would give up its lock.
 func holder(path string) int {
 	f, err := os.Open(path)

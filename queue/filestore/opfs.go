@@ -8,7 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Operations that change files, as interceptors are told.
+// Operations that change files, as interceptors get them.
 const (
 	opCreate    = "create"
 	opReuse     = "reuse"

@@ -26,7 +26,7 @@ const (
 )
 
 // format is the version of what the rows mean. A store reads its own and older
-// ones; whoever changes the meaning of a row adds one, and the code that reads
+// ones; a change of the meaning of a row adds one, and the code that reads
 // the one before.
 const format = 1
 

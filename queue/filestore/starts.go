@@ -30,7 +30,7 @@ import (
 //	48  remote      8 bytes, nanoseconds; 0 if the lease ends with this process
 //	56  name        200 bytes; what is longer is cut
 //
-// Whatever does not have its checksum is an empty place. Who changes what a place
+// Whatever does not have its checksum is an empty place. A change of what a place
 // means gives it another version: those that a program does not know are empty to
 // it, which forgets leases as a loss of power does.
 const (
@@ -189,7 +189,7 @@ func (s *starts) neighbours(starts []machine.Noted) (n int) {
 }
 
 // cannot says that no task can start. One whose start is not noted could crash the
-// process again and again, or run twice at a time, and nobody would know.
+// process again and again, or run twice at a time, and nothing would show it.
 func (s *starts) cannot(err error) error {
 	return fmt.Errorf("the start of a task cannot be noted in %s: make room on the disk, or look after it: %w",
 		s.path, brief(err))

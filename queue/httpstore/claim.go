@@ -61,7 +61,7 @@ func newClaiming(now time.Time, c queue.Claim) (claiming, error) {
 
 // claim sends a claim, be it now or again, for what c asks. Of what it is given,
 // it gives back to the store what c has no room for, and leases that are older
-// than those of an attempt in time: who claims takes them for new ones. If there
+// than those of an attempt in time: the worker takes them for new ones. If there
 // is no answer it is kept for the next claim.
 func (s *Store) claim(ctx context.Context, now time.Time, c queue.Claim, ask claiming) (out queue.Claimed, err error) {
 	defer func() {
@@ -98,7 +98,7 @@ func (s *Store) claim(ctx context.Context, now time.Time, c queue.Claim, ask cla
 }
 
 // unanswered are claims that may have been done and have not been answered: their
-// tasks would be nobody's until their leases are over, and count as crashed.
+// tasks would have no worker until their leases are over, and count as crashed.
 type unanswered struct {
 	mu    sync.Mutex
 	calls []claiming // the oldest first

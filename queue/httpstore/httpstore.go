@@ -23,10 +23,10 @@
 // long the server was out of reach: what it has given the worker has, or, if too
 // much time has passed, the store has back. Only a claim whose answer is lost
 // together with the server's process, or with the worker's, leaves tasks behind
-// that nobody works on until their leases end.
+// that no worker runs until their leases end.
 //
 // Watch ends with [queue.ErrUnavailable] when its connection does: what happened
-// until it is called again is not told. Those who Listen go on to, and get a signal
+// until it is called again is not delivered. Listeners go on, and get a signal
 // when the server is back.
 package httpstore
 
@@ -64,7 +64,7 @@ type Config struct {
 	// this process and root. To the process of any other user nothing is sent. Linux;
 	// on other systems the mode of the socket's directory decides.
 	Users []int
-	// Transport makes the requests, for those who need certificates, a header or a
+	// Transport makes the requests, for clients that need certificates, a header or a
 	// proxy; its connections are the caller's to close. Nil is one for the URL.
 	Transport http.RoundTripper
 }

@@ -18,7 +18,7 @@ import (
 // defaultQueue is what a queue without a name is called.
 const defaultQueue = "default"
 
-// Listen is as [queue.Store] says. The queues that somebody listens to share a
+// Listen is as [queue.Store] says. The queues that have listeners share a
 // stream, up to a number that a request has room for, which is opened anew for each
 // further one, and when the server is back after it was away. Each time the server
 // begins with a signal for every queue, so none is lost in between.
@@ -29,7 +29,7 @@ func (s *Store) Listen(name string) (<-chan struct{}, func()) {
 	return ready, func() { s.listeners.remove(name, ready) }
 }
 
-// listeners are all who listen, and the streams that their signals come by.
+// listeners are all listeners, and the streams that carry their signals.
 type listeners struct {
 	s *Store
 
@@ -40,7 +40,7 @@ type listeners struct {
 	running sync.WaitGroup
 }
 
-// audience are those who listen to one queue.
+// audience is the listeners of one queue.
 type audience struct {
 	members []chan struct{}
 	by      *stream // nil if there will be no signals
@@ -51,7 +51,7 @@ type stream struct {
 	queues []string
 	length int // of their part of the request, in bytes
 
-	life    context.Context //nolint:containedctx // until nobody listens to any of them
+	life    context.Context //nolint:containedctx // until none of them has a listener
 	end     context.CancelFunc
 	restart context.CancelCauseFunc // nil before it has begun
 }
@@ -144,7 +144,7 @@ func (l *listeners) close() {
 	l.running.Wait()
 }
 
-// run listens until nobody needs the stream. It begins anew at once if it is to ask
+// run listens until the stream has no listener. It begins anew at once if it is to ask
 // for another queue, and after a while, which grows, if the server is away.
 func (l *listeners) run(st *stream) {
 	pause := time.NewTimer(longestWait)
@@ -190,7 +190,7 @@ func (l *listeners) heard(line []byte) error {
 	defer l.mu.Unlock()
 	a := l.queues[signal.Queue]
 	if a == nil {
-		return nil // nobody listens any more
+		return nil // the last listener has left
 	}
 	for _, ready := range a.members {
 		select {

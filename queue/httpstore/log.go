@@ -63,9 +63,9 @@ func (s *Store) LogEnd(ctx context.Context, id queue.ID, n int64) (log io.ReadCl
 	return nil, LogPosition{}, err
 }
 
-// FollowLog is Log for who has read everything up to a position: it waits for more, until
+// FollowLog is Log for a reader of everything up to a position: it waits for more, until
 // the task is finished, but for some seconds at most. It does not wait if the server
-// has nobody who could tell.
+// cannot know when there is more.
 func (s *Store) FollowLog(
 	ctx context.Context, id queue.ID, from LogPosition,
 ) (log io.ReadCloser, at LogPosition, err error) {

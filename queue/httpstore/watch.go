@@ -41,7 +41,7 @@ func (s *Store) Watch(ctx context.Context, begun func(), fn func(queue.Event)) e
 		return context.Cause(ctx)
 	}
 	for {
-		// Of what has been read, nothing is told any more when ctx has ended.
+		// What was read is not delivered after ctx has ended.
 		select {
 		case e, ok := <-events:
 			if !ok {

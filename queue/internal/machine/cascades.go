@@ -40,7 +40,7 @@ type cascade struct {
 	Last      uint64    `json:"last"`         // tasks with a larger Seq came later, and come after another one
 	Began     time.Time `json:"began"`        // tasks that have ended and were retried since then are spared
 	Forgotten bool      `json:"forgotten"`    // false: the task was cancelled by a cascade itself
-	By        string    `json:"by,omitempty"` // the operator who purged the forgotten task
+	By        string    `json:"by,omitempty"` // the operator that purged the forgotten task
 
 	recorded bool
 }

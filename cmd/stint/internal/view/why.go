@@ -68,7 +68,7 @@ func reason(r *queue.Reason, now time.Time) string {
 	}
 }
 
-// limitBy says who has set a limit, and when.
+// limitBy says what has set a limit, and when.
 func limitBy(r *queue.Reason, now time.Time) string {
 	if r.SetBy == (queue.Origin{}) {
 		return ""
@@ -102,7 +102,7 @@ func inQueues(r *queue.Reason) string {
 	return strings.Join(names, ", ")
 }
 
-// by says who paused something, and when.
+// by names the author of a pause, and its time.
 func by(r *queue.Reason, now time.Time) (text string) {
 	if r.By != "" {
 		text = " (" + plain(r.By) + ")"
