@@ -437,3 +437,24 @@ func TestB6_TimesOfArrival(t *testing.T) {
 		wantAllFree(t, s)
 	})
 }
+
+// The first two entries of a scheduler are in the order of their arrival, though its clock has
+// not moved.
+func TestB6_FirstEntriesAreInTheirOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(1, stint.Config{})
+		p, err := s.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := stint.Go(t.Context(), s.Key("k"), value(1))
+		second := stint.Go(t.Context(), s.Key("k"), value(2))
+		for i, f := range []*stint.Future[int]{first, second} {
+			if w, waits := f.Why(); !waits || w.Ahead != i || time.Since(w.Since).Abs() > time.Microsecond {
+				t.Errorf("entry %d has %d ahead, since %s; want %d, since %s", i, w.Ahead, w.Since, i, time.Now())
+			}
+		}
+		p.Release()
+		wantAllFree(t, s)
+	})
+}

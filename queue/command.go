@@ -9,7 +9,10 @@ import (
 // Command pauses, resumes, cancels, retries, edits or forgets all tasks that a filter
 // finds, and returns how many of them it changed or, of running ones, ordered to stop; see
 // [Command]. For one task there are [Queue.Pause], [Queue.Resume], [Queue.Cancel] and
-// [Queue.Retry], which fail if it cannot be done.
+// [Queue.Retry], which fail if it cannot be done, and record neither an author nor a reason.
+//
+// A handler that returns nil although its task was ordered to pause or to cancel has
+// succeeded, and a failure that is the task's last makes it dead.
 func (q *Queue) Command(ctx context.Context, c Command) (int, error) {
 	n, err := q.store.Command(ctx, q.clock.now(), c)
 	q.dueAt(q.clock.now())
@@ -39,7 +42,8 @@ func (q *Queue) Cancel(ctx context.Context, id ID) error { return q.commandOne(c
 
 // Retry starts a dead or cancelled task anew, with all its attempts, and ends the delay of
 // a scheduled one. It returns nil if the task is held or waiting. Errors: [ErrNotFound];
-// [ErrState] if the task is running, is paused or succeeded.
+// [ErrState] if the task is running, is paused or succeeded, as it may be when a call whose
+// answer was lost is repeated.
 func (q *Queue) Retry(ctx context.Context, id ID) error { return q.commandOne(ctx, OrderRetry, id) }
 
 // commandOne carries out a command on one task.
@@ -54,7 +58,7 @@ func (q *Queue) commandOne(ctx context.Context, do Order, id ID) error {
 		if task, err = q.Get(ctx, id); err != nil || task.isAfter(do) {
 			return err
 		}
-		if !commandable(task.State, do) {
+		if !task.commandable(do) {
 			break
 		}
 	}
@@ -81,7 +85,17 @@ func (t *Task) isAfter(do Order) bool {
 	}
 }
 
-// commandable reports whether a command may change tasks in a state.
-func commandable(from State, do Order) bool {
-	return slices.ContainsFunc(transitionTable, func(t Transition) bool { return t.From == from && t.On == do.Trigger() })
+// commandable reports whether a command changes t, or orders its worker to stop.
+func (t *Task) commandable(do Order) bool {
+	if t.State != Running {
+		return slices.ContainsFunc(transitionTable, func(l Transition) bool { return l.From == t.State && l.On == do.Trigger() })
+	}
+	switch do {
+	case OrderPause:
+		return t.Order == 0
+	case OrderResume:
+		return t.Order == OrderPause
+	default:
+		return do == OrderCancel
+	}
 }

@@ -1,5 +1,7 @@
 package queue
 
+import "fmt"
+
 // Order is what a [Command] does to tasks. It has the number and the name of the [Trigger]
 // of the steps that it makes.
 type Order uint8
@@ -37,8 +39,16 @@ func (o Order) String() string { return Trigger(o).String() }
 // MarshalText returns the name of the order.
 func (o Order) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
-// UnmarshalText reads the name of any trigger. Errors: ErrInvalid.
-func (o *Order) UnmarshalText(text []byte) error { return (*Trigger)(o).UnmarshalText(text) }
+// UnmarshalText reads the name of an order. Errors: ErrInvalid.
+func (o *Order) UnmarshalText(text []byte) error {
+	for _, known := range Orders() {
+		if known.String() == string(text) {
+			*o = known
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: %q is no order; there are %v", ErrInvalid, text, Orders())
+}
 
 // OutcomeKind is how an attempt ended, as its worker reports it. It has the number and the
 // name of the [Trigger] of the step that it makes.

@@ -76,6 +76,7 @@
 //
 // Memory follows what waits: maps and heaps are copied when they have fallen to a
 // quarter of their peak, at O(1) for each removal, amortized.
+//
 // # Parts
 //
 //   - order: what waits and which of it may start, without limits (order.go; tier.go, flow.go,
@@ -130,7 +131,7 @@ type Arrival struct {
 	Class int
 	// Weight is the number of slots that the entry needs, at least 1.
 	Weight int
-	// Ticket is the entry's place in the order of arrival, 0 for the next one. An entry
+	// Ticket is the entry's place in the order of arrival, from 1; 0 stands for the next one. An entry
 	// has the ticket that it had before if it comes back (its attempt failed, or what
 	// ran it is gone) or is queued anew after a restart. No two entries of a backlog may
 	// have the same; tickets given to later arrivals are larger.

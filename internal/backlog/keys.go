@@ -8,8 +8,8 @@ import (
 )
 
 // Keys is the keys of the entries of a [Backlog]: how many entries of each run and wait, their
-// limits, and those that are blocked. The empty key stands for the entries without one, which
-// have no limit, are never blocked and are not counted.
+// limits, and those that are blocked. The empty key stands for the entries without one: to them
+// no limit applies, they are never blocked and are not counted.
 type Keys[T any] struct {
 	order  *order[T]
 	perKey int

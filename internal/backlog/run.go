@@ -18,10 +18,13 @@ type Run[T any] struct {
 	b *Backlog[T]
 }
 
-// PushTo queues a run that begins with one piece, without key and of class 0. n is how many
-// pieces there are, as long as the run is queued; what points there must not change for the
-// tier.
+// PushTo queues a run that begins with one piece, with a ticket larger than those before it. n is
+// how many pieces there are, as long as the run is queued; the pointer must not change for the
+// tier. It panics if the arrival has a key or a class.
 func (r *Run[T]) PushTo(b *Backlog[T], a Arrival, n *int) {
+	if a.Key != "" || a.Class != 0 {
+		panic("backlog: a run has no key and is of class 0")
+	}
 	r.b = b
 	t := &b.order.tiers[a.Tier]
 	t.run, t.plain.run = n, true

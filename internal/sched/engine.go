@@ -58,8 +58,7 @@ func New(cfg Config) *Engine {
 	e.cfg, e.engine, e.tracks = cfg, e, cfg.Slots != nil || cfg.Holders
 	e.combiner.c, e.suspended.e, e.holders.e = &e.core, e, e
 	e.items = !e.tracks && cfg.Queue == 0
-	e.queue.clock.born = now()
-	e.queue.clock.last = -1
+	e.queue.clock.born = now().Add(-1) // stamps are tickets of the policy, which begin at 1
 	e.queue.alone = -1
 	e.queue.policy = backlog.New[*entry](backlog.Config{
 		Max: cfg.Limit, Caps: cfg.Caps, PerKey: cfg.PerKey, Share: cfg.Share,

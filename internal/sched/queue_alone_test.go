@@ -40,7 +40,6 @@ func newAloneWorld(t *testing.T, rnd *rand.Rand) *aloneWorld {
 	}
 	for i := range w.queues {
 		q := &queue{alone: -1, policy: backlog.New[*entry](cfg)}
-		q.clock.last = -1
 		w.queues[i] = q
 	}
 	return w
