@@ -88,7 +88,9 @@ func (t *Task) isAfter(do Order) bool {
 // commandable reports whether a command changes t, or orders its worker to stop.
 func (t *Task) commandable(do Order) bool {
 	if t.State != Running {
-		return slices.ContainsFunc(transitionTable, func(l Transition) bool { return l.From == t.State && l.On == do.Trigger() })
+		return slices.ContainsFunc(transitionTable, func(l Transition) bool {
+			return l.From == t.State && l.On == do.Trigger()
+		})
 	}
 	switch do {
 	case OrderPause:

@@ -22,7 +22,8 @@ func TestC4_NoIDsAskNoServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	none := queue.Filter{IDs: []queue.ID{}}
-	if n, err := store.Command(t.Context(), time.Now(), queue.Command{Do: queue.OrderCancel, Filter: none}); n != 0 || err != nil {
+	cancel := queue.Command{Do: queue.OrderCancel, Filter: none}
+	if n, err := store.Command(t.Context(), time.Now(), cancel); n != 0 || err != nil {
 		t.Errorf("Command changes %d tasks, error %v", n, err)
 	}
 	if found, err := store.Find(t.Context(), none, queue.Page{}); len(found) != 0 || err != nil {
