@@ -187,7 +187,7 @@ func (l *Limit) For() string {
 // String returns a limit with its value, as in running 4.
 func (l *Limit) String() string { return l.Name + " " + limitValue(l.Value) }
 
-// setBy says who set a limit, and which value of a program it overrides.
+// setBy names the program or the operator that set a limit, and which value of a program it overrides.
 func (l *Limit) setBy() string {
 	text := setBy(l.Origin)
 	if l.Default && l.Scope == OfQueue {
