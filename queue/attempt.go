@@ -72,12 +72,12 @@ func (a *Attempt) Return(value any) error {
 	return nil
 }
 
-// beat returns what there is to tell of the task, and which checkpoint that has.
+// heartbeat returns what there is to tell of the task, and which checkpoint that has.
 // It is kept until it has been heard: the outcome may overtake it.
-func (a *Attempt) beat(lease time.Duration) (b Beat, saved int) {
+func (a *Attempt) heartbeat(lease time.Duration) (b Heartbeat, saved int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	b = Beat{ID: a.lease.id, Token: a.lease.token, Lease: lease, Progress: a.progress, Checkpoint: a.checkpoint}
+	b = Heartbeat{ID: a.lease.id, Token: a.lease.token, Lease: lease, Progress: a.progress, Checkpoint: a.checkpoint}
 	return b, a.saved
 }
 

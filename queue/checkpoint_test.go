@@ -17,15 +17,15 @@ type fullStore struct {
 	full atomic.Bool
 }
 
-func (f *fullStore) Beat(
-	ctx context.Context, now time.Time, w queue.Worker, beats []queue.Beat,
+func (f *fullStore) Heartbeat(
+	ctx context.Context, now time.Time, w queue.Worker, heartbeats []queue.Heartbeat,
 ) ([]queue.Answer, error) {
-	for _, b := range beats {
+	for _, b := range heartbeats {
 		if b.Checkpoint != nil && f.full.Load() {
 			return nil, queue.ErrUnavailable
 		}
 	}
-	return f.Store.Beat(ctx, now, w, beats)
+	return f.Store.Heartbeat(ctx, now, w, heartbeats)
 }
 
 // A checkpoint that cannot be written costs no lease, and is written when there is

@@ -16,7 +16,7 @@ import (
 func (q *Queue) Command(ctx context.Context, c Command) (int, error) {
 	n, err := q.store.Command(ctx, q.clock.now(), c)
 	q.dueAt(q.clock.now())
-	q.beatNow()
+	q.heartbeatNow()
 	return n, err
 }
 

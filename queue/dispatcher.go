@@ -30,7 +30,7 @@ type dispatcher struct {
 	parked  []*runner // that have nothing to do, the last one first
 	claimed []*Attempt
 	since   time.Time // when those were claimed
-	ahead   ahead
+	size    claimSize
 	cut     context.CancelFunc // ends the claim that is under way
 }
 
@@ -142,7 +142,7 @@ func (d *dispatcher) overdue(now time.Time) (late []*Attempt) {
 		return nil
 	}
 	late, d.claimed = d.claimed, nil
-	d.ahead.failed()
+	d.size.failed()
 	return late
 }
 
@@ -224,7 +224,7 @@ func (d *dispatcher) take(r *runner) (a *Attempt) {
 	if len(d.claimed) > 0 && may {
 		a = d.claimed[0]
 		if d.claimed = d.claimed[1:]; len(d.claimed) == 0 {
-			d.ahead.started(d.s.q.clock.now())
+			d.size.started(d.s.q.clock.now())
 		}
 	}
 	if a != nil {
@@ -241,7 +241,7 @@ func (d *dispatcher) refill() {
 	asked := s.q.clock.now()
 	st := s.slots.Stats()
 	c := d.claim
-	c.Max = d.ahead.ask(asked, st.Limit-st.Running-st.Queued)
+	c.Max = d.size.ask(asked, st.Limit-st.Running-st.Queued)
 	slow := s.slow.slow.Load()
 	if slow {
 		if c.Max = 1; !s.slow.probe(asked) {
@@ -267,7 +267,7 @@ func (d *dispatcher) refill() {
 	if slow && len(attempts) == 0 {
 		s.slow.unused(now)
 	}
-	d.ahead.answered(now, len(attempts))
+	d.size.answered(now, len(attempts))
 	d.claimed, d.since = attempts, now
 	if len(attempts) == c.Max {
 		d.wanted = true
@@ -291,7 +291,7 @@ func (d *dispatcher) refill() {
 func (d *dispatcher) ended() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.ahead.ended++
+	d.size.ended++
 }
 
 // resume has a runner whose task has ended seek again, if there is something to

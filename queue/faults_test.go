@@ -21,14 +21,14 @@ import (
 // the store has done it.
 type faulty struct {
 	queue.Store
-	before func(call string) error
-	after  func(call string)
-	settle func(ctx context.Context) error // as before, for Settle
-	tend   func(ctx context.Context) error // as before, for Tend
+	before   func(call string) error
+	after    func(call string)
+	settle   func(ctx context.Context) error // as before, for Settle
+	maintain func(ctx context.Context) error // as before, for Maintain
 
-	behind time.Duration // the times that Claim and Tend answer with are so much earlier
-	claims atomic.Int64
-	tends  atomic.Int64
+	behind    time.Duration // the times that Claim and Maintain answer with are so much earlier
+	claims    atomic.Int64
+	maintains atomic.Int64
 }
 
 func (f *faulty) meet(call string) error {
@@ -70,28 +70,28 @@ func (f *faulty) Settle(ctx context.Context, now time.Time, outcomes []queue.Out
 	return f.Store.Settle(ctx, now, outcomes)
 }
 
-func (f *faulty) Tend(ctx context.Context, now time.Time, limit int) (time.Time, error) {
-	f.tends.Add(1)
-	if f.tend != nil {
-		if err := f.tend(ctx); err != nil {
+func (f *faulty) Maintain(ctx context.Context, now time.Time, limit int) (time.Time, error) {
+	f.maintains.Add(1)
+	if f.maintain != nil {
+		if err := f.maintain(ctx); err != nil {
 			return time.Time{}, err
 		}
 	}
-	next, err := f.Store.Tend(ctx, now, limit)
+	next, err := f.Store.Maintain(ctx, now, limit)
 	if !next.IsZero() {
 		next = next.Add(-f.behind)
 	}
 	return next, err
 }
 
-func (f *faulty) Beat(
-	ctx context.Context, now time.Time, w queue.Worker, beats []queue.Beat,
+func (f *faulty) Heartbeat(
+	ctx context.Context, now time.Time, w queue.Worker, heartbeats []queue.Heartbeat,
 ) ([]queue.Answer, error) {
-	if err := f.meet("beat"); err != nil {
+	if err := f.meet("heartbeat"); err != nil {
 		return nil, err
 	}
-	defer f.met("beat")
-	return f.Store.Beat(ctx, now, w, beats)
+	defer f.met("heartbeat")
+	return f.Store.Heartbeat(ctx, now, w, heartbeats)
 }
 
 func (f *faulty) Find(ctx context.Context, filter queue.Filter, p queue.Page) ([]queue.Task, error) {
@@ -188,7 +188,7 @@ func TestC8_BeatsThatFailAreMadeUpFor(t *testing.T) {
 		r, store := newFaultyRig(t, queue.Config{Lease: time.Minute})
 		var down atomic.Bool
 		store.before = func(call string) error {
-			if down.Load() && call == "beat" {
+			if down.Load() && call == "heartbeat" {
 				return errFault
 			}
 			return nil
@@ -229,7 +229,7 @@ func TestC6_HandlerEndsWithItsLease(t *testing.T) {
 		r, store := newFaultyRig(t, queue.Config{Lease: time.Minute})
 		var down atomic.Bool
 		store.before = func(call string) error {
-			if down.Load() && call == "beat" {
+			if down.Load() && call == "heartbeat" {
 				return errFault
 			}
 			return nil
@@ -300,7 +300,7 @@ func TestC8_CheckpointOnItsWay(t *testing.T) {
 		r, store := newFaultyRig(t, queue.Config{Retry: retry.Policy{Base: 10 * time.Second}})
 		var slow sync.Once
 		store.before = func(call string) error {
-			if call == "beat" {
+			if call == "heartbeat" {
 				slow.Do(func() { time.Sleep(3 * time.Second) })
 			}
 			return nil
@@ -332,7 +332,7 @@ func TestC6_HandlerEndsThoughTheStoreHangs(t *testing.T) {
 		r, store := newFaultyRig(t, queue.Config{Lease: 3 * time.Second})
 		hang := make(chan struct{})
 		store.before = func(call string) error {
-			if call == "beat" {
+			if call == "heartbeat" {
 				<-hang
 			}
 			return nil

@@ -18,7 +18,7 @@ import (
 func contract() []any {
 	return []any{
 		&queue.NewTask{}, &queue.Receipt{}, &queue.Claim{}, &queue.Claimed{}, &queue.Outcome{}, &queue.Worker{},
-		&queue.Beat{}, &queue.Answer{}, &queue.Command{}, &queue.Filter{}, &queue.Page{}, &queue.Task{}, &queue.Reason{},
+		&queue.Heartbeat{}, &queue.Answer{}, &queue.Command{}, &queue.Filter{}, &queue.Page{}, &queue.Task{}, &queue.Reason{},
 		&queue.Stats{}, &queue.Settings{}, &queue.Event{}, &queue.Schedule{}, &queue.Reschedule{},
 	}
 }

@@ -48,8 +48,8 @@ func (q *Queue) Why(ctx context.Context, id ID) ([]Reason, error) {
 	return q.store.Explain(ctx, q.clock.now(), id)
 }
 
-// beatNow triggers a heartbeat in every Run, so that stop orders arrive now.
-func (q *Queue) beatNow() {
+// heartbeatNow triggers a heartbeat in every Run, so that stop orders arrive now.
+func (q *Queue) heartbeatNow() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, ordered := range q.running {
@@ -60,7 +60,7 @@ func (q *Queue) beatNow() {
 // Stats counts.
 func (q *Queue) Stats(ctx context.Context) (Stats, error) { return q.store.Stats(ctx, q.clock.now()) }
 
-// dueAt says that something is due at a time, so that the tender of this
+// dueAt says that something is due at a time, so that the maintenance of this
 // process does not sleep through it.
 func (q *Queue) dueAt(at time.Time) {
 	if at.IsZero() {

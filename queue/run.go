@@ -53,7 +53,7 @@ func (q *Queue) Run(ctx context.Context, slots stint.Scheduler, queues ...string
 	for name := range s.worker.Kinds {
 		dispatchers.Go(func() { s.dispatch(ctx, name) })
 	}
-	for _, loop := range []func(context.Context){s.lapseUntil, s.beatUntil, s.tendUntil} {
+	for _, loop := range []func(context.Context){s.expireUntil, s.heartbeatUntil, s.maintainUntil} {
 		loops.Go(func() { loop(loopsCtx) })
 	}
 	loops.Go(func() { s.tickUntil(ctx) })

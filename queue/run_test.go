@@ -575,7 +575,7 @@ func TestC9_PoisonIsPutAside(t *testing.T) {
 				t.Fatalf("claimed %d tasks, error %v", len(claimed.Tasks), err)
 			}
 			time.Sleep(time.Minute)
-			if _, err := r.store.Tend(t.Context(), time.Now(), 0); err != nil {
+			if _, err := r.store.Maintain(t.Context(), time.Now(), 0); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // session is one call of [Queue.Run]. Its loops are the dispatchers, the settler,
-// the beater, the tender and the ticker.
+// the heartbeats, the maintenance, the expiry of leases and the ticker.
 type session struct {
 	q      *Queue
 	slots  stint.Scheduler
@@ -28,11 +28,11 @@ type session struct {
 	settleBy atomic.Int64 // nanoseconds since 1970, once the handlers have ended: no outcome is waited for longer
 
 	ordered <-chan struct{} // tasks may have been ordered to stop
-	sooner  chan struct{}   // a lease ends before the lapser would look
+	sooner  chan struct{}   // a lease ends before expireUntil would look
 	slow    slowdown        // of its claims
 
 	mu    sync.Mutex
-	first time.Time            // when the lapser looks
+	first time.Time            // when expireUntil looks
 	runs  map[leaseOf]*Attempt // of one task there may be an old one, that has yet to end
 	last  lastEnd              // of those that the store has settled
 }

@@ -77,8 +77,8 @@ func TestC2_StoreWithAClockThatIsBehind(t *testing.T) {
 		if n := done.Load(); n != 5 {
 			t.Errorf("%d have run, want 5", n)
 		}
-		if claims, tends := store.claims.Load(), store.tends.Load(); claims > 10_000 || tends > 10_000 {
-			t.Errorf("%d claims and %d calls of Tend in ten seconds: it spins", claims, tends)
+		if claims, maintains := store.claims.Load(), store.maintains.Load(); claims > 10_000 || maintains > 10_000 {
+			t.Errorf("%d claims and %d calls of Maintain in ten seconds: it spins", claims, maintains)
 		}
 		r.end()
 	})
@@ -161,7 +161,7 @@ func TestC5_LeasesLastWhileRunWaits(t *testing.T) {
 		r.is(id, queue.Running)
 		go func() { // another process takes what nobody extends
 			time.Sleep(15 * time.Second)
-			if _, err := r.store.Tend(t.Context(), time.Now(), 0); err != nil {
+			if _, err := r.store.Maintain(t.Context(), time.Now(), 0); err != nil {
 				t.Error(err)
 			}
 		}()
@@ -237,7 +237,7 @@ func twoRunsAreTold(t *testing.T, later time.Duration, first bool, plan func(r *
 	r, store := newFaultyRig(t, queue.Config{Poll: time.Hour})
 	var hangs atomic.Bool
 	goOn := make(chan struct{})
-	store.tend = func(ctx context.Context) error {
+	store.maintain = func(ctx context.Context) error {
 		if hangs.Load() {
 			select {
 			case <-goOn:

@@ -30,14 +30,14 @@ func (s *skewed) Settle(ctx context.Context, now time.Time, outcomes []queue.Out
 	return s.Store.Settle(ctx, now.Add(s.ahead), outcomes)
 }
 
-func (s *skewed) Beat(
-	ctx context.Context, now time.Time, w queue.Worker, beats []queue.Beat,
+func (s *skewed) Heartbeat(
+	ctx context.Context, now time.Time, w queue.Worker, heartbeats []queue.Heartbeat,
 ) ([]queue.Answer, error) {
-	return s.Store.Beat(ctx, now.Add(s.ahead), w, beats)
+	return s.Store.Heartbeat(ctx, now.Add(s.ahead), w, heartbeats)
 }
 
-func (s *skewed) Tend(ctx context.Context, now time.Time, limit int) (time.Time, error) {
-	next, err := s.Store.Tend(ctx, now.Add(s.ahead), limit)
+func (s *skewed) Maintain(ctx context.Context, now time.Time, limit int) (time.Time, error) {
+	next, err := s.Store.Maintain(ctx, now.Add(s.ahead), limit)
 	if !next.IsZero() {
 		next = next.Add(-s.ahead)
 	}

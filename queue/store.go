@@ -9,7 +9,8 @@ import (
 
 // Store keeps tasks and makes their transitions, atomically and durably. It is
 // the seam between a [Queue], which has the policy that can live in Go once, and
-// where tasks are kept: memory, files, PostgreSQL, Redis. Package storetest is
+// where tasks are kept: memory, files, PostgreSQL, Redis. Its own calls are those of
+// submitters and workers; those of operators are [Admin]. Package storetest is
 // this contract as tests; every store passes all of it.
 //
 // Time. Every method that changes something takes the time at which it
@@ -51,6 +52,8 @@ import (
 // and the store does the rest by itself in further steps, also after a crash. Until
 // then they are as they were, but none starts that has to wait again.
 type Store interface {
+	Admin
+
 	// Submit accepts tasks, all or none, in this order, at most [MaxSubmit] of them.
 	// Their IDs, chosen by the caller, must be new. A task with the Unique of another one
 	// that the store remembers, or that comes before it in the same call, is not accepted;
@@ -62,22 +65,23 @@ type Store interface {
 	// whose Deadline has passed end on the way, a bounded number of them in each step.
 	Claim(ctx context.Context, now time.Time, c Claim) (Claimed, error)
 
-	// Settle ends leases with what became of the tasks. The answer has an error
-	// for each: nil, or ErrStale if the token is not that of a live lease.
+	// Settle ends leases with the outcomes of their tasks. There is an error for each
+	// outcome: nil, or ErrStale if its token is not that of a live lease.
 	Settle(ctx context.Context, now time.Time, outcomes []Outcome) ([]error, error)
 
-	// Beat says that a worker lives, extends its leases, and keeps what its tasks
-	// report; progress need not outlive the store, since the next beat has it again.
-	// The answer has what the worker is to do about each.
-	Beat(ctx context.Context, now time.Time, w Worker, beats []Beat) ([]Answer, error)
+	// Heartbeat records that a worker is alive, extends the leases of its tasks, and keeps
+	// the progress and checkpoints that they report; progress need not outlive the store,
+	// since the next heartbeat reports it again. There is an answer for each task: to go
+	// on, or why to stop.
+	Heartbeat(ctx context.Context, now time.Time, w Worker, heartbeats []Heartbeat) ([]Answer, error)
 
-	// Command does something to all tasks that a filter finds, up to a limit, and
-	// returns how many have changed or, if they run, have been ordered to. Those are found
-	// before anything changes, the oldest first: OrderForget leaves what is cancelled
-	// because it comes after a task that is forgotten. If they are very many the
-	// command is made in parts, in that order: each is a step, and finds its own;
-	// after an error those before it have been done. Tasks that cannot be read are
-	// left as they are: all others are done, and the error, an ErrUnavailable, says so.
+	// Command applies an order to all tasks that a filter finds, up to a limit, and
+	// returns how many have changed or, if they run, have been ordered to stop. The tasks
+	// are found before anything changes, the oldest first: so OrderForget leaves a task that
+	// is cancelled only because a predecessor is forgotten. A command for very many tasks is
+	// made in parts, in that order: each part is a step, and finds its own tasks; after an
+	// error, the parts before it have been made. Tasks that cannot be read are left
+	// unchanged: all others are changed, and the error, an ErrUnavailable, says so.
 	Command(ctx context.Context, now time.Time, c Command) (int, error)
 
 	// Find returns tasks a page at a time; see [Page]. Others may change tasks
@@ -87,40 +91,11 @@ type Store interface {
 	// known of it, see [HoldDamaged], unless the filter asks for more than that.
 	Find(ctx context.Context, f Filter, p Page) ([]Task, error)
 
-	// Explain says why a task waits, the binding reason first: nothing if it runs
-	// or is finished. Errors: ErrNotFound.
-	Explain(ctx context.Context, now time.Time, id ID) ([]Reason, error)
-
-	// Stats counts.
-	Stats(ctx context.Context, now time.Time) (Stats, error)
-
-	// Configure changes some fields of what is set for a queue, or for all queues if
-	// it is "", and no others; see [Change]. A limit that is lowered stops nothing that
-	// runs. Errors: ErrInvalid, ErrChanged. PauseQueue pauses a queue, or all queues
-	// if it is "", and changes nothing else; nil ends a pause. Settings returns what is
-	// set, under the names of those queues and of "" for which anything is.
-	Configure(ctx context.Context, now time.Time, queue string, c Change) error
-	PauseQueue(ctx context.Context, now time.Time, queue string, p *Pause) error
-	Settings(ctx context.Context) (map[string]Configured, error)
-
-	// Schedules returns all schedules, in the order of their names. Like Find it may
-	// show what is not durable yet.
-	Schedules(ctx context.Context) ([]Schedule, error)
-
-	// Reschedule changes a schedule from the version that the caller has seen, and
-	// submits tasks with that as Submit does: both or nothing. So of all callers that have
-	// seen a version one makes the next. A store knows no cron and keeps what it is
-	// given; it checks names, and that Task could be submitted. A call is answered
-	// nil again if To is there already, or To is nil and nothing is there, and
-	// changes nothing. Errors: ErrChanged if the version is another, and those of
-	// Submit.
-	Reschedule(ctx context.Context, now time.Time, r Reschedule) error
-
-	// Tend does what is due: tasks whose RunAt or Deadline has come, leases that
-	// ran out, finished tasks that are kept no longer. It makes at most
-	// limit changes, a bounded number of them in each step, and returns when there is
-	// more to do: never, if that is zero.
-	Tend(ctx context.Context, now time.Time, limit int) (next time.Time, err error)
+	// Maintain makes the transitions that are due: of tasks whose RunAt or Deadline has
+	// come, of leases that have expired, of finished tasks whose retention is over. It makes
+	// at most limit changes, a bounded number of them in each step, and returns when there
+	// is more to do; a zero time means that nothing is due until another call changes that.
+	Maintain(ctx context.Context, now time.Time, limit int) (next time.Time, err error)
 
 	// Listen signals that tasks of a queue may have become claimable, from now on until
 	// stop is called: ready receives afterwards, and a claim made then finds them. Each
@@ -207,8 +182,8 @@ type Worker struct {
 	Since time.Time           `json:"since"`
 }
 
-// Beat is a sign of life of one task.
-type Beat struct {
+// Heartbeat is a sign of life of one task.
+type Heartbeat struct {
 	ID         ID            `json:"id"`
 	Token      Token         `json:"token"`
 	Lease      time.Duration `json:"lease_ns,omitempty"` // from now on

@@ -50,8 +50,8 @@ func worstBodies() map[string][]string {
 			`{"tasks":` + repeated("["+repeated("0", 9000)+"]", 100) + `}`, strings.Repeat("[", many),
 		},
 		wire.Settle: {`{"outcomes":` + repeated("{}", many) + `}`},
-		wire.Beat: {
-			`{"beats":` + repeated("{}", many) + `}`, `{"worker":{"kinds":{"q":` + repeated(`""`, many) + `}}}`,
+		wire.Heartbeat: {
+			`{"heartbeats":` + repeated("{}", many) + `}`, `{"worker":{"kinds":{"q":` + repeated(`""`, many) + `}}}`,
 		},
 		wire.Claim:   {`{"kinds":` + repeated(`""`, many) + `}`, `{"worker":"` + strings.Repeat("w", many) + `"}`},
 		wire.Command: of(`{"do":"cancel","filter":{`, filters, `}}`),
@@ -61,7 +61,7 @@ func worstBodies() map[string][]string {
 		},
 		wire.Configure: {`{"queue":"` + strings.Repeat("q", many) + `"}`},
 		wire.Pause:     {`{"pause":{"reason":"` + strings.Repeat("r", many) + `"}}`},
-		wire.Tend:      {strings.Repeat(" ", many) + repeated("{}", many)},
+		wire.Maintain:  {strings.Repeat(" ", many) + repeated("{}", many)},
 	}
 }
 

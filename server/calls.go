@@ -17,13 +17,13 @@ func (s *Server) routes() http.Handler {
 	mux.Handle("POST "+wire.Submit, call(s, s.submit))
 	mux.Handle("POST "+wire.Claim, once(s, s.claim, s.replayClaim))
 	mux.Handle("POST "+wire.Settle, call(s, s.settle))
-	mux.Handle("POST "+wire.Beat, call(s, s.beat))
+	mux.Handle("POST "+wire.Heartbeat, call(s, s.heartbeat))
 	mux.Handle("POST "+wire.Command, once(s, s.command, replayCommand))
 	mux.Handle("POST "+wire.Find, call(s, s.find))
 	mux.Handle("POST "+wire.Configure, call(s, s.configure))
 	mux.Handle("POST "+wire.Pause, call(s, s.pause))
 	mux.Handle("POST "+wire.Reschedule, call(s, s.reschedule))
-	mux.Handle("POST "+wire.Tend, call(s, s.tend))
+	mux.Handle("POST "+wire.Maintain, call(s, s.maintain))
 	mux.Handle("POST "+wire.Jobs, call(s, s.jobs))
 	mux.Handle("GET "+wire.Explain, ask(s, s.explain))
 	mux.Handle("GET "+wire.Stats, ask(s, s.stats))
@@ -123,8 +123,8 @@ func (s *Server) settle(ctx context.Context, now time.Time, in wire.SettleCall) 
 	return out, err
 }
 
-func (s *Server) beat(ctx context.Context, now time.Time, in wire.BeatCall) (wire.Answers, error) {
-	answers, err := s.store.Beat(ctx, now, in.Worker, in.Beats)
+func (s *Server) heartbeat(ctx context.Context, now time.Time, in wire.HeartbeatCall) (wire.Answers, error) {
+	answers, err := s.store.Heartbeat(ctx, now, in.Worker, in.Heartbeats)
 	return wire.Answers{Answers: answers}, err
 }
 
@@ -191,7 +191,7 @@ func (s *Server) reschedule(ctx context.Context, now time.Time, in queue.Resched
 	return struct{}{}, s.store.Reschedule(ctx, now, in)
 }
 
-func (s *Server) tend(ctx context.Context, now time.Time, in wire.TendCall) (wire.Tended, error) {
-	next, err := s.store.Tend(ctx, now, in.Limit)
-	return wire.Tended{Next: next}, err
+func (s *Server) maintain(ctx context.Context, now time.Time, in wire.MaintainCall) (wire.Maintained, error) {
+	next, err := s.store.Maintain(ctx, now, in.Limit)
+	return wire.Maintained{Next: next}, err
 }

@@ -142,7 +142,7 @@ func TestC6_RepeatedTooLate(t *testing.T) {
 		submitted(t, store, 1)
 		first := claimed(t, s, keyed(wire.Claim, claim, "a"))
 		time.Sleep(2 * time.Second)
-		if _, err := store.Tend(t.Context(), time.Now(), 0); err != nil {
+		if _, err := store.Maintain(t.Context(), time.Now(), 0); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {

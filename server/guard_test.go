@@ -95,8 +95,8 @@ func TestC6_PagesCannotAsk(t *testing.T) {
 	s := server.New(memstore.New(memstore.Config{}), server.Config{Hosts: []string{"queue.example"}})
 	defer s.Close()
 	for path, method := range map[string]string{
-		wire.Submit: "POST", wire.Claim: "POST", wire.Settle: "POST", wire.Beat: "POST", wire.Command: "POST",
-		wire.Find: "POST", wire.Configure: "POST", wire.Pause: "POST", wire.Reschedule: "POST", wire.Tend: "POST",
+		wire.Submit: "POST", wire.Claim: "POST", wire.Settle: "POST", wire.Heartbeat: "POST", wire.Command: "POST",
+		wire.Find: "POST", wire.Configure: "POST", wire.Pause: "POST", wire.Reschedule: "POST", wire.Maintain: "POST",
 		wire.Jobs:    "POST",
 		wire.Explain: "GET", wire.Stats: "GET", wire.Settings: "GET", wire.Schedules: "GET", wire.Log: "GET",
 		wire.Ready: "GET", wire.Watch: "GET", "/": "GET", "/v1/of-a-later-version": "POST",

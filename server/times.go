@@ -40,7 +40,7 @@ func toServer(in any, ahead time.Duration) {
 		for i := range in.Outcomes {
 			move(ahead, &in.Outcomes[i].RunAt)
 		}
-	case *wire.BeatCall:
+	case *wire.HeartbeatCall:
 		move(ahead, &in.Worker.Since)
 	case *wire.PauseCall:
 		if in.Pause != nil {
@@ -81,7 +81,7 @@ func toClient(out any, ahead time.Duration) {
 		for i := range out.Workers {
 			move(-ahead, &out.Workers[i].Since)
 		}
-	case *wire.Tended:
+	case *wire.Maintained:
 		move(-ahead, &out.Next)
 	case *queue.Event:
 		move(-ahead, &out.At)

@@ -158,7 +158,7 @@ func TestA5_KeysShareByWeight(t *testing.T) {
 	}
 }
 
-// A key that queues one entry at a time must not beat one that has a backlog:
+// A key that queues one entry at a time must not heartbeat one that has a backlog:
 // it would if it were forgotten whenever its line runs empty.
 func TestA5_OneAtATimeDoesNotStarveABacklog(t *testing.T) {
 	b := backlog.New[int](backlog.Config{Max: 1})

@@ -96,8 +96,8 @@ func TestC6_BodiesInParts(t *testing.T) {
 		&wire.SubmitCall{Tasks: []queue.NewTask{{ID: id, Spec: queue.Spec{Kind: "k", Payload: []byte("x")}}, {}}},
 		&wire.SubmitCall{},
 		&wire.SettleCall{Outcomes: []queue.Outcome{{ID: id, Token: 7, Kind: queue.OutcomeSuccess, Result: []byte("x")}}},
-		&wire.BeatCall{
-			Worker: queue.Worker{Name: "w", Kinds: map[string][]string{"q": {"k"}}}, Beats: []queue.Beat{{ID: id}},
+		&wire.HeartbeatCall{
+			Worker: queue.Worker{Name: "w", Kinds: map[string][]string{"q": {"k"}}}, Heartbeats: []queue.Heartbeat{{ID: id}},
 		},
 		&queue.Reschedule{Name: "s", Was: id, To: &queue.Schedule{Name: "s"}, Tasks: []queue.NewTask{{ID: id}}},
 		&queue.Reschedule{Name: "s"},
@@ -112,8 +112,8 @@ func TestC6_BodiesInParts(t *testing.T) {
 			got = new(wire.SubmitCall)
 		case *wire.SettleCall:
 			got = new(wire.SettleCall)
-		case *wire.BeatCall:
-			got = new(wire.BeatCall)
+		case *wire.HeartbeatCall:
+			got = new(wire.HeartbeatCall)
 		default:
 			got = new(queue.Reschedule)
 		}

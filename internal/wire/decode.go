@@ -50,8 +50,8 @@ func membersOf(in any) map[string]member {
 		return map[string]member{"tasks": list(&in.Tasks)}
 	case *SettleCall:
 		return map[string]member{"outcomes": list(&in.Outcomes)}
-	case *BeatCall:
-		return map[string]member{"worker": value(&in.Worker), "beats": list(&in.Beats)}
+	case *HeartbeatCall:
+		return map[string]member{"worker": value(&in.Worker), "heartbeats": list(&in.Heartbeats)}
 	case *queue.Reschedule:
 		return map[string]member{
 			"name": value(&in.Name), "was": value(&in.Was), "to": value(&in.To), "tasks": list(&in.Tasks),

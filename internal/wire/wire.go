@@ -19,7 +19,7 @@ const (
 	Submit    = "/v1/submit"    // POST SubmitCall: Receipts
 	Claim     = "/v1/claim"     // POST queue.Claim: queue.Claimed
 	Settle    = "/v1/settle"    // POST SettleCall: Settled
-	Beat      = "/v1/beat"      // POST BeatCall: Answers
+	Heartbeat = "/v1/heartbeat" // POST HeartbeatCall: Answers
 	Command   = "/v1/command"   // POST queue.Command: Changed
 	Find      = "/v1/find"      // POST FindCall: Tasks; a POST as a filter is too long for a URL
 	Explain   = "/v1/explain"   // GET with an id: Reasons
@@ -31,9 +31,9 @@ const (
 	// Reschedule is a POST of queue.Reschedule: empty.
 	Reschedule = "/v1/reschedule"
 
-	Tend  = "/v1/tend"  // POST TendCall: Tended
-	Ready = "/v1/ready" // GET with queues: a stream of Signal
-	Watch = "/v1/watch" // GET: a stream of queue.Event
+	Maintain = "/v1/maintain" // POST MaintainCall: Maintained
+	Ready    = "/v1/ready"    // GET with queues: a stream of Signal
+	Watch    = "/v1/watch"    // GET: a stream of queue.Event
 	// Log is a GET with an id, and a Range header for a part: Bytes. With a size
 	// it waits, at most Alive, until the size of the log differs or the task is
 	// finished. See LogFile for logs that lose their beginning.
@@ -133,10 +133,10 @@ type Settled struct {
 	Answers []*Problem `json:"answers"`
 }
 
-// BeatCall is the body of Beat, and Answers is its answer.
-type BeatCall struct {
-	Worker queue.Worker `json:"worker"`
-	Beats  []queue.Beat `json:"beats"`
+// HeartbeatCall is the body of Heartbeat, and Answers is its answer.
+type HeartbeatCall struct {
+	Worker     queue.Worker      `json:"worker"`
+	Heartbeats []queue.Heartbeat `json:"heartbeats"`
 }
 
 // Answers are in the order of the heartbeats.
@@ -190,13 +190,13 @@ type AllSchedules struct {
 	Schedules []queue.Schedule `json:"schedules"`
 }
 
-// TendCall is the body of Tend, and Tended is its answer.
-type TendCall struct {
+// MaintainCall is the body of Maintain, and Maintained is its answer.
+type MaintainCall struct {
 	Limit int `json:"limit"`
 }
 
-// Tended says when more maintenance is due.
-type Tended struct {
+// Maintained says when more maintenance is due.
+type Maintained struct {
 	Next time.Time `json:"next,omitzero"`
 }
 

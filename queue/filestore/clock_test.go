@@ -43,7 +43,7 @@ func TestC8_ClockAheadIsLoggedOnce(t *testing.T) {
 }
 
 // tended opens the store in a directory for one call of Submit, if there are tasks, and
-// one of Tend, and returns what it logs and when something is due.
+// one of Maintain, and returns what it logs and when something is due.
 func tended(t *testing.T, dir string, now time.Time, tasks ...queue.NewTask) (log string, next time.Time) {
 	t.Helper()
 	var b bytes.Buffer
@@ -56,7 +56,7 @@ func tended(t *testing.T, dir string, now time.Time, tasks ...queue.NewTask) (lo
 			t.Fatal(err)
 		}
 	}
-	if next, err = store.Tend(t.Context(), now, 0); err != nil {
+	if next, err = store.Maintain(t.Context(), now, 0); err != nil {
 		t.Fatal(err)
 	}
 	if err := store.Close(); err != nil {

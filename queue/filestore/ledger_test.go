@@ -211,7 +211,7 @@ func verifyClaims(tasks map[queue.ID]queue.Task, ledger []entry) error {
 func finish(ctx context.Context, store queue.Store, now time.Time) error {
 	for _, after := range []time.Duration{0, 2 * time.Hour} { // all leases are over
 		now = now.Add(after)
-		if _, err := store.Tend(ctx, now, 0); err != nil {
+		if _, err := store.Maintain(ctx, now, 0); err != nil {
 			return err
 		}
 	}

@@ -54,20 +54,20 @@ func TestC6_CallsDoNotWaitForRoom(t *testing.T) {
 		}
 		_, err = c.store.Claim(ctx, c.now, queue.Claim{Worker: "w", Kinds: []string{"k"}, Max: 1, Lease: time.Minute})
 		refused("a claim", err)
-		_, err = c.store.Tend(ctx, c.now.Add(time.Hour), 0)
+		_, err = c.store.Maintain(ctx, c.now.Add(time.Hour), 0)
 		refused("tending", err)
 		outcome := queue.Outcome{ID: succeeds.ID, Token: succeeds.Lease.Token, Kind: queue.OutcomeSuccess}
 		_, err = c.store.Settle(ctx, c.now, []queue.Outcome{outcome})
 		refused("an outcome", err)
-		beat := queue.Beat{ID: runs.ID, Token: runs.Lease.Token, Lease: 2 * time.Hour}
-		answers, err := c.store.Beat(ctx, c.now, queue.Worker{Name: "w"}, []queue.Beat{beat})
+		heartbeat := queue.Heartbeat{ID: runs.ID, Token: runs.Lease.Token, Lease: 2 * time.Hour}
+		answers, err := c.store.Heartbeat(ctx, c.now, queue.Worker{Name: "w"}, []queue.Heartbeat{heartbeat})
 		if err != nil || answers[0].Stop != 0 {
-			t.Errorf("%v: a beat is answered %v, %v", reason, answers, err)
+			t.Errorf("%v: a heartbeat is answered %v, %v", reason, answers, err)
 		}
 		c.has(3)
 		disk.broken.Store(false)
 		settled(t, c.store, c.now, outcome)
-		if _, err = c.store.Tend(ctx, c.now.Add(time.Hour), 0); err != nil {
+		if _, err = c.store.Maintain(ctx, c.now.Add(time.Hour), 0); err != nil {
 			t.Error(err)
 		}
 		found, err := all(ctx, c.store)

@@ -40,8 +40,8 @@ func everyCall(ctx context.Context, s queue.Store) map[string]error {
 	errs["Claim"] = complete(err, len(claimed.Tasks) <= 2)
 	answers, err := s.Settle(ctx, now, []queue.Outcome{{ID: id, Kind: queue.OutcomeSuccess}})
 	errs["Settle"] = complete(err, len(answers) == 1)
-	told, err := s.Beat(ctx, now, queue.Worker{Name: "w"}, []queue.Beat{{ID: id}})
-	errs["Beat"] = complete(err, len(told) == 1)
+	told, err := s.Heartbeat(ctx, now, queue.Worker{Name: "w"}, []queue.Heartbeat{{ID: id}})
+	errs["Heartbeat"] = complete(err, len(told) == 1)
 	_, errs["Command"] = s.Command(ctx, now, queue.Command{Do: queue.OrderPause, All: true})
 	_, errs["Find"] = s.Find(ctx, queue.Filter{}, queue.Page{})
 	_, errs["Explain"] = s.Explain(ctx, now, id)
@@ -51,7 +51,7 @@ func everyCall(ctx context.Context, s queue.Store) map[string]error {
 	_, errs["Settings"] = s.Settings(ctx)
 	_, errs["Schedules"] = s.Schedules(ctx)
 	errs["Reschedule"] = s.Reschedule(ctx, now, queue.Reschedule{Name: "s"})
-	_, errs["Tend"] = s.Tend(ctx, now, 1)
+	_, errs["Maintain"] = s.Maintain(ctx, now, 1)
 	errs["Watch"] = s.Watch(ctx, func() {}, func(queue.Event) {})
 	return errs
 }
@@ -87,7 +87,7 @@ func TestC6_AnswersOfStrangers(t *testing.T) {
 		}
 	}
 	short := open(t, "http://127.0.0.1:1/", httpstore.Config{Transport: says{200, wire.JSON, "{}"}})
-	for _, call := range []string{"Submit", "Settle", "Beat"} {
+	for _, call := range []string{"Submit", "Settle", "Heartbeat"} {
 		if err := everyCall(t.Context(), short)[call]; !errors.Is(err, queue.ErrUnavailable) {
 			t.Errorf("an answer without what was asked for is %v for %s", err, call)
 		}
@@ -206,7 +206,7 @@ func TestC6_QuestionsThatAreNoText(t *testing.T) {
 	for _, w := range []queue.Worker{
 		{Name: bad}, {Kinds: map[string][]string{bad: nil}}, {Kinds: map[string][]string{"": {bad}}},
 	} {
-		_, calls[fmt.Sprintf("Beat %+v", w)] = s.Beat(ctx, now, w, nil)
+		_, calls[fmt.Sprintf("Heartbeat %+v", w)] = s.Heartbeat(ctx, now, w, nil)
 	}
 	for _, f := range []queue.Filter{
 		{Queue: bad},
@@ -245,8 +245,8 @@ func TestC8_CheckpointsThatAreEmpty(t *testing.T) {
 	var sent bytes.Buffer
 	listening := spy{says{200, wire.JSON, `{"answers":[{},{}]}`}, &sent}
 	s := open(t, "http://127.0.0.1:1", httpstore.Config{Transport: listening})
-	beats := []queue.Beat{{Checkpoint: nil}, {Checkpoint: []byte{}}}
-	if _, err := s.Beat(t.Context(), time.Now(), queue.Worker{}, beats); err != nil {
+	heartbeats := []queue.Heartbeat{{Checkpoint: nil}, {Checkpoint: []byte{}}}
+	if _, err := s.Heartbeat(t.Context(), time.Now(), queue.Worker{}, heartbeats); err != nil {
 		t.Fatal(err)
 	}
 	if text := sent.String(); strings.Count(text, `"checkpoint":""`) != 1 || strings.Count(text, "checkpoint") != 1 {

@@ -106,9 +106,9 @@ func (s *Store) settle(ctx context.Context, now time.Time, outcomes []queue.Outc
 	return errs, nil
 }
 
-// Beat is as [queue.Store] says. More signs of life than a call may have are sent in parts.
-func (s *Store) Beat(
-	ctx context.Context, now time.Time, w queue.Worker, beats []queue.Beat,
+// Heartbeat is as [queue.Store] says. More signs of life than a call may have are sent in parts.
+func (s *Store) Heartbeat(
+	ctx context.Context, now time.Time, w queue.Worker, heartbeats []queue.Heartbeat,
 ) ([]queue.Answer, error) {
 	names := []string{w.Name, w.Host}
 	for name, kinds := range w.Kinds {
@@ -117,16 +117,16 @@ func (s *Store) Beat(
 	if err := checkNames(names...); err != nil {
 		return nil, err
 	}
-	return inParts(beats, func(part []queue.Beat) ([]queue.Answer, error) { return s.beat(ctx, now, w, part) })
+	return inParts(heartbeats, func(part []queue.Heartbeat) ([]queue.Answer, error) { return s.heartbeat(ctx, now, w, part) })
 }
 
-func (s *Store) beat(
-	ctx context.Context, now time.Time, w queue.Worker, beats []queue.Beat,
+func (s *Store) heartbeat(
+	ctx context.Context, now time.Time, w queue.Worker, heartbeats []queue.Heartbeat,
 ) ([]queue.Answer, error) {
 	var out wire.Answers
-	_, err := s.call(ctx, now, wire.Beat, wire.BeatCall{Worker: w, Beats: beats}, &out)
-	if err == nil && len(out.Answers) != len(beats) {
-		err = s.nonsense("%d answers to %d beats", len(out.Answers), len(beats))
+	_, err := s.call(ctx, now, wire.Heartbeat, wire.HeartbeatCall{Worker: w, Heartbeats: heartbeats}, &out)
+	if err == nil && len(out.Answers) != len(heartbeats) {
+		err = s.nonsense("%d answers to %d heartbeats", len(out.Answers), len(heartbeats))
 	}
 	if err != nil {
 		return nil, err
@@ -262,10 +262,10 @@ func (s *Store) Reschedule(ctx context.Context, now time.Time, r queue.Reschedul
 	return err
 }
 
-// Tend is as [queue.Store] says.
-func (s *Store) Tend(ctx context.Context, now time.Time, limit int) (next time.Time, err error) {
-	var out wire.Tended
-	ahead, err := s.call(ctx, now, wire.Tend, wire.TendCall{Limit: limit}, &out)
+// Maintain is as [queue.Store] says.
+func (s *Store) Maintain(ctx context.Context, now time.Time, limit int) (next time.Time, err error) {
+	var out wire.Maintained
+	ahead, err := s.call(ctx, now, wire.Maintain, wire.MaintainCall{Limit: limit}, &out)
 	return earlier(out.Next, ahead), err
 }
 

@@ -84,7 +84,7 @@ func TestC6_ClaimsWithoutAnAnswer(t *testing.T) {
 					}
 				}
 				time.Sleep(50 * time.Second)
-				if _, err := inner.Tend(t.Context(), time.Now(), 0); err != nil {
+				if _, err := inner.Maintain(t.Context(), time.Now(), 0); err != nil {
 					t.Fatal(err)
 				}
 				if n := count(t, inner, queue.Running); n != test.want {

@@ -29,14 +29,14 @@ func TestC6_CallsInParts(t *testing.T) {
 	}
 	token := got.Tasks[0].Lease.Token
 
-	beats := make([]queue.Beat, last+1)
-	beats[last] = queue.Beat{ID: id, Token: token, Lease: time.Hour}
+	heartbeats := make([]queue.Heartbeat, last+1)
+	heartbeats[last] = queue.Heartbeat{ID: id, Token: token, Lease: time.Hour}
 	worker := queue.Worker{Name: "w", Kinds: map[string][]string{"default": {"k"}}}
-	answers, err := client.Beat(t.Context(), now, worker, beats)
+	answers, err := client.Heartbeat(t.Context(), now, worker, heartbeats)
 	if err != nil || len(answers) != last+1 || answers[last].Stop != 0 || answers[0].Stop != queue.StopLost {
 		t.Errorf("%d signs of life have %d answers, %v", last+1, len(answers), err)
 	}
-	if answers, err := client.Beat(t.Context(), now, worker, nil); err != nil || len(answers) != 0 {
+	if answers, err := client.Heartbeat(t.Context(), now, worker, nil); err != nil || len(answers) != 0 {
 		t.Errorf("no signs of life have the answers %v, %v", answers, err)
 	}
 

@@ -189,7 +189,7 @@ func TestC1_ClocksApart(t *testing.T) {
 			if wait := got.Next.Sub(mine()); wait != 10*time.Second {
 				t.Errorf("the next task is to be claimed in %s", wait)
 			}
-			next, err := s.Tend(t.Context(), mine(), 10)
+			next, err := s.Maintain(t.Context(), mine(), 10)
 			if wait := next.Sub(mine()); err != nil || wait != time.Minute {
 				t.Errorf("something is due in %s, %v", wait, err)
 			}

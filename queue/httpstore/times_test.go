@@ -33,7 +33,7 @@ func (c *apart) submit(runAt time.Time) queue.ID {
 // claim claims what can be, after what is due was done.
 func (c *apart) claim() []queue.Task {
 	c.Helper()
-	if _, err := c.Tend(c.Context(), c.now(), 0); err != nil {
+	if _, err := c.Maintain(c.Context(), c.now(), 0); err != nil {
 		c.Fatal(err)
 	}
 	claim := queue.Claim{Worker: "w", Kinds: []string{"work"}, Max: 10, Lease: time.Hour}

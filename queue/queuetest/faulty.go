@@ -99,10 +99,10 @@ func (f *faulty) Settle(ctx context.Context, now time.Time, outcomes []queue.Out
 	return call(ctx, f, "Settle", func() ([]error, error) { return f.Store.Settle(ctx, now, outcomes) })
 }
 
-func (f *faulty) Beat(
-	ctx context.Context, now time.Time, w queue.Worker, beats []queue.Beat,
+func (f *faulty) Heartbeat(
+	ctx context.Context, now time.Time, w queue.Worker, heartbeats []queue.Heartbeat,
 ) ([]queue.Answer, error) {
-	return call(ctx, f, "Beat", func() ([]queue.Answer, error) { return f.Store.Beat(ctx, now, w, beats) })
+	return call(ctx, f, "Heartbeat", func() ([]queue.Answer, error) { return f.Store.Heartbeat(ctx, now, w, heartbeats) })
 }
 
 func (f *faulty) Command(ctx context.Context, now time.Time, c queue.Command) (int, error) {
@@ -141,8 +141,8 @@ func (f *faulty) Reschedule(ctx context.Context, now time.Time, r queue.Reschedu
 	return f.around(ctx, "Reschedule", func() error { return f.Store.Reschedule(ctx, now, r) })
 }
 
-func (f *faulty) Tend(ctx context.Context, now time.Time, limit int) (time.Time, error) {
-	return call(ctx, f, "Tend", func() (time.Time, error) { return f.Store.Tend(ctx, now, limit) })
+func (f *faulty) Maintain(ctx context.Context, now time.Time, limit int) (time.Time, error) {
+	return call(ctx, f, "Maintain", func() (time.Time, error) { return f.Store.Maintain(ctx, now, limit) })
 }
 
 func (f *faulty) Watch(ctx context.Context, begun func(), fn func(queue.Event)) error {

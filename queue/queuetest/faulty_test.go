@@ -33,7 +33,7 @@ func calls(ctx context.Context, s queue.Store) map[string]error {
 	_, errs["Submit"] = s.Submit(ctx, now, nil)
 	_, errs["Claim"] = s.Claim(ctx, now, queue.Claim{Worker: "w", Max: 1, Lease: 1})
 	_, errs["Settle"] = s.Settle(ctx, now, nil)
-	_, errs["Beat"] = s.Beat(ctx, now, queue.Worker{Name: "w"}, nil)
+	_, errs["Heartbeat"] = s.Heartbeat(ctx, now, queue.Worker{Name: "w"}, nil)
 	_, errs["Command"] = s.Command(ctx, now, queue.Command{Do: queue.OrderPause, All: true})
 	_, errs["Find"] = s.Find(ctx, queue.Filter{}, queue.Page{})
 	_, errs["Explain"] = s.Explain(ctx, now, queue.ID{})
@@ -43,7 +43,7 @@ func calls(ctx context.Context, s queue.Store) map[string]error {
 	_, errs["Schedules"] = s.Schedules(ctx)
 	errs["Reschedule"] = s.Reschedule(ctx, now, queue.Reschedule{})
 	_, errs["Settings"] = s.Settings(ctx)
-	_, errs["Tend"] = s.Tend(ctx, now, 0)
+	_, errs["Maintain"] = s.Maintain(ctx, now, 0)
 	ended, end := context.WithCancel(ctx)
 	end()
 	errs["Watch"] = s.Watch(ended, func() {}, func(queue.Event) {})
@@ -110,7 +110,7 @@ func TestFlaky_IsDeterministic(t *testing.T) {
 			err := around(t.Context(), "Claim", func() error { done = true; return nil })
 			fates = append(fates, fmt.Sprint(done, err))
 			for range between {
-				_ = around(t.Context(), "Beat", func() error { return nil })
+				_ = around(t.Context(), "Heartbeat", func() error { return nil })
 			}
 		}
 		return fates

@@ -64,10 +64,10 @@ func (b *breakable) Settle(ctx context.Context, now time.Time, o []queue.Outcome
 	return answers, err
 }
 
-func (b *breakable) Beat(
-	ctx context.Context, now time.Time, w queue.Worker, beats []queue.Beat,
+func (b *breakable) Heartbeat(
+	ctx context.Context, now time.Time, w queue.Worker, heartbeats []queue.Heartbeat,
 ) (answers []queue.Answer, err error) {
-	err = b.do(func() error { answers, err = b.Store.Beat(ctx, now, w, beats); return err })
+	err = b.do(func() error { answers, err = b.Store.Heartbeat(ctx, now, w, heartbeats); return err })
 	return answers, err
 }
 
@@ -84,7 +84,7 @@ func (b *breakable) PauseQueue(ctx context.Context, now time.Time, name string, 
 	return b.do(func() error { return b.Store.PauseQueue(ctx, now, name, p) })
 }
 
-func (b *breakable) Tend(ctx context.Context, now time.Time, limit int) (next time.Time, err error) {
-	err = b.do(func() error { next, err = b.Store.Tend(ctx, now, limit); return err })
+func (b *breakable) Maintain(ctx context.Context, now time.Time, limit int) (next time.Time, err error) {
+	err = b.do(func() error { next, err = b.Store.Maintain(ctx, now, limit); return err })
 	return next, err
 }

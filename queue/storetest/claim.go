@@ -77,7 +77,7 @@ func onlyKnownKinds(c *trial) {
 	c.started(2, known...)
 	c.started(2)
 	c.pass(time.Hour)
-	c.tend()
+	c.maintain()
 	c.is(queue.Waiting, unknown...)
 	if t := c.task(unknown[0]); len(t.Steps) != 1 {
 		c.Errorf("something was done to a task of an unknown kind\n%s", life(t))
@@ -227,7 +227,7 @@ func rateIsSpent(c *trial) {
 	c.configure(queue.Settings{Rate: queue.Rate{PerSecond: 1}, Max: 100})
 	c.started(5)
 	c.pass(time.Hour)
-	c.tend() // which loses the leases, so that all can start
+	c.maintain() // which loses the leases, so that all can start
 	if n := len(c.claim(5)); n != 1 {
 		c.Errorf("after an hour, %d start at once, want 1", n)
 	}

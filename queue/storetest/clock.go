@@ -52,10 +52,10 @@ func (c *trial) ahead(by time.Duration, calls func()) (survived bool) {
 func (c *trial) notBefore(at time.Time, id queue.ID) {
 	c.Helper()
 	c.now = at.Add(-1)
-	c.tend()
+	c.maintain()
 	c.is(queue.Scheduled, id)
 	c.now = at
-	c.tend()
+	c.maintain()
 	c.succeeds(c.started(1, id)[0])
 }
 
@@ -78,7 +78,7 @@ func delayAfterAClockAhead(c *trial, by time.Duration) {
 		return
 	}
 	c.command(queue.OrderResume, paused)
-	next := c.tend()
+	next := c.maintain()
 	if t := c.task(delayed); !t.RunAt.Equal(begun.Add(2*time.Hour)) || t.State != queue.Scheduled {
 		c.Errorf("a task that was delayed by 2 h is %s, and to run %v after that", t.State, t.RunAt.Sub(begun))
 	}
@@ -122,7 +122,7 @@ func newTimesAfterAClockAhead(c *trial, by time.Duration) {
 	c.notBefore(c.now.Add(50*time.Second), ids[2])
 	c.is(queue.Running, ids[1])
 	c.pass(time.Second)
-	c.tend()
+	c.maintain()
 	if t := c.task(ids[1]); t.Crashes != 1 {
 		c.Errorf("after its lease, a task is %s and counts %d crashes", t.State, t.Crashes)
 	}
@@ -150,7 +150,7 @@ func stepsAfterAClockAhead(c *trial, by time.Duration) {
 		return
 	}
 	for range 2 { // opened once more, it is as it was
-		c.tend()
+		c.maintain()
 		for _, t := range c.find(queue.Filter{}) {
 			before := begun
 			for _, s := range t.Steps {
@@ -189,13 +189,13 @@ func retentionAfterAClockAhead(c *trial, by time.Duration) {
 	if !survived {
 		return
 	}
-	c.tend()
+	c.maintain()
 	c.pass(10*time.Minute - time.Second - 1)
-	c.tend()
+	c.maintain()
 	c.is(queue.Succeeded, ended[0])
 	c.is(queue.Dead, ended[1])
 	c.pass(1)
-	c.tend()
+	c.maintain()
 	c.gone(ended...)
 }
 
@@ -210,27 +210,27 @@ func retentionByAClockAhead(c *trial) {
 		return
 	}
 	c.pass(year)
-	c.tend()
+	c.maintain()
 	c.pass(time.Hour - 1)
-	c.tend()
+	c.maintain()
 	later := c.inState(queue.Cancelled)
 	if !c.crash() {
 		return
 	}
 	c.pass(time.Minute - year - time.Hour)
-	c.tend()
+	c.maintain()
 	c.is(queue.Dead, dead)
 	c.pass(9*time.Minute + 1)
-	c.tend()
+	c.maintain()
 	c.gone(ended, dead)
 	if !c.crash() {
 		return
 	}
 	c.pass(10 * time.Minute)
-	c.tend()
+	c.maintain()
 	c.is(queue.Cancelled, later)
 	c.pass(time.Hour)
-	c.tend()
+	c.maintain()
 	c.gone(later)
 }
 
@@ -240,7 +240,7 @@ func driftingClock(c *trial) {
 	const opened, each = 20, 100 * time.Millisecond
 	slow := c.add(queue.Spec{RunAt: c.now.Add(opened * (time.Second - each))})
 	for range opened {
-		c.tend()
+		c.maintain()
 		c.is(queue.Scheduled, slow)
 		c.pass(time.Second)
 		c.add(queue.Spec{Kind: "other"}) // by which the store knows the time
@@ -249,11 +249,11 @@ func driftingClock(c *trial) {
 		}
 		c.pass(-each)
 	}
-	c.tend()
+	c.maintain()
 	c.succeeds(c.started(1, slow)[0])
 	fast := c.add(queue.Spec{RunAt: c.now.Add(10 * (time.Second + each))})
 	for range 10 {
-		c.tend()
+		c.maintain()
 		c.is(queue.Scheduled, fast)
 		c.pass(time.Second)
 		if !c.crash() {
@@ -261,7 +261,7 @@ func driftingClock(c *trial) {
 		}
 		c.pass(each)
 	}
-	c.tend()
+	c.maintain()
 	c.started(1, fast)
 }
 
@@ -282,7 +282,7 @@ func lossIsDated(c *trial) {
 	if c.Remote {
 		c.lose()
 	}
-	c.tend()
+	c.maintain()
 	t := c.task(id)
 	last := len(t.Steps) - 1
 	if claim := t.Steps[last-1]; claim.On != queue.OnClaim || !claim.At.Equal(claimed) {
@@ -295,7 +295,7 @@ func lossIsDated(c *trial) {
 		return
 	}
 	c.pass(time.Second)
-	c.tend()
+	c.maintain()
 	if again := c.task(id); !again.Steps[last].At.Equal(t.Changed) {
 		c.Errorf("opened once more, the loss is at %v, and was at %v", again.Steps[last].At, t.Changed)
 	}
@@ -319,7 +319,7 @@ func firstCallCorrects(c *trial, call func()) {
 		return
 	}
 	c.pass(time.Minute)
-	c.tend()
+	c.maintain()
 	if t := c.task(delayed); !t.Submitted.Equal(begun) || !t.RunAt.Equal(begun.Add(10*time.Minute)) {
 		c.Errorf("a task that was delayed by 10 min was submitted at %v, and is to run at %v",
 			t.Submitted.Sub(begun), t.RunAt.Sub(begun))

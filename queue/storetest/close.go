@@ -46,8 +46,8 @@ func (c *trial) everyCall() map[string]func() error {
 			_, err := c.Store.Claim(ctx, c.now, queue.Claim{Worker: worker, Max: 1, Lease: lease})
 			return err
 		},
-		"Settle": func() error { _, err := c.Store.Settle(ctx, c.now, nil); return err },
-		"Beat":   func() error { _, err := c.Store.Beat(ctx, c.now, queue.Worker{Name: worker}, nil); return err },
+		"Settle":    func() error { _, err := c.Store.Settle(ctx, c.now, nil); return err },
+		"Heartbeat": func() error { _, err := c.Store.Heartbeat(ctx, c.now, queue.Worker{Name: worker}, nil); return err },
 		"Command": func() error {
 			_, err := c.Store.Command(ctx, c.now, queue.Command{Do: queue.OrderCancel, All: true})
 			return err
@@ -63,8 +63,8 @@ func (c *trial) everyCall() map[string]func() error {
 			s := c.hourly("s")
 			return c.Store.Reschedule(ctx, c.now, queue.Reschedule{Name: "s", To: &s})
 		},
-		"Tend":  func() error { _, err := c.Store.Tend(ctx, c.now, 1); return err },
-		"Watch": func() error { return c.Store.Watch(ctx, func() {}, func(queue.Event) {}) },
+		"Maintain": func() error { _, err := c.Store.Maintain(ctx, c.now, 1); return err },
+		"Watch":    func() error { return c.Store.Watch(ctx, func() {}, func(queue.Event) {}) },
 	}
 }
 

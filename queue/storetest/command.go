@@ -177,8 +177,8 @@ func ordersReachTheWorker(c *trial) {
 	t := c.one()
 	orders := func(want queue.Order, reason string) {
 		c.Helper()
-		if got := c.beat(t, queue.Beat{Lease: lease}); got.Stop != queue.StopReason(want) || got.Reason != reason {
-			c.Errorf("a beat is answered %+v, want %s because %q", got, want, reason)
+		if got := c.heartbeat(t, queue.Heartbeat{Lease: lease}); got.Stop != queue.StopReason(want) || got.Reason != reason {
+			c.Errorf("a heartbeat is answered %+v, want %s because %q", got, want, reason)
 		}
 		if got := c.task(id); got.State != queue.Running || got.Order != want {
 			c.Errorf("the task is %s with the order %s, want %s", got.State, got.Order, want)
@@ -272,8 +272,8 @@ func ordersAreTakenBack(c *trial) {
 	if n := c.command(queue.OrderResume, id); n != 1 {
 		c.Errorf("taking a pause back counts %d", n)
 	}
-	if got := c.beat(t, queue.Beat{Lease: lease}); got != (queue.Answer{}) {
-		c.Errorf("a beat is answered %+v", got)
+	if got := c.heartbeat(t, queue.Heartbeat{Lease: lease}); got != (queue.Answer{}) {
+		c.Errorf("a heartbeat is answered %+v", got)
 	}
 	c.ok("give back", c.settle(t, queue.Outcome{Kind: queue.OutcomeRelease}))
 	c.is(queue.Waiting, id)
@@ -282,8 +282,8 @@ func ordersAreTakenBack(c *trial) {
 	c.command(queue.OrderPause, id)
 	c.ok("give back", c.settle(t, queue.Outcome{Kind: queue.OutcomeRelease}))
 	c.command(queue.OrderResume, id)
-	if got := c.beat(c.one(), queue.Beat{Lease: lease}); got != (queue.Answer{}) {
-		c.Errorf("a beat of the next lease is answered %+v", got)
+	if got := c.heartbeat(c.one(), queue.Heartbeat{Lease: lease}); got != (queue.Answer{}) {
+		c.Errorf("a heartbeat of the next lease is answered %+v", got)
 	}
 }
 
@@ -300,7 +300,7 @@ func resumeGoesWhereItBelongs(c *trial) {
 	c.is(queue.Held, held)
 	c.command(queue.OrderPause, later)
 	c.pass(2 * time.Hour)
-	c.tend()
+	c.maintain()
 	c.is(queue.Paused, later) // its time comes and goes
 	c.command(queue.OrderResume, later)
 	c.is(queue.Waiting, later)
@@ -314,7 +314,7 @@ func retryBeginsAnew(c *trial) {
 	c.fails(c.one(), queue.Outcome{Error: "no", Checkpoint: []byte("here")})
 	c.command(queue.OrderCancel, delayed)
 	c.pass(time.Hour)
-	c.tend()
+	c.maintain()
 	c.is(queue.Dead, id, late)
 	if n := c.command(queue.OrderRetry, id, late, delayed); n != 3 {
 		c.Errorf("retrying 3 retries %d", n)
@@ -323,7 +323,7 @@ func retryBeginsAnew(c *trial) {
 	if t.State != queue.Waiting || t.Failures != 0 || string(t.Payload) != "p" || string(t.Checkpoint) != "here" {
 		c.Errorf("the retried task is %+v", t)
 	}
-	c.tend()
+	c.maintain()
 	c.is(queue.Waiting, late, delayed) // neither a deadline nor a delay of the past
 	c.fails(c.one(), queue.Outcome{})
 	c.is(queue.Dead, id)

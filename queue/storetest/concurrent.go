@@ -106,9 +106,9 @@ func (cl *client) call() error {
 	case n < 90:
 		return cl.settles()
 	case n < 94:
-		return cl.beats()
+		return cl.heartbeats()
 	default:
-		_, err := cl.Store.Tend(cl.Context(), cl.h.now(), 100)
+		_, err := cl.Store.Maintain(cl.Context(), cl.h.now(), 100)
 		return err
 	}
 }
@@ -175,12 +175,12 @@ func (cl *client) settles() error {
 	return nil
 }
 
-func (cl *client) beats() error {
-	var beats []queue.Beat
+func (cl *client) heartbeats() error {
+	var heartbeats []queue.Heartbeat
 	for _, t := range cl.tasks {
-		beats = append(beats, queue.Beat{ID: t.ID, Token: t.Lease.Token, Lease: clientLease})
+		heartbeats = append(heartbeats, queue.Heartbeat{ID: t.ID, Token: t.Lease.Token, Lease: clientLease})
 	}
 	cl.h.clock.Add(1)
-	_, err := cl.Store.Beat(cl.Context(), cl.h.now(), queue.Worker{Name: cl.name}, beats)
+	_, err := cl.Store.Heartbeat(cl.Context(), cl.h.now(), queue.Worker{Name: cl.name}, heartbeats)
 	return err
 }

@@ -85,7 +85,7 @@ func afterDead(c *trial) {
 	third := c.add(queue.Spec{After: []queue.ID{second}})
 	c.dies()
 	c.pass(time.Hour)
-	c.tend()
+	c.maintain()
 	c.heldBy(second, queue.HoldDependency)
 	c.command(queue.OrderRetry, first)
 	c.is(queue.Held, second)
@@ -168,7 +168,7 @@ func afterGivenAgain(c *trial) {
 	asGiven := c.claimed(queue.Claim{Queue: "other", Max: 1}).Tasks[0]
 	c.succeeds(asGiven)
 	c.pass(time.Hour)
-	c.tend()
+	c.maintain()
 	c.started(9, waiting, late, held)
 }
 
@@ -178,13 +178,13 @@ func afterAndDelay(c *trial) {
 	third := c.add(queue.Spec{After: []queue.ID{first}, RunAt: c.now.Add(3 * time.Hour)})
 	c.is(queue.Scheduled, second, third)
 	c.pass(time.Hour)
-	c.tend()
+	c.maintain()
 	c.is(queue.Held, second)
 	c.succeeds(c.one())
 	c.is(queue.Waiting, second)
 	c.is(queue.Scheduled, third)
 	c.pass(2 * time.Hour)
-	c.tend()
+	c.maintain()
 	c.is(queue.Waiting, third)
 }
 
@@ -258,7 +258,7 @@ func groupThroughRetries(c *trial) {
 	c.fails(c.one(), queue.Outcome{RunAt: c.now.Add(time.Hour)})
 	c.heldBy(ids[1], queue.HoldGroup)
 	c.pass(time.Hour)
-	c.tend()
+	c.maintain()
 	c.ok("give back", c.settle(c.one(), queue.Outcome{Kind: queue.OutcomeRelease}))
 	c.heldBy(ids[1], queue.HoldGroup)
 	c.started(2, ids[0])
@@ -286,7 +286,7 @@ func groupAndFinished(c *trial) {
 	c.succeeds(c.task(ids[3]))
 	c.is(queue.Waiting, later)
 	c.pass(time.Second)
-	c.tend()
+	c.maintain()
 	c.is(queue.Dead, later)
 	c.started(5, last)
 }

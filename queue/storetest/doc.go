@@ -6,5 +6,5 @@
 //
 // Where the contract leaves a choice open, the suite leaves it open too: which
 // of the keys of a tier goes next, for one, or how soon a lease that ran out is
-// noticed by others than Tend.
+// noticed by others than Maintain.
 package storetest

@@ -66,7 +66,7 @@ func editOfTimes(c *trial) {
 	c.is(queue.Scheduled, id)
 	c.edit(queue.Edit{RunAt: at(time.Minute)}, id)
 	c.pass(time.Minute)
-	c.tend()
+	c.maintain()
 	c.is(queue.Waiting, id)
 	c.edit(queue.Edit{RunAt: at(time.Hour)}, id)
 	c.edit(queue.Edit{RunAt: new(time.Time{})}, id)
@@ -77,15 +77,15 @@ func editOfTimes(c *trial) {
 	c.edit(queue.Edit{Deadline: at(time.Minute)}, id)
 	c.edit(queue.Edit{Deadline: at(time.Hour)}, id)
 	c.pass(2 * time.Minute)
-	c.tend()
+	c.maintain()
 	c.is(queue.Waiting, id)
 	c.edit(queue.Edit{Deadline: new(time.Time{})}, id)
 	c.pass(2 * time.Hour)
-	c.tend()
+	c.maintain()
 	c.is(queue.Waiting, id)
 	c.edit(queue.Edit{Deadline: at(time.Minute)}, id)
 	c.pass(time.Minute)
-	c.tend()
+	c.maintain()
 	c.is(queue.Dead, id)
 }
 
@@ -134,7 +134,7 @@ func editsAfterAClockAhead(c *trial, by time.Duration) {
 		{by + kept, by + 2*kept}, {time.Hour, by + 2*kept}, {by + kept, 3 * kept}, {time.Hour, 2 * time.Hour},
 	}
 	for range 2 { // opened once more, they are as they were
-		c.tend()
+		c.maintain()
 		for i, id := range ids {
 			t := c.task(id)
 			if got := [2]time.Duration{t.RunAt.Sub(begun), t.Deadline.Sub(begun)}; got != want[i] {
@@ -146,7 +146,7 @@ func editsAfterAClockAhead(c *trial, by time.Duration) {
 		}
 	}
 	c.pass(2 * time.Hour)
-	c.tend()
+	c.maintain()
 	c.is(queue.Waiting, ids[1])
 	c.is(queue.Dead, ids[3])
 }

@@ -133,8 +133,8 @@ func (r *round) work(o queue.Outcome, want queue.State) {
 			r.Fatalf("the task cannot be settled\n%s", life(t))
 		}
 		r.pass(2 * lease)
-		r.call("Tend", func() error {
-			_, err := r.Store.Tend(r.Context(), r.now, 0)
+		r.call("Maintain", func() error {
+			_, err := r.Store.Maintain(r.Context(), r.now, 0)
 			return err
 		})
 	}
@@ -159,9 +159,9 @@ func (r *round) step(o *queue.Outcome) (taken bool) {
 	if o.Token == 0 {
 		return false // the store holds on to a lease that nobody has heard of
 	}
-	r.call("Beat", func() error {
-		b := []queue.Beat{{ID: o.ID, Token: o.Token, Lease: lease, Checkpoint: []byte("here")}}
-		_, err := r.Store.Beat(r.Context(), r.now, queue.Worker{Name: worker}, b)
+	r.call("Heartbeat", func() error {
+		b := []queue.Heartbeat{{ID: o.ID, Token: o.Token, Lease: lease, Checkpoint: []byte("here")}}
+		_, err := r.Store.Heartbeat(r.Context(), r.now, queue.Worker{Name: worker}, b)
 		return err
 	})
 	r.call("Settle", func() error {

@@ -210,7 +210,7 @@ func statsAddUp(c *trial) {
 	}
 	c.claimed(queue.Claim{Queue: "other", Max: 2})
 	c.pass(time.Hour)
-	c.tend()
+	c.maintain()
 	stats, err = c.Store.Stats(c.Context(), c.now)
 	c.ok("Stats", err)
 	if got, want := stats.Queues["other"].Ended, (queue.Ended{Lost: 2}); got != want {
@@ -226,8 +226,8 @@ func statsOfWorkers(c *trial) {
 	w := queue.Worker{
 		Name: "w", Host: "host", PID: 7, Kinds: map[string][]string{defaultQueue: {"a", "b"}}, Slots: 3, Since: c.now,
 	}
-	_, err := c.Store.Beat(c.Context(), c.now, w, nil)
-	c.ok("Beat", err)
+	_, err := c.Store.Heartbeat(c.Context(), c.now, w, nil)
+	c.ok("Heartbeat", err)
 	c.pass(30 * time.Second)
 	c.hear("x")
 	workers := func() []queue.Worker {
@@ -247,6 +247,6 @@ func statsOfWorkers(c *trial) {
 	}
 	c.pass(45 * time.Second)
 	if live := workers(); slices.ContainsFunc(live, byName("w")) || !slices.ContainsFunc(live, byName("x")) {
-		c.Errorf("75 s after one beat and 45 s after another the live workers are %+v", live)
+		c.Errorf("75 s after one heartbeat and 45 s after another the live workers are %+v", live)
 	}
 }

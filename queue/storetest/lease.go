@@ -19,7 +19,7 @@ func leaseCases() []testCase {
 		{"C9_AFailureIsNoCrash", Config{}, failureIsNoCrash},
 		{"C9_PoisonIsRecognised", Config{}, poisonIsRecognised},
 		{"C9_PoisonIsForgotten", Config{}, poisonIsForgotten},
-		{"C8_BeatNeedsAName", Config{}, beatNeedsAName},
+		{"C8_HeartbeatNeedsAName", Config{}, heartbeatNeedsAName},
 	}
 }
 
@@ -28,20 +28,20 @@ func beatExtends(c *trial) {
 	t := c.one()
 	for range 10 {
 		c.pass(lease - 1)
-		if got := c.beat(t, queue.Beat{Lease: lease}); got.Stop != 0 {
-			c.Fatalf("a beat is answered %s", got.Stop)
+		if got := c.heartbeat(t, queue.Heartbeat{Lease: lease}); got.Stop != 0 {
+			c.Fatalf("a heartbeat is answered %s", got.Stop)
 		}
-		if next := c.tend(); !next.Equal(c.now.Add(lease)) {
+		if next := c.maintain(); !next.Equal(c.now.Add(lease)) {
 			c.Errorf("the lease ends at %v, want %v", next, c.now.Add(lease))
 		}
 		c.is(queue.Running, id)
 	}
-	c.beat(t, queue.Beat{Lease: time.Second}) // which is less than it has
+	c.heartbeat(t, queue.Heartbeat{Lease: time.Second}) // which is less than it has
 	if got := c.task(id).Lease.Until; !got.Equal(c.now.Add(lease)) {
-		c.Errorf("a beat has made the lease shorter: until %v", got)
+		c.Errorf("a heartbeat has made the lease shorter: until %v", got)
 	}
 	if t := c.task(id); len(t.Steps) != 2 {
-		c.Errorf("its steps tell of beats\n%s", life(t))
+		c.Errorf("its steps tell of heartbeats\n%s", life(t))
 	}
 }
 
@@ -50,13 +50,13 @@ func progressAndCheckpoint(c *trial) {
 	t := c.one()
 	checkpoint := []byte("half")
 	half := queue.Progress{Done: 5, Total: 10, Note: "half of it"}
-	c.beat(t, queue.Beat{Lease: lease, Progress: half, Checkpoint: checkpoint})
+	c.heartbeat(t, queue.Heartbeat{Lease: lease, Progress: half, Checkpoint: checkpoint})
 	checkpoint[0] = 'X'
-	c.beat(t, queue.Beat{Lease: lease})
+	c.heartbeat(t, queue.Heartbeat{Lease: lease})
 	if got := c.task(id); got.Progress != half || string(got.Checkpoint) != "half" {
-		c.Errorf("a beat that reports nothing has left progress %+v and checkpoint %q", got.Progress, got.Checkpoint)
+		c.Errorf("a heartbeat that reports nothing has left progress %+v and checkpoint %q", got.Progress, got.Checkpoint)
 	}
-	c.beat(t, queue.Beat{Lease: lease, Progress: queue.Progress{Note: strings.Repeat("n", 1<<20)}})
+	c.heartbeat(t, queue.Heartbeat{Lease: lease, Progress: queue.Progress{Note: strings.Repeat("n", 1<<20)}})
 	if n := len(c.task(id).Progress.Note); n < 4096 || n > 4200 {
 		c.Errorf("of a note of 1 MiB %d bytes are kept", n)
 	}
@@ -78,12 +78,12 @@ func lostLease(c *trial) {
 	id := c.add(queue.Spec{})
 	first := c.one()
 	c.pass(lease - 1)
-	if next := c.tend(); !next.Equal(first.Lease.Until) {
+	if next := c.maintain(); !next.Equal(first.Lease.Until) {
 		c.Errorf("the lease ends at %v, and there is more to do at %v", first.Lease.Until, next)
 	}
 	c.is(queue.Running, id)
 	c.pass(1)
-	c.tend()
+	c.maintain()
 	t := c.task(id)
 	if t.State != queue.Waiting || t.Crashes != 1 || t.Failures != 0 {
 		c.Errorf("the task is %+v", t)
@@ -104,10 +104,10 @@ func leaseLivesUntilTaken(c *trial) {
 	tasks := c.claim(2)
 	c.pass(time.Hour)
 	c.succeeds(tasks[0])
-	if got := c.beat(tasks[1], queue.Beat{Lease: lease}); got.Stop != 0 {
-		c.Errorf("a late beat is answered %s", got.Stop)
+	if got := c.heartbeat(tasks[1], queue.Heartbeat{Lease: lease}); got.Stop != 0 {
+		c.Errorf("a late heartbeat is answered %s", got.Stop)
 	}
-	c.tend()
+	c.maintain()
 	c.is(queue.Succeeded, ids[0])
 	c.is(queue.Running, ids[1])
 }
@@ -222,10 +222,10 @@ func poisonIsForgotten(c *trial) {
 	c.is(queue.Waiting, c.add(spec))
 }
 
-func beatNeedsAName(c *trial) {
+func heartbeatNeedsAName(c *trial) {
 	for _, name := range []string{"", "w\n", "w\x1b[2J", "\xff", strings.Repeat("w", 201)} {
-		_, err := c.Store.Beat(c.Context(), c.now, queue.Worker{Name: name}, nil)
-		c.refused(fmt.Sprintf("a beat of %.10q", name), err, queue.ErrInvalid)
+		_, err := c.Store.Heartbeat(c.Context(), c.now, queue.Worker{Name: name}, nil)
+		c.refused(fmt.Sprintf("a heartbeat of %.10q", name), err, queue.ErrInvalid)
 	}
 	long := strings.Repeat("l", 201)
 	for what, w := range map[string]queue.Worker{
@@ -233,9 +233,9 @@ func beatNeedsAName(c *trial) {
 		"queue": {Name: "w", Kinds: map[string][]string{long: {"k"}}},
 		"kind":  {Name: "w", Kinds: map[string][]string{defaultQueue: {"k", long}}},
 	} {
-		_, err := c.Store.Beat(c.Context(), c.now, w, nil)
-		c.refused("a beat of a worker with a long "+what, err, queue.ErrInvalid)
+		_, err := c.Store.Heartbeat(c.Context(), c.now, w, nil)
+		c.refused("a heartbeat of a worker with a long "+what, err, queue.ErrInvalid)
 	}
-	_, err := c.Store.Beat(c.Context(), c.now, queue.Worker{Name: strings.Repeat("ü", 100)}, nil)
-	c.ok("a beat of a worker with a long name", err)
+	_, err := c.Store.Heartbeat(c.Context(), c.now, queue.Worker{Name: strings.Repeat("ü", 100)}, nil)
+	c.ok("a heartbeat of a worker with a long name", err)
 }

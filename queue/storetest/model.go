@@ -79,12 +79,12 @@ func (m *model) call() (what string, err error) {
 		{24, "Submit", m.submits},
 		{22, "Claim", m.claims},
 		{22, "Settle", m.settles},
-		{6, "Beat", m.beats},
+		{6, "Heartbeat", m.heartbeats},
 		{12, "Command", m.tells},
 		{2, "Configure", m.sets},
 		{1, "PauseQueue", m.pauses},
 		{4, "Reschedule", m.reschedules},
-		{12, "Tend", m.tends},
+		{12, "Maintain", m.maintains},
 		{4, "Find", m.finds},
 		{4, "Explain", m.explains},
 		{1, "clear", m.clears},
@@ -151,8 +151,8 @@ var errNone = errors.New("none")
 func (m *model) compare() error {
 	clock := queue.Worker{Name: "clock"}
 	for _, store := range []queue.Store{m.Store, m.right} {
-		if _, err := store.Beat(m.Context(), m.now, clock, nil); err != nil {
-			return fmt.Errorf("Beat: %w", err)
+		if _, err := store.Heartbeat(m.Context(), m.now, clock, nil); err != nil {
+			return fmt.Errorf("Heartbeat: %w", err)
 		}
 	}
 	got := m.find(queue.Filter{})

@@ -72,8 +72,8 @@ func (m *model) lives(ids ...queue.ID) (text string) {
 }
 
 func (m *model) claims() error {
-	if m.right.late(m.now) { // whether a claim ends those or leaves that to Tend is open
-		if err := m.tends(); err != nil {
+	if m.right.late(m.now) { // whether a claim ends those or leaves that to Maintain is open
+		if err := m.maintains(); err != nil {
 			return err
 		}
 	}
@@ -136,22 +136,22 @@ func (m *model) settles() error {
 	return nil
 }
 
-func (m *model) beats() error {
+func (m *model) heartbeats() error {
 	if len(m.leases) == 0 {
 		return nil
 	}
-	var beats []queue.Beat
+	var heartbeats []queue.Heartbeat
 	for range m.rnd.IntN(5) {
 		t := m.lease()
-		beats = append(beats, queue.Beat{
+		heartbeats = append(heartbeats, queue.Heartbeat{
 			ID: t.ID, Token: t.Lease.Token, Lease: m.soon(30 * time.Second),
 			Progress: queue.Progress{Done: m.rnd.Int64N(3)}, Checkpoint: sometimes(m.rnd, 3, []byte("b")),
 		})
 	}
 	w := queue.Worker{Name: pick(m.rnd, "w0", "w1"), Kinds: map[string][]string{"default": {"k0", "k1"}}}
-	m.with = beats
-	got, gotErr := m.Store.Beat(m.Context(), m.now, w, beats)
-	want, wantErr := m.right.Beat(m.Context(), m.now, w, beats)
+	m.with = heartbeats
+	got, gotErr := m.Store.Heartbeat(m.Context(), m.now, w, heartbeats)
+	want, wantErr := m.right.Heartbeat(m.Context(), m.now, w, heartbeats)
 	if done, err := both(gotErr, wantErr); !done {
 		return err
 	}
@@ -274,10 +274,10 @@ func (m *model) changes(name string, c queue.Change) error {
 	return sameJSON("the settings", got, want)
 }
 
-func (m *model) tends() error {
+func (m *model) maintains() error {
 	const all = 10_000
-	got, gotErr := m.Store.Tend(m.Context(), m.now, all)
-	want, wantErr := m.right.Tend(m.Context(), m.now, all)
+	got, gotErr := m.Store.Maintain(m.Context(), m.now, all)
+	want, wantErr := m.right.Maintain(m.Context(), m.now, all)
 	if done, err := both(gotErr, wantErr); !done {
 		return err
 	}

@@ -130,11 +130,11 @@ func (n *naive) lose(r *row) {
 	n.step(r, queue.Dead, s)
 }
 
-func (n *naive) Beat(_ context.Context, now time.Time, w queue.Worker, beats []queue.Beat) ([]queue.Answer, error) {
+func (n *naive) Heartbeat(_ context.Context, now time.Time, w queue.Worker, heartbeats []queue.Heartbeat) ([]queue.Answer, error) {
 	if err := errors.Join(validWorker(w.Name), w.Validate()); err != nil {
 		return nil, err
 	}
-	for _, b := range beats {
+	for _, b := range heartbeats {
 		if len(b.Checkpoint) > n.cfg.MaxCheckpoint {
 			return nil, fmt.Errorf("%w: a checkpoint of %d bytes", queue.ErrTooLarge, len(b.Checkpoint))
 		}
@@ -145,14 +145,14 @@ func (n *naive) Beat(_ context.Context, now time.Time, w queue.Worker, beats []q
 	}
 	defer end()
 	n.workers[w.Name] = heard{w, n.now}
-	answers := make([]queue.Answer, len(beats))
-	for i, b := range beats {
-		answers[i] = n.beat(b)
+	answers := make([]queue.Answer, len(heartbeats))
+	for i, b := range heartbeats {
+		answers[i] = n.heartbeat(b)
 	}
 	return answers, nil
 }
 
-func (n *naive) beat(b queue.Beat) queue.Answer {
+func (n *naive) heartbeat(b queue.Heartbeat) queue.Answer {
 	r := n.row(b.ID)
 	if r == nil || r.State != queue.Running || r.Lease.Token != b.Token {
 		return queue.Answer{Stop: queue.StopLost}

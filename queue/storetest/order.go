@@ -145,7 +145,7 @@ func delayedKeepsItsAge(c *trial) {
 	c.started(1, second)
 	third := c.add(queue.Spec{})
 	c.pass(time.Second)
-	c.tend()
+	c.maintain()
 	c.started(2, delayed, third)
 }
 
@@ -166,7 +166,7 @@ func retriedKeepsItsAge(c *trial) {
 	c.older(func(t queue.Task) {
 		c.fails(t, queue.Outcome{RunAt: c.now.Add(time.Second)})
 		c.pass(time.Second)
-		c.tend()
+		c.maintain()
 	})
 }
 

@@ -113,7 +113,7 @@ func predecessorsAreKept(c *trial) {
 		c.succeeds(c.one())
 	}
 	c.pass(2 * time.Hour)
-	c.tend()
+	c.maintain()
 	c.is(queue.Succeeded, succeeded)
 	c.is(queue.Dead, dead)
 	c.is(queue.Cancelled, purged, vain)
@@ -121,7 +121,7 @@ func predecessorsAreKept(c *trial) {
 	c.command(queue.OrderForget, purged)
 	c.gone(purged)
 	if c.Durable && c.crash() {
-		c.tend()
+		c.maintain()
 		c.is(queue.Succeeded, succeeded)
 		c.is(queue.Dead, dead)
 	}
@@ -131,6 +131,6 @@ func predecessorsAreKept(c *trial) {
 	c.succeeds(c.claim(1, "last")[0])
 	c.is(queue.Succeeded, last)
 	c.pass(2 * time.Hour)
-	c.tend()
+	c.maintain()
 	c.gone(succeeded, dead, last)
 }

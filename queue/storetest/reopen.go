@@ -96,7 +96,7 @@ func orderSurvives(c *trial) {
 		return
 	}
 	c.pass(time.Second)
-	c.tend()
+	c.maintain()
 	last := c.several(1, queue.Spec{})
 	c.started(9, slices.Concat(high, low, last)[:7]...)
 }
@@ -171,17 +171,17 @@ func timesSurvive(c *trial) {
 	if !c.crash() {
 		return
 	}
-	if next := c.tend(); next.IsZero() || next.After(c.now.Add(time.Minute)) {
+	if next := c.maintain(); next.IsZero() || next.After(c.now.Add(time.Minute)) {
 		c.Errorf("there is more to do at %v; it is %v", next, c.now)
 	}
 	c.is(queue.Scheduled, later)
 	c.pass(time.Minute)
-	c.tend()
+	c.maintain()
 	c.is(queue.Waiting, later)
 	c.is(queue.Dead, late)
 	c.is(queue.Paused, paused)
 	c.pass(time.Hour - time.Minute)
-	c.tend()
+	c.maintain()
 	c.gone(finished)
 }
 

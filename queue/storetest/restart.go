@@ -91,7 +91,7 @@ func closingCountsNothing(c *trial) {
 		if len(tasks) != 2 {
 			c.Fatalf("of 2 tasks %d can be claimed", len(tasks))
 		}
-		c.beat(tasks[0], queue.Beat{Lease: lease, Checkpoint: []byte("saved")}) // which writes it down as one that runs
+		c.heartbeat(tasks[0], queue.Heartbeat{Lease: lease, Checkpoint: []byte("saved")}) // which writes it down as one that runs
 		if !c.closeAndReopen() {
 			return
 		}
@@ -124,7 +124,7 @@ func closingCountsNothing(c *trial) {
 func writtenTasksAreCountedTheSame(c *trial) {
 	ids := c.submit(queue.Spec{}, queue.Spec{})
 	tasks := c.claim(2)
-	c.beat(tasks[0], queue.Beat{Lease: lease, Checkpoint: []byte("saved")})
+	c.heartbeat(tasks[0], queue.Heartbeat{Lease: lease, Checkpoint: []byte("saved")})
 	c.command(queue.OrderPause, ids[1])
 	c.command(queue.OrderResume, ids[1])
 	if !c.crash() {
@@ -145,7 +145,7 @@ func writtenTasksAreCountedTheSame(c *trial) {
 func remoteLeases(c *trial, end func() bool) {
 	ids := c.several(3, queue.Spec{MaxCrashes: 1})
 	saved, second, third := c.remotely(), c.remotely(), c.remotely()
-	c.beat(saved, queue.Beat{Lease: lease, Checkpoint: []byte("saved")})
+	c.heartbeat(saved, queue.Heartbeat{Lease: lease, Checkpoint: []byte("saved")})
 	c.pass(time.Hour) // nobody is there who could take a lease away
 	if !end() {
 		return
@@ -162,10 +162,10 @@ func remoteLeases(c *trial, end func() bool) {
 	}
 	c.leased(running)
 	c.pass(lease - 1)
-	c.tend()
+	c.maintain()
 	for _, t := range running {
-		if got := c.beat(t, queue.Beat{Lease: lease}); got.Stop != 0 {
-			c.Errorf("a beat after the store was opened again is answered %s", got.Stop)
+		if got := c.heartbeat(t, queue.Heartbeat{Lease: lease}); got.Stop != 0 {
+			c.Errorf("a heartbeat after the store was opened again is answered %s", got.Stop)
 		}
 		c.succeeds(t)
 	}
@@ -205,12 +205,12 @@ func remoteLeasesRunOut(c *trial) {
 		return
 	}
 	c.pass(time.Hour)
-	c.tend() // the first call
+	c.maintain() // the first call
 	c.pass(lease - 1)
-	c.tend()
+	c.maintain()
 	c.is(queue.Running, id)
 	c.pass(1)
-	c.tend()
+	c.maintain()
 	if got := c.task(id); got.State != queue.Waiting || got.Crashes != 1 {
 		c.Errorf("after its lease the task is %s, and counts %d crashes", got.State, got.Crashes)
 	}
@@ -253,7 +253,7 @@ func ordersOutliveACrash(c *trial) {
 		c.ok("give back", c.settle(here, queue.Outcome{Kind: queue.OutcomeRelease}))
 	}
 	c.obeyed(queue.Cancelled, here.ID)
-	if got := c.beat(there, queue.Beat{}); got.Stop != queue.StopCancel || got.Reason != "a reason" {
+	if got := c.heartbeat(there, queue.Heartbeat{}); got.Stop != queue.StopCancel || got.Reason != "a reason" {
 		c.Errorf("the worker is told %+v", got)
 	}
 	c.ok("give back", c.settle(there, queue.Outcome{Kind: queue.OutcomeRelease}))

@@ -108,7 +108,7 @@ func settingsOfAll(c *trial) {
 	}
 	c.succeeds(mine[0])
 	c.pass(time.Second)
-	c.tend()
+	c.maintain()
 	c.gone(mine[0].ID)
 }
 

@@ -42,7 +42,7 @@ func success(c *trial) {
 		c.Errorf("its last step is %+v", last)
 	}
 	c.pass(time.Hour)
-	c.tend()
+	c.maintain()
 	c.started(1)
 }
 
@@ -59,12 +59,12 @@ func failureIsRetried(c *trial) {
 	}
 	c.started(1) // it holds no worker meanwhile
 	c.pass(time.Minute - 1)
-	if next := c.tend(); !next.Equal(at) {
+	if next := c.maintain(); !next.Equal(at) {
 		c.Errorf("there is more to do at %v, want %v", next, at)
 	}
 	c.is(queue.Scheduled, id)
 	c.pass(1)
-	c.tend()
+	c.maintain()
 	c.is(queue.Waiting, id)
 	c.started(1, id)
 }
@@ -85,11 +85,11 @@ func maxAttempts(c *trial) {
 			c.Fatalf("after %d failures of 5 it is %s, and counts %d", i+1, t.State, t.Failures)
 		}
 		c.pass(time.Second)
-		c.tend()
+		c.maintain()
 	}
 	c.fails(c.one(), queue.Outcome{Error: "the last", RunAt: c.now.Add(time.Second)})
 	c.pass(time.Hour)
-	c.tend()
+	c.maintain()
 	t := c.task(id)
 	if t.State != queue.Dead || t.Failures != 5 || t.Error != "the last" {
 		c.Errorf("the task is %+v", t)
@@ -134,7 +134,7 @@ func snoozeIsNoFailure(c *trial) {
 		}
 		c.started(1)
 		c.pass(time.Minute)
-		c.tend()
+		c.maintain()
 	}
 	c.succeeds(c.one())
 }
@@ -177,8 +177,8 @@ func staleTokens(c *trial) {
 			c.refused(what, c.settle(t, queue.Outcome{Kind: on, Result: []byte("late"), Error: "late"}), queue.ErrStale)
 		}
 		t.Lease.Worker = worker
-		if got := c.beat(t, queue.Beat{Lease: time.Hour, Checkpoint: []byte("late")}); got.Stop != queue.StopLost {
-			c.Errorf("%s: a beat is answered %s", what, got.Stop)
+		if got := c.heartbeat(t, queue.Heartbeat{Lease: time.Hour, Checkpoint: []byte("late")}); got.Stop != queue.StopLost {
+			c.Errorf("%s: a heartbeat is answered %s", what, got.Stop)
 		}
 	}
 	t := c.task(id)
@@ -255,13 +255,13 @@ func resultLimit(c *trial) {
 	c.refused("a large checkpoint",
 		c.settle(t, queue.Outcome{Kind: queue.OutcomeSnooze, Checkpoint: make([]byte, 51)}), queue.ErrTooLarge)
 	c.is(queue.Running, id)
-	beats := []queue.Beat{{ID: t.ID, Token: t.Lease.Token, Lease: time.Hour, Checkpoint: make([]byte, 51)}}
-	_, err := c.Store.Beat(c.Context(), c.now, queue.Worker{Name: worker}, beats)
-	c.refused("a beat with a large checkpoint", err, queue.ErrTooLarge)
+	heartbeats := []queue.Heartbeat{{ID: t.ID, Token: t.Lease.Token, Lease: time.Hour, Checkpoint: make([]byte, 51)}}
+	_, err := c.Store.Heartbeat(c.Context(), c.now, queue.Worker{Name: worker}, heartbeats)
+	c.refused("a heartbeat with a large checkpoint", err, queue.ErrTooLarge)
 	if got := c.task(id); !got.Lease.Until.Equal(t.Lease.Until) || got.Checkpoint != nil {
-		c.Errorf("the beat that was refused left %+v", got)
+		c.Errorf("the heartbeat that was refused left %+v", got)
 	}
-	c.beat(t, queue.Beat{Checkpoint: make([]byte, 50)})
+	c.heartbeat(t, queue.Heartbeat{Checkpoint: make([]byte, 50)})
 	c.ok("settle", c.settle(t, queue.Outcome{Kind: queue.OutcomeSuccess, Result: make([]byte, 100)}))
 }
 

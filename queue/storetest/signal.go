@@ -77,7 +77,7 @@ func signalAfter(c *trial) {
 		c.fails(running(), queue.Outcome{RunAt: fromNow()})
 		drain(ready)
 		c.pass(time.Second)
-		c.tend()
+		c.maintain()
 	})
 	id := running().ID
 	c.fails(running(), queue.Outcome{Permanent: true})

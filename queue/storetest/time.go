@@ -10,10 +10,10 @@ func timeCases() []testCase {
 	return []testCase{
 		{"C8_DelayedStart", Config{}, delayedStart},
 		{"C8_Deadline", Config{}, deadline},
-		{"C8_DeadlineHoldsWithoutTend", Config{}, deadlineWithoutTend},
+		{"C8_DeadlineHoldsWithoutMaintain", Config{}, deadlineWithoutMaintain},
 		{"C8_DeadlineIsForEveryStart", Config{}, deadlineForEveryStart},
-		{"C8_TendSaysWhen", Config{}, tendSaysWhen},
-		{"C8_TendIsLimited", Config{}, tendIsLimited},
+		{"C8_MaintainSaysWhen", Config{}, maintainSaysWhen},
+		{"C8_MaintainIsLimited", Config{}, maintainIsLimited},
 		{"C3_RetentionByAge", Config{}, retentionByAge},
 		{"C3_RetentionByCount", Config{}, retentionByCount},
 		{"C3_RetentionUnlessSet", Config{}, retentionUnlessSet},
@@ -30,10 +30,10 @@ func delayedStart(c *trial) {
 		c.succeeds(t)
 	}
 	c.pass(time.Hour - 1)
-	c.tend()
+	c.maintain()
 	c.started(5)
 	c.pass(1)
-	c.tend()
+	c.maintain()
 	if t := c.task(id); t.State != queue.Waiting || t.Steps[1].On != queue.OnDue {
 		c.Errorf("when its time has come, it is %s\n%s", t.State, life(t))
 	}
@@ -51,14 +51,14 @@ func deadline(c *trial) {
 	c.command(queue.OrderPause, ids[2])
 	running := c.one()
 	c.pass(time.Minute - 2)
-	c.beat(running, queue.Beat{Lease: time.Hour})
-	c.tend()
+	c.heartbeat(running, queue.Heartbeat{Lease: time.Hour})
+	c.maintain()
 	c.is(queue.Waiting, ids[0])
 	c.is(queue.Held, ids[1])
 	c.is(queue.Paused, ids[2])
 	c.is(queue.Scheduled, ids[3])
 	c.pass(2)
-	c.tend()
+	c.maintain()
 	c.is(queue.Dead, ids...)
 	c.is(queue.Running, first) // it has started before
 	c.is(queue.Waiting, later)
@@ -67,16 +67,16 @@ func deadline(c *trial) {
 		c.Errorf("the task is %+v", t)
 	}
 	past := c.add(queue.Spec{Deadline: c.now.Add(-time.Hour)}) // accepted, and dead as soon as somebody looks
-	c.tend()
+	c.maintain()
 	c.is(queue.Dead, past)
 }
 
-func deadlineWithoutTend(c *trial) {
+func deadlineWithoutMaintain(c *trial) {
 	late := c.add(queue.Spec{Deadline: c.now.Add(time.Second)})
 	second := c.add(queue.Spec{})
 	c.pass(time.Second)
 	c.started(5, second)
-	c.tend()
+	c.maintain()
 	c.is(queue.Dead, late)
 }
 
@@ -86,22 +86,22 @@ func deadlineForEveryStart(c *trial) {
 	c.is(queue.Waiting, id)
 	t := c.one()
 	c.pass(time.Minute)
-	c.tend() // which also takes the lease
-	c.tend()
+	c.maintain() // which also takes the lease
+	c.maintain()
 	c.is(queue.Dead, id)
 	c.refused("late", c.settle(t, queue.Outcome{Kind: queue.OutcomeSuccess}), queue.ErrStale)
 }
 
-// tendSaysWhen shows that Tend says no time that is too late for anything, and
+// maintainSaysWhen shows that Maintain says no time that is too late for anything, and
 // none that has come.
-func tendSaysWhen(c *trial) {
-	if next := c.tend(); !next.IsZero() {
+func maintainSaysWhen(c *trial) {
+	if next := c.maintain(); !next.IsZero() {
 		c.Errorf("an empty store has something to do at %v", next)
 	}
 	says := func(want time.Time, why string) {
 		c.Helper()
-		if next := c.tend(); next.IsZero() || next.After(want) || !next.After(c.now) {
-			c.Errorf("%s is at %v, and Tend at %v says %v", why, want, c.now, next)
+		if next := c.maintain(); next.IsZero() || next.After(want) || !next.After(c.now) {
+			c.Errorf("%s is at %v, and Maintain at %v says %v", why, want, c.now, next)
 		}
 	}
 	c.add(queue.Spec{Kind: "other", Deadline: c.now.Add(time.Hour)})
@@ -122,12 +122,12 @@ func tendSaysWhen(c *trial) {
 		c.command(queue.OrderForget, t.ID)
 	}
 	c.pass(time.Hour)
-	if next := c.tend(); !next.IsZero() {
+	if next := c.maintain(); !next.IsZero() {
 		c.Errorf("a store with nothing left has something to do at %v", next)
 	}
 }
 
-func tendIsLimited(c *trial) {
+func maintainIsLimited(c *trial) {
 	const all = 10
 	for range all {
 		c.add(queue.Spec{RunAt: c.now.Add(time.Second)})
@@ -135,14 +135,14 @@ func tendIsLimited(c *trial) {
 	c.pass(time.Second)
 	waiting := queue.Filter{States: []queue.State{queue.Waiting}}
 	for done := 0; done < all; {
-		next, err := c.Store.Tend(c.Context(), c.now, 3)
-		c.ok("Tend", err)
+		next, err := c.Store.Maintain(c.Context(), c.now, 3)
+		c.ok("Maintain", err)
 		n := len(c.find(waiting)) - done
 		if done += n; n < 1 || n > 3 {
-			c.Fatalf("a Tend of at most 3 makes %d changes", n)
+			c.Fatalf("a Maintain of at most 3 makes %d changes", n)
 		}
 		if more := !next.IsZero() && !next.After(c.now); done < all && !more {
-			c.Fatalf("with %d of %d done, Tend says that there is more to do at %v", done, all, next)
+			c.Fatalf("with %d of %d done, Maintain says that there is more to do at %v", done, all, next)
 		}
 	}
 }
@@ -154,15 +154,15 @@ func retentionByAge(c *trial) {
 	succeeded, dead, cancelled := c.inState(queue.Succeeded), c.inState(queue.Dead), c.inState(queue.Cancelled)
 	waiting := c.add(queue.Spec{Unique: "u"})
 	c.pass(time.Hour - 1)
-	c.tend()
+	c.maintain()
 	c.is(queue.Succeeded, succeeded)
 	c.is(queue.Cancelled, cancelled)
 	c.pass(1)
-	c.tend()
+	c.maintain()
 	c.gone(succeeded, cancelled)
 	c.is(queue.Dead, dead)
 	c.pass(time.Hour)
-	if next := c.tend(); !next.IsZero() {
+	if next := c.maintain(); !next.IsZero() {
 		c.Errorf("there is more to do at %v", next)
 	}
 	c.gone(dead)
@@ -181,7 +181,7 @@ func retentionByCount(c *trial) {
 	kept = append(kept, c.inState(queue.Cancelled))
 	other := c.add(queue.Spec{Queue: "other"})
 	c.command(queue.OrderCancel, other)
-	c.tend()
+	c.maintain()
 	c.gone(append(kept[:2:2], dead[:3]...)...)
 	c.is(queue.Succeeded, kept[2:4]...)
 	c.is(queue.Cancelled, kept[4], other)
@@ -192,15 +192,15 @@ func retentionUnlessSet(c *trial) {
 	succeeded, dead := c.inState(queue.Succeeded), c.inState(queue.Dead)
 	const day = 24 * time.Hour
 	c.pass(day - 1)
-	c.tend()
+	c.maintain()
 	c.is(queue.Succeeded, succeeded)
 	c.pass(1)
-	c.tend()
+	c.maintain()
 	c.gone(succeeded)
 	c.pass(29*day - 1)
-	c.tend()
+	c.maintain()
 	c.is(queue.Dead, dead)
 	c.pass(1)
-	c.tend()
+	c.maintain()
 	c.gone(dead)
 }

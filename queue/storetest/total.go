@@ -124,8 +124,8 @@ func totalWaitsForNobody(c *trial) {
 			c.Fatalf("while a slot is reserved a claim gets %+v, want to come back at %v", got, until)
 		}
 	}
-	if next := c.tend(); next.IsZero() || next.After(until) {
-		c.Errorf("Tend is to be called at %v, want %v", next, until)
+	if next := c.maintain(); next.IsZero() || next.After(until) {
+		c.Errorf("Maintain is to be called at %v, want %v", next, until)
 	}
 	c.pass(time.Second)
 	b := c.claimOf("b", 1)

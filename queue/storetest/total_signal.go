@@ -43,7 +43,7 @@ func signalsOfTheTotal(c *trial) {
 	signals("a release", func(t queue.Task) { c.ok("release", c.settle(t, queue.Outcome{Kind: queue.OutcomeRelease})) })
 	signals("a lost lease", func(queue.Task) {
 		c.pass(2 * lease)
-		c.tend()
+		c.maintain()
 	})
 	signals("a raised total", func(queue.Task) { c.limitAll(queue.Settings{Total: 2}) })
 	signals("a total that is unset", func(queue.Task) { c.limitAll(queue.Settings{}) })

@@ -187,14 +187,14 @@ func (c *trial) dies() {
 	c.fails(c.one(), queue.Outcome{Permanent: true})
 }
 
-// beat sends one beat of a task.
-func (c *trial) beat(t queue.Task, b queue.Beat) queue.Answer {
+// heartbeat sends one heartbeat of a task.
+func (c *trial) heartbeat(t queue.Task, b queue.Heartbeat) queue.Answer {
 	c.Helper()
 	b.ID, b.Token = t.ID, t.Lease.Token
-	answers, err := c.Store.Beat(c.Context(), c.now, queue.Worker{Name: t.Lease.Worker}, []queue.Beat{b})
-	c.ok("Beat", err)
+	answers, err := c.Store.Heartbeat(c.Context(), c.now, queue.Worker{Name: t.Lease.Worker}, []queue.Heartbeat{b})
+	c.ok("Heartbeat", err)
 	if len(answers) != 1 {
-		c.Fatalf("Beat answers one beat with %d answers", len(answers))
+		c.Fatalf("Heartbeat answers one heartbeat with %d answers", len(answers))
 	}
 	return answers[0]
 }
@@ -203,8 +203,8 @@ func (c *trial) beat(t queue.Task, b queue.Beat) queue.Answer {
 func (c *trial) hear(name string, kinds ...string) {
 	c.Helper()
 	w := queue.Worker{Name: name, Kinds: map[string][]string{defaultQueue: kinds}, Slots: 1, Since: c.now}
-	_, err := c.Store.Beat(c.Context(), c.now, w, nil)
-	c.ok("Beat", err)
+	_, err := c.Store.Heartbeat(c.Context(), c.now, w, nil)
+	c.ok("Heartbeat", err)
 }
 
 // command does something to one task, and returns whether that changed it.
@@ -256,11 +256,11 @@ func (c *trial) pause(name string, p *queue.Pause) {
 	c.ok("PauseQueue", c.Store.PauseQueue(c.Context(), c.now, name, p))
 }
 
-// tend does all that is due.
-func (c *trial) tend() (next time.Time) {
+// maintain does all that is due.
+func (c *trial) maintain() (next time.Time) {
 	c.Helper()
-	next, err := c.Store.Tend(c.Context(), c.now, 1000)
-	c.ok("Tend", err)
+	next, err := c.Store.Maintain(c.Context(), c.now, 1000)
+	c.ok("Maintain", err)
 	return next
 }
 
@@ -268,9 +268,9 @@ func (c *trial) tend() (next time.Time) {
 // store begin anew with the first call.
 func (c *trial) lose() {
 	c.Helper()
-	c.tend()
+	c.maintain()
 	c.pass(2 * lease)
-	c.tend()
+	c.maintain()
 }
 
 // find returns what a filter finds, oldest first.

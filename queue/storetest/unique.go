@@ -26,7 +26,7 @@ func uniqueForAPeriod(c *trial) {
 	for _, t := range c.claim(7) {
 		c.succeeds(t)
 	}
-	c.tend()
+	c.maintain()
 	c.gone(first, short)
 	c.answers(first, queue.Spec{Unique: "hour"})
 	c.answers(queue.ID{}, queue.Spec{Unique: "hour", Queue: "other"})
@@ -38,14 +38,14 @@ func uniqueForAPeriod(c *trial) {
 	_, err := c.Store.Submit(c.Context(), c.now, []queue.NewTask{after, c.fresh(queue.Spec{After: []queue.ID{after.ID}})})
 	c.refused("Submit of a task after one that is forgotten", err, queue.ErrInvalid)
 	c.pass(time.Hour - time.Nanosecond)
-	c.tend()
+	c.maintain()
 	c.answers(first, queue.Spec{Unique: "hour"})
 	c.pass(time.Nanosecond)
 	c.answers(queue.ID{}, queue.Spec{Unique: "hour", UniqueFor: time.Minute})
 	if c.Durable && c.crash() {
-		c.tend()
+		c.maintain()
 		c.pass(2 * time.Hour)
-		if next := c.tend(); !next.IsZero() && !next.After(c.now) {
+		if next := c.maintain(); !next.IsZero() && !next.After(c.now) {
 			c.Errorf("there is more to do at %v, and it is %v", next, c.now)
 		}
 	}

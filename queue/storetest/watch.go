@@ -82,7 +82,7 @@ func watchTellsAll(c *trial) {
 	mail := queue.Claim{Queue: "mail", Max: 1}
 	c.fails(c.claimed(mail).Tasks[0], queue.Outcome{RunAt: c.now.Add(time.Second)})
 	c.pass(time.Second)
-	c.tend()
+	c.maintain()
 	c.command(queue.OrderPause, id)
 	c.command(queue.OrderResume, id)
 	c.claimed(mail)

@@ -29,9 +29,9 @@ type attempts struct {
 	transitions  *transitions
 }
 
-// beat extends the lease of a task and takes its progress and checkpoint. It returns the
+// heartbeat extends the lease of a task and takes its progress and checkpoint. It returns the
 // reason why the worker has to stop the task, if any.
-func (a *attempts) beat(b *queue.Beat) queue.Answer {
+func (a *attempts) heartbeat(b *queue.Heartbeat) queue.Answer {
 	t := a.tasks.get(b.ID)
 	if t == nil || t.leased() == nil || t.lease.row.Lease.Token != b.Token {
 		return queue.Answer{Stop: queue.StopLost}

@@ -100,17 +100,17 @@ func (m *Machine) unclaim(starts []Noted, signal bool) {
 	m.steps.seal() // no caller waits for it: if it is lost, so is the claim
 }
 
-// Beat is as [queue.Store] says.
-func (m *Machine) Beat(ctx context.Context, now time.Time, w queue.Worker, beats []queue.Beat) ([]queue.Answer, error) {
+// Heartbeat is as [queue.Store] says.
+func (m *Machine) Heartbeat(ctx context.Context, now time.Time, w queue.Worker, heartbeats []queue.Heartbeat) ([]queue.Answer, error) {
 	if err := errors.Join(checkName("worker", w.Name), w.Validate()); err != nil {
 		return nil, err
 	}
 	begin := m.steps.begin
-	for i := range beats {
-		if n := len(beats[i].Checkpoint); n > m.cfg.MaxCheckpoint {
+	for i := range heartbeats {
+		if n := len(heartbeats[i].Checkpoint); n > m.cfg.MaxCheckpoint {
 			return nil, tooLarge("checkpoint", n, m.cfg.MaxCheckpoint)
 		}
-		if beats[i].Checkpoint != nil {
+		if heartbeats[i].Checkpoint != nil {
 			begin = m.steps.beginChange // it is sent again and again, and would fill the memory
 		}
 	}
@@ -119,9 +119,9 @@ func (m *Machine) Beat(ctx context.Context, now time.Time, w queue.Worker, beats
 	}
 	begun := m.journal.Mark()
 	m.workerSet.heard(w)
-	answers := make([]queue.Answer, len(beats))
-	for i := range beats {
-		answers[i] = m.attempts.beat(&beats[i])
+	answers := make([]queue.Answer, len(heartbeats))
+	for i := range heartbeats {
+		answers[i] = m.attempts.heartbeat(&heartbeats[i])
 	}
 	if m.journal.Mark() == begun && m.steps.opened == 0 {
 		// Leases are in memory. To wait for what others have written would end those of
@@ -152,8 +152,8 @@ func (m *Machine) Settle(ctx context.Context, now time.Time, outcomes []queue.Ou
 	return answers, nil
 }
 
-// Tend is as [queue.Store] says.
-func (m *Machine) Tend(ctx context.Context, now time.Time, limit int) (next time.Time, err error) {
+// Maintain is as [queue.Store] says.
+func (m *Machine) Maintain(ctx context.Context, now time.Time, limit int) (next time.Time, err error) {
 	switch {
 	case limit < 0:
 		return time.Time{}, fmt.Errorf("%w: the limit is %d; it is 0 for none, or more", queue.ErrInvalid, limit)
@@ -161,20 +161,20 @@ func (m *Machine) Tend(ctx context.Context, now time.Time, limit int) (next time
 		limit = math.MaxInt
 	}
 	for {
-		part := min(limit, partTend)
-		next, left, err := m.tendPart(ctx, now, part)
+		part := min(limit, maintainStep)
+		next, left, err := m.maintainPart(ctx, now, part)
 		if limit -= part - left; err != nil || left > 0 || limit == 0 {
 			return next, err
 		}
 	}
 }
 
-// partTend is how many changes Tend makes in one step.
-const partTend = 100
+// maintainStep is how many changes Maintain makes in one step.
+const maintainStep = 100
 
-// tendPart makes one step of Tend. left is what is left of its limit; if that is 0, next
+// maintainPart makes one step of Maintain. left is what is left of its limit; if that is 0, next
 // is now.
-func (m *Machine) tendPart(ctx context.Context, now time.Time, limit int) (next time.Time, left int, err error) {
+func (m *Machine) maintainPart(ctx context.Context, now time.Time, limit int) (next time.Time, left int, err error) {
 	if err := m.steps.beginChange(ctx, now); err != nil {
 		return time.Time{}, limit, err
 	}

@@ -46,8 +46,8 @@ func openAhead(t *testing.T, first func(context.Context, *machine.Machine) error
 	return c
 }
 
-func tend(ctx context.Context, m *machine.Machine) error {
-	_, err := m.Tend(ctx, start, 0)
+func maintain(ctx context.Context, m *machine.Machine) error {
+	_, err := m.Maintain(ctx, start, 0)
 	return err
 }
 
@@ -84,7 +84,7 @@ func within(t *testing.T, what string, call func() error) {
 // written, as for room on a disk, tasks can be read, and a step waits no longer than its
 // context. When they have been written all of them are right.
 func TestC8_ReadsWhileTimesAreCorrected(t *testing.T) {
-	c := openAhead(t, tend)
+	c := openAhead(t, maintain)
 	ctx := t.Context()
 	within(t, "Find", func() error {
 		found, err := c.Find(ctx, queue.Filter{}, queue.Page{})
@@ -123,7 +123,7 @@ func TestC8_ReadsWhileTimesAreCorrected(t *testing.T) {
 // TestC8_CloseWhileTimesAreCorrected: Close waits until all have been corrected, and the
 // calls that wait meanwhile return that the store is closed.
 func TestC8_CloseWhileTimesAreCorrected(t *testing.T) {
-	c := openAhead(t, tend)
+	c := openAhead(t, maintain)
 	closed := make(chan error, 1)
 	go func() { closed <- c.Close() }()
 	close(c.rows.gate)
@@ -139,9 +139,9 @@ func TestC8_CloseWhileTimesAreCorrected(t *testing.T) {
 // that changes nothing else.
 func TestC8_CallsWaitForAllCorrections(t *testing.T) {
 	calls := map[string]func(context.Context, *machine.Machine) error{
-		"Tend": tend,
-		"Beat": func(ctx context.Context, m *machine.Machine) error {
-			_, err := m.Beat(ctx, start, queue.Worker{Name: "w"}, nil)
+		"Maintain": maintain,
+		"Heartbeat": func(ctx context.Context, m *machine.Machine) error {
+			_, err := m.Heartbeat(ctx, start, queue.Worker{Name: "w"}, nil)
 			return err
 		},
 		"Claim": func(ctx context.Context, m *machine.Machine) error {
@@ -158,7 +158,7 @@ func TestC8_CallsWaitForAllCorrections(t *testing.T) {
 		})
 		t.Run("Second"+name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c, second := openAhead(t, tend), make(chan error, 1)
+				c, second := openAhead(t, maintain), make(chan error, 1)
 				go func() { second <- call(t.Context(), c.Machine) }()
 				c.answeredInTime(t, second)
 				close(c.rows.gate)

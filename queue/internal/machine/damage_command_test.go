@@ -28,7 +28,7 @@ func TestC6_CommandOnDamagedTaskThatCanBeRead(t *testing.T) {
 	for _, id := range ids {
 		d.damage(id)
 	}
-	d.tend(time.Second)
+	d.maintain(time.Second)
 	for _, id := range ids {
 		d.is(id, queue.Held, queue.HoldDamaged)
 		d.repair(id)

@@ -74,9 +74,9 @@ func (d *damaged) damage(id queue.ID) { d.rows.bad["t"+string(id[:])] = true }
 
 func (d *damaged) repair(id queue.ID) { delete(d.rows.bad, "t"+string(id[:])) }
 
-func (d *damaged) tend(after time.Duration) {
+func (d *damaged) maintain(after time.Duration) {
 	d.t.Helper()
-	if _, err := d.Tend(d.t.Context(), start.Add(after), 0); err != nil {
+	if _, err := d.Maintain(d.t.Context(), start.Add(after), 0); err != nil {
 		d.t.Errorf("tending after %s says %v", after, err)
 	}
 }
@@ -134,10 +134,10 @@ func TestC6_DamagedTaskHoldsNobodyUp(t *testing.T) {
 	d.starts(ids[1], ids[2])
 	d.is(ids[0], queue.Held, queue.HoldDamaged)
 	d.damagedOnes(1)
-	d.tend(time.Minute)
+	d.maintain(time.Minute)
 	d.is(ids[0], queue.Held, queue.HoldDamaged)
 	d.repair(ids[0])
-	d.tend(2 * time.Minute)
+	d.maintain(2 * time.Minute)
 	d.damagedOnes(0)
 	got := claimAt(t, d.Machine, start.Add(2*time.Minute), 5)
 	if len(got) == 0 || got[0].ID != ids[0] || len(got[0].Steps) != 2 {
@@ -190,13 +190,13 @@ func TestC6_DamagedTaskThatIsDue(t *testing.T) {
 		d := newDamaged(t)
 		ids := d.add(spec, spec, queue.Spec{})
 		d.damage(ids[0])
-		d.tend(time.Second)
+		d.maintain(time.Second)
 		d.is(ids[0], queue.Held, queue.HoldDamaged)
 		if len(d.add(queue.Spec{})) != 1 {
 			t.Errorf("%s: nothing is accepted any more", name)
 		}
 		d.repair(ids[0])
-		d.tend(2 * time.Minute)
+		d.maintain(2 * time.Minute)
 		want := d.find(ids[1]).State
 		if got := d.find(ids[0]).State; got != want {
 			t.Errorf("%s: it is %s when it can be read, and the other one %s", name, got, want)
@@ -251,7 +251,7 @@ func TestC12_DamagedTaskKeepsItsGroupsOrder(t *testing.T) {
 	d.starts(ids[2])
 	d.is(ids[1], queue.Held, queue.HoldGroup)
 	d.repair(ids[0])
-	d.tend(time.Minute)
+	d.maintain(time.Minute)
 	d.starts(ids[0], ids[2]) // whose lease is over as well
 }
 
@@ -262,14 +262,14 @@ func TestC3_DamagedTaskIsForgotten(t *testing.T) {
 		d := newDamaged(t)
 		ids := d.add(queue.Spec{Unique: "u", MaxCrashes: 1})
 		claim(t, d.Machine, 1)
-		d.tend(time.Hour) // it is lost, and dead: poison
+		d.maintain(time.Hour) // it is lost, and dead: poison
 		d.damage(ids[0])
 		if byCommand {
 			if n, err := d.Command(t.Context(), start, queue.Command{Do: queue.OrderForget, All: true}); n != 1 || err != nil {
 				t.Errorf("%d are forgotten, error %v", n, err)
 			}
 		} else {
-			d.tend(10_000 * time.Hour)
+			d.maintain(10_000 * time.Hour)
 		}
 		for range 2 {
 			other := d.add(queue.Spec{Unique: "u"})
@@ -307,7 +307,7 @@ func TestC12_DamagedTaskAfterOneThatIsForgotten(t *testing.T) {
 			d.reopen()
 		}
 		d.starts()
-		d.tend(time.Minute)
+		d.maintain(time.Minute)
 		if got := d.find(second[0]).State; got != queue.Cancelled {
 			t.Errorf("the other one is %s (opened again: %t)", got, reopened)
 		}
@@ -343,7 +343,7 @@ func TestModel_Damage(t *testing.T) {
 					d.repair(ids[rng.IntN(len(ids))])
 				}
 			case 3:
-				d.tend(now.Sub(start))
+				d.maintain(now.Sub(start))
 			case 4:
 				if len(ids) > 0 {
 					some := queue.Filter{IDs: []queue.ID{ids[rng.IntN(len(ids))]}}
@@ -360,7 +360,7 @@ func TestModel_Damage(t *testing.T) {
 		}
 		for range 2 * len(ids) {
 			now = now.Add(2 * time.Minute)
-			d.tend(now.Sub(start))
+			d.maintain(now.Sub(start))
 			d.work(now)
 		}
 		d.allSucceeded(ids)

@@ -25,7 +25,7 @@
 // The calls and what begins and ends them:
 //
 //   - machine.go: Config, Machine, Open and Close
-//   - calls_work.go: Submit, Claim, Beat, Settle, Listen, Tend, for workers and submitters
+//   - calls_work.go: Submit, Claim, Heartbeat, Settle, Listen, Maintain, for workers and submitters
 //   - calls_admin.go: Command, Configure, PauseQueue, Settings, Schedules, Reschedule
 //   - calls_read.go: Find, Explain, Stats, Watch
 //   - validate.go: checks of arguments, and the limits of what a task may be

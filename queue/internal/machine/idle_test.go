@@ -14,9 +14,9 @@ import (
 
 const day = 24 * time.Hour
 
-func tendAt(t *testing.T, m *machine.Machine, at time.Time) {
+func maintainAt(t *testing.T, m *machine.Machine, at time.Time) {
 	t.Helper()
-	if _, err := m.Tend(t.Context(), at, 0); err != nil {
+	if _, err := m.Maintain(t.Context(), at, 0); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -84,7 +84,7 @@ func queuesAreForgotten(t *testing.T, limits queue.Settings) {
 	}
 	there := func(at time.Duration, want ...string) {
 		t.Helper()
-		tendAt(t, m, start.Add(at))
+		maintainAt(t, m, start.Add(at))
 		if got := queuesOf(t, m); !slices.Equal(got, want) {
 			t.Errorf("after %v there are %q, want %q", at, got, want)
 		}
@@ -153,8 +153,8 @@ func TestC10_QueuesOfNoUseLeaveNothing(t *testing.T) {
 				}
 			}
 		}
-		tendAt(t, m, at)
-		tendAt(t, m, at.Add(day))
+		maintainAt(t, m, at)
+		maintainAt(t, m, at.Add(day))
 	}
 	if got := queuesOf(t, m); len(got) > 0 {
 		t.Errorf("%d queues are left", len(got))

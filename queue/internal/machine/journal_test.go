@@ -204,7 +204,7 @@ func TestC12_RoomOfALostLease(t *testing.T) {
 		}
 		r.gate = make(chan struct{})
 		late := start.Add(time.Hour)
-		go func() { _, _ = m.Tend(ctx, late, 0) }()
+		go func() { _, _ = m.Maintain(ctx, late, 0) }()
 		synctest.Wait()
 		startsWhenDurable(t, r, func() int { return claim(late) })
 		if err := m.Close(); err != nil {

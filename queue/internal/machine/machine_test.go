@@ -296,7 +296,7 @@ func TestC8_TimesFarAway(t *testing.T) {
 	far := time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC)
 	later, soon := newTask(&ids, queue.Spec{RunAt: far}), newTask(&ids, queue.Spec{Deadline: far})
 	submit(t, m, later, soon)
-	if _, err := m.Tend(t.Context(), start, 0); err != nil {
+	if _, err := m.Maintain(t.Context(), start, 0); err != nil {
 		t.Fatal(err)
 	}
 	c, err := m.Claim(t.Context(), start, queue.Claim{

@@ -42,7 +42,7 @@ func TestC12_KeysAndUniqueNamesThatAreGoneLeaveNoMemory(t *testing.T) {
 	}
 	full := heap()
 	for range 10 { // what keys and names are due to is not done in one go
-		if _, err := m.Tend(t.Context(), start.Add(72*time.Hour), 0); err != nil {
+		if _, err := m.Maintain(t.Context(), start.Add(72*time.Hour), 0); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -86,7 +86,7 @@ func runOnePerKey(t *testing.T, m *machine.Machine, ids *queue.IDs, first, n int
 		}
 		done += len(claimed)
 	}
-	if _, err := m.Tend(t.Context(), start.Add(time.Duration(2+first/n)*time.Second), 0); err != nil {
+	if _, err := m.Maintain(t.Context(), start.Add(time.Duration(2+first/n)*time.Second), 0); err != nil {
 		t.Fatal(err)
 	}
 }

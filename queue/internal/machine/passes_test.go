@@ -353,7 +353,7 @@ func TestC8_DeadlinesExpireInBoundedSteps(t *testing.T) {
 }
 
 // TestC6_LeasesEndInBoundedSteps: so it is with leases that run out at the same time:
-// Tend ends them in parts, and no other call ends any.
+// Maintain ends them in parts, and no other call ends any.
 func TestC6_LeasesEndInBoundedSteps(t *testing.T) {
 	const n = 5000
 	r := &steppedRows{rows: newRows()}
@@ -372,13 +372,13 @@ func TestC6_LeasesEndInBoundedSteps(t *testing.T) {
 	if got := claimAt(t, m, late, n); len(got) > 0 {
 		t.Errorf("claimed %d tasks before their leases have been ended", len(got))
 	}
-	if next, err := m.Tend(t.Context(), late, 150); err != nil || !next.Equal(late) {
-		t.Errorf("after a part Tend has more to do at %v, %v, want at once", next, err)
+	if next, err := m.Maintain(t.Context(), late, 150); err != nil || !next.Equal(late) {
+		t.Errorf("after a part Maintain has more to do at %v, %v, want at once", next, err)
 	}
 	if got := count(t, m, queue.Filter{}); got[queue.Running] != n-150 {
 		t.Errorf("after 150 changes the tasks are %v", got)
 	}
-	tendAt(t, m, late)
+	maintainAt(t, m, late)
 	if got := count(t, m, queue.Filter{}); got[queue.Waiting] != n {
 		t.Errorf("the tasks are %v, want %d waiting", got, n)
 	}

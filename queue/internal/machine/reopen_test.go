@@ -52,7 +52,7 @@ func TestC6_ReopenWithAClockThatIsBehind(t *testing.T) {
 	die(t, m, start)
 	retryOf(t, m, first.ID)
 	const years = 365 * 24 * time.Hour
-	if _, err := m.Tend(t.Context(), late.Add(years), 0); err != nil {
+	if _, err := m.Maintain(t.Context(), late.Add(years), 0); err != nil {
 		t.Error(err)
 	}
 	if _, err := m.Submit(t.Context(), late.Add(years), []queue.NewTask{newTask(&ids, queue.Spec{})}); err != nil {
@@ -84,10 +84,10 @@ func groupAfterReopen(t *testing.T, remote bool) {
 		t.Fatal(err)
 	}
 	running := c.Tasks[0]
-	beat := []queue.Beat{
+	heartbeat := []queue.Heartbeat{
 		{ID: younger.ID, Token: running.Lease.Token, Lease: time.Minute, Checkpoint: []byte("so far")},
 	}
-	if _, err := m.Beat(t.Context(), start, queue.Worker{Name: "w"}, beat); err != nil {
+	if _, err := m.Heartbeat(t.Context(), start, queue.Worker{Name: "w"}, heartbeat); err != nil {
 		t.Fatal(err)
 	}
 	retryOf(t, m, older.ID)

@@ -34,7 +34,7 @@ func TestC9_SuspectsWaitForTheEndOfOneToBeDurable(t *testing.T) {
 			t.Fatalf("%d tasks have started", n)
 		}
 		now = now.Add(time.Hour)
-		if _, err := m.Tend(ctx, now, 0); err != nil {
+		if _, err := m.Maintain(ctx, now, 0); err != nil {
 			t.Fatal(err)
 		}
 		first := claim()
@@ -65,7 +65,7 @@ func TestC9_SuspectHeldByItsKeyIsCountedOnce(t *testing.T) {
 			submit(t, m, newTask(&ids, suspect), newTask(&ids, suspect))
 			claim(t, m, 2)
 			now := start.Add(time.Hour)
-			if _, err := m.Tend(t.Context(), now, 0); err != nil {
+			if _, err := m.Maintain(t.Context(), now, 0); err != nil {
 				t.Fatal(err)
 			}
 			if err := m.Configure(t.Context(), now, "", queue.Change{Set: s}); err != nil {

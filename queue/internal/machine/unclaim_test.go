@@ -116,7 +116,7 @@ func TestC6_StartThatIsNotNotedLater(t *testing.T) {
 	submit(t, p.Machine, task)
 	p.starts.putErr = errDisk
 	p.cannotClaim(errDisk)
-	if _, err := p.Tend(t.Context(), start.Add(time.Second), 0); err != nil {
+	if _, err := p.Maintain(t.Context(), start.Add(time.Second), 0); err != nil {
 		t.Fatal(err)
 	}
 	if got := p.task(task.ID); got.State != queue.Dead || len(got.Steps) != 2 {

@@ -41,7 +41,7 @@ func TestWorkersAreForgotten(t *testing.T) {
 		if i >= 1000 {
 			w.Kinds = nil
 		}
-		if _, err := m.Beat(t.Context(), now, w, nil); err != nil {
+		if _, err := m.Heartbeat(t.Context(), now, w, nil); err != nil {
 			t.Fatal(err)
 		}
 		c := queue.Claim{Worker: name, Queue: "queue of " + name, Kinds: []string{"other"}, Max: 1, Lease: 1}

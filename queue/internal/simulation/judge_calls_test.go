@@ -38,7 +38,7 @@ func (j *judge) answer(c *call) {
 		j.claimed(c)
 	case "Settle":
 		j.settled(c)
-	case "Beat":
+	case "Heartbeat":
 		j.beaten(c)
 	case "Schedules":
 		if !j.w.ill { // it may show what the disk does not have
@@ -70,8 +70,8 @@ func (j *judge) obey(c *call) {
 		j.configured(s.queue, now)
 	case "Reschedule":
 		j.rescheduled(c)
-	case "Beat":
-		for _, b := range c.args.([]queue.Beat) {
+	case "Heartbeat":
+		for _, b := range c.args.([]queue.Heartbeat) {
 			j.extend(&b)
 		}
 	default:
@@ -178,7 +178,7 @@ func (j *judge) settled(c *call) {
 }
 
 // extend takes a sign of life into the account.
-func (j *judge) extend(b *queue.Beat) {
+func (j *judge) extend(b *queue.Heartbeat) {
 	l := j.lives[b.ID]
 	if l == nil || !l.live(b.Token) {
 		return
@@ -193,9 +193,9 @@ func (j *judge) extend(b *queue.Beat) {
 
 // beaten compares what signs of life are answered.
 func (j *judge) beaten(c *call) {
-	beats, answers := c.args.([]queue.Beat), c.answer.([]queue.Answer)
-	for i := range beats {
-		b := &beats[i]
+	heartbeats, answers := c.args.([]queue.Heartbeat), c.answer.([]queue.Answer)
+	for i := range heartbeats {
+		b := &heartbeats[i]
 		l := j.lives[b.ID]
 		want := queue.StopLost
 		if l != nil && l.live(b.Token) {

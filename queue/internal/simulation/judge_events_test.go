@@ -12,10 +12,10 @@ import (
 var reasonsTable = map[queue.Trigger][]string{
 	queue.OnSubmit: {"Submit", "Reschedule"}, queue.OnClaim: {"Claim"},
 	queue.OnSuccess: {"Settle"}, queue.OnFailure: {"Settle"}, queue.OnSnooze: {"Settle"}, queue.OnRelease: {"Settle"},
-	queue.OnLost: {"Tend"}, queue.OnExpire: {"Tend", "Claim"}, queue.OnForget: {"Tend", "Command"},
-	queue.OnPause: {"Command", "Settle", "Tend"}, queue.OnCancel: {"Command", "Settle", "Tend"},
-	queue.OnResume: {"Command"}, queue.OnRetry: {"Command"}, queue.OnEdit: {"Command"}, queue.OnDue: {"Tend", "Settle"},
-	queue.OnHold: {"Submit", "Command", "Settle", "Tend"}, queue.OnUnhold: {"Settle", "Command", "Tend", "Claim"},
+	queue.OnLost: {"Maintain"}, queue.OnExpire: {"Maintain", "Claim"}, queue.OnForget: {"Maintain", "Command"},
+	queue.OnPause: {"Command", "Settle", "Maintain"}, queue.OnCancel: {"Command", "Settle", "Maintain"},
+	queue.OnResume: {"Command"}, queue.OnRetry: {"Command"}, queue.OnEdit: {"Command"}, queue.OnDue: {"Maintain", "Settle"},
+	queue.OnHold: {"Submit", "Command", "Settle", "Maintain"}, queue.OnUnhold: {"Settle", "Command", "Maintain", "Claim"},
 }
 
 // event takes a change of state into the account, if it can be.
@@ -96,7 +96,7 @@ func (j *judge) leave(c *call, l *life, e *queue.Event) {
 		if o.Checkpoint != nil {
 			l.checkpoint = o.Checkpoint
 		}
-	} else if c.name != "Tend" {
+	} else if c.name != "Maintain" {
 		j.broken(l, "%s ends its lease", c.name)
 	}
 	if e.Token != l.token {
@@ -148,7 +148,7 @@ func (j *judge) change(c *call, l *life, e *queue.Event) {
 		j.halted(c, l, e)
 	case queue.OnForget:
 		l.forgotten = true
-		if c.name != "Tend" { // a purge ends that
+		if c.name != "Maintain" { // a purge ends that
 			l.unique = time.Time{}
 		}
 	case queue.OnUnhold:

@@ -196,7 +196,7 @@ func (j *judge) mayRefuse(c *call) bool {
 // record writes a call into the history, unless it is one of the many that
 // change nothing.
 func (j *judge) record(c *call, events []queue.Event) {
-	dull := c.name == "Tend" || c.name == "Beat" || c.name == "Claim" || c.name == "Schedules" || c.name == "Find"
+	dull := c.name == "Maintain" || c.name == "Heartbeat" || c.name == "Claim" || c.name == "Schedules" || c.name == "Find"
 	if dull && c.err == nil && len(events) == 0 && !c.lost {
 		j.w.log("%s %s", c.who.name, c.name)
 		return

@@ -168,30 +168,30 @@ func (p *port) Settle(ctx context.Context, now time.Time, outcomes []queue.Outco
 	return answered(out, err)
 }
 
-// Beat sorts the beats: a queue sends them in any order.
-func (p *port) Beat(
-	ctx context.Context, now time.Time, worker queue.Worker, beats []queue.Beat,
+// Heartbeat sorts the heartbeats: a queue sends them in any order.
+func (p *port) Heartbeat(
+	ctx context.Context, now time.Time, worker queue.Worker, heartbeats []queue.Heartbeat,
 ) (out []queue.Answer, err error) {
 	now = p.moved(now)
-	order := make([]int, len(beats))
+	order := make([]int, len(heartbeats))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortFunc(order, func(a, b int) int {
-		return cmp.Or(slices.Compare(beats[a].ID[:], beats[b].ID[:]), cmp.Compare(beats[a].Token, beats[b].Token))
+		return cmp.Or(slices.Compare(heartbeats[a].ID[:], heartbeats[b].ID[:]), cmp.Compare(heartbeats[a].Token, heartbeats[b].Token))
 	})
-	sent := make([]queue.Beat, len(beats))
+	sent := make([]queue.Heartbeat, len(heartbeats))
 	for i, from := range order {
-		sent[i] = beats[from]
+		sent[i] = heartbeats[from]
 	}
-	c := &call{name: "Beat", now: now, args: sent}
+	c := &call{name: "Heartbeat", now: now, args: sent}
 	err = p.make(ctx, c, "", func(s queue.Store) error {
-		answers, err := s.Beat(ctx, now, worker, sent)
+		answers, err := s.Heartbeat(ctx, now, worker, sent)
 		c.answer = answers
 		if err != nil {
 			return err
 		}
-		out = make([]queue.Answer, len(beats))
+		out = make([]queue.Answer, len(heartbeats))
 		for i, from := range order {
 			out[from] = answers[i]
 		}
@@ -304,11 +304,11 @@ func calledBy(name string) bool {
 	}
 }
 
-func (p *port) Tend(ctx context.Context, now time.Time, limit int) (out time.Time, err error) {
+func (p *port) Maintain(ctx context.Context, now time.Time, limit int) (out time.Time, err error) {
 	now = p.moved(now)
-	c := &call{name: "Tend", now: now, args: limit}
+	c := &call{name: "Maintain", now: now, args: limit}
 	err = p.make(ctx, c, "", func(s queue.Store) (err error) {
-		out, err = s.Tend(ctx, now, limit)
+		out, err = s.Maintain(ctx, now, limit)
 		c.answer = out
 		return err
 	})

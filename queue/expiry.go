@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// lapseUntil ends the handlers whose leases are over by the clock of this process,
+// expireUntil ends the handlers whose leases are over by the clock of this process,
 // until ctx ends: other workers may have their tasks. It needs no answer of the
 // store, which may hang. One timer serves all tasks; one for each would cost more
 // than most other things that are done for a small task.
-func (s *session) lapseUntil(ctx context.Context) {
+func (s *session) expireUntil(ctx context.Context) {
 	wake := time.NewTimer(s.q.cfg.Lease)
 	defer wake.Stop()
 	for {
@@ -20,12 +20,12 @@ func (s *session) lapseUntil(ctx context.Context) {
 			return
 		}
 		now := s.q.clock.now()
-		wake.Reset(s.lapse(now).Sub(now))
+		wake.Reset(s.expire(now).Sub(now))
 	}
 }
 
-// lapse ends handlers, and returns when the next lease may be over.
-func (s *session) lapse(now time.Time) time.Time {
+// expire ends handlers, and returns when the next lease may be over.
+func (s *session) expire(now time.Time) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.first = now.Add(s.q.cfg.Lease)

@@ -16,7 +16,7 @@ type event struct {
 	do func()
 }
 
-func (n *naive) Tend(_ context.Context, now time.Time, limit int) (next time.Time, err error) {
+func (n *naive) Maintain(_ context.Context, now time.Time, limit int) (next time.Time, err error) {
 	if limit < 0 {
 		return time.Time{}, fmt.Errorf("%w: a limit of %d", queue.ErrInvalid, limit)
 	}

@@ -26,24 +26,24 @@ func TestC6_CheckpointsDoNotPileUp(t *testing.T) {
 		var ids queue.IDs
 		submit(t, m, newTask(&ids, queue.Spec{}))
 		task := claim(t, m, 1)[0]
-		beat := func(checkpoint []byte) error {
-			b := queue.Beat{ID: task.ID, Token: task.Lease.Token, Lease: time.Minute, Checkpoint: checkpoint}
-			_, err := m.Beat(t.Context(), start, queue.Worker{Name: "w"}, []queue.Beat{b})
+		heartbeat := func(checkpoint []byte) error {
+			b := queue.Heartbeat{ID: task.ID, Token: task.Lease.Token, Lease: time.Minute, Checkpoint: checkpoint}
+			_, err := m.Heartbeat(t.Context(), start, queue.Worker{Name: "w"}, []queue.Heartbeat{b})
 			return err
 		}
 		r.gate, stalled, r.largest = make(chan struct{}), make(chan struct{}), 0
 		close(stalled)
 		for i := range 100 {
-			if err := beat([]byte{byte(i)}); !errors.Is(err, queue.ErrUnavailable) {
+			if err := heartbeat([]byte{byte(i)}); !errors.Is(err, queue.ErrUnavailable) {
 				t.Fatalf("a heartbeat with a checkpoint is answered %v", err)
 			}
-			if err := beat(nil); err != nil {
+			if err := heartbeat(nil); err != nil {
 				t.Fatalf("a heartbeat without a checkpoint is answered %v", err)
 			}
 		}
 		close(r.gate)
 		stalled = nil
-		if err := beat([]byte("last")); err != nil {
+		if err := heartbeat([]byte("last")); err != nil {
 			t.Error(err)
 		}
 		if r.largest > 1 {

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// tendMost is how many changes the tender asks for at once, so that others get
+// maintainMax is how many changes the tender asks for at once, so that others get
 // their turn between.
-const tendMost = 1000
+const maintainMax = 1000
 
-// tendUntil has the store do what is due, until ctx ends: when it has said that
+// maintainUntil has the store do what is due, until ctx ends: when it has said that
 // something is, when this process has submitted something that is due earlier,
 // and every now and then for what others have. In the end another call of Run is to
 // look, which may not have heard of what this one has.
-func (s *session) tendUntil(ctx context.Context) {
+func (s *session) maintainUntil(ctx context.Context) {
 	wake := time.NewTimer(s.q.cfg.Poll)
 	defer wake.Stop()
 	var due time.Time
@@ -23,7 +23,7 @@ func (s *session) tendUntil(ctx context.Context) {
 		wait := due.Sub(s.q.clock.now())
 		if wait <= 0 { // no timer is set to nothing: see soonest
 			taken(s.q.soon) // the store knows of it by now, and says when it is due
-			due = s.tend(ctx)
+			due = s.maintain(ctx)
 			continue
 		}
 		wake.Reset(wait)
@@ -38,14 +38,14 @@ func (s *session) tendUntil(ctx context.Context) {
 	}
 }
 
-// tend has the store do what is due, and returns when to do so again.
-func (s *session) tend(ctx context.Context) time.Time {
+// maintain has the store do what is due, and returns when to do so again.
+func (s *session) maintain(ctx context.Context) time.Time {
 	now := s.q.clock.now()
 	latest := now.Add(s.q.cfg.Poll)
-	next, err := s.q.store.Tend(ctx, now, tendMost)
+	next, err := s.q.store.Maintain(ctx, now, maintainMax)
 	if err != nil {
 		if ctx.Err() == nil {
-			s.q.cfg.Logger.Error("tend", slog.Any("error", err))
+			s.q.cfg.Logger.Error("maintain", slog.Any("error", err))
 		}
 		return latest
 	}
