@@ -8,7 +8,9 @@ import (
 )
 
 // Attempt is a task while this process works on it: what a [Handler] is given.
-// Its methods may be called from any goroutine.
+// Its methods may be called from any goroutine. To call a handler without a [Queue], as a
+// test does, set Task alone: the methods then keep what they are given for
+// [Attempt.Reported], and send nothing.
 type Attempt struct {
 	// Task is the task as it was when it was claimed. It is the handler's own.
 	Task
@@ -64,7 +66,7 @@ func (a *Attempt) Save(checkpoint []byte) {
 func (a *Attempt) Return(value any) error {
 	result, err := json.Marshal(value)
 	if err != nil {
-		return fmt.Errorf("result of task %s: %w", a.lease.id, err)
+		return fmt.Errorf("result of task %s: %w", a.ID, err)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -72,8 +74,23 @@ func (a *Attempt) Return(value any) error {
 	return nil
 }
 
-// heartbeat returns what there is to tell of the task, and which checkpoint that has.
-// It is kept until it has been heard: the outcome may overtake it.
+// Reported is what a handler has reported so far.
+type Reported struct {
+	Progress   Progress
+	Checkpoint []byte // the last one saved; nil if the store has it, or there is none
+	Saved      int    // checkpoints so far
+	Result     []byte // in JSON; nil if there is none
+}
+
+// Reported returns what the handler has reported so far. The slices must not be changed.
+func (a *Attempt) Reported() Reported {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return Reported{a.progress, a.checkpoint, a.saved, a.result}
+}
+
+// heartbeat returns the report of the task to send, and how many checkpoints it covers.
+// The checkpoint is kept until its heartbeat is acknowledged: the outcome may overtake it.
 func (a *Attempt) heartbeat(lease time.Duration) (b Heartbeat, saved int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -48,11 +48,11 @@ func TestC12_BatchThenItsTask(t *testing.T) {
 			defer mu.Unlock()
 			order = append(order, what)
 		}
-		queue.Handle(r.Queue, "part", func(ctx context.Context, j *queue.Job[int]) error {
+		queue.Kind[int]("part").Handle(r.Queue, func(ctx context.Context, j *queue.Job[int]) error {
 			time.Sleep(time.Duration(j.Args) * time.Second)
 			note(fmt.Sprint("part ", j.Args))
 			if j.Args == 3 {
-				_, err := queue.Submit(ctx, r.Queue, "part", 7, queue.Spec{Batch: j.Batch})
+				_, err := queue.Kind[int]("part").Submit(ctx, r.Queue, 7, queue.Options{Batch: j.Batch})
 				return err
 			}
 			if j.Args == 2 {
@@ -60,11 +60,11 @@ func TestC12_BatchThenItsTask(t *testing.T) {
 			}
 			return nil
 		})
-		queue.Handle(r.Queue, "then", func(context.Context, *queue.Job[any]) error { note("then"); return nil })
+		queue.Kind[any]("then").Handle(r.Queue, func(context.Context, *queue.Job[any]) error { note("then"); return nil })
 		r.start()
 		var parts []queue.NewTask
 		for i := 1; i <= 4; i++ {
-			part, err := queue.Prepare(r.Queue, "part", i, queue.Spec{MaxAttempts: 1})
+			part, err := queue.Kind[int]("part").Prepare(r.Queue, i, queue.Options{MaxAttempts: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -140,7 +140,7 @@ func TestC12_BatchesThatMakeNoSense(t *testing.T) {
 		other := r.NewID()
 		part := r.Prepare(queue.Spec{Kind: "part"})
 		for name, then := range map[string]queue.Spec{
-			"unique": {Kind: "then", Unique: "u"}, "after another": {Kind: "then", AfterBatch: other},
+			"unique": {Kind: "then", Options: queue.Options{Unique: "u"}}, "after another": {Kind: "then", Options: queue.Options{AfterBatch: other}},
 		} {
 			if _, err := r.SubmitBatch(t.Context(), r.Prepare(then), part); !errors.Is(err, queue.ErrInvalid) {
 				t.Errorf("%s: error %v, want ErrInvalid", name, err)
@@ -166,7 +166,7 @@ func TestC12_CirclesAreRefused(t *testing.T) {
 			batches := []queue.ID{{}, {}, r.NewID(), r.NewID(), r.NewID()}
 			tasks := make([]queue.NewTask, 1+rnd.IntN(7))
 			for i := range tasks {
-				spec := queue.Spec{Kind: "k", Batch: batches[rnd.IntN(5)], AfterBatch: batches[rnd.IntN(5)]}
+				spec := queue.Spec{Kind: "k", Options: queue.Options{Batch: batches[rnd.IntN(5)], AfterBatch: batches[rnd.IntN(5)]}}
 				if spec.Batch == spec.AfterBatch {
 					spec.Batch = queue.ID{} // a circle of one; the store refuses it
 				}

@@ -46,7 +46,7 @@ func TestC6_CheckpointOnAFullDisk(t *testing.T) {
 			}
 		})
 		f.full.Store(true)
-		id := r.submit("k", queue.Spec{})
+		id := r.submit("k", queue.Options{})
 		r.start()
 		time.Sleep(5 * time.Minute)
 		if task := r.is(id, queue.Running); len(task.Steps) != 2 || task.Checkpoint != nil {

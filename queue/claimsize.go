@@ -29,10 +29,10 @@ type claimSize struct {
 // What is claimed starts within about claimSoonMin, or claimSoonCalls times what a claim
 // takes if that is longer, but not more than claimSoonMax.
 const (
-	claimSizeMax  = 64
-	claimSoonMin  = time.Millisecond
+	claimSizeMax   = 64
+	claimSoonMin   = time.Millisecond
 	claimSoonCalls = 2
-	claimSoonMax  = 50 * time.Millisecond
+	claimSoonMax   = 50 * time.Millisecond
 	// What was more than about claimRateMemory ago counts little.
 	claimRateMemory = 10 * time.Millisecond
 )

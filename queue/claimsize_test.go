@@ -49,7 +49,7 @@ func newSudden(t *testing.T, cfg queue.Config) *sudden {
 		return nil
 	})
 	for range 2 * suddenAt {
-		s.ids = append(s.ids, s.submit("k", queue.Spec{}))
+		s.ids = append(s.ids, s.submit("k", queue.Options{}))
 	}
 	s.start()
 	return s
@@ -105,7 +105,7 @@ func TestC1_ClaimedAheadIsGivenBack(t *testing.T) {
 		if task := s.is(early[0], queue.Waiting); task.Failures != 0 || task.Crashes != 0 {
 			t.Errorf("%d failures and %d crashes of a task that has not started", task.Failures, task.Crashes)
 		}
-		urgent := s.submit("k", queue.Spec{Tier: 3})
+		urgent := s.submit("k", queue.Options{Tier: 3})
 		s.ids = append(s.ids, urgent)
 		time.Sleep(time.Hour)
 		close(s.release)
@@ -190,7 +190,7 @@ func TestC1_ClaimsFollowTheWork(t *testing.T) {
 					return nil
 				})
 				for range 1000 {
-					r.submit("k", queue.Spec{})
+					r.submit("k", queue.Options{})
 				}
 				r.start()
 				time.Sleep(time.Second + 10*time.Millisecond)
@@ -227,7 +227,7 @@ func TestC5_HaltThoughNothingCanBeGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSudden(t, queue.Config{})
 		for range 2000 {
-			s.ids = append(s.ids, s.submit("k", queue.Spec{}))
+			s.ids = append(s.ids, s.submit("k", queue.Options{}))
 		}
 		s.down.Store(true)
 		close(s.release)

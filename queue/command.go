@@ -14,8 +14,8 @@ import (
 // A handler that returns nil although its task was ordered to pause or to cancel has
 // succeeded, and a failure that is the task's last makes it dead.
 func (q *Queue) Command(ctx context.Context, c Command) (int, error) {
-	n, err := q.store.Command(ctx, q.clock.now(), c)
-	q.dueAt(q.clock.now())
+	n, err := q.store.Command(ctx, q.clock.Now(), c)
+	q.dueAt(q.clock.Now())
 	q.heartbeatNow()
 	return n, err
 }

@@ -28,22 +28,22 @@ func (r *rig) inState(state queue.State) queue.ID {
 	var id queue.ID
 	switch state {
 	case queue.Scheduled:
-		id = r.submit("waits", queue.Spec{RunAt: time.Now().Add(time.Hour)})
+		id = r.submit("waits", queue.Options{RunAt: time.Now().Add(time.Hour)})
 	case queue.Held:
-		id = r.submit("waits", queue.Spec{After: []queue.ID{r.submit("nobody's", queue.Spec{})}})
+		id = r.submit("waits", queue.Options{After: []queue.ID{r.submit("nobody's", queue.Options{})}})
 	case queue.Waiting:
-		id = r.submit("nobody's", queue.Spec{})
+		id = r.submit("nobody's", queue.Options{})
 	case queue.Running:
-		id = r.submit("waits", queue.Spec{})
+		id = r.submit("waits", queue.Options{})
 	case queue.Paused:
-		id = r.submit("nobody's", queue.Spec{})
+		id = r.submit("nobody's", queue.Options{})
 		r.command(queue.OrderPause, id)
 	case queue.Succeeded:
-		id = r.submit("succeeds", queue.Spec{})
+		id = r.submit("succeeds", queue.Options{})
 	case queue.Dead:
-		id = r.submit("fails", queue.Spec{})
+		id = r.submit("fails", queue.Options{})
 	case queue.Cancelled:
-		id = r.submit("nobody's", queue.Spec{})
+		id = r.submit("nobody's", queue.Options{})
 		r.command(queue.OrderCancel, id)
 	}
 	r.is(id, state)
@@ -133,7 +133,7 @@ func TestC4_CommandsOfATaskThatEnds(t *testing.T) {
 			return context.Cause(ctx)
 		})
 		r.start()
-		id := r.submit("slow", queue.Spec{})
+		id := r.submit("slow", queue.Options{})
 		r.is(id, queue.Running)
 		for _, step := range []struct {
 			call  func(context.Context, queue.ID) error
@@ -171,7 +171,7 @@ func TestC4_CommandOfATaskThatChanges(t *testing.T) {
 			}
 			return err
 		})
-		receipt, err := queue.Submit(t.Context(), q, "k", "", queue.Spec{})
+		receipt, err := queue.Kind[string]("k").Submit(t.Context(), q, "", queue.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

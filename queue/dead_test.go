@@ -34,8 +34,8 @@ func TestC3_DeadLettersHaveTheirErrors(t *testing.T) {
 		r.Handle("k", func(context.Context, *queue.Attempt) error { calls++; return fmt.Errorf("error %d", calls) })
 		r.start()
 		begun := time.Now()
-		id := r.submit("k", queue.Spec{MaxAttempts: 3})
-		late := r.submit("nobody's", queue.Spec{Deadline: begun.Add(time.Second)})
+		id := r.submit("k", queue.Options{MaxAttempts: 3})
+		late := r.submit("nobody's", queue.Options{Deadline: begun.Add(time.Second)})
 		time.Sleep(time.Hour)
 		r.is(late, queue.Dead)
 		task := r.is(id, queue.Dead)
@@ -76,13 +76,13 @@ func TestC3_RetryAndPurgeByFilter(t *testing.T) {
 		r.start()
 		var mails []queue.ID
 		for i := range 4 {
-			mails = append(mails, r.submit("mail", queue.Spec{Key: fmt.Sprint("host ", i%2)}))
-			r.submit("push", queue.Spec{})
+			mails = append(mails, r.submit("mail", queue.Options{Key: fmt.Sprint("host ", i%2)}))
+			r.submit("push", queue.Options{})
 		}
-		later := r.submit("mail", queue.Spec{RunAt: time.Now().Add(time.Hour)})
+		later := r.submit("mail", queue.Options{RunAt: time.Now().Add(time.Hour)})
 		synctest.Wait()
 		broken = false
-		done := r.submit("mail", queue.Spec{})
+		done := r.submit("mail", queue.Options{})
 		r.is(done, queue.Succeeded)
 
 		if n, err := r.RetryDead(t.Context(), "ann", queue.Filter{IDs: mails[:1]}); n != 1 || err != nil {
@@ -124,7 +124,7 @@ func TestC3_CapsByCountAndAge(t *testing.T) {
 		r.start()
 		var ids []queue.ID
 		for range 5 {
-			ids = append(ids, r.submit("k", queue.Spec{}))
+			ids = append(ids, r.submit("k", queue.Options{}))
 			time.Sleep(10 * time.Minute)
 		}
 		if got := r.dead(queue.Filter{}); !slices.Equal(got, ids[2:]) {

@@ -9,9 +9,9 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// A handler that is called by hand has its task, and what it reports can be seen.
-func TestC8_DetachedAttemptReports(t *testing.T) {
-	j := queue.Detached(queue.Task{Failures: 2})
+// A handler that a test calls without a queue has its task, and its reports can be read.
+func TestC8_AttemptWithoutAQueueReports(t *testing.T) {
+	j := &queue.Attempt{Task: queue.Task{Failures: 2}}
 	if got := j.Reported(); got.Saved != 0 || got.Checkpoint != nil || got.Result != nil {
 		t.Errorf("before anything is reported: %+v", got)
 	}

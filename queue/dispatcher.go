@@ -57,14 +57,14 @@ func (s *session) dispatch(ctx context.Context, name string) {
 	d.claim = Claim{Worker: s.worker.Name, Queue: name, Kinds: s.worker.Kinds[name], Lease: s.q.cfg.Lease}
 	ready, stop := s.q.store.Listen(name)
 	defer stop()
-	poll := s.q.clock.now().Add(s.q.cfg.Poll)
+	poll := s.q.clock.Now().Add(s.q.cfg.Poll)
 	trim := poll // has a time of its own: a queue that is never quiet may never be polled
 	wake := time.NewTimer(s.q.cfg.Poll)
 	defer wake.Stop()
 	for ctx.Err() == nil {
 		slow := s.slow.change() // before the look at it
 		d.kick()
-		now := s.q.clock.now()
+		now := s.q.clock.Now()
 		if !now.Before(trim) {
 			d.trim()
 			trim = now.Add(s.q.cfg.Poll)
@@ -73,13 +73,13 @@ func (s *session) dispatch(ctx context.Context, name string) {
 		select {
 		case <-d.more:
 		case <-slow:
-			d.giveBack(d.overdue(s.q.clock.now()))
+			d.giveBack(d.overdue(s.q.clock.Now()))
 		case <-ready:
 			if d.lookUnlessFailed() {
-				poll = s.q.clock.now().Add(s.q.cfg.Poll)
+				poll = s.q.clock.Now().Add(s.q.cfg.Poll)
 			}
 		case <-wake.C:
-			now = s.q.clock.now()
+			now = s.q.clock.Now()
 			d.giveBack(d.overdue(now))
 			if d.due(now, poll) {
 				d.look()
@@ -120,7 +120,7 @@ func (d *dispatcher) next(poll time.Time) time.Time {
 	if stale := d.since.Add(patience); len(d.claimed) > 0 && stale.Before(poll) {
 		poll = stale
 	}
-	if at := d.s.slow.until(d.s.q.clock.now()); !at.IsZero() && at.Before(poll) {
+	if at := d.s.slow.until(d.s.q.clock.Now()); !at.IsZero() && at.Before(poll) {
 		poll = at
 	}
 	return poll
@@ -187,7 +187,7 @@ func (d *dispatcher) kick() {
 
 // hasWork reports whether a runner could find something. The lock is held.
 func (d *dispatcher) hasWork() bool {
-	return !d.stopped && (d.wanted || len(d.claimed) > 0) && d.s.slow.until(d.s.q.clock.now()).IsZero()
+	return !d.stopped && (d.wanted || len(d.claimed) > 0) && d.s.slow.until(d.s.q.clock.Now()).IsZero()
 }
 
 // stop has nothing more start, and returns what was claimed for that. A runner that
@@ -224,7 +224,7 @@ func (d *dispatcher) take(r *runner) (a *Attempt) {
 	if len(d.claimed) > 0 && may {
 		a = d.claimed[0]
 		if d.claimed = d.claimed[1:]; len(d.claimed) == 0 {
-			d.size.started(d.s.q.clock.now())
+			d.size.started(d.s.q.clock.Now())
 		}
 	}
 	if a != nil {
@@ -238,7 +238,7 @@ func (d *dispatcher) take(r *runner) (a *Attempt) {
 // refill claims tasks. The lock is held, but not during the call of the store.
 func (d *dispatcher) refill() {
 	s := d.s
-	asked := s.q.clock.now()
+	asked := s.q.clock.Now()
 	st := s.slots.Stats()
 	c := d.claim
 	c.Max = d.size.ask(asked, st.Limit-st.Running-st.Queued)
@@ -263,7 +263,7 @@ func (d *dispatcher) refill() {
 	if d.failed = err != nil; d.failed {
 		d.wanted = false
 	}
-	now := s.q.clock.now()
+	now := s.q.clock.Now()
 	if slow && len(attempts) == 0 {
 		s.slow.unused(now)
 	}

@@ -49,7 +49,7 @@ func TestC6_ClaimThatHangsGivesItsSlotBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, h := newHungRig(t, queue.Config{Lease: 10 * time.Second})
 		h.on.Store(true)
-		id := r.submit("k", queue.Spec{})
+		id := r.submit("k", queue.Options{})
 		time.Sleep(5 * time.Second)
 		h.on.Store(false)
 		time.Sleep(7 * time.Second)
@@ -67,7 +67,7 @@ func TestC5_ClaimThatHangsAtTheEnd(t *testing.T) {
 				r, h := newHungRig(t, queue.Config{Grace: 20 * time.Second})
 				h.on.Store(true)
 				h.deaf.Store(deaf)
-				r.submit("k", queue.Spec{})
+				r.submit("k", queue.Options{})
 				time.Sleep(time.Second)
 				begun := time.Now()
 				if !deaf {
@@ -99,12 +99,12 @@ func TestC6_ClaimsThatFailAreNotRepeatedAtOnce(t *testing.T) {
 			}
 			claims.Add(1)
 			time.Sleep(time.Millisecond)
-			r.submit("other", queue.Spec{}) // rings the bell
+			r.submit("other", queue.Options{}) // rings the bell
 			return errFault
 		}
 		r.Handle("k", func(context.Context, *queue.Attempt) error { return nil })
 		r.start()
-		r.submit("k", queue.Spec{})
+		r.submit("k", queue.Options{})
 		time.Sleep(10*time.Second + time.Millisecond/2)
 		if n := claims.Load(); n < 9 || n > 15 {
 			t.Errorf("%d claims in ten seconds, want about one at each poll", n)
@@ -158,11 +158,11 @@ func TestC1_RunnersGoThoughTasksCome(t *testing.T) {
 		r.start()
 		before := runtime.NumGoroutine()
 		for range 500 {
-			r.submit("k", queue.Spec{Key: "slow"})
+			r.submit("k", queue.Options{Key: "slow"})
 		}
 		for range 200 {
 			time.Sleep(100 * time.Millisecond)
-			r.submit("k", queue.Spec{})
+			r.submit("k", queue.Options{})
 		}
 		synctest.Wait()
 		if n := runtime.NumGoroutine() - before; n > 50 {

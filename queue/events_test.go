@@ -63,7 +63,7 @@ func TestC4_TraceReplays(t *testing.T) {
 		var ids []queue.ID
 		orders := []queue.Order{queue.OrderPause, queue.OrderResume, queue.OrderCancel, queue.OrderRetry, queue.OrderForget}
 		for range 200 {
-			spec := queue.Spec{Kind: "k", Tier: 0, Key: fmt.Sprint(draw(3))}
+			spec := queue.Spec{Kind: "k", Options: queue.Options{Tier: 0, Key: fmt.Sprint(draw(3))}}
 			switch draw(5) {
 			case 0:
 				spec.RunAt = time.Now().Add(2 * time.Second)
@@ -143,7 +143,7 @@ func TestC4_EventsEnd(t *testing.T) {
 			close(got)
 		}()
 		synctest.Wait()
-		id := r.submit("k", queue.Spec{})
+		id := r.submit("k", queue.Options{})
 		r.command(queue.OrderPause, id)
 		if e := <-got; e.ID != id || e.On != queue.OnSubmit || e.To != queue.Waiting {
 			t.Errorf("the first event is %+v", e)
@@ -202,13 +202,13 @@ func TestC3_HooksAreToldOfDeadLetters(t *testing.T) {
 		r.start()
 		var bad []queue.ID
 		for range 2 { // one after the other
-			bad = append(bad, r.submit("k", queue.Spec{Key: "bad"}))
+			bad = append(bad, r.submit("k", queue.Options{Key: "bad"}))
 			r.is(bad[len(bad)-1], queue.Dead)
 		}
 		for range 20 {
-			r.is(r.submit("k", queue.Spec{}), queue.Succeeded) // though the hook sleeps
+			r.is(r.submit("k", queue.Options{}), queue.Succeeded) // though the hook sleeps
 		}
-		r.submit("k", queue.Spec{Queue: "of others", Deadline: time.Now().Add(time.Second)})
+		r.submit("k", queue.Options{Queue: "of others", Deadline: time.Now().Add(time.Second)})
 		time.Sleep(3 * time.Hour)
 		r.end()
 		mu.Lock()

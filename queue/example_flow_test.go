@@ -41,8 +41,8 @@ func ExampleQueue_Submit() {
 	defer run(4)()
 
 	extract := q.Prepare(queue.Spec{Kind: "step", Payload: []byte("extract")})
-	check := q.Prepare(queue.Spec{Kind: "step", Payload: []byte("check"), After: []queue.ID{extract.ID}})
-	load := q.Prepare(queue.Spec{Kind: "step", Payload: []byte("load"), After: []queue.ID{extract.ID, check.ID}})
+	check := q.Prepare(queue.Spec{Kind: "step", Payload: []byte("check"), Options: queue.Options{After: []queue.ID{extract.ID}}})
+	load := q.Prepare(queue.Spec{Kind: "step", Payload: []byte("load"), Options: queue.Options{After: []queue.ID{extract.ID, check.ID}}})
 	if _, err := q.Submit(ctx, extract, check, load); err != nil {
 		panic(err)
 	}
@@ -57,15 +57,19 @@ func ExampleQueue_Submit() {
 
 // A task that comes after any outcome of others finds what became of them.
 func ExampleQueue_Predecessors() {
+	const (
+		checkKind  queue.Kind[string] = "check"
+		reportKind queue.Kind[any]    = "report"
+	)
 	ctx := context.Background()
 	q, run := inMemory(queue.Config{})
-	queue.Handle(q, "check", func(_ context.Context, j *queue.Job[string]) error {
+	checkKind.Handle(q, func(_ context.Context, j *queue.Job[string]) error {
 		if j.Args == "" {
 			return retry.Permanent(errors.New("nothing to check"))
 		}
 		return j.Return(len(j.Args))
 	})
-	queue.Handle(q, "report", func(ctx context.Context, j *queue.Job[any]) error {
+	reportKind.Handle(q, func(ctx context.Context, j *queue.Job[any]) error {
 		before, err := q.Predecessors(ctx, j.Task)
 		if err != nil {
 			return err
@@ -78,9 +82,9 @@ func ExampleQueue_Predecessors() {
 	})
 	defer run(4)()
 
-	one, _ := queue.Prepare(q, "check", "text", queue.Spec{})
-	other, _ := queue.Prepare(q, "check", "", queue.Spec{})
-	report, _ := queue.Prepare[any](q, "report", nil, queue.Spec{AfterAny: []queue.ID{one.ID, other.ID}})
+	one, _ := checkKind.Prepare(q, "text", queue.Options{})
+	other, _ := checkKind.Prepare(q, "", queue.Options{})
+	report, _ := reportKind.Prepare(q, nil, queue.Options{AfterAny: []queue.ID{one.ID, other.ID}})
 	if _, err := q.Submit(ctx, one, other, report); err != nil {
 		panic(err)
 	}
@@ -95,15 +99,19 @@ func ExampleQueue_Predecessors() {
 // A batch is a set of tasks with one that follows when all are finished, whatever
 // became of them.
 func ExampleQueue_SubmitBatch() {
+	const (
+		resizeKind queue.Kind[string] = "resize"
+		reportKind queue.Kind[any]    = "report"
+	)
 	ctx := context.Background()
 	q, run := inMemory(queue.Config{})
-	queue.Handle(q, "resize", func(_ context.Context, j *queue.Job[string]) error {
+	resizeKind.Handle(q, func(_ context.Context, j *queue.Job[string]) error {
 		if strings.HasSuffix(j.Args, ".txt") {
 			return retry.Permanent(fmt.Errorf("%s is no picture", j.Args))
 		}
 		return nil
 	})
-	queue.Handle(q, "report", func(ctx context.Context, j *queue.Job[any]) error {
+	reportKind.Handle(q, func(ctx context.Context, j *queue.Job[any]) error {
 		counts, err := q.Count(ctx, queue.Filter{Batch: j.ID})
 		if err != nil {
 			return err
@@ -114,7 +122,7 @@ func ExampleQueue_SubmitBatch() {
 
 	var pictures []queue.NewTask
 	for _, name := range []string{"ann.jpg", "bob.png", "notes.txt"} {
-		task, err := queue.Prepare(q, "resize", name, queue.Spec{})
+		task, err := resizeKind.Prepare(q, name, queue.Options{})
 		if err != nil {
 			panic(err)
 		}
@@ -136,16 +144,17 @@ func ExampleQueue_SubmitBatch() {
 // Tasks of a group run one after the other in the order of their submission,
 // however many slots there are: the events of one customer, say.
 func ExampleSpec_group() {
+	const eventKind queue.Kind[string] = "event"
 	ctx := context.Background()
 	q, run := inMemory(queue.Config{})
-	queue.Handle(q, "event", func(_ context.Context, j *queue.Job[string]) error {
+	eventKind.Handle(q, func(_ context.Context, j *queue.Job[string]) error {
 		fmt.Println(j.Group, j.Args)
 		return nil
 	})
 	var last queue.Receipt
 	for _, event := range []string{"signs up", "orders", "pays"} {
 		var err error
-		if last, err = queue.Submit(ctx, q, "event", event, queue.Spec{Group: "customer 17"}); err != nil {
+		if last, err = eventKind.Submit(ctx, q, event, queue.Options{Group: "customer 17"}); err != nil {
 			panic(err)
 		}
 	}
@@ -160,15 +169,16 @@ func ExampleSpec_group() {
 }
 
 // The same Unique is the same task, for as long as it is remembered.
-func ExampleSpec_unique() {
+func ExampleOptions_unique() {
+	const sendKind queue.Kind[string] = "send"
 	ctx := context.Background()
 	q, _ := inMemory(queue.Config{})
-	once := queue.Spec{Unique: "invoice 4711"}
-	first, err := queue.Submit(ctx, q, "send", "invoice", once)
+	once := queue.Options{Unique: "invoice 4711"}
+	first, err := sendKind.Submit(ctx, q, "invoice", once)
 	if err != nil {
 		panic(err)
 	}
-	second, err := queue.Submit(ctx, q, "send", "invoice", once)
+	second, err := sendKind.Submit(ctx, q, "invoice", once)
 	if err != nil {
 		panic(err)
 	}
@@ -179,6 +189,7 @@ func ExampleSpec_unique() {
 
 // Middleware is around the handlers of all kinds.
 func ExampleQueue_Use() {
+	const mailKind queue.Kind[string] = "mail"
 	ctx := context.Background()
 	q, run := inMemory(queue.Config{})
 	q.Use(func(next queue.Handler) queue.Handler {
@@ -188,11 +199,11 @@ func ExampleQueue_Use() {
 			return err
 		}
 	})
-	queue.Handle(q, "mail", func(_ context.Context, j *queue.Job[string]) error {
+	mailKind.Handle(q, func(_ context.Context, j *queue.Job[string]) error {
 		return retry.Permanent(fmt.Errorf("%s cannot be reached", j.Args))
 	})
 	defer run(1)()
-	receipt, err := queue.Submit(ctx, q, "mail", "ann@example.com", queue.Spec{Key: "tenant 7"})
+	receipt, err := mailKind.Submit(ctx, q, "ann@example.com", queue.Options{Key: "tenant 7"})
 	if err != nil {
 		panic(err)
 	}
@@ -208,9 +219,10 @@ func ExampleQueue_Use() {
 
 // One task is paused, resumed, cancelled and retried by its ID, and many by a filter.
 func ExampleQueue_Cancel() {
+	const reportKind queue.Kind[string] = "report"
 	ctx := context.Background()
 	q, _ := inMemory(queue.Config{})
-	report, err := queue.Submit(ctx, q, "report", "July", queue.Spec{})
+	report, err := reportKind.Submit(ctx, q, "July", queue.Options{})
 	if err != nil {
 		panic(err)
 	}

@@ -16,13 +16,14 @@ import (
 // fails is tried again; one that cannot succeed is dead at once.
 func Example() {
 	type greeting struct{ To string }
+	const greet queue.Kind[greeting] = "greet"
 
 	q := queue.New(memstore.New(memstore.Config{}), queue.Config{
 		Retry: retry.Policy{Base: time.Millisecond},
 	})
 	done := make(chan struct{})
 	calls := 0
-	queue.Handle(q, "greet", func(_ context.Context, j *queue.Job[greeting]) error {
+	greet.Handle(q, func(_ context.Context, j *queue.Job[greeting]) error {
 		if j.Args.To == "" {
 			return retry.Permanent(errors.New("nobody to greet"))
 		}
@@ -38,11 +39,11 @@ func Example() {
 	ended := make(chan error)
 	go func() { ended <- q.Run(ctx, stint.New(1, stint.Config{})) }()
 
-	nobody, err := queue.Submit(ctx, q, "greet", greeting{}, queue.Spec{Tier: stint.High})
+	nobody, err := greet.Submit(ctx, q, greeting{}, queue.Options{Tier: stint.High})
 	if err != nil {
 		panic(err)
 	}
-	gopher, err := queue.Submit(ctx, q, "greet", greeting{To: "gopher"}, queue.Spec{})
+	gopher, err := greet.Submit(ctx, q, greeting{To: "gopher"}, queue.Options{})
 	if err != nil {
 		panic(err)
 	}
@@ -70,7 +71,7 @@ func ExampleQueue_Why() {
 	ctx := context.Background()
 	q := queue.New(memstore.New(memstore.Config{}), queue.Config{})
 	build := q.Prepare(queue.Spec{Kind: "build"})
-	deploy := q.Prepare(queue.Spec{Kind: "deploy", After: []queue.ID{build.ID}})
+	deploy := q.Prepare(queue.Spec{Kind: "deploy", Options: queue.Options{After: []queue.ID{build.ID}}})
 	if _, err := q.Submit(ctx, build, deploy); err != nil {
 		panic(err)
 	}
@@ -93,9 +94,10 @@ func ExampleQueue_Why() {
 // A schedule is declared by each process that runs the queue, at its start, and
 // ticks once for all of them.
 func ExampleQueue_Schedule() {
+	const report queue.Kind[any] = "report"
 	ctx := context.Background()
 	q := queue.New(memstore.New(memstore.Config{}), queue.Config{})
-	queue.Handle(q, "report", func(_ context.Context, j *queue.Job[any]) error {
+	report.Handle(q, func(_ context.Context, j *queue.Job[any]) error {
 		day, ok := j.Tick() // not today, if it is tried again tomorrow
 		if !ok {
 			return retry.Permanent(errors.New("it is for schedules"))
@@ -106,7 +108,7 @@ func ExampleQueue_Schedule() {
 	nightly := queue.Schedule{
 		Name: "nightly report", Cron: "30 4 * * mon-fri", Zone: "Europe/Berlin",
 		Missed: queue.MissedOnce, // the default: after a standstill, one report
-		Task:   queue.Spec{Kind: "report", MaxAttempts: 5},
+		Task:   queue.Spec{Kind: "report", Options: queue.Options{MaxAttempts: 5}},
 	}
 	for range 2 { // the second changes nothing
 		if err := q.Schedule(ctx, nightly); err != nil {

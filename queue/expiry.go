@@ -19,7 +19,7 @@ func (s *session) expireUntil(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		now := s.q.clock.now()
+		now := s.q.clock.Now()
 		wake.Reset(s.expire(now).Sub(now))
 	}
 }

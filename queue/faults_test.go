@@ -131,12 +131,12 @@ func TestC1_NoTaskIsOverlooked(t *testing.T) {
 				time.Sleep(time.Second)
 			}
 		}
-		queue.Handle(r.Queue, "k", func(context.Context, *queue.Job[any]) error { return nil })
+		queue.Kind[any]("k").Handle(r.Queue, func(context.Context, *queue.Job[any]) error { return nil })
 		r.start() // the first claim is on its way back
 		for range 20 {
-			id := r.submit("k", queue.Spec{})
+			id := r.submit("k", queue.Options{})
 			time.Sleep(700 * time.Millisecond)
-			r.submit("k", queue.Spec{})
+			r.submit("k", queue.Options{})
 			time.Sleep(10 * time.Second)
 			r.is(id, queue.Succeeded)
 		}
@@ -155,13 +155,13 @@ func TestC2_DelaysFollowThePolicy(t *testing.T) {
 		r, _ := newFaultyRig(t, queue.Config{Poll: 24 * time.Hour, Random: random})
 		var starts []time.Duration
 		begun := time.Now()
-		queue.Handle(r.Queue, "k", func(context.Context, *queue.Job[any]) error {
+		queue.Kind[any]("k").Handle(r.Queue, func(context.Context, *queue.Job[any]) error {
 			starts = append(starts, time.Since(begun))
 			return errFault
 		})
 		r.start()
 		const attempts = 6
-		r.submit("k", queue.Spec{MaxAttempts: attempts})
+		r.submit("k", queue.Options{MaxAttempts: attempts})
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		want, delay := []time.Duration{0}, time.Duration(0)
@@ -194,7 +194,7 @@ func TestC8_BeatsThatFailAreMadeUpFor(t *testing.T) {
 			return nil
 		}
 		saved := make(chan struct{})
-		queue.Handle(r.Queue, "k", func(_ context.Context, j *queue.Job[any]) error {
+		queue.Kind[any]("k").Handle(r.Queue, func(_ context.Context, j *queue.Job[any]) error {
 			<-saved
 			j.Save([]byte("half"))
 			j.Report(queue.Progress{Done: 1, Total: 2})
@@ -202,7 +202,7 @@ func TestC8_BeatsThatFailAreMadeUpFor(t *testing.T) {
 			return nil
 		})
 		r.start()
-		id := r.submit("k", queue.Spec{})
+		id := r.submit("k", queue.Options{})
 		r.is(id, queue.Running)
 		time.Sleep(time.Millisecond)
 		down.Store(true)
@@ -237,7 +237,7 @@ func TestC6_HandlerEndsWithItsLease(t *testing.T) {
 		var mu sync.Mutex
 		var causes []error
 		var took time.Duration
-		queue.Handle(r.Queue, "k", func(ctx context.Context, _ *queue.Job[any]) error {
+		queue.Kind[any]("k").Handle(r.Queue, func(ctx context.Context, _ *queue.Job[any]) error {
 			begun := time.Now()
 			<-ctx.Done()
 			mu.Lock()
@@ -247,7 +247,7 @@ func TestC6_HandlerEndsWithItsLease(t *testing.T) {
 			return ctx.Err()
 		})
 		r.start()
-		id := r.submit("k", queue.Spec{})
+		id := r.submit("k", queue.Options{})
 		r.is(id, queue.Running)
 		down.Store(true)
 		time.Sleep(90 * time.Second)
@@ -276,12 +276,12 @@ func TestC6_OutcomesWaitForTheStore(t *testing.T) {
 			}
 			return nil
 		}
-		queue.Handle(r.Queue, "k", func(context.Context, *queue.Job[any]) error {
+		queue.Kind[any]("k").Handle(r.Queue, func(context.Context, *queue.Job[any]) error {
 			calls++
 			return nil
 		})
 		r.start()
-		id := r.submit("k", queue.Spec{})
+		id := r.submit("k", queue.Options{})
 		time.Sleep(30 * time.Second)
 		r.is(id, queue.Running)
 		time.Sleep(30 * time.Second)
@@ -306,7 +306,7 @@ func TestC8_CheckpointOnItsWay(t *testing.T) {
 			return nil
 		}
 		found := make(chan string, 2)
-		queue.Handle(r.Queue, "k", func(_ context.Context, j *queue.Job[any]) error {
+		queue.Kind[any]("k").Handle(r.Queue, func(_ context.Context, j *queue.Job[any]) error {
 			found <- string(j.Checkpoint)
 			if len(found) > 1 {
 				return nil
@@ -316,7 +316,7 @@ func TestC8_CheckpointOnItsWay(t *testing.T) {
 			return errFault
 		})
 		r.start()
-		r.is(r.submit("k", queue.Spec{}), queue.Running)
+		r.is(r.submit("k", queue.Options{}), queue.Running)
 		time.Sleep(time.Minute)
 		<-found
 		if second := <-found; second != "half" {
@@ -338,14 +338,14 @@ func TestC6_HandlerEndsThoughTheStoreHangs(t *testing.T) {
 			return nil
 		}
 		took := make(chan time.Duration, 100)
-		queue.Handle(r.Queue, "k", func(ctx context.Context, _ *queue.Job[any]) error {
+		queue.Kind[any]("k").Handle(r.Queue, func(ctx context.Context, _ *queue.Job[any]) error {
 			begun := time.Now()
 			<-ctx.Done()
 			took <- time.Since(begun)
 			return ctx.Err()
 		})
 		r.start()
-		r.submit("k", queue.Spec{MaxCrashes: 1})
+		r.submit("k", queue.Options{MaxCrashes: 1})
 		time.Sleep(10 * time.Second)
 		if d := <-took; d != 3*time.Second {
 			t.Errorf("the handler ended after %s, want with its lease", d)

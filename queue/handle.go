@@ -2,14 +2,11 @@ package queue
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
 	"time"
-
-	"github.com/stintgo/stint/retry"
 )
 
 // Handler does the work of a task. What it returns decides:
@@ -28,32 +25,9 @@ import (
 // in the last case; nil is a success in any.
 type Handler func(context.Context, *Attempt) error
 
-// Job is an attempt at a task whose payload is a T.
-type Job[T any] struct {
-	*Attempt
-	Args T // the payload
-}
-
-// Handle has tasks of a kind, whose payloads are T in JSON, done by fn in the
-// processes that Run this queue; see [Handler] for what fn is to return. No
-// payload at all is the zero T; one that is no T is a permanent failure.
-//
-// It panics if the kind has a handler, or if Run has been called.
-func Handle[T any](q *Queue, kind string, fn func(context.Context, *Job[T]) error) {
-	q.Handle(kind, func(ctx context.Context, a *Attempt) error {
-		j := &Job[T]{Attempt: a}
-		if len(a.Payload) > 0 {
-			if err := json.Unmarshal(a.Payload, &j.Args); err != nil {
-				return retry.Permanent(fmt.Errorf("payload of a task of kind %q: %w", kind, err))
-			}
-		}
-		return fn(ctx, j)
-	})
-}
-
-// Handle has tasks of a kind, whose payloads are any bytes, done by h in the
-// processes that Run this queue. The function [Handle] is for payloads that are
-// Go values. It panics if the kind has a handler, or if Run has been called.
+// Handle sets the handler of a kind for the Runs of this queue. The handler reads the
+// payload as bytes; that of [Kind.Handle] gets a Go value. It panics if the kind has a
+// handler, or if Run has been called.
 func (q *Queue) Handle(kind string, h Handler) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -114,6 +88,13 @@ func (s snooze) Error() string { return fmt.Sprintf("queue: again in %s", s.dela
 // Snooze returns what a handler returns to be called again after a delay,
 // without having failed.
 func Snooze(delay time.Duration) error { return snooze{delay} }
+
+// SnoozeDelay returns the delay that an error of [Snooze] asks for. It reports
+// false if err is no such error, and wraps none.
+func SnoozeDelay(err error) (time.Duration, bool) {
+	again, ok := errors.AsType[snooze](err)
+	return again.delay, ok
+}
 
 // errExited is the error of a handler that ended its goroutine.
 var errExited = errors.New("the handler called runtime.Goexit")

@@ -37,7 +37,7 @@ func (s *session) heartbeat(ctx context.Context) {
 	for i, r := range runs {
 		heartbeats[i], saved[i] = r.heartbeat(s.q.cfg.Lease)
 	}
-	now := s.q.clock.now()
+	now := s.q.clock.Now()
 	worker := s.worker
 	worker.Slots = s.slots.Stats().Limit // which may have been changed
 	answers, err := s.q.store.Heartbeat(ctx, now, worker, heartbeats)
@@ -75,7 +75,7 @@ func (s *session) endTooLarge(ctx context.Context, runs []*Attempt, heartbeats [
 		if heartbeats[i].Checkpoint == nil {
 			continue
 		}
-		_, err := s.q.store.Heartbeat(ctx, s.q.clock.now(), s.worker, heartbeats[i:i+1])
+		_, err := s.q.store.Heartbeat(ctx, s.q.clock.Now(), s.worker, heartbeats[i:i+1])
 		if errors.Is(err, ErrTooLarge) {
 			runs[i].end(err)
 			heartbeats[i].Checkpoint = nil

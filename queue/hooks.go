@@ -80,7 +80,7 @@ func (h *hooks) begun(ctx context.Context) {
 func (h *hooks) end() error {
 	defer h.stop()
 	h.s.mu.Lock()
-	h.at, h.last = h.s.q.clock.now(), h.s.last
+	h.at, h.last = h.s.q.clock.Now(), h.s.last
 	h.s.mu.Unlock()
 	close(h.over)
 	if h.s.q.wind(&h.all, func(error) { h.stop() }) {

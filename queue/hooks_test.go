@@ -38,7 +38,7 @@ func TestC3_HooksAreToldOfTheLastOutcomes(t *testing.T) {
 				return retry.Permanent(errFault)
 			})
 			r.start()
-			id := r.submit("k", queue.Spec{})
+			id := r.submit("k", queue.Options{})
 			r.is(id, queue.Running)
 			r.end()
 			r.is(id, queue.Dead)
@@ -70,7 +70,7 @@ func TestC3_HooksAreToldOfTheFirstOutcomes(t *testing.T) {
 			close(done)
 			return retry.Permanent(errFault)
 		})
-		id := r.submit("k", queue.Spec{})
+		id := r.submit("k", queue.Options{})
 		r.start()
 		<-done
 		r.end()
@@ -109,7 +109,7 @@ func TestC3_HooksOfAStoreThatTellsNothing(t *testing.T) {
 					return nil
 				}
 				r.Handle("k", func(context.Context, *queue.Attempt) error { return nil })
-				id := r.submit("k", queue.Spec{})
+				id := r.submit("k", queue.Options{})
 				r.start()
 				if c.end != nil {
 					r.is(id, queue.Waiting)
@@ -152,7 +152,7 @@ func TestC3_HookThatIsTooSlow(t *testing.T) {
 		r.start()
 		var tasks []queue.NewTask
 		for range 100 {
-			tasks = append(tasks, r.Prepare(queue.Spec{Kind: "k", Deadline: time.Now().Add(time.Second)}))
+			tasks = append(tasks, r.Prepare(queue.Spec{Kind: "k", Options: queue.Options{Deadline: time.Now().Add(time.Second)}}))
 		}
 		r.accept(tasks...)
 		time.Sleep(30*time.Second + time.Second/2)
@@ -181,7 +181,7 @@ func TestC5_HookThatDoesNotEnd(t *testing.T) {
 					OnEvent: func(context.Context, queue.Event) { time.Sleep(time.Hour) },
 				})
 				r.start()
-				r.submit("k", queue.Spec{})
+				r.submit("k", queue.Options{})
 				synctest.Wait()
 				begun := time.Now()
 				if name == "halt" {

@@ -47,7 +47,7 @@ func TestC1_QueuesShareAStore(t *testing.T) {
 		}
 		for n := range 100 {
 			r := rigs[n%len(rigs)]
-			r.is(rigs[0].submit(fmt.Sprint("kind ", n%len(rigs)), queue.Spec{}), queue.Succeeded)
+			r.is(rigs[0].submit(fmt.Sprint("kind ", n%len(rigs)), queue.Options{}), queue.Succeeded)
 		}
 		for _, r := range rigs {
 			r.end()
@@ -73,7 +73,7 @@ func TestC1_RunsShareAQueue(t *testing.T) {
 		begun := time.Now()
 		var ids []queue.ID
 		for range 10 {
-			first, second := r.submit("k", queue.Spec{}), r.submit("k", queue.Spec{})
+			first, second := r.submit("k", queue.Options{}), r.submit("k", queue.Options{})
 			r.is(first, queue.Running)
 			r.is(second, queue.Running)
 			ids = append(ids, first, second)
@@ -81,7 +81,7 @@ func TestC1_RunsShareAQueue(t *testing.T) {
 		}
 		other.end()
 		for range 10 {
-			ids = append(ids, r.submit("k", queue.Spec{}))
+			ids = append(ids, r.submit("k", queue.Options{}))
 			r.is(ids[len(ids)-1], queue.Running)
 			time.Sleep(time.Minute)
 		}

@@ -18,9 +18,9 @@ func (s *session) maintainUntil(ctx context.Context) {
 	wake := time.NewTimer(s.q.cfg.Poll)
 	defer wake.Stop()
 	var due time.Time
-	defer func() { s.q.dueAt(s.q.clock.now()) }()
+	defer func() { s.q.dueAt(s.q.clock.Now()) }()
 	for ctx.Err() == nil { // also if something else came with its end
-		wait := due.Sub(s.q.clock.now())
+		wait := due.Sub(s.q.clock.Now())
 		if wait <= 0 { // no timer is set to nothing: see soonest
 			taken(s.q.soon) // the store knows of it by now, and says when it is due
 			due = s.maintain(ctx)
@@ -40,7 +40,7 @@ func (s *session) maintainUntil(ctx context.Context) {
 
 // maintain has the store do what is due, and returns when to do so again.
 func (s *session) maintain(ctx context.Context) time.Time {
-	now := s.q.clock.now()
+	now := s.q.clock.Now()
 	latest := now.Add(s.q.cfg.Poll)
 	next, err := s.q.store.Maintain(ctx, now, maintainMax)
 	if err != nil {

@@ -35,13 +35,13 @@ func TestC1_MiddlewareInOrder(t *testing.T) {
 		r := newRig(t, 1, queue.Config{})
 		var notes []string
 		r.Use(noting("first", &notes))
-		queue.Handle(r.Queue, "k", func(ctx context.Context, _ *queue.Job[any]) error {
+		queue.Kind[any]("k").Handle(r.Queue, func(ctx context.Context, _ *queue.Job[any]) error {
 			notes = append(notes, fmt.Sprint("handler within ", ctx.Value(ctxKey{})))
 			return retry.Permanent(errOver)
 		})
 		r.Use(noting("second", &notes))
 		r.start()
-		r.is(r.submit("k", queue.Spec{}), queue.Dead)
+		r.is(r.submit("k", queue.Options{}), queue.Dead)
 		want := []string{
 			"first before k", "second before k", "handler within second",
 			"second after k: the test is over", "first after k: the test is over",
@@ -68,7 +68,7 @@ func TestC1_MiddlewareDecides(t *testing.T) {
 				return nil
 			}
 		})
-		queue.Handle(r.Queue, "k", func(context.Context, *queue.Job[int]) error { return nil })
+		queue.Kind[int]("k").Handle(r.Queue, func(context.Context, *queue.Job[int]) error { return nil })
 		r.start()
 		task := r.is(r.prepared(queue.Spec{Kind: "k", Payload: []byte(`"no number"`)}), queue.Succeeded)
 		if !retry.IsPermanent(seen) || !strings.Contains(seen.Error(), `kind "k"`) {
@@ -92,9 +92,9 @@ func TestC1_MiddlewareThatPanics(t *testing.T) {
 			r.Use(func(queue.Handler) queue.Handler {
 				return func(context.Context, *queue.Attempt) error { fail(); return nil }
 			})
-			queue.Handle(r.Queue, "k", func(context.Context, *queue.Job[any]) error { return nil })
+			queue.Kind[any]("k").Handle(r.Queue, func(context.Context, *queue.Job[any]) error { return nil })
 			r.start()
-			task := r.is(r.submit("k", queue.Spec{MaxAttempts: 1}), queue.Dead)
+			task := r.is(r.submit("k", queue.Options{MaxAttempts: 1}), queue.Dead)
 			if !strings.Contains(task.Error, name) {
 				t.Errorf("error %q, want one with %q", task.Error, name)
 			}

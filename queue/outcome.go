@@ -27,10 +27,10 @@ func (q *Queue) outcome(ctx context.Context, a *Attempt, err error) Outcome {
 	case IsShortage(err):
 		o.Kind, o.Error = OutcomeRelease, err.Error()
 	case errors.As(err, &again):
-		o.Kind, o.RunAt = OutcomeSnooze, q.clock.now().Add(again.delay)
+		o.Kind, o.RunAt = OutcomeSnooze, q.clock.Now().Add(again.delay)
 	default:
 		o.Kind, o.Error, o.Permanent = OutcomeFailure, err.Error(), retry.IsPermanent(err)
-		o.RunAt = q.clock.now().Add(q.delay(&a.Task, err))
+		o.RunAt = q.clock.Now().Add(q.delay(&a.Task, err))
 	}
 	return o
 }

@@ -17,7 +17,7 @@ func TestC12_PredecessorsTellWhatIsForgotten(t *testing.T) {
 		for range 150 {
 			ids = append(ids, r.prepared(queue.Spec{Kind: "nobody's"}))
 		}
-		last := r.prepared(queue.Spec{Kind: "nobody's", After: ids[:1], AfterAny: ids[1:]})
+		last := r.prepared(queue.Spec{Kind: "nobody's", Options: queue.Options{After: ids[:1], AfterAny: ids[1:]}})
 		for _, id := range ids[2:4] {
 			r.command(queue.OrderCancel, id)
 			r.command(queue.OrderForget, id)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/stintgo/stint/internal/clock"
 )
 
 // Queue submits tasks to a store and runs them. It is safe for concurrent use.
@@ -11,7 +13,7 @@ type Queue struct {
 	store Store
 	cfg   Config
 	ids   IDs
-	clock clock
+	clock clock.Steady
 	wall  func() time.Time // what schedules go by
 
 	followers followers
@@ -36,7 +38,7 @@ func New(store Store, cfg Config) *Queue {
 	}
 	cfg = cfg.withDefaults()
 	return &Queue{
-		store: store, cfg: cfg, ids: IDs{Random: cfg.Random}, clock: newClock(), wall: wall,
+		store: store, cfg: cfg, ids: IDs{Random: cfg.Random}, clock: clock.New(), wall: wall,
 		handlers: make(map[string]Handler), running: make(map[string]chan<- struct{}), halted: make(chan struct{}),
 		soon: make(chan time.Time, 1), changed: make(chan struct{}, 1),
 		followers: followers{store: store, pause: cfg.Poll},
@@ -45,7 +47,7 @@ func New(store Store, cfg Config) *Queue {
 
 // Why says why a task waits, the binding reason first.
 func (q *Queue) Why(ctx context.Context, id ID) ([]Reason, error) {
-	return q.store.Explain(ctx, q.clock.now(), id)
+	return q.store.Explain(ctx, q.clock.Now(), id)
 }
 
 // heartbeatNow triggers a heartbeat in every Run, so that stop orders arrive now.
@@ -58,7 +60,7 @@ func (q *Queue) heartbeatNow() {
 }
 
 // Stats counts.
-func (q *Queue) Stats(ctx context.Context) (Stats, error) { return q.store.Stats(ctx, q.clock.now()) }
+func (q *Queue) Stats(ctx context.Context) (Stats, error) { return q.store.Stats(ctx, q.clock.Now()) }
 
 // dueAt says that something is due at a time, so that the maintenance of this
 // process does not sleep through it.

@@ -44,8 +44,8 @@ func TestC1_UnknownKindsAreLeftToOthers(t *testing.T) {
 		r := newRig(t, 1, queue.Config{})
 		r.Handle("known", func(context.Context, *queue.Attempt) error { return nil })
 		r.start()
-		unknown := r.submit("unknown", queue.Spec{})
-		r.is(r.submit("known", queue.Spec{}), queue.Succeeded) // it does not stand behind the other
+		unknown := r.submit("unknown", queue.Options{})
+		r.is(r.submit("known", queue.Options{}), queue.Succeeded) // it does not stand behind the other
 		time.Sleep(time.Hour)
 		if task := r.is(unknown, queue.Waiting); len(task.Steps) != 1 {
 			t.Errorf("its life is %+v, want nothing since it was submitted", task.Steps)
@@ -78,9 +78,9 @@ func TestC2_RetriesKeepTheirTierAndHoldNoSlot(t *testing.T) {
 			return nil
 		})
 		r.start()
-		id := r.submit("k", queue.Spec{Key: "fails once", Tier: stint.High})
+		id := r.submit("k", queue.Options{Key: "fails once", Tier: stint.High})
 		for _, key := range []string{"1", "2", "3", "4", "5"} {
-			r.submit("k", queue.Spec{Key: key})
+			r.submit("k", queue.Options{Key: key})
 		}
 		r.is(id, queue.Scheduled)
 		time.Sleep(time.Minute)
@@ -95,7 +95,7 @@ func TestC2_RetriesKeepTheirTierAndHoldNoSlot(t *testing.T) {
 func TestC2_NegativeAttemptsAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1, queue.Config{})
-		_, err := r.Submit(t.Context(), r.Prepare(queue.Spec{Kind: "k", MaxAttempts: -1}))
+		_, err := r.Submit(t.Context(), r.Prepare(queue.Spec{Kind: "k", Options: queue.Options{MaxAttempts: -1}}))
 		if !errors.Is(err, queue.ErrInvalid) {
 			t.Errorf("error %v, want ErrInvalid", err)
 		}
@@ -115,7 +115,7 @@ func TestC3_PayloadTooLarge(t *testing.T) {
 		if _, err := r.Get(t.Context(), good.ID); !errors.Is(err, queue.ErrNotFound) {
 			t.Errorf("the other task of the call: error %v, want that it is not there", err)
 		}
-		if _, err := queue.Submit(t.Context(), r.Queue, "k", func() {}, queue.Spec{}); !errors.Is(err, queue.ErrInvalid) {
+		if _, err := queue.Kind[func()]("k").Submit(t.Context(), r.Queue, func() {}, queue.Options{}); !errors.Is(err, queue.ErrInvalid) {
 			t.Errorf("a function as the payload: error %v", err)
 		}
 	})
@@ -137,9 +137,9 @@ func TestC12_DependenciesRunInOrder(t *testing.T) {
 			return nil
 		})
 		r.start()
-		extract := r.Prepare(queue.Spec{Kind: "k", Key: "extract"})
-		transform := r.Prepare(queue.Spec{Kind: "k", Key: "transform", After: []queue.ID{extract.ID}})
-		load := r.Prepare(queue.Spec{Kind: "k", Key: "load", After: []queue.ID{extract.ID, transform.ID}})
+		extract := r.Prepare(queue.Spec{Kind: "k", Options: queue.Options{Key: "extract"}})
+		transform := r.Prepare(queue.Spec{Kind: "k", Options: queue.Options{Key: "transform", After: []queue.ID{extract.ID}}})
+		load := r.Prepare(queue.Spec{Kind: "k", Options: queue.Options{Key: "load", After: []queue.ID{extract.ID, transform.ID}}})
 		r.accept(extract, transform, load)
 		time.Sleep(time.Hour)
 		r.is(transform.ID, queue.Dead)
@@ -174,10 +174,10 @@ func TestC12_GroupsRunInOrder(t *testing.T) {
 		})
 		r.start()
 		for _, key := range []string{"a1", "a2", "a3"} {
-			r.submit("k", queue.Spec{Group: "a", Key: key})
+			r.submit("k", queue.Options{Group: "a", Key: key})
 		}
 		time.Sleep(10 * time.Millisecond)
-		r.submit("k", queue.Spec{Group: "b", Key: "b1"})
+		r.submit("k", queue.Options{Group: "b", Key: "b1"})
 		time.Sleep(10 * time.Second)
 		o.want(t, "a1", "b1", "a2") // which is tried again in a minute
 		time.Sleep(time.Hour)
@@ -198,7 +198,7 @@ func TestC2_RandomIsCalledByOneAtATime(t *testing.T) {
 		for range 8 {
 			all.Go(func() {
 				for range 20 {
-					r.submit("k", queue.Spec{MaxAttempts: 2})
+					r.submit("k", queue.Options{MaxAttempts: 2})
 				}
 			})
 		}

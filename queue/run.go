@@ -61,7 +61,7 @@ func (q *Queue) Run(ctx context.Context, slots stint.Scheduler, queues ...string
 
 	dispatchers.Wait() // until ctx ends
 	err := s.end(stop)
-	s.settleBy.Store(q.clock.now().Add(q.cfg.Lease).UnixNano())
+	s.settleBy.Store(q.clock.Now().Add(q.cfg.Lease).UnixNano())
 	endLoops()
 	loops.Wait()
 	if err != nil {

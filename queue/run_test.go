@@ -61,9 +61,9 @@ func (r *rig) end() {
 	}
 }
 
-func (r *rig) submit(kind string, spec queue.Spec) queue.ID {
+func (r *rig) submit(kind string, o queue.Options) queue.ID {
 	r.Helper()
-	receipt, err := queue.Submit[any](r.Context(), r.Queue, kind, nil, spec)
+	receipt, err := queue.Kind[any](kind).Submit(r.Context(), r.Queue, nil, o)
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -98,12 +98,12 @@ func TestC1_SubmitHandleSucceed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 4, queue.Config{})
 		var got []string
-		queue.Handle(r.Queue, "email", func(_ context.Context, j *queue.Job[email]) error {
+		queue.Kind[email]("email").Handle(r.Queue, func(_ context.Context, j *queue.Job[email]) error {
 			got = append(got, j.Args.To)
 			return j.Return(len(j.Args.To))
 		})
 		r.start()
-		receipt, err := queue.Submit(r.Context(), r.Queue, "email", email{"ann@example.com"}, queue.Spec{})
+		receipt, err := queue.Kind[email]("email").Submit(r.Context(), r.Queue, email{"ann@example.com"}, queue.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,12 +121,12 @@ func TestC1_HigherTiersStartFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1, queue.Config{})
 		var order []stint.Priority
-		queue.Handle(r.Queue, "k", func(ctx context.Context, j *queue.Job[any]) error {
+		queue.Kind[any]("k").Handle(r.Queue, func(ctx context.Context, j *queue.Job[any]) error {
 			order = append(order, stint.PriorityFrom(ctx))
 			return nil
 		})
 		for _, tier := range []stint.Priority{stint.Low, stint.Normal, stint.Highest, stint.High} {
-			r.submit("k", queue.Spec{Tier: tier})
+			r.submit("k", queue.Options{Tier: tier})
 		}
 		r.start()
 		if want := []stint.Priority{stint.Highest, stint.High, stint.Normal, stint.Low}; !slices.Equal(order, want) {
@@ -140,12 +140,12 @@ func TestC1_HigherTiersStartFirst(t *testing.T) {
 func TestC1_HandlersMayUseTheScheduler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1, queue.Config{})
-		queue.Handle(r.Queue, "k", func(ctx context.Context, _ *queue.Job[any]) error {
+		queue.Kind[any]("k").Handle(r.Queue, func(ctx context.Context, _ *queue.Job[any]) error {
 			_, err := stint.Run(ctx, r.slots, func(context.Context) (int, error) { return 0, nil })
 			return err
 		})
 		r.start()
-		r.is(r.submit("k", queue.Spec{}), queue.Succeeded)
+		r.is(r.submit("k", queue.Options{}), queue.Succeeded)
 		r.end()
 	})
 }
@@ -155,7 +155,7 @@ func TestC1_OnlySlotsRun(t *testing.T) {
 		r := newRig(t, 3, queue.Config{})
 		var mu sync.Mutex
 		running, most, done := 0, 0, 0
-		queue.Handle(r.Queue, "k", func(context.Context, *queue.Job[any]) error {
+		queue.Kind[any]("k").Handle(r.Queue, func(context.Context, *queue.Job[any]) error {
 			mu.Lock()
 			running++
 			most = max(most, running)
@@ -168,7 +168,7 @@ func TestC1_OnlySlotsRun(t *testing.T) {
 			return nil
 		})
 		for range 30 {
-			r.submit("k", queue.Spec{})
+			r.submit("k", queue.Options{})
 		}
 		r.start()
 		begun := time.Now()
@@ -192,12 +192,12 @@ func TestC2_FailuresAreRetriedAndThenDead(t *testing.T) {
 		r := newRig(t, 1, queue.Config{Retry: policy})
 		var starts []time.Duration
 		begun := time.Now()
-		queue.Handle(r.Queue, "k", func(context.Context, *queue.Job[any]) error {
+		queue.Kind[any]("k").Handle(r.Queue, func(context.Context, *queue.Job[any]) error {
 			starts = append(starts, time.Since(begun))
 			return fmt.Errorf("failure %d", len(starts))
 		})
 		r.start()
-		id := r.submit("k", queue.Spec{MaxAttempts: 4})
+		id := r.submit("k", queue.Options{MaxAttempts: 4})
 		time.Sleep(time.Minute)
 		task := r.is(id, queue.Dead)
 		if want := []time.Duration{0, 1e9, 3e9, 7e9}; !slices.Equal(starts, want) {
@@ -228,10 +228,10 @@ func TestC2_OutcomesOfHandlers(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, 1, queue.Config{})
-				queue.Handle(r.Queue, "k", func(ctx context.Context, _ *queue.Job[any]) error { return c.handle(ctx) })
+				queue.Kind[any]("k").Handle(r.Queue, func(ctx context.Context, _ *queue.Job[any]) error { return c.handle(ctx) })
 				r.start()
 				begun := time.Now()
-				spec := queue.Spec{Timeout: time.Second, MaxAttempts: 1}
+				spec := queue.Options{Timeout: time.Second, MaxAttempts: 1}
 				if c.state == queue.Scheduled {
 					spec.MaxAttempts = 2
 				}
@@ -257,13 +257,13 @@ func TestC8_DelayedStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1, queue.Config{Poll: time.Hour})
 		var started time.Time
-		queue.Handle(r.Queue, "k", func(context.Context, *queue.Job[any]) error {
+		queue.Kind[any]("k").Handle(r.Queue, func(context.Context, *queue.Job[any]) error {
 			started = time.Now()
 			return nil
 		})
 		r.start()
 		at := time.Now().Add(1234567 * time.Microsecond)
-		id := r.submit("k", queue.Spec{RunAt: at})
+		id := r.submit("k", queue.Options{RunAt: at})
 		r.is(id, queue.Scheduled)
 		time.Sleep(2 * time.Second)
 		r.is(id, queue.Succeeded)
@@ -279,7 +279,7 @@ func TestC8_LongWorkKeepsItsLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1, queue.Config{Lease: 3 * time.Second})
 		calls := 0
-		queue.Handle(r.Queue, "k", func(ctx context.Context, j *queue.Job[any]) error {
+		queue.Kind[any]("k").Handle(r.Queue, func(ctx context.Context, j *queue.Job[any]) error {
 			calls++
 			for i := range int64(60) {
 				j.Report(queue.Progress{Done: i, Total: 60})
@@ -289,7 +289,7 @@ func TestC8_LongWorkKeepsItsLease(t *testing.T) {
 			return ctx.Err()
 		})
 		r.start()
-		id := r.submit("k", queue.Spec{})
+		id := r.submit("k", queue.Options{})
 		time.Sleep(30*time.Second + time.Millisecond)
 		task := r.is(id, queue.Running)
 		if task.Progress.Done < 28 || len(task.Checkpoint) != 1 || task.Checkpoint[0] < 28 {
@@ -309,17 +309,17 @@ func TestC8_LongWorkKeepsItsLease(t *testing.T) {
 func TestC8_CheckpointTooLarge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 2, queue.Config{Lease: 3 * time.Second})
-		queue.Handle(r.Queue, "large", func(ctx context.Context, j *queue.Job[any]) error {
+		queue.Kind[any]("large").Handle(r.Queue, func(ctx context.Context, j *queue.Job[any]) error {
 			j.Save(make([]byte, 2000))
 			<-ctx.Done()
 			return ctx.Err()
 		})
-		queue.Handle(r.Queue, "good", func(context.Context, *queue.Job[any]) error {
+		queue.Kind[any]("good").Handle(r.Queue, func(context.Context, *queue.Job[any]) error {
 			time.Sleep(time.Minute)
 			return nil
 		})
 		r.start()
-		good, large := r.submit("good", queue.Spec{}), r.submit("large", queue.Spec{})
+		good, large := r.submit("good", queue.Options{}), r.submit("large", queue.Options{})
 		time.Sleep(2 * time.Minute)
 		if task := r.is(large, queue.Dead); !strings.Contains(task.Error, "2000 bytes") {
 			t.Errorf("error %q", task.Error)
@@ -332,11 +332,11 @@ func TestC8_CheckpointTooLarge(t *testing.T) {
 func TestC3_ResultTooLarge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1, queue.Config{})
-		queue.Handle(r.Queue, "k", func(_ context.Context, j *queue.Job[any]) error {
+		queue.Kind[any]("k").Handle(r.Queue, func(_ context.Context, j *queue.Job[any]) error {
 			return j.Return(strings.Repeat("x", 2000))
 		})
 		r.start()
-		if task := r.is(r.submit("k", queue.Spec{}), queue.Dead); !strings.Contains(task.Error, "result") {
+		if task := r.is(r.submit("k", queue.Options{}), queue.Dead); !strings.Contains(task.Error, "result") {
 			t.Errorf("error %q", task.Error)
 		}
 		r.end()
@@ -354,13 +354,13 @@ func TestC4_OrdersReachHandlers(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t, 1, queue.Config{Poll: time.Minute})
 			var cause error
-			queue.Handle(r.Queue, "k", func(ctx context.Context, _ *queue.Job[any]) error {
+			queue.Kind[any]("k").Handle(r.Queue, func(ctx context.Context, _ *queue.Job[any]) error {
 				<-ctx.Done()
 				cause = context.Cause(ctx)
 				return ctx.Err()
 			})
 			r.start()
-			id := r.submit("k", queue.Spec{})
+			id := r.submit("k", queue.Options{})
 			r.is(id, queue.Running)
 			r.command(do, id)
 			task := r.is(id, want.state)
@@ -376,14 +376,14 @@ func TestC4_OrdersReachHandlers(t *testing.T) {
 func TestC4_OrdersReachAllRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 2, queue.Config{Poll: time.Minute})
-		queue.Handle(r.Queue, "k", func(ctx context.Context, _ *queue.Job[any]) error {
+		queue.Kind[any]("k").Handle(r.Queue, func(ctx context.Context, _ *queue.Job[any]) error {
 			<-ctx.Done()
 			return ctx.Err()
 		})
 		r.start("a")
 		stopFirst := r.stop
 		r.start("b")
-		inA, inB := r.submit("k", queue.Spec{Queue: "a"}), r.submit("k", queue.Spec{Queue: "b"})
+		inA, inB := r.submit("k", queue.Options{Queue: "a"}), r.submit("k", queue.Options{Queue: "b"})
 		r.is(inA, queue.Running)
 		r.is(inB, queue.Running)
 		r.command(queue.OrderCancel, inA)
@@ -401,13 +401,13 @@ func TestC4_OrdersReachAllRuns(t *testing.T) {
 func TestC5_GracefulShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 2, queue.Config{})
-		queue.Handle(r.Queue, "k", func(context.Context, *queue.Job[any]) error {
+		queue.Kind[any]("k").Handle(r.Queue, func(context.Context, *queue.Job[any]) error {
 			time.Sleep(10 * time.Second)
 			return nil
 		})
 		r.start()
-		running := []queue.ID{r.submit("k", queue.Spec{}), r.submit("k", queue.Spec{})}
-		waiting := r.submit("k", queue.Spec{})
+		running := []queue.ID{r.submit("k", queue.Options{}), r.submit("k", queue.Options{})}
+		waiting := r.submit("k", queue.Options{})
 		r.is(waiting, queue.Waiting)
 		begun := time.Now()
 		r.end()
@@ -427,13 +427,13 @@ func TestC5_InterruptedIsNotFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1, queue.Config{Grace: 5 * time.Second})
 		var cause error
-		queue.Handle(r.Queue, "k", func(ctx context.Context, _ *queue.Job[any]) error {
+		queue.Kind[any]("k").Handle(r.Queue, func(ctx context.Context, _ *queue.Job[any]) error {
 			<-ctx.Done()
 			cause = context.Cause(ctx)
 			return errors.New("interrupted in the middle")
 		})
 		r.start()
-		id := r.submit("k", queue.Spec{})
+		id := r.submit("k", queue.Options{})
 		r.is(id, queue.Running)
 		r.end()
 		if task := r.is(id, queue.Waiting); task.Failures != 0 || task.Crashes != 0 || !errors.Is(cause, queue.ErrStopping) {
@@ -446,12 +446,12 @@ func TestC5_HandlersThatDoNotEndAreNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1, queue.Config{Grace: time.Second, Linger: time.Minute})
 		release := make(chan struct{})
-		queue.Handle(r.Queue, "stubborn", func(context.Context, *queue.Job[any]) error {
+		queue.Kind[any]("stubborn").Handle(r.Queue, func(context.Context, *queue.Job[any]) error {
 			<-release
 			return nil
 		})
 		r.start()
-		id := r.submit("stubborn", queue.Spec{})
+		id := r.submit("stubborn", queue.Options{})
 		r.is(id, queue.Running)
 		r.stop(errOver)
 		stopped := time.Now()
@@ -473,7 +473,7 @@ func TestC5_SharedSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1, queue.Config{})
 		done := 0
-		queue.Handle(r.Queue, "k", func(context.Context, *queue.Job[any]) error {
+		queue.Kind[any]("k").Handle(r.Queue, func(context.Context, *queue.Job[any]) error {
 			done++
 			return nil
 		})
@@ -482,7 +482,7 @@ func TestC5_SharedSlots(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.start()
-		id := r.submit("k", queue.Spec{})
+		id := r.submit("k", queue.Options{})
 		time.Sleep(time.Minute)
 		r.is(id, queue.Waiting)
 		permit.Release()
@@ -491,7 +491,7 @@ func TestC5_SharedSlots(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		second := r.submit("k", queue.Spec{})
+		second := r.submit("k", queue.Options{})
 		synctest.Wait()
 		r.stop(errOver)
 		if err := <-r.ended; !errors.Is(err, errOver) { // though the slot is still held
@@ -510,7 +510,7 @@ func TestC12_QueuesShareTheSlots(t *testing.T) {
 		r := newRig(t, 2, queue.Config{})
 		done := map[string]int{}
 		var mu sync.Mutex
-		queue.Handle(r.Queue, "k", func(_ context.Context, j *queue.Job[any]) error {
+		queue.Kind[any]("k").Handle(r.Queue, func(_ context.Context, j *queue.Job[any]) error {
 			time.Sleep(time.Second)
 			mu.Lock()
 			defer mu.Unlock()
@@ -518,8 +518,8 @@ func TestC12_QueuesShareTheSlots(t *testing.T) {
 			return nil
 		})
 		for range 5 {
-			r.submit("k", queue.Spec{Queue: "a"})
-			r.submit("k", queue.Spec{Queue: "b"})
+			r.submit("k", queue.Options{Queue: "a"})
+			r.submit("k", queue.Options{Queue: "b"})
 		}
 		r.start("a", "b")
 		time.Sleep(5*time.Second + time.Millisecond)
@@ -542,7 +542,7 @@ func TestC7_SameUniqueGivesTheFirstBack(t *testing.T) {
 		)
 		for range 64 {
 			all.Go(func() {
-				receipt, err := queue.Submit(t.Context(), r.Queue, "k", email{}, queue.Spec{Unique: "order-17"})
+				receipt, err := queue.Kind[email]("k").Submit(t.Context(), r.Queue, email{}, queue.Options{Unique: "order-17"})
 				if err != nil {
 					t.Error(err)
 				}
@@ -566,7 +566,7 @@ func TestC7_SameUniqueGivesTheFirstBack(t *testing.T) {
 func TestC9_PoisonIsPutAside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1, queue.Config{})
-		id := r.submit("k", queue.Spec{})
+		id := r.submit("k", queue.Options{})
 		for crash := range 3 {
 			claimed, err := r.store.Claim(t.Context(), time.Now(), queue.Claim{
 				Worker: fmt.Sprint("worker that dies ", crash), Kinds: []string{"k"}, Max: 1, Lease: time.Minute,
@@ -582,10 +582,10 @@ func TestC9_PoisonIsPutAside(t *testing.T) {
 		if task := r.is(id, queue.Dead); task.Crashes != 3 || task.Failures != 0 {
 			t.Errorf("%d crashes and %d failures, want 3 and 0", task.Crashes, task.Failures)
 		}
-		if same := r.is(r.submit("k", queue.Spec{}), queue.Dead); !strings.Contains(same.Error, id.String()) {
+		if same := r.is(r.submit("k", queue.Options{}), queue.Dead); !strings.Contains(same.Error, id.String()) {
 			t.Errorf("error %q, want one that names the first", same.Error)
 		}
 		r.command(queue.OrderRetry, id)
-		r.is(r.submit("k", queue.Spec{}), queue.Waiting)
+		r.is(r.submit("k", queue.Options{}), queue.Waiting)
 	})
 }

@@ -58,7 +58,7 @@ func onSlot(ctx context.Context, r *runner) (struct{}, error) {
 // the clock of this process: by that of the store it may have another time of day.
 func (s *session) begin(tasks []Task, until time.Time) []*Attempt {
 	attempts := make([]*Attempt, len(tasks))
-	late := !until.After(s.q.clock.now()) // the answer took longer than the lease
+	late := !until.After(s.q.clock.Now()) // the answer took longer than the lease
 	for i := range tasks {
 		attempts[i] = &Attempt{Task: tasks[i], lease: leaseOf{tasks[i].ID, tasks[i].Lease.Token}, until: until}
 		if late {
@@ -104,7 +104,7 @@ func (s *session) heed(a *Attempt, kind OutcomeKind, err error) {
 		}
 		return
 	}
-	s.slow.begin(s.q.clock.now())
+	s.slow.begin(s.q.clock.Now())
 	s.q.cfg.Logger.Error("this process is short of what tasks need; they are given back, and claimed one by one",
 		slog.Any("error", err))
 }

@@ -74,7 +74,7 @@ func (r *rig) ticked(name string, want ...time.Time) {
 func newTickRig(t *testing.T, cfg queue.Config) *rig {
 	t.Helper()
 	r := newRig(t, 4, cfg)
-	queue.Handle(r.Queue, "k", func(context.Context, *queue.Job[any]) error { return nil })
+	queue.Kind[any]("k").Handle(r.Queue, func(context.Context, *queue.Job[any]) error { return nil })
 	return r
 }
 
@@ -97,7 +97,7 @@ func TestC8_ScheduleTicksOnTime(t *testing.T) {
 		}
 		var mu sync.Mutex
 		var runs []run
-		queue.Handle(r.Queue, "report", func(_ context.Context, j *queue.Job[string]) error {
+		queue.Kind[string]("report").Handle(r.Queue, func(_ context.Context, j *queue.Job[string]) error {
 			tick, ok := j.Tick()
 			if !ok || j.Args != "all" || j.Labels["team"] != "a" {
 				t.Errorf("the job is %+v", j)
@@ -111,7 +111,7 @@ func TestC8_ScheduleTicksOnTime(t *testing.T) {
 		time.Sleep(time.Minute)
 		s := r.schedule(queue.Schedule{
 			Name: "report", Cron: "30 4 * * *", Zone: "Europe/Berlin",
-			Task: queue.Spec{Kind: "report", Payload: []byte(`"all"`), Labels: map[string]string{"team": "a"}},
+			Task: queue.Spec{Kind: "report", Payload: []byte(`"all"`), Options: queue.Options{Labels: map[string]string{"team": "a"}}},
 		})
 		first := time.Date(2000, 1, 1, 4, 30, 0, 0, berlin)
 		if !s.Next.Equal(first) || !s.Last.At.IsZero() {
@@ -139,7 +139,7 @@ func TestC8_OtherTasksHaveNoTick(t *testing.T) {
 	for _, labels := range []map[string]string{
 		nil, {"schedule": "s"}, {"tick": "2000-01-01T00:00:00Z"}, {"schedule": "s", "tick": "noon"},
 	} {
-		task := queue.Task{Spec: queue.Spec{Labels: labels}}
+		task := queue.Task{Spec: queue.Spec{Options: queue.Options{Labels: labels}}}
 		if at, ok := task.Tick(); ok {
 			t.Errorf("a task with labels %v has the tick %v", labels, at)
 		}
@@ -434,7 +434,7 @@ func TestC8_ScheduleMadePaused(t *testing.T) {
 func TestC8_SkipOverlap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 4, idle())
-		queue.Handle(r.Queue, "k", func(ctx context.Context, _ *queue.Job[any]) error {
+		queue.Kind[any]("k").Handle(r.Queue, func(ctx context.Context, _ *queue.Job[any]) error {
 			select {
 			case <-time.After(150 * time.Minute):
 			case <-ctx.Done():
@@ -465,7 +465,7 @@ func TestC8_TicksOfAGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 4, idle())
 		running := 0
-		queue.Handle(r.Queue, "k", func(_ context.Context, j *queue.Job[any]) error {
+		queue.Kind[any]("k").Handle(r.Queue, func(_ context.Context, j *queue.Job[any]) error {
 			if running++; running > 1 {
 				t.Errorf("%d run at once", running)
 			}
@@ -473,7 +473,7 @@ func TestC8_TicksOfAGroup(t *testing.T) {
 			running--
 			return nil
 		})
-		r.schedule(queue.Schedule{Cron: "@hourly", Task: queue.Spec{Group: "s"}})
+		r.schedule(queue.Schedule{Cron: "@hourly", Task: queue.Spec{Options: queue.Options{Group: "s"}}})
 		r.start()
 		time.Sleep(4*time.Hour + time.Minute)
 		r.ticked("s", hours(1, 2, 3, 4)...)

@@ -55,7 +55,7 @@ func (q *Queue) Schedules(ctx context.Context) ([]Schedule, error) { return q.st
 // it is zero. If it is paused already it stays as it is. Errors: ErrNotFound.
 func (q *Queue) PauseSchedule(ctx context.Context, name string, p Pause) error {
 	if p.Since.IsZero() {
-		p.Since = q.clock.now()
+		p.Since = q.clock.Now()
 	}
 	return q.reschedule(ctx, name, existing(name, func(is *Schedule) (*Schedule, error) {
 		if is.Paused != nil {
@@ -141,7 +141,7 @@ func (q *Queue) reschedule(ctx context.Context, name string, c change) error {
 		if r.To, err = c(is); err != nil || r.To == is {
 			return err
 		}
-		now := q.clock.now()
+		now := q.clock.Now()
 		if r.To != nil {
 			r.To.Version = q.ids.New(now)
 		}

@@ -52,25 +52,25 @@ func newSession(base context.Context, q *Queue, slots stint.Scheduler, queues []
 	return &session{
 		q: q, slots: slots, base: base, worker: q.asWorker(queues, slots, ordered),
 		outcomes: make(chan Outcome, outcomesAhead), runs: make(map[leaseOf]*Attempt),
-		ordered: ordered, sooner: make(chan struct{}, 1), first: q.clock.now().Add(q.cfg.Lease),
+		ordered: ordered, sooner: make(chan struct{}, 1), first: q.clock.Now().Add(q.cfg.Lease),
 	}
 }
 
 // queueNames are the queues to run, each once.
 func queueNames(names []string) []string {
 	if len(names) == 0 {
-		return []string{defaultQueue}
+		return []string{DefaultQueue}
 	}
 	names = slices.Clone(names)
 	for i, name := range names {
-		names[i] = cmp.Or(name, defaultQueue)
+		names[i] = cmp.Or(name, DefaultQueue)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-// defaultQueue is the queue of tasks that name none.
-const defaultQueue = "default"
+// DefaultQueue is the queue of tasks that name none.
+const DefaultQueue = "default"
 
 // asWorker describes this process, and closes the list of handlers. The Run is
 // signalled by ordered until it leaves.
@@ -86,7 +86,7 @@ func (q *Queue) asWorker(queues []string, slots stint.Scheduler, ordered chan<- 
 	host, _ := os.Hostname()
 	w := Worker{
 		Name: q.freeName(ordered), Host: host, PID: os.Getpid(), Kinds: make(map[string][]string),
-		Slots: slots.Stats().Limit, Since: q.clock.now(),
+		Slots: slots.Stats().Limit, Since: q.clock.Now(),
 	}
 	for _, name := range queues {
 		w.Kinds[name] = kinds
@@ -135,7 +135,7 @@ func (s *session) done(o Outcome) {
 	defer s.mu.Unlock()
 	lease := leaseOf{o.ID, o.Token}
 	delete(s.runs, lease)
-	s.last = lastEnd{lease, s.q.clock.now()}
+	s.last = lastEnd{lease, s.q.clock.Now()}
 }
 
 // ours reports whether a lease is one of this session's that is not settled, or the

@@ -56,7 +56,7 @@ type Pause struct {
 // that is ahead only makes it look so, it can be set right meanwhile.
 //
 // A finished task is kept longer, and not counted, while an unfinished task comes after
-// it: see After and AfterAny of [Spec]. One that did not succeed is not, if a task waits
+// it: see After and AfterAny of [Options]. One that did not succeed is not, if a task waits
 // for its success: that would wait for ever.
 type Retention struct {
 	Age   time.Duration `json:"age_ns,omitempty"`
@@ -303,20 +303,20 @@ func (q *Queue) Change(ctx context.Context, name string, c Change) error {
 	if !c.Operator {
 		c.By = cmp.Or(c.By, q.cfg.Worker)
 	}
-	return q.store.Configure(ctx, q.clock.now(), name, c)
+	return q.store.Configure(ctx, q.clock.Now(), name, c)
 }
 
 // PauseQueue keeps all tasks of a queue from starting, or those of all queues if the
 // name is "", until it is resumed. Running tasks go on. It changes nothing else that
 // is set, and replaces an earlier pause; if p.Since is zero, the pause begins now.
 func (q *Queue) PauseQueue(ctx context.Context, name string, p Pause) error {
-	return q.store.PauseQueue(ctx, q.clock.now(), name, &p)
+	return q.store.PauseQueue(ctx, q.clock.Now(), name, &p)
 }
 
 // ResumeQueue ends the pause of a queue, or the pause of all queues if the name is "":
 // a queue that was paused by its own name stays paused then.
 func (q *Queue) ResumeQueue(ctx context.Context, name string) error {
-	return q.store.PauseQueue(ctx, q.clock.now(), name, nil)
+	return q.store.PauseQueue(ctx, q.clock.Now(), name, nil)
 }
 
 // Settings returns what is set, by queue; what is set for all queues is under "".

@@ -26,7 +26,7 @@ func TestC4_PauseOfAQueue(t *testing.T) {
 		if err := r.Configure(t.Context(), "default", limits); err != nil { // the program starts again
 			t.Fatal(err)
 		}
-		id := r.submit("k", queue.Spec{})
+		id := r.submit("k", queue.Options{})
 		time.Sleep(time.Hour)
 		r.is(id, queue.Held)
 		why, err := r.Why(t.Context(), id)

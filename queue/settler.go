@@ -26,7 +26,7 @@ func (s *session) settle() {
 // as long as the leases can last: after that others have the tasks.
 func (s *session) settleAll(batch []Outcome) {
 	const first = 10 * time.Millisecond
-	giveUp := s.q.clock.now().Add(s.q.cfg.Lease)
+	giveUp := s.q.clock.Now().Add(s.q.cfg.Lease)
 	for wait := first; ; wait = min(2*wait, s.q.cfg.Poll) {
 		if by := s.settleBy.Load(); by != 0 && by < giveUp.UnixNano() {
 			giveUp = time.Unix(0, by) // Run is to return: all that is left has this time together
@@ -37,7 +37,7 @@ func (s *session) settleAll(batch []Outcome) {
 			return
 		}
 		s.q.cfg.Logger.Error("settle tasks", slog.Int("tasks", len(batch)), slog.Any("error", err))
-		if errors.Is(err, ErrClosed) || s.q.clock.now().After(giveUp) {
+		if errors.Is(err, ErrClosed) || s.q.clock.Now().After(giveUp) {
 			break
 		}
 		time.Sleep(wait)
@@ -49,7 +49,7 @@ func (s *session) settleAll(batch []Outcome) {
 
 // settleUntil makes one call, which may take until giveUp.
 func (s *session) settleUntil(giveUp time.Time, batch []Outcome) ([]error, error) {
-	now := s.q.clock.now()
+	now := s.q.clock.Now()
 	ctx, stop := context.WithTimeout(context.WithoutCancel(s.base), max(giveUp.Sub(now), atLeast))
 	defer stop()
 	return s.q.store.Settle(ctx, now, batch)

@@ -38,7 +38,7 @@ func TestC2_ShortageIsNoFailure(t *testing.T) {
 		})
 		var ids []queue.ID
 		for range 20 {
-			ids = append(ids, r.submit("k", queue.Spec{MaxAttempts: 1, MaxCrashes: 1}))
+			ids = append(ids, r.submit("k", queue.Options{MaxAttempts: 1, MaxCrashes: 1}))
 		}
 		r.start()
 		time.Sleep(10 * time.Minute)
@@ -82,11 +82,11 @@ func TestC2_StartEndsTheSlowdown(t *testing.T) {
 			<-end
 			return nil
 		})
-		r.submit("old", queue.Spec{})
+		r.submit("old", queue.Options{})
 		r.start()
 		short.Store(true)
 		for range 9 {
-			r.submit("k", queue.Spec{})
+			r.submit("k", queue.Options{})
 		}
 		time.Sleep(2 * time.Minute)
 		short.Store(false)
@@ -141,7 +141,7 @@ func TestC2_ShortageOfOneWorker(t *testing.T) {
 		})
 		submit := func(n int) {
 			for range n {
-				if _, err := queue.Submit[any](t.Context(), q, "k", nil, queue.Spec{}); err != nil {
+				if _, err := queue.Kind[any]("k").Submit(t.Context(), q, nil, queue.Options{}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -36,7 +36,7 @@ func TestC5_OutcomesThatNobodyTakes(t *testing.T) {
 					return nil
 				})
 				for range 40 {
-					r.submit("k", queue.Spec{})
+					r.submit("k", queue.Options{})
 				}
 				r.start()
 				time.Sleep(2500 * time.Millisecond)
@@ -69,7 +69,7 @@ func TestC2_StoreWithAClockThatIsBehind(t *testing.T) {
 		var done atomic.Int32
 		r.Handle("k", func(context.Context, *queue.Attempt) error { done.Add(1); return nil })
 		for range 5 {
-			r.submit("k", queue.Spec{RunAt: time.Now().Add(time.Second)})
+			r.submit("k", queue.Options{RunAt: time.Now().Add(time.Second)})
 		}
 		r.start()
 		time.Sleep(10 * time.Second)
@@ -95,7 +95,7 @@ func TestC5_HaltReturnsAtOnce(t *testing.T) {
 				r.Handle("obeys", func(ctx context.Context, _ *queue.Attempt) error { <-ctx.Done(); return ctx.Err() })
 				r.Handle("stubborn", func(context.Context, *queue.Attempt) error { <-release; return nil })
 				r.start()
-				obeys, stubborn := r.submit("obeys", queue.Spec{}), r.submit("stubborn", queue.Spec{})
+				obeys, stubborn := r.submit("obeys", queue.Options{}), r.submit("stubborn", queue.Options{})
 				r.is(stubborn, queue.Running)
 				why := queue.ErrStopping
 				if draining {
@@ -134,7 +134,7 @@ func TestC5_HaltWhileOutcomesAreSettled(t *testing.T) {
 		store.settle = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 		r.Handle("k", func(context.Context, *queue.Attempt) error { return nil })
 		r.start()
-		id := r.submit("k", queue.Spec{})
+		id := r.submit("k", queue.Options{})
 		r.is(id, queue.Running)
 		r.stop(errOver)
 		synctest.Wait()
@@ -157,7 +157,7 @@ func TestC5_LeasesLastWhileRunWaits(t *testing.T) {
 			return nil
 		})
 		r.start()
-		id := r.submit("k", queue.Spec{})
+		id := r.submit("k", queue.Options{})
 		r.is(id, queue.Running)
 		go func() { // another process takes what nobody extends
 			time.Sleep(15 * time.Second)
@@ -182,7 +182,7 @@ func TestC5_OverBeforeItBegins(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r, store := newFaultyRig(t, queue.Config{})
 				r.Handle("k", func(context.Context, *queue.Attempt) error { return nil })
-				r.submit("k", queue.Spec{})
+				r.submit("k", queue.Options{})
 				ctx, stop := context.WithCancel(t.Context())
 				defer stop()
 				end(r, stop)
@@ -202,7 +202,7 @@ func TestC5_OverBeforeItBegins(t *testing.T) {
 func TestC5_WhatTwoRunsAreTold(t *testing.T) {
 	const later = 30 * time.Minute
 	delayed := func(r *rig, by time.Duration) error {
-		_, err := queue.Submit(r.Context(), r.Queue, "k", 0, queue.Spec{RunAt: time.Now().Add(by)})
+		_, err := queue.Kind[int]("k").Submit(r.Context(), r.Queue, 0, queue.Options{RunAt: time.Now().Add(by)})
 		return err
 	}
 	for name, plan := range map[string]func(r *rig, hang func()) error{
@@ -248,7 +248,7 @@ func twoRunsAreTold(t *testing.T, later time.Duration, first bool, plan func(r *
 		return nil
 	}
 	var ran time.Time
-	queue.Handle(r.Queue, "k", func(context.Context, *queue.Job[any]) error {
+	queue.Kind[any]("k").Handle(r.Queue, func(context.Context, *queue.Job[any]) error {
 		ran = time.Now()
 		return nil
 	})

@@ -73,7 +73,7 @@ func TestC3_HooksAndClocksApart(t *testing.T) {
 					return retry.Permanent(errFault)
 				})
 				for range tasks {
-					r.submit("k", queue.Spec{})
+					r.submit("k", queue.Options{})
 				}
 				r.start()
 				over := make(chan struct{})
@@ -83,7 +83,7 @@ func TestC3_HooksAndClocksApart(t *testing.T) {
 					for {
 						select {
 						case <-time.After(50 * time.Millisecond):
-							r.submit("of others", queue.Spec{})
+							r.submit("of others", queue.Options{})
 						case <-over:
 							return
 						}
@@ -115,7 +115,7 @@ func TestC1_RunsAreWorkers(t *testing.T) {
 		other := &rig{T: t, Queue: r.Queue, store: r.store, slots: stint.New(3, stint.Config{}), ended: make(chan error, 1)}
 		other.start("b")
 		time.Sleep(10 * time.Second)
-		running := r.submit("k", queue.Spec{Queue: "a"})
+		running := r.submit("k", queue.Options{Queue: "a"})
 		if by := r.is(running, queue.Running).Lease.Worker; by != "w" {
 			t.Errorf("the first Run claims as %q", by)
 		}
@@ -130,7 +130,7 @@ func TestC1_RunsAreWorkers(t *testing.T) {
 		}
 		other.end()
 		other.start("b")
-		if id := r.submit("k", queue.Spec{Queue: "b"}); other.is(id, queue.Running).Lease.Worker != "w-2" {
+		if id := r.submit("k", queue.Options{Queue: "b"}); other.is(id, queue.Running).Lease.Worker != "w-2" {
 			t.Error("a name that is free is not used again")
 		}
 		other.end()
@@ -156,9 +156,9 @@ func TestC3_HooksAreToldOfWhatIsTendedLast(t *testing.T) {
 			}
 			r.Handle("k", func(context.Context, *queue.Attempt) error { return nil })
 			r.start()
-			r.is(r.submit("k", queue.Spec{}), queue.Succeeded)
+			r.is(r.submit("k", queue.Options{}), queue.Succeeded)
 			for range tasks {
-				r.submit("of nobody", queue.Spec{Deadline: time.Now().Add(ahead + due)})
+				r.submit("of nobody", queue.Options{Deadline: time.Now().Add(ahead + due)})
 			}
 			time.Sleep(due + time.Millisecond)
 			r.end()

@@ -54,7 +54,7 @@ func TestHandlersHearOfTheirEnd(t *testing.T) {
 					return err
 				})
 				r.start()
-				id := r.submit("k", queue.Spec{})
+				id := r.submit("k", queue.Options{})
 				r.is(id, queue.Running)
 				r.command(queue.OrderCancel, id)
 				time.Sleep(2 * time.Minute)
@@ -85,7 +85,7 @@ func TestContextsEndWithTheirHandlers(t *testing.T) {
 				})
 				r.start()
 				for range 3 {
-					r.is(r.submit("k", queue.Spec{}), queue.Succeeded)
+					r.is(r.submit("k", queue.Options{}), queue.Succeeded)
 				}
 				for _, ctx := range left {
 					if ctx.Err() == nil {

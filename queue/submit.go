@@ -2,15 +2,14 @@ package queue
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 )
 
 // NewID makes an ID: of a batch, say. IDs of one queue grow.
-func (q *Queue) NewID() ID { return q.ids.New(q.clock.now()) }
+func (q *Queue) NewID() ID { return q.ids.New(q.clock.Now()) }
 
 // Prepare gives a task its ID, so that others can name it before any of them is
-// submitted. The function [Prepare] is for a payload that is a Go value.
+// submitted. [Kind.Prepare] does so for a payload that is a Go value.
 func (q *Queue) Prepare(spec Spec) NewTask { return NewTask{ID: q.NewID(), Spec: spec} }
 
 // Submit accepts tasks that were prepared, of any kinds, all or none and in
@@ -25,37 +24,12 @@ func (q *Queue) Submit(ctx context.Context, tasks ...NewTask) ([]Receipt, error)
 	if err := checkCircles(tasks); err != nil {
 		return nil, err
 	}
-	receipts, err := q.store.Submit(ctx, q.clock.now(), tasks)
+	receipts, err := q.store.Submit(ctx, q.clock.Now(), tasks)
 	for i := range tasks {
 		q.dueAt(tasks[i].RunAt)
 		q.dueAt(tasks[i].Deadline)
 	}
 	return receipts, err
-}
-
-// Prepare makes a task of a kind, whose payload is args in JSON, for
-// [Queue.Submit]. Errors: [ErrInvalid], if args cannot be JSON.
-func Prepare[T any](q *Queue, kind string, args T, spec Spec) (NewTask, error) {
-	payload, err := json.Marshal(args)
-	if err != nil {
-		return NewTask{}, fmt.Errorf("%w: payload of a task of kind %q: %w", ErrInvalid, kind, err)
-	}
-	spec.Kind, spec.Payload = kind, payload
-	return q.Prepare(spec), nil
-}
-
-// Submit accepts one task of a kind, whose payload is args in JSON. It is
-// [Prepare] and [Queue.Submit], for tasks that need no name before.
-func Submit[T any](ctx context.Context, q *Queue, kind string, args T, spec Spec) (Receipt, error) {
-	task, err := Prepare(q, kind, args, spec)
-	if err != nil {
-		return Receipt{}, err
-	}
-	receipts, err := q.Submit(ctx, task)
-	if err != nil {
-		return Receipt{}, err
-	}
-	return receipts[0], nil
 }
 
 // SubmitBatch accepts tasks as one batch and, with them, the one that comes then:
@@ -64,13 +38,13 @@ func Submit[T any](ctx context.Context, q *Queue, kind string, args T, spec Spec
 //
 // The batch has the ID of the task that comes then. So [Queue.Wait] with it waits for
 // the whole, and [Queue.Count] by [Filter.Batch] says how far it is. More tasks
-// can be submitted with that Spec.Batch at any time: a task of the batch may
+// can be submitted with that Options.Batch at any time: a task of the batch may
 // submit others, and if the one that comes then has not started, it waits for
 // them too.
 //
 // A batch of more tasks than [MaxSubmit] allows is submitted in parts: first its tasks,
-// each with the Spec.Batch that [Queue.NewID] made, then the one that comes then, with
-// that Spec.AfterBatch.
+// each with the Options.Batch that [Queue.NewID] made, then the one that comes then, with
+// that Options.AfterBatch.
 //
 // The receipts are those of the tasks; errors are as for [Queue.Submit]. The tasks
 // may not name another batch. The one that comes then may, of which this batch is a

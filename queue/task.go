@@ -8,14 +8,19 @@ import (
 	"github.com/stintgo/stint"
 )
 
-// Spec is what is asked of a task when it is submitted. Kind is required; the
-// zero value of everything else is a sensible default.
+// Spec is the part of a task that its submitter sets: what is to be done, and how. Kind is
+// required. With a [Kind] the payload is a Go value; see Kind.Submit.
 type Spec struct {
-	Queue   string `json:"queue,omitempty"` // "default" if empty
-	Kind    string `json:"kind"`            // names the handler
+	Kind    string `json:"kind"` // names the handler
 	Payload []byte `json:"payload,omitempty"`
+	Options
+}
 
-	Tier stint.Priority `json:"tier,omitempty"`
+// Options are the queue of a task, its place there, its predecessors, its times and its
+// limits. The zero value of each is a sensible default.
+type Options struct {
+	Queue string         `json:"queue,omitempty"` // [DefaultQueue] if empty
+	Tier  stint.Priority `json:"tier,omitempty"`
 	// Key is whose task it is: a tenant, a host. Keys of a tier take turns, and
 	// limits may hold for each. Empty is no key.
 	Key string `json:"key,omitempty"`
@@ -73,7 +78,7 @@ type Spec struct {
 	Trace  string            `json:"trace,omitempty"`  // W3C traceparent of the submitter
 }
 
-// MaxUniqueFor is the longest [Spec.UniqueFor]: a year.
+// MaxUniqueFor is the longest [Options.UniqueFor]: a year.
 const MaxUniqueFor = 366 * 24 * time.Hour
 
 // Task is all that a store knows of one task.

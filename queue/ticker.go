@@ -204,7 +204,7 @@ func (k *ticker) fire(ctx context.Context, s *known, now time.Time) (next time.T
 
 // submit submits the tasks of ticks, and moves the schedule to the next one.
 func (k *ticker) submit(ctx context.Context, s *known, ticks []time.Time, next time.Time) error {
-	now := k.q.clock.now()
+	now := k.q.clock.Now()
 	to := s.Schedule
 	to.Version, to.Next, to.Retry = k.q.ids.New(now), next, time.Time{}
 	r := Reschedule{Name: s.Name, Was: s.Version, To: &to}
@@ -242,7 +242,7 @@ func (k *ticker) failed(ctx context.Context, s *known, now time.Time, err error)
 		record = late > TickGrace && s.Error != err.Error()
 	}
 	if record {
-		at := k.q.clock.now()
+		at := k.q.clock.Now()
 		to := s.Schedule
 		to.Version, to.Error, to.Retry = k.q.ids.New(at), err.Error(), s.retry
 		switch telling := k.q.store.Reschedule(ctx, at, Reschedule{Name: s.Name, Was: s.Version, To: &to}); {

@@ -67,8 +67,8 @@ func TestC8_RetryOfAClockFarAhead(t *testing.T) {
 		if err := r.Configure(t.Context(), "full", queue.Settings{Pending: 1}); err != nil {
 			t.Fatal(err)
 		}
-		blocker := r.submit("unknown", queue.Spec{Queue: "full"})
-		r.schedule(queue.Schedule{Cron: "@hourly", Task: queue.Spec{Queue: "full"}})
+		blocker := r.submit("unknown", queue.Options{Queue: "full"})
+		r.schedule(queue.Schedule{Cron: "@hourly", Task: queue.Spec{Options: queue.Options{Queue: "full"}}})
 		ahead.start(t)
 		synctest.Wait()
 		ahead.end(t)

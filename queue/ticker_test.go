@@ -57,7 +57,7 @@ func newCluster(t *testing.T, rnd *rand.Rand, n int, begin time.Time, skew time.
 func (c *cluster) join(wall func() time.Time) *node {
 	d := &node{Queue: queue.New(c.store, queue.Config{Poll: 10 * time.Minute})}
 	d.SetWall(wall)
-	queue.Handle(d.Queue, "k", func(_ context.Context, j *queue.Job[any]) error {
+	queue.Kind[any]("k").Handle(d.Queue, func(_ context.Context, j *queue.Job[any]) error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.ran[j.Labels[queue.LabelSchedule]+" "+j.Labels[queue.LabelTick]]++
@@ -225,7 +225,7 @@ func newBetweenRig(t *testing.T, cfg queue.Config) (*rig, *between) {
 	r := newRig(t, 4, queue.Config{})
 	b := &between{Store: r.store, reschedule: func(_ int64, do func() error) error { return do() }}
 	r.Queue = queue.New(b, cfg)
-	queue.Handle(r.Queue, "k", func(context.Context, *queue.Job[any]) error { return nil })
+	queue.Kind[any]("k").Handle(r.Queue, func(context.Context, *queue.Job[any]) error { return nil })
 	return r, b
 }
 
@@ -271,8 +271,8 @@ func TestC8_RefusedTicks(t *testing.T) {
 		if err := r.Configure(r.Context(), "full", queue.Settings{Pending: 1}); err != nil {
 			t.Fatal(err)
 		}
-		blocker := r.submit("unknown", queue.Spec{Queue: "full"})
-		r.schedule(queue.Schedule{Name: "refused", Cron: "@hourly", Task: queue.Spec{Queue: "full"}})
+		blocker := r.submit("unknown", queue.Options{Queue: "full"})
+		r.schedule(queue.Schedule{Name: "refused", Cron: "@hourly", Task: queue.Spec{Options: queue.Options{Queue: "full"}}})
 		r.schedule(queue.Schedule{Name: "fine", Cron: "*/10 * * * *"})
 		time.Sleep(time.Hour - time.Nanosecond)
 		synctest.Wait()
@@ -315,7 +315,7 @@ func TestC8_TicksThatCanNeverBe(t *testing.T) {
 		for i := range 31 {
 			labels[fmt.Sprint("l", i)] = "" // and the two of a tick are too many
 		}
-		r.schedule(queue.Schedule{Cron: "@hourly", Task: queue.Spec{Labels: labels}})
+		r.schedule(queue.Schedule{Cron: "@hourly", Task: queue.Spec{Options: queue.Options{Labels: labels}}})
 		r.start()
 		time.Sleep(90 * time.Minute)
 		if s := r.scheduled("s"); !strings.Contains(s.Error, "labels") {

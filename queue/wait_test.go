@@ -18,7 +18,7 @@ import (
 func TestC1_WaitForTheResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1, queue.Config{Poll: 24 * time.Hour})
-		queue.Handle(r.Queue, "k", func(_ context.Context, j *queue.Job[int]) error {
+		queue.Kind[int]("k").Handle(r.Queue, func(_ context.Context, j *queue.Job[int]) error {
 			time.Sleep(time.Duration(j.Args) * time.Second)
 			return j.Return(j.Args * 2)
 		})
@@ -27,7 +27,7 @@ func TestC1_WaitForTheResult(t *testing.T) {
 		var all sync.WaitGroup
 		const tasks = 10
 		for n := range tasks {
-			receipt, err := queue.Submit(t.Context(), r.Queue, "k", n, queue.Spec{})
+			receipt, err := queue.Kind[int]("k").Submit(t.Context(), r.Queue, n, queue.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,7 +74,7 @@ func TestC1_WaitAsksWhenThereIsNews(t *testing.T) {
 		for _, late = range []time.Duration{0, 10 * time.Second} {
 			finds.Store(0)
 			begun := time.Now()
-			task, err := r.Wait(t.Context(), r.submit("k", queue.Spec{}))
+			task, err := r.Wait(t.Context(), r.submit("k", queue.Options{}))
 			if err != nil || task.State != queue.Succeeded {
 				t.Errorf("state %s, error %v", task.State, err)
 			}
@@ -92,7 +92,7 @@ func TestC1_WaitAsksWhenThereIsNews(t *testing.T) {
 func TestC1_WaitEndsOtherwise(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1, queue.Config{})
-		id := r.submit("k", queue.Spec{})
+		id := r.submit("k", queue.Options{})
 		if _, err := r.Wait(t.Context(), r.NewID()); !errors.Is(err, queue.ErrNotFound) {
 			t.Errorf("no such task: error %v", err)
 		}
@@ -133,7 +133,7 @@ func TestC1_WaitThroughFaults(t *testing.T) {
 		}
 		r.Handle("k", func(context.Context, *queue.Attempt) error { return retry.Permanent(errFault) })
 		r.start()
-		task, err := r.Wait(t.Context(), r.submit("k", queue.Spec{}))
+		task, err := r.Wait(t.Context(), r.submit("k", queue.Options{}))
 		if err != nil || task.State != queue.Dead {
 			t.Errorf("state %s, error %v", task.State, err)
 		}

@@ -31,7 +31,7 @@ const (
 	// HoldQueuePaused: its queue is paused, or all are.
 	HoldQueuePaused HoldCode = "queue_paused"
 	// HoldSuspect: one more crash makes it dead, and another task of its queue of
-	// which the same is true runs. See MaxCrashes of [Spec].
+	// which the same is true runs. See MaxCrashes of [Options].
 	HoldSuspect HoldCode = "suspect"
 	// HoldDamaged: what is kept of it cannot be read, as with a damaged disk; Error of
 	// the [Task] says why, and most other fields are not known. Nothing has been lost

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/internal/wire"
 )
 
@@ -60,4 +61,4 @@ func (s *Server) send(w http.ResponseWriter, a answer) {
 
 // setDeadline sets a deadline of the connection, [Config.Timeout] from now;
 // connections that have none are left alone.
-func (s *Server) setDeadline(set func(time.Time) error) { _ = set(after(s.cfg.Timeout)) }
+func (s *Server) setDeadline(set func(time.Time) error) { _ = set(clock.Now().Add(s.cfg.Timeout)) }

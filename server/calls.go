@@ -69,11 +69,7 @@ func ask[Out any](s *Server, do func(context.Context, time.Time, url.Values) (Ou
 func (s *Server) reply(
 	w http.ResponseWriter, r *http.Request, do func(ctx context.Context, now time.Time, ahead time.Duration) answer,
 ) {
-	now, err := s.now(r)
-	if err != nil {
-		s.write(w, encoded(nil, err))
-		return
-	}
+	now := s.clock.NowIn(r.Context())
 	ahead := s.ahead(r, now)
 	a := do(r.Context(), now, ahead)
 	w.Header().Set(wire.Now, now.Add(-ahead).Format(time.RFC3339Nano))
@@ -82,19 +78,6 @@ func (s *Server) reply(
 		return
 	}
 	s.write(w, a)
-}
-
-// now returns the time at which a call takes effect.
-func (s *Server) now(r *http.Request) (time.Time, error) {
-	text := r.Header.Get(wire.Now)
-	if s.cfg.Clock == nil || text == "" {
-		return s.clock.now(), nil
-	}
-	client, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("%w: the header %s: %w", queue.ErrInvalid, wire.Now, err)
-	}
-	return s.cfg.Clock(client), nil
 }
 
 func (s *Server) submit(ctx context.Context, now time.Time, in wire.SubmitCall) (wire.Receipts, error) {

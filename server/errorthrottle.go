@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/stintgo/stint/internal/clock"
 )
 
 // quiet is the minimum time between two log lines about the store being unavailable.
@@ -15,7 +17,7 @@ const quiet = time.Minute
 // disk, and a full disk may be why the store is unavailable.
 type errorThrottle struct {
 	log   *slog.Logger
-	clock clock
+	clock clock.Steady
 
 	mu       sync.Mutex
 	last     time.Time // when an unavailable store was last logged
@@ -40,7 +42,7 @@ func (c *errorThrottle) add(a answer) {
 func (c *errorThrottle) count() (unlogged int, say bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := c.clock.now()
+	now := c.clock.Now()
 	if !c.last.IsZero() && now.Sub(c.last) < quiet {
 		c.unlogged++
 		return 0, false

@@ -37,7 +37,7 @@ func (h *hub) listen(to *signals, queues ...string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, name := range queues {
-		name = cmp.Or(name, defaultQueue) // the name that the client's signals have
+		name = cmp.Or(name, queue.DefaultQueue) // the name that the client's signals have
 		if r := h.relay(name); r != nil {
 			r.to[to] = struct{}{}
 		}
@@ -63,7 +63,7 @@ func (h *hub) leave(to *signals, queues ...string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, name := range queues {
-		name = cmp.Or(name, defaultQueue)
+		name = cmp.Or(name, queue.DefaultQueue)
 		r := h.relays[name]
 		if r == nil {
 			continue

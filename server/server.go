@@ -56,6 +56,7 @@ import (
 	"time"
 
 	"github.com/stintgo/stint/csync"
+	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/internal/wire"
 	"github.com/stintgo/stint/queue"
 )
@@ -104,9 +105,6 @@ type Config struct {
 	// empty. Notes are messages about the change for the client's user. Nil if the
 	// process runs no tasks. Errors: queue.ErrInvalid.
 	Jobs func(to string) (most, running int, notes []string, err error)
-	// Clock is for tests only: it returns the time of a call from the time that the
-	// client states, which a real server must not trust. Nil means the server's clock.
-	Clock func(client time.Time) time.Time
 	// Logger receives the internal errors of the server, and at most once a minute the
 	// calls that fail because the store is unavailable; nil discards them.
 	Logger *slog.Logger
@@ -127,7 +125,7 @@ func (c Config) withDefaults() Config {
 type Server struct {
 	store   queue.Store
 	cfg     Config
-	clock   clock
+	clock   clock.Steady
 	handler http.Handler
 	hub     *hub
 	cache   *idempotencyCache
@@ -142,7 +140,7 @@ type Server struct {
 // New returns a server of a store. The caller closes the store.
 func New(store queue.Store, cfg Config) *Server {
 	s := &Server{
-		store: store, cfg: cfg.withDefaults(), clock: newClock(), hub: newHub(store),
+		store: store, cfg: cfg.withDefaults(), clock: clock.New(), hub: newHub(store),
 		cache: newIdempotencyCache(), closing: make(chan struct{}),
 	}
 	const atOnce = 2 // calls of the largest size

@@ -13,9 +13,6 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// defaultQueue is the name of the queue without a name.
-const defaultQueue = "default"
-
 // stream serves a request without an end, if there are fewer than [Config.MaxStreams].
 func (s *Server) stream(serve func(http.ResponseWriter, *http.Request)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -62,15 +59,12 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 // watch streams the events of the store. The stream begins when the store's watch has
 // begun: from then on the client receives every event.
 func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
-	now, err := s.now(r)
-	if err != nil {
-		s.write(w, encoded(nil, err))
-		return
-	}
+	now := s.clock.NowIn(r.Context())
 	ahead := s.ahead(r, now)
 	ctx, stop := context.WithCancel(r.Context())
 	events := newEvents()
 	begun, ended := make(chan struct{}, 1), make(chan struct{})
+	var err error // of the watch, once it has ended
 	go func() {
 		defer close(ended)
 		defer stop()

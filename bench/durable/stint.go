@@ -50,7 +50,7 @@ func (s *stintQueue) key() string {
 }
 
 func (s *stintQueue) submit(stamp int64) error {
-	_, err := queue.Submit(context.Background(), s.queue, kind, newArgs(stamp), queue.Spec{Key: s.key()})
+	_, err := queue.Kind[args](kind).Submit(context.Background(), s.queue, newArgs(stamp), queue.Options{Key: s.key()})
 	return err
 }
 
@@ -58,7 +58,7 @@ func (s *stintQueue) submitBatch(n int) error {
 	tasks := make([]queue.NewTask, n)
 	for i := range tasks {
 		var err error
-		tasks[i], err = queue.Prepare(s.queue, kind, newArgs(0), queue.Spec{Key: s.key()})
+		tasks[i], err = queue.Kind[args](kind).Prepare(s.queue, newArgs(0), queue.Options{Key: s.key()})
 		if err != nil {
 			return err
 		}
@@ -68,7 +68,7 @@ func (s *stintQueue) submitBatch(n int) error {
 }
 
 func (s *stintQueue) work(handled func(stamp int64)) error { //nolint:unparam // the interface has it
-	queue.Handle(s.queue, kind, func(_ context.Context, j *queue.Job[args]) error {
+	queue.Kind[args](kind).Handle(s.queue, func(_ context.Context, j *queue.Job[args]) error {
 		handled(j.Args.Stamp)
 		return nil
 	})

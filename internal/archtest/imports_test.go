@@ -50,6 +50,9 @@ var directions = []direction{
 	// Keeps a log readable while one error repeats.
 	{pkg: "internal/logthrottle", state: here},
 
+	// Readings of the time, in one place.
+	{pkg: "internal/clock", state: here},
+
 	// Cron expressions without goroutines: a part of queue that can be used alone.
 	{pkg: "queue/cron", state: here},
 
@@ -59,14 +62,14 @@ var directions = []direction{
 	{pkg: "shm", state: here, may: []string{".", "internal/bucket", "shm/internal/pool", "shm/internal/arena"}},
 	{
 		pkg: "queue", state: here,
-		may: []string{".", "internal/backlog", "internal/logthrottle", "retry", "queue/cron"},
+		may: []string{".", "internal/backlog", "internal/clock", "internal/logthrottle", "retry", "queue/cron"},
 	},
 	// The encoding of rows, for stores that store bytes.
 	{pkg: "queue/internal/record", state: here, may: []string{".", "queue"}},
 	// Group commit of rows, independent of tasks and of the machine.
 	{pkg: "queue/internal/journal", state: here, may: []string{"queue", "internal/shrink"}},
 	{pkg: "queue/storetest", state: here, may: []string{".", "queue", "internal/seeded"}},
-	{pkg: "queue/queuetest", state: here, may: []string{".", "queue", "queue/memstore"}},
+	{pkg: "queue/queuetest", state: here, may: []string{".", "internal/clock", "queue", "queue/memstore"}},
 
 	// No store imports another; two share one state machine.
 	{
@@ -87,13 +90,14 @@ var directions = []direction{
 	{pkg: "queue/pgstore", state: planned, may: []string{".", "queue"}, modules: []string{"github.com/jackc/pgx/v5"}},
 	{pkg: "queue/redisstore", state: planned, may: []string{".", "queue"}},
 	// The client of a store in another process, and the protocol between them.
-	{pkg: "queue/httpstore", state: here, may: []string{"queue", "internal/wire", "internal/peer"}},
+	{pkg: "queue/httpstore", state: here, may: []string{"queue", "internal/clock", "internal/wire", "internal/peer"}},
 	{pkg: "internal/wire", state: here, may: []string{"queue"}},
+	{pkg: "internal/wiretest", state: here, may: []string{"internal/clock", "internal/wire"}},
 
 	{pkg: "transfer", state: planned, may: []string{".", "queue", "retry"}},
 	{
 		pkg: "server", state: here,
-		may: []string{".", "csync", "queue", "internal/wire", "internal/peer", "transfer", "server/web"},
+		may: []string{".", "csync", "queue", "internal/clock", "internal/wire", "internal/peer", "transfer", "server/web"},
 	},
 	{pkg: "server/web", state: planned},
 
@@ -102,7 +106,7 @@ var directions = []direction{
 	{pkg: "internal/watcher", state: here, may: []string{"internal/proc"}, modules: []string{"golang.org/x/sys"}},
 	{
 		pkg: "queue/isolate", state: here,
-		may:     []string{"queue", "retry", "internal/proc", "internal/watcher"},
+		may:     []string{"queue", "retry", "internal/clock", "internal/proc", "internal/watcher"},
 		modules: []string{"golang.org/x/sys"},
 	},
 	// Only tests: random histories of a queue, by seed.

@@ -160,7 +160,7 @@ func allSlots(t *testing.T, store *httpstore.Store, dir string, l *ledger) {
 		var tasks []queue.NewTask
 		var plans []plan
 		for i := range 2 * queueMax {
-			spec := queue.Spec{MaxAttempts: attempts, MaxCrashes: 1000}
+			spec := queue.Spec{Options: queue.Options{MaxAttempts: attempts, MaxCrashes: 1000}}
 			if keys > 0 {
 				spec.Key = fmt.Sprint("key-", i%keys)
 			}

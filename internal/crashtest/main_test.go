@@ -106,7 +106,7 @@ func run(store queue.Store, dir, name string, slots int) error {
 		Retry: retry.Policy{Base: 20 * time.Millisecond, Max: 100 * time.Millisecond},
 	})
 	h := handler{log: log, release: filepath.Join(dir, releaseFile)}
-	queue.Handle(q, kind, h.work)
+	queue.Kind[plan](kind).Handle(q, h.work)
 	return q.Run(context.Background(), stint.New(slots, stint.Config{}))
 }
 

@@ -100,7 +100,7 @@ func (s *submitter) submit(ctx context.Context, tasks []queue.NewTask, plans []p
 func (s *submitter) draw() (tasks []queue.NewTask, plans []plan) {
 	for range 1 + s.rnd.IntN(4) {
 		p := plan{Work: time.Duration(s.rnd.Int64N(int64(60 * time.Millisecond)))}
-		spec := queue.Spec{MaxAttempts: attempts, MaxCrashes: 1000}
+		spec := queue.Spec{Options: queue.Options{MaxAttempts: attempts, MaxCrashes: 1000}}
 		if s.rnd.IntN(2) == 0 {
 			spec.Key = fmt.Sprint("key-", s.rnd.IntN(5))
 		}

@@ -82,7 +82,7 @@ func purgeable(t *testing.T, s *filestore.Store, dependents int) queue.ID {
 	tasks := []queue.NewTask{first}
 	for range dependents {
 		tasks = append(tasks, queue.NewTask{
-			ID: ids.New(now), Spec: queue.Spec{Kind: "dependent", After: []queue.ID{first.ID}},
+			ID: ids.New(now), Spec: queue.Spec{Kind: "dependent", Options: queue.Options{After: []queue.ID{first.ID}}},
 		})
 	}
 	if _, err := s.Submit(t.Context(), now, tasks); err != nil {

@@ -89,7 +89,8 @@ func (c *client) submit(ctx context.Context) error {
 	for i := range tasks {
 		ids[i] = c.ids.New(c.clock())
 		tasks[i] = queue.NewTask{ID: ids[i], Spec: queue.Spec{
-			Kind: "work", Payload: make([]byte, c.rng.IntN(300)), MaxCrashes: 1000, // they are not to blame
+			Kind: "work", Payload: make([]byte, c.rng.IntN(300)),
+			Options: queue.Options{MaxCrashes: 1000}, // they are not to blame
 		}}
 	}
 	c.note(entry{asksToSubmit, ids})

@@ -6,10 +6,10 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/stintgo/stint/internal/wiretest"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/httpstore"
 	"github.com/stintgo/stint/queue/storetest"
@@ -50,8 +50,8 @@ func serve(t *testing.T, store queue.Store, socket string) (crash func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := server.New(store, server.Config{Clock: func(client time.Time) time.Time { return client }})
-	hs := &httptest.Server{Listener: l, Config: &http.Server{Handler: s}}
+	s := server.New(store, server.Config{})
+	hs := &httptest.Server{Listener: l, Config: &http.Server{Handler: wiretest.ClientTime(s)}}
 	hs.Start()
 	crash = func() {
 		hs.CloseClientConnections()

@@ -27,7 +27,7 @@ func BenchmarkWaitBesideRelease(b *testing.B) {
 			s := newWaits(b)
 			first := s.task("first", queue.Spec{})
 			s.submit(b, first)
-			last := s.dependents(b, n, queue.Spec{After: []queue.ID{first.ID}})
+			last := s.dependents(b, n, queue.Spec{Options: queue.Options{After: []queue.ID{first.ID}}})
 			s.measure(b, func() { s.finish(b, queue.OutcomeSuccess) }, func() bool { return s.state(b, last) == queue.Waiting })
 		})
 	}
@@ -40,7 +40,7 @@ func BenchmarkWaitBesidePurge(b *testing.B) {
 			s := newWaits(b)
 			first := s.task("first", queue.Spec{})
 			s.submit(b, first)
-			last := s.dependents(b, n, queue.Spec{After: []queue.ID{first.ID}})
+			last := s.dependents(b, n, queue.Spec{Options: queue.Options{After: []queue.ID{first.ID}}})
 			s.finish(b, queue.OutcomeFailure)
 			s.measure(b, func() {
 				c := queue.Command{Do: queue.OrderForget, Filter: queue.Filter{IDs: []queue.ID{first.ID}}}
@@ -58,8 +58,8 @@ func BenchmarkWaitBesideBatch(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			s := newWaits(b)
 			batch := s.ids.New(time.Now())
-			s.submit(b, s.task("first", queue.Spec{Batch: batch}))
-			last := s.dependents(b, n, queue.Spec{AfterBatch: batch})
+			s.submit(b, s.task("first", queue.Spec{Options: queue.Options{Batch: batch}}))
+			last := s.dependents(b, n, queue.Spec{Options: queue.Options{AfterBatch: batch}})
 			s.measure(b, func() { s.finish(b, queue.OutcomeSuccess) }, func() bool { return s.state(b, last) == queue.Waiting })
 		})
 	}
@@ -167,7 +167,7 @@ func (s *waits) measure(b *testing.B, do func(), over func() bool) {
 			done = over()
 		default:
 		}
-		task := queue.NewTask{ID: s.mine.New(time.Now()), Spec: queue.Spec{Kind: "mine", Queue: "mine"}}
+		task := queue.NewTask{ID: s.mine.New(time.Now()), Spec: queue.Spec{Kind: "mine", Options: queue.Options{Queue: "mine"}}}
 		before := time.Now()
 		if _, err := s.store.Submit(b.Context(), before, []queue.NewTask{task}); err != nil {
 			b.Fatal(err)

@@ -174,14 +174,14 @@ func TestC6_NamesThatAreNoText(t *testing.T) {
 	s := open(t, "http://127.0.0.1:1", httpstore.Config{Transport: says{200, wire.JSON, `{"receipts":[{}]}`}})
 	for _, spec := range []queue.Spec{
 		{Kind: "\xff"},
-		{Kind: "k", Queue: "\xff"},
-		{Kind: "k", Key: "\xff"},
-		{Kind: "k", Unique: "\xff"},
-		{Kind: "k", Group: "\xff"},
-		{Kind: "k", Trace: "\xff"},
-		{Kind: "k", Labels: map[string]string{"\xff": ""}},
-		{Kind: "k", Labels: map[string]string{"l": "\xff"}},
-		{Kind: "k", Tier: 9},
+		{Kind: "k", Options: queue.Options{Queue: "\xff"}},
+		{Kind: "k", Options: queue.Options{Key: "\xff"}},
+		{Kind: "k", Options: queue.Options{Unique: "\xff"}},
+		{Kind: "k", Options: queue.Options{Group: "\xff"}},
+		{Kind: "k", Options: queue.Options{Trace: "\xff"}},
+		{Kind: "k", Options: queue.Options{Labels: map[string]string{"\xff": ""}}},
+		{Kind: "k", Options: queue.Options{Labels: map[string]string{"l": "\xff"}}},
+		{Kind: "k", Options: queue.Options{Tier: 9}},
 	} {
 		tasks := []queue.NewTask{{ID: queue.ID{1}, Spec: spec}}
 		if _, err := s.Submit(t.Context(), time.Now(), tasks); !errors.Is(err, queue.ErrInvalid) {

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/internal/peer"
 	"github.com/stintgo/stint/internal/wire"
 	"github.com/stintgo/stint/queue"
@@ -43,11 +44,8 @@ func (q *request) clock() time.Time {
 	if q.now.IsZero() {
 		return q.now
 	}
-	return q.now.Add(time.Since(q.begun).Truncate(time.Second)) //nolint:forbidigo // how long the call has waited
+	return q.now.Add(clock.Now().Sub(q.begun).Truncate(time.Second))
 }
-
-// processTime is the time by the clock of this process, for calls that are given none.
-func processTime() time.Time { return time.Now() } //nolint:forbidigo // the clock itself
 
 // newRequest is a call at a time, without a body if in is nil.
 func newRequest(now time.Time, path string, in any) (q request, err error) {
@@ -77,7 +75,7 @@ func (s *Store) call(ctx context.Context, now time.Time, path string, in, out an
 func (s *Store) deliver(ctx context.Context, q request, out any) (ahead time.Duration, err error) {
 	ctx, release := s.bind(ctx)
 	defer release()
-	q.begun = processTime()
+	q.begun = clock.Now()
 	a, err := s.insist(ctx, q)
 	if err != nil {
 		return 0, err

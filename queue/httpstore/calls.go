@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/internal/wire"
 	"github.com/stintgo/stint/queue"
 )
@@ -173,7 +174,7 @@ func (s *Store) Find(ctx context.Context, f queue.Filter, p queue.Page) (found [
 	for {
 		p.Limit = min(all-len(found), wire.PageMost)
 		var out wire.Tasks
-		if _, err := s.call(ctx, processTime(), wire.Find, wire.FindCall{Filter: f, Page: p}, &out); err != nil {
+		if _, err := s.call(ctx, clock.Now(), wire.Find, wire.FindCall{Filter: f, Page: p}, &out); err != nil {
 			return nil, err
 		}
 		found = append(found, out.Tasks...)

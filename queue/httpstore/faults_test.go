@@ -10,6 +10,7 @@ import (
 
 	"github.com/stintgo/stint"
 	"github.com/stintgo/stint/internal/seeded"
+	"github.com/stintgo/stint/internal/wiretest"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/httpstore"
 	"github.com/stintgo/stint/queue/memstore"
@@ -25,7 +26,7 @@ func TestModel_BrokenConnections(t *testing.T) {
 		n := &network{t: t, rand: seeded.Rand(t)}
 		storetest.Model(t, func(t *testing.T, cfg storetest.Config) storetest.Harness {
 			t.Helper()
-			n.start(memstore.New(memstore.Config(cfg)), server.Config{Clock: believe})
+			n.start(memstore.New(memstore.Config(cfg)), server.Config{}, wiretest.ClientTime)
 			return storetest.Harness{Store: n.open(httpstore.Config{Patience: time.Hour}), Remote: true}
 		}, 400)
 		if t.Logf("%d connections have broken", n.broken); n.broken < 50 {
@@ -74,7 +75,7 @@ func TestC6_ServerRestarts(t *testing.T) {
 		ended := make(chan error, 3)
 		for range 3 {
 			q := queue.New(n.open(httpstore.Config{}), queue.Config{})
-			queue.Handle(q, "work", func(context.Context, *queue.Job[int]) error {
+			queue.Kind[int]("work").Handle(q, func(context.Context, *queue.Job[int]) error {
 				time.Sleep(50 * time.Millisecond)
 				return nil
 			})
@@ -83,7 +84,7 @@ func TestC6_ServerRestarts(t *testing.T) {
 		client := queue.New(n.open(httpstore.Config{}), queue.Config{})
 		go func() {
 			for i := range tasks {
-				if _, err := queue.Submit(ctx, client, "work", i, queue.Spec{}); err != nil {
+				if _, err := queue.Kind[int]("work").Submit(ctx, client, i, queue.Options{}); err != nil {
 					t.Errorf("submit task %d: %v", i, err)
 				}
 				time.Sleep(20 * time.Millisecond)

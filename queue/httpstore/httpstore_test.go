@@ -1,10 +1,12 @@
 package httpstore_test
 
 import (
+	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
-	"time"
 
+	"github.com/stintgo/stint/internal/wiretest"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/httpstore"
 	"github.com/stintgo/stint/queue/memstore"
@@ -12,15 +14,19 @@ import (
 	"github.com/stintgo/stint/server"
 )
 
-// believe has the server take the time that the client says it is: that of the
-// suite, which goes as it likes.
-func believe(client time.Time) time.Time { return client }
+// wrapped returns a handler inside of others, the first one outermost.
+func wrapped(h http.Handler, around []func(http.Handler) http.Handler) http.Handler {
+	for _, wrap := range slices.Backward(around) {
+		h = wrap(h)
+	}
+	return h
+}
 
 // serve serves a store by TCP until the test ends, and returns its address.
-func serve(t *testing.T, store queue.Store, cfg server.Config) string {
+func serve(t *testing.T, store queue.Store, cfg server.Config, around ...func(http.Handler) http.Handler) string {
 	t.Helper()
 	s := server.New(store, cfg)
-	hs := httptest.NewServer(s)
+	hs := httptest.NewServer(wrapped(s, around))
 	t.Cleanup(func() {
 		s.Close()
 		hs.Close()
@@ -49,7 +55,7 @@ func open(t *testing.T, address string, cfg httpstore.Config) *httpstore.Store {
 // overMemory is a store in memory behind a server.
 func overMemory(t *testing.T, cfg storetest.Config) storetest.Harness {
 	t.Helper()
-	address := serve(t, memstore.New(memstore.Config(cfg)), server.Config{Clock: believe})
+	address := serve(t, memstore.New(memstore.Config(cfg)), server.Config{}, wiretest.ClientTime)
 	return storetest.Harness{Store: open(t, address, httpstore.Config{WatchBuffer: cfg.WatchBuffer}), Remote: true}
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/internal/wire"
 )
 
@@ -45,7 +46,7 @@ func (s *Store) lines(ctx context.Context, path string, opened func(), fn func(l
 }
 
 func (s *Store) scan(ctx context.Context, path string, opened func(), fn func(line []byte) error) error {
-	res, err := s.open(ctx, request{path: path}, processTime())
+	res, err := s.open(ctx, request{path: path}, clock.Now())
 	if err != nil {
 		return s.unavailable(err)
 	}

@@ -13,17 +13,15 @@ import (
 	"unicode/utf8"
 
 	"github.com/stintgo/stint/internal/wire"
+	"github.com/stintgo/stint/queue"
 )
-
-// defaultQueue is what a queue without a name is called.
-const defaultQueue = "default"
 
 // Listen is as [queue.Store] says. The queues that have listeners share a
 // stream, up to a number that a request has room for, which is opened anew for each
 // further one, and when the server is back after it was away. Each time the server
 // begins with a signal for every queue, so none is lost in between.
 func (s *Store) Listen(name string) (<-chan struct{}, func()) {
-	name = cmp.Or(name, defaultQueue)
+	name = cmp.Or(name, queue.DefaultQueue)
 	ready := make(chan struct{}, 1)
 	s.listeners.add(name, ready)
 	return ready, func() { s.listeners.remove(name, ready) }

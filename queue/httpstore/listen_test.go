@@ -66,7 +66,7 @@ func TestC1_ListenToManyQueues(t *testing.T) {
 				<-ready
 			}
 			_, err := store.Submit(t.Context(), time.Now(), []queue.NewTask{
-				{ID: ids.New(time.Now()), Spec: queue.Spec{Queue: name, Kind: "work"}},
+				{ID: ids.New(time.Now()), Spec: queue.Spec{Kind: "work", Options: queue.Options{Queue: name}}},
 			})
 			if err != nil {
 				t.Fatal(err)

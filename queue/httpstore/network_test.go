@@ -89,9 +89,9 @@ func (n *network) open(cfg httpstore.Config) *httpstore.Store {
 }
 
 // start serves a store until the test ends.
-func (n *network) start(store queue.Store, cfg server.Config) (stop func()) {
+func (n *network) start(store queue.Store, cfg server.Config, around ...func(http.Handler) http.Handler) (stop func()) {
 	s := server.New(store, cfg)
-	hs := n.up(s)
+	hs := n.up(wrapped(s, around))
 	stop = sync.OnceFunc(func() {
 		n.down()
 		s.Close()

@@ -23,7 +23,7 @@ func (c *apart) now() time.Time { return time.Now().Add(c.by) }
 func (c *apart) submit(runAt time.Time) queue.ID {
 	c.Helper()
 	var ids queue.IDs
-	task := queue.NewTask{ID: ids.New(c.now()), Spec: queue.Spec{Kind: "work", RunAt: runAt}}
+	task := queue.NewTask{ID: ids.New(c.now()), Spec: queue.Spec{Kind: "work", Options: queue.Options{RunAt: runAt}}}
 	if _, err := c.Submit(c.Context(), c.now(), []queue.NewTask{task}); err != nil {
 		c.Fatal(err)
 	}

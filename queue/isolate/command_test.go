@@ -36,7 +36,7 @@ func noLog(context.Context, *queue.Task) (io.WriteCloser, error) {
 
 // run runs cmd as one attempt, and returns what the handler reported and its error.
 func run(ctx context.Context, cfg isolate.Config, cmd isolate.Command) (queue.Reported, error) {
-	j := &queue.Job[isolate.Command]{Attempt: queue.Detached(task()), Args: cmd}
+	j := &queue.Job[isolate.Command]{Attempt: &queue.Attempt{Task: task()}, Args: cmd}
 	err := isolate.Commands(cfg)(ctx, j)
 	return j.Reported(), err
 }
@@ -266,7 +266,7 @@ func TestC9_TimeoutOfACommand(t *testing.T) {
 			awaitFile(t, path)
 			cancel(context.DeadlineExceeded)
 		}()
-		j := &queue.Job[isolate.Command]{Attempt: queue.Detached(task()), Args: sh("echo > " + path + "; sleep 1000")}
+		j := &queue.Job[isolate.Command]{Attempt: &queue.Attempt{Task: task()}, Args: sh("echo > " + path + "; sleep 1000")}
 		j.Timeout = timeout
 		err := isolate.Commands(isolate.Config{Time: 2 * time.Hour})(ctx, j)
 		exit, ok := errors.AsType[*isolate.ExitError](err)

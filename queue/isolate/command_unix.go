@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/internal/proc"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/retry"
@@ -121,7 +122,7 @@ func newInput(text []byte) (in *input, err error) {
 func (in *input) close() {
 	_ = in.end.Close()
 	if in.pipe != nil {
-		_ = in.pipe.SetWriteDeadline(now()) // a process that left the group may hold the other end
+		_ = in.pipe.SetWriteDeadline(clock.Now()) // a process that left the group may hold the other end
 	}
 	<-in.done
 }

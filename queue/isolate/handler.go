@@ -13,41 +13,43 @@ import (
 	"github.com/stintgo/stint/retry"
 )
 
-// Handler runs tasks by calling a function, each in a new process of this program. Its
-// method Run is the [queue.Handler] to register with a queue:
+// Handler runs tasks of a kind by calling a function, each in a new process of this
+// program:
 //
 //	thumbnail := isolate.NewHandler("thumbnail", isolate.Config{Memory: 512 << 20}, makeThumbnail)
 //	isolate.Main(thumbnail)
 //	…
-//	q.Handle("thumbnail", thumbnail.Run)
+//	thumbnail.Handle(q)
 type Handler[T any] struct {
-	name string
+	kind queue.Kind[T]
 	cfg  Config
 	fn   func(context.Context, *queue.Job[T]) error
 }
 
-// NewHandler returns a handler that calls fn. name identifies it for [Main] and must be
-// unique in the program. The error of fn counts as [queue.Handler] says, including
+// NewHandler returns a handler of a kind that calls fn. A program has one for each kind. The error of fn counts as [queue.Handler] says, including
 // [retry.Permanent], [retry.After] and [queue.Snooze]; other types of errors arrive as
 // their text. fn gets the same job and context as in this process, except that the
 // context has neither values nor a deadline. In the process of the handler, the memory
 // limit of the Go runtime is 9/10 of cfg.Memory.
 //
 // NewHandler panics if cfg is not valid.
-func NewHandler[T any](name string, cfg Config, fn func(context.Context, *queue.Job[T]) error) *Handler[T] {
+func NewHandler[T any](kind queue.Kind[T], cfg Config, fn func(context.Context, *queue.Job[T]) error) *Handler[T] {
 	if err := cfg.Validate(); err != nil {
 		panic(err)
 	}
-	return &Handler[T]{name, cfg.withDefaults(), fn}
+	return &Handler[T]{kind, cfg.withDefaults(), fn}
 }
+
+// Handle sets the handler of its kind for the Runs of q; see [queue.Queue.Handle].
+func (h *Handler[T]) Handle(q *queue.Queue) { q.Handle(string(h.kind), h.Run) }
 
 // Run is a [queue.Handler] that runs a task in a new process. It panics if [Main] has not
 // been called with this handler.
 func (h *Handler[T]) Run(ctx context.Context, a *queue.Attempt) error {
-	if known := handlersOfMain(); known[h.name] != isolated(h) {
-		panic(fmt.Sprintf("isolate: call isolate.Main first in the main function, with the handler %q", h.name))
+	if known := handlersOfMain(); known[string(h.kind)] != AnyHandler(h) {
+		panic(fmt.Sprintf("isolate: call isolate.Main first in the main function, with the handler of %q", string(h.kind)))
 	}
-	returned, err := h.cfg.runHandler(ctx, h.name, a, func(said *answer) error { return apply(a, said) })
+	returned, err := h.cfg.runHandler(ctx, string(h.kind), a, func(said *answer) error { return apply(a, said) })
 	if err != nil {
 		return err
 	}
@@ -68,13 +70,13 @@ func apply(a *queue.Attempt, said *answer) error {
 	return nil
 }
 
-// isolated is a [Handler] for any type of payload.
-type isolated interface {
+// AnyHandler is a [Handler] of a payload of any type, and nothing else.
+type AnyHandler interface {
 	key() string
 	do(ctx context.Context, t *queue.Task, send func(answer) error) error
 }
 
-func (h *Handler[T]) key() string { return h.name }
+func (h *Handler[T]) key() string { return string(h.kind) }
 
 // reportEvery is the interval at which a process sends what its handler has reported.
 const reportEvery = 50 * time.Millisecond
@@ -87,7 +89,7 @@ func (h *Handler[T]) do(ctx context.Context, t *queue.Task, send func(answer) er
 		err = retry.Permanent(fmt.Errorf("payload of a task of kind %q: %w", t.Kind, err))
 		return send(answer{Done: newReturned(err)})
 	}
-	j := &queue.Job[T]{Attempt: queue.Detached(*t), Args: args}
+	j := &queue.Job[T]{Attempt: &queue.Attempt{Task: *t}, Args: args}
 	ended := make(chan struct{})
 	var err error
 	go func() { // so that runtime.Goexit in the handler ends only this goroutine

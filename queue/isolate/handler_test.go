@@ -22,7 +22,7 @@ import (
 func TestC9_HandlerReports(t *testing.T) {
 	tk := task()
 	tk.Checkpoint, tk.Failures = []byte("from there"), 2
-	j := queue.Detached(tk)
+	j := &queue.Attempt{Task: tk}
 	j.Payload = []byte(`{"Do":"report"}`)
 	if err := plain.Run(t.Context(), j); err != nil {
 		t.Fatal(err)
@@ -37,7 +37,7 @@ func TestC9_HandlerReports(t *testing.T) {
 
 // do runs an attempt in which h does what.
 func do(ctx context.Context, h *isolate.Handler[order], what, path string) error {
-	j := queue.Detached(task())
+	j := &queue.Attempt{Task: task()}
 	j.Payload = fmt.Appendf(nil, `{"Do":%q,"File":%q}`, what, path)
 	return h.Run(ctx, j)
 }
@@ -63,7 +63,7 @@ func TestC9_HandlerReturns(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	j := queue.Detached(task())
+	j := &queue.Attempt{Task: task()}
 	j.Payload = []byte("{")
 	if err := plain.Run(t.Context(), j); !retry.IsPermanent(err) || !strings.Contains(err.Error(), "payload") {
 		t.Errorf("an invalid payload: %v", err)
@@ -95,7 +95,7 @@ func TestC9_HandlerEndsWithItsContext(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
-	j := queue.Detached(task())
+	j := &queue.Attempt{Task: task()}
 	j.Payload = []byte(`{"Do":"report while running"}`)
 	ended := make(chan error)
 	go func() { ended <- plain.Run(ctx, j) }()

@@ -11,6 +11,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/internal/proc"
 	"github.com/stintgo/stint/internal/watcher"
 	"github.com/stintgo/stint/queue"
@@ -108,8 +109,8 @@ func (c *conn) close() {
 	_ = c.stdin.Close()
 	_ = c.fd3.Close()
 	// A process that left the group may hold the other ends.
-	_ = c.orders.SetWriteDeadline(now())
-	_ = c.answers.SetReadDeadline(now().Add(time.Second))
+	_ = c.orders.SetWriteDeadline(clock.Now())
+	_ = c.answers.SetReadDeadline(clock.Now().Add(time.Second))
 	<-c.sent
 	<-c.received
 	_ = c.orders.Close()

@@ -21,7 +21,7 @@ func (c *Config) runHandler(context.Context, string, *queue.Attempt, func(*answe
 	return nil, errSystem
 }
 
-func serve([]string, map[string]isolated) (served bool, err error) { return false, nil }
+func serve([]string, map[string]AnyHandler) (served bool, err error) { return false, nil }
 
 // Kill does nothing, because there are no process groups on this system.
 func Kill() {}

@@ -16,9 +16,9 @@ const argHandler = "__isolated-handler"
 const exitOwn = 125
 
 // known is the handlers that Main was called with, by name; nil before.
-var known atomic.Pointer[map[string]isolated] //nolint:gochecknoglobals // a program has one set of handlers
+var known atomic.Pointer[map[string]AnyHandler] //nolint:gochecknoglobals // a program has one set of handlers
 
-func handlersOfMain() map[string]isolated {
+func handlersOfMain() map[string]AnyHandler {
 	if m := known.Load(); m != nil {
 		return *m
 	}
@@ -29,8 +29,8 @@ func handlersOfMain() map[string]isolated {
 // exits. In every other process it returns at once. Call it first in the main function,
 // with all handlers of the program. Main panics if it is called twice or if two handlers
 // have the same name.
-func Main(handlers ...interface{ isolated }) {
-	m := make(map[string]isolated, len(handlers))
+func Main(handlers ...AnyHandler) {
+	m := make(map[string]AnyHandler, len(handlers))
 	for _, h := range handlers {
 		if m[h.key()] != nil {
 			panic(fmt.Sprintf("isolate.Main: two handlers have the name %q", h.key()))

@@ -16,7 +16,7 @@ import (
 
 // serve runs the handler or the watcher that args name. It reports false if isolate did
 // not start this process.
-func serve(args []string, handlers map[string]isolated) (served bool, err error) {
+func serve(args []string, handlers map[string]AnyHandler) (served bool, err error) {
 	if len(args) < 2 {
 		return false, nil
 	}
@@ -35,7 +35,7 @@ const fdAnswers = 3
 var errByHand = errors.New("no task: a worker starts this process by itself")
 
 // serveHandler reads a task from in, runs its handler, and writes the answers to out.
-func serveHandler(in, out *os.File, handlers map[string]isolated) error {
+func serveHandler(in, out *os.File, handlers map[string]AnyHandler) error {
 	if info, err := out.Stat(); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
 		return errByHand
 	}

@@ -9,6 +9,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/stintgo/stint/internal/clock"
 )
 
 const (
@@ -211,7 +213,7 @@ func (o *output) recordLoss(why string) {
 // finish waits until the log has the whole output, for at most pipeFor + logFor. It is
 // called when the group has ended.
 func (o *output) finish() {
-	_ = o.pipe.SetReadDeadline(now().Add(pipeFor)) // cannot fail: pipes support deadlines
+	_ = o.pipe.SetReadDeadline(clock.Now().Add(pipeFor)) // cannot fail: pipes support deadlines
 	select {
 	case <-o.written:
 	case <-time.After(pipeFor + logFor):

@@ -39,7 +39,7 @@ func TestC2_ErrorsOfAStart(t *testing.T) {
 	} {
 		restore := isolate.FailStarts(fmt.Errorf("start: %w", test.errno))
 		_, command := run(t.Context(), isolate.Config{}, sh("true"))
-		handler := plain.Run(t.Context(), queue.Detached(task()))
+		handler := plain.Run(t.Context(), &queue.Attempt{Task: task()})
 		restore()
 		for name, err := range map[string]error{"command": command, "handler": handler} {
 			if !errors.Is(err, test.errno) || queue.IsShortage(err) != test.short {
@@ -93,7 +93,7 @@ func TestC2_NoDescriptors(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, command := run(t.Context(), isolate.Config{}, stdin)
-		handler := plain.Run(t.Context(), queue.Detached(task()))
+		handler := plain.Run(t.Context(), &queue.Attempt{Task: task()})
 		if err := unix.Prlimit(0, unix.RLIMIT_NOFILE, &had, nil); err != nil {
 			t.Fatal(err)
 		}

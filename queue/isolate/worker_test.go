@@ -24,8 +24,8 @@ func newWorker() *queue.Queue {
 	q := queue.New(memstore.New(memstore.Config{}), queue.Config{
 		Retry: retry.Policy{Base: time.Millisecond}, Poll: 10 * time.Millisecond,
 	})
-	queue.Handle(q, "command", isolate.Commands(isolate.Config{}))
-	q.Handle("misbehave", misbehave.Run)
+	queue.Kind[isolate.Command]("command").Handle(q, isolate.Commands(isolate.Config{}))
+	misbehave.Handle(q)
 	return q
 }
 
@@ -37,7 +37,7 @@ func TestC9_WorkerLives(t *testing.T) {
 	go func() { ended <- q.Run(ctx, stint.New(4, stint.Config{})) }()
 	want := map[queue.ID]queue.State{}
 	submit := func(state queue.State, kind string, args any) {
-		receipt, err := queue.Submit(ctx, q, kind, args, queue.Spec{MaxAttempts: 2})
+		receipt, err := queue.Kind[any](kind).Submit(ctx, q, args, queue.Options{MaxAttempts: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,12 +79,12 @@ func work(args []string) {
 	path := args[0]
 	q := newWorker()
 	ctx := context.Background()
-	_, err := queue.Submit(ctx, q, "misbehave", order{Do: "hang", File: path + ".handler"}, queue.Spec{})
+	_, err := queue.Kind[order]("misbehave").Submit(ctx, q, order{Do: "hang", File: path + ".handler"}, queue.Options{})
 	for range 3 {
 		family := sh(`trap '' TERM HUP
 			sh -c 'trap "" TERM; echo $$ >> "$0"; sleep 1000; sleep 1000' "$0" & echo $$ >> "$0"; wait; wait`)
 		family.Args = append(family.Args, path)
-		_, err2 := queue.Submit(ctx, q, "command", family, queue.Spec{})
+		_, err2 := queue.Kind[isolate.Command]("command").Submit(ctx, q, family, queue.Options{})
 		err = errors.Join(err, err2)
 	}
 	if err := errors.Join(err, q.Run(ctx, stint.New(4, stint.Config{}))); err != nil {

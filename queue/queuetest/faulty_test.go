@@ -132,12 +132,12 @@ func TestFlaky_IsDeterministic(t *testing.T) {
 func TestC6_FlakyStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queuetest.New(t, queue.Config{}, queuetest.Flaky(1, 3))
-		queue.Handle(q, "k", func(context.Context, *queue.Job[any]) error { return nil })
+		queue.Kind[any]("k").Handle(q, func(context.Context, *queue.Job[any]) error { return nil })
 		const tasks = 100
 		for i := range tasks {
-			spec := queue.Spec{Unique: fmt.Sprint(i), MaxCrashes: tasks} // a lost answer of a claim counts as a crash
+			o := queue.Options{Unique: fmt.Sprint(i), MaxCrashes: tasks} // a lost answer of a claim counts as a crash
 			for {
-				if _, err := queue.Submit[any](t.Context(), q, "k", nil, spec); err == nil {
+				if _, err := queue.Kind[any]("k").Submit(t.Context(), q, nil, o); err == nil {
 					break
 				} else if !errors.Is(err, queue.ErrUnavailable) {
 					t.Fatal(err)

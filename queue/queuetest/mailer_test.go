@@ -22,12 +22,12 @@ type mailer struct {
 
 func newMailer(q *queue.Queue, send func(string) error) *mailer {
 	m := &mailer{q, send}
-	queue.Handle(q, "welcome", m.welcome)
+	queue.Kind[signUp]("welcome").Handle(q, m.welcome)
 	return m
 }
 
 func (m *mailer) signUp(ctx context.Context, address string) error {
-	_, err := queue.Submit(ctx, m.q, "welcome", signUp{address}, queue.Spec{Unique: address})
+	_, err := queue.Kind[signUp]("welcome").Submit(ctx, m.q, signUp{address}, queue.Options{Unique: address})
 	return err
 }
 

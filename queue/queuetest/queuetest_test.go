@@ -20,9 +20,9 @@ var errTest = errors.New("an error of the test")
 
 func nothing(context.Context, *queue.Job[any]) error { return nil }
 
-func submit(t *testing.T, q *queue.Queue, kind string, spec queue.Spec) queue.ID {
+func submit(t *testing.T, q *queue.Queue, kind string, o queue.Options) queue.ID {
 	t.Helper()
-	r, err := queue.Submit[any](t.Context(), q, kind, nil, spec)
+	r, err := queue.Kind[any](kind).Submit(t.Context(), q, nil, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,10 +33,10 @@ func TestDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queuetest.New(t, queue.Config{Retry: retry.Policy{Base: time.Hour}})
 		var order []string
-		queue.Handle(q, "k", func(ctx context.Context, j *queue.Job[string]) error {
+		queue.Kind[string]("k").Handle(q, func(ctx context.Context, j *queue.Job[string]) error {
 			order = append(order, j.Args)
 			if j.Args == "parent" { // more work, also in a queue without tasks so far
-				_, err := queue.Submit(ctx, q, "k", "child", queue.Spec{Queue: "other"})
+				_, err := queue.Kind[string]("k").Submit(ctx, q, "child", queue.Options{Queue: "other"})
 				return err
 			}
 			if j.Args == "fails" && j.Failures == 0 {
@@ -47,14 +47,14 @@ func TestDrain(t *testing.T) {
 		})
 		begun := time.Now()
 		for _, args := range []string{"fails", "parent", "later", "first"} {
-			spec := queue.Spec{}
+			o := queue.Options{}
 			switch args {
 			case "first":
-				spec.Tier = stint.High
+				o.Tier = stint.High
 			case "later":
-				spec.RunAt = begun.Add(30 * 24 * time.Hour)
+				o.RunAt = begun.Add(30 * 24 * time.Hour)
 			}
-			if _, err := queue.Submit(t.Context(), q, "k", args, spec); err != nil {
+			if _, err := queue.Kind[string]("k").Submit(t.Context(), q, args, o); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -77,10 +77,10 @@ func TestDrain(t *testing.T) {
 func TestDrain_LeavesWhatStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queuetest.New(t, queue.Config{})
-		queue.Handle(q, "k", nothing)
-		queue.Handle(q, "fails", func(context.Context, *queue.Job[any]) error { return retry.Permanent(errTest) })
-		dead := submit(t, q, "fails", queue.Spec{})
-		paused := submit(t, q, "k", queue.Spec{})
+		queue.Kind[any]("k").Handle(q, nothing)
+		queue.Kind[any]("fails").Handle(q, func(context.Context, *queue.Job[any]) error { return retry.Permanent(errTest) })
+		dead := submit(t, q, "fails", queue.Options{})
+		paused := submit(t, q, "k", queue.Options{})
 		if n, err := q.Command(t.Context(), queue.Command{
 			Do: queue.OrderPause, Filter: queue.Filter{IDs: []queue.ID{paused}},
 		}); n != 1 || err != nil {
@@ -91,12 +91,12 @@ func TestDrain_LeavesWhatStays(t *testing.T) {
 		}
 		want := map[queue.ID]queue.State{
 			dead: queue.Dead, paused: queue.Paused,
-			submit(t, q, "unknown", queue.Spec{}):                          queue.Waiting,
-			submit(t, q, "k", queue.Spec{After: []queue.ID{dead}}):         queue.Held,
-			submit(t, q, "k", queue.Spec{Queue: "closed"}):                 queue.Held,
-			submit(t, q, "k", queue.Spec{Key: "ann", Queue: "done"}):       queue.Succeeded,
-			submit(t, q, "k", queue.Spec{Key: "ann", RunAt: time.Now()}):   queue.Succeeded,
-			submit(t, q, "k", queue.Spec{Unique: "u", Tier: stint.Lowest}): queue.Succeeded,
+			submit(t, q, "unknown", queue.Options{}):                          queue.Waiting,
+			submit(t, q, "k", queue.Options{After: []queue.ID{dead}}):         queue.Held,
+			submit(t, q, "k", queue.Options{Queue: "closed"}):                 queue.Held,
+			submit(t, q, "k", queue.Options{Key: "ann", Queue: "done"}):       queue.Succeeded,
+			submit(t, q, "k", queue.Options{Key: "ann", RunAt: time.Now()}):   queue.Succeeded,
+			submit(t, q, "k", queue.Options{Unique: "u", Tier: stint.Lowest}): queue.Succeeded,
 		}
 		begun := time.Now()
 		queuetest.Drain(t, q)
@@ -113,14 +113,14 @@ func TestDrain_LeavesWhatStays(t *testing.T) {
 func TestDrain_Rates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queuetest.New(t, queue.Config{})
-		queue.Handle(q, "k", nothing)
+		queue.Kind[any]("k").Handle(q, nothing)
 		minutely := queue.Rate{PerSecond: 1. / 60}
 		for name, s := range map[string]queue.Settings{"rate": {Rate: minutely}, "key": {KeyRate: minutely}} {
 			if err := q.Configure(t.Context(), name, s); err != nil {
 				t.Fatal(err)
 			}
 			for range 5 {
-				submit(t, q, "k", queue.Spec{Queue: name, Key: "ann"})
+				submit(t, q, "k", queue.Options{Queue: name, Key: "ann"})
 			}
 		}
 		begun := time.Now()
@@ -137,7 +137,7 @@ func TestDrain_Rates(t *testing.T) {
 func TestStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queuetest.New(t, queue.Config{Retry: retry.Policy{Base: time.Minute}})
-		queue.Handle(q, "k", func(_ context.Context, j *queue.Job[any]) error {
+		queue.Kind[any]("k").Handle(q, func(_ context.Context, j *queue.Job[any]) error {
 			time.Sleep(time.Second)
 			if j.Failures == 0 {
 				return errTest
@@ -145,7 +145,7 @@ func TestStart(t *testing.T) {
 			return nil
 		})
 		stop := queuetest.Start(t, q, 2, "a")
-		id := submit(t, q, "k", queue.Spec{Queue: "a"})
+		id := submit(t, q, "k", queue.Options{Queue: "a"})
 		queuetest.Sleep(0)
 		queuetest.Want(t, q, id, queue.Running)
 		queuetest.Sleep(time.Second)
@@ -213,7 +213,7 @@ func TestWork(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			calls := 0
 			like := queue.Task{
-				Spec:       queue.Spec{Kind: "k", Queue: "q", Key: "ann", Timeout: time.Millisecond},
+				Spec:       queue.Spec{Kind: "k", Options: queue.Options{Queue: "q", Key: "ann", Timeout: time.Millisecond}},
 				Checkpoint: []byte("some"),
 			}
 			task := queuetest.Work(t, func(ctx context.Context, j *queue.Job[args]) error {
@@ -232,9 +232,9 @@ func TestNew_IsDeterministic(t *testing.T) {
 	run := func() (lives []string) {
 		synctest.Test(t, func(t *testing.T) {
 			q := queuetest.New(t, queue.Config{})
-			queue.Handle(q, "k", func(context.Context, *queue.Job[any]) error { return errTest })
+			queue.Kind[any]("k").Handle(q, func(context.Context, *queue.Job[any]) error { return errTest })
 			for range 10 {
-				submit(t, q, "k", queue.Spec{})
+				submit(t, q, "k", queue.Options{})
 			}
 			queuetest.Drain(t, q)
 			for _, task := range queuetest.All(t, q, queue.Filter{}) {
@@ -271,11 +271,11 @@ func TestFailures(t *testing.T) {
 		"want a task that": func(f *failing, q *queue.Queue, id queue.ID) { queuetest.Want(f, q, id, queue.Dead) },
 		"find tasks":       func(f *failing, q *queue.Queue, _ queue.ID) { queuetest.All(f, q, queue.Filter{}) },
 		"come to rest": func(f *failing, q *queue.Queue, _ queue.ID) {
-			queue.Handle(q, "k", func(ctx context.Context, _ *queue.Job[any]) error { <-ctx.Done(); return nil })
+			queue.Kind[any]("k").Handle(q, func(ctx context.Context, _ *queue.Job[any]) error { <-ctx.Done(); return nil })
 			queuetest.Drain(f, q)
 		},
 		"not done": func(f *failing, q *queue.Queue, _ queue.ID) {
-			queue.Handle(q, "k", func(context.Context, *queue.Job[any]) error { return queue.Snooze(24 * time.Hour) })
+			queue.Kind[any]("k").Handle(q, func(context.Context, *queue.Job[any]) error { return queue.Snooze(24 * time.Hour) })
 			queuetest.Drain(f, q)
 		},
 	} {
@@ -287,7 +287,7 @@ func TestFailures(t *testing.T) {
 				}
 				return do()
 			})
-			id := submit(t, q, "k", queue.Spec{})
+			id := submit(t, q, "k", queue.Options{})
 			f := &failing{TB: t, ctx: t.Context()}
 			defer func() {
 				if recover() != any(f) || !strings.Contains(f.said, name) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/queue"
 )
 
@@ -64,7 +65,7 @@ const (
 // or if tasks are left after 400 days, for example a task that is always snoozed.
 func Drain(tb testing.TB, q *queue.Queue) {
 	tb.Helper()
-	end := now().Add(drainMost)
+	end := clock.Now().Add(drainMost)
 	for {
 		queues, _ := outlook(tb, q, nil)
 		if len(queues) == 0 {
@@ -76,9 +77,9 @@ func Drain(tb testing.TB, q *queue.Queue) {
 			if due.IsZero() {
 				return
 			}
-			Sleep(due.Sub(now()))
+			Sleep(due.Sub(clock.Now()))
 		}
-		if now().After(end) {
+		if clock.Now().After(end) {
 			tb.Fatalf("the tasks are not done in %s%s", drainMost, lives(unfinished(tb, q)))
 		}
 	}
@@ -88,10 +89,10 @@ func Drain(tb testing.TB, q *queue.Queue) {
 func workOn(tb testing.TB, q *queue.Queue, queues []string) {
 	tb.Helper()
 	defer start(tb, q, 1, queues...)() // also if the test ends here
-	end := now().Add(workMost)
+	end := clock.Now().Add(workMost)
 	synctest.Wait()
 	for wait := time.Millisecond; working(tb, q, queues); wait = min(2*wait, time.Second) {
-		if now().After(end) {
+		if clock.Now().After(end) {
 			tb.Fatalf("the tasks do not come to rest in %s%s", workMost, lives(unfinished(tb, q)))
 		}
 		Sleep(wait)

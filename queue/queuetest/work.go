@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/memstore"
 )
@@ -34,7 +35,7 @@ func Work[T any](
 
 	ctx, cancel := context.WithCancelCause(tb.Context())
 	defer cancel(nil)
-	queue.Handle(q, like.Kind, func(ctx context.Context, j *queue.Job[T]) error {
+	queue.Kind[T](like.Kind).Handle(q, func(ctx context.Context, j *queue.Job[T]) error {
 		defer cancel(errDone) // before the slot is free, so that there is no second attempt
 		return fn(ctx, j)
 	})
@@ -63,8 +64,8 @@ func admit(tb testing.TB, store queue.Store, args any, like *queue.Task) queue.I
 		like.Queue = "default"
 	}
 	ids := queue.IDs{Random: random(1)}
-	id := ids.New(now())
-	if _, err := store.Submit(tb.Context(), now(), []queue.NewTask{{ID: id, Spec: like.Spec}}); err != nil {
+	id := ids.New(clock.Now())
+	if _, err := store.Submit(tb.Context(), clock.Now(), []queue.NewTask{{ID: id, Spec: like.Spec}}); err != nil {
 		tb.Fatalf("submit: %v", err)
 	}
 	if like.Checkpoint != nil {
@@ -76,13 +77,13 @@ func admit(tb testing.TB, store queue.Store, args any, like *queue.Task) queue.I
 // keep makes an earlier attempt that saves the checkpoint of like and releases the task.
 func keep(tb testing.TB, store queue.Store, id queue.ID, like *queue.Task) {
 	tb.Helper()
-	claimed, err := store.Claim(tb.Context(), now(), queue.Claim{
+	claimed, err := store.Claim(tb.Context(), clock.Now(), queue.Claim{
 		Worker: "before", Queue: like.Queue, Kinds: []string{like.Kind}, Max: 1, Lease: time.Hour,
 	})
 	if err != nil || len(claimed.Tasks) != 1 {
 		tb.Fatalf("an attempt before: %d tasks, error %v", len(claimed.Tasks), err)
 	}
-	answers, err := store.Settle(tb.Context(), now(), []queue.Outcome{{
+	answers, err := store.Settle(tb.Context(), clock.Now(), []queue.Outcome{{
 		ID: id, Token: claimed.Tasks[0].Lease.Token, Kind: queue.OutcomeRelease, Checkpoint: like.Checkpoint,
 	}})
 	if err != nil || answers[0] != nil {

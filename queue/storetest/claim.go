@@ -31,7 +31,7 @@ func claimCases() []testCase {
 }
 
 func claimedTask(c *trial) {
-	id := c.add(queue.Spec{Payload: []byte("payload"), Key: "k", Labels: map[string]string{"l": "v"}})
+	id := c.add(queue.Spec{Payload: []byte("payload"), Options: queue.Options{Key: "k", Labels: map[string]string{"l": "v"}}})
 	c.pass(time.Second)
 	q := queue.Claim{Worker: "me", Max: 1, Lease: 3 * time.Minute} // of the queue that has no name
 	t := c.claimed(q).Tasks[0]
@@ -60,7 +60,7 @@ func invalidClaims(c *trial) {
 		"control":   {Worker: "w\x1b[2J", Max: 1, Lease: lease},
 		"long name": {Worker: strings.Repeat("w", 201), Max: 1, Lease: lease},
 	} {
-		q.Queue, q.Kinds = defaultQueue, []string{kind}
+		q.Queue, q.Kinds = queue.DefaultQueue, []string{kind}
 		_, err := c.Store.Claim(c.Context(), c.now, q)
 		c.refused(what, err, queue.ErrInvalid)
 	}
@@ -72,8 +72,8 @@ func invalidClaims(c *trial) {
 
 // onlyKnownKinds shows that tasks of other kinds are left alone, and keep nobody.
 func onlyKnownKinds(c *trial) {
-	unknown := c.submit(queue.Spec{Kind: "unknown", Tier: stint.Highest}, queue.Spec{Kind: "unknown", Key: "k"})
-	known := c.submit(queue.Spec{}, queue.Spec{Key: "k"})
+	unknown := c.submit(queue.Spec{Kind: "unknown", Options: queue.Options{Tier: stint.Highest}}, queue.Spec{Kind: "unknown", Options: queue.Options{Key: "k"}})
+	known := c.submit(queue.Spec{}, queue.Spec{Options: queue.Options{Key: "k"}})
 	c.started(2, known...)
 	c.started(2)
 	c.pass(time.Hour)
@@ -88,7 +88,7 @@ func onlyKnownKinds(c *trial) {
 }
 
 func onlyTheQueue(c *trial) {
-	other := c.add(queue.Spec{Queue: "other", Tier: stint.Highest})
+	other := c.add(queue.Spec{Options: queue.Options{Queue: "other", Tier: stint.Highest}})
 	mine := c.add(queue.Spec{})
 	c.started(5, mine)
 	if got := c.claimed(queue.Claim{Queue: "other", Max: 5}).Tasks; len(got) != 1 || got[0].ID != other {
@@ -101,7 +101,7 @@ func onlyTheQueue(c *trial) {
 
 func asManyAsItMay(c *trial) {
 	for range 40 {
-		c.submit(queue.Spec{}, queue.Spec{Key: "k", Tier: stint.Low}, queue.Spec{Kind: "other"})
+		c.submit(queue.Spec{}, queue.Spec{Options: queue.Options{Key: "k", Tier: stint.Low}}, queue.Spec{Kind: "other"})
 	}
 	if n := len(c.claim(7)); n != 7 {
 		c.Errorf("a claim of 7 of 80 gives %d", n)
@@ -129,7 +129,7 @@ func claimOfBytes(c *trial) {
 func queueLimit(c *trial) {
 	c.configure(queue.Settings{Max: 3})
 	c.several(6, queue.Spec{})
-	c.several(1, queue.Spec{Queue: "other"})
+	c.several(1, queue.Spec{Options: queue.Options{Queue: "other"}})
 	first := c.claim(2)
 	if n := len(c.claim(5)); n != 1 {
 		c.Fatalf("with 2 of 3 running, a claim gives %d", n)
@@ -151,8 +151,8 @@ func queueLimit(c *trial) {
 
 func keyLimit(c *trial) {
 	c.configure(queue.Settings{PerKey: 2})
-	a := c.several(4, queue.Spec{Key: "a", Tier: stint.High})
-	c.several(4, queue.Spec{Key: "b"})
+	a := c.several(4, queue.Spec{Options: queue.Options{Key: "a", Tier: stint.High}})
+	c.several(4, queue.Spec{Options: queue.Options{Key: "b"}})
 	free := c.several(4, queue.Spec{})
 	got := make(map[string][]queue.Task)
 	for _, t := range c.claim(20) {
@@ -179,8 +179,8 @@ func keyLimit(c *trial) {
 // the first seven starts.
 func tierCaps(c *trial) {
 	c.configure(queue.Settings{Max: 10, Caps: stint.Caps{Low: 3, Lowest: 1}})
-	lowest := c.several(2, queue.Spec{Tier: stint.Lowest})
-	low := c.several(5, queue.Spec{Tier: stint.Low})
+	lowest := c.several(2, queue.Spec{Options: queue.Options{Tier: stint.Lowest}})
+	low := c.several(5, queue.Spec{Options: queue.Options{Tier: stint.Low}})
 	c.started(10, low[:3]...)
 	normal := c.several(2, queue.Spec{})
 	c.started(10, normal...)
@@ -190,7 +190,7 @@ func tierCaps(c *trial) {
 
 func limitsChange(c *trial) {
 	c.configure(queue.Settings{Max: 1, PerKey: 1})
-	c.several(6, queue.Spec{Key: "k"})
+	c.several(6, queue.Spec{Options: queue.Options{Key: "k"}})
 	running := c.claim(9)
 	c.configure(queue.Settings{Max: 9, PerKey: 3})
 	if running = append(running, c.claim(9)...); len(running) != 3 {
@@ -249,9 +249,9 @@ func rateBurst(c *trial) {
 
 func keyRate(c *trial) {
 	c.configure(queue.Settings{KeyRate: queue.Rate{PerSecond: 2}})
-	a := c.several(3, queue.Spec{Key: "a", Tier: stint.High})
-	b := c.several(1, queue.Spec{Key: "b"})
-	free := c.several(3, queue.Spec{Tier: stint.Low})
+	a := c.several(3, queue.Spec{Options: queue.Options{Key: "a", Tier: stint.High}})
+	b := c.several(1, queue.Spec{Options: queue.Options{Key: "b"}})
+	free := c.several(3, queue.Spec{Options: queue.Options{Tier: stint.Low}})
 	start := c.now
 	got := c.claimed(queue.Claim{Max: 20})
 	if len(got.Tasks) != 5 || !got.Next.Equal(start.Add(time.Second/2)) {
@@ -278,18 +278,18 @@ func nextOnlyIfARate(c *trial) {
 	}
 	c.configure(queue.Settings{Rate: queue.Rate{PerSecond: 1}, KeyRate: queue.Rate{PerSecond: 1}})
 	waits("with no tasks")
-	c.add(queue.Spec{Key: "k"})
+	c.add(queue.Spec{Options: queue.Options{Key: "k"}})
 	c.one()
 	waits("when the only one has started")
-	c.submit(queue.Spec{Kind: "unknown", Key: "k"}, queue.Spec{Queue: "other"}, queue.Spec{RunAt: c.now.Add(time.Hour)})
+	c.submit(queue.Spec{Kind: "unknown", Options: queue.Options{Key: "k"}}, queue.Spec{Options: queue.Options{Queue: "other"}}, queue.Spec{Options: queue.Options{RunAt: c.now.Add(time.Hour)}})
 	waits("with tasks that are not for this claim")
 }
 
 func pausedQueue(c *trial) {
 	ids := c.several(2, queue.Spec{})
-	other := c.add(queue.Spec{Queue: "other"})
+	other := c.add(queue.Spec{Options: queue.Options{Queue: "other"}})
 	running := c.one()
-	c.pause(defaultQueue, &queue.Pause{By: "somebody", Reason: "because"})
+	c.pause(queue.DefaultQueue, &queue.Pause{By: "somebody", Reason: "because"})
 	if got := c.claimed(queue.Claim{Max: 5}); len(got.Tasks) != 0 || !got.Next.IsZero() {
 		c.Errorf("of a paused queue, %d tasks start", len(got.Tasks))
 	}
@@ -301,20 +301,20 @@ func pausedQueue(c *trial) {
 	c.heldBy(late, queue.HoldQueuePaused)
 	c.configure(queue.Settings{Max: 5}) // which ends no pause
 	c.heldBy(late, queue.HoldQueuePaused)
-	c.pause(defaultQueue, nil)
+	c.pause(queue.DefaultQueue, nil)
 	c.is(queue.Waiting, ids[1], late)
 	c.started(5, ids[1], late)
 }
 
 func pauseOfAll(c *trial) {
-	mine, other := c.add(queue.Spec{}), c.add(queue.Spec{Queue: "other"})
+	mine, other := c.add(queue.Spec{}), c.add(queue.Spec{Options: queue.Options{Queue: "other"}})
 	c.configure(queue.Settings{Max: 3})
 	c.pause("", &queue.Pause{By: "somebody"})
-	later := c.add(queue.Spec{Queue: "later"}) // also those that come after
+	later := c.add(queue.Spec{Options: queue.Options{Queue: "later"}}) // also those that come after
 	for _, id := range []queue.ID{mine, other, later} {
 		c.heldBy(id, queue.HoldQueuePaused)
 	}
-	for _, name := range []string{defaultQueue, "other", "later"} {
+	for _, name := range []string{queue.DefaultQueue, "other", "later"} {
 		if got := c.claimed(queue.Claim{Queue: name, Max: 5}); len(got.Tasks) != 0 {
 			c.Errorf("when all are paused, a task of queue %s starts", name)
 		}

@@ -63,13 +63,13 @@ func (c *trial) notBefore(at time.Time, id queue.ID) {
 // passed, and a time that was given by the right clock stays.
 func delayAfterAClockAhead(c *trial, by time.Duration) {
 	begun := c.now
-	early := c.add(queue.Spec{RunAt: c.now.Add(by + 10*time.Second)})
+	early := c.add(queue.Spec{Options: queue.Options{RunAt: c.now.Add(by + 10*time.Second)}})
 	var retried, delayed, paused queue.ID
 	survived := c.ahead(by, func() {
 		retried = c.add(queue.Spec{})
 		c.fails(c.one(), queue.Outcome{RunAt: c.now.Add(time.Hour)})
-		delayed = c.add(queue.Spec{RunAt: c.now.Add(2 * time.Hour)})
-		paused = c.add(queue.Spec{RunAt: c.now.Add(3 * time.Hour)})
+		delayed = c.add(queue.Spec{Options: queue.Options{RunAt: c.now.Add(2 * time.Hour)}})
+		paused = c.add(queue.Spec{Options: queue.Options{RunAt: c.now.Add(3 * time.Hour)}})
 		c.command(queue.OrderPause, paused)
 		c.pass(5 * time.Second)
 		c.add(queue.Spec{Kind: "last"})
@@ -105,7 +105,7 @@ func newTimesAfterAClockAhead(c *trial, by time.Duration) {
 	if !survived {
 		return
 	}
-	ids := c.submit(queue.Spec{}, queue.Spec{}, queue.Spec{RunAt: c.now.Add(time.Minute)})
+	ids := c.submit(queue.Spec{}, queue.Spec{}, queue.Spec{Options: queue.Options{RunAt: c.now.Add(time.Minute)}})
 	first := c.one()
 	claimed := c.claimed(queue.Claim{Max: 1})
 	if len(claimed.Tasks) > 0 || !claimed.Next.Equal(c.now.Add(time.Second)) {
@@ -143,7 +143,7 @@ func stepsAfterAClockAhead(c *trial, by time.Duration) {
 			c.pass(time.Second)
 		}
 		c.add(queue.Spec{Kind: "remote"})
-		claim := queue.Claim{Queue: defaultQueue, Kinds: []string{"remote"}, Max: 1, Remote: true}
+		claim := queue.Claim{Queue: queue.DefaultQueue, Kinds: []string{"remote"}, Max: 1, Remote: true}
 		remote = c.claimed(claim).Tasks[0]
 	})
 	if !survived {
@@ -238,7 +238,7 @@ func retentionByAClockAhead(c *trial) {
 // process has one that is a little behind the one before, or ahead of it.
 func driftingClock(c *trial) {
 	const opened, each = 20, 100 * time.Millisecond
-	slow := c.add(queue.Spec{RunAt: c.now.Add(opened * (time.Second - each))})
+	slow := c.add(queue.Spec{Options: queue.Options{RunAt: c.now.Add(opened * (time.Second - each))}})
 	for range opened {
 		c.maintain()
 		c.is(queue.Scheduled, slow)
@@ -251,7 +251,7 @@ func driftingClock(c *trial) {
 	}
 	c.maintain()
 	c.succeeds(c.started(1, slow)[0])
-	fast := c.add(queue.Spec{RunAt: c.now.Add(10 * (time.Second + each))})
+	fast := c.add(queue.Spec{Options: queue.Options{RunAt: c.now.Add(10 * (time.Second + each))}})
 	for range 10 {
 		c.maintain()
 		c.is(queue.Scheduled, fast)
@@ -307,9 +307,9 @@ func firstCallCorrects(c *trial, call func()) {
 	begun := c.now
 	var delayed, lost queue.ID
 	survived := c.ahead(time.Hour, func() {
-		lost = c.add(queue.Spec{MaxCrashes: 1})
+		lost = c.add(queue.Spec{Options: queue.Options{MaxCrashes: 1}})
 		c.one()
-		delayed = c.add(queue.Spec{RunAt: c.now.Add(10 * time.Minute)})
+		delayed = c.add(queue.Spec{Options: queue.Options{RunAt: c.now.Add(10 * time.Minute)}})
 	})
 	if !survived {
 		return

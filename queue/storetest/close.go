@@ -17,14 +17,14 @@ func closeCases() []testCase {
 func closeEndsCalls(c *trial) {
 	c.add(queue.Spec{})
 	c.one()
-	ready, stop := c.Store.Listen(defaultQueue)
+	ready, stop := c.Store.Listen(queue.DefaultQueue)
 	c.ok("Close", c.Store.Close())
 	drain(ready)
 	c.ok("Close again", c.Store.Close())
 	for what, call := range c.everyCall() {
 		c.refused(what, call(), queue.ErrClosed)
 	}
-	late, stopLate := c.Store.Listen(defaultQueue) // does not hang or panic
+	late, stopLate := c.Store.Listen(queue.DefaultQueue) // does not hang or panic
 	if len(ready)+len(late) != 0 {
 		c.Error("a store that is closed sends signals")
 	}

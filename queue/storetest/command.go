@@ -47,9 +47,9 @@ func (c *trial) inState(state queue.State) queue.ID {
 	var id queue.ID
 	switch state {
 	case queue.Scheduled:
-		id = c.add(queue.Spec{RunAt: c.now.Add(time.Hour)})
+		id = c.add(queue.Spec{Options: queue.Options{RunAt: c.now.Add(time.Hour)}})
 	case queue.Held:
-		id = c.add(queue.Spec{After: []queue.ID{c.add(queue.Spec{})}})
+		id = c.add(queue.Spec{Options: queue.Options{After: []queue.ID{c.add(queue.Spec{})}}})
 	case queue.Running:
 		id = c.add(only)
 		c.claim(1, only.Kind)
@@ -145,9 +145,9 @@ func commandsKeepTheTrace(c *trial) {
 
 func commandLimit(c *trial) {
 	ids := c.several(6, queue.Spec{})
-	c.add(queue.Spec{Queue: "other"})
+	c.add(queue.Spec{Options: queue.Options{Queue: "other"}})
 	c.command(queue.OrderPause, ids[1])
-	mine := queue.Filter{Queue: defaultQueue}
+	mine := queue.Filter{Queue: queue.DefaultQueue}
 	// The oldest come first, and what is paused already does not count.
 	if n := c.commands(queue.Command{Do: queue.OrderPause, Filter: mine, Limit: 3}); n != 3 {
 		c.Errorf("a pause of at most 3 pauses %d", n)
@@ -162,8 +162,8 @@ func commandLimit(c *trial) {
 // commandSelectsFirst shows that a command does not reach tasks that come into
 // its filter by what it does itself.
 func commandSelectsFirst(c *trial) {
-	first := c.add(queue.Spec{Group: "g"})
-	second := c.add(queue.Spec{Group: "g"})
+	first := c.add(queue.Spec{Options: queue.Options{Group: "g"}})
+	second := c.add(queue.Spec{Options: queue.Options{Group: "g"}})
 	waiting := queue.Filter{States: []queue.State{queue.Waiting}}
 	if n := c.commands(queue.Command{Do: queue.OrderCancel, Filter: waiting}); n != 1 {
 		c.Errorf("cancelling what waits cancels %d", n)
@@ -249,7 +249,7 @@ func ordersAreObeyed(c *trial) {
 
 func ordersOfLostTasks(c *trial) {
 	paused, cancelled := c.add(queue.Spec{}), c.add(queue.Spec{})
-	last := c.add(queue.Spec{MaxCrashes: 1, Payload: []byte("p")})
+	last := c.add(queue.Spec{Payload: []byte("p"), Options: queue.Options{MaxCrashes: 1}})
 	c.claim(3)
 	c.command(queue.OrderPause, paused)
 	c.command(queue.OrderCancel, cancelled, last)
@@ -290,7 +290,7 @@ func ordersAreTakenBack(c *trial) {
 func resumeGoesWhereItBelongs(c *trial) {
 	first := c.add(queue.Spec{})
 	at := c.now.Add(time.Hour)
-	later, held := c.add(queue.Spec{RunAt: at}), c.add(queue.Spec{After: []queue.ID{first}})
+	later, held := c.add(queue.Spec{Options: queue.Options{RunAt: at}}), c.add(queue.Spec{Options: queue.Options{After: []queue.ID{first}}})
 	c.command(queue.OrderPause, first, later, held)
 	c.is(queue.Paused, first, later, held)
 	c.started(3)
@@ -308,9 +308,9 @@ func resumeGoesWhereItBelongs(c *trial) {
 
 func retryBeginsAnew(c *trial) {
 	deadline := c.now.Add(time.Minute)
-	id := c.add(queue.Spec{Payload: []byte("p"), Unique: "u", MaxAttempts: 1, Labels: map[string]string{"a": "b"}})
-	late := c.add(queue.Spec{Kind: "other", Deadline: deadline})
-	delayed := c.add(queue.Spec{Kind: "other", RunAt: c.now.Add(5 * time.Hour)})
+	id := c.add(queue.Spec{Payload: []byte("p"), Options: queue.Options{Unique: "u", MaxAttempts: 1, Labels: map[string]string{"a": "b"}}})
+	late := c.add(queue.Spec{Kind: "other", Options: queue.Options{Deadline: deadline}})
+	delayed := c.add(queue.Spec{Kind: "other", Options: queue.Options{RunAt: c.now.Add(5 * time.Hour)}})
 	c.fails(c.one(), queue.Outcome{Error: "no", Checkpoint: []byte("here")})
 	c.command(queue.OrderCancel, delayed)
 	c.pass(time.Hour)
@@ -348,7 +348,7 @@ func retryOfScheduled(c *trial) {
 
 func deadLettersByFilter(c *trial) {
 	for range 3 {
-		c.submit(queue.Spec{Labels: map[string]string{"of": "me"}}, queue.Spec{})
+		c.submit(queue.Spec{Options: queue.Options{Labels: map[string]string{"of": "me"}}}, queue.Spec{})
 		for _, t := range c.claim(2) {
 			c.fails(t, queue.Outcome{Permanent: true, Error: "disk full on " + t.Labels["of"]})
 		}
@@ -374,7 +374,7 @@ func deadLettersByFilter(c *trial) {
 func forgetLeavesWhatItCancels(c *trial) {
 	for _, byID := range []bool{false, true} {
 		first := c.inState(queue.Dead)
-		waits := c.add(queue.Spec{After: []queue.ID{first}})
+		waits := c.add(queue.Spec{Options: queue.Options{After: []queue.ID{first}}})
 		var f queue.Filter
 		if byID {
 			f.IDs = []queue.ID{waits, first}

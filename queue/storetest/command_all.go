@@ -11,7 +11,7 @@ import (
 // without All.
 func commandOfNoIDs(c *trial) {
 	waits := c.add(queue.Spec{})
-	for _, f := range []queue.Filter{{IDs: []queue.ID{}}, {IDs: []queue.ID{}, Queue: defaultQueue}} {
+	for _, f := range []queue.Filter{{IDs: []queue.ID{}}, {IDs: []queue.ID{}, Queue: queue.DefaultQueue}} {
 		for _, all := range []bool{false, true} {
 			if n := c.commands(queue.Command{Do: queue.OrderCancel, Filter: f, All: all}); n != 0 {
 				c.Errorf("with All %t, cancelling no IDs, by %+v, cancels %d", all, f, n)

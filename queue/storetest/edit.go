@@ -50,8 +50,8 @@ func editInEveryState(c *trial) {
 // editChangesTheOrder shows that a task keeps its age in its new tier and key.
 func editChangesTheOrder(c *trial) {
 	high := stint.High
-	low, first, second, third := c.add(queue.Spec{Tier: stint.Low}), c.add(queue.Spec{}), c.add(queue.Spec{}),
-		c.add(queue.Spec{Tier: stint.High})
+	low, first, second, third := c.add(queue.Spec{Options: queue.Options{Tier: stint.Low}}), c.add(queue.Spec{}), c.add(queue.Spec{}),
+		c.add(queue.Spec{Options: queue.Options{Tier: stint.High}})
 	c.edit(queue.Edit{Tier: &high}, second)
 	normal := stint.Normal
 	c.edit(queue.Edit{Tier: &normal}, low)
@@ -117,7 +117,7 @@ func invalidEdits(c *trial) {
 func editsAfterAClockAhead(c *trial, by time.Duration) {
 	begun := c.now
 	const kept = 24 * time.Hour
-	spec := queue.Spec{RunAt: begun.Add(by + kept), Deadline: begun.Add(by + 2*kept)}
+	spec := queue.Spec{Options: queue.Options{RunAt: begun.Add(by + kept), Deadline: begun.Add(by + 2*kept)}}
 	ids := c.submit(spec, spec, spec, spec)
 	at := func(d time.Duration) *time.Time { return new(c.now.Add(d)) }
 	survived := c.ahead(by, func() {

@@ -48,13 +48,13 @@ type round struct {
 }
 
 func (r *round) play() {
-	spec := queue.Spec{Queue: r.queue, MaxCrashes: 100}
+	spec := queue.Spec{Options: queue.Options{Queue: r.queue, MaxCrashes: 100}}
 	first, second, third := r.fresh(spec), r.fresh(spec), r.fresh(spec)
 	first.Unique, first.Batch, second.After, third.MaxAttempts = "u", r.ids.New(r.now), []queue.ID{first.ID}, 2
 	r.tasks = []queue.NewTask{first, second, third}
 	r.accept(r.tasks...)
 
-	again := r.fresh(queue.Spec{Queue: r.queue, Unique: "u"})
+	again := r.fresh(queue.Spec{Options: queue.Options{Queue: r.queue, Unique: "u"}})
 	if receipts := r.accept(again); receipts[0] != (queue.Receipt{ID: first.ID, Existing: true}) {
 		r.Fatalf("the receipt of a task that is there is %+v", receipts[0])
 	}

@@ -26,10 +26,10 @@ func filters(c *trial) {
 	batch := c.ids.New(c.now)
 	start := c.now
 	specs := []queue.Spec{
-		{Key: "k", Labels: map[string]string{"a": "1", "b": "2"}},
-		{Queue: "other", Group: "g", Labels: map[string]string{"a": "1"}},
-		{Kind: "kind", Batch: batch, Labels: map[string]string{"a": ""}},
-		{Key: "k", Queue: "other"},
+		{Options: queue.Options{Key: "k", Labels: map[string]string{"a": "1", "b": "2"}}},
+		{Options: queue.Options{Queue: "other", Group: "g", Labels: map[string]string{"a": "1"}}},
+		{Kind: "kind", Options: queue.Options{Batch: batch, Labels: map[string]string{"a": ""}}},
+		{Options: queue.Options{Key: "k", Queue: "other"}},
 	}
 	ids := make([]queue.ID, len(specs))
 	for i, s := range specs {
@@ -193,9 +193,9 @@ func statsAddUp(c *trial) {
 	for _, state := range queue.States() {
 		c.inState(state)
 	}
-	c.add(queue.Spec{Queue: "other", Tier: stint.High})
+	c.add(queue.Spec{Options: queue.Options{Queue: "other", Tier: stint.High}})
 	c.pass(time.Second)
-	c.add(queue.Spec{Queue: "other", Tier: stint.Low})
+	c.add(queue.Spec{Options: queue.Options{Queue: "other", Tier: stint.Low}})
 	if err := Check(c.Context(), c.Store); err != nil {
 		c.Error(err)
 	}
@@ -217,14 +217,14 @@ func statsAddUp(c *trial) {
 		c.Errorf("of the other queue has ended %+v, want %+v", got, want)
 	}
 	want := queue.Ended{Succeeded: 1, Failed: 1, Lost: 1, Dead: 1, Cancelled: 1}
-	if got := stats.Queues[defaultQueue].Ended; got != want {
+	if got := stats.Queues[queue.DefaultQueue].Ended; got != want {
 		c.Errorf("there has ended %+v, want %+v", got, want)
 	}
 }
 
 func statsOfWorkers(c *trial) {
 	w := queue.Worker{
-		Name: "w", Host: "host", PID: 7, Kinds: map[string][]string{defaultQueue: {"a", "b"}}, Slots: 3, Since: c.now,
+		Name: "w", Host: "host", PID: 7, Kinds: map[string][]string{queue.DefaultQueue: {"a", "b"}}, Slots: 3, Since: c.now,
 	}
 	_, err := c.Store.Heartbeat(c.Context(), c.now, w, nil)
 	c.ok("Heartbeat", err)
@@ -242,7 +242,7 @@ func statsOfWorkers(c *trial) {
 	live := workers()
 	i := slices.IndexFunc(live, byName("w"))
 	if len(live) != 2 || i < 0 || live[i].Host != "host" || live[i].PID != 7 || live[i].Slots != 3 ||
-		!slices.Equal(live[i].Kinds[defaultQueue], w.Kinds[defaultQueue]) {
+		!slices.Equal(live[i].Kinds[queue.DefaultQueue], w.Kinds[queue.DefaultQueue]) {
 		c.Errorf("the live workers are %+v", live)
 	}
 	c.pass(45 * time.Second)

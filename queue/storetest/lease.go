@@ -113,7 +113,7 @@ func leaseLivesUntilTaken(c *trial) {
 }
 
 func tokensGrow(c *trial) {
-	c.add(queue.Spec{MaxAttempts: 100, MaxCrashes: 100})
+	c.add(queue.Spec{Options: queue.Options{MaxAttempts: 100, MaxCrashes: 100}})
 	var last queue.Token
 	for i := range 20 {
 		t := c.one()
@@ -133,7 +133,7 @@ func tokensGrow(c *trial) {
 }
 
 func crashesInARow(c *trial) {
-	usual, once := c.add(queue.Spec{}), c.add(queue.Spec{Kind: "other", MaxCrashes: 1, Payload: []byte("p")})
+	usual, once := c.add(queue.Spec{}), c.add(queue.Spec{Kind: "other", Payload: []byte("p"), Options: queue.Options{MaxCrashes: 1}})
 	c.claim(2, kind, "other")
 	c.lose()
 	c.is(queue.Dead, once)
@@ -153,7 +153,7 @@ func crashesInARow(c *trial) {
 }
 
 func failureIsNoCrash(c *trial) {
-	id := c.add(queue.Spec{MaxAttempts: 100, MaxCrashes: 2})
+	id := c.add(queue.Spec{Options: queue.Options{MaxAttempts: 100, MaxCrashes: 2}})
 	for range 3 {
 		c.one()
 		c.lose()
@@ -182,8 +182,8 @@ func (c *trial) poison(s queue.Spec) queue.ID {
 }
 
 func poisonIsRecognised(c *trial) {
-	first := c.poison(queue.Spec{Payload: []byte("poison"), Queue: defaultQueue})
-	same := queue.Spec{Payload: []byte("poison"), Key: "k", Unique: "u", MaxCrashes: 5}
+	first := c.poison(queue.Spec{Payload: []byte("poison"), Options: queue.Options{Queue: queue.DefaultQueue}})
+	same := queue.Spec{Payload: []byte("poison"), Options: queue.Options{Key: "k", Unique: "u", MaxCrashes: 5}}
 	again := c.add(same)
 	t := c.task(again)
 	if t.State != queue.Dead || len(t.Steps) != 1 || !strings.Contains(t.Error, first.String()) {
@@ -231,7 +231,7 @@ func heartbeatNeedsAName(c *trial) {
 	for what, w := range map[string]queue.Worker{
 		"host":  {Name: "w", Host: long},
 		"queue": {Name: "w", Kinds: map[string][]string{long: {"k"}}},
-		"kind":  {Name: "w", Kinds: map[string][]string{defaultQueue: {"k", long}}},
+		"kind":  {Name: "w", Kinds: map[string][]string{queue.DefaultQueue: {"k", long}}},
 	} {
 		_, err := c.Store.Heartbeat(c.Context(), c.now, w, nil)
 		c.refused("a heartbeat of a worker with a long "+what, err, queue.ErrInvalid)

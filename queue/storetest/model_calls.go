@@ -45,14 +45,22 @@ func (m *model) submits() error {
 func (m *model) spec() queue.Spec {
 	r := m.rnd
 	s := queue.Spec{
-		Queue: pick(r, "", "", "b"), Kind: pick(r, "k0", "k1", "k2"), Payload: []byte(pick(r, "p", "q", "r", "s", "t", "u")),
-		Tier: stint.Priority(r.IntN(stint.Tiers)) + stint.Lowest, Key: pick(r, "", "", "x", "y", "z"),
-		Unique: sometimes(r, 6, pick(r, "u0", "u1", "u2")), Group: sometimes(r, 6, pick(r, "g0", "g1")),
-		After: sometimes(r, 6, m.known(1+r.IntN(2))), Batch: sometimes(r, 6, m.batches[r.IntN(2)]),
-		AfterAny:    sometimes(r, 8, m.known(1+r.IntN(2))),
-		RunAt:       sometimes(r, 4, m.now.Add(m.soon(20*time.Second)-time.Second)),
-		MaxAttempts: r.IntN(4), MaxCrashes: r.IntN(4),
-		Deadline: sometimes(r, 8, m.now.Add(m.soon(time.Minute)-time.Second)),
+		Kind:    pick(r, "k0", "k1", "k2"),
+		Payload: []byte(pick(r, "p", "q", "r", "s", "t", "u")),
+		Options: queue.Options{
+			Queue:       pick(r, "", "", "b"),
+			Tier:        stint.Priority(r.IntN(stint.Tiers)) + stint.Lowest,
+			Key:         pick(r, "", "", "x", "y", "z"),
+			Unique:      sometimes(r, 6, pick(r, "u0", "u1", "u2")),
+			Group:       sometimes(r, 6, pick(r, "g0", "g1")),
+			After:       sometimes(r, 6, m.known(1+r.IntN(2))),
+			Batch:       sometimes(r, 6, m.batches[r.IntN(2)]),
+			AfterAny:    sometimes(r, 8, m.known(1+r.IntN(2))),
+			RunAt:       sometimes(r, 4, m.now.Add(m.soon(20*time.Second)-time.Second)),
+			MaxAttempts: r.IntN(4),
+			MaxCrashes:  r.IntN(4),
+			Deadline:    sometimes(r, 8, m.now.Add(m.soon(time.Minute)-time.Second)),
+		},
 	}
 	if s.Unique != "" {
 		s.UniqueFor = sometimes(r, 2, m.soon(time.Hour))

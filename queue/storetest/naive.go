@@ -81,8 +81,6 @@ type heard struct {
 
 var _ queue.Store = (*naive)(nil)
 
-const defaultQueue = "default"
-
 func newNaive(cfg Config) *naive {
 	return &naive{
 		cfg: cfg.withDefaults(), schedules: make(map[string][]byte),
@@ -294,7 +292,7 @@ func (n *naive) view(r *row) queue.Task {
 
 func orDefault(name string) string {
 	if name == "" {
-		return defaultQueue
+		return queue.DefaultQueue
 	}
 	return name
 }

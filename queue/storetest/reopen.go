@@ -41,10 +41,23 @@ func (c *trial) crash() (survived bool) {
 
 func tasksSurvive(c *trial) {
 	c.add(queue.Spec{
-		Queue: "mail", Payload: []byte("\x00\xff"), Tier: stint.High, Key: "k", Unique: "u", Group: "g",
-		Batch: c.ids.New(c.now), AfterBatch: c.ids.New(c.now),
-		RunAt: c.now.Add(time.Hour), Deadline: c.now.Add(2 * time.Hour),
-		Timeout: time.Minute, MaxAttempts: 7, MaxCrashes: 2, Labels: map[string]string{"a": "b", "c": ""}, Trace: "trace",
+		Payload: []byte("\x00\xff"),
+		Options: queue.Options{
+			Queue:       "mail",
+			Tier:        stint.High,
+			Key:         "k",
+			Unique:      "u",
+			Group:       "g",
+			Batch:       c.ids.New(c.now),
+			AfterBatch:  c.ids.New(c.now),
+			RunAt:       c.now.Add(time.Hour),
+			Deadline:    c.now.Add(2 * time.Hour),
+			Timeout:     time.Minute,
+			MaxAttempts: 7,
+			MaxCrashes:  2,
+			Labels:      map[string]string{"a": "b", "c": ""},
+			Trace:       "trace",
+		},
 	})
 	for _, state := range queue.States() {
 		c.inState(state)
@@ -91,7 +104,7 @@ func plain(t queue.Task) queue.Task {
 func orderSurvives(c *trial) {
 	low := c.several(3, queue.Spec{})
 	c.fails(c.one(), queue.Outcome{RunAt: c.now.Add(time.Second)}) // the oldest of them
-	high := c.several(3, queue.Spec{Tier: stint.High, Key: "k"})
+	high := c.several(3, queue.Spec{Options: queue.Options{Tier: stint.High, Key: "k"}})
 	if !c.crash() {
 		return
 	}
@@ -124,7 +137,7 @@ func outcomesSurvive(c *trial) {
 // leasesAfterACrash shows that a task that ran starts again after its lease at the
 // latest, with a larger token, whether the store remembers the claim or not.
 func leasesAfterACrash(c *trial) {
-	id := c.add(queue.Spec{MaxCrashes: 100})
+	id := c.add(queue.Spec{Options: queue.Options{MaxCrashes: 100}})
 	var last queue.Task
 	for range 5 {
 		t := c.one()
@@ -144,7 +157,7 @@ func leasesAfterACrash(c *trial) {
 }
 
 func uniqueSurvives(c *trial) {
-	specs := []queue.Spec{{Unique: "waits"}, {Unique: "has ended"}, {Unique: "is forgotten"}}
+	specs := []queue.Spec{{Options: queue.Options{Unique: "waits"}}, {Options: queue.Options{Unique: "has ended"}}, {Options: queue.Options{Unique: "is forgotten"}}}
 	calls := []queue.NewTask{c.fresh(specs[0]), c.fresh(specs[1]), c.fresh(specs[2])}
 	c.submitTasks(calls...)
 	c.command(queue.OrderCancel, calls[1].ID, calls[2].ID)
@@ -163,9 +176,9 @@ func uniqueSurvives(c *trial) {
 
 func timesSurvive(c *trial) {
 	c.configure(queue.Settings{Keep: queue.Retention{Age: time.Hour}})
-	later := c.add(queue.Spec{RunAt: c.now.Add(time.Minute)})
-	late := c.add(queue.Spec{Deadline: c.now.Add(time.Minute)})
-	paused := c.add(queue.Spec{RunAt: c.now.Add(time.Minute)})
+	later := c.add(queue.Spec{Options: queue.Options{RunAt: c.now.Add(time.Minute)}})
+	late := c.add(queue.Spec{Options: queue.Options{Deadline: c.now.Add(time.Minute)}})
+	paused := c.add(queue.Spec{Options: queue.Options{RunAt: c.now.Add(time.Minute)}})
 	finished := c.inState(queue.Succeeded)
 	c.command(queue.OrderPause, paused)
 	if !c.crash() {
@@ -200,15 +213,15 @@ func poisonSurvives(c *trial) {
 
 func waitsSurvive(c *trial) {
 	batch := c.ids.New(c.now)
-	first, second := c.add(queue.Spec{}), c.add(queue.Spec{Batch: batch})
-	both := c.add(queue.Spec{After: []queue.ID{first, second}})
-	group := c.several(2, queue.Spec{Group: "g"})
+	first, second := c.add(queue.Spec{}), c.add(queue.Spec{Options: queue.Options{Batch: batch}})
+	both := c.add(queue.Spec{Options: queue.Options{After: []queue.ID{first, second}}})
+	group := c.several(2, queue.Spec{Options: queue.Options{Group: "g"}})
 	c.command(queue.OrderPause, group...)
-	last := c.add(queue.Spec{AfterBatch: batch})
+	last := c.add(queue.Spec{Options: queue.Options{AfterBatch: batch}})
 	c.succeeds(c.one())
 	c.command(queue.OrderForget, first)
 	dead := c.inState(queue.Dead)
-	waits := c.add(queue.Spec{After: []queue.ID{dead}})
+	waits := c.add(queue.Spec{Options: queue.Options{After: []queue.ID{dead}}})
 	if !c.crash() {
 		return
 	}
@@ -242,14 +255,14 @@ func settingsSurvive(c *trial) {
 	want := queue.Settings{Max: 1, PerKey: 1, Rate: queue.Rate{PerSecond: 100, Burst: 100}, Pending: 3}
 	c.configure(want)
 	c.pause("mail", &queue.Pause{By: "somebody"})
-	held := c.add(queue.Spec{Queue: "mail"})
+	held := c.add(queue.Spec{Options: queue.Options{Queue: "mail"}})
 	c.several(3, queue.Spec{})
 	if !c.crash() {
 		return
 	}
 	all, err := c.Store.Settings(c.Context())
 	c.ok("Settings", err)
-	if all[defaultQueue].InForce.Settings != want || all["mail"].Paused == nil || all["mail"].Paused.By != "somebody" {
+	if all[queue.DefaultQueue].InForce.Settings != want || all["mail"].Paused == nil || all["mail"].Paused.By != "somebody" {
 		c.Errorf("the settings are %+v", all)
 	}
 	c.heldBy(held, queue.HoldQueuePaused)

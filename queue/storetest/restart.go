@@ -35,7 +35,7 @@ func (c *trial) closeAndReopen() (survived bool) {
 // remotely claims the task that is next for a worker in another process.
 func (c *trial) remotely() queue.Task {
 	c.Helper()
-	tasks := c.claimed(queue.Claim{Queue: defaultQueue, Max: 1, Remote: true}).Tasks
+	tasks := c.claimed(queue.Claim{Queue: queue.DefaultQueue, Max: 1, Remote: true}).Tasks
 	if len(tasks) != 1 {
 		c.Fatal("no task can be claimed")
 	}
@@ -143,7 +143,7 @@ func writtenTasksAreCountedTheSame(c *trial) {
 // remoteLeases shows that a worker in another process need not notice that the
 // store has ended.
 func remoteLeases(c *trial, end func() bool) {
-	ids := c.several(3, queue.Spec{MaxCrashes: 1})
+	ids := c.several(3, queue.Spec{Options: queue.Options{MaxCrashes: 1}})
 	saved, second, third := c.remotely(), c.remotely(), c.remotely()
 	c.heartbeat(saved, queue.Heartbeat{Lease: lease, Checkpoint: []byte("saved")})
 	c.pass(time.Hour) // nobody is there who could take a lease away
@@ -282,7 +282,7 @@ func oldestAfterACrash(c *trial) {
 	for _, id := range []queue.ID{ids[1], ids[2], ids[0]} {
 		stats, err := c.Store.Stats(c.Context(), c.now)
 		c.ok("Stats", err)
-		if got, want := stats.Queues[defaultQueue].Oldest, c.task(id).Changed; !got.Equal(want) {
+		if got, want := stats.Queues[queue.DefaultQueue].Oldest, c.task(id).Changed; !got.Equal(want) {
 			c.Errorf("the oldest has waited since %v, want %v", got, want)
 		}
 		c.command(queue.OrderCancel, id)

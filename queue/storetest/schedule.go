@@ -71,7 +71,7 @@ func (c *trial) schedule(name string) queue.Schedule {
 
 // ticked is a schedule after its next tick.
 func (c *trial) ticked(s queue.Schedule) (after queue.Schedule, task queue.NewTask) {
-	task = c.fresh(queue.Spec{Labels: map[string]string{"tick": s.Next.Format(time.RFC3339)}})
+	task = c.fresh(queue.Spec{Options: queue.Options{Labels: map[string]string{"tick": s.Next.Format(time.RFC3339)}}})
 	s.Last = queue.Tick{At: s.Next, Task: task.ID}
 	s.Next, s.Version = s.Next.Add(time.Hour), c.ids.New(c.now)
 	return s, task
@@ -85,8 +85,18 @@ func scheduleIsKept(c *trial) {
 		Name: "report of März", Cron: "30 4 * * mon-fri", Zone: "Europe/Berlin", Missed: queue.MissedAll,
 		SkipOverlap: true,
 		Task: queue.Spec{
-			Queue: "mail", Kind: "send", Payload: []byte("\x00payload\xff"), Tier: stint.High, Key: "tenant",
-			Group: "group", Timeout: time.Minute, MaxAttempts: 7, MaxCrashes: 2, Labels: map[string]string{"a": "b"},
+			Kind:    "send",
+			Payload: []byte("\x00payload\xff"),
+			Options: queue.Options{
+				Queue:       "mail",
+				Tier:        stint.High,
+				Key:         "tenant",
+				Group:       "group",
+				Timeout:     time.Minute,
+				MaxAttempts: 7,
+				MaxCrashes:  2,
+				Labels:      map[string]string{"a": "b"},
+			},
 		},
 		Paused:  &queue.Pause{By: "somebody", Reason: "a reason", Since: c.now},
 		Version: c.ids.New(c.now), Next: c.now.Add(90 * time.Minute), Error: "it was full", Retry: c.now.Add(time.Second),
@@ -242,7 +252,7 @@ func rescheduleAllOrNone(c *trial) {
 }
 
 func ticksAreTasks(c *trial) {
-	ready := c.listen(defaultQueue)
+	ready := c.listen(queue.DefaultQueue)
 	is := c.reschedule(queue.ID{}, c.hourly("s"))
 	older := c.add(queue.Spec{})
 	drain(ready)

@@ -55,7 +55,7 @@ func (c *trial) equal(what string, got, want any) {
 func (c *trial) operators(change queue.Change) {
 	c.Helper()
 	change.Operator, change.By = true, "ann"
-	c.change(defaultQueue, change)
+	c.change(queue.DefaultQueue, change)
 }
 
 func settingsAreKept(c *trial) {
@@ -68,7 +68,7 @@ func settingsAreKept(c *trial) {
 	pause := &queue.Pause{By: "somebody", Reason: "because"}
 	c.pause("", pause)
 	c.configures("", queue.Settings{Max: 2})
-	if got := c.settings(defaultQueue).Program.Settings; got != want { // without the defaults
+	if got := c.settings(queue.DefaultQueue).Program.Settings; got != want { // without the defaults
 		c.Errorf("the settings are %+v, want %+v", got, want)
 	}
 	got := c.settings("")
@@ -87,7 +87,7 @@ func settingsAreKept(c *trial) {
 		c.Errorf("after the pause the settings of all are %+v", got)
 	}
 	c.configure(queue.Settings{}) // takes all of them back
-	if got := c.settings(defaultQueue); got.Program.Settings != (queue.Settings{}) {
+	if got := c.settings(queue.DefaultQueue); got.Program.Settings != (queue.Settings{}) {
 		c.Errorf("the settings are %+v, want none", got)
 	}
 	c.configures("", queue.Settings{})
@@ -98,9 +98,9 @@ func settingsAreKept(c *trial) {
 func settingsOfAll(c *trial) {
 	c.configures("", queue.Settings{Max: 2, PerKey: 1, Keep: queue.Retention{Age: time.Second}})
 	c.configure(queue.Settings{Max: 3})
-	for _, name := range []string{defaultQueue, "other"} {
-		c.submit(queue.Spec{Queue: name, Key: "k"}, queue.Spec{Queue: name, Key: "k"}, queue.Spec{Queue: name, Key: "l"},
-			queue.Spec{Queue: name, Key: "m"}, queue.Spec{Queue: name, Key: "n"})
+	for _, name := range []string{queue.DefaultQueue, "other"} {
+		c.submit(queue.Spec{Options: queue.Options{Queue: name, Key: "k"}}, queue.Spec{Options: queue.Options{Queue: name, Key: "k"}}, queue.Spec{Options: queue.Options{Queue: name, Key: "l"}},
+			queue.Spec{Options: queue.Options{Queue: name, Key: "m"}}, queue.Spec{Options: queue.Options{Queue: name, Key: "n"}})
 	}
 	mine, others := c.claim(9), c.claimed(queue.Claim{Queue: "other", Max: 9}).Tasks
 	if len(mine) != 3 || len(others) != 2 { // and none of them has two of key k
@@ -134,15 +134,15 @@ func invalidSettings(c *trial) {
 		"long key":      {Key: strings.Repeat("k", 201), Set: queue.Settings{Max: 1}},
 		"long by":       {By: strings.Repeat("b", 201), Set: queue.Settings{Max: 1}},
 	} {
-		c.refused(what, c.Store.Configure(c.Context(), c.now, defaultQueue, change), queue.ErrInvalid)
+		c.refused(what, c.Store.Configure(c.Context(), c.now, queue.DefaultQueue, change), queue.ErrInvalid)
 	}
 	for what, pause := range map[string]*queue.Pause{
 		"a pause with a long by":     {By: strings.Repeat("b", 201)},
 		"a pause with a long reason": {Reason: strings.Repeat("r", 4097)},
 	} {
-		c.refused(what, c.Store.PauseQueue(c.Context(), c.now, defaultQueue, pause), queue.ErrInvalid)
+		c.refused(what, c.Store.PauseQueue(c.Context(), c.now, queue.DefaultQueue, pause), queue.ErrInvalid)
 	}
-	got := c.settings(defaultQueue)
+	got := c.settings(queue.DefaultQueue)
 	if got.Program.Settings != (queue.Settings{}) || len(got.Keys) > 0 || got.Paused != nil {
 		c.Errorf("of what was refused is left %+v", got)
 	}
@@ -151,15 +151,15 @@ func invalidSettings(c *trial) {
 // settingsChangeByField shows that a change leaves all fields alone that it does not
 // name.
 func settingsChangeByField(c *trial) {
-	c.change(defaultQueue, queue.Change{Set: queue.Settings{PerKey: 3, Rate: queue.Rate{PerSecond: 50}}})
-	c.change(defaultQueue, queue.Change{Set: queue.Settings{Max: 4}})
+	c.change(queue.DefaultQueue, queue.Change{Set: queue.Settings{PerKey: 3, Rate: queue.Rate{PerSecond: 50}}})
+	c.change(queue.DefaultQueue, queue.Change{Set: queue.Settings{Max: 4}})
 	want := queue.Settings{Max: 4, PerKey: 3, Rate: queue.Rate{PerSecond: 50}}
-	if got := c.settings(defaultQueue).Program.Settings; got != want {
+	if got := c.settings(queue.DefaultQueue).Program.Settings; got != want {
 		c.Errorf("after Max has been set the settings are %+v, want %+v", got, want)
 	}
-	c.change(defaultQueue, queue.Change{Unset: []queue.Field{queue.FieldPerKey, queue.FieldPending}})
+	c.change(queue.DefaultQueue, queue.Change{Unset: []queue.Field{queue.FieldPerKey, queue.FieldPending}})
 	want.PerKey = 0
-	if got := c.settings(defaultQueue); got.Program.Settings != want || len(got.Program.From) != 2 {
+	if got := c.settings(queue.DefaultQueue); got.Program.Settings != want || len(got.Program.From) != 2 {
 		c.Errorf("after PerKey has been unset the settings are %+v, want %+v", got.Program, want)
 	}
 }
@@ -167,18 +167,18 @@ func settingsChangeByField(c *trial) {
 // operatorsWin shows that what an operator sets is in force until it is unset,
 // whatever programs set meanwhile, and for its field only.
 func operatorsWin(c *trial) {
-	declare := func() { c.change(defaultQueue, queue.Change{Set: queue.Settings{Max: 3, PerKey: 1}}) }
+	declare := func() { c.change(queue.DefaultQueue, queue.Change{Set: queue.Settings{Max: 3, PerKey: 1}}) }
 	declare()
 	c.operators(queue.Change{Set: queue.Settings{Max: 1}})
 	declare() // the program starts again
-	c.change(defaultQueue, queue.Change{Set: queue.Settings{Max: 5}})
+	c.change(queue.DefaultQueue, queue.Change{Set: queue.Settings{Max: 5}})
 	for range 6 {
-		c.submit(queue.Spec{}, queue.Spec{Key: "k"})
+		c.submit(queue.Spec{}, queue.Spec{Options: queue.Options{Key: "k"}})
 	}
 	if n := len(c.claim(9)); n != 1 {
 		c.Fatalf("%d tasks run, want 1, which the operator has set", n)
 	}
-	in := c.settings(defaultQueue).InForce
+	in := c.settings(queue.DefaultQueue).InForce
 	if in.Max != 1 || in.PerKey != 1 || !in.From[queue.FieldMax].Operator || in.From[queue.FieldPerKey].Operator {
 		c.Errorf("in force is %+v", in)
 	}
@@ -187,7 +187,7 @@ func operatorsWin(c *trial) {
 	if n := len(running); n != 4 {
 		c.Errorf("after the operator has unset it, %d more tasks run, want 4: the program's 5 is in force again", n)
 	}
-	if got := c.settings(defaultQueue); got.Operator.From != nil || got.InForce.Max != 5 {
+	if got := c.settings(queue.DefaultQueue); got.Operator.From != nil || got.InForce.Max != 5 {
 		c.Errorf("the settings are %+v", got)
 	}
 }
@@ -197,11 +197,11 @@ func operatorLiftsALimit(c *trial) {
 	c.configures("", queue.Settings{PerKey: 1})
 	c.configure(queue.Settings{Max: 1})
 	c.operators(queue.Change{Unlimited: []queue.Field{queue.FieldMax, queue.FieldPerKey}})
-	c.several(4, queue.Spec{Key: "k"})
+	c.several(4, queue.Spec{Options: queue.Options{Key: "k"}})
 	if n := len(c.claim(9)); n != 4 {
 		c.Errorf("%d tasks run, want all 4", n)
 	}
-	if in := c.settings(defaultQueue).InForce; in.Max != 0 || !in.From[queue.FieldMax].Operator {
+	if in := c.settings(queue.DefaultQueue).InForce; in.Max != 0 || !in.From[queue.FieldMax].Operator {
 		c.Errorf("in force is %+v", in)
 	}
 }
@@ -210,20 +210,20 @@ func operatorLiftsALimit(c *trial) {
 // that a call may be repeated.
 func settingsHaveVersions(c *trial) {
 	c.configure(queue.Settings{Max: 1})
-	read := c.settings(defaultQueue).Version
+	read := c.settings(queue.DefaultQueue).Version
 	first := queue.Change{Set: queue.Settings{Max: 2}, Version: read}
-	c.change(defaultQueue, first)
+	c.change(queue.DefaultQueue, first)
 	second := queue.Change{Set: queue.Settings{Max: 3}, Version: read}
-	c.refused("the second", c.Store.Configure(c.Context(), c.now, defaultQueue, second), queue.ErrChanged)
-	c.change(defaultQueue, first) // whose answer was lost
-	if got := c.settings(defaultQueue); got.Program.Max != 2 || got.Version <= read {
+	c.refused("the second", c.Store.Configure(c.Context(), c.now, queue.DefaultQueue, second), queue.ErrChanged)
+	c.change(queue.DefaultQueue, first) // whose answer was lost
+	if got := c.settings(queue.DefaultQueue); got.Program.Max != 2 || got.Version <= read {
 		c.Errorf("the settings are %+v", got)
 	}
-	second.Version = c.settings(defaultQueue).Version
-	c.change(defaultQueue, second)
+	second.Version = c.settings(queue.DefaultQueue).Version
+	c.change(queue.DefaultQueue, second)
 	c.configure(queue.Settings{}) // and nothing is left of it but that its version never comes again
 	c.configure(queue.Settings{Max: 1})
-	c.refused("after a gap", c.Store.Configure(c.Context(), c.now, defaultQueue, queue.Change{
+	c.refused("after a gap", c.Store.Configure(c.Context(), c.now, queue.DefaultQueue, queue.Change{
 		Set: queue.Settings{Max: 7}, Version: read,
 	}), queue.ErrChanged)
 }
@@ -234,9 +234,9 @@ func settingsSayWho(c *trial) {
 	c.hear(worker, kind)
 	start := c.now
 	declare := queue.Change{By: "importer", Set: queue.Settings{Max: 1, Pending: 9}}
-	c.change(defaultQueue, declare)
+	c.change(queue.DefaultQueue, declare)
 	c.pass(time.Minute)
-	c.change(defaultQueue, declare) // changes nothing
+	c.change(queue.DefaultQueue, declare) // changes nothing
 	c.operators(queue.Change{Set: queue.Settings{Pending: 20}})
 	c.change("", queue.Change{By: "importer", Set: queue.Settings{PerKey: 2}})
 	want := map[queue.Field]queue.Origin{
@@ -244,7 +244,7 @@ func settingsSayWho(c *trial) {
 		queue.FieldPending: {By: "ann", At: c.now, Operator: true},
 		queue.FieldPerKey:  {By: "importer", At: c.now, Default: true},
 	}
-	c.equal("the origins", c.settings(defaultQueue).InForce.From, want)
+	c.equal("the origins", c.settings(queue.DefaultQueue).InForce.From, want)
 	ids := c.several(2, queue.Spec{})
 	c.one()
 	if r := c.also(ids[1], stint.CodeMax); r.SetBy.By != "importer" || !r.SetBy.At.Equal(start) || r.SetBy.Operator {
@@ -252,7 +252,7 @@ func settingsSayWho(c *trial) {
 	}
 	stats, err := c.Store.Stats(c.Context(), c.now)
 	c.ok("Stats", err)
-	c.equal("the limits", stats.Queues[defaultQueue].Limits, queue.Layer{
+	c.equal("the limits", stats.Queues[queue.DefaultQueue].Limits, queue.Layer{
 		Settings: queue.Settings{Max: 1, Pending: 20, PerKey: 2}, From: want,
 	})
 }
@@ -270,13 +270,13 @@ func settingsOutliveTheStore(c *trial) {
 	after, err := c.Store.Settings(c.Context())
 	c.ok("Settings", err)
 	c.equal("the settings", after, before)
-	c.several(3, queue.Spec{Key: "k"})
+	c.several(3, queue.Spec{Options: queue.Options{Key: "k"}})
 	if n := len(c.claim(9)); n != 1 {
 		c.Errorf("%d tasks of the key run, want 1", n)
 	}
-	c.change(defaultQueue, queue.Change{Set: queue.Settings{Max: 4}})
+	c.change(queue.DefaultQueue, queue.Change{Set: queue.Settings{Max: 4}})
 	for name, is := range before {
-		if got := c.settings(defaultQueue).Version; got <= is.Version {
+		if got := c.settings(queue.DefaultQueue).Version; got <= is.Version {
 			c.Errorf("version %d comes after version %d of %q", got, is.Version, name)
 		}
 	}
@@ -287,12 +287,12 @@ func settingsOutliveTheStore(c *trial) {
 func limitOfOneKey(c *trial) {
 	c.hear(worker, kind)
 	c.configure(queue.Settings{PerKey: 2})
-	c.change(defaultQueue, queue.Change{Key: "small", Set: queue.Settings{Max: 1}})
+	c.change(queue.DefaultQueue, queue.Change{Key: "small", Set: queue.Settings{Max: 1}})
 	c.change("", queue.Change{Key: "large", Set: queue.Settings{Max: 3}})
-	c.change(defaultQueue, queue.Change{Key: "free", Unlimited: []queue.Field{queue.FieldMax}})
+	c.change(queue.DefaultQueue, queue.Change{Key: "free", Unlimited: []queue.Field{queue.FieldMax}})
 	ids := make(map[string][]queue.ID)
 	for _, key := range []string{"small", "large", "free", "other"} {
-		ids[key] = c.several(5, queue.Spec{Key: key})
+		ids[key] = c.several(5, queue.Spec{Options: queue.Options{Key: key}})
 	}
 	runs := func() string {
 		running := make(map[string]int)
@@ -311,8 +311,8 @@ func limitOfOneKey(c *trial) {
 	}
 	stats, err := c.Store.Stats(c.Context(), c.now)
 	c.ok("Stats", err)
-	c.equal("the keys", stats.Queues[defaultQueue].Keys, map[string]int{"free": 5, "large": 3, "small": 1})
-	c.change(defaultQueue, queue.Change{Key: "small", Unset: queue.Fields()})
+	c.equal("the keys", stats.Queues[queue.DefaultQueue].Keys, map[string]int{"free": 5, "large": 3, "small": 1})
+	c.change(queue.DefaultQueue, queue.Change{Key: "small", Unset: queue.Fields()})
 	c.claim(50)
 	if got, want := runs(), "map[free:5 large:3 other:2 small:2]"; got != want {
 		c.Errorf("after a limit has been unset there run %s, want %s", got, want)
@@ -322,10 +322,10 @@ func limitOfOneKey(c *trial) {
 // rateOfOneKey shows that a key can have a rate of its own.
 func rateOfOneKey(c *trial) {
 	c.configure(queue.Settings{KeyRate: queue.Rate{PerSecond: 1}})
-	c.change(defaultQueue, queue.Change{Key: "fast", Set: queue.Settings{Rate: queue.Rate{PerSecond: 1, Burst: 3}}})
-	c.change(defaultQueue, queue.Change{Key: "free", Unlimited: []queue.Field{queue.FieldRate}})
+	c.change(queue.DefaultQueue, queue.Change{Key: "fast", Set: queue.Settings{Rate: queue.Rate{PerSecond: 1, Burst: 3}}})
+	c.change(queue.DefaultQueue, queue.Change{Key: "free", Unlimited: []queue.Field{queue.FieldRate}})
 	for _, key := range []string{"slow", "fast", "free"} {
-		c.several(5, queue.Spec{Key: key})
+		c.several(5, queue.Spec{Options: queue.Options{Key: key}})
 	}
 	started := make(map[string]int)
 	for _, t := range c.claim(50) {

@@ -78,7 +78,7 @@ func retryAtOnce(c *trial) {
 }
 
 func maxAttempts(c *trial) {
-	id := c.add(queue.Spec{MaxAttempts: 5})
+	id := c.add(queue.Spec{Options: queue.Options{MaxAttempts: 5}})
 	for i := range 4 {
 		c.fails(c.one(), queue.Outcome{RunAt: c.now.Add(time.Second)})
 		if t := c.task(id); t.State != queue.Scheduled || t.Failures != i+1 {
@@ -113,19 +113,19 @@ func threeAttempts(c *trial) {
 	c.is(queue.Waiting, id)
 	c.fails(c.one(), queue.Outcome{})
 	c.is(queue.Dead, id)
-	one := c.add(queue.Spec{MaxAttempts: 1})
+	one := c.add(queue.Spec{Options: queue.Options{MaxAttempts: 1}})
 	c.fails(c.one(), queue.Outcome{})
 	c.is(queue.Dead, one)
 }
 
 func permanentFailure(c *trial) {
-	id := c.add(queue.Spec{MaxAttempts: 100})
+	id := c.add(queue.Spec{Options: queue.Options{MaxAttempts: 100}})
 	c.fails(c.one(), queue.Outcome{Permanent: true, RunAt: c.now.Add(time.Second)})
 	c.is(queue.Dead, id)
 }
 
 func snoozeIsNoFailure(c *trial) {
-	id := c.add(queue.Spec{MaxAttempts: 1})
+	id := c.add(queue.Spec{Options: queue.Options{MaxAttempts: 1}})
 	for range 5 {
 		at := c.now.Add(time.Minute)
 		c.ok("snooze", c.settle(c.one(), queue.Outcome{Kind: queue.OutcomeSnooze, RunAt: at, Checkpoint: []byte("c")}))
@@ -140,7 +140,7 @@ func snoozeIsNoFailure(c *trial) {
 }
 
 func giveBackIsNoFailure(c *trial) {
-	id := c.add(queue.Spec{MaxAttempts: 1, MaxCrashes: 1})
+	id := c.add(queue.Spec{Options: queue.Options{MaxAttempts: 1, MaxCrashes: 1}})
 	for range 5 {
 		t := c.one()
 		if t.ID != id || t.Failures != 0 || t.Crashes != 0 {
@@ -267,7 +267,7 @@ func resultLimit(c *trial) {
 
 // longLife shows what is left of a life of many steps.
 func longLife(c *trial) {
-	id := c.add(queue.Spec{MaxAttempts: 1000})
+	id := c.add(queue.Spec{Options: queue.Options{MaxAttempts: 1000}})
 	var last queue.Task
 	for range queue.MaxSteps {
 		last = c.one()

@@ -85,20 +85,20 @@ func signalAfter(c *trial) {
 	c.ok("settle", c.settle(running(), queue.Outcome{Kind: queue.OutcomeRelease}))
 	c.command(queue.OrderPause, id)
 	signals("a resume", func() { c.command(queue.OrderResume, id) })
-	next := c.submit(queue.Spec{After: []queue.ID{id}}, queue.Spec{After: []queue.ID{id}})
+	next := c.submit(queue.Spec{Options: queue.Options{After: []queue.ID{id}}}, queue.Spec{Options: queue.Options{After: []queue.ID{id}}})
 	signals("a dependency's success", func() { c.succeeds(running()) })
 	c.configure(queue.Settings{Max: 2})
 	c.several(3, queue.Spec{})
 	signals("a success when as many ran as may", func() { c.succeeds(c.task(next[0])) })
 	signals("a raised limit", func() { c.configure(queue.Settings{Max: 3}) })
-	c.pause(defaultQueue, &queue.Pause{})
+	c.pause(queue.DefaultQueue, &queue.Pause{})
 	c.configure(queue.Settings{})
-	signals("the end of a pause", func() { c.pause(defaultQueue, nil) })
+	signals("the end of a pause", func() { c.pause(queue.DefaultQueue, nil) })
 }
 
 func holdsOneSignal(c *trial) {
 	ready := c.listen("mail")
-	c.several(5, queue.Spec{Queue: "mail"})
+	c.several(5, queue.Spec{Options: queue.Options{Queue: "mail"}})
 	c.hears(ready, "five tasks")
 	if cap(ready) != 1 {
 		c.Errorf("the channel holds %d signals", cap(ready))
@@ -108,7 +108,7 @@ func holdsOneSignal(c *trial) {
 // allAreTold shows that no listener takes a signal from another, under whichever of
 // its names they know the queue.
 func allAreTold(c *trial) {
-	all := []<-chan struct{}{c.listen(""), c.listen(defaultQueue), c.listen(defaultQueue)}
+	all := []<-chan struct{}{c.listen(""), c.listen(queue.DefaultQueue), c.listen(queue.DefaultQueue)}
 	for range 20 {
 		for _, ready := range all {
 			drain(ready)
@@ -143,7 +143,7 @@ func listenersEnd(c *trial) {
 		for _, l := range all {
 			drain(l.ready)
 		}
-		c.add(queue.Spec{Queue: name})
+		c.add(queue.Spec{Options: queue.Options{Queue: name}})
 		for _, l := range all {
 			c.hears(l.ready, "a task")
 		}
@@ -154,9 +154,9 @@ func listenersEnd(c *trial) {
 	last := all[0]
 	last.stop()
 	drain(last.ready)
-	c.add(queue.Spec{Queue: name})
+	c.add(queue.Spec{Options: queue.Options{Queue: name}})
 	next := c.listen(name)
-	c.add(queue.Spec{Queue: name})
+	c.add(queue.Spec{Options: queue.Options{Queue: name}})
 	c.hears(next, "a task")
 	if len(last.ready) != 0 {
 		c.Error("the last listener has ended, and is told of a task")
@@ -219,7 +219,7 @@ func noWakeUpIsLost(c *trial) {
 // workOff does tasks of a kind, until it has done as many as there will be.
 func (c *trial) workOff(ctx context.Context, kind string, tasks int) {
 	const most = 7
-	ready, stop := c.Store.Listen(defaultQueue)
+	ready, stop := c.Store.Listen(queue.DefaultQueue)
 	defer stop()
 	for done := 0; done < tasks; {
 		claim := queue.Claim{Worker: "of " + kind, Kinds: []string{kind}, Max: most, Lease: lease}

@@ -33,11 +33,27 @@ func submitCases() []testCase {
 func keptAsItIs(c *trial) {
 	before := c.add(queue.Spec{})
 	spec := queue.Spec{
-		Queue: "mail", Kind: "send", Payload: []byte("\x00payload\xff"), Tier: stint.High, Key: "tenant", Unique: "once",
-		Group: "group", After: []queue.ID{before}, AfterAny: []queue.ID{before}, UniqueFor: time.Minute,
-		Batch: c.ids.New(c.now), AfterBatch: c.ids.New(c.now),
-		RunAt: c.now.Add(time.Hour), Deadline: c.now.Add(2 * time.Hour), Timeout: time.Minute, MaxAttempts: 7, MaxCrashes: 2,
-		Labels: map[string]string{"a": "b"}, Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+		Kind:    "send",
+		Payload: []byte("\x00payload\xff"),
+		Options: queue.Options{
+			Queue:       "mail",
+			Tier:        stint.High,
+			Key:         "tenant",
+			Unique:      "once",
+			Group:       "group",
+			After:       []queue.ID{before},
+			AfterAny:    []queue.ID{before},
+			UniqueFor:   time.Minute,
+			Batch:       c.ids.New(c.now),
+			AfterBatch:  c.ids.New(c.now),
+			RunAt:       c.now.Add(time.Hour),
+			Deadline:    c.now.Add(2 * time.Hour),
+			Timeout:     time.Minute,
+			MaxAttempts: 7,
+			MaxCrashes:  2,
+			Labels:      map[string]string{"a": "b"},
+			Trace:       "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+		},
 	}
 	t := c.task(c.add(spec))
 	if !t.RunAt.Equal(spec.RunAt) || !t.Deadline.Equal(spec.Deadline) {
@@ -50,7 +66,7 @@ func keptAsItIs(c *trial) {
 	if t.State != queue.Scheduled || !t.Submitted.Equal(c.now) || !t.Changed.Equal(c.now) || len(t.Steps) != 1 {
 		c.Errorf("it starts its life as %+v", t)
 	}
-	if got := c.task(before).Queue; got != defaultQueue {
+	if got := c.task(before).Queue; got != queue.DefaultQueue {
 		c.Errorf("a task that names no queue is in queue %q", got)
 	}
 }
@@ -67,15 +83,15 @@ func invalidSpecs(c *trial) map[string]queue.NewTask {
 	return map[string]queue.NewTask{
 		"no ID":               {Spec: queue.Spec{Kind: kind}},
 		"no kind":             {ID: id},
-		"tier above all":      {ID: id, Spec: queue.Spec{Kind: kind, Tier: stint.Highest + 1}},
-		"tier below all":      {ID: id, Spec: queue.Spec{Kind: kind, Tier: stint.Lowest - 1}},
-		"negative attempts":   {ID: id, Spec: queue.Spec{Kind: kind, MaxAttempts: -1}},
-		"negative crashes":    {ID: id, Spec: queue.Spec{Kind: kind, MaxCrashes: -1}},
-		"negative timeout":    {ID: id, Spec: queue.Spec{Kind: kind, Timeout: -1}},
-		"never in time":       {ID: id, Spec: queue.Spec{Kind: kind, RunAt: c.now, Deadline: c.now}},
-		"after nobody knows":  {ID: id, Spec: queue.Spec{Kind: kind, After: []queue.ID{c.ids.New(c.now)}}},
-		"after itself":        {ID: id, Spec: queue.Spec{Kind: kind, After: []queue.ID{id}}},
-		"after its own batch": {ID: id, Spec: queue.Spec{Kind: kind, Batch: batch, AfterBatch: batch}},
+		"tier above all":      {ID: id, Spec: queue.Spec{Kind: kind, Options: queue.Options{Tier: stint.Highest + 1}}},
+		"tier below all":      {ID: id, Spec: queue.Spec{Kind: kind, Options: queue.Options{Tier: stint.Lowest - 1}}},
+		"negative attempts":   {ID: id, Spec: queue.Spec{Kind: kind, Options: queue.Options{MaxAttempts: -1}}},
+		"negative crashes":    {ID: id, Spec: queue.Spec{Kind: kind, Options: queue.Options{MaxCrashes: -1}}},
+		"negative timeout":    {ID: id, Spec: queue.Spec{Kind: kind, Options: queue.Options{Timeout: -1}}},
+		"never in time":       {ID: id, Spec: queue.Spec{Kind: kind, Options: queue.Options{RunAt: c.now, Deadline: c.now}}},
+		"after nobody knows":  {ID: id, Spec: queue.Spec{Kind: kind, Options: queue.Options{After: []queue.ID{c.ids.New(c.now)}}}},
+		"after itself":        {ID: id, Spec: queue.Spec{Kind: kind, Options: queue.Options{After: []queue.ID{id}}}},
+		"after its own batch": {ID: id, Spec: queue.Spec{Kind: kind, Options: queue.Options{Batch: batch, AfterBatch: batch}}},
 	}
 }
 
@@ -103,7 +119,7 @@ func allOrNone(c *trial) {
 	bad := slices.Collect(maps.Values(invalidSpecs(c)))
 	bad = append(bad, c.fresh(queue.Spec{Payload: make([]byte, 101)}))
 	for _, t := range bad {
-		good := []queue.NewTask{c.fresh(queue.Spec{Unique: "u"}), c.fresh(queue.Spec{Group: "g"})}
+		good := []queue.NewTask{c.fresh(queue.Spec{Options: queue.Options{Unique: "u"}}), c.fresh(queue.Spec{Options: queue.Options{Group: "g"}})}
 		for _, call := range [][]queue.NewTask{{good[0], good[1], t}, {t, good[0], good[1]}, {good[0], t, good[1]}} {
 			if _, err := c.Store.Submit(c.Context(), c.now, call); err == nil {
 				c.Errorf("a call with the task %+v is accepted", t)
@@ -114,7 +130,7 @@ func allOrNone(c *trial) {
 		c.Errorf("%d tasks were accepted", n)
 	}
 	c.started(10)
-	c.submit(queue.Spec{Unique: "u"}, queue.Spec{Group: "g"}) // nothing of them was left behind
+	c.submit(queue.Spec{Options: queue.Options{Unique: "u"}}, queue.Spec{Options: queue.Options{Group: "g"}}) // nothing of them was left behind
 	c.claim(2)
 }
 
@@ -122,7 +138,7 @@ func allOrNone(c *trial) {
 // what it got.
 func callersMemory(c *trial) {
 	before := c.add(queue.Spec{})
-	t := c.fresh(queue.Spec{Payload: []byte("abc"), Labels: map[string]string{"k": "v"}, After: []queue.ID{before}})
+	t := c.fresh(queue.Spec{Payload: []byte("abc"), Options: queue.Options{Labels: map[string]string{"k": "v"}, After: []queue.ID{before}}})
 	call := []queue.NewTask{t}
 	c.submitTasks(call...)
 	if call[0].Queue != "" {
@@ -147,11 +163,11 @@ func callersMemory(c *trial) {
 }
 
 func uniqueAnswersTheFirst(c *trial) {
-	spec := queue.Spec{Unique: "u", Payload: []byte("first")}
+	spec := queue.Spec{Payload: []byte("first"), Options: queue.Options{Unique: "u"}}
 	id := c.add(spec)
 	again := func(when string) {
 		c.Helper()
-		second := c.fresh(queue.Spec{Unique: "u", Payload: []byte("second"), After: []queue.ID{c.ids.New(c.now)}})
+		second := c.fresh(queue.Spec{Payload: []byte("second"), Options: queue.Options{Unique: "u", After: []queue.ID{c.ids.New(c.now)}}})
 		if got, want := c.submitTasks(second)[0], (queue.Receipt{ID: id, Existing: true}); got != want {
 			c.Errorf("%s, the receipt is %+v, want %+v", when, got, want)
 		}
@@ -163,12 +179,12 @@ func uniqueAnswersTheFirst(c *trial) {
 	c.succeeds(t)
 	again("when it has succeeded")
 	c.command(queue.OrderForget, id)
-	other := c.submit(spec, queue.Spec{Queue: "other", Unique: "u"}, queue.Spec{}, queue.Spec{})
+	other := c.submit(spec, queue.Spec{Options: queue.Options{Queue: "other", Unique: "u"}}, queue.Spec{}, queue.Spec{})
 	if len(c.find(queue.Filter{})) != len(other) {
 		c.Error("a key is not free when its task is forgotten, or not in another queue")
 	}
-	first, second := c.fresh(queue.Spec{Unique: "v"}), c.fresh(queue.Spec{Unique: "v"})
-	after := c.fresh(queue.Spec{After: []queue.ID{second.ID}})
+	first, second := c.fresh(queue.Spec{Options: queue.Options{Unique: "v"}}), c.fresh(queue.Spec{Options: queue.Options{Unique: "v"}})
+	after := c.fresh(queue.Spec{Options: queue.Options{After: []queue.ID{second.ID}}})
 	receipts := c.submitTasks(first, second, after)
 	if receipts[0].Existing || receipts[1] != (queue.Receipt{ID: first.ID, Existing: true}) {
 		c.Errorf("two tasks of one call have the same key; the receipts are %+v", receipts)
@@ -187,7 +203,7 @@ func uniqueUnderConcurrency(c *trial) {
 		wg.Go(func() {
 			for i := range keys {
 				key := string(rune('a' + i))
-				receipts, err := c.Store.Submit(c.Context(), c.now, []queue.NewTask{c.fresh(queue.Spec{Unique: key})})
+				receipts, err := c.Store.Submit(c.Context(), c.now, []queue.NewTask{c.fresh(queue.Spec{Options: queue.Options{Unique: key}})})
 				if err != nil {
 					c.Errorf("Submit: %v", err)
 					return
@@ -217,7 +233,7 @@ func uniqueUnderConcurrency(c *trial) {
 }
 
 func repeatedSubmit(c *trial) {
-	first, same, other := c.fresh(queue.Spec{Unique: "u"}), c.fresh(queue.Spec{Unique: "u"}), c.fresh(queue.Spec{})
+	first, same, other := c.fresh(queue.Spec{Options: queue.Options{Unique: "u"}}), c.fresh(queue.Spec{Options: queue.Options{Unique: "u"}}), c.fresh(queue.Spec{})
 	call := []queue.NewTask{first, other, same, other}
 	c.configure(queue.Settings{Pending: 2})
 	want := []queue.Receipt{{ID: first.ID}, {ID: other.ID}, {ID: first.ID, Existing: true}, {ID: other.ID}}
@@ -238,14 +254,14 @@ func repeatedSubmit(c *trial) {
 
 func fullQueue(c *trial) {
 	c.configure(queue.Settings{Pending: 2})
-	ids := c.submit(queue.Spec{}, queue.Spec{RunAt: c.now.Add(time.Hour)})
+	ids := c.submit(queue.Spec{}, queue.Spec{Options: queue.Options{RunAt: c.now.Add(time.Hour)}})
 	full := func(when string) {
 		c.Helper()
 		_, err := c.Store.Submit(c.Context(), c.now, []queue.NewTask{c.fresh(queue.Spec{})})
 		c.refused(when, err, queue.ErrFull)
 	}
 	full("one waits and one is scheduled")
-	c.add(queue.Spec{Queue: "other"})
+	c.add(queue.Spec{Options: queue.Options{Queue: "other"}})
 	t := c.one()
 	full("one runs and one is scheduled")
 	c.fails(t, queue.Outcome{Permanent: true})
@@ -262,14 +278,14 @@ func fullQueue(c *trial) {
 
 func fullQueueAllOrNone(c *trial) {
 	c.configure(queue.Settings{Pending: 3})
-	first := c.add(queue.Spec{Unique: "u"})
+	first := c.add(queue.Spec{Options: queue.Options{Unique: "u"}})
 	three := []queue.NewTask{c.fresh(queue.Spec{}), c.fresh(queue.Spec{}), c.fresh(queue.Spec{})}
 	_, err := c.Store.Submit(c.Context(), c.now, three)
 	c.refused("three into the room of two", err, queue.ErrFull)
 	if n := len(c.find(queue.Filter{})); n != 1 {
 		c.Errorf("there are %d tasks, want 1", n)
 	}
-	same := c.fresh(queue.Spec{Unique: "u"})
+	same := c.fresh(queue.Spec{Options: queue.Options{Unique: "u"}})
 	if got := c.submitTasks(three[0], same, three[1])[1]; got.ID != first {
 		c.Errorf("one that is there already is answered with %+v", got)
 	}
@@ -285,7 +301,7 @@ func timeGoesBack(c *trial) {
 		c.Errorf("it was claimed at %v until %v; the latest time was %v", t.Changed, t.Lease.Until, latest)
 	}
 	c.succeeds(t)
-	if t := c.task(c.add(queue.Spec{RunAt: latest})); t.State != queue.Waiting || !t.Submitted.Equal(latest) {
+	if t := c.task(c.add(queue.Spec{Options: queue.Options{RunAt: latest}})); t.State != queue.Waiting || !t.Submitted.Equal(latest) {
 		c.Errorf("it is %s since %v", t.State, t.Submitted)
 	}
 }

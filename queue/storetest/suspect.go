@@ -72,13 +72,13 @@ func suspectsRunOneByOne(c *trial) {
 // suspectsHoldNobodyElse shows that all others go by: those that have crashed
 // less, those of other queues, and younger ones of the same tier and key.
 func suspectsHoldNobodyElse(c *trial) {
-	fewer := c.several(2, queue.Spec{Kind: "patient", MaxCrashes: attempts + 1})
+	fewer := c.several(2, queue.Spec{Kind: "patient", Options: queue.Options{MaxCrashes: attempts + 1}})
 	for range attempts - 1 {
 		c.claim(9, "patient")
 		c.lose()
 	}
 	ids := c.suspects(2, queue.Spec{})
-	elsewhere := c.add(queue.Spec{Queue: "elsewhere"})
+	elsewhere := c.add(queue.Spec{Options: queue.Options{Queue: "elsewhere"}})
 	fresh := c.several(2, queue.Spec{})
 	c.started(1, ids[0])
 	c.is(queue.Waiting, slices.Concat(fewer, fresh, []queue.ID{elsewhere})...)
@@ -95,7 +95,7 @@ func suspectsHoldNobodyElse(c *trial) {
 // onlyARunningSuspectHolds shows that suspects which cannot start, for whatever
 // reason, keep no others from it.
 func onlyARunningSuspectHolds(c *trial) {
-	specs := []queue.Spec{{Kind: "rare"}, {Key: "k"}, {}, {}, {}, {}}
+	specs := []queue.Spec{{Kind: "rare"}, {Options: queue.Options{Key: "k"}}, {}, {}, {}, {}}
 	ids := make([]queue.ID, len(specs))
 	for i, s := range specs {
 		ids[i] = c.several(1, s)[0]
@@ -109,7 +109,7 @@ func onlyARunningSuspectHolds(c *trial) {
 	paused, next, others := ids[2], ids[3], ids[4:]
 	c.command(queue.OrderPause, paused)
 	c.configure(queue.Settings{PerKey: 1})
-	busy := c.started(1, c.add(queue.Spec{Key: "k", Tier: stint.High}))[0]
+	busy := c.started(1, c.add(queue.Spec{Options: queue.Options{Key: "k", Tier: stint.High}}))[0]
 	c.heldBy(ids[1], queue.HoldKey)
 	t := c.started(9, next)[0]
 	for _, id := range slices.Concat(ids[:2], others) {
@@ -130,10 +130,10 @@ func onlyARunningSuspectHolds(c *trial) {
 
 // suspectsGoOn shows that every way in which one ends lets the next one go.
 func suspectsGoOn(c *trial) {
-	ids := c.suspects(6, queue.Spec{MaxAttempts: 100})
+	ids := c.suspects(6, queue.Spec{Options: queue.Options{MaxAttempts: 100}})
 	later := c.now.Add(24 * time.Hour)
 	first := c.started(9, ids[0])[0]
-	ready := c.listen(defaultQueue)
+	ready := c.listen(queue.DefaultQueue)
 	drain(ready)
 	c.fails(first, queue.Outcome{RunAt: later})
 	c.hears(ready, "that the next one may start")
@@ -157,11 +157,11 @@ func suspectsGoOn(c *trial) {
 // nobodyIsSuspected shows that what dies of its first crash, and what has not
 // crashed, is not held.
 func nobodyIsSuspected(c *trial) {
-	once := c.several(3, queue.Spec{MaxCrashes: 1})
+	once := c.several(3, queue.Spec{Options: queue.Options{MaxCrashes: 1}})
 	c.started(9, once...)
 	c.lose()
 	c.is(queue.Dead, once...)
-	twice := c.several(3, queue.Spec{MaxCrashes: 2, Payload: []byte("other")})
+	twice := c.several(3, queue.Spec{Payload: []byte("other"), Options: queue.Options{MaxCrashes: 2}})
 	c.started(9, twice...)
 	c.lose()
 	c.started(9, twice[0])
@@ -169,9 +169,9 @@ func nobodyIsSuspected(c *trial) {
 
 func suspectsAreExplained(c *trial) {
 	c.hear(worker, kind)
-	ids := c.suspects(3, queue.Spec{Key: "k"})
+	ids := c.suspects(3, queue.Spec{Options: queue.Options{Key: "k"}})
 	c.configure(queue.Settings{PerKey: 1})
-	c.started(1, c.add(queue.Spec{Tier: stint.High})) // which has nothing to do with it
+	c.started(1, c.add(queue.Spec{Options: queue.Options{Tier: stint.High}})) // which has nothing to do with it
 	c.started(9, ids[0])
 	c.hear(worker, kind)
 	r := c.because(ids[1], stint.Code(queue.HoldSuspect))
@@ -181,7 +181,7 @@ func suspectsAreExplained(c *trial) {
 	if r := c.also(ids[1], stint.Code(queue.HoldKey)); r.Limit != 1 {
 		c.Errorf("the other reason is %+v", r)
 	}
-	c.pause(defaultQueue, &queue.Pause{By: "alice"})
+	c.pause(queue.DefaultQueue, &queue.Pause{By: "alice"})
 	c.because(ids[1], stint.Code(queue.HoldQueuePaused))
 	c.also(ids[1], stint.Code(queue.HoldSuspect))
 }
@@ -189,14 +189,14 @@ func suspectsAreExplained(c *trial) {
 // suspectsAreCounted shows that one which is held for two reasons is counted once,
 // and yet when one of them has passed.
 func suspectsAreCounted(c *trial) {
-	ids := c.suspects(4, queue.Spec{Key: "k"})
+	ids := c.suspects(4, queue.Spec{Options: queue.Options{Key: "k"}})
 	c.configure(queue.Settings{KeyRate: queue.Rate{PerSecond: 1}})
 	c.started(1, ids[0])
 	other := c.add(queue.Spec{})
 	for range 2 {
 		stats, err := c.Store.Stats(c.Context(), c.now)
 		c.ok("Stats", err)
-		counts := stats.Queues[defaultQueue]
+		counts := stats.Queues[queue.DefaultQueue]
 		if held, waiting := counts.States[queue.Held], counts.States[queue.Waiting]; held != 3 || waiting != 1 {
 			c.Errorf("%d tasks are held and %d wait, want 3 and 1", held, waiting)
 		}

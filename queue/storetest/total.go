@@ -41,7 +41,7 @@ func (c *trial) claimOf(name string, n int) []queue.Task {
 func (c *trial) backlogs(n int, names ...string) {
 	c.Helper()
 	for _, name := range names {
-		c.several(n, queue.Spec{Queue: name})
+		c.several(n, queue.Spec{Options: queue.Options{Queue: name}})
 	}
 }
 
@@ -219,10 +219,10 @@ func totalOfAKey(c *trial) {
 	c.hear(worker, kind)
 	c.limitAll(queue.Settings{TotalPerKey: 2})
 	held := make(map[string]queue.ID)
-	for _, name := range []string{"a", "b", defaultQueue} {
-		c.several(2, queue.Spec{Queue: name, Key: "k"})
-		held[name] = c.add(queue.Spec{Queue: name, Key: "k"})
-		c.add(queue.Spec{Queue: name, Key: "other " + name})
+	for _, name := range []string{"a", "b", queue.DefaultQueue} {
+		c.several(2, queue.Spec{Options: queue.Options{Queue: name, Key: "k"}})
+		held[name] = c.add(queue.Spec{Options: queue.Options{Queue: name, Key: "k"}})
+		c.add(queue.Spec{Options: queue.Options{Queue: name, Key: "other " + name}})
 	}
 	a := slices.DeleteFunc(c.claimOf("a", 9), func(t queue.Task) bool { return t.Key != "k" })
 	if len(a) != 2 {
@@ -234,9 +234,9 @@ func totalOfAKey(c *trial) {
 	if b := c.claimOf("b", 9); len(b) != 1 || b[0].Key != "other b" {
 		c.Fatalf("beside a key at its total there start %v", b)
 	}
-	late := c.add(queue.Spec{Queue: "b", Key: "k"})
+	late := c.add(queue.Spec{Options: queue.Options{Queue: "b", Key: "k"}})
 	c.heldBy(late, queue.HoldKeyTotal)
-	r := c.because(held[defaultQueue], stint.Code(queue.HoldKeyTotal))
+	r := c.because(held[queue.DefaultQueue], stint.Code(queue.HoldKeyTotal))
 	if r.Key != "k" || r.Limit != 2 || r.Running != 2 || len(r.Holders) != 2 {
 		c.Errorf("the reason is %+v", r)
 	}
@@ -264,7 +264,7 @@ func totalOfOneKey(c *trial) {
 	c.change("", queue.Change{Key: "free", Unlimited: []queue.Field{queue.FieldTotal}})
 	for _, name := range []string{"a", "b"} {
 		for _, key := range []string{"large", "free", "other"} {
-			c.several(4, queue.Spec{Queue: name, Key: key})
+			c.several(4, queue.Spec{Options: queue.Options{Queue: name, Key: key}})
 		}
 	}
 	running := make(map[string]int)
@@ -281,7 +281,7 @@ func totalOfOneKey(c *trial) {
 func totalsOutliveTheStore(c *trial) {
 	c.limitAll(queue.Settings{Total: 3, TotalPerKey: 1})
 	for _, name := range []string{"a", "b"} {
-		c.submit(queue.Spec{Queue: name, Key: "k"}, queue.Spec{Queue: name}, queue.Spec{Queue: name})
+		c.submit(queue.Spec{Options: queue.Options{Queue: name, Key: "k"}}, queue.Spec{Options: queue.Options{Queue: name}}, queue.Spec{Options: queue.Options{Queue: name}})
 	}
 	remote := c.claimed(queue.Claim{Queue: "a", Max: 2, Remote: true}).Tasks
 	if len(remote) != 2 {

@@ -104,7 +104,7 @@ func (c *trial) claim(n int, kinds ...string) []queue.Task {
 	if len(kinds) == 0 {
 		kinds = []string{kind}
 	}
-	return c.claimed(queue.Claim{Queue: defaultQueue, Kinds: kinds, Max: n}).Tasks
+	return c.claimed(queue.Claim{Queue: queue.DefaultQueue, Kinds: kinds, Max: n}).Tasks
 }
 
 // claimed claims tasks; what is not set of the claim is as usual.
@@ -202,7 +202,7 @@ func (c *trial) heartbeat(t queue.Task, b queue.Heartbeat) queue.Answer {
 // hear has the store hear of a worker that knows kinds of the default queue.
 func (c *trial) hear(name string, kinds ...string) {
 	c.Helper()
-	w := queue.Worker{Name: name, Kinds: map[string][]string{defaultQueue: kinds}, Slots: 1, Since: c.now}
+	w := queue.Worker{Name: name, Kinds: map[string][]string{queue.DefaultQueue: kinds}, Slots: 1, Since: c.now}
 	_, err := c.Store.Heartbeat(c.Context(), c.now, w, nil)
 	c.ok("Heartbeat", err)
 }
@@ -223,7 +223,7 @@ func (c *trial) commands(cmd queue.Command) int {
 // configure and configures make s all that programs have set for a queue.
 func (c *trial) configure(s queue.Settings) {
 	c.Helper()
-	c.configures(defaultQueue, s)
+	c.configures(queue.DefaultQueue, s)
 }
 
 func (c *trial) configures(name string, s queue.Settings) {

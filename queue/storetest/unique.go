@@ -18,8 +18,8 @@ func uniqueCases() []testCase {
 // however soon that task has been forgotten, and not for longer.
 func uniqueForAPeriod(c *trial) {
 	c.configure(queue.Settings{Keep: queue.Retention{Age: time.Minute, Count: 2}})
-	first := c.add(queue.Spec{Unique: "hour", UniqueFor: time.Hour})
-	short := c.add(queue.Spec{Unique: "short"})
+	first := c.add(queue.Spec{Options: queue.Options{Unique: "hour", UniqueFor: time.Hour}})
+	short := c.add(queue.Spec{Options: queue.Options{Unique: "short"}})
 	for range 5 {
 		c.add(queue.Spec{})
 	}
@@ -28,20 +28,20 @@ func uniqueForAPeriod(c *trial) {
 	}
 	c.maintain()
 	c.gone(first, short)
-	c.answers(first, queue.Spec{Unique: "hour"})
-	c.answers(queue.ID{}, queue.Spec{Unique: "hour", Queue: "other"})
-	c.answers(queue.ID{}, queue.Spec{Unique: "short"})
+	c.answers(first, queue.Spec{Options: queue.Options{Unique: "hour"}})
+	c.answers(queue.ID{}, queue.Spec{Options: queue.Options{Unique: "hour", Queue: "other"}})
+	c.answers(queue.ID{}, queue.Spec{Options: queue.Options{Unique: "short"}})
 	if c.Durable && c.crash() {
-		c.answers(first, queue.Spec{Unique: "hour"})
+		c.answers(first, queue.Spec{Options: queue.Options{Unique: "hour"}})
 	}
-	after := c.fresh(queue.Spec{Unique: "hour"})
-	_, err := c.Store.Submit(c.Context(), c.now, []queue.NewTask{after, c.fresh(queue.Spec{After: []queue.ID{after.ID}})})
+	after := c.fresh(queue.Spec{Options: queue.Options{Unique: "hour"}})
+	_, err := c.Store.Submit(c.Context(), c.now, []queue.NewTask{after, c.fresh(queue.Spec{Options: queue.Options{After: []queue.ID{after.ID}}})})
 	c.refused("Submit of a task after one that is forgotten", err, queue.ErrInvalid)
 	c.pass(time.Hour - time.Nanosecond)
 	c.maintain()
-	c.answers(first, queue.Spec{Unique: "hour"})
+	c.answers(first, queue.Spec{Options: queue.Options{Unique: "hour"}})
 	c.pass(time.Nanosecond)
-	c.answers(queue.ID{}, queue.Spec{Unique: "hour", UniqueFor: time.Minute})
+	c.answers(queue.ID{}, queue.Spec{Options: queue.Options{Unique: "hour", UniqueFor: time.Minute}})
 	if c.Durable && c.crash() {
 		c.maintain()
 		c.pass(2 * time.Hour)
@@ -67,18 +67,18 @@ func (c *trial) answers(want queue.ID, s queue.Spec) {
 
 // uniqueForEndsWithAPurge shows that an operator who purges a task frees its Unique.
 func uniqueForEndsWithAPurge(c *trial) {
-	first := c.add(queue.Spec{Unique: "hour", UniqueFor: time.Hour})
+	first := c.add(queue.Spec{Options: queue.Options{Unique: "hour", UniqueFor: time.Hour}})
 	c.dies()
-	c.answers(first, queue.Spec{Unique: "hour"})
+	c.answers(first, queue.Spec{Options: queue.Options{Unique: "hour"}})
 	c.command(queue.OrderForget, first)
-	c.answers(queue.ID{}, queue.Spec{Unique: "hour"})
+	c.answers(queue.ID{}, queue.Spec{Options: queue.Options{Unique: "hour"}})
 }
 
 func uniqueForInvalid(c *trial) {
 	for _, s := range []queue.Spec{
-		{UniqueFor: time.Hour},
-		{Unique: "u", UniqueFor: -1},
-		{Unique: "u", UniqueFor: queue.MaxUniqueFor + 1},
+		{Options: queue.Options{UniqueFor: time.Hour}},
+		{Options: queue.Options{Unique: "u", UniqueFor: -1}},
+		{Options: queue.Options{Unique: "u", UniqueFor: queue.MaxUniqueFor + 1}},
 	} {
 		_, err := c.Store.Submit(c.Context(), c.now, []queue.NewTask{c.fresh(s)})
 		c.refused("Submit", err, queue.ErrInvalid)

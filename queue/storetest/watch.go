@@ -78,7 +78,7 @@ func same(e queue.Event, s queue.Step) bool {
 
 func watchTellsAll(c *trial) {
 	o := c.watch(nil)
-	id := c.add(queue.Spec{MaxAttempts: 2, Queue: "mail", Key: "k"})
+	id := c.add(queue.Spec{Options: queue.Options{MaxAttempts: 2, Queue: "mail", Key: "k"}})
 	mail := queue.Claim{Queue: "mail", Max: 1}
 	c.fails(c.claimed(mail).Tasks[0], queue.Outcome{RunAt: c.now.Add(time.Second)})
 	c.pass(time.Second)
@@ -162,7 +162,7 @@ func watchKeepsTheOrder(c *trial) {
 	var wg sync.WaitGroup
 	for i := range workers {
 		wg.Go(func() {
-			q := queue.Claim{Worker: fmt.Sprint("w", i), Queue: defaultQueue, Kinds: []string{kind}, Max: 2, Lease: lease}
+			q := queue.Claim{Worker: fmt.Sprint("w", i), Queue: queue.DefaultQueue, Kinds: []string{kind}, Max: 2, Lease: lease}
 			for range each {
 				if err := c.churn(q); err != nil {
 					c.Error(err)
@@ -173,14 +173,14 @@ func watchKeepsTheOrder(c *trial) {
 	}
 	wg.Wait()
 	states, last := make(map[queue.ID]queue.State), make(map[queue.ID]queue.Step)
-	end := c.add(queue.Spec{Queue: "end"})
+	end := c.add(queue.Spec{Options: queue.Options{Queue: "end"}})
 	for e := o.next(c.T); e.ID != end; e = o.next(c.T) {
 		if e.From != states[e.ID] || !queue.Allowed(e.From, e.On, e.To) {
 			c.Fatalf("%s from %s to %s is told of a task that is %s", e.On, e.From, e.To, states[e.ID])
 		}
 		states[e.ID], last[e.ID] = e.To, e.Step
 	}
-	for _, t := range c.find(queue.Filter{Queue: defaultQueue}) {
+	for _, t := range c.find(queue.Filter{Queue: queue.DefaultQueue}) {
 		if s := t.Steps[len(t.Steps)-1]; last[t.ID].To != s.To || last[t.ID].On != s.On {
 			c.Fatalf("the last that is told of task %s is %+v; it was %+v", t.ID, last[t.ID], s)
 		}

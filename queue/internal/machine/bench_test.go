@@ -163,7 +163,7 @@ func BenchmarkCancelGroup(b *testing.B) {
 	for _, size := range sizes() {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
 			perTask(b, size, func() (*machine.Machine, []queue.ID) {
-				return filled(b, size, func(int) queue.Spec { return queue.Spec{Group: "g"} })
+				return filled(b, size, func(int) queue.Spec { return queue.Spec{Options: queue.Options{Group: "g"}} })
 			}, func(m *machine.Machine, ids []queue.ID) {
 				for i := range ids {
 					command(b, m, queue.OrderCancel, queue.Filter{IDs: ids[len(ids)-1-i : len(ids)-i]}, 1)
@@ -221,7 +221,7 @@ func BenchmarkRetryFromTheMiddle(b *testing.B) {
 func BenchmarkStats(b *testing.B) {
 	for _, size := range sizes() {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			m, _ := filled(b, size, func(i int) queue.Spec { return queue.Spec{Key: fmt.Sprint(i / 2)} })
+			m, _ := filled(b, size, func(i int) queue.Spec { return queue.Spec{Options: queue.Options{Key: fmt.Sprint(i / 2)}} })
 			if err := m.Configure(b.Context(), start, "default", queue.Change{Set: queue.Settings{PerKey: 1}}); err != nil {
 				b.Fatal(err)
 			}
@@ -243,7 +243,7 @@ func BenchmarkClaimNothing(b *testing.B) {
 	slow := queue.Settings{KeyRate: queue.Rate{PerSecond: 0.001}}
 	for _, size := range sizes() {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			m, _ := filled(b, size, func(i int) queue.Spec { return queue.Spec{Key: fmt.Sprint(i / 2)} })
+			m, _ := filled(b, size, func(i int) queue.Spec { return queue.Spec{Options: queue.Options{Key: fmt.Sprint(i / 2)}} })
 			if err := m.Configure(b.Context(), start, "default", queue.Change{Set: slow}); err != nil {
 				b.Fatal(err)
 			}

@@ -36,7 +36,7 @@ func (m *Machine) Submit(ctx context.Context, now time.Time, tasks []queue.NewTa
 // Claim is as [queue.Store] says.
 func (m *Machine) Claim(ctx context.Context, now time.Time, c queue.Claim) (queue.Claimed, error) {
 	if c.Queue == "" {
-		c.Queue = defaultQueue
+		c.Queue = queue.DefaultQueue
 	}
 	if err := checkName("worker", c.Worker); err != nil {
 		return queue.Claimed{}, err
@@ -190,7 +190,7 @@ func (m *Machine) maintainPart(ctx context.Context, now time.Time, limit int) (n
 
 // Listen is as [queue.Store] says.
 func (m *Machine) Listen(name string) (<-chan struct{}, func()) {
-	name = cmp.Or(name, defaultQueue)
+	name = cmp.Or(name, queue.DefaultQueue)
 	ready := make(chan struct{}, 1)
 	m.steps.mu.Lock()
 	defer m.steps.mu.Unlock()

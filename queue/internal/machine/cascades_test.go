@@ -44,11 +44,11 @@ func TestC8_ClockAheadDuringACascade(t *testing.T) {
 		r := newRows()
 		m := openOn(t, r)
 		var ids queue.IDs
-		one, other := newTask(&ids, queue.Spec{}), newTask(&ids, queue.Spec{Queue: "other"})
+		one, other := newTask(&ids, queue.Spec{}), newTask(&ids, queue.Spec{Options: queue.Options{Queue: "other"}})
 		submit(t, m, one, other)
 		tasks := make([]queue.NewTask, n)
 		for i := range tasks {
-			tasks[i] = newTask(&ids, queue.Spec{Kind: "many", After: []queue.ID{one.ID, other.ID}})
+			tasks[i] = newTask(&ids, queue.Spec{Kind: "many", Options: queue.Options{After: []queue.ID{one.ID, other.ID}}})
 		}
 		submit(t, m, tasks...)
 		die(t, m, start)
@@ -166,7 +166,7 @@ func TestC12_PurgeThatCloseEndsReadsNothing(t *testing.T) {
 		firsts, then := make([]queue.NewTask, n), make([]queue.NewTask, n)
 		for i := range firsts {
 			firsts[i] = newTask(&ids, queue.Spec{})
-			then[i] = newTask(&ids, queue.Spec{Kind: "many", After: []queue.ID{firsts[i].ID}})
+			then[i] = newTask(&ids, queue.Spec{Kind: "many", Options: queue.Options{After: []queue.ID{firsts[i].ID}}})
 		}
 		submit(t, m, firsts...)
 		submit(t, m, then...)

@@ -21,7 +21,7 @@ func (d *damaged) command(do queue.Order, id queue.ID, want int) {
 // aside as.
 func TestC6_CommandOnDamagedTaskThatCanBeRead(t *testing.T) {
 	d := newDamaged(t)
-	late, later := queue.Spec{Deadline: start.Add(time.Second)}, queue.Spec{RunAt: start.Add(time.Second)}
+	late, later := queue.Spec{Options: queue.Options{Deadline: start.Add(time.Second)}}, queue.Spec{Options: queue.Options{RunAt: start.Add(time.Second)}}
 	ids := d.add(late, late, later)
 	d.command(queue.OrderPause, ids[0], 1)
 	d.command(queue.OrderPause, ids[1], 1)
@@ -47,7 +47,7 @@ func TestC6_CommandOnDamagedTaskThatCanBeRead(t *testing.T) {
 func TestC12_CommandOnDamagedTaskAfterOneThatIsForgotten(t *testing.T) {
 	d := newDamaged(t)
 	first := d.add(queue.Spec{})
-	second := d.add(queue.Spec{After: first})
+	second := d.add(queue.Spec{Options: queue.Options{After: first}})
 	die(t, d.Machine, start)
 	d.damage(second[0])
 	d.command(queue.OrderForget, first[0], 1)
@@ -76,7 +76,7 @@ func TestC4_CommandReadsOnce(t *testing.T) {
 // goes on from there.
 func TestC4_CommandChangesWhatItHasFound(t *testing.T) {
 	d := newDamaged(t)
-	ids := d.add(queue.Spec{Group: "g"}, queue.Spec{Group: "g"})
+	ids := d.add(queue.Spec{Options: queue.Options{Group: "g"}}, queue.Spec{Options: queue.Options{Group: "g"}})
 	c := queue.Command{Do: queue.OrderCancel, Filter: queue.Filter{Kind: "kind"}}
 	if n, err := d.Command(t.Context(), start, c); n != 2 || err != nil {
 		t.Errorf("%d cancelled, error %v", n, err)

@@ -184,8 +184,8 @@ func TestC6_DamagedDiskInPart(t *testing.T) {
 // it.
 func TestC6_DamagedTaskThatIsDue(t *testing.T) {
 	for name, spec := range map[string]queue.Spec{
-		"due":      {RunAt: start.Add(time.Second)},
-		"deadline": {Deadline: start.Add(time.Second)},
+		"due":      {Options: queue.Options{RunAt: start.Add(time.Second)}},
+		"deadline": {Options: queue.Options{Deadline: start.Add(time.Second)}},
 	} {
 		d := newDamaged(t)
 		ids := d.add(spec, spec, queue.Spec{})
@@ -246,7 +246,7 @@ func TestC6_DamagedTaskAmongOthers(t *testing.T) {
 // A group waits for a task that cannot be read, as for any other.
 func TestC12_DamagedTaskKeepsItsGroupsOrder(t *testing.T) {
 	d := newDamaged(t)
-	ids := d.add(queue.Spec{Group: "g"}, queue.Spec{Group: "g"}, queue.Spec{})
+	ids := d.add(queue.Spec{Options: queue.Options{Group: "g"}}, queue.Spec{Options: queue.Options{Group: "g"}}, queue.Spec{})
 	d.damage(ids[0])
 	d.starts(ids[2])
 	d.is(ids[1], queue.Held, queue.HoldGroup)
@@ -260,7 +260,7 @@ func TestC12_DamagedTaskKeepsItsGroupsOrder(t *testing.T) {
 func TestC3_DamagedTaskIsForgotten(t *testing.T) {
 	for _, byCommand := range []bool{false, true} {
 		d := newDamaged(t)
-		ids := d.add(queue.Spec{Unique: "u", MaxCrashes: 1})
+		ids := d.add(queue.Spec{Options: queue.Options{Unique: "u", MaxCrashes: 1}})
 		claim(t, d.Machine, 1)
 		d.maintain(time.Hour) // it is lost, and dead: poison
 		d.damage(ids[0])
@@ -272,7 +272,7 @@ func TestC3_DamagedTaskIsForgotten(t *testing.T) {
 			d.maintain(10_000 * time.Hour)
 		}
 		for range 2 {
-			other := d.add(queue.Spec{Unique: "u"})
+			other := d.add(queue.Spec{Options: queue.Options{Unique: "u"}})
 			if got := d.find(other[0]); got.State != queue.Waiting {
 				t.Errorf("the same work is %s afterwards", got.State)
 			}
@@ -293,7 +293,7 @@ func TestC12_DamagedTaskAfterOneThatIsForgotten(t *testing.T) {
 	for _, reopened := range []bool{false, true} {
 		d := newDamaged(t)
 		first := d.add(queue.Spec{})
-		second := d.add(queue.Spec{After: first}, queue.Spec{After: first})
+		second := d.add(queue.Spec{Options: queue.Options{After: first}}, queue.Spec{Options: queue.Options{After: first}})
 		die(t, d.Machine, start)
 		d.damage(second[0])
 		if n, err := d.Command(t.Context(), start, queue.Command{Do: queue.OrderForget, All: true}); n != 1 || err != nil {
@@ -326,7 +326,7 @@ func TestModel_Damage(t *testing.T) {
 			now = now.Add(time.Duration(rng.IntN(40)) * time.Second)
 			switch rng.IntN(7) {
 			case 0:
-				s := queue.Spec{Key: fmt.Sprint(rng.IntN(2)), RunAt: now.Add(time.Duration(rng.IntN(60)) * time.Second)}
+				s := queue.Spec{Options: queue.Options{Key: fmt.Sprint(rng.IntN(2)), RunAt: now.Add(time.Duration(rng.IntN(60)) * time.Second)}}
 				if rng.IntN(2) == 0 {
 					s.Group = "g"
 				}

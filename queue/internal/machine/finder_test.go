@@ -108,7 +108,7 @@ func TestC4_ForgettingLeavesWhatItCancels(t *testing.T) {
 		first := newTask(&ids, queue.Spec{})
 		tasks := []queue.NewTask{first}
 		for range many {
-			tasks = append(tasks, newTask(&ids, queue.Spec{After: []queue.ID{first.ID}}))
+			tasks = append(tasks, newTask(&ids, queue.Spec{Options: queue.Options{After: []queue.ID{first.ID}}}))
 		}
 		submit(t, m, tasks...)
 		for _, command := range []struct {

@@ -94,7 +94,7 @@ func queuesAreForgotten(t *testing.T, limits queue.Settings) {
 	_, stop := m.Listen("heard")
 	var ids queue.IDs
 	for _, name := range []string{"done", "gone", "heard", "set", "spent", "waits"} {
-		submit(t, m, newTask(&ids, queue.Spec{Queue: name, Key: "k"}))
+		submit(t, m, newTask(&ids, queue.Spec{Options: queue.Options{Queue: name, Key: "k"}}))
 	}
 	startOne(t, m, "spent")
 	for _, name := range []string{"done", "gone", "heard", "set"} {
@@ -102,12 +102,12 @@ func queuesAreForgotten(t *testing.T, limits queue.Settings) {
 	}
 	there(day, "done", "gone", "heard", "set", "spent", "waits") // the tasks are forgotten
 	there(2*day-1, "done", "gone", "heard", "set", "spent", "waits")
-	submit(t, m, newTask(&ids, queue.Spec{Queue: "done"})) // which had been of no use nearly for long enough
+	submit(t, m, newTask(&ids, queue.Spec{Options: queue.Options{Queue: "done"}})) // which had been of no use nearly for long enough
 	there(2*day, "done", "heard", "set", "spent", "waits")
 	stop()
 	cancelAll(t, m, "done") // so it is another day
 	configure("set", queue.Settings{})
-	submit(t, m, newTask(&ids, queue.Spec{Queue: "gone"}), newTask(&ids, queue.Spec{Queue: "new"}))
+	submit(t, m, newTask(&ids, queue.Spec{Options: queue.Options{Queue: "gone"}}), newTask(&ids, queue.Spec{Options: queue.Options{Queue: "new"}}))
 	there(3*day, "done", "gone", "heard", "new", "set", "spent", "waits")
 	there(4*day, "gone", "new", "spent", "waits")
 	there(5*day, "gone", "new", "waits")
@@ -126,7 +126,7 @@ func TestC10_RefusedSubmitMakesNoQueue(t *testing.T) {
 		t.Fatal(err)
 	}
 	var ids queue.IDs
-	_, err := m.Submit(t.Context(), start, numbered(&ids, 2, queue.Spec{Queue: "new"}))
+	_, err := m.Submit(t.Context(), start, numbered(&ids, 2, queue.Spec{Options: queue.Options{Queue: "new"}}))
 	if !errors.Is(err, queue.ErrFull) {
 		t.Errorf("two tasks where one may be are answered %v", err)
 	}

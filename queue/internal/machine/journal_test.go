@@ -187,7 +187,7 @@ func TestC12_RoomOfALostLease(t *testing.T) {
 		if err := m.Configure(ctx, start, "", queue.Change{Set: queue.Settings{Max: 1}}); err != nil {
 			t.Fatal(err)
 		}
-		tasks := []queue.NewTask{newTask(&ids, queue.Spec{MaxCrashes: 1}), newTask(&ids, queue.Spec{})}
+		tasks := []queue.NewTask{newTask(&ids, queue.Spec{Options: queue.Options{MaxCrashes: 1}}), newTask(&ids, queue.Spec{})}
 		if _, err := m.Submit(ctx, start, tasks); err != nil {
 			t.Fatal(err)
 		}
@@ -251,7 +251,7 @@ func roomOfARemoteLease(t *testing.T, limits queue.Settings, on queue.OutcomeKin
 		t.Fatal(err)
 	}
 	for range 2 {
-		submit(t, p.Machine, newTask(&p.ids, queue.Spec{Key: "k"}))
+		submit(t, p.Machine, newTask(&p.ids, queue.Spec{Options: queue.Options{Key: "k"}}))
 	}
 	task := p.one(true)
 	p.rows.gate = make(chan struct{})

@@ -204,13 +204,13 @@ func TestC6_ReopenGoesOn(t *testing.T) {
 	r := newRows()
 	m := open(t, r)
 	var ids queue.IDs
-	a := newTask(&ids, queue.Spec{Unique: "a", Group: "g"})
-	b := newTask(&ids, queue.Spec{After: []queue.ID{a.ID}})
-	c := newTask(&ids, queue.Spec{Group: "g"})
-	later := newTask(&ids, queue.Spec{RunAt: start.Add(time.Hour)})
+	a := newTask(&ids, queue.Spec{Options: queue.Options{Unique: "a", Group: "g"}})
+	b := newTask(&ids, queue.Spec{Options: queue.Options{After: []queue.ID{a.ID}}})
+	c := newTask(&ids, queue.Spec{Options: queue.Options{Group: "g"}})
+	later := newTask(&ids, queue.Spec{Options: queue.Options{RunAt: start.Add(time.Hour)}})
 	batch := ids.New(start)
-	of := newTask(&ids, queue.Spec{Batch: batch})
-	end := newTask(&ids, queue.Spec{AfterBatch: batch})
+	of := newTask(&ids, queue.Spec{Options: queue.Options{Batch: batch}})
+	end := newTask(&ids, queue.Spec{Options: queue.Options{AfterBatch: batch}})
 	submit(t, m, a, b, c, later, of, end)
 	running := claim(t, m, 1)
 	if len(running) != 1 || running[0].ID != a.ID {
@@ -219,7 +219,7 @@ func TestC6_ReopenGoesOn(t *testing.T) {
 
 	r = r.crash()
 	m = open(t, r)
-	receipts, err := m.Submit(t.Context(), start, []queue.NewTask{newTask(&ids, queue.Spec{Unique: "a"})})
+	receipts, err := m.Submit(t.Context(), start, []queue.NewTask{newTask(&ids, queue.Spec{Options: queue.Options{Unique: "a"}})})
 	if err != nil || receipts[0] != (queue.Receipt{ID: a.ID, Existing: true}) {
 		t.Errorf("receipt %v, error %v; want the first task's", receipts, err)
 	}
@@ -271,7 +271,7 @@ func TestC1_GuardLetsATierPastItsCap(t *testing.T) {
 		submit(t, m, newTask(&ids, queue.Spec{}))
 	}
 	running := claim(t, m, many)
-	submit(t, m, newTask(&ids, queue.Spec{Tier: stint.Lowest}))
+	submit(t, m, newTask(&ids, queue.Spec{Options: queue.Options{Tier: stint.Lowest}}))
 	for finishes := range many - 2 {
 		if started := claim(t, m, 1); len(started) > 0 {
 			if finishes == 0 {
@@ -294,7 +294,7 @@ func TestC8_TimesFarAway(t *testing.T) {
 	m := open(t, newRows())
 	var ids queue.IDs
 	far := time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC)
-	later, soon := newTask(&ids, queue.Spec{RunAt: far}), newTask(&ids, queue.Spec{Deadline: far})
+	later, soon := newTask(&ids, queue.Spec{Options: queue.Options{RunAt: far}}), newTask(&ids, queue.Spec{Options: queue.Options{Deadline: far}})
 	submit(t, m, later, soon)
 	if _, err := m.Maintain(t.Context(), start, 0); err != nil {
 		t.Fatal(err)
@@ -330,7 +330,7 @@ func TestC12_NegativeSettingsAreRefused(t *testing.T) {
 func TestC7_UniqueIsNotInTheCallersMemory(t *testing.T) {
 	m := open(t, newRows())
 	var ids queue.IDs
-	tasks := []queue.NewTask{newTask(&ids, queue.Spec{Unique: "u"})}
+	tasks := []queue.NewTask{newTask(&ids, queue.Spec{Options: queue.Options{Unique: "u"}})}
 	first := tasks[0].ID
 	submit(t, m, tasks...)
 	tasks[0].ID = ids.New(start)

@@ -41,15 +41,17 @@ type wide struct {
 }
 
 func wides() []wide {
-	after := func(first queue.NewTask) queue.Spec { return queue.Spec{Kind: "many", After: []queue.ID{first.ID}} }
+	after := func(first queue.NewTask) queue.Spec {
+		return queue.Spec{Kind: "many", Options: queue.Options{After: []queue.ID{first.ID}}}
+	}
 	return []wide{
 		{"success", after, queue.OutcomeSuccess, false, queue.Waiting},
 		{"purge", after, queue.OutcomeFailure, true, queue.Cancelled},
 		{"any outcome", func(first queue.NewTask) queue.Spec {
-			return queue.Spec{Kind: "many", AfterAny: []queue.ID{first.ID}}
+			return queue.Spec{Kind: "many", Options: queue.Options{AfterAny: []queue.ID{first.ID}}}
 		}, queue.OutcomeFailure, false, queue.Waiting},
 		{"batch", func(first queue.NewTask) queue.Spec {
-			return queue.Spec{Kind: "many", AfterBatch: first.Batch}
+			return queue.Spec{Kind: "many", Options: queue.Options{AfterBatch: first.Batch}}
 		}, queue.OutcomeFailure, false, queue.Waiting},
 	}
 }
@@ -58,7 +60,7 @@ func wides() []wide {
 func submitWide(t *testing.T, m *machine.Machine, w wide, n int) (first queue.NewTask, tasks []queue.NewTask) {
 	t.Helper()
 	var ids queue.IDs
-	first = newTask(&ids, queue.Spec{Batch: ids.New(start)})
+	first = newTask(&ids, queue.Spec{Options: queue.Options{Batch: ids.New(start)}})
 	submit(t, m, first)
 	for range n {
 		tasks = append(tasks, newTask(&ids, w.spec(first)))
@@ -157,7 +159,7 @@ func TestC12_ChainIsCancelledInBoundedSteps(t *testing.T) {
 		var ids queue.IDs
 		chain := []queue.NewTask{newTask(&ids, queue.Spec{})}
 		for range n {
-			chain = append(chain, newTask(&ids, queue.Spec{Kind: "many", After: []queue.ID{chain[len(chain)-1].ID}}))
+			chain = append(chain, newTask(&ids, queue.Spec{Kind: "many", Options: queue.Options{After: []queue.ID{chain[len(chain)-1].ID}}}))
 		}
 		submit(t, m, chain...)
 		r.largest = 0
@@ -227,11 +229,11 @@ func TestC12_RetriedTaskIsSparedByALateCascade(t *testing.T) {
 		r := newRows()
 		m := openOn(t, r)
 		var ids queue.IDs
-		one, other := newTask(&ids, queue.Spec{}), newTask(&ids, queue.Spec{Queue: "other"})
+		one, other := newTask(&ids, queue.Spec{}), newTask(&ids, queue.Spec{Options: queue.Options{Queue: "other"}})
 		submit(t, m, one, other)
 		tasks := make([]queue.NewTask, n)
 		for i := range tasks {
-			tasks[i] = newTask(&ids, queue.Spec{Kind: "many", After: []queue.ID{one.ID, other.ID}})
+			tasks[i] = newTask(&ids, queue.Spec{Kind: "many", Options: queue.Options{After: []queue.ID{one.ID, other.ID}}})
 		}
 		submit(t, m, tasks...)
 		die(t, m, start)
@@ -260,12 +262,16 @@ func TestC12_DelayedTaskIsNotSparedByALateCascade(t *testing.T) {
 		r := newRows()
 		m := openOn(t, r)
 		var ids queue.IDs
-		one, other := newTask(&ids, queue.Spec{}), newTask(&ids, queue.Spec{Queue: "other"})
+		one, other := newTask(&ids, queue.Spec{}), newTask(&ids, queue.Spec{Options: queue.Options{Queue: "other"}})
 		submit(t, m, one, other)
 		tasks := make([]queue.NewTask, n)
 		for i := range tasks {
 			tasks[i] = newTask(&ids, queue.Spec{
-				Kind: "many", After: []queue.ID{one.ID, other.ID}, RunAt: start.Add(time.Hour),
+				Kind: "many",
+				Options: queue.Options{
+					After: []queue.ID{one.ID, other.ID},
+					RunAt: start.Add(time.Hour),
+				},
 			})
 		}
 		submit(t, m, tasks...)
@@ -302,14 +308,14 @@ func TestC12_BatchThatGrowsHoldsAtOnce(t *testing.T) {
 		for range n / 100 {
 			tasks := make([]queue.NewTask, 100)
 			for i := range tasks {
-				tasks[i] = newTask(&ids, queue.Spec{AfterBatch: batch})
+				tasks[i] = newTask(&ids, queue.Spec{Options: queue.Options{AfterBatch: batch}})
 			}
 			submit(t, m, tasks...)
 		}
 		r.largest = 0
 		r.gate = make(chan struct{}, n)
 		r.gate <- struct{}{}
-		submit(t, m, newTask(&ids, queue.Spec{Kind: "of the batch", Batch: batch}))
+		submit(t, m, newTask(&ids, queue.Spec{Kind: "of the batch", Options: queue.Options{Batch: batch}}))
 		if got := count(t, m, queue.Filter{Kind: "kind"}); got[queue.Waiting] == 0 {
 			t.Fatalf("the tasks are %v: all are held already", got)
 		}
@@ -334,7 +340,7 @@ func TestC8_DeadlinesExpireInBoundedSteps(t *testing.T) {
 	var ids queue.IDs
 	tasks := make([]queue.NewTask, n)
 	for i := range tasks {
-		tasks[i] = newTask(&ids, queue.Spec{Deadline: start.Add(time.Second)})
+		tasks[i] = newTask(&ids, queue.Spec{Options: queue.Options{Deadline: start.Add(time.Second)}})
 	}
 	last := newTask(&ids, queue.Spec{})
 	submit(t, m, append(tasks, last)...)

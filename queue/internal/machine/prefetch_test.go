@@ -87,7 +87,7 @@ func TestC10_RowsFarApartAreReadAlone(t *testing.T) {
 	r, ids := newRows(), queue.IDs{}
 	m := open(t, r)
 	for k := range keys {
-		submit(t, m, numbered(&ids, n/keys, queue.Spec{Key: strings.Repeat("k", k+1)})...)
+		submit(t, m, numbered(&ids, n/keys, queue.Spec{Options: queue.Options{Key: strings.Repeat("k", k+1)}})...)
 	}
 	m, counted := openCounted(t, r, keepAll)
 	for range n {
@@ -109,7 +109,7 @@ func TestC10_TiersAreReadAheadApart(t *testing.T) {
 	tiers := []stint.Priority{stint.High, stint.Normal, stint.Low}
 	for range blocks {
 		for _, tier := range tiers {
-			submit(t, m, numbered(&ids, each, queue.Spec{Tier: tier})...)
+			submit(t, m, numbered(&ids, each, queue.Spec{Options: queue.Options{Tier: tier}})...)
 		}
 	}
 	m, counted := openCounted(t, r, keepAll)
@@ -132,7 +132,7 @@ func TestC10_QueuesAreReadAheadApart(t *testing.T) {
 	m := open(t, r)
 	for range n {
 		submit(t, m, numbered(&ids, 1, queue.Spec{})...)
-		submit(t, m, numbered(&ids, others, queue.Spec{Queue: "other"})...)
+		submit(t, m, numbered(&ids, others, queue.Spec{Options: queue.Options{Queue: "other"}})...)
 	}
 	m, counted := openCounted(t, r, keepAll)
 	for range n {
@@ -237,7 +237,7 @@ func TestRandom_ReadingAheadChangesNothing(t *testing.T) {
 		now = now.Add(time.Second)
 		switch rnd.IntN(10) {
 		case 0, 1:
-			tasks := numbered(&ids, rnd.IntN(60), queue.Spec{Tier: tiers[rnd.IntN(2)], Key: "kk"[:rnd.IntN(3)]})
+			tasks := numbered(&ids, rnd.IntN(60), queue.Spec{Options: queue.Options{Tier: tiers[rnd.IntN(2)], Key: "kk"[:rnd.IntN(3)]}})
 			for _, task := range tasks {
 				all = append(all, task.ID)
 			}

@@ -74,7 +74,7 @@ func groupAfterReopen(t *testing.T, remote bool) {
 	r := newRows()
 	m := open(t, r)
 	var ids queue.IDs
-	older, younger := newTask(&ids, queue.Spec{Group: "g"}), newTask(&ids, queue.Spec{Group: "g"})
+	older, younger := newTask(&ids, queue.Spec{Options: queue.Options{Group: "g"}}), newTask(&ids, queue.Spec{Options: queue.Options{Group: "g"}})
 	submit(t, m, older, younger)
 	die(t, m, start)
 	c, err := m.Claim(t.Context(), start, queue.Claim{
@@ -124,7 +124,7 @@ func forgottenAtACrash(t *testing.T, on queue.OutcomeKind, write int, lost bool)
 	m := open(t, r)
 	var ids queue.IDs
 	first := newTask(&ids, queue.Spec{})
-	then := newTask(&ids, queue.Spec{After: []queue.ID{first.ID}})
+	then := newTask(&ids, queue.Spec{Options: queue.Options{After: []queue.ID{first.ID}}})
 	submit(t, m, first, then)
 	token := claimAt(t, m, start, 1)[0].Lease.Token
 	r.breakAt(write)

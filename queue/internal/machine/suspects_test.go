@@ -18,7 +18,7 @@ func TestC9_SuspectsWaitForTheEndOfOneToBeDurable(t *testing.T) {
 		m := open(t, r)
 		ctx, now := t.Context(), start
 		var ids queue.IDs
-		tasks := []queue.NewTask{newTask(&ids, queue.Spec{MaxCrashes: 2}), newTask(&ids, queue.Spec{MaxCrashes: 2})}
+		tasks := []queue.NewTask{newTask(&ids, queue.Spec{Options: queue.Options{MaxCrashes: 2}}), newTask(&ids, queue.Spec{Options: queue.Options{MaxCrashes: 2}})}
 		if _, err := m.Submit(ctx, now, tasks); err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +61,7 @@ func TestC9_SuspectHeldByItsKeyIsCountedOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := open(t, newRows())
 			var ids queue.IDs
-			suspect := queue.Spec{Key: "k", MaxCrashes: 2}
+			suspect := queue.Spec{Options: queue.Options{Key: "k", MaxCrashes: 2}}
 			submit(t, m, newTask(&ids, suspect), newTask(&ids, suspect))
 			claim(t, m, 2)
 			now := start.Add(time.Hour)

@@ -20,7 +20,7 @@ func TestC6_StartThatIsNotNoted(t *testing.T) {
 	}
 	var ids []queue.ID
 	for range 2 {
-		task := newTask(&p.ids, queue.Spec{Key: "k", Group: "g", Deadline: start.Add(time.Second)})
+		task := newTask(&p.ids, queue.Spec{Options: queue.Options{Key: "k", Group: "g", Deadline: start.Add(time.Second)}})
 		task.Group += task.ID.String()
 		submit(t, p.Machine, task)
 		ids = append(ids, task.ID)
@@ -88,7 +88,7 @@ func TestC12_RateOfAStartThatIsNotNoted(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 {
-			submit(t, p.Machine, newTask(&p.ids, queue.Spec{Key: "k"}))
+			submit(t, p.Machine, newTask(&p.ids, queue.Spec{Options: queue.Options{Key: "k"}}))
 		}
 		later := start.Add(2 * time.Second)
 		p.starts.onPut = func() {
@@ -112,7 +112,7 @@ func TestC12_RateOfAStartThatIsNotNoted(t *testing.T) {
 // claimed.
 func TestC6_StartThatIsNotNotedLater(t *testing.T) {
 	p := newProcess(t)
-	task := newTask(&p.ids, queue.Spec{Deadline: start.Add(time.Second)})
+	task := newTask(&p.ids, queue.Spec{Options: queue.Options{Deadline: start.Add(time.Second)}})
 	submit(t, p.Machine, task)
 	p.starts.putErr = errDisk
 	p.cannotClaim(errDisk)

@@ -20,11 +20,8 @@ const (
 	maxBytes  = 1 << 20
 )
 
-// defaultQueue is where tasks go that name no queue.
-const defaultQueue = "default"
-
 // queueOf is the queue of a task that is submitted.
-func queueOf(s *queue.Spec) string { return cmp.Or(s.Queue, defaultQueue) }
+func queueOf(s *queue.Spec) string { return cmp.Or(s.Queue, queue.DefaultQueue) }
 
 // validateTask checks a task that is submitted, with a payload of at most maxPayload
 // bytes.

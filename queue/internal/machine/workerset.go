@@ -66,7 +66,7 @@ func (s *workerSet) live(at int64) (all []queue.Worker) {
 // see records that a worker handles kinds of a queue. It does not make the queue.
 func (s *workerSet) see(worker, name string, kinds []string) {
 	if name == "" {
-		name = defaultQueue
+		name = queue.DefaultQueue
 	}
 	for _, kind := range kinds {
 		s.seen[handles{name, kind}] = queue.Seen{Worker: worker, At: s.clock.time()}

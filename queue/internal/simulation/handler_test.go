@@ -93,7 +93,7 @@ func (p *port) handle(ctx context.Context, j *queue.Job[args]) error {
 	}
 	w.wait(ctx, does.takes)
 	if does.submits && ctx.Err() == nil {
-		if _, err := queue.Submit(ctx, n.q, kindNames[0], args{1000}, queue.Spec{Queue: j.Queue}); err != nil {
+		if _, err := queue.Kind[args](kindNames[0]).Submit(ctx, n.q, args{1000}, queue.Options{Queue: j.Queue}); err != nil {
 			w.note(func() { w.log("%s cannot submit: %v", n.name, err) })
 		}
 	}

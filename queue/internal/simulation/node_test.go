@@ -59,7 +59,7 @@ func (h *host) newQueue(kinds []string) *node {
 	n.q = queue.New(p, cfg)
 	setWall(n.q, h.wall)
 	for _, kind := range kinds {
-		queue.Handle(n.q, kind, p.handle)
+		queue.Kind[args](kind).Handle(n.q, p.handle)
 	}
 	return n
 }

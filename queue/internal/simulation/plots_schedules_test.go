@@ -39,9 +39,15 @@ func (p *plots) schedule() {
 		Zone:   pick(p.rng, "", "", "UTC"),
 		Missed: pick(p.rng, "", queue.MissedOnce, queue.MissedSkip, queue.MissedAll),
 		Task: queue.Spec{
-			Queue: pick(p.rng, queueNames...), Kind: pick(p.rng, kindNames...), Payload: payload,
-			Key: pick(p.rng, keyNames...), Tier: stint.Priority(p.rng.IntN(3) - 1),
-			MaxAttempts: 1 + p.rng.IntN(5), MaxCrashes: 6,
+			Kind:    pick(p.rng, kindNames...),
+			Payload: payload,
+			Options: queue.Options{
+				Queue:       pick(p.rng, queueNames...),
+				Key:         pick(p.rng, keyNames...),
+				Tier:        stint.Priority(p.rng.IntN(3) - 1),
+				MaxAttempts: 1 + p.rng.IntN(5),
+				MaxCrashes:  6,
+			},
 		},
 	}
 	s.SkipOverlap = s.Missed != queue.MissedAll && p.w.chance(2)

@@ -177,8 +177,15 @@ func (p *plots) spec(name string) queue.Spec {
 	rng, now := p.rng, p.w.now()
 	payload, _ := json.Marshal(args{rng.IntN(200)})
 	s := queue.Spec{
-		Queue: name, Kind: pick(rng, kindNames...), Payload: payload, Key: pick(rng, keyNames...),
-		Tier: stint.Priority(rng.IntN(3) - 1), MaxAttempts: 1 + rng.IntN(5), MaxCrashes: 1 + rng.IntN(6),
+		Kind:    pick(rng, kindNames...),
+		Payload: payload,
+		Options: queue.Options{
+			Queue:       name,
+			Key:         pick(rng, keyNames...),
+			Tier:        stint.Priority(rng.IntN(3) - 1),
+			MaxAttempts: 1 + rng.IntN(5),
+			MaxCrashes:  1 + rng.IntN(6),
+		},
 	}
 	switch rng.IntN(10) {
 	case 0:

@@ -6,6 +6,8 @@ package bench
 import (
 	"context"
 	"time"
+
+	"github.com/stintgo/stint/internal/clock"
 )
 
 // Row is one measurement.
@@ -67,7 +69,7 @@ func perOp(each time.Duration, loop func(n int)) float64 {
 
 // timed returns how long fn takes.
 func timed(fn func()) time.Duration {
-	begin := now()
+	begin := clock.Now()
 	fn()
-	return now().Sub(begin)
+	return clock.Now().Sub(begin)
 }

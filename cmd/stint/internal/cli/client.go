@@ -145,9 +145,6 @@ func printJSON(w io.Writer, value any) error {
 	return e.Encode(value)
 }
 
-// now returns the time that ages are relative to.
-func now() time.Time { return time.Now() } //nolint:forbidigo // people see the wall clock
-
 // operator returns the name under which an order is recorded in the timeline of its
 // tasks.
 func operator() string {

@@ -10,6 +10,7 @@ import (
 
 	stint "github.com/stintgo/stint"
 	"github.com/stintgo/stint/cmd/stint/internal/remote"
+	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/queue"
 )
 
@@ -79,7 +80,7 @@ func (f *editFlags) edit(cmd *cobra.Command) (*queue.Edit, error) {
 	case f.delay < 0:
 		errs[1] = errors.New("--delay must not be negative")
 	case given("delay"):
-		edit.RunAt = new(now().Add(f.delay))
+		edit.RunAt = new(clock.Now().Add(f.delay))
 	case given("at"):
 		edit.RunAt, errs[2] = timeOrWord("--at", f.at, "now")
 	}

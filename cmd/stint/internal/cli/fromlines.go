@@ -15,6 +15,7 @@ import (
 
 	"github.com/stintgo/stint/cmd/stint/internal/run"
 	"github.com/stintgo/stint/cmd/stint/internal/serve"
+	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/isolate"
 )
@@ -83,7 +84,7 @@ func (l *taskLines) read(ctx context.Context, r io.Reader) <-chan taskLine {
 func (l *taskLines) parse(text []byte, isJSON bool, no int) (spec queue.Spec, err error) {
 	spec = l.base
 	if l.delay > 0 {
-		spec.RunAt = now().Add(l.delay)
+		spec.RunAt = clock.Now().Add(l.delay)
 	}
 	if isJSON {
 		spec, err = l.parseJSON(text, spec)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/stintgo/stint/cmd/stint/internal/remote"
+	"github.com/stintgo/stint/internal/clock"
 )
 
 const jobsLong = `Print how many commands the server runs at once, or change that while it runs.
@@ -71,7 +72,7 @@ type jobsJSON struct {
 // jobs prints how many commands run at once, after changing that number unless to is
 // empty.
 func (c *client) jobs(ctx context.Context, server *remote.Server, to string) error {
-	most, running, notes, err := server.Jobs(ctx, now(), to)
+	most, running, notes, err := server.Jobs(ctx, clock.Now(), to)
 	if err != nil {
 		return err
 	}

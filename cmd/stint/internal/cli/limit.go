@@ -12,6 +12,7 @@ import (
 
 	"github.com/stintgo/stint/cmd/stint/internal/remote"
 	"github.com/stintgo/stint/cmd/stint/internal/view"
+	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/queue"
 )
 
@@ -99,7 +100,7 @@ func (c *client) listLimits(ctx context.Context, server *remote.Server, name str
 		printTo(c.out, "no limit is set; see stint limit set --help\n")
 		return nil
 	}
-	return view.LimitTable(c.out, all, now())
+	return view.LimitTable(c.out, all, clock.Now())
 }
 
 // limitSetFlags are the flags of stint limit set.

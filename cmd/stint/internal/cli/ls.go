@@ -8,6 +8,7 @@ import (
 
 	"github.com/stintgo/stint/cmd/stint/internal/remote"
 	"github.com/stintgo/stint/cmd/stint/internal/view"
+	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/queue"
 )
 
@@ -97,7 +98,7 @@ func (f *lsFlags) show(tasks []queue.Task, first bool) error {
 		if isTerminal(f.out) {
 			columns = width(f.out)
 		}
-		return view.Tasks(f.out, tasks, first, now(), columns)
+		return view.Tasks(f.out, tasks, first, clock.Now(), columns)
 	}
 	for i := range tasks {
 		if err := f.print(view.TaskJSON(&tasks[i], false)); err != nil {

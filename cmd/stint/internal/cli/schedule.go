@@ -8,6 +8,7 @@ import (
 
 	"github.com/stintgo/stint/cmd/stint/internal/remote"
 	"github.com/stintgo/stint/cmd/stint/internal/view"
+	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/queue"
 )
 
@@ -53,7 +54,7 @@ func (c *client) listSchedules(ctx context.Context, server *remote.Server) error
 	case err != nil:
 		return err
 	case !c.json:
-		return view.Schedules(c.out, all, now())
+		return view.Schedules(c.out, all, clock.Now())
 	}
 	for i := range all {
 		if err := c.print(view.ScheduleJSON(&all[i])); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stintgo/stint/cmd/stint/internal/remote"
 	"github.com/stintgo/stint/cmd/stint/internal/view"
+	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/queue"
 )
 
@@ -54,7 +55,7 @@ func (f *showFlags) show(ctx context.Context, server *remote.Server, text string
 	if f.json {
 		return f.print(view.TaskJSON(&task, f.reveal))
 	}
-	return view.Show(f.out, &task, now(), f.reveal)
+	return view.Show(f.out, &task, clock.Now(), f.reveal)
 }
 
 func newWhy(s *streams) *cobra.Command {
@@ -94,10 +95,10 @@ func (c *client) why(ctx context.Context, server *remote.Server, text string) er
 		if err != nil {
 			return found(err)
 		}
-		printTo(c.out, "%s\n", view.State(&task, now()))
+		printTo(c.out, "%s\n", view.State(&task, clock.Now()))
 	}
 	for i := range reasons {
-		printTo(c.out, "%s\n", view.Reason(&reasons[i], now()))
+		printTo(c.out, "%s\n", view.Reason(&reasons[i], clock.Now()))
 	}
 	return nil
 }
@@ -117,7 +118,7 @@ func newStats(s *streams) *cobra.Command {
 				if c.json {
 					return c.print(stats)
 				}
-				return view.Stats(c.out, &stats, now())
+				return view.Stats(c.out, &stats, clock.Now())
 			})
 		},
 	}

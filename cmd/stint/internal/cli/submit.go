@@ -14,6 +14,7 @@ import (
 	stint "github.com/stintgo/stint"
 	"github.com/stintgo/stint/cmd/stint/internal/remote"
 	"github.com/stintgo/stint/cmd/stint/internal/serve"
+	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/queue"
 )
 
@@ -198,8 +199,16 @@ func (f *submitFlags) spec(args []string) (queue.Spec, error) {
 // asked returns the options of a task that do not depend on its command.
 func (f *submitFlags) asked() (queue.Spec, error) {
 	spec := queue.Spec{
-		Queue: f.queue, Kind: f.kind, Key: f.key, Unique: f.unique, Group: f.group, Timeout: f.timeout, Labels: f.labels,
-		UniqueFor: f.uniqueFor,
+		Kind: f.kind,
+		Options: queue.Options{
+			Queue:     f.queue,
+			Key:       f.key,
+			Unique:    f.unique,
+			Group:     f.group,
+			Timeout:   f.timeout,
+			Labels:    f.labels,
+			UniqueFor: f.uniqueFor,
+		},
 	}
 	var errs [4]error
 	if f.tier != "" {
@@ -213,7 +222,7 @@ func (f *submitFlags) asked() (queue.Spec, error) {
 		if f.at != "" {
 			errs[1] = errors.New("--at and --delay both say when it starts: use one of them")
 		}
-		spec.RunAt = now().Add(f.delay)
+		spec.RunAt = clock.Now().Add(f.delay)
 	}
 	spec.Deadline, errs[2] = timeOf("--deadline", f.deadline)
 	errs[2] = cmp.Or(errs[2], past(spec.Deadline))
@@ -225,7 +234,7 @@ func (f *submitFlags) asked() (queue.Spec, error) {
 
 // past returns an error if a deadline has passed: the task would be dead at once.
 func past(deadline time.Time) error {
-	if deadline.IsZero() || deadline.After(now()) {
+	if deadline.IsZero() || deadline.After(clock.Now()) {
 		return nil
 	}
 	return fmt.Errorf("--deadline %s has passed: give a time in the future", deadline.Format(time.RFC3339))
@@ -245,18 +254,18 @@ func timeOf(flag, text string) (time.Time, error) {
 		}
 	}
 	for _, layout := range []string{"15:04", "15:04:05"} {
-		if clock, err := time.Parse(layout, text); err == nil {
-			return next(clock, now()), nil
+		if day, err := time.Parse(layout, text); err == nil {
+			return next(day, clock.Now()), nil
 		}
 	}
 	return time.Time{}, fmt.Errorf("%s %q: give a time, as in 06:00, 2026-11-21 06:00 or 2026-11-21T06:00:00Z", flag, text)
 }
 
-// next returns the first time after now with the time of day of clock.
-func next(clock, now time.Time) time.Time {
+// next returns the first time after now with that time of day.
+func next(timeOfDay, now time.Time) time.Time {
 	for day := 0; ; day++ {
 		y, m, d := now.Date()
-		at := time.Date(y, m, d+day, clock.Hour(), clock.Minute(), clock.Second(), 0, now.Location())
+		at := time.Date(y, m, d+day, timeOfDay.Hour(), timeOfDay.Minute(), timeOfDay.Second(), 0, now.Location())
 		if at.After(now) {
 			return at
 		}

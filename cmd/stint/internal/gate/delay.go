@@ -3,6 +3,8 @@ package gate
 import (
 	"context"
 	"time"
+
+	"github.com/stintgo/stint/internal/clock"
 )
 
 // Delay keeps a minimum time between the starts of jobs.
@@ -23,9 +25,9 @@ func (d *Delay) Wait(ctx context.Context) error {
 		return err
 	}
 	defer d.turn.give()
-	if err := sleep(ctx, d.next.Sub(now())); err != nil {
+	if err := sleep(ctx, d.next.Sub(clock.Now())); err != nil {
 		return err
 	}
-	d.next = now().Add(d.every)
+	d.next = clock.Now().Add(d.every)
 	return nil
 }

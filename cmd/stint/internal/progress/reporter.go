@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/stintgo/stint/internal/clock"
 )
 
 // Mode is a way of showing progress.
@@ -57,7 +59,7 @@ func (r *Reporter) Run(ctx context.Context) {
 	ticker := time.NewTicker(r.Mode.every())
 	defer ticker.Stop()
 	var pace speed
-	pace.observe(now(), 0)
+	pace.observe(clock.Now(), 0)
 	for {
 		select {
 		case at := <-ticker.C:
@@ -88,7 +90,7 @@ func (r *Reporter) end(pace *speed) {
 	case ModeBar:
 		r.Bar.remove()
 	case ModeJSON:
-		at, s := now(), r.Meter.Snapshot()
+		at, s := clock.Now(), r.Meter.Snapshot()
 		r.show("end", at, s, pace.estimate(at, s))
 	default:
 	}

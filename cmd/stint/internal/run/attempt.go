@@ -9,6 +9,7 @@ import (
 
 	"github.com/stintgo/stint/cmd/stint/internal/output"
 	"github.com/stintgo/stint/cmd/stint/internal/template"
+	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/internal/proc"
 )
 
@@ -34,7 +35,7 @@ type attempt struct {
 
 // runAttempt runs a job once, and reports whether it will be run again.
 func (r *Run) runAttempt(j *job, slot int) (again bool) {
-	a := &attempt{job: j, fill: j.Job, started: now()}
+	a := &attempt{job: j, fill: j.Job, started: clock.Now()}
 	a.fill.Slot = slot
 	j.attempts++
 	if r.cfg.Trace {
@@ -45,7 +46,7 @@ func (r *Run) runAttempt(j *job, slot int) (again bool) {
 	} else {
 		r.execute(a)
 	}
-	a.took = now().Sub(a.started)
+	a.took = clock.Now().Sub(a.started)
 	a.close()
 	return r.settle(a)
 }
@@ -60,9 +61,9 @@ func (r *Run) execute(a *attempt) {
 		r.cannotStart(a, err)
 		return
 	}
-	clock := startTimeout(p, r.cfg.Timeout, r.cfg.KillAfter)
+	timeout := startTimeout(p, r.cfg.Timeout, r.cfg.KillAfter)
 	a.status = p.Wait(
-		func() { a.timedOut = clock.finish() },
+		func() { a.timedOut = timeout.finish() },
 		func(sig syscall.Signal) { r.noteStop(a.job, sig) })
 	a.interrupted = r.registry.remove(p) && !a.timedOut
 	if a.status != (proc.Status{}) && r.cfg.Grouping == Ungroup && !r.cfg.Stdout.Set && r.cfg.Sink.ReaderGone() {

@@ -24,6 +24,7 @@ import (
 	"github.com/stintgo/stint/cmd/stint/internal/output"
 	"github.com/stintgo/stint/cmd/stint/internal/progress"
 	"github.com/stintgo/stint/cmd/stint/internal/template"
+	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/internal/proc"
 	"github.com/stintgo/stint/internal/watcher"
 	"github.com/stintgo/stint/retry"
@@ -196,7 +197,7 @@ func burst(rate float64) int64 { return max(int64(rate/100), 1) }
 // felt is the time after which the load average includes a process well enough.
 const felt = 5 * time.Second
 
-func (r *Run) young() int { return r.registry.young(now(), felt) }
+func (r *Run) young() int { return r.registry.young(clock.Now(), felt) }
 
 // SpareProcessor gives the Go scheduler one processor more than the machine has. This
 // process mainly waits in system calls; if none of its processors is idle, the Go

@@ -185,7 +185,7 @@ func (w *worker) run(ctx, force context.Context) error {
 	q := queue.New(w.store, queue.Config{
 		Grace: w.cfg.Grace, Linger: w.cfg.Command.Grace + haltTimeout, Logger: w.cfg.Logger,
 	})
-	queue.Handle(q, Kind, isolate.Commands(w.cfg.Command))
+	queue.Kind[isolate.Command](Kind).Handle(q, isolate.Commands(w.cfg.Command))
 	working, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))

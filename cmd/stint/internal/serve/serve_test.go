@@ -109,7 +109,7 @@ func TestC4_LogsGoWithTheirTasks(t *testing.T) {
 	q := queue.New(memstore.New(memstore.Config{}), queue.Config{})
 	var ids []queue.ID
 	for range 5 {
-		receipt, err := queue.Submit(t.Context(), q, "k", 0, queue.Spec{})
+		receipt, err := queue.Kind[int]("k").Submit(t.Context(), q, 0, queue.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +161,7 @@ func TestC4_ReadersOfLogs(t *testing.T) {
 		synctest.Wait()
 		var ids [2]queue.ID
 		for i := range ids {
-			receipt, err := queue.Submit(ctx, q, "k", 0, queue.Spec{})
+			receipt, err := queue.Kind[int]("k").Submit(ctx, q, 0, queue.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

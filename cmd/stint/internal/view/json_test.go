@@ -26,8 +26,12 @@ func TestC4_TasksAsJSON(t *testing.T) {
 			task: queue.Task{
 				ID: id, State: queue.Dead, Failures: 1, Error: "exit status 3", Submitted: at, Changed: at,
 				Spec: queue.Spec{
-					Queue: "default", Kind: "command", MaxAttempts: 1,
+					Kind:    "command",
 					Payload: []byte(`{"args":["sh","-c","a && b > c"],"dir":"/d","env":["TOKEN=secret"],"stdin":"AAEC"}`),
+					Options: queue.Options{
+						Queue:       "default",
+						MaxAttempts: 1,
+					},
 				},
 				Checkpoint: []byte(`{"status":3,"output_bytes":7}`),
 				Steps:      []queue.Step{{At: at, On: queue.OnSubmit, To: queue.Waiting}},
@@ -46,8 +50,11 @@ func TestC4_TasksAsJSON(t *testing.T) {
 			task: queue.Task{
 				ID: id, State: queue.Succeeded, Submitted: at, Changed: at,
 				Spec: queue.Spec{
-					Queue: "default", Kind: "command",
+					Kind:    "command",
 					Payload: []byte(`{"args":["cat","-n"],"env":["TOKEN=secret"],"stdin":"AAEC"}`),
+					Options: queue.Options{
+						Queue: "default",
+					},
 				},
 				Result: []byte(`{"status":0,"output_bytes":7}`),
 			},
@@ -63,7 +70,7 @@ func TestC4_TasksAsJSON(t *testing.T) {
 			name: "JSON of another kind",
 			task: queue.Task{
 				ID: id, State: queue.Waiting, Submitted: at, Changed: at,
-				Spec:       queue.Spec{Queue: "default", Kind: "email", Payload: []byte(`{"to":"x", "n": 12345678901234567890}`)},
+				Spec:       queue.Spec{Kind: "email", Payload: []byte(`{"to":"x", "n": 12345678901234567890}`), Options: queue.Options{Queue: "default"}},
 				Checkpoint: []byte(`[1]`), Result: []byte(`"sent"`),
 			},
 			want: `{
@@ -77,7 +84,7 @@ func TestC4_TasksAsJSON(t *testing.T) {
 			name: "no JSON",
 			task: queue.Task{
 				ID: id, State: queue.Waiting, Submitted: at, Changed: at,
-				Spec:       queue.Spec{Queue: "default", Kind: "email", Payload: []byte("\x00\x01")},
+				Spec:       queue.Spec{Kind: "email", Payload: []byte("\x00\x01"), Options: queue.Options{Queue: "default"}},
 				Checkpoint: []byte("{"), Result: []byte("\"\xff\""),
 			},
 			want: `{
@@ -91,7 +98,7 @@ func TestC4_TasksAsJSON(t *testing.T) {
 			name: "a command that cannot be read",
 			task: queue.Task{
 				ID: id, State: queue.Waiting, Submitted: at, Changed: at,
-				Spec: queue.Spec{Queue: "default", Kind: "command", Payload: []byte(`"x"`)},
+				Spec: queue.Spec{Kind: "command", Payload: []byte(`"x"`), Options: queue.Options{Queue: "default"}},
 			},
 			want: `{
 				"id": "00000000-0000-0000-0000-000000000001", "queue": "default", "kind": "command", "payload": "x",

@@ -145,7 +145,7 @@ func TestTasks_TextOfOthers(t *testing.T) {
 	var out strings.Builder
 	evil := "a\x1b]0;x\x07\nb\tc\u202e"
 	task := queue.Task{
-		Spec:  queue.Spec{Queue: evil, Kind: evil, Key: evil, Payload: []byte(strings.Repeat(evil, 100))},
+		Spec:  queue.Spec{Kind: evil, Payload: []byte(strings.Repeat(evil, 100)), Options: queue.Options{Queue: evil, Key: evil}},
 		State: queue.Dead, Error: evil, Changed: noon,
 		Steps: []queue.Step{{At: noon, On: queue.OnFailure, To: queue.Dead, By: evil, Detail: evil}},
 	}
@@ -234,8 +234,13 @@ func TestC4_TableOfTasks(t *testing.T) {
 		{
 			ID: queue.ID{15: 1}, State: queue.Dead, Changed: at(-60), Checkpoint: []byte(`{"status":0,"signal":15}`),
 			Spec: queue.Spec{
-				Queue: "default", Kind: "command", Key: "k", Labels: map[string]string{"b": "2", "a": "1"},
+				Kind:    "command",
 				Payload: []byte(`{"args":["make","all"]}`),
+				Options: queue.Options{
+					Queue:  "default",
+					Key:    "k",
+					Labels: map[string]string{"b": "2", "a": "1"},
+				},
 			},
 			Steps: []queue.Step{
 				{At: at(-100), On: queue.OnClaim},
@@ -245,10 +250,10 @@ func TestC4_TableOfTasks(t *testing.T) {
 			},
 		},
 		{
-			ID: queue.ID{15: 2}, State: queue.Running, Changed: at(-90), Spec: queue.Spec{Queue: "default", Kind: "email"},
+			ID: queue.ID{15: 2}, State: queue.Running, Changed: at(-90), Spec: queue.Spec{Kind: "email", Options: queue.Options{Queue: "default"}},
 			Steps: []queue.Step{{At: at(-90), On: queue.OnClaim}},
 		},
-		{ID: queue.ID{15: 3}, State: queue.Waiting, Changed: at(-1), Spec: queue.Spec{Queue: "default", Kind: "email"}},
+		{ID: queue.ID{15: 3}, State: queue.Waiting, Changed: at(-1), Spec: queue.Spec{Kind: "email", Options: queue.Options{Queue: "default"}}},
 	}
 	for columns, want := range map[int]string{
 		0: "ID        STATE    EXIT  TOOK   QUEUE    TIER  KEY  LABELS   CHANGED  WORK\n" +

@@ -1,5 +1,0 @@
-package isolate
-
-import "time"
-
-func now() time.Time { return time.Now() } //nolint:forbidigo // deadlines of pipes are times of day
