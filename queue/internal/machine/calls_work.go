@@ -101,7 +101,9 @@ func (m *Machine) unclaim(starts []Noted, signal bool) {
 }
 
 // Heartbeat is as [queue.Store] says.
-func (m *Machine) Heartbeat(ctx context.Context, now time.Time, w queue.Worker, heartbeats []queue.Heartbeat) ([]queue.Answer, error) {
+func (m *Machine) Heartbeat(
+	ctx context.Context, now time.Time, w queue.Worker, heartbeats []queue.Heartbeat,
+) ([]queue.Answer, error) {
 	if err := errors.Join(checkName("worker", w.Name), w.Validate()); err != nil {
 		return nil, err
 	}

@@ -21,7 +21,8 @@ func (d *damaged) command(do queue.Order, id queue.ID, want int) {
 // aside as.
 func TestC6_CommandOnDamagedTaskThatCanBeRead(t *testing.T) {
 	d := newDamaged(t)
-	late, later := queue.Spec{Options: queue.Options{Deadline: start.Add(time.Second)}}, queue.Spec{Options: queue.Options{RunAt: start.Add(time.Second)}}
+	late := queue.Spec{Options: queue.Options{Deadline: start.Add(time.Second)}}
+	later := queue.Spec{Options: queue.Options{RunAt: start.Add(time.Second)}}
 	ids := d.add(late, late, later)
 	d.command(queue.OrderPause, ids[0], 1)
 	d.command(queue.OrderPause, ids[1], 1)

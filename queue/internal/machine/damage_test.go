@@ -246,7 +246,8 @@ func TestC6_DamagedTaskAmongOthers(t *testing.T) {
 // A group waits for a task that cannot be read, as for any other.
 func TestC12_DamagedTaskKeepsItsGroupsOrder(t *testing.T) {
 	d := newDamaged(t)
-	ids := d.add(queue.Spec{Options: queue.Options{Group: "g"}}, queue.Spec{Options: queue.Options{Group: "g"}}, queue.Spec{})
+	grouped := queue.Spec{Options: queue.Options{Group: "g"}}
+	ids := d.add(grouped, grouped, queue.Spec{})
 	d.damage(ids[0])
 	d.starts(ids[2])
 	d.is(ids[1], queue.Held, queue.HoldGroup)
@@ -326,7 +327,8 @@ func TestModel_Damage(t *testing.T) {
 			now = now.Add(time.Duration(rng.IntN(40)) * time.Second)
 			switch rng.IntN(7) {
 			case 0:
-				s := queue.Spec{Options: queue.Options{Key: fmt.Sprint(rng.IntN(2)), RunAt: now.Add(time.Duration(rng.IntN(60)) * time.Second)}}
+				s := queue.Spec{Options: queue.Options{Key: fmt.Sprint(rng.IntN(2))}}
+				s.RunAt = now.Add(time.Duration(rng.IntN(60)) * time.Second)
 				if rng.IntN(2) == 0 {
 					s.Group = "g"
 				}

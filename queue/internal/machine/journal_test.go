@@ -187,7 +187,10 @@ func TestC12_RoomOfALostLease(t *testing.T) {
 		if err := m.Configure(ctx, start, "", queue.Change{Set: queue.Settings{Max: 1}}); err != nil {
 			t.Fatal(err)
 		}
-		tasks := []queue.NewTask{newTask(&ids, queue.Spec{Options: queue.Options{MaxCrashes: 1}}), newTask(&ids, queue.Spec{})}
+		tasks := []queue.NewTask{
+			newTask(&ids, queue.Spec{Options: queue.Options{MaxCrashes: 1}}),
+			newTask(&ids, queue.Spec{}),
+		}
 		if _, err := m.Submit(ctx, start, tasks); err != nil {
 			t.Fatal(err)
 		}

@@ -219,7 +219,8 @@ func TestC6_ReopenGoesOn(t *testing.T) {
 
 	r = r.crash()
 	m = open(t, r)
-	receipts, err := m.Submit(t.Context(), start, []queue.NewTask{newTask(&ids, queue.Spec{Options: queue.Options{Unique: "a"}})})
+	again := newTask(&ids, queue.Spec{Options: queue.Options{Unique: "a"}})
+	receipts, err := m.Submit(t.Context(), start, []queue.NewTask{again})
 	if err != nil || receipts[0] != (queue.Receipt{ID: a.ID, Existing: true}) {
 		t.Errorf("receipt %v, error %v; want the first task's", receipts, err)
 	}
@@ -294,7 +295,8 @@ func TestC8_TimesFarAway(t *testing.T) {
 	m := open(t, newRows())
 	var ids queue.IDs
 	far := time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC)
-	later, soon := newTask(&ids, queue.Spec{Options: queue.Options{RunAt: far}}), newTask(&ids, queue.Spec{Options: queue.Options{Deadline: far}})
+	later := newTask(&ids, queue.Spec{Options: queue.Options{RunAt: far}})
+	soon := newTask(&ids, queue.Spec{Options: queue.Options{Deadline: far}})
 	submit(t, m, later, soon)
 	if _, err := m.Maintain(t.Context(), start, 0); err != nil {
 		t.Fatal(err)

@@ -68,7 +68,8 @@ func runOnePerKey(t *testing.T, m *machine.Machine, ids *queue.IDs, first, n int
 	var tasks []queue.NewTask
 	for i := range n {
 		name := fmt.Sprint("name ", first+i)
-		tasks = append(tasks, newTask(ids, queue.Spec{Options: queue.Options{Key: name, Unique: name, UniqueFor: 24 * time.Hour}}))
+		o := queue.Options{Key: name, Unique: name, UniqueFor: 24 * time.Hour}
+		tasks = append(tasks, newTask(ids, queue.Spec{Options: o}))
 	}
 	submit(t, m, tasks...)
 	for done := 0; done < n; {

@@ -159,7 +159,8 @@ func TestC12_ChainIsCancelledInBoundedSteps(t *testing.T) {
 		var ids queue.IDs
 		chain := []queue.NewTask{newTask(&ids, queue.Spec{})}
 		for range n {
-			chain = append(chain, newTask(&ids, queue.Spec{Kind: "many", Options: queue.Options{After: []queue.ID{chain[len(chain)-1].ID}}}))
+			after := queue.Options{After: []queue.ID{chain[len(chain)-1].ID}}
+			chain = append(chain, newTask(&ids, queue.Spec{Kind: "many", Options: after}))
 		}
 		submit(t, m, chain...)
 		r.largest = 0

@@ -237,7 +237,8 @@ func TestRandom_ReadingAheadChangesNothing(t *testing.T) {
 		now = now.Add(time.Second)
 		switch rnd.IntN(10) {
 		case 0, 1:
-			tasks := numbered(&ids, rnd.IntN(60), queue.Spec{Options: queue.Options{Tier: tiers[rnd.IntN(2)], Key: "kk"[:rnd.IntN(3)]}})
+			n, o := rnd.IntN(60), queue.Options{Tier: tiers[rnd.IntN(2)], Key: "kk"[:rnd.IntN(3)]}
+			tasks := numbered(&ids, n, queue.Spec{Options: o})
 			for _, task := range tasks {
 				all = append(all, task.ID)
 			}

@@ -74,7 +74,8 @@ func groupAfterReopen(t *testing.T, remote bool) {
 	r := newRows()
 	m := open(t, r)
 	var ids queue.IDs
-	older, younger := newTask(&ids, queue.Spec{Options: queue.Options{Group: "g"}}), newTask(&ids, queue.Spec{Options: queue.Options{Group: "g"}})
+	grouped := queue.Spec{Options: queue.Options{Group: "g"}}
+	older, younger := newTask(&ids, grouped), newTask(&ids, grouped)
 	submit(t, m, older, younger)
 	die(t, m, start)
 	c, err := m.Claim(t.Context(), start, queue.Claim{

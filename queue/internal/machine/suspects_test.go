@@ -18,7 +18,8 @@ func TestC9_SuspectsWaitForTheEndOfOneToBeDurable(t *testing.T) {
 		m := open(t, r)
 		ctx, now := t.Context(), start
 		var ids queue.IDs
-		tasks := []queue.NewTask{newTask(&ids, queue.Spec{Options: queue.Options{MaxCrashes: 2}}), newTask(&ids, queue.Spec{Options: queue.Options{MaxCrashes: 2}})}
+		twoCrashes := queue.Spec{Options: queue.Options{MaxCrashes: 2}}
+		tasks := []queue.NewTask{newTask(&ids, twoCrashes), newTask(&ids, twoCrashes)}
 		if _, err := m.Submit(ctx, now, tasks); err != nil {
 			t.Fatal(err)
 		}

@@ -128,8 +128,11 @@ func TestTimes(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			row := record.Row{Task: queue.Task{Spec: queue.Spec{Options: queue.Options{Deadline: test.at}}, Steps: []queue.Step{{At: test.at}}}}
-			want := record.Row{Task: queue.Task{Spec: queue.Spec{Options: queue.Options{Deadline: test.want}}, Steps: []queue.Step{{At: test.want}}}}
+			at := func(t time.Time) (row record.Row) {
+				row.Deadline, row.Steps = t, []queue.Step{{At: t}}
+				return row
+			}
+			row, want := at(test.at), at(test.want)
 			same(t, again(t, &row), want)
 		})
 	}
