@@ -31,7 +31,8 @@ func claimCases() []testCase {
 }
 
 func claimedTask(c *trial) {
-	id := c.add(queue.Spec{Payload: []byte("payload"), Options: queue.Options{Key: "k", Labels: map[string]string{"l": "v"}}})
+	options := queue.Options{Key: "k", Labels: map[string]string{"l": "v"}}
+	id := c.addSpec(queue.Spec{Payload: []byte("payload"), Options: options})
 	c.pass(time.Second)
 	q := queue.Claim{Worker: "me", Max: 1, Lease: 3 * time.Minute} // of the queue that has no name
 	t := c.claimed(q).Tasks[0]
@@ -50,7 +51,7 @@ func claimedTask(c *trial) {
 }
 
 func invalidClaims(c *trial) {
-	c.add(queue.Spec{})
+	c.add(queue.Options{})
 	for what, q := range map[string]queue.Claim{
 		"no worker": {Max: 1, Lease: lease},
 		"no tasks":  {Worker: worker, Lease: lease},
@@ -72,8 +73,11 @@ func invalidClaims(c *trial) {
 
 // onlyKnownKinds shows that tasks of other kinds are left alone, and keep nobody.
 func onlyKnownKinds(c *trial) {
-	unknown := c.submit(queue.Spec{Kind: "unknown", Options: queue.Options{Tier: stint.Highest}}, queue.Spec{Kind: "unknown", Options: queue.Options{Key: "k"}})
-	known := c.submit(queue.Spec{}, queue.Spec{Options: queue.Options{Key: "k"}})
+	unknown := c.submitSpecs(
+		queue.Spec{Kind: "unknown", Options: queue.Options{Tier: stint.Highest}},
+		queue.Spec{Kind: "unknown", Options: queue.Options{Key: "k"}},
+	)
+	known := c.submit(queue.Options{}, queue.Options{Key: "k"})
 	c.started(2, known...)
 	c.started(2)
 	c.pass(time.Hour)
@@ -88,8 +92,8 @@ func onlyKnownKinds(c *trial) {
 }
 
 func onlyTheQueue(c *trial) {
-	other := c.add(queue.Spec{Options: queue.Options{Queue: "other", Tier: stint.Highest}})
-	mine := c.add(queue.Spec{})
+	other := c.add(queue.Options{Queue: "other", Tier: stint.Highest})
+	mine := c.add(queue.Options{})
 	c.started(5, mine)
 	if got := c.claimed(queue.Claim{Queue: "other", Max: 5}).Tasks; len(got) != 1 || got[0].ID != other {
 		c.Errorf("of the other queue there are %v", idsOf(got))
@@ -101,7 +105,8 @@ func onlyTheQueue(c *trial) {
 
 func asManyAsItMay(c *trial) {
 	for range 40 {
-		c.submit(queue.Spec{}, queue.Spec{Options: queue.Options{Key: "k", Tier: stint.Low}}, queue.Spec{Kind: "other"})
+		c.submit(queue.Options{}, queue.Options{Key: "k", Tier: stint.Low})
+		c.addSpec(queue.Spec{Kind: "other"})
 	}
 	if n := len(c.claim(7)); n != 7 {
 		c.Errorf("a claim of 7 of 80 gives %d", n)
@@ -114,7 +119,7 @@ func asManyAsItMay(c *trial) {
 // claimOfBytes shows that a claim gets no more tasks when it has as many bytes as it may
 // have, gets one at least, and says that there may be more.
 func claimOfBytes(c *trial) {
-	ids := c.several(6, queue.Spec{Payload: make([]byte, 10_000)})
+	ids := c.severalSpecs(6, queue.Spec{Payload: make([]byte, 10_000)})
 	for _, want := range []struct{ bytes, tasks int }{{1, 1}, {25_000, 3}, {1 << 20, 2}} {
 		got := c.claimed(queue.Claim{Max: 5, Bytes: want.bytes})
 		if first := ids[:want.tasks]; !slices.Equal(idsOf(got.Tasks), first) {
@@ -128,8 +133,8 @@ func claimOfBytes(c *trial) {
 
 func queueLimit(c *trial) {
 	c.configure(queue.Settings{Max: 3})
-	c.several(6, queue.Spec{})
-	c.several(1, queue.Spec{Options: queue.Options{Queue: "other"}})
+	c.several(6, queue.Options{})
+	c.several(1, queue.Options{Queue: "other"})
 	first := c.claim(2)
 	if n := len(c.claim(5)); n != 1 {
 		c.Fatalf("with 2 of 3 running, a claim gives %d", n)
@@ -151,9 +156,9 @@ func queueLimit(c *trial) {
 
 func keyLimit(c *trial) {
 	c.configure(queue.Settings{PerKey: 2})
-	a := c.several(4, queue.Spec{Options: queue.Options{Key: "a", Tier: stint.High}})
-	c.several(4, queue.Spec{Options: queue.Options{Key: "b"}})
-	free := c.several(4, queue.Spec{})
+	a := c.several(4, queue.Options{Key: "a", Tier: stint.High})
+	c.several(4, queue.Options{Key: "b"})
+	free := c.several(4, queue.Options{})
 	got := make(map[string][]queue.Task)
 	for _, t := range c.claim(20) {
 		got[t.Key] = append(got[t.Key], t)
@@ -179,10 +184,10 @@ func keyLimit(c *trial) {
 // the first seven starts.
 func tierCaps(c *trial) {
 	c.configure(queue.Settings{Max: 10, Caps: stint.Caps{Low: 3, Lowest: 1}})
-	lowest := c.several(2, queue.Spec{Options: queue.Options{Tier: stint.Lowest}})
-	low := c.several(5, queue.Spec{Options: queue.Options{Tier: stint.Low}})
+	lowest := c.several(2, queue.Options{Tier: stint.Lowest})
+	low := c.several(5, queue.Options{Tier: stint.Low})
 	c.started(10, low[:3]...)
-	normal := c.several(2, queue.Spec{})
+	normal := c.several(2, queue.Options{})
 	c.started(10, normal...)
 	c.is(queue.Waiting, low[3:]...)
 	c.is(queue.Waiting, lowest...)
@@ -190,7 +195,7 @@ func tierCaps(c *trial) {
 
 func limitsChange(c *trial) {
 	c.configure(queue.Settings{Max: 1, PerKey: 1})
-	c.several(6, queue.Spec{Options: queue.Options{Key: "k"}})
+	c.several(6, queue.Options{Key: "k"})
 	running := c.claim(9)
 	c.configure(queue.Settings{Max: 9, PerKey: 3})
 	if running = append(running, c.claim(9)...); len(running) != 3 {
@@ -212,7 +217,7 @@ func rateIsSpent(c *trial) {
 	c.configure(queue.Settings{Rate: queue.Rate{PerSecond: 1}})
 	c.started(5)
 	c.started(5)
-	ids := c.several(4, queue.Spec{})
+	ids := c.several(4, queue.Options{})
 	start := c.now
 	got := c.claimed(queue.Claim{Max: 5})
 	if len(got.Tasks) != 1 || !got.Next.Equal(start.Add(time.Second)) {
@@ -235,7 +240,7 @@ func rateIsSpent(c *trial) {
 
 func rateBurst(c *trial) {
 	c.configure(queue.Settings{Rate: queue.Rate{PerSecond: 10, Burst: 3}})
-	ids := c.several(10, queue.Spec{})
+	ids := c.several(10, queue.Options{})
 	c.started(10, ids[:3]...)
 	c.pass(200 * time.Millisecond)
 	c.started(10, ids[3:5]...)
@@ -249,9 +254,9 @@ func rateBurst(c *trial) {
 
 func keyRate(c *trial) {
 	c.configure(queue.Settings{KeyRate: queue.Rate{PerSecond: 2}})
-	a := c.several(3, queue.Spec{Options: queue.Options{Key: "a", Tier: stint.High}})
-	b := c.several(1, queue.Spec{Options: queue.Options{Key: "b"}})
-	free := c.several(3, queue.Spec{Options: queue.Options{Tier: stint.Low}})
+	a := c.several(3, queue.Options{Key: "a", Tier: stint.High})
+	b := c.several(1, queue.Options{Key: "b"})
+	free := c.several(3, queue.Options{Tier: stint.Low})
 	start := c.now
 	got := c.claimed(queue.Claim{Max: 20})
 	if len(got.Tasks) != 5 || !got.Next.Equal(start.Add(time.Second/2)) {
@@ -278,18 +283,19 @@ func nextOnlyIfARate(c *trial) {
 	}
 	c.configure(queue.Settings{Rate: queue.Rate{PerSecond: 1}, KeyRate: queue.Rate{PerSecond: 1}})
 	waits("with no tasks")
-	c.add(queue.Spec{Options: queue.Options{Key: "k"}})
+	c.add(queue.Options{Key: "k"})
 	c.one()
 	waits("when the only one has started")
-	c.submit(queue.Spec{Kind: "unknown", Options: queue.Options{Key: "k"}}, queue.Spec{Options: queue.Options{Queue: "other"}}, queue.Spec{Options: queue.Options{RunAt: c.now.Add(time.Hour)}})
+	c.addSpec(queue.Spec{Kind: "unknown", Options: queue.Options{Key: "k"}})
+	c.submit(queue.Options{Queue: "other"}, queue.Options{RunAt: c.now.Add(time.Hour)})
 	waits("with tasks that are not for this claim")
 }
 
 func pausedQueue(c *trial) {
-	ids := c.several(2, queue.Spec{})
-	other := c.add(queue.Spec{Options: queue.Options{Queue: "other"}})
+	ids := c.several(2, queue.Options{})
+	other := c.add(queue.Options{Queue: "other"})
 	running := c.one()
-	c.pause(queue.DefaultQueue, &queue.Pause{By: "somebody", Reason: "because"})
+	c.pause(queue.DefaultQueue, &queue.Pause{By: operator, Reason: "because"})
 	if got := c.claimed(queue.Claim{Max: 5}); len(got.Tasks) != 0 || !got.Next.IsZero() {
 		c.Errorf("of a paused queue, %d tasks start", len(got.Tasks))
 	}
@@ -297,7 +303,7 @@ func pausedQueue(c *trial) {
 	c.is(queue.Waiting, other)
 	c.is(queue.Running, ids[0])
 	c.succeeds(running) // what runs goes on
-	late := c.add(queue.Spec{})
+	late := c.add(queue.Options{})
 	c.heldBy(late, queue.HoldQueuePaused)
 	c.configure(queue.Settings{Max: 5}) // which ends no pause
 	c.heldBy(late, queue.HoldQueuePaused)
@@ -307,10 +313,10 @@ func pausedQueue(c *trial) {
 }
 
 func pauseOfAll(c *trial) {
-	mine, other := c.add(queue.Spec{}), c.add(queue.Spec{Options: queue.Options{Queue: "other"}})
+	mine, other := c.add(queue.Options{}), c.add(queue.Options{Queue: "other"})
 	c.configure(queue.Settings{Max: 3})
-	c.pause("", &queue.Pause{By: "somebody"})
-	later := c.add(queue.Spec{Options: queue.Options{Queue: "later"}}) // also those that come after
+	c.pause("", &queue.Pause{By: operator})
+	later := c.add(queue.Options{Queue: "later"}) // also those that come after
 	for _, id := range []queue.ID{mine, other, later} {
 		c.heldBy(id, queue.HoldQueuePaused)
 	}

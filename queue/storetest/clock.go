@@ -63,16 +63,16 @@ func (c *trial) notBefore(at time.Time, id queue.ID) {
 // passed, and a time that was given by the right clock stays.
 func delayAfterAClockAhead(c *trial, by time.Duration) {
 	begun := c.now
-	early := c.add(queue.Spec{Options: queue.Options{RunAt: c.now.Add(by + 10*time.Second)}})
+	early := c.add(queue.Options{RunAt: c.now.Add(by + 10*time.Second)})
 	var retried, delayed, paused queue.ID
 	survived := c.ahead(by, func() {
-		retried = c.add(queue.Spec{})
+		retried = c.add(queue.Options{})
 		c.fails(c.one(), queue.Outcome{RunAt: c.now.Add(time.Hour)})
-		delayed = c.add(queue.Spec{Options: queue.Options{RunAt: c.now.Add(2 * time.Hour)}})
-		paused = c.add(queue.Spec{Options: queue.Options{RunAt: c.now.Add(3 * time.Hour)}})
+		delayed = c.add(queue.Options{RunAt: c.now.Add(2 * time.Hour)})
+		paused = c.add(queue.Options{RunAt: c.now.Add(3 * time.Hour)})
 		c.command(queue.OrderPause, paused)
 		c.pass(5 * time.Second)
-		c.add(queue.Spec{Kind: "last"})
+		c.addSpec(queue.Spec{Kind: "last"})
 	})
 	if !survived {
 		return
@@ -99,13 +99,13 @@ func delayAfterAClockAhead(c *trial, by time.Duration) {
 func newTimesAfterAClockAhead(c *trial, by time.Duration) {
 	survived := c.ahead(by, func() {
 		c.configure(queue.Settings{Rate: queue.Rate{PerSecond: 1}})
-		c.add(queue.Spec{})
+		c.add(queue.Options{})
 		c.succeeds(c.one())
 	})
 	if !survived {
 		return
 	}
-	ids := c.submit(queue.Spec{}, queue.Spec{}, queue.Spec{Options: queue.Options{RunAt: c.now.Add(time.Minute)}})
+	ids := c.submit(queue.Options{}, queue.Options{}, queue.Options{RunAt: c.now.Add(time.Minute)})
 	first := c.one()
 	claimed := c.claimed(queue.Claim{Max: 1})
 	if len(claimed.Tasks) > 0 || !claimed.Next.Equal(c.now.Add(time.Second)) {
@@ -132,7 +132,7 @@ func newTimesAfterAClockAhead(c *trial, by time.Duration) {
 // has a step before an earlier one.
 func stepsAfterAClockAhead(c *trial, by time.Duration) {
 	begun := c.now
-	straddles := c.add(queue.Spec{})
+	straddles := c.add(queue.Options{})
 	var remote queue.Task
 	survived := c.ahead(by, func() {
 		c.fails(c.one(), queue.Outcome{})
@@ -142,7 +142,7 @@ func stepsAfterAClockAhead(c *trial, by time.Duration) {
 			c.inState(state)
 			c.pass(time.Second)
 		}
-		c.add(queue.Spec{Kind: "remote"})
+		c.addSpec(queue.Spec{Kind: "remote"})
 		claim := queue.Claim{Queue: queue.DefaultQueue, Kinds: []string{"remote"}, Max: 1, Remote: true}
 		remote = c.claimed(claim).Tasks[0]
 	})
@@ -184,7 +184,7 @@ func retentionAfterAClockAhead(c *trial, by time.Duration) {
 	survived := c.ahead(by, func() {
 		ended = []queue.ID{c.inState(queue.Succeeded), c.inState(queue.Dead)}
 		c.pass(time.Second)
-		c.add(queue.Spec{Kind: "last"})
+		c.addSpec(queue.Spec{Kind: "last"})
 	})
 	if !survived {
 		return
@@ -238,12 +238,12 @@ func retentionByAClockAhead(c *trial) {
 // process has one that is a little behind the one before, or ahead of it.
 func driftingClock(c *trial) {
 	const opened, each = 20, 100 * time.Millisecond
-	slow := c.add(queue.Spec{Options: queue.Options{RunAt: c.now.Add(opened * (time.Second - each))}})
+	slow := c.add(queue.Options{RunAt: c.now.Add(opened * (time.Second - each))})
 	for range opened {
 		c.maintain()
 		c.is(queue.Scheduled, slow)
 		c.pass(time.Second)
-		c.add(queue.Spec{Kind: "other"}) // by which the store knows the time
+		c.addSpec(queue.Spec{Kind: "other"}) // by which the store knows the time
 		if !c.crash() {
 			return
 		}
@@ -251,7 +251,7 @@ func driftingClock(c *trial) {
 	}
 	c.maintain()
 	c.succeeds(c.started(1, slow)[0])
-	fast := c.add(queue.Spec{Options: queue.Options{RunAt: c.now.Add(10 * (time.Second + each))}})
+	fast := c.add(queue.Options{RunAt: c.now.Add(10 * (time.Second + each))})
 	for range 10 {
 		c.maintain()
 		c.is(queue.Scheduled, fast)
@@ -268,7 +268,7 @@ func driftingClock(c *trial) {
 // lossIsDated shows that the loss of a lease that ended with its process has the time
 // of the first call, and the claim keeps its own.
 func lossIsDated(c *trial) {
-	id, other := c.add(queue.Spec{}), c.add(queue.Spec{})
+	id, other := c.add(queue.Options{}), c.add(queue.Options{})
 	c.command(queue.OrderPause, other)
 	c.pass(time.Second)
 	claimed := c.now
@@ -307,9 +307,9 @@ func firstCallCorrects(c *trial, call func()) {
 	begun := c.now
 	var delayed, lost queue.ID
 	survived := c.ahead(time.Hour, func() {
-		lost = c.add(queue.Spec{Options: queue.Options{MaxCrashes: 1}})
+		lost = c.add(queue.Options{MaxCrashes: 1})
 		c.one()
-		delayed = c.add(queue.Spec{Options: queue.Options{RunAt: c.now.Add(10 * time.Minute)}})
+		delayed = c.add(queue.Options{RunAt: c.now.Add(10 * time.Minute)})
 	})
 	if !survived {
 		return

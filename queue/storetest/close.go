@@ -15,7 +15,7 @@ func closeCases() []testCase {
 }
 
 func closeEndsCalls(c *trial) {
-	c.add(queue.Spec{})
+	c.add(queue.Options{})
 	c.one()
 	ready, stop := c.Store.Listen(queue.DefaultQueue)
 	c.ok("Close", c.Store.Close())
@@ -39,7 +39,7 @@ func (c *trial) everyCall() map[string]func() error {
 	ctx := c.Context()
 	return map[string]func() error{
 		"Submit": func() error {
-			_, err := c.Store.Submit(ctx, c.now, []queue.NewTask{c.fresh(queue.Spec{})})
+			_, err := c.Store.Submit(ctx, c.now, []queue.NewTask{c.fresh(queue.Options{})})
 			return err
 		},
 		"Claim": func() error {
@@ -73,7 +73,7 @@ func (c *trial) everyCall() map[string]func() error {
 func cancelledContext(c *trial) {
 	ctx, cancel := context.WithCancel(c.Context())
 	cancel()
-	t := c.fresh(queue.Spec{})
+	t := c.fresh(queue.Options{})
 	receipts, err := c.Store.Submit(ctx, c.now, []queue.NewTask{t})
 	if err != nil {
 		c.refused("Submit", err, context.Canceled)

@@ -39,7 +39,7 @@ func (c *trial) inState(state queue.State) queue.ID {
 	only := queue.Spec{Kind: c.ids.New(c.now).String()} // that no task has which is left of another case
 	end := func(kind queue.OutcomeKind) queue.ID {
 		c.Helper()
-		id := c.add(only)
+		id := c.addSpec(only)
 		t := c.claim(1, only.Kind)[0]
 		c.ok("settle", c.settle(t, queue.Outcome{Kind: kind, Permanent: true}))
 		return id
@@ -47,24 +47,24 @@ func (c *trial) inState(state queue.State) queue.ID {
 	var id queue.ID
 	switch state {
 	case queue.Scheduled:
-		id = c.add(queue.Spec{Options: queue.Options{RunAt: c.now.Add(time.Hour)}})
+		id = c.add(queue.Options{RunAt: c.now.Add(time.Hour)})
 	case queue.Held:
-		id = c.add(queue.Spec{Options: queue.Options{After: []queue.ID{c.add(queue.Spec{})}}})
+		id = c.add(queue.Options{After: []queue.ID{c.add(queue.Options{})}})
 	case queue.Running:
-		id = c.add(only)
+		id = c.addSpec(only)
 		c.claim(1, only.Kind)
 	case queue.Paused:
-		id = c.add(queue.Spec{})
+		id = c.add(queue.Options{})
 		c.command(queue.OrderPause, id)
 	case queue.Succeeded:
 		id = end(queue.OutcomeSuccess)
 	case queue.Dead:
 		id = end(queue.OutcomeFailure)
 	case queue.Cancelled:
-		id = c.add(queue.Spec{})
+		id = c.add(queue.Options{})
 		c.command(queue.OrderCancel, id)
 	default:
-		id = c.add(queue.Spec{})
+		id = c.add(queue.Options{})
 	}
 	c.is(state, id)
 	return id
@@ -106,7 +106,7 @@ func commandsInEveryState(c *trial) {
 }
 
 func invalidCommands(c *trial) {
-	id := c.add(queue.Spec{})
+	id := c.add(queue.Options{})
 	for do := queue.Order(0); do <= queue.OrderEdit+1; do++ {
 		switch do {
 		case queue.OrderPause, queue.OrderResume, queue.OrderCancel, queue.OrderRetry, queue.OrderForget, queue.OrderEdit:
@@ -131,7 +131,7 @@ func invalidCommands(c *trial) {
 }
 
 func commandsKeepTheTrace(c *trial) {
-	id := c.add(queue.Spec{})
+	id := c.add(queue.Options{})
 	c.pass(time.Second)
 	c.commands(queue.Command{Do: queue.OrderPause, All: true, By: "alice", Reason: "too loud"})
 	t := c.task(id)
@@ -144,8 +144,8 @@ func commandsKeepTheTrace(c *trial) {
 }
 
 func commandLimit(c *trial) {
-	ids := c.several(6, queue.Spec{})
-	c.add(queue.Spec{Options: queue.Options{Queue: "other"}})
+	ids := c.several(6, queue.Options{})
+	c.add(queue.Options{Queue: "other"})
 	c.command(queue.OrderPause, ids[1])
 	mine := queue.Filter{Queue: queue.DefaultQueue}
 	// The oldest come first, and what is paused already does not count.
@@ -162,8 +162,8 @@ func commandLimit(c *trial) {
 // commandSelectsFirst shows that a command does not reach tasks that come into
 // its filter by what it does itself.
 func commandSelectsFirst(c *trial) {
-	first := c.add(queue.Spec{Options: queue.Options{Group: "g"}})
-	second := c.add(queue.Spec{Options: queue.Options{Group: "g"}})
+	first := c.add(queue.Options{Group: "g"})
+	second := c.add(queue.Options{Group: "g"})
 	waiting := queue.Filter{States: []queue.State{queue.Waiting}}
 	if n := c.commands(queue.Command{Do: queue.OrderCancel, Filter: waiting}); n != 1 {
 		c.Errorf("cancelling what waits cancels %d", n)
@@ -173,7 +173,7 @@ func commandSelectsFirst(c *trial) {
 }
 
 func ordersReachTheWorker(c *trial) {
-	id := c.add(queue.Spec{})
+	id := c.add(queue.Options{})
 	t := c.one()
 	orders := func(want queue.Order, reason string) {
 		c.Helper()
@@ -223,7 +223,7 @@ func ordersAreObeyed(c *trial) {
 			{queue.Outcome{Kind: queue.OutcomeFailure}, to, []queue.Trigger{queue.OnFailure, order.Trigger()}},
 			{queue.Outcome{Kind: queue.OutcomeFailure, Permanent: true}, queue.Dead, []queue.Trigger{queue.OnFailure}},
 		} {
-			id := c.add(queue.Spec{})
+			id := c.add(queue.Options{})
 			t := c.one()
 			c.command(order, id)
 			test.o.Error = "it was in the middle"
@@ -235,7 +235,7 @@ func ordersAreObeyed(c *trial) {
 			var steps []queue.Trigger
 			for _, s := range got.Steps[2:] {
 				steps = append(steps, s.On)
-				if s.On == order.Trigger() && (s.By != "somebody" || s.Detail != "a reason") {
+				if s.On == order.Trigger() && (s.By != operator || s.Detail != "a reason") {
 					c.Errorf("the step by which it obeyed is %+v", s)
 				}
 			}
@@ -248,8 +248,8 @@ func ordersAreObeyed(c *trial) {
 }
 
 func ordersOfLostTasks(c *trial) {
-	paused, cancelled := c.add(queue.Spec{}), c.add(queue.Spec{})
-	last := c.add(queue.Spec{Payload: []byte("p"), Options: queue.Options{MaxCrashes: 1}})
+	paused, cancelled := c.add(queue.Options{}), c.add(queue.Options{})
+	last := c.addSpec(queue.Spec{Payload: []byte("p"), Options: queue.Options{MaxCrashes: 1}})
 	c.claim(3)
 	c.command(queue.OrderPause, paused)
 	c.command(queue.OrderCancel, cancelled, last)
@@ -266,7 +266,7 @@ func ordersOfLostTasks(c *trial) {
 }
 
 func ordersAreTakenBack(c *trial) {
-	id := c.add(queue.Spec{})
+	id := c.add(queue.Options{})
 	t := c.one()
 	c.command(queue.OrderPause, id)
 	if n := c.command(queue.OrderResume, id); n != 1 {
@@ -288,9 +288,9 @@ func ordersAreTakenBack(c *trial) {
 }
 
 func resumeGoesWhereItBelongs(c *trial) {
-	first := c.add(queue.Spec{})
+	first := c.add(queue.Options{})
 	at := c.now.Add(time.Hour)
-	later, held := c.add(queue.Spec{Options: queue.Options{RunAt: at}}), c.add(queue.Spec{Options: queue.Options{After: []queue.ID{first}}})
+	later, held := c.add(queue.Options{RunAt: at}), c.add(queue.Options{After: []queue.ID{first}})
 	c.command(queue.OrderPause, first, later, held)
 	c.is(queue.Paused, first, later, held)
 	c.started(3)
@@ -308,9 +308,10 @@ func resumeGoesWhereItBelongs(c *trial) {
 
 func retryBeginsAnew(c *trial) {
 	deadline := c.now.Add(time.Minute)
-	id := c.add(queue.Spec{Payload: []byte("p"), Options: queue.Options{Unique: "u", MaxAttempts: 1, Labels: map[string]string{"a": "b"}}})
-	late := c.add(queue.Spec{Kind: "other", Options: queue.Options{Deadline: deadline}})
-	delayed := c.add(queue.Spec{Kind: "other", Options: queue.Options{RunAt: c.now.Add(5 * time.Hour)}})
+	options := queue.Options{Unique: "u", MaxAttempts: 1, Labels: map[string]string{"a": "b"}}
+	id := c.addSpec(queue.Spec{Payload: []byte("p"), Options: options})
+	late := c.addSpec(queue.Spec{Kind: "other", Options: queue.Options{Deadline: deadline}})
+	delayed := c.addSpec(queue.Spec{Kind: "other", Options: queue.Options{RunAt: c.now.Add(5 * time.Hour)}})
 	c.fails(c.one(), queue.Outcome{Error: "no", Checkpoint: []byte("here")})
 	c.command(queue.OrderCancel, delayed)
 	c.pass(time.Hour)
@@ -332,7 +333,7 @@ func retryBeginsAnew(c *trial) {
 }
 
 func retryOfScheduled(c *trial) {
-	id := c.add(queue.Spec{})
+	id := c.add(queue.Options{})
 	c.fails(c.one(), queue.Outcome{RunAt: c.now.Add(time.Hour)})
 	c.command(queue.OrderRetry, id)
 	t := c.one()
@@ -348,7 +349,7 @@ func retryOfScheduled(c *trial) {
 
 func deadLettersByFilter(c *trial) {
 	for range 3 {
-		c.submit(queue.Spec{Options: queue.Options{Labels: map[string]string{"of": "me"}}}, queue.Spec{})
+		c.submit(queue.Options{Labels: map[string]string{"of": "me"}}, queue.Options{})
 		for _, t := range c.claim(2) {
 			c.fails(t, queue.Outcome{Permanent: true, Error: "disk full on " + t.Labels["of"]})
 		}
@@ -374,7 +375,7 @@ func deadLettersByFilter(c *trial) {
 func forgetLeavesWhatItCancels(c *trial) {
 	for _, byID := range []bool{false, true} {
 		first := c.inState(queue.Dead)
-		waits := c.add(queue.Spec{Options: queue.Options{After: []queue.ID{first}}})
+		waits := c.add(queue.Options{After: []queue.ID{first}})
 		var f queue.Filter
 		if byID {
 			f.IDs = []queue.ID{waits, first}

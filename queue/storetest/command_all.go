@@ -10,7 +10,7 @@ import (
 // commandOfNoIDs shows that a command for an empty list of IDs changes no task, with or
 // without All.
 func commandOfNoIDs(c *trial) {
-	waits := c.add(queue.Spec{})
+	waits := c.add(queue.Options{})
 	for _, f := range []queue.Filter{{IDs: []queue.ID{}}, {IDs: []queue.ID{}, Queue: queue.DefaultQueue}} {
 		for _, all := range []bool{false, true} {
 			if n := c.commands(queue.Command{Do: queue.OrderCancel, Filter: f, All: all}); n != 0 {
@@ -24,7 +24,7 @@ func commandOfNoIDs(c *trial) {
 // commandOfAll shows that a command whose filter sets no field needs All, also with a
 // Limit, and that All does not widen a filter.
 func commandOfAll(c *trial) {
-	ids := c.several(3, queue.Spec{})
+	ids := c.several(3, queue.Options{})
 	for _, cmd := range []queue.Command{
 		{}, {Limit: 1}, {Filter: queue.Filter{States: []queue.State{}, Labels: map[string]string{}}},
 	} {

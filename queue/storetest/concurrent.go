@@ -114,7 +114,7 @@ func (cl *client) call() error {
 }
 
 func (cl *client) submits() error {
-	t := cl.fresh(queue.Spec{Options: queue.Options{Key: fmt.Sprint("key-", cl.rnd.IntN(6)), MaxCrashes: 1000, MaxAttempts: 1000}})
+	t := cl.fresh(queue.Options{Key: fmt.Sprint("key-", cl.rnd.IntN(6)), MaxCrashes: 1000, MaxAttempts: 1000})
 	if cl.rnd.IntN(2) == 0 {
 		t.Unique = fmt.Sprint("unique-", cl.rnd.IntN(40))
 	}

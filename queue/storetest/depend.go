@@ -29,8 +29,8 @@ func dependCases() []testCase {
 }
 
 func after(c *trial) {
-	first, second := c.add(queue.Spec{}), c.add(queue.Spec{Options: queue.Options{Queue: "other"}})
-	third := c.add(queue.Spec{Options: queue.Options{After: []queue.ID{first, second, first}, Tier: stint.Highest}})
+	first, second := c.add(queue.Options{}), c.add(queue.Options{Queue: "other"})
+	third := c.add(queue.Options{After: []queue.ID{first, second, first}, Tier: stint.Highest})
 	waits := func(want ...queue.Hold) {
 		c.Helper()
 		holds := slices.Compact(c.task(third).Holds) // whether the one named twice is there twice is open
@@ -59,9 +59,9 @@ func after(c *trial) {
 }
 
 func afterInOneCall(c *trial) {
-	a := c.fresh(queue.Spec{})
-	b := c.fresh(queue.Spec{Options: queue.Options{After: []queue.ID{a.ID}}})
-	d := c.fresh(queue.Spec{Options: queue.Options{After: []queue.ID{a.ID, b.ID}}})
+	a := c.fresh(queue.Options{})
+	b := c.fresh(queue.Options{After: []queue.ID{a.ID}})
+	d := c.fresh(queue.Options{After: []queue.ID{a.ID, b.ID}})
 	c.submitTasks(a, b, d)
 	for _, t := range []queue.NewTask{a, b, d} {
 		c.started(5, t.ID)
@@ -71,8 +71,8 @@ func afterInOneCall(c *trial) {
 
 func afterWhatHasEnded(c *trial) {
 	succeeded, dead := c.inState(queue.Succeeded), c.inState(queue.Dead)
-	c.is(queue.Waiting, c.add(queue.Spec{Options: queue.Options{After: []queue.ID{succeeded}}}))
-	held := c.add(queue.Spec{Options: queue.Options{After: []queue.ID{succeeded, dead}}})
+	c.is(queue.Waiting, c.add(queue.Options{After: []queue.ID{succeeded}}))
+	held := c.add(queue.Options{After: []queue.ID{succeeded, dead}})
 	c.heldBy(held, queue.HoldDependency)
 	if h := c.task(held).Holds; len(h) != 1 || h[0].What != dead.String() || h[0].State != queue.Dead {
 		c.Errorf("it is held by %+v", h)
@@ -80,9 +80,9 @@ func afterWhatHasEnded(c *trial) {
 }
 
 func afterDead(c *trial) {
-	first := c.add(queue.Spec{})
-	second := c.add(queue.Spec{Options: queue.Options{After: []queue.ID{first}}})
-	third := c.add(queue.Spec{Options: queue.Options{After: []queue.ID{second}}})
+	first := c.add(queue.Options{})
+	second := c.add(queue.Options{After: []queue.ID{first}})
+	third := c.add(queue.Options{After: []queue.ID{second}})
 	c.dies()
 	c.pass(time.Hour)
 	c.maintain()
@@ -101,8 +101,8 @@ func afterDead(c *trial) {
 // afterForgotten shows that what has succeeded stays succeeded, and that nobody
 // waits for ever for what can never succeed.
 func afterForgotten(c *trial) {
-	first, second := c.add(queue.Spec{}), c.add(queue.Spec{})
-	both := c.add(queue.Spec{Options: queue.Options{After: []queue.ID{first, second}}})
+	first, second := c.add(queue.Options{}), c.add(queue.Options{})
+	both := c.add(queue.Options{After: []queue.ID{first, second}})
 	c.succeeds(c.one())
 	c.command(queue.OrderForget, first)
 	c.heldBy(both, queue.HoldDependency)
@@ -113,8 +113,8 @@ func afterForgotten(c *trial) {
 	c.is(queue.Waiting, both)
 
 	dead := c.inState(queue.Dead)
-	held, paused := c.add(queue.Spec{Options: queue.Options{After: []queue.ID{dead}}}), c.add(queue.Spec{Options: queue.Options{After: []queue.ID{dead}}})
-	then := c.add(queue.Spec{Options: queue.Options{After: []queue.ID{held}}})
+	held, paused := c.add(queue.Options{After: []queue.ID{dead}}), c.add(queue.Options{After: []queue.ID{dead}})
+	then := c.add(queue.Options{After: []queue.ID{held}})
 	c.command(queue.OrderPause, paused)
 	c.command(queue.OrderForget, dead)
 	c.is(queue.Cancelled, held, paused)
@@ -139,11 +139,11 @@ func afterForgotten(c *trial) {
 // submitted, and not after a later one with the ID of one that has succeeded and is
 // forgotten: also when the store is opened again, or the task retried.
 func afterGivenAgain(c *trial) {
-	first, second := c.fresh(queue.Spec{}), c.add(queue.Spec{Options: queue.Options{Queue: "other"}})
+	first, second := c.fresh(queue.Options{}), c.add(queue.Options{Queue: "other"})
 	c.submitTasks(first)
 	after := []queue.ID{first.ID}
-	waiting, late := c.add(queue.Spec{Options: queue.Options{After: after}}), c.add(queue.Spec{Options: queue.Options{After: after, RunAt: c.now.Add(time.Hour)}})
-	held := c.add(queue.Spec{Options: queue.Options{After: []queue.ID{first.ID, second}}})
+	waiting, late := c.add(queue.Options{After: after}), c.add(queue.Options{After: after, RunAt: c.now.Add(time.Hour)})
+	held := c.add(queue.Options{After: []queue.ID{first.ID, second}})
 	c.succeeds(c.one())
 	c.command(queue.OrderForget, first.ID)
 	first.After = []queue.ID{waiting} // it would be a circle
@@ -173,9 +173,9 @@ func afterGivenAgain(c *trial) {
 }
 
 func afterAndDelay(c *trial) {
-	first := c.add(queue.Spec{})
-	second := c.add(queue.Spec{Options: queue.Options{After: []queue.ID{first}, RunAt: c.now.Add(time.Hour)}})
-	third := c.add(queue.Spec{Options: queue.Options{After: []queue.ID{first}, RunAt: c.now.Add(3 * time.Hour)}})
+	first := c.add(queue.Options{})
+	second := c.add(queue.Options{After: []queue.ID{first}, RunAt: c.now.Add(time.Hour)})
+	third := c.add(queue.Options{After: []queue.ID{first}, RunAt: c.now.Add(3 * time.Hour)})
 	c.is(queue.Scheduled, second, third)
 	c.pass(time.Hour)
 	c.maintain()
@@ -191,10 +191,11 @@ func afterAndDelay(c *trial) {
 // batch shows that every end counts, and that beginning anew undoes it.
 func batch(c *trial) {
 	id := c.ids.New(c.now)
-	c.is(queue.Waiting, c.add(queue.Spec{Kind: "early", Options: queue.Options{AfterBatch: id}})) // there was nothing to wait for
-	members := c.several(4, queue.Spec{Options: queue.Options{Batch: id}})
-	c.command(queue.OrderCancel, c.find(queue.Filter{Kind: "early"})[0].ID)
-	last := c.add(queue.Spec{Options: queue.Options{AfterBatch: id}})
+	early := c.addSpec(queue.Spec{Kind: "early", Options: queue.Options{AfterBatch: id}})
+	c.is(queue.Waiting, early) // the batch has no tasks yet
+	members := c.several(4, queue.Options{Batch: id})
+	c.command(queue.OrderCancel, early)
+	last := c.add(queue.Options{AfterBatch: id})
 	c.heldBy(last, queue.HoldDependency)
 	if h := c.task(last).Holds[0]; h.What != id.String() {
 		c.Errorf("it is held by %+v", h)
@@ -217,11 +218,11 @@ func batch(c *trial) {
 
 func batchGrows(c *trial) {
 	id := c.ids.New(c.now)
-	c.add(queue.Spec{Options: queue.Options{Batch: id}})
-	last := c.add(queue.Spec{Options: queue.Options{AfterBatch: id}})
+	c.add(queue.Options{Batch: id})
+	last := c.add(queue.Options{AfterBatch: id})
 	c.succeeds(c.one())
 	c.is(queue.Waiting, last)
-	second := c.add(queue.Spec{Options: queue.Options{Batch: id, Queue: "other"}})
+	second := c.add(queue.Options{Batch: id, Queue: "other"})
 	c.heldBy(last, queue.HoldDependency)
 	c.command(queue.OrderCancel, second)
 	c.command(queue.OrderForget, second)
@@ -230,7 +231,7 @@ func batchGrows(c *trial) {
 
 func batchInOneCall(c *trial) {
 	id := c.ids.New(c.now)
-	ids := c.submit(queue.Spec{Options: queue.Options{AfterBatch: id}}, queue.Spec{Options: queue.Options{Batch: id}}, queue.Spec{Options: queue.Options{Batch: id}})
+	ids := c.submit(queue.Options{AfterBatch: id}, queue.Options{Batch: id}, queue.Options{Batch: id})
 	c.is(queue.Held, ids[0])
 	for _, t := range c.started(5, ids[1:]...) {
 		c.is(queue.Held, ids[0])
@@ -240,12 +241,12 @@ func batchInOneCall(c *trial) {
 }
 
 func groupIsOneByOne(c *trial) {
-	ids := c.several(3, queue.Spec{Options: queue.Options{Group: "g"}})
+	ids := c.several(3, queue.Options{Group: "g"})
 	c.heldBy(ids[1], queue.HoldGroup)
 	if h := c.task(ids[1]).Holds[0]; h.What != "g" || h.State != queue.Waiting {
 		c.Errorf("it is held by %+v", h)
 	}
-	high := c.add(queue.Spec{Options: queue.Options{Group: "g", Tier: stint.Highest}}) // its turn is its turn
+	high := c.add(queue.Options{Group: "g", Tier: stint.Highest}) // its turn is its turn
 	for _, id := range append(ids, high) {
 		c.started(5, id)
 		c.started(5)
@@ -254,7 +255,7 @@ func groupIsOneByOne(c *trial) {
 }
 
 func groupThroughRetries(c *trial) {
-	ids := c.several(2, queue.Spec{Options: queue.Options{Group: "g", MaxAttempts: 2}})
+	ids := c.several(2, queue.Options{Group: "g", MaxAttempts: 2})
 	c.fails(c.one(), queue.Outcome{RunAt: c.now.Add(time.Hour)})
 	c.heldBy(ids[1], queue.HoldGroup)
 	c.pass(time.Hour)
@@ -273,7 +274,7 @@ func groupThroughRetries(c *trial) {
 }
 
 func groupAndFinished(c *trial) {
-	ids := c.several(4, queue.Spec{Options: queue.Options{Group: "g"}})
+	ids := c.several(4, queue.Options{Group: "g"})
 	c.command(queue.OrderCancel, ids[1]) // one in the middle
 	c.is(queue.Held, ids[2])
 	c.command(queue.OrderCancel, ids[0])
@@ -281,8 +282,8 @@ func groupAndFinished(c *trial) {
 	c.command(queue.OrderForget, ids[0], ids[1])
 	c.succeeds(c.one())
 	c.started(5, ids[3])
-	later := c.add(queue.Spec{Options: queue.Options{Group: "g", Deadline: c.now.Add(time.Second)}})
-	last := c.add(queue.Spec{Options: queue.Options{Group: "g"}})
+	later := c.add(queue.Options{Group: "g", Deadline: c.now.Add(time.Second)})
+	last := c.add(queue.Options{Group: "g"})
 	c.succeeds(c.task(ids[3]))
 	c.is(queue.Waiting, later)
 	c.pass(time.Second)
@@ -294,7 +295,7 @@ func groupAndFinished(c *trial) {
 // groupTakesBack shows what a group does with a task that was finished and is not
 // any more: its turn is before younger ones, but not before one that runs.
 func groupTakesBack(c *trial) {
-	ids := c.several(3, queue.Spec{Options: queue.Options{Group: "g"}})
+	ids := c.several(3, queue.Options{Group: "g"})
 	c.dies()
 	c.command(queue.OrderRetry, ids[0])
 	c.is(queue.Waiting, ids[0])
@@ -309,9 +310,9 @@ func groupTakesBack(c *trial) {
 }
 
 func groupsAreIndependent(c *trial) {
-	a := c.submit(queue.Spec{Options: queue.Options{Group: "a"}}, queue.Spec{Options: queue.Options{Group: "a"}})
-	b := c.submit(queue.Spec{Options: queue.Options{Group: "b"}}, queue.Spec{}, queue.Spec{})
-	other := c.add(queue.Spec{Options: queue.Options{Queue: "other", Group: "a"}})
+	a := c.submit(queue.Options{Group: "a"}, queue.Options{Group: "a"})
+	b := c.submit(queue.Options{Group: "b"}, queue.Options{}, queue.Options{})
+	other := c.add(queue.Options{Queue: "other", Group: "a"})
 	c.started(9, a[0], b[0], b[1], b[2])
 	c.is(queue.Held, a[1])
 	c.is(queue.Waiting, other)

@@ -50,8 +50,8 @@ func editInEveryState(c *trial) {
 // editChangesTheOrder shows that a task keeps its age in its new tier and key.
 func editChangesTheOrder(c *trial) {
 	high := stint.High
-	low, first, second, third := c.add(queue.Spec{Options: queue.Options{Tier: stint.Low}}), c.add(queue.Spec{}), c.add(queue.Spec{}),
-		c.add(queue.Spec{Options: queue.Options{Tier: stint.High}})
+	low, first, second := c.add(queue.Options{Tier: stint.Low}), c.add(queue.Options{}), c.add(queue.Options{})
+	third := c.add(queue.Options{Tier: stint.High})
 	c.edit(queue.Edit{Tier: &high}, second)
 	normal := stint.Normal
 	c.edit(queue.Edit{Tier: &normal}, low)
@@ -61,7 +61,7 @@ func editChangesTheOrder(c *trial) {
 // editOfTimes shows that an edited RunAt and Deadline hold like submitted ones.
 func editOfTimes(c *trial) {
 	at := func(d time.Duration) *time.Time { return new(c.now.Add(d)) }
-	id := c.add(queue.Spec{})
+	id := c.add(queue.Options{})
 	c.edit(queue.Edit{RunAt: at(time.Hour)}, id)
 	c.is(queue.Scheduled, id)
 	c.edit(queue.Edit{RunAt: at(time.Minute)}, id)
@@ -90,7 +90,7 @@ func editOfTimes(c *trial) {
 }
 
 func invalidEdits(c *trial) {
-	id := c.add(queue.Spec{})
+	id := c.add(queue.Options{})
 	many := make(map[string]string)
 	for i := range 33 {
 		many[strconv.Itoa(i)] = ""
@@ -117,8 +117,8 @@ func invalidEdits(c *trial) {
 func editsAfterAClockAhead(c *trial, by time.Duration) {
 	begun := c.now
 	const kept = 24 * time.Hour
-	spec := queue.Spec{Options: queue.Options{RunAt: begun.Add(by + kept), Deadline: begun.Add(by + 2*kept)}}
-	ids := c.submit(spec, spec, spec, spec)
+	options := queue.Options{RunAt: begun.Add(by + kept), Deadline: begun.Add(by + 2*kept)}
+	ids := c.submit(options, options, options, options)
 	at := func(d time.Duration) *time.Time { return new(c.now.Add(d)) }
 	survived := c.ahead(by, func() {
 		c.edit(queue.Edit{Tier: new(stint.High)}, ids[0])

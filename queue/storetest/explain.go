@@ -75,10 +75,10 @@ func everyWaitHasAReason(c *trial) {
 func reasonScheduled(c *trial) {
 	c.hear(worker, kind)
 	at := c.now.Add(time.Hour)
-	if r := c.because(c.add(queue.Spec{Options: queue.Options{RunAt: at}}), queue.CodeScheduled); !r.Until.Equal(at) || r.Failures != 0 {
+	if r := c.because(c.add(queue.Options{RunAt: at}), queue.CodeScheduled); !r.Until.Equal(at) || r.Failures != 0 {
 		c.Errorf("the reason is %+v", r)
 	}
-	id := c.add(queue.Spec{})
+	id := c.add(queue.Options{})
 	c.fails(c.one(), queue.Outcome{RunAt: at})
 	if r := c.because(id, queue.CodeScheduled); !r.Until.Equal(at) || r.Failures != 1 {
 		c.Errorf("the reason is %+v", r)
@@ -87,7 +87,7 @@ func reasonScheduled(c *trial) {
 
 func reasonPaused(c *trial) {
 	c.hear(worker, kind)
-	id := c.add(queue.Spec{})
+	id := c.add(queue.Options{})
 	c.command(queue.OrderPause, id)
 	if r := c.because(id, queue.CodeTaskPaused); r.By == "" || !r.Since.Equal(c.now) {
 		c.Errorf("the reason is %+v", r)
@@ -106,17 +106,17 @@ func reasonPaused(c *trial) {
 func reasonDependency(c *trial) {
 	c.hear(worker, kind)
 	batch := c.ids.New(c.now)
-	first := c.add(queue.Spec{Options: queue.Options{Group: "g", Batch: batch}})
-	second := c.add(queue.Spec{Options: queue.Options{Group: "g", After: []queue.ID{first}}})
+	first := c.add(queue.Options{Group: "g", Batch: batch})
+	second := c.add(queue.Options{Group: "g", After: []queue.ID{first}})
 	r := c.because(second, stint.Code(queue.HoldDependency))
 	if r.What != first.String() || r.State != queue.Waiting {
 		c.Errorf("the reason is %+v", r)
 	}
 	c.also(second, stint.Code(queue.HoldGroup))
-	if r := c.because(c.add(queue.Spec{Options: queue.Options{AfterBatch: batch}}), stint.Code(queue.HoldDependency)); r.What != batch.String() {
+	if r := c.because(c.add(queue.Options{AfterBatch: batch}), stint.Code(queue.HoldDependency)); r.What != batch.String() {
 		c.Errorf("the reason is %+v", r)
 	}
-	if r := c.because(c.add(queue.Spec{Options: queue.Options{Group: "g"}}), stint.Code(queue.HoldGroup)); r.What != "g" {
+	if r := c.because(c.add(queue.Options{Group: "g"}), stint.Code(queue.HoldGroup)); r.What != "g" {
 		c.Errorf("the reason is %+v", r)
 	}
 }
@@ -124,7 +124,7 @@ func reasonDependency(c *trial) {
 func reasonKey(c *trial) {
 	c.hear(worker, kind)
 	c.configure(queue.Settings{PerKey: 2})
-	ids := c.several(3, queue.Spec{Options: queue.Options{Key: "k"}})
+	ids := c.several(3, queue.Options{Key: "k"})
 	c.claim(5)
 	r := c.because(ids[2], stint.Code(queue.HoldKey))
 	slices.SortFunc(r.Holders, compareIDs)
@@ -136,7 +136,7 @@ func reasonKey(c *trial) {
 func reasonRates(c *trial) {
 	c.hear(worker, kind)
 	c.configure(queue.Settings{Rate: queue.Rate{PerSecond: 1}})
-	ids := c.several(2, queue.Spec{Options: queue.Options{Key: "k"}})
+	ids := c.several(2, queue.Options{Key: "k"})
 	c.one()
 	at := c.now.Add(time.Second)
 	if r := c.because(ids[1], stint.CodeRate); !r.Until.Equal(at) && !r.FreeAt.Equal(at) {
@@ -145,14 +145,14 @@ func reasonRates(c *trial) {
 	c.pass(time.Hour)
 	c.configure(queue.Settings{KeyRate: queue.Rate{PerSecond: 1}})
 	c.one()
-	ids = append(ids, c.add(queue.Spec{Options: queue.Options{Key: "k"}}))
+	ids = append(ids, c.add(queue.Options{Key: "k"}))
 	if r := c.because(ids[2], stint.Code(queue.HoldKeyRate)); r.Key != "k" || !r.Until.Equal(c.now.Add(time.Second)) {
 		c.Errorf("the reason is %+v", r)
 	}
 }
 
 func reasonNoWorker(c *trial) {
-	id := c.add(queue.Spec{})
+	id := c.add(queue.Options{})
 	c.because(id, queue.CodeNoWorker)
 	c.hear("other", "another")
 	c.because(id, queue.CodeNoWorker)
@@ -172,13 +172,13 @@ func reasonNoWorker(c *trial) {
 func reasonMax(c *trial) {
 	c.hear(worker, kind)
 	c.configure(queue.Settings{Max: 2, Caps: stint.Caps{Low: 1}})
-	running := c.several(1, queue.Spec{})
-	low := c.add(queue.Spec{Options: queue.Options{Tier: stint.Low}})
+	running := c.several(1, queue.Options{})
+	low := c.add(queue.Options{Tier: stint.Low})
 	c.one()
 	if r := c.because(low, stint.CodeCap); r.Limit != 1 || r.Running != 1 {
 		c.Errorf("the reason is %+v", r)
 	}
-	running = append(running, c.add(queue.Spec{}))
+	running = append(running, c.add(queue.Options{}))
 	c.one()
 	r := c.because(low, stint.CodeMax)
 	slices.SortFunc(r.Holders, compareIDs)
@@ -195,8 +195,8 @@ func reasonsOfTwoQueues(c *trial) {
 		var run, wait []queue.ID
 		for _, name := range []string{"one with " + string(code), "another with " + string(code)} {
 			c.configures(name, limit)
-			run = append(run, c.add(queue.Spec{Options: queue.Options{Queue: name, Key: "k"}}))
-			wait = append(wait, c.add(queue.Spec{Options: queue.Options{Queue: name, Key: "k"}}))
+			run = append(run, c.add(queue.Options{Queue: name, Key: "k"}))
+			wait = append(wait, c.add(queue.Options{Queue: name, Key: "k"}))
 			c.claimed(queue.Claim{Queue: name, Max: 9})
 		}
 		for i := range wait {
@@ -209,9 +209,9 @@ func reasonsOfTwoQueues(c *trial) {
 
 func reasonBehind(c *trial) {
 	c.hear(worker, kind)
-	ids := c.several(3, queue.Spec{})
-	c.several(2, queue.Spec{Options: queue.Options{Tier: stint.High}})
-	low := c.add(queue.Spec{Options: queue.Options{Tier: stint.Low}})
+	ids := c.several(3, queue.Options{})
+	c.several(2, queue.Options{Tier: stint.High})
+	low := c.add(queue.Options{Tier: stint.Low})
 	const high, normal = stint.High - stint.Lowest, stint.Normal - stint.Lowest
 	if r := c.because(ids[1], stint.CodeBehind); r.Ahead[high] != 2 || r.Ahead[normal] != 1 || r.Ahead[normal-1] != 0 {
 		c.Errorf("the reason is %+v", r)

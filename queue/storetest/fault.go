@@ -48,13 +48,13 @@ type round struct {
 }
 
 func (r *round) play() {
-	spec := queue.Spec{Options: queue.Options{Queue: r.queue, MaxCrashes: 100}}
-	first, second, third := r.fresh(spec), r.fresh(spec), r.fresh(spec)
+	options := queue.Options{Queue: r.queue, MaxCrashes: 100}
+	first, second, third := r.fresh(options), r.fresh(options), r.fresh(options)
 	first.Unique, first.Batch, second.After, third.MaxAttempts = "u", r.ids.New(r.now), []queue.ID{first.ID}, 2
 	r.tasks = []queue.NewTask{first, second, third}
 	r.accept(r.tasks...)
 
-	again := r.fresh(queue.Spec{Options: queue.Options{Queue: r.queue, Unique: "u"}})
+	again := r.fresh(queue.Options{Queue: r.queue, Unique: "u"})
 	if receipts := r.accept(again); receipts[0] != (queue.Receipt{ID: first.ID, Existing: true}) {
 		r.Fatalf("the receipt of a task that is there is %+v", receipts[0])
 	}
@@ -64,7 +64,7 @@ func (r *round) play() {
 	r.call("Configure", func() error {
 		return r.Store.Configure(r.Context(), r.now, r.queue, queue.Change{Set: queue.Settings{Max: 1}})
 	})
-	for _, p := range []*queue.Pause{{By: "somebody"}, nil} {
+	for _, p := range []*queue.Pause{{By: operator}, nil} {
 		r.call("PauseQueue", func() error { return r.Store.PauseQueue(r.Context(), r.now, r.queue, p) })
 	}
 	r.work(queue.Outcome{ID: second.ID, Kind: queue.OutcomeSnooze, RunAt: r.now.Add(time.Hour)}, queue.Scheduled)

@@ -33,7 +33,7 @@ func filters(c *trial) {
 	}
 	ids := make([]queue.ID, len(specs))
 	for i, s := range specs {
-		ids[i] = c.add(s)
+		ids[i] = c.addSpec(s)
 		c.pass(time.Second)
 	}
 	failed := c.claimed(queue.Claim{Worker: "w", Max: 1}).Tasks[0]
@@ -108,7 +108,7 @@ func (c *trial) page(f queue.Filter, p queue.Page) []queue.ID {
 }
 
 func pages(c *trial) {
-	ids := c.several(250, queue.Spec{})
+	ids := c.several(250, queue.Options{})
 	if got := c.page(queue.Filter{}, queue.Page{}); !slices.Equal(got, ids[:100]) {
 		c.Errorf("a page of no size has %d tasks", len(got))
 	}
@@ -141,7 +141,7 @@ func pages(c *trial) {
 // pagesOfBytes shows that a page ends with the task with which it has as many bytes as it
 // may have, that it has one at least, and that no task is left out between two pages.
 func pagesOfBytes(c *trial) {
-	ids := c.several(20, queue.Spec{Payload: make([]byte, 10_000)})
+	ids := c.severalSpecs(20, queue.Spec{Payload: make([]byte, 10_000)})
 	for _, bytes := range []int{1, 10_000, 35_000, 1 << 20} {
 		p := queue.Page{Limit: len(ids), Bytes: bytes}
 		var seen []queue.ID
@@ -169,7 +169,7 @@ func pagesOfBytes(c *trial) {
 // pagesUnderChanges shows that who pages through tasks meets each that stays
 // exactly once, whatever happens to others meanwhile.
 func pagesUnderChanges(c *trial) {
-	ids := c.several(40, queue.Spec{})
+	ids := c.several(40, queue.Options{})
 	var seen []queue.ID
 	p := queue.Page{Limit: 10}
 	for {
@@ -193,9 +193,9 @@ func statsAddUp(c *trial) {
 	for _, state := range queue.States() {
 		c.inState(state)
 	}
-	c.add(queue.Spec{Options: queue.Options{Queue: "other", Tier: stint.High}})
+	c.add(queue.Options{Queue: "other", Tier: stint.High})
 	c.pass(time.Second)
-	c.add(queue.Spec{Options: queue.Options{Queue: "other", Tier: stint.Low}})
+	c.add(queue.Options{Queue: "other", Tier: stint.Low})
 	if err := Check(c.Context(), c.Store); err != nil {
 		c.Error(err)
 	}

@@ -24,7 +24,7 @@ func leaseCases() []testCase {
 }
 
 func beatExtends(c *trial) {
-	id := c.add(queue.Spec{})
+	id := c.add(queue.Options{})
 	t := c.one()
 	for range 10 {
 		c.pass(lease - 1)
@@ -46,7 +46,7 @@ func beatExtends(c *trial) {
 }
 
 func progressAndCheckpoint(c *trial) {
-	id := c.add(queue.Spec{})
+	id := c.add(queue.Options{})
 	t := c.one()
 	checkpoint := []byte("half")
 	half := queue.Progress{Done: 5, Total: 10, Note: "half of it"}
@@ -75,7 +75,7 @@ func progressAndCheckpoint(c *trial) {
 }
 
 func lostLease(c *trial) {
-	id := c.add(queue.Spec{})
+	id := c.add(queue.Options{})
 	first := c.one()
 	c.pass(lease - 1)
 	if next := c.maintain(); !next.Equal(first.Lease.Until) {
@@ -100,7 +100,7 @@ func lostLease(c *trial) {
 // leaseLivesUntilTaken shows that work which was done a little late counts if
 // nobody has taken the task away yet.
 func leaseLivesUntilTaken(c *trial) {
-	ids := c.several(2, queue.Spec{})
+	ids := c.several(2, queue.Options{})
 	tasks := c.claim(2)
 	c.pass(time.Hour)
 	c.succeeds(tasks[0])
@@ -113,7 +113,7 @@ func leaseLivesUntilTaken(c *trial) {
 }
 
 func tokensGrow(c *trial) {
-	c.add(queue.Spec{Options: queue.Options{MaxAttempts: 100, MaxCrashes: 100}})
+	c.add(queue.Options{MaxAttempts: 100, MaxCrashes: 100})
 	var last queue.Token
 	for i := range 20 {
 		t := c.one()
@@ -133,7 +133,8 @@ func tokensGrow(c *trial) {
 }
 
 func crashesInARow(c *trial) {
-	usual, once := c.add(queue.Spec{}), c.add(queue.Spec{Kind: "other", Payload: []byte("p"), Options: queue.Options{MaxCrashes: 1}})
+	usual := c.add(queue.Options{})
+	once := c.addSpec(queue.Spec{Kind: "other", Payload: []byte("p"), Options: queue.Options{MaxCrashes: 1}})
 	c.claim(2, kind, "other")
 	c.lose()
 	c.is(queue.Dead, once)
@@ -153,7 +154,7 @@ func crashesInARow(c *trial) {
 }
 
 func failureIsNoCrash(c *trial) {
-	id := c.add(queue.Spec{Options: queue.Options{MaxAttempts: 100, MaxCrashes: 2}})
+	id := c.add(queue.Options{MaxAttempts: 100, MaxCrashes: 2})
 	for range 3 {
 		c.one()
 		c.lose()
@@ -174,7 +175,7 @@ func failureIsNoCrash(c *trial) {
 func (c *trial) poison(s queue.Spec) queue.ID {
 	c.Helper()
 	s.MaxCrashes = 1
-	id := c.add(s)
+	id := c.addSpec(s)
 	c.one()
 	c.lose()
 	c.is(queue.Dead, id)
@@ -184,18 +185,18 @@ func (c *trial) poison(s queue.Spec) queue.ID {
 func poisonIsRecognised(c *trial) {
 	first := c.poison(queue.Spec{Payload: []byte("poison"), Options: queue.Options{Queue: queue.DefaultQueue}})
 	same := queue.Spec{Payload: []byte("poison"), Options: queue.Options{Key: "k", Unique: "u", MaxCrashes: 5}}
-	again := c.add(same)
+	again := c.addSpec(same)
 	t := c.task(again)
 	if t.State != queue.Dead || len(t.Steps) != 1 || !strings.Contains(t.Error, first.String()) {
 		c.Errorf("the same work is %s with the error %q, which is to name task %s\n%s", t.State, t.Error, first, life(t))
 	}
 	elsewhere := same
 	elsewhere.Queue, elsewhere.Unique = "other", ""
-	c.is(queue.Dead, c.add(elsewhere))
+	c.is(queue.Dead, c.addSpec(elsewhere))
 	c.started(5)
-	c.is(queue.Waiting, c.submit(queue.Spec{Payload: []byte("food")}, queue.Spec{Payload: []byte("poison"), Kind: "k"})...)
+	c.is(queue.Waiting, c.submitSpecs(queue.Spec{Payload: []byte("food")}, queue.Spec{Payload: []byte("poison"), Kind: "k"})...)
 	// A call that has it twice is accepted like any other.
-	twice := c.fresh(queue.Spec{Payload: []byte("poison")})
+	twice := c.freshSpec(queue.Spec{Payload: []byte("poison")})
 	c.submitTasks(twice, twice)
 	if t := c.task(twice.ID); t.State != queue.Dead || len(t.Steps) != 1 {
 		c.Errorf("one submitted twice in a call is %s\n%s", t.State, life(t))
@@ -211,15 +212,15 @@ func poisonIsForgotten(c *trial) {
 	if t := c.task(first); t.State != queue.Waiting || t.Crashes != 0 {
 		c.Errorf("retried, it is %s and counts %d crashes", t.State, t.Crashes)
 	}
-	second := c.add(spec)
+	second := c.addSpec(spec)
 	c.is(queue.Waiting, second)
 	c.claim(2)
 	c.lose()
 	c.is(queue.Dead, first)
 	c.is(queue.Waiting, second) // it may crash more often
-	c.is(queue.Dead, c.add(spec))
+	c.is(queue.Dead, c.addSpec(spec))
 	c.command(queue.OrderForget, first)
-	c.is(queue.Waiting, c.add(spec))
+	c.is(queue.Waiting, c.addSpec(spec))
 }
 
 func heartbeatNeedsAName(c *trial) {

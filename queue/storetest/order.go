@@ -28,11 +28,11 @@ func orderCases() []testCase {
 func higherTierFirst(c *trial) {
 	var want []queue.ID
 	for tier := stint.Lowest; tier <= stint.Highest; tier++ {
-		want = append(want, c.add(queue.Spec{Options: queue.Options{Tier: tier}}))
+		want = append(want, c.add(queue.Options{Tier: tier}))
 	}
 	slices.Reverse(want)
 	c.started(4, want[:4]...)
-	high := c.add(queue.Spec{Options: queue.Options{Tier: stint.High}})
+	high := c.add(queue.Options{Tier: stint.High})
 	c.started(3, append([]queue.ID{high}, want[4:6]...)...)
 }
 
@@ -40,7 +40,7 @@ func higherTierFirst(c *trial) {
 func fifoInACall(c *trial) {
 	var call []queue.NewTask
 	for range 5 {
-		call = append(call, c.fresh(queue.Spec{}))
+		call = append(call, c.fresh(queue.Options{}))
 	}
 	slices.Reverse(call)
 	c.submitTasks(call...)
@@ -53,7 +53,7 @@ func fifoWithinTierAndKey(c *trial) {
 	kinds := []string{"a", "b", "c"}
 	var want []queue.ID
 	for i := range 24 {
-		want = append(want, c.add(queue.Spec{Kind: kinds[i%5%3], Options: queue.Options{Key: "k"}}))
+		want = append(want, c.addSpec(queue.Spec{Kind: kinds[i%5%3], Options: queue.Options{Key: "k"}}))
 		if i%3 == 0 {
 			c.pass(time.Millisecond)
 		}
@@ -69,7 +69,7 @@ func fifoWithinTierAndKey(c *trial) {
 func keysTakeTurns(c *trial) {
 	const each = 12
 	for _, key := range []string{"a", "b", "", "c"} { // all of one before the next
-		c.several(each, queue.Spec{Options: queue.Options{Key: key}})
+		c.several(each, queue.Options{Key: key})
 	}
 	starts := make(map[string]int)
 	for i := range 4 * each {
@@ -83,9 +83,9 @@ func keysTakeTurns(c *trial) {
 }
 
 func newKey(c *trial) {
-	c.several(50, queue.Spec{Options: queue.Options{Key: "busy"}})
+	c.several(50, queue.Options{Key: "busy"})
 	c.claim(10)
-	late := c.add(queue.Spec{Options: queue.Options{Key: "late"}})
+	late := c.add(queue.Options{Key: "late"})
 	if got := idsOf(c.claim(2)); !slices.Contains(got, late) {
 		c.Errorf("two more tasks of the busy key start before the first of another")
 	}
@@ -96,7 +96,7 @@ func newKey(c *trial) {
 func guardsShare(c *trial) {
 	const starts, share = 112, 8
 	for range starts {
-		c.submit(queue.Spec{Options: queue.Options{Tier: stint.High}}, queue.Spec{}, queue.Spec{Options: queue.Options{Tier: stint.Lowest}})
+		c.submit(queue.Options{Tier: stint.High}, queue.Options{}, queue.Options{Tier: stint.Lowest})
 	}
 	lower := make(map[stint.Priority]int)
 	for i := range starts {
@@ -120,8 +120,8 @@ func guardKeepsLimits(c *trial) {
 	const limit, ofKey, starts = 3, 2, 120
 	c.configure(queue.Settings{Max: limit, PerKey: ofKey, Caps: stint.Caps{Lowest: 1, Low: 2}})
 	for range starts {
-		c.submit(queue.Spec{Options: queue.Options{Tier: stint.High, Key: "a"}}, queue.Spec{}, queue.Spec{Options: queue.Options{Tier: stint.Low}},
-			queue.Spec{Options: queue.Options{Tier: stint.Lowest, Key: "a"}})
+		c.submit(queue.Options{Tier: stint.High, Key: "a"}, queue.Options{}, queue.Options{Tier: stint.Low},
+			queue.Options{Tier: stint.Lowest, Key: "a"})
 	}
 	for range starts {
 		c.claim(limit + 1)
@@ -139,11 +139,11 @@ func guardKeepsLimits(c *trial) {
 }
 
 func delayedKeepsItsAge(c *trial) {
-	delayed := c.add(queue.Spec{Options: queue.Options{RunAt: c.now.Add(time.Second)}})
+	delayed := c.add(queue.Options{RunAt: c.now.Add(time.Second)})
 	c.pass(time.Millisecond)
-	second := c.add(queue.Spec{})
+	second := c.add(queue.Options{})
 	c.started(1, second)
-	third := c.add(queue.Spec{})
+	third := c.add(queue.Options{})
 	c.pass(time.Second)
 	c.maintain()
 	c.started(2, delayed, third)
@@ -153,11 +153,11 @@ func delayedKeepsItsAge(c *trial) {
 // while it runs, and checks that it still goes before the second.
 func (c *trial) older(end func(t queue.Task)) {
 	c.Helper()
-	first := c.add(queue.Spec{Options: queue.Options{Tier: stint.High, Key: "k"}})
+	first := c.add(queue.Options{Tier: stint.High, Key: "k"})
 	c.pass(time.Millisecond)
 	t := c.one()
-	second := c.add(queue.Spec{Options: queue.Options{Tier: stint.High, Key: "k"}})
-	lower := c.add(queue.Spec{Options: queue.Options{Key: "k"}})
+	second := c.add(queue.Options{Tier: stint.High, Key: "k"})
+	lower := c.add(queue.Options{Key: "k"})
 	end(t)
 	c.started(3, first, second, lower)
 }

@@ -21,13 +21,13 @@ func predecessorCases() []testCase {
 // retry of one of these tasks revives that one alone.
 func cascade(c *trial) {
 	first := c.inState(queue.Dead)
-	chain := []queue.ID{c.add(queue.Spec{Options: queue.Options{After: []queue.ID{first}}})}
+	chain := []queue.ID{c.add(queue.Options{After: []queue.ID{first}})}
 	for range 80 {
-		chain = append(chain, c.add(queue.Spec{Options: queue.Options{After: chain[len(chain)-1:]}}))
+		chain = append(chain, c.add(queue.Options{After: chain[len(chain)-1:]}))
 	}
-	anyway := c.add(queue.Spec{Kind: "anyway", Options: queue.Options{AfterAny: chain[10:11]}})
-	late := c.add(queue.Spec{Options: queue.Options{After: chain[20:21], RunAt: c.now.Add(time.Hour)}})
-	other := c.add(queue.Spec{Options: queue.Options{After: []queue.ID{c.add(queue.Spec{Options: queue.Options{Queue: "other"}})}}})
+	anyway := c.addSpec(queue.Spec{Kind: "anyway", Options: queue.Options{AfterAny: chain[10:11]}})
+	late := c.add(queue.Options{After: chain[20:21], RunAt: c.now.Add(time.Hour)})
+	other := c.add(queue.Options{After: []queue.ID{c.add(queue.Options{Queue: "other"})}})
 	c.is(queue.Held, chain...)
 	if n := c.command(queue.OrderForget, first); n != 1 {
 		c.Errorf("forgetting one task changes %d", n)
@@ -51,8 +51,8 @@ func cascade(c *trial) {
 // afterAny shows that a task starts after others whatever becomes of them, and waits
 // again for one that is retried before that.
 func afterAny(c *trial) {
-	tasks := c.several(5, queue.Spec{})
-	last := c.add(queue.Spec{Kind: "last", Options: queue.Options{AfterAny: tasks, Tier: stint.Highest}})
+	tasks := c.several(5, queue.Options{})
+	last := c.addSpec(queue.Spec{Kind: "last", Options: queue.Options{AfterAny: tasks, Tier: stint.Highest}})
 	c.heldBy(last, queue.HoldDependency)
 	want := queue.Hold{Code: queue.HoldDependency, What: tasks[0].String(), State: queue.Waiting}
 	if h := c.task(last).Holds; len(h) != len(tasks) || h[0] != want {
@@ -88,7 +88,7 @@ func afterAny(c *trial) {
 
 func afterAnyRefused(c *trial) {
 	for _, t := range []queue.NewTask{
-		c.fresh(queue.Spec{Options: queue.Options{AfterAny: []queue.ID{c.ids.New(c.now)}}}),
+		c.fresh(queue.Options{AfterAny: []queue.ID{c.ids.New(c.now)}}),
 		{ID: queue.ID{1}, Spec: queue.Spec{Kind: kind, Options: queue.Options{AfterAny: []queue.ID{{1}}}}},
 	} {
 		_, err := c.Store.Submit(c.Context(), c.now, []queue.NewTask{t})
@@ -106,10 +106,11 @@ func predecessorsAreKept(c *trial) {
 	})
 	succeeded, dead := c.inState(queue.Succeeded), c.inState(queue.Dead)
 	purged, waited := c.inState(queue.Cancelled), c.inState(queue.Dead)
-	last := c.add(queue.Spec{Kind: "last", Options: queue.Options{After: []queue.ID{succeeded}, AfterAny: []queue.ID{dead, purged}}})
-	vain := c.add(queue.Spec{Options: queue.Options{After: []queue.ID{waited}}})
+	after := queue.Options{After: []queue.ID{succeeded}, AfterAny: []queue.ID{dead, purged}}
+	last := c.addSpec(queue.Spec{Kind: "last", Options: after})
+	vain := c.add(queue.Options{After: []queue.ID{waited}})
 	for range 5 {
-		c.add(queue.Spec{})
+		c.add(queue.Options{})
 		c.succeeds(c.one())
 	}
 	c.pass(2 * time.Hour)

@@ -40,7 +40,7 @@ func (c *trial) crash() (survived bool) {
 }
 
 func tasksSurvive(c *trial) {
-	c.add(queue.Spec{
+	c.addSpec(queue.Spec{
 		Payload: []byte("\x00\xff"),
 		Options: queue.Options{
 			Queue:       "mail",
@@ -62,7 +62,7 @@ func tasksSurvive(c *trial) {
 	for _, state := range queue.States() {
 		c.inState(state)
 	}
-	c.add(queue.Spec{Kind: "tried"})
+	c.addSpec(queue.Spec{Kind: "tried"})
 	t := c.claim(1, "tried")[0]
 	c.fails(t, queue.Outcome{Error: "first", Checkpoint: []byte("here"), RunAt: c.now.Add(time.Second)})
 	before := c.find(queue.Filter{})
@@ -102,20 +102,20 @@ func plain(t queue.Task) queue.Task {
 }
 
 func orderSurvives(c *trial) {
-	low := c.several(3, queue.Spec{})
+	low := c.several(3, queue.Options{})
 	c.fails(c.one(), queue.Outcome{RunAt: c.now.Add(time.Second)}) // the oldest of them
-	high := c.several(3, queue.Spec{Options: queue.Options{Tier: stint.High, Key: "k"}})
+	high := c.several(3, queue.Options{Tier: stint.High, Key: "k"})
 	if !c.crash() {
 		return
 	}
 	c.pass(time.Second)
 	c.maintain()
-	last := c.several(1, queue.Spec{})
+	last := c.several(1, queue.Options{})
 	c.started(9, slices.Concat(high, low, last)[:7]...)
 }
 
 func outcomesSurvive(c *trial) {
-	ids := c.several(3, queue.Spec{})
+	ids := c.several(3, queue.Options{})
 	tasks := c.claim(3)
 	result := queue.Outcome{Kind: queue.OutcomeSuccess, Result: []byte("result")}
 	c.ok("settle", c.settle(tasks[0], result))
@@ -137,7 +137,7 @@ func outcomesSurvive(c *trial) {
 // leasesAfterACrash shows that a task that ran starts again after its lease at the
 // latest, with a larger token, whether the store remembers the claim or not.
 func leasesAfterACrash(c *trial) {
-	id := c.add(queue.Spec{Options: queue.Options{MaxCrashes: 100}})
+	id := c.add(queue.Options{MaxCrashes: 100})
 	var last queue.Task
 	for range 5 {
 		t := c.one()
@@ -157,7 +157,7 @@ func leasesAfterACrash(c *trial) {
 }
 
 func uniqueSurvives(c *trial) {
-	specs := []queue.Spec{{Options: queue.Options{Unique: "waits"}}, {Options: queue.Options{Unique: "has ended"}}, {Options: queue.Options{Unique: "is forgotten"}}}
+	specs := []queue.Options{{Unique: "waits"}, {Unique: "has ended"}, {Unique: "is forgotten"}}
 	calls := []queue.NewTask{c.fresh(specs[0]), c.fresh(specs[1]), c.fresh(specs[2])}
 	c.submitTasks(calls...)
 	c.command(queue.OrderCancel, calls[1].ID, calls[2].ID)
@@ -176,9 +176,9 @@ func uniqueSurvives(c *trial) {
 
 func timesSurvive(c *trial) {
 	c.configure(queue.Settings{Keep: queue.Retention{Age: time.Hour}})
-	later := c.add(queue.Spec{Options: queue.Options{RunAt: c.now.Add(time.Minute)}})
-	late := c.add(queue.Spec{Options: queue.Options{Deadline: c.now.Add(time.Minute)}})
-	paused := c.add(queue.Spec{Options: queue.Options{RunAt: c.now.Add(time.Minute)}})
+	later := c.add(queue.Options{RunAt: c.now.Add(time.Minute)})
+	late := c.add(queue.Options{Deadline: c.now.Add(time.Minute)})
+	paused := c.add(queue.Options{RunAt: c.now.Add(time.Minute)})
 	finished := c.inState(queue.Succeeded)
 	c.command(queue.OrderPause, paused)
 	if !c.crash() {
@@ -204,24 +204,24 @@ func poisonSurvives(c *trial) {
 	if !c.crash() {
 		return
 	}
-	c.is(queue.Dead, c.add(spec))
+	c.is(queue.Dead, c.addSpec(spec))
 	c.command(queue.OrderForget, first)
 	if c.crash() {
-		c.is(queue.Waiting, c.add(spec))
+		c.is(queue.Waiting, c.addSpec(spec))
 	}
 }
 
 func waitsSurvive(c *trial) {
 	batch := c.ids.New(c.now)
-	first, second := c.add(queue.Spec{}), c.add(queue.Spec{Options: queue.Options{Batch: batch}})
-	both := c.add(queue.Spec{Options: queue.Options{After: []queue.ID{first, second}}})
-	group := c.several(2, queue.Spec{Options: queue.Options{Group: "g"}})
+	first, second := c.add(queue.Options{}), c.add(queue.Options{Batch: batch})
+	both := c.add(queue.Options{After: []queue.ID{first, second}})
+	group := c.several(2, queue.Options{Group: "g"})
 	c.command(queue.OrderPause, group...)
-	last := c.add(queue.Spec{Options: queue.Options{AfterBatch: batch}})
+	last := c.add(queue.Options{AfterBatch: batch})
 	c.succeeds(c.one())
 	c.command(queue.OrderForget, first)
 	dead := c.inState(queue.Dead)
-	waits := c.add(queue.Spec{Options: queue.Options{After: []queue.ID{dead}}})
+	waits := c.add(queue.Options{After: []queue.ID{dead}})
 	if !c.crash() {
 		return
 	}
@@ -238,7 +238,7 @@ func waitsSurvive(c *trial) {
 }
 
 func ordersSurvive(c *trial) {
-	ids := c.submit(queue.Spec{}, queue.Spec{}, queue.Spec{})
+	ids := c.submit(queue.Options{}, queue.Options{}, queue.Options{})
 	c.claim(2)
 	c.command(queue.OrderPause, ids[0])
 	c.command(queue.OrderCancel, ids[1])
@@ -254,21 +254,22 @@ func ordersSurvive(c *trial) {
 func settingsSurvive(c *trial) {
 	want := queue.Settings{Max: 1, PerKey: 1, Rate: queue.Rate{PerSecond: 100, Burst: 100}, Pending: 3}
 	c.configure(want)
-	c.pause("mail", &queue.Pause{By: "somebody"})
-	held := c.add(queue.Spec{Options: queue.Options{Queue: "mail"}})
-	c.several(3, queue.Spec{})
+	c.pause("mail", &queue.Pause{By: operator})
+	held := c.add(queue.Options{Queue: "mail"})
+	c.several(3, queue.Options{})
 	if !c.crash() {
 		return
 	}
 	all, err := c.Store.Settings(c.Context())
 	c.ok("Settings", err)
-	if all[queue.DefaultQueue].InForce.Settings != want || all["mail"].Paused == nil || all["mail"].Paused.By != "somebody" {
+	pause := all["mail"].Paused
+	if all[queue.DefaultQueue].InForce.Settings != want || pause == nil || pause.By != operator {
 		c.Errorf("the settings are %+v", all)
 	}
 	c.heldBy(held, queue.HoldQueuePaused)
 	if n := len(c.claim(9)); n != 1 {
 		c.Errorf("with a limit of 1 a claim gives %d", n)
 	}
-	_, err = c.Store.Submit(c.Context(), c.now, []queue.NewTask{c.fresh(queue.Spec{})})
+	_, err = c.Store.Submit(c.Context(), c.now, []queue.NewTask{c.fresh(queue.Options{})})
 	c.refused("the fourth", err, queue.ErrFull)
 }

@@ -54,7 +54,7 @@ func (c *trial) forgets() bool {
 // along with it is found out, and so is the same work.
 func crashingIsCounted(c *trial) {
 	spec := queue.Spec{Payload: []byte("poison")}
-	id, other := c.add(spec), c.add(queue.Spec{Kind: "other"})
+	id, other := c.addSpec(spec), c.addSpec(queue.Spec{Kind: "other"})
 	for crashes := 1; crashes <= attempts; crashes++ {
 		t := c.one()
 		if !c.crash() || c.forgets() {
@@ -77,7 +77,7 @@ func crashingIsCounted(c *trial) {
 	if t := c.task(id); t.State != queue.Dead || t.Error == "" {
 		c.Errorf("after %d crashes it is %s with the error %q", attempts, t.State, t.Error)
 	}
-	again := c.add(spec)
+	again := c.addSpec(spec)
 	if t := c.task(again); t.State != queue.Dead || !strings.Contains(t.Error, id.String()) {
 		c.Errorf("the same work is %s with the error %q, which is to name task %s", t.State, t.Error, id)
 	}
@@ -85,13 +85,14 @@ func crashingIsCounted(c *trial) {
 }
 
 func closingCountsNothing(c *trial) {
-	ids := c.submit(queue.Spec{}, queue.Spec{})
+	ids := c.submit(queue.Options{}, queue.Options{})
 	for range attempts + 1 {
 		tasks := c.claim(2)
 		if len(tasks) != 2 {
 			c.Fatalf("of 2 tasks %d can be claimed", len(tasks))
 		}
-		c.heartbeat(tasks[0], queue.Heartbeat{Lease: lease, Checkpoint: []byte("saved")}) // which writes it down as one that runs
+		// A heartbeat with a checkpoint writes the task to disk as running.
+		c.heartbeat(tasks[0], queue.Heartbeat{Lease: lease, Checkpoint: []byte("saved")})
 		if !c.closeAndReopen() {
 			return
 		}
@@ -122,7 +123,7 @@ func closingCountsNothing(c *trial) {
 // was written down of a task while it ran. What is written is there also after the
 // loss of power.
 func writtenTasksAreCountedTheSame(c *trial) {
-	ids := c.submit(queue.Spec{}, queue.Spec{})
+	ids := c.submit(queue.Options{}, queue.Options{})
 	tasks := c.claim(2)
 	c.heartbeat(tasks[0], queue.Heartbeat{Lease: lease, Checkpoint: []byte("saved")})
 	c.command(queue.OrderPause, ids[1])
@@ -143,7 +144,7 @@ func writtenTasksAreCountedTheSame(c *trial) {
 // remoteLeases shows that a worker in another process need not notice that the
 // store has ended.
 func remoteLeases(c *trial, end func() bool) {
-	ids := c.several(3, queue.Spec{Options: queue.Options{MaxCrashes: 1}})
+	ids := c.several(3, queue.Options{MaxCrashes: 1})
 	saved, second, third := c.remotely(), c.remotely(), c.remotely()
 	c.heartbeat(saved, queue.Heartbeat{Lease: lease, Checkpoint: []byte("saved")})
 	c.pass(time.Hour) // nobody is there who could take a lease away
@@ -199,7 +200,7 @@ func (c *trial) leased(running []queue.Task) {
 // remoteLeasesRunOut shows that they last for as long as they were claimed for from
 // the opening on, and that tasks whose workers are gone run again then.
 func remoteLeasesRunOut(c *trial) {
-	id := c.add(queue.Spec{})
+	id := c.add(queue.Options{})
 	t := c.remotely()
 	if !c.crash() || c.forgets() {
 		return
@@ -225,7 +226,7 @@ func remoteLeasesRunOut(c *trial) {
 // ordersAreObeyedByClosing shows that a task which is given back under an order
 // goes where that says, in the words of who gave it.
 func ordersAreObeyedByClosing(c *trial) {
-	ids := c.submit(queue.Spec{}, queue.Spec{})
+	ids := c.submit(queue.Options{}, queue.Options{})
 	c.claim(2)
 	c.command(queue.OrderPause, ids[0])
 	c.command(queue.OrderCancel, ids[1])
@@ -242,7 +243,7 @@ func ordersAreObeyedByClosing(c *trial) {
 // ordersOutliveACrash shows that they are told to a worker in another process, and
 // else are carried out.
 func ordersOutliveACrash(c *trial) {
-	ids := c.submit(queue.Spec{}, queue.Spec{})
+	ids := c.submit(queue.Options{}, queue.Options{})
 	here := c.one()
 	there := c.remotely()
 	c.command(queue.OrderCancel, ids...)
@@ -265,14 +266,14 @@ func (c *trial) obeyed(want queue.State, id queue.ID) {
 	c.Helper()
 	c.is(want, id)
 	t := c.task(id)
-	if last := t.Steps[len(t.Steps)-1]; last.By != "somebody" || last.Detail != "a reason" {
+	if last := t.Steps[len(t.Steps)-1]; last.By != operator || last.Detail != "a reason" {
 		c.Errorf("its last step is %+v, and tells not who wanted it", last)
 	}
 }
 
 // oldestAfterACrash shows that since when a task waits is since when it did.
 func oldestAfterACrash(c *trial) {
-	ids := c.several(3, queue.Spec{})
+	ids := c.several(3, queue.Options{})
 	c.command(queue.OrderPause, ids[0])
 	c.pass(time.Minute)
 	c.command(queue.OrderResume, ids[0]) // the oldest task, and the one that has waited least

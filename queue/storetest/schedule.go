@@ -71,7 +71,7 @@ func (c *trial) schedule(name string) queue.Schedule {
 
 // ticked is a schedule after its next tick.
 func (c *trial) ticked(s queue.Schedule) (after queue.Schedule, task queue.NewTask) {
-	task = c.fresh(queue.Spec{Options: queue.Options{Labels: map[string]string{"tick": s.Next.Format(time.RFC3339)}}})
+	task = c.fresh(queue.Options{Labels: map[string]string{"tick": s.Next.Format(time.RFC3339)}})
 	s.Last = queue.Tick{At: s.Next, Task: task.ID}
 	s.Next, s.Version = s.Next.Add(time.Hour), c.ids.New(c.now)
 	return s, task
@@ -98,7 +98,7 @@ func scheduleIsKept(c *trial) {
 				Labels:      map[string]string{"a": "b"},
 			},
 		},
-		Paused:  &queue.Pause{By: "somebody", Reason: "a reason", Since: c.now},
+		Paused:  &queue.Pause{By: operator, Reason: "a reason", Since: c.now},
 		Version: c.ids.New(c.now), Next: c.now.Add(90 * time.Minute), Error: "it was full", Retry: c.now.Add(time.Second),
 		Last: queue.Tick{At: c.now.Add(-time.Hour), Task: c.ids.New(c.now)},
 	}
@@ -130,7 +130,7 @@ func inUTC(s queue.Schedule) queue.Schedule {
 func schedulesMemory(c *trial) {
 	s := c.hourly("s")
 	s.Task.Payload, s.Task.Labels = []byte("payload"), map[string]string{"a": "b"}
-	s.Paused = &queue.Pause{By: "somebody"}
+	s.Paused = &queue.Pause{By: operator}
 	scratch := func(s queue.Schedule) {
 		s.Task.Payload[0], s.Task.Labels["a"], s.Paused.By = 'X', "X", "X"
 	}
@@ -138,7 +138,7 @@ func schedulesMemory(c *trial) {
 	scratch(s)
 	scratch(got)
 	got = c.schedule("s")
-	if string(got.Task.Payload) != "payload" || got.Task.Labels["a"] != "b" || got.Paused.By != "somebody" {
+	if string(got.Task.Payload) != "payload" || got.Task.Labels["a"] != "b" || got.Paused.By != operator {
 		c.Errorf("what callers did to theirs has made the schedule %+v", got)
 	}
 }
@@ -227,10 +227,10 @@ func invalidSchedules(c *trial) {
 
 func rescheduleAllOrNone(c *trial) {
 	c.configure(queue.Settings{Pending: 2})
-	c.add(queue.Spec{})
+	c.add(queue.Options{})
 	is := c.reschedule(queue.ID{}, c.hourly("s"))
 	to, task := c.ticked(is)
-	r := queue.Reschedule{Name: "s", Was: is.Version, To: &to, Tasks: []queue.NewTask{task, c.fresh(queue.Spec{})}}
+	r := queue.Reschedule{Name: "s", Was: is.Version, To: &to, Tasks: []queue.NewTask{task, c.fresh(queue.Options{})}}
 	try := func(what string, want error) {
 		c.Helper()
 		c.refused(what, c.Store.Reschedule(c.Context(), c.now, r), want)
@@ -254,7 +254,7 @@ func rescheduleAllOrNone(c *trial) {
 func ticksAreTasks(c *trial) {
 	ready := c.listen(queue.DefaultQueue)
 	is := c.reschedule(queue.ID{}, c.hourly("s"))
-	older := c.add(queue.Spec{})
+	older := c.add(queue.Options{})
 	drain(ready)
 	var ids []queue.ID
 	for range 3 {
@@ -263,7 +263,7 @@ func ticksAreTasks(c *trial) {
 		ids = append(ids, task.ID)
 	}
 	c.hears(ready, "the tasks of a schedule")
-	younger := c.add(queue.Spec{})
+	younger := c.add(queue.Options{})
 	c.started(9, slices.Concat([]queue.ID{older}, ids, []queue.ID{younger})...)
 	label := map[string]string{"tick": is.Last.At.Format(time.RFC3339)}
 	if found := idsOf(c.find(queue.Filter{Labels: label})); !slices.Equal(found, ids[2:]) {

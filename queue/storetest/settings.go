@@ -65,7 +65,7 @@ func settingsAreKept(c *trial) {
 		KeepDead: queue.Retention{Age: time.Minute, Count: 3},
 	}
 	c.configure(want)
-	pause := &queue.Pause{By: "somebody", Reason: "because"}
+	pause := &queue.Pause{By: operator, Reason: "because"}
 	c.pause("", pause)
 	c.configures("", queue.Settings{Max: 2})
 	if got := c.settings(queue.DefaultQueue).Program.Settings; got != want { // without the defaults
@@ -99,8 +99,9 @@ func settingsOfAll(c *trial) {
 	c.configures("", queue.Settings{Max: 2, PerKey: 1, Keep: queue.Retention{Age: time.Second}})
 	c.configure(queue.Settings{Max: 3})
 	for _, name := range []string{queue.DefaultQueue, "other"} {
-		c.submit(queue.Spec{Options: queue.Options{Queue: name, Key: "k"}}, queue.Spec{Options: queue.Options{Queue: name, Key: "k"}}, queue.Spec{Options: queue.Options{Queue: name, Key: "l"}},
-			queue.Spec{Options: queue.Options{Queue: name, Key: "m"}}, queue.Spec{Options: queue.Options{Queue: name, Key: "n"}})
+		for _, key := range []string{"k", "k", "l", "m", "n"} {
+			c.add(queue.Options{Queue: name, Key: key})
+		}
 	}
 	mine, others := c.claim(9), c.claimed(queue.Claim{Queue: "other", Max: 9}).Tasks
 	if len(mine) != 3 || len(others) != 2 { // and none of them has two of key k
@@ -173,7 +174,7 @@ func operatorsWin(c *trial) {
 	declare() // the program starts again
 	c.change(queue.DefaultQueue, queue.Change{Set: queue.Settings{Max: 5}})
 	for range 6 {
-		c.submit(queue.Spec{}, queue.Spec{Options: queue.Options{Key: "k"}})
+		c.submit(queue.Options{}, queue.Options{Key: "k"})
 	}
 	if n := len(c.claim(9)); n != 1 {
 		c.Fatalf("%d tasks run, want 1, which the operator has set", n)
@@ -197,7 +198,7 @@ func operatorLiftsALimit(c *trial) {
 	c.configures("", queue.Settings{PerKey: 1})
 	c.configure(queue.Settings{Max: 1})
 	c.operators(queue.Change{Unlimited: []queue.Field{queue.FieldMax, queue.FieldPerKey}})
-	c.several(4, queue.Spec{Options: queue.Options{Key: "k"}})
+	c.several(4, queue.Options{Key: "k"})
 	if n := len(c.claim(9)); n != 4 {
 		c.Errorf("%d tasks run, want all 4", n)
 	}
@@ -245,7 +246,7 @@ func settingsSayWho(c *trial) {
 		queue.FieldPerKey:  {By: "importer", At: c.now, Default: true},
 	}
 	c.equal("the origins", c.settings(queue.DefaultQueue).InForce.From, want)
-	ids := c.several(2, queue.Spec{})
+	ids := c.several(2, queue.Options{})
 	c.one()
 	if r := c.also(ids[1], stint.CodeMax); r.SetBy.By != "importer" || !r.SetBy.At.Equal(start) || r.SetBy.Operator {
 		c.Errorf("the reason is %+v", r)
@@ -270,7 +271,7 @@ func settingsOutliveTheStore(c *trial) {
 	after, err := c.Store.Settings(c.Context())
 	c.ok("Settings", err)
 	c.equal("the settings", after, before)
-	c.several(3, queue.Spec{Options: queue.Options{Key: "k"}})
+	c.several(3, queue.Options{Key: "k"})
 	if n := len(c.claim(9)); n != 1 {
 		c.Errorf("%d tasks of the key run, want 1", n)
 	}
@@ -292,7 +293,7 @@ func limitOfOneKey(c *trial) {
 	c.change(queue.DefaultQueue, queue.Change{Key: "free", Unlimited: []queue.Field{queue.FieldMax}})
 	ids := make(map[string][]queue.ID)
 	for _, key := range []string{"small", "large", "free", "other"} {
-		ids[key] = c.several(5, queue.Spec{Options: queue.Options{Key: key}})
+		ids[key] = c.several(5, queue.Options{Key: key})
 	}
 	runs := func() string {
 		running := make(map[string]int)
@@ -325,7 +326,7 @@ func rateOfOneKey(c *trial) {
 	c.change(queue.DefaultQueue, queue.Change{Key: "fast", Set: queue.Settings{Rate: queue.Rate{PerSecond: 1, Burst: 3}}})
 	c.change(queue.DefaultQueue, queue.Change{Key: "free", Unlimited: []queue.Field{queue.FieldRate}})
 	for _, key := range []string{"slow", "fast", "free"} {
-		c.several(5, queue.Spec{Options: queue.Options{Key: key}})
+		c.several(5, queue.Options{Key: key})
 	}
 	started := make(map[string]int)
 	for _, t := range c.claim(50) {

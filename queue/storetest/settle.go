@@ -26,7 +26,7 @@ func settleCases() []testCase {
 }
 
 func success(c *trial) {
-	id := c.add(queue.Spec{})
+	id := c.add(queue.Options{})
 	c.pass(time.Second)
 	running := c.one()
 	c.pass(time.Second)
@@ -47,7 +47,7 @@ func success(c *trial) {
 }
 
 func failureIsRetried(c *trial) {
-	id := c.add(queue.Spec{})
+	id := c.add(queue.Options{})
 	at := c.now.Add(time.Minute)
 	c.fails(c.one(), queue.Outcome{Error: "no luck", RunAt: at})
 	t := c.task(id)
@@ -70,7 +70,7 @@ func failureIsRetried(c *trial) {
 }
 
 func retryAtOnce(c *trial) {
-	id := c.add(queue.Spec{})
+	id := c.add(queue.Options{})
 	c.fails(c.one(), queue.Outcome{})
 	c.is(queue.Waiting, id)
 	c.fails(c.one(), queue.Outcome{RunAt: c.now.Add(-time.Hour)})
@@ -78,7 +78,7 @@ func retryAtOnce(c *trial) {
 }
 
 func maxAttempts(c *trial) {
-	id := c.add(queue.Spec{Options: queue.Options{MaxAttempts: 5}})
+	id := c.add(queue.Options{MaxAttempts: 5})
 	for i := range 4 {
 		c.fails(c.one(), queue.Outcome{RunAt: c.now.Add(time.Second)})
 		if t := c.task(id); t.State != queue.Scheduled || t.Failures != i+1 {
@@ -106,26 +106,26 @@ func maxAttempts(c *trial) {
 }
 
 func threeAttempts(c *trial) {
-	id := c.add(queue.Spec{})
+	id := c.add(queue.Options{})
 	for range 2 {
 		c.fails(c.one(), queue.Outcome{})
 	}
 	c.is(queue.Waiting, id)
 	c.fails(c.one(), queue.Outcome{})
 	c.is(queue.Dead, id)
-	one := c.add(queue.Spec{Options: queue.Options{MaxAttempts: 1}})
+	one := c.add(queue.Options{MaxAttempts: 1})
 	c.fails(c.one(), queue.Outcome{})
 	c.is(queue.Dead, one)
 }
 
 func permanentFailure(c *trial) {
-	id := c.add(queue.Spec{Options: queue.Options{MaxAttempts: 100}})
+	id := c.add(queue.Options{MaxAttempts: 100})
 	c.fails(c.one(), queue.Outcome{Permanent: true, RunAt: c.now.Add(time.Second)})
 	c.is(queue.Dead, id)
 }
 
 func snoozeIsNoFailure(c *trial) {
-	id := c.add(queue.Spec{Options: queue.Options{MaxAttempts: 1}})
+	id := c.add(queue.Options{MaxAttempts: 1})
 	for range 5 {
 		at := c.now.Add(time.Minute)
 		c.ok("snooze", c.settle(c.one(), queue.Outcome{Kind: queue.OutcomeSnooze, RunAt: at, Checkpoint: []byte("c")}))
@@ -140,7 +140,7 @@ func snoozeIsNoFailure(c *trial) {
 }
 
 func giveBackIsNoFailure(c *trial) {
-	id := c.add(queue.Spec{Options: queue.Options{MaxAttempts: 1, MaxCrashes: 1}})
+	id := c.add(queue.Options{MaxAttempts: 1, MaxCrashes: 1})
 	for range 5 {
 		t := c.one()
 		if t.ID != id || t.Failures != 0 || t.Crashes != 0 {
@@ -160,7 +160,7 @@ func giveBackIsNoFailure(c *trial) {
 // staleTokens shows that nobody but the holder of a live lease can end it, or
 // report for it.
 func staleTokens(c *trial) {
-	id := c.add(queue.Spec{})
+	id := c.add(queue.Options{})
 	first := c.one()
 	c.lose()
 	second := c.one()
@@ -192,7 +192,7 @@ func staleTokens(c *trial) {
 }
 
 func repeatedSettle(c *trial) {
-	id := c.add(queue.Spec{})
+	id := c.add(queue.Options{})
 	first := c.one()
 	failure := queue.Outcome{Kind: queue.OutcomeFailure, Error: "e"}
 	for range 3 {
@@ -217,7 +217,7 @@ func repeatedSettle(c *trial) {
 }
 
 func eachOutcome(c *trial) {
-	c.several(4, queue.Spec{})
+	c.several(4, queue.Options{})
 	tasks := c.claim(4)
 	outcomes := []queue.Outcome{
 		{ID: tasks[0].ID, Token: tasks[0].Lease.Token, Kind: queue.OutcomeSuccess},
@@ -248,7 +248,7 @@ func eachOutcome(c *trial) {
 // resultLimit shows that a worker whose result is too large still has the task,
 // and can say something else of it.
 func resultLimit(c *trial) {
-	id := c.add(queue.Spec{})
+	id := c.add(queue.Options{})
 	t := c.one()
 	c.refused("a large result",
 		c.settle(t, queue.Outcome{Kind: queue.OutcomeSuccess, Result: make([]byte, 101)}), queue.ErrTooLarge)
@@ -267,7 +267,7 @@ func resultLimit(c *trial) {
 
 // longLife shows what is left of a life of many steps.
 func longLife(c *trial) {
-	id := c.add(queue.Spec{Options: queue.Options{MaxAttempts: 1000}})
+	id := c.add(queue.Options{MaxAttempts: 1000})
 	var last queue.Task
 	for range queue.MaxSteps {
 		last = c.one()

@@ -69,7 +69,7 @@ func signalAfter(c *trial) {
 		}
 	}
 	fromNow := func() time.Time { return c.now.Add(time.Second) }
-	signals("a submit", func() { c.add(queue.Spec{Kind: kind}) })
+	signals("a submit", func() { c.addSpec(queue.Spec{Kind: kind}) })
 	running := func() queue.Task { return c.find(queue.Filter{States: []queue.State{queue.Running}})[0] }
 	signals("giving back", func() { c.ok("settle", c.settle(running(), queue.Outcome{Kind: queue.OutcomeRelease})) })
 	signals("a lost lease", c.lose)
@@ -85,10 +85,10 @@ func signalAfter(c *trial) {
 	c.ok("settle", c.settle(running(), queue.Outcome{Kind: queue.OutcomeRelease}))
 	c.command(queue.OrderPause, id)
 	signals("a resume", func() { c.command(queue.OrderResume, id) })
-	next := c.submit(queue.Spec{Options: queue.Options{After: []queue.ID{id}}}, queue.Spec{Options: queue.Options{After: []queue.ID{id}}})
+	next := c.submit(queue.Options{After: []queue.ID{id}}, queue.Options{After: []queue.ID{id}})
 	signals("a dependency's success", func() { c.succeeds(running()) })
 	c.configure(queue.Settings{Max: 2})
-	c.several(3, queue.Spec{})
+	c.several(3, queue.Options{})
 	signals("a success when as many ran as may", func() { c.succeeds(c.task(next[0])) })
 	signals("a raised limit", func() { c.configure(queue.Settings{Max: 3}) })
 	c.pause(queue.DefaultQueue, &queue.Pause{})
@@ -98,7 +98,7 @@ func signalAfter(c *trial) {
 
 func holdsOneSignal(c *trial) {
 	ready := c.listen("mail")
-	c.several(5, queue.Spec{Options: queue.Options{Queue: "mail"}})
+	c.several(5, queue.Options{Queue: "mail"})
 	c.hears(ready, "five tasks")
 	if cap(ready) != 1 {
 		c.Errorf("the channel holds %d signals", cap(ready))
@@ -113,7 +113,7 @@ func allAreTold(c *trial) {
 		for _, ready := range all {
 			drain(ready)
 		}
-		c.add(queue.Spec{})
+		c.add(queue.Options{})
 		for _, ready := range all {
 			c.hears(ready, "a task")
 		}
@@ -143,7 +143,7 @@ func listenersEnd(c *trial) {
 		for _, l := range all {
 			drain(l.ready)
 		}
-		c.add(queue.Spec{Options: queue.Options{Queue: name}})
+		c.add(queue.Options{Queue: name})
 		for _, l := range all {
 			c.hears(l.ready, "a task")
 		}
@@ -154,9 +154,9 @@ func listenersEnd(c *trial) {
 	last := all[0]
 	last.stop()
 	drain(last.ready)
-	c.add(queue.Spec{Options: queue.Options{Queue: name}})
+	c.add(queue.Options{Queue: name})
 	next := c.listen(name)
-	c.add(queue.Spec{Options: queue.Options{Queue: name}})
+	c.add(queue.Options{Queue: name})
 	c.hears(next, "a task")
 	if len(last.ready) != 0 {
 		c.Error("the last listener has ended, and is told of a task")
@@ -185,12 +185,12 @@ func listenersComeAndGo(c *trial) {
 		})
 	}
 	for range tasks {
-		c.add(queue.Spec{})
+		c.add(queue.Options{})
 	}
 	wg.Wait()
 	c.claim(tasks + 1)
 	drain(ready)
-	c.add(queue.Spec{})
+	c.add(queue.Options{})
 	c.hears(ready, "the last task")
 }
 
@@ -208,7 +208,7 @@ func noWakeUpIsLost(c *trial) {
 	}
 	for range tasks {
 		for _, kind := range []string{"a", "b"} {
-			if _, err := c.Store.Submit(ctx, c.now, []queue.NewTask{c.fresh(queue.Spec{Kind: kind})}); err != nil {
+			if _, err := c.Store.Submit(ctx, c.now, []queue.NewTask{c.freshSpec(queue.Spec{Kind: kind})}); err != nil {
 				c.Errorf("Submit: %v", err)
 			}
 		}

@@ -31,7 +31,7 @@ func submitCases() []testCase {
 }
 
 func keptAsItIs(c *trial) {
-	before := c.add(queue.Spec{})
+	before := c.add(queue.Options{})
 	spec := queue.Spec{
 		Kind:    "send",
 		Payload: []byte("\x00payload\xff"),
@@ -55,7 +55,7 @@ func keptAsItIs(c *trial) {
 			Trace:       "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 		},
 	}
-	t := c.task(c.add(spec))
+	t := c.task(c.addSpec(spec))
 	if !t.RunAt.Equal(spec.RunAt) || !t.Deadline.Equal(spec.Deadline) {
 		c.Errorf("its times are %v and %v, want %v and %v", t.RunAt, t.Deadline, spec.RunAt, spec.Deadline)
 	}
@@ -79,20 +79,25 @@ func nothingSubmitted(c *trial) {
 
 // invalidSpecs are tasks that nothing could be done with.
 func invalidSpecs(c *trial) map[string]queue.NewTask {
-	id, batch := c.ids.New(c.now), c.ids.New(c.now)
-	return map[string]queue.NewTask{
-		"no ID":               {Spec: queue.Spec{Kind: kind}},
-		"no kind":             {ID: id},
-		"tier above all":      {ID: id, Spec: queue.Spec{Kind: kind, Options: queue.Options{Tier: stint.Highest + 1}}},
-		"tier below all":      {ID: id, Spec: queue.Spec{Kind: kind, Options: queue.Options{Tier: stint.Lowest - 1}}},
-		"negative attempts":   {ID: id, Spec: queue.Spec{Kind: kind, Options: queue.Options{MaxAttempts: -1}}},
-		"negative crashes":    {ID: id, Spec: queue.Spec{Kind: kind, Options: queue.Options{MaxCrashes: -1}}},
-		"negative timeout":    {ID: id, Spec: queue.Spec{Kind: kind, Options: queue.Options{Timeout: -1}}},
-		"never in time":       {ID: id, Spec: queue.Spec{Kind: kind, Options: queue.Options{RunAt: c.now, Deadline: c.now}}},
-		"after nobody knows":  {ID: id, Spec: queue.Spec{Kind: kind, Options: queue.Options{After: []queue.ID{c.ids.New(c.now)}}}},
-		"after itself":        {ID: id, Spec: queue.Spec{Kind: kind, Options: queue.Options{After: []queue.ID{id}}}},
-		"after its own batch": {ID: id, Spec: queue.Spec{Kind: kind, Options: queue.Options{Batch: batch, AfterBatch: batch}}},
+	id, unknown, batch := c.ids.New(c.now), c.ids.New(c.now), c.ids.New(c.now)
+	tasks := map[string]queue.NewTask{
+		"no ID":   {Spec: queue.Spec{Kind: kind}},
+		"no kind": {ID: id},
 	}
+	for what, o := range map[string]queue.Options{
+		"tier above the highest":     {Tier: stint.Highest + 1},
+		"tier below the lowest":      {Tier: stint.Lowest - 1},
+		"negative attempts":          {MaxAttempts: -1},
+		"negative crashes":           {MaxCrashes: -1},
+		"negative timeout":           {Timeout: -1},
+		"deadline not after the run": {RunAt: c.now, Deadline: c.now},
+		"after an unknown task":      {After: []queue.ID{unknown}},
+		"after itself":               {After: []queue.ID{id}},
+		"after its own batch":        {Batch: batch, AfterBatch: batch},
+	} {
+		tasks[what] = queue.NewTask{ID: id, Spec: queue.Spec{Kind: kind, Options: o}}
+	}
+	return tasks
 }
 
 func invalidTasks(c *trial) {
@@ -100,7 +105,7 @@ func invalidTasks(c *trial) {
 		_, err := c.Store.Submit(c.Context(), c.now, []queue.NewTask{t})
 		c.refused(what, err, queue.ErrInvalid)
 	}
-	first, second := c.fresh(queue.Spec{}), c.fresh(queue.Spec{})
+	first, second := c.fresh(queue.Options{}), c.fresh(queue.Options{})
 	first.After = []queue.ID{second.ID}
 	_, err := c.Store.Submit(c.Context(), c.now, []queue.NewTask{first, second})
 	c.refused("after one that comes later", err, queue.ErrInvalid)
@@ -110,16 +115,16 @@ func invalidTasks(c *trial) {
 }
 
 func payloadLimit(c *trial) {
-	c.add(queue.Spec{Payload: make([]byte, 100)})
-	_, err := c.Store.Submit(c.Context(), c.now, []queue.NewTask{c.fresh(queue.Spec{Payload: make([]byte, 101)})})
+	c.addSpec(queue.Spec{Payload: make([]byte, 100)})
+	_, err := c.Store.Submit(c.Context(), c.now, []queue.NewTask{c.freshSpec(queue.Spec{Payload: make([]byte, 101)})})
 	c.refused("one byte too many", err, queue.ErrTooLarge)
 }
 
 func allOrNone(c *trial) {
 	bad := slices.Collect(maps.Values(invalidSpecs(c)))
-	bad = append(bad, c.fresh(queue.Spec{Payload: make([]byte, 101)}))
+	bad = append(bad, c.freshSpec(queue.Spec{Payload: make([]byte, 101)}))
 	for _, t := range bad {
-		good := []queue.NewTask{c.fresh(queue.Spec{Options: queue.Options{Unique: "u"}}), c.fresh(queue.Spec{Options: queue.Options{Group: "g"}})}
+		good := []queue.NewTask{c.fresh(queue.Options{Unique: "u"}), c.fresh(queue.Options{Group: "g"})}
 		for _, call := range [][]queue.NewTask{{good[0], good[1], t}, {t, good[0], good[1]}, {good[0], t, good[1]}} {
 			if _, err := c.Store.Submit(c.Context(), c.now, call); err == nil {
 				c.Errorf("a call with the task %+v is accepted", t)
@@ -130,15 +135,16 @@ func allOrNone(c *trial) {
 		c.Errorf("%d tasks were accepted", n)
 	}
 	c.started(10)
-	c.submit(queue.Spec{Options: queue.Options{Unique: "u"}}, queue.Spec{Options: queue.Options{Group: "g"}}) // nothing of them was left behind
+	c.submit(queue.Options{Unique: "u"}, queue.Options{Group: "g"}) // nothing of them was left behind
 	c.claim(2)
 }
 
 // callersMemory shows that a caller may go on to use what it has handed over, and
 // what it got.
 func callersMemory(c *trial) {
-	before := c.add(queue.Spec{})
-	t := c.fresh(queue.Spec{Payload: []byte("abc"), Options: queue.Options{Labels: map[string]string{"k": "v"}, After: []queue.ID{before}}})
+	before := c.add(queue.Options{})
+	options := queue.Options{Labels: map[string]string{"k": "v"}, After: []queue.ID{before}}
+	t := c.freshSpec(queue.Spec{Payload: []byte("abc"), Options: options})
 	call := []queue.NewTask{t}
 	c.submitTasks(call...)
 	if call[0].Queue != "" {
@@ -164,10 +170,11 @@ func callersMemory(c *trial) {
 
 func uniqueAnswersTheFirst(c *trial) {
 	spec := queue.Spec{Payload: []byte("first"), Options: queue.Options{Unique: "u"}}
-	id := c.add(spec)
+	id := c.addSpec(spec)
 	again := func(when string) {
 		c.Helper()
-		second := c.fresh(queue.Spec{Payload: []byte("second"), Options: queue.Options{Unique: "u", After: []queue.ID{c.ids.New(c.now)}}})
+		options := queue.Options{Unique: "u", After: []queue.ID{c.ids.New(c.now)}}
+		second := c.freshSpec(queue.Spec{Payload: []byte("second"), Options: options})
 		if got, want := c.submitTasks(second)[0], (queue.Receipt{ID: id, Existing: true}); got != want {
 			c.Errorf("%s, the receipt is %+v, want %+v", when, got, want)
 		}
@@ -179,12 +186,13 @@ func uniqueAnswersTheFirst(c *trial) {
 	c.succeeds(t)
 	again("when it has succeeded")
 	c.command(queue.OrderForget, id)
-	other := c.submit(spec, queue.Spec{Options: queue.Options{Queue: "other", Unique: "u"}}, queue.Spec{}, queue.Spec{})
-	if len(c.find(queue.Filter{})) != len(other) {
+	elsewhere := queue.Spec{Options: queue.Options{Queue: "other", Unique: "u"}}
+	accepted := c.submitSpecs(spec, elsewhere, queue.Spec{}, queue.Spec{})
+	if len(c.find(queue.Filter{})) != len(accepted) {
 		c.Error("a key is not free when its task is forgotten, or not in another queue")
 	}
-	first, second := c.fresh(queue.Spec{Options: queue.Options{Unique: "v"}}), c.fresh(queue.Spec{Options: queue.Options{Unique: "v"}})
-	after := c.fresh(queue.Spec{Options: queue.Options{After: []queue.ID{second.ID}}})
+	first, second := c.fresh(queue.Options{Unique: "v"}), c.fresh(queue.Options{Unique: "v"})
+	after := c.fresh(queue.Options{After: []queue.ID{second.ID}})
 	receipts := c.submitTasks(first, second, after)
 	if receipts[0].Existing || receipts[1] != (queue.Receipt{ID: first.ID, Existing: true}) {
 		c.Errorf("two tasks of one call have the same key; the receipts are %+v", receipts)
@@ -203,7 +211,7 @@ func uniqueUnderConcurrency(c *trial) {
 		wg.Go(func() {
 			for i := range keys {
 				key := string(rune('a' + i))
-				receipts, err := c.Store.Submit(c.Context(), c.now, []queue.NewTask{c.fresh(queue.Spec{Options: queue.Options{Unique: key}})})
+				receipts, err := c.Store.Submit(c.Context(), c.now, []queue.NewTask{c.fresh(queue.Options{Unique: key})})
 				if err != nil {
 					c.Errorf("Submit: %v", err)
 					return
@@ -233,7 +241,8 @@ func uniqueUnderConcurrency(c *trial) {
 }
 
 func repeatedSubmit(c *trial) {
-	first, same, other := c.fresh(queue.Spec{Options: queue.Options{Unique: "u"}}), c.fresh(queue.Spec{Options: queue.Options{Unique: "u"}}), c.fresh(queue.Spec{})
+	unique := queue.Options{Unique: "u"}
+	first, same, other := c.fresh(unique), c.fresh(unique), c.fresh(queue.Options{})
 	call := []queue.NewTask{first, other, same, other}
 	c.configure(queue.Settings{Pending: 2})
 	want := []queue.Receipt{{ID: first.ID}, {ID: other.ID}, {ID: first.ID, Existing: true}, {ID: other.ID}}
@@ -254,18 +263,18 @@ func repeatedSubmit(c *trial) {
 
 func fullQueue(c *trial) {
 	c.configure(queue.Settings{Pending: 2})
-	ids := c.submit(queue.Spec{}, queue.Spec{Options: queue.Options{RunAt: c.now.Add(time.Hour)}})
+	ids := c.submit(queue.Options{}, queue.Options{RunAt: c.now.Add(time.Hour)})
 	full := func(when string) {
 		c.Helper()
-		_, err := c.Store.Submit(c.Context(), c.now, []queue.NewTask{c.fresh(queue.Spec{})})
+		_, err := c.Store.Submit(c.Context(), c.now, []queue.NewTask{c.fresh(queue.Options{})})
 		c.refused(when, err, queue.ErrFull)
 	}
 	full("one waits and one is scheduled")
-	c.add(queue.Spec{Options: queue.Options{Queue: "other"}})
+	c.add(queue.Options{Queue: "other"})
 	t := c.one()
 	full("one runs and one is scheduled")
 	c.fails(t, queue.Outcome{Permanent: true})
-	third := c.add(queue.Spec{})
+	third := c.add(queue.Options{})
 	full("one waits again")
 	// What somebody wants done to tasks is never refused.
 	retried, paused := c.command(queue.OrderRetry, ids[0]), c.command(queue.OrderPause, third)
@@ -278,14 +287,14 @@ func fullQueue(c *trial) {
 
 func fullQueueAllOrNone(c *trial) {
 	c.configure(queue.Settings{Pending: 3})
-	first := c.add(queue.Spec{Options: queue.Options{Unique: "u"}})
-	three := []queue.NewTask{c.fresh(queue.Spec{}), c.fresh(queue.Spec{}), c.fresh(queue.Spec{})}
+	first := c.add(queue.Options{Unique: "u"})
+	three := []queue.NewTask{c.fresh(queue.Options{}), c.fresh(queue.Options{}), c.fresh(queue.Options{})}
 	_, err := c.Store.Submit(c.Context(), c.now, three)
 	c.refused("three into the room of two", err, queue.ErrFull)
 	if n := len(c.find(queue.Filter{})); n != 1 {
 		c.Errorf("there are %d tasks, want 1", n)
 	}
-	same := c.fresh(queue.Spec{Options: queue.Options{Unique: "u"}})
+	same := c.fresh(queue.Options{Unique: "u"})
 	if got := c.submitTasks(three[0], same, three[1])[1]; got.ID != first {
 		c.Errorf("one that is there already is answered with %+v", got)
 	}
@@ -293,7 +302,7 @@ func fullQueueAllOrNone(c *trial) {
 
 // timeGoesBack shows that a store takes the latest time that it has seen.
 func timeGoesBack(c *trial) {
-	c.add(queue.Spec{})
+	c.add(queue.Options{})
 	latest := c.now
 	c.pass(-time.Hour)
 	t := c.one()
@@ -301,7 +310,7 @@ func timeGoesBack(c *trial) {
 		c.Errorf("it was claimed at %v until %v; the latest time was %v", t.Changed, t.Lease.Until, latest)
 	}
 	c.succeeds(t)
-	if t := c.task(c.add(queue.Spec{Options: queue.Options{RunAt: latest}})); t.State != queue.Waiting || !t.Submitted.Equal(latest) {
+	if t := c.task(c.add(queue.Options{RunAt: latest})); t.State != queue.Waiting || !t.Submitted.Equal(latest) {
 		c.Errorf("it is %s since %v", t.State, t.Submitted)
 	}
 }
@@ -309,7 +318,7 @@ func timeGoesBack(c *trial) {
 func submitHasALimit(c *trial) {
 	tasks := make([]queue.NewTask, queue.MaxSubmit+1)
 	for i := range tasks {
-		tasks[i] = c.fresh(queue.Spec{})
+		tasks[i] = c.fresh(queue.Options{})
 	}
 	_, err := c.Store.Submit(c.Context(), c.now, tasks)
 	c.refused("Submit of too many tasks", err, queue.ErrTooLarge)

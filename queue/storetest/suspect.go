@@ -25,9 +25,9 @@ func suspectCases() []testCase {
 
 // suspects are n tasks that have run beside each other when their worker was lost,
 // again and again, but for the last time.
-func (c *trial) suspects(n int, s queue.Spec) (ids []queue.ID) {
+func (c *trial) suspects(n int, o queue.Options) (ids []queue.ID) {
 	c.Helper()
-	ids = c.several(n, s)
+	ids = c.several(n, o)
 	for range attempts - 1 {
 		c.running(ids...)
 		c.lose()
@@ -49,7 +49,7 @@ func (c *trial) running(ids ...queue.ID) []queue.Task {
 // is the only one that dies of that.
 func suspectsRunOneByOne(c *trial) {
 	c.hear(worker, kind)
-	ids := c.suspects(5, queue.Spec{})
+	ids := c.suspects(5, queue.Options{})
 	poison := ids[2]
 	for _, id := range ids {
 		tasks := c.started(9, id)
@@ -72,14 +72,14 @@ func suspectsRunOneByOne(c *trial) {
 // suspectsHoldNobodyElse shows that all others go by: those that have crashed
 // less, those of other queues, and younger ones of the same tier and key.
 func suspectsHoldNobodyElse(c *trial) {
-	fewer := c.several(2, queue.Spec{Kind: "patient", Options: queue.Options{MaxCrashes: attempts + 1}})
+	fewer := c.severalSpecs(2, queue.Spec{Kind: "patient", Options: queue.Options{MaxCrashes: attempts + 1}})
 	for range attempts - 1 {
 		c.claim(9, "patient")
 		c.lose()
 	}
-	ids := c.suspects(2, queue.Spec{})
-	elsewhere := c.add(queue.Spec{Options: queue.Options{Queue: "elsewhere"}})
-	fresh := c.several(2, queue.Spec{})
+	ids := c.suspects(2, queue.Options{})
+	elsewhere := c.add(queue.Options{Queue: "elsewhere"})
+	fresh := c.several(2, queue.Options{})
 	c.started(1, ids[0])
 	c.is(queue.Waiting, slices.Concat(fewer, fresh, []queue.ID{elsewhere})...)
 	tasks := c.claim(9, kind, "patient")
@@ -98,7 +98,7 @@ func onlyARunningSuspectHolds(c *trial) {
 	specs := []queue.Spec{{Kind: "rare"}, {Options: queue.Options{Key: "k"}}, {}, {}, {}, {}}
 	ids := make([]queue.ID, len(specs))
 	for i, s := range specs {
-		ids[i] = c.several(1, s)[0]
+		ids[i] = c.severalSpecs(1, s)[0]
 	}
 	for range attempts - 1 {
 		if n := len(c.claim(9, kind, "rare")); n != len(ids) {
@@ -109,7 +109,7 @@ func onlyARunningSuspectHolds(c *trial) {
 	paused, next, others := ids[2], ids[3], ids[4:]
 	c.command(queue.OrderPause, paused)
 	c.configure(queue.Settings{PerKey: 1})
-	busy := c.started(1, c.add(queue.Spec{Options: queue.Options{Key: "k", Tier: stint.High}}))[0]
+	busy := c.started(1, c.add(queue.Options{Key: "k", Tier: stint.High}))[0]
 	c.heldBy(ids[1], queue.HoldKey)
 	t := c.started(9, next)[0]
 	for _, id := range slices.Concat(ids[:2], others) {
@@ -130,7 +130,7 @@ func onlyARunningSuspectHolds(c *trial) {
 
 // suspectsGoOn shows that every way in which one ends lets the next one go.
 func suspectsGoOn(c *trial) {
-	ids := c.suspects(6, queue.Spec{Options: queue.Options{MaxAttempts: 100}})
+	ids := c.suspects(6, queue.Options{MaxAttempts: 100})
 	later := c.now.Add(24 * time.Hour)
 	first := c.started(9, ids[0])[0]
 	ready := c.listen(queue.DefaultQueue)
@@ -157,11 +157,11 @@ func suspectsGoOn(c *trial) {
 // nobodyIsSuspected shows that what dies of its first crash, and what has not
 // crashed, is not held.
 func nobodyIsSuspected(c *trial) {
-	once := c.several(3, queue.Spec{Options: queue.Options{MaxCrashes: 1}})
+	once := c.several(3, queue.Options{MaxCrashes: 1})
 	c.started(9, once...)
 	c.lose()
 	c.is(queue.Dead, once...)
-	twice := c.several(3, queue.Spec{Payload: []byte("other"), Options: queue.Options{MaxCrashes: 2}})
+	twice := c.severalSpecs(3, queue.Spec{Payload: []byte("other"), Options: queue.Options{MaxCrashes: 2}})
 	c.started(9, twice...)
 	c.lose()
 	c.started(9, twice[0])
@@ -169,9 +169,9 @@ func nobodyIsSuspected(c *trial) {
 
 func suspectsAreExplained(c *trial) {
 	c.hear(worker, kind)
-	ids := c.suspects(3, queue.Spec{Options: queue.Options{Key: "k"}})
+	ids := c.suspects(3, queue.Options{Key: "k"})
 	c.configure(queue.Settings{PerKey: 1})
-	c.started(1, c.add(queue.Spec{Options: queue.Options{Tier: stint.High}})) // which has nothing to do with it
+	c.started(1, c.add(queue.Options{Tier: stint.High})) // which has nothing to do with it
 	c.started(9, ids[0])
 	c.hear(worker, kind)
 	r := c.because(ids[1], stint.Code(queue.HoldSuspect))
@@ -189,10 +189,10 @@ func suspectsAreExplained(c *trial) {
 // suspectsAreCounted shows that one which is held for two reasons is counted once,
 // and yet when one of them has passed.
 func suspectsAreCounted(c *trial) {
-	ids := c.suspects(4, queue.Spec{Options: queue.Options{Key: "k"}})
+	ids := c.suspects(4, queue.Options{Key: "k"})
 	c.configure(queue.Settings{KeyRate: queue.Rate{PerSecond: 1}})
 	c.started(1, ids[0])
-	other := c.add(queue.Spec{})
+	other := c.add(queue.Options{})
 	for range 2 {
 		stats, err := c.Store.Stats(c.Context(), c.now)
 		c.ok("Stats", err)
@@ -210,7 +210,7 @@ func suspectsAreCounted(c *trial) {
 // suspectsAfterACrash shows that a store which is opened again knows them, whether
 // they waited or ran.
 func suspectsAfterACrash(c *trial) {
-	ids := c.suspects(4, queue.Spec{})
+	ids := c.suspects(4, queue.Options{})
 	running := c.remotely()
 	for range 2 {
 		if !c.crash() || c.forgets() {

@@ -22,9 +22,9 @@ func timeCases() []testCase {
 
 func delayedStart(c *trial) {
 	at := c.now.Add(time.Hour)
-	id := c.add(queue.Spec{Options: queue.Options{RunAt: at}})
-	now := c.add(queue.Spec{Options: queue.Options{RunAt: c.now}}) // which has come
-	past := c.add(queue.Spec{Options: queue.Options{RunAt: c.now.Add(-time.Hour)}})
+	id := c.add(queue.Options{RunAt: at})
+	now := c.add(queue.Options{RunAt: c.now}) // which has come
+	past := c.add(queue.Options{RunAt: c.now.Add(-time.Hour)})
 	c.is(queue.Scheduled, id)
 	for _, t := range c.started(5, now, past) {
 		c.succeeds(t)
@@ -42,12 +42,12 @@ func delayedStart(c *trial) {
 
 func deadline(c *trial) {
 	at := c.now.Add(time.Minute)
-	first := c.add(queue.Spec{Options: queue.Options{Deadline: at}})
+	first := c.add(queue.Options{Deadline: at})
 	ids := []queue.ID{
-		c.add(queue.Spec{Options: queue.Options{Deadline: at}}), c.add(queue.Spec{Options: queue.Options{Deadline: at, After: []queue.ID{first}}}),
-		c.add(queue.Spec{Options: queue.Options{Deadline: at}}), c.add(queue.Spec{Options: queue.Options{RunAt: at.Add(-1), Deadline: at}}),
+		c.add(queue.Options{Deadline: at}), c.add(queue.Options{Deadline: at, After: []queue.ID{first}}),
+		c.add(queue.Options{Deadline: at}), c.add(queue.Options{RunAt: at.Add(-1), Deadline: at}),
 	}
-	later := c.add(queue.Spec{Options: queue.Options{Deadline: at.Add(1)}})
+	later := c.add(queue.Options{Deadline: at.Add(1)})
 	c.command(queue.OrderPause, ids[2])
 	running := c.one()
 	c.pass(time.Minute - 2)
@@ -66,14 +66,14 @@ func deadline(c *trial) {
 	if s := t.Steps[len(t.Steps)-1]; s.On != queue.OnExpire || t.Failures != 0 || t.Error == "" {
 		c.Errorf("the task is %+v", t)
 	}
-	past := c.add(queue.Spec{Options: queue.Options{Deadline: c.now.Add(-time.Hour)}}) // accepted, and dead as soon as somebody looks
+	past := c.add(queue.Options{Deadline: c.now.Add(-time.Hour)}) // accepted, and dead as soon as somebody looks
 	c.maintain()
 	c.is(queue.Dead, past)
 }
 
 func deadlineWithoutMaintain(c *trial) {
-	late := c.add(queue.Spec{Options: queue.Options{Deadline: c.now.Add(time.Second)}})
-	second := c.add(queue.Spec{})
+	late := c.add(queue.Options{Deadline: c.now.Add(time.Second)})
+	second := c.add(queue.Options{})
 	c.pass(time.Second)
 	c.started(5, second)
 	c.maintain()
@@ -81,7 +81,7 @@ func deadlineWithoutMaintain(c *trial) {
 }
 
 func deadlineForEveryStart(c *trial) {
-	id := c.add(queue.Spec{Options: queue.Options{Deadline: c.now.Add(time.Minute), MaxAttempts: 10}})
+	id := c.add(queue.Options{Deadline: c.now.Add(time.Minute), MaxAttempts: 10})
 	c.fails(c.one(), queue.Outcome{})
 	c.is(queue.Waiting, id)
 	t := c.one()
@@ -104,11 +104,11 @@ func maintainSaysWhen(c *trial) {
 			c.Errorf("%s is at %v, and Maintain at %v says %v", why, want, c.now, next)
 		}
 	}
-	c.add(queue.Spec{Kind: "other", Options: queue.Options{Deadline: c.now.Add(time.Hour)}})
+	c.addSpec(queue.Spec{Kind: "other", Options: queue.Options{Deadline: c.now.Add(time.Hour)}})
 	says(c.now.Add(time.Hour), "a deadline")
-	c.add(queue.Spec{Options: queue.Options{RunAt: c.now.Add(time.Minute)}})
+	c.add(queue.Options{RunAt: c.now.Add(time.Minute)})
 	says(c.now.Add(time.Minute), "a delay's end")
-	c.add(queue.Spec{})
+	c.add(queue.Options{})
 	t := c.claimed(queue.Claim{Max: 1, Lease: time.Second}).Tasks[0]
 	says(c.now.Add(time.Second), "a lease's end")
 	c.configure(queue.Settings{Keep: queue.Retention{Age: time.Millisecond}})
@@ -130,7 +130,7 @@ func maintainSaysWhen(c *trial) {
 func maintainIsLimited(c *trial) {
 	const all = 10
 	for range all {
-		c.add(queue.Spec{Options: queue.Options{RunAt: c.now.Add(time.Second)}})
+		c.add(queue.Options{RunAt: c.now.Add(time.Second)})
 	}
 	c.pass(time.Second)
 	waiting := queue.Filter{States: []queue.State{queue.Waiting}}
@@ -152,7 +152,7 @@ func retentionByAge(c *trial) {
 		Keep: queue.Retention{Age: time.Hour}, KeepDead: queue.Retention{Age: 2 * time.Hour},
 	})
 	succeeded, dead, cancelled := c.inState(queue.Succeeded), c.inState(queue.Dead), c.inState(queue.Cancelled)
-	waiting := c.add(queue.Spec{Options: queue.Options{Unique: "u"}})
+	waiting := c.add(queue.Options{Unique: "u"})
 	c.pass(time.Hour - 1)
 	c.maintain()
 	c.is(queue.Succeeded, succeeded)
@@ -179,7 +179,7 @@ func retentionByCount(c *trial) {
 		c.pass(time.Second)
 	}
 	kept = append(kept, c.inState(queue.Cancelled))
-	other := c.add(queue.Spec{Options: queue.Options{Queue: "other"}})
+	other := c.add(queue.Options{Queue: "other"})
 	c.command(queue.OrderCancel, other)
 	c.maintain()
 	c.gone(append(kept[:2:2], dead[:3]...)...)

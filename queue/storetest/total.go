@@ -41,7 +41,7 @@ func (c *trial) claimOf(name string, n int) []queue.Task {
 func (c *trial) backlogs(n int, names ...string) {
 	c.Helper()
 	for _, name := range names {
-		c.several(n, queue.Spec{Options: queue.Options{Queue: name}})
+		c.several(n, queue.Options{Queue: name})
 	}
 }
 
@@ -196,7 +196,7 @@ func totalHasAReason(c *trial) {
 	c.change("", queue.Change{Operator: true, By: "ann", Set: queue.Settings{Total: 2}})
 	at := c.now
 	running := idsOf(slices.Concat(c.claimOf("a", 1), c.claimOf("b", 1)))
-	r := c.because(c.add(queue.Spec{}), queue.CodeTotal)
+	r := c.because(c.add(queue.Options{}), queue.CodeTotal)
 	slices.SortFunc(r.Holders, compareIDs)
 	slices.SortFunc(running, compareIDs)
 	if r.Limit != 2 || r.Running != 2 || !slices.Equal(r.Holders, running) || r.SetBy.By != "ann" {
@@ -220,9 +220,9 @@ func totalOfAKey(c *trial) {
 	c.limitAll(queue.Settings{TotalPerKey: 2})
 	held := make(map[string]queue.ID)
 	for _, name := range []string{"a", "b", queue.DefaultQueue} {
-		c.several(2, queue.Spec{Options: queue.Options{Queue: name, Key: "k"}})
-		held[name] = c.add(queue.Spec{Options: queue.Options{Queue: name, Key: "k"}})
-		c.add(queue.Spec{Options: queue.Options{Queue: name, Key: "other " + name}})
+		c.several(2, queue.Options{Queue: name, Key: "k"})
+		held[name] = c.add(queue.Options{Queue: name, Key: "k"})
+		c.add(queue.Options{Queue: name, Key: "other " + name})
 	}
 	a := slices.DeleteFunc(c.claimOf("a", 9), func(t queue.Task) bool { return t.Key != "k" })
 	if len(a) != 2 {
@@ -234,7 +234,7 @@ func totalOfAKey(c *trial) {
 	if b := c.claimOf("b", 9); len(b) != 1 || b[0].Key != "other b" {
 		c.Fatalf("beside a key at its total there start %v", b)
 	}
-	late := c.add(queue.Spec{Options: queue.Options{Queue: "b", Key: "k"}})
+	late := c.add(queue.Options{Queue: "b", Key: "k"})
 	c.heldBy(late, queue.HoldKeyTotal)
 	r := c.because(held[queue.DefaultQueue], stint.Code(queue.HoldKeyTotal))
 	if r.Key != "k" || r.Limit != 2 || r.Running != 2 || len(r.Holders) != 2 {
@@ -264,7 +264,7 @@ func totalOfOneKey(c *trial) {
 	c.change("", queue.Change{Key: "free", Unlimited: []queue.Field{queue.FieldTotal}})
 	for _, name := range []string{"a", "b"} {
 		for _, key := range []string{"large", "free", "other"} {
-			c.several(4, queue.Spec{Options: queue.Options{Queue: name, Key: key}})
+			c.several(4, queue.Options{Queue: name, Key: key})
 		}
 	}
 	running := make(map[string]int)
@@ -281,7 +281,7 @@ func totalOfOneKey(c *trial) {
 func totalsOutliveTheStore(c *trial) {
 	c.limitAll(queue.Settings{Total: 3, TotalPerKey: 1})
 	for _, name := range []string{"a", "b"} {
-		c.submit(queue.Spec{Options: queue.Options{Queue: name, Key: "k"}}, queue.Spec{Options: queue.Options{Queue: name}}, queue.Spec{Options: queue.Options{Queue: name}})
+		c.submit(queue.Options{Queue: name, Key: "k"}, queue.Options{Queue: name}, queue.Options{Queue: name})
 	}
 	remote := c.claimed(queue.Claim{Queue: "a", Max: 2, Remote: true}).Tasks
 	if len(remote) != 2 {

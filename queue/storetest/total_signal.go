@@ -53,7 +53,7 @@ func signalsOfTheTotal(c *trial) {
 func signalsOfTheTotalOfAKey(c *trial) {
 	c.limitAll(queue.Settings{TotalPerKey: 1})
 	for _, name := range []string{"a", "b", "c"} {
-		c.several(2, queue.Spec{Options: queue.Options{Queue: name, Key: "k"}})
+		c.several(2, queue.Options{Queue: name, Key: "k"})
 	}
 	all := []<-chan struct{}{c.listen("b"), c.listen("c")}
 	running := c.claimOf("a", 9)

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"testing"
@@ -19,11 +20,12 @@ type trial struct {
 	closed bool // by the case itself
 }
 
-// What tasks, workers and leases are called in cases that are not about that.
+// The kind, worker, operator and lease of a case that is about none of them.
 const (
-	kind   = "work"
-	worker = "worker-1"
-	lease  = time.Minute
+	kind     = "work"
+	worker   = "worker-1"
+	operator = "operator-1"
+	lease    = time.Minute
 )
 
 func newTrial(t *testing.T, h Harness) *trial {
@@ -49,20 +51,31 @@ func (c *trial) refused(what string, err, want error) {
 // pass lets time go by.
 func (c *trial) pass(d time.Duration) { c.now = c.now.Add(d) }
 
-// fresh makes a task of a spec; its kind is the usual one if there is none.
-func (c *trial) fresh(s queue.Spec) queue.NewTask {
-	if s.Kind == "" {
-		s.Kind = kind
-	}
+// fresh returns a new task of the default kind with these options.
+func (c *trial) fresh(o queue.Options) queue.NewTask { return c.freshSpec(queue.Spec{Options: o}) }
+
+// freshSpec is fresh for a task that has a payload or a kind of its own.
+func (c *trial) freshSpec(s queue.Spec) queue.NewTask {
+	s.Kind = cmp.Or(s.Kind, kind)
 	return queue.NewTask{ID: c.ids.New(c.now), Spec: s}
 }
 
-// submit submits tasks in one call, all of which must be accepted as new.
-func (c *trial) submit(specs ...queue.Spec) (ids []queue.ID) {
+// submit submits tasks in one call; the store must accept each as new.
+func (c *trial) submit(options ...queue.Options) []queue.ID {
+	c.Helper()
+	specs := make([]queue.Spec, len(options))
+	for i, o := range options {
+		specs[i].Options = o
+	}
+	return c.submitSpecs(specs...)
+}
+
+// submitSpecs is submit for tasks that have payloads or kinds of their own.
+func (c *trial) submitSpecs(specs ...queue.Spec) (ids []queue.ID) {
 	c.Helper()
 	tasks := make([]queue.NewTask, len(specs))
 	for i, s := range specs {
-		tasks[i] = c.fresh(s)
+		tasks[i] = c.freshSpec(s)
 	}
 	for i, r := range c.submitTasks(tasks...) {
 		if r.ID != tasks[i].ID || r.Existing {
@@ -73,6 +86,7 @@ func (c *trial) submit(specs ...queue.Spec) (ids []queue.ID) {
 	return ids
 }
 
+// submitTasks submits tasks in one call and returns a receipt for each.
 func (c *trial) submitTasks(tasks ...queue.NewTask) []queue.Receipt {
 	c.Helper()
 	receipts, err := c.Store.Submit(c.Context(), c.now, tasks)
@@ -83,16 +97,29 @@ func (c *trial) submitTasks(tasks ...queue.NewTask) []queue.Receipt {
 	return receipts
 }
 
-func (c *trial) add(s queue.Spec) queue.ID {
+// add submits one task.
+func (c *trial) add(o queue.Options) queue.ID {
 	c.Helper()
-	return c.submit(s)[0]
+	return c.submit(o)[0]
 }
 
-// several submits tasks one by one, each at a time of its own.
-func (c *trial) several(n int, s queue.Spec) (ids []queue.ID) {
+// addSpec is add for a task that has a payload or a kind of its own.
+func (c *trial) addSpec(s queue.Spec) queue.ID {
+	c.Helper()
+	return c.submitSpecs(s)[0]
+}
+
+// several submits n tasks one by one, each a millisecond after the one before.
+func (c *trial) several(n int, o queue.Options) []queue.ID {
+	c.Helper()
+	return c.severalSpecs(n, queue.Spec{Options: o})
+}
+
+// severalSpecs is several for tasks that have a payload or a kind of their own.
+func (c *trial) severalSpecs(n int, s queue.Spec) (ids []queue.ID) {
 	c.Helper()
 	for range n {
-		ids = append(ids, c.add(s))
+		ids = append(ids, c.addSpec(s))
 		c.pass(time.Millisecond)
 	}
 	return ids
@@ -210,7 +237,7 @@ func (c *trial) hear(name string, kinds ...string) {
 // command does something to one task, and returns whether that changed it.
 func (c *trial) command(do queue.Order, ids ...queue.ID) int {
 	c.Helper()
-	return c.commands(queue.Command{Do: do, Filter: queue.Filter{IDs: ids}, By: "somebody", Reason: "a reason"})
+	return c.commands(queue.Command{Do: do, Filter: queue.Filter{IDs: ids}, By: operator, Reason: "a reason"})
 }
 
 func (c *trial) commands(cmd queue.Command) int {

@@ -18,30 +18,30 @@ func uniqueCases() []testCase {
 // however soon that task has been forgotten, and not for longer.
 func uniqueForAPeriod(c *trial) {
 	c.configure(queue.Settings{Keep: queue.Retention{Age: time.Minute, Count: 2}})
-	first := c.add(queue.Spec{Options: queue.Options{Unique: "hour", UniqueFor: time.Hour}})
-	short := c.add(queue.Spec{Options: queue.Options{Unique: "short"}})
+	first := c.add(queue.Options{Unique: "hour", UniqueFor: time.Hour})
+	short := c.add(queue.Options{Unique: "short"})
 	for range 5 {
-		c.add(queue.Spec{})
+		c.add(queue.Options{})
 	}
 	for _, t := range c.claim(7) {
 		c.succeeds(t)
 	}
 	c.maintain()
 	c.gone(first, short)
-	c.answers(first, queue.Spec{Options: queue.Options{Unique: "hour"}})
-	c.answers(queue.ID{}, queue.Spec{Options: queue.Options{Unique: "hour", Queue: "other"}})
-	c.answers(queue.ID{}, queue.Spec{Options: queue.Options{Unique: "short"}})
+	c.answers(first, queue.Options{Unique: "hour"})
+	c.answers(queue.ID{}, queue.Options{Unique: "hour", Queue: "other"})
+	c.answers(queue.ID{}, queue.Options{Unique: "short"})
 	if c.Durable && c.crash() {
-		c.answers(first, queue.Spec{Options: queue.Options{Unique: "hour"}})
+		c.answers(first, queue.Options{Unique: "hour"})
 	}
-	after := c.fresh(queue.Spec{Options: queue.Options{Unique: "hour"}})
-	_, err := c.Store.Submit(c.Context(), c.now, []queue.NewTask{after, c.fresh(queue.Spec{Options: queue.Options{After: []queue.ID{after.ID}}})})
+	after := c.fresh(queue.Options{Unique: "hour"})
+	_, err := c.Store.Submit(c.Context(), c.now, []queue.NewTask{after, c.fresh(queue.Options{After: []queue.ID{after.ID}})})
 	c.refused("Submit of a task after one that is forgotten", err, queue.ErrInvalid)
 	c.pass(time.Hour - time.Nanosecond)
 	c.maintain()
-	c.answers(first, queue.Spec{Options: queue.Options{Unique: "hour"}})
+	c.answers(first, queue.Options{Unique: "hour"})
 	c.pass(time.Nanosecond)
-	c.answers(queue.ID{}, queue.Spec{Options: queue.Options{Unique: "hour", UniqueFor: time.Minute}})
+	c.answers(queue.ID{}, queue.Options{Unique: "hour", UniqueFor: time.Minute})
 	if c.Durable && c.crash() {
 		c.maintain()
 		c.pass(2 * time.Hour)
@@ -53,9 +53,9 @@ func uniqueForAPeriod(c *trial) {
 
 // answers submits a task that is the same as one that is remembered, or new if that is
 // zero.
-func (c *trial) answers(want queue.ID, s queue.Spec) {
+func (c *trial) answers(want queue.ID, o queue.Options) {
 	c.Helper()
-	t := c.fresh(s)
+	t := c.fresh(o)
 	r := c.submitTasks(t)[0]
 	if want.IsZero() {
 		want = t.ID
@@ -67,20 +67,20 @@ func (c *trial) answers(want queue.ID, s queue.Spec) {
 
 // uniqueForEndsWithAPurge shows that an operator who purges a task frees its Unique.
 func uniqueForEndsWithAPurge(c *trial) {
-	first := c.add(queue.Spec{Options: queue.Options{Unique: "hour", UniqueFor: time.Hour}})
+	first := c.add(queue.Options{Unique: "hour", UniqueFor: time.Hour})
 	c.dies()
-	c.answers(first, queue.Spec{Options: queue.Options{Unique: "hour"}})
+	c.answers(first, queue.Options{Unique: "hour"})
 	c.command(queue.OrderForget, first)
-	c.answers(queue.ID{}, queue.Spec{Options: queue.Options{Unique: "hour"}})
+	c.answers(queue.ID{}, queue.Options{Unique: "hour"})
 }
 
 func uniqueForInvalid(c *trial) {
-	for _, s := range []queue.Spec{
-		{Options: queue.Options{UniqueFor: time.Hour}},
-		{Options: queue.Options{Unique: "u", UniqueFor: -1}},
-		{Options: queue.Options{Unique: "u", UniqueFor: queue.MaxUniqueFor + 1}},
+	for _, o := range []queue.Options{
+		{UniqueFor: time.Hour},
+		{Unique: "u", UniqueFor: -1},
+		{Unique: "u", UniqueFor: queue.MaxUniqueFor + 1},
 	} {
-		_, err := c.Store.Submit(c.Context(), c.now, []queue.NewTask{c.fresh(s)})
+		_, err := c.Store.Submit(c.Context(), c.now, []queue.NewTask{c.fresh(o)})
 		c.refused("Submit", err, queue.ErrInvalid)
 	}
 }

@@ -78,7 +78,7 @@ func same(e queue.Event, s queue.Step) bool {
 
 func watchTellsAll(c *trial) {
 	o := c.watch(nil)
-	id := c.add(queue.Spec{Options: queue.Options{MaxAttempts: 2, Queue: "mail", Key: "k"}})
+	id := c.add(queue.Options{MaxAttempts: 2, Queue: "mail", Key: "k"})
 	mail := queue.Claim{Queue: "mail", Max: 1}
 	c.fails(c.claimed(mail).Tasks[0], queue.Outcome{RunAt: c.now.Add(time.Second)})
 	c.pass(time.Second)
@@ -108,7 +108,7 @@ func watchTellsAll(c *trial) {
 // that the watch has begun, whatever others do meanwhile, and of nothing before.
 func watchBegins(c *trial) {
 	for range 20 {
-		before := c.add(queue.Spec{})
+		before := c.add(queue.Options{})
 		var changing sync.WaitGroup
 		changing.Go(func() {
 			pause := queue.Command{Do: queue.OrderPause, Filter: queue.Filter{IDs: []queue.ID{before}}}
@@ -118,7 +118,7 @@ func watchBegins(c *trial) {
 		})
 		told := false
 		o := c.watch(func(e queue.Event) { told = told || e.ID == before && e.On == queue.OnSubmit })
-		first := c.add(queue.Spec{})
+		first := c.add(queue.Options{})
 		e := o.next(c.T)
 		if e.ID == before { // of the pause, if that came later than the watch
 			e = o.next(c.T)
@@ -131,7 +131,7 @@ func watchBegins(c *trial) {
 			c.Errorf("a watcher is told of what was before it; it ends with %v", err)
 		}
 	}
-	during := c.fresh(queue.Spec{})
+	during := c.fresh(queue.Options{})
 	ended, stop := context.WithTimeout(c.Context(), patience)
 	defer stop()
 	told := false
@@ -173,7 +173,7 @@ func watchKeepsTheOrder(c *trial) {
 	}
 	wg.Wait()
 	states, last := make(map[queue.ID]queue.State), make(map[queue.ID]queue.Step)
-	end := c.add(queue.Spec{Options: queue.Options{Queue: "end"}})
+	end := c.add(queue.Options{Queue: "end"})
 	for e := o.next(c.T); e.ID != end; e = o.next(c.T) {
 		if e.From != states[e.ID] || !queue.Allowed(e.From, e.On, e.To) {
 			c.Fatalf("%s from %s to %s is told of a task that is %s", e.On, e.From, e.To, states[e.ID])
@@ -190,7 +190,7 @@ func watchKeepsTheOrder(c *trial) {
 // churn submits a task, claims some, and has them fail and succeed.
 func (c *trial) churn(q queue.Claim) error {
 	ctx := c.Context()
-	if _, err := c.Store.Submit(ctx, c.now, []queue.NewTask{c.fresh(queue.Spec{})}); err != nil {
+	if _, err := c.Store.Submit(ctx, c.now, []queue.NewTask{c.fresh(queue.Options{})}); err != nil {
 		return err
 	}
 	claimed, err := c.Store.Claim(ctx, c.now, q)
@@ -210,9 +210,9 @@ func watchMissed(c *trial) {
 	release := make(chan struct{})
 	o := c.watch(func(queue.Event) { <-release })
 	want := 1000
-	specs := make([]queue.Spec, 100)
-	for range want / len(specs) {
-		c.submit(specs...) // whoever is slow holds nobody up
+	options := make([]queue.Options, 100)
+	for range want / len(options) {
+		c.submit(options...) // whoever is slow holds nobody up
 	}
 	close(release)
 	told, missed := 0, 0
@@ -221,7 +221,7 @@ func watchMissed(c *trial) {
 		case e := <-o.events:
 			told, missed = told+1, missed+e.Missed
 		case <-time.After(20 * time.Millisecond):
-			c.add(queue.Spec{}) // which brings the number of the last ones that were missed
+			c.add(queue.Options{}) // which brings the number of the last ones that were missed
 			want++
 		case <-deadline:
 			c.Fatalf("of %d changes, %d are told and %d missed", want, told, missed)
@@ -241,7 +241,7 @@ func watcherUsesTheStore(c *trial) {
 		}
 		found <- len(tasks)
 	})
-	c.several(3, queue.Spec{})
+	c.several(3, queue.Options{})
 	for range 3 {
 		select {
 		case n := <-found:
@@ -263,7 +263,7 @@ func watchEnds(c *trial) {
 	case <-time.After(patience):
 		c.Fatal("Watch does not end with its context")
 	}
-	c.add(queue.Spec{})
+	c.add(queue.Options{})
 	o = c.watch(nil)
 	c.ok("Close", c.Store.Close())
 	select {
