@@ -80,7 +80,8 @@ func delayedByAClockAhead(t *testing.T, dir string, ahead time.Duration) string 
 	}
 	var ids queue.IDs
 	now := time.Now().Add(ahead)
-	task := queue.NewTask{ID: ids.New(now), Spec: queue.Spec{Kind: "other", Options: queue.Options{RunAt: now.Add(10 * time.Minute)}}}
+	spec := queue.Spec{Kind: "other", Options: queue.Options{RunAt: now.Add(10 * time.Minute)}}
+	task := queue.NewTask{ID: ids.New(now), Spec: spec}
 	if _, err := store.Submit(t.Context(), now, []queue.NewTask{task}); err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,10 @@ func TestC4_TasksAsJSON(t *testing.T) {
 			name: "JSON of another kind",
 			task: queue.Task{
 				ID: id, State: queue.Waiting, Submitted: at, Changed: at,
-				Spec:       queue.Spec{Kind: "email", Payload: []byte(`{"to":"x", "n": 12345678901234567890}`), Options: queue.Options{Queue: "default"}},
+				Spec: queue.Spec{
+					Kind: "email", Payload: []byte(`{"to":"x", "n": 12345678901234567890}`),
+					Options: queue.Options{Queue: "default"},
+				},
 				Checkpoint: []byte(`[1]`), Result: []byte(`"sent"`),
 			},
 			want: `{

@@ -145,7 +145,9 @@ func TestTasks_TextOfOthers(t *testing.T) {
 	var out strings.Builder
 	evil := "a\x1b]0;x\x07\nb\tc\u202e"
 	task := queue.Task{
-		Spec:  queue.Spec{Kind: evil, Payload: []byte(strings.Repeat(evil, 100)), Options: queue.Options{Queue: evil, Key: evil}},
+		Spec: queue.Spec{
+			Kind: evil, Payload: []byte(strings.Repeat(evil, 100)), Options: queue.Options{Queue: evil, Key: evil},
+		},
 		State: queue.Dead, Error: evil, Changed: noon,
 		Steps: []queue.Step{{At: noon, On: queue.OnFailure, To: queue.Dead, By: evil, Detail: evil}},
 	}
@@ -230,6 +232,7 @@ func TestC4_ShowKeepsSecrets(t *testing.T) {
 // cut to the width of the terminal.
 func TestC4_TableOfTasks(t *testing.T) {
 	at := func(seconds int) time.Time { return noon.Add(time.Duration(seconds) * time.Second) }
+	email := queue.Spec{Kind: "email", Options: queue.Options{Queue: "default"}}
 	tasks := []queue.Task{
 		{
 			ID: queue.ID{15: 1}, State: queue.Dead, Changed: at(-60), Checkpoint: []byte(`{"status":0,"signal":15}`),
@@ -250,10 +253,10 @@ func TestC4_TableOfTasks(t *testing.T) {
 			},
 		},
 		{
-			ID: queue.ID{15: 2}, State: queue.Running, Changed: at(-90), Spec: queue.Spec{Kind: "email", Options: queue.Options{Queue: "default"}},
+			ID: queue.ID{15: 2}, State: queue.Running, Changed: at(-90), Spec: email,
 			Steps: []queue.Step{{At: at(-90), On: queue.OnClaim}},
 		},
-		{ID: queue.ID{15: 3}, State: queue.Waiting, Changed: at(-1), Spec: queue.Spec{Kind: "email", Options: queue.Options{Queue: "default"}}},
+		{ID: queue.ID{15: 3}, State: queue.Waiting, Changed: at(-1), Spec: email},
 	}
 	for columns, want := range map[int]string{
 		0: "ID        STATE    EXIT  TOOK   QUEUE    TIER  KEY  LABELS   CHANGED  WORK\n" +
