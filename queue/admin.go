@@ -35,7 +35,7 @@ type Admin interface {
 
 	// Schedules returns all schedules, in the order of their names. Like Find it may
 	// return what is not durable yet.
-	Schedules(ctx context.Context) ([]Schedule, error)
+	Schedules(ctx context.Context) ([]ScheduleState, error)
 
 	// Reschedule changes a schedule from the version that the caller has seen, and
 	// submits tasks as Submit does: both or nothing. So of all callers that have seen a

@@ -6,7 +6,7 @@ import "time"
 func (q *Queue) SetWall(wall func() time.Time) { q.wall = wall }
 
 // Due is what a schedule does whose next tick has come.
-func (s *Schedule) Due(now time.Time) (ticks []time.Time, next time.Time, err error) {
+func (s *ScheduleState) Due(now time.Time) (ticks []time.Time, next time.Time, err error) {
 	table, err := s.timetable()
 	if err != nil {
 		return nil, next, err

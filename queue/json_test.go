@@ -19,7 +19,7 @@ func contract() []any {
 	return []any{
 		&queue.NewTask{}, &queue.Receipt{}, &queue.Claim{}, &queue.Claimed{}, &queue.Outcome{}, &queue.Worker{},
 		&queue.Heartbeat{}, &queue.Answer{}, &queue.Command{}, &queue.Filter{}, &queue.Page{}, &queue.Task{}, &queue.Reason{},
-		&queue.Stats{}, &queue.Settings{}, &queue.Event{}, &queue.Schedule{}, &queue.Reschedule{},
+		&queue.Stats{}, &queue.Settings{}, &queue.Event{}, &queue.ScheduleState{}, &queue.Reschedule{},
 	}
 }
 

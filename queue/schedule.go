@@ -11,7 +11,8 @@ import (
 
 // Schedule submits a task at each tick of a cron expression, exactly once for
 // each tick over all processes that Run a queue of the store it is kept in.
-// [Queue.Schedule] makes one; docs/schedules.md is the guide.
+// [Queue.Schedule] makes one; docs/schedules.md is the guide. A schedule that a store
+// keeps is a [ScheduleState].
 type Schedule struct {
 	// Name is the schedule's in its store. It is also a label of its tasks.
 	Name string `json:"name"`
@@ -31,8 +32,12 @@ type Schedule struct {
 	// Paused is set while the schedule is paused. Ticks that come meanwhile are left out,
 	// and are not missed.
 	Paused *Pause `json:"paused,omitempty"`
+}
 
-	// What follows is kept by the process that changes the schedule.
+// ScheduleState is a schedule as a store keeps it: what its user has set, and how far it
+// has come. The process that changes the schedule sets all of it.
+type ScheduleState struct {
+	Schedule
 
 	// Version names this state of the schedule. Each change makes a new one.
 	Version ID `json:"version,omitzero"`
@@ -86,7 +91,7 @@ type Reschedule struct {
 	Was ID `json:"was,omitzero"`
 	// To is what it becomes, with a new Version that the caller has made; nil if
 	// it is removed.
-	To *Schedule `json:"to,omitempty"`
+	To *ScheduleState `json:"to,omitempty"`
 	// Tasks are submitted by the same step.
 	Tasks []NewTask `json:"tasks,omitempty"`
 }

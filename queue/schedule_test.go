@@ -16,7 +16,7 @@ import (
 // idle never looks by chance, so what happens in time was foreseen.
 func idle() queue.Config { return queue.Config{Poll: 30 * 24 * time.Hour} }
 
-func (r *rig) schedule(s queue.Schedule) queue.Schedule {
+func (r *rig) schedule(s queue.Schedule) queue.ScheduleState {
 	r.Helper()
 	if s.Name == "" {
 		s.Name = "s"
@@ -30,14 +30,14 @@ func (r *rig) schedule(s queue.Schedule) queue.Schedule {
 	return r.scheduled(s.Name)
 }
 
-func (r *rig) scheduled(name string) queue.Schedule {
+func (r *rig) scheduled(name string) queue.ScheduleState {
 	r.Helper()
 	synctest.Wait()
 	all, err := r.Schedules(r.Context())
 	if err != nil {
 		r.Fatal(err)
 	}
-	i := slices.IndexFunc(all, func(s queue.Schedule) bool { return s.Name == name })
+	i := slices.IndexFunc(all, func(s queue.ScheduleState) bool { return s.Name == name })
 	if i < 0 {
 		r.Fatalf("there is no schedule %s: %v", name, all)
 	}

@@ -8,23 +8,21 @@ import (
 	"time"
 )
 
-// Schedule makes a schedule, or makes the one of this name as it is given: its
-// Cron, Zone, Missed, SkipOverlap and Task. It may be called by every process at
-// its start. If nothing of that differs, nothing changes. If Cron and Zone are
-// the same the schedule goes on from its last tick, so that neither a deployment
-// nor a standstill repeats a tick or loses one; else it begins with the first tick
-// from now on. What is paused stays paused; a schedule with Paused set is paused.
+// Schedule creates a schedule, or changes the schedule of that name to s. Every process
+// may call it at its start: if no field differs, nothing changes. If Cron and Zone are the
+// same, the schedule continues from its last tick, so that neither a deployment nor a
+// standstill repeats or loses a tick; otherwise it begins with the first tick from now on.
+// A paused schedule stays paused, and keeps its Pause; a schedule with Paused set is
+// paused.
 //
-// Errors wrap [ErrInvalid] if it could not tick, or its tasks could not be
-// submitted.
+// Errors wrap [ErrInvalid] if s could never tick, or its tasks could not be submitted.
 func (q *Queue) Schedule(ctx context.Context, s Schedule) error {
 	table, err := s.check()
 	if err != nil {
 		return fmt.Errorf("schedule %q: %w", s.Name, err)
 	}
-	return q.reschedule(ctx, s.Name, func(is *Schedule) (*Schedule, error) {
-		to := s
-		to.Version, to.Next, to.Last, to.Error, to.Retry = ID{}, time.Time{}, Tick{}, "", time.Time{}
+	return q.reschedule(ctx, s.Name, func(is *ScheduleState) (*ScheduleState, error) {
+		to := ScheduleState{Schedule: s}
 		if is == nil {
 			to.Next = table.next(q.wall(), time.Time{})
 			return &to, nil
@@ -35,7 +33,7 @@ func (q *Queue) Schedule(ctx context.Context, s Schedule) error {
 		}
 		if is.Cron != to.Cron || is.Zone != to.Zone {
 			to.Next = table.next(q.wall(), is.Last.At)
-		} else if same, err := is.sameAs(&to); same || err != nil {
+		} else if same, err := is.sameAs(&to.Schedule); same || err != nil {
 			return is, err
 		}
 		return &to, nil
@@ -45,11 +43,13 @@ func (q *Queue) Schedule(ctx context.Context, s Schedule) error {
 // Unschedule removes a schedule. The tasks that it has submitted stay. Errors:
 // ErrNotFound.
 func (q *Queue) Unschedule(ctx context.Context, name string) error {
-	return q.reschedule(ctx, name, existing(name, func(*Schedule) (*Schedule, error) { return nil, nil }))
+	return q.reschedule(ctx, name, existing(name, func(*ScheduleState) (*ScheduleState, error) { return nil, nil }))
 }
 
 // Schedules returns all schedules of the store, in the order of their names.
-func (q *Queue) Schedules(ctx context.Context) ([]Schedule, error) { return q.store.Schedules(ctx) }
+func (q *Queue) Schedules(ctx context.Context) ([]ScheduleState, error) {
+	return q.store.Schedules(ctx)
+}
 
 // PauseSchedule has a schedule tick no more until it is resumed. Since is now if
 // it is zero. If it is paused already it stays as it is. Errors: ErrNotFound.
@@ -57,7 +57,7 @@ func (q *Queue) PauseSchedule(ctx context.Context, name string, p Pause) error {
 	if p.Since.IsZero() {
 		p.Since = q.clock.Now()
 	}
-	return q.reschedule(ctx, name, existing(name, func(is *Schedule) (*Schedule, error) {
+	return q.reschedule(ctx, name, existing(name, func(is *ScheduleState) (*ScheduleState, error) {
 		if is.Paused != nil {
 			return is, nil
 		}
@@ -70,7 +70,7 @@ func (q *Queue) PauseSchedule(ctx context.Context, name string, p Pause) error {
 // ResumeSchedule has a paused schedule go on with the first tick from now on.
 // Errors: ErrNotFound, and ErrInvalid if it cannot tick here.
 func (q *Queue) ResumeSchedule(ctx context.Context, name string) error {
-	return q.reschedule(ctx, name, existing(name, func(is *Schedule) (*Schedule, error) {
+	return q.reschedule(ctx, name, existing(name, func(is *ScheduleState) (*ScheduleState, error) {
 		if is.Paused == nil {
 			return is, nil
 		}
@@ -114,11 +114,11 @@ func noSchedule(name string) error { return fmt.Errorf("%w: schedule %q", ErrNot
 
 // change says what a schedule is to be: the same pointer if nothing is to change,
 // nil if it is to be removed. It is given nil if there is none.
-type change func(is *Schedule) (to *Schedule, err error)
+type change func(is *ScheduleState) (to *ScheduleState, err error)
 
 // existing is a change of a schedule that there has to be.
 func existing(name string, c change) change {
-	return func(is *Schedule) (*Schedule, error) {
+	return func(is *ScheduleState) (*ScheduleState, error) {
 		if is == nil {
 			return nil, noSchedule(name)
 		}
@@ -156,12 +156,12 @@ func (q *Queue) reschedule(ctx context.Context, name string, c change) error {
 }
 
 // scheduleOf returns the schedule of a name, nil if there is none.
-func (q *Queue) scheduleOf(ctx context.Context, name string) (*Schedule, error) {
+func (q *Queue) scheduleOf(ctx context.Context, name string) (*ScheduleState, error) {
 	all, err := q.store.Schedules(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if i := slices.IndexFunc(all, func(s Schedule) bool { return s.Name == name }); i >= 0 {
+	if i := slices.IndexFunc(all, func(s ScheduleState) bool { return s.Name == name }); i >= 0 {
 		return &all[i], nil
 	}
 	return nil, nil

@@ -19,7 +19,7 @@ type ticker struct {
 
 // known is what this process knows of a version of a schedule.
 type known struct {
-	Schedule
+	ScheduleState
 	table timetable
 	err   error     // why there is no table here
 	retry time.Time // when to look at it again, after something went wrong here
@@ -96,15 +96,15 @@ func (k *ticker) tick(ctx context.Context) time.Time {
 }
 
 // know is what is known of a schedule that has been read again.
-func know(was *known, s *Schedule) *known {
+func know(was *known, s *ScheduleState) *known {
 	switch {
 	case was != nil && was.Version == s.Version:
 		return was
 	case was != nil && was.err == nil && was.Cron == s.Cron && was.Zone == s.Zone:
-		return &known{Schedule: *s, table: was.table} // zones are files, and ticks come every second
+		return &known{ScheduleState: *s, table: was.table} // zones are files, and ticks come every second
 	}
 	table, err := s.timetable()
-	return &known{Schedule: *s, table: table, err: err}
+	return &known{ScheduleState: *s, table: table, err: err}
 }
 
 // compare tells people of clocks that are far apart. If one that is wrong by a
@@ -174,7 +174,7 @@ func (k *ticker) fire(ctx context.Context, s *known, now time.Time) (next time.T
 			return next, s.err
 		}
 	}
-	ticks, next := s.table.due(&s.Schedule, now)
+	ticks, next := s.table.due(&s.ScheduleState, now)
 	first, busy := s.Next, false
 	if s.SkipOverlap && len(ticks) > 0 {
 		if busy, err = k.busy(ctx, s.Last.Task); err != nil {
@@ -205,7 +205,7 @@ func (k *ticker) fire(ctx context.Context, s *known, now time.Time) (next time.T
 // submit submits the tasks of ticks, and moves the schedule to the next one.
 func (k *ticker) submit(ctx context.Context, s *known, ticks []time.Time, next time.Time) error {
 	now := k.q.clock.Now()
-	to := s.Schedule
+	to := s.ScheduleState
 	to.Version, to.Next, to.Retry = k.q.ids.New(now), next, time.Time{}
 	r := Reschedule{Name: s.Name, Was: s.Version, To: &to}
 	for _, tick := range ticks {
@@ -243,7 +243,7 @@ func (k *ticker) failed(ctx context.Context, s *known, now time.Time, err error)
 	}
 	if record {
 		at := k.q.clock.Now()
-		to := s.Schedule
+		to := s.ScheduleState
 		to.Version, to.Error, to.Retry = k.q.ids.New(at), err.Error(), s.retry
 		switch telling := k.q.store.Reschedule(ctx, at, Reschedule{Name: s.Name, Was: s.Version, To: &to}); {
 		case errors.Is(telling, ErrChanged):

@@ -48,7 +48,7 @@ func TestC8_TicksOnceThoughTheClockMovesBetweenReadings(t *testing.T) {
 func TestC8_NoTickBeforeItHasCome(t *testing.T) {
 	tick := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for _, missed := range []queue.Missed{queue.MissedOnce, queue.MissedSkip, queue.MissedAll} {
-		s := queue.Schedule{Name: "s", Cron: "0 12 * * *", Missed: missed, Next: tick}
+		s := queue.ScheduleState{Schedule: queue.Schedule{Name: "s", Cron: "0 12 * * *", Missed: missed}, Next: tick}
 		for _, early := range []time.Duration{1, 2 * time.Second, 100 * 24 * time.Hour} {
 			if ticks, next, err := s.Due(tick.Add(-early)); len(ticks) != 0 || !next.Equal(tick) || err != nil {
 				t.Errorf("%s before its tick, %s gives the ticks %v, next %v, error %v", early, missed, ticks, next, err)

@@ -138,7 +138,7 @@ func TestC8_TicksOnceOverNodes(t *testing.T) {
 			y, m, d := day.date.Date()
 			begin := time.Date(y, m, d-1, 20, 0, 30, 0, in(t, day.zone))
 			c := newCluster(t, rnd, 8, begin, 20*time.Second)
-			var all []queue.Schedule
+			var all []queue.ScheduleState
 			for i, expr := range []string{"*/10 * * * *", "15 * * * *", "30 2 * * *", "10 1,2,3 * * *", "@every 7m"} {
 				all = append(all, c.schedule(queue.Schedule{
 					Name: fmt.Sprint("s", i), Cron: expr, Zone: day.zone, Missed: queue.MissedAll,
@@ -158,7 +158,7 @@ func TestC8_TicksOnceOverNodes(t *testing.T) {
 			time.Sleep(5 * time.Minute)
 			c.endAll()
 			for _, s := range all {
-				c.once(s, begin.Add(-20*time.Second), time.Now().Add(c.shift), time.Minute)
+				c.once(s.Schedule, begin.Add(-20*time.Second), time.Now().Add(c.shift), time.Minute)
 			}
 		})
 	}
@@ -336,8 +336,10 @@ func TestC8_TicksInAnUnknownZone(t *testing.T) {
 		r, b := newBetweenRig(t, queue.Config{})
 		var ids queue.IDs
 		first := time.Date(2000, 1, 1, 1, 0, 0, 0, time.UTC)
-		s := queue.Schedule{
-			Name: "lost", Cron: "@hourly", Zone: "Mars/Olympus_Mons", Task: queue.Spec{Kind: "k"},
+		s := queue.ScheduleState{
+			Schedule: queue.Schedule{
+				Name: "lost", Cron: "@hourly", Zone: "Mars/Olympus_Mons", Task: queue.Spec{Kind: "k"},
+			},
 			Next: first, Version: ids.New(time.Now()),
 		}
 		if err := r.store.Reschedule(r.Context(), time.Now(), queue.Reschedule{Name: s.Name, To: &s}); err != nil {

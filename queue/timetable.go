@@ -49,7 +49,7 @@ const tickChunk = 100
 // tick has come, the oldest first, and the tick that then comes next. That one
 // may have come as well. If the next tick has not come it stays the next, and
 // there is none before it: a cursor never goes back.
-func (t timetable) due(s *Schedule, now time.Time) (ticks []time.Time, next time.Time) {
+func (t timetable) due(s *ScheduleState, now time.Time) (ticks []time.Time, next time.Time) {
 	if now.Before(s.Next) {
 		return nil, s.Next
 	}

@@ -64,7 +64,7 @@ func TestC8_ScheduleModel(t *testing.T) {
 		for _, expr := range exprs {
 			for _, missed := range []queue.Missed{"", queue.MissedOnce, queue.MissedSkip, queue.MissedAll} {
 				now := time.Date(2026, time.Month(1+rnd.IntN(12)), 1, 0, 0, 0, 0, loc).Add(time.Duration(rnd.Int64N(1e15)))
-				s := queue.Schedule{Name: "s", Cron: expr, Zone: zone, Missed: missed}
+				s := queue.ScheduleState{Schedule: queue.Schedule{Name: "s", Cron: expr, Zone: zone, Missed: missed}}
 				if err := lives(rnd, s, parse(t, expr), now); err != nil {
 					t.Fatalf("%s in %s, %q: %v", expr, zone, missed, err)
 				}
@@ -74,7 +74,7 @@ func TestC8_ScheduleModel(t *testing.T) {
 }
 
 // lives has a schedule looked at for months, and compares what it does.
-func lives(rnd *rand.Rand, s queue.Schedule, expr cron.Schedule, now time.Time) error {
+func lives(rnd *rand.Rand, s queue.ScheduleState, expr cron.Schedule, now time.Time) error {
 	s.Next, _ = expr.Next(now)
 	for range 15 {
 		now = s.Next.Add(standstill(rnd))
@@ -113,7 +113,7 @@ func TestC8_CursorsFarAway(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 30, 0, time.UTC)
 	for _, first := range []time.Time{time.Unix(0, 0), time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC), now.Add(-1)} {
 		for _, expr := range []string{"* * * * *", "@every 1s", "0 0 29 2 *"} {
-			s := queue.Schedule{Name: "s", Cron: expr, Next: first}
+			s := queue.ScheduleState{Schedule: queue.Schedule{Name: "s", Cron: expr}, Next: first}
 			ticks, next, err := s.Due(now)
 			if err != nil || len(ticks) != 1 || ticks[0].Before(first) || !next.After(now) {
 				t.Errorf("%s from %v: ticks %v, next %v, error %v", expr, first, ticks, next, err)

@@ -13,7 +13,7 @@ import (
 
 // schedule is a schedule as stint prints it in JSON.
 type schedule struct {
-	queue.Schedule
+	queue.ScheduleState
 	Task struct {
 		queue.Spec
 		Command struct {

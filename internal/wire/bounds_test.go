@@ -99,7 +99,9 @@ func TestC6_BodiesInParts(t *testing.T) {
 		&wire.HeartbeatCall{
 			Worker: queue.Worker{Name: "w", Kinds: map[string][]string{"q": {"k"}}}, Heartbeats: []queue.Heartbeat{{ID: id}},
 		},
-		&queue.Reschedule{Name: "s", Was: id, To: &queue.Schedule{Name: "s"}, Tasks: []queue.NewTask{{ID: id}}},
+		&queue.Reschedule{
+			Name: "s", Was: id, To: &queue.ScheduleState{Schedule: queue.Schedule{Name: "s"}}, Tasks: []queue.NewTask{{ID: id}},
+		},
 		&queue.Reschedule{Name: "s"},
 	} {
 		text, err := json.Marshal(in)

@@ -187,7 +187,7 @@ type AllSettings struct {
 
 // AllSchedules are sorted by name.
 type AllSchedules struct {
-	Schedules []queue.Schedule `json:"schedules"`
+	Schedules []queue.ScheduleState `json:"schedules"`
 }
 
 // MaintainCall is the body of Maintain, and Maintained is its answer.

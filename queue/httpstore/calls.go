@@ -241,7 +241,7 @@ func (s *Store) Settings(ctx context.Context) (map[string]queue.Configured, erro
 }
 
 // Schedules is as [queue.Store] says.
-func (s *Store) Schedules(ctx context.Context) ([]queue.Schedule, error) {
+func (s *Store) Schedules(ctx context.Context) ([]queue.ScheduleState, error) {
 	var out wire.AllSchedules
 	_, err := s.call(ctx, time.Time{}, wire.Schedules, nil, &out)
 	return out.Schedules, err

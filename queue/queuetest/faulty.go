@@ -133,8 +133,8 @@ func (f *faulty) Settings(ctx context.Context) (map[string]queue.Configured, err
 	return call(ctx, f, "Settings", func() (map[string]queue.Configured, error) { return f.Store.Settings(ctx) })
 }
 
-func (f *faulty) Schedules(ctx context.Context) ([]queue.Schedule, error) {
-	return call(ctx, f, "Schedules", func() ([]queue.Schedule, error) { return f.Store.Schedules(ctx) })
+func (f *faulty) Schedules(ctx context.Context) ([]queue.ScheduleState, error) {
+	return call(ctx, f, "Schedules", func() ([]queue.ScheduleState, error) { return f.Store.Schedules(ctx) })
 }
 
 func (f *faulty) Reschedule(ctx context.Context, now time.Time, r queue.Reschedule) error {

@@ -35,7 +35,7 @@ func (m *model) reschedules() error {
 func (m *model) changeOfSchedule() queue.Reschedule {
 	name := pick(m.rnd, "s0", "s1")
 	_, all := m.schedules()
-	i := slices.IndexFunc(all, func(s queue.Schedule) bool { return s.Name == name })
+	i := slices.IndexFunc(all, func(s queue.ScheduleState) bool { return s.Name == name })
 	to := m.hourly(name)
 	var was queue.ID
 	if i >= 0 {

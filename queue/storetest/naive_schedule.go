@@ -11,15 +11,15 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-func (n *naive) Schedules(context.Context) ([]queue.Schedule, error) {
+func (n *naive) Schedules(context.Context) ([]queue.ScheduleState, error) {
 	end, err := n.begin(time.Time{})
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	var all []queue.Schedule
+	var all []queue.ScheduleState
 	for _, name := range slices.Sorted(maps.Keys(n.schedules)) {
-		var s queue.Schedule
+		var s queue.ScheduleState
 		if err := json.Unmarshal(n.schedules[name], &s); err != nil {
 			return nil, err
 		}
@@ -37,7 +37,7 @@ func (n *naive) Reschedule(_ context.Context, now time.Time, r queue.Reschedule)
 		return err
 	}
 	defer end()
-	var is queue.Schedule
+	var is queue.ScheduleState
 	text, there := n.schedules[r.Name]
 	if there {
 		if err := json.Unmarshal(text, &is); err != nil {

@@ -28,16 +28,17 @@ func scheduleCases() []testCase {
 }
 
 // hourly is a schedule that is not in the store yet, in a version of its own.
-func (c *trial) hourly(name string) queue.Schedule {
-	return queue.Schedule{
-		Name: name, Cron: "0 * * * *", Task: queue.Spec{Kind: kind}, Version: c.ids.New(c.now),
-		Next: c.now.Add(time.Hour).Truncate(time.Hour),
+func (c *trial) hourly(name string) queue.ScheduleState {
+	return queue.ScheduleState{
+		Schedule: queue.Schedule{Name: name, Cron: "0 * * * *", Task: queue.Spec{Kind: kind}},
+		Version:  c.ids.New(c.now),
+		Next:     c.now.Add(time.Hour).Truncate(time.Hour),
 	}
 }
 
 // reschedule makes a change that must be made, and returns the schedule as it is
 // afterwards.
-func (c *trial) reschedule(was queue.ID, to queue.Schedule, tasks ...queue.NewTask) queue.Schedule {
+func (c *trial) reschedule(was queue.ID, to queue.ScheduleState, tasks ...queue.NewTask) queue.ScheduleState {
 	c.Helper()
 	r := queue.Reschedule{Name: to.Name, Was: was, To: &to, Tasks: tasks}
 	c.ok("Reschedule", c.Store.Reschedule(c.Context(), c.now, r))
@@ -49,7 +50,7 @@ func (c *trial) unschedule(name string, was queue.ID) error {
 	return c.Store.Reschedule(c.Context(), c.now, queue.Reschedule{Name: name, Was: was})
 }
 
-func (c *trial) schedules() (names []string, all []queue.Schedule) {
+func (c *trial) schedules() (names []string, all []queue.ScheduleState) {
 	c.Helper()
 	all, err := c.Store.Schedules(c.Context())
 	c.ok("Schedules", err)
@@ -59,7 +60,7 @@ func (c *trial) schedules() (names []string, all []queue.Schedule) {
 	return names, all
 }
 
-func (c *trial) schedule(name string) queue.Schedule {
+func (c *trial) schedule(name string) queue.ScheduleState {
 	c.Helper()
 	names, all := c.schedules()
 	i := slices.Index(names, name)
@@ -70,7 +71,7 @@ func (c *trial) schedule(name string) queue.Schedule {
 }
 
 // ticked is a schedule after its next tick.
-func (c *trial) ticked(s queue.Schedule) (after queue.Schedule, task queue.NewTask) {
+func (c *trial) ticked(s queue.ScheduleState) (after queue.ScheduleState, task queue.NewTask) {
 	task = c.fresh(queue.Options{Labels: map[string]string{"tick": s.Next.Format(time.RFC3339)}})
 	s.Last = queue.Tick{At: s.Next, Task: task.ID}
 	s.Next, s.Version = s.Next.Add(time.Hour), c.ids.New(c.now)
@@ -81,24 +82,26 @@ func scheduleIsKept(c *trial) {
 	if names, _ := c.schedules(); len(names) != 0 {
 		c.Fatalf("an empty store has the schedules %v", names)
 	}
-	want := queue.Schedule{
-		Name: "report of März", Cron: "30 4 * * mon-fri", Zone: "Europe/Berlin", Missed: queue.MissedAll,
-		SkipOverlap: true,
-		Task: queue.Spec{
-			Kind:    "send",
-			Payload: []byte("\x00payload\xff"),
-			Options: queue.Options{
-				Queue:       "mail",
-				Tier:        stint.High,
-				Key:         "tenant",
-				Group:       "group",
-				Timeout:     time.Minute,
-				MaxAttempts: 7,
-				MaxCrashes:  2,
-				Labels:      map[string]string{"a": "b"},
+	want := queue.ScheduleState{
+		Schedule: queue.Schedule{
+			Name: "report of März", Cron: "30 4 * * mon-fri", Zone: "Europe/Berlin", Missed: queue.MissedAll,
+			SkipOverlap: true,
+			Task: queue.Spec{
+				Kind:    "send",
+				Payload: []byte("\x00payload\xff"),
+				Options: queue.Options{
+					Queue:       "mail",
+					Tier:        stint.High,
+					Key:         "tenant",
+					Group:       "group",
+					Timeout:     time.Minute,
+					MaxAttempts: 7,
+					MaxCrashes:  2,
+					Labels:      map[string]string{"a": "b"},
+				},
 			},
+			Paused: &queue.Pause{By: operator, Reason: "a reason", Since: c.now},
 		},
-		Paused:  &queue.Pause{By: operator, Reason: "a reason", Since: c.now},
 		Version: c.ids.New(c.now), Next: c.now.Add(90 * time.Minute), Error: "it was full", Retry: c.now.Add(time.Second),
 		Last: queue.Tick{At: c.now.Add(-time.Hour), Task: c.ids.New(c.now)},
 	}
@@ -117,7 +120,7 @@ func scheduleIsKept(c *trial) {
 }
 
 // inUTC is a schedule with its times in whatever zone the store gives them.
-func inUTC(s queue.Schedule) queue.Schedule {
+func inUTC(s queue.ScheduleState) queue.ScheduleState {
 	s.Next, s.Retry, s.Last.At = s.Next.UTC(), s.Retry.UTC(), s.Last.At.UTC()
 	if s.Paused != nil {
 		pause := *s.Paused
@@ -131,7 +134,7 @@ func schedulesMemory(c *trial) {
 	s := c.hourly("s")
 	s.Task.Payload, s.Task.Labels = []byte("payload"), map[string]string{"a": "b"}
 	s.Paused = &queue.Pause{By: operator}
-	scratch := func(s queue.Schedule) {
+	scratch := func(s queue.ScheduleState) {
 		s.Task.Payload[0], s.Task.Labels["a"], s.Paused.By = 'X', "X", "X"
 	}
 	got := c.reschedule(queue.ID{}, s)
@@ -146,7 +149,7 @@ func schedulesMemory(c *trial) {
 // scheduleVersions shows that a change is made to the version that its maker has
 // seen, or not at all.
 func scheduleVersions(c *trial) {
-	changed := func(what string, was queue.ID, to *queue.Schedule, want error) {
+	changed := func(what string, was queue.ID, to *queue.ScheduleState, want error) {
 		c.Helper()
 		before := c.schedule("s")
 		err := c.Store.Reschedule(c.Context(), c.now, queue.Reschedule{Name: "s", Was: was, To: to})

@@ -90,7 +90,7 @@ func (m *Machine) Settings(context.Context) (map[string]queue.Configured, error)
 }
 
 // Schedules is as [queue.Store] says.
-func (m *Machine) Schedules(context.Context) ([]queue.Schedule, error) {
+func (m *Machine) Schedules(context.Context) ([]queue.ScheduleState, error) {
 	m.steps.mu.Lock()
 	if m.steps.closed {
 		m.steps.mu.Unlock()

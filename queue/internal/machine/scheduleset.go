@@ -21,12 +21,12 @@ const maxCron = 1000
 type scheduleSet struct {
 	journal *journal.Journal
 
-	byName map[string]queue.Schedule // not changed in place
+	byName map[string]queue.ScheduleState // not changed in place
 }
 
 // list returns all schedules by their names. They share memory with the set.
-func (s *scheduleSet) list() []queue.Schedule {
-	all := make([]queue.Schedule, 0, len(s.byName))
+func (s *scheduleSet) list() []queue.ScheduleState {
+	all := make([]queue.ScheduleState, 0, len(s.byName))
 	for _, name := range slices.Sorted(maps.Keys(s.byName)) {
 		all = append(all, s.byName[name])
 	}
@@ -47,7 +47,7 @@ func (s *scheduleSet) admits(r *queue.Reschedule) (bool, error) {
 }
 
 // put sets a schedule, or removes it if to is nil. value is its row.
-func (s *scheduleSet) put(name string, to *queue.Schedule, value []byte) {
+func (s *scheduleSet) put(name string, to *queue.ScheduleState, value []byte) {
 	if to == nil {
 		delete(s.byName, name)
 	} else {
@@ -57,7 +57,7 @@ func (s *scheduleSet) put(name string, to *queue.Schedule, value []byte) {
 }
 
 // cloneSchedule copies a schedule: the caller of the store owns what it gives and gets.
-func cloneSchedule(s *queue.Schedule) queue.Schedule {
+func cloneSchedule(s *queue.ScheduleState) queue.ScheduleState {
 	own := *s
 	own.Paused = clonePause(s.Paused)
 	own.Task.Payload = bytes.Clone(s.Task.Payload)
@@ -102,7 +102,7 @@ func validateReschedule(r *queue.Reschedule, maxPayload int) error {
 	return errors.Join(errs...)
 }
 
-func validateSchedule(s *queue.Schedule, maxPayload int) error {
+func validateSchedule(s *queue.ScheduleState, maxPayload int) error {
 	var errs []error
 	if s.Cron == "" || len(s.Cron) > maxCron {
 		errs = append(errs, fmt.Errorf("%w: cron has %d bytes; it has 1 to %d", queue.ErrInvalid, len(s.Cron), maxCron))
@@ -125,7 +125,7 @@ func validateSchedule(s *queue.Schedule, maxPayload int) error {
 // load reads the rows of all schedules.
 func (s *scheduleSet) load() error {
 	return s.journal.Scan(rowSchedule, func(key string, value []byte) error {
-		var is queue.Schedule
+		var is queue.ScheduleState
 		if err := json.Unmarshal(value, &is); err != nil {
 			return fmt.Errorf("the schedule %q: %w", key, err)
 		}

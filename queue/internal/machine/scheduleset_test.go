@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -10,8 +11,9 @@ import (
 )
 
 func hourly(ids *queue.IDs, name string) queue.Reschedule {
-	return queue.Reschedule{Name: name, To: &queue.Schedule{
-		Name: name, Cron: "@hourly", Task: queue.Spec{Kind: "kind"}, Version: ids.New(start), Next: start,
+	return queue.Reschedule{Name: name, To: &queue.ScheduleState{
+		Schedule: queue.Schedule{Name: name, Cron: "@hourly", Task: queue.Spec{Kind: "kind"}},
+		Version:  ids.New(start), Next: start,
 	}}
 }
 
@@ -68,5 +70,30 @@ func TestC6_UnreadableSchedule(t *testing.T) {
 	}
 	if _, err := machine.Open(r, machine.Config{}); err == nil || !strings.Contains(err.Error(), "nightly") {
 		t.Errorf("error %v, want one that names the schedule", err)
+	}
+}
+
+// Schedule rows that were written before queue.ScheduleState was a type of its own stay
+// readable.
+func TestC8_ScheduleRowOfAnEarlierVersion(t *testing.T) {
+	const row = `{"name":"nightly","cron":"30 4 * * *","zone":"Europe/Berlin","missed":"skip","skip_overlap":true,` +
+		`"task":{"kind":"report","payload":"e30="},"paused":{"by":"ann","since":"2026-11-23T04:30:00Z"},` +
+		`"version":"01000000-0000-0000-0000-000000000000","next":"2026-11-24T04:30:00Z",` +
+		`"last":{"at":"2026-11-23T04:30:00Z","task":"02000000-0000-0000-0000-000000000000"},` +
+		`"error":"it was full","retry":"2026-11-23T04:31:00Z"}`
+	r := newRows()
+	var ids queue.IDs
+	if err := open(t, r).Reschedule(t.Context(), start, hourly(&ids, "nightly")); err != nil {
+		t.Fatal(err)
+	}
+	for key := range r.all {
+		r.all[key] = []byte(row)
+	}
+	all, err := open(t, r).Schedules(t.Context())
+	if err != nil || len(all) != 1 {
+		t.Fatalf("schedules %+v, error %v", all, err)
+	}
+	if text, err := json.Marshal(all[0]); err != nil || string(text) != row {
+		t.Errorf("the row\n%s\nis read as\n%s, error %v", row, text, err)
 	}
 }

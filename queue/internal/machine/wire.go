@@ -30,7 +30,7 @@ func (m *Machine) wireMemory() {
 		ends: heap[*keptUnique]{place: placeOfUnique},
 	}
 	m.fingerprints = fingerprints{journal: m.journal, tasks: m.tasks, byWork: make(map[fingerprint]*linkedTasks)}
-	m.scheduleSet = scheduleSet{journal: m.journal, byName: make(map[string]queue.Schedule)}
+	m.scheduleSet = scheduleSet{journal: m.journal, byName: make(map[string]queue.ScheduleState)}
 
 	m.total = total{clock: &m.clock}
 	m.slots = slots{total: &m.total, keyTotals: &m.keyTotals}

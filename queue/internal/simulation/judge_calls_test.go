@@ -42,7 +42,7 @@ func (j *judge) answer(c *call) {
 		j.beaten(c)
 	case "Schedules":
 		if !j.w.ill { // it may show what the disk does not have
-			j.listed(c.answer.([]queue.Schedule))
+			j.listed(c.answer.([]queue.ScheduleState))
 		}
 	case "Find":
 		j.lookedUp(c)

@@ -18,7 +18,7 @@ var cronTable = map[string]time.Duration{
 
 // rota is what the judge knows of a schedule.
 type rota struct {
-	queue.Schedule
+	queue.ScheduleState
 	ticks   map[int64]bool // that tasks were submitted for, since there is this schedule
 	refused int            // least tasks for which there was no room, since it has ticked
 }
@@ -87,7 +87,7 @@ func (j *judge) rescheduled(c *call) {
 	default:
 		j.ticked(c, is, &r)
 	}
-	to := &rota{Schedule: *r.To, ticks: make(map[int64]bool)}
+	to := &rota{ScheduleState: *r.To, ticks: make(map[int64]bool)}
 	if is != nil {
 		if to.ticks = is.ticks; len(r.Tasks) == 0 {
 			to.refused = is.refused
@@ -120,8 +120,8 @@ func (j *judge) ticked(c *call, is *rota, r *queue.Reschedule) {
 		j.broken(nil, "%s has schedule %s tick, which is %+v", c.who.name, r.Name, is)
 		return
 	}
-	if !sameSchedule(&is.Schedule, to) {
-		j.broken(nil, "%s makes another schedule of %+v: %+v", c.who.name, is.Schedule, to)
+	if !sameSchedule(&is.ScheduleState, to) {
+		j.broken(nil, "%s makes another schedule of %+v: %+v", c.who.name, is.ScheduleState, to)
 	}
 	if len(r.Tasks) == 0 && to.Next.Equal(is.Next) {
 		if is.refused != 1 || to.Error == "" || to.Last.Task != is.Last.Task || to.Retry.Sub(c.view.at) > time.Minute {
@@ -202,7 +202,7 @@ func (j *judge) tickOf(is *rota, t *queue.NewTask, want time.Time) {
 }
 
 // sameSchedule reports whether two are the same in what users set.
-func sameSchedule(a, b *queue.Schedule) bool {
+func sameSchedule(a, b *queue.ScheduleState) bool {
 	return a.Cron == b.Cron && a.Zone == b.Zone && a.Missed == b.Missed && a.SkipOverlap == b.SkipOverlap &&
 		a.Paused == nil && b.Paused == nil && reflect.DeepEqual(a.Task, b.Task)
 }
@@ -223,7 +223,7 @@ func (j *judge) lookedUp(c *call) {
 }
 
 // listed compares all schedules with the account.
-func (j *judge) listed(found []queue.Schedule) {
+func (j *judge) listed(found []queue.ScheduleState) {
 	names := slices.Sorted(maps.Keys(j.schedules))
 	if len(found) != len(names) {
 		j.broken(nil, "there are %d schedules; want %d", len(found), len(names))
@@ -231,7 +231,7 @@ func (j *judge) listed(found []queue.Schedule) {
 	}
 	for i, name := range names {
 		is, _ := json.Marshal(found[i])
-		if want, _ := json.Marshal(j.schedules[name].Schedule); string(is) != string(want) {
+		if want, _ := json.Marshal(j.schedules[name].ScheduleState); string(is) != string(want) {
 			j.broken(nil, "a schedule is %s; want %s", is, want)
 		}
 	}

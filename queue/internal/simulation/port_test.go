@@ -240,7 +240,7 @@ func (p *port) PauseQueue(ctx context.Context, now time.Time, name string, pause
 	})
 }
 
-func (p *port) Schedules(ctx context.Context) (out []queue.Schedule, err error) {
+func (p *port) Schedules(ctx context.Context) (out []queue.ScheduleState, err error) {
 	v := p.view(ctx)
 	c := &call{name: "Schedules", view: v}
 	err = p.make(ctx, c, v.operator, func(s queue.Store) (err error) {

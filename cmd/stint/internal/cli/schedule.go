@@ -65,17 +65,17 @@ func (c *client) listSchedules(ctx context.Context, server *remote.Server) error
 }
 
 // scheduleNamed returns the schedule with a name. Errors: [queue.ErrNotFound].
-func scheduleNamed(ctx context.Context, server *remote.Server, name string) (queue.Schedule, error) {
+func scheduleNamed(ctx context.Context, server *remote.Server, name string) (queue.ScheduleState, error) {
 	all, err := server.Schedules(ctx)
 	if err != nil {
-		return queue.Schedule{}, err
+		return queue.ScheduleState{}, err
 	}
 	for i := range all {
 		if all[i].Name == name {
 			return all[i], nil
 		}
 	}
-	return queue.Schedule{}, fmt.Errorf("%w: schedule %q", queue.ErrNotFound, name)
+	return queue.ScheduleState{}, fmt.Errorf("%w: schedule %q", queue.ErrNotFound, name)
 }
 
 // scheduleChange is one of the commands that change a schedule.

@@ -11,7 +11,7 @@ import (
 )
 
 // Schedules prints a table of schedules, one per line.
-func Schedules(w io.Writer, schedules []queue.Schedule, now time.Time) error {
+func Schedules(w io.Writer, schedules []queue.ScheduleState, now time.Time) error {
 	t := table(w)
 	_, _ = fmt.Fprintln(t, "NAME\tSTATE\tNEXT\tLAST\tCRON\tZONE\tWORK")
 	for i := range schedules {
@@ -27,7 +27,7 @@ func Schedules(w io.Writer, schedules []queue.Schedule, now time.Time) error {
 }
 
 // scheduleState says whether a schedule ticks, and if not, why.
-func scheduleState(s *queue.Schedule) string {
+func scheduleState(s *queue.ScheduleState) string {
 	const most = 50 // characters
 	switch {
 	case s.Paused != nil && s.Paused.Reason != "":
@@ -42,10 +42,10 @@ func scheduleState(s *queue.Schedule) string {
 	return "active"
 }
 
-// Schedule is a schedule as it is printed in JSON: the fields of [queue.Schedule], with
+// Schedule is a schedule as it is printed in JSON: the fields of [queue.ScheduleState], with
 // its task as [Spec].
 type Schedule struct {
-	queue.Schedule
+	queue.ScheduleState
 
 	Task Spec `json:"task"`
 }
@@ -62,10 +62,10 @@ type Spec struct {
 
 // ScheduleJSON returns a schedule as it is printed in JSON. It omits the values of a
 // command's variables, which may be secrets.
-func ScheduleJSON(s *queue.Schedule) Schedule {
+func ScheduleJSON(s *queue.ScheduleState) Schedule {
 	task := TaskJSON(&queue.Task{Spec: s.Task}, false)
 	return Schedule{
-		Schedule: *s,
-		Task:     Spec{Spec: s.Task, Command: task.Command, Payload: task.Payload, PayloadBase64: task.PayloadBase64},
+		ScheduleState: *s,
+		Task:          Spec{Spec: s.Task, Command: task.Command, Payload: task.Payload, PayloadBase64: task.PayloadBase64},
 	}
 }
