@@ -87,6 +87,14 @@ func cappedQueue(t *testing.T, n int) (stint.Scheduler, permits, *stint.Future[i
 	return s, taken, low
 }
 
+// runLow releases the last slot that is taken, for the job that [cappedQueue] queued.
+func runLow(t *testing.T, s stint.Scheduler, last *stint.Permit, low *stint.Future[int]) {
+	t.Helper()
+	last.Release()
+	_, _ = low.Wait(t.Context())
+	wantAllFree(t, s)
+}
+
 // A submitter is admitted when a slot is free for its job, though the queue is full of a
 // tier that may not start.
 func TestA8_JobThatCanStartNeedsNoRoom(t *testing.T) {
@@ -101,9 +109,7 @@ func TestA8_JobThatCanStartNeedsNoRoom(t *testing.T) {
 			t.Errorf("error is %v", err)
 		}
 		wantCounts(t, s, 1, 1)
-		permits[1].Release()
-		_, _ = low.Wait(t.Context())
-		wantAllFree(t, s)
+		runLow(t, s, permits[1], low)
 	})
 }
 
@@ -187,9 +193,7 @@ func TestA8_BlockedFunctionSuspendsItsSlotForItsJob(t *testing.T) {
 			t.Errorf("error is %v", err)
 		}
 		wantCounts(t, s, 1, 1)
-		permits[1].Release()
-		_, _ = low.Wait(t.Context())
-		wantAllFree(t, s)
+		runLow(t, s, permits[1], low)
 	})
 }
 
@@ -207,9 +211,7 @@ func TestA8_PauseHoldsBackBlockedSubmitters(t *testing.T) {
 		if err := high.answer(t); err != nil {
 			t.Errorf("error is %v", err)
 		}
-		permits[1].Release()
-		_, _ = low.Wait(t.Context())
-		wantAllFree(t, s)
+		runLow(t, s, permits[1], low)
 	})
 }
 

@@ -52,6 +52,17 @@ func (l *lockable) let() {
 // releaseKey releases the slot of the goroutine that held the lock.
 func (l *lockable) releaseKey() { releaseSlot(&l.holder.permit) }
 
+// wantHolderServed checks that the goroutine that held the lock has its slot now,
+// and that all slots are free once it has released that.
+func (l *lockable) wantHolderServed(t *testing.T) {
+	t.Helper()
+	if !l.holder.holds() {
+		t.Error("the holder of the lock has no slot")
+	}
+	l.releaseKey()
+	wantAllFree(t, l.Scheduler)
+}
+
 func TestA2_ArrivalsLeftWithTheLockHolderKeepTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newLockable(1, stint.Config{})
@@ -121,7 +132,7 @@ func TestA1_RunDoesNotWaitForTheLockToEnd(t *testing.T) {
 		}()
 		synctest.Wait()
 		first := claimSlot(t.Context(), s.Scheduler)
-		holder := s.hold(t)
+		s.hold(t)
 		close(running)
 		synctest.Wait()
 		if answer == nil || answer.err != nil {
@@ -135,11 +146,7 @@ func TestA1_RunDoesNotWaitForTheLockToEnd(t *testing.T) {
 			t.Errorf("the function's context has error %v after its end", err)
 		}
 		releaseSlot(&first.permit)
-		if !holder.holds() {
-			t.Error("the holder of the lock has no slot")
-		}
-		s.releaseKey()
-		wantAllFree(t, s.Scheduler)
+		s.wantHolderServed(t)
 	})
 }
 
@@ -197,7 +204,7 @@ func TestA6_CancelOfAnArrivalLeftWithTheLockHolder(t *testing.T) {
 				releaseSlot(permit)
 				permit = &c.permit
 			}
-			holder := s.hold(t)
+			s.hold(t)
 			c := claimSlot(ctx, s.Scheduler)
 			cancel(errAsked)
 			s.let()
@@ -205,11 +212,7 @@ func TestA6_CancelOfAnArrivalLeftWithTheLockHolder(t *testing.T) {
 				t.Errorf("known %t: has its answer %t, error %v; want the cause", known, c.over, c.err)
 			}
 			releaseSlot(permit)
-			if !holder.holds() {
-				t.Error("the holder of the lock has no slot")
-			}
-			s.releaseKey()
-			wantAllFree(t, s.Scheduler)
+			s.wantHolderServed(t)
 		})
 	}
 }

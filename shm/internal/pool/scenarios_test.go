@@ -220,12 +220,7 @@ func yielder(a *actor) {
 
 // oldest waits longest, in a low tier, and gets its slot first.
 func oldest(a *actor) {
-	a.join()
-	slot := a.acquire(3)
-	if len(a.world.order) != 2 {
-		a.world.fail("the participant that has waited longest was passed over")
-	}
-	a.release(slot)
+	a.acquireSecond(3, "the participant that has waited longest was passed over")
 }
 
 // yields takes a slot and yields it.
@@ -237,10 +232,16 @@ func yields(a *actor) {
 // above waits in a high tier, with a holder and a waiter in a lower tier. It gets its
 // slot before that waiter.
 func above(a *actor) {
+	a.acquireSecond(6, "a lower tier went first")
+}
+
+// acquireSecond acquires a slot in a tier. It fails with the given message unless
+// exactly one participant, the holder, has had a slot before.
+func (a *actor) acquireSecond(tier int, otherwise string) {
 	a.join()
-	slot := a.acquire(6)
+	slot := a.acquire(tier)
 	if len(a.world.order) != 2 {
-		a.world.fail("a lower tier went first")
+		a.world.fail(otherwise)
 	}
 	a.release(slot)
 }
