@@ -45,7 +45,7 @@ func TestNoRoundsIsAnError(t *testing.T) {
 	}
 }
 
-// The table is made from the file; whoever edits one of them is found out.
+// The table is made from the file; the test fails if only one of them was edited.
 func TestTheTableSaysWhatTheFileSays(t *testing.T) {
 	book, err := report.Read(".")
 	if err != nil {

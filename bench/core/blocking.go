@@ -17,7 +17,8 @@ import (
 const runLimit = 4
 
 // blockingRun is one function call under a limit, with its value. Pools pay
-// for two goroutine switches; whoever runs it where the caller stands does not.
+// for two goroutine switches; subjects that run it on the
+// caller's goroutine do not.
 func blockingRun() measure.Case {
 	return measure.Case{
 		Name: "blocking Run with a value",

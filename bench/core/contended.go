@@ -61,9 +61,9 @@ func contendedChannel(st *measure.Stage) measure.Loop {
 	}, func(struct{}) { <-slots })
 }
 
-// crowd takes all slots, lets everyone queue, and then gives the slots back.
-// Without that, each goroutine would be done with its share before the next
-// one is started, and nobody would ever wait.
+// crowd takes all slots, waits until all goroutines are queued, and releases the
+// slots. Otherwise each goroutine would finish its share before the next one is
+// started, and none would ever wait.
 func crowd[P any](acquire func() (P, bool), release func(P)) measure.Loop {
 	return func(n int) int {
 		var first []P
@@ -133,8 +133,8 @@ func fifoStint(st *measure.Stage) (measure.Values, error) {
 	first.Release()
 	all.Wait()
 	wrong := contenders - len(served)
-	for place, who := range served {
-		if place != who {
+	for place, goroutine := range served {
+		if place != goroutine {
 			wrong++
 		}
 	}

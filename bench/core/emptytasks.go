@@ -18,8 +18,8 @@ const (
 	workers   = "channel workers"
 )
 
-// emptyTasks is what it costs to hand a task to somebody else, and nothing
-// but that. All of them take one function value a million times.
+// emptyTasks measures only what it costs to hand a task to another goroutine. All
+// subjects take one function value a million times.
 func emptyTasks(limit int) measure.Case {
 	return measure.Case{
 		Name: fmt.Sprintf("Go of 1,000,000 empty tasks, limit %d", limit),

@@ -13,7 +13,7 @@ import (
 
 const freeSlots = 100
 
-// freeSlot is the price of a limit that nobody runs into. The loops are
+// freeSlot measures the cost of a limit that is never reached. The loops are
 // written out, since calling through a function value costs as much as a
 // quarter of the work.
 func freeSlot() measure.Case {

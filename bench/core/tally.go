@@ -17,7 +17,8 @@ type tally struct {
 func newTally(st *measure.Stage) *tally { return &tally{counting: st.Counting} }
 
 // plain, failing and value are the same task in the shapes that the subjects
-// take. Each is made once, so that a closure for each task is nobody's cost.
+// take. Each is made once, so that no subject pays for a closure
+// per task.
 func (t *tally) plain() func() {
 	if t.counting {
 		return func() { t.ran.Add(1) }

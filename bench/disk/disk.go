@@ -20,8 +20,7 @@ func CheckReal(dir string) error {
 }
 
 // Log is a file that records are written to, each synced before the next: the
-// least that whoever promises durability can do. It is not safe for concurrent
-// use.
+// least work that durability needs. It is not safe for concurrent use.
 type Log struct {
 	file   *os.File
 	record []byte

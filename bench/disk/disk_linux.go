@@ -32,8 +32,8 @@ func FileSystem(dir string) string {
 	return fmt.Sprintf("file system %#x", number)
 }
 
-// Settle returns when everything that anybody has written is on the disk, so
-// that whoever has his turn next does not pay for it.
+// Settle returns when all writes of all processes are on the disk, so that the
+// subject that is measured next does not pay for them.
 func Settle() { syscall.Sync() }
 
 func syncData(f *os.File) error { return syscall.Fdatasync(int(f.Fd())) }

@@ -53,7 +53,8 @@ type Systems struct {
 // Prepare sees to it that the peers' databases are installed, and makes what can
 // be made once, in dir.
 func Prepare(dir string) (*Systems, error) {
-	// PostgreSQL does not run as root, and who runs it has to pass.
+	// PostgreSQL does not run as root, and the account that runs it must be able
+	// to enter dir.
 	if err := os.Chmod(dir, 0o711); err != nil { //nolint:gosec // nothing in it is secret
 		return nil, err
 	}

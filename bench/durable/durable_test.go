@@ -29,7 +29,7 @@ func TestEveryOtherSubjectRunsOnce(t *testing.T) {
 	measuretest.Run(t, cases)
 }
 
-// Whoever reads a row has to see what is promised for it.
+// Each row states the durability that its subject promises.
 func TestEverySubjectSaysWhatItPromises(t *testing.T) {
 	for _, c := range new(durable.Systems).Cases() {
 		for _, s := range c.Subjects {

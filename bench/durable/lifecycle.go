@@ -30,7 +30,7 @@ func (s *Systems) lifecycle() measure.Case {
 	}
 }
 
-// lifecycleBatches is the same with one caller who submits a thousand at a time.
+// lifecycleBatches is the same with one caller that submits a thousand at a time.
 func (s *Systems) lifecycleBatches() measure.Case {
 	return measure.Case{
 		Name:     "submit, claim, run, settle: one caller, batches of 1000, 64 workers",

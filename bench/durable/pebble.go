@@ -129,7 +129,7 @@ func (p *pebbleRows) kept() (int, error) {
 	return n, it.Close()
 }
 
-// quietLogger is told of each new log and table otherwise.
+// quietLogger drops the messages about each new log and table.
 type quietLogger struct{}
 
 func (quietLogger) Infof(string, ...any)  {}

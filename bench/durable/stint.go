@@ -77,7 +77,7 @@ func (s *stintQueue) work(handled func(stamp int64)) error { //nolint:unparam //
 	s.stop, s.ended = stop, make(chan error, 1)
 	go func() { s.ended <- s.queue.Run(ctx, slots) }()
 	s.turn.Cleanup(func() {
-		_ = s.settled() // its error has been told, if the turn has come so far
+		_ = s.settled() // its error has been reported, if the turn came that far
 		slots.Close()
 	})
 	return nil
@@ -88,7 +88,7 @@ func (s *stintQueue) work(handled func(stamp int64)) error { //nolint:unparam //
 func (s *stintQueue) settled() error {
 	s.stop()
 	err := <-s.ended
-	s.ended <- err               // for who asks again
+	s.ended <- err               // for the next call
 	if err == context.Canceled { //nolint:errorlint // anything that is joined to it went wrong
 		return nil
 	}

@@ -46,9 +46,9 @@ func (s *Systems) submitBatches() measure.Case {
 	}
 }
 
-// submitOne is bounded by the disk: nobody is there to share a sync with. The
-// goal is about a log that grows, as any new one does. One whose blocks are
-// there already is written quicker, and stands beside it.
+// submitOne is bounded by the disk: no other caller shares its syncs. The goal
+// compares it with a log that grows, as any new one does. A log whose blocks are
+// allocated already is written faster, and is listed beside it.
 func (s *Systems) submitOne() measure.Case {
 	one := func(k keeper, n int) error { return submitAll(k, n, 1) }
 	return measure.Case{

@@ -56,7 +56,7 @@ func Prepare(dir string) (*Packages, error) {
 		return nil, err
 	}
 	// The versions are pinned in package.json. A lock file would also name the
-	// registry of whoever made it.
+	// registry of the machine on which it was made.
 	_, err := command.Run(dir, nil, "npm", "install", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts")
 	return &Packages{dir}, err
 }

@@ -12,7 +12,7 @@ import (
 
 const (
 	busyRate   = 100_000  // tokens per second
-	busyBurst  = 100      // one millisecond's worth, for those who wait
+	busyBurst  = 100      // one millisecond's worth, for waiters
 	aboveBurst = busyRate // one second's worth, as is the default of many
 	passed     = "share of the allowance"
 )

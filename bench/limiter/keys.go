@@ -11,7 +11,7 @@ import (
 	"github.com/stintgo/stint/bench/measure"
 )
 
-// Each key may pass this much a second, and at once. Nobody reaches it.
+// The rate in tokens per second, and the burst, of each key. No key reaches them.
 const (
 	keyRate  = 1_000_000
 	keyBurst = 1_000_000

@@ -17,8 +17,8 @@ const (
 	effect   = "until every waiter has had a token"
 )
 
-// rateChange raises the rate while everybody waits. A limiter that has told
-// each caller beforehand how long to sleep cannot take that back.
+// rateChange raises the rate while all callers wait. A limiter whose callers sleep
+// for a time that it computed beforehand cannot shorten that.
 func rateChange() measure.Case {
 	return measure.Case{
 		Name:     "64 waiters, the rate is raised from 100/s to 100 k/s",

@@ -11,17 +11,16 @@ import (
 	"github.com/stintgo/stint/bench/measure"
 )
 
-// plenty is a rate that nobody reaches, so that every try succeeds and what is
-// measured is the way to a yes.
+// plenty is a rate that is never reached, so that every try succeeds.
 const plenty = 1_000_000_000
 
 func try(goroutines int, ratioUber float64) measure.Case {
-	who := "one goroutine"
+	callers := "one goroutine"
 	if goroutines > 1 {
-		who = fmt.Sprintf("%d goroutines", goroutines)
+		callers = fmt.Sprintf("%d goroutines", goroutines)
 	}
 	return measure.Case{
-		Name: "try that succeeds, " + who,
+		Name: "try that succeeds, " + callers,
 		Ours: ours,
 		Goals: []string{
 			fmt.Sprintf("time ≤ %v× %s", ratioUber, uber),

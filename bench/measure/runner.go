@@ -51,8 +51,8 @@ func (r Runner) Run(c Case) (Result, error) {
 	return result, nil
 }
 
-// round gives each subject its turn, starting one later than the round before:
-// whoever follows a heavy subject would otherwise always be the same one.
+// round gives each subject its turn, starting one later than the round before, so
+// that it is not always the same subject that follows a heavy one.
 func (r Runner) round(result *Result, round int, sizes []int) error {
 	subjects := result.Case.Subjects
 	for turn := range subjects {

@@ -12,8 +12,8 @@ import (
 	"github.com/stintgo/stint/bench/measure"
 )
 
-// honest is a subject that does its work and tells the log when it begins a
-// sample.
+// honest returns a subject that does its work and appends its name to log when it
+// begins a sample.
 func honest(name string, log *[]string) measure.Subject {
 	return measure.Subject{Name: name, Loop: func(st *measure.Stage) measure.Loop {
 		if !st.Counting {

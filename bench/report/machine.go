@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Machine says what the figures were measured on. It names nothing that tells
-// one machine of a kind from another.
+// Machine describes the kind of machine on which the figures were measured. It
+// contains nothing that identifies a single machine.
 type Machine struct {
 	CPU   string `json:"cpu"`
 	Cores int    `json:"cores"`

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Summary is the rows of one case as plain lines, for whoever watches the run.
+// Summary returns the rows of one case as plain lines, to be printed during the run.
 func Summary(rows []Row) string {
 	var b strings.Builder
 	for i, row := range rows {

@@ -18,8 +18,8 @@ import (
 	"github.com/stintgo/stint/bench/measure"
 )
 
-// How many tasks are pending unless somebody says otherwise, and at most in a
-// tiny pass.
+// Default is how many tasks are pending unless the caller sets a number. Tiny is the
+// maximum of a tiny pass.
 const (
 	Default = 10_000_000
 	Tiny    = 20_000

@@ -22,7 +22,7 @@ import (
 type Postgres struct {
 	programs string // the directory of initdb and postgres
 	original string
-	user     *syscall.Credential // who runs it, if that is not us
+	user     *syscall.Credential // the account that runs it; nil if it is ours
 }
 
 // NewPostgres sees to it that PostgreSQL is installed, makes a database in
@@ -123,8 +123,8 @@ func findPostgres() string {
 	return filepath.Dir(found)
 }
 
-// unprivileged is who runs a server that refuses to be root's, and gives it the
-// directory. It is nil if we are not root.
+// unprivileged returns an account for a server that refuses to run as root, and makes
+// it the owner of dir. It returns nil if this process does not run as root.
 func unprivileged(dir string) (*syscall.Credential, error) {
 	if os.Getuid() != 0 {
 		return nil, nil
@@ -134,7 +134,7 @@ func unprivileged(dir string) (*syscall.Credential, error) {
 		account, err = user.Lookup("nobody")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("PostgreSQL does not run as root, and there is nobody else: %w", err)
+		return nil, fmt.Errorf("PostgreSQL does not run as root, and neither the account postgres nor nobody exists: %w", err)
 	}
 	uid, err := strconv.Atoi(account.Uid)
 	if err != nil {

@@ -69,7 +69,7 @@ func (p *process) stop(by syscall.Signal) {
 	}
 }
 
-// freeAddress is one of the loopback where nobody listens now.
+// freeAddress returns an address of the loopback interface on which nothing listens.
 func freeAddress() (address, port string, err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it does not wait
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/stintgo/stint"
 )
 
-// flockLimit is a file for each slot, which whoever has the slot has locked.
+// flockLimit is a file for each slot, which the holder of the slot has locked.
 type flockLimit struct {
 	dir   string
 	slots int
@@ -37,8 +37,8 @@ type flockCaller struct {
 	next  int // the slot that it has, or had last
 }
 
-// acquire tries all files, and waits for one of them if that is in vain: nobody
-// can wait for whichever comes free first.
+// acquire tries all files, and waits for one of them if all are locked: flock cannot
+// wait for the first of several that is unlocked.
 func (c *flockCaller) acquire(stint.Priority) error {
 	for range c.files {
 		err := flock(c.files[c.next], syscall.LOCK_EX|syscall.LOCK_NB)

@@ -9,7 +9,7 @@ import (
 	"github.com/stintgo/stint/bench/measure"
 )
 
-// free is what a slot costs that nobody else wants.
+// free measures a slot that no other caller wants.
 func (s *Systems) free() measure.Case {
 	subject := func(name string) measure.Subject {
 		return measure.Subject{Name: name, Probe: s.on(name, freeSlots, pairs(1, 1))}
@@ -74,7 +74,8 @@ func (s *Systems) saturated(processes int) measure.Case {
 // processes take turns.
 const pairsSpan = 500 * time.Millisecond
 
-// pairs has so many processes acquire and release, each with so many goroutines.
+// pairs measures how often the given number of processes, each with the given number
+// of goroutines, acquire and release.
 func pairs(processes, callers int) func(*turn) (measure.Values, error) {
 	return func(t *turn) (measure.Values, error) {
 		o := t.order
@@ -84,12 +85,12 @@ func pairs(processes, callers int) func(*turn) (measure.Values, error) {
 			return nil, err
 		}
 		for _, p := range all {
-			err = errors.Join(err, p.tell(runPairs))
+			err = errors.Join(err, p.send(runPairs))
 		}
 		var rates []float64
 		for _, p := range all {
-			a, heard := p.hear()
-			err = errors.Join(err, heard)
+			a, failure := p.receive()
+			err = errors.Join(err, failure)
 			rates = append(rates, float64(a.Pairs)/time.Duration(a.Ended-a.Began).Seconds())
 		}
 		return pairValues(rates), err

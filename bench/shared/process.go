@@ -11,7 +11,7 @@ import (
 // patience is for machines that are very busy.
 const patience = time.Minute
 
-// process is a worker, as seen by who started it.
+// process is the parent's side of a worker.
 type process struct {
 	cmd     *exec.Cmd
 	in, out *os.File
@@ -47,11 +47,11 @@ func (t *turn) start(o order) (*process, error) {
 		return nil, err
 	}
 	t.Cleanup(p.stop)
-	_, err = p.hear()
+	_, err = p.receive()
 	return p, err
 }
 
-// stop ends the worker, which does so when nobody can tell it anything.
+// stop closes the standard input of the worker, which then ends.
 func (p *process) stop() {
 	_ = p.in.Close()
 	kill := time.AfterFunc(patience, func() { _ = p.cmd.Process.Kill() })
@@ -63,18 +63,18 @@ func (p *process) stop() {
 // kill kills the worker and waits until it is gone.
 func (p *process) kill() error {
 	err := p.cmd.Process.Kill()
-	_ = p.cmd.Wait() // that it was killed is no news
+	_ = p.cmd.Wait() // the error is that it was killed
 	return err
 }
 
-// tell has the worker do something.
-func (p *process) tell(command string) error {
+// send sends the worker a command.
+func (p *process) send(command string) error {
 	_, err := p.in.WriteString(command + "\n")
 	return err
 }
 
-// hear waits for the worker's next answer.
-func (p *process) hear() (a answer, err error) {
+// receive waits for the worker's next answer.
+func (p *process) receive() (a answer, err error) {
 	if err := p.out.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		return a, err
 	}
@@ -84,10 +84,10 @@ func (p *process) hear() (a answer, err error) {
 	return a, nil
 }
 
-// ask has the worker do something, and waits until it is done.
+// ask sends the worker a command, and waits for the answer.
 func (p *process) ask(command string) (answer, error) {
-	if err := p.tell(command); err != nil {
+	if err := p.send(command); err != nil {
 		return answer{}, err
 	}
-	return p.hear()
+	return p.receive()
 }

@@ -12,8 +12,8 @@ import (
 // tokens is the list of those that are free.
 const tokens = "tokens"
 
-// redisLimit is a list of tokens in Redis: who takes one off it and finds it empty
-// waits, and is served in the order of arrival.
+// redisLimit is a list of tokens in Redis: a caller that pops a token from the empty
+// list waits. Callers are served in the order of arrival.
 type redisLimit struct{ client *redis.Client }
 
 // startRedis starts a server that keeps nothing on disk, with all tokens free.

@@ -1,5 +1,5 @@
 // Package shared measures slots that the processes of a machine share: what one
-// costs while slots are free, while everybody waits, and when its holder dies.
+// costs while slots are free, while all callers wait, and when its holder dies.
 // The processes are real ones: this program, started anew.
 package shared
 

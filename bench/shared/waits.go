@@ -66,7 +66,7 @@ func wakes(t *turn) (measure.Values, error) {
 	}
 	var waits []int64
 	for range some(t, wakesMeasured) {
-		if err := waiter.tell(acquireSlot); err != nil {
+		if err := waiter.send(acquireSlot); err != nil {
 			return nil, err
 		}
 		pause()
@@ -74,7 +74,7 @@ func wakes(t *turn) (measure.Values, error) {
 		if err != nil {
 			return nil, err
 		}
-		acquired, err := waiter.hear()
+		acquired, err := waiter.receive()
 		if err != nil {
 			return nil, err
 		}
@@ -205,7 +205,7 @@ func (t *turn) killHolder(o order, waiter *process) (wait int64, err error) {
 	if _, err := holder.ask(acquireSlot); err != nil {
 		return 0, err
 	}
-	if err := waiter.tell(acquireSlot); err != nil {
+	if err := waiter.send(acquireSlot); err != nil {
 		return 0, err
 	}
 	pause()
@@ -213,7 +213,7 @@ func (t *turn) killHolder(o order, waiter *process) (wait int64, err error) {
 	if err := holder.kill(); err != nil {
 		return 0, err
 	}
-	acquired, err := waiter.hear()
+	acquired, err := waiter.receive()
 	if err != nil {
 		return 0, err
 	}

@@ -22,9 +22,9 @@ const orderVariable = "STINT_BENCH_ORDER"
 
 // What workers do.
 const (
-	doesPairs  = "pairs"  // acquire and release without pause for a while, when told to
+	doesPairs  = "pairs"  // acquire and release without pause for a while, at each command
 	doesFlood  = "flood"  // the same for ever, with some work in between
-	doesObey   = "obey"   // acquire when told to, and release when told to
+	doesObey   = "obey"   // acquire or release, as each command says
 	doesDaemon = "daemon" // serve the others
 )
 
@@ -76,24 +76,24 @@ func Worker() {
 	os.Exit(0)
 }
 
-// commands are those that the worker is told. When nobody can tell it any more,
-// the process ends, whatever it waits for. No thread sleeps until one is told: Go
-// takes long to notice that such a thread has one of its processors, and whatever
-// else is to go on meanwhile would wait for that.
+// commands returns the lines of the standard input. At its end the process exits,
+// whatever it waits for. The input is read without blocking a thread: Go takes long to
+// notice that a blocked thread has one of its processors, which would delay all other
+// goroutines.
 func commands() <-chan string {
-	told := make(chan string)
+	lines := make(chan string)
 	_ = syscall.SetNonblock(syscall.Stdin, true)
 	in := os.NewFile(uintptr(syscall.Stdin), "stdin")
 	go func() {
-		for lines := bufio.NewScanner(in); lines.Scan(); {
-			told <- lines.Text()
+		for scanner := bufio.NewScanner(in); scanner.Scan(); {
+			lines <- scanner.Text()
 		}
 		os.Exit(0)
 	}()
-	return told
+	return lines
 }
 
-func (o order) work(told <-chan string) error {
+func (o order) work(commands <-chan string) error {
 	ballast := make([]byte, o.Ballast)
 	for at := 0; at < len(ballast); at += os.Getpagesize() {
 		ballast[at] = 1
@@ -102,7 +102,7 @@ func (o order) work(told <-chan string) error {
 		if err := serveDaemon(o.Address, o.Slots); err != nil {
 			return err
 		}
-		return answerAll(told, func(string) (answer, error) { return answer{}, errors.New("it serves") })
+		return answerAll(commands, func(string) (answer, error) { return answer{}, errors.New("it serves") })
 	}
 	callers, err := o.callers()
 	if err != nil {
@@ -110,24 +110,24 @@ func (o order) work(told <-chan string) error {
 	}
 	switch o.Does {
 	case doesPairs:
-		return answerAll(told, func(string) (answer, error) { return o.pairs(callers) })
+		return answerAll(commands, func(string) (answer, error) { return o.pairs(callers) })
 	case doesFlood:
 		go o.flood(callers)
-		return answerAll(told, func(string) (answer, error) { return answer{}, errors.New("it floods") })
+		return answerAll(commands, func(string) (answer, error) { return answer{}, errors.New("it floods") })
 	case doesObey:
-		return answerAll(told, func(command string) (answer, error) { return o.obey(callers[0], command) })
+		return answerAll(commands, func(command string) (answer, error) { return o.obey(callers[0], command) })
 	default:
 		return fmt.Errorf("no work %q", o.Does)
 	}
 }
 
 // answerAll says that the worker is ready, and then answers all commands.
-func answerAll(told <-chan string, do func(command string) (answer, error)) error {
+func answerAll(commands <-chan string, do func(command string) (answer, error)) error {
 	out := json.NewEncoder(os.Stdout)
 	if err := out.Encode(answer{}); err != nil {
 		return err
 	}
-	for command := range told {
+	for command := range commands {
 		a, err := do(command)
 		if err == nil {
 			err = out.Encode(a)

@@ -104,7 +104,7 @@ func TestB10_HigherTiersFirst(t *testing.T) {
 	low1, low2 := queue(b, 0, 2, 2), queue(b, 0, 2, 2)
 	high := queue(b, milli, 4, 3)
 	if b.Take(10*milli, 1) != bucket.Queued {
-		t.Error("taken past those who wait")
+		t.Error("taken past the waiters")
 	}
 	wantNext(t, b, 3*milli)
 	b.Advance(3 * milli)
@@ -113,7 +113,7 @@ func TestB10_HigherTiersFirst(t *testing.T) {
 	b.Advance(7 * milli)
 	wantGranted(t, b, low1, low2)
 	if _, ok := b.Next(); ok {
-		t.Error("something is due, and nobody waits")
+		t.Error("something is due, and the queue is empty")
 	}
 }
 
@@ -138,7 +138,7 @@ func TestB10_ZeroKeepsItsPlace(t *testing.T) {
 	one := queue(b, 0, 3, 1)
 	behind, behind2 := queue(b, 0, 3, 0), queue(b, 0, 3, 0)
 	wantGranted(t, b)
-	other := queue(b, 0, 1, 0) // below, but with nobody before it in its tier
+	other := queue(b, 0, 1, 0) // in a lower tier, but the first one there
 	wantGranted(t, b, other)
 	b.Advance(milli)
 	wantGranted(t, b, one, behind, behind2)
@@ -212,7 +212,7 @@ func TestB11_GuardAdmitsIntoDebt(t *testing.T) {
 	b.Take(0, 10)
 	low, low2 := queue(b, 0, 1, 500), queue(b, 0, 1, 1)
 	at := int64(0)
-	// The higher tier always has somebody waiting, and one more behind it.
+	// In the higher tier at least two entries wait at all times.
 	queue(b, at, 5, 5)
 	queue(b, at, 5, 5)
 	for at < second-5*milli {
@@ -228,7 +228,7 @@ func TestB11_GuardAdmitsIntoDebt(t *testing.T) {
 		t.Fatal("after a second the guard has not admitted the lower tier")
 	}
 	wantTokens(t, b, second, -500)
-	// Until the debt is repaid nobody gets a token, and nobody's second runs.
+	// Until the debt is repaid no entry gets a token, and no tier ages.
 	wantNext(t, b, second+505*milli)
 	for at = second + 500*milli; at < 2*second+500*milli; at += 5 * milli {
 		queue(b, at, 5, 5)
@@ -376,8 +376,8 @@ func TestLateWakeLosesNoRate(t *testing.T) {
 
 // TestB10_NoWindowAboveRateAndCapacity checks every window between two
 // admissions of a run with waits that are given up and no late wake. At more than
-// a token a nanosecond, whoever waits is granted up to a nanosecond after its
-// tokens were there, and what that part of a nanosecond earned is kept.
+// a token a nanosecond, a waiter is granted up to a nanosecond after its tokens
+// were earned, and what that part of a nanosecond earned is kept.
 func TestB10_NoWindowAboveRateAndCapacity(t *testing.T) {
 	rng := seeded.Rand(t)
 	for range 20 {
@@ -398,7 +398,7 @@ func TestB10_NoWindowAboveRateAndCapacity(t *testing.T) {
 				}
 				continue
 			}
-			// One tier, so that the guard admits nobody into debt.
+			// One tier, so that the guard admits no entry into debt.
 			e := &bucket.Entry{}
 			w.asked[e] = n
 			w.bucket.Push(w.now, e, 3, n)

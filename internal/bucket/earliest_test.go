@@ -7,9 +7,9 @@ import (
 	"github.com/stintgo/stint/internal/seeded"
 )
 
-// TestB10_Earliest: in random buckets with random queues, no entry is admitted before the
-// time that was told when it came, and one is admitted right then if no other tier waits;
-// also after some have given up.
+// TestB10_Earliest checks, in random buckets with random queues, that no entry is admitted
+// before the time that Earliest returned when it came, and exactly then if no other tier
+// waits; also after waiters have given up.
 func TestB10_Earliest(t *testing.T) {
 	rng := seeded.Rand(t)
 	exact := 0
@@ -30,7 +30,7 @@ func TestB10_Earliest(t *testing.T) {
 			}
 		}
 		tier, n := rng.IntN(bucket.Tiers), rng.Int64N(2000)
-		told, began := b.Earliest(now, tier, n), now
+		earliest, began := b.Earliest(now, tier, n), now
 		other := false // tiers wait: a higher one goes first, a lower one may be admitted by the guard
 		for i := range bucket.Tiers {
 			other = other || i != tier && b.Queued(i) > 0
@@ -50,10 +50,10 @@ func TestB10_Earliest(t *testing.T) {
 			}
 		}
 		switch {
-		case now < told:
-			t.Fatalf("rate %g: admitted after %d ns, told %d", rate, now-began, told-began)
-		case !other && now != told:
-			t.Fatalf("rate %g: admitted after %d ns, told exactly %d", rate, now-began, told-began)
+		case now < earliest:
+			t.Fatalf("rate %g: admitted after %d ns, Earliest is %d ns", rate, now-began, earliest-began)
+		case !other && now != earliest:
+			t.Fatalf("rate %g: admitted after %d ns, want exactly %d ns", rate, now-began, earliest-began)
 		case !other && now > began:
 			exact++
 		}

@@ -11,12 +11,12 @@ import (
 	"github.com/stintgo/stint/internal/seeded"
 )
 
-// keyed runs keys that share a bucket without a limit beside the naive model of each.
+// keyed runs keys that share a bucket without a limit beside the exact model of each.
 type keyed struct {
 	t        *testing.T
 	rng      *rand.Rand
 	keys     *bucket.Keys
-	models   []*naive
+	models   []*model
 	now      int64
 	step     int
 	capacity int64
@@ -28,7 +28,7 @@ type keyed struct {
 	grants  [][]grant
 }
 
-// TestB10_KeysModelExactArithmetic runs random operations on keys, and on a map of naive
+// TestB10_KeysModelExactArithmetic runs random operations on keys, and on a map of exact
 // buckets with exact arithmetic, one for each key that is never forgotten. After each the
 // keys must hold and have granted the same; and after a sweep no key is known that is full.
 func TestB10_KeysModelExactArithmetic(t *testing.T) {
@@ -53,7 +53,7 @@ func newKeyed(t *testing.T, rng *rand.Rand) *keyed {
 	rate := randomPace(rng)
 	m.keys.Set(0, rate.perSecond(), m.capacity)
 	for range m.grants {
-		model := newNaive(rate, m.capacity)
+		model := newModel(rate, m.capacity)
 		model.strict = true
 		m.models = append(m.models, model)
 	}

@@ -22,7 +22,7 @@ type sharing struct {
 	keys   *bucket.Keys
 	most   int64 // tokens that an entry may ask for
 	pause  int64 // most nanoseconds between two operations
-	stay   bool  // nobody gives up
+	stay   bool  // no waiter gives up
 	guard  bool  // the run takes so long that the guard acts
 	now    int64
 
@@ -41,10 +41,11 @@ type caller struct {
 	n        int64
 }
 
-// TestB10_KeysOnASharedBucket: whatever random callers of keys, and without, do, no key
-// and not all of them together have more than capacity and rate in any span of time; those
-// of a key and tier are admitted in their order; and nobody waits whose key has the tokens
-// and for whom the shared bucket has them. All is over before the guard acts.
+// TestB10_KeysOnASharedBucket checks, with random callers of keys and without one, that
+// neither a key nor all callers together get more than capacity and rate allow in any
+// span of time; that callers of one key and tier are admitted in their order; and that no
+// caller waits while both its key and the shared bucket hold its tokens. The run ends
+// before the guard acts.
 func TestB10_KeysOnASharedBucket(t *testing.T) {
 	rng := seeded.Rand(t)
 	for range 150 {
@@ -54,7 +55,7 @@ func TestB10_KeysOnASharedBucket(t *testing.T) {
 		s.most = min(capacity, keyCapacity)
 		for range 300 {
 			s.operate()
-			s.checkNobodyWaitsInVain()
+			s.checkWorkConserving()
 		}
 		for key, had := range s.had {
 			if key == "" {
@@ -101,9 +102,9 @@ func TestB10_KeysLoseNoTokens(t *testing.T) {
 	}
 }
 
-// TestB10_EarliestOfAKey: in random states nobody who comes for tokens of a key has them
-// before the time that was told, and a try fails up to the nanosecond before the time that
-// was told for tries; for the only one that waits the time is exact.
+// TestB10_EarliestOfAKey checks, in random states, that no entry of a key is granted
+// before the time that Earliest returned, and that Take fails up to the nanosecond before
+// the time that VacantAt returned. If the entry is the only waiter, Earliest is exact.
 func TestB10_EarliestOfAKey(t *testing.T) {
 	rng := seeded.Rand(t)
 	exact := 0
@@ -118,24 +119,24 @@ func TestB10_EarliestOfAKey(t *testing.T) {
 		key, tier, n := name(rng.IntN(4)), rng.IntN(bucket.Tiers), max(rng.Int64N(700)-100, 0)
 		alone := len(s.waiting) == 0 && n <= capacity // more is saved up after the key has saved it
 		if round%2 == 0 {
-			told := s.keys.VacantAt(s.now, key, n)
-			if s.stay = true; told > s.now && told != bucket.Never {
-				s.pass(told - 1)
+			vacant := s.keys.VacantAt(s.now, key, n)
+			if s.stay = true; vacant > s.now && vacant != bucket.Never {
+				s.pass(vacant - 1)
 				if s.keys.Take(s.now, key, n) {
-					t.Fatalf("%d tokens were taken a nanosecond before the time that was told", n)
+					t.Fatalf("%d tokens were taken a nanosecond before VacantAt", n)
 				}
 			}
 			continue
 		}
-		told := s.keys.Earliest(s.now, key, tier, n)
+		earliest := s.keys.Earliest(s.now, key, tier, n)
 		s.stay = true
 		e := s.pushTo(key, tier, n)
 		s.collect()
 		for s.entries[e] != nil {
 			s.advance(s.due())
 		}
-		if s.now < told || alone && s.now != told {
-			t.Fatalf("%d tokens at %d, told %d, alone %t", n, s.now, told, alone)
+		if s.now < earliest || alone && s.now != earliest {
+			t.Fatalf("%d tokens at %d, Earliest is %d, alone %t", n, s.now, earliest, alone)
 		}
 		if alone && n > 0 {
 			exact++
@@ -153,7 +154,7 @@ func sum(had []admission) (n int64) {
 	return n
 }
 
-func checkWindows(t *testing.T, who string, had []admission, rate float64, capacity int64) {
+func checkWindows(t *testing.T, takers string, had []admission, rate float64, capacity int64) {
 	t.Helper()
 	for i := range had {
 		n := int64(0)
@@ -161,7 +162,7 @@ func checkWindows(t *testing.T, who string, had []admission, rate float64, capac
 			n += a.n
 			span := float64(a.at - had[i].at)
 			if most := capacity + int64(math.Ceil(rate*span/1e9)); n > most {
-				t.Fatalf("%s: %d tokens within %.0f ns, at most %d were to be had", who, n, span, most)
+				t.Fatalf("%s: %d tokens within %.0f ns, at most %d are allowed", takers, n, span, most)
 			}
 		}
 	}
@@ -325,10 +326,10 @@ func (s *sharing) note(key string, n int64) {
 	}
 }
 
-// checkNobodyWaitsInVain: the first in line of each key whose bucket holds its tokens is in
-// line for the shared bucket, nobody else of the key is, and that bucket is short of what
-// its own first in line needs.
-func (s *sharing) checkNobodyWaitsInVain() {
+// checkWorkConserving checks that the first waiter of each key whose bucket holds its
+// tokens waits for the shared bucket, that no other waiter of the key does, and that the
+// shared bucket holds less than its own first waiter needs.
+func (s *sharing) checkWorkConserving() {
 	s.t.Helper()
 	inLine := map[string]bucket.Waiting{}
 	for i, w := range s.shared.Waiting(s.now) {
@@ -361,13 +362,13 @@ func (s *sharing) checkNobodyWaitsInVain() {
 		}
 	}
 	if all != 0 {
-		s.t.Fatalf("the numbers of those who wait differ by %d", all)
+		s.t.Fatalf("the numbers of waiters differ by %d", all)
 	}
 }
 
-// checkPlacesAreKept: a key is in the shared line twice at the most, and one of a key that
-// is there before and after an operation on the key, while others go first in the key, has
-// kept its place.
+// checkPlacesAreKept checks that at most two entries of a key wait for the shared bucket,
+// and that an entry that waits there before and after an operation on its key keeps its
+// place, though other entries of the key now precede it.
 func (s *sharing) checkPlacesAreKept() {
 	s.t.Helper()
 	places, twice := map[caller]int64{}, map[string]int{}

@@ -14,7 +14,7 @@ type pair struct {
 	t     *testing.T
 	rng   *rand.Rand
 	real  *bucket.Bucket
-	model *naive
+	model *model
 	step  int
 	now   int64
 
@@ -46,7 +46,7 @@ func newPair(t *testing.T, rng *rand.Rand) *pair {
 	return &pair{
 		t: t, rng: rng, capacity: capacity,
 		real:    newBucket(rate.perSecond(), capacity),
-		model:   newNaive(rate, capacity),
+		model:   newModel(rate, capacity),
 		entries: map[int]*bucket.Entry{},
 		ids:     map[*bucket.Entry]int{},
 		tierOf:  map[int]int{},

@@ -29,7 +29,7 @@ func serve(t *testing.T, b *bucket.Bucket, n int, next func() int64) (at, tokens
 	return at, tokens
 }
 
-// TestB10_RateIsExact checks that whoever always waits gets exactly the rate,
+// TestB10_RateIsExact checks that a caller that always waits gets exactly the rate,
 // to the nanosecond: the time of the last token is the first whole nanosecond
 // at which the rate has earned it.
 func TestB10_RateIsExact(t *testing.T) {

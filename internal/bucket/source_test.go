@@ -7,7 +7,7 @@ import (
 	"github.com/stintgo/stint/internal/bucket"
 )
 
-// source answers as it is told.
+// source is a Source whose answers are set by its fields.
 type source struct {
 	denies   bool
 	part     int64 // what it gives at once at most, if it is not 0
@@ -42,9 +42,9 @@ func shared(s *source, rate float64, capacity int64) *bucket.Bucket {
 	return b
 }
 
-// TestB13_LineIsLeftForOwnTokens: who was refused by the source, and then has too
-// few tokens of its own, is not in line elsewhere and wakes when it has them.
-func TestB13_LineIsLeftForOwnTokens(t *testing.T) {
+// If the source refuses an entry, and then the bucket holds too few tokens of its own for
+// it, the entry no longer waits for the source, and the bucket is due when it holds them.
+func TestB13_SourceQueueIsLeftForOwnTokens(t *testing.T) {
 	b := shared(&source{denies: true, rival: 3}, 1, 20)
 	low := queue(b, 0, 1, 10)
 	queue(b, 0, 3, 15)
@@ -54,13 +54,13 @@ func TestB13_LineIsLeftForOwnTokens(t *testing.T) {
 	b.Advance(1100 * milli) // the guard admits low
 	wantGranted(t, b, low)
 	if _, _, queued := b.First(); queued != 0 {
-		t.Errorf("%d are in line while the first waits for its own tokens", queued)
+		t.Errorf("%d wait for the source while the first waits for its own tokens", queued)
 	}
 	wantNext(t, b, 5*second)
 }
 
-// TestB13_OwnBucketHoldsNoMoreWhileTheSourceIsShort: tokens are put aside for the
-// first in line, and the rest overflows.
+// While the source is short, tokens are reserved for the first waiter, and the rest
+// overflows.
 func TestB13_OwnBucketHoldsNoMoreWhileTheSourceIsShort(t *testing.T) {
 	s := &source{denies: true, rival: -1}
 	b := shared(s, 1000, 10)
@@ -74,8 +74,8 @@ func TestB13_OwnBucketHoldsNoMoreWhileTheSourceIsShort(t *testing.T) {
 	wantNext(t, b, second+milli)
 }
 
-// TestB13_NoDebtForOwnTokens: who waits for its own rate is not passed over by those
-// who wait elsewhere.
+// An entry that waits for the bucket's own rate does not count as passed over by waiters
+// of other processes.
 func TestB13_NoDebtForOwnTokens(t *testing.T) {
 	s := &source{rival: 6}
 	b := shared(s, 1, 10)
@@ -93,8 +93,9 @@ func TestB13_NoDebtForOwnTokens(t *testing.T) {
 	}
 }
 
-// TestB13_ErrorGivesBackWhatWasGiven: of the source, and of its own rate.
-func TestB13_ErrorGivesBackWhatWasGiven(t *testing.T) {
+// An error of the source returns the tokens that the entry had, of the source and of the
+// bucket itself.
+func TestB13_ErrorReturnsTheTokens(t *testing.T) {
 	s := &source{denies: true, rival: -1}
 	b := shared(s, 1, 10)
 	e := queue(b, 0, 3, 30)

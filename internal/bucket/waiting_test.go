@@ -26,8 +26,8 @@ func crowd(rng *rand.Rand) (b *bucket.Bucket, entries map[*bucket.Entry]int64, n
 	return b, entries, now
 }
 
-// drain lets time go by until nobody waits, and returns when each was admitted, in
-// that order.
+// drain advances the time until the queue is empty, and returns the entries in the order
+// of their admission, with the times.
 func drain(b *bucket.Bucket, now int64) (order []*bucket.Entry, times []int64) {
 	for {
 		for g := b.Granted(); g != nil; g = b.Granted() {
@@ -42,21 +42,21 @@ func drain(b *bucket.Bucket, now int64) (order []*bucket.Entry, times []int64) {
 	}
 }
 
-// TestB14_WaitingTellsTheOrderAndTheTimes: of random entries the list has all that wait
-// and since when, in the order in which they are admitted then, each at the time that
-// the list says, to the nanosecond.
-func TestB14_WaitingTellsTheOrderAndTheTimes(t *testing.T) {
+// TestB14_WaitingHasTheOrderAndTheTimes checks, with random entries, that the list has all
+// waiters in the order of their admission, since when each waits, and when each is
+// admitted, to the nanosecond.
+func TestB14_WaitingHasTheOrderAndTheTimes(t *testing.T) {
 	rng := seeded.Rand(t)
-	listed := 0
+	total := 0
 	for range 3000 {
 		b, entries, now := crowd(rng)
-		told := b.Waiting(now)
+		listed := b.Waiting(now)
 		holds := b.Tokens(now)
 		order, times := drain(b, now)
-		if len(order) != len(entries) || len(order) != len(told) {
-			t.Fatalf("%d entries are listed and %d admitted, of %d", len(told), len(order), len(entries))
+		if len(order) != len(entries) || len(order) != len(listed) {
+			t.Fatalf("%d entries are listed and %d admitted, of %d", len(listed), len(order), len(entries))
 		}
-		for i, w := range told {
+		for i, w := range listed {
 			if since := entries[order[i]]; w.Since != since || w.FreeAt != times[i] {
 				t.Fatalf("entry %d: since %d, tokens at %d, want %d and %d", i, w.Since, w.FreeAt, since, times[i])
 			}
@@ -64,15 +64,15 @@ func TestB14_WaitingTellsTheOrderAndTheTimes(t *testing.T) {
 				t.Fatalf("entry %d: %+v, the bucket holds %d at %d", i, w, holds, now)
 			}
 		}
-		listed += len(told)
+		total += len(listed)
 	}
-	if listed < 1000 {
-		t.Errorf("only %d entries have waited", listed)
+	if total < 1000 {
+		t.Errorf("only %d entries have waited", total)
 	}
 }
 
-// TestB10_VacantAtIsTheFirstNanosecond: in random buckets Take refuses an amount up to
-// the nanosecond that was told, and takes it then.
+// TestB10_VacantAtIsTheFirstNanosecond checks, in random buckets, that Take refuses an
+// amount up to the nanosecond before VacantAt, and takes it then.
 func TestB10_VacantAtIsTheFirstNanosecond(t *testing.T) {
 	rng := seeded.Rand(t)
 	waited := 0
@@ -83,20 +83,20 @@ func TestB10_VacantAtIsTheFirstNanosecond(t *testing.T) {
 			t.Fatalf("more than the capacity at %d", got)
 		}
 		n := rng.Int64N(capacity + 1)
-		told := b.VacantAt(now, n)
-		if told > now {
+		vacant := b.VacantAt(now, n)
+		if vacant > now {
 			waited++
-			for due, ok := b.Next(); ok && due < told; due, ok = b.Next() {
+			for due, ok := b.Next(); ok && due < vacant; due, ok = b.Next() {
 				b.Advance(due)
 			}
-			b.Advance(told - 1)
-			if b.Take(told-1, n) == bucket.Taken {
-				t.Fatalf("%d tokens before the time that was told", n)
+			b.Advance(vacant - 1)
+			if b.Take(vacant-1, n) == bucket.Taken {
+				t.Fatalf("%d tokens before VacantAt", n)
 			}
 		}
-		b.Advance(told)
-		if b.Take(told, n) != bucket.Taken {
-			t.Fatalf("%d tokens are not there at the time that was told", n)
+		b.Advance(vacant)
+		if b.Take(vacant, n) != bucket.Taken {
+			t.Fatalf("the bucket does not hold %d tokens at VacantAt", n)
 		}
 	}
 	if waited < 1000 {

@@ -23,7 +23,7 @@ func resident(found map[string]float64) error {
 		}
 	}
 	if found["memory"] == 0 || found["peak memory"] == 0 {
-		return errors.New("/proc/self/status does not tell the memory of this process")
+		return errors.New("/proc/self/status has no VmRSS and VmHWM of this process")
 	}
 	return nil
 }

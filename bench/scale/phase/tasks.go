@@ -97,7 +97,7 @@ func lives(q *queue.Queue, n int) (rate float64, err error) {
 	return float64(n) / took.Seconds(), err
 }
 
-// submitted has many callers submit n tasks, and tells of each.
+// submitted has many callers submit n tasks, and sends to came for each.
 func submitted(q *queue.Queue, n int, came chan<- struct{}) error {
 	failed := make(chan error, callers)
 	measure.Spread(n, callers, func(_, share int) int {

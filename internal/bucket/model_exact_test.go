@@ -40,7 +40,7 @@ func (p pace) timeFor(tokens int64) int64 {
 	return product.Int64()
 }
 
-type naiveEntry struct {
+type modelEntry struct {
 	id, tier    int
 	asked, need int64
 }
@@ -50,11 +50,11 @@ type grant struct {
 	at int64
 }
 
-// naive is what the bucket must do, written to be obviously right: exact
-// arithmetic, one slice of those who wait in the order in which they came, and
-// rules that are looked up in it again after every change. It is told of every
-// time at which something happens, so it plans nothing.
-type naive struct {
+// model is what the bucket must do, written to be obviously right: exact
+// arithmetic, one slice of waiters in the order in which they came, and rules that
+// are evaluated on it again after every change. It is advanced to every time at which
+// something happens, so it plans nothing.
+type model struct {
 	pace     pace
 	capacity int64
 	base     int64 // tokens earned at origin
@@ -65,27 +65,27 @@ type naive struct {
 	until    int64 // when they end
 
 	now     int64
-	waiting []*naiveEntry
+	waiting []*modelEntry
 	behind  [bucket.Tiers]int64
 	grants  []grant
 }
 
-func newNaive(p pace, capacity int64) *naive {
-	return &naive{pace: p, capacity: capacity, base: capacity}
+func newModel(p pace, capacity int64) *model {
+	return &model{pace: p, capacity: capacity, base: capacity}
 }
 
-func (m *naive) earned(at int64) int64 {
+func (m *model) earned(at int64) int64 {
 	tokens, _ := m.pace.times(max(at-m.origin, 0))
 	return m.base + tokens
 }
 
 // when returns the first nanosecond at which a count of tokens is earned, or
 // the end of time.
-func (m *naive) when(tokens int64) int64 {
+func (m *model) when(tokens int64) int64 {
 	return m.origin + min(m.pace.timeFor(tokens-m.base), bucket.Forever)
 }
 
-func (m *naive) top() int {
+func (m *model) top() int {
 	top := -1
 	for _, e := range m.waiting {
 		top = max(top, e.tier)
@@ -93,7 +93,7 @@ func (m *naive) top() int {
 	return top
 }
 
-func (m *naive) head(tier int) *naiveEntry {
+func (m *model) head(tier int) *modelEntry {
 	for _, e := range m.waiting {
 		if e.tier == tier {
 			return e
@@ -102,7 +102,7 @@ func (m *naive) head(tier int) *naiveEntry {
 	return nil
 }
 
-func (m *naive) queued(tier int) (n int) {
+func (m *model) queued(tier int) (n int) {
 	for _, e := range m.waiting {
 		if e.tier == tier {
 			n++
@@ -112,7 +112,7 @@ func (m *naive) queued(tier int) (n int) {
 }
 
 // spill drops what an idle bucket cannot hold.
-func (m *naive) spill() {
+func (m *model) spill() {
 	holds := m.capacity
 	if m.now < m.until {
 		holds += m.credit
@@ -120,7 +120,7 @@ func (m *naive) spill() {
 	m.spent = max(m.spent, m.earned(m.now)-holds)
 }
 
-func (m *naive) tokens() int64 {
+func (m *model) tokens() int64 {
 	if len(m.waiting) > 0 {
 		return min(m.earned(m.now)-m.spent, m.capacity)
 	}
@@ -129,7 +129,7 @@ func (m *naive) tokens() int64 {
 }
 
 // next returns when something will happen by itself.
-func (m *naive) next() (at int64, ok bool) {
+func (m *model) next() (at int64, ok bool) {
 	top := m.top()
 	if top < 0 {
 		return 0, false
@@ -144,7 +144,7 @@ func (m *naive) next() (at int64, ok bool) {
 }
 
 // pass lets time go by, in which nothing happened.
-func (m *naive) pass(now int64) {
+func (m *model) pass(now int64) {
 	idle := len(m.waiting) == 0
 	from := max(m.now, m.when(m.spent))
 	for tier := range m.top() {
@@ -168,9 +168,9 @@ func (m *naive) pass(now int64) {
 	m.settle()
 }
 
-// clamp drops what a bucket for which somebody waits cannot hold, but for what the first
-// in line needs beyond the capacity, and what was earned by a late wake.
-func (m *naive) clamp() {
+// clamp drops what a bucket with waiters cannot hold, except for what the first waiter
+// needs beyond the capacity, and what was earned by a late wake.
+func (m *model) clamp() {
 	head, late := m.head(m.top()), int64(0)
 	if due := m.when(m.spent + head.need); m.now > due {
 		late = m.earned(m.now) - m.earned(max(due, m.now-bucket.LateMax))
@@ -186,8 +186,8 @@ func (m *naive) clamp() {
 	m.spent += excess
 }
 
-func (m *naive) admit(e *naiveEntry) {
-	m.waiting = slices.DeleteFunc(m.waiting, func(o *naiveEntry) bool { return o == e })
+func (m *model) admit(e *modelEntry) {
+	m.waiting = slices.DeleteFunc(m.waiting, func(o *modelEntry) bool { return o == e })
 	m.behind[e.tier] = 0
 	m.spent += e.need
 	e.need = 0
@@ -195,12 +195,12 @@ func (m *naive) admit(e *naiveEntry) {
 }
 
 // settle applies the first rule that says something, until none does.
-func (m *naive) settle() {
+func (m *model) settle() {
 	for m.settleOne() {
 	}
 }
 
-func (m *naive) settleOne() bool {
+func (m *model) settleOne() bool {
 	for tier := range bucket.Tiers {
 		if e := m.head(tier); e != nil && e.need == 0 {
 			m.admit(e)
@@ -230,7 +230,7 @@ func (m *naive) settleOne() bool {
 	return false
 }
 
-func (m *naive) longestBehind(top int) int {
+func (m *model) longestBehind(top int) int {
 	found := -1
 	for tier := range top {
 		if m.head(tier) == nil || m.behind[tier] < bucket.GuardAfter {
@@ -243,7 +243,7 @@ func (m *naive) longestBehind(top int) int {
 	return found
 }
 
-func (m *naive) take(n int64) bool {
+func (m *model) take(n int64) bool {
 	if len(m.waiting) > 0 {
 		return false
 	}
@@ -255,26 +255,26 @@ func (m *naive) take(n int64) bool {
 	return true
 }
 
-func (m *naive) push(id, tier int, n int64) {
+func (m *model) push(id, tier int, n int64) {
 	if len(m.waiting) == 0 {
 		m.spill()
 	}
 	if m.head(tier) == nil {
 		m.behind[tier] = 0
 	}
-	m.waiting = append(m.waiting, &naiveEntry{id: id, tier: tier, asked: n, need: n})
+	m.waiting = append(m.waiting, &modelEntry{id: id, tier: tier, asked: n, need: n})
 	m.settle()
 }
 
-func (m *naive) remove(id int) {
-	i := slices.IndexFunc(m.waiting, func(e *naiveEntry) bool { return e.id == id })
+func (m *model) remove(id int) {
+	i := slices.IndexFunc(m.waiting, func(e *modelEntry) bool { return e.id == id })
 	e := m.waiting[i]
 	m.waiting = slices.Delete(m.waiting, i, i+1)
 	m.refund(e.asked - e.need)
 }
 
 // refund gives tokens back, up to a full bucket.
-func (m *naive) refund(n int64) {
+func (m *model) refund(n int64) {
 	holds := m.earned(m.now) - m.spent
 	room := max(m.capacity-holds, 0)
 	m.spent -= min(n, room)
@@ -283,7 +283,7 @@ func (m *naive) refund(n int64) {
 
 // set changes the rate. The fraction of a token earned so far is kept, rounded
 // down to what the new rate earns in whole nanoseconds.
-func (m *naive) set(p pace, capacity int64) {
+func (m *model) set(p pace, capacity int64) {
 	if len(m.waiting) == 0 {
 		m.spill()
 	}
