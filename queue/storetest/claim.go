@@ -35,7 +35,7 @@ func claimedTask(c *trial) {
 	id := c.addSpec(queue.Spec{Payload: []byte("payload"), Options: options})
 	c.pass(time.Second)
 	q := queue.Claim{Worker: "me", Max: 1, Lease: 3 * time.Minute} // of the queue that has no name
-	t := c.claimed(q).Tasks[0]
+	t := c.claimWith(q).Tasks[0]
 	if t.ID != id || string(t.Payload) != "payload" || t.Labels["l"] != "v" || t.State != queue.Running {
 		c.Errorf("the claimed task is %+v", t)
 	}
@@ -65,10 +65,10 @@ func invalidClaims(c *trial) {
 		_, err := c.Store.Claim(c.Context(), c.now, q)
 		c.refused(what, err, queue.ErrInvalid)
 	}
-	if got := c.claimed(queue.Claim{Kinds: []string{}, Max: 1}).Tasks; len(got) > 0 {
+	if got := c.claimWith(queue.Claim{Kinds: []string{}, Max: 1}).Tasks; len(got) > 0 {
 		c.Error("a worker that knows no kinds gets a task")
 	}
-	c.one()
+	c.claimOne()
 }
 
 // onlyKnownKinds shows that tasks of other kinds are left alone, and keep nobody.
@@ -95,10 +95,10 @@ func onlyTheQueue(c *trial) {
 	other := c.add(queue.Options{Queue: "other", Tier: stint.Highest})
 	mine := c.add(queue.Options{})
 	c.started(5, mine)
-	if got := c.claimed(queue.Claim{Queue: "other", Max: 5}).Tasks; len(got) != 1 || got[0].ID != other {
+	if got := c.claimWith(queue.Claim{Queue: "other", Max: 5}).Tasks; len(got) != 1 || got[0].ID != other {
 		c.Errorf("of the other queue there are %v", idsOf(got))
 	}
-	if got := c.claimed(queue.Claim{Queue: "nobody knows", Max: 5}).Tasks; len(got) != 0 {
+	if got := c.claimWith(queue.Claim{Queue: "nobody knows", Max: 5}).Tasks; len(got) != 0 {
 		c.Errorf("of a queue that there is not there are %v", idsOf(got))
 	}
 }
@@ -121,7 +121,7 @@ func asManyAsItMay(c *trial) {
 func claimOfBytes(c *trial) {
 	ids := c.severalSpecs(6, queue.Spec{Payload: make([]byte, 10_000)})
 	for _, want := range []struct{ bytes, tasks int }{{1, 1}, {25_000, 3}, {1 << 20, 2}} {
-		got := c.claimed(queue.Claim{Max: 5, Bytes: want.bytes})
+		got := c.claimWith(queue.Claim{Max: 5, Bytes: want.bytes})
 		if first := ids[:want.tasks]; !slices.Equal(idsOf(got.Tasks), first) {
 			c.Fatalf("a claim of %d bytes gives\n%v, want\n%v", want.bytes, idsOf(got.Tasks), first)
 		}
@@ -140,7 +140,7 @@ func queueLimit(c *trial) {
 		c.Fatalf("with 2 of 3 running, a claim gives %d", n)
 	}
 	c.started(5)
-	if got := c.claimed(queue.Claim{Queue: "other", Max: 5}).Tasks; len(got) != 1 {
+	if got := c.claimWith(queue.Claim{Queue: "other", Max: 5}).Tasks; len(got) != 1 {
 		c.Error("the limit of a queue keeps tasks of another")
 	}
 	c.succeeds(first[0])
@@ -148,7 +148,7 @@ func queueLimit(c *trial) {
 	if n := len(c.claim(5)); n != 2 {
 		c.Errorf("when 2 have ended, a claim gives %d", n)
 	}
-	c.lose()
+	c.expireLeases()
 	if n := len(c.claim(5)); n != 3 {
 		c.Errorf("when all leases are lost, a claim gives %d", n)
 	}
@@ -219,12 +219,12 @@ func rateIsSpent(c *trial) {
 	c.started(5)
 	ids := c.several(4, queue.Options{})
 	start := c.now
-	got := c.claimed(queue.Claim{Max: 5})
+	got := c.claimWith(queue.Claim{Max: 5})
 	if len(got.Tasks) != 1 || !got.Next.Equal(start.Add(time.Second)) {
 		c.Fatalf("a claim gives %d tasks and to come back at %v; it is %v", len(got.Tasks), got.Next, start)
 	}
 	c.pass(time.Second - 1)
-	if got := c.claimed(queue.Claim{Max: 5}); len(got.Tasks) != 0 || !got.Next.Equal(start.Add(time.Second)) {
+	if got := c.claimWith(queue.Claim{Max: 5}); len(got.Tasks) != 0 || !got.Next.Equal(start.Add(time.Second)) {
 		c.Errorf("too early, a claim gives %d tasks and to come back at %v", len(got.Tasks), got.Next)
 	}
 	c.pass(1)
@@ -245,7 +245,7 @@ func rateBurst(c *trial) {
 	c.pass(200 * time.Millisecond)
 	c.started(10, ids[3:5]...)
 	c.pass(time.Second)
-	got := c.claimed(queue.Claim{Max: 2})
+	got := c.claimWith(queue.Claim{Max: 2})
 	if len(got.Tasks) != 2 || !got.Next.IsZero() {
 		c.Errorf("a claim that gets all that it asks for gets %d, and to come back at %v", len(got.Tasks), got.Next)
 	}
@@ -258,14 +258,14 @@ func keyRate(c *trial) {
 	b := c.several(1, queue.Options{Key: "b"})
 	free := c.several(3, queue.Options{Tier: stint.Low})
 	start := c.now
-	got := c.claimed(queue.Claim{Max: 20})
+	got := c.claimWith(queue.Claim{Max: 20})
 	if len(got.Tasks) != 5 || !got.Next.Equal(start.Add(time.Second/2)) {
 		c.Errorf("%d start, to come back at %v; want %d, half a second from %v", len(got.Tasks), got.Next, 5, start)
 	}
 	c.is(queue.Running, a[0], b[0], free[0], free[1], free[2])
 	c.heldBy(a[1], queue.HoldKeyRate)
 	c.pass(time.Second / 2)
-	if got := c.claimed(queue.Claim{Max: 20}); len(got.Tasks) != 1 || got.Tasks[0].ID != a[1] {
+	if got := c.claimWith(queue.Claim{Max: 20}); len(got.Tasks) != 1 || got.Tasks[0].ID != a[1] {
 		c.Errorf("half a second later %d start", len(got.Tasks))
 	}
 	c.configure(queue.Settings{KeyRate: queue.Rate{PerSecond: 2}, Max: 50})
@@ -277,14 +277,14 @@ func keyRate(c *trial) {
 func nextOnlyIfARate(c *trial) {
 	waits := func(when string) {
 		c.Helper()
-		if got := c.claimed(queue.Claim{Max: 5}); len(got.Tasks) != 0 || !got.Next.IsZero() {
+		if got := c.claimWith(queue.Claim{Max: 5}); len(got.Tasks) != 0 || !got.Next.IsZero() {
 			c.Errorf("%s, a claim gives %d tasks and to come back at %v", when, len(got.Tasks), got.Next)
 		}
 	}
 	c.configure(queue.Settings{Rate: queue.Rate{PerSecond: 1}, KeyRate: queue.Rate{PerSecond: 1}})
 	waits("with no tasks")
 	c.add(queue.Options{Key: "k"})
-	c.one()
+	c.claimOne()
 	waits("when the only one has started")
 	c.addSpec(queue.Spec{Kind: "unknown", Options: queue.Options{Key: "k"}})
 	c.submit(queue.Options{Queue: "other"}, queue.Options{RunAt: c.now.Add(time.Hour)})
@@ -294,9 +294,9 @@ func nextOnlyIfARate(c *trial) {
 func pausedQueue(c *trial) {
 	ids := c.several(2, queue.Options{})
 	other := c.add(queue.Options{Queue: "other"})
-	running := c.one()
+	running := c.claimOne()
 	c.pause(queue.DefaultQueue, &queue.Pause{By: operator, Reason: "because"})
-	if got := c.claimed(queue.Claim{Max: 5}); len(got.Tasks) != 0 || !got.Next.IsZero() {
+	if got := c.claimWith(queue.Claim{Max: 5}); len(got.Tasks) != 0 || !got.Next.IsZero() {
 		c.Errorf("of a paused queue, %d tasks start", len(got.Tasks))
 	}
 	c.heldBy(ids[1], queue.HoldQueuePaused)
@@ -321,7 +321,7 @@ func pauseOfAll(c *trial) {
 		c.heldBy(id, queue.HoldQueuePaused)
 	}
 	for _, name := range []string{queue.DefaultQueue, "other", "later"} {
-		if got := c.claimed(queue.Claim{Queue: name, Max: 5}); len(got.Tasks) != 0 {
+		if got := c.claimWith(queue.Claim{Queue: name, Max: 5}); len(got.Tasks) != 0 {
 			c.Errorf("when all are paused, a task of queue %s starts", name)
 		}
 	}

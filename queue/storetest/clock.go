@@ -30,33 +30,11 @@ func clockCases() (cases []testCase) {
 		testCase{"C3_RetentionByAClockAYearAhead", Config{}, retentionByAClockAhead},
 		testCase{"C8_DelaysAndAClockThatDrifts", Config{}, driftingClock},
 		testCase{"C4_LossIsDatedAtTheFirstCall", Config{}, lossIsDated},
-		testCase{"C8_FirstCallIsABeat", Config{}, func(c *trial) { firstCallCorrects(c, func() { c.hear("w", kind) }) }},
+		testCase{"C8_FirstCallIsABeat", Config{}, func(c *trial) { firstCallCorrects(c, func() { c.register("w", kind) }) }},
 		testCase{"C8_FirstCallIsAClaimOfNothing", Config{}, func(c *trial) {
-			firstCallCorrects(c, func() { c.claimed(queue.Claim{Max: 1, Kinds: []string{"other"}}) })
+			firstCallCorrects(c, func() { c.claimWith(queue.Claim{Max: 1, Kinds: []string{"other"}}) })
 		}},
 	)
-}
-
-// ahead has some calls go by a clock that is ahead, and ends the store: it is opened
-// by a process with the right clock, at the time of the last of those calls.
-func (c *trial) ahead(by time.Duration, calls func()) (survived bool) {
-	c.Helper()
-	c.pass(by)
-	calls()
-	survived = c.crash()
-	c.pass(-by)
-	return survived
-}
-
-// notBefore checks that a task starts at a time, and not earlier. It ends the task.
-func (c *trial) notBefore(at time.Time, id queue.ID) {
-	c.Helper()
-	c.now = at.Add(-1)
-	c.maintain()
-	c.is(queue.Scheduled, id)
-	c.now = at
-	c.maintain()
-	c.succeeds(c.started(1, id)[0])
 }
 
 // delayAfterAClockAhead shows that delays that had begun end when their time has
@@ -65,9 +43,9 @@ func delayAfterAClockAhead(c *trial, by time.Duration) {
 	begun := c.now
 	early := c.add(queue.Options{RunAt: c.now.Add(by + 10*time.Second)})
 	var retried, delayed, paused queue.ID
-	survived := c.ahead(by, func() {
+	survived := c.withClockAhead(by, func() {
 		retried = c.add(queue.Options{})
-		c.fails(c.one(), queue.Outcome{RunAt: c.now.Add(time.Hour)})
+		c.fails(c.claimOne(), queue.Outcome{RunAt: c.now.Add(time.Hour)})
 		delayed = c.add(queue.Options{RunAt: c.now.Add(2 * time.Hour)})
 		paused = c.add(queue.Options{RunAt: c.now.Add(3 * time.Hour)})
 		c.command(queue.OrderPause, paused)
@@ -90,24 +68,24 @@ func delayAfterAClockAhead(c *trial, by time.Duration) {
 		c.Errorf("there is more to do at %v, want %v at the latest", next, first)
 	}
 	for _, after := range order {
-		c.notBefore(begun.Add(after), due[after])
+		c.startsAt(begun.Add(after), due[after])
 	}
 }
 
 // newTimesAfterAClockAhead shows that delays, backoff, leases and rates that begin
 // after the clock was put right are as long as they should be.
 func newTimesAfterAClockAhead(c *trial, by time.Duration) {
-	survived := c.ahead(by, func() {
+	survived := c.withClockAhead(by, func() {
 		c.configure(queue.Settings{Rate: queue.Rate{PerSecond: 1}})
 		c.add(queue.Options{})
-		c.succeeds(c.one())
+		c.succeeds(c.claimOne())
 	})
 	if !survived {
 		return
 	}
 	ids := c.submit(queue.Options{}, queue.Options{}, queue.Options{RunAt: c.now.Add(time.Minute)})
-	first := c.one()
-	claimed := c.claimed(queue.Claim{Max: 1})
+	first := c.claimOne()
+	claimed := c.claimWith(queue.Claim{Max: 1})
 	if len(claimed.Tasks) > 0 || !claimed.Next.Equal(c.now.Add(time.Second)) {
 		c.Errorf("with a rate of 1/s, a second claim gets %d tasks, and is to come back in %v",
 			len(claimed.Tasks), claimed.Next.Sub(c.now))
@@ -118,8 +96,8 @@ func newTimesAfterAClockAhead(c *trial, by time.Duration) {
 	if until := second.Lease.Until; !until.Equal(c.now.Add(lease)) {
 		c.Errorf("a lease of %s lasts for %s", lease, until.Sub(c.now))
 	}
-	c.notBefore(c.now.Add(9*time.Second), first.ID)
-	c.notBefore(c.now.Add(50*time.Second), ids[2])
+	c.startsAt(c.now.Add(9*time.Second), first.ID)
+	c.startsAt(c.now.Add(50*time.Second), ids[2])
 	c.is(queue.Running, ids[1])
 	c.pass(time.Second)
 	c.maintain()
@@ -134,17 +112,17 @@ func stepsAfterAClockAhead(c *trial, by time.Duration) {
 	begun := c.now
 	straddles := c.add(queue.Options{})
 	var remote queue.Task
-	survived := c.ahead(by, func() {
-		c.fails(c.one(), queue.Outcome{})
+	survived := c.withClockAhead(by, func() {
+		c.fails(c.claimOne(), queue.Outcome{})
 		c.pass(time.Second)
-		c.succeeds(c.one())
+		c.succeeds(c.claimOne())
 		for _, state := range queue.States() {
-			c.inState(state)
+			c.addInState(state)
 			c.pass(time.Second)
 		}
 		c.addSpec(queue.Spec{Kind: "remote"})
 		claim := queue.Claim{Queue: queue.DefaultQueue, Kinds: []string{"remote"}, Max: 1, Remote: true}
-		remote = c.claimed(claim).Tasks[0]
+		remote = c.claimWith(claim).Tasks[0]
 	})
 	if !survived {
 		return
@@ -170,7 +148,7 @@ func stepsAfterAClockAhead(c *trial, by time.Duration) {
 	if t := c.task(straddles); t.Steps[1].At.Sub(begun) > time.Second {
 		c.Errorf("a task was claimed %v after its submission\n%s", t.Steps[1].At.Sub(begun), life(t))
 	}
-	if !c.forgets() {
+	if !c.mayForgetClaims() {
 		c.succeeds(remote)
 	}
 }
@@ -181,8 +159,8 @@ func retentionAfterAClockAhead(c *trial, by time.Duration) {
 	age := queue.Retention{Age: 10 * time.Minute}
 	c.configure(queue.Settings{Keep: age, KeepDead: age})
 	var ended []queue.ID
-	survived := c.ahead(by, func() {
-		ended = []queue.ID{c.inState(queue.Succeeded), c.inState(queue.Dead)}
+	survived := c.withClockAhead(by, func() {
+		ended = []queue.ID{c.addInState(queue.Succeeded), c.addInState(queue.Dead)}
 		c.pass(time.Second)
 		c.addSpec(queue.Spec{Kind: "last"})
 	})
@@ -205,7 +183,7 @@ func retentionByAClockAhead(c *trial) {
 	const year = 365 * 24 * time.Hour
 	age := queue.Retention{Age: 10 * time.Minute}
 	c.configure(queue.Settings{Keep: age, KeepDead: age})
-	ended, dead := c.inState(queue.Succeeded), c.inState(queue.Dead)
+	ended, dead := c.addInState(queue.Succeeded), c.addInState(queue.Dead)
 	if !c.crash() {
 		return
 	}
@@ -213,7 +191,7 @@ func retentionByAClockAhead(c *trial) {
 	c.maintain()
 	c.pass(time.Hour - 1)
 	c.maintain()
-	later := c.inState(queue.Cancelled)
+	later := c.addInState(queue.Cancelled)
 	if !c.crash() {
 		return
 	}
@@ -272,15 +250,15 @@ func lossIsDated(c *trial) {
 	c.command(queue.OrderPause, other)
 	c.pass(time.Second)
 	claimed := c.now
-	c.one()
+	c.claimOne()
 	c.pass(time.Second)
 	c.command(queue.OrderResume, other)
-	if !c.crash() || c.forgets() {
+	if !c.crash() || c.mayForgetClaims() {
 		return
 	}
 	c.pass(4 * time.Second)
 	if c.Remote {
-		c.lose()
+		c.expireLeases()
 	}
 	c.maintain()
 	t := c.task(id)
@@ -306,9 +284,9 @@ func lossIsDated(c *trial) {
 func firstCallCorrects(c *trial, call func()) {
 	begun := c.now
 	var delayed, lost queue.ID
-	survived := c.ahead(time.Hour, func() {
+	survived := c.withClockAhead(time.Hour, func() {
 		lost = c.add(queue.Options{MaxCrashes: 1})
-		c.one()
+		c.claimOne()
 		delayed = c.add(queue.Options{RunAt: c.now.Add(10 * time.Minute)})
 	})
 	if !survived {

@@ -16,7 +16,7 @@ func closeCases() []testCase {
 
 func closeEndsCalls(c *trial) {
 	c.add(queue.Options{})
-	c.one()
+	c.claimOne()
 	ready, stop := c.Store.Listen(queue.DefaultQueue)
 	c.ok("Close", c.Store.Close())
 	drain(ready)

@@ -33,50 +33,13 @@ func commandCases() []testCase {
 	}
 }
 
-// inState makes a task that is in a state.
-func (c *trial) inState(state queue.State) queue.ID {
-	c.Helper()
-	only := queue.Spec{Kind: c.ids.New(c.now).String()} // that no task has which is left of another case
-	end := func(kind queue.OutcomeKind) queue.ID {
-		c.Helper()
-		id := c.addSpec(only)
-		t := c.claim(1, only.Kind)[0]
-		c.ok("settle", c.settle(t, queue.Outcome{Kind: kind, Permanent: true}))
-		return id
-	}
-	var id queue.ID
-	switch state {
-	case queue.Scheduled:
-		id = c.add(queue.Options{RunAt: c.now.Add(time.Hour)})
-	case queue.Held:
-		id = c.add(queue.Options{After: []queue.ID{c.add(queue.Options{})}})
-	case queue.Running:
-		id = c.addSpec(only)
-		c.claim(1, only.Kind)
-	case queue.Paused:
-		id = c.add(queue.Options{})
-		c.command(queue.OrderPause, id)
-	case queue.Succeeded:
-		id = end(queue.OutcomeSuccess)
-	case queue.Dead:
-		id = end(queue.OutcomeFailure)
-	case queue.Cancelled:
-		id = c.add(queue.Options{})
-		c.command(queue.OrderCancel, id)
-	default:
-		id = c.add(queue.Options{})
-	}
-	c.is(state, id)
-	return id
-}
-
 // commandsInEveryState holds each command in each state against the table.
 func commandsInEveryState(c *trial) {
 	for _, do := range []queue.Order{
 		queue.OrderPause, queue.OrderResume, queue.OrderCancel, queue.OrderRetry, queue.OrderForget,
 	} {
 		for _, from := range queue.States() {
-			id := c.inState(from)
+			id := c.addInState(from)
 			c.pass(time.Second)
 			want, changes := from, 0
 			if i := slices.IndexFunc(queue.Transitions(), func(line queue.Transition) bool {
@@ -133,7 +96,7 @@ func invalidCommands(c *trial) {
 func commandsKeepTheTrace(c *trial) {
 	id := c.add(queue.Options{})
 	c.pass(time.Second)
-	c.commands(queue.Command{Do: queue.OrderPause, All: true, By: "alice", Reason: "too loud"})
+	c.commandWith(queue.Command{Do: queue.OrderPause, All: true, By: "alice", Reason: "too loud"})
 	t := c.task(id)
 	want := queue.Step{At: c.now, On: queue.OnPause, To: queue.Paused, By: "alice", Detail: "too loud"}
 	if got := t.Steps[len(t.Steps)-1]; !got.At.Equal(want.At) {
@@ -149,12 +112,12 @@ func commandLimit(c *trial) {
 	c.command(queue.OrderPause, ids[1])
 	mine := queue.Filter{Queue: queue.DefaultQueue}
 	// The oldest come first, and what is paused already does not count.
-	if n := c.commands(queue.Command{Do: queue.OrderPause, Filter: mine, Limit: 3}); n != 3 {
+	if n := c.commandWith(queue.Command{Do: queue.OrderPause, Filter: mine, Limit: 3}); n != 3 {
 		c.Errorf("a pause of at most 3 pauses %d", n)
 	}
 	c.is(queue.Paused, ids[:4]...)
 	c.is(queue.Waiting, ids[4:]...)
-	if n := c.commands(queue.Command{Do: queue.OrderCancel, Filter: mine}); n != 6 {
+	if n := c.commandWith(queue.Command{Do: queue.OrderCancel, Filter: mine}); n != 6 {
 		c.Errorf("a cancel without a limit cancels %d of 6", n)
 	}
 }
@@ -165,7 +128,7 @@ func commandSelectsFirst(c *trial) {
 	first := c.add(queue.Options{Group: "g"})
 	second := c.add(queue.Options{Group: "g"})
 	waiting := queue.Filter{States: []queue.State{queue.Waiting}}
-	if n := c.commands(queue.Command{Do: queue.OrderCancel, Filter: waiting}); n != 1 {
+	if n := c.commandWith(queue.Command{Do: queue.OrderCancel, Filter: waiting}); n != 1 {
 		c.Errorf("cancelling what waits cancels %d", n)
 	}
 	c.is(queue.Cancelled, first)
@@ -174,7 +137,7 @@ func commandSelectsFirst(c *trial) {
 
 func ordersReachTheWorker(c *trial) {
 	id := c.add(queue.Options{})
-	t := c.one()
+	t := c.claimOne()
 	orders := func(want queue.Order, reason string) {
 		c.Helper()
 		if got := c.heartbeat(t, queue.Heartbeat{Lease: lease}); got.Stop != queue.StopReason(want) || got.Reason != reason {
@@ -187,7 +150,7 @@ func ordersReachTheWorker(c *trial) {
 	tell := func(do queue.Order, reason string, want int) {
 		c.Helper()
 		f := queue.Filter{IDs: []queue.ID{id}}
-		if n := c.commands(queue.Command{Do: do, Filter: f, Reason: reason}); n != want {
+		if n := c.commandWith(queue.Command{Do: do, Filter: f, Reason: reason}); n != want {
 			c.Errorf("telling a running task to %s counts %d, want %d", do, n, want)
 		}
 	}
@@ -224,7 +187,7 @@ func ordersAreObeyed(c *trial) {
 			{queue.Outcome{Kind: queue.OutcomeFailure, Permanent: true}, queue.Dead, []queue.Trigger{queue.OnFailure}},
 		} {
 			id := c.add(queue.Options{})
-			t := c.one()
+			t := c.claimOne()
 			c.command(order, id)
 			test.o.Error = "it was in the middle"
 			for range 2 { // the repetition is answered alike, and changes nothing
@@ -253,7 +216,7 @@ func ordersOfLostTasks(c *trial) {
 	c.claim(3)
 	c.command(queue.OrderPause, paused)
 	c.command(queue.OrderCancel, cancelled, last)
-	c.lose()
+	c.expireLeases()
 	c.is(queue.Paused, paused)
 	c.is(queue.Cancelled, cancelled)
 	c.is(queue.Dead, last) // poison is known as such, whatever its worker was told
@@ -267,7 +230,7 @@ func ordersOfLostTasks(c *trial) {
 
 func ordersAreTakenBack(c *trial) {
 	id := c.add(queue.Options{})
-	t := c.one()
+	t := c.claimOne()
 	c.command(queue.OrderPause, id)
 	if n := c.command(queue.OrderResume, id); n != 1 {
 		c.Errorf("taking a pause back counts %d", n)
@@ -275,14 +238,14 @@ func ordersAreTakenBack(c *trial) {
 	if got := c.heartbeat(t, queue.Heartbeat{Lease: lease}); got != (queue.Answer{}) {
 		c.Errorf("a heartbeat is answered %+v", got)
 	}
-	c.ok("give back", c.settle(t, queue.Outcome{Kind: queue.OutcomeRelease}))
+	c.releases(t)
 	c.is(queue.Waiting, id)
 	// An order is for one lease.
-	t = c.one()
+	t = c.claimOne()
 	c.command(queue.OrderPause, id)
-	c.ok("give back", c.settle(t, queue.Outcome{Kind: queue.OutcomeRelease}))
+	c.releases(t)
 	c.command(queue.OrderResume, id)
-	if got := c.heartbeat(c.one(), queue.Heartbeat{Lease: lease}); got != (queue.Answer{}) {
+	if got := c.heartbeat(c.claimOne(), queue.Heartbeat{Lease: lease}); got != (queue.Answer{}) {
 		c.Errorf("a heartbeat of the next lease is answered %+v", got)
 	}
 }
@@ -312,7 +275,7 @@ func retryBeginsAnew(c *trial) {
 	id := c.addSpec(queue.Spec{Payload: []byte("p"), Options: options})
 	late := c.addSpec(queue.Spec{Kind: "other", Options: queue.Options{Deadline: deadline}})
 	delayed := c.addSpec(queue.Spec{Kind: "other", Options: queue.Options{RunAt: c.now.Add(5 * time.Hour)}})
-	c.fails(c.one(), queue.Outcome{Error: "no", Checkpoint: []byte("here")})
+	c.fails(c.claimOne(), queue.Outcome{Error: "no", Checkpoint: []byte("here")})
 	c.command(queue.OrderCancel, delayed)
 	c.pass(time.Hour)
 	c.maintain()
@@ -326,21 +289,21 @@ func retryBeginsAnew(c *trial) {
 	}
 	c.maintain()
 	c.is(queue.Waiting, late, delayed) // neither a deadline nor a delay of the past
-	c.fails(c.one(), queue.Outcome{})
+	c.fails(c.claimOne(), queue.Outcome{})
 	c.is(queue.Dead, id)
 	c.command(queue.OrderRetry, id)
-	c.succeeds(c.one())
+	c.succeeds(c.claimOne())
 }
 
 func retryOfScheduled(c *trial) {
 	id := c.add(queue.Options{})
-	c.fails(c.one(), queue.Outcome{RunAt: c.now.Add(time.Hour)})
+	c.fails(c.claimOne(), queue.Outcome{RunAt: c.now.Add(time.Hour)})
 	c.command(queue.OrderRetry, id)
-	t := c.one()
+	t := c.claimOne()
 	if t.ID != id || t.Failures != 1 {
 		c.Errorf("the task is %+v", t)
 	}
-	c.ok("give back", c.settle(t, queue.Outcome{Kind: queue.OutcomeRelease}))
+	c.releases(t)
 	c.is(queue.Waiting, id)
 	c.command(queue.OrderPause, id)
 	c.command(queue.OrderResume, id)
@@ -359,10 +322,10 @@ func deadLettersByFilter(c *trial) {
 		c.Errorf("there are %d dead letters, want 6", n)
 	}
 	mine := queue.Filter{States: []queue.State{queue.Dead}, Error: "full on me"}
-	if n := c.commands(queue.Command{Do: queue.OrderRetry, Filter: mine, Limit: 2}); n != 2 {
+	if n := c.commandWith(queue.Command{Do: queue.OrderRetry, Filter: mine, Limit: 2}); n != 2 {
 		c.Errorf("retrying at most 2 retries %d", n)
 	}
-	if n := c.commands(queue.Command{Do: queue.OrderForget, Filter: dead}); n != 4 {
+	if n := c.commandWith(queue.Command{Do: queue.OrderForget, Filter: dead}); n != 4 {
 		c.Errorf("purging the 4 that are left purges %d", n)
 	}
 	if n := len(c.find(queue.Filter{})); n != 2 {
@@ -374,13 +337,13 @@ func deadLettersByFilter(c *trial) {
 // not take those along that were not when it began.
 func forgetLeavesWhatItCancels(c *trial) {
 	for _, byID := range []bool{false, true} {
-		first := c.inState(queue.Dead)
+		first := c.addInState(queue.Dead)
 		waits := c.add(queue.Options{After: []queue.ID{first}})
 		var f queue.Filter
 		if byID {
 			f.IDs = []queue.ID{waits, first}
 		}
-		if n := c.commands(queue.Command{Do: queue.OrderForget, Filter: f, All: !byID}); n != 1 {
+		if n := c.commandWith(queue.Command{Do: queue.OrderForget, Filter: f, All: !byID}); n != 1 {
 			c.Errorf("of 1 task that is finished %d are forgotten", n)
 		}
 		c.gone(first)

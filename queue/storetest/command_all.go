@@ -13,7 +13,7 @@ func commandOfNoIDs(c *trial) {
 	waits := c.add(queue.Options{})
 	for _, f := range []queue.Filter{{IDs: []queue.ID{}}, {IDs: []queue.ID{}, Queue: queue.DefaultQueue}} {
 		for _, all := range []bool{false, true} {
-			if n := c.commands(queue.Command{Do: queue.OrderCancel, Filter: f, All: all}); n != 0 {
+			if n := c.commandWith(queue.Command{Do: queue.OrderCancel, Filter: f, All: all}); n != 0 {
 				c.Errorf("with All %t, cancelling no IDs, by %+v, cancels %d", all, f, n)
 			}
 		}
@@ -36,10 +36,10 @@ func commandOfAll(c *trial) {
 		}
 	}
 	c.is(queue.Waiting, ids[0])
-	if n := c.commands(queue.Command{Do: queue.OrderPause, Filter: queue.Filter{IDs: ids[:1]}, All: true}); n != 1 {
+	if n := c.commandWith(queue.Command{Do: queue.OrderPause, Filter: queue.Filter{IDs: ids[:1]}, All: true}); n != 1 {
 		c.Errorf("All with 1 ID pauses %d tasks", n)
 	}
-	if n := c.commands(queue.Command{Do: queue.OrderPause, All: true}); n != 2 {
+	if n := c.commandWith(queue.Command{Do: queue.OrderPause, All: true}); n != 2 {
 		c.Errorf("All pauses %d tasks of the 2 that are left", n)
 	}
 }

@@ -43,14 +43,14 @@ func after(c *trial) {
 	}
 	waits(queue.Hold{Code: queue.HoldDependency, What: first.String(), State: queue.Waiting},
 		queue.Hold{Code: queue.HoldDependency, What: second.String(), State: queue.Waiting})
-	t := c.one()
+	t := c.claimOne()
 	waits(queue.Hold{Code: queue.HoldDependency, What: first.String(), State: queue.Running})
 	c.fails(t, queue.Outcome{})
 	c.is(queue.Held, third)
-	c.succeeds(c.one())
+	c.succeeds(c.claimOne())
 	waits(queue.Hold{Code: queue.HoldDependency, What: second.String(), State: queue.Waiting})
 	c.started(5)
-	c.succeeds(c.claimed(queue.Claim{Queue: "other", Max: 1}).Tasks[0])
+	c.succeeds(c.claimWith(queue.Claim{Queue: "other", Max: 1}).Tasks[0])
 	c.is(queue.Waiting, third)
 	if t := c.task(third); len(t.Steps) != 2 || t.Steps[0].To != queue.Held || t.Steps[1].On != queue.OnUnhold {
 		c.Errorf("its steps do not tell of the hold\n%s", life(t))
@@ -70,7 +70,7 @@ func afterInOneCall(c *trial) {
 }
 
 func afterWhatHasEnded(c *trial) {
-	succeeded, dead := c.inState(queue.Succeeded), c.inState(queue.Dead)
+	succeeded, dead := c.addInState(queue.Succeeded), c.addInState(queue.Dead)
 	c.is(queue.Waiting, c.add(queue.Options{After: []queue.ID{succeeded}}))
 	held := c.add(queue.Options{After: []queue.ID{succeeded, dead}})
 	c.heldBy(held, queue.HoldDependency)
@@ -89,12 +89,12 @@ func afterDead(c *trial) {
 	c.heldBy(second, queue.HoldDependency)
 	c.command(queue.OrderRetry, first)
 	c.is(queue.Held, second)
-	c.succeeds(c.one())
+	c.succeeds(c.claimOne())
 	c.is(queue.Waiting, second)
 	c.command(queue.OrderCancel, second)
 	c.heldBy(third, queue.HoldDependency)
 	c.command(queue.OrderRetry, second)
-	c.succeeds(c.one())
+	c.succeeds(c.claimOne())
 	c.is(queue.Waiting, third)
 }
 
@@ -103,16 +103,16 @@ func afterDead(c *trial) {
 func afterForgotten(c *trial) {
 	first, second := c.add(queue.Options{}), c.add(queue.Options{})
 	both := c.add(queue.Options{After: []queue.ID{first, second}})
-	c.succeeds(c.one())
+	c.succeeds(c.claimOne())
 	c.command(queue.OrderForget, first)
 	c.heldBy(both, queue.HoldDependency)
 	if h := c.task(both).Holds[0]; h.What != second.String() {
 		c.Errorf("it waits for task %s, which had succeeded when it was forgotten", h.What)
 	}
-	c.succeeds(c.one())
+	c.succeeds(c.claimOne())
 	c.is(queue.Waiting, both)
 
-	dead := c.inState(queue.Dead)
+	dead := c.addInState(queue.Dead)
 	held, paused := c.add(queue.Options{After: []queue.ID{dead}}), c.add(queue.Options{After: []queue.ID{dead}})
 	then := c.add(queue.Options{After: []queue.ID{held}})
 	c.command(queue.OrderPause, paused)
@@ -144,7 +144,7 @@ func afterGivenAgain(c *trial) {
 	after := []queue.ID{first.ID}
 	waiting, late := c.add(queue.Options{After: after}), c.add(queue.Options{After: after, RunAt: c.now.Add(time.Hour)})
 	held := c.add(queue.Options{After: []queue.ID{first.ID, second}})
-	c.succeeds(c.one())
+	c.succeeds(c.claimOne())
 	c.command(queue.OrderForget, first.ID)
 	first.After = []queue.ID{waiting} // it would be a circle
 	c.submitTasks(first)
@@ -165,7 +165,7 @@ func afterGivenAgain(c *trial) {
 	}
 	c.command(queue.OrderCancel, first.ID)
 	c.command(queue.OrderForget, first.ID)
-	asGiven := c.claimed(queue.Claim{Queue: "other", Max: 1}).Tasks[0]
+	asGiven := c.claimWith(queue.Claim{Queue: "other", Max: 1}).Tasks[0]
 	c.succeeds(asGiven)
 	c.pass(time.Hour)
 	c.maintain()
@@ -180,7 +180,7 @@ func afterAndDelay(c *trial) {
 	c.pass(time.Hour)
 	c.maintain()
 	c.is(queue.Held, second)
-	c.succeeds(c.one())
+	c.succeeds(c.claimOne())
 	c.is(queue.Waiting, second)
 	c.is(queue.Scheduled, third)
 	c.pass(2 * time.Hour)
@@ -200,7 +200,7 @@ func batch(c *trial) {
 	if h := c.task(last).Holds[0]; h.What != id.String() {
 		c.Errorf("it is held by %+v", h)
 	}
-	c.succeeds(c.one())
+	c.succeeds(c.claimOne())
 	c.dies()
 	c.command(queue.OrderCancel, members[2])
 	c.command(queue.OrderPause, members[3])
@@ -209,7 +209,7 @@ func batch(c *trial) {
 	c.is(queue.Waiting, last)
 	c.command(queue.OrderRetry, members[1])
 	c.heldBy(last, queue.HoldDependency)
-	c.succeeds(c.one())
+	c.succeeds(c.claimOne())
 	c.started(5, last)
 	c.command(queue.OrderRetry, members[3]) // too late: it runs
 	c.is(queue.Running, last)
@@ -220,7 +220,7 @@ func batchGrows(c *trial) {
 	id := c.ids.New(c.now)
 	c.add(queue.Options{Batch: id})
 	last := c.add(queue.Options{AfterBatch: id})
-	c.succeeds(c.one())
+	c.succeeds(c.claimOne())
 	c.is(queue.Waiting, last)
 	second := c.add(queue.Options{Batch: id, Queue: "other"})
 	c.heldBy(last, queue.HoldDependency)
@@ -256,19 +256,19 @@ func groupIsOneByOne(c *trial) {
 
 func groupThroughRetries(c *trial) {
 	ids := c.several(2, queue.Options{Group: "g", MaxAttempts: 2})
-	c.fails(c.one(), queue.Outcome{RunAt: c.now.Add(time.Hour)})
+	c.fails(c.claimOne(), queue.Outcome{RunAt: c.now.Add(time.Hour)})
 	c.heldBy(ids[1], queue.HoldGroup)
 	c.pass(time.Hour)
 	c.maintain()
-	c.ok("give back", c.settle(c.one(), queue.Outcome{Kind: queue.OutcomeRelease}))
+	c.releases(c.claimOne())
 	c.heldBy(ids[1], queue.HoldGroup)
 	c.started(2, ids[0])
-	c.lose()
+	c.expireLeases()
 	c.heldBy(ids[1], queue.HoldGroup)
 	c.command(queue.OrderPause, ids[0])
 	c.heldBy(ids[1], queue.HoldGroup)
 	c.command(queue.OrderResume, ids[0])
-	c.fails(c.one(), queue.Outcome{})
+	c.fails(c.claimOne(), queue.Outcome{})
 	c.is(queue.Dead, ids[0])
 	c.started(2, ids[1])
 }
@@ -280,7 +280,7 @@ func groupAndFinished(c *trial) {
 	c.command(queue.OrderCancel, ids[0])
 	c.is(queue.Waiting, ids[2])
 	c.command(queue.OrderForget, ids[0], ids[1])
-	c.succeeds(c.one())
+	c.succeeds(c.claimOne())
 	c.started(5, ids[3])
 	later := c.add(queue.Options{Group: "g", Deadline: c.now.Add(time.Second)})
 	last := c.add(queue.Options{Group: "g"})

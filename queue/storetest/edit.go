@@ -12,7 +12,7 @@ import (
 // edit edits tasks, and returns how many of them changed.
 func (c *trial) edit(e queue.Edit, ids ...queue.ID) int {
 	c.Helper()
-	return c.commands(queue.Command{
+	return c.commandWith(queue.Command{
 		Do: queue.OrderEdit, Edit: &e, Filter: queue.Filter{IDs: ids}, By: "alice", Reason: "why not",
 	})
 }
@@ -22,7 +22,7 @@ func (c *trial) edit(e queue.Edit, ids ...queue.ID) int {
 func editInEveryState(c *trial) {
 	high, key := stint.High, "k"
 	for _, state := range queue.States() {
-		id := c.inState(state)
+		id := c.addInState(state)
 		before := c.task(id)
 		c.pass(time.Second)
 		n := c.edit(queue.Edit{Tier: &high, Key: &key, Labels: map[string]string{"a": "b"}}, id)
@@ -120,7 +120,7 @@ func editsAfterAClockAhead(c *trial, by time.Duration) {
 	options := queue.Options{RunAt: begun.Add(by + kept), Deadline: begun.Add(by + 2*kept)}
 	ids := c.submit(options, options, options, options)
 	at := func(d time.Duration) *time.Time { return new(c.now.Add(d)) }
-	survived := c.ahead(by, func() {
+	survived := c.withClockAhead(by, func() {
 		c.edit(queue.Edit{Tier: new(stint.High)}, ids[0])
 		c.edit(queue.Edit{RunAt: at(time.Hour)}, ids[1])
 		c.edit(queue.Edit{Deadline: at(3 * kept)}, ids[2])

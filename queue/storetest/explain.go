@@ -23,40 +23,11 @@ func explainCases() []testCase {
 	}
 }
 
-// why explains a task.
-func (c *trial) why(id queue.ID) []queue.Reason {
-	c.Helper()
-	reasons, err := c.Store.Explain(c.Context(), c.now, id)
-	c.ok("Explain", err)
-	return reasons
-}
-
-// because returns the binding reason of a task, which must be code.
-func (c *trial) because(id queue.ID, code stint.Code) queue.Reason {
-	c.Helper()
-	reasons := c.why(id)
-	if len(reasons) == 0 || reasons[0].Code != code {
-		c.Fatalf("the reasons are %+v, want %s first", reasons, code)
-	}
-	return reasons[0]
-}
-
-// also returns a reason of a task that need not be the binding one.
-func (c *trial) also(id queue.ID, code stint.Code) queue.Reason {
-	c.Helper()
-	reasons := c.why(id)
-	i := slices.IndexFunc(reasons, func(r queue.Reason) bool { return r.Code == code })
-	if i < 0 {
-		c.Fatalf("the reasons are %+v, want %s among them", reasons, code)
-	}
-	return reasons[i]
-}
-
 func everyWaitHasAReason(c *trial) {
 	for _, known := range []bool{false, true} {
 		for _, state := range queue.States() {
-			id := c.inState(state)
-			reasons := c.why(id)
+			id := c.addInState(state)
+			reasons := c.explain(id)
 			if waits := state.Pending(); waits != (len(reasons) > 0) {
 				c.Errorf("a task that is %s, with a worker: %t, has the reasons %+v", state, known, reasons)
 			}
@@ -66,67 +37,69 @@ func everyWaitHasAReason(c *trial) {
 				}
 			}
 		}
-		c.hear(worker, kind)
+		c.register(worker, kind)
 	}
 	_, err := c.Store.Explain(c.Context(), c.now, c.ids.New(c.now))
 	c.refused("a task that there is not", err, queue.ErrNotFound)
 }
 
 func reasonScheduled(c *trial) {
-	c.hear(worker, kind)
+	c.register(worker, kind)
 	at := c.now.Add(time.Hour)
-	if r := c.because(c.add(queue.Options{RunAt: at}), queue.CodeScheduled); !r.Until.Equal(at) || r.Failures != 0 {
+	if r := c.firstReason(c.add(queue.Options{RunAt: at}), queue.CodeScheduled); !r.Until.Equal(at) || r.Failures != 0 {
 		c.Errorf("the reason is %+v", r)
 	}
 	id := c.add(queue.Options{})
-	c.fails(c.one(), queue.Outcome{RunAt: at})
-	if r := c.because(id, queue.CodeScheduled); !r.Until.Equal(at) || r.Failures != 1 {
+	c.fails(c.claimOne(), queue.Outcome{RunAt: at})
+	if r := c.firstReason(id, queue.CodeScheduled); !r.Until.Equal(at) || r.Failures != 1 {
 		c.Errorf("the reason is %+v", r)
 	}
 }
 
 func reasonPaused(c *trial) {
-	c.hear(worker, kind)
+	c.register(worker, kind)
 	id := c.add(queue.Options{})
 	c.command(queue.OrderPause, id)
-	if r := c.because(id, queue.CodeTaskPaused); r.By == "" || !r.Since.Equal(c.now) {
+	if r := c.firstReason(id, queue.CodeTaskPaused); r.By == "" || !r.Since.Equal(c.now) {
 		c.Errorf("the reason is %+v", r)
 	}
 	c.command(queue.OrderResume, id)
 	c.pause("", &queue.Pause{By: "bob"}) // all queues
-	if r := c.because(id, stint.Code(queue.HoldQueuePaused)); r.By != "bob" || !r.SetBy.Default {
+	if r := c.firstReason(id, stint.Code(queue.HoldQueuePaused)); r.By != "bob" || !r.SetBy.Default {
 		c.Errorf("the reason of a pause of all queues is %+v", r)
 	}
 	c.pause(queue.DefaultQueue, &queue.Pause{By: "alice"})
-	if r := c.because(id, stint.Code(queue.HoldQueuePaused)); r.By != "alice" || r.SetBy.Default || !r.Since.Equal(c.now) {
+	r := c.firstReason(id, stint.Code(queue.HoldQueuePaused))
+	if r.By != "alice" || r.SetBy.Default || !r.Since.Equal(c.now) {
 		c.Errorf("the reason is %+v", r)
 	}
 }
 
 func reasonDependency(c *trial) {
-	c.hear(worker, kind)
+	c.register(worker, kind)
 	batch := c.ids.New(c.now)
 	first := c.add(queue.Options{Group: "g", Batch: batch})
 	second := c.add(queue.Options{Group: "g", After: []queue.ID{first}})
-	r := c.because(second, stint.Code(queue.HoldDependency))
+	r := c.firstReason(second, stint.Code(queue.HoldDependency))
 	if r.What != first.String() || r.State != queue.Waiting {
 		c.Errorf("the reason is %+v", r)
 	}
-	c.also(second, stint.Code(queue.HoldGroup))
-	if r := c.because(c.add(queue.Options{AfterBatch: batch}), stint.Code(queue.HoldDependency)); r.What != batch.String() {
+	c.anyReason(second, stint.Code(queue.HoldGroup))
+	third := c.add(queue.Options{AfterBatch: batch})
+	if r := c.firstReason(third, stint.Code(queue.HoldDependency)); r.What != batch.String() {
 		c.Errorf("the reason is %+v", r)
 	}
-	if r := c.because(c.add(queue.Options{Group: "g"}), stint.Code(queue.HoldGroup)); r.What != "g" {
+	if r := c.firstReason(c.add(queue.Options{Group: "g"}), stint.Code(queue.HoldGroup)); r.What != "g" {
 		c.Errorf("the reason is %+v", r)
 	}
 }
 
 func reasonKey(c *trial) {
-	c.hear(worker, kind)
+	c.register(worker, kind)
 	c.configure(queue.Settings{PerKey: 2})
 	ids := c.several(3, queue.Options{Key: "k"})
 	c.claim(5)
-	r := c.because(ids[2], stint.Code(queue.HoldKey))
+	r := c.firstReason(ids[2], stint.Code(queue.HoldKey))
 	slices.SortFunc(r.Holders, compareIDs)
 	if r.Key != "k" || r.Limit != 2 || r.Running != 2 || !slices.Equal(r.Holders, ids[:2]) {
 		c.Errorf("the reason is %+v", r)
@@ -134,53 +107,53 @@ func reasonKey(c *trial) {
 }
 
 func reasonRates(c *trial) {
-	c.hear(worker, kind)
+	c.register(worker, kind)
 	c.configure(queue.Settings{Rate: queue.Rate{PerSecond: 1}})
 	ids := c.several(2, queue.Options{Key: "k"})
-	c.one()
+	c.claimOne()
 	at := c.now.Add(time.Second)
-	if r := c.because(ids[1], stint.CodeRate); !r.Until.Equal(at) && !r.FreeAt.Equal(at) {
+	if r := c.firstReason(ids[1], stint.CodeRate); !r.Until.Equal(at) && !r.FreeAt.Equal(at) {
 		c.Errorf("the reason is %+v, want it to end at %v", r, at)
 	}
 	c.pass(time.Hour)
 	c.configure(queue.Settings{KeyRate: queue.Rate{PerSecond: 1}})
-	c.one()
+	c.claimOne()
 	ids = append(ids, c.add(queue.Options{Key: "k"}))
-	if r := c.because(ids[2], stint.Code(queue.HoldKeyRate)); r.Key != "k" || !r.Until.Equal(c.now.Add(time.Second)) {
+	if r := c.firstReason(ids[2], stint.Code(queue.HoldKeyRate)); r.Key != "k" || !r.Until.Equal(c.now.Add(time.Second)) {
 		c.Errorf("the reason is %+v", r)
 	}
 }
 
 func reasonNoWorker(c *trial) {
 	id := c.add(queue.Options{})
-	c.because(id, queue.CodeNoWorker)
-	c.hear("other", "another")
-	c.because(id, queue.CodeNoWorker)
-	c.hear(worker, kind)
+	c.firstReason(id, queue.CodeNoWorker)
+	c.register("other", "another")
+	c.firstReason(id, queue.CodeNoWorker)
+	c.register(worker, kind)
 	heard := c.now
-	for _, r := range c.why(id) {
+	for _, r := range c.explain(id) {
 		if r.Code == queue.CodeNoWorker {
 			c.Errorf("with a worker that knows the kind a reason is %+v", r)
 		}
 	}
 	c.pass(time.Hour)
-	if r := c.because(id, queue.CodeNoWorker); r.LastSeen.Worker != worker || !r.LastSeen.At.Equal(heard) {
+	if r := c.firstReason(id, queue.CodeNoWorker); r.LastSeen.Worker != worker || !r.LastSeen.At.Equal(heard) {
 		c.Errorf("the reason is %+v", r)
 	}
 }
 
 func reasonMax(c *trial) {
-	c.hear(worker, kind)
+	c.register(worker, kind)
 	c.configure(queue.Settings{Max: 2, Caps: stint.Caps{Low: 1}})
 	running := c.several(1, queue.Options{})
 	low := c.add(queue.Options{Tier: stint.Low})
-	c.one()
-	if r := c.because(low, stint.CodeCap); r.Limit != 1 || r.Running != 1 {
+	c.claimOne()
+	if r := c.firstReason(low, stint.CodeCap); r.Limit != 1 || r.Running != 1 {
 		c.Errorf("the reason is %+v", r)
 	}
 	running = append(running, c.add(queue.Options{}))
-	c.one()
-	r := c.because(low, stint.CodeMax)
+	c.claimOne()
+	r := c.firstReason(low, stint.CodeMax)
 	slices.SortFunc(r.Holders, compareIDs)
 	if r.Limit != 2 || r.Running != 2 || !slices.Equal(r.Holders, running) {
 		c.Errorf("the reason is %+v", r)
@@ -194,13 +167,13 @@ func reasonsOfTwoQueues(c *trial) {
 	for code, limit := range limits {
 		var run, wait []queue.ID
 		for _, name := range []string{"one with " + string(code), "another with " + string(code)} {
-			c.configures(name, limit)
+			c.configureQueue(name, limit)
 			run = append(run, c.add(queue.Options{Queue: name, Key: "k"}))
 			wait = append(wait, c.add(queue.Options{Queue: name, Key: "k"}))
-			c.claimed(queue.Claim{Queue: name, Max: 9})
+			c.claimWith(queue.Claim{Queue: name, Max: 9})
 		}
 		for i := range wait {
-			if r := c.also(wait[i], code); !slices.Equal(r.Holders, run[i:i+1]) {
+			if r := c.anyReason(wait[i], code); !slices.Equal(r.Holders, run[i:i+1]) {
 				c.Errorf("the holders are %v, want %s", r.Holders, run[i])
 			}
 		}
@@ -208,18 +181,18 @@ func reasonsOfTwoQueues(c *trial) {
 }
 
 func reasonBehind(c *trial) {
-	c.hear(worker, kind)
+	c.register(worker, kind)
 	ids := c.several(3, queue.Options{})
 	c.several(2, queue.Options{Tier: stint.High})
 	low := c.add(queue.Options{Tier: stint.Low})
 	const high, normal = stint.High - stint.Lowest, stint.Normal - stint.Lowest
-	if r := c.because(ids[1], stint.CodeBehind); r.Ahead[high] != 2 || r.Ahead[normal] != 1 || r.Ahead[normal-1] != 0 {
+	if r := c.firstReason(ids[1], stint.CodeBehind); r.Ahead[high] != 2 || r.Ahead[normal] != 1 || r.Ahead[normal-1] != 0 {
 		c.Errorf("the reason is %+v", r)
 	}
-	if r := c.because(low, stint.CodeBehind); r.Ahead[high] != 2 || r.Ahead[normal] != 3 {
+	if r := c.firstReason(low, stint.CodeBehind); r.Ahead[high] != 2 || r.Ahead[normal] != 3 {
 		c.Errorf("the reason is %+v", r)
 	}
-	if len(c.why(c.task(ids[0]).ID)) == 0 {
+	if len(c.explain(c.task(ids[0]).ID)) == 0 {
 		c.Error("the first of its tier has no reason")
 	}
 }

@@ -82,7 +82,7 @@ func (r *round) play() {
 func (r *round) tick() {
 	r.Helper()
 	s := r.hourly(r.queue)
-	after, task := r.ticked(s)
+	after, task := r.nextTick(s)
 	task.Queue = "ticks of " + r.queue
 	for _, change := range []queue.Reschedule{
 		{Name: s.Name, To: &s},

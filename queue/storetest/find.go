@@ -36,9 +36,9 @@ func filters(c *trial) {
 		ids[i] = c.addSpec(s)
 		c.pass(time.Second)
 	}
-	failed := c.claimed(queue.Claim{Worker: "w", Max: 1}).Tasks[0]
+	failed := c.claimWith(queue.Claim{Worker: "w", Max: 1}).Tasks[0]
 	c.fails(failed, queue.Outcome{Error: "exit status 12", RunAt: c.now.Add(time.Hour)})
-	c.claimed(queue.Claim{Worker: "w", Queue: "other", Max: 1})
+	c.claimWith(queue.Claim{Worker: "w", Queue: "other", Max: 1})
 	for _, test := range []struct {
 		what string
 		f    queue.Filter
@@ -90,7 +90,7 @@ func digits(id queue.ID) string { return hex.EncodeToString(id[:]) }
 func findByState(c *trial) {
 	ids := make(map[queue.State]queue.ID)
 	for _, state := range queue.States() {
-		ids[state] = c.inState(state)
+		ids[state] = c.addInState(state)
 	}
 	for state, id := range ids {
 		found := c.find(queue.Filter{States: []queue.State{state}})
@@ -191,7 +191,7 @@ func pagesUnderChanges(c *trial) {
 
 func statsAddUp(c *trial) {
 	for _, state := range queue.States() {
-		c.inState(state)
+		c.addInState(state)
 	}
 	c.add(queue.Options{Queue: "other", Tier: stint.High})
 	c.pass(time.Second)
@@ -199,8 +199,7 @@ func statsAddUp(c *trial) {
 	if err := Check(c.Context(), c.Store); err != nil {
 		c.Error(err)
 	}
-	stats, err := c.Store.Stats(c.Context(), c.now)
-	c.ok("Stats", err)
+	stats := c.stats()
 	other := stats.Queues["other"]
 	if other.States[queue.Waiting] != 2 || other.Tiers[stint.High] != 1 || other.Tiers[stint.Low] != 1 {
 		c.Errorf("of the other queue it counts %+v", other)
@@ -208,11 +207,10 @@ func statsAddUp(c *trial) {
 	if want := c.now.Add(-time.Second); !other.Oldest.Equal(want) {
 		c.Errorf("the oldest waits since %v, want %v", other.Oldest, want)
 	}
-	c.claimed(queue.Claim{Queue: "other", Max: 2})
+	c.claimWith(queue.Claim{Queue: "other", Max: 2})
 	c.pass(time.Hour)
 	c.maintain()
-	stats, err = c.Store.Stats(c.Context(), c.now)
-	c.ok("Stats", err)
+	stats = c.stats()
 	if got, want := stats.Queues["other"].Ended, (queue.Ended{Lost: 2}); got != want {
 		c.Errorf("of the other queue has ended %+v, want %+v", got, want)
 	}
@@ -229,11 +227,10 @@ func statsOfWorkers(c *trial) {
 	_, err := c.Store.Heartbeat(c.Context(), c.now, w, nil)
 	c.ok("Heartbeat", err)
 	c.pass(30 * time.Second)
-	c.hear("x")
+	c.register("x")
 	workers := func() []queue.Worker {
 		c.Helper()
-		stats, err := c.Store.Stats(c.Context(), c.now)
-		c.ok("Stats", err)
+		stats := c.stats()
 		return stats.Workers
 	}
 	byName := func(name string) func(queue.Worker) bool {

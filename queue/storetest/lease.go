@@ -25,7 +25,7 @@ func leaseCases() []testCase {
 
 func beatExtends(c *trial) {
 	id := c.add(queue.Options{})
-	t := c.one()
+	t := c.claimOne()
 	for range 10 {
 		c.pass(lease - 1)
 		if got := c.heartbeat(t, queue.Heartbeat{Lease: lease}); got.Stop != 0 {
@@ -47,7 +47,7 @@ func beatExtends(c *trial) {
 
 func progressAndCheckpoint(c *trial) {
 	id := c.add(queue.Options{})
-	t := c.one()
+	t := c.claimOne()
 	checkpoint := []byte("half")
 	half := queue.Progress{Done: 5, Total: 10, Note: "half of it"}
 	c.heartbeat(t, queue.Heartbeat{Lease: lease, Progress: half, Checkpoint: checkpoint})
@@ -60,23 +60,23 @@ func progressAndCheckpoint(c *trial) {
 	if n := len(c.task(id).Progress.Note); n < 4096 || n > 4200 {
 		c.Errorf("of a note of 1 MiB %d bytes are kept", n)
 	}
-	c.lose()
-	if t = c.one(); string(t.Checkpoint) != "half" || t.Progress != (queue.Progress{}) {
+	c.expireLeases()
+	if t = c.claimOne(); string(t.Checkpoint) != "half" || t.Progress != (queue.Progress{}) {
 		c.Errorf("the next attempt starts with progress %+v and checkpoint %q", t.Progress, t.Checkpoint)
 	}
 	c.fails(t, queue.Outcome{Checkpoint: []byte("more")})
-	if t = c.one(); string(t.Checkpoint) != "more" {
+	if t = c.claimOne(); string(t.Checkpoint) != "more" {
 		c.Errorf("the attempt after a failure starts with checkpoint %q", t.Checkpoint)
 	}
-	c.ok("give back", c.settle(t, queue.Outcome{Kind: queue.OutcomeRelease}))
-	if t = c.one(); string(t.Checkpoint) != "more" {
+	c.releases(t)
+	if t = c.claimOne(); string(t.Checkpoint) != "more" {
 		c.Errorf("the attempt after being given back starts with checkpoint %q", t.Checkpoint)
 	}
 }
 
 func lostLease(c *trial) {
 	id := c.add(queue.Options{})
-	first := c.one()
+	first := c.claimOne()
 	c.pass(lease - 1)
 	if next := c.maintain(); !next.Equal(first.Lease.Until) {
 		c.Errorf("the lease ends at %v, and there is more to do at %v", first.Lease.Until, next)
@@ -92,7 +92,7 @@ func lostLease(c *trial) {
 	if last.On != queue.OnLost || last.Token != first.Lease.Token || last.By != worker {
 		c.Errorf("its last step is %+v", last)
 	}
-	second := c.one()
+	second := c.claimOne()
 	c.refused("the old worker settles", c.settle(first, queue.Outcome{Kind: queue.OutcomeSuccess}), queue.ErrStale)
 	c.succeeds(second)
 }
@@ -116,18 +116,18 @@ func tokensGrow(c *trial) {
 	c.add(queue.Options{MaxAttempts: 100, MaxCrashes: 100})
 	var last queue.Token
 	for i := range 20 {
-		t := c.one()
+		t := c.claimOne()
 		if t.Lease.Token <= last {
 			c.Fatalf("token %d comes after %d", t.Lease.Token, last)
 		}
 		last = t.Lease.Token
 		switch i % 3 {
 		case 0:
-			c.lose()
+			c.expireLeases()
 		case 1:
 			c.fails(t, queue.Outcome{})
 		default:
-			c.ok("give back", c.settle(t, queue.Outcome{Kind: queue.OutcomeRelease}))
+			c.releases(t)
 		}
 	}
 }
@@ -136,16 +136,16 @@ func crashesInARow(c *trial) {
 	usual := c.add(queue.Options{})
 	once := c.addSpec(queue.Spec{Kind: "other", Payload: []byte("p"), Options: queue.Options{MaxCrashes: 1}})
 	c.claim(2, kind, "other")
-	c.lose()
+	c.expireLeases()
 	c.is(queue.Dead, once)
 	c.is(queue.Waiting, usual)
-	c.one()
-	c.lose()
+	c.claimOne()
+	c.expireLeases()
 	if t := c.task(usual); t.State != queue.Waiting || t.Crashes != 2 {
 		c.Errorf("after 2 crashes it is %s, and counts %d", t.State, t.Crashes)
 	}
-	c.one()
-	c.lose()
+	c.claimOne()
+	c.expireLeases()
 	t := c.task(usual)
 	if t.State != queue.Dead || t.Crashes != 3 || t.Failures != 0 || t.Error == "" {
 		c.Errorf("after 3 crashes the task is %+v", t)
@@ -156,34 +156,23 @@ func crashesInARow(c *trial) {
 func failureIsNoCrash(c *trial) {
 	id := c.add(queue.Options{MaxAttempts: 100, MaxCrashes: 2})
 	for range 3 {
-		c.one()
-		c.lose()
-		c.fails(c.one(), queue.Outcome{}) // the worker survived: the row is broken
+		c.claimOne()
+		c.expireLeases()
+		c.fails(c.claimOne(), queue.Outcome{}) // the worker survived: the row is broken
 		if t := c.task(id); t.Crashes != 0 {
 			c.Errorf("after a failure it counts %d crashes in a row", t.Crashes)
 		}
 	}
-	c.one()
-	c.lose()
-	c.ok("give back", c.settle(c.one(), queue.Outcome{Kind: queue.OutcomeRelease}))
-	c.one() // nothing was shown by giving it back
-	c.lose()
+	c.claimOne()
+	c.expireLeases()
+	c.releases(c.claimOne())
+	c.claimOne() // nothing was shown by giving it back
+	c.expireLeases()
 	c.is(queue.Dead, id)
-}
-
-// poison makes a task that has crashed its worker once too often.
-func (c *trial) poison(s queue.Spec) queue.ID {
-	c.Helper()
-	s.MaxCrashes = 1
-	id := c.addSpec(s)
-	c.one()
-	c.lose()
-	c.is(queue.Dead, id)
-	return id
 }
 
 func poisonIsRecognised(c *trial) {
-	first := c.poison(queue.Spec{Payload: []byte("poison"), Options: queue.Options{Queue: queue.DefaultQueue}})
+	first := c.addPoison(queue.Spec{Payload: []byte("poison"), Options: queue.Options{Queue: queue.DefaultQueue}})
 	same := queue.Spec{Payload: []byte("poison"), Options: queue.Options{Key: "k", Unique: "u", MaxCrashes: 5}}
 	again := c.addSpec(same)
 	t := c.task(again)
@@ -194,7 +183,8 @@ func poisonIsRecognised(c *trial) {
 	elsewhere.Queue, elsewhere.Unique = "other", ""
 	c.is(queue.Dead, c.addSpec(elsewhere))
 	c.started(5)
-	c.is(queue.Waiting, c.submitSpecs(queue.Spec{Payload: []byte("food")}, queue.Spec{Payload: []byte("poison"), Kind: "k"})...)
+	food, poisonOfK := queue.Spec{Payload: []byte("food")}, queue.Spec{Payload: []byte("poison"), Kind: "k"}
+	c.is(queue.Waiting, c.submitSpecs(food, poisonOfK)...)
 	// A call that has it twice is accepted like any other.
 	twice := c.freshSpec(queue.Spec{Payload: []byte("poison")})
 	c.submitTasks(twice, twice)
@@ -207,7 +197,7 @@ func poisonIsRecognised(c *trial) {
 
 func poisonIsForgotten(c *trial) {
 	spec := queue.Spec{Payload: []byte("poison")}
-	first := c.poison(spec)
+	first := c.addPoison(spec)
 	c.command(queue.OrderRetry, first)
 	if t := c.task(first); t.State != queue.Waiting || t.Crashes != 0 {
 		c.Errorf("retried, it is %s and counts %d crashes", t.State, t.Crashes)
@@ -215,7 +205,7 @@ func poisonIsForgotten(c *trial) {
 	second := c.addSpec(spec)
 	c.is(queue.Waiting, second)
 	c.claim(2)
-	c.lose()
+	c.expireLeases()
 	c.is(queue.Dead, first)
 	c.is(queue.Waiting, second) // it may crash more often
 	c.is(queue.Dead, c.addSpec(spec))

@@ -73,7 +73,7 @@ func keysTakeTurns(c *trial) {
 	}
 	starts := make(map[string]int)
 	for i := range 4 * each {
-		starts[c.one().Key]++
+		starts[c.claimOne().Key]++
 		for key, n := range starts {
 			if fair := i/4 + 2; n > fair { // one more than its share, for whoever goes first
 				c.Fatalf("of %d starts key %q has %d", i+1, key, n)
@@ -100,7 +100,7 @@ func guardsShare(c *trial) {
 	}
 	lower := make(map[stint.Priority]int)
 	for i := range starts {
-		t := c.one()
+		t := c.claimOne()
 		if lower[t.Tier]++; t.Tier == stint.High {
 			continue
 		}
@@ -151,11 +151,11 @@ func delayedKeepsItsAge(c *trial) {
 
 // older submits a task and one that is younger, has something done to the first
 // while it runs, and checks that it still goes before the second.
-func (c *trial) older(end func(t queue.Task)) {
+func (c *trial) keepsItsAge(end func(t queue.Task)) {
 	c.Helper()
 	first := c.add(queue.Options{Tier: stint.High, Key: "k"})
 	c.pass(time.Millisecond)
-	t := c.one()
+	t := c.claimOne()
 	second := c.add(queue.Options{Tier: stint.High, Key: "k"})
 	lower := c.add(queue.Options{Key: "k"})
 	end(t)
@@ -163,7 +163,7 @@ func (c *trial) older(end func(t queue.Task)) {
 }
 
 func retriedKeepsItsAge(c *trial) {
-	c.older(func(t queue.Task) {
+	c.keepsItsAge(func(t queue.Task) {
 		c.fails(t, queue.Outcome{RunAt: c.now.Add(time.Second)})
 		c.pass(time.Second)
 		c.maintain()
@@ -171,13 +171,13 @@ func retriedKeepsItsAge(c *trial) {
 }
 
 func givenBackKeepsItsAge(c *trial) {
-	c.older(func(t queue.Task) { c.ok("give back", c.settle(t, queue.Outcome{Kind: queue.OutcomeRelease})) })
+	c.keepsItsAge(func(t queue.Task) { c.releases(t) })
 }
 
-func lostKeepsItsAge(c *trial) { c.older(func(queue.Task) { c.lose() }) }
+func lostKeepsItsAge(c *trial) { c.keepsItsAge(func(queue.Task) { c.expireLeases() }) }
 
 func deadKeepsItsAge(c *trial) {
-	c.older(func(t queue.Task) {
+	c.keepsItsAge(func(t queue.Task) {
 		c.fails(t, queue.Outcome{Permanent: true})
 		c.command(queue.OrderRetry, t.ID)
 	})

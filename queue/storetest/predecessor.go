@@ -20,7 +20,7 @@ func predecessorCases() []testCase {
 // down its whole chain at once, past tasks that come after any outcome, and that a
 // retry of one of these tasks revives that one alone.
 func cascade(c *trial) {
-	first := c.inState(queue.Dead)
+	first := c.addInState(queue.Dead)
 	chain := []queue.ID{c.add(queue.Options{After: []queue.ID{first}})}
 	for range 80 {
 		chain = append(chain, c.add(queue.Options{After: chain[len(chain)-1:]}))
@@ -58,7 +58,7 @@ func afterAny(c *trial) {
 	if h := c.task(last).Holds; len(h) != len(tasks) || h[0] != want {
 		c.Errorf("it is held by %+v, want %+v first", h, want)
 	}
-	c.succeeds(c.one())
+	c.succeeds(c.claimOne())
 	c.dies()
 	c.command(queue.OrderCancel, tasks[2])
 	c.command(queue.OrderCancel, tasks[3])
@@ -67,7 +67,7 @@ func afterAny(c *trial) {
 	if h := c.task(last).Holds; len(h) != 1 || h[0].What != tasks[4].String() {
 		c.Errorf("it is held by %+v", h)
 	}
-	c.fails(c.one(), queue.Outcome{RunAt: c.now.Add(time.Minute)})
+	c.fails(c.claimOne(), queue.Outcome{RunAt: c.now.Add(time.Minute)})
 	c.is(queue.Held, last)
 	c.command(queue.OrderCancel, tasks[4])
 	c.is(queue.Waiting, last)
@@ -76,7 +76,7 @@ func afterAny(c *trial) {
 	if c.Durable && c.crash() {
 		c.heldBy(last, queue.HoldDependency)
 	}
-	c.succeeds(c.one())
+	c.succeeds(c.claimOne())
 	c.is(queue.Waiting, last)
 	if c.Durable && c.crash() {
 		c.is(queue.Waiting, last)
@@ -91,8 +91,7 @@ func afterAnyRefused(c *trial) {
 		c.fresh(queue.Options{AfterAny: []queue.ID{c.ids.New(c.now)}}),
 		{ID: queue.ID{1}, Spec: queue.Spec{Kind: kind, Options: queue.Options{AfterAny: []queue.ID{{1}}}}},
 	} {
-		_, err := c.Store.Submit(c.Context(), c.now, []queue.NewTask{t})
-		c.refused("Submit of a task after one that is not there", err, queue.ErrInvalid)
+		c.submitRefused("Submit of a task after one that is not there", queue.ErrInvalid, t)
 	}
 }
 
@@ -104,14 +103,14 @@ func predecessorsAreKept(c *trial) {
 		Keep:     queue.Retention{Age: time.Hour, Count: 2},
 		KeepDead: queue.Retention{Age: time.Hour},
 	})
-	succeeded, dead := c.inState(queue.Succeeded), c.inState(queue.Dead)
-	purged, waited := c.inState(queue.Cancelled), c.inState(queue.Dead)
+	succeeded, dead := c.addInState(queue.Succeeded), c.addInState(queue.Dead)
+	purged, waited := c.addInState(queue.Cancelled), c.addInState(queue.Dead)
 	after := queue.Options{After: []queue.ID{succeeded}, AfterAny: []queue.ID{dead, purged}}
 	last := c.addSpec(queue.Spec{Kind: "last", Options: after})
 	vain := c.add(queue.Options{After: []queue.ID{waited}})
 	for range 5 {
 		c.add(queue.Options{})
-		c.succeeds(c.one())
+		c.succeeds(c.claimOne())
 	}
 	c.pass(2 * time.Hour)
 	c.maintain()

@@ -24,21 +24,6 @@ func reopenCases() []testCase {
 	}
 }
 
-// crash ends the store as a crash does, and opens it again. A store that keeps
-// nothing has to say so: it has no way to be opened again, and the case is over.
-func (c *trial) crash() (survived bool) {
-	c.Helper()
-	if c.Durable != (c.Reopen != nil) {
-		c.Fatalf("the harness says Durable: %t, and whether it can be opened again: %t", c.Durable, c.Reopen != nil)
-	}
-	if !c.Durable {
-		c.Log("the store is volatile, and says so")
-		return false
-	}
-	c.Store = c.Reopen(c.T)
-	return true
-}
-
 func tasksSurvive(c *trial) {
 	c.addSpec(queue.Spec{
 		Payload: []byte("\x00\xff"),
@@ -60,7 +45,7 @@ func tasksSurvive(c *trial) {
 		},
 	})
 	for _, state := range queue.States() {
-		c.inState(state)
+		c.addInState(state)
 	}
 	c.addSpec(queue.Spec{Kind: "tried"})
 	t := c.claim(1, "tried")[0]
@@ -103,7 +88,7 @@ func plain(t queue.Task) queue.Task {
 
 func orderSurvives(c *trial) {
 	low := c.several(3, queue.Options{})
-	c.fails(c.one(), queue.Outcome{RunAt: c.now.Add(time.Second)}) // the oldest of them
+	c.fails(c.claimOne(), queue.Outcome{RunAt: c.now.Add(time.Second)}) // the oldest of them
 	high := c.several(3, queue.Options{Tier: stint.High, Key: "k"})
 	if !c.crash() {
 		return
@@ -120,7 +105,7 @@ func outcomesSurvive(c *trial) {
 	result := queue.Outcome{Kind: queue.OutcomeSuccess, Result: []byte("result")}
 	c.ok("settle", c.settle(tasks[0], result))
 	c.fails(tasks[1], queue.Outcome{Permanent: true, Error: "no"})
-	c.ok("settle", c.settle(tasks[2], queue.Outcome{Kind: queue.OutcomeRelease}))
+	c.releases(tasks[2])
 	if !c.crash() {
 		return
 	}
@@ -140,7 +125,7 @@ func leasesAfterACrash(c *trial) {
 	id := c.add(queue.Options{MaxCrashes: 100})
 	var last queue.Task
 	for range 5 {
-		t := c.one()
+		t := c.claimOne()
 		if t.ID != id || t.Lease.Token <= last.Lease.Token {
 			c.Fatalf("after a crash, token %d comes after %d", t.Lease.Token, last.Lease.Token)
 		}
@@ -151,9 +136,9 @@ func leasesAfterACrash(c *trial) {
 		if !c.crash() {
 			return
 		}
-		c.lose()
+		c.expireLeases()
 	}
-	c.succeeds(c.one())
+	c.succeeds(c.claimOne())
 }
 
 func uniqueSurvives(c *trial) {
@@ -179,7 +164,7 @@ func timesSurvive(c *trial) {
 	later := c.add(queue.Options{RunAt: c.now.Add(time.Minute)})
 	late := c.add(queue.Options{Deadline: c.now.Add(time.Minute)})
 	paused := c.add(queue.Options{RunAt: c.now.Add(time.Minute)})
-	finished := c.inState(queue.Succeeded)
+	finished := c.addInState(queue.Succeeded)
 	c.command(queue.OrderPause, paused)
 	if !c.crash() {
 		return
@@ -200,7 +185,7 @@ func timesSurvive(c *trial) {
 
 func poisonSurvives(c *trial) {
 	spec := queue.Spec{Payload: []byte("poison")}
-	first := c.poison(spec)
+	first := c.addPoison(spec)
 	if !c.crash() {
 		return
 	}
@@ -218,9 +203,9 @@ func waitsSurvive(c *trial) {
 	group := c.several(2, queue.Options{Group: "g"})
 	c.command(queue.OrderPause, group...)
 	last := c.add(queue.Options{AfterBatch: batch})
-	c.succeeds(c.one())
+	c.succeeds(c.claimOne())
 	c.command(queue.OrderForget, first)
-	dead := c.inState(queue.Dead)
+	dead := c.addInState(queue.Dead)
 	waits := c.add(queue.Options{After: []queue.ID{dead}})
 	if !c.crash() {
 		return
@@ -246,7 +231,7 @@ func ordersSurvive(c *trial) {
 	if !c.crash() {
 		return
 	}
-	c.lose()
+	c.expireLeases()
 	c.is(queue.Paused, ids[0], ids[2])
 	c.is(queue.Cancelled, ids[1])
 }
@@ -260,8 +245,7 @@ func settingsSurvive(c *trial) {
 	if !c.crash() {
 		return
 	}
-	all, err := c.Store.Settings(c.Context())
-	c.ok("Settings", err)
+	all := c.allSettings()
 	pause := all["mail"].Paused
 	if all[queue.DefaultQueue].InForce.Settings != want || pause == nil || pause.By != operator {
 		c.Errorf("the settings are %+v", all)
@@ -270,6 +254,5 @@ func settingsSurvive(c *trial) {
 	if n := len(c.claim(9)); n != 1 {
 		c.Errorf("with a limit of 1 a claim gives %d", n)
 	}
-	_, err = c.Store.Submit(c.Context(), c.now, []queue.NewTask{c.fresh(queue.Options{})})
-	c.refused("the fourth", err, queue.ErrFull)
+	c.submitRefused("the fourth", queue.ErrFull, c.fresh(queue.Options{}))
 }

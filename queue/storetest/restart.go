@@ -22,46 +22,18 @@ func restartCases() []testCase {
 	}
 }
 
-// closeAndReopen ends the store in an orderly way, and opens it again.
-func (c *trial) closeAndReopen() (survived bool) {
-	c.Helper()
-	c.ok("Close", c.Store.Close())
-	if survived = c.crash(); !survived {
-		c.closed = true
-	}
-	return survived
-}
-
-// remotely claims the task that is next for a worker in another process.
-func (c *trial) remotely() queue.Task {
-	c.Helper()
-	tasks := c.claimed(queue.Claim{Queue: queue.DefaultQueue, Max: 1, Remote: true}).Tasks
-	if len(tasks) != 1 {
-		c.Fatal("no task can be claimed")
-	}
-	return tasks[0]
-}
-
-// forgets reports whether the store may have forgotten a claim in a crash.
-func (c *trial) forgets() bool {
-	if c.PowerLoss {
-		c.Log("the power was lost, after which claims need not be known")
-	}
-	return c.PowerLoss
-}
-
 // crashingIsCounted shows that a task that takes the only process of the queue
 // along with it is found out, and so is the same work.
 func crashingIsCounted(c *trial) {
 	spec := queue.Spec{Payload: []byte("poison")}
 	id, other := c.addSpec(spec), c.addSpec(queue.Spec{Kind: "other"})
 	for crashes := 1; crashes <= attempts; crashes++ {
-		t := c.one()
-		if !c.crash() || c.forgets() {
+		t := c.claimOne()
+		if !c.crash() || c.mayForgetClaims() {
 			return
 		}
 		if c.Remote {
-			c.lose()
+			c.expireLeases()
 		}
 		got := c.task(id)
 		if got.Crashes != crashes || got.Failures != 0 {
@@ -97,11 +69,11 @@ func closingCountsNothing(c *trial) {
 			return
 		}
 		if c.Remote {
-			if c.forgets() {
+			if c.mayForgetClaims() {
 				return
 			}
 			for _, t := range tasks {
-				c.ok("give back", c.settle(t, queue.Outcome{Kind: queue.OutcomeRelease}))
+				c.releases(t)
 			}
 			continue
 		}
@@ -132,7 +104,7 @@ func writtenTasksAreCountedTheSame(c *trial) {
 		return
 	}
 	if c.Remote {
-		c.lose()
+		c.expireLeases()
 	}
 	for _, id := range ids {
 		if t := c.task(id); t.State != queue.Waiting || t.Crashes != 1 {
@@ -145,23 +117,23 @@ func writtenTasksAreCountedTheSame(c *trial) {
 // store has ended.
 func remoteLeases(c *trial, end func() bool) {
 	ids := c.several(3, queue.Options{MaxCrashes: 1})
-	saved, second, third := c.remotely(), c.remotely(), c.remotely()
+	saved, second, third := c.claimRemote(), c.claimRemote(), c.claimRemote()
 	c.heartbeat(saved, queue.Heartbeat{Lease: lease, Checkpoint: []byte("saved")})
 	c.pass(time.Hour) // nobody is there who could take a lease away
 	if !end() {
 		return
 	}
 	running := []queue.Task{saved, second, third}
-	if c.forgets() {
+	if c.mayForgetClaims() {
 		running = running[:1] // whose row tells of it
 	}
 	for range 2 {
-		c.leased(running)
+		c.stillLeased(running)
 		if !end() {
 			return
 		}
 	}
-	c.leased(running)
+	c.stillLeased(running)
 	c.pass(lease - 1)
 	c.maintain()
 	for _, t := range running {
@@ -180,7 +152,7 @@ func remoteLeases(c *trial, end func() bool) {
 
 // leased checks that tasks run as they were claimed, and that nobody else gets
 // them.
-func (c *trial) leased(running []queue.Task) {
+func (c *trial) stillLeased(running []queue.Task) {
 	c.Helper()
 	for _, want := range running {
 		t := c.task(want.ID)
@@ -201,8 +173,8 @@ func (c *trial) leased(running []queue.Task) {
 // the opening on, and that tasks whose workers are gone run again then.
 func remoteLeasesRunOut(c *trial) {
 	id := c.add(queue.Options{})
-	t := c.remotely()
-	if !c.crash() || c.forgets() {
+	t := c.claimRemote()
+	if !c.crash() || c.mayForgetClaims() {
 		return
 	}
 	c.pass(time.Hour)
@@ -216,7 +188,7 @@ func remoteLeasesRunOut(c *trial) {
 		c.Errorf("after its lease the task is %s, and counts %d crashes", got.State, got.Crashes)
 	}
 	c.refused("after its lease a worker", c.settle(t, queue.Outcome{Kind: queue.OutcomeSuccess}), queue.ErrStale)
-	second := c.remotely()
+	second := c.claimRemote()
 	if !c.crash() {
 		return
 	}
@@ -234,35 +206,35 @@ func ordersAreObeyedByClosing(c *trial) {
 		return
 	}
 	if c.Remote {
-		c.lose()
+		c.expireLeases()
 	}
-	c.obeyed(queue.Paused, ids[0])
-	c.obeyed(queue.Cancelled, ids[1])
+	c.obeyedOrder(queue.Paused, ids[0])
+	c.obeyedOrder(queue.Cancelled, ids[1])
 }
 
 // ordersOutliveACrash shows that they are told to a worker in another process, and
 // else are carried out.
 func ordersOutliveACrash(c *trial) {
 	ids := c.submit(queue.Options{}, queue.Options{})
-	here := c.one()
-	there := c.remotely()
+	here := c.claimOne()
+	there := c.claimRemote()
 	c.command(queue.OrderCancel, ids...)
 	if !c.crash() {
 		return
 	}
 	if c.Remote {
-		c.ok("give back", c.settle(here, queue.Outcome{Kind: queue.OutcomeRelease}))
+		c.releases(here)
 	}
-	c.obeyed(queue.Cancelled, here.ID)
+	c.obeyedOrder(queue.Cancelled, here.ID)
 	if got := c.heartbeat(there, queue.Heartbeat{}); got.Stop != queue.StopCancel || got.Reason != "a reason" {
 		c.Errorf("the worker is told %+v", got)
 	}
-	c.ok("give back", c.settle(there, queue.Outcome{Kind: queue.OutcomeRelease}))
-	c.obeyed(queue.Cancelled, there.ID)
+	c.releases(there)
+	c.obeyedOrder(queue.Cancelled, there.ID)
 }
 
 // obeyed checks that a task is in a state because of an order of somebody.
-func (c *trial) obeyed(want queue.State, id queue.ID) {
+func (c *trial) obeyedOrder(want queue.State, id queue.ID) {
 	c.Helper()
 	c.is(want, id)
 	t := c.task(id)
@@ -281,8 +253,7 @@ func oldestAfterACrash(c *trial) {
 		return
 	}
 	for _, id := range []queue.ID{ids[1], ids[2], ids[0]} {
-		stats, err := c.Store.Stats(c.Context(), c.now)
-		c.ok("Stats", err)
+		stats := c.stats()
 		if got, want := stats.Queues[queue.DefaultQueue].Oldest, c.task(id).Changed; !got.Equal(want) {
 			c.Errorf("the oldest has waited since %v, want %v", got, want)
 		}

@@ -71,7 +71,7 @@ func (c *trial) schedule(name string) queue.ScheduleState {
 }
 
 // ticked is a schedule after its next tick.
-func (c *trial) ticked(s queue.ScheduleState) (after queue.ScheduleState, task queue.NewTask) {
+func (c *trial) nextTick(s queue.ScheduleState) (after queue.ScheduleState, task queue.NewTask) {
 	task = c.fresh(queue.Options{Labels: map[string]string{"tick": s.Next.Format(time.RFC3339)}})
 	s.Last = queue.Tick{At: s.Next, Task: task.ID}
 	s.Next, s.Version = s.Next.Add(time.Hour), c.ids.New(c.now)
@@ -182,12 +182,12 @@ func scheduleVersions(c *trial) {
 func repeatedReschedule(c *trial) {
 	first := c.reschedule(queue.ID{}, c.hourly("s"))
 	c.reschedule(queue.ID{}, first) // again
-	after, task := c.ticked(first)
+	after, task := c.nextTick(first)
 	for range 3 {
 		c.reschedule(first.Version, after, task)
 	}
 	c.is(queue.Waiting, task.ID)
-	c.succeeds(c.one())
+	c.succeeds(c.claimOne())
 	c.reschedule(first.Version, after, task)
 	c.command(queue.OrderForget, task.ID)
 	c.reschedule(first.Version, after, task)
@@ -214,7 +214,7 @@ func invalidSchedules(c *trial) {
 		"removed by no version": func(r *queue.Reschedule) { *r = queue.Reschedule{Name: "s"} },
 		"removed with a task":   func(r *queue.Reschedule) { r.To = nil },
 	} {
-		to, task := c.ticked(is)
+		to, task := c.nextTick(is)
 		r := queue.Reschedule{Name: "s", Was: is.Version, To: &to, Tasks: []queue.NewTask{task}}
 		spoil(&r)
 		c.refused(what, c.Store.Reschedule(c.Context(), c.now, r), queue.ErrInvalid)
@@ -232,7 +232,7 @@ func rescheduleAllOrNone(c *trial) {
 	c.configure(queue.Settings{Pending: 2})
 	c.add(queue.Options{})
 	is := c.reschedule(queue.ID{}, c.hourly("s"))
-	to, task := c.ticked(is)
+	to, task := c.nextTick(is)
 	r := queue.Reschedule{Name: "s", Was: is.Version, To: &to, Tasks: []queue.NewTask{task, c.fresh(queue.Options{})}}
 	try := func(what string, want error) {
 		c.Helper()
@@ -250,7 +250,7 @@ func rescheduleAllOrNone(c *trial) {
 	try("another version", queue.ErrChanged)
 	c.reschedule(is.Version, to, task)
 	c.is(queue.Waiting, task.ID)
-	next, _ := c.ticked(to)
+	next, _ := c.nextTick(to)
 	c.reschedule(to.Version, next) // what submits nothing needs no room
 }
 
@@ -261,11 +261,11 @@ func ticksAreTasks(c *trial) {
 	drain(ready)
 	var ids []queue.ID
 	for range 3 {
-		to, task := c.ticked(is)
+		to, task := c.nextTick(is)
 		is = c.reschedule(is.Version, to, task)
 		ids = append(ids, task.ID)
 	}
-	c.hears(ready, "the tasks of a schedule")
+	c.awaitSignal(ready, "the tasks of a schedule")
 	younger := c.add(queue.Options{})
 	c.started(9, slices.Concat([]queue.ID{older}, ids, []queue.ID{younger})...)
 	label := map[string]string{"tick": is.Last.At.Format(time.RFC3339)}
@@ -292,7 +292,7 @@ func oneOfManyTicks(c *trial) {
 				if all[0].Next.Equal(end) {
 					return
 				}
-				to, task := c.ticked(all[0])
+				to, task := c.nextTick(all[0])
 				r := queue.Reschedule{Name: "s", Was: all[0].Version, To: &to, Tasks: []queue.NewTask{task}}
 				switch err := c.Store.Reschedule(c.Context(), c.now, r); {
 				case err == nil:
@@ -324,7 +324,7 @@ func schedulesSurvive(c *trial) {
 		c.reschedule(queue.ID{}, c.hourly(fmt.Sprint("s", i)))
 	}
 	is := c.schedule("s0")
-	to, task := c.ticked(is)
+	to, task := c.nextTick(is)
 	c.reschedule(is.Version, to, task)
 	c.ok("remove", c.unschedule("s1", c.schedule("s1").Version))
 	_, before := c.schedules()
@@ -342,7 +342,7 @@ func schedulesSurvive(c *trial) {
 	}
 	c.is(queue.Waiting, task.ID)
 	c.reschedule(is.Version, to, task) // the call whose answer was lost
-	other, again := c.ticked(is)
+	other, again := c.nextTick(is)
 	c.refused("the same tick again", c.Store.Reschedule(c.Context(), c.now,
 		queue.Reschedule{Name: "s0", Was: is.Version, To: &other, Tasks: []queue.NewTask{again}}), queue.ErrChanged)
 	c.started(9, task.ID)

@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,37 +26,6 @@ func settingsCases() []testCase {
 	}
 }
 
-// sameJSON compares two values by their JSON.
-func sameJSON(what string, got, want any) error {
-	g, err := json.Marshal(got)
-	if err != nil {
-		return err
-	}
-	w, err := json.Marshal(want)
-	if err != nil {
-		return err
-	}
-	if string(g) != string(w) {
-		return fmt.Errorf("%s are\n%s, want\n%s", what, g, w)
-	}
-	return nil
-}
-
-// equal checks that two values have the same JSON.
-func (c *trial) equal(what string, got, want any) {
-	c.Helper()
-	if err := sameJSON(what, got, want); err != nil {
-		c.Error(err)
-	}
-}
-
-// operators is a change of the default queue by an operator.
-func (c *trial) operators(change queue.Change) {
-	c.Helper()
-	change.Operator, change.By = true, "ann"
-	c.change(queue.DefaultQueue, change)
-}
-
 func settingsAreKept(c *trial) {
 	want := queue.Settings{
 		Max: 5, Caps: stint.Caps{Low: 2}, PerKey: 3, Rate: queue.Rate{PerSecond: 0.5, Burst: 2},
@@ -67,7 +35,7 @@ func settingsAreKept(c *trial) {
 	c.configure(want)
 	pause := &queue.Pause{By: operator, Reason: "because"}
 	c.pause("", pause)
-	c.configures("", queue.Settings{Max: 2})
+	c.configureQueue("", queue.Settings{Max: 2})
 	if got := c.settings(queue.DefaultQueue).Program.Settings; got != want { // without the defaults
 		c.Errorf("the settings are %+v, want %+v", got, want)
 	}
@@ -90,20 +58,20 @@ func settingsAreKept(c *trial) {
 	if got := c.settings(queue.DefaultQueue); got.Program.Settings != (queue.Settings{}) {
 		c.Errorf("the settings are %+v, want none", got)
 	}
-	c.configures("", queue.Settings{})
+	c.configureQueue("", queue.Settings{})
 }
 
 // settingsOfAll shows that a queue goes without the defaults only where it has a
 // setting of its own.
 func settingsOfAll(c *trial) {
-	c.configures("", queue.Settings{Max: 2, PerKey: 1, Keep: queue.Retention{Age: time.Second}})
+	c.configureQueue("", queue.Settings{Max: 2, PerKey: 1, Keep: queue.Retention{Age: time.Second}})
 	c.configure(queue.Settings{Max: 3})
 	for _, name := range []string{queue.DefaultQueue, "other"} {
 		for _, key := range []string{"k", "k", "l", "m", "n"} {
 			c.add(queue.Options{Queue: name, Key: key})
 		}
 	}
-	mine, others := c.claim(9), c.claimed(queue.Claim{Queue: "other", Max: 9}).Tasks
+	mine, others := c.claim(9), c.claimWith(queue.Claim{Queue: "other", Max: 9}).Tasks
 	if len(mine) != 3 || len(others) != 2 { // and none of them has two of key k
 		c.Errorf("with 3 of its own one queue starts %d, with the default of 2 another %d", len(mine), len(others))
 	}
@@ -170,7 +138,7 @@ func settingsChangeByField(c *trial) {
 func operatorsWin(c *trial) {
 	declare := func() { c.change(queue.DefaultQueue, queue.Change{Set: queue.Settings{Max: 3, PerKey: 1}}) }
 	declare()
-	c.operators(queue.Change{Set: queue.Settings{Max: 1}})
+	c.configureAsOperator(queue.Change{Set: queue.Settings{Max: 1}})
 	declare() // the program starts again
 	c.change(queue.DefaultQueue, queue.Change{Set: queue.Settings{Max: 5}})
 	for range 6 {
@@ -183,7 +151,7 @@ func operatorsWin(c *trial) {
 	if in.Max != 1 || in.PerKey != 1 || !in.From[queue.FieldMax].Operator || in.From[queue.FieldPerKey].Operator {
 		c.Errorf("in force is %+v", in)
 	}
-	c.operators(queue.Change{Unset: []queue.Field{queue.FieldMax}})
+	c.configureAsOperator(queue.Change{Unset: []queue.Field{queue.FieldMax}})
 	running := c.claim(9)
 	if n := len(running); n != 4 {
 		c.Errorf("after the operator has unset it, %d more tasks run, want 4: the program's 5 is in force again", n)
@@ -195,9 +163,9 @@ func operatorsWin(c *trial) {
 
 // operatorLiftsALimit shows that no limit is something that can be set.
 func operatorLiftsALimit(c *trial) {
-	c.configures("", queue.Settings{PerKey: 1})
+	c.configureQueue("", queue.Settings{PerKey: 1})
 	c.configure(queue.Settings{Max: 1})
-	c.operators(queue.Change{Unlimited: []queue.Field{queue.FieldMax, queue.FieldPerKey}})
+	c.configureAsOperator(queue.Change{Unlimited: []queue.Field{queue.FieldMax, queue.FieldPerKey}})
 	c.several(4, queue.Options{Key: "k"})
 	if n := len(c.claim(9)); n != 4 {
 		c.Errorf("%d tasks run, want all 4", n)
@@ -232,13 +200,13 @@ func settingsHaveVersions(c *trial) {
 // settingsSayWho shows that each field has the name and the time of the change that
 // gave it its value.
 func settingsSayWho(c *trial) {
-	c.hear(worker, kind)
+	c.register(worker, kind)
 	start := c.now
 	declare := queue.Change{By: "importer", Set: queue.Settings{Max: 1, Pending: 9}}
 	c.change(queue.DefaultQueue, declare)
 	c.pass(time.Minute)
 	c.change(queue.DefaultQueue, declare) // changes nothing
-	c.operators(queue.Change{Set: queue.Settings{Pending: 20}})
+	c.configureAsOperator(queue.Change{Set: queue.Settings{Pending: 20}})
 	c.change("", queue.Change{By: "importer", Set: queue.Settings{PerKey: 2}})
 	want := map[queue.Field]queue.Origin{
 		queue.FieldMax:     {By: "importer", At: start},
@@ -247,29 +215,26 @@ func settingsSayWho(c *trial) {
 	}
 	c.equal("the origins", c.settings(queue.DefaultQueue).InForce.From, want)
 	ids := c.several(2, queue.Options{})
-	c.one()
-	if r := c.also(ids[1], stint.CodeMax); r.SetBy.By != "importer" || !r.SetBy.At.Equal(start) || r.SetBy.Operator {
+	c.claimOne()
+	if r := c.anyReason(ids[1], stint.CodeMax); r.SetBy.By != "importer" || !r.SetBy.At.Equal(start) || r.SetBy.Operator {
 		c.Errorf("the reason is %+v", r)
 	}
-	stats, err := c.Store.Stats(c.Context(), c.now)
-	c.ok("Stats", err)
+	stats := c.stats()
 	c.equal("the limits", stats.Queues[queue.DefaultQueue].Limits, queue.Layer{
 		Settings: queue.Settings{Max: 1, Pending: 20, PerKey: 2}, From: want,
 	})
 }
 
 func settingsOutliveTheStore(c *trial) {
-	c.configures("", queue.Settings{PerKey: 2})
+	c.configureQueue("", queue.Settings{PerKey: 2})
 	c.configure(queue.Settings{Max: 3})
-	c.operators(queue.Change{Set: queue.Settings{Max: 2}, Unlimited: []queue.Field{queue.FieldPerKey}})
-	c.operators(queue.Change{Key: "k", Set: queue.Settings{Max: 1}})
-	before, err := c.Store.Settings(c.Context())
-	c.ok("Settings", err)
+	c.configureAsOperator(queue.Change{Set: queue.Settings{Max: 2}, Unlimited: []queue.Field{queue.FieldPerKey}})
+	c.configureAsOperator(queue.Change{Key: "k", Set: queue.Settings{Max: 1}})
+	before := c.allSettings()
 	if !c.crash() {
 		return
 	}
-	after, err := c.Store.Settings(c.Context())
-	c.ok("Settings", err)
+	after := c.allSettings()
 	c.equal("the settings", after, before)
 	c.several(3, queue.Options{Key: "k"})
 	if n := len(c.claim(9)); n != 1 {
@@ -286,7 +251,7 @@ func settingsOutliveTheStore(c *trial) {
 // limitOfOneKey shows that a key can have a limit of its own, above or below that of
 // all keys.
 func limitOfOneKey(c *trial) {
-	c.hear(worker, kind)
+	c.register(worker, kind)
 	c.configure(queue.Settings{PerKey: 2})
 	c.change(queue.DefaultQueue, queue.Change{Key: "small", Set: queue.Settings{Max: 1}})
 	c.change("", queue.Change{Key: "large", Set: queue.Settings{Max: 3}})
@@ -307,11 +272,10 @@ func limitOfOneKey(c *trial) {
 		c.Errorf("there run %s, want %s", got, want)
 	}
 	c.heldBy(ids["small"][1], queue.HoldKey)
-	if r := c.because(ids["small"][1], stint.Code(queue.HoldKey)); r.Limit != 1 || r.Running != 1 || r.Key != "small" {
+	if r := c.firstReason(ids["small"][1], stint.Code(queue.HoldKey)); r.Limit != 1 || r.Running != 1 || r.Key != "small" {
 		c.Errorf("the reason is %+v", r)
 	}
-	stats, err := c.Store.Stats(c.Context(), c.now)
-	c.ok("Stats", err)
+	stats := c.stats()
 	c.equal("the keys", stats.Queues[queue.DefaultQueue].Keys, map[string]int{"free": 5, "large": 3, "small": 1})
 	c.change(queue.DefaultQueue, queue.Change{Key: "small", Unset: queue.Fields()})
 	c.claim(50)

@@ -28,7 +28,7 @@ func settleCases() []testCase {
 func success(c *trial) {
 	id := c.add(queue.Options{})
 	c.pass(time.Second)
-	running := c.one()
+	running := c.claimOne()
 	c.pass(time.Second)
 	result := []byte("result")
 	c.ok("settle", c.settle(running, queue.Outcome{Kind: queue.OutcomeSuccess, Result: result}))
@@ -49,7 +49,7 @@ func success(c *trial) {
 func failureIsRetried(c *trial) {
 	id := c.add(queue.Options{})
 	at := c.now.Add(time.Minute)
-	c.fails(c.one(), queue.Outcome{Error: "no luck", RunAt: at})
+	c.fails(c.claimOne(), queue.Outcome{Error: "no luck", RunAt: at})
 	t := c.task(id)
 	if t.State != queue.Scheduled || t.Failures != 1 || t.Error != "no luck" || !t.RunAt.Equal(at) {
 		c.Errorf("the task is %+v", t)
@@ -71,23 +71,23 @@ func failureIsRetried(c *trial) {
 
 func retryAtOnce(c *trial) {
 	id := c.add(queue.Options{})
-	c.fails(c.one(), queue.Outcome{})
+	c.fails(c.claimOne(), queue.Outcome{})
 	c.is(queue.Waiting, id)
-	c.fails(c.one(), queue.Outcome{RunAt: c.now.Add(-time.Hour)})
+	c.fails(c.claimOne(), queue.Outcome{RunAt: c.now.Add(-time.Hour)})
 	c.started(1, id)
 }
 
 func maxAttempts(c *trial) {
 	id := c.add(queue.Options{MaxAttempts: 5})
 	for i := range 4 {
-		c.fails(c.one(), queue.Outcome{RunAt: c.now.Add(time.Second)})
+		c.fails(c.claimOne(), queue.Outcome{RunAt: c.now.Add(time.Second)})
 		if t := c.task(id); t.State != queue.Scheduled || t.Failures != i+1 {
 			c.Fatalf("after %d failures of 5 it is %s, and counts %d", i+1, t.State, t.Failures)
 		}
 		c.pass(time.Second)
 		c.maintain()
 	}
-	c.fails(c.one(), queue.Outcome{Error: "the last", RunAt: c.now.Add(time.Second)})
+	c.fails(c.claimOne(), queue.Outcome{Error: "the last", RunAt: c.now.Add(time.Second)})
 	c.pass(time.Hour)
 	c.maintain()
 	t := c.task(id)
@@ -108,19 +108,19 @@ func maxAttempts(c *trial) {
 func threeAttempts(c *trial) {
 	id := c.add(queue.Options{})
 	for range 2 {
-		c.fails(c.one(), queue.Outcome{})
+		c.fails(c.claimOne(), queue.Outcome{})
 	}
 	c.is(queue.Waiting, id)
-	c.fails(c.one(), queue.Outcome{})
+	c.fails(c.claimOne(), queue.Outcome{})
 	c.is(queue.Dead, id)
 	one := c.add(queue.Options{MaxAttempts: 1})
-	c.fails(c.one(), queue.Outcome{})
+	c.fails(c.claimOne(), queue.Outcome{})
 	c.is(queue.Dead, one)
 }
 
 func permanentFailure(c *trial) {
 	id := c.add(queue.Options{MaxAttempts: 100})
-	c.fails(c.one(), queue.Outcome{Permanent: true, RunAt: c.now.Add(time.Second)})
+	c.fails(c.claimOne(), queue.Outcome{Permanent: true, RunAt: c.now.Add(time.Second)})
 	c.is(queue.Dead, id)
 }
 
@@ -128,7 +128,7 @@ func snoozeIsNoFailure(c *trial) {
 	id := c.add(queue.Options{MaxAttempts: 1})
 	for range 5 {
 		at := c.now.Add(time.Minute)
-		c.ok("snooze", c.settle(c.one(), queue.Outcome{Kind: queue.OutcomeSnooze, RunAt: at, Checkpoint: []byte("c")}))
+		c.ok("snooze", c.settle(c.claimOne(), queue.Outcome{Kind: queue.OutcomeSnooze, RunAt: at, Checkpoint: []byte("c")}))
 		if t := c.task(id); t.State != queue.Scheduled || t.Failures != 0 || !t.RunAt.Equal(at) {
 			c.Fatalf("the task is %+v", t)
 		}
@@ -136,13 +136,13 @@ func snoozeIsNoFailure(c *trial) {
 		c.pass(time.Minute)
 		c.maintain()
 	}
-	c.succeeds(c.one())
+	c.succeeds(c.claimOne())
 }
 
 func giveBackIsNoFailure(c *trial) {
 	id := c.add(queue.Options{MaxAttempts: 1, MaxCrashes: 1})
 	for range 5 {
-		t := c.one()
+		t := c.claimOne()
 		if t.ID != id || t.Failures != 0 || t.Crashes != 0 {
 			c.Fatalf("the task is %+v", t)
 		}
@@ -154,16 +154,16 @@ func giveBackIsNoFailure(c *trial) {
 			c.Errorf("given back, the task has the step %+v and the error %q; want the reason in the step alone", last, t.Error)
 		}
 	}
-	c.succeeds(c.one())
+	c.succeeds(c.claimOne())
 }
 
 // staleTokens shows that nobody but the holder of a live lease can end it, or
 // report for it.
 func staleTokens(c *trial) {
 	id := c.add(queue.Options{})
-	first := c.one()
-	c.lose()
-	second := c.one()
+	first := c.claimOne()
+	c.expireLeases()
+	second := c.claimOne()
 	if second.Lease.Token <= first.Lease.Token {
 		c.Errorf("token %d comes after %d", second.Lease.Token, first.Lease.Token)
 	}
@@ -193,7 +193,7 @@ func staleTokens(c *trial) {
 
 func repeatedSettle(c *trial) {
 	id := c.add(queue.Options{})
-	first := c.one()
+	first := c.claimOne()
 	failure := queue.Outcome{Kind: queue.OutcomeFailure, Error: "e"}
 	for range 3 {
 		c.ok("repeat a failure", c.settle(first, failure))
@@ -202,13 +202,13 @@ func repeatedSettle(c *trial) {
 		c.Errorf("it has failed once, and counts %d", t.Failures)
 	}
 	c.refused("another outcome", c.settle(first, queue.Outcome{Kind: queue.OutcomeSuccess}), queue.ErrStale)
-	second := c.one()
+	second := c.claimOne()
 	c.ok("repeat it while it runs again", c.settle(first, failure))
 	c.is(queue.Running, id)
-	c.ok("give back", c.settle(second, queue.Outcome{Kind: queue.OutcomeRelease}))
-	c.ok("repeat giving back", c.settle(second, queue.Outcome{Kind: queue.OutcomeRelease}))
-	third := c.one()
-	c.ok("repeat giving back", c.settle(second, queue.Outcome{Kind: queue.OutcomeRelease}))
+	c.releases(second)
+	c.releases(second)
+	third := c.claimOne()
+	c.releases(second)
 	c.ok("settle", c.settle(third, queue.Outcome{Kind: queue.OutcomeSuccess, Result: []byte("one")}))
 	c.ok("repeat a success", c.settle(third, queue.Outcome{Kind: queue.OutcomeSuccess, Result: []byte("two")}))
 	if t := c.task(id); t.State != queue.Succeeded || string(t.Result) != "one" || t.Failures != 1 {
@@ -249,7 +249,7 @@ func eachOutcome(c *trial) {
 // and can say something else of it.
 func resultLimit(c *trial) {
 	id := c.add(queue.Options{})
-	t := c.one()
+	t := c.claimOne()
 	c.refused("a large result",
 		c.settle(t, queue.Outcome{Kind: queue.OutcomeSuccess, Result: make([]byte, 101)}), queue.ErrTooLarge)
 	c.refused("a large checkpoint",
@@ -270,8 +270,8 @@ func longLife(c *trial) {
 	id := c.add(queue.Options{MaxAttempts: 1000})
 	var last queue.Task
 	for range queue.MaxSteps {
-		last = c.one()
-		c.ok("give back", c.settle(last, queue.Outcome{Kind: queue.OutcomeRelease}))
+		last = c.claimOne()
+		c.releases(last)
 		c.pass(time.Second)
 	}
 	t := c.task(id)

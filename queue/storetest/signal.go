@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -27,31 +26,6 @@ func signalCases() []testCase {
 	}
 }
 
-// listen listens to a queue until the case is over.
-func (c *trial) listen(name string) <-chan struct{} {
-	ready, stop := c.Store.Listen(name)
-	c.Cleanup(stop)
-	return ready
-}
-
-// hears waits for a signal.
-func (c *trial) hears(ready <-chan struct{}, of string) {
-	c.Helper()
-	select {
-	case <-ready:
-	case <-time.After(patience):
-		c.Fatalf("a listener is not told of %s", of)
-	}
-}
-
-// drain takes the signal that there may be.
-func drain(ready <-chan struct{}) {
-	select {
-	case <-ready:
-	default:
-	}
-}
-
 // signalAfter shows that everything by which a task becomes claimable is followed
 // by a signal.
 func signalAfter(c *trial) {
@@ -63,7 +37,7 @@ func signalAfter(c *trial) {
 		}
 		drain(ready)
 		do()
-		c.hears(ready, what)
+		c.awaitSignal(ready, what)
 		if len(c.claim(100, kind)) == 0 {
 			c.Fatalf("after %s nothing is claimable", what)
 		}
@@ -71,8 +45,8 @@ func signalAfter(c *trial) {
 	fromNow := func() time.Time { return c.now.Add(time.Second) }
 	signals("a submit", func() { c.addSpec(queue.Spec{Kind: kind}) })
 	running := func() queue.Task { return c.find(queue.Filter{States: []queue.State{queue.Running}})[0] }
-	signals("giving back", func() { c.ok("settle", c.settle(running(), queue.Outcome{Kind: queue.OutcomeRelease})) })
-	signals("a lost lease", c.lose)
+	signals("giving back", func() { c.releases(running()) })
+	signals("a lost lease", c.expireLeases)
 	signals("a retry that is due", func() {
 		c.fails(running(), queue.Outcome{RunAt: fromNow()})
 		drain(ready)
@@ -82,7 +56,7 @@ func signalAfter(c *trial) {
 	id := running().ID
 	c.fails(running(), queue.Outcome{Permanent: true})
 	signals("a retry by hand", func() { c.command(queue.OrderRetry, id) })
-	c.ok("settle", c.settle(running(), queue.Outcome{Kind: queue.OutcomeRelease}))
+	c.releases(running())
 	c.command(queue.OrderPause, id)
 	signals("a resume", func() { c.command(queue.OrderResume, id) })
 	next := c.submit(queue.Options{After: []queue.ID{id}}, queue.Options{After: []queue.ID{id}})
@@ -99,7 +73,7 @@ func signalAfter(c *trial) {
 func holdsOneSignal(c *trial) {
 	ready := c.listen("mail")
 	c.several(5, queue.Options{Queue: "mail"})
-	c.hears(ready, "five tasks")
+	c.awaitSignal(ready, "five tasks")
 	if cap(ready) != 1 {
 		c.Errorf("the channel holds %d signals", cap(ready))
 	}
@@ -115,7 +89,7 @@ func allAreTold(c *trial) {
 		}
 		c.add(queue.Options{})
 		for _, ready := range all {
-			c.hears(ready, "a task")
+			c.awaitSignal(ready, "a task")
 		}
 	}
 }
@@ -145,7 +119,7 @@ func listenersEnd(c *trial) {
 		}
 		c.add(queue.Options{Queue: name})
 		for _, l := range all {
-			c.hears(l.ready, "a task")
+			c.awaitSignal(l.ready, "a task")
 		}
 		if len(gone.ready) != 0 {
 			c.Error("a listener that has ended is told of a task")
@@ -157,14 +131,13 @@ func listenersEnd(c *trial) {
 	c.add(queue.Options{Queue: name})
 	next := c.listen(name)
 	c.add(queue.Options{Queue: name})
-	c.hears(next, "a task")
+	c.awaitSignal(next, "a task")
 	if len(last.ready) != 0 {
 		c.Error("the last listener has ended, and is told of a task")
 	}
 	_, stop := c.Store.Listen("nobody's")
 	stop()
-	stats, err := c.Store.Stats(c.Context(), c.now)
-	c.ok("Stats", err)
+	stats := c.stats()
 	if _, there := stats.Queues["nobody's"]; there {
 		c.Error("a queue is there because somebody has listened to it")
 	}
@@ -191,7 +164,7 @@ func listenersComeAndGo(c *trial) {
 	c.claim(tasks + 1)
 	drain(ready)
 	c.add(queue.Options{})
-	c.hears(ready, "the last task")
+	c.awaitSignal(ready, "the last task")
 }
 
 // noWakeUpIsLost runs workers that do nothing but what the contract says: listen,
@@ -202,9 +175,14 @@ func noWakeUpIsLost(c *trial) {
 	c.configure(queue.Settings{Max: 2})
 	ctx, cancel := context.WithTimeout(c.Context(), patience)
 	defer cancel()
+	clock := &stepClock{start: c.now}
 	var wg sync.WaitGroup
 	for _, kind := range []string{"a", "b"} {
-		wg.Go(func() { c.workOff(ctx, kind, tasks) })
+		claim := queue.Claim{
+			Worker: "of " + kind, Queue: queue.DefaultQueue, Kinds: []string{kind}, Max: 7, Lease: lease,
+		}
+		p := &processor{c, clock, claim, false}
+		wg.Go(func() { p.run(ctx, tasks) })
 	}
 	for range tasks {
 		for _, kind := range []string{"a", "b"} {
@@ -214,37 +192,5 @@ func noWakeUpIsLost(c *trial) {
 		}
 	}
 	wg.Wait()
-}
-
-// workOff does tasks of a kind, until it has done as many as there will be.
-func (c *trial) workOff(ctx context.Context, kind string, tasks int) {
-	const most = 7
-	ready, stop := c.Store.Listen(queue.DefaultQueue)
-	defer stop()
-	for done := 0; done < tasks; {
-		claim := queue.Claim{Worker: "of " + kind, Kinds: []string{kind}, Max: most, Lease: lease}
-		got, err := c.Store.Claim(ctx, c.now, claim)
-		var outcomes []queue.Outcome
-		for _, t := range got.Tasks {
-			outcomes = append(outcomes, queue.Outcome{ID: t.ID, Token: t.Lease.Token, Kind: queue.OutcomeSuccess})
-		}
-		if done += len(outcomes); len(outcomes) > 0 {
-			var answers []error
-			answers, err = c.Store.Settle(ctx, c.now, outcomes)
-			err = errors.Join(append(answers, err)...)
-		}
-		if err != nil {
-			c.Errorf("after %d tasks: %v", done, err)
-			return
-		}
-		if len(outcomes) > 0 {
-			continue
-		}
-		select {
-		case <-ready:
-		case <-ctx.Done():
-			c.Errorf("the worker waits for a signal, and has done %d of %d tasks", done, tasks)
-			return
-		}
-	}
+	c.now = clock.now()
 }

@@ -102,13 +102,11 @@ func invalidSpecs(c *trial) map[string]queue.NewTask {
 
 func invalidTasks(c *trial) {
 	for what, t := range invalidSpecs(c) {
-		_, err := c.Store.Submit(c.Context(), c.now, []queue.NewTask{t})
-		c.refused(what, err, queue.ErrInvalid)
+		c.submitRefused(what, queue.ErrInvalid, t)
 	}
 	first, second := c.fresh(queue.Options{}), c.fresh(queue.Options{})
 	first.After = []queue.ID{second.ID}
-	_, err := c.Store.Submit(c.Context(), c.now, []queue.NewTask{first, second})
-	c.refused("after one that comes later", err, queue.ErrInvalid)
+	c.submitRefused("after one that comes later", queue.ErrInvalid, first, second)
 	if n := len(c.find(queue.Filter{})); n != 0 {
 		c.Errorf("%d tasks were accepted", n)
 	}
@@ -116,8 +114,7 @@ func invalidTasks(c *trial) {
 
 func payloadLimit(c *trial) {
 	c.addSpec(queue.Spec{Payload: make([]byte, 100)})
-	_, err := c.Store.Submit(c.Context(), c.now, []queue.NewTask{c.freshSpec(queue.Spec{Payload: make([]byte, 101)})})
-	c.refused("one byte too many", err, queue.ErrTooLarge)
+	c.submitRefused("one byte too many", queue.ErrTooLarge, c.freshSpec(queue.Spec{Payload: make([]byte, 101)}))
 }
 
 func allOrNone(c *trial) {
@@ -159,11 +156,11 @@ func callersMemory(c *trial) {
 	found := c.task(t.ID)
 	spoil(&found.Spec)
 	found.Steps[0].On = 0
-	c.succeeds(c.one())
-	claimed := c.one()
+	c.succeeds(c.claimOne())
+	claimed := c.claimOne()
 	spoil(&claimed.Spec)
-	c.ok("settle", c.settle(claimed, queue.Outcome{Kind: queue.OutcomeRelease}))
-	if got := c.one(); string(got.Payload) != "abc" || got.Labels["k"] != "v" || got.After[0] != before {
+	c.releases(claimed)
+	if got := c.claimOne(); string(got.Payload) != "abc" || got.Labels["k"] != "v" || got.After[0] != before {
 		c.Errorf("the task has become %+v", got.Spec)
 	}
 }
@@ -181,7 +178,7 @@ func uniqueAnswersTheFirst(c *trial) {
 		c.gone(second.ID)
 	}
 	again("while it waits")
-	t := c.one()
+	t := c.claimOne()
 	again("while it runs")
 	c.succeeds(t)
 	again("when it has succeeded")
@@ -254,7 +251,7 @@ func repeatedSubmit(c *trial) {
 	}
 	answers("at first")
 	answers("when they are known")
-	c.succeeds(c.one())
+	c.succeeds(c.claimOne())
 	answers("when one has succeeded")
 	if n := len(c.find(queue.Filter{})); n != 2 {
 		c.Errorf("there are %d tasks, want 2", n)
@@ -266,12 +263,11 @@ func fullQueue(c *trial) {
 	ids := c.submit(queue.Options{}, queue.Options{RunAt: c.now.Add(time.Hour)})
 	full := func(when string) {
 		c.Helper()
-		_, err := c.Store.Submit(c.Context(), c.now, []queue.NewTask{c.fresh(queue.Options{})})
-		c.refused(when, err, queue.ErrFull)
+		c.submitRefused(when, queue.ErrFull, c.fresh(queue.Options{}))
 	}
 	full("one waits and one is scheduled")
 	c.add(queue.Options{Queue: "other"})
-	t := c.one()
+	t := c.claimOne()
 	full("one runs and one is scheduled")
 	c.fails(t, queue.Outcome{Permanent: true})
 	third := c.add(queue.Options{})
@@ -289,8 +285,7 @@ func fullQueueAllOrNone(c *trial) {
 	c.configure(queue.Settings{Pending: 3})
 	first := c.add(queue.Options{Unique: "u"})
 	three := []queue.NewTask{c.fresh(queue.Options{}), c.fresh(queue.Options{}), c.fresh(queue.Options{})}
-	_, err := c.Store.Submit(c.Context(), c.now, three)
-	c.refused("three into the room of two", err, queue.ErrFull)
+	c.submitRefused("three into the room of two", queue.ErrFull, three...)
 	if n := len(c.find(queue.Filter{})); n != 1 {
 		c.Errorf("there are %d tasks, want 1", n)
 	}
@@ -305,7 +300,7 @@ func timeGoesBack(c *trial) {
 	c.add(queue.Options{})
 	latest := c.now
 	c.pass(-time.Hour)
-	t := c.one()
+	t := c.claimOne()
 	if !t.Changed.Equal(latest) || !t.Lease.Until.Equal(latest.Add(lease)) {
 		c.Errorf("it was claimed at %v until %v; the latest time was %v", t.Changed, t.Lease.Until, latest)
 	}
@@ -320,7 +315,6 @@ func submitHasALimit(c *trial) {
 	for i := range tasks {
 		tasks[i] = c.fresh(queue.Options{})
 	}
-	_, err := c.Store.Submit(c.Context(), c.now, tasks)
-	c.refused("Submit of too many tasks", err, queue.ErrTooLarge)
+	c.submitRefused("Submit of too many tasks", queue.ErrTooLarge, tasks...)
 	c.gone(tasks[0].ID, tasks[queue.MaxSubmit].ID)
 }

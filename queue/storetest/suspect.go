@@ -29,14 +29,14 @@ func (c *trial) suspects(n int, o queue.Options) (ids []queue.ID) {
 	c.Helper()
 	ids = c.several(n, o)
 	for range attempts - 1 {
-		c.running(ids...)
-		c.lose()
+		c.claimAll(ids...)
+		c.expireLeases()
 	}
 	return ids
 }
 
 // running claims tasks, which must be all of the usual kind that may start.
-func (c *trial) running(ids ...queue.ID) []queue.Task {
+func (c *trial) claimAll(ids ...queue.ID) []queue.Task {
 	c.Helper()
 	tasks := c.claim(len(ids) + 1)
 	if len(tasks) != len(ids) {
@@ -48,7 +48,7 @@ func (c *trial) running(ids ...queue.ID) []queue.Task {
 // suspectsRunOneByOne has one of many tasks kill its worker whenever it runs: it
 // is the only one that dies of that.
 func suspectsRunOneByOne(c *trial) {
-	c.hear(worker, kind)
+	c.register(worker, kind)
 	ids := c.suspects(5, queue.Options{})
 	poison := ids[2]
 	for _, id := range ids {
@@ -60,7 +60,7 @@ func suspectsRunOneByOne(c *trial) {
 			}
 		}
 		if id == poison {
-			c.lose()
+			c.expireLeases()
 			continue
 		}
 		c.succeeds(tasks[0])
@@ -75,7 +75,7 @@ func suspectsHoldNobodyElse(c *trial) {
 	fewer := c.severalSpecs(2, queue.Spec{Kind: "patient", Options: queue.Options{MaxCrashes: attempts + 1}})
 	for range attempts - 1 {
 		c.claim(9, "patient")
-		c.lose()
+		c.expireLeases()
 	}
 	ids := c.suspects(2, queue.Options{})
 	elsewhere := c.add(queue.Options{Queue: "elsewhere"})
@@ -86,7 +86,7 @@ func suspectsHoldNobodyElse(c *trial) {
 	if got, want := idsOf(tasks), slices.Concat(fewer, fresh); !slices.Equal(got, want) {
 		c.Errorf("beside a suspect start\n%v, want\n%v", got, want)
 	}
-	if got := idsOf(c.claimed(queue.Claim{Queue: "elsewhere", Max: 9}).Tasks); !slices.Equal(got, []queue.ID{elsewhere}) {
+	if got := idsOf(c.claimFrom("elsewhere", 9)); !slices.Equal(got, []queue.ID{elsewhere}) {
 		c.Errorf("of another queue start %v", got)
 	}
 	c.heldBy(ids[1], queue.HoldSuspect)
@@ -104,7 +104,7 @@ func onlyARunningSuspectHolds(c *trial) {
 		if n := len(c.claim(9, kind, "rare")); n != len(ids) {
 			c.Fatalf("%d tasks run side by side, and not %d", n, len(ids))
 		}
-		c.lose()
+		c.expireLeases()
 	}
 	paused, next, others := ids[2], ids[3], ids[4:]
 	c.command(queue.OrderPause, paused)
@@ -136,15 +136,15 @@ func suspectsGoOn(c *trial) {
 	ready := c.listen(queue.DefaultQueue)
 	drain(ready)
 	c.fails(first, queue.Outcome{RunAt: later})
-	c.hears(ready, "that the next one may start")
+	c.awaitSignal(ready, "that the next one may start")
 	c.ok("snooze", c.settle(c.started(9, ids[1])[0], queue.Outcome{Kind: queue.OutcomeSnooze, RunAt: later}))
-	c.ok("give back", c.settle(c.started(9, ids[2])[0], queue.Outcome{Kind: queue.OutcomeRelease}))
+	c.releases(c.started(9, ids[2])[0])
 	c.succeeds(c.started(9, ids[2])[0])
 	third := c.started(9, ids[3])[0]
 	c.command(queue.OrderPause, ids[3])
-	c.ok("give back", c.settle(third, queue.Outcome{Kind: queue.OutcomeRelease}))
+	c.releases(third)
 	c.started(9, ids[4])
-	c.lose()
+	c.expireLeases()
 	c.is(queue.Dead, ids[4])
 	c.succeeds(c.started(9, ids[5])[0])
 
@@ -159,31 +159,31 @@ func suspectsGoOn(c *trial) {
 func nobodyIsSuspected(c *trial) {
 	once := c.several(3, queue.Options{MaxCrashes: 1})
 	c.started(9, once...)
-	c.lose()
+	c.expireLeases()
 	c.is(queue.Dead, once...)
 	twice := c.severalSpecs(3, queue.Spec{Payload: []byte("other"), Options: queue.Options{MaxCrashes: 2}})
 	c.started(9, twice...)
-	c.lose()
+	c.expireLeases()
 	c.started(9, twice[0])
 }
 
 func suspectsAreExplained(c *trial) {
-	c.hear(worker, kind)
+	c.register(worker, kind)
 	ids := c.suspects(3, queue.Options{Key: "k"})
 	c.configure(queue.Settings{PerKey: 1})
 	c.started(1, c.add(queue.Options{Tier: stint.High})) // which has nothing to do with it
 	c.started(9, ids[0])
-	c.hear(worker, kind)
-	r := c.because(ids[1], stint.Code(queue.HoldSuspect))
+	c.register(worker, kind)
+	r := c.firstReason(ids[1], stint.Code(queue.HoldSuspect))
 	if !slices.Equal(r.Holders, ids[:1]) {
 		c.Errorf("the reason is %+v", r)
 	}
-	if r := c.also(ids[1], stint.Code(queue.HoldKey)); r.Limit != 1 {
+	if r := c.anyReason(ids[1], stint.Code(queue.HoldKey)); r.Limit != 1 {
 		c.Errorf("the other reason is %+v", r)
 	}
 	c.pause(queue.DefaultQueue, &queue.Pause{By: "alice"})
-	c.because(ids[1], stint.Code(queue.HoldQueuePaused))
-	c.also(ids[1], stint.Code(queue.HoldSuspect))
+	c.firstReason(ids[1], stint.Code(queue.HoldQueuePaused))
+	c.anyReason(ids[1], stint.Code(queue.HoldSuspect))
 }
 
 // suspectsAreCounted shows that one which is held for two reasons is counted once,
@@ -194,8 +194,7 @@ func suspectsAreCounted(c *trial) {
 	c.started(1, ids[0])
 	other := c.add(queue.Options{})
 	for range 2 {
-		stats, err := c.Store.Stats(c.Context(), c.now)
-		c.ok("Stats", err)
+		stats := c.stats()
 		counts := stats.Queues[queue.DefaultQueue]
 		if held, waiting := counts.States[queue.Held], counts.States[queue.Waiting]; held != 3 || waiting != 1 {
 			c.Errorf("%d tasks are held and %d wait, want 3 and 1", held, waiting)
@@ -211,9 +210,9 @@ func suspectsAreCounted(c *trial) {
 // they waited or ran.
 func suspectsAfterACrash(c *trial) {
 	ids := c.suspects(4, queue.Options{})
-	running := c.remotely()
+	running := c.claimRemote()
 	for range 2 {
-		if !c.crash() || c.forgets() {
+		if !c.crash() || c.mayForgetClaims() {
 			return
 		}
 		c.is(queue.Running, running.ID)
@@ -227,7 +226,7 @@ func suspectsAfterACrash(c *trial) {
 		return
 	}
 	if c.Remote {
-		c.lose()
+		c.expireLeases()
 	}
 	c.is(queue.Dead, second.ID)
 	c.started(9, ids[2])

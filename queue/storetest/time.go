@@ -49,7 +49,7 @@ func deadline(c *trial) {
 	}
 	later := c.add(queue.Options{Deadline: at.Add(1)})
 	c.command(queue.OrderPause, ids[2])
-	running := c.one()
+	running := c.claimOne()
 	c.pass(time.Minute - 2)
 	c.heartbeat(running, queue.Heartbeat{Lease: time.Hour})
 	c.maintain()
@@ -82,9 +82,9 @@ func deadlineWithoutMaintain(c *trial) {
 
 func deadlineForEveryStart(c *trial) {
 	id := c.add(queue.Options{Deadline: c.now.Add(time.Minute), MaxAttempts: 10})
-	c.fails(c.one(), queue.Outcome{})
+	c.fails(c.claimOne(), queue.Outcome{})
 	c.is(queue.Waiting, id)
-	t := c.one()
+	t := c.claimOne()
 	c.pass(time.Minute)
 	c.maintain() // which also takes the lease
 	c.maintain()
@@ -109,7 +109,7 @@ func maintainSaysWhen(c *trial) {
 	c.add(queue.Options{RunAt: c.now.Add(time.Minute)})
 	says(c.now.Add(time.Minute), "a delay's end")
 	c.add(queue.Options{})
-	t := c.claimed(queue.Claim{Max: 1, Lease: time.Second}).Tasks[0]
+	t := c.claimWith(queue.Claim{Max: 1, Lease: time.Second}).Tasks[0]
 	says(c.now.Add(time.Second), "a lease's end")
 	c.configure(queue.Settings{Keep: queue.Retention{Age: time.Millisecond}})
 	c.succeeds(t)
@@ -151,7 +151,7 @@ func retentionByAge(c *trial) {
 	c.configure(queue.Settings{
 		Keep: queue.Retention{Age: time.Hour}, KeepDead: queue.Retention{Age: 2 * time.Hour},
 	})
-	succeeded, dead, cancelled := c.inState(queue.Succeeded), c.inState(queue.Dead), c.inState(queue.Cancelled)
+	succeeded, dead, cancelled := c.addInState(queue.Succeeded), c.addInState(queue.Dead), c.addInState(queue.Cancelled)
 	waiting := c.add(queue.Options{Unique: "u"})
 	c.pass(time.Hour - 1)
 	c.maintain()
@@ -173,12 +173,12 @@ func retentionByCount(c *trial) {
 	c.configure(queue.Settings{Keep: queue.Retention{Count: 3}, KeepDead: queue.Retention{Count: 1}})
 	var kept, dead []queue.ID
 	for range 4 {
-		kept = append(kept, c.inState(queue.Succeeded))
+		kept = append(kept, c.addInState(queue.Succeeded))
 		c.pass(time.Second)
-		dead = append(dead, c.inState(queue.Dead))
+		dead = append(dead, c.addInState(queue.Dead))
 		c.pass(time.Second)
 	}
-	kept = append(kept, c.inState(queue.Cancelled))
+	kept = append(kept, c.addInState(queue.Cancelled))
 	other := c.add(queue.Options{Queue: "other"})
 	c.command(queue.OrderCancel, other)
 	c.maintain()
@@ -189,7 +189,7 @@ func retentionByCount(c *trial) {
 }
 
 func retentionUnlessSet(c *trial) {
-	succeeded, dead := c.inState(queue.Succeeded), c.inState(queue.Dead)
+	succeeded, dead := c.addInState(queue.Succeeded), c.addInState(queue.Dead)
 	const day = 24 * time.Hour
 	c.pass(day - 1)
 	c.maintain()

@@ -25,18 +25,6 @@ func totalCases() []testCase {
 	}
 }
 
-// limitAll makes s all that is set for all queues.
-func (c *trial) limitAll(s queue.Settings) {
-	c.Helper()
-	c.configures("", s)
-}
-
-// claimOf claims tasks of a queue.
-func (c *trial) claimOf(name string, n int) []queue.Task {
-	c.Helper()
-	return c.claimed(queue.Claim{Queue: name, Max: n}).Tasks
-}
-
 // backlogs submits tasks to queues, n to each.
 func (c *trial) backlogs(n int, names ...string) {
 	c.Helper()
@@ -48,16 +36,16 @@ func (c *trial) backlogs(n int, names ...string) {
 // totalOverQueues shows that a default is one of each queue, and a total one of all.
 func totalOverQueues(c *trial) {
 	c.backlogs(5, "a", "b")
-	c.limitAll(queue.Settings{Max: 3})
-	a, b := c.claimOf("a", 9), c.claimOf("b", 9)
+	c.configureQueue("", queue.Settings{Max: 3})
+	a, b := c.claimFrom("a", 9), c.claimFrom("b", 9)
 	if len(a) != 3 || len(b) != 3 {
 		c.Fatalf("with a default of 3, %d and %d tasks run; want 3 of each", len(a), len(b))
 	}
 	for _, t := range slices.Concat(a, b) {
-		c.ok("release", c.settle(t, queue.Outcome{Kind: queue.OutcomeRelease}))
+		c.releases(t)
 	}
-	c.limitAll(queue.Settings{Total: 3})
-	if a, b := c.claimOf("a", 2), c.claimOf("b", 9); len(a) != 2 || len(b) != 1 {
+	c.configureQueue("", queue.Settings{Total: 3})
+	if a, b := c.claimFrom("a", 2), c.claimFrom("b", 9); len(a) != 2 || len(b) != 1 {
 		c.Errorf("with a total of 3, %d and %d tasks run; want 2 and 1", len(a), len(b))
 	}
 }
@@ -67,14 +55,14 @@ func totalOverQueues(c *trial) {
 func totalStarvesNoQueue(c *trial) {
 	const total, rounds = 2, 60
 	names := []string{"greedy", "b", "c", "d"}
-	c.limitAll(queue.Settings{Total: total})
+	c.configureQueue("", queue.Settings{Total: total})
 	c.backlogs(rounds, names...)
 	var running []queue.Task
 	starts := make(map[string]int)
 	waits := make(map[string]int) // starts of others since its worker was refused
 	for range rounds {
 		for _, name := range names {
-			got := c.claimOf(name, 9)
+			got := c.claimFrom(name, 9)
 			for range got {
 				for other := range waits {
 					waits[other]++
@@ -109,18 +97,18 @@ func totalStarvesNoQueue(c *trial) {
 // totalWaitsForNobody shows that a queue whose worker has gone keeps a slot from others
 // for a second, and no longer, and that those are told when.
 func totalWaitsForNobody(c *trial) {
-	c.limitAll(queue.Settings{Total: 1})
+	c.configureQueue("", queue.Settings{Total: 1})
 	c.backlogs(3, "a", "gone", "b")
-	first := c.claimOf("a", 1)[0]
+	first := c.claimFrom("a", 1)[0]
 	for _, name := range []string{"gone", "b"} {
-		if got := c.claimed(queue.Claim{Queue: name, Max: 1}); len(got.Tasks) > 0 || !got.Next.IsZero() {
+		if got := c.claimWith(queue.Claim{Queue: name, Max: 1}); len(got.Tasks) > 0 || !got.Next.IsZero() {
 			c.Fatalf("while the total is reached a claim gets %+v", got)
 		}
 	}
 	c.succeeds(first)
 	until := c.now.Add(time.Second)
 	for _, name := range []string{"b", "a"} {
-		if got := c.claimed(queue.Claim{Queue: name, Max: 1}); len(got.Tasks) > 0 || !got.Next.Equal(until) {
+		if got := c.claimWith(queue.Claim{Queue: name, Max: 1}); len(got.Tasks) > 0 || !got.Next.Equal(until) {
 			c.Fatalf("while a slot is reserved a claim gets %+v, want to come back at %v", got, until)
 		}
 	}
@@ -128,15 +116,15 @@ func totalWaitsForNobody(c *trial) {
 		c.Errorf("Maintain is to be called at %v, want %v", next, until)
 	}
 	c.pass(time.Second)
-	b := c.claimOf("b", 1)
+	b := c.claimFrom("b", 1)
 	if len(b) != 1 {
 		c.Fatal("a second later nothing starts of the queue that has waited longest of those that are there")
 	}
-	if n := len(c.claimOf("gone", 1)); n > 0 {
+	if n := len(c.claimFrom("gone", 1)); n > 0 {
 		c.Fatal("more than the total runs")
 	}
 	c.succeeds(b[0]) // and now it has a worker again
-	if a, gone := c.claimOf("a", 1), c.claimOf("gone", 1); len(a) != 1 || len(gone) != 0 {
+	if a, gone := c.claimFrom("a", 1), c.claimFrom("gone", 1); len(a) != 1 || len(gone) != 0 {
 		c.Errorf("%d and %d tasks start, want one of the queue that was refused first", len(a), len(gone))
 	}
 }
@@ -144,20 +132,20 @@ func totalWaitsForNobody(c *trial) {
 // totalPassesIdleQueues shows that no slot is reserved for a queue that has nothing to
 // start any more, or is paused.
 func totalPassesIdleQueues(c *trial) {
-	c.limitAll(queue.Settings{Total: 1})
+	c.configureQueue("", queue.Settings{Total: 1})
 	c.backlogs(2, "a", "paused", "emptied", "reserved", "b")
-	first := c.claimOf("a", 1)[0]
+	first := c.claimFrom("a", 1)[0]
 	for _, name := range []string{"paused", "emptied", "reserved", "b"} {
-		c.claimOf(name, 1)
+		c.claimFrom(name, 1)
 	}
 	c.pause("paused", &queue.Pause{})
-	c.commands(queue.Command{Do: queue.OrderCancel, Filter: queue.Filter{Queue: "emptied"}})
+	c.commandWith(queue.Command{Do: queue.OrderCancel, Filter: queue.Filter{Queue: "emptied"}})
 	c.succeeds(first)
-	c.commands(queue.Command{Do: queue.OrderCancel, Filter: queue.Filter{Queue: "reserved"}})
-	if n := len(c.claimOf("reserved", 1)); n != 0 { // it looks, and leaves its slot to others
+	c.commandWith(queue.Command{Do: queue.OrderCancel, Filter: queue.Filter{Queue: "reserved"}})
+	if n := len(c.claimFrom("reserved", 1)); n != 0 { // it looks, and leaves its slot to others
 		c.Fatalf("%d tasks start that were cancelled", n)
 	}
-	if n := len(c.claimOf("b", 1)); n != 1 {
+	if n := len(c.claimFrom("b", 1)); n != 1 {
 		c.Error("a slot is kept from a queue that has tasks to start")
 	}
 }
@@ -165,46 +153,45 @@ func totalPassesIdleQueues(c *trial) {
 // totalIsLoweredAndRaised shows that a total that is lowered stops nothing that runs,
 // and that one that is raised or unset lets tasks start at once.
 func totalIsLoweredAndRaised(c *trial) {
-	c.limitAll(queue.Settings{Total: 4})
+	c.configureQueue("", queue.Settings{Total: 4})
 	c.backlogs(6, "a", "b")
-	running := slices.Concat(c.claimOf("a", 2), c.claimOf("b", 2))
-	c.limitAll(queue.Settings{Total: 2})
+	running := slices.Concat(c.claimFrom("a", 2), c.claimFrom("b", 2))
+	c.configureQueue("", queue.Settings{Total: 2})
 	for i, t := range running[:3] {
-		n := len(c.claimOf("a", 9)) + len(c.claimOf("b", 9))
+		n := len(c.claimFrom("a", 9)) + len(c.claimFrom("b", 9))
 		if n > 0 {
 			c.Fatalf("%d tasks start, while %d run of a total of 2", n, 4-i)
 		}
 		c.succeeds(t)
 	}
 	// A slot is free; whose it is depends on who was refused first.
-	if n := len(c.claimOf("a", 9)) + len(c.claimOf("b", 9)); n != 1 {
+	if n := len(c.claimFrom("a", 9)) + len(c.claimFrom("b", 9)); n != 1 {
 		c.Fatalf("%d tasks start, want 1", n)
 	}
-	c.limitAll(queue.Settings{Total: 3})
-	if n := len(c.claimOf("b", 9)) + len(c.claimOf("a", 9)); n != 1 {
+	c.configureQueue("", queue.Settings{Total: 3})
+	if n := len(c.claimFrom("b", 9)) + len(c.claimFrom("a", 9)); n != 1 {
 		c.Errorf("%d tasks start when the total is raised by 1", n)
 	}
-	c.limitAll(queue.Settings{})
-	if n := len(c.claimOf("a", 9)) + len(c.claimOf("b", 9)); n != 6 {
+	c.configureQueue("", queue.Settings{})
+	if n := len(c.claimFrom("a", 9)) + len(c.claimFrom("b", 9)); n != 6 {
 		c.Errorf("%d tasks start when there is no total any more, want all 6 that are left", n)
 	}
 }
 
 func totalHasAReason(c *trial) {
-	c.hear(worker, kind)
+	c.register(worker, kind)
 	c.backlogs(1, "a", "b")
 	c.change("", queue.Change{Operator: true, By: "ann", Set: queue.Settings{Total: 2}})
 	at := c.now
-	running := idsOf(slices.Concat(c.claimOf("a", 1), c.claimOf("b", 1)))
-	r := c.because(c.add(queue.Options{}), queue.CodeTotal)
+	running := idsOf(slices.Concat(c.claimFrom("a", 1), c.claimFrom("b", 1)))
+	r := c.firstReason(c.add(queue.Options{}), queue.CodeTotal)
 	slices.SortFunc(r.Holders, compareIDs)
 	slices.SortFunc(running, compareIDs)
 	if r.Limit != 2 || r.Running != 2 || !slices.Equal(r.Holders, running) || r.SetBy.By != "ann" {
 		c.Errorf("the reason is %+v", r)
 	}
 	c.equal("the queues", r.Queues, map[string]int{"a": 1, "b": 1})
-	stats, err := c.Store.Stats(c.Context(), c.now)
-	c.ok("Stats", err)
+	stats := c.stats()
 	c.equal("the totals", stats.Total, queue.Total{
 		Running: 2,
 		Limits: queue.Layer{Settings: queue.Settings{Total: 2}, From: map[queue.Field]queue.Origin{
@@ -216,27 +203,27 @@ func totalHasAReason(c *trial) {
 // totalOfAKey shows that a key that has as many tasks running in all queues as it may
 // is held in each of them, and in none when one has ended.
 func totalOfAKey(c *trial) {
-	c.hear(worker, kind)
-	c.limitAll(queue.Settings{TotalPerKey: 2})
+	c.register(worker, kind)
+	c.configureQueue("", queue.Settings{TotalPerKey: 2})
 	held := make(map[string]queue.ID)
 	for _, name := range []string{"a", "b", queue.DefaultQueue} {
 		c.several(2, queue.Options{Queue: name, Key: "k"})
 		held[name] = c.add(queue.Options{Queue: name, Key: "k"})
 		c.add(queue.Options{Queue: name, Key: "other " + name})
 	}
-	a := slices.DeleteFunc(c.claimOf("a", 9), func(t queue.Task) bool { return t.Key != "k" })
+	a := slices.DeleteFunc(c.claimFrom("a", 9), func(t queue.Task) bool { return t.Key != "k" })
 	if len(a) != 2 {
 		c.Fatalf("%d tasks of the key start, want 2", len(a))
 	}
 	for _, id := range held {
 		c.heldBy(id, queue.HoldKeyTotal)
 	}
-	if b := c.claimOf("b", 9); len(b) != 1 || b[0].Key != "other b" {
+	if b := c.claimFrom("b", 9); len(b) != 1 || b[0].Key != "other b" {
 		c.Fatalf("beside a key at its total there start %v", b)
 	}
 	late := c.add(queue.Options{Queue: "b", Key: "k"})
 	c.heldBy(late, queue.HoldKeyTotal)
-	r := c.because(held[queue.DefaultQueue], stint.Code(queue.HoldKeyTotal))
+	r := c.firstReason(held[queue.DefaultQueue], stint.Code(queue.HoldKeyTotal))
 	if r.Key != "k" || r.Limit != 2 || r.Running != 2 || len(r.Holders) != 2 {
 		c.Errorf("the reason is %+v", r)
 	}
@@ -245,21 +232,21 @@ func totalOfAKey(c *trial) {
 	for _, id := range held {
 		c.is(queue.Waiting, id)
 	}
-	if n := len(c.claimOf("b", 9)); n != 1 {
+	if n := len(c.claimFrom("b", 9)); n != 1 {
 		c.Fatalf("when a task of the key has ended %d start, want 1", n)
 	}
 	for _, id := range held {
 		c.heldBy(id, queue.HoldKeyTotal)
 	}
-	c.limitAll(queue.Settings{})
-	if n := len(c.claimOf("b", 9)); n != 3 {
+	c.configureQueue("", queue.Settings{})
+	if n := len(c.claimFrom("b", 9)); n != 3 {
 		c.Errorf("without the limit %d tasks start, want 3", n)
 	}
 }
 
 // totalOfOneKey shows that a key can have a total of its own.
 func totalOfOneKey(c *trial) {
-	c.limitAll(queue.Settings{TotalPerKey: 1})
+	c.configureQueue("", queue.Settings{TotalPerKey: 1})
 	c.change("", queue.Change{Key: "large", Set: queue.Settings{Total: 3}})
 	c.change("", queue.Change{Key: "free", Unlimited: []queue.Field{queue.FieldTotal}})
 	for _, name := range []string{"a", "b"} {
@@ -268,29 +255,28 @@ func totalOfOneKey(c *trial) {
 		}
 	}
 	running := make(map[string]int)
-	for _, t := range slices.Concat(c.claimOf("a", 50), c.claimOf("b", 50)) {
+	for _, t := range slices.Concat(c.claimFrom("a", 50), c.claimFrom("b", 50)) {
 		running[t.Key]++
 	}
 	c.equal("what runs", running, map[string]int{"large": 3, "free": 8, "other": 1})
-	stats, err := c.Store.Stats(c.Context(), c.now)
-	c.ok("Stats", err)
+	stats := c.stats()
 	c.equal("the keys", stats.Total.Keys, map[string]int{"large": 3, "free": 8})
 }
 
 // totalsOutliveTheStore shows that leases count that go on in another process.
 func totalsOutliveTheStore(c *trial) {
-	c.limitAll(queue.Settings{Total: 3, TotalPerKey: 1})
+	c.configureQueue("", queue.Settings{Total: 3, TotalPerKey: 1})
 	for _, name := range []string{"a", "b"} {
 		c.submit(queue.Options{Queue: name, Key: "k"}, queue.Options{Queue: name}, queue.Options{Queue: name})
 	}
-	remote := c.claimed(queue.Claim{Queue: "a", Max: 2, Remote: true}).Tasks
+	remote := c.claimWith(queue.Claim{Queue: "a", Max: 2, Remote: true}).Tasks
 	if len(remote) != 2 {
 		c.Fatalf("%d tasks start", len(remote))
 	}
 	if !c.crash() || c.PowerLoss {
 		return
 	}
-	if b := c.claimOf("b", 9); len(b) != 1 || b[0].Key != "" {
+	if b := c.claimFrom("b", 9); len(b) != 1 || b[0].Key != "" {
 		c.Errorf("beside two leases that go on, one of them of the key, there start %v", b)
 	}
 }

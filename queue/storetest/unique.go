@@ -28,20 +28,20 @@ func uniqueForAPeriod(c *trial) {
 	}
 	c.maintain()
 	c.gone(first, short)
-	c.answers(first, queue.Options{Unique: "hour"})
-	c.answers(queue.ID{}, queue.Options{Unique: "hour", Queue: "other"})
-	c.answers(queue.ID{}, queue.Options{Unique: "short"})
+	c.submitUnique(first, queue.Options{Unique: "hour"})
+	c.submitUnique(queue.ID{}, queue.Options{Unique: "hour", Queue: "other"})
+	c.submitUnique(queue.ID{}, queue.Options{Unique: "short"})
 	if c.Durable && c.crash() {
-		c.answers(first, queue.Options{Unique: "hour"})
+		c.submitUnique(first, queue.Options{Unique: "hour"})
 	}
 	after := c.fresh(queue.Options{Unique: "hour"})
-	_, err := c.Store.Submit(c.Context(), c.now, []queue.NewTask{after, c.fresh(queue.Options{After: []queue.ID{after.ID}})})
-	c.refused("Submit of a task after one that is forgotten", err, queue.ErrInvalid)
+	next := c.fresh(queue.Options{After: []queue.ID{after.ID}})
+	c.submitRefused("Submit of a task after a forgotten one", queue.ErrInvalid, after, next)
 	c.pass(time.Hour - time.Nanosecond)
 	c.maintain()
-	c.answers(first, queue.Options{Unique: "hour"})
+	c.submitUnique(first, queue.Options{Unique: "hour"})
 	c.pass(time.Nanosecond)
-	c.answers(queue.ID{}, queue.Options{Unique: "hour", UniqueFor: time.Minute})
+	c.submitUnique(queue.ID{}, queue.Options{Unique: "hour", UniqueFor: time.Minute})
 	if c.Durable && c.crash() {
 		c.maintain()
 		c.pass(2 * time.Hour)
@@ -53,7 +53,7 @@ func uniqueForAPeriod(c *trial) {
 
 // answers submits a task that is the same as one that is remembered, or new if that is
 // zero.
-func (c *trial) answers(want queue.ID, o queue.Options) {
+func (c *trial) submitUnique(want queue.ID, o queue.Options) {
 	c.Helper()
 	t := c.fresh(o)
 	r := c.submitTasks(t)[0]
@@ -69,9 +69,9 @@ func (c *trial) answers(want queue.ID, o queue.Options) {
 func uniqueForEndsWithAPurge(c *trial) {
 	first := c.add(queue.Options{Unique: "hour", UniqueFor: time.Hour})
 	c.dies()
-	c.answers(first, queue.Options{Unique: "hour"})
+	c.submitUnique(first, queue.Options{Unique: "hour"})
 	c.command(queue.OrderForget, first)
-	c.answers(queue.ID{}, queue.Options{Unique: "hour"})
+	c.submitUnique(queue.ID{}, queue.Options{Unique: "hour"})
 }
 
 func uniqueForInvalid(c *trial) {
@@ -80,7 +80,6 @@ func uniqueForInvalid(c *trial) {
 		{Unique: "u", UniqueFor: -1},
 		{Unique: "u", UniqueFor: queue.MaxUniqueFor + 1},
 	} {
-		_, err := c.Store.Submit(c.Context(), c.now, []queue.NewTask{c.fresh(o)})
-		c.refused("Submit", err, queue.ErrInvalid)
+		c.submitRefused("Submit", queue.ErrInvalid, c.fresh(o))
 	}
 }
