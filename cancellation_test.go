@@ -11,14 +11,13 @@ import (
 	"github.com/stintgo/stint"
 )
 
-// registry is a context of a kind that package context does not know. It counts
-// the functions that are to be called at its end, and can hold up those who
-// register them.
+// registry is a context of a kind that package context does not know. It counts the
+// functions that are to be called at its end, and can block their registration.
 type registry struct {
 	context.Context //nolint:containedctx // a registry is a context
 
 	done chan struct{}
-	gate chan struct{} // who registers waits until it is closed; nil is open
+	gate chan struct{} // AfterFunc waits until it is closed; nil is open
 	mu   sync.Mutex
 	fns  map[int]func()
 	made int
@@ -110,8 +109,8 @@ func TestA6_WatchThatIsArmedTwiceAtOnce(t *testing.T) {
 	})
 }
 
-// collected reports whether the garbage collector finds that nobody refers to
-// what p points to. Goroutines that are about to end may for a while.
+// collected reports whether the garbage collector frees what p points to. It tries
+// repeatedly, as goroutines that are about to end may still refer to it.
 func collected[T any](p weak.Pointer[T]) bool {
 	for range 100 {
 		runtime.GC()
@@ -132,8 +131,8 @@ func owned(limit int) (s stint.Scheduler, object weak.Pointer[[64]int]) {
 	return s, weak.Make(shares)
 }
 
-// A context that lives on, as that of a whole program does, keeps no scheduler
-// that nobody else refers to, though the jobs of both were many.
+// A context that lives on, as that of a whole program does, does not keep a scheduler
+// from being collected, even after many jobs of both.
 func TestA6_ContextKeepsNoIdleScheduler(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -188,8 +187,8 @@ func usedUp(t *testing.T, use func(stint.Scheduler, *stint.Permit)) weak.Pointer
 	return p
 }
 
-// A scheduler that nobody refers to but has jobs is no garbage: the end of
-// their context is their answer.
+// A scheduler that has jobs is not collected, although the program no longer refers to
+// it: the end of their context still answers the jobs.
 func TestA6_ContextKeepsASchedulerWithJobs(t *testing.T) {
 	for name, look := range map[string]func(stint.Scheduler) stint.Stats{
 		"posted": func(stint.Scheduler) (none stint.Stats) { return none },
@@ -197,14 +196,14 @@ func TestA6_ContextKeepsASchedulerWithJobs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
-			var told sync.WaitGroup
-			told.Add(100)
-			p := abandon(ctx, told.Done, look)
+			var settled sync.WaitGroup
+			settled.Add(100)
+			p := abandon(ctx, settled.Done, look)
 			for range 3 {
 				runtime.GC()
 			}
 			cancel()
-			told.Wait()
+			settled.Wait()
 			if !collected(p) {
 				t.Error("the scheduler is kept after its last job's end")
 			}
@@ -215,11 +214,11 @@ func TestA6_ContextKeepsASchedulerWithJobs(t *testing.T) {
 // abandon hands 100 jobs to a scheduler that starts nothing, and forgets it.
 //
 //go:noinline
-func abandon(ctx context.Context, told func(), look func(stint.Scheduler) stint.Stats) weak.Pointer[[64]int] {
+func abandon(ctx context.Context, settled func(), look func(stint.Scheduler) stint.Stats) weak.Pointer[[64]int] {
 	s, p := owned(1)
 	s.Pause("the test")
 	for range 100 {
-		stint.Go(ctx, s, nothing).Teardown(told)
+		stint.Go(ctx, s, nothing).Teardown(settled)
 	}
 	look(s)
 	return p

@@ -239,7 +239,7 @@ func (o *office) outcome() (all outcome) {
 // Estimates are near the waits whatever the load, the tiers and the caps, and after a rest, a
 // pause and a change of the limit. Where few are ahead, that needs the times at which what runs has
 // begun, which are known of what Go has started, and with Config.Holders of all. If the
-// functions take random times, a single wait cannot be told, but the sum of the waits can.
+// functions take random times, a single wait cannot be predicted, but the sum of the waits can.
 func TestB6_EstimatesAreNearTheWaits(t *testing.T) {
 	const seed = 1
 	table := []string{fmt.Sprintf("%-28s %8s %8s %8s %18s   tiers with Go",

@@ -33,11 +33,11 @@ func ExampleFuture_Cancel() {
 	s := stint.New(1, stint.Config{})
 	permit, _ := s.Acquire(ctx) // the only slot is taken …
 	f := stint.Go(ctx, s, func(context.Context) (string, error) { return "done", nil })
-	f.Cancel(errors.New("nobody needs it any more")) // … so it is still queued
+	f.Cancel(errors.New("no longer needed")) // … so it is still queued
 	_, err := f.Wait(ctx)
 	fmt.Println(err)
 	permit.Release()
-	// Output: nobody needs it any more
+	// Output: no longer needed
 }
 
 func ExampleFuture_SetPriority() {
@@ -51,7 +51,7 @@ func ExampleFuture_SetPriority() {
 			return i, nil
 		}))
 	}
-	fmt.Println(futures[2].SetPriority(stint.High)) // somebody is looking at it
+	fmt.Println(futures[2].SetPriority(stint.High)) // a user is looking at it
 	permit.Release()
 	for _, f := range futures {
 		_, _ = f.Wait(ctx)

@@ -18,7 +18,7 @@ import (
 func ExampleLimiter() {
 	limiter := stint.NewLimiter(5.0/60, stint.LimiterConfig{Capacity: 3})
 	for range 4 {
-		fmt.Println(limiter.Try(1)) // only if nobody has to wait for it
+		fmt.Println(limiter.Try(1)) // only if no caller waits
 	}
 
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -77,7 +77,7 @@ func ExampleLimiter_TryAfter() {
 	// 429 map[Retry-After:[2]]
 }
 
-// Why tells what a number of tokens would wait for now.
+// Why returns the reasons for which a number of tokens would wait now.
 func ExampleLimiter_Why() {
 	limiter := stint.NewLimiter(0.001, stint.LimiterConfig{Capacity: 100})
 	limiter.Try(80)
@@ -90,7 +90,7 @@ func ExampleLimiter_Why() {
 	// rate short of 30 tokens
 }
 
-// A background copy that leaves the bandwidth to whoever needs it more.
+// A background copy that leaves the bandwidth to higher priorities.
 func ExampleLimiter_Reader() {
 	bandwidth := stint.NewLimiter(10<<20, stint.LimiterConfig{}) // bytes per second
 

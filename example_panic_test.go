@@ -7,11 +7,12 @@ import (
 	"github.com/stintgo/stint"
 )
 
-// A panic is the outcome's error. Where nobody waits for the outcome, OnPanic tells of it.
+// A panic is the outcome's error. Config.OnPanic receives the panics of
+// functions whose outcome is not awaited.
 func ExampleConfig_onPanic() {
-	told := make(chan any)
-	s := stint.New(4, stint.Config{OnPanic: func(e *stint.PanicError) { told <- e.Value }})
+	panics := make(chan any)
+	s := stint.New(4, stint.Config{OnPanic: func(e *stint.PanicError) { panics <- e.Value }})
 	stint.Go(context.Background(), s, func(context.Context) (int, error) { panic("out of cheese") })
-	fmt.Println("a function panicked:", <-told)
+	fmt.Println("a function panicked:", <-panics)
 	// Output: a function panicked: out of cheese
 }

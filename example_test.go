@@ -139,7 +139,7 @@ func ExampleScheduler_Key() {
 }
 
 // Caps keep slots free for higher tiers: with Low: 2, work of tier low starts
-// only while fewer than two slots are in use by anybody.
+// only while fewer than two slots are in use, by any tier.
 func ExampleConfig() {
 	s := stint.New(4, stint.Config{Caps: stint.Caps{Low: 2, Lowest: 1}})
 	for _, tier := range []stint.Priority{stint.Low, stint.Normal} {
@@ -191,7 +191,7 @@ func ExampleScheduler_WaitIdle() {
 		})
 	}
 	visit(3)
-	fmt.Println(s.WaitIdle(ctx), pages.Load()) // nobody has a list of the futures
+	fmt.Println(s.WaitIdle(ctx), pages.Load()) // without a list of the futures
 	// Output: <nil> 15
 }
 

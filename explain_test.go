@@ -124,7 +124,7 @@ func TestWhy_Paused(t *testing.T) {
 		since := time.Now()
 		s.Pause("deploy, says Ann")
 		time.Sleep(time.Minute)
-		s.Pause("somebody else, later")
+		s.Pause("a later pause")
 		want := stint.Reason{Code: stint.CodePaused, By: "deploy, says Ann", Since: since}
 		if got := s.Why(); len(got) != 1 || !got[0].Since.Equal(since) || got[0].By != want.By || got[0].Code != want.Code {
 			t.Errorf("got %+v, want %+v", got, want)

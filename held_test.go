@@ -23,8 +23,8 @@ func held(reasons []stint.Reason, code stint.Code) (names []string) {
 	return names
 }
 
-// Who has the slots is named by the reasons max, cap and key, however the slots were
-// taken: the longest first.
+// The reasons max, cap and key name the holders of the slots, however the slots were
+// taken, in the order of their start.
 func TestB6_WhyNamesHolders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(4, stint.Config{Holders: true, PerKey: 2, Caps: stint.Caps{Low: 3}})

@@ -46,13 +46,13 @@ func TestB14_WhyForTokens(t *testing.T) {
 	})
 }
 
-// Waiting lists those who wait in their order, with what they asked for, since when, why,
-// and when they will have it; and that is when they have it.
+// Waiting lists the waiters in their order, with what they asked for, since when, why,
+// and when they will be admitted, which is exact.
 func TestB14_WaitingOfALimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := empty(t, 100, 10)
 		if got := l.Waiting(); len(got) > 0 {
-			t.Errorf("%+v when nobody waits", got)
+			t.Errorf("%+v without waiters", got)
 		}
 		start := time.Now()
 		after := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
@@ -116,9 +116,8 @@ func TestB14_WaitingForSharedTokens(t *testing.T) {
 	})
 }
 
-// A try that is refused says when to come back, and then it succeeds, if nobody else
-// comes.
-func TestB10_TryAfterTellsWhenToComeBack(t *testing.T) {
+// TryAfter returns after which time a try succeeds if no other call comes in between.
+func TestB10_TryAfterIsExact(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := stint.NewLimiter(100, stint.LimiterConfig{Capacity: 10})
 		check := func(n int64, want time.Duration) {
@@ -135,9 +134,9 @@ func TestB10_TryAfterTellsWhenToComeBack(t *testing.T) {
 		var done log
 		done.queue(t.Context(), "lowest", l.At(stint.Lowest), 15)
 		if delay := l.At(stint.High).Delay(4); delay != 40*time.Millisecond {
-			t.Errorf("one who waited would wait for %v", delay)
+			t.Errorf("Delay(4) = %v, want 40 ms", delay)
 		}
-		check(4, 190*time.Millisecond) // nobody of any tier waits
+		check(4, 190*time.Millisecond) // when no entry of any tier waits any more
 		check(0, 150*time.Millisecond)
 		time.Sleep(190*time.Millisecond - time.Nanosecond)
 		check(4, 1)

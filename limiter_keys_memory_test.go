@@ -12,7 +12,7 @@ import (
 )
 
 // A million keys that were used leave nothing behind when they are full again, though
-// nobody uses the limiter any more.
+// the limiter is no longer used.
 func TestB12_IdleKeysCostNoMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := stint.NewLimiter(0, stint.LimiterConfig{PerKey: 10, KeyCapacity: 100})
@@ -87,7 +87,7 @@ func TestB12_KeysThatComeOnceAreForgotten(t *testing.T) {
 	})
 }
 
-// A limiter that nobody uses is garbage at once, though its keys would be full in days.
+// An unused limiter is garbage at once, though its keys would be full in days.
 func TestB12_KeysDoNotKeepTheirLimiter(t *testing.T) {
 	l := stint.NewLimiter(0, stint.LimiterConfig{PerKey: 1e-6})
 	l.Key("a").Try(1)
@@ -96,6 +96,6 @@ func TestB12_KeysDoNotKeepTheirLimiter(t *testing.T) {
 		runtime.GC()
 	}
 	if !gone() {
-		t.Error("something still refers to a limiter that nobody uses")
+		t.Error("something still refers to an unused limiter")
 	}
 }

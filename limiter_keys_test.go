@@ -42,7 +42,7 @@ func TestB10_KeysHaveTheirOwnRate(t *testing.T) {
 	})
 }
 
-// A key that has used up its rate keeps nobody else waiting; keys take turns at the rate
+// A key that has used up its rate does not block other keys; keys take turns at the rate
 // that they share, and their tiers hold there too.
 func TestB10_KeysTakeTurnsAtTheOverallRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -106,8 +106,8 @@ func TestB11_GuardOfAKey(t *testing.T) {
 	})
 }
 
-// Whoever gives up returns the tokens of the key and the limiter's, also if it was granted
-// in that moment.
+// A waiter that gives up returns the tokens of the key and of the limiter, also if it was
+// granted at that moment.
 func TestB10_GivingUpReturnsTheTokensOfAKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := stint.NewLimiter(100, stint.LimiterConfig{Capacity: 10, PerKey: 50, KeyCapacity: 10})
@@ -186,9 +186,9 @@ func TestB14_StatsAndWhyOfAKey(t *testing.T) {
 	})
 }
 
-// A change of the rate per key reaches those who wait. What keys hold stays, and keys that
-// are full are full.
-func TestB10_SetPerKeyReachesThoseWhoWait(t *testing.T) {
+// A change of the rate per key reaches the waiters. Keys keep the tokens that they hold,
+// and full keys stay full.
+func TestB10_SetPerKeyReachesWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := stint.NewLimiter(0, stint.LimiterConfig{PerKey: 1})
 		a, b := l.Key("a"), l.Key("b")

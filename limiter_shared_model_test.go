@@ -78,7 +78,7 @@ func (r *randomSharing) check() {
 	}
 	u := r.pool.Join("auditor").Usage()
 	if u.Waiting != 0 {
-		r.t.Errorf("%+v when nobody waits", u)
+		r.t.Errorf("%+v without waiters", u)
 	}
 	earned := int64(time.Since(r.start).Seconds()*1000) + 50
 	if r.got.Load()+u.Tokens > earned+1 {

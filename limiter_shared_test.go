@@ -79,7 +79,7 @@ func TestB13_HigherTiersOfOthersFirst(t *testing.T) {
 	})
 }
 
-func TestB13_TryOnlyIfNobodyWaitsAnywhere(t *testing.T) {
+func TestB13_TryOnlyWithoutWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, a, b := sharedRate(100, 10)
 		if a.Try(1) || !a.Try(0) {
@@ -114,8 +114,8 @@ func TestB13_TryOfMoreThanItHolds(t *testing.T) {
 	}
 }
 
-// TestB13_OwnRateOnTop: who waits for a rate of its own keeps nobody from the
-// tokens of all.
+// A waiter for the rate of its own limiter does not keep other limiters from the shared
+// tokens.
 func TestB13_OwnRateOnTop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool := buckettest.NewPool(100, 10)
@@ -151,7 +151,7 @@ func TestB13_MoreThanItHoldsIsThrottled(t *testing.T) {
 }
 
 // TestB13_GuardOverAll: a tier that is passed over by another process is admitted
-// into debt after a second, and nobody gets anything until that is repaid.
+// into debt after a second, and no caller gets tokens until that is repaid.
 func TestB13_GuardOverAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, a, b := sharedRate(100, 10)
@@ -215,7 +215,7 @@ func TestB13_DebtsDoNotStack(t *testing.T) {
 }
 
 // TestB13_DebtsLeaveTheTopTierItsShare: time in which a debt of another process is
-// repaid passes nobody over.
+// repaid does not count as time in which a tier is passed over.
 func TestB13_DebtsLeaveTheTopTierItsShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const rate, n = 100, 250
@@ -233,7 +233,8 @@ func TestB13_DebtsLeaveTheTopTierItsShare(t *testing.T) {
 	})
 }
 
-// TestB13_OwnRateIsNotForgiven: a rate of one's own binds, whoever waits elsewhere.
+// TestB13_OwnRateIsNotForgiven: the rate of the limiter itself is a limit, whatever
+// waits in other processes.
 func TestB13_OwnRateIsNotForgiven(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool := buckettest.NewPool(100, 50)
@@ -396,7 +397,7 @@ func TestB13_StreamOfAnUnknownBucket(t *testing.T) {
 	}
 }
 
-// unknown is a bucket that cannot tell what it is.
+// unknown is a bucket whose state cannot be read.
 type unknown struct{ *buckettest.Fake }
 
 func (unknown) Usage() stint.BucketUsage { return stint.BucketUsage{Err: "not connected yet"} }

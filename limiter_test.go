@@ -27,7 +27,7 @@ func empty(t *testing.T, rate float64, capacity int64) stint.Limiter {
 	return l
 }
 
-// log notes who was admitted, in the order in which they were.
+// log records the names of waiters in the order of their admission.
 type log struct {
 	mu    sync.Mutex
 	names []string
@@ -58,7 +58,7 @@ func (l *log) queue(ctx context.Context, name string, at stint.Limiter, n int64)
 	synctest.Wait()
 }
 
-// after lets virtual time pass and returns who has been admitted meanwhile.
+// after lets virtual time pass and returns the names that were admitted meanwhile.
 func (l *log) after(d time.Duration) string {
 	time.Sleep(d)
 	synctest.Wait()
@@ -80,7 +80,7 @@ func TestB10_WaitAtTheRate(t *testing.T) {
 	})
 }
 
-func TestB10_TryOnlyIfEnoughAndNobodyWaits(t *testing.T) {
+func TestB10_TryOnlyIfEnoughAndNoWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := stint.NewLimiter(100, stint.LimiterConfig{Capacity: 10})
 		if l.Try(11) || l.Try(-1) || !l.Try(0) || !l.Try(10) || l.Try(1) {
@@ -134,7 +134,7 @@ func TestB10_CopiesShareTheTokens(t *testing.T) {
 		}
 		var done log
 		lowest := stint.WithPriority(t.Context(), stint.Lowest)
-		done.queue(lowest, "context", l, 1) // at the context's tier, after a copy was told another
+		done.queue(lowest, "context", l, 1) // at the context's tier, after a copy set another
 		done.queue(lowest, "copy", high, 1)
 		if l.Stats() != high.Stats() || l.Stats().QueuedBy[0] != 1 || l.Stats().QueuedBy[4] != 1 {
 			t.Errorf("%+v, and of the copy %+v", l.Stats(), high.Stats())
@@ -222,9 +222,9 @@ func TestB10_GivingUpIsAsIfNeverThere(t *testing.T) {
 	})
 }
 
-// A wait that its context's deadline would cut short is refused at once, and told how long it
-// would be; with those before it, but not with those of lower tiers. One that the guard may
-// admit in time waits.
+// A wait that its context's deadline would cut short is refused at once. Its error has how
+// long it would be, counting the waiters before it but not lower tiers. An entry that the
+// guard may admit in time waits.
 func TestB10_DeadlineIsRefusedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := empty(t, 10, 10)
@@ -269,8 +269,8 @@ func TestB10_DeadlineIsRefusedAtOnce(t *testing.T) {
 	})
 }
 
-// TestB10_CancelledAsGranted lets grants and cancellations race. Whoever was
-// told that it was cancelled has given its tokens back.
+// TestB10_CancelledAsGranted lets grants and cancellations race. A Wait that returned
+// the cancellation has returned its tokens.
 func TestB10_CancelledAsGranted(t *testing.T) {
 	for range 200 {
 		start := time.Now()
@@ -294,7 +294,7 @@ func TestB10_CancelledAsGranted(t *testing.T) {
 	}
 }
 
-func TestB10_SetRateReachesThoseWhoWait(t *testing.T) {
+func TestB10_SetRateReachesWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := empty(t, 1, 10)
 		var done log
@@ -334,7 +334,7 @@ func TestB10_CapacityFollowsTheRateUnlessSet(t *testing.T) {
 	want(10)
 }
 
-func TestB10_CapacityOfThoseWhoWait(t *testing.T) {
+func TestB10_CapacityOfWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := stint.NewLimiter(10, stint.LimiterConfig{Capacity: 100})
 		var done log
@@ -423,8 +423,8 @@ func TestB11_StarvationGuard(t *testing.T) {
 	})
 }
 
-// TestB12_IdleLimiterHoldsNothing: a bubble does not end while a goroutine is
-// left in it, and nothing keeps a limiter that nobody uses from being collected.
+// TestB12_IdleLimiterHoldsNothing checks that an idle limiter has no goroutine, since a
+// bubble does not end before its goroutines, and that an unused limiter is collected.
 func TestB12_IdleLimiterHoldsNothing(t *testing.T) {
 	var gone func() bool
 	synctest.Test(t, func(t *testing.T) {
@@ -446,7 +446,7 @@ func TestB12_IdleLimiterHoldsNothing(t *testing.T) {
 		runtime.GC()
 	}
 	if !gone() {
-		t.Error("something still refers to a limiter that nobody uses")
+		t.Error("something still refers to an unused limiter")
 	}
 }
 

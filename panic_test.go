@@ -13,7 +13,7 @@ import (
 	"github.com/stintgo/stint"
 )
 
-// panics are those that a Config's OnPanic has been told of.
+// panics collects what OnPanic of a Config receives.
 type panics struct {
 	mu  sync.Mutex
 	all []*stint.PanicError
@@ -33,8 +33,8 @@ func (p *panics) take() []*stint.PanicError {
 	return all
 }
 
-// Nobody waits in any of these.
-func TestA3_OnPanicIsToldOfEveryPanicOnce(t *testing.T) {
+// In no case does a caller wait for the outcome.
+func TestA3_OnPanicReceivesEveryPanicOnce(t *testing.T) {
 	fails := func(context.Context) (int, error) { panic(errBoom) }
 	for name, c := range map[string]struct {
 		do   func(ctx context.Context, s stint.Scheduler)
@@ -81,17 +81,17 @@ func TestA3_OnPanicIsToldOfEveryPanicOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var told panics
-				s := stint.New(1, stint.Config{OnPanic: told.add})
+				var seen panics
+				s := stint.New(1, stint.Config{OnPanic: seen.add})
 				c.do(t.Context(), s)
 				synctest.Wait()
-				all := told.take()
+				all := seen.take()
 				if len(all) != c.want {
-					t.Errorf("OnPanic was told of %d panics, want %d: %v", len(all), c.want, all)
+					t.Errorf("OnPanic received %d panics, want %d: %v", len(all), c.want, all)
 				}
 				for _, e := range all {
 					if !errors.Is(e, errBoom) || !strings.Contains(string(e.Stack), "panic_test.go") {
-						t.Errorf("OnPanic was told of %v, want what panicked, with its stack", e)
+						t.Errorf("OnPanic received %v, want the value of the panic, with its stack", e)
 					}
 				}
 				wantCounts(t, s, 0, 0)

@@ -187,8 +187,8 @@ func TestD6_ZeroPromisePanics(t *testing.T) {
 	}
 }
 
-// Of all that settle a promise at once, one wins; what it has settled it with is what everybody
-// sees, and each teardown is called once.
+// If several goroutines settle a promise at once, one wins: every reader gets its outcome,
+// and each teardown is called once.
 func TestD6_PromiseRaces(t *testing.T) {
 	for range 5000 {
 		p := stint.NewPromise[int]()

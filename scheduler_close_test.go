@@ -187,7 +187,7 @@ func TestA6_CancelLetsThoseBehindStart(t *testing.T) {
 				cancel(errAsked)
 				wantAnswer(t, heavy, errAsked)
 				if !light.holds() {
-					t.Fatal("nobody started in the place of the one that left")
+					t.Fatal("the light waiter did not start after the heavy one left")
 				}
 				permit.Release()
 				light.permit.Release()
@@ -233,7 +233,7 @@ func TestA6_CancelAnywhereInALongQueue(t *testing.T) {
 	})
 }
 
-// Whoever shares a context leaves together, in whatever form and tier.
+// All entries of one context leave together, in whatever form and tier.
 func TestA6_OneContextOfMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{PerKey: 1})

@@ -176,7 +176,7 @@ func TestA2_HeavyHeadIsNotPassedOver(t *testing.T) {
 		releaseSlot(permits[0])
 		releaseSlot(permits[1])
 		if !heavy.waits() || !light.waits() || !lower.waits() {
-			t.Fatal("somebody started although the head needs more slots")
+			t.Fatal("a waiter started although the head needs more slots")
 		}
 		releaseSlot(high)
 		if !heavy.holds() || !light.waits() || !lower.waits() {

@@ -254,7 +254,8 @@ func (n *schedulerModel) nest(parent, p *piece) {
 	n.arrive(p)
 }
 
-// dispatch starts all that may start, and lets in whom that makes room for.
+// dispatch starts all that may start, and admits the submitters for which that makes
+// room.
 func (n *schedulerModel) dispatch(finished bool) {
 	for {
 		_, guard := n.chosen()

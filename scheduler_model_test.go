@@ -14,7 +14,7 @@ import (
 )
 
 // actor is a goroutine, or several, that does one piece of work on the real
-// scheduler. It does what it is told, and its fields are read when it waits.
+// scheduler. The play sends it commands, and reads its fields while it waits.
 type actor struct {
 	*piece
 	id     int
@@ -260,8 +260,8 @@ func (p *play) jobsWait() bool {
 }
 
 // nestedQueued is how many queued pieces were called by a function. When more
-// than one of them is answered, the functions want their slots back in an order
-// that is nobody's business; and when one of several slots is, others of the
+// than one of them is answered, the functions want their slots back in an
+// unspecified order; and when one of several slots is answered, other entries of the
 // queue start at the same time.
 func (p *play) nestedQueued() (n int) {
 	for _, q := range p.m.waiting {

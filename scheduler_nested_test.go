@@ -466,8 +466,8 @@ func TestA4_TwoSchedulersDoNotMix(t *testing.T) {
 	})
 }
 
-// A goroutine that outlives its function has no slot any more that it could
-// lend: what it calls waits like anybody else's.
+// A goroutine that outlives its function has no slot left to suspend: its calls wait
+// like those of any other goroutine.
 func TestA4_GoroutineThatOutlivesItsFunction(t *testing.T) {
 	for _, f := range nesting {
 		t.Run(f.name, func(t *testing.T) {

@@ -43,8 +43,7 @@ type mob struct {
 	calls  atomic.Int64
 }
 
-// enter is called by who holds weight slots, and leave before they are given
-// back.
+// enter is called after weight slots were taken, and leave before they are released.
 func (m *mob) enter(weight int) {
 	if n := m.inside.Add(int64(weight)); n > m.limit {
 		m.t.Errorf("%d slots in use, the limit is %d", n, m.limit)
@@ -179,7 +178,7 @@ func (m *mob) change(rnd *rand.Rand) {
 	}
 }
 
-// A slot that is granted to who cancels at the same moment is not lost,
+// A slot that is granted to a waiter at the moment of its cancellation is not lost,
 // whichever of the two comes first.
 func TestA6_CancelRacesAGrant(t *testing.T) {
 	noLeaks(t)
@@ -216,8 +215,8 @@ func TestA6_CancelRacesAGrant(t *testing.T) {
 	}
 }
 
-// Close comes at any moment: whoever waits gets an answer, and whoever holds a
-// slot gives it back.
+// Close comes at any moment: all waiters get an answer, and all holders can release
+// their slots.
 func TestB7_CloseRacesEverything(t *testing.T) {
 	noLeaks(t)
 	for round := range 200 {
@@ -291,8 +290,8 @@ func TestStress_GoroutinesOfOneFunction(t *testing.T) {
 	checkAllFree(t, s)
 }
 
-// No more jobs wait than a bounded queue has room for, however they are handed
-// in, and no matter who looks when.
+// No more jobs wait than a bounded queue has room for, however they are submitted, and
+// whenever Stats is read.
 func TestStress_BoundHolds(t *testing.T) {
 	noLeaks(t)
 	const room, submitters, jobs = 3, 8, 400

@@ -50,7 +50,7 @@ func TestB7_DrainWaitsForRefusals(t *testing.T) {
 	}
 }
 
-// flakySlots gives slots until it is told to answer otherwise.
+// flakySlots grants slots until answer is set to an error.
 type flakySlots struct {
 	mu     sync.Mutex
 	answer error
@@ -82,9 +82,9 @@ func (f *flakySlots) set(answer error) {
 
 var errBroken = errors.New("broken")
 
-// A job that is refused because its slots cannot be had may end the goroutine
-// that tells it so. That costs nobody else a slot.
-func TestA3_GoexitOfARefusedJobCostsNobodyASlot(t *testing.T) {
+// A job that is refused because its slots cannot be had may end the goroutine that
+// delivers the error. No other job loses a slot by that.
+func TestA3_GoexitOfARefusedJobCostsNoSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slots := &flakySlots{answer: stint.ErrNoSlot}
 		s := stint.New(4, stint.Config{Slots: slots})
@@ -107,7 +107,7 @@ func TestA3_GoexitOfARefusedJobCostsNobodyASlot(t *testing.T) {
 	})
 }
 
-// What is too heavy to run at all is told what to do about it.
+// The error of a weight that can never run says what to do about it.
 func TestB4_TooHeavySaysWhatToDo(t *testing.T) {
 	shared := stint.New(5, stint.Config{Slots: slotstest.NewPool(5).Join("a")})
 	for _, c := range []struct {

@@ -18,7 +18,7 @@ import (
 // These tests run in bubbles of testing/synctest. A goroutine that is still
 // there when a bubble ends is a failure, so none of them can leak one unseen.
 
-var errAsked = errors.New("somebody asked to stop")
+var errAsked = errors.New("asked to stop")
 
 // claim is a goroutine that called Acquire. It is read after synctest.Wait,
 // when the goroutine has its answer or can go no further.
@@ -198,7 +198,7 @@ func TestA1_ValueOrErrorOfTheFunction(t *testing.T) {
 }
 
 // Whatever the form: no more than the limit are inside, and no slot is idle
-// while somebody waits, so that the whole takes exactly as long as it must.
+// while a caller waits, so that the whole takes exactly as long as it must.
 func TestA1_AtMostMaxRunAndNoSlotIsIdle(t *testing.T) {
 	const limit, calls = 7, 50
 	for _, f := range forms {
@@ -317,7 +317,7 @@ func TestA2_FIFOWithinTierAndKey(t *testing.T) {
 	})
 }
 
-// A slot is handed to who waits, so nobody who comes in between can take it.
+// A released slot is handed to the waiter, so no arrival in between can take it.
 func TestA2_ReleasedSlotIsHandedOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{})
@@ -361,7 +361,7 @@ func TestA3_PanicIsAnErrorWithTheStack(t *testing.T) {
 					t.Errorf("the panic's value is %v, want %v", p.Value, errAsked)
 				}
 				if !strings.Contains(string(p.Stack), "stint_test.panicker") {
-					t.Errorf("the stack does not show who panicked:\n%s", p.Stack)
+					t.Errorf("the stack does not show the function that panicked:\n%s", p.Stack)
 				}
 				if text := err.Error(); !strings.Contains(text, errAsked.Error()) || !strings.Contains(text, "panicker") {
 					t.Errorf("the error's text lacks the value or the stack: %s", text)

@@ -78,7 +78,7 @@ func TestB2_CapsThatContradictEachOtherAreRefused(t *testing.T) {
 }
 
 // Each tier is admitted at once exactly while the running total is below its
-// cap, whoever it is that runs.
+// cap, whatever tiers are running.
 func TestB2_TierIsAdmittedBelowItsCap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		caps := stint.Caps{1, 2, 3, 4, 5, 6, 7}
@@ -328,7 +328,7 @@ func TestB4_TryAcquire(t *testing.T) {
 		synctest.Wait()
 		p, ok := s.TryAcquire(t.Context())
 		if !ok || !errors.Is(heavy.err, context.Canceled) {
-			t.Error("a slot that nobody waits for is not free")
+			t.Error("a slot without waiters is not free")
 		}
 		permits[1].Release()
 		p.Release()

@@ -33,8 +33,8 @@ type localPool struct {
 	members []*local
 }
 
-// local is a participant. While somebody waits, it waits for one slot on behalf of
-// all, keeps it until it is asked for, and notifies.
+// local is a participant. While callers wait, it waits for one slot on behalf of all,
+// keeps it until it is asked for, and notifies.
 type local struct {
 	pool   *localPool
 	name   string
@@ -106,7 +106,7 @@ func (l *local) waitLocked() {
 	}()
 }
 
-// arrive keeps the permit of a slot that has come, unless nobody waits for it any more.
+// arrive keeps the permit of a slot that has come, unless no caller waits any more.
 func (l *local) arrive(ctx context.Context, permit *stint.Permit) {
 	l.pool.mu.Lock()
 	if ctx.Err() != nil {

@@ -122,8 +122,8 @@ func TestSlots_OneThatWaitsAloneSleepsInThem(t *testing.T) {
 	}
 }
 
-// Only one that can be served by nobody in its own scheduler sleeps in the slots, and the
-// others as if they were not for sleeping in.
+// Only an entry that no release of its own scheduler can serve sleeps in the slots. All
+// others wait as they do for slots without sleep.
 func TestSlots_OneThatDoesNotWaitAloneIsWoken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, slots, pool := sleepers()

@@ -59,7 +59,7 @@ func wantAtRest(t *testing.T, s stint.Scheduler, f *slotstest.Fake) {
 		t.Errorf("misuse of the slots: %q", m)
 	}
 	if wants := f.Wants(); len(wants) > 0 && wants[len(wants)-1].Waiting != 0 {
-		t.Errorf("the last Want was %+v, though nobody waits", wants[len(wants)-1])
+		t.Errorf("the last Want was %+v, without waiters", wants[len(wants)-1])
 	}
 }
 
@@ -127,7 +127,7 @@ func TestSlots_LocalLimitsApplyOnTop(t *testing.T) {
 	})
 }
 
-// Whoever waits asks again when it is told to, and not otherwise.
+// A waiter asks again when it is notified, and only then.
 func TestSlots_WaiterAsksOnlyWhenNotified(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, fa, fb := sharing(5, stint.Config{}, slotstest.NewPool(1))
@@ -148,7 +148,7 @@ func TestSlots_WaiterAsksOnlyWhenNotified(t *testing.T) {
 	})
 }
 
-// An error that is not ErrNoSlot is the answer of who asked.
+// An error that is not ErrNoSlot is returned to the caller.
 func TestSlots_RefusedEntriesGetTheError(t *testing.T) {
 	errBroken := errors.New("the connection is gone")
 	for _, f := range forms {
@@ -198,7 +198,7 @@ func TestSlots_WaitedOutConnection(t *testing.T) {
 	})
 }
 
-// Work whose slot is taken away is told, and gives back nothing.
+// The context of work whose slot is taken away ends, and the slot is not released.
 func TestSlots_LostGrantEndsTheWork(t *testing.T) {
 	errLease := errors.New("the lease ran out")
 	for _, f := range nesting {
@@ -219,7 +219,7 @@ func TestSlots_LostGrantEndsTheWork(t *testing.T) {
 					t.Errorf("the cause is %v, want ErrSlotLost and why", cause)
 				}
 				if !other.holds() {
-					t.Error("the slot did not go to who waits")
+					t.Error("the slot did not go to the waiter")
 				}
 				time.Sleep(time.Hour)
 				wantAnswer(t, answer, nil)
@@ -234,8 +234,8 @@ func TestSlots_LostGrantEndsTheWork(t *testing.T) {
 	}
 }
 
-// Code between Acquire and the Release of its permit cannot be told that its slot is lost.
-// Release then frees the scheduler's slot, and nothing of the shared ones.
+// Code between Acquire and the Release of its permit is not notified that its slot is
+// lost. Release then frees the slot of the scheduler, but no shared slot.
 func TestSlots_LostGrantOfAcquire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, fa, fb := sharing(5, stint.Config{}, slotstest.NewPool(2))

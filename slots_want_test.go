@@ -11,8 +11,8 @@ import (
 )
 
 // Want is called when the number or the highest tier changes, only then, and
-// with 0 when nobody waits any more.
-func TestSlots_WantTellsEachChange(t *testing.T) {
+// with 0 when no caller waits any more.
+func TestSlots_WantIsCalledAtEachChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := slotstest.NewPool(1).Join("a")
 		s := stint.New(5, stint.Config{Slots: f})
@@ -68,7 +68,7 @@ func TestSlots_WantTellsOfFunctionsThatComeBack(t *testing.T) {
 	})
 }
 
-// lastWant checks what was told last, once all have done what they can.
+// lastWant checks the last call of Want, once all goroutines are blocked.
 func lastWant(t *testing.T, when string, f *slotstest.Fake, want slotstest.Want) {
 	t.Helper()
 	synctest.Wait()
@@ -108,8 +108,8 @@ func TestSlots_WantTellsNotOfWhatIsHeldBack(t *testing.T) {
 	})
 }
 
-// Before a slot goes back it is told who could have it.
-func TestSlots_WantIsToldBeforeRelease(t *testing.T) {
+// Want is called before the slot is released, with the waiters that remain.
+func TestSlots_WantIsCalledBeforeRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := slotstest.NewPool(1).Join("a")
 		order := &wantsAtRelease{Fake: f}
@@ -141,7 +141,7 @@ func TestSlots_WantIsToldBeforeRelease(t *testing.T) {
 	})
 }
 
-// wantsAtRelease notes what was told last whenever a slot goes back.
+// wantsAtRelease records at each Release what Want was called with last.
 type wantsAtRelease struct {
 	*slotstest.Fake
 	wants []slotstest.Want
@@ -155,9 +155,9 @@ func (w *wantsAtRelease) Release(grant stint.Grant) {
 	w.Fake.Release(grant)
 }
 
-// Tiers that a slot could not start are not told of. While the scheduler is at their cap
-// they are, since a slot of its own that comes back is for them.
-func TestSlots_WantTellsNotOfTiersAboveTheirCaps(t *testing.T) {
+// Want leaves out tiers that a slot could not start. While the scheduler is at their cap
+// it has them, since a slot of its own that is released is for them.
+func TestSlots_WantLeavesOutTiersAboveTheirCaps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := slotstest.NewPool(2).Join("a")
 		s := stint.New(5, stint.Config{Caps: stint.Caps{Low: 2, Normal: 5}, Slots: f})

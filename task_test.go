@@ -132,8 +132,8 @@ func (e *ending) Err() error {
 	return nil
 }
 
-// A context tells those derived from it one after the other. A function whose
-// turn comes in between is not called, although its own context seems alive.
+// A context cancels its derived contexts one after the other. A function whose turn comes
+// in between is not called, although its own context is not cancelled yet.
 func TestA6_NoCallInTheMiddleOfTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{})

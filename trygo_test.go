@@ -14,8 +14,8 @@ import (
 	"github.com/stintgo/stint/internal/slotstest"
 )
 
-// tryForms are the ways to start a function only if a slot is free. Each returns what tells that
-// it has ended.
+// tryForms are the ways to start a function only if a slot is free. Each returns a
+// function that waits until it has ended.
 var tryForms = []struct {
 	name string
 	try  func(ctx context.Context, s stint.Scheduler, fn func(context.Context) error) (wait func() error, ok bool)

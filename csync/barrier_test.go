@@ -61,7 +61,7 @@ func arrive(ctx context.Context, b *csync.Barrier) *party {
 	return p
 }
 
-// barrierTest drives a barrier and a model of it: who waits, in order, and
+// barrierTest drives a barrier and a model of it: the waiting parties, in order, and
 // whether it is broken.
 type barrierTest struct {
 	t       *testing.T
@@ -125,7 +125,7 @@ func (bt *barrierTest) arrive() {
 	}
 }
 
-// over checks that all who waited have returned, and as is right for them.
+// over checks that all waiting parties have returned, each with the right answer.
 func (bt *barrierTest) over(right func(p *party, i int) bool) {
 	bt.t.Helper()
 	synctest.Wait()
@@ -175,8 +175,8 @@ func (bt *barrierTest) reset() {
 	bt.over(othersBroken(nil))
 }
 
-// blockingAction makes a barrier whose action says that it runs, and goes on
-// when it is told to.
+// blockingAction returns a barrier whose action sends to running, and then waits for
+// goOn.
 func blockingAction(parties int) (b *csync.Barrier, running, goOn chan struct{}) {
 	running, goOn = make(chan struct{}), make(chan struct{})
 	return csync.NewBarrier(parties, func() {
@@ -322,7 +322,7 @@ func TestD4_BarrierStress(t *testing.T) {
 					return
 				}
 				places[place]++
-				for _, other := range at { // all may read: nobody writes before the next wait
+				for _, other := range at { // no party writes before its next wait
 					if other != round {
 						t.Errorf("party %d in round %d, another in %d", i, round, other)
 					}
@@ -355,12 +355,12 @@ func TestD4_BarrierStressAllOrNone(t *testing.T) {
 				switch _, err := b.Wait(t.Context()); {
 				case err == nil:
 					passed.Add(1)
-					b.Break(errLeft) // must not reach those who are slow to look
+					b.Break(errLeft) // must not reach parties of this round that return late
 					b.Reset()
 				case !errors.Is(err, csync.ErrBroken):
 					t.Error(err)
 				default:
-					b.Break(errLeft) // nobody is left who could come
+					b.Break(errLeft) // too few parties are left to come
 				}
 			})
 		}

@@ -16,7 +16,7 @@ var errEnded = errors.New("ended")
 func TestD1_WhatEndsFirstWins(t *testing.T) {
 	type trial struct {
 		name  string
-		wait  func(context.Context) error // what somebody else has
+		wait  func(context.Context) error // for what another goroutine has
 		give  func()                      // ends that
 		after func() bool                 // whether nothing was taken
 	}

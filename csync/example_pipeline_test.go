@@ -27,7 +27,7 @@ func countWords(ctx context.Context, texts []string, consumers int, memory int64
 		work     = csync.NewChan[string](consumers)
 		results  = csync.NewChan[found](consumers)
 		inFlight = csync.NewSemaphore(memory)
-		// Whoever comes last closes the results, and only then does any leave.
+		// The last consumer to arrive closes the results; until then all wait.
 		finish = csync.NewBarrier(consumers, results.Close)
 		wg     sync.WaitGroup
 	)

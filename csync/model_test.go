@@ -46,8 +46,8 @@ func (m *lockModel) settle(afterWriter bool) {
 	m.countPassed(batch)
 }
 
-// countPassed notes in all who wait that batch has gone first, and checks the
-// bound of those who wait no longer.
+// countPassed counts for all waiters that batch has gone before them, and checks the
+// bound of the entries of batch.
 func (m *lockModel) countPassed(batch []entry) {
 	for _, e := range batch {
 		if m.bound != nil && m.err == nil {
@@ -126,7 +126,7 @@ type lockTest struct {
 	ids   int
 }
 
-// testLock makes random calls, and compares who holds and who waits after each.
+// testLock makes random calls, and compares holders and waiters after each.
 func testLock(t *testing.T, steps int, l lock, m *lockModel) {
 	t.Helper()
 	r := seeded.Rand(t)

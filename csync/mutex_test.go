@@ -25,8 +25,8 @@ func ExampleMutex() {
 	})
 	fmt.Println(count, err)
 
-	_ = mu.Lock(ctx) // somebody else has it …
-	cancel()         // … and we give up
+	_ = mu.Lock(ctx) // another goroutine holds it …
+	cancel()         // … and this one gives up
 	fmt.Println(mu.Lock(ctx))
 	// Output:
 	// 1 <nil>

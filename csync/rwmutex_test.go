@@ -33,8 +33,8 @@ func ExampleRWMutex() {
 	// another reader: true a writer: false
 }
 
-// The kinds of an RWMutex's calls in the model. They are no weights that
-// TestD2's model uses, so that a release is told apart there.
+// The kinds of an RWMutex's calls in the model. They differ from all weights that the
+// model of TestD2 uses, so that it can distinguish a release.
 const (
 	reader = -1
 	writer = -2

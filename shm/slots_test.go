@@ -196,7 +196,7 @@ func TestB8_OwnSlotCausesNoWakeup(t *testing.T) {
 func TestB8_KeptSlotIsReleased(t *testing.T) {
 	for name, then := range map[string]func(busy *shm.Slots){
 		"no caller waits": func(busy *shm.Slots) { busy.Want(stint.High, 0) },
-		"nobody starts":   func(*shm.Slots) {},
+		"no task starts":  func(*shm.Slots) {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "region")

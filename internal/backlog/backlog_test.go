@@ -107,7 +107,7 @@ func turnsUntilStart(phase, tier, ahead int) int {
 }
 
 // A tier that is over its cap gets its guard turns although only arrivals that
-// nobody waits for keep the total up.
+// start at once keep the total up.
 func TestB3_GuardCountsFinishesThatStartNothing(t *testing.T) {
 	b := backlog.New[int](backlog.Config{Max: 10, Caps: [backlog.Tiers]int{0: 2, 3: 10}})
 	fill(b, 0, "", 1)

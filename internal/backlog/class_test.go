@@ -51,7 +51,7 @@ func TestA5_KeysShareAcrossClasses(t *testing.T) {
 }
 
 // What a key starts in one class counts against it in all others, although
-// those who take the one know nothing of the others.
+// a caller that takes from one class does not name the others.
 func TestA5_StartsInOneClassCountInAnother(t *testing.T) {
 	b := backlog.New[int](backlog.Config{Max: 1})
 	fillClass(b, 3, "both", 0, 1000)
@@ -106,8 +106,8 @@ func TestB2_OtherClassesAreAsIfTheyDidNotWait(t *testing.T) {
 }
 
 // The guard's turn of a tier with nothing that is taken goes on to others, or a
-// class that nobody takes would stop the guard for all.
-func TestB3_GuardDoesNotWaitForAClassThatNobodyTakes(t *testing.T) {
+// class that is never taken would stop the guard for all.
+func TestB3_GuardDoesNotWaitForAClassThatIsNotTaken(t *testing.T) {
 	b := backlog.New[int](backlog.Config{Max: 10, Caps: [backlog.Tiers]int{1, 1, 10, 10, 10, 10, 10}})
 	fillClass(b, 0, "", 1, 1)
 	fillClass(b, 1, "", 0, 1)

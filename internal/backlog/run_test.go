@@ -29,7 +29,7 @@ type runWorld struct {
 	running int
 	active  []run
 	lastID  int
-	many    int // starts that StartMany has told the backlog of
+	many    int // starts that were passed to StartMany
 }
 
 func newRunWorld(t *testing.T, rnd *rand.Rand, cfg backlog.Config) *runWorld {
@@ -314,8 +314,8 @@ func (w *runWorld) empty() string {
 	return "emptied"
 }
 
-// startMany starts and finishes pieces of a run that is alone, and tells the backlog of all
-// starts at once. The model makes each by itself.
+// startMany starts and finishes pieces of a run that is alone, and passes all starts to
+// StartMany at once. The model makes them one by one.
 func (w *runWorld) startMany() string {
 	tier := w.fast.Alone()
 	if tier < 0 || w.cfg.Max == 0 {

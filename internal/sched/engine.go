@@ -43,7 +43,7 @@ type Engine struct {
 	unused sync.Pool // entries
 }
 
-// Pause says by whom, or by what, an engine is paused, and since when.
+// Pause describes a pause of an engine: By is the text that its caller gave.
 type Pause struct {
 	By    string
 	Since time.Time
