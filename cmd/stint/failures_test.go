@@ -136,42 +136,6 @@ func TestHalt_NowEndsRunningJobs(t *testing.T) {
 	runCmd(t, resume, "").want(t, "", "1 of 2 jobs failed; first: job 3 (exit status 3)", 1)
 }
 
-// soon leaves alone what has not been started, attempts that are to come among
-// it: no job fails, or has used its attempts up, because the run ends.
-func TestHalt_SoonLeavesWhatIsToCome(t *testing.T) {
-	script := "echo {} >> tries; test {} != 1 || { test -e resumed && test $(grep -c 1 tries) -ge 3; }"
-	args := []string{
-		"run", "-j1", "--retries", "1", "--halt", "soon,done=1", "--joblog", "log", "--retry-delay", "10h",
-		script, ":::", "1", "2", "3",
-	}
-	cmd := command(t, args...)
-	runCmd(t, cmd, "").want(t, "", "stopped by --halt: 1 jobs done, 2 read and not done; --resume", 0)
-	if got := logged(t, filepath.Join(cmd.Dir, "log")); len(got) != 1 || got[2] != 1 {
-		t.Errorf("job log has %v, want job 2", got)
-	}
-	write(t, filepath.Join(cmd.Dir, "resumed"), "")
-	args[5], args[9] = "never", "1ms"
-	resume := command(t, append(args, "4")...)
-	resume.Args = append(resume.Args[:2], append([]string{"--resume"}, resume.Args[2:]...)...)
-	resume.Dir = cmd.Dir
-	runCmd(t, resume, "").want(t, "", "", 0) // in a second attempt of its own
-	if got := read(t, filepath.Join(cmd.Dir, "tries")); strings.Count(got, "1") != 3 {
-		t.Errorf("tries %q, want three of job 1", got)
-	}
-}
-
-// A job that was running when the rule was met is logged as it ends, and the
-// status is that of the job that has met it.
-func TestHalt_SoonLogsWhatRuns(t *testing.T) {
-	cmd := command(t, "run", "-j2", "--halt", "soon,fail=1", "--joblog", "log",
-		"if test {} = 1; then until test -e two; do sleep 0.01; done; "+
-			"else : > two; until grep -q ^1 log; do sleep 0.01; done; fi; exit {}", ":::", "1", "2", "3")
-	runCmd(t, cmd, "").want(t, "", "2 of 2 jobs failed; first: job 1", 1)
-	if got := logged(t, filepath.Join(cmd.Dir, "log")); len(got) != 2 || got[1] != 1 || got[2] != 1 {
-		t.Errorf("job log has %v, want jobs 1 and 2", got)
-	}
-}
-
 // Jobs that ignore SIGTERM are killed after the grace period.
 func TestHalt_NowKillsTheDisobedient(t *testing.T) {
 	pipe := fifo(t)

@@ -39,12 +39,6 @@ func TestRun_ListsAsGNUParallelHasThem(t *testing.T) {
 	}
 }
 
-// The shortest of linked lists ends them all, and stint says what that leaves out.
-func TestRun_LinkedListsOfDifferentLengths(t *testing.T) {
-	stint(t, "", "run", "-j1", "echo", ":::", "a", "b", "c", ":::+", "d", "e").want(t, "a d\nb e\n",
-		"linked lists have 2 to 3 inputs: those after the first 2 of each are left out", 0)
-}
-
 func TestRun_ListsThatCannotBe(t *testing.T) {
 	for args, says := range map[string]string{
 		"touch made ::: a :::: missing":      "open missing: no such file or directory",
@@ -63,15 +57,4 @@ func TestRun_ListsThatCannotBe(t *testing.T) {
 			t.Errorf("%s: a job has run", args)
 		}
 	}
-	stint(t, "", "run", "echo", ":::", "a", "::::", "/dev/null").want(t, "", "", 0)
-}
-
-// The jobs of lists from files are the same when a run is resumed.
-func TestRun_ListsAreResumed(t *testing.T) {
-	cmd := command(t, "run", "--joblog", "log", "-j1", "echo {1}{2}; [ {1} != b ]", ":::", "a", "b", "::::+", "f")
-	write(t, filepath.Join(cmd.Dir, "f"), "1\n2\n")
-	runCmd(t, cmd, "").want(t, "a1\nb2\n", "1 of 2 jobs failed", 1)
-	again := command(t, append([]string{"run", "--resume-failed"}, cmd.Args[2:]...)...)
-	again.Dir = cmd.Dir
-	runCmd(t, again, "").want(t, "b2\n", "1 of 1 jobs failed", 1)
 }

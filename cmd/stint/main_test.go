@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/testscript"
+
 	"github.com/stintgo/stint/cmd/stint/internal/cli"
 )
 
@@ -29,7 +31,9 @@ func TestMain(m *testing.M) {
 		os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	catchIgnored()
-	os.Exit(m.Run())
+	testscript.Main(m, map[string]func(){
+		"stint": func() { os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+	})
 }
 
 // catchIgnored has what the tests start begin with the signals of a terminal as

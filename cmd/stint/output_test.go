@@ -205,69 +205,6 @@ func TestOutput_LeftBehindProcessesDontMix(t *testing.T) {
 	}
 }
 
-// A full disk behind standard output ends the run with a message; the job log
-// has the jobs whose output was written, and no other.
-func TestOutput_FullDisk(t *testing.T) {
-	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer full.Close()
-	cmd := command(t, "run", "-j1", "--joblog", "log", "test {} = silent || echo {}", ":::", "silent", "loud", "silent")
-	var stderr strings.Builder
-	cmd.Stdout, cmd.Stderr = full, &stderr
-	start(t, cmd)
-	if status := finish(t, cmd); status != 125 || !strings.Contains(stderr.String(), "no space left") {
-		t.Errorf("exit status %d: %s", status, stderr.String())
-	}
-	if got := logged(t, cmd.Dir+"/log"); len(got) != 1 || got[1] != 1 {
-		t.Errorf("job log has %v, want job 1 only", got)
-	}
-	// With room again, the rest is done.
-	resume := command(t, append([]string{"run", "--resume"}, cmd.Args[2:]...)...)
-	resume.Dir = cmd.Dir
-	runCmd(t, resume, "").want(t, "loud\n", "", 0)
-}
-
-// Standard output that cannot be written to at all is an error, however it is
-// written to.
-func TestOutput_NotWritable(t *testing.T) {
-	for _, flags := range []string{"--group", "-k", "--tag", "--line-buffer", "--dry-run"} {
-		t.Run(flags, func(t *testing.T) {
-			t.Parallel()
-			null, err := os.Open(os.DevNull)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer null.Close()
-			cmd := command(t, "run", flags, "echo", ":::", "a")
-			var stderr strings.Builder
-			cmd.Stdout, cmd.Stderr = null, &stderr
-			start(t, cmd)
-			if status := finish(t, cmd); status != 125 || !strings.Contains(stderr.String(), "bad file descriptor") {
-				t.Errorf("exit status %d: %s", status, stderr.String())
-			}
-		})
-	}
-}
-
-// The other commands have nothing but their output to show.
-func TestOutput_OfVersionIsNotLost(t *testing.T) {
-	for _, flags := range [][]string{{}, {"--json"}} {
-		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer full.Close()
-		cmd := command(t, append([]string{"version"}, flags...)...)
-		cmd.Stdout = full
-		start(t, cmd)
-		if status := finish(t, cmd); status != 125 {
-			t.Errorf("%v: exit status %d", flags, status)
-		}
-	}
-}
-
 // When the reader of standard output has gone, as head does, the run ends as
 // quietly as others before a pipe: no more jobs start, those that run are ended,
 // and the job log has no job whose output is missing.

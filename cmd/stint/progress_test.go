@@ -77,18 +77,6 @@ func TestProgress_NothingWhenShortAndNotOnTerminal(t *testing.T) {
 	stint(t, "", "run", "true", ":::", "1", "2").want(t, "", "", 0)
 }
 
-func TestVersion(t *testing.T) {
-	r := stint(t, "", "version")
-	if !strings.HasPrefix(r.stdout, "stint ") || r.status != 0 {
-		t.Errorf("%+v", r)
-	}
-	r = stint(t, "", "version", "--json")
-	var got map[string]any
-	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil || got["go"] == "" {
-		t.Errorf("%v: %s", err, r.stdout)
-	}
-}
-
 func TestCompletion(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		if r := stint(t, "", "completion", shell); r.status != 0 || !strings.Contains(r.stdout, "stint") {

@@ -128,59 +128,6 @@ func fileSize(t *testing.T, path string) int64 {
 	return info.Size()
 }
 
-func TestResume_Failed(t *testing.T) {
-	dir := t.TempDir()
-	args := []string{"run", "-j1", "--joblog", "log", "echo {} >> ran; test -e ok || test {} != 2", ":::", "1", "2", "3"}
-	resume := func(flag string) result {
-		cmd := command(t, append([]string{"run", flag}, args[1:]...)...)
-		cmd.Dir = dir
-		return runCmd(t, cmd, "")
-	}
-	first := command(t, args...)
-	first.Dir = dir
-	runCmd(t, first, "").want(t, "", "1 of 3 jobs failed", 1)
-	write(t, filepath.Join(dir, "ok"), "")
-	resume("--resume").want(t, "", "", 0) // a failure is done too
-	resume("--resume-failed").want(t, "", "", 0)
-	if got := read(t, filepath.Join(dir, "ran")); got != "1\n2\n3\n2\n" {
-		t.Errorf("ran %q, want job 2 once more", got)
-	}
-	// Once more: now it has succeeded.
-	resume("--resume-failed").want(t, "", "", 0)
-	if got := read(t, filepath.Join(dir, "ran")); got != "1\n2\n3\n2\n" {
-		t.Errorf("ran %q", got)
-	}
-}
-
-func TestResume_ChangedInputs(t *testing.T) {
-	dir := t.TempDir()
-	stintIn := func(args ...string) result {
-		cmd := command(t, append([]string{"run", "-j1", "--joblog", "log"}, args...)...)
-		cmd.Dir = dir
-		return runCmd(t, cmd, "")
-	}
-	stintIn("echo", ":::", "a", "b", "c").want(t, "a\nb\nc\n", "", 0)
-	stintIn("echo", ":::", "a").want(t, "", "holds finished jobs already: --resume", 125)
-	stintIn("--resume", "echo", ":::", "a", "x", "c").want(t, "",
-		"job 2: the inputs or the command have changed since the job log was written; it is now: echo x", 125)
-	stintIn("--resume", "echo", ":::", "a", "b", "c", "d").want(t, "d\n", "", 0)
-	stintIn("--resume", "--resume-by", "command", "echo", ":::", "d", "x", "a", "a").want(t, "x\na\n", "", 0)
-}
-
-func TestResume_DryRunChangesNothing(t *testing.T) {
-	dir := t.TempDir()
-	log := filepath.Join(dir, "log")
-	write(t, log, "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n"+
-		"1\t:\t0\t0\t0\t0\t0\t0\techo a\n2\t:")
-	before := read(t, log)
-	cmd := command(t, "run", "--joblog", "log", "--resume", "--dry-run", "echo", ":::", "a", "b")
-	cmd.Dir = dir
-	runCmd(t, cmd, "").want(t, "echo b\n", "", 0)
-	if read(t, log) != before {
-		t.Error("a dry run changed the job log")
-	}
-}
-
 func TestResume_LogInUse(t *testing.T) {
 	gate, pipe := fifo(t), fifo(t)
 	ev := events(t, pipe)

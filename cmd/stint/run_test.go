@@ -4,7 +4,6 @@ package main_test
 
 import (
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -112,22 +111,6 @@ func TestRun_LongCommandsAreShortenedInMessages(t *testing.T) {
 	}
 }
 
-// A script without a #! line fails with a remedy.
-func TestRun_ScriptWithoutInterpreter(t *testing.T) {
-	script := filepath.Join(t.TempDir(), "script")
-	if err := os.WriteFile(script, []byte("echo hi\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	stint(t, "a\n", "run", script).want(t, "", "exec format error: a script needs a #! line, or --shell", 1)
-}
-
-// Times may be numbers of seconds, as rates may be numbers for each second.
-func TestRun_SecondsWithoutUnit(t *testing.T) {
-	stint(t, "a\n", "run", "--timeout", "0.1", "--kill-after", "0.05", "-n0", "sleep 1000").want(t,
-		"", "timed out after 100ms", 1)
-	stint(t, "a\n", "run", "--timeout", "3600", "--rate", "5", "--delay", "0", "echo").want(t, "a\n", "", 0)
-}
-
 // What cannot work is refused before anything runs, with what to do instead.
 func TestRun_UsageErrors(t *testing.T) {
 	for _, row := range []struct{ args, says string }{
@@ -183,116 +166,6 @@ func TestRun_AllProblemsAtOnce(t *testing.T) {
 	r := stint(t, "", "run", "-j", "x", "--halt", "y", "--rate", "z", "true")
 	for _, says := range []string{"number of jobs", "halt rule", "--rate"} {
 		r.want(t, "", says, 125)
-	}
-}
-
-func TestRun_InputFile(t *testing.T) {
-	cmd := command(t, "run", "-j1", "-a", "in", "echo")
-	write(t, filepath.Join(cmd.Dir, "in"), "a\nb")
-	runCmd(t, cmd, "not read\n").want(t, "a\nb\n", "", 0)
-}
-
-func TestRun_StdinOfJobs(t *testing.T) {
-	cmd := command(t, "run", "-j1", "--stdin", "{}.txt", "-n0", "cat", ":::", "a", "b")
-	write(t, filepath.Join(cmd.Dir, "a.txt"), "from a\n")
-	runCmd(t, cmd, "").want(t, "from a\n", "b.txt: no such file", 1)
-	stint(t, "shared\n", "run", "--stdin", "-", "-n0", "cat", ":::", "a").want(t, "shared\n", "", 0)
-}
-
-func TestRun_StdoutToFile(t *testing.T) {
-	cmd := command(t, "run", "--stdout", "out/{}/x", "--shell",
-		"echo", "{}; echo err >&2; test {} != bad", ":::", "good", "bad")
-	runCmd(t, cmd, "").want(t, "", "err\n", 1)
-	if got := read(t, filepath.Join(cmd.Dir, "out/good/x")); got != "good\n" {
-		t.Errorf("out/good/x is %q", got)
-	}
-	if entries, err := os.ReadDir(filepath.Join(cmd.Dir, "out/bad")); err != nil || len(entries) != 0 {
-		t.Errorf("a job that failed left %v, %v", entries, err)
-	}
-}
-
-// An input cannot lead out of the directory that --stdout begins with, unless it
-// may; two jobs with the same output don't mix, and nothing is left of the earlier.
-func TestRun_StdoutStaysInItsDirectory(t *testing.T) {
-	cmd := command(t, "run", "-j1", "--stdout", "out/{1}", "-C", ",", "echo", "{2}")
-	runCmd(t, cmd, "a,1\n../b,2\na,3\n").want(t, "",
-		"input 2 (../b,2): --stdout: out/../b: the input leads out of out: {/} is only its last part", 1)
-	if got := read(t, filepath.Join(cmd.Dir, "out/a")); got != "3\n" {
-		t.Errorf("out/a is %q", got)
-	}
-	if entries, err := os.ReadDir(cmd.Dir); err != nil || len(entries) != 1 {
-		t.Errorf("the directory has %v, %v; want out", entries, err)
-	}
-}
-
-// A word that begins with a placeholder is a file in the current directory: an
-// input with ../ or an absolute one is refused, and the others run.
-func TestRun_StdoutOfInputsThatLeadElsewhere(t *testing.T) {
-	elsewhere := filepath.Join(t.TempDir(), "x")
-	inputs := []string{"../x", elsewhere, "a", "b/../../y", "b/c"}
-	args := append([]string{"run", "-k", "--stdout", "{}.out", "-n0", "echo made", ":::"}, inputs...)
-	cmd := command(t, args...)
-	inner := filepath.Join(cmd.Dir, "inner")
-	if err := os.Mkdir(inner, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	cmd.Dir = inner
-	got := runCmd(t, cmd, "")
-	got.want(t, "", "input 1 (../x): --stdout: ../x.out: the input leads out of the current directory", 3)
-	if !strings.Contains(got.stderr, "--stdout-anywhere") || !strings.Contains(got.stderr, "3 inputs in all") {
-		t.Errorf("stint says %q", got.stderr)
-	}
-	for path, want := range map[string]bool{
-		"a.out": true, "b/c.out": true, "../x.out": false, "../y.out": false, elsewhere + ".out": false,
-	} {
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(inner, path)
-		}
-		if _, err := os.Stat(path); (err == nil) != want {
-			t.Errorf("%s: %v, want it there: %v", path, err, want)
-		}
-	}
-	asked := command(t, append([]string{"run", "--stdout-anywhere"}, args[1:]...)...)
-	asked.Dir = inner
-	runCmd(t, asked, "").want(t, "", "", 0)
-	if got := read(t, elsewhere+".out"); got != "made\n" {
-		t.Errorf("%s.out is %q", elsewhere, got)
-	}
-}
-
-// The one file of several jobs would be that of the last.
-func TestRun_StdoutOfSeveralJobs(t *testing.T) {
-	const says = "--stdout all.txt is one file for all jobs, each of which would replace it: put {#}"
-	for _, args := range [][]string{
-		{"echo", ":::", "a", "b"}, {"--dry-run", "echo", ":::", "a", "b"}, {"echo"}, {"-n2", "echo", ":::", "a", "b", "c"},
-	} {
-		cmd := command(t, append([]string{"run", "--stdout", "all.txt"}, args...)...)
-		write(t, filepath.Join(cmd.Dir, "all.txt"), "kept")
-		runCmd(t, cmd, "a\nb\n").want(t, "", says, 125)
-		if got := read(t, filepath.Join(cmd.Dir, "all.txt")); got != "kept" {
-			t.Errorf("%q: all.txt is %q", args, got)
-		}
-	}
-	stint(t, "", "run", "--stdout", "{%}", "echo", ":::", "a", "b").want(t, "", "--stdout {%} is one file", 125)
-	for _, args := range [][]string{
-		{"--stdout", "all.txt", "echo", ":::", "a"},
-		{"--stdout", "all.txt", "-n2", "echo", ":::", "a", "b"},
-		{"--stdout", "{#}", "echo", ":::", "a", "b"},
-		{"--stdout", "/dev/null", "echo", ":::", "a", "b"},
-	} {
-		stint(t, "", append([]string{"run"}, args...)...).want(t, "", "", 0)
-	}
-}
-
-// A job that fails twice and then succeeds is one job that succeeded, and only
-// its last attempt's output counts.
-func TestRun_Retries(t *testing.T) {
-	script := "echo {} >> tries; n=$(grep -c {} tries); echo attempt $n; test $n -ge $(expr {} + 0)"
-	cmd := command(t, "run", "-j2", "--retries", "2", "--retry-delay", "1ms", "-k", script, ":::", "3", "1", "4")
-	r := runCmd(t, cmd, "")
-	r.want(t, "attempt 3\nattempt 1\nattempt 3\n", "1 of 3 jobs failed", 1)
-	if got := strings.Count(read(t, filepath.Join(cmd.Dir, "tries")), "\n"); got != 7 {
-		t.Errorf("%d attempts, want 7", got)
 	}
 }
 

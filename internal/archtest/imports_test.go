@@ -133,7 +133,7 @@ var directions = []direction{
 }
 
 // testModules are the other modules that every test may import.
-var testModules = []string{"github.com/google/go-cmp"}
+var testModules = []string{"github.com/google/go-cmp", scriptModule}
 
 // TestImports reads the files without the go command, so that it also sees those for
 // other systems and build tags.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"go/ast"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -16,6 +17,14 @@ const specFile = "docs/spec.md"
 // rowTest matches the name of a test for a row of the specification:
 // TestA5_PerKeyConcurrency is for A5.
 var rowTest = regexp.MustCompile(`^Test([A-E]\d+)_`)
+
+// rowScript matches the name of a script for a row of the specification: C4_edit.txtar is
+// for C4.
+var rowScript = regexp.MustCompile(`^([A-E]\d+)_.*\.txtar$`)
+
+// scriptModule has the package that runs scripts. A test file that imports it runs those
+// of testdata/script in its directory.
+const scriptModule = "github.com/rogpeppe/go-internal/testscript"
 
 // rowID matches the first cell of a row of docs/spec.md.
 var rowID = regexp.MustCompile(`^[A-E]\d+$`)
@@ -42,7 +51,7 @@ func (r row) check(tests []string) error {
 	case state == "part" && missing == "":
 		return errors.New("it is done in part: say after a colon what is missing")
 	case state != "later" && len(tests) == 0:
-		return fmt.Errorf("it is %s, but there is no test named Test%s_…", state, r.id)
+		return fmt.Errorf("it is %s, but there is no test named Test%s_… and no script %s_….txtar", state, r.id, r.id)
 	case state == "later" && len(tests) > 0:
 		return fmt.Errorf("tests are named after it (%s), so its state cannot be later", strings.Join(tests, ", "))
 	case state != "later" && r.explained == "":
@@ -52,8 +61,7 @@ func (r row) check(tests []string) error {
 }
 
 func TestSpec(t *testing.T) {
-	path := filepath.Join(root, specFile)
-	content, err := os.ReadFile(path)
+	content, err := os.ReadFile(filepath.Join(root, specFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,8 +88,8 @@ func TestSpec(t *testing.T) {
 	}
 }
 
-// testsByRow returns the tests for every row by their names, as "file: name" in the order
-// of the files.
+// testsByRow returns the tests for every row by their names: functions as "file: name" in
+// the order of the files, then the paths of scripts.
 func testsByRow(t *testing.T) map[string][]string {
 	t.Helper()
 	tests := map[string][]string{}
@@ -99,7 +107,40 @@ func testsByRow(t *testing.T) map[string][]string {
 			}
 		}
 	}
+	for _, script := range scripts(t) {
+		if id := rowScript.FindStringSubmatch(path.Base(script)); id != nil {
+			tests[id[1]] = append(tests[id[1]], script)
+		}
+	}
 	return tests
+}
+
+// scripts returns the paths of the scripts that tests run.
+func scripts(t *testing.T) (paths []string) {
+	t.Helper()
+	for _, f := range goFiles(t) {
+		if _, ok := f.imports(scriptModule); !ok || !runsScripts(f) {
+			continue
+		}
+		dir := path.Join(path.Dir(f.path), "testdata", "script")
+		entries, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(dir)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, entry := range entries {
+			paths = append(paths, path.Join(dir, entry.Name()))
+		}
+	}
+	return paths
+}
+
+// runsScripts reports whether a file calls testscript.Run.
+func runsScripts(f *goFile) bool {
+	runs := false
+	for _, decl := range f.ast.Decls {
+		runs = runs || len(usesOf(f, decl, habit{pkg: scriptModule, names: []string{"Run"}})) > 0
+	}
+	return runs
 }
 
 func TestRowCheck(t *testing.T) {
