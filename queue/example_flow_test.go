@@ -41,8 +41,12 @@ func ExampleQueue_Submit() {
 	defer run(4)()
 
 	extract := q.Prepare(queue.Spec{Kind: "step", Payload: []byte("extract")})
-	check := q.Prepare(queue.Spec{Kind: "step", Payload: []byte("check"), Options: queue.Options{After: []queue.ID{extract.ID}}})
-	load := q.Prepare(queue.Spec{Kind: "step", Payload: []byte("load"), Options: queue.Options{After: []queue.ID{extract.ID, check.ID}}})
+	check := q.Prepare(queue.Spec{
+		Kind: "step", Payload: []byte("check"), Options: queue.Options{After: []queue.ID{extract.ID}},
+	})
+	load := q.Prepare(queue.Spec{
+		Kind: "step", Payload: []byte("load"), Options: queue.Options{After: []queue.ID{extract.ID, check.ID}},
+	})
 	if _, err := q.Submit(ctx, extract, check, load); err != nil {
 		panic(err)
 	}
@@ -58,8 +62,8 @@ func ExampleQueue_Submit() {
 // A task that comes after any outcome of others finds what became of them.
 func ExampleQueue_Predecessors() {
 	const (
-		checkKind  queue.Kind[string] = "check"
-		reportKind queue.Kind[any]    = "report"
+		checkKind  queue.Kind[string]   = "check"
+		reportKind queue.Kind[struct{}] = "report"
 	)
 	ctx := context.Background()
 	q, run := inMemory(queue.Config{})
@@ -69,7 +73,7 @@ func ExampleQueue_Predecessors() {
 		}
 		return j.Return(len(j.Args))
 	})
-	reportKind.Handle(q, func(ctx context.Context, j *queue.Job[any]) error {
+	reportKind.Handle(q, func(ctx context.Context, j *queue.Job[struct{}]) error {
 		before, err := q.Predecessors(ctx, j.Task)
 		if err != nil {
 			return err
@@ -84,7 +88,7 @@ func ExampleQueue_Predecessors() {
 
 	one, _ := checkKind.Prepare(q, "text", queue.Options{})
 	other, _ := checkKind.Prepare(q, "", queue.Options{})
-	report, _ := reportKind.Prepare(q, nil, queue.Options{AfterAny: []queue.ID{one.ID, other.ID}})
+	report, _ := reportKind.Prepare(q, struct{}{}, queue.Options{AfterAny: []queue.ID{one.ID, other.ID}})
 	if _, err := q.Submit(ctx, one, other, report); err != nil {
 		panic(err)
 	}
@@ -100,8 +104,8 @@ func ExampleQueue_Predecessors() {
 // became of them.
 func ExampleQueue_SubmitBatch() {
 	const (
-		resizeKind queue.Kind[string] = "resize"
-		reportKind queue.Kind[any]    = "report"
+		resizeKind queue.Kind[string]   = "resize"
+		reportKind queue.Kind[struct{}] = "report"
 	)
 	ctx := context.Background()
 	q, run := inMemory(queue.Config{})
@@ -111,7 +115,7 @@ func ExampleQueue_SubmitBatch() {
 		}
 		return nil
 	})
-	reportKind.Handle(q, func(ctx context.Context, j *queue.Job[any]) error {
+	reportKind.Handle(q, func(ctx context.Context, j *queue.Job[struct{}]) error {
 		counts, err := q.Count(ctx, queue.Filter{Batch: j.ID})
 		if err != nil {
 			return err
@@ -128,7 +132,7 @@ func ExampleQueue_SubmitBatch() {
 		}
 		pictures = append(pictures, task)
 	}
-	report := q.Prepare(queue.Spec{Kind: "report"})
+	report, _ := reportKind.Prepare(q, struct{}{}, queue.Options{})
 	if _, err := q.SubmitBatch(ctx, report, pictures...); err != nil {
 		panic(err)
 	}

@@ -94,10 +94,10 @@ func ExampleQueue_Why() {
 // A schedule is declared by each process that runs the queue, at its start, and
 // ticks once for all of them.
 func ExampleQueue_Schedule() {
-	const report queue.Kind[any] = "report"
+	const report queue.Kind[struct{}] = "report"
 	ctx := context.Background()
 	q := queue.New(memstore.New(memstore.Config{}), queue.Config{})
-	report.Handle(q, func(_ context.Context, j *queue.Job[any]) error {
+	report.Handle(q, func(_ context.Context, j *queue.Job[struct{}]) error {
 		day, ok := j.Tick() // not today, if it is tried again tomorrow
 		if !ok {
 			return retry.Permanent(errors.New("it is for schedules"))
@@ -105,10 +105,14 @@ func ExampleQueue_Schedule() {
 		fmt.Println("the report of", day.Format(time.DateOnly))
 		return nil
 	})
+	task, err := report.Spec(struct{}{}, queue.Options{MaxAttempts: 5})
+	if err != nil {
+		panic(err)
+	}
 	nightly := queue.Schedule{
 		Name: "nightly report", Cron: "30 4 * * mon-fri", Zone: "Europe/Berlin",
 		Missed: queue.MissedOnce, // the default: after a standstill, one report
-		Task:   queue.Spec{Kind: "report", Options: queue.Options{MaxAttempts: 5}},
+		Task:   task,
 	}
 	for range 2 { // the second changes nothing
 		if err := q.Schedule(ctx, nightly); err != nil {

@@ -13,7 +13,9 @@ import (
 //
 //	const SendEmail queue.Kind[Email] = "email"
 //
-// Then a payload of another type does not compile. Payloads are stored as JSON.
+// Then a payload of another type does not compile. Payloads are stored as JSON. The T of
+// tasks without a payload is struct{}. Fields and filters of kinds are strings: compare
+// them with string(SendEmail).
 type Kind[T any] string
 
 // Job is an attempt at a task of a [Kind], with its payload.
@@ -39,22 +41,35 @@ func (k Kind[T]) Submit(ctx context.Context, q *Queue, args T, o Options) (Recei
 // Prepare makes a task of the kind for [Queue.Submit], with an ID that other tasks can
 // name. Errors: [ErrInvalid] if args cannot be JSON.
 func (k Kind[T]) Prepare(q *Queue, args T, o Options) (NewTask, error) {
+	spec, err := k.Spec(args, o)
+	if err != nil {
+		return NewTask{}, err
+	}
+	return q.Prepare(spec), nil
+}
+
+// Spec makes the part of a task that its submitter sets, for a [Schedule]. Errors:
+// [ErrInvalid] if args cannot be JSON.
+func (k Kind[T]) Spec(args T, o Options) (Spec, error) {
 	payload, err := json.Marshal(args)
 	if err != nil {
-		return NewTask{}, fmt.Errorf("%w: payload of a task of kind %q: %w", ErrInvalid, string(k), err)
+		return Spec{}, fmt.Errorf("%w: payload of a task of kind %q: %w", ErrInvalid, k, err)
 	}
-	return q.Prepare(Spec{Kind: string(k), Payload: payload, Options: o}), nil
+	return Spec{Kind: string(k), Payload: payload, Options: o}, nil
 }
 
 // Handle sets the handler of the kind for the Runs of this queue; see [Handler] for
 // what fn returns. An empty payload is the zero T; one that is not JSON of a T is a
-// permanent failure. It panics as [Queue.Handle] does.
+// permanent failure. Handle panics if fn is nil, and as [Queue.Handle] does.
 func (k Kind[T]) Handle(q *Queue, fn func(context.Context, *Job[T]) error) {
+	if fn == nil {
+		panic(fmt.Sprintf("queue: the handler of the kind %q is nil", k))
+	}
 	q.Handle(string(k), func(ctx context.Context, a *Attempt) error {
 		j := &Job[T]{Attempt: a}
 		if len(a.Payload) > 0 {
 			if err := json.Unmarshal(a.Payload, &j.Args); err != nil {
-				return retry.Permanent(fmt.Errorf("payload of a task of kind %q: %w", string(k), err))
+				return retry.Permanent(fmt.Errorf("payload of a task of kind %q: %w", k, err))
 			}
 		}
 		return fn(ctx, j)

@@ -111,6 +111,7 @@ func TestC1_HandlersAreGivenBeforeRun(t *testing.T) {
 		wantPanic(t, "a second handler", func() { r.Handle("k", h) })
 		wantPanic(t, "no kind", func() { r.Handle("", h) })
 		wantPanic(t, "no handler", func() { r.Handle("other", nil) })
+		wantPanic(t, "no handler of a Go value", func() { queue.Kind[int]("other").Handle(r.Queue, nil) })
 		wantPanic(t, "no middleware", func() { r.Use(nil) })
 		r.start()
 		wantPanic(t, "late", func() { r.Handle("late", h) })

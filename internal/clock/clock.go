@@ -1,6 +1,6 @@
-// Package clock reads the time. Code outside of the schedulers and of shared memory reads
-// it here and nowhere else, so that a search for this package finds all that depends on
-// time.
+// Package clock reads the time for the queue, its stores, the server and the program, so
+// that a search for it finds all of their code that depends on time. The root package,
+// internal/sched and shm read the time on their fast paths and do so themselves.
 package clock
 
 import (
@@ -12,9 +12,10 @@ import (
 // [time.Time.Sub] uses.
 func Now() time.Time { return time.Now() } //nolint:forbidigo // the clock itself
 
-// Steady is the time of the system's clock when New was called, advanced by the
-// monotonic clock. Setting the system's clock changes neither the order nor the
-// distance of its times, so it expires no lease early and keeps none alive.
+// Steady is a clock that showed the system's time when New was called and is advanced by
+// the monotonic clock since. Setting the system's clock changes neither the order nor the
+// distance of its times, so it expires no lease early and keeps none alive. The zero value
+// is not valid.
 type Steady struct{ start time.Time }
 
 // New returns a clock that starts at the system's time.

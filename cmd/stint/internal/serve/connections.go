@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/internal/wire"
 	"github.com/stintgo/stint/queue"
 )
@@ -176,7 +177,7 @@ func (c *connections) refuse(conn net.Conn, most int64) {
 	go func() { // takes at most refuseFor
 		defer func() { <-c.refusing }()
 		defer func() { _ = conn.Close() }()
-		_ = conn.SetDeadline(time.Now().Add(refuseFor)) //nolint:forbidigo // the deadline of a connection
+		_ = conn.SetDeadline(clock.Now().Add(refuseFor))
 		// A client treats an answer that precedes its request as a broken connection.
 		if _, err := conn.Read(make([]byte, 4<<10)); err != nil {
 			return
