@@ -13,15 +13,15 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// Check returns everything in which a store breaks the contract as it is now,
-// and as the steps of its tasks tell: each task is in exactly one state, which a
-// legal path leads to; tokens grow, and what ends a lease has its token; limits
-// hold, and so does that of one suspect at a time; of two tasks with the same
-// queue, tier, key and kind the older one started first; what Stats counts is what
-// Find finds.
+// Check returns every violation of the contract that the current state of a store and
+// the steps of its tasks show. It checks that each task is in exactly one state, reached
+// by legal transitions; that tokens grow, and the step that ends a lease has its token;
+// that no more tasks run than the limits allow, and no more than one suspect per queue;
+// that of two tasks with the same queue, tier, key and kind the older one started first;
+// and that Stats counts the tasks that Find returns.
 //
-// Nobody may use the store meanwhile. A limit that has been lowered counts as
-// broken until as many have ended as is needed.
+// The store must not be in use during the call. After a limit has been lowered, Check
+// reports a violation until enough tasks have ended.
 func Check(ctx context.Context, store queue.Store) error {
 	tasks, err := everything(ctx, store, queue.Filter{})
 	if err != nil {
@@ -43,7 +43,7 @@ func Check(ctx context.Context, store queue.Store) error {
 	return errors.Join(errs...)
 }
 
-// everything returns all that a filter finds, page by page.
+// everything returns all tasks that match a filter; it reads them page by page.
 func everything(ctx context.Context, store queue.Store, f queue.Filter) (tasks []queue.Task, err error) {
 	const limit = 50
 	var after queue.ID
@@ -66,7 +66,7 @@ func everything(ctx context.Context, store queue.Store, f queue.Filter) (tasks [
 
 func compareIDs(a, b queue.ID) int { return bytes.Compare(a[:], b[:]) }
 
-// checkCounts compares what Stats counts with what Find finds, state by state.
+// checkCounts compares the counts of Stats with the tasks that Find returns, by state.
 func checkCounts(ctx context.Context, store queue.Store, tasks []queue.Task) error {
 	var errs []error
 	states := make(map[queue.ID]queue.State)
@@ -77,20 +77,20 @@ func checkCounts(ctx context.Context, store queue.Store, tasks []queue.Task) err
 		}
 		for _, t := range found {
 			if t.State != state || states[t.ID] != 0 {
-				errs = append(errs, fmt.Errorf("task %s is %s, and found as %s", t.ID, cmp.Or(states[t.ID], t.State), state))
+				errs = append(errs, fmt.Errorf("task %s is %s, but Find returns it as %s", t.ID, cmp.Or(states[t.ID], t.State), state))
 			}
 			states[t.ID] = state
 		}
 	}
 	if len(states) != len(tasks) {
-		errs = append(errs, fmt.Errorf("%d tasks are found by their states, and %d without", len(states), len(tasks)))
+		errs = append(errs, fmt.Errorf("Find returns %d tasks by state, but %d without a filter", len(states), len(tasks)))
 	}
 	stats, err := store.Stats(ctx, time.Time{})
 	if err != nil {
 		return fmt.Errorf("Stats: %w", err)
 	}
 	if got, want := counted(stats), count(tasks); !maps.Equal(got, want) {
-		errs = append(errs, fmt.Errorf("Stats counts %v; Find finds %v", got, want))
+		errs = append(errs, fmt.Errorf("Stats counts %v; Find returns %v", got, want))
 	}
 	return errors.Join(errs...)
 }
@@ -102,7 +102,7 @@ type number struct {
 	tier  stint.Priority
 }
 
-// counted are the numbers of stats, without the zeros, which may be left out.
+// counted returns the numbers of stats without zeros, which a store may leave out.
 func counted(stats queue.Stats) map[number]int {
 	numbers := make(map[number]int)
 	for name, c := range stats.Queues {
@@ -128,7 +128,7 @@ func count(tasks []queue.Task) map[number]int {
 	return numbers
 }
 
-// checkLimits compares what runs with what may.
+// checkLimits compares the numbers of running tasks with the limits.
 func checkLimits(tasks []queue.Task, settings map[string]queue.Configured) error {
 	type owner struct{ queue, key string }
 	var errs []error
@@ -161,7 +161,7 @@ func checkLimits(tasks []queue.Task, settings map[string]queue.Configured) error
 	return errors.Join(errs...)
 }
 
-// inForce is what holds for a queue.
+// inForce returns the settings in force for a queue.
 func inForce(settings map[string]queue.Configured, name string) queue.Layer {
 	if is, set := settings[name]; set {
 		return is.InForce
@@ -169,7 +169,7 @@ func inForce(settings map[string]queue.Configured, name string) queue.Layer {
 	return settings[""].InForce
 }
 
-// limitOfKey is how many tasks of a key of a queue run at once; 0 is no limit.
+// limitOfKey returns how many tasks of a key of a queue may run at once; 0 is no limit.
 func limitOfKey(settings map[string]queue.Configured, name, key string) int {
 	for _, name := range []string{name, ""} {
 		own := settings[name].Keys[key]
@@ -180,7 +180,7 @@ func limitOfKey(settings map[string]queue.Configured, name, key string) int {
 	return inForce(settings, name).PerKey
 }
 
-// totalOfKey is how many tasks of a key of all queues run at once; 0 is no limit.
+// totalOfKey returns how many tasks of a key of all queues may run at once; 0 is no limit.
 func totalOfKey(settings map[string]queue.Configured, key string) int {
 	own := settings[""].Keys[key]
 	if value, _, set := own.Value(queue.FieldTotal); set {
@@ -189,7 +189,7 @@ func totalOfKey(settings map[string]queue.Configured, key string) int {
 	return settings[""].InForce.TotalPerKey
 }
 
-// checkWaits finds tasks that run though they are to wait for others.
+// checkWaits finds tasks that run before their predecessors have succeeded.
 func checkWaits(tasks []queue.Task) error {
 	var errs []error
 	states := make(map[queue.ID]queue.State)
@@ -199,7 +199,7 @@ func checkWaits(tasks []queue.Task) error {
 	for _, t := range tasks {
 		for _, id := range t.After {
 			if state := states[id]; t.State == queue.Running && state != 0 && state != queue.Succeeded {
-				errs = append(errs, fmt.Errorf("task %s runs, and task %s before it is %s", t.ID, id, state))
+				errs = append(errs, fmt.Errorf("task %s runs, but its predecessor %s is %s", t.ID, id, state))
 			}
 		}
 	}

@@ -9,8 +9,7 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// siblings are tasks that nothing but their age tells apart, as to when they
-// start.
+// siblings identifies tasks whose order depends only on their age.
 type siblings struct {
 	queue, key, kind string
 	tier             stint.Priority
@@ -20,13 +19,13 @@ type siblings struct {
 type wait struct {
 	task    *queue.Task
 	from    time.Time
-	to      time.Time // zero: it waits yet
-	claimed bool      // that is how it ended
-	suspect bool      // the next crash makes it dead, or may
+	to      time.Time // zero: it is still waiting
+	claimed bool      // a claim ended it
+	suspect bool      // the next crash makes the task dead, or may
 }
 
-// checkOrder finds tasks that started while an older sibling waited. Equal times
-// show no order, so it sees only what is certain.
+// checkOrder finds tasks that started while an older sibling waited. It ignores events
+// at equal times, whose order is unknown.
 func checkOrder(tasks []queue.Task) error {
 	waits := make(map[siblings][]wait)
 	for i := range tasks {
@@ -39,7 +38,7 @@ func checkOrder(tasks []queue.Task) error {
 		for _, started := range all {
 			for _, other := range all {
 				if started.claimed && passedOver(other, started) {
-					errs = append(errs, fmt.Errorf("task %s started while task %s waited, which is older\n%s%s",
+					errs = append(errs, fmt.Errorf("task %s started while the older task %s waited\n%s%s",
 						started.task.ID, other.task.ID, life(*started.task), life(*other.task)))
 				}
 			}
@@ -48,8 +47,8 @@ func checkOrder(tasks []queue.Task) error {
 	return errors.Join(errs...)
 }
 
-// waitsOf returns the times in which a task waited since its last edit: before that, it
-// may have had another tier or key.
+// waitsOf returns the times that a task spent waiting since its last edit. Before the
+// edit the task may have had another tier or key.
 func waitsOf(t *queue.Task) (waits []wait) {
 	suspect := wasSuspected(t)
 	edited := 0
@@ -71,8 +70,8 @@ func waitsOf(t *queue.Task) (waits []wait) {
 	return waits
 }
 
-// passedOver reports whether a task that waited was older than one that started
-// at that time. A suspect may have been held.
+// passedOver reports whether waiting was older than the task that started meanwhile. It
+// ignores suspects, which may have been held.
 func passedOver(waiting, started wait) bool {
 	at, t := started.to, waiting.task
 	late := !t.Deadline.IsZero() && !t.Deadline.After(at)

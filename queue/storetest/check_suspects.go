@@ -9,16 +9,16 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// suspected reports whether a task has crashed, and the next crash makes it dead.
+// suspected reports whether a task has crashed and the next crash makes it dead.
 func suspected(t *queue.Task) bool { return lastChance(t, t.Crashes) }
 
-// lastChance is suspected for a task that has crashed a number of times in a row.
+// lastChance is suspected for a number of crashes in a row.
 func lastChance(t *queue.Task, crashes int) bool {
 	return crashes > 0 && crashes+1 == cmp.Or(t.MaxCrashes, attempts)
 }
 
-// checkSuspects finds suspects that run beside each other, and tasks that are held
-// by one and should not be, or the other way round.
+// checkSuspects finds suspects of a queue that run at the same time, suspects that
+// should be held by a running one and are not, and tasks that are held without cause.
 func checkSuspects(tasks []queue.Task) error {
 	var errs []error
 	running := make(map[string]queue.ID)
@@ -27,7 +27,7 @@ func checkSuspects(tasks []queue.Task) error {
 			continue
 		}
 		if other, two := running[t.Queue]; two {
-			errs = append(errs, fmt.Errorf("tasks %s and %s run, and the next crash makes both dead", other, t.ID))
+			errs = append(errs, fmt.Errorf("tasks %s and %s run at the same time, and both are suspects", other, t.ID))
 		}
 		running[t.Queue] = t.ID
 	}
@@ -45,8 +45,8 @@ func checkSuspects(tasks []queue.Task) error {
 	return errors.Join(errs...)
 }
 
-// wasSuspected says for each step of a task whether it was suspected from then on;
-// also if that cannot be known any more.
+// wasSuspected reports for each step of a task whether it left the task a suspect. It is
+// true as well if steps that would show it have been dropped.
 func wasSuspected(t *queue.Task) []bool {
 	all := make([]bool, len(t.Steps))
 	crashes, unknown, from := 0, false, queue.State(0)

@@ -8,7 +8,7 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// What holds when a store is opened by a process whose clock is behind the one before.
+// clockCases open a store with a clock that is behind that of the process before.
 func clockCases() (cases []testCase) {
 	const year = 365 * 24 * time.Hour
 	for _, clock := range []struct {
@@ -30,15 +30,15 @@ func clockCases() (cases []testCase) {
 		testCase{"C3_RetentionByAClockAYearAhead", Config{}, retentionByAClockAhead},
 		testCase{"C8_DelaysAndAClockThatDrifts", Config{}, driftingClock},
 		testCase{"C4_LossIsDatedAtTheFirstCall", Config{}, lossIsDated},
-		testCase{"C8_FirstCallIsABeat", Config{}, func(c *trial) { firstCallCorrects(c, func() { c.register("w", kind) }) }},
+		testCase{"C8_FirstCallIsAHeartbeat", Config{}, func(c *trial) { firstCallCorrects(c, func() { c.register("w", kind) }) }},
 		testCase{"C8_FirstCallIsAClaimOfNothing", Config{}, func(c *trial) {
 			firstCallCorrects(c, func() { c.claimWith(queue.Claim{Max: 1, Kinds: []string{"other"}}) })
 		}},
 	)
 }
 
-// delayAfterAClockAhead shows that delays that had begun end when their time has
-// passed, and a time that was given by the right clock stays.
+// delayAfterAClockAhead shows that delays that began under the wrong clock keep their
+// length, and that a RunAt that was set under the right clock does not change.
 func delayAfterAClockAhead(c *trial, by time.Duration) {
 	begun := c.now
 	early := c.add(queue.Options{RunAt: c.now.Add(by + 10*time.Second)})
@@ -58,22 +58,22 @@ func delayAfterAClockAhead(c *trial, by time.Duration) {
 	c.command(queue.OrderResume, paused)
 	next := c.maintain()
 	if t := c.task(delayed); !t.RunAt.Equal(begun.Add(2*time.Hour)) || t.State != queue.Scheduled {
-		c.Errorf("a task that was delayed by 2 h is %s, and to run %v after that", t.State, t.RunAt.Sub(begun))
+		c.Errorf("a task that was delayed by 2 h is %s, with RunAt after %v", t.State, t.RunAt.Sub(begun))
 	}
 	due := map[time.Duration]queue.ID{
 		by + 10*time.Second: early, time.Hour: retried, 2 * time.Hour: delayed, 3 * time.Hour: paused,
 	}
 	order := slices.Sorted(maps.Keys(due))
 	if first := begun.Add(order[0]); next.IsZero() || next.After(first) {
-		c.Errorf("there is more to do at %v, want %v at the latest", next, first)
+		c.Errorf("Maintain returns %v, want %v at the latest", next, first)
 	}
 	for _, after := range order {
 		c.startsAt(begun.Add(after), due[after])
 	}
 }
 
-// newTimesAfterAClockAhead shows that delays, backoff, leases and rates that begin
-// after the clock was put right are as long as they should be.
+// newTimesAfterAClockAhead shows that delays, backoff, leases and rates that begin after
+// the clock has been corrected have their usual length.
 func newTimesAfterAClockAhead(c *trial, by time.Duration) {
 	survived := c.withClockAhead(by, func() {
 		c.configure(queue.Settings{Rate: queue.Rate{PerSecond: 1}})
@@ -87,7 +87,7 @@ func newTimesAfterAClockAhead(c *trial, by time.Duration) {
 	first := c.claimOne()
 	claimed := c.claimWith(queue.Claim{Max: 1})
 	if len(claimed.Tasks) > 0 || !claimed.Next.Equal(c.now.Add(time.Second)) {
-		c.Errorf("with a rate of 1/s, a second claim gets %d tasks, and is to come back in %v",
+		c.Errorf("with a rate of 1/s, a second claim returns %d tasks, and Next after %v",
 			len(claimed.Tasks), claimed.Next.Sub(c.now))
 	}
 	c.fails(first, queue.Outcome{RunAt: c.now.Add(10 * time.Second)})
@@ -102,12 +102,12 @@ func newTimesAfterAClockAhead(c *trial, by time.Duration) {
 	c.pass(time.Second)
 	c.maintain()
 	if t := c.task(ids[1]); t.Crashes != 1 {
-		c.Errorf("after its lease, a task is %s and counts %d crashes", t.State, t.Crashes)
+		c.Errorf("after its lease, a task is %s and has %d crashes", t.State, t.Crashes)
 	}
 }
 
-// stepsAfterAClockAhead shows that no task has a time that is still to come, and none
-// has a step before an earlier one.
+// stepsAfterAClockAhead shows that no task has a time in the future, and that the times of
+// its steps do not decrease.
 func stepsAfterAClockAhead(c *trial, by time.Duration) {
 	begun := c.now
 	straddles := c.add(queue.Options{})
@@ -127,13 +127,13 @@ func stepsAfterAClockAhead(c *trial, by time.Duration) {
 	if !survived {
 		return
 	}
-	for range 2 { // opened once more, it is as it was
+	for range 2 { // reopening a second time changes nothing
 		c.maintain()
 		for _, t := range c.find(queue.Filter{}) {
 			before := begun
 			for _, s := range t.Steps {
 				if s.At.Before(before) || s.At.After(c.now) {
-					c.Errorf("it is %v, and step %s of task %s is of %v", c.now.Sub(begun), s.On, t.ID, s.At.Sub(begun))
+					c.Errorf("at %v, step %s of task %s has the time %v", c.now.Sub(begun), s.On, t.ID, s.At.Sub(begun))
 				}
 				before = s.At
 			}
@@ -153,8 +153,8 @@ func stepsAfterAClockAhead(c *trial, by time.Duration) {
 	}
 }
 
-// retentionAfterAClockAhead shows that finished tasks are kept for as long as is set
-// after their end.
+// retentionAfterAClockAhead shows that finished tasks are kept for their age, counted from
+// their corrected end.
 func retentionAfterAClockAhead(c *trial, by time.Duration) {
 	age := queue.Retention{Age: 10 * time.Minute}
 	c.configure(queue.Settings{Keep: age, KeepDead: age})
@@ -178,7 +178,7 @@ func retentionAfterAClockAhead(c *trial, by time.Duration) {
 }
 
 // retentionByAClockAhead shows that tasks whose age passes while the store is closed are
-// kept for another hour, and so outlive an opening with a clock that is ahead.
+// kept for another hour, so that they survive one opening with a clock that is ahead.
 func retentionByAClockAhead(c *trial) {
 	const year = 365 * 24 * time.Hour
 	age := queue.Retention{Age: 10 * time.Minute}
@@ -212,8 +212,8 @@ func retentionByAClockAhead(c *trial) {
 	c.gone(later)
 }
 
-// driftingClock shows that a task starts when its time has come by the clocks, if each
-// process has one that is a little behind the one before, or ahead of it.
+// driftingClock shows that a task starts at its RunAt if the clock of each process is a
+// little behind, or ahead of, that of the process before.
 func driftingClock(c *trial) {
 	const opened, each = 20, 100 * time.Millisecond
 	slow := c.add(queue.Options{RunAt: c.now.Add(opened * (time.Second - each))})
@@ -221,7 +221,7 @@ func driftingClock(c *trial) {
 		c.maintain()
 		c.is(queue.Scheduled, slow)
 		c.pass(time.Second)
-		c.addSpec(queue.Spec{Kind: "other"}) // by which the store knows the time
+		c.addSpec(queue.Spec{Kind: "other"}) // the store learns the time from it
 		if !c.crash() {
 			return
 		}
@@ -243,8 +243,8 @@ func driftingClock(c *trial) {
 	c.started(1, fast)
 }
 
-// lossIsDated shows that the loss of a lease that ended with its process has the time
-// of the first call, and the claim keeps its own.
+// lossIsDated shows that the loss of a lease that ended with its process has the time of
+// the first call after reopening, and that the claim keeps its time.
 func lossIsDated(c *trial) {
 	id, other := c.add(queue.Options{}), c.add(queue.Options{})
 	c.command(queue.OrderPause, other)
@@ -267,7 +267,7 @@ func lossIsDated(c *trial) {
 		c.Errorf("a claim at %v is %+v", claimed, claim)
 	}
 	if lost := t.Steps[last]; lost.On != queue.OnLost || !lost.At.Equal(c.now) || !t.Changed.Equal(c.now) {
-		c.Errorf("a loss at %v is %+v, and the task has changed at %v", c.now, lost, t.Changed)
+		c.Errorf("a loss at %v is %+v, and the task changed at %v", c.now, lost, t.Changed)
 	}
 	if !c.crash() {
 		return
@@ -275,12 +275,13 @@ func lossIsDated(c *trial) {
 	c.pass(time.Second)
 	c.maintain()
 	if again := c.task(id); !again.Steps[last].At.Equal(t.Changed) {
-		c.Errorf("opened once more, the loss is at %v, and was at %v", again.Steps[last].At, t.Changed)
+		c.Errorf("after reopening again, the loss is at %v, want %v", again.Steps[last].At, t.Changed)
 	}
 }
 
-// firstCallCorrects shows that the first call corrects times for good, whatever it is: a
-// crash after it is answered brings none of the other clock back, and dates no loss anew.
+// firstCallCorrects shows that the first call after reopening, whatever it is, corrects
+// times for good: a crash after its return neither restores a time of the wrong clock nor
+// changes the time of a loss.
 func firstCallCorrects(c *trial, call func()) {
 	begun := c.now
 	var delayed, lost queue.ID
@@ -299,10 +300,10 @@ func firstCallCorrects(c *trial, call func()) {
 	c.pass(time.Minute)
 	c.maintain()
 	if t := c.task(delayed); !t.Submitted.Equal(begun) || !t.RunAt.Equal(begun.Add(10*time.Minute)) {
-		c.Errorf("a task that was delayed by 10 min was submitted at %v, and is to run at %v",
+		c.Errorf("a task that was delayed by 10 min was submitted at %v, with RunAt %v",
 			t.Submitted.Sub(begun), t.RunAt.Sub(begun))
 	}
 	if t := c.task(lost); t.State == queue.Dead && !c.Remote && !t.Changed.Equal(begun) {
-		c.Errorf("a lease that was lost before the first call, at 0, was lost at %v\n%s", t.Changed.Sub(begun), life(t))
+		c.Errorf("the loss of a lease before the first call, at 0, has the time %v\n%s", t.Changed.Sub(begun), life(t))
 	}
 }

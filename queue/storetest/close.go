@@ -26,7 +26,7 @@ func closeEndsCalls(c *trial) {
 	}
 	late, stopLate := c.Store.Listen(queue.DefaultQueue) // does not hang or panic
 	if len(ready)+len(late) != 0 {
-		c.Error("a store that is closed sends signals")
+		c.Error("a closed store sends signals")
 	}
 	stopLate()
 	stop()
@@ -34,7 +34,7 @@ func closeEndsCalls(c *trial) {
 	c.closed = true
 }
 
-// everyCall is each method of a store that answers an error.
+// everyCall returns a call of each method of a store that returns an error.
 func (c *trial) everyCall() map[string]func() error {
 	ctx := c.Context()
 	return map[string]func() error{
@@ -68,8 +68,8 @@ func (c *trial) everyCall() map[string]func() error {
 	}
 }
 
-// cancelledContext shows that a call whose context has ended is done or not, and
-// can be repeated to make sure.
+// cancelledContext shows that a call with a cancelled context takes effect completely or
+// not at all, and can be repeated.
 func cancelledContext(c *trial) {
 	ctx, cancel := context.WithCancel(c.Context())
 	cancel()
@@ -79,7 +79,7 @@ func cancelledContext(c *trial) {
 		c.refused("Submit", err, context.Canceled)
 	}
 	if again := c.submitTasks(t); err == nil && !slices.Equal(receipts, again) {
-		c.Errorf("the receipts of a repeated call are %+v, those of the first %+v", again, receipts)
+		c.Errorf("the receipts of a repeated call are %+v, want those of the first, %+v", again, receipts)
 	}
 	c.is(queue.Waiting, t.ID)
 }

@@ -16,8 +16,8 @@ func concurrentCases() []testCase {
 	return []testCase{{"C6_ManyClients", Config{}, manyClients}}
 }
 
-// What the clients share, so that they meet each other: a queue and its limits,
-// keys, and leases that are short against the time that goes by.
+// The clients share a queue, its limits and its keys, so that they compete. Leases are
+// short, so that some expire during the test.
 const (
 	clients      = 64
 	clientCalls  = 40
@@ -26,8 +26,8 @@ const (
 	clientLease  = 40 * time.Millisecond
 )
 
-// manyClients has 64 clients do everything at the same time, and then looks for an
-// order of all that was answered; see [history.check].
+// manyClients runs 64 clients that make random calls at the same time, and then checks
+// that the answers are linearizable; see [history.check].
 func manyClients(c *trial) {
 	rnd := seeded.Rand(c.T)
 	c.configure(queue.Settings{Max: clientsMax, PerKey: clientsOfKey})
@@ -52,9 +52,8 @@ func manyClients(c *trial) {
 	}
 }
 
-// history is what clients have asked and were answered. Calls and answers are
-// numbered, so that of two calls it is known whether one was over before the
-// other began.
+// history records the calls of the clients and their answers. Calls and returns are
+// numbered by one counter, which shows whether one call returned before another began.
 type history struct {
 	start time.Time
 	clock atomic.Int64
@@ -82,21 +81,21 @@ type settled struct {
 	stale bool
 }
 
-// now is a time that goes on with every call.
+// now returns a time that advances with every call.
 func (h *history) now() time.Time {
 	return h.start.Add(time.Duration(h.clock.Load()) * 100 * time.Microsecond)
 }
 
-// client is one who uses the store.
+// client is a user of the store in manyClients.
 type client struct {
 	*trial
 	h     *history
 	name  string
 	rnd   *rand.Rand
-	tasks []queue.Task // that it has claimed, also those that it has lost
+	tasks []queue.Task // claimed by this client, including those it has lost
 }
 
-// call does one of the things that clients do.
+// call makes one random call.
 func (cl *client) call() error {
 	switch n := cl.rnd.IntN(100); {
 	case n < 25:
@@ -153,7 +152,7 @@ func (cl *client) claims() error {
 	return nil
 }
 
-// settles ends a lease, or tries to end one that the client may have lost.
+// settles settles a recently claimed task, whose lease the client may have lost.
 func (cl *client) settles() error {
 	if len(cl.tasks) == 0 {
 		return nil

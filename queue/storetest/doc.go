@@ -1,10 +1,54 @@
-// Package storetest is the contract of [queue.Store] as tests. A store's own
-// tests call [Run] and [Model] with a function that opens an empty store: Run is
-// what somebody thought of, Model is random calls, held against a store that is
-// obviously right. [Check] holds any store against the invariants of the contract
-// at any time.
+// Package storetest is the contract of [queue.Store] as tests. The tests of a store call
+// [Run], which runs the cases of the contract, and [Model], which makes random calls and
+// compares the store with a simple model. Both take a function that opens an empty
+// store. [Check] checks the invariants of the contract on any store at any time.
 //
-// Where the contract leaves a choice open, the suite leaves it open too: which
-// of the keys of a tier goes next, for one, or how soon a lease that ran out is
-// noticed by others than Maintain.
+// Where the contract leaves a choice to the store, the suite accepts every choice: for
+// example which key of a tier starts next, or which call besides Maintain first notices
+// that a lease has expired.
+//
+// Files:
+//
+//	storetest.go       Run, and the Harness by which it drives a store
+//	trial.go           a case in progress: its clock, crashes and reopening
+//	trial_calls.go     the calls of a case, with defaults
+//	trial_checks.go    what a case checks about tasks, reasons and signals
+//	processor.go       a worker that claims, settles and waits for signals
+//
+//	check.go           Check: limits, predecessors, counts
+//	check_order.go     Check: older tasks start first
+//	check_suspects.go  Check: one suspect runs at a time
+//	check_task.go      Check: a task agrees with its steps
+//
+//	submit.go          Submit: validation, all or none, unique tasks, full queues
+//	unique.go          UniqueFor: a unique key outlives its task
+//	claim.go           Claim: limits, rates, pauses
+//	order.go           Claim: the order in which tasks start
+//	total.go           limits over all queues
+//	total_signal.go    signals when a total makes room
+//	signal.go          Listen: signals to waiting workers
+//	settle.go          Settle: outcomes, attempts, stale and repeated calls
+//	lease.go           Heartbeat, lost leases, tokens, poison tasks
+//	suspect.go         suspects run one at a time
+//	time.go            delays, deadlines, retention, Maintain
+//	clock.go           processes whose clocks differ
+//	depend.go          After, batches, groups
+//	predecessor.go     AfterAny, cancellation down a chain, retention of predecessors
+//	schedule.go        Schedules and Reschedule
+//	command.go         Command: orders and their effect in every state
+//	command_all.go     Command: the tasks it applies to
+//	edit.go            Command: edits of pending tasks
+//	find.go            Find and Stats
+//	explain.go         Explain: why a task does not run
+//	settings.go        Configure and Settings
+//	watch.go           Watch: events of every change
+//	close.go           Close and cancelled contexts
+//	reopen.go          what survives a crash
+//	restart.go         leases and orders across a crash or a Close
+//	fault.go           a failure at every write
+//	concurrent.go      64 clients at once
+//	history.go         checks that their answers are linearizable
+//
+//	model*.go          Model: random calls and the comparison
+//	naive*.go          the model: a store that is simple enough to be obviously right
 package storetest

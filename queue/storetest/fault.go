@@ -12,17 +12,16 @@ func faultCases() []testCase {
 	return []testCase{{"C6_FaultsAtAnyWrite", Config{}, faultsAtAnyWrite}}
 }
 
-// faultsAtAnyWrite plays the same round again and again, and has the first write
-// of the first one fail, the second write of the second one, and so on, until a
-// round gets through. Whatever failed, the store says that it is unavailable;
-// opened again it answers the same call as if nothing had been, and in the end
-// everything has happened once.
+// faultsAtAnyWrite repeats a round of calls. The n-th write fails in round n, until a
+// round completes without a failure. The call that fails must return
+// [queue.ErrUnavailable]; when the store is reopened, the same call must succeed, and at
+// the end each task has run as if there had been no failure.
 func faultsAtAnyWrite(c *trial) {
 	if c.Durable != (c.Break != nil) {
-		c.Fatalf("the harness says Durable: %t, and whether it can break: %t", c.Durable, c.Break != nil)
+		c.Fatalf("the harness has Durable %t, but a Break: %t", c.Durable, c.Break != nil)
 	}
 	if !c.Durable {
-		c.Log("the store is volatile, and says so")
+		c.Log("the store is not durable")
 		return
 	}
 	for n := 1; ; n++ {
@@ -30,7 +29,7 @@ func faultsAtAnyWrite(c *trial) {
 		c.Break(n)
 		r.play()
 		c.Break(0)
-		c.Store = c.Reopen(c.T) // what was written behind the calls may have failed as well
+		c.Store = c.Reopen(c.T) // a write in the background may have failed as well
 		if r.verify(); !r.failed {
 			c.Logf("a round has %d writes", n-1)
 			return
@@ -38,12 +37,12 @@ func faultsAtAnyWrite(c *trial) {
 	}
 }
 
-// round is the life of three tasks in a queue of their own, with at most one
-// failure of the store.
+// round is a fixed sequence of calls for three tasks in a queue of their own, with at
+// most one failure of the store.
 type round struct {
 	*trial
 	queue  string
-	tasks  []queue.NewTask // one with a key, one that comes after it, one that fails
+	tasks  []queue.NewTask // a unique task, its successor, and one that fails
 	failed bool
 }
 
@@ -56,7 +55,7 @@ func (r *round) play() {
 
 	again := r.fresh(queue.Options{Queue: r.queue, Unique: "u"})
 	if receipts := r.accept(again); receipts[0] != (queue.Receipt{ID: first.ID, Existing: true}) {
-		r.Fatalf("the receipt of a task that is there is %+v", receipts[0])
+		r.Fatalf("the receipt of a task that exists is %+v", receipts[0])
 	}
 	r.order(queue.OrderPause, queue.Paused, second.ID, third.ID)
 	r.work(queue.Outcome{ID: first.ID, Kind: queue.OutcomeSuccess, Result: []byte("result")}, queue.Succeeded)
@@ -78,7 +77,7 @@ func (r *round) play() {
 	r.tick()
 }
 
-// tick makes a schedule in a queue of its own and has it tick once.
+// tick makes a schedule and submits the task of its first tick.
 func (r *round) tick() {
 	r.Helper()
 	s := r.hourly(r.queue)
@@ -92,7 +91,7 @@ func (r *round) tick() {
 	}
 }
 
-// call makes a call, and once more on what is left of the store if that fails.
+// call makes a call. If it fails, call reopens the store and repeats it.
 func (r *round) call(what string, fn func() error) {
 	r.Helper()
 	err := fn()
@@ -123,8 +122,8 @@ func (r *round) order(do queue.Order, want queue.State, ids ...queue.ID) {
 	r.is(want, ids...)
 }
 
-// work claims the task that is next, reports on it, and settles it. If the lease
-// does not survive a failure it is another attempt.
+// work claims the next task, sends a heartbeat, and settles it. If a failure ends the
+// lease, work tries again.
 func (r *round) work(o queue.Outcome, want queue.State) {
 	r.Helper()
 	const enough = 5
@@ -141,7 +140,7 @@ func (r *round) work(o queue.Outcome, want queue.State) {
 	r.is(want, o.ID)
 }
 
-// step is one attempt. It reports whether its outcome was taken.
+// step is one attempt of work. It reports whether the store accepted the outcome.
 func (r *round) step(o *queue.Outcome) (taken bool) {
 	r.Helper()
 	o.Token = 0
@@ -150,14 +149,14 @@ func (r *round) step(o *queue.Outcome) (taken bool) {
 		claimed, err := r.Store.Claim(r.Context(), r.now, claim)
 		for _, t := range claimed.Tasks {
 			if t.ID != o.ID {
-				r.Fatalf("task %s starts, and it is the turn of %s", t.ID, o.ID)
+				r.Fatalf("task %s starts, want %s", t.ID, o.ID)
 			}
 			o.Token = t.Lease.Token
 		}
 		return err
 	})
 	if o.Token == 0 {
-		return false // the store holds on to a lease that nobody has heard of
+		return false // the claim failed after the store had made the lease
 	}
 	r.call("Heartbeat", func() error {
 		b := []queue.Heartbeat{{ID: o.ID, Token: o.Token, Lease: lease, Checkpoint: []byte("here")}}
@@ -176,7 +175,7 @@ func (r *round) step(o *queue.Outcome) (taken bool) {
 	return taken
 }
 
-// verify checks that each task has ended as it should have, and lived once.
+// verify checks that each task has ended as it should, with each outcome applied once.
 func (r *round) verify() {
 	r.Helper()
 	for i, want := range []struct {
@@ -200,11 +199,11 @@ func (r *round) verify() {
 		r.Fatalf("the schedule is %+v after one tick, and the tasks are %v", s, idsOf(ticks))
 	}
 	if all := r.find(queue.Filter{Queue: r.queue}); len(all) != len(r.tasks) {
-		r.Fatalf("of %d tasks there are %d", len(r.tasks), len(all))
+		r.Fatalf("there are %[2]d tasks, want %[1]d", len(r.tasks), len(all))
 	}
 }
 
-// times is how often something has happened to a task.
+// times counts the steps of a task with this trigger.
 func times(t *queue.Task, on queue.Trigger) (n int) {
 	for _, s := range t.Steps {
 		if s.On == on {

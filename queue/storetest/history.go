@@ -9,13 +9,12 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// check reports whether what the clients were answered can have happened one call
-// after the other (linearizability: Herlihy, Wing, "Linearizability: a
-// correctness condition for concurrent objects", 1990). In general that takes a
-// search through all orders. Here the order is known: of the calls that concern
-// one task, tokens and its steps say which came first. So it is enough that each
-// answer agrees with the steps, and that no call comes before one in that order
-// which was over before it began.
+// check reports whether the answers to the clients are linearizable, that is, possible if
+// the calls had been made one after the other (Herlihy, Wing, "Linearizability: a
+// correctness condition for concurrent objects", 1990). In general this takes a search
+// through all orders of the calls. Here tokens and steps give the order of the calls for
+// each task. It is enough that each answer agrees with the steps, and that no call
+// precedes, in that order, a call that returned before it began.
 func (h *history) check(tasks []queue.Task) error {
 	found := make(map[queue.ID]*queue.Task)
 	for i := range tasks {
@@ -24,11 +23,11 @@ func (h *history) check(tasks []queue.Task) error {
 	var errs []error
 	for _, id := range h.accepted {
 		if found[id] == nil {
-			errs = append(errs, fmt.Errorf("task %s was accepted and is not there", id))
+			errs = append(errs, fmt.Errorf("task %s was accepted but is missing", id))
 		}
 	}
 	if len(h.accepted) != len(tasks) {
-		errs = append(errs, fmt.Errorf("%d tasks were accepted, there are %d", len(h.accepted), len(tasks)))
+		errs = append(errs, fmt.Errorf("%d tasks were accepted, but there are %d", len(h.accepted), len(tasks)))
 	}
 	for key, submits := range h.unique {
 		if err := checkUnique(submits); err != nil {
@@ -38,7 +37,8 @@ func (h *history) check(tasks []queue.Task) error {
 	return errors.Join(append(errs, h.checkClaims(), h.checkSettles(found), h.checkLimits())...)
 }
 
-// checkUnique checks that one call was the first, and all others came after it.
+// checkUnique checks that exactly one call was answered as new, and that no other call
+// with the key returned before that one began.
 func checkUnique(submits []answered) error {
 	var errs []error
 	i := slices.IndexFunc(submits, func(a answered) bool { return !a.Existing })
@@ -48,16 +48,16 @@ func checkUnique(submits []answered) error {
 	first := submits[i]
 	for j, a := range submits {
 		if a.ID != first.ID || a.Existing != (j != i) {
-			errs = append(errs, fmt.Errorf("one call is answered %+v, and another %+v", first.Receipt, a.Receipt))
+			errs = append(errs, fmt.Errorf("one call returns %+v, and another %+v", first.Receipt, a.Receipt))
 		}
 		if a.returned < first.called {
-			errs = append(errs, errors.New("a call was told of the first one before that began"))
+			errs = append(errs, errors.New("a call returned the receipt of the first call before that one began"))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// checkClaims checks that the tokens of a task grow with time.
+// checkClaims checks that the tokens of a task are unique and grow with time.
 func (h *history) checkClaims() error {
 	var errs []error
 	byTask := make(map[queue.ID][]claimed)
@@ -66,13 +66,13 @@ func (h *history) checkClaims() error {
 	}
 	for id, claims := range byTask {
 		slices.SortFunc(claims, func(a, b claimed) int { return cmp.Compare(a.Lease.Token, b.Lease.Token) })
-		latest := int64(0) // call of those with smaller tokens
+		latest := int64(0) // the latest call of claims with smaller tokens
 		for i, cl := range claims {
 			if i > 0 && cl.Lease.Token == claims[i-1].Lease.Token {
 				errs = append(errs, fmt.Errorf("task %s was claimed twice with token %d", id, cl.Lease.Token))
 			}
 			if cl.returned < latest {
-				errs = append(errs, fmt.Errorf("task %s: a claim with token %d began after that with token %d was answered",
+				errs = append(errs, fmt.Errorf("task %s: the claim with token %d began after the one with token %d had returned",
 					id, claims[i-1].Lease.Token, cl.Lease.Token))
 			}
 			latest = max(latest, cl.called)
@@ -81,8 +81,8 @@ func (h *history) checkClaims() error {
 	return errors.Join(errs...)
 }
 
-// checkSettles checks that an outcome was accepted if and only if that is how its
-// lease ended, and never after somebody else had the task.
+// checkSettles checks that an outcome was accepted if and only if it ended its lease, and
+// never after a later claim of the task.
 func (h *history) checkSettles(found map[queue.ID]*queue.Task) error {
 	var errs []error
 	claims := make(map[queue.ID][]claimed)
@@ -100,11 +100,11 @@ func (h *history) checkSettles(found map[queue.ID]*queue.Task) error {
 			errs = append(errs, fmt.Errorf("task %s: %s with token %d was answered stale: %t\n%s",
 				s.ID, s.Kind, s.Token, s.stale, life(*t)))
 		}
-		// Its repetitions may come when others have the task.
+		// Repetitions of the call may come after the next claim.
 		first := ends[leased{s.ID, s.Token}] == s.called
 		for _, cl := range claims[s.ID] {
 			if first && cl.Lease.Token > s.Token && cl.returned < s.called {
-				errs = append(errs, fmt.Errorf("task %s: token %d was good when %d was out already",
+				errs = append(errs, fmt.Errorf("task %s: token %d was accepted after a claim had returned token %d",
 					s.ID, s.Token, cl.Lease.Token))
 			}
 		}
@@ -112,14 +112,13 @@ func (h *history) checkSettles(found map[queue.ID]*queue.Task) error {
 	return errors.Join(errs...)
 }
 
-// leased names a lease.
+// leased identifies a lease.
 type leased struct {
 	id    queue.ID
 	token queue.Token
 }
 
-// ends are the calls by which leases ended: the first of each that was not
-// refused.
+// ends returns, by lease, the call that ended it: the first that was not refused.
 func (h *history) ends() map[leased]int64 {
 	ends := make(map[leased]int64)
 	for _, s := range h.settles {
@@ -131,21 +130,20 @@ func (h *history) ends() map[leased]int64 {
 	return ends
 }
 
-// held is the beginning or the end of a time in which a task was certainly
-// running.
+// held is the start or the end of a period in which a task was certainly running.
 type held struct {
 	at    int64
 	start bool
 	key   string
 }
 
-// checkLimits counts the tasks that were certainly running at the same time: from
-// the answer of a claim to the call by which it ended.
+// checkLimits counts the tasks that were certainly running at the same time: from the
+// return of the claim to the call that settled it.
 func (h *history) checkLimits() error {
 	ends := h.ends()
 	var holds []held
 	for _, cl := range h.claims {
-		if end, ok := ends[leased{cl.ID, cl.Lease.Token}]; ok { // else it was lost, nobody knows when
+		if end, ok := ends[leased{cl.ID, cl.Lease.Token}]; ok { // otherwise the lease expired at an unknown time
 			holds = append(holds, held{cl.returned, true, cl.Key}, held{end, false, cl.Key})
 		}
 	}

@@ -10,42 +10,40 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// patience is how long a signal or an event may be on its way before a case
-// gives up. It is for busy machines and far servers; no case waits for it if all
-// is well.
+// patience is how long a case waits for a signal or an event before it fails. It allows
+// for busy machines and remote servers.
 const patience = 20 * time.Second
 
 func signalCases() []testCase {
 	return []testCase{
 		{"C1_SignalAfterWhatMakesClaimable", Config{}, signalAfter},
 		{"C1_ListenerHoldsOneSignal", Config{}, holdsOneSignal},
-		{"C1_AllListenersAreTold", Config{}, allAreTold},
+		{"C1_EveryListenerGetsSignals", Config{}, everyListener},
 		{"C1_ListenersEnd", Config{}, listenersEnd},
 		{"C1_ListenersComeAndGo", Config{}, listenersComeAndGo},
 		{"C1_NoWakeUpIsLost", Config{}, noWakeUpIsLost},
 	}
 }
 
-// signalAfter shows that everything by which a task becomes claimable is followed
-// by a signal.
+// signalAfter shows that every change that makes a task claimable sends a signal.
 func signalAfter(c *trial) {
 	ready := c.listen("")
 	signals := func(what string, do func()) {
 		c.Helper()
 		if n := len(c.claim(100, kind)); n != 0 {
-			c.Fatalf("before %s, %d tasks are claimable", what, n)
+			c.Fatalf("before %s, %d tasks can be claimed", what, n)
 		}
 		drain(ready)
 		do()
 		c.awaitSignal(ready, what)
 		if len(c.claim(100, kind)) == 0 {
-			c.Fatalf("after %s nothing is claimable", what)
+			c.Fatalf("after %s no task can be claimed", what)
 		}
 	}
 	fromNow := func() time.Time { return c.now.Add(time.Second) }
 	signals("a submit", func() { c.addSpec(queue.Spec{Kind: kind}) })
 	running := func() queue.Task { return c.find(queue.Filter{States: []queue.State{queue.Running}})[0] }
-	signals("giving back", func() { c.releases(running()) })
+	signals("a release", func() { c.releases(running()) })
 	signals("a lost lease", c.expireLeases)
 	signals("a retry that is due", func() {
 		c.fails(running(), queue.Outcome{RunAt: fromNow()})
@@ -63,7 +61,7 @@ func signalAfter(c *trial) {
 	signals("a dependency's success", func() { c.succeeds(running()) })
 	c.configure(queue.Settings{Max: 2})
 	c.several(3, queue.Options{})
-	signals("a success when as many ran as may", func() { c.succeeds(c.task(next[0])) })
+	signals("a success at the limit", func() { c.succeeds(c.task(next[0])) })
 	signals("a raised limit", func() { c.configure(queue.Settings{Max: 3}) })
 	c.pause(queue.DefaultQueue, &queue.Pause{})
 	c.configure(queue.Settings{})
@@ -79,9 +77,9 @@ func holdsOneSignal(c *trial) {
 	}
 }
 
-// allAreTold shows that no listener takes a signal from another, under whichever of
-// its names they know the queue.
-func allAreTold(c *trial) {
+// everyListener shows that each listener of a queue gets each signal, also if some name
+// the queue "" and others [queue.DefaultQueue].
+func everyListener(c *trial) {
 	all := []<-chan struct{}{c.listen(""), c.listen(queue.DefaultQueue), c.listen(queue.DefaultQueue)}
 	for range 20 {
 		for _, ready := range all {
@@ -94,8 +92,8 @@ func allAreTold(c *trial) {
 	}
 }
 
-// listenersEnd shows that a listener that has ended is told of nothing, and those
-// that are left of everything, the last one included.
+// listenersEnd shows that a stopped listener gets no signal, and that the remaining ones,
+// down to the last, get every signal.
 func listenersEnd(c *trial) {
 	const name = "mail"
 	type listener struct {
@@ -112,7 +110,7 @@ func listenersEnd(c *trial) {
 		gone := all[i]
 		all = slices.Delete(all, i, i+1)
 		gone.stop()
-		gone.stop() // ends no other
+		gone.stop() // stops no other listener
 		drain(gone.ready)
 		for _, l := range all {
 			drain(l.ready)
@@ -122,7 +120,7 @@ func listenersEnd(c *trial) {
 			c.awaitSignal(l.ready, "a task")
 		}
 		if len(gone.ready) != 0 {
-			c.Error("a listener that has ended is told of a task")
+			c.Error("a stopped listener gets a signal")
 		}
 	}
 	last := all[0]
@@ -133,18 +131,18 @@ func listenersEnd(c *trial) {
 	c.add(queue.Options{Queue: name})
 	c.awaitSignal(next, "a task")
 	if len(last.ready) != 0 {
-		c.Error("the last listener has ended, and is told of a task")
+		c.Error("the last listener gets a signal after it was stopped")
 	}
-	_, stop := c.Store.Listen("nobody's")
+	_, stop := c.Store.Listen("empty")
 	stop()
 	stats := c.stats()
-	if _, there := stats.Queues["nobody's"]; there {
-		c.Error("a queue is there because somebody has listened to it")
+	if _, there := stats.Queues["empty"]; there {
+		c.Error("Stats has a queue that has only been listened to")
 	}
 }
 
-// listenersComeAndGo has them end while signals are sent. One that stays hears of
-// the last task.
+// listenersComeAndGo starts and stops listeners while signals are sent. A listener that
+// stays gets the signal for the last task.
 func listenersComeAndGo(c *trial) {
 	const tasks, others, each = 50, 8, 50
 	ready := c.listen("")
@@ -167,9 +165,8 @@ func listenersComeAndGo(c *trial) {
 	c.awaitSignal(ready, "the last task")
 }
 
-// noWakeUpIsLost runs workers that do nothing but what the contract says: listen,
-// claim until there is nothing, then wait for a signal. Each knows what the other
-// does not.
+// noWakeUpIsLost runs two processors that know different kinds, while tasks of both are
+// submitted and a limit lets two run.
 func noWakeUpIsLost(c *trial) {
 	const tasks = 300
 	c.configure(queue.Settings{Max: 2})

@@ -8,12 +8,12 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// Config is how a store is to be opened for a case. The zero value is the store
-// as it is by default.
+// Config is the configuration that a case needs. The zero value is the default of the
+// store.
 type Config struct {
 	MaxPayload, MaxResult, MaxCheckpoint int // bytes
 
-	WatchBuffer int // events that a watcher may be behind
+	WatchBuffer int // events that a watcher may lag behind before it misses some
 }
 
 func (c Config) withDefaults() Config {
@@ -24,44 +24,42 @@ func (c Config) withDefaults() Config {
 	}
 }
 
-// Harness is a store to be tested.
+// Harness is a store under test.
 type Harness struct {
 	Store queue.Store
-	// Durable says that the store's tasks survive the end of its process. A store
-	// that is not Durable has no Reopen, and one that is has to have it: there is
-	// no third way, by which cases could be left out unseen.
+	// Durable says that the store's tasks survive the end of its process. A store has
+	// a Reopen if and only if it is Durable, so that no case is skipped unseen.
 	Durable bool
-	// Reopen ends the store as the end of its process would, without Close unless
-	// the case has closed it, and opens it again on what is left.
+	// Reopen ends the store as the end of its process does, without calling Close, and
+	// opens it again on the data that is left. A case may have called Close before.
 	Reopen func(t *testing.T) queue.Store
-	// Break has the n-th write from now on fail, and all that come after it, in
-	// whatever the store keeps its tasks in, until Reopen or Break(0); n counts from
-	// 1. What a store does that cannot go on is its own, but it says so with
-	// [queue.ErrUnavailable]. A store that is Durable has to have it.
+	// Break makes the n-th write from now on fail, and all later ones, in the medium
+	// that holds the store's tasks, until Reopen or Break(0); n counts from 1. A call
+	// that fails for this reason must return [queue.ErrUnavailable]. A store has a
+	// Break if and only if it is Durable.
 	Break func(n int)
-	// PowerLoss says that Reopen is a loss of power, after which the store need not
-	// remember claims. A store that can be tested in that way runs the suite once
-	// more with it.
+	// PowerLoss says that Reopen simulates a loss of power, after which the store need
+	// not remember claims. The tests of a store that supports this run the suite a
+	// second time with it.
 	PowerLoss bool
-	// Remote says that the store takes all who claim for [queue.Claim.Remote],
-	// because they are.
+	// Remote says that the store treats every claim as [queue.Claim.Remote], because
+	// its callers are in other processes.
 	Remote bool
 }
 
-// Open opens an empty store for one test, and frees what it takes with
-// t.Cleanup.
+// Open opens an empty store for one test and closes it with t.Cleanup.
 type Open func(t *testing.T, cfg Config) Harness
 
-// testCase is one behaviour of the contract. Its name begins with the row of
-// docs/spec.md that it belongs to.
+// testCase tests one behaviour of the contract. Its name begins with its row in
+// docs/spec.md.
 type testCase struct {
 	name string
 	cfg  Config
 	run  func(*trial)
 }
 
-// Run tests a store. All of it has to pass: no case is left out for a store that
-// lacks something.
+// Run tests a store with every case. A case that needs a durable store ends early on a
+// store that is not [Harness.Durable]; no other case is skipped.
 func Run(t *testing.T, open Open) {
 	t.Helper()
 	for _, c := range cases() {

@@ -8,8 +8,8 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// signalsOfTheTotal shows that a queue that was refused gets a signal when it may go
-// on, whatever makes room.
+// signalsOfTheTotal shows that a queue whose claim was refused at the total gets a signal
+// after every change that makes room.
 func signalsOfTheTotal(c *trial) {
 	c.configureQueue("", queue.Settings{Total: 1})
 	c.backlogs(9, "a", "b")
@@ -21,14 +21,14 @@ func signalsOfTheTotal(c *trial) {
 			c.Fatalf("before %s %d tasks run", what, len(running))
 		}
 		if n := len(c.claimFrom("b", 1)); n != 0 {
-			c.Fatalf("before %s %d tasks are claimable", what, n)
+			c.Fatalf("before %s %d tasks of the other queue can be claimed", what, n)
 		}
 		drain(ready)
 		do(running[0])
 		c.awaitSignal(ready, what)
 		b := c.claimFrom("b", 1)
 		if len(b) != 1 {
-			c.Fatalf("after %s nothing is claimable", what)
+			c.Fatalf("after %s no task can be claimed", what)
 		}
 		c.succeeds(b[0])
 		for _, t := range c.find(queue.Filter{States: []queue.State{queue.Running}}) {
@@ -47,7 +47,7 @@ func signalsOfTheTotal(c *trial) {
 	signals("a total that is unset", func(queue.Task) { c.configureQueue("", queue.Settings{}) })
 }
 
-// signalsOfTheTotalOfAKey shows the same of a key, whose tasks of all queues count.
+// signalsOfTheTotalOfAKey shows the same for the total of a key over all queues.
 func signalsOfTheTotalOfAKey(c *trial) {
 	c.configureQueue("", queue.Settings{TotalPerKey: 1})
 	for _, name := range []string{"a", "b", "c"} {
@@ -67,9 +67,8 @@ func signalsOfTheTotalOfAKey(c *trial) {
 	}
 }
 
-// noWakeUpIsLostByTheTotal has workers of several queues share a total, who do nothing
-// but what the contract says. One queue has a worker that was refused and comes back no
-// more.
+// noWakeUpIsLostByTheTotal runs processors of several queues that share a total. The
+// worker of one more queue is refused once and never claims again.
 func noWakeUpIsLostByTheTotal(c *trial) {
 	const tasks, total = 60, 2
 	names := []string{"a", "b", "c", "d"}

@@ -13,24 +13,24 @@ import (
 
 func watchCases() []testCase {
 	return []testCase{
-		{"C4_WatchTellsEveryChange", Config{}, watchTellsAll},
-		{"C4_WatchSaysWhenItBegins", Config{}, watchBegins},
+		{"C4_WatchReportsEveryChange", Config{}, watchReportsAll},
+		{"C4_WatchReportsWhenItBegins", Config{}, watchBegins},
 		{"C4_WatchKeepsTheOrder", Config{}, watchKeepsTheOrder},
-		{"C4_WatchTellsWhatItMissed", Config{WatchBuffer: 16}, watchMissed},
+		{"C4_WatchCountsMissedEvents", Config{WatchBuffer: 16}, watchMissed},
 		{"C4_WatcherMayUseTheStore", Config{}, watcherUsesTheStore},
 		{"C4_WatchEnds", Config{}, watchEnds},
 	}
 }
 
-// observer collects what a watcher is told.
+// observer collects the events of one Watch.
 type observer struct {
 	events chan queue.Event
 	ended  chan error
 	stop   context.CancelFunc
 }
 
-// watch starts a watcher, and returns when it is told of changes. Each event goes to
-// fn first, if there is one.
+// watch starts a Watch and returns when it has begun. Each event is passed to fn, if it
+// is not nil, and then to the observer's channel.
 func (c *trial) watch(fn func(queue.Event)) *observer {
 	c.Helper()
 	ctx, cancel := context.WithCancel(c.Context())
@@ -49,34 +49,35 @@ func (c *trial) watch(fn func(queue.Event)) *observer {
 	select {
 	case <-begun:
 	case err := <-o.ended:
-		c.Fatalf("Watch has ended: %v", err)
+		c.Fatalf("Watch ended: %v", err)
 	case <-time.After(patience):
-		c.Fatal("a watch does not begin")
+		c.Fatal("Watch does not begin")
 	}
 	return o
 }
 
+// next waits for the next event.
 func (o *observer) next(t *testing.T) queue.Event {
 	t.Helper()
 	select {
 	case e := <-o.events:
 		return e
 	case err := <-o.ended:
-		t.Fatalf("Watch has ended: %v", err)
+		t.Fatalf("Watch ended: %v", err)
 	case <-time.After(patience):
-		t.Fatal("an event does not come")
+		t.Fatal("no event arrives")
 	}
 	panic("unreachable")
 }
 
-// same compares an event with a step, whatever the time zones.
+// same reports whether an event has the given step, in any time zone.
 func same(e queue.Event, s queue.Step) bool {
 	at := e.At.Equal(s.At)
 	e.At = s.At
 	return at && e.Step == s
 }
 
-func watchTellsAll(c *trial) {
+func watchReportsAll(c *trial) {
 	o := c.watch(nil)
 	id := c.add(queue.Options{MaxAttempts: 2, Queue: "mail", Key: "k"})
 	mail := queue.Claim{Queue: "mail", Max: 1}
@@ -100,12 +101,13 @@ func watchTellsAll(c *trial) {
 	}
 	c.command(queue.OrderForget, id)
 	if e := o.next(c.T); e.ID != id || e.On != queue.OnForget || e.From != from || e.To != 0 {
-		c.Errorf("that it was forgotten is told as %+v", e)
+		c.Errorf("the event of a purge is %+v", e)
 	}
 }
 
-// watchBegins shows that a watcher is told of the first change after it has heard
-// that the watch has begun, whatever others do meanwhile, and of nothing before.
+// watchBegins shows that a Watch reports every change after it has called its begin
+// function, and none that was made before the Watch was called, while other calls change
+// tasks at the same time.
 func watchBegins(c *trial) {
 	for range 20 {
 		before := c.add(queue.Options{})
@@ -116,46 +118,47 @@ func watchBegins(c *trial) {
 				c.Errorf("Command: %v", err)
 			}
 		})
-		told := false
-		o := c.watch(func(e queue.Event) { told = told || e.ID == before && e.On == queue.OnSubmit })
+		early := false
+		o := c.watch(func(e queue.Event) { early = early || e.ID == before && e.On == queue.OnSubmit })
 		first := c.add(queue.Options{})
 		e := o.next(c.T)
-		if e.ID == before { // of the pause, if that came later than the watch
+		if e.ID == before { // the pause came after the watch had begun
 			e = o.next(c.T)
 		}
 		if changing.Wait(); e.ID != first || e.On != queue.OnSubmit {
-			c.Errorf("the first change after a watch has begun is told as %+v", e)
+			c.Errorf("the event of the first change after Watch has begun is %+v", e)
 		}
 		o.stop()
-		if err := <-o.ended; told {
-			c.Errorf("a watcher is told of what was before it; it ends with %v", err)
+		if err := <-o.ended; early {
+			c.Errorf("Watch reports a change from before it began; it ends with %v", err)
 		}
 	}
 	during := c.fresh(queue.Options{})
 	ended, stop := context.WithTimeout(c.Context(), patience)
 	defer stop()
-	told := false
+	reported := false
 	err := c.Store.Watch(ended, func() {
 		if _, err := c.Store.Submit(c.Context(), c.now, []queue.NewTask{during}); err != nil {
 			c.Errorf("Submit: %v", err)
 		}
 	}, func(e queue.Event) {
-		told = told || e.ID == during.ID
+		reported = reported || e.ID == during.ID
 		stop()
 	})
-	if !told {
-		c.Errorf("a watch that ends with %v does not tell of a change that was made when it had begun", err)
+	if !reported {
+		c.Errorf("Watch, which ends with %v, does not report a change made from its begin function", err)
 	}
 	if err := c.Store.Watch(ended, func() {}, func(queue.Event) {}); err == nil {
-		c.Error("a watch whose context has ended returns nil")
+		c.Error("Watch with a cancelled context returns nil")
 	}
 	c.ok("Close", c.Store.Close())
-	never := func() { c.Error("a watch of a store that is closed begins") }
+	never := func() { c.Error("Watch of a closed store begins") }
 	c.refused("Watch", c.Store.Watch(c.Context(), never, func(queue.Event) {}), queue.ErrClosed)
 	c.closed = true
 }
 
-// watchKeepsTheOrder follows many tasks that are changed at the same time.
+// watchKeepsTheOrder checks that the events of each task arrive in the order of its
+// transitions while many tasks change at the same time.
 func watchKeepsTheOrder(c *trial) {
 	o := c.watch(nil)
 	const workers, each = 8, 20
@@ -176,18 +179,19 @@ func watchKeepsTheOrder(c *trial) {
 	end := c.add(queue.Options{Queue: "end"})
 	for e := o.next(c.T); e.ID != end; e = o.next(c.T) {
 		if e.From != states[e.ID] || !queue.Allowed(e.From, e.On, e.To) {
-			c.Fatalf("%s from %s to %s is told of a task that is %s", e.On, e.From, e.To, states[e.ID])
+			c.Fatalf("the event %s from %s to %s is of a task that was %s", e.On, e.From, e.To, states[e.ID])
 		}
 		states[e.ID], last[e.ID] = e.To, e.Step
 	}
 	for _, t := range c.find(queue.Filter{Queue: queue.DefaultQueue}) {
 		if s := t.Steps[len(t.Steps)-1]; last[t.ID].To != s.To || last[t.ID].On != s.On {
-			c.Fatalf("the last that is told of task %s is %+v; it was %+v", t.ID, last[t.ID], s)
+			c.Fatalf("the last event of task %s is %+v, want %+v", t.ID, last[t.ID], s)
 		}
 	}
 }
 
-// churn submits a task, claims some, and has them fail and succeed.
+// churn submits a task and claims tasks; it releases some of them and settles the others
+// as successes.
 func (c *trial) churn(q queue.Claim) error {
 	ctx := c.Context()
 	if _, err := c.Store.Submit(ctx, c.now, []queue.NewTask{c.fresh(queue.Options{})}); err != nil {
@@ -212,23 +216,23 @@ func watchMissed(c *trial) {
 	want := 1000
 	options := make([]queue.Options, 100)
 	for range want / len(options) {
-		c.submit(options...) // whoever is slow holds nobody up
+		c.submit(options...) // a blocked watcher does not block callers
 	}
 	close(release)
-	told, missed := 0, 0
-	for deadline := time.After(patience); told+missed < want; {
+	seen, missed := 0, 0
+	for deadline := time.After(patience); seen+missed < want; {
 		select {
 		case e := <-o.events:
-			told, missed = told+1, missed+e.Missed
+			seen, missed = seen+1, missed+e.Missed
 		case <-time.After(20 * time.Millisecond):
-			c.add(queue.Options{}) // which brings the number of the last ones that were missed
+			c.add(queue.Options{}) // its event has the number of events missed before it
 			want++
 		case <-deadline:
-			c.Fatalf("of %d changes, %d are told and %d missed", want, told, missed)
+			c.Fatalf("of %d changes, %d are reported and %d missed", want, seen, missed)
 		}
 	}
-	if told+missed != want || missed == 0 {
-		c.Errorf("of %d changes, a watcher that is 16 behind at most is told %d, and that it missed %d", want, told, missed)
+	if seen+missed != want || missed == 0 {
+		c.Errorf("of %d changes, a watcher with a buffer of 16 sees %d and misses %d", want, seen, missed)
 	}
 }
 
@@ -246,10 +250,10 @@ func watcherUsesTheStore(c *trial) {
 		select {
 		case n := <-found:
 			if n != 1 {
-				c.Errorf("a watcher finds %d tasks", n)
+				c.Errorf("a watcher finds %d tasks, want 1", n)
 			}
 		case <-time.After(patience):
-			c.Fatal("a watcher that uses the store does not come back")
+			c.Fatal("a watcher that uses the store blocks")
 		}
 	}
 }
@@ -259,7 +263,7 @@ func watchEnds(c *trial) {
 	o.stop()
 	select {
 	case err := <-o.ended:
-		c.refused("a watch whose context has ended", err, context.Canceled)
+		c.refused("Watch with a cancelled context", err, context.Canceled)
 	case <-time.After(patience):
 		c.Fatal("Watch does not end with its context")
 	}
@@ -268,7 +272,7 @@ func watchEnds(c *trial) {
 	c.ok("Close", c.Store.Close())
 	select {
 	case err := <-o.ended:
-		c.refused("a watch of a store that is closed", err, queue.ErrClosed)
+		c.refused("Watch of a closed store", err, queue.ErrClosed)
 	case <-time.After(patience):
 		c.Fatal("Watch does not end with the store")
 	}
