@@ -348,6 +348,18 @@ func TestLateWakeKeepsTokens(t *testing.T) {
 	}
 }
 
+// A waiter that gives up as it is granted late returns no tokens to a bucket that is full,
+// but does not drop the credit of the late wake either.
+func TestLateWakeKeepsTokensOfOneThatGivesUp(t *testing.T) {
+	b := newBucket(1000, 5)
+	b.Take(0, 5)
+	e := queue(b, 0, 3, 1)
+	b.Advance(11 * milli)
+	wantTokens(t, b, 11*milli, 10)
+	b.Remove(11*milli, e)
+	wantTokens(t, b, 11*milli, 10)
+}
+
 // TestLateWakeLosesNoRate: a caller that always comes back for a whole bucket,
 // and is always woken a millisecond late, gets the whole rate.
 func TestLateWakeLosesNoRate(t *testing.T) {

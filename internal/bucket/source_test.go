@@ -11,8 +11,10 @@ import (
 type source struct {
 	denies   bool
 	part     int64 // what it gives at once at most, if it is not 0
+	denied   bool  // denies once it has given a part
 	err      error // what it answers once it has given so much
 	rival    int
+	debt     int64 // nanoseconds
 	debts    int64
 	returned int64
 }
@@ -26,7 +28,7 @@ func (s *source) Draw(_ int, n int64, debt bool) (drawn, again int64, err error)
 		return 0, bucket.Never, nil
 	}
 	if s.part > 0 {
-		n, s.part = min(n, s.part), 0
+		n, s.part, s.denies = min(n, s.part), 0, s.denied
 		return n, 0, nil
 	}
 	return n, 0, s.err
@@ -34,7 +36,7 @@ func (s *source) Draw(_ int, n int64, debt bool) (drawn, again int64, err error)
 
 func (s *source) Return(n int64) { s.returned += n }
 
-func (s *source) Rivals() (t int, debt int64) { return s.rival, 0 }
+func (s *source) Rivals() (t int, debt int64) { return s.rival, s.debt }
 
 func shared(s *source, rate float64, capacity int64) *bucket.Bucket {
 	b := newBucket(rate, capacity)
@@ -111,6 +113,38 @@ func TestB13_ErrorReturnsTheTokens(t *testing.T) {
 		t.Errorf("%v, and %d tokens were returned, want 4", e.Err, s.returned)
 	}
 	wantTokens(t, b, 30*second, 10)
+}
+
+// A try that the source can serve only in part fails and returns the part.
+func TestB13_TryReturnsAPart(t *testing.T) {
+	s := &source{part: 4, denied: true, rival: -1}
+	b := shared(s, 1, 10)
+	if b.TakeShared(0, 6) {
+		t.Error("6 tokens were taken of 4")
+	}
+	if s.returned != 4 {
+		t.Errorf("%d tokens were returned, want 4", s.returned)
+	}
+	wantTokens(t, b, 0, 10)
+}
+
+// A part from the source is progress: the time until the guard admits the entry into debt
+// begins anew.
+func TestB13_PartResetsTheGuard(t *testing.T) {
+	s := &source{denies: true, rival: 6}
+	b := shared(s, 1, 10)
+	queue(b, 0, 3, 10)
+	wantNext(t, b, second)
+	s.denies, s.part, s.denied = false, 4, true
+	b.Advance(second / 2)
+	wantNext(t, b, second/2+second)
+}
+
+// While the source is in debt no tier ages, so the guard is due a second after the debt.
+func TestB13_GuardIsDueAfterTheDebtOfTheSource(t *testing.T) {
+	b := shared(&source{denies: true, rival: 6, debt: 3 * second}, 1, 10)
+	queue(b, 0, 3, 10)
+	wantNext(t, b, 4*second)
 }
 
 func TestB13_LargestDebt(t *testing.T) {

@@ -1,0 +1,80 @@
+package pool //nolint:testpackage // it marks participants as dead by hand
+
+import "testing"
+
+// bucketOf returns living participants of a pool with one bucket.
+func bucketOf(participants int) (p *Pool, all []*Member) {
+	shape := Shape{Participants: participants, Buckets: 1}
+	p = New(make([]uint64, shape.Words()), shape, asleep{})
+	for i := range participants {
+		p.state(i).store(stateOf(1))
+		all = append(all, p.member(i, 1))
+	}
+	return p, all
+}
+
+// A dead participant at the front of the queue is removed; the queue behind it keeps its
+// order.
+func TestB13_DeadFrontLeavesTheOrder(t *testing.T) {
+	p, all := bucketOf(3)
+	for i, m := range all {
+		m.Enqueue(0, Want{Tier: 5 - i, Ticket: 7, Count: 1}, 1)
+	}
+	p.state(0).store(gone(stateOf(1)))
+	if all[2].MayTake(0, 3) {
+		t.Error("a waiter may take tokens before a higher tier")
+	}
+	if tier := all[2].Elsewhere(0); tier != 4 {
+		t.Errorf("the highest tier elsewhere is %d, want 4", tier)
+	}
+	if !all[1].MayTake(0, 4) {
+		t.Error("the first living waiter may not take tokens")
+	}
+}
+
+// A participant takes tokens for an entry only in the tier in which it waits: its place in
+// a higher tier does not let the entry pass waiters of others.
+func TestB13_PlaceIsOfOneTier(t *testing.T) {
+	_, all := bucketOf(2)
+	all[0].Enqueue(0, Want{Tier: 5, Ticket: 7, Count: 2}, 1)
+	all[1].Enqueue(0, Want{Tier: 4, Ticket: 7, Count: 1}, 1)
+	if !all[0].MayTake(0, 5) {
+		t.Error("the highest tier may not take tokens")
+	}
+	if all[0].MayTake(0, 3) {
+		t.Error("an entry passes a higher tier of another participant")
+	}
+}
+
+// Evict leaves a participant at the front of the queue that asks for tokens, and one for
+// which the bucket holds too few. It removes one that does not take what is there.
+func TestB13_EvictOnlyWhatLooksStopped(t *testing.T) {
+	for name, c := range map[string]struct {
+		need, holds int64
+		asks        bool
+		stays       bool
+	}{
+		"asks":           {need: 1, holds: 5, asks: true, stays: true},
+		"needs more":     {need: 10, holds: 5, stays: true},
+		"does not take":  {need: 5, holds: 5},
+		"asks in vain":   {need: 10, holds: 5, asks: true, stays: true},
+		"has no tokens":  {need: 1, holds: 0, stays: true},
+		"tokens are due": {need: 1, holds: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, all := bucketOf(2)
+			all[0].Enqueue(0, Want{Tier: 4, Ticket: 7, Count: 1}, c.need)
+			all[1].Enqueue(0, Want{Tier: 3, Ticket: 7, Count: 1}, 1)
+			for range periodsMax + 2 {
+				if c.asks {
+					all[0].MayTake(0, 4)
+				}
+				all[0].Heartbeat(0)
+				all[1].Evict(0, c.holds)
+			}
+			if stays := !all[1].MayTake(0, 3); stays != c.stays {
+				t.Errorf("it is in the queue: %t, want %t", stays, c.stays)
+			}
+		})
+	}
+}
