@@ -77,7 +77,8 @@ func checkCounts(ctx context.Context, store queue.Store, tasks []queue.Task) err
 		}
 		for _, t := range found {
 			if t.State != state || states[t.ID] != 0 {
-				errs = append(errs, fmt.Errorf("task %s is %s, but Find returns it as %s", t.ID, cmp.Or(states[t.ID], t.State), state))
+				is := cmp.Or(states[t.ID], t.State)
+				errs = append(errs, fmt.Errorf("task %s is %s, but Find returns it as %s", t.ID, is, state))
 			}
 			states[t.ID] = state
 		}

@@ -30,7 +30,9 @@ func clockCases() (cases []testCase) {
 		testCase{"C3_RetentionByAClockAYearAhead", Config{}, retentionByAClockAhead},
 		testCase{"C8_DelaysAndAClockThatDrifts", Config{}, driftingClock},
 		testCase{"C4_LossIsDatedAtTheFirstCall", Config{}, lossIsDated},
-		testCase{"C8_FirstCallIsAHeartbeat", Config{}, func(c *trial) { firstCallCorrects(c, func() { c.register("w", kind) }) }},
+		testCase{"C8_FirstCallIsAHeartbeat", Config{}, func(c *trial) {
+			firstCallCorrects(c, func() { c.register("w", kind) })
+		}},
 		testCase{"C8_FirstCallIsAClaimOfNothing", Config{}, func(c *trial) {
 			firstCallCorrects(c, func() { c.claimWith(queue.Claim{Max: 1, Kinds: []string{"other"}}) })
 		}},

@@ -20,12 +20,12 @@ func commandCases() []testCase {
 		{"C4_OrdersReachTheWorker", Config{}, ordersReachTheWorker},
 		{"C4_OrdersAreObeyed", Config{}, ordersAreObeyed},
 		{"C4_OrdersOfLostTasks", Config{}, ordersOfLostTasks},
-		{"C4_OrdersAreTakenBack", Config{}, ordersAreTakenBack},
-		{"C4_ResumeGoesWhereItBelongs", Config{}, resumeGoesWhereItBelongs},
-		{"C3_RetryBeginsAnew", Config{}, retryBeginsAnew},
+		{"C4_ResumeWithdrawsAnOrder", Config{}, resumeWithdrawsAnOrder},
+		{"C4_ResumeRestoresTheState", Config{}, resumeRestoresTheState},
+		{"C3_RetryResetsCounters", Config{}, retryResetsCounters},
 		{"C2_RetryOfScheduledIsNow", Config{}, retryOfScheduled},
 		{"C3_DeadLettersByFilter", Config{}, deadLettersByFilter},
-		{"C3_ForgetLeavesWhatItCancels", Config{}, forgetLeavesWhatItCancels},
+		{"C3_ForgetKeepsWhatItCancels", Config{}, forgetKeepsWhatItCancels},
 		{"C4_EditInEveryState", Config{}, editInEveryState},
 		{"C4_EditChangesTheOrder", Config{}, editChangesTheOrder},
 		{"C8_EditOfTimes", Config{}, editOfTimes},
@@ -33,7 +33,7 @@ func commandCases() []testCase {
 	}
 }
 
-// commandsInEveryState holds each command in each state against the table.
+// commandsInEveryState compares each command in each state with the transition table.
 func commandsInEveryState(c *trial) {
 	for _, do := range []queue.Order{
 		queue.OrderPause, queue.OrderResume, queue.OrderCancel, queue.OrderRetry, queue.OrderForget,
@@ -47,14 +47,14 @@ func commandsInEveryState(c *trial) {
 			}); i >= 0 {
 				changes = 1
 				if want = 0; do != queue.OrderForget {
-					want = slices.Max(queue.Transitions()[i].To) // waiting, where others are possible
+					want = slices.Max(queue.Transitions()[i].To) // Waiting, if several are possible
 				}
 			}
 			if from == queue.Running {
 				want = queue.Running // until its worker obeys
 			}
 			if n := c.command(do, id); n != changes {
-				c.Errorf("%s of a task that is %s changes %d", do, from, n)
+				c.Errorf("%s of a task that is %s changes %d tasks", do, from, n)
 			}
 			if want == 0 {
 				c.gone(id)
@@ -88,7 +88,7 @@ func invalidCommands(c *trial) {
 		c.refused("a command with "+what, err, queue.ErrInvalid)
 	}
 	if n := c.command(queue.OrderCancel, c.ids.New(c.now)); n != 0 {
-		c.Errorf("cancelling a task that there is not changes %d", n)
+		c.Errorf("cancelling an unknown task changes %d tasks", n)
 	}
 	c.is(queue.Waiting, id)
 }
@@ -111,9 +111,9 @@ func commandLimit(c *trial) {
 	c.add(queue.Options{Queue: "other"})
 	c.command(queue.OrderPause, ids[1])
 	mine := queue.Filter{Queue: queue.DefaultQueue}
-	// The oldest come first, and what is paused already does not count.
+	// The oldest come first; tasks that are already paused do not count.
 	if n := c.commandWith(queue.Command{Do: queue.OrderPause, Filter: mine, Limit: 3}); n != 3 {
-		c.Errorf("a pause of at most 3 pauses %d", n)
+		c.Errorf("a pause of at most 3 tasks pauses %d", n)
 	}
 	c.is(queue.Paused, ids[:4]...)
 	c.is(queue.Waiting, ids[4:]...)
@@ -122,14 +122,14 @@ func commandLimit(c *trial) {
 	}
 }
 
-// commandSelectsFirst shows that a command does not reach tasks that come into
-// its filter by what it does itself.
+// commandSelectsFirst shows that a command does not change tasks that match its filter
+// only as a consequence of the command.
 func commandSelectsFirst(c *trial) {
 	first := c.add(queue.Options{Group: "g"})
 	second := c.add(queue.Options{Group: "g"})
 	waiting := queue.Filter{States: []queue.State{queue.Waiting}}
 	if n := c.commandWith(queue.Command{Do: queue.OrderCancel, Filter: waiting}); n != 1 {
-		c.Errorf("cancelling what waits cancels %d", n)
+		c.Errorf("cancelling waiting tasks cancels %d, want 1", n)
 	}
 	c.is(queue.Cancelled, first)
 	c.is(queue.Waiting, second)
@@ -141,36 +141,36 @@ func ordersReachTheWorker(c *trial) {
 	orders := func(want queue.Order, reason string) {
 		c.Helper()
 		if got := c.heartbeat(t, queue.Heartbeat{Lease: lease}); got.Stop != queue.StopReason(want) || got.Reason != reason {
-			c.Errorf("a heartbeat is answered %+v, want %s because %q", got, want, reason)
+			c.Errorf("a heartbeat returns %+v, want %s with the reason %q", got, want, reason)
 		}
 		if got := c.task(id); got.State != queue.Running || got.Order != want {
 			c.Errorf("the task is %s with the order %s, want %s", got.State, got.Order, want)
 		}
 	}
-	tell := func(do queue.Order, reason string, want int) {
+	give := func(do queue.Order, reason string, want int) {
 		c.Helper()
 		f := queue.Filter{IDs: []queue.ID{id}}
 		if n := c.commandWith(queue.Command{Do: do, Filter: f, Reason: reason}); n != want {
-			c.Errorf("telling a running task to %s counts %d, want %d", do, n, want)
+			c.Errorf("the order %s for a running task changes %d, want %d", do, n, want)
 		}
 	}
 	orders(0, "")
-	tell(queue.OrderPause, "p1", 1)
+	give(queue.OrderPause, "p1", 1)
 	orders(queue.OrderPause, "p1")
-	tell(queue.OrderPause, "p2", 0)
-	tell(queue.OrderCancel, "c1", 1)
+	give(queue.OrderPause, "p2", 0)
+	give(queue.OrderCancel, "c1", 1)
 	orders(queue.OrderCancel, "c1")
-	tell(queue.OrderPause, "p3", 0)
-	tell(queue.OrderResume, "r", 0)
-	tell(queue.OrderRetry, "r", 0)
-	tell(queue.OrderForget, "f", 0)
+	give(queue.OrderPause, "p3", 0)
+	give(queue.OrderResume, "r", 0)
+	give(queue.OrderRetry, "r", 0)
+	give(queue.OrderForget, "f", 0)
 	orders(queue.OrderCancel, "c1")
-	c.succeeds(t) // a handler that finishes all the same has succeeded
+	c.succeeds(t) // a handler that finishes despite the order has succeeded
 	c.is(queue.Succeeded, id)
 }
 
-// ordersAreObeyed holds each outcome under each order against what becomes of the
-// task, and looks for each error in the steps.
+// ordersAreObeyed checks the state and the steps of a task after each outcome under each
+// order.
 func ordersAreObeyed(c *trial) {
 	obeyed := map[queue.Order]queue.State{queue.OrderPause: queue.Paused, queue.OrderCancel: queue.Cancelled}
 	for order, to := range obeyed {
@@ -178,7 +178,7 @@ func ordersAreObeyed(c *trial) {
 		for _, test := range []struct {
 			o     queue.Outcome
 			want  queue.State
-			steps []queue.Trigger // that the outcome makes
+			steps []queue.Trigger // made by the outcome
 		}{
 			{queue.Outcome{Kind: queue.OutcomeSuccess}, queue.Succeeded, []queue.Trigger{queue.OnSuccess}},
 			{queue.Outcome{Kind: queue.OutcomeRelease}, to, []queue.Trigger{order.Trigger()}},
@@ -190,7 +190,7 @@ func ordersAreObeyed(c *trial) {
 			t := c.claimOne()
 			c.command(order, id)
 			test.o.Error = "it was in the middle"
-			for range 2 { // the repetition is answered alike, and changes nothing
+			for range 2 { // the repetition returns the same and changes nothing
 				c.ok("settle", c.settle(t, test.o))
 				c.is(test.want, id)
 			}
@@ -199,11 +199,11 @@ func ordersAreObeyed(c *trial) {
 			for _, s := range got.Steps[2:] {
 				steps = append(steps, s.On)
 				if s.On == order.Trigger() && (s.By != operator || s.Detail != "a reason") {
-					c.Errorf("the step by which it obeyed is %+v", s)
+					c.Errorf("the step of the order is %+v", s)
 				}
 			}
 			if !slices.Equal(steps, test.steps) {
-				c.Errorf("%s, told to %s, makes the steps %v, want %v", test.o.Kind, order, steps, test.steps)
+				c.Errorf("%s under the order %s makes the steps %v, want %v", test.o.Kind, order, steps, test.steps)
 			}
 			c.command(queue.OrderCancel, id)
 		}
@@ -219,38 +219,38 @@ func ordersOfLostTasks(c *trial) {
 	c.expireLeases()
 	c.is(queue.Paused, paused)
 	c.is(queue.Cancelled, cancelled)
-	c.is(queue.Dead, last) // poison is known as such, whatever its worker was told
+	c.is(queue.Dead, last) // a crash makes it poison also under an order
 	if t := c.task(paused); t.Crashes != 1 {
-		c.Errorf("the paused task counts %d crashes", t.Crashes)
+		c.Errorf("the paused task has %d crashes, want 1", t.Crashes)
 	}
 	c.started(5)
 	c.command(queue.OrderResume, paused)
 	c.started(5, paused)
 }
 
-func ordersAreTakenBack(c *trial) {
+func resumeWithdrawsAnOrder(c *trial) {
 	id := c.add(queue.Options{})
 	t := c.claimOne()
 	c.command(queue.OrderPause, id)
 	if n := c.command(queue.OrderResume, id); n != 1 {
-		c.Errorf("taking a pause back counts %d", n)
+		c.Errorf("withdrawing a pause changes %d tasks, want 1", n)
 	}
 	if got := c.heartbeat(t, queue.Heartbeat{Lease: lease}); got != (queue.Answer{}) {
-		c.Errorf("a heartbeat is answered %+v", got)
+		c.Errorf("a heartbeat returns %+v", got)
 	}
 	c.releases(t)
 	c.is(queue.Waiting, id)
-	// An order is for one lease.
+	// An order holds for one lease.
 	t = c.claimOne()
 	c.command(queue.OrderPause, id)
 	c.releases(t)
 	c.command(queue.OrderResume, id)
 	if got := c.heartbeat(c.claimOne(), queue.Heartbeat{Lease: lease}); got != (queue.Answer{}) {
-		c.Errorf("a heartbeat of the next lease is answered %+v", got)
+		c.Errorf("a heartbeat of the next lease returns %+v", got)
 	}
 }
 
-func resumeGoesWhereItBelongs(c *trial) {
+func resumeRestoresTheState(c *trial) {
 	first := c.add(queue.Options{})
 	at := c.now.Add(time.Hour)
 	later, held := c.add(queue.Options{RunAt: at}), c.add(queue.Options{After: []queue.ID{first}})
@@ -264,12 +264,12 @@ func resumeGoesWhereItBelongs(c *trial) {
 	c.command(queue.OrderPause, later)
 	c.pass(2 * time.Hour)
 	c.maintain()
-	c.is(queue.Paused, later) // its time comes and goes
+	c.is(queue.Paused, later) // its RunAt does not resume it
 	c.command(queue.OrderResume, later)
 	c.is(queue.Waiting, later)
 }
 
-func retryBeginsAnew(c *trial) {
+func retryResetsCounters(c *trial) {
 	deadline := c.now.Add(time.Minute)
 	options := queue.Options{Unique: "u", MaxAttempts: 1, Labels: map[string]string{"a": "b"}}
 	id := c.addSpec(queue.Spec{Payload: []byte("p"), Options: options})
@@ -281,14 +281,14 @@ func retryBeginsAnew(c *trial) {
 	c.maintain()
 	c.is(queue.Dead, id, late)
 	if n := c.command(queue.OrderRetry, id, late, delayed); n != 3 {
-		c.Errorf("retrying 3 retries %d", n)
+		c.Errorf("retrying 3 tasks retries %d", n)
 	}
 	t := c.task(id)
 	if t.State != queue.Waiting || t.Failures != 0 || string(t.Payload) != "p" || string(t.Checkpoint) != "here" {
 		c.Errorf("the retried task is %+v", t)
 	}
 	c.maintain()
-	c.is(queue.Waiting, late, delayed) // neither a deadline nor a delay of the past
+	c.is(queue.Waiting, late, delayed) // a retry removes a past deadline and a delay
 	c.fails(c.claimOne(), queue.Outcome{})
 	c.is(queue.Dead, id)
 	c.command(queue.OrderRetry, id)
@@ -307,7 +307,7 @@ func retryOfScheduled(c *trial) {
 	c.is(queue.Waiting, id)
 	c.command(queue.OrderPause, id)
 	c.command(queue.OrderResume, id)
-	c.is(queue.Waiting, id) // its delay is over for good
+	c.is(queue.Waiting, id) // its delay does not come back
 }
 
 func deadLettersByFilter(c *trial) {
@@ -323,19 +323,19 @@ func deadLettersByFilter(c *trial) {
 	}
 	mine := queue.Filter{States: []queue.State{queue.Dead}, Error: "full on me"}
 	if n := c.commandWith(queue.Command{Do: queue.OrderRetry, Filter: mine, Limit: 2}); n != 2 {
-		c.Errorf("retrying at most 2 retries %d", n)
+		c.Errorf("retrying at most 2 tasks retries %d", n)
 	}
 	if n := c.commandWith(queue.Command{Do: queue.OrderForget, Filter: dead}); n != 4 {
-		c.Errorf("purging the 4 that are left purges %d", n)
+		c.Errorf("purging the remaining 4 purges %d", n)
 	}
 	if n := len(c.find(queue.Filter{})); n != 2 {
 		c.Errorf("there are %d tasks, want 2", n)
 	}
 }
 
-// forgetLeavesWhatItCancels shows that forgetting everything that is finished does
-// not take those along that were not when it began.
-func forgetLeavesWhatItCancels(c *trial) {
+// forgetKeepsWhatItCancels shows that forgetting all finished tasks does not forget the
+// tasks that this cancels.
+func forgetKeepsWhatItCancels(c *trial) {
 	for _, byID := range []bool{false, true} {
 		first := c.addInState(queue.Dead)
 		waits := c.add(queue.Options{After: []queue.ID{first}})
@@ -344,7 +344,7 @@ func forgetLeavesWhatItCancels(c *trial) {
 			f.IDs = []queue.ID{waits, first}
 		}
 		if n := c.commandWith(queue.Command{Do: queue.OrderForget, Filter: f, All: !byID}); n != 1 {
-			c.Errorf("of 1 task that is finished %d are forgotten", n)
+			c.Errorf("with 1 finished task, %d are forgotten", n)
 		}
 		c.gone(first)
 		c.is(queue.Cancelled, waits)

@@ -14,7 +14,7 @@ func commandOfNoIDs(c *trial) {
 	for _, f := range []queue.Filter{{IDs: []queue.ID{}}, {IDs: []queue.ID{}, Queue: queue.DefaultQueue}} {
 		for _, all := range []bool{false, true} {
 			if n := c.commandWith(queue.Command{Do: queue.OrderCancel, Filter: f, All: all}); n != 0 {
-				c.Errorf("with All %t, cancelling no IDs, by %+v, cancels %d", all, f, n)
+				c.Errorf("with All %t, cancelling no IDs by %+v cancels %d", all, f, n)
 			}
 		}
 	}
@@ -40,6 +40,6 @@ func commandOfAll(c *trial) {
 		c.Errorf("All with 1 ID pauses %d tasks", n)
 	}
 	if n := c.commandWith(queue.Command{Do: queue.OrderPause, All: true}); n != 2 {
-		c.Errorf("All pauses %d tasks of the 2 that are left", n)
+		c.Errorf("All pauses %d of the 2 remaining tasks", n)
 	}
 }

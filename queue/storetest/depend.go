@@ -12,10 +12,10 @@ func dependCases() []testCase {
 	return []testCase{
 		{"C12_After", Config{}, after},
 		{"C12_AfterInOneCall", Config{}, afterInOneCall},
-		{"C12_AfterWhatHasEnded", Config{}, afterWhatHasEnded},
+		{"C12_AfterFinishedTasks", Config{}, afterWhatHasEnded},
 		{"C12_AfterDeadIsHeld", Config{}, afterDead},
 		{"C12_AfterForgotten", Config{}, afterForgotten},
-		{"C12_AfterAnIDThatIsGivenAgain", Config{}, afterGivenAgain},
+		{"C12_AfterAReusedID", Config{}, afterReusedID},
 		{"C12_AfterAndDelay", Config{}, afterAndDelay},
 		{"C12_Batch", Config{}, batch},
 		{"C12_BatchGrows", Config{}, batchGrows},
@@ -23,7 +23,7 @@ func dependCases() []testCase {
 		{"C12_GroupIsOneByOne", Config{}, groupIsOneByOne},
 		{"C12_GroupThroughRetries", Config{}, groupThroughRetries},
 		{"C12_GroupAndFinishedTasks", Config{}, groupAndFinished},
-		{"C12_GroupTakesBackTheRetried", Config{}, groupTakesBack},
+		{"C12_GroupAndRetriedTasks", Config{}, groupAndRetried},
 		{"C12_GroupsAreIndependent", Config{}, groupsAreIndependent},
 	}
 }
@@ -33,7 +33,7 @@ func after(c *trial) {
 	third := c.add(queue.Options{After: []queue.ID{first, second, first}, Tier: stint.Highest})
 	waits := func(want ...queue.Hold) {
 		c.Helper()
-		holds := slices.Compact(c.task(third).Holds) // whether the one named twice is there twice is open
+		holds := slices.Compact(c.task(third).Holds) // the ID that is listed twice may have one hold or two
 		if len(holds) > len(want) {
 			holds = holds[:len(want)]
 		}
@@ -50,10 +50,10 @@ func after(c *trial) {
 	c.succeeds(c.claimOne())
 	waits(queue.Hold{Code: queue.HoldDependency, What: second.String(), State: queue.Waiting})
 	c.started(5)
-	c.succeeds(c.claimWith(queue.Claim{Queue: "other", Max: 1}).Tasks[0])
+	c.succeeds(c.claimFrom("other", 1)[0])
 	c.is(queue.Waiting, third)
 	if t := c.task(third); len(t.Steps) != 2 || t.Steps[0].To != queue.Held || t.Steps[1].On != queue.OnUnhold {
-		c.Errorf("its steps do not tell of the hold\n%s", life(t))
+		c.Errorf("its steps do not show the hold\n%s", life(t))
 	}
 	c.started(5, third)
 }
@@ -98,8 +98,8 @@ func afterDead(c *trial) {
 	c.is(queue.Waiting, third)
 }
 
-// afterForgotten shows that what has succeeded stays succeeded, and that nobody
-// waits for ever for what can never succeed.
+// afterForgotten shows that a forgotten predecessor counts as succeeded if it had
+// succeeded; otherwise its successors are cancelled, so that none waits forever.
 func afterForgotten(c *trial) {
 	first, second := c.add(queue.Options{}), c.add(queue.Options{})
 	both := c.add(queue.Options{After: []queue.ID{first, second}})
@@ -107,7 +107,7 @@ func afterForgotten(c *trial) {
 	c.command(queue.OrderForget, first)
 	c.heldBy(both, queue.HoldDependency)
 	if h := c.task(both).Holds[0]; h.What != second.String() {
-		c.Errorf("it waits for task %s, which had succeeded when it was forgotten", h.What)
+		c.Errorf("it waits for task %s, want only the predecessor that has not succeeded", h.What)
 	}
 	c.succeeds(c.claimOne())
 	c.is(queue.Waiting, both)
@@ -118,10 +118,10 @@ func afterForgotten(c *trial) {
 	c.command(queue.OrderPause, paused)
 	c.command(queue.OrderForget, dead)
 	c.is(queue.Cancelled, held, paused)
-	c.is(queue.Cancelled, then) // it could start only after a task that nobody has retried
+	c.is(queue.Cancelled, then) // its predecessor held is cancelled
 	for _, id := range []queue.ID{held, then} {
 		if s := c.task(id).Steps; s[len(s)-1].Detail == "" {
-			c.Errorf("nothing tells why task %s was cancelled", id)
+			c.Errorf("the step that cancelled task %s has no detail", id)
 		}
 	}
 	c.command(queue.OrderRetry, held)
@@ -135,10 +135,10 @@ func afterForgotten(c *trial) {
 	c.is(queue.Waiting, then)
 }
 
-// afterGivenAgain shows that a task comes after those that there were when it was
-// submitted, and not after a later one with the ID of one that has succeeded and is
-// forgotten: also when the store is opened again, or the task retried.
-func afterGivenAgain(c *trial) {
+// afterReusedID shows that a task waits only for the predecessors that existed when it was
+// submitted. A later task with the ID of a predecessor that succeeded and was forgotten is
+// not one of them, also after the store is reopened or the task retried.
+func afterReusedID(c *trial) {
 	first, second := c.fresh(queue.Options{}), c.add(queue.Options{Queue: "other"})
 	c.submitTasks(first)
 	after := []queue.ID{first.ID}
@@ -146,9 +146,9 @@ func afterGivenAgain(c *trial) {
 	held := c.add(queue.Options{After: []queue.ID{first.ID, second}})
 	c.succeeds(c.claimOne())
 	c.command(queue.OrderForget, first.ID)
-	first.After = []queue.ID{waiting} // it would be a circle
+	first.After = []queue.ID{waiting} // a cycle, if the ID meant the new task
 	c.submitTasks(first)
-	asItWas := func() {
+	unchanged := func() {
 		c.is(queue.Waiting, waiting)
 		c.is(queue.Scheduled, late)
 		c.heldBy(first.ID, queue.HoldDependency)
@@ -157,16 +157,15 @@ func afterGivenAgain(c *trial) {
 			c.Errorf("it is held by %+v", h)
 		}
 	}
-	asItWas()
+	unchanged()
 	c.command(queue.OrderCancel, waiting)
 	c.command(queue.OrderRetry, waiting)
-	if asItWas(); c.Durable && c.crash() {
-		asItWas()
+	if unchanged(); c.Durable && c.crash() {
+		unchanged()
 	}
 	c.command(queue.OrderCancel, first.ID)
 	c.command(queue.OrderForget, first.ID)
-	asGiven := c.claimWith(queue.Claim{Queue: "other", Max: 1}).Tasks[0]
-	c.succeeds(asGiven)
+	c.succeeds(c.claimFrom("other", 1)[0])
 	c.pass(time.Hour)
 	c.maintain()
 	c.started(9, waiting, late, held)
@@ -188,7 +187,8 @@ func afterAndDelay(c *trial) {
 	c.is(queue.Waiting, third)
 }
 
-// batch shows that every end counts, and that beginning anew undoes it.
+// batch shows that every final state of its tasks counts as an end, and that a retry
+// makes the successor wait again.
 func batch(c *trial) {
 	id := c.ids.New(c.now)
 	early := c.addSpec(queue.Spec{Kind: "early", Options: queue.Options{AfterBatch: id}})
@@ -211,7 +211,7 @@ func batch(c *trial) {
 	c.heldBy(last, queue.HoldDependency)
 	c.succeeds(c.claimOne())
 	c.started(5, last)
-	c.command(queue.OrderRetry, members[3]) // too late: it runs
+	c.command(queue.OrderRetry, members[3]) // too late: the successor runs
 	c.is(queue.Running, last)
 	c.succeeds(c.task(last))
 }
@@ -246,7 +246,7 @@ func groupIsOneByOne(c *trial) {
 	if h := c.task(ids[1]).Holds[0]; h.What != "g" || h.State != queue.Waiting {
 		c.Errorf("it is held by %+v", h)
 	}
-	high := c.add(queue.Options{Group: "g", Tier: stint.Highest}) // its turn is its turn
+	high := c.add(queue.Options{Group: "g", Tier: stint.Highest}) // a higher tier does not change the order of a group
 	for _, id := range append(ids, high) {
 		c.started(5, id)
 		c.started(5)
@@ -275,7 +275,7 @@ func groupThroughRetries(c *trial) {
 
 func groupAndFinished(c *trial) {
 	ids := c.several(4, queue.Options{Group: "g"})
-	c.command(queue.OrderCancel, ids[1]) // one in the middle
+	c.command(queue.OrderCancel, ids[1]) // neither first nor last
 	c.is(queue.Held, ids[2])
 	c.command(queue.OrderCancel, ids[0])
 	c.is(queue.Waiting, ids[2])
@@ -292,9 +292,9 @@ func groupAndFinished(c *trial) {
 	c.started(5, last)
 }
 
-// groupTakesBack shows what a group does with a task that was finished and is not
-// any more: its turn is before younger ones, but not before one that runs.
-func groupTakesBack(c *trial) {
+// groupAndRetried shows that a finished task that is retried goes before younger tasks of
+// its group, but waits for one that runs.
+func groupAndRetried(c *trial) {
 	ids := c.several(3, queue.Options{Group: "g"})
 	c.dies()
 	c.command(queue.OrderRetry, ids[0])

@@ -9,7 +9,7 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// edit edits tasks, and returns how many of them changed.
+// edit edits tasks and returns how many changed.
 func (c *trial) edit(e queue.Edit, ids ...queue.ID) int {
 	c.Helper()
 	return c.commandWith(queue.Command{
@@ -28,17 +28,17 @@ func editInEveryState(c *trial) {
 		n := c.edit(queue.Edit{Tier: &high, Key: &key, Labels: map[string]string{"a": "b"}}, id)
 		after := c.task(id)
 		if changes := state.Pending(); n > 0 != changes || after.State != state {
-			c.Errorf("of a task that is %s it changes %d, and it is %s then", state, n, after.State)
+			c.Errorf("an edit of a task that is %s changes %d tasks; the task is then %s", state, n, after.State)
 		} else if !changes {
 			if after.Tier != before.Tier || after.Key != before.Key || after.Labels != nil {
-				c.Errorf("a task that is %s has %+v", state, after.Spec)
+				c.Errorf("an edit has changed a task that is %s: %+v", state, after.Spec)
 			}
 			continue
 		}
 		last := after.Steps[len(after.Steps)-1]
 		if after.Tier != high || after.Key != key || !maps.Equal(after.Labels, map[string]string{"a": "b"}) ||
 			!after.RunAt.Equal(before.RunAt) || after.Kind != before.Kind || len(after.After) != len(before.After) {
-			c.Errorf("edited, a task that is %s has %+v", state, after.Spec)
+			c.Errorf("after an edit, a task that is %s has %+v", state, after.Spec)
 		}
 		if last.On != queue.OnEdit || last.To != state || last.By != "alice" || last.Detail != "why not" ||
 			!last.At.Equal(c.now) {
@@ -72,7 +72,7 @@ func editOfTimes(c *trial) {
 	c.edit(queue.Edit{RunAt: new(time.Time{})}, id)
 	c.is(queue.Waiting, id)
 	if n := c.edit(queue.Edit{RunAt: at(time.Hour), Deadline: at(time.Minute)}, id); n != 0 {
-		c.Error("its deadline is before its RunAt")
+		c.Error("an edit to a deadline before RunAt is accepted")
 	}
 	c.edit(queue.Edit{Deadline: at(time.Minute)}, id)
 	c.edit(queue.Edit{Deadline: at(time.Hour)}, id)
@@ -96,7 +96,7 @@ func invalidEdits(c *trial) {
 		many[strconv.Itoa(i)] = ""
 	}
 	if n := c.edit(queue.Edit{Labels: many}, id); n != 0 {
-		c.Error("it has 33 labels")
+		c.Error("an edit to 33 labels is accepted")
 	}
 	for what, cmd := range map[string]queue.Command{
 		"no edit":        {Do: queue.OrderEdit},
@@ -112,8 +112,8 @@ func invalidEdits(c *trial) {
 	}
 }
 
-// editsAfterAClockAhead shows that times that were edited under a clock that was ahead are
-// corrected, and that times that an edit did not set stay.
+// editsAfterAClockAhead shows that times that an edit set under a clock that was ahead are
+// corrected, and that times that the edit did not set stay.
 func editsAfterAClockAhead(c *trial, by time.Duration) {
 	begun := c.now
 	const kept = 24 * time.Hour
@@ -133,12 +133,12 @@ func editsAfterAClockAhead(c *trial, by time.Duration) {
 	want := [][2]time.Duration{
 		{by + kept, by + 2*kept}, {time.Hour, by + 2*kept}, {by + kept, 3 * kept}, {time.Hour, 2 * time.Hour},
 	}
-	for range 2 { // opened once more, they are as they were
+	for range 2 { // reopening a second time changes nothing
 		c.maintain()
 		for i, id := range ids {
 			t := c.task(id)
 			if got := [2]time.Duration{t.RunAt.Sub(begun), t.Deadline.Sub(begun)}; got != want[i] {
-				c.Errorf("task %d is to run after %v with the deadline %v, want %v", i, got[0], got[1], want[i])
+				c.Errorf("task %d has RunAt after %v and a deadline after %v, want %v", i, got[0], got[1], want[i])
 			}
 		}
 		if !c.crash() {

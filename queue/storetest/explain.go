@@ -18,7 +18,7 @@ func explainCases() []testCase {
 		{"C4_ReasonRates", Config{}, reasonRates},
 		{"C4_ReasonNoWorker", Config{}, reasonNoWorker},
 		{"C4_ReasonMaxAndCap", Config{}, reasonMax},
-		{"C4_ReasonsNameTheirQueuesTasks", Config{}, reasonsOfTwoQueues},
+		{"C4_HoldersAreOfTheSameQueue", Config{}, reasonsOfTwoQueues},
 		{"C4_ReasonBehind", Config{}, reasonBehind},
 	}
 }
@@ -29,7 +29,7 @@ func everyWaitHasAReason(c *trial) {
 			id := c.addInState(state)
 			reasons := c.explain(id)
 			if waits := state.Pending(); waits != (len(reasons) > 0) {
-				c.Errorf("a task that is %s, with a worker: %t, has the reasons %+v", state, known, reasons)
+				c.Errorf("a task that is %s (worker known: %t) has the reasons %+v", state, known, reasons)
 			}
 			for _, r := range reasons {
 				if r.Code == "" {
@@ -40,7 +40,7 @@ func everyWaitHasAReason(c *trial) {
 		c.register(worker, kind)
 	}
 	_, err := c.Store.Explain(c.Context(), c.now, c.ids.New(c.now))
-	c.refused("a task that there is not", err, queue.ErrNotFound)
+	c.refused("Explain of an unknown task", err, queue.ErrNotFound)
 }
 
 func reasonScheduled(c *trial) {
@@ -130,14 +130,14 @@ func reasonNoWorker(c *trial) {
 	c.register("other", "another")
 	c.firstReason(id, queue.CodeNoWorker)
 	c.register(worker, kind)
-	heard := c.now
+	seen := c.now
 	for _, r := range c.explain(id) {
 		if r.Code == queue.CodeNoWorker {
-			c.Errorf("with a worker that knows the kind a reason is %+v", r)
+			c.Errorf("although a worker knows the kind, a reason is %+v", r)
 		}
 	}
 	c.pass(time.Hour)
-	if r := c.firstReason(id, queue.CodeNoWorker); r.LastSeen.Worker != worker || !r.LastSeen.At.Equal(heard) {
+	if r := c.firstReason(id, queue.CodeNoWorker); r.LastSeen.Worker != worker || !r.LastSeen.At.Equal(seen) {
 		c.Errorf("the reason is %+v", r)
 	}
 }
@@ -160,8 +160,8 @@ func reasonMax(c *trial) {
 	}
 }
 
-// reasonsOfTwoQueues shows that holders are those of the task's own queue, also if
-// others are as full, with tasks of the same key.
+// reasonsOfTwoQueues shows that the holders of a reason are tasks of the task's own queue,
+// also if another queue is at the same limit with tasks of the same key.
 func reasonsOfTwoQueues(c *trial) {
 	limits := map[stint.Code]queue.Settings{stint.CodeMax: {Max: 1}, stint.Code(queue.HoldKey): {PerKey: 1}}
 	for code, limit := range limits {

@@ -16,7 +16,7 @@ func findCases() []testCase {
 		{"C4_FindByState", Config{}, findByState},
 		{"C4_Pages", Config{}, pages},
 		{"C4_PagesUnderChanges", Config{}, pagesUnderChanges},
-		{"C4_PagesOfSoManyBytes", Config{}, pagesOfBytes},
+		{"C4_PageBytes", Config{}, pagesOfBytes},
 		{"C4_Stats", Config{}, statsAddUp},
 		{"C4_StatsOfWorkers", Config{}, statsOfWorkers},
 	}
@@ -44,7 +44,7 @@ func filters(c *trial) {
 		f    queue.Filter
 		want []int
 	}{
-		{"nothing", queue.Filter{}, []int{0, 1, 2, 3}},
+		{"no field", queue.Filter{}, []int{0, 1, 2, 3}},
 		{"ids", queue.Filter{IDs: []queue.ID{ids[3], ids[1], ids[3], c.ids.New(c.now)}}, []int{1, 3}},
 		{"no ids", queue.Filter{IDs: []queue.ID{}}, nil},
 		{"no ids, and a queue", queue.Filter{IDs: []queue.ID{}, Queue: "other"}, nil},
@@ -56,7 +56,7 @@ func filters(c *trial) {
 		{"an ending in capitals", queue.Filter{Ending: "A" + strings.Repeat("0", 11)}, nil},
 		{"more digits than IDs have", queue.Filter{Ending: "0" + digits(ids[2])}, nil},
 		{"queue", queue.Filter{Queue: "other"}, []int{1, 3}},
-		{"queue that there is not", queue.Filter{Queue: "others"}, nil},
+		{"unknown queue", queue.Filter{Queue: "others"}, nil},
 		{"kind", queue.Filter{Kind: "kind"}, []int{2}},
 		{"key", queue.Filter{Key: "k"}, []int{0, 3}},
 		{"group", queue.Filter{Group: "g"}, []int{1}},
@@ -67,7 +67,7 @@ func filters(c *trial) {
 		{"label", queue.Filter{Labels: map[string]string{"a": "1"}}, []int{0, 1}},
 		{"labels", queue.Filter{Labels: map[string]string{"a": "1", "b": "2"}}, []int{0}},
 		{"empty label", queue.Filter{Labels: map[string]string{"a": ""}}, []int{2}},
-		{"label that none has", queue.Filter{Labels: map[string]string{"c": ""}}, nil},
+		{"unknown label", queue.Filter{Labels: map[string]string{"c": ""}}, nil},
 		{"error", queue.Filter{Error: "status 1"}, []int{0}},
 		{"from", queue.Filter{From: start.Add(2 * time.Second)}, []int{2, 3}},
 		{"to", queue.Filter{To: start.Add(2 * time.Second)}, []int{0, 1}},
@@ -79,12 +79,12 @@ func filters(c *trial) {
 			want = append(want, ids[i])
 		}
 		if got := idsOf(c.find(test.f)); !slices.Equal(got, want) {
-			c.Errorf("by %s, %d tasks are found, want %d:\n%v, want\n%v", test.what, len(got), len(want), got, want)
+			c.Errorf("the filter %q finds %d tasks, want %d:\n%v, want\n%v", test.what, len(got), len(want), got, want)
 		}
 	}
 }
 
-// digits are those of an ID.
+// digits returns the 32 hexadecimal digits of an ID.
 func digits(id queue.ID) string { return hex.EncodeToString(id[:]) }
 
 func findByState(c *trial) {
@@ -95,11 +95,12 @@ func findByState(c *trial) {
 	for state, id := range ids {
 		found := c.find(queue.Filter{States: []queue.State{state}})
 		if !slices.Contains(idsOf(found), id) {
-			c.Errorf("the task that is %s is not among the %d of that state", state, len(found))
+			c.Errorf("the task that is %s is not among the %d tasks found by that state", state, len(found))
 		}
 	}
 }
 
+// page returns the IDs of one page.
 func (c *trial) page(f queue.Filter, p queue.Page) []queue.ID {
 	c.Helper()
 	tasks, err := c.Store.Find(c.Context(), f, p)
@@ -110,7 +111,7 @@ func (c *trial) page(f queue.Filter, p queue.Page) []queue.ID {
 func pages(c *trial) {
 	ids := c.several(250, queue.Options{})
 	if got := c.page(queue.Filter{}, queue.Page{}); !slices.Equal(got, ids[:100]) {
-		c.Errorf("a page of no size has %d tasks", len(got))
+		c.Errorf("a page without a Limit has %d tasks, want the first 100", len(got))
 	}
 	for _, newest := range []bool{false, true} {
 		want, got := slices.Clone(ids), []queue.ID(nil)
@@ -126,20 +127,20 @@ func pages(c *trial) {
 			p.After = page[len(page)-1]
 		}
 		if !slices.Equal(got, want) {
-			c.Errorf("the newest first: %t; %d tasks are found in a wrong order, or not all of %d", newest, len(got), len(want))
+			c.Errorf("with Newest %t, pages list %d tasks in the wrong order, or not all %d", newest, len(got), len(want))
 		}
 	}
 	some := queue.Filter{IDs: ids[10:20]}
 	if got := c.page(some, queue.Page{Newest: true, Limit: 3}); len(got) != 3 || got[0] != ids[19] {
-		c.Errorf("the newest 3 of some are %v", got)
+		c.Errorf("the newest 3 of 10 are %v", got)
 	}
 	if got := c.page(queue.Filter{}, queue.Page{After: ids[249]}); len(got) != 0 {
-		c.Errorf("behind the last one there are %v", got)
+		c.Errorf("the page after the last task has %v", got)
 	}
 }
 
-// pagesOfBytes shows that a page ends with the task with which it has as many bytes as it
-// may have, that it has one at least, and that no task is left out between two pages.
+// pagesOfBytes shows that a page ends with the task that reaches Bytes, has at least one
+// task, and that pages leave out no task between them.
 func pagesOfBytes(c *trial) {
 	ids := c.severalSpecs(20, queue.Spec{Payload: make([]byte, 10_000)})
 	for _, bytes := range []int{1, 10_000, 35_000, 1 << 20} {
@@ -156,18 +157,18 @@ func pagesOfBytes(c *trial) {
 				size += page[i].Size()
 			}
 			if seen = append(seen, idsOf(page)...); size < bytes && len(page) < p.Limit {
-				break // it is the last one
+				break // the last page
 			}
 			p.After = seen[len(seen)-1]
 		}
 		if !slices.Equal(seen, ids) {
-			c.Errorf("in pages of %d bytes, of %d tasks are seen: %v", bytes, len(ids), seen)
+			c.Errorf("pages of %d bytes list, of %d tasks: %v", bytes, len(ids), seen)
 		}
 	}
 }
 
-// pagesUnderChanges shows that who pages through tasks meets each that stays
-// exactly once, whatever happens to others meanwhile.
+// pagesUnderChanges shows that pages list each task that stays exactly once while other
+// tasks change or are forgotten.
 func pagesUnderChanges(c *trial) {
 	ids := c.several(40, queue.Options{})
 	var seen []queue.ID
@@ -180,12 +181,12 @@ func pagesUnderChanges(c *trial) {
 		}
 		p.After = page[len(page)-1]
 		c.command(queue.OrderCancel, page[0], p.After)
-		c.command(queue.OrderForget, page[0], p.After) // also the one behind which it goes on
+		c.command(queue.OrderForget, page[0], p.After) // including the task after which the next page begins
 		c.claim(3)
 		c.command(queue.OrderPause, ids[35])
 	}
 	if !slices.Equal(seen, ids) {
-		c.Errorf("of %d tasks, these are seen: %v", len(ids), seen)
+		c.Errorf("of %d tasks, the pages list: %v", len(ids), seen)
 	}
 }
 
@@ -202,21 +203,21 @@ func statsAddUp(c *trial) {
 	stats := c.stats()
 	other := stats.Queues["other"]
 	if other.States[queue.Waiting] != 2 || other.Tiers[stint.High] != 1 || other.Tiers[stint.Low] != 1 {
-		c.Errorf("of the other queue it counts %+v", other)
+		c.Errorf("the counts of the other queue are %+v", other)
 	}
 	if want := c.now.Add(-time.Second); !other.Oldest.Equal(want) {
-		c.Errorf("the oldest waits since %v, want %v", other.Oldest, want)
+		c.Errorf("the oldest task has waited since %v, want %v", other.Oldest, want)
 	}
 	c.claimWith(queue.Claim{Queue: "other", Max: 2})
 	c.pass(time.Hour)
 	c.maintain()
 	stats = c.stats()
 	if got, want := stats.Queues["other"].Ended, (queue.Ended{Lost: 2}); got != want {
-		c.Errorf("of the other queue has ended %+v, want %+v", got, want)
+		c.Errorf("the ends in the other queue are %+v, want %+v", got, want)
 	}
 	want := queue.Ended{Succeeded: 1, Failed: 1, Lost: 1, Dead: 1, Cancelled: 1}
 	if got := stats.Queues[queue.DefaultQueue].Ended; got != want {
-		c.Errorf("there has ended %+v, want %+v", got, want)
+		c.Errorf("the ends are %+v, want %+v", got, want)
 	}
 }
 
@@ -244,6 +245,6 @@ func statsOfWorkers(c *trial) {
 	}
 	c.pass(45 * time.Second)
 	if live := workers(); slices.ContainsFunc(live, byName("w")) || !slices.ContainsFunc(live, byName("x")) {
-		c.Errorf("75 s after one heartbeat and 45 s after another the live workers are %+v", live)
+		c.Errorf("75 s after the heartbeat of w and 45 s after that of x the live workers are %+v", live)
 	}
 }

@@ -10,10 +10,10 @@ import (
 
 func leaseCases() []testCase {
 	return []testCase{
-		{"C8_BeatExtendsALease", Config{}, beatExtends},
+		{"C8_HeartbeatExtendsALease", Config{}, heartbeatExtends},
 		{"C8_ProgressAndCheckpoint", Config{}, progressAndCheckpoint},
 		{"C6_LostLease", Config{}, lostLease},
-		{"C6_LeaseLivesUntilItIsTaken", Config{}, leaseLivesUntilTaken},
+		{"C6_LateLeaseIsGood", Config{}, lateLeaseIsGood},
 		{"C6_TokensGrow", Config{}, tokensGrow},
 		{"C9_CrashesInARow", Config{}, crashesInARow},
 		{"C9_AFailureIsNoCrash", Config{}, failureIsNoCrash},
@@ -23,25 +23,25 @@ func leaseCases() []testCase {
 	}
 }
 
-func beatExtends(c *trial) {
+func heartbeatExtends(c *trial) {
 	id := c.add(queue.Options{})
 	t := c.claimOne()
 	for range 10 {
 		c.pass(lease - 1)
 		if got := c.heartbeat(t, queue.Heartbeat{Lease: lease}); got.Stop != 0 {
-			c.Fatalf("a heartbeat is answered %s", got.Stop)
+			c.Fatalf("a heartbeat returns %s", got.Stop)
 		}
 		if next := c.maintain(); !next.Equal(c.now.Add(lease)) {
 			c.Errorf("the lease ends at %v, want %v", next, c.now.Add(lease))
 		}
 		c.is(queue.Running, id)
 	}
-	c.heartbeat(t, queue.Heartbeat{Lease: time.Second}) // which is less than it has
+	c.heartbeat(t, queue.Heartbeat{Lease: time.Second}) // shorter than the rest of the lease
 	if got := c.task(id).Lease.Until; !got.Equal(c.now.Add(lease)) {
-		c.Errorf("a heartbeat has made the lease shorter: until %v", got)
+		c.Errorf("a heartbeat has shortened the lease to %v", got)
 	}
 	if t := c.task(id); len(t.Steps) != 2 {
-		c.Errorf("its steps tell of heartbeats\n%s", life(t))
+		c.Errorf("heartbeats have made steps\n%s", life(t))
 	}
 }
 
@@ -54,11 +54,11 @@ func progressAndCheckpoint(c *trial) {
 	checkpoint[0] = 'X'
 	c.heartbeat(t, queue.Heartbeat{Lease: lease})
 	if got := c.task(id); got.Progress != half || string(got.Checkpoint) != "half" {
-		c.Errorf("a heartbeat that reports nothing has left progress %+v and checkpoint %q", got.Progress, got.Checkpoint)
+		c.Errorf("after an empty heartbeat the task has progress %+v and checkpoint %q", got.Progress, got.Checkpoint)
 	}
 	c.heartbeat(t, queue.Heartbeat{Lease: lease, Progress: queue.Progress{Note: strings.Repeat("n", 1<<20)}})
 	if n := len(c.task(id).Progress.Note); n < 4096 || n > 4200 {
-		c.Errorf("of a note of 1 MiB %d bytes are kept", n)
+		c.Errorf("the store keeps %d bytes of a note of 1 MiB", n)
 	}
 	c.expireLeases()
 	if t = c.claimOne(); string(t.Checkpoint) != "half" || t.Progress != (queue.Progress{}) {
@@ -70,7 +70,7 @@ func progressAndCheckpoint(c *trial) {
 	}
 	c.releases(t)
 	if t = c.claimOne(); string(t.Checkpoint) != "more" {
-		c.Errorf("the attempt after being given back starts with checkpoint %q", t.Checkpoint)
+		c.Errorf("the attempt after a release starts with checkpoint %q", t.Checkpoint)
 	}
 }
 
@@ -79,7 +79,7 @@ func lostLease(c *trial) {
 	first := c.claimOne()
 	c.pass(lease - 1)
 	if next := c.maintain(); !next.Equal(first.Lease.Until) {
-		c.Errorf("the lease ends at %v, and there is more to do at %v", first.Lease.Until, next)
+		c.Errorf("the lease ends at %v, but Maintain returns %v", first.Lease.Until, next)
 	}
 	c.is(queue.Running, id)
 	c.pass(1)
@@ -97,15 +97,14 @@ func lostLease(c *trial) {
 	c.succeeds(second)
 }
 
-// leaseLivesUntilTaken shows that work which was done a little late counts if
-// nobody has taken the task away yet.
-func leaseLivesUntilTaken(c *trial) {
+// lateLeaseIsGood shows that a lease that has run out stays valid until Maintain ends it.
+func lateLeaseIsGood(c *trial) {
 	ids := c.several(2, queue.Options{})
 	tasks := c.claim(2)
 	c.pass(time.Hour)
 	c.succeeds(tasks[0])
 	if got := c.heartbeat(tasks[1], queue.Heartbeat{Lease: lease}); got.Stop != 0 {
-		c.Errorf("a late heartbeat is answered %s", got.Stop)
+		c.Errorf("a late heartbeat returns %s", got.Stop)
 	}
 	c.maintain()
 	c.is(queue.Succeeded, ids[0])
@@ -142,7 +141,7 @@ func crashesInARow(c *trial) {
 	c.claimOne()
 	c.expireLeases()
 	if t := c.task(usual); t.State != queue.Waiting || t.Crashes != 2 {
-		c.Errorf("after 2 crashes it is %s, and counts %d", t.State, t.Crashes)
+		c.Errorf("after 2 crashes it is %s with %d crashes", t.State, t.Crashes)
 	}
 	c.claimOne()
 	c.expireLeases()
@@ -158,15 +157,15 @@ func failureIsNoCrash(c *trial) {
 	for range 3 {
 		c.claimOne()
 		c.expireLeases()
-		c.fails(c.claimOne(), queue.Outcome{}) // the worker survived: the row is broken
+		c.fails(c.claimOne(), queue.Outcome{}) // the worker survived, which resets the count
 		if t := c.task(id); t.Crashes != 0 {
-			c.Errorf("after a failure it counts %d crashes in a row", t.Crashes)
+			c.Errorf("after a failure it has %d crashes in a row", t.Crashes)
 		}
 	}
 	c.claimOne()
 	c.expireLeases()
 	c.releases(c.claimOne())
-	c.claimOne() // nothing was shown by giving it back
+	c.claimOne() // a release does not reset the count
 	c.expireLeases()
 	c.is(queue.Dead, id)
 }
@@ -177,7 +176,7 @@ func poisonIsRecognised(c *trial) {
 	again := c.addSpec(same)
 	t := c.task(again)
 	if t.State != queue.Dead || len(t.Steps) != 1 || !strings.Contains(t.Error, first.String()) {
-		c.Errorf("the same work is %s with the error %q, which is to name task %s\n%s", t.State, t.Error, first, life(t))
+		c.Errorf("the same work is %s; its error %q should name task %s\n%s", t.State, t.Error, first, life(t))
 	}
 	elsewhere := same
 	elsewhere.Queue, elsewhere.Unique = "other", ""
@@ -185,13 +184,13 @@ func poisonIsRecognised(c *trial) {
 	c.started(5)
 	food, poisonOfK := queue.Spec{Payload: []byte("food")}, queue.Spec{Payload: []byte("poison"), Kind: "k"}
 	c.is(queue.Waiting, c.submitSpecs(food, poisonOfK)...)
-	// A call that has it twice is accepted like any other.
+	// A call may contain the same poison task twice.
 	twice := c.freshSpec(queue.Spec{Payload: []byte("poison")})
 	c.submitTasks(twice, twice)
 	if t := c.task(twice.ID); t.State != queue.Dead || len(t.Steps) != 1 {
-		c.Errorf("one submitted twice in a call is %s\n%s", t.State, life(t))
+		c.Errorf("a poison task that was submitted twice in a call is %s\n%s", t.State, life(t))
 	}
-	c.command(queue.OrderRetry, again) // somebody knows better
+	c.command(queue.OrderRetry, again) // an operator may retry it
 	c.is(queue.Waiting, again)
 }
 
@@ -200,14 +199,14 @@ func poisonIsForgotten(c *trial) {
 	first := c.addPoison(spec)
 	c.command(queue.OrderRetry, first)
 	if t := c.task(first); t.State != queue.Waiting || t.Crashes != 0 {
-		c.Errorf("retried, it is %s and counts %d crashes", t.State, t.Crashes)
+		c.Errorf("after a retry it is %s with %d crashes", t.State, t.Crashes)
 	}
 	second := c.addSpec(spec)
 	c.is(queue.Waiting, second)
 	c.claim(2)
 	c.expireLeases()
 	c.is(queue.Dead, first)
-	c.is(queue.Waiting, second) // it may crash more often
+	c.is(queue.Waiting, second) // its MaxCrashes is larger
 	c.is(queue.Dead, c.addSpec(spec))
 	c.command(queue.OrderForget, first)
 	c.is(queue.Waiting, c.addSpec(spec))

@@ -14,12 +14,12 @@ func orderCases() []testCase {
 		{"C1_FIFOInACall", Config{}, fifoInACall},
 		{"C1_FIFOWithinTierAndKey", Config{}, fifoWithinTierAndKey},
 		{"C1_KeysTakeTurns", Config{}, keysTakeTurns},
-		{"C1_NewKeyNeedNotWaitForABacklog", Config{}, newKey},
+		{"C1_NewKeyDoesNotWaitForABacklog", Config{}, newKey},
 		{"C1_GuardsShare", Config{}, guardsShare},
 		{"C1_GuardKeepsLimits", Config{}, guardKeepsLimits},
-		{"C1_DelayedTakesItsPlaceByAge", Config{}, delayedKeepsItsAge},
+		{"C1_DelayedKeepsItsAge", Config{}, delayedKeepsItsAge},
 		{"C2_RetriedKeepsTierAndAge", Config{}, retriedKeepsItsAge},
-		{"C5_GivenBackKeepsTierAndAge", Config{}, givenBackKeepsItsAge},
+		{"C5_ReleasedKeepsTierAndAge", Config{}, releasedKeepsItsAge},
 		{"C6_LostKeepsTierAndAge", Config{}, lostKeepsItsAge},
 		{"C3_DeadRetriedKeepsTierAndAge", Config{}, deadKeepsItsAge},
 	}
@@ -36,7 +36,7 @@ func higherTierFirst(c *trial) {
 	c.started(3, append([]queue.ID{high}, want[4:6]...)...)
 }
 
-// fifoInACall shows that the tasks of a call are in its order, whatever their IDs.
+// fifoInACall shows that the tasks of a call start in its order, not in that of their IDs.
 func fifoInACall(c *trial) {
 	var call []queue.NewTask
 	for range 5 {
@@ -65,18 +65,18 @@ func fifoWithinTierAndKey(c *trial) {
 	}
 }
 
-// keysTakeTurns shows that keys with backlogs start as many as each other.
+// keysTakeTurns shows that keys with backlogs start equally many tasks.
 func keysTakeTurns(c *trial) {
 	const each = 12
-	for _, key := range []string{"a", "b", "", "c"} { // all of one before the next
+	for _, key := range []string{"a", "b", "", "c"} { // each key has a backlog before the next
 		c.several(each, queue.Options{Key: key})
 	}
 	starts := make(map[string]int)
 	for i := range 4 * each {
 		starts[c.claimOne().Key]++
 		for key, n := range starts {
-			if fair := i/4 + 2; n > fair { // one more than its share, for whoever goes first
-				c.Fatalf("of %d starts key %q has %d", i+1, key, n)
+			if fair := i/4 + 2; n > fair { // one more than its share, for the key that goes first
+				c.Fatalf("key %[2]q has %[3]d of %[1]d starts", i+1, key, n)
 			}
 		}
 	}
@@ -87,12 +87,12 @@ func newKey(c *trial) {
 	c.claim(10)
 	late := c.add(queue.Options{Key: "late"})
 	if got := idsOf(c.claim(2)); !slices.Contains(got, late) {
-		c.Errorf("two more tasks of the busy key start before the first of another")
+		c.Errorf("two more tasks of the busy key start before the first task of a new key")
 	}
 }
 
-// guardsShare shows both sides of the starvation guard: lower tiers start while a
-// higher one has tasks, and no more often than every eighth time.
+// guardsShare shows both bounds of the starvation guard: lower tiers start while a higher
+// one has tasks, but at most in every eighth start.
 func guardsShare(c *trial) {
 	const starts, share = 112, 8
 	for range starts {
@@ -110,12 +110,12 @@ func guardsShare(c *trial) {
 	}
 	// Each tier has a turn in 56 turns.
 	if lower[stint.Normal] < starts/56 || lower[stint.Lowest] < starts/56 {
-		c.Errorf("of %d starts, %d are of the middle tier and %d of the lowest; each has a right to %d",
+		c.Errorf("of %d starts, %d are of the middle tier and %d of the lowest; want at least %d of each",
 			starts, lower[stint.Normal], lower[stint.Lowest], starts/56)
 	}
 }
 
-// guardKeepsLimits shows that the guard passes caps, and no more than those.
+// guardKeepsLimits shows that the guard ignores caps, but no other limit.
 func guardKeepsLimits(c *trial) {
 	const limit, ofKey, starts = 3, 2, 120
 	c.configure(queue.Settings{Max: limit, PerKey: ofKey, Caps: stint.Caps{Lowest: 1, Low: 2}})
@@ -149,8 +149,8 @@ func delayedKeepsItsAge(c *trial) {
 	c.started(2, delayed, third)
 }
 
-// older submits a task and one that is younger, has something done to the first
-// while it runs, and checks that it still goes before the second.
+// keepsItsAge submits a task and a younger one, calls end while the first runs, and checks
+// that the first still starts before the second.
 func (c *trial) keepsItsAge(end func(t queue.Task)) {
 	c.Helper()
 	first := c.add(queue.Options{Tier: stint.High, Key: "k"})
@@ -170,7 +170,7 @@ func retriedKeepsItsAge(c *trial) {
 	})
 }
 
-func givenBackKeepsItsAge(c *trial) {
+func releasedKeepsItsAge(c *trial) {
 	c.keepsItsAge(func(t queue.Task) { c.releases(t) })
 }
 

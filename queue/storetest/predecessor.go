@@ -11,14 +11,14 @@ func predecessorCases() []testCase {
 	return []testCase{
 		{"C12_CancellationPassesDownTheChain", Config{}, cascade},
 		{"C12_AfterAny", Config{}, afterAny},
-		{"C12_AfterAnyOfWhatIsNotThere", Config{}, afterAnyRefused},
+		{"C12_AfterAnyOfAnUnknownTask", Config{}, afterAnyRefused},
 		{"C12_PredecessorsAreKept", Config{}, predecessorsAreKept},
 	}
 }
 
-// cascade shows that the cancellation of a task whose predecessor is forgotten passes
-// down its whole chain at once, past tasks that come after any outcome, and that a
-// retry of one of these tasks revives that one alone.
+// cascade shows that the cancellation of a task whose predecessor is forgotten cancels the
+// whole chain after it at once, except for tasks with AfterAny, and that a retry of one of
+// these tasks revives that task alone.
 func cascade(c *trial) {
 	first := c.addInState(queue.Dead)
 	chain := []queue.ID{c.add(queue.Options{After: []queue.ID{first}})}
@@ -30,7 +30,7 @@ func cascade(c *trial) {
 	other := c.add(queue.Options{After: []queue.ID{c.add(queue.Options{Queue: "other"})}})
 	c.is(queue.Held, chain...)
 	if n := c.command(queue.OrderForget, first); n != 1 {
-		c.Errorf("forgetting one task changes %d", n)
+		c.Errorf("forgetting one task changes %d tasks", n)
 	}
 	c.is(queue.Cancelled, append(chain, late)...)
 	c.is(queue.Waiting, anyway)
@@ -48,8 +48,8 @@ func cascade(c *trial) {
 	}
 }
 
-// afterAny shows that a task starts after others whatever becomes of them, and waits
-// again for one that is retried before that.
+// afterAny shows that a task starts after its AfterAny tasks have finished in any state,
+// and waits again for one that is retried before it has started.
 func afterAny(c *trial) {
 	tasks := c.several(5, queue.Options{})
 	last := c.addSpec(queue.Spec{Kind: "last", Options: queue.Options{AfterAny: tasks, Tier: stint.Highest}})
@@ -82,7 +82,7 @@ func afterAny(c *trial) {
 		c.is(queue.Waiting, last)
 	}
 	c.claim(1, "last")
-	c.command(queue.OrderRetry, tasks[2]) // too late: it runs
+	c.command(queue.OrderRetry, tasks[2]) // too late: the successor runs
 	c.is(queue.Running, last)
 }
 
@@ -91,13 +91,13 @@ func afterAnyRefused(c *trial) {
 		c.fresh(queue.Options{AfterAny: []queue.ID{c.ids.New(c.now)}}),
 		{ID: queue.ID{1}, Spec: queue.Spec{Kind: kind, Options: queue.Options{AfterAny: []queue.ID{{1}}}}},
 	} {
-		c.submitRefused("Submit of a task after one that is not there", queue.ErrInvalid, t)
+		c.submitRefused("Submit of a task after an unknown one", queue.ErrInvalid, t)
 	}
 }
 
-// predecessorsAreKept shows that retention keeps a finished task for an unfinished one
-// that comes after it, but not one whose success is waited for in vain, and that a
-// purge forgets any.
+// predecessorsAreKept shows that retention keeps a finished task while an unfinished one
+// comes after it, except a predecessor in After that has not succeeded, and that a purge
+// forgets any task.
 func predecessorsAreKept(c *trial) {
 	c.configure(queue.Settings{
 		Keep:     queue.Retention{Age: time.Hour, Count: 2},

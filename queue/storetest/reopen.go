@@ -60,7 +60,7 @@ func tasksSurvive(c *trial) {
 	}
 	for i, t := range after {
 		was := before[i]
-		if was.State == queue.Running { // what its worker does now is unknown
+		if was.State == queue.Running { // the crash may have ended its lease
 			was.State, was.Steps, was.Lease, was.Changed, was.Crashes = t.State, t.Steps, t.Lease, t.Changed, t.Crashes
 		}
 		if !reflect.DeepEqual(plain(t), plain(was)) {
@@ -69,8 +69,8 @@ func tasksSurvive(c *trial) {
 	}
 }
 
-// plain has what means the same in a task compare equal: times in time zones, and
-// what is empty or nil.
+// plain returns t in a form in which equal tasks compare equal: times in UTC, empty slices
+// nil.
 func plain(t queue.Task) queue.Task {
 	for _, b := range []*[]byte{&t.Payload, &t.Checkpoint, &t.Result} {
 		*b = append([]byte(nil), *b...)
@@ -119,8 +119,8 @@ func outcomesSurvive(c *trial) {
 	c.started(9, ids[2])
 }
 
-// leasesAfterACrash shows that a task that ran starts again after its lease at the
-// latest, with a larger token, whether the store remembers the claim or not.
+// leasesAfterACrash shows that a task that ran starts again at the latest when its lease
+// has expired, with a larger token, whether or not the store remembers the claim.
 func leasesAfterACrash(c *trial) {
 	id := c.add(queue.Options{MaxCrashes: 100})
 	var last queue.Task
@@ -155,7 +155,7 @@ func uniqueSurvives(c *trial) {
 	}
 	again := c.submitTasks(c.fresh(specs[0]), c.fresh(specs[1]), c.fresh(specs[2]))
 	if again[0].ID != calls[0].ID || again[1].ID != calls[1].ID || again[2].Existing {
-		c.Errorf("the receipts of tasks with the same keys are %+v", again)
+		c.Errorf("the receipts of tasks with the same unique keys are %+v", again)
 	}
 }
 
@@ -170,7 +170,7 @@ func timesSurvive(c *trial) {
 		return
 	}
 	if next := c.maintain(); next.IsZero() || next.After(c.now.Add(time.Minute)) {
-		c.Errorf("there is more to do at %v; it is %v", next, c.now)
+		c.Errorf("Maintain returns %v; the time is %v", next, c.now)
 	}
 	c.is(queue.Scheduled, later)
 	c.pass(time.Minute)
@@ -252,7 +252,7 @@ func settingsSurvive(c *trial) {
 	}
 	c.heldBy(held, queue.HoldQueuePaused)
 	if n := len(c.claim(9)); n != 1 {
-		c.Errorf("with a limit of 1 a claim gives %d", n)
+		c.Errorf("with a limit of 1 a claim returns %d tasks", n)
 	}
-	c.submitRefused("the fourth", queue.ErrFull, c.fresh(queue.Options{}))
+	c.submitRefused("a fourth task", queue.ErrFull, c.fresh(queue.Options{}))
 }

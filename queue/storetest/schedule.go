@@ -15,19 +15,19 @@ import (
 
 func scheduleCases() []testCase {
 	return []testCase{
-		{"C8_ScheduleIsKeptAsItIs", Config{}, scheduleIsKept},
-		{"C8_SchedulesAreNobodyElses", Config{}, schedulesMemory},
+		{"C8_ScheduleIsKept", Config{}, scheduleIsKept},
+		{"C8_SchedulesAreCopied", Config{}, schedulesMemory},
 		{"C8_ScheduleVersions", Config{}, scheduleVersions},
 		{"C8_RepeatedReschedule", Config{}, repeatedReschedule},
 		{"C8_InvalidSchedules", Config{MaxPayload: 100}, invalidSchedules},
 		{"C8_RescheduleIsAllOrNone", Config{MaxPayload: 100}, rescheduleAllOrNone},
 		{"C8_TicksAreTasks", Config{}, ticksAreTasks},
-		{"C8_OneOfManyTicks", Config{}, oneOfManyTicks},
+		{"C8_OneTaskPerTick", Config{}, oneTaskPerTick},
 		{"C8_SchedulesSurvive", Config{}, schedulesSurvive},
 	}
 }
 
-// hourly is a schedule that is not in the store yet, in a version of its own.
+// hourly returns a schedule with a new version; it is not in the store.
 func (c *trial) hourly(name string) queue.ScheduleState {
 	return queue.ScheduleState{
 		Schedule: queue.Schedule{Name: name, Cron: "0 * * * *", Task: queue.Spec{Kind: kind}},
@@ -36,8 +36,8 @@ func (c *trial) hourly(name string) queue.ScheduleState {
 	}
 }
 
-// reschedule makes a change that must be made, and returns the schedule as it is
-// afterwards.
+// reschedule makes a change, which must succeed, and returns the schedule that the store
+// has then.
 func (c *trial) reschedule(was queue.ID, to queue.ScheduleState, tasks ...queue.NewTask) queue.ScheduleState {
 	c.Helper()
 	r := queue.Reschedule{Name: to.Name, Was: was, To: &to, Tasks: tasks}
@@ -45,7 +45,7 @@ func (c *trial) reschedule(was queue.ID, to queue.ScheduleState, tasks ...queue.
 	return c.schedule(to.Name)
 }
 
-// unschedule is the answer to removing a schedule.
+// unschedule removes a schedule and returns the error.
 func (c *trial) unschedule(name string, was queue.ID) error {
 	return c.Store.Reschedule(c.Context(), c.now, queue.Reschedule{Name: name, Was: was})
 }
@@ -65,12 +65,12 @@ func (c *trial) schedule(name string) queue.ScheduleState {
 	names, all := c.schedules()
 	i := slices.Index(names, name)
 	if i < 0 {
-		c.Fatalf("there is no schedule %s; there are %v", name, names)
+		c.Fatalf("schedule %s is missing; the schedules are %v", name, names)
 	}
 	return all[i]
 }
 
-// ticked is a schedule after its next tick.
+// nextTick returns the schedule after its next tick, and the task of that tick.
 func (c *trial) nextTick(s queue.ScheduleState) (after queue.ScheduleState, task queue.NewTask) {
 	task = c.fresh(queue.Options{Labels: map[string]string{"tick": s.Next.Format(time.RFC3339)}})
 	s.Last = queue.Tick{At: s.Next, Task: task.ID}
@@ -115,11 +115,11 @@ func scheduleIsKept(c *trial) {
 		c.Errorf("the schedules are %v", names)
 	}
 	if tasks := c.find(queue.Filter{}); len(tasks) != 0 {
-		c.Errorf("schedules alone have submitted %d tasks", len(tasks))
+		c.Errorf("schedules without ticks have submitted %d tasks", len(tasks))
 	}
 }
 
-// inUTC is a schedule with its times in whatever zone the store gives them.
+// inUTC returns s with its times in UTC; a store may return them in any zone.
 func inUTC(s queue.ScheduleState) queue.ScheduleState {
 	s.Next, s.Retry, s.Last.At = s.Next.UTC(), s.Retry.UTC(), s.Last.At.UTC()
 	if s.Paused != nil {
@@ -142,12 +142,11 @@ func schedulesMemory(c *trial) {
 	scratch(got)
 	got = c.schedule("s")
 	if string(got.Task.Payload) != "payload" || got.Task.Labels["a"] != "b" || got.Paused.By != operator {
-		c.Errorf("what callers did to theirs has made the schedule %+v", got)
+		c.Errorf("changes to values of the caller have changed the schedule: %+v", got)
 	}
 }
 
-// scheduleVersions shows that a change is made to the version that its maker has
-// seen, or not at all.
+// scheduleVersions shows that a change is refused unless Was is the current version.
 func scheduleVersions(c *trial) {
 	changed := func(what string, was queue.ID, to *queue.ScheduleState, want error) {
 		c.Helper()
@@ -161,16 +160,16 @@ func scheduleVersions(c *trial) {
 	first := c.reschedule(queue.ID{}, c.hourly("s"))
 	other := c.reschedule(queue.ID{}, c.hourly("other"))
 	next, unknown := c.hourly("s"), c.ids.New(c.now)
-	changed("a second one of the name", queue.ID{}, &next, queue.ErrChanged)
+	changed("a second schedule of the name", queue.ID{}, &next, queue.ErrChanged)
 	changed("a version that never was", unknown, &next, queue.ErrChanged)
-	changed("the version of another", other.Version, &next, queue.ErrChanged)
+	changed("the version of another schedule", other.Version, &next, queue.ErrChanged)
 	changed("removing another version", unknown, nil, queue.ErrChanged)
 	c.reschedule(first.Version, next)
 	again := c.hourly("s")
 	changed("an old version", first.Version, &again, queue.ErrChanged)
 	changed("removing an old version", first.Version, nil, queue.ErrChanged)
 	fresh := c.hourly("fresh")
-	c.refused("a version of one that is not there", c.Store.Reschedule(c.Context(), c.now,
+	c.refused("a version of an unknown schedule", c.Store.Reschedule(c.Context(), c.now,
 		queue.Reschedule{Name: "fresh", Was: unknown, To: &fresh}), queue.ErrChanged)
 	c.ok("remove", c.unschedule("s", next.Version))
 	if names, _ := c.schedules(); !slices.Equal(names, []string{"other"}) {
@@ -195,24 +194,24 @@ func repeatedReschedule(c *trial) {
 	c.ok("remove", c.unschedule("s", after.Version))
 	c.ok("remove again", c.unschedule("s", after.Version))
 	c.reschedule(queue.ID{}, c.hourly("s"))
-	c.refused("remove what is another by now", c.unschedule("s", after.Version), queue.ErrChanged)
+	c.refused("remove a schedule that was created again", c.unschedule("s", after.Version), queue.ErrChanged)
 }
 
 func invalidSchedules(c *trial) {
 	is := c.reschedule(queue.ID{}, c.hourly("s"))
 	for what, spoil := range map[string]func(*queue.Reschedule){
-		"no name":               func(r *queue.Reschedule) { r.Name, r.To.Name = "", "" },
-		"another name":          func(r *queue.Reschedule) { r.To.Name = "other" },
-		"no version":            func(r *queue.Reschedule) { r.To.Version = queue.ID{} },
-		"the same version":      func(r *queue.Reschedule) { r.To.Version = r.Was },
-		"no cron":               func(r *queue.Reschedule) { r.To.Cron = "" },
-		"a policy of its own":   func(r *queue.Reschedule) { r.To.Missed = "sometimes" },
-		"a task of no kind":     func(r *queue.Reschedule) { r.To.Task.Kind = "" },
-		"a tier there is not":   func(r *queue.Reschedule) { r.To.Task.Tier = stint.Highest + 1 },
-		"a submit of no kind":   func(r *queue.Reschedule) { r.Tasks[0].Kind = "" },
-		"a submit with no ID":   func(r *queue.Reschedule) { r.Tasks[0].ID = queue.ID{} },
-		"removed by no version": func(r *queue.Reschedule) { *r = queue.Reschedule{Name: "s"} },
-		"removed with a task":   func(r *queue.Reschedule) { r.To = nil },
+		"no name":                 func(r *queue.Reschedule) { r.Name, r.To.Name = "", "" },
+		"another name":            func(r *queue.Reschedule) { r.To.Name = "other" },
+		"no version":              func(r *queue.Reschedule) { r.To.Version = queue.ID{} },
+		"the same version":        func(r *queue.Reschedule) { r.To.Version = r.Was },
+		"no cron":                 func(r *queue.Reschedule) { r.To.Cron = "" },
+		"an unknown policy":       func(r *queue.Reschedule) { r.To.Missed = "sometimes" },
+		"a task without kind":     func(r *queue.Reschedule) { r.To.Task.Kind = "" },
+		"an unknown tier":         func(r *queue.Reschedule) { r.To.Task.Tier = stint.Highest + 1 },
+		"a submit without kind":   func(r *queue.Reschedule) { r.Tasks[0].Kind = "" },
+		"a submit without ID":     func(r *queue.Reschedule) { r.Tasks[0].ID = queue.ID{} },
+		"removed without version": func(r *queue.Reschedule) { *r = queue.Reschedule{Name: "s"} },
+		"removed with a task":     func(r *queue.Reschedule) { r.To = nil },
 	} {
 		to, task := c.nextTick(is)
 		r := queue.Reschedule{Name: "s", Was: is.Version, To: &to, Tasks: []queue.NewTask{task}}
@@ -251,7 +250,7 @@ func rescheduleAllOrNone(c *trial) {
 	c.reschedule(is.Version, to, task)
 	c.is(queue.Waiting, task.ID)
 	next, _ := c.nextTick(to)
-	c.reschedule(to.Version, next) // what submits nothing needs no room
+	c.reschedule(to.Version, next) // a change without tasks needs no room
 }
 
 func ticksAreTasks(c *trial) {
@@ -265,17 +264,18 @@ func ticksAreTasks(c *trial) {
 		is = c.reschedule(is.Version, to, task)
 		ids = append(ids, task.ID)
 	}
-	c.awaitSignal(ready, "the tasks of a schedule")
+	c.awaitSignal(ready, "a tick of a schedule")
 	younger := c.add(queue.Options{})
 	c.started(9, slices.Concat([]queue.ID{older}, ids, []queue.ID{younger})...)
 	label := map[string]string{"tick": is.Last.At.Format(time.RFC3339)}
 	if found := idsOf(c.find(queue.Filter{Labels: label})); !slices.Equal(found, ids[2:]) {
-		c.Errorf("of the last tick are the tasks %v, want %v", found, ids[2:])
+		c.Errorf("the tasks of the last tick are %v, want %v", found, ids[2:])
 	}
 }
 
-// oneOfManyTicks has 64 clients submit the tasks of the same ticks.
-func oneOfManyTicks(c *trial) {
+// oneTaskPerTick runs 64 clients that submit the tasks of the same ticks, and checks that
+// each tick has one task.
+func oneTaskPerTick(c *trial) {
 	const ticks = 20
 	first := c.reschedule(queue.ID{}, c.hourly("s"))
 	end := first.Next.Add(ticks * time.Hour)
@@ -286,7 +286,7 @@ func oneOfManyTicks(c *trial) {
 			for {
 				all, err := c.Store.Schedules(c.Context())
 				if err != nil || len(all) != 1 {
-					c.Errorf("there are the schedules %v, error %v", all, err)
+					c.Errorf("the schedules are %v, error %v", all, err)
 					return
 				}
 				if all[0].Next.Equal(end) {
@@ -310,11 +310,11 @@ func oneOfManyTicks(c *trial) {
 		seen[t.Labels["tick"]]++
 	}
 	if won.Load() != ticks || len(seen) != ticks {
-		c.Errorf("%d clients have won %d ticks, and there are tasks of %d", won.Load(), ticks, len(seen))
+		c.Errorf("%d changes succeeded for %d ticks, and there are tasks for %d", won.Load(), ticks, len(seen))
 	}
 	for tick, n := range seen {
 		if n != 1 {
-			c.Errorf("%d tasks are of the tick %s", n, tick)
+			c.Errorf("%d tasks are of tick %s", n, tick)
 		}
 	}
 }
@@ -333,7 +333,7 @@ func schedulesSurvive(c *trial) {
 	}
 	names, after := c.schedules()
 	if !slices.Equal(names, []string{"s0", "s2"}) {
-		c.Fatalf("the schedules %v have survived", names)
+		c.Fatalf("the schedules %v have survived, want s0 and s2", names)
 	}
 	for i := range after {
 		if !reflect.DeepEqual(inUTC(after[i]), inUTC(before[i])) {
@@ -341,7 +341,7 @@ func schedulesSurvive(c *trial) {
 		}
 	}
 	c.is(queue.Waiting, task.ID)
-	c.reschedule(is.Version, to, task) // the call whose answer was lost
+	c.reschedule(is.Version, to, task) // repeats the call whose answer was lost
 	other, again := c.nextTick(is)
 	c.refused("the same tick again", c.Store.Reschedule(c.Context(), c.now,
 		queue.Reschedule{Name: "s0", Was: is.Version, To: &other, Tasks: []queue.NewTask{again}}), queue.ErrChanged)

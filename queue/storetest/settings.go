@@ -19,7 +19,7 @@ func settingsCases() []testCase {
 		{"C4_OperatorsSettingsWin", Config{}, operatorsWin},
 		{"C4_OperatorLiftsALimit", Config{}, operatorLiftsALimit},
 		{"C4_SettingsHaveVersions", Config{}, settingsHaveVersions},
-		{"C4_SettingsSayWhoSetThem", Config{}, settingsSayWho},
+		{"C4_SettingsNameTheirOrigin", Config{}, settingsNameOrigin},
 		{"C4_SettingsOutliveTheStore", Config{}, settingsOutliveTheStore},
 		{"C12_LimitOfOneKey", Config{}, limitOfOneKey},
 		{"C12_RateOfOneKey", Config{}, rateOfOneKey},
@@ -36,33 +36,33 @@ func settingsAreKept(c *trial) {
 	pause := &queue.Pause{By: operator, Reason: "because"}
 	c.pause("", pause)
 	c.configureQueue("", queue.Settings{Max: 2})
-	if got := c.settings(queue.DefaultQueue).Program.Settings; got != want { // without the defaults
+	if got := c.settings(queue.DefaultQueue).Program.Settings; got != want { // without the defaults of all queues
 		c.Errorf("the settings are %+v, want %+v", got, want)
 	}
 	got := c.settings("")
 	if got.Paused == nil || got.Program.Max != 2 || got.Paused.By != pause.By || got.Paused.Reason != pause.Reason ||
 		!got.Paused.Since.Equal(c.now) {
-		c.Errorf("the settings of all are %+v", got)
+		c.Errorf("the settings of all queues are %+v", got)
 	}
 	since := c.now.Add(-time.Hour)
 	c.pause("", &queue.Pause{By: "another", Since: since})
 	got = c.settings("")
 	if got.Paused == nil || got.Program.Max != 2 || got.Paused.By != "another" || !got.Paused.Since.Equal(since) {
-		c.Errorf("paused by another, the settings of all are %+v", got)
+		c.Errorf("after a second pause the settings of all queues are %+v", got)
 	}
 	c.pause("", nil)
 	if got := c.settings(""); got.Program.Settings != (queue.Settings{Max: 2}) || got.Paused != nil {
-		c.Errorf("after the pause the settings of all are %+v", got)
+		c.Errorf("after the pause the settings of all queues are %+v", got)
 	}
-	c.configure(queue.Settings{}) // takes all of them back
+	c.configure(queue.Settings{}) // unsets all fields
 	if got := c.settings(queue.DefaultQueue); got.Program.Settings != (queue.Settings{}) {
 		c.Errorf("the settings are %+v, want none", got)
 	}
 	c.configureQueue("", queue.Settings{})
 }
 
-// settingsOfAll shows that a queue goes without the defaults only where it has a
-// setting of its own.
+// settingsOfAll shows that the defaults of all queues hold for each field that a queue has
+// not set.
 func settingsOfAll(c *trial) {
 	c.configureQueue("", queue.Settings{Max: 2, PerKey: 1, Keep: queue.Retention{Age: time.Second}})
 	c.configure(queue.Settings{Max: 3})
@@ -72,8 +72,8 @@ func settingsOfAll(c *trial) {
 		}
 	}
 	mine, others := c.claim(9), c.claimWith(queue.Claim{Queue: "other", Max: 9}).Tasks
-	if len(mine) != 3 || len(others) != 2 { // and none of them has two of key k
-		c.Errorf("with 3 of its own one queue starts %d, with the default of 2 another %d", len(mine), len(others))
+	if len(mine) != 3 || len(others) != 2 { // key k has one slot in each
+		c.Errorf("a queue with Max 3 starts %d tasks, and one with the default of 2 starts %d", len(mine), len(others))
 	}
 	c.succeeds(mine[0])
 	c.pass(time.Second)
@@ -92,7 +92,7 @@ func invalidSettings(c *trial) {
 		"key rate":      {Set: queue.Settings{KeyRate: queue.Rate{PerSecond: -1}}},
 		"age":           {Set: queue.Settings{Keep: queue.Retention{Age: -1}}},
 		"count":         {Set: queue.Settings{KeepDead: queue.Retention{Count: -1}}},
-		"total":         {Set: queue.Settings{Total: 1}}, // which is no limit of one queue
+		"total":         {Set: queue.Settings{Total: 1}}, // holds for all queues only
 		"unknown":       {Unlimited: []queue.Field{"speed"}},
 		"unset unknown": {Unset: []queue.Field{"speed"}},
 		"kept for ever": {Unlimited: []queue.Field{queue.FieldKeep}},
@@ -113,12 +113,11 @@ func invalidSettings(c *trial) {
 	}
 	got := c.settings(queue.DefaultQueue)
 	if got.Program.Settings != (queue.Settings{}) || len(got.Keys) > 0 || got.Paused != nil {
-		c.Errorf("of what was refused is left %+v", got)
+		c.Errorf("refused changes have left %+v", got)
 	}
 }
 
-// settingsChangeByField shows that a change leaves all fields alone that it does not
-// name.
+// settingsChangeByField shows that a change keeps all fields that it does not name.
 func settingsChangeByField(c *trial) {
 	c.change(queue.DefaultQueue, queue.Change{Set: queue.Settings{PerKey: 3, Rate: queue.Rate{PerSecond: 50}}})
 	c.change(queue.DefaultQueue, queue.Change{Set: queue.Settings{Max: 4}})
@@ -133,8 +132,8 @@ func settingsChangeByField(c *trial) {
 	}
 }
 
-// operatorsWin shows that what an operator sets is in force until it is unset,
-// whatever programs set meanwhile, and for its field only.
+// operatorsWin shows that a field set by an operator is in force until the operator unsets
+// it, whatever programs set, and that other fields are not affected.
 func operatorsWin(c *trial) {
 	declare := func() { c.change(queue.DefaultQueue, queue.Change{Set: queue.Settings{Max: 3, PerKey: 1}}) }
 	declare()
@@ -145,23 +144,23 @@ func operatorsWin(c *trial) {
 		c.submit(queue.Options{}, queue.Options{Key: "k"})
 	}
 	if n := len(c.claim(9)); n != 1 {
-		c.Fatalf("%d tasks run, want 1, which the operator has set", n)
+		c.Fatalf("%d tasks run, want 1, the operator's limit", n)
 	}
 	in := c.settings(queue.DefaultQueue).InForce
 	if in.Max != 1 || in.PerKey != 1 || !in.From[queue.FieldMax].Operator || in.From[queue.FieldPerKey].Operator {
-		c.Errorf("in force is %+v", in)
+		c.Errorf("the settings in force are %+v", in)
 	}
 	c.configureAsOperator(queue.Change{Unset: []queue.Field{queue.FieldMax}})
 	running := c.claim(9)
 	if n := len(running); n != 4 {
-		c.Errorf("after the operator has unset it, %d more tasks run, want 4: the program's 5 is in force again", n)
+		c.Errorf("after the operator has unset the limit, %d more tasks run, want 4: the program's limit is 5", n)
 	}
 	if got := c.settings(queue.DefaultQueue); got.Operator.From != nil || got.InForce.Max != 5 {
 		c.Errorf("the settings are %+v", got)
 	}
 }
 
-// operatorLiftsALimit shows that no limit is something that can be set.
+// operatorLiftsALimit shows that an operator can set a field to unlimited.
 func operatorLiftsALimit(c *trial) {
 	c.configureQueue("", queue.Settings{PerKey: 1})
 	c.configure(queue.Settings{Max: 1})
@@ -171,12 +170,12 @@ func operatorLiftsALimit(c *trial) {
 		c.Errorf("%d tasks run, want all 4", n)
 	}
 	if in := c.settings(queue.DefaultQueue).InForce; in.Max != 0 || !in.From[queue.FieldMax].Operator {
-		c.Errorf("in force is %+v", in)
+		c.Errorf("the settings in force are %+v", in)
 	}
 }
 
-// settingsHaveVersions shows that of two who have read the same one changes it, and
-// that a call may be repeated.
+// settingsHaveVersions shows that of two changes with the same version the second is
+// refused, and that a change may be repeated.
 func settingsHaveVersions(c *trial) {
 	c.configure(queue.Settings{Max: 1})
 	read := c.settings(queue.DefaultQueue).Version
@@ -184,22 +183,22 @@ func settingsHaveVersions(c *trial) {
 	c.change(queue.DefaultQueue, first)
 	second := queue.Change{Set: queue.Settings{Max: 3}, Version: read}
 	c.refused("the second", c.Store.Configure(c.Context(), c.now, queue.DefaultQueue, second), queue.ErrChanged)
-	c.change(queue.DefaultQueue, first) // whose answer was lost
+	c.change(queue.DefaultQueue, first) // repeats a call whose answer was lost
 	if got := c.settings(queue.DefaultQueue); got.Program.Max != 2 || got.Version <= read {
 		c.Errorf("the settings are %+v", got)
 	}
 	second.Version = c.settings(queue.DefaultQueue).Version
 	c.change(queue.DefaultQueue, second)
-	c.configure(queue.Settings{}) // and nothing is left of it but that its version never comes again
+	c.configure(queue.Settings{}) // removes the settings; their versions are not used again
 	c.configure(queue.Settings{Max: 1})
 	c.refused("after a gap", c.Store.Configure(c.Context(), c.now, queue.DefaultQueue, queue.Change{
 		Set: queue.Settings{Max: 7}, Version: read,
 	}), queue.ErrChanged)
 }
 
-// settingsSayWho shows that each field has the name and the time of the change that
-// gave it its value.
-func settingsSayWho(c *trial) {
+// settingsNameOrigin shows that each field in force has the By and the time of the change
+// that set it.
+func settingsNameOrigin(c *trial) {
 	c.register(worker, kind)
 	start := c.now
 	declare := queue.Change{By: "importer", Set: queue.Settings{Max: 1, Pending: 9}}
@@ -248,7 +247,7 @@ func settingsOutliveTheStore(c *trial) {
 	}
 }
 
-// limitOfOneKey shows that a key can have a limit of its own, above or below that of
+// limitOfOneKey shows that a key can have a limit of its own, above or below the limit of
 // all keys.
 func limitOfOneKey(c *trial) {
 	c.register(worker, kind)
@@ -269,7 +268,7 @@ func limitOfOneKey(c *trial) {
 	}
 	c.claim(50)
 	if got, want := runs(), "map[free:5 large:3 other:2 small:1]"; got != want {
-		c.Errorf("there run %s, want %s", got, want)
+		c.Errorf("the running tasks by key are %s, want %s", got, want)
 	}
 	c.heldBy(ids["small"][1], queue.HoldKey)
 	if r := c.firstReason(ids["small"][1], stint.Code(queue.HoldKey)); r.Limit != 1 || r.Running != 1 || r.Key != "small" {
@@ -280,7 +279,7 @@ func limitOfOneKey(c *trial) {
 	c.change(queue.DefaultQueue, queue.Change{Key: "small", Unset: queue.Fields()})
 	c.claim(50)
 	if got, want := runs(), "map[free:5 large:3 other:2 small:2]"; got != want {
-		c.Errorf("after a limit has been unset there run %s, want %s", got, want)
+		c.Errorf("after a limit was unset, the running tasks by key are %s, want %s", got, want)
 	}
 }
 
@@ -297,7 +296,7 @@ func rateOfOneKey(c *trial) {
 		started[t.Key]++
 	}
 	if got, want := fmt.Sprint(started), "map[fast:3 free:5 slow:1]"; got != want {
-		c.Errorf("there start %s, want %s", got, want)
+		c.Errorf("the started tasks by key are %s, want %s", got, want)
 	}
 	c.pass(time.Second)
 	if got := c.claim(50); len(got) != 2 || !slices.ContainsFunc(got, func(t queue.Task) bool { return t.Key == "fast" }) {

@@ -11,17 +11,17 @@ func settleCases() []testCase {
 	return []testCase{
 		{"C4_Success", Config{}, success},
 		{"C2_FailureIsRetried", Config{}, failureIsRetried},
-		{"C2_RetryThatIsDueAlready", Config{}, retryAtOnce},
+		{"C2_RetryThatIsDue", Config{}, retryAtOnce},
 		{"C2_MaxAttempts", Config{}, maxAttempts},
 		{"C2_ThreeAttemptsUnlessSet", Config{}, threeAttempts},
 		{"C2_PermanentFailure", Config{}, permanentFailure},
 		{"C5_SnoozeIsNoFailure", Config{}, snoozeIsNoFailure},
-		{"C5_GiveBackIsNoFailure", Config{}, giveBackIsNoFailure},
+		{"C5_ReleaseIsNoFailure", Config{}, releaseIsNoFailure},
 		{"C6_StaleTokensAreRefused", Config{}, staleTokens},
 		{"C6_RepeatedSettle", Config{}, repeatedSettle},
 		{"C6_SettleAnswersEachOutcome", Config{}, eachOutcome},
 		{"C6_ResultLimit", small, resultLimit},
-		{"C4_LongLife", Config{}, longLife},
+		{"C4_MaxSteps", Config{}, maxSteps},
 	}
 }
 
@@ -57,10 +57,10 @@ func failureIsRetried(c *trial) {
 	if last := t.Steps[len(t.Steps)-1]; last.On != queue.OnFailure || last.Detail != "no luck" {
 		c.Errorf("its last step is %+v", last)
 	}
-	c.started(1) // it holds no worker meanwhile
+	c.started(1) // no task can be claimed before
 	c.pass(time.Minute - 1)
 	if next := c.maintain(); !next.Equal(at) {
-		c.Errorf("there is more to do at %v, want %v", next, at)
+		c.Errorf("Maintain returns %v, want %v", next, at)
 	}
 	c.is(queue.Scheduled, id)
 	c.pass(1)
@@ -82,7 +82,7 @@ func maxAttempts(c *trial) {
 	for i := range 4 {
 		c.fails(c.claimOne(), queue.Outcome{RunAt: c.now.Add(time.Second)})
 		if t := c.task(id); t.State != queue.Scheduled || t.Failures != i+1 {
-			c.Fatalf("after %d failures of 5 it is %s, and counts %d", i+1, t.State, t.Failures)
+			c.Fatalf("after %d of 5 failures it is %s with %d failures", i+1, t.State, t.Failures)
 		}
 		c.pass(time.Second)
 		c.maintain()
@@ -101,7 +101,7 @@ func maxAttempts(c *trial) {
 		}
 	}
 	if errors != 5 {
-		c.Errorf("its steps tell of %d errors\n%s", errors, life(t))
+		c.Errorf("its steps have %d errors, want 5\n%s", errors, life(t))
 	}
 }
 
@@ -139,7 +139,7 @@ func snoozeIsNoFailure(c *trial) {
 	c.succeeds(c.claimOne())
 }
 
-func giveBackIsNoFailure(c *trial) {
+func releaseIsNoFailure(c *trial) {
 	id := c.add(queue.Options{MaxAttempts: 1, MaxCrashes: 1})
 	for range 5 {
 		t := c.claimOne()
@@ -147,18 +147,17 @@ func giveBackIsNoFailure(c *trial) {
 			c.Fatalf("the task is %+v", t)
 		}
 		back := queue.Outcome{Kind: queue.OutcomeRelease, RunAt: c.now.Add(time.Hour), Error: "too many open files"}
-		c.ok("give back", c.settle(t, back))
+		c.ok("release", c.settle(t, back))
 		c.is(queue.Waiting, id)
 		t = c.task(id)
 		if last := t.Steps[len(t.Steps)-1]; last.Detail != back.Error || t.Error != "" {
-			c.Errorf("given back, the task has the step %+v and the error %q; want the reason in the step alone", last, t.Error)
+			c.Errorf("after a release the step is %+v and the error %q; want the reason in the step only", last, t.Error)
 		}
 	}
 	c.succeeds(c.claimOne())
 }
 
-// staleTokens shows that nobody but the holder of a live lease can end it, or
-// report for it.
+// staleTokens shows that Settle and Heartbeat accept only the token of the current lease.
 func staleTokens(c *trial) {
 	id := c.add(queue.Options{})
 	first := c.claimOne()
@@ -178,7 +177,7 @@ func staleTokens(c *trial) {
 		}
 		t.Lease.Worker = worker
 		if got := c.heartbeat(t, queue.Heartbeat{Lease: time.Hour, Checkpoint: []byte("late")}); got.Stop != queue.StopLost {
-			c.Errorf("%s: a heartbeat is answered %s", what, got.Stop)
+			c.Errorf("%s: a heartbeat returns %s", what, got.Stop)
 		}
 	}
 	t := c.task(id)
@@ -186,7 +185,7 @@ func staleTokens(c *trial) {
 		c.Errorf("the task is %+v", t)
 	}
 	c.succeeds(second)
-	c.refused("lost, and it has succeeded", c.settle(first, queue.Outcome{Kind: queue.OutcomeSuccess}), queue.ErrStale)
+	c.refused("lost, after a success", c.settle(first, queue.Outcome{Kind: queue.OutcomeSuccess}), queue.ErrStale)
 	c.command(queue.OrderForget, id)
 	c.refused("forgotten", c.settle(second, queue.Outcome{Kind: queue.OutcomeFailure}), queue.ErrStale)
 }
@@ -199,7 +198,7 @@ func repeatedSettle(c *trial) {
 		c.ok("repeat a failure", c.settle(first, failure))
 	}
 	if t := c.task(id); t.Failures != 1 {
-		c.Errorf("it has failed once, and counts %d", t.Failures)
+		c.Errorf("after one failure it has %d failures", t.Failures)
 	}
 	c.refused("another outcome", c.settle(first, queue.Outcome{Kind: queue.OutcomeSuccess}), queue.ErrStale)
 	second := c.claimOne()
@@ -245,8 +244,8 @@ func eachOutcome(c *trial) {
 	}
 }
 
-// resultLimit shows that a worker whose result is too large still has the task,
-// and can say something else of it.
+// resultLimit shows that a worker whose result is too large keeps its lease and can settle
+// the task with another outcome.
 func resultLimit(c *trial) {
 	id := c.add(queue.Options{})
 	t := c.claimOne()
@@ -259,14 +258,14 @@ func resultLimit(c *trial) {
 	_, err := c.Store.Heartbeat(c.Context(), c.now, queue.Worker{Name: worker}, heartbeats)
 	c.refused("a heartbeat with a large checkpoint", err, queue.ErrTooLarge)
 	if got := c.task(id); !got.Lease.Until.Equal(t.Lease.Until) || got.Checkpoint != nil {
-		c.Errorf("the heartbeat that was refused left %+v", got)
+		c.Errorf("the refused heartbeat has left %+v", got)
 	}
 	c.heartbeat(t, queue.Heartbeat{Checkpoint: make([]byte, 50)})
 	c.ok("settle", c.settle(t, queue.Outcome{Kind: queue.OutcomeSuccess, Result: make([]byte, 100)}))
 }
 
-// longLife shows what is left of a life of many steps.
-func longLife(c *trial) {
+// maxSteps shows that a task keeps its first step and the newest ones.
+func maxSteps(c *trial) {
 	id := c.add(queue.Options{MaxAttempts: 1000})
 	var last queue.Task
 	for range queue.MaxSteps {
@@ -276,12 +275,12 @@ func longLife(c *trial) {
 	}
 	t := c.task(id)
 	if len(t.Steps) != queue.MaxSteps || t.Steps[0].On != queue.OnSubmit {
-		c.Fatalf("it has %d steps, beginning with %s; want %d", len(t.Steps), t.Steps[0].On, queue.MaxSteps)
+		c.Fatalf("it has %d steps, the first by %s; want %d", len(t.Steps), t.Steps[0].On, queue.MaxSteps)
 	}
 	for i := range t.Steps[1:] {
 		want := last.Lease.Token - queue.Token((queue.MaxSteps-2-i)/2)
 		if s := t.Steps[i+1]; s.Token > want || s.Token == 0 {
-			c.Fatalf("step %d is not of the newest\n%s", i+1, life(t))
+			c.Fatalf("step %d is not among the newest\n%s", i+1, life(t))
 		}
 	}
 	if s := t.Steps[len(t.Steps)-1]; s.Token != last.Lease.Token {

@@ -14,13 +14,13 @@ import (
 func submitCases() []testCase {
 	small := Config{MaxPayload: 100}
 	return []testCase{
-		{"C1_SubmittedTaskIsKeptAsItIs", Config{}, keptAsItIs},
+		{"C1_SubmittedTaskIsKept", Config{}, taskIsKept},
 		{"C1_NothingSubmitted", Config{}, nothingSubmitted},
 		{"C1_InvalidTasks", Config{}, invalidTasks},
 		{"C1_PayloadLimit", small, payloadLimit},
 		{"C10_SubmitHasALimit", Config{}, submitHasALimit},
 		{"C6_SubmitIsAllOrNone", small, allOrNone},
-		{"C6_CallersKeepTheirMemory", Config{}, callersMemory},
+		{"C6_TasksAreCopied", Config{}, tasksAreCopied},
 		{"C7_UniqueAnswersTheFirst", Config{}, uniqueAnswersTheFirst},
 		{"C7_UniqueUnderConcurrency", Config{}, uniqueUnderConcurrency},
 		{"C7_RepeatedSubmit", Config{}, repeatedSubmit},
@@ -30,7 +30,7 @@ func submitCases() []testCase {
 	}
 }
 
-func keptAsItIs(c *trial) {
+func taskIsKept(c *trial) {
 	before := c.add(queue.Options{})
 	spec := queue.Spec{
 		Kind:    "send",
@@ -59,15 +59,15 @@ func keptAsItIs(c *trial) {
 	if !t.RunAt.Equal(spec.RunAt) || !t.Deadline.Equal(spec.Deadline) {
 		c.Errorf("its times are %v and %v, want %v and %v", t.RunAt, t.Deadline, spec.RunAt, spec.Deadline)
 	}
-	t.RunAt, t.Deadline = spec.RunAt, spec.Deadline // in whatever time zone
+	t.RunAt, t.Deadline = spec.RunAt, spec.Deadline // a store may return them in any time zone
 	if !reflect.DeepEqual(t.Spec, spec) {
 		c.Errorf("the task is\n%+v, want\n%+v", t.Spec, spec)
 	}
 	if t.State != queue.Scheduled || !t.Submitted.Equal(c.now) || !t.Changed.Equal(c.now) || len(t.Steps) != 1 {
-		c.Errorf("it starts its life as %+v", t)
+		c.Errorf("the new task is %+v", t)
 	}
 	if got := c.task(before).Queue; got != queue.DefaultQueue {
-		c.Errorf("a task that names no queue is in queue %q", got)
+		c.Errorf("a task without a queue is in queue %q", got)
 	}
 }
 
@@ -77,7 +77,7 @@ func nothingSubmitted(c *trial) {
 	}
 }
 
-// invalidSpecs are tasks that nothing could be done with.
+// invalidSpecs returns tasks that Submit must refuse, by what is invalid.
 func invalidSpecs(c *trial) map[string]queue.NewTask {
 	id, unknown, batch := c.ids.New(c.now), c.ids.New(c.now), c.ids.New(c.now)
 	tasks := map[string]queue.NewTask{
@@ -106,7 +106,7 @@ func invalidTasks(c *trial) {
 	}
 	first, second := c.fresh(queue.Options{}), c.fresh(queue.Options{})
 	first.After = []queue.ID{second.ID}
-	c.submitRefused("after one that comes later", queue.ErrInvalid, first, second)
+	c.submitRefused("after a later task of the call", queue.ErrInvalid, first, second)
 	if n := len(c.find(queue.Filter{})); n != 0 {
 		c.Errorf("%d tasks were accepted", n)
 	}
@@ -132,36 +132,36 @@ func allOrNone(c *trial) {
 		c.Errorf("%d tasks were accepted", n)
 	}
 	c.started(10)
-	c.submit(queue.Options{Unique: "u"}, queue.Options{Group: "g"}) // nothing of them was left behind
+	c.submit(queue.Options{Unique: "u"}, queue.Options{Group: "g"}) // the refused calls have taken no key and no group
 	c.claim(2)
 }
 
-// callersMemory shows that a caller may go on to use what it has handed over, and
-// what it got.
-func callersMemory(c *trial) {
+// tasksAreCopied shows that the store shares no memory with its callers: they may change
+// the tasks that they submitted and the tasks that it returned.
+func tasksAreCopied(c *trial) {
 	before := c.add(queue.Options{})
 	options := queue.Options{Labels: map[string]string{"k": "v"}, After: []queue.ID{before}}
 	t := c.freshSpec(queue.Spec{Payload: []byte("abc"), Options: options})
 	call := []queue.NewTask{t}
 	c.submitTasks(call...)
 	if call[0].Queue != "" {
-		c.Errorf("Submit has written %q into its argument", call[0].Queue)
+		c.Errorf("Submit has set the queue of its argument to %q", call[0].Queue)
 	}
-	spoil := func(s *queue.Spec) {
+	overwrite := func(s *queue.Spec) {
 		s.Payload[0] = 'X'
 		s.Labels["k"] = "X"
 		s.After[0] = queue.ID{}
 	}
-	spoil(&t.Spec)
+	overwrite(&t.Spec)
 	found := c.task(t.ID)
-	spoil(&found.Spec)
+	overwrite(&found.Spec)
 	found.Steps[0].On = 0
 	c.succeeds(c.claimOne())
 	claimed := c.claimOne()
-	spoil(&claimed.Spec)
+	overwrite(&claimed.Spec)
 	c.releases(claimed)
 	if got := c.claimOne(); string(got.Payload) != "abc" || got.Labels["k"] != "v" || got.After[0] != before {
-		c.Errorf("the task has become %+v", got.Spec)
+		c.Errorf("the task is now %+v", got.Spec)
 	}
 }
 
@@ -186,23 +186,23 @@ func uniqueAnswersTheFirst(c *trial) {
 	elsewhere := queue.Spec{Options: queue.Options{Queue: "other", Unique: "u"}}
 	accepted := c.submitSpecs(spec, elsewhere, queue.Spec{}, queue.Spec{})
 	if len(c.find(queue.Filter{})) != len(accepted) {
-		c.Error("a key is not free when its task is forgotten, or not in another queue")
+		c.Error("a unique key is not free after its task is forgotten, or not in another queue")
 	}
 	first, second := c.fresh(queue.Options{Unique: "v"}), c.fresh(queue.Options{Unique: "v"})
 	after := c.fresh(queue.Options{After: []queue.ID{second.ID}})
 	receipts := c.submitTasks(first, second, after)
 	if receipts[0].Existing || receipts[1] != (queue.Receipt{ID: first.ID, Existing: true}) {
-		c.Errorf("two tasks of one call have the same key; the receipts are %+v", receipts)
+		c.Errorf("the receipts of two tasks of a call with the same unique key are %+v", receipts)
 	}
 	if got := c.task(after.ID).After; !slices.Equal(got, []queue.ID{first.ID}) {
-		c.Errorf("a task comes after %v, and was to come after the one that took the place of %s", got, second.ID)
+		c.Errorf("a task comes after %v, want the existing task that stands for %s", got, second.ID)
 	}
 }
 
 func uniqueUnderConcurrency(c *trial) {
 	const callers, keys = 16, 20
 	var mu sync.Mutex
-	owners := make(map[string]map[queue.ID]int) // by key: how often an ID was answered as new
+	owners := make(map[string]map[queue.ID]int) // by key: how often each ID was returned as new
 	var wg sync.WaitGroup
 	for range callers {
 		wg.Go(func() {
@@ -228,7 +228,7 @@ func uniqueUnderConcurrency(c *trial) {
 	for key, ids := range owners {
 		for id, accepted := range ids {
 			if len(ids) != 1 || accepted != 1 {
-				c.Errorf("key %s: %d tasks, and task %s was accepted %d times", key, len(ids), id, accepted)
+				c.Errorf("key %s has %d tasks, and task %s was accepted %d times", key, len(ids), id, accepted)
 			}
 		}
 	}
@@ -250,9 +250,9 @@ func repeatedSubmit(c *trial) {
 		}
 	}
 	answers("at first")
-	answers("when they are known")
+	answers("repeated")
 	c.succeeds(c.claimOne())
-	answers("when one has succeeded")
+	answers("after one has succeeded")
 	if n := len(c.find(queue.Filter{})); n != 2 {
 		c.Errorf("there are %d tasks, want 2", n)
 	}
@@ -265,37 +265,39 @@ func fullQueue(c *trial) {
 		c.Helper()
 		c.submitRefused(when, queue.ErrFull, c.fresh(queue.Options{}))
 	}
-	full("one waits and one is scheduled")
+	full("with a waiting and a scheduled task")
 	c.add(queue.Options{Queue: "other"})
 	t := c.claimOne()
-	full("one runs and one is scheduled")
+	full("with a running and a scheduled task")
 	c.fails(t, queue.Outcome{Permanent: true})
 	third := c.add(queue.Options{})
-	full("one waits again")
-	// What somebody wants done to tasks is never refused.
+	full("with a new waiting task")
+	// A full queue accepts commands.
 	retried, paused := c.command(queue.OrderRetry, ids[0]), c.command(queue.OrderPause, third)
 	cancelled := c.command(queue.OrderCancel, third)
 	if retried+paused+cancelled != 3 {
-		c.Errorf("the full queue refuses commands: of one each it did %d, %d and %d", retried, paused, cancelled)
+		c.Errorf("in a full queue a retry, a pause and a cancel change %d, %d and %d tasks, want 1 each",
+			retried, paused, cancelled)
 	}
-	full("there are the retried one and the scheduled one")
+	full("with a retried and a scheduled task")
 }
 
 func fullQueueAllOrNone(c *trial) {
 	c.configure(queue.Settings{Pending: 3})
 	first := c.add(queue.Options{Unique: "u"})
 	three := []queue.NewTask{c.fresh(queue.Options{}), c.fresh(queue.Options{}), c.fresh(queue.Options{})}
-	c.submitRefused("three into the room of two", queue.ErrFull, three...)
+	c.submitRefused("three tasks with room for two", queue.ErrFull, three...)
 	if n := len(c.find(queue.Filter{})); n != 1 {
 		c.Errorf("there are %d tasks, want 1", n)
 	}
 	same := c.fresh(queue.Options{Unique: "u"})
 	if got := c.submitTasks(three[0], same, three[1])[1]; got.ID != first {
-		c.Errorf("one that is there already is answered with %+v", got)
+		c.Errorf("the receipt of an existing task is %+v", got)
 	}
 }
 
-// timeGoesBack shows that a store takes the latest time that it has seen.
+// timeGoesBack shows that a store uses the latest time it has seen if a call has an
+// earlier one.
 func timeGoesBack(c *trial) {
 	c.add(queue.Options{})
 	latest := c.now

@@ -8,23 +8,23 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// Suspects are tasks that the next crash makes dead. All that ran beside the one
-// that is to blame are, so they run one at a time.
+// suspectCases test suspects: tasks that have crashed and that the next crash makes dead.
+// A crash makes suspects of all tasks that its worker ran, so suspects run one at a time,
+// which singles out the task that causes the crashes.
 func suspectCases() []testCase {
 	return []testCase{
 		{"C9_SuspectsRunOneByOne", Config{}, suspectsRunOneByOne},
-		{"C9_SuspectsHoldNobodyElse", Config{}, suspectsHoldNobodyElse},
+		{"C9_SuspectsHoldOnlySuspects", Config{}, suspectsHoldOnlySuspects},
 		{"C9_OnlyARunningSuspectHolds", Config{}, onlyARunningSuspectHolds},
 		{"C9_SuspectsGoOnWhenOneEnds", Config{}, suspectsGoOn},
-		{"C9_NobodyIsSuspectedWithoutACrash", Config{}, nobodyIsSuspected},
+		{"C9_NoSuspectWithoutACrash", Config{}, noSuspectWithoutACrash},
 		{"C9_SuspectsAreExplained", Config{}, suspectsAreExplained},
 		{"C9_SuspectsAreCounted", Config{}, suspectsAreCounted},
 		{"C9_SuspectsAfterACrash", Config{}, suspectsAfterACrash},
 	}
 }
 
-// suspects are n tasks that have run beside each other when their worker was lost,
-// again and again, but for the last time.
+// suspects makes n suspects: tasks that ran at the same time in each of attempts-1 crashes.
 func (c *trial) suspects(n int, o queue.Options) (ids []queue.ID) {
 	c.Helper()
 	ids = c.several(n, o)
@@ -35,25 +35,25 @@ func (c *trial) suspects(n int, o queue.Options) (ids []queue.ID) {
 	return ids
 }
 
-// running claims tasks, which must be all of the usual kind that may start.
+// claimAll claims all tasks of the default kind; there must be as many as ids.
 func (c *trial) claimAll(ids ...queue.ID) []queue.Task {
 	c.Helper()
 	tasks := c.claim(len(ids) + 1)
 	if len(tasks) != len(ids) {
-		c.Fatalf("%d tasks run side by side, and not %d", len(tasks), len(ids))
+		c.Fatalf("%d tasks run at the same time, want %d", len(tasks), len(ids))
 	}
 	return tasks
 }
 
-// suspectsRunOneByOne has one of many tasks kill its worker whenever it runs: it
-// is the only one that dies of that.
+// suspectsRunOneByOne shows that of several suspects only the one that crashes its worker
+// becomes dead.
 func suspectsRunOneByOne(c *trial) {
 	c.register(worker, kind)
 	ids := c.suspects(5, queue.Options{})
 	poison := ids[2]
 	for _, id := range ids {
 		tasks := c.started(9, id)
-		c.started(9) // nor by another claim
+		c.started(9) // a second claim starts none either
 		for _, other := range ids {
 			if t := c.task(other); t.State.Pending() {
 				c.heldBy(other, queue.HoldSuspect)
@@ -69,9 +69,9 @@ func suspectsRunOneByOne(c *trial) {
 	c.is(queue.Succeeded, slices.DeleteFunc(ids, func(id queue.ID) bool { return id == poison })...)
 }
 
-// suspectsHoldNobodyElse shows that all others go by: those that have crashed
-// less, those of other queues, and younger ones of the same tier and key.
-func suspectsHoldNobodyElse(c *trial) {
+// suspectsHoldOnlySuspects shows that a running suspect does not hold tasks that have
+// crashed less, tasks of other queues, and younger tasks of the same tier and key.
+func suspectsHoldOnlySuspects(c *trial) {
 	fewer := c.severalSpecs(2, queue.Spec{Kind: "patient", Options: queue.Options{MaxCrashes: attempts + 1}})
 	for range attempts - 1 {
 		c.claim(9, "patient")
@@ -84,16 +84,16 @@ func suspectsHoldNobodyElse(c *trial) {
 	c.is(queue.Waiting, slices.Concat(fewer, fresh, []queue.ID{elsewhere})...)
 	tasks := c.claim(9, kind, "patient")
 	if got, want := idsOf(tasks), slices.Concat(fewer, fresh); !slices.Equal(got, want) {
-		c.Errorf("beside a suspect start\n%v, want\n%v", got, want)
+		c.Errorf("beside a running suspect start\n%v, want\n%v", got, want)
 	}
 	if got := idsOf(c.claimFrom("elsewhere", 9)); !slices.Equal(got, []queue.ID{elsewhere}) {
-		c.Errorf("of another queue start %v", got)
+		c.Errorf("of the other queue start %v", got)
 	}
 	c.heldBy(ids[1], queue.HoldSuspect)
 }
 
-// onlyARunningSuspectHolds shows that suspects which cannot start, for whatever
-// reason, keep no others from it.
+// onlyARunningSuspectHolds shows that suspects that cannot start, whatever the reason, do
+// not hold other suspects.
 func onlyARunningSuspectHolds(c *trial) {
 	specs := []queue.Spec{{Kind: "rare"}, {Options: queue.Options{Key: "k"}}, {}, {}, {}, {}}
 	ids := make([]queue.ID, len(specs))
@@ -102,7 +102,7 @@ func onlyARunningSuspectHolds(c *trial) {
 	}
 	for range attempts - 1 {
 		if n := len(c.claim(9, kind, "rare")); n != len(ids) {
-			c.Fatalf("%d tasks run side by side, and not %d", n, len(ids))
+			c.Fatalf("%d tasks run at the same time, want %d", n, len(ids))
 		}
 		c.expireLeases()
 	}
@@ -115,7 +115,7 @@ func onlyARunningSuspectHolds(c *trial) {
 	for _, id := range slices.Concat(ids[:2], others) {
 		c.heldBy(id, queue.HoldSuspect)
 	}
-	c.succeeds(busy) // its key is free: it is a suspect yet
+	c.succeeds(busy) // its key is free, but ids[1] is still held as a suspect
 	c.started(9)
 	c.command(queue.OrderResume, paused)
 	c.heldBy(paused, queue.HoldSuspect)
@@ -124,11 +124,12 @@ func onlyARunningSuspectHolds(c *trial) {
 	c.succeeds(t)
 	c.is(queue.Waiting, ids[0], ids[1], paused, others[1])
 	if got := idsOf(c.claim(9, "rare")); !slices.Equal(got, ids[:1]) {
-		c.Errorf("for those who know it, %v is next", got)
+		c.Errorf("a claim of the rare kind returns %v", got)
 	}
 }
 
-// suspectsGoOn shows that every way in which one ends lets the next one go.
+// suspectsGoOn shows that the next suspect starts after every kind of end of the running
+// one.
 func suspectsGoOn(c *trial) {
 	ids := c.suspects(6, queue.Options{MaxAttempts: 100})
 	later := c.now.Add(24 * time.Hour)
@@ -136,7 +137,7 @@ func suspectsGoOn(c *trial) {
 	ready := c.listen(queue.DefaultQueue)
 	drain(ready)
 	c.fails(first, queue.Outcome{RunAt: later})
-	c.awaitSignal(ready, "that the next one may start")
+	c.awaitSignal(ready, "the failure of a suspect")
 	c.ok("snooze", c.settle(c.started(9, ids[1])[0], queue.Outcome{Kind: queue.OutcomeSnooze, RunAt: later}))
 	c.releases(c.started(9, ids[2])[0])
 	c.succeeds(c.started(9, ids[2])[0])
@@ -148,15 +149,16 @@ func suspectsGoOn(c *trial) {
 	c.is(queue.Dead, ids[4])
 	c.succeeds(c.started(9, ids[5])[0])
 
-	// Who has come to an end is no suspect any more, however that was.
+	// A failure, a snooze and the retry of a dead task reset the count of crashes, so these
+	// tasks start together with the one remaining suspect, ids[3].
 	c.command(queue.OrderRetry, ids[0], ids[1], ids[4])
 	c.command(queue.OrderResume, ids[3])
 	c.started(9, ids[0], ids[1], ids[3], ids[4])
 }
 
-// nobodyIsSuspected shows that what dies of its first crash, and what has not
-// crashed, is not held.
-func nobodyIsSuspected(c *trial) {
+// noSuspectWithoutACrash shows that tasks that have not crashed are not held, also if one
+// crash makes them dead.
+func noSuspectWithoutACrash(c *trial) {
 	once := c.several(3, queue.Options{MaxCrashes: 1})
 	c.started(9, once...)
 	c.expireLeases()
@@ -171,7 +173,7 @@ func suspectsAreExplained(c *trial) {
 	c.register(worker, kind)
 	ids := c.suspects(3, queue.Options{Key: "k"})
 	c.configure(queue.Settings{PerKey: 1})
-	c.started(1, c.add(queue.Options{Tier: stint.High})) // which has nothing to do with it
+	c.started(1, c.add(queue.Options{Tier: stint.High})) // not a suspect
 	c.started(9, ids[0])
 	c.register(worker, kind)
 	r := c.firstReason(ids[1], stint.Code(queue.HoldSuspect))
@@ -186,8 +188,8 @@ func suspectsAreExplained(c *trial) {
 	c.anyReason(ids[1], stint.Code(queue.HoldSuspect))
 }
 
-// suspectsAreCounted shows that one which is held for two reasons is counted once,
-// and yet when one of them has passed.
+// suspectsAreCounted shows that Stats counts a task with two holds once, and still counts
+// it as held when one of the holds has ended.
 func suspectsAreCounted(c *trial) {
 	ids := c.suspects(4, queue.Options{Key: "k"})
 	c.configure(queue.Settings{KeyRate: queue.Rate{PerSecond: 1}})
@@ -200,14 +202,14 @@ func suspectsAreCounted(c *trial) {
 			c.Errorf("%d tasks are held and %d wait, want 3 and 1", held, waiting)
 		}
 		if want := c.task(other).Changed; !counts.Oldest.Equal(want) {
-			c.Errorf("the oldest waits since %v, want %v", counts.Oldest, want)
+			c.Errorf("the oldest task has waited since %v, want %v", counts.Oldest, want)
 		}
-		c.pass(2 * time.Second) // when the rate allows another one
+		c.pass(2 * time.Second) // the rate allows another start
 	}
 }
 
-// suspectsAfterACrash shows that a store which is opened again knows them, whether
-// they waited or ran.
+// suspectsAfterACrash shows that a reopened store knows its suspects, whether they waited
+// or ran.
 func suspectsAfterACrash(c *trial) {
 	ids := c.suspects(4, queue.Options{})
 	running := c.claimRemote()

@@ -12,7 +12,7 @@ func timeCases() []testCase {
 		{"C8_Deadline", Config{}, deadline},
 		{"C8_DeadlineHoldsWithoutMaintain", Config{}, deadlineWithoutMaintain},
 		{"C8_DeadlineIsForEveryStart", Config{}, deadlineForEveryStart},
-		{"C8_MaintainSaysWhen", Config{}, maintainSaysWhen},
+		{"C8_MaintainReturnsNext", Config{}, maintainReturnsNext},
 		{"C8_MaintainIsLimited", Config{}, maintainIsLimited},
 		{"C3_RetentionByAge", Config{}, retentionByAge},
 		{"C3_RetentionByCount", Config{}, retentionByCount},
@@ -23,7 +23,7 @@ func timeCases() []testCase {
 func delayedStart(c *trial) {
 	at := c.now.Add(time.Hour)
 	id := c.add(queue.Options{RunAt: at})
-	now := c.add(queue.Options{RunAt: c.now}) // which has come
+	now := c.add(queue.Options{RunAt: c.now}) // due at once
 	past := c.add(queue.Options{RunAt: c.now.Add(-time.Hour)})
 	c.is(queue.Scheduled, id)
 	for _, t := range c.started(5, now, past) {
@@ -35,7 +35,7 @@ func delayedStart(c *trial) {
 	c.pass(1)
 	c.maintain()
 	if t := c.task(id); t.State != queue.Waiting || t.Steps[1].On != queue.OnDue {
-		c.Errorf("when its time has come, it is %s\n%s", t.State, life(t))
+		c.Errorf("at its RunAt it is %s\n%s", t.State, life(t))
 	}
 	c.started(5, id)
 }
@@ -60,13 +60,13 @@ func deadline(c *trial) {
 	c.pass(2)
 	c.maintain()
 	c.is(queue.Dead, ids...)
-	c.is(queue.Running, first) // it has started before
+	c.is(queue.Running, first) // it started before its deadline
 	c.is(queue.Waiting, later)
 	t := c.task(ids[0])
 	if s := t.Steps[len(t.Steps)-1]; s.On != queue.OnExpire || t.Failures != 0 || t.Error == "" {
 		c.Errorf("the task is %+v", t)
 	}
-	past := c.add(queue.Options{Deadline: c.now.Add(-time.Hour)}) // accepted, and dead as soon as somebody looks
+	past := c.add(queue.Options{Deadline: c.now.Add(-time.Hour)}) // accepted, and dead at the next call
 	c.maintain()
 	c.is(queue.Dead, past)
 }
@@ -86,44 +86,44 @@ func deadlineForEveryStart(c *trial) {
 	c.is(queue.Waiting, id)
 	t := c.claimOne()
 	c.pass(time.Minute)
-	c.maintain() // which also takes the lease
+	c.maintain() // also ends the lease
 	c.maintain()
 	c.is(queue.Dead, id)
 	c.refused("late", c.settle(t, queue.Outcome{Kind: queue.OutcomeSuccess}), queue.ErrStale)
 }
 
-// maintainSaysWhen shows that Maintain says no time that is too late for anything, and
-// none that has come.
-func maintainSaysWhen(c *trial) {
+// maintainReturnsNext shows that the time that Maintain returns is in the future, and not
+// after the next time at which something is due.
+func maintainReturnsNext(c *trial) {
 	if next := c.maintain(); !next.IsZero() {
-		c.Errorf("an empty store has something to do at %v", next)
+		c.Errorf("Maintain of an empty store returns %v", next)
 	}
-	says := func(want time.Time, why string) {
+	returns := func(want time.Time, why string) {
 		c.Helper()
 		if next := c.maintain(); next.IsZero() || next.After(want) || !next.After(c.now) {
-			c.Errorf("%s is at %v, and Maintain at %v says %v", why, want, c.now, next)
+			c.Errorf("%s is at %v, but Maintain at %v returns %v", why, want, c.now, next)
 		}
 	}
 	c.addSpec(queue.Spec{Kind: "other", Options: queue.Options{Deadline: c.now.Add(time.Hour)}})
-	says(c.now.Add(time.Hour), "a deadline")
+	returns(c.now.Add(time.Hour), "a deadline")
 	c.add(queue.Options{RunAt: c.now.Add(time.Minute)})
-	says(c.now.Add(time.Minute), "a delay's end")
+	returns(c.now.Add(time.Minute), "a delay's end")
 	c.add(queue.Options{})
 	t := c.claimWith(queue.Claim{Max: 1, Lease: time.Second}).Tasks[0]
-	says(c.now.Add(time.Second), "a lease's end")
+	returns(c.now.Add(time.Second), "a lease's end")
 	c.configure(queue.Settings{Keep: queue.Retention{Age: time.Millisecond}})
 	c.succeeds(t)
-	says(c.now.Add(time.Millisecond), "a finished task's end")
+	returns(c.now.Add(time.Millisecond), "a finished task's end")
 	c.command(queue.OrderForget, t.ID)
 	c.pass(time.Minute)
-	says(c.now.Add(time.Hour-time.Minute), "the deadline that is left")
+	returns(c.now.Add(time.Hour-time.Minute), "the deadline that is left")
 	for _, t := range c.find(queue.Filter{}) {
 		c.command(queue.OrderCancel, t.ID)
 		c.command(queue.OrderForget, t.ID)
 	}
 	c.pass(time.Hour)
 	if next := c.maintain(); !next.IsZero() {
-		c.Errorf("a store with nothing left has something to do at %v", next)
+		c.Errorf("Maintain of an emptied store returns %v", next)
 	}
 }
 
@@ -139,10 +139,10 @@ func maintainIsLimited(c *trial) {
 		c.ok("Maintain", err)
 		n := len(c.find(waiting)) - done
 		if done += n; n < 1 || n > 3 {
-			c.Fatalf("a Maintain of at most 3 makes %d changes", n)
+			c.Fatalf("Maintain with a limit of 3 makes %d changes", n)
 		}
 		if more := !next.IsZero() && !next.After(c.now); done < all && !more {
-			c.Fatalf("with %d of %d done, Maintain says that there is more to do at %v", done, all, next)
+			c.Fatalf("after %d of %d changes Maintain returns %v, want a time that has come", done, all, next)
 		}
 	}
 }
@@ -163,10 +163,10 @@ func retentionByAge(c *trial) {
 	c.is(queue.Dead, dead)
 	c.pass(time.Hour)
 	if next := c.maintain(); !next.IsZero() {
-		c.Errorf("there is more to do at %v", next)
+		c.Errorf("Maintain returns %v, want none", next)
 	}
 	c.gone(dead)
-	c.is(queue.Waiting, waiting) // nothing that is not finished is forgotten
+	c.is(queue.Waiting, waiting) // unfinished tasks are not forgotten
 }
 
 func retentionByCount(c *trial) {

@@ -12,8 +12,8 @@ func totalCases() []testCase {
 	return []testCase{
 		{"C12_TotalOverQueues", Config{}, totalOverQueues},
 		{"C12_TotalStarvesNoQueue", Config{}, totalStarvesNoQueue},
-		{"C12_TotalWaitsForNobody", Config{}, totalWaitsForNobody},
-		{"C12_TotalPassesQueuesWithNothingToStart", Config{}, totalPassesIdleQueues},
+		{"C12_TotalReservesASlotForASecond", Config{}, totalReservesASlot},
+		{"C12_TotalSkipsIdleQueues", Config{}, totalSkipsIdleQueues},
 		{"C12_TotalIsLoweredAndRaised", Config{}, totalIsLoweredAndRaised},
 		{"C12_TotalHasAReason", Config{}, totalHasAReason},
 		{"C12_TotalOfAKey", Config{}, totalOfAKey},
@@ -25,7 +25,7 @@ func totalCases() []testCase {
 	}
 }
 
-// backlogs submits tasks to queues, n to each.
+// backlogs submits n tasks to each of the queues.
 func (c *trial) backlogs(n int, names ...string) {
 	c.Helper()
 	for _, name := range names {
@@ -33,7 +33,8 @@ func (c *trial) backlogs(n int, names ...string) {
 	}
 }
 
-// totalOverQueues shows that a default is one of each queue, and a total one of all.
+// totalOverQueues shows that the default Max limits each queue, and Total all queues
+// together.
 func totalOverQueues(c *trial) {
 	c.backlogs(5, "a", "b")
 	c.configureQueue("", queue.Settings{Max: 3})
@@ -50,8 +51,8 @@ func totalOverQueues(c *trial) {
 	}
 }
 
-// totalStarvesNoQueue shows that queues that wait for the total take turns, though a
-// worker of one of them always comes first, and asks for all that there is.
+// totalStarvesNoQueue shows that queues that wait for the total take turns, also if a
+// worker of one of them always claims first, and as much as it can.
 func totalStarvesNoQueue(c *trial) {
 	const total, rounds = 2, 60
 	names := []string{"greedy", "b", "c", "d"}
@@ -59,7 +60,7 @@ func totalStarvesNoQueue(c *trial) {
 	c.backlogs(rounds, names...)
 	var running []queue.Task
 	starts := make(map[string]int)
-	waits := make(map[string]int) // starts of others since its worker was refused
+	waits := make(map[string]int) // by queue: starts of others since its worker was refused
 	for range rounds {
 		for _, name := range names {
 			got := c.claimFrom(name, 9)
@@ -76,7 +77,7 @@ func totalStarvesNoQueue(c *trial) {
 			running = append(running, got...)
 			for other, n := range waits {
 				if n >= len(names) {
-					c.Fatalf("%d tasks of others have started since queue %s was refused", n, other)
+					c.Fatalf("%d tasks of other queues have started since queue %s was refused", n, other)
 				}
 			}
 		}
@@ -89,49 +90,49 @@ func totalStarvesNoQueue(c *trial) {
 	}
 	for _, name := range names {
 		if n := starts[name]; n < rounds/len(names)-1 || n > rounds/len(names)+total {
-			c.Errorf("of %d starts, %d are of queue %s: %v", rounds, n, name, starts)
+			c.Errorf("of %d starts, %d are of queue %s; by queue: %v", rounds, n, name, starts)
 		}
 	}
 }
 
-// totalWaitsForNobody shows that a queue whose worker has gone keeps a slot from others
-// for a second, and no longer, and that those are told when.
-func totalWaitsForNobody(c *trial) {
+// totalReservesASlot shows that a slot is reserved for a queue whose worker is gone for one
+// second, and that claims of other queues have that time as their Next.
+func totalReservesASlot(c *trial) {
 	c.configureQueue("", queue.Settings{Total: 1})
 	c.backlogs(3, "a", "gone", "b")
 	first := c.claimFrom("a", 1)[0]
 	for _, name := range []string{"gone", "b"} {
 		if got := c.claimWith(queue.Claim{Queue: name, Max: 1}); len(got.Tasks) > 0 || !got.Next.IsZero() {
-			c.Fatalf("while the total is reached a claim gets %+v", got)
+			c.Fatalf("while the total is reached a claim returns %+v", got)
 		}
 	}
 	c.succeeds(first)
 	until := c.now.Add(time.Second)
 	for _, name := range []string{"b", "a"} {
 		if got := c.claimWith(queue.Claim{Queue: name, Max: 1}); len(got.Tasks) > 0 || !got.Next.Equal(until) {
-			c.Fatalf("while a slot is reserved a claim gets %+v, want to come back at %v", got, until)
+			c.Fatalf("while a slot is reserved a claim returns %+v, want Next %v", got, until)
 		}
 	}
 	if next := c.maintain(); next.IsZero() || next.After(until) {
-		c.Errorf("Maintain is to be called at %v, want %v", next, until)
+		c.Errorf("Maintain returns %v, want %v", next, until)
 	}
 	c.pass(time.Second)
 	b := c.claimFrom("b", 1)
 	if len(b) != 1 {
-		c.Fatal("a second later nothing starts of the queue that has waited longest of those that are there")
+		c.Fatal("a second later no task of the queue that has waited longest starts")
 	}
 	if n := len(c.claimFrom("gone", 1)); n > 0 {
-		c.Fatal("more than the total runs")
+		c.Fatal("more tasks run than the total")
 	}
-	c.succeeds(b[0]) // and now it has a worker again
+	c.succeeds(b[0]) // the queue "gone" has a worker again
 	if a, gone := c.claimFrom("a", 1), c.claimFrom("gone", 1); len(a) != 1 || len(gone) != 0 {
-		c.Errorf("%d and %d tasks start, want one of the queue that was refused first", len(a), len(gone))
+		c.Errorf("%d and %d tasks start, want 1 and 0: queue a was refused first", len(a), len(gone))
 	}
 }
 
-// totalPassesIdleQueues shows that no slot is reserved for a queue that has nothing to
-// start any more, or is paused.
-func totalPassesIdleQueues(c *trial) {
+// totalSkipsIdleQueues shows that no slot is reserved for a queue that is paused or has no
+// task to start.
+func totalSkipsIdleQueues(c *trial) {
 	c.configureQueue("", queue.Settings{Total: 1})
 	c.backlogs(2, "a", "paused", "emptied", "reserved", "b")
 	first := c.claimFrom("a", 1)[0]
@@ -142,16 +143,16 @@ func totalPassesIdleQueues(c *trial) {
 	c.commandWith(queue.Command{Do: queue.OrderCancel, Filter: queue.Filter{Queue: "emptied"}})
 	c.succeeds(first)
 	c.commandWith(queue.Command{Do: queue.OrderCancel, Filter: queue.Filter{Queue: "reserved"}})
-	if n := len(c.claimFrom("reserved", 1)); n != 0 { // it looks, and leaves its slot to others
-		c.Fatalf("%d tasks start that were cancelled", n)
+	if n := len(c.claimFrom("reserved", 1)); n != 0 { // its claim returns the slot to other queues
+		c.Fatalf("%d cancelled tasks start", n)
 	}
 	if n := len(c.claimFrom("b", 1)); n != 1 {
-		c.Error("a slot is kept from a queue that has tasks to start")
+		c.Error("a queue that has tasks to start does not get the slot")
 	}
 }
 
-// totalIsLoweredAndRaised shows that a total that is lowered stops nothing that runs,
-// and that one that is raised or unset lets tasks start at once.
+// totalIsLoweredAndRaised shows that lowering a total does not stop running tasks, and that
+// tasks start at once after it is raised or unset.
 func totalIsLoweredAndRaised(c *trial) {
 	c.configureQueue("", queue.Settings{Total: 4})
 	c.backlogs(6, "a", "b")
@@ -160,21 +161,21 @@ func totalIsLoweredAndRaised(c *trial) {
 	for i, t := range running[:3] {
 		n := len(c.claimFrom("a", 9)) + len(c.claimFrom("b", 9))
 		if n > 0 {
-			c.Fatalf("%d tasks start, while %d run of a total of 2", n, 4-i)
+			c.Fatalf("%d tasks start while %d run and the total is 2", n, 4-i)
 		}
 		c.succeeds(t)
 	}
-	// A slot is free; whose it is depends on who was refused first.
+	// A slot is free; it belongs to the queue that was refused first.
 	if n := len(c.claimFrom("a", 9)) + len(c.claimFrom("b", 9)); n != 1 {
 		c.Fatalf("%d tasks start, want 1", n)
 	}
 	c.configureQueue("", queue.Settings{Total: 3})
 	if n := len(c.claimFrom("b", 9)) + len(c.claimFrom("a", 9)); n != 1 {
-		c.Errorf("%d tasks start when the total is raised by 1", n)
+		c.Errorf("%d tasks start after the total was raised by 1", n)
 	}
 	c.configureQueue("", queue.Settings{})
 	if n := len(c.claimFrom("a", 9)) + len(c.claimFrom("b", 9)); n != 6 {
-		c.Errorf("%d tasks start when there is no total any more, want all 6 that are left", n)
+		c.Errorf("%d tasks start after the total was unset, want the remaining 6", n)
 	}
 }
 
@@ -200,8 +201,8 @@ func totalHasAReason(c *trial) {
 	})
 }
 
-// totalOfAKey shows that a key that has as many tasks running in all queues as it may
-// is held in each of them, and in none when one has ended.
+// totalOfAKey shows that tasks of a key that has reached its total over all queues are
+// held in each queue, and in none after one of its tasks has ended.
 func totalOfAKey(c *trial) {
 	c.register(worker, kind)
 	c.configureQueue("", queue.Settings{TotalPerKey: 2})
@@ -219,7 +220,7 @@ func totalOfAKey(c *trial) {
 		c.heldBy(id, queue.HoldKeyTotal)
 	}
 	if b := c.claimFrom("b", 9); len(b) != 1 || b[0].Key != "other b" {
-		c.Fatalf("beside a key at its total there start %v", b)
+		c.Fatalf("while a key is at its total, other tasks start: %v", b)
 	}
 	late := c.add(queue.Options{Queue: "b", Key: "k"})
 	c.heldBy(late, queue.HoldKeyTotal)
@@ -233,7 +234,7 @@ func totalOfAKey(c *trial) {
 		c.is(queue.Waiting, id)
 	}
 	if n := len(c.claimFrom("b", 9)); n != 1 {
-		c.Fatalf("when a task of the key has ended %d start, want 1", n)
+		c.Fatalf("after a task of the key has ended, %d start, want 1", n)
 	}
 	for _, id := range held {
 		c.heldBy(id, queue.HoldKeyTotal)
@@ -263,7 +264,8 @@ func totalOfOneKey(c *trial) {
 	c.equal("the keys", stats.Total.Keys, map[string]int{"large": 3, "free": 8})
 }
 
-// totalsOutliveTheStore shows that leases count that go on in another process.
+// totalsOutliveTheStore shows that leases of workers in other processes count after a
+// crash.
 func totalsOutliveTheStore(c *trial) {
 	c.configureQueue("", queue.Settings{Total: 3, TotalPerKey: 1})
 	for _, name := range []string{"a", "b"} {
@@ -277,6 +279,6 @@ func totalsOutliveTheStore(c *trial) {
 		return
 	}
 	if b := c.claimFrom("b", 9); len(b) != 1 || b[0].Key != "" {
-		c.Errorf("beside two leases that go on, one of them of the key, there start %v", b)
+		c.Errorf("beside two leases that survived, one of them of the key, start %v", b)
 	}
 }

@@ -14,8 +14,8 @@ func uniqueCases() []testCase {
 	}
 }
 
-// uniqueForAPeriod shows that a Unique answers the first task's ID for a period,
-// however soon that task has been forgotten, and not for longer.
+// uniqueForAPeriod shows that Submit returns the first task's ID for its Unique during
+// UniqueFor, also after that task has been forgotten, and not longer.
 func uniqueForAPeriod(c *trial) {
 	c.configure(queue.Settings{Keep: queue.Retention{Age: time.Minute, Count: 2}})
 	first := c.add(queue.Options{Unique: "hour", UniqueFor: time.Hour})
@@ -46,13 +46,13 @@ func uniqueForAPeriod(c *trial) {
 		c.maintain()
 		c.pass(2 * time.Hour)
 		if next := c.maintain(); !next.IsZero() && !next.After(c.now) {
-			c.Errorf("there is more to do at %v, and it is %v", next, c.now)
+			c.Errorf("Maintain returns %v; the time is %v", next, c.now)
 		}
 	}
 }
 
-// answers submits a task that is the same as one that is remembered, or new if that is
-// zero.
+// submitUnique submits a task, whose receipt must have the ID want as an existing task, or
+// be new if want is zero.
 func (c *trial) submitUnique(want queue.ID, o queue.Options) {
 	c.Helper()
 	t := c.fresh(o)
@@ -65,7 +65,7 @@ func (c *trial) submitUnique(want queue.ID, o queue.Options) {
 	}
 }
 
-// uniqueForEndsWithAPurge shows that an operator who purges a task frees its Unique.
+// uniqueForEndsWithAPurge shows that a purge of a task frees its Unique.
 func uniqueForEndsWithAPurge(c *trial) {
 	first := c.add(queue.Options{Unique: "hour", UniqueFor: time.Hour})
 	c.dies()
