@@ -283,44 +283,6 @@ func TestC4_Orders(t *testing.T) {
 	s.stop()
 }
 
-// Dead letters are found with their errors, run again, and forgotten together with
-// their logs.
-func TestC3_DeadLettersOfCommands(t *testing.T) {
-	s := serve(t)
-	fails := s.submit("--retries", "0", "--key", "a", "echo the reason; test -e mended")
-	missing := s.submit("--key", "b", "--", "no-such-program")
-	r := s.stint("wait", fails, missing)
-	r.want(t, "", "exit status 1", 1)
-	r.want(t, "", "executable file not found", 1)
-	s.stint("wait", missing, fails).want(t, "", "exit status 1", 127)
-	if task := s.task(missing); task.State != queue.Dead || task.Failures != 1 {
-		t.Errorf("what cannot be run is %v after %d failures", task.State, task.Failures)
-	}
-	found := parse[shown](t, s.stint("dead", "ls", "--json", "--error", "the reason").stdout)
-	if len(found) != 1 || found[0].ID.String() != fails {
-		t.Errorf("found %+v", found)
-	}
-	write(t, filepath.Join(s.dir, "mended"), "")
-	s.stint("dead", "retry", "--key", "a").want(t, "1 task to run again\n", "", 0)
-	s.stint("wait", fails).want(t, "", "", 0)
-	log := filepath.Join(s.dir, "stint-data", "logs", fails+".log")
-	if got := read(t, log); !strings.HasPrefix(got, "the reason\n[attempt 2, ") {
-		t.Errorf("its log is %q", got)
-	}
-	s.stint("dead", "purge").want(t, "", "by their IDs", 125)
-	again := s.submit("--retries", "0", "echo x; exit 9")
-	s.stint("wait", again).want(t, "", "exit status 9", 9)
-	s.stint("dead", "purge", "--all").want(t, "2 tasks forgotten\n", "", 0)
-	s.stint("show", missing).want(t, "", "not found", 1)
-	for {
-		if _, err := os.Stat(filepath.Join(s.dir, "stint-data", "logs", again+".log")); os.IsNotExist(err) {
-			break
-		}
-	}
-	s.stint("logs", again).want(t, "", "not found", 1)
-	s.stop()
-}
-
 // The log of a task is followed while it is written, through a restart of the
 // server, and is cut where it is too long.
 func TestC4_FollowLogs(t *testing.T) {

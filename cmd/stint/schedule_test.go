@@ -4,7 +4,6 @@ package main_test
 
 import (
 	"encoding/json"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -83,33 +82,6 @@ func TestC8_ScheduleCommands(t *testing.T) {
 	s.stint("schedule", "rm", "yearly", "--json").want(t, `{"done":"removed","schedule":"yearly"}`+"\n", "", 0)
 	for _, name := range []string{"pause", "resume", "rm", "trigger"} {
 		s.stint("schedule", name, "yearly").want(t, "", `schedule "yearly"`, 1)
-	}
-	s.stop()
-}
-
-// A task that is triggered is submitted at once, also of a schedule that is paused,
-// and the next tick stays where it was.
-func TestC8_ScheduleTrigger(t *testing.T) {
-	s := serve(t)
-	if r := s.stint("schedule", "add", "yearly", "@yearly", "echo ran >> side"); r.status != 0 {
-		t.Fatalf("add: %+v", r)
-	}
-	s.stint("schedule", "pause", "yearly").want(t, "schedule yearly paused\n", "", 0)
-	was := s.schedules()[0]
-	r := s.stint("schedule", "trigger", "yearly")
-	if r.status != 0 || !taskID.MatchString(r.stdout) {
-		t.Fatalf("trigger: %+v", r)
-	}
-	id := strings.TrimSpace(r.stdout)
-	s.stint("wait", id).want(t, "", "", 0)
-	if got := read(t, filepath.Join(s.dir, "side")); got != "ran\n" {
-		t.Errorf("the command wrote %q", got)
-	}
-	if task := s.task(id); task.Labels[queue.LabelSchedule] != "yearly" || task.Labels[queue.LabelTick] == "" {
-		t.Errorf("the task has the labels %v", task.Labels)
-	}
-	if is := s.schedules()[0]; is.Version != was.Version || !is.Next.Equal(was.Next) || !is.Last.At.IsZero() {
-		t.Errorf("the schedule has changed from %+v to %+v", was, is)
 	}
 	s.stop()
 }

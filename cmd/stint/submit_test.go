@@ -47,27 +47,6 @@ func TestC1_SubmitFlagsBehindTheCommand(t *testing.T) {
 	s.stop()
 }
 
-// A command that fails is not run again, unless --retries says so. The tasks of other
-// kinds have the default of the queue.
-func TestC2_CommandsAreNotRetried(t *testing.T) {
-	s := serve(t)
-	fails := s.submit("date >> side; false")
-	s.stint("wait", fails).want(t, "", "exit status 1", 1)
-	if n := strings.Count(read(t, filepath.Join(s.dir, "side")), "\n"); n != 1 {
-		t.Errorf("it ran %d times", n)
-	}
-	again := s.submit("date >> twice; false", "--retries", "1")
-	s.stint("wait", again).want(t, "", "exit status 1", 1)
-	if n := strings.Count(read(t, filepath.Join(s.dir, "twice")), "\n"); n != 2 {
-		t.Errorf("with --retries 1 it ran %d times", n)
-	}
-	other := s.submit("--kind", "email", "--payload", "{}")
-	if task := s.task(other); task.MaxAttempts != 0 {
-		t.Errorf("a task of another kind has %d attempts", task.MaxAttempts)
-	}
-	s.stop()
-}
-
 // Standard input is limited by its own size, and the message names the file, the limit
 // and what to do.
 func TestC1_SubmitLimitsStandardInput(t *testing.T) {
@@ -83,53 +62,6 @@ func TestC1_SubmitLimitsStandardInput(t *testing.T) {
 	r.want(t, "", "have the command read a file, as in 'sort < FILE'", 125)
 	r = runCmd(t, s.command("submit", "wc -c", "--stdin", "-"), strings.Repeat("x", most+1))
 	r.want(t, "", "--stdin -: it is longer than 1048576 bytes", 125)
-	s.stop()
-}
-
-// A queue that has no task and no worker is used all the same, with a warning that names
-// those of a similar name.
-func TestC1_UnknownQueuesAreNamed(t *testing.T) {
-	s := serve(t)
-	id := s.submit("--queue", "default", "--", "true")
-	s.stint("wait", id).want(t, "", "", 0)
-	warning := "stint: no task and no worker knows queue defaul; did you mean default?\n"
-	for range 2 { // the pause does not make it known
-		s.stint("pause", "--queue", "defaul").want(t, "queue defaul is paused\n", warning, 0)
-	}
-	r := s.stint("submit", "--queue", "defaul", "--", "true")
-	if r.status != 0 || r.stderr != warning || !taskID.MatchString(r.stdout) {
-		t.Errorf("submit: %+v", r)
-	}
-	s.stint("resume", "--queue", "defaul").want(t, "queue defaul is resumed\n", "", 0)
-	r = s.stint("submit", "--queue", "nightly", "--", "true")
-	if r.stderr != "stint: no task and no worker knows queue nightly\n" {
-		t.Errorf("submit: %+v", r)
-	}
-	s.stop()
-}
-
-// Without a command of its own stint dead lists the dead letters.
-func TestC3_DeadLists(t *testing.T) {
-	s := serve(t)
-	id := s.submit("exit 9", "--key", "k")
-	s.stint("wait", id).want(t, "", "exit status 9", 9)
-	list := func(args ...string) (ids []string) {
-		t.Helper()
-		r := s.stint(append(args, "--json")...)
-		for _, task := range parse[shown](t, r.stdout) {
-			ids = append(ids, task.ID.String())
-		}
-		return ids
-	}
-	for _, args := range [][]string{{"dead"}, {"dead", "ls"}, {"dead", "--key", "k"}} {
-		if got := list(args...); !slices.Equal(got, []string{id}) {
-			t.Errorf("%v lists %v, want %s", args, got, id)
-		}
-	}
-	if got := list("dead", "--key", "other"); got != nil {
-		t.Errorf("of another key there is %v", got)
-	}
-	s.stint("dead", "list").want(t, "", "is not a command of stint dead", 125)
 	s.stop()
 }
 
@@ -221,34 +153,6 @@ func TestC4_TailOfALog(t *testing.T) {
 	}
 	s.stint("logs", "--tail", "2", id).want(t, "a\nb", "", 0)
 	s.stint("logs", "--tail", "-1", id).want(t, "", "give a number of lines", 125)
-	s.stop()
-}
-
-// With --after-any a command runs whatever became of the task before it; with --after it
-// is cancelled when that is purged, and so is what comes after it.
-func TestC12_SubmitAfterAny(t *testing.T) {
-	s := serve(t)
-	fails := s.submit("false")
-	s.stint("wait", fails).want(t, "", "exit status 1", 1)
-	held := s.submit("--after", fails, "--", "true")
-	then := s.submit("--after", held, "--", "true")
-	anyway := s.submit("--after-any", fails, "--after-any", held, "--", "true")
-	s.stint("why", anyway).want(t, "it waits for task "+held+", which is held\n", "", 0)
-	s.stint("dead", "purge", fails).want(t, "1 task forgotten\n", "", 0)
-	s.stint("wait", anyway).want(t, "", "", 0)
-	for _, id := range []string{held, then} {
-		if task := s.task(id); task.State != queue.Cancelled {
-			t.Errorf("a task after the one that was purged is %s", task.State)
-		}
-	}
-	if task := s.task(anyway); len(task.AfterAny) != 2 || task.AfterAny[1].String() != held {
-		t.Errorf("it comes after %v", task.AfterAny)
-	}
-	write(t, filepath.Join(s.dir, "in"), "true\n{\"command\":{\"args\":[\"true\"]},\"after_any\":[\""+then+"\"]}\n")
-	ids := strings.Fields(s.stint("submit", "--from", "in", "--after-any", held).stdout)
-	if len(ids) != 2 || s.task(ids[0]).AfterAny[0].String() != held || s.task(ids[1]).AfterAny[0].String() != then {
-		t.Errorf("the lines do not come after what they should: %v", ids)
-	}
 	s.stop()
 }
 
