@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// limited is cmd with at most so many open files.
+// limited returns cmd with a limit on its open files.
 func limited(t *testing.T, cmd *exec.Cmd, files int) *exec.Cmd {
 	t.Helper()
 	sh := command(t)
@@ -55,9 +55,8 @@ func TestDescriptors_BoundTheJobs(t *testing.T) {
 	}
 }
 
-// Where others hold the descriptors that stint counted on, no job can be
-// started, and none is at fault: the run ends, nothing is logged or retried, and
-// a resumed run does it all.
+// If files that stint has inherited use up its descriptors, no job can start. The run ends
+// without logging or retrying any, and a resumed run does all of them.
 func TestDescriptors_NoneLeft(t *testing.T) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// A timeout ends the whole process group: the grandchild holds the write end of
-// a pipe, which ends only when it is gone.
+// A timeout ends the whole process group: the pipe whose write end the grandchild holds
+// ends.
 func TestTimeout_EndsGrandchildren(t *testing.T) {
 	for name, script := range map[string]string{
 		"obedient":                        "sleep 1000 & wait",
@@ -30,8 +30,8 @@ func TestTimeout_EndsGrandchildren(t *testing.T) {
 				"-n0", script, ":::", "a")
 			var stderr strings.Builder
 			cmd.Stdout, cmd.Stderr = w, &stderr
-			// Under -u a job writes into stint's own standard error, so that
-			// must be no pipe that Wait would wait for.
+			// Under -u a job writes into stint's own standard error. As a pipe, it would
+			// delay Wait until the job has ended.
 			log, err := os.Create(filepath.Join(cmd.Dir, "stderr"))
 			if err != nil {
 				t.Fatal(err)
@@ -55,8 +55,8 @@ func TestTimeout_EndsGrandchildren(t *testing.T) {
 	}
 }
 
-// The leader obeys, another process of the group has something to save: it has
-// the time for that that --kill-after gives, and no more is waited for.
+// If the leader ends at SIGTERM, the other processes of its group have the time of
+// --kill-after to save their work; the run ends as soon as they have ended.
 func TestTimeout_RestOfTheGroupMaySave(t *testing.T) {
 	pipe, gate := fifo(t), fifo(t)
 	ev := events(t, pipe)
@@ -106,8 +106,8 @@ func TestHalt(t *testing.T) {
 	}
 }
 
-// now ends what runs; it has not failed, is not logged, and is done when the run
-// is resumed.
+// --halt now ends the running jobs: they do not count as failed, are not logged, and run
+// when the run is resumed.
 func TestHalt_NowEndsRunningJobs(t *testing.T) {
 	pipe := fifo(t)
 	script := "if [ {} = 1 ]; then echo started > " + pipe + "; test -e resumed || exec sleep 1000; " +
@@ -126,7 +126,7 @@ func TestHalt_NowEndsRunningJobs(t *testing.T) {
 		t.Errorf("job log has %v, want job 2", got)
 	}
 	write(t, filepath.Join(cmd.Dir, "resumed"), "")
-	keep, err := os.OpenFile(pipe, os.O_RDWR, 0) // somebody must read what job 1 tells
+	keep, err := os.OpenFile(pipe, os.O_RDWR, 0) // job 1 blocks while the pipe has no reader
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func TestHalt_NowKillsTheDisobedient(t *testing.T) {
 	runCmd(t, cmd, "").want(t, "", "", 3)
 }
 
-// Jobs that wait for another attempt do not keep a run from ending.
+// A run ends although jobs wait for another attempt.
 func TestHalt_EndsRetries(t *testing.T) {
 	cmd := command(t, "run", "-j1", "--retries", "5", "--retry-delay", "10h", "-n0", "exit 1", ":::", "1", "2")
 	r, w, err := os.Pipe()

@@ -21,8 +21,8 @@ import (
 	"github.com/stintgo/stint/cmd/stint/internal/cli"
 )
 
-// asStint makes the test binary be stint: what the tests start is the very
-// program, race detector and all.
+// asStint is the variable with which the test binary runs as stint, so that the tests
+// start a program with the same build flags, such as -race.
 const asStint = "STINT_TEST_AS_STINT"
 
 func TestMain(m *testing.M) {
@@ -36,10 +36,9 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// catchIgnored has what the tests start begin with the signals of a terminal as
-// they are by default, also where the tests themselves were started by nohup or
-// behind the & of a script: what is caught here is default in a new program, and
-// what is ignored stays so.
+// catchIgnored catches the signals of a terminal that the tests ignore because nohup or
+// the & of a script has started them. A program inherits ignored signals, but starts with
+// the default action for signals that its parent catches.
 func catchIgnored() {
 	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
 		if signal.Ignored(sig) {
@@ -48,7 +47,7 @@ func catchIgnored() {
 	}
 }
 
-// command is a stint that is yet to be started, in a directory of its own.
+// command returns a stint command that has not been started, in a new directory.
 func command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	exe, err := os.Executable()
@@ -62,13 +61,13 @@ func command(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// result is how a stint ended.
+// result is the output and exit status of a stint command.
 type result struct {
 	stdout, stderr string
 	status         int // 128 and the signal's number for a signal, as shells count
 }
 
-// finish waits for cmd.
+// finish waits for cmd and returns its exit status.
 func finish(t *testing.T, cmd *exec.Cmd) int {
 	t.Helper()
 	err := cmd.Wait()
@@ -97,8 +96,8 @@ func runCmd(t *testing.T, cmd *exec.Cmd, stdin string) result {
 	return result{stdout.String(), progressLine.ReplaceAllString(stderr.String(), ""), status}
 }
 
-// progressLine is what a run says every ten seconds, which a machine that is
-// busy enough may take for anything.
+// progressLine matches what a run reports every ten seconds. On a busy machine every run
+// can take that long.
 var progressLine = regexp.MustCompile(`(?m)^stint: \d+(/~?\d+)? done.*\n`)
 
 // stint runs stint with the given standard input and arguments.
@@ -107,8 +106,7 @@ func stint(t *testing.T, stdin string, args ...string) result {
 	return runCmd(t, command(t, args...), stdin)
 }
 
-// want checks a result. What is to be in stderr may be a part of it; nothing is
-// really nothing.
+// want checks a result. Standard error must contain stderr, and be empty if that is empty.
 func (r result) want(t *testing.T, stdout, stderr string, status int) {
 	t.Helper()
 	if r.stdout != stdout {
@@ -122,7 +120,7 @@ func (r result) want(t *testing.T, stdout, stderr string, status int) {
 	}
 }
 
-// fifo makes a named pipe, by which jobs and tests wait for each other.
+// fifo makes a named pipe, with which jobs and tests wait for each other.
 func fifo(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "fifo")
@@ -156,7 +154,7 @@ func (l *lines) next() string {
 	}
 }
 
-// pid is the next line, that of a command which has written the number of its process.
+// pid reads the next line as a process ID.
 func (l *lines) pid() int {
 	l.t.Helper()
 	pid, err := strconv.Atoi(l.next())
@@ -178,7 +176,7 @@ func events(t *testing.T, path string) *lines {
 	return &lines{t: t, r: f}
 }
 
-// start starts cmd and sees to it that it does not outlive the test.
+// start starts cmd and kills it at the end of the test.
 func start(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	if err := cmd.Start(); err != nil {

@@ -244,7 +244,7 @@ func TestOutput_BrokenPipe(t *testing.T) {
 				t.Errorf("exit status %d, says %q", status, stderr.String())
 			}
 			if got := logged(t, filepath.Join(cmd.Dir, "log")); len(got) > 2000 {
-				t.Errorf("%d jobs are logged, though nobody read them", len(got))
+				t.Errorf("%d jobs are logged, though no process has read their output", len(got))
 			}
 		})
 	}

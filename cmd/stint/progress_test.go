@@ -43,7 +43,7 @@ func TestProgress_BarOnTerminal(t *testing.T) {
 		n, err := screen.Read(buf)
 		shown.Write(buf[:n])
 		if err != nil {
-			break // EIO: nobody has the terminal any more
+			break // EIO: no process has the terminal open
 		}
 	}
 	if last := lastLine(shown.String()); last != "" {

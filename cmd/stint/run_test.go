@@ -208,7 +208,7 @@ func TestRun_PriorityAndKeyFromFields(t *testing.T) {
 	}
 }
 
-// Of one key no more run at once than --key-jobs says, while others do.
+// At most --key-jobs jobs of one key run at once, beside those of other keys.
 func TestRun_KeyJobs(t *testing.T) {
 	pipe, gate := fifo(t), fifo(t)
 	ev := events(t, pipe)

@@ -18,8 +18,7 @@ import (
 	"github.com/stintgo/stint/shm"
 )
 
-// patience is for machines that are very busy; no test waits for it if all is
-// well.
+// patience is how long a test waits for a state on a very busy machine.
 const patience = time.Minute
 
 // slotsFile is the path of slots that are this test's.
@@ -28,8 +27,8 @@ func slotsFile(t *testing.T) string {
 	return filepath.Join(t.TempDir(), "slots")
 }
 
-// sem is a stint sem that is yet to be started, with its errors in the test's
-// log.
+// sem returns a stint sem command that has not been started, whose errors go to the log of
+// the test.
 func sem(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := command(t, append([]string{"sem", "--name"}, args...)...)
@@ -37,7 +36,7 @@ func sem(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// usage is how the slots stand, once they are as they should be.
+// usage waits until the state of the slots satisfies as, and returns it.
 func usage(t *testing.T, path string, as func(shm.Info) bool) (info shm.Info) {
 	t.Helper()
 	var err error
@@ -50,7 +49,7 @@ func usage(t *testing.T, path string, as func(shm.Info) bool) (info shm.Info) {
 	return info
 }
 
-// runsAndWaits is slots of which some are taken, and for which some wait.
+// runsAndWaits is a condition for usage: the numbers of taken slots and of waiters.
 func runsAndWaits(running, waiting int) func(shm.Info) bool {
 	return func(info shm.Info) bool { return info.Slots[0].Running == running && info.Slots[0].Waiting == waiting }
 }
@@ -103,8 +102,8 @@ func (h *holder) release() {
 	}
 }
 
-// gated is a script that says "in", waits to be let out, and says "out". next lets one
-// of those out that run it.
+// gated returns a script that prints "in", waits, and prints "out". next ends the wait of
+// one process that runs it.
 func gated(t *testing.T) (script string, ev *lines, next func()) {
 	t.Helper()
 	pipe, gate := fifo(t), fifo(t)
@@ -213,7 +212,7 @@ func TestB8_SemKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	if status := finish(t, waiter); status != 0 {
-		t.Errorf("exit status %d of who waited for the slot of a command that was killed", status)
+		t.Errorf("exit status %d of the waiter for the slot of a killed command", status)
 	}
 
 	pipe := fifo(t)
@@ -241,12 +240,12 @@ func TestB8_SemKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	if status := finish(t, waiter); status != 0 {
-		t.Errorf("exit status %d of who waited for the slot of a child", status)
+		t.Errorf("exit status %d of the waiter for the slot of a child", status)
 	}
 }
 
-// More than can have the slots open at a time wait until they can, and say
-// nothing.
+// Commands beyond the number of processes that can have the slots open wait for a place
+// without a message.
 func TestB8_SemSurplus(t *testing.T) {
 	const all = shm.ProcessesMax + 20
 	path := slotsFile(t)
@@ -329,14 +328,14 @@ func went(t *testing.T, cmds []*exec.Cmd, ev *lines, n int) string {
 func TestB8_SemGivesUp(t *testing.T) {
 	path := slotsFile(t)
 	h := hold(t, path, "--max", "1")
-	who := "by sh[" + strconv.Itoa(h.cmd.Process.Pid) + "]"
+	holders := "by sh[" + strconv.Itoa(h.cmd.Process.Pid) + "]"
 	for _, row := range []struct {
 		flags []string
 		says  string
 	}{
-		{[]string{"--try"}, "no slot: the one slot of " + path + " is taken, " + who},
+		{[]string{"--try"}, "no slot: the one slot of " + path + " is taken, " + holders},
 		{[]string{"--wait", "0"}, "no slot: the one slot of "},
-		{[]string{"--wait", "20ms"}, "no slot within 20ms: the one slot of " + path + " is taken, " + who},
+		{[]string{"--wait", "20ms"}, "no slot within 20ms: the one slot of " + path + " is taken, " + holders},
 	} {
 		args := append([]string{"sem", "--name", path}, row.flags...)
 		stint(t, "", append(args, "echo", "ran")...).want(t, "", row.says, 75)
@@ -369,7 +368,7 @@ func TestB8_SemInterrupted(t *testing.T) {
 	usage(t, path, runsAndWaits(1, 1))
 	h.release()
 	if status := finish(t, after); status != 0 {
-		t.Errorf("exit status %d of who came after", status)
+		t.Errorf("exit status %d of the command that came later", status)
 	}
 }
 
@@ -389,8 +388,7 @@ func TestB8_SemMaxLeftOut(t *testing.T) {
 	}
 }
 
-// What cannot be is refused before anything is waited for, and the message says
-// what can be done.
+// Invalid arguments are refused before the wait for a slot, with a remedy.
 func TestB8_SemRefuses(t *testing.T) {
 	path := slotsFile(t)
 	h := hold(t, path, "--max", "1")

@@ -23,7 +23,7 @@ func TestB8_SemOfStoppedOpener(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	const making = 1<<40 - 1 // the byte that whoever opens them has locked
+	const making = 1<<40 - 1 // the byte that a process locks while it opens them
 	lock := unix.Flock_t{Type: unix.F_WRLCK, Start: making, Len: 1}
 	if err := unix.FcntlFlock(file.Fd(), unix.F_OFD_SETLK, &lock); err != nil {
 		t.Fatal(err)

@@ -42,7 +42,7 @@ func (s *served) start(flags ...string) {
 	}
 }
 
-// command is a stint in the directory that is yet to be started.
+// command returns a stint command in the directory that has not been started.
 func (s *served) command(args ...string) *exec.Cmd {
 	s.t.Helper()
 	cmd := command(s.t, args...)

@@ -117,7 +117,7 @@ func TestB8_RunSharedKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	if status := finish(t, waiter); status != 0 {
-		t.Errorf("exit status %d of who waited for a slot of the run", status)
+		t.Errorf("exit status %d of the waiter for a slot of the run", status)
 	}
 	wantGone(t, append(pids, watcher))
 }
@@ -143,7 +143,7 @@ func TestB8_RunSharedInterrupted(t *testing.T) {
 	h.release()
 }
 
-// Nor does one that a rule has halted: here all slots are with others then.
+// A run that --halt has ended does not wait for slots either, if other processes have all.
 func TestB8_RunSharedHalted(t *testing.T) {
 	path, pipe := slotsFile(t), fifo(t)
 	ev := events(t, pipe)
@@ -208,7 +208,7 @@ func TestB8_RunSharedPathWithEquals(t *testing.T) {
 	}
 }
 
-// A run for which there is no place says so while it waits.
+// A run that waits because 64 processes share the slots already reports that.
 func TestB8_RunSharedSurplus(t *testing.T) {
 	path := slotsFile(t)
 	var all []*shm.Region
@@ -240,7 +240,7 @@ func TestB8_RunSharedSurplus(t *testing.T) {
 	}
 }
 
-// What cannot be is refused, and no job runs.
+// Invalid values of --shared are refused, and no job runs.
 func TestB8_RunSharedRefuses(t *testing.T) {
 	path := slotsFile(t)
 	h := hold(t, path, "--max", "2")

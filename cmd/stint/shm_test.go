@@ -28,7 +28,7 @@ func named(t *testing.T) string {
 	return name
 }
 
-// row is the line of a table that begins with a word.
+// row returns the line of a table that begins with a word, with single spaces.
 func row(t *testing.T, table, word string) string {
 	t.Helper()
 	for line := range strings.Lines(table) {
@@ -58,12 +58,12 @@ func TestB8_ShmLs(t *testing.T) {
 	}
 
 	r = stint(t, "", "shm", "ls", name)
-	for who, want := range map[int]string{
+	for process, want := range map[int]string{
 		pid:      fmt.Sprintf("%d sh slots 1 0 -", pid),
 		stintPid: fmt.Sprintf("%d %.32s slots 1 2 -", stintPid, self),
 	} {
-		if got := row(t, r.stdout, fmt.Sprint(who)); got != want {
-			t.Errorf("process %d is listed as %q, want %q", who, got, want)
+		if got := row(t, r.stdout, fmt.Sprint(process)); got != want {
+			t.Errorf("process %d is listed as %q, want %q", process, got, want)
 		}
 	}
 	if want := "is open in 2 of at most 64 processes"; !strings.Contains(r.stdout, want) {
@@ -157,7 +157,7 @@ func TestB8_ShmLsRate(t *testing.T) {
 	want := fmt.Sprintf("%d %.32s rate - 3 high", os.Getpid(), filepath.Base(os.Args[0]))
 	out := stint(t, "", "shm", "ls", path).stdout
 	if got := row(t, out, fmt.Sprint(os.Getpid())); got != want {
-		t.Errorf("who waits for a rate is listed as %q, want %q", got, want)
+		t.Errorf("a process that waits for a rate is listed as %q, want %q", got, want)
 	}
 	if n := strings.Count(out, fmt.Sprintf("\n%d ", os.Getpid())); n != 1 {
 		t.Errorf("the process has %d rows, want 1:\n%s", n, out)
