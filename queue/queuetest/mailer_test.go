@@ -63,7 +63,7 @@ func TestWelcome(t *testing.T) {
 // Work calls one handler without a running queue, and returns the task with the outcome.
 func TestWelcome_NoAddress(t *testing.T) {
 	m := &mailer{send: func(string) error { return nil }}
-	if task := queuetest.Work(t, m.welcome, signUp{}, queue.Task{}); task.State != queue.Dead {
+	if task := queuetest.Work(t, m.welcome, signUp{}, queuetest.Given{}); task.State != queue.Dead {
 		t.Error(queuetest.Life(&task))
 	}
 }

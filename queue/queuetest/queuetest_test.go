@@ -212,18 +212,37 @@ func TestWork(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			calls := 0
-			like := queue.Task{
-				Spec:       queue.Spec{Kind: "k", Options: queue.Options{Queue: "q", Key: "ann", Timeout: time.Millisecond}},
-				Checkpoint: []byte("some"),
+			given := queuetest.Given{
+				Kind: "k", Options: queue.Options{Queue: "q", Key: "ann", Timeout: time.Millisecond}, Checkpoint: []byte("some"),
 			}
 			task := queuetest.Work(t, func(ctx context.Context, j *queue.Job[args]) error {
 				calls++
 				return c.handle(ctx, j)
-			}, args{7}, like)
+			}, args{7}, given)
 			if task.State != c.want || !c.holds(&task) || calls != 1 {
 				t.Errorf("%d calls, error %q, checkpoint %q\n%s", calls, task.Error, task.Checkpoint, queuetest.Life(&task))
 			}
 		})
+	}
+}
+
+// Options with which a task would have to wait end the test: Work makes the attempt at once.
+func TestWork_RefusesOptionsThatWait(t *testing.T) {
+	for name, o := range map[string]queue.Options{
+		"RunAt":      {RunAt: time.Now()},
+		"After":      {After: []queue.ID{{1}}},
+		"AfterAny":   {AfterAny: []queue.ID{{1}}},
+		"AfterBatch": {AfterBatch: queue.ID{1}},
+	} {
+		f := &failing{TB: t, ctx: t.Context()}
+		func() {
+			defer func() {
+				if recover() != any(f) || !strings.Contains(f.said, "unset RunAt") {
+					t.Errorf("%s: the test says %q", name, f.said)
+				}
+			}()
+			queuetest.Work(f, func(context.Context, *queue.Job[int]) error { return nil }, 1, queuetest.Given{Options: o})
+		}()
 	}
 }
 
