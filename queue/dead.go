@@ -2,32 +2,54 @@ package queue
 
 import (
 	"context"
+	"fmt"
 	"iter"
+	"slices"
 )
 
 // Dead yields the dead letters that a filter finds, the oldest first. What went
-// wrong with each, and when, is in its [Task.Errors].
+// wrong with each, and when, is in its [Task.Errors]. Errors: those of [Queue.Find], and
+// [ErrInvalid] if the filter has other States than [Dead].
 func (q *Queue) Dead(ctx context.Context, f Filter) iter.Seq2[Task, error] {
-	return q.Find(ctx, ofDead(f))
+	f, err := ofDead(f)
+	if err != nil {
+		return func(yield func(Task, error) bool) { yield(Task{}, err) }
+	}
+	return q.Find(ctx, f)
 }
 
-// RetryDead has the dead letters that a filter finds begin anew, and returns how
-// many did. They keep their age and their history; their failures are counted
-// from 0 again. by names the person or the program that asks for it.
+// RetryDead starts the dead letters that a filter finds anew, and returns how many they
+// are. They keep their age and their history; their failures are counted from 0 again. by
+// names the author of the command. Errors: those of [Queue.Command], and [ErrInvalid] if
+// the filter has other States than [Dead].
 func (q *Queue) RetryDead(ctx context.Context, by string, f Filter) (int, error) {
-	return q.Command(ctx, Command{Do: OrderRetry, Filter: ofDead(f), By: by})
+	return q.commandDead(ctx, OrderRetry, by, f)
 }
 
-// PurgeDead removes the dead letters that a filter finds, and returns how many.
-// Tasks that come After one of them are cancelled, because it will never
-// succeed. by names the person or the program that asks for it.
+// PurgeDead removes the dead letters that a filter finds, and returns how many they are.
+// Tasks that come After one of them are cancelled, because it will never succeed. by names
+// the author of the command. Errors: those of [Queue.Command], and [ErrInvalid] if the
+// filter has other States than [Dead].
 func (q *Queue) PurgeDead(ctx context.Context, by string, f Filter) (int, error) {
-	return q.Command(ctx, Command{Do: OrderForget, Filter: ofDead(f), By: by})
+	return q.commandDead(ctx, OrderForget, by, f)
 }
 
-func ofDead(f Filter) Filter {
+func (q *Queue) commandDead(ctx context.Context, do Order, by string, f Filter) (int, error) {
+	f, err := ofDead(f)
+	if err != nil {
+		return 0, err
+	}
+	return q.Command(ctx, Command{Do: do, Filter: f, By: by})
+}
+
+// ofDead narrows a filter to dead letters.
+func ofDead(f Filter) (Filter, error) {
+	if slices.ContainsFunc(f.States, func(s State) bool { return s != Dead }) {
+		return f, fmt.Errorf("%w: the filter has the States %v, and dead letters are all %s: leave States empty, "+
+			"or call Find or Command", ErrInvalid, f.States, Dead)
+	}
 	f.States = []State{Dead}
-	return f
+	return f, nil
 }
 
 // Errors are what went wrong with the task so far, the oldest first: the steps of

@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -134,6 +135,38 @@ func TestC3_CapsByCountAndAge(t *testing.T) {
 		if got := r.dead(queue.Filter{}); !slices.Equal(got, ids[3:]) {
 			t.Errorf("%v are kept, want the last two of %v", got, ids)
 		}
+		r.end()
+	})
+}
+
+// A filter with other states than Dead is refused: it does not find dead letters instead.
+func TestC3_DeadLettersOfOtherStates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 1, queue.Config{})
+		r.start()
+		id := r.submit("nobody's", queue.Options{Deadline: time.Now().Add(time.Second)})
+		time.Sleep(time.Minute)
+		if got := r.dead(queue.Filter{States: []queue.State{queue.Dead}}); !slices.Equal(got, []queue.ID{id}) {
+			t.Errorf("the dead letters are %v, want %s", got, id)
+		}
+		for _, states := range [][]queue.State{{queue.Cancelled}, {queue.Dead, queue.Succeeded}} {
+			f := queue.Filter{States: states}
+			var errs []error
+			for task, err := range r.Dead(t.Context(), f) {
+				if errs = append(errs, err); err == nil {
+					t.Errorf("of the states %v there is the dead letter %s", states, task.ID)
+				}
+			}
+			_, err := r.RetryDead(t.Context(), "ann", f)
+			errs = append(errs, err)
+			_, err = r.PurgeDead(t.Context(), "ann", f)
+			for _, err := range append(errs, err) {
+				if !errors.Is(err, queue.ErrInvalid) || !strings.Contains(err.Error(), "leave States empty") {
+					t.Errorf("of the states %v: error %v", states, err)
+				}
+			}
+		}
+		r.is(id, queue.Dead)
 		r.end()
 	})
 }
