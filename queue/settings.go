@@ -26,7 +26,7 @@ type Settings struct {
 	Rate     Rate       `json:"rate,omitzero"`      // starts of tasks of the queue
 	KeyRate  Rate       `json:"key_rate,omitzero"`  // starts of tasks of one key of the queue
 	Pending  int        `json:"pending,omitempty"`  // unfinished tasks; more are refused with ErrFull
-	Paused   *Pause     `json:"paused,omitempty"`   // nothing starts; only PauseQueue of [Store] changes it
+	Paused   *Pause     `json:"paused,omitempty"`   // why nothing starts; a [Change] cannot set it, PauseQueue of [Store] does
 	Keep     Retention  `json:"keep,omitzero"`      // of succeeded and cancelled tasks
 	KeepDead Retention  `json:"keep_dead,omitzero"` // of dead letters
 
@@ -216,6 +216,9 @@ func (c *Change) Validate(name string) error {
 		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...))
 	}
 	errs = append(errs, checkLength("by", c.By, MaxName), checkLength("the key", c.Key, MaxName))
+	if c.Set.Paused != nil {
+		invalid("Paused is not a field that a change sets: unset it, and call PauseQueue or ResumeQueue")
+	}
 	set := c.Set.Fields()
 	for _, f := range c.Unlimited {
 		switch {

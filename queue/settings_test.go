@@ -2,6 +2,8 @@ package queue_test
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -90,4 +92,21 @@ func TestC4_ProgramsStartBesideOperators(t *testing.T) {
 		inForce(limits)
 		r.end()
 	})
+}
+
+// A change of settings cannot pause a queue: a Paused in it is refused, and not ignored.
+func TestC4_ChangeThatPauses(t *testing.T) {
+	r := newRig(t, 1, queue.Config{})
+	paused := queue.Settings{Max: 3, Paused: &queue.Pause{By: "ann"}}
+	for what, err := range map[string]error{
+		"Configure": r.Configure(t.Context(), "default", paused),
+		"Change":    r.Change(t.Context(), "default", queue.Change{Operator: true, Set: paused}),
+	} {
+		if !errors.Is(err, queue.ErrInvalid) || !strings.Contains(err.Error(), "call PauseQueue") {
+			t.Errorf("%s: error %v", what, err)
+		}
+	}
+	if set, err := r.Settings(t.Context()); err != nil || set["default"].InForce.Max != 0 {
+		t.Errorf("the settings are %+v, error %v", set, err)
+	}
 }
