@@ -140,7 +140,8 @@ func TestC12_BatchesThatMakeNoSense(t *testing.T) {
 		other := r.NewID()
 		part := r.Prepare(queue.Spec{Kind: "part"})
 		for name, then := range map[string]queue.Spec{
-			"unique": {Kind: "then", Options: queue.Options{Unique: "u"}}, "after another": {Kind: "then", Options: queue.Options{AfterBatch: other}},
+			"unique":        {Kind: "then", Options: queue.Options{Unique: "u"}},
+			"after another": {Kind: "then", Options: queue.Options{AfterBatch: other}},
 		} {
 			if _, err := r.SubmitBatch(t.Context(), r.Prepare(then), part); !errors.Is(err, queue.ErrInvalid) {
 				t.Errorf("%s: error %v, want ErrInvalid", name, err)

@@ -18,10 +18,11 @@
 // returns decides what becomes of the task, and [Queue.Use] wraps the handlers of all
 // kinds.
 //
-// [Queue.Wait], [Queue.Get], [Queue.Find], [Queue.Events] and [Queue.Why] read tasks. [Queue.Pause], [Queue.Resume], [Queue.Cancel] and [Queue.Retry] change one task,
-// and [Queue.Command] all that a filter finds; [Queue.Dead] has those that did not succeed.
-// [Queue.Configure] limits what runs of a queue and of a key, in all processes that share
-// the store.
+// [Queue.Wait], [Queue.Get], [Queue.Find], [Queue.Events] and [Queue.Why] read tasks, and
+// [Queue.Dead] reads dead letters. [Queue.Pause], [Queue.Resume], [Queue.Cancel] and
+// [Queue.Retry] change one task, and [Queue.Command] all tasks that a filter finds.
+// [Queue.Configure] limits how many tasks of a queue and of a key run, in all processes
+// that share the store.
 //
 // docs/states.md draws the life of a task, and docs/guarantees.md says what is
 // promised, what is not, and which test shows it.

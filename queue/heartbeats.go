@@ -45,7 +45,8 @@ func (s *session) heartbeat(ctx context.Context) {
 		s.endTooLarge(ctx, runs, heartbeats)
 		answers, err = s.q.store.Heartbeat(ctx, now, worker, heartbeats)
 	}
-	if errors.Is(err, ErrUnavailable) && slices.ContainsFunc(heartbeats, func(b Heartbeat) bool { return b.Checkpoint != nil }) {
+	checkpoints := slices.ContainsFunc(heartbeats, func(b Heartbeat) bool { return b.Checkpoint != nil })
+	if checkpoints && errors.Is(err, ErrUnavailable) {
 		// What cannot be written at present should cost no lease; it is sent again.
 		for i := range heartbeats {
 			heartbeats[i].Checkpoint, saved[i] = nil, -1

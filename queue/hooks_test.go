@@ -152,7 +152,8 @@ func TestC3_HookThatIsTooSlow(t *testing.T) {
 		r.start()
 		var tasks []queue.NewTask
 		for range 100 {
-			tasks = append(tasks, r.Prepare(queue.Spec{Kind: "k", Options: queue.Options{Deadline: time.Now().Add(time.Second)}}))
+			soon := queue.Options{Deadline: time.Now().Add(time.Second)}
+			tasks = append(tasks, r.Prepare(queue.Spec{Kind: "k", Options: soon}))
 		}
 		r.accept(tasks...)
 		time.Sleep(30*time.Second + time.Second/2)

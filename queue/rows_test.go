@@ -115,7 +115,8 @@ func TestC3_PayloadTooLarge(t *testing.T) {
 		if _, err := r.Get(t.Context(), good.ID); !errors.Is(err, queue.ErrNotFound) {
 			t.Errorf("the other task of the call: error %v, want that it is not there", err)
 		}
-		if _, err := queue.Kind[func()]("k").Submit(t.Context(), r.Queue, func() {}, queue.Options{}); !errors.Is(err, queue.ErrInvalid) {
+		_, err = queue.Kind[func()]("k").Submit(t.Context(), r.Queue, func() {}, queue.Options{})
+		if !errors.Is(err, queue.ErrInvalid) {
 			t.Errorf("a function as the payload: error %v", err)
 		}
 	})
@@ -139,7 +140,8 @@ func TestC12_DependenciesRunInOrder(t *testing.T) {
 		r.start()
 		extract := r.Prepare(queue.Spec{Kind: "k", Options: queue.Options{Key: "extract"}})
 		transform := r.Prepare(queue.Spec{Kind: "k", Options: queue.Options{Key: "transform", After: []queue.ID{extract.ID}}})
-		load := r.Prepare(queue.Spec{Kind: "k", Options: queue.Options{Key: "load", After: []queue.ID{extract.ID, transform.ID}}})
+		both := []queue.ID{extract.ID, transform.ID}
+		load := r.Prepare(queue.Spec{Kind: "k", Options: queue.Options{Key: "load", After: both}})
 		r.accept(extract, transform, load)
 		time.Sleep(time.Hour)
 		r.is(transform.ID, queue.Dead)

@@ -111,7 +111,9 @@ func TestC8_ScheduleTicksOnTime(t *testing.T) {
 		time.Sleep(time.Minute)
 		s := r.schedule(queue.Schedule{
 			Name: "report", Cron: "30 4 * * *", Zone: "Europe/Berlin",
-			Task: queue.Spec{Kind: "report", Payload: []byte(`"all"`), Options: queue.Options{Labels: map[string]string{"team": "a"}}},
+			Task: queue.Spec{
+				Kind: "report", Payload: []byte(`"all"`), Options: queue.Options{Labels: map[string]string{"team": "a"}},
+			},
 		})
 		first := time.Date(2000, 1, 1, 4, 30, 0, 0, berlin)
 		if !s.Next.Equal(first) || !s.Last.At.IsZero() {

@@ -64,7 +64,8 @@ func FuzzCalls(f *testing.F) {
 	for i, body := range []string{
 		`{"tasks":[{"id":"01890a5d-ac96-774b-bcce-b302099a8057","kind":"k","payload":"AA==","tier":"high"}]}`, claim,
 		`{"outcomes":[{"id":"01890a5d-ac96-774b-bcce-b302099a8057","token":"1","on":"succeed"}]}`,
-		`{"worker":{"name":"w","kinds":{"q":["k"]}},"heartbeats":[{"id":"01890a5d-ac96-774b-bcce-b302099a8057","token":"1"}]}`,
+		`{"worker":{"name":"w","kinds":{"q":["k"]}},` +
+			`"heartbeats":[{"id":"01890a5d-ac96-774b-bcce-b302099a8057","token":"1"}]}`,
 		`{"do":"pause","filter":{"states":["waiting"],"labels":{"a":"b"}}}`, `{"page":{"limit":-1}}`,
 		`{"queue":"q","settings":{"rate":{"per_second":1e300},"caps":{"low":1}}}`, `{"queue":"q","pause":{"by":"b"}}`,
 		`{"name":"s","to":{"name":"s","cron":"x","task":{"kind":"k"}}}`, `{"limit":-1}`,

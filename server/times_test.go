@@ -18,7 +18,8 @@ func TestC8_AnswersAreByTheClientsClock(t *testing.T) {
 	store := memstore.New(memstore.Config{})
 	s := server.New(store, server.Config{})
 	now := time.Now()
-	task := queue.NewTask{ID: new(queue.IDs).New(now), Spec: queue.Spec{Kind: "k", Options: queue.Options{Deadline: now.Add(time.Hour)}}}
+	deadline := queue.Options{Deadline: now.Add(time.Hour)}
+	task := queue.NewTask{ID: new(queue.IDs).New(now), Spec: queue.Spec{Kind: "k", Options: deadline}}
 	if _, err := store.Submit(t.Context(), now, []queue.NewTask{task}); err != nil {
 		t.Fatal(err)
 	}

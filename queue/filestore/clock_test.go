@@ -21,7 +21,8 @@ func TestC8_ClockAheadIsLoggedOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			var ids queue.IDs
-			task := queue.NewTask{ID: ids.New(start), Spec: queue.Spec{Kind: "k", Options: queue.Options{RunAt: start.Add(ahead + 10*time.Minute)}}}
+			runAt := queue.Options{RunAt: start.Add(ahead + 10*time.Minute)}
+			task := queue.NewTask{ID: ids.New(start), Spec: queue.Spec{Kind: "k", Options: runAt}}
 			tended(t, dir, start.Add(ahead), task)
 			logged := 0
 			for range 3 {

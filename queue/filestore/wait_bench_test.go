@@ -167,7 +167,8 @@ func (s *waits) measure(b *testing.B, do func(), over func() bool) {
 			done = over()
 		default:
 		}
-		task := queue.NewTask{ID: s.mine.New(time.Now()), Spec: queue.Spec{Kind: "mine", Options: queue.Options{Queue: "mine"}}}
+		spec := queue.Spec{Kind: "mine", Options: queue.Options{Queue: "mine"}}
+		task := queue.NewTask{ID: s.mine.New(time.Now()), Spec: spec}
 		before := time.Now()
 		if _, err := s.store.Submit(b.Context(), before, []queue.NewTask{task}); err != nil {
 			b.Fatal(err)

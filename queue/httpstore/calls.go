@@ -118,7 +118,9 @@ func (s *Store) Heartbeat(
 	if err := checkNames(names...); err != nil {
 		return nil, err
 	}
-	return inParts(heartbeats, func(part []queue.Heartbeat) ([]queue.Answer, error) { return s.heartbeat(ctx, now, w, part) })
+	return inParts(heartbeats, func(part []queue.Heartbeat) ([]queue.Answer, error) {
+		return s.heartbeat(ctx, now, w, part)
+	})
 }
 
 func (s *Store) heartbeat(

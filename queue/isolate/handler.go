@@ -26,11 +26,12 @@ type Handler[T any] struct {
 	fn   func(context.Context, *queue.Job[T]) error
 }
 
-// NewHandler returns a handler of a kind that calls fn. A program has one for each kind. The error of fn counts as [queue.Handler] says, including
-// [retry.Permanent], [retry.After] and [queue.Snooze]; other types of errors arrive as
-// their text. fn gets the same job and context as in this process, except that the
-// context has neither values nor a deadline. In the process of the handler, the memory
-// limit of the Go runtime is 9/10 of cfg.Memory.
+// NewHandler returns a handler of a kind that calls fn. A program has one for each kind.
+// The error of fn counts as [queue.Handler] says, including [retry.Permanent],
+// [retry.After] and [queue.Snooze]; other types of errors arrive as their text. fn gets
+// the same job and context as in this process, except that the context has neither values
+// nor a deadline. In the process of the handler, the memory limit of the Go runtime is
+// 9/10 of cfg.Memory.
 //
 // NewHandler panics if cfg is not valid.
 func NewHandler[T any](kind queue.Kind[T], cfg Config, fn func(context.Context, *queue.Job[T]) error) *Handler[T] {
