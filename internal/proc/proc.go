@@ -1,5 +1,8 @@
+//go:build unix
+
 // Package proc starts and ends the processes of commands, each in a process
-// group of its own. It exists on Unix systems only, as others have no process groups.
+// group of its own. Other systems than Unix have no process groups: there the package has
+// the exit statuses alone.
 //
 // os/exec would cost a goroutine and a pipe for each stream and a context for
 // each command. Here a command is one fork and one wait, with plain descriptors.
@@ -34,14 +37,6 @@ type Spec struct {
 	// until the leader is about to be reaped; after that, or if the start fails, 0.
 	Group *atomic.Int32
 }
-
-// Exit statuses for what happened before a program ran, as shells,
-// env(1) and timeout(1) use them.
-const (
-	ExitTimeout   = 124 // ended by its timeout
-	ExitCannotRun = 126 // found, but not executable
-	ExitNotFound  = 127 // no such program
-)
 
 // Status is the result of a process.
 type Status struct {

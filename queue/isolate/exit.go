@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"syscall"
+
+	"github.com/stintgo/stint/internal/proc"
 )
 
 // Limit names the limit of a [Config], or the other outside cause, that ended an attempt.
@@ -27,22 +29,14 @@ type Exit struct {
 	Lost   string         `json:"lost,omitempty"`   // why the log lacks a part of the output
 }
 
-// Exit statuses with a special meaning, as in shells and timeout(1).
-const (
-	statusTime      = 124
-	statusCannotRun = 126
-	statusNotFound  = 127
-	statusSignal    = 128 // plus the number of the signal
-)
-
 // Code returns the exit status that a shell would show: 124 after the time limit, as
 // timeout(1) has it, and 128 plus the number of the signal after a signal.
 func (e Exit) Code() int {
 	switch {
 	case e.Limit == LimitTime:
-		return statusTime
+		return proc.ExitTimeout
 	case e.Signal != 0:
-		return statusSignal + int(e.Signal)
+		return proc.ExitSignal + int(e.Signal)
 	default:
 		return e.Status
 	}

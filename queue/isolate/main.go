@@ -4,16 +4,14 @@ import (
 	"fmt"
 	"os"
 	"sync/atomic"
+
+	"github.com/stintgo/stint/internal/proc"
 )
 
 // argHandler is the argument that makes a process of this program run a handler. An
 // argument rather than a variable, because process lists show it and the handler's
 // children do not inherit it.
 const argHandler = "__isolated-handler"
-
-// exitOwn is the exit status of a handler or watcher process that cannot do its work, for
-// example because it was started by hand.
-const exitOwn = 125
 
 // known is the handlers that Main was called with, by name; nil before.
 var known atomic.Pointer[map[string]AnyHandler] //nolint:gochecknoglobals // a program has one set of handlers
@@ -43,7 +41,7 @@ func Main(handlers ...AnyHandler) {
 	if served, err := serve(os.Args, m); served {
 		if err != nil {
 			_, _ = fmt.Fprintf(os.Stderr, "%s: %v\n", os.Args[0], err)
-			os.Exit(exitOwn)
+			os.Exit(proc.ExitOwn) // a process that was started by hand, for example
 		}
 		os.Exit(0)
 	}

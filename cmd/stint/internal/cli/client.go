@@ -18,15 +18,16 @@ import (
 
 	"github.com/stintgo/stint/cmd/stint/internal/remote"
 	"github.com/stintgo/stint/cmd/stint/internal/serve"
+	"github.com/stintgo/stint/internal/proc"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/httpstore"
 )
 
 // Exit statuses of the commands that use a server; their help lists them.
 const (
-	exitNothing   = 1   // nothing was found or changed
-	exitTimeout   = 124 // --timeout expired, as in timeout(1)
-	exitCancelled = 130 // the task was cancelled; as of a command ended by Ctrl-C
+	exitNothing   = 1                                     // nothing was found or changed
+	exitTimeout   = proc.ExitTimeout                      // --timeout expired, as in timeout(1)
+	exitCancelled = proc.ExitSignal + int(syscall.SIGINT) // the task was cancelled; as of a command ended by Ctrl-C
 )
 
 const clientHelp = `

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/stintgo/stint/internal/proc"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/isolate"
 )
@@ -21,7 +22,7 @@ import (
 // exitOwn is the exit status for errors of stint itself, as in env(1), timeout(1) and
 // xargs(1): wrong usage, or an input, an output or a job log that cannot be used. It is
 // above 0 to 101, which count failed jobs.
-const exitOwn = 125
+const exitOwn = proc.ExitOwn
 
 // exitError ends the program with a status.
 type exitError struct {

@@ -236,11 +236,11 @@ func (r *runner) exit(o *run.Outcome) error {
 		return dieBy(o.Signal)
 	case errors.Is(o.Err, syscall.EPIPE):
 		// Like a program before head in a pipe: its output has no reader.
-		return &exitError{status: 128 + int(syscall.SIGPIPE)}
+		return &exitError{status: proc.ExitSignal + int(syscall.SIGPIPE)}
 	case o.Err != nil:
 		return o.Err
 	case o.Halted != nil && o.Halted.Signal != 0:
-		return &exitError{status: 128 + int(o.Halted.Signal)}
+		return &exitError{status: proc.ExitSignal + int(o.Halted.Signal)}
 	case o.Halted != nil:
 		return &exitError{status: o.Halted.Exit}
 	case o.Failed > 0:
@@ -257,5 +257,5 @@ func dieBy(sig syscall.Signal) error {
 	if err := syscall.Kill(os.Getpid(), sig); err == nil {
 		select {} // the signal is pending
 	}
-	return &exitError{status: 128 + int(sig)}
+	return &exitError{status: proc.ExitSignal + int(sig)}
 }
