@@ -7,72 +7,71 @@ import (
 	"github.com/stintgo/stint"
 )
 
-// Store keeps tasks and makes their transitions, atomically and durably. It is
-// the seam between a [Queue], which has the policy that can live in Go once, and
-// where tasks are kept: memory, files, PostgreSQL, Redis. Its own calls are those of
-// submitters and workers; those of operators are [Admin]. Package storetest is
-// this contract as tests; every store passes all of it.
+// Store keeps tasks and makes their transitions, atomically and durably. A [Queue] has the
+// policy that is the same for every store; a Store has what depends on where tasks are
+// kept: memory, files, a database. Store declares the calls of submitters and workers, and
+// embeds [Admin], the calls of operators. Package storetest tests this contract, and every
+// store passes all of its cases.
 //
-// Time. Every method that changes something takes the time at which it
-// happens, and a store reads no clock. A store that many hosts share uses its
-// own server's clock instead, and says so. Calls may pass one another on their way,
-// so their times may go backwards: a store takes the latest since it was opened.
+// Time. Each method that changes tasks takes the present time, and a store reads no clock.
+// A store that many hosts share uses the clock of its server instead, and documents that.
+// Concurrent calls may arrive in another order than that of their times: a store uses the
+// latest time since it was opened.
 //
-// The first call after a store is opened may be earlier than times that it keeps,
-// if another process had a clock that was ahead. The store moves those times back then,
-// by the distance from the latest of them to that call: the time in between counts as
-// none. RunAt moves with the step that set it, and Deadline with the submission. So
-// what was to happen in ten minutes by the other clock happens in ten minutes by this
-// one. Earlier times stay as they are: what they delay is never early, and late by at
-// most as much as the clock was ahead.
+// The first call after a store is opened may be earlier than times that the store keeps,
+// if the clock of another process was ahead. The store then moves those times back, by the
+// distance from the latest of them to that call: RunAt with the step that set it, and
+// Deadline with the submission. So a delay of ten minutes by the other clock is a delay of
+// ten minutes by this one. Times before the first call stay as they are: what they delay
+// is never early, and late by at most as much as the clock was ahead.
 //
-// Durability. What a method has answered survives a crash of the process and
-// loss of power, but for what it says itself: a claim need not survive power
-// loss, after which its tokens are void. An error that wraps [ErrUnavailable]
-// means that nothing is known to have been done; the caller may repeat the call.
-// All methods may be repeated: a second Submit of the same ID, or a second
-// Settle with the same token, is answered like the first.
+// Durability. A change that a method has reported as made survives a crash of the process
+// and a loss of power, except as a method documents: a claim need not survive a loss of
+// power, after which its tokens are void. After an error that wraps [ErrUnavailable] the
+// result is unknown, and the caller may repeat the call. All methods may be repeated: a
+// second Submit of the same ID, or a second Settle with the same token, returns what the
+// first returned.
 //
-// Leases. A store that ends takes the leases of its own process with it. If it
-// was closed they are given back; if it crashed they are lost when it is opened
-// again, or, in a store that cannot know, when they run out, and that counts as a
-// crash of their tasks. A store that reads no clock does not know when that was: the
-// steps have the time of the first call after it, and before that call the time of the
-// last change that the store has kept. Leases of [Claim.Remote] outlive the store: they
-// last for as long as they were claimed for from the first call on, with the same
-// tokens.
+// Leases. The leases of the process of a store end with the store. Close releases them.
+// After a crash they are lost when the store is opened again or, in a store that cannot
+// detect the crash, when they expire; a lost lease counts as a crash of its task. The
+// steps of lost leases have the time of the first call, and before that call the time of
+// the last change that the store has kept, because a store that reads no clock does not
+// know the time of the crash. Leases of [Claim.Remote] outlive the store: they keep their
+// tokens, and last from the first call on for as long as they were claimed for.
 //
-// Concurrency. All methods may be called at any time from any goroutine. Each
-// is one step, unless it says otherwise: all of it, or nothing of it, is seen by
-// others and found after a crash. Contexts end waiting, not the step: a call that was
-// cancelled may or may not have been done.
+// Concurrency. All methods are safe for concurrent use. Each call is one step, unless its
+// method documents otherwise: other callers, and a store that is opened after a crash, see
+// all of it or nothing. The end of a context ends the wait for the result and not the
+// step: a call that was cancelled may or may not have been made.
 //
-// Dependents. When very many tasks wait for a task or a batch that ends, a step
-// releases or cancels a bounded number of them, the first ones in the step of that end,
-// and the store does the rest by itself in further steps, also after a crash. Until
-// then they are as they were, but none starts that has to wait again.
+// Dependents. When a task or batch ends that very many tasks wait for, one step releases
+// or cancels a bounded number of them, the first of them with that end, and the store
+// makes further steps for the others by itself, also after a crash. Until its step, a
+// dependent does not change; a dependent that has to wait again does not start.
 type Store interface {
 	Admin
 
-	// Submit accepts tasks, all or none, in this order, at most [MaxSubmit] of them.
-	// Their IDs, chosen by the caller, must be new. A task with the Unique of another one
-	// that the store remembers, or that comes before it in the same call, is not accepted;
-	// the receipt has the ID of that other task. Errors: ErrInvalid, ErrTooLarge, ErrFull.
+	// Submit accepts tasks, all or none, in this order, at most [MaxSubmit] of them. The
+	// caller chooses their IDs, which must be new. A task is not accepted if the store
+	// remembers a task with the same Unique, or the call has one before it; its receipt
+	// then has the ID of the earlier task. Errors: ErrInvalid, ErrTooLarge, ErrFull.
 	Submit(ctx context.Context, now time.Time, tasks []NewTask) ([]Receipt, error)
 
-	// Claim leases up to Max tasks of a queue to a worker: those whose turn it is,
-	// of the kinds that it knows. It never waits; Claimed says when to come back. Tasks
-	// whose Deadline has passed end on the way, a bounded number of them in each step.
+	// Claim leases up to Max tasks of a queue to a worker: the first ones in the order of
+	// the queue of the kinds that the worker handles. It does not wait for tasks; Claimed
+	// says when to claim again. A claim also ends tasks whose Deadline has passed, a bounded
+	// number of them in each step.
 	Claim(ctx context.Context, now time.Time, c Claim) (Claimed, error)
 
-	// Settle ends leases with the outcomes of their tasks. There is an error for each
+	// Settle ends leases with the outcomes of their tasks. It returns an error for each
 	// outcome: nil, or ErrStale if its token is not that of a live lease.
 	Settle(ctx context.Context, now time.Time, outcomes []Outcome) ([]error, error)
 
 	// Heartbeat records that a worker is alive, extends the leases of its tasks, and keeps
-	// the progress and checkpoints that they report; progress need not outlive the store,
-	// since the next heartbeat reports it again. There is an answer for each task: to go
-	// on, or why to stop.
+	// their progress and checkpoints; progress need not outlive the store, since the next
+	// heartbeat reports it again. It returns an answer for each task: to continue, or the
+	// reason to stop.
 	Heartbeat(ctx context.Context, now time.Time, w Worker, heartbeats []Heartbeat) ([]Answer, error)
 
 	// Command applies an order to all tasks that a filter finds, up to a limit, and
@@ -84,38 +83,37 @@ type Store interface {
 	// unchanged: all others are changed, and the error, an ErrUnavailable, says so.
 	Command(ctx context.Context, now time.Time, c Command) (int, error)
 
-	// Find returns tasks a page at a time; see [Page]. Others may change tasks
-	// meanwhile: each is as it was at some time of the call. Like Explain, Stats and
-	// Watch it may show what has been decided and is not durable yet: after a
-	// crash that may not have been. A task that cannot be read is shown with what is
-	// known of it, see [HoldDamaged], unless the filter asks for more than that.
+	// Find returns the tasks that match a filter, a page at a time; see [Page]. It returns
+	// each task as it was at some time during the call. Find, Explain, Stats and Watch may
+	// return changes that are not durable yet, and that a crash may undo. A task that cannot
+	// be read is returned with the fields that are known, see [HoldDamaged], if the filter
+	// needs no others.
 	Find(ctx context.Context, f Filter, p Page) ([]Task, error)
 
 	// Maintain makes the transitions that are due: of tasks whose RunAt or Deadline has
 	// come, of leases that have expired, of finished tasks whose retention is over. It makes
-	// at most limit changes, a bounded number of them in each step, and returns when there
-	// is more to do; a zero time means that nothing is due until another call changes that.
+	// at most limit changes, a bounded number of them in each step, and returns when to call
+	// it again; the zero time means that nothing is due until another call changes a task.
 	Maintain(ctx context.Context, now time.Time, limit int) (next time.Time, err error)
 
-	// Listen signals that tasks of a queue may have become claimable, from now on until
-	// stop is called: ready receives afterwards, and a claim made then finds them. Each
-	// listener has a channel of its own, and all of this process are signalled. A channel
-	// holds one signal, which stands for all since the last receive, and may be spurious.
-	// So a worker that listens, claims until there is no more, and only then waits,
-	// misses nothing.
+	// Listen sends to ready when tasks of a queue may have become claimable, until stop is
+	// called; a claim after the signal finds those tasks. Each listener has its own channel,
+	// and a change signals all listeners of this process. A channel holds one signal, which
+	// stands for all since the last receive, and may be spurious. So a worker that listens,
+	// claims until no task is left, and only then waits, misses no task.
 	//
-	// stop does not block, and may be called more than once. When it has
-	// returned nothing more is sent, and nothing is kept of the listener. A store that
-	// is closed sends no signals; no channel is ever closed.
+	// stop does not block, and may be called more than once. After it has returned, the
+	// store sends no more signals and keeps no memory of the listener. A closed store sends
+	// no signals; no channel is ever closed.
 	Listen(queue string) (ready <-chan struct{}, stop func())
 
-	// Watch calls begun, and then fn for every change of any task's state since begun
-	// was called, in their order, until ctx ends. A watcher that is too slow misses
-	// some, and a later event says how many. If the watch cannot begin, neither is called.
+	// Watch calls begun, and then fn for every change of a task's state since that call, in
+	// order, until ctx ends. A watcher that is too slow misses events; a later event has
+	// their number. If the watch cannot begin, Watch calls neither function.
 	Watch(ctx context.Context, begun func(), fn func(Event)) error
 
-	// Close gives the leases of this process back, which is no crash of their
-	// tasks, and ends all calls with ErrClosed. Those of other processes stay.
+	// Close releases the leases of this process, which does not count as a crash of their
+	// tasks, and ends all calls with ErrClosed. Leases of other processes stay.
 	Close() error
 }
 
