@@ -35,8 +35,7 @@ type leaseOf struct {
 	token Token
 }
 
-// Report tells how far the work is, and is cheap: it is sent with the next sign
-// of life.
+// Report sets the progress of the task. It is cheap: the next heartbeat sends the progress.
 func (a *Attempt) Report(p Progress) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -52,8 +51,8 @@ func (a *Attempt) Started() {
 	}
 }
 
-// Save keeps a checkpoint, which the next attempt finds in its Task: it is sent
-// with the next sign of life, or with the outcome. The bytes are copied.
+// Save keeps a copy of a checkpoint, which the next attempt finds in its Task. The next
+// heartbeat sends it, or the outcome.
 func (a *Attempt) Save(checkpoint []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -98,7 +97,7 @@ func (a *Attempt) heartbeat(lease time.Duration) (b Heartbeat, saved int) {
 	return b, a.saved
 }
 
-// acknowledged forgets the checkpoint that the store has heard of.
+// acknowledged drops the checkpoint if the store has it: if no other was saved since.
 func (a *Attempt) acknowledged(saved int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

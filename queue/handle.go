@@ -73,9 +73,9 @@ func (q *Queue) settleHandlers() {
 // What ends a handler's context, besides its task's Timeout and [ErrStale].
 var (
 	// ErrPaused: the task was paused.
-	ErrPaused = errors.New("queue: somebody has paused the task")
+	ErrPaused = errors.New("queue: the task was ordered to pause")
 	// ErrCancelled: the task was cancelled.
-	ErrCancelled = errors.New("queue: somebody has cancelled the task")
+	ErrCancelled = errors.New("queue: the task was ordered to cancel")
 	// ErrStopping: Run is to return, and has waited as long as [Config.Grace].
 	ErrStopping = errors.New("queue: this worker is stopping")
 )

@@ -69,7 +69,7 @@ func (h *hooks) begun(ctx context.Context) {
 		case <-h.s.q.halted:
 			return
 		case <-late.C:
-			h.s.q.cfg.Logger.Warn("hooks are not told of all events: the store does not say that it tells of them")
+			h.s.q.cfg.Logger.Warn("hooks may miss events: the store has not confirmed that it sends them")
 			return
 		}
 	}
@@ -110,13 +110,13 @@ func (h *hooks) watch(name string, fn func(Event)) {
 		}
 	})
 	if h.ctx.Err() != nil {
-		h.s.q.cfg.Logger.Warn("Run ended before a hook was told of all events", slog.String("hook", name))
+		h.s.q.cfg.Logger.Warn("Run ended before a hook received all events", slog.String("hook", name))
 	}
 }
 
 // mark is how far a watch has come in what the session does. Events have the times
-// of the store's clock, which may be far from that of this process: so the last event
-// that both know tells the one by the other.
+// of the store's clock, which may be far from that of this process: the last event that
+// both know gives the difference.
 type mark struct {
 	h     *hooks
 	lease leaseOf   // the last of the session's whose end the watch has delivered
@@ -136,7 +136,7 @@ func (m *mark) later(e Event) bool {
 	}
 	last, after := m.h.last, haste
 	switch {
-	case last == lastEnd{}: // nothing has been settled, and nothing else tells the clocks apart
+	case last == lastEnd{}: // nothing has been settled, and nothing else gives their difference
 		return e.At.After(m.h.at.Add(after))
 	case last.lease != m.lease: // that is yet to come, or was missed
 		return false
@@ -170,7 +170,7 @@ func (h *hooks) stopWhenQuiet(ctx context.Context, stop func(), steps *atomic.In
 // died notes a dead letter for the hook.
 func (h *hooks) died(e Event, fresh chan<- ID) {
 	if e.Missed > 0 {
-		h.s.q.cfg.Logger.Warn("events were missed; OnDead is not told of dead letters among them",
+		h.s.q.cfg.Logger.Warn("events were missed; OnDead is not called for dead letters among them",
 			slog.Int("events", e.Missed))
 	}
 	if e.To != Dead {
@@ -179,7 +179,7 @@ func (h *hooks) died(e Event, fresh chan<- ID) {
 	select {
 	case fresh <- e.ID:
 	default:
-		h.s.q.cfg.Logger.Warn("OnDead is too slow and is not told of a dead letter", slog.Any("task", e.ID))
+		h.s.q.cfg.Logger.Warn("OnDead is too slow and is not called for a dead letter", slog.Any("task", e.ID))
 	}
 }
 
@@ -201,7 +201,7 @@ func (h *hooks) callDead(fresh <-chan ID) {
 		}
 	}
 	if left > 0 {
-		q.cfg.Logger.Warn("Run ended before OnDead was told of dead letters", slog.Int("tasks", left))
+		q.cfg.Logger.Warn("Run ended before OnDead was called for all dead letters", slog.Int("tasks", left))
 	}
 }
 

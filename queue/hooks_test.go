@@ -163,9 +163,9 @@ func TestC3_HookThatIsTooSlow(t *testing.T) {
 			t.Errorf("Run waited %s for the hook", took)
 		}
 		if n := len(r.dead(queue.Filter{})); n != 100 || told != 40 {
-			t.Errorf("%d dead letters, %d told, want 100 and 40", n, told)
+			t.Errorf("%d dead letters, %d calls, want 100 and 40", n, told)
 		}
-		if !strings.Contains(log.String(), "OnDead was told") || !strings.Contains(log.String(), "tasks=60") {
+		if !strings.Contains(log.String(), "OnDead was called") || !strings.Contains(log.String(), "tasks=60") {
 			t.Errorf("the log does not name the 60 others: %s", log.String())
 		}
 	})

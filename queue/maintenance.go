@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// maintainMax is how many changes the tender asks for at once, so that others get
-// their turn between.
+// maintainMax is how many changes one call of Maintain makes at most, so that other calls
+// get their turn in between.
 const maintainMax = 1000
 
-// maintainUntil has the store do what is due, until ctx ends: when it has said that
-// something is, when this process has submitted something that is due earlier,
-// and every now and then for what others have. In the end another call of Run is to
-// look, which may not have heard of what this one has.
+// maintainUntil calls Maintain until ctx ends: at the time that the last call returned,
+// when this process has submitted a task that is due earlier, and at least every
+// Config.Poll, for the tasks of other processes. At its end it wakes another call of Run,
+// which may not know of the task that is due next.
 func (s *session) maintainUntil(ctx context.Context) {
 	wake := time.NewTimer(s.q.cfg.Poll)
 	defer wake.Stop()
@@ -38,7 +38,7 @@ func (s *session) maintainUntil(ctx context.Context) {
 	}
 }
 
-// maintain has the store do what is due, and returns when to do so again.
+// maintain makes the changes that are due, and returns when to call it again.
 func (s *session) maintain(ctx context.Context) time.Time {
 	now := s.q.clock.Now()
 	latest := now.Add(s.q.cfg.Poll)

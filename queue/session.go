@@ -112,7 +112,7 @@ func (q *Queue) leave(name string) {
 	delete(q.running, name)
 }
 
-// add makes tasks some of this session.
+// add registers attempts with the session.
 func (s *session) add(attempts []*Attempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,14 +122,14 @@ func (s *session) add(attempts []*Attempt) {
 	}
 }
 
-// remove is the opposite.
+// remove unregisters the attempt of an outcome.
 func (s *session) remove(o Outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.runs, leaseOf{o.ID, o.Token})
 }
 
-// done is remove for what the store has settled.
+// done is remove for an outcome that the store has settled.
 func (s *session) done(o Outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 // settleMost is how many outcomes are settled at once.
 const settleMost = 512
 
-// settle tells the store what became of tasks, until there is nothing more to
-// come: all that there is at a time with one call.
+// settle sends outcomes to the store until the channel is closed, with one call for all
+// that are in the channel at a time.
 func (s *session) settle() {
 	for o := range s.outcomes {
 		batch := append(make([]Outcome, 0, len(s.outcomes)+1), o)
@@ -22,8 +22,8 @@ func (s *session) settle() {
 	}
 }
 
-// settleAll settles outcomes. While the store cannot be reached it tries again,
-// as long as the leases can last: after that others have the tasks.
+// settleAll settles outcomes. While the store cannot be reached it tries again, for as long
+// as the leases can last: after that other workers have the tasks.
 func (s *session) settleAll(batch []Outcome) {
 	const first = 10 * time.Millisecond
 	giveUp := s.q.clock.Now().Add(s.q.cfg.Lease)
@@ -73,17 +73,17 @@ func (s *session) settled(batch []Outcome, answers []error) {
 	}
 }
 
-// refused makes a failure of an outcome that the store does not take: without
-// one the task would run again and again until its lease has been lost too often.
+// refused replaces an outcome that the store refuses by a permanent failure: otherwise the
+// task would run again and again until its leases have been lost too often.
 func (s *session) refused(o Outcome, err error) {
 	s.q.cfg.Logger.Error("the outcome of a task was refused", o.attrs(err)...)
 	if o.Kind == OutcomeFailure && o.Permanent && o.Checkpoint == nil {
-		return // this already is what is made of one
+		return // the outcome is such a failure itself
 	}
 	s.settleAll([]Outcome{{ID: o.ID, Token: o.Token, Kind: OutcomeFailure, Permanent: true, Error: err.Error()}})
 }
 
-// attrs are what a log says of an outcome that was not taken.
+// attrs returns the log attributes of an outcome that was refused.
 func (o *Outcome) attrs(err error) []any {
 	return []any{slog.Any("task", o.ID), slog.Any("outcome", o.Kind), slog.Any("error", err)}
 }

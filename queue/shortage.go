@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// shortage is an error that is the process's and not the task's.
+// shortage is an error of the process, and not of the task.
 type shortage struct{ err error }
 
 func (s *shortage) Error() string { return s.err.Error() }
@@ -16,8 +16,8 @@ func (s *shortage) Unwrap() error { return s.err }
 
 // Shortage returns what a handler returns when this process lacks what any task
 // needs to start: descriptors, processes, memory, room on the disk of its own files.
-// The task is given back and has not failed; the step has the text of err, which
-// should say what to do about it.
+// The task is released and has not failed; its step has the text of err, which should say
+// what to do about it.
 //
 // Until an attempt starts again, this Run claims one task at a time, with a pause
 // before each that doubles from 100 ms to 10 s. Other workers are not slowed down. An

@@ -7,14 +7,13 @@ import (
 
 // stoppable is the context of a handler, which ends with its parent or by cancel.
 //
-// Handlers of small tasks seldom ask whether they are to stop. What tells them, a
-// channel, and a place in the parent for each context up to the process's, is ten
-// allocations and three locks that all runners share. So it is made when it is asked
-// for, or when the handler is stopped.
+// Handlers of small tasks seldom look at their context. A context that can be cancelled, with
+// its channel and its registration in the parent, costs ten allocations and three locks that
+// all runners share. So it is made at the first call of Done, or when the handler is stopped.
 type stoppable struct {
-	// The parent, which is that of the slot: it ends when the handler has returned, so
-	// what is made here needs no end of its own.
-	context.Context //nolint:containedctx // a context is made of it
+	// The parent is the context of the slot. It ends when the handler has returned, so its
+	// child need not be cancelled.
+	context.Context //nolint:containedctx // the parent of own
 
 	own atomic.Pointer[ownContext] // nil until it is needed
 }

@@ -230,7 +230,7 @@ type Filter struct {
 	// not nil finds none. JSON keeps the two apart: a list without IDs is an empty array.
 	IDs []ID `json:"ids,omitzero"`
 	// Ending is the last hexadecimal digits of the ID, in lower case and without
-	// dashes: unlike the first ones, they tell apart tasks of the same time. A store
+	// dashes: unlike the first ones, they distinguish tasks of the same time. A store
 	// looks at each of its tasks for them, which takes about 20 ms for a million.
 	Ending string            `json:"ending,omitempty"`
 	Queue  string            `json:"queue,omitempty"`

@@ -32,11 +32,11 @@ const (
 	tickRetryMax = time.Minute
 )
 
-// tickUntil submits the tasks of all ticks until ctx ends: when the next one
-// comes, when this process has changed a schedule, and every now and then for
-// what others have changed. A view that is out of date does no harm: it is only
-// the cause of a call that is refused. In the end another call of Run is to look,
-// which may not have heard of a change that this one has.
+// tickUntil submits the tasks of all ticks until ctx ends. It looks at the schedules when
+// the next tick comes, when this process has changed a schedule, and at least every
+// Config.Poll, for changes of other processes. A view that is out of date does no harm: a
+// call that is based on it is refused. At its end it wakes another call of Run, which may
+// not know of a change that this one has seen.
 func (s *session) tickUntil(ctx context.Context) {
 	defer signal(s.q.changed)
 	k := ticker{q: s.q, known: make(map[string]*known)}
@@ -107,8 +107,8 @@ func know(was *known, s *ScheduleState) *known {
 	return &known{ScheduleState: *s, table: table, err: err}
 }
 
-// compare tells people of clocks that are far apart. If one that is wrong by a
-// year has moved a cursor on, there are no ticks for a year.
+// compare logs a warning if the clocks of two processes are far apart: a clock that is a year
+// ahead can move a cursor ahead by a year, and the schedule does not tick in between.
 func (k *ticker) compare(s *known, now time.Time) {
 	if ahead := s.Last.At.Sub(now); ahead > TickGrace {
 		k.q.cfg.Logger.Warn("a tick was submitted that has not come here: the clock of this system or of another is wrong",
@@ -228,12 +228,11 @@ func (k *ticker) busy(ctx context.Context, id ID) (bool, error) {
 	return err == nil && !t.State.Finished(), err
 }
 
-// failed sees to a tick that could not be dealt with, and returns when to look
-// at it again. If the store has refused the task, all processes are to know, so
-// that together they try no more often than one alone would; and people, who may
-// have to mend it. So too with what is wrong here, as with a zone that this
-// system does not have, but only when no other process has dealt with the tick
-// in time. Otherwise only this one leaves it alone for a while.
+// failed handles a tick whose task could not be submitted, and returns when to try again.
+// If the store has refused the task, failed records the error in the schedule, so that all
+// processes together try no more often than one, and operators see it. It also records an
+// error of this process, such as a time zone that this system lacks, but only if no other
+// process has submitted the task in time. Any other error delays this process alone.
 func (k *ticker) failed(ctx context.Context, s *known, now time.Time, err error) time.Time {
 	late := now.Sub(s.Next)
 	s.retry = now.Add(min(max(late, tickRetryMin), tickRetryMax))
@@ -245,11 +244,11 @@ func (k *ticker) failed(ctx context.Context, s *known, now time.Time, err error)
 		at := k.q.clock.Now()
 		to := s.ScheduleState
 		to.Version, to.Error, to.Retry = k.q.ids.New(at), err.Error(), s.retry
-		switch telling := k.q.store.Reschedule(ctx, at, Reschedule{Name: s.Name, Was: s.Version, To: &to}); {
-		case errors.Is(telling, ErrChanged):
+		switch recordErr := k.q.store.Reschedule(ctx, at, Reschedule{Name: s.Name, Was: s.Version, To: &to}); {
+		case errors.Is(recordErr, ErrChanged):
 			return now
-		case telling != nil:
-			err = errors.Join(err, telling)
+		case recordErr != nil:
+			err = errors.Join(err, recordErr)
 		}
 	}
 	k.q.cfg.Logger.Error("tick", slog.String("schedule", s.Name), slog.Time("tick", s.Next), slog.Any("error", err))

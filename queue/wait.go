@@ -20,8 +20,8 @@ import (
 func (q *Queue) Wait(ctx context.Context, id ID) (Task, error) {
 	news := q.followers.add(id) //nolint:contextcheck // the watch is not this caller's alone
 	defer q.followers.remove(id, news)
-	// The watch may break off for longer than anybody notices: so the task is looked
-	// at without news as well, soon if the store could not be reached.
+	// The watch may break off without an error: so the task is also read without an event,
+	// soon if the store could not be reached.
 	const first = time.Millisecond
 	again := time.NewTimer(first)
 	defer again.Stop()
@@ -69,7 +69,7 @@ func (f *followers) add(id ID) chan struct{} {
 		f.stop, f.ended = stop, ended
 		go func() {
 			defer close(ended)
-			watch(ctx, f.store, f.pause, f.tellAll, f.tell)
+			watch(ctx, f.store, f.pause, f.notifyAll, f.notify)
 		}()
 	}
 	if f.by[id] == nil {
@@ -94,11 +94,11 @@ func (f *followers) remove(id ID, news chan struct{}) {
 	}
 }
 
-// tell passes an event on to those whom it concerns; to all, if there were others
-// that nobody knows.
-func (f *followers) tell(e Event) {
+// notify signals the followers of the task of an event, and all followers if events were
+// missed.
+func (f *followers) notify(e Event) {
 	if e.Missed > 0 {
-		f.tellAll()
+		f.notifyAll()
 		return
 	}
 	if !e.To.Finished() && e.On != OnForget {
@@ -111,8 +111,8 @@ func (f *followers) tell(e Event) {
 	}
 }
 
-// tellAll has all look at their tasks: nobody knows what has become of them.
-func (f *followers) tellAll() {
+// notifyAll signals all followers, since events of their tasks may have been missed.
+func (f *followers) notifyAll() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, waiting := range f.by {

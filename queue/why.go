@@ -49,7 +49,7 @@ const (
 	// CodeTotal: as many tasks run, in all queues together, as may, or the slots that
 	// are free are reserved for queues that have waited longer.
 	CodeTotal stint.Code = "total"
-	// CodeTaskPaused: somebody has paused it.
+	// CodeTaskPaused: the task itself is paused.
 	CodeTaskPaused stint.Code = "task_paused"
 )
 
@@ -67,7 +67,7 @@ type Reason struct {
 	Until time.Time `json:"until,omitzero"`
 	// Failures is how often the task has failed: scheduled.
 	Failures int `json:"failures,omitempty"`
-	// SetBy says who has set the limit or the rate: max, total, cap, key,
+	// SetBy is the origin of the limit or the rate: max, total, cap, key,
 	// key_total, rate, key_rate. For queue_paused it has Default alone, which is set if
 	// the pause is that of all queues.
 	SetBy Origin `json:"set_by,omitzero"`
@@ -94,7 +94,7 @@ func (r Reason) String() string {
 	return string(text)
 }
 
-// Seen is when a worker was last heard of.
+// Seen is the time of the last heartbeat of a worker.
 type Seen struct {
 	Worker string    `json:"worker"`
 	At     time.Time `json:"at"`

@@ -69,7 +69,7 @@ func explain(files vfs.FS, dir string, err error) error {
 	}
 }
 
-// isLocked tells whether another process has a lock. An error of opening the file
+// isLocked reports whether another process has a lock. An error of opening the file
 // is not bare.
 func isLocked(err error) bool {
 	var opening *fs.PathError

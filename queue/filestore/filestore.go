@@ -143,8 +143,8 @@ func open(dir string, cfg Config, fs vfs.FS, tune func(*pebble.Options)) (*Store
 }
 
 // Close is as [queue.Store] says. It waits for no room on a disk: if what has
-// been decided cannot be written it says so, and then nothing was promised to
-// anybody that is not in the directory. What is left of the database stays in memory
+// been decided cannot be written, it returns an error, and no call has returned a result
+// that is not in the directory. What is left of the database stays in memory
 // in that case, and the directory may be opened again, also by the same process.
 func (s *Store) Close() error {
 	s.rows.guard.patient(false)

@@ -13,8 +13,8 @@ const (
 )
 
 // logFile is a log of the database whose file is longer than what was written to
-// it, so that a sync need not tell the file system of a new size, or of blocks that
-// are used now: on ext4 that is a commit of its journal, and a third of the time.
+// it, so that a sync need not record a new size of the file, or blocks that are used
+// now: on ext4 that is a commit of its journal, and a third of the time.
 // A reader of the log takes zeros for its end, as it takes what is left of older
 // records in a log that is used again, where nothing need be filled.
 //

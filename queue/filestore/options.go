@@ -40,7 +40,7 @@ func options(fs vfs.FS, g *guard, log *slog.Logger) *pebble.Options {
 	}
 }
 
-// logger is what Pebble tells about itself: nothing, but for errors.
+// logger passes on Pebble's errors, and discards its other messages.
 type logger struct {
 	guard *guard
 	log   *slog.Logger

@@ -103,13 +103,13 @@ func (r *rows) Get(key string) ([]byte, error) {
 	return keep(value), closer.Close()
 }
 
-// damaged tells of a task that cannot be read.
+// damaged logs that a task cannot be read.
 func (r *rows) damaged(id queue.ID, err error) {
 	r.cfg.Logger.Error("a task cannot be read: look after the disk, or put the directory back from a copy",
 		slog.String("task", id.String()), slog.String("directory", r.dir), slog.Any("error", err))
 }
 
-// setBack tells that the clock is behind that of the process before.
+// setBack logs that the clock is behind that of the process before.
 func (r *rows) setBack(ahead time.Duration) {
 	r.cfg.Logger.Warn("the clock is behind the times in the directory, which are corrected: a process before this one "+
 		"had a clock that was ahead, or this one has the wrong time: check the clock",
@@ -132,7 +132,7 @@ func (r *rows) Scan(from, to string, down bool, fn func(key string, value []byte
 			break
 		}
 	}
-	// A damaged file ends an iteration early, and only these tell.
+	// A damaged file ends an iteration early, and only these errors show that.
 	return brief(errors.Join(it.Error(), it.Close()))
 }
 

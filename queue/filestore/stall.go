@@ -8,7 +8,7 @@ import (
 // answerWithin is how long calls wait with a batch that waits for room.
 const answerWithin = 3 * time.Second
 
-// stall tells callers when a batch has waited for room as long as they do. The zero
+// stall notifies callers when a batch has waited for room as long as they may wait. The zero
 // value is ready for use; watch is called by one goroutine at a time, the others by any.
 type stall struct {
 	mu     sync.Mutex

@@ -56,8 +56,8 @@ const (
 
 // starts is that file. It is written and not synced, which costs a microsecond:
 // what is in the memory of the kernel survives kill -9. After a loss of power any
-// page of it may be as it was before, or torn; the machine tells by the rows what
-// is no longer true.
+// page of it may be as it was before, or torn; the machine decides by the rows which
+// places are no longer true.
 //
 // Places are filled with zeros when the file grows, so that a disk which is full
 // is met before a task starts, and not afterwards.

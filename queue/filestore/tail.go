@@ -19,7 +19,7 @@ const (
 )
 
 // tail is that file. A log of the database that was cut short, or deleted, looks
-// to Pebble like one that ended there; the number tells that there was more.
+// to Pebble like one that ended there; the number shows that there was more.
 //
 // It is written after the batch is synced, and is not synced itself. So after a
 // loss of power it may be older than the log, which is not wrong, and never newer.

@@ -149,7 +149,7 @@ func (l *listeners) run(st *stream) {
 	defer pause.Stop()
 	for away := firstWait; st.life.Err() == nil; {
 		ctx, path := l.begin(st)
-		err := l.s.lines(ctx, path, func() { away = firstWait }, l.heard)
+		err := l.s.lines(ctx, path, func() { away = firstWait }, l.received)
 		if errors.Is(err, errMore) {
 			continue
 		}
@@ -178,8 +178,8 @@ func (l *listeners) begin(st *stream) (ctx context.Context, path string) {
 	return ctx, wire.Ready + "?" + strings.TrimPrefix(all.String(), "&")
 }
 
-// heard passes a signal on.
-func (l *listeners) heard(line []byte) error {
+// received passes a signal on to the listeners of its queue.
+func (l *listeners) received(line []byte) error {
 	var signal wire.Signal
 	if err := json.Unmarshal(line, &signal); err != nil {
 		return l.s.nonsense("%w", err)
