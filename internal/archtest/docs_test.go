@@ -16,8 +16,9 @@ import (
 // link matches the target of a Markdown link or picture.
 var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
-// block matches code blocks, in which the same characters have another meaning.
-var block = regexp.MustCompile("(?ms)^```.*?^```$")
+// block matches blocks and spans of code, in which the same characters have another
+// meaning.
+var block = regexp.MustCompile("(?ms)^```.*?^```$|`[^`\n]+`")
 
 // TestLinks checks every link inside the repository. Links to other hosts are not
 // checked: a test must not depend on other servers.
