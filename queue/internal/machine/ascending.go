@@ -8,10 +8,10 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// ascending is the numbers of tasks in the order of their IDs, in leaves of some hundred
-// numbers: four to eight bytes a task. IDs begin with a time, so nearly all tasks are
-// added at the end, and most are removed at the beginning. The caller of each method
-// holds the lock of the machine.
+// ascending is a sorted list of the numbers of tasks in the order of their IDs. It is
+// divided into leaves of up to leafSize numbers, and takes four to eight bytes for each
+// task. IDs begin with a time, so nearly all tasks are added at the end, and most are
+// removed at the beginning. The caller of each method holds the lock of the machine.
 type ascending struct {
 	id     func(no uint32) *queue.ID
 	leaves [][]uint32 // none is empty
@@ -19,7 +19,7 @@ type ascending struct {
 
 const leafSize = 512
 
-// locate returns where the first ID that is not before id is, or would be.
+// locate returns the position of the first ID that is not less than id.
 func (a *ascending) locate(id *queue.ID) (leaf, i int) {
 	before := func(no uint32) bool { return bytes.Compare(a.id(no)[:], id[:]) < 0 }
 	leaf = sort.Search(len(a.leaves), func(l int) bool { return !before(a.leaves[l][0]) })

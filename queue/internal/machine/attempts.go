@@ -11,11 +11,11 @@ import (
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
-// attempts is what happens to a task while it runs, and how that ends: heartbeats and
-// orders, an outcome, a lost lease, a release without a verdict. Only the holder of the
-// present token can extend or settle a lease; an outcome whose lease is gone is accepted
-// if it repeats one that was accepted before. The caller of each method holds the lock of
-// the machine.
+// attempts handles running tasks: heartbeats and orders extend and steer an attempt; an
+// outcome, a lost lease or a release ends it. Only the holder of the present token can
+// extend or settle a lease. An outcome without a lease is accepted if it repeats an
+// outcome that was accepted before. The caller of each method holds the lock of the
+// machine.
 type attempts struct {
 	cfg          *Config
 	clock        *clock
@@ -29,8 +29,8 @@ type attempts struct {
 	transitions  *transitions
 }
 
-// heartbeat extends the lease of a task and takes its progress and checkpoint. It returns the
-// reason why the worker has to stop the task, if any.
+// heartbeat extends the lease of a task and stores its progress and checkpoint. The
+// answer has the reason why the worker has to stop the task, if any.
 func (a *attempts) heartbeat(b *queue.Heartbeat) queue.Answer {
 	t := a.tasks.get(b.ID)
 	if t == nil || t.leased() == nil || t.lease.row.Lease.Token != b.Token {
@@ -49,9 +49,9 @@ func (a *attempts) heartbeat(b *queue.Heartbeat) queue.Answer {
 	return queue.Answer{Stop: queue.StopReason(held.order), Reason: held.reason}
 }
 
-// order gives the worker of a running task an order, which it gets with the answer to its
-// next heartbeat. OrderResume withdraws a pause that the worker has not obeyed yet. order
-// returns false if it makes no difference.
+// order gives the worker of a running task an order. The worker receives it with the
+// answer to its next heartbeat. OrderResume withdraws a pause while the task still runs.
+// order reports whether anything has changed.
 func (a *attempts) order(t *task, c *queue.Command) bool {
 	held := t.lease
 	switch {
@@ -68,7 +68,7 @@ func (a *attempts) order(t *task, c *queue.Command) bool {
 }
 
 // settle ends a lease with an outcome. An outcome without a lease is accepted if it
-// repeats one that was accepted before; the error of any other is ErrStale.
+// repeats an outcome that was accepted before; otherwise the error is ErrStale.
 func (a *attempts) settle(o *queue.Outcome) error {
 	if !o.Kind.Valid() {
 		return fmt.Errorf("%w: %s is no kind of outcome", queue.ErrInvalid, o.Kind)
@@ -81,7 +81,7 @@ func (a *attempts) settle(o *queue.Outcome) error {
 	}
 	t := a.tasks.get(o.ID)
 	if t == nil || t.leased() == nil || t.lease.row.Lease.Token != o.Token {
-		return a.settledBefore(o)
+		return a.settleWithoutLease(o)
 	}
 	held := t.lease
 	row := &held.row
@@ -91,7 +91,7 @@ func (a *attempts) settle(o *queue.Outcome) error {
 		row.Checkpoint = o.Checkpoint
 	}
 	if o.Kind != queue.OutcomeRelease {
-		row.Crashes = 0 // the worker has come to its end
+		row.Crashes = 0 // the attempt has ended without a crash
 	}
 	switch o.Kind {
 	case queue.OutcomeSuccess:
@@ -104,25 +104,26 @@ func (a *attempts) settle(o *queue.Outcome) error {
 		if o.Permanent || row.Failures >= attemptsOrDefault(row.MaxAttempts) {
 			a.transitions.change(t, row, queue.Dead, w)
 		} else {
-			a.again(t, row, held, o.RunAt, w)
+			a.requeue(t, row, held, o.RunAt, w)
 		}
 	default:
 		if o.Kind == queue.OutcomeRelease {
 			w.detail = shortened(o.Error)
 		}
-		a.again(t, row, held, o.RunAt, w)
+		a.requeue(t, row, held, o.RunAt, w)
 	}
 	return nil
 }
 
-// settledBefore answers an outcome for which there is no lease: nil if it repeats one
-// that was accepted.
-func (a *attempts) settledBefore(o *queue.Outcome) error {
-	row, err := a.any(o.ID)
+// settleWithoutLease returns nil if an outcome repeats one that was accepted before,
+// which the steps of the task show, and ErrStale otherwise. A release that an order
+// turned into a pause or a cancellation counts as accepted.
+func (a *attempts) settleWithoutLease(o *queue.Outcome) error {
+	row, err := a.rowOf(o.ID)
 	if err == nil {
 		for _, step := range row.Steps {
-			obeyed := o.Kind == queue.OutcomeRelease && (step.On == queue.OnPause || step.On == queue.OnCancel)
-			if o.Token != 0 && step.Token == o.Token && (step.On == o.Kind.Trigger() || obeyed) {
+			applied := o.Kind == queue.OutcomeRelease && (step.On == queue.OnPause || step.On == queue.OnCancel)
+			if o.Token != 0 && step.Token == o.Token && (step.On == o.Kind.Trigger() || applied) {
 				return nil
 			}
 		}
@@ -132,8 +133,8 @@ func (a *attempts) settledBefore(o *queue.Outcome) error {
 	return fmt.Errorf("%w: task %s", queue.ErrStale, o.ID)
 }
 
-// any reads the row of a task by its ID. Errors: ErrNotFound.
-func (a *attempts) any(id queue.ID) (record.Row, error) {
+// rowOf reads the row of a task by its ID. Errors: ErrNotFound.
+func (a *attempts) rowOf(id queue.ID) (record.Row, error) {
 	t := a.tasks.get(id)
 	if t == nil {
 		return record.Row{}, fmt.Errorf("%w: %s", queue.ErrNotFound, id)
@@ -141,11 +142,11 @@ func (a *attempts) any(id queue.ID) (record.Row, error) {
 	return a.rows.row(t)
 }
 
-// again lets a task that has not ended wait for its next attempt, or carries out the
-// order that was given to its worker meanwhile.
-func (a *attempts) again(t *task, row *record.Row, held *lease, runAt time.Time, w cause) {
+// requeue makes an unfinished task wait for its next attempt, or applies the order that
+// its worker was given during this one.
+func (a *attempts) requeue(t *task, row *record.Row, held *lease, runAt time.Time, w cause) {
 	if t.group != nil {
-		t.group.running = nil // an older one may have been retried meanwhile
+		t.group.running = nil // an older task of the group may have been retried, and is first now
 		defer func() {
 			if g := a.queues.of(t).groups.byName[row.Group]; g != nil {
 				a.transitions.unhold(g.first())
@@ -153,7 +154,7 @@ func (a *attempts) again(t *task, row *record.Row, held *lease, runAt time.Time,
 		}()
 	}
 	if held.order != 0 && w.on == queue.OnRelease {
-		a.obey(t, row, held, w.token)
+		a.applyOrder(t, row, held, w.token)
 		return
 	}
 	a.states.arm(t, row)
@@ -167,12 +168,12 @@ func (a *attempts) again(t *task, row *record.Row, held *lease, runAt time.Time,
 		}
 	}
 	if held.order != 0 {
-		a.obey(t, row, held, 0) // it has no lease any more
+		a.applyOrder(t, row, held, 0) // without a token: the lease has ended
 	}
 }
 
-// obey carries out the order that was given to the worker of a task.
-func (a *attempts) obey(t *task, row *record.Row, held *lease, token queue.Token) {
+// applyOrder pauses or cancels a task whose worker was given that order.
+func (a *attempts) applyOrder(t *task, row *record.Row, held *lease, token queue.Token) {
 	to := queue.Cancelled
 	if held.order == queue.OrderPause {
 		to = queue.Paused
@@ -181,8 +182,8 @@ func (a *attempts) obey(t *task, row *record.Row, held *lease, token queue.Token
 	a.transitions.change(t, row, to, cause{on: held.order.Trigger(), by: held.by, token: token, detail: held.reason})
 }
 
-// lose ends the lease of a task whose worker sent no heartbeat in time. The task becomes
-// Dead if it has crashed too often.
+// lose ends the lease of a task whose worker sent no heartbeat in time, and counts a
+// crash. The task becomes Dead, and its work poison, at MaxCrashes crashes in a row.
 func (a *attempts) lose(t *task) {
 	held := t.lease
 	row := &held.row
@@ -197,7 +198,7 @@ func (a *attempts) lose(t *task) {
 	}()
 	row.Crashes++
 	if row.Crashes < attemptsOrDefault(row.MaxCrashes) {
-		a.again(t, row, held, time.Time{}, w)
+		a.requeue(t, row, held, time.Time{}, w)
 		return
 	}
 	w.detail = fmt.Sprintf("lost its worker %d times in a row", row.Crashes)
@@ -206,19 +207,19 @@ func (a *attempts) lose(t *task) {
 	a.transitions.change(t, row, queue.Dead, w)
 }
 
-// release ends a lease without a verdict on its task.
+// release ends a lease without an outcome: neither a failure nor a crash is counted.
 func (a *attempts) release(t *task, detail string) {
 	held := t.lease
 	row := &held.row
 	w := cause{on: queue.OnRelease, by: row.Lease.Worker, token: row.Lease.Token, detail: detail}
 	clearLease(row)
-	a.again(t, row, held, time.Time{}, w)
+	a.requeue(t, row, held, time.Time{}, w)
 }
 
 // releaseAll releases the leases of workers in this process.
 func (a *attempts) releaseAll() {
 	if a.journal.Failed() != nil {
-		return // nothing can be written: they will be lost
+		return // nothing can be written; the next machine counts these leases as lost
 	}
 	for _, t := range a.states.leased() {
 		if t.lease.row.Remote == 0 {
@@ -227,14 +228,15 @@ func (a *attempts) releaseAll() {
 	}
 }
 
-// clearLease removes the lease from the row of a task that ran. Its last token stays in
-// the row: no older token is ever valid again.
+// clearLease removes the lease and the order from the row of a task that ran. The
+// worker and the token stay in the row: an entry of the lease log with that token or an
+// older one is void.
 func clearLease(row *record.Row) {
 	row.Lease.Until, row.Remote = time.Time{}, 0
 	row.Order, row.OrderBy, row.OrderReason = 0, "", ""
 }
 
-// attemptsOrDefault returns a number of attempts, or the default for 0.
+// attemptsOrDefault returns n, or the default for 0.
 func attemptsOrDefault(n int) int {
 	const usual = 3
 	if n == 0 {

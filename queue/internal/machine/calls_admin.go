@@ -20,14 +20,14 @@ func (m *Machine) Command(ctx context.Context, now time.Time, c queue.Command) (
 		return 0, fmt.Errorf("%w: the limit is %d; it is 0 for none, or more", queue.ErrInvalid, c.Limit)
 	}
 	s := newSearch(c.Filter, queue.ID{}, false)
-	s.do, s.most = c.Do, partCommand
+	s.do, s.most = c.Do, maxFoundByCommand
 	limit := cmp.Or(c.Limit, math.MaxInt)
 	var (
 		bad      unread
-		cascades []*waiters // begin when the command has found all its tasks: it must not find tasks that they cancel
+		cascades []*waiters // postponed until all tasks are found: a command must not find tasks that they cancel
 	)
 	for err == nil && !s.done && changed < limit {
-		if err = m.part(s, func() error { return m.steps.beginChange(ctx, now) }); err != nil {
+		if err = m.searchPart(s, func() error { return m.steps.beginChange(ctx, now) }); err != nil {
 			break
 		}
 		if err = m.steps.beginChange(ctx, now); err == nil {
@@ -40,14 +40,14 @@ func (m *Machine) Command(ctx context.Context, now time.Time, c queue.Command) (
 			err = m.steps.end(ctx)
 		}
 	}
-	if len(cascades) > 0 { // the command ended early
+	if len(cascades) > 0 { // after an error
 		m.beginCascades(&cascades)
 	}
 	return changed, cmp.Or(err, bad.err())
 }
 
-// beginCascades begins the cascades of a command that ended early. If the machine has
-// been closed, the next machine begins them: the rows must not be read any more.
+// beginCascades begins the cascades of a command that ended with an error. If the machine
+// has been closed, its rows must not be read, and the next machine begins them.
 func (m *Machine) beginCascades(cascades *[]*waiters) {
 	m.steps.lockCorrected()
 	defer m.steps.mu.Unlock()
@@ -110,7 +110,7 @@ func (m *Machine) Reschedule(ctx context.Context, now time.Time, r queue.Resched
 		return fmt.Errorf("schedule %q: %w", r.Name, err)
 	}
 	value, err := ownSchedule(&r)
-	if err == nil && len(r.Tasks) > 0 { // what needs no room is not refused for lack of it
+	if err == nil && len(r.Tasks) > 0 { // checked refuses tasks if there is no room; a change without tasks needs none
 		r.Tasks, err = m.submissions.checked(r.Tasks)
 	}
 	if err != nil {
@@ -129,8 +129,8 @@ func (m *Machine) Reschedule(ctx context.Context, now time.Time, r queue.Resched
 	return err
 }
 
-// reschedule makes a change unless it has been made. The error is ErrChanged if another
-// change has been made.
+// reschedule makes a change unless it has been made already. The error is ErrChanged if
+// another change has been made since Was.
 func (m *Machine) reschedule(r *queue.Reschedule, value []byte, prints []fingerprint) error {
 	if open, err := m.scheduleSet.admits(r); !open {
 		return err

@@ -7,25 +7,25 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// page is how many tasks a page has by default.
+// page is the default number of tasks of a page.
 const page = 100
 
-// Find is as [queue.Store] says. It answers what has been decided, which may not
-// be durable yet.
+// Find is as [queue.Store] says. It returns the state in memory, which may not be durable
+// yet.
 func (m *Machine) Find(_ context.Context, f queue.Filter, p queue.Page) (found []queue.Task, err error) {
 	if p.Limit <= 0 {
 		p.Limit = page
 	}
 	s, left := newSearch(f, p.After, p.Newest), newAllowance(p.Limit, p.Bytes)
 	for err == nil && !s.done && left.any() {
-		if err = m.part(s, m.steps.lockOpen); err == nil {
+		if err = m.searchPart(s, m.steps.lockOpen); err == nil {
 			found, err = m.pageOf(s, found, &left)
 		}
 	}
 	return found, err
 }
 
-// pageOf appends what a search has found to a page, until the page is full.
+// pageOf appends the tasks that a part of a search has found to a page, until it is full.
 func (m *Machine) pageOf(s *search, found []queue.Task, left *allowance) ([]queue.Task, error) {
 	if err := m.steps.lockOpen(); err != nil {
 		return nil, err
@@ -49,8 +49,8 @@ func (m *Machine) pageOf(s *search, found []queue.Task, left *allowance) ([]queu
 	return found, nil
 }
 
-// part finds the next part of a search. lock takes the lock of the machine.
-func (m *Machine) part(s *search, lock func() error) error {
+// searchPart finds the next candidates of a search. lock takes the lock of the machine.
+func (m *Machine) searchPart(s *search, lock func() error) error {
 	if s.filter.IDs != nil {
 		n := min(s.most, len(s.named))
 		s.ids, s.named = s.named[:n:n], s.named[n:]
@@ -60,11 +60,11 @@ func (m *Machine) part(s *search, lock func() error) error {
 	if err := lock(); err != nil {
 		return err
 	}
-	m.finder.look(s)
-	m.steps.reading.Add(1) // the rows stay open
+	m.finder.nextCandidates(s)
+	m.steps.reading.Add(1) // Close waits with closing the rows
 	m.steps.mu.Unlock()
 	defer m.steps.reading.Done()
-	m.finder.sift(s)
+	m.finder.dropMismatches(s)
 	return nil
 }
 

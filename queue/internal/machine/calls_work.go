@@ -46,8 +46,8 @@ func (m *Machine) Claim(ctx context.Context, now time.Time, c queue.Claim) (queu
 	}
 	got, err := m.claimSteps(ctx, now, c)
 	if err == nil {
-		// No worker runs a task that may not have been accepted. A caller that left would
-		// leave leases behind, so every caller waits.
+		// A worker must not run a task whose submission may be lost in a crash. The wait
+		// has no leave channel: a caller that left would leave leases behind.
 		err = m.journal.Sync(got.mark, nil, m.steps.stalled())
 	}
 	if errors.Is(err, journal.ErrStalled) {
@@ -66,17 +66,17 @@ func (m *Machine) Claim(ctx context.Context, now time.Time, c queue.Claim) (queu
 	return got.Claimed, nil
 }
 
-// claimSteps makes steps of a claim until one has started a task, or has found no more
-// tasks. Only a step that expires as many tasks as a step may is followed by another one.
+// claimSteps makes steps of a claim until one has started a task or has found no more
+// tasks. Another step follows only if a step has expired as many tasks as it may.
 func (m *Machine) claimSteps(ctx context.Context, now time.Time, c queue.Claim) (got granted, err error) {
 	for {
 		if err = m.steps.beginChange(ctx, now); err != nil {
 			return got, err
 		}
 		opened := m.steps.opened
-		if got, err = m.claims.claim(c); err != nil || len(got.Tasks) > 0 || !got.rest {
+		if got, err = m.claims.claim(c); err != nil || len(got.Tasks) > 0 || !got.more {
 			got.mark = max(got.mark, opened)
-			m.steps.seal() // a task may have passed its deadline
+			m.steps.seal() // the step may have written rows of expired tasks
 			m.steps.mu.Unlock()
 			return got, err
 		}
@@ -86,18 +86,18 @@ func (m *Machine) claimSteps(ctx context.Context, now time.Time, c queue.Claim) 
 	}
 }
 
-// unclaim takes starts back that no worker has got, because they could not be recorded in
-// the lease log. It leaves nothing behind: a disk that fails for long would fill the
-// histories of tasks with starts that never were. The queue gets a signal if other starts
-// of the claim have been recorded; otherwise the next claim would probably fail as this
-// one has, and so without end.
+// unclaim undoes starts that could not be recorded in the lease log and that no worker
+// has received. It adds no step to the tasks: on a disk that fails for long, repeated
+// claims would otherwise fill their histories. signal wakes the workers of the queue.
+// It is set if other starts of the claim were recorded; if none was, the next claim
+// would probably fail too, and signals would make workers claim in a loop.
 func (m *Machine) unclaim(starts []Noted, signal bool) {
 	m.steps.lockCorrected()
 	defer m.steps.mu.Unlock()
 	if !m.steps.closed {
 		m.claims.takeBack(starts, signal)
 	}
-	m.steps.seal() // no caller waits for it: if it is lost, so is the claim
+	m.steps.seal() // not awaited: a crash that loses these changes loses the claim as well
 }
 
 // Heartbeat is as [queue.Store] says.
@@ -113,22 +113,22 @@ func (m *Machine) Heartbeat(
 			return nil, tooLarge("checkpoint", n, m.cfg.MaxCheckpoint)
 		}
 		if heartbeats[i].Checkpoint != nil {
-			begin = m.steps.beginChange // it is sent again and again, and would fill the memory
+			begin = m.steps.beginChange // repeated checkpoints would fill the memory while the rows take none
 		}
 	}
 	if err := begin(ctx, now); err != nil {
 		return nil, err
 	}
 	begun := m.journal.Mark()
-	m.workerSet.heard(w)
+	m.workerSet.heartbeat(w)
 	answers := make([]queue.Answer, len(heartbeats))
 	for i := range heartbeats {
 		answers[i] = m.attempts.heartbeat(&heartbeats[i])
 	}
 	if m.journal.Mark() == begun && m.steps.opened == 0 {
-		// Leases are in memory. To wait for what others have written would end those of
-		// handlers that do well while a disk is full. The first call alone waits, for the
-		// times that it has corrected.
+		// Ends of leases are only in memory, so there is nothing to wait for. Waiting for
+		// the changes of other calls would end the leases of healthy workers while a disk
+		// is full. Only the first call waits, for the times that it has corrected.
 		m.steps.mu.Unlock()
 		return answers, nil
 	}
@@ -146,7 +146,7 @@ func (m *Machine) Settle(ctx context.Context, now time.Time, outcomes []queue.Ou
 	answers := make([]error, len(outcomes))
 	for i := range outcomes {
 		answers[i] = m.attempts.settle(&outcomes[i])
-		m.passes.advance()
+		m.scans.advance()
 	}
 	if err := m.steps.end(ctx); err != nil {
 		return nil, err
@@ -163,20 +163,20 @@ func (m *Machine) Maintain(ctx context.Context, now time.Time, limit int) (next 
 		limit = math.MaxInt
 	}
 	for {
-		part := min(limit, maintainStep)
-		next, left, err := m.maintainPart(ctx, now, part)
-		if limit -= part - left; err != nil || left > 0 || limit == 0 {
+		size := min(limit, maintainBatchSize)
+		next, left, err := m.maintainBatch(ctx, now, size)
+		if limit -= size - left; err != nil || left > 0 || limit == 0 {
 			return next, err
 		}
 	}
 }
 
-// maintainStep is how many changes Maintain makes in one step.
-const maintainStep = 100
+// maintainBatchSize limits the changes that Maintain makes in one step.
+const maintainBatchSize = 100
 
-// maintainPart makes one step of Maintain. left is what is left of its limit; if that is 0, next
-// is now.
-func (m *Machine) maintainPart(ctx context.Context, now time.Time, limit int) (next time.Time, left int, err error) {
+// maintainBatch makes one step of Maintain, with at most limit changes. left is limit
+// less the changes made; if left is 0, next is now.
+func (m *Machine) maintainBatch(ctx context.Context, now time.Time, limit int) (next time.Time, left int, err error) {
 	if err := m.steps.beginChange(ctx, now); err != nil {
 		return time.Time{}, limit, err
 	}

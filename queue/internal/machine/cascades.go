@@ -11,45 +11,46 @@ import (
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
-// cascades cancels tasks that come after a forgotten task. A task that is forgotten
-// without having succeeded takes those along that come after it: they are cancelled,
-// because it cannot be retried any more. So are those that come after these, and so on
-// down the chain: none of them could start before the one before it is retried. A retry
-// of such a task revives that task alone. The caller of each method holds the lock of the
-// machine.
+// cascades cancels the successors of forgotten tasks. If a task is forgotten without
+// having succeeded, it cannot be retried, so the tasks that have it in After can never
+// start: a cascade cancels them, a cascade of each of these cancels its own successors,
+// and so on down the chain. A retry of a cancelled task revives that task alone. The
+// caller of each method holds the lock of the machine.
 //
-// A cascade that takes more than one step has a row. Without it, an opened store would
-// take the forgotten task for one that had succeeded, and start what comes after it.
+// A cascade that takes more than one step has a row. Without the row, a store opened
+// after a crash would assume that the forgotten task had succeeded, and start its
+// successors.
 type cascades struct {
 	clock    *clock
 	counters *counters
 	journal  *journal.Journal
-	passes   *passes
+	scans    *scans
 	rows     *taskRows
 
 	unrecorded []*waiters              // lists whose cascades this step has begun
-	postponed  *[]*waiters             // takes the cascades that the present command begins; nil outside of one
-	found      map[queue.ID][]*waiters // that Open has found
+	postponed  *[]*waiters             // receives the cascades of the present command; nil outside of one
+	found      map[queue.ID][]*waiters // rows that load has read, by cascade.ID; nil after resume
 }
 
-// cascade is the reason why the tasks of a list are cancelled. Its exported fields are
-// its row.
+// cascade is the reason why the tasks of a list are cancelled. The exported fields are
+// stored in its row, as JSON.
 type cascade struct {
-	ID        queue.ID  `json:"id"`           // of the task that they come after
-	Seq       uint64    `json:"seq"`          // and its age
-	Last      uint64    `json:"last"`         // tasks with a larger Seq came later, and come after another one
-	Began     time.Time `json:"began"`        // tasks that have ended and were retried since then are spared
-	Forgotten bool      `json:"forgotten"`    // false: the task was cancelled by a cascade itself
+	ID        queue.ID  `json:"id"`           // of the predecessor
+	Seq       uint64    `json:"seq"`          // of the predecessor
+	Last      uint64    `json:"last"`         // tasks with a larger Seq have another predecessor of this ID
+	Began     time.Time `json:"began"`        // tasks that ended and were retried after Began are spared
+	Forgotten bool      `json:"forgotten"`    // false: a cascade cancelled the predecessor
 	By        string    `json:"by,omitempty"` // the operator that purged the forgotten task
 
 	recorded bool
 }
 
+// key returns the key of the cascade's row.
 func (c *cascade) key() string {
 	return string(binary.BigEndian.AppendUint64([]byte(rowCascade), c.Last))
 }
 
-// why returns the cause that the steps of the cancelled tasks name.
+// why returns the cause for the steps of the cancelled tasks.
 func (c *cascade) why() cause {
 	text := "task %s, which has to succeed first, was forgotten"
 	if !c.Forgotten {
@@ -58,12 +59,12 @@ func (c *cascade) why() cause {
 	return cause{on: queue.OnCancel, by: c.By, detail: fmt.Sprintf(text, c.ID)}
 }
 
-// spares reports whether a task has been retried since the cascade began, after it had
-// ended: it waits for nothing that was forgotten before. A retry of a task that was only
-// delayed does not count, because the cascade has not come to that task yet.
+// spares reports whether a task with these steps ended and was retried after the cascade
+// began: such a task no longer waits for the forgotten one. A retry of a Scheduled task,
+// which only makes it due, does not count: the cascade has not visited that task yet.
 func (c *cascade) spares(steps []queue.Step) bool {
 	for i := 1; i < len(steps); i++ {
-		dropped := i == 1 && len(steps) == queue.MaxSteps // the step before it, as it may be
+		dropped := i == 1 && len(steps) == queue.MaxSteps // the step before it may have been an end
 		if s := &steps[i]; s.On == queue.OnRetry && !s.At.Before(c.Began) && (dropped || steps[i-1].To.Finished()) {
 			return true
 		}
@@ -71,8 +72,8 @@ func (c *cascade) spares(steps []queue.Step) bool {
 	return false
 }
 
-// begin begins to cancel the tasks of a list, or leaves it to the present command to
-// begin it.
+// begin begins a cascade that cancels the tasks of a list, or postpones it until the
+// present command has found all its tasks.
 func (s *cascades) begin(w *waiters, c cascade) {
 	c.Last, c.Began = s.counters.nextSeq(), s.clock.time()
 	w.cascade = &c
@@ -81,19 +82,18 @@ func (s *cascades) begin(w *waiters, c cascade) {
 		*s.postponed = append(*s.postponed, w)
 		return
 	}
-	s.passes.start(w, visitCancel)
+	s.scans.start(w, visitCancel)
 }
 
-// start begins to cancel the tasks of cascades that were postponed.
+// start starts the scans of postponed cascades.
 func (s *cascades) start(cascades *[]*waiters) {
 	for _, w := range *cascades {
-		s.passes.start(w, visitCancel)
+		s.scans.start(w, visitCancel)
 	}
 	*cascades = nil
 }
 
-// recordAll writes the rows of cascades that have begun in this step and are not
-// complete.
+// recordAll writes the rows of the cascades that this step has begun and not completed.
 func (s *cascades) recordAll() {
 	for _, w := range s.unrecorded {
 		c := w.cascade
@@ -109,14 +109,14 @@ func (s *cascades) recordAll() {
 func (s *cascades) record(c *cascade) {
 	value, err := json.Marshal(c)
 	if err != nil {
-		panic(err) // there is no value that could not be written
+		panic(err) // every value of a cascade can be encoded
 	}
 	s.journal.Set(c.key(), value, false)
 	c.recorded = true
 }
 
-// setBack corrects the time when a cascade began. Otherwise a later retry of a task that
-// it has cancelled would seem to be before it.
+// setBack corrects Began. Otherwise a later retry of a task that the cascade has
+// cancelled would appear to be earlier than the cascade.
 func (s *cascades) setBack(c *cascade, by correction) {
 	if c.Began.After(by.from) {
 		c.Began = by.time(c.Began)
@@ -132,7 +132,7 @@ func (s *cascades) remove(c *cascade) {
 	}
 }
 
-// load reads the cascades that were not complete.
+// load reads the rows of cascades that were not complete.
 func (s *cascades) load() error {
 	return s.journal.Scan(rowCascade, func(key string, value []byte) error {
 		c := &cascade{recorded: true}
@@ -145,11 +145,11 @@ func (s *cascades) load() error {
 	})
 }
 
-// of returns the waiters of a cascade that was to cancel t because t comes after the task
-// of an ID; nil if there is none.
+// of returns the waiters of the loaded cascade that has to cancel t, because t comes
+// after the task with an ID; nil if there is none.
 func (s *cascades) of(t *task, id queue.ID) *waiters {
 	for _, w := range s.found[id] {
-		c, seq := w.cascade, t.place.Ticket()
+		c, seq := w.cascade, t.entry.Ticket()
 		if t.state == queue.Waiting || t.state == queue.Running || seq < c.Seq || seq > c.Last {
 			continue
 		}
@@ -160,14 +160,15 @@ func (s *cascades) of(t *task, id queue.ID) *waiters {
 	return nil
 }
 
-// resume continues the cascades that were loaded, when the tasks wait in their lists.
+// resume starts the scans of the loaded cascades. Their tasks must be in the lists
+// already.
 func (s *cascades) resume() {
 	for _, of := range s.found {
 		for _, w := range of {
 			if w.Len() == 0 {
 				s.remove(w.cascade)
 			}
-			s.passes.start(w, visitCancel)
+			s.scans.start(w, visitCancel)
 		}
 	}
 	s.found = nil

@@ -11,10 +11,10 @@ import (
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
-// claimer starts tasks for workers. By the policy of the queue it picks the next task
-// that limits and rates allow, and gives it a new token and a lease. A start that could
-// not be recorded in the lease log is taken back. The caller of each method holds the
-// lock of the machine.
+// claimer starts tasks for workers. It picks the next task by the policy of the queue,
+// its limits and its rates, and gives it a new token and a lease. It undoes starts that
+// could not be recorded in the lease log. The caller of each method holds the lock of
+// the machine.
 type claimer struct {
 	attempts    *attempts
 	clock       *clock
@@ -23,7 +23,7 @@ type claimer struct {
 	journal     *journal.Journal
 	keyRates    *keyRates
 	leaseLog    *leaseLog
-	passes      *passes
+	scans       *scans
 	prefetch    *prefetch
 	queues      *queueSet
 	rows        *taskRows
@@ -39,8 +39,8 @@ type claimer struct {
 	classes []int // of the present claim
 }
 
-// claim starts tasks. It returns an error only if no task has started before it: tasks
-// that have started are the answer, and a signal says that there may be more.
+// claim starts tasks. It returns an error only if no task has started: otherwise it
+// returns the started tasks, and a signal makes the workers claim again.
 func (g *claimer) claim(c queue.Claim) (got granted, err error) {
 	g.workerSet.see(c.Worker, c.Queue, c.Kinds)
 	g.total.lapse()
@@ -58,21 +58,21 @@ func (g *claimer) claim(c queue.Claim) (got granted, err error) {
 	for got.left.any() && err == nil {
 		var t *task
 		if t, got.Next = g.next(q, g.classes); t == nil {
-			got.rest = got.Next.Equal(g.clock.time())
+			got.more = got.Next.Equal(g.clock.time())
 			break
 		}
 		suspect := t.isSuspect()
 		if err = g.grant(t, &c, &got); suspect {
-			g.classes = q.classes(g.classes[:0], c.Kinds) // without the others
+			g.classes = q.classes(g.classes[:0], c.Kinds) // without the classes of suspects, which are held now
 		}
 	}
 	if len(got.Tasks) > 0 && err != nil {
-		err = nil // it comes up again
+		err = nil // the next claim meets it again
 		q.signal()
 	}
 	switch {
 	case got.left.tasks > 0 && got.left.bytes <= 0:
-		got.Next = g.clock.time() // for the rest
+		got.Next = g.clock.time() // the answer is full
 	case got.left.tasks > 0 && got.Next.IsZero():
 		got.Next = q.nextKey(g.classes)
 	}
@@ -83,26 +83,27 @@ func (g *claimer) claim(c queue.Claim) (got granted, err error) {
 // call next again: when the rate of the queue allows a start, or now if this step has
 // reached its limit of expired tasks.
 func (g *claimer) next(q *queueState, classes []int) (t *task, at time.Time) {
-	for g.journal.Failed() == nil { // else a row that cannot be read comes up for ever
+	for g.journal.Failed() == nil { // otherwise a task whose transition is not written would be next for ever
 		e := q.order.PeekOf(q.running, classes)
 		if e != nil {
 			t = g.tasks.at(e.Value)
 		}
 		switch {
-		case e == nil && q.passes > 0:
-			// A task that ended and let none start is a turn of the policy as well: else
-			// a tier over its cap would wait for as long as others keep the total up.
-			q.passes--
+		case e == nil && q.turns > 0:
+			// A task that ended and let none start gives the policy a turn as well:
+			// otherwise a tier over its cap would wait as long as tasks of other tiers
+			// keep q.running up.
+			q.turns--
 			q.order.PassOf(q.running, classes)
 		case e == nil:
 			return nil, at
-		case t.late(g.clock.now) && g.passes.spent():
+		case t.late(g.clock.now) && g.scans.spent():
 			return nil, g.clock.time()
 		case t.late(g.clock.now):
-			g.passes.spend()
+			g.scans.spend()
 			g.transitions.expire(t)
-			g.passes.advance()
-		case !t.free() && g.passes.spent():
+			g.scans.advance()
+		case !t.free() && g.scans.spent():
 			q.signal()
 			return nil, at
 		case !t.free():
@@ -124,7 +125,7 @@ func (g *claimer) grant(t *task, c *queue.Claim, got *granted) error {
 	written, err := g.prefetch.readStarting(t, &held.row)
 	if err != nil {
 		g.states.quarantine(t, err)
-		if got.damaged++; got.damaged < mostDamaged {
+		if got.damaged++; got.damaged < maxQuarantined {
 			return nil
 		}
 		return err
@@ -138,8 +139,8 @@ func (g *claimer) grant(t *task, c *queue.Claim, got *granted) error {
 	}
 	g.start(t, held, s, c.Lease)
 	q := g.queues.of(t)
-	if got.Tasks == nil { // limits may leave fewer
-		likely := min(c.Max, 1+q.waiting.n, mostLikely)
+	if got.Tasks == nil { // an estimate: limits may leave fewer tasks
+		likely := min(c.Max, 1+q.waiting.n, maxInitialTasks)
 		got.Tasks, got.starts = make([]queue.Task, 0, likely), make([]Noted, 0, likely)
 	}
 	got.Tasks = append(got.Tasks, g.views.view(t, &held.row))
@@ -147,16 +148,16 @@ func (g *claimer) grant(t *task, c *queue.Claim, got *granted) error {
 	if held.slot > 0 {
 		got.starts = append(got.starts, Noted{held.slot, s})
 	}
-	// The end of a lease that may have made room for this one has to be durable as
-	// well: a crash would bring it back beside this one.
+	// The end of a lease that may have made room for this one must be durable as well:
+	// otherwise a crash could bring that lease back, and both would run.
 	got.mark = max(got.mark, written, q.roomEnd, g.slots.roomEnd)
-	if held.suspect { // else a crash of its making would be that of the one before as well
+	if held.suspect { // otherwise its crash could count as one of the previous suspect too
 		got.mark = max(got.mark, q.suspects.end)
 	}
 	return nil
 }
 
-// start leases a task that is next in its queue.
+// start moves a task from the order of its queue to Running, and counts it against rates.
 func (g *claimer) start(t *task, held *lease, s Start, length time.Duration) {
 	q := g.queues.of(t)
 	g.states.start(t, held.row.Key)
@@ -169,9 +170,10 @@ func (g *claimer) start(t *task, held *lease, s Start, length time.Duration) {
 	g.keyRates.spend(q, held.row.Key)
 }
 
-// takeBack undoes starts. signal wakes the workers of their queues.
+// takeBack undoes starts, the last one first, as unspend requires. signal wakes the
+// workers of their queues.
 func (g *claimer) takeBack(starts []Noted, signal bool) {
-	for _, s := range slices.Backward(starts) { // the last one first: see unspend
+	for _, s := range slices.Backward(starts) {
 		t := g.tasks.get(s.ID)
 		if t == nil || t.leased() == nil || t.lease.row.Lease.Token != s.Token {
 			continue
@@ -189,9 +191,9 @@ func (g *claimer) takeBack(starts []Noted, signal bool) {
 	}
 }
 
-// untouched reads the row of a task as it was before it was claimed, and reports whether
-// the task can be put back: it has been given no order meanwhile, and no older task of
-// its group has been retried.
+// untouched reads the row of a task as it was before the claim, and reports whether the
+// task can be put back: since the claim its row has not been written, its worker was
+// given no order, and no older task of its group has been retried.
 func (g *claimer) untouched(t *task, row *record.Row) bool {
 	if t.lease.order != 0 {
 		return false
@@ -201,11 +203,12 @@ func (g *claimer) untouched(t *task, row *record.Row) bool {
 			return false
 		}
 	}
-	return g.rows.read(t, row) == nil && row.State == queue.Waiting // else it has been written
+	return g.rows.read(t, row) == nil && row.State == queue.Waiting // any other state was written after the claim
 }
 
-// putBack lets a running task wait again as its row says, as if it had not been claimed.
-// No step says so, but the watchers, which have seen the claim, get an event.
+// putBack makes a running task Waiting again as its row says, as if it had not been
+// claimed. It adds no step, but sends an event to the watchers, which have received the
+// claim.
 func (g *claimer) putBack(t *task, row *record.Row) {
 	q, held := g.queues.of(t), t.lease
 	w := queue.Step{
@@ -213,18 +216,18 @@ func (g *claimer) putBack(t *task, row *record.Row) {
 		Token: held.row.Lease.Token, Detail: "its start could not be noted",
 	}
 	g.watchers.send(queue.Event{ID: t.id, Queue: row.Queue, Kind: row.Kind, From: queue.Running, Step: w})
-	g.states.unrun(t, row)
+	g.states.undoStart(t, row)
 	g.unspend(q, row.Key, w.Token)
 }
 
-// unspend takes a start back that was counted against rates, if it is the last one of its
-// queue. A later one may have started on what was gained by waiting, which does not come
-// twice. A rate that has been set meanwhile is at most as good as new.
+// unspend uncounts a start against rates, if it is the last start of its queue. If there
+// was a later start, it may already have used the idle time that the first one would give
+// back. If a rate has changed since, unspend gives at most a full burst.
 func (g *claimer) unspend(q *queueState, key string, token queue.Token) {
 	if q.lastStart != token {
 		return
 	}
-	q.lastStart-- // the one before it in its claim, or none
+	q.lastStart-- // the previous start of the same claim, or no start
 	q.arrival = q.limits.rate.unspend(q.arrival)
 	g.keyRates.unspend(q, key)
 }
@@ -232,12 +235,12 @@ func (g *claimer) unspend(q *queueState, key string, token queue.Token) {
 // granted is the result of a claim so far.
 type granted struct {
 	queue.Claimed
-	rest    bool    // tasks may be left that can start now; Next is the present time
-	starts  []Noted // the leases of its tasks
-	mark    uint64  // what has to be durable first
-	damaged int     // tasks that were put in quarantine instead
-	left    allowance
+	more    bool      // other tasks may be able to start now; Next is the present time
+	starts  []Noted   // the leases of Tasks
+	mark    uint64    // the journal's mark that must be durable before the claim returns
+	damaged int       // tasks that were put in quarantine
+	left    allowance // what the answer may still take
 }
 
-// mostLikely is the initial capacity, in tasks, of the answer to a claim.
-const mostLikely = 64
+// maxInitialTasks limits the initial capacity, in tasks, of the answer to a claim.
+const maxInitialTasks = 64

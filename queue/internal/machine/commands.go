@@ -11,10 +11,10 @@ import (
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
-// commands does what operators ask for: it pauses, resumes, cancels, retries, edits and
-// forgets the tasks that a filter finds. A running task gets an order, which its worker
-// obeys. A task whose row cannot be read is left as it is and reported, unless it is
-// forgotten. The caller of each method holds the lock of the machine.
+// commands carries out the commands of operators: it pauses, resumes, cancels, retries,
+// edits and forgets the tasks that match a filter. The worker of a running task is given
+// an order. A task whose row cannot be read is left unchanged and counted in the error,
+// unless the command forgets it. The caller of each method holds the lock of the machine.
 type commands struct {
 	attempts     *attempts
 	clock        *clock
@@ -23,7 +23,7 @@ type commands struct {
 	fingerprints *fingerprints
 	holds        *holds
 	journal      *journal.Journal
-	passes       *passes
+	scans        *scans
 	queues       *queueSet
 	rows         *taskRows
 	states       *stateIndex
@@ -31,10 +31,10 @@ type commands struct {
 	transitions  *transitions
 }
 
-// all carries out a command on what a part of a search has found, and changes at most
-// limit tasks. It looks all of them up before anything changes.
+// all carries out a command on the candidates of a part of a search, and changes at most
+// limit tasks. It matches all candidates before it changes the first one.
 func (d *commands) all(s *search, c queue.Command, limit int, bad *unread) (changed int) {
-	begun, room := d.journal.Mark(), mostKept
+	begun, room := d.journal.Mark(), maxKeptBytes
 	found := make([]finding, 0, len(s.ids))
 	for _, id := range s.ids {
 		f, err := d.finder.match(s, id)
@@ -52,10 +52,10 @@ func (d *commands) all(s *search, c queue.Command, limit int, bad *unread) (chan
 		id := found[i].id
 		t := d.tasks.get(id)
 		if t == nil {
-			continue // it has been forgotten with another task
+			continue // forgotten since, by a change of another task
 		}
 		if t.damaged() {
-			d.holds.repair(t) // its row may be readable by now, and say something else than the memory
+			d.holds.repair(t) // its row may be readable now, with another state than Held
 		}
 		row, err := d.rows.rowSince(t, found[i].row, begun)
 		if err != nil && (c.Do != queue.OrderForget || !t.state.Finished()) {
@@ -64,13 +64,13 @@ func (d *commands) all(s *search, c queue.Command, limit int, bad *unread) (chan
 		}
 		if d.one(t, &row, c) {
 			changed++
-			d.passes.advance()
+			d.scans.advance()
 		}
 	}
 	return changed
 }
 
-// one carries out a command on one task, and reports whether that made a difference.
+// one carries out a command on one task, and reports whether anything has changed.
 func (d *commands) one(t *task, row *record.Row, c queue.Command) (changed bool) {
 	w := cause{on: c.Do.Trigger(), by: c.By, detail: c.Reason}
 	switch {
@@ -95,7 +95,7 @@ func (d *commands) one(t *task, row *record.Row, c queue.Command) (changed bool)
 	return true
 }
 
-// finished is one for a task that is finished.
+// finished is one for a finished task.
 func (d *commands) finished(t *task, row *record.Row, w cause) (changed bool) {
 	switch {
 	case w.on == queue.OnForget:
@@ -108,23 +108,23 @@ func (d *commands) finished(t *task, row *record.Row, w cause) (changed bool) {
 	return true
 }
 
-// retry starts a finished task anew. The task keeps its age and its history.
+// retry makes a finished task pending again. The task keeps its age and its steps.
 func (d *commands) retry(t *task, row *record.Row, w cause) {
 	d.states.leave(t)
 	row.Failures, row.Crashes, row.RunAt = 0, 0, d.clock.time()
 	if !row.Deadline.After(d.clock.time()) {
 		row.Deadline = time.Time{}
 	}
-	row.Progress = queue.Progress{} // its last token stays: it makes entries of old leases in the lease log void
+	row.Progress = queue.Progress{} // the token stays: it voids entries of earlier leases in the lease log
 	d.fingerprints.remove(t)
 	d.holds.join(t, row)
-	d.deps.unsettled(t)
+	d.deps.retried(t)
 	d.transitions.put(t, row, d.transitions.pending(t, 0), w)
 }
 
-// edit applies e to an unfinished task that is not running, and moves the task to where
-// it belongs then. It leaves the task unchanged, and returns false, if the task would
-// become invalid.
+// edit applies e to an unfinished task that is not running, and moves the task in the
+// index of states accordingly. If the task would become invalid, edit leaves it unchanged
+// and returns false.
 func (d *commands) edit(t *task, row *record.Row, e *queue.Edit, w cause) (changed bool) {
 	s := row.Spec
 	if e.Tier != nil {
@@ -173,7 +173,7 @@ func (d *commands) edit(t *task, row *record.Row, e *queue.Edit, w cause) (chang
 	return true
 }
 
-// unread counts tasks that a command has found and whose rows it could not read.
+// unread counts the tasks whose rows a command could not read.
 type unread struct {
 	n     int
 	first error
@@ -185,7 +185,7 @@ func (u *unread) add(err error) {
 	}
 }
 
-// err returns an error if there is any.
+// err returns the error of a command that left tasks unchanged, or nil.
 func (u *unread) err() error {
 	if u.n == 0 {
 		return nil

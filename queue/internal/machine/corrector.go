@@ -8,14 +8,13 @@ import (
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
-// corrector takes the time of the first call, and corrects the times of an earlier
-// process whose clock was ahead. The calls of one opening have clocks that do not jump.
-// Rows may hold times that are later than the first call; waiting for such a time would
-// stop all delays, leases and rates until then. So the first call moves those times back
-// by the distance from the latest of them to itself, as if no time had passed between the
-// two. It corrects the rows as well, before it is answered: nothing is left of the other
-// clock, and no row is ever corrected twice. The caller of each method holds the lock of
-// the machine.
+// corrector moves the clock, and corrects times that an earlier process wrote while its
+// clock was ahead. Rows may then hold times later than the first call; waiting for
+// those times would stop all delays, leases and rates. So the first call moves them
+// back by the distance from the latest of them to itself, as if no time had passed
+// between the two. It corrects the rows too, before it returns: no time of the other
+// clock remains, and no row is corrected twice. Within one opening the clock of the
+// calls must not jump. The caller of each method holds the lock of the machine.
 type corrector struct {
 	cascades    *cascades
 	cfg         *Config
@@ -29,37 +28,37 @@ type corrector struct {
 	opening *opening // nil from the first call on
 }
 
-// opening is what Open leaves to the first call, which brings the time.
+// opening is the work that Open leaves to the first call, because it needs the time.
 type opening struct {
-	resumed []*task // their leases outlived the process before, and begin anew
-	lost    []*task // their leases were lost with it
+	resumed []*task // their leases outlived the previous process, and are extended
+	lost    []*task // their leases were lost with the previous process
 }
 
-// span is a time from after from to to.
+// span is the interval (from, to], in nanoseconds since 1970.
 type span struct{ from, to int64 }
 
-// correction moves times that are later than from back.
+// correction moves times later than from back by back.
 type correction struct {
 	from time.Time
 	back time.Duration
 }
 
-// setBack is the correction of all rows, in parts.
+// setBack is the progress of the correction of all rows, which is made in parts.
 type setBack struct {
 	correction
-	next   uint32 // the number of the task that is next
+	next   uint32 // the number of the next task to correct
 	opened *opening
 }
 
 const (
-	// setBackLeast is the least distance of a clock behind the rows that is reported.
-	setBackLeast = time.Second
-	// setBackMost is the number of bytes of corrected rows that are written at once.
-	setBackMost = 4 << 20
+	// minSetBackReported is the smallest correction that is reported to Config.SetBack.
+	minSetBackReported = time.Second
+	// maxSetBackBytes limits the corrected rows that are written in one step.
+	maxSetBackBytes = 4 << 20
 )
 
-// tick takes the time of a call; a call without a time leaves it as it is. tick returns
-// the correction that it has begun, nil if there is nothing left to correct.
+// tick moves the clock to the time of a call. A call with a zero time does not move it.
+// The first call begins the correction: tick returns the part that is left to do, or nil.
 func (c *corrector) tick(now time.Time) (rest *setBack) {
 	o := c.opening
 	if o == nil || now.IsZero() {
@@ -72,21 +71,21 @@ func (c *corrector) tick(now time.Time) (rest *setBack) {
 		return c.setBack(o, time.Duration(latest-c.clock.now))
 	}
 	c.clock.away = span{latest, c.clock.now}
-	c.goOn(o)
+	c.endOpening(o)
 	return nil
 }
 
-// goOn decides about the leases that there were, when no time in the rows is later than
-// the first call.
-func (c *corrector) goOn(o *opening) {
+// endOpening resumes or dates the leases of the previous process, when no time in the
+// rows is later than the first call.
+func (c *corrector) endOpening(o *opening) {
 	c.resume(o.resumed)
 	c.dateLosses(o.lost)
 }
 
-// setBack corrects a part of the tasks whose rows have times after now, and returns the
-// correction of the others, nil if there are none.
+// setBack corrects the first part of the tasks whose rows have times after now, and
+// returns the correction of the others, or nil if there are none.
 func (c *corrector) setBack(o *opening, back time.Duration) *setBack {
-	if c.cfg.SetBack != nil && back >= setBackLeast {
+	if c.cfg.SetBack != nil && back >= minSetBackReported {
 		c.cfg.SetBack(back)
 	}
 	s := &setBack{correction{c.clock.time(), back}, 1, o}
@@ -96,11 +95,11 @@ func (c *corrector) setBack(o *opening, back time.Duration) *setBack {
 	return s
 }
 
-// setBackPart corrects tasks until their rows have the size of a part. It reports whether
-// that was the last part, or nothing more can be written.
+// setBackPart corrects tasks until it has written maxSetBackBytes. It reports whether the
+// correction is complete, or the journal has failed.
 func (c *corrector) setBackPart(s *setBack) (complete bool) {
 	for size := 0; s.next <= c.tasks.used && c.journal.Failed() == nil; s.next++ {
-		if size >= setBackMost {
+		if size >= maxSetBackBytes {
 			return false
 		}
 		t := c.tasks.at(s.next)
@@ -112,18 +111,18 @@ func (c *corrector) setBackPart(s *setBack) (complete bool) {
 		switch {
 		case t.state == 0:
 		case t.damaged():
-			c.states.due.set(t, c.clock.after(tryAgain))
-		case t.at > c.clock.now: // else its row has not changed since, and RunAt and the lease are over
+			c.states.due.set(t, c.clock.after(rereadInterval))
+		case t.at > c.clock.now: // otherwise no time of the row is after now
 			size += c.correct(t, s.correction)
 		}
 	}
 	c.uniqueNames.setBack(s.back)
 	c.states.sortLists()
-	c.goOn(s.opened)
+	c.endOpening(s.opened)
 	return true
 }
 
-// correct corrects the times of a task, and returns how many bytes it has written.
+// correct corrects the times of a task, and returns the number of bytes written.
 func (c *corrector) correct(t *task, by correction) (size int) {
 	row, err := c.rows.row(t)
 	if err != nil {
@@ -151,8 +150,8 @@ func (c *corrector) correct(t *task, by correction) (size int) {
 	return c.rows.write(t.id, &row)
 }
 
-// apply corrects a row. RunAt goes by the clock of the step or edit that set it, and
-// Deadline by that of the submission or edit. No step is before the one before it.
+// apply corrects a row. RunAt is moved if the step or edit that set it was later than
+// from, and Deadline if the submission or edit was. Steps stay in ascending order.
 func (c correction) apply(row *record.Row) {
 	if !row.RunAt.IsZero() && scheduled(row).After(c.from) {
 		row.RunAt = row.RunAt.Add(-c.back)
@@ -172,7 +171,7 @@ func (c correction) apply(row *record.Row) {
 	}
 	row.Changed = before
 	if due := row.State != queue.Scheduled && row.State != queue.Paused; due && row.RunAt.After(row.Changed) {
-		row.RunAt = row.Changed // a task that was due by the other clock stays so
+		row.RunAt = row.Changed // a task that was due stays due
 	}
 }
 
@@ -183,7 +182,7 @@ func (c correction) time(t time.Time) time.Time {
 	return t
 }
 
-// scheduled is the time of the last step or edit that set RunAt.
+// scheduled returns the time of the last step or edit that set RunAt.
 func scheduled(row *record.Row) time.Time {
 	for i := len(row.Steps) - 1; i > 0; i-- {
 		switch row.Steps[i].On {
@@ -202,13 +201,13 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// dateLosses dates the ends of leases that were lost with an earlier process. When that
-// process ended is unknown; it was not later than the first call.
+// dateLosses sets the times at which leases were lost with the previous process to the
+// time of the first call: the process ended before then, and no row says when.
 func (c *corrector) dateLosses(lost []*task) {
 	for _, t := range lost {
 		row, err := c.rows.row(t)
 		if err != nil {
-			continue // the loss keeps the time of the last change that is known
+			continue // the loss keeps the time of the latest change in the rows
 		}
 		for i := len(row.Steps) - 1; i > 0 && row.Steps[i].On != queue.OnClaim; i-- {
 			row.Steps[i].At = c.clock.time()
@@ -217,11 +216,11 @@ func (c *corrector) dateLosses(lost []*task) {
 		c.rows.write(t.id, &row)
 	}
 	if len(lost) > 0 {
-		c.states.sortLists() // tasks that went on because of a loss may stand behind it
+		c.states.sortLists() // a loss is now later than changes that it caused
 	}
 }
 
-// resume begins anew the leases that outlived a restart, at the first call.
+// resume extends the leases that outlived a restart, counted from the first call.
 func (c *corrector) resume(leased []*task) {
 	for _, t := range leased {
 		t.at = c.clock.now

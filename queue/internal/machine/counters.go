@@ -2,7 +2,7 @@ package machine
 
 import "github.com/stintgo/stint/queue"
 
-// epochShift leaves each epoch a million million claims and submissions.
+// epochShift gives each epoch 2⁴⁰ tokens and as many ages.
 const epochShift = 40
 
 // counters gives submissions their ages and leases their tokens. Both begin with the
@@ -10,12 +10,12 @@ const epochShift = 40
 // The caller of each method holds the lock of the machine.
 type counters struct {
 	epoch  uint32
-	seq    uint64 // the age given last, or a larger one in the rows
-	tokens uint64 // given in this epoch
+	seq    uint64 // the last age given, or the largest age in the rows
+	tokens uint64 // the number of tokens given in this epoch
 }
 
 func newCounters(epoch uint32) counters {
-	return counters{epoch: epoch, seq: uint64(epoch) << epochShift} // above those of all that is finished
+	return counters{epoch: epoch, seq: uint64(epoch) << epochShift} // above the ages of all earlier epochs
 }
 
 // nextSeq returns the age of a new task: larger than those of all earlier ones.
@@ -24,7 +24,7 @@ func (c *counters) nextSeq() uint64 {
 	return c.seq
 }
 
-// reserve makes later ages larger than seq, which is in a row.
+// reserve makes later ages larger than seq, an age in a row.
 func (c *counters) reserve(seq uint64) { c.seq = max(c.seq, seq) }
 
 // nextToken returns the token of a new lease: larger than those of all earlier ones.
@@ -33,5 +33,5 @@ func (c *counters) nextToken() queue.Token {
 	return c.firstToken() + queue.Token(c.tokens)
 }
 
-// firstToken is smaller than all tokens of this epoch, and larger than those before.
+// firstToken returns a token below all tokens of this epoch and above all earlier ones.
 func (c *counters) firstToken() queue.Token { return queue.Token(c.epoch) << epochShift }

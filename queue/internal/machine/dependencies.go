@@ -8,40 +8,41 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// dependencies is what unfinished tasks wait for: the success or the end of other tasks,
-// and the end of batches. It keeps an entry for each task and batch that is waited for,
-// and changes no task: it starts passes over the tasks whose waits may be over, or have
-// begun again. Retention does not forget a finished task while another one comes after
-// it: such a task is pinned. The caller of each method holds the lock of the machine.
+// dependencies records what unfinished tasks wait for: the success or the end of other
+// tasks (After, AfterAny), and the end of batches (AfterBatch). It has an entry for
+// each predecessor and batch. It changes the state of no task: when a predecessor ends
+// or is retried, it starts a scan of the tasks that wait for it. A finished task that
+// unfinished tasks come after is pinned: retention does not forget it. The caller of
+// each method holds the lock of the machine.
 type dependencies struct {
 	cascades *cascades
-	passes   *passes
+	scans    *scans
 	queues   *queueSet
 	tasks    *tasks
 
 	batches      map[queue.ID]*batch
 	predecessors map[queue.ID]*predecessor           // that unfinished tasks come after
-	peaks        struct{ batches, predecessors int } // of the maps, as shrink.Delete has them
+	peaks        struct{ batches, predecessors int } // of the maps, for shrink.Delete
 }
 
-// linkedTasks is tasks that have something in common, in the order in which that came
-// about. Each task knows its element, so that it can be removed.
+// linkedTasks is a list of *task, in the order in which they were added. Each task stores
+// its element, so that it can be removed.
 type linkedTasks = list.List
 
 // predecessor is a task that unfinished tasks come after.
 type predecessor struct {
 	id         queue.ID
 	unfinished bool
-	pinned     bool     // it is finished, and not in the list by which retention forgets
+	pinned     bool     // finished, and removed from the list from which retention forgets
 	success    *waiters // tasks that have it in After, unless it has succeeded
-	end        waiters  // tasks that have it in AfterAny: a retry of it holds them again
-	dependents int      // entries of tasks' waits
+	end        waiters  // tasks that have it in AfterAny, also when it has ended: a retry holds them again
+	dependents int      // waits that refer to this predecessor
 }
 
-// wait is one thing that a task comes after.
+// wait is one task that a task comes after.
 type wait struct {
 	on *predecessor
-	in *waiters // that the task is in; nil: on has succeeded
+	in *waiters // the list that has the task; nil: on has succeeded
 	at *list.Element
 }
 
@@ -53,14 +54,14 @@ func (w *wait) holds() bool {
 	return w.in != nil
 }
 
-// batch is what is unfinished of a batch.
+// batch is a batch that has unfinished tasks, or tasks that wait for its end.
 type batch struct {
 	id      queue.ID
-	open    int     // tasks
-	waiting waiters // for there to be none
+	open    int     // unfinished tasks of the batch
+	waiting waiters // tasks that wait until open is 0
 }
 
-// await enters the waits of a task for the tasks and the batch that it comes after.
+// await registers the waits of a task for the tasks and the batch that it comes after.
 func (d *dependencies) await(t *task, s *queue.Spec) {
 	for _, id := range s.After {
 		d.awaitSuccess(t, id)
@@ -80,9 +81,9 @@ func (d *dependencies) await(t *task, s *queue.Spec) {
 	}
 }
 
-// awaitSuccess enters the wait of a task for the success of the task of an ID. There is
-// none if that task is forgotten: it had succeeded then, or has cancelled the tasks that
-// came after it.
+// awaitSuccess registers the wait of t for the success of the task with an ID. If that
+// task is forgotten there is nothing to wait for: it had succeeded, or a cascade has
+// cancelled its successors.
 func (d *dependencies) awaitSuccess(t *task, id queue.ID) {
 	if w := d.cascades.of(t, id); w != nil {
 		d.addWait(t, &predecessor{id: id, success: w}, w)
@@ -97,11 +98,11 @@ func (d *dependencies) awaitSuccess(t *task, id queue.ID) {
 		d.addWait(t, p, nil)
 		return
 	}
-	d.unpin(p) // retention must be able to forget it: t would wait for as long
+	d.unpin(p) // a pinned task that has not succeeded would hold t for ever
 	d.addWait(t, p, p.success)
 }
 
-// addWait enters a wait of t for p, in a list unless that is nil.
+// addWait registers a wait of t for p, and adds t to a list unless that is nil.
 func (d *dependencies) addWait(t *task, p *predecessor, in *waiters) {
 	p.dependents++
 	w := wait{on: p, in: in}
@@ -112,16 +113,17 @@ func (d *dependencies) addWait(t *task, p *predecessor, in *waiters) {
 	r.waits = append(r.waits, w)
 }
 
-// earlier returns the task of an ID that t comes after, nil if that task is forgotten. A
-// younger task is another one, which was given the ID since.
+// earlier returns the task with an ID that t comes after, nil if that task is
+// forgotten. A task younger than t is not the predecessor: it has reused the ID.
 func (d *dependencies) earlier(t *task, id queue.ID) *task {
-	if first := d.tasks.get(id); first != nil && first.place.Ticket() < t.place.Ticket() {
+	if first := d.tasks.get(id); first != nil && first.entry.Ticket() < t.entry.Ticket() {
 		return first
 	}
 	return nil
 }
 
-// predecessor returns the entry of a task that others come after, made if there is none.
+// predecessor returns the entry of a task that others come after, and adds one if there
+// is none.
 func (d *dependencies) predecessor(t *task) *predecessor {
 	p := d.predecessors[t.id]
 	if p == nil {
@@ -131,43 +133,43 @@ func (d *dependencies) predecessor(t *task) *predecessor {
 	return p
 }
 
-// settled starts passes over the tasks that come after one that is finished.
-func (d *dependencies) settled(t *task) {
+// finished starts scans of the tasks that come after t, which has finished.
+func (d *dependencies) finished(t *task) {
 	p := d.predecessors[t.id]
 	if p == nil {
 		return
 	}
 	p.unfinished = false
-	d.passes.start(&p.end, visitAdjust)
+	d.scans.start(&p.end, visitAdjust)
 	if t.state == queue.Succeeded {
 		w := p.success
 		p.success = new(waiters)
-		d.passes.start(w, visitRelease)
+		d.scans.start(w, visitRelease)
 	}
 }
 
-// unsettled starts a pass over the tasks that wait for the end of a task, which is
-// retried: they are held again.
-func (d *dependencies) unsettled(t *task) {
+// retried starts a scan of the tasks that wait for the end of t: its retry holds them
+// again.
+func (d *dependencies) retried(t *task) {
 	if p := d.predecessors[t.id]; p != nil {
 		p.unfinished = true
-		d.passes.start(&p.end, visitAdjust)
+		d.scans.start(&p.end, visitAdjust)
 	}
 }
 
-// orphan begins to cancel the tasks that wait for the success of a task.
+// orphan begins a cascade of the tasks that wait for the success of a task.
 func (d *dependencies) orphan(id queue.ID, seq uint64, forgotten bool, by string) {
 	p := d.predecessors[id]
 	if p == nil || p.success.Len() == 0 {
 		return
 	}
 	w := p.success
-	p.success = new(waiters) // of tasks that come to wait for it later
+	p.success = new(waiters) // for tasks that wait for a retry of the same task
 	d.cascades.begin(w, cascade{ID: id, Seq: seq, Forgotten: forgotten, By: by})
 }
 
-// abandon removes the entry of a task that is forgotten. Tasks that wait for its success
-// are cancelled.
+// abandon removes the entry of a forgotten task, and begins a cascade of the tasks that
+// wait for its success.
 func (d *dependencies) abandon(id queue.ID, seq uint64, w cause) {
 	d.orphan(id, seq, true, w.by)
 	shrink.Delete(&d.predecessors, &d.peaks.predecessors, id)
@@ -190,8 +192,8 @@ func (d *dependencies) forgetWaits(t *task) {
 	}
 }
 
-// removeWaiter removes a task from a list, and records the end of a cascade that has no
-// task left.
+// removeWaiter removes a task from a list. If the list is empty then and has a cascade,
+// removeWaiter removes the row of the cascade.
 func (d *dependencies) removeWaiter(w *waiters, e *list.Element) {
 	if w.next == e {
 		w.next = e.Next()
@@ -202,39 +204,39 @@ func (d *dependencies) removeWaiter(w *waiters, e *list.Element) {
 	}
 }
 
-// pin keeps a finished task, whose time to be forgotten has come, as long as unfinished
-// tasks come after it, and reports whether it does. It does not keep a task whose success
-// others wait for: to forget it ends their wait.
+// pin removes a finished task that is due to be forgotten from its list if unfinished
+// tasks come after it, and reports whether it has. It does not pin a task whose success
+// others wait for: forgetting that task ends their wait.
 func (d *dependencies) pin(t *task) bool {
 	p := d.predecessors[t.id]
 	if p == nil || p.success.Len() > 0 {
 		return false
 	}
-	d.tasks.unlist(d.queues.of(t).ends(t.state), t)
+	d.tasks.unlist(d.queues.of(t).finishedList(t.state), t)
 	p.pinned = true
 	return true
 }
 
-// unpin lets retention forget a task.
+// unpin puts a pinned task back into the list from which retention forgets, at the front.
 func (d *dependencies) unpin(p *predecessor) {
 	if !p.pinned {
 		return
 	}
 	p.pinned = false
 	t := d.tasks.get(p.id)
-	d.tasks.insert(d.queues.of(t).ends(t.state), 0, t)
+	d.tasks.insert(d.queues.of(t).finishedList(t.state), 0, t)
 }
 
-// unlistEnded removes a finished task from the list by which retention forgets.
+// unlistEnded removes a finished task from the list from which retention forgets.
 func (d *dependencies) unlistEnded(t *task) {
 	if p := d.predecessors[t.id]; p != nil && p.pinned {
 		p.pinned = false
 		return
 	}
-	d.tasks.unlist(d.queues.of(t).ends(t.state), t)
+	d.tasks.unlist(d.queues.of(t).finishedList(t.state), t)
 }
 
-// batchOf returns a batch, made if there is none.
+// batchOf returns the batch with an ID, and adds one if there is none.
 func (d *dependencies) batchOf(id queue.ID) *batch {
 	b := d.batches[id]
 	if b == nil {
@@ -244,26 +246,26 @@ func (d *dependencies) batchOf(id queue.ID) *batch {
 	return b
 }
 
-// joinBatch counts an unfinished task of a batch. The first one holds the tasks again
-// that wait for the batch.
+// joinBatch adds an unfinished task to a batch. If it is the only one, the tasks that
+// wait for the batch are held again.
 func (d *dependencies) joinBatch(t *task, id queue.ID) {
 	b := d.batchOf(id)
 	t.more().batch = b
 	if b.open++; b.open == 1 {
-		d.passes.start(&b.waiting, visitAdjust)
+		d.scans.start(&b.waiting, visitAdjust)
 	}
 }
 
-// leaveBatch counts one unfinished task of a batch less. After the last one, the tasks
-// that wait for the batch go on.
+// leaveBatch removes an unfinished task from a batch. If it was the last one, the tasks
+// that wait for the batch are released.
 func (d *dependencies) leaveBatch(b *batch) {
 	if b.open--; b.open == 0 {
-		d.passes.start(&b.waiting, visitAdjust)
+		d.scans.start(&b.waiting, visitAdjust)
 	}
 	d.dropBatch(b)
 }
 
-// dropBatch removes a batch that no task refers to.
+// dropBatch removes a batch that has no unfinished task and no waiter.
 func (d *dependencies) dropBatch(b *batch) {
 	if b.open == 0 && b.waiting.Len() == 0 {
 		shrink.Delete(&d.batches, &d.peaks.batches, b.id)

@@ -1,101 +1,101 @@
 // Package machine is the state machine of durable tasks that memstore and filestore
-// share. It decides in memory, where an entry for each task keeps the order, and keeps
-// what must survive in rows behind a seam of four calls, [Rows].
+// share. It decides in memory, where an entry for each task determines the order of
+// starts, and keeps what must survive in rows behind an interface of four methods,
+// [Rows].
 //
-// Every call is one step under one lock: it decides, changes the memory, and writes rows
-// to the journal; then, without the lock, it waits until they are durable. So a call that
-// has been answered survives what the rows survive. If rows cannot be written the memory
-// is ahead of them, and nothing more is accepted: the machine has to be opened again. A
-// step does a bounded amount of work, however many tasks depend on what it changes: see
-// passes.go.
+// Every call is one step under one lock, or a few: a step decides, changes the memory,
+// and writes rows to the journal; then, without the lock, the call waits until they are
+// durable. So a result that a call has returned survives whatever the rows survive. If
+// rows cannot be written, the memory is ahead of them, and the machine accepts no more
+// calls: it has to be opened again. A step does a bounded amount of work, however many
+// tasks depend on what it changes: see scans.go.
 //
-// The machine reads no clock. A goroutine that it starts ends with the call that it was
-// started for, with three exceptions: the caller left before its rows were written; very
-// many tasks go on because of the call, and drain releases them; the clock of an earlier
-// process was ahead, and a goroutine corrects the rows.
+// The machine reads no clock. A goroutine that it starts ends before its call returns,
+// with three exceptions: a call that its caller has left still applies its batch; drain
+// visits the tasks that a call has released or cancelled, if there are very many; and
+// after an earlier process with a clock that was ahead, correctRest corrects the rows.
+// Close waits for all of them.
 //
 // # Parts
 //
-// [Machine] is the calls of the store and nothing else. What they do is in parts, a type
-// and a file each, that have their own state and pointers to the parts that they use. A
-// part uses only parts that come before it in wire.go. There is one lock, in steps:
-// unless its comment says otherwise, the methods of a part are called with it held, and
-// take no lock.
+// [Machine] has only the calls of the store. Each part that they use is a type in a
+// file of its own, with its own state and pointers to other parts. A part uses only
+// parts that come before it in wire.go. There is one lock, in steps: unless its comment
+// says otherwise, the caller of a part's method holds the lock, and the method takes
+// none.
 //
-// The calls and what begins and ends them:
+// Calls and steps:
 //
 //   - machine.go: Config, Machine, Open and Close
-//   - calls_work.go: Submit, Claim, Heartbeat, Settle, Listen, Maintain, for workers and submitters
+//   - calls_work.go: Submit, Claim, Heartbeat, Settle, Listen and Maintain
 //   - calls_admin.go: Command, Configure, PauseQueue, Settings, Schedules, Reschedule
 //   - calls_read.go: Find, Explain, Stats, Watch
-//   - validate.go: checks of arguments, and the limits of what a task may be
+//   - validate.go: checks of arguments, and the limits of the fields of a task
 //   - wire.go: which part uses which
-//   - steps.go: the lock; the begin and the end of a step; the steps of drain
+//   - steps.go: the lock, the begin and the end of a step, and the goroutine drain
 //   - clock.go: the time of the present step
-//   - corrector.go: the time of the first call; times of a clock ahead of it are set back
-//   - loader.go: Open reads the rows of tasks, and ends leases of the process before
-//   - reorder.go: Open puts waiting tasks into the order of their ages
+//   - corrector.go: corrects times that are later than the first call
+//   - loader.go: reads the rows of tasks in Open, and ends leases of the previous process
+//   - reorder.go: sorts loaded Waiting tasks by age
 //
-// Rows:
+// Rows and the lease log:
 //
-//   - rowkeys.go: the keys of rows; the rows themselves are package journal's
+//   - rowkeys.go: the keys of rows; package journal batches them, package record encodes tasks
 //   - taskrows.go: reads and writes the rows of tasks
-//   - prefetch.go: reads rows of tasks that are likely to start next
+//   - prefetch.go: reads ahead the rows of tasks that will probably start next
 //   - counters.go: ages and tokens, which grow over all epochs
-//   - starts.go: Starts, the seam of the lease log
-//   - leaselog.go: which leases there are, for the machine that is opened after a crash
+//   - starts.go: Starts, the storage of the lease log
+//   - leaselog.go: records leases, so that the next machine knows them after a crash
 //
 // The set of tasks and its indexes:
 //
-//   - task.go: what is in memory of a task
-//   - tasks.go: all tasks, by number; lists of tasks
-//   - index.go: tasks by ID
-//   - ascending.go: tasks in the order of their IDs
-//   - heap.go: a heap of what is due at a time
-//   - stateindex.go: every task in the place that its state gives it; quarantine of tasks
-//     whose row cannot be read
-//   - dependencies.go: which tasks and batches unfinished tasks wait for
-//   - passes.go: visits to the tasks whose wait may be over, some in each step
-//   - cascades.go: cancellations of tasks that come after a forgotten one
+//   - task.go: the part of a task that is in memory
+//   - tasks.go: all tasks, by number; linked lists of tasks
+//   - index.go: a hash table of tasks by ID
+//   - ascending.go: a sorted list of tasks by ID
+//   - heap.go: a binary heap, for due times and ages
+//   - stateindex.go: tasks by state; slots, signals, and the quarantine of unreadable tasks
+//   - dependencies.go: the tasks and batches that unfinished tasks wait for
+//   - scans.go: visits the tasks whose waits may have ended, a bounded number in each step
+//   - cascades.go: cancels the successors of forgotten tasks
 //
-// Queues and limits:
+// Queues, limits and settings:
 //
-//   - queueset.go: the queues, by name and number
-//   - queuestate.go: one queue: its order, counts, and limits in force
+//   - queueset.go: the queues, by name and number, and their listeners
+//   - queuestate.go: one queue: its order, counts, limits and retention
 //   - groups.go: the FIFO groups of a queue
-//   - suspects.go: the suspects of a queue, of which one runs at a time
-//   - settingset.go: what is set for queues, and its rows
-//   - layers.go: the layers of programs and operators, and what is in force of them
-//   - rate.go: a limit on starts
-//   - keyrates.go: the rates of keys
-//   - total.go: the limit of all queues together, and whose turn a free slot is
+//   - suspects.go: tasks that the next crash makes Dead: one of a queue runs at a time
+//   - settingset.go: the settings of queues, and their rows
+//   - layers.go: the settings of programs and of operators, and which are in force
+//   - rate.go: a limit of starts per second
+//   - keyrates.go: the rates of keys within a queue
+//   - total.go: the limit of all queues together, and which queue gets a free slot
 //   - keytotals.go: the limits of keys in all queues together
-//   - slots.go: what running tasks take of the limits
+//   - slots.go: counts the slots that running tasks take
 //
 // Other sets:
 //
-//   - uniquenames.go: unique names of forgotten tasks
-//   - fingerprints.go: what the tasks did that have crashed their workers
+//   - uniquenames.go: unique names that outlive their tasks
+//   - fingerprints.go: poison tasks, whose work is not accepted again
 //   - scheduleset.go: the schedules
 //   - workerset.go: the workers, and which kinds they handle
-//   - watchers.go: events for those that watch the store
+//   - watchers.go: events for the callers of Watch
 //
-// What changes tasks:
+// Changes of tasks:
 //
-//   - transitions.go: one task moves from state to state, in its row and in memory
-//   - holds.go: tasks are held for what they wait for, and let go on; repair of a task in
-//     quarantine
-//   - submissions.go: submit
-//   - claimer.go: claim, and a claim that is taken back
-//   - attempts.go: heartbeats, orders, settle, lost leases
-//   - commands.go: what operators ask for
-//   - maintainer.go: what is due: delays, leases, deadlines, retention
+//   - transitions.go: moves a task from state to state, in its row and in memory
+//   - holds.go: holds and releases tasks that wait for others; repairs tasks in quarantine
+//   - submissions.go: Submit: duplicates, unique names, the limit of pending tasks
+//   - claimer.go: Claim, and the undo of starts that were not recorded
+//   - attempts.go: heartbeats, orders, outcomes, lost leases
+//   - commands.go: the commands of operators
+//   - maintainer.go: changes that are due: delays, leases, deadlines, retention
 //
-// What answers questions:
+// Queries:
 //
-//   - views.go: a task as the callers of the store see it
-//   - finder.go: the tasks that a filter describes
-//   - ending.go: a filter by the last digits of IDs
+//   - views.go: a task as answers show it, with its public state and its holds
+//   - finder.go: the tasks that match a filter
+//   - ending.go: matches the last digits of IDs
 //   - reasons.go: why a task has not started
 //   - stats.go: the counts of queues
 package machine

@@ -8,11 +8,11 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// ending is the last hexadecimal digits of IDs that a filter asks for: the bits under
-// a mask. The zero value is that of all IDs.
+// ending matches IDs by their last hexadecimal digits: the bits under a mask. The zero
+// value matches all IDs.
 type ending struct {
-	bits, mask [2]uint64 // of the first and the second eight bytes
-	impossible bool      // the filter's text is the ending of no ID
+	bits, mask [2]uint64 // of the first and the second eight bytes of an ID
+	impossible bool      // no ID can match, as the text is too long or no lower-case hexadecimal
 }
 
 const digitsInWord = 16
@@ -33,7 +33,7 @@ func parseEnding(text string) (e ending) {
 	return e
 }
 
-// of reports whether an ID ends so.
+// of reports whether an ID matches.
 func (e *ending) of(id *queue.ID) bool {
 	return binary.BigEndian.Uint64(id[8:])&e.mask[1] == e.bits[1] &&
 		binary.BigEndian.Uint64(id[:8])&e.mask[0] == e.bits[0] && !e.impossible

@@ -10,10 +10,10 @@ import (
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
-// finder finds the tasks that a filter describes, in the order of their IDs. The memory
-// answers for most fields; only a filter with other fields has rows read. It changes
-// nothing. sift needs no lock; the caller of every other method holds the lock of the
-// machine.
+// finder finds the tasks that match a filter, in the order of their IDs. Rows are read
+// only for fields of the filter that are not in memory: see asksRows. It changes
+// nothing. dropMismatches needs no lock; the caller of every other method holds the
+// lock of the machine.
 type finder struct {
 	journal *journal.Journal
 	queues  *queueSet
@@ -22,8 +22,8 @@ type finder struct {
 	views   *views
 }
 
-// look finds the next candidates of a search by what is in memory.
-func (d *finder) look(s *search) {
+// nextCandidates finds the next candidates of a search, by the fields in memory.
+func (d *finder) nextCandidates(s *search) {
 	s.ids = s.ids[:0]
 	looked := 0
 	s.done = d.tasks.ids.from(s.after, s.down, func(no uint32) bool {
@@ -33,11 +33,11 @@ func (d *finder) look(s *search) {
 			s.ids = append(s.ids, t.id)
 		}
 		looked++
-		return looked < partLooked && len(s.ids) < s.most
+		return looked < maxLookedAt && len(s.ids) < s.most
 	})
 }
 
-// mayMatch reports whether a task is a candidate by what is in memory.
+// mayMatch reports whether a task matches, as far as the fields in memory show.
 func (d *finder) mayMatch(s *search, t *task) bool {
 	if !s.ending.of(&t.id) || !concerns(s.do, t) {
 		return false
@@ -48,8 +48,8 @@ func (d *finder) mayMatch(s *search, t *task) bool {
 		(len(f.States) == 0 || slices.Contains(f.States, d.views.stateOf(t)))
 }
 
-// match returns a task if the search describes it. The error is that of a row which would
-// have to be read.
+// match returns the task with an ID if it matches the search. The error is that of
+// reading its row.
 func (d *finder) match(s *search, id queue.ID) (f finding, err error) {
 	t := d.tasks.get(id)
 	if t == nil || !d.mayMatch(s, t) {
@@ -66,15 +66,15 @@ func (d *finder) match(s *search, id queue.ID) (f finding, err error) {
 	return f, nil
 }
 
-// sift removes candidates that the filter does not describe, as their rows are at this
-// moment. It needs no lock.
-func (d *finder) sift(s *search) {
+// dropMismatches removes candidates whose rows, as they are now, do not match. It needs
+// no lock.
+func (d *finder) dropMismatches(s *search) {
 	if !s.asksRows() {
 		return
 	}
 	s.ids = slices.DeleteFunc(s.ids, func(id queue.ID) bool {
 		value, getErr := d.journal.Get(taskRow(&id))
-		if getErr != nil || value == nil { // it has been forgotten, or is reported where its row is needed
+		if getErr != nil || value == nil { // forgotten: drop it; unreadable: keep it, match returns the error
 			return getErr == nil
 		}
 		row, decodeErr := record.Decode(value)
@@ -82,9 +82,9 @@ func (d *finder) sift(s *search) {
 	})
 }
 
-// concerns reports whether a command, or 0 for a question, may be about a task. A command
-// forgets tasks that were finished before, and not those that are cancelled because
-// another one is forgotten.
+// concerns reports whether a command may change a task in its present state; 0 stands for
+// Find, which concerns all tasks. OrderForget concerns only tasks that are finished
+// already: the command must not forget tasks that its own cascades cancel.
 func concerns(do queue.Order, t *task) bool {
 	switch do {
 	case queue.OrderForget:
@@ -96,31 +96,31 @@ func concerns(do queue.Order, t *task) bool {
 	}
 }
 
-// search goes through the tasks that a filter may describe, in the order of their IDs, in
-// parts. The lock is held for one part at a time, and not while rows are read to drop
-// candidates.
+// search is the progress of a search through the tasks in the order of their IDs. It is
+// made in parts: the lock is held for one part at a time, and not while dropMismatches
+// reads rows.
 type search struct {
 	filter queue.Filter
-	do     queue.Order // only what this command concerns, if it is one
+	do     queue.Order // the command that searches; 0: Find
 	ending ending      // of the filter
-	named  []queue.ID  // what is left of the filter's IDs, if they are not nil
-	after  queue.ID    // how far it has come
-	down   bool
-	done   bool
-	ids    []queue.ID // what the last part has found
-	most   int        // tasks that a part may find
+	named  []queue.ID  // the IDs of the filter that are left to look up, if it has IDs
+	after  queue.ID    // the last ID that was looked at; zero before the first part
+	down   bool        // in descending order
+	done   bool        // there are no more candidates
+	ids    []queue.ID  // the candidates that the last part has found
+	most   int         // the limit of ids
 }
 
-// A part is so many tasks that may be found, of so many that were looked at. One of
-// a command is smaller: it reads the rows with the lock, and writes them.
+// The limits of one part of a search, in tasks. A part of a command is smaller, because
+// it reads and writes the rows while the lock is held.
 const (
-	partFound   = 1000
-	partCommand = 200
-	partLooked  = 10_000
+	maxFound          = 1000
+	maxFoundByCommand = 200
+	maxLookedAt       = 10_000
 )
 
 func newSearch(f queue.Filter, after queue.ID, down bool) *search {
-	s := &search{filter: f, ending: parseEnding(f.Ending), after: after, down: down, most: partFound}
+	s := &search{filter: f, ending: parseEnding(f.Ending), after: after, down: down, most: maxFound}
 	if f.IDs == nil {
 		return s
 	}
@@ -138,26 +138,27 @@ func newSearch(f queue.Filter, after queue.ID, down bool) *search {
 	return s
 }
 
-// asksRows reports whether rows have to be read to decide whether a task matches. The row
-// of a running task is in memory.
+// asksRows reports whether the filter has fields that only rows have. The row of a
+// running task is in memory.
 func (s *search) asksRows() bool {
 	f := &s.filter
 	return f.Kind != "" || f.Key != "" || f.Group != "" || !f.Batch.IsZero() || len(f.Labels) > 0 ||
 		!f.From.IsZero() || !f.To.IsZero() || f.Error != ""
 }
 
-// finding is a task that is searched for, with its row if that has been read.
+// finding is a task that matches, with its row if that has been read.
 type finding struct {
 	id queue.ID
 	*task
 	row *record.Row
 }
 
-// mostKept is the number of bytes of rows that a part of a search keeps; the rows of
+// maxKeptBytes limits the rows that a part of a command keeps in memory; the rows of
 // further tasks are read again.
-const mostKept = 1 << 20
+const maxKeptBytes = 1 << 20
 
-// within returns the finding, without its row if there is no room for the row.
+// within returns the finding, without its row if the row is larger than room, and reduces
+// room by the size of the row.
 func (f finding) within(room *int) finding {
 	if f.row == nil {
 		return f
@@ -168,7 +169,7 @@ func (f finding) within(room *int) finding {
 	return f
 }
 
-// matches reports whether a filter describes a task by its row.
+// matches reports whether the row of a task matches the fields that only rows have.
 func (s *search) matches(row *record.Row) bool {
 	f := &s.filter
 	switch {

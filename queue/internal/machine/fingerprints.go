@@ -11,20 +11,21 @@ import (
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
-// fingerprints is what the dead tasks did that have crashed their workers, so that the
-// same work is not accepted again: by kind and payload, with a row for each task. of
-// needs no lock, because hashing the payloads of a call takes long; the caller of every
-// other method holds the lock of the machine.
+// fingerprints is the set of poison tasks: dead tasks that have crashed their workers. It
+// finds a poison task by the hash of its kind and payload, so that a submission of the
+// same work can be rejected, and has a row for each of them. of needs no lock, because it
+// hashes the payloads of a whole call; the caller of every other method holds the lock of
+// the machine.
 type fingerprints struct {
 	journal *journal.Journal
 	tasks   *tasks
 
-	byWork map[fingerprint]*linkedTasks // dead tasks that have crashed their workers
-	any    atomic.Bool                  // there are such tasks; written with the lock
-	peak   int                          // of byWork, as shrink.Delete has it
+	byWork map[fingerprint]*linkedTasks // poison tasks
+	any    atomic.Bool                  // byWork is not empty; written with the lock
+	peak   int                          // of byWork, for shrink.Delete
 }
 
-// fingerprint is what a task does: its kind and its payload.
+// fingerprint identifies the work of a task: a hash of its kind and its payload.
 type fingerprint [16]byte
 
 func fingerprintOf(s *queue.Spec) (f fingerprint) {
@@ -36,8 +37,7 @@ func fingerprintOf(s *queue.Spec) (f fingerprint) {
 	return f
 }
 
-// of returns the fingerprints of the tasks of a call, nil if there is nothing to compare
-// them with.
+// of returns the fingerprints of the tasks of a call, or nil if there is no poison task.
 func (f *fingerprints) of(tasks []queue.NewTask) []fingerprint {
 	if !f.any.Load() {
 		return nil
@@ -49,8 +49,8 @@ func (f *fingerprints) of(tasks []queue.NewTask) []fingerprint {
 	return prints
 }
 
-// sameAs returns a dead task that did the same work as task i of a call and has crashed
-// its workers; nil if there is none, or if there was none when the call came.
+// sameAs returns a poison task with the fingerprint of task i of a call; nil if there is
+// none, or if there was no poison task when of was called.
 func (f *fingerprints) sameAs(i int, prints []fingerprint) *task {
 	if prints == nil || f.byWork[prints[i]] == nil {
 		return nil
@@ -58,7 +58,7 @@ func (f *fingerprints) sameAs(i int, prints []fingerprint) *task {
 	return f.byWork[prints[i]].Front().Value.(*task)
 }
 
-// add records the fingerprint of a task that has crashed its workers.
+// add adds a task to the poison tasks.
 func (f *fingerprints) add(t *task, row *record.Row) {
 	work := fingerprintOf(&row.Spec)
 	f.link(t, work)
@@ -75,7 +75,7 @@ func (f *fingerprints) link(t *task, work fingerprint) {
 	t.more().poison = &poisoned{work, same.PushBack(t)}
 }
 
-// remove removes the fingerprint of a task that is retried or forgotten, if it has one.
+// remove removes a task that is retried or forgotten, if it is a poison task.
 func (f *fingerprints) remove(t *task) {
 	if t.optional == nil || t.poison == nil {
 		return
@@ -90,7 +90,7 @@ func (f *fingerprints) remove(t *task) {
 	t.poison = nil
 }
 
-// load reads the rows, when the tasks are in memory.
+// load reads the rows. The tasks must be in memory already.
 func (f *fingerprints) load() error {
 	return f.journal.Scan(rowPoison, func(key string, _ []byte) error {
 		if len(key) != len(fingerprint{})+len(queue.ID{}) {

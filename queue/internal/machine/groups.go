@@ -5,23 +5,24 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// groups is the FIFO groups of one queue that have unfinished tasks. It changes no task:
-// it returns tasks that have to be held or may go on. The caller of each method holds the
-// lock of the machine.
+// groups is the FIFO groups of one queue that have unfinished tasks. Only the first task
+// of a group may start. groups changes the state of no task: it returns the task that the
+// caller has to hold or to release. The caller of each method holds the lock of the
+// machine.
 type groups struct {
 	byName map[string]*group
-	peak   int // of byName, as shrink.Delete has it
+	peak   int // of byName, for shrink.Delete
 }
 
-// group is the unfinished tasks of one group, of which only the first may start.
+// group is the unfinished tasks of one group.
 type group struct {
 	name    string
-	byAge   heap[*task]
-	running *task
+	byAge   heap[*task] // by Seq
+	running *task       // nil if no task of the group runs
 }
 
-// first returns the task that runs, or else the oldest: an older task that was retried
-// waits for the one that runs.
+// first returns the running task, or else the oldest one: an older task that is retried
+// waits until the running one has ended.
 func (g *group) first() *task {
 	if g.running != nil {
 		return g.running
@@ -30,12 +31,13 @@ func (g *group) first() *task {
 	return first.of
 }
 
-// join adds a task of an age to its group. It returns the task that was Waiting and has
-// to be held from now on, because t comes first; nil if there is none.
+// join adds t, whose age is seq, to a group. If t becomes the first task of the group,
+// and the task that was first is Waiting, join returns that task: the caller has to
+// hold it.
 func (s *groups) join(t *task, name string, seq uint64) (hold *task) {
 	g := s.byName[name]
 	if g == nil {
-		g = &group{name: name, byAge: heap[*task]{place: placeInGroup}}
+		g = &group{name: name, byAge: heap[*task]{index: indexInGroup}}
 		s.byName[name] = g
 	}
 	var first *task
@@ -53,8 +55,8 @@ func (s *groups) join(t *task, name string, seq uint64) (hold *task) {
 	return nil
 }
 
-// leave removes a finished task from its group. If t came first it returns the task that
-// comes first now; else nil.
+// leave removes a finished task from its group. If t was the first task of the group,
+// leave returns the one that is first now, or nil if the group is empty.
 func (s *groups) leave(t *task) (next *task) {
 	g := t.group
 	first := g.first() == t

@@ -2,15 +2,15 @@ package machine
 
 import "github.com/stintgo/stint/internal/shrink"
 
-// heap is a binary min-heap of elements that have a rank: the time at which one is due,
-// or an age. An element knows its index, so that it can be removed.
+// heap is a binary min-heap of elements by rank, which is a due time or an age. Each
+// element stores its index, so that it can be removed.
 type heap[T any] struct {
 	all   []ranked[T]
-	place func(T) *uint32 // where one keeps its place, from 1; 0: it is in no heap
+	index func(T) *uint32 // where an element stores its index, from 1; 0: it is not in the heap
 }
 
-// ranked is an element of a heap with a copy of its rank, because reading the rank from
-// each element on the way to an index would take most of the time.
+// ranked is an element of a heap with its rank, so that comparisons do not read the
+// elements themselves, which are not in the processor's cache.
 type ranked[T any] struct {
 	rank int64
 	of   T
@@ -18,7 +18,7 @@ type ranked[T any] struct {
 
 // set adds an element with a rank, or changes its rank.
 func (h *heap[T]) set(of T, rank int64) {
-	at := h.place(of)
+	at := h.index(of)
 	if *at == 0 {
 		h.all = append(h.all, ranked[T]{rank, of})
 		*at = uint32(len(h.all))
@@ -30,7 +30,7 @@ func (h *heap[T]) set(of T, rank int64) {
 
 // remove removes an element if it is in the heap.
 func (h *heap[T]) remove(of T) {
-	at := h.place(of)
+	at := h.index(of)
 	i, last := int(*at), len(h.all)
 	if i == 0 {
 		return
@@ -52,8 +52,8 @@ func (h *heap[T]) first() (first ranked[T], ok bool) {
 	return h.all[0], true
 }
 
-// before calls do with all elements whose rank is at most limit, the smallest first in
-// each branch, and looks at few others.
+// before calls do with all elements whose rank is at most limit, in no particular
+// order. Its cost is linear in their number.
 func (h *heap[T]) before(limit int64, do func(T)) { h.branch(1, limit, do) }
 
 func (h *heap[T]) branch(i int, limit int64, do func(T)) {
@@ -67,10 +67,11 @@ func (h *heap[T]) branch(i int, limit int64, do func(T)) {
 
 func (h *heap[T]) put(i int, r ranked[T]) {
 	h.all[i-1] = r
-	*h.place(r.of) = uint32(i)
+	*h.index(r.of) = uint32(i)
 }
 
-// fix moves the element at index i to its place after its rank has changed.
+// fix restores the order of the heap after the rank of the element at index i has
+// changed.
 func (h *heap[T]) fix(i int) {
 	r := h.all[i-1]
 	for ; i > 1 && r.rank < h.all[i/2-1].rank; i /= 2 {

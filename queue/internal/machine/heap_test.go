@@ -15,7 +15,7 @@ func TestHeapAgainstAList(t *testing.T) {
 		rank  int64
 	}
 	rnd := rand.New(rand.NewPCG(seeded.Seed(t), 1))
-	h := heap[*one]{place: func(o *one) *uint32 { return &o.place }}
+	h := heap[*one]{index: func(o *one) *uint32 { return &o.place }}
 	all := make([]one, 50)
 	for range 20_000 {
 		o := &all[rnd.IntN(len(all))]

@@ -7,29 +7,28 @@ import (
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
-// holds holds tasks that wait for others, and lets them go on: at their start, in the
-// visits of passes, and when a task in quarantine can be read again. The caller of each
-// method holds the lock of the machine.
+// holds holds and releases tasks that wait for other tasks: when they are submitted, in
+// the visits of scans, and when a task in quarantine can be read again. The caller of
+// each method holds the lock of the machine.
 type holds struct {
 	clock       *clock
 	deps        *dependencies
-	passes      *passes
+	scans       *scans
 	queues      *queueSet
 	rows        *taskRows
 	states      *stateIndex
 	transitions *transitions
 }
 
-// join enters an unfinished task in everything that it takes part in: its deadline,
-// group, batch, and waits.
+// join registers an unfinished task: its deadline, its group, its batch, and its waits.
 func (h *holds) join(t *task, row *record.Row) {
 	h.states.arm(t, row)
 	h.joinOthers(t, row)
 	h.deps.await(t, &row.Spec)
 }
 
-// joinOthers enters a task in its group and its batch. A task that no longer comes first
-// in the group is held.
+// joinOthers adds a task to its group and its batch. A Waiting task that is no longer the
+// first of the group is held.
 func (h *holds) joinOthers(t *task, row *record.Row) {
 	if row.Group != "" {
 		if first := h.queues.of(t).groups.join(t, row.Group, row.Seq); first != nil {
@@ -41,14 +40,14 @@ func (h *holds) joinOthers(t *task, row *record.Row) {
 	}
 }
 
-// hold holds a task whose turn it is in its queue although it has to wait again, because
-// the pass that holds it has not come to it yet.
+// hold holds a task that a claim has picked although it must wait again: the scan that
+// holds it has not visited it yet.
 func (h *holds) hold(t *task) {
-	h.passes.spend()
+	h.scans.spend()
 	h.transitions.revise(t, queue.Held, cause{on: queue.OnHold})
 }
 
-// adjust holds a task or lets it go on, as its waits demand now.
+// adjust holds or releases a task, as its waits are now.
 func (h *holds) adjust(t *task) {
 	h.transitions.unhold(t)
 	if t.state == queue.Waiting && !t.free() {
@@ -61,13 +60,14 @@ func (h *holds) misplaced(t *task) bool {
 	return t.state == queue.Held && t.free() || t.state == queue.Waiting && !t.free()
 }
 
-// repair reads the row of a task in quarantine again, and puts the task where the row
-// says. If the row cannot be read, it is tried again later.
+// repair reads the row of a task in quarantine again, and puts the task into the state
+// of the row. If the row cannot be read, the task stays in quarantine until the next
+// attempt.
 func (h *holds) repair(t *task) {
 	row, err := h.rows.row(t)
 	if err != nil {
 		t.damage.err = err
-		h.states.due.set(t, h.clock.after(tryAgain))
+		h.states.due.set(t, h.clock.after(rereadInterval))
 		return
 	}
 	h.states.leave(t)
@@ -82,7 +82,7 @@ func (h *holds) repair(t *task) {
 	h.adjust(t)
 }
 
-// visit makes the visit of a pass to one of its tasks. It may remove e from w.
+// visit makes the visit of a scan to the task of e. It may remove e from w.
 func (h *holds) visit(w *waiters, e *list.Element) {
 	t := e.Value.(*task)
 	switch w.visit {
@@ -95,7 +95,7 @@ func (h *holds) visit(w *waiters, e *list.Element) {
 	}
 }
 
-// release ends the wait of a task for the success of another one.
+// release ends the wait of a task for the success of another task.
 func (h *holds) release(t *task, w *waiters, e *list.Element) {
 	h.deps.removeWaiter(w, e)
 	for i := range t.waits {
@@ -106,8 +106,8 @@ func (h *holds) release(t *task, w *waiters, e *list.Element) {
 	h.transitions.unhold(t)
 }
 
-// cancel cancels a task for a cascade. If its row cannot be read the task stays in its
-// list until it can be.
+// cancel cancels a task for a cascade. If its row cannot be read, the task is put in
+// quarantine and stays in its list: repair cancels it.
 func (h *holds) cancel(t *task, c *cascade) {
 	row, err := h.rows.row(t)
 	if err != nil {
@@ -117,9 +117,9 @@ func (h *holds) cancel(t *task, c *cascade) {
 	h.cancelOrphan(t, &row, c)
 }
 
-// cancelOrphan cancels a task for a cascade, and in turn the tasks that come after it.
+// cancelOrphan cancels a task for a cascade, and begins a cascade of its successors.
 func (h *holds) cancelOrphan(t *task, row *record.Row, c *cascade) {
-	id, seq := t.id, t.place.Ticket()
+	id, seq := t.id, t.entry.Ticket()
 	h.transitions.change(t, row, queue.Cancelled, c.why())
 	h.deps.orphan(id, seq, false, c.By)
 }

@@ -6,17 +6,16 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// index finds numbers of tasks by the IDs of the tasks, which it does not keep: id looks
-// the ID of a number up. It takes 5.3 to 10.7 bytes a task; a map of Go takes ten times
-// that, and all its elements are moved at once when it grows.
+// index is a hash table from IDs to the numbers of tasks. It stores only the numbers, and
+// looks up the IDs with id. It takes 5.3 to 10.7 bytes for each task; a Go map would take
+// ten times as much, and would move all its elements at once when it grows.
 //
-// It is open addressing with linear probing, and deletion by moving back what follows
-// (Knuth, The Art of Computer Programming, vol. 3, section 6.4, algorithm R), in shards
-// that grow by themselves: at ten million tasks a shard has 40,000, and is moved in
-// milliseconds, while the lock of the machine is held. The caller of each method holds
-// that lock.
+// It uses open addressing with linear probing, and deletion by moving back the following
+// elements (Knuth, The Art of Computer Programming, vol. 3, section 6.4, algorithm R). It
+// is divided into shards that grow separately: at ten million tasks a shard has 40,000,
+// and grows in milliseconds. The caller of each method holds the lock of the machine.
 type index struct {
-	seed   maphash.Seed // submitters choose the IDs, and must not choose the slots
+	seed   maphash.Seed // random, because submitters choose the IDs and could cause collisions
 	id     func(no uint32) *queue.ID
 	shards [shards]shard
 }
@@ -80,9 +79,9 @@ func (x *index) add(id *queue.ID, no uint32) {
 	s.n++
 }
 
-// fill puts in the tasks with the numbers from 1 to n, into an index that is empty.
-// It takes a fifth of the time of adding them, because each shard has its size at
-// once, and its slots stay in the processor's cache while it gets its tasks.
+// fill adds the tasks with the numbers 1 to n to an empty index. It takes a fifth of the
+// time of n calls of add, because shards are allocated in their final size and filled one
+// after the other, in the processor's cache.
 func (x *index) fill(n uint32) {
 	type entry struct{ hash, no uint32 } // the part of the hash that gives the slot
 	var ends [shards + 1]uint32
@@ -109,7 +108,7 @@ func (x *index) fill(n uint32) {
 	}
 }
 
-// slotsFor returns the number of slots of a shard of n tasks; at least a quarter is free.
+// slotsFor returns the number of slots of a shard of n tasks: at least a quarter is free.
 func slotsFor(n int) int {
 	slots := smallest
 	for 4*n > 3*slots {
@@ -128,8 +127,8 @@ func (x *index) grow(s *shard) {
 	}
 }
 
-// remove removes a task, which must be in the index. It moves back the tasks after it that
-// linear probing displaced, so that no slot is ever marked as deleted.
+// remove removes a task, which must be in the index. It moves back the tasks after it
+// that linear probing displaced, so that no slot is ever marked as deleted.
 func (x *index) remove(id *queue.ID) {
 	hash := x.hash(id)
 	s := x.shard(hash)

@@ -2,29 +2,30 @@ package machine
 
 import "github.com/stintgo/stint/internal/shrink"
 
-// keyRates is the rates of keys within their queues. A key whose rate allows no start at
-// present is set aside in its queue until a call finds that its time has come. A key that
-// could start as many tasks as a new key is forgotten. The caller of each method holds
-// the lock of the machine.
+// keyRates limits the starts of each key within its queue. A key whose rate allows no
+// start at present is blocked in its queue until unblock is called at or after the time
+// of its next start. An entry is removed once the key has regained its whole burst,
+// because it is then equal to a new one. The caller of each method holds the lock of
+// the machine.
 type keyRates struct {
 	clock  *clock
-	byTime heap[*keyRate] // by when a key may start again, or is forgotten
+	byTime heap[*keyRate] // by the time at which a key is unblocked or removed
 }
 
 // keyRate is the rate of one key.
 type keyRate struct {
 	queue   *queueState
 	key     string
-	arrival fixed
-	blocked uint32 // its index in the heap of keys that are set aside; 0: it is not
-	due     uint32 // its index in byTime
+	arrival fixed  // the theoretical arrival time; see rate
+	blocked uint32 // the index in queueState.blocked; 0: the key is not blocked
+	due     uint32 // the index in byTime
 }
 
-func placeByRate(k *keyRate) *uint32 { return &k.due }
+func indexByRate(k *keyRate) *uint32 { return &k.due }
 
-func placeBlocked(k *keyRate) *uint32 { return &k.blocked }
+func indexBlocked(k *keyRate) *uint32 { return &k.blocked }
 
-// spend counts a start of a key.
+// spend counts a start of a key against its rate.
 func (r *keyRates) spend(q *queueState, key string) {
 	rate := q.limits.rateOfKey(key)
 	if key == "" || !rate.limited() {
@@ -39,7 +40,7 @@ func (r *keyRates) spend(q *queueState, key string) {
 	r.block(k)
 }
 
-// block sets a key aside if its rate allows no start at present.
+// block blocks a key if its rate allows no start at present.
 func (r *keyRates) block(k *keyRate) {
 	q := k.queue
 	if from := q.limits.rateOfKey(k.key).from(k.arrival); from > r.clock.now {
@@ -47,12 +48,12 @@ func (r *keyRates) block(k *keyRate) {
 		q.blocked.set(k, from)
 		r.byTime.set(k, from)
 	} else {
-		r.byTime.set(k, k.arrival.ns+1) // when it is as good as new
+		r.byTime.set(k, k.arrival.ns+1) // when it has its whole burst again
 	}
 }
 
-// unblock lets keys go on whose rates allow a start again, and forgets keys that could
-// start as many tasks as a new one.
+// unblock unblocks the keys whose rates allow a start again, and removes those that have
+// regained their whole burst.
 func (r *keyRates) unblock() {
 	for e, ok := r.byTime.first(); ok && e.rank <= r.clock.now; e, ok = r.byTime.first() {
 		k := e.of
@@ -70,8 +71,7 @@ func (r *keyRates) unblock() {
 	}
 }
 
-// reset forgets all that the keys of a queue have spent, because the rate of keys may
-// have changed.
+// reset removes the entries of all keys of a queue, because their rates may have changed.
 func (r *keyRates) reset(q *queueState) {
 	for name, k := range q.keys {
 		r.byTime.remove(k)
@@ -83,7 +83,7 @@ func (r *keyRates) reset(q *queueState) {
 	}
 }
 
-// unspend takes a start of a key back that was counted.
+// unspend undoes spend.
 func (r *keyRates) unspend(q *queueState, key string) {
 	k := q.keys[key]
 	rate := q.limits.rateOfKey(key)

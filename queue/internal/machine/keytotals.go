@@ -8,20 +8,20 @@ import (
 	"github.com/stintgo/stint/internal/shrink"
 )
 
-// keyTotal is what there is of a key in all queues together.
+// keyTotal is the state of one key in all queues together.
 type keyTotal struct {
 	running int
-	queues  map[*queueState]struct{} // in which tasks of the key are queued
+	queues  map[*queueState]struct{} // queues in which a task of the key is queued
 }
 
-// keyTotals is the limits of tasks of one key that run in all queues together. A key at
-// its limit is set aside in each queue that has tasks of it. Nothing is counted while no
-// key has a limit. The caller of each method holds the lock of the machine.
+// keyTotals limits how many tasks of one key run in all queues together. A key at its
+// limit is blocked in each queue in which a task of it is queued. Tasks are counted only
+// while some key has a limit. The caller of each method holds the lock of the machine.
 type keyTotals struct {
-	limit    int            // of each key; 0 is none
-	own      map[string]int // of single keys, instead of that
+	limit    int            // tasks of each key that may run; 0: no limit
+	own      map[string]int // limits of single keys, which replace limit
 	keys     map[string]*keyTotal
-	keysPeak int // as shrink.Delete has it
+	keysPeak int // of keys, for shrink.Delete
 }
 
 // limited reports whether any key has a limit.
@@ -35,13 +35,13 @@ func (k *keyTotals) limitOf(key string) int {
 	return k.limit
 }
 
-// full reports whether as many tasks of a key run as may.
+// full reports whether a key is at its limit.
 func (k *keyTotals) full(key string) bool {
 	of := k.keys[key]
 	return of != nil && k.limitOf(key) > 0 && of.running >= k.limitOf(key)
 }
 
-// of returns the entry of a key, made if there is none.
+// of returns the entry of a key, and adds one if there is none.
 func (k *keyTotals) of(key string) *keyTotal {
 	of := k.keys[key]
 	if of == nil {
@@ -51,14 +51,14 @@ func (k *keyTotals) of(key string) *keyTotal {
 	return of
 }
 
-// forget removes the entry of a key of which no task runs or is queued.
+// forget removes the entry of a key if no task of the key is running or queued.
 func (k *keyTotals) forget(key string) {
 	if of := k.keys[key]; of != nil && of.running == 0 && len(of.queues) == 0 {
 		shrink.Delete(&k.keys, &k.keysPeak, key)
 	}
 }
 
-// enqueued records that a queue has a task of a key to start.
+// enqueued records that a task of a key has been queued in q.
 func (k *keyTotals) enqueued(q *queueState, key string) {
 	if key == "" || !k.limited() {
 		return
@@ -69,7 +69,7 @@ func (k *keyTotals) enqueued(q *queueState, key string) {
 	}
 }
 
-// dequeued records that a queue has one task of a key less to start.
+// dequeued records that a task of a key has left the order of q.
 func (k *keyTotals) dequeued(q *queueState, key string) {
 	of := k.keys[key]
 	if of == nil || q.order.Keys().Queued(key) > 0 {
@@ -80,8 +80,8 @@ func (k *keyTotals) dequeued(q *queueState, key string) {
 	k.forget(key)
 }
 
-// taken records that a task of a key has started.
-func (k *keyTotals) taken(key string) {
+// started records that a task of a key has started.
+func (k *keyTotals) started(key string) {
 	if key == "" || !k.limited() {
 		return
 	}
@@ -94,8 +94,9 @@ func (k *keyTotals) taken(key string) {
 	}
 }
 
-// vacated records that a task of a key runs no longer.
-func (k *keyTotals) vacated(key string) {
+// ended records that a task of a key has stopped running. A key that was at its limit is
+// unblocked, and the workers of its queues get a signal.
+func (k *keyTotals) ended(key string) {
 	of := k.keys[key]
 	if of == nil {
 		return
@@ -104,7 +105,7 @@ func (k *keyTotals) vacated(key string) {
 	of.running--
 	if was && !k.full(key) {
 		byNumber := func(a, b *queueState) int { return cmp.Compare(a.no, b.no) }
-		for _, q := range slices.SortedFunc(maps.Keys(of.queues), byNumber) { // always in the same order
+		for _, q := range slices.SortedFunc(maps.Keys(of.queues), byNumber) { // in a reproducible order
 			q.order.Keys().Unblock(key, causeTotal)
 			q.signal()
 		}
@@ -112,8 +113,8 @@ func (k *keyTotals) vacated(key string) {
 	k.forget(key)
 }
 
-// configure changes the limits. If they differ from the present ones, it counts anew what
-// runs and what is queued.
+// configure sets the limits. If they change, it counts the running and the queued tasks
+// again.
 func (k *keyTotals) configure(limit int, own map[string]int, running []ranked[*task], queues map[string]*queueState) {
 	if k.limit == limit && maps.Equal(k.own, own) {
 		return
@@ -128,7 +129,7 @@ func (k *keyTotals) configure(limit int, own map[string]int, running []ranked[*t
 		return
 	}
 	for _, e := range running {
-		k.taken(e.of.lease.row.Key)
+		k.started(e.of.lease.row.Key)
 	}
 	for _, q := range queues {
 		q.order.Keys().EachQueued(func(key string) { k.of(key).queues[q] = struct{}{} })

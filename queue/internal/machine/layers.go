@@ -8,9 +8,10 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// settingsRow is how a row keeps what is set under a name. Rows that were written before
-// there were layers have the settings of a program in the fields of Settings: they are
-// read as the layer of programs, of unknown origin.
+// settingsRow is the row of the settings under one name, as JSON. Rows written by
+// versions without layers have the settings of programs in the fields of Settings: they
+// are read as the layer of programs, of unknown origin. Of the fields of Settings, new
+// rows have only Paused.
 type settingsRow struct {
 	queue.Settings
 	Version  uint64                  `json:"version,omitempty"`
@@ -19,13 +20,13 @@ type settingsRow struct {
 	Keys     map[string]queue.Layers `json:"keys,omitempty"`
 }
 
-// mostKeys is how many keys may have limits of their own under one name: all of them
-// are one row.
-const mostKeys = 10_000
+// maxLimitedKeys limits the keys that have limits of their own under one name, because
+// they share one row.
+const maxLimitedKeys = 10_000
 
-// changeLayer changes the layer that a change is for, and reports whether that makes a
-// difference. A field that has the value already keeps its origin, so that programs may
-// set what they need at each start.
+// changeLayer applies a change to the layer of programs or of operators, and reports
+// whether the layer has changed. A field that already has the value keeps its origin, so
+// that programs can set the same values at each start.
 func changeLayer(layers *queue.Layers, c *queue.Change, from queue.Origin) (changed bool) {
 	layer := &layers.Program
 	if c.Operator {
@@ -62,7 +63,7 @@ func changeLayer(layers *queue.Layers, c *queue.Change, from queue.Origin) (chan
 	return changed
 }
 
-// setKey sets the layers of a key.
+// setKey sets the layers of a key, or removes the key if both are empty.
 func setKey(is *queue.Configured, key string, layers queue.Layers) error {
 	is.Keys = maps.Clone(is.Keys)
 	if layers.Program.From == nil && layers.Operator.From == nil {
@@ -72,30 +73,30 @@ func setKey(is *queue.Configured, key string, layers queue.Layers) error {
 	if is.Keys == nil {
 		is.Keys = make(map[string]queue.Layers)
 	}
-	if is.Keys[key] = layers; len(is.Keys) > mostKeys {
-		return fmt.Errorf("%w: more than %d keys of a queue would have limits of their own: unset those of others, "+
-			"or limit all keys with per_key", queue.ErrInvalid, mostKeys)
+	if is.Keys[key] = layers; len(is.Keys) > maxLimitedKeys {
+		return fmt.Errorf("%w: more than %d keys of a queue would have limits of their own: unset those of other keys, "+
+			"or limit all keys with per_key", queue.ErrInvalid, maxLimitedKeys)
 	}
 	return nil
 }
 
-// isSet reports whether anything is set.
+// isSet reports whether any field is set.
 func isSet(is *queue.Configured) bool {
 	return is.Paused != nil || is.Program.From != nil || is.Operator.From != nil || len(is.Keys) > 0
 }
 
-// versionShift leaves each epoch 2²⁸ versions, and all versions below 2⁵³, which
-// JSON has exactly.
+// versionShift gives each epoch 2²⁸ versions, and keeps all versions below 2⁵³, which a
+// JSON number represents exactly.
 const versionShift = 28
 
-// queueFields are the fields that count for each queue.
+// queueFields returns the fields that apply to each queue by itself.
 func queueFields() []queue.Field {
 	ofAll := func(f queue.Field) bool { return slices.Contains(totalFields(), f) }
 	return slices.DeleteFunc(queue.Fields(), ofAll)
 }
 
-// inForce returns what is in force of some fields for a queue, given what is set for
-// itself and for all queues. The caller must not change From.
+// inForce returns the values in force of the given fields for a queue: those set for the
+// queue itself, else those set for all queues. The caller must not change From.
 func inForce(own, all *queue.Configured, fields []queue.Field) (l queue.Layer) {
 	if l.Paused = own.Paused; l.Paused == nil {
 		l.Paused = all.Paused
@@ -119,16 +120,17 @@ func inForce(own, all *queue.Configured, fields []queue.Field) (l queue.Layer) {
 
 // keyLimits are the limits in force of single keys of a queue.
 type keyLimits struct {
-	running map[string]int // at once; 0 is no limit
+	running map[string]int // tasks that may run at once; 0: no limit
 	rates   map[string]rate
 }
 
+// keyLimitsOf returns the limits of keys from the settings of a queue and of all queues.
 func keyLimitsOf(own, all map[string]queue.Layers) (limits keyLimits) {
 	if len(own)+len(all) == 0 {
 		return limits
 	}
 	limits = keyLimits{make(map[string]int), make(map[string]rate)}
-	for _, keys := range []map[string]queue.Layers{all, own} { // a queue's own come last, and win
+	for _, keys := range []map[string]queue.Layers{all, own} { // the queue's own override the others
 		for key, layers := range keys {
 			if value, _, ok := layers.Value(queue.FieldMax); ok {
 				limits.running[key] = value.Max
@@ -141,13 +143,14 @@ func keyLimitsOf(own, all map[string]queue.Layers) (limits keyLimits) {
 	return limits
 }
 
-// cloneLayers copies layers: the caller of the store may change what it gets.
+// cloneLayers copies layers, because the caller of the store may change the result.
 func cloneLayers(l queue.Layers) queue.Layers {
 	l.Program.From, l.Operator.From = maps.Clone(l.Program.From), maps.Clone(l.Operator.From)
 	return l
 }
 
-// clonePause copies a pause: the caller of the store owns what it gives and gets.
+// clonePause copies a pause, because callers of the store own their arguments and
+// results.
 func clonePause(p *queue.Pause) *queue.Pause {
 	if p == nil {
 		return nil
@@ -156,7 +159,7 @@ func clonePause(p *queue.Pause) *queue.Pause {
 	return &own
 }
 
-// validateName checks the name of a queue, or "" for all.
+// validateName checks the name of a queue; "" stands for all queues.
 func validateName(name string) error {
 	if name == "" {
 		return nil

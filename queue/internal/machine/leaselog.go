@@ -2,20 +2,20 @@ package machine
 
 import "github.com/stintgo/stint/queue"
 
-// leaseLog records the leases of this process in Starts, so that the next machine on the
-// same rows knows them after a crash. A slot is reserved with the lock held, written when
-// the row of its task is durable as it was claimed, and freed when the row that ends the
-// lease is durable. record and free need no lock; the caller of every other method holds
-// the lock of the machine.
+// leaseLog records the leases of this process in Starts, so that after a crash the next
+// machine on the same rows knows them. A slot is reserved under the lock, written when
+// the row with which the task was claimed is durable, and freed when the row that ends
+// the lease is durable. record and free need no lock; the caller of every other method
+// holds the lock of the machine.
 type leaseLog struct {
 	counters *counters
 	tasks    *tasks
 
-	over   []freedSlot // slots of leases that have ended since the last call of take
+	over   []freedSlot // slots of leases that have ended since the last call of take; freed when that is durable
 	starts Starts      // nil: nothing is recorded
 }
 
-// end marks the slot of a lease that has ended, to be freed when that is durable.
+// end adds the slot of a lease that has ended to over.
 func (g *leaseLog) end(held *lease) {
 	if held.slot > 0 {
 		g.over = append(g.over, freedSlot{held.slot, held.row.Lease.Token})
@@ -34,18 +34,18 @@ func (g *leaseLog) take() []freedSlot {
 func (g *leaseLog) putBack(over []freedSlot) { g.over = append(g.over, over...) }
 
 // reserve reserves a slot for a start that is about to be made.
-func (g *leaseLog) reserve(token queue.Token) (place int, err error) {
+func (g *leaseLog) reserve(token queue.Token) (slot int, err error) {
 	if g.starts == nil {
 		return 0, nil
 	}
 	return g.starts.Reserve(token)
 }
 
-// record records starts. It is called when the rows of their tasks are durable as they
-// were claimed, and before the claim is answered. So for every lease that a worker has,
-// there is an entry, and a row that has not ended it; an entry whose row says otherwise
-// is of a lease that is over, or that no worker ever had. record returns how many starts
-// it has recorded before one that it could not record: those have started.
+// record records starts. It is called when the rows with which the tasks were claimed
+// are durable, and before the claim returns. So every lease that a worker holds has an
+// entry, and a row that has not ended it; an entry whose row disagrees belongs to a
+// lease that has ended or that no worker received. record returns how many starts it
+// has recorded before the first error: those have started.
 func (g *leaseLog) record(starts []Noted) (n int, err error) {
 	if len(starts) == 0 {
 		return 0, nil
@@ -53,8 +53,8 @@ func (g *leaseLog) record(starts []Noted) (n int, err error) {
 	return g.starts.Put(starts)
 }
 
-// free frees slots, once it is durable that their leases are over: until then a crash
-// would bring the leases back.
+// free frees slots. The ends of their leases must be durable: otherwise a crash could
+// bring back a lease whose entry is gone.
 func (g *leaseLog) free(over []freedSlot) {
 	for _, e := range over {
 		g.starts.Free(e.slot, e.token)
@@ -62,31 +62,31 @@ func (g *leaseLog) free(over []freedSlot) {
 }
 
 // recall returns the newest entry of each task that an earlier machine has recorded, and
-// the slots of entries that are older or void.
+// the slots of older and of void entries.
 func (g *leaseLog) recall() (newest map[queue.ID]Noted, over []freedSlot, err error) {
 	newest = make(map[queue.ID]Noted)
 	if g.starts == nil {
 		return newest, nil, nil
 	}
 	first := g.counters.firstToken()
-	err = g.starts.Recall(func(place int, s Start) {
+	err = g.starts.Recall(func(slot int, s Start) {
 		other, twice := newest[s.ID]
 		switch {
-		case s.Token >= first: // the rows are those of an older copy
-			over = append(over, freedSlot{place, s.Token})
+		case s.Token >= first: // void: the rows are an older copy than the log
+			over = append(over, freedSlot{slot, s.Token})
 		case twice && s.Token < other.Token:
-			over = append(over, freedSlot{place, s.Token})
+			over = append(over, freedSlot{slot, s.Token})
 		case twice:
 			over = append(over, freedSlot{other.Place, other.Token})
-			newest[s.ID] = Noted{place, s}
+			newest[s.ID] = Noted{slot, s}
 		default:
-			newest[s.ID] = Noted{place, s}
+			newest[s.ID] = Noted{slot, s}
 		}
 	})
 	return newest, over, err
 }
 
-// unused returns over, and the slots of entries whose leases do not continue.
+// unused appends to over the slots of entries whose leases do not continue.
 func (g *leaseLog) unused(starts map[queue.ID]Noted, over []freedSlot) []freedSlot {
 	for id, n := range starts {
 		if t := g.tasks.get(id); t == nil || t.leased() == nil || t.lease.slot != n.Place {

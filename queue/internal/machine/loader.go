@@ -10,11 +10,12 @@ import (
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
-// loader puts the tasks of all rows into the memory when a machine is opened, and decides
-// about the leases that there were. Workers in the process of the earlier machine have
-// ended with it: if it was closed, their leases have been released, and if not, they are
-// lost. Workers in other processes do not know that anything happened, and their leases
-// go on. It runs before the machine has any caller, without the lock.
+// loader reads the rows of all tasks into memory when a machine is opened, and
+// continues or ends the leases of the previous machine. Workers in the process of that
+// machine have ended with it: if it was closed, it has released their leases; if it
+// crashed, the loader counts these leases as lost. Workers in other processes are not
+// affected, and their leases continue. The loader runs in Open, before any other call,
+// without the lock.
 type loader struct {
 	attempts    *attempts
 	cascades    *cascades
@@ -25,7 +26,7 @@ type loader struct {
 	holds       *holds
 	journal     *journal.Journal
 	leaseLog    *leaseLog
-	passes      *passes
+	scans       *scans
 	queues      *queueSet
 	states      *stateIndex
 	tasks       *tasks
@@ -44,7 +45,7 @@ func (o *loader) load() error {
 		return err
 	}
 	logged := func(id queue.ID) bool { _, ok := starts[id]; return ok }
-	err = o.eachHead(logged, func(h *rowSummary) error {
+	err = o.eachSummary(logged, func(h *rowSummary) error {
 		o.counters.reserve(h.seq)
 		o.clock.now = max(o.clock.now, h.changed)
 		if h.more == nil {
@@ -78,7 +79,7 @@ func (o *loader) load() error {
 	return nil
 }
 
-// addWaiting puts a task that only waits into the memory.
+// addWaiting adds a task to the memory that is Waiting and has no other properties.
 func (o *loader) addWaiting(h *rowSummary, order *reorder) {
 	t := o.tasks.addUnindexed(h.id)
 	o.states.bind(t, h.queue, h.tier, h.unique, h.seq)
@@ -87,8 +88,8 @@ func (o *loader) addWaiting(h *rowSummary, order *reorder) {
 	order.add(o.states, queuedTask{t, h.key, h.kind, h.seq, false})
 }
 
-// addHead puts the task of a row into the memory, in the state that the row has. The rest
-// of the row is decoded only if the task has crashed.
+// addHead adds a task to the memory, in the state of its row. The whole row is decoded
+// only if the task has crashed.
 func (o *loader) addHead(h *record.Head, value []byte, order *reorder) error {
 	row := h.Row()
 	t := o.tasks.addUnindexed(h.ID)
@@ -107,8 +108,9 @@ func (o *loader) addHead(h *record.Head, value []byte, order *reorder) error {
 	return nil
 }
 
-// joinAll enters unfinished tasks in groups and batches, and then their waits, when all
-// tasks are there that one might wait for.
+// joinAll adds unfinished tasks to their groups and batches, and then registers their
+// waits. All tasks must be in memory already. It starts a scan of the tasks that are Held
+// without a reason, or Waiting with one: a crash has interrupted an earlier scan.
 func (o *loader) joinAll(joining []record.Head) {
 	slices.SortFunc(joining, func(a, b record.Head) int { return cmp.Compare(a.Seq, b.Seq) })
 	for i := range joining {
@@ -126,11 +128,11 @@ func (o *loader) joinAll(joining []record.Head) {
 			misplaced.PushBack(t)
 		}
 	}
-	o.passes.start(misplaced, visitAdjust)
+	o.scans.start(misplaced, visitAdjust)
 }
 
-// lastRow returns the row of a task that was running when the store ended, by its row or
-// by its entry in the lease log.
+// lastRow returns the row of a task, and whether the task was running when the previous
+// machine ended, as its row or its entry in the lease log says.
 func (o *loader) lastRow(h *record.Head, value []byte, n Noted) (row record.Row, ran bool, err error) {
 	started := h.State == queue.Waiting && n.Token > 0 && n.Seq == h.Seq
 	if h.State != queue.Running && !started {
@@ -143,9 +145,9 @@ func (o *loader) lastRow(h *record.Head, value []byte, n Noted) (row record.Row,
 	return row, row.State == queue.Running, nil
 }
 
-// restoreClaim adds the last claim to a row if only the lease log has it. Only a row that
-// waits as it did when it was claimed may lack a claim: everything that happens to a
-// running task, and its end, writes the row.
+// restoreClaim adds the last claim to a row if only the lease log has it. A claim
+// writes no row, so only a row in state Waiting may lack a claim: all later changes of
+// a running task write the row.
 func (o *loader) restoreClaim(row *record.Row, n Noted) {
 	if n.Token > row.Lease.Token && row.State == queue.Waiting {
 		o.clock.now = max(o.clock.now, n.At.UnixNano())
@@ -153,8 +155,8 @@ func (o *loader) restoreClaim(row *record.Row, n Noted) {
 	}
 }
 
-// addRunning puts a running task into the memory. Its entry in the lease log keeps its
-// slot, if it is of this lease.
+// addRunning adds a running task to the memory. The entry in the lease log keeps its slot
+// if it is of the present lease.
 func (o *loader) addRunning(row *record.Row, n Noted) {
 	t := o.states.admit(row)
 	o.queues.of(t).order.Keys().Admit(row.Key)
@@ -165,8 +167,8 @@ func (o *loader) addRunning(row *record.Row, n Noted) {
 	o.states.run(t, held, o.clock.after(row.Remote))
 }
 
-// restart decides about the leases that there were: leases of workers of the process that
-// has ended are lost, and the others begin anew.
+// restart ends the leases of workers in the previous process as lost. It leaves the other
+// leases to the first call, which extends them.
 func (o *loader) restart() {
 	for _, t := range o.states.leased() {
 		if t.lease.row.Remote > 0 {
@@ -178,12 +180,11 @@ func (o *loader) restart() {
 	}
 }
 
-// eachHead calls do with the summaries of all rows of tasks, in the order of their keys.
-// A summary has the bytes of the row if the task is running, has an entry in the lease
-// log, or waits and has crashed. A goroutine, which ends before eachHead returns, reads
-// the next rows meanwhile: reading a row and putting its task into the memory take about
-// the same time.
-func (o *loader) eachHead(logged func(queue.ID) bool, do func(*rowSummary) error) error {
+// eachSummary calls do with the summaries of all rows of tasks, in the order of their
+// keys. A summary has the bytes of the row if the task is Running, has an entry in the
+// lease log, or is Waiting and has crashed. A goroutine, which ends before eachSummary
+// returns, reads the next rows concurrently: reading a row takes about as long as do.
+func (o *loader) eachSummary(logged func(queue.ID) bool, do func(*rowSummary) error) error {
 	const size, ahead = 512, 4
 	read, done := make(chan []rowSummary, ahead), make(chan []rowSummary, ahead+2)
 	for range cap(done) {
@@ -192,12 +193,12 @@ func (o *loader) eachHead(logged func(queue.ID) bool, do func(*rowSummary) error
 	var scanErr error
 	go func() {
 		defer close(read)
-		scanErr = o.readHeads(logged, read, done)
+		scanErr = o.readSummaries(logged, read, done)
 	}()
 	var err error
 	for batch := range read {
 		for i := range batch {
-			if err == nil { // otherwise opening has failed, and the rest is read for nothing
+			if err == nil { // after an error the remaining batches are only drained
 				err = do(&batch[i])
 			}
 		}
@@ -209,8 +210,8 @@ func (o *loader) eachHead(logged func(queue.ID) bool, do func(*rowSummary) error
 	return err
 }
 
-// readHeads fills empty batches, and sends them on.
-func (o *loader) readHeads(logged func(queue.ID) bool, read chan<- []rowSummary, done <-chan []rowSummary) error {
+// readSummaries receives empty batches from done, fills them and sends them to read.
+func (o *loader) readSummaries(logged func(queue.ID) bool, read chan<- []rowSummary, done <-chan []rowSummary) error {
 	var head record.Head
 	batch := <-done
 	err := o.journal.Scan(rowTask, func(_ string, value []byte) error {
@@ -225,7 +226,7 @@ func (o *loader) readHeads(logged func(queue.ID) bool, read chan<- []rowSummary,
 			next.more = &summaryRest{head: head}
 			crashed := head.State == queue.Waiting && head.Crashes > 0
 			if started || crashed || head.State == queue.Running {
-				next.more.value = slices.Clone(value) // which is valid for this call only
+				next.more.value = slices.Clone(value) // value is valid during this call only
 			}
 		}
 		if batch = append(batch, next); len(batch) == cap(batch) {
@@ -238,9 +239,9 @@ func (o *loader) readHeads(logged func(queue.ID) bool, read chan<- []rowSummary,
 	return err
 }
 
-// rowSummary is what the memory gets of the row of a task. Nearly all tasks of a large
-// store only wait: for those it is small, because what one processor hands to another is
-// read from far away.
+// rowSummary is the part of a row that the memory needs. It is small for a Waiting task
+// without other properties, as nearly all tasks of a large store are, because it passes
+// from the cache of one processor to that of another.
 type rowSummary struct {
 	id               queue.ID
 	queue, key, kind string
@@ -248,23 +249,24 @@ type rowSummary struct {
 	changed          int64
 	tier             uint8 // from 0
 	unique           bool
-	more             *summaryRest // nil if the task only waits
+	more             *summaryRest // nil for such a task; see onlyWaits
 }
 
-// summaryRest is the head of any other task, with the bytes of its row if more of it is
+// summaryRest is the head of any other task, with the bytes of its row if they are
 // needed.
 type summaryRest struct {
 	head  record.Head
 	value []byte
 }
 
-// onlyWaits reports whether a task may start, and takes part in nothing else.
+// onlyWaits reports whether a task is Waiting and has no crash, deadline, group, batch or
+// wait.
 func onlyWaits(h *record.Head) bool {
 	return h.State == queue.Waiting && h.Crashes == 0 && h.Deadline.IsZero() && !joins(h)
 }
 
-// suspectedHead is suspected for a row of which the head has been read: the rest says how
-// many crashes are too many.
+// suspectedHead is suspected for a row whose head has been read. It decodes the row, for
+// MaxCrashes, only if the task has crashed.
 func suspectedHead(h *record.Head, value []byte) (bool, error) {
 	if h.Crashes == 0 {
 		return false, nil
@@ -273,7 +275,7 @@ func suspectedHead(h *record.Head, value []byte) (bool, error) {
 	return suspected(&row), err
 }
 
-// joins reports whether a task takes part in a group, in a batch, or in waits.
+// joins reports whether a task has a group, a batch or waits.
 func joins(h *record.Head) bool {
 	return h.Group != "" || !h.Batch.IsZero() || len(h.After) > 0 || len(h.AfterAny) > 0 ||
 		!h.AfterBatch.IsZero()

@@ -8,32 +8,33 @@ import (
 	"github.com/stintgo/stint/queue/internal/journal"
 )
 
-// Config is how a machine is set up. The zero value is a good default.
+// Config is the configuration of a machine. The zero value is a good default.
 type Config struct {
-	// MaxPayload, MaxResult and MaxCheckpoint are in bytes: 1 MiB if they are 0.
+	// MaxPayload, MaxResult and MaxCheckpoint are limits in bytes; 0 is 1 MiB.
 	MaxPayload, MaxResult, MaxCheckpoint int
-	// WatchBuffer is how many events a watcher may be behind: 1024 if it is 0.
+	// WatchBuffer is the number of events that a watcher may be behind; 0 is 1024.
 	WatchBuffer int
-	// Epoch is larger than those of earlier machines on the same rows, and below
-	// 2²⁴: tokens and ages begin with it, and so grow over all of them.
+	// Epoch must be larger than those of earlier machines on the same rows, and below 2²⁴.
+	// Tokens and ages begin with it, so that they grow from machine to machine.
 	Epoch uint32
-	// Keep is how many bytes of rows of waiting tasks stay in memory: a backlog that
-	// fits starts without reading a row. It is for rows that take long to read.
+	// Keep limits the rows of Waiting tasks in memory, in bytes: a backlog that fits starts
+	// without reading a row. Set it if reading a row takes long; 0 keeps none.
 	Keep int
-	// Room is called before tasks are accepted, and returns why they cannot be, as with
-	// a disk that is nearly full; nil if they can. It must be fast.
+	// Room is called before tasks are accepted. It returns an error if they must be
+	// refused, for example because the disk is nearly full. It must be fast. It may be nil
+	// if Stalled is nil.
 	Room func() error
-	// Stalled returns a channel that is closed while a batch has waited so long, as for
-	// room on a disk, that callers are not to wait with it; nil if that is never so. Then
-	// Room returns why.
+	// Stalled returns a channel that is closed while a batch is blocked for so long, for
+	// example by a full disk, that callers must not wait for it. Room then returns the
+	// reason. Stalled may be nil: callers always wait.
 	Stalled func() <-chan struct{}
-	// SetBack is called with the machine locked, at the first call, if the times in the
-	// rows are ahead of it by a second or more. It may be nil.
+	// SetBack is called by the first call, with the machine locked, if times in the rows
+	// are ahead of that call by a second or more. It may be nil.
 	SetBack func(ahead time.Duration)
-	// Damaged is called with the machine locked, for each task that is put in quarantine
+	// Damaged is called with the machine locked for each task that is put in quarantine
 	// because its row cannot be read. It may be nil.
 	Damaged func(queue.ID, error)
-	// Starts records the leases that there are; nil if the rows are never opened again.
+	// Starts stores the lease log; nil if the rows are never opened again.
 	Starts Starts
 }
 
@@ -46,7 +47,7 @@ type Machine struct {
 	steps   steps // the lock
 	journal *journal.Journal
 
-	// What there is.
+	// State.
 	clock        clock
 	counters     counters
 	tasks        *tasks
@@ -63,19 +64,19 @@ type Machine struct {
 	total        total
 	slots        slots
 	keyRates     keyRates
-	passes       passes
+	scans        scans
 	cascades     cascades
 	deps         dependencies
 	states       stateIndex
 	settings     settingSet
 
-	// What answers questions.
+	// Queries.
 	views   views
 	finder  finder
 	reasons reasons
 	counts  counts
 
-	// What changes tasks.
+	// Changes of tasks.
 	transitions transitions
 	holds       holds
 	attempts    attempts
@@ -88,7 +89,7 @@ type Machine struct {
 
 var _ queue.Store = (*Machine)(nil)
 
-// Open returns a machine on rows, which it closes when it is closed. It reads all rows.
+// Open returns a machine on rows. It reads all rows. The machine closes them in Close.
 func Open(rows Rows, cfg Config) (*Machine, error) {
 	m := &Machine{
 		cfg:      cfg.withDefaults(),

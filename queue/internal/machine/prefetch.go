@@ -8,11 +8,12 @@ import (
 )
 
 // prefetch reads the rows of tasks that start. The oldest tasks of a long backlog start
-// first, and their rows left the memory long ago. Submitters of many tasks give them
-// ascending IDs, so their rows are neighbours: reading a hundred of them in one scan
-// takes as long as looking up ten. So the rows of tasks that wait behind one that starts
-// are read with it, as long as they are then asked for. The caller of each method holds
-// the lock of the machine, so no row changes while it is read.
+// first, and their rows are no longer in memory. Tasks that were submitted together
+// have ascending IDs, so their rows are neighbours, and one scan reads a hundred of
+// them in the time of ten look-ups. So the rows of the tasks behind a starting task are
+// read with its row, as long as most rows that were read in this way are used. The
+// caller of each method holds the lock of the machine, so no row changes while it is
+// read.
 type prefetch struct {
 	cfg     *Config
 	journal *journal.Journal
@@ -22,33 +23,33 @@ type prefetch struct {
 }
 
 const (
-	maxPrefetch = 128 // rows that are read in one scan
-	aloneFor    = 32  // rows that are read one by one before more are tried again
-	passedBy    = 4   // tasks that are looked at for each row that is wanted
+	maxPrefetch    = 128 // rows that are read in one scan
+	singleReads    = 32  // rows that are read one by one after a scan whose rows were not used
+	looksPerWanted = 4   // tasks that neighbours looks at for each row that it wants
 )
 
-// prefetchWindow is how many rows are read at once, for one tier of a queue. The zero
+// prefetchWindow decides how many rows are read at once for one tier of a queue. The zero
 // value begins with one row.
 type prefetchWindow struct {
-	read  []uint32 // numbers of the tasks whose rows were read last
-	alone int      // rows that are still to be read one by one
+	read   []uint32 // numbers of the tasks whose rows were read last
+	single int      // rows that are still to be read one by one
 }
 
-// size returns how many rows are to be read now, if unused of the rows that were read
-// last have not been asked for: twice as many, as long as half of them were.
+// size returns how many rows to read now, given how many of the rows that were read last
+// are unused: twice as many as last time if at least half of those were used, else one.
 func (a *prefetchWindow) size(unused int) int {
 	if 2*unused > len(a.read) {
-		a.alone = aloneFor
+		a.single = singleReads
 	}
-	if a.alone > 0 {
-		a.alone--
+	if a.single > 0 {
+		a.single--
 		return 1
 	}
 	return min(2*len(a.read), maxPrefetch)
 }
 
-// readStarting reads the row of a task that starts, and returns the mark from which on it
-// is durable. From then on the row is in the lease of the task.
+// readStarting reads the row of a task that starts, and returns the mark of its last
+// change. The caller puts the row into the lease of the task.
 func (p *prefetch) readStarting(t *task, row *record.Row) (mark uint64, err error) {
 	c, ok := p.withdraw(&t.id)
 	if !ok && p.cfg.Keep > 0 {
@@ -61,9 +62,9 @@ func (p *prefetch) readStarting(t *task, row *record.Row) (mark uint64, err erro
 	return c.Seq, p.rows.decode(t, c.Value, err, row)
 }
 
-// fill reads the row of a task that is about to start, and rows of tasks that are likely
-// to be next, into the memory of the journal. It leaves out rows that it cannot read: the
-// reader of such a row gets the error.
+// fill reads the row of a task that is about to start, and rows of tasks that will
+// probably start next, into the memory of the journal. It omits rows that it cannot
+// read: a later read of such a row returns the error.
 func (p *prefetch) fill(t *task) {
 	a := &p.queues.of(t).prefetch[t.tier]
 	unused := 0
@@ -83,10 +84,10 @@ func (p *prefetch) fill(t *task) {
 	p.journal.Load(p.keysOf(a.read))
 }
 
-// neighbours appends tasks of the same queue and tier as t that wait as it does, those
-// with the next larger IDs, until there are n.
+// neighbours appends the Waiting tasks of the queue and the tier of t with the next
+// larger IDs, until all has n elements.
 func (p *prefetch) neighbours(all []uint32, t *task, n int) []uint32 {
-	most := passedBy * n
+	most := looksPerWanted * n
 	p.tasks.ids.from(t.id, false, func(no uint32) bool {
 		next := p.tasks.at(no)
 		if next.queueNo == t.queueNo && next.tier == t.tier && next.state == queue.Waiting {
@@ -107,8 +108,9 @@ func (p *prefetch) keysOf(tasks []uint32) []string {
 	return keys
 }
 
-// near reports whether a task that has come in may start before long: if the rows of all
-// tasks that start before it are as long as its own, they can stay in memory with it.
+// near reports whether a new task may start soon enough to keep its row of size bytes
+// in memory: whether it fits into Config.Keep with the rows of the tasks before it,
+// assumed to be of the same size.
 func (p *prefetch) near(t *task, size int) bool {
 	before, q := 0, p.queues.of(t)
 	for tier := int(t.tier); tier < stint.Tiers; tier++ {
@@ -117,8 +119,8 @@ func (p *prefetch) near(t *task, size int) bool {
 	return before*size <= p.cfg.Keep
 }
 
-// withdraw returns the row of a task, if it is in the memory of the journal, and removes
-// it from there if it is in rows as well.
+// withdraw returns the row of a task if it is in the memory of the journal, and removes
+// it from there if it is in the rows as well.
 func (p *prefetch) withdraw(id *queue.ID) (row journal.Withdrawn, ok bool) {
 	var key [len(rowTask) + len(id)]byte
 	copy(key[copy(key[:], rowTask):], id[:])

@@ -8,19 +8,18 @@ import (
 	"github.com/stintgo/stint/internal/shrink"
 )
 
-// queueSet is all queues, by name and by the number that is in their tasks. A queue is
-// made when a task or a setting first names it. Programs name queues after what comes and
-// goes, such as their customers, so retention removes a queue that has been of no use for
-// long. A name that is only listened to makes no queue. The caller of
-// each method holds the lock of the machine.
+// queueSet is all queues, by name and by the number that their tasks store. A queue is
+// added when a task or a setting first names it. Programs may name queues after their
+// customers, for example, so retention removes queues that have been unused for long. A
+// listener does not add a queue. The caller of each method holds the lock of the machine.
 type queueSet struct {
-	byName     map[string]*queueState          // queues that have tasks or settings, or had them lately
-	numbered   []*queueState                   // the same, by their numbers
+	byName     map[string]*queueState          // queues that have, or recently had, tasks or settings
+	numbered   []*queueState                   // the same, by their numbers, which begin with 1
 	unnumbered []uint32                        // numbers of queues that have been removed
-	sorted     []*queueState                   // by their names, as of the last call of all; nil after a removal
-	listeners  map[string][]chan struct{}      // by the name of a queue, which need not be there
-	configure  func(*queueState)               // puts the settings in force into a queue that is made
-	peaks      struct{ byName, listeners int } // of the maps, as shrink.Delete has them
+	sorted     []*queueState                   // cache of all; nil after a removal
+	listeners  map[string][]chan struct{}      // by the name of a queue, which need not exist
+	configure  func(*queueState)               // applies the settings in force to a new queue
+	peaks      struct{ byName, listeners int } // of the maps, for shrink.Delete
 }
 
 // remove removes a queue that has no task.
@@ -31,7 +30,7 @@ func (s *queueSet) remove(q *queueState) {
 	s.unnumbered = append(s.unnumbered, q.no)
 }
 
-// get returns a queue, made if there is none.
+// get returns the queue with a name, and adds one if there is none.
 func (s *queueSet) get(name string) *queueState {
 	q := s.byName[name]
 	if q == nil {
@@ -45,7 +44,8 @@ func (s *queueSet) get(name string) *queueState {
 // of returns the queue of a task.
 func (s *queueSet) of(t *task) *queueState { return s.numbered[t.queueNo] }
 
-// all returns all queues, by their names.
+// all returns all queues in the order of their names. The caller must not change the
+// slice.
 func (s *queueSet) all() []*queueState {
 	if len(s.sorted) != len(s.byName) {
 		s.sorted = slices.SortedFunc(maps.Values(s.byName), func(a, b *queueState) int { return cmp.Compare(a.name, b.name) })
@@ -53,7 +53,7 @@ func (s *queueSet) all() []*queueState {
 	return s.sorted
 }
 
-// number returns a number for a new queue, which has an element in numbered.
+// number returns a free number for a new queue. It is an index of numbered.
 func (s *queueSet) number() uint32 {
 	if n := len(s.unnumbered); n > 0 {
 		no := s.unnumbered[n-1]
@@ -64,8 +64,8 @@ func (s *queueSet) number() uint32 {
 	return uint32(len(s.numbered) - 1)
 }
 
-// setListeners sets the channels that are signalled for a queue. It does not make the
-// queue: a name that is only listened to is forgotten with its last listener.
+// setListeners sets the channels that are signalled for a queue. It does not add the
+// queue: without tasks and settings, nothing of a name is left after its last listener.
 func (s *queueSet) setListeners(name string, listeners []chan struct{}) {
 	if len(listeners) == 0 {
 		listeners = nil

@@ -10,8 +10,8 @@ import (
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
-// queueState is one queue: its settings in force, the order of its waiting tasks, its
-// counts, and what its limits remember. It reads no clock and knows no other queue. The
+// queueState is one queue: its settings in force, the order of its Waiting tasks, its
+// counts, and the state of its limits and rates. It uses no clock and no other queue. The
 // caller of each method holds the lock of the machine.
 type queueState struct {
 	name     string
@@ -19,39 +19,39 @@ type queueState struct {
 	settings queue.Settings // in force
 	inForce  queue.Layer    // the same, with the origin of each field; From is not changed in place
 	place    place          // in the order of the total
-	limits   limits         // the rates of settings, and the limits of single keys
+	limits   limits         // the rates of settings, parsed
 
 	order    *backlog.Backlog[uint32]
-	kinds    map[string]int // classes in order; the class of a kind's suspects comes next
-	waiting  taskList       // in the order in which they became Waiting
-	finished [2]taskList    // Succeeded and Cancelled ones, and Dead ones, in the order in which they ended
+	kinds    map[string]int // backlog classes; the class of a kind's suspects is the next number
+	waiting  taskList       // Waiting tasks, in the order in which they became Waiting
+	finished [2]taskList    // [0] Succeeded and Cancelled, [1] Dead, in the order in which they ended
 	groups   groups
 	suspects suspects
 	prefetch [stint.Tiers]prefetchWindow
 
 	running int
-	passes  int // tasks that have ended since the last start, and have let none start so far
+	turns   int // turns of the policy: one for each task that has ended, less those that starts have used
 	states  [queue.Cancelled + 1]int
-	tiers   [stint.Tiers]int // Held and Waiting ones
+	tiers   [stint.Tiers]int // Held and Waiting tasks
 	damaged int              // tasks in quarantine
 	ended   queue.Ended
-	idle    int64 // since when the queue is known to be of no use; 0: it is of use
+	idle    int64 // since when the queue is known to be unused; 0: it is used
 
-	listeners []chan struct{} // as queueSet has them
+	listeners []chan struct{} // those of queueSet for this name
 
-	roomEnd   uint64 // the journal's mark of the last end of a lease that a crash could bring back beside another
+	roomEnd   uint64 // the journal's mark of the last end of a lease that may have made room for another
 	lastStart queue.Token
-	arrival   fixed               // of the rate of the queue
-	keys      map[string]*keyRate // keys that have spent some of their rate
-	keysPeak  int                 // as shrink.Delete has it
-	blocked   heap[*keyRate]      // keys that are set aside for their rates, by when they may start again
+	arrival   fixed               // the theoretical arrival time of the queue's rate
+	keys      map[string]*keyRate // keys whose burst is not full
+	keysPeak  int                 // of keys, for shrink.Delete
+	blocked   heap[*keyRate]      // keys that their rates block, by the time of their next start
 }
 
-// limits is the rates of a queue in the form that starts are compared with.
+// limits is the rates in force of a queue and of its keys.
 type limits struct {
 	rate     rate
 	keyRate  rate
-	ownRates map[string]rate // of single keys, which have them instead of keyRate
+	ownRates map[string]rate // rates of single keys, which replace keyRate
 }
 
 // rateOfKey returns the rate that limits the starts of a key.
@@ -62,11 +62,11 @@ func (l *limits) rateOfKey(key string) rate {
 	return l.keyRate
 }
 
-// The causes for which a key is set aside in the order of a queue, besides the limit
-// that the order knows.
+// The causes for which a key is blocked in the backlog, besides the limit of running
+// tasks of the key, which the backlog checks itself.
 const (
-	causeRate  backlog.Cause = 1 << iota // of the key in this queue
-	causeTotal                           // of the key in all queues together
+	causeRate  backlog.Cause = 1 << iota // the rate of the key in this queue
+	causeTotal                           // the limit of the key in all queues together
 )
 
 func newQueueState(name string, no uint32, listeners []chan struct{}) *queueState {
@@ -77,16 +77,16 @@ func newQueueState(name string, no uint32, listeners []chan struct{}) *queueStat
 		kinds:     make(map[string]int),
 		groups:    groups{byName: make(map[string]*group)},
 		keys:      make(map[string]*keyRate),
-		blocked:   heap[*keyRate]{place: placeBlocked},
+		blocked:   heap[*keyRate]{index: indexBlocked},
 		listeners: listeners,
 	}
 }
 
-// ofSuspects is by how much the class of a kind's suspects is above that of its
-// other tasks.
+// ofSuspects is the offset of the class of a kind's suspects from the class of its other
+// tasks.
 const ofSuspects = 1
 
-// class returns the class of a kind, which is new if there was none.
+// class returns the class of a kind, and adds one if there is none.
 func (q *queueState) class(kind string) int {
 	class, ok := q.kinds[kind]
 	if !ok {
@@ -96,8 +96,8 @@ func (q *queueState) class(kind string) int {
 	return class
 }
 
-// classes appends the classes of kinds of which there have been tasks, and those of their
-// suspects if a suspect may start.
+// classes appends the classes of those kinds that have had tasks, and the classes of
+// their suspects if a suspect may start.
 func (q *queueState) classes(classes []int, kinds []string) []int {
 	suspects := q.suspects.waiting.Len() > 0 && !q.suspects.held()
 	for _, kind := range kinds {
@@ -112,7 +112,7 @@ func (q *queueState) classes(classes []int, kinds []string) []int {
 	return classes
 }
 
-// configure puts settings into force.
+// configure applies settings.
 func (q *queueState) configure(in queue.Layer, keys keyLimits) {
 	s := in.Settings
 	q.settings, q.inForce = s, in
@@ -128,8 +128,8 @@ func (q *queueState) configure(in queue.Layer, keys keyLimits) {
 	q.limits = limits{newRate(s.Rate), newRate(s.KeyRate), keys.rates}
 }
 
-// limited reports whether the end of a lease may be what lets another task of the queue
-// start.
+// limited reports whether the queue has a limit of running tasks, so that the end of a
+// lease may let another task of the queue start.
 func (q *queueState) limited() bool {
 	s := &q.settings
 	return s.Max > 0 || s.Caps != (stint.Caps{}) || q.order.Keys().Limited()
@@ -146,23 +146,24 @@ func (q *queueState) unfinished() int {
 	return n
 }
 
-// ends returns the list of finished tasks that retention keeps as long as those of a
-// state.
-func (q *queueState) ends(of queue.State) *taskList {
+// finishedList returns the list of finished tasks that has the tasks of a state.
+func (q *queueState) finishedList(of queue.State) *taskList {
 	if of == queue.Dead {
 		return &q.finished[1]
 	}
 	return &q.finished[0]
 }
 
-// held reports whether limits hold a task that is Waiting, or a pause does.
+// held reports whether a pause, a limit of its key or another suspect holds a Waiting
+// task.
 func (q *queueState) held(t *task) bool {
-	return q.settings.Paused != nil || t.place.Aside() || q.suspects.held() && t.isSuspect()
+	return q.settings.Paused != nil || t.entry.Aside() || q.suspects.held() && t.isSuspect()
 }
 
-// nextKey returns when the rate of a key, and that of the queue, next allow a start for
-// which a task of these classes waits; zero if there is none. If very many keys wait for
-// their rates the time may be too early, because nextKey does not look at all of them.
+// nextKey returns the next time at which the rate of a blocked key, and that of the
+// queue, allow a task of these classes to start; zero if no such task waits. If more
+// than 64 keys are blocked the time may be too early, because nextKey does not look at
+// all of them.
 func (q *queueState) nextKey(classes []int) (next time.Time) {
 	const most = 64
 	for _, k := range q.blocked.all[:min(most, len(q.blocked.all))] {
@@ -179,7 +180,7 @@ func (q *queueState) nextKey(classes []int) (next time.Time) {
 	return timeOf(max(unix(next), q.limits.rate.from(q.arrival)))
 }
 
-// rateOf returns when the rate of a key allows a start again; 0 if it does now.
+// rateOf returns when the rate of a key allows a start again; 0 if it allows one now.
 func (q *queueState) rateOf(key string) int64 {
 	if k := q.keys[key]; k != nil && k.blocked > 0 {
 		return q.blocked.all[k.blocked-1].rank
@@ -194,14 +195,15 @@ const (
 	keepCount   = 100_000
 )
 
-// keepReopened is how much longer tasks are kept whose age has passed while the store was
-// closed. If the clock is ahead, the store was not closed for as long as it says, and
-// there is time to set the clock right before they are forgotten.
+// keepReopened is how long after the first call tasks are kept whose age ended while
+// the store was closed. If the clock is ahead, the store was closed for a shorter time
+// than it seems, and an operator can correct the clock before these tasks are
+// forgotten.
 const keepReopened = time.Hour
 
-// keep returns what is set for the retention of tasks that have finished in a state, with
+// retention returns the retention in force of tasks that have finished in a state, with
 // the defaults.
-func (q *queueState) keep(of queue.State) queue.Retention {
+func (q *queueState) retention(of queue.State) queue.Retention {
 	r, age := q.settings.Keep, keepAge
 	if of == queue.Dead {
 		r, age = q.settings.KeepDead, keepDeadAge
@@ -215,8 +217,8 @@ func (q *queueState) keep(of queue.State) queue.Retention {
 	return r
 }
 
-// signal wakes the listeners, because a task may have become claimable. It is called with
-// most changes of a task, so it looks nothing up, and does not block.
+// signal wakes the listeners, because a task may have become claimable. It is called on
+// most changes of tasks, so it uses no map and does not block.
 func (q *queueState) signal() {
 	for _, ready := range q.listeners {
 		select {
@@ -226,8 +228,8 @@ func (q *queueState) signal() {
 	}
 }
 
-// count counts failures, lost leases and ends.
-func (q *queueState) count(row *record.Row, on queue.Trigger) {
+// countStep counts a transition in ended, if it is a failure, a lost lease or an end.
+func (q *queueState) countStep(row *record.Row, on queue.Trigger) {
 	ended := &q.ended
 	switch on {
 	case queue.OnFailure:

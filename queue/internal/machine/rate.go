@@ -10,16 +10,16 @@ import (
 // scheduling form. A start is allowed from the theoretical arrival time less the
 // tolerance on, and moves that time on by one interval.
 //
-// It is not the bucket of the in-process limiter, which is for callers that wait in it
-// and take it without a lock: here waiting tasks are in the order of their queue, the
-// lock is held, and there may be a rate for every key, which takes 16 bytes.
+// It does not use the token bucket of the in-process limiter, which is lock-free and
+// has a queue of waiters: here the lock is held and tasks wait in their queue, and the
+// state of a rate, of which each key may have one, takes only 16 bytes.
 type rate struct {
-	interval fixed // between two starts
-	burst    int64 // starts at once after an idle time; 0: there is no limit
+	interval fixed // the time between two starts
+	burst    int64 // the number of starts at once after an idle time; 0: no limit
 }
 
-// fixed is a time or a duration in nanoseconds and 2⁻³² parts of one, so that a
-// million starts a second drift by less than a part in 10¹².
+// fixed is a time or a duration in nanoseconds, with a fraction in units of 2⁻³² ns: at a
+// million starts a second the error of the rate is below 10⁻¹².
 type fixed struct {
 	ns   int64
 	frac uint32
@@ -43,8 +43,7 @@ func newRate(r queue.Rate) rate {
 // limited reports whether there is a limit.
 func (r rate) limited() bool { return r.burst > 0 }
 
-// from returns when the next start is allowed, given the theoretical arrival
-// time.
+// from returns when the next start is allowed, given the theoretical arrival time.
 func (r rate) from(arrival fixed) int64 {
 	tolerance := (r.burst - 1) * r.interval.ns
 	if r.burst > 1 && r.interval.ns > math.MaxInt64/4/(r.burst-1) {
@@ -64,10 +63,10 @@ func (r rate) spend(arrival fixed, now int64) fixed {
 	return arrival.plus(r.interval)
 }
 
-// unspend takes a start back, and returns the theoretical arrival time without it.
+// unspend undoes spend, and returns the theoretical arrival time without that start.
 func (r rate) unspend(arrival fixed) fixed {
 	if arrival.frac < r.interval.frac {
-		return fixed{arrival.ns - r.interval.ns - 1, arrival.frac - r.interval.frac} // which borrows
+		return fixed{arrival.ns - r.interval.ns - 1, arrival.frac - r.interval.frac} // the fraction wraps around: borrow 1 ns
 	}
 	return fixed{arrival.ns - r.interval.ns, arrival.frac - r.interval.frac}
 }

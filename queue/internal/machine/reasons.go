@@ -11,9 +11,9 @@ import (
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
-// reasons explains why a task has not started: what holds it, which limit it waits for
-// and what takes that, and how many tasks are before it. It changes nothing. The caller
-// of each method holds the lock of the machine.
+// reasons explains why a task has not started: what holds it, the limit that it waits
+// for with the tasks that use it, and how many tasks are ahead. It changes nothing. The
+// caller of each method holds the lock of the machine.
 type reasons struct {
 	keyTotals *keyTotals
 	queues    *queueSet
@@ -26,7 +26,7 @@ type reasons struct {
 	workerSet *workerSet
 }
 
-// of returns the reasons why a task has not started by a time.
+// of returns the reasons why a task has not started at a time.
 func (x *reasons) of(id queue.ID, at int64) ([]queue.Reason, error) {
 	t := x.tasks.get(id)
 	if t == nil {
@@ -44,7 +44,7 @@ func (x *reasons) of(id queue.ID, at int64) ([]queue.Reason, error) {
 	case queue.Paused:
 		last := row.Steps[len(row.Steps)-1]
 		return []queue.Reason{{
-			Reason: stint.Reason{Code: queue.CodeTaskPaused, Since: last.At, By: said(last.By, last.Detail)},
+			Reason: stint.Reason{Code: queue.CodeTaskPaused, Since: last.At, By: byAndReason(last.By, last.Detail)},
 		}}, nil
 	case queue.Held, queue.Waiting:
 		return x.ofPending(t, &row, at), nil
@@ -61,7 +61,7 @@ func (x *reasons) ofPending(t *task, row *record.Row, at int64) (all []queue.Rea
 		switch h.Code {
 		case queue.HoldQueuePaused:
 			p := q.settings.Paused
-			r.Since, r.By = p.Since, said(p.By, p.Reason)
+			r.Since, r.By = p.Since, byAndReason(p.By, p.Reason)
 			r.SetBy.Default = x.settings.byName[q.name].Paused == nil
 		case queue.HoldKey:
 			r.Key, r.Limit, r.Running = row.Key, q.order.Keys().Limit(row.Key), q.order.Keys().Running(row.Key)
@@ -94,7 +94,7 @@ func (x *reasons) ofPending(t *task, row *record.Row, at int64) (all []queue.Rea
 // turn returns what keeps an eligible task waiting in the order of its queue.
 func (x *reasons) turn(t *task, at int64) (all []queue.Reason) {
 	q := x.queues.of(t)
-	why := q.order.Why(&t.place, q.running)
+	why := q.order.Why(&t.entry, q.running)
 	if why.Full {
 		all = append(all, queue.Reason{
 			Reason:  stint.Reason{Code: stint.CodeMax, Limit: q.settings.Max, Running: q.running},
@@ -153,13 +153,13 @@ func (x *reasons) holders(count func(*task) bool) (ids []queue.ID) {
 	return ids
 }
 
-// runningSuspects returns some of the suspects of a queue that run: one, unless an
-// earlier program has left more.
+// runningSuspects returns some of the running suspects of a queue: one, unless an earlier
+// version has started more.
 func (x *reasons) runningSuspects(q *queueState) []queue.ID {
 	return x.holders(func(t *task) bool { return t.queueNo == q.no && t.lease.suspect })
 }
 
-// running counts what runs, by queue.
+// running returns the number of running tasks of each queue.
 func (x *reasons) running() map[string]int {
 	running := make(map[string]int)
 	for _, q := range x.queues.byName {
@@ -170,7 +170,7 @@ func (x *reasons) running() map[string]int {
 	return running
 }
 
-// runningOf counts what runs of a key, by queue.
+// runningOf returns the number of running tasks of a key in each queue.
 func (x *reasons) runningOf(key string) map[string]int {
 	running := make(map[string]int)
 	for _, q := range x.queues.byName {
@@ -187,7 +187,7 @@ func damagedReason(err error) queue.Reason {
 }
 
 // said joins the author of a pause and the reason that was given for it.
-func said(by, why string) string {
+func byAndReason(by, why string) string {
 	switch {
 	case by == "":
 		return why
@@ -198,7 +198,7 @@ func said(by, why string) string {
 	}
 }
 
-// busiest returns the queues, at most ten, of which most tasks run that count.
+// busiest returns the queues with the most running tasks, at most ten.
 func busiest(running map[string]int) map[string]int {
 	const most = 10
 	if len(running) <= most {

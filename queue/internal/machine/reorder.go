@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// reorder puts Waiting tasks into the order of their queues by their ages. They come in
-// the order of their IDs, which is nearly that of their ages: tasks that are out of it by
-// less than a window are sorted within the window. The order itself puts any other task
-// into its place, which takes longer; that concerns only tasks whose IDs do not grow with
-// their ages.
+// reorder queues loaded Waiting tasks in the order of their ages. Rows are read in the
+// order of IDs, which is nearly the order of ages: a sliding window sorts tasks that
+// are out of order by less than its length. Tasks that are further out of order,
+// because their IDs do not grow with their ages, are sorted by the backlog, which takes
+// longer.
 type reorder struct{ window []queuedTask }
 
-// queuedTask is a task that is to be queued, with what its place depends on.
+// queuedTask is a task to be queued, with the properties on which its position depends.
 type queuedTask struct {
 	t         *task
 	key, kind string
@@ -22,7 +22,7 @@ type queuedTask struct {
 
 const window = 1 << 16
 
-// add takes a task, and queues some when the window is full.
+// add adds a task to the window, and queues the oldest half of a full window.
 func (o *reorder) add(s *stateIndex, a queuedTask) {
 	if o.window = append(o.window, a); len(o.window) == 2*window {
 		o.flush(s, window)

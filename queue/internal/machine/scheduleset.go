@@ -15,16 +15,15 @@ import (
 // maxCron is the largest length of a cron expression in bytes.
 const maxCron = 1000
 
-// scheduleSet is the schedules by their names, in memory and in a row each. A schedule
-// that is in it is not changed in place. The caller of each method holds the lock of the
-// machine.
+// scheduleSet is the schedules, each in memory and in a row. A schedule in the set is not
+// changed in place. The caller of each method holds the lock of the machine.
 type scheduleSet struct {
 	journal *journal.Journal
 
 	byName map[string]queue.ScheduleState // not changed in place
 }
 
-// list returns all schedules by their names. They share memory with the set.
+// list returns all schedules in the order of their names. They share memory with the set.
 func (s *scheduleSet) list() []queue.ScheduleState {
 	all := make([]queue.ScheduleState, 0, len(s.byName))
 	for _, name := range slices.Sorted(maps.Keys(s.byName)) {
@@ -33,8 +32,9 @@ func (s *scheduleSet) list() []queue.ScheduleState {
 	return all
 }
 
-// admits reports whether a change is still to be made. It is not if it has been made; the
-// error is that of a change that is based on another version than the present one.
+// admits reports whether a change has to be made: not if it has been made already, as by
+// an earlier call. The error is ErrChanged if the change is based on another version than
+// the present one.
 func (s *scheduleSet) admits(r *queue.Reschedule) (bool, error) {
 	is, there := s.byName[r.Name]
 	switch {
@@ -56,7 +56,8 @@ func (s *scheduleSet) put(name string, to *queue.ScheduleState, value []byte) {
 	s.journal.Set(rowSchedule+name, value, false)
 }
 
-// cloneSchedule copies a schedule: the caller of the store owns what it gives and gets.
+// cloneSchedule copies a schedule, because callers of the store own their arguments and
+// results.
 func cloneSchedule(s *queue.ScheduleState) queue.ScheduleState {
 	own := *s
 	own.Paused = clonePause(s.Paused)
@@ -66,7 +67,7 @@ func cloneSchedule(s *queue.ScheduleState) queue.ScheduleState {
 	return own
 }
 
-// ownSchedule takes a copy of the schedule that a call gives, and returns its row.
+// ownSchedule replaces the schedule of a call by a copy, and returns its row.
 func ownSchedule(r *queue.Reschedule) (value []byte, err error) {
 	if r.To == nil {
 		return nil, nil
@@ -79,7 +80,7 @@ func ownSchedule(r *queue.Reschedule) (value []byte, err error) {
 	return value, nil
 }
 
-// validateReschedule refuses a schedule that cannot be stored or can never tick.
+// validateReschedule checks a change of a schedule.
 func validateReschedule(r *queue.Reschedule, maxPayload int) error {
 	errs := []error{checkName("name", r.Name)}
 	bad := func(format string, args ...any) {
@@ -88,14 +89,14 @@ func validateReschedule(r *queue.Reschedule, maxPayload int) error {
 	s := r.To
 	switch {
 	case s == nil && r.Was.IsZero():
-		bad("it is removed by the version that it has: name that")
+		bad("a removal needs the present version of the schedule in Was")
 	case s == nil && len(r.Tasks) > 0:
-		bad("no task can be submitted with its removal")
+		bad("a removal cannot submit tasks")
 	case s == nil:
 	case s.Name != r.Name:
-		bad("it cannot become one of the name %q: make another, and remove this one", s.Name)
+		bad("it cannot be renamed to %q: add a schedule with that name, and remove this one", s.Name)
 	case s.Version.IsZero() || s.Version == r.Was:
-		bad("the change has no version of its own: make a new ID")
+		bad("the change has no new version: set To.Version to a new ID")
 	default:
 		errs = append(errs, validateSchedule(s, maxPayload))
 	}

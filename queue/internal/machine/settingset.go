@@ -9,11 +9,11 @@ import (
 	"github.com/stintgo/stint/queue/internal/journal"
 )
 
-// settingSet is what is set for each queue and for all queues, in memory and in a row for
-// each name, in two layers: that of programs and that of operators. It puts what is set
-// into force in the queues and in the limits over all queues. The maps in it are not
-// changed in place, so answers may share them. The caller of each method holds the lock
-// of the machine.
+// settingSet is the settings of each queue, and the defaults of all queues under the
+// name "", in memory and in a row for each name. Each name has two layers: that of
+// programs and that of operators. settingSet applies the settings to the queues and to
+// the limits over all queues. Its maps are not changed in place, so results may share
+// them. The caller of each method holds the lock of the machine.
 type settingSet struct {
 	cfg       *Config
 	clock     *clock
@@ -25,11 +25,11 @@ type settingSet struct {
 	total     *total
 
 	byName   map[string]queue.Configured
-	versions uint64      // of settings, the last one given
+	versions uint64      // the last version given to settings
 	totals   queue.Layer // in force for all queues together
 }
 
-// configureTotals puts what is set for all queues together into force.
+// configureTotals applies the settings for all queues together.
 func (s *settingSet) configureTotals() {
 	all := s.byName[""]
 	s.totals = inForce(&all, &queue.Configured{}, totalFields())
@@ -37,10 +37,10 @@ func (s *settingSet) configureTotals() {
 	s.configureKeyTotals(all.Keys)
 }
 
-// totalFields are the fields that count for all queues together.
+// totalFields returns the fields that apply to all queues together.
 func totalFields() []queue.Field { return []queue.Field{queue.FieldTotal, queue.FieldTotalPerKey} }
 
-// configureKeyTotals puts the limits of keys in all queues together into force.
+// configureKeyTotals applies the limits of keys in all queues together.
 func (s *settingSet) configureKeyTotals(keys map[string]queue.Layers) {
 	var own map[string]int
 	for key, layers := range keys {
@@ -54,7 +54,7 @@ func (s *settingSet) configureKeyTotals(keys map[string]queue.Layers) {
 	s.keyTotals.configure(s.totals.TotalPerKey, own, s.states.leases.all, s.queues.byName)
 }
 
-// alter makes a change, unless it changes nothing.
+// alter applies a change to the settings under a name, unless it changes nothing.
 func (s *settingSet) alter(name string, c *queue.Change) error {
 	is := s.byName[name]
 	from := queue.Origin{Operator: c.Operator, By: c.By, At: s.clock.time(), Default: name == ""}
@@ -63,7 +63,7 @@ func (s *settingSet) alter(name string, c *queue.Change) error {
 		layers = is.Keys[c.Key]
 	}
 	if !changeLayer(&layers, c, from) {
-		return nil // also if the version is another: it may be the repetition of a call that was done
+		return nil // whatever the version is: the call may repeat one that succeeded
 	}
 	if c.Version != 0 && c.Version != is.Version {
 		return fmt.Errorf("%w: the settings of queue %q have version %d, and not %d: read them again",
@@ -79,7 +79,7 @@ func (s *settingSet) alter(name string, c *queue.Change) error {
 	return s.set(name, is)
 }
 
-// set puts what is set under a name into its row, and into force.
+// set stores the settings under a name in memory and in their row, and applies them.
 func (s *settingSet) set(name string, is queue.Configured) error {
 	row := settingsRow{
 		Settings: queue.Settings{Paused: is.Paused}, Version: is.Version,
@@ -114,7 +114,7 @@ func (s *settingSet) setPause(name string, p *queue.Pause) error {
 	return s.set(name, is)
 }
 
-// view returns all settings, with what is in force; they are the caller's.
+// view returns a copy of all settings, with the values in force.
 func (s *settingSet) view() map[string]queue.Configured {
 	all := make(map[string]queue.Configured, len(s.byName))
 	defaults := s.byName[""]
@@ -138,7 +138,7 @@ func (s *settingSet) view() map[string]queue.Configured {
 // load reads the rows of all settings.
 func (s *settingSet) load() error {
 	s.versions = uint64(s.cfg.Epoch) << versionShift
-	defer s.configureTotals() // before there are tasks
+	defer s.configureTotals() // before tasks are loaded
 	return s.journal.Scan(rowSettings, func(key string, value []byte) error {
 		var row settingsRow
 		if err := json.Unmarshal(value, &row); err != nil {
@@ -159,8 +159,8 @@ func (s *settingSet) load() error {
 	})
 }
 
-// configure puts what is set for a queue into force: its own settings, else the
-// defaults. A pause of all queues is one of each.
+// configure applies settings to a queue: its own, else the defaults. A pause of all
+// queues pauses each queue.
 func (s *settingSet) configure(q *queueState) {
 	before := q.limits
 	own, all := s.byName[q.name], s.byName[""]
@@ -169,7 +169,7 @@ func (s *settingSet) configure(q *queueState) {
 		s.keyRates.reset(q)
 	}
 	if q.limits.rate != before.rate {
-		q.arrival = fixed{} // what was spent at the old rate says nothing about the new one
+		q.arrival = fixed{} // starts at the old rate do not count against the new one
 	}
 	q.signal()
 }
@@ -185,8 +185,8 @@ func (s *settingSet) originOf(q *queueState, key string, own, perKey queue.Field
 	return q.inForce.From[perKey]
 }
 
-// pendingLimit is how many unfinished tasks a queue may have, 0 if there is no limit,
-// and how many it has. It makes no queue.
+// pendingLimit returns how many unfinished tasks a queue may have, 0 for no limit, and
+// how many it has. It does not add the queue.
 func (s *settingSet) pendingLimit(name string) (limit, unfinished int) {
 	if q := s.queues.byName[name]; q != nil {
 		return q.settings.Pending, q.unfinished()
@@ -195,7 +195,8 @@ func (s *settingSet) pendingLimit(name string) (limit, unfinished int) {
 	return inForce(&own, &all, []queue.Field{queue.FieldPending}).Pending, 0
 }
 
-// keysWithLimits counts what runs of each key of a queue that has limits of its own.
+// keysWithLimits returns the running tasks of each key of a queue that has limits of its
+// own.
 func (s *settingSet) keysWithLimits(q *queueState) (running map[string]int) {
 	for _, name := range []string{"", q.name} {
 		for key := range s.byName[name].Keys {
@@ -208,8 +209,8 @@ func (s *settingSet) keysWithLimits(q *queueState) (running map[string]int) {
 	return running
 }
 
-// keysWithTotals counts what runs, in all queues, of each key that has a total of its
-// own.
+// keysWithTotals returns the running tasks, in all queues together, of each key that
+// has a total of its own.
 func (s *settingSet) keysWithTotals() (running map[string]int) {
 	for key := range s.keyTotals.own {
 		if running == nil {

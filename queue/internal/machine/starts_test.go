@@ -23,30 +23,30 @@ func newStarts() *starts {
 	return &starts{noted: make([]machine.Start, 1), owners: make([]queue.Token, 1), left: 1 << 30}
 }
 
-func (s *starts) Recall(fn func(place int, s machine.Start)) error {
+func (s *starts) Recall(fn func(slot int, s machine.Start)) error {
 	s.owners = make([]queue.Token, len(s.noted))
-	for place, start := range s.noted {
+	for slot, start := range s.noted {
 		if start.Token != 0 {
-			s.owners[place] = start.Token
-			fn(place, start)
+			s.owners[slot] = start.Token
+			fn(slot, start)
 		}
 	}
 	return nil
 }
 
-func (s *starts) Reserve(token queue.Token) (place int, err error) {
+func (s *starts) Reserve(token queue.Token) (slot int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.left == 0 {
 		return 0, errDisk
 	}
 	s.left--
-	if place = slices.Index(s.owners[1:], 0) + 1; place == 0 {
-		place = len(s.owners)
+	if slot = slices.Index(s.owners[1:], 0) + 1; slot == 0 {
+		slot = len(s.owners)
 		s.owners, s.noted = append(s.owners, 0), append(s.noted, machine.Start{})
 	}
-	s.owners[place] = token
-	return place, nil
+	s.owners[slot] = token
+	return slot, nil
 }
 
 func (s *starts) Put(starts []machine.Noted) (n int, err error) {
@@ -70,11 +70,11 @@ func (s *starts) Put(starts []machine.Noted) (n int, err error) {
 	return len(starts), nil
 }
 
-func (s *starts) Free(place int, token queue.Token) {
+func (s *starts) Free(slot int, token queue.Token) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.owners[place] == token {
-		s.owners[place] = 0
+	if s.owners[slot] == token {
+		s.owners[slot] = 0
 	}
 }
 

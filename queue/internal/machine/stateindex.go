@@ -11,18 +11,18 @@ import (
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
-// stateIndex is every task in the place that its state gives it: Waiting ones in the
-// order of their queue, Scheduled ones by when they are due, Running ones by the end of
-// their lease, finished ones in the list by which they are forgotten, and those that have
-// a deadline by that as well. It counts the tasks of each state and tier, takes and
-// releases the slots of running tasks, and signals the workers of a queue when a task of
-// it may have become claimable. It decides nothing and writes no row: the transitions do.
-// The caller of each method holds the lock of the machine.
+// stateIndex indexes tasks by their states: Waiting tasks in the order of their queue,
+// Scheduled tasks by RunAt, Running tasks by the end of their lease, finished tasks in
+// the list from which retention forgets, and tasks with a deadline by that as well. It
+// counts the tasks of each state and tier, takes and releases the slots of running
+// tasks, and signals the workers of a queue when a task may have become claimable. It
+// writes no row: transitions does. The caller of each method holds the lock of the
+// machine.
 //
-// A task whose row cannot be read is put in quarantine: it is Held, no row says so, and
-// all other tasks go on. Its row is tried again now and then, because a disk may recover.
-// Its group and the tasks that come after it wait meanwhile, as for any task that is
-// held.
+// A task whose row cannot be read is put in quarantine: it is Held in memory only, and
+// all other tasks are unaffected, except that its group and its successors wait, as for
+// any held task. Its row is read again every rereadInterval, because a disk may
+// recover.
 type stateIndex struct {
 	cfg       *Config
 	clock     *clock
@@ -52,18 +52,18 @@ func (s *stateIndex) enter(t *task, row *record.Row, to queue.State) {
 	case queue.Waiting:
 		s.wait(queuedTask{t, row.Key, row.Kind, row.Seq, suspected(row)})
 	case queue.Succeeded, queue.Dead, queue.Cancelled:
-		s.tasks.append(q.ends(to), t)
+		s.tasks.append(q.finishedList(to), t)
 	default:
 	}
 }
 
-// wait puts a task into the order of its queue, and wakes the listeners.
+// wait puts a Waiting task into the order of its queue, and signals the workers.
 func (s *stateIndex) wait(a queuedTask) {
 	s.queueUp(a)
 	s.queues.of(a.t).signal()
 }
 
-// queueUp puts a task into the order of its queue.
+// queueUp is wait without the signal.
 func (s *stateIndex) queueUp(a queuedTask) {
 	t := a.t
 	q := s.queues.of(t)
@@ -73,12 +73,12 @@ func (s *stateIndex) queueUp(a queuedTask) {
 		class += ofSuspects
 		q.suspects.add(t)
 	}
-	q.order.Push(&t.place, backlog.Arrival{Tier: int(t.tier), Key: a.key, Class: class, Weight: 1, Ticket: a.seq})
+	q.order.Push(&t.entry, backlog.Arrival{Tier: int(t.tier), Key: a.key, Class: class, Weight: 1, Ticket: a.seq})
 	s.keyTotals.enqueued(q, a.key)
 	s.tasks.append(&q.waiting, t)
 }
 
-// leave removes a task from the place that its state gives it.
+// leave removes a task from the index of its state.
 func (s *stateIndex) leave(t *task) {
 	q := s.queues.of(t)
 	q.states[t.state]--
@@ -90,14 +90,14 @@ func (s *stateIndex) leave(t *task) {
 		s.clear(t)
 	case queue.Waiting:
 		q.tiers[t.tier]--
-		key := t.place.Key()
-		q.order.Remove(&t.place)
+		key := t.entry.Key()
+		q.order.Remove(&t.entry)
 		s.keyTotals.dequeued(q, key)
 		q.suspects.remove(t)
 		s.tasks.unlist(&q.waiting, t)
 	case queue.Running:
 		s.leases.remove(t)
-		q.passes++
+		q.turns++
 		s.slots.release(q, t.lease.row.Key)
 		if t.lease.suspect {
 			q.suspects.running--
@@ -112,20 +112,20 @@ func (s *stateIndex) leave(t *task) {
 	t.state = 0
 }
 
-// admit puts the task of a row into the memory, in no state yet.
+// admit adds the task of a row to the memory, in no state yet.
 func (s *stateIndex) admit(row *record.Row) *task {
 	t := s.tasks.add(row.ID)
 	s.bind(t, row.Queue, uint8(row.Tier-stint.Lowest), row.Unique != "", row.Seq)
 	return t
 }
 
-// bind gives a task that is new in the memory its queue, its tier and its age.
+// bind sets the queue, the tier and the age of a task that is new in memory.
 func (s *stateIndex) bind(t *task, name string, tier uint8, unique bool, seq uint64) {
 	t.queueNo, t.tier, t.unique = s.queues.get(name).no, tier, unique
-	t.place.SetTicket(seq)
+	t.entry.SetTicket(seq)
 }
 
-// arm makes a task expire at its deadline if it has not started by then.
+// arm makes a task expire at its deadline, if it has one.
 func (s *stateIndex) arm(t *task, row *record.Row) {
 	if !row.Deadline.IsZero() {
 		t.more().deadline = unix(row.Deadline)
@@ -133,20 +133,21 @@ func (s *stateIndex) arm(t *task, row *record.Row) {
 	}
 }
 
-// start removes a Waiting task of a key from the order of its queue, because it starts.
+// start removes a task that starts from the order of its queue.
 func (s *stateIndex) start(t *task, key string) {
 	q := s.queues.of(t)
-	q.order.Start(&t.place)
+	q.order.Start(&t.entry)
 	s.keyTotals.dequeued(q, key)
 	q.suspects.remove(t)
-	q.passes = max(q.passes-1, 0)
+	q.turns = max(q.turns-1, 0)
 	s.tasks.unlist(&q.waiting, t)
 	q.states[queue.Waiting]--
 	q.tiers[t.tier]--
 }
 
-// unrun has a running task wait again as its row says, as if it had not been claimed.
-func (s *stateIndex) unrun(t *task, row *record.Row) {
+// undoStart makes a running task Waiting again as its row says, as if it had not been
+// claimed.
+func (s *stateIndex) undoStart(t *task, row *record.Row) {
 	q := s.queues.of(t)
 	s.leases.remove(t)
 	q.states[queue.Running]--
@@ -163,10 +164,10 @@ func (s *stateIndex) unrun(t *task, row *record.Row) {
 	q.states[queue.Waiting]++
 	s.queueUp(queuedTask{t, row.Key, row.Kind, row.Seq, suspected(row)})
 	s.tasks.unlist(&q.waiting, t)
-	s.tasks.restore(&q.waiting, t) // it has waited since then
+	s.tasks.restore(&q.waiting, t) // at the place of row.Changed
 }
 
-// run puts a task that is in no state into Running, until its lease ends.
+// run makes a task that is in no state Running, with a lease until the given time.
 func (s *stateIndex) run(t *task, held *lease, until int64) {
 	q := s.queues.of(t)
 	q.states[queue.Running]++
@@ -185,14 +186,14 @@ func (s *stateIndex) run(t *task, held *lease, until int64) {
 	}
 }
 
-// extend makes a lease last for d from now on, or longer if it does anyway.
+// extend moves the end of a lease to d from now, unless it is later already.
 func (s *stateIndex) extend(t *task, d time.Duration) {
 	t.at = max(t.at, s.clock.after(d))
 	t.lease.row.Lease.Until = timeOf(t.at)
 	s.leases.set(t, t.at)
 }
 
-// leased returns the running tasks, by their age.
+// leased returns the running tasks in the order of their ages.
 func (s *stateIndex) leased() []*task {
 	all := make([]*task, len(s.leases.all))
 	for i := range all {
@@ -202,7 +203,8 @@ func (s *stateIndex) leased() []*task {
 	return all
 }
 
-// sortLists sorts the lists of tasks, which came as their rows did, by time.
+// sortLists sorts the lists of Waiting and finished tasks by time, after rows were loaded
+// in the order of their IDs or times were corrected.
 func (s *stateIndex) sortLists() {
 	for _, q := range s.queues.all() {
 		for _, of := range []*taskList{&q.waiting, &q.finished[0], &q.finished[1]} {
@@ -211,8 +213,8 @@ func (s *stateIndex) sortLists() {
 	}
 }
 
-// quarantine sets an unfinished task aside that is not Running, because its row cannot be
-// read.
+// quarantine puts an unfinished task that is not Running in quarantine, because its row
+// cannot be read.
 func (s *stateIndex) quarantine(t *task, err error) {
 	if t.damaged() {
 		t.damage.err = err
@@ -229,11 +231,11 @@ func (s *stateIndex) quarantine(t *task, err error) {
 	q.states[queue.Held]++
 	q.tiers[t.tier]++
 	q.damaged++
-	s.due.set(t, s.clock.after(tryAgain))
+	s.due.set(t, s.clock.after(rereadInterval))
 }
 
-// clear ends the quarantine of a task that is in one. The caller removes the task from
-// its state.
+// clear ends the quarantine of a task, if it is in quarantine. The caller moves the
+// task to another state.
 func (s *stateIndex) clear(t *task) {
 	if t.damaged() {
 		s.due.remove(t)
@@ -243,9 +245,9 @@ func (s *stateIndex) clear(t *task) {
 }
 
 const (
-	// tryAgain is the time after which the row of a task in quarantine is read again.
-	tryAgain = time.Minute
-	// mostDamaged is how many tasks a claim puts in quarantine: if no row can be read,
-	// the disk is the cause.
-	mostDamaged = 16
+	// rereadInterval is the time between two reads of the row of a task in quarantine.
+	rereadInterval = time.Minute
+	// maxQuarantined limits the tasks that one claim puts in quarantine: if so many rows
+	// in succession cannot be read, the disk is the cause, not the rows.
+	maxQuarantined = 16
 )

@@ -26,7 +26,7 @@ func (x *counts) of(q *queueState, at int64) queue.Counts {
 		}
 	}
 	held := q.order.Keys().Held()
-	q.blocked.before(at, func(k *keyRate) { // whose rates let them go again by then
+	q.blocked.before(at, func(k *keyRate) { // whose rates allow a start again at that time
 		if !q.order.Keys().AtLimit(k.key) && !x.keyTotals.full(k.key) {
 			held -= q.order.Keys().Queued(k.key)
 		}
@@ -52,9 +52,9 @@ func (x *counts) of(q *queueState, at int64) queue.Counts {
 	return c
 }
 
-// oldest returns since when the longest-waiting task of a queue that no limit holds has
-// been Waiting. It passes over a bounded number of held tasks; if there are more, the
-// time is too early.
+// oldest returns since when the oldest Waiting task of a queue that no limit holds has
+// been Waiting. It skips a bounded number of held tasks; if there are more, the time is
+// too early.
 func (x *counts) oldest(q *queueState) (at int64, ok bool) {
 	const most = 4096
 	if q.settings.Paused != nil {
@@ -71,9 +71,9 @@ func (x *counts) oldest(q *queueState) (at int64, ok bool) {
 	return 0, false
 }
 
-// suspectsHeld returns how many tasks are held because they are suspects, and not by
-// their keys at that time as well. The cost is linear in the number of suspects, which
-// are at most as many as have run at once in the processes that crashed.
+// suspectsHeld returns how many tasks are held as suspects and not also by limits of
+// their keys. The cost is linear in the number of suspects, which is at most the number
+// of tasks that ran in the processes that crashed.
 func (x *counts) suspectsHeld(q *queueState, at int64) (n int) {
 	if !q.suspects.held() {
 		return 0
@@ -89,9 +89,9 @@ func (x *counts) suspectsHeld(q *queueState, at int64) (n int) {
 // heldByKey reports whether limits of its key hold a task that is Waiting at a time,
 // which is now or later.
 func (x *counts) heldByKey(q *queueState, t *task, at int64) bool {
-	if !t.place.Aside() {
+	if !t.entry.Aside() {
 		return false
 	}
-	key := t.place.Key()
+	key := t.entry.Key()
 	return q.order.Keys().AtLimit(key) || x.keyTotals.full(key) || q.rateOf(key) > at
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/stintgo/stint/queue/internal/journal"
 )
 
-// steps is the lock of the machine, and what begins and ends each call: one step under
-// the lock, which decides, changes the memory, and writes rows to the journal; then,
-// without the lock, a wait until they are durable. A step does a bounded amount of work.
-// drain completes what a step has left, in steps of its own.
+// steps is the lock of the machine, and the begin and the end of each call: one step
+// under the lock, which decides, changes the memory, and writes rows to the journal;
+// then, without the lock, a wait until the rows are durable. A step does a bounded
+// amount of work. The goroutine drain completes the scans that steps have left, in its
+// own steps.
 //
-// begin and its variants take mu; end and endAt give it up. mu comes before the
-// journal's, which the journal takes by itself. closed, opened and correcting are guarded
-// by mu.
+// begin and its variants lock mu; end and endAt unlock it. Lock order: mu, then the
+// lock of the journal, which the journal's methods take themselves.
 type steps struct {
 	cascades  *cascades
 	cfg       *Config
@@ -26,17 +26,17 @@ type steps struct {
 	journal   *journal.Journal
 	keyRates  *keyRates
 	leaseLog  *leaseLog
-	passes    *passes
+	scans     *scans
 
-	reading    sync.WaitGroup // reads of rows without the lock, and goroutines; begun with the lock held
-	mu         sync.Mutex     // guards all below, and all parts; before the journal's
+	reading    sync.WaitGroup // reads of rows without the lock, and goroutines; Add is called with mu held
+	mu         sync.Mutex     // guards the fields below and all parts of the machine
 	closed     bool
-	opened     uint64        // the mark of what the first call has corrected; 0 in a step that does not wait for that
-	correcting chan struct{} // closed when the times of all rows have been corrected; nil if they are not being
+	opened     uint64        // the mark of the corrections of the first call, in a step that has to wait for them; else 0
+	correcting chan struct{} // closed when the times of all rows have been corrected; nil if no correction is under way
 }
 
-// begin takes the lock for a step, with the time of its call. After an error it has not
-// taken it.
+// begin locks mu for a step at time now, unless it returns an error. It first waits for a
+// correction of times that is under way.
 func (s *steps) begin(ctx context.Context, now time.Time) error {
 	first := false // this call, or a call that it waits for, is the first one
 	for {
@@ -58,7 +58,7 @@ func (s *steps) begin(ctx context.Context, now time.Time) error {
 		}
 		corrected := s.correcting
 		if corrected == nil {
-			s.passes.begin()
+			s.scans.begin()
 			s.opened = 0
 			if first {
 				s.opened = s.journal.Mark()
@@ -76,8 +76,8 @@ func (s *steps) begin(ctx context.Context, now time.Time) error {
 	}
 }
 
-// beginChange is begin for a step that may be refused while the rows take no more: then
-// nothing is half done.
+// beginChange is begin for a step that is refused while the rows take no more changes, so
+// that its caller knows that nothing was done.
 func (s *steps) beginChange(ctx context.Context, now time.Time) error {
 	select {
 	case <-s.stalled():
@@ -87,7 +87,7 @@ func (s *steps) beginChange(ctx context.Context, now time.Time) error {
 	}
 }
 
-// usable returns why no step can be made. The caller holds the lock.
+// usable returns why no step can be made, or nil. The caller must hold mu.
 func (s *steps) usable() error {
 	if s.closed {
 		return queue.ErrClosed
@@ -95,8 +95,8 @@ func (s *steps) usable() error {
 	return s.journal.Failed()
 }
 
-// end ends a step: it gives up the lock, and returns when what has been written is
-// durable, when ctx ends, or when the rows take no more.
+// end ends a step: it unlocks mu, and blocks until the changes of the step are durable,
+// ctx ends, or the rows take no more changes.
 func (s *steps) end(ctx context.Context) error {
 	err := s.endAt(ctx.Done(), s.stalled())
 	switch {
@@ -109,8 +109,8 @@ func (s *steps) end(ctx context.Context) error {
 	}
 }
 
-// endAt is end, with ErrLeft of the journal when leave is closed, and with ErrStalled
-// when stalled is.
+// endAt is end with channels instead of a context: it returns journal.ErrLeft when
+// leave is closed, and journal.ErrStalled when stalled is closed.
 func (s *steps) endAt(leave, stalled <-chan struct{}) error {
 	mark, over := s.seal(), s.leaseLog.take()
 	s.mu.Unlock()
@@ -125,7 +125,7 @@ func (s *steps) endAt(leave, stalled <-chan struct{}) error {
 	return err
 }
 
-// stalled returns a channel that is closed while the rows take no more.
+// stalled returns a channel that is closed while the rows take no more changes.
 func (s *steps) stalled() <-chan struct{} {
 	if s.cfg.Stalled == nil {
 		return nil
@@ -133,7 +133,8 @@ func (s *steps) stalled() <-chan struct{} {
 	return s.cfg.Stalled()
 }
 
-// unavailable returns the error of a call while the rows take no more.
+// unavailable returns the error of a call while the rows take no more changes. what says
+// how far the call has come.
 func (s *steps) unavailable(what string) error {
 	if err := s.cfg.Room(); err != nil {
 		return fmt.Errorf("%w: %s: %w", queue.ErrUnavailable, what, err)
@@ -141,7 +142,7 @@ func (s *steps) unavailable(what string) error {
 	return fmt.Errorf("%w: %s, because there was no room; there is some again", queue.ErrUnavailable, what)
 }
 
-// lockOpen takes the lock to read. After an error it has not taken it.
+// lockOpen locks mu to read, unless it returns an error.
 func (s *steps) lockOpen() error {
 	s.mu.Lock()
 	if s.closed {
@@ -152,7 +153,7 @@ func (s *steps) lockOpen() error {
 	return nil
 }
 
-// lockCorrected takes the lock when no times are being corrected.
+// lockCorrected locks mu when no correction of times is under way.
 func (s *steps) lockCorrected() {
 	for s.mu.Lock(); s.correcting != nil; s.mu.Lock() {
 		corrected := s.correcting
@@ -161,10 +162,10 @@ func (s *steps) lockCorrected() {
 	}
 }
 
-// correctRest makes the parts of a correction behind the first one, which is durable from
-// a mark on. It gives up the lock while a part is written, as a full disk may keep it for
-// long. Steps wait until all times are corrected, because they would meet times of two
-// clocks; reads do not.
+// correctRest makes all parts of a correction but the first one, whose mark is mark. It
+// unlocks mu while a part is being written, because a full disk may block it for long.
+// Steps wait until all times are corrected, because otherwise they would use times of two
+// clocks; reads do not wait.
 func (s *steps) correctRest(rest *setBack, mark uint64) {
 	defer s.reading.Done()
 	for complete := false; !complete; {
@@ -179,40 +180,41 @@ func (s *steps) correctRest(rest *setBack, mark uint64) {
 	}
 }
 
-// seal completes a step: it makes the visits that the step may make, leaves the rest
-// to drain, and records what an opened store could not derive. It returns the
-// journal's mark.
+// seal completes a step: it makes the visits that the step may still make, leaves the
+// rest to drain, writes the rows of cascades that are not complete, and seals the
+// changes in the journal. It returns their mark.
 func (s *steps) seal() uint64 {
-	s.passes.advance()
-	start := s.passes.leave()
+	s.scans.advance()
+	start := s.scans.leave()
 	s.cascades.recordAll()
 	if start && !s.closed && s.journal.Failed() == nil {
-		s.passes.draining = true
+		s.scans.draining = true
 		s.reading.Add(1)
 		go s.drain()
 	}
 	return s.journal.Seal()
 }
 
-// drain completes all passes, a bounded part of them in each step. It ends when there
-// are none left, when the machine is closed, or when rows cannot be written.
+// drain completes all queued scans, a bounded number of visits in each step. It ends when
+// no scan is left, when the machine is closed, or when rows cannot be written.
 func (s *steps) drain() {
 	defer s.reading.Done()
 	for {
 		s.lockCorrected()
-		if len(s.passes.queued) == 0 || s.closed || s.journal.Failed() != nil {
-			s.passes.draining = false
+		if len(s.scans.queued) == 0 || s.closed || s.journal.Failed() != nil {
+			s.scans.draining = false
 			s.mu.Unlock()
 			return
 		}
-		s.passes.begin()
-		s.passes.drainStep()
+		s.scans.begin()
+		s.scans.drainStep()
 		_ = s.endAt(nil, nil) // an error stays in the journal, and ends the loop
 		time.Sleep(drainPause)
 	}
 }
 
-// gaveUp returns the error of a caller that waits no longer.
+// gaveUp returns the error of a call whose context has ended. done says how far the call
+// has come.
 func gaveUp(ctx context.Context, done string) error {
 	err := fmt.Errorf("%w: %s: %w", queue.ErrUnavailable, done, ctx.Err())
 	if cause := context.Cause(ctx); !errors.Is(err, cause) {

@@ -9,10 +9,10 @@ import (
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
-// submissions makes tasks of what was submitted, all of a call or none. A task that the
-// store has already, by its ID or by its unique name, is not made again. A task whose
-// fingerprint is that of a dead task which crashed its workers is dead at once. checked
-// needs no lock; the caller of every other method holds the lock of the machine.
+// submissions accepts submitted tasks, all tasks of a call or none. A task whose ID or
+// unique name the store already has is not accepted again: its receipt names the existing
+// task. A task with the fingerprint of a poison task becomes Dead at once. checked needs
+// no lock; the caller of every other method holds the lock of the machine.
 type submissions struct {
 	cfg          *Config
 	clock        *clock
@@ -27,7 +27,7 @@ type submissions struct {
 	uniqueNames  *uniqueNames
 }
 
-// acceptAll makes the tasks of a call, all of them or none.
+// acceptAll accepts the tasks of a call, all of them or none.
 func (s *submissions) acceptAll(tasks []queue.NewTask, prints []fingerprint) ([]queue.Receipt, error) {
 	receipts, fresh, err := s.receive(tasks)
 	if err != nil {
@@ -41,9 +41,8 @@ func (s *submissions) acceptAll(tasks []queue.NewTask, prints []fingerprint) ([]
 	return receipts, nil
 }
 
-// receive returns the receipts of tasks without accepting them, and which of them are
-// fresh, so that they have to be accepted. The error is that of the first task that
-// cannot be accepted.
+// receive returns the receipts of tasks without accepting them, and which of them are new
+// and have to be accepted. The error is that of the first task that cannot be accepted.
 func (s *submissions) receive(tasks []queue.NewTask) (receipts []queue.Receipt, fresh []bool, err error) {
 	receipts, fresh = make([]queue.Receipt, len(tasks)), make([]bool, len(tasks))
 	var call submittedCall
@@ -77,8 +76,8 @@ func (s *submissions) receive(tasks []queue.NewTask) (receipts []queue.Receipt, 
 	return receipts, fresh, nil
 }
 
-// existing returns the task that a new one is the same as, zero if there is none: by its
-// ID, if the call is repeated, or by its Unique.
+// existing returns the ID of the task that a submitted one duplicates, zero if there is
+// none: by its ID, as when a call is repeated, or by its unique name.
 func (s *submissions) existing(t *queue.NewTask, call submittedCall) (queue.ID, error) {
 	if as, twice := call.ids[t.ID]; twice {
 		return as, nil
@@ -97,7 +96,7 @@ func (s *submissions) existing(t *queue.NewTask, call submittedCall) (queue.ID, 
 		return id, nil
 	}
 	id, err := s.uniqueNames.named(row)
-	if s.known(id) == 0 { // it was forgotten, and could not be read by then
+	if s.known(id) == 0 { // the row is left over from a task that was forgotten while its row could not be read
 		id = queue.ID{}
 	}
 	return id, err
@@ -111,12 +110,12 @@ func (s *submissions) known(id queue.ID) queue.State {
 	return 0
 }
 
-// resolve checks that the tasks that a new one comes after are there. It replaces tasks
-// of the call by the existing tasks that they are the same as.
+// resolve checks that the predecessors of t exist. Among them it replaces the IDs of
+// tasks of this call that are duplicates by the IDs of the existing tasks.
 func (s *submissions) resolve(t *queue.NewTask, call submittedCall) error {
 	for _, after := range []*[]queue.ID{&t.After, &t.AfterAny} {
 		if len(*after) == 0 {
-			continue // t belongs to the caller, which may be submitting it twice at a time
+			continue // without a write to t: concurrent calls may submit the same tasks
 		}
 		*after = slices.Clone(*after)
 		for i, id := range *after {
@@ -132,8 +131,8 @@ func (s *submissions) resolve(t *queue.NewTask, call submittedCall) error {
 	return nil
 }
 
-// accept makes a task of what was submitted. It is dead at once if there is a dead task,
-// same, that did the same work and has crashed its workers.
+// accept adds a submitted task. It becomes Dead at once if same, a poison task with the
+// same fingerprint, is not nil.
 func (s *submissions) accept(n *queue.NewTask, same *task) {
 	row := record.Row{Task: queue.Task{ID: n.ID, Spec: n.Spec, Submitted: s.clock.time()}, Seq: s.counters.nextSeq()}
 	row.Queue = queueOf(&n.Spec)
@@ -154,22 +153,22 @@ func (s *submissions) accept(n *queue.NewTask, same *task) {
 	s.transitions.put(t, &row, s.transitions.pending(t, unix(row.RunAt)), w)
 }
 
-// checked returns the tasks of a call, if they can be tasks at all and there is room for
-// any. It needs no lock.
+// checked validates the tasks of a call, checks that the store has room, and returns the
+// tasks, as a copy if resolve may change them. It needs no lock.
 func (s *submissions) checked(tasks []queue.NewTask) ([]queue.NewTask, error) {
 	if len(tasks) > queue.MaxSubmit {
 		return nil, fmt.Errorf("%w: %d tasks in one call, at most %d are possible: submit them in several calls",
 			queue.ErrTooLarge, len(tasks), queue.MaxSubmit)
 	}
 	if slices.ContainsFunc(tasks, func(t queue.NewTask) bool { return len(t.After)+len(t.AfterAny) > 0 }) {
-		tasks = slices.Clone(tasks) // these may come to be others
+		tasks = slices.Clone(tasks) // resolve changes After and AfterAny
 	}
 	for i := range tasks {
 		if err := validateTask(&tasks[i], s.cfg.MaxPayload); err != nil {
 			return nil, fmt.Errorf("task %d: %w", i, err)
 		}
 	}
-	if s.cfg.Room != nil { // what ends tasks, and makes room, is not asked
+	if s.cfg.Room != nil { // only submissions check it: calls that end tasks make room
 		if err := s.cfg.Room(); err != nil {
 			return nil, fmt.Errorf("%w: %w", queue.ErrUnavailable, err)
 		}
@@ -177,15 +176,15 @@ func (s *submissions) checked(tasks []queue.NewTask) ([]queue.NewTask, error) {
 	return tasks, nil
 }
 
-// submittedCall is the tasks of a call that come before the present one. It has no maps
-// if the call has one task.
+// submittedCall records the tasks of a call that precede the present one. Its maps are
+// nil if the call has only one task.
 type submittedCall struct {
-	unique map[string]queue.ID   // by their rows
-	ids    map[queue.ID]queue.ID // as which tasks are known
-	more   map[string]int        // by queue
+	unique map[string]queue.ID   // by the keys of the rows of unique names
+	ids    map[queue.ID]queue.ID // from submitted IDs to the IDs of accepted or existing tasks
+	more   map[string]int        // tasks that will be accepted, by queue
 }
 
-// known records that a task is the same as the task of an ID.
+// known records that t is, or duplicates, the task with the ID as.
 func (a *submittedCall) known(t *queue.NewTask, as queue.ID) {
 	if a.ids != nil {
 		a.ids[t.ID] = as
@@ -204,7 +203,7 @@ func (a *submittedCall) accepted(t *queue.NewTask) {
 	a.more[queueOf(&t.Spec)]++
 }
 
-// accepts reports whether a task of the call, known by its ID, will be accepted.
+// accepts reports whether the call has a task with an ID that will be accepted.
 func (a *submittedCall) accepts(id queue.ID) bool {
 	as, ofCall := a.ids[id]
 	return ofCall && as == id

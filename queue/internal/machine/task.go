@@ -8,72 +8,71 @@ import (
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
-// task is what is in memory of a task: what decides when it starts, or, if it is
-// finished, when it is forgotten. The rest is in its row.
+// task is the part of a task that is in memory: the fields that decide when it starts or,
+// if it is finished, when it is forgotten. The other fields are in its row.
 //
-// There may be ten million tasks, so their size is part of what the store promises: what
-// only some tasks have is in optional, and what is in the row or in the entry of the
-// order is not repeated here.
+// A store may have ten million tasks, and guarantees their size in memory. So fields that
+// only some tasks have are in optional, and nothing that the row or the backlog entry has
+// is repeated here.
 type task struct {
-	// place is in the order of its queue, while it is Waiting. The value is its number, the
+	// entry is in the order of its queue, while it is Waiting. The value is its number, the
 	// ticket its age.
-	place backlog.Entry[uint32]
+	entry backlog.Entry[uint32]
 	id    queue.ID
-	// at is its RunAt if it is Scheduled, the end of its lease if it is Running; otherwise
-	// since when it is in its state.
+	// at is RunAt if the task is Scheduled, the end of its lease if it is Running, and the
+	// time of its last transition in any other state.
 	at int64
 	*optional
 
-	// prev and next are the numbers of its neighbours in its list, if it is Waiting or
-	// finished. In other states prev is its index in the heap of Scheduled or Running
-	// tasks.
+	// prev and next are the numbers of the neighbours in its list, if the task is Waiting
+	// or finished. In other states prev is its index in the heap of due times or leases.
 	prev, next uint32
 	queueNo    uint32      // the number of its queue
 	tier       uint8       // from 0
-	state      queue.State // Held only by what it waits for itself: dependencies and its group
-	unique     bool        // it has a Unique, for which there is a row
+	state      queue.State // Held only for dependencies, the group or quarantine: see views
+	unique     bool        // it has a Unique, and a row for it
 }
 
-// optional is what only some tasks have.
+// optional is the fields that only some tasks have.
 type optional struct {
 	lease      *lease
-	deadline   int64  // by which it has to start,
-	expiry     uint32 // and its index in the heap of deadlines; 0: it has none, or has started
+	deadline   int64  // the time by which it has to start
+	expiry     uint32 // the index in the heap of deadlines; 0: no deadline, or it has started
 	group      *group
-	age        uint32 // its index in the heap of its group
-	batch      *batch // that it belongs to
-	waits      []wait // for the tasks that it comes after
-	waitsBatch *batch
-	atBatch    *list.Element // among the tasks that wait for waitsBatch
-	suspect    *list.Element // among the suspects of its queue, while it is Waiting
-	poison     *poisoned     // if it is dead because it has crashed its workers
-	damage     *damage       // if its row cannot be read
+	age        uint32        // the index in group.byAge
+	batch      *batch        // the batch that it belongs to
+	waits      []wait        // for the tasks that it comes after
+	waitsBatch *batch        // the batch that it comes after
+	atBatch    *list.Element // in waitsBatch.waiting
+	suspect    *list.Element // in suspects.waiting, while it is a Waiting suspect
+	poison     *poisoned     // set if it is a poison task; see fingerprints
+	damage     *damage       // set if it is in quarantine
 }
 
-// poisoned is the element of a task among the tasks that have done the same work.
+// poisoned is the fingerprint of a poison task, and its element in fingerprints.byWork.
 type poisoned struct {
 	work fingerprint
 	same *list.Element
 }
 
-// lease is what is in memory of a running task.
+// lease is the part of a running task that is in memory.
 type lease struct {
 	row     record.Row  // with its steps, the claim among them
 	slot    int         // of the lease log; 0: none
 	suspect bool        // another crash makes its task dead
 	remote  bool        // it outlives this process
-	order   queue.Order // OrderPause or OrderCancel, which its worker has yet to obey
+	order   queue.Order // OrderPause or OrderCancel, until the attempt ends; 0: no order
 	by      string      // the author of the order,
 	reason  string      // and the reason for it
 }
 
-func placeInHeap(t *task) *uint32 { return &t.prev }
+func indexByTime(t *task) *uint32 { return &t.prev }
 
-func placeByDeadline(t *task) *uint32 { return &t.expiry }
+func indexByDeadline(t *task) *uint32 { return &t.expiry }
 
-func placeInGroup(t *task) *uint32 { return &t.age }
+func indexInGroup(t *task) *uint32 { return &t.age }
 
-// more returns the optional part of a task, made if there is none.
+// more returns the optional part of a task, and adds one if there is none.
 func (t *task) more() *optional {
 	if t.optional == nil {
 		t.optional = new(optional)
@@ -89,11 +88,11 @@ func (t *task) leased() *lease {
 	return t.lease
 }
 
-// no returns the number of a task. Lists and indexes have numbers where pointers would
-// make the garbage collector look at each task.
-func (t *task) no() uint32 { return t.place.Value }
+// no returns the number of a task. Lists and indexes store numbers, because pointers
+// would make the garbage collector visit each task.
+func (t *task) no() uint32 { return t.entry.Value }
 
-// free reports whether nothing but a limit holds the task.
+// free reports whether no dependency, group or quarantine holds the task.
 func (t *task) free() bool {
 	r := t.optional
 	if r == nil {
@@ -115,7 +114,7 @@ func (t *task) waiting() []wait {
 	return t.waits
 }
 
-// late reports whether a task has passed its deadline without having started.
+// late reports whether a task has not started by its deadline.
 func (t *task) late(now int64) bool { return t.optional != nil && t.expiry > 0 && t.deadline <= now }
 
 // damage is why a task is in quarantine.

@@ -10,17 +10,16 @@ import (
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
-// taskRows reads and writes the rows of tasks through the journal. A running task's row
-// is in its lease; that of any other task is read anew each time. Nothing is cached here
-// but the names of the row that was read last, which the next row shares, and the
-// memory of the row that was written last. The caller of each method holds the lock of
-// the machine.
+// taskRows reads and writes the rows of tasks through the journal. The row of a running
+// task is in its lease; the row of any other task is read each time. taskRows caches only
+// the names of the last row read, which the next row may share, and reuses the buffer of
+// the last row written. The caller of each method holds the lock of the machine.
 type taskRows struct {
 	journal *journal.Journal
 	queues  *queueSet
 
-	names   record.Head // the row that was read last, whose names are likely to come again
-	scratch []byte      // for the row that is written
+	names   record.Head // of the last row read: the next one probably has the same names
+	scratch []byte      // the buffer of encode
 }
 
 // row reads the row of a task. Its payload, checkpoint and result must not be
@@ -33,13 +32,13 @@ func (r *taskRows) row(t *task) (row record.Row, err error) {
 	return row, err
 }
 
-// read reads the row of a task that is not running, or as it was before that.
+// read reads the stored row of a task: for a running task, the row before its claim.
 func (r *taskRows) read(t *task, row *record.Row) error {
 	value, err := r.journal.Get(taskRow(&t.id))
 	return r.decode(t, value, err, row)
 }
 
-// decode decodes what was read, or returns the error of reading it.
+// decode decodes a stored row, or returns the error err of reading it.
 func (r *taskRows) decode(t *task, value []byte, err error, row *record.Row) error {
 	if err == nil {
 		err = row.Share(value, &r.names)
@@ -50,26 +49,26 @@ func (r *taskRows) decode(t *task, value []byte, err error, row *record.Row) err
 	return nil
 }
 
-// write writes the row of a task, and returns how many bytes it has.
+// write writes the row of a task, and returns its size in bytes.
 func (r *taskRows) write(id queue.ID, row *record.Row) (size int) {
 	value := r.encode(row)
 	r.journal.Set(taskRow(&id), value, row.State == queue.Waiting)
 	return len(value)
 }
 
-// encode returns the row as bytes. Rows that are not long have no spare capacity: many of
-// them stay in memory for long.
+// encode returns the row as bytes. Rows of up to maxScratch bytes have no spare capacity,
+// because many of them stay in memory for long.
 func (r *taskRows) encode(row *record.Row) []byte {
 	b := record.Append(r.scratch[:0], row)
-	if cap(b) > mostScratch {
+	if cap(b) > maxScratch {
 		return b
 	}
 	r.scratch = b
 	return bytes.Clone(b)
 }
 
-// rowSince returns the row of a task that was read before, unless it has changed since a
-// mark; or, with an error, what is in memory of the task.
+// rowSince returns read, the row of a task that was read at the mark since, unless the
+// row is nil or has changed since then: then it reads the row like readable.
 func (r *taskRows) rowSince(t *task, read *record.Row, since uint64) (record.Row, error) {
 	if read == nil || r.journal.Changed(taskRow(&t.id), since) {
 		return r.readable(t)
@@ -77,8 +76,8 @@ func (r *taskRows) rowSince(t *task, read *record.Row, since uint64) (record.Row
 	return *read, nil
 }
 
-// readable returns the row of a task; or, if it cannot be read, what is in memory of the
-// task, with the reason as its Error.
+// readable returns the row of a task. If the row cannot be read, readable returns the
+// error and a row of the fields in memory, with the error text as Error.
 func (r *taskRows) readable(t *task) (record.Row, error) {
 	row, err := r.row(t)
 	if err == nil {
@@ -92,6 +91,6 @@ func (r *taskRows) readable(t *task) (record.Row, error) {
 // taskRow is the key of a task's row.
 func taskRow(id *queue.ID) string { return rowTask + string(id[:]) }
 
-// mostScratch is the largest length in bytes of a row whose memory is used for the next
+// maxScratch is the largest length in bytes of a row whose memory is used for the next
 // one.
-const mostScratch = 16 << 10
+const maxScratch = 16 << 10

@@ -8,14 +8,14 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// tasks is all tasks that the store remembers, by number, by ID, and in the order of
-// their IDs. They lie in slabs, because the order keeps pointers to them: a task never
-// moves, and ten million are few objects for the garbage collector. It knows nothing of
-// their states. The caller of each method holds the lock of the machine.
+// tasks is the set of all tasks, by number, by ID, and in the order of their IDs. They
+// are allocated in slabs: the backlog keeps pointers to them, so they must not move,
+// and slabs are few objects for the garbage collector. It does not depend on the states
+// of tasks. The caller of each method holds the lock of the machine.
 type tasks struct {
 	slabs []*[slabSize]task
-	used  uint32 // the largest number that a task has had
-	free  uint32 // the first of the free numbers, linked by next; 0: there is none
+	used  uint32 // the largest number that has been in use
+	free  uint32 // the first free number, linked by task.next; 0: none is free
 	index index
 	ids   ascending
 }
@@ -32,10 +32,10 @@ func newTasks() *tasks {
 	return s
 }
 
-// at returns the task of a number. Numbers begin with 1.
+// at returns the task with a number. Numbers begin with 1.
 func (s *tasks) at(no uint32) *task { return &s.slabs[no>>slabBits][no&(slabSize-1)] }
 
-// get returns the task of an ID, nil if there is none.
+// get returns the task with an ID, nil if there is none.
 func (s *tasks) get(id queue.ID) *task {
 	if no := s.index.get(&id); no != 0 {
 		return s.at(no)
@@ -43,15 +43,15 @@ func (s *tasks) get(id queue.ID) *task {
 	return nil
 }
 
-// add makes a task of an ID that no task has.
+// add adds a task with an ID that no task has.
 func (s *tasks) add(id queue.ID) *task {
 	t := s.addUnindexed(id)
 	s.index.add(&t.id, t.no())
 	return t
 }
 
-// addUnindexed is add for many tasks at a time, in the order of their IDs. They are not
-// found by ID before indexAll.
+// addUnindexed is add for many tasks at a time, in the order of their IDs. get finds them
+// only after indexAll.
 func (s *tasks) addUnindexed(id queue.ID) *task {
 	no := s.free
 	if no == 0 {
@@ -63,15 +63,16 @@ func (s *tasks) addUnindexed(id queue.ID) *task {
 	}
 	t := s.at(no)
 	s.free, t.next = t.next, 0
-	t.place.Value, t.id = no, id
+	t.entry.Value, t.id = no, id
 	s.ids.add(no)
 	return t
 }
 
-// indexAll makes all tasks found by ID, when none has been removed or is found yet.
+// indexAll indexes all tasks that addUnindexed has added. No other task may have been
+// added or removed.
 func (s *tasks) indexAll() { s.index.fill(s.used) }
 
-// remove forgets a task. t must not be used any more.
+// remove removes a task. The caller must not use t afterwards.
 func (s *tasks) remove(t *task) {
 	s.index.remove(&t.id)
 	s.ids.remove(t.no())
@@ -80,10 +81,10 @@ func (s *tasks) remove(t *task) {
 	s.free = no
 }
 
-// taskList is tasks in the order in which they came into their state. A task is in one
-// list at most.
+// taskList is a linked list of tasks in the order in which they entered their state. A
+// task is in at most one list.
 type taskList struct {
-	first, last uint32 // numbers; 0 if it is empty
+	first, last uint32 // numbers; 0 if the list is empty
 	n           int
 }
 
@@ -115,9 +116,9 @@ func (s *tasks) unlist(l *taskList, t *task) {
 	l.n--
 }
 
-// sort sorts a list by the times of its tasks. It nearly is sorted: tasks wait in the
-// order of their submissions, except tasks that have come back since, which stand too far
-// in front. So those are removed, and inserted again behind.
+// sort sorts a list by the times of its tasks. The list is nearly sorted: only tasks that
+// have entered their state again since their submission are too early in it. So sort
+// removes these and inserts them again.
 func (s *tasks) sort(l *taskList) {
 	moved := s.tooEarly(l)
 	slices.SortFunc(moved, func(a, b uint32) int {
@@ -133,7 +134,8 @@ func (s *tasks) sort(l *taskList) {
 	}
 }
 
-// tooEarly removes the tasks of a list that stand before one with an earlier time.
+// tooEarly removes and returns the tasks of a list that precede a task with an earlier
+// time.
 func (s *tasks) tooEarly(l *taskList) (early []uint32) {
 	for no := l.first; no != 0; no = s.at(no).next {
 		t := s.at(no)
@@ -145,8 +147,8 @@ func (s *tasks) tooEarly(l *taskList) (early []uint32) {
 	return early
 }
 
-// restore inserts a task by its time into a list that it has just been removed from. The
-// oldest tasks are claimed first, so its place is looked for among the first ones.
+// restore inserts a task by its time into a list that it has recently left. The oldest
+// tasks are claimed first, so restore searches from the front, for at most 1024 elements.
 func (s *tasks) restore(l *taskList, t *task) {
 	const most = 1024
 	before, next := uint32(0), l.first
@@ -156,8 +158,8 @@ func (s *tasks) restore(l *taskList, t *task) {
 	s.insert(l, before, t)
 }
 
-// insert inserts a task into a list behind the task of a number, or at the front if that
-// is 0.
+// insert inserts a task into a list after the task with the number before, or at the
+// front if before is 0.
 func (s *tasks) insert(l *taskList, before uint32, t *task) {
 	after := l.first
 	if before == 0 {

@@ -5,32 +5,33 @@ import (
 	"time"
 )
 
-// total is the limit of tasks that run in all queues together. Queues compete for it, so
-// a claim of one queue may have to leave a free slot to another one, and the end of a
-// task of one queue has to wake the workers of another one.
+// total is the limit of tasks that run in all queues together. Queues compete for its
+// slots: a claim of one queue may have to leave a free slot to another queue, and the end
+// of a task of one queue may wake the workers of another queue.
 //
-// A queue that is refused a start for the limit queues up, once. As slots come free, each
-// is reserved for the queue that has waited longest, and only the workers of that queue
-// get a signal. Other queues start tasks on slots that are free and not reserved. So of
-// each queue that was refused before, at most one task starts before the next one of a
-// queue that is refused now, whatever else is submitted anywhere. A reservation lapses
-// after reservedFor, or when the queue has nothing to start any more: a queue without a
-// worker holds a slot for no longer, and holds it again only when it has claimed again.
+// A queue that the limit keeps from starting a task joins a FIFO list, once. A slot
+// that becomes free is reserved for the first queue of the list, and only the workers
+// of that queue get a signal. Other queues can only use free slots that are not
+// reserved. So before a queue that joins now gets its slot, each queue ahead of it
+// starts at most one task from its place in the list, whatever is submitted meanwhile.
+// A reservation lapses after reservedFor, or when the queue has no task to start: a
+// queue without workers holds a slot no longer than that, and joins again only with its
+// next claim.
 //
 // The caller of each method holds the lock of the machine.
 type total struct {
 	clock    *clock
-	limit    int // 0: there is none
+	limit    int // 0: no limit
 	running  int
-	waiting  list.List // queues that have been refused, the first to be refused first
-	reserved list.List // queues that have a slot reserved, the first to lapse first
+	waiting  list.List // of *queueState: queues that were refused, in that order
+	reserved list.List // of *queueState: queues with a reserved slot, the first to lapse first
 }
 
-// reservedFor is for how long a slot is reserved: long enough for a signal to reach a
-// worker on another host, and for its claim to come back.
+// reservedFor is how long a slot is reserved: long enough for a signal to reach a
+// worker on another host, and for the claim of that worker to arrive.
 const reservedFor = time.Second
 
-// place is the place of a queue in the order of a total. The zero value is none.
+// place is the place of a queue in one of the lists of total. The zero value is no place.
 type place struct {
 	in    *list.List
 	at    *list.Element
@@ -51,7 +52,7 @@ func (t *total) mayStart(q *queueState) bool {
 	return t.free() > t.reserved.Len()
 }
 
-// leave removes a queue from the order, and with it a slot that is reserved for it.
+// leave removes a queue from its list, and ends its reservation if it has one.
 func (t *total) leave(q *queueState) {
 	if q.place.in != nil {
 		q.place.in.Remove(q.place.at)
@@ -59,8 +60,9 @@ func (t *total) leave(q *queueState) {
 	}
 }
 
-// refuse queues up a queue that may not start a task. It returns when a reservation
-// lapses, if the free slots are reserved; otherwise a signal comes when there is a slot.
+// refuse appends a queue that may not start a task to the waiting list. If free slots are
+// reserved, it returns when the first reservation lapses; otherwise it returns zero, and
+// the queue gets a signal when a slot is reserved for it.
 func (t *total) refuse(q *queueState) (at time.Time) {
 	if q.place.in == nil {
 		q.place = place{in: &t.waiting, at: t.waiting.PushBack(q)}
@@ -71,7 +73,7 @@ func (t *total) refuse(q *queueState) (at time.Time) {
 	return time.Time{}
 }
 
-// offer reserves the free slots for the queues that have waited longest, and wakes their
+// offer reserves the free slots for the first queues of the waiting list, and wakes their
 // listeners.
 func (t *total) offer() {
 	for first := t.waiting.Front(); first != nil && t.reserved.Len() < t.free(); first = t.waiting.Front() {
@@ -99,14 +101,14 @@ func (t *total) lapse() (next int64) {
 	return 0
 }
 
-// startable reports whether a queue has a task that the total alone may keep from
-// starting. Its rate counts as one that allows a start: see yield.
+// startable reports whether a queue has a task that could start but for the total and the
+// rate of the queue; yield checks the rate.
 func (q *queueState) startable() bool {
 	return q.settings.Paused == nil && q.order.Peek(q.running) != nil
 }
 
-// yield gives up the place of a queue that has claimed and could not have started a
-// task, whatever the total.
+// yield ends the reservation of a queue that has claimed and could not start a task even
+// without the total.
 func (t *total) yield(q *queueState) {
 	if q.place.in == nil {
 		return
@@ -117,8 +119,8 @@ func (t *total) yield(q *queueState) {
 	}
 }
 
-// configure changes the limit. The order of the waiting queues stays; the slots that are
-// free may be fewer.
+// configure changes the limit. Reservations end, and their queues return to the front of
+// the waiting list, because there may be fewer free slots now.
 func (t *total) configure(limit int) {
 	t.limit = limit
 	for t.reserved.Len() > 0 {

@@ -12,10 +12,10 @@ import (
 
 // transitions moves tasks from state to state: it adds a step to the row, moves the task
 // in the index of states, writes the row and sends events to the watchers. A finished
-// task leaves its group and its batch, and the tasks that wait for it are visited. A task
-// whose row cannot be read is put in quarantine instead. Only moves that queue.Allowed
-// lists are made; all other changes of a state are built of these methods. The caller of
-// each method holds the lock of the machine.
+// task leaves its group and its batch, and a scan of the tasks that wait for it starts. A
+// task whose row cannot be read is put in quarantine instead. It panics on a transition
+// that queue.Allowed does not list. All other parts change states by these methods. The
+// caller of each method holds the lock of the machine.
 type transitions struct {
 	clock        *clock
 	deps         *dependencies
@@ -38,12 +38,12 @@ type cause struct {
 	detail string
 }
 
-// step adds a change of state to a row, and sends it to the watchers.
+// step adds a transition at the present time to a row, and sends it to the watchers.
 func (x *transitions) step(q *queueState, row *record.Row, to queue.State, w cause) {
 	x.stepAt(q, row, to, w, x.clock.time())
 }
 
-// stepAt is step for a change that was at another time than now.
+// stepAt is step for a transition at another time.
 func (x *transitions) stepAt(q *queueState, row *record.Row, to queue.State, w cause, at time.Time) {
 	from := row.State
 	if !queue.Allowed(from, w.on, to) {
@@ -56,7 +56,7 @@ func (x *transitions) stepAt(q *queueState, row *record.Row, to queue.State, w c
 	row.Steps = append(row.Steps, queue.Step{
 		At: row.Changed, On: w.on, To: to, By: w.by, Token: w.token, Detail: w.detail,
 	})
-	q.count(row, w.on)
+	q.countStep(row, w.on)
 	x.watchers.notify(row, from)
 }
 
@@ -75,8 +75,8 @@ func (x *transitions) change(t *task, row *record.Row, to queue.State, w cause) 
 	}
 }
 
-// ended marks the end of a lease, if it has to be durable before another lease may begin
-// in its place.
+// ended records the mark of the end of a lease, if that end must be durable before
+// another lease begins in its place.
 func (x *transitions) ended(q *queueState, held *lease) {
 	if held.suspect {
 		q.suspects.end = x.journal.Mark()
@@ -89,8 +89,8 @@ func (x *transitions) ended(q *queueState, held *lease) {
 	}
 }
 
-// revise is change for a task whose row has not been read. If it cannot be read, the task
-// is put in quarantine instead.
+// revise reads the row of a task and calls change. If the row cannot be read, it puts the
+// task in quarantine instead.
 func (x *transitions) revise(t *task, to queue.State, w cause) {
 	row, err := x.rows.row(t)
 	if err != nil {
@@ -100,7 +100,8 @@ func (x *transitions) revise(t *task, to queue.State, w cause) {
 	x.change(t, &row, to, w)
 }
 
-// pending returns the state of a task that may start from runAt on.
+// pending returns the state of an unfinished task whose RunAt is runAt: Scheduled, Held
+// or Waiting.
 func (x *transitions) pending(t *task, runAt int64) queue.State {
 	switch {
 	case runAt > x.clock.now:
@@ -112,8 +113,8 @@ func (x *transitions) pending(t *task, runAt int64) queue.State {
 	}
 }
 
-// finish ends all that a finished task takes part in, and lets tasks go on that waited
-// for it.
+// finish removes a finished task from its group, its batch and all waits, and starts
+// scans of the tasks that waited for it.
 func (x *transitions) finish(t *task) {
 	if r := t.optional; r != nil {
 		x.states.deadlines.remove(t)
@@ -131,7 +132,7 @@ func (x *transitions) finish(t *task) {
 			t.optional = &optional{poison: r.poison}
 		}
 	}
-	x.deps.settled(t)
+	x.deps.finished(t)
 }
 
 // claimed adds a claim to a row.
@@ -142,7 +143,7 @@ func (x *transitions) claimed(q *queueState, row *record.Row, s Start, at time.T
 	row.Remote = s.Remote
 }
 
-// put puts a task that is in no state into its first one.
+// put puts a task that is in no state, a new or a retried one, into its first state.
 func (x *transitions) put(t *task, row *record.Row, to queue.State, w cause) {
 	x.step(x.queues.of(t), row, to, w)
 	x.states.enter(t, row, to)
@@ -150,14 +151,14 @@ func (x *transitions) put(t *task, row *record.Row, to queue.State, w cause) {
 	x.journal.Set(taskRow(&t.id), value, to == queue.Waiting && x.prefetch.near(t, len(value)))
 }
 
-// unhold lets a Held task go on, if nothing that it waits for is left.
+// unhold makes a Held task Waiting if nothing holds it any more.
 func (x *transitions) unhold(t *task) {
 	if t.state == queue.Held && t.free() {
 		x.revise(t, queue.Waiting, cause{on: queue.OnUnhold})
 	}
 }
 
-// expire ends a task whose deadline has come before it started.
+// expire makes a task Dead whose deadline has passed before it started.
 func (x *transitions) expire(t *task) {
 	x.states.deadlines.remove(t)
 	row, err := x.rows.row(t)
@@ -169,8 +170,8 @@ func (x *transitions) expire(t *task) {
 	x.change(t, &row, queue.Dead, cause{on: queue.OnExpire, detail: row.Error})
 }
 
-// forget removes a finished task, and cancels the tasks that waited for it to succeed,
-// because it never will.
+// forget removes a finished task. A cascade cancels the tasks that wait for its success,
+// because it can no longer succeed.
 func (x *transitions) forget(t *task, row *record.Row, w cause) {
 	x.watchers.notifyForgotten(row, w)
 	if row.Unique != "" {
@@ -181,7 +182,7 @@ func (x *transitions) forget(t *task, row *record.Row, w cause) {
 
 // drop is forget for a task without a unique name, and without an event.
 func (x *transitions) drop(t *task, w cause) {
-	id, seq := t.id, t.place.Ticket()
+	id, seq := t.id, t.entry.Ticket()
 	x.fingerprints.remove(t)
 	x.states.leave(t)
 	x.tasks.remove(t)

@@ -11,33 +11,35 @@ import (
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
-// uniqueNames is the unique names of tasks that retention has forgotten before their
-// UniqueFor was over: in memory and in a row each, until then. The unique name of a task
-// that is remembered is only in a row. A purge keeps no name: it removes all of a task.
-// The caller of each method holds the lock of the machine.
+// uniqueNames reserves the unique names of tasks that retention has forgotten before
+// their UniqueFor has passed: each in memory and in a row, until then. The unique name
+// of a task that is not forgotten is only in a row. A purge reserves no name. The
+// caller of each method holds the lock of the machine.
 type uniqueNames struct {
 	clock   *clock
 	journal *journal.Journal
 
-	byName map[string]*keptUnique // by their names
-	ends   heap[*keptUnique]
-	peak   int // of byName, as shrink.Delete has it
+	byName map[string]*reservedName // by reservedName.name
+	ends   heap[*reservedName]
+	peak   int // of byName, for shrink.Delete
 }
 
-// keptUnique is the Unique of a task that has been forgotten.
-type keptUnique struct {
-	name             string // its queue, 0, and the Unique
+// reservedName is the unique name of a task that has been forgotten.
+type reservedName struct {
+	name             string // as uniqueName returns it
 	id               queue.ID
 	submitted, until int64
-	due              uint32 // its place in the heap by until
+	due              uint32 // the index in ends
 }
 
-func placeOfUnique(k *keptUnique) *uint32 { return &k.due }
+func indexOfName(k *reservedName) *uint32 { return &k.due }
 
-// uniqueName is what identifies a Unique: the key of its row behind the sort.
+// uniqueName returns the queue, a zero byte and the Unique: the key of its row without
+// the letter.
 func uniqueName(s *queue.Spec) string { return queueOf(s) + "\x00" + s.Unique }
 
-// keep keeps the Unique of a task that retention forgets, if its time is not over.
+// keep reserves the unique name of a task that retention forgets, unless its UniqueFor
+// has passed.
 func (u *uniqueNames) keep(row *record.Row) {
 	until := unix(row.Submitted.Add(row.UniqueFor))
 	if row.UniqueFor == 0 || until <= u.clock.now {
@@ -48,13 +50,15 @@ func (u *uniqueNames) keep(row *record.Row) {
 	u.write(k)
 }
 
-func (u *uniqueNames) write(k *keptUnique) {
+// write writes the row of a reserved name.
+func (u *uniqueNames) write(k *reservedName) {
 	u.ends.set(k, k.until)
 	value := binary.BigEndian.AppendUint64(k.id[:], uint64(k.submitted))
-	u.journal.Set(rowKept+k.name, binary.BigEndian.AppendUint64(value, uint64(k.until)), false)
+	u.journal.Set(rowReserved+k.name, binary.BigEndian.AppendUint64(value, uint64(k.until)), false)
 }
 
-// setBack corrects the times of tasks that were submitted by a clock that was ahead.
+// setBack corrects the times of names whose tasks were submitted while the clock was
+// ahead.
 func (u *uniqueNames) setBack(back time.Duration) {
 	for _, k := range u.byName {
 		if k.submitted > u.clock.now {
@@ -64,16 +68,18 @@ func (u *uniqueNames) setBack(back time.Duration) {
 	}
 }
 
-func (u *uniqueNames) add(name string) *keptUnique {
+// add returns the entry of a name, and adds one if there is none.
+func (u *uniqueNames) add(name string) *reservedName {
 	k := u.byName[name]
 	if k == nil {
-		k = &keptUnique{name: name}
+		k = &reservedName{name: name}
 		u.byName[name] = k
 	}
 	return k
 }
 
-// of returns the forgotten task whose unique name a new task has; zero if there is none.
+// of returns the ID of the forgotten task that reserves the unique name of a new task;
+// zero if there is none.
 func (u *uniqueNames) of(s *queue.Spec) (id queue.ID) {
 	if len(u.byName) == 0 {
 		return id
@@ -84,7 +90,7 @@ func (u *uniqueNames) of(s *queue.Spec) (id queue.ID) {
 	return id
 }
 
-// expire drops the name whose time is over first, and reports whether there was one.
+// expire removes the name whose time has passed first, and reports whether there was one.
 func (u *uniqueNames) expire() bool {
 	e, ok := u.ends.first()
 	if !ok || e.rank > u.clock.now {
@@ -92,12 +98,13 @@ func (u *uniqueNames) expire() bool {
 	}
 	u.ends.remove(e.of)
 	shrink.Delete(&u.byName, &u.peak, e.of.name)
-	u.journal.Set(rowKept+e.of.name, nil, false)
+	u.journal.Set(rowReserved+e.of.name, nil, false)
 	return true
 }
 
+// load reads the rows of all reserved names.
 func (u *uniqueNames) load() error {
-	return u.journal.Scan(rowKept, func(key string, value []byte) error {
+	return u.journal.Scan(rowReserved, func(key string, value []byte) error {
 		k := u.add(key)
 		if len(value) != len(k.id)+2*8 {
 			return fmt.Errorf("%w: row %q of the unique name of a forgotten task", record.ErrCorrupt, key)
@@ -111,7 +118,7 @@ func (u *uniqueNames) load() error {
 	})
 }
 
-// named reads a row that holds an ID; zero if there is none.
+// named returns the ID in the row of a unique name; zero if there is no row.
 func (u *uniqueNames) named(key string) (id queue.ID, err error) {
 	value, err := u.journal.Get(key)
 	if err != nil {
@@ -121,5 +128,5 @@ func (u *uniqueNames) named(key string) (id queue.ID, err error) {
 	return id, nil
 }
 
-// uniqueRow is the key of the row that says which task has a Unique.
+// uniqueRow returns the key of the row that has the ID of the task with a unique name.
 func uniqueRow(s *queue.Spec) string { return rowUnique + uniqueName(s) }

@@ -12,19 +12,18 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// Limits of what a task may be.
+// Limits of the fields of a task.
 const (
 	maxLabels = 32
-	maxAfter  = 1000 // tasks that one comes after
-	maxError  = 4096 // bytes of an error that are stored
+	maxAfter  = 1000 // tasks in After and AfterAny
+	maxError  = 4096 // bytes of an error text
 	maxBytes  = 1 << 20
 )
 
-// queueOf is the queue of a task that is submitted.
+// queueOf returns the queue of a submitted task.
 func queueOf(s *queue.Spec) string { return cmp.Or(s.Queue, queue.DefaultQueue) }
 
-// validateTask checks a task that is submitted, with a payload of at most maxPayload
-// bytes.
+// validateTask checks a submitted task, whose payload may have maxPayload bytes.
 func validateTask(t *queue.NewTask, maxPayload int) error {
 	var errs []error
 	name := func(what, text string) {
@@ -81,8 +80,8 @@ func validateTask(t *queue.NewTask, maxPayload int) error {
 	return errors.Join(errs...)
 }
 
-// checkName checks a name, a key or a label: it is part of rows' keys, and is shown to
-// people.
+// checkName checks a name, a key or a label: it must be printable text, because it is
+// part of the keys of rows and is displayed.
 func checkName(what, text string) error {
 	switch {
 	case text == "":
@@ -99,7 +98,7 @@ func tooLarge(what string, n, most int) error {
 	return fmt.Errorf("%w: a %s of %d bytes, at most %d are kept", queue.ErrTooLarge, what, n, most)
 }
 
-// shortened returns an error text as it is stored.
+// shortened truncates an error text to maxError bytes.
 func shortened(text string) string {
 	if len(text) <= maxError {
 		return text
@@ -119,7 +118,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validateEdit checks the Edit of a command. OrderEdit needs one, other commands have none.
+// validateEdit checks the Edit of a command, which OrderEdit must have and no other may.
 func validateEdit(c *queue.Command) error {
 	e := c.Edit
 	switch {

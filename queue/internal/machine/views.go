@@ -10,17 +10,17 @@ import (
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
-// views makes answers of tasks: copies that the caller of the store may change, with the
-// state that others see. A task that only a limit holds is Waiting in memory, and Held
-// for others. It changes nothing. The caller of each method holds the lock of the
-// machine.
+// views makes the tasks in answers: copies that the caller of the store may change, with
+// the public state. A task that only a limit or a pause holds is Waiting in memory, and
+// its public state is Held. It changes nothing. The caller of each method holds the lock
+// of the machine.
 type views struct {
 	deps      *dependencies
 	keyTotals *keyTotals
 	queues    *queueSet
 }
 
-// view returns a task as others see it.
+// view returns a task as answers show it.
 func (v *views) view(t *task, row *record.Row) queue.Task {
 	task := row.Task
 	if task.State != queue.Running {
@@ -29,7 +29,7 @@ func (v *views) view(t *task, row *record.Row) queue.Task {
 	// The row may share these with what is in memory, and the caller owns the task.
 	task.Payload, task.Checkpoint = bytes.Clone(row.Payload), bytes.Clone(row.Checkpoint)
 	task.Result = bytes.Clone(row.Result)
-	if t.state == queue.Running { // its row stays here
+	if t.state == queue.Running { // the row stays in its lease
 		task.Steps, task.After, task.AfterAny = slices.Clone(row.Steps), slices.Clone(row.After), slices.Clone(row.AfterAny)
 		task.Labels = maps.Clone(row.Labels)
 	}
@@ -43,7 +43,7 @@ func (v *views) view(t *task, row *record.Row) queue.Task {
 	return task
 }
 
-// stateOf returns the state of a task as others see it: a limit holds it as well.
+// stateOf returns the public state of a task.
 func (v *views) stateOf(t *task) queue.State {
 	if t.state == queue.Waiting && v.queues.of(t).held(t) {
 		return queue.Held
@@ -87,9 +87,8 @@ func (v *views) holdsOf(t *task, row *record.Row) (holds []queue.Hold) {
 	return holds
 }
 
-// lastHold returns what has held a task that nothing holds any more, and that a pass is
-// about to release. If it names a task that has been forgotten since, that counts as
-// succeeded, as in holdsBefore.
+// lastHold returns the hold of a Held task that nothing holds any more, and that a scan
+// will release. A predecessor that is forgotten counts as succeeded, as in holdsBefore.
 func (v *views) lastHold(t *task, row *record.Row) queue.Hold {
 	h := queue.Hold{Code: queue.HoldDependency}
 	if !row.AfterBatch.IsZero() {
@@ -105,7 +104,7 @@ func (v *views) lastHold(t *task, row *record.Row) queue.Hold {
 	return h
 }
 
-// holdsBefore appends the tasks that a task comes after, and that hold it.
+// holdsBefore appends the holds of a task by its predecessors.
 func (v *views) holdsBefore(holds []queue.Hold, t *task, row *record.Row) []queue.Hold {
 	for _, id := range slices.Concat(row.After, row.AfterAny) {
 		i := slices.IndexFunc(t.waits, func(w wait) bool { return w.on.id == id && w.holds() })
@@ -118,7 +117,7 @@ func (v *views) holdsBefore(holds []queue.Hold, t *task, row *record.Row) []queu
 		} else if t.waits[i].in.cascade != nil {
 			h.Code = queue.HoldForgotten
 		} else {
-			h.State = queue.Succeeded // it was forgotten since, and a pass is about to release t
+			h.State = queue.Succeeded // it has been forgotten, and a scan will release t
 		}
 		if !slices.Contains(holds, h) {
 			holds = append(holds, h)
@@ -127,10 +126,10 @@ func (v *views) holdsBefore(holds []queue.Hold, t *task, row *record.Row) []queu
 	return holds
 }
 
-// allowance is how much more an answer may take.
+// allowance is the number of tasks and bytes that an answer may still take.
 type allowance struct{ tasks, bytes int }
 
-// newAllowance returns that of an empty answer. A size of 0 bytes is no limit.
+// newAllowance returns the allowance of an empty answer. A size of 0 bytes is no limit.
 func newAllowance(tasks, size int) allowance {
 	if size <= 0 {
 		size = math.MaxInt

@@ -8,8 +8,8 @@ import (
 )
 
 // watchers sends an event for each change of a task to every watcher of the store. It
-// waits for none of them: a watcher whose buffer is full misses events, and their number
-// is in its next event. The caller of each method holds the lock of the machine.
+// does not block: a watcher whose buffer is full misses events, and its next event has
+// the number of missed ones. The caller of each method holds the lock of the machine.
 type watchers struct {
 	clock *clock
 	all   map[*watcher]struct{}
@@ -22,10 +22,10 @@ func (o *watchers) add(n int) *watcher {
 	return w
 }
 
-// remove ends the registration of a watcher.
+// remove unregisters a watcher.
 func (o *watchers) remove(w *watcher) { delete(o.all, w) }
 
-// stop ends the calls of all watchers.
+// stop ends all calls of Watch.
 func (o *watchers) stop() {
 	for w := range o.all {
 		w.stop()
@@ -35,7 +35,7 @@ func (o *watchers) stop() {
 // any reports whether there is a watcher.
 func (o *watchers) any() bool { return len(o.all) > 0 }
 
-// notify sends the last step of a row.
+// notify sends the last step of a row to the watchers.
 func (o *watchers) notify(row *record.Row, from queue.State) {
 	if len(o.all) == 0 {
 		return
@@ -43,7 +43,7 @@ func (o *watchers) notify(row *record.Row, from queue.State) {
 	o.send(queue.Event{ID: row.ID, Queue: row.Queue, Kind: row.Kind, From: from, Step: row.Steps[len(row.Steps)-1]})
 }
 
-// notifyForgotten sends that a task is gone.
+// notifyForgotten sends an event for a task that is forgotten.
 func (o *watchers) notifyForgotten(row *record.Row, w cause) {
 	o.send(queue.Event{
 		ID: row.ID, Queue: row.Queue, Kind: row.Kind, From: row.State,
@@ -51,7 +51,7 @@ func (o *watchers) notifyForgotten(row *record.Row, w cause) {
 	})
 }
 
-// send sends an event, to watchers with room for it.
+// send sends an event to the watchers that have room in their buffers.
 func (o *watchers) send(e queue.Event) {
 	for w := range o.all {
 		e.Missed = w.missed
@@ -67,7 +67,7 @@ func (o *watchers) send(e queue.Event) {
 // watcher is one call of Watch.
 type watcher struct {
 	events  chan queue.Event
-	missed  int // events since the last one that it got; guarded by the lock of the machine
+	missed  int // events missed since the last one that was sent; guarded by the lock of the machine
 	stopped sync.Once
 }
 

@@ -3,8 +3,8 @@ package machine
 import "github.com/stintgo/stint/queue"
 
 // wire connects the parts of a machine: it gives each part pointers to the parts that it
-// uses, and empty maps. The parts are one graph: a part uses only parts above it here,
-// but for the two functions passes.visit and queueSet.configure, which call parts below.
+// uses, and empty maps. The parts form an acyclic graph: a part uses only parts above it
+// here, except that the functions scans.visit and queueSet.configure call parts below.
 func (m *Machine) wire() {
 	m.wireMemory()
 	m.wireAnswers()
@@ -26,29 +26,29 @@ func (m *Machine) wireMemory() {
 	m.rows = taskRows{journal: m.journal, queues: &m.queues}
 	m.prefetch = prefetch{cfg: &m.cfg, journal: m.journal, queues: &m.queues, rows: &m.rows, tasks: m.tasks}
 	m.uniqueNames = uniqueNames{
-		clock: &m.clock, journal: m.journal, byName: make(map[string]*keptUnique),
-		ends: heap[*keptUnique]{place: placeOfUnique},
+		clock: &m.clock, journal: m.journal, byName: make(map[string]*reservedName),
+		ends: heap[*reservedName]{index: indexOfName},
 	}
 	m.fingerprints = fingerprints{journal: m.journal, tasks: m.tasks, byWork: make(map[fingerprint]*linkedTasks)}
 	m.scheduleSet = scheduleSet{journal: m.journal, byName: make(map[string]queue.ScheduleState)}
 
 	m.total = total{clock: &m.clock}
 	m.slots = slots{total: &m.total, keyTotals: &m.keyTotals}
-	m.keyRates = keyRates{clock: &m.clock, byTime: heap[*keyRate]{place: placeByRate}}
+	m.keyRates = keyRates{clock: &m.clock, byTime: heap[*keyRate]{index: indexByRate}}
 
-	m.passes = passes{journal: m.journal, left: visitsPerStep, visit: m.holds.visit}
+	m.scans = scans{journal: m.journal, left: visitsPerStep, visit: m.holds.visit}
 	m.cascades = cascades{
-		clock: &m.clock, counters: &m.counters, journal: m.journal, passes: &m.passes, rows: &m.rows,
+		clock: &m.clock, counters: &m.counters, journal: m.journal, scans: &m.scans, rows: &m.rows,
 		found: make(map[queue.ID][]*waiters),
 	}
 	m.deps = dependencies{
-		cascades: &m.cascades, passes: &m.passes, queues: &m.queues, tasks: m.tasks,
+		cascades: &m.cascades, scans: &m.scans, queues: &m.queues, tasks: m.tasks,
 		predecessors: make(map[queue.ID]*predecessor), batches: make(map[queue.ID]*batch),
 	}
 	m.states = stateIndex{
 		cfg: &m.cfg, clock: &m.clock, deps: &m.deps, keyTotals: &m.keyTotals, leaseLog: &m.leaseLog,
-		queues: &m.queues, slots: &m.slots, tasks: m.tasks, due: heap[*task]{place: placeInHeap},
-		leases: heap[*task]{place: placeInHeap}, deadlines: heap[*task]{place: placeByDeadline},
+		queues: &m.queues, slots: &m.slots, tasks: m.tasks, due: heap[*task]{index: indexByTime},
+		leases: heap[*task]{index: indexByTime}, deadlines: heap[*task]{index: indexByDeadline},
 	}
 	m.settings = settingSet{
 		cfg: &m.cfg, clock: &m.clock, journal: m.journal, keyRates: &m.keyRates, keyTotals: &m.keyTotals,
@@ -56,7 +56,7 @@ func (m *Machine) wireMemory() {
 	}
 }
 
-// wireAnswers connects the parts that answer questions.
+// wireAnswers connects the parts that answer queries.
 func (m *Machine) wireAnswers() {
 	m.views = views{deps: &m.deps, keyTotals: &m.keyTotals, queues: &m.queues}
 	m.finder = finder{journal: m.journal, queues: &m.queues, rows: &m.rows, tasks: m.tasks, views: &m.views}
@@ -75,7 +75,7 @@ func (m *Machine) wireTransitions() {
 		tasks: m.tasks, watchers: &m.watchers,
 	}
 	m.holds = holds{
-		clock: &m.clock, deps: &m.deps, passes: &m.passes, queues: &m.queues, rows: &m.rows, states: &m.states,
+		clock: &m.clock, deps: &m.deps, scans: &m.scans, queues: &m.queues, rows: &m.rows, states: &m.states,
 		transitions: &m.transitions,
 	}
 	m.attempts = attempts{
@@ -89,18 +89,18 @@ func (m *Machine) wireTransitions() {
 	}
 	m.claims = claimer{
 		attempts: &m.attempts, clock: &m.clock, counters: &m.counters, holds: &m.holds, journal: m.journal,
-		keyRates: &m.keyRates, leaseLog: &m.leaseLog, passes: &m.passes, prefetch: &m.prefetch,
+		keyRates: &m.keyRates, leaseLog: &m.leaseLog, scans: &m.scans, prefetch: &m.prefetch,
 		queues: &m.queues, rows: &m.rows, slots: &m.slots, states: &m.states, tasks: m.tasks, total: &m.total,
 		transitions: &m.transitions, views: &m.views, watchers: &m.watchers, workerSet: &m.workerSet,
 	}
 	m.commands = commands{
 		attempts: &m.attempts, clock: &m.clock, deps: &m.deps, finder: &m.finder, fingerprints: &m.fingerprints,
-		holds: &m.holds, journal: m.journal, passes: &m.passes, queues: &m.queues, rows: &m.rows,
+		holds: &m.holds, journal: m.journal, scans: &m.scans, queues: &m.queues, rows: &m.rows,
 		states: &m.states, tasks: m.tasks, transitions: &m.transitions,
 	}
 	m.maintainer = maintainer{
 		attempts: &m.attempts, clock: &m.clock, deps: &m.deps, holds: &m.holds, journal: m.journal,
-		keyRates: &m.keyRates, passes: &m.passes, queues: &m.queues, rows: &m.rows, settings: &m.settings,
+		keyRates: &m.keyRates, scans: &m.scans, queues: &m.queues, rows: &m.rows, settings: &m.settings,
 		states: &m.states, tasks: m.tasks, total: &m.total, transitions: &m.transitions,
 		uniqueNames: &m.uniqueNames, watchers: &m.watchers,
 	}
@@ -110,15 +110,15 @@ func (m *Machine) wireTransitions() {
 	}
 	m.steps = steps{
 		cascades: &m.cascades, cfg: &m.cfg, corrector: &m.corrector, journal: m.journal, keyRates: &m.keyRates,
-		leaseLog: &m.leaseLog, passes: &m.passes,
+		leaseLog: &m.leaseLog, scans: &m.scans,
 	}
 }
 
-// newLoader returns what puts the tasks of all rows into the memory.
+// newLoader returns the part that reads the rows of tasks in Open.
 func (m *Machine) newLoader() *loader {
 	return &loader{
 		attempts: &m.attempts, cascades: &m.cascades, clock: &m.clock, corrector: &m.corrector,
 		counters: &m.counters, deps: &m.deps, holds: &m.holds, journal: m.journal, leaseLog: &m.leaseLog,
-		passes: &m.passes, queues: &m.queues, states: &m.states, tasks: m.tasks, transitions: &m.transitions,
+		scans: &m.scans, queues: &m.queues, states: &m.states, tasks: m.tasks, transitions: &m.transitions,
 	}
 }

@@ -18,18 +18,18 @@ type worker struct {
 }
 
 const (
-	// workerLives is how long a worker counts as alive after its last heartbeat.
-	workerLives = time.Minute
-	// seenLives is how long the last worker of a kind without tasks is remembered.
-	seenLives = 24 * time.Hour
+	// workerTTL is how long a worker counts as alive after its last heartbeat.
+	workerTTL = time.Minute
+	// seenTTL is how long the last worker of a kind without tasks is remembered.
+	seenTTL = 24 * time.Hour
 )
 
-// handles is what a worker handles: a kind of a queue.
+// handles identifies a kind of a queue.
 type handles struct{ queue, kind string }
 
-// workerSet is the workers that have sent a heartbeat lately, and which worker has last
-// claimed or announced each kind of each queue. All of it is lost with the process. The
-// caller of each method holds the lock of the machine.
+// workerSet is the workers that have sent a heartbeat recently, and for each kind of each
+// queue the last worker that claimed or announced it. It has no rows. The caller of each
+// method holds the lock of the machine.
 type workerSet struct {
 	clock  *clock
 	queues *queueSet
@@ -39,8 +39,8 @@ type workerSet struct {
 	seen   map[handles]queue.Seen
 }
 
-// heard registers a worker that sends a heartbeat, with the kinds that it handles.
-func (s *workerSet) heard(w queue.Worker) {
+// heartbeat registers a worker that sends a heartbeat, with the kinds that it handles.
+func (s *workerSet) heartbeat(w queue.Worker) {
 	w.Kinds = maps.Clone(w.Kinds)
 	for name, kinds := range w.Kinds {
 		w.Kinds[name] = slices.Clone(kinds)
@@ -52,10 +52,10 @@ func (s *workerSet) heard(w queue.Worker) {
 	s.sweep()
 }
 
-// live returns the workers that are alive at a time, by their names.
+// live returns the workers that are alive at a time, in the order of their names.
 func (s *workerSet) live(at int64) (all []queue.Worker) {
 	for _, w := range s.byName {
-		if at-w.seen < int64(workerLives) {
+		if at-w.seen < int64(workerTTL) {
 			all = append(all, w.Worker)
 		}
 	}
@@ -63,7 +63,7 @@ func (s *workerSet) live(at int64) (all []queue.Worker) {
 	return all
 }
 
-// see records that a worker handles kinds of a queue. It does not make the queue.
+// see records that a worker handles kinds of a queue. It does not add the queue.
 func (s *workerSet) see(worker, name string, kinds []string) {
 	if name == "" {
 		name = queue.DefaultQueue
@@ -73,21 +73,20 @@ func (s *workerSet) see(worker, name string, kinds []string) {
 	}
 }
 
-// sweep forgets, from time to time, workers that have sent no heartbeat for long: each
-// start of a process is a new worker.
+// sweep removes, at most once per workerTTL, workers that have sent no heartbeat for
+// workerTTL: each start of a process is a new worker, so they would accumulate.
 func (s *workerSet) sweep() {
-	if s.clock.now-s.swept < int64(workerLives) {
+	if s.clock.now-s.swept < int64(workerTTL) {
 		return
 	}
 	s.swept = s.clock.now
-	maps.DeleteFunc(s.byName, func(_ string, w *worker) bool { return s.clock.now-w.seen >= int64(workerLives) })
+	maps.DeleteFunc(s.byName, func(_ string, w *worker) bool { return s.clock.now-w.seen >= int64(workerTTL) })
 	maps.DeleteFunc(s.seen, func(h handles, last queue.Seen) bool {
-		return s.clock.now-last.At.UnixNano() >= int64(seenLives) && !s.hasKind(h)
+		return s.clock.now-last.At.UnixNano() >= int64(seenTTL) && !s.hasKind(h)
 	})
 }
 
-// hasKind reports whether there have been tasks of a kind since the machine was
-// opened.
+// hasKind reports whether the queue has had tasks of a kind since the machine was opened.
 func (s *workerSet) hasKind(h handles) bool {
 	q := s.queues.byName[h.queue]
 	if q == nil {
@@ -97,11 +96,10 @@ func (s *workerSet) hasKind(h handles) bool {
 	return has
 }
 
-// missing returns the reason that no live worker handles the kind of a task, if that is
-// so.
+// missing returns a reason if no live worker handles the kind of a task.
 func (s *workerSet) missing(row *record.Row, at int64) (r queue.Reason, none bool) {
 	seen, ever := s.seen[handles{row.Queue, row.Kind}]
-	if ever && at-seen.At.UnixNano() < int64(workerLives) {
+	if ever && at-seen.At.UnixNano() < int64(workerTTL) {
 		return r, false
 	}
 	return queue.Reason{Reason: stint.Reason{Code: queue.CodeNoWorker}, What: row.Kind, LastSeen: seen}, true

@@ -56,7 +56,7 @@ func TestWorkersAreForgotten(t *testing.T) {
 	if n := len(m.queues.byName); n != 1 {
 		t.Errorf("there are %d queues, and one has had a task", n)
 	}
-	if n, most := len(m.workerSet.seen), int(seenLives/time.Minute)+2; n > most {
+	if n, most := len(m.workerSet.seen), int(seenTTL/time.Minute)+2; n > most {
 		t.Errorf("the last workers of %d kinds are remembered, want at most %d", n, most)
 	}
 	reasons, err := m.Explain(t.Context(), now, task.ID)
