@@ -68,7 +68,12 @@ var directions = []direction{
 	{pkg: "queue/internal/record", state: here, may: []string{".", "queue"}},
 	// Group commit of rows, independent of tasks and of the machine.
 	{pkg: "queue/internal/journal", state: here, may: []string{"queue", "internal/shrink"}},
-	{pkg: "queue/storetest", state: here, may: []string{".", "queue", "internal/seeded"}},
+	// The rules of a queue for the tests of stores and for the simulation.
+	{pkg: "queue/internal/reference", state: here, may: []string{".", "queue"}},
+	{
+		pkg: "queue/storetest", state: here,
+		may: []string{".", "queue", "queue/internal/reference", "internal/seeded"},
+	},
 	{pkg: "queue/queuetest", state: here, may: []string{".", "internal/clock", "queue", "queue/memstore"}},
 
 	// No store imports another; two share one state machine.

@@ -1,7 +1,10 @@
 package storetest
 
-import "github.com/stintgo/stint/queue"
+import (
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/reference"
+)
 
 // Reopened returns a naive store that has what is left of one when its process
 // ends.
-func Reopened(store queue.Store) queue.Store { return store.(*naive).reopened() }
+func Reopened(store queue.Store) queue.Store { return store.(*reference.Store).Reopen() }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stintgo/stint/internal/seeded"
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/reference"
 )
 
 // Model drives a store with random calls, does the same to a store that is
@@ -41,7 +42,7 @@ func Model(t *testing.T, open Open, calls int) {
 // model is a store in use, and what it is held against.
 type model struct {
 	*trial
-	right   *naive
+	right   *reference.Store
 	rnd     *rand.Rand
 	ids     []queue.ID      // of all that were ever submitted
 	last    []queue.NewTask // the last call of Submit
@@ -156,13 +157,7 @@ func (m *model) compare() error {
 		}
 	}
 	got := m.find(queue.Filter{})
-	m.right.mu.Lock()
-	rows := m.right.matching(queue.Filter{})
-	want := make([]queue.Task, len(rows))
-	for i, r := range rows {
-		want[i] = m.right.view(r)
-	}
-	m.right.mu.Unlock()
+	want := m.right.All()
 	if g, w := idsOf(got), idsOf(want); !slices.Equal(g, w) {
 		return fmt.Errorf("there are the tasks\n%v, want\n%v", g, w)
 	}

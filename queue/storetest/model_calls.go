@@ -9,6 +9,7 @@ import (
 
 	"github.com/stintgo/stint"
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/reference"
 )
 
 func (m *model) submits() error {
@@ -80,7 +81,7 @@ func (m *model) lives(ids ...queue.ID) (text string) {
 }
 
 func (m *model) claims() error {
-	if m.right.late(m.now) { // whether a claim ends those or leaves that to Maintain is open
+	if m.right.Late(m.now) { // whether a claim ends those or leaves that to Maintain is open
 		if err := m.maintains(); err != nil {
 			return err
 		}
@@ -103,7 +104,7 @@ func (m *model) claims() error {
 		}
 	}
 	m.leases = append(m.leases, got.Tasks...)
-	return m.right.follow(m.now, q, got)
+	return m.right.Follow(m.now, q, got)
 }
 
 // lease is a lease that was given lately, or, sometimes, long ago.
@@ -130,7 +131,7 @@ func (m *model) settles() error {
 		})
 	}
 	m.with = outcomes
-	m.right.turned()
+	m.right.Finished(4) // more than the call has outcomes
 	got, gotErr := m.Store.Settle(m.Context(), m.now, outcomes)
 	want, wantErr := m.right.Settle(m.Context(), m.now, outcomes)
 	if done, err := both(gotErr, wantErr); !done {
@@ -314,10 +315,10 @@ func (m *model) finds() error {
 	if done, err := both(gotErr, wantErr); !done {
 		return err
 	}
-	if len(got) > 1 && full(got[:len(got)-1], p.Bytes) {
+	if len(got) > 1 && reference.Full(got[:len(got)-1], p.Bytes) {
 		return fmt.Errorf("%+v of %+v finds more than it may: %d tasks", p, f, len(got))
 	}
-	if full(got, p.Bytes) {
+	if reference.Full(got, p.Bytes) {
 		want = want[:min(len(got), len(want))]
 	}
 	if g, w := idsOf(got), idsOf(want); !slices.Equal(g, w) {
@@ -393,14 +394,12 @@ func (m *model) reopens() error {
 		}
 	}
 	m.crash()
-	m.right = m.right.reopened()
+	m.right = m.right.Reopen()
 	if m.rnd.IntN(4) == 0 { // by a process whose clock is behind
 		m.now = m.now.Add(-m.soon(pick(m.rnd, 10*time.Second, 10*time.Minute, 24*time.Hour)))
 	}
 	for _, t := range m.find(queue.Filter{States: []queue.State{queue.Running}}) {
-		if r := m.right.row(t.ID); r != nil {
-			r.Progress = t.Progress // which need not survive
-		}
+		m.right.SetProgress(t.ID, t.Progress) // which need not survive
 	}
 	return nil
 }
