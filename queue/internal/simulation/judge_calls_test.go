@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/reference"
 )
 
 // ask looks at what a call asks, before its events.
@@ -55,19 +56,13 @@ func (j *judge) obey(c *call) {
 	switch c.name {
 	case "Configure":
 		s := c.args.(setting)
-		now := j.settings[s.queue] // all are programs
-		for _, f := range s.change.Set.Fields() {
-			now.Copy(f, &s.change.Set)
+		s.change.Version = 0 // the store has compared it
+		if _, err := j.rules.Configure(j.clock, s.queue, s.change); err != nil {
+			j.broken(nil, "the settings of queue %q: %v", s.queue, err)
 		}
-		for _, f := range s.change.Unset {
-			now.Copy(f, &queue.Settings{})
-		}
-		j.configured(s.queue, now)
 	case "PauseQueue":
 		s := c.args.(pausing)
-		now := j.settings[s.queue]
-		now.Paused = s.pause
-		j.configured(s.queue, now)
+		j.rules.Settings.Pause(j.clock, s.queue, s.pause)
 	case "Reschedule":
 		j.rescheduled(c)
 	case "Heartbeat":
@@ -77,61 +72,41 @@ func (j *judge) obey(c *call) {
 	default:
 	}
 	for _, l := range j.order {
-		if l.order != 0 && !l.running() {
+		if l.obeys != 0 {
 			if l.unfinished() {
-				j.broken(l, "it was told to %s, and is %s", l.order, l.state)
+				j.broken(l, "it was told to %s, and is %s", l.obeys, l.State)
 			}
-			l.order = 0
+			l.obeys = 0
 		}
 	}
+}
+
+// receive applies the rules to the tasks that a call submits, and adds those that it
+// accepts. A call that met a flaw of the disk has accepted them if there are events.
+func (j *judge) receive(c *call, events []queue.Event) {
+	j.receipts, j.fresh, j.refusal = nil, nil, nil
+	tasks := c.tasks()
+	if r, ok := c.args.(queue.Reschedule); ok {
+		if changes, _ := j.reschedules(&r); !changes {
+			return
+		}
+	}
+	if len(tasks) == 0 {
+		return
+	}
+	j.receipts, j.fresh, j.refusal = j.rules.Submissions.Receive(j.clock, tasks)
+	accepts := func(e queue.Event) bool { return e.On == queue.OnSubmit }
+	if c.err != nil && !slices.ContainsFunc(events, accepts) {
+		j.fresh = nil
+	}
+	j.rules.Tasks.Add(j.fresh...)
 }
 
 // submitted compares receipts.
 func (j *judge) submitted(c *call) {
-	tasks, receipts := c.args.([]queue.NewTask), c.answer.([]queue.Receipt)
-	for i := range tasks {
-		l := j.lives[tasks[i].ID]
-		if receipts[i] == (queue.Receipt{ID: tasks[i].ID}) && l != nil {
-			continue
-		}
-		first := j.unique(&tasks[i])
-		if l != nil && !l.forgotten || first == nil || receipts[i] != (queue.Receipt{ID: first.ID, Existing: true}) {
-			j.broken(l, "its receipt is %+v; the first with its Unique is %v", receipts[i], first)
-		}
+	if got := c.answer.([]queue.Receipt); !slices.Equal(got, j.receipts) {
+		j.broken(nil, "the receipts are %+v; want %+v, %v", got, j.receipts, j.refusal)
 	}
-}
-
-// unique returns the task that is remembered with the Unique of another.
-func (j *judge) unique(t *queue.NewTask) *life {
-	for _, l := range j.order {
-		if t.Unique != "" && l.Unique == t.Unique && l.Queue == t.Queue && (!l.forgotten || l.unique.After(j.clock)) {
-			return l
-		}
-	}
-	return nil
-}
-
-// full reports whether a queue has no room for tasks.
-func (j *judge) full(tasks []queue.NewTask) bool {
-	limit, n := j.of(tasks[0].Queue).Pending, len(tasks)
-	for _, l := range j.order {
-		if l.Queue == tasks[0].Queue && l.unfinished() {
-			n++
-		}
-	}
-	return limit > 0 && n > limit
-}
-
-// refers reports whether tasks refer to one that is not there.
-func (j *judge) refers(tasks []queue.NewTask) bool {
-	for i := range tasks {
-		for _, id := range slices.Concat(tasks[i].After, tasks[i].AfterAny) {
-			if l := j.lives[id]; l == nil || l.forgotten {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // claimed compares the tasks that were handed out with those that were claimed.
@@ -143,13 +118,13 @@ func (j *judge) claimed(c *call) {
 	for i := range answer.Tasks {
 		t := &answer.Tasks[i]
 		l := j.lives[t.ID]
-		if l == nil || !l.live(t.Lease.Token) || l.worker != q.Worker {
+		if l == nil || !l.live(t.Lease.Token) || l.Lease.Worker != q.Worker {
 			j.broken(l, "it was handed out to %s with the token %d", q.Worker, t.Lease.Token)
 			continue
 		}
-		if t.Failures != l.failures || t.Crashes != l.crashes || string(t.Checkpoint) != string(l.checkpoint) {
+		if t.Failures != l.Failures || t.Crashes != l.Crashes || string(t.Checkpoint) != string(l.Checkpoint) {
 			j.broken(l, "it was handed out with %d failures, %d crashes and the checkpoint %q; it has %d, %d and %q",
-				t.Failures, t.Crashes, t.Checkpoint, l.failures, l.crashes, l.checkpoint)
+				t.Failures, t.Crashes, t.Checkpoint, l.Failures, l.Crashes, l.Checkpoint)
 		}
 		j.attempts[leaseOf{t.ID, t.Lease.Token}] = &attempt{
 			n: c.who, lost: c.lost, at: c.sent, until: c.sent.Add(q.Lease),
@@ -180,14 +155,8 @@ func (j *judge) settled(c *call) {
 // extend takes a sign of life into the account.
 func (j *judge) extend(b *queue.Heartbeat) {
 	l := j.lives[b.ID]
-	if l == nil || !l.live(b.Token) {
-		return
-	}
-	if until := j.clock.Add(b.Lease); until.After(l.until) {
-		l.until = until
-	}
-	if b.Checkpoint != nil {
-		l.checkpoint = b.Checkpoint
+	if l != nil && l.live(b.Token) {
+		l.Extend(j.clock, b)
 	}
 }
 
@@ -197,14 +166,14 @@ func (j *judge) beaten(c *call) {
 	for i := range heartbeats {
 		b := &heartbeats[i]
 		l := j.lives[b.ID]
-		want := queue.StopLost
+		want := queue.Answer{Stop: queue.StopLost}
 		if l != nil && l.live(b.Token) {
-			want = queue.StopReason(l.order)
+			want = l.Answer()
 		}
-		if answers[i].Stop != want {
-			j.broken(l, "the worker with the token %d is told %q; want %q", b.Token, answers[i].Stop, want)
+		if answers[i] != want {
+			j.broken(l, "the worker with the token %d is answered %+v; want %+v", b.Token, answers[i], want)
 		}
-		if a := j.attempts[leaseOf{b.ID, b.Token}]; a != nil && want == 0 && !c.lost {
+		if a := j.attempts[leaseOf{b.ID, b.Token}]; a != nil && want.Stop == 0 && !c.lost {
 			a.until = c.sent.Add(b.Lease)
 		}
 	}
@@ -215,23 +184,10 @@ func (j *judge) beaten(c *call) {
 func (j *judge) giveOrders(c *call) {
 	q := c.args.(queue.Command)
 	for _, l := range j.order {
-		if !l.running() || !matches(l, &q.Filter) {
-			continue
-		}
-		switch {
-		case q.Do == queue.OrderResume && l.order == queue.OrderPause:
-			l.order = 0
-		case q.Do == queue.OrderPause && l.order == 0, q.Do == queue.OrderCancel:
-			l.order = q.Do
+		if l.running() && reference.Matches(&q.Filter, &l.Task.Task) {
+			l.Obey(&q)
 		}
 	}
-}
-
-// matches reports whether one of the filters that are used here finds a task.
-func matches(l *life, f *queue.Filter) bool {
-	return !l.forgotten && (f.IDs == nil || slices.Contains(f.IDs, l.ID)) &&
-		(f.Queue == "" || f.Queue == l.Queue) && (f.Kind == "" || f.Kind == l.Kind) && (f.Key == "" || f.Key == l.Key) &&
-		(len(f.States) == 0 || slices.Contains(f.States, l.state))
 }
 
 // explained looks at why a task waits.
@@ -245,12 +201,12 @@ func (j *judge) explained(l *life) {
 		if !errors.Is(err, queue.ErrNotFound) {
 			j.broken(l, "it is explained though it is forgotten: %v", err)
 		}
-	case err != nil || (len(why) > 0) != l.state.Pending():
-		j.broken(l, "it is %s, for the reasons %+v, %v", l.state, why, err)
+	case err != nil || (len(why) > 0) != l.State.Pending():
+		j.broken(l, "it is %s, for the reasons %+v, %v", l.State, why, err)
 	}
 	codes := make([]string, len(why))
 	for i := range why {
 		codes[i] = fmt.Sprint(why[i].Code)
 	}
-	j.w.log("%s is %s: %v", l, l.state, codes)
+	j.w.log("%s is %s: %v", l, l.State, codes)
 }

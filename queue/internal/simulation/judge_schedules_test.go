@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/reference"
 )
 
 // cronTable is how often the expressions tick that are used here: at the multiples
@@ -44,20 +45,12 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// version is that of a schedule, zero if there is none.
-func (j *judge) version(name string) (v queue.ID) {
-	if s := j.schedules[name]; s != nil {
-		v = s.Version
+// reschedules applies the rules to a change of a schedule.
+func (j *judge) reschedules(r *queue.Reschedule) (changes bool, err error) {
+	if s := j.schedules[r.Name]; s != nil {
+		return reference.Reschedules(&s.ScheduleState, r)
 	}
-	return v
-}
-
-// repeats reports whether what a call wants is so already.
-func (j *judge) repeats(r *queue.Reschedule) bool {
-	if r.To == nil {
-		return j.schedules[r.Name] == nil
-	}
-	return j.version(r.Name) == r.To.Version
+	return reference.Reschedules(nil, r)
 }
 
 // noRoom notes that a queue had no room for the tasks of a schedule.
@@ -71,14 +64,15 @@ func (j *judge) noRoom(r *queue.Reschedule) {
 func (j *judge) rescheduled(c *call) {
 	r := c.args.(queue.Reschedule)
 	is := j.schedules[r.Name]
-	switch {
-	case j.repeats(&r):
+	switch changes, err := j.reschedules(&r); {
+	case err != nil:
+		j.broken(nil, "schedule %s is changed from a version that it does not have", r.Name)
+		return
+	case !changes:
 		if c.events > 0 {
 			j.broken(nil, "schedule %s is as it should be already, and %d events come", r.Name, c.events)
 		}
 		return
-	case j.version(r.Name) != r.Was:
-		j.broken(nil, "schedule %s is changed from a version that it does not have", r.Name)
 	case r.To == nil:
 		delete(j.schedules, r.Name)
 		return
@@ -215,7 +209,7 @@ func (j *judge) lookedUp(c *call) {
 		l := j.lives[id]
 		there := l != nil && !l.forgotten
 		// One whose disk has failed may show what that does not have.
-		if !j.w.ill && (there != (len(found) == 1) || there && recorded(&found[0]) != l.state) {
+		if !j.w.ill && (there != (len(found) == 1) || there && recorded(&found[0]) != l.State) {
 			j.broken(l, "%s asks for it and finds %+v", c.who.name, found)
 		}
 		c.view.busy[id] = len(found) == 1 && !found[0].State.Finished()
@@ -256,7 +250,7 @@ func (j *judge) overdue(late time.Duration) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(j.schedules)) {
 		s := j.schedules[name]
-		full := s.refused == 1 && j.of(s.Task.Queue).Pending > 0
+		full := s.refused == 1 && j.rules.Settings.InForce(s.Task.Queue).Pending > 0
 		if s.Paused == nil && !full && s.Next.Add(late).Before(wall) {
 			j.broken(nil, "schedule %s has not ticked, and was to at %s", name, s.Next.Sub(j.w.begun))
 		}

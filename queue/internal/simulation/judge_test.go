@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/reference"
 )
 
 // judge keeps an account of its own of every task, from the calls that the store
@@ -20,9 +21,11 @@ type judge struct {
 	w        *world
 	clock    time.Time // the store's: the latest that it was told since it was opened
 	lives    map[queue.ID]*life
-	order    []*life // as they were accepted
-	settings map[string]queue.Settings
-	buckets  map[bucketOf]*bucket
+	order    []*life           // as they were accepted
+	rules    *reference.Rules  // with the tasks of lives that are not forgotten
+	fresh    []*reference.Task // that the present call is to accept
+	receipts []queue.Receipt
+	refusal  error // why the rules refuse its tasks
 	attempts map[leaseOf]*attempt
 
 	schedules map[string]*rota
@@ -30,31 +33,20 @@ type judge struct {
 
 	looked  time.Time      // for what somebody should be doing
 	wasNext map[*life]bool // what nobody claimed when the judge looked last
-	fresh   bool           // the store has been opened again, and has not been called yet
+	opened  bool           // the store has been opened again, and has not been called yet
 	saved   *judge         // as it was before a call that the disk may not have
 }
 
 // life is what the judge knows of a task.
 type life struct {
-	queue.NewTask
-	no         int // the number of its submission
-	state      queue.State
-	failures   int
-	crashes    int
-	checkpoint []byte
-	poison     bool      // dead, because it was lost too often
-	orphaned   bool      // cancelled, because a task before it was forgotten
-	unique     time.Time // until when its Unique answers, also if it is forgotten by then
-	freed      *call     // which has let it wait for nothing but its turn
+	*reference.Task
+	orphaned bool  // cancelled, because a task before it was forgotten
+	freed    *call // which has let it wait for nothing but its turn
 
-	submitted, scheduled time.Time // in the rows when the store was opened: Deadline and RunAt go by them
-
-	worker string
-	token  queue.Token // of its lease, or of the last one
-	until  time.Time   // the end of its lease
-	noted  bool        // its claim was answered: it outlives the store
-	order  queue.Order
-	ended  map[queue.Token]queue.Trigger // outcomes that were accepted
+	token queue.Token                   // of its lease, or of the last one
+	noted bool                          // its claim was answered: it outlives the store
+	obeys queue.Order                   // what its lease ended with, and has yet to take effect
+	ended map[queue.Token]queue.Trigger // outcomes that were accepted
 
 	// What it was before a claim found that it had passed its deadline: nobody
 	// waits until that is written.
@@ -66,8 +58,7 @@ type life struct {
 
 func newJudge(w *world) *judge {
 	return &judge{
-		w: w, lives: make(map[queue.ID]*life), settings: make(map[string]queue.Settings),
-		buckets: make(map[bucketOf]*bucket), attempts: make(map[leaseOf]*attempt),
+		w: w, lives: make(map[queue.ID]*life), rules: reference.NewRules(), attempts: make(map[leaseOf]*attempt),
 		schedules: make(map[string]*rota),
 	}
 }
@@ -86,27 +77,19 @@ func (l *life) String() string {
 	if l == nil {
 		return "an unknown task"
 	}
-	return fmt.Sprintf("task %d", l.no)
+	return fmt.Sprintf("task %d", l.Seq)
 }
 
-func (l *life) running() bool { return !l.forgotten && l.state == queue.Running }
+func (l *life) running() bool { return !l.forgotten && l.State == queue.Running }
 
 // live reports whether a token is that of a lease that is not over.
-func (l *life) live(token queue.Token) bool { return l.running() && l.token == token }
+func (l *life) live(token queue.Token) bool { return !l.forgotten && l.Leased(token) }
 
 // unfinished reports whether something can still happen to the task by itself.
-func (l *life) unfinished() bool { return !l.forgotten && !l.state.Finished() }
+func (l *life) unfinished() bool { return !l.forgotten && !l.State.Finished() }
 
 // name is a task in the history.
 func (j *judge) name(id queue.ID) string { return j.lives[id].String() }
-
-// of returns the settings in force for a queue.
-func (j *judge) of(name string) queue.Settings { return j.settings[name] }
-
-// paused reports whether nothing of a queue may start.
-func (j *judge) paused(name string) bool {
-	return j.settings[name].Paused != nil || j.settings[""].Paused != nil
-}
 
 // look looks at a call, and at the events that it brought.
 func (j *judge) look(c *call, events []queue.Event) {
@@ -118,7 +101,7 @@ func (j *judge) look(c *call, events []queue.Event) {
 	}
 	moves := c.err == nil || c.flaw != sound || errors.Is(c.err, queue.ErrFull) || errors.Is(c.err, queue.ErrInvalid) ||
 		errors.Is(c.err, queue.ErrChanged)
-	if moves && j.fresh && !c.now.IsZero() {
+	if moves && j.opened && !c.now.IsZero() {
 		j.begin(c.now)
 	}
 	if moves && c.now.After(j.clock) {
@@ -126,6 +109,7 @@ func (j *judge) look(c *call, events []queue.Event) {
 	}
 	c.events = len(events)
 	j.ask(c)
+	j.receive(c, events)
 	for i := range events {
 		j.event(c, &events[i])
 	}
@@ -143,7 +127,7 @@ func (j *judge) look(c *call, events []queue.Event) {
 		j.broken(nil, "%s is answered %v, and brings %d events", c.name, c.err, len(events))
 	}
 	if c.flaw == refused {
-		j.lives, j.order, j.settings = j.saved.lives, j.saved.order, j.saved.settings // it has not happened
+		j.lives, j.order, j.rules = j.saved.lives, j.saved.order, j.saved.rules // it has not happened
 		j.schedules = j.saved.schedules
 	}
 	j.saved = nil
@@ -152,25 +136,15 @@ func (j *judge) look(c *call, events []queue.Event) {
 // begin has all leases begin anew, with the first call of a store that has been
 // opened again. Times in the rows that are later than the call are moved back.
 func (j *judge) begin(now time.Time) {
-	j.fresh = false
+	j.opened = false
 	if back := j.clock.Sub(now); back > 0 {
 		j.w.log("the rows are %s ahead", back)
-		for _, l := range j.order {
-			if l.scheduled.After(now) && !l.RunAt.IsZero() {
-				l.RunAt = l.RunAt.Add(-back)
-			}
-			if l.submitted.After(now) && !l.Deadline.IsZero() {
-				l.Deadline = l.Deadline.Add(-back)
-			}
-			if l.state != queue.Scheduled && l.state != queue.Paused && l.RunAt.After(now) {
-				l.RunAt = now // what was due by that clock stays so
-			}
-		}
+		j.rules.Tasks.SetBack(now, back)
 	}
 	j.clock = now
 	for _, l := range j.order {
 		if l.running() {
-			l.until = j.clock.Add(j.w.lease)
+			l.Renew(now)
 		}
 	}
 }
@@ -182,12 +156,16 @@ func (j *judge) mayRefuse(c *call) bool {
 		return j.w.store == nil || j.w.ill ||
 			errors.Is(c.err, context.Canceled) || errors.Is(c.err, context.DeadlineExceeded)
 	case errors.Is(c.err, queue.ErrFull):
-		return j.full(c.tasks())
+		return errors.Is(j.refusal, queue.ErrFull)
 	case errors.Is(c.err, queue.ErrInvalid):
-		return c.name == "Submit" && j.refers(c.tasks())
+		return c.name == "Submit" && errors.Is(j.refusal, queue.ErrInvalid)
 	case errors.Is(c.err, queue.ErrChanged):
 		r, ok := c.args.(queue.Reschedule)
-		return ok && j.version(r.Name) != r.Was && !j.repeats(&r)
+		if !ok {
+			return false
+		}
+		_, err := j.reschedules(&r)
+		return errors.Is(err, queue.ErrChanged)
 	default:
 		return false
 	}
@@ -221,14 +199,17 @@ func (j *judge) record(c *call, events []queue.Event) {
 // copied is the account as it is now, for when a call has not happened after all.
 func (j *judge) copied() *judge {
 	old := *j
+	old.rules = j.rules.Clone()
 	old.lives, old.order = make(map[queue.ID]*life), make([]*life, len(j.order))
 	for i, l := range j.order {
 		same := *l
 		same.ended = maps.Clone(l.ended)
+		if !l.forgotten {
+			same.Task = old.rules.Tasks.Get(l.ID)
+		}
 		old.order[i] = &same
 		old.lives[l.ID] = &same
 	}
-	old.settings = maps.Clone(j.settings)
 	old.schedules = j.copiedSchedules()
 	return &old
 }
@@ -236,8 +217,8 @@ func (j *judge) copied() *judge {
 // reopened compares what the store has found on its disk with the account. Leases
 // may be over: a claim need not be written down.
 func (j *judge) reopened(found []queue.Task) {
-	j.buckets = make(map[bucketOf]*bucket) // they may be full again
-	j.clock, j.fresh = time.Time{}, true
+	j.rules.Reopen()
+	j.clock, j.opened = time.Time{}, true
 	for i := range found {
 		if found[i].Changed.After(j.clock) {
 			j.clock = found[i].Changed
@@ -256,7 +237,7 @@ func (j *judge) reopened(found []queue.Task) {
 		}
 		t := there[l.ID]
 		if t == nil {
-			j.broken(l, "it was %s, and is gone after a crash", l.state)
+			j.broken(l, "it was %s, and is gone after a crash", l.State)
 			return
 		}
 		j.resume(l, t)
@@ -267,26 +248,27 @@ func (j *judge) reopened(found []queue.Task) {
 func (j *judge) resume(l *life, t *queue.Task) {
 	state := recorded(t)
 	switch {
-	case l.state == queue.Running && state == queue.Running:
+	case l.State == queue.Running && state == queue.Running:
 		if t.Lease.Token != l.token {
 			j.broken(l, "its lease has the token %d after a crash, it had %d", t.Lease.Token, l.token)
 		}
-	case l.state == queue.Running && (state == queue.Waiting || state == queue.Held) && (j.w.power || !l.noted):
+	case l.State == queue.Running && (state == queue.Waiting || state == queue.Held) && (j.w.power || !l.noted):
 	case l.doubt != 0 && l.applies == j.w.disk.applies && pendingAs(l.doubt, state):
-	case !pendingAs(l.state, state):
-		j.broken(l, "it was %s, and is %s after a crash", l.state, state)
+	case !pendingAs(l.State, state):
+		j.broken(l, "it was %s, and is %s after a crash", l.State, state)
 	}
-	if t.Failures != l.failures || t.Crashes != l.crashes || !bytes.Equal(t.Checkpoint, l.checkpoint) {
+	if t.Failures != l.Failures || t.Crashes != l.Crashes || !bytes.Equal(t.Checkpoint, l.Checkpoint) {
 		j.broken(l, "after a crash it has %d failures, %d crashes and the checkpoint %q; it had %d, %d and %q",
-			t.Failures, t.Crashes, t.Checkpoint, l.failures, l.crashes, l.checkpoint)
+			t.Failures, t.Crashes, t.Checkpoint, l.Failures, l.Crashes, l.Checkpoint)
 	}
-	l.state, l.order, l.doubt = state, t.Order, 0
-	l.submitted, l.scheduled = t.Submitted, t.Submitted
-	for _, s := range t.Steps {
-		if s.On == queue.OnFailure || s.On == queue.OnSnooze || s.On == queue.OnRetry {
-			l.scheduled = s.At
-		}
+	if state == queue.Dead && l.State == queue.Dead && l.Poisonous() != (t.Steps[len(t.Steps)-1].On == queue.OnLost) {
+		j.broken(l, "after a crash its steps are %+v; they were %+v", t.Steps, l.Steps)
 	}
+	if state != queue.Running {
+		l.Lease = queue.Lease{}
+	}
+	l.State, l.Order, l.doubt = state, t.Order, 0
+	l.Submitted, l.Steps = t.Submitted, slices.Clone(t.Steps) // by which RunAt and Deadline are corrected
 }
 
 // recorded is the state that the steps of a task have led to: what a queue's
@@ -325,9 +307,9 @@ func (j *judge) audit() {
 		switch {
 		case l == nil || l.forgotten:
 			j.broken(l, "it is there")
-		case recorded(t) != l.state, t.Failures != l.failures, t.Crashes != l.crashes,
-			!bytes.Equal(t.Checkpoint, l.checkpoint), t.Order != l.order,
-			t.State == queue.Running && t.Lease.Token != l.token:
+		case recorded(t) != l.State, t.Failures != l.Failures, t.Crashes != l.Crashes,
+			!bytes.Equal(t.Checkpoint, l.Checkpoint), t.Order != l.Order,
+			t.State == queue.Running && t.Lease.Token != l.Lease.Token:
 			j.broken(l, "it is found as %+v; the account has %+v", t, l)
 		}
 	}

@@ -208,10 +208,10 @@ func (j *judge) awake() {
 		if l.forgotten {
 			continue
 		}
-		if l.state == queue.Scheduled && l.RunAt.Add(late).Before(j.clock) {
+		if l.State == queue.Scheduled && l.RunAt.Add(late).Before(j.clock) {
 			j.broken(l, "it was due at %s", l.RunAt.Sub(j.w.begun))
 		}
-		if at := (line{l.Queue, l.Key, l.Kind, l.Tier}); l.state == queue.Waiting && !seen[at] && !j.suspectHeld(l) {
+		if at := (line{l.Queue, l.Key, l.Kind, l.Tier}); l.State == queue.Waiting && !seen[at] && !j.rules.Limits.SuspectHeld(l.Task) {
 			seen[at] = true // the others are behind it
 			if !j.idle(l) || !j.next(l) {
 				continue

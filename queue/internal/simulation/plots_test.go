@@ -372,7 +372,7 @@ func (p *plots) mend() {
 		left++
 	}
 	for _, l := range w.judge.order {
-		if l.unfinished() || !l.forgotten && l.state != queue.Succeeded {
+		if l.unfinished() || !l.forgotten && l.State != queue.Succeeded {
 			left++
 			stuck = l
 		}
@@ -386,7 +386,7 @@ func (p *plots) mend() {
 		w.judge.broken(stuck, "it is one of %d that do not come to their end", left)
 	case left > 0:
 		for _, name := range append(queueNames, "") { // a pause may have been on its way
-			if w.judge.settings[name].Paused != nil {
+			if w.judge.rules.Settings.Paused(name) {
 				p.ask("resumes queue "+name, func() error { return w.client.q.ResumeQueue(w.ctx, name) })
 			}
 		}
