@@ -7,51 +7,48 @@ import (
 	"testing/synctest"
 )
 
-// testAsks runs a test for one ask of each kind that is queued in its own way, in a
-// bubble of its own.
-func testAsks(t *testing.T, test func(t *testing.T, ask Ask)) {
-	for name, ask := range map[string]Ask{
-		"plain":        {Weight: 1, Tier: 3},
-		"with a key":   {Weight: 1, Tier: 3, Key: "a"},
-		"of two slots": {Weight: 2, Tier: 3},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { test(t, ask) })
-		})
-	}
+// asks has an ask of each kind that is queued in its own way.
+var asks = map[string]Ask{
+	"plain":        {Weight: 1, Tier: 3},
+	"with a key":   {Weight: 1, Tier: 3, Key: "a"},
+	"of two slots": {Weight: 2, Tier: 3},
 }
 
 // The context ends after cancellationFor and before the job is queued. The job is removed
 // all the same.
 func TestA6_JobQueuedAfterTheEndOfItsContext(t *testing.T) {
-	testAsks(t, func(t *testing.T, ask Ask) {
-		e := New(Config{Limit: 2})
-		full := mustTake(t, e, Ask{Weight: 2, Tier: 3})
-		cause := errors.New("ended")
-		ctx, end := context.WithCancelCause(t.Context())
-		w, err := e.cancellationFor(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		end(cause)
-		synctest.Wait()
-		if e.latest.Load() != nil {
-			t.Error("the engine keeps a context that has ended")
-		}
-		job := new(nothing)
-		job.Init(ctx, e)
-		if err := e.submit(ctx, arrival{Ask: ask, job: job, cancellation: w}); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
-		if !job.Settled() || !errors.Is(job.Err(), cause) {
-			t.Errorf("the job has settled: %v, with %v, want %v", job.Settled(), job.Err(), cause)
-		}
-		if n := e.Stats(func() {}).Queued; n != 0 {
-			t.Errorf("%d jobs of an ended context are queued", n)
-		}
-		full.Release()
-	})
+	for name, ask := range asks {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := New(Config{Limit: 2})
+				full := mustTake(t, e, Ask{Weight: 2, Tier: 3})
+				cause := errors.New("ended")
+				ctx, end := context.WithCancelCause(t.Context())
+				w, err := e.cancellationFor(ctx)
+				if err != nil {
+					t.Fatal(err)
+				}
+				end(cause)
+				synctest.Wait()
+				if e.latest.Load() != nil {
+					t.Error("the engine keeps a context that has ended")
+				}
+				job := new(nothing)
+				job.Init(ctx, e)
+				if err := e.submit(ctx, arrival{Ask: ask, job: job, cancellation: w}); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				if !job.Settled() || !errors.Is(job.Err(), cause) {
+					t.Errorf("the job has settled: %v, with %v, want %v", job.Settled(), job.Err(), cause)
+				}
+				if n := e.Stats(func() {}).Queued; n != 0 {
+					t.Errorf("%d jobs of an ended context are queued", n)
+				}
+				full.Release()
+			})
+		})
+	}
 }
 
 // countedContext counts the functions that are to be called at its end.

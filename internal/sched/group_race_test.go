@@ -28,28 +28,32 @@ func (c *endsAfterCheck) Err() error {
 // Go checks the context and then queues the function. If the context ends in between,
 // expel finds nothing to refuse yet: Go refuses the function itself.
 func TestA6_GroupGoWhileItsContextEnds(t *testing.T) {
-	testAsks(t, func(t *testing.T, ask Ask) {
-		e := New(Config{Limit: 2})
-		full := Ask{Weight: 2, Tier: 3}
-		p, err := e.Take(t.Context(), full)
-		if err != nil {
-			t.Fatal(err)
-		}
-		failure := errors.New("failed")
-		var g Group
-		g.Init(t.Context(), e, ask)
-		g.ctx = &endsAfterCheck{g.ctx, func() { g.Fail(failure) }}
-		g.Go(func(context.Context) error {
-			t.Error("the function was called")
-			return nil
+	for name, ask := range asks {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := New(Config{Limit: 2})
+				full := Ask{Weight: 2, Tier: 3}
+				p, err := e.Take(t.Context(), full)
+				if err != nil {
+					t.Fatal(err)
+				}
+				failure := errors.New("failed")
+				var g Group
+				g.Init(t.Context(), e, ask)
+				g.ctx = &endsAfterCheck{g.ctx, func() { g.Fail(failure) }}
+				g.Go(func(context.Context) error {
+					t.Error("the function was called")
+					return nil
+				})
+				synctest.Wait()
+				if n := e.Stats(func() {}).Queued; n != 0 {
+					t.Errorf("%d functions of an ended group are queued", n)
+				}
+				p.Release() // a function that is queued runs now, so that Wait returns
+				if err := g.Wait(); !errors.Is(err, failure) {
+					t.Errorf("Wait: %v, want %v", err, failure)
+				}
+			})
 		})
-		synctest.Wait()
-		if n := e.Stats(func() {}).Queued; n != 0 {
-			t.Errorf("%d functions of an ended group are queued", n)
-		}
-		p.Release() // a function that is queued runs now, so that Wait returns
-		if err := g.Wait(); !errors.Is(err, failure) {
-			t.Errorf("Wait: %v, want %v", err, failure)
-		}
-	})
+	}
 }

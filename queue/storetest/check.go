@@ -29,7 +29,7 @@ func Check(ctx context.Context, store queue.Store) error {
 	}
 	settings, err := store.Settings(ctx)
 	if err != nil {
-		return fmt.Errorf("Settings: %w", err)
+		return fmt.Errorf("settings: %w", err)
 	}
 	errs := []error{
 		checkOrder(tasks), checkLimits(tasks, settings), checkWaits(tasks), checkSuspects(tasks),
@@ -50,11 +50,11 @@ func everything(ctx context.Context, store queue.Store, f queue.Filter) (tasks [
 	for {
 		page, err := store.Find(ctx, f, queue.Page{After: after, Limit: limit})
 		if err != nil {
-			return nil, fmt.Errorf("Find: %w", err)
+			return nil, fmt.Errorf("find: %w", err)
 		}
 		for _, t := range page {
 			if compareIDs(after, t.ID) >= 0 {
-				return nil, fmt.Errorf("Find: task %s comes after %s", t.ID, after)
+				return nil, fmt.Errorf("found task %s after %s, which has a later ID", t.ID, after)
 			}
 			after = t.ID
 		}
@@ -84,14 +84,14 @@ func checkCounts(ctx context.Context, store queue.Store, tasks []queue.Task) err
 		}
 	}
 	if len(states) != len(tasks) {
-		errs = append(errs, fmt.Errorf("Find returns %d tasks by state, but %d without a filter", len(states), len(tasks)))
+		errs = append(errs, fmt.Errorf("found %d tasks by state, but %d without a filter", len(states), len(tasks)))
 	}
 	stats, err := store.Stats(ctx, time.Time{})
 	if err != nil {
-		return fmt.Errorf("Stats: %w", err)
+		return fmt.Errorf("stats: %w", err)
 	}
 	if got, want := counted(stats), count(tasks); !maps.Equal(got, want) {
-		errs = append(errs, fmt.Errorf("Stats counts %v; Find returns %v", got, want))
+		errs = append(errs, fmt.Errorf("counted %v with Stats, but %v with Find", got, want))
 	}
 	return errors.Join(errs...)
 }

@@ -153,7 +153,7 @@ func (m *model) compare() error {
 	clock := queue.Worker{Name: "clock"}
 	for _, store := range []queue.Store{m.Store, m.right} {
 		if _, err := store.Heartbeat(m.Context(), m.now, clock, nil); err != nil {
-			return fmt.Errorf("Heartbeat: %w", err)
+			return fmt.Errorf("heartbeat: %w", err)
 		}
 	}
 	got := m.find(queue.Filter{})

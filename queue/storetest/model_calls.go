@@ -330,7 +330,7 @@ func (m *model) finds() error {
 		return err
 	}
 	if g, w := counted(stats), counted(right); !maps.Equal(g, w) {
-		return fmt.Errorf("Stats counts %v, want %v", g, w)
+		return fmt.Errorf("counted %v with Stats, want %v", g, w)
 	}
 	for name, c := range right.Queues {
 		if got := stats.Queues[name].Ended; got != c.Ended {
