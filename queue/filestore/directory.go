@@ -170,7 +170,7 @@ func (r *rows) begin() error {
 	if r.tail, err = openTail(r.fs, r.dir, r.batch, r.cfg.Logger); err != nil {
 		return err
 	}
-	if r.starts, err = openStarts(r.fs, r.dir); err != nil {
+	if r.leaseLog, err = openLeaseLog(r.fs, r.dir); err != nil {
 		return err
 	}
 	b := r.db.NewBatch()

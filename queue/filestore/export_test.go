@@ -48,29 +48,30 @@ func (s *Store) Compact(ctx context.Context) error {
 
 // Rows and files of the directory itself.
 const (
-	RowFormat  = rowFormat
-	TailFile   = tailFile
-	StartsFile = startsFile
+	RowFormat    = rowFormat
+	TailFile     = tailFile
+	LeaseLogFile = leaseLogFile
 )
 
-// OpenStarts opens the file of starts alone.
-func OpenStarts(fs vfs.FS, dir string) (machine.Starts, error) { return openStarts(fs, dir) }
+// OpenLeaseLog opens the lease log alone.
+func OpenLeaseLog(fs vfs.FS, dir string) (machine.LeaseStorage, error) { return openLeaseLog(fs, dir) }
 
-// PlaceSize is that of a start.
-const PlaceSize = placeSize
+// SlotSize is the size of a slot of the lease log.
+const SlotSize = slotSize
 
-// EncodeStart and DecodeStart are how a start is written down.
-func EncodeStart(s machine.Start) (b [placeSize]byte) {
-	encodeStart(&b, &s)
+// EncodeEntry encodes a slot of the lease log.
+func EncodeEntry(e machine.LeaseEntry) (b [slotSize]byte) {
+	encodeEntry(&b, &e)
 	return b
 }
 
-func DecodeStart(b [placeSize]byte) (machine.Start, bool) { return decodeStart(&b) }
+// DecodeEntry decodes a slot of the lease log.
+func DecodeEntry(b [slotSize]byte) (machine.LeaseEntry, bool) { return decodeEntry(&b) }
 
-// WithSum is some content of a place with the right checksum.
-func WithSum(content []byte) []byte {
-	var b [placeSize]byte
+// WithChecksum returns a slot with some content and the right checksum.
+func WithChecksum(content []byte) []byte {
+	var b [slotSize]byte
 	copy(b[:], content)
-	binary.BigEndian.PutUint32(b[:], startSum(&b))
+	binary.BigEndian.PutUint32(b[:], checksum(&b))
 	return b[:]
 }

@@ -41,10 +41,10 @@ type rows struct {
 	db    *pebble.DB // nil if it could not be opened
 	epoch uint32
 
-	starts *starts // nil until the directory is open
-	tail   *tail   // owned by Apply, or by the syncer if there is one
-	batch  uint64  // the number of the last one; owned by Apply
-	later  *syncer // syncs what Apply has not; nil if Apply does
+	leaseLog *leaseLog // nil until the directory is open
+	tail     *tail     // owned by Apply, or by the syncer if there is one
+	batch    uint64    // the number of the last one; owned by Apply
+	later    *syncer   // syncs what Apply has not; nil if Apply does
 
 	stall stall // of the batch that is being written
 
@@ -173,8 +173,8 @@ func (r *rows) Close() error {
 	if r.tail != nil {
 		err = errors.Join(err, r.tail.close())
 	}
-	if r.starts != nil {
-		err = errors.Join(err, r.starts.close())
+	if r.leaseLog != nil {
+		err = errors.Join(err, r.leaseLog.close())
 	}
 	return errors.Join(err, r.lock.Close())
 }

@@ -70,7 +70,7 @@ func (t *tail) set(batch uint64) {
 	b = binary.BigEndian.AppendUint32(b, tailSum(b))
 	if _, err := t.file.WriteAt(b, 0); err != nil && !t.said {
 		t.said = true
-		t.log.Warn("the end of the log is no longer noted, so that a log cut short may go unseen",
+		t.log.Warn("the end of the log is no longer recorded, so a log that has lost its end may go unnoticed",
 			slog.String("file", tailFile), slog.String("error", err.Error()))
 	}
 }

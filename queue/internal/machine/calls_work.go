@@ -91,7 +91,7 @@ func (m *Machine) claimSteps(ctx context.Context, now time.Time, c queue.Claim) 
 // claims would otherwise fill their histories. signal wakes the workers of the queue.
 // It is set if other starts of the claim were recorded; if none was, the next claim
 // would probably fail too, and signals would make workers claim in a loop.
-func (m *Machine) unclaim(starts []Noted, signal bool) {
+func (m *Machine) unclaim(starts []SlotEntry, signal bool) {
 	m.steps.lockCorrected()
 	defer m.steps.mu.Unlock()
 	if !m.steps.closed {

@@ -130,7 +130,7 @@ func (g *claimer) grant(t *task, c *queue.Claim, got *granted) error {
 		}
 		return err
 	}
-	s := Start{ID: t.id, Seq: held.row.Seq, Token: g.counters.nextToken(), At: g.clock.time(), Worker: c.Worker}
+	s := LeaseEntry{ID: t.id, Seq: held.row.Seq, Token: g.counters.nextToken(), At: g.clock.time(), Worker: c.Worker}
 	if c.Remote {
 		s.Remote = c.Lease
 	}
@@ -141,12 +141,12 @@ func (g *claimer) grant(t *task, c *queue.Claim, got *granted) error {
 	q := g.queues.of(t)
 	if got.Tasks == nil { // an estimate: limits may leave fewer tasks
 		likely := min(c.Max, 1+q.waiting.n, maxInitialTasks)
-		got.Tasks, got.starts = make([]queue.Task, 0, likely), make([]Noted, 0, likely)
+		got.Tasks, got.starts = make([]queue.Task, 0, likely), make([]SlotEntry, 0, likely)
 	}
 	got.Tasks = append(got.Tasks, g.views.view(t, &held.row))
 	got.left.take(&got.Tasks[len(got.Tasks)-1])
 	if held.slot > 0 {
-		got.starts = append(got.starts, Noted{held.slot, s})
+		got.starts = append(got.starts, SlotEntry{held.slot, s})
 	}
 	// The end of a lease that may have made room for this one must be durable as well:
 	// otherwise a crash could bring that lease back, and both would run.
@@ -158,7 +158,7 @@ func (g *claimer) grant(t *task, c *queue.Claim, got *granted) error {
 }
 
 // start moves a task from the order of its queue to Running, and counts it against rates.
-func (g *claimer) start(t *task, held *lease, s Start, length time.Duration) {
+func (g *claimer) start(t *task, held *lease, s LeaseEntry, length time.Duration) {
 	q := g.queues.of(t)
 	g.states.start(t, held.row.Key)
 	g.transitions.claimed(q, &held.row, s, g.clock.time())
@@ -172,7 +172,7 @@ func (g *claimer) start(t *task, held *lease, s Start, length time.Duration) {
 
 // takeBack undoes starts, the last one first, as unspend requires. signal wakes the
 // workers of their queues.
-func (g *claimer) takeBack(starts []Noted, signal bool) {
+func (g *claimer) takeBack(starts []SlotEntry, signal bool) {
 	for _, s := range slices.Backward(starts) {
 		t := g.tasks.get(s.ID)
 		if t == nil || t.leased() == nil || t.lease.row.Lease.Token != s.Token {
@@ -181,9 +181,9 @@ func (g *claimer) takeBack(starts []Noted, signal bool) {
 		var row record.Row
 		if g.untouched(t, &row) {
 			g.putBack(t, &row)
-			g.leaseLog.free([]freedSlot{{s.Place, s.Token}})
+			g.leaseLog.free([]freedSlot{{s.Slot, s.Token}})
 		} else {
-			g.attempts.release(t, "its start could not be noted")
+			g.attempts.release(t, "its lease could not be recorded")
 		}
 		if signal {
 			g.queues.of(t).signal()
@@ -213,7 +213,7 @@ func (g *claimer) putBack(t *task, row *record.Row) {
 	q, held := g.queues.of(t), t.lease
 	w := queue.Step{
 		At: g.clock.time(), On: queue.OnRelease, To: queue.Waiting, By: held.row.Lease.Worker,
-		Token: held.row.Lease.Token, Detail: "its start could not be noted",
+		Token: held.row.Lease.Token, Detail: "its lease could not be recorded",
 	}
 	g.watchers.send(queue.Event{ID: t.id, Queue: row.Queue, Kind: row.Kind, From: queue.Running, Step: w})
 	g.states.undoStart(t, row)
@@ -235,11 +235,11 @@ func (g *claimer) unspend(q *queueState, key string, token queue.Token) {
 // granted is the result of a claim so far.
 type granted struct {
 	queue.Claimed
-	more    bool      // other tasks may be able to start now; Next is the present time
-	starts  []Noted   // the leases of Tasks
-	mark    uint64    // the journal's mark that must be durable before the claim returns
-	damaged int       // tasks that were put in quarantine
-	left    allowance // what the answer may still take
+	more    bool        // other tasks may be able to start now; Next is the present time
+	starts  []SlotEntry // the leases of Tasks
+	mark    uint64      // the journal's mark that must be durable before the claim returns
+	damaged int         // tasks that were put in quarantine
+	left    allowance   // what the answer may still take
 }
 
 // maxInitialTasks limits the initial capacity, in tasks, of the answer to a claim.

@@ -9,8 +9,7 @@ import (
 	"github.com/stintgo/stint/queue/storetest"
 )
 
-// The machine on rows that survive, and on what it notes of its leases: what
-// they hold at the crash is all that the next machine gets.
+// Each machine opens the rows and the lease log of the one before as a crash has left them.
 func TestStore(t *testing.T) { storetest.Run(t, openDurable) }
 
 // The same when only the rows survive.
@@ -30,16 +29,16 @@ func openForgetful(t *testing.T, cfg storetest.Config) storetest.Harness {
 
 func harness(t *testing.T, cfg storetest.Config, powerLoss bool) storetest.Harness {
 	t.Helper()
-	r, s, epoch := newRows(), newStarts(), uint32(0)
+	r, s, epoch := newRows(), newLeaseList(), uint32(0)
 	openNext := func(t *testing.T) queue.Store {
 		t.Helper()
 		r, epoch = r.crash(), epoch+1
 		if s = s.crash(); powerLoss {
-			s = newStarts()
+			s = newLeaseList()
 		}
 		m, err := machine.Open(r, machine.Config{
 			MaxPayload: cfg.MaxPayload, MaxResult: cfg.MaxResult, MaxCheckpoint: cfg.MaxCheckpoint,
-			WatchBuffer: cfg.WatchBuffer, Epoch: epoch, Keep: 2000, Starts: s,
+			WatchBuffer: cfg.WatchBuffer, Epoch: epoch, Keep: 2000, Leases: s,
 		})
 		if err != nil {
 			t.Fatal(err)

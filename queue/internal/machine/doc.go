@@ -44,7 +44,7 @@
 //   - taskrows.go: reads and writes the rows of tasks
 //   - prefetch.go: reads ahead the rows of tasks that will probably start next
 //   - counters.go: ages and tokens, which grow over all epochs
-//   - starts.go: Starts, the storage of the lease log
+//   - leasestorage.go: LeaseStorage, where the lease log is stored
 //   - leaselog.go: records leases, so that the next machine knows them after a crash
 //
 // The set of tasks and its indexes:

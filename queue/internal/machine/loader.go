@@ -133,7 +133,7 @@ func (o *loader) joinAll(joining []record.Head) {
 
 // lastRow returns the row of a task, and whether the task was running when the previous
 // machine ended, as its row or its entry in the lease log says.
-func (o *loader) lastRow(h *record.Head, value []byte, n Noted) (row record.Row, ran bool, err error) {
+func (o *loader) lastRow(h *record.Head, value []byte, n SlotEntry) (row record.Row, ran bool, err error) {
 	started := h.State == queue.Waiting && n.Token > 0 && n.Seq == h.Seq
 	if h.State != queue.Running && !started {
 		return row, false, nil
@@ -148,21 +148,21 @@ func (o *loader) lastRow(h *record.Head, value []byte, n Noted) (row record.Row,
 // restoreClaim adds the last claim to a row if only the lease log has it. A claim
 // writes no row, so only a row in state Waiting may lack a claim: all later changes of
 // a running task write the row.
-func (o *loader) restoreClaim(row *record.Row, n Noted) {
+func (o *loader) restoreClaim(row *record.Row, n SlotEntry) {
 	if n.Token > row.Lease.Token && row.State == queue.Waiting {
 		o.clock.now = max(o.clock.now, n.At.UnixNano())
-		o.transitions.claimed(o.queues.get(row.Queue), row, n.Start, n.At)
+		o.transitions.claimed(o.queues.get(row.Queue), row, n.LeaseEntry, n.At)
 	}
 }
 
 // addRunning adds a running task to the memory. The entry in the lease log keeps its slot
 // if it is of the present lease.
-func (o *loader) addRunning(row *record.Row, n Noted) {
+func (o *loader) addRunning(row *record.Row, n SlotEntry) {
 	t := o.states.admit(row)
 	o.queues.of(t).order.Keys().Admit(row.Key)
 	held := &lease{row: *row, order: row.Order, by: row.OrderBy, reason: row.OrderReason}
 	if n.Token == row.Lease.Token {
-		held.slot = n.Place
+		held.slot = n.Slot
 	}
 	o.states.run(t, held, o.clock.after(row.Remote))
 }

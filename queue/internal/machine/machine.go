@@ -34,8 +34,8 @@ type Config struct {
 	// Damaged is called with the machine locked for each task that is put in quarantine
 	// because its row cannot be read. It may be nil.
 	Damaged func(queue.ID, error)
-	// Starts stores the lease log; nil if the rows are never opened again.
-	Starts Starts
+	// Leases stores the lease log; nil if the rows are never opened again.
+	Leases LeaseStorage
 }
 
 // Machine is a [queue.Store]. Its methods are the calls of the store, in calls_work.go,

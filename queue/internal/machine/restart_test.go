@@ -16,14 +16,14 @@ type process struct {
 	*machine.Machine
 	t      *testing.T
 	rows   *rows
-	starts *starts
+	leases *leaseList
 	epoch  uint32
 	ids    queue.IDs
 }
 
 func newProcess(t *testing.T) *process {
 	t.Helper()
-	p := &process{t: t, rows: newRows(), starts: newStarts()}
+	p := &process{t: t, rows: newRows(), leases: newLeaseList()}
 	p.crash()
 	return p
 }
@@ -31,9 +31,9 @@ func newProcess(t *testing.T) *process {
 // crash ends the machine, and opens another one on what it has left.
 func (p *process) crash() {
 	p.t.Helper()
-	p.rows, p.starts = p.rows.crash(), p.starts.crash()
+	p.rows, p.leases = p.rows.crash(), p.leases.crash()
 	p.epoch++
-	m, err := machine.Open(p.rows, machine.Config{Epoch: p.epoch, Starts: p.starts})
+	m, err := machine.Open(p.rows, machine.Config{Epoch: p.epoch, Leases: p.leases})
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -94,15 +94,15 @@ func (p *process) task(id queue.ID) queue.Task {
 	return found[0]
 }
 
-// A claim of which only a part can be noted gives that part; one of which nothing
-// can has started nothing.
-func TestC6_NoRoomForStarts(t *testing.T) {
+// If there are slots for a part of a claim, the claim returns that part. Without a slot it
+// starts nothing.
+func TestC6_NoRoomForLeases(t *testing.T) {
 	p := newProcess(t)
 	ids := p.submit(3)
-	p.starts.left = 2
+	p.leases.left = 2
 	tasks, err := p.claim(3, false)
 	if err != nil || len(tasks) != 2 {
-		t.Errorf("with room for 2, the claim gives %d, %v", len(tasks), err)
+		t.Errorf("with 2 free slots the claim returns %d tasks, error %v; want 2", len(tasks), err)
 	}
 	p.cannotClaim(errDisk)
 	if got := p.task(ids[2]); got.State != queue.Waiting || len(got.Steps) != 1 {
@@ -110,9 +110,9 @@ func TestC6_NoRoomForStarts(t *testing.T) {
 	}
 }
 
-// A start is recorded when its task is durable, and before the claim is answered: a
-// start without a task could not be ended.
-func TestC6_StartIsNotedInTime(t *testing.T) {
+// A lease is recorded when its task is durable, and before the claim is answered: a lease
+// without a task could not be ended.
+func TestC6_LeaseIsRecordedInTime(t *testing.T) {
 	p := newProcess(t)
 	p.rows.gate = make(chan struct{})
 	task, submitted, claimed := newTask(&p.ids, queue.Spec{}), make(chan error), make(chan error)
@@ -133,8 +133,8 @@ func TestC6_StartIsNotedInTime(t *testing.T) {
 	}()
 	for p.task(task.ID).State != queue.Running {
 	}
-	if left := p.starts.crash(); left.noted[1].Token != 0 {
-		t.Error("the start is noted of a task that a crash would undo")
+	if left := p.leases.crash(); left.entries[1].Token != 0 {
+		t.Error("the lease of a task that is not durable is recorded")
 	}
 	close(p.rows.gate)
 	if err := errors.Join(<-submitted, <-claimed); err != nil {
@@ -142,13 +142,12 @@ func TestC6_StartIsNotedInTime(t *testing.T) {
 	}
 	p.crash()
 	if got := p.task(task.ID); got.State != queue.Running {
-		t.Errorf("after a crash the task is %s", got.State)
+		t.Errorf("after a crash the task is %s, want running", got.State)
 	}
 }
 
-// The place of a start is given to another only when it is durable that the lease
-// is over.
-func TestC6_PlaceIsKeptUntilTheEndIsDurable(t *testing.T) {
+// The slot of a lease is free when the end of the lease is durable, and not before.
+func TestC6_SlotIsKeptUntilTheEndIsDurable(t *testing.T) {
 	p := newProcess(t)
 	p.submit(1)
 	task := p.one(false)
@@ -157,28 +156,28 @@ func TestC6_PlaceIsKeptUntilTheEndIsDurable(t *testing.T) {
 	go func() { answered <- p.settle(task, queue.OutcomeSuccess) }()
 	for p.task(task.ID).State == queue.Running {
 	}
-	if n := p.starts.reserved(); n != 1 {
-		t.Errorf("%d places are taken while the end of the task is not durable", n)
+	if n := p.leases.reserved(); n != 1 {
+		t.Errorf("%d slots are reserved while the end of the task is not durable, want 1", n)
 	}
 	close(p.rows.gate)
 	if err := <-answered; err != nil {
 		t.Error(err)
 	}
-	if n := p.starts.reserved(); n != 0 {
-		t.Errorf("%d places are taken after the end of the task", n)
+	if n := p.leases.reserved(); n != 0 {
+		t.Errorf("%d slots are reserved after the end of the task, want 0", n)
 	}
 }
 
-// What is noted of leases that are over, or of what is no task of this store, starts
-// nothing, and takes no place.
-func TestC6_StaleStarts(t *testing.T) {
+// Entries of leases that have ended, and of tasks that the store does not have, start
+// nothing and keep no slot.
+func TestC6_StaleLeaseEntries(t *testing.T) {
 	p := newProcess(t)
 	ids := p.submit(5)
 	tasks, err := p.claim(5, true)
 	if err != nil || len(tasks) != 5 {
 		t.Fatal(len(tasks), err)
 	}
-	stale := p.starts.crash()
+	stale := p.leases.crash()
 	for i, on := range []queue.OutcomeKind{
 		queue.OutcomeSuccess, queue.OutcomeFailure, queue.OutcomeSnooze, queue.OutcomeRelease,
 	} {
@@ -202,11 +201,11 @@ func TestC6_StaleStarts(t *testing.T) {
 	}
 	submit(t, p.Machine, queue.NewTask{ID: ids[4], Spec: queue.Spec{Kind: "kind"}}) // another task of the same ID
 	waiting := p.task(ids[3])
-	stale.noted = append(stale.noted,
-		machine.Start{ID: p.ids.New(start), Seq: 1, Token: 1, At: start, Worker: "w", Remote: time.Minute},
+	stale.entries = append(stale.entries,
+		machine.LeaseEntry{ID: p.ids.New(start), Seq: 1, Token: 1, At: start, Worker: "w", Remote: time.Minute},
 		fromLater(stale, ids[3]))
 	before := p.rows.crash()
-	p.starts = stale
+	p.leases = stale
 	p.crash()
 	for i, want := range []queue.State{queue.Succeeded, queue.Waiting, queue.Waiting, queue.Waiting, queue.Waiting} {
 		if got := p.task(ids[i]); got.State != want || got.Crashes != 0 {
@@ -214,31 +213,31 @@ func TestC6_StaleStarts(t *testing.T) {
 		}
 	}
 	if got := p.task(ids[3]); len(got.Steps) != len(waiting.Steps) {
-		t.Errorf("the task has the steps %v, and had %v", got.Steps, waiting.Steps)
+		t.Errorf("the task has the steps %v, want %v as before", got.Steps, waiting.Steps)
 	}
-	if n := p.starts.reserved(); n != 0 {
-		t.Errorf("nothing runs, and %d places are taken", n)
+	if n := p.leases.reserved(); n != 0 {
+		t.Errorf("nothing runs, but %d slots are reserved", n)
 	}
 	if !maps.EqualFunc(before.all, p.rows.crash().all, slices.Equal) {
-		t.Error("opening it has changed rows")
+		t.Error("opening the machine has changed rows")
 	}
 }
 
-// fromLater is a start of a task by a machine that knew more than the rows, which are
-// those of an older copy.
-func fromLater(s *starts, id queue.ID) machine.Start {
-	i := slices.IndexFunc(s.noted, func(s machine.Start) bool { return s.ID == id })
-	later := s.noted[i]
+// fromLater returns a lease entry of a task whose token is newer than the rows, as when the
+// rows are an older copy.
+func fromLater(l *leaseList, id queue.ID) machine.LeaseEntry {
+	i := slices.IndexFunc(l.entries, func(e machine.LeaseEntry) bool { return e.ID == id })
+	later := l.entries[i]
 	later.Token += 1 << 50
 	return later
 }
 
-// A retried task is not taken for one that runs because an old start is noted.
-func TestC6_StaleStartOfARetriedTask(t *testing.T) {
+// An old entry of the lease log does not make a retried task Running.
+func TestC6_StaleLeaseEntryOfARetriedTask(t *testing.T) {
 	p := newProcess(t)
 	id := p.submit(1)[0]
 	task := p.one(true)
-	stale := p.starts.crash()
+	stale := p.leases.crash()
 	if err := p.settle(task, queue.OutcomeSnooze); err != nil {
 		t.Fatal(err)
 	}
@@ -246,10 +245,10 @@ func TestC6_StaleStartOfARetriedTask(t *testing.T) {
 		t.Fatal(err)
 	}
 	retryOf(t, p.Machine, id)
-	p.starts = stale
+	p.leases = stale
 	p.crash()
 	if got := p.task(id); got.State != queue.Waiting || got.Crashes != 0 {
-		t.Errorf("it is %s, and counts %d crashes", got.State, got.Crashes)
+		t.Errorf("the task is %s with %d crashes, want waiting with none", got.State, got.Crashes)
 	}
 }
 
@@ -258,9 +257,9 @@ func TestC9_CrashesOfOpeningAreNotCounted(t *testing.T) {
 	p := newProcess(t)
 	id := p.submit(1)[0]
 	p.one(false)
-	left := p.starts.crash()
+	left := p.leases.crash()
 	for range 5 {
-		p.starts = left
+		p.leases = left
 		p.crash()
 		if got := p.task(id).Crashes; got != 1 {
 			t.Fatalf("after one crash of a process in which it ran, the task counts %d", got)

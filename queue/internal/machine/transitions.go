@@ -136,7 +136,7 @@ func (x *transitions) finish(t *task) {
 }
 
 // claimed adds a claim to a row.
-func (x *transitions) claimed(q *queueState, row *record.Row, s Start, at time.Time) {
+func (x *transitions) claimed(q *queueState, row *record.Row, s LeaseEntry, at time.Time) {
 	row.Progress = queue.Progress{}
 	x.stepAt(q, row, queue.Running, cause{on: queue.OnClaim, by: s.Worker, token: s.Token}, at)
 	row.Lease = queue.Lease{Worker: s.Worker, Token: s.Token}

@@ -10,9 +10,9 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// A claim that cannot be noted is taken back, and leaves nothing behind: no step, no
-// signal, no place, and no token of a rate that is spent.
-func TestC6_StartThatIsNotNoted(t *testing.T) {
+// A claim whose leases cannot be recorded is undone, and leaves nothing behind: no step, no
+// signal, no slot of the lease log, and no token of a rate that is spent.
+func TestC6_UnrecordedClaimIsUndone(t *testing.T) {
 	p := newProcess(t)
 	one := queue.Rate{PerSecond: 1, Burst: 2}
 	if err := p.Configure(t.Context(), start, "", queue.Change{Set: queue.Settings{Rate: one, KeyRate: one}}); err != nil {
@@ -27,37 +27,37 @@ func TestC6_StartThatIsNotNoted(t *testing.T) {
 	}
 	ready, stop := p.Listen("")
 	defer stop()
-	p.starts.putErr = errDisk
+	p.leases.putErr = errDisk
 	before, rows := []queue.Task{p.task(ids[0]), p.task(ids[1])}, maps.Clone(p.rows.all)
 	for range 5 {
 		p.cannotClaim(errDisk)
 	}
 	for i, id := range ids {
 		if got := p.task(id); !reflect.DeepEqual(got, before[i]) {
-			t.Errorf("the task is %+v, and was %+v", got, before[i])
+			t.Errorf("the task is %+v after the claim, want %+v as before", got, before[i])
 		}
 	}
 	select {
 	case <-ready:
-		t.Error("there is a signal to claim what cannot be noted")
+		t.Error("an undone claim signals workers to claim again")
 	default:
 	}
 	if !maps.EqualFunc(rows, p.rows.all, slices.Equal) {
-		t.Error("rows have been written")
+		t.Error("an undone claim has written rows")
 	}
-	p.starts.putErr = nil
+	p.leases.putErr = nil
 	for range ids {
 		if err := p.settle(p.one(false), queue.OutcomeSuccess); err != nil {
 			t.Error(err)
 		}
 	}
-	if n := p.starts.reserved(); n != 0 {
-		t.Errorf("nothing runs, and %d places are taken", n)
+	if n := p.leases.reserved(); n != 0 {
+		t.Errorf("nothing runs, but %d slots are reserved", n)
 	}
 }
 
-// It has waited for as long as it had.
-func TestC6_StartThatIsNotNotedHasWaited(t *testing.T) {
+// A task whose claim is undone keeps the time since when it has waited.
+func TestC6_UndoneClaimKeepsTheWait(t *testing.T) {
 	p := newProcess(t)
 	for i := range 3 {
 		now := start.Add(time.Duration(i) * time.Second)
@@ -65,9 +65,9 @@ func TestC6_StartThatIsNotNotedHasWaited(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p.starts.putErr = errDisk
+	p.leases.putErr = errDisk
 	p.cannotClaim(errDisk)
-	p.starts.putErr = nil
+	p.leases.putErr = nil
 	for i := range 3 {
 		s, err := p.Stats(t.Context(), start)
 		got, want := s.Queues["default"].Oldest, start.Add(time.Duration(i)*time.Second)
@@ -80,7 +80,7 @@ func TestC6_StartThatIsNotNotedHasWaited(t *testing.T) {
 
 // What a start that could not be recorded has spent of a rate is taken back only while no
 // task has started after it: such a task may have started on what is gained by waiting.
-func TestC12_RateOfAStartThatIsNotNoted(t *testing.T) {
+func TestC12_RateOfAnUndoneClaim(t *testing.T) {
 	one := queue.Rate{PerSecond: 1}
 	for name, s := range map[string]queue.Settings{"rate": {Rate: one}, "rate of a key": {KeyRate: one}} {
 		p := newProcess(t)
@@ -91,14 +91,14 @@ func TestC12_RateOfAStartThatIsNotNoted(t *testing.T) {
 			submit(t, p.Machine, newTask(&p.ids, queue.Spec{Options: queue.Options{Key: "k"}}))
 		}
 		later := start.Add(2 * time.Second)
-		p.starts.onPut = func() {
+		p.leases.onPut = func() {
 			if got := claimAt(t, p.Machine, later, 1); len(got) != 1 {
 				t.Errorf("%s: %d start meanwhile, want 1", name, len(got))
 			}
-			p.starts.putErr = errDisk
+			p.leases.putErr = errDisk
 		}
 		p.cannotClaim(errDisk)
-		p.starts.putErr = nil
+		p.leases.putErr = nil
 		if got := claimAt(t, p.Machine, later, 1); len(got) != 0 {
 			t.Errorf("%s: two start at once", name)
 		}
@@ -110,11 +110,11 @@ func TestC12_RateOfAStartThatIsNotNoted(t *testing.T) {
 
 // A task whose start could not be recorded dies at its deadline, as if it had not been
 // claimed.
-func TestC6_StartThatIsNotNotedLater(t *testing.T) {
+func TestC6_UndoneClaimKeepsTheDeadline(t *testing.T) {
 	p := newProcess(t)
 	task := newTask(&p.ids, queue.Spec{Options: queue.Options{Deadline: start.Add(time.Second)}})
 	submit(t, p.Machine, task)
-	p.starts.putErr = errDisk
+	p.leases.putErr = errDisk
 	p.cannotClaim(errDisk)
 	if _, err := p.Maintain(t.Context(), start.Add(time.Second), 0); err != nil {
 		t.Fatal(err)
@@ -124,25 +124,25 @@ func TestC6_StartThatIsNotNotedLater(t *testing.T) {
 	}
 }
 
-// Of a claim of which a part is noted, that part has started: a crash would find it
-// noted. That there is more says a signal.
-func TestC6_ClaimThatIsNotedInPart(t *testing.T) {
+// If a part of a claim is recorded, the tasks of that part have started: after a crash the
+// lease log has them. A signal makes the worker claim the rest.
+func TestC6_ClaimThatIsRecordedInPart(t *testing.T) {
 	p := newProcess(t)
 	ids := p.submit(3)
 	ready, stop := p.Listen("")
 	defer stop()
-	p.starts.puts, p.starts.putErr = 1, errDisk
+	p.leases.puts, p.leases.putErr = 1, errDisk
 	tasks, err := p.claim(3, false)
 	if err != nil || len(tasks) != 1 || tasks[0].ID != ids[0] {
-		t.Fatalf("the claim gives %d tasks, %v", len(tasks), err)
+		t.Fatalf("the claim returns %d tasks, error %v; want the first task", len(tasks), err)
 	}
 	select {
 	case <-ready:
 	default:
-		t.Error("the claim does not say that there may be more")
+		t.Error("no signal after a claim that was recorded in part")
 	}
-	if n := p.starts.reserved(); n != 1 {
-		t.Errorf("one task runs, and %d places are taken", n)
+	if n := p.leases.reserved(); n != 1 {
+		t.Errorf("one task runs, but %d slots are reserved", n)
 	}
 	p.crash()
 	for i, crashes := range []int{1, 0, 0} {

@@ -22,7 +22,7 @@ func (m *Machine) wireMemory() {
 		clock: &m.clock, queues: &m.queues, byName: make(map[string]*worker),
 		seen: make(map[handles]queue.Seen),
 	}
-	m.leaseLog = leaseLog{counters: &m.counters, tasks: m.tasks, starts: m.cfg.Starts}
+	m.leaseLog = leaseLog{counters: &m.counters, tasks: m.tasks, storage: m.cfg.Leases}
 	m.rows = taskRows{journal: m.journal, queues: &m.queues}
 	m.prefetch = prefetch{cfg: &m.cfg, journal: m.journal, queues: &m.queues, rows: &m.rows, tasks: m.tasks}
 	m.uniqueNames = uniqueNames{

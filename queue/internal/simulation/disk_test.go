@@ -14,7 +14,7 @@ type disk struct {
 	rows    map[string][]byte
 	applies int  // batches that it has
 	fault   flaw // of the next batch
-	starts  map[int]machine.Start
+	starts  map[int]machine.LeaseEntry
 }
 
 // flaw is what goes wrong with a batch.
@@ -36,8 +36,8 @@ type drive struct {
 }
 
 var (
-	_ machine.Rows   = (*drive)(nil)
-	_ machine.Starts = (*drive)(nil)
+	_ machine.Rows         = (*drive)(nil)
+	_ machine.LeaseStorage = (*drive)(nil)
 )
 
 func (d *drive) Apply(batch []machine.Change) error {
@@ -77,7 +77,7 @@ func (d *drive) Scan(from, to string, down bool, fn func(key string, value []byt
 
 func (d *drive) Close() error { return nil }
 
-func (d *drive) Recall(fn func(place int, s machine.Start)) error {
+func (d *drive) Recall(fn func(place int, s machine.LeaseEntry)) error {
 	d.reserved = make(map[int]queue.Token)
 	for _, place := range slices.Sorted(maps.Keys(d.starts)) {
 		d.reserved[place] = d.starts[place].Token
@@ -93,10 +93,10 @@ func (d *drive) Reserve(token queue.Token) (place int, err error) {
 	return place, nil
 }
 
-func (d *drive) Put(starts []machine.Noted) (n int, err error) {
+func (d *drive) Put(starts []machine.SlotEntry) (n int, err error) {
 	for _, s := range starts {
-		if !d.gone && d.reserved[s.Place] == s.Token {
-			d.starts[s.Place] = s.Start
+		if !d.gone && d.reserved[s.Slot] == s.Token {
+			d.starts[s.Slot] = s.LeaseEntry
 		}
 	}
 	return len(starts), nil

@@ -197,7 +197,7 @@ func (j *judge) claim(c *call, l *life, e *queue.Event) {
 			j.broken(l, "it is claimed, but %s is older", o)
 		}
 	}
-	l.token, l.noted = e.Token, c.err == nil
+	l.token, l.answered = e.Token, c.err == nil
 	l.Lend(j.clock, q, e.Token)
 	j.rules.Rates.Spend(j.clock, l.Task)
 }

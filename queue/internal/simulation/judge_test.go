@@ -43,10 +43,10 @@ type life struct {
 	orphaned bool  // cancelled, because a task before it was forgotten
 	freed    *call // which has let it wait for nothing but its turn
 
-	token queue.Token                   // of its lease, or of the last one
-	noted bool                          // its claim was answered: it outlives the store
-	obeys queue.Order                   // what its lease ended with, and has yet to take effect
-	ended map[queue.Token]queue.Trigger // outcomes that were accepted
+	token    queue.Token                   // of its lease, or of the last one
+	answered bool                          // its claim was answered: it outlives the store
+	obeys    queue.Order                   // what its lease ended with, and has yet to take effect
+	ended    map[queue.Token]queue.Trigger // outcomes that were accepted
 
 	// What it was before a claim found that it had passed its deadline: nobody
 	// waits until that is written.
@@ -252,7 +252,7 @@ func (j *judge) resume(l *life, t *queue.Task) {
 		if t.Lease.Token != l.token {
 			j.broken(l, "its lease has the token %d after a crash, it had %d", t.Lease.Token, l.token)
 		}
-	case l.State == queue.Running && (state == queue.Waiting || state == queue.Held) && (j.w.power || !l.noted):
+	case l.State == queue.Running && (state == queue.Waiting || state == queue.Held) && (j.w.power || !l.answered):
 	case l.doubt != 0 && l.applies == j.w.disk.applies && pendingAs(l.doubt, state):
 	case !pendingAs(l.State, state):
 		j.broken(l, "it was %s, and is %s after a crash", l.State, state)

@@ -74,7 +74,7 @@ func newWorld(ctx context.Context, seed uint64) *world {
 	w := &world{
 		seed: seed, rng: rng, begun: time.Now(), gate: newGate(), over: make(chan struct{}),
 		signals: make(map[string]<-chan struct{}),
-		disk:    &disk{rows: make(map[string][]byte), starts: make(map[int]machine.Start)},
+		disk:    &disk{rows: make(map[string][]byte), starts: make(map[int]machine.LeaseEntry)},
 	}
 	w.ctx, w.end = context.WithCancel(context.WithoutCancel(ctx))
 	// None is a multiple of another: two timers at one time go off in any order.
@@ -124,7 +124,7 @@ func (w *world) fail(err error) {
 func (w *world) openStore() {
 	w.epoch++
 	w.drive = &drive{disk: w.disk}
-	m, err := machine.Open(w.drive, machine.Config{Epoch: w.epoch, Starts: w.drive})
+	m, err := machine.Open(w.drive, machine.Config{Epoch: w.epoch, Leases: w.drive})
 	if err != nil {
 		w.fail(fmt.Errorf("the store does not open: %w", err))
 		return
@@ -145,8 +145,8 @@ func (w *world) openStore() {
 	synctest.Wait()
 }
 
-// crashStore ends the store. What it has not written is gone, and if the power
-// goes, so may be what it has noted of leases.
+// crashStore ends the store without closing it. Batches that were not written are lost and,
+// after a loss of power, perhaps entries of the lease log too.
 func (w *world) crashStore(power bool) {
 	w.drive.gone = true
 	w.unwatch()

@@ -19,77 +19,76 @@ import (
 	"github.com/stintgo/stint/queue/internal/machine"
 )
 
-// one is a start that has everything.
-func one() machine.Start {
-	return machine.Start{
+// fullEntry returns an entry that sets all fields.
+func fullEntry() machine.LeaseEntry {
+	return machine.LeaseEntry{
 		ID: queue.ID{1, 15: 2}, Seq: 1 << 40, Token: 3<<40 + 1, At: time.Unix(1e9, 7).UTC(),
 		Worker: "host-1-a", Remote: time.Minute,
 	}
 }
 
-func TestC6_StartsAreReadAsTheyWereWritten(t *testing.T) {
+func TestC6_LeaseEntriesAreDecodedAsEncoded(t *testing.T) {
 	for _, name := range []string{"", "host-1-a", strings.Repeat("n", 200)} {
-		want := one()
+		want := fullEntry()
 		want.Worker = name
-		if got, ok := filestore.DecodeStart(filestore.EncodeStart(want)); !ok || got != want {
-			t.Errorf("the start is %+v, and was %+v", got, want)
+		if got, ok := filestore.DecodeEntry(filestore.EncodeEntry(want)); !ok || got != want {
+			t.Errorf("the decoded entry is %+v, want %+v", got, want)
 		}
 	}
-	long := one()
-	long.Worker = strings.Repeat("n", 199) + "ä" // which ends behind the place
-	if got, ok := filestore.DecodeStart(filestore.EncodeStart(long)); !ok || got.Worker != strings.Repeat("n", 199) {
-		t.Errorf("the name of a worker that is too long comes back as %q", got.Worker)
+	long := fullEntry()
+	long.Worker = strings.Repeat("n", 199) + "ä" // which ends behind the slot
+	if got, ok := filestore.DecodeEntry(filestore.EncodeEntry(long)); !ok || got.Worker != strings.Repeat("n", 199) {
+		t.Errorf("a worker's name that is too long is decoded as %q", got.Worker)
 	}
 }
 
-// TestC6_DamagedStartsAreEmpty: whichever byte of a place is wrong, there is nothing
-// in it.
-func TestC6_DamagedStartsAreEmpty(t *testing.T) {
-	for i := range filestore.EncodeStart(one()) {
-		b := filestore.EncodeStart(one())
+// A slot with a wrong byte, at any offset, is empty.
+func TestC6_DamagedSlotsAreEmpty(t *testing.T) {
+	for i := range filestore.EncodeEntry(fullEntry()) {
+		b := filestore.EncodeEntry(fullEntry())
 		b[i] ^= 0x10
-		if got, ok := filestore.DecodeStart(b); ok {
-			t.Errorf("with byte %d wrong it is read as %+v", i, got)
+		if got, ok := filestore.DecodeEntry(b); ok {
+			t.Errorf("with byte %d wrong the slot is decoded as %+v, want no entry", i, got)
 		}
 	}
 }
 
-// FuzzStarts reads places with any content whose checksum is right.
-func FuzzStarts(f *testing.F) {
-	b := filestore.EncodeStart(one())
+// FuzzLeaseLog decodes slots with any content, also with the right checksum.
+func FuzzLeaseLog(f *testing.F) {
+	b := filestore.EncodeEntry(fullEntry())
 	f.Add(b[:])
 	f.Add([]byte{4: 1, 5: 255})
 	f.Add([]byte(nil))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		for _, b := range [][]byte{content, filestore.WithSum(content)} {
-			s, ok := filestore.DecodeStart([filestore.PlaceSize]byte(append(b, make([]byte, filestore.PlaceSize)...)))
+		for _, b := range [][]byte{content, filestore.WithChecksum(content)} {
+			s, ok := filestore.DecodeEntry([filestore.SlotSize]byte(append(b, make([]byte, filestore.SlotSize)...)))
 			if !ok {
 				continue
 			}
-			if again, ok := filestore.DecodeStart(filestore.EncodeStart(s)); !ok || !reflect.DeepEqual(again, s) {
-				t.Errorf("%+v comes back as %+v", s, again)
+			if again, ok := filestore.DecodeEntry(filestore.EncodeEntry(s)); !ok || !reflect.DeepEqual(again, s) {
+				t.Errorf("%+v is encoded and decoded as %+v", s, again)
 			}
 		}
 	})
 }
 
-// startsDisk is a disk on which the file of starts cannot be written.
-func startsDisk(disk vfs.FS, broken *atomic.Pointer[error]) vfs.FS {
+// leaseLogDisk returns a disk on which writes to the lease log fail while broken has an error.
+func leaseLogDisk(disk vfs.FS, broken *atomic.Pointer[error]) vfs.FS {
 	return filestore.Intercept(disk, func(op, path string, run func() error) error {
-		if err := broken.Load(); err != nil && op == filestore.OpWrite && strings.HasSuffix(path, filestore.StartsFile) {
+		if err := broken.Load(); err != nil && op == filestore.OpWrite && strings.HasSuffix(path, filestore.LeaseLogFile) {
 			return &fs.PathError{Op: op, Path: path, Err: *err}
 		}
 		return run()
 	})
 }
 
-// TestC6_StartThatCannotBeNoted: with no room for more starts, or a disk that fails
-// on that file, no task starts, and the claim says why; what runs goes on, and all
-// goes on when the disk is well again.
-func TestC6_StartThatCannotBeNoted(t *testing.T) {
+// If the lease log cannot be written, because the disk is full or fails, no task starts and
+// the error of the claim names the reason. Running tasks continue, and claims succeed when
+// the disk does.
+func TestC6_LeaseThatCannotBeRecorded(t *testing.T) {
 	for _, failure := range []error{syscall.ENOSPC, syscall.EIO} {
 		var broken atomic.Pointer[error]
-		c := newTasks(t, openIn(t, startsDisk(vfs.NewMem(), &broken), "store", filestore.Config{}))
+		c := newTasks(t, openIn(t, leaseLogDisk(vfs.NewMem(), &broken), "store", filestore.Config{}))
 		for range 2 {
 			if err := c.submit(1); err != nil {
 				t.Fatal(err)
@@ -102,7 +101,7 @@ func TestC6_StartThatCannotBeNoted(t *testing.T) {
 		broken.Store(&failure)
 		if _, err := c.claim(); !errors.Is(err, queue.ErrUnavailable) || !errors.Is(err, failure) ||
 			!strings.Contains(err.Error(), "make room") {
-			t.Errorf("%v: a claim says %v", failure, err)
+			t.Errorf("%v: the error of a claim is %v", failure, err)
 		}
 		if err := errors.Join(c.settle(first), c.submit(1)); err != nil {
 			t.Errorf("%v: %v", failure, err)
@@ -110,35 +109,34 @@ func TestC6_StartThatCannotBeNoted(t *testing.T) {
 		broken.Store(nil)
 		for range 2 {
 			if err := c.succeed(); err != nil {
-				t.Errorf("%v: with the disk well again: %v", failure, err)
+				t.Errorf("%v: when the disk works again: %v", failure, err)
 			}
 		}
 		tasks, err := all(t.Context(), c.store)
 		for _, task := range tasks {
 			if task.State != queue.Succeeded || task.Crashes != 0 {
-				t.Errorf("%v: a task is %s, with %d crashes, %v", failure, task.State, task.Crashes, err)
+				t.Errorf("%v: a task is %s with %d crashes, want succeeded with none; error %v", failure, task.State, task.Crashes, err)
 			}
 		}
 	}
 }
 
-// TestC6_NoRoomForStarts: the file grows before a task is started for which there is
-// no place, so on a full disk nothing is to be taken back.
-func TestC6_NoRoomForStarts(t *testing.T) {
+// The file grows before a task without a slot starts, so a full disk undoes no start.
+func TestC6_NoRoomForLeases(t *testing.T) {
 	var broken atomic.Pointer[error]
-	c := newTasks(t, openIn(t, startsDisk(vfs.NewMem(), &broken), "store", filestore.Config{}))
+	c := newTasks(t, openIn(t, leaseLogDisk(vfs.NewMem(), &broken), "store", filestore.Config{}))
 	if err := c.submit(1); err != nil {
 		t.Fatal(err)
 	}
 	full := error(syscall.ENOSPC)
-	broken.Store(&full) // from the first place on
+	broken.Store(&full) // from the first slot on
 	if _, err := c.claim(); !errors.Is(err, queue.ErrUnavailable) || !errors.Is(err, syscall.ENOSPC) {
-		t.Errorf("a claim says %v", err)
+		t.Errorf("the error of a claim is %v", err)
 	}
 	tasks, err := all(t.Context(), c.store)
 	for _, task := range tasks {
 		if len(task.Steps) != 1 {
-			t.Errorf("the task has the steps %v, %v", task.Steps, err)
+			t.Errorf("the task has the steps %v, want one; error %v", task.Steps, err)
 		}
 	}
 	broken.Store(nil)
@@ -165,9 +163,8 @@ func (c *tasks) settle(t queue.Task) error {
 	return errors.Join(append(answers, err)...)
 }
 
-// TestC6_StartsThatAreGone: whatever has become of the file, the directory opens, and
-// the tasks that ran run again.
-func TestC6_StartsThatAreGone(t *testing.T) {
+// A directory whose lease log is missing or damaged opens, and its running tasks run again.
+func TestC6_LeaseLogThatIsLost(t *testing.T) {
 	for name, damage := range map[string]func(path string) error{
 		"removed":   os.Remove,
 		"cut short": func(path string) error { return os.Truncate(path, 100) },
@@ -183,12 +180,12 @@ func TestC6_StartsThatAreGone(t *testing.T) {
 			if err := errors.Join(err, c.store.Close()); err != nil {
 				t.Fatal(err)
 			}
-			if err := damage(filepath.Join(dir, filestore.StartsFile)); err != nil {
+			if err := damage(filepath.Join(dir, filestore.LeaseLogFile)); err != nil {
 				t.Fatal(err)
 			}
 			c.store = openDir(t, dir)
 			if err := c.settle(first); !errors.Is(err, queue.ErrStale) {
-				t.Errorf("a worker whose lease is forgotten is answered %v", err)
+				t.Errorf("the settle of a forgotten lease returns %v, want ErrStale", err)
 			}
 			if err := errors.Join(c.succeed(), c.store.Close()); err != nil {
 				t.Error(err)
@@ -197,8 +194,8 @@ func TestC6_StartsThatAreGone(t *testing.T) {
 	}
 }
 
-// TestC6_RemoteLeaseInADirectory: closing and opening it in the real file system, a
-// lease of another process stays, and places are used again.
+// In a real directory a lease of another process outlives Close and Open, and slots are
+// reused.
 func TestC6_RemoteLeaseInADirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	c := newTasks(t, openDir(t, dir))
@@ -218,9 +215,9 @@ func TestC6_RemoteLeaseInADirectory(t *testing.T) {
 	if err := c.store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	info, err := os.Stat(filepath.Join(dir, filestore.StartsFile))
-	if err != nil || info.Size() >= many*filestore.PlaceSize {
-		t.Errorf("for 2 tasks at a time the file has %d bytes, %v", info.Size(), err)
+	info, err := os.Stat(filepath.Join(dir, filestore.LeaseLogFile))
+	if err != nil || info.Size() >= many*filestore.SlotSize {
+		t.Errorf("with 2 leases at a time the file has %d bytes, error %v", info.Size(), err)
 	}
 	c.store = openDir(t, dir)
 	if err := errors.Join(c.settle(first), c.store.Close()); err != nil {

@@ -16,19 +16,18 @@ import (
 	"github.com/stintgo/stint/queue/internal/machine"
 )
 
-// countingDisk counts what is written to the file of starts, which can be cut off in
-// the middle of that.
+// countingDisk counts the writes to the lease log, and can fail one in the middle.
 type countingDisk struct {
 	vfs.FS
 	writes int
-	left   int // bytes that can be written; -1: all
+	left   int // the number of bytes that can be written; -1: no limit
 }
 
 func (d *countingDisk) OpenReadWrite(
 	name string, c vfs.DiskWriteCategory, opts ...vfs.OpenOption,
 ) (vfs.File, error) {
 	f, err := d.FS.OpenReadWrite(name, c, opts...)
-	if err == nil && strings.HasSuffix(name, filestore.StartsFile) {
+	if err == nil && strings.HasSuffix(name, filestore.LeaseLogFile) {
 		f = countedFile{f, d}
 	}
 	return f, err
@@ -48,8 +47,8 @@ func (f countedFile) WriteAt(p []byte, at int64) (int, error) {
 	return n, errors.Join(err, syscall.EIO)
 }
 
-// claimMany claims for a worker in another process, whose leases are nowhere but in
-// the file of starts.
+// claimMany claims for a worker in another process, so that only the lease log has the
+// leases.
 func (c *tasks) claimMany(n int) []queue.Task {
 	c.t.Helper()
 	claimed, err := c.store.Claim(c.t.Context(), c.now, queue.Claim{
@@ -61,9 +60,9 @@ func (c *tasks) claimMany(n int) []queue.Task {
 	return claimed.Tasks
 }
 
-// TestC6_StartsOfAClaimAreWrittenTogether: whatever places are free, all starts of a
-// claim are there when the store is opened again, and most of them are written at once.
-func TestC6_StartsOfAClaimAreWrittenTogether(t *testing.T) {
+// Whatever slots are free, a store that is opened again has all leases of a claim, and few
+// writes recorded them.
+func TestC6_LeasesOfAClaimAreWrittenTogether(t *testing.T) {
 	r := seeded.Rand(t)
 	disk := &countingDisk{FS: vfs.NewMem(), left: -1}
 	c := newTasks(t, openIn(t, disk, "store", filestore.Config{}))
@@ -77,7 +76,7 @@ func TestC6_StartsOfAClaimAreWrittenTogether(t *testing.T) {
 		disk.writes = 0
 		claimed := c.claimMany(100)
 		if most := 2 + (100-1)/64 + len(running); disk.writes > most {
-			t.Errorf("100 starts are written by %d calls, with %d gaps at most", disk.writes, len(running))
+			t.Errorf("100 leases took %d writes, with at most %d gaps between free slots", disk.writes, len(running))
 		}
 		running = append(running, claimed...)
 		r.Shuffle(len(running), func(i, k int) { running[i], running[k] = running[k], running[i] })
@@ -94,7 +93,7 @@ func TestC6_StartsOfAClaimAreWrittenTogether(t *testing.T) {
 		c.store = openIn(t, disk, "store", filestore.Config{})
 		found, err := c.store.Find(t.Context(), queue.Filter{States: []queue.State{queue.Running}}, queue.Page{})
 		if err != nil || len(found) != len(running) {
-			t.Fatalf("%d tasks run, and %d did; %v", len(found), len(running), err)
+			t.Fatalf("%d tasks run after the store was opened again, want %d; error %v", len(found), len(running), err)
 		}
 	}
 	for _, task := range running {
@@ -104,45 +103,43 @@ func TestC6_StartsOfAClaimAreWrittenTogether(t *testing.T) {
 	}
 }
 
-// TestC6_StartsOfLeasesThatAreOver: what ends before its start is noted is left out,
-// and its place may be another's by then.
-func TestC6_StartsOfLeasesThatAreOver(t *testing.T) {
+// Put omits a lease that has ended: its slot may have another owner.
+func TestC6_LeasesThatHaveEndedAreNotRecorded(t *testing.T) {
 	disk := vfs.NewMem()
-	open := func() machine.Starts {
-		starts, err := filestore.OpenStarts(disk, "")
+	open := func() machine.LeaseStorage {
+		l, err := filestore.OpenLeaseLog(disk, "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		return starts
+		return l
 	}
-	starts := open()
-	var claimed []machine.Noted
+	l := open()
+	var claimed []machine.SlotEntry
 	for token := range queue.Token(5) {
-		s := one()
-		s.Token = token + 1
-		place, err := starts.Reserve(s.Token)
+		e := fullEntry()
+		e.Token = token + 1
+		slot, err := l.Reserve(e.Token)
 		if err != nil {
 			t.Fatal(err)
 		}
-		claimed = append(claimed, machine.Noted{Place: place, Start: s})
+		claimed = append(claimed, machine.SlotEntry{Slot: slot, LeaseEntry: e})
 	}
-	starts.Free(claimed[0].Place, claimed[0].Token)
-	starts.Free(claimed[3].Place, claimed[3].Token)
-	if n, err := starts.Put(claimed); n != len(claimed) || err != nil {
-		t.Errorf("it is done with %d of %d, %v", n, len(claimed), err)
+	l.Free(claimed[0].Slot, claimed[0].Token)
+	l.Free(claimed[3].Slot, claimed[3].Token)
+	if n, err := l.Put(claimed); n != len(claimed) || err != nil {
+		t.Errorf("Put has done %d of %d entries, error %v", n, len(claimed), err)
 	}
-	var noted []queue.Token
-	if err := open().Recall(func(_ int, s machine.Start) { noted = append(noted, s.Token) }); err != nil {
+	var recorded []queue.Token
+	if err := open().Recall(func(_ int, e machine.LeaseEntry) { recorded = append(recorded, e.Token) }); err != nil {
 		t.Fatal(err)
 	}
-	if want := []queue.Token{2, 3, 5}; !slices.Equal(noted, want) {
-		t.Errorf("noted are %d, and not %d", noted, want)
+	if want := []queue.Token{2, 3, 5}; !slices.Equal(recorded, want) {
+		t.Errorf("the lease log has the tokens %d, want %d", recorded, want)
 	}
 }
 
-// TestC6_PlacesAreUsedAgain: the file has no more places than there were leases at a
-// time, but for those by which it grows.
-func TestC6_PlacesAreUsedAgain(t *testing.T) {
+// The file has as many slots as there were leases at a time, rounded up to its growth.
+func TestC6_SlotsAreReused(t *testing.T) {
 	disk := vfs.NewMem()
 	c := newTasks(t, openIn(t, disk, "store", filestore.Config{}))
 	const atOnce = 100
@@ -158,18 +155,18 @@ func TestC6_PlacesAreUsedAgain(t *testing.T) {
 			}
 		}
 	}
-	info, err := disk.Stat(disk.PathJoin("store", filestore.StartsFile))
+	info, err := disk.Stat(disk.PathJoin("store", filestore.LeaseLogFile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if size := info.Size(); size > 256*filestore.PlaceSize {
-		t.Errorf("for %d tasks at a time the file has %d bytes", atOnce, size)
+	if size := info.Size(); size > 256*filestore.SlotSize {
+		t.Errorf("with %d leases at a time the file has %d bytes", atOnce, size)
 	}
 }
 
-// TestC6_StartsThatAreWrittenInPart: of starts that are written at once, those count
-// that are there as a whole.
-func TestC6_StartsThatAreWrittenInPart(t *testing.T) {
+// If a write of several entries fails in the middle, the tasks of the whole entries have
+// started.
+func TestC6_LeasesThatAreWrittenInPart(t *testing.T) {
 	for _, left := range []int{0, 1, 50, 256, 2*256 + 50, 10*256 - 206} {
 		disk := &countingDisk{FS: vfs.NewMem(), left: -1}
 		c := newTasks(t, openIn(t, disk, "store", filestore.Config{}))
@@ -180,12 +177,12 @@ func TestC6_StartsThatAreWrittenInPart(t *testing.T) {
 		}
 		first := c.claimMany(1)
 		disk.left = left
-		whole := left / filestore.PlaceSize
+		whole := left / filestore.SlotSize
 		claimed, err := c.store.Claim(t.Context(), c.now, queue.Claim{
 			Worker: "w", Kinds: []string{"k"}, Max: 10, Lease: time.Hour, Remote: true,
 		})
 		if len(claimed.Tasks) != whole || errors.Is(err, syscall.EIO) != (whole == 0) {
-			t.Fatalf("after %d bytes the claim gives %d tasks, %v", left, len(claimed.Tasks), err)
+			t.Fatalf("after %d bytes the claim returns %d tasks, error %v", left, len(claimed.Tasks), err)
 		}
 		disk.left = -1
 		if err := c.store.Close(); err != nil {
@@ -198,7 +195,7 @@ func TestC6_StartsThatAreWrittenInPart(t *testing.T) {
 			}
 		}
 		if rest := c.claimMany(100); len(rest) != 10-whole {
-			t.Errorf("after %d bytes %d tasks are left, and not %d", left, len(rest), 10-whole)
+			t.Errorf("after %d bytes %d tasks are waiting, want %d", left, len(rest), 10-whole)
 		}
 	}
 }
