@@ -26,7 +26,7 @@ type Settings struct {
 	Rate     Rate       `json:"rate,omitzero"`      // starts of tasks of the queue
 	KeyRate  Rate       `json:"key_rate,omitzero"`  // starts of tasks of one key of the queue
 	Pending  int        `json:"pending,omitempty"`  // unfinished tasks; more are refused with ErrFull
-	Paused   *Pause     `json:"paused,omitempty"`   // why nothing starts; a [Change] cannot set it, PauseQueue of [Store] does
+	Paused   *Pause     `json:"paused,omitempty"`   // why nothing starts; set by PauseQueue of [Store], not by a [Change]
 	Keep     Retention  `json:"keep,omitzero"`      // of succeeded and cancelled tasks
 	KeepDead Retention  `json:"keep_dead,omitzero"` // of dead letters
 

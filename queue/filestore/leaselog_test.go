@@ -115,7 +115,8 @@ func TestC6_LeaseThatCannotBeRecorded(t *testing.T) {
 		tasks, err := all(t.Context(), c.store)
 		for _, task := range tasks {
 			if task.State != queue.Succeeded || task.Crashes != 0 {
-				t.Errorf("%v: a task is %s with %d crashes, want succeeded with none; error %v", failure, task.State, task.Crashes, err)
+				t.Errorf("%v: a task is %s with %d crashes, want succeeded with none; error %v",
+					failure, task.State, task.Crashes, err)
 			}
 		}
 	}

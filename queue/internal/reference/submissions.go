@@ -18,7 +18,9 @@ type Submissions struct {
 
 // Receive answers the tasks of a call, and returns those that are new. It changes nothing.
 // Its error is all that is wrong: ErrInvalid for unknown predecessors, ErrFull.
-func (s Submissions) Receive(now time.Time, tasks []queue.NewTask) (receipts []queue.Receipt, fresh []*Task, err error) {
+func (s Submissions) Receive(
+	now time.Time, tasks []queue.NewTask,
+) (receipts []queue.Receipt, fresh []*Task, err error) {
 	var errs []error
 	instead := make(map[queue.ID]queue.ID) // of tasks that have the Unique of others
 	for i := range tasks {

@@ -12,23 +12,23 @@ import (
 // disk is what survives a crash of the store.
 type disk struct {
 	rows    map[string][]byte
-	applies int  // batches that it has
+	applies int  // the number of its batches
 	fault   flaw // of the next batch
 	starts  map[int]machine.LeaseEntry
 }
 
-// flaw is what goes wrong with a batch.
+// flaw is a failure of a batch.
 type flaw uint8
 
 const (
 	sound   flaw = iota
-	refused      // it is not there
-	unclear      // it is there, and the store is told that it is not
+	refused      // the batch is lost
+	unclear      // the batch is written, but the store gets an error
 )
 
 var errDisk = errors.New("the disk has failed")
 
-// drive is one machine's way to the disk: a machine that is gone has none.
+// drive is the access of one machine to the disk. A machine that has crashed has none.
 type drive struct {
 	*disk
 	gone     bool
@@ -108,7 +108,7 @@ func (d *drive) Free(place int, token queue.Token) {
 	}
 }
 
-// forget loses some of the starts, as when the power goes.
+// forget loses some entries of the lease log, as a loss of power does.
 func (d *disk) forget(lost func() bool) {
 	for _, place := range slices.Sorted(maps.Keys(d.starts)) {
 		if lost() {

@@ -9,43 +9,43 @@ import (
 	"time"
 )
 
-// fate is what becomes of something that waits at the gate.
+// fate is the result of a request at the gate.
 type fate uint8
 
 const (
 	through   fate = iota
 	before         // the store cannot be reached
-	lost           // the call is made, and its answer does not arrive
-	withdrawn      // its context has ended
-	over           // so has the simulation
+	lost           // the call is made, and its answer is lost
+	withdrawn      // the context of the request has ended
+	over           // the simulation has ended
 )
 
 // request is a goroutine that waits at the gate.
 type request struct {
-	who   *node
-	key   string          // tells it from all others that may wait at the same time
-	ctx   context.Context //nolint:containedctx // of the one who waits
-	go_   chan fate
-	seen  bool      // by the world, which has drawn lots for it
-	until time.Time // it stays so long
-	fate  fate
+	author *node
+	key    string          // unlike the keys of all requests that may wait at the same time
+	ctx    context.Context //nolint:containedctx // of the caller
+	go_    chan fate
+	seen   bool      // drawn by the world
+	until  time.Time // the request waits at least that long
+	fate   fate
 }
 
-// from is when it may pass, if it ever may. A call whose context has ended waits
-// no longer.
+// from returns when the request may pass, and whether it ever may. A call whose context
+// has ended may pass at once.
 func (r *request) from() (from time.Time, ok bool) {
 	if r.ctx.Err() == nil {
 		from = r.until
 	}
-	if r.who.stalled.After(from) {
-		from = r.who.stalled
+	if r.author.stalled.After(from) {
+		from = r.author.stalled
 	}
-	return from, !r.who.killed
+	return from, !r.author.killed
 }
 
-// gate is where goroutines wait for their turn.
+// gate is where goroutines wait for their step.
 type gate struct {
-	arrived chan struct{} // somebody has, since the world last looked
+	arrived chan struct{} // signals a new request to the world
 
 	mu      sync.Mutex
 	waiting []*request
@@ -54,9 +54,9 @@ type gate struct {
 
 func newGate() *gate { return &gate{arrived: make(chan struct{}, 1)} }
 
-// pass waits until the world lets the caller through.
-func (g *gate) pass(ctx context.Context, who *node, key string) fate {
-	return g.enter(&request{who: who, key: who.name + " " + key, ctx: ctx})
+// pass waits until the world lets the caller pass.
+func (g *gate) pass(ctx context.Context, by *node, key string) fate {
+	return g.enter(&request{author: by, key: by.name + " " + key, ctx: ctx})
 }
 
 func (g *gate) enter(r *request) fate {
@@ -74,12 +74,12 @@ func (g *gate) enter(r *request) fate {
 	return <-r.go_
 }
 
-// turn is pass for what takes no time.
-func (g *gate) turn(ctx context.Context, who *node, key string) fate {
-	return g.enter(&request{who: who, key: who.name + " " + key, ctx: ctx, seen: true})
+// turn is pass for a request that takes no time.
+func (g *gate) turn(ctx context.Context, by *node, key string) fate {
+	return g.enter(&request{author: by, key: by.name + " " + key, ctx: ctx, seen: true})
 }
 
-// all returns who waits, in an order that does not depend on who came first.
+// all returns the waiting requests in an order that does not depend on their arrival.
 func (g *gate) all() ([]*request, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -92,7 +92,7 @@ func (g *gate) all() ([]*request, error) {
 	return slices.Clone(g.waiting), nil
 }
 
-// open lets a request through.
+// open lets a request pass.
 func (g *gate) open(r *request, f fate) {
 	g.mu.Lock()
 	g.waiting = slices.DeleteFunc(g.waiting, func(other *request) bool { return other == r })
@@ -100,7 +100,7 @@ func (g *gate) open(r *request, f fate) {
 	r.go_ <- f
 }
 
-// close lets everybody through, for good.
+// close lets all present and later requests pass.
 func (g *gate) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

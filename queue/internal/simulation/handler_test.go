@@ -19,11 +19,11 @@ type args struct{ N int }
 // plan is what a handler does in one attempt.
 type plan struct {
 	takes    time.Duration
-	deaf     time.Duration // how long it goes on when its context has ended
+	deaf     time.Duration // how long it continues after its context has ended
 	saves    bool
-	submits  bool // a task of its own
+	submits  bool // submits a task of its own
 	end      ending
-	finishes bool // also if its context has ended
+	finishes bool // even if its context has ended
 }
 
 // ending is how a handler returns.
@@ -42,7 +42,8 @@ const (
 
 var errHandler = errors.New("the handler fails")
 
-// lots are drawn for something alone, so that all may ask in any order.
+// lots returns a source of random numbers for one purpose, so that callers may draw in
+// any order.
 func (w *world) lots(of ...any) *rand.Rand {
 	h := fnv.New64a()
 	h.Write(fmt.Append(nil, of...))
@@ -73,7 +74,7 @@ func (w *world) plan(t *queue.Task) plan {
 	return p
 }
 
-// upTo draws a time. Its nanoseconds keep it from being any other's.
+// upTo draws a duration. Its nanoseconds make it differ from all others.
 func upTo(rng *rand.Rand, most time.Duration) time.Duration {
 	return time.Duration(rng.Int64N(int64(most))) + 1
 }
@@ -82,10 +83,10 @@ func upTo(rng *rand.Rand, most time.Duration) time.Duration {
 func (p *port) handle(ctx context.Context, j *queue.Job[args]) error {
 	n := p.by(ctx)
 	w, lease := n.w, leaseOf{j.ID, j.Lease.Token}
-	if w.gate.pass(ctx, n, fmt.Sprint("begin ", lease)) == over { // several may be begun at once
+	if w.gate.pass(ctx, n, fmt.Sprint("begin ", lease)) == over { // several handlers may begin in one step
 		return errHandler
 	}
-	w.note(func() { w.judge.began(ctx, n, &j.Task) })
+	w.note(func() { w.checker.began(ctx, n, &j.Task) })
 	does := w.plan(&j.Task)
 	if does.saves {
 		j.Save(fmt.Appendf(nil, "%d", lease.token))
@@ -107,11 +108,11 @@ func (p *port) handle(ctx context.Context, j *queue.Job[args]) error {
 	if cause != nil && !does.finishes {
 		does.end = fails
 	}
-	w.note(func() { w.judge.returned(n, lease, does.end, cause) })
+	w.note(func() { w.checker.returned(n, lease, does.end, cause) })
 	return does.end.do()
 }
 
-// wait lets time pass, until ctx or the simulation ends.
+// wait blocks for d, or until ctx or the simulation ends.
 func (w *world) wait(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -122,7 +123,7 @@ func (w *world) wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// do returns as a handler does, or does not.
+// do returns, panics or exits as the ending says.
 func (e ending) do() error {
 	const again = 7 * time.Second
 	switch e {

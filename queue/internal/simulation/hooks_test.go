@@ -9,22 +9,22 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// hooks are what the judge knows of the hooks of one call of Run.
+// hooks is the checker's record of the hooks of one call of Run.
 type hooks struct {
-	watches int // that the store has begun for them,
-	live    int // and that have not broken off
-	from    int // the event with which the last one began
+	watches int // watches that the store has begun for them
+	live    int // watches that have not ended
+	from    int // the index of the event with which the last watch began
 
-	heard   int              // events up to the last one that OnEvent was told of
-	owed    int              // and up to the last one of those that it has to be told of
-	letters map[queue.ID]int // dead letters that OnDead has to be told of, by the number of the event
+	delivered int              // events up to the last one that OnEvent has received
+	owed      int              // events up to the last one that OnEvent must receive
+	letters   map[queue.ID]int // dead letters that OnDead must receive, by the index of the event
 }
 
-// both is how many watches there are when both hooks listen.
+// both is the number of watches when both hooks are set.
 const both = 2
 
-// Watch is a watch of a hook. What the store has not told before it crashes is
-// never told.
+// Watch is a watch of a hook. Events that the store has not sent before it crashes are
+// lost.
 func (p *port) Watch(ctx context.Context, begun func(), fn func(queue.Event)) error { //nolint:contextcheck // of two
 	n := p.by(ctx)
 	w := n.w
@@ -40,15 +40,15 @@ func (p *port) Watch(ctx context.Context, begun func(), fn func(queue.Event)) er
 		return queue.ErrUnavailable
 	}
 	ctx, stop := context.WithCancel(ctx)
-	defer context.AfterFunc(gone, stop)() //nolint:contextcheck // that of the store
-	w.note(func() { w.judge.watches(n) })
+	defer context.AfterFunc(gone, stop)() //nolint:contextcheck // the context of the store
+	w.note(func() { w.checker.watches(n) })
 	err := store.Watch(ctx, begun, func(e queue.Event) {
 		if gone.Err() == nil {
 			e.At = moved(e.At, -n.skewed())
 			fn(e)
 		}
 	})
-	if w.gate.turn(ctx, n, name+" ends") == over { // so that two do not begin again at the same time
+	if w.gate.turn(ctx, n, name+" ends") == over { // so that two watches do not begin again at the same time
 		return queue.ErrClosed
 	}
 	if gone.Err() != nil {
@@ -57,10 +57,10 @@ func (p *port) Watch(ctx context.Context, begun func(), fn func(queue.Event)) er
 	return err
 }
 
-// onEvent is a hook. It is slow at times, and panics.
+// onEvent is the hook OnEvent. At times it is slow or panics.
 func (p *port) onEvent(ctx context.Context, e queue.Event) {
 	n := p.by(ctx)
-	n.w.note(func() { n.w.judge.heard(n, &e) })
+	n.w.note(func() { n.w.checker.delivered(n, &e) })
 	switch e.Token % 16 {
 	case 3:
 		n.w.wait(ctx, 30*time.Millisecond)
@@ -70,101 +70,101 @@ func (p *port) onEvent(ctx context.Context, e queue.Event) {
 	}
 }
 
-// onDead is the other one.
+// onDead is the hook OnDead.
 func (p *port) onDead(ctx context.Context, t queue.Task) {
 	n := p.by(ctx)
-	n.w.note(func() { n.w.judge.toldDead(n, &t) })
+	n.w.note(func() { n.w.checker.deadDelivered(n, &t) })
 	n.w.wait(ctx, 10*time.Millisecond)
 }
 
-// watches is a watch that begins. Nothing is heard of what was before the first of
-// them.
-func (j *judge) watches(n *node) {
-	n.hooks.from = len(j.told)
+// watches records a watch that begins. Earlier events are not delivered to the first
+// watch.
+func (ch *checker) watches(n *node) {
+	n.hooks.from = len(ch.events)
 	if n.hooks.live++; n.hooks.live == 1 {
-		n.hooks.heard = n.hooks.from
+		n.hooks.delivered = n.hooks.from
 	}
 }
 
-// deaf has all watches break off.
-func (j *judge) deaf() {
-	for _, n := range j.w.nodes {
+// deaf ends all watches.
+func (ch *checker) deaf() {
+	for _, n := range ch.w.nodes {
 		n.hooks.live, n.hooks.owed = 0, 0
 		clear(n.hooks.letters)
 	}
 }
 
-// tells notes what hooks are to be told of a call's events.
-func (j *judge) tells(c *call, events []queue.Event) {
+// notifies records which hooks must receive the events of a call.
+func (ch *checker) notifies(c *call, events []queue.Event) {
 	for i := range events {
 		e := &events[i]
-		j.told = append(j.told, *e)
-		for _, n := range j.w.nodes {
+		ch.events = append(ch.events, *e)
+		for _, n := range ch.w.nodes {
 			if n.ended || n.hooks.live < both || !n.runsQueue(e.Queue) {
 				continue
 			}
-			its := c.name == "Settle" && c.who == n // of which Run has them told before it returns
+			its := c.name == "Settle" && c.author == n // Run delivers these before it returns
 			if its {
-				n.hooks.owed = len(j.told)
+				n.hooks.owed = len(ch.events)
 			}
 			if e.To == queue.Dead && (its || !n.stopping) {
-				n.hooks.letters[e.ID] = len(j.told)
+				n.hooks.letters[e.ID] = len(ch.events)
 			}
 		}
 	}
 }
 
-// heard is an event that OnEvent is told of: the next of the node's queues, unless
-// a watch has begun after that.
-func (j *judge) heard(n *node, e *queue.Event) {
+// delivered checks an event that OnEvent receives: the next one of the node's queues, unless
+// a watch has begun after that one.
+func (ch *checker) delivered(n *node, e *queue.Event) {
 	if n.killed {
 		return
 	}
 	if e.Missed > 0 {
-		j.broken(j.lives[e.ID], "%s misses %d events", n.name, e.Missed)
+		ch.broken(ch.lives[e.ID], "%s misses %d events", n.name, e.Missed)
 	}
-	if n.hooks.heard < n.hooks.from && j.at(n, e) >= n.hooks.from {
-		n.hooks.heard = n.hooks.from // and not one that was like it, before
+	if n.hooks.delivered < n.hooks.from && ch.at(n, e) >= n.hooks.from {
+		n.hooks.delivered = n.hooks.from // not an equal event before
 	}
-	for n.hooks.heard < len(j.told) {
-		next := j.told[n.hooks.heard]
+	for n.hooks.delivered < len(ch.events) {
+		next := ch.events[n.hooks.delivered]
 		next.At = e.At // by the clock of the process
-		n.hooks.heard++
+		n.hooks.delivered++
 		switch {
 		case next == *e:
 			if !n.runsQueue(e.Queue) {
-				j.broken(j.lives[e.ID], "%s is told of %s of queue %s", n.name, e.On, e.Queue)
+				ch.broken(ch.lives[e.ID], "%s receives %s of queue %s", n.name, e.On, e.Queue)
 			}
 			return
-		case n.runsQueue(next.Queue) && n.hooks.heard > n.hooks.from:
-			j.broken(j.lives[next.ID], "%s is not told of %s, but of what comes later: %+v", n.name, next.On, e)
+		case n.runsQueue(next.Queue) && n.hooks.delivered > n.hooks.from:
+			ch.broken(ch.lives[next.ID], "%s misses %s, and receives a later event: %+v", n.name, next.On, e)
 			return
 		}
 	}
-	j.broken(j.lives[e.ID], "%s is told of %s, which has not happened, or for a second time", n.name, e.On)
+	ch.broken(ch.lives[e.ID], "%s receives %s, which has not happened, or receives it twice", n.name, e.On)
 }
 
-// at is where an event is among all, if the clock of the node has not been set since;
-// or else -1.
-func (j *judge) at(n *node, e *queue.Event) int {
+// at returns the index of an event, or -1 if the node's clock has been set since and the
+// event cannot be identified.
+func (ch *checker) at(n *node, e *queue.Event) int {
 	was := *e
 	was.At = moved(e.At, n.skewed())
-	return slices.Index(j.told, was)
+	return slices.Index(ch.events, was)
 }
 
-// toldDead is a dead letter that OnDead is told of.
-func (j *judge) toldDead(n *node, t *queue.Task) {
+// deadDelivered checks a dead letter that OnDead receives.
+func (ch *checker) deadDelivered(n *node, t *queue.Task) {
 	if n.killed {
 		return
 	}
 	if t.State != queue.Dead || !n.runsQueue(t.Queue) {
-		j.broken(j.lives[t.ID], "%s is told of a dead letter of queue %s, which is %s", n.name, t.Queue, t.State)
+		ch.broken(ch.lives[t.ID], "%s receives a dead letter of queue %s that is %s", n.name, t.Queue, t.State)
 	}
 	delete(n.hooks.letters, t.ID)
 }
 
-// lookedUp is the end of what a hook owes, if a dead letter that it has asked for is
-// none any more or cannot be had.
+// lookedUp removes a dead letter from those that OnDead must receive, if the lookup found
+// that it is no longer dead or failed.
 func (n *node) lookedUp(c *call, id queue.ID) {
 	found, _ := c.answer.([]queue.Task)
 	if c.err != nil || c.lost || len(found) == 0 || found[0].State != queue.Dead {
@@ -172,17 +172,17 @@ func (n *node) lookedUp(c *call, id queue.ID) {
 	}
 }
 
-// hooksEnd looks at what the hooks of a call of Run have been told when it has
-// returned. If that has taken long their contexts have ended.
-func (j *judge) hooksEnd(n *node) {
-	if j.w.now().Sub(n.stopped) > j.w.grace {
+// hooksEnd checks the hooks of a call of Run that has returned. If returning took long,
+// their contexts have ended.
+func (ch *checker) hooksEnd(n *node) {
+	if ch.w.now().Sub(n.stopped) > ch.w.grace {
 		return
 	}
-	if h := &n.hooks; h.heard < h.owed {
-		e := &j.told[h.owed-1]
-		j.broken(j.lives[e.ID], "%s has stopped, and OnEvent was not told of %s", n.name, e.On)
+	if h := &n.hooks; h.delivered < h.owed {
+		e := &ch.events[h.owed-1]
+		ch.broken(ch.lives[e.ID], "%s has stopped, and OnEvent has not received %s", n.name, e.On)
 	}
 	for id := range n.hooks.letters {
-		j.broken(j.lives[id], "%s has stopped, and OnDead was not told of a dead letter", n.name)
+		ch.broken(ch.lives[id], "%s has stopped, and OnDead has not received a dead letter", n.name)
 	}
 }

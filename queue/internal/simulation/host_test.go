@@ -12,7 +12,7 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// host is one process: what its calls of Run have together.
+// host is one process: what its calls of Run share.
 type host struct {
 	w     *world
 	name  string
@@ -20,13 +20,13 @@ type host struct {
 
 	slots    stint.Scheduler
 	limit    int
-	listened map[string]int // how often somebody began to listen to a queue; guarded by the world's mutex
-	paused   bool           // nothing has a slot of it
-	guests   atomic.Int32   // what else of the program has slots, or waits for them
+	listened map[string]int // the number of calls of Listen by queue; guarded by the world's mutex
+	paused   bool           // closed when no attempt has a slot
+	guests   atomic.Int32   // other functions of the program that have or wait for slots
 
-	skew    atomic.Int64 // of its clock, in nanoseconds
-	ahead   atomic.Int64 // and of its clock on the wall
-	stalled time.Time    // it does nothing until then
+	skew    atomic.Int64 // the error of its clock, in nanoseconds
+	ahead   atomic.Int64 // the error of its wall clock
+	stalled time.Time    // it is stalled until then
 	killed  bool         // it does nothing any more
 }
 
@@ -36,37 +36,37 @@ func (w *world) newHost(limit int, cfg stint.Config) *host {
 		w: w, name: fmt.Sprintf("host%d", len(w.hosts)), limit: limit, slots: stint.New(limit, cfg),
 		listened: make(map[string]int),
 	}
-	if w.calm { // all clocks go by the one that is ahead
-		h.skew.Store(int64(w.plots.maxSkew))
-		h.ahead.Store(int64(w.plots.maxAhead))
+	if w.calm { // the clock that is ahead determines the time of the store
+		h.skew.Store(int64(w.scenario.maxSkew))
+		h.ahead.Store(int64(w.scenario.maxAhead))
 	}
 	w.hosts = append(w.hosts, h)
 	return h
 }
 
-// skewed is how far the clock is from the right time.
+// skewed returns the error of the clock.
 func (h *host) skewed() time.Duration { return time.Duration(h.skew.Load()) }
 
-// wall is what the clock on the wall shows.
+// wall returns the time of the wall clock.
 func (h *host) wall() time.Time { return h.w.now().Add(time.Duration(h.ahead.Load())).Round(0) }
 
-// setWall has a Queue go by another clock on the wall than that of the system. No
-// setting of it does so: nobody but a simulation wants to.
+// setWall replaces the wall clock of a Queue. Queue has no setting for that, because only
+// a simulation needs it.
 func setWall(q *queue.Queue, wall func() time.Time) {
 	field := reflect.ValueOf(q).Elem().FieldByName("wall")
 	*(*func() time.Time)(field.Addr().UnsafePointer()) = wall
 }
 
-// goesOn reports whether the process does.
+// goesOn reports whether the process runs: it is neither killed nor stalled.
 func (h *host) goesOn() bool { return !h.killed && !h.stalled.After(h.w.now()) }
 
-// kill ends the process as kill -9 would: nothing that it does is seen any more.
+// kill ends the process as kill -9 does: nothing that it does has an effect any more.
 func (h *host) kill() {
 	h.w.log("%s is killed", h.name)
 	h.killed = true
 }
 
-// atWork is how many slots the handlers have that are at work.
+// atWork returns the number of slots of the running handlers.
 func (h *host) atWork() (slots int) {
 	for _, n := range h.nodes {
 		slots += len(n.runs) * n.weight
@@ -74,7 +74,7 @@ func (h *host) atWork() (slots int) {
 	return slots
 }
 
-// weightMost is how many slots the handlers take that take most.
+// weightMost returns the number of slots of the heaviest handler.
 func (h *host) weightMost() (most int) {
 	for _, n := range h.nodes {
 		most = max(most, n.weight)
@@ -82,11 +82,11 @@ func (h *host) weightMost() (most int) {
 	return most
 }
 
-// startHost starts a process with slots that are shared: by one call of Run for each
-// list of queues, and what else its program does.
+// startHost starts a process with shared slots: a call of Run for each list of queues,
+// and the rest of its program.
 func (w *world) startHost(kinds []string, limit int, lists ...[]string) {
 	cfg := stint.Config{}
-	normal := limit // may be in use, for those of the usual tier
+	normal := limit // the limit of the usual tier
 	if limit > 1 && w.chance(3) {
 		normal--
 		cfg.Caps = stint.Caps{Normal: normal}
@@ -112,7 +112,7 @@ func (w *world) startHost(kinds []string, limit int, lists ...[]string) {
 	}
 }
 
-// occupy has something else of the program use a slot for a while.
+// occupy makes another function of the program use a slot for d.
 func (h *host) occupy(d time.Duration) {
 	h.guests.Add(1)
 	h.w.running.Go(func() {
@@ -124,7 +124,7 @@ func (h *host) occupy(d time.Duration) {
 	})
 }
 
-// pause has nothing start on the slots, or ends that.
+// pause pauses the slots, or resumes them.
 func (h *host) pause(on bool) {
 	h.w.log("the slots of %s are paused: %t", h.name, on)
 	if h.paused = on; on {
@@ -134,7 +134,7 @@ func (h *host) pause(on bool) {
 	}
 }
 
-// quiet reports whether all has ended that had slots, or waited for them.
+// quiet reports whether nothing has or waits for a slot.
 func (h *host) quiet() bool {
 	busy := func(n *node) bool { return n.worker() && !n.ended || len(n.runs) > 0 }
 	return h.guests.Load() == 0 && !slices.ContainsFunc(h.nodes, busy)

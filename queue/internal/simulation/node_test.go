@@ -12,7 +12,7 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// node is one call of Run, or one that only submits and commands.
+// node is one call of Run, or a client that only submits and commands.
 type node struct {
 	*host
 	name string
@@ -23,19 +23,19 @@ type node struct {
 	queues []string
 	kinds  []string
 	weight int // slots that a handler takes
-	most   int // slots of the process that may be in use when one starts, with its own
+	most   int // the highest number of used slots of the process when a handler starts, its own included
 	cancel context.CancelCauseFunc
-	runs   map[leaseOf]*attempt // handlers that are at work
+	runs   map[leaseOf]*attempt // running handlers
 	view   *view                // of its ticker
 
 	hooks hooks
 
 	begun    time.Time // when Run was called
-	stopped  time.Time // when it was told to stop,
-	halted   time.Time // and when, to do so at once
+	stopped  time.Time // when it was ordered to stop
+	halted   time.Time // when it was ordered to return at once
 	rested   time.Time // when the last handler returned
-	stopping bool      // Run is to return,
-	ended    bool      // and has
+	stopping bool      // Run was ordered to return
+	ended    bool      // Run has returned
 }
 
 type leaseOf struct {
@@ -64,7 +64,7 @@ func (h *host) newQueue(kinds []string) *node {
 	return n
 }
 
-// newNode returns a node that uses a Queue, which others may do as well.
+// newNode returns a node that uses a Queue, which it may share with other nodes.
 func (h *host) newNode(p *port) *node {
 	h.w.workers++
 	n := &node{
@@ -82,7 +82,7 @@ func (h *host) newNode(p *port) *node {
 // byNode is the key of the node in the contexts of all that a call of Run does.
 type byNode struct{}
 
-// by is who does something: a call of Run, or the owner of the Queue.
+// by returns the author of a call: a call of Run, or the owner of the Queue.
 func (p *port) by(ctx context.Context) *node {
 	if n, ok := ctx.Value(byNode{}).(*node); ok {
 		return n
@@ -90,7 +90,7 @@ func (p *port) by(ctx context.Context) *node {
 	return p.owner
 }
 
-// view is that of who changes schedules.
+// view returns the view of the author of a change of schedules.
 func (p *port) view(ctx context.Context) *view {
 	if v, ok := ctx.Value(byView{}).(*view); ok {
 		return v
@@ -98,7 +98,7 @@ func (p *port) view(ctx context.Context) *view {
 	return p.by(ctx).view
 }
 
-// start has the node run some queues.
+// start calls Run of the node for some queues.
 func (n *node) start(slots stint.Scheduler, queues []string) {
 	n.queues = queues
 	ctx, cancel := context.WithCancelCause(context.WithValue(n.w.ctx, byNode{}, n))
@@ -106,12 +106,12 @@ func (n *node) start(slots stint.Scheduler, queues []string) {
 	n.w.log("%s starts on %s: queues %v, kinds %v, %d slots for each, of %d; its Queue is that of %s",
 		n.name, n.host.name, queues, n.kinds, n.weight, n.most, n.port.owner.name)
 	n.w.running.Go(func() {
-		n.w.gate.turn(n.w.ctx, n, "start") //nolint:contextcheck // that of Run may end before
+		n.w.gate.turn(n.w.ctx, n, "start") //nolint:contextcheck // the context of Run may end before
 		n.begun = n.w.now()
 		err := n.q.Run(ctx, slots, queues...)
 		back := n.w.now()
-		n.w.gate.turn(n.w.ctx, n, "stop") //nolint:contextcheck // that of Run has ended
-		n.w.note(func() { n.w.judge.stopped(n, err, back) })
+		n.w.gate.turn(n.w.ctx, n, "stop") //nolint:contextcheck // the context of Run has ended
+		n.w.note(func() { n.w.checker.stopped(n, err, back) })
 	})
 }
 
@@ -121,29 +121,29 @@ func (n *node) worker() bool { return len(n.queues) > 0 }
 // works reports whether the node claims tasks.
 func (n *node) works() bool { return n.worker() && n.goesOn() && !n.stopping }
 
-// runsQueue reports whether the node is to run a queue.
+// runsQueue reports whether the node runs a queue.
 func (n *node) runsQueue(name string) bool { return slices.Contains(n.queues, name) }
 
-// knows reports whether the node may work on a task.
+// knows reports whether the node handles a task.
 func (n *node) knows(l *life) bool {
 	return n.runsQueue(l.Queue) && slices.Contains(n.kinds, l.Kind)
 }
 
-// slotFree reports whether a handler of the node could start: a slot is kept for
-// who waits for two.
+// slotFree reports whether a handler of the node could start. One slot is reserved for a
+// waiter that needs two.
 func (n *node) slotFree() bool {
 	st := n.slots.Stats()
 	return !n.paused && st.Running < n.most && st.Running+n.weight <= n.limit && (st.Queued == 0 || n.weightMost() == 1)
 }
 
-// stop ends Run.
+// stop ends the context of Run.
 func (n *node) stop() {
 	n.w.log("%s is to stop", n.name)
 	n.stopping, n.stopped = true, n.w.now()
 	n.cancel(errStop)
 }
 
-// halt has all calls of Run of the node's Queue return at once.
+// halt calls Halt, so that all calls of Run of the node's Queue return at once.
 func (n *node) halt() {
 	n.w.log("%s is to halt", n.name)
 	for _, o := range n.nodes {
@@ -157,7 +157,7 @@ func (n *node) halt() {
 	n.q.Halt()
 }
 
-// exit is the end of a process whose calls of Run have all returned.
+// exit ends a process whose calls of Run have all returned.
 func (n *node) exit() {
 	for _, o := range n.nodes {
 		if !o.ended {

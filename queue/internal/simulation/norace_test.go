@@ -2,5 +2,5 @@
 
 package simulation_test
 
-// seedsUsual is how many seeds a test tries if nobody asks for more.
+// seedsUsual is the default number of seeds of a test.
 const seedsUsual = 30

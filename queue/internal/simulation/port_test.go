@@ -13,31 +13,31 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// port is the way of a Queue to the store: through the gate, and with the clock of
-// its process.
+// port implements the store for a Queue: calls go through the gate, and times are those
+// of the process's clock.
 type port struct {
-	queue.Store       // what has no method here
-	owner       *node // who has made the Queue
+	queue.Store       // the methods that port does not replace
+	owner       *node // the node that has made the Queue
 	kinds       []string
 }
 
-// call is a call that the store has been asked, and its answer.
+// call is a call of the store, and its answer.
 type call struct {
-	who    *node
+	author *node
 	name   string
-	now    time.Time // as the store is told; zero if it is told none
+	now    time.Time // the time that the call names; zero if it names none
 	args   any
 	answer any
 	err    error
-	sent   time.Time // when it set out,
-	back   time.Time // and when its node had the answer, or an error
-	lost   bool      // the answer does not arrive
-	view   *view     // of who asks, where schedules are concerned
-	events int       // that it has brought
+	sent   time.Time // when it was sent
+	back   time.Time // when the node had the answer or an error
+	lost   bool      // the answer is lost
+	view   *view     // of the author of the call, for changes of schedules
+	events int       // the events that it caused
 	flaw   flaw      // of the disk, which the call met
 }
 
-// tasks are those that a call submits.
+// tasks returns the tasks that the call submits.
 func (c *call) tasks() []queue.NewTask {
 	switch of := c.args.(type) {
 	case []queue.NewTask:
@@ -49,20 +49,20 @@ func (c *call) tasks() []queue.NewTask {
 	}
 }
 
-// make waits for its turn, makes a call, and has the judge look at it. What is
-// asked must be complete: the node may change its arguments later.
+// make waits for its step, makes a call, and has it checked. The arguments must be
+// copies: the node may change its own later.
 func (p *port) make(ctx context.Context, c *call, key string, do func(queue.Store) error) error {
 	n := p.by(ctx)
 	w := n.w
-	c.who, c.sent = n, w.now()
+	c.author, c.sent = n, w.now()
 	defer func() { c.back = w.now() }()
 	f := w.gate.pass(ctx, n, c.name+" "+key)
 	switch f {
 	case before:
-		w.note(func() { w.judge.unreached(c) })
+		w.note(func() { w.checker.unreached(c) })
 		return fmt.Errorf("%w: it is not reached", queue.ErrUnavailable)
 	case withdrawn:
-		w.note(func() { w.judge.unreached(c) })
+		w.note(func() { w.checker.unreached(c) })
 		return context.Cause(ctx)
 	case over:
 		return queue.ErrClosed
@@ -70,7 +70,7 @@ func (p *port) make(ctx context.Context, c *call, key string, do func(queue.Stor
 	}
 	c.lost = f == lost
 	if w.disk.fault != sound {
-		w.judge.saved = w.judge.copied()
+		w.checker.saved = w.checker.copied()
 	}
 	flaw := w.disk.fault
 	c.err = w.withStore(do)
@@ -89,8 +89,8 @@ func (p *port) make(ctx context.Context, c *call, key string, do func(queue.Stor
 	return err
 }
 
-// withStore has the store do something, if there is one. A panic of the store
-// ends the simulation.
+// withStore calls fn with the store, if it is open. A panic of the store ends the
+// simulation.
 func (w *world) withStore(do func(queue.Store) error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -104,7 +104,7 @@ func (w *world) withStore(do func(queue.Store) error) (err error) {
 	return do(w.store)
 }
 
-// moved is a time by the store's clock for one by the node's.
+// moved converts a time of the node's clock to the store's clock.
 func (p *port) moved(t time.Time) time.Time { return moved(t, p.owner.skewed()) }
 
 func moved(t time.Time, by time.Duration) time.Time {
@@ -129,7 +129,7 @@ func (p *port) Submit(ctx context.Context, now time.Time, tasks []queue.NewTask)
 	return answered(out, err)
 }
 
-// answered is an answer, or none with an error.
+// answered returns the answer, or an error if the answer is lost.
 func answered[T any](answer T, err error) (T, error) {
 	if err != nil {
 		var none T
@@ -147,7 +147,7 @@ func (p *port) Claim(ctx context.Context, now time.Time, q queue.Claim) (out que
 		c.answer = out
 		return err
 	})
-	// Those who want the same slots do not come back at the same time.
+	// Goroutines that want the same slots must not return at the same time.
 	apart := upTo(p.owner.w.lots(p.by(ctx).name, q.Queue, now), time.Millisecond)
 	out.Next = moved(out.Next, apart-p.owner.skewed())
 	return answered(out, err)
@@ -168,7 +168,7 @@ func (p *port) Settle(ctx context.Context, now time.Time, outcomes []queue.Outco
 	return answered(out, err)
 }
 
-// Heartbeat sorts the heartbeats: a queue sends them in any order.
+// Heartbeat sorts the heartbeats, because a queue sends them in any order.
 func (p *port) Heartbeat(
 	ctx context.Context, now time.Time, worker queue.Worker, heartbeats []queue.Heartbeat,
 ) (out []queue.Answer, err error) {
@@ -178,7 +178,8 @@ func (p *port) Heartbeat(
 		order[i] = i
 	}
 	slices.SortFunc(order, func(a, b int) int {
-		return cmp.Or(slices.Compare(heartbeats[a].ID[:], heartbeats[b].ID[:]), cmp.Compare(heartbeats[a].Token, heartbeats[b].Token))
+		l, r := &heartbeats[a], &heartbeats[b]
+		return cmp.Or(slices.Compare(l.ID[:], r.ID[:]), cmp.Compare(l.Token, r.Token))
 	})
 	sent := make([]queue.Heartbeat, len(heartbeats))
 	for i, from := range order {
@@ -211,7 +212,7 @@ func (p *port) Command(ctx context.Context, now time.Time, q queue.Command) (out
 	return answered(out, err)
 }
 
-// setting is what Configure is asked.
+// setting is the argument of Configure.
 type setting struct {
 	queue  string
 	change queue.Change
@@ -225,7 +226,7 @@ func (p *port) Configure(ctx context.Context, now time.Time, name string, change
 	})
 }
 
-// pausing is what PauseQueue is asked.
+// pausing is the argument of PauseQueue.
 type pausing struct {
 	queue string
 	pause *queue.Pause
@@ -248,12 +249,12 @@ func (p *port) Schedules(ctx context.Context) (out []queue.ScheduleState, err er
 		c.answer = out
 		return err
 	})
-	v.at = p.owner.wall() // whoever has them looks at the clock
+	v.at = p.owner.wall() // a ticker reads the clock when it has the schedules
 	return answered(out, err)
 }
 
-// Reschedule draws the IDs again that were drawn for it: of schedules that are due
-// at the same time, a ticker draws them in any order.
+// Reschedule draws the IDs of tasks again for this schedule, because a ticker draws the
+// IDs of schedules that are due at the same time in any order.
 func (p *port) Reschedule(ctx context.Context, now time.Time, r queue.Reschedule) error {
 	now = p.moved(now)
 	if r.To != nil {
@@ -278,7 +279,7 @@ func (p *port) Reschedule(ctx context.Context, now time.Time, r queue.Reschedule
 func (p *port) Find(ctx context.Context, f queue.Filter, page queue.Page) (out []queue.Task, err error) {
 	c := &call{name: "Find", args: f.IDs, view: p.view(ctx)}
 	hook := calledBy("tellDead")
-	if hook { // what it finds is not what a schedule goes by
+	if hook { // no schedule depends on the result
 		c.view = &view{busy: make(map[queue.ID]bool)}
 	}
 	err = p.make(ctx, c, fmt.Sprint(f.IDs, hook), func(s queue.Store) (err error) {
@@ -289,8 +290,8 @@ func (p *port) Find(ctx context.Context, f queue.Filter, page queue.Page) (out [
 	return answered(out, err)
 }
 
-// calledBy reports whether a function is on the stack. A hook and a schedule may look
-// up the same task at the same time, and nothing else tells them apart.
+// calledBy reports whether a function is on the stack. A hook and a schedule may look up
+// the same task at the same time, and only the stack distinguishes them.
 func calledBy(name string) bool {
 	pcs := make([]uintptr, 16)
 	for frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs)]); ; {
@@ -315,8 +316,8 @@ func (p *port) Maintain(ctx context.Context, now time.Time, limit int) (out time
 	return answered(moved(out, -p.owner.skewed()), err)
 }
 
-// Listen is a signal that the world gives. All who listen begin in steps of their
-// own, and so never look at the same time of themselves.
+// Listen returns a signal that the world gives. Listeners begin in steps of their own, so
+// they never look at the same time by themselves.
 func (p *port) Listen(name string) (ready <-chan struct{}, stop func()) {
 	w := p.owner.w
 	e := w.listen(p.owner.host, name)

@@ -2,6 +2,6 @@
 
 package simulation_test
 
-// seedsUsual is how many seeds a test tries if nobody asks for more: the race
-// detector makes each of them take many times as long.
+// seedsUsual is the default number of seeds of a test: with the race detector each of
+// them takes many times as long.
 const seedsUsual = 5

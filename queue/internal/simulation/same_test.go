@@ -13,16 +13,16 @@ import (
 	"github.com/stintgo/stint/internal/seeded"
 )
 
-// TestC4_SimulationIsDeterministic shows that a seed that has found something will
-// find it again.
+// TestC4_SimulationIsDeterministic shows that a seed has the same history each time, so
+// that a failing seed fails again.
 //
-// The machine can disturb a run: when it keeps a thread of the program from running
-// for 10 ms, Go's scheduler takes the goroutine that seems to run for so long for one
-// that is due to stop, and puts it behind all others. On a busy machine that shows in
-// one run in some thousands. So histories that differ are followed by more of the same
-// seed, of which all but one have to be alike. What depends on which case a select
-// takes does not get past that. The order of two in a map, which is the other one once
-// in eight times, does with one seed in ten.
+// The machine can disturb a run: if it keeps a thread of the program from running for
+// 10 ms, Go's scheduler preempts the goroutine of that thread and puts it behind all
+// others. On a busy machine that happens in one run of some thousands. So if two histories
+// differ, the seed is run 30 times, of which all but one must be equal. A history that
+// depends on the case that a select chooses fails that. One that depends on the order of
+// two keys of a map, of which the less frequent order comes once in eight times, passes it
+// with one seed in ten.
 func TestC4_SimulationIsDeterministic(t *testing.T) {
 	first := seeded.Seed(t)
 	for i := range uint64(worlds(t)) {
@@ -31,14 +31,14 @@ func TestC4_SimulationIsDeterministic(t *testing.T) {
 			t.Logf("%s=%d: %s", seeded.Variable, first+i, difference(a, b))
 			keep(t, once, "once")
 			keep(t, again, "again")
-			wantAlike(t, first+i)
+			wantEqualRuns(t, first+i)
 		}
 	}
 }
 
-// wantAlike runs a seed again and again, and fails the test if more than one run is
-// not as the others are.
-func wantAlike(t *testing.T, seed uint64) {
+// wantEqualRuns runs a seed several times, and fails the test if more than one run differs
+// from the others.
+func wantEqualRuns(t *testing.T, seed uint64) {
 	t.Helper()
 	const runs = 30
 	times, most := make(map[string]int), 0
@@ -48,11 +48,11 @@ func wantAlike(t *testing.T, seed uint64) {
 		most = max(most, times[history])
 	}
 	if most < runs-1 {
-		t.Fatalf("%s=%d: of %d runs %d were alike", seeded.Variable, seed, runs, most)
+		t.Fatalf("%s=%d: only %d of %d runs were equal", seeded.Variable, seed, most, runs)
 	}
 }
 
-// difference is where two histories part.
+// difference returns the place where two histories diverge.
 func difference(a, b string) string {
 	as, bs := strings.Split(a, "\n"), strings.Split(b, "\n")
 	for i := range min(len(as), len(bs)) {

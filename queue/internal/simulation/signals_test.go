@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// ear is somebody who listens to a queue.
+// ear is a listener of a queue.
 type ear struct {
 	host  *host
 	queue string
-	key   string // tells it from all others of the process
+	key   string // unlike the keys of all others of the process
 	ready chan struct{}
 }
 
-// listen has the world signal to somebody when there may be tasks of a queue. Of
-// one process who comes first may be by chance: what follows goes by the key.
+// listen registers a listener that the world signals. The order of the listeners of a
+// process may be random, so the world orders them by key.
 func (w *world) listen(h *host, name string) *ear {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -27,15 +27,15 @@ func (w *world) listen(h *host, name string) *ear {
 	return e
 }
 
-// unlisten ends that.
+// unlisten removes the listener.
 func (w *world) unlisten(e *ear) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ears = slices.DeleteFunc(w.ears, func(other *ear) bool { return other == e })
 }
 
-// passSignals tells all nodes what the store signals, and reports whether it has
-// signalled anything.
+// passSignals passes the signals of the store to all listeners, and reports whether there
+// were any.
 func (w *world) passSignals() (moved bool) {
 	if w.store == nil {
 		return false
@@ -54,30 +54,30 @@ func (w *world) passSignals() (moved bool) {
 	return len(names) > 0
 }
 
-// signal tells all who listen to queues. Those of one process want the same slots:
-// they are told one after the other, and at no time at which one of them looks of
-// itself, or both would from then on.
+// signal signals all listeners of queues. Listeners of one process want the same slots,
+// so they are signalled one after the other, and at no time at which one of them looks by
+// itself: otherwise both would do so from then on.
 func (w *world) signal(names ...string) {
 	w.mu.Lock()
 	ears := slices.Clone(w.ears)
 	w.mu.Unlock()
-	for told := make(map[*host]bool); len(ears) > 0; clear(told) {
+	for signalled := make(map[*host]bool); len(ears) > 0; clear(signalled) {
 		tick(upTo(w.rng, 10*time.Microsecond))
 		ears = slices.DeleteFunc(ears, func(e *ear) bool {
-			if told[e.host] {
+			if signalled[e.host] {
 				return false
 			}
 			if slices.Contains(names, e.queue) {
-				told[e.host] = true
+				signalled[e.host] = true
 				signal(e.ready)
 			}
 			return true
 		})
-		tick(time.Nanosecond) // what comes next comes later
+		tick(time.Nanosecond) // later signals come later
 	}
 }
 
-// signal leaves a signal, unless there is one.
+// signal puts a signal into a channel that holds one.
 func signal(to chan struct{}) {
 	select {
 	case to <- struct{}{}:

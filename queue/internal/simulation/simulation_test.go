@@ -13,8 +13,7 @@ import (
 	"github.com/stintgo/stint/internal/seeded"
 )
 
-// worlds is how many seeds a test tries. STINT_SEEDS is another number, for those
-// who have time.
+// worlds returns the number of seeds of a test, which STINT_SEEDS sets.
 func worlds(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("STINT_SEEDS")
@@ -28,8 +27,8 @@ func worlds(t *testing.T) int {
 	return n
 }
 
-// simulate runs the world of a seed. One goroutine runs at a time: those that one
-// step sets in motion together take turns in the same order each time.
+// simulate runs the world of a seed. One goroutine runs at a time: goroutines that one
+// step wakes take turns in the same order each time.
 func simulate(t *testing.T, seed uint64) (w *world) {
 	t.Helper()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
@@ -40,7 +39,7 @@ func simulate(t *testing.T, seed uint64) (w *world) {
 	return w
 }
 
-// keep writes all of a history into a file, for go test -artifacts.
+// keep writes the whole history to a file, for go test -artifacts.
 func keep(t *testing.T, w *world, as string) {
 	t.Helper()
 	name := filepath.Join(t.ArtifactDir(), fmt.Sprintf("%s-%d", as, w.seed))
@@ -49,13 +48,14 @@ func keep(t *testing.T, w *world, as string) {
 	}
 }
 
-// tail is the end of a history.
+// tail returns the end of a history.
 func tail(history string, lines int) string {
 	all := strings.Split(strings.TrimSpace(history), "\n")
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
-// TestC6_Simulation has everything happen to a queue that can, by seeds.
+// TestC6_Simulation runs a queue with all faults and changes that the scenario knows, by
+// seeds.
 func TestC6_Simulation(t *testing.T) {
 	first := seeded.Seed(t)
 	for i := range uint64(worlds(t)) {

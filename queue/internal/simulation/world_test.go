@@ -15,60 +15,60 @@ import (
 	"github.com/stintgo/stint/queue/internal/machine"
 )
 
-// What there is in every world.
+// The queues, kinds and keys of every world.
 var (
 	queueNames = []string{"mail", "video"}
 	kindNames  = []string{"a", "b", "c"}
 	keyNames   = []string{"", "", "ann", "bob"}
 )
 
-// world is all that there is, as one seed has it.
+// world has all processes, the store and its disk, for one seed.
 type world struct {
 	seed  uint64
 	rng   *rand.Rand
 	begun time.Time
-	ctx   context.Context //nolint:containedctx // of all that the world starts
+	ctx   context.Context //nolint:containedctx // the parent of all contexts
 	end   context.CancelFunc
 
-	// What one world differs from another in.
+	// What differs from world to world.
 	lease, poll, grace time.Duration
-	slow               time.Duration // how long calls may take
-	faults             int           // in a thousand calls
+	slow               time.Duration // the longest duration of a call
+	faults             int           // of a thousand calls
 
-	disk    *disk
-	drive   *drive
-	store   queue.Store // nil while it is down
-	ill     bool        // the store has met a flaw of its disk, and takes nothing more
-	epoch   uint32
-	power   bool            // has been gone since the store was open
-	gone    context.Context //nolint:containedctx // of the store: it ends with that
-	unwatch context.CancelFunc
-	signals map[string]<-chan struct{} // of the store, by queue
-	gate    *gate
-	hosts   []*host
-	nodes   []*node
-	client  *node // who submits and commands
-	workers int
-	judge   *judge
-	plots   *plots
-	calm    bool // nothing goes wrong any more
+	disk     *disk
+	drive    *drive
+	store    queue.Store // nil while it is closed
+	ill      bool        // the store has met a flaw of its disk, and accepts no more calls
+	epoch    uint32
+	power    bool            // how long the store has been closed
+	gone     context.Context //nolint:containedctx // of the store: it ends with the store
+	unwatch  context.CancelFunc
+	signals  map[string]<-chan struct{} // of the store, by queue
+	gate     *gate
+	hosts    []*host
+	nodes    []*node
+	client   *node // the node that submits and commands
+	workers  int
+	checker  *checker
+	scenario *scenario
+	calm     bool // there are no more faults
 
-	running sync.WaitGroup // what the world has started
-	over    chan struct{}  // closed in the end
+	running sync.WaitGroup // goroutines that the world has started
+	over    chan struct{}  // closed at the end of the simulation
 
 	// What has happened in a step.
 	mu     sync.Mutex
 	made   []*call
 	events []queue.Event
 	notes  []func()
-	ears   []*ear // those who listen to a queue
+	ears   []*ear // listeners of queues
 
 	history strings.Builder
 	steps   int
 	broken  error
 }
 
-// newWorld returns the world of a seed. It is for the bubble in which it is made.
+// newWorld returns the world of a seed. The caller must be in the bubble.
 func newWorld(ctx context.Context, seed uint64) *world {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	w := &world{
@@ -77,17 +77,18 @@ func newWorld(ctx context.Context, seed uint64) *world {
 		disk:    &disk{rows: make(map[string][]byte), starts: make(map[int]machine.LeaseEntry)},
 	}
 	w.ctx, w.end = context.WithCancel(context.WithoutCancel(ctx))
-	// None is a multiple of another: two timers at one time go off in any order.
+	// No value is a multiple of another one: two timers with the same time fire in any
+	// order.
 	w.lease = pick(rng, 10*time.Second, 30*time.Second) + upTo(rng, time.Second)
 	w.poll = pick(rng, time.Second, 4*time.Second, time.Minute) + upTo(rng, time.Second)
 	w.grace = pick(rng, time.Second, 20*time.Second) + upTo(rng, time.Second)
 	w.slow = pick(rng, time.Millisecond, 100*time.Millisecond, 3*time.Second)
 	w.faults = pick(rng, 0, 20, 100)
-	w.judge = newJudge(w)
-	w.openStore() //nolint:contextcheck // it is the world's
+	w.checker = newChecker(w)
+	w.openStore() //nolint:contextcheck // the lock is the world's
 	w.client = w.newHost(1, stint.Config{}).newQueue(nil)
 	w.client.name = "client"
-	w.plots = newPlots(w) //nolint:contextcheck // so it is here
+	w.scenario = newScenario(w) //nolint:contextcheck // the caller holds it
 	return w
 }
 
@@ -98,13 +99,13 @@ func (w *world) now() time.Time { return time.Now() }
 // chance is true once in n times.
 func (w *world) chance(n int) bool { return w.rng.IntN(n) == 0 }
 
-// log writes a line of the history: when, after how many steps, and what. It is for the world's own goroutine, since
-// the order of lines is a part of the history.
+// log writes a line of the history: the time, the number of steps, and a text. Only the
+// world's own goroutine calls it, because the order of lines is a part of the history.
 func (w *world) log(format string, values ...any) {
 	fmt.Fprintf(&w.history, "%14s %5d  %s\n", w.now().Sub(w.begun), w.steps, fmt.Sprintf(format, values...))
 }
 
-// note has something looked at when the step is over.
+// note makes the checker run a function when the step has ended.
 func (w *world) note(fn func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -131,7 +132,7 @@ func (w *world) openStore() {
 	}
 	w.store = m
 	for _, name := range queueNames {
-		w.signals[name], _ = m.Listen(name) // for as long as there is the store
+		w.signals[name], _ = m.Listen(name) // lives as long as the store
 	}
 	w.gone, w.unwatch = context.WithCancel(w.ctx)
 	ctx := w.gone
@@ -150,7 +151,7 @@ func (w *world) openStore() {
 func (w *world) crashStore(power bool) {
 	w.drive.gone = true
 	w.unwatch()
-	w.judge.deaf()
+	w.checker.deaf()
 	w.store, w.ill = nil, false
 	if power {
 		w.disk.forget(func() bool { return w.chance(2) })
@@ -159,7 +160,7 @@ func (w *world) crashStore(power bool) {
 	synctest.Wait()
 }
 
-// reopenStore opens it again, and has the judge look at what it finds.
+// reopenStore opens the store again, and checks what it has.
 func (w *world) reopenStore() {
 	w.openStore()
 	if w.store == nil {
@@ -170,18 +171,18 @@ func (w *world) reopenStore() {
 		w.fail(fmt.Errorf("find tasks after a crash: %w", err))
 		return
 	}
-	w.judge.reopened(found)
+	w.checker.reopened(found)
 	if schedules, err := w.store.Schedules(w.ctx); err != nil {
 		w.fail(fmt.Errorf("read schedules after a crash: %w", err))
 	} else {
-		w.judge.listed(schedules)
+		w.checker.listed(schedules)
 	}
 	w.power = false
-	w.signal(queueNames...) // they see the connection come back
+	w.signal(queueNames...) // a new connection signals them
 	synctest.Wait()
 }
 
-// everything is all that the store has.
+// everything returns all tasks of the store.
 func (w *world) everything() ([]queue.Task, error) {
 	var all []queue.Task
 	for page := (queue.Page{Limit: 1000}); ; {
@@ -194,20 +195,20 @@ func (w *world) everything() ([]queue.Task, error) {
 	}
 }
 
-// run lets the world take its course, and returns what broke.
+// run runs the world to its end, and returns the failure.
 func (w *world) run() error {
-	for w.broken == nil && !w.plots.done {
+	for w.broken == nil && !w.scenario.done {
 		w.quiet()
 		if w.broken != nil || w.step() {
 			continue
 		}
-		w.plots.act()
+		w.scenario.act()
 	}
 	w.finish()
 	return w.broken
 }
 
-// quiet waits until nothing moves, and looks at what has happened.
+// quiet waits until no goroutine runs, and checks what has happened.
 func (w *world) quiet() {
 	for moved := true; moved && w.broken == nil; {
 		synctest.Wait()
@@ -222,17 +223,16 @@ func (w *world) quiet() {
 		if len(made) > 0 {
 			c = made[0]
 		}
-		w.judge.look(c, events)
+		w.checker.look(c, events)
 		for _, fn := range notes {
 			fn()
 		}
 		moved = w.passSignals()
 	}
-	w.judge.always()
+	w.checker.always()
 }
 
-// step lets one of those through that wait at the gate, and reports whether one
-// could be.
+// step lets one request at the gate pass, and reports whether there was one.
 func (w *world) step() bool {
 	waiting, err := w.gate.all()
 	if err != nil {
@@ -258,17 +258,17 @@ func (w *world) step() bool {
 	}
 	w.steps++
 	w.gate.open(r, f)
-	tick(time.Nanosecond) // each step has a time of its own, and timers that two set do not go off together
+	tick(time.Nanosecond) // each step has its own time, so that timers of two steps do not fire together
 	return true
 }
 
-// tick lets time pass, and all that happens then.
+// tick lets time pass, with all that happens then.
 func tick(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
 
-// draw draws what becomes of a request.
+// draw draws the fate of a request.
 func (w *world) draw(r *request) {
 	r.seen = true
 	if w.calm {
@@ -281,11 +281,11 @@ func (w *world) draw(r *request) {
 		r.fate = pick(w.rng, before, lost)
 	}
 	if w.rng.IntN(5000) < w.faults {
-		r.until = w.now().Add(upTo(w.rng, 2*w.lease)) // it hangs
+		r.until = w.now().Add(upTo(w.rng, 2*w.lease)) // the call hangs
 	}
 }
 
-// sleep lets time pass until at, or until somebody comes to the gate.
+// sleep lets time pass until at, or until a request arrives at the gate.
 func (w *world) sleep(at time.Time) {
 	waiting, _ := w.gate.all()
 	for _, r := range waiting {
@@ -301,7 +301,7 @@ func (w *world) sleep(at time.Time) {
 	}
 }
 
-// finish ends everything. What has been started has to end, or the bubble says so.
+// finish ends everything. A goroutine that does not end makes the bubble fail.
 func (w *world) finish() {
 	close(w.over)
 	w.gate.close()
