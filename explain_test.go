@@ -410,7 +410,7 @@ func TestWhy_JSON(t *testing.T) {
 }
 
 // Arrivals that come slowly are dated exactly, also when the queue is never empty, and the order
-// of those that come at once can be told from the times.
+// of those that come at once can be derived from the times.
 func TestB6_TimesOfArrival(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{})

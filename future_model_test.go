@@ -24,7 +24,7 @@ const (
 	atOver
 )
 
-// order tells a running function how to end.
+// order says how a running function ends.
 type order struct {
 	panics, exits bool
 	err           error
@@ -317,7 +317,7 @@ func (m *futureModel) finish() {
 }
 
 // A random graph of futures and continuations, cancelled here and there, does
-// after every step what the model says: who runs, in which order, with which
+// after every step what the model says: which functions run, in which order, with which
 // outcome, and how often each teardown is called.
 func TestD6_FutureModel(t *testing.T) {
 	const rounds, steps = 40, 500

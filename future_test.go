@@ -417,7 +417,7 @@ func race(t *testing.T, touch func(*stint.Future[int])) {
 	}
 }
 
-// Registration races with the outcome. Whoever wins, the teardown has run when
+// Registration races with the outcome. In either order, the teardown has run when
 // a Wait that begins after the registration returns.
 func TestD6_TeardownRacesWithTheOutcome(t *testing.T) {
 	race(t, func(f *stint.Future[int]) {

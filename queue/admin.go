@@ -5,17 +5,13 @@ import (
 	"time"
 )
 
-// Admin is the part of a [Store] for operators: the settings of queues, the schedules, and
-// statistics. What Store documents about time, durability, repetition and concurrency
-// holds for these methods as well.
+// Admin has the calls of a [Store] about queues, schedules and the store as a whole. What
+// Store documents about time, durability, repetition and concurrency holds for these
+// methods as well.
 //
 // Settings and schedules are small, so one call returns all of them; [Store.Find] returns
 // tasks in pages.
 type Admin interface {
-	// Explain returns the reasons why a task waits, the binding reason first, and none if
-	// the task is running or finished. Errors: ErrNotFound.
-	Explain(ctx context.Context, now time.Time, id ID) ([]Reason, error)
-
 	// Stats returns the counts of tasks, by queue and state, and the workers whose
 	// heartbeats are recent.
 	Stats(ctx context.Context, now time.Time) (Stats, error)

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// Attempt is a task while this process works on it: what a [Handler] is given.
-// Its methods may be called from any goroutine. To call a handler without a [Queue], as a
-// test does, set Task alone: the methods then keep what they are given for
-// [Attempt.Reported], and send nothing.
+// Attempt is one attempt of a task in this process; a [Handler] receives it. Its methods
+// may be called from any goroutine. A test that calls a handler without a [Queue] sets
+// Task alone: then the methods send nothing, and [Attempt.Reported] returns what they
+// were given.
 type Attempt struct {
-	// Task is the task as it was when it was claimed. It is the handler's own.
+	// Task is the task as it was when it was claimed. The handler may change it.
 	Task
 
 	lease leaseOf
@@ -22,14 +22,14 @@ type Attempt struct {
 
 	mu         sync.Mutex
 	handling   *stoppable // the handler's context; nil before it is called
-	ended      error      // why it is not to be called
+	ended      error      // why the handler must not be called
 	progress   Progress
-	checkpoint []byte // to be sent
-	saved      int    // checkpoints so far
+	checkpoint []byte // the checkpoint to send
+	saved      int    // the number of checkpoints so far
 	result     []byte
 }
 
-// leaseOf names a lease: tokens are a task's own.
+// leaseOf identifies a lease. Tokens are unique within a task only.
 type leaseOf struct {
 	id    ID
 	token Token
@@ -42,17 +42,17 @@ func (a *Attempt) Report(p Progress) {
 	a.progress = p
 }
 
-// Started ends the slowdown that a [Shortage] of another attempt has begun: this one
-// has what it needs of this process. A handler that may return a Shortage calls it as
-// soon as it cannot do so any more.
+// Started ends the slowdown of claims that a [Shortage] of another attempt has begun,
+// because this attempt has the resources that it needs. A handler that may return a
+// Shortage calls Started as soon as it cannot do so any more.
 func (a *Attempt) Started() {
 	if a.slow != nil {
 		a.slow.end(a.round)
 	}
 }
 
-// Save keeps a copy of a checkpoint, which the next attempt finds in its Task. The next
-// heartbeat sends it, or the outcome.
+// Save keeps a copy of a checkpoint. The next heartbeat or the outcome sends it, and the
+// next attempt finds it in its Task.
 func (a *Attempt) Save(checkpoint []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -60,7 +60,7 @@ func (a *Attempt) Save(checkpoint []byte) {
 	a.saved++
 }
 
-// Return keeps a value as the result of the task, in JSON, if it succeeds;
+// Return sets the result of the task, in JSON, which counts if the attempt succeeds;
 // [Result] reads it.
 func (a *Attempt) Return(value any) error {
 	result, err := json.Marshal(value)
@@ -76,8 +76,8 @@ func (a *Attempt) Return(value any) error {
 // Reported is what a handler has reported so far.
 type Reported struct {
 	Progress   Progress
-	Checkpoint []byte // the last one saved; nil if the store has it, or there is none
-	Saved      int    // checkpoints so far
+	Checkpoint []byte // the last checkpoint; nil if the store has it, or there is none
+	Saved      int    // the number of checkpoints so far
 	Result     []byte // in JSON; nil if there is none
 }
 
@@ -88,8 +88,9 @@ func (a *Attempt) Reported() Reported {
 	return Reported{a.progress, a.checkpoint, a.saved, a.result}
 }
 
-// heartbeat returns the report of the task to send, and how many checkpoints it covers.
-// The checkpoint is kept until its heartbeat is acknowledged: the outcome may overtake it.
+// heartbeat returns the report to send, and the number of checkpoints that it covers. The
+// checkpoint is kept until its heartbeat is acknowledged, because the outcome may
+// overtake it.
 func (a *Attempt) heartbeat(lease time.Duration) (b Heartbeat, saved int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -97,7 +98,7 @@ func (a *Attempt) heartbeat(lease time.Duration) (b Heartbeat, saved int) {
 	return b, a.saved
 }
 
-// acknowledged drops the checkpoint if the store has it: if no other was saved since.
+// acknowledged drops the checkpoint if no later one was saved: the store has it.
 func (a *Attempt) acknowledged(saved int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -106,8 +107,8 @@ func (a *Attempt) acknowledged(saved int) {
 	}
 }
 
-// starts reports whether the handler is to be called, with that context: not if the
-// task was ended since it was claimed.
+// starts sets the handler's context and reports whether the handler may be called. It may
+// not if the task was ended after the claim.
 func (a *Attempt) starts(handling *stoppable) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -115,7 +116,7 @@ func (a *Attempt) starts(handling *stoppable) bool {
 	return a.ended == nil
 }
 
-// end ends the handler, or has it not be called.
+// end ends the handler's context, or prevents the call of the handler.
 func (a *Attempt) end(cause error) {
 	a.mu.Lock()
 	handling := a.handling

@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// Bounds of texts that a store keeps, and refuses as ErrInvalid if they are longer.
+// Limits of texts in bytes. A store refuses longer texts as ErrInvalid.
 const (
-	MaxName   = 200  // bytes of a name, a key, a label, or of By
-	MaxReason = 4096 // bytes of the Reason of a [Command] or a [Pause]
+	MaxName   = 200  // of a name, a key, a label, or of By
+	MaxReason = 4096 // of the Reason of a [Command] or a [Pause]
 )
 
 // Validate reports, as ErrInvalid, a Do that is not one of the orders, a By or Reason that

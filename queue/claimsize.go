@@ -5,68 +5,68 @@ import (
 	"time"
 )
 
-// claimSize decides how many tasks a dispatcher claims at once. One by one, each
-// start pays for a call of the store; but a task that has been claimed and waits
-// for a slot keeps others from running it, goes before higher tiers that come
-// later, and takes a place under its limits. So a claim asks for no more than is
-// likely to start soon: as many as there are free slots, and as many as end in that
-// time. Whether that was right is seen when the last one of the claim starts; the
-// most that is asked for doubles or is halved by it. (Additive increase and
-// multiplicative decrease would be steadier; this one has to follow bursts.)
+// claimSize decides how many tasks a dispatcher claims at once. A claim of one task costs
+// a call of the store for each start. But a claimed task that waits for a slot cannot run
+// elsewhere, starts before later tasks of higher tiers, and counts against limits. So a
+// claim asks for the tasks that will probably start soon: the free slots, and the tasks
+// that will end in that time. The start of the last task of a claim shows whether that
+// was right, and doubles or halves the largest claim. (Additive increase and
+// multiplicative decrease would be steadier, but this size has to follow bursts.)
 //
-// It starts with one, so a process that dies of its first task takes no others
-// along. The dispatcher's mutex guards it.
+// The first claim asks for one task, so a process that crashes on its first task takes no
+// others along. The dispatcher's mutex guards the fields.
 type claimSize struct {
-	most int           // tasks
-	rate float64       // tasks of this dispatcher that end, a second
-	soon time.Duration // what counts as soon: longer, if claims take long
+	most int           // the largest claim, in tasks
+	rate float64       // tasks of this dispatcher that end per second
+	soon time.Duration // the time in which claimed tasks should start
 
-	asked time.Time // of the last claim
-	ended int       // tasks since then
-	size  int       // that it asked for
+	asked time.Time // when the last claim began
+	ended int       // the number of tasks that have ended since then
+	size  int       // the size of the last claim; 0 if its result does not count
 }
 
-// What is claimed starts within about claimSoonMin, or claimSoonCalls times what a claim
-// takes if that is longer, but not more than claimSoonMax.
+// Claimed tasks should start within claimSoonMin, or within claimSoonCalls times the
+// duration of a claim if that is longer, up to claimSoonMax.
 const (
 	claimSizeMax   = 64
 	claimSoonMin   = time.Millisecond
 	claimSoonCalls = 2
 	claimSoonMax   = 50 * time.Millisecond
-	// What was more than about claimRateMemory ago counts little.
+	// The rate is an exponentially weighted average; claimRateMemory is its time
+	// constant.
 	claimRateMemory = 10 * time.Millisecond
 )
 
-// ask returns how many tasks to claim, when so many slots are free.
-func (a *claimSize) ask(now time.Time, free int) int {
-	if !a.asked.IsZero() {
-		since := max(now.Sub(a.asked), time.Microsecond)
-		a.rate += (1 - math.Exp(-since.Seconds()/claimRateMemory.Seconds())) * (float64(a.ended)/since.Seconds() - a.rate)
+// ask returns how many tasks to claim when free slots are free.
+func (s *claimSize) ask(now time.Time, free int) int {
+	if !s.asked.IsZero() {
+		since := max(now.Sub(s.asked), time.Microsecond)
+		s.rate += (1 - math.Exp(-since.Seconds()/claimRateMemory.Seconds())) * (float64(s.ended)/since.Seconds() - s.rate)
 	}
-	a.asked, a.ended = now, 0
-	likely := a.rate * max(a.soon, claimSoonMin).Seconds()
-	a.size = min(1+max(free, 0)+int(min(likely, claimSizeMax)), max(a.most, 1))
-	return a.size
+	s.asked, s.ended = now, 0
+	likely := s.rate * max(s.soon, claimSoonMin).Seconds()
+	s.size = min(1+max(free, 0)+int(min(likely, claimSizeMax)), max(s.most, 1))
+	return s.size
 }
 
-// answered notes how many came, and when.
-func (a *claimSize) answered(now time.Time, tasks int) {
-	took := now.Sub(a.asked)
-	a.soon = min(max(claimSoonCalls*took, claimSoonMin), claimSoonMax)
-	if tasks < a.size {
-		a.size = 0 // it says nothing
+// answered records the number of tasks of a claim.
+func (s *claimSize) answered(now time.Time, tasks int) {
+	took := now.Sub(s.asked)
+	s.soon = min(max(claimSoonCalls*took, claimSoonMin), claimSoonMax)
+	if tasks < s.size {
+		s.size = 0 // the claim found all there are, so its size proves nothing
 	}
 }
 
-// started notes that the last task of a claim has started.
-func (a *claimSize) started(now time.Time) {
-	switch late := now.Sub(a.asked) > a.soon+a.soon/claimSoonCalls; {
+// started records that the last task of a claim has started.
+func (s *claimSize) started(now time.Time) {
+	switch late := now.Sub(s.asked) > s.soon+s.soon/claimSoonCalls; {
 	case late:
-		a.most = max(a.most/2, 1)
-	case a.size >= max(a.most, 1):
-		a.most = min(2*max(a.most, 1), claimSizeMax)
+		s.most = max(s.most/2, 1)
+	case s.size >= max(s.most, 1):
+		s.most = min(2*max(s.most, 1), claimSizeMax)
 	}
 }
 
-// failed notes that tasks were claimed in vain.
-func (a *claimSize) failed() { a.most = 1 }
+// failed records that claimed tasks could not start.
+func (s *claimSize) failed() { s.most = 1 }

@@ -17,45 +17,45 @@ import (
 	"github.com/stintgo/stint/retry"
 )
 
-// Config is how a [Queue] works. The zero value is a good default.
+// Config configures a [Queue]. The zero value is a good default.
 type Config struct {
-	// Worker is the name under which this process claims tasks. It must be new at
-	// each start; it is made of the host's name, the process and chance if it is
-	// empty. A second Run at the same time has -2 behind it, a third one -3. It has no
+	// Worker is the name under which this process claims tasks. It must be different at
+	// each start. The default consists of the name of the host, the process ID and a
+	// random part. A second concurrent Run appends -2, a third one -3. A name has no
 	// control characters, and at most 200 bytes with that number.
 	Worker string
-	// Lease is how long a task is this process's without a sign of life: 30 s if
-	// it is 0. It has nothing to do with how long the work takes, because leases
-	// are extended three times as often; it is how long a task waits whose worker
-	// has died.
+	// Lease is the length of a lease without a heartbeat; 0 means 30 s. Heartbeats are
+	// three times as frequent, so it does not limit how long a task runs. It is how long
+	// a task waits after its worker has died.
 	Lease time.Duration
-	// Retry says when a task that has failed is tried again; its Attempts are not
-	// used, since each task has its own. Unset is [retry.TaskPolicy].
+	// Retry is the policy for the delay before the next attempt of a task that has
+	// failed. Its Attempts are ignored, since each task has MaxAttempts. The default is
+	// [retry.TaskPolicy].
 	Retry retry.Policy
-	// Poll is the interval in which this process looks for work of which it got no signal:
-	// 1 s if it is 0.
+	// Poll is the interval at which this process looks for work without a signal; 0
+	// means 1 s.
 	Poll time.Duration
-	// Grace is how long handlers have to end by themselves when Run is to return,
-	// before their contexts end: 30 s if it is 0.
+	// Grace is how long a Run that is stopping waits for its handlers before it ends
+	// their contexts; 0 means 30 s.
 	Grace time.Duration
-	// Linger is how long Run then waits for handlers whose contexts have ended: as
-	// long as Grace if it is 0. It is for those that need time to end what they have
-	// begun, such as processes that are asked first.
+	// Linger is how long Run waits after that for the handlers to return, so that they
+	// can end what they have begun, such as child processes; 0 means Grace.
 	Linger time.Duration
-	// OnEvent is called with every change of the state of a task, and OnDead with
-	// every dead letter, of the queues that this process runs, whichever process made it
-	// one. An event is delivered once or not at all: none while Run does not run or the store
-	// cannot be reached, and some are dropped if a hook is slow, which a later event
-	// (Missed) or, for OnDead, the Logger reports. Each hook is called by one goroutine,
-	// and delays no task; but with a hook, Run claims nothing until the store has
-	// confirmed that it sends events, or for one Lease at most. At its end, Run delivers
-	// the last outcomes: after Grace the contexts of hooks end and the Logger reports what
-	// is left, and after Linger Run returns an error if a call has not returned. A panic
-	// is logged.
+	// OnEvent is called with every change of a task's state, and OnDead with every dead
+	// letter, of the queues that this process runs, also of changes by other processes.
+	// An event is delivered at most once: none is delivered while Run does not run or
+	// the store cannot be reached, and some are dropped if a hook is slow, which a later
+	// event (Missed) or, for OnDead, the Logger reports. Each hook is called by one
+	// goroutine, and delays no task. With a hook, Run claims nothing until the store has
+	// confirmed that it sends events, or for one Lease at most. At its end Run delivers
+	// the last outcomes: after Grace it ends the contexts of hooks and logs what was not
+	// delivered, and after Linger it returns an error if a call of a hook has not
+	// returned. A panic of a hook is logged.
 	OnEvent func(context.Context, Event)
 	OnDead  func(context.Context, Task)
-	// Logger receives what needs a person's attention; nil discards it. An error that
-	// repeats is logged once, and then once a minute with how often it did.
+	// Logger receives the problems that need a person's attention; nil discards them. An
+	// error that repeats is logged once, and then once a minute with the number of
+	// repetitions.
 	Logger *slog.Logger
 	// Random makes IDs and delays random; nil is [rand.Uint64]. It is called by one
 	// goroutine at a time.
@@ -109,7 +109,7 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-// workerName is a name that no other start of a process has.
+// workerName returns a name that no other start of a process has.
 func workerName() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -118,7 +118,7 @@ func workerName() string {
 	return host + "-" + strconv.Itoa(os.Getpid()) + "-" + strconv.FormatUint(rand.Uint64()>>32, 36)
 }
 
-// oneByOne is a source of random bits for any number of goroutines.
+// oneByOne is a source of random bits for concurrent callers.
 func oneByOne(random func() uint64) func() uint64 {
 	var mu sync.Mutex
 	return func() uint64 {

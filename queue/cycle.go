@@ -5,14 +5,13 @@ import (
 	"slices"
 )
 
-// checkCircles refuses tasks of one call that would wait for each other for ever:
-// one that comes after a batch that has a task, or will have one, which in turn
-// waits for it. Among tasks alone there are no circles, because each comes After
-// those that are there. What is submitted with different calls is not looked at:
-// a task added to a batch can wait for what waits for that batch; [Queue.Why]
-// names what each of them waits for.
-func checkCircles(tasks []NewTask) error {
-	batches := make(map[ID]int) // index of those that a task waits for
+// checkCycles refuses tasks of one call that would wait for each other for ever: a task
+// that comes after a batch, one of whose tasks waits for it. Tasks alone have no cycles,
+// because each comes After tasks that exist. Tasks of different calls are not checked: a
+// task added to a batch can wait for a task that waits for that batch. [Queue.Why] names
+// what each of them waits for.
+func checkCycles(tasks []NewTask) error {
+	batches := make(map[ID]int) // indexes of the batches that tasks wait for
 	for i := range tasks {
 		if id := tasks[i].AfterBatch; !id.IsZero() {
 			if _, ok := batches[id]; !ok {
@@ -40,17 +39,17 @@ func checkCircles(tasks []NewTask) error {
 			}
 		}
 	}
-	if i := g.circle(); i >= 0 {
+	if i := g.cycle(); i >= 0 {
 		return fmt.Errorf("%w: task %d, of kind %q, would never start: it waits for tasks that wait for each other, "+
 			"one of them after a batch", ErrInvalid, i, tasks[i].Kind)
 	}
 	return nil
 }
 
-// blocking says what waits for what: tasks, and behind them batches.
+// blocking is a graph of tasks, followed by batches, and what they wait for.
 type blocking struct {
-	blockers []int   // how many others each waits for
-	after    [][]int // those that wait for each
+	blockers []int   // by vertex, the number of vertices that it waits for
+	after    [][]int // by vertex, the vertices that wait for it
 }
 
 func newBlocking(n int) blocking { return blocking{make([]int, n), make([][]int, n)} }
@@ -60,10 +59,10 @@ func (w *blocking) add(i, before int) {
 	w.after[before] = append(w.after[before], i)
 }
 
-// circle takes away whatever waits for nothing, until nothing is left, or what
-// waits for itself: it returns the first of that, or -1. (Kahn, Topological
-// sorting of large networks, CACM 1962.) It uses up what there is.
-func (w *blocking) circle() int {
+// cycle removes the vertices that wait for nothing until none is left (Kahn, "Topological
+// sorting of large networks", CACM 1962). It returns the first remaining vertex, which is
+// in a cycle or waits for one, or -1. It destroys the graph.
+func (w *blocking) cycle() int {
 	var free []int
 	for i, n := range w.blockers {
 		if n == 0 {
@@ -81,7 +80,7 @@ func (w *blocking) circle() int {
 	}
 	for i, n := range w.blockers {
 		if n > 0 {
-			return i // a task: they stand before the batches, and a batch is left only with one
+			return i // a task: tasks precede batches, and a batch remains only with one of its tasks
 		}
 	}
 	return -1

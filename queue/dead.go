@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// Dead yields the dead letters that a filter finds, the oldest first. What went
-// wrong with each, and when, is in its [Task.Errors]. Errors: those of [Queue.Find], and
-// [ErrInvalid] if the filter has other States than [Dead].
+// Dead yields the dead letters that a filter finds, the oldest first. [Task.Errors] has
+// the errors of each, with their times. Errors: those of [Queue.Find], and [ErrInvalid]
+// if the filter has other States than [Dead].
 func (q *Queue) Dead(ctx context.Context, f Filter) iter.Seq2[Task, error] {
 	f, err := ofDead(f)
 	if err != nil {
@@ -18,18 +18,18 @@ func (q *Queue) Dead(ctx context.Context, f Filter) iter.Seq2[Task, error] {
 	return q.Find(ctx, f)
 }
 
-// RetryDead starts the dead letters that a filter finds anew, and returns how many they
-// are. They keep their age and their history; their failures are counted from 0 again. by
-// names the author of the command. Errors: those of [Queue.Command], and [ErrInvalid] if
-// the filter has other States than [Dead].
+// RetryDead restarts the dead letters that a filter finds, and returns their number. They
+// keep their age and their history; their failures are counted from 0 again. by names the
+// author of the command. Errors: those of [Queue.Command], and [ErrInvalid] if the filter
+// has other States than [Dead].
 func (q *Queue) RetryDead(ctx context.Context, by string, f Filter) (int, error) {
 	return q.commandDead(ctx, OrderRetry, by, f)
 }
 
-// PurgeDead removes the dead letters that a filter finds, and returns how many they are.
-// Tasks that come After one of them are cancelled, because it will never succeed. by names
-// the author of the command. Errors: those of [Queue.Command], and [ErrInvalid] if the
-// filter has other States than [Dead].
+// PurgeDead removes the dead letters that a filter finds, and returns their number. Tasks
+// that come After one of them are cancelled, because it will never succeed. by names the
+// author of the command. Errors: those of [Queue.Command], and [ErrInvalid] if the filter
+// has other States than [Dead].
 func (q *Queue) PurgeDead(ctx context.Context, by string, f Filter) (int, error) {
 	return q.commandDead(ctx, OrderForget, by, f)
 }
@@ -52,10 +52,10 @@ func ofDead(f Filter) (Filter, error) {
 	return f, nil
 }
 
-// Errors are what went wrong with the task so far, the oldest first: the steps of
-// attempts that failed, of leases that were lost, of a deadline that passed, and
-// of work that was put aside when it was submitted. Detail is the error. As with
-// all steps, of a task that has more than [MaxSteps] of them the oldest are gone.
+// Errors returns the steps with an error, the oldest first: attempts that failed, leases
+// that were lost, a deadline that passed, and a fingerprint of poison that refused the
+// task at its submission. Detail has the error. A task keeps [MaxSteps] steps, so older
+// ones may be gone.
 func (t *Task) Errors() (errs []Step) {
 	for _, s := range t.Steps {
 		if s.On == OnFailure || s.On == OnLost || s.On == OnExpire || s.On == OnSubmit && s.To == Dead {

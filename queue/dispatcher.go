@@ -8,45 +8,44 @@ import (
 	"time"
 )
 
-// dispatcher claims the tasks of one queue, and has runners work on them.
+// dispatcher claims the tasks of one queue for its runners.
 //
-// One runner at a time seeks: it waits for a slot, takes a task that has been
-// claimed, or claims some, and lets the next one seek while it works. So the queue
-// waits for slots in its place among all other work, holds none while it has
-// nothing to do, and claims at the last moment. A runner whose task
-// was short seeks again itself, so a backlog of small tasks costs no goroutine
-// and no change between them.
+// One runner at a time seeks: it waits for a slot, takes a claimed task or claims some,
+// and lets the next runner seek while it works. So the queue waits for slots in its place
+// among all other work, holds no slot while it has nothing to do, and claims at the last
+// moment. A runner whose task was short seeks again itself, so a backlog of small tasks
+// needs no new goroutine and no context switch for each task.
 type dispatcher struct {
 	s     *session
 	claim Claim
-	more  chan struct{} // a runner stopped seeking; holds one signal
+	more  chan struct{} // signals that a runner has stopped seeking; holds one signal
 
 	mu      sync.Mutex
 	stopped bool
-	wanted  bool      // there may be more to claim than has been looked for
-	failed  bool      // the last claim did: signals of the store are ignored until it is polled
-	again   time.Time // when a rate allows more; zero if none is known to
-	seeking *runner   // that waits for a slot, or claims
-	parked  []*runner // that have nothing to do, the last one first
+	wanted  bool      // there may be more tasks than the last claim has seen
+	failed  bool      // the last claim failed: signals of the store are ignored until the next poll
+	again   time.Time // when a rate allows more; zero if unknown
+	seeking *runner   // the runner that waits for a slot or claims
+	parked  []*runner // idle runners, the last one first
 	claimed []*Attempt
-	since   time.Time // when those were claimed
+	since   time.Time // when the tasks of claimed were claimed
 	size    claimSize
-	cut     context.CancelFunc // ends the claim that is under way
+	cut     context.CancelFunc // ends the claim in progress
 }
 
 const (
-	// patience is how long a task may have been claimed without a slot before it is
-	// given back to others: all went well until now and suddenly takes long.
+	// patience is how long a claimed task may wait for a slot before it is released, for
+	// the case that running tasks suddenly take longer than before.
 	patience = 100 * time.Millisecond
-	// atLeast is how long to wait for what should have come already: the clock of a
-	// store that hosts share may be behind ours, and asking it again at once would
-	// keep both busy until it has caught up.
+	// atLeast is how long to wait for an event that is already due: the clock of a store
+	// on another host may be behind this one, and asking it again at once would keep
+	// both busy until it has caught up.
 	atLeast = time.Millisecond
-	// lastClaim is how long a claim may still take when nothing more is to start.
+	// lastClaim is how long a claim may still take when no more tasks are to start.
 	lastClaim = 2 * time.Second
-	// soonest is what a timer is set to for what is due already. A timer of 0 is run by
-	// the goroutine that looks at it, and with the race detector two goroutines that do so
-	// at once in a bubble of testing/synctest crash the program
+	// soonest is the duration of a timer for an event that is already due. A timer of 0
+	// fires in the goroutine that looks at it, and with the race detector two goroutines
+	// that do so at once in a bubble of testing/synctest crash the program
 	// (https://go.dev/issue/78156, open as of Go 1.26).
 	soonest = time.Nanosecond
 )
@@ -58,11 +57,11 @@ func (s *session) dispatch(ctx context.Context, name string) {
 	ready, stop := s.q.store.Listen(name)
 	defer stop()
 	poll := s.q.clock.Now().Add(s.q.cfg.Poll)
-	trim := poll // has a time of its own: a queue that is never quiet may never be polled
+	trim := poll // has a timer of its own: a queue that is always busy may otherwise never be polled
 	wake := time.NewTimer(s.q.cfg.Poll)
 	defer wake.Stop()
 	for ctx.Err() == nil {
-		slow := s.slow.change() // before the look at it
+		slow := s.slow.change() // before the look at the queue
 		d.kick()
 		now := s.q.clock.Now()
 		if !now.Before(trim) {
@@ -91,7 +90,7 @@ func (s *session) dispatch(ctx context.Context, name string) {
 	d.giveBack(d.stop())
 }
 
-// look has the next runner claim, whatever the last claim found.
+// look makes the next runner claim, whatever the last claim found.
 func (d *dispatcher) look() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -99,7 +98,7 @@ func (d *dispatcher) look() {
 }
 
 // lookUnlessFailed looks after a signal of the store, unless the last claim failed: its
-// faults may be what makes it signal.
+// failure may be the reason of the signal.
 func (d *dispatcher) lookUnlessFailed() bool {
 	d.mu.Lock()
 	failed := d.failed
@@ -110,7 +109,7 @@ func (d *dispatcher) lookUnlessFailed() bool {
 	return !failed
 }
 
-// next is when to look at the latest, or to give tasks back.
+// next returns when to look or to release tasks at the latest.
 func (d *dispatcher) next(poll time.Time) time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -133,8 +132,8 @@ func (d *dispatcher) due(now, poll time.Time) bool {
 	return !now.Before(poll) || !d.again.IsZero() && !now.Before(d.again)
 }
 
-// overdue takes out what was claimed and did not start in time, or is not to start
-// because this process is short of something.
+// overdue removes and returns claimed tasks that did not start in time, or must not start
+// because this process lacks a resource.
 func (d *dispatcher) overdue(now time.Time) (late []*Attempt) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -146,16 +145,15 @@ func (d *dispatcher) overdue(now time.Time) (late []*Attempt) {
 	return late
 }
 
-// giveBack gives tasks back that have not started. It does not wait for the settler,
-// which may have to wait for the store: the dispatcher has to see when it is to end.
+// giveBack releases tasks that have not started. It does not use the settler, which may
+// wait for the store: the dispatcher has to notice the end of ctx.
 func (d *dispatcher) giveBack(left []*Attempt) {
 	if len(left) > 0 {
 		d.s.working.Go(func() { d.s.giveBack(left) })
 	}
 }
 
-// trim ends half of the runners that have nothing to do, so that few are left of
-// a rush that is over.
+// trim ends half of the idle runners, so that few remain after a burst.
 func (d *dispatcher) trim() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -166,7 +164,7 @@ func (d *dispatcher) trim() {
 	d.parked = slices.Delete(d.parked, 0, half)
 }
 
-// kick has a runner seek, if there is something to seek and none does.
+// kick makes a runner seek, if there may be tasks and no runner seeks.
 func (d *dispatcher) kick() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -185,13 +183,13 @@ func (d *dispatcher) kick() {
 	d.s.working.Go(r.run)
 }
 
-// hasWork reports whether a runner could find something. The lock is held.
+// hasWork reports whether a runner could find a task. The caller holds the lock.
 func (d *dispatcher) hasWork() bool {
 	return !d.stopped && (d.wanted || len(d.claimed) > 0) && d.s.slow.until(d.s.q.clock.Now()).IsZero()
 }
 
-// stop has nothing more start, and returns what was claimed for that. A runner that
-// waits for a slot gives up.
+// stop prevents further starts, and returns the claimed tasks that have not started. A
+// runner that waits for a slot stops waiting.
 func (d *dispatcher) stop() (left []*Attempt) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -210,10 +208,10 @@ func (d *dispatcher) stop() (left []*Attempt) {
 	return left
 }
 
-// take returns a task for a runner that has its slot, of those that were claimed or
-// that it claims; nil if there is none. It ends the runner's turn to seek if there
-// is one; if not, resume does when the slot is free again, and can be counted as
-// such by the next claim.
+// take returns a task for a runner that has its slot: a claimed one, or one that it
+// claims now; nil if there is none. It ends the runner's turn to seek if there is a task.
+// If there is none, resume ends the turn when the slot is free again, so that the next
+// claim counts that slot.
 func (d *dispatcher) take(r *runner) (a *Attempt) {
 	d.mu.Lock()
 	r.onSlot = true
@@ -235,7 +233,8 @@ func (d *dispatcher) take(r *runner) (a *Attempt) {
 	return a
 }
 
-// refill claims tasks. The lock is held, but not during the call of the store.
+// refill claims tasks. The caller holds the lock, which refill releases during the call
+// of the store.
 func (d *dispatcher) refill() {
 	s := d.s
 	asked := s.q.clock.Now()
@@ -248,7 +247,7 @@ func (d *dispatcher) refill() {
 			return
 		}
 	}
-	d.wanted = false // what comes from now on may come too late for this claim
+	d.wanted = false // a task that is submitted from now on may be too late for this claim
 	ctx, cut := context.WithTimeout(s.base, s.q.cfg.Lease)
 	defer cut()
 	d.cut = cut
@@ -286,20 +285,20 @@ func (d *dispatcher) refill() {
 	}
 }
 
-// ended counts a task that has ended. It is called on its slot, so that the
-// next runner on the slot may claim at once.
+// ended counts a task that has ended. The runner calls it while it still has its slot, so
+// that the next runner on the slot may claim at once.
 func (d *dispatcher) ended() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.size.ended++
 }
 
-// resume has a runner whose task has ended seek again, if there is something to
-// seek and no other does.
+// resume makes a runner whose task has ended seek again, if there may be tasks and no
+// other runner seeks.
 func (d *dispatcher) resume(r *runner) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.seeking == r { // it has found nothing
+	if d.seeking == r { // its claim has found nothing
 		d.seeking = nil
 		signal(d.more)
 	}
@@ -310,7 +309,7 @@ func (d *dispatcher) resume(r *runner) bool {
 	return true
 }
 
-// park keeps a runner for later, unless there will be no later.
+// park keeps an idle runner, unless the dispatcher has stopped.
 func (d *dispatcher) park(r *runner) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -321,8 +320,7 @@ func (d *dispatcher) park(r *runner) bool {
 	return !d.stopped
 }
 
-// noSlot ends the turn of a runner that cannot have a slot. It is tried again at
-// the next look.
+// noSlot ends the turn of a runner that did not get a slot. The next look tries again.
 func (d *dispatcher) noSlot(err error) {
 	d.mu.Lock()
 	d.seeking, d.wanted = nil, false

@@ -118,8 +118,7 @@ type stuck chan struct{}
 
 func (s stuck) Write(p []byte) (int, error) { <-s; return len(p), nil }
 
-// A Logger that does not return when it is told of a failed claim keeps nobody from
-// ending.
+// A Logger that blocks on a failed claim does not keep Run from returning.
 func TestC5_LoggerThatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(stuck)

@@ -1,6 +1,6 @@
-// Package queue runs tasks that must not be lost: they are kept in a [Store]
-// until they have succeeded, are tried again when they fail or when their worker
-// dies, wait for each other, and can always say why they wait.
+// Package queue runs tasks that must not be lost: a [Store] keeps them until they have
+// succeeded. They are retried when they fail or when their worker dies, wait for each
+// other, and have a reason for every wait.
 //
 //	const SendEmail queue.Kind[Email] = "email"
 //
@@ -11,12 +11,12 @@
 //	go q.Run(ctx, stint.New(8, stint.Config{}))
 //	receipt, err := SendEmail.Submit(ctx, q, Email{To: "ann@example.com"}, queue.Options{})
 //
-// The [Options] of a task are its priority, key, delay, deadline, predecessors, and the
-// tasks that it must not run beside. A [Kind] submits tasks whose payload is a Go value;
-// [Queue.Submit] and [Queue.SubmitBatch] submit many at once, with payloads of bytes, and
-// [Queue.Schedule] one at each tick of a cron expression. The error that a [Handler]
-// returns decides what becomes of the task, and [Queue.Use] wraps the handlers of all
-// kinds.
+// The [Options] of a task are its priority, key, FIFO group, start time, deadline,
+// predecessors, retries, and a name that makes it unique. A [Kind] submits one task whose
+// payload is a Go value. [Kind.Spec] makes such tasks for [Queue.Submit] and
+// [Queue.SubmitBatch], which submit many at once, and for [Queue.Schedule], which submits
+// one at each tick of a cron expression. The error that a [Handler] returns decides the
+// next state of the task. [Queue.Use] wraps the handlers of all kinds.
 //
 // [Queue.Wait], [Queue.Get], [Queue.Find], [Queue.Events] and [Queue.Why] read tasks, and
 // [Queue.Dead] reads dead letters. [Queue.Pause], [Queue.Resume], [Queue.Cancel] and

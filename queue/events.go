@@ -7,15 +7,13 @@ import (
 	"time"
 )
 
-// Events yields every change of a task's state, of all queues of the store and
-// by whomever, in their order, from the time on at which the loop over it begins
-// until ctx ends. It then ends without a word; a store that is closed or cannot be
-// reached ends it with an error.
+// Events yields every change of a task's state, of all queues and by all processes, in
+// order, from the beginning of the loop until ctx ends. The end of ctx ends the loop
+// without an error; a store that is closed or cannot be reached ends it with one.
 //
-// Each event comes once or, if the loop is too slow for the store, not at all;
-// the next one's Missed says how many did not. A slow loop holds nothing up. What
-// must not be missed is in the store: [Queue.Dead], [Queue.Find], and the Steps of
-// each task.
+// Each event is yielded at most once. A loop that is too slow misses events, and Missed
+// of the next event is their number. A slow loop delays nothing else. The store has the
+// state of every task: [Queue.Dead], [Queue.Find], and the Steps of each task.
 func (q *Queue) Events(ctx context.Context) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		ctx, stop := context.WithCancel(ctx)
@@ -33,9 +31,9 @@ func (q *Queue) Events(ctx context.Context) iter.Seq2[Event, error] {
 	}
 }
 
-// watch calls fn for every event until ctx ends or the store is closed. Whenever
-// the watch breaks off otherwise, it begins again after a pause. turned is called
-// when it begins, and when it ends or cannot begin.
+// watch calls fn for every event until ctx ends or the store is closed. If the watch ends
+// otherwise, it begins again after a pause. turned is called when the watch begins, and
+// when it ends or cannot begin.
 func watch(ctx context.Context, store Store, pause time.Duration, turned func(), fn func(Event)) {
 	for {
 		err := store.Watch(ctx, turned, fn)

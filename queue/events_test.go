@@ -172,9 +172,9 @@ func TestC4_EventsEnd(t *testing.T) {
 	})
 }
 
-// Each dead letter raises an event and is told to the hook, with its errors; a hook
-// that is slow, or panics, costs nobody anything.
-func TestC3_HooksAreToldOfDeadLetters(t *testing.T) {
+// Each dead letter raises an event, and the hook receives it with its errors. A hook that
+// is slow or panics delays no task.
+func TestC3_HooksReceiveDeadLetters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		var dead []queue.Task
@@ -214,7 +214,7 @@ func TestC3_HooksAreToldOfDeadLetters(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		if len(dead) != 2 || dead[0].ID != bad[0] || dead[1].ID != bad[1] || len(dead[0].Errors()) != 1 {
-			t.Errorf("the hook was told of %d tasks, want of the two of its queue: %+v", len(dead), dead)
+			t.Errorf("the hook received %d tasks, want the two of its queue: %+v", len(dead), dead)
 		}
 		if triggers[queue.OnSubmit] != 22 || triggers[queue.OnSuccess] != 20 || triggers[queue.OnFailure] != 2 {
 			t.Errorf("events %v", triggers)

@@ -147,7 +147,7 @@ func ExampleQueue_SubmitBatch() {
 
 // Tasks of a group run one after the other in the order of their submission,
 // however many slots there are: the events of one customer, say.
-func ExampleSpec_group() {
+func ExampleOptions_group() {
 	const eventKind queue.Kind[string] = "event"
 	ctx := context.Background()
 	q, run := inMemory(queue.Config{})
@@ -245,8 +245,8 @@ func ExampleQueue_Cancel() {
 	// true
 }
 
-// Dead letters are listed with what went wrong, and retried or purged by a filter.
-// Config.OnDead is told of each as it dies.
+// Dead letters are listed with their errors, and retried or purged by a filter.
+// Config.OnDead is called with each of them.
 func ExampleQueue_Dead() {
 	ctx := context.Background()
 	q, run := inMemory(queue.Config{})

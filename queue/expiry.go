@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// expireUntil ends the handlers whose leases are over by the clock of this process,
-// until ctx ends: other workers may have their tasks. It needs no answer of the
-// store, which may hang. One timer serves all tasks; one for each would cost more
-// than most other things that are done for a small task.
+// expireUntil ends, until ctx ends, the handlers whose leases have expired by the clock
+// of this process: other workers may have their tasks. It needs no answer of the store,
+// which may hang. One timer serves all tasks, because a timer for each would be a large
+// part of the cost of a small task.
 func (s *session) expireUntil(ctx context.Context) {
 	wake := time.NewTimer(s.q.cfg.Lease)
 	defer wake.Stop()
@@ -24,7 +24,7 @@ func (s *session) expireUntil(ctx context.Context) {
 	}
 }
 
-// expire ends handlers, and returns when the next lease may be over.
+// expire ends the handlers of expired leases, and returns when the next lease may expire.
 func (s *session) expire(now time.Time) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,15 +40,15 @@ func (s *session) expire(now time.Time) time.Time {
 	return s.first
 }
 
-// expect has the lease of a task be watched. The session's mutex is held.
+// expect makes expire watch the lease of a task. The caller holds the session's mutex.
 func (s *session) expect(a *Attempt) {
-	if a.until.Before(s.first) { // else the next look is early enough to find it
+	if a.until.Before(s.first) { // otherwise the next look is early enough
 		s.first = a.until
 		signal(s.sooner)
 	}
 }
 
-// extend moves the end of a lease.
+// extend sets a later end of a lease.
 func (s *session) extend(a *Attempt, until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

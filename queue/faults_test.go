@@ -181,9 +181,9 @@ func TestC2_DelaysFollowThePolicy(t *testing.T) {
 	})
 }
 
-// What a handler reports while the store cannot be reached is told later, and
-// it keeps its task as long as its lease can last.
-func TestC8_BeatsThatFailAreMadeUpFor(t *testing.T) {
+// A report that cannot be sent is sent when the store can be reached again, and the handler
+// keeps its task as long as its lease can last.
+func TestC8_FailedHeartbeatsAreRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, store := newFaultyRig(t, queue.Config{Lease: time.Minute})
 		var down atomic.Bool

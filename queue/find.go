@@ -18,8 +18,8 @@ func (q *Queue) Get(ctx context.Context, id ID) (Task, error) {
 	return found[0], nil
 }
 
-// Find yields the tasks that a filter finds, the oldest first, reading them a
-// page at a time: what changes meanwhile may be seen as it was before or after.
+// Find yields the tasks that a filter finds, the oldest first. It reads them page by
+// page, so it yields each task as it was at some time during the loop.
 func (q *Queue) Find(ctx context.Context, f Filter) iter.Seq2[Task, error] {
 	return func(yield func(Task, error) bool) {
 		const size = 100
@@ -42,11 +42,11 @@ func (q *Queue) Find(ctx context.Context, f Filter) iter.Seq2[Task, error] {
 	}
 }
 
-// Count counts the tasks that a filter finds by their states: of a batch, say, to
-// see how far it is. It reads each of them, with its payload, and all others that
-// the filter could find: some microseconds for each task of the store, unless the
-// filter names queues, states or IDs. [Queue.Stats] has the counts of whole queues
-// at hand. Finished tasks are counted as long as they are kept.
+// Count returns the number of tasks that a filter finds, by state, for example of a
+// batch. It reads every task that the filter may find, with its payload: some
+// microseconds for each task of the store, unless the filter names queues, states or IDs.
+// [Queue.Stats] returns the counts of whole queues without reading tasks. Finished tasks
+// are counted as long as they are kept.
 func (q *Queue) Count(ctx context.Context, f Filter) (map[State]int, error) {
 	counts := make(map[State]int)
 	for task, err := range q.Find(ctx, f) {

@@ -9,54 +9,66 @@ import (
 	"time"
 )
 
-// Handler does the work of a task. What it returns decides:
+// Handler does the work of a task. Its result decides the outcome of the attempt:
 //
 //   - nil: the task has succeeded.
-//   - an error of [retry.Permanent]: it is dead.
-//   - an error of [retry.After]: it has failed, and is tried again after that time.
-//   - [Snooze]: it is tried again after a time, and has not failed.
-//   - [Shortage]: it is given back, and has not failed; this process claims less.
-//   - any other error, or a panic: it has failed, and is tried again later until
-//     it has failed MaxAttempts times.
+//   - an error of [retry.Permanent]: the task is dead.
+//   - an error of [retry.After]: the attempt has failed, and the next one starts after
+//     that time.
+//   - [Snooze]: the task is run again after a delay, and the attempt does not count as
+//     failed.
+//   - [Shortage]: the task is released, the attempt does not count as failed, and this
+//     process claims fewer tasks.
+//   - any other error, or a panic: the attempt has failed. The task is retried until
+//     MaxAttempts attempts have failed.
 //
-// When its context ends it should return soon. [context.Cause] says why:
-// [ErrPaused], [ErrCancelled], [ErrStale], [ErrStopping], or context.DeadlineExceeded
-// after the task's Timeout. An error that it returns then counts as a failure only
-// in the last case; nil is a success in any.
+// A handler should return soon after its context has ended. [context.Cause] returns the
+// reason: [ErrPaused], [ErrCancelled], [ErrStale], [ErrStopping], or
+// context.DeadlineExceeded after the task's Timeout. An error that the handler returns
+// then is a failure only after the Timeout; nil is a success in every case.
 type Handler func(context.Context, *Attempt) error
 
-// Handle sets the handler of a kind for the Runs of this queue. The handler reads the
-// payload as bytes; that of [Kind.Handle] gets a Go value. It panics if the kind has a
-// handler, or if Run has been called.
+// Handle sets the handler of a kind for the Runs of this queue. The handler receives the
+// payload as bytes, unlike a handler of [Kind.Handle]. Handle panics if the kind is empty
+// or already has a handler, if h is nil, or if Run has been called.
 func (q *Queue) Handle(kind string, h Handler) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.handlers[kind] != nil || q.ran || kind == "" || h == nil {
-		panic(fmt.Sprintf("queue: Handle(%q): a kind has one handler, given before Run", kind))
+	switch {
+	case kind == "":
+		panic("queue: Handle: the kind is empty")
+	case h == nil:
+		panic(fmt.Sprintf("queue: Handle: the handler of the kind %q is nil", kind))
+	case q.ran:
+		panic(fmt.Sprintf("queue: Handle: the handler of the kind %q is set after Run; set all handlers before it", kind))
+	case q.handlers[kind] != nil:
+		panic(fmt.Sprintf("queue: Handle: the kind %q already has a handler", kind))
 	}
 	q.handlers[kind] = h
 }
 
-// Use puts something around the handlers of all kinds, whether they have been
-// given before or will be: a log line, a trace, a transaction. The first one
-// that is given is the outermost. It sees the context that the handler gets, and
-// may give it another made of that; the task, also if its payload cannot be
-// read; and the error, which it may replace: what the outermost returns decides.
-// A panic in it is a failure of the task, as in a handler; one of the handler
-// passes through it.
+// Use wraps the handlers of all kinds, also those that are set later, with middleware: a
+// log line, a trace, a transaction. The middleware of the first call is the outermost. It
+// may replace the context and the error of the next handler; the error of the outermost
+// decides the outcome. It also runs if the payload of a task cannot be decoded. A panic of
+// the middleware is a failure of the attempt, as a panic of a handler is, and a panic of
+// the handler passes through the middleware.
 //
-// It panics if Run has been called.
+// Use panics if wrap is nil or if Run has been called.
 func (q *Queue) Use(wrap func(next Handler) Handler) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.ran || wrap == nil {
-		panic("queue: Use: middleware is given before Run")
+	switch {
+	case wrap == nil:
+		panic("queue: Use: the middleware is nil")
+	case q.ran:
+		panic("queue: Use: the middleware is set after Run; set it before")
 	}
 	q.around = append(q.around, wrap)
 }
 
-// settleHandlers puts the middleware around the handlers, which stay as they
-// are from now on. The lock is held.
+// settleHandlers wraps the handlers with the middleware, at the first Run. The caller
+// holds the lock.
 func (q *Queue) settleHandlers() {
 	if q.ran {
 		return
@@ -70,27 +82,28 @@ func (q *Queue) settleHandlers() {
 	}
 }
 
-// What ends a handler's context, besides its task's Timeout and [ErrStale].
+// The causes with which a handler's context ends, besides the task's Timeout and
+// [ErrStale].
 var (
 	// ErrPaused: the task was paused.
 	ErrPaused = errors.New("queue: the task was ordered to pause")
 	// ErrCancelled: the task was cancelled.
 	ErrCancelled = errors.New("queue: the task was ordered to cancel")
-	// ErrStopping: Run is to return, and has waited as long as [Config.Grace].
+	// ErrStopping: Run is stopping, and has waited for [Config.Grace].
 	ErrStopping = errors.New("queue: this worker is stopping")
 )
 
-// snooze is an error that is no failure.
+// snooze is the error of Snooze.
 type snooze struct{ delay time.Duration }
 
-func (s snooze) Error() string { return fmt.Sprintf("queue: again in %s", s.delay) }
+func (s snooze) Error() string { return fmt.Sprintf("queue: run again in %s", s.delay) }
 
-// Snooze returns what a handler returns to be called again after a delay,
-// without having failed.
+// Snooze returns the error with which a handler asks to be called again after a delay,
+// without a failure.
 func Snooze(delay time.Duration) error { return snooze{delay} }
 
-// SnoozeDelay returns the delay that an error of [Snooze] asks for. It reports
-// false if err is no such error, and wraps none.
+// SnoozeDelay returns the delay of an error of [Snooze]. It reports false if err does not
+// wrap such an error.
 func SnoozeDelay(err error) (time.Duration, bool) {
 	again, ok := errors.AsType[snooze](err)
 	return again.delay, ok
@@ -99,7 +112,7 @@ func SnoozeDelay(err error) (time.Duration, bool) {
 // errExited is the error of a handler that ended its goroutine.
 var errExited = errors.New("the handler called runtime.Goexit")
 
-// protect calls a handler, and makes an error of a panic.
+// protect calls a handler, and converts a panic to an error.
 func protect(ctx context.Context, h Handler, a *Attempt) (err error) {
 	defer func() {
 		if v := recover(); v != nil {

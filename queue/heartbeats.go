@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// heartbeatUntil gives signs of life of the worker and its tasks until ctx ends, and
-// does what the answers say.
+// heartbeatUntil sends heartbeats of the worker and its tasks until ctx ends, and obeys
+// the answers.
 func (s *session) heartbeatUntil(ctx context.Context) {
 	every := min(s.q.cfg.Lease/3, s.q.cfg.Poll)
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	for ctx.Err() == nil { // also if there was something else to do when it ended
+	for ctx.Err() == nil { // even if another event came together with its end
 		s.heartbeat(ctx)
 		select {
 		case <-tick.C:
@@ -39,7 +39,7 @@ func (s *session) heartbeat(ctx context.Context) {
 	}
 	now := s.q.clock.Now()
 	worker := s.worker
-	worker.Slots = s.slots.Stats().Limit // which may have been changed
+	worker.Slots = s.slots.Stats().Limit // the tasks may have changed
 	answers, err := s.q.store.Heartbeat(ctx, now, worker, heartbeats)
 	if errors.Is(err, ErrTooLarge) {
 		s.endTooLarge(ctx, runs, heartbeats)
@@ -47,7 +47,7 @@ func (s *session) heartbeat(ctx context.Context) {
 	}
 	checkpoints := slices.ContainsFunc(heartbeats, func(b Heartbeat) bool { return b.Checkpoint != nil })
 	if checkpoints && errors.Is(err, ErrUnavailable) {
-		// What cannot be written at present should cost no lease; it is sent again.
+		// A failure must not cost a lease, so the heartbeat is sent again.
 		for i := range heartbeats {
 			heartbeats[i].Checkpoint, saved[i] = nil, -1
 		}
@@ -68,9 +68,9 @@ func (s *session) heartbeat(ctx context.Context) {
 	}
 }
 
-// endTooLarge finds the tasks with a checkpoint that the store does not take,
-// ends their handlers and leaves the checkpoints out, so that one of them does
-// not cost all others their leases.
+// endTooLarge finds the tasks with a checkpoint that is too large for the store, ends
+// their handlers and omits the checkpoints, so that one of them does not cost all other
+// tasks their leases.
 func (s *session) endTooLarge(ctx context.Context, runs []*Attempt, heartbeats []Heartbeat) {
 	for i := range heartbeats {
 		if heartbeats[i].Checkpoint == nil {

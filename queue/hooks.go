@@ -11,29 +11,28 @@ import (
 	"time"
 )
 
-// deadAhead is how many dead letters may wait for a hook that is slow. Their IDs
-// take 16 bytes each.
+// deadAhead is the number of dead letters that may wait for a slow hook. Their IDs take
+// 16 bytes each.
 const deadAhead = 10_000
 
-// hooks call the hooks of a configuration with what happens to the tasks of a session's
-// queues. Each hook has a watch and a goroutine of its own, so a slow one costs the
-// other nothing, and the queue neither.
+// hooks calls the hooks of a configuration for a session's queues. Each hook has its own
+// watch and goroutine, so a slow hook delays neither the other one nor the queue.
 type hooks struct {
 	s    *session
-	ctx  context.Context //nolint:containedctx // that of all calls of hooks
+	ctx  context.Context //nolint:containedctx // the parent of the contexts of all calls of hooks
 	stop context.CancelFunc
 	all  sync.WaitGroup
 
 	watches int
-	began   chan struct{} // receives once of each watch, when it has begun or cannot for now
-	over    chan struct{} // closed when the session does nothing more that makes events
-	at      time.Time     // when that was; set before, as is last
-	last    lastEnd       // the last thing that the session did
+	began   chan struct{} // receives once from each watch, when it has begun or cannot begin for now
+	over    chan struct{} // closed when the session causes no more events
+	at      time.Time     // when ended was closed; set before, as is last
+	last    lastEnd       // the last lease that the session has settled
 
-	onEvent, onDead atomic.Bool // it is at work
+	onEvent, onDead atomic.Bool // a call of a hook is in progress
 }
 
-// startHooks starts them; ctx is what the contexts of hooks are made of.
+// startHooks starts the hooks. ctx is the parent of their contexts.
 func (s *session) startHooks(ctx context.Context) *hooks {
 	h := &hooks{s: s, began: make(chan struct{}, 2), over: make(chan struct{})}
 	h.ctx, h.stop = context.WithCancel(ctx)
@@ -55,9 +54,9 @@ func (s *session) startHooks(ctx context.Context) *hooks {
 	return h
 }
 
-// begun waits until the watches of the hooks have begun, so that they get all that
-// the session does. It does not wait for a store that cannot be reached, nor for ctx
-// or the session to end, nor longer than for a claim.
+// begun waits until the watches of the hooks have begun, so that they receive all events
+// of the session. It returns earlier if the store cannot be reached, if ctx or the
+// session ends, or after the time of a claim.
 func (h *hooks) begun(ctx context.Context) {
 	late := time.NewTimer(h.s.q.cfg.Lease)
 	defer late.Stop()
@@ -75,22 +74,22 @@ func (h *hooks) begun(ctx context.Context) {
 	}
 }
 
-// end delivers the last outcomes of the session to the hooks, and waits for them as for
-// handlers.
+// end delivers the last outcomes of the session to the hooks, and waits for the hooks as
+// for handlers.
 func (h *hooks) end() error {
 	defer h.stop()
 	h.s.mu.Lock()
 	h.at, h.last = h.s.q.clock.Now(), h.s.last
 	h.s.mu.Unlock()
 	close(h.over)
-	if h.s.q.wind(&h.all, func(error) { h.stop() }) {
+	if h.s.q.gracefulWait(&h.all, func(error) { h.stop() }) {
 		return nil
 	}
 	return fmt.Errorf("queue: hooks do not return though their contexts have ended (at work: OnEvent %t, OnDead %t)",
 		h.onEvent.Load(), h.onDead.Load())
 }
 
-// watch calls fn for the events of the session's queues, to the last one of the
+// watch calls fn for the events of the session's queues, up to the last one of the
 // session, or until the hooks' context ends.
 func (h *hooks) watch(name string, fn func(Event)) {
 	ctx, stop := context.WithCancel(h.ctx)
@@ -114,13 +113,13 @@ func (h *hooks) watch(name string, fn func(Event)) {
 	}
 }
 
-// mark is how far a watch has come in what the session does. Events have the times
-// of the store's clock, which may be far from that of this process: the last event that
+// mark is the progress of a watch through the events of the session. Events have the time
+// of the store's clock, which may differ from that of this process: the last event that
 // both know gives the difference.
 type mark struct {
 	h     *hooks
-	lease leaseOf   // the last of the session's whose end the watch has delivered
-	at    time.Time // when that was, by the store's clock
+	lease leaseOf   // the last lease of the session whose end the watch has delivered
+	at    time.Time // when that lease ended, by the store's clock
 }
 
 // later reports whether an event happened after the session had ended, so that events of
@@ -134,20 +133,20 @@ func (m *mark) later(e Event) bool {
 	default:
 		return false
 	}
-	last, after := m.h.last, haste
+	last, after := m.h.last, haltTimeout
 	switch {
-	case last == lastEnd{}: // nothing has been settled, and nothing else gives their difference
+	case last == lastEnd{}: // nothing has been settled, so the difference of the clocks is unknown
 		return e.At.After(m.h.at.Add(after))
-	case last.lease != m.lease: // that is yet to come, or was missed
+	case last.lease != m.lease: // the last end is still to come, or was missed
 		return false
 	}
 	after += m.h.at.Sub(last.acknowledged)
 	return e.At.After(m.at.Add(after))
 }
 
-// stopWhenQuiet ends a watch when the session is over and no more events come. A
-// store does not say which event is the last, and a remote one sends events
-// later than it answers.
+// stopWhenQuiet ends a watch when the session has ended and no more events come. A store
+// does not say which event is the last, and a remote store sends events later than it
+// answers calls.
 func (h *hooks) stopWhenQuiet(ctx context.Context, stop func(), steps *atomic.Int64) {
 	select {
 	case <-h.over:
@@ -156,7 +155,7 @@ func (h *hooks) stopWhenQuiet(ctx context.Context, stop func(), steps *atomic.In
 	}
 	for before := steps.Load(); ; before = steps.Load() {
 		select {
-		case <-time.After(haste):
+		case <-time.After(haltTimeout):
 		case <-ctx.Done():
 			return
 		}
@@ -167,7 +166,7 @@ func (h *hooks) stopWhenQuiet(ctx context.Context, stop func(), steps *atomic.In
 	}
 }
 
-// died notes a dead letter for the hook.
+// died queues a dead letter for the hook.
 func (h *hooks) died(e Event, fresh chan<- ID) {
 	if e.Missed > 0 {
 		h.s.q.cfg.Logger.Warn("events were missed; OnDead is not called for dead letters among them",
@@ -183,8 +182,8 @@ func (h *hooks) died(e Event, fresh chan<- ID) {
 	}
 }
 
-// callDead calls the hook with each dead letter that is still one, and logs how many
-// there was no time for.
+// callDead calls the hook with each dead letter that is still dead, and logs the number
+// of those for which there was no time.
 func (h *hooks) callDead(fresh <-chan ID) {
 	q, left := h.s.q, 0
 	for id := range fresh {
@@ -205,7 +204,7 @@ func (h *hooks) callDead(fresh <-chan ID) {
 	}
 }
 
-// call calls a hook. One that panics does not end the program that it watches.
+// call calls a hook, and logs its panic.
 func (h *hooks) call(atWork *atomic.Bool, hook func()) {
 	atWork.Store(true)
 	defer atWork.Store(false)

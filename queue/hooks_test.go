@@ -15,9 +15,9 @@ import (
 	"github.com/stintgo/stint/retry"
 )
 
-// What a handler that ends during the shutdown makes of its task is told to both
-// hooks before Run returns.
-func TestC3_HooksAreToldOfTheLastOutcomes(t *testing.T) {
+// Both hooks receive the outcome of a handler that returns during the shutdown before Run
+// returns.
+func TestC3_HooksReceiveTheLastOutcomes(t *testing.T) {
 	for range 20 { // one in two went untold by chance
 		synctest.Test(t, func(t *testing.T) {
 			var events, dead int
@@ -43,20 +43,20 @@ func TestC3_HooksAreToldOfTheLastOutcomes(t *testing.T) {
 			r.end()
 			r.is(id, queue.Dead)
 			if events != 1 || dead != 1 {
-				t.Fatalf("OnEvent was told of %d dead letters and OnDead of %d, want of one each", events, dead)
+				t.Fatalf("OnEvent received %d dead letters and OnDead %d, want one each", events, dead)
 			}
 		})
 	}
 }
 
-// However short a Run is, and however long the store takes to tell of events, its
-// hooks are told of what it does first.
-func TestC3_HooksAreToldOfTheFirstOutcomes(t *testing.T) {
+// However short a Run is, and however late the store sends events, the hooks receive its
+// first outcomes.
+func TestC3_HooksReceiveTheFirstOutcomes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var told []queue.Trigger
+		var received []queue.Trigger
 		var dead []queue.ID
 		r, store := newFaultyRig(t, queue.Config{
-			OnEvent: func(_ context.Context, e queue.Event) { told = append(told, e.On) },
+			OnEvent: func(_ context.Context, e queue.Event) { received = append(received, e.On) },
 			OnDead:  func(_ context.Context, task queue.Task) { dead = append(dead, task.ID) },
 		})
 		store.before = func(call string) error {
@@ -74,18 +74,18 @@ func TestC3_HooksAreToldOfTheFirstOutcomes(t *testing.T) {
 		r.start()
 		<-done
 		r.end()
-		if want := []queue.Trigger{queue.OnClaim, queue.OnFailure}; !slices.Equal(told, want) {
-			t.Errorf("OnEvent is told of %v, want %v", told, want)
+		if want := []queue.Trigger{queue.OnClaim, queue.OnFailure}; !slices.Equal(received, want) {
+			t.Errorf("OnEvent received %v, want %v", received, want)
 		}
 		if !slices.Equal(dead, []queue.ID{id}) {
-			t.Errorf("OnDead is told of %v, want %s", dead, id)
+			t.Errorf("OnDead received %v, want %s", dead, id)
 		}
 	})
 }
 
-// Hooks that the store tells nothing hold tasks up for a short time, and the end of
-// Run not at all.
-func TestC3_HooksOfAStoreThatTellsNothing(t *testing.T) {
+// If the store sends no events, the hooks delay tasks for a short time, and the end of Run
+// not at all.
+func TestC3_HooksOfAStoreWithoutEvents(t *testing.T) {
 	hang := func() error { time.Sleep(time.Hour); return errFault }
 	for name, c := range map[string]struct {
 		watch func() error
@@ -133,16 +133,16 @@ func TestC3_HooksOfAStoreThatTellsNothing(t *testing.T) {
 	}
 }
 
-// More dead letters than the hook keeps up with are not told, but are there, and
-// the Logger is told how many.
+// A hook that is too slow misses dead letters. The store has them, and the Logger receives
+// their number.
 func TestC3_HookThatIsTooSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		told := 0
+		called := 0
 		r := newRig(t, 1, queue.Config{
 			Grace: 10 * time.Second, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 			OnDead: func(ctx context.Context, _ queue.Task) {
-				told++
+				called++
 				select {
 				case <-time.After(time.Second):
 				case <-ctx.Done():
@@ -162,8 +162,8 @@ func TestC3_HookThatIsTooSlow(t *testing.T) {
 		if took := time.Since(begun); took > 11*time.Second {
 			t.Errorf("Run waited %s for the hook", took)
 		}
-		if n := len(r.dead(queue.Filter{})); n != 100 || told != 40 {
-			t.Errorf("%d dead letters, %d calls, want 100 and 40", n, told)
+		if n := len(r.dead(queue.Filter{})); n != 100 || called != 40 {
+			t.Errorf("%d dead letters, %d calls, want 100 and 40", n, called)
 		}
 		if !strings.Contains(log.String(), "OnDead was called") || !strings.Contains(log.String(), "tasks=60") {
 			t.Errorf("the log does not name the 60 others: %s", log.String())
@@ -171,8 +171,8 @@ func TestC3_HookThatIsTooSlow(t *testing.T) {
 	})
 }
 
-// A hook that does not end holds Run up as long as a handler may, and not at all
-// when Run is told to halt; the error says so.
+// A hook that does not return delays Run as long as a handler may, and not at all after
+// Halt; the error names it.
 func TestC5_HookThatDoesNotEnd(t *testing.T) {
 	for name, most := range map[string]time.Duration{"end": 31 * time.Second, "halt": time.Second} {
 		t.Run(name, func(t *testing.T) {

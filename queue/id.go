@@ -9,14 +9,13 @@ import (
 	"time"
 )
 
-// ID names a task. It is a UUID of version 7 (RFC 9562): it begins with the time
-// at which it was made, so IDs sort by age. The zero ID names no task.
+// ID identifies a task. It is a UUID of version 7 (RFC 9562): it begins with the time at
+// which it was made, so IDs sort by age. The zero ID identifies no task.
 type ID [16]byte
 
-// IDs makes task IDs. Those of one IDs grow, also within a millisecond and if
-// time runs backwards: the 12 bits after the milliseconds are a fraction of one,
-// as in section 6.2, method 3 of RFC 9562. The zero value is ready to use, and
-// safe for concurrent use.
+// IDs makes task IDs. The IDs of one IDs grow, also within a millisecond and if the clock
+// is set back: the 12 bits after the milliseconds are a fraction of one, by method 3 of
+// RFC 9562, section 6.2. The zero value is ready to use, and safe for concurrent use.
 type IDs struct {
 	// Random returns 64 random bits; nil is [rand.Uint64].
 	Random func() uint64
@@ -25,7 +24,7 @@ type IDs struct {
 	last uint64
 }
 
-// New returns an ID for a task that is made now.
+// New returns a new ID with the time now.
 func (g *IDs) New(now time.Time) (id ID) {
 	const perMilli = int64(time.Millisecond)
 	ns := now.UnixNano()
@@ -47,14 +46,14 @@ func (g *IDs) New(now time.Time) (id ID) {
 
 const idLen = 36
 
-// idGroup is a group of digits in a UUID's text: which bytes, and where.
+// idGroup is a group of digits in the text of a UUID: its bytes, and its offset.
 type idGroup struct{ from, to, at int }
 
 func idGroups() [5]idGroup {
 	return [...]idGroup{{0, 4, 0}, {4, 6, 9}, {6, 8, 14}, {8, 10, 19}, {10, 16, 24}}
 }
 
-// ParseID reads what [ID.String] writes; capital letters will do.
+// ParseID parses the text of an ID, in lower or upper case.
 func ParseID(text string) (id ID, err error) {
 	bad := fmt.Errorf("%w: %.40q is no task id, which looks like 01890a5d-ac96-774b-bcce-b302099a8057", ErrInvalid, text)
 	if len(text) != idLen {
@@ -71,7 +70,7 @@ func ParseID(text string) (id ID, err error) {
 	return id, nil
 }
 
-// String is the usual text of a UUID.
+// String returns the usual text of a UUID.
 func (id ID) String() string {
 	text, _ := id.AppendText(nil)
 	return string(text)
@@ -88,18 +87,18 @@ func (id ID) AppendText(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// IsZero reports whether the ID names no task.
+// IsZero reports whether the ID is zero.
 func (id ID) IsZero() bool { return id == ID{} }
 
-// Time is when the ID was made, to the millisecond.
+// Time returns when the ID was made, in milliseconds.
 func (id ID) Time() time.Time {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(id[:]) >> 16))
 }
 
-// MarshalText is String.
+// MarshalText returns the text of String.
 func (id ID) MarshalText() ([]byte, error) { return id.AppendText(nil) }
 
-// UnmarshalText is [ParseID].
+// UnmarshalText parses the text as ParseID does.
 func (id *ID) UnmarshalText(text []byte) (err error) {
 	*id, err = ParseID(string(text))
 	return err

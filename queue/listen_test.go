@@ -14,7 +14,7 @@ import (
 	"github.com/stintgo/stint/queue/memstore"
 )
 
-// attended is a store that counts who listens.
+// attended is a store that counts its listeners.
 type attended struct {
 	queue.Store
 	listening atomic.Int32

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// maintainMax is how many changes one call of Maintain makes at most, so that other calls
-// get their turn in between.
+// maintainMax is the largest number of changes that one call of Maintain makes, so that
+// other calls are not delayed.
 const maintainMax = 1000
 
 // maintainUntil calls Maintain until ctx ends: at the time that the last call returned,
@@ -19,10 +19,10 @@ func (s *session) maintainUntil(ctx context.Context) {
 	defer wake.Stop()
 	var due time.Time
 	defer func() { s.q.dueAt(s.q.clock.Now()) }()
-	for ctx.Err() == nil { // also if something else came with its end
+	for ctx.Err() == nil { // even if another event came together with its end
 		wait := due.Sub(s.q.clock.Now())
-		if wait <= 0 { // no timer is set to nothing: see soonest
-			taken(s.q.soon) // the store knows of it by now, and says when it is due
+		if wait <= 0 { // a timer must not be set to 0: see soonest
+			taken(s.q.soon) // Maintain returns when that task is due
 			due = s.maintain(ctx)
 			continue
 		}
@@ -52,7 +52,7 @@ func (s *session) maintain(ctx context.Context) time.Time {
 	if next.IsZero() || next.After(latest) {
 		return latest
 	}
-	if !next.After(now) { // the limit stopped it, or its clock is behind
+	if !next.After(now) { // the limit ended the call, or the store's clock is behind
 		return now.Add(atLeast)
 	}
 	return next

@@ -9,9 +9,9 @@ type Order uint8
 // The orders.
 const (
 	OrderPause  = Order(OnPause)  // keep tasks from starting; a running one stops
-	OrderResume = Order(OnResume) // let paused tasks go on
-	OrderCancel = Order(OnCancel) // end tasks for good; a running one stops
-	OrderRetry  = Order(OnRetry)  // start dead and cancelled tasks anew, and scheduled ones now
+	OrderResume = Order(OnResume) // end the pause of tasks
+	OrderCancel = Order(OnCancel) // end tasks permanently; a running one stops
+	OrderRetry  = Order(OnRetry)  // restart dead and cancelled tasks, and start scheduled ones now
 	OrderForget = Order(OnForget) // remove finished tasks
 	OrderEdit   = Order(OnEdit)   // change fields of tasks; see [Edit]
 )
@@ -84,12 +84,13 @@ func (k OutcomeKind) MarshalText() ([]byte, error) { return []byte(k.String()), 
 // one of no kind does not make the whole call invalid. Errors: ErrInvalid.
 func (k *OutcomeKind) UnmarshalText(text []byte) error { return (*Trigger)(k).UnmarshalText(text) }
 
-// StopReason is why a worker has to stop a task that it runs. Zero is none: go on.
+// StopReason is the reason for which a worker has to stop a running task. Zero means to
+// continue.
 type StopReason uint8
 
 // The reasons to stop.
 const (
-	StopLost   = StopReason(OnLost)   // the lease is over
+	StopLost   = StopReason(OnLost)   // the lease has ended
 	StopPause  = StopReason(OnPause)  // the task has been ordered to pause
 	StopCancel = StopReason(OnCancel) // the task has been ordered to cancel
 )

@@ -9,7 +9,8 @@ import (
 	"github.com/stintgo/stint/retry"
 )
 
-// outcome makes an outcome of what a handler returned, whose context is ctx.
+// outcome returns the outcome of an attempt for the error of its handler, whose context
+// is ctx.
 func (q *Queue) outcome(ctx context.Context, a *Attempt, err error) Outcome {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -35,13 +36,14 @@ func (q *Queue) outcome(ctx context.Context, a *Attempt, err error) Outcome {
 	return o
 }
 
-// interrupted reports whether a context ended for what is not its handler's fault.
+// interrupted reports whether ctx has ended for a reason that is not a failure of the
+// handler.
 func interrupted(cause error) bool {
 	return slices.Contains([]error{ErrPaused, ErrCancelled, ErrStale, ErrStopping}, cause)
 }
 
-// delay is how long a task waits that has failed once more: as long as the
-// error says, or else by the policy, which grows from the delay before.
+// delay returns the delay before the next attempt: that of the error if it has one, or
+// else that of the policy, which grows from the delay before.
 func (q *Queue) delay(t *Task, err error) time.Duration {
 	if d, ok := retry.Delay(err); ok {
 		return d
@@ -56,7 +58,7 @@ func (q *Queue) delay(t *Task, err error) time.Duration {
 		}
 	}
 	policy := q.cfg.Retry
-	policy.Attempts = t.Failures + 2 // the store counts them
+	policy.Attempts = t.Failures + 2 // the store counts the attempts
 	d, _ := policy.Next(t.Failures+1, before, q.cfg.Random)
 	return d
 }

@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// Predecessor is a task that another one comes after.
+// Predecessor is a predecessor of a task.
 type Predecessor struct {
-	Task           // only its ID is set if the task is forgotten
+	Task           // if the task is forgotten, only its ID is set
 	Forgotten bool `json:"forgotten,omitempty"`
 }
 
-// Predecessors reads the tasks that t comes after: first those of After, then those of
-// AfterAny, in their order. [Result] reads what each of them has returned.
+// Predecessors returns the tasks that t comes after: those of After, then those of
+// AfterAny, in their order. [Result] decodes the result of each.
 //
-// While t is unfinished, retention forgets none of them that is finished, unless a task
-// waits for its success in vain: see [Retention]. So a handler finds them all, but for
-// those that were purged, or had such a dependent; they are Forgotten. A later task with
-// the ID of a forgotten one is not taken for it. Errors: those of the store.
+// While t is unfinished, retention keeps its finished predecessors, except a predecessor
+// that did not succeed and that a task waits for in After: see [Retention]. That one, and
+// purged ones, are Forgotten. A later task with the ID of a forgotten one is not
+// returned. Errors: those of the store.
 func (q *Queue) Predecessors(ctx context.Context, t Task) ([]Predecessor, error) {
 	const page = 100 // tasks with their payloads and results
 	before := slices.Concat(t.After, t.AfterAny)

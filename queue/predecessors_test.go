@@ -8,9 +8,9 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// TestC12_PredecessorsTellWhatIsForgotten: a purged task is told of as forgotten, also
-// when another one has been given its ID, and all others are as they are, in order.
-func TestC12_PredecessorsTellWhatIsForgotten(t *testing.T) {
+// Predecessors returns a purged task as Forgotten, also if a later task has its ID, and all
+// others in order.
+func TestC12_PredecessorsNameForgottenTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1, queue.Config{})
 		var ids []queue.ID

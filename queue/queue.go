@@ -14,24 +14,24 @@ type Queue struct {
 	cfg   Config
 	ids   IDs
 	clock clock.Steady
-	wall  func() time.Time // what schedules go by
+	wall  func() time.Time // the clock of schedules
 
 	followers followers
 
-	halted   chan struct{} // closed when Run is to return at once
+	halted   chan struct{} // closed when Run must return at once
 	haltOnce sync.Once
 
 	mu       sync.Mutex
 	handlers map[string]Handler
 	around   []func(Handler) Handler
-	running  map[string]chan<- struct{} // Runs under way, by name; a signal asks for a heartbeat
-	ran      bool                       // Run has been called: handlers stay as they are, with what is around them
-	soon     chan time.Time             // something is due then
-	changed  chan struct{}              // schedules may have been changed here
+	running  map[string]chan<- struct{} // the running Runs, by name; a signal requests a heartbeat
+	ran      bool                       // Run has been called: handlers and middleware are fixed
+	soon     chan time.Time             // receives the time of a new task that is due then
+	changed  chan struct{}              // signals that schedules may have changed in this process
 }
 
-// New returns a queue on a store, which stays the caller's to close. It starts
-// nothing. It panics if the configuration is not valid.
+// New returns a queue on a store, which the caller closes. It starts no goroutine. It
+// panics if the configuration is not valid.
 func New(store Store, cfg Config) *Queue {
 	if err := cfg.validate(); err != nil {
 		panic(err)
@@ -45,7 +45,8 @@ func New(store Store, cfg Config) *Queue {
 	}
 }
 
-// Why says why a task waits, the binding reason first.
+// Why returns the reasons why a task waits, the binding reason first. Errors:
+// ErrNotFound.
 func (q *Queue) Why(ctx context.Context, id ID) ([]Reason, error) {
 	return q.store.Explain(ctx, q.clock.Now(), id)
 }
@@ -59,11 +60,11 @@ func (q *Queue) heartbeatNow() {
 	}
 }
 
-// Stats counts.
+// Stats returns the counts of tasks, by queue and state, the workers, and the limits in
+// force.
 func (q *Queue) Stats(ctx context.Context) (Stats, error) { return q.store.Stats(ctx, q.clock.Now()) }
 
-// dueAt says that something is due at a time, so that the maintenance of this
-// process does not sleep through it.
+// dueAt wakes the maintenance of this process at a time.
 func (q *Queue) dueAt(at time.Time) {
 	if at.IsZero() {
 		return
@@ -80,7 +81,7 @@ func (q *Queue) dueAt(at time.Time) {
 	}
 }
 
-// taken takes what a channel has, or nothing.
+// taken empties a channel that holds one value.
 func taken[T any](from <-chan T) (value T) {
 	select {
 	case value = <-from:
@@ -89,7 +90,7 @@ func taken[T any](from <-chan T) (value T) {
 	return value
 }
 
-// signal sends a signal unless there is one.
+// signal puts a signal into a channel that holds one.
 func signal(to chan<- struct{}) {
 	select {
 	case to <- struct{}{}:

@@ -6,13 +6,13 @@ import (
 	"fmt"
 )
 
-// ErrNoResult is the error of a task that has no result, since it has not
-// succeeded; the message says what became of it.
+// ErrNoResult is the error of a task that has no result, because it has not succeeded;
+// the message names its state.
 var ErrNoResult = errors.New("queue: no result")
 
-// Result is the result of a task that has succeeded, as [Attempt.Return] kept it;
-// the zero T if it kept none. Errors: [ErrNoResult], and ErrInvalid if the result
-// is no T.
+// Result returns the result of a task that has succeeded, as [Attempt.Return] set it; the
+// zero T if the handler set none. Errors: [ErrNoResult], and ErrInvalid if the result is
+// not a T.
 func Result[T any](t Task) (result T, err error) {
 	if t.State != Succeeded {
 		if t.Error != "" {

@@ -37,8 +37,8 @@ func (o *order) want(t *testing.T, keys ...string) {
 	}
 }
 
-// A task of a kind that nobody here knows is neither claimed nor failed: it waits,
-// says for whom, and starts when somebody comes who knows it.
+// A task of a kind without a handler is neither claimed nor failed: it waits, with a reason
+// that names the kind, and starts when a worker handles the kind.
 func TestC1_UnknownKindsAreLeftToOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1, queue.Config{})
@@ -110,7 +110,7 @@ func TestC3_PayloadTooLarge(t *testing.T) {
 		good, large := r.Prepare(queue.Spec{Kind: "k"}), r.Prepare(queue.Spec{Kind: "k", Payload: make([]byte, 2<<20)})
 		_, err := r.Submit(t.Context(), good, large)
 		if !errors.Is(err, queue.ErrTooLarge) || !strings.Contains(err.Error(), "2097152") {
-			t.Errorf("error %v, want one that tells the size", err)
+			t.Errorf("error %v, want one that names the size", err)
 		}
 		if _, err := r.Get(t.Context(), good.ID); !errors.Is(err, queue.ErrNotFound) {
 			t.Errorf("the other task of the call: error %v, want that it is not there", err)

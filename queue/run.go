@@ -11,22 +11,22 @@ import (
 	"github.com/stintgo/stint"
 )
 
-// Run works on the tasks of some queues, of the kinds that have handlers, until
-// ctx ends; "default" if none is named. A task runs on one slot of a scheduler,
-// which may be shared with the rest of the program, and its context carries its
-// tier and its place there, so that what it starts goes the same way.
+// Run works on the tasks of some queues, of the kinds that have handlers, until ctx ends;
+// on [DefaultQueue] if none is named. A task runs on a slot of the scheduler, which the
+// rest of the program may use too. The context of its handler has the task's tier and its
+// place in that scheduler, for the functions that the handler starts.
 //
-// When ctx ends, nothing more is claimed, and Run waits for the handlers. Those
-// that are still at work after [Config.Grace] have their contexts ended with
-// [ErrStopping], and their tasks given back: that is no failed attempt. After
-// [Config.Linger] Run returns an error that names the tasks whose handlers do not
-// end; they run again elsewhere when their leases are over. Otherwise it returns
-// the cause of ctx's end, when the store knows all outcomes, or has not taken them
-// for as long as a lease lasts, and the hooks have received them; these have
-// the same times again. [Queue.Halt] cuts all of that short.
+// When ctx ends, Run claims nothing more and waits for the handlers. After [Config.Grace]
+// it ends the contexts of those that still run with [ErrStopping], and releases their
+// tasks; such an attempt does not count as failed. After [Config.Linger] Run returns an
+// error that names the tasks whose handlers have not returned; they run again elsewhere
+// when their leases expire. Otherwise Run returns the cause of the end of ctx, when the
+// store has accepted all outcomes, or has refused them for the length of a lease, and the
+// hooks have received them, within the same time limits again. [Queue.Halt] ends all of
+// these waits.
 //
-// Any number of Runs may work on a queue, in this process and in others, with
-// different kinds or on different slots: all of them get signals of its tasks.
+// Any number of Runs may work on a queue, in this process and in others, with different
+// kinds or on different slots; all of them are signalled for its tasks.
 func (q *Queue) Run(ctx context.Context, slots stint.Scheduler, queues ...string) error {
 	ctx, halt := context.WithCancelCause(ctx)
 	defer halt(nil)
@@ -36,7 +36,7 @@ func (q *Queue) Run(ctx context.Context, slots stint.Scheduler, queues ...string
 	defer q.leave(s.worker.Name)
 
 	var dispatchers, loops sync.WaitGroup
-	loopsCtx, endLoops := context.WithCancel(context.WithoutCancel(ctx)) // leases last until the last handler has ended
+	loopsCtx, endLoops := context.WithCancel(context.WithoutCancel(ctx)) // leases must be extended until the last handler has ended
 	defer endLoops()
 	hooks := s.startHooks(context.WithoutCancel(ctx))
 	hooks.begun(ctx)
@@ -65,7 +65,7 @@ func (q *Queue) Run(ctx context.Context, slots stint.Scheduler, queues ...string
 	endLoops()
 	loops.Wait()
 	if err != nil {
-		go func() { // the settler stays for those that end after all
+		go func() { // the settler continues for handlers that return later
 			s.working.Wait()
 			close(s.outcomes)
 		}()
@@ -73,26 +73,26 @@ func (q *Queue) Run(ctx context.Context, slots stint.Scheduler, queues ...string
 		close(s.outcomes)
 		err = s.await(settled)
 	}
-	if err = errors.Join(err, hooks.end()); err != nil { // they receive the last outcomes
+	if err = errors.Join(err, hooks.end()); err != nil { // the hooks receive the last outcomes
 		return errors.Join(context.Cause(ctx), err)
 	}
 	return context.Cause(ctx)
 }
 
-// haste is the time limit of what was ordered to end at once.
-const haste = 100 * time.Millisecond
+// haltTimeout is how long a Run waits for what Halt has ordered to end.
+const haltTimeout = 100 * time.Millisecond
 
-// Halt has Run return at once, every Run of this queue now and later: as the
-// second signal to end should. The contexts of handlers end with [ErrStopping]; a
-// tenth of a second later Run leaves behind those that have not ended, hooks that
-// are at work, and outcomes that the store has not taken, and its error says so.
-// What ran runs again: at once if its handler has ended, or else when its lease is
-// over. Neither is a failed attempt.
+// Halt makes every Run of this queue return at once, also later calls of Run. It is for
+// the second signal to end a program. The contexts of handlers end with [ErrStopping]. A
+// tenth of a second later Run returns, with an error that names the handlers and hooks
+// that have not returned and the outcomes that the store has not accepted. The tasks run
+// again: at once if their handlers have returned, otherwise when their leases expire.
+// Such an attempt does not count as failed.
 //
-// It may be called more than once, and does not wait.
+// Halt may be called more than once, and does not block.
 func (q *Queue) Halt() { q.haltOnce.Do(func() { close(q.halted) }) }
 
-// haltUntil ends what Run does when Halt is called, until ctx ends.
+// haltUntil ends the contexts and waits of Run when Halt is called, until ctx ends.
 func (q *Queue) haltUntil(ctx context.Context, end context.CancelCauseFunc) {
 	select {
 	case <-q.halted:
@@ -101,18 +101,18 @@ func (q *Queue) haltUntil(ctx context.Context, end context.CancelCauseFunc) {
 	}
 }
 
-// end waits for the handlers, first as they are and then with their contexts
-// ended.
+// end waits for the handlers, for Grace, and then ends their contexts and waits for
+// Linger.
 func (s *session) end(stop context.CancelCauseFunc) error {
-	if s.q.wind(&s.working, stop) {
+	if s.q.gracefulWait(&s.working, stop) {
 		return nil
 	}
 	return s.left()
 }
 
-// wind waits for what is at work, first as it is and then ordered to stop, and reports
-// whether it has ended.
-func (q *Queue) wind(atWork *sync.WaitGroup, stop func(error)) bool {
+// gracefulWait waits for functions in two stages, of which the second begins with an
+// order to stop. It reports whether they have ended.
+func (q *Queue) gracefulWait(atWork *sync.WaitGroup, stop func(error)) bool {
 	ended := make(chan struct{})
 	go func() {
 		atWork.Wait()
@@ -126,13 +126,13 @@ func (q *Queue) wind(atWork *sync.WaitGroup, stop func(error)) bool {
 			stop(ErrStopping)
 		case <-q.halted:
 			stop(ErrStopping)
-			return within(haste, ended)
+			return within(haltTimeout, ended)
 		}
 	}
 	return false
 }
 
-// left is an error that names the tasks whose handlers have not ended.
+// left returns an error that names the tasks whose handlers have not returned.
 func (s *session) left() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,13 +154,13 @@ func (s *session) await(settled <-chan struct{}) error {
 		return nil
 	case <-s.q.halted:
 	}
-	if within(haste, settled) {
+	if within(haltTimeout, settled) {
 		return nil
 	}
 	return errors.New("queue: the store has not taken all outcomes; those tasks run again when their leases are over")
 }
 
-// within reports whether something is done in a time.
+// within reports whether a channel is closed within a time.
 func within(d time.Duration, done <-chan struct{}) bool {
 	select {
 	case <-done:

@@ -372,7 +372,7 @@ func TestC4_OrdersReachHandlers(t *testing.T) {
 	}
 }
 
-// Whichever call of Run has a task, its handler is told at once.
+// An order reaches the handler of a task at once, whichever call of Run has the task.
 func TestC4_OrdersReachAllRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 2, queue.Config{Poll: time.Minute})

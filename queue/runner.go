@@ -11,12 +11,12 @@ import (
 // runner is a goroutine that works on tasks, one after the other, each on a slot.
 type runner struct {
 	d    *dispatcher
-	wake chan struct{}   // it is to seek; closed, that it is to end
-	ctx  context.Context //nolint:containedctx // that of all its tasks, one after the other
+	wake chan struct{}   // receives when the runner must seek; closed when it must end
+	ctx  context.Context //nolint:containedctx // of all its tasks, one after the other
 	stop context.CancelFunc
 
 	// Guarded by the dispatcher's mutex.
-	onSlot bool // it no longer waits for a slot
+	onSlot bool // stops waiting for a slot
 }
 
 func newRunner(d *dispatcher) *runner {
@@ -25,8 +25,8 @@ func newRunner(d *dispatcher) *runner {
 	return r
 }
 
-// run seeks tasks and works on them until the dispatcher has no use for it. Its
-// caller has made it the one that seeks.
+// run seeks tasks and works on them until the dispatcher has no more use for the runner.
+// The caller has made it the runner that seeks.
 func (r *runner) run() {
 	defer r.stop()
 	for {
@@ -47,18 +47,18 @@ func (r *runner) run() {
 
 // onSlot works on one task, if there is one.
 func onSlot(ctx context.Context, r *runner) (struct{}, error) {
-	if a := r.d.take(r); a != nil { //nolint:contextcheck // a claim goes on when a waiter for a slot gives up
+	if a := r.d.take(r); a != nil { //nolint:contextcheck // a claim continues when a waiter for a slot gives up
 		defer r.d.ended()
 		r.d.s.perform(ctx, a)
 	}
 	return struct{}{}, nil
 }
 
-// begin makes attempts of tasks that were claimed. Their leases end at until by
-// the clock of this process: by that of the store it may have another time of day.
+// begin makes attempts of claimed tasks. Their leases end at until by the clock of this
+// process; the store's clock may show another time.
 func (s *session) begin(tasks []Task, until time.Time) []*Attempt {
 	attempts := make([]*Attempt, len(tasks))
-	late := !until.After(s.q.clock.Now()) // the answer took longer than the lease
+	late := !until.After(s.q.clock.Now()) // the claim took longer than the lease
 	for i := range tasks {
 		attempts[i] = &Attempt{Task: tasks[i], lease: leaseOf{tasks[i].ID, tasks[i].Lease.Token}, until: until}
 		if late {
@@ -69,13 +69,13 @@ func (s *session) begin(tasks []Task, until time.Time) []*Attempt {
 	return attempts
 }
 
-// perform works on a task, and hands its outcome to the settler.
+// perform works on a task, and passes its outcome to the settler.
 func (s *session) perform(ctx context.Context, a *Attempt) {
 	if stint.PriorityFrom(ctx) != a.Tier {
 		ctx = stint.WithPriority(ctx, a.Tier)
 	}
 	handling := &stoppable{Context: ctx}
-	ctx = handling //nolint:contextcheck // it is made of the one before
+	ctx = handling //nolint:contextcheck // derived from the previous one
 	if a.Timeout > 0 {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeout(ctx, a.Timeout)
@@ -87,7 +87,7 @@ func (s *session) perform(ctx context.Context, a *Attempt) {
 	}
 	a.slow, a.round = &s.slow, s.slow.round.Load()
 	err := errExited
-	defer func() { // also if the handler ends its goroutine
+	defer func() { // even if the handler calls runtime.Goexit
 		o := s.q.outcome(ctx, a, err)
 		s.heed(a, o.Kind, err)
 		s.outcomes <- o
@@ -95,8 +95,8 @@ func (s *session) perform(ctx context.Context, a *Attempt) {
 	err = protect(ctx, s.q.handlers[a.Kind], a)
 }
 
-// heed slows the claims down if a handler returned a shortage. Any other outcome of an
-// attempt that was not interrupted shows that it had what it needs.
+// heed slows claims down if a handler returned a shortage. Any other outcome of an
+// attempt that was not interrupted shows that it had the resources that it needs.
 func (s *session) heed(a *Attempt, kind OutcomeKind, err error) {
 	if !IsShortage(err) {
 		if kind != OutcomeRelease {
@@ -109,7 +109,7 @@ func (s *session) heed(a *Attempt, kind OutcomeKind, err error) {
 		slog.Any("error", err))
 }
 
-// giveBack gives tasks back that have not started.
+// giveBack releases tasks that have not started.
 func (s *session) giveBack(attempts []*Attempt) {
 	for _, a := range attempts {
 		s.outcomes <- Outcome{ID: a.lease.id, Token: a.lease.token, Kind: OutcomeRelease}

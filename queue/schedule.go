@@ -9,90 +9,86 @@ import (
 	"time"
 )
 
-// Schedule submits a task at each tick of a cron expression, exactly once for
-// each tick over all processes that Run a queue of the store it is kept in.
-// [Queue.Schedule] makes one; docs/schedules.md is the guide. A schedule that a store
-// keeps is a [ScheduleState].
+// Schedule submits a task at each tick of a cron expression, exactly once for each tick
+// over all processes that Run a queue of its store. [Queue.Schedule] creates one;
+// docs/schedules.md is the guide. [ScheduleState] is a schedule as the store has it.
 type Schedule struct {
-	// Name is the schedule's in its store. It is also a label of its tasks.
+	// Name identifies the schedule in its store. It is also a label of its tasks.
 	Name string `json:"name"`
-	// Cron says when it ticks; package cron has the form.
+	// Cron is the cron expression; package cron documents the syntax.
 	Cron string `json:"cron"`
-	// Zone is the time zone that Cron is read in, by its name in the IANA database,
-	// as Europe/Berlin: UTC if it is empty.
+	// Zone is the time zone of Cron, by its name in the IANA database, such as
+	// Europe/Berlin. Empty is UTC.
 	Zone string `json:"zone,omitempty"`
-	// Missed is what to do about ticks that came while no process looked:
-	// [MissedOnce] if it is empty.
+	// Missed is the policy for ticks that came while no process looked; empty is
+	// [MissedOnce].
 	Missed Missed `json:"missed,omitempty"`
-	// SkipOverlap leaves out a tick if the task of the last one is unfinished.
+	// SkipOverlap skips a tick if the task of the previous one is unfinished.
 	SkipOverlap bool `json:"skip_overlap,omitempty"`
-	// Task is what is submitted. It starts at once, under the limits and in the
-	// order of its queue, so it has no times of its own.
+	// Task is submitted at each tick. It must not set RunAt or Deadline: it may start at
+	// once, under the limits and in the order of its queue.
 	Task Spec `json:"task"`
-	// Paused is set while the schedule is paused. Ticks that come meanwhile are left out,
-	// and are not missed.
+	// Paused is set while the schedule is paused. Ticks that come meanwhile are skipped,
+	// and do not count as missed.
 	Paused *Pause `json:"paused,omitempty"`
 }
 
-// ScheduleState is a schedule as a store keeps it: what its user has set, and how far it
-// has come. The process that changes the schedule sets all of it.
+// ScheduleState is a schedule as a store has it: what its user has set, and its progress.
+// The process that changes a schedule sets all of it.
 type ScheduleState struct {
 	Schedule
 
-	// Version names this state of the schedule. Each change makes a new one.
+	// Version identifies this state of the schedule. Each change sets a new one.
 	Version ID `json:"version,omitzero"`
-	// Next is the tick that comes next, and has come if it is past; zero if there
-	// is none.
+	// Next is the next tick, which is due if it is in the past; zero if there is none.
 	Next time.Time `json:"next,omitzero"`
-	// Last is the last tick that a task was submitted for.
+	// Last is the last tick for which a task was submitted.
 	Last Tick `json:"last,omitzero"`
-	// Error is why no task could be submitted for the tick that came last; empty
-	// once one was.
+	// Error is why no task could be submitted for the last tick; empty after one was.
 	Error string `json:"error,omitempty"`
-	// Retry is when to try that again.
+	// Retry is when to try to submit that task again.
 	Retry time.Time `json:"retry,omitzero"`
 }
 
-// Tick is a tick that a task was submitted for.
+// Tick is a tick for which a task was submitted.
 type Tick struct {
 	At   time.Time `json:"at"`
 	Task ID        `json:"task"`
 }
 
-// Missed is a policy for ticks that were missed. When a process looks, several
-// ticks of a schedule may have come since the last one that was dealt with. The
-// newest is on time if it is not older than [TickGrace]; all before it are missed.
+// Missed is a policy for missed ticks. When a process looks, several ticks of a schedule
+// may have come since the last one that was handled. The newest is on time if it is not
+// older than [TickGrace]; all ticks before it are missed.
 type Missed string
 
 // The policies.
 const (
-	// MissedOnce makes up for all missed ticks by one task, that of the newest
-	// tick: also if that is on time, so there is one task after any standstill.
+	// MissedOnce submits one task for all missed ticks together and the newest one, so
+	// there is one task after any downtime.
 	MissedOnce Missed = "once"
-	// MissedSkip leaves missed ticks out.
+	// MissedSkip skips missed ticks.
 	MissedSkip Missed = "skip"
-	// MissedAll submits a task for each missed tick, the oldest first, but for no
-	// more than the newest [MissedMax]; those before are left out.
+	// MissedAll submits a task for each missed tick, the oldest first, but only for the
+	// newest [MissedMax]; earlier ones are skipped.
 	MissedAll Missed = "all"
 )
 
 const (
-	// TickGrace is how late a tick may be and still be on time.
+	// TickGrace is how late a tick may be and still count as on time.
 	TickGrace = time.Minute
-	// MissedMax is for how many ticks that have come [MissedAll] submits tasks.
+	// MissedMax is the largest number of due ticks for which [MissedAll] submits tasks.
 	MissedMax = 1000
 )
 
 // Reschedule is one change of one schedule.
 type Reschedule struct {
 	Name string `json:"name"`
-	// Was is the version that is changed; zero if there is to be no schedule of
-	// that name yet.
+	// Was is the version to change; zero if no schedule of that name must exist.
 	Was ID `json:"was,omitzero"`
-	// To is what it becomes, with a new Version that the caller has made; nil if
-	// it is removed.
+	// To is the new state, with a new Version that the caller has made; nil removes the
+	// schedule.
 	To *ScheduleState `json:"to,omitempty"`
-	// Tasks are submitted by the same step.
+	// Tasks are submitted in the same step.
 	Tasks []NewTask `json:"tasks,omitempty"`
 }
 
@@ -100,12 +96,12 @@ type Reschedule struct {
 const (
 	// LabelSchedule is the name of the schedule.
 	LabelSchedule = "schedule"
-	// LabelTick is the tick, as RFC 3339 has it, in the schedule's zone.
+	// LabelTick is the tick in RFC 3339, in the schedule's zone.
 	LabelTick = "tick"
 )
 
-// Tick returns the tick that a schedule has submitted the task for, with the
-// offset of the schedule's zone from UTC. It reports false for other tasks.
+// Tick returns the tick for which a schedule has submitted the task, with the offset of
+// the schedule's zone from UTC. It reports false for other tasks.
 func (t *Task) Tick() (at time.Time, ok bool) {
 	if t.Labels[LabelSchedule] == "" {
 		return time.Time{}, false
@@ -114,7 +110,7 @@ func (t *Task) Tick() (at time.Time, ok bool) {
 	return at, err == nil
 }
 
-// task is the task of a tick.
+// task returns the task of a tick.
 func (s *Schedule) task(id ID, tick time.Time) NewTask {
 	t := NewTask{ID: id, Spec: s.Task}
 	t.Labels = maps.Clone(t.Labels)
@@ -125,7 +121,7 @@ func (s *Schedule) task(id ID, tick time.Time) NewTask {
 	return t
 }
 
-// check finds what a schedule cannot be, and what its tasks cannot have.
+// check returns the errors of a schedule and of its task.
 func (s *Schedule) check() (timetable, error) {
 	table, err := s.timetable()
 	errs := []error{err}
@@ -148,7 +144,7 @@ func (s *Schedule) check() (timetable, error) {
 	return table, errors.Join(errs...)
 }
 
-// sameAs reports whether two schedules are the same in all that users set.
+// sameAs reports whether two schedules agree in all fields that users set.
 func (s *Schedule) sameAs(other *Schedule) (bool, error) {
 	var texts [2][]byte
 	for i, one := range []*Schedule{s, other} {

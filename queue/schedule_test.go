@@ -316,8 +316,8 @@ func TestC8_ScheduleDeclaredByMany(t *testing.T) {
 	})
 }
 
-// What operators do to a schedule reaches the process that runs it at once, if
-// it is told there, and no tick of a paused schedule is missed.
+// A change of a schedule takes effect at once in the process that makes it, and ticks of a
+// paused schedule do not count as missed.
 func TestC8_SchedulePausedResumedAndRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTickRig(t, idle())
@@ -327,8 +327,8 @@ func TestC8_SchedulePausedResumedAndRemoved(t *testing.T) {
 		time.Sleep(90 * time.Minute)
 		r.ticked("s", hours(1)...)
 		ctx := r.Context()
-		for _, who := range []string{"ann", "bob"} {
-			if err := r.PauseSchedule(ctx, "s", queue.Pause{By: who, Reason: "too loud"}); err != nil {
+		for _, by := range []string{"ann", "bob"} {
+			if err := r.PauseSchedule(ctx, "s", queue.Pause{By: by, Reason: "too loud"}); err != nil {
 				t.Fatal(err)
 			}
 		}

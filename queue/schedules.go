@@ -9,13 +9,13 @@ import (
 )
 
 // Schedule creates a schedule, or changes the schedule of that name to s. Every process
-// may call it at its start: if no field differs, nothing changes. If Cron and Zone are the
-// same, the schedule continues from its last tick, so that neither a deployment nor a
-// standstill repeats or loses a tick; otherwise it begins with the first tick from now on.
+// may call it at its start: if no field differs, nothing changes. If Cron and Zone are
+// the same, the schedule continues from its last tick, so that neither a deployment nor a
+// downtime repeats or loses a tick; otherwise it begins with the first tick from now on.
 // A paused schedule stays paused, and keeps its Pause; a schedule with Paused set is
 // paused.
 //
-// Errors wrap [ErrInvalid] if s could never tick, or its tasks could not be submitted.
+// Errors: [ErrInvalid] if s could never tick, or its tasks could not be submitted.
 func (q *Queue) Schedule(ctx context.Context, s Schedule) error {
 	table, err := s.check()
 	if err != nil {
@@ -46,13 +46,13 @@ func (q *Queue) Unschedule(ctx context.Context, name string) error {
 	return q.reschedule(ctx, name, existing(name, func(*ScheduleState) (*ScheduleState, error) { return nil, nil }))
 }
 
-// Schedules returns all schedules of the store, in the order of their names.
+// Schedules returns all schedules of the store, sorted by name.
 func (q *Queue) Schedules(ctx context.Context) ([]ScheduleState, error) {
 	return q.store.Schedules(ctx)
 }
 
-// PauseSchedule has a schedule tick no more until it is resumed. Since is now if
-// it is zero. If it is paused already it stays as it is. Errors: ErrNotFound.
+// PauseSchedule pauses a schedule until it is resumed; if p.Since is zero, the pause
+// begins now. A schedule that is paused already is not changed. Errors: ErrNotFound.
 func (q *Queue) PauseSchedule(ctx context.Context, name string, p Pause) error {
 	if p.Since.IsZero() {
 		p.Since = q.clock.Now()
@@ -67,8 +67,8 @@ func (q *Queue) PauseSchedule(ctx context.Context, name string, p Pause) error {
 	}))
 }
 
-// ResumeSchedule has a paused schedule go on with the first tick from now on.
-// Errors: ErrNotFound, and ErrInvalid if it cannot tick here.
+// ResumeSchedule ends the pause of a schedule, which continues with the first tick from
+// now on. Errors: ErrNotFound, and ErrInvalid if this process cannot compute its ticks.
 func (q *Queue) ResumeSchedule(ctx context.Context, name string) error {
 	return q.reschedule(ctx, name, existing(name, func(is *ScheduleState) (*ScheduleState, error) {
 		if is.Paused == nil {
@@ -85,12 +85,11 @@ func (q *Queue) ResumeSchedule(ctx context.Context, name string) error {
 	}))
 }
 
-// TriggerSchedule submits a task of a schedule now, one that is paused too, and
-// returns its ID when it is durable. The schedule goes on as if nothing had
-// happened: its next tick comes when it would have, and SkipOverlap does not see
-// the task. The task has the labels of a tick, that of this moment in the
-// schedule's zone. Errors: ErrNotFound, [ErrInvalid] if the zone is not known here,
-// and those of [Queue.Submit]. It is not repeatable: each call submits a task.
+// TriggerSchedule submits a task of a schedule now, also of a paused one, and returns its
+// ID when it is durable. The ticks of the schedule do not change, and SkipOverlap ignores
+// the task. The task has the labels of a tick at the present time in the schedule's zone.
+// Errors: ErrNotFound, [ErrInvalid] if this system lacks the zone, and those of
+// [Queue.Submit]. It is not idempotent: each call submits a task.
 func (q *Queue) TriggerSchedule(ctx context.Context, name string) (ID, error) {
 	s, err := q.scheduleOf(ctx, name)
 	switch {
@@ -112,11 +111,11 @@ func (q *Queue) TriggerSchedule(ctx context.Context, name string) (ID, error) {
 
 func noSchedule(name string) error { return fmt.Errorf("%w: schedule %q", ErrNotFound, name) }
 
-// change says what a schedule is to be: the same pointer if nothing is to change,
-// nil if it is to be removed. It is given nil if there is none.
+// change returns the new state of a schedule: its argument if nothing changes, nil to
+// remove the schedule. The argument is nil if there is no such schedule.
 type change func(is *ScheduleState) (to *ScheduleState, err error)
 
-// existing is a change of a schedule that there has to be.
+// existing returns a change of a schedule that must exist.
 func existing(name string, c change) change {
 	return func(is *ScheduleState) (*ScheduleState, error) {
 		if is == nil {
@@ -126,8 +125,8 @@ func existing(name string, c change) change {
 	}
 }
 
-// reschedule changes a schedule. It computes the change again if another process
-// was faster.
+// reschedule changes a schedule. It computes the change again if another process was
+// faster.
 func (q *Queue) reschedule(ctx context.Context, name string, c change) error {
 	for {
 		r := Reschedule{Name: name}

@@ -13,28 +13,28 @@ import (
 	"github.com/stintgo/stint"
 )
 
-// session is one call of [Queue.Run]. Its loops are the dispatchers, the settler,
-// the heartbeats, the maintenance, the expiry of leases and the ticker.
+// session is one call of [Queue.Run]. Its loops are the dispatchers, the settler, the
+// heartbeats, the maintainer, the lease watchdog of expiry.go, and the ticker.
 type session struct {
 	q      *Queue
 	slots  stint.Scheduler
 	worker Worker
-	// base is what handlers' contexts are made of. It ends when they are to end
-	// though the caller's has ended long ago.
-	base context.Context //nolint:containedctx // handed to what the session starts
+	// base is the parent of the handlers' contexts. It ends when handlers must end,
+	// which is later than the end of the caller's context.
+	base context.Context //nolint:containedctx // passed to the loops
 
 	working  sync.WaitGroup // claims and handlers
 	outcomes chan Outcome
-	settleBy atomic.Int64 // nanoseconds since 1970, once the handlers have ended: no outcome is waited for longer
+	settleBy atomic.Int64 // nanoseconds since 1970, set when the handlers have ended: no outcome is retried after that
 
-	ordered <-chan struct{} // tasks may have been ordered to stop
-	sooner  chan struct{}   // a lease ends before expireUntil would look
-	slow    slowdown        // of its claims
+	ordered <-chan struct{} // signals that tasks may have been ordered to stop
+	sooner  chan struct{}   // signals a lease that ends before the watchdog would look
+	slow    slowdown        // of the claims
 
 	mu    sync.Mutex
-	first time.Time            // when expireUntil looks
-	runs  map[leaseOf]*Attempt // of one task there may be an old one, that has yet to end
-	last  lastEnd              // of those that the store has settled
+	first time.Time            // when the watchdog looks next
+	runs  map[leaseOf]*Attempt // a task may have an earlier attempt that has not ended yet
+	last  lastEnd              // of the leases that the store has settled
 }
 
 // lastEnd is the end of a lease, and when the store acknowledged it.
@@ -43,8 +43,8 @@ type lastEnd struct {
 	acknowledged time.Time
 }
 
-// outcomesAhead is how many outcomes may wait for the settler before handlers
-// keep their slots until there is room.
+// outcomesAhead is the number of outcomes that may wait for the settler before handlers
+// keep their slots.
 const outcomesAhead = 1024
 
 func newSession(base context.Context, q *Queue, slots stint.Scheduler, queues []string) *session {
@@ -56,7 +56,7 @@ func newSession(base context.Context, q *Queue, slots stint.Scheduler, queues []
 	}
 }
 
-// queueNames are the queues to run, each once.
+// queueNames returns the queues to run, without duplicates.
 func queueNames(names []string) []string {
 	if len(names) == 0 {
 		return []string{DefaultQueue}
@@ -69,11 +69,8 @@ func queueNames(names []string) []string {
 	return slices.Compact(names)
 }
 
-// DefaultQueue is the queue of tasks that name none.
-const DefaultQueue = "default"
-
-// asWorker describes this process, and closes the list of handlers. The Run is
-// signalled by ordered until it leaves.
+// asWorker describes this Run to the store, and fixes the set of handlers. ordered
+// signals heartbeats of the Run until it leaves.
 func (q *Queue) asWorker(queues []string, slots stint.Scheduler, ordered chan<- struct{}) Worker {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -94,8 +91,8 @@ func (q *Queue) asWorker(queues []string, slots stint.Scheduler, ordered chan<- 
 	return w
 }
 
-// freeName is a name for a Run that no other has that is under way: the store has
-// one description for each name, and the last one counts. The lock is held.
+// freeName returns a worker's name that no running Run has: the store keeps one
+// description for each name. The caller holds the lock.
 func (q *Queue) freeName(ordered chan<- struct{}) string {
 	name := q.cfg.Worker
 	for n := 2; q.running[name] != nil; n++ {
@@ -105,7 +102,7 @@ func (q *Queue) freeName(ordered chan<- struct{}) string {
 	return name
 }
 
-// leave lets another Run have a worker's name.
+// leave makes a worker's name free for another Run.
 func (q *Queue) leave(name string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -138,8 +135,8 @@ func (s *session) done(o Outcome) {
 	s.last = lastEnd{lease, s.q.clock.Now()}
 }
 
-// ours reports whether a lease is one of this session's that is not settled, or the
-// last one that was.
+// ours reports whether a lease is one of this session's unsettled leases, or the one that
+// was settled last.
 func (s *session) ours(lease leaseOf) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

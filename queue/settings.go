@@ -11,18 +11,16 @@ import (
 	"github.com/stintgo/stint"
 )
 
-// Settings are the limits of a queue and how long it keeps finished tasks. A field
-// that is zero is not set. Under the name of a queue they are for that queue; under
-// the name "" they are the defaults of each queue, except for Total and
-// TotalPerKey, which are limits over all queues together and are set only there.
+// Settings are the limits and the retention of a queue. A zero field is not set. The
+// settings of the queue "" are the defaults of each queue, except for Total and
+// TotalPerKey, which limit all queues together and are set only there.
 //
-// A queue without a Max of its own that is given a default Max of 3 runs 3 tasks,
-// and so does each other queue: two of them run 6. A Total of 3 is what keeps all
-// queues together at 3.
+// With a default Max of 3, each queue without a Max of its own runs 3 tasks, so two
+// queues run 6. A Total of 3 limits all queues together to 3.
 type Settings struct {
-	Max      int        `json:"max,omitempty"`      // tasks of the queue that run at once, over all workers
-	Caps     stint.Caps `json:"caps,omitzero"`      // per tier; see [stint.Caps]
-	PerKey   int        `json:"per_key,omitempty"`  // tasks of one key of the queue that run at once
+	Max      int        `json:"max,omitempty"`      // running tasks of the queue, over all workers
+	Caps     stint.Caps `json:"caps,omitzero"`      // running tasks by tier; see [stint.Caps]
+	PerKey   int        `json:"per_key,omitempty"`  // running tasks of one key of the queue
 	Rate     Rate       `json:"rate,omitzero"`      // starts of tasks of the queue
 	KeyRate  Rate       `json:"key_rate,omitzero"`  // starts of tasks of one key of the queue
 	Pending  int        `json:"pending,omitempty"`  // unfinished tasks; more are refused with ErrFull
@@ -30,34 +28,35 @@ type Settings struct {
 	Keep     Retention  `json:"keep,omitzero"`      // of succeeded and cancelled tasks
 	KeepDead Retention  `json:"keep_dead,omitzero"` // of dead letters
 
-	Total       int `json:"total,omitempty"`         // tasks of all queues together that run at once
-	TotalPerKey int `json:"total_per_key,omitempty"` // tasks of one key, of all queues together, that run at once
+	Total       int `json:"total,omitempty"`         // running tasks of all queues together
+	TotalPerKey int `json:"total_per_key,omitempty"` // running tasks of one key, in all queues together
 }
 
-// Rate limits starts to PerSecond, with up to Burst at once after idle time. The
-// zero Rate is not set. A claim counts as a start: a task that is claimed and
-// released before it starts, because no slot came free in time, has used up its part.
+// Rate limits starts to PerSecond, with up to Burst at once after an idle time. The zero
+// Rate is not set. A claim counts as a start, even if the task is released before its
+// handler is called, because no slot was free in time.
 type Rate struct {
 	PerSecond float64 `json:"per_second"`
 	Burst     int     `json:"burst,omitempty"` // 1 if it is 0
 }
 
-// Pause says by whom, why and since when a queue is paused. By has at most [MaxName] bytes
-// and Reason [MaxReason]. If Since is zero in a call of PauseQueue, the pause begins with the call.
+// Pause has the author, the reason and the beginning of a pause. By has at most [MaxName]
+// bytes and Reason [MaxReason]. If Since is zero in a call of PauseQueue, the pause
+// begins with the call.
 type Pause struct {
 	By     string    `json:"by,omitempty"`
 	Reason string    `json:"reason,omitempty"`
 	Since  time.Time `json:"since"`
 }
 
-// Retention is how long finished tasks are kept. Zero values are the defaults:
-// a day, and 100,000 tasks; for dead letters 30 days, and 100,000. Tasks whose age passes
-// while the store is closed are kept for another hour from the first call on: if a clock
-// that is ahead only makes it look so, it can be set right meanwhile.
+// Retention is how long finished tasks are kept. Zero values are the defaults: a day, and
+// 100,000 tasks; for dead letters 30 days, and 100,000. Tasks that reach their age while
+// the store is closed are kept for another hour from the first call on, in case only a
+// clock that is ahead makes them look old.
 //
 // A finished task is kept longer, and not counted, while an unfinished task comes after
-// it: see After and AfterAny of [Options]. One that did not succeed is not, if a task waits
-// for its success: that would wait for ever.
+// it: see After and AfterAny of [Options]. That does not hold for a task without success
+// that another one waits for in After, which would wait for ever.
 type Retention struct {
 	Age   time.Duration `json:"age_ns,omitempty"`
 	Count int           `json:"count,omitempty"` // of a queue
@@ -80,7 +79,7 @@ const (
 	FieldTotalPerKey Field = "total_per_key"
 )
 
-// Fields returns all of them, in the order of [Settings].
+// Fields returns all fields, in the order of [Settings].
 func Fields() []Field {
 	return []Field{
 		FieldMax, FieldCaps, FieldPerKey, FieldRate, FieldKeyRate, FieldPending, FieldKeep, FieldKeepDead,
@@ -88,8 +87,7 @@ func Fields() []Field {
 	}
 }
 
-// Copy sets field f of s to its value in from. Fields that do not exist change
-// nothing.
+// Copy sets field f of s to its value in from. An unknown field changes nothing.
 func (s *Settings) Copy(f Field, from *Settings) {
 	switch f {
 	case FieldMax:
@@ -127,74 +125,72 @@ func (s *Settings) Fields() (set []Field) {
 	return set
 }
 
-// Change changes some fields of what is set for a queue, and leaves all others as
-// they are. The zero value changes nothing.
+// Change changes some fields of the settings of a queue, and leaves all others as they
+// are. The zero value changes nothing.
 //
-// Each field can be set twice: by the programs that use the queue, and by an
-// operator. Where both have set it, the operator's value is in force until the
-// operator unsets the field, however often a program starts and sets its own. A
-// field that neither has set for the queue has the default of all queues, for which
-// the same is true, and else is not limited.
+// Each field can be set twice: by the programs that use the queue, and by an operator. If
+// both have set it, the operator's value is in force until the operator unsets the field,
+// however often a program starts and sets its own. A field that is set by neither has the
+// default of all queues, for which the same holds, and otherwise no limit.
 type Change struct {
-	// Key names one key, whose limits are changed instead of those of the queue: Max
-	// is then how many of its tasks run at once, instead of PerKey, Rate limits its
-	// starts, instead of KeyRate, and Total, under the queue "", is how many of its
-	// tasks of all queues together run at once, instead of TotalPerKey. A key has no
-	// other fields.
+	// Key names one key, whose limits are changed instead of those of the queue. Max is
+	// then the limit of its running tasks in place of PerKey, Rate that of its starts in
+	// place of KeyRate and, under the queue "", Total that of its running tasks in all
+	// queues together in place of TotalPerKey. A key has no other fields.
 	Key string `json:"key,omitempty"`
-	// Operator says that an operator makes the change, and not a program.
+	// Operator says that the author of the change is an operator, not a program.
 	Operator bool `json:"operator,omitempty"`
-	// By names the author of the change, for people, in at most [MaxName] bytes.
+	// By names the author of the change, in at most [MaxName] bytes.
 	By string `json:"by,omitempty"`
 	// Set has the new values: its fields that are not zero are set.
 	Set Settings `json:"set,omitzero"`
-	// Unlimited are fields that are set to no limit, which is not the same as not
-	// set: an operator lifts a program's limit by that. Keep and KeepDead cannot be
-	// unlimited.
+	// Unlimited are fields to set to no limit, which differs from not set: an operator
+	// lifts a program's limit with it. Keep and KeepDead cannot be unlimited.
 	Unlimited []Field `json:"unlimited,omitempty"`
-	// Unset are fields that are set no longer. Those that are not set stay so.
+	// Unset are fields to unset. A field that is not set stays so.
 	Unset []Field `json:"unset,omitempty"`
-	// Version is the one that the caller has read. If it is another by now nothing is
-	// changed, and the error is ErrChanged, unless all is as the change would make it.
-	// 0 changes any version.
+	// Version is the version that the caller has read. If it has changed, nothing is
+	// changed and the error is ErrChanged, unless the settings are already as the change
+	// would make them. 0 changes any version.
 	Version uint64 `json:"version,omitempty"`
 }
 
-// Origin says by whom and when a field was set.
+// Origin is the author and the time of the setting of a field.
 type Origin struct {
-	Operator bool      `json:"operator,omitempty"` // by an operator, and not by a program
-	By       string    `json:"by,omitempty"`       // empty if it is not known
-	At       time.Time `json:"at,omitzero"`        // zero if it is not known
+	Operator bool      `json:"operator,omitempty"` // the author is an operator, not a program
+	By       string    `json:"by,omitempty"`       // empty if unknown
+	At       time.Time `json:"at,omitzero"`        // zero if unknown
 	Default  bool      `json:"default,omitempty"`  // under the name "", for each queue
 }
 
-// Layer is what programs, or operators, have set: the fields that From has. One that
-// From has and that is zero in Settings is set to no limit.
+// Layer has the settings by programs, or those by operators: the fields in From. A field
+// in From that is zero in Settings is set to no limit.
 type Layer struct {
 	Settings
 	From map[Field]Origin `json:"from,omitempty"`
 }
 
-// Layers are what has been set for a queue or a key, by programs and by operators.
+// Layers are the settings of a queue or a key by programs and by operators.
 type Layers struct {
 	Program  Layer `json:"program,omitzero"`
 	Operator Layer `json:"operator,omitzero"`
 }
 
-// Configured is what has been set under a name, and what is in force there. As for
-// [Change], the limits of a key are Max, Rate and Total of its layers.
+// Configured has the settings under a name, and those in force. As in [Change], the
+// limits of a key are Max, Rate and Total of its layers.
 type Configured struct {
 	Layers
-	Keys    map[string]Layers `json:"keys,omitempty"`   // that have limits of their own
+	Keys    map[string]Layers `json:"keys,omitempty"`   // keys that have limits of their own
 	Paused  *Pause            `json:"paused,omitempty"` // under this name; see PauseQueue of [Store]
-	Version uint64            `json:"version"`          // grows with each change, and never comes again
-	// InForce is what holds for the queue by these and by the defaults, and From says
-	// what set it, a program or an operator. Under the name "" it holds for each queue that has nothing else.
+	Version uint64            `json:"version"`          // grows with each change, and is never reused
+	// InForce has the limits of the queue by these settings and by the defaults; From
+	// has the origin of each. Under the name "" it has the limits of a queue without
+	// settings of its own.
 	InForce Layer `json:"in_force,omitzero"`
 }
 
-// Value returns the value of a field that counts of those that the layers have: the
-// operator's, else the program's.
+// Value returns the value of a field that is in force: the operator's, or else the
+// program's.
 func (l *Layers) Value(f Field) (value Settings, from Origin, set bool) {
 	for _, layer := range []*Layer{&l.Operator, &l.Program} {
 		if from, set = layer.From[f]; set {
@@ -208,8 +204,8 @@ func (l *Layers) Value(f Field) (value Settings, from Origin, set bool) {
 // ofKey reports whether a key has the field.
 func (f Field) ofKey() bool { return f == FieldMax || f == FieldRate || f == FieldTotal }
 
-// Validate reports everything that is wrong with a change of what is set under a
-// name, as ErrInvalid. Every store refuses what it reports.
+// Validate returns all errors of a change of the settings under a name, as ErrInvalid.
+// Every store refuses such a change.
 func (c *Change) Validate(name string) error {
 	var errs []error
 	invalid := func(format string, args ...any) {
@@ -249,7 +245,7 @@ func (c *Change) Validate(name string) error {
 	return errors.Join(append(errs, c.Set.validate())...)
 }
 
-// validate reports values that no setting can have.
+// validate returns the errors of values that no setting may have.
 func (s *Settings) validate() error {
 	var errs []error
 	for _, n := range []struct {
@@ -284,24 +280,23 @@ func (s *Settings) validate() error {
 	return errors.Join(errs...)
 }
 
-// Configure sets the fields of s that are not zero, for a queue, or as the defaults
-// of each queue if the name is "". All other fields stay as they are, and so does
-// what an operator has set, which is in force before this: see [Change]. Programs
-// call it at their start, as often as they like. It blocks until the change is
-// durable. Errors: ErrInvalid.
+// Configure sets the fields of s that are not zero for a queue, or as the defaults of
+// each queue if the name is "". All other fields stay as they are, and so do the values
+// of operators, which have precedence: see [Change]. Programs call it at each start. It
+// blocks until the change is durable. Errors: ErrInvalid.
 func (q *Queue) Configure(ctx context.Context, name string, s Settings) error {
 	return q.Change(ctx, name, Change{Set: s})
 }
 
-// Unset takes back what [Queue.Configure] has set of some fields of a queue, of all
-// of them with [Fields]. What an operator has set stays. Errors: ErrInvalid.
+// Unset unsets fields of a queue that [Queue.Configure] has set, all of them with
+// [Fields]. The values of operators stay. Errors: ErrInvalid.
 func (q *Queue) Unset(ctx context.Context, name string, fields ...Field) error {
 	return q.Change(ctx, name, Change{Unset: fields})
 }
 
-// Change changes some fields of what is set for a queue, or for all if the name is "";
-// a change by a program that does not say By has the name of this process's worker.
-// It blocks until the change is durable. Errors: ErrInvalid, ErrChanged.
+// Change changes fields of the settings of a queue, or of the defaults if the name is "".
+// If a change by a program has no By, By is the name of this process's worker. It blocks
+// until the change is durable. Errors: ErrInvalid, ErrChanged.
 func (q *Queue) Change(ctx context.Context, name string, c Change) error {
 	if !c.Operator {
 		c.By = cmp.Or(c.By, q.cfg.Worker)
@@ -309,20 +304,20 @@ func (q *Queue) Change(ctx context.Context, name string, c Change) error {
 	return q.store.Configure(ctx, q.clock.Now(), name, c)
 }
 
-// PauseQueue keeps all tasks of a queue from starting, or those of all queues if the
-// name is "", until it is resumed. Running tasks go on. It changes nothing else that
-// is set, and replaces an earlier pause; if p.Since is zero, the pause begins now.
+// PauseQueue pauses a queue, or all queues if the name is "", until it is resumed: none
+// of its tasks starts. Running tasks continue. It changes no other setting, and replaces
+// an earlier pause; if p.Since is zero, the pause begins now.
 func (q *Queue) PauseQueue(ctx context.Context, name string, p Pause) error {
 	return q.store.PauseQueue(ctx, q.clock.Now(), name, &p)
 }
 
-// ResumeQueue ends the pause of a queue, or the pause of all queues if the name is "":
-// a queue that was paused by its own name stays paused then.
+// ResumeQueue ends the pause of a queue, or the pause of all queues if the name is "". A
+// queue that was paused by its own name stays paused in the second case.
 func (q *Queue) ResumeQueue(ctx context.Context, name string) error {
 	return q.store.PauseQueue(ctx, q.clock.Now(), name, nil)
 }
 
-// Settings returns what is set, by queue; what is set for all queues is under "".
+// Settings returns the settings by queue, and those of all queues under "".
 func (q *Queue) Settings(ctx context.Context) (map[string]Configured, error) {
 	return q.store.Settings(ctx)
 }

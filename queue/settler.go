@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// settleMost is how many outcomes are settled at once.
+// settleMost is the largest number of outcomes that one call settles.
 const settleMost = 512
 
 // settle sends outcomes to the store until the channel is closed, with one call for all
@@ -22,14 +22,14 @@ func (s *session) settle() {
 	}
 }
 
-// settleAll settles outcomes. While the store cannot be reached it tries again, for as long
-// as the leases can last: after that other workers have the tasks.
+// settleAll settles outcomes. If the store cannot be reached it retries for as long as
+// the leases can last: after that other workers have the tasks.
 func (s *session) settleAll(batch []Outcome) {
 	const first = 10 * time.Millisecond
 	giveUp := s.q.clock.Now().Add(s.q.cfg.Lease)
 	for wait := first; ; wait = min(2*wait, s.q.cfg.Poll) {
 		if by := s.settleBy.Load(); by != 0 && by < giveUp.UnixNano() {
-			giveUp = time.Unix(0, by) // Run is to return: all that is left has this time together
+			giveUp = time.Unix(0, by) // Run is stopping: all remaining outcomes have this time together
 		}
 		answers, err := s.settleUntil(giveUp, batch)
 		if err == nil {
@@ -47,7 +47,7 @@ func (s *session) settleAll(batch []Outcome) {
 	}
 }
 
-// settleUntil makes one call, which may take until giveUp.
+// settleUntil makes one call, which ends at giveUp at the latest.
 func (s *session) settleUntil(giveUp time.Time, batch []Outcome) ([]error, error) {
 	now := s.q.clock.Now()
 	ctx, stop := context.WithTimeout(context.WithoutCancel(s.base), max(giveUp.Sub(now), atLeast))
@@ -73,12 +73,12 @@ func (s *session) settled(batch []Outcome, answers []error) {
 	}
 }
 
-// refused replaces an outcome that the store refuses by a permanent failure: otherwise the
-// task would run again and again until its leases have been lost too often.
+// refused replaces an outcome that the store refuses with a permanent failure: otherwise
+// the task would run again and again until its leases have been lost too often.
 func (s *session) refused(o Outcome, err error) {
 	s.q.cfg.Logger.Error("the outcome of a task was refused", o.attrs(err)...)
 	if o.Kind == OutcomeFailure && o.Permanent && o.Checkpoint == nil {
-		return // the outcome is such a failure itself
+		return // the outcome is such a failure already
 	}
 	s.settleAll([]Outcome{{ID: o.ID, Token: o.Token, Kind: OutcomeFailure, Permanent: true, Error: err.Error()}})
 }

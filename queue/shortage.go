@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// shortage is an error of the process, and not of the task.
+// shortage is an error of the process, not of the task.
 type shortage struct{ err error }
 
 func (s *shortage) Error() string { return s.err.Error() }
 
 func (s *shortage) Unwrap() error { return s.err }
 
-// Shortage returns what a handler returns when this process lacks what any task
-// needs to start: descriptors, processes, memory, room on the disk of its own files.
-// The task is released and has not failed; its step has the text of err, which should say
-// what to do about it.
+// Shortage returns the error with which a handler reports that this process lacks a
+// resource that any task needs to start: descriptors, processes, memory, or disk space
+// for its files. The task is released without a failure; its step has the text of err,
+// which should name the remedy.
 //
-// Until an attempt starts again, this Run claims one task at a time, with a pause
-// before each that doubles from 100 ms to 10 s. Other workers are not slowed down. An
-// attempt counts as started when [Attempt.Started] is called, or when its handler
-// returns anything but a shortage.
+// Until an attempt starts again, this Run claims one task at a time, with a pause before
+// each that doubles from 100 ms to 10 s. Other workers are not slowed down. An attempt
+// counts as started when [Attempt.Started] is called, or when its handler returns
+// anything but a shortage.
 func Shortage(err error) error { return &shortage{err} }
 
 // IsShortage reports whether err is an error of [Shortage], or wraps one.
@@ -37,18 +37,18 @@ const (
 	longestPause = 10 * time.Second
 )
 
-// slowdown bounds the claims of a session whose process is short of something. The
-// zero value claims without bounds, and is safe for concurrent use.
+// slowdown limits the claims of a session whose process lacks a resource. The zero value
+// does not limit them, and is safe for concurrent use.
 type slowdown struct {
 	// round is the number of shortages so far. An attempt ends the slowdown only if no
 	// shortage has been reported since it began.
 	round atomic.Uint64
-	slow  atomic.Bool // pause is not 0; spares the mutex while nothing is short
+	slow  atomic.Bool // pause is not 0; avoids the lock while there is no shortage
 
 	mu      sync.Mutex
-	pause   time.Duration // between two claims; 0 if nothing is short
+	pause   time.Duration // between two claims; 0 without a shortage
 	next    time.Time     // of the next claim
-	changed chan struct{} // closed when that begins or ends; nil without waiters
+	changed chan struct{} // closed when the slowdown begins, continues or ends; nil without waiters
 }
 
 // begin is called when an attempt has ended with a shortage.
@@ -76,7 +76,7 @@ func (s *slowdown) end(round uint64) {
 	}
 }
 
-// notify wakes those that wait for a change. The caller holds mu.
+// notify wakes the waiters for a change. The caller holds mu.
 func (s *slowdown) notify() {
 	if s.changed != nil {
 		close(s.changed)
@@ -84,7 +84,7 @@ func (s *slowdown) notify() {
 	}
 }
 
-// change returns a channel that is closed when the slowdown begins, goes on or ends.
+// change returns a channel that is closed when the slowdown begins, continues or ends.
 func (s *slowdown) change() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +94,7 @@ func (s *slowdown) change() <-chan struct{} {
 	return s.changed
 }
 
-// until returns when the next claim may be made; the zero time if that is now.
+// until returns when the next claim is allowed; the zero time means now.
 func (s *slowdown) until(now time.Time) time.Time {
 	if !s.slow.Load() {
 		return time.Time{}
@@ -107,8 +107,7 @@ func (s *slowdown) until(now time.Time) time.Time {
 	return time.Time{}
 }
 
-// probe takes the right to make the next claim, and reports whether another session's
-// loop has not taken it.
+// probe reserves the next claim for its caller, and reports whether it was free.
 func (s *slowdown) probe(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,7 +119,7 @@ func (s *slowdown) probe(now time.Time) bool {
 	return true
 }
 
-// unused gives that right back: the claim brought no task, which shows nothing.
+// unused undoes probe: the claim found no task, which shows nothing.
 func (s *slowdown) unused(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -84,8 +84,8 @@ func TestC2_StoreWithAClockThatIsBehind(t *testing.T) {
 	})
 }
 
-// Told to halt, Run returns at once: handlers that obey give their tasks back,
-// those that do not are named and left behind, and both kinds run again later.
+// After Halt Run returns at once. It releases the tasks of handlers that return, and names
+// those that do not; the tasks of both run again later.
 func TestC5_HaltReturnsAtOnce(t *testing.T) {
 	for name, draining := range map[string]bool{"while it runs": false, "while it drains": true} {
 		t.Run(name, func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestC5_HaltReturnsAtOnce(t *testing.T) {
 	}
 }
 
-// Told to halt while the store takes no outcomes, Run says so.
+// If the store accepts no outcomes at a Halt, the error of Run says so.
 func TestC5_HaltWhileOutcomesAreSettled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, store := newFaultyRig(t, queue.Config{})
@@ -197,9 +197,9 @@ func TestC5_OverBeforeItBegins(t *testing.T) {
 	}
 }
 
-// A change is told to one of two calls of Run of a Queue. If that one ends, the
-// other knows of it in time, even if the store was being asked just then.
-func TestC5_WhatTwoRunsAreTold(t *testing.T) {
+// One of two calls of Run of a Queue is woken for a change. If that call ends, the other
+// one handles the change in time, even if the first was calling the store just then.
+func TestC5_WakeUpsOfTwoRuns(t *testing.T) {
 	const later = 30 * time.Minute
 	delayed := func(r *rig, by time.Duration) error {
 		_, err := queue.Kind[int]("k").Submit(r.Context(), r.Queue, 0, queue.Options{RunAt: time.Now().Add(by)})
@@ -214,7 +214,7 @@ func TestC5_WhatTwoRunsAreTold(t *testing.T) {
 		},
 		"while it asks": func(r *rig, hang func()) error {
 			var errs []error
-			for _, by := range []time.Duration{later, later * 3 / 2, later / 3} { // the other is told of the one between
+			for _, by := range []time.Duration{later, later * 3 / 2, later / 3} { // the other Run is woken for the one in between
 				errs = append(errs, delayed(r, by))
 				synctest.Wait()
 			}

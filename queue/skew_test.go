@@ -44,8 +44,8 @@ func (s *skewed) Maintain(ctx context.Context, now time.Time, limit int) (time.T
 	return next, err
 }
 
-// However far the store's clock is from that of the process, hooks are told of what
-// that did last, and of no more than that if others go on for ever.
+// However far the store's clock is from that of the process, hooks receive the last outcomes
+// of the process, and Run does not wait for later events of others.
 func TestC3_HooksAndClocksApart(t *testing.T) {
 	for name, ahead := range map[string]time.Duration{"ahead": time.Hour, "behind": -time.Hour, "the same": 0} {
 		t.Run(name, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestC3_HooksAndClocksApart(t *testing.T) {
 					},
 					OnDead: func(ctx context.Context, _ queue.Task) {
 						if dead++; ctx.Err() != nil {
-							t.Error("OnDead is told when it is to stop")
+							t.Error("OnDead is called after the end")
 						}
 					},
 				})
@@ -96,7 +96,7 @@ func TestC3_HooksAndClocksApart(t *testing.T) {
 					t.Errorf("others kept Run from its end for %s", took)
 				}
 				if ended != tasks || dead != tasks {
-					t.Errorf("OnEvent is told of %d ends and OnDead of %d, want %d of each", ended, dead, tasks)
+					t.Errorf("OnEvent received %d ends and OnDead %d, want %d each", ended, dead, tasks)
 				}
 				close(over)
 				<-others
@@ -138,8 +138,8 @@ func TestC1_RunsAreWorkers(t *testing.T) {
 	})
 }
 
-// What a process does otherwise after its last outcome is told to its hooks as well.
-func TestC3_HooksAreToldOfWhatIsTendedLast(t *testing.T) {
+// Hooks also receive what the maintenance of a process changes after its last outcome.
+func TestC3_HooksReceiveTheLastMaintenance(t *testing.T) {
 	for _, ahead := range []time.Duration{0, time.Hour, -time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
 			const tasks, due = 20, 10 * time.Second
@@ -163,7 +163,7 @@ func TestC3_HooksAreToldOfWhatIsTendedLast(t *testing.T) {
 			time.Sleep(due + time.Millisecond)
 			r.end()
 			if dead != tasks {
-				t.Errorf("with a clock that is %s ahead, OnEvent is told of %d dead letters of %d", ahead, dead, tasks)
+				t.Errorf("with a clock that is %s ahead, OnEvent received %d dead letters of %d", ahead, dead, tasks)
 			}
 		})
 	}

@@ -2,16 +2,15 @@ package queue
 
 import "fmt"
 
-// State is where a task is in its life. A task is in exactly one state at any
-// time, and leaves it only by a [Transition] of [Transitions].
+// State is the state of a task. A task is in exactly one state at any time, and changes
+// it only by a [Transition] of [Transitions].
 type State uint8
 
-// The states. Zero is none: a task that does not exist.
+// The states. Zero is the state of a task that does not exist.
 const (
-	// Scheduled tasks are not to start before their RunAt: because of a delay,
-	// or of a retry's backoff.
+	// Scheduled tasks wait for their RunAt: for a delay, or for the backoff of a retry.
 	Scheduled State = iota + 1
-	// Held tasks could start but for a named [Hold].
+	// Held tasks cannot start because of a [Hold].
 	Held
 	// Waiting tasks are eligible and wait for their turn.
 	Waiting
@@ -37,15 +36,14 @@ var stateNames = [...]string{
 	Succeeded: "succeeded", Dead: "dead", Cancelled: "cancelled",
 }
 
-// Finished reports whether nothing more happens to a task in this state by
-// itself, but that it is forgotten.
+// Finished reports whether a task in this state does not change any more by itself,
+// except that it is forgotten.
 func (s State) Finished() bool { return s == Succeeded || s == Dead || s == Cancelled }
 
-// Pending reports whether a task in this state has yet to start, or to start
-// again.
+// Pending reports whether a task in this state will start, or start again.
 func (s State) Pending() bool { return s == Scheduled || s == Held || s == Waiting || s == Paused }
 
-// String is the name of the state, as it is used everywhere.
+// String returns the name of the state.
 func (s State) String() string {
 	if int(s) < len(stateNames) {
 		return stateNames[s]
@@ -53,7 +51,7 @@ func (s State) String() string {
 	return fmt.Sprintf("state(%d)", uint8(s))
 }
 
-// ParseState reads the name of a state.
+// ParseState parses the name of a state.
 func ParseState(name string) (State, error) {
 	for _, s := range States() {
 		if stateNames[s] == name {
@@ -63,11 +61,11 @@ func ParseState(name string) (State, error) {
 	return 0, fmt.Errorf("%w: %q is no state; there are %v", ErrInvalid, name, States())
 }
 
-// MarshalText is String.
+// MarshalText returns the name of the state.
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads what [State.MarshalText] writes: also "none", which is where
-// an event says that a task comes from that was not there.
+// UnmarshalText parses the name of a state, or "none", the state that a new task comes
+// from in an event.
 func (s *State) UnmarshalText(text []byte) (err error) {
 	if string(text) == stateNames[0] {
 		*s = 0

@@ -7,20 +7,21 @@ import (
 
 // stoppable is the context of a handler, which ends with its parent or by cancel.
 //
-// Handlers of small tasks seldom look at their context. A context that can be cancelled, with
-// its channel and its registration in the parent, costs ten allocations and three locks that
-// all runners share. So it is made at the first call of Done, or when the handler is stopped.
+// Handlers of small tasks seldom use their context. A context that can be cancelled, with
+// its channel and its registration in the parent, costs ten allocations and three locks
+// that all runners share. So it is created by the first call of Done, or when the handler
+// is stopped.
 type stoppable struct {
 	// The parent is the context of the slot. It ends when the handler has returned, so its
 	// child need not be cancelled.
 	context.Context //nolint:containedctx // the parent of own
 
-	own atomic.Pointer[ownContext] // nil until it is needed
+	own atomic.Pointer[ownContext] // nil until it is created
 }
 
 // ownContext is a child of the parent.
 type ownContext struct {
-	context.Context //nolint:containedctx // a context is made of it
+	context.Context //nolint:containedctx // own exists
 
 	cancel context.CancelCauseFunc
 }
@@ -41,7 +42,7 @@ func (s *stoppable) ensure() *ownContext {
 // cancel ends the context, from any goroutine.
 func (s *stoppable) cancel(cause error) { s.ensure().cancel(cause) }
 
-// Done is as [context.Context] says, as are the others.
+// Done is as [context.Context] says.
 func (s *stoppable) Done() <-chan struct{} { return s.ensure().Done() }
 
 // Err is as [context.Context] says.
@@ -52,7 +53,7 @@ func (s *stoppable) Err() error {
 	if s.Context.Err() == nil {
 		return nil
 	}
-	return s.ensure().Err() // or it could be nil again, if one is made at this moment
+	return s.ensure().Err() // otherwise Err could return nil again, if own is created at this moment
 }
 
 // Value is as [context.Context] says. [context.Cause] finds the cause by it.

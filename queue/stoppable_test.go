@@ -68,8 +68,8 @@ func TestHandlersHearOfTheirEnd(t *testing.T) {
 	}
 }
 
-// TestContextsEndWithTheirHandlers: what a handler leaves behind is told to stop, also
-// if it looks for the first time then; and the next task on that runner is not.
+// The context of a handler ends with the handler, also if its Done is first called after
+// that. The context of the next task on that runner does not.
 func TestContextsEndWithTheirHandlers(t *testing.T) {
 	for name, early := range map[string]bool{"looked before": true, "looks afterwards": false} {
 		t.Run(name, func(t *testing.T) {

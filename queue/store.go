@@ -9,9 +9,9 @@ import (
 
 // Store keeps tasks and makes their transitions, atomically and durably. A [Queue] has the
 // policy that is the same for every store; a Store has what depends on where tasks are
-// kept: memory, files, a database. Store declares the calls of submitters and workers, and
-// embeds [Admin], the calls of operators. Package storetest tests this contract, and every
-// store passes all of its cases.
+// kept: memory, files, a database. Store declares the calls on tasks, and embeds [Admin],
+// the calls on queues, schedules and the store as a whole. Package storetest tests this
+// contract, and every store passes all of its cases.
 //
 // Time. Each method that changes tasks takes the present time, and a store reads no clock.
 // A store that many hosts share uses the clock of its server instead, and documents that.
@@ -71,7 +71,8 @@ type Store interface {
 	// Heartbeat records that a worker is alive, extends the leases of its tasks, and keeps
 	// their progress and checkpoints; progress need not outlive the store, since the next
 	// heartbeat reports it again. It returns an answer for each task: to continue, or the
-	// reason to stop.
+	// reason to stop. Errors: ErrTooLarge, which changes nothing, if a checkpoint is over
+	// its limit.
 	Heartbeat(ctx context.Context, now time.Time, w Worker, heartbeats []Heartbeat) ([]Answer, error)
 
 	// Command applies an order to all tasks that a filter finds, up to a limit, and
@@ -90,10 +91,15 @@ type Store interface {
 	// needs no others.
 	Find(ctx context.Context, f Filter, p Page) ([]Task, error)
 
+	// Explain returns the reasons why a task waits, the binding reason first, and none if
+	// the task is running or finished. Errors: ErrNotFound.
+	Explain(ctx context.Context, now time.Time, id ID) ([]Reason, error)
+
 	// Maintain makes the transitions that are due: of tasks whose RunAt or Deadline has
 	// come, of leases that have expired, of finished tasks whose retention is over. It makes
-	// at most limit changes, a bounded number of them in each step, and returns when to call
-	// it again; the zero time means that nothing is due until another call changes a task.
+	// at most limit changes, or any number if limit is 0, a bounded number of them in each
+	// step. It returns when to call it again; the zero time means that nothing is due until
+	// another call changes a task. Errors: ErrInvalid if limit is negative.
 	Maintain(ctx context.Context, now time.Time, limit int) (next time.Time, err error)
 
 	// Listen sends to ready when tasks of a queue may have become claimable, until stop is
@@ -117,8 +123,8 @@ type Store interface {
 	Close() error
 }
 
-// MaxSubmit is how many tasks one call of Submit may have. Others wait while they are
-// accepted: a microsecond or two for each, and the disk.
+// MaxSubmit is the largest number of tasks in one call of Submit. Other calls wait while
+// they are accepted: one or two microseconds for each task, and a write to the disk.
 const MaxSubmit = 2000
 
 // NewTask is a task to submit.
@@ -129,45 +135,45 @@ type NewTask struct {
 
 // Receipt is the answer to a task submitted.
 type Receipt struct {
-	ID       ID   `json:"id"`                 // the task's, or that of the one with the same Unique
-	Existing bool `json:"existing,omitempty"` // there was one
+	ID       ID   `json:"id"`                 // of the task, or of an earlier one with the same Unique
+	Existing bool `json:"existing,omitempty"` // ID is that of an earlier task
 }
 
 // Claim asks for tasks.
 type Claim struct {
 	Worker string        `json:"worker"`
 	Queue  string        `json:"queue,omitempty"`
-	Kinds  []string      `json:"kinds,omitempty"` // tasks of other kinds are left to others
-	Max    int           `json:"max"`             // tasks
-	Lease  time.Duration `json:"lease_ns"`        // how long the worker has them, unless it extends that
-	// Bytes ends the claim early: it gets no more tasks when those that it has got have
-	// so many bytes, by [Task.Size]. 0 is no limit.
+	Kinds  []string      `json:"kinds,omitempty"` // only tasks of these kinds
+	Max    int           `json:"max"`             // the largest number of tasks
+	Lease  time.Duration `json:"lease_ns"`        // the length of the leases, which heartbeats extend
+	// Bytes ends the claim early: when the claimed tasks have that many bytes, by
+	// [Task.Size], no more are claimed. 0 is no limit.
 	Bytes int `json:"bytes,omitempty"`
-	// Remote says that the worker is in another process than the store: it lives on
-	// when that ends, and so do its leases.
+	// Remote says that the worker is not in the process of the store, so that its leases
+	// outlive that process.
 	Remote bool `json:"remote,omitempty"`
 }
 
 // Claimed is the answer to a claim.
 type Claimed struct {
 	Tasks []Task `json:"tasks,omitempty"`
-	// Next is when a rate allows more, if that is all that there were fewer than
-	// Max for. If it is zero, wait for a signal of [Store.Listen]. If it is not after
-	// the claim, there may be more at once: the store has ended the claim early.
+	// Next is when to claim again, if there are fewer than Max tasks: the time at which a
+	// rate allows more. If it is zero, wait for a signal of [Store.Listen]. If it is not
+	// after the claim, claim again at once: the store has ended the claim early.
 	Next time.Time `json:"next,omitzero"`
 }
 
-// Outcome is what became of a task.
+// Outcome is the result of an attempt.
 type Outcome struct {
 	ID    ID          `json:"id"`
 	Token Token       `json:"token"`
 	Kind  OutcomeKind `json:"on,omitempty"`
 
 	Result     []byte    `json:"result,omitempty"`    // of a success
-	Error      string    `json:"error,omitempty"`     // of a failure; or why the task is given back, for its step alone
-	Permanent  bool      `json:"permanent,omitempty"` // a failure that no other attempt could mend
+	Error      string    `json:"error,omitempty"`     // of a failure; or why the task is released, for its step only
+	Permanent  bool      `json:"permanent,omitempty"` // a failure that no retry can succeed after
 	RunAt      time.Time `json:"run_at,omitzero"`     // when to try again, after a failure or a snooze
-	Checkpoint []byte    `json:"checkpoint,omitzero"` // for the next attempt; nil keeps what there is
+	Checkpoint []byte    `json:"checkpoint,omitzero"` // for the next attempt; nil keeps the present one
 }
 
 // Worker is a Run that claims tasks.
@@ -180,31 +186,31 @@ type Worker struct {
 	Since time.Time           `json:"since"`
 }
 
-// Heartbeat is a sign of life of one task.
+// Heartbeat extends the lease of one task, and reports its progress.
 type Heartbeat struct {
 	ID         ID            `json:"id"`
 	Token      Token         `json:"token"`
 	Lease      time.Duration `json:"lease_ns,omitempty"` // from now on
 	Progress   Progress      `json:"progress,omitzero"`
-	Checkpoint []byte        `json:"checkpoint,omitzero"` // nil keeps what there is
+	Checkpoint []byte        `json:"checkpoint,omitzero"` // nil keeps the present one
 }
 
 // Answer is the answer to the heartbeat of one task.
 type Answer struct {
-	Stop   StopReason `json:"order,omitempty"`  // 0: go on
+	Stop   StopReason `json:"order,omitempty"`  // 0: continue
 	Reason string     `json:"reason,omitempty"` // in the words of the author of the order
 }
 
 // Command is an order to all tasks that a filter finds.
 type Command struct {
 	Do     Order  `json:"do,omitempty"`
-	Edit   *Edit  `json:"edit,omitempty"` // what OrderEdit changes
+	Edit   *Edit  `json:"edit,omitempty"` // the change of OrderEdit
 	Filter Filter `json:"filter,omitzero"`
 	// All permits a Filter that sets no field and so finds every task of the store. Without
 	// All such a command is ErrInvalid. A Filter that sets a field needs no All, and All
 	// does not widen it.
 	All    bool   `json:"all,omitempty"`
-	Limit  int    `json:"limit,omitempty"`  // at most so many tasks; 0 is no limit
+	Limit  int    `json:"limit,omitempty"`  // the largest number of tasks; 0 is no limit
 	By     string `json:"by,omitempty"`     // the author of the command; at most MaxName bytes
 	Reason string `json:"reason,omitempty"` // why; at most MaxReason bytes
 }
@@ -223,8 +229,8 @@ type Edit struct {
 	Labels   map[string]string `json:"labels,omitempty"`   // added; they replace labels with the same names
 }
 
-// Filter finds tasks. Its zero value finds all of them; each field that is set
-// narrows that.
+// Filter finds the tasks that match all of its fields. A field that is not set matches
+// every task, so the zero value finds all of them.
 type Filter struct {
 	// IDs finds the tasks with these IDs. Nil finds tasks with any ID; an empty list that is
 	// not nil finds none. JSON keeps the two apart: a list without IDs is an empty array.

@@ -5,23 +5,22 @@ import (
 	"fmt"
 )
 
-// NewID makes an ID: of a batch, say. IDs of one queue grow.
+// NewID returns a new ID, for example of a batch. The IDs of one queue grow.
 func (q *Queue) NewID() ID { return q.ids.New(q.clock.Now()) }
 
-// Prepare gives a task its ID, so that others can name it before any of them is
+// Prepare returns a task with a new ID, so that other tasks can name it before it is
 // submitted. [Kind.Prepare] does so for a payload that is a Go value.
 func (q *Queue) Prepare(spec Spec) NewTask { return NewTask{ID: q.NewID(), Spec: spec} }
 
-// Submit accepts tasks that were prepared, of any kinds, all or none and in
-// this order, and returns when they are durable. There may be [MaxSubmit] of them. Each may come After those that
-// stand before it.
+// Submit accepts tasks, of any kinds, all or none and in this order, and returns when
+// they are durable. There may be [MaxSubmit] of them. Each may come After tasks before it
+// in the list.
 //
-// An error that wraps [ErrUnavailable], or the end of ctx, leaves it open whether
-// it has been done. Repeat the call with the same tasks: what was accepted
-// is not accepted twice. Other errors: [ErrInvalid], also if tasks would wait for
-// each other; [ErrTooLarge], [ErrFull].
+// After an error that wraps [ErrUnavailable], or the end of ctx, the result is unknown.
+// Repeat the call with the same tasks: no task is accepted twice. Other errors:
+// [ErrInvalid], also if tasks would wait for each other; [ErrTooLarge], [ErrFull].
 func (q *Queue) Submit(ctx context.Context, tasks ...NewTask) ([]Receipt, error) {
-	if err := checkCircles(tasks); err != nil {
+	if err := checkCycles(tasks); err != nil {
 		return nil, err
 	}
 	receipts, err := q.store.Submit(ctx, q.clock.Now(), tasks)
@@ -32,24 +31,22 @@ func (q *Queue) Submit(ctx context.Context, tasks ...NewTask) ([]Receipt, error)
 	return receipts, err
 }
 
-// SubmitBatch accepts tasks as one batch and, with them, the one that comes then:
-// it starts when no task of the batch is unfinished, whatever became of them; at
-// once, if there are none. All are accepted, or none.
+// SubmitBatch accepts tasks as one batch, and with them a follower: it starts when no
+// task of the batch is unfinished, whatever their outcomes; at once, if the batch is
+// empty. All are accepted, or none.
 //
-// The batch has the ID of the task that comes then. So [Queue.Wait] with it waits for
-// the whole, and [Queue.Count] by [Filter.Batch] says how far it is. More tasks
-// can be submitted with that Options.Batch at any time: a task of the batch may
-// submit others, and if the one that comes then has not started, it waits for
-// them too.
+// The batch has the ID of the follower. So [Queue.Wait] with that ID waits for the whole,
+// and [Queue.Count] by [Filter.Batch] returns the progress. More tasks can be submitted
+// with that Options.Batch at any time, also by tasks of the batch; a follower that has
+// not started waits for them too.
 //
-// A batch of more tasks than [MaxSubmit] allows is submitted in parts: first its tasks,
-// each with the Options.Batch that [Queue.NewID] made, then the one that comes then, with
-// that Options.AfterBatch.
+// A batch of more tasks than [MaxSubmit] is submitted in parts: first its tasks, each
+// with the Options.Batch of one [Queue.NewID], then the follower, with that
+// Options.AfterBatch.
 //
-// The receipts are those of the tasks; errors are as for [Queue.Submit]. The tasks
-// may not name another batch. The one that comes then may, of which this batch is a
-// part; but it has no Unique, since of the same batch submitted again there would
-// be the tasks alone.
+// The receipts are those of the tasks; errors are as for [Queue.Submit]. The tasks may
+// not name another batch. The follower may, for nested batches. It has no Unique, because
+// a second submission of the same batch would then submit the tasks alone.
 func (q *Queue) SubmitBatch(ctx context.Context, then NewTask, tasks ...NewTask) ([]Receipt, error) {
 	if !then.Batch.IsZero() && then.Batch == then.ID || !then.AfterBatch.IsZero() && then.AfterBatch != then.ID {
 		return nil, fmt.Errorf("%w: the task after a batch is not in it, and comes after no other batch", ErrInvalid)

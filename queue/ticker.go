@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// ticker submits the tasks of schedules whose tick has come. Every process that
-// runs a queue has one, for all schedules of the store, and all of them try: the
-// process that changes the schedule's version first submits the task in the same step,
-// and the others find that it has changed.
+// ticker submits the tasks of schedules whose tick has come. Every process that runs a
+// queue has one, for all schedules of the store, and all of them try: the process that
+// changes the schedule's version first submits the task in the same step, and the others
+// find that it has changed.
 type ticker struct {
 	q     *Queue
 	known map[string]*known // by name
@@ -21,12 +21,12 @@ type ticker struct {
 type known struct {
 	ScheduleState
 	table timetable
-	err   error     // why there is no table here
-	retry time.Time // when to look at it again, after something went wrong here
+	err   error     // why there is no timetable in this process
+	retry time.Time // when to look again after an error of this process
 }
 
-// The least and the most time between two attempts at a tick. In between it is
-// as long as has been tried so far.
+// The pause between two attempts at a tick is as long as the attempts have taken so far,
+// within these limits.
 const (
 	tickRetryMin = time.Second
 	tickRetryMax = time.Minute
@@ -34,19 +34,19 @@ const (
 
 // tickUntil submits the tasks of all ticks until ctx ends. It looks at the schedules when
 // the next tick comes, when this process has changed a schedule, and at least every
-// Config.Poll, for changes of other processes. A view that is out of date does no harm: a
-// call that is based on it is refused. At its end it wakes another call of Run, which may
-// not know of a change that this one has seen.
+// Config.Poll, for changes of other processes. A stale view does no harm: a call that is
+// based on it is refused. At its end it wakes another call of Run, which may not know of
+// a change that this one has seen.
 func (s *session) tickUntil(ctx context.Context) {
 	defer signal(s.q.changed)
 	k := ticker{q: s.q, known: make(map[string]*known)}
 	wake := time.NewTimer(s.q.cfg.Poll)
 	defer wake.Stop()
-	for ctx.Err() == nil { // also if something else came with its end
-		taken(s.q.changed) // this look sees that, too
+	for ctx.Err() == nil { // even if another event came together with its end
+		taken(s.q.changed) // this look sees the change too
 		wait := k.tick(ctx).Sub(s.q.wall())
 		if wait <= 0 {
-			continue // no timer is set to nothing: see soonest
+			continue // a timer must not be set to 0: see soonest
 		}
 		wake.Reset(min(wait, s.q.cfg.Poll)) // the clock may have been set back meanwhile
 		select {
@@ -57,9 +57,8 @@ func (s *session) tickUntil(ctx context.Context) {
 	}
 }
 
-// tick does what is due now, and returns when to look again. The clock is read
-// once: between two readings it may be set back, and a tick that has come by the
-// one has not come by the other.
+// tick handles what is due now, and returns when to look again. It reads the clock once:
+// the clock may be set back between two readings, and they would disagree on what is due.
 func (k *ticker) tick(ctx context.Context) time.Time {
 	all, err := k.q.store.Schedules(ctx)
 	now := k.q.wall()
@@ -95,7 +94,7 @@ func (k *ticker) tick(ctx context.Context) time.Time {
 	return next
 }
 
-// know is what is known of a schedule that has been read again.
+// know returns what is known of a schedule that has been read again.
 func know(was *known, s *ScheduleState) *known {
 	switch {
 	case was != nil && was.Version == s.Version:
@@ -107,8 +106,9 @@ func know(was *known, s *ScheduleState) *known {
 	return &known{ScheduleState: *s, table: table, err: err}
 }
 
-// compare logs a warning if the clocks of two processes are far apart: a clock that is a year
-// ahead can move a cursor ahead by a year, and the schedule does not tick in between.
+// compare logs a warning if the clocks of two processes are far apart: a clock that is a
+// year ahead can move a cursor ahead by a year, and the schedule does not tick in
+// between.
 func (k *ticker) compare(s *known, now time.Time) {
 	if ahead := s.Last.At.Sub(now); ahead > TickGrace {
 		k.q.cfg.Logger.Warn("a tick was submitted that has not come here: the clock of this system or of another is wrong",
@@ -116,10 +116,10 @@ func (k *ticker) compare(s *known, now time.Time) {
 	}
 }
 
-// due is when to look at a schedule; zero: not before it is changed. No process puts
-// a tick off for longer than tickRetryMax, so what seems to be put off for longer
-// was so by a clock that is ahead of this one, be it of another process or as this
-// one was before it was set back; it would be for as long as that was wrong.
+// due returns when to look at a schedule; zero: not before it changes. No process delays
+// a tick for longer than tickRetryMax, so a longer delay comes from a clock that was
+// ahead of this one, of another process or of this one before it was set back. It is
+// ignored: otherwise the schedule would stand still for as long as that clock was ahead.
 func (s *known) due(now time.Time) time.Time {
 	if s.Paused != nil || s.Next.IsZero() {
 		return time.Time{}
@@ -133,8 +133,8 @@ func (s *known) due(now time.Time) time.Time {
 	return at
 }
 
-// serveAll serves schedules, some at the same time: at midnight many are due, and
-// what waits for the same sync of a disk waits together.
+// serveAll serves schedules, several at a time: at midnight many are due, and concurrent
+// calls share the syncs of the store.
 func (k *ticker) serveAll(ctx context.Context, due []*known, now time.Time) (again []time.Time) {
 	const atOnce = 16
 	again = make([]time.Time, len(due))
@@ -151,8 +151,7 @@ func (k *ticker) serveAll(ctx context.Context, due []*known, now time.Time) (aga
 	return again
 }
 
-// serve has a schedule tick whose next tick has come by now, and returns when to
-// look at it again.
+// serve handles the due ticks of a schedule, and returns when to look at it again.
 func (k *ticker) serve(ctx context.Context, s *known, now time.Time) time.Time {
 	next, err := k.fire(ctx, s, now)
 	switch {
@@ -161,16 +160,15 @@ func (k *ticker) serve(ctx context.Context, s *known, now time.Time) time.Time {
 	case err == nil:
 		return next
 	case errors.Is(err, ErrChanged):
-		return now // to see what it is by now
+		return now // to see its new state
 	}
 	return k.failed(ctx, s, now, err)
 }
 
-// fire submits the tasks of the ticks that have come, and returns the tick that
-// is next.
+// fire submits the tasks of the due ticks, and returns the next tick.
 func (k *ticker) fire(ctx context.Context, s *known, now time.Time) (next time.Time, err error) {
 	if s.err != nil {
-		if s.table, s.err = s.timetable(); s.err != nil { // a zone may be installed meanwhile
+		if s.table, s.err = s.timetable(); s.err != nil { // a zone may have been installed meanwhile
 			return next, s.err
 		}
 	}
@@ -185,7 +183,7 @@ func (k *ticker) fire(ctx context.Context, s *known, now time.Time) (next time.T
 		ticks = nil
 	}
 	err = k.submit(ctx, s, ticks, next)
-	for errors.Is(err, ErrFull) && len(ticks) > 1 { // there may be room for some, and never for all at once
+	for errors.Is(err, ErrFull) && len(ticks) > 1 { // a queue may have room for some but not for all at once
 		half := len(ticks) / 2
 		ticks, next = ticks[:half], ticks[half]
 		err = k.submit(ctx, s, ticks, next)
@@ -216,7 +214,7 @@ func (k *ticker) submit(ctx context.Context, s *known, ticks []time.Time, next t
 	return k.q.store.Reschedule(ctx, now, r)
 }
 
-// busy reports whether a task is there and unfinished.
+// busy reports whether a task exists and is unfinished.
 func (k *ticker) busy(ctx context.Context, id ID) (bool, error) {
 	if id.IsZero() {
 		return false, nil
@@ -255,8 +253,7 @@ func (k *ticker) failed(ctx context.Context, s *known, now time.Time, err error)
 	return s.retry
 }
 
-// refused reports whether a store has said that a task cannot be submitted as
-// it is, or not now.
+// refused reports whether the store has refused a task as invalid or for want of room.
 func refused(err error) bool {
 	return errors.Is(err, ErrInvalid) || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrFull)
 }

@@ -403,7 +403,7 @@ func TestC8_SchedulesThatCannotBeRead(t *testing.T) {
 	})
 }
 
-// A process hears of a schedule that another one has made when it looks again.
+// A process finds a schedule that another process has created at its next look.
 func TestC8_SchedulesOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTickRig(t, queue.Config{Poll: 10 * time.Second})

@@ -8,13 +8,13 @@ import (
 	"github.com/stintgo/stint/queue/cron"
 )
 
-// timetable is when a schedule ticks.
+// timetable has the ticks of a schedule.
 type timetable struct {
 	cron cron.Schedule
 	zone *time.Location
 }
 
-// timetable reads when the schedule ticks.
+// timetable parses the cron expression and loads the zone.
 func (s *Schedule) timetable() (timetable, error) {
 	expr, err := cron.Parse(s.Cron)
 	if err != nil {
@@ -33,7 +33,7 @@ func (s *Schedule) timetable() (timetable, error) {
 	return timetable{expr, zone}, errors.Join(err, zoneErr)
 }
 
-// next is the first tick after both of two times; zero if there is none.
+// next returns the first tick after both of two times; zero if there is none.
 func (t timetable) next(after, other time.Time) time.Time {
 	if other.After(after) {
 		after = other
@@ -42,13 +42,12 @@ func (t timetable) next(after, other time.Time) time.Time {
 	return tick
 }
 
-// tickChunk is for how many ticks tasks are submitted by one call.
+// tickChunk is the largest number of ticks whose tasks are submitted by one call.
 const tickChunk = 100
 
-// due returns the ticks that tasks are to be submitted for when a schedule's next
-// tick has come, the oldest first, and the tick that then comes next. That one
-// may have come as well. If the next tick has not come it stays the next, and
-// there is none before it: a cursor never goes back.
+// due returns the ticks that need a task, the oldest first, and the tick after them,
+// which may be due as well. If the schedule's next tick is not due, it stays the next: a
+// cursor never moves back.
 func (t timetable) due(s *ScheduleState, now time.Time) (ticks []time.Time, next time.Time) {
 	if now.Before(s.Next) {
 		return nil, s.Next
@@ -67,10 +66,9 @@ func (t timetable) due(s *ScheduleState, now time.Time) (ticks []time.Time, next
 	return ticks, t.next(now, s.Last.At)
 }
 
-// newest returns the last ticks from first, which is one, to now, at most n of
-// them and the oldest first. Ticks can only be computed forward, and there may
-// have been millions, so it looks at a second, then at two, then at four, until
-// there are enough.
+// newest returns the last n ticks, at most, from the tick first to now, the oldest first.
+// Ticks can only be computed forward, and there may be millions, so newest searches the
+// last second, then the last two, then four, until there are enough.
 func (t timetable) newest(first, now time.Time, n int) []time.Time {
 	gap := now.Sub(first)
 	for span := min(time.Second, gap); ; span *= 2 {
@@ -82,7 +80,7 @@ func (t timetable) newest(first, now time.Time, n int) []time.Time {
 		case len(ticks) == n:
 			return ticks
 		case span < gap:
-		case len(ticks) == 0: // another version of the time zones made it one
+		case len(ticks) == 0: // first is a tick only by another version of the time zones
 			return []time.Time{first.In(t.zone)}
 		default:
 			return ticks

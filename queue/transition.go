@@ -5,30 +5,30 @@ import (
 	"slices"
 )
 
-// Trigger is what makes a task change its state, in its steps and in the table of
-// [Transitions]. What callers ask for are types of their own, with the numbers and names of
-// some triggers: [Order] in a command, [OutcomeKind] in an outcome, and [StopReason] in the
-// answer to a heartbeat.
+// Trigger is the cause of a change of state, in the steps of a task and in the table of
+// [Transitions]. Arguments of calls have types of their own, with the numbers and names
+// of some triggers: [Order] in a command, [OutcomeKind] in an outcome, and [StopReason]
+// in the answer to a heartbeat.
 type Trigger uint8
 
 // The triggers.
 const (
 	OnSubmit  Trigger = iota + 1 // it was accepted
 	OnDue                        // its RunAt has come
-	OnHold                       // something else than its turn keeps it from starting
-	OnUnhold                     // nothing does any more
+	OnHold                       // a hold keeps it from starting
+	OnUnhold                     // no hold is left
 	OnClaim                      // a worker leased it
 	OnSuccess                    // its handler returned without an error
 	OnFailure                    // its handler returned an error, panicked or ran out of time
 	OnSnooze                     // its handler asked to be called again later; no failure
-	OnRelease                    // its worker ended the lease without a verdict: it shuts down, or is short of something
-	OnLost                       // its lease ran out: the worker died, or hangs
+	OnRelease                    // its worker ended the lease without a verdict: it stops, or lacks a resource
+	OnLost                       // its lease expired: the worker died or hangs
 	OnPause                      // a command paused it
 	OnResume                     // a command resumed it
 	OnCancel                     // a command cancelled it
-	OnRetry                      // a command has a finished task run again
+	OnRetry                      // a command restarted a finished task
 	OnExpire                     // its Deadline came before it started
-	OnForget                     // it has been finished long enough, or was purged
+	OnForget                     // its retention is over, or it was purged
 	OnEdit                       // a command changed its tier, key, times or labels; see [Edit]
 )
 
@@ -39,10 +39,10 @@ var triggerNames = [...]string{
 	OnEdit: "edit",
 }
 
-// releaseName is the name of OnRelease in JSON. It stays as clients and logs have it.
+// releaseName is the name of OnRelease in JSON, which stays as clients and logs have it.
 const releaseName = "give_back"
 
-// String is the name of the trigger, as it is used everywhere.
+// String returns the name of the trigger.
 func (t Trigger) String() string {
 	if t > 0 && int(t) < len(triggerNames) {
 		return triggerNames[t]
@@ -50,10 +50,10 @@ func (t Trigger) String() string {
 	return fmt.Sprintf("trigger(%d)", uint8(t))
 }
 
-// MarshalText is String.
+// MarshalText returns the name of the trigger.
 func (t Trigger) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// UnmarshalText reads the name of a trigger.
+// UnmarshalText parses the name of a trigger.
 func (t *Trigger) UnmarshalText(text []byte) error {
 	i := slices.Index(triggerNames[:], string(text))
 	if i <= 0 {
@@ -63,21 +63,19 @@ func (t *Trigger) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Transition is one line of the table of all changes of state that exist.
+// Transition is one line of the table of all changes of state.
 type Transition struct {
 	From State   // zero: the task did not exist
-	On   Trigger // what happens
-	To   []State // where the task may be afterwards; empty: it does not exist any more
+	On   Trigger // the cause
+	To   []State // the possible states afterwards; empty: the task does not exist any more
 }
 
-// Transitions is that table. No store makes a change that is not in it. A task
-// that is Running changes its state only by what its worker says or by the end
-// of its lease: a pause or a cancel of it is an order to the worker, and takes
-// effect when the worker gives the task up. A handler that finishes all the
-// same has succeeded.
+// Transitions is the table of all changes of state. No store makes another change. A
+// Running task changes its state only by the outcome of its worker or by the end of its
+// lease: a pause or a cancel is an order to the worker, and takes effect when the worker
+// ends the lease. A handler that succeeds nevertheless has succeeded.
 //
-// A task with the work of one that has been put aside as poison is put aside as
-// well, when it is submitted.
+// A task with the same work as one that is dead as poison is dead when it is submitted.
 func Transitions() []Transition { return slices.Clone(transitionTable) }
 
 var transitionTable = []Transition{
@@ -107,7 +105,7 @@ var transitionTable = []Transition{
 	{Running, OnFailure, []State{Scheduled, Dead}},
 	{Running, OnSnooze, []State{Scheduled}},
 	{Running, OnRelease, []State{Held, Waiting}},
-	{Running, OnLost, []State{Held, Waiting, Dead}}, // dead: once too often
+	{Running, OnLost, []State{Held, Waiting, Dead}}, // dead after the last allowed failure or crash
 	{Running, OnPause, []State{Paused}},
 	{Running, OnCancel, []State{Cancelled}},
 

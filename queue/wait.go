@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// Wait returns a task when it is finished: [Result] has its result. A task that is
-// dead or cancelled is finished as well, and no error; it may be retried.
+// Wait blocks until a task is finished, and returns it: [Result] decodes its result. A
+// task that is dead or cancelled is finished too, which is no error; it may be retried.
 //
-// If ctx ends first, the error is its cause, and the task as it was last seen. A
-// store that cannot be reached is asked again until then. Other errors:
-// [ErrNotFound], also if the task is forgotten meanwhile; [ErrClosed].
+// If ctx ends first, Wait returns the task as it was last seen, and the cause. A store
+// that cannot be reached is asked again until then. Other errors: [ErrNotFound], also if
+// the task is forgotten meanwhile; [ErrClosed].
 //
-// A handler that waits keeps its slot, and may keep the last one from the task
-// that it waits for. Have another task come After that one instead.
+// A handler that waits keeps its slot, which may be the last one that the other task
+// needs. Submit a task that comes After the other one instead.
 func (q *Queue) Wait(ctx context.Context, id ID) (Task, error) {
-	news := q.followers.add(id) //nolint:contextcheck // the watch is not this caller's alone
+	news := q.followers.add(id) //nolint:contextcheck // the watch is shared with other callers
 	defer q.followers.remove(id, news)
-	// The watch may break off without an error: so the task is also read without an event,
+	// The watch may end without an error, so the task is also read without an event,
 	// soon if the store could not be reached.
 	const first = time.Millisecond
 	again := time.NewTimer(first)
@@ -46,11 +46,11 @@ func (q *Queue) Wait(ctx context.Context, id ID) (Task, error) {
 	}
 }
 
-// followers are the callers that wait for tasks to be finished. They share one watch of
-// the store, which lives as long as there are any.
+// followers are the callers that wait for tasks to finish. They share one watch of the
+// store, which lives as long as there are followers.
 type followers struct {
 	store Store
-	pause time.Duration // before a watch that broke off begins again
+	pause time.Duration // the pause before a watch that has ended begins again
 
 	mu    sync.Mutex
 	by    map[ID]map[chan struct{}]struct{}
@@ -80,7 +80,7 @@ func (f *followers) add(id ID) chan struct{} {
 	return news
 }
 
-// remove ends what add began. The last one waits for the end of the watch.
+// remove removes a channel of add. The last follower waits for the end of the watch.
 func (f *followers) remove(id ID, news chan struct{}) {
 	f.mu.Lock()
 	if delete(f.by[id], news); len(f.by[id]) == 0 {

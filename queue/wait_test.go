@@ -14,7 +14,7 @@ import (
 	"github.com/stintgo/stint/retry"
 )
 
-// Whoever waits for a task learns of its end at once, though it does not poll.
+// Wait returns at the end of a task at once, without polling.
 func TestC1_WaitForTheResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1, queue.Config{Poll: 24 * time.Hour})
@@ -50,8 +50,8 @@ func TestC1_WaitForTheResult(t *testing.T) {
 	})
 }
 
-// Whoever waits asks the store when the watch begins and when there is news, and
-// else with every poll; so a task that ends before the watch begins is not overlooked.
+// Wait reads the task when its watch begins, at each event of the task and at each poll, so
+// a task that ends before the watch begins is not missed.
 func TestC1_WaitAsksWhenThereIsNews(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, store := newFaultyRig(t, queue.Config{Poll: 24 * time.Hour})

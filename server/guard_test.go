@@ -64,7 +64,7 @@ func TestC6_AllowedClients(t *testing.T) {
 		{"of no type", header("Content-Type", ""), 415, "content_type"},
 		{"a long key", header(wire.Key, strings.Repeat("k", 65)), 400, "invalid"},
 		{"an unknown path", request("GET", "/", ""), 404, "unknown_call"},
-		{"another version", request("POST", "/v2/claim", claim), 404, "unknown_call"},
+		{"another version", request("POST", "/v1/claim", claim), 404, "unknown_call"},
 		{"another method", request("PUT", wire.Claim, ""), 404, "unknown_call"},
 		{"a question with a body", request("GET", wire.Stats, "{}"), 400, "body"},
 		{"a long address", request("GET", wire.Stats+"?"+strings.Repeat("q", 65<<10), ""), 414, "uri"},
@@ -99,7 +99,7 @@ func TestC6_PagesCannotAsk(t *testing.T) {
 		wire.Find: "POST", wire.Configure: "POST", wire.Pause: "POST", wire.Reschedule: "POST", wire.Maintain: "POST",
 		wire.Jobs:    "POST",
 		wire.Explain: "GET", wire.Stats: "GET", wire.Settings: "GET", wire.Schedules: "GET", wire.Log: "GET",
-		wire.Ready: "GET", wire.Watch: "GET", "/": "GET", "/v1/of-a-later-version": "POST",
+		wire.Ready: "GET", wire.Watch: "GET", "/": "GET", "/v3/of-a-later-version": "POST",
 	} {
 		for _, host := range []string{"localhost:7117", "127.0.0.1:7117", "[::1]:7117", "queue.example"} {
 			r := request(method, path, "")

@@ -13,6 +13,9 @@ import (
 
 const kind = "bench"
 
+// stintKind is the kind with the type of its payload.
+const stintKind queue.Kind[args] = kind
+
 // stintQueue is a queue as its documentation shows it: typed handlers, slots
 // of a scheduler.
 type stintQueue struct {
@@ -50,7 +53,7 @@ func (s *stintQueue) key() string {
 }
 
 func (s *stintQueue) submit(stamp int64) error {
-	_, err := queue.Kind[args](kind).Submit(context.Background(), s.queue, newArgs(stamp), queue.Options{Key: s.key()})
+	_, err := stintKind.Submit(context.Background(), s.queue, newArgs(stamp), queue.Options{Key: s.key()})
 	return err
 }
 
@@ -58,7 +61,7 @@ func (s *stintQueue) submitBatch(n int) error {
 	tasks := make([]queue.NewTask, n)
 	for i := range tasks {
 		var err error
-		tasks[i], err = queue.Kind[args](kind).Prepare(s.queue, newArgs(0), queue.Options{Key: s.key()})
+		tasks[i], err = stintKind.Prepare(s.queue, newArgs(0), queue.Options{Key: s.key()})
 		if err != nil {
 			return err
 		}
@@ -68,7 +71,7 @@ func (s *stintQueue) submitBatch(n int) error {
 }
 
 func (s *stintQueue) work(handled func(stamp int64)) error { //nolint:unparam // the interface has it
-	queue.Kind[args](kind).Handle(s.queue, func(_ context.Context, j *queue.Job[args]) error {
+	stintKind.Handle(s.queue, func(_ context.Context, j *queue.Job[args]) error {
 		handled(j.Args.Stamp)
 		return nil
 	})

@@ -49,7 +49,7 @@ func TestC6_CallsWithManyItems(t *testing.T) {
 	for range 10 {
 		for name, body := range bodies {
 			calls.Go(func() {
-				req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/v1/submit",
+				req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/v2/submit",
 					bytes.NewReader(body))
 				if err != nil {
 					t.Error(err)

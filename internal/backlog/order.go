@@ -52,8 +52,8 @@ func (o *order[T]) first(tier int, classes []int) *line[T] {
 }
 
 // best is the line with the oldest entry, in some classes, of the flow whose turn
-// it is. Tags tell between flows; within one, lines that waited for different
-// reasons have tags that do not tell the age.
+// it is. Tags order flows; within one, lines that waited for different
+// reasons have tags that do not follow the age.
 func (o *order[T]) best(tier int, classes []int) (best *line[T]) {
 	for _, c := range classes {
 		if c >= len(o.classes) || o.classes[c].ready&(1<<tier) == 0 {

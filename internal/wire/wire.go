@@ -14,32 +14,33 @@ import (
 )
 
 // The paths of the calls. The first part is the version: a server of another version
-// answers 404, so that it does not misinterpret the call.
+// answers 404, so that it does not misinterpret the call. Version 1 had other names for
+// Heartbeat and Maintain, and an empty list of IDs that found every task.
 const (
-	Submit    = "/v1/submit"    // POST SubmitCall: Receipts
-	Claim     = "/v1/claim"     // POST queue.Claim: queue.Claimed
-	Settle    = "/v1/settle"    // POST SettleCall: Settled
-	Heartbeat = "/v1/heartbeat" // POST HeartbeatCall: Answers
-	Command   = "/v1/command"   // POST queue.Command: Changed
-	Find      = "/v1/find"      // POST FindCall: Tasks; a POST as a filter is too long for a URL
-	Explain   = "/v1/explain"   // GET with an id: Reasons
-	Stats     = "/v1/stats"     // GET: queue.Stats
-	Configure = "/v1/configure" // POST ConfigureCall: empty
-	Pause     = "/v1/pause"     // POST PauseCall: empty
-	Settings  = "/v1/settings"  // GET: AllSettings
-	Schedules = "/v1/schedules" // GET: AllSchedules
+	Submit    = "/v2/submit"    // POST SubmitCall: Receipts
+	Claim     = "/v2/claim"     // POST queue.Claim: queue.Claimed
+	Settle    = "/v2/settle"    // POST SettleCall: Settled
+	Heartbeat = "/v2/heartbeat" // POST HeartbeatCall: Answers
+	Command   = "/v2/command"   // POST queue.Command: Changed
+	Find      = "/v2/find"      // POST FindCall: Tasks; a POST as a filter is too long for a URL
+	Explain   = "/v2/explain"   // GET with an id: Reasons
+	Stats     = "/v2/stats"     // GET: queue.Stats
+	Configure = "/v2/configure" // POST ConfigureCall: empty
+	Pause     = "/v2/pause"     // POST PauseCall: empty
+	Settings  = "/v2/settings"  // GET: AllSettings
+	Schedules = "/v2/schedules" // GET: AllSchedules
 	// Reschedule is a POST of queue.Reschedule: empty.
-	Reschedule = "/v1/reschedule"
+	Reschedule = "/v2/reschedule"
 
-	Maintain = "/v1/maintain" // POST MaintainCall: Maintained
-	Ready    = "/v1/ready"    // GET with queues: a stream of Signal
-	Watch    = "/v1/watch"    // GET: a stream of queue.Event
+	Maintain = "/v2/maintain" // POST MaintainCall: Maintained
+	Ready    = "/v2/ready"    // GET with queues: a stream of Signal
+	Watch    = "/v2/watch"    // GET: a stream of queue.Event
 	// Log is a GET with an id, and a Range header for a part: Bytes. With a size
 	// it waits, at most Alive, until the size of the log differs or the task is
 	// finished. See LogFile for logs that lose their beginning.
-	Log = "/v1/log"
+	Log = "/v2/log"
 	// Jobs is a POST of JobsCall: JobsState.
-	Jobs = "/v1/jobs"
+	Jobs = "/v2/jobs"
 )
 
 // The parameters of the GET calls.

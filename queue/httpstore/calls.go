@@ -151,9 +151,6 @@ func (s *Store) Command(ctx context.Context, now time.Time, c queue.Command) (in
 			return 0, err
 		}
 	}
-	if c.Filter.IDs != nil && len(c.Filter.IDs) == 0 { // an older server takes the empty list for none
-		return 0, c.Validate()
-	}
 	var out wire.Changed
 	_, err := s.call(ctx, now, wire.Command, c, &out)
 	return out.Changed, err
@@ -164,9 +161,6 @@ func (s *Store) Command(ctx context.Context, now time.Time, c queue.Command) (in
 func (s *Store) Find(ctx context.Context, f queue.Filter, p queue.Page) (found []queue.Task, err error) {
 	if err := checkFilter(&f); err != nil {
 		return nil, err
-	}
-	if f.IDs != nil && len(f.IDs) == 0 { // an older server takes the empty list for none
-		return nil, nil
 	}
 	const usual = 100 // tasks
 	if p.Limit <= 0 {

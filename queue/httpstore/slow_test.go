@@ -16,16 +16,16 @@ import (
 // answered, is cut off and holds nothing.
 func TestC6_SlowClients(t *testing.T) {
 	const begun, promised = " HTTP/1.1\r\nHost: localhost\r\nStint-Client: slow\r\n", "Content-Length: 100\r\n\r\n"
-	const call = "POST /v1/claim" + begun + "Content-Type: application/json\r\n" + promised
+	const call = "POST /v2/claim" + begun + "Content-Type: application/json\r\n" + promised
 	for what, sends := range map[string]string{
 		"says nothing":               "",
-		"sends half a header":        "GET /v1/stats" + begun,
+		"sends half a header":        "GET /v2/stats" + begun,
 		"sends half a body":          call + "{",
 		"sends no body":              call,
-		"sends a body not asked for": "GET /v1/stats" + begun + promised + "{",
-		"takes no answer":            "GET /v1/stats" + begun + "\r\n",
+		"sends a body not asked for": "GET /v2/stats" + begun + promised + "{",
+		"takes no answer":            "GET /v2/stats" + begun + "\r\n",
 		"takes no problem":           "GET /v9/stats" + begun + "\r\n",
-		"takes nothing of a stream":  "GET /v1/watch" + begun + "\r\n",
+		"takes nothing of a stream":  "GET /v2/watch" + begun + "\r\n",
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			n := &network{t: t, l: &listener{conns: make(chan net.Conn), closed: make(chan struct{})}}

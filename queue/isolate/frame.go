@@ -18,10 +18,10 @@ import (
 
 // order is a frame of the worker: the first one names the task, a later one stops it.
 type order struct {
-	Handler string      `json:"handler,omitempty"`
-	Task    *queue.Task `json:"task,omitempty"`
-	Memory  int64       `json:"memory,omitempty"` // of [Config]
-	Stop    cause       `json:"stop,omitempty"`
+	Kind   string      `json:"kind,omitempty"`
+	Task   *queue.Task `json:"task,omitempty"`
+	Memory int64       `json:"memory,omitempty"` // of [Config]
+	Stop   cause       `json:"stop,omitempty"`
 }
 
 // answer is a frame of the handler's process: what the handler reports, and in the last

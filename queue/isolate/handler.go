@@ -16,27 +16,32 @@ import (
 // Handler runs tasks of a kind by calling a function, each in a new process of this
 // program:
 //
-//	thumbnail := isolate.NewHandler("thumbnail", isolate.Config{Memory: 512 << 20}, makeThumbnail)
-//	isolate.Main(thumbnail)
+//	const Thumbnail queue.Kind[Picture] = "thumbnail"
+//
+//	thumbnails := isolate.NewHandler(Thumbnail, isolate.Config{Memory: 512 << 20}, makeThumbnail)
+//	isolate.Main(thumbnails)
 //	…
-//	thumbnail.Handle(q)
+//	thumbnails.Handle(q)
 type Handler[T any] struct {
 	kind queue.Kind[T]
 	cfg  Config
 	fn   func(context.Context, *queue.Job[T]) error
 }
 
-// NewHandler returns a handler of a kind that calls fn. A program has one for each kind.
-// The error of fn counts as [queue.Handler] says, including [retry.Permanent],
+// NewHandler returns a handler of a kind that calls fn. A program has at most one Handler
+// of a kind; [Main] panics otherwise. The error of fn counts as [queue.Handler] says, including [retry.Permanent],
 // [retry.After] and [queue.Snooze]; other types of errors arrive as their text. fn gets
 // the same job and context as in this process, except that the context has neither values
 // nor a deadline. In the process of the handler, the memory limit of the Go runtime is
 // 9/10 of cfg.Memory.
 //
-// NewHandler panics if cfg is not valid.
+// NewHandler panics if cfg is not valid or fn is nil.
 func NewHandler[T any](kind queue.Kind[T], cfg Config, fn func(context.Context, *queue.Job[T]) error) *Handler[T] {
 	if err := cfg.Validate(); err != nil {
 		panic(err)
+	}
+	if fn == nil {
+		panic(fmt.Sprintf("isolate: the function of the handler of %q is nil", kind))
 	}
 	return &Handler[T]{kind, cfg.withDefaults(), fn}
 }
@@ -48,7 +53,7 @@ func (h *Handler[T]) Handle(q *queue.Queue) { q.Handle(string(h.kind), h.Run) }
 // been called with this handler.
 func (h *Handler[T]) Run(ctx context.Context, a *queue.Attempt) error {
 	if known := handlersOfMain(); known[string(h.kind)] != AnyHandler(h) {
-		panic(fmt.Sprintf("isolate: call isolate.Main first in the main function, with the handler of %q", string(h.kind)))
+		panic(fmt.Sprintf("isolate: call isolate.Main first in the main function, with the handler of %q", h.kind))
 	}
 	returned, err := h.cfg.runHandler(ctx, string(h.kind), a, func(said *answer) error { return apply(a, said) })
 	if err != nil {
@@ -71,7 +76,7 @@ func apply(a *queue.Attempt, said *answer) error {
 	return nil
 }
 
-// AnyHandler is a [Handler] of a payload of any type, and nothing else.
+// AnyHandler is a *Handler[T] of any T. Only [Handler] implements it.
 type AnyHandler interface {
 	key() string
 	do(ctx context.Context, t *queue.Task, send func(answer) error) error

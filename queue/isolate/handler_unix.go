@@ -52,7 +52,7 @@ func (c *Config) runHandler(
 	ctx context.Context, name string, a *queue.Attempt, apply func(*answer) error,
 ) (*returned, error) {
 	var first bytes.Buffer
-	if err := writeFrame(&first, order{Handler: name, Task: &a.Task, Memory: c.Memory}); err != nil {
+	if err := writeFrame(&first, order{Kind: name, Task: &a.Task, Memory: c.Memory}); err != nil {
 		return nil, err
 	}
 	self, err := ownFile()

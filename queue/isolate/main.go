@@ -13,7 +13,7 @@ import (
 // children do not inherit it.
 const argHandler = "__isolated-handler"
 
-// known is the handlers that Main was called with, by name; nil before.
+// known is the handlers that Main was called with, by kind; nil before.
 var known atomic.Pointer[map[string]AnyHandler] //nolint:gochecknoglobals // a program has one set of handlers
 
 func handlersOfMain() map[string]AnyHandler {
@@ -26,12 +26,12 @@ func handlersOfMain() map[string]AnyHandler {
 // Main runs the handler or the watcher if isolate started this process for one, and then
 // exits. In every other process it returns at once. Call it first in the main function,
 // with all handlers of the program. Main panics if it is called twice or if two handlers
-// have the same name.
+// have the same kind.
 func Main(handlers ...AnyHandler) {
 	m := make(map[string]AnyHandler, len(handlers))
 	for _, h := range handlers {
 		if m[h.key()] != nil {
-			panic(fmt.Sprintf("isolate.Main: two handlers have the name %q", h.key()))
+			panic(fmt.Sprintf("isolate.Main: two handlers have the kind %q", h.key()))
 		}
 		m[h.key()] = h
 	}

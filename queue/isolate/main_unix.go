@@ -44,9 +44,9 @@ func serveHandler(in, out *os.File, handlers map[string]AnyHandler) error {
 	if err := readFrame(in, &task); err != nil || task.Task == nil {
 		return errors.Join(errByHand, err)
 	}
-	h := handlers[task.Handler]
+	h := handlers[task.Kind]
 	if h == nil {
-		return fmt.Errorf("no handler %q: is isolate.Main called with it in every process of the program?", task.Handler)
+		return fmt.Errorf("no handler of the kind %q: call isolate.Main with it in every process of the program", task.Kind)
 	}
 	if task.Memory > 0 {
 		debug.SetMemoryLimit(task.Memory / 10 * 9)

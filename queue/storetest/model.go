@@ -81,7 +81,7 @@ func (m *model) call() (what string, err error) {
 		{22, "Claim", m.claims},
 		{22, "Settle", m.settles},
 		{6, "Heartbeat", m.heartbeats},
-		{12, "Command", m.tells},
+		{12, "Command", m.command},
 		{2, "Configure", m.sets},
 		{1, "PauseQueue", m.pauses},
 		{4, "Reschedule", m.reschedules},

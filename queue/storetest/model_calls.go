@@ -184,7 +184,7 @@ func (m *model) filter() queue.Filter {
 	}
 }
 
-func (m *model) tells() error {
+func (m *model) command() error {
 	c := queue.Command{
 		Do: pick(m.rnd, queue.OrderPause, queue.OrderResume, queue.OrderResume, queue.OrderCancel, queue.OrderRetry,
 			queue.OrderRetry, queue.OrderForget, queue.Order(queue.OnDue), queue.OrderEdit, queue.OrderEdit),
@@ -356,7 +356,7 @@ func (m *model) explains() error {
 			return fmt.Errorf("task %s: the reasons are %+v, want %+v", id, got, want)
 		}
 		// That there is no worker comes first only if a hold has just passed; whether one
-		// that claims, and never was heard of otherwise, is a worker is open.
+		// that claims, and has sent no heartbeat, counts as a worker is open.
 		open := len(want) == 0 || want[0].Code == queue.CodeNoWorker
 		if state := m.task(id).State; state != queue.Waiting && !open && got[0].Code != want[0].Code {
 			return fmt.Errorf("task %s is %s: the first reason is %+v, want %+v", id, state, got[0], want[0])

@@ -14,8 +14,10 @@ import (
 	"github.com/stintgo/stint/bench/measure"
 )
 
+// kind is the kind of all tasks.
+const kind queue.Kind[args] = "bench"
+
 const (
-	kind    = "bench"
 	batch   = 1000
 	callers = 64
 	workers = 64
@@ -35,7 +37,7 @@ func filled(q *queue.Queue, n int) (rate float64, err error) {
 	for left := n; left > 0; left -= batch {
 		tasks := make([]queue.NewTask, min(left, batch))
 		for i := range tasks {
-			if tasks[i], err = queue.Kind[args](kind).Prepare(q, newArgs(), queue.Options{}); err != nil {
+			if tasks[i], err = kind.Prepare(q, newArgs(), queue.Options{}); err != nil {
 				return 0, err
 			}
 		}
@@ -68,7 +70,7 @@ func lives(q *queue.Queue, n int) (rate float64, err error) {
 	var handled atomic.Int64
 	enough := make(chan struct{})
 	came := make(chan struct{}, n)
-	queue.Kind[args](kind).Handle(q, func(context.Context, *queue.Job[args]) error {
+	kind.Handle(q, func(context.Context, *queue.Job[args]) error {
 		<-came
 		if handled.Add(1) == int64(n) {
 			close(enough)
@@ -102,7 +104,7 @@ func submitted(q *queue.Queue, n int, came chan<- struct{}) error {
 	failed := make(chan error, callers)
 	measure.Spread(n, callers, func(_, share int) int {
 		for range share {
-			if _, err := queue.Kind[args](kind).Submit(context.Background(), q, newArgs(), queue.Options{}); err != nil {
+			if _, err := kind.Submit(context.Background(), q, newArgs(), queue.Options{}); err != nil {
 				failed <- err
 				return 0
 			}

@@ -91,7 +91,7 @@ func queuesAreForgotten(t *testing.T, limits queue.Settings) {
 	}
 	configure("", limits)
 	configure("set", queue.Settings{Max: 1})
-	_, stop := m.Listen("heard")
+	_, stop := m.Listen("listened")
 	var ids queue.IDs
 	add := func(queues ...string) {
 		t.Helper()
@@ -99,20 +99,20 @@ func queuesAreForgotten(t *testing.T, limits queue.Settings) {
 			submit(t, m, newTask(&ids, queue.Spec{Options: queue.Options{Queue: name, Key: "k"}}))
 		}
 	}
-	add("done", "gone", "heard", "set", "spent", "waits")
+	add("done", "gone", "listened", "set", "spent", "waits")
 	startOne(t, m, "spent")
-	for _, name := range []string{"done", "gone", "heard", "set"} {
+	for _, name := range []string{"done", "gone", "listened", "set"} {
 		cancelAll(t, m, name)
 	}
-	there(day, "done", "gone", "heard", "set", "spent", "waits") // the tasks are forgotten
-	there(2*day-1, "done", "gone", "heard", "set", "spent", "waits")
+	there(day, "done", "gone", "listened", "set", "spent", "waits") // the tasks are forgotten
+	there(2*day-1, "done", "gone", "listened", "set", "spent", "waits")
 	add("done") // 1 ns before it is removed
-	there(2*day, "done", "heard", "set", "spent", "waits")
+	there(2*day, "done", "listened", "set", "spent", "waits")
 	stop()
 	cancelAll(t, m, "done") // so it is another day
 	configure("set", queue.Settings{})
 	add("gone", "new")
-	there(3*day, "done", "gone", "heard", "new", "set", "spent", "waits")
+	there(3*day, "done", "gone", "listened", "new", "set", "spent", "waits")
 	there(4*day, "gone", "new", "spent", "waits")
 	there(5*day, "gone", "new", "waits")
 	for _, name := range []string{"gone", "new", "waits"} {

@@ -29,7 +29,7 @@ type LeaseStorage interface {
 // LeaseEntry is the entry of a lease in the lease log.
 type LeaseEntry struct {
 	ID     queue.ID
-	Seq    uint64 // of the task; tells it from a later task with the same ID
+	Seq    uint64 // of the task; distinguishes it from a later task with the same ID
 	Token  queue.Token
 	At     time.Time // when it was claimed
 	Worker string    // Recall may return it truncated

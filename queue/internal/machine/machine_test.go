@@ -31,7 +31,7 @@ type rows struct {
 var errBroken = errors.New("the rows are broken")
 
 // breakAt has the n-th batch fail, and all after it; 0: none. Of every other such
-// failure nothing is heard before the batch has been applied.
+// failure no watcher receives an event before the batch has been applied.
 func (r *rows) breakAt(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
