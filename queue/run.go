@@ -36,7 +36,7 @@ func (q *Queue) Run(ctx context.Context, slots stint.Scheduler, queues ...string
 	defer q.leave(s.worker.Name)
 
 	var dispatchers, loops sync.WaitGroup
-	loopsCtx, endLoops := context.WithCancel(context.WithoutCancel(ctx)) // leases must be extended until the last handler has ended
+	loopsCtx, endLoops := context.WithCancel(context.WithoutCancel(ctx)) // leases live until the last handler ends
 	defer endLoops()
 	hooks := s.startHooks(context.WithoutCancel(ctx))
 	hooks.begun(ctx)

@@ -214,7 +214,7 @@ func TestC5_WakeUpsOfTwoRuns(t *testing.T) {
 		},
 		"while it asks": func(r *rig, hang func()) error {
 			var errs []error
-			for _, by := range []time.Duration{later, later * 3 / 2, later / 3} { // the other Run is woken for the one in between
+			for _, by := range []time.Duration{later, later * 3 / 2, later / 3} { // the middle one wakes the other Run
 				errs = append(errs, delayed(r, by))
 				synctest.Wait()
 			}

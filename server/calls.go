@@ -34,7 +34,8 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET "+wire.Log, s.log)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, http.StatusNotFound, "unknown_call",
-			fmt.Sprintf("no call %s %.200q: the client and the server are of different versions; update the older one", r.Method, r.URL.Path))
+			fmt.Sprintf("no call %s %.200q: the client and the server are of different versions; update the older one",
+				r.Method, r.URL.Path))
 	})
 	return mux
 }
