@@ -11,18 +11,17 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// Copy makes a copy of the store in a directory that is not there yet, while the
-// store is in use: all that has been answered before the call, and each later
-// change wholly or not at all. On the same file system it takes little room and
-// time, because files that no longer change are shared. It blocks until the copy
-// is durable.
+// Copy copies the store to a directory that does not exist yet, while the store is in
+// use. The copy has all changes that were answered before the call, and each later change
+// completely or not at all. On the same file system it takes little space and time,
+// because files that no longer change are shared. Copy blocks until the copy is durable.
 //
-// The copy is a store like any other, which does not know the workers of its tasks: those
-// that ran while it was made wait there, or run out. Workers in other processes
-// have to end before a copy takes the place of its store.
+// The copy is a store that does not know the workers of its tasks: running tasks wait
+// there, or run until their leases expire. Workers in other processes must end before a
+// copy replaces its store.
 //
-// Errors wrap [queue.ErrInvalid], if something is at dir; else the copy failed,
-// what there was of it is removed, and the store goes on.
+// Errors: [queue.ErrInvalid] if something is at dir. After any other error the copy has
+// failed, its files are removed, and the store continues.
 func (s *Store) Copy(dir string) error {
 	err := s.rows.copyTo(dir)
 	if errors.Is(err, fs.ErrExist) {
@@ -40,7 +39,7 @@ func (r *rows) copyTo(dir string) error {
 	if r.gone {
 		return queue.ErrClosed
 	}
-	dir = r.fs.PathJoin(dir) // without what could have it look like another
+	dir = r.fs.PathJoin(dir) // cleaned, so that paths can be compared
 	inside, err := isInside(r.dir, dir)
 	switch {
 	case err != nil:
@@ -51,14 +50,14 @@ func (r *rows) copyTo(dir string) error {
 	if err := makeDir(r.fs, r.fs.PathDir(dir)); err != nil {
 		return err
 	}
-	// Another disk may be full or fail without any harm to the store.
+	// Another disk may be full or fail without harm to the store.
 	r.guard.spare(dir)
 	defer r.guard.spare("")
 	return r.guard.run(func() error { return r.db.Checkpoint(dir, pebble.WithFlushedWAL()) })
 }
 
-// isInside reports whether a path is somewhere below a directory, however the two
-// are written. It does not follow links.
+// isInside reports whether a path is below a directory, however the two are written. It
+// does not follow links.
 func isInside(dir, path string) (bool, error) {
 	from, err := filepath.Abs(dir)
 	if err != nil {

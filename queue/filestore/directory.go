@@ -14,7 +14,7 @@ import (
 	"github.com/stintgo/stint/internal/ownership"
 )
 
-// openRows opens a directory, alone: the lock comes first, and lives longest.
+// openRows opens a directory exclusively. It takes the lock first, and keeps it longest.
 func openRows(dir string, cfg Config, files vfs.FS, tune func(*pebble.Options)) (*rows, error) {
 	r := &rows{dir: dir, fs: files, cfg: cfg, guard: newGuard(files)}
 	err := makeDir(files, dir)
@@ -28,7 +28,7 @@ func openRows(dir string, cfg Config, files vfs.FS, tune func(*pebble.Options)) 
 		return nil, explain(files, dir, err)
 	}
 	if err := r.open(tune); err != nil {
-		_ = r.Close() // which fails as that did, if it does
+		_ = r.Close() // Close fails for the same reason
 		return nil, err
 	}
 	if cfg.MayLose > 0 {
@@ -37,7 +37,7 @@ func openRows(dir string, cfg Config, files vfs.FS, tune func(*pebble.Options)) 
 	return r, nil
 }
 
-// open opens what is in a directory that is locked.
+// open opens the files of a directory that is locked.
 func (r *rows) open(tune func(*pebble.Options)) (err error) {
 	r.db, err = r.openDatabase(tune)
 	switch failed := r.guard.state(); {
@@ -49,12 +49,12 @@ func (r *rows) open(tune func(*pebble.Options)) (err error) {
 	return r.begin()
 }
 
-// explain says what to do about a directory that this process cannot have.
+// explain adds the remedy to the error of a directory that cannot be opened.
 func explain(files vfs.FS, dir string, err error) error {
 	switch {
 	case isLocked(err):
-		// Only a process that does not hold the lock may look which one does: closing a
-		// file gives up all locks that its process has on it.
+		// Only a process that does not hold the lock may look up its holder: closing a
+		// file releases all locks that the process has on it.
 		owner := "another process"
 		if pid := holder(files.PathJoin(dir, lockFile)); pid > 0 {
 			owner = fmt.Sprintf("process %d", pid)
@@ -69,22 +69,22 @@ func explain(files vfs.FS, dir string, err error) error {
 	}
 }
 
-// isLocked reports whether another process has a lock. An error of opening the file
-// is not bare.
+// isLocked reports whether err says that another process holds the lock. An error of
+// opening the file is a PathError.
 func isLocked(err error) bool {
 	var opening *fs.PathError
 	return !errors.As(err, &opening) && (errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES))
 }
 
-// lockFile is locked by the process that has the directory.
+// lockFile is locked by the process that has the directory open.
 const lockFile = "LOCK"
 
-// ownerOnly is the mode of directories: payloads are for no other user.
+// ownerOnly is the mode of directories: payloads are private.
 const ownerOnly = 0o700
 
-// makeDir makes a directory, and has it survive the loss of power.
+// makeDir creates a directory so that it survives a loss of power.
 func makeDir(files vfs.FS, dir string) error {
-	var parents []string // of directories that are new
+	var parents []string // of new directories
 	for d := dir; ; d = files.PathDir(d) {
 		if _, err := files.Stat(d); !errors.Is(err, fs.ErrNotExist) || files.PathDir(d) == d {
 			break
@@ -102,8 +102,8 @@ func makeDir(files vfs.FS, dir string) error {
 	return nil
 }
 
-// checkOwner refuses a directory of the disk that another user owns, may write to, or
-// has left something in: its tasks would be that user's.
+// checkOwner refuses a directory of the disk that another user owns, may write to, or has
+// put a file in: that user could change the tasks.
 func checkOwner(files vfs.FS, dir string) error {
 	if files != vfs.Default {
 		return nil // the file systems of tests have no users
@@ -119,16 +119,16 @@ func syncDir(files vfs.FS, dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// openDatabase opens the database, twice if it is new: the first log is made
-// before the database has its format, and in the old one a damaged record ends
-// the log, as if nothing had come after it.
+// openDatabase opens the database, twice if it is new: its first log is created before
+// the database has its format, and in the old format a damaged record looks like the end
+// of the log.
 func (r *rows) openDatabase(tune func(*pebble.Options)) (*pebble.DB, error) {
 	open := func() (*pebble.DB, error) {
 		o := options(r.fs, r.guard, r.cfg.Logger)
 		tune(o)
 		return pebble.Open(r.dir, o)
 	}
-	opened := make(chan *pebble.DB, 1) // buffered: the guard may have given up
+	opened := make(chan *pebble.DB, 1) // buffered, for a guard that has given up
 	err := r.guard.run(func() error {
 		found, err := pebble.Peek(r.dir, r.fs)
 		if err != nil {
@@ -153,7 +153,7 @@ func (r *rows) openDatabase(tune func(*pebble.Options)) (*pebble.DB, error) {
 	return <-opened, nil
 }
 
-// begin checks what the directory holds, and counts that it has been opened.
+// begin checks the format of the directory, and counts the opening.
 func (r *rows) begin() error {
 	if err := r.checkFormat(); err != nil {
 		return err
@@ -201,7 +201,7 @@ func (r *rows) checkFormat() error {
 	return cmp.Or(foreign, err)
 }
 
-// number reads one of four or of eight bytes; what is not there is 0.
+// number decodes an integer of four or eight bytes; no bytes are 0.
 func number(value []byte) uint64 {
 	var n uint64
 	for _, b := range value {

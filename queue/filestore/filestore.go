@@ -1,27 +1,25 @@
-// Package filestore keeps durable tasks in a directory of this machine. What it
-// has accepted survives kill -9 and the loss of power: every call is answered
-// after its changes have been synced, and calls that come at the same time share
-// a sync. [Config.MayLose] trades that for speed.
+// Package filestore keeps durable tasks in a directory of this machine. They survive kill
+// -9 and a loss of power: every call is answered after its changes have been synced, and
+// concurrent calls share a sync. [Config.MayLose] trades that for speed.
 //
-// A directory belongs to one process at a time. Nothing else may be kept in it,
-// and it is copied, or moved, while no process has it open.
+// A directory belongs to one process at a time. It must contain no other files, and may
+// be copied or moved while no process has it open.
 //
-// Which tasks run is noted without a sync, which survives kill -9 but not the loss
-// of power. When the directory is opened again, a task that ran in the process that
-// was killed counts a crash, and one that runs in another process goes on there.
+// Leases are recorded without a sync, which survives kill -9 but not a loss of power.
+// When the directory is opened again after a crash, the crash counts for the tasks that
+// ran in that process, and tasks that run in other processes continue there.
 //
-// When the disk has little room, tasks are refused with [queue.ErrUnavailable],
-// while those that are there go on; when it has none, what changes them waits for
-// room, and none starts whose start cannot be noted. A call does not wait with it: after
-// 3 s it is answered with [queue.ErrUnavailable], and so are those that follow, at once,
-// until there is room. What has been decided is done then; reading, and the leases of
-// what runs, go on meanwhile. After any other error of the
-// disk the store accepts nothing more, because what the disk holds then is unknown:
-// it has to be closed, and opened again.
+// When the disk has little space, tasks are refused with [queue.ErrUnavailable], and the
+// present ones continue. When it is full, changes wait for space, and no task starts
+// whose lease cannot be recorded. Calls do not wait that long: after 3 s they return
+// [queue.ErrUnavailable], as later calls do at once, until there is space. Their changes
+// have been decided, and are written then. Reads, and the leases of running tasks,
+// continue meanwhile. After any other error of the disk its content is unknown, so the
+// store accepts no more changes: it has to be closed, and opened again.
 //
-// A task that cannot be read, because a file is damaged, holds up no other task: see
-// [queue.HoldDamaged]. It is there again when the directory has been put back from a
-// copy; until then a store that is closed may not open, because that reads all tasks.
+// A task that cannot be read, because a file is damaged, delays no other task: see
+// [queue.HoldDamaged]. It returns when the directory is restored from a copy. Until then
+// a closed store may not open, because Open reads all tasks.
 package filestore
 
 import (
@@ -39,27 +37,26 @@ import (
 	"github.com/stintgo/stint/queue/internal/machine"
 )
 
-// Config bounds what a store keeps. The zero value is a good default.
+// Config has the limits of a store. The zero value is a good default.
 type Config struct {
-	MaxPayload    int // bytes; 1 MiB if it is 0, as the others
+	MaxPayload    int // bytes; 0 is 1 MiB, also for the next two
 	MaxResult     int
 	MaxCheckpoint int
-	WatchBuffer   int // events that a watcher may be behind; 1024 if it is 0
+	WatchBuffer   int // the number of events that a watcher may be behind; 0 is 1024
 
-	// MinFree is the room, in bytes, that the disk must have for a task to be
-	// accepted: 128 MiB if it is 0, which is what the files of the store may grow
-	// by while nothing is accepted. On a disk that is smaller than that, set less.
+	// MinFree is the free space of the disk, in bytes, below which tasks are refused; 0
+	// means 128 MiB, by which the files of the store may grow while no task is accepted.
+	// Set less for a smaller disk.
 	MinFree int64
 
-	// MayLose is how much of the latest past a crash may undo, that of the process
-	// as well as that of the machine: what has been answered is synced at most so
-	// much later, and callers do not wait for it. All of what a call has done is
-	// there afterwards or none of it, and nothing without what came before it. If
-	// it is 0, which is what the guarantees are made for, nothing is lost.
+	// MayLose is the length of the latest past that a crash of the process or of the
+	// machine may undo. Changes are synced that much later, and callers do not wait for
+	// it. After a crash, the store has the first changes up to some time: each call
+	// completely or not at all. 0 loses nothing, and the guarantees assume it.
 	MayLose time.Duration
 
-	// Logger receives what goes wrong behind the calls; nil discards it. An error that
-	// repeats is logged once, and then once a minute with how often it did.
+	// Logger receives errors that no call returns; nil discards them. An error that
+	// repeats is logged once, and then once a minute with the number of repetitions.
 	Logger *slog.Logger
 }
 
@@ -101,22 +98,22 @@ type Store struct {
 
 var _ queue.Store = (*Store)(nil)
 
-// Open opens the store in a directory, which is made if there is none. It reads
-// the rows of all tasks, about a million in a second. Each takes about 125 bytes of
-// memory: a program with millions of them sets a memory limit, see
-// [runtime/debug.SetMemoryLimit], or the collector lets the heap grow to twice
-// that. The store has to be closed.
+// Open opens the store in a directory, which it creates if there is none. It reads the
+// rows of all tasks, about a million in a second. Each takes about 125 bytes of memory. A
+// program with millions of tasks should set a memory limit, see
+// [runtime/debug.SetMemoryLimit]: otherwise the collector lets the heap grow to twice
+// that. The caller closes the store.
 //
-// Errors wrap [queue.ErrInvalid], if cfg makes no sense, or
-// [queue.ErrUnavailable]: another process has the directory open, this one may
-// not write it, another user owns it or may write to it, its disk is full, or its files
-// are damaged. The message says which, and what to do. It may be tried again; half a
-// megabyte stays with the process each time that the disk has failed.
+// Errors: [queue.ErrInvalid] if cfg is not valid. [queue.ErrUnavailable] if another
+// process has the directory open, this one may not write it, another user owns it or may
+// write to it, its disk is full, or its files are damaged; the message has the reason and
+// the remedy. Open may be called again; each disk error leaves about half a megabyte of
+// memory in the process.
 func Open(dir string, cfg Config) (*Store, error) {
 	return open(dir, cfg, vfs.Default, func(*pebble.Options) {})
 }
 
-// keepRows is how many bytes of rows of waiting tasks are kept in memory.
+// keepRows is the memory for rows of waiting tasks, in bytes.
 const keepRows = 16 << 20
 
 // open is Open in any file system, with other options for the database.
@@ -135,17 +132,17 @@ func open(dir string, cfg Config, fs vfs.FS, tune func(*pebble.Options)) (*Store
 		Leases: r.leaseLog, Damaged: r.damaged, SetBack: r.setBack,
 	})
 	if err != nil {
-		_ = r.Close() // which fails as that did, if it does
+		_ = r.Close() // Close fails for the same reason
 		return nil, fmt.Errorf("%w: %s: %w", queue.ErrUnavailable, dir, err)
 	}
 	r.guard.patient(true)
 	return &Store{m, r}, nil
 }
 
-// Close is as [queue.Store] says. It waits for no room on a disk: if what has
-// been decided cannot be written, it returns an error, and no call has returned a result
-// that is not in the directory. What is left of the database stays in memory
-// in that case, and the directory may be opened again, also by the same process.
+// Close is as [queue.Store] says. It does not wait for space on a full disk: if changes
+// cannot be written, it returns an error; no call has returned a result that is not in
+// the directory. Then the rest of the database stays in memory, and the directory may be
+// opened again, also by this process.
 func (s *Store) Close() error {
 	s.rows.guard.patient(false)
 	return s.Machine.Close()

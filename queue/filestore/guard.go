@@ -11,30 +11,28 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// roomEvery is how often a writer that met a full disk tries again.
+// roomEvery is the interval at which a writer retries on a full disk.
 const roomEvery = 20 * time.Millisecond
 
-// guard keeps errors of writing from Pebble, which ends the process on most of
-// them, and reports success for a commit on some. A writer that meets a full disk
-// waits for room, and one that cannot open a file for want of descriptors for some.
-// One that meets any other error waits for ever, and so does one
-// whose sync has failed: the kernel may have dropped what was to be synced, and a
-// second sync would find nothing to do and succeed. A call that must not wait so long
-// goes through run.
+// guard keeps write errors from Pebble, which ends the process on most of them and
+// reports success for a commit on some. On a full disk a writer waits for space, and
+// without file descriptors it waits for one. On any other error it blocks for ever. So it
+// does if a sync has failed: the kernel may have dropped the data, and a second sync
+// would succeed without writing them. Calls that must not block so long go through run.
 //
-// What is held can be left behind, for it changes nothing any more: see retire.
+// Blocked writers may be left behind, because they change nothing any more: see retire.
 type guard struct {
 	fs vfs.FS
 
 	mu      sync.Mutex
-	waits   bool   // for room; set while the store is open
-	full    error  // why writers wait at present: a full disk, or no descriptors
-	waiting int    // of them
-	failed  error  // why writers wait for ever
+	waits   bool   // writers wait for space; set while the store is open
+	full    error  // why writers wait now: a full disk, or no descriptors
+	waiting int    // the number of these writers
+	failed  error  // why writers block for ever
 	spared  string // this directory is a copy's, and may fail; "" for none
-	retired bool   // nothing changes files any more
+	retired bool   // no file may be changed any more
 
-	changing sync.WaitGroup // operations; begun with mu, and not after retired is set
+	changing sync.WaitGroup // operations in progress; Add is called with mu held, before retired is set
 	broken   chan struct{}  // closed when failed is set
 }
 
@@ -46,22 +44,23 @@ func (g *guard) do(op, path string, run func() error) error {
 		return run()
 	}
 	if op == opCreate && strings.HasPrefix(g.fs.PathBase(path), "marker.") {
-		// A marker names a file of the directory, and Pebble syncs both at once: a
-		// crash could keep the marker without the file, and nothing would open then.
+		// A marker contains the name of a file of the directory, and Pebble syncs both
+		// at once: a crash could keep the marker without the file, and the database
+		// could not be opened.
 		g.must(opSync, func() error { return syncDir(g.fs, g.fs.PathDir(path)) })
 	}
 	g.must(op, run)
 	return nil
 }
 
-// must runs an operation until it has succeeded, or never returns.
+// must runs an operation until it succeeds, or blocks for ever.
 func (g *guard) must(op string, run func() error) {
 	if err := g.once(run); err != nil {
 		g.after(op, err, run)
 	}
 }
 
-// once runs an operation, or never returns: it is too late.
+// once runs an operation, or blocks for ever if the guard is retired.
 func (g *guard) once(run func() error) error {
 	g.mu.Lock()
 	retired := g.retired
@@ -76,9 +75,9 @@ func (g *guard) once(run func() error) error {
 	return run()
 }
 
-// retire has nothing change files any more, and returns when nothing does. Then the
-// directory may be another's, whatever is left of the database in this process: what
-// is held in the guard waits there for ever.
+// retire prevents all further changes of files, and returns when none is in progress.
+// After that another process may open the directory, although the rest of the database is
+// in this one: its writers block for ever.
 func (g *guard) retire(err error) {
 	g.fail(err)
 	g.mu.Lock()
@@ -87,10 +86,10 @@ func (g *guard) retire(err error) {
 	g.changing.Wait()
 }
 
-// after returns after an error when the operation has succeeded, or never. That holds
-// while the database is opened as well: its flushes have begun by then, and one that
-// fails is tried again at once and without end. A sync that found the disk full is not
-// repeated; one whose directory could not be opened is.
+// after handles the error of an operation: it returns when a repetition has succeeded,
+// and blocks for ever otherwise, also while the database is opened, because Pebble
+// repeats a failed flush at once and without end. A sync that found the disk full is not
+// repeated; a sync whose directory could not be opened is.
 func (g *guard) after(op string, err error, run func() error) {
 	if (op != opSync && isFull(err) || noDescriptors(err)) && g.waitForRoom(err, run) {
 		return
@@ -99,8 +98,8 @@ func (g *guard) after(op string, err error, run func() error) {
 	select {}
 }
 
-// waitForRoom repeats an operation until it succeeds. It returns false if it
-// fails otherwise, or if no call waits any more.
+// waitForRoom repeats an operation until it succeeds. It returns false if the operation
+// fails with another error, or writers may not wait any more.
 func (g *guard) waitForRoom(err error, run func() error) bool {
 	g.enter(err)
 	defer g.leave()
@@ -119,8 +118,8 @@ func (g *guard) waitForRoom(err error, run func() error) bool {
 
 func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
-// noDescriptors reports an error of opening a file that is the process's or the
-// system's: nothing has been done to the disk.
+// noDescriptors reports an error of opening a file because the process or the system has
+// no descriptors left. It has not touched the disk.
 func noDescriptors(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
@@ -146,7 +145,7 @@ func (g *guard) mayWait() bool {
 	return g.waits && g.failed == nil
 }
 
-// fail has all writers wait for ever, for the first reason that there was.
+// fail makes all writers block for ever. The first error is kept.
 func (g *guard) fail(err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -156,8 +155,8 @@ func (g *guard) fail(err error) {
 	}
 }
 
-// spare says that a directory, which is none of the store's, and the one that it
-// is made in may fail.
+// spare exempts a directory that is not the store's, and its parent, from the guard:
+// their errors are returned.
 func (g *guard) spare(dir string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -171,14 +170,14 @@ func (g *guard) spares(path string) bool {
 		(path == g.spared || path == g.fs.PathDir(g.spared) || g.fs.PathDir(path) == g.spared)
 }
 
-// patient says whether writers wait for room, or give up for ever.
+// patient sets whether writers wait for space. Otherwise they block for ever.
 func (g *guard) patient(waits bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.waits = waits
 }
 
-// state says why nothing can be written at present; nil if it can.
+// state returns why nothing can be written now; nil if writes succeed.
 func (g *guard) state() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -197,11 +196,11 @@ func (g *guard) state() error {
 	return nil
 }
 
-// run calls something that writes, and waits until it ends or is held for ever. A
-// panic, by which Pebble gives up, is an error.
+// run calls a function that writes, and returns when it ends or blocks for ever. It
+// returns a panic, with which Pebble gives up, as an error.
 func (g *guard) run(fn func() error) error {
 	select {
-	case <-g.broken: // what is held in the middle of something is not to be touched again
+	case <-g.broken: // a blocked operation may hold locks of the database
 		return g.state()
 	default:
 	}

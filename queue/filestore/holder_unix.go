@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// holder returns the process that has a lock on a file; 0 if that is unknown.
-// The process that has it must not ask: closing the file would give up its lock.
+// holder returns the process that has a lock on a file; 0 if that is unknown. The process
+// that holds the lock must not call it, because closing the file releases the lock.
 func holder(path string) int {
 	f, err := os.Open(path)
 	if err != nil {

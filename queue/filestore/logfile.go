@@ -5,33 +5,32 @@ import (
 )
 
 const (
-	// logAhead is how many bytes of zeros are put behind the end of a log. One
-	// sync among some hundred writes them, and takes about twice its time.
+	// logAhead is the number of zero bytes behind the end of a log. One sync in some
+	// hundred writes them, and takes about twice as long.
 	logAhead = 256 << 10
 
 	pageSize = 4 << 10
 )
 
-// logFile is a log of the database whose file is longer than what was written to
-// it, so that a sync need not record a new size of the file, or blocks that are used
-// now: on ext4 that is a commit of its journal, and a third of the time.
-// A reader of the log takes zeros for its end, as it takes what is left of older
-// records in a log that is used again, where nothing need be filled.
+// logFile is a log of the database whose file is longer than its content, so that a sync
+// need not record a new size or newly used blocks: on ext4 that is a commit of its
+// journal, and a third of the time. A reader takes zeros for the end of the log, as it
+// does the remains of older records in a reused log, which needs no zeros.
 //
-// It is used by one goroutine at a time, as the database uses its logs.
+// One goroutine at a time uses it, as the database does with its logs.
 type logFile struct {
 	opFile
-	ahead int64 // bytes of zeros; 0 if the file grows with what is written
+	ahead int64 // the number of zero bytes; 0 if the file grows with its content
 
-	at     int64 // where the next write goes
-	synced int64 // what at was when the file was synced last
-	end    int64 // the size of the file, as far as it is used
+	at     int64 // the offset of the next write
+	synced int64 // at of the last sync
+	end    int64 // the size of the file with its zeros
 }
 
-// newLogFile is a log that is written from its beginning.
+// newLogFile returns a log that is written from its beginning.
 func newLogFile(f opFile, ahead int64) *logFile {
 	l := &logFile{opFile: f, ahead: ahead}
-	// If there is no size, the file is filled anew, behind what is written.
+	// If the size is unknown, zeros are written behind the content.
 	if info, err := f.Stat(); err == nil {
 		l.end = info.Size()
 	}
@@ -45,11 +44,12 @@ func (f *logFile) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// SyncData is as [vfs.File] says, and makes the file longer if it has grown.
+// SyncData is as [vfs.File] says, and extends the file if its content has reached the
+// end.
 func (f *logFile) SyncData() error {
 	if f.at > f.end {
 		f.end = f.at
-		// Many bytes at once are bounded by writing them, and would be written twice.
+		// A large write would write its bytes twice: first as zeros.
 		if f.ahead > 0 && f.at-f.synced <= f.ahead/4 {
 			f.fill()
 		}
@@ -58,10 +58,9 @@ func (f *logFile) SyncData() error {
 	return f.opFile.SyncData()
 }
 
-// fill writes zeros behind what was written. That it fails is no error, so it does
-// not go through the guard: the log grows as it is written then, and meets a full
-// disk when its records do. Room is reserved before, so that a disk that has none
-// is left as it is.
+// fill writes zeros behind the content. An error of it is ignored, and does not go
+// through the guard: then the log grows with its content, which meets the full disk
+// itself. Space is reserved first, so that a full disk is left as it is.
 func (f *logFile) fill() {
 	end := (f.at + f.ahead) &^ (pageSize - 1)
 	err := f.File.Preallocate(f.at, end-f.at)

@@ -21,17 +21,17 @@ const (
 	opSync      = "sync"
 )
 
-// interceptor runs an operation on a path, or does not, or more than once: an
-// operation that has failed may be run again, and goes on where it was.
+// interceptor runs an operation on a path, or omits it, or repeats it: a failed operation
+// may be repeated, and continues where it was.
 type interceptor func(op, path string, run func() error) error
 
-// opFS passes every operation that changes files through one function. The guard
-// is such a function, and so are the faults and the crashes of tests. What only
-// reads, and closing a file, which writes nothing by then, goes straight through.
+// opFS passes every operation that changes files through one function: the guard, or the
+// faults and crashes of tests. Reads, and closing a file, which writes nothing, are not
+// passed through it.
 type opFS struct {
 	vfs.FS
 	do    interceptor
-	ahead int64 // bytes that logs are longer than what was written to them
+	ahead int64 // the number of zero bytes behind the content of logs
 }
 
 func (o *opFS) file(name string, f vfs.File, err error) (vfs.File, error) {
@@ -41,7 +41,7 @@ func (o *opFS) file(name string, f vfs.File, err error) (vfs.File, error) {
 	return &opFile{f, o.do, name}, nil
 }
 
-// written is file for one that is written from its beginning, maybe a log.
+// written returns the file for one that is written from its beginning, and may be a log.
 func (o *opFS) written(name string, f vfs.File, err error) (vfs.File, error) {
 	if err != nil || o.ahead == 0 || !strings.HasSuffix(name, ".log") {
 		return o.file(name, f, err)
@@ -49,7 +49,7 @@ func (o *opFS) written(name string, f vfs.File, err error) (vfs.File, error) {
 	return newLogFile(opFile{f, o.do, name}, o.ahead), nil
 }
 
-// Create is as [vfs.FS] says, as are the others.
+// Create is as [vfs.FS] says.
 func (o *opFS) Create(name string, c vfs.DiskWriteCategory) (f vfs.File, err error) {
 	err = o.do(opCreate, name, func() (err error) { f, err = o.FS.Create(name, c); return err })
 	return o.written(name, f, err)
@@ -67,7 +67,7 @@ func (o *opFS) OpenReadWrite(name string, c vfs.DiskWriteCategory, opts ...vfs.O
 	return o.file(name, f, err)
 }
 
-// OpenDir is as [vfs.FS] says. A directory can be synced.
+// OpenDir is as [vfs.FS] says. The directory can be synced.
 func (o *opFS) OpenDir(name string) (vfs.File, error) {
 	f, err := o.FS.OpenDir(name)
 	return o.file(name, f, err)
@@ -93,7 +93,7 @@ func (o *opFS) RemoveAll(name string) error {
 	return o.do(opRemoveAll, name, func() error { return o.FS.RemoveAll(name) })
 }
 
-// MkdirAll is as [vfs.FS] says, but that what is made is the owner's only.
+// MkdirAll is as [vfs.FS] says, with directories that only their owner can enter.
 func (o *opFS) MkdirAll(name string, perm os.FileMode) error {
 	return o.do(opMkdir, name, func() error { return o.FS.MkdirAll(name, perm&ownerOnly) })
 }
@@ -101,11 +101,11 @@ func (o *opFS) MkdirAll(name string, perm os.FileMode) error {
 // Unwrap is as [vfs.FS] says.
 func (o *opFS) Unwrap() vfs.FS { return o.FS }
 
-// lockedFS is a file system with a directory that is locked already, for longer than
-// Pebble would: also when the database is left behind, since it cannot be closed.
+// lockedFS is a file system with a directory that is already locked. The lock outlives
+// the database, also one that is left behind because it cannot be closed.
 type lockedFS struct{ vfs.FS }
 
-// Lock is as [vfs.FS] says, but that it does nothing.
+// Lock does nothing: the directory is locked.
 func (lockedFS) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }
 
 // Unwrap is as [vfs.FS] says.
@@ -118,8 +118,8 @@ type opFile struct {
 	name string
 }
 
-// Write is as [vfs.File] says, as are the others. A full disk takes a part; if
-// the operation is run again it goes on with the rest.
+// Write is as [vfs.File] says. A full disk accepts a part; a repetition of the operation
+// writes the rest.
 func (f *opFile) Write(p []byte) (n int, err error) {
 	err = f.do(opWrite, f.name, func() error {
 		m, err := f.File.Write(p[n:])
@@ -151,8 +151,8 @@ func (f *opFile) SyncTo(length int64) (full bool, err error) {
 	return full, err
 }
 
-// Preallocate is as [vfs.File] says, but that it does not fail: what is not
-// allocated now is allocated by the write.
+// Preallocate is as [vfs.File] says, but does not fail: space that is not allocated now
+// is allocated by the write.
 func (f *opFile) Preallocate(at, length int64) error {
 	_ = f.File.Preallocate(at, length)
 	return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// options are those of the database. Its memory is five times MemTableSize, which
-// is used under load only, and CacheSize.
+// options returns the options of the database. Its memory is CacheSize and, under load,
+// five times MemTableSize.
 func options(fs vfs.FS, g *guard, log *slog.Logger) *pebble.Options {
 	return &pebble.Options{
 		FS:                 &opFS{lockedFS{fs}, g.do, logAhead},
@@ -22,25 +22,25 @@ func options(fs vfs.FS, g *guard, log *slog.Logger) *pebble.Options {
 		MemTableSize:                32 << 20,
 		MemTableStopWritesThreshold: 4,
 		// Pebble counts memtables as a part of the cache. Under load there are two of
-		// them, so 32 MiB are left for blocks; with none, each Get reads and
+		// them, which leaves 32 MiB for blocks; without these, each Get reads and
 		// decompresses the index of a table.
 		CacheSize:     96 << 20,
 		MaxOpenFiles:  256,
 		LBaseMaxBytes: 64 << 20,
 		// Twice the default: most rows are replaced soon, and the later they are
-		// compacted the fewer of them are left.
+		// compacted, the fewer are left.
 		L0CompactionThreshold: 8,
-		// The default of 12 stops a burst of submits; a queue is read by its keys,
-		// which many small tables slow down little.
+		// The default of 12 stops a burst of submits. A queue reads by key, which many
+		// small tables slow down little.
 		L0StopWritesThreshold: 1000,
 		BytesPerSync:          512 << 10,
 		WALBytesPerSync:       0, // each batch is synced
-		// What reads tables for statistics tries a damaged one again for ever.
+		// The reader of statistics retries a damaged table without end.
 		DisableTableStats: true,
 	}
 }
 
-// logger passes on Pebble's errors, and discards its other messages.
+// logger logs Pebble's errors, and discards its other messages.
 type logger struct {
 	guard *guard
 	log   *slog.Logger
@@ -56,8 +56,8 @@ func (l logger) Errorf(format string, args ...any) {
 	l.log.Error("the database reports", slog.String("error", firstLine(fmt.Sprintf(format, args...))))
 }
 
-// Fatalf is as [pebble.Logger] says, but that the process goes on, without the
-// database. It never returns: Pebble would take that for a success.
+// Fatalf is as [pebble.Logger] says, but the process continues without the database. It
+// never returns, because Pebble would continue too.
 func (l logger) Fatalf(format string, args ...any) {
 	l.guard.fail(fmt.Errorf("the database gave up: %s", firstLine(fmt.Sprintf(format, args...))))
 	select {}
@@ -69,8 +69,8 @@ func (l logger) Eventf(context.Context, string, ...any) {}
 // IsTracingEnabled is as [pebble.LoggerAndTracer] says.
 func (l logger) IsTracingEnabled(context.Context) bool { return false }
 
-// listener logs what goes wrong in the background. All of it is set that has a
-// default that ends the process.
+// listener logs errors in the background. It sets all functions whose default ends the
+// process.
 func listener(log *slog.Logger) *pebble.EventListener {
 	return &pebble.EventListener{
 		BackgroundError: func(err error) {
@@ -89,7 +89,7 @@ func listener(log *slog.Logger) *pebble.EventListener {
 	}
 }
 
-// briefError is an error of the database, whose message can be pages long.
+// briefError shortens the message of an error of the database, which can be pages long.
 type briefError struct{ error }
 
 func brief(err error) error {
@@ -101,7 +101,7 @@ func brief(err error) error {
 
 func (e briefError) Error() string { return firstLine(e.error.Error()) }
 
-// Unwrap is for errors.Is and errors.As.
+// Unwrap returns the error of the database.
 func (e briefError) Unwrap() error { return e.error }
 
 func firstLine(s string) string {

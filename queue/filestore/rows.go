@@ -17,22 +17,22 @@ import (
 	"github.com/stintgo/stint/queue/internal/machine"
 )
 
-// The rows of the directory itself. They begin with a zero, which no row of the
-// machine does.
+// The rows of the directory itself. Their keys begin with a zero byte, unlike those of
+// the machine.
 const (
-	rowFormat = "\x00format" // of all rows; four bytes, as the next
-	rowEpoch  = "\x00epoch"  // how often the directory has been opened
+	rowFormat = "\x00format" // the format of all rows; four bytes
+	rowEpoch  = "\x00epoch"  // the number of openings; four bytes
 	rowBatch  = "\x00batch"  // the number of the last batch; eight bytes
 )
 
-// format is the version of what the rows mean. A store reads its own and older
-// ones; a change of the meaning of a row adds one, and the code that reads
-// the one before.
+// format is the version of the format of rows. A store reads this version and older ones.
+// A change of the format increments it, and keeps the code that reads the previous
+// version.
 const format = 1
 
-// rows are those of a machine, in a database.
+// rows are the rows of a machine, in a database.
 type rows struct {
-	// immutable
+	// Immutable.
 	dir   string
 	fs    vfs.FS // without the guard
 	cfg   Config
@@ -43,13 +43,13 @@ type rows struct {
 
 	leaseLog *leaseLog // nil until the directory is open
 	tail     *tail     // owned by Apply, or by the syncer if there is one
-	batch    uint64    // the number of the last one; owned by Apply
-	later    *syncer   // syncs what Apply has not; nil if Apply does
+	batch    uint64    // the number of the last batch; owned by Apply
+	later    *syncer   // syncs later; nil if Apply syncs
 
 	stall stall // of the batch that is being written
 
-	closing sync.Mutex // held by what must not meet Close
-	gone    bool       // it has been closed; guarded by closing
+	closing sync.Mutex // held by operations that must not overlap Close
+	gone    bool       // closed; guarded by closing
 }
 
 var _ machine.Rows = (*rows)(nil)
@@ -76,16 +76,15 @@ func (r *rows) Apply(batch []machine.Change) error {
 	return nil
 }
 
-// must is for calls that change a batch in memory: they cannot fail, unless the
-// program is wrong.
+// must is for changes of a batch in memory, which do not fail in a correct program.
 func must(err error) {
 	if err != nil {
 		panic(err)
 	}
 }
 
-// commit returns when a batch is synced, or never will be. In the second case the
-// database is left as it is, waiting in the guard.
+// commit returns when a batch is synced, or never can be. In the second case the database
+// is left as it is, blocked in the guard.
 func (r *rows) commit(b *pebble.Batch) error {
 	defer r.stall.watch(r.guard)()
 	return r.guard.run(func() error { return errors.Join(b.Commit(pebble.Sync), b.Close()) })
@@ -132,22 +131,22 @@ func (r *rows) Scan(from, to string, down bool, fn func(key string, value []byte
 			break
 		}
 	}
-	// A damaged file ends an iteration early, and only these errors show that.
+	// A damaged file ends an iteration early, which only these errors show.
 	return brief(errors.Join(it.Error(), it.Close()))
 }
 
-// keep copies a value out of the database's memory. It is not nil: that would
-// mean that there is none.
+// keep copies a value out of the database's memory. The copy is not nil, which would mean
+// that there is no value.
 func keep(value []byte) []byte { return append(make([]byte, 0, len(value)), value...) }
 
-// room says why no tasks can be accepted; nil if they can.
+// room returns why no tasks can be accepted; nil if they can.
 func (r *rows) room() error {
 	if err := r.guard.state(); err != nil {
 		return fmt.Errorf("%s: %w", r.dir, err)
 	}
 	usage, err := r.fs.GetDiskUsage(r.dir)
 	if err != nil {
-		return nil //nolint:nilerr // a file system that cannot tell will say when it is full
+		return nil //nolint:nilerr // without this information, the store notices a full disk when it writes
 	}
 	if free := usage.AvailBytes; free < uint64(r.cfg.MinFree) {
 		return fmt.Errorf("the disk of %s has %d MiB left, and tasks are accepted from %d on: make room, or ask for less "+
@@ -156,9 +155,8 @@ func (r *rows) room() error {
 	return nil
 }
 
-// Close is as [machine.Rows] says, but that it may be called again. If the database
-// cannot be closed, that is left behind in the guard, and the directory is free all
-// the same.
+// Close is as [machine.Rows] says, and may be called again. If the database cannot be
+// closed, it is left behind in the guard, and the directory is free nevertheless.
 func (r *rows) Close() error {
 	r.closing.Lock()
 	defer r.closing.Unlock()

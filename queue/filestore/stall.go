@@ -5,15 +5,16 @@ import (
 	"time"
 )
 
-// answerWithin is how long calls wait with a batch that waits for room.
+// answerWithin is how long calls wait while a batch waits for space.
 const answerWithin = 3 * time.Second
 
-// stall notifies callers when a batch has waited for room as long as they may wait. The zero
-// value is ready for use; watch is called by one goroutine at a time, the others by any.
+// stall notifies callers when a batch has waited for space for answerWithin. The zero
+// value is ready to use. One goroutine at a time calls watch; other methods are safe for
+// concurrent use.
 type stall struct {
 	mu     sync.Mutex
-	waits  chan struct{} // closed while that is so; nil before the first use
-	closed bool          // waits is
+	waits  chan struct{} // closed while the batch is late; nil before the first use
+	closed bool          // waits is closed
 }
 
 // channel returns a channel that is closed while a batch has waited for answerWithin.
@@ -26,8 +27,8 @@ func (s *stall) channel() <-chan struct{} {
 	return s.waits
 }
 
-// watch is called when a batch is about to be written, and end when it has been. A disk
-// that is slow and not full is waited for.
+// watch begins the time of a batch, and end ends it. A disk that is slow but not full
+// does not count.
 func (s *stall) watch(g *guard) (end func()) {
 	var timer *time.Timer
 	ended := false // guarded by mu

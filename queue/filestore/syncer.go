@@ -9,16 +9,16 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// syncer syncs batches some time after they were written, all that there are at
-// once. Until then they are in the memory of this process.
+// syncer syncs batches some time after they were written, several at once. Until then the
+// memory of this process has them.
 type syncer struct {
 	rows    *rows
 	ended   sync.WaitGroup
 	stopped chan struct{}
-	wake    chan struct{} // something has been written
+	wake    chan struct{} // signals a new batch
 
 	mu    sync.Mutex
-	batch uint64 // the number of the last one that was written
+	batch uint64 // the number of the last batch
 }
 
 func newSyncer(r *rows) *syncer {
@@ -27,7 +27,7 @@ func newSyncer(r *rows) *syncer {
 	return s
 }
 
-// write writes a batch, which is synced later.
+// write writes a batch without a sync.
 func (s *syncer) write(b *pebble.Batch, number uint64) error {
 	defer s.rows.stall.watch(s.rows.guard)()
 	err := s.rows.guard.run(func() error { return errors.Join(b.Commit(pebble.NoSync), b.Close()) })
@@ -44,7 +44,7 @@ func (s *syncer) write(b *pebble.Batch, number uint64) error {
 	return nil
 }
 
-// loop syncs, so much after the first batch that is not synced, until stop.
+// loop syncs until stop, MayLose after the first batch that is not synced.
 func (s *syncer) loop() {
 	for {
 		select {
@@ -67,14 +67,14 @@ func (s *syncer) sync() {
 	s.mu.Unlock()
 	err := s.rows.guard.run(func() error { return s.rows.db.LogData(nil, pebble.Sync) })
 	if err != nil {
-		// The guard has it, so the next call fails with it.
+		// The guard keeps the error, so the next call fails with it.
 		s.rows.cfg.Logger.Error("what was accepted lately cannot be synced", slog.Any("error", err))
 		return
 	}
 	s.rows.tail.set(number)
 }
 
-// stop returns when the loop has ended.
+// stop ends the loop, and waits for its end.
 func (s *syncer) stop() {
 	close(s.stopped)
 	s.ended.Wait()

@@ -11,26 +11,25 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// tailFile has the number of the last batch that was synced, in eight bytes, and
-// their checksum (CRC-32C) in four.
+// tailFile has the number of the last synced batch, in eight bytes, and its checksum
+// (CRC-32C) in four.
 const (
 	tailFile = "stint.tail"
 	tailSize = 8 + 4
 )
 
-// tail is that file. A log of the database that was cut short, or deleted, looks
-// to Pebble like one that ended there; the number shows that there was more.
+// tail is the file tailFile. Pebble takes a log that was truncated or deleted for one
+// that ended there; the number shows that there were more batches.
 //
-// It is written after the batch is synced, and is not synced itself. So after a
-// loss of power it may be older than the log, which is not wrong, and never newer.
+// It is written after the batch is synced, and is not synced itself. So after a loss of
+// power it may be older than the log, which does no harm, but never newer.
 type tail struct {
 	file vfs.File
 	log  *slog.Logger
-	said bool // that it cannot be written
+	said bool // a write error has been logged
 }
 
-// openTail opens the file, and refuses a log that ends before the batch that it
-// names.
+// openTail opens the file, and refuses a log that ends before the recorded batch.
 func openTail(fs vfs.FS, dir string, last uint64, log *slog.Logger) (*tail, error) {
 	path := fs.PathJoin(dir, tailFile)
 	f, err := fs.OpenReadWrite(path, vfs.WriteCategoryUnspecified)
@@ -48,8 +47,8 @@ func openTail(fs vfs.FS, dir string, last uint64, log *slog.Logger) (*tail, erro
 	return &tail{file: f, log: log}, nil
 }
 
-// readTail returns the number, or 0 if there is none: the file is new, or was
-// written when the power was lost.
+// readTail returns the recorded number, or 0 if there is none: the file is new, or its
+// write was torn by a loss of power.
 func readTail(f vfs.File) (uint64, error) {
 	var b [tailSize]byte
 	if _, err := f.ReadAt(b[:], 0); err != nil && !errors.Is(err, io.EOF) {
@@ -63,8 +62,8 @@ func readTail(f vfs.File) (uint64, error) {
 
 func tailSum(number []byte) uint32 { return crc32.Checksum(number, crc32.MakeTable(crc32.Castagnoli)) }
 
-// set notes that a batch is synced. That it fails is no reason to accept nothing
-// more: all that is lost is a check.
+// set records that a batch is synced. An error is only logged, because the file is only a
+// check.
 func (t *tail) set(batch uint64) {
 	b := binary.BigEndian.AppendUint64(make([]byte, 0, tailSize), batch)
 	b = binary.BigEndian.AppendUint32(b, tailSum(b))

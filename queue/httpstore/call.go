@@ -18,28 +18,28 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// answerMax bounds what is read of an answer: a page of tasks may be large, and
-// what is larger than this comes from something that is no server of ours.
+// answerMax limits the body of an answer, in bytes. A page of tasks may be large, but no
+// stint server sends more.
 const answerMax = 1 << 30
 
-// firstWait and longestWait are between two attempts to reach a server.
+// firstWait and longestWait limit the pause between two attempts to reach a server.
 const (
 	firstWait   = 10 * time.Millisecond
 	longestWait = 200 * time.Millisecond
 )
 
-// request is a call as it is sent, as often as it takes.
+// request is a call that may be sent more than once.
 type request struct {
 	path  string
-	now   time.Time // zero if the call says no time
-	begun time.Time // when it was sent first
-	body  []byte    // nil if it is a GET
+	now   time.Time // zero if the call has no time
+	begun time.Time // when it was first sent
+	body  []byte    // nil for a GET
 	key   string    // see [wire.Key]
 }
 
-// clock is the time by the caller's clock. The server takes the difference to its own
-// for that of the clocks, so what a call has waited for its server counts, in whole
-// seconds: less than that is no difference to it.
+// clock returns the present time by the caller's clock. The server takes the difference
+// to its own time for the difference of the clocks, so the time since the call was first
+// sent is added, in whole seconds: the server ignores less.
 func (q *request) clock() time.Time {
 	if q.now.IsZero() {
 		return q.now
@@ -47,7 +47,7 @@ func (q *request) clock() time.Time {
 	return q.now.Add(clock.Now().Sub(q.begun).Truncate(time.Second))
 }
 
-// newRequest is a call at a time, without a body if in is nil.
+// newRequest returns a call at a time, without a body if in is nil.
 func newRequest(now time.Time, path string, in any) (q request, err error) {
 	q = request{path: path, now: now}
 	if in != nil {
@@ -58,8 +58,8 @@ func newRequest(now time.Time, path string, in any) (q request, err error) {
 	return q, nil
 }
 
-// call makes a call, and reads its answer into out. It returns how far the
-// server's clock is ahead of the caller's, whose time is now.
+// call makes a call, and decodes its answer into out. It returns how far the server's
+// clock is ahead of the caller's, whose time is now.
 func (s *Store) call(ctx context.Context, now time.Time, path string, in, out any) (ahead time.Duration, err error) {
 	q, err := newRequest(now, path, in)
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *Store) call(ctx context.Context, now time.Time, path string, in, out an
 	return s.deliver(ctx, q, out)
 }
 
-// deliver sends a request until it is answered, and reads the answer into out.
+// deliver sends a request until it is answered, and decodes the answer into out.
 func (s *Store) deliver(ctx context.Context, q request, out any) (ahead time.Duration, err error) {
 	ctx, release := s.bind(ctx)
 	defer release()
@@ -83,26 +83,26 @@ func (s *Store) deliver(ctx context.Context, q request, out any) (ahead time.Dur
 	return a.ahead(), s.decode(a, out)
 }
 
-// answer is one, whole.
+// answer is a complete answer of a server.
 type answer struct {
-	sent   time.Time // by the caller's clock, when the call was
+	sent   time.Time // when the call was sent, by the caller's clock
 	status int
 	header http.Header
 	body   []byte
 }
 
-// ahead is how far the clock of the answer is ahead of the caller's: that is less than
-// a second, since the server converts times if it is more.
+// ahead returns how far the clock of the answer is ahead of the caller's. That is less
+// than a second, because the server converts the times of an answer otherwise.
 func (a *answer) ahead() time.Duration {
 	server, err := time.Parse(time.RFC3339Nano, a.header.Get(wire.Now))
 	if err != nil {
-		return 0 // it does not say
+		return 0 // the server does not send its time
 	}
 	return server.Sub(a.sent)
 }
 
-// insist sends a request until it is answered, or patience or ctx ends. A server
-// that is not available may be at its end, and the next one about to begin.
+// insist sends a request until it is answered, or Patience or ctx ends. A server that is
+// not available may be about to end, and another one to start.
 func (s *Store) insist(ctx context.Context, q request) (*answer, error) {
 	patience := time.NewTimer(s.cfg.Patience)
 	defer patience.Stop()
@@ -125,7 +125,7 @@ func (s *Store) insist(ctx context.Context, q request) (*answer, error) {
 		case <-patience.C:
 			again.Stop()
 			if err == nil {
-				return a, nil // it says why
+				return a, nil // the answer has the reason
 			}
 			return nil, s.unavailable(err)
 		case <-ctx.Done():
@@ -136,15 +136,16 @@ func (s *Store) insist(ctx context.Context, q request) (*answer, error) {
 }
 
 // ErrNoAnswer is wrapped by the error of a call that the server has not answered within
-// [Config.Timeout]: its process may be stopped, or have too much to do. Whether the call
-// was done is unknown. It comes with [queue.ErrUnavailable].
+// [Config.Timeout]: its process may be stopped, or overloaded. The result of the call is
+// unknown. The error also wraps [queue.ErrUnavailable].
 var ErrNoAnswer = errors.New("no answer in time")
 
-// ErrWrongToken is wrapped by the error of a call whose [Config.Token] is not the token of
-// the server. Nothing was done. It comes with [queue.ErrUnavailable].
+// ErrWrongToken is wrapped by the error of a call whose [Config.Token] is not the token
+// of the server. The call has changed nothing. The error also wraps
+// [queue.ErrUnavailable].
 var ErrWrongToken = errors.New("wrong token")
 
-// try sends a request once, and reads the answer to its end.
+// try sends a request once, and reads the whole answer.
 func (s *Store) try(ctx context.Context, q request) (*answer, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.Timeout, s.noAnswer(s.cfg.Timeout))
 	defer cancel()
@@ -161,7 +162,7 @@ func (s *Store) send(ctx context.Context, q request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer res.Body.Close() //nolint:errcheck // it has been read, or is of no use
+	defer res.Body.Close() //nolint:errcheck // read completely, or useless
 	body, err := io.ReadAll(io.LimitReader(res.Body, answerMax+1))
 	if err != nil {
 		return nil, err
@@ -189,7 +190,7 @@ func (s *Store) open(ctx context.Context, q request, now time.Time) (*http.Respo
 	return s.client.Do(req)
 }
 
-// request is one that a server of ours lets through.
+// request returns an HTTP request with the headers that a server requires.
 func (s *Store) request(ctx context.Context, method, path string, body io.Reader) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, s.base+path, body)
 	if err != nil {
@@ -202,7 +203,7 @@ func (s *Store) request(ctx context.Context, method, path string, body io.Reader
 	return req, nil
 }
 
-// decode reads the answer that a call was to have, or its error.
+// decode decodes the answer of a call, or returns its error.
 func (s *Store) decode(a *answer, out any) error {
 	typ, _, _ := mime.ParseMediaType(a.header.Get("Content-Type"))
 	switch {
@@ -226,19 +227,19 @@ func (s *Store) decode(a *answer, out any) error {
 	return s.nonsense("status %d, type %q", a.status, typ)
 }
 
-// nonsense is the error of an answer that no server of ours would give.
+// nonsense returns the error of an answer that does not come from a stint server.
 func (s *Store) nonsense(format string, args ...any) error {
 	return fmt.Errorf("%w: what is at %s is no server of this version: it answers "+format,
 		append([]any{queue.ErrUnavailable, s.where}, args...)...)
 }
 
-// noAnswer is the error of a server that says nothing for a time.
+// noAnswer returns the error of a server that has been silent for a time.
 func (s *Store) noAnswer(after time.Duration) error {
 	return fmt.Errorf("%w: the server at %s has said nothing for %s", ErrNoAnswer, s.where, after)
 }
 
-// isForeign reports whether another user's process has the place of the server. It
-// stays there, so that trying again is of no use.
+// isForeign reports whether a process of another user listens in place of the server.
+// Another attempt would find the same process.
 func isForeign(err error) bool {
 	_, ok := errors.AsType[*peer.ForeignError](err)
 	return ok

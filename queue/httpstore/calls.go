@@ -13,8 +13,8 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// Submit is as [queue.Store] says. It takes 10,000 tasks at a time: more are refused with
-// [queue.ErrTooLarge], since a server accepts all of a call or none.
+// Submit is as [queue.Store] says. It accepts 10,000 tasks in a call, and refuses more
+// with [queue.ErrTooLarge], because a server accepts all of a call or none.
 func (s *Store) Submit(ctx context.Context, now time.Time, tasks []queue.NewTask) ([]queue.Receipt, error) {
 	if len(tasks) > wire.ItemsMost {
 		return nil, fmt.Errorf("%w: a call submits at most %d tasks, and this one has %d: submit them in parts",
@@ -36,13 +36,14 @@ func (s *Store) Submit(ctx context.Context, now time.Time, tasks []queue.NewTask
 	return out.Receipts, nil
 }
 
-// checkText refuses a task with names that would arrive as others.
+// checkText refuses a task with names that JSON would change.
 func checkText(t *queue.Spec, texts ...string) error {
 	texts = append(texts, t.Queue, t.Kind, t.Key, t.Unique, t.Group, t.Trace)
 	return errors.Join(checkNames(texts...), checkLabels(t.Labels))
 }
 
-// checkFilter refuses a filter that would arrive as another, and find other tasks.
+// checkFilter refuses a filter with texts that JSON would change, because it would find
+// other tasks.
 func checkFilter(f *queue.Filter, texts ...string) error {
 	texts = append(texts, f.Ending, f.Queue, f.Kind, f.Key, f.Group, f.Worker, f.Error)
 	return errors.Join(checkNames(texts...), checkLabels(f.Labels))
@@ -57,8 +58,7 @@ func checkLabels(labels map[string]string) error {
 	return nil
 }
 
-// checkNames refuses names that would arrive as others: JSON is text, and the
-// bytes of a name that are none would be replaced on the way.
+// checkNames refuses names that are not valid UTF-8: JSON would replace their bytes.
 func checkNames(texts ...string) error {
 	for _, text := range texts {
 		if !utf8.ValidString(text) {
@@ -68,13 +68,14 @@ func checkNames(texts ...string) error {
 	return nil
 }
 
-// Settle is as [queue.Store] says. More outcomes than a call may have are settled in parts:
-// after an error those before it have been settled, and may be settled again.
+// Settle is as [queue.Store] says. A long list of outcomes is settled in parts: after an
+// error the parts before it have been settled, and may be settled again.
 func (s *Store) Settle(ctx context.Context, now time.Time, outcomes []queue.Outcome) ([]error, error) {
 	return inParts(outcomes, func(part []queue.Outcome) ([]error, error) { return s.settle(ctx, now, part) })
 }
 
-// inParts makes a call for as many items at a time as it may have, and at least once.
+// inParts makes calls for parts of items, of the largest allowed size, and at least one
+// call.
 func inParts[In, Out any](items []In, call func(part []In) ([]Out, error)) (all []Out, err error) {
 	for {
 		part := items[:min(len(items), wire.ItemsMost)]
@@ -107,7 +108,7 @@ func (s *Store) settle(ctx context.Context, now time.Time, outcomes []queue.Outc
 	return errs, nil
 }
 
-// Heartbeat is as [queue.Store] says. More signs of life than a call may have are sent in parts.
+// Heartbeat is as [queue.Store] says. A long list of heartbeats is sent in parts.
 func (s *Store) Heartbeat(
 	ctx context.Context, now time.Time, w queue.Worker, heartbeats []queue.Heartbeat,
 ) ([]queue.Answer, error) {
@@ -184,7 +185,7 @@ func (s *Store) Find(ctx context.Context, f queue.Filter, p queue.Page) (found [
 	}
 }
 
-// sizeOf is how many bytes tasks have.
+// sizeOf returns the size of tasks in bytes.
 func sizeOf(tasks []queue.Task) (size int) {
 	for i := range tasks {
 		size += tasks[i].Size()
@@ -266,8 +267,8 @@ func (s *Store) Maintain(ctx context.Context, now time.Time, limit int) (next ti
 	return earlier(out.Next, ahead), err
 }
 
-// earlier is a time of the server's clock by that of the caller: ahead is how far
-// the server's is.
+// earlier converts a time of the server's clock to the caller's clock; ahead is how far
+// the server's is ahead.
 func earlier(t time.Time, ahead time.Duration) time.Time {
 	if t.IsZero() {
 		return t

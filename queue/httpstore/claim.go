@@ -12,8 +12,8 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// Claim is as [queue.Store] says. Before it claims anything else it asks again
-// for what an earlier claim of the same worker, queue and kinds was not answered.
+// Claim is as [queue.Store] says. It first repeats an earlier claim of the same worker,
+// queue and kinds that was not answered.
 func (s *Store) Claim(ctx context.Context, now time.Time, c queue.Claim) (out queue.Claimed, err error) {
 	if err := checkNames(append([]string{c.Worker, c.Queue}, c.Kinds...)...); err != nil {
 		return out, err
@@ -28,7 +28,7 @@ func (s *Store) Claim(ctx context.Context, now time.Time, c queue.Claim) (out qu
 		got, err := s.claim(ctx, now, c, ask)
 		switch {
 		case err != nil && len(out.Tasks) > 0:
-			out.Next = now // come again for the rest
+			out.Next = now // claim again for the rest
 			return out, nil
 		case err != nil:
 			return queue.Claimed{}, err
@@ -47,7 +47,7 @@ func (s *Store) Claim(ctx context.Context, now time.Time, c queue.Claim) (out qu
 	}
 }
 
-// claiming is a claim as it is sent, be it now or again.
+// claiming is a claim that may be sent more than once.
 type claiming struct {
 	queue.Claim
 	q request
@@ -59,10 +59,9 @@ func newClaiming(now time.Time, c queue.Claim) (claiming, error) {
 	return claiming{c, q}, err
 }
 
-// claim sends a claim, be it now or again, for what c asks. Of what it is given,
-// it gives back to the store what c has no room for, and leases that are older
-// than those of an attempt in time: the worker takes them for new ones. If there
-// is no answer it is kept for the next claim.
+// claim sends a claim for what c asks. It releases tasks that exceed c, and leases that
+// are older than an attempt in time, because the worker would take them for new ones. A
+// claim without an answer is kept for the next call.
 func (s *Store) claim(ctx context.Context, now time.Time, c queue.Claim, ask claiming) (out queue.Claimed, err error) {
 	defer func() {
 		if errors.Is(err, queue.ErrUnavailable) || ctx.Err() != nil && err != nil {
@@ -89,7 +88,7 @@ func (s *Store) claim(ctx context.Context, now time.Time, c queue.Claim, ask cla
 		return true
 	})
 	if len(back) > 0 {
-		if _, err := s.Settle(ctx, now, back); err != nil { // but not of each: what is over need not be given back
+		if _, err := s.Settle(ctx, now, back); err != nil { // the errors of single tasks are ignored: a lease that has ended need not be released
 			return queue.Claimed{}, err
 		}
 	}
@@ -97,15 +96,15 @@ func (s *Store) claim(ctx context.Context, now time.Time, c queue.Claim, ask cla
 	return out, nil
 }
 
-// unanswered are claims that may have been done and have not been answered: their
-// tasks would have no worker until their leases are over, and count as crashed.
+// unanswered has the claims without an answer that the server may have made: their tasks
+// would have no worker until their leases expire, and count as crashed.
 type unanswered struct {
 	mu    sync.Mutex
 	calls []claiming // the oldest first
 }
 
-// unansweredMost is how many are kept. There is about one for each queue of each
-// worker, and those of workers that have ended are of no use.
+// unansweredMost is the largest number of claims that are kept. There is about one for
+// each queue of each worker, and those of workers that have ended are useless.
 const unansweredMost = 256
 
 func (u *unanswered) put(c claiming) {
@@ -116,7 +115,7 @@ func (u *unanswered) put(c claiming) {
 	}
 }
 
-// take takes out one that asked for the same.
+// take removes and returns a claim with the same worker, queue and kinds.
 func (u *unanswered) take(c queue.Claim) (ask claiming, ok bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

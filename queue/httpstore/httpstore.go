@@ -1,5 +1,5 @@
-// Package httpstore is a store in another process: a [queue.Store] whose calls go
-// over HTTP to a server of package server, through a Unix socket or by TCP.
+// Package httpstore is a client of a store in another process: a [queue.Store] whose
+// calls go over HTTP to a server of package server, through a Unix socket or by TCP.
 //
 //	store, err := httpstore.Open("unix:stint-data/stint.sock", httpstore.Config{})
 //	...
@@ -8,26 +8,24 @@
 //
 // # Time
 //
-// The server's clock counts. If that of the caller differs by a second or more, the
-// server converts the times of calls and answers, see package server. Calls that have
-// no time of their own, such as Find, go by the clock of this process.
+// The server's clock counts. If the caller's clock differs by a second or more, the
+// server converts the times of calls and answers, see package server. Calls without a
+// time of their own, such as Find, use the clock of this process.
 //
-// # When the server is away
+// # While no server answers
 //
-// A call that finds no server, or loses it, is made again for a short while, so
-// that a restart of the server goes unnoticed if it is quick; then it answers
-// [queue.ErrUnavailable]. Calls may be repeated, and this package repeats them
-// so that they are done once: the server remembers the last claims of each worker
-// and the last commands, as long as it lives. A claim that was not answered by
-// then is asked for once more by the worker's next one of the same queue, however
-// long the server was out of reach: what it has given the worker has, or, if too
-// much time has passed, the store has back. Only a claim whose answer is lost
-// together with the server's process, or with the worker's, leaves tasks behind
-// that no worker runs until their leases end.
+// A call without an answer is repeated for [Config.Patience], so that a quick restart of
+// the server goes unnoticed; then its error wraps [queue.ErrUnavailable]. A repeated call
+// takes effect once: the server remembers the last claims of each worker and the last
+// commands as long as it runs. A claim that remains without an answer is repeated by the
+// worker's next claim of the same queue, however long the server was away: the worker
+// then has the tasks of the first claim or, if too much time has passed, they are
+// released. Only if the answer of a claim is lost together with the process of the server
+// or of the worker, its tasks have no worker until their leases expire.
 //
-// Watch ends with [queue.ErrUnavailable] when its connection does: what happened
-// until it is called again is not delivered. Listeners go on, and get a signal
-// when the server is back.
+// Watch ends with [queue.ErrUnavailable] when its connection breaks; events until the
+// next call of Watch are lost. Listeners continue, and are signalled when the server is
+// back.
 package httpstore
 
 import (
@@ -46,26 +44,26 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// Config is how a store reaches its server. The zero value is a good default.
+// Config configures a store. The zero value is a good default.
 type Config struct {
-	// Patience is how long a call is made again and again while there is no server,
-	// or one that says that it is not available:
-	// 1 s if it is 0. It ends with the context of the call in any case.
+	// Patience is how long a call is repeated while no server answers, or the server
+	// answers that it is not available; 0 means 1 s. The end of the call's context ends
+	// it in any case.
 	Patience time.Duration
-	// Timeout is how long a server may take to answer a call: 30 s if it is 0.
-	// Whether the call was done is unknown then.
+	// Timeout is how long a server may take to answer a call; 0 means 30 s. The result
+	// of a call is unknown after that.
 	Timeout time.Duration
-	// WatchBuffer is how many events a watcher may be behind: 1024 if it is 0.
+	// WatchBuffer is the number of events that a watcher may be behind; 0 means 1024.
 	WatchBuffer int
-	// Token is sent with each call to an http: or https: address, as the server's
-	// Config.Token demands it. It is never sent to a Unix socket.
+	// Token is sent with each call to an http: or https: address; it must be the
+	// server's Config.Token. It is never sent to a Unix socket.
 	Token string
 	// Users are the user IDs whose servers are trusted at a Unix socket, besides that of
-	// this process and root. To the process of any other user nothing is sent. Linux;
-	// on other systems the mode of the socket's directory decides.
+	// this process and root. No call is sent to a process of another user. Linux; on
+	// other systems the mode of the socket's directory decides.
 	Users []int
 	// Transport makes the requests, for clients that need certificates, a header or a
-	// proxy; its connections are the caller's to close. Nil is one for the URL.
+	// proxy. The caller closes its connections. Nil is a transport for the URL.
 	Transport http.RoundTripper
 }
 
@@ -87,24 +85,24 @@ func (c Config) validate() error {
 // Store is a [queue.Store] behind a server. It is safe for concurrent use.
 type Store struct {
 	cfg    Config
-	where  string // as the user has named it
-	base   string // what paths are added to
+	where  string // the address as the caller has written it
+	base   string // the prefix of all paths
 	client http.Client
-	own    *http.Transport // nil if it is the caller's
+	own    *http.Transport // nil if the transport is the caller's
 
 	listeners  *listeners
 	unanswered unanswered
 
 	// life ends with Close.
-	life context.Context //nolint:containedctx // what calls are bound to besides their own
+	life context.Context //nolint:containedctx // ends all calls
 	end  context.CancelCauseFunc
 }
 
 var _ queue.Store = (*Store)(nil)
 
-// Open returns the store of a server: "unix:" and the path of its socket, or the
-// server's "http:" or "https:" address. It connects when something is asked of
-// the store, so the server may be started later.
+// Open returns the store of a server: "unix:" and the path of its socket, or the server's
+// "http:" or "https:" address. The first call connects, so the server may be started
+// later.
 func Open(address string, cfg Config) (*Store, error) {
 	base, socket, err := parse(address)
 	if err = errors.Join(err, cfg.validate()); err != nil {
@@ -125,10 +123,10 @@ func Open(address string, cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// parse takes an address apart: what the paths of calls are added to, and the
-// path of a socket if it is one.
+// parse returns the prefix of all paths of an address, and the path of the socket if it
+// names one.
 func parse(address string) (base, socket string, err error) {
-	const longest = 107 // bytes in a socket's address, on Linux
+	const longest = 107 // the longest address of a socket on Linux, in bytes
 	if socket, ok := strings.CutPrefix(address, "unix:"); ok {
 		if socket == "" || len(socket) > longest {
 			return "", "", fmt.Errorf("%w: the path of a socket has 1 to %d bytes, not %d: %.200q",
@@ -144,8 +142,8 @@ func parse(address string) (base, socket string, err error) {
 	return strings.TrimSuffix(u.String(), "/"), "", nil
 }
 
-// transport keeps a connection for each of the calls that are made at a time, up
-// to a number: to open one takes longer than most calls.
+// transport returns a transport that keeps connections for concurrent calls, up to a
+// number: opening a connection takes longer than most calls.
 func transport(socket string, users []int) *http.Transport {
 	const connections = 128
 	t := &http.Transport{
@@ -167,8 +165,8 @@ func transport(socket string, users []int) *http.Transport {
 	return t
 }
 
-// Close ends all calls with [queue.ErrClosed]. The server goes on, and so do
-// leases that this process has.
+// Close ends all calls with [queue.ErrClosed]. The server and the leases of this
+// process's workers are not affected.
 func (s *Store) Close() error {
 	s.end(queue.ErrClosed)
 	s.listeners.close()
@@ -178,12 +176,12 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// bind has a call end with the store as well as with its own context.
+// bind returns a context that ends with ctx and with the store.
 func (s *Store) bind(ctx context.Context) (bound context.Context, release func()) {
 	bound, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(s.life, func() { cancel(queue.ErrClosed) })
 	if s.life.Err() != nil {
-		cancel(queue.ErrClosed) // now, and not when that function has run
+		cancel(queue.ErrClosed) // at once, not when that function has run
 	}
 	return bound, sync.OnceFunc(func() {
 		stop()

@@ -8,13 +8,12 @@ import (
 )
 
 // Jobs returns how many tasks the server's own process may run at once, and how many it
-// runs. If to is not empty, the first is changed before, to what to says: 8, 50% of the
-// server's processors, +2 or -1 relative to them, or 0 for as many as its system allows.
-// Workers in other processes are not changed, nor is what the server begins with at its
-// next start. Notes say, for people, what the change has as a consequence, and why the
-// number is not the one that was asked for. Errors: [queue.ErrInvalid];
-// [queue.ErrNotFound] if the server's process runs no tasks itself;
-// [queue.ErrUnavailable].
+// runs. If to is not empty, the first is set before: to a number such as 8, to 50% of the
+// server's processors, to +2 or -1 relative to them, or to 0 for as many as its system
+// allows. Workers in other processes are not affected, nor is the number at the server's
+// next start. Notes tell a person the consequences of the change, and why the number
+// differs from to. Errors: [queue.ErrInvalid]; [queue.ErrNotFound] if the server's
+// process runs no tasks itself; [queue.ErrUnavailable].
 func (s *Store) Jobs(ctx context.Context, now time.Time, to string) (most, running int, notes []string, err error) {
 	if err := checkNames(to); err != nil {
 		return 0, 0, nil, err

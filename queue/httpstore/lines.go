@@ -12,18 +12,18 @@ import (
 	"github.com/stintgo/stint/internal/wire"
 )
 
-// silence is how long a server may say nothing on a stream before it is taken
-// for dead.
+// silence is how long a server may send nothing on a stream before the connection counts
+// as broken.
 const silence = 3 * wire.Alive
 
-// lineMax is the longest line of a stream, in bytes: an event has an error's text,
-// which stores cut short.
+// lineMax is the longest line of a stream, in bytes: an event has the text of an error,
+// which stores truncate.
 const lineMax = 1 << 20
 
 var errEnded = errors.New("the stream has ended")
 
-// lines reads a stream until it ends, which is always an error: fn gets each line
-// that is not empty, and opened is called when the server has accepted.
+// lines reads a stream until it ends, which is always an error. It calls opened when the
+// server has accepted the request, and fn with each line that is not empty.
 func (s *Store) lines(ctx context.Context, path string, opened func(), fn func(line []byte) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -50,7 +50,7 @@ func (s *Store) scan(ctx context.Context, path string, opened func(), fn func(li
 	if err != nil {
 		return s.unavailable(err)
 	}
-	defer res.Body.Close() //nolint:errcheck // nothing more is wanted of it
+	defer res.Body.Close() //nolint:errcheck // the rest of the stream is useless
 	typ, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	if res.StatusCode != http.StatusOK || typ != wire.Lines {
 		return s.refused(res)

@@ -16,10 +16,10 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// Listen is as [queue.Store] says. The queues that have listeners share a
-// stream, up to a number that a request has room for, which is opened anew for each
-// further one, and when the server is back after it was away. Each time the server
-// begins with a signal for every queue, so none is lost in between.
+// Listen is as [queue.Store] says. The queues that have listeners share a stream, up to
+// the size of a request. The stream is opened again for each further queue, and when the
+// server is back. It begins with a signal for every queue, so no signal is lost in
+// between.
 func (s *Store) Listen(name string) (<-chan struct{}, func()) {
 	name = cmp.Or(name, queue.DefaultQueue)
 	ready := make(chan struct{}, 1)
@@ -31,7 +31,7 @@ func (s *Store) Listen(name string) (<-chan struct{}, func()) {
 type listeners struct {
 	s *Store
 
-	mu      sync.Mutex // guards all below, and the streams
+	mu      sync.Mutex // guards the fields below, and the streams
 	queues  map[string]*audience
 	streams []*stream
 	closed  bool
@@ -49,20 +49,20 @@ type stream struct {
 	queues []string
 	length int // of their part of the request, in bytes
 
-	life    context.Context //nolint:containedctx // until none of them has a listener
+	life    context.Context //nolint:containedctx // until none of the queues has a listener
 	end     context.CancelFunc
 	restart context.CancelCauseFunc // nil before it has begun
 }
 
-// queryMost is how long the names of a stream's queues may be together, in bytes:
-// servers take an address of 64 KiB.
+// queryMost is the longest list of the queues of a stream, in bytes: servers accept an
+// address of 64 KiB.
 const queryMost = 32 << 10
 
 func newListeners(s *Store) *listeners {
 	return &listeners{s: s, queues: make(map[string]*audience)}
 }
 
-// errMore is why a stream ends when there is another queue to listen to.
+// errMore ends a stream when there is another queue to listen to.
 var errMore = errors.New("another queue")
 
 // add adds a listener.
@@ -73,14 +73,14 @@ func (l *listeners) add(name string, ready chan struct{}) {
 	if a == nil {
 		a = &audience{}
 		l.queues[name] = a
-		if !l.closed && utf8.ValidString(name) { // else there is no such queue
+		if !l.closed && utf8.ValidString(name) { // otherwise there is no such queue
 			a.by = l.ask(name)
 		}
 	}
 	a.members = append(a.members, ready)
 }
 
-// ask has a stream ask for one more queue. The lock is held.
+// ask adds a queue to a stream. The caller holds the lock.
 func (l *listeners) ask(name string) *stream {
 	length := len(query(name))
 	for _, st := range l.streams {
@@ -100,7 +100,7 @@ func (l *listeners) ask(name string) *stream {
 	return st
 }
 
-// query is how a request asks for a queue.
+// query returns the part of a request that names a queue.
 func query(name string) string { return "&" + wire.QueryQueue + "=" + url.QueryEscape(name) }
 
 // remove removes a listener, if it is there.
@@ -121,9 +121,8 @@ func (l *listeners) remove(name string, ready chan struct{}) {
 	}
 }
 
-// forget is the opposite of ask. A stream that others need goes on with a queue too
-// many, until it is opened anew: to do that now would give them all a signal for
-// nothing.
+// forget removes a queue from its stream. A stream that has other queues still asks for
+// it until it is opened again: opening it now would signal all of them for nothing.
 func (l *listeners) forget(st *stream, name string) {
 	st.queues = slices.DeleteFunc(st.queues, func(other string) bool { return other == name })
 	st.length -= len(query(name))
@@ -133,8 +132,7 @@ func (l *listeners) forget(st *stream, name string) {
 	}
 }
 
-// close ends the streams, which the end of the store's life has ended, and waits
-// for that.
+// close waits for the streams, which the end of the store's life has ended.
 func (l *listeners) close() {
 	l.mu.Lock()
 	l.closed = true
@@ -142,8 +140,8 @@ func (l *listeners) close() {
 	l.running.Wait()
 }
 
-// run listens until the stream has no listener. It begins anew at once if it is to ask
-// for another queue, and after a while, which grows, if the server is away.
+// run reads the stream until it has no listener. It opens the stream again at once for
+// another queue, and after a growing pause if the server is away.
 func (l *listeners) run(st *stream) {
 	pause := time.NewTimer(longestWait)
 	defer pause.Stop()
@@ -162,13 +160,13 @@ func (l *listeners) run(st *stream) {
 	}
 }
 
-// begin returns what asks for the signals of all queues of a stream that there are
-// by now, and the context of that.
+// begin returns the request for the signals of all present queues of a stream, and its
+// context.
 func (l *listeners) begin(st *stream) (ctx context.Context, path string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if st.restart != nil {
-		st.restart(nil) // what was before has ended
+		st.restart(nil) // the previous request has ended
 	}
 	ctx, st.restart = context.WithCancelCause(st.life)
 	var all strings.Builder
@@ -193,7 +191,7 @@ func (l *listeners) received(line []byte) error {
 	for _, ready := range a.members {
 		select {
 		case ready <- struct{}{}:
-		default: // it holds one
+		default: // the channel holds a signal
 		}
 	}
 	return nil

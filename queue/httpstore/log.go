@@ -14,26 +14,28 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// LogPosition is a place in the log of a task. The zero value is the beginning.
+// LogPosition is a position in the log of a task. The zero value is the beginning.
 type LogPosition struct {
-	Offset int64 // bytes before it
-	// File identifies the file that Offset counts in, which is another one once the log
-	// has lost its beginning. It is empty if the server does not say. The server
-	// gives it meaning: it can be compared, and given back.
+	Offset int64 // the number of bytes before it
+	// File identifies the file that Offset refers to. It changes when the log has lost
+	// its beginning. It is empty if the server does not identify files. Only the server
+	// interprets it; clients may compare it and send it back.
 	File string
 }
 
-// Log returns what a task has written so far, from a position on, and where that begins:
-// at that position, or at the beginning if the log has become another file, because it
-// was too long and has lost its beginning. Where File is empty that is known only of a
-// log that is shorter than Offset. It has to be closed. Errors: [queue.ErrNotFound] if
-// the server has no log of the task, [queue.ErrUnavailable].
+// Log returns what a task has written so far, from a position on, and the position where
+// that begins: the given one, or the beginning if the log has become another file,
+// because it was too long and has lost its beginning. If File is empty, only a log that
+// is shorter than Offset is recognised as another file. The caller closes the log.
+// Errors: [queue.ErrNotFound] if the server has no log of the task,
+// [queue.ErrUnavailable].
 func (s *Store) Log(ctx context.Context, id queue.ID, from LogPosition) (log io.ReadCloser, at LogPosition, err error) {
 	return s.log(ctx, url.Values{wire.QueryID: {id.String()}}, from)
 }
 
 // LogEnd returns the last n bytes of what a task has written so far, or all of it if that
-// is less, and where they begin. It has to be closed. Errors are as for Log.
+// is less, and the position where they begin. The caller closes the log. Errors are as
+// for Log.
 func (s *Store) LogEnd(ctx context.Context, id queue.ID, n int64) (log io.ReadCloser, at LogPosition, err error) {
 	if n <= 0 {
 		return nil, at, invalid("the last %d bytes of a log: ask for 1 and more", n)
@@ -58,14 +60,14 @@ func (s *Store) LogEnd(ctx context.Context, id queue.ID, n int64) (log io.ReadCl
 	default:
 		err = s.refused(res)
 	}
-	_ = res.Body.Close() // nothing more is wanted of it
+	_ = res.Body.Close() // the rest of the answer is useless
 	release()
 	return nil, LogPosition{}, err
 }
 
-// FollowLog is Log for a reader of everything up to a position: it waits for more, until
-// the task is finished, but for some seconds at most. It does not wait if the server
-// cannot know when there is more.
+// FollowLog is Log for a reader that has read everything up to a position: it waits for
+// some seconds until there is more or the task is finished. It does not wait if the
+// server cannot detect when there is more.
 func (s *Store) FollowLog(
 	ctx context.Context, id queue.ID, from LogPosition,
 ) (log io.ReadCloser, at LogPosition, err error) {
@@ -81,7 +83,7 @@ func (s *Store) log(
 	defer alive.Stop()
 	res, err := s.logFrom(ctx, query, from)
 	if err == nil && res.StatusCode == http.StatusRequestedRangeNotSatisfiable {
-		_ = res.Body.Close() // nothing is wanted of it
+		_ = res.Body.Close() // the rest of the answer is useless
 		if res.Header.Get("Content-Range") == fmt.Sprintf("bytes */%d", from.Offset) {
 			release()
 			return http.NoBody, LogPosition{Offset: from.Offset, File: res.Header.Get(wire.LogFile)}, nil
@@ -101,12 +103,12 @@ func (s *Store) log(
 		return &body{s, res.Body, alive, release}, at, nil
 	}
 	err = s.refused(res)
-	_ = res.Body.Close() // nothing more is wanted of it
+	_ = res.Body.Close() // the rest of the answer is useless
 	release()
 	return nil, LogPosition{}, err
 }
 
-// logFrom asks for a log from a position on.
+// logFrom requests a log from a position on.
 func (s *Store) logFrom(ctx context.Context, query url.Values, from LogPosition) (*http.Response, error) {
 	if from.Offset <= 0 {
 		return s.logRange(ctx, query, "", from.File)
@@ -114,8 +116,8 @@ func (s *Store) logFrom(ctx context.Context, query url.Values, from LogPosition)
 	return s.logRange(ctx, query, fmt.Sprintf("bytes=%d-", from.Offset), from.File)
 }
 
-// logRange asks for a part of a log, or for all of it. The part is one of file unless that
-// is empty.
+// logRange requests a part of a log, or all of it. The part refers to file unless that is
+// empty.
 func (s *Store) logRange(ctx context.Context, query url.Values, part, file string) (*http.Response, error) {
 	req, err := s.request(ctx, http.MethodGet, wire.Log+"?"+query.Encode(), nil)
 	if err != nil {
@@ -134,12 +136,12 @@ func (s *Store) logRange(ctx context.Context, query url.Values, part, file strin
 	return res, nil
 }
 
-// body is what a log has. It releases its call when it is closed, and when a read brings
-// nothing for as long as a server may be silent.
+// body is the content of a log. It ends its call when it is closed, and when a read
+// returns nothing for as long as a server may be silent.
 type body struct {
 	s *Store
 	io.ReadCloser
-	alive   *time.Timer // calls release; runs while a read does
+	alive   *time.Timer // calls release; armed during a read
 	release func()
 }
 

@@ -12,10 +12,9 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// Watch is as [queue.Store] says. It begins when the server says that it has. The
-// events that a slow fn misses are counted here, so it does not hold up the server.
-// Watch returns [queue.ErrUnavailable] when the server cannot be reached, or no
-// longer.
+// Watch is as [queue.Store] says. It begins when the server has confirmed it. The client
+// counts the events that a slow fn misses, so fn does not delay the server. Watch returns
+// [queue.ErrUnavailable] when the server cannot be reached, or its connection breaks.
 func (s *Store) Watch(ctx context.Context, begun func(), fn func(queue.Event)) error {
 	ctx, release := s.bind(ctx)
 	defer release()
@@ -27,11 +26,11 @@ func (s *Store) Watch(ctx context.Context, begun func(), fn func(queue.Event)) e
 	var err error
 	reading.Go(func() {
 		defer close(events)
-		defer close(opened) // with nothing in it, if it was not
+		defer close(opened) // closed without a value if the watch could not begin
 		err = s.readEvents(ctx, func() { opened <- struct{}{} }, events)
 	})
 	defer reading.Wait()
-	defer release() // ends the reader if one of them panics
+	defer release() // ends the reader if a callback panics
 	select {
 	case _, ok := <-opened:
 		if ok {
@@ -41,7 +40,7 @@ func (s *Store) Watch(ctx context.Context, begun func(), fn func(queue.Event)) e
 		return context.Cause(ctx)
 	}
 	for {
-		// What was read is not delivered after ctx has ended.
+		// No event is delivered after ctx has ended.
 		select {
 		case e, ok := <-events:
 			if !ok {
@@ -73,7 +72,7 @@ func (s *Store) readEvents(ctx context.Context, opened func(), to chan<- queue.E
 	})
 }
 
-// refused is the error of an answer that is no stream.
+// refused returns the error of an answer that is not a stream.
 func (s *Store) refused(res *http.Response) error {
 	const enough = 64 << 10
 	body, err := io.ReadAll(io.LimitReader(res.Body, enough))

@@ -1,6 +1,6 @@
-// Package memstore keeps durable tasks' state in memory. It is the store for
-// tests, and for work that may be lost with its process: everything that
-// [queue.Store] says holds, but that nothing survives the process.
+// Package memstore keeps durable tasks in memory. It is the store for tests, and for work
+// that may be lost with its process. It fulfils [queue.Store], except that nothing
+// survives the process.
 package memstore
 
 import (
@@ -18,16 +18,16 @@ type Store struct{ *machine.Machine }
 
 var _ queue.Store = Store{}
 
-// Config bounds what a store keeps. The zero value is a good default.
+// Config has the limits of a store. The zero value is a good default.
 type Config struct {
-	MaxPayload    int // bytes; 1 MiB if it is 0, as the others
+	MaxPayload    int // bytes; 0 is 1 MiB, also for the next two
 	MaxResult     int
 	MaxCheckpoint int
-	WatchBuffer   int // events that a watcher may be behind; 1024 if it is 0
+	WatchBuffer   int // the number of events that a watcher may be behind; 0 is 1024
 }
 
-// New returns an empty store. It starts no goroutine, and needs no closing. It
-// panics if a number in cfg is negative.
+// New returns an empty store. It starts no goroutine, and needs no Close. It panics if a
+// number in cfg is negative.
 func New(cfg Config) Store {
 	if min(cfg.MaxPayload, cfg.MaxResult, cfg.MaxCheckpoint, cfg.WatchBuffer) < 0 {
 		panic(fmt.Sprintf("memstore: the numbers of a Config are 0 for the default, or more: %+v", cfg))
@@ -37,12 +37,12 @@ func New(cfg Config) Store {
 		WatchBuffer: cfg.WatchBuffer,
 	})
 	if err != nil {
-		panic(err) // there is nothing to read that could be wrong
+		panic(err) // an empty map has no invalid rows
 	}
 	return Store{m}
 }
 
-// rows are those of a machine, in a map.
+// rows are the rows of a machine, in a map.
 type rows struct {
 	mu  sync.RWMutex
 	all map[string][]byte
@@ -69,8 +69,8 @@ func (r *rows) Get(key string) ([]byte, error) {
 	return r.all[key], nil
 }
 
-// Scan is as [machine.Rows] says. It takes time for all rows: it is called for
-// an empty store only, when that is opened.
+// Scan is as [machine.Rows] says. It visits all rows: the machine calls it only when it
+// opens an empty store.
 func (r *rows) Scan(from, to string, down bool, fn func(key string, value []byte) bool) error {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
