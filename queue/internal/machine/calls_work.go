@@ -51,14 +51,14 @@ func (m *Machine) Claim(ctx context.Context, now time.Time, c queue.Claim) (queu
 		err = m.journal.Sync(got.mark, nil, m.steps.stalled())
 	}
 	if errors.Is(err, journal.ErrStalled) {
-		m.unclaim(got.starts, false)
+		m.unclaim(got.Tasks, false)
 		err = m.steps.unavailable("nothing was claimed")
 	}
 	if err != nil {
 		return queue.Claimed{}, err
 	}
 	if n, err := m.leaseLog.record(got.starts); err != nil {
-		m.unclaim(got.starts[n:], n > 0)
+		m.unclaim(got.Tasks[n:], n > 0)
 		if got.Tasks = got.Tasks[:n]; n == 0 {
 			return queue.Claimed{}, fmt.Errorf("%w: %w", queue.ErrUnavailable, err)
 		}
@@ -91,11 +91,11 @@ func (m *Machine) claimSteps(ctx context.Context, now time.Time, c queue.Claim) 
 // claims would otherwise fill their histories. signal wakes the workers of the queue.
 // It is set if other starts of the claim were recorded; if none was, the next claim
 // would probably fail too, and signals would make workers claim in a loop.
-func (m *Machine) unclaim(starts []SlotEntry, signal bool) {
+func (m *Machine) unclaim(claimed []queue.Task, signal bool) {
 	m.steps.lockCorrected()
 	defer m.steps.mu.Unlock()
 	if !m.steps.closed {
-		m.claims.takeBack(starts, signal)
+		m.claims.takeBack(claimed, signal)
 	}
 	m.steps.seal() // not awaited: a crash that loses these changes loses the claim as well
 }

@@ -170,18 +170,20 @@ func (g *claimer) start(t *task, held *lease, s LeaseEntry, length time.Duration
 	g.keyRates.spend(q, held.row.Key)
 }
 
-// takeBack undoes starts, the last one first, as unspend requires. signal wakes the
-// workers of their queues.
-func (g *claimer) takeBack(starts []SlotEntry, signal bool) {
-	for _, s := range slices.Backward(starts) {
-		t := g.tasks.get(s.ID)
-		if t == nil || t.leased() == nil || t.lease.row.Lease.Token != s.Token {
+// takeBack undoes the starts of tasks, the last one first, as unspend requires. signal
+// wakes the workers of their queues.
+func (g *claimer) takeBack(claimed []queue.Task, signal bool) {
+	for i := range slices.Backward(claimed) {
+		t, token := g.tasks.get(claimed[i].ID), claimed[i].Lease.Token
+		if t == nil || t.leased() == nil || t.lease.row.Lease.Token != token {
 			continue
 		}
 		var row record.Row
-		if g.untouched(t, &row) {
+		if slot := t.lease.slot; g.untouched(t, &row) {
 			g.putBack(t, &row)
-			g.leaseLog.free([]freedSlot{{s.Slot, s.Token}})
+			if slot > 0 {
+				g.leaseLog.free([]freedSlot{{slot, token}})
+			}
 		} else {
 			g.attempts.release(t, "its lease could not be recorded")
 		}
