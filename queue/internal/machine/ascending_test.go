@@ -11,8 +11,8 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// The numbers against a list that is sorted, while they grow and shrink at the
-// end, at the beginning and anywhere.
+// The list of numbers behaves as a sorted slice does, while numbers are added and removed
+// at the end, at the beginning and anywhere.
 func TestAscendingAgainstAList(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(seeded.Seed(t), 3))
 	ids := make([]queue.ID, 1, 1<<16)
@@ -60,7 +60,7 @@ func checkAscending(t *testing.T, a *ascending, in []uint32, ids []queue.ID, rnd
 			slices.Reverse(want)
 		}
 		behind := queue.ID{}
-		if n := rnd.IntN(len(ids)); n > 0 { // one that is in, or was
+		if n := rnd.IntN(len(ids)); n > 0 { // one that is or was in the list
 			behind = ids[n]
 			want = slices.DeleteFunc(want, func(no uint32) bool {
 				order := bytes.Compare(ids[no][:], behind[:])

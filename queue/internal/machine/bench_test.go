@@ -10,8 +10,8 @@ import (
 	"github.com/stintgo/stint/queue/internal/machine"
 )
 
-// BenchmarkLife is one task from its submission to its success, at several
-// lengths of the queue behind it.
+// BenchmarkLife is one task from its submission to its success, at several lengths of the
+// queue behind it.
 func BenchmarkLife(b *testing.B) {
 	for _, pending := range []int{0, 1000, 100_000} {
 		b.Run(fmt.Sprintf("pending=%d", pending), func(b *testing.B) {
@@ -31,7 +31,7 @@ func BenchmarkLife(b *testing.B) {
 	}
 }
 
-// fill submits so many tasks.
+// fill submits n tasks.
 func fill(b *testing.B, m *machine.Machine, ids *queue.IDs, pending int) {
 	b.Helper()
 	const chunk = 100
@@ -45,7 +45,7 @@ func fill(b *testing.B, m *machine.Machine, ids *queue.IDs, pending int) {
 	}
 }
 
-// live submits a task, and claims and settles the first.
+// live submits a task, and claims and settles the first one.
 func live(b *testing.B, m *machine.Machine, ids *queue.IDs, now time.Time) {
 	b.Helper()
 	task := newTask(ids, queue.Spec{Payload: []byte("0123456789abcdef")})
@@ -62,8 +62,8 @@ func live(b *testing.B, m *machine.Machine, ids *queue.IDs, now time.Time) {
 	}
 }
 
-// The benchmarks below do one thing in stores of several sizes. It takes about
-// the same time in all of them, or they name what it grows with.
+// The benchmarks below do one thing in stores of several sizes. It takes about the same
+// time in all of them, or the comment says what it grows with.
 
 func sizes() []int { return []int{1000, 100_000} }
 
@@ -91,7 +91,7 @@ func BenchmarkFindPage(b *testing.B) {
 	}
 }
 
-// BenchmarkFindNames grows with the number of the names: it is per name.
+// BenchmarkFindNames reports the time for one name.
 func BenchmarkFindNames(b *testing.B) {
 	for _, size := range sizes() {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
@@ -123,8 +123,8 @@ func filled(b *testing.B, size int, spec func(i int) queue.Spec) (m *machine.Mac
 	return m, all
 }
 
-// perTask runs something once over all tasks of machines that are made anew, and
-// reports the time for one.
+// perTask runs a function once over all tasks of new machines, and reports the time for
+// one task.
 func perTask(b *testing.B, size int,
 	fresh func() (*machine.Machine, []queue.ID), all func(*machine.Machine, []queue.ID),
 ) {
@@ -141,7 +141,7 @@ func perTask(b *testing.B, size int,
 	b.ReportMetric(float64(took)/float64(b.N)/float64(size), "ns/task")
 }
 
-// submitAll submits any number of tasks, in calls that are as large as they may be.
+// submitAll submits any number of tasks, in calls of the largest size.
 func submitAll(b *testing.B, m *machine.Machine, tasks []queue.NewTask) {
 	b.Helper()
 	for part := range slices.Chunk(tasks, queue.MaxSubmit) {
@@ -199,8 +199,8 @@ func BenchmarkForgetDependency(b *testing.B) {
 	}
 }
 
-// BenchmarkRetryFromTheMiddle retries dead tasks, the last first, which are in
-// the order in which they are forgotten.
+// BenchmarkRetryFromTheMiddle retries dead tasks, the last first, in reverse of the order
+// in which they are forgotten.
 func BenchmarkRetryFromTheMiddle(b *testing.B) {
 	for _, size := range sizes() {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
@@ -217,7 +217,7 @@ func BenchmarkRetryFromTheMiddle(b *testing.B) {
 	}
 }
 
-// BenchmarkStats is of a queue in which each task has a key that is at its limit.
+// BenchmarkStats is for a queue in which each task has a key that is at its limit.
 func BenchmarkStats(b *testing.B) {
 	for _, size := range sizes() {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
@@ -238,7 +238,7 @@ func BenchmarkStats(b *testing.B) {
 	}
 }
 
-// BenchmarkClaimNothing is of a queue in which all keys wait for their rates.
+// BenchmarkClaimNothing is for a queue in which all keys wait for their rates.
 func BenchmarkClaimNothing(b *testing.B) {
 	slow := queue.Settings{KeyRate: queue.Rate{PerSecond: 0.001}}
 	for _, size := range sizes() {

@@ -12,8 +12,7 @@ import (
 	"github.com/stintgo/stint/queue/internal/machine"
 )
 
-// gatedCommand has one batch after the other written until a command to one task is
-// durable.
+// gatedCommand applies batches one at a time until a command to one task is durable.
 func gatedCommand(t *testing.T, m *machine.Machine, r *rows, now time.Time, do queue.Order, id queue.ID) {
 	t.Helper()
 	ended := make(chan struct{})
@@ -35,8 +34,8 @@ func gatedCommand(t *testing.T, m *machine.Machine, r *rows, now time.Time, do q
 	}
 }
 
-// TestC8_ClockAheadDuringACascade: a clock that was ahead when very many tasks began to
-// be cancelled is corrected; a task that is retried then is not cancelled again.
+// A clock that was ahead when very many tasks began to be cancelled is corrected. A task
+// that is retried after that is not cancelled again.
 func TestC8_ClockAheadDuringACascade(t *testing.T) {
 	const n = 1500
 	synctest.Test(t, func(t *testing.T) {
@@ -59,7 +58,7 @@ func TestC8_ClockAheadDuringACascade(t *testing.T) {
 		opened := make(chan *machine.Machine)
 		go func() { opened <- openOn(t, again) }()
 		synctest.Wait()
-		again.gate <- struct{}{} // what Open itself writes
+		again.gate <- struct{}{} // the batches of Open itself
 		later := <-opened
 		gatedCommand(t, later, again, start.Add(time.Minute), queue.OrderRetry, tasks[0].ID)
 		if got := count(t, later, queue.Filter{})[queue.Cancelled]; got >= n-1 {
@@ -75,17 +74,16 @@ func TestC8_ClockAheadDuringACascade(t *testing.T) {
 	})
 }
 
-// TestC4_TaskAboutToGoOnIsExplained: the reason of a task that its cascade or its release
-// has not come to yet names the task that it waited for, which has been forgotten, also in
-// a store that is opened meanwhile.
+// If a cascade or a release has not reached a task yet, the task's reason names the
+// predecessor that was forgotten, also in a store that is opened meanwhile.
 func TestC4_TaskAboutToGoOnIsExplained(t *testing.T) {
-	const n = 5000 // some steps, of 100 tasks each, are made before the question
+	const n = 5000 // some steps, of 100 tasks each, come before Explain
 	success, anyOutcome := wides()[0], wides()[2]
 	released := queue.Hold{Code: queue.HoldDependency, State: queue.Succeeded}
 	for _, c := range []struct {
 		name string
 		wide wide
-		on   queue.OutcomeKind // ends the first task
+		on   queue.OutcomeKind // finishes the first task
 		want queue.Hold
 	}{
 		{"cascade", success, queue.OutcomeFailure, queue.Hold{Code: queue.HoldForgotten}},
@@ -104,7 +102,7 @@ func TestC4_TaskAboutToGoOnIsExplained(t *testing.T) {
 				gatedCommand(t, m, r, start, queue.OrderForget, first.ID)
 				again := r.crash()
 				again.gate = make(chan struct{}, 1)
-				again.gate <- struct{}{} // what Open itself writes
+				again.gate <- struct{}{} // the batches of Open itself
 				defer close(again.gate)
 				for _, m := range []*machine.Machine{m, openOn(t, again)} {
 					synctest.Wait()
@@ -124,7 +122,7 @@ func TestC4_TaskAboutToGoOnIsExplained(t *testing.T) {
 	}
 }
 
-// closableRows count the reads that come after they have been closed.
+// closableRows count the reads after Close.
 type closableRows struct {
 	*rows
 	closed atomic.Bool
@@ -143,9 +141,9 @@ func (r *closableRows) Close() error {
 	return nil
 }
 
-// slowContext waits in Err until it is released.
+// slowContext blocks in Err until it is released.
 type slowContext struct {
-	context.Context //nolint:containedctx // it is one
+	context.Context //nolint:containedctx // the type is a context
 	released        chan struct{}
 }
 
@@ -154,8 +152,8 @@ func (c slowContext) Err() error {
 	return nil
 }
 
-// TestC12_PurgeThatCloseEndsReadsNothing: a purge of very many tasks whose store is closed
-// before it has found all of them does not go on in the closed store.
+// If a store is closed before a purge has found all of its very many tasks, the purge
+// does not read the closed rows.
 func TestC12_PurgeThatCloseEndsReadsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		defer drained()
@@ -175,7 +173,7 @@ func TestC12_PurgeThatCloseEndsReadsNothing(t *testing.T) {
 			t.Fatal(got, err)
 		}
 		ctx := slowContext{t.Context(), make(chan struct{}, 2)}
-		ctx.released <- struct{}{} // the first part is found,
+		ctx.released <- struct{}{} // the first part is found
 		ctx.released <- struct{}{} // and purged
 		ended := make(chan error)
 		go func() {

@@ -12,7 +12,7 @@ import (
 // Each machine opens the rows and the lease log of the one before as a crash has left them.
 func TestStore(t *testing.T) { storetest.Run(t, openDurable) }
 
-// The same when only the rows survive.
+// As TestStore, but only the rows survive.
 func TestStore_PowerLoss(t *testing.T) { storetest.Run(t, openForgetful) }
 
 func TestModel_Store(t *testing.T) { storetest.Model(t, openDurable, 3000) }

@@ -11,19 +11,19 @@ import (
 	"github.com/stintgo/stint/queue/internal/machine"
 )
 
-// correcting is a machine whose first call corrects the times of its rows, and waits for
-// the first part of them to be written.
+// correcting is a machine whose first call corrects the times of its rows, and waits
+// until the first part of them is written.
 type correcting struct {
 	*machine.Machine
 	rows  *rows
-	tasks []queue.NewTask // their times are an hour ahead
-	first chan error      // receives what the first call returns
+	tasks []queue.NewTask // an hour ahead
+	first chan error      // receives the result of the first call
 }
 
-// openAhead returns one that has been called with first.
+// openAhead returns a machine whose first call is first.
 func openAhead(t *testing.T, first func(context.Context, *machine.Machine) error) *correcting {
 	t.Helper()
-	const n = 12 // of 1 MiB each: some parts
+	const n = 12 // of 1 MiB each, so there are some parts
 	r := newRows()
 	m := open(t, r)
 	c := &correcting{first: make(chan error, 1)}
@@ -80,9 +80,8 @@ func within(t *testing.T, what string, call func() error) {
 	}
 }
 
-// TestC8_ReadsWhileTimesAreCorrected: while the rows whose times were ahead wait to be
-// written, as for room on a disk, tasks can be read, and a step waits no longer than its
-// context. When they have been written all of them are right.
+// While corrected rows wait to be written, as on a full disk, tasks can be read, and a
+// step waits no longer than its context. When they are written, all times are right.
 func TestC8_ReadsWhileTimesAreCorrected(t *testing.T) {
 	c := openAhead(t, maintain)
 	ctx := t.Context()
@@ -120,8 +119,8 @@ func TestC8_ReadsWhileTimesAreCorrected(t *testing.T) {
 	c.corrected(t)
 }
 
-// TestC8_CloseWhileTimesAreCorrected: Close waits until all have been corrected, and the
-// calls that wait meanwhile return that the store is closed.
+// Close waits until all times have been corrected. Calls that wait meanwhile return
+// ErrClosed.
 func TestC8_CloseWhileTimesAreCorrected(t *testing.T) {
 	c := openAhead(t, maintain)
 	closed := make(chan error, 1)
@@ -134,9 +133,8 @@ func TestC8_CloseWhileTimesAreCorrected(t *testing.T) {
 	c.corrected(t)
 }
 
-// TestC8_CallsWaitForAllCorrections: the first call, and one that comes while rows are being
-// corrected, is answered when the last part of the corrections is durable, also if it is one
-// that changes nothing else.
+// The first call, and a call that comes while rows are being corrected, are answered when
+// the last part of the corrections is durable, even if they change nothing else.
 func TestC8_CallsWaitForAllCorrections(t *testing.T) {
 	calls := map[string]func(context.Context, *machine.Machine) error{
 		"Maintain": maintain,
@@ -167,8 +165,8 @@ func TestC8_CallsWaitForAllCorrections(t *testing.T) {
 	}
 }
 
-// answeredInTime has one part after the other written until a call is answered, and
-// checks that this was the last one.
+// answeredInTime applies batches one at a time until a call is answered, and checks that
+// the last batch was then durable.
 func (c *correcting) answeredInTime(t *testing.T, answer <-chan error) {
 	t.Helper()
 	for {

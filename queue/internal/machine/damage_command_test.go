@@ -8,7 +8,7 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// command does something to one task, and checks to how many.
+// command applies an order to one task, and checks how many tasks it changed.
 func (d *damaged) command(do queue.Order, id queue.ID, want int) {
 	d.t.Helper()
 	c := queue.Command{Do: do, Filter: queue.Filter{IDs: []queue.ID{id}}}
@@ -17,8 +17,8 @@ func (d *damaged) command(do queue.Order, id queue.ID, want int) {
 	}
 }
 
-// A command meets a task that can be read again as what it is, not as what it was set
-// aside as.
+// A command finds a task that can be read again in the state of its row, not in that of
+// the quarantine.
 func TestC6_CommandOnDamagedTaskThatCanBeRead(t *testing.T) {
 	d := newDamaged(t)
 	late := queue.Spec{Options: queue.Options{Deadline: start.Add(time.Second)}}
@@ -43,8 +43,7 @@ func TestC6_CommandOnDamagedTaskThatCanBeRead(t *testing.T) {
 	d.damagedOnes(0)
 }
 
-// Nor does a command take it for one that may still go on, after what it waits for was
-// forgotten.
+// A command does not release a task in quarantine whose predecessor was forgotten.
 func TestC12_CommandOnDamagedTaskAfterOneThatIsForgotten(t *testing.T) {
 	d := newDamaged(t)
 	first := d.add(queue.Spec{})
@@ -73,8 +72,8 @@ func TestC4_CommandReadsOnce(t *testing.T) {
 	}
 }
 
-// A command that changes a task which it has found, by what it does to another one,
-// goes on from there.
+// If a command changes a task before it reaches it, through its effect on another task,
+// it applies to the changed task.
 func TestC4_CommandChangesWhatItHasFound(t *testing.T) {
 	d := newDamaged(t)
 	ids := d.add(queue.Spec{Options: queue.Options{Group: "g"}}, queue.Spec{Options: queue.Options{Group: "g"}})

@@ -32,7 +32,7 @@ func (r *damagedRows) Get(key string) ([]byte, error) {
 	return r.rows.Get(key)
 }
 
-// damaged is a machine on such rows.
+// damaged is a machine on damagedRows.
 type damaged struct {
 	*machine.Machine
 	t        *testing.T
@@ -93,7 +93,7 @@ func (d *damaged) starts(want ...queue.ID) {
 	}
 }
 
-// is checks the state of a task, and why it is held.
+// is checks the state of a task, and the reason that holds it.
 func (d *damaged) is(id queue.ID, state queue.State, code queue.HoldCode) {
 	d.t.Helper()
 	found, err := d.Find(d.t.Context(), queue.Filter{States: []queue.State{state}}, queue.Page{})
@@ -125,8 +125,8 @@ func (d *damaged) damagedOnes(want int) {
 	}
 }
 
-// A task that cannot be read holds no other task up, is shown as it is, and goes on when
-// it can be read.
+// A task that cannot be read delays no other task, is shown in quarantine, and continues
+// when it can be read.
 func TestC6_DamagedTaskHoldsNobodyUp(t *testing.T) {
 	d := newDamaged(t)
 	ids := d.add(queue.Spec{}, queue.Spec{}, queue.Spec{})
@@ -145,7 +145,7 @@ func TestC6_DamagedTaskHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// If no row can be read at all, a claim says so before it has gone through all tasks.
+// If no row can be read, a claim returns an error before it has tried all tasks.
 func TestC6_DamagedDisk(t *testing.T) {
 	d := newDamaged(t)
 	for _, id := range d.add(make([]queue.Spec, 100)...) {
@@ -158,8 +158,8 @@ func TestC6_DamagedDisk(t *testing.T) {
 	}
 }
 
-// A claim that has something to answer says by a signal that it has not gone through
-// all, and the next one goes on behind what cannot be read.
+// A claim that returns tasks signals that it has not tried all, and the next claim
+// continues behind the unreadable tasks.
 func TestC6_DamagedDiskInPart(t *testing.T) {
 	d := newDamaged(t)
 	ids := d.add(make([]queue.Spec, 20)...)
@@ -180,8 +180,7 @@ func TestC6_DamagedDiskInPart(t *testing.T) {
 	}
 }
 
-// What is due, expires or is held again goes on for all others, and the store with
-// it.
+// Due changes, deadlines and holds of all other tasks continue, and so does the store.
 func TestC6_DamagedTaskThatIsDue(t *testing.T) {
 	for name, spec := range map[string]queue.Spec{
 		"due":      {Options: queue.Options{RunAt: start.Add(time.Second)}},
@@ -213,7 +212,8 @@ func (d *damaged) find(id queue.ID) queue.Task {
 	return found[0]
 }
 
-// Commands and searches do what can be done, and commands say what could not.
+// Commands and searches do what is possible, and the error of a command says what was
+// not.
 func TestC6_DamagedTaskAmongOthers(t *testing.T) {
 	for name, f := range map[string]queue.Filter{"all": {}, "by kind": {Kind: "kind"}, "by ID": {}} {
 		d := newDamaged(t)
@@ -243,7 +243,7 @@ func TestC6_DamagedTaskAmongOthers(t *testing.T) {
 	}
 }
 
-// A group waits for a task that cannot be read, as for any other.
+// A group waits for a task that cannot be read, as for any other task.
 func TestC12_DamagedTaskKeepsItsGroupsOrder(t *testing.T) {
 	d := newDamaged(t)
 	grouped := queue.Spec{Options: queue.Options{Group: "g"}}
@@ -253,17 +253,17 @@ func TestC12_DamagedTaskKeepsItsGroupsOrder(t *testing.T) {
 	d.is(ids[1], queue.Held, queue.HoldGroup)
 	d.repair(ids[0])
 	d.maintain(time.Minute)
-	d.starts(ids[0], ids[2]) // whose lease is over as well
+	d.starts(ids[0], ids[2]) // the lease of ids[0] has ended as well
 }
 
-// What has ended is forgotten when it is time, whether or not it can be read, and its
-// Unique is free again; so it is by a command.
+// A finished task is forgotten by its retention or by a command, whether or not it can be
+// read, and its Unique is free again.
 func TestC3_DamagedTaskIsForgotten(t *testing.T) {
 	for _, byCommand := range []bool{false, true} {
 		d := newDamaged(t)
 		ids := d.add(queue.Spec{Options: queue.Options{Unique: "u", MaxCrashes: 1}})
 		claim(t, d.Machine, 1)
-		d.maintain(time.Hour) // it is lost, and dead: poison
+		d.maintain(time.Hour) // lost too often, so it is dead as poison
 		d.damage(ids[0])
 		if byCommand {
 			if n, err := d.Command(t.Context(), start, queue.Command{Do: queue.OrderForget, All: true}); n != 1 || err != nil {
@@ -288,8 +288,8 @@ func TestC3_DamagedTaskIsForgotten(t *testing.T) {
 	}
 }
 
-// A task that cannot be read, and came after one that is forgotten, is cancelled when
-// it can be, and does not start before, also if the store is opened again.
+// An unreadable task whose predecessor is forgotten is cancelled when it can be read, and
+// does not start before, also if the store is opened again.
 func TestC12_DamagedTaskAfterOneThatIsForgotten(t *testing.T) {
 	for _, reopened := range []bool{false, true} {
 		d := newDamaged(t)
@@ -315,8 +315,8 @@ func TestC12_DamagedTaskAfterOneThatIsForgotten(t *testing.T) {
 	}
 }
 
-// TestModel_Damage: with rows that come and go from being readable, a machine does
-// what one with sound rows does, as soon as all can be read.
+// While rows become unreadable and readable again, a machine does what a machine with
+// sound rows does, as soon as all can be read.
 func TestModel_Damage(t *testing.T) {
 	rng := seeded.Rand(t)
 	for range 200 {
@@ -350,7 +350,7 @@ func TestModel_Damage(t *testing.T) {
 				if len(ids) > 0 {
 					some := queue.Filter{IDs: []queue.ID{ids[rng.IntN(len(ids))]}}
 					do := []queue.Order{queue.OrderPause, queue.OrderResume, queue.OrderRetry}[rng.IntN(3)]
-					_, _ = d.Command(t.Context(), now, queue.Command{Do: do, Filter: some}) // it may be unreadable
+					_, _ = d.Command(t.Context(), now, queue.Command{Do: do, Filter: some}) // the row may be unreadable
 				}
 			default:
 				d.work(now)
@@ -369,7 +369,7 @@ func TestModel_Damage(t *testing.T) {
 	}
 }
 
-// work has all succeed that can be claimed.
+// work runs all tasks that can be claimed, with success.
 func (d *damaged) work(now time.Time) {
 	d.t.Helper()
 	c := queue.Claim{Worker: "w", Kinds: []string{"kind"}, Max: 3, Lease: time.Hour}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestDocNamesEachFile: doc.go says what each file does, and names no file that is gone.
+// doc.go describes each file, and names no file that does not exist.
 func TestDocNamesEachFile(t *testing.T) {
 	doc, err := os.ReadFile("doc.go")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/stintgo/stint/queue/internal/machine"
 )
 
-// many are more tasks than a search looks at in one part: one in a thousand is
+// many is more tasks than a search visits in one part; one in a thousand has the kind
 // rare.
 const many = 25_000
 
@@ -32,8 +32,8 @@ func submitMany(t *testing.T, r *rows) (m *machine.Machine, rare []queue.ID) {
 	return m, rare
 }
 
-// Pages go on where the last one ended, in both directions, whichever filter it is
-// and however far the tasks that it finds are from one another.
+// A page continues behind the last one, in both directions, with any filter, however
+// sparse the matching tasks are.
 func TestC4_FindAmongMany(t *testing.T) {
 	m, rare := submitMany(t, newRows())
 	for _, f := range []queue.Filter{
@@ -69,8 +69,8 @@ func TestC4_FindAmongMany(t *testing.T) {
 	}
 }
 
-// A command over many tasks is made in parts, in the order of the IDs, and its
-// limit is that of all of them.
+// A command over many tasks is made in parts, in the order of the IDs, and its limit
+// applies to all parts together.
 func TestC4_CommandOverMany(t *testing.T) {
 	r := newRows()
 	m, rare := submitMany(t, r)
@@ -99,8 +99,8 @@ func TestC4_CommandOverMany(t *testing.T) {
 	}
 }
 
-// What is cancelled because another task is forgotten stays, also if the command
-// comes to it in a later part.
+// A task that is cancelled because another one is forgotten is kept, also if the command
+// reaches it in a later part.
 func TestC4_ForgettingLeavesWhatItCancels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := open(t, newRows())
@@ -122,12 +122,12 @@ func TestC4_ForgettingLeavesWhatItCancels(t *testing.T) {
 			if n, err := m.Command(t.Context(), start, command.Command); err != nil || n != command.want {
 				t.Errorf("%s: %d tasks, error %v; want %d", command.Do, n, err, command.want)
 			}
-			drained() // those that come after a forgotten task are cancelled
+			drained() // the tasks that come after a forgotten task are cancelled
 		}
 	})
 }
 
-// Others go on while a search reads rows.
+// Other calls proceed while a search reads rows.
 func TestC4_FindReadsWithoutTheLock(t *testing.T) {
 	r := &pausedRows{rows: newRows(), entered: make(chan struct{}, 10)}
 	m := openOn(t, r)
@@ -135,7 +135,7 @@ func TestC4_FindReadsWithoutTheLock(t *testing.T) {
 	submit(t, m, newTask(&ids, queue.Spec{}))
 	asked := false
 	r.left, r.then = 1, func() {
-		_, err := m.Stats(t.Context(), start) // which would wait for ever
+		_, err := m.Stats(t.Context(), start) // the call would block for ever
 		asked = err == nil
 	}
 	for range 2 {
@@ -148,7 +148,7 @@ func TestC4_FindReadsWithoutTheLock(t *testing.T) {
 	}
 }
 
-// closingRows say whether they are read when they are closed.
+// closingRows record whether they are read while they are closed.
 type closingRows struct {
 	*rows
 	reading atomic.Bool
@@ -192,7 +192,7 @@ func TestC4_CloseWaitsForASearch(t *testing.T) {
 	})
 }
 
-// asking are rows that ask the machine something whenever one is read.
+// asking are rows that call the machine whenever a row is read.
 type asking struct {
 	*rows
 	ask func()
@@ -205,7 +205,7 @@ func (r *asking) Get(key string) ([]byte, error) {
 	return r.rows.Get(key)
 }
 
-// Rows are read without the lock to see that an error is not in them: others go on.
+// A search for an error reads rows without the lock, so other calls proceed.
 func TestC4_FindByErrorHoldsNobodyUp(t *testing.T) {
 	r := &asking{rows: newRows()}
 	m, err := machine.Open(r, machine.Config{Epoch: 1})
@@ -217,7 +217,7 @@ func TestC4_FindByErrorHoldsNobodyUp(t *testing.T) {
 	asked := 0
 	r.ask = func() {
 		asked++
-		if _, err := m.Settings(t.Context()); err != nil { // it needs the lock
+		if _, err := m.Settings(t.Context()); err != nil { // the call needs the lock
 			t.Error(err)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/stintgo/stint/internal/seeded"
 )
 
-// The heap against a list that is searched.
+// The heap behaves as a list that is searched.
 func TestHeapAgainstAList(t *testing.T) {
 	type one struct {
 		place uint32

@@ -10,8 +10,8 @@ import (
 	"github.com/stintgo/stint/queue/internal/machine"
 )
 
-// TestC6_CheckpointsDoNotPileUp: a heartbeat that brings a checkpoint again and again
-// while the rows take nothing is refused, and none of the checkpoints is kept in memory.
+// While the rows are stalled, repeated heartbeats with a checkpoint are refused, and no
+// checkpoint is kept in memory.
 func TestC6_CheckpointsDoNotPileUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &steppedRows{rows: newRows()}

@@ -21,7 +21,7 @@ func maintainAt(t *testing.T, m *machine.Machine, at time.Time) {
 	}
 }
 
-// queuesOf are the names of the queues that there are.
+// queuesOf returns the names of all queues.
 func queuesOf(t *testing.T, m *machine.Machine) []string {
 	t.Helper()
 	s, err := m.Stats(t.Context(), time.Time{})
@@ -31,7 +31,7 @@ func queuesOf(t *testing.T, m *machine.Machine) []string {
 	return slices.Sorted(maps.Keys(s.Queues))
 }
 
-// cancelAll ends the tasks of a queue.
+// cancelAll cancels the tasks of a queue.
 func cancelAll(t *testing.T, m *machine.Machine, name string) {
 	t.Helper()
 	c := queue.Command{Do: queue.OrderCancel, Filter: queue.Filter{Queue: name}}
@@ -40,7 +40,8 @@ func cancelAll(t *testing.T, m *machine.Machine, name string) {
 	}
 }
 
-// startOne starts a task of a queue, which counts against rates, also that of a key.
+// startOne starts a task of a queue, which counts against the rates of the queue and of a
+// key.
 func startOne(t *testing.T, m *machine.Machine, name string) {
 	t.Helper()
 	c, err := m.Claim(t.Context(), start, queue.Claim{
@@ -55,8 +56,8 @@ func startOne(t *testing.T, m *machine.Machine, name string) {
 	}
 }
 
-// TestC10_QueuesOfNoUseAreForgotten: when a day has passed without anything that
-// makes a difference. One that is named again begins anew, beside the others.
+// A queue is forgotten when it has had no tasks, settings, listeners or counted starts
+// for a day. A queue of the same name is created again, next to the others.
 func TestC10_QueuesOfNoUseAreForgotten(t *testing.T) {
 	const inThreeDays = 1. / (3 * 24 * 60 * 60)
 	for what, limits := range map[string]queue.Settings{
@@ -67,7 +68,7 @@ func TestC10_QueuesOfNoUseAreForgotten(t *testing.T) {
 	}
 }
 
-// only is the change after which s is all that programs have set.
+// only returns the change after which s has all settings of programs.
 func only(s queue.Settings) queue.Change {
 	set := func(f queue.Field) bool { return slices.Contains(s.Fields(), f) }
 	return queue.Change{Set: s, Unset: slices.DeleteFunc(queue.Fields(), set)}
@@ -106,10 +107,10 @@ func queuesAreForgotten(t *testing.T, limits queue.Settings) {
 	}
 	there(day, "done", "gone", "listened", "set", "spent", "waits") // the tasks are forgotten
 	there(2*day-1, "done", "gone", "listened", "set", "spent", "waits")
-	add("done") // 1 ns before it is removed
+	add("done") // 1 ns before the queue is forgotten
 	there(2*day, "done", "listened", "set", "spent", "waits")
 	stop()
-	cancelAll(t, m, "done") // so it is another day
+	cancelAll(t, m, "done") // so the day begins again
 	configure("set", queue.Settings{})
 	add("gone", "new")
 	there(3*day, "done", "gone", "listened", "new", "set", "spent", "waits")
@@ -123,7 +124,7 @@ func queuesAreForgotten(t *testing.T, limits queue.Settings) {
 	}
 }
 
-// TestC10_RefusedSubmitMakesNoQueue: names in calls that are refused take no memory.
+// Names of queues in calls that are refused take no memory.
 func TestC10_RefusedSubmitMakesNoQueue(t *testing.T) {
 	m := open(t, newRows())
 	if err := m.Configure(t.Context(), start, "", queue.Change{Set: queue.Settings{Pending: 1}}); err != nil {
@@ -139,7 +140,7 @@ func TestC10_RefusedSubmitMakesNoQueue(t *testing.T) {
 	}
 }
 
-// TestC10_QueuesOfNoUseLeaveNothing: however many there have been.
+// Forgotten queues leave no memory, however many there were.
 func TestC10_QueuesOfNoUseLeaveNothing(t *testing.T) {
 	const rounds, names, most = 20, 1000, 512 << 10 // bytes
 	m, err := machine.Open(nowhere{}, machine.Config{})

@@ -10,13 +10,13 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// The index against a map, while it grows and shrinks.
+// The index behaves as a map, while it grows and shrinks.
 func TestIndexAgainstAMap(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(seeded.Seed(t), 2))
 	const most = 20_000
 	ids := make([]queue.ID, most+1)
 	for no := range ids {
-		binary.BigEndian.PutUint64(ids[no][:], uint64(no)) // as alike as can be
+		binary.BigEndian.PutUint64(ids[no][:], uint64(no)) // as similar as possible
 	}
 	x := index{seed: maphash.MakeSeed(), id: func(no uint32) *queue.ID { return &ids[no] }}
 	in := map[uint32]bool{}
@@ -25,7 +25,7 @@ func TestIndexAgainstAMap(t *testing.T) {
 		if in[no] != (x.get(&ids[no]) == no) {
 			t.Fatalf("round %d: %d is in: %v, found: %d", round, no, in[no], x.get(&ids[no]))
 		}
-		adding := rnd.IntN(most) < most/4+most/2*(round/most%2) // it fills up, and empties again
+		adding := rnd.IntN(most) < most/4+most/2*(round/most%2) // the index fills up, and empties again
 		switch {
 		case in[no] && !adding:
 			x.remove(&ids[no])
@@ -42,8 +42,8 @@ func TestIndexAgainstAMap(t *testing.T) {
 	}
 }
 
-// An index that is filled at once finds what one does to which all are added, and
-// goes on like it.
+// An index that is filled at once finds the same tasks as one to which they are added,
+// and continues like it.
 func TestIndexFilledAtOnce(t *testing.T) {
 	for _, n := range []uint32{0, 1, 5, 1000, 50_000} {
 		ids := make([]queue.ID, 2*n+2)

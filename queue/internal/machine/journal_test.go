@@ -15,11 +15,11 @@ import (
 	"github.com/stintgo/stint/queue/internal/machine"
 )
 
-// pausedRows do something in the middle of a step, when it reads a row.
+// pausedRows call a function in the middle of a step, when it reads a row.
 type pausedRows struct {
 	*rows
 	entered chan struct{} // receives when a batch is about to be applied
-	left    int           // reads until then
+	left    int           // the number of reads until then
 	then    func()
 }
 
@@ -35,8 +35,8 @@ func (r *pausedRows) Get(key string) ([]byte, error) {
 	return r.rows.Get(key)
 }
 
-// TestC6_StepsAreNotCutApart: a caller that waits for a sync applies the changes of all
-// callers, but no part of a step that is not complete.
+// A caller that waits for a sync applies the changes of all callers, but no part of a
+// step that is not complete.
 func TestC6_StepsAreNotCutApart(t *testing.T) {
 	r := &pausedRows{rows: newRows(), entered: make(chan struct{}, 10)}
 	m, err := machine.Open(r, machine.Config{})
@@ -59,9 +59,9 @@ func TestC6_StepsAreNotCutApart(t *testing.T) {
 	r.gate = make(chan struct{})
 	third, fourth := make(chan struct{}), make(chan struct{})
 	go func() { submit(ids[2]); close(third) }()
-	<-r.entered // it applies its own changes
+	<-r.entered // the call applies its own changes
 	go func() { submit(ids[3]); close(fourth) }()
-	for c := 0; c < 4; { // until the last one has only to apply its own and those of others
+	for c := 0; c < 4; { // until the last caller has only its own changes and those of others to apply
 		stats, err := m.Stats(t.Context(), now)
 		if err != nil {
 			t.Fatal(err)
@@ -69,7 +69,7 @@ func TestC6_StepsAreNotCutApart(t *testing.T) {
 		c = stats.Queues["default"].States[queue.Waiting]
 	}
 	var crashed *rows
-	r.left = 2 // each of the two is read to be cancelled
+	r.left = 2 // a cancel reads each of the two tasks
 	r.then = func() {
 		r.gate <- struct{}{}
 		r.gate <- struct{}{}
@@ -89,9 +89,8 @@ func TestC6_StepsAreNotCutApart(t *testing.T) {
 	}
 }
 
-// TestC6_ContextsEndTheWait: a call whose context ends does not wait for a disk
-// that takes no more, whichever of the waiting callers would write next, and what it has
-// done is there when the disk goes on.
+// A call whose context ends does not wait for a stalled disk, whichever of the waiting
+// callers would write next. Its changes are there when the disk continues.
 func TestC6_ContextsEndTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRows()
@@ -108,7 +107,7 @@ func TestC6_ContextsEndTheWait(t *testing.T) {
 			return answer
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		leaving := []chan error{submit(ctx), submit(ctx), submit(ctx)} // one writes, two wait to
+		leaving := []chan error{submit(ctx), submit(ctx), submit(ctx)} // one call writes, two wait to write
 		staying := submit(t.Context())
 		cancel()
 		for i, answer := range leaving {
@@ -135,8 +134,8 @@ func TestC6_ContextsEndTheWait(t *testing.T) {
 	})
 }
 
-// TestC6_LeavingTheLead: a caller that leaves when it was just signalled to write does not
-// keep the others from it.
+// A caller that leaves just after it was chosen to write does not keep the others from
+// writing.
 func TestC6_LeavingTheLead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for others := range 3 {
@@ -176,8 +175,8 @@ func TestC6_LeavingTheLead(t *testing.T) {
 	})
 }
 
-// TestC12_RoomOfALostLease: a task does not start on the room of a lease that was
-// lost before a crash could not bring that lease back.
+// A task does not start on the slot of a lost lease while a crash could bring that lease
+// back.
 func TestC12_RoomOfALostLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRows()
@@ -216,8 +215,8 @@ func TestC12_RoomOfALostLease(t *testing.T) {
 	})
 }
 
-// startsWhenDurable wants no task to start before the gate of the rows opens, and one
-// afterwards.
+// startsWhenDurable checks that no task starts before the gate of the rows opens, and
+// that one starts afterwards.
 func startsWhenDurable(t *testing.T, r *rows, claim func() int) {
 	t.Helper()
 	var started atomic.Int32
@@ -233,8 +232,8 @@ func startsWhenDurable(t *testing.T, r *rows, claim func() int) {
 	}
 }
 
-// TestC12_RoomOfARemoteLease: no more does one start on the room of a lease whose end
-// a crash could still undo, while its worker lives on in another process.
+// A task does not start on the slot of a settled lease while a crash could bring that
+// lease back: its worker may live on in another process.
 func TestC12_RoomOfARemoteLease(t *testing.T) {
 	for _, limits := range []queue.Settings{
 		{Max: 1}, {PerKey: 1}, {Caps: stint.Caps{Normal: 1}}, {Total: 1}, {TotalPerKey: 1},
@@ -279,7 +278,7 @@ func roomOfARemoteLease(t *testing.T, limits queue.Settings, on queue.OutcomeKin
 	}
 }
 
-// slowRows take a while for each batch, as a disk does.
+// slowRows take some time for each batch, as a disk does.
 type slowRows struct {
 	*rows
 	batches atomic.Int64
@@ -291,9 +290,9 @@ func (r *slowRows) Apply(batch []machine.Change) error {
 	return r.rows.Apply(batch)
 }
 
-// TestJournal_CallersShareBatches: callers that write again as soon as they are answered
-// write together, and not in every other batch. With one processor all callers that were
-// woken go on before the next batch is taken, however loaded the machine is.
+// Callers that write again as soon as they are answered share every batch, and not every
+// other one. With one processor all callers that were woken continue before the next
+// batch is taken, however busy the machine is.
 func TestJournal_CallersShareBatches(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for _, callers := range []int{2, 4, 8} {
@@ -318,7 +317,7 @@ func TestJournal_CallersShareBatches(t *testing.T) {
 				})
 			}
 			all.Wait()
-			if batches := r.batches.Load(); batches > each*3/2 { // it would be twice as many
+			if batches := r.batches.Load(); batches > each*3/2 { // otherwise there would be twice as many batches
 				t.Errorf("%d callers had their %d calls each in %d batches", callers, each, batches)
 			}
 		})

@@ -17,21 +17,21 @@ import (
 	"github.com/stintgo/stint/queue/internal/machine"
 )
 
-// rows are in a map, and can be made to wait or to fail.
+// rows are rows in a map that can be made to block or to fail.
 type rows struct {
 	mu      sync.Mutex
 	all     map[string][]byte
 	batches int
 	gate    chan struct{} // each Apply receives from it, unless it is nil
 	err     error
-	left    int // batches until one fails, and all that come after it; 0: none does
+	left    int // the number of batches until one fails, and all after it; 0: none fails
 }
 
-// errBroken is what batches fail with that are made to.
+// errBroken is the error of batches that are made to fail.
 var errBroken = errors.New("the rows are broken")
 
-// breakAt has the n-th batch fail, and all after it; 0: none. Of every other such
-// failure no watcher receives an event before the batch has been applied.
+// breakAt makes the n-th batch fail, and all after it; 0: none. Every other such failure
+// happens before any watcher has received an event of the batch.
 func (r *rows) breakAt(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -74,7 +74,7 @@ func (r *rows) Get(key string) ([]byte, error) {
 }
 
 func (r *rows) Scan(from, to string, _ bool, fn func(string, []byte) bool) error {
-	now := r.crash().all // a batch may be applied meanwhile
+	now := r.crash().all // a batch may be applied concurrently
 	for _, key := range slices.Sorted(maps.Keys(now)) {
 		if key >= from && key < to && !fn(key, now[key]) {
 			break
@@ -133,8 +133,8 @@ func claim(t *testing.T, m *machine.Machine, n int) []queue.Task {
 	return c.Tasks
 }
 
-// A submit is answered when its rows are durable, and those that wait
-// meanwhile share the next batch.
+// A submit is answered when its rows are durable. Submits that wait meanwhile share the
+// next batch.
 func TestC6_SubmitReturnsWhenItIsDurable(t *testing.T) {
 	r := newRows()
 	m := open(t, r)
@@ -154,7 +154,7 @@ func TestC6_SubmitReturnsWhenItIsDurable(t *testing.T) {
 			done.Add(1)
 		})
 	}
-	for decided := 0; decided < tasks; { // but one, they all wait for that one's batch
+	for decided := 0; decided < tasks; { // all calls but the first wait for the batch of the first
 		found, err := m.Find(t.Context(), queue.Filter{}, queue.Page{})
 		if err != nil {
 			t.Fatal(err)
@@ -198,8 +198,7 @@ func TestC6_NothingIsAcceptedAfterAFailedWrite(t *testing.T) {
 	}
 }
 
-// What is there after a crash is what was answered, and goes on as it would
-// have.
+// After a crash the store has all answered changes, and continues with them.
 func TestC6_ReopenGoesOn(t *testing.T) {
 	r := newRows()
 	m := open(t, r)
@@ -258,8 +257,8 @@ func wantStates(t *testing.T, m *machine.Machine, want map[queue.ID]queue.State)
 	}
 }
 
-// A tier over its cap gets the guard's turns though nothing else starts: each
-// task that ends is a turn.
+// A tier over its cap gets the turns of the guard though no other task starts: each task
+// that ends counts as a turn.
 func TestC1_GuardLetsATierPastItsCap(t *testing.T) {
 	m := open(t, newRows())
 	settings := queue.Settings{Max: 100, Caps: stint.Caps{Lowest: 1, Normal: 100}}
@@ -290,7 +289,7 @@ func TestC1_GuardLetsATierPastItsCap(t *testing.T) {
 	t.Error("the guard never let it in")
 }
 
-// Times that no counter of nanoseconds has stay far away.
+// Times beyond the range of a counter of nanoseconds stay in the far future.
 func TestC8_TimesFarAway(t *testing.T) {
 	m := open(t, newRows())
 	var ids queue.IDs
@@ -328,7 +327,7 @@ func TestC12_NegativeSettingsAreRefused(t *testing.T) {
 	}
 }
 
-// What a caller does to its tasks after the answer is its own business.
+// The caller may change its tasks after Submit has returned.
 func TestC7_UniqueIsNotInTheCallersMemory(t *testing.T) {
 	m := open(t, newRows())
 	var ids queue.IDs
@@ -342,8 +341,8 @@ func TestC7_UniqueIsNotInTheCallersMemory(t *testing.T) {
 	}
 }
 
-// The same prepared tasks may be submitted twice at a time: the second answer is that
-// they are there. They are the caller's, and only read.
+// Two concurrent submits of the same prepared tasks are allowed: the second one returns
+// the receipts of the first. Submit only reads the tasks.
 func TestC6_SameTasksAtOnce(t *testing.T) {
 	m := open(t, newRows())
 	var ids queue.IDs

@@ -11,7 +11,7 @@ import (
 	"github.com/stintgo/stint/queue/internal/machine"
 )
 
-// taskRows keeps the rows of tasks alone: the others are not read again.
+// taskRows keeps the rows of tasks alone: other rows are not read again.
 type taskRows struct{ *rows }
 
 func (r taskRows) Apply(batch []machine.Change) error {
@@ -24,8 +24,8 @@ func (r taskRows) Apply(batch []machine.Change) error {
 	return r.rows.Apply(tasks)
 }
 
-// Keys whose rates count, and unique names that outlive their tasks, leave less than
-// 2 MiB when their time is over, however many there were at once.
+// Keys whose rates count, and unique names that outlive their tasks, leave less than 2
+// MiB when their time is over, however many there were at once.
 func TestC12_KeysAndUniqueNamesThatAreGoneLeaveNoMemory(t *testing.T) {
 	const n, most = 60_000, 2 << 20 // bytes
 	kept := newRows()
@@ -41,7 +41,7 @@ func TestC12_KeysAndUniqueNamesThatAreGoneLeaveNoMemory(t *testing.T) {
 		runOnePerKey(t, m, &ids, first, 1000)
 	}
 	full := heap()
-	for range 10 { // what keys and names are due to is not done in one go
+	for range 10 { // keys and names are removed in several calls
 		if _, err := m.Maintain(t.Context(), start.Add(72*time.Hour), 0); err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +62,7 @@ func TestC12_KeysAndUniqueNamesThatAreGoneLeaveNoMemory(t *testing.T) {
 	}
 }
 
-// runOnePerKey submits a task each of n keys, runs them, and has them forgotten.
+// runOnePerKey submits a task of each of n keys, runs them, and lets them be forgotten.
 func runOnePerKey(t *testing.T, m *machine.Machine, ids *queue.IDs, first, n int) {
 	t.Helper()
 	var tasks []queue.NewTask

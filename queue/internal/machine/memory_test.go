@@ -20,10 +20,10 @@ func (nowhere) Scan(string, string, bool, func(string, []byte) bool) error { ret
 
 func (nowhere) Close() error { return nil }
 
-// TestC10_MemoryOfAPendingTask: what is in memory of a task that waits is small
-// enough for ten millions of them in 2 GiB, with as much again for the collector.
+// The memory for a waiting task is small enough for ten million of them in 2 GiB, with as
+// much again for the collector.
 func TestC10_MemoryOfAPendingTask(t *testing.T) {
-	const tasks, most = 200_000, 160 // bytes; slabs and tables are made for more than there are
+	const tasks, most = 200_000, 160 // bytes; slabs and tables have spare room
 	m, err := machine.Open(nowhere{}, machine.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -50,10 +50,9 @@ func TestC10_MemoryOfAPendingTask(t *testing.T) {
 	}
 }
 
-// TestC1_ListenersLeaveNothing: however many names of queues have been listened to,
-// of those that there were and those that there never were.
+// Listeners that have stopped leave no memory, whether or not their queues exist.
 func TestC1_ListenersLeaveNothing(t *testing.T) {
-	const names, most = 100_000, 1 << 20 // bytes: room for the 1000 that there are at a time
+	const names, most = 100_000, 1 << 20 // bytes: room for the 1000 queues that exist at a time
 	m, err := machine.Open(nowhere{}, machine.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -79,10 +78,10 @@ func TestC1_ListenersLeaveNothing(t *testing.T) {
 	}
 }
 
-// heap is how many bytes are in use.
+// heap returns the bytes of the heap that are in use.
 func heap() uint64 {
 	runtime.GC()
-	runtime.GC() // what the first one has found, and what waited for that
+	runtime.GC() // finalizers that the first collection has found
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return stats.HeapAlloc

@@ -13,7 +13,7 @@ import (
 	"github.com/stintgo/stint/queue/internal/machine"
 )
 
-// countedRows count how rows of tasks are read.
+// countedRows count the reads of rows of tasks.
 type countedRows struct {
 	*rows
 	gets, scans, scanned int
@@ -32,10 +32,11 @@ func (r *countedRows) Scan(from, to string, down bool, fn func(string, []byte) b
 	})
 }
 
-// reset forgets what has been counted.
+// reset resets the counts.
 func (r *countedRows) reset() { r.gets, r.scans, r.scanned = 0, 0, 0 }
 
-// openCounted returns a machine that keeps rows in memory, and counts how it reads them.
+// openCounted returns a machine with a row cache of keep bytes, and the counts of its
+// reads.
 func openCounted(t *testing.T, of *rows, keep int) (*machine.Machine, *countedRows) {
 	t.Helper()
 	r := &countedRows{rows: of}
@@ -47,7 +48,7 @@ func openCounted(t *testing.T, of *rows, keep int) (*machine.Machine, *countedRo
 	return m, r
 }
 
-// numbered are tasks whose payload is their number.
+// numbered returns tasks whose payloads are their numbers.
 func numbered(ids *queue.IDs, n int, s queue.Spec) []queue.NewTask {
 	tasks := make([]queue.NewTask, n)
 	for i := range tasks {
@@ -59,8 +60,7 @@ func numbered(ids *queue.IDs, n int, s queue.Spec) []queue.NewTask {
 
 const keepAll = 1 << 20
 
-// TestC10_RowsAreReadAhead: the rows of a long backlog are read in few goes, and each
-// task gets its own.
+// The rows of a long backlog are read in few scans, and each task gets its own row.
 func TestC10_RowsAreReadAhead(t *testing.T) {
 	const n = 2000
 	r, ids := newRows(), queue.IDs{}
@@ -80,8 +80,8 @@ func TestC10_RowsAreReadAhead(t *testing.T) {
 	}
 }
 
-// TestC10_RowsFarApartAreReadAlone: what is read ahead and not asked for is read
-// seldom. Here every key has its turn after the other, and their tasks stand far apart.
+// Rows that are read ahead but not needed soon are rare: here the keys take turns, so
+// that consecutive tasks are far apart.
 func TestC10_RowsFarApartAreReadAlone(t *testing.T) {
 	const n, keys = 2000, 40
 	r, ids := newRows(), queue.IDs{}
@@ -100,8 +100,8 @@ func TestC10_RowsFarApartAreReadAlone(t *testing.T) {
 	}
 }
 
-// TestC10_TiersAreReadAheadApart: a turn of a lower tier spoils nothing for those of
-// the others, and rows of tiers that are to wait are not read.
+// A turn of a lower tier does not discard the rows of other tiers, and rows of tiers that
+// have to wait are not read.
 func TestC10_TiersAreReadAheadApart(t *testing.T) {
 	const blocks, each = 40, 10
 	r, ids := newRows(), queue.IDs{}
@@ -124,8 +124,7 @@ func TestC10_TiersAreReadAheadApart(t *testing.T) {
 	}
 }
 
-// TestC10_QueuesAreReadAheadApart: what stands between the tasks of a queue and
-// belongs to others is not read with them.
+// Rows of other queues, between the tasks of one queue, are not read ahead with them.
 func TestC10_QueuesAreReadAheadApart(t *testing.T) {
 	const n, others = 1000, 3
 	r, ids := newRows(), queue.IDs{}
@@ -145,13 +144,13 @@ func TestC10_QueuesAreReadAheadApart(t *testing.T) {
 	}
 }
 
-// TestC10_NewTasksOfALongBacklogAreNotKept: what is kept of rows is for those that
-// start next, and not for those that came last.
+// The row cache keeps the rows of the tasks that start next, not those of the newest
+// tasks.
 func TestC10_NewTasksOfALongBacklogAreNotKept(t *testing.T) {
 	const n = 2000
 	r, ids := newRows(), queue.IDs{}
 	submit(t, open(t, r), numbered(&ids, n, queue.Spec{})...)
-	m, counted := openCounted(t, r, n*20) // rows are larger
+	m, counted := openCounted(t, r, n*20) // larger rows
 	submit(t, m, numbered(&ids, n, queue.Spec{})...)
 	for range n {
 		if got := claimAt(t, m, start, 1); len(got) != 1 {
@@ -163,15 +162,15 @@ func TestC10_NewTasksOfALongBacklogAreNotKept(t *testing.T) {
 	}
 }
 
-// TestC10_RowsThatAreBeingWrittenAreNotReadAhead: what a task did lately is not in its
-// row yet when that of another one is read.
+// A row with a change that is not written yet is not replaced by an older row that is
+// read ahead.
 func TestC10_RowsThatAreBeingWrittenAreNotReadAhead(t *testing.T) {
 	const n = 8
 	r, ids := newRows(), queue.IDs{}
 	tasks := numbered(&ids, n, queue.Spec{})
 	submit(t, open(t, r), tasks...)
 	m, _ := openCounted(t, r, keepAll)
-	claimAt(t, m, start, 1) // from the next one on, others are read as well
+	claimAt(t, m, start, 1) // from the next one on, other rows are read as well
 	r.gate = make(chan struct{}, 10)
 	commanded := make(chan error)
 	go func() {
@@ -207,8 +206,7 @@ func TestC10_RowsThatAreBeingWrittenAreNotReadAhead(t *testing.T) {
 	}
 }
 
-// TestRandom_ReadingAheadChangesNothing: a machine that reads ahead answers what one
-// that does not answers.
+// A machine that reads ahead returns the same results as one that does not.
 func TestRandom_ReadingAheadChangesNothing(t *testing.T) {
 	rnd := seeded.Rand(t)
 	plain, _ := openCounted(t, newRows(), 0)

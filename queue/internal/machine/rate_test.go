@@ -1,4 +1,4 @@
-package machine //nolint:testpackage // the arithmetic alone, which no call shows exactly
+package machine //nolint:testpackage // no call shows the arithmetic exactly
 
 import (
 	"math/big"

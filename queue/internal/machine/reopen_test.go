@@ -17,7 +17,7 @@ func claimAt(t *testing.T, m *machine.Machine, at time.Time, n int) []queue.Task
 	return c.Tasks
 }
 
-// die has the next task end as a dead one.
+// die makes the next task dead.
 func die(t *testing.T, m *machine.Machine, at time.Time) {
 	t.Helper()
 	task := claimAt(t, m, at, 1)[0]
@@ -37,8 +37,8 @@ func retryOf(t *testing.T, m *machine.Machine, id queue.ID) {
 	}
 }
 
-// A clock that is behind what is finished, after the store is opened again, does
-// not upset the order in which finished tasks are forgotten.
+// If the clock of a reopened store is behind the finished tasks, they are still forgotten
+// in the order in which they finished.
 func TestC6_ReopenWithAClockThatIsBehind(t *testing.T) {
 	r := newRows()
 	m := open(t, r)
@@ -60,9 +60,8 @@ func TestC6_ReopenWithAClockThatIsBehind(t *testing.T) {
 	}
 }
 
-// The task of a group that ran when the store was left, and runs on elsewhere,
-// goes before an older one that had been retried meanwhile; one that was lost does
-// not.
+// If a task of a group ran elsewhere while the store was closed, it continues before an
+// older task of the group that was retried meanwhile. A lost one does not.
 func TestC12_GroupAfterReopen(t *testing.T) {
 	for _, remote := range []bool{true, false} {
 		groupAfterReopen(t, remote)
@@ -102,8 +101,8 @@ func groupAfterReopen(t *testing.T, remote bool) {
 	}
 }
 
-// Wherever a crash cuts off that a task ends and is forgotten, one that comes after
-// it goes on if it had succeeded, is cancelled if it had not, and else waits for it.
+// If a crash interrupts the end and the removal of a task at any write, a successor is
+// released if the task had succeeded, cancelled if it had not, and waits otherwise.
 func TestC12_DependencyIsForgottenAtACrash(t *testing.T) {
 	for _, on := range []queue.OutcomeKind{queue.OutcomeSuccess, queue.OutcomeFailure} {
 		ends := map[queue.State]bool{}

@@ -11,7 +11,7 @@ import (
 	"github.com/stintgo/stint/queue/internal/machine"
 )
 
-// process is a machine and what outlives it.
+// process is a machine, and the rows and the lease log that outlive it.
 type process struct {
 	*machine.Machine
 	t      *testing.T
@@ -28,7 +28,7 @@ func newProcess(t *testing.T) *process {
 	return p
 }
 
-// crash ends the machine, and opens another one on what it has left.
+// crash ends the machine, and opens another one on its rows and its lease log.
 func (p *process) crash() {
 	p.t.Helper()
 	p.rows, p.leases = p.rows.crash(), p.leases.crash()
@@ -66,7 +66,7 @@ func (p *process) one(remote bool) queue.Task {
 	return tasks[0]
 }
 
-// cannotClaim checks that a claim gives an error, and nothing else.
+// cannotClaim checks that a claim returns an error and no tasks.
 func (p *process) cannotClaim(want error) {
 	p.t.Helper()
 	tasks, err := p.claim(2, true)
@@ -199,7 +199,7 @@ func TestC6_StaleLeaseEntries(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	submit(t, p.Machine, queue.NewTask{ID: ids[4], Spec: queue.Spec{Kind: "kind"}}) // another task of the same ID
+	submit(t, p.Machine, queue.NewTask{ID: ids[4], Spec: queue.Spec{Kind: "kind"}}) // another task with the same ID
 	waiting := p.task(ids[3])
 	stale.entries = append(stale.entries,
 		machine.LeaseEntry{ID: p.ids.New(start), Seq: 1, Token: 1, At: start, Worker: "w", Remote: time.Minute},
@@ -252,7 +252,8 @@ func TestC6_StaleLeaseEntryOfARetriedTask(t *testing.T) {
 	}
 }
 
-// A crash while a store is opened after a crash counts one of them.
+// A crash while a store is opened after a crash does not count as another crash of its
+// tasks.
 func TestC9_CrashesOfOpeningAreNotCounted(t *testing.T) {
 	p := newProcess(t)
 	id := p.submit(1)[0]

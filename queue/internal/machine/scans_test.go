@@ -10,11 +10,11 @@ import (
 	"github.com/stintgo/stint/queue/internal/machine"
 )
 
-// steppedRows keep the rows as every batch has left them, and the size of the largest
-// batch. A caller that waits for each of its calls has each step in a batch of its own.
+// steppedRows keep a copy of the rows after every batch, and the size of the largest
+// batch. If a caller waits for each of its calls, each step is a batch.
 type steppedRows struct {
 	*rows
-	keep    bool // crashes are kept
+	keep    bool // keep copies
 	largest int
 	crashes []*rows
 }
@@ -27,15 +27,15 @@ func (r *steppedRows) Apply(batch []machine.Change) error {
 	return r.rows.Apply(batch)
 }
 
-// mostChanges is how many rows one step may change here.
+// mostChanges is the largest number of rows that one step may change in these tests.
 const mostChanges = 300
 
-// wide is what very many tasks can wait for: first ends it, and the tasks that wait
-// get into the state then.
+// wide is something that very many tasks wait for: first ends it, and state is the state
+// of the tasks after that.
 type wide struct {
 	name   string
 	spec   func(first queue.NewTask) queue.Spec
-	on     queue.OutcomeKind // what ends the first task
+	on     queue.OutcomeKind // the outcome or command that ends the first task
 	purged bool              // the first task is then purged
 	then   queue.State
 }
@@ -71,7 +71,7 @@ func submitWide(t *testing.T, m *machine.Machine, w wide, n int) (first queue.Ne
 	return first, tasks
 }
 
-// end ends the first task, and purges it if that is what the others wait for.
+// end ends the first task, and purges it if the others wait for that.
 func (w wide) end(t *testing.T, m *machine.Machine, first queue.NewTask) {
 	t.Helper()
 	task := claim(t, m, 1)[0]
@@ -87,7 +87,7 @@ func (w wide) end(t *testing.T, m *machine.Machine, first queue.NewTask) {
 	}
 }
 
-// steps is how many batches end writes.
+// steps returns the number of batches that end writes.
 func (w wide) steps() int {
 	if w.purged {
 		return 2
@@ -95,7 +95,7 @@ func (w wide) steps() int {
 	return 1
 }
 
-// count counts tasks by their states.
+// count returns the number of tasks by state.
 func count(t *testing.T, m *machine.Machine, f queue.Filter) map[queue.State]int {
 	t.Helper()
 	states := make(map[queue.State]int)
@@ -109,14 +109,14 @@ func count(t *testing.T, m *machine.Machine, f queue.Filter) map[queue.State]int
 	return states
 }
 
-// drained returns when all that is left for drain is done. The time is that of a bubble.
+// drained returns when drain has nothing left to do, in the time of a bubble.
 func drained() {
 	time.Sleep(time.Minute)
-	synctest.Wait() // what it has written can be read
+	synctest.Wait() // its changes can be read
 }
 
-// TestC12_DependentsGoOnInBoundedSteps: however many tasks wait for one, no step
-// changes more than a few hundred rows, the first go on at once, and all do.
+// However many tasks wait for one, no step changes more than a few hundred rows, the
+// first of them are released at once, and all are in the end.
 func TestC12_DependentsGoOnInBoundedSteps(t *testing.T) {
 	const n = 5000
 	for _, w := range wides() {
@@ -148,8 +148,8 @@ func TestC12_DependentsGoOnInBoundedSteps(t *testing.T) {
 	}
 }
 
-// TestC12_ChainIsCancelledInBoundedSteps: so it is with a chain, of which each task
-// waits for the one before.
+// A chain, of which each task waits for the one before, is cancelled in bounded steps
+// too.
 func TestC12_ChainIsCancelledInBoundedSteps(t *testing.T) {
 	const n = 3000
 	synctest.Test(t, func(t *testing.T) {
@@ -180,8 +180,8 @@ func TestC12_ChainIsCancelledInBoundedSteps(t *testing.T) {
 	})
 }
 
-// TestC12_CrashBetweenPartsOfARelease: wherever a crash cuts off that very many tasks
-// go on, or are cancelled, the store that is opened then completes it.
+// If a crash interrupts the release or the cancellation of very many tasks at any step,
+// the next store completes it.
 func TestC12_CrashBetweenPartsOfARelease(t *testing.T) {
 	const n = 700
 	for _, w := range wides() {
@@ -220,9 +220,9 @@ func TestC12_CrashBetweenPartsOfARelease(t *testing.T) {
 	}
 }
 
-// TestC12_RetriedTaskIsSparedByALateCascade: a task that was cancelled and retried
-// while others are yet to be cancelled is not cancelled again by a store that is opened
-// meanwhile, nor is one that was submitted since.
+// A task that was cancelled and retried while others are still to be cancelled is not
+// cancelled again by a store that is opened meanwhile, and neither is a task that was
+// submitted since.
 func TestC12_RetriedTaskIsSparedByALateCascade(t *testing.T) {
 	const n = 700
 	synctest.Test(t, func(t *testing.T) {
@@ -253,9 +253,8 @@ func TestC12_RetriedTaskIsSparedByALateCascade(t *testing.T) {
 	})
 }
 
-// TestC12_DelayedTaskIsNotSparedByALateCascade: a task that is delayed, and is made to
-// start at once while others are being cancelled with it, is cancelled in its turn, also
-// by a store that is opened meanwhile.
+// A delayed task that is started by a command while others are being cancelled with it is
+// cancelled in its turn, also by a store that is opened meanwhile.
 func TestC12_DelayedTaskIsNotSparedByALateCascade(t *testing.T) {
 	const n = 700
 	synctest.Test(t, func(t *testing.T) {
@@ -295,9 +294,8 @@ func TestC12_DelayedTaskIsNotSparedByALateCascade(t *testing.T) {
 	})
 }
 
-// TestC12_BatchThatGrowsHoldsAtOnce: of very many tasks that wait for their turn after
-// a batch, none starts when a task of the batch has been submitted, though most of them
-// are not held yet.
+// If very many tasks wait for their turn after a batch, none starts when a new task of
+// the batch has been submitted, though most of them are not held yet.
 func TestC12_BatchThatGrowsHoldsAtOnce(t *testing.T) {
 	const n = 2000
 	synctest.Test(t, func(t *testing.T) {
@@ -331,9 +329,8 @@ func TestC12_BatchThatGrowsHoldsAtOnce(t *testing.T) {
 	})
 }
 
-// TestC8_DeadlinesExpireInBoundedSteps: a claim that meets very many tasks whose
-// deadlines have passed expires a bounded number of them in each step, and starts the
-// task behind them.
+// A claim that meets very many tasks whose deadlines have passed expires a bounded number
+// of them in each step, and starts the task behind them.
 func TestC8_DeadlinesExpireInBoundedSteps(t *testing.T) {
 	const n = 5000
 	r := &steppedRows{rows: newRows()}
@@ -350,7 +347,7 @@ func TestC8_DeadlinesExpireInBoundedSteps(t *testing.T) {
 	if len(got) != 1 || got[0].ID != last.ID {
 		t.Errorf("claimed %d tasks, want the one without a deadline", len(got))
 	}
-	submit(t, m, newTask(&ids, queue.Spec{Kind: "other"})) // writes what no caller has waited for
+	submit(t, m, newTask(&ids, queue.Spec{Kind: "other"})) // writes changes for which no caller waits
 	if r.largest > mostChanges {
 		t.Errorf("one step changes %d rows", r.largest)
 	}
@@ -359,8 +356,8 @@ func TestC8_DeadlinesExpireInBoundedSteps(t *testing.T) {
 	}
 }
 
-// TestC6_LeasesEndInBoundedSteps: so it is with leases that run out at the same time:
-// Maintain ends them in parts, and no other call ends any.
+// Leases that expire at the same time are ended in bounded steps by Maintain, and by no
+// other call.
 func TestC6_LeasesEndInBoundedSteps(t *testing.T) {
 	const n = 5000
 	r := &steppedRows{rows: newRows()}

@@ -20,13 +20,13 @@ func hourly(ids *queue.IDs, name string) queue.Reschedule {
 func TestC8_ScheduleThatIsTooLong(t *testing.T) {
 	m := open(t, newRows())
 	var ids queue.IDs
-	for what, spoil := range map[string]func(*queue.Reschedule){
+	for what, lengthen := range map[string]func(*queue.Reschedule){
 		"name": func(r *queue.Reschedule) { r.Name = strings.Repeat("s", 201); r.To.Name = r.Name },
 		"cron": func(r *queue.Reschedule) { r.To.Cron = strings.Repeat("*", 1001) },
 		"zone": func(r *queue.Reschedule) { r.To.Zone = strings.Repeat("z", 201) },
 	} {
 		r := hourly(&ids, "s")
-		spoil(&r)
+		lengthen(&r)
 		err := m.Reschedule(t.Context(), start, r)
 		if !errors.Is(err, queue.ErrInvalid) || !strings.Contains(err.Error(), what) {
 			t.Errorf("%s: error %v", what, err)
@@ -73,8 +73,7 @@ func TestC6_UnreadableSchedule(t *testing.T) {
 	}
 }
 
-// Schedule rows that were written before queue.ScheduleState was a type of its own stay
-// readable.
+// Rows of schedules that were written before queue.ScheduleState existed can be read.
 func TestC8_ScheduleRowOfAnEarlierVersion(t *testing.T) {
 	const row = `{"name":"nightly","cron":"30 4 * * *","zone":"Europe/Berlin","missed":"skip","skip_overlap":true,` +
 		`"task":{"kind":"report","payload":"e30="},"paused":{"by":"ann","since":"2026-11-23T04:30:00Z"},` +

@@ -9,8 +9,8 @@ import (
 	"github.com/stintgo/stint/queue/internal/machine"
 )
 
-// TestC4_SettingsOfOldRows: a row that was written before there were layers is what
-// programs have set, and a pause is a pause.
+// A row that was written before there were layers has the settings of programs, and its
+// pause.
 func TestC4_SettingsOfOldRows(t *testing.T) {
 	r := newRows()
 	old := queue.Settings{Max: 4, PerKey: 2, Paused: &queue.Pause{By: "ann", Since: start}}
@@ -40,8 +40,7 @@ func TestC4_SettingsOfOldRows(t *testing.T) {
 	}
 }
 
-// TestC4_SettingsThatAreGivenAreTheCallers: what a caller does with them changes
-// nothing.
+// Settings returns copies: a caller may change them.
 func TestC4_SettingsThatAreGivenAreTheCallers(t *testing.T) {
 	m := open(t, newRows())
 	for _, c := range []queue.Change{{Set: queue.Settings{Max: 1}}, {Key: "k", Set: queue.Settings{Max: 1}}} {

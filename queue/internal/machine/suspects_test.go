@@ -9,9 +9,8 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// TestC9_SuspectsWaitForTheEndOfOneToBeDurable: if the next suspect were to kill
-// the process before it is written down that the one before has succeeded, both
-// would be dead.
+// The next suspect starts when the success of the one before is durable: otherwise its
+// crash would make both dead.
 func TestC9_SuspectsWaitForTheEndOfOneToBeDurable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRows()
@@ -53,8 +52,7 @@ func TestC9_SuspectsWaitForTheEndOfOneToBeDurable(t *testing.T) {
 	})
 }
 
-// TestC9_SuspectHeldByItsKeyIsCountedOnce: a suspect that a limit of its key holds as well
-// is one task that is held.
+// A suspect that a limit of its key holds as well counts as one held task.
 func TestC9_SuspectHeldByItsKeyIsCountedOnce(t *testing.T) {
 	for name, s := range map[string]queue.Settings{
 		"no limit": {}, "in its queue": {PerKey: 1}, "in all queues": {TotalPerKey: 1},

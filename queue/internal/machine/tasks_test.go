@@ -11,21 +11,21 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// TestSizeOfATask: it is what docs/design/queue.md says, for each of ten millions.
+// The size of a task in memory is that of docs/design/queue.md, for each of ten million.
 func TestSizeOfATask(t *testing.T) {
 	if size := unsafe.Sizeof(task{}); size != 104 {
 		t.Errorf("a task takes %d bytes, want 104", size)
 	}
 }
 
-// TestSortOfAList: a list that is nearly in order, or not at all, is in order
-// afterwards, forwards and backwards.
+// A list that is nearly in order, or not at all, is in order after sort, forwards and
+// backwards.
 func TestSortOfAList(t *testing.T) {
 	rnd := seeded.Rand(t)
 	for range 500 {
 		s, ids, l := newTasks(), queue.IDs{}, taskList{}
 		var want []uint32
-		odd := rnd.IntN(101) // in a hundred, how many are not where they belong
+		odd := rnd.IntN(101) // in a hundred, tasks that are out of order
 		for i := range rnd.IntN(200) {
 			task := s.add(ids.New(time.Unix(1e9, 0)))
 			if task.at = int64(i / 2); rnd.IntN(100) < odd {

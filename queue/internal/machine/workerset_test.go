@@ -1,4 +1,4 @@
-package machine //nolint:testpackage // what is remembered of workers shows in no answer
+package machine //nolint:testpackage // no answer shows what the set remembers
 
 import (
 	"fmt"
@@ -22,8 +22,8 @@ func (r inMap) Get(key string) ([]byte, error)                            { retu
 func (inMap) Scan(_, _ string, _ bool, _ func(string, []byte) bool) error { return nil }
 func (inMap) Close() error                                                { return nil }
 
-// Workers come and go, and ask for any kind of any queue: what is remembered of them is
-// bounded, except the last worker of each kind of which there have been tasks.
+// Workers come and go, and ask for any kind of any queue. The set stays bounded, except
+// for the last worker of each kind that has had tasks.
 func TestWorkersAreForgotten(t *testing.T) {
 	m, err := Open(inMap{}, Config{})
 	if err != nil {
