@@ -19,8 +19,8 @@ func (s Scheduler) Drain(ctx context.Context) error { return s.made().Drain(ctx)
 //
 // As with [Scheduler.Drain], the outcomes of all that has ended are published when it returns, and teardowns
 // have been called. What it waits for: entries that are queued, also while the scheduler is
-// paused; submitters that wait for room in the queue; running functions, with those that have lent
-// their slots; and slots that are held through Acquire. A continuation counts from when what it
+// paused; submitters that wait for room in the queue; running functions, also those whose slots
+// are suspended while they wait; and slots that are held through Acquire. A continuation counts from when what it
 // continues has settled, without a gap if that ran on this scheduler; before that it does not. After
 // Close, it waits for what still runs.
 //

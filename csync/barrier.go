@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 )
 
-// ErrBroken is wrapped by the errors of a barrier that a party has left, or that
-// was broken otherwise. The text says by what.
+// ErrBroken is wrapped by the errors of a barrier that a party has left, or that was
+// broken otherwise. The message names the cause.
 var ErrBroken = errors.New("csync: barrier is broken")
 
 // The other causes of a broken barrier.
@@ -20,60 +20,56 @@ var (
 	errAction = errors.New("its action did not return")
 )
 
-// yields is how often a party that has to wait lets other goroutines run before
-// it goes to sleep. Parties tend to arrive together, and one turn of the run
-// queue costs a third of going to sleep and being woken. A second turn helps
-// where not all were runnable; more only take time from others.
+// yields is how often a waiting party lets other goroutines run before it sleeps. Parties
+// tend to arrive together, and one turn of the run queue costs a third of a sleep and a
+// wake-up. A second turn helps if not all parties were runnable; more turns only take
+// time from others.
 const yields = 2
 
-// Barrier is where a fixed number of parties wait for each other: none goes on
-// until all have arrived. Then it starts a new cycle by itself, for the next
-// round of the same parties or others.
+// Barrier is a point at which a fixed number of parties wait until all have arrived. Then
+// it starts a new cycle by itself, for the next round of the same parties or others.
 //
-// In each cycle either all parties pass or none does. A party whose context ends
-// breaks the barrier, because the others would wait for it in vain: they get
-// [ErrBroken], and so does every call until [Barrier.Reset].
+// In each cycle either all parties pass or none does. A party whose context ends breaks
+// the barrier, because the others would wait for it in vain: they get [ErrBroken], and so
+// does every call until [Barrier.Reset].
 //
-// A barrier is made by [NewBarrier]. All methods may be called from many
-// goroutines.
+// [NewBarrier] makes a barrier. All methods are safe for concurrent use.
 type Barrier struct {
 	parties int    // immutable
 	action  func() // immutable; may be nil
 
-	mu      sync.Mutex      // guards what follows; taken last, never held while waiting
-	era     *era            // since the last Reset
-	arrived int             // in this cycle
-	acting  bool            // all have arrived, and the action runs
-	asleep  queue[struct{}] // calls of the cycle that sleep
-	early   queue[struct{}] // calls that wait for the action before they arrive
+	mu         sync.Mutex      // guards what follows; taken last, never held while waiting
+	generation *generation     // since the last Reset
+	arrived    int             // in this cycle
+	acting     bool            // all have arrived, and the action runs
+	asleep     queue[struct{}] // calls of the cycle that sleep
+	early      queue[struct{}] // calls that wait for the action before they arrive
 }
 
-// era is the time from one Reset to the next: some cycles that were passed, and
-// then perhaps one that was broken. Parties keep the era in which they arrived.
-// So each can read what became of its cycle without the mutex, however late it
-// is and whatever the barrier has gone through since.
-type era struct {
-	// state is twice the number of cycles passed, plus 1 once a cycle is broken.
-	// It is one word so that a party sees both as they were at one moment, and
-	// final when it is odd.
+// generation is the time from one Reset to the next: some cycles that have passed, and
+// then perhaps a broken one. A party keeps the generation in which it arrived, so that it
+// can read the result of its cycle without the mutex, at any later time.
+type generation struct {
+	// state is twice the number of passed cycles, plus 1 when a cycle is broken. It is
+	// one word, so that a party reads both at once. It is final when it is odd.
 	state atomic.Uint64
-	err   error // what the parties of the broken cycle get; set before state is odd
+	err   error // the error of the broken cycle; set before state is odd
 }
 
 // passed returns the number of cycles passed.
-func (e *era) passed() uint64 { return e.state.Load() / 2 }
+func (e *generation) passed() uint64 { return e.state.Load() / 2 }
 
-// broken returns nil, or what the parties of the broken cycle get.
-func (e *era) broken() error {
+// broken returns the error of the broken cycle, or nil.
+func (e *generation) broken() error {
 	if e.state.Load()%2 == 0 {
 		return nil
 	}
 	return e.err
 }
 
-// ended reports whether a cycle is over, given the number of those passed before
-// it, and with which result.
-func (e *era) ended(before uint64) (bool, error) {
+// ended reports whether a cycle has ended, given the number of passed cycles before it,
+// and its result.
+func (e *generation) ended(before uint64) (bool, error) {
 	switch state := e.state.Load(); {
 	case state/2 > before:
 		return true, nil
@@ -92,7 +88,7 @@ func NewBarrier(parties int, action func()) *Barrier {
 	if parties < 1 {
 		panic(fmt.Sprintf("csync: a barrier for %d parties; use 1 or more", parties))
 	}
-	return &Barrier{parties: parties, action: action, era: new(era)}
+	return &Barrier{parties: parties, action: action, generation: new(generation)}
 }
 
 // Wait arrives at the barrier, and waits until all parties have and the action
@@ -110,7 +106,7 @@ func (b *Barrier) Wait(ctx context.Context) (place int, err error) {
 	if err := b.enter(ctx); err != nil {
 		return 0, err
 	}
-	e, before := b.era, b.era.passed()
+	e, before := b.generation, b.generation.passed()
 	place = b.arrived
 	b.arrived++
 	if b.arrived == b.parties {
@@ -137,8 +133,8 @@ func (b *Barrier) Break(cause error) {
 // wraps [ErrBroken]. Later calls wait for an action that still runs.
 func (b *Barrier) Reset() {
 	b.mu.Lock()
-	old := b.era
-	b.era = new(era)
+	old := b.generation
+	b.generation = new(generation)
 	b.endAndUnlock(old, errReset)
 }
 
@@ -152,7 +148,7 @@ func (b *Barrier) Waiting() int {
 // enter returns nil, with mu held, when the party may arrive.
 func (b *Barrier) enter(ctx context.Context) error {
 	b.mu.Lock()
-	for b.acting && b.era.broken() == nil && ctx.Err() == nil {
+	for b.acting && b.generation.broken() == nil && ctx.Err() == nil {
 		w := b.early.push(ctx.Done(), struct{}{})
 		b.mu.Unlock()
 		b.early.wait(ctx, &b.mu, w)
@@ -162,7 +158,7 @@ func (b *Barrier) enter(ctx context.Context) error {
 		b.breakAndUnlock(context.Cause(ctx))
 		return context.Cause(ctx)
 	}
-	if err := b.era.broken(); err != nil {
+	if err := b.generation.broken(); err != nil {
 		b.mu.Unlock()
 		return err
 	}
@@ -170,7 +166,7 @@ func (b *Barrier) enter(ctx context.Context) error {
 }
 
 // await waits for the end of the cycle, or breaks the barrier when ctx ends.
-func (b *Barrier) await(ctx context.Context, e *era, before uint64) error {
+func (b *Barrier) await(ctx context.Context, e *generation, before uint64) error {
 	for range yields {
 		runtime.Gosched()
 		if over, err := e.ended(before); over {
@@ -201,7 +197,7 @@ func (b *Barrier) await(ctx context.Context, e *era, before uint64) error {
 }
 
 // pass ends the cycle as its last party. It is called with mu, and releases it.
-func (b *Barrier) pass(e *era) error {
+func (b *Barrier) pass(e *generation) error {
 	waiting := b.asleep.len
 	if b.asleep.dropEnded(); b.asleep.len < waiting {
 		b.endAndUnlock(e, errLeft)
@@ -221,7 +217,7 @@ func (b *Barrier) pass(e *era) error {
 // act runs the action of the cycle. It is called with mu, releases it meanwhile,
 // and returns with it held. If the action does not return, neither does act, and
 // the cycle is broken.
-func (b *Barrier) act(e *era) {
+func (b *Barrier) act(e *generation) {
 	b.acting = true
 	b.mu.Unlock()
 	returned := false
@@ -237,15 +233,15 @@ func (b *Barrier) act(e *era) {
 	returned = true
 }
 
-// breakAndUnlock ends the cycle of the present era, and the era with it, unless
+// breakAndUnlock ends the cycle of the present generation, and the generation with it, unless
 // it is broken already.
 func (b *Barrier) breakAndUnlock(cause error) {
-	b.endAndUnlock(b.era, cause)
+	b.endAndUnlock(b.generation, cause)
 }
 
-// endAndUnlock ends the cycle of e: it is passed, or broken if there is a cause.
-// It releases mu and wakes all: the early ones look again.
-func (b *Barrier) endAndUnlock(e *era, cause error) {
+// endAndUnlock ends the cycle of e: it has passed, or is broken if there is a cause. It
+// releases mu and wakes all waiters: early calls look again.
+func (b *Barrier) endAndUnlock(e *generation, cause error) {
 	switch {
 	case cause == nil:
 		e.state.Add(2)
