@@ -88,7 +88,7 @@ func (s *Store) claim(ctx context.Context, now time.Time, c queue.Claim, ask cla
 		return true
 	})
 	if len(back) > 0 {
-		if _, err := s.Settle(ctx, now, back); err != nil { // the errors of single tasks are ignored: a lease that has ended need not be released
+		if _, err := s.Settle(ctx, now, back); err != nil { // a lease that has ended needs no release
 			return queue.Claimed{}, err
 		}
 	}
