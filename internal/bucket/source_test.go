@@ -115,6 +115,15 @@ func TestB13_ErrorReturnsTheTokens(t *testing.T) {
 	wantTokens(t, b, 30*second, 10)
 }
 
+// After an entry was granted, tokens are taken only with the source's.
+func TestB13_NothingIsTakenWithoutTheSource(t *testing.T) {
+	b := shared(&source{rival: -1}, 1, 10)
+	wantGranted(t, b, queue(b, 0, 3, 5))
+	if b.Take(0, 1) == bucket.Taken {
+		t.Error("a token was taken without asking the source")
+	}
+}
+
 // A try that the source can serve only in part fails and returns the part.
 func TestB13_TryReturnsAPart(t *testing.T) {
 	s := &source{part: 4, denied: true, rival: -1}

@@ -15,21 +15,27 @@ import (
 // gatedCommand applies batches one at a time until a command to one task is durable.
 func gatedCommand(t *testing.T, m *machine.Machine, r *rows, now time.Time, do queue.Order, id queue.ID) {
 	t.Helper()
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
+	gatedCall(r, func() {
 		c := queue.Command{Do: do, Filter: queue.Filter{IDs: []queue.ID{id}}}
 		if n, err := m.Command(t.Context(), now, c); n != 1 || err != nil {
 			t.Errorf("%s changes %d tasks, error %v", do, n, err)
 		}
+	})
+}
+
+// gatedCall applies batches one at a time until a call has returned.
+func gatedCall(r *rows, call func()) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		call()
 	}()
 	for {
 		synctest.Wait()
 		select {
 		case <-ended:
 			return
-		default:
-			r.gate <- struct{}{}
+		case r.gate <- struct{}{}:
 		}
 	}
 }

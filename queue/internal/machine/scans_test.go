@@ -244,10 +244,17 @@ func TestC12_RetriedTaskIsSparedByALateCascade(t *testing.T) {
 		if got := count(t, m, queue.Filter{})[queue.Cancelled]; got == n-1 {
 			t.Fatal("all have been cancelled already")
 		}
+		// Another task has the ID of the forgotten one, and a task comes after it.
+		after := queue.Options{After: []queue.ID{one.ID}}
+		since := newTask(&ids, queue.Spec{Kind: "since", Options: after})
+		gatedCall(r, func() { submit(t, m, queue.NewTask{ID: one.ID, Spec: queue.Spec{Kind: "again"}}, since) })
 		m = openOn(t, r.crash())
 		drained()
 		if got := count(t, m, queue.Filter{Kind: "many"}); got[queue.Cancelled] != n-1 || got[queue.Held] != 1 {
 			t.Errorf("the tasks are %v, want one held and all others cancelled", got)
+		}
+		if got := count(t, m, queue.Filter{Kind: "since"}); got[queue.Held] != 1 {
+			t.Errorf("a task that was submitted since is %v, want held", got)
 		}
 		close(r.gate)
 	})
@@ -311,6 +318,10 @@ func TestC12_BatchThatGrowsHoldsAtOnce(t *testing.T) {
 			}
 			submit(t, m, tasks...)
 		}
+		free := newTask(&ids, queue.Spec{})
+		submit(t, m, free)
+		ready, stop := m.Listen("")
+		defer stop()
 		r.largest = 0
 		r.gate = make(chan struct{}, n)
 		r.gate <- struct{}{}
@@ -318,13 +329,25 @@ func TestC12_BatchThatGrowsHoldsAtOnce(t *testing.T) {
 		if got := count(t, m, queue.Filter{Kind: "kind"}); got[queue.Waiting] == 0 {
 			t.Fatalf("the tasks are %v: all are held already", got)
 		}
+		select {
+		case <-ready: // of the submits
+		default:
+		}
 		if got := claim(t, m, n); len(got) > 0 {
 			t.Errorf("%d tasks start before the batch is finished", len(got))
+		}
+		select {
+		case <-ready: // to claim again: a task that is free may be behind the others
+		default:
+			t.Error("a claim that has not seen all tasks sends no signal")
 		}
 		close(r.gate)
 		drained()
 		if got := count(t, m, queue.Filter{Kind: "kind"}); got[queue.Held] != n || r.largest > mostChanges {
-			t.Errorf("the tasks are %v, want all held; one step changes %d rows", got, r.largest)
+			t.Errorf("the tasks are %v, want all held but one; one step changes %d rows", got, r.largest)
+		}
+		if got := claim(t, m, n); len(got) != 1 || got[0].ID != free.ID {
+			t.Errorf("%d tasks start, want the one that is free", len(got))
 		}
 	})
 }

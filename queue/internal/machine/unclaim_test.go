@@ -151,3 +151,40 @@ func TestC6_ClaimThatIsRecordedInPart(t *testing.T) {
 		}
 	}
 }
+
+// If a task is ordered to pause before its claim is undone, the order takes effect.
+func TestC4_OrderBeforeAClaimIsUndone(t *testing.T) {
+	p := newProcess(t)
+	id := p.submit(1)[0]
+	p.leases.onPut = func() {
+		if n, err := p.Command(t.Context(), start, queue.Command{Do: queue.OrderPause, All: true}); n != 1 || err != nil {
+			t.Errorf("the command changes %d tasks, error %v; want 1", n, err)
+		}
+		p.leases.putErr = errDisk
+	}
+	p.cannotClaim(errDisk)
+	if got := p.task(id).State; got != queue.Paused {
+		t.Errorf("the task is %s, want paused", got)
+	}
+}
+
+// If an older task of a group is retried before the claim of a later one is undone, the
+// older task starts first.
+func TestC12_GroupWhoseClaimIsUndone(t *testing.T) {
+	p := newProcess(t)
+	spec := queue.Spec{Options: queue.Options{Group: "g", MaxAttempts: 1}}
+	older, later := newTask(&p.ids, spec), newTask(&p.ids, spec)
+	submit(t, p.Machine, older, later)
+	if err := p.settle(p.one(false), queue.OutcomeFailure); err != nil {
+		t.Fatal(err)
+	}
+	p.leases.onPut = func() {
+		retryOf(t, p.Machine, older.ID)
+		p.leases.putErr = errDisk
+	}
+	p.cannotClaim(errDisk)
+	p.leases.putErr = nil
+	if got := p.one(false); got.ID != older.ID {
+		t.Errorf("the later task starts first, want the older one")
+	}
+}
