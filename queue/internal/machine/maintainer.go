@@ -145,7 +145,7 @@ func (n *maintainer) dueNow(t *task) {
 	}
 }
 
-// queue removes a queue that has been of no use for long.
+// removeUnused removes a queue that has not been needed for idleQueueTTL.
 func (n *maintainer) removeUnused(q *queueState) {
 	switch {
 	case n.needed(q):
