@@ -29,7 +29,7 @@ func FillLogs(fs vfs.FS, ahead int64) vfs.FS {
 	return &opFS{fs, func(_, _ string, run func() error) error { return run() }, ahead}
 }
 
-// Operations that change files, as interceptors are told.
+// Operations that change files, as interceptors receive them.
 const (
 	OpCreate = opCreate
 	OpWrite  = opWrite

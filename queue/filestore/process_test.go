@@ -82,7 +82,7 @@ func tryOpen(dir string) {
 	fmt.Println(errors.Is(err, queue.ErrUnavailable), err)
 }
 
-// refused checks what another process is told that opens a directory.
+// refused checks the error of another process that opens a directory.
 func refused(t *testing.T, does, dir, want string) {
 	t.Helper()
 	out, err := process(t, does, dir).Output()
@@ -90,12 +90,12 @@ func refused(t *testing.T, does, dir, want string) {
 		t.Fatal(err)
 	}
 	if !strings.HasPrefix(string(out), "true ") || !strings.Contains(string(out), want) {
-		t.Errorf("the other process is told %q; want an ErrUnavailable that says %q", out, want)
+		t.Errorf("the error of the other process is %q; want an ErrUnavailable with %q", out, want)
 	}
 }
 
-// TestC6_OneProcessAtATime: a second one is told who has the directory. Asking for
-// that must not take the lock from the first.
+// A second process gets an error that names the process that has the directory. Looking
+// that up must not release the lock of the first.
 func TestC6_OneProcessAtATime(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	s := openDir(t, dir)
@@ -110,7 +110,7 @@ func TestC6_OneProcessAtATime(t *testing.T) {
 	}
 	out, err := process(t, doOpen, dir).Output()
 	if err != nil || string(out) != "false <nil>\n" {
-		t.Errorf("after it is closed, another process is told %q, %v", out, err)
+		t.Errorf("after Close, another process prints %q, error %v; want no error", out, err)
 	}
 }
 
@@ -134,7 +134,7 @@ func TestC6_DirectoriesThatCannotBe(t *testing.T) {
 	refused(t, doOpen, file, "there is a file in the way")
 	refused(t, doOpen, filepath.Join(file, "below"), "there is a file in the way")
 	says := "this user may not write there"
-	if os.Getuid() == 0 { // else these are directories of the user who tries
+	if os.Getuid() == 0 { // otherwise the directories belong to this user
 		says = "run it as that user, or choose another directory"
 		refused(t, doOpenAsNobody, store, says)
 	}

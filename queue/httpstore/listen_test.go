@@ -80,7 +80,7 @@ func TestC1_ListenToManyQueues(t *testing.T) {
 	})
 }
 
-// attended is a store that counts who listens to it.
+// attended is a store that counts its listeners.
 type attended struct {
 	queue.Store
 	listening atomic.Int32
@@ -107,9 +107,8 @@ func (s *streaming) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.Handler.ServeHTTP(w, r)
 }
 
-// TestC1_ListenersLeaveNothing: with the last of those who listen to its queues a
-// stream ends at once, here and at the server, also if that is away; and whoever
-// comes afterwards is told as before.
+// When the last listener of its queues stops, a stream ends at once, at the client and at
+// the server, also if the server is away. Later listeners are signalled as before.
 func TestC1_ListenersLeaveNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &network{t: t}
@@ -155,7 +154,7 @@ func TestC1_ListenersLeaveNothing(t *testing.T) {
 	})
 }
 
-// TestC1_RoomOfAStream: those who have ended leave room for others in a stream.
+// Listeners that have stopped make room for others in a stream.
 func TestC1_RoomOfAStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &network{t: t}

@@ -12,9 +12,8 @@ import (
 	"github.com/stintgo/stint/server"
 )
 
-// TestC6_CallsInParts: what is more than a call may have is settled, and told of, in
-// parts, and answered in its order. A submit, which is done as a whole or not at all, is
-// refused.
+// Outcomes and heartbeats that are too many for a call are sent in parts, and answered in
+// order. A submit of too many tasks is refused, because it is made completely or not at all.
 func TestC6_CallsInParts(t *testing.T) {
 	client := open(t, serve(t, memstore.New(memstore.Config{}), server.Config{}), httpstore.Config{})
 	const last = 2 * wire.ItemsMost

@@ -12,8 +12,8 @@ import (
 	"github.com/stintgo/stint/server"
 )
 
-// TestC6_SlowClients: whoever sends a call in drops, or does not take what it is
-// answered, is cut off and holds nothing.
+// A client that sends a call too slowly, or does not read the answer, is disconnected and
+// holds no resources.
 func TestC6_SlowClients(t *testing.T) {
 	const begun, promised = " HTTP/1.1\r\nHost: localhost\r\nStint-Client: slow\r\n", "Content-Length: 100\r\n\r\n"
 	const call = "POST /v2/claim" + begun + "Content-Type: application/json\r\n" + promised

@@ -66,9 +66,8 @@ func submit(t *testing.T, store queue.Store) queue.ID {
 	return id
 }
 
-// TestC1_SignalsReachEverybody: those in the server's process and all clients, and
-// everybody who listens there.
-func TestC1_SignalsReachEverybody(t *testing.T) {
+// Signals reach all listeners, in the server's process and in all clients.
+func TestC1_SignalsReachAllListeners(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &network{t: t}
 		store := memstore.New(memstore.Config{})

@@ -59,8 +59,8 @@ func (c *apart) after(d time.Duration, id queue.ID) (t queue.Task) {
 	return got[0]
 }
 
-// Delays and backoff of a client are as long as it says, whatever its clock shows, and
-// the times that it is told are by that clock.
+// Delays and backoff of a client are as long as it asks for, whatever its clock shows, and
+// the times of answers are by that clock.
 func TestC8_TimesOfClientsWithOtherClocks(t *testing.T) {
 	for _, by := range []time.Duration{0, time.Second, -time.Second, time.Hour, -time.Hour, 365 * 24 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
