@@ -17,13 +17,13 @@ import (
 	"github.com/stintgo/stint/queue/httpstore"
 )
 
-// says is a server that answers every request the same.
-type says struct {
+// fixedAnswer is a server that gives every request the same answer.
+type fixedAnswer struct {
 	status    int
 	typ, body string
 }
 
-func (s says) RoundTrip(r *http.Request) (*http.Response, error) {
+func (s fixedAnswer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{
 		StatusCode: s.status, Header: http.Header{"Content-Type": {s.typ}}, Request: r,
 		Body: io.NopCloser(strings.NewReader(s.body)),
@@ -65,10 +65,10 @@ func complete(err error, so bool) error {
 	return err
 }
 
-// TestC6_AnswersOfStrangers: what is no answer of a server is an error that says
+// An answer that does not come from a stint server is an error that says
 // so, and never one that says that something was done, or wrong.
-func TestC6_AnswersOfStrangers(t *testing.T) {
-	for what, stranger := range map[string]says{
+func TestC6_AnswersOfOtherServers(t *testing.T) {
+	for what, stranger := range map[string]fixedAnswer{
 		"a page":                       {200, "text/html", "<html>hello</html>"},
 		"nothing there":                {404, "text/plain", "404 page not found"},
 		"another version":              {404, wire.ProblemJSON, `{"code":"unknown_call","detail":"no such call"}`},
@@ -86,7 +86,7 @@ func TestC6_AnswersOfStrangers(t *testing.T) {
 			}
 		}
 	}
-	short := open(t, "http://127.0.0.1:1/", httpstore.Config{Transport: says{200, wire.JSON, "{}"}})
+	short := open(t, "http://127.0.0.1:1/", httpstore.Config{Transport: fixedAnswer{200, wire.JSON, "{}"}})
 	for _, call := range []string{"Submit", "Settle", "Heartbeat"} {
 		if err := everyCall(t.Context(), short)[call]; !errors.Is(err, queue.ErrUnavailable) {
 			t.Errorf("an answer without what was asked for is %v for %s", err, call)
@@ -107,7 +107,7 @@ func FuzzAnswers(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, status int, typ, body string) {
-		s := open(t, "http://127.0.0.1:1", httpstore.Config{Transport: says{status, typ, body}})
+		s := open(t, "http://127.0.0.1:1", httpstore.Config{Transport: fixedAnswer{status, typ, body}})
 		for call, err := range everyCall(t.Context(), s) {
 			if errors.Is(err, errIncomplete) {
 				t.Errorf("%s: %v", call, err)
@@ -171,7 +171,7 @@ func TestC6_Addresses(t *testing.T) {
 // TestC6_NamesThatAreNoText: a store refuses those, and JSON would make others
 // of them.
 func TestC6_NamesThatAreNoText(t *testing.T) {
-	s := open(t, "http://127.0.0.1:1", httpstore.Config{Transport: says{200, wire.JSON, `{"receipts":[{}]}`}})
+	s := open(t, "http://127.0.0.1:1", httpstore.Config{Transport: fixedAnswer{200, wire.JSON, `{"receipts":[{}]}`}})
 	for _, spec := range []queue.Spec{
 		{Kind: "\xff"},
 		{Kind: "k", Options: queue.Options{Queue: "\xff"}},
@@ -192,7 +192,7 @@ func TestC6_NamesThatAreNoText(t *testing.T) {
 
 // TestC6_QuestionsThatAreNoText: nor may a call be about others than it names.
 func TestC6_QuestionsThatAreNoText(t *testing.T) {
-	s := open(t, "http://127.0.0.1:1", httpstore.Config{Transport: says{200, wire.JSON, `{"changed":9}`}})
+	s := open(t, "http://127.0.0.1:1", httpstore.Config{Transport: fixedAnswer{200, wire.JSON, `{"changed":9}`}})
 	const bad = "\xff"
 	ctx, now := t.Context(), time.Now()
 	calls := map[string]error{
@@ -227,23 +227,23 @@ func TestC6_QuestionsThatAreNoText(t *testing.T) {
 	}
 }
 
-// spy keeps the bodies of calls.
-type spy struct {
-	says
+// recorder records the bodies of calls.
+type recorder struct {
+	fixedAnswer
 	sent *bytes.Buffer
 }
 
-func (s spy) RoundTrip(r *http.Request) (*http.Response, error) {
-	if _, err := s.sent.ReadFrom(r.Body); err != nil {
+func (r recorder) RoundTrip(req *http.Request) (*http.Response, error) {
+	if _, err := r.sent.ReadFrom(req.Body); err != nil {
 		return nil, err
 	}
-	return s.says.RoundTrip(r)
+	return r.fixedAnswer.RoundTrip(req)
 }
 
 // TestC8_CheckpointsThatAreEmpty: nil keeps what there is, and empty is a new one.
 func TestC8_CheckpointsThatAreEmpty(t *testing.T) {
 	var sent bytes.Buffer
-	listening := spy{says{200, wire.JSON, `{"answers":[{},{}]}`}, &sent}
+	listening := recorder{fixedAnswer{200, wire.JSON, `{"answers":[{},{}]}`}, &sent}
 	s := open(t, "http://127.0.0.1:1", httpstore.Config{Transport: listening})
 	heartbeats := []queue.Heartbeat{{Checkpoint: nil}, {Checkpoint: []byte{}}}
 	if _, err := s.Heartbeat(t.Context(), time.Now(), queue.Worker{}, heartbeats); err != nil {

@@ -76,7 +76,7 @@ func (s *Store) deliver(ctx context.Context, q request, out any) (ahead time.Dur
 	ctx, release := s.bind(ctx)
 	defer release()
 	q.begun = clock.Now()
-	a, err := s.insist(ctx, q)
+	a, err := s.sendUntilAnswered(ctx, q)
 	if err != nil {
 		return 0, err
 	}
@@ -101,9 +101,9 @@ func (a *answer) ahead() time.Duration {
 	return server.Sub(a.sent)
 }
 
-// insist sends a request until it is answered, or Patience or ctx ends. A server that is
+// sendUntilAnswered sends a request until it is answered, or Patience or ctx ends. A server that is
 // not available may be about to end, and another one to start.
-func (s *Store) insist(ctx context.Context, q request) (*answer, error) {
+func (s *Store) sendUntilAnswered(ctx context.Context, q request) (*answer, error) {
 	patience := time.NewTimer(s.cfg.Patience)
 	defer patience.Stop()
 	for wait := firstWait; ; wait = min(2*wait, longestWait) {
@@ -208,27 +208,27 @@ func (s *Store) decode(a *answer, out any) error {
 	typ, _, _ := mime.ParseMediaType(a.header.Get("Content-Type"))
 	switch {
 	case len(a.body) > answerMax:
-		return s.nonsense("more than %d bytes", answerMax)
+		return s.invalidAnswer("more than %d bytes", answerMax)
 	case a.status == http.StatusOK && typ == wire.JSON:
 		if err := json.Unmarshal(a.body, out); err != nil {
-			return s.nonsense("%w", err)
+			return s.invalidAnswer("%w", err)
 		}
 		return nil
 	case typ == wire.ProblemJSON:
 		var p wire.Problem
 		if err := json.Unmarshal(a.body, &p); err != nil {
-			return s.nonsense("%w", err)
+			return s.invalidAnswer("%w", err)
 		}
 		if p.Code == wire.WrongToken {
 			return fmt.Errorf("%w: %w", ErrWrongToken, p.Err())
 		}
 		return p.Err()
 	}
-	return s.nonsense("status %d, type %q", a.status, typ)
+	return s.invalidAnswer("status %d, type %q", a.status, typ)
 }
 
-// nonsense returns the error of an answer that does not come from a stint server.
-func (s *Store) nonsense(format string, args ...any) error {
+// invalidAnswer returns the error of an answer that does not come from a stint server.
+func (s *Store) invalidAnswer(format string, args ...any) error {
 	return fmt.Errorf("%w: what is at %s is no server of this version: it answers "+format,
 		append([]any{queue.ErrUnavailable, s.where}, args...)...)
 }

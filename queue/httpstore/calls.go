@@ -28,7 +28,7 @@ func (s *Store) Submit(ctx context.Context, now time.Time, tasks []queue.NewTask
 	var out wire.Receipts
 	_, err := s.call(ctx, now, wire.Submit, wire.SubmitCall{Tasks: tasks}, &out)
 	if err == nil && len(out.Receipts) != len(tasks) {
-		err = s.nonsense("%d receipts for %d tasks", len(out.Receipts), len(tasks))
+		err = s.invalidAnswer("%d receipts for %d tasks", len(out.Receipts), len(tasks))
 	}
 	if err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (s *Store) settle(ctx context.Context, now time.Time, outcomes []queue.Outc
 	var out wire.Settled
 	_, err := s.call(ctx, now, wire.Settle, wire.SettleCall{Outcomes: outcomes}, &out)
 	if err == nil && len(out.Answers) != len(outcomes) {
-		err = s.nonsense("%d answers to %d outcomes", len(out.Answers), len(outcomes))
+		err = s.invalidAnswer("%d answers to %d outcomes", len(out.Answers), len(outcomes))
 	}
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (s *Store) heartbeat(
 	var out wire.Answers
 	_, err := s.call(ctx, now, wire.Heartbeat, wire.HeartbeatCall{Worker: w, Heartbeats: heartbeats}, &out)
 	if err == nil && len(out.Answers) != len(heartbeats) {
-		err = s.nonsense("%d answers to %d heartbeats", len(out.Answers), len(heartbeats))
+		err = s.invalidAnswer("%d answers to %d heartbeats", len(out.Answers), len(heartbeats))
 	}
 	if err != nil {
 		return nil, err

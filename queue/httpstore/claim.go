@@ -71,7 +71,7 @@ func (s *Store) claim(ctx context.Context, now time.Time, c queue.Claim, ask cla
 	ask.q.now = now
 	ahead, err := s.deliver(ctx, ask.q, &out)
 	if err == nil && len(out.Tasks) > max(ask.Max, 0) {
-		err = s.nonsense("%d tasks for a claim of %d", len(out.Tasks), ask.Max)
+		err = s.invalidAnswer("%d tasks for a claim of %d", len(out.Tasks), ask.Max)
 	}
 	if err != nil {
 		return queue.Claimed{}, err

@@ -17,18 +17,18 @@ import (
 	"github.com/stintgo/stint/server"
 )
 
-// deaf loses the answers to some calls, which the server has done.
-type deaf struct {
+// lostAnswers loses the answers of some calls that the server has made.
+type lostAnswers struct {
 	http.RoundTripper
-	to   string       // the path of the calls; all if it is empty
-	away *atomic.Bool // whether it does
+	to   string       // the prefix of the paths of these calls
+	away *atomic.Bool // set while answers are lost
 }
 
 var errReset = errors.New("connection reset")
 
-func (d deaf) RoundTrip(r *http.Request) (*http.Response, error) {
-	res, err := d.RoundTripper.RoundTrip(r)
-	if err != nil || !d.away.Load() || !strings.HasPrefix(r.URL.Path, d.to) {
+func (l lostAnswers) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := l.RoundTripper.RoundTrip(r)
+	if err != nil || !l.away.Load() || !strings.HasPrefix(r.URL.Path, l.to) {
 		return res, err
 	}
 	return nil, errors.Join(errReset, res.Body.Close())
@@ -43,7 +43,7 @@ func claims(
 	n.start(inner, server.Config{})
 	transport := &http.Transport{DialContext: n.dial}
 	t.Cleanup(transport.CloseIdleConnections)
-	s = open(t, "http://localhost", httpstore.Config{Transport: deaf{transport, wire.Claim, away}})
+	s = open(t, "http://localhost", httpstore.Config{Transport: lostAnswers{transport, wire.Claim, away}})
 	var ids queue.IDs
 	for range tasks {
 		_, err := s.Submit(t.Context(), time.Now(), []queue.NewTask{

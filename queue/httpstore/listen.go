@@ -180,7 +180,7 @@ func (l *listeners) begin(st *stream) (ctx context.Context, path string) {
 func (l *listeners) received(line []byte) error {
 	var signal wire.Signal
 	if err := json.Unmarshal(line, &signal); err != nil {
-		return l.s.nonsense("%w", err)
+		return l.s.invalidAnswer("%w", err)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

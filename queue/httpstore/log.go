@@ -56,7 +56,7 @@ func (s *Store) LogEnd(ctx context.Context, id queue.ID, n int64) (log io.ReadCl
 		if _, err = fmt.Sscanf(res.Header.Get("Content-Range"), "bytes %d-", &at.Offset); err == nil {
 			return &body{s, res.Body, alive, release}, at, nil
 		}
-		err = s.nonsense("Content-Range %q", res.Header.Get("Content-Range"))
+		err = s.invalidAnswer("Content-Range %q", res.Header.Get("Content-Range"))
 	default:
 		err = s.refused(res)
 	}

@@ -59,7 +59,7 @@ func (s *Store) readEvents(ctx context.Context, opened func(), to chan<- queue.E
 	return s.lines(ctx, wire.Watch, opened, func(line []byte) error {
 		var e queue.Event
 		if err := json.Unmarshal(line, &e); err != nil {
-			return s.nonsense("%w", err)
+			return s.invalidAnswer("%w", err)
 		}
 		e.Missed += missed
 		select {
