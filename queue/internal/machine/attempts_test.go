@@ -2,6 +2,7 @@ package machine_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -89,4 +90,49 @@ func TestC6_ClaimOfStalledRowsIsUndone(t *testing.T) {
 			t.Errorf("the next claim returns %d tasks, error %v; want the task", len(got.Tasks), err)
 		}
 	})
+}
+
+// A task that is retried has no progress until its next attempt reports some.
+func TestC4_RetryResetsTheProgress(t *testing.T) {
+	p := newProcess(t)
+	task := newTask(&p.ids, queue.Spec{Options: queue.Options{MaxAttempts: 1}})
+	submit(t, p.Machine, task)
+	running := p.one(false)
+	b := queue.Heartbeat{ID: task.ID, Token: running.Lease.Token, Lease: time.Minute, Progress: queue.Progress{Done: 3, Total: 4}}
+	if _, err := p.Heartbeat(t.Context(), start, queue.Worker{Name: "w"}, []queue.Heartbeat{b}); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.settle(running, queue.OutcomeFailure); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.task(task.ID).Progress; got.Done != 3 {
+		t.Fatalf("the dead task has the progress %+v, want 3 of 4", got)
+	}
+	retryOf(t, p.Machine, task.ID)
+	if got := p.task(task.ID).Progress; got != (queue.Progress{}) {
+		t.Errorf("the retried task has the progress %+v, want none", got)
+	}
+}
+
+// An edit may bring a task to 32 labels, and not beyond.
+func TestC4_EditOfLabelsUpToTheirLimit(t *testing.T) {
+	p := newProcess(t)
+	id := p.submit(1)[0]
+	edit := func(from, to int) int {
+		e := queue.Edit{Labels: make(map[string]string)}
+		for i := from; i < to; i++ {
+			e.Labels[fmt.Sprint(i)] = "v"
+		}
+		n, err := p.Command(t.Context(), start, queue.Command{Do: queue.OrderEdit, Edit: &e, All: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if n, m := edit(0, 32), edit(32, 33); n != 1 || m != 0 {
+		t.Errorf("the edits to 32 and to 33 labels change %d and %d tasks, want 1 and 0", n, m)
+	}
+	if got := len(p.task(id).Labels); got != 32 {
+		t.Errorf("the task has %d labels, want 32", got)
+	}
 }
