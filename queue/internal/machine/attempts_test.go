@@ -98,7 +98,8 @@ func TestC4_RetryResetsTheProgress(t *testing.T) {
 	task := newTask(&p.ids, queue.Spec{Options: queue.Options{MaxAttempts: 1}})
 	submit(t, p.Machine, task)
 	running := p.one(false)
-	b := queue.Heartbeat{ID: task.ID, Token: running.Lease.Token, Lease: time.Minute, Progress: queue.Progress{Done: 3, Total: 4}}
+	b := queue.Heartbeat{ID: task.ID, Token: running.Lease.Token, Lease: time.Minute}
+	b.Progress = queue.Progress{Done: 3, Total: 4}
 	if _, err := p.Heartbeat(t.Context(), start, queue.Worker{Name: "w"}, []queue.Heartbeat{b}); err != nil {
 		t.Fatal(err)
 	}
