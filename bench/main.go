@@ -78,13 +78,15 @@ func bench(runner measure.Runner, sel selection, dir string) error {
 	if err != nil {
 		return err
 	}
-	book.Machine, book.Peers, book.Rounds = report.ThisMachine(), peers, runner.Rounds
+	book.On(report.ThisMachine())
+	book.Peers, book.Rounds = peers, runner.Rounds
 	for _, s := range chosen {
-		rows, err := s.run(runner, sel)
+		rows, trips, err := s.run(runner, sel, book.Seen)
 		if err != nil {
 			return fmt.Errorf("suite %s: %w", s.name, err)
 		}
-		book.Replace(s.name, rows)
+		book.Seen = book.Seen.With(trips)
+		book.Replace(s.name, rows, trips)
 		if runner.Once || sel.only != "" {
 			continue
 		}
@@ -96,38 +98,55 @@ func bench(runner measure.Runner, sel selection, dir string) error {
 }
 
 // run measures the cases of a suite that are selected, one by one, and says how
-// each went.
-func (s suite) run(runner measure.Runner, sel selection) ([]report.Row, error) {
+// each went. seen are the trips of earlier runs.
+func (s suite) run(
+	runner measure.Runner, sel selection, seen measure.Trips,
+) (rows []report.Row, trips measure.Trips, err error) {
 	dir, err := os.MkdirTemp("", "stint-bench-")
 	if err != nil {
-		return nil, err
+		return nil, trips, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	cases, err := s.cases(setup{dir, sel.pending})
 	if err != nil {
-		return nil, err
+		return nil, trips, err
 	}
-	var rows []report.Row
+	var results []measure.Result
 	for _, c := range cases {
 		if !strings.Contains(c.Name, sel.only) {
 			continue
 		}
 		result, err := runner.Run(c)
 		if err != nil {
-			return nil, err
+			return nil, trips, err
 		}
-		found, err := report.RowsOf(s.name, result)
-		if err != nil {
-			return nil, err
-		}
-		rows = append(rows, found...)
-		if runner.Once {
-			fmt.Printf("ok  %s: %s\n", s.name, c.Name) // its figures mean nothing
-		} else {
-			fmt.Print(report.Summary(found))
+		results = append(results, result)
+		trips = trips.With(result.Trips())
+		if err := s.print(runner, result, seen.With(trips)); err != nil {
+			return nil, trips, err
 		}
 		// The next case is not to pay for what this one has left to collect.
 		runtime.GC()
 	}
-	return rows, nil
+	for _, result := range results { // only now all trips are known
+		found, err := report.RowsOf(s.name, result, seen.With(trips))
+		if err != nil {
+			return nil, trips, err
+		}
+		rows = append(rows, found...)
+	}
+	return rows, trips, nil
+}
+
+// print says how a case went.
+func (s suite) print(runner measure.Runner, result measure.Result, seen measure.Trips) error {
+	if runner.Once {
+		fmt.Printf("ok  %s: %s\n", s.name, result.Case.Name) // its figures mean nothing
+		return nil
+	}
+	found, err := report.RowsOf(s.name, result, seen)
+	if err == nil {
+		fmt.Print(report.Summary(found))
+	}
+	return err
 }

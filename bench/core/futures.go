@@ -25,7 +25,7 @@ func futures(limit int) measure.Case {
 		N:    manyTasks,
 		Ours: ours,
 		Goals: []string{
-			"time ≤ 0.5× " + concResult,
+			"time ≤ 0.6× " + concResult,
 			"time ≤ 0.25× " + pondResult,
 			"allocs ≤ 1",
 			"bytes ≤ 64",

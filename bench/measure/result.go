@@ -10,6 +10,8 @@ import (
 type Result struct {
 	Case    Case
 	Samples [][]Values
+	// Distances of the cores, one for each sample; empty if the runner does not measure them.
+	Distances [][]Distance
 }
 
 // Median is the middle of a subject's figures over the rounds.
@@ -35,12 +37,16 @@ func (r Result) Judge(g Goal) (value float64, met bool) {
 }
 
 func (r Result) series(subject, reading string) []float64 {
-	i := slices.IndexFunc(r.Case.Subjects, func(s Subject) bool { return s.Name == subject })
+	i := r.index(subject)
 	series := make([]float64, 0, len(r.Samples[i]))
 	for _, values := range r.Samples[i] {
 		series = append(series, values[reading])
 	}
 	return series
+}
+
+func (r Result) index(subject string) int {
+	return slices.IndexFunc(r.Case.Subjects, func(s Subject) bool { return s.Name == subject })
 }
 
 // Median is the middle of values, or the mean of the two in the middle. Of no

@@ -11,12 +11,16 @@ type Runner struct {
 	Rounds int
 	// Target is how long one sample of a loop should take.
 	Target time.Duration
+	// Distances has the distance of the cores measured around each sample of a loop.
+	Distances bool
 	// Once makes everything tiny: for correctness, not for figures.
 	Once bool
 }
 
 // Full measures for figures. Rounds below 5 leave the medians to chance.
-func Full(rounds int) Runner { return Runner{Rounds: rounds, Target: 250 * time.Millisecond} }
+func Full(rounds int) Runner {
+	return Runner{Rounds: rounds, Target: 250 * time.Millisecond, Distances: true}
+}
 
 // Once does one tiny pass.
 func Once() Runner { return Runner{Rounds: 1, Once: true} }
@@ -43,6 +47,9 @@ func (r Runner) Run(c Case) (Result, error) {
 		return Result{}, fmt.Errorf("%s: %w", c.Name, err)
 	}
 	result := Result{Case: c, Samples: make([][]Values, len(c.Subjects))}
+	if r.Distances && len(c.Readings) == 0 {
+		result.Distances = make([][]Distance, len(c.Subjects))
+	}
 	for round := range r.Rounds {
 		if err := r.round(&result, round, sizes); err != nil {
 			return Result{}, fmt.Errorf("%s: round %d: %w", c.Name, round+1, err)
@@ -54,7 +61,10 @@ func (r Runner) Run(c Case) (Result, error) {
 // round gives each subject its turn, starting one later than the round before, so
 // that it is not always the same subject that follows a heavy one.
 func (r Runner) round(result *Result, round int, sizes []int) error {
-	subjects := result.Case.Subjects
+	subjects, before := result.Case.Subjects, 0.0
+	if result.Distances != nil {
+		before = Trip()
+	}
 	for turn := range subjects {
 		i := (round + turn) % len(subjects)
 		values, err := subjects[i].sample(&Stage{N: sizes[i], Once: r.Once})
@@ -62,6 +72,11 @@ func (r Runner) round(result *Result, round int, sizes []int) error {
 			return err
 		}
 		result.Samples[i] = append(result.Samples[i], values)
+		if result.Distances != nil {
+			after := Trip()
+			result.Distances[i] = append(result.Distances[i], Distance{before, after})
+			before = after
+		}
 	}
 	return nil
 }

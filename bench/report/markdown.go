@@ -17,8 +17,12 @@ func (r Report) Markdown() string {
 		if row.Suite != suite {
 			suite = row.Suite
 			fmt.Fprintf(&b, "\n## %s\n\n", suite)
-			b.WriteString("| work | subject | figure | allocs | bytes | stint ÷ subject | goal | |\n")
-			b.WriteString("|---|---|---:|---:|---:|---:|---|---|\n")
+			if trips, ok := r.Trips[suite]; ok {
+				fmt.Fprintf(&b, "A cache line went from one core to the other and back in %s to %s.\n\n",
+					duration(trips.Shortest), duration(trips.Longest))
+			}
+			b.WriteString("| work | subject | figure | allocs | bytes | stint ÷ subject | cores close | cores far | goal | |\n")
+			b.WriteString("|---|---|---:|---:|---:|---:|---:|---:|---|---|\n")
 		}
 		above := Row{}
 		if i > 0 {
@@ -35,7 +39,10 @@ func (r Report) preface(b *strings.Builder) {
 	b.WriteString("Made by `make bench`; not edited by hand. How it is measured: [docs/design/performance.md]" +
 		"(../docs/design/performance.md).\n")
 	b.WriteString("Subjects take turns in one process. A ratio is the median of same-round ratios:\n" +
-		"below 1 is better for times and bytes, above 1 for rates.\n\n")
+		"below 1 is better for times and bytes, above 1 for rates. The ratio of the rounds in which the two cores\n" +
+		"were close to each other stands beside that of the rounds in which they were far from each other, with the\n" +
+		"number of rounds: a cache line took up to 1.6 times as long as the shortest time that was ever seen on this\n" +
+		"kind of processor, or from 2.2 times on.\n\n")
 	fmt.Fprintf(b, "%s, %d cores, %s, %s/%s; %d rounds.\n",
 		r.Machine.CPU, r.Machine.Cores, r.Machine.Go, r.Machine.OS, r.Machine.Arch, r.Rounds)
 	fmt.Fprintf(b, "**%d of %d goals met.**\n", met, met+len(missed))
@@ -95,12 +102,21 @@ func line(row Row, work string) string {
 		ratio = number(row.Ratio)
 	}
 	cells := []string{
-		work, row.Subject, figureText(row), number(row.Allocs), number(row.Bytes), ratio, row.Goal, verdict(row),
+		work, row.Subject, figureText(row), number(row.Allocs), number(row.Bytes),
+		ratio, row.Close.text(), row.Far.text(), row.Goal, verdict(row),
 	}
 	for i, cell := range cells {
 		cells[i] = strings.ReplaceAll(cell, "|", `\|`)
 	}
 	return "| " + strings.Join(cells, " | ") + " |\n"
+}
+
+// text is the ratio and, in brackets, the number of its rounds.
+func (p *Part) text() string {
+	if p == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s (%d)", number(p.Ratio), p.Rounds)
 }
 
 func verdict(row Row) string {

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/stintgo/stint/bench/measure"
 )
 
 // The files that a report is written to.
@@ -22,8 +24,12 @@ type Report struct {
 	// Peers are the versions of the packages that are measured against.
 	Peers map[string]string `json:"peers"`
 	// Rounds is how many turns each subject had.
-	Rounds int   `json:"rounds"`
-	Rows   []Row `json:"rows"`
+	Rounds int `json:"rounds"`
+	// Trips has, by suite, how long a cache line took from one core to the other and back.
+	Trips map[string]measure.Trips `json:"trips,omitempty"`
+	// Seen are the trips of all runs on this kind of processor.
+	Seen measure.Trips `json:"trips_seen,omitzero"`
+	Rows []Row         `json:"rows"`
 }
 
 // Read gives the report in dir, or an empty one if there is none.
@@ -42,8 +48,24 @@ func Read(dir string) (Report, error) {
 	return r, nil
 }
 
-// Replace puts the rows of one suite in the place of those that it had.
-func (r *Report) Replace(suite string, rows []Row) {
+// On notes the machine that is measured. What was seen of another kind of processor says
+// nothing about this one.
+func (r *Report) On(m Machine) {
+	if r.Machine.CPU != m.CPU {
+		r.Seen = measure.Trips{}
+	}
+	r.Machine = m
+}
+
+// Replace puts the rows of one suite, and the trips of its run, in the place of those that
+// it had.
+func (r *Report) Replace(suite string, rows []Row, trips measure.Trips) {
+	if r.Trips == nil {
+		r.Trips = make(map[string]measure.Trips)
+	}
+	if r.Trips[suite] = trips; trips.Shortest == 0 {
+		delete(r.Trips, suite)
+	}
 	at := slices.IndexFunc(r.Rows, func(row Row) bool { return row.Suite == suite })
 	r.Rows = slices.DeleteFunc(r.Rows, func(row Row) bool { return row.Suite == suite })
 	if at < 0 {

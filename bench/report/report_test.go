@@ -30,7 +30,7 @@ func loops() measure.Result {
 
 func rows(t *testing.T, r measure.Result) []report.Row {
 	t.Helper()
-	found, err := report.RowsOf("core", r)
+	found, err := report.RowsOf("core", r, measure.Trips{Shortest: 100, Longest: 400})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,12 +112,42 @@ func TestMarkdownNamesWhatIsMissed(t *testing.T) {
 		"- work, peer: time 0.5× (goal ≤ 0.4×)",
 		"- work, stint: allocs 2 allocs (goal ≤ 0)",
 		"Peers: example.org/peer v1.2.3.",
-		"| work | stint | 30 ns | 2 | 48 |  | ≤ 40 ns | met |",
-		"|  | peer | 60 ns | 0 | 0 | 0.5 | ≤ 0.4× | **missed** |",
-		"| … allocs | stint | 2 allocs |  |  |  | ≤ 0 | **missed** |",
+		"| work | stint | 30 ns | 2 | 48 |  |  |  | ≤ 40 ns | met |",
+		"|  | peer | 60 ns | 0 | 0 | 0.5 |  |  | ≤ 0.4× | **missed** |",
+		"| … allocs | stint | 2 allocs |  |  |  |  |  | ≤ 0 | **missed** |",
 	} {
 		if !strings.Contains(text, want+"\n") {
 			t.Errorf("no line %q in:\n%s", want, text)
+		}
+	}
+}
+
+// Three rounds of close cores, of far ones, and of cores that came closer between the two
+// samples: only the first two count.
+func TestRowsDivideRoundsByTheDistanceOfTheCores(t *testing.T) {
+	r := loops()
+	r.Samples = [][]measure.Values{
+		{{"time": 30}, {"time": 30}, {"time": 30}},
+		{{"time": 60}, {"time": 300}, {"time": 30}},
+	}
+	near, far := measure.Distance{Before: 100, After: 150}, measure.Distance{Before: 400, After: 300}
+	r.Distances = [][]measure.Distance{{near, far, far}, {near, far, {Before: 300, After: 100}}}
+	peer := rows(t, r)[1]
+	if peer.Close == nil || peer.Far == nil {
+		t.Fatalf("row %+v has no ratio of close or of far cores", peer)
+	}
+	if *peer.Close.Ratio != 0.5 || peer.Close.Rounds != 1 || *peer.Far.Ratio != 0.1 || peer.Far.Rounds != 1 {
+		t.Errorf("close %v in %d rounds, far %v in %d, want 0.5 and 0.1 in one each",
+			*peer.Close.Ratio, peer.Close.Rounds, *peer.Far.Ratio, peer.Far.Rounds)
+	}
+	book := report.Report{}
+	book.Replace("core", []report.Row{peer}, measure.Trips{Shortest: 100, Longest: 400})
+	for _, want := range []string{
+		"A cache line went from one core to the other and back in 100 ns to 400 ns.\n",
+		"| 0.5 | 0.5 (1) | 0.1 (1) | ≤ 0.4× |",
+	} {
+		if text := book.Markdown(); !strings.Contains(text, want) {
+			t.Errorf("no %q in:\n%s", want, text)
 		}
 	}
 }
@@ -169,8 +199,8 @@ func TestReplaceKeepsTheOtherSuites(t *testing.T) {
 	book := report.Report{Rows: []report.Row{
 		{Suite: "core", Case: "old"}, {Suite: "core", Case: "older"}, {Suite: "js", Case: "kept"},
 	}}
-	book.Replace("core", []report.Row{{Suite: "core", Case: "new"}})
-	book.Replace("run", []report.Row{{Suite: "run", Case: "first"}})
+	book.Replace("core", []report.Row{{Suite: "core", Case: "new"}}, measure.Trips{})
+	book.Replace("run", []report.Row{{Suite: "run", Case: "first"}}, measure.Trips{})
 	var order []string
 	for _, row := range book.Rows {
 		order = append(order, row.Suite+" "+row.Case)

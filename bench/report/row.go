@@ -27,15 +27,26 @@ type Row struct {
 	// Ratio is our figure divided by this subject's: the median of the
 	// quotients of the same round. Our own row has none.
 	Ratio *float64 `json:"ratio,omitempty"`
+	// Close and Far are the ratio of the rounds in which the two cores were close to or far
+	// from each other; nil if there was no such round.
+	Close *Part `json:"close,omitempty"`
+	Far   *Part `json:"far,omitempty"`
 	// Goal is what our figure, or Ratio if it is set, is meant to be.
 	Goal string `json:"goal,omitempty"`
 	Met  *bool  `json:"met,omitempty"`
 }
 
+// Part is the ratio of some of the rounds.
+type Part struct {
+	Ratio  *float64 `json:"ratio"`
+	Rounds int      `json:"rounds"`
+}
+
 // RowsOf lists what a result says: a row for each subject and reading, and for
 // each goal one that carries it. The readings that only goals are about
-// (allocations) have a row where there is a goal.
-func RowsOf(suite string, r measure.Result) ([]Row, error) {
+// (allocations) have a row where there is a goal. seen tells close cores from far ones; see
+// [measure.Result.RatioOf].
+func RowsOf(suite string, r measure.Result, seen measure.Trips) ([]Row, error) {
 	goals, err := r.Case.ParsedGoals()
 	if err != nil {
 		return nil, err
@@ -44,6 +55,7 @@ func RowsOf(suite string, r measure.Result) ([]Row, error) {
 	for _, reading := range leading(r.Case) {
 		for _, subject := range r.Case.Subjects {
 			row := figure(suite, r, subject.Name, reading)
+			row.divide(r, seen)
 			rows = append(rows, withGoals(row, r, goals)...)
 		}
 	}
@@ -87,6 +99,21 @@ func figure(suite string, r measure.Result, subject string, reading measure.Read
 		row.Ratio = rounded(r.Ratio(r.Case.Ours, subject, reading.Name))
 	}
 	return row
+}
+
+// divide adds the ratio of the rounds of close cores, and of far ones.
+func (row *Row) divide(r measure.Result, seen measure.Trips) {
+	if row.Ratio == nil {
+		return
+	}
+	part := func(state measure.Cores) *Part {
+		ratio, rounds := r.RatioOf(state, seen, r.Case.Ours, row.Subject, row.Reading)
+		if rounds == 0 {
+			return nil
+		}
+		return &Part{rounded(ratio), rounds}
+	}
+	row.Close, row.Far = part(measure.Close), part(measure.Far)
 }
 
 // withGoals gives the row once for each goal that is about it, or once without.

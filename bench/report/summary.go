@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -16,8 +17,12 @@ func Summary(rows []Row) string {
 		if row.Ratio != nil {
 			ratio = number(row.Ratio) + "×"
 		}
-		text := fmt.Sprintf("  %-32s %-22s %12s %8s  %s %s",
-			row.Subject, row.Reading, figureText(row), ratio, row.Goal, verdict(row))
+		states := ""
+		if row.Close != nil || row.Far != nil {
+			states = fmt.Sprintf("close %s, far %s ", cmp.Or(row.Close.text(), "-"), cmp.Or(row.Far.text(), "-"))
+		}
+		text := fmt.Sprintf("  %-32s %-22s %12s %8s  %s%s %s",
+			row.Subject, row.Reading, figureText(row), ratio, states, row.Goal, verdict(row))
 		b.WriteString(strings.TrimRight(text, " ") + "\n")
 	}
 	return b.String()

@@ -84,9 +84,6 @@ func (x *entry) queued() backlog.Arrival {
 	return backlog.Arrival{Tier: int(x.Tier), Key: x.Key, Weight: int(x.Weight), Ticket: uint64(x.since)}
 }
 
-// An entry without a key is in a fifo as its item's job, and has another job, or none. So these
-// are not called.
-
 // An entry without a key is its item's job in a fifo, and has a job of its own, or none.
 // So these methods are never called.
 func (x *entry) Do(context.Context) error { return nil }

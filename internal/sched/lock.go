@@ -11,7 +11,7 @@ type spinMutex struct{ mu sync.Mutex }
 
 // Iterations of an empty loop between tries, about a third of a nanosecond each.
 const (
-	spinFirst = 64
+	spinFirst = 4096
 	spinLast  = 16384
 )
 
@@ -31,8 +31,6 @@ func (m *spinMutex) TryLock() bool { return m.mu.TryLock() }
 
 func (m *spinMutex) Unlock() { m.mu.Unlock() }
 
-// spin passes the time without touching memory, and returns true.
-//
 // spin passes the time without accessing memory, and returns true.
 //
 //go:noinline

@@ -147,6 +147,9 @@ const tierShift = 60
 // place records the entry and place of a call, before it is queued or runs.
 func place(job Job, x *entry, at uint64) {
 	if c := job.call(); c != nil {
-		c.task.x, c.place = x, at
+		if c.task.x != x { // mostly it is e.plain already
+			c.task.x = x
+		}
+		c.place = at
 	}
 }

@@ -129,14 +129,10 @@ func (t *Task) Err() error {
 // ending returns the cause if the context has ended, also if only the parent has and the
 // task's own context is about to.
 func (t *Task) ending() error {
-	switch {
-	case t.Err() != nil:
-		return context.Cause(t)
-	case t.parent.Err() != nil:
-		return context.Cause(t.parent)
-	default:
-		return nil
+	if t.engine().killed.Load() {
+		t.ensureOwn()
 	}
+	return t.cancelled()
 }
 
 // cancelled returns the cause if the task was cancelled or the context of its parent has
