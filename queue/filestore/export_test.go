@@ -3,10 +3,12 @@ package filestore
 import (
 	"context"
 	"encoding/binary"
+	"hash/crc32"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/stintgo/stint/queue/internal/lease"
 	"github.com/stintgo/stint/queue/internal/machine"
 )
 
@@ -57,21 +59,21 @@ const (
 func OpenLeaseLog(fs vfs.FS, dir string) (machine.LeaseStorage, error) { return openLeaseLog(fs, dir) }
 
 // SlotSize is the size of a slot of the lease log.
-const SlotSize = slotSize
+const SlotSize = lease.Size
 
 // EncodeEntry encodes a slot of the lease log.
-func EncodeEntry(e machine.LeaseEntry) (b [slotSize]byte) {
-	encodeEntry(&b, &e)
+func EncodeEntry(e machine.LeaseEntry) (b [SlotSize]byte) {
+	lease.Encode(&b, &e)
 	return b
 }
 
 // DecodeEntry decodes a slot of the lease log.
-func DecodeEntry(b [slotSize]byte) (machine.LeaseEntry, bool) { return decodeEntry(&b) }
+func DecodeEntry(b [SlotSize]byte) (machine.LeaseEntry, bool) { return lease.Decode(&b) }
 
 // WithChecksum returns a slot with some content and the right checksum.
 func WithChecksum(content []byte) []byte {
-	var b [slotSize]byte
+	var b [SlotSize]byte
 	copy(b[:], content)
-	binary.BigEndian.PutUint32(b[:], checksum(&b))
+	binary.BigEndian.PutUint32(b[:], crc32.Checksum(b[4:], crc32.MakeTable(crc32.Castagnoli)))
 	return b[:]
 }

@@ -128,7 +128,7 @@ func open(dir string, cfg Config, fs vfs.FS, tune func(*pebble.Options)) (*Store
 	}
 	m, err := machine.Open(r, machine.Config{
 		MaxPayload: cfg.MaxPayload, MaxResult: cfg.MaxResult, MaxCheckpoint: cfg.MaxCheckpoint,
-		WatchBuffer: cfg.WatchBuffer, Epoch: r.epoch, Keep: keepRows, Room: r.room, Stalled: r.stall.channel,
+		WatchBuffer: cfg.WatchBuffer, Epoch: r.epoch, Keep: keepRows, Room: r.room, Stalled: r.stall.Channel,
 		Leases: r.leaseLog, Damaged: r.damaged, SetBack: r.setBack,
 	})
 	if err != nil {

@@ -1,53 +1,22 @@
 package filestore
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
-	"strings"
 	"sync"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/lease"
 	"github.com/stintgo/stint/queue/internal/machine"
 )
 
-// leaseLogFile is the lease log: a slot for each lease that is alive, and for some that
-// have ended. A slot is:
-//
-//	 0  checksum    4 bytes, CRC-32C of all that follows
-//	 4  version     1 byte
-//	 5  name_size   1 byte, of the worker's name
-//	 6  unused      2 bytes
-//	 8  id          16 bytes
-//	24  seq         8 bytes; all numbers are big-endian
-//	32  token       8 bytes
-//	40  at          8 bytes, nanoseconds since 1970
-//	48  remote      8 bytes, nanoseconds; 0 if the lease ends with this process
-//	56  name        200 bytes; a longer name is truncated
-//
-// A slot with a wrong checksum is empty. A change of the format of a slot increments its
-// version. Slots of a version that a program does not know are empty to it: it forgets
-// their leases, as a loss of power does.
 const (
+	// leaseLogFile is the lease log: a slot for each lease that is alive, and for some that
+	// have ended, each of the size and the format of package lease.
 	leaseLogFile = "stint.starts"
-
-	atVersion  = 4
-	atNameSize = 5
-	atID       = 8
-	atSeq      = 24
-	atToken    = 32
-	atTime     = 40
-	atRemote   = 48
-	atName     = 56
-	slotSize   = 256
-	nameSize   = slotSize - atName
-
-	entryVersion = 1
 	// growth is the number of slots by which the file grows: 64 KiB.
 	growth = 256
 	// maxRun is the largest number of slots that one write has: 16 KiB.
@@ -68,12 +37,11 @@ type leaseLog struct {
 	// The machine locks mu with its own lock held, and waits for the disk there only when
 	// the file grows.
 	writing sync.Mutex
-	run     [maxRun * slotSize]byte // guarded by writing
+	run     [maxRun * lease.Size]byte // guarded by writing
 
-	mu     sync.Mutex    // guards the fields below
-	file   vfs.File      // nil after close, which holds both locks
-	owners []queue.Token // by slot, from 1; 0: the slot is free
-	free   freeSlots
+	mu    sync.Mutex // guards the fields below
+	file  vfs.File   // nil after close, which holds both locks
+	slots lease.Slots
 }
 
 var _ machine.LeaseStorage = (*leaseLog)(nil)
@@ -84,7 +52,7 @@ func openLeaseLog(fs vfs.FS, dir string) (*leaseLog, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &leaseLog{path: path, file: f, owners: make([]queue.Token, 1)}, nil
+	return &leaseLog{path: path, file: f}, nil
 }
 
 // Recall is as [machine.LeaseStorage] says.
@@ -93,21 +61,18 @@ func (l *leaseLog) Recall(fn func(slot int, e machine.LeaseEntry)) error {
 	defer l.writing.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	content := (*[slotSize]byte)(l.run[:])
+	content := (*[lease.Size]byte)(l.run[:])
 	for {
-		_, err := l.file.ReadAt(content[:], int64(len(l.owners)-1)*slotSize)
+		_, err := l.file.ReadAt(content[:], int64(l.slots.Len())*lease.Size)
 		if errors.Is(err, io.EOF) {
 			return nil // a remainder is shorter than a slot; the next growth overwrites it
 		}
 		if err != nil {
 			return fmt.Errorf("read %s: %w", l.path, err)
 		}
-		slot := len(l.owners)
-		entry, ok := decodeEntry(content)
-		if l.owners = append(l.owners, entry.Token); ok {
+		entry, ok := lease.Decode(content)
+		if slot := l.slots.Recall(entry.Token); ok {
 			fn(slot, entry)
-		} else {
-			l.free.add(slot)
 		}
 	}
 }
@@ -116,14 +81,13 @@ func (l *leaseLog) Recall(fn func(slot int, e machine.LeaseEntry)) error {
 func (l *leaseLog) Reserve(token queue.Token) (slot int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	slot, ok := l.free.take()
+	slot, ok := l.slots.Reserve(token)
 	if !ok {
 		if err := l.grow(); err != nil {
 			return 0, l.unrecorded(err)
 		}
-		slot, _ = l.free.take()
+		slot, _ = l.slots.Reserve(token)
 	}
-	l.owners[slot] = token
 	return slot, nil
 }
 
@@ -132,14 +96,10 @@ func (l *leaseLog) grow() error {
 	if l.file == nil {
 		return queue.ErrClosed
 	}
-	from := len(l.owners)
-	if _, err := l.file.WriteAt(make([]byte, growth*slotSize), int64(from-1)*slotSize); err != nil {
+	if _, err := l.file.WriteAt(make([]byte, growth*lease.Size), int64(l.slots.Len())*lease.Size); err != nil {
 		return err
 	}
-	l.owners = append(l.owners, make([]queue.Token, growth)...)
-	for slot := range l.owners[from:] {
-		l.free.add(from + slot)
-	}
+	l.slots.Grow(growth)
 	return nil
 }
 
@@ -168,12 +128,12 @@ func (l *leaseLog) write(entries []machine.SlotEntry) (n int, err error) {
 	if l.file == nil {
 		return 0, queue.ErrClosed
 	}
-	b := l.run[:size*slotSize]
+	b := l.run[:size*lease.Size]
 	for i := range size {
-		encodeEntry((*[slotSize]byte)(b[i*slotSize:]), &entries[i].LeaseEntry)
+		lease.Encode((*[lease.Size]byte)(b[i*lease.Size:]), &entries[i].LeaseEntry)
 	}
-	written, err := l.file.WriteAt(b, int64(entries[0].Slot-1)*slotSize)
-	return written / slotSize, err
+	written, err := l.file.WriteAt(b, int64(entries[0].Slot-1)*lease.Size)
+	return written / lease.Size, err
 }
 
 // neighbours returns how many of the first entries own neighbouring slots.
@@ -181,7 +141,7 @@ func (l *leaseLog) neighbours(entries []machine.SlotEntry) (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for most := min(len(entries), maxRun); n < most; n++ {
-		if slot := entries[n].Slot; slot != entries[0].Slot+n || l.owners[slot] != entries[n].Token {
+		if slot := entries[n].Slot; slot != entries[0].Slot+n || !l.slots.Owns(slot, entries[n].Token) {
 			break
 		}
 	}
@@ -201,10 +161,7 @@ func (l *leaseLog) unrecorded(err error) error {
 func (l *leaseLog) Free(slot int, token queue.Token) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.owners[slot] == token {
-		l.owners[slot] = 0
-		l.free.add(slot)
-	}
+	l.slots.Free(slot, token)
 }
 
 func (l *leaseLog) close() error {
@@ -215,41 +172,4 @@ func (l *leaseLog) close() error {
 	err := l.file.Close()
 	l.file = nil
 	return err
-}
-
-func encodeEntry(b *[slotSize]byte, e *machine.LeaseEntry) {
-	clear(b[:])
-	name := e.Worker
-	if len(name) > nameSize {
-		name = strings.ToValidUTF8(name[:nameSize], "")
-	}
-	b[atVersion], b[atNameSize] = entryVersion, byte(len(name))
-	copy(b[atID:atSeq], e.ID[:])
-	binary.BigEndian.PutUint64(b[atSeq:], e.Seq)
-	binary.BigEndian.PutUint64(b[atToken:], uint64(e.Token))
-	binary.BigEndian.PutUint64(b[atTime:], uint64(e.At.UnixNano()))
-	binary.BigEndian.PutUint64(b[atRemote:], uint64(e.Remote))
-	copy(b[atName:], name)
-	binary.BigEndian.PutUint32(b[:], checksum(b))
-}
-
-// decodeEntry decodes a slot, and reports whether it has an entry.
-func decodeEntry(b *[slotSize]byte) (e machine.LeaseEntry, ok bool) {
-	token := queue.Token(binary.BigEndian.Uint64(b[atToken:]))
-	if binary.BigEndian.Uint32(b[:]) != checksum(b) || b[atVersion] != entryVersion ||
-		int(b[atNameSize]) > nameSize || token == 0 {
-		return e, false
-	}
-	return machine.LeaseEntry{
-		ID:     queue.ID(b[atID:atSeq]),
-		Seq:    binary.BigEndian.Uint64(b[atSeq:]),
-		Token:  token,
-		At:     time.Unix(0, int64(binary.BigEndian.Uint64(b[atTime:]))).UTC(),
-		Worker: string(b[atName : atName+int(b[atNameSize])]),
-		Remote: time.Duration(binary.BigEndian.Uint64(b[atRemote:])),
-	}, true
-}
-
-func checksum(b *[slotSize]byte) uint32 {
-	return crc32.Checksum(b[atVersion:], crc32.MakeTable(crc32.Castagnoli))
 }

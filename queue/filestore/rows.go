@@ -15,6 +15,7 @@ import (
 
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/machine"
+	"github.com/stintgo/stint/queue/internal/stall"
 )
 
 // The rows of the directory itself. Their keys begin with a zero byte, unlike those of
@@ -46,7 +47,7 @@ type rows struct {
 	batch    uint64    // the number of the last batch; owned by Apply
 	later    *syncer   // syncs later; nil if Apply syncs
 
-	stall stall // of the batch that is being written
+	stall stall.Stall // of the batch that is being written
 
 	closing sync.Mutex // held by operations that must not overlap Close
 	gone    bool       // closed; guarded by closing
@@ -86,7 +87,7 @@ func must(err error) {
 // commit returns when a batch is synced, or never can be. In the second case the database
 // is left as it is, blocked in the guard.
 func (r *rows) commit(b *pebble.Batch) error {
-	defer r.stall.watch(r.guard)()
+	defer r.stall.Watch(r.guard.state)()
 	return r.guard.run(func() error { return errors.Join(b.Commit(pebble.Sync), b.Close()) })
 }
 

@@ -29,7 +29,7 @@ func newSyncer(r *rows) *syncer {
 
 // write writes a batch without a sync.
 func (s *syncer) write(b *pebble.Batch, number uint64) error {
-	defer s.rows.stall.watch(s.rows.guard)()
+	defer s.rows.stall.Watch(s.rows.guard.state)()
 	err := s.rows.guard.run(func() error { return errors.Join(b.Commit(pebble.NoSync), b.Close()) })
 	if err != nil {
 		return err

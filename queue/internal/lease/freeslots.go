@@ -1,4 +1,4 @@
-package filestore
+package lease
 
 import "math/bits"
 

@@ -1,0 +1,103 @@
+// Package dbrows keeps the rows of a state machine on a database server. It has what is
+// the same for every server: leadership, repeated attempts after an error whose outcome is
+// unknown, and the lease log. What depends on the server is behind [DB].
+//
+// # Leadership
+//
+// Of all processes that use the same rows, one leads: it alone writes. The server has the
+// epoch of the leader, the end of its lease by the server's clock, and the number of the
+// last batch. A process leads after it has increased the epoch, which it may do when the
+// lease of the leader before it has ended or was resigned. Each write names its epoch, and
+// the server refuses the write if the epoch is another one. So a leader that was stopped
+// or cut off changes nothing any more, whatever its own clock says.
+//
+// # Unknown outcomes
+//
+// If the connection breaks during a write, the write may have been made or not. Each batch
+// has the number after that of the batch before it, the server makes a batch only in that
+// order, and stores its number in the same transaction. So after an error the number on
+// the server tells whether the batch was made.
+package dbrows
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/stintgo/stint/queue/internal/journal"
+)
+
+// Term is a position in the history of the rows: a leader and its last batch.
+type Term struct {
+	Epoch uint32 // of the leader; it grows with every leader
+	Batch uint64 // the number of the last batch; it grows over all epochs
+}
+
+// Leader is the process that leads.
+type Leader struct {
+	Name  string        // chosen by the process
+	Since time.Time     // by the server's clock
+	Left  time.Duration // until its lease ends, by the server's clock
+}
+
+var (
+	// ErrFenced is returned by a DB if another process leads.
+	ErrFenced = errors.New("another process has taken the store over")
+	// ErrLost is returned by [Rows] if the server has an older batch than it has confirmed.
+	ErrLost = errors.New("the server has lost changes that it had confirmed")
+)
+
+// LedError is returned by [DB.Lead] while another process leads.
+type LedError struct{ Leader }
+
+func (e *LedError) Error() string {
+	return fmt.Sprintf("%s leads since %s, and may for another %s: stop it, or wait",
+		e.Name, e.Since.Format(time.RFC3339), e.Left.Round(time.Millisecond))
+}
+
+// DB is a database server. Its methods may be called concurrently, and make one attempt:
+// [Rows] repeats them. After an error, except for the ones that a method documents, the
+// outcome is unknown.
+type DB interface {
+	// Lead makes the caller the leader, under a name, until lease has passed by the server's
+	// clock. It returns the new term: an epoch larger than all before it, and the last
+	// batch. Once it has returned, no write of an earlier epoch is made. Errors: a
+	// *LedError, if the lease of another leader has not ended.
+	Lead(ctx context.Context, name string, lease time.Duration) (Term, error)
+	// Renew extends the lease of the leader of an epoch to lease from now on. Errors:
+	// ErrFenced.
+	Renew(ctx context.Context, epoch uint32, lease time.Duration) error
+	// Resign ends the lease of the leader of an epoch. If another process leads, it does
+	// nothing.
+	Resign(ctx context.Context, epoch uint32) error
+	// Term returns the present term.
+	Term(ctx context.Context) (Term, error)
+
+	// Apply makes all changes and stores t.Batch as the number of the last batch, or does
+	// nothing. It returns when the changes are as durable as the server makes them. The
+	// server must have the term {t.Epoch, t.Batch - 1}; otherwise Apply returns an error. No
+	// two changes have the same key.
+	Apply(ctx context.Context, t Term, changes []journal.Change) error
+	// Get returns the value of a key, nil if there is none.
+	Get(ctx context.Context, key string) ([]byte, error)
+	// Scan calls fn for the keys from ≤ key < to, in ascending order, or in descending order
+	// if down is set, until fn returns false. fn does not keep the value.
+	Scan(ctx context.Context, from, to string, down bool, fn func(key string, value []byte) bool) error
+
+	// PutLeases stores entries of the lease log, all or none, as durably as Apply, if the
+	// server has the epoch. put grows with every call; an entry does not replace one of a
+	// larger put in its slot, which a call that was overtaken would do. Errors: ErrFenced.
+	PutLeases(ctx context.Context, epoch uint32, put uint64, entries []LeaseEntry) error
+	// Leases calls fn for all entries of the lease log.
+	Leases(ctx context.Context, fn func(LeaseEntry)) error
+
+	// Close closes the connections. It is called once, after all other calls.
+	Close() error
+}
+
+// LeaseEntry is an entry of the lease log, as bytes.
+type LeaseEntry struct {
+	Slot  int // from 1
+	Entry []byte
+}
