@@ -29,4 +29,7 @@ var (
 	// example because its disk is full. The change has not been made, or its result is
 	// unknown.
 	ErrUnavailable = errors.New("queue: the store is unavailable")
+	// ErrLed: another process leads the store on a database server, so this one cannot open
+	// it, or can no longer use it; the message names that process.
+	ErrLed = errors.New("queue: another process leads the store")
 )

@@ -25,6 +25,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/journal"
 )
 
@@ -43,7 +44,7 @@ type Leader struct {
 
 var (
 	// ErrFenced is returned by a DB if another process leads.
-	ErrFenced = errors.New("another process has taken the store over")
+	ErrFenced = fmt.Errorf("%w: it has taken the store over", queue.ErrLed)
 	// ErrLost is returned by [Rows] if the server has an older batch than it has confirmed.
 	ErrLost = errors.New("the server has lost changes that it had confirmed")
 )
@@ -55,6 +56,9 @@ func (e *LedError) Error() string {
 	return fmt.Sprintf("%s leads since %s, and may for another %s: stop it, or wait",
 		e.Name, e.Since.Format(time.RFC3339), e.Left.Round(time.Millisecond))
 }
+
+// Unwrap returns [queue.ErrLed].
+func (e *LedError) Unwrap() error { return queue.ErrLed }
 
 // DB is a database server. Its methods may be called concurrently, and make one attempt:
 // [Rows] repeats them. After an error, except for the ones that a method documents, the
