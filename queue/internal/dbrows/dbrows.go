@@ -45,7 +45,8 @@ type Leader struct {
 var (
 	// ErrFenced is returned by a DB if another process leads.
 	ErrFenced = fmt.Errorf("%w: it has taken the store over", queue.ErrLed)
-	// ErrLost is returned by [Rows] if the server has an older batch than it has confirmed.
+	// ErrLost is returned by [Rows], and may be returned by a DB, if the server has an older
+	// batch or epoch than it has confirmed.
 	ErrLost = errors.New("the server has lost changes that it had confirmed")
 )
 

@@ -151,8 +151,11 @@ func (r *Rows) look(ctx context.Context, next Term) (made bool, err error) {
 	switch {
 	case err != nil:
 		return false, err
-	case now.Epoch != next.Epoch:
+	case now.Epoch > next.Epoch:
 		return false, ErrFenced
+	case now.Epoch < next.Epoch:
+		return false, fmt.Errorf("%w: its last leader was that of epoch %d, and this one is that of %d",
+			ErrLost, now.Epoch, next.Epoch)
 	case now.Batch == next.Batch:
 		return true, nil
 	case now.Batch != next.Batch-1:
@@ -282,13 +285,17 @@ func (r *Rows) renew() {
 		err := r.db.Renew(ctx, r.term.Epoch, r.cfg.Lease)
 		stop()
 		switch {
-		case errors.Is(err, ErrFenced):
+		case errors.Is(err, ErrFenced) || errors.Is(err, ErrLost):
 			_ = r.end(err)
 		case err != nil && r.ctx.Err() == nil:
 			r.cfg.Logger.Warn("the lead cannot be renewed", slog.String("server", r.cfg.Server), slog.Any("error", err))
 		}
 	}
 }
+
+// GiveUp ends all attempts after 5 s. A store calls it before it closes the machine, whose
+// Close would otherwise wait for a server that does not answer.
+func (r *Rows) GiveUp() { time.AfterFunc(patience, r.close) }
 
 // Close is as [journal.Rows] says. It ends the lease, so that another process can lead at
 // once; if the server cannot be reached, the lease ends by itself.
