@@ -9,7 +9,7 @@ import (
 
 	"github.com/hibiken/asynq"
 
-	"github.com/stintgo/stint/bench/server"
+	"github.com/stintgo/stint/internal/dbserver"
 )
 
 const defaultQueue = "default"
@@ -27,18 +27,18 @@ type asynqQueue struct {
 // the time of a short turn.
 const tunedCheck = 10 * time.Millisecond
 
-func openAsynqAlways(t *turn) (keeper, error) { return openAsynq(t, server.Always, tunedCheck) }
+func openAsynqAlways(t *turn) (keeper, error) { return openAsynq(t, dbserver.Always, tunedCheck) }
 
-func openAsynqEverySec(t *turn) (keeper, error) { return openAsynq(t, server.EverySec, tunedCheck) }
+func openAsynqEverySec(t *turn) (keeper, error) { return openAsynq(t, dbserver.EverySec, tunedCheck) }
 
-func openAsynqDefault(t *turn) (keeper, error) { return openAsynq(t, server.EverySec, 0) }
+func openAsynqDefault(t *turn) (keeper, error) { return openAsynq(t, dbserver.EverySec, 0) }
 
-func openAsynq(t *turn, sync server.Sync, check time.Duration) (keeper, error) {
+func openAsynq(t *turn, sync dbserver.Sync, check time.Duration) (keeper, error) {
 	dir := filepath.Join(t.dir, "redis")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}
-	address, stop, err := server.Redis(dir, sync)
+	address, stop, err := dbserver.Redis(dir, sync)
 	if err != nil {
 		return nil, err
 	}

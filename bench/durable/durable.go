@@ -14,7 +14,7 @@ import (
 
 	"github.com/stintgo/stint/bench/disk"
 	"github.com/stintgo/stint/bench/measure"
-	"github.com/stintgo/stint/bench/server"
+	"github.com/stintgo/stint/internal/dbserver"
 )
 
 // The names of the subjects, as tables and goals write them.
@@ -47,7 +47,7 @@ const (
 // Systems are what the subjects run on.
 type Systems struct {
 	dir      string // has a directory for each turn
-	postgres *server.Postgres
+	postgres *dbserver.Postgres
 }
 
 // Prepare sees to it that the peers' databases are installed, and makes what can
@@ -58,10 +58,10 @@ func Prepare(dir string) (*Systems, error) {
 	if err := os.Chmod(dir, 0o711); err != nil { //nolint:gosec // nothing in it is secret
 		return nil, err
 	}
-	if err := server.NeedRedis(); err != nil {
+	if err := dbserver.NeedRedis(); err != nil {
 		return nil, err
 	}
-	postgres, err := server.NewPostgres(dir, migrateRiver)
+	postgres, err := dbserver.NewPostgres(dir, migrateRiver)
 	if err != nil {
 		return nil, err
 	}

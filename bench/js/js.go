@@ -10,8 +10,8 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/stintgo/stint/bench/command"
 	"github.com/stintgo/stint/bench/measure"
+	"github.com/stintgo/stint/internal/command"
 )
 
 // The names of the subjects, as tables and goals write them.

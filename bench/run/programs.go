@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/stintgo/stint/bench/command"
+	"github.com/stintgo/stint/internal/command"
 )
 
 // Programs are the runners, built or found.

@@ -13,9 +13,9 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/stintgo/stint/bench/command"
 	"github.com/stintgo/stint/bench/disk"
 	"github.com/stintgo/stint/bench/measure"
+	"github.com/stintgo/stint/internal/command"
 )
 
 // Default is how many tasks are pending unless the caller sets a number. Tiny is the

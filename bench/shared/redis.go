@@ -6,7 +6,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stintgo/stint"
 
-	"github.com/stintgo/stint/bench/server"
+	"github.com/stintgo/stint/internal/dbserver"
 )
 
 // tokens is the list of those that are free.
@@ -18,7 +18,7 @@ type redisLimit struct{ client *redis.Client }
 
 // startRedis starts a server that keeps nothing on disk, with all tokens free.
 func startRedis(t *turn) (address string, err error) {
-	address, stop, err := server.RedisSocket(t.dir)
+	address, stop, err := dbserver.RedisSocket(t.dir)
 	if err != nil {
 		return "", err
 	}

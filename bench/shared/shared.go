@@ -7,7 +7,7 @@ import (
 	"os"
 
 	"github.com/stintgo/stint/bench/measure"
-	"github.com/stintgo/stint/bench/server"
+	"github.com/stintgo/stint/internal/dbserver"
 )
 
 // The readings. Times of waits are those of half, and of all but one in a
@@ -24,7 +24,7 @@ const (
 type Systems struct{ dir string }
 
 // Prepare sees to it that Redis is installed. Sockets go into dir.
-func Prepare(dir string) (*Systems, error) { return &Systems{dir}, server.NeedRedis() }
+func Prepare(dir string) (*Systems, error) { return &Systems{dir}, dbserver.NeedRedis() }
 
 // Cases are the rows of this suite.
 func (s *Systems) Cases() []measure.Case {

@@ -1,7 +1,7 @@
-// Package server runs the databases that peers keep their tasks in. Each is a
+// Package dbserver runs the databases that peers keep their tasks in. Each is a
 // process of its own on a free port of the loopback, with its files in a
 // directory that is given, and is stopped through that process.
-package server
+package dbserver
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package server
+package dbserver
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/stintgo/stint/bench/command"
+	"github.com/stintgo/stint/internal/command"
 )
 
 // Postgres is a database that was made once, to be copied for each server that
@@ -45,40 +45,73 @@ func NewPostgres(dir string, prepare func(dsn string) error) (*Postgres, error) 
 	if said, err := initdb.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("initdb: %w\n%s", err, said)
 	}
-	dsn, stop, err := p.serve(p.original)
+	s, err := p.serve(p.original)
 	if err != nil {
 		return nil, err
 	}
-	defer stop()
-	return p, prepare(dsn)
+	defer s.Stop()
+	return p, prepare(s.DSN)
 }
 
 // Start starts a server on a copy in dir, with the settings of PostgreSQL itself
 // but for room: a commit is answered after its sync. stop ends it.
 func (p *Postgres) Start(dir string) (dsn string, stop func(), err error) {
-	copied := filepath.Join(dir, "postgres")
-	// It keeps the owner, which is not always us.
-	if _, err := command.Run("", nil, "cp", "-a", p.original, copied); err != nil {
+	s, err := p.Run(dir)
+	if err != nil {
 		return "", nil, err
 	}
-	return p.serve(copied)
+	return s.DSN, s.Stop, nil
 }
 
-func (p *Postgres) serve(data string) (dsn string, stop func(), err error) {
+// Server is a PostgreSQL server that was started.
+type Server struct {
+	DSN string
+
+	start   func() (*process, error)
+	process *process
+}
+
+// Run is Start for a server that can be stopped and started again. Settings override the
+// usual ones, as in "fsync=off".
+func (p *Postgres) Run(dir string, settings ...string) (*Server, error) {
+	data := filepath.Join(dir, "postgres")
+	// It keeps the owner, which is not always us.
+	if _, err := command.Run("", nil, "cp", "-a", p.original, data); err != nil {
+		return nil, err
+	}
+	return p.serve(data, settings...)
+}
+
+func (p *Postgres) serve(data string, settings ...string) (*Server, error) {
 	address, port, err := freeAddress()
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	dsn = "postgres://bench@" + address + "/postgres?sslmode=disable"
-	server, err := start(data, childOf(p.user, syscall.SIGQUIT), func() error { return connect(dsn) },
-		filepath.Join(p.programs, "postgres"), "-D", data, "-h", "127.0.0.1", "-p", port, "-k", data,
-		"-c", "fsync=on", "-c", "synchronous_commit=on",
-		"-c", "shared_buffers=128MB", "-c", "max_wal_size=2GB", "-c", "max_connections=200")
-	if err != nil {
-		return "", nil, err
+	args := []string{"-D", data, "-h", "127.0.0.1", "-p", port, "-k", data}
+	for _, setting := range append([]string{
+		"fsync=on", "synchronous_commit=on", "shared_buffers=128MB", "max_wal_size=2GB", "max_connections=200",
+	}, settings...) {
+		args = append(args, "-c", setting)
 	}
-	return dsn, func() { server.stop(syscall.SIGINT) }, nil // a fast shutdown: clients are not waited for
+	s := &Server{DSN: "postgres://bench@" + address + "/postgres?sslmode=disable"}
+	s.start = func() (*process, error) {
+		return start(data, childOf(p.user, syscall.SIGQUIT), func() error { return connect(s.DSN) },
+			filepath.Join(p.programs, "postgres"), args...)
+	}
+	return s, s.Again()
 }
+
+// Again starts the server again after Stop or Kill.
+func (s *Server) Again() (err error) {
+	s.process, err = s.start()
+	return err
+}
+
+// Stop ends the server: a fast shutdown, which does not wait for clients.
+func (s *Server) Stop() { s.process.stop(syscall.SIGINT) }
+
+// Kill ends the server at once, as a crash does.
+func (s *Server) Kill() { s.process.stop(syscall.SIGQUIT) }
 
 // connect answers nil if the server takes queries: it listens before that.
 func connect(dsn string) error {

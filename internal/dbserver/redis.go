@@ -1,4 +1,4 @@
-package server
+package dbserver
 
 import (
 	"io"
@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/stintgo/stint/bench/command"
+	"github.com/stintgo/stint/internal/command"
 )
 
 // Sync is when Redis has its log synced.

@@ -1,0 +1,39 @@
+// Package pgstore keeps durable tasks in PostgreSQL (13 or newer), in tables of a schema of
+// its own, so that it can share the database of an application.
+//
+// One process at a time leads: it decides in memory what happens to tasks, as every store
+// does, and writes rows in batches. Another process that opens the store gets
+// [queue.ErrLed] while the lease of the leader lasts, which the leader renews by the clock
+// of the database. Each write names the epoch of its leader, so a process that was stopped
+// or cut off, and continues after another one has taken the lead, changes nothing. Workers
+// in other processes reach the leader's store through package server and httpstore.
+//
+// # What survives
+//
+// A call is answered when the transaction with its changes has been committed. With
+// synchronous_commit=on, the default of PostgreSQL, it survives a crash of the server and a
+// loss of power; with synchronous replicas also the loss of the server. With
+// synchronous_commit=off (which can be set for the user of the store: ALTER ROLE … SET
+// synchronous_commit = off) a crash of the server loses up to three times wal_writer_delay
+// of answered calls, 0.6 s by default. If a server comes back with less than it has
+// confirmed, as an asynchronous replica may, the leader notices it by the number of its last
+// batch, and stops.
+//
+// Every claim counts as [queue.Claim.Remote]: since the process that made it may live on
+// while another one leads, its lease lasts until it expires.
+//
+// # Connections
+//
+// The store uses a pool of connections; pool_max_conns and the other parameters of pgxpool
+// may be in the URL. No state is kept in a session, so the store works through PgBouncer in
+// the transaction mode. The user needs no privileges but those on the schema, which Open
+// creates if it may and there is none. The schema may be created beforehand:
+//
+//	CREATE SCHEMA stint AUTHORIZATION jobs
+//
+// # Tables
+//
+// schema.sql has the tables and the format, which leader.format numbers. Open creates the
+// tables in one transaction, with an advisory lock, so that many processes may start at
+// once. The keys and values of rows are the same as those of other stores.
+package pgstore

@@ -1,0 +1,70 @@
+package pgstore
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/stintgo/stint/queue"
+)
+
+// target is a database to connect to.
+type target struct {
+	name   string // for messages, without a password
+	config *pgxpool.Config
+}
+
+// parse parses the URL of a database.
+func parse(url string) (target, error) {
+	cfg, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return target{}, fmt.Errorf("%w: the URL of the database: %w", queue.ErrInvalid, err) // without its password
+	}
+	if !strings.Contains(url, "default_query_exec_mode") {
+		// One round trip for each call, and no prepared statements, which belong to a
+		// session: PgBouncer may give each transaction another one.
+		cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	}
+	c := cfg.ConnConfig
+	return target{fmt.Sprintf("PostgreSQL at %s:%d, database %s", c.Host, c.Port, c.Database), cfg}, nil
+}
+
+// refusal is an error that another attempt does not change.
+type refusal struct{ error }
+
+func (r refusal) Unwrap() error { return r.error }
+
+// remedies has what to do about errors of PostgreSQL, by SQLSTATE, and whether Open gives up.
+var remediesTable = map[string]struct {
+	do    string
+	final bool
+}{
+	"28000": {"check the user of the URL, and pg_hba.conf of the server", true},
+	"28P01": {"check the user and the password of the URL", true},
+	"3D000": {"create the database, or check the name in the URL", true},
+	"42501": {"grant the privilege, or create the schema for this user: CREATE SCHEMA … AUTHORIZATION …", true},
+	"25006": {"the server is a replica, or is set to read only: use the primary server", false},
+	"53100": {"make room on the disk of the server", false},
+	"53300": {"the server has no connection left: raise max_connections, or lower pool_max_conns in the URL", false},
+	"57P03": {"the server is starting or stopping", false},
+}
+
+// explain adds the remedy to an error of PostgreSQL.
+func explain(err error) error {
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) {
+		return err
+	}
+	remedy, ok := remediesTable[pg.Code]
+	if !ok {
+		return err
+	}
+	if err = fmt.Errorf("%w: %s", err, remedy.do); remedy.final {
+		return refusal{err}
+	}
+	return err
+}
