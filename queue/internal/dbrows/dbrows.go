@@ -62,13 +62,20 @@ func (e *LedError) Error() string {
 func (e *LedError) Unwrap() error { return queue.ErrLed }
 
 // DB is a database server. Its methods may be called concurrently, and make one attempt:
-// [Rows] repeats them. After an error, except for the ones that a method documents, the
-// outcome is unknown.
+// [Rows] repeats them. They return soon after ctx has ended. After an error, except for the
+// ones that a method documents, the outcome is unknown, and the server may still carry the
+// call out later.
+//
+// Each DB leads for itself, also if two are in one process. It stores a random number of
+// its own beside the epoch and compares both, because two leaders can get the same epoch if
+// the server loses data in between.
 type DB interface {
 	// Lead makes the caller the leader, under a name, until lease has passed by the server's
 	// clock. It returns the new term: an epoch larger than all before it, and the last
-	// batch. Once it has returned, no write of an earlier epoch is made. Errors: a
-	// *LedError, if the lease of another leader has not ended.
+	// batch. Once it has returned, no write of an earlier epoch is made. If this DB leads
+	// already, because the answer of a call was lost, the epoch stays: a call that the server
+	// carries out late would otherwise depose its own process. Errors: a *LedError, if the
+	// lease of another leader has not ended.
 	Lead(ctx context.Context, name string, lease time.Duration) (Term, error)
 	// Renew extends the lease of the leader of an epoch to lease from now on. Errors:
 	// ErrFenced.
@@ -76,7 +83,8 @@ type DB interface {
 	// Resign ends the lease of the leader of an epoch. If another process leads, it does
 	// nothing.
 	Resign(ctx context.Context, epoch uint32) error
-	// Term returns the present term.
+	// Term returns the present term. Since it confirms a batch, the batch must be as durable
+	// as after Apply. Errors: ErrFenced.
 	Term(ctx context.Context) (Term, error)
 
 	// Apply makes all changes and stores t.Batch as the number of the last batch, or does
@@ -97,7 +105,7 @@ type DB interface {
 	// Leases calls fn for all entries of the lease log.
 	Leases(ctx context.Context, fn func(LeaseEntry)) error
 
-	// Close closes the connections. It is called once, after all other calls.
+	// Close closes the connections. It is called once, when all other calls have returned.
 	Close() error
 }
 

@@ -21,8 +21,12 @@ type LeaseLog struct {
 	slots   lease.Slots
 	next    *put // of the calls that arrive now
 	writing bool // a call writes
-	puts    uint32
+	puts    uint64
 }
+
+// putBits is the number of bits of the number of a put that count the puts of an epoch: more
+// than a leader can make. With an epoch of 24 bits the number fits into a signed integer.
+const putBits = 39
 
 // put is one write of entries.
 type put struct {
@@ -45,7 +49,11 @@ func (l *LeaseLog) Recall(fn func(slot int, e machine.LeaseEntry)) error {
 	defer l.mu.Unlock()
 	found := make(map[int]machine.LeaseEntry)
 	last := 0
+	limit := attempt / 2
 	err := l.rows.try(l.rows.ctx, func(ctx context.Context) error {
+		limit = min(2*limit, attemptLast)
+		ctx, stop := context.WithTimeout(ctx, limit)
+		defer stop()
 		return l.rows.db.Leases(ctx, func(e LeaseEntry) {
 			var b [lease.Size]byte
 			copy(b[:], e.Entry)
@@ -78,8 +86,13 @@ func (l *LeaseLog) Reserve(token queue.Token) (slot int, err error) {
 	return slot, nil
 }
 
-// Put is as [machine.LeaseStorage] says. It writes all entries or none.
+// Put is as [machine.LeaseStorage] says. It writes all entries or none; after an error they
+// may be on the server nevertheless. Such an entry stays until its slot has another owner, so
+// the next leader may take its task for one that ran and was lost.
 func (l *LeaseLog) Put(entries []machine.SlotEntry) (n int, err error) {
+	if len(entries) == 0 {
+		return 0, nil // it would not be visible in next
+	}
 	l.mu.Lock()
 	p := l.next
 	first := len(p.entries) == 0
@@ -105,7 +118,7 @@ func (l *LeaseLog) write(p *put) {
 	l.mu.Lock()
 	l.next = newPut()
 	l.puts++
-	number := uint64(l.rows.term.Epoch)<<32 | uint64(l.puts)
+	number := uint64(l.rows.epoch)<<putBits | l.puts
 	encoded := make([]LeaseEntry, 0, len(p.entries))
 	for i := range p.entries {
 		if e := &p.entries[i]; l.slots.Owns(e.Slot, e.Token) {
@@ -118,7 +131,7 @@ func (l *LeaseLog) write(p *put) {
 	if len(encoded) > 0 {
 		ctx, stop := context.WithTimeout(l.rows.ctx, stall.AnswerWithin)
 		p.err = l.rows.try(ctx, func(ctx context.Context) error {
-			return l.rows.db.PutLeases(ctx, l.rows.term.Epoch, number, encoded)
+			return l.rows.db.PutLeases(ctx, l.rows.epoch, number, encoded)
 		})
 		stop()
 	}

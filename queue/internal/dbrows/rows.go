@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/stintgo/stint/internal/logthrottle"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/journal"
 	"github.com/stintgo/stint/queue/internal/stall"
@@ -25,14 +24,17 @@ type Config struct {
 
 const (
 	defaultLease = 5 * time.Second
-	// attempt is how long one attempt may take. A write that takes longer on the server may
-	// still be made: see Apply.
-	attempt = 10 * time.Second
+	// An attempt may take so long. The limit of an attempt that can be long because it has
+	// much to do doubles after each one that reached it, up to attemptLast.
+	attempt     = 10 * time.Second
+	attemptLast = 2 * time.Minute
 	// The pauses between attempts double from the first to the last.
 	pauseFirst = 5 * time.Millisecond
 	pauseLast  = time.Second
 	// patience is how long Open and Close try to reach the server.
 	patience = 5 * time.Second
+	// epochMax is the largest epoch of a machine.
+	epochMax = 1<<24 - 1
 )
 
 // Rows are the rows of a machine on a database server. Apply, Get and Scan try until they
@@ -40,21 +42,21 @@ const (
 // callers of the machine get an error after [stall.AnswerWithin]; what had been decided by
 // then is written when the server is back.
 type Rows struct {
-	db  DB
-	cfg Config
+	db    DB
+	cfg   Config
+	epoch uint32
+	batch uint64 // the number of the last batch; owned by Apply
 
-	ctx   context.Context //nolint:containedctx // ends all attempts in Close
-	close context.CancelFunc
+	ctx  context.Context //nolint:containedctx // ends all attempts; its cause is why
+	lost chan struct{}   // closed when this process no longer leads
 
-	term  Term // Batch is owned by Apply
-	stall stall.Stall
+	stall  stall.Stall
+	health health
 
-	mu      sync.Mutex
-	trouble error         // why an attempt has failed, until one succeeds
-	lost    chan struct{} // closed when this process no longer leads
-	over    error         // then the reason
-
-	renewing sync.WaitGroup
+	mu     sync.Mutex // guards the fields below
+	cancel context.CancelCauseFunc
+	closed bool
+	calls  sync.WaitGroup // calls of db; Add is called with mu held
 }
 
 var _ journal.Rows = (*Rows)(nil)
@@ -66,58 +68,67 @@ func Open(ctx context.Context, db DB, cfg Config) (*Rows, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	cfg.Logger = slog.New(logthrottle.New(cfg.Logger.Handler()))
-	r := &Rows{db: db, cfg: cfg, lost: make(chan struct{})}
-	r.ctx, r.close = context.WithCancel(context.Background())
+	r := &Rows{
+		db: db, cfg: cfg, lost: make(chan struct{}), health: health{server: cfg.Server, logger: cfg.Logger},
+	}
+	r.ctx, r.cancel = context.WithCancelCause(context.Background())
+	if err := r.lead(ctx); err != nil {
+		r.abort(queue.ErrClosed)
+		return nil, errors.Join(err, db.Close())
+	}
+	r.calls.Go(r.renew)
+	return r, nil
+}
+
+// lead makes this process the leader.
+func (r *Rows) lead(ctx context.Context) error {
 	ctx, stop := context.WithTimeout(ctx, patience)
 	defer stop()
+	var term Term
 	var led *LedError
 	err := r.try(ctx, func(ctx context.Context) (err error) {
-		if r.term, err = db.Lead(ctx, cfg.Name, cfg.Lease); errors.As(err, &led) {
+		ctx, stop := context.WithTimeout(ctx, patience/2)
+		defer stop()
+		if term, err = r.db.Lead(ctx, r.cfg.Name, r.cfg.Lease); errors.As(err, &led) {
 			return nil
 		}
 		return err
 	})
-	if err == nil && led != nil {
-		err = led
+	switch {
+	case err != nil:
+		return err
+	case led != nil:
+		return fmt.Errorf("%s: %w", r.cfg.Server, led)
+	case term.Epoch > epochMax:
+		return fmt.Errorf("%s has had %d leaders, and more are not possible: copy its tasks to a new store",
+			r.cfg.Server, epochMax)
 	}
-	if err != nil {
-		r.close()
-		return nil, errors.Join(fmt.Errorf("%s: %w", cfg.Server, err), db.Close())
-	}
-	r.renewing.Go(r.renew)
-	return r, nil
+	r.epoch, r.batch = term.Epoch, term.Batch
+	return nil
 }
 
 // Epoch is the epoch of this process.
-func (r *Rows) Epoch() uint32 { return r.term.Epoch }
+func (r *Rows) Epoch() uint32 { return r.epoch }
 
 // Lost is closed when another process has taken the lead, or the server has lost changes:
 // this process writes nothing more, and the store has to be closed.
 func (r *Rows) Lost() <-chan struct{} { return r.lost }
 
-// Stalled returns a channel that is closed while a batch is blocked for so long that
-// callers must not wait for it.
+// Stalled returns a channel that is closed while the server has been blocking a call for so
+// long that callers must not wait for it.
 func (r *Rows) Stalled() <-chan struct{} { return r.stall.Channel() }
 
 // Room returns why callers must not wait for a write, or nil: this process does not lead,
-// or the present batch has been blocked for [stall.AnswerWithin].
+// or the server has been blocking a call for [stall.AnswerWithin].
 func (r *Rows) Room() error {
 	select {
+	case <-r.ctx.Done():
+		return r.ended()
 	case <-r.stall.Channel():
-		return r.state()
-	case <-r.lost:
-		return r.state()
+		return r.health.state()
 	default:
 		return nil
 	}
-}
-
-// state returns why nothing can be written now, or nil.
-func (r *Rows) state() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return cmp.Or(r.over, r.trouble)
 }
 
 // Apply is as [journal.Rows] says. An attempt whose outcome is unknown is followed by a look
@@ -125,10 +136,9 @@ func (r *Rows) state() error {
 // first attempt is made nevertheless, because the server was still busy with it, the
 // server refuses the second one, and the next look finds the batch.
 func (r *Rows) Apply(batch []journal.Change) error {
-	defer r.stall.Watch(r.state)()
-	next := Term{r.term.Epoch, r.term.Batch + 1}
+	next := Term{r.epoch, r.batch + 1}
 	changes := final(batch)
-	unknown := false
+	limit, unknown := attempt, false
 	err := r.try(r.ctx, func(ctx context.Context) error {
 		if unknown {
 			made, err := r.look(ctx, next)
@@ -137,16 +147,24 @@ func (r *Rows) Apply(batch []journal.Change) error {
 			}
 		}
 		unknown = true
-		return r.db.Apply(ctx, next, changes)
+		ctx, stop := context.WithTimeout(ctx, limit)
+		defer stop()
+		err := r.db.Apply(ctx, next, changes)
+		if ctx.Err() != nil {
+			limit = min(2*limit, attemptLast)
+		}
+		return err
 	})
 	if err == nil {
-		r.term.Batch = next.Batch
+		r.batch = next.Batch
 	}
 	return err
 }
 
 // look reports whether the server has the batch of the term next.
 func (r *Rows) look(ctx context.Context, next Term) (made bool, err error) {
+	ctx, stop := context.WithTimeout(ctx, attempt)
+	defer stop()
 	now, err := r.db.Term(ctx)
 	switch {
 	case err != nil:
@@ -182,131 +200,168 @@ func final(batch []journal.Change) []journal.Change {
 // Get is as [journal.Rows] says.
 func (r *Rows) Get(key string) (value []byte, err error) {
 	err = r.try(r.ctx, func(ctx context.Context) (err error) {
+		ctx, stop := context.WithTimeout(ctx, attempt)
+		defer stop()
 		value, err = r.db.Get(ctx, key)
 		return err
 	})
 	return value, err
 }
 
-// Scan is as [journal.Rows] says. After an error it continues behind the last key.
+// Scan is as [journal.Rows] says. After an error it continues behind the last key. An
+// attempt may take any time, but not between two keys.
 func (r *Rows) Scan(from, to string, down bool, fn func(key string, value []byte) bool) error {
+	limit, stopped := attempt, false
 	return r.try(r.ctx, func(ctx context.Context) error {
-		return r.db.Scan(ctx, from, to, down, func(key string, value []byte) bool {
-			if down {
-				to = key
-			} else {
-				from = key + "\x00"
-			}
-			return fn(key, value)
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		silent := time.AfterFunc(limit, stop)
+		defer silent.Stop()
+		last, found := "", false
+		err := r.db.Scan(ctx, from, to, down, func(key string, value []byte) bool {
+			silent.Reset(limit)
+			last, found = key, true
+			stopped = !fn(key, value)
+			return !stopped
 		})
+		switch {
+		case stopped:
+			return nil // an error after the last call of fn does not matter
+		case found && down:
+			to = last
+		case found:
+			from = last + "\x00"
+		case ctx.Err() != nil:
+			limit = min(2*limit, attemptLast)
+		}
+		return err
 	})
 }
 
-// try makes attempts until one succeeds, ctx ends, or this process no longer leads.
+// try makes attempts until one succeeds, ctx ends, this process no longer leads, or the rows
+// are closed. do limits the time of an attempt.
 func (r *Rows) try(ctx context.Context, do func(context.Context) error) error {
+	if !r.enter() {
+		return queue.ErrClosed
+	}
+	defer r.calls.Done()
+	c := call{health: &r.health}
+	defer c.end()
+	defer r.stall.Watch(c.late)()
 	for pause := pauseFirst; ; pause = min(2*pause, pauseLast) {
-		select {
-		case <-r.lost:
-			return r.state()
-		default:
+		if err := r.ended(); err != nil {
+			return err
 		}
-		once, stop := context.WithTimeout(ctx, attempt)
-		err := do(once)
-		stop()
+		err := do(ctx)
 		switch {
 		case err == nil:
-			r.recover()
 			return nil
 		case errors.Is(err, ErrFenced) || errors.Is(err, ErrLost):
 			return r.end(err)
+		case r.ended() != nil:
+			return r.ended()
 		case ctx.Err() != nil:
-			return cmp.Or(r.ended(), err)
+			return c.reason(err)
 		}
-		r.fail(err)
+		c.fail(err)
 		select {
 		case <-ctx.Done():
-			return cmp.Or(r.ended(), err)
-		case <-r.lost:
 		case <-time.After(pause):
+		}
+		if ctx.Err() != nil && r.ended() == nil {
+			return c.reason(err)
 		}
 	}
 }
 
-// ended returns queue.ErrClosed after Close.
-func (r *Rows) ended() error {
-	if r.ctx.Err() != nil {
-		return queue.ErrClosed
+// ended returns why all attempts have ended, or nil.
+func (r *Rows) ended() error { return context.Cause(r.ctx) }
+
+// enter registers a call of db, unless the rows are closed.
+func (r *Rows) enter() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.closed {
+		r.calls.Add(1)
 	}
-	return nil
+	return !r.closed
 }
 
-func (r *Rows) fail(err error) {
+// abort ends all attempts, for a reason.
+func (r *Rows) abort(why error) {
 	r.mu.Lock()
-	r.trouble = fmt.Errorf("%s does not answer as it should, and changes wait for it: %w", r.cfg.Server, err)
-	r.mu.Unlock()
-	r.cfg.Logger.Warn("the database fails; trying again", slog.String("server", r.cfg.Server), slog.Any("error", err))
-}
-
-func (r *Rows) recover() {
-	r.mu.Lock()
-	failed := r.trouble != nil
-	r.trouble = nil
-	r.mu.Unlock()
-	if failed {
-		r.cfg.Logger.Info("the database answers again", slog.String("server", r.cfg.Server))
-	}
+	defer r.mu.Unlock()
+	r.cancel(why)
 }
 
 // end records that this process no longer leads, and returns why.
 func (r *Rows) end(err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.over == nil {
-		r.over = fmt.Errorf("%s: %w", r.cfg.Server, err)
+	if r.ctx.Err() == nil {
+		r.cancel(fmt.Errorf("%s: %w", r.cfg.Server, err))
 		close(r.lost)
 		r.cfg.Logger.Error("this process no longer leads", slog.String("server", r.cfg.Server), slog.Any("error", err))
 	}
-	return r.over
+	return r.ended()
 }
 
-// renew extends the lease three times in its length, until the rows are closed.
+// renew extends the lease three times in its length, until the process no longer leads or
+// the rows are closed. Close waits for the last renewal: the server could carry out a
+// cancelled one after Resign.
 func (r *Rows) renew() {
-	for tick := time.NewTicker(r.cfg.Lease / 3); ; {
+	tick := time.NewTicker(r.cfg.Lease / 3)
+	defer tick.Stop()
+	c := call{health: &r.health}
+	defer c.end()
+	for {
 		select {
 		case <-r.ctx.Done():
-			tick.Stop()
-			return
-		case <-r.lost:
-			tick.Stop()
 			return
 		case <-tick.C:
 		}
-		ctx, stop := context.WithTimeout(r.ctx, r.cfg.Lease/3)
-		err := r.db.Renew(ctx, r.term.Epoch, r.cfg.Lease)
+		ctx, stop := context.WithTimeout(context.WithoutCancel(r.ctx), min(r.cfg.Lease/3, patience))
+		err := r.db.Renew(ctx, r.epoch, r.cfg.Lease)
 		stop()
 		switch {
 		case errors.Is(err, ErrFenced) || errors.Is(err, ErrLost):
 			_ = r.end(err)
-		case err != nil && r.ctx.Err() == nil:
-			r.cfg.Logger.Warn("the lead cannot be renewed", slog.String("server", r.cfg.Server), slog.Any("error", err))
+		case err != nil:
+			c.fail(fmt.Errorf("renew the lease of the leader: %w", err))
+		default:
+			c.end()
 		}
 	}
 }
 
 // GiveUp ends all attempts after 5 s. A store calls it before it closes the machine, whose
 // Close would otherwise wait for a server that does not answer.
-func (r *Rows) GiveUp() { time.AfterFunc(patience, r.close) }
+func (r *Rows) GiveUp() { time.AfterFunc(patience, func() { r.abort(queue.ErrClosed) }) }
 
-// Close is as [journal.Rows] says. It ends the lease, so that another process can lead at
-// once; if the server cannot be reached, the lease ends by itself.
+// Close is as [journal.Rows] says, but calls of the lease log may still run: they return an
+// error. It ends the lease, so that another process can lead at once; if the server cannot
+// be reached, the lease ends by itself.
 func (r *Rows) Close() error {
-	r.close()
-	r.renewing.Wait()
-	ctx, stop := context.WithTimeout(context.Background(), patience)
-	defer stop()
-	if err := r.db.Resign(ctx, r.term.Epoch); err != nil {
+	r.mu.Lock()
+	r.closed = true
+	r.cancel(queue.ErrClosed)
+	r.mu.Unlock()
+	r.calls.Wait()
+	if err := r.resign(); err != nil {
 		r.cfg.Logger.Warn("the lease of this process ends by itself: it could not be ended",
 			slog.String("server", r.cfg.Server), slog.Any("error", err))
 	}
 	return r.db.Close()
+}
+
+// resign ends the lease. The first attempt may meet a connection that is broken.
+func (r *Rows) resign() (err error) {
+	ctx, stop := context.WithTimeout(context.Background(), patience)
+	defer stop()
+	for range 3 {
+		if err = r.db.Resign(ctx, r.epoch); err == nil || ctx.Err() != nil {
+			break
+		}
+	}
+	return err
 }

@@ -1,0 +1,111 @@
+package dbrows
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/stintgo/stint/internal/clock"
+	"github.com/stintgo/stint/queue/internal/stall"
+)
+
+// logEvery is the shortest time between two records of a server that fails. The error
+// itself often differs, for example by the port of the connection.
+const logEvery = time.Minute
+
+// errSilent is the error of a call before its first attempt has ended.
+var errSilent = fmt.Errorf("it has not answered for %s", stall.AnswerWithin)
+
+// health is what the present calls say about the server. It is safe for concurrent use.
+type health struct {
+	server string
+	logger *slog.Logger
+
+	mu      sync.Mutex // guards the fields below, and those of all calls
+	failing int        // calls whose last attempt has failed
+	err     error      // of the last attempt that failed; nil if failing is 0
+	logged  time.Time  // when an error was logged
+	open    bool       // an error was logged, and its end was not
+}
+
+// call is a call of the server, which may take several attempts.
+type call struct {
+	health *health
+	err    error // of the last attempt that failed
+}
+
+// state returns why the server fails, or nil.
+func (h *health) state() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.err
+}
+
+// fail records that an attempt has failed.
+func (c *call) fail(err error) {
+	h := c.health
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c.failLocked(err)
+	if now := clock.Now(); now.Sub(h.logged) >= logEvery {
+		h.logged, h.open = now, true
+		h.logger.Warn("the database fails; trying again", slog.String("server", h.server), slog.Any("error", err))
+	}
+}
+
+func (c *call) failLocked(err error) {
+	h := c.health
+	if c.err == nil {
+		h.failing++
+	}
+	c.err = err
+	h.err = fmt.Errorf("%s does not answer as it should, and changes wait for it: %w", h.server, err)
+}
+
+// late returns why a call has not returned after [stall.AnswerWithin].
+func (c *call) late() error {
+	h := c.health
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if c.err == nil {
+		c.failLocked(errSilent)
+	}
+	return h.err
+}
+
+// reason returns why a call has ended when its context did. err is the error of the last
+// attempt: if it only says that the context ended, the attempt before it may say more.
+func (c *call) reason(err error) error {
+	h := c.health
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if c.err != nil && contextEnded(err) {
+		err = c.err
+	}
+	return fmt.Errorf("%s: %w", h.server, err)
+}
+
+// end records that no attempt of the call fails any more. The call may be used again.
+func (c *call) end() {
+	h := c.health
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if c.err == nil {
+		return
+	}
+	c.err = nil
+	if h.failing--; h.failing > 0 {
+		return
+	}
+	if h.err = nil; h.open {
+		h.open = false
+		h.logger.Info("calls of the database no longer fail", slog.String("server", h.server))
+	}
+}
+
+func contextEnded(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+}
