@@ -46,8 +46,8 @@ func TestMain(m *testing.M) {
 func database(t *testing.T) *dbserver.Postgres {
 	t.Helper()
 	original.once.Do(func() {
-		// Not t.TempDir: the account of the server must be able to enter it.
-		if original.dir, original.err = os.MkdirTemp("", "stint-pg-"); original.err == nil {
+		original.dir, original.err = os.MkdirTemp("", "stint-pg-") //nolint:usetesting // of all tests
+		if original.err == nil {                                   // so that the account of the server can enter it
 			original.err = os.Chmod(original.dir, 0o755)
 		}
 		if original.err == nil {
@@ -64,7 +64,7 @@ func database(t *testing.T) *dbserver.Postgres {
 func start(t *testing.T, settings ...string) (*dbserver.Server, error) {
 	t.Helper()
 	made := database(t)
-	dir, err := os.MkdirTemp(original.dir, "server-")
+	dir, err := os.MkdirTemp(original.dir, "server-") //nolint:usetesting // as above
 	if err == nil {
 		err = os.Chmod(dir, 0o755)
 	}

@@ -103,7 +103,7 @@ func (s *steps) end(ctx context.Context) error {
 	case errors.Is(err, journal.ErrLeft):
 		return gaveUp(ctx, "what was decided may not be durable yet")
 	case errors.Is(err, journal.ErrStalled):
-		return s.unavailable("what was decided is done when there is room, unless this process ends before")
+		return s.unavailable("the change is decided, and is written when that is possible, unless this process ends before")
 	default:
 		return err
 	}

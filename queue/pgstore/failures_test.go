@@ -1,0 +1,424 @@
+package pgstore_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stintgo/stint/internal/seeded"
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/pgstore"
+	"github.com/stintgo/stint/queue/storetest"
+)
+
+var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func open(t *testing.T, dsn string, cfg pgstore.Config) *pgstore.Store {
+	t.Helper()
+	s, err := pgstore.Open(t.Context(), dsn, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// submit submits one task.
+func submit(ctx context.Context, s queue.Store, ids *queue.IDs) (queue.ID, error) {
+	id := ids.New(now)
+	return id, submitID(ctx, s, id)
+}
+
+func submitID(ctx context.Context, s queue.Store, id queue.ID) error {
+	_, err := s.Submit(ctx, now, []queue.NewTask{{ID: id, Spec: queue.Spec{Kind: "k"}}})
+	return err
+}
+
+// find returns how many tasks a store has, and reports IDs that it lacks.
+func find(t *testing.T, s queue.Store, ids []queue.ID) int {
+	t.Helper()
+	found, err := s.Find(t.Context(), queue.Filter{}, queue.Page{Limit: 100_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	have := make(map[queue.ID]bool)
+	for i := range found {
+		have[found[i].ID] = true
+	}
+	for _, id := range ids {
+		if !have[id] {
+			t.Errorf("task %s was accepted, and is lost", id)
+		}
+	}
+	return len(found)
+}
+
+// Of two processes the second one gets the name of the first, and leads when the lease of
+// the first has ended. From then on the first one changes nothing.
+func TestC11_OneProcessLeads(t *testing.T) {
+	dsn, schema := sharedServer(t), newSchema()
+	var ids queue.IDs
+	first := open(t, dsn, pgstore.Config{Schema: schema, Name: "the first", Lease: time.Minute})
+	kept, err := submit(t.Context(), first, &ids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = pgstore.Open(t.Context(), dsn, pgstore.Config{Schema: schema})
+	if !errors.Is(err, queue.ErrLed) || !strings.Contains(err.Error(), "the first leads") {
+		t.Fatalf("the second process gets %v", err)
+	}
+	execute(t, dsn, schema, endLease)
+	second := open(t, dsn, pgstore.Config{Schema: schema, Name: "the second"})
+	if _, err := submit(t.Context(), first, &ids); !errors.Is(err, queue.ErrUnavailable) || !errors.Is(err, queue.ErrLed) {
+		t.Errorf("a submit to the first process, which no longer leads: %v", err)
+	}
+	<-first.Lost()
+	if n := find(t, second, []queue.ID{kept}); n != 1 {
+		t.Errorf("the store has %d tasks, want 1", n)
+	}
+	if err := first.Close(); !errors.Is(err, queue.ErrLed) {
+		t.Errorf("the first process closes with %v", err)
+	}
+	if err := second.Close(); err != nil {
+		t.Error(err)
+	}
+	third := open(t, dsn, pgstore.Config{Schema: schema}) // at once: the second has ended its lease
+	if err := errors.Join(storetest.Check(t.Context(), third), third.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// Processes that start at the same time create one set of tables, and one of them leads.
+func TestC11_ManyProcessesStartAtOnce(t *testing.T) {
+	const processes = 12
+	dsn, schema := sharedServer(t), newSchema()
+	stores := make([]*pgstore.Store, processes)
+	errs := make([]error, processes)
+	var all sync.WaitGroup
+	for i := range processes {
+		all.Go(func() {
+			stores[i], errs[i] = pgstore.Open(t.Context(), dsn, pgstore.Config{Schema: schema, Lease: time.Minute})
+		})
+	}
+	all.Wait()
+	led := 0
+	for i, err := range errs {
+		switch {
+		case err == nil:
+			led++
+			if err := stores[i].Close(); err != nil {
+				t.Error(err)
+			}
+		case !errors.Is(err, queue.ErrLed):
+			t.Error(err)
+		}
+	}
+	if led == 0 {
+		t.Error("no process leads")
+	}
+}
+
+// While connections are cut at random, every submit that is answered is kept, and none is
+// made twice.
+func TestC11_ConnectionsAreCut(t *testing.T) {
+	const callers, each = 8, 300
+	dsn, schema := sharedServer(t), newSchema()
+	p := newProxy(t, dsn)
+	s := open(t, p.dsn, pgstore.Config{Schema: schema, Lease: time.Minute})
+	stop := make(chan struct{})
+	var cutting, submitting sync.WaitGroup
+	cutting.Go(func() { p.cutUntil(stop, seeded.Rand(t)) })
+	var mu sync.Mutex
+	var ids queue.IDs
+	var accepted []queue.ID
+	for range callers {
+		submitting.Go(func() {
+			for range each {
+				id := ids.New(now)
+				err := submitID(t.Context(), s, id)
+				for errors.Is(err, queue.ErrUnavailable) { // as a client does
+					err = submitID(t.Context(), s, id)
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				accepted = append(accepted, id)
+				mu.Unlock()
+			}
+		})
+	}
+	submitting.Wait()
+	close(stop)
+	cutting.Wait()
+	if p.cuts == 0 {
+		t.Error("no connection was cut")
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again := open(t, dsn, pgstore.Config{Schema: schema})
+	if n := find(t, again, accepted); n != callers*each {
+		t.Errorf("the store has %d tasks, want %d", n, callers*each)
+	}
+	if err := again.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The server crashes again and again while tasks are submitted. Callers wait, or get
+// ErrUnavailable after some seconds, and nothing that was answered is lost.
+func TestC6_ServerCrashes(t *testing.T) {
+	const callers, crashes = 4, 4
+	server := newServer(t)
+	s := open(t, server.DSN, pgstore.Config{Lease: time.Minute})
+	stop := make(chan struct{})
+	var submitting sync.WaitGroup
+	var mu sync.Mutex
+	var ids queue.IDs
+	var accepted []queue.ID
+	answered := make(chan struct{}, 1)
+	for range callers {
+		submitting.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				id, err := submit(t.Context(), s, &ids)
+				mu.Lock()
+				if err == nil {
+					accepted = append(accepted, id)
+				} else if !errors.Is(err, queue.ErrUnavailable) {
+					t.Error(err)
+				}
+				mu.Unlock()
+				if err == nil {
+					select {
+					case answered <- struct{}{}:
+					default:
+					}
+				}
+			}
+		})
+	}
+	for range crashes {
+		for range 20 {
+			<-answered
+		}
+		server.Kill()
+		if err := server.Again(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-answered
+	close(stop)
+	submitting.Wait()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again := open(t, server.DSN, pgstore.Config{})
+	find(t, again, accepted)
+	if err := errors.Join(storetest.Check(t.Context(), again), again.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// While the server is away, calls are answered after 3 s, with what is wrong.
+func TestC6_ServerIsAway(t *testing.T) {
+	server := newServer(t)
+	s := open(t, server.DSN, pgstore.Config{Lease: time.Minute})
+	var ids queue.IDs
+	server.Kill()
+	late, err := submit(t.Context(), s, &ids)
+	if !errors.Is(err, queue.ErrUnavailable) || !strings.Contains(err.Error(), "changes wait for it") {
+		t.Errorf("a submit without a server: %v", err)
+	}
+	if err := server.Again(); err != nil {
+		t.Fatal(err)
+	}
+	for { // until it is heard that the server is back
+		if _, err = submit(t.Context(), s, &ids); err == nil {
+			break
+		}
+		if !errors.Is(err, queue.ErrUnavailable) {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	find(t, s, []queue.ID{late}) // what had been decided was written when the server was back
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// What cannot be used is refused with the reason and the remedy, and without the password.
+func TestC11_RefusedDatabases(t *testing.T) {
+	server := newServer(t)
+	newer, foreign, others := newSchema(), newSchema(), newSchema()
+	if err := open(t, server.DSN, pgstore.Config{Schema: newer}).Close(); err != nil {
+		t.Fatal(err)
+	}
+	execute(t, server.DSN, newer, `update %s.leader set format = 9`)
+	execute(t, server.DSN, foreign, `create schema %[1]s; create table %[1]s.leader (name text)`)
+	execute(t, server.DSN, others, `create schema %[1]s; create table %[1]s.rows (name text)`)
+	execute(t, server.DSN, "", `create role reader login password 'secret' --%s`)
+	with := func(change func(*url.URL)) string {
+		u, err := url.Parse(server.DSN)
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(u)
+		return u.String()
+	}
+	closed := func() string {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		return l.Addr().String()
+	}()
+	for _, test := range []struct {
+		name, dsn, schema string
+		want              error
+		says              string
+	}{
+		{"a newer format", server.DSN, newer, queue.ErrUnavailable, "format 9"},
+		{"a table of another program", server.DSN, foreign, queue.ErrUnavailable, "choose another schema"},
+		{"tables of another program", server.DSN, others, queue.ErrUnavailable, "choose another schema"},
+		{
+			"a missing user", with(func(u *url.URL) { u.User = url.UserPassword("nobody", "secret") }), "",
+			queue.ErrUnavailable, "check the user",
+		},
+		{
+			"a missing database", with(func(u *url.URL) { u.Path = "/missing" }), "",
+			queue.ErrUnavailable, "create the database",
+		},
+		{
+			"a user without the privilege", with(func(u *url.URL) { u.User = url.UserPassword("reader", "secret") }),
+			newSchema(), queue.ErrUnavailable, "CREATE SCHEMA",
+		},
+		{
+			"a server that only reads",
+			with(func(u *url.URL) { u.RawQuery += "&default_transaction_read_only=on" }), newSchema(),
+			queue.ErrUnavailable, "use the primary server",
+		},
+		{"no server", with(func(u *url.URL) { u.Host = closed }), "", queue.ErrUnavailable, "refused"},
+		{"no URL", "postgres://user:secret@host:port", "", queue.ErrInvalid, "URL"},
+	} {
+		ctx, stop := context.WithTimeout(t.Context(), time.Second)
+		s, err := pgstore.Open(ctx, test.dsn, pgstore.Config{Schema: test.schema})
+		stop()
+		switch {
+		case err == nil:
+			t.Errorf("%s: opened", test.name)
+			_ = s.Close()
+		case !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.says) ||
+			strings.Contains(err.Error(), "secret"):
+			t.Errorf("%s: %v; want %v and %q", test.name, err, test.want, test.says)
+		}
+	}
+	_, err := pgstore.Open(t.Context(), server.DSN, pgstore.Config{Lease: 1, MaxResult: -1})
+	if !errors.Is(err, queue.ErrInvalid) ||
+		!strings.Contains(err.Error(), "Lease") || !strings.Contains(err.Error(), "MaxResult") {
+		t.Errorf("of two fields that are not valid: %v", err)
+	}
+}
+
+// proxy passes connections to a server, and cuts them.
+type proxy struct {
+	dsn  string
+	to   string
+	cuts int // owned by cutUntil
+
+	mu    sync.Mutex
+	conns map[net.Conn]bool
+}
+
+func newProxy(t *testing.T, dsn string) *proxy {
+	t.Helper()
+	u, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{to: u.Host, conns: make(map[net.Conn]bool)}
+	u.Host = l.Addr().String()
+	p.dsn = u.String()
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			running.Go(func() { p.serve(c) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = l.Close()
+		for p.cut() > 0 {
+		}
+		running.Wait()
+	})
+	return p
+}
+
+func (p *proxy) serve(c net.Conn) {
+	s, err := net.Dial("tcp", p.to)
+	if err != nil {
+		_ = c.Close()
+		return
+	}
+	p.mu.Lock()
+	p.conns[c], p.conns[s] = true, true
+	p.mu.Unlock()
+	var both sync.WaitGroup
+	for _, pair := range [][2]net.Conn{{s, c}, {c, s}} {
+		both.Go(func() {
+			_, _ = io.Copy(pair[0], pair[1])
+			_, _ = pair[0].Close(), pair[1].Close()
+		})
+	}
+	both.Wait()
+	p.mu.Lock()
+	delete(p.conns, c)
+	delete(p.conns, s)
+	p.mu.Unlock()
+}
+
+// cut cuts all connections, and returns their number.
+func (p *proxy) cut() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.conns {
+		_ = c.Close()
+	}
+	return len(p.conns)
+}
+
+// cutUntil cuts connections at random times.
+func (p *proxy) cutUntil(stop <-chan struct{}, random *rand.Rand) {
+	for {
+		select {
+		case <-stop:
+			return
+		case <-time.After(time.Duration(random.IntN(100)) * time.Millisecond):
+			if p.cut() > 0 {
+				p.cuts++
+			}
+		}
+	}
+}
