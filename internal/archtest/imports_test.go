@@ -87,13 +87,41 @@ var directions = []direction{
 	// Which users' files and sockets a program trusts.
 	{pkg: "internal/ownership", state: here},
 	{pkg: "internal/peer", state: here},
+	// What stores share: blocked writes, the lease log, and rows on a database server.
+	{pkg: "queue/internal/stall", state: here},
+	{pkg: "queue/internal/lease", state: here, may: []string{"queue", "queue/internal/machine"}},
+	{
+		pkg: "queue/internal/dbrows", state: here,
+		may: []string{
+			"queue", "queue/internal/journal", "queue/internal/lease", "queue/internal/machine", "queue/internal/stall",
+			"internal/clock", "internal/logthrottle",
+		},
+	},
 	{
 		pkg: "queue/filestore", state: here,
-		may:     []string{"queue", "queue/internal/machine", "internal/logthrottle", "internal/ownership"},
+		may: []string{
+			"queue", "queue/internal/lease", "queue/internal/machine", "queue/internal/stall",
+			"internal/logthrottle", "internal/ownership",
+		},
 		modules: []string{"github.com/cockroachdb/pebble/v2"},
 	},
-	{pkg: "queue/pgstore", state: planned, may: []string{".", "queue"}, modules: []string{"github.com/jackc/pgx/v5"}},
-	{pkg: "queue/redisstore", state: planned, may: []string{".", "queue"}},
+	{
+		pkg: "queue/pgstore", state: here,
+		may: []string{
+			"queue", "queue/internal/dbrows", "queue/internal/journal", "queue/internal/machine", "internal/logthrottle",
+		},
+		modules: []string{"github.com/jackc/pgx/v5"},
+	},
+	{
+		pkg: "queue/redisstore", state: here,
+		may: []string{
+			"queue", "queue/internal/dbrows", "queue/internal/journal", "queue/internal/machine", "internal/logthrottle",
+		},
+		modules: []string{"github.com/redis/go-redis/v9"},
+	},
+	// Starts PostgreSQL and Redis for tests and benchmarks.
+	{pkg: "internal/command", state: here},
+	{pkg: "internal/dbserver", state: here, may: []string{"internal/command"}, modules: []string{"github.com/jackc/pgx/v5"}},
 	// The client of a store in another process, and the protocol between them.
 	{pkg: "queue/httpstore", state: here, may: []string{"queue", "internal/clock", "internal/wire", "internal/peer"}},
 	{pkg: "internal/wire", state: here, may: []string{"queue"}},

@@ -71,9 +71,12 @@ type Server struct {
 	process *process
 }
 
-// Run is Start for a server that can be stopped and started again. Settings override the
-// usual ones, as in "fsync=off".
+// Run is Start for a server that can be stopped and started again. It creates the directory.
+// Settings override the usual ones, as in "fsync=off".
 func (p *Postgres) Run(dir string, settings ...string) (*Server, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
 	data := filepath.Join(dir, "postgres")
 	// It keeps the owner, which is not always us.
 	if _, err := command.Run("", nil, "cp", "-a", p.original, data); err != nil {
