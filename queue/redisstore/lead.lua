@@ -1,0 +1,33 @@
+-- Makes the caller the leader, unless the lease of another process has not ended. If the
+-- caller leads already, because the answer of its first call was lost, the epoch stays: a
+-- call that is carried out late deposes no leader.
+--
+-- KEYS: leader, leases, and the rows of each letter from a to z.
+-- ARGV: format, id, name, lease in milliseconds.
+-- Returns leads, epoch, batch; or why the caller does not lead: led, name, since, left;
+-- type, key, type; format, format; or headless, key.
+for _, key in ipairs(KEYS) do
+  local kind = redis.call('TYPE', key).ok
+  if kind ~= 'hash' and kind ~= 'none' then return {'type', key, kind} end
+end
+
+local leader = redis.call('HMGET', KEYS[1], 'format', 'epoch', 'batch', 'id', 'name', 'since', 'until')
+local format, epoch, batch, id, name, since, ends = unpack(leader)
+if not format then
+  for _, key in ipairs(KEYS) do
+    if redis.call('EXISTS', key) == 1 then return {'headless', key} end
+  end
+  format, epoch, batch, ends = ARGV[1], '0', '0', '0'
+end
+if format ~= ARGV[1] then return {'format', format} end
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+if id ~= ARGV[2] and tonumber(ends) > now then
+  return {'led', name, since, string.format('%.0f', ends - now)}
+end
+
+if id ~= ARGV[2] then epoch = string.format('%.0f', epoch + 1) end
+redis.call('HSET', KEYS[1], 'format', format, 'epoch', epoch, 'batch', batch, 'id', ARGV[2], 'name', ARGV[3],
+  'since', string.format('%.0f', now), 'until', string.format('%.0f', now + ARGV[4]))
+return {'leads', epoch, batch}

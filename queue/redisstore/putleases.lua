@@ -1,0 +1,16 @@
+-- Stores entries of the lease log, if the caller leads. An entry begins with the number of
+-- its put, 16 hexadecimal digits; an entry of a larger put stays.
+--
+-- KEYS: leader, leases. ARGV: epoch, id, put, then slots, each with its entry.
+-- Returns nothing, or epoch, id and batch if the caller does not lead.
+local leader = redis.call('HMGET', KEYS[1], 'epoch', 'id', 'batch')
+if leader[1] ~= ARGV[1] or leader[2] ~= ARGV[2] then return leader end
+
+local put = ARGV[3]
+for at = 4, #ARGV, 2 do
+  local present = redis.call('HGET', KEYS[2], ARGV[at])
+  if not present or present:sub(1, #put) <= put then
+    redis.call('HSET', KEYS[2], ARGV[at], put .. ARGV[at + 1])
+  end
+end
+return {}

@@ -1,0 +1,173 @@
+package redisstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/stintgo/stint/internal/logthrottle"
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/dbrows"
+	"github.com/stintgo/stint/queue/internal/machine"
+)
+
+// Config has the limits of a store. The zero value is a good default.
+type Config struct {
+	// Prefix is the first part of the keys of the store, "stint" by default: stores with
+	// different prefixes share a server. It is the hash tag of the keys, so it cannot
+	// contain braces.
+	Prefix string
+	// Name is the name of this process for others that want to lead; "" is host:pid.
+	Name string
+	// Lease is how long another process must wait to lead if this one ends without having
+	// closed the store; 0 is 5 s. A process that cannot reach the server for so long may
+	// be replaced. It is at least 100 ms.
+	Lease time.Duration
+	// Replicas is the number of replicas that must have received a change before a call is
+	// answered: see WAIT in the package documentation. While there are fewer, the store
+	// accepts no changes. 0 does not wait for replicas.
+	Replicas int
+
+	MaxPayload    int // bytes; 0 is 1 MiB, also for the next two
+	MaxResult     int
+	MaxCheckpoint int
+	WatchBuffer   int // the number of events that a watcher may be behind; 0 is 1024
+
+	// Logger receives errors that no call returns; nil discards them. An error that
+	// repeats is logged once, and then once a minute with the number of repetitions.
+	Logger *slog.Logger
+}
+
+const (
+	leaseMin = 100 * time.Millisecond
+	// keepRows is the memory for rows of waiting tasks, in bytes.
+	keepRows = 16 << 20
+)
+
+func (c Config) withDefaults() Config {
+	c.Prefix = cmp.Or(c.Prefix, "stint")
+	if c.Name == "" {
+		host, _ := os.Hostname() // without it, the process number has to do
+		c.Name = fmt.Sprintf("%s:%d", host, os.Getpid())
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	c.Logger = slog.New(logthrottle.New(c.Logger.Handler()))
+	return c
+}
+
+func (c Config) validate() error {
+	var errs []error
+	for _, field := range []struct {
+		name  string
+		value int
+	}{
+		{"Replicas", c.Replicas},
+		{"MaxPayload", c.MaxPayload},
+		{"MaxResult", c.MaxResult},
+		{"MaxCheckpoint", c.MaxCheckpoint},
+		{"WatchBuffer", c.WatchBuffer},
+	} {
+		if field.value < 0 {
+			errs = append(errs, fmt.Errorf("%w: %s is %d; it is 0 for the default, or more",
+				queue.ErrInvalid, field.name, field.value))
+		}
+	}
+	if c.Lease != 0 && c.Lease < leaseMin {
+		errs = append(errs, fmt.Errorf("%w: Lease is %s; it is 0 for the default, or at least %s",
+			queue.ErrInvalid, c.Lease, leaseMin))
+	}
+	if strings.ContainsAny(c.Prefix, "{}") {
+		errs = append(errs, fmt.Errorf("%w: Prefix is %q; it cannot contain braces", queue.ErrInvalid, c.Prefix))
+	}
+	return errors.Join(errs...)
+}
+
+// Store is a [queue.Store] on a Redis server. It is safe for concurrent use.
+type Store struct {
+	*machine.Machine
+	rows *dbrows.Rows
+}
+
+var _ queue.Store = (*Store)(nil)
+
+// Open makes this process the leader of the store that a URL and cfg.Prefix name, and
+// creates the store if there is none. It reads the rows of all tasks. If the server does
+// not answer, Open tries again for 5 s, or until ctx ends. The caller closes the store. The
+// forms of the URL are in the package documentation.
+//
+// Errors: [queue.ErrInvalid] if the URL or cfg is not valid. [queue.ErrLed] if another
+// process leads. [queue.ErrUnavailable] in this case too, and if the server cannot be
+// reached or used; the message has the reason and the remedy.
+func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
+	return open(ctx, url, cfg, func(db dbrows.DB) dbrows.DB { return db })
+}
+
+// open is Open with a function that replaces the server.
+func open(ctx context.Context, url string, cfg Config, wrap func(dbrows.DB) dbrows.DB) (*Store, error) {
+	t, err := parse(url)
+	if err = errors.Join(err, cfg.validate()); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	log := cfg.Logger.With(slog.String("server", t.name))
+	ctx, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	db := newRows(t.connect(), cfg, giveUp)
+	r, err := dbrows.Open(ctx, wrap(db), dbrows.Config{
+		Server: t.name, Name: cfg.Name, Lease: cfg.Lease, Logger: cfg.Logger,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: open the store: %w", queue.ErrUnavailable, err)
+	}
+	if err := db.checkServer(ctx, log); err != nil {
+		_ = r.Close() //nolint:contextcheck // Close makes its own context, because ctx may have ended
+		return nil, fmt.Errorf("%w: open the store: %s: %w", queue.ErrUnavailable, t.name, err)
+	}
+	m, err := machine.Open(r, machine.Config{
+		MaxPayload: cfg.MaxPayload, MaxResult: cfg.MaxResult, MaxCheckpoint: cfg.MaxCheckpoint,
+		WatchBuffer: cfg.WatchBuffer, Epoch: r.Epoch(), Keep: keepRows, Room: r.Room, Stalled: r.Stalled,
+		Leases: r.LeaseLog(),
+		Damaged: func(id queue.ID, err error) {
+			log.Error("a task cannot be read: restore its row from a copy of the server's data",
+				slog.String("task", id.String()), slog.Any("error", err))
+		},
+		SetBack: func(ahead time.Duration) {
+			log.Warn("the clock is behind the times in the store, which are corrected: a process before this one had a "+
+				"clock that was ahead, or this one has the wrong time: check the clock", slog.Duration("ahead", ahead))
+		},
+	})
+	if err != nil {
+		_ = r.Close() //nolint:contextcheck // as above
+		return nil, fmt.Errorf("%w: %s: %w", queue.ErrUnavailable, t.name, err)
+	}
+	return &Store{m, r}, nil
+}
+
+// Claim is as [queue.Store] says. Every claim is one of [queue.Claim.Remote]: since the
+// process that made it may live on while another one leads, its lease lasts until it
+// expires.
+func (s *Store) Claim(ctx context.Context, now time.Time, c queue.Claim) (queue.Claimed, error) {
+	c.Remote = true
+	return s.Machine.Claim(ctx, now, c)
+}
+
+// Lost returns a channel that is closed when another process leads, or when the server has
+// lost changes that it had confirmed. All calls that change something return
+// [queue.ErrUnavailable] then, and the store has to be closed.
+func (s *Store) Lost() <-chan struct{} { return s.rows.Lost() }
+
+// Close is as [queue.Store] says. If the server does not answer, Close returns an error
+// after some seconds; no call has returned a result that is not on the server. Another
+// process can lead at once after Close, or, if the server did not answer, when the lease of
+// this one has ended.
+func (s *Store) Close() error {
+	s.rows.GiveUp()
+	return s.Machine.Close()
+}
