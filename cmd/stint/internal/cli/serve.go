@@ -40,6 +40,12 @@ running commands; after --grace they get SIGTERM, and then SIGKILL. A second sig
 kills them at once. Interrupted commands have not failed: they begin again at the next
 start.
 
+With --store, tasks are kept by PostgreSQL or Redis instead, and logs and the socket in
+the directory. Of several servers with the same store, on any hosts, one leads and
+works; the others wait, and one of them takes over when it ends or is not heard of for 5
+seconds. A URL with a password belongs into STINT_STORE, because other users see the
+flags of a process.
+
 If another server uses the directory or the address, stint serve retries for 1 s, since
 that server may have been killed a moment ago (STINT_PATIENCE=30s retries longer). A
 directory that another user owns or may write to is refused.
@@ -55,7 +61,8 @@ const serveExamples = `  # two at a time, in ./stint-data
 
 // serveFlags are the flags of stint serve, unparsed.
 type serveFlags struct {
-	dir, listen, jobs       string
+	dir, store              string
+	listen, jobs            string
 	queues                  []string
 	memory, output, logsMax string
 	minFree                 string
@@ -79,6 +86,7 @@ func newServe(s *streams) *cobra.Command {
 func (f *serveFlags) register(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	flags.StringVar(&f.dir, "dir", remote.DefaultDir, "keep everything in `DIR`, of one server at a time")
+	flags.StringVar(&f.store, "store", os.Getenv("STINT_STORE"), "keep tasks at `URL`: postgres://… or redis://… (STINT_STORE)")
 	flags.StringVarP(&f.jobs, "jobs", "j", "", "run `N` commands at once; 50%, +2 or -1 (default: one per CPU)")
 	flags.StringArrayVar(&f.queues, "queue", []string{"default"}, "work on `QUEUE`; may be given several times")
 	flags.StringVar(&f.listen, "listen", "", "answer at `ADDRESS` too, as in 127.0.0.1:7117")
@@ -102,7 +110,7 @@ func parseSize(flag, text string) (int64, error) {
 // config turns the flags into a server. It reports every problem that it finds.
 func (f *serveFlags) config(s *streams) (serve.Config, error) {
 	cfg := serve.Config{
-		Dir: f.dir, Listen: f.listen, Queues: f.queues, Grace: f.grace,
+		Dir: f.dir, Store: f.store, Listen: f.listen, Queues: f.queues, Grace: f.grace,
 		Command: isolate.Config{Grace: f.killAfter},
 		Logger:  slog.New(slog.NewTextHandler(s.err, nil)),
 	}

@@ -11,14 +11,12 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/stintgo/stint"
 	"github.com/stintgo/stint/internal/logthrottle"
 	"github.com/stintgo/stint/internal/ownership"
 	"github.com/stintgo/stint/queue"
-	"github.com/stintgo/stint/queue/filestore"
 	"github.com/stintgo/stint/queue/isolate"
 	"github.com/stintgo/stint/server"
 )
@@ -36,13 +34,15 @@ const payloadMax = 2 * StdinMax
 // Names in the directory of a server.
 const (
 	storeName  = "store"
+	lockName   = "LOCK"
 	logsName   = "logs"
 	SocketName = "stint.sock"
 )
 
 // Config configures a server.
 type Config struct {
-	Dir    string // created if missing
+	Dir    string // of the socket, the logs and, without Store, the tasks; created if missing
+	Store  string // the URL of the tasks on a database server; empty: they are in Dir
 	Listen string // a TCP address of this machine, besides the socket; empty: none
 	Jobs   int    // how many commands run at once, initially
 	// JobsNote says why Jobs is lower than asked for, or is empty.
@@ -58,8 +58,10 @@ type Config struct {
 	// uses: a killed server may release it a moment later.
 	Patience time.Duration
 	Logger   *slog.Logger
-	// Ready is called with the addresses of the server once it accepts connections.
+	// Ready is called with the addresses of the server each time it accepts connections.
 	Ready func(addresses []string)
+
+	lock *os.File // of Dir if the store is elsewhere
 }
 
 // ErrForced is returned by a server that did not wait for its commands.
@@ -79,30 +81,35 @@ func Run(ctx, force context.Context, cfg Config) error {
 	if err := ownership.Above(cfg.Dir); err != nil {
 		cfg.Logger.Warn("another user can replace the data directory", slog.Any("error", err))
 	}
-	store, err := open(force, &cfg)
-	if err != nil {
+	if err := lockDir(force, &cfg); err != nil {
 		return err
 	}
-	err = run(ctx, force, &cfg, store)
-	return errors.Join(err, store.Close())
+	for {
+		store, err := open(ctx, force, &cfg)
+		if err != nil {
+			if ctx.Err() != nil && errors.Is(err, queue.ErrLed) {
+				return nil // it has never led
+			}
+			return err
+		}
+		err = errors.Join(run(ctx, force, &cfg, store), store.Close())
+		if !errors.Is(err, errDeposed) {
+			return err
+		}
+		cfg.Logger.Error("commands have been stopped, and begin again at the server that leads", slog.Any("error", err))
+	}
 }
 
-// open opens the store. With millions of tasks, or a disk that hangs, that takes a while.
-// If force ends first, open returns, and the process ends without closing the store,
-// which is safe.
-func open(force context.Context, cfg *Config) (*filestore.Store, error) {
-	var store *filestore.Store
+// open opens the store. With millions of tasks, a disk that hangs, or another server that
+// leads, that takes a while. If ctx or force ends first, open returns, and the process ends
+// without closing the store, which is safe.
+func open(ctx, force context.Context, cfg *Config) (queue.Store, error) {
+	var store queue.Store
 	var err error
 	opened := make(chan struct{})
 	go func() {
 		defer close(opened)
-		trying, stop := context.WithTimeout(force, cfg.Patience)
-		defer stop()
-		err = retryWhile(trying, syscall.EAGAIN, func() error {
-			store, err = filestore.Open(filepath.Join(cfg.Dir, storeName),
-				filestore.Config{MinFree: cfg.MinFree, MaxPayload: payloadMax, Logger: cfg.Logger})
-			return err
-		})
+		store, err = openStore(ctx, cfg)
 	}()
 	select {
 	case <-opened:
@@ -115,8 +122,11 @@ func open(force context.Context, cfg *Config) (*filestore.Store, error) {
 // busyEvery is the interval between two tries of a directory or an address in use.
 const busyEvery = 20 * time.Millisecond
 
-// retryWhile calls open until it returns another error than busy, or ctx ends.
-func retryWhile(ctx context.Context, busy error, open func() error) error {
+// retryWhile calls open until it returns another error than busy, patience has passed, or
+// ctx ends.
+func retryWhile(ctx context.Context, patience time.Duration, busy error, open func() error) error {
+	ctx, stop := context.WithTimeout(ctx, patience)
+	defer stop()
 	for {
 		err := open()
 		if !errors.Is(err, busy) {
@@ -130,9 +140,8 @@ func retryWhile(ctx context.Context, busy error, open func() error) error {
 	}
 }
 
-// run is Run with the store open, whose lock ensures that no other server uses the
-// directory.
-func run(ctx, force context.Context, cfg *Config, store *filestore.Store) error {
+// run is Run with the store open. A lock ensures that no other server uses the directory.
+func run(ctx, force context.Context, cfg *Config, store queue.Store) error {
 	logs, err := openLogs(filepath.Join(cfg.Dir, logsName), cfg.Command.Output, cfg.LogsMax, cfg.Logger)
 	if err != nil {
 		return err
@@ -214,6 +223,12 @@ func (w *worker) run(ctx, force context.Context) error {
 		w.cfg.Logger.Info("stopped at once", slog.Any("left", <-ran))
 		isolate.Kill() // before the store is closed and another process may open it
 		err = ErrForced
+	case <-lost(w.store):
+		stop(errDeposed)
+		q.Halt()
+		<-ran
+		isolate.Kill() // the server that leads runs them again
+		err = errDeposed
 	}
 	stopServing()
 	loops.Wait()

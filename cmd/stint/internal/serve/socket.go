@@ -42,9 +42,7 @@ func listen(ctx context.Context, cfg *Config) (listeners []net.Listener, address
 // of it from fork until exec closes it. So listenTCP retries an address in use for as
 // long as a locked directory.
 func listenTCP(ctx context.Context, cfg *Config) (l net.Listener, err error) {
-	trying, stop := context.WithTimeout(ctx, cfg.Patience)
-	defer stop()
-	err = retryWhile(trying, syscall.EADDRINUSE, func() error {
+	err = retryWhile(ctx, cfg.Patience, syscall.EADDRINUSE, func() error {
 		l, err = new(net.ListenConfig).Listen(ctx, "tcp", cfg.Listen)
 		return err
 	})
