@@ -1,6 +1,7 @@
 package dbrows
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,15 +10,14 @@ import (
 	"time"
 
 	"github.com/stintgo/stint/internal/clock"
-	"github.com/stintgo/stint/queue/internal/stall"
 )
 
 // logEvery is the shortest time between two records of a server that fails. The error
 // itself often differs, for example by the port of the connection.
 const logEvery = time.Minute
 
-// errSilent is the error of a call before its first attempt has ended.
-var errSilent = fmt.Errorf("it has not answered for %s", stall.AnswerWithin)
+// errSilent is the error of a call whose attempts all end without an answer.
+var errSilent = errors.New("no answer in time")
 
 // health is what the present calls say about the server. It is safe for concurrent use.
 type health struct {
@@ -44,11 +44,15 @@ func (h *health) state() error {
 	return h.err
 }
 
-// fail records that an attempt has failed.
+// fail records that an attempt has failed. If err only says that the time was over, the
+// attempt before it may say more.
 func (c *call) fail(err error) {
 	h := c.health
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if contextEnded(err) {
+		err = cmp.Or(c.err, errSilent)
+	}
 	c.failLocked(err)
 	if now := clock.Now(); now.Sub(h.logged) >= logEvery {
 		h.logged, h.open = now, true
@@ -65,7 +69,7 @@ func (c *call) failLocked(err error) {
 	h.err = fmt.Errorf("%s does not answer as it should, and changes wait for it: %w", h.server, err)
 }
 
-// late returns why a call has not returned after [stall.AnswerWithin].
+// late returns why a call has not returned.
 func (c *call) late() error {
 	h := c.health
 	h.mu.Lock()
@@ -77,13 +81,13 @@ func (c *call) late() error {
 }
 
 // reason returns why a call has ended when its context did. err is the error of the last
-// attempt: if it only says that the context ended, the attempt before it may say more.
+// attempt.
 func (c *call) reason(err error) error {
 	h := c.health
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if c.err != nil && contextEnded(err) {
-		err = c.err
+	if contextEnded(err) {
+		err = cmp.Or(c.err, err)
 	}
 	return fmt.Errorf("%s: %w", h.server, err)
 }

@@ -317,8 +317,10 @@ func (r *Rows) renew() {
 	for {
 		select {
 		case <-r.ctx.Done():
-			return
 		case <-tick.C:
+		}
+		if r.ended() != nil { // even if there is a tick as well
+			return
 		}
 		ctx, stop := context.WithTimeout(context.WithoutCancel(r.ctx), min(r.cfg.Lease/3, patience))
 		err := r.db.Renew(ctx, r.epoch, r.cfg.Lease)
