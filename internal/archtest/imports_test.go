@@ -121,7 +121,10 @@ var directions = []direction{
 	},
 	// Starts PostgreSQL and Redis for tests and benchmarks.
 	{pkg: "internal/command", state: here},
-	{pkg: "internal/dbserver", state: here, may: []string{"internal/command"}, modules: []string{"github.com/jackc/pgx/v5"}},
+	{
+		pkg: "internal/dbserver", state: here,
+		may: []string{"internal/command"}, modules: []string{"github.com/jackc/pgx/v5"},
+	},
 	// The client of a store in another process, and the protocol between them.
 	{pkg: "queue/httpstore", state: here, may: []string{"queue", "internal/clock", "internal/wire", "internal/peer"}},
 	{pkg: "internal/wire", state: here, may: []string{"queue"}},

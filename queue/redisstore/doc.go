@@ -52,8 +52,9 @@
 // log, in a replica, and in a Cluster. Each batch has a number. If the server has an older
 // one than it has confirmed, or nothing at all, it has lost changes: after a failover, or
 // because it was started on an old copy. The process that leads notices that with its next
-// change, or when it renews its lease if the epoch is older too, and Store.Lost is closed; the next Open continues with what is there. A process that opens the store
-// afterwards cannot notice it.
+// change, or when it renews its lease if the epoch is older too, and Store.Lost is closed.
+// The next Open continues with what is there: a process that opens the store afterwards
+// cannot notice the loss.
 //
 // # While the server is away
 //

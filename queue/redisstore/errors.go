@@ -23,6 +23,8 @@ var adviceTable = []struct {
 }{
 	{"WRONGPASS", "the server refuses the user or the password: correct them in the URL", true},
 	{"NOAUTH", "the server requires a password: add it to the URL, as in redis://:password@host", true},
+	// The server refuses long commands before it looks at them.
+	{"ERR Protocol error: unauthenticated", "the server requires a password: add it to the URL", true},
 	{"ERR AUTH", "the server has no password, but the URL has one: remove it", true},
 	{"NOPERM", "the user may not do what the store needs: allow its keys and commands with ACL SETUSER", true},
 	{"READONLY", "the server is a read-only replica: name its primary in the URL, or the Sentinels", true},

@@ -13,9 +13,6 @@ const memoryMax = 450
 
 // TestC6_Memory: the server needs little more for a task than its row.
 func TestC6_Memory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("fills a server with 100,000 tasks")
-	}
 	const tasks = 100_000
 	server := newServer(t, "--appendonly", "no")
 	raw := server.raw(t)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -21,16 +22,19 @@ import (
 // server is a Redis server with its files in a directory of its own. Unlike those of package
 // dbserver it can be killed and started again, and takes arguments.
 type server struct {
-	dir  string
-	addr string // host:port
-	args []string
-	cmd  *exec.Cmd
-	said bytes.Buffer
+	dir         string
+	addr        string // host:port
+	first, args []string
+	cmd         *exec.Cmd
+	said        bytes.Buffer
 }
 
 // start starts a server that listens on a free port, with arguments besides the usual
 // ones, and waits until it answers.
-func start(args ...string) (*server, error) {
+func start(args ...string) (*server, error) { return startWith(nil, args...) }
+
+// startWith is start with arguments before the usual ones.
+func startWith(first []string, args ...string) (*server, error) {
 	dir, err := os.MkdirTemp("", "stint-redis-")
 	if err != nil {
 		return nil, err
@@ -39,7 +43,7 @@ func start(args ...string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{dir: dir, addr: l.Addr().String(), args: args}
+	s := &server{dir: dir, addr: l.Addr().String(), first: first, args: args}
 	if err := l.Close(); err != nil {
 		return nil, err
 	}
@@ -50,9 +54,9 @@ func start(args ...string) (*server, error) {
 func (s *server) run() error {
 	_, port, _ := net.SplitHostPort(s.addr)
 	s.said.Reset()
-	s.cmd = exec.Command("redis-server", append([]string{
+	s.cmd = exec.Command("redis-server", slices.Concat(s.first, []string{
 		"--port", port, "--bind", "127.0.0.1", "--dir", s.dir, "--save", "", "--unixsocket", s.socket(),
-	}, s.args...)...)
+	}, s.args)...)
 	s.cmd.Stdout, s.cmd.Stderr = &s.said, &s.said
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := s.cmd.Start(); err != nil {
@@ -81,9 +85,10 @@ func (s *server) kill() {
 	_ = s.cmd.Wait()
 }
 
-func (s *server) signal(t *testing.T, sig syscall.Signal) {
+// stop stops the server without an end, as a machine that hangs.
+func (s *server) stop(t *testing.T) {
 	t.Helper()
-	if err := s.cmd.Process.Signal(sig); err != nil {
+	if err := s.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -156,7 +161,8 @@ type proxy struct {
 	mu     sync.Mutex
 	conns  map[net.Conn]bool
 	closed bool
-	budget int // bytes until the connections are cut; 0: no limit
+	budget int           // bytes until the connections are cut; 0: no limit
+	cut    chan struct{} // receives when the budget has been used up
 }
 
 func newProxy(t *testing.T, to string) *proxy {
@@ -165,7 +171,7 @@ func newProxy(t *testing.T, to string) *proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{listener: l, to: to, conns: map[net.Conn]bool{}}
+	p := &proxy{listener: l, to: to, conns: map[net.Conn]bool{}, cut: make(chan struct{}, 1)}
 	var running sync.WaitGroup
 	running.Go(func() {
 		for {
@@ -177,14 +183,19 @@ func newProxy(t *testing.T, to string) *proxy {
 		}
 	})
 	t.Cleanup(func() {
-		_ = l.Close()
-		p.mu.Lock()
-		p.closed = true
-		p.mu.Unlock()
-		p.cut()
+		p.close()
 		running.Wait()
 	})
 	return p
+}
+
+// close refuses connections, and cuts all.
+func (p *proxy) close() {
+	_ = p.listener.Close()
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.cutAll()
 }
 
 func (p *proxy) url() string { return "redis://" + p.listener.Addr().String() }
@@ -222,7 +233,8 @@ func (p *proxy) pass(to, from net.Conn) {
 			return
 		}
 		if keep < n {
-			p.cut()
+			p.cutAll()
+			p.cut <- struct{}{}
 			return
 		}
 	}
@@ -250,8 +262,8 @@ func (p *proxy) cutAfter(n int) {
 	p.budget = n
 }
 
-// cut cuts all connections now.
-func (p *proxy) cut() {
+// cutAll cuts all connections now.
+func (p *proxy) cutAll() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for c := range p.conns {
@@ -259,7 +271,7 @@ func (p *proxy) cut() {
 	}
 }
 
-// until polls a condition of the server that no event announces.
+// until polls a condition of a server that no event announces.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for limit := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {

@@ -86,7 +86,8 @@ func newServe(s *streams) *cobra.Command {
 func (f *serveFlags) register(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	flags.StringVar(&f.dir, "dir", remote.DefaultDir, "keep everything in `DIR`, of one server at a time")
-	flags.StringVar(&f.store, "store", os.Getenv("STINT_STORE"), "keep tasks at `URL`: postgres://… or redis://… (STINT_STORE)")
+	flags.StringVar(&f.store, "store", os.Getenv("STINT_STORE"),
+		"keep tasks at `URL`: postgres://… or redis://… (STINT_STORE)")
 	flags.StringVarP(&f.jobs, "jobs", "j", "", "run `N` commands at once; 50%, +2 or -1 (default: one per CPU)")
 	flags.StringArrayVar(&f.queues, "queue", []string{"default"}, "work on `QUEUE`; may be given several times")
 	flags.StringVar(&f.listen, "listen", "", "answer at `ADDRESS` too, as in 127.0.0.1:7117")

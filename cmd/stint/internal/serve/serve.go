@@ -226,7 +226,7 @@ func (w *worker) run(ctx, force context.Context) error {
 	case <-lost(w.store):
 		stop(errDeposed)
 		q.Halt()
-		<-ran
+		w.cfg.Logger.Info("stopped at once", slog.Any("left", <-ran))
 		isolate.Kill() // the server that leads runs them again
 		err = errDeposed
 	}

@@ -1,0 +1,215 @@
+package redisstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stintgo/stint/queue/internal/dbrows"
+	"github.com/stintgo/stint/queue/internal/journal"
+	"github.com/stintgo/stint/queue/redisstore"
+)
+
+// newDB returns the rows of a store, led by the caller.
+func newDB(t *testing.T, prefix string) (dbrows.DB, dbrows.Term) {
+	t.Helper()
+	db, err := redisstore.NewDB("unix://"+sharedServer(t).socket(), redisstore.Config{Prefix: prefix})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	term, err := db.Lead(t.Context(), "test", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db, term
+}
+
+func scan(t *testing.T, db dbrows.DB, from, to string, down bool, most int) (keys []string) {
+	t.Helper()
+	err := db.Scan(t.Context(), from, to, down, func(key string, _ []byte) bool {
+		keys = append(keys, key)
+		return len(keys) < most
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys
+}
+
+// TestRows_Scan: the keys come in order, over pages, from both ends, and of several letters.
+func TestRows_Scan(t *testing.T) {
+	db, term := newDB(t, newPrefix())
+	var want []string
+	var changes []journal.Change
+	for i := range 5000 {
+		key := fmt.Sprintf("b\x00\xff%d", i)
+		want, changes = append(want, key), append(changes, journal.Change{Key: key, Value: []byte{}})
+	}
+	large := make([]byte, redisstore.PageBytes/2+1)
+	for _, key := range []string{"a", "a1", "c1", "c2", "c3", "d"} {
+		want, changes = append(want, key), append(changes, journal.Change{Key: key, Value: large})
+	}
+	slices.Sort(want)
+	term.Batch++
+	if err := db.Apply(t.Context(), term, changes); err != nil {
+		t.Fatal(err)
+	}
+	down := slices.Clone(want)
+	slices.Reverse(down)
+	for _, test := range []struct {
+		from, to string
+		down     bool
+		most     int
+		want     []string
+	}{
+		{"", "z", false, 1e6, want},
+		{"", "z", true, 1e6, down},
+		{"b", "c", false, 1e6, want[2:5002]},
+		{want[1000], want[3500], false, 1e6, want[1000:3500]},
+		{"a1", "c2", true, 1e6, down[3:5005]},
+		{"c", "d", false, 2, []string{"c1", "c2"}},
+		{"d", "d", false, 1e6, nil},
+		{"d", "d\x00", false, 1e6, []string{"d"}},
+		{"e", "", false, 1e6, nil},
+	} {
+		if got := scan(t, db, test.from, test.to, test.down, test.most); !slices.Equal(got, test.want) {
+			t.Errorf("from %q to %q, down %t: %d keys, want %d", test.from, test.to, test.down, len(got), len(test.want))
+		}
+	}
+}
+
+// TestRows_Apply: a batch is made once, in its turn, with its removals, or not at all.
+func TestRows_Apply(t *testing.T) {
+	prefix := newPrefix()
+	db, term := newDB(t, prefix)
+	ctx := t.Context()
+	first := dbrows.Term{Epoch: term.Epoch, Batch: term.Batch + 1}
+	set := []journal.Change{{Key: "t1", Value: []byte("\x00\r\n\xff")}, {Key: "u1", Value: []byte{}}}
+	if err := db.Apply(ctx, first, set); err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]string{"t1": "\x00\r\n\xff", "u1": ""} {
+		if value, err := db.Get(ctx, key); err != nil || value == nil || string(value) != want {
+			t.Errorf("%s is %q, %v; want %q", key, value, err, want)
+		}
+	}
+	for _, wrong := range []uint64{first.Batch, first.Batch + 2, 0} {
+		err := db.Apply(ctx, dbrows.Term{Epoch: term.Epoch, Batch: wrong}, []journal.Change{{Key: "t1"}})
+		if err == nil {
+			t.Errorf("batch %d was made after %d", wrong, first.Batch)
+		}
+	}
+	second := dbrows.Term{Epoch: term.Epoch, Batch: first.Batch + 1}
+	raw, foreign := sharedServer(t).raw(t), "{"+prefix+"}:rows:v"
+	raw.Set(ctx, foreign, "of another program", 0)
+	changes := []journal.Change{{Key: "t1"}, {Key: "t2", Value: []byte("2")}, {Key: "v1", Value: []byte("1")}}
+	if err := db.Apply(ctx, second, changes); err == nil || !strings.Contains(err.Error(), "another program has written") {
+		t.Errorf("with a key of another type, Apply returns %v", err)
+	}
+	if now, err := db.Term(ctx); err != nil || now != first {
+		t.Errorf("the term is %v, %v; want %v", now, err, first)
+	}
+	if keys := scan(t, db, "t", "u", false, 9); !slices.Equal(keys, []string{"t1"}) {
+		t.Errorf("a batch that failed has been made in part: %q", keys)
+	}
+	raw.Del(ctx, foreign)
+	if err := db.Apply(ctx, second, changes); err != nil {
+		t.Fatal(err)
+	}
+	if keys := scan(t, db, "t", "w", false, 9); !slices.Equal(keys, []string{"t2", "u1", "v1"}) {
+		t.Errorf("the keys are %q", keys)
+	}
+}
+
+// TestRows_Leases: an entry does not replace one of a later put.
+func TestRows_Leases(t *testing.T) {
+	db, term := newDB(t, newPrefix())
+	put := func(number uint64, entries ...dbrows.LeaseEntry) {
+		t.Helper()
+		if err := db.PutLeases(t.Context(), term.Epoch, number, entries); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const late = 1<<62 + 10 // more than a float64 can count
+	put(late, dbrows.LeaseEntry{Slot: 1, Entry: []byte("first")}, dbrows.LeaseEntry{Slot: 2, Entry: []byte("second")})
+	put(late-1, dbrows.LeaseEntry{Slot: 2, Entry: []byte("overtaken")}, dbrows.LeaseEntry{Slot: 3, Entry: []byte("third")})
+	put(late+1, dbrows.LeaseEntry{Slot: 1, Entry: []byte("newer\x00")})
+	found := map[int]string{}
+	if err := db.Leases(t.Context(), func(e dbrows.LeaseEntry) { found[e.Slot] = string(e.Entry) }); err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprint(map[int]string{1: "newer\x00", 2: "second", 3: "third"}); fmt.Sprint(found) != want {
+		t.Errorf("the entries are %q, want %q", fmt.Sprint(found), want)
+	}
+	if err := db.PutLeases(t.Context(), term.Epoch-1, late+2, nil); !errors.Is(err, dbrows.ErrFenced) {
+		t.Errorf("a put of an earlier epoch returns %v", err)
+	}
+}
+
+// TestRows_Lead: the DB that leads keeps its epoch, another one has to wait.
+func TestRows_Lead(t *testing.T) {
+	prefix := newPrefix()
+	first, term := newDB(t, prefix)
+	if again, err := first.Lead(t.Context(), "test", time.Minute); err != nil || again != term {
+		t.Errorf("led again with %v, %v; want %v", again, err, term)
+	}
+	second, err := redisstore.NewDB(sharedServer(t).url(), redisstore.Config{Prefix: prefix})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = second.Close() })
+	_, err = second.Lead(t.Context(), "second", time.Minute)
+	led, ok := errors.AsType[*dbrows.LedError](err)
+	if !ok || led.Name != "test" || led.Left <= 50*time.Second || led.Left > time.Minute ||
+		time.Since(led.Since).Abs() > time.Hour {
+		t.Fatalf("another leads: %+v, %v", led, err)
+	}
+	if err := first.Resign(t.Context(), term.Epoch); err != nil {
+		t.Fatal(err)
+	}
+	if next, err := second.Lead(t.Context(), "second", time.Minute); err != nil || next.Epoch != term.Epoch+1 {
+		t.Errorf("led with %v, %v", next, err)
+	}
+	for name, err := range map[string]error{
+		"Renew": first.Renew(t.Context(), term.Epoch, time.Minute),
+		"Apply": first.Apply(t.Context(), dbrows.Term{Epoch: term.Epoch, Batch: 1}, nil),
+		"Term":  func() error { _, err := first.Term(t.Context()); return err }(),
+	} {
+		if !errors.Is(err, dbrows.ErrFenced) {
+			t.Errorf("%s of the first returns %v", name, err)
+		}
+	}
+	if err := first.Resign(t.Context(), term.Epoch); err != nil {
+		t.Errorf("Resign returns %v", err)
+	}
+}
+
+// TestRows_Interrupted: a call returns when its context ends, also if the server hangs.
+func TestRows_Interrupted(t *testing.T) {
+	server := newServer(t, "--appendonly", "no")
+	db, err := redisstore.NewDB(server.url(), redisstore.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Lead(t.Context(), "test", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	server.stop(t)
+	ctx, stop := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, stop)
+	if _, err := db.Get(ctx, "t1"); !errors.Is(err, context.Canceled) {
+		t.Errorf("Get returns %v", err)
+	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+}
