@@ -35,6 +35,7 @@ var habits = []habit{
 
 // waits lists test functions that may wait for the wall clock, with the reason.
 var waits = map[string]string{
+	"queue/redisstore/server_test.go:until":     "a Redis server does not announce changes of its roles",
 	"queue/redisstore/server_test.go:run":       "a Redis server does not announce that it answers",
 	"queue/internal/dbrows/server_test.go:call": "the tests that use this server run in a bubble",
 }
