@@ -76,7 +76,7 @@ var directions = []direction{
 	},
 	{pkg: "queue/queuetest", state: here, may: []string{".", "internal/clock", "queue", "queue/memstore"}},
 
-	// No store imports another; two share one state machine.
+	// No store imports another; all share one state machine.
 	{
 		pkg: "queue/internal/machine", state: here,
 		may: []string{

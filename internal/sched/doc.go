@@ -36,4 +36,5 @@
 //	stamps.go        times of arrival
 //	combiner.go      operations that goroutines leave for the lock's holder
 //	lock.go          the mutex
+//	errors.go        the errors of calls
 package sched

@@ -50,5 +50,5 @@
 //	history.go         checks that their answers are linearizable
 //
 //	model*.go          Model: random calls and the comparison
-//	naive*.go          the model: a store that is simple enough to be obviously right
+//	naive.go           the model as a store; its rules are in queue/internal/reference
 package storetest

@@ -1,5 +1,4 @@
-// Package machine is the state machine of durable tasks that memstore and filestore
-// share. It decides in memory, where an entry for each task determines the order of
+// Package machine is the state machine of durable tasks that all stores share. It decides in memory, where an entry for each task determines the order of
 // starts, and keeps what must survive in rows behind an interface of four methods,
 // [Rows].
 //
@@ -34,7 +33,7 @@
 //   - wire.go: which part uses which
 //   - steps.go: the lock, the begin and the end of a step, and the goroutine drain
 //   - clock.go: the time of the present step
-//   - corrector.go: corrects times that are later than the first call
+//   - corrector.go: moves the clock; the first call corrects times that are later, and dates lost leases
 //   - loader.go: reads the rows of tasks in Open, and ends leases of the previous process
 //   - reorder.go: sorts loaded Waiting tasks by age
 //
@@ -56,7 +55,7 @@
 //   - heap.go: a binary heap, for due times and ages
 //   - stateindex.go: tasks by state; slots, signals, and the quarantine of unreadable tasks
 //   - dependencies.go: the tasks and batches that unfinished tasks wait for
-//   - scans.go: visits the tasks whose waits may have ended, a bounded number in each step
+//   - scans.go: releases, holds or cancels the tasks that wait for one, a bounded number in each step
 //   - cascades.go: cancels the successors of forgotten tasks
 //
 // Queues, limits and settings:
@@ -64,7 +63,7 @@
 //   - queueset.go: the queues, by name and number, and their listeners
 //   - queuestate.go: one queue: its order, counts, limits and retention
 //   - groups.go: the FIFO groups of a queue
-//   - suspects.go: tasks that the next crash makes Dead: one of a queue runs at a time
+//   - suspects.go: tasks that one more crash makes Dead, of which each queue runs one at a time
 //   - settingset.go: the settings of queues, and their rows
 //   - layers.go: the settings of programs and of operators, and which are in force
 //   - rate.go: a limit of starts per second

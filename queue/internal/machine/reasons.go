@@ -186,7 +186,7 @@ func damagedReason(err error) queue.Reason {
 	return queue.Reason{Reason: stint.Reason{Code: stint.Code(queue.HoldDamaged)}, What: err.Error()}
 }
 
-// said joins the author of a pause and the reason that was given for it.
+// byAndReason joins the author of a pause and the reason that was given for it.
 func byAndReason(by, why string) string {
 	switch {
 	case by == "":

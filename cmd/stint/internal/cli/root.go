@@ -48,7 +48,7 @@ const longHelp = `Stint decides how much runs at once, and what goes first.
                 number of slots by a name; shm lists and removes such names
   stint serve   keeps commands in a directory and works on them, also after kill -9
   stint submit  sends a command to the server; ls, show, why, wait, logs, pause, resume,
-                cancel, retry, dead and stats show and change submitted commands;
+                cancel, retry, edit, dead and stats show and change submitted commands;
                 limit changes how much of a queue, a key or all queues runs, starts and
                 waits, jobs how many commands the server runs at once
   stint schedule submits commands to a server at the ticks of cron expressions
