@@ -50,7 +50,7 @@ example: build ## Compress every .go file of the Go source tree into out/, two a
 
 .PHONY: build
 build: ## Build the program as bin/stint.
-	@test -e bin/stint || echo 'building bin/stint: the first time compiles 450 packages, for about a minute on two cores'
+	@test -e bin/stint || echo 'building bin/stint: the first time compiles 500 packages, for about a minute on two cores'
 	go build -v -o bin/stint ./cmd/stint
 
 .PHONY: test
