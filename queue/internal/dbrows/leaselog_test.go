@@ -55,9 +55,6 @@ func TestLeaseLog_Combines(t *testing.T) {
 		})
 		r := open(t, c, dbrows.Config{})
 		l := r.LeaseLog()
-		if n, err := l.Put(nil); n != 0 || err != nil {
-			t.Errorf("Put without entries: %d, %v", n, err)
-		}
 		before := time.Now()
 		var want []queue.Token
 		var wg sync.WaitGroup
@@ -71,6 +68,11 @@ func TestLeaseLog_Combines(t *testing.T) {
 					}
 				})
 				synctest.Wait()
+				wg.Go(func() {
+					if n, err := l.Put(nil); n != 0 || err != nil {
+						t.Errorf("Put without entries: %d, %v", n, err)
+					}
+				})
 			}
 			time.Sleep(time.Second + 1)
 		}
@@ -151,7 +153,7 @@ func TestLeaseLog_SlotIsReservedAgain(t *testing.T) {
 			t.Fatalf("slot %d is free, and %d is reserved", failed[0].Slot, again[0].Slot)
 		}
 		l.Free(again[0].Slot, 2) // not its owner
-		if n, err := l.Put(slices.Concat(failed, again)); n != 2 || err != nil {
+		if n, err := l.Put(slices.Concat(again, failed)); n != 2 || err != nil {
 			t.Errorf("Put with an entry whose slot was freed: %d, %v", n, err)
 		}
 		c.late.Wait()

@@ -321,7 +321,7 @@ func TestC6_CallersDoNotWaitForTheServer(t *testing.T) {
 				}
 				return f
 			}
-			done := make(chan error)
+			done, before := make(chan error), time.Now()
 			go func() {
 				if test.blocked == opApply {
 					done <- apply(r, "a")
@@ -334,6 +334,9 @@ func TestC6_CallersDoNotWaitForTheServer(t *testing.T) {
 				t.Errorf("%s: too early: %v", name, r.Room())
 			}
 			<-r.Stalled()
+			if waited := time.Since(before); waited > stall.AnswerWithin {
+				t.Errorf("%s: callers wait %s", name, waited)
+			}
 			for range 10 {
 				if test.blocked == opApply {
 					if _, err := r.Get("a"); err != nil {
@@ -377,11 +380,12 @@ func TestScan_Continues(t *testing.T) {
 		}
 		s.rows["j"], s.rows["l"] = []byte{}, []byte{}
 		for failing := range keys {
-			for _, f := range []fault{{before: errBroken}, {after: errBroken}, {late: 11 * time.Second}} {
+			for _, f := range []fault{{before: errBroken}, {after: errBroken}, {late: time.Hour}} {
 				for _, down := range []bool{false, true} {
 					c := s.connect(t, inTurn(map[op][]fault{opGet: append(make([]fault, failing), f), opScan: {f}}))
 					r := open(t, c, dbrows.Config{})
 					var got []string
+					before := time.Now()
 					err := r.Scan("k", "l", down, func(key string, value []byte) bool {
 						got = append(got, key)
 						return string(value) == key
@@ -391,6 +395,9 @@ func TestScan_Continues(t *testing.T) {
 					}
 					if err != nil || !slices.Equal(got, want) {
 						t.Errorf("with a fault at row %d, Scan finds %v, error %v", failing, got, err)
+					}
+					if took := time.Since(before); took > 4*attempt { // both faults: 10 s and 20 s
+						t.Errorf("with a fault at row %d, Scan takes %s", failing, took)
 					}
 					closes(t, r)
 					c.late.Wait()
