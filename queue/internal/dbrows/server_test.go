@@ -138,6 +138,12 @@ func (c *connection) count(o op) int {
 
 // call makes a call, whose effect is called with the server locked.
 func (c *connection) call(ctx context.Context, o op, effect func() error) error {
+	_, err := ask(ctx, c, o, func() (none struct{}, err error) { return none, effect() })
+	return err
+}
+
+// ask is call for an effect that has a result.
+func ask[T any](ctx context.Context, c *connection, o op, effect func() (T, error)) (result T, err error) {
 	c.lock.Lock()
 	if c.closed {
 		c.tb.Errorf("%s is called after Close", o)
@@ -151,30 +157,31 @@ func (c *connection) call(ctx context.Context, o op, effect func() error) error 
 		c.open--
 	}()
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return result, ctx.Err()
 	}
 	f := c.fault(o)
 	if f.before != nil {
-		return f.before
+		return result, f.before
 	}
-	run := func() error {
+	run := func() (T, error) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return effect()
 	}
-	var err error
 	if f.late == 0 {
-		err = run()
+		result, err = run()
 	} else {
-		done := make(chan error, 1)
+		done := make(chan func() (T, error), 1)
 		c.late.Go(func() {
 			time.Sleep(f.late)
-			done <- run()
+			late, err := run()
+			done <- func() (T, error) { return late, err }
 		})
 		select {
-		case err = <-done:
+		case answer := <-done:
+			result, err = answer()
 		case <-ctx.Done():
-			return ctx.Err()
+			return result, ctx.Err()
 		}
 	}
 	if f.then != nil {
@@ -183,26 +190,24 @@ func (c *connection) call(ctx context.Context, o op, effect func() error) error 
 	if f.after != nil {
 		err = f.after
 	}
-	return err
+	return result, err
 }
 
 func (c *connection) leads(epoch uint32) bool { return c.id == c && c.term.Epoch == epoch }
 
-func (c *connection) Lead(ctx context.Context, name string, lease time.Duration) (t dbrows.Term, err error) {
-	err = c.call(ctx, opLead, func() error {
+func (c *connection) Lead(ctx context.Context, name string, lease time.Duration) (dbrows.Term, error) {
+	return ask(ctx, c, opLead, func() (t dbrows.Term, err error) {
 		now := time.Now()
 		if c.id != c {
 			if c.until.After(now) {
-				return &dbrows.LedError{Leader: dbrows.Leader{Name: c.name, Since: c.since, Left: c.until.Sub(now)}}
+				return t, &dbrows.LedError{Leader: dbrows.Leader{Name: c.name, Since: c.since, Left: c.until.Sub(now)}}
 			}
 			c.term.Epoch++
 			c.id, c.name, c.since = c, name, now
 		}
 		c.until = now.Add(lease)
-		t = c.term
-		return nil
+		return c.term, nil
 	})
-	return t, err
 }
 
 func (c *connection) Renew(ctx context.Context, epoch uint32, lease time.Duration) error {
@@ -225,12 +230,8 @@ func (c *connection) Resign(ctx context.Context, epoch uint32) error {
 	})
 }
 
-func (c *connection) Term(ctx context.Context) (t dbrows.Term, err error) {
-	err = c.call(ctx, opTerm, func() error {
-		t = c.term
-		return nil
-	})
-	return t, err
+func (c *connection) Term(ctx context.Context) (dbrows.Term, error) {
+	return ask(ctx, c, opTerm, func() (dbrows.Term, error) { return c.term, nil })
 }
 
 func (c *connection) Apply(ctx context.Context, t dbrows.Term, changes []journal.Change) error {
@@ -251,26 +252,21 @@ func (c *connection) Apply(ctx context.Context, t dbrows.Term, changes []journal
 	})
 }
 
-func (c *connection) Get(ctx context.Context, key string) (value []byte, err error) {
-	err = c.call(ctx, opGet, func() error {
-		value = c.rows[key]
-		return nil
-	})
-	return value, err
+func (c *connection) Get(ctx context.Context, key string) ([]byte, error) {
+	return ask(ctx, c, opGet, func() ([]byte, error) { return c.rows[key], nil })
 }
 
 // Scan makes a call for the list of keys, and one for each key.
 func (c *connection) Scan(
 	ctx context.Context, from, to string, down bool, fn func(key string, value []byte) bool,
 ) error {
-	var keys []string
-	err := c.call(ctx, opScan, func() error {
+	keys, err := ask(ctx, c, opScan, func() (keys []string, err error) {
 		for key := range maps.Keys(c.rows) {
 			if from <= key && key < to {
 				keys = append(keys, key)
 			}
 		}
-		return nil
+		return keys, nil
 	})
 	slices.Sort(keys)
 	if down {
@@ -303,12 +299,11 @@ func (c *connection) PutLeases(ctx context.Context, epoch uint32, put uint64, en
 }
 
 func (c *connection) Leases(ctx context.Context, fn func(dbrows.LeaseEntry)) error {
-	var found []dbrows.LeaseEntry
-	err := c.call(ctx, opLeases, func() error {
+	found, err := ask(ctx, c, opLeases, func() (found []dbrows.LeaseEntry, err error) {
 		for slot, e := range c.leases {
 			found = append(found, dbrows.LeaseEntry{Slot: slot, Entry: e.entry})
 		}
-		return nil
+		return found, nil
 	})
 	for _, e := range found {
 		fn(e)

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stintgo/stint/internal/seeded"
@@ -19,7 +20,10 @@ import (
 func TestStore(t *testing.T) { storetest.Run(t, opener(nil)) }
 
 // As TestStore, with random calls while every tenth call or answer is lost.
-func TestModel_Store(t *testing.T) { storetest.Model(t, opener(seeded.Rand(t)), 1000) }
+func TestModel_Store(t *testing.T) {
+	random := seeded.Rand(t)
+	synctest.Test(t, func(t *testing.T) { storetest.Model(t, opener(random), 1000) }) // pauses take no time
+}
 
 func opener(random *rand.Rand) storetest.Open {
 	return func(t *testing.T, cfg storetest.Config) storetest.Harness {
