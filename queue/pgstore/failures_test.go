@@ -128,13 +128,13 @@ func TestC11_ManyProcessesStartAtOnce(t *testing.T) {
 // While connections are cut at random, every submit that is answered is kept, and none is
 // made twice.
 func TestC11_ConnectionsAreCut(t *testing.T) {
-	const callers, each = 8, 300
+	const callers, each = 8, 80
 	dsn, schema := sharedServer(t), newSchema()
 	p := newProxy(t, dsn)
 	s := open(t, p.dsn, pgstore.Config{Schema: schema, Lease: time.Minute})
-	stop := make(chan struct{})
+	answered := make(chan struct{}, 1) // a task; closed at the end
 	var cutting, submitting sync.WaitGroup
-	cutting.Go(func() { p.cutUntil(stop, seeded.Rand(t)) })
+	cutting.Go(func() { p.cutWhile(answered, seeded.Rand(t)) })
 	var mu sync.Mutex
 	var ids queue.IDs
 	var accepted []queue.ID
@@ -153,11 +153,15 @@ func TestC11_ConnectionsAreCut(t *testing.T) {
 				mu.Lock()
 				accepted = append(accepted, id)
 				mu.Unlock()
+				select {
+				case answered <- struct{}{}:
+				default:
+				}
 			}
 		})
 	}
 	submitting.Wait()
-	close(stop)
+	close(answered)
 	cutting.Wait()
 	if p.cuts == 0 {
 		t.Error("no connection was cut")
@@ -352,7 +356,7 @@ func TestC11_RefusedDatabases(t *testing.T) {
 type proxy struct {
 	dsn  string
 	to   string
-	cuts int // owned by cutUntil
+	cuts int // owned by cutWhile
 
 	mu    sync.Mutex
 	conns map[net.Conn]bool
@@ -423,16 +427,13 @@ func (p *proxy) cut() int {
 	return len(p.conns)
 }
 
-// cutUntil cuts connections at random times.
-func (p *proxy) cutUntil(stop <-chan struct{}, random *rand.Rand) {
-	for {
-		select {
-		case <-stop:
-			return
-		case <-time.After(time.Duration(random.IntN(100)) * time.Millisecond):
-			if p.cut() > 0 {
-				p.cuts++
-			}
+// cutWhile cuts connections a random time after a task has been answered: without one in
+// between, a slow machine would never finish a batch.
+func (p *proxy) cutWhile(answered <-chan struct{}, random *rand.Rand) {
+	for range answered {
+		<-time.After(time.Duration(random.IntN(20)) * time.Millisecond)
+		if p.cut() > 0 {
+			p.cuts++
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -87,8 +86,8 @@ func opener(cfg *Config) (func(context.Context) (queue.Store, error), error) {
 				redisstore.Config{Name: name, MaxPayload: payloadMax, Logger: cfg.Logger}))
 		}, nil
 	default:
-		return nil, fmt.Errorf("--store %s: it begins with postgres://, redis:// or rediss://, or is left out for a "+
-			"store in --dir", redacted(cfg.Store))
+		return nil, fmt.Errorf("--store %.20q…: it begins with postgres://, redis:// or rediss://, or is left out for a "+
+			"store in --dir", scheme)
 	}
 }
 
@@ -98,15 +97,6 @@ func opened[S queue.Store](store S, err error) (queue.Store, error) {
 		return nil, err
 	}
 	return store, nil
-}
-
-// redacted returns a URL without its password.
-func redacted(text string) string {
-	u, err := url.Parse(text)
-	if err != nil {
-		return "(not a URL)"
-	}
-	return u.Redacted()
 }
 
 // lost returns a channel that is closed when another server leads the store; nil for a
