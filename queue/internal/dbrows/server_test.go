@@ -172,8 +172,9 @@ func ask[T any](ctx context.Context, c *connection, o op, effect func() (T, erro
 		result, err = run()
 	} else {
 		done := make(chan func() (T, error), 1)
-		c.late.Go(func() {
-			time.Sleep(f.late)
+		c.late.Add(1)
+		time.AfterFunc(f.late, func() {
+			defer c.late.Done()
 			late, err := run()
 			done <- func() (T, error) { return late, err }
 		})
