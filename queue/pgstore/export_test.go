@@ -10,3 +10,26 @@ import (
 func OpenWrapped(ctx context.Context, url string, cfg Config, wrap func(dbrows.DB) dbrows.DB) (*Store, error) {
 	return open(ctx, url, cfg, wrap)
 }
+
+// OpenNext is Open in a version with one more migration.
+func OpenNext(ctx context.Context, url string, cfg Config, migration string) (*Store, error) {
+	return open(ctx, url, cfg, func(db dbrows.DB) dbrows.DB {
+		r := db.(*rows)
+		r.migrations = append(r.migrations, migration)
+		return r
+	})
+}
+
+// OpenDB returns a database that leads nothing yet. It limits a statement to maxMessage bytes.
+func OpenDB(ctx context.Context, url string, cfg Config, maxMessage int) (dbrows.DB, error) {
+	t, err := parse(url)
+	if err != nil {
+		return nil, err
+	}
+	r, err := newRows(ctx, t, cfg.withDefaults(), func() {})
+	if err != nil {
+		return nil, err
+	}
+	r.maxMessage = maxMessage
+	return r, nil
+}

@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -280,7 +282,7 @@ func (s signal) Handle(_ context.Context, r slog.Record) error {
 
 // What cannot be used is refused with the reason and the remedy, and without the password.
 func TestC11_RefusedDatabases(t *testing.T) {
-	server := newServer(t)
+	server := newServer(t, "hba_file="+passwordFor(t, "guarded"))
 	newer, foreign, others := newSchema(), newSchema(), newSchema()
 	if err := open(t, server.DSN, pgstore.Config{Schema: newer}).Close(); err != nil {
 		t.Fatal(err)
@@ -289,6 +291,7 @@ func TestC11_RefusedDatabases(t *testing.T) {
 	execute(t, server.DSN, foreign, `create schema %[1]s; create table %[1]s.leader (name text)`)
 	execute(t, server.DSN, others, `create schema %[1]s; create table %[1]s.rows (name text)`)
 	execute(t, server.DSN, "", `create role reader login password 'secret' --%s`)
+	execute(t, server.DSN, "", `create role guarded login password 'right' --%s`)
 	with := func(change func(*url.URL)) string {
 		u, err := url.Parse(server.DSN)
 		if err != nil {
@@ -316,6 +319,10 @@ func TestC11_RefusedDatabases(t *testing.T) {
 		{
 			"a missing user", with(func(u *url.URL) { u.User = url.UserPassword("nobody", "secret") }), "",
 			queue.ErrUnavailable, "check the user",
+		},
+		{
+			"a wrong password", with(func(u *url.URL) { u.User = url.UserPassword("guarded", "secret") }), "",
+			queue.ErrUnavailable, "check the user and the password",
 		},
 		{
 			"a missing database", with(func(u *url.URL) { u.Path = "/missing" }), "",
@@ -350,6 +357,18 @@ func TestC11_RefusedDatabases(t *testing.T) {
 		!strings.Contains(err.Error(), "Lease") || !strings.Contains(err.Error(), "MaxResult") {
 		t.Errorf("of two fields that are not valid: %v", err)
 	}
+}
+
+// passwordFor returns a file as pg_hba.conf that asks one user for a password.
+func passwordFor(t *testing.T, user string) string {
+	t.Helper()
+	database(t)
+	path := filepath.Join(original.dir, "pg_hba.conf")
+	text := "host all " + user + " 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n"
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // proxy passes connections to a server, and cuts them.

@@ -3,11 +3,9 @@ package pgstore
 import (
 	"context"
 	"crypto/rand"
-	_ "embed"
 	"errors"
-	"fmt"
 	"strings"
-	"time"
+	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -16,18 +14,12 @@ import (
 	"github.com/stintgo/stint/queue/internal/journal"
 )
 
-// format is the version of the tables. A store reads no other. A change of the tables
-// increments it, and migrate converts the version before.
-const format = 1
-
-//go:embed schema.sql
-var schemaSQL string
-
-// advisoryLock is held while tables are created; it is 'stint' in ASCII.
-const advisoryLock = 0x7374696e74
-
 // pageRows is the largest number of rows that one query of Scan returns.
 const pageRows = 5000
+
+// maxMessage limits the keys and values of one statement, in bytes. PostgreSQL takes up to
+// 1 GiB, and batches have no limit.
+const maxMessage = 64 << 20
 
 // rows is a [dbrows.DB] in PostgreSQL.
 type rows struct {
@@ -37,10 +29,14 @@ type rows struct {
 	// id is of this process. It tells its own lease if the answer of Lead was lost, and
 	// processes that have the same epoch after a loss of data.
 	id     string
-	giveUp func() // ends the attempts of Open
+	giveUp func()        // ends the attempts of Open
+	epoch  atomic.Uint32 // of this process, when it leads
+
+	migrations []string
+	maxMessage int // bytes
 
 	// The statements, for this schema.
-	move, set, remove, get, up, down, put string
+	apply, set, get, up, down, put string
 }
 
 var _ dbrows.DB = (*rows)(nil)
@@ -52,19 +48,24 @@ func newRows(ctx context.Context, t target, cfg Config, giveUp func()) (*rows, e
 	}
 	r := &rows{
 		pool: pool, schema: pgx.Identifier{cfg.Schema}.Sanitize(), plain: cfg.Schema, id: rand.Text(), giveUp: giveUp,
+		migrations: allMigrations(), maxMessage: maxMessage,
 	}
-	// Without the row that it updates, move divides by zero, so that the whole batch fails.
-	r.move = r.sql(`with moved as (
-		update $schema.leader set batch = $3 where epoch = $1 and id = $2 and batch = $3 - 1 returning 1)
-		select 1 / count(*) from moved`)
 	r.set = r.sql(`insert into $schema.rows select * from unnest($1::bytea[], $2::bytea[])
 		on conflict (key) do update set value = excluded.value`)
-	r.remove = r.sql(`delete from $schema.rows where key = any($1::bytea[])`)
+	// It is one statement, so that the server makes nothing, and locks nothing, until it has
+	// all of it: this process may be cut off while it sends. If moved has no row, the division
+	// by zero undoes the whole batch. The lock is that of put.
+	r.apply = r.sql(`with led as (select from $schema.leader where epoch = $1 and id = $2 for key share),
+		moved as (update $schema.batch set number = $3 from led where number = $3 - 1 returning 1),
+		changed as (insert into $schema.rows select e.* from unnest($4::bytea[], $5::bytea[]) as e, moved
+			on conflict (key) do update set value = excluded.value),
+		removed as (delete from $schema.rows using moved where key = any($6::bytea[]))
+		select 1 / count(*) from moved`)
 	r.get = r.sql(`select value from $schema.rows where key = $1`)
 	r.up = r.sql(`select key, value from $schema.rows where key >= $1 and key < $2 order by key limit $3`)
 	r.down = r.sql(`select key, value from $schema.rows where key >= $1 and key < $2 order by key desc limit $3`)
-	// The share lock does not wait for batches, which change no key of the leader's row, and
-	// excludes Lead, which locks the row for update.
+	// The share lock does not wait for batches and renewals, and excludes Lead, which locks the
+	// row for update.
 	r.put = r.sql(`with led as (select 1 from $schema.leader where epoch = $1 and id = $2 for key share),
 		put as (insert into $schema.leases (slot, put, entry)
 			select e.slot, $3, e.entry from unnest($4::int[], $5::bytea[]) as e (slot, entry), led
@@ -77,141 +78,26 @@ func newRows(ctx context.Context, t target, cfg Config, giveUp func()) (*rows, e
 // sql puts the schema into a statement.
 func (r *rows) sql(text string) string { return strings.ReplaceAll(text, "$schema", r.schema) }
 
-// seconds converts a duration to what PostgreSQL takes as an interval of seconds.
-func seconds(d time.Duration) float64 { return d.Seconds() }
-
-// Lead is as [dbrows.DB] says.
-func (r *rows) Lead(ctx context.Context, name string, lease time.Duration) (t dbrows.Term, err error) {
-	err = pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error {
-		if err := r.migrate(ctx, tx); err != nil {
-			return err
-		}
-		t, err = r.take(ctx, tx, name, lease)
-		return err
-	})
-	err = explain(err)
-	if final := (refusal{}); errors.As(err, &final) {
-		r.giveUp()
-	}
-	return t, err
-}
-
-// take makes this process the leader, if the lease of the leader has ended.
-func (r *rows) take(ctx context.Context, tx pgx.Tx, name string, lease time.Duration) (t dbrows.Term, err error) {
-	var id string
-	var leader dbrows.Leader
-	var left float64
-	err = tx.QueryRow(ctx, r.sql(`select id, name, since, extract(epoch from until - clock_timestamp())::float8
-		from $schema.leader for update`)).Scan(&id, &leader.Name, &leader.Since, &left)
-	if err != nil {
-		return t, err
-	}
-	if leader.Left = time.Duration(left * float64(time.Second)); leader.Left > 0 && id != r.id {
-		return t, &dbrows.LedError{Leader: leader}
-	}
-	err = tx.QueryRow(ctx, r.sql(`update $schema.leader set epoch = epoch + 1, id = $1, name = $2,
-		since = clock_timestamp(), until = clock_timestamp() + make_interval(secs => $3) returning epoch, batch`),
-		r.id, name, seconds(lease)).Scan(&t.Epoch, &t.Batch)
-	return t, err
-}
-
-// migrate creates the tables if there are none, and refuses those of another program or of
-// a newer version.
-func (r *rows) migrate(ctx context.Context, tx pgx.Tx) error {
-	if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock($1)`, int64(advisoryLock)); err != nil {
-		return err
-	}
-	var schema, leader, others bool
-	err := tx.QueryRow(ctx, `select exists (select from pg_namespace where nspname = $1),
-		to_regclass($2 || '.leader') is not null,
-		to_regclass($2 || '.rows') is not null or to_regclass($2 || '.leases') is not null`,
-		r.plain, r.schema).Scan(&schema, &leader, &others)
-	if err != nil {
-		return err
-	}
-	if leader {
-		return r.checkFormat(ctx, tx)
-	}
-	if others {
-		return refusal{fmt.Errorf("the schema %s has tables of another program: choose another schema", r.plain)}
-	}
-	if !schema {
-		if _, err := tx.Exec(ctx, r.sql(`create schema $schema`)); err != nil {
-			return err
-		}
-	}
-	_, err = tx.Exec(ctx, r.sql(schemaSQL), pgx.QueryExecModeSimpleProtocol) // several statements
-	return err
-}
-
-// checkFormat refuses tables that this version cannot read.
-func (r *rows) checkFormat(ctx context.Context, tx pgx.Tx) error {
-	var ours bool
-	err := tx.QueryRow(ctx, `select count(*) = 2 from pg_attribute
-		where attrelid = to_regclass($1 || '.leader') and attname in ('program', 'format')`, r.schema).Scan(&ours)
-	if err != nil {
-		return err
-	}
-	if !ours {
-		return refusal{fmt.Errorf("the table %s.leader is of another program: choose another schema", r.plain)}
-	}
-	var found int
-	if err := tx.QueryRow(ctx, r.sql(`select format from $schema.leader`)).Scan(&found); err != nil {
-		return err
-	}
-	if found != format {
-		return refusal{fmt.Errorf("the tables have format %d, and this program knows %d: use the version of the program "+
-			"that made them, or a newer one", found, format)}
-	}
-	return nil
-}
-
-// Renew is as [dbrows.DB] says.
-func (r *rows) Renew(ctx context.Context, epoch uint32, lease time.Duration) error {
-	done, err := r.pool.Exec(ctx, r.sql(`update $schema.leader set until = clock_timestamp() + make_interval(secs => $3)
-		where epoch = $1 and id = $2`), int64(epoch), r.id, seconds(lease))
-	if err == nil && done.RowsAffected() == 0 {
-		err = dbrows.ErrFenced
-	}
-	return explain(err)
-}
-
-// Resign is as [dbrows.DB] says.
-func (r *rows) Resign(ctx context.Context, epoch uint32) error {
-	_, err := r.pool.Exec(ctx, r.sql(`update $schema.leader set until = 'epoch' where epoch = $1 and id = $2`),
-		int64(epoch), r.id)
-	return explain(err)
-}
-
-// Term is as [dbrows.DB] says.
-func (r *rows) Term(ctx context.Context) (t dbrows.Term, err error) {
-	var id string
-	err = r.pool.QueryRow(ctx, r.sql(`select epoch, batch, id from $schema.leader`)).Scan(&t.Epoch, &t.Batch, &id)
-	if err == nil && id != r.id {
-		err = dbrows.ErrFenced
-	}
-	return t, explain(err)
-}
-
 // Apply is as [dbrows.DB] says. The statements are sent together, and are one transaction,
-// because they have one end.
+// because they have one end. Nearly always it is a single statement; more than r.maxMessage
+// is sent in several.
 func (r *rows) Apply(ctx context.Context, t dbrows.Term, changes []journal.Change) error {
-	var keys, values, removed [][]byte
+	keys, values, removed := [][]byte{}, [][]byte{}, [][]byte{} // not nil, which is null
+	b := &pgx.Batch{}
+	size := 0
 	for _, c := range changes {
+		n := len(c.Key) + len(c.Value)
 		if c.Value == nil {
 			removed = append(removed, []byte(c.Key))
-		} else {
-			keys, values = append(keys, []byte(c.Key)), append(values, c.Value)
+			continue
 		}
+		if size+n > r.maxMessage && size > 0 {
+			b.Queue(r.set, keys, values)
+			keys, values, size = [][]byte{}, [][]byte{}, 0
+		}
+		keys, values, size = append(keys, []byte(c.Key)), append(values, c.Value), size+n
 	}
-	b := &pgx.Batch{}
-	b.Queue(r.move, int64(t.Epoch), r.id, int64(t.Batch))
-	if len(keys) > 0 {
-		b.Queue(r.set, keys, values)
-	}
-	if len(removed) > 0 {
-		b.Queue(r.remove, removed)
-	}
+	b.Queue(r.apply, int64(t.Epoch), r.id, int64(t.Batch), keys, values, removed)
 	return explain(r.pool.SendBatch(ctx, b).Close())
 }
 
@@ -275,7 +161,7 @@ func (r *rows) PutLeases(ctx context.Context, epoch uint32, put uint64, entries 
 	var led int
 	err := r.pool.QueryRow(ctx, r.put, int64(epoch), r.id, int64(put), slots, contents).Scan(&led)
 	if err == nil && led == 0 {
-		err = dbrows.ErrFenced
+		return r.whyFenced(ctx, epoch)
 	}
 	return explain(err)
 }

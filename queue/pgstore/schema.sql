@@ -24,13 +24,22 @@ create table $schema.leases (
 	autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0
 );
 
--- The one process that may write.
+-- The number of the last batch, in one row. Each batch changes it. While a long transaction
+-- in this database, such as pg_dump, keeps all former versions of the row, the index finds
+-- the present one at once; a number in the row of the leader would be searched for in all.
+create table $schema.batch (
+	number bigint primary key
+) with (
+	autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_cost_delay = 0
+);
+insert into $schema.batch values (0);
+
+-- The one process that may write. Its updates change no index, and find room in the page.
 create table $schema.leader (
 	one     int primary key default 1 check (one = 1),
 	program text not null default 'stint',
 	format  int not null,
 	epoch   bigint not null default 0,         -- of the leader; every write names it
-	batch   bigint not null default 0,         -- number of the last batch
 	id      text not null default '',          -- chosen by the leader's process at random
 	name    text not null default '',          -- of the leader, for people
 	since   timestamptz not null default 'epoch',

@@ -33,28 +33,41 @@ func parse(url string) (target, error) {
 	return target{fmt.Sprintf("PostgreSQL at %s:%d, database %s", c.Host, c.Port, c.Database), cfg}, nil
 }
 
+// Values of SQLSTATE.
+const (
+	undefinedTable  = "42P01" // also if there is no schema
+	undefinedColumn = "42703"
+)
+
+// errNoLeader is the error for a table leader without its row.
+var errNoLeader = errors.New("the table leader is empty: restore the tables of the store from a copy of the database")
+
 // refusal is an error that another attempt does not change.
 type refusal struct{ error }
 
 func (r refusal) Unwrap() error { return r.error }
 
-// remedies has what to do about errors of PostgreSQL, by SQLSTATE, and whether Open gives up.
+// remediesTable has what to do about errors of PostgreSQL, by SQLSTATE, and whether Open gives up.
 var remediesTable = map[string]struct {
 	do    string
 	final bool
 }{
-	"28000": {"check the user of the URL, and pg_hba.conf of the server", true},
-	"28P01": {"check the user and the password of the URL", true},
-	"3D000": {"create the database, or check the name in the URL", true},
-	"42501": {"grant the privilege, or create the schema for this user: CREATE SCHEMA … AUTHORIZATION …", true},
-	"25006": {"the server is a replica, or is set to read only: use the primary server", false},
-	"53100": {"make room on the disk of the server", false},
-	"53300": {"the server has no connection left: raise max_connections, or lower pool_max_conns in the URL", false},
-	"57P03": {"the server is starting or stopping", false},
+	"28000":        {"check the user of the URL, and pg_hba.conf of the server", true},
+	"28P01":        {"check the user and the password of the URL", true},
+	"3D000":        {"create the database, or check the name in the URL", true},
+	"42501":        {"grant the privilege, or create the schema for this user: CREATE SCHEMA … AUTHORIZATION …", true},
+	undefinedTable: {"the tables of the store are gone: restore them from a copy of the database", false},
+	"25006":        {"the server is a replica, or is set to read only: use the primary server", false},
+	"53100":        {"make room on the disk of the server", false},
+	"53300":        {"the server has no connection left: raise max_connections, or lower pool_max_conns", false},
+	"57P03":        {"the server is starting or stopping", false},
 }
 
 // explain adds the remedy to an error of PostgreSQL.
 func explain(err error) error {
+	if errors.Is(err, pgx.ErrNoRows) {
+		return errNoLeader
+	}
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
 		return err

@@ -1,0 +1,235 @@
+package pgstore_test
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/dbrows"
+	"github.com/stintgo/stint/queue/internal/journal"
+	"github.com/stintgo/stint/queue/pgstore"
+)
+
+// modes are the ways in which pgx sends statements.
+var modes = []string{"cache_statement", "cache_describe", "describe_exec", "exec", "simple_protocol"}
+
+// messageMost is the limit of a statement in these tests, in bytes.
+const messageMost = 1000
+
+func connect(t *testing.T, dsn, schema string) dbrows.DB {
+	t.Helper()
+	db, err := pgstore.OpenDB(t.Context(), dsn, pgstore.Config{Schema: schema}, messageMost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+func lead(t *testing.T, db dbrows.DB, name string) dbrows.Term {
+	t.Helper()
+	term, err := db.Lead(t.Context(), name, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return term
+}
+
+// value returns the value of a key, "" if there is none.
+func value(t *testing.T, db dbrows.DB, key string) string {
+	t.Helper()
+	v, err := db.Get(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(v)
+}
+
+// What package dbrows asks of a database, in each mode of the driver.
+func TestC11_Rows(t *testing.T) {
+	for _, mode := range modes {
+		t.Run(mode, func(t *testing.T) {
+			dsn, schema := sharedServer(t)+"&default_query_exec_mode="+mode, newSchema()
+			a, b := connect(t, dsn, schema), connect(t, dsn, schema)
+			term := lead(t, a, "a")
+			if again := lead(t, a, "a"); again != term {
+				t.Errorf("Lead of the leader returns %v after %v", again, term)
+			}
+			var led *dbrows.LedError
+			if _, err := b.Lead(t.Context(), "b", time.Minute); !errors.As(err, &led) || led.Name != "a" || led.Left <= 0 {
+				t.Errorf("Lead while another process leads: %v", err)
+			}
+			applies := func(db dbrows.DB, term dbrows.Term, changes ...journal.Change) error {
+				return db.Apply(t.Context(), term, changes)
+			}
+			next := dbrows.Term{Epoch: term.Epoch, Batch: term.Batch + 1}
+			set := []journal.Change{{Key: "x", Value: []byte("1")}, {Key: "y", Value: []byte{}}}
+			if err := applies(a, next, set...); err != nil {
+				t.Fatal(err)
+			}
+			for name, wrong := range map[string]dbrows.Term{
+				"the same batch": next, "a gap": {Epoch: next.Epoch, Batch: next.Batch + 2},
+				"another epoch": {Epoch: next.Epoch + 1, Batch: next.Batch + 1},
+			} {
+				if err := applies(a, wrong, journal.Change{Key: "x", Value: []byte("2")}, journal.Change{Key: "y"}); err == nil {
+					t.Errorf("Apply of %s is made", name)
+				}
+			}
+			if v, err := a.Get(t.Context(), "y"); value(t, a, "x") != "1" || v == nil || err != nil {
+				t.Errorf("a refused batch has changed something: %q, %v, %v", value(t, a, "x"), v, err)
+			}
+			next.Batch++
+			if err := applies(a, next, journal.Change{Key: "x"}, journal.Change{Key: "z", Value: []byte("3")}); err != nil {
+				t.Fatal(err)
+			}
+			if now, err := a.Term(t.Context()); now != next || err != nil || value(t, a, "x") != "" || value(t, a, "z") != "3" {
+				t.Errorf("Term is %v, %v, want %v; x is %q, z is %q", now, err, next, value(t, a, "x"), value(t, a, "z"))
+			}
+			checkLeases(t, a, next.Epoch)
+
+			execute(t, sharedServer(t), schema, endLease)
+			if now := lead(t, b, "b"); now != (dbrows.Term{Epoch: next.Epoch + 1, Batch: next.Batch}) {
+				t.Errorf("the next leader has the term %v after %v", now, next)
+			}
+			next.Batch++
+			_, termErr := a.Term(t.Context())
+			for name, err := range map[string]error{
+				"Term": termErr, "Renew": a.Renew(t.Context(), next.Epoch, time.Minute),
+				"PutLeases": a.PutLeases(t.Context(), next.Epoch, 9, []dbrows.LeaseEntry{{Slot: 1, Entry: []byte("late")}}),
+			} {
+				if !errors.Is(err, dbrows.ErrFenced) {
+					t.Errorf("%s of a leader that was replaced: %v", name, err)
+				}
+			}
+			if err := applies(a, next, set...); err == nil || value(t, b, "x") != "" {
+				t.Error("a leader that was replaced has changed a row")
+			}
+		})
+	}
+}
+
+// checkLeases checks that an entry replaces only one of an earlier put.
+func checkLeases(t *testing.T, db dbrows.DB, epoch uint32) {
+	t.Helper()
+	for _, put := range []uint64{2, 1, 3} {
+		entry := fmt.Append(nil, put)
+		entries := []dbrows.LeaseEntry{{Slot: int(1 + put%2), Entry: entry}, {Slot: 3, Entry: entry}}
+		if err := db.PutLeases(t.Context(), epoch, put, entries); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := make(map[int]string)
+	if err := db.Leases(t.Context(), func(e dbrows.LeaseEntry) { got[e.Slot] = string(e.Entry) }); err != nil {
+		t.Fatal(err)
+	}
+	if got[1] != "2" || got[2] != "3" || got[3] != "3" || len(got) != 3 {
+		t.Errorf("the lease log is %v", got)
+	}
+}
+
+// A batch of more than one message is made as a whole, or not at all.
+func TestC11_LargeBatch(t *testing.T) {
+	db := connect(t, sharedServer(t), newSchema())
+	next := lead(t, db, "a")
+	var changes []journal.Change
+	for i := range 100 { // 30 messages
+		changes = append(changes, journal.Change{Key: fmt.Sprint("k", i), Value: make([]byte, 300)})
+	}
+	if err := db.Apply(t.Context(), dbrows.Term{Epoch: next.Epoch, Batch: next.Batch + 2}, changes); err == nil {
+		t.Error("a batch after a gap is made")
+	}
+	if value(t, db, "k0") != "" {
+		t.Error("a part of a refused batch is made")
+	}
+	next.Batch++
+	if err := db.Apply(t.Context(), next, changes); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	err := db.Scan(t.Context(), "k", "l", false, func(string, []byte) bool { n++; return true })
+	if n != 100 || err != nil {
+		t.Errorf("%d of 100 rows, error %v", n, err)
+	}
+}
+
+// A server that has lost a confirmed batch, or the leader, is not written to.
+func TestC11_LostChanges(t *testing.T) {
+	for name, lose := range map[string]string{
+		"a batch":    `update %s.batch set number = number - 1`,
+		"the leader": `update %s.leader set epoch = epoch - 1, id = 'before'`,
+	} {
+		dsn, schema := sharedServer(t), newSchema()
+		s := open(t, dsn, pgstore.Config{Schema: schema, Lease: time.Minute})
+		var ids queue.IDs
+		if _, err := submit(t.Context(), s, &ids); err != nil {
+			t.Fatal(err)
+		}
+		execute(t, dsn, schema, lose)
+		_, err := submit(t.Context(), s, &ids)
+		if !errors.Is(err, queue.ErrUnavailable) || !errors.Is(err, dbrows.ErrLost) {
+			t.Errorf("a submit after the server has lost %s: %v", name, err)
+		}
+		<-s.Lost()
+		_ = s.Close()
+	}
+}
+
+// While the disk of the server is full, calls are answered with the remedy; then what had
+// been decided is written. A trigger stands for the disk.
+func TestC6_ServerDiskIsFull(t *testing.T) {
+	dsn, schema := sharedServer(t), newSchema()
+	back := make(signal, 1)
+	s := open(t, dsn, pgstore.Config{Schema: schema, Lease: time.Minute, Logger: slog.New(back)})
+	execute(t, dsn, schema, `create function %[1]s.full() returns trigger language plpgsql as
+		$$ begin raise exception 'no space left on device' using errcode = 'disk_full'; end $$;
+		create trigger full_disk before insert on %[1]s.rows execute function %[1]s.full()`)
+	var ids queue.IDs
+	late, err := submit(t.Context(), s, &ids)
+	if !errors.Is(err, queue.ErrUnavailable) || !strings.Contains(err.Error(), "make room") {
+		t.Errorf("a submit to a full disk: %v", err)
+	}
+	execute(t, dsn, schema, `drop trigger full_disk on %s.rows`)
+	<-back
+	find(t, s, []queue.ID{late})
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Tables of an earlier format are converted, but not while a process of the earlier version
+// leads.
+func TestC11_Migration(t *testing.T) {
+	dsn, schema := sharedServer(t), newSchema()
+	var ids queue.IDs
+	before := open(t, dsn, pgstore.Config{Schema: schema, Name: "the earlier version", Lease: time.Minute})
+	id, err := submit(t.Context(), before, &ids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	openNext := func() (*pgstore.Store, error) {
+		return pgstore.OpenNext(t.Context(), dsn, pgstore.Config{Schema: schema},
+			`create table $schema.more (n int); update $schema.leader set format = 2`)
+	}
+	if _, err := openNext(); !errors.Is(err, queue.ErrLed) {
+		t.Errorf("the next version, while the earlier one leads: %v", err)
+	}
+	if _, err := submit(t.Context(), before, &ids); err != nil {
+		t.Error(err)
+	}
+	if err := before.Close(); err != nil {
+		t.Fatal(err)
+	}
+	after, err := openNext()
+	if err != nil {
+		t.Fatal(err)
+	}
+	find(t, after, []queue.ID{id})
+	execute(t, dsn, schema, `insert into %s.more values (1)`)
+	if err := after.Close(); err != nil {
+		t.Error(err)
+	}
+}
