@@ -1,6 +1,6 @@
-// Package dbserver runs the databases that peers keep their tasks in. Each is a
-// process of its own on a free port of the loopback, with its files in a
-// directory that is given, and is stopped through that process.
+// Package dbserver runs PostgreSQL, PgBouncer and Redis for tests and benchmarks. Each is a
+// process of its own on a free port of the loopback interface, with its files in a directory
+// that the caller names. It is stopped through that process, and ends with this one.
 package dbserver
 
 import (

@@ -150,10 +150,15 @@ func (b breakable) PutLeases(ctx context.Context, epoch uint32, put uint64, entr
 	return b.DB.PutLeases(ctx, epoch, put, entries)
 }
 
-// harness is a store whose process is replaced by another one without an end.
 func harness(t *testing.T, cfg storetest.Config) storetest.Harness {
 	t.Helper()
-	dsn, schema, left := sharedServer(t), newSchema(), new(atomic.Int64)
+	return harnessAt(t, cfg, sharedServer(t))
+}
+
+// harnessAt is a store whose process is replaced by another one without an end.
+func harnessAt(t *testing.T, cfg storetest.Config, dsn string) storetest.Harness {
+	t.Helper()
+	schema, left := newSchema(), new(atomic.Int64)
 	open := func(t *testing.T) queue.Store {
 		t.Helper()
 		s, err := pgstore.OpenWrapped(t.Context(), dsn, pgstore.Config{
@@ -185,3 +190,31 @@ func harness(t *testing.T, cfg storetest.Config) storetest.Harness {
 func TestStore(t *testing.T) { storetest.Run(t, harness) }
 
 func TestModel_Store(t *testing.T) { storetest.Model(t, harness, 1000) }
+
+// The store works through PgBouncer, which gives each transaction another session.
+func TestModel_PgBouncer(t *testing.T) {
+	dsn := bouncer(t)
+	storetest.Model(t, func(t *testing.T, cfg storetest.Config) storetest.Harness {
+		t.Helper()
+		return harnessAt(t, cfg, dsn)
+	}, 1000)
+}
+
+// bouncer starts PgBouncer before the shared server.
+func bouncer(t *testing.T) string {
+	t.Helper()
+	sharedServer(t)
+	dir, err := os.MkdirTemp(original.dir, "bouncer-") //nolint:usetesting // the account of the server can enter it
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	dsn, stop, err := original.made.Bouncer(dir, shared.server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	return dsn
+}

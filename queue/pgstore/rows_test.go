@@ -49,11 +49,21 @@ func value(t *testing.T, db dbrows.DB, key string) string {
 	return string(v)
 }
 
-// What package dbrows asks of a database, in each mode of the driver.
+// What package dbrows asks of a database, in each mode of the driver, and through PgBouncer
+// in those that need no session.
 func TestC11_Rows(t *testing.T) {
+	through := make(map[string]string)
 	for _, mode := range modes {
-		t.Run(mode, func(t *testing.T) {
-			dsn, schema := sharedServer(t)+"&default_query_exec_mode="+mode, newSchema()
+		through[mode] = sharedServer(t) + "&default_query_exec_mode=" + mode
+	}
+	pooled := bouncer(t)
+	through["PgBouncer"] = pooled
+	for _, mode := range []string{"exec", "simple_protocol"} {
+		through["PgBouncer, "+mode] = pooled + "&default_query_exec_mode=" + mode
+	}
+	for name, dsn := range through {
+		t.Run(name, func(t *testing.T) {
+			schema := newSchema()
 			a, b := connect(t, dsn, schema), connect(t, dsn, schema)
 			term := lead(t, a, "a")
 			if again := lead(t, a, "a"); again != term {
