@@ -12,7 +12,8 @@
 //
 // A call is answered when the transaction with its changes has been committed. With
 // synchronous_commit=on, the default of PostgreSQL, it survives a crash of the server and a
-// loss of power; with synchronous replicas also the loss of the server. With
+// loss of power; with synchronous replicas also the loss of the server: a batch whose
+// connection broke while the server waited for them is answered when they have it. With
 // synchronous_commit=off (which can be set for the user of the store: ALTER ROLE … SET
 // synchronous_commit = off) a crash of the server loses up to three times wal_writer_delay
 // of answered calls, 0.6 s by default. If a server comes back with less than it has
@@ -26,7 +27,10 @@
 //
 // The store uses a pool of connections; pool_max_conns and the other parameters of pgxpool
 // may be in the URL. No state is kept in a session, so the store works through PgBouncer in
-// the transaction mode. The user needs no privileges but those on the schema, which Open
+// the transaction mode. Without a pooler in between, the parameter
+// default_query_exec_mode=cache_statement of the URL spares the server the parsing of each
+// statement. If the URL names several hosts, target_session_attrs=read-write finds the one
+// that takes writes. The user needs no privileges but those on the schema, which Open
 // creates if it may and there is none. The schema may be created beforehand:
 //
 //	CREATE SCHEMA stint AUTHORIZATION jobs
@@ -35,5 +39,10 @@
 //
 // schema.sql has the tables and the format, which leader.format numbers. Open creates the
 // tables in one transaction, with an advisory lock, so that many processes may start at
-// once. The keys and values of rows are the same as those of other stores.
+// once. A later version converts the tables of an earlier one when no process leads; the
+// earlier one refuses the result. The keys and values of rows are the same as those of
+// other stores.
+//
+// A long transaction in the same database, such as pg_dump, keeps PostgreSQL from removing
+// former versions of rows, so the tables grow until it ends.
 package pgstore
