@@ -1,6 +1,6 @@
-// Package machine is the state machine of durable tasks that all stores share. It decides in memory, where an entry for each task determines the order of
-// starts, and keeps what must survive in rows behind an interface of four methods,
-// [Rows].
+// Package machine is the state machine of durable tasks that all stores share. It
+// decides in memory, where an entry for each task determines the order of starts, and
+// keeps what must survive in rows behind an interface of four methods, [Rows].
 //
 // Every call is one step under one lock, or a few: a step decides, changes the memory,
 // and writes rows to the journal; then, without the lock, the call waits until they are
