@@ -1,6 +1,7 @@
 package pgstore_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -241,5 +242,41 @@ func TestC11_Migration(t *testing.T) {
 	execute(t, dsn, schema, `insert into %s.more values (1)`)
 	if err := after.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A batch that is visible, but not on the synchronous replica that the server was told to
+// wait for, is not confirmed.
+func TestC6_ReplicaIsAway(t *testing.T) {
+	server := newServer(t)
+	db := connect(t, server.DSN, "stint")
+	next := lead(t, db, "a")
+	set := func(standby string) {
+		execute(t, server.DSN, "", "alter system set synchronous_standby_names = '"+standby+"' --%s")
+		execute(t, server.DSN, "", "select pg_reload_conf() --%s")
+	}
+	brief := func(do func(context.Context) error) error {
+		ctx, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		return do(ctx)
+	}
+	set("missing")
+	next.Batch++
+	change := []journal.Change{{Key: "x", Value: []byte("1")}}
+	for { // until the server has read its configuration
+		if err := brief(func(ctx context.Context) error { return db.Apply(ctx, next, change) }); err != nil {
+			break
+		}
+		next.Batch++
+	}
+	term := func(ctx context.Context) error { _, err := db.Term(ctx); return err }
+	for range 2 { // also when the first Term is visible
+		if err := brief(term); err == nil {
+			t.Error("Term confirms a batch that the replica does not have")
+		}
+	}
+	set("")
+	if now, err := db.Term(t.Context()); now != next || err != nil {
+		t.Errorf("Term is %v, %v when the server waits no longer, want %v", now, err, next)
 	}
 }
