@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/hibiken/asynq"
-
 	"github.com/stintgo/stint/internal/dbserver"
 )
 

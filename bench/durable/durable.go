@@ -12,9 +12,10 @@ import (
 	"os"
 	"time"
 
+	"github.com/stintgo/stint/internal/dbserver"
+
 	"github.com/stintgo/stint/bench/disk"
 	"github.com/stintgo/stint/bench/measure"
-	"github.com/stintgo/stint/internal/dbserver"
 )
 
 // The names of the subjects, as tables and goals write them.

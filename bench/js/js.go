@@ -10,8 +10,9 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/stintgo/stint/bench/measure"
 	"github.com/stintgo/stint/internal/command"
+
+	"github.com/stintgo/stint/bench/measure"
 )
 
 // The names of the subjects, as tables and goals write them.

@@ -13,9 +13,10 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/stintgo/stint/internal/command"
+
 	"github.com/stintgo/stint/bench/disk"
 	"github.com/stintgo/stint/bench/measure"
-	"github.com/stintgo/stint/internal/command"
 )
 
 // Default is how many tasks are pending unless the caller sets a number. Tiny is the

@@ -5,7 +5,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stintgo/stint"
-
 	"github.com/stintgo/stint/internal/dbserver"
 )
 

@@ -6,8 +6,9 @@ package shared
 import (
 	"os"
 
-	"github.com/stintgo/stint/bench/measure"
 	"github.com/stintgo/stint/internal/dbserver"
+
+	"github.com/stintgo/stint/bench/measure"
 )
 
 // The readings. Times of waits are those of half, and of all but one in a
