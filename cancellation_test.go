@@ -76,16 +76,15 @@ func TestA6_OneRegistrationServesAContext(t *testing.T) {
 	})
 }
 
-// Two jobs come through the door, one after the other, when their context is
-// watched no longer. Each has the watch armed, and neither gets to it before
-// both are under way.
+// Two jobs of one context are queued, one after the other, after the watch of that context
+// has ended. Each arms the watch anew, and neither gets to it before both are under way.
 func TestA6_WatchThatIsArmedTwiceAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, permit := full(t, 1, stint.Block)
 		r := newRegistry(t.Context())
 		first, second := submit(r, s, never(t)), submit(r, s, nothing)
 		last := submit(t.Context(), s, nothing) // whose context is watched instead
-		r.want(t, 0, "its jobs wait at the door, and another context is used")
+		r.want(t, 0, "its jobs wait for room, and another context is used")
 
 		r.gate = make(chan struct{})
 		for range 2 { // the job that is queued, then the first of the context

@@ -113,7 +113,7 @@ func (s Scheduler) explain(present *sched.Present, wait *sched.Wait, shared []Re
 func (s Scheduler) reasons(
 	present *sched.Present, why *backlog.Reasons, full int, shared []Reason, now *held,
 ) []Reason {
-	var room [7]Reason // one of each code
+	var room [9]Reason // one of each code
 	all := room[:0]
 	if full > 0 {
 		all = append(all, Reason{Code: CodeQueueFull, Limit: s.e.Queue(), Running: full})

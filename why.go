@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Code names what keeps an entry waiting. The codes are the same in Go, JSON,
-// the command line and the dashboard.
+// Code names what keeps an entry waiting. The codes are the same in Go, in JSON and in
+// the output of the command line.
 type Code string
 
 // The reasons for which an in-process entry waits.

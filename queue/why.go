@@ -85,7 +85,7 @@ type Reason struct {
 }
 
 // String returns r as JSON, for a log. The sentences of [stint.Reason.String] are about slots
-// and entries of one process; those about tasks are in the command line and the dashboard.
+// and entries of one process; those about tasks are in the command line.
 func (r Reason) String() string {
 	text, err := json.Marshal(r)
 	if err != nil { // a time that JSON cannot encode

@@ -43,6 +43,22 @@
 // has at most 1,000 tasks, and ends with the task that brings it to 16 MiB.
 package server
 
+// The files:
+//
+//   - server.go: Config, Server, its listeners and its end
+//   - guard.go: which requests are accepted: host, origin, token, user
+//   - calls.go: the calls of a store
+//   - once.go: calls that a client repeats are done once
+//   - idempotency.go: the answers that repeated calls get
+//   - body.go: limits for the size of requests, and the memory for them
+//   - answer.go: encodes answers and problems
+//   - times.go: converts times between the clocks of client and server
+//   - streams.go: requests that last: signals and events
+//   - hub.go: one listener of the store for all clients
+//   - log.go: the logs of commands
+//   - jobs.go: the number of commands that run at once
+//   - errorthrottle.go: logs an error once, and counts it then
+
 import (
 	"cmp"
 	"context"

@@ -16,25 +16,33 @@
 // # What is promised
 //
 //   - Living processes together hold at most as many slots as the limit has.
-//   - A slot of a process that has died is available again within about 2 milliseconds
-//     while a process waits for it, or when a process next asks, whatever else has died
-//     with it and whether other waiting processes are stopped; a large process takes longer
-//     to die, and each further one that dies at the same time adds a fraction of a
-//     millisecond. It takes up to 20 milliseconds if the kernel does not notify of the end
-//     of the process, and 10 more for each waiting process that died with it, up to 80:
-//     before Linux 5.3, where a filter of system calls forbids the notification, and for
-//     processes of another PID namespace. It also takes that long if the first two of the
-//     waiting processes, in the order in which they opened the region, are both stopped, or
-//     have all their processors (GOMAXPROCS) in system calls. A process is alive while it
-//     holds a file lock, which the kernel releases when the process ends, so neither reused
-//     PIDs nor namespaces affect that.
+//   - The slots of a process that has died are available again within about 2 milliseconds
+//     while a process waits for them, and at once to a process that asks later. Each further
+//     process that dies at the same moment adds a fraction of a millisecond. The exceptions
+//     are under Deaths.
 //   - Waiters are woken when a slot is released, and do not poll for it.
 //   - Processes get at most the tokens of a bucket's rate and capacity, and one debt (see
 //     [stint.Limiter]). A process that dies or is stopped does not block the waiters.
-//   - A process that is stopped keeps what it holds. A slot that was granted to it while
-//     it was stopped goes to another process at the next look for dead processes, within
-//     about 10 milliseconds; after about 30 if it cannot be seen to be stopped, as in
-//     another PID namespace, or is too busy to take the slot.
+//   - A process that is stopped keeps what it holds. A slot that it is granted while it is
+//     stopped goes to another process within about 10 milliseconds. If it is in another PID
+//     namespace, or too busy to take the slot, that takes about 30.
+//
+// # Deaths
+//
+// A process is alive while it holds a lock on the file, which the kernel releases when the
+// process has ended. So a PID that is used again, or a PID namespace, makes no difference.
+//
+// Two of the waiting processes are notified by the kernel (pidfd_open(2)) when a process
+// with slots ends. A slot is available again after up to 20 milliseconds, and 10 more for
+// each waiting process that has died too, up to 80, if
+//
+//   - the kernel sends no notification: before Linux 5.3, under a filter of system calls
+//     that forbids it, or because the process was in another PID namespace;
+//   - both of those two processes are stopped, or have all their processors (GOMAXPROCS) in
+//     system calls.
+//
+// A process with much memory takes longer to end, by the time that the kernel needs to
+// free it.
 //
 // # What is needed
 //

@@ -10,6 +10,6 @@
 //	errors_test.go   what a sentinel error owes its reader
 //	words_test.go    what may not stand in any file
 //	spec_test.go     docs/spec.md: each row has tests
-//	docs_test.go     links that lead somewhere, quick starts that run
+//	docs_test.go     links that lead somewhere, quick starts that run, lists of files
 //	rules_test.go    that these rules bite
 package archtest

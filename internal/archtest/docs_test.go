@@ -149,3 +149,42 @@ func runAsUser(t *testing.T, file, program string) {
 	}
 	t.Logf("the quick start of %s printed:\n%s", file, out)
 }
+
+// listed matches a line of a list of files in a comment.
+var listed = regexp.MustCompile(`(?m)^//(?:   - |\t)([a-z0-9_]+\.go)(?::| )`)
+
+// A package whose documentation has a list of its files lists each of them, and no other.
+// Test files may be left out, as may files for one system.
+func TestListsOfFiles(t *testing.T) {
+	lists := 0
+	for _, f := range goFiles(t) {
+		if f.isTest() {
+			continue
+		}
+		content, err := os.ReadFile(filepath.Join(root, f.path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := listed.FindAllSubmatch(content, -1)
+		if len(names) < 3 {
+			continue
+		}
+		lists++
+		named := map[string]bool{path.Base(f.path): true}
+		for _, name := range names {
+			named[string(name[1])] = true
+			if _, err := os.Stat(filepath.Join(root, path.Dir(f.path), string(name[1]))); err != nil {
+				t.Errorf("%s lists %s, which does not exist", f.path, name[1])
+			}
+		}
+		for _, other := range goFiles(t) {
+			if path.Dir(other.path) == path.Dir(f.path) && !other.isTest() && !named[path.Base(other.path)] {
+				t.Errorf("%s does not list %s", f.path, path.Base(other.path))
+			}
+		}
+	}
+	const least = 7 // machine, reference, sched, storetest, queue, server, cli
+	if lists < least {
+		t.Errorf("%d lists of files were found; expected %d", lists, least)
+	}
+}

@@ -49,6 +49,8 @@
 //	concurrent.go      64 clients at once
 //	history.go         checks that their answers are linearizable
 //
-//	model*.go          Model: random calls and the comparison
-//	naive.go           the model as a store; its rules are in queue/internal/reference
+//	model.go           Model: random calls, and the comparison with the model
+//	model_calls.go     Model: the random calls
+//	model_schedule.go  Model: schedules
+//	naive.go           NewNaive: the model as a store; its rules are in queue/internal/reference
 package storetest

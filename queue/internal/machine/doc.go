@@ -6,8 +6,8 @@
 // and writes rows to the journal; then, without the lock, the call waits until they are
 // durable. So a result that a call has returned survives whatever the rows survive. If
 // rows cannot be written, the memory is ahead of them, and the machine accepts no more
-// calls: it has to be opened again. A step does a bounded amount of work, however many
-// tasks depend on what it changes: see scans.go.
+// changes: it has to be opened again. Queries are still answered, from memory. A step does
+// a bounded amount of work, however many tasks depend on what it changes: see scans.go.
 //
 // The machine reads no clock. A goroutine that it starts ends before its call returns,
 // with three exceptions: a call that its caller has left still applies its batch; drain
@@ -19,9 +19,9 @@
 //
 // [Machine] has only the calls of the store. Each part that they use is a type in a
 // file of its own, with its own state and pointers to other parts. A part uses only
-// parts that come before it in wire.go. There is one lock, in steps: unless its comment
-// says otherwise, the caller of a part's method holds the lock, and the method takes
-// none.
+// parts that come before it in wire.go, except for the two functions that wire.go names.
+// There is one lock, in steps: unless its comment says otherwise, the caller of a part's
+// method holds the lock, and the method takes none.
 //
 // Calls and steps:
 //

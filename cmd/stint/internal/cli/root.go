@@ -2,6 +2,50 @@
 // packages that do the work.
 package cli
 
+// The files; a file of a command has its flags, its help and its output:
+//
+//   - root.go: Main, the tree of commands, errors and exit statuses
+//   - terminal.go: what is known of the terminal
+//   - args.go: checks of the number of arguments
+//   - seconds.go: durations as flags, in seconds or with a unit
+//   - version.go: stint version
+//   - bench.go: stint bench
+//
+// stint run and what shares slots between processes:
+//
+//   - run.go: stint run
+//   - flags.go: its flags
+//   - config.go: its flags, checked and as a configuration
+//   - source.go: its inputs
+//   - closers.go: what a script does with the inputs that follow it
+//   - sem.go: stint sem
+//   - shm.go: stint shm ls and rm
+//
+// stint serve, and the clients of a server:
+//
+//   - serve.go: stint serve
+//   - client.go: how a client finds and calls its server
+//   - submit.go: stint submit
+//   - command.go: the command of a submitted task
+//   - ownflags.go: warns of flags that became words of the command
+//   - knownqueue.go: warns of queues that nothing knows
+//   - from.go: submit --from
+//   - fromlines.go: its lines as tasks
+//   - fromjson.go: its JSON lines
+//   - filter.go: the flags that select tasks
+//   - ls.go: stint ls
+//   - dead.go: stint dead
+//   - show.go: stint show and why
+//   - wait.go: stint wait
+//   - logs.go: stint logs
+//   - orders.go: stint cancel, pause, resume, retry, purge
+//   - edit.go: stint edit
+//   - jobs.go: stint jobs
+//   - limit.go: stint limit
+//   - limitvalues.go: the values of its flags
+//   - schedule.go: stint schedule
+//   - scheduleadd.go: stint schedule add
+
 import (
 	"context"
 	"errors"
