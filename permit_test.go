@@ -90,17 +90,22 @@ func TestB4_PermitsDoNotAllocate(t *testing.T) {
 		s := stint.New(8, stint.Config{Holders: holders})
 		ctx := t.Context()
 		for _, ask := range []stint.Scheduler{s, s.Weight(2)} {
-			take := func() {
+			acquire := func() {
 				if p, err := ask.Acquire(ctx); err == nil {
 					p.Release()
 				}
+			}
+			try := func() {
 				if p, ok := ask.TryAcquire(ctx); ok {
 					p.Release()
 				}
 			}
-			take()
-			if n := testing.AllocsPerRun(1000, take); n >= 1 {
-				t.Errorf("Holders %v, %+v: %v allocations", holders, ask, n)
+			// Each alone: under the race detector, a sync.Pool loses some of its values.
+			for _, take := range []func(){acquire, try} {
+				take()
+				if n := testing.AllocsPerRun(1000, take); n >= 1 {
+					t.Errorf("Holders %v, %+v: %v allocations", holders, ask, n)
+				}
 			}
 		}
 	}

@@ -68,25 +68,32 @@ func TestC1_SubmitLimitsStandardInput(t *testing.T) {
 // Cancel says that a task which runs is only asked to end, and waits if it is to.
 func TestC4_CancelOfARunningTask(t *testing.T) {
 	s := serve(t, "--kill-after", "1h")
-	gate, pipe := fifo(t), fifo(t)
+	gate, gateOfOther, pipe := fifo(t), fifo(t), fifo(t)
 	ev := events(t, pipe)
-	running := s.submit("trap 'read line < " + gate + "; exit 0' TERM; echo > " + pipe +
+	running := s.submit("trap 'read line < " + gateOfOther + "; exit 0' TERM; echo > " + pipe +
 		"; while :; do sleep 0.01; done")
 	ev.next()
 	waiting := s.submit("--after", running, "--", "true")
 	s.stint("cancel", "--all").want(t,
 		"1 task cancelled\n1 task running and asked to end; --wait waits until it has ended\n", "", 0)
 	s.stint("cancel", running).want(t, "0 tasks cancelled\n", "has been asked to end already", 1)
-	wait := s.command("cancel", "--wait", running)
+
+	other := s.submit("trap 'echo > " + pipe + "; read line < " + gate + "; exit 0' TERM; echo > " + pipe +
+		"; while :; do sleep 0.01; done")
+	ev.next()
+	wait := s.command("cancel", "--wait", other)
 	out := startLines(t, wait)
+	ev.next() // the command has SIGTERM, so the server has the order
 	write(t, gate, "go\n")
+	write(t, gateOfOther, "go\n")
 	if line := out.next(); line != "1 task cancelled" {
 		t.Errorf("it says %q", line)
 	}
 	if status := finish(t, wait); status != 0 {
 		t.Errorf("it ends with %d", status)
 	}
-	for _, id := range []string{running, waiting} {
+	s.stint("wait", running).want(t, "", ": cancelled\n", 130)
+	for _, id := range []string{running, other, waiting} {
 		if task := s.task(id); task.State != queue.Cancelled {
 			t.Errorf("task %s is %s", id, task.State)
 		}
