@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -64,7 +65,10 @@ func serve(t *testing.T, store queue.Store, socket string) (crash func()) {
 
 func dial(t *testing.T, socket string, cfg storetest.Config) *httpstore.Store {
 	t.Helper()
-	s, err := httpstore.Open("unix:"+socket, httpstore.Config{WatchBuffer: cfg.WatchBuffer})
+	// A call that meets a store without writes is repeated for the length of Patience.
+	s, err := httpstore.Open("unix:"+socket, httpstore.Config{
+		WatchBuffer: cfg.WatchBuffer, Patience: 100 * time.Millisecond,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,5 +2,7 @@
 
 package pool //nolint:testpackage // the search stops the code before each access to a shared word
 
-// anyOrder allows a switch at every step.
-const anyOrder = -1
+const (
+	anyOrder      = -1 // a switch at every step
+	fewerSwitches = 0  // than a scenario has
+)

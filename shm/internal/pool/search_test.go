@@ -168,6 +168,9 @@ func (s *search) again(wrong string) string {
 func runAll(t *testing.T, scenarios []scenario) {
 	t.Helper()
 	for _, p := range scenarios {
+		if p.switches > 0 {
+			p.switches -= fewerSwitches
+		}
 		if os.Getenv("STINT_SEEDS") != "" {
 			p.timeouts++
 			if p.switches != anyOrder {
