@@ -92,21 +92,32 @@ func (c *call) reason(err error) error {
 	return fmt.Errorf("%s: %w", h.server, err)
 }
 
-// end records that no attempt of the call fails any more. The call may be used again.
-func (c *call) end() {
+// succeed records that the server has answered the call, which may be used again.
+func (c *call) succeed() {
 	h := c.health
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	c.endLocked()
+	if h.failing == 0 && h.open {
+		h.open = false
+		h.logger.Info("calls of the database no longer fail", slog.String("server", h.server))
+	}
+}
+
+// end records that the call has ended, perhaps without an answer.
+func (c *call) end() {
+	c.health.mu.Lock()
+	defer c.health.mu.Unlock()
+	c.endLocked()
+}
+
+func (c *call) endLocked() {
 	if c.err == nil {
 		return
 	}
 	c.err = nil
-	if h.failing--; h.failing > 0 {
-		return
-	}
-	if h.err = nil; h.open {
-		h.open = false
-		h.logger.Info("calls of the database no longer fail", slog.String("server", h.server))
+	if c.health.failing--; c.health.failing == 0 {
+		c.health.err = nil
 	}
 }
 

@@ -255,6 +255,7 @@ func (r *Rows) try(ctx context.Context, do func(context.Context) error) error {
 		err := do(ctx)
 		switch {
 		case err == nil:
+			c.succeed()
 			return nil
 		case errors.Is(err, ErrFenced) || errors.Is(err, ErrLost):
 			return r.end(err)
@@ -331,7 +332,7 @@ func (r *Rows) renew() {
 		case err != nil:
 			c.fail(fmt.Errorf("renew the lease of the leader: %w", err))
 		default:
-			c.end()
+			c.succeed()
 		}
 	}
 }

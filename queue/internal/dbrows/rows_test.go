@@ -367,6 +367,20 @@ func TestC6_CallersDoNotWaitForTheServer(t *testing.T) {
 	}
 }
 
+// A call that ends without an answer is not logged as the end of the failures.
+func TestC6_GivingUpIsNoRecovery(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := log{}
+		c := newServer().connect(t, func(op) fault { return fault{before: errBroken} })
+		if _, err := dbrows.Open(t.Context(), c, dbrows.Config{Logger: l.logger()}); !errors.Is(err, errBroken) {
+			t.Error(err)
+		}
+		if text := l.String(); !strings.Contains(text, "level=WARN") || strings.Contains(text, "level=INFO") {
+			t.Errorf("it logs:\n%s", text)
+		}
+	})
+}
+
 // Scan calls fn once for each key, whatever fails, and not after it has returned false.
 func TestScan_Continues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
