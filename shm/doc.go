@@ -17,7 +17,7 @@
 //
 //   - Living processes together hold at most as many slots as the limit has.
 //   - The slots of a process that has died are available again within about 2 milliseconds
-//     while a process waits for them, and at once to a process that asks later. Each further
+//     while a process waits for them, or when a process next asks. Each further
 //     process that dies at the same moment adds a fraction of a millisecond. The exceptions
 //     are under Deaths.
 //   - Waiters are woken when a slot is released, and do not poll for it.
@@ -32,14 +32,13 @@
 // A process is alive while it holds a lock on the file, which the kernel releases when the
 // process has ended. So a PID that is used again, or a PID namespace, makes no difference.
 //
-// Two of the waiting processes are notified by the kernel (pidfd_open(2)) when a process
-// with slots ends. A slot is available again after up to 20 milliseconds, and 10 more for
+// The kernel notifies waiting processes of the end of a process. A slot is available again after up to 20 milliseconds, and 10 more for
 // each waiting process that has died too, up to 80, if
 //
 //   - the kernel sends no notification: before Linux 5.3, under a filter of system calls
 //     that forbids it, or because the process was in another PID namespace;
-//   - both of those two processes are stopped, or have all their processors (GOMAXPROCS) in
-//     system calls.
+//   - the first two of the waiting processes, in the order in which they opened the region,
+//     are both stopped, or have all their processors (GOMAXPROCS) in system calls.
 //
 // A process with much memory takes longer to end, by the time that the kernel needs to
 // free it.

@@ -2,6 +2,6 @@
 
 package main_test
 
-// partOfFiles says that every so manyth part of the Go source is compressed: the race
-// detector makes each of the commands that start take twice as long.
+// partOfFiles says that every so manyth part of the Go source is compressed: with the
+// race detector, each command takes longer to start.
 const partOfFiles = 4

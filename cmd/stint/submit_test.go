@@ -70,7 +70,7 @@ func TestC4_CancelOfARunningTask(t *testing.T) {
 	s := serve(t, "--kill-after", "1h")
 	gate, gateOfOther, pipe := fifo(t), fifo(t), fifo(t)
 	ev := events(t, pipe)
-	running := s.submit("trap 'read line < " + gateOfOther + "; exit 0' TERM; echo > " + pipe +
+	running := s.submit("trap 'read line < " + gate + "; exit 0' TERM; echo > " + pipe +
 		"; while :; do sleep 0.01; done")
 	ev.next()
 	waiting := s.submit("--after", running, "--", "true")
@@ -78,7 +78,7 @@ func TestC4_CancelOfARunningTask(t *testing.T) {
 		"1 task cancelled\n1 task running and asked to end; --wait waits until it has ended\n", "", 0)
 	s.stint("cancel", running).want(t, "0 tasks cancelled\n", "has been asked to end already", 1)
 
-	other := s.submit("trap 'echo > " + pipe + "; read line < " + gate + "; exit 0' TERM; echo > " + pipe +
+	other := s.submit("trap 'echo > " + pipe + "; read line < " + gateOfOther + "; exit 0' TERM; echo > " + pipe +
 		"; while :; do sleep 0.01; done")
 	ev.next()
 	wait := s.command("cancel", "--wait", other)

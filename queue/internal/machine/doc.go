@@ -6,7 +6,7 @@
 // and writes rows to the journal; then, without the lock, the call waits until they are
 // durable. So a result that a call has returned survives whatever the rows survive. If
 // rows cannot be written, the memory is ahead of them, and the machine accepts no more
-// changes: it has to be opened again. Queries are still answered, from memory. A step does
+// changes: it has to be opened again. Queries are still answered. A step does
 // a bounded amount of work, however many tasks depend on what it changes: see scans.go.
 //
 // The machine reads no clock. A goroutine that it starts ends before its call returns,

@@ -17,7 +17,7 @@ package cli
 //   - flags.go: its flags
 //   - config.go: its flags, checked and as a configuration
 //   - source.go: its inputs
-//   - closers.go: what a script does with the inputs that follow it
+//   - closers.go: commands that would close the slot's file, and so release the slot
 //   - sem.go: stint sem
 //   - shm.go: stint shm ls and rm
 //
