@@ -32,8 +32,9 @@
 // A process is alive while it holds a lock on the file, which the kernel releases when the
 // process has ended. So a PID that is used again, or a PID namespace, makes no difference.
 //
-// The kernel notifies waiting processes of the end of a process. A slot is available again after up to 20 milliseconds, and 10 more for
-// each waiting process that has died too, up to 80, if
+// The kernel notifies waiting processes of the end of a process. A slot is available again
+// after up to 20 milliseconds, and 10 more for each waiting process that has died too, up
+// to 80, if
 //
 //   - the kernel sends no notification: before Linux 5.3, under a filter of system calls
 //     that forbids it, or because the process was in another PID namespace;

@@ -35,10 +35,10 @@ package cli
 //   - filter.go: the flags that select tasks
 //   - ls.go: stint ls
 //   - dead.go: stint dead
-//   - show.go: stint show and why
+//   - show.go: stint show, why and stats
 //   - wait.go: stint wait
 //   - logs.go: stint logs
-//   - orders.go: stint cancel, pause, resume, retry, purge
+//   - orders.go: stint pause, resume, cancel, retry
 //   - edit.go: stint edit
 //   - jobs.go: stint jobs
 //   - limit.go: stint limit
