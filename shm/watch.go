@@ -59,10 +59,10 @@ const (
 	// because a sweep takes longer than a wake-up.
 	sweptMax = int64(2 * period)
 
-	// retireAfter is how long doorbells stay after a caller has left them. Setting a
-	// timer costs about as much as a whole wait without it; set this rarely, its cost is
-	// negligible.
-	retireAfter = 10 * period
+	// retireAfter is how long doorbells stay after a caller has left them. To set the
+	// timer costs about as much as a whole wait without it, so a caller sets it before it
+	// sleeps, not when it has its slot.
+	retireAfter = 100 * period
 
 	// leaders is the number of processes that have doorbells of all participants: the
 	// second does not depend on the first, which may be stopped.
@@ -179,24 +179,25 @@ func (r *Region) stepDown() {
 	if r.rung.Load() {
 		r.sweepLocked() // ring has left it to the watcher
 	}
-	switch {
-	case r.waitsLocked():
+	if r.waitsLocked() {
 		r.watchLocked(false)
-	case w.bellMask != 0 && !w.retiring:
-		w.retireAfterLocked(retireAfter, r.retire)
 	}
 }
 
-// retire removes the doorbells that a caller has left, unless there is a watcher again.
+// retire removes the doorbells that a caller has left, once they have stayed long enough.
 func (r *Region) retire() {
 	r.mu.Lock()
 	w := &r.watch
 	w.retiring = false
-	if w.on || r.closed.Load() {
+	if w.bellMask == 0 || r.closed.Load() {
 		r.mu.Unlock()
 		return
 	}
-	if rest := retireAfter - time.Duration(arena.Now()-w.lastWaiting); rest > 0 {
+	rest := retireAfter - time.Duration(arena.Now()-w.lastWaiting)
+	if w.on {
+		rest = retireAfter // the watcher may be a caller, and sets no timer while one is set
+	}
+	if rest > 0 {
 		w.retireAfterLocked(rest, r.retire)
 		r.mu.Unlock()
 		return
@@ -290,6 +291,9 @@ func (r *Region) look(caller bool) (s lookResult) {
 	}
 	if len(s.served) == 0 && (now >= w.due || w.bellMask != 0) {
 		r.paceLocked(now, tokens)
+		if caller && !w.retiring {
+			w.retireAfterLocked(retireAfter, r.retire)
+		}
 	}
 	s.bellMask = w.bellMask
 	if s.due = w.due; !slots && !tokens {
