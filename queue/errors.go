@@ -1,6 +1,10 @@
 package queue
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"time"
+)
 
 // The errors of calls. An error of a call wraps one of these, and names the task, the
 // argument and the remedy.
@@ -33,3 +37,26 @@ var (
 	// it, or can no longer use it; the message names that process.
 	ErrLed = errors.New("queue: another process leads the store")
 )
+
+// Leader is the process that leads a store on a database server.
+type Leader struct {
+	Name  string    `json:"name"`  // that the process has chosen
+	Since time.Time `json:"since"` // by the clock of the database server
+	// Contact is what the process lets others know, such as where it serves the store. It
+	// may hold a secret, and is in no message.
+	Contact string `json:"-"`
+	// Left is the time until the lease of the leader ends, unless it is renewed.
+	Left time.Duration `json:"-"`
+}
+
+// LedError is the error of opening a store that another process leads. It wraps [ErrLed].
+type LedError struct{ Leader }
+
+// Error names the process, and how long it may lead.
+func (e *LedError) Error() string {
+	return fmt.Sprintf("%s leads since %s, and may for another %s: stop it, or wait",
+		e.Name, e.Since.Format(time.RFC3339), e.Left.Round(time.Millisecond))
+}
+
+// Unwrap returns [ErrLed].
+func (e *LedError) Unwrap() error { return ErrLed }

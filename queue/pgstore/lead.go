@@ -9,30 +9,31 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/dbrows"
 )
 
 // leader is the row of the leader.
 type leader struct {
 	id string
-	dbrows.Leader
+	queue.Leader
 	format int
 }
 
 // Lead is as [dbrows.DB] says. A process that waits to lead calls it again and again: while
 // another one leads, it reads the row of the leader and locks nothing.
-func (r *rows) Lead(ctx context.Context, name string, lease time.Duration) (t dbrows.Term, err error) {
+func (r *rows) Lead(ctx context.Context, as queue.Leader, lease time.Duration) (t dbrows.Term, err error) {
 	found, err := r.readLeader(ctx, r.pool, "")
 	if err == nil {
 		switch {
 		case found.format < len(r.migrations):
 			err = r.migrate(ctx)
 		case found.id != r.id && found.Left > 0:
-			err = &dbrows.LedError{Leader: found.Leader}
+			err = &queue.LedError{Leader: found.Leader}
 		}
 	}
 	if err == nil {
-		t, err = r.take(ctx, name, lease)
+		t, err = r.take(ctx, as, lease)
 	}
 	err = explain(err)
 	if final := (refusal{}); errors.As(err, &final) {
@@ -51,9 +52,9 @@ type querier interface {
 func (r *rows) readLeader(ctx context.Context, q querier, lock string) (l leader, err error) {
 	var program string
 	var left float64
-	err = q.QueryRow(ctx, r.sql(`select program, format, id, name, since,
+	err = q.QueryRow(ctx, r.sql(`select program, format, id, name, contact, since,
 		extract(epoch from until - clock_timestamp())::float8 from $schema.leader `+lock)).
-		Scan(&program, &l.format, &l.id, &l.Name, &l.Since, &left)
+		Scan(&program, &l.format, &l.id, &l.Name, &l.Contact, &l.Since, &left)
 	l.Left = time.Duration(left * float64(time.Second))
 	var pg *pgconn.PgError
 	switch {
@@ -74,23 +75,24 @@ func (r *rows) readLeader(ctx context.Context, q querier, lock string) (l leader
 // are sent together, as one transaction: if this process is cut off in between, no lock
 // stays. The first one waits for the writes of the leader before, which lock the row of the
 // leader for key share, and excludes later ones; the second one sees what they have changed.
-func (r *rows) take(ctx context.Context, name string, lease time.Duration) (t dbrows.Term, err error) {
-	var l dbrows.Leader
+func (r *rows) take(ctx context.Context, as queue.Leader, lease time.Duration) (t dbrows.Term, err error) {
+	var l queue.Leader
 	var left float64
 	b := &pgx.Batch{}
-	b.Queue(r.sql(`select name, since, extract(epoch from until - clock_timestamp())::float8
-		from $schema.leader for update`)).QueryRow(func(row pgx.Row) error { return row.Scan(&l.Name, &l.Since, &left) })
+	b.Queue(r.sql(`select name, contact, since, extract(epoch from until - clock_timestamp())::float8
+		from $schema.leader for update`)).
+		QueryRow(func(row pgx.Row) error { return row.Scan(&l.Name, &l.Contact, &l.Since, &left) })
 	b.Queue(r.sql(`update $schema.leader set
 			epoch = case when id = $1 then epoch else epoch + 1 end,
 			since = case when id = $1 then since else clock_timestamp() end,
-			id = $1, name = $2, until = clock_timestamp() + make_interval(secs => $3)
+			id = $1, name = $2, contact = $4, until = clock_timestamp() + make_interval(secs => $3)
 		where id = $1 or until <= clock_timestamp()
-		returning epoch, (select number from $schema.batch)`), r.id, name, lease.Seconds()).
+		returning epoch, (select number from $schema.batch)`), r.id, as.Name, lease.Seconds(), as.Contact).
 		QueryRow(func(row pgx.Row) error { return row.Scan(&t.Epoch, &t.Batch) })
 	err = r.pool.SendBatch(ctx, b).Close()
 	if errors.Is(err, pgx.ErrNoRows) {
 		l.Left = max(0, time.Duration(left*float64(time.Second)))
-		return t, &dbrows.LedError{Leader: l}
+		return t, &queue.LedError{Leader: l}
 	}
 	if err == nil {
 		r.epoch.Store(t.Epoch)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/stintgo/stint/queue/internal/dbrows"
+	"github.com/stintgo/stint/queue"
 )
 
 //go:embed schema.sql
@@ -47,7 +47,7 @@ func (r *rows) migrate(ctx context.Context) error {
 			return err
 		}
 		if found.format < len(r.migrations) && found.Left > 0 {
-			return &dbrows.LedError{Leader: found.Leader}
+			return &queue.LedError{Leader: found.Leader}
 		}
 		for ; found.format < len(r.migrations); found.format++ {
 			sql := r.sql(r.migrations[found.format])

@@ -22,6 +22,9 @@ type Config struct {
 	Schema string
 	// Name is the name of this process for others that want to lead; "" is host:pid.
 	Name string
+	// Contact is given to others that want to lead, in [queue.LedError]. It may hold a secret:
+	// who reads the database can read the tasks as well.
+	Contact string
 	// Lease is how long another process must wait to lead if this one ends without having
 	// closed the store; 0 is 5 s. A process that cannot reach the database for so long may
 	// be replaced. It is at least 100 ms.
@@ -120,7 +123,7 @@ func open(ctx context.Context, url string, cfg Config, wrap func(dbrows.DB) dbro
 		return nil, fmt.Errorf("%w: open the store: %s: %w", queue.ErrUnavailable, server, err)
 	}
 	r, err := dbrows.Open(ctx, wrap(db), dbrows.Config{
-		Server: server, Name: cfg.Name, Lease: cfg.Lease, Logger: cfg.Logger,
+		Server: server, Leader: queue.Leader{Name: cfg.Name, Contact: cfg.Contact}, Lease: cfg.Lease, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: open the store: %w", queue.ErrUnavailable, err)

@@ -33,7 +33,7 @@ func connect(t *testing.T, dsn, schema string) dbrows.DB {
 
 func lead(t *testing.T, db dbrows.DB, name string) dbrows.Term {
 	t.Helper()
-	term, err := db.Lead(t.Context(), name, time.Minute)
+	term, err := db.Lead(t.Context(), queue.Leader{Name: name, Contact: "at " + name}, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,8 +70,9 @@ func TestC11_Rows(t *testing.T) {
 			if again := lead(t, a, "a"); again != term {
 				t.Errorf("Lead of the leader returns %v after %v", again, term)
 			}
-			var led *dbrows.LedError
-			if _, err := b.Lead(t.Context(), "b", time.Minute); !errors.As(err, &led) || led.Name != "a" || led.Left <= 0 {
+			var led *queue.LedError
+			_, err := b.Lead(t.Context(), queue.Leader{Name: "b"}, time.Minute)
+			if !errors.As(err, &led) || led.Name != "a" || led.Contact != "at a" || led.Left <= 0 {
 				t.Errorf("Lead while another process leads: %v", err)
 			}
 			applies := func(db dbrows.DB, term dbrows.Term, changes ...journal.Change) error {

@@ -42,6 +42,7 @@ create table $schema.leader (
 	epoch   bigint not null default 0,         -- of the leader; every write names it
 	id      text not null default '',          -- chosen by the leader's process at random
 	name    text not null default '',          -- of the leader, for people
+	contact text not null default '',          -- of the leader, for other processes
 	since   timestamptz not null default 'epoch',
 	until   timestamptz not null default 'epoch' -- the end of the lease
 ) with (

@@ -3,16 +3,17 @@
 -- call that is carried out late deposes no leader.
 --
 -- KEYS: leader, leases, and the rows of each letter from a to z.
--- ARGV: format, id, name, lease in milliseconds.
--- Returns leads, epoch, batch; or why the caller does not lead: led, name, since, left;
+-- ARGV: format, id, name, lease in milliseconds, contact.
+-- Returns leads, epoch, batch; or why the caller does not lead: led, name, since, left, contact;
 -- type, key, type; format, format; or headless, key.
 for _, key in ipairs(KEYS) do
   local kind = redis.call('TYPE', key).ok
   if kind ~= 'hash' and kind ~= 'none' then return {'type', key, kind} end
 end
 
-local leader = redis.call('HMGET', KEYS[1], 'format', 'epoch', 'batch', 'id', 'name', 'since', 'until')
-local format, epoch, batch, id, name, since, ends = unpack(leader)
+local leader = redis.call('HMGET', KEYS[1], 'format', 'epoch', 'batch', 'id', 'name', 'since', 'until',
+  'contact')
+local format, epoch, batch, id, name, since, ends, contact = unpack(leader)
 if not format then
   for _, key in ipairs(KEYS) do
     if redis.call('EXISTS', key) == 1 then return {'headless', key} end
@@ -24,10 +25,10 @@ if format ~= ARGV[1] then return {'format', format} end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 if id ~= ARGV[2] and tonumber(ends) > now then
-  return {'led', name, since, string.format('%.0f', ends - now)}
+  return {'led', name, since, string.format('%.0f', ends - now), contact or ''}
 end
 
 if id ~= ARGV[2] then epoch = string.format('%.0f', epoch + 1) end
 redis.call('HSET', KEYS[1], 'format', format, 'epoch', epoch, 'batch', batch, 'id', ARGV[2], 'name', ARGV[3],
-  'since', string.format('%.0f', now), 'until', string.format('%.0f', now + ARGV[4]))
+  'contact', ARGV[5], 'since', string.format('%.0f', now), 'until', string.format('%.0f', now + ARGV[4]))
 return {'leads', epoch, batch}

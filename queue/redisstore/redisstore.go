@@ -24,6 +24,9 @@ type Config struct {
 	Prefix string
 	// Name is the name of this process for others that want to lead; "" is host:pid.
 	Name string
+	// Contact is given to others that want to lead, in [queue.LedError]. It may hold a secret:
+	// who reads the database can read the tasks as well.
+	Contact string
 	// Lease is how long another process must wait to lead if this one ends without having
 	// closed the store; 0 is 5 s. A process that cannot reach the server for so long may
 	// be replaced. It is at least 100 ms.
@@ -121,7 +124,7 @@ func open(ctx context.Context, url string, cfg Config, wrap func(dbrows.DB) dbro
 	defer giveUp()
 	db := newRows(t.connect(), cfg, giveUp)
 	r, err := dbrows.Open(ctx, wrap(db), dbrows.Config{
-		Server: t.name, Name: cfg.Name, Lease: cfg.Lease, Logger: cfg.Logger,
+		Server: t.name, Leader: queue.Leader{Name: cfg.Name, Contact: cfg.Contact}, Lease: cfg.Lease, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: open the store: %w", queue.ErrUnavailable, err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/dbrows"
 	"github.com/stintgo/stint/queue/internal/journal"
 )
@@ -62,20 +63,20 @@ func newRows(c client, cfg Config, giveUp func()) *rows {
 func (r *rows) family(letter byte) string { return r.prefix + "rows:" + string(rune(letter)) }
 
 // Lead is as [dbrows.DB] says.
-func (r *rows) Lead(ctx context.Context, name string, lease time.Duration) (dbrows.Term, error) {
-	term, err := r.lead(ctx, name, lease)
+func (r *rows) Lead(ctx context.Context, as queue.Leader, lease time.Duration) (dbrows.Term, error) {
+	term, err := r.lead(ctx, as, lease)
 	if final := (refusal{}); errors.As(err, &final) {
 		r.giveUp()
 	}
 	return term, err
 }
 
-func (r *rows) lead(ctx context.Context, name string, lease time.Duration) (t dbrows.Term, err error) {
+func (r *rows) lead(ctx context.Context, as queue.Leader, lease time.Duration) (t dbrows.Term, err error) {
 	keys := []string{r.leader, r.leases}
 	for letter := byte('a'); letter <= 'z'; letter++ {
 		keys = append(keys, r.family(letter))
 	}
-	answer, err := r.run(ctx, r.want, r.scripts.lead, keys, format, r.id, name, lease.Milliseconds())
+	answer, err := r.run(ctx, r.want, r.scripts.lead, keys, format, r.id, as.Name, lease.Milliseconds(), as.Contact)
 	if err != nil {
 		return t, err
 	}
@@ -84,8 +85,9 @@ func (r *rows) lead(ctx context.Context, name string, lease time.Duration) (t db
 		return newTerm(words[1], words[2])
 	case "led":
 		since, left := number(words[2]), number(words[3])
-		return t, &dbrows.LedError{Leader: dbrows.Leader{
+		return t, &queue.LedError{Leader: queue.Leader{
 			Name: words[1], Since: time.UnixMilli(since).UTC(), Left: time.Duration(left) * time.Millisecond,
+			Contact: words[4],
 		}}
 	case "type":
 		return t, refusal{fmt.Errorf("the key %s is a %s of another program: choose another Prefix", words[1], words[2])}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/dbrows"
 	"github.com/stintgo/stint/queue/internal/journal"
 	"github.com/stintgo/stint/queue/redisstore"
@@ -26,7 +27,7 @@ func newDB(t *testing.T, prefix string) (dbrows.DB, dbrows.Term) {
 			t.Error(err)
 		}
 	})
-	term, err := db.Lead(t.Context(), "test", time.Minute)
+	term, err := db.Lead(t.Context(), queue.Leader{Name: "test", Contact: "here"}, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +160,7 @@ func TestRows_Leases(t *testing.T) {
 func TestRows_Lead(t *testing.T) {
 	prefix := newPrefix()
 	first, term := newDB(t, prefix)
-	if again, err := first.Lead(t.Context(), "test", time.Minute); err != nil || again != term {
+	if again, err := first.Lead(t.Context(), queue.Leader{Name: "test", Contact: "here"}, time.Minute); err != nil || again != term {
 		t.Errorf("led again with %v, %v; want %v", again, err, term)
 	}
 	second, err := redisstore.NewDB(sharedServer(t).url(), redisstore.Config{Prefix: prefix})
@@ -167,16 +168,17 @@ func TestRows_Lead(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = second.Close() })
-	_, err = second.Lead(t.Context(), "second", time.Minute)
-	led, ok := errors.AsType[*dbrows.LedError](err)
-	if !ok || led.Name != "test" || led.Left <= 50*time.Second || led.Left > time.Minute ||
+	_, err = second.Lead(t.Context(), queue.Leader{Name: "second"}, time.Minute)
+	led, ok := errors.AsType[*queue.LedError](err)
+	if !ok || led.Name != "test" || led.Contact != "here" || led.Left <= 50*time.Second || led.Left > time.Minute ||
 		time.Since(led.Since).Abs() > time.Hour {
 		t.Fatalf("another leads: %+v, %v", led, err)
 	}
 	if err := first.Resign(t.Context(), term.Epoch); err != nil {
 		t.Fatal(err)
 	}
-	if next, err := second.Lead(t.Context(), "second", time.Minute); err != nil || next.Epoch != term.Epoch+1 {
+	next, err := second.Lead(t.Context(), queue.Leader{Name: "second"}, time.Minute)
+	if err != nil || next.Epoch != term.Epoch+1 {
 		t.Errorf("led with %v, %v", next, err)
 	}
 	for name, err := range map[string]error{
@@ -200,7 +202,7 @@ func TestRows_Interrupted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.Lead(t.Context(), "test", time.Minute); err != nil {
+	if _, err := db.Lead(t.Context(), queue.Leader{Name: "test", Contact: "here"}, time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	server.stop(t)

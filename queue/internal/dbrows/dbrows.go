@@ -35,13 +35,6 @@ type Term struct {
 	Batch uint64 // the number of the last batch; it grows over all epochs
 }
 
-// Leader is the process that leads.
-type Leader struct {
-	Name  string        // chosen by the process
-	Since time.Time     // by the server's clock
-	Left  time.Duration // until its lease ends, by the server's clock
-}
-
 var (
 	// ErrFenced is returned by a DB if another process leads.
 	ErrFenced = fmt.Errorf("%w: it has taken the store over", queue.ErrLed)
@@ -49,17 +42,6 @@ var (
 	// batch or epoch than it has confirmed.
 	ErrLost = errors.New("the server has lost changes that it had confirmed")
 )
-
-// LedError is returned by [DB.Lead] while another process leads.
-type LedError struct{ Leader }
-
-func (e *LedError) Error() string {
-	return fmt.Sprintf("%s leads since %s, and may for another %s: stop it, or wait",
-		e.Name, e.Since.Format(time.RFC3339), e.Left.Round(time.Millisecond))
-}
-
-// Unwrap returns [queue.ErrLed].
-func (e *LedError) Unwrap() error { return queue.ErrLed }
 
 // DB is a database server. Its methods may be called concurrently, and make one attempt:
 // [Rows] repeats them. They return soon after ctx has ended. After an error, except for the
@@ -70,13 +52,13 @@ func (e *LedError) Unwrap() error { return queue.ErrLed }
 // its own beside the epoch and compares both, because two leaders can get the same epoch if
 // the server loses data in between.
 type DB interface {
-	// Lead makes the caller the leader, under a name, until lease has passed by the server's
-	// clock. It returns the new term: an epoch larger than all before it, and the last
+	// Lead makes the caller the leader, with the Name and the Contact of as, until lease has
+	// passed by the server's clock. It returns the new term: an epoch larger than all before it, and the last
 	// batch. Once it has returned, no write of an earlier epoch is made. If this DB leads
 	// already, because the answer of a call was lost, the epoch stays: a call that the server
-	// carries out late would otherwise depose its own process. Errors: a *LedError, if the
-	// lease of another leader has not ended.
-	Lead(ctx context.Context, name string, lease time.Duration) (Term, error)
+	// carries out late would otherwise depose its own process. Errors: a
+	// [*queue.LedError], if the lease of another leader has not ended.
+	Lead(ctx context.Context, as queue.Leader, lease time.Duration) (Term, error)
 	// Renew extends the lease of the leader of an epoch to lease from now on. Errors:
 	// ErrFenced.
 	Renew(ctx context.Context, epoch uint32, lease time.Duration) error

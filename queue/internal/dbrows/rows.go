@@ -17,7 +17,7 @@ import (
 // Config is the configuration of rows. Server must be set.
 type Config struct {
 	Server string        // names the server and the rows in messages, without a password
-	Name   string        // of this process, for others that want to lead
+	Leader queue.Leader  // this process, for others that want to lead: Name and Contact
 	Lease  time.Duration // of the leader; 0 is 5 s
 	Logger *slog.Logger  // receives errors that no call returns; nil discards them
 }
@@ -61,7 +61,7 @@ type Rows struct {
 
 var _ journal.Rows = (*Rows)(nil)
 
-// Open makes this process the leader. If another one leads, Open returns a [*LedError]; it
+// Open makes this process the leader. If another one leads, Open returns a [*queue.LedError]; it
 // does not wait. The caller closes the rows, which close db, also if Open fails.
 func Open(ctx context.Context, db DB, cfg Config) (*Rows, error) {
 	cfg.Lease = cmp.Or(cfg.Lease, defaultLease)
@@ -85,11 +85,11 @@ func (r *Rows) lead(ctx context.Context) error {
 	ctx, stop := context.WithTimeout(ctx, patience)
 	defer stop()
 	var term Term
-	var led *LedError
+	var led *queue.LedError
 	err := r.try(ctx, func(ctx context.Context) (err error) {
 		ctx, stop := context.WithTimeout(ctx, patience/2)
 		defer stop()
-		if term, err = r.db.Lead(ctx, r.cfg.Name, r.cfg.Lease); errors.As(err, &led) {
+		if term, err = r.db.Lead(ctx, r.cfg.Leader, r.cfg.Lease); errors.As(err, &led) {
 			return nil
 		}
 		return err

@@ -60,11 +60,11 @@ func isClosed(c <-chan struct{}) bool {
 func TestC11_OneProcessLeads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
-		first := open(t, s.connect(t, nil), dbrows.Config{Name: "first"})
+		first := open(t, s.connect(t, nil), dbrows.Config{Leader: queue.Leader{Name: "first", Contact: "here"}})
 		time.Sleep(10 * lease) // it renews its lease
 		_, err := dbrows.Open(t.Context(), s.connect(t, nil), dbrows.Config{Server: "the server"})
-		var led *dbrows.LedError
-		if !errors.As(err, &led) || !errors.Is(err, queue.ErrLed) || led.Name != "first" || led.Left > lease {
+		var led *queue.LedError
+		if !errors.As(err, &led) || !errors.Is(err, queue.ErrLed) || led.Name != "first" || led.Contact != "here" || led.Left > lease {
 			t.Errorf("the second process gets %v", err)
 		}
 		closes(t, first)

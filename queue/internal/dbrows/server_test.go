@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/dbrows"
 	"github.com/stintgo/stint/queue/internal/journal"
 )
@@ -19,8 +20,7 @@ type server struct {
 	mu      sync.Mutex
 	term    dbrows.Term
 	id      *connection // that leads
-	name    string
-	since   time.Time
+	leader  queue.Leader
 	until   time.Time
 	rows    map[string][]byte
 	leases  map[int]logged
@@ -196,15 +196,18 @@ func ask[T any](ctx context.Context, c *connection, o op, effect func() (T, erro
 
 func (c *connection) leads(epoch uint32) bool { return c.id == c && c.term.Epoch == epoch }
 
-func (c *connection) Lead(ctx context.Context, name string, lease time.Duration) (dbrows.Term, error) {
+func (c *connection) Lead(ctx context.Context, as queue.Leader, lease time.Duration) (dbrows.Term, error) {
 	return ask(ctx, c, opLead, func() (t dbrows.Term, err error) {
 		now := time.Now()
 		if c.id != c {
 			if c.until.After(now) {
-				return t, &dbrows.LedError{Leader: dbrows.Leader{Name: c.name, Since: c.since, Left: c.until.Sub(now)}}
+				led := c.leader
+				led.Left = c.until.Sub(now)
+				return t, &queue.LedError{Leader: led}
 			}
 			c.term.Epoch++
-			c.id, c.name, c.since = c, name, now
+			as.Since = now
+			c.id, c.leader = c, as
 		}
 		c.until = now.Add(lease)
 		return c.term, nil
