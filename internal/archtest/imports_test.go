@@ -136,6 +136,11 @@ var directions = []direction{
 		may: []string{".", "csync", "queue", "internal/clock", "internal/wire", "internal/peer", "transfer", "server/web"},
 	},
 	{pkg: "server/web", state: planned},
+	// Several processes on one store of a database server, whichever it is.
+	{
+		pkg: "queue/cluster", state: here,
+		may: []string{"queue", "queue/httpstore", "server", "internal/clock"},
+	},
 
 	// Child processes, and how they are ended if their parent is killed.
 	{pkg: "internal/proc", state: here, modules: []string{"golang.org/x/sys"}},

@@ -26,7 +26,7 @@ type Config struct {
 	// who reads the database can read the tasks as well.
 	Contact string
 	// Lease is how long another process must wait to lead if this one ends without having
-	// closed the store; 0 is 5 s. A process that cannot reach the database for so long may
+	// closed the store; 0 is 2.5 s. A process that cannot reach the database for so long may
 	// be replaced. It is at least 100 ms.
 	Lease time.Duration
 
@@ -158,6 +158,11 @@ func (s *Store) Claim(ctx context.Context, now time.Time, c queue.Claim) (queue.
 // lost changes that it had confirmed. All calls that change something return
 // [queue.ErrUnavailable] then, and the store has to be closed.
 func (s *Store) Lost() <-chan struct{} { return s.rows.Lost() }
+
+// Leads reports whether the lease of this process has not ended. While it has not, what
+// Find, Explain and Stats have returned before was the present state; afterwards, another
+// process may have led, though Lost is not closed while the database cannot be reached.
+func (s *Store) Leads() bool { return s.rows.Leads() }
 
 // Close is as [queue.Store] says. If the server does not answer, Close returns an error
 // after some seconds; no call has returned a result that is not in the database. Another

@@ -160,7 +160,8 @@ func TestRows_Leases(t *testing.T) {
 func TestRows_Lead(t *testing.T) {
 	prefix := newPrefix()
 	first, term := newDB(t, prefix)
-	if again, err := first.Lead(t.Context(), queue.Leader{Name: "test", Contact: "here"}, time.Minute); err != nil || again != term {
+	again, err := first.Lead(t.Context(), queue.Leader{Name: "test", Contact: "here"}, time.Minute)
+	if err != nil || again != term {
 		t.Errorf("led again with %v, %v; want %v", again, err, term)
 	}
 	second, err := redisstore.NewDB(sharedServer(t).url(), redisstore.Config{Prefix: prefix})

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/journal"
 	"github.com/stintgo/stint/queue/internal/stall"
@@ -18,12 +20,14 @@ import (
 type Config struct {
 	Server string        // names the server and the rows in messages, without a password
 	Leader queue.Leader  // this process, for others that want to lead: Name and Contact
-	Lease  time.Duration // of the leader; 0 is 5 s
+	Lease  time.Duration // of the leader; 0 is 2.5 s
 	Logger *slog.Logger  // receives errors that no call returns; nil discards them
 }
 
 const (
-	defaultLease = 5 * time.Second
+	// Another process leads after a killed one when the lease has ended, on average two
+	// seconds later. A server that does not answer for so long may get another leader.
+	defaultLease = 2500 * time.Millisecond
 	// An attempt may take so long. The limit of an attempt that can be long because it has
 	// much to do doubles after each one that reached it, up to attemptLast.
 	attempt     = 10 * time.Second
@@ -49,6 +53,9 @@ type Rows struct {
 
 	ctx  context.Context //nolint:containedctx // ends all attempts; its cause is why
 	lost chan struct{}   // closed when this process no longer leads
+
+	// until is when the lease ends, if the server has answered no later renewal.
+	until atomic.Pointer[time.Time]
 
 	stall  stall.Stall
 	health health
@@ -89,6 +96,7 @@ func (r *Rows) lead(ctx context.Context) error {
 	err := r.try(ctx, func(ctx context.Context) (err error) {
 		ctx, stop := context.WithTimeout(ctx, patience/2)
 		defer stop()
+		r.leadsFrom(clock.Now())
 		if term, err = r.db.Lead(ctx, r.cfg.Leader, r.cfg.Lease); errors.As(err, &led) {
 			return nil
 		}
@@ -106,6 +114,16 @@ func (r *Rows) lead(ctx context.Context) error {
 	r.epoch, r.batch = term.Epoch, term.Batch
 	return nil
 }
+
+// leadsFrom records that the lease begins, or is renewed, by a call that is sent at a time.
+func (r *Rows) leadsFrom(sent time.Time) {
+	until := sent.Add(r.cfg.Lease)
+	r.until.Store(&until)
+}
+
+// Leads reports whether the lease of this process has not ended. If it has not, no other
+// process has led before the call.
+func (r *Rows) Leads() bool { return r.ended() == nil && clock.Now().Before(*r.until.Load()) }
 
 // Epoch is the epoch of this process.
 func (r *Rows) Epoch() uint32 { return r.epoch }
@@ -324,6 +342,7 @@ func (r *Rows) renew() {
 			return
 		}
 		ctx, stop := context.WithTimeout(context.WithoutCancel(r.ctx), min(r.cfg.Lease/3, patience))
+		sent := clock.Now()
 		err := r.db.Renew(ctx, r.epoch, r.cfg.Lease)
 		stop()
 		switch {
@@ -332,6 +351,7 @@ func (r *Rows) renew() {
 		case err != nil:
 			c.fail(fmt.Errorf("renew the lease of the leader: %w", err))
 		default:
+			r.leadsFrom(sent)
 			c.succeed()
 		}
 	}

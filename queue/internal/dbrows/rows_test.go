@@ -64,7 +64,8 @@ func TestC11_OneProcessLeads(t *testing.T) {
 		time.Sleep(10 * lease) // it renews its lease
 		_, err := dbrows.Open(t.Context(), s.connect(t, nil), dbrows.Config{Server: "the server"})
 		var led *queue.LedError
-		if !errors.As(err, &led) || !errors.Is(err, queue.ErrLed) || led.Name != "first" || led.Contact != "here" || led.Left > lease {
+		if !errors.As(err, &led) || !errors.Is(err, queue.ErrLed) || led.Left > lease ||
+			led.Name != "first" || led.Contact != "here" {
 			t.Errorf("the second process gets %v", err)
 		}
 		closes(t, first)

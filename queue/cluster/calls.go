@@ -1,0 +1,209 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+)
+
+// errLeaseOver is the error of a read whose answer may be out of date.
+var errLeaseOver = fmt.Errorf("%w: the lease of the node that leads has ended, and the database does not answer: "+
+	"the answer may be out of date", queue.ErrUnavailable)
+
+// checked is the store of a node that leads. Changes are refused by the database when
+// another node leads; what is read is answered only while the lease has not ended. A
+// heartbeat is answered from memory as well.
+type checked struct {
+	Store
+}
+
+func checkedAnswer[T any](c checked, answer T, err error) (T, error) {
+	if err == nil && !c.Leads() {
+		var zero T
+		return zero, errLeaseOver
+	}
+	return answer, err
+}
+
+func (c checked) Find(ctx context.Context, f queue.Filter, p queue.Page) ([]queue.Task, error) {
+	found, err := c.Store.Find(ctx, f, p)
+	return checkedAnswer(c, found, err)
+}
+
+func (c checked) Explain(ctx context.Context, now time.Time, id queue.ID) ([]queue.Reason, error) {
+	reasons, err := c.Store.Explain(ctx, now, id)
+	return checkedAnswer(c, reasons, err)
+}
+
+func (c checked) Stats(ctx context.Context, now time.Time) (queue.Stats, error) {
+	stats, err := c.Store.Stats(ctx, now)
+	return checkedAnswer(c, stats, err)
+}
+
+func (c checked) Settings(ctx context.Context) (map[string]queue.Configured, error) {
+	settings, err := c.Store.Settings(ctx)
+	return checkedAnswer(c, settings, err)
+}
+
+func (c checked) Schedules(ctx context.Context) ([]queue.ScheduleState, error) {
+	schedules, err := c.Store.Schedules(ctx)
+	return checkedAnswer(c, schedules, err)
+}
+
+func (c checked) Heartbeat(
+	ctx context.Context, now time.Time, w queue.Worker, heartbeats []queue.Heartbeat,
+) ([]queue.Answer, error) {
+	answers, err := c.Store.Heartbeat(ctx, now, w, heartbeats)
+	return checkedAnswer(c, answers, err)
+}
+
+// againFirst and againLast limit the pause between two attempts of a call.
+const (
+	againFirst = 10 * time.Millisecond
+	againLast  = 200 * time.Millisecond
+)
+
+// route makes a call at the node that leads. While no node can answer, it makes the call
+// again, up to the patience of the node. A remote store does that by itself.
+func route[T any](ctx context.Context, n *Node, call func(queue.Store) (T, error)) (answer T, err error) {
+	var zero T
+	var patience <-chan time.Time
+	for pause := againFirst; ; pause = min(2*pause, againLast) {
+		v := n.view.Load()
+		answer, err = call(v.store)
+		switch {
+		case err != nil && n.ended() != nil:
+			return zero, n.ended()
+		case !v.leads() || ctx.Err() != nil:
+			return answer, err
+		case !errors.Is(err, queue.ErrUnavailable) && !errors.Is(err, queue.ErrClosed):
+			return answer, err
+		}
+		if patience == nil {
+			timer := time.NewTimer(n.cfg.Patience)
+			defer timer.Stop()
+			patience = timer.C
+		}
+		again := time.NewTimer(pause)
+		select {
+		case <-again.C:
+		case <-v.life.Done(): // the call goes to the next leader
+			again.Stop()
+		case <-patience:
+			again.Stop()
+			if errors.Is(err, queue.ErrClosed) {
+				err = fmt.Errorf("%w: %w", queue.ErrUnavailable, errNoLeader)
+			}
+			return zero, err
+		case <-ctx.Done():
+			again.Stop()
+			return zero, context.Cause(ctx)
+		}
+	}
+}
+
+// routeError is route for calls that return only an error.
+func routeError(ctx context.Context, n *Node, call func(queue.Store) error) error {
+	_, err := route(ctx, n, func(s queue.Store) (struct{}, error) { return struct{}{}, call(s) })
+	return err
+}
+
+// Submit is as [queue.Store] says.
+func (n *Node) Submit(ctx context.Context, now time.Time, tasks []queue.NewTask) ([]queue.Receipt, error) {
+	return route(ctx, n, func(s queue.Store) ([]queue.Receipt, error) { return s.Submit(ctx, now, tasks) })
+}
+
+// Claim is as [queue.Store] says. Every claim is one of [queue.Claim.Remote].
+func (n *Node) Claim(ctx context.Context, now time.Time, c queue.Claim) (queue.Claimed, error) {
+	return route(ctx, n, func(s queue.Store) (queue.Claimed, error) { return s.Claim(ctx, now, c) })
+}
+
+// Settle is as [queue.Store] says.
+func (n *Node) Settle(ctx context.Context, now time.Time, outcomes []queue.Outcome) ([]error, error) {
+	return route(ctx, n, func(s queue.Store) ([]error, error) { return s.Settle(ctx, now, outcomes) })
+}
+
+// Heartbeat is as [queue.Store] says.
+func (n *Node) Heartbeat(
+	ctx context.Context, now time.Time, w queue.Worker, heartbeats []queue.Heartbeat,
+) ([]queue.Answer, error) {
+	return route(ctx, n, func(s queue.Store) ([]queue.Answer, error) { return s.Heartbeat(ctx, now, w, heartbeats) })
+}
+
+// Command is as [queue.Store] says. If the leader changes meanwhile, the number is that of
+// the tasks which the last attempt has changed.
+func (n *Node) Command(ctx context.Context, now time.Time, c queue.Command) (int, error) {
+	return route(ctx, n, func(s queue.Store) (int, error) { return s.Command(ctx, now, c) })
+}
+
+// Find is as [queue.Store] says.
+func (n *Node) Find(ctx context.Context, f queue.Filter, p queue.Page) ([]queue.Task, error) {
+	return route(ctx, n, func(s queue.Store) ([]queue.Task, error) { return s.Find(ctx, f, p) })
+}
+
+// Explain is as [queue.Store] says.
+func (n *Node) Explain(ctx context.Context, now time.Time, id queue.ID) ([]queue.Reason, error) {
+	return route(ctx, n, func(s queue.Store) ([]queue.Reason, error) { return s.Explain(ctx, now, id) })
+}
+
+// Maintain is as [queue.Store] says.
+func (n *Node) Maintain(ctx context.Context, now time.Time, limit int) (next time.Time, err error) {
+	return route(ctx, n, func(s queue.Store) (time.Time, error) { return s.Maintain(ctx, now, limit) })
+}
+
+// Stats is as [queue.Store] says, and names the node that leads.
+func (n *Node) Stats(ctx context.Context, now time.Time) (queue.Stats, error) {
+	stats, err := route(ctx, n, func(s queue.Store) (queue.Stats, error) { return s.Stats(ctx, now) })
+	if leader, _ := n.Leader(); err == nil && leader.Name != "" {
+		stats.Leader = &leader
+	}
+	return stats, err
+}
+
+// Configure is as [queue.Store] says.
+func (n *Node) Configure(ctx context.Context, now time.Time, name string, c queue.Change) error {
+	return routeError(ctx, n, func(s queue.Store) error { return s.Configure(ctx, now, name, c) })
+}
+
+// PauseQueue is as [queue.Store] says.
+func (n *Node) PauseQueue(ctx context.Context, now time.Time, name string, p *queue.Pause) error {
+	return routeError(ctx, n, func(s queue.Store) error { return s.PauseQueue(ctx, now, name, p) })
+}
+
+// Settings is as [queue.Store] says.
+func (n *Node) Settings(ctx context.Context) (map[string]queue.Configured, error) {
+	return route(ctx, n, func(s queue.Store) (map[string]queue.Configured, error) { return s.Settings(ctx) })
+}
+
+// Schedules is as [queue.Store] says.
+func (n *Node) Schedules(ctx context.Context) ([]queue.ScheduleState, error) {
+	return route(ctx, n, func(s queue.Store) ([]queue.ScheduleState, error) { return s.Schedules(ctx) })
+}
+
+// Reschedule is as [queue.Store] says.
+func (n *Node) Reschedule(ctx context.Context, now time.Time, r queue.Reschedule) error {
+	return routeError(ctx, n, func(s queue.Store) error { return s.Reschedule(ctx, now, r) })
+}
+
+// Watch is as [queue.Store] says. It ends with [queue.ErrUnavailable] when the leader
+// changes: events until the next call of Watch are lost.
+func (n *Node) Watch(ctx context.Context, begun func(), fn func(queue.Event)) error {
+	if n.ended() != nil {
+		return n.ended()
+	}
+	v := n.view.Load()
+	bound, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer v.atEnd(cancel)()
+	err := v.store.Watch(bound, begun, fn)
+	switch {
+	case n.ended() != nil:
+		return n.ended()
+	case v.life.Err() != nil && ctx.Err() == nil:
+		return fmt.Errorf("%w: the leader has changed: watch again", queue.ErrUnavailable)
+	}
+	return err
+}

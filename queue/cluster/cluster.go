@@ -1,0 +1,224 @@
+// Package cluster lets several processes, on one host or many, work on one store of a
+// database server. Each of them opens a [Node], which is a [queue.Store]: submit to it, and
+// run workers on it, in every process.
+//
+//	node, err := cluster.Open(ctx, func(ctx context.Context, self queue.Leader) (cluster.Store, error) {
+//		return pgstore.Open(ctx, "postgres://db.example.org/jobs",
+//			pgstore.Config{Name: self.Name, Contact: self.Contact})
+//	}, cluster.Config{Route: "db.example.org:5432"})
+//	...
+//	defer node.Close()
+//	q := queue.New(node, queue.Config{})
+//
+// # Leader and followers
+//
+// One node leads: it has the store open, and makes every decision, so that limits, order,
+// fairness and reasons are those of one process. The other nodes follow: they send their
+// calls to the leader. The database keeps the tasks, and decides who leads: the first node
+// leads, until it closes or its lease ends. Then another one does. While no node leads,
+// calls wait, up to [Config.Patience]. A call that was under way is asked again of the next
+// leader, and has one effect, except for the number that Command returns.
+//
+// Workers are not affected by a change of leader: leases of tasks are in the database. The
+// tasks of a node that is killed begin again when their leases have ended.
+//
+// # What a node may answer
+//
+// A change is made in the database only if the node leads, whatever the node believes. A
+// node that leads answers what it reads only if its lease had not ended by then. So a node
+// that was stopped, or cut off from the database, answers nothing that is out of date.
+//
+// # Between nodes
+//
+// The leader serves the others over TLS at [Config.Listen]. Its row in the database tells
+// them the address, a token and the hash of its certificate, all three new for each process:
+// there is nothing to distribute, and a process that cannot read the database can neither
+// call the leader nor pass for it.
+package cluster
+
+// The files:
+//
+//   - cluster.go: Config, Node, its opening and its end
+//   - lead.go: takes the lead, follows another node, and changes between the two
+//   - calls.go: the calls of a store
+//   - listen.go: signals across changes of leader
+//   - contact.go: how the other nodes reach the leader
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/httpstore"
+)
+
+// Store is a store on a database server that one process at a time leads. Those of packages
+// pgstore and redisstore are.
+type Store interface {
+	queue.Store
+
+	// Lost returns a channel that is closed when another process leads.
+	Lost() <-chan struct{}
+	// Leads reports whether the lease of this process has not ended.
+	Leads() bool
+}
+
+// Config configures a node. The zero value is for nodes on one host.
+type Config struct {
+	// Name is the name of this node in messages and [queue.Stats]; "" is host:pid.
+	Name string
+	// Listen is the address, host:port, at which this node serves the others while it leads.
+	// An empty host is every interface, and port 0 a free port. "" is a free port of the IP
+	// address by which this host reaches Route.
+	Listen string
+	// Address is the host:port by which the other nodes reach Listen, if it differs, for
+	// example behind a proxy. A port of 0 is that of Listen.
+	Address string
+	// Route is a host:port that all nodes reach, usually that of the database; see Listen.
+	// "" is this host.
+	Route string
+	// Patience is how long a call waits while no node leads; 0 is 30 s. Then its error wraps
+	// [queue.ErrUnavailable]. The end of the call's context ends it in any case.
+	Patience time.Duration
+	// WatchBuffer is the number of events that a watcher may be behind; 0 is 1024.
+	WatchBuffer int
+	// Logger receives changes of the leader, and errors that no call returns; nil discards
+	// them.
+	Logger *slog.Logger
+
+	around func(http.Handler) http.Handler // for tests: around what the leader serves
+}
+
+func (c Config) withDefaults() Config {
+	if c.Name == "" {
+		host, _ := os.Hostname() // without it, the process number has to do
+		c.Name = fmt.Sprintf("%s:%d", host, os.Getpid())
+	}
+	c.Patience = cmp.Or(c.Patience, 30*time.Second)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// Node is a store that several processes share. It is safe for concurrent use.
+type Node struct {
+	open   Opener
+	cfg    Config
+	own    contact // of this node
+	view   atomic.Pointer[view]
+	remote *httpstore.Store // the store of whichever node leads
+	check  chan struct{}    // receives when the leader may have changed
+	pause  time.Duration    // after the next such signal; owned by run
+
+	server  http.Server
+	life    context.Context //nolint:containedctx // ends with Close
+	end     context.CancelCauseFunc
+	running sync.WaitGroup // the goroutines of this node, and the end of stores
+	close   sync.Once
+
+	mu     sync.Mutex // guards closed
+	closed error      // what Close returns
+}
+
+var _ queue.Store = (*Node)(nil)
+
+// Opener opens a store to lead it. The store lets other processes know the Name and the
+// Contact of self. The error is a [queue.LedError] while another process leads.
+type Opener func(ctx context.Context, self queue.Leader) (Store, error)
+
+// Open opens a node, which calls open whenever it may take the lead. Open returns when this
+// node leads or follows, or with the error of open. The caller closes the node.
+func Open(ctx context.Context, open Opener, cfg Config) (*Node, error) {
+	if cfg.Patience < 0 || cfg.WatchBuffer < 0 {
+		return nil, fmt.Errorf("%w: Patience is %s and WatchBuffer %d; they are 0 for the default, or more",
+			queue.ErrInvalid, cfg.Patience, cfg.WatchBuffer)
+	}
+	cfg = cfg.withDefaults()
+	listener, address, err := listen(ctx, &cfg)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the address for the other nodes: %w", queue.ErrUnavailable, err)
+	}
+	n := &Node{open: open, cfg: cfg, check: make(chan struct{}, 1)}
+	n.life, n.end = context.WithCancelCause(context.Background())
+	if n.own, err = newContact(address); err == nil {
+		n.remote, err = httpstore.Open("http://leader", httpstore.Config{
+			Patience: cfg.Patience, WatchBuffer: cfg.WatchBuffer, Transport: toLeader{n},
+		})
+	}
+	if err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	n.replace(&view{store: n.remote})
+	store, led, err := n.try(ctx)
+	if err != nil {
+		n.end(queue.ErrClosed)
+		return nil, errors.Join(err, n.remote.Close(), listener.Close())
+	}
+	n.serve(listener)
+	if store != nil {
+		n.lead(store)
+	} else {
+		n.follow(led)
+	}
+	n.running.Go(func() { n.run(store, led) })
+	return n, nil
+}
+
+// listen listens for the other nodes, and returns the address by which they reach this one.
+func listen(ctx context.Context, cfg *Config) (l net.Listener, address string, err error) {
+	at := cfg.Listen
+	if at == "" {
+		host, err := localAddress(ctx, cfg.Route)
+		if err != nil {
+			return nil, "", err
+		}
+		at = net.JoinHostPort(host, "0")
+	}
+	if l, err = new(net.ListenConfig).Listen(ctx, "tcp", at); err != nil {
+		return nil, "", err
+	}
+	address, err = reachable(l.Addr(), cmp.Or(cfg.Address, at))
+	if err != nil {
+		return nil, "", errors.Join(err, l.Close())
+	}
+	return l, address, nil
+}
+
+// Close ends all calls with [queue.ErrClosed]. If this node leads, another one can lead at
+// once. Leases of tasks stay, as in [httpstore.Store.Close]: a [queue.Queue] releases those
+// of its tasks when its Run ends.
+func (n *Node) Close() error {
+	n.close.Do(func() {
+		n.end(queue.ErrClosed)
+		err := n.server.Close()
+		n.running.Wait()
+		n.ends(errors.Join(err, n.remote.Close()))
+	})
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.closed
+}
+
+// ends records an error of the end of the node.
+func (n *Node) ends(err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.closed = errors.Join(n.closed, err)
+}
+
+// Leader returns the node that leads, and whether it is this one. The zero Leader means that
+// none is known.
+func (n *Node) Leader() (leader queue.Leader, own bool) {
+	v := n.view.Load()
+	return v.leader, v.leads()
+}

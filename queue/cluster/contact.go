@@ -1,0 +1,207 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+)
+
+// contact is how the other nodes reach a node. As text it is a URL with the token as the
+// user and the hash of the certificate as the fragment.
+type contact struct {
+	address string // host:port
+	token   string
+	pin     []byte          // SHA-256 of the certificate
+	cert    tls.Certificate // of this node; empty for another one
+}
+
+// newContact returns a contact of this process, with a new token and a new certificate. The
+// certificate names nothing and never ends: other nodes know it by its hash.
+func newContact(address string) (c contact, err error) {
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return c, err
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), KeyUsage: x509.KeyUsageDigitalSignature,
+		NotBefore: time.Unix(0, 0), NotAfter: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC), // "no end" of RFC 5280
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return c, err
+	}
+	pin := sha256.Sum256(der)
+	return contact{
+		address: address, token: rand.Text(), pin: pin[:],
+		cert: tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key},
+	}, nil
+}
+
+// String is the contact for the database. It has the token.
+func (c *contact) String() string {
+	u := url.URL{Scheme: "https", User: url.User(c.token), Host: c.address, Fragment: hex.EncodeToString(c.pin)}
+	return u.String()
+}
+
+// parseContact parses what another node has stored. Its errors do not show the token.
+func parseContact(text string) (c contact, err error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "https" || u.User == nil || u.Port() == "" {
+		return c, errors.New("it has stored no address for other nodes")
+	}
+	c = contact{address: u.Host, token: u.User.Username()}
+	if c.pin, err = hex.DecodeString(u.Fragment); err != nil || len(c.pin) != sha256.Size {
+		return c, errors.New("it has stored no hash of a certificate")
+	}
+	return c, nil
+}
+
+// host is the host of the address.
+func (c *contact) host() string {
+	host, _, _ := net.SplitHostPort(c.address)
+	return host
+}
+
+// tls is the configuration of the server of this node.
+func (c *contact) tls() *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{c.cert}, NextProtos: []string{"http/1.1"},
+	}
+}
+
+// target is a node that is called.
+type target struct {
+	contact
+	transport *http.Transport
+}
+
+// target returns the node of a contact, with its own connections.
+func (c contact) target() *target {
+	const connections = 128
+	verify := func(s tls.ConnectionState) error {
+		if got := sha256.Sum256(s.PeerCertificates[0].Raw); !bytes.Equal(got[:], c.pin) {
+			return errors.New("its certificate is not the one in the database: another program listens at the address")
+		}
+		return nil
+	}
+	return &target{c, &http.Transport{
+		// The certificate is known by its hash.
+		TLSClientConfig: &tls.Config{
+			MinVersion: tls.VersionTLS13, InsecureSkipVerify: true, VerifyConnection: verify, //nolint:gosec // see above
+		},
+		DialContext:  (&net.Dialer{Timeout: connectWithin}).DialContext,
+		MaxIdleConns: connections, MaxIdleConnsPerHost: connections, IdleConnTimeout: time.Minute,
+		DisableCompression: true,
+	}}
+}
+
+// connectWithin is how long a connection may take. A host that is gone does not answer.
+const connectWithin = 3 * time.Second
+
+// toLeader sends each request to the node that leads. A request to a node that no longer
+// leads ends with an error.
+type toLeader struct{ n *Node }
+
+// errNoLeader is the error of a request while no leader is known.
+var errNoLeader = errors.New("no node leads, or the one that does cannot be called")
+
+// RoundTrip is as [http.RoundTripper] says.
+func (t toLeader) RoundTrip(r *http.Request) (*http.Response, error) {
+	v := t.n.view.Load()
+	if v.at == nil {
+		return nil, errNoLeader
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	stop := v.atEnd(func() { cancel(fmt.Errorf("%w any more", errNoLeader)) })
+	release := sync.OnceFunc(func() {
+		stop()
+		cancel(nil)
+	})
+	r = r.Clone(ctx)
+	r.URL.Scheme, r.URL.Host, r.Host = "https", v.at.address, v.at.address
+	r.Header.Set("Authorization", "Bearer "+v.at.token)
+	res, err := v.at.transport.RoundTrip(r)
+	if err != nil {
+		if r.Context().Err() == nil {
+			t.n.suspect()
+		}
+		release()
+		return nil, err
+	}
+	if res.StatusCode == http.StatusServiceUnavailable {
+		t.n.suspect()
+	}
+	res.Body = body{res.Body, t.n, ctx, release}
+	return res, nil
+}
+
+// body is the body of an answer, which ends with the view of its request.
+type body struct {
+	io.ReadCloser
+	n       *Node
+	ctx     context.Context //nolint:containedctx // of the request
+	release func()
+}
+
+func (b body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF && b.ctx.Err() == nil {
+		b.n.suspect() // a stream of the leader has broken
+	}
+	return n, err
+}
+
+func (b body) Close() error {
+	b.release()
+	return b.ReadCloser.Close()
+}
+
+// localAddress returns the IP address of the interface by which this host reaches a
+// host:port. It sends nothing. Without a route, it is the loopback address.
+func localAddress(ctx context.Context, route string) (string, error) {
+	if route == "" {
+		return "127.0.0.1", nil
+	}
+	c, err := new(net.Dialer).DialContext(ctx, "udp", route)
+	if err != nil {
+		return "", fmt.Errorf("no way to %s: %w; set Listen", route, err)
+	}
+	defer c.Close() //nolint:errcheck // nothing was sent
+	host, _, err := net.SplitHostPort(c.LocalAddr().String())
+	return host, err
+}
+
+// reachable returns the host:port that names a listener for others: as configured, but for
+// the port if that is 0.
+func reachable(l net.Addr, as string) (string, error) {
+	host, port, err := net.SplitHostPort(as)
+	if err != nil {
+		return "", err
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		return "", fmt.Errorf("%w: other nodes cannot reach %q: set Address to the name or address of this host",
+			queue.ErrInvalid, as)
+	}
+	if port == "0" {
+		if _, port, err = net.SplitHostPort(l.String()); err != nil {
+			return "", err
+		}
+	}
+	return net.JoinHostPort(host, port), nil
+}

@@ -1,0 +1,207 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/stintgo/stint/internal/clock"
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/server"
+)
+
+// view is what a node knows about the leader, and the store that its calls go to. A view
+// does not change: it is replaced.
+type view struct {
+	store  queue.Store    // the node's remote store, unless the node leads
+	led    Store          // the store, if this node leads
+	leader queue.Leader   // zero if none is known
+	at     *target        // of the leader; nil if none is known
+	front  *server.Server // serves the other nodes, if this node leads
+
+	life context.Context //nolint:containedctx // ends when the view is replaced
+	end  context.CancelFunc
+}
+
+func (v *view) leads() bool { return v.led != nil }
+
+// atEnd calls f when the view is replaced, unless stop is called before.
+func (v *view) atEnd(f func()) (stop func() bool) { return context.AfterFunc(v.life, f) }
+
+// ended returns why all calls end, or nil.
+func (n *Node) ended() error { return context.Cause(n.life) }
+
+// replace replaces the view.
+func (n *Node) replace(v *view) {
+	v.life, v.end = context.WithCancel(n.life)
+	if old := n.view.Swap(v); old != nil {
+		old.end()
+		if old.at != nil && old.at != v.at {
+			old.at.transport.CloseIdleConnections()
+		}
+	}
+}
+
+const (
+	// checkFirst is the pause before a node looks again whether it can lead, after a sign
+	// that the leader has gone. The pauses double up to checkLast.
+	checkFirst = 50 * time.Millisecond
+	checkLast  = time.Second
+	// unreachablePause is the pause after the database could not be used.
+	unreachablePause = time.Second
+)
+
+// try tries to lead. It returns the store, or the node that leads.
+func (n *Node) try(ctx context.Context) (store Store, led queue.Leader, err error) {
+	store, err = n.open(ctx, queue.Leader{Name: n.cfg.Name, Contact: n.own.String()})
+	if err == nil {
+		return store, led, nil
+	}
+	if other, ok := errors.AsType[*queue.LedError](err); ok {
+		return nil, other.Leader, nil
+	}
+	return nil, led, err
+}
+
+// run leads and follows until the node is closed. store is the store if this node leads
+// already; otherwise it follows led.
+func (n *Node) run(store Store, led queue.Leader) {
+	for n.life.Err() == nil {
+		if store != nil {
+			select {
+			case <-store.Lost():
+			case <-n.life.Done():
+			}
+			n.stepDown(store)
+			led = queue.Leader{}
+		} else {
+			n.awaitCheck(led)
+		}
+		store, led = n.change(led)
+	}
+	if store != nil { // the node was closed while it took the lead
+		n.stepDown(store)
+	}
+}
+
+// change tries to lead until it is known who leads. It returns what it has begun.
+func (n *Node) change(known queue.Leader) (Store, queue.Leader) {
+	for n.life.Err() == nil {
+		store, led, err := n.try(n.life)
+		switch {
+		case err == nil && store != nil:
+			n.lead(store)
+			return store, led
+		case err == nil:
+			if now := n.view.Load().leader; led.Contact != now.Contact || !led.Since.Equal(now.Since) {
+				n.follow(led)
+			}
+			return nil, led
+		case n.life.Err() == nil:
+			n.cfg.Logger.Warn("this node cannot lead if it has to, and tries again", slog.Any("error", err))
+		}
+		sleep(n.life, unreachablePause)
+	}
+	return nil, known
+}
+
+// awaitCheck returns when the lease of the leader may have ended, or there are signs that
+// the leader has gone. After such signs it returns at growing intervals: the leader gives
+// its lease up a moment after it has stopped answering, and that of a killed one has to end.
+func (n *Node) awaitCheck(led queue.Leader) {
+	const margin = 10 * time.Millisecond // the next attempt is a moment after the end
+	timer := time.NewTimer(led.Left + margin)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		n.pause = 0
+	case <-n.life.Done():
+	case <-n.check:
+		n.pause = min(max(2*n.pause, checkFirst), checkLast)
+		sleep(n.life, min(n.pause, led.Left+margin))
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+// suspect makes the node look whether the leader has changed.
+func (n *Node) suspect() {
+	select {
+	case n.check <- struct{}{}:
+	default:
+	}
+}
+
+// lead makes this node the leader.
+func (n *Node) lead(store Store) {
+	n.pause = 0
+	leader := queue.Leader{Name: n.cfg.Name, Since: clock.Now(), Contact: n.own.String()}
+	v := &view{store: checked{store}, led: store, leader: leader, at: n.own.target()}
+	v.front = server.New(v.store, server.Config{
+		Hosts: []string{n.own.host()}, Token: n.own.token, Logger: n.cfg.Logger,
+	})
+	n.replace(v)
+	n.cfg.Logger.Info("this node leads", slog.String("address", n.own.address))
+}
+
+// follow makes another node the leader.
+func (n *Node) follow(led queue.Leader) {
+	at, err := parseContact(led.Contact)
+	v := &view{store: n.remote, leader: led}
+	if err != nil {
+		n.cfg.Logger.Error("the leader cannot be called: it is no node of a cluster, or of a version of another kind; "+
+			"stop it, or wait", slog.String("leader", led.Name), slog.Any("error", err))
+	} else {
+		v.at = at.target()
+		n.cfg.Logger.Info("this node follows", slog.String("leader", led.Name), slog.String("address", at.address))
+	}
+	n.pause = 0
+	n.replace(v)
+}
+
+// stepDown ends the lead of this node: calls wait for the next leader. The store is closed
+// beside, because that takes a while if the database does not answer.
+func (n *Node) stepDown(store Store) {
+	v := n.view.Load()
+	n.replace(&view{store: n.remote})
+	v.front.Close()
+	n.running.Go(func() {
+		err := store.Close()
+		if err != nil && n.life.Err() != nil {
+			n.ends(err)
+		} else if err != nil {
+			n.cfg.Logger.Warn("the store was not closed in order", slog.Any("error", err))
+		}
+	})
+}
+
+// serve serves the other nodes.
+func (n *Node) serve(l net.Listener) {
+	var h http.Handler = http.HandlerFunc(n.answer)
+	if n.cfg.around != nil {
+		h = n.cfg.around(h)
+	}
+	const headers = 10 * time.Second
+	n.server = http.Server{
+		Handler: h, TLSConfig: n.own.tls(), ReadHeaderTimeout: headers,
+		ErrorLog: slog.NewLogLogger(n.cfg.Logger.Handler(), slog.LevelDebug), // such as port scans
+	}
+	n.running.Go(func() { _ = n.server.ServeTLS(l, "", "") })
+}
+
+// answer answers a call of another node.
+func (n *Node) answer(w http.ResponseWriter, r *http.Request) {
+	if front := n.view.Load().front; front != nil {
+		front.ServeHTTP(w, r)
+		return
+	}
+	http.Error(w, "this node does not lead", http.StatusServiceUnavailable)
+}
