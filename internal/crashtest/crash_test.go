@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -35,23 +36,27 @@ const patience = 2 * time.Minute
 func TestC6_KilledProcesses(t *testing.T) {
 	rnd := seeded.Rand(t)
 	dir := t.TempDir()
-	f := newFleet(t, dir)
-	store := configured(t, dir)
+	f := newFleet(t, dir, "", append([]string{isServer}, slices.Repeat([]string{isWorker}, workers)...)...)
+	store := configured(t, filepath.Join(dir, socketFile))
 	l := newLedger()
-	harass(t, f, dir, l, rnd)
+	harass(t, f, []string{filepath.Join(dir, socketFile)}, l, rnd, strike)
 	began := time.Now()
 	drain(t, store, 0)
 	t.Logf("%d processes were killed; what was left took %s", f.kills, time.Since(began).Round(time.Millisecond))
 	allSlots(t, store, dir, l)
 	limit(t, store) // what Stats returns may not be durable; the answers after it are, and so is what they depend on
 	f.end()
-	checkStore(t, f, dir, l)
+	left, err := filestore.Open(filepath.Join(dir, storeDir), filestore.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkStore(t, f, left, dir, l)
 }
 
 // configured sets the limits as soon as a server answers.
-func configured(t *testing.T, dir string) *httpstore.Store {
+func configured(t *testing.T, socket string) *httpstore.Store {
 	t.Helper()
-	store, err := httpstore.Open("unix:"+filepath.Join(dir, socketFile), httpstore.Config{Patience: patience})
+	store, err := httpstore.Open("unix:"+socket, httpstore.Config{Patience: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,13 +77,15 @@ func limit(t *testing.T, store queue.Store) {
 	}
 }
 
-// harass kills processes while tasks are submitted.
-func harass(t *testing.T, f *fleet, dir string, l *ledger, rnd *rand.Rand) {
+// harass kills processes while tasks are submitted at sockets.
+func harass(
+	t *testing.T, f *fleet, sockets []string, l *ledger, rnd *rand.Rand, strike func(*fleet, *rand.Rand),
+) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	var submitting sync.WaitGroup
 	for range 2 {
-		s, err := newSubmitter(dir, l, rand.New(rand.NewPCG(rnd.Uint64(), 0)))
+		s, err := newSubmitter(sockets, l, rand.New(rand.NewPCG(rnd.Uint64(), 0)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +161,7 @@ func wait(t *testing.T, store queue.Store, what string, so func(queue.Counts) bo
 // queue or of a key was leaked.
 func allSlots(t *testing.T, store *httpstore.Store, dir string, l *ledger) {
 	t.Helper()
-	s := &submitter{ledger: l, store: store}
+	s := &submitter{ledger: l, stores: []queue.Store{store}}
 	release := filepath.Join(dir, releaseFile)
 	for _, keys := range []int{0, queueMax / keyMax} {
 		var tasks []queue.NewTask
@@ -181,14 +188,10 @@ func allSlots(t *testing.T, store *httpstore.Store, dir string, l *ledger) {
 	}
 }
 
-// checkStore opens the store after all processes have ended, and compares it with the
-// records.
-func checkStore(t *testing.T, f *fleet, dir string, l *ledger) {
+// checkStore compares the store, which it closes, with the records after all processes have
+// ended.
+func checkStore(t *testing.T, f *fleet, store queue.Store, dir string, l *ledger) {
 	t.Helper()
-	store, err := filestore.Open(filepath.Join(dir, storeDir), filestore.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	defer func() {
 		if err := store.Close(); err != nil {
 			t.Error(err)

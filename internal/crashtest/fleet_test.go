@@ -12,11 +12,12 @@ import (
 	"time"
 )
 
-// fleet is the processes of the harness: the server and its workers. A killed process is
-// restarted at once.
+// fleet is the processes of the harness: a server and its workers, or the nodes of a
+// cluster. A killed process is restarted at once.
 type fleet struct {
 	t       *testing.T
 	dir     string
+	url     string    // of the database server of a cluster
 	members []*member // the server is the first
 	kills   int
 	resumes sync.WaitGroup // of stopped processes
@@ -31,18 +32,16 @@ type member struct {
 	starts int
 	name   string
 	cmd    *exec.Cmd
-	ended  chan error
+	ended  chan struct{}
+	err    error // of the process; set when it has ended
 }
 
-func newFleet(t *testing.T, dir string) *fleet {
+// newFleet starts a process for each role.
+func newFleet(t *testing.T, dir, url string, roles ...string) *fleet {
 	t.Helper()
-	f := &fleet{t: t, dir: dir, died: make(map[string]int64)}
-	for i := range 1 + workers {
-		m := &member{is: isWorker}
-		if i == 0 {
-			m.is = isServer
-		}
-		f.members = append(f.members, m)
+	f := &fleet{t: t, dir: dir, url: url, died: make(map[string]int64)}
+	for i, role := range roles {
+		f.members = append(f.members, &member{is: role})
 		f.start(i)
 	}
 	t.Cleanup(f.end)
@@ -60,14 +59,17 @@ func (f *fleet) start(place int) {
 		f.t.Fatal(err)
 	}
 	m.cmd = exec.Command(exe)
-	m.cmd.Env = append(os.Environ(), processIs+"="+m.is, processName+"="+m.name, processDir+"="+f.dir)
+	m.cmd.Env = append(os.Environ(), processIs+"="+m.is, processName+"="+m.name, processDir+"="+f.dir, processURL+"="+f.url)
 	m.cmd.Stdout, m.cmd.Stderr = f.t.Output(), f.t.Output()
 	m.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := m.cmd.Start(); err != nil {
 		f.t.Fatal(err)
 	}
-	m.ended = make(chan error, 1)
-	go func() { m.ended <- m.cmd.Wait() }()
+	m.ended = make(chan struct{})
+	go func() {
+		defer close(m.ended)
+		m.err = m.cmd.Wait()
+	}()
 }
 
 // kill kills the process of a place, and returns when it is dead.
@@ -75,8 +77,8 @@ func (f *fleet) kill(place int) {
 	f.t.Helper()
 	m := f.members[place]
 	select {
-	case err := <-m.ended:
-		f.t.Fatalf("%s has ended by itself: %v", m.name, err)
+	case <-m.ended:
+		f.t.Fatalf("%s has ended by itself: %v", m.name, m.err)
 	default:
 	}
 	if err := m.cmd.Process.Kill(); err != nil {
@@ -88,7 +90,7 @@ func (f *fleet) kill(place int) {
 
 // dead waits for a killed process.
 func (f *fleet) dead(m *member) {
-	<-m.ended //nolint:errcheck // the error says that it was killed
+	<-m.ended
 	f.died[m.name] = now()
 }
 

@@ -26,9 +26,11 @@ const (
 	processIs   = "STINT_CRASHTEST_PROCESS"
 	processName = "STINT_CRASHTEST_NAME"
 	processDir  = "STINT_CRASHTEST_DIR"
+	processURL  = "STINT_CRASHTEST_URL" // of the database server; a node only
 
 	isServer = "server"
 	isWorker = "worker"
+	isNode   = "node" // of a cluster
 )
 
 // Names in the directory.
@@ -59,6 +61,8 @@ func TestMain(m *testing.M) {
 		err = serve(dir, name)
 	case isWorker:
 		err = work(dir, name)
+	case isNode:
+		err = node(dir, name, os.Getenv(processURL))
 	default:
 		os.Exit(m.Run())
 	}
@@ -72,7 +76,12 @@ func serve(dir, name string) error {
 	if err != nil {
 		return err
 	}
-	socket := filepath.Join(dir, socketFile)
+	return serveAndWork(store, dir, socketFile, name, serverSlots)
+}
+
+// serveAndWork serves a store at a socket, and works on its tasks.
+func serveAndWork(store queue.Store, dir, socket, name string, slots int) error {
+	socket = filepath.Join(dir, socket)
 	if err := os.Remove(socket); err != nil && !os.IsNotExist(err) {
 		return err
 	}
@@ -83,7 +92,7 @@ func serve(dir, name string) error {
 	s := server.New(store, server.Config{})
 	ended := make(chan error, 2)
 	go func() { ended <- s.Serve(context.Background(), l) }()
-	go func() { ended <- run(store, dir, name, serverSlots) }()
+	go func() { ended <- run(store, dir, name, slots) }()
 	return <-ended
 }
 

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -52,16 +51,32 @@ func (l *ledger) note(tasks []queue.NewTask, plans []plan, receipts []queue.Rece
 // submitter submits tasks in a loop.
 type submitter struct {
 	*ledger
-	store *httpstore.Store
-	rnd   *rand.Rand
-	ids   queue.IDs
-	keys  int        // unique ones so far; two submitters use the same
-	done  []queue.ID // accepted tasks that will succeed
+	stores []queue.Store // all are the same one, through different servers
+	next   int           // which one is called next
+	rnd    *rand.Rand
+	ids    queue.IDs
+	keys   int        // unique ones so far; two submitters use the same
+	done   []queue.ID // accepted tasks that will succeed
 }
 
-func newSubmitter(dir string, l *ledger, rnd *rand.Rand) (*submitter, error) {
-	store, err := httpstore.Open("unix:"+filepath.Join(dir, socketFile), httpstore.Config{})
-	return &submitter{ledger: l, store: store, rnd: rnd}, err
+// newSubmitter returns a submitter that takes turns at the servers of some sockets.
+func newSubmitter(sockets []string, l *ledger, rnd *rand.Rand) (*submitter, error) {
+	s := &submitter{ledger: l, rnd: rnd}
+	for _, socket := range sockets {
+		store, err := httpstore.Open("unix:"+socket, httpstore.Config{})
+		if err != nil {
+			return nil, err
+		}
+		s.stores = append(s.stores, store)
+	}
+	return s, nil
+}
+
+func (s *submitter) close() (err error) {
+	for _, store := range s.stores {
+		err = errors.Join(err, store.Close())
+	}
+	return err
 }
 
 // run submits until ctx ends, and repeats each call until it is answered.
@@ -70,7 +85,7 @@ func (s *submitter) run(ctx context.Context) error {
 		tasks, plans := s.draw()
 		err := s.submit(ctx, tasks, plans)
 		if ctx.Err() != nil {
-			return s.store.Close()
+			return s.close()
 		}
 		if err != nil {
 			return err
@@ -83,7 +98,8 @@ func (s *submitter) run(ctx context.Context) error {
 // unknown.
 func (s *submitter) submit(ctx context.Context, tasks []queue.NewTask, plans []plan) error {
 	for {
-		receipts, err := s.store.Submit(ctx, time.Now(), tasks)
+		s.next++
+		receipts, err := s.stores[s.next%len(s.stores)].Submit(ctx, time.Now(), tasks)
 		switch {
 		case err == nil:
 			return s.note(tasks, plans, receipts)

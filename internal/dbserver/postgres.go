@@ -63,14 +63,6 @@ func (p *Postgres) Start(dir string) (dsn string, stop func(), err error) {
 	return s.DSN, s.Stop, nil
 }
 
-// Server is a PostgreSQL server that was started.
-type Server struct {
-	DSN string
-
-	start   func() (*process, error)
-	process *process
-}
-
 // Run is Start for a server that can be stopped and started again. It creates the directory.
 // Settings override the usual ones, as in "fsync=off".
 func (p *Postgres) Run(dir string, settings ...string) (*Server, error) {
@@ -96,25 +88,15 @@ func (p *Postgres) serve(data string, settings ...string) (*Server, error) {
 	}, settings...) {
 		args = append(args, "-c", setting)
 	}
-	s := &Server{DSN: "postgres://bench@" + address + "/postgres?sslmode=disable"}
+	s := &Server{
+		DSN: "postgres://bench@" + address + "/postgres?sslmode=disable", polite: syscall.SIGINT, abrupt: syscall.SIGQUIT,
+	}
 	s.start = func() (*process, error) {
 		return start(data, childOf(p.user, syscall.SIGQUIT), func() error { return connect(s.DSN) },
 			filepath.Join(p.programs, "postgres"), args...)
 	}
 	return s, s.Again()
 }
-
-// Again starts the server again after Stop or Kill.
-func (s *Server) Again() (err error) {
-	s.process, err = s.start()
-	return err
-}
-
-// Stop ends the server: a fast shutdown, which does not wait for clients.
-func (s *Server) Stop() { s.process.stop(syscall.SIGINT) }
-
-// Kill ends the server at once, as a crash does.
-func (s *Server) Kill() { s.process.stop(syscall.SIGQUIT) }
 
 // connect answers nil if the server takes queries: it listens before that.
 func connect(dsn string) error {

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -26,29 +27,43 @@ func NeedRedis() error { return command.Need("redis-server:redis-server") }
 // Redis starts a server in an empty directory that keeps its log as sync says,
 // and answers its address. stop ends it.
 func Redis(dir string, sync Sync) (address string, stop func(), err error) {
-	address, port, err := freeAddress()
+	s, err := RunRedis(dir, sync)
 	if err != nil {
 		return "", nil, err
 	}
-	return startRedis(dir, "tcp", address, "--port", port, "--bind", "127.0.0.1",
-		"--appendonly", "yes", "--appendfsync", string(sync))
+	return strings.TrimPrefix(s.DSN, redisScheme), s.Stop, nil
+}
+
+const redisScheme = "redis://"
+
+// RunRedis is Redis for a server that can be stopped and started again.
+func RunRedis(dir string, sync Sync) (*Server, error) {
+	address, port, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{DSN: redisScheme + address, polite: syscall.SIGTERM, abrupt: syscall.SIGKILL}
+	s.start = func() (*process, error) {
+		return startRedis(dir, "tcp", address, "--port", port, "--bind", "127.0.0.1",
+			"--appendonly", "yes", "--appendfsync", string(sync))
+	}
+	return s, s.Again()
 }
 
 // RedisSocket starts a server in a directory that keeps nothing, and answers the
 // path of its Unix socket. stop ends it.
 func RedisSocket(dir string) (address string, stop func(), err error) {
 	address = filepath.Join(dir, "redis.sock")
-	return startRedis(dir, "unix", address, "--port", "0", "--unixsocket", address, "--appendonly", "no")
-}
-
-func startRedis(dir, network, address string, args ...string) (_ string, stop func(), err error) {
-	args = append(args, "--dir", dir, "--daemonize", "no", "--save", "")
-	p, err := start(dir, childOf(nil, syscall.SIGTERM), func() error { return pong(network, address) },
-		"redis-server", args...)
+	p, err := startRedis(dir, "unix", address, "--port", "0", "--unixsocket", address, "--appendonly", "no")
 	if err != nil {
 		return "", nil, err
 	}
 	return address, func() { p.stop(syscall.SIGTERM) }, nil
+}
+
+func startRedis(dir, network, address string, args ...string) (*process, error) {
+	args = append(args, "--dir", dir, "--daemonize", "no", "--save", "")
+	return start(dir, childOf(nil, syscall.SIGTERM), func() error { return pong(network, address) }, "redis-server", args...)
 }
 
 // pong answers nil if Redis answers: while it loads its files it only listens.

@@ -21,7 +21,29 @@ const (
 	tryEvery    = 10 * time.Millisecond
 )
 
-// process is a server that was started.
+// Server is a database server that was started.
+type Server struct {
+	DSN string // its URL
+
+	start   func() (*process, error)
+	process *process
+	// The signals that end it in order, without a wait for its clients, and as a crash does.
+	polite, abrupt syscall.Signal
+}
+
+// Again starts the server again after Stop or Kill.
+func (s *Server) Again() (err error) {
+	s.process, err = s.start()
+	return err
+}
+
+// Stop ends the server in order.
+func (s *Server) Stop() { s.process.stop(s.polite) }
+
+// Kill ends the server at once, as a crash does.
+func (s *Server) Kill() { s.process.stop(s.abrupt) }
+
+// process is the process of a server.
 type process struct {
 	cmd   *exec.Cmd
 	said  bytes.Buffer // what it said; to be read when it has ended

@@ -128,6 +128,7 @@ func open(ctx context.Context, url string, cfg Config, wrap func(dbrows.DB) dbro
 	if err != nil {
 		return nil, fmt.Errorf("%w: open the store: %w", queue.ErrUnavailable, err)
 	}
+	stop := context.AfterFunc(ctx, r.GiveUp)
 	m, err := machine.Open(r, machine.Config{
 		MaxPayload: cfg.MaxPayload, MaxResult: cfg.MaxResult, MaxCheckpoint: cfg.MaxCheckpoint,
 		WatchBuffer: cfg.WatchBuffer, Epoch: r.Epoch(), Keep: keepRows, Room: r.Room, Stalled: r.Stalled,
@@ -141,6 +142,10 @@ func open(ctx context.Context, url string, cfg Config, wrap func(dbrows.DB) dbro
 				"clock that was ahead, or this one has the wrong time: check the clock", slog.Duration("ahead", ahead))
 		},
 	})
+	if !stop() && err == nil {
+		_ = m.Close()
+		return nil, fmt.Errorf("%w: open the store: %w", queue.ErrUnavailable, context.Cause(ctx))
+	}
 	if err != nil {
 		_ = r.Close() //nolint:contextcheck // Close makes its own context, because ctx may have ended
 		return nil, fmt.Errorf("%w: %s: %w", queue.ErrUnavailable, server, err)
@@ -169,6 +174,6 @@ func (s *Store) Leads() bool { return s.rows.Leads() }
 // process can lead at once after Close, or, if the server did not answer, when the lease of
 // this one has ended.
 func (s *Store) Close() error {
-	s.rows.GiveUp()
+	s.rows.GiveUpSoon()
 	return s.Machine.Close()
 }

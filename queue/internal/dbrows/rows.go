@@ -32,6 +32,9 @@ const (
 	// much to do doubles after each one that reached it, up to attemptLast.
 	attempt     = 10 * time.Second
 	attemptLast = 2 * time.Minute
+	// A read may take so long while callers do not wait for the server any more. The machine
+	// is locked meanwhile.
+	stalledGet = 100 * time.Millisecond
 	// The pauses between attempts double from the first to the last.
 	pauseFirst = 5 * time.Millisecond
 	pauseLast  = time.Second
@@ -215,22 +218,50 @@ func final(batch []journal.Change) []journal.Change {
 	return changes
 }
 
-// Get is as [journal.Rows] says.
+// Get is as [journal.Rows] says. It waits shorter while callers do not wait for the server
+// any more.
 func (r *Rows) Get(key string) (value []byte, err error) {
-	err = r.try(r.ctx, func(ctx context.Context) (err error) {
-		ctx, stop := context.WithTimeout(ctx, attempt)
-		defer stop()
-		value, err = r.db.Get(ctx, key)
-		return err
+	limit := stall.AnswerWithin
+	if r.Room() != nil {
+		limit = stalledGet
+	}
+	ctx, stop := context.WithTimeout(r.ctx, limit)
+	defer stop()
+	err = r.try(ctx, func(ctx context.Context) (err error) {
+		if value, err = r.db.Get(ctx, key); err != nil {
+			return err
+		}
+		return r.confirm(ctx)
 	})
-	return value, err
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", journal.ErrAway, err)
+	}
+	return value, nil
+}
+
+// confirm returns an error if what was read before the call may have been written by another
+// leader: it would contradict what the machine has in memory. Only if the lease has ended,
+// that takes a call of the server.
+func (r *Rows) confirm(ctx context.Context) error {
+	if r.Leads() {
+		return nil
+	}
+	now, err := r.db.Term(ctx)
+	if err == nil && now.Epoch != r.epoch {
+		err = ErrFenced
+	}
+	return err
 }
 
 // Scan is as [journal.Rows] says. After an error it continues behind the last key. An
-// attempt may take any time, but not between two keys.
+// attempt may take any time, but not between two keys. After an error, what fn was given
+// may be of another leader.
 func (r *Rows) Scan(from, to string, down bool, fn func(key string, value []byte) bool) error {
-	limit, stopped := attempt, false
+	limit, stopped, complete := attempt, false, false
 	return r.try(r.ctx, func(ctx context.Context) error {
+		if complete {
+			return r.confirm(ctx)
+		}
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
 		silent := time.AfterFunc(limit, stop)
@@ -243,8 +274,9 @@ func (r *Rows) Scan(from, to string, down bool, fn func(key string, value []byte
 			return !stopped
 		})
 		switch {
-		case stopped:
-			return nil // an error after the last call of fn does not matter
+		case stopped, err == nil: // an error after the last call of fn does not matter
+			complete = true
+			return r.confirm(ctx)
 		case found && down:
 			to = last
 		case found:
@@ -357,9 +389,12 @@ func (r *Rows) renew() {
 	}
 }
 
-// GiveUp ends all attempts after 5 s. A store calls it before it closes the machine, whose
+// GiveUp ends all attempts now: a machine that is being opened is then closed.
+func (r *Rows) GiveUp() { r.abort(queue.ErrClosed) }
+
+// GiveUpSoon ends all attempts after 5 s. A store calls it before it closes the machine, whose
 // Close would otherwise wait for a server that does not answer.
-func (r *Rows) GiveUp() { time.AfterFunc(patience, func() { r.abort(queue.ErrClosed) }) }
+func (r *Rows) GiveUpSoon() { time.AfterFunc(patience, r.GiveUp) }
 
 // Close is as [journal.Rows] says, but calls of the lease log may still run: they return an
 // error. It ends the lease, so that another process can lead at once; if the server cannot

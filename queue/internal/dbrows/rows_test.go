@@ -303,13 +303,11 @@ func (l *log) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil
 func TestC6_CallersDoNotWaitForTheServer(t *testing.T) {
 	denied := errors.New("permission denied")
 	for name, test := range map[string]struct {
-		blocked op
-		f       fault
-		says    string
+		f    fault
+		says string
 	}{
-		"refused": {opApply, fault{before: denied}, "permission denied"},
-		"silent":  {opApply, fault{late: 24 * time.Hour}, "no answer"},
-		"reads":   {opGet, fault{late: 24 * time.Hour}, "no answer"},
+		"refused": {fault{before: denied}, "permission denied"},
+		"silent":  {fault{late: 24 * time.Hour}, "no answer"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s, l := newServer(), log{}
@@ -317,20 +315,13 @@ func TestC6_CallersDoNotWaitForTheServer(t *testing.T) {
 			r := open(t, c, dbrows.Config{Logger: l.logger()})
 			stop := time.Now().Add(time.Hour)
 			c.fault = func(o op) (f fault) {
-				if o == test.blocked && time.Now().Before(stop) {
+				if o == opApply && time.Now().Before(stop) {
 					f = test.f
 				}
 				return f
 			}
 			done, before := make(chan error), time.Now()
-			go func() {
-				if test.blocked == opApply {
-					done <- apply(r, "a")
-				} else {
-					_, err := r.Get("a")
-					done <- err
-				}
-			}()
+			go func() { done <- apply(r, "a") }()
 			if time.Sleep(stall.AnswerWithin - 1); r.Room() != nil {
 				t.Errorf("%s: too early: %v", name, r.Room())
 			}
@@ -339,10 +330,8 @@ func TestC6_CallersDoNotWaitForTheServer(t *testing.T) {
 				t.Errorf("%s: callers wait %s", name, waited)
 			}
 			for range 10 {
-				if test.blocked == opApply {
-					if _, err := r.Get("a"); err != nil {
-						t.Error(err)
-					}
+				if _, err := r.Get("a"); err != nil {
+					t.Error(err)
 				}
 				if err := r.Room(); err == nil || !strings.Contains(err.Error(), test.says) {
 					t.Errorf("%s: the reason is %v", name, err)
@@ -361,9 +350,88 @@ func TestC6_CallersDoNotWaitForTheServer(t *testing.T) {
 			if n := strings.Count(l.String(), "level=INFO"); n != 1 {
 				t.Errorf("%s: its end is logged %d times", name, n)
 			}
-			r.GiveUp()
+			r.GiveUpSoon()
 			closes(t, r)
 			c.late.Wait()
+		})
+	}
+}
+
+// A read ends after 3 s without an answer, and after a tenth of a second if callers do not
+// wait for the server any more: the machine is locked meanwhile.
+func TestC6_ReadsEndWithoutAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newServer().connect(t, nil)
+		r := open(t, c, dbrows.Config{})
+		silent := true
+		c.fault = func(o op) (f fault) {
+			if silent && (o == opGet || o == opApply) {
+				f.late = 24 * time.Hour
+			}
+			return f
+		}
+		reads := func(want time.Duration) {
+			t.Helper()
+			before := time.Now()
+			_, err := r.Get("a")
+			if !errors.Is(err, journal.ErrAway) || time.Since(before) != want {
+				t.Errorf("after %s: %v; want %s", time.Since(before), err, want)
+			}
+		}
+		reads(stall.AnswerWithin)
+		done := make(chan error)
+		go func() { done <- apply(r, "a") }()
+		<-r.Stalled()
+		reads(100 * time.Millisecond)
+		silent = false
+		if _, err := r.Get("a"); err != nil {
+			t.Error(err)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		closes(t, r)
+		c.late.Wait()
+	})
+}
+
+// TestC11_DeposedLeaderReadsNothing: what another leader has written is not read as the
+// state of this one, whose lease has ended while it was stopped.
+func TestC11_DeposedLeaderReadsNothing(t *testing.T) {
+	for name, read := range map[string]func(*dbrows.Rows) error{
+		"get": func(r *dbrows.Rows) error {
+			_, err := r.Get("a")
+			return err
+		},
+		"scan":  func(r *dbrows.Rows) error { return r.Scan("a", "b", false, func(string, []byte) bool { return true }) },
+		"first": func(r *dbrows.Rows) error { return r.Scan("a", "b", true, func(string, []byte) bool { return false }) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newServer()
+			c := s.connect(t, nil)
+			first := open(t, c, dbrows.Config{})
+			if err := apply(first, "a"); err != nil {
+				t.Fatal(err)
+			}
+			c.fault = func(o op) (f fault) {
+				if o == opRenew { // as if the process was stopped
+					f.before = errBroken
+				}
+				return f
+			}
+			time.Sleep(2 * lease)
+			if err := read(first); err != nil {
+				t.Errorf("%s, before another leads: %v", name, err)
+			}
+			second := open(t, s.connect(t, nil), dbrows.Config{})
+			if err := apply(second, "b"); err != nil {
+				t.Error(err)
+			}
+			if err := read(first); !errors.Is(err, queue.ErrLed) || !isClosed(first.Lost()) {
+				t.Errorf("%s, when another leads: %v", name, err)
+			}
+			closes(t, second)
+			closes(t, first)
 		})
 	}
 }
@@ -515,7 +583,7 @@ func TestC11_CloseDuringCalls(t *testing.T) {
 	})
 }
 
-// Without a server, GiveUp ends a batch after 5 s, and Close takes no longer.
+// Without a server, GiveUpSoon ends a batch after 5 s, and Close takes no longer.
 func TestC11_CloseWithoutServer(t *testing.T) {
 	for name, f := range map[string]fault{"fails": {before: errBroken}, "silent": {late: time.Hour}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -523,7 +591,7 @@ func TestC11_CloseWithoutServer(t *testing.T) {
 			r := open(t, c, dbrows.Config{})
 			c.fault = func(op) fault { return f }
 			before := time.Now()
-			r.GiveUp()
+			r.GiveUpSoon()
 			if err := apply(r, "a"); !errors.Is(err, queue.ErrClosed) || time.Since(before) > 5*time.Second {
 				t.Errorf("%s: after %s: %v", name, time.Since(before), err)
 			}

@@ -1,5 +1,11 @@
 package journal
 
+import "errors"
+
+// ErrAway is wrapped by errors of Get and Scan that say nothing about the rows: they cannot
+// be reached at present, or belong to another process now.
+var ErrAway = errors.New("the rows cannot be read at present")
+
 // Rows is the durable storage of a machine: an ordered map of byte strings. It has only
 // four methods, so that a store is easy to implement.
 //
@@ -16,7 +22,8 @@ type Rows interface {
 	// unknown, and Apply is not called again.
 	Apply(batch []Change) error
 	// Get returns the value of a key, nil if there is none. The caller may keep the value
-	// but must not change it.
+	// but must not change it. The machine is locked meanwhile, so Get does not wait for
+	// long: it returns ErrAway.
 	Get(key string) ([]byte, error)
 	// Scan calls fn for the keys from ≤ key < to in ascending order, or in descending
 	// order if down is set, until fn returns false. fn must not keep the value. A batch

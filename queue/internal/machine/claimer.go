@@ -2,6 +2,7 @@ package machine
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -125,7 +126,7 @@ func (g *claimer) grant(t *task, c *queue.Claim, got *granted) error {
 	written, err := g.prefetch.readStarting(t, &held.row)
 	if err != nil {
 		g.states.quarantine(t, err)
-		if got.damaged++; got.damaged < maxQuarantined {
+		if got.damaged++; got.damaged < maxQuarantined && !errors.Is(err, journal.ErrAway) {
 			return nil
 		}
 		return err

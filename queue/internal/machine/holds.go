@@ -67,7 +67,7 @@ func (h *holds) repair(t *task) {
 	row, err := h.rows.row(t)
 	if err != nil {
 		t.damage.err = err
-		h.states.due.set(t, h.clock.after(rereadInterval))
+		h.states.due.set(t, h.clock.after(rereadAfter(err)))
 		return
 	}
 	h.states.leave(t)

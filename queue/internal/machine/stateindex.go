@@ -2,12 +2,14 @@ package machine
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"time"
 
 	"github.com/stintgo/stint"
 	"github.com/stintgo/stint/internal/backlog"
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/journal"
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
@@ -214,13 +216,13 @@ func (s *stateIndex) sortLists() {
 }
 
 // quarantine puts an unfinished task that is not Running in quarantine, because its row
-// cannot be read.
+// cannot be read. If no row can be read at present, nothing is reported.
 func (s *stateIndex) quarantine(t *task, err error) {
 	if t.damaged() {
 		t.damage.err = err
 		return
 	}
-	if s.cfg.Damaged != nil {
+	if s.cfg.Damaged != nil && !errors.Is(err, journal.ErrAway) {
 		s.cfg.Damaged(t.id, err)
 	}
 	q := s.queues.of(t)
@@ -231,7 +233,15 @@ func (s *stateIndex) quarantine(t *task, err error) {
 	q.states[queue.Held]++
 	q.tiers[t.tier]++
 	q.damaged++
-	s.due.set(t, s.clock.after(rereadInterval))
+	s.due.set(t, s.clock.after(rereadAfter(err)))
+}
+
+// rereadAfter returns the time until the row of a task in quarantine is read again.
+func rereadAfter(err error) time.Duration {
+	if errors.Is(err, journal.ErrAway) {
+		return awayInterval
+	}
+	return rereadInterval
 }
 
 // clear ends the quarantine of a task, if it is in quarantine. The caller moves the
@@ -247,6 +257,8 @@ func (s *stateIndex) clear(t *task) {
 const (
 	// rereadInterval is the time between two reads of the row of a task in quarantine.
 	rereadInterval = time.Minute
+	// awayInterval is that time if no row could be read.
+	awayInterval = time.Second
 	// maxQuarantined limits the tasks that one claim puts in quarantine: if so many rows
 	// in succession cannot be read, the disk is the cause, not the rows.
 	maxQuarantined = 16
