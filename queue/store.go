@@ -183,7 +183,10 @@ type Worker struct {
 	PID   int                 `json:"pid,omitempty"`
 	Kinds map[string][]string `json:"kinds"` // by queue
 	Slots int                 `json:"slots"`
-	Since time.Time           `json:"since"`
+	// Version is that of this module in the program, "(devel)" if the program was built in
+	// a copy of its source.
+	Version string    `json:"version,omitempty"`
+	Since   time.Time `json:"since"`
 }
 
 // Heartbeat extends the lease of one task, and reports its progress.

@@ -3,7 +3,9 @@
 package main_test
 
 import (
+	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,32 +44,33 @@ func databases(t *testing.T) map[string]string {
 	return map[string]string{"redis": "redis://" + address, "postgres": postgres.DSN}
 }
 
-// Servers with one store, in directories of their own: one leads. When it is killed, the
-// next one takes over, and when that one ends, another one at once. What was submitted to
-// one is known to the next.
+// Servers with one store, in directories of their own, share its tasks: each works, and each
+// knows what was submitted to another. When the leader is killed, another one leads; when
+// one ends in order, another one leads at once.
 func TestC11_ServersTakeOver(t *testing.T) {
 	for kind, url := range databases(t) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			first := serve(t, "--store", url)
-			id := first.submit("echo one")
-			if r := first.stint("wait", id); r.status != 0 {
+			first := serve(t, "--store", url, "--queue", "first")
+			second := serve(t, "--store", url, "--queue", "second")
+			third := serve(t, "--store", url, "--queue", "second", "--queue", "third")
+			id := second.submit("--queue", "first", "echo one")
+			if r := third.stint("wait", id); r.status != 0 {
 				t.Fatalf("%+v", r)
 			}
-			second := standby(t, url)
+			wantLeader(t, second, first)
 			first.kill()
-			wantServing(t, second.out.next())
-			third := standby(t, url)
-			if task := second.task(id); task.State != queue.Succeeded {
-				t.Errorf("at the second server, the task is %s", task.State)
-			}
-			other := second.submit("echo two")
-			if r := second.stint("wait", other); r.status != 0 {
+			other := second.submit("--queue", "second", "echo two")
+			if r := third.stint("wait", other); r.status != 0 {
 				t.Fatalf("%+v", r)
 			}
 			second.stop()
-			wantServing(t, third.out.next())
-			for _, id := range []string{id, other} {
+			last := third.submit("--queue", "third", "echo three")
+			if r := third.stint("wait", last); r.status != 0 {
+				t.Fatalf("%+v", r)
+			}
+			wantLeader(t, third, third)
+			for _, id := range []string{id, other, last} {
 				if task := third.task(id); task.State != queue.Succeeded {
 					t.Errorf("at the third server, task %s is %s", id, task.State)
 				}
@@ -77,20 +80,63 @@ func TestC11_ServersTakeOver(t *testing.T) {
 	}
 }
 
-// standby starts a server that waits until it leads.
-func standby(t *testing.T, url string) *served {
+// wantLeader checks what stint nodes says at a server.
+func wantLeader(t *testing.T, at, want *served) {
 	t.Helper()
-	s := &served{t: t, dir: t.TempDir()}
-	s.cmd = s.command("serve", "-j2", "--store", url)
-	s.cmd.Stderr = t.Output()
-	s.out = startLines(t, s.cmd)
-	return s
+	r := at.stint("nodes", "--json")
+	line, _, _ := strings.Cut(r.stdout, "\n")
+	if pid := fmt.Sprintf(":%d\",\"leads\":true", want.cmd.Process.Pid); r.status != 0 || !strings.Contains(line, pid) {
+		t.Errorf("the first node is not process %d: %+v", want.cmd.Process.Pid, r)
+	}
+	if r := at.stint("nodes"); r.status != 0 || !strings.HasPrefix(r.stdout, "NODE") {
+		t.Errorf("%+v", r)
+	}
 }
 
-func wantServing(t *testing.T, line string) {
-	t.Helper()
-	if line != "serving unix:stint-data/stint.sock" {
-		t.Fatalf("the server says %q", line)
+// A limit holds over all servers of a store.
+func TestC11_LimitsOverServers(t *testing.T) {
+	for kind, url := range databases(t) {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			first, second := serve(t, "-j4", "--store", url), serve(t, "-j4", "--store", url)
+			if r := second.stint("limit", "set", "--queue", "default", "--running", "3"); r.status != 0 {
+				t.Fatalf("%+v", r)
+			}
+			// Each leaves the number of those that run at its start.
+			const command = `f=$(mktemp %[1]s/run.XXXXXX); ls %[1]s | grep -c run. >> %[1]s/counts; sleep 0.2; rm $f`
+			if r := first.stint("pause", "--queue", "default"); r.status != 0 {
+				t.Fatalf("%+v", r)
+			}
+			var ids []string
+			for i := range 16 {
+				at := []*served{first, second}[i%2]
+				ids = append(ids, at.submit("sh", "-c", fmt.Sprintf(command, dir)))
+			}
+			if r := second.stint("resume", "--queue", "default"); r.status != 0 {
+				t.Fatalf("%+v", r)
+			}
+			if r := second.stint(append([]string{"wait"}, ids...)...); r.status != 0 {
+				t.Fatalf("%+v", r)
+			}
+			counts := strings.Fields(read(t, dir+"/counts"))
+			if most := slices.Max(counts); len(counts) != len(ids) || most != "3" {
+				t.Errorf("%d tasks have run, up to %s at once; want %d, and 3", len(counts), most, len(ids))
+			}
+			workers := make(map[string]bool)
+			for _, id := range ids {
+				for _, step := range first.task(id).Steps {
+					if step.On == queue.OnClaim {
+						workers[step.By] = true
+					}
+				}
+			}
+			if len(workers) != 2 {
+				t.Errorf("the workers are %v, want two", workers)
+			}
+			second.stop()
+			first.stop()
+		})
 	}
 }
 

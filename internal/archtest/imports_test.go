@@ -157,7 +157,10 @@ var directions = []direction{
 	{pkg: "cmd/...", state: here, may: []string{"..."}, modules: []string{"..."}},
 
 	// Kills processes that use the queue.
-	{pkg: "internal/crashtest", state: here, modules: []string{"golang.org/x/sys"}},
+	{
+		pkg: "internal/crashtest", state: here,
+		modules: []string{"golang.org/x/sys", "github.com/jackc/pgx/v5", "github.com/redis/go-redis/v9"},
+	},
 
 	// Random numbers for tests.
 	{pkg: "internal/seeded", state: here},

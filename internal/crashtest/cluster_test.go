@@ -16,6 +16,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/stintgo/stint/internal/dbserver"
 	"github.com/stintgo/stint/internal/seeded"
@@ -26,7 +27,9 @@ import (
 )
 
 const (
-	nodes = 5
+	// nodeKills is how many nodes are killed for each database.
+	nodeKills = kills / 2
+	nodes     = 5
 	// nodeSlots are those of a node: together they have more than the limits allow.
 	nodeSlots = 3
 	// leaderLease is so short that there are many changes of the leader.
@@ -35,9 +38,10 @@ const (
 
 // node works on the tasks of a cluster, and serves them at a socket of its place.
 func node(dir, name, url string) error {
+	logging.Disable() // the log of the Redis client
 	n, err := openNode(context.Background(), name, url)
 	for errors.Is(err, queue.ErrUnavailable) { // the database is starting
-		time.Sleep(50 * time.Millisecond)
+		_ = pause(context.Background(), 50*time.Millisecond)
 		n, err = openNode(context.Background(), name, url)
 	}
 	if err != nil {
@@ -145,7 +149,7 @@ func killNodes(t *testing.T, db database) {
 	}
 	store := configured(t, sockets[0])
 	l, struck := newLedger(), make(map[string]int)
-	harass(t, f, sockets, l, rnd, func(f *fleet, rnd *rand.Rand) {
+	harass(t, f, nodeKills, sockets, l, rnd, func(f *fleet, rnd *rand.Rand) {
 		f.t.Helper()
 		struck[strikeCluster(f, db, store, rnd)]++
 	})

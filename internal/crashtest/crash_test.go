@@ -39,7 +39,7 @@ func TestC6_KilledProcesses(t *testing.T) {
 	f := newFleet(t, dir, "", append([]string{isServer}, slices.Repeat([]string{isWorker}, workers)...)...)
 	store := configured(t, filepath.Join(dir, socketFile))
 	l := newLedger()
-	harass(t, f, []string{filepath.Join(dir, socketFile)}, l, rnd, strike)
+	harass(t, f, kills, []string{filepath.Join(dir, socketFile)}, l, rnd, strike)
 	began := time.Now()
 	drain(t, store, 0)
 	t.Logf("%d processes were killed; what was left took %s", f.kills, time.Since(began).Round(time.Millisecond))
@@ -79,7 +79,7 @@ func limit(t *testing.T, store queue.Store) {
 
 // harass kills processes while tasks are submitted at sockets.
 func harass(
-	t *testing.T, f *fleet, sockets []string, l *ledger, rnd *rand.Rand, strike func(*fleet, *rand.Rand),
+	t *testing.T, f *fleet, kills int, sockets []string, l *ledger, rnd *rand.Rand, strike func(*fleet, *rand.Rand),
 ) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())

@@ -59,7 +59,8 @@ func (f *fleet) start(place int) {
 		f.t.Fatal(err)
 	}
 	m.cmd = exec.Command(exe)
-	m.cmd.Env = append(os.Environ(), processIs+"="+m.is, processName+"="+m.name, processDir+"="+f.dir, processURL+"="+f.url)
+	m.cmd.Env = append(os.Environ(),
+		processIs+"="+m.is, processName+"="+m.name, processDir+"="+f.dir, processURL+"="+f.url)
 	m.cmd.Stdout, m.cmd.Stderr = f.t.Output(), f.t.Output()
 	m.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := m.cmd.Start(); err != nil {

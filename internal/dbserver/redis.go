@@ -63,7 +63,8 @@ func RedisSocket(dir string) (address string, stop func(), err error) {
 
 func startRedis(dir, network, address string, args ...string) (*process, error) {
 	args = append(args, "--dir", dir, "--daemonize", "no", "--save", "")
-	return start(dir, childOf(nil, syscall.SIGTERM), func() error { return pong(network, address) }, "redis-server", args...)
+	up := func() error { return pong(network, address) }
+	return start(dir, childOf(nil, syscall.SIGTERM), up, "redis-server", args...)
 }
 
 // pong answers nil if Redis answers: while it loads its files it only listens.

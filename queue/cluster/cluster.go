@@ -86,7 +86,7 @@ type Config struct {
 	// Route is a host:port that all nodes reach, usually that of the database; see Listen.
 	// "" is this host.
 	Route string
-	// Patience is how long a call waits while no node leads; 0 is 30 s. Then its error wraps
+	// Patience is how long a call waits while no node can answer; 0 is 20 s. Then its error wraps
 	// [queue.ErrUnavailable]. The end of the call's context ends it in any case.
 	Patience time.Duration
 	// WatchBuffer is the number of events that a watcher may be behind; 0 is 1024.
@@ -103,7 +103,7 @@ func (c Config) withDefaults() Config {
 		host, _ := os.Hostname() // without it, the process number has to do
 		c.Name = fmt.Sprintf("%s:%d", host, os.Getpid())
 	}
-	c.Patience = cmp.Or(c.Patience, 30*time.Second)
+	c.Patience = cmp.Or(c.Patience, 20*time.Second)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -180,7 +180,7 @@ func localAddress(ctx context.Context, route string) (string, error) {
 	}
 	c, err := new(net.Dialer).DialContext(ctx, "udp", route)
 	if err != nil {
-		return "", fmt.Errorf("no way to %s: %w; set Listen", route, err)
+		return "", fmt.Errorf("this host finds no way to %s: %w; set Listen, or correct the route", route, err)
 	}
 	defer c.Close() //nolint:errcheck // nothing was sent
 	host, _, err := net.SplitHostPort(c.LocalAddr().String())

@@ -41,6 +41,7 @@ package cli
 //   - orders.go: stint pause, resume, cancel, retry
 //   - edit.go: stint edit
 //   - jobs.go: stint jobs
+//   - nodes.go: stint nodes
 //   - limit.go: stint limit
 //   - limitvalues.go: the values of its flags
 //   - schedule.go: stint schedule
@@ -94,7 +95,8 @@ const longHelp = `Stint decides how much runs at once, and what goes first.
   stint submit  sends a command to the server; ls, show, why, wait, logs, pause, resume,
                 cancel, retry, edit, dead and stats show and change submitted commands;
                 limit changes how much of a queue, a key or all queues runs, starts and
-                waits, jobs how many commands the server runs at once
+                waits, jobs how many commands the server runs at once; nodes lists the
+                servers that share the tasks
   stint schedule submits commands to a server at the ticks of cron expressions
   stint bench   measures the scheduler on this machine`
 
@@ -167,8 +169,8 @@ func newRoot(s *streams) *cobra.Command {
 	root.AddCommand(newRun(s), newSem(), newShm(s))
 	root.AddCommand(newServe(s), newSubmit(s), newLs(s), newShow(s), newWhy(s), newWait(s), newLogs(s))
 	root.AddCommand(newOrders(s)...)
-	root.AddCommand(newDead(s), newSchedule(s), newStats(s), newLimit(s), newJobs(s), newBench(s), newVersion())
-	root.AddCommand(newEdit(s))
+	root.AddCommand(newDead(s), newSchedule(s), newStats(s), newLimit(s), newJobs(s), newNodes(s))
+	root.AddCommand(newEdit(s), newBench(s), newVersion())
 	return root
 }
 

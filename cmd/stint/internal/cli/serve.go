@@ -41,10 +41,11 @@ kills them at once. Interrupted commands have not failed: they begin again at th
 start.
 
 With --store, tasks are kept by PostgreSQL or Redis instead, and logs and the socket in
-the directory. Of several servers with the same store, on any hosts, one leads and
-works; the others wait, and one of them takes over when it ends or is not heard of for 5
-seconds. A URL with a password belongs into STINT_STORE, because other users see the
-flags of a process.
+the directory. Servers with the same store, on any hosts, share the tasks: all of them
+work, and answer their clients. One leads and decides, so limits hold over all of them;
+another one takes over when it ends, or is not heard of for some seconds: see stint
+nodes. A URL with a password belongs into STINT_STORE, because other users see the flags
+of a process.
 
 If another server uses the directory or the address, stint serve retries for 1 s, since
 that server may have been killed a moment ago (STINT_PATIENCE=30s retries longer). A
@@ -63,6 +64,7 @@ const serveExamples = `  # two at a time, in ./stint-data
 type serveFlags struct {
 	dir, store              string
 	listen, jobs            string
+	nodeListen, nodeAddress string
 	queues                  []string
 	memory, output, logsMax string
 	minFree                 string
@@ -91,6 +93,10 @@ func (f *serveFlags) register(flags *pflag.FlagSet) {
 	flags.StringVarP(&f.jobs, "jobs", "j", "", "run `N` commands at once; 50%, +2 or -1 (default: one per CPU)")
 	flags.StringArrayVar(&f.queues, "queue", []string{"default"}, "work on `QUEUE`; may be given several times")
 	flags.StringVar(&f.listen, "listen", "", "answer at `ADDRESS` too, as in 127.0.0.1:7117")
+	flags.StringVar(&f.nodeListen, "node-listen", "",
+		"with --store, answer the other servers at `ADDRESS` (default: a free port, by the way to the database)")
+	flags.StringVar(&f.nodeAddress, "node-address", "",
+		"with --store, the `ADDRESS` by which the other servers reach this one, if it differs")
 	flags.StringVar(&f.memory, "memory", "", "kill a command that has more than `SIZE` of memory")
 	flags.StringVar(&f.output, "output", "1M", "keep `SIZE` of what an attempt writes: its beginning and its end")
 	flags.StringVar(&f.logsMax, "logs", "1G", "keep `SIZE` of what all commands have written; the oldest goes first")
@@ -111,7 +117,8 @@ func parseSize(flag, text string) (int64, error) {
 // config turns the flags into a server. It reports every problem that it finds.
 func (f *serveFlags) config(s *streams) (serve.Config, error) {
 	cfg := serve.Config{
-		Dir: f.dir, Store: f.store, Listen: f.listen, Queues: f.queues, Grace: f.grace,
+		Dir: f.dir, Store: f.store, Listen: f.listen, NodeListen: f.nodeListen, NodeAddress: f.nodeAddress,
+		Queues: f.queues, Grace: f.grace,
 		Command: isolate.Config{Grace: f.killAfter},
 		Logger:  slog.New(slog.NewTextHandler(s.err, nil)),
 	}

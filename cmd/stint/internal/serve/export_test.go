@@ -70,3 +70,5 @@ func LimitConnections(most int64, logger *slog.Logger, listeners ...net.Listener
 
 // ConnectionsFor is connectionsFor.
 var ConnectionsFor = connectionsFor
+
+var Route = route

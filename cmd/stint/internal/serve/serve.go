@@ -44,7 +44,10 @@ type Config struct {
 	Dir    string // of the socket, the logs and, without Store, the tasks; created if missing
 	Store  string // the URL of the tasks on a database server; empty: they are in Dir
 	Listen string // a TCP address of this machine, besides the socket; empty: none
-	Jobs   int    // how many commands run at once, initially
+	// NodeListen and NodeAddress are Listen and Address of [cluster.Config], for a Store on
+	// a database server.
+	NodeListen, NodeAddress string
+	Jobs                    int // how many commands run at once, initially
 	// JobsNote says why Jobs is lower than asked for, or is empty.
 	JobsNote string
 	// ParseJobs parses a new value of Jobs from a client. Its note is like JobsNote.
@@ -84,25 +87,16 @@ func Run(ctx, force context.Context, cfg Config) error {
 	if err := lockDir(force, &cfg); err != nil {
 		return err
 	}
-	for {
-		store, err := open(ctx, force, &cfg)
-		if err != nil {
-			if ctx.Err() != nil && errors.Is(err, queue.ErrLed) {
-				return nil // it has never led
-			}
-			return err
-		}
-		err = errors.Join(run(ctx, force, &cfg, store), store.Close())
-		if !errors.Is(err, errDeposed) {
-			return err
-		}
-		cfg.Logger.Error("commands have been stopped, and begin again at the server that leads", slog.Any("error", err))
+	store, err := open(ctx, force, &cfg)
+	if err != nil {
+		return err
 	}
+	return errors.Join(run(ctx, force, &cfg, store), store.Close())
 }
 
-// open opens the store. With millions of tasks, a disk that hangs, or another server that
-// leads, that takes a while. If ctx or force ends first, open returns, and the process ends
-// without closing the store, which is safe.
+// open opens the store. With millions of tasks, or a disk that hangs, that takes a while. If
+// ctx or force ends first, open returns, and the process ends without closing the store,
+// which is safe.
 func open(ctx, force context.Context, cfg *Config) (queue.Store, error) {
 	var store queue.Store
 	var err error
@@ -223,12 +217,6 @@ func (w *worker) run(ctx, force context.Context) error {
 		w.cfg.Logger.Info("stopped at once", slog.Any("left", <-ran))
 		isolate.Kill() // before the store is closed and another process may open it
 		err = ErrForced
-	case <-lost(w.store):
-		stop(errDeposed)
-		q.Halt()
-		w.cfg.Logger.Info("stopped at once", slog.Any("left", <-ran))
-		isolate.Kill() // the server that leads runs them again
-		err = errDeposed
 	}
 	stopServing()
 	loops.Wait()

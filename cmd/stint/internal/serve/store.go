@@ -2,93 +2,83 @@ package serve
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/cluster"
 	"github.com/stintgo/stint/queue/filestore"
 	"github.com/stintgo/stint/queue/pgstore"
 	"github.com/stintgo/stint/queue/redisstore"
 )
 
-// hosted is a store on a database server, which one server at a time leads.
-type hosted interface {
-	queue.Store
-
-	// Lost returns a channel that is closed when another server leads.
-	Lost() <-chan struct{}
-}
-
-// errDeposed ends a server whose store another server leads now.
-var errDeposed = errors.New("another server leads the store now")
-
-// leadEvery is the interval between two tries to lead. A server that ends gives up its
-// lease; that of a killed one ends after 5 s.
-const leadEvery = 500 * time.Millisecond
-
-// openStore opens the store that cfg names. If another server leads it, openStore waits
-// until this one can lead, or ctx ends.
+// openStore opens the store that cfg names. The store on a database server is shared with
+// other servers: this one is a node of their cluster.
 func openStore(ctx context.Context, cfg *Config) (store queue.Store, err error) {
-	open, err := opener(cfg)
-	if err != nil {
-		return nil, err
-	}
 	if cfg.Store == "" {
 		err = retryWhile(ctx, cfg.Patience, syscall.EAGAIN, func() error {
-			store, err = open(ctx)
+			store, err = opened(filestore.Open(filepath.Join(cfg.Dir, storeName),
+				filestore.Config{MinFree: cfg.MinFree, MaxPayload: payloadMax, Logger: cfg.Logger}))
 			return err
 		})
 		return store, err
 	}
-	for waits := false; ; waits = true {
-		store, err = open(ctx)
-		if !errors.Is(err, queue.ErrLed) {
-			return store, err
-		}
-		if !waits {
-			cfg.Logger.Info("waiting to lead the store", slog.Any("reason", err))
-		}
-		select {
-		case <-time.After(leadEvery):
-		case <-ctx.Done():
-			return nil, err
-		}
+	open, err := opener(cfg)
+	if err != nil {
+		return nil, err
 	}
+	return opened(cluster.Open(ctx, open, cluster.Config{
+		Listen: cfg.NodeListen, Address: cfg.NodeAddress, Route: route(cfg.Store), Logger: cfg.Logger,
+	}))
 }
 
-// opener returns the function that opens the store.
-func opener(cfg *Config) (func(context.Context) (queue.Store, error), error) {
-	host, _ := os.Hostname()
-	name := fmt.Sprintf("%s:%d", host, os.Getpid())
+// opener returns the function that opens the store on a database server to lead it.
+func opener(cfg *Config) (cluster.Opener, error) {
 	switch scheme, _, _ := strings.Cut(cfg.Store, "://"); scheme {
-	case "":
-		return func(context.Context) (queue.Store, error) {
-			return opened(filestore.Open(filepath.Join(cfg.Dir, storeName),
-				filestore.Config{MinFree: cfg.MinFree, MaxPayload: payloadMax, Logger: cfg.Logger}))
-		}, nil
 	case "postgres", "postgresql":
-		return func(ctx context.Context) (queue.Store, error) {
-			return opened(pgstore.Open(ctx, cfg.Store,
-				pgstore.Config{Name: name, MaxPayload: payloadMax, Logger: cfg.Logger}))
+		return func(ctx context.Context, self queue.Leader) (cluster.Store, error) {
+			return pgstore.Open(ctx, cfg.Store, pgstore.Config{
+				Name: self.Name, Contact: self.Contact, MaxPayload: payloadMax, Logger: cfg.Logger,
+			})
 		}, nil
 	case "redis", "rediss", "unix":
 		logging.Disable() // the client's own log; what fails is logged with its remedy
-		return func(ctx context.Context) (queue.Store, error) {
-			return opened(redisstore.Open(ctx, cfg.Store,
-				redisstore.Config{Name: name, MaxPayload: payloadMax, Logger: cfg.Logger}))
+		return func(ctx context.Context, self queue.Leader) (cluster.Store, error) {
+			return redisstore.Open(ctx, cfg.Store, redisstore.Config{
+				Name: self.Name, Contact: self.Contact, MaxPayload: payloadMax, Logger: cfg.Logger,
+			})
 		}, nil
 	default:
 		return nil, fmt.Errorf("--store %.20q…: it begins with postgres://, redis:// or rediss://, or is left out for a "+
 			"store in --dir", scheme)
 	}
+}
+
+// route returns the host:port of the first database server that a URL names, or "" for one
+// on this host, and for a URL that is not valid.
+func route(address string) string {
+	scheme, rest, _ := strings.Cut(address, "://")
+	rest, _, _ = strings.Cut(rest, "/")
+	rest, _, _ = strings.Cut(rest, "?")
+	rest = rest[strings.LastIndex(rest, "@")+1:]
+	host, _, _ := strings.Cut(rest, ",")
+	port := "5432"
+	if strings.HasPrefix(scheme, "redis") {
+		port = "6379"
+	}
+	if at := strings.LastIndex(host, ":"); at > strings.LastIndex(host, "]") {
+		host, port = host[:at], host[at+1:]
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil || host == "" || scheme == "unix" {
+		return ""
+	}
+	return host + ":" + port
 }
 
 // opened turns a nil store into a nil interface.
@@ -97,15 +87,6 @@ func opened[S queue.Store](store S, err error) (queue.Store, error) {
 		return nil, err
 	}
 	return store, nil
-}
-
-// lost returns a channel that is closed when another server leads the store; nil for a
-// store that only one server can open.
-func lost(store queue.Store) <-chan struct{} {
-	if h, ok := store.(hosted); ok {
-		return h.Lost()
-	}
-	return nil
 }
 
 // lockDir takes the directory of a server whose store is elsewhere. The kernel releases
