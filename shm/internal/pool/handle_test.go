@@ -152,3 +152,24 @@ func TestB8_AheadAndRingNextSkipTheDead(t *testing.T) {
 		t.Errorf("the next living participant was rung %d times, or others were", rung)
 	}
 }
+
+// In each period one of the waiters looks for the dead, and learns that it was the one.
+func TestB8_OneLooksForTheDeadInEachPeriod(t *testing.T) {
+	shape := Shape{Participants: 2, Limits: []int{1}}
+	p := New(make([]uint64, shape.Words()), shape, asleep{})
+	var all []*Member
+	for i := range shape.Participants {
+		p.state(i).store(stateOf(1))
+		all = append(all, p.member(i, 1))
+	}
+	const period = 10
+	for _, row := range []struct {
+		now   int64
+		by    int
+		wants bool
+	}{{period, 0, true}, {period + 1, 1, false}, {2*period - 1, 0, false}, {2 * period, 1, true}, {2*period + 1, 0, false}} {
+		if looked := all[row.by].Sweep(row.now, period); looked != row.wants {
+			t.Errorf("at %d, member %d looks: %t, want %t", row.now, row.by, looked, row.wants)
+		}
+	}
+}
