@@ -71,11 +71,11 @@ func Prepare(dir string) (*Systems, error) {
 
 // Cases are the rows of this suite.
 func (s *Systems) Cases() []measure.Case {
-	return []measure.Case{
+	return append([]measure.Case{
 		s.submitMany(), s.submitBatches(), s.submitOne(),
 		s.lifecycle(), s.lifecycleBatches(), s.latency(),
 		s.limits("filestore", openStint), s.limits("memstore", openStintMemory),
-	}
+	}, s.hosted()...)
 }
 
 // turn is one turn of a subject, with a directory of its own.

@@ -70,13 +70,16 @@ func (s *stintQueue) submitBatch(n int) error {
 	return err
 }
 
-func (s *stintQueue) work(handled func(stamp int64)) error { //nolint:unparam // the interface has it
+func (s *stintQueue) work(handled func(stamp int64)) error { return s.workIn(workers, handled) }
+
+// workIn is work on a number of slots.
+func (s *stintQueue) workIn(n int, handled func(stamp int64)) error { //nolint:unparam // the interface has it
 	stintKind.Handle(s.queue, func(_ context.Context, j *queue.Job[args]) error {
 		handled(j.Args.Stamp)
 		return nil
 	})
 	ctx, stop := context.WithCancel(context.Background())
-	slots := stint.New(workers, stint.Config{})
+	slots := stint.New(n, stint.Config{})
 	s.stop, s.ended = stop, make(chan error, 1)
 	go func() { s.ended <- s.queue.Run(ctx, slots) }()
 	s.turn.Cleanup(func() {

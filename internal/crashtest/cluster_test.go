@@ -6,10 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +24,7 @@ import (
 	"github.com/stintgo/stint/internal/seeded"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/cluster"
+	"github.com/stintgo/stint/queue/httpstore"
 	"github.com/stintgo/stint/queue/pgstore"
 	"github.com/stintgo/stint/queue/redisstore"
 )
@@ -34,15 +37,17 @@ const (
 	nodeSlots = 3
 	// leaderLease is so short that there are many changes of the leader.
 	leaderLease = 600 * time.Millisecond
+	// usualLease is what the stores have by default.
+	usualLease = 0
 )
 
 // node works on the tasks of a cluster, and serves them at a socket of its place.
-func node(dir, name, url string) error {
+func node(dir, name, url string, lease time.Duration) error {
 	logging.Disable() // the log of the Redis client
-	n, err := openNode(context.Background(), name, url)
+	n, err := openNode(context.Background(), name, url, lease)
 	for errors.Is(err, queue.ErrUnavailable) { // the database is starting
 		_ = pause(context.Background(), 50*time.Millisecond)
-		n, err = openNode(context.Background(), name, url)
+		n, err = openNode(context.Background(), name, url, lease)
 	}
 	if err != nil {
 		return err
@@ -53,18 +58,18 @@ func node(dir, name, url string) error {
 // socketOf returns the name of the socket of a node, which is that of its place.
 func socketOf(name string) string { return name[:strings.LastIndex(name, "-")] }
 
-func openNode(ctx context.Context, name, url string) (*cluster.Node, error) {
+func openNode(ctx context.Context, name, url string, lease time.Duration) (*cluster.Node, error) {
 	return cluster.Open(ctx, func(ctx context.Context, self queue.Leader) (cluster.Store, error) {
-		return openHosted(ctx, url, self)
+		return openHosted(ctx, url, self, lease)
 	}, cluster.Config{Name: name})
 }
 
 // openHosted opens the store on a database server.
-func openHosted(ctx context.Context, url string, self queue.Leader) (cluster.Store, error) {
+func openHosted(ctx context.Context, url string, self queue.Leader, lease time.Duration) (cluster.Store, error) {
 	if strings.HasPrefix(url, "redis:") {
-		return redisstore.Open(ctx, url, redisstore.Config{Name: self.Name, Contact: self.Contact, Lease: leaderLease})
+		return redisstore.Open(ctx, url, redisstore.Config{Name: self.Name, Contact: self.Contact, Lease: lease})
 	}
-	return pgstore.Open(ctx, url, pgstore.Config{Name: self.Name, Contact: self.Contact, Lease: leaderLease})
+	return pgstore.Open(ctx, url, pgstore.Config{Name: self.Name, Contact: self.Contact, Lease: lease})
 }
 
 // database is a database server that is struck too.
@@ -142,7 +147,7 @@ func killNodes(t *testing.T, db database) {
 	t.Helper()
 	t.Cleanup(db.Stop)
 	rnd, dir := seeded.Rand(t), t.TempDir()
-	f := newFleet(t, dir, db.DSN, slices.Repeat([]string{isNode}, nodes)...)
+	f := startFleet(t, &fleet{dir: dir, url: db.DSN, lease: leaderLease}, slices.Repeat([]string{isNode}, nodes)...)
 	var sockets []string
 	for place := range nodes {
 		sockets = append(sockets, filepath.Join(dir, fmt.Sprintf("%s-%d", isNode, place)))
@@ -169,7 +174,7 @@ func lastLeader(t *testing.T, url string) queue.Store {
 	ctx, stop := context.WithTimeout(t.Context(), patience)
 	defer stop()
 	for {
-		store, err := openHosted(ctx, url, queue.Leader{Name: "the test"})
+		store, err := openHosted(ctx, url, queue.Leader{Name: "the test"}, leaderLease)
 		if err == nil {
 			return store
 		}
@@ -224,4 +229,86 @@ func leaderOf(f *fleet, store queue.Store) int {
 		return -1
 	}
 	return slices.IndexFunc(f.members, func(m *member) bool { return m.name == stats.Leader.Name })
+}
+
+// TestC11_Failover kills the leader of nodes with 100,000 tasks, with the usual lease, and
+// logs how long it takes until the next leader has made a claim.
+func TestC11_Failover(t *testing.T) {
+	for name, start := range map[string]func(*testing.T) database{"PostgreSQL": postgres, "Redis": redisServer} {
+		t.Run(name, func(t *testing.T) { failOver(t, start(t)) })
+	}
+}
+
+// failovers is how many leaders TestC11_Failover kills. make torture repeats the test.
+const failovers = 3
+
+func failOver(t *testing.T, db database) {
+	t.Helper()
+	t.Cleanup(db.Stop)
+	dir := t.TempDir()
+	f := startFleet(t, &fleet{dir: dir, url: db.DSN, lease: usualLease}, slices.Repeat([]string{isNode}, 3)...)
+	store, err := httpstore.Open("unix:"+filepath.Join(dir, isNode+"-0"), httpstore.Config{Patience: patience})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	s := &submitter{ledger: newLedger(), stores: []queue.Store{store}}
+	const tasks, call = 100_000, 2000
+	for range tasks / call {
+		var batch []queue.NewTask
+		plans := make([]plan, call)
+		for i := range plans {
+			plans[i] = plan{Work: 10 * time.Millisecond}
+			batch = append(batch, planned(s.ids.New(time.Now()), plans[i], queue.Spec{}))
+		}
+		if err := s.submit(t.Context(), batch, plans); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var took []time.Duration
+	for range failovers {
+		place := leaderOf(f, store)
+		if place < 0 {
+			t.Fatal("no node leads")
+		}
+		before := lastEpoch(t, dir)
+		f.kill(place)
+		killed := now()
+		for lastEpoch(t, dir) == before {
+			if now()-killed > int64(patience) {
+				t.Fatal("no other node leads")
+			}
+			_ = pause(t.Context(), time.Millisecond)
+		}
+		took = append(took, time.Duration(now()-killed).Round(time.Millisecond))
+		f.start(place)
+	}
+	t.Logf("from the kill of the leader to a run that the next one has claimed: %v", took)
+}
+
+// lastEpoch returns the number of the leader that has claimed the last task that has begun.
+func lastEpoch(t *testing.T, dir string) queue.Token {
+	t.Helper()
+	const tail, epochBits = 1000, 40
+	file, err := os.Open(filepath.Join(dir, logFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	size, err := file.Seek(0, io.SeekEnd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, min(tail, size))
+	if _, err := file.ReadAt(b, size-int64(len(b))); err != nil {
+		t.Fatal(err)
+	}
+	var last queue.Token
+	for line := range strings.Lines(string(b)) {
+		if words := strings.Fields(line); len(words) > 2 && words[0] == begins {
+			token, _ := strconv.ParseUint(words[2], 10, 64)
+			last = max(last, queue.Token(token>>epochBits))
+		}
+	}
+	return last
 }

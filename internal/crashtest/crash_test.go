@@ -36,7 +36,7 @@ const patience = 2 * time.Minute
 func TestC6_KilledProcesses(t *testing.T) {
 	rnd := seeded.Rand(t)
 	dir := t.TempDir()
-	f := newFleet(t, dir, "", append([]string{isServer}, slices.Repeat([]string{isWorker}, workers)...)...)
+	f := startFleet(t, &fleet{dir: dir}, append([]string{isServer}, slices.Repeat([]string{isWorker}, workers)...)...)
 	store := configured(t, filepath.Join(dir, socketFile))
 	l := newLedger()
 	harass(t, f, kills, []string{filepath.Join(dir, socketFile)}, l, rnd, strike)

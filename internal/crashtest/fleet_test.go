@@ -17,8 +17,9 @@ import (
 type fleet struct {
 	t       *testing.T
 	dir     string
-	url     string    // of the database server of a cluster
-	members []*member // the server is the first
+	url     string        // of the database server of a cluster
+	lease   time.Duration // of its leader
+	members []*member     // the server is the first
 	kills   int
 	resumes sync.WaitGroup // of stopped processes
 
@@ -36,10 +37,10 @@ type member struct {
 	err    error // of the process; set when it has ended
 }
 
-// newFleet starts a process for each role.
-func newFleet(t *testing.T, dir, url string, roles ...string) *fleet {
+// startFleet starts a process of f for each role.
+func startFleet(t *testing.T, f *fleet, roles ...string) *fleet {
 	t.Helper()
-	f := &fleet{t: t, dir: dir, url: url, died: make(map[string]int64)}
+	f.t, f.died = t, make(map[string]int64)
 	for i, role := range roles {
 		f.members = append(f.members, &member{is: role})
 		f.start(i)
@@ -60,7 +61,7 @@ func (f *fleet) start(place int) {
 	}
 	m.cmd = exec.Command(exe)
 	m.cmd.Env = append(os.Environ(),
-		processIs+"="+m.is, processName+"="+m.name, processDir+"="+f.dir, processURL+"="+f.url)
+		processIs+"="+m.is, processName+"="+m.name, processDir+"="+f.dir, processURL+"="+f.url, processLease+"="+f.lease.String())
 	m.cmd.Stdout, m.cmd.Stderr = f.t.Output(), f.t.Output()
 	m.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := m.cmd.Start(); err != nil {

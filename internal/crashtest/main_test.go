@@ -26,7 +26,10 @@ const (
 	processIs   = "STINT_CRASHTEST_PROCESS"
 	processName = "STINT_CRASHTEST_NAME"
 	processDir  = "STINT_CRASHTEST_DIR"
-	processURL  = "STINT_CRASHTEST_URL" // of the database server; a node only
+
+	// Of a node: the database server, and the lease of a leader.
+	processURL   = "STINT_CRASHTEST_URL"
+	processLease = "STINT_CRASHTEST_LEASE"
 
 	isServer = "server"
 	isWorker = "worker"
@@ -62,7 +65,10 @@ func TestMain(m *testing.M) {
 	case isWorker:
 		err = work(dir, name)
 	case isNode:
-		err = node(dir, name, os.Getenv(processURL))
+		var lease time.Duration
+		if lease, err = time.ParseDuration(os.Getenv(processLease)); err == nil {
+			err = node(dir, name, os.Getenv(processURL), lease)
+		}
 	default:
 		os.Exit(m.Run())
 	}
