@@ -14,8 +14,14 @@ import (
 	"github.com/stintgo/stint/queue/internal/journal"
 )
 
-// pageRows is the largest number of rows that one query of Scan returns.
-const pageRows = 5000
+// pageFirst is the number of rows that the first query of a Scan asks for. Each further one
+// asks for pageGrowth times as many: PostgreSQL may sort all rows that are left for each of
+// them, as it does before it has statistics about a new table.
+const (
+	pageFirst  = 1000
+	pageGrowth = 10
+	pageLast   = 1_000_000
+)
 
 // maxMessage limits the keys and values of one statement, in bytes. PostgreSQL takes up to
 // 1 GiB, and batches have no limit.
@@ -114,9 +120,9 @@ func (r *rows) Get(ctx context.Context, key string) (value []byte, err error) {
 func (r *rows) Scan(
 	ctx context.Context, from, to string, down bool, fn func(key string, value []byte) bool,
 ) error {
-	for {
-		last, n, err := r.page(ctx, from, to, down, fn)
-		if err != nil || n < pageRows {
+	for limit := pageFirst; ; limit = min(pageGrowth*limit, pageLast) {
+		last, n, err := r.page(ctx, from, to, down, limit, fn)
+		if err != nil || n < limit {
 			return explain(err)
 		}
 		if down {
@@ -127,16 +133,16 @@ func (r *rows) Scan(
 	}
 }
 
-// page calls fn for the first rows of a range. n is below pageRows if these are all, or fn
-// has returned false.
+// page calls fn for the first rows of a range, up to limit. n is below limit if these are
+// all, or fn has returned false.
 func (r *rows) page(
-	ctx context.Context, from, to string, down bool, fn func(key string, value []byte) bool,
+	ctx context.Context, from, to string, down bool, limit int, fn func(key string, value []byte) bool,
 ) (last string, n int, err error) {
 	query := r.up
 	if down {
 		query = r.down
 	}
-	found, err := r.pool.Query(ctx, query, []byte(from), []byte(to), pageRows)
+	found, err := r.pool.Query(ctx, query, []byte(from), []byte(to), limit)
 	if err != nil {
 		return "", 0, err
 	}
