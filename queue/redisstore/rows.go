@@ -28,7 +28,8 @@ const (
 	// replicasWithin is how long one call waits for replicas.
 	replicasWithin = time.Second
 	// A page of Scan has at most so many keys, and ends with the value that exceeds
-	// pageBytes.
+	// pageBytes. The first one has pageFirst keys, when the size of values is not known.
+	pageFirst = 10
 	pageKeys  = 1000
 	pageBytes = 1 << 20
 )
@@ -173,12 +174,12 @@ func (r *rows) Scan(
 		slices.Reverse(letters)
 	}
 	for _, letter := range letters {
-		keys, err := r.list(ctx, letter, from, to)
+		fields, err := r.list(ctx, letter, from, to)
 		if down {
-			slices.Reverse(keys)
+			slices.Reverse(fields)
 		}
-		for err == nil && len(keys) > 0 {
-			page := keys[:min(len(keys), pageKeys)]
+		for err == nil && len(fields) > 0 {
+			page := firstPage(fields)
 			var values []any
 			if values, err = r.read(ctx, letter, page); err != nil {
 				break
@@ -188,13 +189,29 @@ func (r *rows) Scan(
 					return nil
 				}
 			}
-			keys = keys[len(values):]
+			fields = fields[len(page):]
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// sized is a field of a hash and its size.
+type sized struct {
+	key  string
+	size int // of its value, in bytes
+}
+
+// firstPage returns the keys of the first fields, at least one: up to pageKeys, and up to the
+// value that exceeds pageBytes.
+func firstPage(fields []sized) (keys []string) {
+	for bytes := 0; len(keys) < min(pageKeys, len(fields)) && bytes < pageBytes; {
+		f := fields[len(keys)]
+		keys, bytes = append(keys, f.key), bytes+f.size
+	}
+	return keys
 }
 
 // between returns the first letters that keys from ≤ key < to may have.
@@ -214,41 +231,57 @@ func between(from, to string) (letters []byte) {
 	return letters
 }
 
-// list returns the keys from ≤ key < to with a first letter, in ascending order.
-func (r *rows) list(ctx context.Context, letter byte, from, to string) (keys []string, err error) {
-	for cursor := "0"; ; {
-		answer, err := r.page(ctx, r.scripts.list, letter, cursor, pageKeys)
+// list returns the fields from ≤ key < to with a first letter, in ascending order. HSCAN
+// sends the values too, which it can omit since Redis 7.4 only, so the number of fields that
+// it is asked for follows their size.
+func (r *rows) list(ctx context.Context, letter byte, from, to string) (fields []sized, err error) {
+	count, cursor := pageFirst, uint64(0)
+	for {
+		page, next, err := r.scan(ctx, letter, cursor, count)
 		if err != nil {
 			return nil, err
 		}
-		page := texts(answer)
-		for _, key := range page[1:] {
-			if from <= key && key < to {
-				keys = append(keys, key)
+		bytes := 0
+		for i := 0; i+1 < len(page); i += 2 {
+			key, size := page[i], len(page[i+1])
+			if bytes += size; from <= key && key < to {
+				fields = append(fields, sized{key, size})
 			}
 		}
-		if cursor = page[0]; cursor == "0" {
+		if cursor = next; cursor == 0 {
 			break
 		}
+		count = min(max(pageBytes*len(page)/2/max(bytes, 1), pageFirst), pageKeys)
 	}
-	slices.Sort(keys)
-	return slices.Compact(keys), nil // a hash that is resized meanwhile returns some twice
+	slices.SortFunc(fields, func(a, b sized) int { return strings.Compare(a.key, b.key) })
+	// A hash that is resized meanwhile returns some fields twice.
+	return slices.CompactFunc(fields, func(a, b sized) bool { return a.key == b.key }), nil
 }
 
-// read returns the values of the first keys, nil for those without; at least one.
-func (r *rows) read(ctx context.Context, letter byte, keys []string) ([]any, error) {
-	args := append(make([]any, 0, 1+len(keys)), pageBytes)
-	for _, key := range keys {
-		args = append(args, key)
-	}
-	return r.page(ctx, r.scripts.read, letter, args...)
-}
-
-// page executes a script that reads a page of the rows with a first letter.
-func (r *rows) page(ctx context.Context, s *redis.Script, letter byte, args ...any) ([]any, error) {
+// scan returns about count fields and their values in turn, and the next cursor.
+func (r *rows) scan(
+	ctx context.Context, letter byte, cursor uint64, count int,
+) (page []string, next uint64, err error) {
 	ctx, stop := context.WithTimeout(ctx, pageWithin)
 	defer stop()
-	return r.run(ctx, 0, s, []string{r.family(letter)}, args...)
+	type answer struct {
+		page []string
+		next uint64
+	}
+	a, err := interruptible(ctx, r, func() (a answer, err error) {
+		a.page, a.next, err = r.client.HScan(ctx, r.family(letter), cursor, "", int64(count)).Result()
+		return a, err
+	})
+	return a.page, a.next, err
+}
+
+// read returns the values of keys, nil for those without.
+func (r *rows) read(ctx context.Context, letter byte, keys []string) ([]any, error) {
+	ctx, stop := context.WithTimeout(ctx, pageWithin)
+	defer stop()
+	return interruptible(ctx, r, func() ([]any, error) {
+		return r.client.HMGet(ctx, r.family(letter), keys...).Result()
+	})
 }
 
 // putDigits is the length of the number before each entry of the lease log, which

@@ -23,23 +23,16 @@ var touchSource string
 //go:embed apply.lua
 var applySource string
 
-//go:embed list.lua
-var listSource string
-
-//go:embed read.lua
-var readSource string
-
 //go:embed putleases.lua
 var putLeasesSource string
 
 // scripts are what the store has the server execute as one operation.
-type scripts struct{ lead, renew, touch, apply, list, read, putLeases *redis.Script }
+type scripts struct{ lead, renew, touch, apply, putLeases *redis.Script }
 
 func newScripts() scripts {
 	return scripts{
 		redis.NewScript(leadSource), redis.NewScript(renewSource), redis.NewScript(touchSource),
-		redis.NewScript(applySource), redis.NewScript(listSource), redis.NewScript(readSource),
-		redis.NewScript(putLeasesSource),
+		redis.NewScript(applySource), redis.NewScript(putLeasesSource),
 	}
 }
 
