@@ -28,7 +28,7 @@ type Config struct {
 	// who reads the database can read the tasks as well.
 	Contact string
 	// Lease is how long another process must wait to lead if this one ends without having
-	// closed the store; 0 is 2.5 s. A process that cannot reach the server for so long may
+	// closed the store; 0 is 2 s. A process that cannot reach the server for so long may
 	// be replaced. It is at least 100 ms.
 	Lease time.Duration
 	// Replicas is the number of replicas that must have received a change before a call is

@@ -20,14 +20,14 @@ import (
 type Config struct {
 	Server string        // names the server and the rows in messages, without a password
 	Leader queue.Leader  // this process, for others that want to lead: Name and Contact
-	Lease  time.Duration // of the leader; 0 is 2.5 s
+	Lease  time.Duration // of the leader; 0 is 2 s
 	Logger *slog.Logger  // receives errors that no call returns; nil discards them
 }
 
 const (
-	// Another process leads after a killed one when the lease has ended, on average two
-	// seconds later. A server that does not answer for so long may get another leader.
-	defaultLease = 2500 * time.Millisecond
+	// Another process leads after a killed one when the lease has ended, 1.3 to 2 s later. If
+	// the server does not answer for so long, another process may lead.
+	defaultLease = 2 * time.Second
 	// An attempt may take so long. The limit of an attempt that can be long because it has
 	// much to do doubles after each one that reached it, up to attemptLast.
 	attempt     = 10 * time.Second
