@@ -61,7 +61,8 @@ func (f *fleet) start(place int) {
 	}
 	m.cmd = exec.Command(exe)
 	m.cmd.Env = append(os.Environ(),
-		processIs+"="+m.is, processName+"="+m.name, processDir+"="+f.dir, processURL+"="+f.url, processLease+"="+f.lease.String())
+		processIs+"="+m.is, processName+"="+m.name, processDir+"="+f.dir, processURL+"="+f.url,
+		processLease+"="+f.lease.String())
 	m.cmd.Stdout, m.cmd.Stderr = f.t.Output(), f.t.Output()
 	m.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := m.cmd.Start(); err != nil {

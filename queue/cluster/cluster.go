@@ -41,6 +41,7 @@ package cluster
 //   - cluster.go: Config, Node, its opening and its end
 //   - lead.go: takes the lead, follows another node, and changes between the two
 //   - calls.go: the calls of a store
+//   - submit.go: calls of Submit that a follower sends together
 //   - listen.go: signals across changes of leader
 //   - contact.go: how the other nodes reach the leader
 
@@ -110,15 +111,36 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// follower is the store of whichever node leads.
+type follower struct {
+	*httpstore.Store
+	submits *submits
+}
+
+func newFollower(n *Node) (follower, error) {
+	s, err := httpstore.Open("http://leader", httpstore.Config{
+		Patience: n.cfg.Patience, WatchBuffer: n.cfg.WatchBuffer, Transport: toLeader{n},
+	})
+	if err != nil {
+		return follower{}, err
+	}
+	return follower{s, &submits{send: s.Submit}}, nil
+}
+
+// Submit is as [queue.Store] says.
+func (f follower) Submit(ctx context.Context, now time.Time, tasks []queue.NewTask) ([]queue.Receipt, error) {
+	return f.submits.submit(ctx, now, tasks)
+}
+
 // Node is a store that several processes share. It is safe for concurrent use.
 type Node struct {
 	open   Opener
 	cfg    Config
 	own    contact // of this node
 	view   atomic.Pointer[view]
-	remote *httpstore.Store // the store of whichever node leads
-	check  chan struct{}    // receives when the leader may have changed
-	pause  time.Duration    // after the next such signal; owned by run
+	remote follower
+	check  chan struct{} // receives when the leader may have changed
+	pause  time.Duration // after the next such signal; owned by run
 
 	server  http.Server
 	life    context.Context //nolint:containedctx // ends with Close
@@ -151,9 +173,7 @@ func Open(ctx context.Context, open Opener, cfg Config) (*Node, error) {
 	n := &Node{open: open, cfg: cfg, check: make(chan struct{}, 1)}
 	n.life, n.end = context.WithCancelCause(context.Background())
 	if n.own, err = newContact(address); err == nil {
-		n.remote, err = httpstore.Open("http://leader", httpstore.Config{
-			Patience: cfg.Patience, WatchBuffer: cfg.WatchBuffer, Transport: toLeader{n},
-		})
+		n.remote, err = newFollower(n)
 	}
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())

@@ -3,10 +3,20 @@ package cluster
 import (
 	"context"
 	"net/http"
+	"time"
+
+	"github.com/stintgo/stint/queue"
 )
 
 // OpenAround is Open with a handler around what the leader serves.
 func OpenAround(ctx context.Context, open Opener, cfg Config, around func(http.Handler) http.Handler) (*Node, error) {
 	cfg.around = around
 	return Open(ctx, open, cfg)
+}
+
+// Submits returns the Submit of a follower whose calls send makes.
+func Submits(
+	send func(context.Context, time.Time, []queue.NewTask) ([]queue.Receipt, error),
+) func(context.Context, time.Time, []queue.NewTask) ([]queue.Receipt, error) {
+	return (&submits{send: send}).submit
 }

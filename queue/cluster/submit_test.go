@@ -1,0 +1,109 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/cluster"
+)
+
+// Callers that come while calls are under way share the next one. Each gets the receipts of
+// its own tasks. If the shared call is refused, each is answered for its own tasks.
+func TestC11_FollowersShareCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var calls []int // the tasks of each
+		submit := cluster.Submits(func(_ context.Context, _ time.Time, tasks []queue.NewTask) ([]queue.Receipt, error) {
+			time.Sleep(time.Second)
+			mu.Lock()
+			defer mu.Unlock()
+			calls = append(calls, len(tasks))
+			receipts := make([]queue.Receipt, len(tasks))
+			for i := range tasks {
+				if tasks[i].Kind == "bad" {
+					return nil, fmt.Errorf("%w: a bad task", queue.ErrInvalid)
+				}
+				receipts[i].ID = tasks[i].ID
+			}
+			return receipts, nil
+		})
+		var ids queue.IDs
+		var all sync.WaitGroup
+		for i := range 20 {
+			tasks := make([]queue.NewTask, 1+i%3)
+			for k := range tasks {
+				tasks[k] = queue.NewTask{ID: ids.New(time.Now()), Spec: queue.Spec{Kind: "good"}}
+			}
+			bad := i == 15
+			if bad {
+				tasks[0].Kind = "bad"
+			}
+			all.Go(func() {
+				receipts, err := submit(t.Context(), time.Now(), tasks)
+				if bad {
+					if !errors.Is(err, queue.ErrInvalid) {
+						t.Errorf("a bad task: %v", err)
+					}
+					return
+				}
+				if err != nil || len(receipts) != len(tasks) {
+					t.Errorf("%d receipts for %d tasks: %v", len(receipts), len(tasks), err)
+					return
+				}
+				for k := range tasks {
+					if receipts[k].ID != tasks[k].ID {
+						t.Errorf("the receipt of task %s is that of %s", tasks[k].ID, receipts[k].ID)
+					}
+				}
+			})
+			synctest.Wait()
+		}
+		all.Wait()
+		if n := len(calls); n != 2+1+18 { // two at once, a shared one, and each of its callers
+			t.Errorf("there were %d calls: %v", n, calls)
+		}
+	})
+}
+
+// A caller whose context ends does not wait for the call that it shares, and others are
+// answered.
+func TestC11_SharedCallsOutliveTheirCallers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		submit := cluster.Submits(func(ctx context.Context, _ time.Time, tasks []queue.NewTask) ([]queue.Receipt, error) {
+			select {
+			case <-time.After(time.Minute):
+				return make([]queue.Receipt, len(tasks)), nil
+			case <-ctx.Done():
+				return nil, context.Cause(ctx)
+			}
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		errs := make(chan error, 4)
+		for i := range 4 { // two calls, and two callers of a shared one
+			of := t.Context()
+			if i == 2 {
+				of = ctx
+			}
+			go func() {
+				_, err := submit(of, time.Now(), make([]queue.NewTask, 1))
+				errs <- err
+			}()
+			synctest.Wait()
+		}
+		cancel()
+		if err := <-errs; !errors.Is(err, context.Canceled) {
+			t.Errorf("a caller whose context has ended gets %v", err)
+		}
+		for range 3 {
+			if err := <-errs; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
