@@ -40,13 +40,13 @@ var (
 
 // Leader is the process that leads a store on a database server.
 type Leader struct {
-	Name  string    `json:"name"`  // that the process has chosen
-	Since time.Time `json:"since"` // by the clock of the database server
+	Name  string    // that the process has chosen
+	Since time.Time // by the clock of the database server
 	// Contact is what the process lets others know, such as where it serves the store. It
 	// may hold a secret, and is in no message.
-	Contact string `json:"-"`
+	Contact string
 	// Left is the time until the lease of the leader ends, unless it is renewed.
-	Left time.Duration `json:"-"`
+	Left time.Duration
 }
 
 // LedError is the error of opening a store that another process leads. It wraps [ErrLed].

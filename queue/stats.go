@@ -11,9 +11,15 @@ type Stats struct {
 	Queues  map[string]Counts `json:"queues"`
 	Workers []Worker          `json:"workers,omitempty"` // whose heartbeats are recent
 	Total   Total             `json:"total,omitzero"`
-	// Leader is the process that leads a store on a database server; nil for other stores,
-	// or if it is not known.
-	Leader *Leader `json:"leader,omitempty"`
+	// Lead is about the process that leads a store on a database server; nil for other
+	// stores, or if it is not known.
+	Lead *Lead `json:"lead,omitempty"`
+}
+
+// Lead is which process leads a store, and since when.
+type Lead struct {
+	Name  string    `json:"name"`
+	Since time.Time `json:"since"`
 }
 
 // Total has the limits of all queues together, and the tasks that count against them.

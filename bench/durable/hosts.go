@@ -110,8 +110,10 @@ func (s *Systems) redis(
 		n    int
 		open opener
 	}{
-		{oursAlways, 30_000, openRedis(dbserver.Always)}, {oursEverySec, 30_000, openRedis(dbserver.EverySec)},
-		{asynqAlways, 3_000, openAsynqAlways}, {asynqEverySec, 10_000, openAsynqEverySec},
+		{oursAlways, 30_000, openRedis(dbserver.Always)},
+		{oursEverySec, 30_000, openRedis(dbserver.EverySec)},
+		{asynqAlways, 3_000, openAsynqAlways},
+		{asynqEverySec, 10_000, openAsynqEverySec},
 	} {
 		subject := of(row.n, row.open)
 		subject.Name = row.name
@@ -141,13 +143,13 @@ func openPostgres(t *turn) (keeper, error) {
 	return newStintQueue(t, store), nil
 }
 
-func openRedis(sync dbserver.Sync) opener {
+func openRedis(synced dbserver.Sync) opener {
 	return func(t *turn) (keeper, error) {
 		dir := filepath.Join(t.dir, "redis")
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			return nil, err
 		}
-		address, stop, err := dbserver.Redis(dir, sync)
+		address, stop, err := dbserver.Redis(dir, synced)
 		if err != nil {
 			return nil, err
 		}

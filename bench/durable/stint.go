@@ -73,7 +73,7 @@ func (s *stintQueue) submitBatch(n int) error {
 func (s *stintQueue) work(handled func(stamp int64)) error { return s.workIn(workers, handled) }
 
 // workIn is work on a number of slots.
-func (s *stintQueue) workIn(n int, handled func(stamp int64)) error { //nolint:unparam // the interface has it
+func (s *stintQueue) workIn(n int, handled func(stamp int64)) error {
 	stintKind.Handle(s.queue, func(_ context.Context, j *queue.Job[args]) error {
 		handled(j.Args.Stamp)
 		return nil

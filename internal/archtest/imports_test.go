@@ -139,7 +139,7 @@ var directions = []direction{
 	// Several processes on one store of a database server, whichever it is.
 	{
 		pkg: "queue/cluster", state: here,
-		may: []string{"queue", "queue/httpstore", "server", "internal/clock"},
+		may: []string{"queue", "queue/httpstore", "server", "internal/clock", "internal/wire"},
 	},
 
 	// Child processes, and how they are ended if their parent is killed.

@@ -136,7 +136,7 @@ func enterable(t *testing.T) string {
 
 // TestC11_KilledNodes kills and stops the nodes of a cluster at random, the leader among
 // them, breaks their connections, and kills the database server, while tasks are submitted
-// at all nodes. Afterwards holds what TestC6_KilledProcesses checks.
+// at all nodes. Afterwards it checks what TestC6_KilledProcesses checks.
 func TestC11_KilledNodes(t *testing.T) {
 	for name, start := range map[string]func(*testing.T) database{"PostgreSQL": postgres, "Redis": redisServer} {
 		t.Run(name, func(t *testing.T) { killNodes(t, start(t)) })
@@ -225,10 +225,10 @@ func leaderOf(f *fleet, store queue.Store) int {
 	ctx, stop := context.WithTimeout(f.t.Context(), time.Second)
 	defer stop()
 	stats, err := store.Stats(ctx, time.Now())
-	if err != nil || stats.Leader == nil {
+	if err != nil || stats.Lead == nil {
 		return -1
 	}
-	return slices.IndexFunc(f.members, func(m *member) bool { return m.name == stats.Leader.Name })
+	return slices.IndexFunc(f.members, func(m *member) bool { return m.name == stats.Lead.Name })
 }
 
 // TestC11_Failover kills the leader of nodes with 100,000 tasks, with the usual lease, and

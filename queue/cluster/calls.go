@@ -4,60 +4,100 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/stintgo/stint/queue"
 )
 
-// errLeaseOver is the error of a read whose answer may be out of date.
+// errLeaseOver is the error of a call whose answer may be out of date.
 var errLeaseOver = fmt.Errorf("%w: the lease of the node that leads has ended, and the database does not answer: "+
 	"the answer may be out of date", queue.ErrUnavailable)
 
-// checked is the store of a node that leads. Changes are refused by the database when
-// another node leads; what is read is answered only while the lease has not ended. A
-// heartbeat is answered from memory as well.
+// checked is the store of a node that leads. The database refuses changes when another node
+// leads. Any other answer, also the reason of a refusal, comes from memory, and is answered
+// only while the lease has not ended.
 type checked struct {
 	Store
 }
 
-func checkedAnswer[T any](c checked, answer T, err error) (T, error) {
-	if err == nil && !c.Leads() {
+// check returns the answer of a call, unless it may be out of date. changed says that the
+// call has made a change in the database, which has confirmed by it that this node led.
+func check[T any](c checked, answer T, changed bool, err error) (T, error) {
+	if (err != nil || !changed) && !c.Leads() {
 		var zero T
 		return zero, errLeaseOver
 	}
 	return answer, err
 }
 
-func (c checked) Find(ctx context.Context, f queue.Filter, p queue.Page) ([]queue.Task, error) {
-	found, err := c.Store.Find(ctx, f, p)
-	return checkedAnswer(c, found, err)
+func (c checked) checkError(err error) error {
+	_, err = check(c, struct{}{}, true, err)
+	return err
 }
 
-func (c checked) Explain(ctx context.Context, now time.Time, id queue.ID) ([]queue.Reason, error) {
-	reasons, err := c.Store.Explain(ctx, now, id)
-	return checkedAnswer(c, reasons, err)
+func (c checked) Submit(ctx context.Context, now time.Time, tasks []queue.NewTask) ([]queue.Receipt, error) {
+	receipts, err := c.Store.Submit(ctx, now, tasks)
+	return check(c, receipts, slices.ContainsFunc(receipts, func(r queue.Receipt) bool { return !r.Existing }), err)
 }
 
-func (c checked) Stats(ctx context.Context, now time.Time) (queue.Stats, error) {
-	stats, err := c.Store.Stats(ctx, now)
-	return checkedAnswer(c, stats, err)
+func (c checked) Claim(ctx context.Context, now time.Time, q queue.Claim) (queue.Claimed, error) {
+	claimed, err := c.Store.Claim(ctx, now, q)
+	return check(c, claimed, len(claimed.Tasks) > 0, err)
 }
 
-func (c checked) Settings(ctx context.Context) (map[string]queue.Configured, error) {
-	settings, err := c.Store.Settings(ctx)
-	return checkedAnswer(c, settings, err)
-}
-
-func (c checked) Schedules(ctx context.Context) ([]queue.ScheduleState, error) {
-	schedules, err := c.Store.Schedules(ctx)
-	return checkedAnswer(c, schedules, err)
+func (c checked) Settle(ctx context.Context, now time.Time, outcomes []queue.Outcome) ([]error, error) {
+	errs, err := c.Store.Settle(ctx, now, outcomes)
+	return check(c, errs, errors.Join(errs...) == nil, err)
 }
 
 func (c checked) Heartbeat(
 	ctx context.Context, now time.Time, w queue.Worker, heartbeats []queue.Heartbeat,
 ) ([]queue.Answer, error) {
 	answers, err := c.Store.Heartbeat(ctx, now, w, heartbeats)
-	return checkedAnswer(c, answers, err)
+	return check(c, answers, false, err)
+}
+
+func (c checked) Command(ctx context.Context, now time.Time, q queue.Command) (int, error) {
+	n, err := c.Store.Command(ctx, now, q)
+	return check(c, n, n > 0, err)
+}
+
+func (c checked) Find(ctx context.Context, f queue.Filter, p queue.Page) ([]queue.Task, error) {
+	found, err := c.Store.Find(ctx, f, p)
+	return check(c, found, false, err)
+}
+
+func (c checked) Explain(ctx context.Context, now time.Time, id queue.ID) ([]queue.Reason, error) {
+	reasons, err := c.Store.Explain(ctx, now, id)
+	return check(c, reasons, false, err)
+}
+
+func (c checked) Stats(ctx context.Context, now time.Time) (queue.Stats, error) {
+	stats, err := c.Store.Stats(ctx, now)
+	return check(c, stats, false, err)
+}
+
+func (c checked) Settings(ctx context.Context) (map[string]queue.Configured, error) {
+	settings, err := c.Store.Settings(ctx)
+	return check(c, settings, false, err)
+}
+
+func (c checked) Schedules(ctx context.Context) ([]queue.ScheduleState, error) {
+	schedules, err := c.Store.Schedules(ctx)
+	return check(c, schedules, false, err)
+}
+
+func (c checked) Configure(ctx context.Context, now time.Time, name string, q queue.Change) error {
+	return c.checkError(c.Store.Configure(ctx, now, name, q))
+}
+
+func (c checked) PauseQueue(ctx context.Context, now time.Time, name string, p *queue.Pause) error {
+	return c.checkError(c.Store.PauseQueue(ctx, now, name, p))
+}
+
+func (c checked) Reschedule(ctx context.Context, now time.Time, r queue.Reschedule) error {
+	return c.checkError(c.Store.Reschedule(ctx, now, r))
 }
 
 // againFirst and againLast limit the pause between two attempts of a call.
@@ -158,7 +198,7 @@ func (n *Node) Maintain(ctx context.Context, now time.Time, limit int) (next tim
 func (n *Node) Stats(ctx context.Context, now time.Time) (queue.Stats, error) {
 	stats, err := route(ctx, n, func(s queue.Store) (queue.Stats, error) { return s.Stats(ctx, now) })
 	if leader, _ := n.Leader(); err == nil && leader.Name != "" {
-		stats.Leader = &leader
+		stats.Lead = &queue.Lead{Name: leader.Name, Since: leader.Since}
 	}
 	return stats, err
 }

@@ -16,17 +16,20 @@
 // fairness and reasons are those of one process. The other nodes follow: they send their
 // calls to the leader. The database keeps the tasks, and decides who leads: the first node
 // leads, until it closes or its lease ends. Then another one does. While no node leads,
-// calls wait, up to [Config.Patience]. A call that was under way is asked again of the next
-// leader, and has one effect, except for the number that Command returns.
+// calls wait, about as long as [Config.Patience]. A call that was under way is made again at
+// the next leader, and has one effect. There are two exceptions: Command returns the number
+// of the last attempt, and the tasks of a claim whose answer is lost with its leader have no
+// worker until their leases end.
 //
 // Workers are not affected by a change of leader: leases of tasks are in the database. The
 // tasks of a node that is killed begin again when their leases have ended.
 //
 // # What a node may answer
 //
-// A change is made in the database only if the node leads, whatever the node believes. A
-// node that leads answers what it reads only if its lease had not ended by then. So a node
-// that was stopped, or cut off from the database, answers nothing that is out of date.
+// A change is made in the database only if the node leads, whatever the node believes. All
+// else, such as what is read and why a call is refused, is answered only if the lease of the
+// node had not ended by then. So a node that was stopped, or cut off from the database,
+// answers nothing that is out of date.
 //
 // # Between nodes
 //
@@ -62,12 +65,12 @@ import (
 	"github.com/stintgo/stint/queue/httpstore"
 )
 
-// Store is a store on a database server that one process at a time leads. Those of packages
-// pgstore and redisstore are.
+// Store is a store on a database server that one process at a time leads. The stores of
+// packages pgstore and redisstore implement it.
 type Store interface {
 	queue.Store
 
-	// Lost returns a channel that is closed when another process leads.
+	// Lost returns a channel that is closed when this process no longer leads.
 	Lost() <-chan struct{}
 	// Leads reports whether the lease of this process has not ended.
 	Leads() bool
@@ -87,7 +90,7 @@ type Config struct {
 	// Route is a host:port that all nodes reach, usually that of the database; see Listen.
 	// "" is this host.
 	Route string
-	// Patience is how long a call waits while no node can answer; 0 is 20 s. Then its error wraps
+	// Patience is about how long a call waits while no node can answer; 0 is 20 s. Then its error wraps
 	// [queue.ErrUnavailable]. The end of the call's context ends it in any case.
 	Patience time.Duration
 	// WatchBuffer is the number of events that a watcher may be behind; 0 is 1024.
@@ -142,7 +145,9 @@ type Node struct {
 	check  chan struct{} // receives when the leader may have changed
 	pause  time.Duration // after the next such signal; owned by run
 
-	server  http.Server
+	server  http.Server // for the other nodes
+	serving sync.WaitGroup
+	listens string          // the address of the server
 	life    context.Context //nolint:containedctx // ends with Close
 	end     context.CancelCauseFunc
 	running sync.WaitGroup // the goroutines of this node, and the end of stores
@@ -168,7 +173,10 @@ func Open(ctx context.Context, open Opener, cfg Config) (*Node, error) {
 	cfg = cfg.withDefaults()
 	listener, address, err := listen(ctx, &cfg)
 	if err != nil {
-		return nil, fmt.Errorf("%w: the address for the other nodes: %w", queue.ErrUnavailable, err)
+		if !errors.Is(err, queue.ErrInvalid) {
+			err = fmt.Errorf("%w: %w", queue.ErrUnavailable, err)
+		}
+		return nil, fmt.Errorf("the address for the other nodes: %w", err)
 	}
 	n := &Node{open: open, cfg: cfg, check: make(chan struct{}, 1)}
 	n.life, n.end = context.WithCancelCause(context.Background())
@@ -220,17 +228,25 @@ func listen(ctx context.Context, cfg *Config) (l net.Listener, address string, e
 func (n *Node) Close() error {
 	n.close.Do(func() {
 		n.end(queue.ErrClosed)
-		err := n.server.Close()
 		n.running.Wait()
-		n.ends(errors.Join(err, n.remote.Close()))
+		// What the store has answered is sent.
+		ctx, stop := context.WithTimeout(context.Background(), answersWithin)
+		defer stop()
+		_ = n.server.Shutdown(ctx)
+		err := n.server.Close()
+		n.serving.Wait()
+		n.record(errors.Join(err, n.remote.Close()))
 	})
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.closed
 }
 
-// ends records an error of the end of the node.
-func (n *Node) ends(err error) {
+// answersWithin is how long Close waits for the last answers to other nodes.
+const answersWithin = time.Second
+
+// record records an error of Close.
+func (n *Node) record(err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.closed = errors.Join(n.closed, err)

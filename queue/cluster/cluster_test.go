@@ -35,20 +35,11 @@ func followerOf(k kind) storetest.Open {
 	}
 }
 
-// leaderOf returns a harness whose store is a node that leads.
-func leaderOf(k kind) storetest.Open {
-	return func(t *testing.T, cfg storetest.Config) storetest.Harness {
-		t.Helper()
-		return storetest.Harness{Store: open(t, k.opener(t, cfg), cluster.Config{WatchBuffer: cfg.WatchBuffer}), Remote: true}
-	}
-}
-
-// TestStore: a node is a store, whether it follows or leads.
+// TestStore: a node that follows is a store. One that leads calls the store itself.
 func TestStore(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) { storetest.Run(t, followerOf(k)) })
 	}
-	t.Run("leader", func(t *testing.T) { storetest.Run(t, leaderOf(kinds[1])) })
 }
 
 func TestModel_Store(t *testing.T) {

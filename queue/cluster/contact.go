@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -63,11 +64,11 @@ func (c *contact) String() string {
 func parseContact(text string) (c contact, err error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "https" || u.User == nil || u.Port() == "" {
-		return c, errors.New("it has stored no address for other nodes")
+		return c, errors.New("its address for other nodes is missing")
 	}
 	c = contact{address: u.Host, token: u.User.Username()}
 	if c.pin, err = hex.DecodeString(u.Fragment); err != nil || len(c.pin) != sha256.Size {
-		return c, errors.New("it has stored no hash of a certificate")
+		return c, errors.New("the hash of its certificate is missing")
 	}
 	return c, nil
 }
@@ -91,8 +92,9 @@ type target struct {
 	transport *http.Transport
 }
 
-// target returns the node of a contact, with its own connections.
-func (c contact) target() *target {
+// target returns the node of a contact, with its own connections. dial is the address to
+// connect to; "" is that of the contact.
+func (c contact) target(dial string) *target {
 	const connections = 128
 	verify := func(s tls.ConnectionState) error {
 		if got := sha256.Sum256(s.PeerCertificates[0].Raw); !bytes.Equal(got[:], c.pin) {
@@ -105,7 +107,9 @@ func (c contact) target() *target {
 		TLSClientConfig: &tls.Config{
 			MinVersion: tls.VersionTLS13, InsecureSkipVerify: true, VerifyConnection: verify, //nolint:gosec // see above
 		},
-		DialContext:  (&net.Dialer{Timeout: connectWithin}).DialContext,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			return (&net.Dialer{Timeout: connectWithin}).DialContext(ctx, network, cmp.Or(dial, address))
+		},
 		MaxIdleConns: connections, MaxIdleConnsPerHost: connections, IdleConnTimeout: time.Minute,
 		DisableCompression: true,
 	}}
@@ -119,7 +123,7 @@ const connectWithin = 3 * time.Second
 type toLeader struct{ n *Node }
 
 // errNoLeader is the error of a request while no leader is known.
-var errNoLeader = errors.New("no node leads, or the one that does cannot be called")
+var errNoLeader = errors.New("no node leads, or the leader cannot be called")
 
 // RoundTrip is as [http.RoundTripper] says.
 func (t toLeader) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -20,3 +20,6 @@ func Submits(
 ) func(context.Context, time.Time, []queue.NewTask) ([]queue.Receipt, error) {
 	return (&submits{send: send}).submit
 }
+
+// Checked returns the store of a node that leads.
+func Checked(s Store) queue.Store { return checked{s} }

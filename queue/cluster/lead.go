@@ -2,13 +2,16 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"time"
 
 	"github.com/stintgo/stint/internal/clock"
+	"github.com/stintgo/stint/internal/wire"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/server"
 )
@@ -17,7 +20,6 @@ import (
 // does not change: it is replaced.
 type view struct {
 	store  queue.Store    // the node's remote store, unless the node leads
-	led    Store          // the store, if this node leads
 	leader queue.Leader   // zero if none is known
 	at     *target        // of the leader; nil if none is known
 	front  *server.Server // serves the other nodes, if this node leads
@@ -26,7 +28,7 @@ type view struct {
 	end  context.CancelFunc
 }
 
-func (v *view) leads() bool { return v.led != nil }
+func (v *view) leads() bool { return v.front != nil }
 
 // atEnd calls f when the view is replaced, unless stop is called before.
 func (v *view) atEnd(f func()) (stop func() bool) { return context.AfterFunc(v.life, f) }
@@ -44,6 +46,10 @@ func (n *Node) replace(v *view) {
 		}
 	}
 }
+
+// itemMax limits a task in a call of another node, in bytes: the store has its own limit,
+// which is the same for the leader and its followers.
+const itemMax = 48 << 20
 
 const (
 	// checkFirst is the pause before a node looks again whether it can lead, after a sign
@@ -76,19 +82,18 @@ func (n *Node) run(store Store, led queue.Leader) {
 			case <-n.life.Done():
 			}
 			n.stepDown(store)
-			led = queue.Leader{}
 		} else {
 			n.awaitCheck(led)
 		}
-		store, led = n.change(led)
+		store, led = n.change()
 	}
 	if store != nil { // the node was closed while it took the lead
 		n.stepDown(store)
 	}
 }
 
-// change tries to lead until it is known who leads. It returns what it has begun.
-func (n *Node) change(known queue.Leader) (Store, queue.Leader) {
+// change tries to lead until a node leads, and returns the store or the other leader.
+func (n *Node) change() (Store, queue.Leader) {
 	for n.life.Err() == nil {
 		store, led, err := n.try(n.life)
 		switch {
@@ -101,11 +106,11 @@ func (n *Node) change(known queue.Leader) (Store, queue.Leader) {
 			}
 			return nil, led
 		case n.life.Err() == nil:
-			n.cfg.Logger.Warn("this node cannot lead if it has to, and tries again", slog.Any("error", err))
+			n.cfg.Logger.Warn("this node could not lead at present; trying again", slog.Any("error", err))
 		}
 		sleep(n.life, unreachablePause)
 	}
-	return nil, known
+	return nil, queue.Leader{}
 }
 
 // awaitCheck returns when the lease of the leader may have ended, or there are signs that
@@ -144,9 +149,9 @@ func (n *Node) suspect() {
 func (n *Node) lead(store Store) {
 	n.pause = 0
 	leader := queue.Leader{Name: n.cfg.Name, Since: clock.Now(), Contact: n.own.String()}
-	v := &view{store: checked{store}, led: store, leader: leader, at: n.own.target()}
+	v := &view{store: checked{store}, leader: leader, at: n.own.target(n.listens)}
 	v.front = server.New(v.store, server.Config{
-		Hosts: []string{n.own.host()}, Token: n.own.token, Logger: n.cfg.Logger,
+		Hosts: []string{n.own.host()}, Token: n.own.token, MaxItem: itemMax, Logger: n.cfg.Logger,
 	})
 	n.replace(v)
 	n.cfg.Logger.Info("this node leads", slog.String("address", n.own.address))
@@ -157,26 +162,26 @@ func (n *Node) follow(led queue.Leader) {
 	at, err := parseContact(led.Contact)
 	v := &view{store: n.remote, leader: led}
 	if err != nil {
-		n.cfg.Logger.Error("the leader cannot be called: it is no node of a cluster, or of a version of another kind; "+
-			"stop it, or wait", slog.String("leader", led.Name), slog.Any("error", err))
+		n.cfg.Logger.Error("the leader is not a node of a cluster, so other nodes cannot call it: stop it, or wait",
+			slog.String("leader", led.Name), slog.Any("error", err))
 	} else {
-		v.at = at.target()
+		v.at = at.target("")
 		n.cfg.Logger.Info("this node follows", slog.String("leader", led.Name), slog.String("address", at.address))
 	}
 	n.pause = 0
 	n.replace(v)
 }
 
-// stepDown ends the lead of this node: calls wait for the next leader. The store is closed
-// beside, because that takes a while if the database does not answer.
+// stepDown ends the lead of this node: calls wait for the next leader. The store is closed in
+// the background, because that takes a while if the database does not answer.
 func (n *Node) stepDown(store Store) {
-	v := n.view.Load()
+	front := n.view.Load().front
 	n.replace(&view{store: n.remote})
-	v.front.Close()
+	n.running.Go(front.Close)
 	n.running.Go(func() {
 		err := store.Close()
 		if err != nil && n.life.Err() != nil {
-			n.ends(err)
+			n.record(err)
 		} else if err != nil {
 			n.cfg.Logger.Warn("the store was not closed in order", slog.Any("error", err))
 		}
@@ -189,12 +194,13 @@ func (n *Node) serve(l net.Listener) {
 	if n.cfg.around != nil {
 		h = n.cfg.around(h)
 	}
-	const headers = 10 * time.Second
+	const headers, idle, headersMax = 10 * time.Second, 2 * time.Minute, 64 << 10
 	n.server = http.Server{
-		Handler: h, TLSConfig: n.own.tls(), ReadHeaderTimeout: headers,
+		Handler: h, TLSConfig: n.own.tls(), ReadHeaderTimeout: headers, IdleTimeout: idle, MaxHeaderBytes: headersMax,
 		ErrorLog: slog.NewLogLogger(n.cfg.Logger.Handler(), slog.LevelDebug), // such as port scans
 	}
-	n.running.Go(func() { _ = n.server.ServeTLS(l, "", "") })
+	n.listens = l.Addr().String()
+	n.serving.Go(func() { _ = n.server.ServeTLS(l, "", "") })
 }
 
 // answer answers a call of another node.
@@ -203,5 +209,9 @@ func (n *Node) answer(w http.ResponseWriter, r *http.Request) {
 		front.ServeHTTP(w, r)
 		return
 	}
-	http.Error(w, "this node does not lead", http.StatusServiceUnavailable)
+	p := wire.ProblemOf(fmt.Errorf("%w: the node %s, which was called as the leader, does not lead: %w",
+		queue.ErrUnavailable, n.cfg.Name, errNoLeader))
+	w.Header().Set("Content-Type", wire.ProblemJSON)
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(p) // the caller has gone if it fails
 }

@@ -59,6 +59,9 @@ func newClaiming(now time.Time, c queue.Claim) (claiming, error) {
 	return claiming{c, q}, err
 }
 
+// claimDelay is how much earlier than the worker assumes a lease may end.
+const claimDelay = time.Second
+
 // claim sends a claim for what c asks. It releases tasks that exceed c, and leases that
 // are older than an attempt in time, because the worker would take them for new ones. A
 // claim without an answer is kept for the next call.
@@ -80,7 +83,7 @@ func (s *Store) claim(ctx context.Context, now time.Time, c queue.Claim, ask cla
 	taken := 0
 	out.Tasks = slices.DeleteFunc(out.Tasks, func(t queue.Task) bool {
 		left := earlier(t.Lease.Until, ahead).Sub(now)
-		if taken < c.Max && left >= c.Lease-s.cfg.Patience {
+		if taken < c.Max && left >= c.Lease-claimDelay {
 			taken++
 			return false
 		}

@@ -150,6 +150,7 @@ func open(ctx context.Context, url string, cfg Config, wrap func(dbrows.DB) dbro
 		_ = r.Close() //nolint:contextcheck // Close makes its own context, because ctx may have ended
 		return nil, fmt.Errorf("%w: %s: %w", queue.ErrUnavailable, server, err)
 	}
+	r.Opened()
 	return &Store{m, r}, nil
 }
 

@@ -34,7 +34,7 @@ const (
 	attemptLast = 2 * time.Minute
 	// A read may take so long while callers do not wait for the server any more. The machine
 	// is locked meanwhile.
-	stalledGet = 100 * time.Millisecond
+	stalledRead = 100 * time.Millisecond
 	// The pauses between attempts double from the first to the last.
 	pauseFirst = 5 * time.Millisecond
 	pauseLast  = time.Second
@@ -59,6 +59,7 @@ type Rows struct {
 
 	// until is when the lease ends, if the server has answered no later renewal.
 	until atomic.Pointer[time.Time]
+	open  atomic.Bool // the machine is open: it is locked while it reads
 
 	stall  stall.Stall
 	health health
@@ -126,7 +127,27 @@ func (r *Rows) leadsFrom(sent time.Time) {
 
 // Leads reports whether the lease of this process has not ended. If it has not, no other
 // process has led before the call.
-func (r *Rows) Leads() bool { return r.ended() == nil && clock.Now().Before(*r.until.Load()) }
+func (r *Rows) Leads() bool {
+	now, until := clock.Now(), *r.until.Load()
+	// The monotonic clock stops while the system is suspended, and the other may be set back.
+	return r.ended() == nil && now.Before(until) && now.Round(0).Before(until.Round(0))
+}
+
+// Opened limits the time of reads from now on: the machine has been opened.
+func (r *Rows) Opened() { r.open.Store(true) }
+
+// whileLocked returns the context of a read, for which an open machine is locked. It ends
+// sooner while callers do not wait for the server any more.
+func (r *Rows) whileLocked() (context.Context, context.CancelFunc) {
+	limit := stall.AnswerWithin
+	switch {
+	case !r.open.Load():
+		return r.ctx, func() {}
+	case r.Room() != nil:
+		limit = stalledRead
+	}
+	return context.WithTimeout(r.ctx, limit)
+}
 
 // Epoch is the epoch of this process.
 func (r *Rows) Epoch() uint32 { return r.epoch }
@@ -218,16 +239,13 @@ func final(batch []journal.Change) []journal.Change {
 	return changes
 }
 
-// Get is as [journal.Rows] says. It waits shorter while callers do not wait for the server
-// any more.
+// Get is as [journal.Rows] says.
 func (r *Rows) Get(key string) (value []byte, err error) {
-	limit := stall.AnswerWithin
-	if r.Room() != nil {
-		limit = stalledGet
-	}
-	ctx, stop := context.WithTimeout(r.ctx, limit)
+	ctx, stop := r.whileLocked()
 	defer stop()
 	err = r.try(ctx, func(ctx context.Context) (err error) {
+		ctx, stop := context.WithTimeout(ctx, attempt)
+		defer stop()
 		if value, err = r.db.Get(ctx, key); err != nil {
 			return err
 		}
@@ -246,6 +264,8 @@ func (r *Rows) confirm(ctx context.Context) error {
 	if r.Leads() {
 		return nil
 	}
+	ctx, stop := context.WithTimeout(ctx, attempt)
+	defer stop()
 	now, err := r.db.Term(ctx)
 	if err == nil && now.Epoch != r.epoch {
 		err = ErrFenced
@@ -258,7 +278,9 @@ func (r *Rows) confirm(ctx context.Context) error {
 // may be of another leader.
 func (r *Rows) Scan(from, to string, down bool, fn func(key string, value []byte) bool) error {
 	limit, stopped, complete := attempt, false, false
-	return r.try(r.ctx, func(ctx context.Context) error {
+	ctx, stop := r.whileLocked()
+	defer stop()
+	err := r.try(ctx, func(ctx context.Context) error {
 		if complete {
 			return r.confirm(ctx)
 		}
@@ -286,6 +308,10 @@ func (r *Rows) Scan(from, to string, down bool, fn func(key string, value []byte
 		}
 		return err
 	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", journal.ErrAway, err)
+	}
+	return nil
 }
 
 // try makes attempts until one succeeds, ctx ends, this process no longer leads, or the rows
@@ -389,7 +415,7 @@ func (r *Rows) renew() {
 	}
 }
 
-// GiveUp ends all attempts now: a machine that is being opened is then closed.
+// GiveUp ends all attempts now. The opening of a machine fails then.
 func (r *Rows) GiveUp() { r.abort(queue.ErrClosed) }
 
 // GiveUpSoon ends all attempts after 5 s. A store calls it before it closes the machine, whose

@@ -365,17 +365,25 @@ func TestC6_ReadsEndWithoutAnAnswer(t *testing.T) {
 		r := open(t, c, dbrows.Config{})
 		silent := true
 		c.fault = func(o op) (f fault) {
-			if silent && (o == opGet || o == opApply) {
+			if silent && (o == opGet || o == opScan || o == opApply) {
 				f.late = 24 * time.Hour
 			}
 			return f
 		}
+		r.Opened()
 		reads := func(want time.Duration) {
 			t.Helper()
-			before := time.Now()
-			_, err := r.Get("a")
-			if !errors.Is(err, journal.ErrAway) || time.Since(before) != want {
-				t.Errorf("after %s: %v; want %s", time.Since(before), err, want)
+			for name, read := range map[string]func() error{
+				"get": func() error {
+					_, err := r.Get("a")
+					return err
+				},
+				"scan": func() error { return r.Scan("a", "b", false, func(string, []byte) bool { return true }) },
+			} {
+				before := time.Now()
+				if err := read(); !errors.Is(err, journal.ErrAway) || time.Since(before) != want {
+					t.Errorf("%s, after %s: %v; want %s", name, time.Since(before), err, want)
+				}
 			}
 		}
 		reads(stall.AnswerWithin)

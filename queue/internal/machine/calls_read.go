@@ -2,9 +2,11 @@ package machine
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/journal"
 )
 
 // page is the default number of tasks of a page.
@@ -35,12 +37,18 @@ func (m *Machine) pageOf(s *search, found []queue.Task, left *allowance) ([]queu
 		if !left.any() {
 			break
 		}
-		f, _ := m.finder.match(s, id) // a task whose row cannot be read is not found
+		f, err := m.finder.match(s, id) // a task whose row cannot be read is not found
+		if errors.Is(err, journal.ErrAway) {
+			return nil, err
+		}
 		if f.task == nil {
 			continue
 		}
 		if f.row == nil {
-			row, _ := m.rows.readable(f.task)
+			row, err := m.rows.readable(f.task)
+			if errors.Is(err, journal.ErrAway) {
+				return nil, err
+			}
 			f.row = &row
 		}
 		found = append(found, m.views.view(f.task, f.row))

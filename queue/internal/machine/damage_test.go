@@ -12,6 +12,7 @@ import (
 
 	"github.com/stintgo/stint/internal/seeded"
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/journal"
 	"github.com/stintgo/stint/queue/internal/machine"
 )
 
@@ -19,6 +20,7 @@ import (
 type damagedRows struct {
 	*rows
 	bad   map[string]bool
+	away  bool // no row can be read
 	reads int
 }
 
@@ -26,6 +28,9 @@ var errUnreadable = errors.New("bad block")
 
 func (r *damagedRows) Get(key string) ([]byte, error) {
 	r.reads++
+	if r.away {
+		return nil, fmt.Errorf("%w: no answer", journal.ErrAway)
+	}
 	if r.bad[key] {
 		return nil, errUnreadable
 	}
@@ -43,7 +48,7 @@ type damaged struct {
 
 func newDamaged(t *testing.T) *damaged {
 	t.Helper()
-	d := &damaged{t: t, rows: &damagedRows{newRows(), map[string]bool{}, 0}}
+	d := &damaged{t: t, rows: &damagedRows{rows: newRows(), bad: map[string]bool{}}}
 	d.reopen()
 	return d
 }
@@ -142,6 +147,49 @@ func TestC6_DamagedTaskHoldsNobodyUp(t *testing.T) {
 	got := claimAt(t, d.Machine, start.Add(2*time.Minute), 5)
 	if len(got) == 0 || got[0].ID != ids[0] || len(got[0].Steps) != 2 {
 		t.Errorf("what starts is %v", got)
+	}
+}
+
+// While no row can be read, because a database does not answer, tasks are not reported as
+// damaged: a claim and a query fail, and a second after the rows are back the tasks start.
+// Nothing is forgotten meanwhile whose unique name could not be kept.
+func TestC6_RowsThatAreAway(t *testing.T) {
+	d := newDamaged(t)
+	keep := queue.Settings{Keep: queue.Retention{Age: time.Minute, Count: 10}}
+	if err := d.Configure(t.Context(), start, "default", queue.Change{Set: keep}); err != nil {
+		t.Fatal(err)
+	}
+	done := d.add(queue.Spec{Options: queue.Options{Unique: "u", UniqueFor: time.Hour}})
+	started := claim(t, d.Machine, 1)[0]
+	outcome := queue.Outcome{ID: started.ID, Token: started.Lease.Token, Kind: queue.OutcomeSuccess}
+	if errs, err := d.Settle(t.Context(), start, []queue.Outcome{outcome}); err != nil || errs[0] != nil {
+		t.Fatal(errs, err)
+	}
+	ids := d.add(queue.Spec{}, queue.Spec{})
+	d.reopen() // no row is in memory
+	d.rows.away = true
+	c := queue.Claim{Worker: "w", Kinds: []string{"kind"}, Max: 5, Lease: time.Minute}
+	if got, err := d.Claim(t.Context(), start, c); !errors.Is(err, queue.ErrUnavailable) {
+		t.Errorf("a claim: %v, %v", got, err)
+	}
+	for _, f := range []queue.Filter{{IDs: ids}, {Kind: "kind"}} {
+		if found, err := d.Find(t.Context(), f, queue.Page{}); !errors.Is(err, queue.ErrUnavailable) {
+			t.Errorf("%+v finds %v, %v", f, found, err)
+		}
+	}
+	d.maintain(2 * time.Minute)
+	d.rows.away = false
+	if found, err := d.Find(t.Context(), queue.Filter{IDs: done}, queue.Page{}); err != nil || len(found) != 1 {
+		t.Errorf("the finished task: %v, %v", found, err)
+	}
+	d.maintain(3 * time.Minute)
+	again := newTask(&d.ids, queue.Spec{Options: queue.Options{Unique: "u"}})
+	receipts, err := d.Submit(t.Context(), start.Add(3*time.Minute), []queue.NewTask{again})
+	if err != nil || !receipts[0].Existing || receipts[0].ID != done[0] {
+		t.Errorf("the unique name is not kept: %+v, %v", receipts, err)
+	}
+	if got := claimAt(t, d.Machine, start.Add(3*time.Minute), 5); len(got) != 2 || len(d.reported) > 0 {
+		t.Errorf("started are %v; reported as damaged %v", got, d.reported)
 	}
 }
 

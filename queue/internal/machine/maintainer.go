@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"errors"
 	"time"
 
 	"github.com/stintgo/stint/queue"
@@ -98,10 +99,14 @@ func (n *maintainer) finishedTasks(limit int) (next int64, left int) {
 					break
 				}
 				limit--
-				if !n.deps.pin(t) {
-					n.forgetExpired(t, cause{on: queue.OnForget})
-					n.scans.advance()
+				if n.deps.pin(t) {
+					continue
 				}
+				if !n.forgetExpired(t, cause{on: queue.OnForget}) {
+					next = earliest(next, n.clock.after(awayInterval))
+					break
+				}
+				n.scans.advance()
 			}
 		}
 		n.removeUnused(q)
@@ -124,15 +129,20 @@ func (n *maintainer) expired(q *queueState, of queue.State) (t *task, now bool, 
 }
 
 // forgetExpired forgets a task that retention no longer keeps. It reads the row of the
-// task only if the task has a unique name or there is a watcher.
-func (n *maintainer) forgetExpired(t *task, w cause) {
+// task only if the task has a unique name or there is a watcher. A task whose row cannot be
+// read is forgotten too, but not if no row can be read at present: it reports false then.
+func (n *maintainer) forgetExpired(t *task, w cause) (done bool) {
 	if !n.watchers.any() && !t.unique {
 		n.transitions.drop(t, w)
-		return
+		return true
 	}
-	row, _ := n.rows.readable(t) // a task whose row cannot be read is forgotten too
+	row, err := n.rows.readable(t)
+	if errors.Is(err, journal.ErrAway) {
+		return false
+	}
 	n.transitions.forget(t, &row, w)
 	n.uniqueNames.keep(&row)
+	return true
 }
 
 // dueNow makes a Scheduled task whose time has come Waiting or Held, or tries to repair a

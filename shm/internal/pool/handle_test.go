@@ -167,7 +167,9 @@ func TestB8_OneLooksForTheDeadInEachPeriod(t *testing.T) {
 		now   int64
 		by    int
 		wants bool
-	}{{period, 0, true}, {period + 1, 1, false}, {2*period - 1, 0, false}, {2 * period, 1, true}, {2*period + 1, 0, false}} {
+	}{
+		{period, 0, true}, {period + 1, 1, false}, {2*period - 1, 0, false}, {2 * period, 1, true}, {2*period + 1, 0, false},
+	} {
 		if looked := all[row.by].Sweep(row.now, period); looked != row.wants {
 			t.Errorf("at %d, member %d looks: %t, want %t", row.now, row.by, looked, row.wants)
 		}

@@ -26,8 +26,8 @@ type Node struct {
 // others by name.
 func Nodes(s *queue.Stats) []Node {
 	nodes := make([]Node, 0, 1+len(s.Workers))
-	if s.Leader != nil {
-		nodes = append(nodes, Node{Name: s.Leader.Name, Leads: true, Led: s.Leader.Since})
+	if s.Lead != nil {
+		nodes = append(nodes, Node{Name: s.Lead.Name, Leads: true, Led: s.Lead.Since})
 	}
 	for i := range s.Workers {
 		w := &s.Workers[i]
