@@ -108,7 +108,8 @@ var directions = []direction{
 	{
 		pkg: "queue/pgstore", state: here,
 		may: []string{
-			"queue", "queue/internal/dbrows", "queue/internal/journal", "queue/internal/machine", "internal/logthrottle",
+			"queue", "queue/internal/dbrows", "queue/internal/journal", "queue/internal/machine", "internal/clock",
+			"internal/logthrottle",
 		},
 		modules: []string{"github.com/jackc/pgx/v5"},
 	},

@@ -5,8 +5,9 @@
 // does, and writes rows in batches. Another process that opens the store gets
 // [queue.ErrLed] while the lease of the leader lasts, which the leader renews by the clock
 // of the database. Each write names the epoch of its leader, so a process that was stopped
-// or cut off, and continues after another one has taken the lead, changes nothing. Workers
-// in other processes reach the leader's store through package server and httpstore.
+// or cut off, and continues after another one has taken the lead, changes nothing. With
+// package cluster, several processes share the store. [SubmitTx] submits tasks in a
+// transaction of the caller.
 //
 // # What survives
 //

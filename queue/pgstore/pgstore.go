@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"sync"
 	"time"
 
+	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/internal/logthrottle"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/dbrows"
@@ -91,6 +93,9 @@ func (c Config) validate() error {
 type Store struct {
 	*machine.Machine
 	rows *dbrows.Rows
+
+	stopInbox context.CancelFunc
+	inbox     sync.WaitGroup
 }
 
 var _ queue.Store = (*Store)(nil)
@@ -151,7 +156,12 @@ func open(ctx context.Context, url string, cfg Config, wrap func(dbrows.DB) dbro
 		return nil, fmt.Errorf("%w: %s: %w", queue.ErrUnavailable, server, err)
 	}
 	r.Opened()
-	return &Store{m, r}, nil
+	s := &Store{Machine: m, rows: r}
+	life, stopInbox := context.WithCancel(context.WithoutCancel(ctx))
+	s.stopInbox = stopInbox
+	b := inbox{machine: m, clock: clock.New(), log: log, refused: make(map[string]time.Time)}
+	s.inbox.Go(func() { b.run(life) })
+	return s, nil
 }
 
 // Claim is as [queue.Store] says. Every claim is one of [queue.Claim.Remote].
@@ -175,6 +185,8 @@ func (s *Store) Leads() bool { return s.rows.Leads() }
 // process can lead at once after Close, or, if the server did not answer, when the lease of
 // this one has ended.
 func (s *Store) Close() error {
+	s.stopInbox()
 	s.rows.GiveUpSoon()
+	s.inbox.Wait()
 	return s.Machine.Close()
 }

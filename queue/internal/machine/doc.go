@@ -85,6 +85,7 @@
 //   - transitions.go: moves a task from state to state, in its row and in memory
 //   - holds.go: holds and releases tasks that wait for others; repairs tasks in quarantine
 //   - submissions.go: Submit: duplicates, unique names, the limit of pending tasks
+//   - inbox.go: tasks that transactions of callers have written beside the machine
 //   - claimer.go: Claim, and the undo of starts that were not recorded
 //   - attempts.go: heartbeats, orders, outcomes, lost leases
 //   - commands.go: the commands of operators

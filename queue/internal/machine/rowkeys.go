@@ -19,4 +19,5 @@ const (
 	rowSchedule = "c" // name: a schedule
 	rowReserved = "k" // queue, 0, Unique: ID and submission time of a forgotten task, end of the reservation
 	rowCascade  = "f" // number: a cascade that is not complete
+	rowInbox    = "i" // ID of the first: tasks that are not accepted yet, in JSON
 )

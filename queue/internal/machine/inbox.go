@@ -1,0 +1,73 @@
+package machine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+)
+
+// The inbox has tasks that transactions of callers have written beside the machine. Each row
+// is one submission, and the row's key is the ID of its first task. The machine accepts the
+// tasks and removes the row in the same step.
+
+// InboxRow returns the key and the value of the row of a submission, which it validates like
+// Submit with the same limit for payloads, 0 for the default.
+func InboxRow(tasks []queue.NewTask, maxPayload int) (key string, value []byte, err error) {
+	if len(tasks) == 0 {
+		return "", nil, fmt.Errorf("%w: there is no task", queue.ErrInvalid)
+	}
+	s := submissions{cfg: new(Config{MaxPayload: maxPayload}.withDefaults())}
+	if tasks, err = s.checked(tasks); err != nil {
+		return "", nil, err
+	}
+	value, err = json.Marshal(tasks)
+	return rowInbox + string(tasks[0].ID[:]), value, err
+}
+
+// errEnough ends a scan.
+var errEnough = errors.New("enough")
+
+// Inbox returns the keys of up to limit submissions in the inbox, the oldest first.
+func (m *Machine) Inbox(limit int) (keys []string, err error) {
+	err = m.journal.Scan(rowInbox, func(key string, _ []byte) error {
+		if keys = append(keys, rowInbox+key); len(keys) == limit {
+			return errEnough
+		}
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return keys, err
+}
+
+// TakeIn accepts the tasks of a submission in the inbox and removes its row, in one step. If
+// the tasks cannot be accepted, it returns the error of Submit, and the row stays.
+func (m *Machine) TakeIn(ctx context.Context, now time.Time, key string) error {
+	value, err := m.journal.GetStored(key)
+	if err != nil || value == nil { // it was taken in
+		return err
+	}
+	var tasks []queue.NewTask
+	if err := json.Unmarshal(value, &tasks); err != nil {
+		return fmt.Errorf("%w: %w", queue.ErrInvalid, err)
+	}
+	if tasks, err = m.submissions.checked(tasks); err != nil {
+		return err
+	}
+	prints := m.fingerprints.of(tasks)
+	if err := m.steps.beginChange(ctx, now); err != nil {
+		return err
+	}
+	if _, err = m.submissions.acceptAll(tasks, prints); err == nil {
+		m.journal.Set(key, nil, false)
+	}
+	if syncErr := m.steps.end(ctx); err == nil {
+		err = syncErr
+	}
+	return err
+}
