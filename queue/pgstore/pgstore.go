@@ -25,7 +25,7 @@ type Config struct {
 	// Name is the name of this process for others that want to lead; "" is host:pid.
 	Name string
 	// Contact is given to others that want to lead, in [queue.LedError]. It may hold a secret:
-	// who reads the database can read the tasks as well.
+	// a process that can read the database can read the tasks as well.
 	Contact string
 	// Lease is how long another process must wait to lead if this one ends without having
 	// closed the store; 0 is 2 s. A process that cannot reach the database for so long may

@@ -246,7 +246,7 @@ func TestC11_Migration(t *testing.T) {
 	}
 }
 
-// A batch that is visible, but not on the synchronous replica that the server was told to
+// A batch that is visible, but not on the synchronous replica that the server has to
 // wait for, is not confirmed.
 func TestC6_ReplicaIsAway(t *testing.T) {
 	server := newServer(t)

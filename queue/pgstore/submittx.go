@@ -68,13 +68,13 @@ func submission(cfg Config, tasks []queue.NewTask) (statement string, key, value
 const (
 	// inboxEvery is the interval at which the leader looks for tasks of transactions.
 	inboxEvery = 100 * time.Millisecond
-	// inboxMost is how many submissions it takes in before it looks again.
+	// inboxMost is how many submissions it accepts before it looks again.
 	inboxMost = 1000
 	// refusedEvery is the time after which it tries a submission again that was refused.
 	refusedEvery = time.Minute
 )
 
-// inbox takes in the tasks of transactions until ctx ends.
+// inbox accepts the tasks of transactions until ctx ends.
 type inbox struct {
 	machine *machine.Machine
 	clock   clock.Steady
@@ -100,17 +100,17 @@ func (b *inbox) run(ctx context.Context) {
 			if ctx.Err() != nil {
 				return
 			}
-			b.takeIn(ctx, key)
+			b.accept(ctx, key)
 		}
 	}
 }
 
-// takeIn takes in a submission, unless it was refused a moment ago.
-func (b *inbox) takeIn(ctx context.Context, key string) {
+// accept accepts a submission, unless it was refused a moment ago.
+func (b *inbox) accept(ctx context.Context, key string) {
 	if again, ok := b.refused[key]; ok && b.clock.Now().Before(again) {
 		return
 	}
-	err := b.machine.TakeIn(ctx, b.clock.Now(), key)
+	err := b.machine.AcceptSubmission(ctx, b.clock.Now(), key)
 	switch {
 	case err == nil, errors.Is(err, queue.ErrUnavailable), errors.Is(err, queue.ErrClosed), errors.Is(err, queue.ErrFull),
 		ctx.Err() != nil:

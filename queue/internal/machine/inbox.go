@@ -45,11 +45,11 @@ func (m *Machine) Inbox(limit int) (keys []string, err error) {
 	return keys, err
 }
 
-// TakeIn accepts the tasks of a submission in the inbox and removes its row, in one step. If
+// AcceptSubmission accepts the tasks of a submission in the inbox and removes its row, in one step. If
 // the tasks cannot be accepted, it returns the error of Submit, and the row stays.
-func (m *Machine) TakeIn(ctx context.Context, now time.Time, key string) error {
+func (m *Machine) AcceptSubmission(ctx context.Context, now time.Time, key string) error {
 	value, err := m.journal.GetStored(key)
-	if err != nil || value == nil { // it was taken in
+	if err != nil || value == nil { // it was accepted
 		return err
 	}
 	var tasks []queue.NewTask

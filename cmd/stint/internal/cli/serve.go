@@ -43,7 +43,7 @@ start.
 With --store, tasks are kept by PostgreSQL or Redis instead, and logs and the socket in
 the directory. Servers with the same store, on any hosts, share the tasks: all of them
 work, and answer their clients. One leads and decides, so limits hold over all of them;
-another one takes over when it ends, or is not heard of for some seconds: see stint
+another one takes over when it ends, or has not reached the database for 2 s: see stint
 nodes. A URL with a password belongs into STINT_STORE, because other users see the flags
 of a process.
 
