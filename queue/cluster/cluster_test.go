@@ -37,13 +37,13 @@ func followerOf(k kind) storetest.Open {
 
 // TestStore: a node that follows is a store. One that leads calls the store itself.
 func TestStore(t *testing.T) {
-	for _, k := range kinds {
+	for _, k := range contractKinds() {
 		t.Run(k.name, func(t *testing.T) { storetest.Run(t, followerOf(k)) })
 	}
 }
 
 func TestModel_Store(t *testing.T) {
-	for _, k := range kinds {
+	for _, k := range contractKinds() {
 		t.Run(k.name, func(t *testing.T) { storetest.Model(t, followerOf(k), 300) })
 	}
 }

@@ -1,0 +1,9 @@
+//go:build linux && !race
+
+package crashtest_test
+
+// Without the race detector fewer nodes are killed: it finds more.
+const (
+	nodeKills     = 50 // for each database
+	failoverTasks = 100_000
+)
