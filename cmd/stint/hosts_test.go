@@ -58,6 +58,12 @@ func TestC11_ServersTakeOver(t *testing.T) {
 			if r := third.stint("wait", id); r.status != 0 {
 				t.Fatalf("%+v", r)
 			}
+			if r := first.stint("logs", id); r.stdout != "one\n" {
+				t.Errorf("the log at the server that has run the task: %+v", r)
+			}
+			if r := third.stint("logs", id); r.status != 1 || !strings.Contains(r.stderr, "it was last run by") {
+				t.Errorf("the log at another server: %+v", r)
+			}
 			wantLeader(t, second, first)
 			first.kill()
 			other := second.submit("--queue", "second", "echo two")

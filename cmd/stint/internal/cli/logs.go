@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -62,6 +63,18 @@ const (
 	logsTries  = 10                     // failed reads of a log while the server is there
 )
 
+// noLog returns the error for a log that the server does not have. Of several servers that
+// share the tasks, the one that has run a task has its log.
+func noLog(t *queue.Task) error {
+	err := fmt.Errorf("there is no log of task %s: it is %s", t.ID, view.End(t))
+	for _, step := range slices.Backward(t.Steps) {
+		if step.On == queue.OnClaim {
+			return fmt.Errorf("%w; it was last run by %s, whose server keeps the log while there is room", err, step.By)
+		}
+	}
+	return err
+}
+
 // copy prints the log, and follows it if asked to, also while the server is away, since
 // it may come back.
 func (f *logsFlags) copy(ctx context.Context, server *remote.Server, id queue.ID) error {
@@ -84,7 +97,7 @@ func (f *logsFlags) copy(ctx context.Context, server *remote.Server, id queue.ID
 		case over && err == nil:
 			return f.warnLost(&task)
 		case over && errors.Is(err, queue.ErrNotFound):
-			return nothing(fmt.Errorf("there is no log of task %s: it is %s", id, view.End(&task)))
+			return nothing(noLog(&task))
 		case errors.Is(err, httpstore.ErrNoAnswer):
 			return err // the server is there, and may be stopped
 		case err != nil && (!f.follow || failed == logsTries) ||
