@@ -19,6 +19,7 @@ type dispatcher struct {
 	s     *session
 	claim Claim
 	more  chan struct{} // signals that a runner has stopped seeking; holds one signal
+	over  func() error  // returns an error when no more tasks are to start
 
 	mu      sync.Mutex
 	stopped bool
@@ -52,7 +53,7 @@ const (
 
 // dispatch claims tasks of a queue until ctx ends.
 func (s *session) dispatch(ctx context.Context, name string) {
-	d := &dispatcher{s: s, more: make(chan struct{}, 1), wanted: true}
+	d := &dispatcher{s: s, more: make(chan struct{}, 1), over: ctx.Err, wanted: true}
 	d.claim = Claim{Worker: s.worker.Name, Queue: name, Kinds: s.worker.Kinds[name], Lease: s.q.cfg.Lease}
 	ready, stop := s.q.store.Listen(name)
 	defer stop()
@@ -185,7 +186,7 @@ func (d *dispatcher) kick() {
 
 // hasWork reports whether a runner could find a task. The caller holds the lock.
 func (d *dispatcher) hasWork() bool {
-	return !d.stopped && (d.wanted || len(d.claimed) > 0) && d.s.slow.until(d.s.q.clock.Now()).IsZero()
+	return !d.stopped && d.over() == nil && (d.wanted || len(d.claimed) > 0) && d.s.slow.until(d.s.q.clock.Now()).IsZero()
 }
 
 // stop prevents further starts, and returns the claimed tasks that have not started. A

@@ -226,6 +226,21 @@ func TestWork(t *testing.T) {
 	}
 }
 
+// A Run whose context has ended starts nothing more, also before its dispatcher has seen the
+// end: a task that waits again is not attempted a second time.
+func TestWork_OneAttempt(t *testing.T) {
+	for range 2000 {
+		calls := 0
+		queuetest.Work(t, func(context.Context, *queue.Job[int]) error {
+			calls++
+			return queue.Snooze(0)
+		}, 1, queuetest.Given{})
+		if calls != 1 {
+			t.Fatalf("there were %d attempts", calls)
+		}
+	}
+}
+
 // Options with which a task would have to wait end the test: Work makes the attempt at once.
 func TestWork_RefusesOptionsThatWait(t *testing.T) {
 	for name, o := range map[string]queue.Options{
