@@ -229,7 +229,7 @@ func TestWork(t *testing.T) {
 // A Run whose context has ended starts nothing more, also before its dispatcher has seen the
 // end: a task that waits again is not attempted a second time.
 func TestWork_OneAttempt(t *testing.T) {
-	for range 2000 {
+	for range 1000 {
 		calls := 0
 		queuetest.Work(t, func(context.Context, *queue.Job[int]) error {
 			calls++
