@@ -266,8 +266,10 @@ func failOver(t *testing.T, db database) {
 	var took []time.Duration
 	for range failovers {
 		place := leaderOf(f, store)
-		if place < 0 {
-			t.Fatal("no node leads")
+		for began := now(); place < 0; place = leaderOf(f, store) {
+			if now()-began > int64(patience) {
+				t.Fatal("no node leads")
+			}
 		}
 		before := lastEpoch(t, dir)
 		f.kill(place)
