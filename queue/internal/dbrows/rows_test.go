@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -361,15 +362,15 @@ func TestC6_CallersDoNotWaitForTheServer(t *testing.T) {
 // wait for the server any more: the machine is locked meanwhile.
 func TestC6_ReadsEndWithoutAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newServer().connect(t, nil)
-		r := open(t, c, dbrows.Config{})
-		silent := true
-		c.fault = func(o op) (f fault) {
-			if silent && (o == opGet || o == opScan || o == opApply) {
+		var silent atomic.Bool
+		c := newServer().connect(t, func(o op) (f fault) {
+			if silent.Load() && (o == opGet || o == opScan || o == opApply) {
 				f.late = 24 * time.Hour
 			}
 			return f
-		}
+		})
+		r := open(t, c, dbrows.Config{})
+		silent.Store(true)
 		r.Opened()
 		reads := func(want time.Duration) {
 			t.Helper()
@@ -391,7 +392,7 @@ func TestC6_ReadsEndWithoutAnAnswer(t *testing.T) {
 		go func() { done <- apply(r, "a") }()
 		<-r.Stalled()
 		reads(100 * time.Millisecond)
-		silent = false
+		silent.Store(false)
 		if _, err := r.Get("a"); err != nil {
 			t.Error(err)
 		}
@@ -416,17 +417,17 @@ func TestC11_DeposedLeaderReadsNothing(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newServer()
-			c := s.connect(t, nil)
-			first := open(t, c, dbrows.Config{})
-			if err := apply(first, "a"); err != nil {
-				t.Fatal(err)
-			}
-			c.fault = func(o op) (f fault) {
-				if o == opRenew { // as if the process was stopped
+			var stopped atomic.Bool
+			first := open(t, s.connect(t, func(o op) (f fault) {
+				if o == opRenew && stopped.Load() { // as if the process was stopped
 					f.before = errBroken
 				}
 				return f
+			}), dbrows.Config{})
+			if err := apply(first, "a"); err != nil {
+				t.Fatal(err)
 			}
+			stopped.Store(true)
 			time.Sleep(2 * lease)
 			if err := read(first); err != nil {
 				t.Errorf("%s, before another leads: %v", name, err)
