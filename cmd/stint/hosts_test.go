@@ -155,10 +155,13 @@ func TestC11_StoresThatServeRefuses(t *testing.T) {
 		"postgres://root:secret@host:port/jobs":       "URL",
 		"postgres://root:secret@127.0.0.1:1/%zz?a=b%": "URL",
 	} {
-		s := &served{t: t, dir: t.TempDir()}
-		r := s.stint("serve", "--store", url)
-		if r.status != 125 || !strings.Contains(r.stderr, says) || strings.Contains(r.stderr, "secret") {
-			t.Errorf("%s: %+v; want %q", url, r, says)
-		}
+		t.Run(url, func(t *testing.T) {
+			t.Parallel() // two of them wait for a server
+			s := &served{t: t, dir: t.TempDir()}
+			r := s.stint("serve", "--store", url)
+			if r.status != 125 || !strings.Contains(r.stderr, says) || strings.Contains(r.stderr, "secret") {
+				t.Errorf("%s: %+v; want %q", url, r, says)
+			}
+		})
 	}
 }
