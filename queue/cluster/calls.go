@@ -11,8 +11,8 @@ import (
 )
 
 // errLeaseOver is the error of a call whose answer may be out of date.
-var errLeaseOver = fmt.Errorf("%w: the lease of the node that leads has ended, and the database does not answer: "+
-	"the answer may be out of date", queue.ErrUnavailable)
+var errLeaseOver = fmt.Errorf("%w: the node that leads cannot renew its lease, and its answer may be out of date: "+
+	"see whether the database answers it", queue.ErrUnavailable)
 
 // checked is the store of a node that leads. The database refuses changes when another node
 // leads. Any other answer, also the reason of a refusal, comes from memory, and is answered

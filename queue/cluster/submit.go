@@ -13,7 +13,7 @@ const (
 	// submitsAtOnce is how many calls of Submit a follower sends at once. Callers that come
 	// meanwhile share the next one.
 	submitsAtOnce = 2
-	// A shared call has up to so many tasks, and payloads of so many bytes.
+	// sharedTasks and sharedBytes limit the tasks of a shared call, and their payloads.
 	sharedTasks = queue.MaxSubmit
 	sharedBytes = 1 << 20
 )
