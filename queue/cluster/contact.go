@@ -184,7 +184,8 @@ func localAddress(ctx context.Context, route string) (string, error) {
 	}
 	c, err := new(net.Dialer).DialContext(ctx, "udp", route)
 	if err != nil {
-		return "", fmt.Errorf("this host finds no way to %s: %w; set Listen (--node-listen), or correct the route", route, err)
+		return "", fmt.Errorf("this host finds no way to %s: %w; set Listen (--node-listen), or correct the route",
+			route, err)
 	}
 	defer c.Close() //nolint:errcheck // nothing was sent
 	host, _, err := net.SplitHostPort(c.LocalAddr().String())
@@ -199,7 +200,7 @@ func reachable(l net.Addr, as string) (string, error) {
 		return "", err
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		return "", fmt.Errorf("%w: other nodes cannot reach %q: set Address (--node-address) to the name or address of this host",
+		return "", fmt.Errorf("%w: other nodes cannot reach %q: set Address (--node-address) to one that they reach",
 			queue.ErrInvalid, as)
 	}
 	if port == "0" {
