@@ -18,29 +18,38 @@ type processor struct {
 	obeyNext bool // claims again at the Next of a claim, without a signal
 }
 
-// run ends when it has settled the given number of tasks, or with the context.
-func (p *processor) run(ctx context.Context, tasks int) {
+// run ends when it has settled the given number of tasks, or when it has waited for a
+// signal or an answer for as long as patience.
+func (p *processor) run(tasks int) {
 	ready, stop := p.Store.Listen(p.claim.Queue)
 	defer stop()
 	for done := 0; done < tasks; {
-		n, next, err := p.work(ctx)
+		n, err := p.step(ready)
 		if err != nil {
-			p.Errorf("worker %s, after %d tasks: %v", p.claim.Worker, done, err)
+			p.Errorf("worker %s, after %d of %d tasks: %v", p.claim.Worker, done, tasks, err)
 			return
 		}
-		if done += n; n > 0 {
-			continue
-		}
-		if p.obeyNext && !next.IsZero() {
-			p.clock.advanceTo(next)
-			continue
-		}
-		select {
-		case <-ready:
-		case <-ctx.Done():
-			p.Errorf("worker %s waits for a signal after %d of %d tasks", p.claim.Worker, done, tasks)
-			return
-		}
+		done += n
+	}
+}
+
+// step works on what it can claim. If that is nothing, it waits until it is to claim again.
+func (p *processor) step(ready <-chan struct{}) (n int, err error) {
+	ctx, cancel := context.WithTimeout(p.Context(), patience)
+	defer cancel()
+	n, next, err := p.work(ctx)
+	if err != nil || n > 0 {
+		return n, err
+	}
+	if p.obeyNext && !next.IsZero() {
+		p.clock.advanceTo(next)
+		return 0, nil
+	}
+	select {
+	case <-ready:
+		return 0, nil
+	case <-ctx.Done():
+		return 0, errors.New("it waits for a signal")
 	}
 }
 

@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -170,8 +169,6 @@ func listenersComeAndGo(c *trial) {
 func noWakeUpIsLost(c *trial) {
 	const tasks = 300
 	c.configure(queue.Settings{Max: 2})
-	ctx, cancel := context.WithTimeout(c.Context(), patience)
-	defer cancel()
 	clock := &stepClock{start: c.now}
 	var wg sync.WaitGroup
 	for _, kind := range []string{"a", "b"} {
@@ -179,11 +176,11 @@ func noWakeUpIsLost(c *trial) {
 			Worker: "of " + kind, Queue: queue.DefaultQueue, Kinds: []string{kind}, Max: 7, Lease: lease,
 		}
 		p := &processor{c, clock, claim, false}
-		wg.Go(func() { p.run(ctx, tasks) })
+		wg.Go(func() { p.run(tasks) })
 	}
 	for range tasks {
 		for _, kind := range []string{"a", "b"} {
-			if _, err := c.Store.Submit(ctx, c.now, []queue.NewTask{c.freshSpec(queue.Spec{Kind: kind})}); err != nil {
+			if _, err := c.Store.Submit(c.Context(), c.now, []queue.NewTask{c.freshSpec(queue.Spec{Kind: kind})}); err != nil {
 				c.Errorf("Submit: %v", err)
 			}
 		}

@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"context"
 	"sync"
 	"time"
 
@@ -76,14 +75,13 @@ func noWakeUpIsLostByTheTotal(c *trial) {
 	c.backlogs(1, "first", "gone")
 	first := c.claimFrom("first", 1)
 	c.backlogs(tasks, names...)
-	ctx, cancel := context.WithTimeout(c.Context(), patience)
-	defer cancel()
+	ctx := c.Context()
 	clock := &stepClock{start: c.now}
 	var wg sync.WaitGroup
 	for _, name := range names {
 		claim := queue.Claim{Worker: "of " + name, Queue: name, Kinds: []string{kind}, Max: 3, Lease: lease}
 		p := &processor{c, clock, claim, true}
-		wg.Go(func() { p.run(ctx, tasks) })
+		wg.Go(func() { p.run(tasks) })
 	}
 	claim := queue.Claim{Worker: "gone", Queue: "gone", Kinds: []string{kind}, Max: 1, Lease: lease}
 	if _, err := c.Store.Claim(ctx, clock.now(), claim); err != nil {
