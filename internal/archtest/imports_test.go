@@ -97,10 +97,12 @@ var directions = []direction{
 			"internal/clock", "internal/logthrottle",
 		},
 	},
+	// Moves rows from store to store.
+	{pkg: "queue/relocate", state: here, may: []string{"queue", "queue/internal/machine"}},
 	{
 		pkg: "queue/filestore", state: here,
 		may: []string{
-			"queue", "queue/internal/lease", "queue/internal/machine", "queue/internal/stall",
+			"queue", "queue/relocate", "queue/internal/lease", "queue/internal/machine", "queue/internal/stall",
 			"internal/logthrottle", "internal/ownership",
 		},
 		modules: []string{"github.com/cockroachdb/pebble/v2"},
@@ -108,7 +110,7 @@ var directions = []direction{
 	{
 		pkg: "queue/pgstore", state: here,
 		may: []string{
-			"queue", "queue/internal/dbrows", "queue/internal/journal", "queue/internal/machine", "internal/clock",
+			"queue", "queue/relocate", "queue/internal/dbrows", "queue/internal/journal", "queue/internal/machine", "internal/clock",
 			"internal/logthrottle",
 		},
 		modules: []string{"github.com/jackc/pgx/v5"},
@@ -116,7 +118,7 @@ var directions = []direction{
 	{
 		pkg: "queue/redisstore", state: here,
 		may: []string{
-			"queue", "queue/internal/dbrows", "queue/internal/journal", "queue/internal/machine", "internal/logthrottle",
+			"queue", "queue/relocate", "queue/internal/dbrows", "queue/internal/journal", "queue/internal/machine", "internal/logthrottle",
 		},
 		modules: []string{"github.com/redis/go-redis/v9"},
 	},

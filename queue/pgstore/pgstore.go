@@ -119,19 +119,12 @@ func open(ctx context.Context, url string, cfg Config, wrap func(dbrows.DB) dbro
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	server := fmt.Sprintf("%s, schema %s", t.name, cfg.Schema)
-	log := cfg.Logger.With(slog.String("server", server))
+	log := cfg.Logger.With(slog.String("server", server(t, cfg)))
 	ctx, giveUp := context.WithCancel(ctx)
 	defer giveUp()
-	db, err := newRows(ctx, t, cfg, giveUp)
+	r, err := lead(ctx, t, cfg, giveUp, wrap)
 	if err != nil {
-		return nil, fmt.Errorf("%w: open the store: %s: %w", queue.ErrUnavailable, server, err)
-	}
-	r, err := dbrows.Open(ctx, wrap(db), dbrows.Config{
-		Server: server, Leader: queue.Leader{Name: cfg.Name, Contact: cfg.Contact}, Lease: cfg.Lease, Logger: cfg.Logger,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%w: open the store: %w", queue.ErrUnavailable, err)
+		return nil, err
 	}
 	stop := context.AfterFunc(ctx, r.GiveUp)
 	m, err := machine.Open(r, machine.Config{
@@ -153,7 +146,7 @@ func open(ctx context.Context, url string, cfg Config, wrap func(dbrows.DB) dbro
 	}
 	if err != nil {
 		_ = r.Close() //nolint:contextcheck // Close makes its own context, because ctx may have ended
-		return nil, fmt.Errorf("%w: %s: %w", queue.ErrUnavailable, server, err)
+		return nil, fmt.Errorf("%w: %s: %w", queue.ErrUnavailable, server(t, cfg), err)
 	}
 	r.Opened()
 	s := &Store{Machine: m, rows: r}
@@ -162,6 +155,28 @@ func open(ctx context.Context, url string, cfg Config, wrap func(dbrows.DB) dbro
 	b := inbox{machine: m, clock: clock.New(), log: log, refused: make(map[string]time.Time)}
 	s.inbox.Go(func() { b.run(life) })
 	return s, nil
+}
+
+// server names the store in messages, without a password.
+func server(t target, cfg Config) string { return fmt.Sprintf("%s, schema %s", t.name, cfg.Schema) }
+
+// lead makes this process the leader of the store. A refusal of the server calls giveUp, which
+// ends ctx.
+func lead(
+	ctx context.Context, t target, cfg Config, giveUp func(), wrap func(dbrows.DB) dbrows.DB,
+) (*dbrows.Rows, error) {
+	db, err := newRows(ctx, t, cfg, giveUp)
+	if err != nil {
+		return nil, fmt.Errorf("%w: open the store: %s: %w", queue.ErrUnavailable, server(t, cfg), err)
+	}
+	r, err := dbrows.Open(ctx, wrap(db), dbrows.Config{
+		Server: server(t, cfg), Leader: queue.Leader{Name: cfg.Name, Contact: cfg.Contact}, Lease: cfg.Lease,
+		Logger: cfg.Logger,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: open the store: %w", queue.ErrUnavailable, err)
+	}
+	return r, nil
 }
 
 // Claim is as [queue.Store] says. Every claim is one of [queue.Claim.Remote].

@@ -35,23 +35,38 @@ type Tx interface {
 // comes after a task which does not exist, stay in the table "rows" under their key, which
 // the log of the leader names with the reason.
 //
-// Errors: [queue.ErrInvalid], [queue.ErrTooLarge], and those of the transaction. There is no
-// table before the store was first opened.
+// Errors: [queue.ErrInvalid], [queue.ErrTooLarge], [queue.ErrUnavailable] if the tasks of the
+// store have been moved away, and those of the transaction. There is no table before the
+// store was first opened.
 func SubmitTx(ctx context.Context, tx Tx, cfg Config, tasks ...queue.NewTask) error {
 	statement, key, value, err := submission(cfg, tasks)
-	if err == nil {
-		_, err = tx.Exec(ctx, statement, key, value)
+	if err != nil {
+		return err
+	}
+	done, err := tx.Exec(ctx, statement, key, value)
+	if err == nil && done.RowsAffected() == 0 {
+		err = errMoved
 	}
 	return err
 }
 
+var errMoved = fmt.Errorf("%w: the tasks of the store in this database have been moved: the table \"rows\" has the name "+
+	"of the new store under the key m", queue.ErrUnavailable)
+
 // SubmitSQL is [SubmitTx] for a transaction of package database/sql.
 func SubmitSQL(ctx context.Context, tx *sql.Tx, cfg Config, tasks ...queue.NewTask) error {
 	statement, key, value, err := submission(cfg, tasks)
-	if err == nil {
-		_, err = tx.ExecContext(ctx, statement, key, value)
+	if err != nil {
+		return err
 	}
-	return err
+	done, err := tx.ExecContext(ctx, statement, key, value)
+	if err != nil {
+		return err
+	}
+	if n, err := done.RowsAffected(); err == nil && n == 0 {
+		return errMoved
+	}
+	return nil
 }
 
 // submission returns the statement that writes tasks into the inbox, and its arguments.
@@ -61,7 +76,8 @@ func submission(cfg Config, tasks []queue.NewTask) (statement string, key, value
 	}
 	schema := pgx.Identifier{cfg.withDefaults().Schema}.Sanitize()
 	text, value, err := machine.InboxRow(tasks, cfg.MaxPayload)
-	return strings.ReplaceAll(`insert into $schema.rows (key, value) values ($1, $2)`, "$schema", schema),
+	return strings.ReplaceAll(`insert into $schema.rows (key, value) select $1::bytea, $2::bytea
+		where not exists (select from $schema.rows where key = '`+machine.MoveKey+`')`, "$schema", schema),
 		[]byte(text), value, err
 }
 

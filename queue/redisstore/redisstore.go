@@ -122,16 +122,9 @@ func open(ctx context.Context, url string, cfg Config, wrap func(dbrows.DB) dbro
 	log := cfg.Logger.With(slog.String("server", t.name))
 	ctx, giveUp := context.WithCancel(ctx)
 	defer giveUp()
-	db := newRows(t.connect(), cfg, giveUp)
-	r, err := dbrows.Open(ctx, wrap(db), dbrows.Config{
-		Server: t.name, Leader: queue.Leader{Name: cfg.Name, Contact: cfg.Contact}, Lease: cfg.Lease, Logger: cfg.Logger,
-	})
+	r, err := lead(ctx, t, cfg, giveUp, wrap)
 	if err != nil {
-		return nil, fmt.Errorf("%w: open the store: %w", queue.ErrUnavailable, err)
-	}
-	if err := db.checkServer(ctx, log); err != nil {
-		_ = r.Close() //nolint:contextcheck // Close makes its own context, because ctx may have ended
-		return nil, fmt.Errorf("%w: open the store: %s: %w", queue.ErrUnavailable, t.name, err)
+		return nil, err
 	}
 	stop := context.AfterFunc(ctx, r.GiveUp)
 	m, err := machine.Open(r, machine.Config{
@@ -157,6 +150,25 @@ func open(ctx context.Context, url string, cfg Config, wrap func(dbrows.DB) dbro
 	}
 	r.Opened()
 	return &Store{m, r}, nil
+}
+
+// lead makes this process the leader of the store. A refusal of the server calls giveUp, which
+// ends ctx.
+func lead(
+	ctx context.Context, t target, cfg Config, giveUp func(), wrap func(dbrows.DB) dbrows.DB,
+) (*dbrows.Rows, error) {
+	db := newRows(t.connect(), cfg, giveUp)
+	r, err := dbrows.Open(ctx, wrap(db), dbrows.Config{
+		Server: t.name, Leader: queue.Leader{Name: cfg.Name, Contact: cfg.Contact}, Lease: cfg.Lease, Logger: cfg.Logger,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: open the store: %w", queue.ErrUnavailable, err)
+	}
+	if err := db.checkServer(ctx, cfg.Logger.With(slog.String("server", t.name))); err != nil {
+		_ = r.Close() //nolint:contextcheck // Close makes its own context, because ctx may have ended
+		return nil, fmt.Errorf("%w: open the store: %s: %w", queue.ErrUnavailable, t.name, err)
+	}
+	return r, nil
 }
 
 // Claim is as [queue.Store] says. Every claim is one of [queue.Claim.Remote]: since the

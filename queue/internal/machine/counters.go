@@ -5,6 +5,9 @@ import "github.com/stintgo/stint/queue"
 // epochShift gives each epoch 2⁴⁰ tokens and as many ages.
 const epochShift = 40
 
+// epochBits is the number of bits of an epoch.
+const epochBits = 64 - epochShift
+
 // counters gives submissions their ages and leases their tokens. Both begin with the
 // epoch, so they grow over all machines on the same rows without a row of their own.
 // The caller of each method holds the lock of the machine.

@@ -40,6 +40,7 @@
 // Rows and the lease log:
 //
 //   - rowkeys.go: the keys of rows; package journal batches them, package record encodes tasks
+//   - moverow.go: the rows of a move to another store, which keep a store from being opened
 //   - taskrows.go: reads and writes the rows of tasks
 //   - prefetch.go: reads ahead the rows of tasks that will probably start next
 //   - counters.go: ages and tokens, which grow over all epochs

@@ -91,12 +91,17 @@ var _ queue.Store = (*Machine)(nil)
 
 // Open returns a machine on rows. It reads all rows. The machine closes them in Close.
 func Open(rows Rows, cfg Config) (*Machine, error) {
+	epoch, err := epochOf(rows, cfg.Epoch)
+	if err != nil {
+		return nil, fmt.Errorf("open the store: %w", err)
+	}
 	m := &Machine{
 		cfg:      cfg.withDefaults(),
 		journal:  journal.New(rows, cfg.Keep),
 		tasks:    newTasks(),
-		counters: newCounters(cfg.Epoch),
+		counters: newCounters(epoch),
 	}
+	m.cfg.Epoch = epoch
 	m.wire()
 	for _, load := range []func() error{
 		m.settings.load, m.scheduleSet.load, m.uniqueNames.load, m.cascades.load, m.newLoader().load, m.fingerprints.load,

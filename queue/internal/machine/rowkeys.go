@@ -19,5 +19,7 @@ const (
 	rowSchedule = "c" // name: a schedule
 	rowReserved = "k" // queue, 0, Unique: ID and submission time of a forgotten task, end of the reservation
 	rowCascade  = "f" // number: a cascade that is not complete
+	rowMove     = "m" // no rest: a move to or from another store, in JSON
+	rowBase     = "e" // no rest: added to the epoch; four bytes
 	rowInbox    = "i" // ID of the first: tasks that are not accepted yet, in JSON
 )

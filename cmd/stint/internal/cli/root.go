@@ -42,6 +42,7 @@ package cli
 //   - edit.go: stint edit
 //   - jobs.go: stint jobs
 //   - nodes.go: stint nodes
+//   - store.go: stint store copy
 //   - limit.go: stint limit
 //   - limitvalues.go: the values of its flags
 //   - schedule.go: stint schedule
@@ -96,7 +97,7 @@ const longHelp = `Stint decides how much runs at once, and what goes first.
                 cancel, retry, edit, dead and stats show and change submitted commands;
                 limit changes how much of a queue, a key or all queues runs, starts and
                 waits, jobs how many commands the server runs at once; nodes lists the
-                servers that share the tasks
+                servers that share the tasks, and store copy moves them to another store
   stint schedule submits commands to a server at the ticks of cron expressions
   stint bench   measures the scheduler on this machine`
 
@@ -169,7 +170,7 @@ func newRoot(s *streams) *cobra.Command {
 	root.AddCommand(newRun(s), newSem(), newShm(s))
 	root.AddCommand(newServe(s), newSubmit(s), newLs(s), newShow(s), newWhy(s), newWait(s), newLogs(s))
 	root.AddCommand(newOrders(s)...)
-	root.AddCommand(newDead(s), newSchedule(s), newStats(s), newLimit(s), newJobs(s), newNodes(s))
+	root.AddCommand(newDead(s), newSchedule(s), newStats(s), newLimit(s), newJobs(s), newNodes(s), newStore(s))
 	root.AddCommand(newEdit(s), newBench(s), newVersion())
 	return root
 }

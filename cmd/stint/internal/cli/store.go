@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stintgo/stint/cmd/stint/internal/serve"
+	"github.com/stintgo/stint/queue/relocate"
+)
+
+const storeCopyLong = `Copy all tasks of the store FROM to the empty store TO, with limits, schedules,
+results and what runs, and close FROM for good. From then on servers use TO; started
+with FROM, they refuse and name TO. So no task is lost and none runs twice.
+
+A store is the directory of a server (stint serve --dir), or the URL of a database
+server (stint serve --store). A URL with a password belongs into an environment variable,
+because other users see the arguments of a process: env:NAME is the URL in NAME.
+
+No server may use FROM or TO meanwhile: end them first. A million tasks take some ten
+seconds. If the copy is interrupted, the same command completes it. The logs of commands
+stay in the directories of the servers that ran them.`
+
+const storeCopyExamples = `  stint store copy ./stint-data postgres://db.example.com/jobs
+  STINT_STORE=redis://:secret@db.example.com stint store copy env:STINT_STORE ./stint-data`
+
+func newStore(s *streams) *cobra.Command {
+	cmd := &cobra.Command{Use: "store", Short: "Move tasks between a directory, PostgreSQL and Redis"}
+	cmd.AddCommand(&cobra.Command{
+		Use: "copy FROM TO", Short: "Copy all tasks to another store, and close the first", Long: storeCopyLong,
+		Example: storeCopyExamples, Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			log := slog.New(slog.NewTextHandler(s.err, nil))
+			from, err := place(args[0], true, log)
+			if err != nil {
+				return err
+			}
+			to, err := place(args[1], false, log)
+			if err != nil {
+				return err
+			}
+			moved, err := relocate.Move(ctx, from, to)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(s.out, "%d tasks are in %s now; %s is closed\n", moved.Tasks, to.Name, from.Name)
+			return err
+		},
+	})
+	return cmd
+}
+
+// place returns the store that an argument names.
+func place(arg string, exists bool, log *slog.Logger) (relocate.Place, error) {
+	if name, ok := strings.CutPrefix(arg, "env:"); ok {
+		value := os.Getenv(name)
+		if value == "" {
+			return relocate.Place{}, errors.New("the environment variable " + name + " is not set")
+		}
+		arg = value
+	}
+	return serve.Place(arg, exists, log)
+}

@@ -1,0 +1,101 @@
+package machine
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+
+	"github.com/stintgo/stint/queue"
+)
+
+// MoveKey is the key of the row of a move.
+const MoveKey = rowMove
+
+// MoveRow is the row of a move of all rows to another store. The store that they come from
+// has it since all of them are durable in the other one, and for ever. The store that they
+// go to has it from the begin of the move until the other one has its own. A store that has
+// the row is not opened, so that at each time at most one of the two is.
+type MoveRow struct {
+	ID   string // random; the same in both stores
+	From string // names of the stores, for people
+	To   string
+	Gone bool // in the store that the rows come from
+}
+
+// ReadMove returns the row of a move of rows, or nil.
+func ReadMove(rows Rows) (*MoveRow, error) {
+	value, err := rows.Get(rowMove)
+	if value == nil || err != nil {
+		return nil, err
+	}
+	m := new(MoveRow)
+	if err := json.Unmarshal(value, m); err != nil {
+		return nil, fmt.Errorf("the row of a move: %w", err)
+	}
+	return m, nil
+}
+
+// Changes returns the changes that write the row or, if m is nil, remove it.
+func (m *MoveRow) Changes() []Change {
+	if m == nil {
+		return []Change{{Key: rowMove}}
+	}
+	value, err := json.Marshal(m)
+	if err != nil {
+		panic(err) // texts and booleans
+	}
+	return []Change{{Key: rowMove, Value: value}}
+}
+
+// refusal returns why a store with the row is not opened.
+func (m *MoveRow) refusal() error {
+	if m.Gone {
+		return fmt.Errorf("its tasks have been moved to %s: open that store", m.To)
+	}
+	return fmt.Errorf("the move of the tasks of %s to this store is not complete: repeat it; until it is complete, the "+
+		"tasks are in either store, and neither may be opened", m.From)
+}
+
+// Base returns the number that is added to the epochs of rows: that of all epochs of the
+// stores that the rows have been moved from.
+func Base(rows Rows) (uint32, error) {
+	value, err := rows.Get(rowBase)
+	if err != nil || value == nil {
+		return 0, err
+	}
+	if len(value) != 4 {
+		return 0, fmt.Errorf("%w: the row of the base of epochs has %d bytes", queue.ErrInvalid, len(value))
+	}
+	return binary.BigEndian.Uint32(value), nil
+}
+
+// BaseChange returns the change that sets the base of epochs.
+func BaseChange(base uint32) Change {
+	return Change{Key: rowBase, Value: binary.BigEndian.AppendUint32(nil, base)}
+}
+
+// OfMove reports whether a key is that of the row of a move, or of the base of epochs.
+func OfMove(key string) bool { return key == rowMove || key == rowBase }
+
+// OfInbox reports whether a key is that of a submission in the inbox.
+func OfInbox(key string) bool { return key[:1] == rowInbox }
+
+// OfTask reports whether a key is that of a task.
+func OfTask(key string) bool { return key[:1] == rowTask }
+
+// epochOf returns the epoch of a machine on rows of which a store says that it is epoch. It
+// is larger than the epochs of all stores that the rows have been in.
+func epochOf(rows Rows, epoch uint32) (uint32, error) {
+	move, err := ReadMove(rows)
+	if err != nil {
+		return 0, err
+	}
+	if move != nil {
+		return 0, move.refusal()
+	}
+	base, err := Base(rows)
+	if sum := base + epoch; err == nil && sum>>epochBits != 0 {
+		return 0, fmt.Errorf("it has been opened %d times, and more are not possible", sum-1)
+	}
+	return base + epoch, err
+}

@@ -1,0 +1,30 @@
+package pgstore
+
+import (
+	"context"
+	"errors"
+
+	"github.com/stintgo/stint/queue/internal/dbrows"
+	"github.com/stintgo/stint/queue/relocate"
+)
+
+// Place is the store in a schema of a database as a place that [relocate.Move] moves tasks
+// from or to. url is as in [Open]. This process leads during the move.
+//
+// Errors: [queue.ErrInvalid] if url or cfg is not valid.
+func Place(url string, cfg Config) (relocate.Place, error) {
+	t, err := parse(url)
+	if err = errors.Join(err, cfg.validate()); err != nil {
+		return relocate.Place{}, err
+	}
+	cfg = cfg.withDefaults()
+	return relocate.Place{Name: server(t, cfg), Open: func(ctx context.Context) (*relocate.Rows, error) {
+		ctx, giveUp := context.WithCancel(ctx)
+		defer giveUp()
+		r, err := lead(ctx, t, cfg, giveUp, func(db dbrows.DB) dbrows.DB { return db })
+		if err != nil {
+			return nil, err
+		}
+		return &relocate.Rows{Rows: r, Leases: r.LeaseLog(), Epoch: r.Epoch()}, nil
+	}}, nil
+}

@@ -1,0 +1,176 @@
+package relocate_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/machine"
+	"github.com/stintgo/stint/queue/relocate"
+)
+
+var errCrash = errors.New("crash")
+
+// disk is what survives a crash of the process that moves.
+type disk struct {
+	rows   map[string][]byte
+	leases []machine.SlotEntry
+	epoch  uint32
+}
+
+// crash ends the process at a step: before the step is made, or after it.
+type crash struct {
+	left  int
+	after bool
+}
+
+func (c *crash) step(do func()) error {
+	if c.left--; c.left > 0 {
+		do()
+		return nil
+	}
+	if c.left == 0 && c.after {
+		do()
+	}
+	return errCrash
+}
+
+// place is the disk as a place whose changes and openings are steps.
+func (d *disk) place(name string, c *crash) relocate.Place {
+	return relocate.Place{Name: name, Open: func(context.Context) (*relocate.Rows, error) {
+		d.epoch++
+		return &relocate.Rows{Rows: &diskRows{d, c}, Leases: &diskLeases{disk: d, crash: c}, Epoch: d.epoch}, nil
+	}}
+}
+
+func (d *disk) open() (queue.Store, error) {
+	d.epoch++
+	never := &crash{left: 1 << 30}
+	return machine.Open(&diskRows{d, never}, machine.Config{Epoch: d.epoch, Leases: &diskLeases{disk: d, crash: never}})
+}
+
+type diskRows struct {
+	*disk
+	crash *crash
+}
+
+func (r *diskRows) Apply(batch []machine.Change) error {
+	return r.crash.step(func() {
+		for _, c := range batch {
+			if c.Value == nil {
+				delete(r.rows, c.Key)
+			} else {
+				r.rows[c.Key] = c.Value
+			}
+		}
+	})
+}
+
+func (r *diskRows) Get(key string) ([]byte, error) { return r.rows[key], nil }
+
+func (r *diskRows) Scan(from, to string, down bool, fn func(string, []byte) bool) error {
+	keys := slices.Sorted(maps.Keys(r.rows))
+	if down {
+		slices.Reverse(keys)
+	}
+	for _, key := range keys {
+		if from <= key && key < to && !fn(key, r.rows[key]) {
+			break
+		}
+	}
+	return nil
+}
+
+func (r *diskRows) Close() error { return nil }
+
+// diskLeases gives each lease a slot of its own, for ever.
+type diskLeases struct {
+	*disk
+	crash *crash
+	last  int
+}
+
+func (l *diskLeases) Recall(fn func(int, machine.LeaseEntry)) error {
+	for _, e := range l.leases {
+		l.last = max(l.last, e.Slot)
+		fn(e.Slot, e.LeaseEntry)
+	}
+	return nil
+}
+
+func (l *diskLeases) Reserve(queue.Token) (int, error) {
+	l.last++
+	return l.last, nil
+}
+
+func (l *diskLeases) Put(entries []machine.SlotEntry) (n int, err error) {
+	err = l.crash.step(func() { l.leases = append(l.leases, entries...) })
+	return len(entries), err
+}
+
+func (l *diskLeases) Free(int, queue.Token) {}
+
+// TestC11_MoveCrashesAtEachStep ends the moving process before and after each of its
+// changes, up to twice, and then repeats the move. At no time can both stores be opened.
+func TestC11_MoveCrashesAtEachStep(t *testing.T) {
+	const steps = 7 // changes of a move: four marks, the rows, the leases, the base of epochs
+	for first := range 2 * steps {
+		for second := range 2*steps + 1 {
+			t.Run(fmt.Sprint(first, " ", second), func(t *testing.T) { moveWithCrashes(t, first, second) })
+		}
+	}
+}
+
+func moveWithCrashes(t *testing.T, crashes ...int) {
+	from, to := &disk{rows: map[string][]byte{}, epoch: 1000}, &disk{rows: map[string][]byte{}}
+	store, err := from.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	settles := use(t, store)
+	want := content(t, store)
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range crashes {
+		c := &crash{left: 1 + n/2, after: n%2 == 1}
+		_, err := relocate.Move(t.Context(), from.place("from", c), to.place("to", c))
+		if err != nil && !errors.Is(err, errCrash) && !errors.Is(err, queue.ErrInvalid) {
+			t.Fatal(err)
+		}
+		old, oldErr := from.open()
+		_, newErr := to.open()
+		if oldErr != nil {
+			continue
+		}
+		if newErr == nil && len(to.rows) > 0 {
+			t.Fatal("both stores can be opened, and the new one has rows")
+		}
+		same(t, content(t, old), want)
+		if err := old.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	never := &crash{left: 1 << 30}
+	_, err = relocate.Move(t.Context(), from.place("from", never), to.place("to", never))
+	if err != nil && !errors.Is(err, queue.ErrInvalid) { // it was complete before
+		t.Fatal(err)
+	}
+	if _, err := from.open(); err == nil {
+		t.Error("the old store can be opened")
+	}
+	if len(to.leases) != len(from.leases) {
+		t.Errorf("the new lease log has %d entries, the old one %d", len(to.leases), len(from.leases))
+	}
+	store, err = to.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close() //nolint:errcheck // of a test
+	same(t, content(t, store), want)
+	finish(t, store, settles)
+}
