@@ -3,4 +3,4 @@
 package shm_test
 
 // killsUsual is the number of processes to kill if STINT_SEEDS is not set.
-const killsUsual = 1000
+const killsUsual = 300

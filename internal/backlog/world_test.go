@@ -295,7 +295,7 @@ func (w *world) check(did string) {
 // A million random operations of thirteen kinds give the same decisions as the
 // naive model, and no invariant is broken after any of them.
 func TestModel_BacklogMatchesNaivePolicy(t *testing.T) {
-	const worlds, steps = 200, 5000
+	const worlds, steps = 60, 5000
 	first := seeded.Seed(t)
 	for i := range uint64(worlds) {
 		rnd := rand.New(rand.NewPCG(first+i, 0))

@@ -197,7 +197,7 @@ func TestModel_PgBouncer(t *testing.T) {
 	storetest.Model(t, func(t *testing.T, cfg storetest.Config) storetest.Harness {
 		t.Helper()
 		return harnessAt(t, cfg, dsn)
-	}, 1000)
+	}, 200)
 }
 
 // bouncer starts PgBouncer before the shared server.
