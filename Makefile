@@ -10,6 +10,8 @@ MODULES := . bench tools
 # make test RACE=1 turns the race detector on; it needs a C compiler.
 RACE      ?=
 TESTFLAGS ?=
+# The packages of each module to test.
+PACKAGES  ?= ./...
 # How long to fuzz each target: inputs (200000x) or time (5m). Inputs are the
 # default because up to Go 1.26 the end of a time can look like a finding
 # (go.dev/issue/75804).
@@ -56,7 +58,7 @@ build: ## Build the program as bin/stint.
 .PHONY: test
 test: ## Run every test of every module; RACE=1 with the race detector. make lint vets.
 	@tools/need.sh gzip:gzip $(if $(RACE),gcc:gcc gcc:libc6-dev)
-	$(test) $(MODULES) -- -vet=off -timeout 20m $(if $(RACE),-race) $(TESTFLAGS) ./...
+	$(test) $(MODULES) -- -vet=off -timeout 20m $(if $(RACE),-race) $(TESTFLAGS) $(PACKAGES)
 
 .PHONY: race
 race: ## The same as make test RACE=1.
