@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"sync"
@@ -19,13 +20,15 @@ type Attempt struct {
 	until time.Time // when the lease ends by the clock of this process; guarded by the session's mutex
 	slow  *slowdown // of the session; nil if there is none
 	round uint64    // of slow, when the attempt began
+	beat  func()    // triggers a heartbeat; nil without a session
 
 	mu         sync.Mutex
 	handling   *stoppable // the handler's context; nil before it is called
 	ended      error      // why the handler must not be called
 	progress   Progress
-	checkpoint []byte // the checkpoint to send
-	saved      int    // the number of checkpoints so far
+	checkpoint []byte        // the checkpoint to send
+	saved      int           // the number of checkpoints so far
+	kept       chan struct{} // closed when the store has the last checkpoint; nil if nothing waits for that
 	result     []byte
 }
 
@@ -58,6 +61,39 @@ func (a *Attempt) Save(checkpoint []byte) {
 	defer a.mu.Unlock()
 	a.checkpoint = append([]byte{}, checkpoint...)
 	a.saved++
+}
+
+// Sync blocks until the store has the last checkpoint, so that the next attempt finds it
+// even if this process is killed. It triggers a heartbeat, which costs about as much as a
+// submission. A checkpoint that is saved while Sync waits is awaited as well. While the store
+// cannot be reached or is full, Sync waits. It returns the cause of ctx if that ends first.
+// Without a [Queue] it returns nil at once.
+func (a *Attempt) Sync(ctx context.Context) error {
+	kept := a.unkept()
+	if kept == nil {
+		return nil
+	}
+	a.beat()
+	select {
+	case <-kept:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("sync the checkpoint of task %s: %w", a.ID, context.Cause(ctx))
+	}
+}
+
+// unkept returns a channel that is closed when the store has the last checkpoint; nil if it
+// has it, or if there is no store.
+func (a *Attempt) unkept() <-chan struct{} {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.beat == nil || a.checkpoint == nil {
+		return nil
+	}
+	if a.kept == nil {
+		a.kept = make(chan struct{})
+	}
+	return a.kept
 }
 
 // Return sets the result of the task, in JSON, which counts if the attempt succeeds;
@@ -102,8 +138,13 @@ func (a *Attempt) heartbeat(lease time.Duration) (b Heartbeat, saved int) {
 func (a *Attempt) acknowledged(saved int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.saved == saved {
-		a.checkpoint = nil
+	if a.saved != saved {
+		return
+	}
+	a.checkpoint = nil
+	if a.kept != nil {
+		close(a.kept)
+		a.kept = nil
 	}
 }
 
