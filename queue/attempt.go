@@ -28,7 +28,8 @@ type Attempt struct {
 	progress   Progress
 	checkpoint []byte        // the checkpoint to send
 	saved      int           // the number of checkpoints so far
-	kept       chan struct{} // closed when the store has the last checkpoint; nil if nothing waits for that
+	stored     int           // the number of them that the store has, or has a later one of
+	more       chan struct{} // closed when stored grows; nil if nothing waits for that
 	result     []byte
 }
 
@@ -63,37 +64,42 @@ func (a *Attempt) Save(checkpoint []byte) {
 	a.saved++
 }
 
-// Sync blocks until the store has the last checkpoint, so that the next attempt finds it
-// even if this process is killed. It triggers a heartbeat, which costs about as much as a
-// submission. A checkpoint that is saved while Sync waits is awaited as well. While the store
-// cannot be reached or is full, Sync waits. It returns the cause of ctx if that ends first.
-// Without a [Queue] it returns nil at once.
+// Sync blocks until the store has the checkpoint of the last Save, or a later one, so that the
+// next attempt finds it even if this process is killed. It triggers a heartbeat, which costs
+// about as much as a submission. While the store cannot be reached or is full, Sync waits. It
+// returns the cause of ctx if that ends first. Without a [Queue] it returns nil at once.
 func (a *Attempt) Sync(ctx context.Context) error {
-	kept := a.unkept()
-	if kept == nil {
-		return nil
-	}
-	a.beat()
-	select {
-	case <-kept:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("sync the checkpoint of task %s: %w", a.ID, context.Cause(ctx))
+	a.mu.Lock()
+	saved := a.saved
+	a.mu.Unlock()
+	for beat := a.beat; ; beat = nil {
+		more := a.unstored(saved)
+		if more == nil {
+			return nil
+		}
+		if beat != nil { // once: heartbeats that the store cannot take are repeated anyway
+			beat()
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return fmt.Errorf("sync the checkpoint of task %s: %w", a.ID, context.Cause(ctx))
+		}
 	}
 }
 
-// unkept returns a channel that is closed when the store has the last checkpoint; nil if it
-// has it, or if there is no store.
-func (a *Attempt) unkept() <-chan struct{} {
+// unstored returns a channel that is closed when the store has a further checkpoint; nil if
+// it has the given number of them, or if there is no store.
+func (a *Attempt) unstored(saved int) <-chan struct{} {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.beat == nil || a.checkpoint == nil {
+	if a.beat == nil || a.stored >= saved {
 		return nil
 	}
-	if a.kept == nil {
-		a.kept = make(chan struct{})
+	if a.more == nil {
+		a.more = make(chan struct{})
 	}
-	return a.kept
+	return a.more
 }
 
 // Return sets the result of the task, in JSON, which counts if the attempt succeeds;
@@ -134,17 +140,21 @@ func (a *Attempt) heartbeat(lease time.Duration) (b Heartbeat, saved int) {
 	return b, a.saved
 }
 
-// acknowledged drops the checkpoint if no later one was saved: the store has it.
+// acknowledged records that the store has a checkpoint, and drops the checkpoint if no later
+// one was saved. saved is less than 0 if the heartbeat had no checkpoint.
 func (a *Attempt) acknowledged(saved int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.saved != saved {
+	if a.saved == saved {
+		a.checkpoint = nil
+	}
+	if saved <= a.stored {
 		return
 	}
-	a.checkpoint = nil
-	if a.kept != nil {
-		close(a.kept)
-		a.kept = nil
+	a.stored = saved
+	if a.more != nil {
+		close(a.more)
+		a.more = nil
 	}
 }
 
