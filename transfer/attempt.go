@@ -165,7 +165,7 @@ func (a *attempt) run(ctx context.Context) error {
 		if err == nil {
 			return a.job.Return(Result{URL: at, Size: p.layout.size, Sent: a.sent.Load(), Skipped: a.skipped.Load()})
 		}
-		if !first || !errors.Is(err, errGone) && !errors.Is(err, errDoubt) {
+		if !first || !startsOver(err) {
 			return err
 		}
 		a.cfg.Logger.Warn("an upload starts over", slog.Any("task", a.job.ID), slog.Any("error", err))
@@ -336,6 +336,9 @@ func (a *attempt) concatenate(ctx context.Context, p *plan) (at string, err erro
 	slow.stall *= copying
 	err = a.repeated(ctx, func() error {
 		final, err := slow.create(ctx, fields)
+		if isMismatch(err) {
+			return fmt.Errorf("%w: %w", errMismatch, err)
+		}
 		if err == nil {
 			at = final.String()
 		}

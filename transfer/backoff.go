@@ -30,7 +30,7 @@ func (a *attempt) again(ctx context.Context, b *backoff, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if retry.IsPermanent(err) || errors.Is(err, errGone) || errors.Is(err, errRead) || errors.Is(err, errDoubt) {
+	if retry.IsPermanent(err) || startsOver(err) || errors.Is(err, errRead) {
 		return err
 	}
 	delay, ok := b.next(err)
@@ -47,6 +47,11 @@ func (a *attempt) again(ctx context.Context, b *backoff, err error) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// startsOver reports whether an error means that the whole file has to be sent again.
+func startsOver(err error) bool {
+	return errors.Is(err, errGone) || errors.Is(err, errDoubt) || errors.Is(err, errMismatch)
 }
 
 // backoff is the delays between requests that fail in a row. The policy decides how many.

@@ -105,7 +105,7 @@ var chunkTransitionTable = []ChunkTransition{
 type chunkTable struct {
 	mu     sync.Mutex
 	states []ChunkState
-	sums   []uint32 // CRC32C of the chunks that are done; 0 for others
+	sums   []uint32 // CRC32C of chunks that are done, and of others if it was known before they were sent; else 0
 }
 
 // castagnoli is the polynomial of CRC32C (RFC 3720, section 12.1).
@@ -115,14 +115,15 @@ func newChunkTable(chunks int) *chunkTable {
 	return &chunkTable{states: make([]ChunkState, chunks), sums: make([]uint32, chunks)}
 }
 
-// on changes the state of a chunk. It panics if the table of transitions does not have the
-// change.
-func (c *chunkTable) on(chunk int, trigger ChunkTrigger) {
+// fail records that a request with a chunk failed.
+func (c *chunkTable) fail(chunk int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.onLocked(chunk, trigger)
+	c.onLocked(chunk, OnFail)
 }
 
+// onLocked changes the state of a chunk. It panics if the table of transitions does not have
+// the change. The caller holds mu.
 func (c *chunkTable) onLocked(chunk int, trigger ChunkTrigger) {
 	for _, line := range chunkTransitionTable {
 		if line.From == c.states[chunk] && line.On == trigger {
@@ -131,6 +132,14 @@ func (c *chunkTable) onLocked(chunk int, trigger ChunkTrigger) {
 		}
 	}
 	panic(fmt.Sprintf("transfer: chunk %d is %s and cannot %s", chunk, c.states[chunk], trigger))
+}
+
+// sending records that a request with a chunk begins, and its checksum; 0 if that is not known.
+func (c *chunkTable) sending(chunk int, sum uint32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.onLocked(chunk, OnSend)
+	c.sums[chunk] = sum
 }
 
 // done records that the server has a chunk with a checksum.

@@ -17,6 +17,7 @@ type lane struct {
 	first, last int   // its chunks, without last
 	start, end  int64 // its bytes in the file
 	known       bool  // offset is that of the server
+	refused     bool  // the last request had the last bytes, and the server said that they do not match a checksum
 
 	url     atomic.Pointer[url.URL] // of the upload; nil before it is created
 	offset  atomic.Int64            // in the file: the server has the bytes of the lane before it
@@ -29,6 +30,10 @@ var errRead = errors.New("read the file")
 // errDoubt is the reason to start over if a file was written to since its last attempt, and
 // the server has bytes of it that no checksum vouches for.
 var errDoubt = errors.New("the file has changed, and the server has a part of a chunk of it")
+
+// errMismatch is the reason to start over if the server has all bytes, and says that they do
+// not match a checksum.
+var errMismatch = errors.New("the server has the whole file, and says that it does not match its checksum")
 
 // prepare creates the upload of a lane, or asks the server for its offset.
 func (a *attempt) prepare(ctx context.Context, p *plan, l *lane) error {
@@ -77,23 +82,30 @@ func (a *attempt) locate(ctx context.Context, p *plan, l *lane) error {
 		return err
 	}
 	offset := l.start + at
-	if offset > l.end {
+	switch {
+	case offset == l.end && l.refused:
+		return errMismatch
+	case offset > l.end:
 		return fmt.Errorf("the server says that it has %d bytes of an upload of %d", at, l.end-l.start)
 	}
 	for i := l.first; i < l.last; i++ {
 		from, to := p.layout.offset(i), p.layout.offset(i+1)
-		state, _ := p.chunks.state(i)
+		state, sum := p.chunks.state(i)
+		changed := p.file != a.source.at
 		switch {
 		case to > offset && state == ChunkDone:
 			p.chunks.lose(i, i+1)
-		case from < offset && state != ChunkDone && p.file != a.source.at:
+		case from < offset && state != ChunkDone && changed && (to > offset || sum == 0):
 			return errDoubt
 		case to <= offset && state != ChunkDone:
-			sum, err := a.source.sum(ctx, from, to, false)
+			now, err := a.source.sum(ctx, from, to, false)
 			if err != nil {
 				return fmt.Errorf("%w: %w", errRead, err)
 			}
-			p.chunks.done(i, sum.crc)
+			if changed && now.crc != sum {
+				return errDoubt
+			}
+			p.chunks.done(i, now.crc)
 		}
 	}
 	l.offset.Store(offset)
@@ -138,24 +150,29 @@ func (a *attempt) sendChunk(ctx context.Context, p *plan, l *lane) error {
 		}
 	}
 	fields := http.Header{}
+	var sent sums
 	if a.can.sha256 {
-		s, err := a.source.sum(ctx, offset, to, true)
-		if err != nil {
+		var err error
+		if sent, err = a.source.sum(ctx, offset, to, true); err != nil {
 			return fmt.Errorf("%w: %w", errRead, err)
 		}
-		fields.Set("Upload-Checksum", checksum(s.sha256))
+		fields.Set("Upload-Checksum", checksum(sent.sha256))
 	}
 	before, err := a.source.sum(ctx, from, offset, false) // the server had it already
 	if err != nil {
 		return fmt.Errorf("%w: %w", errRead, err)
 	}
-	p.chunks.on(i, OnSend)
+	if offset > from {
+		sent.crc = 0 // it is not that of the chunk
+	}
+	p.chunks.sending(i, sent.crc)
 	content := &part{source: a.source, last: a.source.unchanged, offset: offset, end: to, crc: before.crc}
 	crc, err := a.patch(ctx, l, offset-l.start, content, fields)
 	if err != nil {
 		if ctx.Err() == nil { // a chunk of an attempt that is over is pending
-			p.chunks.on(i, OnFail)
+			p.chunks.fail(i)
 		}
+		l.refused = to == l.end && isMismatch(err)
 		return err
 	}
 	l.offset.Store(to)

@@ -94,7 +94,7 @@ type checkpoint struct {
 	SHA256    string      `json:"sha256,omitempty"`
 	URLs      []string    `json:"urls"`   // of each lane
 	Chunks    string      `json:"chunks"` // the first letter of each chunk's state
-	CRC32C    []byte      `json:"crc32c"` // of each chunk, 4 bytes in big-endian order; 0 if it is not done
+	CRC32C    []byte      `json:"crc32c"` // of each chunk, 4 bytes in big-endian order; 0 if it is not known
 }
 
 const checkpointVersion = 1

@@ -47,6 +47,7 @@ type stored struct {
 	metadata map[string]string
 	partial  bool
 	final    bool
+	writer   int // the number of PATCH requests: a new one takes the upload over
 }
 
 func newTusServer(t *testing.T) *tusServer {
@@ -90,6 +91,7 @@ func (s *tusServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case http.MethodHead:
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		u.writer++ // a request that is under way appends nothing more
 		w.Header().Set("Upload-Offset", strconv.Itoa(len(u.data)))
 		if u.length >= 0 {
 			w.Header().Set("Upload-Length", strconv.FormatInt(u.length, 10))
@@ -183,6 +185,8 @@ func (s *tusServer) patch(w http.ResponseWriter, r *http.Request, u *stored) {
 	}
 	s.mu.Lock()
 	offset, err := strconv.Atoi(r.Header.Get("Upload-Offset"))
+	u.writer++
+	writer := u.writer
 	conflict := err != nil || offset != len(u.data)
 	if length, err := strconv.ParseInt(r.Header.Get("Upload-Length"), 10, 64); err == nil && u.length < 0 {
 		u.length = length
@@ -193,9 +197,13 @@ func (s *tusServer) patch(w http.ResponseWriter, r *http.Request, u *stored) {
 		return
 	}
 	sum, checked := strings.CutPrefix(r.Header.Get("Upload-Checksum"), "sha256 ")
-	data, err := s.receive(body, u, !checked)
+	data, err := s.receive(body, u, writer, !checked)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if u.writer != writer {
+		w.WriteHeader(http.StatusConflict)
+		return
+	}
 	if checked {
 		got := sha256.Sum256(data)
 		if err != nil || base64.StdEncoding.EncodeToString(got[:]) != sum {
@@ -216,15 +224,16 @@ func (s *tusServer) patch(w http.ResponseWriter, r *http.Request, u *stored) {
 	w.WriteHeader(status)
 }
 
-// receive reads a body. It appends what it reads to the upload if keep is set.
-func (s *tusServer) receive(body io.Reader, u *stored, keep bool) ([]byte, error) {
+// receive reads a body. It appends what it reads to the upload if keep is set and
+// no later request has taken the upload over.
+func (s *tusServer) receive(body io.Reader, u *stored, writer int, keep bool) ([]byte, error) {
 	var all []byte
 	buffer := make([]byte, 16<<10)
 	for {
 		n, err := body.Read(buffer)
 		s.mu.Lock()
 		s.received += int64(n)
-		if keep {
+		if keep && u.writer == writer {
 			u.data = append(u.data, buffer[:n]...)
 		}
 		s.mu.Unlock()

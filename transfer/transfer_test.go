@@ -14,6 +14,7 @@ import (
 	"github.com/stintgo/stint"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/memstore"
+	"github.com/stintgo/stint/queue/queuetest"
 	"github.com/stintgo/stint/retry"
 	"github.com/stintgo/stint/transfer"
 )
@@ -25,7 +26,11 @@ var quick = retry.Policy{Attempts: 5, Base: time.Millisecond, Max: 2 * time.Mill
 type rig struct {
 	t      *testing.T
 	server *tusServer
+	store  queue.Store
+	cfg    transfer.Config
 	queue  *queue.Queue
+	// changed receives when a task has changed its state, or a heartbeat has been sent.
+	changed chan struct{}
 }
 
 func newRig(t *testing.T, cfg transfer.Config) *rig {
@@ -33,12 +38,61 @@ func newRig(t *testing.T, cfg transfer.Config) *rig {
 	if cfg.Retry == (retry.Policy{}) {
 		cfg.Retry = quick
 	}
-	r := &rig{t: t, server: newTusServer(t)}
+	r := &rig{t: t, server: newTusServer(t), cfg: cfg, changed: make(chan struct{}, 1)}
 	store := memstore.New(memstore.Config{})
 	t.Cleanup(func() { store.Close() })
-	r.queue = queue.New(store, queue.Config{Retry: quick, Poll: 10 * time.Millisecond})
-	transfer.Handle(r.queue, cfg)
+	r.store = queuetest.Faulty(store, func(_ context.Context, call string, do func() error) error {
+		err := do()
+		if call == "Heartbeat" {
+			r.signal()
+		}
+		return err
+	})
+	r.restart()
 	return r
+}
+
+// restart makes another queue on the same store, as a new process would. The caller has
+// stopped the present one.
+func (r *rig) restart() {
+	r.queue = queue.New(r.store, queue.Config{
+		Retry: quick, Poll: 10 * time.Millisecond, Grace: time.Millisecond, Linger: time.Minute,
+		OnEvent: func(context.Context, queue.Event) { r.signal() },
+	})
+	transfer.Handle(r.queue, r.cfg)
+}
+
+func (r *rig) signal() {
+	select {
+	case r.changed <- struct{}{}:
+	default:
+	}
+}
+
+// until waits until a task fulfils a condition.
+func (r *rig) until(id queue.ID, what string, is func(queue.Task) bool) queue.Task {
+	r.t.Helper()
+	late := time.After(time.Minute)
+	for {
+		task, err := r.queue.Get(r.t.Context(), id)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		if is(task) {
+			return task
+		}
+		select {
+		case <-r.changed:
+		case <-late:
+			r.t.Fatalf("the upload is %s (%s) and not %s", task.State, task.Error, what)
+		}
+	}
+}
+
+// becomes waits until a task is in a state.
+func (r *rig) becomes(id queue.ID, state queue.State) queue.Task {
+	r.t.Helper()
+	return r.until(id, state.String(), func(task queue.Task) bool { return task.State == state })
 }
 
 // run runs the queue on slots until the test ends or stop is called.

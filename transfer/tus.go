@@ -180,6 +180,12 @@ func (c *client) do(
 // statusChecksum is the status of a request whose Upload-Checksum does not match its body.
 const statusChecksum = 460
 
+// isMismatch reports whether an error is an answer with that status.
+func isMismatch(err error) bool {
+	refused, ok := errors.AsType[*statusError](err)
+	return ok && refused.status == statusChecksum
+}
+
 // statusError is an answer that is not a success.
 type statusError struct {
 	method, at string
