@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"sync"
@@ -19,13 +20,16 @@ type Attempt struct {
 	until time.Time // when the lease ends by the clock of this process; guarded by the session's mutex
 	slow  *slowdown // of the session; nil if there is none
 	round uint64    // of slow, when the attempt began
+	beat  func()    // triggers a heartbeat; nil without a session
 
 	mu         sync.Mutex
 	handling   *stoppable // the handler's context; nil before it is called
 	ended      error      // why the handler must not be called
 	progress   Progress
-	checkpoint []byte // the checkpoint to send
-	saved      int    // the number of checkpoints so far
+	checkpoint []byte        // the checkpoint to send
+	saved      int           // the number of checkpoints so far
+	stored     int           // the number of them that the store has, or has a later one of
+	more       chan struct{} // closed when stored grows; nil if nothing waits for that
 	result     []byte
 }
 
@@ -58,6 +62,44 @@ func (a *Attempt) Save(checkpoint []byte) {
 	defer a.mu.Unlock()
 	a.checkpoint = append([]byte{}, checkpoint...)
 	a.saved++
+}
+
+// Sync blocks until the store has the checkpoint of the last Save, or a later one, so that the
+// next attempt finds it even if this process is killed. It triggers a heartbeat, which costs
+// about as much as a submission. While the store cannot be reached or is full, Sync waits. It
+// returns the cause of ctx if that ends first. Without a [Queue] it returns nil at once.
+func (a *Attempt) Sync(ctx context.Context) error {
+	a.mu.Lock()
+	saved := a.saved
+	a.mu.Unlock()
+	for beat := a.beat; ; beat = nil {
+		more := a.unstored(saved)
+		if more == nil {
+			return nil
+		}
+		if beat != nil { // once: heartbeats that the store cannot take are repeated anyway
+			beat()
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return fmt.Errorf("sync the checkpoint of task %s: %w", a.ID, context.Cause(ctx))
+		}
+	}
+}
+
+// unstored returns a channel that is closed when the store has a further checkpoint; nil if
+// it has the given number of them, or if there is no store.
+func (a *Attempt) unstored(saved int) <-chan struct{} {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.beat == nil || a.stored >= saved {
+		return nil
+	}
+	if a.more == nil {
+		a.more = make(chan struct{})
+	}
+	return a.more
 }
 
 // Return sets the result of the task, in JSON, which counts if the attempt succeeds;
@@ -98,12 +140,21 @@ func (a *Attempt) heartbeat(lease time.Duration) (b Heartbeat, saved int) {
 	return b, a.saved
 }
 
-// acknowledged drops the checkpoint if no later one was saved: the store has it.
+// acknowledged records that the store has a checkpoint, and drops the checkpoint if no later
+// one was saved. saved is less than 0 if the heartbeat had no checkpoint.
 func (a *Attempt) acknowledged(saved int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.saved == saved {
 		a.checkpoint = nil
+	}
+	if saved <= a.stored {
+		return
+	}
+	a.stored = saved
+	if a.more != nil {
+		close(a.more)
+		a.more = nil
 	}
 }
 

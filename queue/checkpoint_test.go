@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -60,5 +61,89 @@ func TestC6_CheckpointOnAFullDisk(t *testing.T) {
 		close(end)
 		r.end()
 		r.is(id, queue.Succeeded)
+	})
+}
+
+// Sync does not wait for the next heartbeat, but it waits for room on a full disk.
+func TestC6_SyncOfACheckpoint(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 2, queue.Config{Poll: time.Hour, Lease: 10 * time.Hour})
+		f := &fullStore{Store: memstore.New(memstore.Config{})}
+		r.Queue = queue.New(f, queue.Config{Poll: time.Hour, Lease: 10 * time.Hour})
+		more, end := make(chan struct{}), make(chan struct{})
+		synced := make(chan error)
+		r.Handle("k", func(ctx context.Context, a *queue.Attempt) error {
+			for _, checkpoint := range []string{"one", "two"} {
+				a.Save([]byte(checkpoint))
+				synced <- a.Sync(ctx)
+				<-more
+			}
+			synced <- a.Sync(ctx) // nothing to write
+			<-end
+			return nil
+		})
+		id := r.submit("k", queue.Options{})
+		begin := time.Now()
+		r.start()
+		if err := <-synced; err != nil || time.Since(begin) > time.Minute {
+			t.Errorf("Sync took %s, error %v", time.Since(begin), err)
+		}
+		if task := r.is(id, queue.Running); string(task.Checkpoint) != "one" {
+			t.Errorf("after Sync, the checkpoint is %q", task.Checkpoint)
+		}
+		f.full.Store(true)
+		more <- struct{}{}
+		time.Sleep(3 * time.Hour)
+		select {
+		case err := <-synced:
+			t.Errorf("Sync returned %v on a full disk", err)
+		default:
+		}
+		f.full.Store(false)
+		if err := <-synced; err != nil {
+			t.Error(err)
+		}
+		more <- struct{}{}
+		if err := <-synced; err != nil {
+			t.Error(err)
+		}
+		if task := r.is(id, queue.Running); string(task.Checkpoint) != "two" {
+			t.Errorf("after the second Sync, the checkpoint is %q", task.Checkpoint)
+		}
+		close(end)
+		r.end()
+	})
+}
+
+// Sync ends with its context, and is without effect in a test of a handler alone.
+func TestC6_SyncEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 1, queue.Config{})
+		f := &fullStore{Store: memstore.New(memstore.Config{})}
+		r.Queue = queue.New(f, queue.Config{})
+		f.full.Store(true)
+		ended := make(chan error, 1)
+		r.Handle("k", func(ctx context.Context, a *queue.Attempt) error {
+			a.Save([]byte("one"))
+			err := a.Sync(ctx)
+			ended <- err
+			f.full.Store(false)
+			return err
+		})
+		id := r.submit("k", queue.Options{})
+		r.start()
+		time.Sleep(time.Second)
+		if err := r.Pause(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-ended; !errors.Is(err, queue.ErrPaused) {
+			t.Errorf("Sync returned %v; want the cause of its context", err)
+		}
+		r.end()
+		alone := &queue.Attempt{}
+		alone.Save([]byte("one"))
+		if err := alone.Sync(t.Context()); err != nil {
+			t.Error(err)
+		}
 	})
 }

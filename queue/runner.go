@@ -60,7 +60,9 @@ func (s *session) begin(tasks []Task, until time.Time) []*Attempt {
 	attempts := make([]*Attempt, len(tasks))
 	late := !until.After(s.q.clock.Now()) // the claim took longer than the lease
 	for i := range tasks {
-		attempts[i] = &Attempt{Task: tasks[i], lease: leaseOf{tasks[i].ID, tasks[i].Lease.Token}, until: until}
+		attempts[i] = &Attempt{
+			Task: tasks[i], lease: leaseOf{tasks[i].ID, tasks[i].Lease.Token}, until: until, beat: s.q.heartbeatNow,
+		}
 		if late {
 			attempts[i].end(ErrStale)
 		}

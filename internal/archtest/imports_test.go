@@ -133,7 +133,7 @@ var directions = []direction{
 	{pkg: "internal/wire", state: here, may: []string{"queue"}},
 	{pkg: "internal/wiretest", state: here, may: []string{"internal/clock", "internal/wire"}},
 
-	{pkg: "transfer", state: planned, may: []string{".", "queue", "retry"}},
+	{pkg: "transfer", state: here, may: []string{".", "queue", "retry", "internal/clock"}},
 	{
 		pkg: "server", state: here,
 		may: []string{".", "csync", "queue", "internal/clock", "internal/wire", "internal/peer", "transfer", "server/web"},

@@ -1,0 +1,348 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/stintgo/stint/internal/clock"
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/retry"
+)
+
+// Result is the result of an upload that succeeded; [queue.Result] reads it.
+type Result struct {
+	URL  string `json:"url"`  // of the file at the server
+	Size int64  `json:"size"` // bytes
+	// Sent is the number of bytes that the last attempt sent, and Skipped the number that the
+	// server had before it.
+	Sent    int64 `json:"sent"`
+	Skipped int64 `json:"skipped"`
+}
+
+// attempt is one attempt of an upload.
+type attempt struct {
+	cfg    Config
+	job    *queue.Job[Upload]
+	client *client
+	can    abilities
+	source *source // nil for Config.Input
+
+	plan    atomic.Pointer[plan] // nil before it is known
+	sent    atomic.Int64         // bytes of bodies
+	skipped atomic.Int64         // bytes that the server had before
+	synced  func() error         // waits until the store has the URLs of the plan; nil if it has them
+}
+
+// handler keeps what the attempts of a process share.
+type handler struct {
+	cfg Config
+
+	mu    sync.Mutex
+	known map[string]answer // by endpoint
+	input bool              // Config.Input has been read
+}
+
+// answer is what a server has announced, and when.
+type answer struct {
+	abilities
+
+	at time.Time
+}
+
+// Handle sets the handler of [Kind] for the Runs of q: they upload files. It panics if cfg is
+// not valid, and as [queue.Queue.Handle] does.
+func Handle(q *queue.Queue, cfg Config) {
+	if err := cfg.validate(); err != nil {
+		panic(err)
+	}
+	h := &handler{cfg: cfg.withDefaults(), known: make(map[string]answer)}
+	Kind.Handle(q, h.upload)
+}
+
+// upload makes one attempt of a task.
+func (h *handler) upload(ctx context.Context, job *queue.Job[Upload]) error {
+	c, err := newClient(h.cfg, &job.Args)
+	if err != nil {
+		return retry.Permanent(err)
+	}
+	a := &attempt{cfg: h.cfg, job: job, client: c}
+	if job.Args.Path == Input {
+		return a.stream(ctx, h)
+	}
+	if a.source, err = openSource(job.Args.Path); err != nil {
+		return err
+	}
+	defer a.source.file.Close() //nolint:errcheck // it was only read
+	if a.can, err = h.abilities(ctx, a); err != nil {
+		return err
+	}
+	if most := a.can.maxSize; most > 0 && a.source.at.Size > most {
+		return retry.Permanent(fmt.Errorf("%s has %d bytes, and the server takes %d at most; raise its limit, or send a "+
+			"smaller file", job.Args.Path, a.source.at.Size, most))
+	}
+	return a.measured(ctx, a.run)
+}
+
+// measured calls run while progress is reported, and saves the checkpoint at its end. A
+// cancelled upload is deleted at the server.
+func (a *attempt) measured(ctx context.Context, run func(context.Context) error) error {
+	stop := a.report()
+	err := run(ctx)
+	stop()
+	if err != nil && ctx.Err() != nil && errors.Is(context.Cause(ctx), queue.ErrCancelled) {
+		a.abandon(ctx)
+	}
+	if p := a.plan.Load(); p != nil {
+		p.chunks.stop()
+		if a.source != nil {
+			a.job.Save(p.encode())
+		}
+	}
+	return err
+}
+
+func newClient(cfg Config, u *Upload) (*client, error) {
+	if err := u.validate(); err != nil {
+		return nil, err
+	}
+	header, err := u.header()
+	if err != nil {
+		return nil, err
+	}
+	request, err := http.NewRequest(http.MethodPost, u.To, nil) //nolint:noctx // only its URL is used
+	if err != nil {
+		return nil, err
+	}
+	return &client{http: cfg.Client, endpoint: request.URL, header: header, stall: cfg.Stall}, nil
+}
+
+// abilities asks the server of an upload what it can do, about once a minute.
+func (h *handler) abilities(ctx context.Context, a *attempt) (abilities, error) {
+	const (
+		fresh   = time.Minute
+		mostAre = 1000
+	)
+	h.mu.Lock()
+	known, ok := h.known[a.job.Args.To]
+	h.mu.Unlock()
+	if ok && clock.Now().Sub(known.at) < fresh {
+		return known.abilities, nil
+	}
+	var can abilities
+	err := a.repeated(ctx, func() (err error) {
+		can, err = a.client.abilities(ctx)
+		return err
+	})
+	if err != nil {
+		return can, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.known) >= mostAre {
+		clear(h.known)
+	}
+	h.known[a.job.Args.To] = answer{abilities: can, at: clock.Now()}
+	return can, nil
+}
+
+// run uploads the file, and starts over at most once if the server has lost the upload.
+func (a *attempt) run(ctx context.Context) error {
+	p, err := a.resumed(ctx)
+	if err != nil {
+		return err
+	}
+	for first := true; ; first = false {
+		a.plan.Store(p)
+		at, err := a.uploadPlan(ctx, p)
+		if err == nil {
+			return a.job.Return(Result{URL: at, Size: p.layout.size, Sent: a.sent.Load(), Skipped: a.skipped.Load()})
+		}
+		if !first || !startsOver(err) {
+			return err
+		}
+		a.cfg.Logger.Warn("an upload starts over", slog.Any("task", a.job.ID), slog.Any("error", err))
+		a.abandon(ctx)
+		if p, err = a.fresh(ctx); err != nil {
+			return err
+		}
+		a.skipped.Store(0)
+	}
+}
+
+// fresh returns a plan that sends the whole file.
+func (a *attempt) fresh(ctx context.Context) (*plan, error) {
+	lanes := a.job.Args.Lanes
+	if !a.can.has("concatenation") {
+		lanes = 1
+	}
+	digest := ""
+	if a.job.Args.Verify {
+		var err error
+		if digest, err = a.source.digest(ctx); err != nil {
+			return nil, err
+		}
+	}
+	l := newLayout(a.source.at.Size, a.job.Args.ChunkSize, lanes)
+	return newPlan(l, a.source.at, digest), nil
+}
+
+// resumed returns the plan of the last attempt if the file is the same as then, and
+// otherwise a fresh one. A file that was written to but has the same size is compared with
+// the checksums of the chunks that are done.
+func (a *attempt) resumed(ctx context.Context) (*plan, error) {
+	if len(a.job.Checkpoint) == 0 {
+		return a.fresh(ctx)
+	}
+	p, err := decodePlan(a.job.Checkpoint)
+	if err == nil {
+		p.chunks.stop()
+		err = a.compare(ctx, p)
+	}
+	if err == nil {
+		return p, nil
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	a.cfg.Logger.Warn("an upload starts over", slog.Any("task", a.job.ID), slog.Any("error", err))
+	if p != nil {
+		a.plan.Store(p)
+		a.abandon(ctx)
+	}
+	return a.fresh(ctx)
+}
+
+// compare returns an error if the file is not the one of a plan.
+func (a *attempt) compare(ctx context.Context, p *plan) error {
+	switch {
+	case p.file == a.source.at:
+		return nil
+	case p.file.Size != a.source.at.Size:
+		return fmt.Errorf("%w: it had %d bytes, and now it has %d", ErrChanged, p.file.Size, a.source.at.Size)
+	case p.sha256 != "":
+		digest, err := a.source.digest(ctx)
+		if err == nil && digest != p.sha256 {
+			err = ErrChanged
+		}
+		if err == nil {
+			p.file = a.source.at // the same content, also what the checksums of chunks do not cover
+		}
+		return err
+	}
+	for i := range p.layout.chunks() {
+		state, crc := p.chunks.state(i)
+		if state != ChunkDone {
+			continue
+		}
+		now, err := a.source.sum(ctx, p.layout.offset(i), p.layout.offset(i+1), false)
+		if err != nil {
+			return err
+		}
+		if now.crc != crc {
+			return fmt.Errorf("%w: chunk %d, which the server has, differs", ErrChanged, i)
+		}
+	}
+	return nil
+}
+
+// uploadPlan sends what the server does not have, and returns the URL of the file.
+func (a *attempt) uploadPlan(ctx context.Context, p *plan) (string, error) {
+	created := p.urls()
+	if err := eachLane(ctx, p, a.prepare); err != nil {
+		return "", err
+	}
+	if p.file != a.source.at { // its chunks have been compared
+		compared := *p
+		compared.file = a.source.at
+		p = &compared
+		a.plan.Store(p)
+	}
+	a.job.Save(p.encode())
+	if !slices.Equal(created, p.urls()) && p.layout.chunks() > p.layout.lanes {
+		defer a.sync(ctx)()
+	}
+	if err := eachLane(ctx, p, a.send); err != nil {
+		return "", err
+	}
+	if len(p.lanes) == 1 {
+		return p.urls()[0], nil
+	}
+	return a.concatenate(ctx, p)
+}
+
+// sync has the store write the URLs of the uploads while their first chunks are sent. Without
+// that a kill of the process would lose all that was sent since. The caller calls end.
+func (a *attempt) sync(ctx context.Context) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	written := make(chan struct{})
+	var err error
+	go func() {
+		defer close(written)
+		err = a.job.Sync(ctx)
+	}()
+	a.synced = func() error {
+		<-written
+		return err
+	}
+	return func() {
+		cancel()
+		<-written
+		a.synced = nil
+	}
+}
+
+// eachLane calls fn for every lane at once, and returns the first error. That error ends the
+// context of the others.
+func eachLane(ctx context.Context, p *plan, fn func(context.Context, *plan, *lane) error) error {
+	if len(p.lanes) == 1 {
+		return fn(ctx, p, p.lanes[0])
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var all sync.WaitGroup
+	for _, l := range p.lanes {
+		all.Go(func() {
+			if err := fn(ctx, p, l); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	all.Wait()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// concatenate makes one file of the uploads of all lanes, and returns its URL. If the answer is
+// lost, the request is made again, and a server that does not recognize it keeps two files.
+func (a *attempt) concatenate(ctx context.Context, p *plan) (at string, err error) {
+	if err := a.source.unchanged(); err != nil {
+		return "", fmt.Errorf("%w: %w", errRead, err)
+	}
+	fields := http.Header{}
+	fields.Set("Upload-Concat", "final;"+strings.Join(p.urls(), " "))
+	fields.Set("Upload-Metadata", metadata(a.job.Args.metadata(p.sha256)))
+	const copying = 30 // some servers copy the parts before they answer
+	slow := *a.client
+	slow.stall *= copying
+	err = a.repeated(ctx, func() error {
+		final, err := slow.create(ctx, fields)
+		if isMismatch(err) {
+			return fmt.Errorf("%w: %w", errMismatch, err)
+		}
+		if err == nil {
+			at = final.String()
+		}
+		return err
+	})
+	return at, err
+}

@@ -1,0 +1,51 @@
+package transfer_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/transfer"
+)
+
+func TestE2_FilesOfPatterns(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"a.jpg", "b.jpg", "c.txt", "d/e.jpg", "d/f/g.txt", "[x].txt"} {
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, name, nil)
+	}
+	for _, dir := range []string{"empty", "d/empty"} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, to := range map[string]string{"link": "d", "d/loop": "..", "l.jpg": "a.jpg"} {
+		if err := os.Symlink(to, link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct {
+		patterns, want []string
+		err            error
+	}{
+		{patterns: []string{"c.txt", "*.jpg"}, want: []string{"c.txt", "a.jpg", "b.jpg", "l.jpg"}},
+		{patterns: []string{"d"}, want: []string{"d/e.jpg", "d/f/g.txt"}},
+		{patterns: []string{"link"}, want: []string{"link/e.jpg", "link/f/g.txt"}},
+		{patterns: []string{"a.jpg", "a.*", "./a.jpg"}, want: []string{"a.jpg"}},
+		{patterns: []string{`\[x\].txt`}, want: []string{"[x].txt"}},
+		{patterns: []string{"a.jpg", "none"}, err: queue.ErrInvalid},
+		{patterns: []string{"empty"}, err: queue.ErrInvalid},
+		{patterns: []string{"["}, err: queue.ErrInvalid},
+		{},
+	} {
+		got, err := transfer.Files(test.patterns...)
+		if !slices.Equal(got, test.want) || !errors.Is(err, test.err) {
+			t.Errorf("%q: %q, error %v; want %q, %v", test.patterns, got, err, test.want, test.err)
+		}
+	}
+}

@@ -1,0 +1,354 @@
+package transfer_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/transfer"
+)
+
+// half has an upload of content stop in the middle: another queue, as a new process would,
+// finds it. It returns the upload and its file.
+func (r *rig) half(all []byte, u transfer.Upload) (queue.ID, string) {
+	r.t.Helper()
+	g := newGate(r.t, int64(len(all)/2))
+	r.server.content = g.content
+	u.Path, u.ChunkSize = filepath.Join(r.t.TempDir(), "half.bin"), chunkSize
+	write(r.t, u.Path, all)
+	id := r.addUpload(u, queue.Options{})
+	stop := r.run(1)
+	<-g.reached // lanes may have ended before
+	stop()
+	g.open()
+	r.restart()
+	return id, u.Path
+}
+
+// Chunks that the server has are not sent again after a restart, and the one that was being
+// sent is pending.
+func TestE4_ResumeSkipsDoneChunks(t *testing.T) {
+	for _, lanes := range []int{1, 4} {
+		for _, extensions := range []string{allExtensions, "creation,concatenation"} {
+			r := newRig(t, transfer.Config{})
+			r.server.extensions = extensions
+			want := content(1, 20*chunkSize+100)
+			id, _ := r.half(want, transfer.Upload{Lanes: lanes, Verify: true})
+			task := r.until(id, "waiting", func(task queue.Task) bool { return task.State == queue.Waiting })
+			seen, err := transfer.Of(task)
+			if err != nil || !slices.Contains(seen.Chunks, transfer.ChunkDone) || task.Failures != 0 ||
+				slices.Contains(seen.Chunks, transfer.ChunkUploading) {
+				t.Errorf("after the stop, it is %+v, error %v", seen, err)
+			}
+			r.run(1)
+			result, err := queue.Result[transfer.Result](r.wait(id, queue.Succeeded))
+			r.server.has(t, "half.bin", want)
+			if err != nil || result.Skipped < seen.Done || result.Sent > result.Size-result.Skipped+int64(lanes)*chunkSize {
+				t.Errorf("with %d bytes done, the result is %+v, error %v", seen.Done, result, err)
+			}
+			if most := int64(len(want) + lanes*chunkSize); r.server.bytes() > most {
+				t.Errorf("the server received %d bytes; want %d at most", r.server.bytes(), most)
+			}
+		}
+	}
+}
+
+// A file that was touched goes on if it has the same content, and starts over if a chunk that
+// the server has is another.
+func TestE4_FileThatChangedBetweenAttempts(t *testing.T) {
+	tests := []struct {
+		name    string
+		change  func(all []byte) []byte
+		verify  bool
+		created int
+	}{
+		{name: "touched", change: func(all []byte) []byte { return all }, created: 1},
+		{name: "touched and verified", change: func(all []byte) []byte { return all }, verify: true, created: 1},
+		{name: "the first byte", change: func(all []byte) []byte { all[0]++; return all }, created: 2},
+		{name: "the last byte", change: func(all []byte) []byte { all[len(all)-1]++; return all }, created: 1},
+		{
+			name: "the last byte of a verified file", verify: true,
+			change: func(all []byte) []byte { all[len(all)-1]++; return all }, created: 2,
+		},
+		{name: "shorter", change: func(all []byte) []byte { return all[:chunkSize] }, created: 2},
+		{name: "longer", change: func(all []byte) []byte { return append(all, 1) }, created: 2},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r := newRig(t, transfer.Config{})
+			id, path := r.half(content(1, 20*chunkSize), transfer.Upload{Verify: test.verify})
+			want := test.change(content(1, 20*chunkSize))
+			write(t, path, want)
+			later := time.Now().Add(time.Hour)
+			if err := os.Chtimes(path, later, later); err != nil {
+				t.Fatal(err)
+			}
+			r.run(1)
+			r.wait(id, queue.Succeeded)
+			r.server.has(t, "half.bin", want)
+			if r.server.created != test.created || len(r.server.uploads) != 1 {
+				t.Errorf("%d uploads were created, and there are %d; want %d, and 1", r.server.created,
+					len(r.server.uploads), test.created)
+			}
+		})
+	}
+}
+
+// A file that changes or shrinks while it is read fails the attempt with an error that says
+// so, and nothing of it is complete at the server.
+func TestE4_FileThatChangesWhileItIsRead(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(path string) error
+		want   string
+	}{
+		"shrinks": {func(path string) error { return os.Truncate(path, 5*chunkSize) }, "shrank"},
+		"grows":   {func(path string) error { return os.Truncate(path, 50*chunkSize) }, "grew from"},
+		"changes": {func(path string) error { return os.Chtimes(path, time.Time{}, time.Unix(1, 0)) }, "was written to"},
+	} {
+		for _, lanes := range []int{1, 3} {
+			t.Run(name, func(t *testing.T) {
+				r := newRig(t, transfer.Config{})
+				g := newGate(t, 4*chunkSize)
+				r.server.content = g.content
+				path := filepath.Join(t.TempDir(), "a")
+				write(t, path, content(1, 20*chunkSize))
+				id := r.addUpload(transfer.Upload{Path: path, ChunkSize: chunkSize, Lanes: lanes}, queue.Options{MaxAttempts: 1})
+				r.run(1)
+				<-g.reached
+				if err := test.change(path); err != nil {
+					t.Fatal(err)
+				}
+				g.open()
+				task := r.wait(id, queue.Dead)
+				if !strings.Contains(task.Error, transfer.ErrChanged.Error()) || !strings.Contains(task.Error, test.want) {
+					t.Errorf("the error is %q; want %q", task.Error, test.want)
+				}
+				if _, ok := r.server.file("a"); ok {
+					t.Error("the server has the file")
+				}
+			})
+		}
+	}
+}
+
+func TestE4_FileThatVanished(t *testing.T) {
+	r := newRig(t, transfer.Config{})
+	id, path := r.half(content(1, 20*chunkSize), transfer.Upload{})
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	r.run(1)
+	task := r.wait(id, queue.Dead)
+	if task.Failures != 1 || !strings.Contains(task.Error, "no such file") || !strings.Contains(task.Error, "retry the upload") {
+		t.Errorf("after %d failures, the error is %q", task.Failures, task.Error)
+	}
+	// With the file back, the upload goes on.
+	want := content(1, 20*chunkSize)
+	write(t, path, want)
+	if err := r.queue.Retry(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	r.wait(id, queue.Succeeded)
+	r.server.has(t, "half.bin", want)
+}
+
+// A server that has lost the upload gets the whole file again, once in an attempt.
+func TestE4_UploadThatTheServerLost(t *testing.T) {
+	for _, lanes := range []int{1, 4} {
+		r := newRig(t, transfer.Config{})
+		want := content(1, 20*chunkSize)
+		id, _ := r.half(want, transfer.Upload{Lanes: lanes})
+		r.server.mu.Lock()
+		clear(r.server.uploads)
+		r.server.mu.Unlock()
+		r.run(1)
+		task := r.wait(id, queue.Succeeded)
+		r.server.has(t, "half.bin", want)
+		result, err := queue.Result[transfer.Result](task)
+		if err != nil || result.Skipped != 0 || task.Failures != 0 {
+			t.Errorf("after %d failures, the result is %+v, error %v", task.Failures, result, err)
+		}
+	}
+}
+
+// Answers that a later request can better are repeated within the attempt, from the offset
+// that the server says.
+func TestE4_RequestsThatAreRepeated(t *testing.T) {
+	tests := []struct {
+		name   string
+		method string
+		answer func(w http.ResponseWriter)
+	}{
+		{name: "checksum", method: http.MethodPatch, answer: func(w http.ResponseWriter) { w.WriteHeader(460) }},
+		{name: "conflict", method: http.MethodPatch, answer: func(w http.ResponseWriter) { w.WriteHeader(http.StatusConflict) }},
+		{name: "locked", method: http.MethodPatch, answer: func(w http.ResponseWriter) { w.WriteHeader(http.StatusLocked) }},
+		{name: "broken", method: http.MethodPatch, answer: func(http.ResponseWriter) { panic(http.ErrAbortHandler) }},
+		{name: "broken creation", method: http.MethodPost, answer: func(http.ResponseWriter) { panic(http.ErrAbortHandler) }},
+		{name: "no offset", method: http.MethodPatch, answer: func(w http.ResponseWriter) { w.WriteHeader(http.StatusNoContent) }},
+		{name: "wrong offset", method: http.MethodPatch, answer: func(w http.ResponseWriter) {
+			w.Header().Set("Upload-Offset", "12345678")
+			w.WriteHeader(http.StatusNoContent)
+		}},
+		{name: "wrong offset of HEAD", method: http.MethodHead, answer: func(w http.ResponseWriter) {
+			w.Header().Set("Upload-Offset", "12345678")
+		}},
+		{name: "busy", method: http.MethodOptions, answer: func(w http.ResponseWriter) {
+			w.Header().Set("Retry-After", "0")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r := newRig(t, transfer.Config{})
+			var seen, headed atomic.Int64
+			r.server.fault = func(w http.ResponseWriter, req *http.Request) bool {
+				if test.method == http.MethodHead && req.Method == http.MethodPatch && headed.Add(1) == 2 {
+					w.WriteHeader(http.StatusInternalServerError) // so that there is a HEAD
+					return true
+				}
+				if req.Method != test.method || seen.Add(1)%3 != 1 {
+					return false
+				}
+				test.answer(w)
+				return true
+			}
+			want := content(1, 10*chunkSize)
+			id := r.add("a", want, transfer.Upload{ChunkSize: chunkSize, Lanes: 2}, queue.Options{MaxAttempts: 1})
+			r.run(1)
+			r.wait(id, queue.Succeeded)
+			r.server.has(t, "a", want)
+			if seen.Load() < 2 {
+				t.Error("no request was repeated")
+			}
+		})
+	}
+}
+
+// Answers that no repetition can help end the upload at once, with what to do about it.
+func TestE4_PermanentFailures(t *testing.T) {
+	for status, remedy := range map[int]string{
+		http.StatusUnauthorized:          "HeaderEnv",
+		http.StatusForbidden:             "HeaderEnv",
+		http.StatusNotFound:              "check the URL",
+		http.StatusRequestEntityTooLarge: "too large",
+		http.StatusPreconditionFailed:    "version",
+		http.StatusBadRequest:            "400",
+	} {
+		r := newRig(t, transfer.Config{})
+		r.server.fault = func(w http.ResponseWriter, req *http.Request) bool {
+			if req.Method != http.MethodPost {
+				return false
+			}
+			http.Error(w, "the server's words", status)
+			return true
+		}
+		id := r.add("a", content(1, 100), transfer.Upload{}, queue.Options{})
+		r.run(1)
+		task := r.wait(id, queue.Dead)
+		if task.Failures != 1 || !strings.Contains(task.Error, remedy) || !strings.Contains(task.Error, "the server's words") ||
+			!strings.Contains(task.Error, strconv.Itoa(status)) || r.server.count(http.MethodPost) != 1 {
+			t.Errorf("status %d: %d failures, %d requests, error %q; want %q", status, task.Failures,
+				r.server.count(http.MethodPost), task.Error, remedy)
+		}
+	}
+	r := newRig(t, transfer.Config{})
+	r.server.maxSize = 99
+	r.run(1)
+	task := r.wait(r.add("a", content(1, 100), transfer.Upload{}, queue.Options{}), queue.Dead)
+	if !strings.Contains(task.Error, "takes 99 at most") || r.server.count(http.MethodPost) != 0 {
+		t.Errorf("the error is %q", task.Error)
+	}
+}
+
+// A server that takes no more bytes, or does not answer, fails the request after Stall.
+func TestE4_ServersThatStall(t *testing.T) {
+	for _, method := range []string{http.MethodPatch, http.MethodHead, http.MethodPost} {
+		r := newRig(t, transfer.Config{Stall: 300 * time.Millisecond})
+		r.server.extensions = "creation" // so that a slow test goes on where it was
+		var once atomic.Bool
+		release := make(chan struct{})
+		t.Cleanup(func() { close(release) })
+		r.server.fault = func(w http.ResponseWriter, req *http.Request) bool {
+			if req.Method == method && once.CompareAndSwap(false, true) {
+				<-release
+				return true
+			}
+			if method == http.MethodHead && req.Method == http.MethodPatch && !once.Load() {
+				w.WriteHeader(http.StatusBadGateway)
+				return true
+			}
+			return false
+		}
+		want := content(1, 200*chunkSize) // more than fits into the buffers of a connection
+		id := r.add("a", want, transfer.Upload{ChunkSize: 100 * chunkSize}, queue.Options{MaxAttempts: 1})
+		r.run(1)
+		r.wait(id, queue.Succeeded)
+		r.server.has(t, "a", want)
+	}
+}
+
+// The input of the process has no length before its end.
+func TestE4_InputOfUnknownLength(t *testing.T) {
+	for _, size := range []int{0, 1, 3 * chunkSize, 3*chunkSize + 1} {
+		want := content(1, size)
+		r := newRig(t, transfer.Config{Input: io.LimitReader(bytes.NewReader(want), int64(size))})
+		var patches atomic.Int64
+		r.server.fault = func(w http.ResponseWriter, req *http.Request) bool {
+			if req.Method == http.MethodPatch && patches.Add(1)%2 == 1 {
+				w.WriteHeader(http.StatusBadGateway)
+				return true
+			}
+			return false
+		}
+		id := r.addUpload(transfer.Upload{Path: transfer.Input, Name: "in", ChunkSize: chunkSize}, queue.Options{})
+		again := r.addUpload(transfer.Upload{Path: transfer.Input, Name: "again"}, queue.Options{})
+		r.run(1)
+		task := r.wait(id, queue.Succeeded)
+		r.server.has(t, "in", want)
+		if result, err := queue.Result[transfer.Result](task); err != nil || result.Size != int64(size) {
+			t.Errorf("the result is %+v, error %v", result, err)
+		}
+		if task := r.wait(again, queue.Dead); !strings.Contains(task.Error, "read once") || task.Failures != 1 {
+			t.Errorf("the second upload of the input: %d failures, error %q", task.Failures, task.Error)
+		}
+	}
+}
+
+// Add refuses what cannot be uploaded, with all problems of the upload.
+func TestE2_AddRefuses(t *testing.T) {
+	r := newRig(t, transfer.Config{})
+	path := filepath.Join(t.TempDir(), "a")
+	write(t, path, nil)
+	good := transfer.Upload{Path: path, To: r.server.url()}
+	for name, test := range map[string]struct {
+		upload transfer.Upload
+		want   error
+	}{
+		"no file":      {transfer.Upload{Path: path + "x", To: good.To}, os.ErrNotExist},
+		"a directory":  {transfer.Upload{Path: filepath.Dir(path), To: good.To}, queue.ErrInvalid},
+		"no path":      {transfer.Upload{To: good.To}, queue.ErrInvalid},
+		"no URL":       {transfer.Upload{Path: path}, queue.ErrInvalid},
+		"another URL":  {transfer.Upload{Path: path, To: "ftp://example.com/"}, queue.ErrInvalid},
+		"lanes":        {transfer.Upload{Path: path, To: good.To, Lanes: 17}, queue.ErrInvalid},
+		"a chunk size": {transfer.Upload{Path: path, To: good.To, ChunkSize: -1}, queue.ErrInvalid},
+		"metadata":     {transfer.Upload{Path: path, To: good.To, Metadata: map[string]string{"a b": ""}}, queue.ErrInvalid},
+		"own metadata": {transfer.Upload{Path: path, To: good.To, Metadata: map[string]string{"sha256": ""}}, queue.ErrInvalid},
+	} {
+		if _, err := transfer.Add(t.Context(), r.queue, queue.Options{}, good, test.upload); !errors.Is(err, test.want) {
+			t.Errorf("%s: %v; want %v", name, err, test.want)
+		}
+	}
+	if n, err := r.queue.Count(t.Context(), queue.Filter{}); err != nil || len(n) > 0 {
+		t.Errorf("there are tasks: %v, error %v", n, err)
+	}
+}

@@ -1,0 +1,133 @@
+package transfer
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+
+	"github.com/stintgo/stint/retry"
+)
+
+// ErrChanged is wrapped by the error of an attempt whose file changed while it was read. The
+// next attempt begins again with the chunks that differ.
+var ErrChanged = errors.New("transfer: the file changed while it was uploaded")
+
+// fingerprint tells versions of a file apart without reading it.
+type fingerprint struct {
+	Size    int64 `json:"size"`     // bytes
+	ModTime int64 `json:"mtime_ns"` // nanoseconds since 1970
+}
+
+// source is the file of an upload, open for reading. It is safe for concurrent use.
+type source struct {
+	file *os.File
+	at   fingerprint // when it was opened
+
+	buffers sync.Pool // of *[sumStep]byte
+}
+
+// sumStep is how many bytes are hashed at once.
+const sumStep = 256 << 10
+
+// openSource opens the file of an upload. Its errors are permanent if another attempt
+// cannot help before a person does something.
+func openSource(path string) (*source, error) {
+	file, err := os.Open(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, retry.Permanent(fmt.Errorf("%w; put the file back and retry the upload", err))
+	case errors.Is(err, fs.ErrPermission):
+		return nil, retry.Permanent(fmt.Errorf("%w; let the user of the worker read the file, and retry the upload", err))
+	case err != nil:
+		return nil, err
+	}
+	s := &source{file: file}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = retry.Permanent(fmt.Errorf("%s is not a regular file; name the files of a directory one by one", path))
+	}
+	if err != nil {
+		file.Close() //nolint:errcheck // the error of Stat counts
+		return nil, err
+	}
+	s.at = fingerprintOf(info)
+	return s, nil
+}
+
+func fingerprintOf(info fs.FileInfo) fingerprint {
+	return fingerprint{Size: info.Size(), ModTime: info.ModTime().UnixNano()}
+}
+
+// unchanged returns an error that wraps ErrChanged if the file is not as it was when it was
+// opened. A change that sets neither the size nor the time of modification is not found.
+func (s *source) unchanged() error {
+	info, err := s.file.Stat()
+	if err != nil {
+		return err
+	}
+	now := fingerprintOf(info)
+	switch {
+	case now.Size < s.at.Size:
+		return fmt.Errorf("%w: %s shrank from %d to %d bytes", ErrChanged, s.file.Name(), s.at.Size, now.Size)
+	case now.Size > s.at.Size:
+		return fmt.Errorf("%w: %s grew from %d to %d bytes", ErrChanged, s.file.Name(), s.at.Size, now.Size)
+	case now != s.at:
+		return fmt.Errorf("%w: %s was written to", ErrChanged, s.file.Name())
+	}
+	return nil
+}
+
+// ReadAt is that of the file, with an error that wraps ErrChanged where the file ends too
+// early.
+func (s *source) ReadAt(p []byte, offset int64) (int, error) {
+	n, err := s.file.ReadAt(p, offset)
+	if errors.Is(err, io.EOF) && offset+int64(n) < s.at.Size {
+		err = fmt.Errorf("%w: %s shrank to less than %d bytes", ErrChanged, s.file.Name(), offset+int64(len(p)))
+	}
+	return n, err
+}
+
+// sums are the checksums of a part of a file.
+type sums struct {
+	crc    uint32
+	sha256 []byte
+}
+
+// sum reads a part of the file and returns its checksums, with the SHA-256 only if strong is
+// set. A second reading of the same part comes from the page cache.
+func (s *source) sum(ctx context.Context, from, to int64, strong bool) (sums, error) {
+	crc := crc32.New(castagnoli())
+	into, digest := io.Writer(crc), sha256.New()
+	if strong {
+		into = io.MultiWriter(crc, digest)
+	}
+	buffer, ok := s.buffers.Get().(*[sumStep]byte)
+	if !ok {
+		buffer = new([sumStep]byte)
+	}
+	defer s.buffers.Put(buffer)
+	for from < to {
+		if ctx.Err() != nil {
+			return sums{}, context.Cause(ctx)
+		}
+		n, err := s.ReadAt(buffer[:min(sumStep, to-from)], from)
+		into.Write(buffer[:n]) //nolint:errcheck // a hash returns no error
+		if from += int64(n); from < to && err != nil {
+			return sums{}, err
+		}
+	}
+	return sums{crc: crc.Sum32(), sha256: digest.Sum(nil)}, nil
+}
+
+// digest returns the SHA-256 of the whole file in hexadecimal digits.
+func (s *source) digest(ctx context.Context) (string, error) {
+	whole, err := s.sum(ctx, 0, s.at.Size, true)
+	return hex.EncodeToString(whole.sha256), err
+}

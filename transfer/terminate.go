@@ -1,0 +1,78 @@
+package transfer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+)
+
+// Terminate deletes the unfinished upload of a task at its server. It is for tasks that were
+// cancelled while they were queued, or whose worker died, and for dead ones that will not be
+// retried: a worker does that itself for an upload that is cancelled while it runs. Without
+// it, the server keeps what it has until the upload expires. cfg is that of [Handle]; the
+// environment must have the variables of [Upload.HeaderEnv].
+//
+// It returns nil if there is nothing to delete, or if the server does not delete uploads. A
+// later retry of the task sends the whole file. Errors: [queue.ErrState] if the task is not
+// cancelled or dead, [queue.ErrInvalid], and those of the requests.
+func Terminate(ctx context.Context, task queue.Task, cfg Config) error {
+	if task.Kind != string(Kind) {
+		return fmt.Errorf("%w: task %s is of kind %q and not an upload", queue.ErrInvalid, task.ID, task.Kind)
+	}
+	if task.State != queue.Cancelled && task.State != queue.Dead {
+		return fmt.Errorf("%w: upload %s is %s; cancel it before its data is deleted", queue.ErrState, task.ID, task.State)
+	}
+	if len(task.Checkpoint) == 0 {
+		return nil
+	}
+	var u Upload
+	if err := json.Unmarshal(task.Payload, &u); err != nil {
+		return fmt.Errorf("%w: payload of upload %s: %w", queue.ErrInvalid, task.ID, err)
+	}
+	p, err := decodePlan(task.Checkpoint)
+	if err != nil {
+		return err
+	}
+	c, err := newClient(cfg.withDefaults(), &u)
+	if err != nil {
+		return err
+	}
+	can, err := c.abilities(ctx)
+	if err != nil || !can.has("termination") {
+		return err
+	}
+	return c.terminateAll(ctx, p)
+}
+
+// terminateAll deletes the uploads of all lanes of a plan.
+func (c *client) terminateAll(ctx context.Context, p *plan) error {
+	var errs []error
+	for _, l := range p.lanes {
+		if at := l.url.Load(); at != nil {
+			errs = append(errs, c.terminate(ctx, at))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// abandon deletes the uploads of the attempt's plan at the server, as well as that is
+// possible: the server also deletes them when they expire. It does not depend on the end of
+// ctx.
+func (a *attempt) abandon(ctx context.Context) {
+	p := a.plan.Load()
+	if p == nil || !a.can.has("termination") {
+		return
+	}
+	const patience = 10 * time.Second
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer stop()
+	if err := a.client.terminateAll(ctx, p); err != nil {
+		a.cfg.Logger.Warn("an unfinished upload stays at the server until it expires", slog.Any("task", a.job.ID),
+			slog.Any("error", err))
+	}
+}

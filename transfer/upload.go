@@ -1,0 +1,180 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/stintgo/stint/queue"
+)
+
+// Kind is the kind of the tasks that upload files. [Handle] sets its handler.
+const Kind queue.Kind[Upload] = "stint.upload"
+
+// DefaultRetries is how often [Add] has a failed upload tried again: an upload is dead after
+// one attempt more.
+const DefaultRetries = 3
+
+// Input is the Path of an upload of [Config.Input].
+const Input = "-"
+
+// Upload is a file to upload: the payload of a task of [Kind].
+type Upload struct {
+	// Path is the file on the worker's machine, or [Input]. [Add] makes it absolute.
+	Path string `json:"path"`
+	// To is the URL of the tus server at which uploads are created.
+	To string `json:"to"`
+	// Name is the name of the file for the server and for people; "" is the last part of
+	// Path.
+	Name string `json:"name,omitempty"`
+	// ChunkSize is the number of bytes of a request; 0 is [DefaultChunkSize]. A file of
+	// more than [MaxChunks] chunks has larger ones. Choose smaller chunks for connections
+	// that break often, since a chunk with a checksum is kept by the server as a whole or
+	// not at all.
+	ChunkSize int64 `json:"chunk_size,omitempty"`
+	// Lanes is the number of parts of the file that are sent at once, from 1 to [MaxLanes];
+	// 0 is 1. It is 1 at a server without the extension concatenation.
+	Lanes int `json:"lanes,omitempty"`
+	// Verify sends the SHA-256 of the whole file with the metadata key sha256, in
+	// hexadecimal digits, so that the server can refuse a file that is not the same. The
+	// file is read once more before it is sent. The checksums of chunks do not depend on
+	// it.
+	Verify bool `json:"verify,omitempty"`
+	// Metadata are further pairs of Upload-Metadata. Keys are ASCII without spaces and
+	// commas, and not one of those that the package sets: filename, sha256, part-of.
+	Metadata map[string]string `json:"metadata,omitempty"`
+	// HeaderEnv names, for headers of every request, the environment variables of the
+	// worker that have their values: {"Authorization": "UPLOAD_AUTH"}. So secrets are not
+	// kept in the store. They are sent to the host of To alone.
+	HeaderEnv map[string]string `json:"header_env,omitempty"`
+	// Size is the size of the file in bytes when it was added, for lists: [Add] sets it.
+	// Each attempt sends the file as it is then.
+	Size int64 `json:"size,omitempty"`
+}
+
+// name returns the name of the file.
+func (u *Upload) name() string {
+	if u.Name != "" {
+		return u.Name
+	}
+	if u.Path == Input {
+		return "stdin"
+	}
+	return filepath.Base(u.Path)
+}
+
+// metadata returns the pairs of Upload-Metadata, without those of a part.
+func (u *Upload) metadata(sha256 string) map[string]string {
+	pairs := maps.Clone(u.Metadata)
+	if pairs == nil {
+		pairs = make(map[string]string)
+	}
+	pairs["filename"] = u.name()
+	if sha256 != "" {
+		pairs["sha256"] = sha256
+	}
+	return pairs
+}
+
+// header reads the values of the headers from the environment.
+func (u *Upload) header() (http.Header, error) {
+	header := make(http.Header)
+	for name, variable := range u.HeaderEnv {
+		value, ok := os.LookupEnv(variable)
+		if !ok {
+			return nil, fmt.Errorf("the environment variable %s, with the value of the header %s, is not set; "+
+				"set it for the worker, and retry the upload", variable, name)
+		}
+		header.Set(name, value)
+	}
+	return header, nil
+}
+
+// validate reports every problem of an upload at once.
+func (u *Upload) validate() error {
+	var errs []error
+	if u.Path == "" {
+		errs = append(errs, errors.New("it has no Path"))
+	}
+	if to, err := url.Parse(u.To); err != nil || to.Host == "" || to.Scheme != "http" && to.Scheme != "https" {
+		errs = append(errs, fmt.Errorf("to %q is not the http or https URL of a tus server", u.To))
+	}
+	if u.ChunkSize < 0 || u.Lanes < 0 || u.Lanes > MaxLanes {
+		errs = append(errs, fmt.Errorf("ChunkSize is %d and Lanes %d; they are 0 for the default, or more, and there are "+
+			"at most %d lanes", u.ChunkSize, u.Lanes, MaxLanes))
+	}
+	for key := range u.Metadata {
+		if key == "" || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' || r == ',' }) ||
+			slices.Contains([]string{"filename", "sha256", partOf}, key) {
+			errs = append(errs, fmt.Errorf("the metadata key %q is one that the package sets, or is not ASCII without "+
+				"spaces and commas", key))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("%w: upload of %q: %w", queue.ErrInvalid, u.Path, err)
+	}
+	return nil
+}
+
+// Add submits uploads as tasks, in this order, and returns when they are durable. options
+// apply to each: their queue, tier, key and so on. A MaxAttempts of 0 is [DefaultRetries]
+// and one; that of an upload of [Input] is always 1. A worker that runs the queue sends the
+// files, in this process or another; see [Handle].
+//
+// Files are checked when they are added: a file that is missing, or that is no regular file,
+// is an error, and then no upload is added. More than [queue.MaxSubmit] uploads are submitted
+// in parts; the receipts are of the parts that were accepted, also with an error.
+//
+// Errors: [queue.ErrInvalid], those of [os.Stat], and those of [queue.Queue.Submit].
+func Add(ctx context.Context, q *queue.Queue, options queue.Options, uploads ...Upload) ([]queue.Receipt, error) {
+	tasks := make([]queue.NewTask, len(uploads))
+	for i := range uploads {
+		var err error
+		if tasks[i], err = prepare(q, uploads[i], options); err != nil {
+			return nil, err
+		}
+	}
+	var receipts []queue.Receipt
+	for some := range slices.Chunk(tasks, queue.MaxSubmit) {
+		accepted, err := q.Submit(ctx, some...)
+		receipts = append(receipts, accepted...)
+		if err != nil {
+			return receipts, err
+		}
+	}
+	return receipts, nil
+}
+
+// prepare makes the task of an upload.
+func prepare(q *queue.Queue, u Upload, o queue.Options) (queue.NewTask, error) {
+	if err := u.validate(); err != nil {
+		return queue.NewTask{}, err
+	}
+	if o.MaxAttempts == 0 {
+		o.MaxAttempts = 1 + DefaultRetries
+	}
+	if u.Path == Input {
+		o.MaxAttempts = 1
+		return Kind.Prepare(q, u, o)
+	}
+	info, err := os.Stat(u.Path)
+	if err != nil {
+		return queue.NewTask{}, err
+	}
+	if !info.Mode().IsRegular() {
+		return queue.NewTask{}, fmt.Errorf("%w: %s is not a regular file; see Files for directories", queue.ErrInvalid,
+			u.Path)
+	}
+	u.Size = info.Size()
+	if u.Path, err = filepath.Abs(u.Path); err != nil {
+		return queue.NewTask{}, err
+	}
+	return Kind.Prepare(q, u, o)
+}
