@@ -134,6 +134,11 @@ var directions = []direction{
 	{pkg: "internal/wiretest", state: here, may: []string{"internal/clock", "internal/wire"}},
 
 	{pkg: "transfer", state: here, may: []string{".", "queue", "retry", "internal/clock"}},
+	// The server side of uploads needs no queue: it can be mounted in any server.
+	{
+		pkg: "transfer/receiver", state: here,
+		may: []string{".", "internal/clock"}, modules: []string{"golang.org/x/sys"},
+	},
 	{
 		pkg: "server", state: here,
 		may: []string{".", "csync", "queue", "internal/clock", "internal/wire", "internal/peer", "transfer", "server/web"},

@@ -1,0 +1,240 @@
+package receiver
+
+import (
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+
+	"github.com/stintgo/stint/internal/clock"
+)
+
+// tusConcat makes one file of parts. A client that has lost the answer may ask again: it
+// gets the same one.
+func (r *Receiver) tusConcat(w http.ResponseWriter, req *http.Request, parts []string, meta map[string]string) error {
+	first, err := r.find(parts[0])
+	if err != nil {
+		return err
+	}
+	f := first.file
+	f.finishing.Lock()
+	u, err := f.join(parts, meta)
+	f.finishing.Unlock()
+	if err != nil {
+		return err
+	}
+	if err := f.announce(r.ctx); err != nil {
+		return err
+	}
+	w.Header().Set("Location", r.location(u))
+	w.Header().Set(uploadOffset, strconv.FormatInt(u.length, 10))
+	w.WriteHeader(http.StatusCreated)
+	return nil
+}
+
+// join publishes the file, whose first lane is the first of the parts. Lanes of a group
+// are in place. Other parts are files of their own: they are appended and removed, one
+// by one. The caller must hold finishing.
+func (f *file) join(parts []string, meta map[string]string) (*upload, error) {
+	f.mu.Lock()
+	concat, final, published := f.concat, f.final, f.publish != nil
+	f.mu.Unlock()
+	if concat != nil && !slices.Equal(concat.Parts, parts) || concat == nil && published {
+		return nil, refuse(statusConflict, "the parts have been concatenated in another way")
+	}
+	if f.isPublished() {
+		return final, nil
+	}
+	f.mu.Lock()
+	err := f.use()
+	f.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	defer f.release()
+	if concat == nil {
+		if final, err = f.beginConcat(parts, meta); err != nil {
+			return nil, err
+		}
+	}
+	if err := f.absorb(); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	final.offset = final.length
+	f.mu.Unlock()
+	return final, f.publishAs(final)
+}
+
+// beginConcat checks the parts, and journals that the file is going to have them.
+func (f *file) beginConcat(parts []string, meta map[string]string) (*upload, error) {
+	r := f.r
+	r.groupsMu.Lock() // two concatenations do not share parts
+	defer r.groupsMu.Unlock()
+	rec := concatRecord{Final: laneRecord{ID: newID(), Metadata: meta}, Parts: parts}
+	files := map[*file]bool{}
+	end := int64(0)
+	for i, id := range parts {
+		u, err := r.find(id)
+		if err != nil {
+			return nil, err
+		}
+		start, length, err := u.whole(i == 0)
+		if err != nil {
+			return nil, err
+		}
+		if f.rec.Group != "" && (u.file != f || start != end) || f.rec.Group == "" && files[u.file] {
+			return nil, refuse(statusBadRequest, "part %d does not follow the one before it", i+1)
+		}
+		if u.file.rec.Group != f.rec.Group {
+			return nil, refuse(statusBadRequest, "part %d belongs to another group", i+1)
+		}
+		files[u.file] = true
+		end += length
+		rec.Ends = append(rec.Ends, end)
+	}
+	if f.rec.Group != "" && end != f.rec.Total {
+		return nil, refuse(statusBadRequest, "the parts have %d of the file's %d bytes", end, f.rec.Total)
+	}
+	if r.cfg.MaxSize > 0 && end > r.cfg.MaxSize {
+		return nil, r.tooLarge()
+	}
+	rec.Final.Length = end
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.gone {
+		return nil, errUnknown
+	}
+	if err := f.append(record{Concat: &rec}); err != nil {
+		return nil, err
+	}
+	f.concat, f.absorbed, f.touched = &rec, 1, clock.Now()
+	if f.rec.Group != "" {
+		f.absorbed = len(parts)
+	}
+	f.final = f.newUpload(rec.Final, -1)
+	delete(files, f)
+	for p := range files {
+		p.mu.Lock()
+		p.pinned = true
+		p.mu.Unlock()
+	}
+	r.mu.Lock()
+	r.uploads[f.final.id] = f.final
+	r.mu.Unlock()
+	return f.final, nil
+}
+
+// whole returns the range of a part, which must be complete and must not be used by
+// another concatenation.
+func (u *upload) whole(first bool) (start, length int64, err error) {
+	f := u.file
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.gone:
+		return 0, 0, errUnknown
+	case !u.partial:
+		return 0, 0, refuse(statusBadRequest, "upload %s is not a partial one", u.id)
+	case u.length < 0 || u.offset != u.length:
+		return 0, 0, refuse(statusBadRequest, "part %s has only %d of its %d bytes", u.id, u.offset, u.length)
+	case f.pinned || (f.concat != nil && !first) || u.writer != nil:
+		return 0, 0, refuse(statusConflict, "part %s is in use", u.id)
+	}
+	return u.start, u.length, nil
+}
+
+// absorb appends the parts that the file does not have yet. Each is durable in the file
+// before it is removed.
+func (f *file) absorb() error {
+	for i := f.absorbed; i < len(f.concat.Parts); i++ { // changes only under finishing
+		part, err := f.r.find(f.concat.Parts[i])
+		if err != nil {
+			return err
+		}
+		from := f.concat.Ends[i-1]
+		if err := f.copyPart(part.file, from, f.concat.Ends[i]-from); err != nil {
+			return err
+		}
+		f.mu.Lock()
+		err = f.append(record{Absorb: i + 1})
+		if err == nil {
+			err = f.log.Sync()
+		}
+		if err == nil {
+			f.absorbed, f.touched = i+1, clock.Now()
+		}
+		f.mu.Unlock()
+		if err != nil {
+			return err
+		}
+		if err := part.file.absorbedBy(f, f.concat.Ends[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *file) copyPart(part *file, offset, length int64) error {
+	data, err := os.Open(part.dataName())
+	if err != nil {
+		return err
+	}
+	defer data.Close()
+	if err := f.r.disk.allocate(f.data, offset, length); err != nil {
+		return err
+	}
+	if err := copyRange(f.data, offset, data, length); err != nil {
+		return err
+	}
+	return f.data.Sync()
+}
+
+// absorbedBy removes a part that is in another file, which has size bytes now.
+func (f *file) absorbedBy(whole *file, size int64) error {
+	f.mu.Lock()
+	err := f.removeLocked()
+	f.mu.Unlock()
+	f.r.count(whole, size)
+	return err
+}
+
+// resumeConcat reserves the parts of a concatenation that a former process has begun: the
+// client's next request for it continues. What is in the file already is removed.
+func (f *file) resumeConcat() error {
+	if f.concat == nil || f.rec.Group != "" {
+		return nil
+	}
+	for i, id := range f.concat.Parts[1:] {
+		u, err := f.r.find(id)
+		if err != nil {
+			continue // removed
+		}
+		if i+1 >= f.absorbed && f.publish == nil {
+			u.file.pinned = true
+			continue
+		}
+		if err := u.file.absorbedBy(f, f.concat.Ends[i+1]); err != nil {
+			return err
+		}
+	}
+	if f.publish == nil {
+		f.r.count(f, f.concat.Ends[f.absorbed-1])
+	}
+	return nil
+}
+
+// unpin lets the parts of a concatenation that is given up expire. The caller must hold mu.
+// Parts never wait for the file that takes them, so their mutexes may be taken too.
+func (f *file) unpin() {
+	if f.concat == nil || f.rec.Group != "" || f.publish != nil {
+		return
+	}
+	for _, id := range f.concat.Parts[1:] {
+		if u, err := f.r.find(id); err == nil {
+			u.file.mu.Lock()
+			u.file.pinned = false
+			u.file.mu.Unlock()
+		}
+	}
+}

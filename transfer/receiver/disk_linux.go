@@ -1,0 +1,82 @@
+package receiver
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// allocate reserves the bytes from offset on, and makes the file longer if need be. File
+// systems that cannot reserve make the file longer only.
+func allocate(f *os.File, offset, length int64) error {
+	if length == 0 {
+		return nil
+	}
+	err := unix.Fallocate(int(f.Fd()), 0, offset, length)
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
+		return f.Truncate(offset + length)
+	}
+	return err
+}
+
+// copyRange copies a whole file to an offset of another, by reference if the file system
+// can.
+func copyRange(to *os.File, offset int64, from *os.File, length int64) error {
+	source := int64(0)
+	for source < length {
+		at := offset + source
+		n, err := unix.CopyFileRange(int(from.Fd()), &source, int(to.Fd()), &at, int(min(length-source, 1<<30)), 0)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EXDEV), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENOSYS),
+			errors.Is(err, unix.EINVAL):
+			_, err = io.Copy(io.NewOffsetWriter(to, offset+source), io.NewSectionReader(from, source, length-source))
+			return err
+		case err != nil:
+			return err
+		case n == 0:
+			return io.ErrUnexpectedEOF
+		}
+	}
+	return nil
+}
+
+// rename gives a file another name unless a file has that name: then the error is
+// [os.ErrExist].
+func rename(from, to string) error {
+	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
+		return linkAndRemove(from, to)
+	}
+	if err != nil {
+		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
+	}
+	return nil
+}
+
+// lock makes the open file the only one that is locked, until it is closed.
+func lock(f *os.File) error {
+	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return fmt.Errorf("another process receives uploads into this directory (it has locked %s)", f.Name())
+	}
+	return err
+}
+
+// bootID names the time since the machine started, in which written pages are not lost.
+func bootID() string {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(id))
+}
+
+// isFull reports whether an error says that the disk or the user's quota is full.
+func isFull(err error) bool {
+	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
+}

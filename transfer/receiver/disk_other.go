@@ -1,0 +1,35 @@
+//go:build !linux
+
+package receiver
+
+import (
+	"io"
+	"os"
+)
+
+// allocate makes the file longer: nothing is reserved.
+func allocate(f *os.File, offset, length int64) error {
+	if length == 0 {
+		return nil
+	}
+	return f.Truncate(offset + length)
+}
+
+// copyRange copies a whole file to an offset of another.
+func copyRange(to *os.File, offset int64, from *os.File, length int64) error {
+	_, err := io.Copy(io.NewOffsetWriter(to, offset), io.NewSectionReader(from, 0, length))
+	return err
+}
+
+// rename gives a file another name unless a file has that name: then the error is
+// [os.ErrExist].
+func rename(from, to string) error { return linkAndRemove(from, to) }
+
+// lock does nothing: only on Linux a second process is refused.
+func lock(*os.File) error { return nil }
+
+// bootID is unknown, so that data is verified at each Open.
+func bootID() string { return "" }
+
+// isFull cannot tell a full disk from other errors.
+func isFull(error) bool { return false }

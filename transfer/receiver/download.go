@@ -1,0 +1,47 @@
+package receiver
+
+import (
+	"errors"
+	"io/fs"
+	"mime"
+	"net/http"
+	"os"
+	"path/filepath"
+)
+
+// serveFile answers GET and HEAD of a finished file by its ID, with ranges. The content
+// is foreign: a browser may save it, but must not show it as a page of this site.
+func (r *Receiver) serveFile(w http.ResponseWriter, req *http.Request, id string) error {
+	if req.Method != http.MethodGet && req.Method != http.MethodHead {
+		return refuse(http.StatusMethodNotAllowed, "%s is not a method of finished files", req.Method)
+	}
+	u, err := r.find(id)
+	if err != nil {
+		return err
+	}
+	f := u.file
+	f.mu.Lock()
+	rec, renamed := f.publish, f.renamed
+	f.mu.Unlock()
+	if !renamed || u.partial {
+		return refuse(http.StatusNotFound, "the upload is not finished")
+	}
+	content, err := os.Open(filepath.Join(r.dir, rec.Name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return refuse(http.StatusGone, "the file has been moved or removed since it was uploaded")
+	}
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	info, err := content.Stat()
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/octet-stream")
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": u.fileName()}))
+	h.Set("Content-Security-Policy", "sandbox")
+	http.ServeContent(w, req, "", info.ModTime(), content)
+	return nil
+}

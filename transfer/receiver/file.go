@@ -1,0 +1,413 @@
+package receiver
+
+import (
+	"encoding/hex"
+	"errors"
+	"hash"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/stintgo/stint/internal/clock"
+)
+
+// lanesMax is the largest number of lanes of a file that are kept.
+const lanesMax = 1 << 16
+
+// file is a file that is being received, with its data and journal in the directory of
+// unfinished uploads, or the receipt of a finished one. A usual upload is a file with one
+// lane. A file with a group has a lane for each partial upload, or for each chunk of the
+// plain protocol, and its size is known from the beginning.
+//
+// Its life: receiving, published (renamed), announced (Finished has returned), removed.
+type file struct {
+	r   *Receiver
+	id  string     // of the names of data and journal
+	rec fileRecord // does not change
+
+	// finishing is held while the file is published, announced or joined from parts. It is
+	// taken before mu.
+	finishing sync.Mutex
+
+	mu        sync.Mutex
+	data, log *os.File // open while users > 0
+	users     int
+	logSize   int64
+	lanes     []*upload // nil: cancelled
+	final     *upload   // of a group, once it has been published or is joined from parts
+	concat    *concatRecord
+	absorbed  int // parts of concat that the file has
+	publish   *publishRecord
+	renamed   bool
+	announced bool
+	gone      bool
+	pinned    bool // a part of a concatenation
+	touched   time.Time
+
+	reserved int64 // of the quotas; guarded by r.mu
+}
+
+// upload is a resource with an ID: a lane, or the whole of a group.
+type upload struct {
+	file    *file
+	number  int // among the lanes; -1 for the whole of a group
+	id      string
+	start   int64 // in the file
+	partial bool
+	meta    map[string]string
+
+	// Guarded by file.mu; changed by the writer only.
+	length int64 // -1 while it is not known
+	offset int64 // bytes received
+	writer *session
+
+	// Owned by the writer.
+	sum    hash.Hash // SHA-256 of the first summed bytes; nil if nothing has to be verified
+	summed int64
+}
+
+func (f *file) dataName() string { return filepath.Join(f.r.work, f.id) }
+func (f *file) logName() string  { return filepath.Join(f.r.work, f.id+logSuffix) }
+
+// newUpload makes the upload of a lane's record, at offset 0.
+func (f *file) newUpload(rec laneRecord, number int) *upload {
+	return &upload{
+		file: f, number: number, id: rec.ID, start: rec.Start, length: rec.Length, partial: rec.Partial, meta: rec.Metadata,
+	}
+}
+
+func (u *upload) record() laneRecord {
+	return laneRecord{ID: u.id, Start: u.start, Length: u.length, Partial: u.partial, Metadata: u.meta}
+}
+
+// create makes a file with its first lanes: data, then journal, so that a crash leaves
+// data without a journal at most. The file has one user.
+func (r *Receiver) create(id string, rec fileRecord, lanes ...laneRecord) (*file, error) {
+	f := &file{r: r, id: id, rec: rec, touched: clock.Now()}
+	if r.cfg.MaxSize > 0 && rec.Total > r.cfg.MaxSize {
+		return nil, r.tooLarge()
+	}
+	if err := r.reserve(f, max(rec.Total, 0)); err != nil {
+		return nil, err
+	}
+	if err := f.make(lanes); err != nil {
+		return nil, errors.Join(err, f.removeLocked())
+	}
+	r.register(f)
+	return f, nil
+}
+
+func (f *file) make(lanes []laneRecord) (err error) {
+	const exclusive = os.O_CREATE | os.O_EXCL | os.O_RDWR
+	if f.data, err = os.OpenFile(f.dataName(), exclusive, 0o600); err != nil {
+		return err
+	}
+	f.users = 1
+	if err := f.r.disk.allocate(f.data, 0, max(f.rec.Total, 0)); err != nil {
+		return err
+	}
+	if f.log, err = os.OpenFile(f.logName(), exclusive, 0o600); err != nil {
+		return err
+	}
+	first := record{Version: journalVersion, Boot: bootID(), File: &f.rec}
+	for i, lane := range lanes {
+		f.lanes = append(f.lanes, f.newUpload(lane, i))
+		if i == 0 {
+			first.Lane = &lane
+		}
+	}
+	return f.append(first)
+}
+
+// register makes the file and its uploads known.
+func (r *Receiver) register(f *file) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.files[f] = struct{}{}
+	if old := r.groups[f.rec.Group]; f.rec.Group != "" && (old == nil || !f.renamed) {
+		r.groups[f.rec.Group] = f
+	}
+	for _, u := range append(slices.Clone(f.lanes), f.final) {
+		if u != nil && u.id != "" {
+			r.uploads[u.id] = u
+		}
+	}
+}
+
+// unregister is the opposite of register.
+func (r *Receiver) unregister(f *file) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.files, f)
+	if r.groups[f.rec.Group] == f {
+		delete(r.groups, f.rec.Group)
+	}
+	for _, u := range append(slices.Clone(f.lanes), f.final) {
+		if u != nil {
+			delete(r.uploads, u.id)
+		}
+	}
+}
+
+// append writes a record to the journal. The caller must hold mu, and be a user. What a
+// failed write leaves is overwritten by the next one.
+func (f *file) append(rec record) error {
+	line, err := rec.appendTo(nil)
+	if err != nil {
+		return err
+	}
+	n, err := f.r.disk.writeAt(f.log, line, f.logSize)
+	if err != nil {
+		return err
+	}
+	f.logSize += int64(n)
+	return nil
+}
+
+// use opens data and journal until release. The caller must hold mu.
+func (f *file) use() (err error) {
+	if f.users > 0 {
+		f.users++
+		return nil
+	}
+	if f.data, err = os.OpenFile(f.dataName(), os.O_RDWR, 0); err != nil {
+		return err
+	}
+	if f.log, err = os.OpenFile(f.logName(), os.O_RDWR, 0); err != nil {
+		f.data.Close()
+		return err
+	}
+	f.users = 1
+	return nil
+}
+
+// release ends a use.
+func (f *file) release() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.users--
+	if f.users == 0 {
+		f.data.Close()
+		f.log.Close()
+	}
+}
+
+// addLane begins a lane within the file, or returns the one that has just this range: a
+// client that has lost an answer asks twice. The caller must not hold mu, and must be a
+// user.
+func (f *file) addLane(rec laneRecord) (*upload, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	end := rec.Start + rec.Length
+	switch {
+	case f.gone:
+		return nil, errUnknown
+	case f.publish != nil || f.concat != nil:
+		return nil, refuse(statusConflict, "the file is complete already")
+	case rec.Start < 0 || rec.Length < 0 || end < rec.Start || end > f.rec.Total:
+		return nil, refuse(statusBadRequest, "the part is not within the %d bytes of the file", f.rec.Total)
+	case len(f.lanes) >= lanesMax:
+		return nil, refuse(statusBadRequest, "a file can have at most %d parts", lanesMax)
+	}
+	for _, u := range f.lanes {
+		switch {
+		case u == nil:
+		case u.start == rec.Start && u.length == rec.Length:
+			return u, nil
+		case u.start < end && rec.Start < u.start+u.length:
+			return nil, refuse(statusConflict, "the part overlaps the one of the bytes %d to %d", u.start, u.start+u.length)
+		}
+	}
+	u := f.newUpload(rec, len(f.lanes))
+	if err := f.append(record{Lane: &rec}); err != nil {
+		return nil, err
+	}
+	f.lanes = append(f.lanes, u)
+	if u.id != "" {
+		f.r.mu.Lock()
+		f.r.uploads[u.id] = u
+		f.r.mu.Unlock()
+	}
+	return u, nil
+}
+
+// setLength records the length of an upload that had none, and reserves its bytes. The
+// caller must be the writer.
+func (u *upload) setLength(n int64) error {
+	f := u.file
+	if f.r.cfg.MaxSize > 0 && n > f.r.cfg.MaxSize {
+		return f.r.tooLarge()
+	}
+	if n < u.offset {
+		return refuse(statusBadRequest, "the length %d is less than the %d bytes that have been received", n, u.offset)
+	}
+	if err := f.r.reserve(f, n); err != nil {
+		return err
+	}
+	if err := f.r.disk.allocate(f.data, u.start+u.offset, n-u.offset); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.append(record{Length: &lengthRecord{Lane: u.number, Length: n}}); err != nil {
+		return err
+	}
+	u.length = n
+	return nil
+}
+
+// cancel removes an upload: a whole file, or one part of a group, whose file goes with
+// the last part. A finished file stays; only its receipt is removed. The caller must be
+// the writer, or u must be complete.
+func (u *upload) cancel() error {
+	f := u.file
+	if !f.finishing.TryLock() {
+		return refuse(statusConflict, "the upload is being finished")
+	}
+	defer f.finishing.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.gone:
+		return errUnknown
+	case f.pinned || (f.concat != nil && f.publish == nil):
+		return refuse(statusConflict, "the upload is being concatenated")
+	case f.publish != nil && !f.announced:
+		return refuse(statusConflict, "the upload is being finished")
+	}
+	left := 0
+	for _, lane := range f.lanes {
+		if lane != nil && lane != u {
+			left++
+		}
+	}
+	if f.publish != nil || u.number < 0 || left == 0 {
+		return f.removeLocked()
+	}
+	if err := f.append(record{Drop: &u.number}); err != nil {
+		return err
+	}
+	f.lanes[u.number] = nil
+	f.r.mu.Lock()
+	delete(f.r.uploads, u.id)
+	f.r.mu.Unlock()
+	return nil
+}
+
+// removeLocked removes data and journal: the data first, so that a crash leaves no data
+// that a journal does not name.
+func (f *file) removeLocked() error {
+	f.gone = true
+	f.r.unregister(f)
+	f.r.count(f, 0)
+	f.unpin()
+	var all error
+	for _, name := range []string{f.dataName(), f.logName()} {
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			all = errors.Join(all, err)
+		}
+	}
+	return all
+}
+
+// expire removes the file if it has received nothing for the time of the configuration,
+// or the receipt if it has been finished for so long.
+func (f *file) expire(now time.Time) error {
+	if !f.finishing.TryLock() {
+		return nil
+	}
+	defer f.finishing.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.gone || f.users > 0 || f.pinned || now.Sub(f.touched) < f.r.cfg.Expiry || (f.publish != nil && !f.announced) {
+		return nil
+	}
+	return f.removeLocked()
+}
+
+// interrupt ends all requests that write the file.
+func (f *file) interrupt(cause error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, u := range append(slices.Clone(f.lanes), f.final) {
+		if u != nil && u.writer != nil {
+			u.writer.interrupt(cause)
+		}
+	}
+}
+
+// reserve makes a file take more bytes of the quotas, if they have them.
+func (r *Receiver) reserve(f *file, bytes int64) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	more := bytes - f.reserved
+	if more <= 0 {
+		return nil
+	}
+	if r.cfg.Quota > 0 && more > r.cfg.Quota-r.reserved {
+		return refuse(statusInsufficientStorage, "all unfinished uploads together may have %d bytes; try again later",
+			r.cfg.Quota)
+	}
+	if r.cfg.KeyQuota > 0 && more > r.cfg.KeyQuota-r.byKey[f.rec.Key] {
+		return refuse(statusInsufficientStorage, "your unfinished uploads together may have %d bytes; finish or cancel some",
+			r.cfg.KeyQuota)
+	}
+	r.countLocked(f, bytes)
+	return nil
+}
+
+// count sets the bytes that a file takes of the quotas, whether they have them or not.
+func (r *Receiver) count(f *file, bytes int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.countLocked(f, bytes)
+}
+
+func (r *Receiver) countLocked(f *file, bytes int64) {
+	more := bytes - f.reserved
+	f.reserved = bytes
+	r.reserved += more
+	if r.byKey[f.rec.Key] += more; r.byKey[f.rec.Key] == 0 {
+		delete(r.byKey, f.rec.Key)
+	}
+}
+
+// wantSHA256 returns the SHA-256 that the client gave for the whole, or nil.
+func (u *upload) wantSHA256() []byte {
+	want, err := hex.DecodeString(u.meta[metaSHA256])
+	if err != nil || len(want) == 0 {
+		return nil
+	}
+	return want
+}
+
+// abandon ends the use of a file that may have been made for a lane that it then did not
+// get.
+func (f *file) abandon() {
+	f.release()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.users > 0 || f.gone || slices.ContainsFunc(f.lanes, func(u *upload) bool { return u != nil }) {
+		return
+	}
+	if err := f.removeLocked(); err != nil {
+		f.r.cfg.Logger.Error("removing an empty upload failed", "upload", f.id, "error", err)
+	}
+}
+
+// isPublished reports whether the file has its place.
+func (f *file) isPublished() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.renamed
+}
+
+// expiresIn returns how long the file is kept from now on if it receives nothing.
+func (f *file) expiresIn() time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.touched.Add(f.r.cfg.Expiry).Sub(clock.Now())
+}

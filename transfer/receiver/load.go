@@ -1,0 +1,286 @@
+package receiver
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// load reads all journals, and removes what none of them names.
+func (r *Receiver) load() error {
+	entries, err := os.ReadDir(r.work)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		id, isLog := strings.CutSuffix(e.Name(), logSuffix)
+		if !isLog || !isID(id) {
+			continue
+		}
+		if err := r.loadFile(id); err != nil {
+			return fmt.Errorf("upload %s: %w", id, err)
+		}
+	}
+	for f := range r.files {
+		if err := f.resumeConcat(); err != nil {
+			return fmt.Errorf("upload %s: %w", f.id, err)
+		}
+	}
+	kept := map[string]bool{lockFile: true}
+	for f := range r.files {
+		kept[filepath.Base(f.dataName())], kept[filepath.Base(f.logName())] = true, true
+	}
+	for _, e := range entries {
+		if !kept[e.Name()] {
+			if err := os.Remove(filepath.Join(r.work, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// loadFile restores a file from its journal. A file that is not registered is removed by
+// load.
+func (r *Receiver) loadFile(id string) error {
+	name := filepath.Join(r.work, id+logSuffix)
+	log, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	info, err := log.Stat()
+	if err != nil {
+		return err
+	}
+	records, end, err := readJournal(log)
+	if err != nil {
+		return err
+	}
+	f := &file{r: r, id: id, logSize: end, touched: info.ModTime()}
+	h := history{file: f, chunks: map[int][]chunk{}}
+	for _, rec := range records {
+		h.apply(rec)
+	}
+	if !h.valid() {
+		return nil
+	}
+	if err := log.Truncate(end); err != nil {
+		return err
+	}
+	// The reading of a torn line must not make the upload younger or older.
+	if err := os.Chtimes(name, time.Time{}, info.ModTime()); err != nil {
+		return err
+	}
+	return f.restore(&h)
+}
+
+// restore brings a file into the state that its journal says.
+func (f *file) restore(h *history) error {
+	_, err := os.Lstat(f.dataName())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	there := err == nil
+	switch {
+	case f.publish != nil && !there:
+		f.renamed = true
+	case !there:
+		return nil // it was being cancelled
+	}
+	if f.renamed {
+		f.r.register(f)
+		return nil
+	}
+	if err := f.use(); err != nil {
+		return err
+	}
+	defer f.release()
+	if boot := bootID(); boot == "" || boot != h.boot {
+		if err := f.verifyChunks(h, boot); err != nil {
+			return err
+		}
+	}
+	for i, u := range f.lanes {
+		if u != nil && u.id == "" && u.offset != u.length && f.publish == nil {
+			f.lanes[i] = nil // chunks of the plain protocol are kept whole or not at all
+			if err := f.append(record{Drop: &i}); err != nil {
+				return err
+			}
+		}
+	}
+	f.r.register(f)
+	f.reserveAll()
+	if f.publish != nil { // complete, but not renamed
+		f.finishing.Lock()
+		defer f.finishing.Unlock()
+		err := f.publishAs(f.representative())
+		if errorIs[*refusal](err) {
+			return nil
+		}
+		return err
+	}
+	return nil
+}
+
+// reserveAll counts the bytes of the file.
+func (f *file) reserveAll() {
+	bytes := max(f.rec.Total, 0)
+	for _, u := range f.lanes {
+		if u != nil {
+			bytes = max(bytes, u.start+max(u.length, u.offset))
+		}
+	}
+	f.r.count(f, bytes)
+}
+
+// chunk is a range of a lane and what its bytes are.
+type chunk struct {
+	from, to int64
+	crc      uint32
+}
+
+// history is what a journal says, record by record.
+type history struct {
+	*file
+	boot   string
+	chunks map[int][]chunk // by lane
+	bad    bool
+}
+
+func (h *history) valid() bool {
+	return !h.bad && h.rec.Created != time.Time{} && len(h.lanes) > 0
+}
+
+func (h *history) apply(rec record) {
+	if rec.Version > journalVersion {
+		h.bad = true
+	}
+	if rec.File != nil {
+		h.rec = *rec.File
+	}
+	if rec.Boot != "" {
+		h.boot = rec.Boot
+	}
+	if rec.Lane != nil {
+		h.lanes = append(h.lanes, h.newUpload(*rec.Lane, len(h.lanes)))
+	}
+	if rec.Length != nil {
+		if u := h.lane(rec.Length.Lane); u != nil {
+			u.length = rec.Length.Length
+		}
+	}
+	if rec.Reach != nil {
+		h.reach(*rec.Reach)
+	}
+	if rec.Drop != nil {
+		if u := h.lane(*rec.Drop); u != nil {
+			h.lanes[u.number] = nil
+			delete(h.chunks, u.number)
+		}
+	}
+	if rec.Concat != nil && len(rec.Concat.Parts) > 0 && len(rec.Concat.Parts) == len(rec.Concat.Ends) {
+		h.concat = rec.Concat
+		h.absorbed = 1
+		if h.rec.Group != "" {
+			h.absorbed = len(rec.Concat.Parts)
+		}
+		h.final = h.newUpload(rec.Concat.Final, -1)
+	}
+	if h.concat != nil && rec.Absorb > h.absorbed {
+		h.absorbed = min(rec.Absorb, len(h.concat.Parts))
+	}
+	if rec.Publish != nil {
+		h.published(*rec.Publish)
+	}
+	if rec.Done != nil {
+		h.announced, h.touched = true, *rec.Done
+	}
+}
+
+func (h *history) lane(number int) *upload {
+	if number < 0 || number >= len(h.lanes) || h.lanes[number] == nil {
+		h.bad = true
+		return nil
+	}
+	return h.lanes[number]
+}
+
+func (h *history) reach(rec reachRecord) {
+	u := h.lane(rec.Lane)
+	if u == nil {
+		return
+	}
+	if rec.To > u.offset {
+		h.chunks[rec.Lane] = append(h.chunks[rec.Lane], chunk{from: u.offset, to: rec.To, crc: rec.CRC})
+	}
+	for chunks := h.chunks[rec.Lane]; len(chunks) > 0 && chunks[len(chunks)-1].to > rec.To; {
+		chunks = chunks[:len(chunks)-1]
+		h.chunks[rec.Lane] = chunks
+	}
+	if rec.To < u.offset {
+		h.publish = nil // it was not complete after all
+	}
+	u.offset = rec.To
+}
+
+// published: a file that has its name is complete, whatever its journal still says of
+// the way to it.
+func (h *history) published(rec publishRecord) {
+	h.publish = &rec
+	if rec.As != nil {
+		h.final = h.newUpload(*rec.As, -1)
+	}
+	if h.final != nil {
+		h.final.length, h.final.offset = rec.Size, rec.Size
+	}
+	for _, u := range h.lanes {
+		if u == nil {
+			continue
+		}
+		if u.length < 0 {
+			u.length = rec.Size
+		}
+		u.offset = u.length
+	}
+}
+
+// verifyChunks compares the data with the journal, and lets each lane fall back to its
+// first chunk that the disk does not have: after a loss of power written pages may be
+// missing. The caller must be a user of the file.
+func (f *file) verifyChunks(h *history, boot string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for number, chunks := range h.chunks {
+		u := f.lanes[number]
+		for _, c := range chunks {
+			crc := crc32.New(castagnoli)
+			_, err := io.Copy(crc, io.NewSectionReader(f.data, u.start+c.from, c.to-c.from))
+			if err != nil {
+				return err
+			}
+			if crc.Sum32() == c.crc {
+				continue
+			}
+			u.offset = c.from
+			f.publish = nil // it was not complete
+			if err := f.append(record{Reach: &reachRecord{Lane: number, To: c.from}}); err != nil {
+				return err
+			}
+			break
+		}
+	}
+	if boot == "" {
+		return nil
+	}
+	if err := f.data.Sync(); err != nil {
+		return err
+	}
+	return f.append(record{Boot: boot})
+}

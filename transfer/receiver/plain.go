@@ -1,0 +1,273 @@
+package receiver
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"hash"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// mergeName is the last element of the path that merges chunks.
+const mergeName = "merge"
+
+// servePlain answers the protocol for programs that have no library for another one:
+//
+//	PUT    PATH<name>                     a whole file
+//	PUT    PATH<name>/<offset>?size=<n>   a chunk, in any order and at once with others
+//	GET    PATH<name>/                    which chunks have arrived, as JSON
+//	POST   PATH<name>/merge               makes the file of them
+//	DELETE PATH<name>/                    gives them up
+//
+// Unlike in the other protocols, an upload is known by its name, among the uploads of the
+// key of the request.
+func (r *Receiver) servePlain(w http.ResponseWriter, req *http.Request, rest string) error {
+	name, what, chunked := strings.Cut(rest, "/")
+	if name == "" || cleanName(name) != name {
+		return refuse(statusBadRequest, "%.300q cannot be the name of a file", name)
+	}
+	switch {
+	case req.Method == http.MethodPut && !chunked:
+		return r.plainPut(w, req, name)
+	case req.Method == http.MethodPut:
+		return r.plainChunk(w, req, name, what)
+	case req.Method == http.MethodPost && what == mergeName:
+		return r.plainMerge(w, req, name)
+	case req.Method == http.MethodGet && what == "":
+		return r.plainList(w, req, name)
+	case req.Method == http.MethodDelete && what == "":
+		return r.plainCancel(w, req, name)
+	}
+	return refuse(http.StatusNotFound, "no such call; PUT %s/<offset>?size=<n> sends a chunk", name)
+}
+
+// plainPut receives a whole file. Nothing is kept of a body that is cut.
+func (r *Receiver) plainPut(w http.ResponseWriter, req *http.Request, name string) error {
+	meta, err := metadataOf(req)
+	if err != nil {
+		return err
+	}
+	meta[metaFilename] = name
+	h, want, err := contentDigest(req)
+	if err != nil {
+		return err
+	}
+	u, err := r.single(req, laneRecord{ID: newID(), Length: req.ContentLength, Metadata: meta})
+	if err != nil {
+		return err
+	}
+	defer u.file.release()
+	s, err := r.take(w, req, u)
+	if err != nil {
+		return err
+	}
+	defer s.end()
+	err = r.receiveAll(req, &intake{session: s, body: req.Body, hash: h, want: want, whole: true})
+	if err == nil && u.length < 0 {
+		err = u.setLength(u.offset)
+	}
+	if err == nil {
+		err = u.file.finish(u)
+	}
+	if err != nil && !u.file.isPublished() {
+		return errors.Join(err, u.cancel())
+	}
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Location", r.location(u))
+	w.WriteHeader(http.StatusCreated)
+	return nil
+}
+
+// contentDigest returns the hash that a Content-Digest asks for, or nil.
+func contentDigest(req *http.Request) (hash.Hash, []byte, error) {
+	want, err := parseDigest(req.Header.Get("Content-Digest"))
+	if want == nil || err != nil {
+		return nil, nil, err
+	}
+	return sha256.New(), want, nil
+}
+
+// plainGroup is the name of the group of a file of the plain protocol. The groups of tus
+// have no slash in their names.
+func plainGroup(name string) string { return "/" + name }
+
+func (r *Receiver) plainFile(req *http.Request, name string) (*file, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f := r.groups[r.cfg.Key(req)+"\n"+plainGroup(name)]
+	if f == nil {
+		return nil, refuse(http.StatusNotFound, "no chunks of %s have arrived", name)
+	}
+	return f, nil
+}
+
+// plainChunk receives a chunk: all of it or nothing. A chunk that has arrived already is
+// not read again.
+func (r *Receiver) plainChunk(w http.ResponseWriter, req *http.Request, name, where string) error {
+	offset, ok := parseSize(where)
+	size, alsoOK := parseSize(req.URL.Query().Get("size"))
+	if !ok || !alsoOK {
+		return refuse(statusBadRequest, "PUT %s/<offset>?size=<size of the whole file in bytes> sends a chunk", name)
+	}
+	if req.ContentLength < 0 {
+		return refuse(http.StatusLengthRequired, "a chunk needs a Content-Length")
+	}
+	h, want, err := contentDigest(req)
+	if err != nil {
+		return err
+	}
+	f, err := r.group(req, plainGroup(name), size)
+	if err != nil {
+		return err
+	}
+	defer f.abandon()
+	u, err := f.addLane(laneRecord{
+		Start: offset, Length: req.ContentLength, Partial: true, Metadata: map[string]string{metaFilename: name},
+	})
+	if err != nil {
+		return err
+	}
+	s, err := r.take(w, req, u)
+	if err != nil {
+		return err
+	}
+	defer s.end()
+	if u.offset == u.length && u.length > 0 {
+		w.WriteHeader(http.StatusOK)
+		return nil
+	}
+	if err := r.receiveAll(req, &intake{session: s, body: req.Body, hash: h, want: want, whole: true}); err != nil {
+		return errors.Join(err, u.dropUnless(errors.Is(err, errTakenOver)))
+	}
+	w.WriteHeader(http.StatusCreated)
+	return nil
+}
+
+// dropUnless gives a chunk up, so that others may overlap it, unless another request is
+// going to send it.
+func (u *upload) dropUnless(taken bool) error {
+	if taken {
+		return nil
+	}
+	f := u.file
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lanes[u.number] = nil
+	return f.append(record{Drop: &u.number})
+}
+
+// plainMerge publishes the file if all of its chunks have arrived. A client that has lost
+// the answer may ask again.
+func (r *Receiver) plainMerge(w http.ResponseWriter, req *http.Request, name string) error {
+	f, err := r.plainFile(req, name)
+	if err != nil {
+		return err
+	}
+	meta, err := metadataOf(req)
+	if err != nil {
+		return err
+	}
+	meta[metaFilename] = name
+	f.finishing.Lock()
+	u, err := f.merge(meta)
+	f.finishing.Unlock()
+	if err != nil {
+		return err
+	}
+	if err := f.announce(r.ctx); err != nil {
+		return err
+	}
+	w.Header().Set("Location", r.location(u))
+	w.WriteHeader(http.StatusCreated)
+	return nil
+}
+
+// merge publishes the chunks. The caller must hold finishing.
+func (f *file) merge(meta map[string]string) (*upload, error) {
+	if f.isPublished() {
+		return f.final, nil
+	}
+	f.mu.Lock()
+	err := f.use()
+	done := f.ranges()
+	f.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	defer f.release()
+	if f.rec.Total > 0 && !slices.Equal(done, [][2]int64{{0, f.rec.Total}}) {
+		return nil, refuse(statusConflict, "of the %d bytes only the ranges %v have arrived", f.rec.Total, done)
+	}
+	u := f.newUpload(laneRecord{ID: newID(), Length: f.rec.Total, Metadata: meta}, -1)
+	u.offset = u.length
+	return u, f.publishAs(u)
+}
+
+// ranges returns the ranges that complete lanes cover, from the first byte to the one
+// after the last. The caller must hold mu.
+func (f *file) ranges() [][2]int64 {
+	all := [][2]int64{}
+	for _, u := range f.lanes {
+		if u != nil && u.offset == u.length && u.length > 0 {
+			all = append(all, [2]int64{u.start, u.start + u.length})
+		}
+	}
+	slices.SortFunc(all, func(a, b [2]int64) int { return int(min(max(a[0]-b[0], -1), 1)) })
+	joined := all[:0]
+	for _, next := range all {
+		if n := len(joined); n > 0 && joined[n-1][1] == next[0] {
+			joined[n-1][1] = next[1]
+			continue
+		}
+		joined = append(joined, next)
+	}
+	return joined
+}
+
+// plainList answers which ranges have arrived.
+func (r *Receiver) plainList(w http.ResponseWriter, req *http.Request, name string) error {
+	f, err := r.plainFile(req, name)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	answer := struct {
+		Size     int64      `json:"size"`
+		Merged   bool       `json:"merged"`
+		Received [][2]int64 `json:"received"` // from, to (exclusive)
+	}{f.rec.Total, f.renamed, f.ranges()}
+	f.mu.Unlock()
+	if answer.Merged {
+		answer.Received = [][2]int64{{0, f.rec.Total}}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	return json.NewEncoder(w).Encode(answer)
+}
+
+// plainCancel gives the chunks up, and ends the requests that send some.
+func (r *Receiver) plainCancel(w http.ResponseWriter, req *http.Request, name string) error {
+	f, err := r.plainFile(req, name)
+	if err != nil {
+		return err
+	}
+	if !f.finishing.TryLock() {
+		return refuse(statusConflict, "the upload is being finished")
+	}
+	defer f.finishing.Unlock()
+	f.interrupt(errUnknown)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.publish != nil && !f.announced {
+		return refuse(statusConflict, "the upload is being finished")
+	}
+	if err := f.removeLocked(); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

@@ -1,0 +1,201 @@
+package receiver
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/stintgo/stint/internal/clock"
+)
+
+// finish gives a complete file its place and calls Finished; it does the rest of what a
+// former call has not done. u is the upload that stands for the whole file. The caller
+// must be a user of the file and the writer of u, if u is a lane.
+func (f *file) finish(u *upload) error {
+	f.finishing.Lock()
+	err := f.publishAs(u)
+	f.finishing.Unlock()
+	if err != nil {
+		return err
+	}
+	return f.announce(f.r.ctx)
+}
+
+// publishAs verifies the data, makes it durable and renames it. The caller must hold
+// finishing.
+func (f *file) publishAs(u *upload) error {
+	if f.renamed { // changes only under finishing
+		return nil
+	}
+	if err := f.verify(u); err != nil {
+		return err
+	}
+	if err := f.data.Truncate(u.length); err != nil { // bytes of requests that were not kept
+		return err
+	}
+	if err := f.data.Sync(); err != nil {
+		return err
+	}
+	return f.place(u)
+}
+
+// verify compares the whole file with the SHA-256 that the client gave. A file that
+// differs is removed: each byte of it has arrived, so sending more cannot help.
+func (f *file) verify(u *upload) error {
+	want := u.wantSHA256()
+	if want == nil {
+		return nil
+	}
+	sum := u.sum
+	if sum == nil || u.summed != u.length {
+		sum = sha256.New()
+		if _, err := io.Copy(sum, io.NewSectionReader(f.data, 0, u.length)); err != nil {
+			return err
+		}
+	}
+	if bytes.Equal(sum.Sum(nil), want) {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return errors.Join(refuse(statusChecksumMismatch,
+		"the file's SHA-256 is not the one that was given when the upload was created; the upload is removed"),
+		f.removeLocked())
+}
+
+// place journals a free name for the file and renames it. The record is durable before the
+// name is, so that after a crash in between the file's name is known.
+func (f *file) place(u *upload) error {
+	for n := 1; ; n++ {
+		name := numbered(u.fileName(), n)
+		to := filepath.Join(f.r.dir, name)
+		if _, err := os.Lstat(to); err == nil {
+			continue
+		}
+		if err := f.recordName(u, name); err != nil {
+			return err
+		}
+		err := rename(f.dataName(), to)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		return f.placed()
+	}
+}
+
+func (f *file) recordName(u *upload, name string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.gone {
+		return errUnknown
+	}
+	rec := &publishRecord{Name: name, Size: u.length}
+	if u.number < 0 {
+		as := u.record()
+		rec.As = &as
+	}
+	if err := f.append(record{Publish: rec}); err != nil {
+		return err
+	}
+	if err := f.log.Sync(); err != nil {
+		return err
+	}
+	f.publish = rec
+	if rec.As != nil {
+		f.final = u
+	}
+	return syncDir(f.r.work)
+}
+
+// placed records in memory that the file has its name, and makes the name durable.
+func (f *file) placed() error {
+	if err := syncDir(f.r.dir); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	f.renamed, f.touched = true, clock.Now()
+	f.mu.Unlock()
+	f.r.count(f, 0)
+	f.r.register(f)
+	return nil
+}
+
+// fileName returns the name that the file gets if it is free.
+func (u *upload) fileName() string {
+	for _, name := range []string{u.meta[metaFilename], u.meta[metaName]} {
+		if name := cleanName(name); name != "" {
+			return name
+		}
+	}
+	return u.id
+}
+
+// unannounced reports whether Finished has to be called.
+func (f *file) unannounced() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.renamed && !f.announced && !f.gone
+}
+
+// announce calls Finished for a file that has its place, unless it has returned before,
+// and makes the journal a receipt: a few lines that say where the file is.
+func (f *file) announce(ctx context.Context) error {
+	f.finishing.Lock()
+	defer f.finishing.Unlock()
+	if !f.unannounced() {
+		return nil
+	}
+	if call := f.r.cfg.Finished; call != nil {
+		if err := call(ctx, f.upload()); err != nil {
+			return fmt.Errorf("the file is complete, but what has to follow failed: %w", err)
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.announced, f.touched = true, clock.Now()
+	return writeJournal(f.logName(), f.receipt()...)
+}
+
+// receipt returns the journal of a file that is finished. The caller must hold mu.
+func (f *file) receipt() []record {
+	all := []record{{Version: journalVersion, File: &f.rec}}
+	for _, u := range f.lanes {
+		if u != nil && u.id != "" {
+			lane := u.record()
+			all = append(all, record{Lane: &lane})
+		}
+	}
+	done := f.touched
+	return append(all, record{Concat: f.concat}, record{Publish: f.publish}, record{Done: &done})
+}
+
+// representative returns the upload that stands for the whole file. The caller must hold
+// mu.
+func (f *file) representative() *upload {
+	if f.final != nil {
+		return f.final
+	}
+	i := slices.IndexFunc(f.lanes, func(u *upload) bool { return u != nil })
+	return f.lanes[i]
+}
+
+// upload returns the finished file as the application sees it.
+func (f *file) upload() Upload {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	u := f.representative()
+	return Upload{
+		ID: u.id, Name: u.fileName(), Path: filepath.Join(f.r.dir, f.publish.Name), Size: f.publish.Size,
+		Key: f.rec.Key, Priority: f.rec.Priority, Metadata: u.meta, Created: f.rec.Created,
+	}
+}

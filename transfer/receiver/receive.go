@@ -1,0 +1,187 @@
+package receiver
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"hash"
+	"hash/crc32"
+	"io"
+	"net/http"
+	"os"
+	"sync"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/internal/clock"
+)
+
+const (
+	bufferSize = 256 << 10
+	// recordEvery is how many bytes a kill -9 may lose: a record is written after so many.
+	recordEvery = 1 << 20
+)
+
+// errTooLong is the error of a body that is longer than the rest of its upload.
+var errTooLong = refuse(http.StatusRequestEntityTooLarge, "the body is longer than the rest of the upload")
+
+//nolint:gochecknoglobals // a pool
+var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
+
+// intake is the receiving of one body into one upload.
+type intake struct {
+	*session
+	body io.Reader
+	hash hash.Hash // that the client wants to be checked, or nil
+	want []byte    // its value
+	// whole: nothing is kept unless all of the body arrives. A hash implies it.
+	whole bool
+
+	at   int64  // offset that the data has on the disk
+	from int64  // where the bytes of the next record begin
+	crc  uint32 // of these bytes
+}
+
+// receive copies a body behind what the upload has, on a slot and at the rate of the
+// configuration. What arrived before an error is kept, unless the intake says otherwise,
+// or the body is longer than the upload, whose last chunk is then not kept.
+func (r *Receiver) receive(req *http.Request, in *intake) error {
+	ctx := in.ctx
+	tier := r.cfg.Priority(req)
+	if !tier.Valid() {
+		tier = stint.Normal
+	}
+	key := r.cfg.Key(req)
+	if r.cfg.Slots != nil {
+		permit, err := r.cfg.Slots.At(tier).Key(key).Acquire(ctx)
+		if err != nil {
+			return slotError(ctx, err)
+		}
+		defer permit.Release()
+	}
+	if r.cfg.Rate != nil {
+		in.body = r.cfg.Rate.At(tier).Key(key).Reader(ctx, in.body)
+	}
+	in.whole = in.whole || in.hash != nil
+	in.at, in.from = in.u.offset, in.u.offset
+	err := in.copy()
+	in.clearDeadline()
+	if err == nil && in.hash != nil && string(in.hash.Sum(nil)) != string(in.want) {
+		err = refuse(statusChecksumMismatch, "the checksum of the body is not the one that its header gives")
+	}
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		err = cause
+	}
+	if err != nil && (in.whole || errors.Is(err, errTooLong)) {
+		in.u.sum = nil // it has seen bytes that are not kept
+		return err
+	}
+	return errors.Join(err, in.record())
+}
+
+// copy reads until the body ends.
+func (in *intake) copy() error {
+	buf := buffers.Get().(*[bufferSize]byte)
+	defer buffers.Put(buf)
+	for {
+		room := in.room()
+		in.extendDeadline(in.u.file.r.cfg.ReadTimeout)
+		n, err := in.body.Read(buf[:max(min(room, bufferSize), 1)])
+		if n > 0 && room == 0 {
+			return errTooLong
+		}
+		if n > 0 {
+			if err := in.write(buf[:n]); err != nil {
+				return err
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return refuse(http.StatusRequestTimeout, "the client was silent for longer than %v", in.u.file.r.cfg.ReadTimeout)
+		case err != nil:
+			return &cutError{err}
+		}
+	}
+}
+
+// cutError is an error of reading a body: its client or the connection is to blame.
+type cutError struct{ err error }
+
+func (e *cutError) Error() string { return e.err.Error() }
+func (e *cutError) Unwrap() error { return e.err }
+
+// room returns how many bytes the upload may still receive.
+func (in *intake) room() int64 {
+	if in.u.length >= 0 {
+		return in.u.length - in.at
+	}
+	if most := in.u.file.r.cfg.MaxSize; most > 0 {
+		return most - in.at
+	}
+	return bufferSize
+}
+
+// write writes bytes to their place, and records them if there are enough for that.
+func (in *intake) write(p []byte) error {
+	u, f := in.u, in.u.file
+	if u.length < 0 {
+		if err := f.r.reserve(f, in.at+int64(len(p))); err != nil {
+			return err
+		}
+	}
+	n, err := f.r.disk.writeAt(f.data, p, u.start+in.at)
+	p = p[:n]
+	in.at += int64(n)
+	in.crc = crc32.Update(in.crc, castagnoli, p)
+	if in.hash != nil {
+		in.hash.Write(p)
+	}
+	if u.sum != nil {
+		u.sum.Write(p)
+		u.summed = in.at
+	}
+	if err != nil {
+		return err
+	}
+	// The end of an upload is recorded when it is known that the body has no more.
+	if !in.whole && in.at-in.from >= recordEvery && in.at != u.length {
+		return in.record()
+	}
+	return nil
+}
+
+// record makes what has been received a part of the upload.
+func (in *intake) record() error {
+	if in.at == in.from {
+		return nil
+	}
+	u, f := in.u, in.u.file
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.gone {
+		return errUnknown
+	}
+	if err := f.append(record{Reach: &reachRecord{Lane: u.number, To: in.at, CRC: in.crc}}); err != nil {
+		return err
+	}
+	u.offset, f.touched = in.at, clock.Now()
+	in.from, in.crc = in.at, 0
+	return nil
+}
+
+// watchSHA256 begins the SHA-256 of an upload that is verified when it is finished. If it
+// cannot be computed while the bytes arrive, they are read again then.
+func (u *upload) watchSHA256() {
+	if u.offset == 0 && u.wantSHA256() != nil {
+		u.sum, u.summed = sha256.New(), 0
+	}
+}
+
+// slotError makes the error of a wait for a slot one for the client.
+func slotError(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return refuse(http.StatusServiceUnavailable, "no slot for the upload: %v", err)
+}

@@ -1,0 +1,98 @@
+package receiver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+)
+
+// Statuses by the names that this package gives them.
+const (
+	statusBadRequest          = http.StatusBadRequest
+	statusConflict            = http.StatusConflict
+	statusInsufficientStorage = http.StatusInsufficientStorage
+	// statusChecksumMismatch is "460 Checksum Mismatch" of tus 1.0.0.
+	statusChecksumMismatch = 460
+)
+
+// refusal is an error that the client gets as it is.
+type refusal struct {
+	status int
+	text   string
+	// kind is the fragment of the problem type of the IETF draft; "" if there is none.
+	kind   string
+	fields map[string]any // members of the problem (RFC 9457)
+}
+
+func (e *refusal) Error() string { return e.text }
+
+func refuse(status int, format string, args ...any) *refusal {
+	return &refusal{status: status, text: fmt.Sprintf(format, args...)}
+}
+
+// errUnknown answers IDs that no upload has, whatever their form is.
+var errUnknown = refuse(http.StatusNotFound, "no upload has this ID: it may have expired or been cancelled")
+
+func (r *Receiver) tooLarge() error {
+	return refuse(http.StatusRequestEntityTooLarge, "an upload may have %d bytes", r.cfg.MaxSize)
+}
+
+// errorIs reports whether an error of type E is in the tree of err.
+func errorIs[E error](err error) bool {
+	var target E
+	return errors.As(err, &target)
+}
+
+// refuse answers a request with an error. Errors that are neither the client's nor the
+// disk's being full are logged, and the client gets no details.
+func (r *Receiver) refuse(w http.ResponseWriter, req *http.Request, err error) {
+	var no *refusal
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &no):
+	case errors.As(err, &tooLarge):
+		no = refuse(http.StatusRequestEntityTooLarge, "the body has more than %d bytes", tooLarge.Limit)
+	case errors.Is(err, errTakenOver):
+		no = refuse(statusConflict, "%v", errTakenOver)
+	case errors.Is(err, errClosing):
+		no = refuse(http.StatusServiceUnavailable, "%v", errClosing)
+	case isFull(err):
+		r.cfg.Logger.Error("the disk is full", "path", req.URL.Path, "error", err)
+		no = refuse(statusInsufficientStorage, "the disk of the server is full; what has arrived is kept")
+	case errors.Is(err, context.Canceled), req.Context().Err() != nil, errorIs[*cutError](err):
+		no = refuse(statusBadRequest, "the request ended before its body")
+	default:
+		r.cfg.Logger.Error("receiving an upload failed", "path", req.URL.Path, "error", err)
+		no = refuse(http.StatusInternalServerError, "the server failed; its log says why")
+	}
+	h := w.Header()
+	h.Del("Content-Length")
+	h.Set("Cache-Control", "no-store")
+	if isDraft(req) {
+		h.Set("Content-Type", "application/problem+json")
+		w.WriteHeader(no.status)
+		if req.Method != http.MethodHead {
+			_ = json.NewEncoder(w).Encode(no.problem())
+		}
+		return
+	}
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(no.status)
+	if req.Method != http.MethodHead {
+		fmt.Fprintln(w, no.text)
+	}
+}
+
+// problem returns the refusal in the form of RFC 9457.
+func (e *refusal) problem() map[string]any {
+	p := map[string]any{"title": e.text, "status": e.status}
+	if e.kind != "" {
+		p["type"] = problemTypes + e.kind
+	}
+	for name, value := range e.fields {
+		p[name] = value
+	}
+	return p
+}

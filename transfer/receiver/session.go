@@ -1,0 +1,129 @@
+package receiver
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/stintgo/stint/internal/clock"
+)
+
+// Causes that end a request before its body has ended.
+var (
+	errTakenOver = errors.New("another request for this upload has taken over")
+	errClosing   = errors.New("the server is being stopped")
+)
+
+// session is a request while it is the only one that may change an upload.
+type session struct {
+	u      *upload
+	ctx    context.Context //nolint:containedctx // of the request, ended by interrupt
+	cancel context.CancelCauseFunc
+	conn   *http.ResponseController
+	done   chan struct{} // closed by end
+
+	mu          sync.Mutex
+	interrupted bool
+	deadline    time.Time // of reading; zero if none was set
+}
+
+// take makes a request the writer of an upload. A request that writes it is interrupted:
+// its client has usually lost its connection, which this side cannot see. take returns
+// once that request has ended and has recorded what it received. The caller must call end.
+func (r *Receiver) take(w http.ResponseWriter, req *http.Request, u *upload) (*session, error) {
+	ctx, cancel := context.WithCancelCause(req.Context())
+	s := &session{u: u, ctx: ctx, cancel: cancel, conn: http.NewResponseController(w), done: make(chan struct{})}
+	for {
+		before, err := s.enter()
+		if err != nil {
+			cancel(nil)
+			return nil, err
+		}
+		if before == nil {
+			if r.ctx.Err() != nil { // Close may have looked for writers before this one was there
+				s.interrupt(errClosing)
+			}
+			return s, nil
+		}
+		before.interrupt(errTakenOver)
+		select {
+		case <-before.done:
+		case <-ctx.Done():
+			cancel(nil)
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// enter makes s the writer, or returns the one that there is.
+func (s *session) enter() (before *session, err error) {
+	f := s.u.file
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.gone || (s.u.number >= 0 && f.lanes[s.u.number] != s.u):
+		return nil, errUnknown
+	case s.u.writer != nil:
+		return s.u.writer, nil
+	case !f.renamed:
+		if err := f.use(); err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				err = errUnknown
+			}
+			return nil, err
+		}
+	default:
+		f.users++ // of the receipt
+	}
+	s.u.writer = s
+	return nil, nil
+}
+
+// end lets the next request have the upload.
+func (s *session) end() {
+	s.clearDeadline()
+	s.cancel(nil)
+	f := s.u.file
+	f.mu.Lock()
+	s.u.writer = nil
+	f.mu.Unlock()
+	f.release()
+	close(s.done)
+}
+
+// interrupt ends the reading of the request's body, and its waits.
+func (s *session) interrupt(cause error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.interrupted = true
+	s.cancel(cause)
+	_ = s.conn.SetReadDeadline(time.Unix(1, 0)) // not all writers of responses can: then the body has to end by itself
+}
+
+// extendDeadline lets the client be silent for a time from now on. It sets the deadline of
+// the connection only after a quarter of that time.
+func (s *session) extendDeadline(silence time.Duration) {
+	now := clock.Now()
+	if s.deadline.Sub(now) > silence*3/4 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.interrupted {
+		s.deadline = now.Add(silence)
+		_ = s.conn.SetReadDeadline(s.deadline)
+	}
+}
+
+// clearDeadline lets the connection be used for further requests.
+func (s *session) clearDeadline() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.deadline.IsZero() && !s.interrupted {
+		s.deadline = time.Time{}
+		_ = s.conn.SetReadDeadline(time.Time{})
+	}
+}

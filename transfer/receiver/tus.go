@@ -1,0 +1,380 @@
+package receiver
+
+import (
+	"encoding/base64"
+	"errors"
+	"maps"
+	"net/http"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/internal/clock"
+)
+
+// Names of tus 1.0.0, https://tus.io/protocols/resumable-upload.
+const (
+	tusVersion    = "1.0.0"
+	tusResumable  = "Tus-Resumable"
+	tusExtensions = "creation,creation-with-upload,creation-defer-length,termination,checksum,expiration,concatenation"
+
+	uploadOffset   = "Upload-Offset"
+	uploadLength   = "Upload-Length"
+	uploadMetadata = "Upload-Metadata"
+	uploadDefer    = "Upload-Defer-Length"
+	uploadChecksum = "Upload-Checksum"
+	uploadConcat   = "Upload-Concat"
+	uploadExpires  = "Upload-Expires"
+
+	offsetStream = "application/offset+octet-stream"
+
+	allowedMethods = "OPTIONS, HEAD, GET, POST, PATCH, PUT, DELETE"
+)
+
+// serveTus answers a request of tus 1.0.0. rest is the path after the one of the
+// configuration.
+func (r *Receiver) serveTus(w http.ResponseWriter, req *http.Request, rest string) error {
+	w.Header().Set(tusResumable, tusVersion)
+	method := req.Method
+	if override := req.Header.Get("X-HTTP-Method-Override"); override != "" && method == http.MethodPost {
+		method = override
+	}
+	if version := req.Header.Get(tusResumable); version != tusVersion && method != http.MethodGet {
+		w.Header().Set("Tus-Version", tusVersion)
+		return refuse(http.StatusPreconditionFailed, "the header Tus-Resumable must be %s", tusVersion)
+	}
+	if method == http.MethodPost {
+		if rest != "" {
+			return refuse(http.StatusMethodNotAllowed, "uploads are created by POST to %s", r.cfg.Path)
+		}
+		return r.tusCreate(w, req)
+	}
+	if method == http.MethodGet {
+		return r.serveFile(w, req, rest)
+	}
+	u, err := r.find(rest)
+	if err != nil {
+		return err
+	}
+	switch method {
+	case http.MethodHead:
+		return r.tusHead(w, req, u)
+	case http.MethodPatch:
+		return r.tusPatch(w, req, u)
+	case http.MethodDelete:
+		return r.remove(w, req, u)
+	}
+	w.Header().Set("Allow", allowedMethods)
+	return refuse(http.StatusMethodNotAllowed, "%s is not a method of uploads", method)
+}
+
+// options answers what all protocols want to know.
+func (r *Receiver) options(w http.ResponseWriter, req *http.Request) error {
+	h := w.Header()
+	h.Set(tusResumable, tusVersion)
+	h.Set("Tus-Version", tusVersion)
+	h.Set("Tus-Extension", tusExtensions)
+	h.Set("Tus-Checksum-Algorithm", checksumNames())
+	if r.cfg.MaxSize > 0 {
+		h.Set("Tus-Max-Size", strconv.FormatInt(r.cfg.MaxSize, 10))
+	}
+	h.Set("Accept-Patch", partialUpload+", "+offsetStream)
+	h.Set(uploadLimit, r.limits(nil))
+	h.Set("Allow", allowedMethods)
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (r *Receiver) tusCreate(w http.ResponseWriter, req *http.Request) error {
+	meta, err := parseMetadata(strings.Join(req.Header.Values(uploadMetadata), ","))
+	if err != nil {
+		return err
+	}
+	partial, parts, err := parseConcat(req.Header.Get(uploadConcat))
+	if err != nil {
+		return err
+	}
+	if parts != nil {
+		return r.tusConcat(w, req, parts, meta)
+	}
+	length, err := tusLength(req)
+	if err != nil {
+		return err
+	}
+	u, err := r.tusUpload(req, partial, length, meta)
+	if err != nil {
+		return err
+	}
+	defer u.file.release()
+	w.Header().Set("Location", r.location(u))
+	s, err := r.take(w, req, u)
+	if err != nil {
+		return err
+	}
+	defer s.end()
+	if req.ContentLength != 0 && req.Header.Get("Content-Type") == offsetStream {
+		if err := r.tusReceive(req, s); err != nil {
+			if errorIs[*refusal](err) && u.offset == 0 {
+				w.Header().Del("Location")
+				err = errors.Join(err, u.cancel()) // the client sends it again by another creation
+			}
+			return err
+		}
+	} else if req.ContentLength > 0 {
+		return refuse(http.StatusUnsupportedMediaType, "the Content-Type of a body must be %s", offsetStream)
+	}
+	if err := s.finishAtLength(); err != nil {
+		return err
+	}
+	r.tusState(w, u)
+	w.WriteHeader(http.StatusCreated)
+	return nil
+}
+
+// tusLength returns the length that a creation gives, or -1 if it comes later.
+func tusLength(req *http.Request) (int64, error) {
+	text, later := req.Header.Get(uploadLength), req.Header.Get(uploadDefer)
+	if text == "" && later == "1" {
+		return -1, nil
+	}
+	length, ok := parseSize(text)
+	if !ok || later != "" {
+		return 0, refuse(statusBadRequest, "a creation needs Upload-Length, in bytes, or Upload-Defer-Length: 1")
+	}
+	return length, nil
+}
+
+// tusUpload makes the upload that a creation wants. The caller must release its file.
+func (r *Receiver) tusUpload(req *http.Request, partial bool, length int64, meta map[string]string) (*upload, error) {
+	if text, ok := meta[metaPartOf]; ok && partial {
+		at, err := parsePlace(text)
+		if err != nil {
+			return nil, err
+		}
+		if length < 0 || at.offset+length > at.total {
+			return nil, refuse(statusBadRequest, "the part is not within the %d bytes of its group", at.total)
+		}
+		f, err := r.group(req, at.group, at.total)
+		if err != nil {
+			return nil, err
+		}
+		u, err := f.addLane(laneRecord{ID: newID(), Start: at.offset, Length: length, Partial: true, Metadata: meta})
+		if err != nil {
+			f.abandon()
+		}
+		return u, err
+	}
+	return r.single(req, laneRecord{ID: newID(), Length: length, Partial: partial, Metadata: meta})
+}
+
+// single makes a file with one lane.
+func (r *Receiver) single(req *http.Request, lane laneRecord) (*upload, error) {
+	f, err := r.create(lane.ID, r.fileRecord(req, "", lane.Length), lane)
+	if err != nil {
+		return nil, err
+	}
+	return f.lanes[0], nil
+}
+
+func (r *Receiver) fileRecord(req *http.Request, group string, total int64) fileRecord {
+	tier := r.cfg.Priority(req)
+	if !tier.Valid() {
+		tier = stint.Normal
+	}
+	return fileRecord{Group: group, Total: total, Key: r.cfg.Key(req), Priority: tier, Created: clock.Now().UTC()}
+}
+
+// group returns the file of a group, which it makes if there is none. The caller must
+// release it.
+func (r *Receiver) group(req *http.Request, name string, total int64) (*file, error) {
+	rec := r.fileRecord(req, "", total)
+	rec.Group = rec.Key + "\n" + name
+	r.groupsMu.Lock() // so that a group gets one file
+	defer r.groupsMu.Unlock()
+	r.mu.Lock()
+	f := r.groups[rec.Group]
+	r.mu.Unlock()
+	if f == nil || f.isPublished() {
+		return r.create(newID(), rec)
+	}
+	if f.rec.Total != total {
+		return nil, refuse(statusConflict, "the file of this group has %d bytes", f.rec.Total)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.gone || f.renamed {
+		return nil, refuse(statusConflict, "the file of this group has just been finished or removed; try again")
+	}
+	return f, f.use()
+}
+
+func (r *Receiver) tusHead(w http.ResponseWriter, req *http.Request, u *upload) error {
+	s, err := r.take(w, req, u) // what the client continues from must not change any more
+	if err != nil {
+		return err
+	}
+	defer s.end()
+	r.tusState(w, u)
+	w.Header().Set("Cache-Control", "no-store")
+	if u.length < 0 {
+		w.Header().Set(uploadDefer, "1")
+	} else {
+		w.Header().Set(uploadLength, strconv.FormatInt(u.length, 10))
+	}
+	if len(u.meta) > 0 {
+		w.Header().Set(uploadMetadata, formatMetadata(u.meta))
+	}
+	if concat := r.concatHeader(u); concat != "" {
+		w.Header().Set(uploadConcat, concat)
+	}
+	w.WriteHeader(http.StatusOK)
+	return nil
+}
+
+func formatMetadata(meta map[string]string) string {
+	pairs := make([]string, 0, len(meta))
+	for _, key := range slices.Sorted(maps.Keys(meta)) {
+		pairs = append(pairs, strings.TrimSpace(key+" "+base64.StdEncoding.EncodeToString([]byte(meta[key]))))
+	}
+	return strings.Join(pairs, ",")
+}
+
+func (r *Receiver) concatHeader(u *upload) string {
+	if u.partial {
+		return "partial"
+	}
+	f := u.file
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if u.number >= 0 || f.concat == nil {
+		return ""
+	}
+	urls := make([]string, len(f.concat.Parts))
+	for i, id := range f.concat.Parts {
+		urls[i] = r.cfg.Path + id
+	}
+	return "final;" + strings.Join(urls, " ")
+}
+
+func (r *Receiver) tusPatch(w http.ResponseWriter, req *http.Request, u *upload) error {
+	if req.Header.Get("Content-Type") != offsetStream {
+		return refuse(http.StatusUnsupportedMediaType, "the Content-Type must be %s", offsetStream)
+	}
+	offset, ok := parseSize(req.Header.Get(uploadOffset))
+	if !ok {
+		return refuse(statusBadRequest, "Upload-Offset is missing, or is not a number of bytes")
+	}
+	if u.number < 0 {
+		return refuse(http.StatusForbidden, "a concatenated upload cannot be changed")
+	}
+	s, err := r.take(w, req, u)
+	if err != nil {
+		return err
+	}
+	defer s.end()
+	if offset != u.offset {
+		w.Header().Set(uploadOffset, strconv.FormatInt(u.offset, 10))
+		return refuse(statusConflict, "the upload has %d bytes, not %d", u.offset, offset)
+	}
+	if err := s.tusSetLength(req); err != nil {
+		return err
+	}
+	if err := r.tusReceive(req, s); err != nil {
+		return err
+	}
+	if err := s.finishAtLength(); err != nil {
+		return err
+	}
+	r.tusState(w, u)
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// tusSetLength takes the length of an upload from a request after its creation.
+func (s *session) tusSetLength(req *http.Request) error {
+	text := req.Header.Get(uploadLength)
+	if text == "" {
+		return nil
+	}
+	length, ok := parseSize(text)
+	switch {
+	case !ok:
+		return refuse(statusBadRequest, "Upload-Length is not a number of bytes")
+	case s.u.length >= 0 && s.u.length != length:
+		return refuse(statusBadRequest, "the upload has the length %d, which does not change", s.u.length)
+	case s.u.length >= 0:
+		return nil
+	}
+	return s.u.setLength(length)
+}
+
+func (r *Receiver) tusReceive(req *http.Request, s *session) error {
+	h, want, err := parseChecksum(req.Header.Get(uploadChecksum))
+	if err != nil {
+		return err
+	}
+	return r.receiveAll(req, &intake{session: s, body: req.Body, hash: h, want: want})
+}
+
+// receiveAll is receive, which refuses a body that is known to be too long before it
+// begins.
+func (r *Receiver) receiveAll(req *http.Request, in *intake) error {
+	u := in.u
+	if u.file.isPublished() { // the client may have lost the answer to its last request
+		if req.ContentLength != 0 {
+			return errTooLong
+		}
+		return nil
+	}
+	if n := req.ContentLength; n > 0 {
+		most := u.length
+		if most < 0 && r.cfg.MaxSize > 0 {
+			most = r.cfg.MaxSize
+		}
+		if most >= 0 && n > most-u.offset {
+			return errTooLong
+		}
+	}
+	u.watchSHA256()
+	return r.receive(req, in)
+}
+
+// finishAtLength finishes an upload that has all of its bytes, unless it is a part.
+func (s *session) finishAtLength() error {
+	if s.u.partial || s.u.length < 0 || s.u.offset != s.u.length {
+		return nil
+	}
+	return s.u.file.finish(s.u)
+}
+
+// tusState sets the headers that tell the state of an upload. The caller must be its
+// writer.
+func (r *Receiver) tusState(w http.ResponseWriter, u *upload) {
+	f := u.file
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	w.Header().Set(uploadOffset, strconv.FormatInt(u.offset, 10))
+	if !f.renamed {
+		w.Header().Set(uploadExpires, f.touched.Add(r.cfg.Expiry).UTC().Format(http.TimeFormat))
+	}
+}
+
+// remove cancels an upload, in all protocols.
+func (r *Receiver) remove(w http.ResponseWriter, req *http.Request, u *upload) error {
+	s, err := r.take(w, req, u)
+	if err != nil {
+		return err
+	}
+	defer s.end()
+	if err := u.cancel(); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// location returns the path of an upload. It is without a host, which a server behind a
+// proxy does not know.
+func (r *Receiver) location(u *upload) string { return path.Join(r.cfg.Path, u.id) }
