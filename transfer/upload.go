@@ -137,7 +137,7 @@ func Add(ctx context.Context, q *queue.Queue, options queue.Options, uploads ...
 	tasks := make([]queue.NewTask, len(uploads))
 	for i := range uploads {
 		var err error
-		if tasks[i], err = prepare(q, uploads[i], options); err != nil {
+		if tasks[i], err = Prepare(q, uploads[i], options); err != nil {
 			return nil, err
 		}
 	}
@@ -152,8 +152,8 @@ func Add(ctx context.Context, q *queue.Queue, options queue.Options, uploads ...
 	return receipts, nil
 }
 
-// prepare makes the task of an upload.
-func prepare(q *queue.Queue, u Upload, o queue.Options) (queue.NewTask, error) {
+// Prepare makes the task of an upload, for [queue.Queue.Submit]; see [Add].
+func Prepare(q *queue.Queue, u Upload, o queue.Options) (queue.NewTask, error) {
 	if err := u.validate(); err != nil {
 		return queue.NewTask{}, err
 	}

@@ -45,6 +45,7 @@ type client struct {
 	address   string
 	tokenFile string
 	json      bool
+	fallback  string // the directory of the server if none is given; "" is [remote.DefaultDir]
 }
 
 // register defines the flags of all these commands, and --json.
@@ -97,7 +98,7 @@ func (c *client) config() (remote.Config, error) {
 
 // with calls do with the server. Ctrl-C cancels its context.
 func (c *client) with(cmd *cobra.Command, do func(context.Context, *remote.Server) error) error {
-	address := remote.DefaultDir
+	address := cmp.Or(c.fallback, remote.DefaultDir)
 	if env := os.Getenv(serverEnv); env != "" {
 		address = env
 	}

@@ -43,6 +43,7 @@ package cli
 //   - jobs.go: stint jobs
 //   - nodes.go: stint nodes
 //   - store.go: stint store copy
+//   - upload.go: stint upload and transfers
 //   - limit.go: stint limit
 //   - limitvalues.go: the values of its flags
 //   - schedule.go: stint schedule
@@ -99,6 +100,7 @@ const longHelp = `Stint decides how much runs at once, and what goes first.
                 waits, jobs how many commands the server runs at once; nodes lists the
                 servers that share the tasks, and store copy moves them to another store
   stint schedule submits commands to a server at the ticks of cron expressions
+  stint upload  uploads files, and continues after interruptions; transfers lists uploads
   stint bench   measures the scheduler on this machine`
 
 const rootExamples = `  find . -name '*.jpg' | stint run -j4 convert {} {.}.png
@@ -170,7 +172,7 @@ func newRoot(s *streams) *cobra.Command {
 	root.AddCommand(newRun(s), newSem(), newShm(s))
 	root.AddCommand(newServe(s), newSubmit(s), newLs(s), newShow(s), newWhy(s), newWait(s), newLogs(s))
 	root.AddCommand(newOrders(s)...)
-	root.AddCommand(newDead(s), newSchedule(s), newStats(s), newLimit(s), newJobs(s), newNodes(s), newStore(s))
+	root.AddCommand(newDead(s), newSchedule(s), newStats(s), newLimit(s), newJobs(s), newNodes(s), newStore(s), newUpload(s), newTransfers(s))
 	root.AddCommand(newEdit(s), newBench(s), newVersion())
 	return root
 }

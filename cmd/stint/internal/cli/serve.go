@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	stint "github.com/stintgo/stint"
 	"github.com/stintgo/stint/cmd/stint/internal/gate"
 	"github.com/stintgo/stint/cmd/stint/internal/jobcount"
 	"github.com/stintgo/stint/cmd/stint/internal/remote"
@@ -39,6 +40,10 @@ After the first SIGINT, SIGTERM or SIGHUP the server starts nothing more and wai
 running commands; after --grace they get SIGTERM, and then SIGKILL. A second signal
 kills them at once. Interrupted commands have not failed: they begin again at the next
 start.
+
+With --uploads, the server receives files at an address of this machine, by tus 1.0.0, the
+IETF draft for resumable uploads, and plain PUT: see stint upload. Calls need the token in the file
+uploads-token of --dir, in the header Authorization: Bearer TOKEN; it allows nothing else.
 
 With --store, tasks are kept by PostgreSQL or Redis instead, and logs and the socket in
 the directory. Servers with the same store, on any hosts, share the tasks: all of them
@@ -69,6 +74,10 @@ type serveFlags struct {
 	memory, output, logsMax string
 	minFree                 string
 	grace, killAfter        time.Duration
+
+	uploads, uploadsListen, uploadsRate string
+	uploadsMax, uploadsQuota, then      string
+	uploadsJobs                         int
 }
 
 // defaultGrace is how long a server that was signaled to end waits for commands.
@@ -103,6 +112,54 @@ func (f *serveFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.minFree, "min-free", "128M", "refuse tasks while the disk has less than `SIZE` left")
 	secondsVar(flags, &f.grace, "grace", defaultGrace, "after the first signal, wait `TIME` for what runs")
 	secondsVar(flags, &f.killAfter, "kill-after", defaultKillAfter, "`TIME` from SIGTERM to SIGKILL for a command")
+	flags.StringVar(&f.uploads, "uploads", "", "receive uploads into `DIR`")
+	flags.StringVar(&f.uploadsListen, "uploads-listen", "127.0.0.1:7118", "receive them at `ADDRESS`")
+	flags.StringVar(&f.uploadsRate, "uploads-rate", "", "receive at most `RATE` of all uploads together, as in 50MiB/s")
+	flags.IntVar(&f.uploadsJobs, "uploads-jobs", defaultReceive, "receive `N` requests at once; others wait")
+	flags.StringVar(&f.uploadsMax, "uploads-max-size", "", "refuse files of more than `SIZE`")
+	flags.StringVar(&f.uploadsQuota, "uploads-quota", "", "refuse what would make all unfinished files more than `SIZE`")
+	flags.StringVar(&f.then, "then", "", "submit `COMMAND` for sh -c for each received file, whose path is $1 in it")
+}
+
+// defaultReceive is how many uploads are received at once. One takes 256 KiB of memory.
+const defaultReceive = 64
+
+// uploadsConfig turns the flags about uploads into their configuration.
+func (f *serveFlags) uploadsConfig() (u serve.Uploads, err error) {
+	if f.uploads == "" {
+		if f.then != "" || f.uploadsRate != "" || f.uploadsMax != "" || f.uploadsQuota != "" {
+			err = errors.New("--then and --uploads-… are about received files: give --uploads DIR, too")
+		}
+		return u, err
+	}
+	u = serve.Uploads{Dir: f.uploads, Listen: f.uploadsListen, Jobs: f.uploadsJobs, Then: f.then}
+	var errs [4]error
+	if u.Jobs < 1 {
+		errs[0] = errors.New("--uploads-jobs must be above 0")
+	}
+	u.Rate, errs[1] = bytesPerSecond("uploads-rate", f.uploadsRate)
+	if f.uploadsMax != "" {
+		u.MaxSize, errs[2] = parseSize("uploads-max-size", f.uploadsMax)
+	}
+	if f.uploadsQuota != "" {
+		u.Quota, errs[3] = parseSize("uploads-quota", f.uploadsQuota)
+	}
+	return u, errors.Join(errs[:]...)
+}
+
+// bytesPerSecond parses the rate of a flag; 0 is no limit.
+func bytesPerSecond(flag, text string) (float64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	rate, err := stint.ParseRate(text)
+	if err == nil && rate <= 0 {
+		err = errors.New("nothing would be sent: give more, as in 5MiB/s, or leave it out for no limit")
+	}
+	if err != nil {
+		return 0, fmt.Errorf("--%s: %w", flag, err)
+	}
+	return rate, nil
 }
 
 // parseSize parses the size of a flag.
@@ -122,7 +179,7 @@ func (f *serveFlags) config(s *streams) (serve.Config, error) {
 		Command: isolate.Config{Grace: f.killAfter},
 		Logger:  slog.New(slog.NewTextHandler(s.err, nil)),
 	}
-	var errs [8]error
+	var errs [9]error
 	cfg.ParseJobs = parseJobs
 	cfg.Jobs, cfg.JobsNote, errs[0] = parseJobs(orCPUs(f.jobs))
 	if f.memory != "" {
@@ -138,6 +195,7 @@ func (f *serveFlags) config(s *streams) (serve.Config, error) {
 	}
 	errs[6] = cfg.Command.Validate()
 	cfg.Patience, errs[7] = patience()
+	cfg.Uploads, errs[8] = f.uploadsConfig()
 	return cfg, errors.Join(errs[:]...)
 }
 
@@ -172,6 +230,10 @@ func runServe(f *serveFlags, s *streams) error {
 	cfg.Ready = func(addresses []string) {
 		for _, address := range addresses {
 			printTo(s.out, "serving %s\n", address)
+		}
+		if cfg.Uploads.Dir != "" {
+			printTo(s.err, "stint: uploads to the last address need the token in %s\n",
+				filepath.Join(cfg.Dir, serve.UploadsTokenName))
 		}
 		if cfg.Listen != "" {
 			printTo(s.err, "stint: every process that has the token in %s can run commands as %s at that address\n",

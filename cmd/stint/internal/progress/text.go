@@ -16,7 +16,7 @@ func plainLine(s Snapshot, e Estimate) string {
 	}
 	line += fmt.Sprintf(", %d running, %s", s.Running, rate(e.PerSecond))
 	if e.Left > 0 {
-		line += ", " + clockText(e.Left) + " left"
+		line += ", " + ClockText(e.Left) + " left"
 	}
 	if s.Shared.Waits {
 		line += ", waits: " + s.Shared.held()
@@ -60,8 +60,8 @@ func rate(perSecond float64) string {
 	return fmt.Sprintf("%.0f/s", perSecond)
 }
 
-// clockText returns a duration as 0:07, 12:34 or 5:00:00.
-func clockText(d time.Duration) string {
+// ClockText returns a duration as 0:07, 12:34 or 5:00:00.
+func ClockText(d time.Duration) string {
 	seconds := int64((d + time.Second - 1) / time.Second)
 	if seconds < 3600 {
 		return fmt.Sprintf("%d:%02d", seconds/60, seconds%60)
@@ -123,7 +123,7 @@ func barLine(s Snapshot, e Estimate, width int, look style) string {
 		parts = append(parts, fmt.Sprintf("%d failed", s.Failed))
 	}
 	if e.Left > 0 {
-		parts = append(parts, clockText(e.Left)+" left")
+		parts = append(parts, ClockText(e.Left)+" left")
 	}
 	parts = append(parts, rate(e.PerSecond), fmt.Sprintf("%d running", s.Running))
 	if s.Shared.Waits {

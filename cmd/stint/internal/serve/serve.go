@@ -19,6 +19,7 @@ import (
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/isolate"
 	"github.com/stintgo/stint/server"
+	"github.com/stintgo/stint/transfer"
 )
 
 // Kind is the kind of tasks that are commands; their payload is an [isolate.Command].
@@ -54,9 +55,11 @@ type Config struct {
 	ParseJobs func(text string) (n int, note string, err error)
 	Queues    []string // to take tasks from
 	Command   isolate.Config
-	Grace     time.Duration // for commands to end by themselves, before they get SIGTERM
-	LogsMax   int64         // of all logs together; in bytes
-	MinFree   int64         // free disk space below which tasks are refused; in bytes
+	Transfer  transfer.Config // of uploads from this server: tasks of [transfer.Kind]
+	Uploads   Uploads         // to this server
+	Grace     time.Duration   // for commands to end by themselves, before they get SIGTERM
+	LogsMax   int64           // of all logs together; in bytes
+	MinFree   int64           // free disk space below which tasks are refused; in bytes
 	// Patience is how long to retry a directory or a TCP address that another process
 	// uses: a killed server may release it a moment later.
 	Patience time.Duration
@@ -142,7 +145,7 @@ func run(ctx, force context.Context, cfg *Config, store queue.Store) error {
 	}
 	var token string
 	if cfg.Listen != "" {
-		if token, err = openToken(cfg.Dir); err != nil {
+		if token, err = openToken(cfg.Dir, TokenName); err != nil {
 			return err
 		}
 	}
@@ -157,8 +160,20 @@ func run(ctx, force context.Context, cfg *Config, store queue.Store) error {
 	jobs := &jobs{stint.New(cfg.Jobs, stint.Config{}), conns, cfg.ParseJobs, cfg.Logger}
 	jobs.note(cfg.JobsNote)
 	cfg.Command.Log = logs.open
+	q := queue.New(store, queue.Config{
+		Grace: cfg.Grace, Linger: cfg.Command.Grace + haltTimeout, Logger: cfg.Logger,
+	})
+	queue.Kind[isolate.Command](Kind).Handle(q, isolate.Commands(cfg.Command))
+	transfer.Handle(q, cfg.Transfer)
+	var received *uploads
+	if cfg.Uploads.Dir != "" {
+		if received, err = openUploads(ctx, cfg, q); err != nil {
+			return err
+		}
+		addresses = append(addresses, received.address())
+	}
 	w := &worker{
-		store: store,
+		queue: q, uploads: received,
 		front: server.New(store, server.Config{
 			Logger: cfg.Logger, Logs: logs.files(), LogFile: fileOf, Follow: logs.readers.add, Token: token,
 			Jobs: jobs.change,
@@ -172,7 +187,8 @@ func run(ctx, force context.Context, cfg *Config, store queue.Store) error {
 // worker is a server that accepts connections and runs commands.
 type worker struct {
 	cfg       *Config
-	store     queue.Store
+	queue     *queue.Queue
+	uploads   *uploads // nil if it receives none
 	front     *server.Server
 	logs      *logs
 	listeners []net.Listener
@@ -185,23 +201,26 @@ const haltTimeout = 10 * time.Second
 // run runs the loops of the server. Work ends first and the connections last, so that
 // clients can see what the server still waits for.
 func (w *worker) run(ctx, force context.Context) error {
-	q := queue.New(w.store, queue.Config{
-		Grace: w.cfg.Grace, Linger: w.cfg.Command.Grace + haltTimeout, Logger: w.cfg.Logger,
-	})
-	queue.Kind[isolate.Command](Kind).Handle(q, isolate.Commands(w.cfg.Command))
+	q := w.queue
 	working, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopServing()
 	var loops sync.WaitGroup
-	failed := make(chan error, len(w.listeners))
-	for _, l := range w.listeners {
+	failed := make(chan error, len(w.listeners)+1)
+	loop := func(serve func() error) {
 		loops.Go(func() {
-			if err := w.front.Serve(serving, l); err != nil {
+			if err := serve(); err != nil {
 				failed <- err
 				stop(err)
 			}
 		})
+	}
+	for _, l := range w.listeners {
+		loop(func() error { return w.front.Serve(serving, l) })
+	}
+	if w.uploads != nil {
+		loop(func() error { return w.uploads.run(serving) })
 	}
 	loops.Go(func() { w.logs.tidyUntil(serving, q) })
 	ran := make(chan error, 1)

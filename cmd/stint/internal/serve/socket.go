@@ -15,7 +15,7 @@ import (
 // listen opens the socket, and the TCP address if there is one. The caller must hold the
 // lock of the store, so an existing socket is stale.
 func listen(ctx context.Context, cfg *Config) (listeners []net.Listener, addresses []string, err error) {
-	if err := checkLoopback(cfg.Listen); err != nil {
+	if err := errors.Join(checkLoopback("--listen", cfg.Listen), checkLoopback("--uploads-listen", cfg.Uploads.Listen)); err != nil {
 		return nil, nil, err
 	}
 	path, err := Socket(cfg.Dir)
@@ -71,18 +71,18 @@ func listenSocket(ctx context.Context, path string) (net.Listener, error) {
 }
 
 // checkLoopback refuses addresses that other machines can reach.
-func checkLoopback(address string) error {
+func checkLoopback(flag, address string) error {
 	if address == "" {
 		return nil
 	}
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return fmt.Errorf("--listen %s: %w; give an address and a port, as in 127.0.0.1:7117", address, err)
+		return fmt.Errorf("%s %s: %w; give an address and a port, as in 127.0.0.1:7117", flag, address, err)
 	}
 	ip, err := netip.ParseAddr(host)
 	if host != "localhost" && (err != nil || !ip.IsLoopback()) {
-		return fmt.Errorf("--listen %s: other machines could reach it, and could then run commands here; "+
-			"use 127.0.0.1, and a tunnel (ssh -L) from elsewhere", address)
+		return fmt.Errorf("%s %s: other machines could reach it, and its token is sent in clear text; "+
+			"use 127.0.0.1, and a tunnel (ssh -L) or a proxy with TLS from elsewhere", flag, address)
 	}
 	return nil
 }

@@ -42,18 +42,18 @@ func ReadToken(path string) (string, error) {
 	token := strings.TrimSpace(string(text))
 	if !tokenPattern.MatchString(token) {
 		return "", fmt.Errorf("%s does not hold a token, which is a line of 16 to 512 letters and digits; "+
-			"remove the file, and start the server again with --listen, which creates a new one", path)
+			"remove the file, and start the server again, which creates a new one", path)
 	}
 	return token, nil
 }
 
-// openToken returns the token of the server in a directory, and creates it if there is
-// none. The caller must hold the lock of the store.
-func openToken(dir string) (string, error) {
-	path := filepath.Join(dir, TokenName)
+// openToken returns the token in a file of the directory of a server, and creates it if
+// there is none. The caller must hold the lock of the store.
+func openToken(dir, name string) (string, error) {
+	path := filepath.Join(dir, name)
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		if err := makeToken(path); err != nil {
-			return "", fmt.Errorf("create a token for --listen: %w", err)
+			return "", fmt.Errorf("create a token: %w", err)
 		}
 	}
 	return ReadToken(path)

@@ -172,14 +172,14 @@ func (l *Limit) For() string {
 	of := ""
 	switch l.Scope {
 	case OfQueue:
-		of = "queue " + plain(l.Queue)
+		of = "queue " + Plain(l.Queue)
 	case OfEach:
 		of = "each queue"
 	case OfAll:
 		of = "all queues"
 	}
 	if l.Key != "" {
-		return fmt.Sprintf("key %s of %s", plain(l.Key), of)
+		return fmt.Sprintf("key %s of %s", Plain(l.Key), of)
 	}
 	return of
 }
@@ -203,11 +203,11 @@ func (l *Limit) setBy() string {
 func setBy(o queue.Origin) string {
 	switch {
 	case o.Operator:
-		return cmp.Or(plain(o.By), "an operator")
+		return cmp.Or(Plain(o.By), "an operator")
 	case o.By == "":
 		return "a program"
 	default:
-		return "program " + plain(o.By)
+		return "program " + Plain(o.By)
 	}
 }
 

@@ -69,8 +69,8 @@ func NodeTable(w io.Writer, nodes []Node, now time.Time) error {
 	_, _ = fmt.Fprintln(out, "NODE\tLEADS\tWORKS\tSLOTS\tQUEUES\tVERSION")
 	for i := range nodes {
 		n := &nodes[i]
-		_, _ = fmt.Fprintf(out, "%s\t%s\t%s\t%d\t%s\t%s\n", plain(n.Name), since(n.Led, now), since(n.Since, now), n.Slots,
-			plain(strings.Join(n.Queues, ", ")), plain(n.Version))
+		_, _ = fmt.Fprintf(out, "%s\t%s\t%s\t%d\t%s\t%s\n", Plain(n.Name), since(n.Led, now), since(n.Since, now), n.Slots,
+			Plain(strings.Join(n.Queues, ", ")), Plain(n.Version))
 	}
 	return out.Flush()
 }

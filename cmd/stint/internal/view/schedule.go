@@ -20,8 +20,8 @@ func Schedules(w io.Writer, schedules []queue.ScheduleState, now time.Time) erro
 		if s.Paused != nil {
 			next = "-"
 		}
-		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", plain(s.Name), scheduleState(s), next, since(s.Last.At, now),
-			plain(s.Cron), cmp.Or(plain(s.Zone), "UTC"), Work(&queue.Task{Spec: s.Task}))
+		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", Plain(s.Name), scheduleState(s), next, since(s.Last.At, now),
+			Plain(s.Cron), cmp.Or(Plain(s.Zone), "UTC"), Work(&queue.Task{Spec: s.Task}))
 	}
 	return t.Flush()
 }
@@ -31,11 +31,11 @@ func scheduleState(s *queue.ScheduleState) string {
 	const most = 50 // characters
 	switch {
 	case s.Paused != nil && s.Paused.Reason != "":
-		return shorten("paused: "+plain(s.Paused.Reason), most)
+		return shorten("paused: "+Plain(s.Paused.Reason), most)
 	case s.Paused != nil:
 		return "paused"
 	case s.Error != "":
-		return shorten("refused: "+plain(s.Error), most)
+		return shorten("refused: "+Plain(s.Error), most)
 	case s.Next.IsZero():
 		return "over"
 	}

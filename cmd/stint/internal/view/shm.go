@@ -26,20 +26,20 @@ func Processes(all []shm.Process) string {
 // notes: that it is stopped, or has outlived another process.
 func process(p shm.ProcessUsage) string {
 	if p.PID == 0 && p.Outlived != "" {
-		return "a process that outlived " + plain(p.Outlived)
+		return "a process that outlived " + Plain(p.Outlived)
 	}
 	var notes []string
 	if p.Slots > 1 {
 		notes = append(notes, strconv.Itoa(p.Slots))
 	}
-	return fmt.Sprintf("%s[%d]", plain(p.Name), p.PID) + inBrackets(append(notes, p.Notes()...))
+	return fmt.Sprintf("%s[%d]", Plain(p.Name), p.PID) + inBrackets(append(notes, p.Notes()...))
 }
 
 func inBrackets(notes []string) string {
 	if len(notes) == 0 {
 		return ""
 	}
-	return " (" + plain(strings.Join(notes, ", ")) + ")"
+	return " (" + Plain(strings.Join(notes, ", ")) + ")"
 }
 
 // some returns the first names and the number of the others.
@@ -52,9 +52,9 @@ func some(names []string) string {
 
 // Taken says which processes have the slots of a limit.
 func Taken(name string, u shm.LimitUsage) string {
-	text := fmt.Sprintf("%d of %d slots of %s are taken", u.Running, u.Max, plain(name))
+	text := fmt.Sprintf("%d of %d slots of %s are taken", u.Running, u.Max, Plain(name))
 	if u.Max == 1 && u.Running == 1 {
-		text = fmt.Sprintf("the one slot of %s is taken", plain(name))
+		text = fmt.Sprintf("the one slot of %s is taken", Plain(name))
 	}
 	if holders := slotHolders(u); holders != "" {
 		text += ", by " + holders
@@ -83,15 +83,15 @@ func Regions(w io.Writer, all []shm.Info) error {
 	for i := range all {
 		r := &all[i]
 		if r.Err != "" {
-			_, _ = fmt.Fprintf(t, "%s\t-\t-\t-\t-\t-\t%s\n", plain(r.Name), plain(r.Err))
+			_, _ = fmt.Fprintf(t, "%s\t-\t-\t-\t-\t-\t%s\n", Plain(r.Name), Plain(r.Err))
 		}
 		for _, l := range limits(r) {
 			_, _ = fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%s\n",
-				plain(r.Name), l.what, l.Max, l.Running, l.Waiting, len(r.Processes), orDash(slotHolders(l.LimitUsage)))
+				Plain(r.Name), l.what, l.Max, l.Running, l.Waiting, len(r.Processes), orDash(slotHolders(l.LimitUsage)))
 		}
 		for i, b := range r.Buckets {
 			_, _ = fmt.Fprintf(t, "%s\t%s\t%g/s\t-\t%d\t%d\t%d of %d tokens left\n",
-				plain(r.Name), counted("rate", i, len(r.Buckets)), b.Rate, b.Waiting, len(r.Processes), b.Tokens, b.Capacity)
+				Plain(r.Name), counted("rate", i, len(r.Buckets)), b.Rate, b.Waiting, len(r.Processes), b.Tokens, b.Capacity)
 		}
 	}
 	return t.Flush()
@@ -130,7 +130,7 @@ func Region(w io.Writer, r *shm.Info) error {
 		return err
 	}
 	_, _ = fmt.Fprintf(w, "\n%s is open in %d of at most %d processes\n",
-		plain(r.Path), len(r.Processes), shm.ProcessesMax)
+		Plain(r.Path), len(r.Processes), shm.ProcessesMax)
 	rows := rowsOf(r)
 	if len(rows) == 0 {
 		return nil
@@ -155,7 +155,7 @@ func rowsOf(r *shm.Info) (rows []string) {
 			idle = slices.DeleteFunc(idle, func(p shm.Process) bool { return fmt.Sprintf("%s[%d]", p.Name, p.PID) == w.Name })
 			name, pid := waiter(w.Name)
 			rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t-\t%d\t%s",
-				pid, plain(name), counted("rate", i, len(r.Buckets)), w.Waiting, w.Tier))
+				pid, Plain(name), counted("rate", i, len(r.Buckets)), w.Waiting, w.Tier))
 		}
 	}
 	for _, p := range idle {
@@ -170,18 +170,18 @@ func waiter(name string) (program, pid string) {
 	if at < 0 {
 		return name, "-"
 	}
-	return name[:at], plain(strings.TrimSuffix(name[at+1:], "]"))
+	return name[:at], Plain(strings.TrimSuffix(name[at+1:], "]"))
 }
 
 // holder returns the name of a process without its PID.
 func holder(h shm.ProcessUsage) string {
 	switch {
 	case h.Dead:
-		return plain(h.Name) + " (ended)"
+		return Plain(h.Name) + " (ended)"
 	case h.PID == 0:
 		return process(h)
 	default:
-		return plain(h.Name) + inBrackets(h.Notes())
+		return Plain(h.Name) + inBrackets(h.Notes())
 	}
 }
 

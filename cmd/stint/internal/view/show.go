@@ -24,7 +24,7 @@ func Show(w io.Writer, t *queue.Task, now time.Time, reveal bool) error {
 	field := func(name, format string, args ...any) { _, _ = fmt.Fprintf(out, name+"\t"+format+"\n", args...) }
 	optional := func(name, text string) {
 		if text != "" {
-			field(name, "%s", plain(text))
+			field(name, "%s", Plain(text))
 		}
 	}
 	field("task", "%s", t.ID)
@@ -37,16 +37,16 @@ func Show(w io.Writer, t *queue.Task, now time.Time, reveal bool) error {
 		field("state", "%s, for %s", state(t), span)
 	}
 	for _, hold := range t.Holds {
-		field("", "held by %s %s", hold.Code, plain(hold.What))
+		field("", "held by %s %s", hold.Code, Plain(hold.What))
 	}
-	field("queue", "%s", plain(t.Queue))
-	field("kind", "%s", plain(t.Kind))
+	field("queue", "%s", Plain(t.Queue))
+	field("kind", "%s", Plain(t.Kind))
 	asked(t, field, optional, reveal)
 	if t.State == queue.Running {
-		field("worker", "%s, lease until %s", plain(t.Lease.Worker), clock(t.Lease.Until))
+		field("worker", "%s, lease until %s", Plain(t.Lease.Worker), clock(t.Lease.Until))
 	}
 	if p := t.Progress; p != (queue.Progress{}) {
-		field("progress", "%d of %d %s", p.Done, p.Total, plain(p.Note))
+		field("progress", "%d of %d %s", p.Done, p.Total, Plain(p.Note))
 	}
 	field("failures", "%s", outOf(t.Failures, t.MaxAttempts))
 	if t.Crashes > 0 {
@@ -109,7 +109,7 @@ func asked(
 		field("timeout", "%s", t.Timeout)
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Labels)) {
-		field("label", "%s=%s", plain(name), plain(t.Labels[name]))
+		field("label", "%s=%s", Plain(name), Plain(t.Labels[name]))
 	}
 }
 
@@ -128,7 +128,7 @@ func Timeline(w io.Writer, t *queue.Task) error {
 	last := t.Submitted
 	for _, s := range t.Steps {
 		_, _ = fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n",
-			clock(s.At), Span(s.At.Sub(last)), s.On, s.To, orDash(plain(s.By)), shorten(firstLine(s.Detail), workMax))
+			clock(s.At), Span(s.At.Sub(last)), s.On, s.To, orDash(Plain(s.By)), shorten(firstLine(s.Detail), workMax))
 		last = s.At
 	}
 	return out.Flush()
@@ -136,7 +136,7 @@ func Timeline(w io.Writer, t *queue.Task) error {
 
 func firstLine(text string) string {
 	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return plain(first)
+	return Plain(first)
 }
 
 func clock(t time.Time) string { return t.Local().Format(clockLayout) }

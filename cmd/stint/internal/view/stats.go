@@ -21,7 +21,7 @@ func Stats(w io.Writer, s *queue.Stats, now time.Time) error {
 	_, _ = fmt.Fprintln(out, "\tOLDEST WAITS")
 	for _, name := range slices.Sorted(maps.Keys(s.Queues)) {
 		counts := s.Queues[name]
-		_, _ = fmt.Fprint(out, plain(name))
+		_, _ = fmt.Fprint(out, Plain(name))
 		for _, state := range queue.States() {
 			_, _ = fmt.Fprintf(out, "\t%d", counts.States[state])
 		}
@@ -50,15 +50,15 @@ func pauses(w io.Writer, s *queue.Stats, now time.Time) {
 			_, _ = fmt.Fprintln(w)
 		}
 		first = false
-		_, _ = fmt.Fprintf(w, "queue %s is paused", plain(name))
+		_, _ = fmt.Fprintf(w, "queue %s is paused", Plain(name))
 		if !p.Since.IsZero() {
 			_, _ = fmt.Fprintf(w, " for %s", since(p.Since, now))
 		}
 		if p.By != "" {
-			_, _ = fmt.Fprintf(w, " by %s", plain(p.By))
+			_, _ = fmt.Fprintf(w, " by %s", Plain(p.By))
 		}
 		if p.Reason != "" {
-			_, _ = fmt.Fprintf(w, ": %s", plain(p.Reason))
+			_, _ = fmt.Fprintf(w, ": %s", Plain(p.Reason))
 		}
 		_, _ = fmt.Fprintln(w)
 	}
@@ -87,7 +87,7 @@ func workers(w io.Writer, all []queue.Worker, now time.Time) error {
 			work = append(work, name+": "+strings.Join(all[i].Kinds[name], ", "))
 		}
 		_, _ = fmt.Fprintf(out, "%s\t%d\t%s\t%s\n",
-			plain(all[i].Name), all[i].Slots, since(all[i].Since, now), plain(strings.Join(work, "; ")))
+			Plain(all[i].Name), all[i].Slots, since(all[i].Since, now), Plain(strings.Join(work, "; ")))
 	}
 	return out.Flush()
 }

@@ -40,7 +40,7 @@ func Tasks(w io.Writer, tasks []queue.Task, first bool, now time.Time, columns i
 	for i := range tasks {
 		task := &tasks[i]
 		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", remote.Short(task.ID), state(task), exit(task),
-			took(task, now), plain(task.Queue), tier(task.Tier), orDash(plain(task.Key)), labels(task),
+			took(task, now), Plain(task.Queue), tier(task.Tier), orDash(Plain(task.Key)), labels(task),
 			since(task.Changed, now), Work(task))
 	}
 	_ = t.Flush() // into memory
@@ -86,7 +86,7 @@ func labels(t *queue.Task) string {
 	for _, name := range slices.Sorted(maps.Keys(t.Labels)) {
 		all = append(all, name+"="+t.Labels[name])
 	}
-	return orDash(shorten(plain(strings.Join(all, ",")), labelsMax))
+	return orDash(shorten(Plain(strings.Join(all, ",")), labelsMax))
 }
 
 // state returns a task's state with its most important detail.
@@ -126,16 +126,16 @@ func Work(t *queue.Task) string { return shorten(work(t), workMax) }
 func work(t *queue.Task) string {
 	if cmd, ok := commandOf(t); ok {
 		if text, ok := script(&cmd); ok {
-			return plain(text)
+			return Plain(text)
 		}
-		return plain(shellquote.Join(cmd.Args))
+		return Plain(shellquote.Join(cmd.Args))
 	}
-	return plain(t.Kind + " " + string(t.Payload))
+	return Plain(t.Kind + " " + string(t.Payload))
 }
 
-// plain makes foreign text safe for a terminal: it replaces characters that would move
+// Plain makes foreign text safe for a terminal: it replaces characters that would move
 // the cursor, or worse, by question marks.
-func plain(text string) string {
+func Plain(text string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n' || r == '\t':
@@ -151,7 +151,7 @@ func plain(text string) string {
 func lines(text, prefix string) string {
 	var out strings.Builder
 	for line := range strings.Lines(strings.TrimSpace(text)) {
-		out.WriteString(prefix + strings.TrimRight(plain(strings.ReplaceAll(line, "\t", "    ")), " ") + "\n")
+		out.WriteString(prefix + strings.TrimRight(Plain(strings.ReplaceAll(line, "\t", "    ")), " ") + "\n")
 	}
 	return out.String()
 }

@@ -30,25 +30,25 @@ func reason(r *queue.Reason, now time.Time) string {
 		return scheduled(r, now)
 	case stint.Code(queue.HoldDependency):
 		if r.State == 0 {
-			return fmt.Sprintf("it waits for the end of batch %s", plain(r.What))
+			return fmt.Sprintf("it waits for the end of batch %s", Plain(r.What))
 		}
-		return fmt.Sprintf("it waits for task %s, which is %s", plain(r.What), r.State)
+		return fmt.Sprintf("it waits for task %s, which is %s", Plain(r.What), r.State)
 	case stint.Code(queue.HoldForgotten):
-		return fmt.Sprintf("task %s, which had to succeed first, was forgotten: this one will be cancelled", plain(r.What))
+		return fmt.Sprintf("task %s, which had to succeed first, was forgotten: this one will be cancelled", Plain(r.What))
 	case stint.Code(queue.HoldGroup):
-		return fmt.Sprintf("it waits for its turn in group %s", plain(r.What))
+		return fmt.Sprintf("it waits for its turn in group %s", Plain(r.What))
 	case stint.Code(queue.HoldSuspect):
 		return "it has crashed with its workers, and another one is its last; such tasks run one at a time" + holders(r)
 	case stint.Code(queue.HoldDamaged):
-		return fmt.Sprintf("it cannot be read: look after the disk, or put the store back from a copy (%s)", plain(r.What))
+		return fmt.Sprintf("it cannot be read: look after the disk, or put the store back from a copy (%s)", Plain(r.What))
 	case stint.CodeKey:
 		return fmt.Sprintf("as many tasks of key %s run as may: %d of %d%s%s",
-			plain(r.Key), r.Running, r.Limit, limitBy(r, now), holders(r))
+			Plain(r.Key), r.Running, r.Limit, limitBy(r, now), holders(r))
 	case stint.Code(queue.HoldKeyTotal):
 		return fmt.Sprintf("as many tasks of key %s run, in all queues together, as may: %d of %d%s, %s",
-			plain(r.Key), r.Running, r.Limit, limitBy(r, now), inQueues(r))
+			Plain(r.Key), r.Running, r.Limit, limitBy(r, now), inQueues(r))
 	case stint.Code(queue.HoldKeyRate):
-		return fmt.Sprintf("its key %s has used up its rate%s, until %s", plain(r.Key), limitBy(r, now), clock(until(r)))
+		return fmt.Sprintf("its key %s has used up its rate%s, until %s", Plain(r.Key), limitBy(r, now), clock(until(r)))
 	case queue.CodeNoWorker:
 		return noWorker(r, now)
 	case stint.CodeMax:
@@ -64,7 +64,7 @@ func reason(r *queue.Reason, now time.Time) string {
 	case stint.CodeBehind:
 		return behind(r)
 	default:
-		return fmt.Sprintf("%s %s", code, plain(r.What))
+		return fmt.Sprintf("%s %s", code, Plain(r.What))
 	}
 }
 
@@ -97,7 +97,7 @@ func total(r *queue.Reason, now time.Time) string {
 func inQueues(r *queue.Reason) string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(r.Queues)) {
-		names = append(names, fmt.Sprintf("%d of queue %s", r.Queues[name], plain(name)))
+		names = append(names, fmt.Sprintf("%d of queue %s", r.Queues[name], Plain(name)))
 	}
 	return strings.Join(names, ", ")
 }
@@ -105,7 +105,7 @@ func inQueues(r *queue.Reason) string {
 // by names the author of a pause, and its time.
 func by(r *queue.Reason, now time.Time) (text string) {
 	if r.By != "" {
-		text = " (" + plain(r.By) + ")"
+		text = " (" + Plain(r.By) + ")"
 	}
 	if !r.Since.IsZero() {
 		text += fmt.Sprintf(" %s ago", Span(now.Sub(r.Since)))
@@ -118,7 +118,7 @@ func queuePaused(r *queue.Reason, now time.Time) string {
 	if r.SetBy.Default {
 		return "all queues were paused" + by(r, now) + ": stint resume --all resumes them"
 	}
-	return fmt.Sprintf("its queue was paused%s: stint resume --queue %s resumes it", by(r, now), plain(r.What))
+	return fmt.Sprintf("its queue was paused%s: stint resume --queue %s resumes it", by(r, now), Plain(r.What))
 }
 
 func scheduled(r *queue.Reason, now time.Time) string {
@@ -130,11 +130,11 @@ func scheduled(r *queue.Reason, now time.Time) string {
 }
 
 func noWorker(r *queue.Reason, now time.Time) string {
-	text := fmt.Sprintf("no worker does tasks of kind %s in its queue", plain(r.What))
+	text := fmt.Sprintf("no worker does tasks of kind %s in its queue", Plain(r.What))
 	if r.LastSeen.Worker == "" {
 		return text + "; none ever did"
 	}
-	return text + fmt.Sprintf("; the last one was %s, %s ago", plain(r.LastSeen.Worker), Span(now.Sub(r.LastSeen.At)))
+	return text + fmt.Sprintf("; the last one was %s, %s ago", Plain(r.LastSeen.Worker), Span(now.Sub(r.LastSeen.At)))
 }
 
 func until(r *queue.Reason) time.Time {
@@ -170,7 +170,7 @@ func behind(r *queue.Reason) string {
 func State(t *queue.Task, now time.Time) string {
 	span := since(t.Changed, now)
 	if t.State == queue.Running {
-		return fmt.Sprintf("it has been running for %s, on %s", span, plain(t.Lease.Worker))
+		return fmt.Sprintf("it has been running for %s, on %s", span, Plain(t.Lease.Worker))
 	}
 	return fmt.Sprintf("it waits for nothing: %s %s ago", t.State, span)
 }

@@ -1,0 +1,331 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	stint "github.com/stintgo/stint"
+	"github.com/stintgo/stint/cmd/stint/internal/progress"
+	"github.com/stintgo/stint/cmd/stint/internal/remote"
+	"github.com/stintgo/stint/cmd/stint/internal/serve"
+	"github.com/stintgo/stint/cmd/stint/internal/upload"
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/isolate"
+	"github.com/stintgo/stint/transfer"
+)
+
+const uploadLong = `Upload files to a server that speaks tus 1.0.0, such as stint serve --uploads, and wait
+until they are there. Each argument is a file, a directory, which stands for all files
+below it, a pattern in quotes, or - for standard input, with --name.
+
+Each upload is a durable task in --dir. The same command, given again after Ctrl-C, kill -9
+or a power failure, continues what was interrupted, sends nothing twice that the server
+has, and skips files that are there already; a file that has changed is sent again. What
+other calls with the same --dir have left continues as well.
+
+From another terminal, stint transfers shows the uploads, and with --server DIR, pause,
+resume, cancel, retry, why and edit work on them as on all tasks. Calls with the same --dir
+share -j and --rate of the first one.
+
+The tokens and passwords that a server wants do not belong into arguments, which other
+users see: --token-file sends the token in a file as Authorization: Bearer, and --header-env
+NAME=VARIABLE sends a header with the value of an environment variable.
+
+Exit status: 0 if all files are there, the number of files that are not up to 100, 101 for
+more; 125 for errors; 130 if Ctrl-C ended it.`
+
+const uploadExamples = `  stint upload film.mkv --to https://example.com/files/
+  stint upload ./photos '*.pdf' --to http://127.0.0.1:7118/files/ --token-file stint-data/uploads-token -j4 --rate 5MiB/s
+  tar c project | stint upload - --name project.tar --to https://example.com/files/`
+
+// uploadFlags are the flags of stint upload, unparsed.
+type uploadFlags struct {
+	*streams
+	to, dir, from, tokenFile    string
+	name, rate, chunk, progress string
+	tier, key                   string
+	jobs, lanes, retries        int
+	verify, json                bool
+	metadata, headers           map[string]string
+}
+
+// uploadTokenEnv has the value of the header Authorization for --token-file. It is set by
+// this process for itself, so that the store does not have the token.
+const uploadTokenEnv = "STINT_UPLOAD_AUTHORIZATION"
+
+// uploadDir is the directory of uploads if none is given; see the XDG Base Directory
+// Specification.
+func uploadDir() string {
+	state := os.Getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(state) {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return remote.DefaultDir
+		}
+		state = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(state, "stint", "uploads")
+}
+
+func newUpload(s *streams) *cobra.Command {
+	f := uploadFlags{streams: s}
+	cmd := &cobra.Command{
+		Use: "upload [flags] FILE... --to URL", Short: "Upload files, also after interruptions", Long: uploadLong,
+		Example: uploadExamples, Args: cobra.ArbitraryArgs,
+		RunE: func(_ *cobra.Command, args []string) error { return f.run(args) },
+	}
+	f.register(cmd.Flags())
+	_ = cmd.RegisterFlagCompletionFunc("tier", cobra.FixedCompletions(tiers(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (f *uploadFlags) register(flags *pflag.FlagSet) {
+	const jobs, retries = 3, transfer.DefaultRetries
+	flags.SortFlags = false
+	flags.StringVar(&f.to, "to", os.Getenv("STINT_UPLOAD_TO"), "upload to the tus server at `URL` (STINT_UPLOAD_TO)")
+	flags.StringVar(&f.from, "from", "", "upload the files that `FILE` names, one a line, too; - is standard input")
+	flags.IntVarP(&f.jobs, "jobs", "j", jobs, "upload `N` files at once")
+	flags.StringVar(&f.rate, "rate", "", "send at most `RATE` of all files together, as in 5MiB/s")
+	flags.StringVar(&f.tier, "tier", "", "`TIER`: lowest … highest or -3 … 3 (default: normal)")
+	flags.StringVar(&f.key, "key", "", "`KEY` that takes turns with others")
+	flags.IntVar(&f.lanes, "lanes", 1, "send `N` parts of a file at once, if the server can join them")
+	flags.StringVar(&f.chunk, "chunk", "8M", "send `SIZE` in each request, which is what an interruption costs at most")
+	flags.BoolVar(&f.verify, "verify", false, "have the server compare the SHA-256 of each whole file; each is read once more")
+	flags.IntVar(&f.retries, "retries", retries, "try a file again up to `N` times, after the tries for each request")
+	flags.StringVar(&f.name, "name", "", "call the file `NAME` at the server; for one file")
+	metadataVar(flags, &f.metadata)
+	flags.StringToStringVar(&f.headers, "header-env", nil, "send a header with the value of a variable: `NAME=VARIABLE`")
+	flags.StringVar(&f.tokenFile, "token-file", "", "send the token in `FILE` as Authorization: Bearer")
+	flags.StringVar(&f.dir, "dir", uploadDir(), "keep the tasks in `DIR`")
+	flags.StringVar(&f.progress, "progress", string(progress.ModeAuto), "show it as `MODE`: auto, bar, plain, json or none")
+}
+
+func metadataVar(flags *pflag.FlagSet, to *map[string]string) {
+	flags.StringToStringVar(to, "metadata", nil, "give the server `NAME=VALUE`, too")
+}
+
+// run is stint upload.
+func (f *uploadFlags) run(args []string) error {
+	cfg, err := f.config(args)
+	if err != nil {
+		return err
+	}
+	end := newEnding(func(os.Signal) {})
+	sum, err := upload.Run(end.soon, cfg)
+	if err != nil {
+		return fmt.Errorf("upload: %w", err)
+	}
+	printTo(f.err, "stint: %d sent (%s), %d skipped, %d failed\n", sum.Sent, upload.Size(sum.Bytes), sum.Skipped, sum.Failed)
+	if sum.Left > 0 {
+		printTo(f.err, "stint: %d unfinished: the same command continues them; stint cancel --server %s --all ends them\n",
+			sum.Left, f.dir)
+		return &exitError{status: exitCancelled}
+	}
+	if sum.Failed > 0 {
+		return &exitError{status: min(sum.Failed, 101)}
+	}
+	return nil
+}
+
+// config turns the flags and arguments into uploads. It reports every problem that it finds.
+func (f *uploadFlags) config(args []string) (cfg upload.Config, err error) {
+	var errs [8]error
+	chunk, err := parseSize("chunk", f.chunk)
+	errs[0] = err
+	rate, err := bytesPerSecond("rate", f.rate)
+	errs[1] = err
+	if f.to == "" {
+		errs[2] = errors.New("say where to: --to URL")
+	}
+	if f.jobs < 1 || f.lanes < 1 || f.retries < 0 {
+		errs[3] = errors.New("-j and --lanes must be above 0, and --retries not below")
+	}
+	cfg.Options = queue.Options{Key: f.key, MaxAttempts: f.retries + 1}
+	if f.tier != "" {
+		cfg.Options.Tier, errs[4] = stint.ParsePriority(f.tier)
+	}
+	cfg.Show, errs[5] = f.show()
+	headers, err := f.authorization()
+	errs[6] = err
+	files, err := f.files(args)
+	errs[7] = err
+	if err := errors.Join(errs[:]...); err != nil {
+		return cfg, err
+	}
+	for _, path := range files {
+		cfg.Uploads = append(cfg.Uploads, transfer.Upload{
+			Path: path, To: f.to, Name: f.name, ChunkSize: chunk, Lanes: f.lanes, Verify: f.verify, Metadata: f.metadata,
+			HeaderEnv: headers,
+		})
+		cfg.Own = cfg.Own || path == transfer.Input
+	}
+	cfg.Own = cfg.Own || f.tokenFile != ""
+	cfg.Serve, cfg.Remote, err = f.server(rate)
+	cfg.Note = func(format string, args ...any) { printTo(f.err, "stint: "+format+"\n", args...) }
+	return cfg, err
+}
+
+// server returns the server that this process is if no other one has the directory.
+func (f *uploadFlags) server(rate float64) (own serve.Config, client remote.Config, err error) {
+	own = serve.Config{
+		Dir: f.dir, Jobs: f.jobs, ParseJobs: parseJobs, Queues: []string{queue.DefaultQueue}, Grace: 1, LogsMax: 1 << 30,
+		Command:  isolate.Config{Grace: defaultKillAfter, Output: 1 << 20},
+		Transfer: transfer.Config{Input: f.in, Logger: slog.New(slog.DiscardHandler)},
+		Logger:   slog.New(slog.NewTextHandler(f.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Patience: 1,
+	}
+	if rate > 0 {
+		limiter := stint.NewLimiter(rate, stint.LimiterConfig{})
+		own.Transfer.Rate = &limiter
+	}
+	client.Patience, err = patience()
+	client.Timeout = callTimeout
+	return own, client, err
+}
+
+// files returns the paths of what the arguments and --from name.
+func (f *uploadFlags) files(args []string) (files []string, err error) {
+	listed, err := f.listed()
+	if err != nil {
+		return nil, err
+	}
+	var patterns []string
+	for _, arg := range append(args, listed...) {
+		if arg == transfer.Input {
+			files = append(files, arg)
+		} else {
+			patterns = append(patterns, arg)
+		}
+	}
+	found, err := transfer.Files(patterns...)
+	files = append(files, found...)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(files) == 0:
+		return nil, errors.New("say what to upload: files, directories, or - for standard input")
+	case f.name != "" && len(files) > 1:
+		return nil, fmt.Errorf("--name is for one file, and there are %d", len(files))
+	case f.name == "" && files[0] == transfer.Input:
+		return nil, errors.New("standard input has no name: give --name")
+	}
+	return files, nil
+}
+
+// listed returns the lines of the file of --from.
+func (f *uploadFlags) listed() (lines []string, err error) {
+	var r io.Reader = f.in
+	switch f.from {
+	case "":
+		return nil, nil
+	case "-":
+	default:
+		file, err := os.Open(f.from)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = file.Close() }() // only read
+		r = file
+	}
+	for s := bufio.NewScanner(r); s.Scan(); {
+		if line := s.Text(); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines, nil
+}
+
+// authorization returns the headers and the variables with their values.
+func (f *uploadFlags) authorization() (map[string]string, error) {
+	if f.tokenFile == "" {
+		return f.headers, nil
+	}
+	token, err := serve.ReadToken(f.tokenFile)
+	if err != nil {
+		return nil, fmt.Errorf("--token-file: %w", err)
+	}
+	headers := map[string]string{"Authorization": uploadTokenEnv}
+	for name, variable := range f.headers {
+		if strings.EqualFold(name, "Authorization") {
+			return nil, errors.New("--token-file sets the header Authorization: leave that out of --header-env")
+		}
+		headers[name] = variable
+	}
+	return headers, os.Setenv(uploadTokenEnv, "Bearer "+token)
+}
+
+// show returns how to show the uploads.
+func (f *uploadFlags) show() (upload.Show, error) {
+	mode, err := progress.ParseMode(f.progress)
+	if mode == progress.ModeAuto {
+		mode = progress.ModePlain
+		if isTerminal(f.err) {
+			mode = progress.ModeBar
+		}
+	}
+	switch mode {
+	case progress.ModeBar:
+		return &upload.Bars{W: f.err, Width: func() int { return width(f.err) }}, err
+	case progress.ModeJSON:
+		return &upload.JSON{W: f.out}, err
+	case progress.ModeNone:
+		return upload.Silent{W: f.err}, err
+	default:
+		return &upload.Lines{W: f.err}, err
+	}
+}
+
+const transfersLong = `List uploads: state, progress, bytes per second, time left, attempt and name.
+
+They are those in the directory of stint upload, unless --server or STINT_SERVER names
+another one.`
+
+func newTransfers(s *streams) *cobra.Command {
+	c := client{streams: s, fallback: uploadDir()}
+	all := false
+	cmd := &cobra.Command{
+		Use: "transfers", Short: "List uploads", Long: transfersLong, Args: nothingElse,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.with(cmd, func(ctx context.Context, server *remote.Server) error {
+				return c.transfers(ctx, server, all)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "list finished ones, too")
+	c.register(cmd)
+	return cmd
+}
+
+// transfers lists uploads.
+func (c *client) transfers(ctx context.Context, server *remote.Server, all bool) error {
+	var rows []upload.Row
+	for t, err := range transfer.Find(ctx, server.Queue, queue.Filter{}) {
+		if err != nil {
+			return err
+		}
+		if t.State.Finished() && !all {
+			continue
+		}
+		if !c.json {
+			rows = append(rows, upload.RowOf(t))
+			continue
+		}
+		if err := c.print(t); err != nil {
+			return err
+		}
+	}
+	if c.json {
+		return nil
+	}
+	return upload.Table(c.out, rows)
+}

@@ -1,0 +1,128 @@
+package serve
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/isolate"
+	"github.com/stintgo/stint/transfer/receiver"
+)
+
+// UploadsTokenName is the name of the file, in the directory of a server, with the token that
+// uploads need. It allows nothing else.
+const UploadsTokenName = "uploads-token"
+
+// Uploads configures the uploads that a server receives.
+type Uploads struct {
+	Dir     string  // of the finished files; empty: it receives none
+	Listen  string  // a TCP address of this machine
+	Rate    float64 // bytes per second of all together; 0 is no limit
+	Jobs    int     // how many requests receive at once
+	MaxSize int64   // of a file, in bytes; 0 is no limit
+	Quota   int64   // of all unfinished files, in bytes; 0 is no limit
+	// Then is a shell command that is submitted for each finished file, with the path as $1;
+	// empty: none. The task has the unique name "upload ID".
+	Then string
+}
+
+// uploads is the server of uploads.
+type uploads struct {
+	receiver *receiver.Receiver
+	http     *http.Server
+	listener net.Listener
+	slots    stint.Scheduler
+}
+
+// headerTimeout is how long a client may take to send the header of a request.
+const headerTimeout = 10 * time.Second
+
+// openUploads opens the directory and the address of uploads.
+func openUploads(ctx context.Context, cfg *Config, q *queue.Queue) (_ *uploads, err error) {
+	u := &uploads{slots: stint.New(cfg.Uploads.Jobs, stint.Config{})}
+	to := receiver.Config{
+		MaxSize: cfg.Uploads.MaxSize, Quota: cfg.Uploads.Quota, Slots: &u.slots, Logger: cfg.Logger,
+	}
+	if cfg.Uploads.Rate > 0 {
+		rate := stint.NewLimiter(cfg.Uploads.Rate, stint.LimiterConfig{})
+		to.Rate = &rate
+	}
+	if cfg.Uploads.Then != "" {
+		to.Finished = func(ctx context.Context, done receiver.Upload) error {
+			return submitThen(ctx, q, cfg.Uploads.Then, done)
+		}
+	}
+	token, err := openToken(cfg.Dir, UploadsTokenName)
+	if err != nil {
+		return nil, err
+	}
+	if u.receiver, err = receiver.Open(cfg.Uploads.Dir, to); err != nil {
+		return nil, fmt.Errorf("--uploads: %w", err)
+	}
+	err = retryWhile(ctx, cfg.Patience, syscall.EADDRINUSE, func() error {
+		u.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", cfg.Uploads.Listen)
+		return err
+	})
+	if err != nil {
+		err = fmt.Errorf("%w; choose another address with --uploads-listen", err)
+		return nil, errors.Join(err, u.receiver.Close())
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/files/", withToken(token, u.receiver))
+	u.http = &http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout}
+	return u, nil
+}
+
+// address is the URL at which uploads are created.
+func (u *uploads) address() string { return "http://" + u.listener.Addr().String() + "/files/" }
+
+// run serves until ctx ends. Requests that receive are interrupted then; their clients
+// continue at the next start.
+func (u *uploads) run(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, func() { _ = u.http.Close() }) // the end of Serve says more
+	defer stop()
+	err := u.http.Serve(u.listener)
+	if errors.Is(err, http.ErrServerClosed) {
+		err = nil
+	}
+	return errors.Join(err, u.receiver.Close())
+}
+
+// withToken passes requests on that have the token. It compares in constant time.
+func withToken(token string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		if !ok || subtle.ConstantTimeCompare([]byte(got), []byte(token)) == 0 {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(w, "send the header Authorization: Bearer TOKEN with the token in the file "+UploadsTokenName+
+				" of the server's directory", http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// submitThen submits the command for a finished file. It is called again until it has
+// succeeded once.
+func submitThen(ctx context.Context, q *queue.Queue, then string, done receiver.Upload) error {
+	path, err := filepath.Abs(done.Path)
+	if err != nil {
+		return err
+	}
+	command := isolate.Command{
+		Args: []string{"/bin/sh", "-c", then, "stint", path}, Dir: filepath.Dir(path),
+	}
+	_, err = queue.Kind[isolate.Command](Kind).Submit(ctx, q, command, queue.Options{
+		Unique: "upload " + done.ID, MaxAttempts: 1, Tier: done.Priority, Key: done.Key,
+	})
+	return err
+}

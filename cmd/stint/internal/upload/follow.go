@@ -1,0 +1,175 @@
+package upload
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/stintgo/stint/cmd/stint/internal/remote"
+	"github.com/stintgo/stint/internal/clock"
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/transfer"
+)
+
+// follower follows the uploads of one Run.
+type follower struct {
+	cfg   *Config
+	added bool
+	// mine are the uploads that are not finished, as far as this process knows. The value says
+	// that the task was there before.
+	mine   map[queue.ID]bool
+	sum    Sum
+	paused bool // all that are left were paused, and a note has said so
+}
+
+// every is the interval between two looks. With very many uploads a look takes longer, and
+// then the pause is as long as the look.
+const every = 200 * time.Millisecond
+
+// follow adds the uploads, unless it has, and looks at them until all are finished.
+func (f *follower) follow(ctx context.Context, server *remote.Server) (Sum, error) {
+	if !f.added {
+		if err := f.add(ctx, server); err != nil {
+			return f.left(), err
+		}
+		f.added = true
+		if err := f.revive(ctx, server); err != nil {
+			return f.left(), err
+		}
+	}
+	defer f.cfg.Show.End()
+	for {
+		began := clock.Now()
+		if err := f.look(ctx, server); err != nil {
+			if ctx.Err() != nil {
+				err = nil
+			}
+			return f.left(), gone(err)
+		}
+		if len(f.mine) == 0 {
+			return f.sum, nil
+		}
+		select {
+		case <-time.After(max(every, clock.Now().Sub(began))):
+		case <-ctx.Done():
+			return f.left(), nil
+		}
+	}
+}
+
+func (f *follower) left() Sum {
+	f.sum.Left = len(f.mine)
+	return f.sum
+}
+
+// revive settles what the known uploads are to do: those that have succeeded are skipped, and
+// dead and cancelled ones are tried again.
+func (f *follower) revive(ctx context.Context, server *remote.Server) error {
+	var known []queue.ID
+	for id, existed := range f.mine {
+		if existed {
+			known = append(known, id)
+		}
+	}
+	return f.each(ctx, server, known, func(task *queue.Task) error {
+		switch task.State {
+		case queue.Succeeded:
+			f.sum.Skipped++
+			delete(f.mine, task.ID)
+		case queue.Dead, queue.Cancelled:
+			return server.Retry(ctx, task.ID)
+		}
+		return nil
+	})
+}
+
+// look reads the unfinished uploads, and then those of this call that are finished.
+func (f *follower) look(ctx context.Context, server *remote.Server) error {
+	var view View
+	unfinished := make(map[queue.ID]bool)
+	states := []queue.State{queue.Running, queue.Waiting, queue.Scheduled, queue.Held, queue.Paused}
+	paused := 0
+	for t, err := range transfer.Find(ctx, server.Queue, queue.Filter{States: states}) {
+		if err != nil {
+			return err
+		}
+		if _, mine := f.mine[t.ID]; !mine {
+			view.Others++
+			continue
+		}
+		unfinished[t.ID] = true
+		view.Size += t.Size
+		view.Done += t.Done
+		view.Rate += t.Rate
+		switch t.State {
+		case queue.Running:
+			view.Running = append(view.Running, t)
+		case queue.Paused:
+			paused++
+		}
+	}
+	var ended []queue.ID
+	for id := range f.mine {
+		if !unfinished[id] {
+			ended = append(ended, id)
+		}
+	}
+	if err := f.each(ctx, server, ended, f.finished); err != nil {
+		return err
+	}
+	if all := paused == len(f.mine) && paused > 0; all != f.paused {
+		if f.paused = all; all {
+			f.cfg.Note("all that is left is paused: stint resume --server %s --all continues it", f.cfg.Serve.Dir)
+		}
+	}
+	view.Left, view.Sum = len(f.mine), f.sum
+	f.cfg.Show.Progress(view)
+	return nil
+}
+
+// finished counts and shows an upload that has ended.
+func (f *follower) finished(task *queue.Task) error {
+	if !task.State.Finished() {
+		return nil // it was retried a moment ago
+	}
+	t, err := transfer.Of(*task)
+	if err != nil {
+		return err
+	}
+	delete(f.mine, task.ID)
+	if task.State == queue.Succeeded {
+		f.sum.Sent++
+		f.sum.Bytes += t.Size
+	} else {
+		f.sum.Failed++
+	}
+	f.cfg.Show.Finished(t)
+	return nil
+}
+
+// idsAtOnce is the number of IDs that one call asks for.
+const idsAtOnce = 500
+
+// each calls fn for the tasks with some IDs.
+func (f *follower) each(
+	ctx context.Context, server *remote.Server, ids []queue.ID, fn func(*queue.Task) error,
+) error {
+	for len(ids) > 0 {
+		some := ids[:min(len(ids), idsAtOnce)]
+		found := 0
+		for task, err := range server.Find(ctx, queue.Filter{IDs: some}) {
+			if err != nil {
+				return err
+			}
+			found++
+			if err := fn(&task); err != nil {
+				return err
+			}
+		}
+		if found < len(some) {
+			return errors.New("an upload was removed while it was followed")
+		}
+		ids = ids[len(some):]
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+// Package upload implements stint upload: it adds uploads to the tasks in a directory, and
+// shows them until they are finished. The process that has the directory works on them: the
+// first one that was started, or a stint serve.
+package upload
+
+// The files:
+//
+//   - upload.go: Config and Run: adding, and the change from client to server and back
+//   - follow.go: follows the added uploads until they are finished
+//   - show.go: bars, lines and JSON
+//   - table.go: the table of stint transfers
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/stintgo/stint/cmd/stint/internal/remote"
+	"github.com/stintgo/stint/cmd/stint/internal/serve"
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/httpstore"
+	"github.com/stintgo/stint/transfer"
+)
+
+// Config configures uploads.
+type Config struct {
+	Serve   serve.Config  // of the server in Serve.Dir, if this process has to be it
+	Remote  remote.Config // to call the server
+	Options queue.Options
+	Uploads []transfer.Upload
+	// Own says that only this process can work on the uploads, because they need its standard
+	// input or its token.
+	Own  bool
+	Show Show
+	// Note is called with what people should know.
+	Note func(format string, args ...any)
+}
+
+// Sum is how uploads have ended.
+type Sum struct {
+	Sent, Skipped, Failed int
+	Bytes                 int64 // of those that were sent
+	Left                  int   // that are not finished, because ctx ended
+}
+
+// errBusy is the error of a Run whose directory another process uses.
+var errBusy = errors.New("another process works on the uploads in this directory, and cannot use the standard input or " +
+	"the token of this one: choose another directory with --dir")
+
+// Run adds uploads that are not known yet, and follows all until they are finished or ctx
+// ends. An upload is known if the same version of the same file was added for the same
+// server before: it continues, or is skipped if it has succeeded.
+func Run(ctx context.Context, cfg Config) (Sum, error) {
+	run := &follower{cfg: &cfg, mine: make(map[queue.ID]bool)}
+	for {
+		sum, err := run.once(ctx)
+		// The process that has served has ended: another one, perhaps this one, goes on.
+		if err == nil || !errors.Is(err, errServerGone) || ctx.Err() != nil {
+			return sum, err
+		}
+	}
+}
+
+// once serves the directory, or finds the server of it, and follows the uploads there.
+func (f *follower) once(ctx context.Context) (Sum, error) {
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	ready, ended := make(chan struct{}), make(chan error, 1)
+	cfg := f.cfg.Serve
+	cfg.Ready = func([]string) { close(ready) }
+	go func() { ended <- serve.Run(serving, context.Background(), cfg) }()
+	own := true
+	select {
+	case <-ready:
+	case err := <-ended:
+		if !errors.Is(err, syscall.EAGAIN) {
+			return Sum{}, err
+		}
+		own = false
+		if f.cfg.Own {
+			return Sum{}, errBusy
+		}
+	}
+	server, err := remote.Open(cfg.Dir, f.cfg.Remote)
+	if err != nil {
+		return Sum{}, err
+	}
+	sum, err := f.follow(ctx, server)
+	err = errors.Join(err, server.Close())
+	if own {
+		stop()
+		err = errors.Join(err, <-ended)
+	}
+	return sum, err
+}
+
+// errServerGone is the error of a call to a server that has ended.
+var errServerGone = errors.New("the server has ended")
+
+// gone marks the errors of calls that no server has answered.
+func gone(err error) error {
+	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, os.ErrNotExist) || errors.Is(err, queue.ErrUnavailable) &&
+		!errors.Is(err, httpstore.ErrNoAnswer) {
+		return fmt.Errorf("%w: %w", errServerGone, err)
+	}
+	return err
+}
+
+// add submits the uploads, or finds the tasks of those that are known.
+func (f *follower) add(ctx context.Context, server *remote.Server) error {
+	var tasks []queue.NewTask
+	for _, u := range f.cfg.Uploads {
+		o := f.cfg.Options
+		if u.Path != transfer.Input {
+			name, err := uniqueName(&u)
+			if err != nil {
+				return err
+			}
+			o.Unique = name
+		}
+		task, err := transfer.Prepare(server.Queue, u, o)
+		if err != nil {
+			return err
+		}
+		tasks = append(tasks, task)
+	}
+	for len(tasks) > 0 {
+		some := tasks[:min(len(tasks), queue.MaxSubmit)]
+		receipts, err := server.Submit(ctx, some...)
+		if err != nil {
+			return gone(err)
+		}
+		for _, r := range receipts {
+			f.mine[r.ID] = r.Existing
+		}
+		tasks = tasks[len(some):]
+	}
+	return nil
+}
+
+// uniqueName is the name of the task for a version of a file and a server.
+func uniqueName(u *transfer.Upload) (string, error) {
+	info, err := os.Stat(u.Path)
+	if err != nil {
+		return "", err
+	}
+	path, err := filepath.Abs(u.Path)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %d %d", path, u.To, u.Name, info.Size(), info.ModTime().UnixNano()))
+	return "upload " + hex.EncodeToString(sum[:16]), nil
+}
