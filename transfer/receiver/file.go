@@ -4,7 +4,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"hash"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -57,6 +56,7 @@ type upload struct {
 	id      string
 	start   int64 // in the file
 	partial bool
+	ordered bool // a request finishes it, not its last byte
 	meta    map[string]string
 
 	// Guarded by file.mu; changed by the writer only.
@@ -75,12 +75,13 @@ func (f *file) logName() string  { return filepath.Join(f.r.work, f.id+logSuffix
 // newUpload makes the upload of a lane's record, at offset 0.
 func (f *file) newUpload(rec laneRecord, number int) *upload {
 	return &upload{
-		file: f, number: number, id: rec.ID, start: rec.Start, length: rec.Length, partial: rec.Partial, meta: rec.Metadata,
+		file: f, number: number, id: rec.ID, start: rec.Start, length: rec.Length, partial: rec.Partial, ordered: rec.Ordered,
+		meta: rec.Metadata,
 	}
 }
 
 func (u *upload) record() laneRecord {
-	return laneRecord{ID: u.id, Start: u.start, Length: u.length, Partial: u.partial, Metadata: u.meta}
+	return laneRecord{ID: u.id, Start: u.start, Length: u.length, Partial: u.partial, Ordered: u.ordered, Metadata: u.meta}
 }
 
 // create makes a file with its first lanes: data, then journal, so that a crash leaves
@@ -306,9 +307,7 @@ func (f *file) removeLocked() error {
 	f.unpin()
 	var all error
 	for _, name := range []string{f.dataName(), f.logName()} {
-		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			all = errors.Join(all, err)
-		}
+		all = errors.Join(all, f.r.disk.remove(name))
 	}
 	return all
 }

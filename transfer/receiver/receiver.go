@@ -64,7 +64,7 @@ func Open(dir string, cfg Config) (*Receiver, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &Receiver{
-		dir: dir, work: filepath.Join(dir, uploadsDir), cfg: cfg, disk: newDisk(),
+		dir: dir, work: filepath.Join(dir, uploadsDir), cfg: cfg, disk: cfg.disk,
 		ctx: ctx, cancel: cancel,
 		uploads: map[string]*upload{}, files: map[*file]struct{}{}, groups: map[string]*file{}, byKey: map[string]int64{},
 	}

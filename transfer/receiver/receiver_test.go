@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stintgo/stint/transfer/receiver"
 )
@@ -195,3 +196,6 @@ func content(seed uint64, n int) []byte {
 	_, _ = source.Read(b)
 	return b
 }
+
+// far returns a time at which all that can expire has.
+func far() time.Time { return time.Now().Add(1000 * time.Hour) }

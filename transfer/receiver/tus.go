@@ -216,6 +216,13 @@ func (r *Receiver) tusHead(w http.ResponseWriter, req *http.Request, u *upload) 
 		return err
 	}
 	defer s.end()
+	// A client that finds all bytes there does not ask again: what has failed before must be
+	// done now.
+	if !u.ordered {
+		if err := s.finishAtLength(); err != nil {
+			return err
+		}
+	}
 	r.tusState(w, u)
 	w.Header().Set("Cache-Control", "no-store")
 	if u.length < 0 {
