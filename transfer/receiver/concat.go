@@ -11,7 +11,7 @@ import (
 
 // tusConcat makes one file of parts. A client that has lost the answer may ask again: it
 // gets the same one.
-func (r *Receiver) tusConcat(w http.ResponseWriter, req *http.Request, parts []string, meta map[string]string) error {
+func (r *Receiver) tusConcat(w http.ResponseWriter, parts []string, meta map[string]string) error {
 	first, err := r.find(parts[0])
 	if err != nil {
 		return err
@@ -180,7 +180,7 @@ func (f *file) copyPart(part *file, offset, length int64) error {
 	if err != nil {
 		return err
 	}
-	defer data.Close()
+	defer func() { _ = data.Close() }()
 	if err := f.r.disk.allocate(f.data, offset, length); err != nil {
 		return err
 	}

@@ -72,7 +72,7 @@ func (v *victim) buried() {
 }
 
 // call sends a request, and returns nil if the process was killed meanwhile.
-func (v *victim) call(method, path string, body []byte, h ...string) *http.Response {
+func (v *victim) call(method, path string, body []byte, h ...string) *answer {
 	v.t.Helper()
 	v.start()
 	req, err := http.NewRequestWithContext(v.t.Context(), method, v.base+path, &counted{bytes.NewReader(body), &v.sent})
@@ -98,8 +98,7 @@ func (v *victim) call(method, path string, body []byte, h ...string) *http.Respo
 		v.buried()
 		return nil
 	}
-	resp.Body = io.NopCloser(bytes.NewReader(text))
-	return resp
+	return &answer{Response: resp, body: string(text)}
 }
 
 type counted struct {
@@ -113,17 +112,16 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (v *victim) must(resp *http.Response, status ...int) *http.Response {
+func (v *victim) must(a *answer, status ...int) *answer {
 	v.t.Helper()
-	if !slices.Contains(status, resp.StatusCode) {
-		text, _ := io.ReadAll(resp.Body)
-		v.t.Fatalf("%s %s: status %d, want %d: %s", resp.Request.Method, resp.Request.URL, resp.StatusCode, status, text)
+	if !slices.Contains(status, a.StatusCode) {
+		v.t.Fatalf("%s %s: status %d, want %d: %s", a.Request.Method, a.Request.URL, a.StatusCode, status, a.body)
 	}
-	return resp
+	return a
 }
 
 // repeat sends a request until it is answered.
-func (v *victim) repeat(method, path string, body []byte, h ...string) *http.Response {
+func (v *victim) repeat(method, path string, body []byte, h ...string) *answer {
 	for {
 		if resp := v.call(method, path, body, h...); resp != nil {
 			return resp

@@ -61,7 +61,7 @@ func (d disk) syncDir(name string) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	return d.sync(f)
 }
 

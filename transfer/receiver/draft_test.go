@@ -59,7 +59,7 @@ func TestDraft_WholeInOneRequest(t *testing.T) {
 				return nil
 			},
 		})
-		req, err := http.NewRequestWithContext(ctx, "POST", s.url, bytes.NewReader(data))
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, bytes.NewReader(data))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +71,7 @@ func TestDraft_WholeInOneRequest(t *testing.T) {
 			t.Fatal(err)
 		}
 		resp.Body.Close()
-		if resp.StatusCode != 201 || resp.Header.Get("Upload-Complete") != "?1" {
+		if resp.StatusCode != http.StatusCreated || resp.Header.Get("Upload-Complete") != "?1" {
 			t.Fatalf("status %d, Upload-Complete %q", resp.StatusCode, resp.Header.Get("Upload-Complete"))
 		}
 		url := interim.Get("Location")
@@ -94,7 +94,8 @@ func TestDraft_Pieces(t *testing.T) {
 		a := s.want(s.draft(version, "POST", s.url, bytes.NewReader(data[:10]), "Upload-Complete", "?0"), 201,
 			"Upload-Complete", "?0", "Upload-Offset", "10")
 		url := a.Header.Get("Location")
-		a = s.want(s.draft(version, "HEAD", url, nil), 204, "Upload-Offset", "10", "Upload-Complete", "?0", "Upload-Length", "")
+		a = s.want(s.draft(version, "HEAD", url, nil), 204,
+			"Upload-Offset", "10", "Upload-Complete", "?0", "Upload-Length", "")
 		if !strings.HasPrefix(a.Header.Get("Upload-Limit"), "max-age=") {
 			t.Errorf("Upload-Limit is %q", a.Header.Get("Upload-Limit"))
 		}

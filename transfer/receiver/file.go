@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"hash"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -178,7 +179,7 @@ func (f *file) use() (err error) {
 		return err
 	}
 	if f.log, err = os.OpenFile(f.logName(), os.O_RDWR, 0); err != nil {
-		f.data.Close()
+		_ = f.data.Close()
 		return err
 	}
 	f.users = 1
@@ -191,8 +192,9 @@ func (f *file) release() {
 	defer f.mu.Unlock()
 	f.users--
 	if f.users == 0 {
-		f.data.Close()
-		f.log.Close()
+		// Both have been written without errors, or the journal does not say so.
+		_ = f.data.Close()
+		_ = f.log.Close()
 	}
 }
 
@@ -393,7 +395,7 @@ func (f *file) abandon() {
 		return
 	}
 	if err := f.removeLocked(); err != nil {
-		f.r.cfg.Logger.Error("removing an empty upload failed", "upload", f.id, "error", err)
+		f.r.cfg.Logger.Error("removing an empty upload failed", slog.String("upload", f.id), slog.Any("error", err))
 	}
 }
 

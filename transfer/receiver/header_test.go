@@ -93,7 +93,8 @@ func FuzzHeaders(f *testing.F) {
 }
 
 func FuzzCleanName(f *testing.F) {
-	for _, seed := range []string{"a.txt", "../x", "\x00", "..", strings.Repeat("é", 200), strings.Repeat("x", 300) + ".gz"} {
+	long := strings.Repeat("x", 300)
+	for _, seed := range []string{"a.txt", "../x", "\x00", "..", ". .a ", strings.Repeat("é", 200), long + ".gz"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

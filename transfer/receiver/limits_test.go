@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -24,7 +25,8 @@ func (s *site) slow(url string, offset int, h ...string) (*io.PipeWriter, <-chan
 	s.tb.Helper()
 	body, w := io.Pipe()
 	status := make(chan int, 1)
-	req, err := http.NewRequestWithContext(s.tb.Context(), "PATCH", strings.TrimSuffix(s.url, "/files/")+url, body)
+	url = strings.TrimSuffix(s.url, "/files/") + url
+	req, err := http.NewRequestWithContext(s.tb.Context(), http.MethodPatch, url, body)
 	if err != nil {
 		s.tb.Fatal(err)
 	}
@@ -82,7 +84,7 @@ func TestTakeOver_WhileWaitingForASlot(t *testing.T) {
 	}
 	url := s.create(3, "Upload-Metadata", filename("a"))
 	body, ended := s.slow(url, 0)
-	go body.Write([]byte("x"))
+	go func() { _, _ = body.Write([]byte("x")) }()
 	for len(slots.Waiting()) == 0 {
 		if err := t.Context().Err(); err != nil {
 			t.Fatal(err)
@@ -140,7 +142,7 @@ func TestE5_Rate(t *testing.T) {
 	s = open(t, receiver.Config{Rate: &none})
 	url = s.create(1000)
 	body, ended := s.slow(url, 0)
-	go body.Write(make([]byte, 1000))
+	go func() { _, _ = body.Write(make([]byte, 1000)) }()
 	for none.Stats().Queued == 0 {
 		if err := t.Context().Err(); err != nil {
 			t.Fatal(err)
@@ -191,14 +193,12 @@ func TestQuota(t *testing.T) {
 }
 
 func TestFullDisk(t *testing.T) {
-	var fail func(op string, bytes int) (int, error)
-	s := open(t, receiver.WithFault(receiver.Config{}, func(op string, bytes int) (int, error) { return fail(op, bytes) }))
+	var fail func(op string, n int) (int, error)
+	s := open(t, receiver.WithFault(receiver.Config{}, func(op string, n int) (int, error) { return fail(op, n) }))
 	full := func(ops ...string) func(string, int) (int, error) {
-		return func(op string, bytes int) (int, error) {
-			for _, o := range ops {
-				if o == op {
-					return bytes / 2, syscall.ENOSPC
-				}
+		return func(op string, n int) (int, error) {
+			if slices.Contains(ops, op) {
+				return n / 2, syscall.ENOSPC
 			}
 			return 0, nil
 		}
@@ -359,7 +359,8 @@ func TestCloseEndsRequests(t *testing.T) {
 
 func TestOrigins(t *testing.T) {
 	s := open(t, receiver.Config{Origins: []string{"https://example.com"}})
-	a := s.want(s.do("OPTIONS", s.url, nil, "Origin", "https://example.com", "Access-Control-Request-Method", "PATCH"), 204,
+	const origin = "https://example.com"
+	a := s.want(s.do("OPTIONS", s.url, nil, "Origin", origin, "Access-Control-Request-Method", "PATCH"), 204,
 		"Access-Control-Allow-Origin", "https://example.com")
 	if !strings.Contains(a.Header.Get("Access-Control-Allow-Headers"), "Upload-Offset") ||
 		!strings.Contains(a.Header.Get("Access-Control-Allow-Methods"), "PATCH") {

@@ -54,7 +54,7 @@ func (r *Receiver) loadFile(id string) error {
 	if err != nil {
 		return err
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }()
 	info, err := log.Stat()
 	if err != nil {
 		return err

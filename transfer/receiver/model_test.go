@@ -23,7 +23,6 @@ type modelUpload struct {
 	name   string // of the finished file
 	draft  bool   // a request has to finish it
 	known  bool   // the length was given
-	done   bool
 }
 
 // model runs random operations against a receiver and against a map.
@@ -45,8 +44,15 @@ func TestModel(t *testing.T) {
 		weight int
 		run    func()
 	}{
-		{4, m.create}, {3, m.createDraft}, {20, m.append}, {3, m.appendWrongOffset}, {3, m.appendWrongSum},
-		{3, m.appendTooLong}, {4, m.head}, {1, m.cancel}, {1, m.reopen},
+		{4, m.create},
+		{3, m.createDraft},
+		{20, m.append},
+		{3, m.appendWrongOffset},
+		{3, m.appendWrongSum},
+		{3, m.appendTooLong},
+		{4, m.head},
+		{1, m.cancel},
+		{1, m.reopen},
 	}
 	var wheel []func()
 	for _, op := range operations {
@@ -57,6 +63,9 @@ func TestModel(t *testing.T) {
 	for range 800 {
 		wheel[m.rnd.IntN(len(wheel))]()
 		m.check()
+	}
+	for name, data := range m.files {
+		m.file(name, data)
 	}
 	t.Logf("%d uploads, %d finished", m.made, len(m.files))
 }
@@ -141,6 +150,7 @@ func (m *model) append() {
 func (m *model) progress(path string, u *modelUpload, ends bool) {
 	if ends && u.offset == len(u.data) {
 		m.files[u.name] = u.data
+		m.file(u.name, u.data)
 		delete(m.uploads, path)
 	}
 }
@@ -209,8 +219,5 @@ func (m *model) check() {
 	}
 	if got := m.Reserved(); got < reserved {
 		m.t.Fatalf("%d bytes count for the quota, want %d", got, reserved)
-	}
-	for name, data := range m.files {
-		m.file(name, data)
 	}
 }

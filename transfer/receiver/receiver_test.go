@@ -44,9 +44,6 @@ func openIn(tb testing.TB, dir string, cfg receiver.Config) *site {
 	return &site{Receiver: r, tb: tb, dir: dir, url: server.URL + "/files/"}
 }
 
-// headers are pairs of a name and a value.
-type headers []string
-
 // do sends a request to a URL or to a path of the site, and returns the answer with its
 // body read.
 func (s *site) do(method, url string, body io.Reader, h ...string) answer {

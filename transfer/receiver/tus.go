@@ -71,7 +71,7 @@ func (r *Receiver) serveTus(w http.ResponseWriter, req *http.Request, rest strin
 }
 
 // options answers what all protocols want to know.
-func (r *Receiver) options(w http.ResponseWriter, req *http.Request) error {
+func (r *Receiver) options(w http.ResponseWriter) error {
 	h := w.Header()
 	h.Set(tusResumable, tusVersion)
 	h.Set("Tus-Version", tusVersion)
@@ -97,7 +97,7 @@ func (r *Receiver) tusCreate(w http.ResponseWriter, req *http.Request) error {
 		return err
 	}
 	if parts != nil {
-		return r.tusConcat(w, req, parts, meta)
+		return r.tusConcat(w, parts, meta)
 	}
 	length, err := tusLength(req)
 	if err != nil {
