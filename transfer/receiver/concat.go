@@ -11,7 +11,7 @@ import (
 
 // tusConcat makes one file of parts. A client that has lost the answer may ask again: it
 // gets the same one.
-func (r *Receiver) tusConcat(w http.ResponseWriter, req *http.Request, parts []string, meta map[string]string) error {
+func (r *Receiver) tusConcat(w http.ResponseWriter, parts []string, meta map[string]string) error {
 	first, err := r.find(parts[0])
 	if err != nil {
 		return err
@@ -159,7 +159,7 @@ func (f *file) absorb() error {
 		f.mu.Lock()
 		err = f.append(record{Absorb: i + 1})
 		if err == nil {
-			err = f.log.Sync()
+			err = f.r.disk.sync(f.log)
 		}
 		if err == nil {
 			f.absorbed, f.touched = i+1, clock.Now()
@@ -180,14 +180,14 @@ func (f *file) copyPart(part *file, offset, length int64) error {
 	if err != nil {
 		return err
 	}
-	defer data.Close()
+	defer func() { _ = data.Close() }()
 	if err := f.r.disk.allocate(f.data, offset, length); err != nil {
 		return err
 	}
-	if err := copyRange(f.data, offset, data, length); err != nil {
+	if err := f.r.disk.copyRange(f.data, offset, data, length); err != nil {
 		return err
 	}
-	return f.data.Sync()
+	return f.r.disk.sync(f.data)
 }
 
 // absorbedBy removes a part that is in another file, which has size bytes now.

@@ -55,6 +55,8 @@ type Config struct {
 	Origins []string
 	// Logger receives internal errors; nil discards them.
 	Logger *slog.Logger
+
+	disk disk // tests have faults in it
 }
 
 // Upload is a finished upload.

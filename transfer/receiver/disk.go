@@ -1,15 +1,102 @@
 package receiver
 
-import "os"
+import (
+	"errors"
+	"io/fs"
+	"os"
+)
 
-// disk is the calls that a full or broken disk makes fail. Tests replace them.
+// disk is the calls that change files. Tests make them fail, or end the process in them.
 type disk struct {
-	allocate func(f *os.File, offset, length int64) error
-	writeAt  func(f *os.File, p []byte, offset int64) (int, error)
+	// fault is called before each change with its name and the number of bytes. If it
+	// returns an error, so does the change, after it has done so many of the bytes. Nil
+	// changes nothing.
+	fault func(op string, bytes int) (done int, err error)
 }
 
-func newDisk() disk {
-	return disk{allocate: allocate, writeAt: (*os.File).WriteAt}
+func (d disk) check(op string) error {
+	if d.fault == nil {
+		return nil
+	}
+	_, err := d.fault(op, 0)
+	return err
+}
+
+func (d disk) allocate(f *os.File, offset, length int64) error {
+	if err := d.check("allocate"); err != nil {
+		return err
+	}
+	return allocate(f, offset, length)
+}
+
+func (d disk) writeAt(f *os.File, p []byte, offset int64) (int, error) {
+	if d.fault == nil {
+		return f.WriteAt(p, offset)
+	}
+	done, err := d.fault("write", len(p))
+	if err == nil {
+		return f.WriteAt(p, offset)
+	}
+	done, _ = f.WriteAt(p[:done], offset)
+	return done, errors.Join(err, d.check("torn"))
+}
+
+func (d disk) copyRange(to *os.File, offset int64, from *os.File, length int64) error {
+	if err := d.check("copy"); err != nil {
+		return err
+	}
+	return copyRange(to, offset, from, length)
+}
+
+func (d disk) sync(f *os.File) error {
+	if err := d.check("sync"); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// syncDir makes the names in a directory survive a loss of power.
+func (d disk) syncDir(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	return d.sync(f)
+}
+
+// rename gives a file another name, unless a file has it: then the error is [os.ErrExist].
+func (d disk) rename(from, to string) error {
+	if err := d.check("rename"); err != nil {
+		return err
+	}
+	return rename(from, to)
+}
+
+// replace writes a file in one step, over the one that has the name.
+func (d disk) replace(name string, content []byte) error {
+	fresh := name + ".new"
+	if err := d.check("replace"); err != nil {
+		return err
+	}
+	if err := os.WriteFile(fresh, content, 0o600); err != nil {
+		return err
+	}
+	if err := d.check("replaced"); err != nil {
+		return err
+	}
+	return os.Rename(fresh, name)
+}
+
+// remove removes a file if there is one.
+func (d disk) remove(name string) error {
+	if err := d.check("remove"); err != nil {
+		return err
+	}
+	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // linkAndRemove is a rename that never replaces a file, for systems that have none.
@@ -18,14 +105,4 @@ func linkAndRemove(from, to string) error {
 		return err
 	}
 	return os.Remove(from)
-}
-
-// syncDir makes the names in a directory survive a loss of power.
-func syncDir(name string) error {
-	d, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
 }

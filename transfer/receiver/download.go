@@ -33,7 +33,7 @@ func (r *Receiver) serveFile(w http.ResponseWriter, req *http.Request, id string
 	if err != nil {
 		return err
 	}
-	defer content.Close()
+	defer func() { _ = content.Close() }()
 	info, err := content.Stat()
 	if err != nil {
 		return err

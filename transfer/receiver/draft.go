@@ -84,7 +84,7 @@ func (r *Receiver) draftCreate(w http.ResponseWriter, req *http.Request, name st
 	if err != nil {
 		return err
 	}
-	u, err := r.single(req, laneRecord{ID: newID(), Length: length, Metadata: meta})
+	u, err := r.single(req, laneRecord{ID: newID(), Length: length, Ordered: true, Metadata: meta})
 	if err != nil {
 		return err
 	}

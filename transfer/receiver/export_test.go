@@ -1,7 +1,7 @@
 package receiver
 
 import (
-	"os"
+	"hash/crc32"
 	"time"
 )
 
@@ -15,6 +15,7 @@ var (
 	ParseInteger  = parseInteger
 	ParseBoolean  = parseBoolean
 	ReadJournal   = readJournal
+	ParsePlace    = parsePlace
 )
 
 const RecordEvery = recordEvery
@@ -29,26 +30,23 @@ func (r *Receiver) Reserved() int64 {
 	return r.reserved
 }
 
-// FailAllocate makes reserving disk space fail; nil ends that.
-func (r *Receiver) FailAllocate(err error) {
-	r.disk.allocate = allocate
+// WithFault returns a configuration with faults of the disk: see disk.fault.
+func WithFault(cfg Config, fault func(op string, bytes int) (done int, err error)) Config {
+	cfg.disk.fault = fault
+	return cfg
+}
+
+// CRC returns the checksum of a journal's line.
+func CRC(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+
+// PlaceIsBad reports whether a place cannot be one of a part.
+func PlaceIsBad(p place) bool { return p.offset < 0 || p.offset > p.total || !isGroup(p.group) }
+
+// Line returns a line of a journal.
+func Line() []byte {
+	b, err := record{Reach: &reachRecord{To: 5, CRC: 7}}.appendTo(nil)
 	if err != nil {
-		r.disk.allocate = func(*os.File, int64, int64) error { return err }
+		panic(err)
 	}
+	return b
 }
-
-// FailWriteAfter makes writes fail once so many bytes have been written.
-func (r *Receiver) FailWriteAfter(n int64, err error) {
-	r.disk.writeAt = func(f *os.File, p []byte, offset int64) (int, error) {
-		if int64(len(p)) <= n {
-			n -= int64(len(p))
-			return f.WriteAt(p, offset)
-		}
-		fits, _ := f.WriteAt(p[:n], offset)
-		n = 0
-		return fits, err
-	}
-}
-
-// FailNever ends FailWriteAfter.
-func (r *Receiver) FailNever() { r.disk = newDisk() }

@@ -4,7 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"hash"
-	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -57,6 +57,7 @@ type upload struct {
 	id      string
 	start   int64 // in the file
 	partial bool
+	ordered bool // a request finishes it, not its last byte
 	meta    map[string]string
 
 	// Guarded by file.mu; changed by the writer only.
@@ -75,12 +76,13 @@ func (f *file) logName() string  { return filepath.Join(f.r.work, f.id+logSuffix
 // newUpload makes the upload of a lane's record, at offset 0.
 func (f *file) newUpload(rec laneRecord, number int) *upload {
 	return &upload{
-		file: f, number: number, id: rec.ID, start: rec.Start, length: rec.Length, partial: rec.Partial, meta: rec.Metadata,
+		file: f, number: number, id: rec.ID, start: rec.Start, length: rec.Length, partial: rec.Partial, ordered: rec.Ordered,
+		meta: rec.Metadata,
 	}
 }
 
 func (u *upload) record() laneRecord {
-	return laneRecord{ID: u.id, Start: u.start, Length: u.length, Partial: u.partial, Metadata: u.meta}
+	return laneRecord{ID: u.id, Start: u.start, Length: u.length, Partial: u.partial, Ordered: u.ordered, Metadata: u.meta}
 }
 
 // create makes a file with its first lanes: data, then journal, so that a crash leaves
@@ -177,7 +179,7 @@ func (f *file) use() (err error) {
 		return err
 	}
 	if f.log, err = os.OpenFile(f.logName(), os.O_RDWR, 0); err != nil {
-		f.data.Close()
+		_ = f.data.Close()
 		return err
 	}
 	f.users = 1
@@ -190,8 +192,9 @@ func (f *file) release() {
 	defer f.mu.Unlock()
 	f.users--
 	if f.users == 0 {
-		f.data.Close()
-		f.log.Close()
+		// Both have been written without errors, or the journal does not say so.
+		_ = f.data.Close()
+		_ = f.log.Close()
 	}
 }
 
@@ -306,9 +309,7 @@ func (f *file) removeLocked() error {
 	f.unpin()
 	var all error
 	for _, name := range []string{f.dataName(), f.logName()} {
-		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			all = errors.Join(all, err)
-		}
+		all = errors.Join(all, f.r.disk.remove(name))
 	}
 	return all
 }
@@ -394,7 +395,7 @@ func (f *file) abandon() {
 		return
 	}
 	if err := f.removeLocked(); err != nil {
-		f.r.cfg.Logger.Error("removing an empty upload failed", "upload", f.id, "error", err)
+		f.r.cfg.Logger.Error("removing an empty upload failed", slog.String("upload", f.id), slog.Any("error", err))
 	}
 }
 

@@ -205,8 +205,9 @@ func parseBoolean(text string) (value, ok bool) {
 // metadataOf returns what the usual headers of a request say about its file.
 func metadataOf(req *http.Request) (map[string]string, error) {
 	meta := map[string]string{}
-	if _, params, err := mime.ParseMediaType(req.Header.Get("Content-Disposition")); err == nil && params["filename"] != "" {
-		meta[metaFilename] = strings.ToValidUTF8(params["filename"], "_")
+	_, params, err := mime.ParseMediaType(req.Header.Get("Content-Disposition"))
+	if name := params["filename"]; err == nil && name != "" {
+		meta[metaFilename] = strings.ToValidUTF8(name, "\uFFFD")
 	}
 	if kind, _, err := mime.ParseMediaType(req.Header.Get("Content-Type")); err == nil {
 		meta[metaType] = kind

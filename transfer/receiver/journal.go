@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"os"
 	"time"
 
 	"github.com/stintgo/stint"
@@ -56,6 +55,7 @@ type laneRecord struct {
 	Start    int64             `json:"start"`
 	Length   int64             `json:"length"` // bytes, or -1
 	Partial  bool              `json:"partial,omitempty"`
+	Ordered  bool              `json:"ordered,omitempty"` // a request finishes it, not its last byte
 	Metadata map[string]string `json:"metadata,omitempty"`
 }
 
@@ -133,18 +133,12 @@ func readJournal(r io.Reader) (records []record, end int64, err error) {
 	}
 }
 
-// writeJournal replaces a journal in one step.
-func writeJournal(name string, records ...record) error {
-	var b []byte
+// encode returns the lines of a whole journal.
+func encode(records ...record) (b []byte, err error) {
 	for _, rec := range records {
-		var err error
 		if b, err = rec.appendTo(b); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	fresh := name + ".new"
-	if err := os.WriteFile(fresh, b, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(fresh, name)
+	return b, nil
 }

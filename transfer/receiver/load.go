@@ -38,7 +38,7 @@ func (r *Receiver) load() error {
 	}
 	for _, e := range entries {
 		if !kept[e.Name()] {
-			if err := os.Remove(filepath.Join(r.work, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := r.disk.remove(filepath.Join(r.work, e.Name())); err != nil {
 				return err
 			}
 		}
@@ -54,7 +54,7 @@ func (r *Receiver) loadFile(id string) error {
 	if err != nil {
 		return err
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }()
 	info, err := log.Stat()
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (f *file) restore(h *history) error {
 	}
 	f.r.register(f)
 	f.reserveAll()
-	if f.publish != nil { // complete, but not renamed
+	if f.publish != nil || f.isComplete() {
 		f.finishing.Lock()
 		defer f.finishing.Unlock()
 		err := f.publishAs(f.representative())
@@ -127,6 +127,16 @@ func (f *file) restore(h *history) error {
 		return err
 	}
 	return nil
+}
+
+// isComplete reports whether the last byte has arrived of an upload that this finishes:
+// its client may have seen that, and then does not ask again.
+func (f *file) isComplete() bool {
+	if len(f.lanes) != 1 || f.lanes[0] == nil || f.rec.Group != "" || f.concat != nil {
+		return false
+	}
+	u := f.lanes[0]
+	return !u.partial && !u.ordered && u.offset == u.length
 }
 
 // reserveAll counts the bytes of the file.
@@ -279,7 +289,7 @@ func (f *file) verifyChunks(h *history, boot string) error {
 	if boot == "" {
 		return nil
 	}
-	if err := f.data.Sync(); err != nil {
+	if err := f.r.disk.sync(f.data); err != nil {
 		return err
 	}
 	return f.append(record{Boot: boot})

@@ -48,13 +48,14 @@ func cleanName(name string) string {
 	if i := strings.LastIndexAny(name, `/\`); i >= 0 {
 		name = name[i+1:]
 	}
-	name = strings.TrimSpace(strings.Map(func(c rune) rune {
+	name = strings.Map(func(c rune) rune {
 		if unicode.IsControl(c) || unicode.Is(unicode.Cf, c) {
 			return -1
 		}
 		return c
-	}, name))
-	name = strings.TrimLeft(name, ".")
+	}, name)
+	name = strings.TrimLeftFunc(name, func(c rune) bool { return c == '.' || unicode.IsSpace(c) })
+	name = strings.TrimSpace(name)
 	if len(name) <= nameMax {
 		return name
 	}
@@ -66,7 +67,7 @@ func cleanName(name string) string {
 	for !utf8.RuneStart(name[end]) {
 		end--
 	}
-	return name[:end] + ext
+	return strings.TrimSpace(name[:end]) + ext
 }
 
 // numbered returns the nth choice for a file's name: name, name-2 and so on, before the

@@ -54,7 +54,7 @@ func (r *Receiver) plainPut(w http.ResponseWriter, req *http.Request, name strin
 	if err != nil {
 		return err
 	}
-	u, err := r.single(req, laneRecord{ID: newID(), Length: req.ContentLength, Metadata: meta})
+	u, err := r.single(req, laneRecord{ID: newID(), Length: req.ContentLength, Ordered: true, Metadata: meta})
 	if err != nil {
 		return err
 	}

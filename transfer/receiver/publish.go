@@ -40,7 +40,7 @@ func (f *file) publishAs(u *upload) error {
 	if err := f.data.Truncate(u.length); err != nil { // bytes of requests that were not kept
 		return err
 	}
-	if err := f.data.Sync(); err != nil {
+	if err := f.r.disk.sync(f.data); err != nil {
 		return err
 	}
 	return f.place(u)
@@ -82,7 +82,7 @@ func (f *file) place(u *upload) error {
 		if err := f.recordName(u, name); err != nil {
 			return err
 		}
-		err := rename(f.dataName(), to)
+		err := f.r.disk.rename(f.dataName(), to)
 		if errors.Is(err, fs.ErrExist) {
 			continue
 		}
@@ -107,19 +107,19 @@ func (f *file) recordName(u *upload, name string) error {
 	if err := f.append(record{Publish: rec}); err != nil {
 		return err
 	}
-	if err := f.log.Sync(); err != nil {
+	if err := f.r.disk.sync(f.log); err != nil {
 		return err
 	}
 	f.publish = rec
 	if rec.As != nil {
 		f.final = u
 	}
-	return syncDir(f.r.work)
+	return f.r.disk.syncDir(f.r.work)
 }
 
 // placed records in memory that the file has its name, and makes the name durable.
 func (f *file) placed() error {
-	if err := syncDir(f.r.dir); err != nil {
+	if err := f.r.disk.syncDir(f.r.dir); err != nil {
 		return err
 	}
 	f.mu.Lock()
@@ -163,7 +163,11 @@ func (f *file) announce(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.announced, f.touched = true, clock.Now()
-	return writeJournal(f.logName(), f.receipt()...)
+	lines, err := encode(f.receipt()...)
+	if err != nil {
+		return err
+	}
+	return f.r.disk.replace(f.logName(), lines)
 }
 
 // receipt returns the journal of a file that is finished. The caller must hold mu.

@@ -68,7 +68,8 @@ func (r *Receiver) receive(req *http.Request, in *intake) error {
 	if err == nil && in.hash != nil && string(in.hash.Sum(nil)) != string(in.want) {
 		err = refuse(statusChecksumMismatch, "the checksum of the body is not the one that its header gives")
 	}
-	if cause := context.Cause(ctx); err != nil && cause != nil {
+	// The context of a request also ends when its connection fails: then err says more.
+	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(cause, context.Canceled) {
 		err = cause
 	}
 	if err != nil && (in.whole || errors.Is(err, errTooLong)) {

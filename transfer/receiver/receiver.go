@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -64,7 +65,7 @@ func Open(dir string, cfg Config) (*Receiver, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &Receiver{
-		dir: dir, work: filepath.Join(dir, uploadsDir), cfg: cfg, disk: newDisk(),
+		dir: dir, work: filepath.Join(dir, uploadsDir), cfg: cfg, disk: cfg.disk,
 		ctx: ctx, cancel: cancel,
 		uploads: map[string]*upload{}, files: map[*file]struct{}{}, groups: map[string]*file{}, byKey: map[string]int64{},
 	}
@@ -88,7 +89,7 @@ func (r *Receiver) open() error {
 		err = r.load()
 	}
 	if err != nil {
-		f.Close()
+		_ = f.Close()
 		return err
 	}
 	r.lock = f
@@ -153,7 +154,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 func (r *Receiver) route(w http.ResponseWriter, req *http.Request, rest string) error {
 	switch {
 	case req.Method == http.MethodOptions:
-		return r.options(w, req)
+		return r.options(w)
 	case isDraft(req):
 		return r.serveDraft(w, req, rest)
 	case req.Header.Get(tusResumable) != "":
@@ -209,11 +210,11 @@ func (r *Receiver) sweep(now time.Time) {
 			return
 		}
 		if err := f.expire(now); err != nil {
-			r.cfg.Logger.Error("removing an expired upload failed", "upload", f.id, "error", err)
+			r.cfg.Logger.Error("removing an expired upload failed", slog.String("upload", f.id), slog.Any("error", err))
 		}
 		if f.unannounced() {
 			if err := f.announce(r.ctx); err != nil {
-				r.cfg.Logger.Error("the hook of a finished upload failed", "upload", f.id, "error", err)
+				r.cfg.Logger.Error("the hook of a finished upload failed", slog.String("upload", f.id), slog.Any("error", err))
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stintgo/stint/transfer/receiver"
 )
@@ -42,9 +43,6 @@ func openIn(tb testing.TB, dir string, cfg receiver.Config) *site {
 	})
 	return &site{Receiver: r, tb: tb, dir: dir, url: server.URL + "/files/"}
 }
-
-// headers are pairs of a name and a value.
-type headers []string
 
 // do sends a request to a URL or to a path of the site, and returns the answer with its
 // body read.
@@ -195,3 +193,6 @@ func content(seed uint64, n int) []byte {
 	_, _ = source.Read(b)
 	return b
 }
+
+// far returns a time at which all that can expire has.
+func far() time.Time { return time.Now().Add(1000 * time.Hour) }

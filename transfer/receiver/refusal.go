@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
+	"maps"
 	"net/http"
 )
 
@@ -59,12 +61,12 @@ func (r *Receiver) refuse(w http.ResponseWriter, req *http.Request, err error) {
 	case errors.Is(err, errClosing):
 		no = refuse(http.StatusServiceUnavailable, "%v", errClosing)
 	case isFull(err):
-		r.cfg.Logger.Error("the disk is full", "path", req.URL.Path, "error", err)
+		r.cfg.Logger.Error("the disk is full", slog.String("path", req.URL.Path), slog.Any("error", err))
 		no = refuse(statusInsufficientStorage, "the disk of the server is full; what has arrived is kept")
 	case errors.Is(err, context.Canceled), req.Context().Err() != nil, errorIs[*cutError](err):
 		no = refuse(statusBadRequest, "the request ended before its body")
 	default:
-		r.cfg.Logger.Error("receiving an upload failed", "path", req.URL.Path, "error", err)
+		r.cfg.Logger.Error("receiving an upload failed", slog.String("path", req.URL.Path), slog.Any("error", err))
 		no = refuse(http.StatusInternalServerError, "the server failed; its log says why")
 	}
 	h := w.Header()
@@ -81,7 +83,7 @@ func (r *Receiver) refuse(w http.ResponseWriter, req *http.Request, err error) {
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(no.status)
 	if req.Method != http.MethodHead {
-		fmt.Fprintln(w, no.text)
+		_, _ = fmt.Fprintln(w, no.text)
 	}
 }
 
@@ -91,8 +93,6 @@ func (e *refusal) problem() map[string]any {
 	if e.kind != "" {
 		p["type"] = problemTypes + e.kind
 	}
-	for name, value := range e.fields {
-		p[name] = value
-	}
+	maps.Copy(p, e.fields)
 	return p
 }

@@ -71,7 +71,7 @@ func (r *Receiver) serveTus(w http.ResponseWriter, req *http.Request, rest strin
 }
 
 // options answers what all protocols want to know.
-func (r *Receiver) options(w http.ResponseWriter, req *http.Request) error {
+func (r *Receiver) options(w http.ResponseWriter) error {
 	h := w.Header()
 	h.Set(tusResumable, tusVersion)
 	h.Set("Tus-Version", tusVersion)
@@ -97,7 +97,7 @@ func (r *Receiver) tusCreate(w http.ResponseWriter, req *http.Request) error {
 		return err
 	}
 	if parts != nil {
-		return r.tusConcat(w, req, parts, meta)
+		return r.tusConcat(w, parts, meta)
 	}
 	length, err := tusLength(req)
 	if err != nil {
@@ -216,6 +216,13 @@ func (r *Receiver) tusHead(w http.ResponseWriter, req *http.Request, u *upload) 
 		return err
 	}
 	defer s.end()
+	// A client that finds all bytes there does not ask again: what has failed before must be
+	// done now.
+	if !u.ordered {
+		if err := s.finishAtLength(); err != nil {
+			return err
+		}
+	}
 	r.tusState(w, u)
 	w.Header().Set("Cache-Control", "no-store")
 	if u.length < 0 {

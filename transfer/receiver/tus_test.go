@@ -216,7 +216,8 @@ func TestTus_ConcatenationOfForeignParts(t *testing.T) {
 	if a.Header.Get("Location") != again.Header.Get("Location") {
 		t.Error("the same concatenation twice made two files")
 	}
-	s.want(s.tus("HEAD", a.Header.Get("Location"), nil), 200, "Upload-Length", fmt.Sprint(len(data)), "Upload-Concat", final)
+	s.want(s.tus("HEAD", a.Header.Get("Location"), nil), 200,
+		"Upload-Length", fmt.Sprint(len(data)), "Upload-Concat", final)
 	s.want(s.patch(a.Header.Get("Location"), len(data), []byte("x")), 403)
 	s.names("whole")
 }

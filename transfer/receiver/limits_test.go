@@ -1,0 +1,376 @@
+package receiver_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/transfer/receiver"
+)
+
+// slow sends a PATCH whose body does not end, and returns the body's other end, and the
+// channel that receives the status of the answer, or 0.
+func (s *site) slow(url string, offset int, h ...string) (*io.PipeWriter, <-chan int) {
+	s.tb.Helper()
+	body, w := io.Pipe()
+	status := make(chan int, 1)
+	url = strings.TrimSuffix(s.url, "/files/") + url
+	req, err := http.NewRequestWithContext(s.tb.Context(), http.MethodPatch, url, body)
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	for i := 0; i < len(h); i += 2 {
+		req.Header.Set(h[i], h[i+1])
+	}
+	req.Header.Set("Tus-Resumable", "1.0.0")
+	req.Header.Set("Upload-Offset", fmt.Sprint(offset))
+	req.Header.Set("Content-Type", "application/offset+octet-stream")
+	go func() {
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			status <- 0
+			return
+		}
+		resp.Body.Close()
+		status <- resp.StatusCode
+	}()
+	return w, status
+}
+
+func TestTakeOver(t *testing.T) {
+	s := open(t, receiver.Config{})
+	data := content(40, 4<<20)
+	url := s.create(len(data), "Upload-Metadata", filename("a"))
+	first, ended := s.slow(url, 0)
+	if _, err := first.Write(data[:3<<20]); err != nil {
+		t.Fatal(err)
+	}
+	at := s.offset(url)
+	if status := <-ended; status != http.StatusConflict && status != 0 {
+		t.Errorf("the request that was taken over got status %d", status)
+	}
+	if again := s.offset(url); again != at {
+		t.Errorf("the offset was %d, and %d later", at, again)
+	}
+	second, ended := s.slow(url, at)
+	if _, err := second.Write(data[at : at+10]); err != nil {
+		t.Fatal(err)
+	}
+	at = s.offset(url)
+	s.want(s.patch(url, at, data[at:]), 204)
+	<-ended
+	s.file("a", data)
+	s.clean()
+}
+
+// TestTakeOver_WhileWaitingForASlot: the former request does not even need a slot to end.
+func TestTakeOver_WhileWaitingForASlot(t *testing.T) {
+	slots := stint.New(1, stint.Config{})
+	s := open(t, receiver.Config{Slots: &slots})
+	permit, err := slots.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := s.create(3, "Upload-Metadata", filename("a"))
+	body, ended := s.slow(url, 0)
+	go func() { _, _ = body.Write([]byte("x")) }()
+	for len(slots.Waiting()) == 0 {
+		if err := t.Context().Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := s.offset(url); got != 0 {
+		t.Errorf("the offset is %d", got)
+	}
+	if status := <-ended; status != http.StatusConflict && status != 0 {
+		t.Errorf("the request that was taken over got status %d", status)
+	}
+	permit.Release()
+	s.want(s.patch(url, 0, []byte("abc")), 204)
+	if stats := slots.Stats(); stats.Running != 0 {
+		t.Errorf("%d slots are in use after all requests", stats.Running)
+	}
+	s.file("a", []byte("abc"))
+}
+
+func TestE5_SlotsByTierAndKey(t *testing.T) {
+	slots := stint.New(1, stint.Config{Holders: true})
+	s := open(t, receiver.Config{
+		Slots:    &slots,
+		Key:      func(r *http.Request) string { return r.Header.Get("Tenant") },
+		Priority: func(r *http.Request) stint.Priority { p, _ := stint.ParsePriority(r.Header.Get("Tier")); return p },
+	})
+	permit, err := slots.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := s.create(3)
+	_, _ = s.slow(url, 0, "Tenant", "ann", "Tier", "high")
+	for len(slots.Waiting()) == 0 {
+		if err := t.Context().Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if w := slots.Waiting()[0]; w.Key != "ann" || w.Priority != stint.High {
+		t.Errorf("the request waits with key %q in tier %v", w.Key, w.Priority)
+	}
+	permit.Release()
+}
+
+func TestE5_Rate(t *testing.T) {
+	limiter := stint.NewLimiter(1<<30, stint.LimiterConfig{Capacity: 64 << 20})
+	s := open(t, receiver.Config{Rate: &limiter})
+	before := limiter.Stats().Tokens
+	url := s.create(32 << 20)
+	s.want(s.patch(url, 0, make([]byte, 32<<20)), 204)
+	if after := limiter.Stats().Tokens; after > before {
+		t.Errorf("the limiter had %d tokens, and has %d after an upload", before, after)
+	}
+	none := stint.NewLimiter(1, stint.LimiterConfig{Capacity: 1})
+	none.Try(1)
+	s = open(t, receiver.Config{Rate: &none})
+	url = s.create(1000)
+	body, ended := s.slow(url, 0)
+	go func() { _, _ = body.Write(make([]byte, 1000)) }()
+	for none.Stats().Queued == 0 {
+		if err := t.Context().Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.offset(url) // takes over
+	<-ended
+}
+
+func TestSilentClient(t *testing.T) {
+	s := open(t, receiver.Config{ReadTimeout: 100 * time.Millisecond})
+	data := content(41, 1000)
+	url := s.create(len(data), "Upload-Metadata", filename("a"))
+	body, ended := s.slow(url, 0)
+	if _, err := body.Write(data[:500]); err != nil {
+		t.Fatal(err)
+	}
+	if status := <-ended; status != http.StatusRequestTimeout {
+		t.Errorf("status %d, want 408", status)
+	}
+	if got := s.offset(url); got != 500 {
+		t.Errorf("of 500 bytes before the silence %d are kept", got)
+	}
+	s.want(s.patch(url, 500, data[500:]), 204)
+	s.file("a", data)
+}
+
+func TestQuota(t *testing.T) {
+	s := open(t, receiver.Config{
+		Quota: 1000, KeyQuota: 600,
+		Key: func(r *http.Request) string { return r.Header.Get("Tenant") },
+	})
+	const full = http.StatusInsufficientStorage
+	a := s.create(600, "Tenant", "a")
+	s.want(s.tus("POST", s.url, nil, "Upload-Length", "1", "Tenant", "a"), full)
+	s.want(s.tus("POST", s.url, nil, "Upload-Length", "401", "Tenant", "b"), full)
+	b := s.want(s.tus("POST", s.url, nil, "Upload-Defer-Length", "1", "Tenant", "b"), 201).Header.Get("Location")
+	s.want(s.patch(b, 0, make([]byte, 401)), full)
+	s.want(s.tus("DELETE", a, nil), 204)
+	s.want(s.patch(b, 0, make([]byte, 401)), 204)
+	s.want(s.patch(b, 401, nil, "Upload-Length", "700"), full)
+	s.want(s.patch(b, 401, nil, "Upload-Length", "600"), 204)
+	s.Close()
+	s = openIn(t, s.dir, receiver.Config{Quota: 1000})
+	s.want(s.tus("POST", s.url, nil, "Upload-Length", "401"), full)
+	s.want(s.patch(b, 401, make([]byte, 199)), 204) // finished files do not count
+	s.create(1000)
+}
+
+func TestFullDisk(t *testing.T) {
+	var fail func(op string, n int) (int, error)
+	s := open(t, receiver.WithFault(receiver.Config{}, func(op string, n int) (int, error) { return fail(op, n) }))
+	full := func(ops ...string) func(string, int) (int, error) {
+		return func(op string, n int) (int, error) {
+			if slices.Contains(ops, op) {
+				return n / 2, syscall.ENOSPC
+			}
+			return 0, nil
+		}
+	}
+	fail = full("allocate")
+	s.want(s.tus("POST", s.url, nil, "Upload-Length", "1000"), 507)
+	s.clean()
+	fail = full("write") // of the journal
+	s.want(s.tus("POST", s.url, nil, "Upload-Length", "1000"), 507)
+	s.clean()
+	fail = full()
+	data := content(42, 3<<20)
+	url := s.create(len(data), "Upload-Metadata", filename("a"))
+	s.want(s.patch(url, 0, data[:1<<20]), 204)
+	fail = full("write")
+	s.want(s.patch(url, 1<<20, data[1<<20:]), 507)
+	fail = full()
+	at := s.offset(url)
+	if at < 1<<20 {
+		t.Errorf("the offset fell to %d", at)
+	}
+	fail = full("sync")
+	s.want(s.patch(url, at, data[at:]), 507)
+	s.names()
+	fail = full()
+	s.want(s.patch(url, len(data), nil), 204) // finishes now
+	s.file("a", data)
+	s.clean()
+}
+
+func TestBadInput(t *testing.T) {
+	s := open(t, receiver.Config{})
+	for _, id := range []string{
+		strings.Repeat("0", 32), "x", "..%2f..%2fetc%2fpasswd", ".uploads", "lock", strings.Repeat("a", 300), "%00",
+	} {
+		for _, method := range []string{"HEAD", "PATCH", "DELETE"} {
+			a := s.tus(method, s.url+id, nil, "Upload-Offset", "0", "Content-Type", "application/offset+octet-stream")
+			s.want(a, http.StatusNotFound)
+		}
+		s.want(s.do("GET", s.url+id, nil), 404+map[bool]int{true: -4}[strings.Contains(id, "%2f")])
+	}
+	names := map[string]string{
+		"../../up":                        "up",
+		`C:\temp\win.txt`:                 "win.txt",
+		"nul\x00byte":                     "nulbyte",
+		".uploads":                        "uploads",
+		"..":                              "",
+		"line\nbreak":                     "linebreak",
+		"not\xffutf-8":                    "not\uFFFDutf-8",
+		strings.Repeat("é", 150):          strings.Repeat("é", 120),
+		strings.Repeat("x", 300) + ".tar": strings.Repeat("x", 236) + ".tar",
+	}
+	for name, want := range names {
+		if got := receiver.CleanName(strings.ToValidUTF8(name, "\uFFFD")); got != want {
+			t.Errorf("the name %.40q became %q, want %q", name, got, want)
+		}
+		url := s.create(1, "Upload-Metadata", filename(name))
+		s.want(s.patch(url, 0, []byte("x")), 204)
+		if want == "" {
+			want = url[strings.LastIndexByte(url, '/')+1:]
+		}
+		s.file(want, []byte("x"))
+	}
+	for _, path := range []string{"a%00b", "%2e%2e/0?size=1", ".hidden", strings.Repeat("x", 300)} {
+		s.want(s.do("PUT", s.url+path, strings.NewReader("x")), http.StatusBadRequest)
+	}
+	s.clean()
+}
+
+func TestBodyLongerThanSaid(t *testing.T) {
+	s := open(t, receiver.Config{})
+	data := content(43, 3<<20)
+	url := s.create(len(data), "Upload-Metadata", filename("a"))
+	long := append(bytes.Clone(data), "more"...)
+	s.want(s.patch(url, 0, long), 413)
+	if got := s.offset(url); got != 0 {
+		t.Errorf("of a body that said it is too long %d bytes are kept", got)
+	}
+	s.want(s.tus("PATCH", url, struct{ io.Reader }{bytes.NewReader(long)}, "Upload-Offset", "0",
+		"Content-Type", "application/offset+octet-stream"), 413)
+	at := s.offset(url)
+	if at >= len(data) {
+		t.Errorf("a body that is too long has filled the upload")
+	}
+	s.names()
+	s.want(s.patch(url, at, data[at:]), 204)
+	s.file("a", data)
+	s.clean()
+}
+
+func TestFinishedIsCalledUntilItSucceeds(t *testing.T) {
+	fail := true
+	var got []receiver.Upload
+	cfg := receiver.Config{Finished: func(_ context.Context, u receiver.Upload) error {
+		if fail {
+			return errors.New("not yet")
+		}
+		got = append(got, u)
+		return nil
+	}}
+	s := open(t, cfg)
+	url := s.create(3, "Upload-Metadata", filename("a b"))
+	s.want(s.patch(url, 0, []byte("abc")), 500)
+	s.file("a b", []byte("abc"))
+	s.want(s.patch(url, 3, nil), 500) // the client asks again
+	s.Close()
+	s = openIn(t, s.dir, cfg)
+	s.Sweep(far()) // what is not announced does not expire
+	fail = false
+	s.want(s.patch(url, 3, nil), 204)
+	s.want(s.patch(url, 3, nil), 204)
+	s.Sweep(time.Now())
+	if len(got) != 1 || got[0].Name != "a b" || got[0].Size != 3 || got[0].Path != filepath.Join(s.dir, "a b") ||
+		!strings.HasSuffix(url, got[0].ID) || got[0].Metadata["filename"] != "a b" {
+		t.Errorf("Finished got %+v", got)
+	}
+}
+
+func TestOpen(t *testing.T) {
+	s := open(t, receiver.Config{})
+	if _, err := receiver.Open(s.dir, receiver.Config{}); err == nil || !strings.Contains(err.Error(), "another process") {
+		t.Errorf("a second Open returned %v", err)
+	}
+	if info, err := os.Stat(s.dir); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the directory has the mode %v, %v", info.Mode(), err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := s.Close(); !errors.Is(err, receiver.ErrClosed) {
+		t.Errorf("a second Close returned %v", err)
+	}
+	s.want(s.do("GET", s.url+"x", nil), 503)
+	for _, name := range []string{"0123", strings.Repeat("0", 32), strings.Repeat("1", 32) + ".log", "x.new"} {
+		if err := os.WriteFile(filepath.Join(s.dir, ".uploads", name), []byte("leftover"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	openIn(t, s.dir, receiver.Config{}).clean()
+	if _, err := receiver.Open(t.TempDir(), receiver.Config{Path: "x", MaxSize: -1}); err == nil ||
+		!strings.Contains(err.Error(), `"x"`) || !strings.Contains(err.Error(), "MaxSize") {
+		t.Errorf("Open with a bad configuration returned %v", err)
+	}
+}
+
+// TestCloseEndsRequests: Close does not wait for bodies that do not end.
+func TestCloseEndsRequests(t *testing.T) {
+	s := open(t, receiver.Config{})
+	url := s.create(1 << 20)
+	body, ended := s.slow(url, 0)
+	if _, err := body.Write(make([]byte, 1000)); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	body.Close() // the client notices the end of the connection only now
+	<-ended
+}
+
+func TestOrigins(t *testing.T) {
+	s := open(t, receiver.Config{Origins: []string{"https://example.com"}})
+	const origin = "https://example.com"
+	a := s.want(s.do("OPTIONS", s.url, nil, "Origin", origin, "Access-Control-Request-Method", "PATCH"), 204,
+		"Access-Control-Allow-Origin", "https://example.com")
+	if !strings.Contains(a.Header.Get("Access-Control-Allow-Headers"), "Upload-Offset") ||
+		!strings.Contains(a.Header.Get("Access-Control-Allow-Methods"), "PATCH") {
+		t.Errorf("the preflight was answered %v", a.Header)
+	}
+	a = s.tus("POST", s.url, nil, "Upload-Length", "3", "Origin", "https://example.com")
+	if !strings.Contains(a.Header.Get("Access-Control-Expose-Headers"), "Location") {
+		t.Errorf("the answer has %v", a.Header)
+	}
+	s.want(s.do("OPTIONS", s.url, nil, "Origin", "https://evil.example"), 204, "Access-Control-Allow-Origin", "")
+	s = open(t, receiver.Config{})
+	s.want(s.do("OPTIONS", s.url, nil, "Origin", "https://example.com"), 204, "Access-Control-Allow-Origin", "")
+}
