@@ -149,7 +149,8 @@ func TestE4_FileThatVanished(t *testing.T) {
 	}
 	r.run(1)
 	task := r.wait(id, queue.Dead)
-	if task.Failures != 1 || !strings.Contains(task.Error, "no such file") || !strings.Contains(task.Error, "retry the upload") {
+	if task.Failures != 1 || !strings.Contains(task.Error, "no such file") ||
+		!strings.Contains(task.Error, "retry the upload") {
 		t.Errorf("after %d failures, the error is %q", task.Failures, task.Error)
 	}
 	// With the file back, the upload goes on.
@@ -184,17 +185,21 @@ func TestE4_UploadThatTheServerLost(t *testing.T) {
 // Answers that a later request can better are repeated within the attempt, from the offset
 // that the server says.
 func TestE4_RequestsThatAreRepeated(t *testing.T) {
+	status := func(code int) func(http.ResponseWriter) {
+		return func(w http.ResponseWriter) { w.WriteHeader(code) }
+	}
+	abort := func(http.ResponseWriter) { panic(http.ErrAbortHandler) }
 	tests := []struct {
 		name   string
 		method string
 		answer func(w http.ResponseWriter)
 	}{
-		{name: "checksum", method: http.MethodPatch, answer: func(w http.ResponseWriter) { w.WriteHeader(460) }},
-		{name: "conflict", method: http.MethodPatch, answer: func(w http.ResponseWriter) { w.WriteHeader(http.StatusConflict) }},
-		{name: "locked", method: http.MethodPatch, answer: func(w http.ResponseWriter) { w.WriteHeader(http.StatusLocked) }},
-		{name: "broken", method: http.MethodPatch, answer: func(http.ResponseWriter) { panic(http.ErrAbortHandler) }},
-		{name: "broken creation", method: http.MethodPost, answer: func(http.ResponseWriter) { panic(http.ErrAbortHandler) }},
-		{name: "no offset", method: http.MethodPatch, answer: func(w http.ResponseWriter) { w.WriteHeader(http.StatusNoContent) }},
+		{name: "checksum", method: http.MethodPatch, answer: status(460)},
+		{name: "conflict", method: http.MethodPatch, answer: status(http.StatusConflict)},
+		{name: "locked", method: http.MethodPatch, answer: status(http.StatusLocked)},
+		{name: "broken", method: http.MethodPatch, answer: abort},
+		{name: "broken creation", method: http.MethodPost, answer: abort},
+		{name: "no offset", method: http.MethodPatch, answer: status(http.StatusNoContent)},
 		{name: "wrong offset", method: http.MethodPatch, answer: func(w http.ResponseWriter) {
 			w.Header().Set("Upload-Offset", "12345678")
 			w.WriteHeader(http.StatusNoContent)
@@ -255,7 +260,8 @@ func TestE4_PermanentFailures(t *testing.T) {
 		id := r.add("a", content(1, 100), transfer.Upload{}, queue.Options{})
 		r.run(1)
 		task := r.wait(id, queue.Dead)
-		if task.Failures != 1 || !strings.Contains(task.Error, remedy) || !strings.Contains(task.Error, "the server's words") ||
+		if task.Failures != 1 || !strings.Contains(task.Error, remedy) ||
+			!strings.Contains(task.Error, "the server's words") ||
 			!strings.Contains(task.Error, strconv.Itoa(status)) || r.server.count(http.MethodPost) != 1 {
 			t.Errorf("status %d: %d failures, %d requests, error %q; want %q", status, task.Failures,
 				r.server.count(http.MethodPost), task.Error, remedy)
@@ -330,6 +336,7 @@ func TestE2_AddRefuses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	write(t, path, nil)
 	good := transfer.Upload{Path: path, To: r.server.url()}
+	pair := func(key string) map[string]string { return map[string]string{key: ""} }
 	for name, test := range map[string]struct {
 		upload transfer.Upload
 		want   error
@@ -341,8 +348,8 @@ func TestE2_AddRefuses(t *testing.T) {
 		"another URL":  {transfer.Upload{Path: path, To: "ftp://example.com/"}, queue.ErrInvalid},
 		"lanes":        {transfer.Upload{Path: path, To: good.To, Lanes: 17}, queue.ErrInvalid},
 		"a chunk size": {transfer.Upload{Path: path, To: good.To, ChunkSize: -1}, queue.ErrInvalid},
-		"metadata":     {transfer.Upload{Path: path, To: good.To, Metadata: map[string]string{"a b": ""}}, queue.ErrInvalid},
-		"own metadata": {transfer.Upload{Path: path, To: good.To, Metadata: map[string]string{"sha256": ""}}, queue.ErrInvalid},
+		"metadata":     {transfer.Upload{Path: path, To: good.To, Metadata: pair("a b")}, queue.ErrInvalid},
+		"own metadata": {transfer.Upload{Path: path, To: good.To, Metadata: pair("sha256")}, queue.ErrInvalid},
 	} {
 		if _, err := transfer.Add(t.Context(), r.queue, queue.Options{}, good, test.upload); !errors.Is(err, test.want) {
 			t.Errorf("%s: %v; want %v", name, err, test.want)
