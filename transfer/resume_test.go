@@ -341,8 +341,11 @@ func TestE2_AddRefuses(t *testing.T) {
 		upload transfer.Upload
 		want   error
 	}{
-		"no file":      {transfer.Upload{Path: path + "x", To: good.To}, os.ErrNotExist},
-		"a directory":  {transfer.Upload{Path: filepath.Dir(path), To: good.To}, queue.ErrInvalid},
+		"no file":     {transfer.Upload{Path: path + "x", To: good.To}, os.ErrNotExist},
+		"a directory": {transfer.Upload{Path: filepath.Dir(path), To: good.To}, queue.ErrInvalid},
+		"another variable": {
+			transfer.Upload{Path: path, To: good.To, HeaderEnv: map[string]string{"Authorization": "HOME"}}, queue.ErrInvalid,
+		},
 		"no path":      {transfer.Upload{To: good.To}, queue.ErrInvalid},
 		"no URL":       {transfer.Upload{Path: path}, queue.ErrInvalid},
 		"another URL":  {transfer.Upload{Path: path, To: "ftp://example.com/"}, queue.ErrInvalid},
@@ -357,5 +360,63 @@ func TestE2_AddRefuses(t *testing.T) {
 	}
 	if n, err := r.queue.Count(t.Context(), queue.Filter{}); err != nil || len(n) > 0 {
 		t.Errorf("there are tasks: %v, error %v", n, err)
+	}
+}
+
+// damage changes one byte of the first bodies.
+func damage(bodies int64) func(*http.Request, io.Reader) io.Reader {
+	var seen atomic.Int64
+	return func(_ *http.Request, body io.Reader) io.Reader {
+		damaged := seen.Add(1) > bodies
+		return readerFunc(func(p []byte) (int, error) {
+			n, err := body.Read(p)
+			if n > 0 && !damaged {
+				p[0]++
+				damaged = true
+			}
+			return n, err
+		})
+	}
+}
+
+// A chunk that arrives damaged is sent again, if the server has checksums of chunks. Otherwise
+// Verify finds the damage at the end, and the whole file is sent again.
+func TestE4_DamageIsFound(t *testing.T) {
+	for _, test := range []struct {
+		extensions string
+		created    int
+	}{{allExtensions, 1}, {"creation,termination,concatenation", 2}} {
+		for _, lanes := range []int{1, 3} {
+			r := newRig(t, transfer.Config{})
+			r.server.extensions = test.extensions
+			r.server.content = damage(2)
+			want := content(1, 6*chunkSize)
+			u := transfer.Upload{ChunkSize: chunkSize, Lanes: lanes, Verify: true}
+			task := r.wait(r.runs(r.add("a", want, u, queue.Options{})), queue.Succeeded)
+			r.server.has(t, "a", want)
+			made := test.created * lanes
+			if lanes > 1 {
+				made += 1 // the file
+			}
+			if r.server.created != made || task.Failures != 0 {
+				t.Errorf("%d lanes, %s: %d uploads were created; want %d; %d failures", lanes, test.extensions, r.server.created,
+					made, task.Failures)
+			}
+		}
+	}
+}
+
+// After an answer with a long Retry-After, the upload leaves its slot for that time.
+func TestE4_ServerThatNamesATime(t *testing.T) {
+	r := newRig(t, transfer.Config{})
+	r.server.fault = func(w http.ResponseWriter, _ *http.Request) bool {
+		w.Header().Set("Retry-After", "3600")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return true
+	}
+	id := r.runs(r.add("a", content(1, 10), transfer.Upload{}, queue.Options{}))
+	task := r.becomes(id, queue.Scheduled)
+	if delay := task.RunAt.Sub(task.Changed).Round(time.Minute); delay != time.Hour || len(r.server.requests) != 1 {
+		t.Errorf("after %d requests, the next attempt is in %s; want an hour", len(r.server.requests), delay)
 	}
 }

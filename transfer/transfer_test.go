@@ -116,6 +116,13 @@ func (r *rig) run(slots int) (stop func()) {
 	return stop
 }
 
+// runs runs the queue on one slot, and returns id.
+func (r *rig) runs(id queue.ID) queue.ID {
+	r.t.Helper()
+	r.run(1)
+	return id
+}
+
 // add adds an upload of a file with a content.
 func (r *rig) add(name string, content []byte, u transfer.Upload, o queue.Options) queue.ID {
 	r.t.Helper()
