@@ -2,6 +2,7 @@ package transfer_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http/httptest"
 	"os"
@@ -20,7 +21,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	defer os.RemoveAll(dir)
+	defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
 	path := filepath.Join(dir, "hello.txt")
 	if err := os.WriteFile(path, []byte("hello"), 0o600); err != nil {
 		panic(err)
@@ -50,7 +51,9 @@ func Example() {
 	}
 	fmt.Println(upload.Name, upload.State, upload.Done, "of", upload.Size, "bytes")
 	stop()
-	<-ended
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		panic(err)
+	}
 	// Output:
 	// hello.txt succeeded 5 of 5 bytes
 }

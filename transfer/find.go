@@ -78,6 +78,7 @@ func Of(task queue.Task) (Transfer, error) {
 			return Transfer{}, err
 		}
 		t.Done, t.Size, t.URL = result.Size, result.Size, result.URL
+	default:
 	}
 	return t, nil
 }

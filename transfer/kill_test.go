@@ -2,6 +2,7 @@ package transfer_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -56,7 +57,9 @@ func work(dir string) error {
 		}
 	}
 	stop()
-	<-ended
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		return err
+	}
 	return nil
 }
 
@@ -141,7 +144,9 @@ func TestE4_KilledAtRandomPoints(t *testing.T) {
 				if err := ended.cmd.Process.Kill(); err != nil {
 					t.Fatal(err)
 				}
-				<-ended.done
+				if err := <-ended.done; err == nil {
+					t.Fatal("the worker had ended before it was killed")
+				}
 			}
 			wire.set(10*size, 10*size)
 			if err := <-startWorker(t, store).done; err != nil {

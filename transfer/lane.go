@@ -14,10 +14,11 @@ import (
 // server: the whole file, or a partial upload. One goroutine works on it; others read the
 // atomic fields.
 type lane struct {
-	first, last int   // its chunks, without last
-	start, end  int64 // its bytes in the file
-	known       bool  // offset is that of the server
-	refused     bool  // the last request had the last bytes, and the server said that they do not match a checksum
+	first, last int      // its chunks, without last
+	start, end  int64    // its bytes in the file
+	known       bool     // offset is that of the server
+	ahead       *hashing // of the next chunk; nil if there is none
+	refused     bool     // the last request had the last bytes, and the server said that they do not match a checksum
 
 	url     atomic.Pointer[url.URL] // of the upload; nil before it is created
 	offset  atomic.Int64            // in the file: the server has the bytes of the lane before it
@@ -116,6 +117,7 @@ func (a *attempt) locate(ctx context.Context, p *plan, l *lane) error {
 // send sends the rest of a lane. Requests that fail are made again, from the offset that the
 // server says, until too many in a row fail without one byte more.
 func (a *attempt) send(ctx context.Context, p *plan, l *lane) error {
+	defer func() { l.ahead.wait() }() // it reads the file
 	b := backoff{policy: a.cfg.Retry}
 	furthest := l.offset.Load()
 	for !l.known || l.offset.Load() < l.end {
@@ -152,11 +154,19 @@ func (a *attempt) sendChunk(ctx context.Context, p *plan, l *lane) error {
 	fields := http.Header{}
 	var sent sums
 	if a.can.sha256 {
-		var err error
-		if sent, err = a.source.sum(ctx, offset, to, true); err != nil {
-			return fmt.Errorf("%w: %w", errRead, err)
+		if l.ahead == nil || l.ahead.from != offset {
+			l.ahead.wait()
+			l.ahead = a.source.hash(ctx, offset, to)
 		}
+		l.ahead.wait()
+		if l.ahead.err != nil {
+			return fmt.Errorf("%w: %w", errRead, l.ahead.err)
+		}
+		sent = l.ahead.sums
 		fields.Set("Upload-Checksum", checksum(sent.sha256))
+		if i+1 < l.last { // while this one is sent
+			l.ahead = a.source.hash(ctx, to, p.layout.offset(i+2))
+		}
 	}
 	before, err := a.source.sum(ctx, from, offset, false) // the server had it already
 	if err != nil {

@@ -33,7 +33,7 @@ type plan struct {
 // newPlan returns a plan of which the server has nothing.
 func newPlan(l layout, file fingerprint, sha256 string) *plan {
 	var group [16]byte
-	rand.Read(group[:]) //nolint:errcheck // it never returns an error
+	rand.Read(group[:])
 	p := &plan{
 		layout: l, file: file, group: hex.EncodeToString(group[:]), sha256: sha256, chunks: newChunkTable(l.chunks()),
 	}

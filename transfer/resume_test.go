@@ -149,7 +149,8 @@ func TestE4_FileThatVanished(t *testing.T) {
 	}
 	r.run(1)
 	task := r.wait(id, queue.Dead)
-	if task.Failures != 1 || !strings.Contains(task.Error, "no such file") || !strings.Contains(task.Error, "retry the upload") {
+	if task.Failures != 1 || !strings.Contains(task.Error, "no such file") ||
+		!strings.Contains(task.Error, "retry the upload") {
 		t.Errorf("after %d failures, the error is %q", task.Failures, task.Error)
 	}
 	// With the file back, the upload goes on.
@@ -184,17 +185,21 @@ func TestE4_UploadThatTheServerLost(t *testing.T) {
 // Answers that a later request can better are repeated within the attempt, from the offset
 // that the server says.
 func TestE4_RequestsThatAreRepeated(t *testing.T) {
+	status := func(code int) func(http.ResponseWriter) {
+		return func(w http.ResponseWriter) { w.WriteHeader(code) }
+	}
+	abort := func(http.ResponseWriter) { panic(http.ErrAbortHandler) }
 	tests := []struct {
 		name   string
 		method string
 		answer func(w http.ResponseWriter)
 	}{
-		{name: "checksum", method: http.MethodPatch, answer: func(w http.ResponseWriter) { w.WriteHeader(460) }},
-		{name: "conflict", method: http.MethodPatch, answer: func(w http.ResponseWriter) { w.WriteHeader(http.StatusConflict) }},
-		{name: "locked", method: http.MethodPatch, answer: func(w http.ResponseWriter) { w.WriteHeader(http.StatusLocked) }},
-		{name: "broken", method: http.MethodPatch, answer: func(http.ResponseWriter) { panic(http.ErrAbortHandler) }},
-		{name: "broken creation", method: http.MethodPost, answer: func(http.ResponseWriter) { panic(http.ErrAbortHandler) }},
-		{name: "no offset", method: http.MethodPatch, answer: func(w http.ResponseWriter) { w.WriteHeader(http.StatusNoContent) }},
+		{name: "checksum", method: http.MethodPatch, answer: status(460)},
+		{name: "conflict", method: http.MethodPatch, answer: status(http.StatusConflict)},
+		{name: "locked", method: http.MethodPatch, answer: status(http.StatusLocked)},
+		{name: "broken", method: http.MethodPatch, answer: abort},
+		{name: "broken creation", method: http.MethodPost, answer: abort},
+		{name: "no offset", method: http.MethodPatch, answer: status(http.StatusNoContent)},
 		{name: "wrong offset", method: http.MethodPatch, answer: func(w http.ResponseWriter) {
 			w.Header().Set("Upload-Offset", "12345678")
 			w.WriteHeader(http.StatusNoContent)
@@ -255,7 +260,8 @@ func TestE4_PermanentFailures(t *testing.T) {
 		id := r.add("a", content(1, 100), transfer.Upload{}, queue.Options{})
 		r.run(1)
 		task := r.wait(id, queue.Dead)
-		if task.Failures != 1 || !strings.Contains(task.Error, remedy) || !strings.Contains(task.Error, "the server's words") ||
+		if task.Failures != 1 || !strings.Contains(task.Error, remedy) ||
+			!strings.Contains(task.Error, "the server's words") ||
 			!strings.Contains(task.Error, strconv.Itoa(status)) || r.server.count(http.MethodPost) != 1 {
 			t.Errorf("status %d: %d failures, %d requests, error %q; want %q", status, task.Failures,
 				r.server.count(http.MethodPost), task.Error, remedy)
@@ -330,19 +336,23 @@ func TestE2_AddRefuses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	write(t, path, nil)
 	good := transfer.Upload{Path: path, To: r.server.url()}
+	pair := func(key string) map[string]string { return map[string]string{key: ""} }
 	for name, test := range map[string]struct {
 		upload transfer.Upload
 		want   error
 	}{
-		"no file":      {transfer.Upload{Path: path + "x", To: good.To}, os.ErrNotExist},
-		"a directory":  {transfer.Upload{Path: filepath.Dir(path), To: good.To}, queue.ErrInvalid},
+		"no file":     {transfer.Upload{Path: path + "x", To: good.To}, os.ErrNotExist},
+		"a directory": {transfer.Upload{Path: filepath.Dir(path), To: good.To}, queue.ErrInvalid},
+		"another variable": {
+			transfer.Upload{Path: path, To: good.To, HeaderEnv: map[string]string{"Authorization": "HOME"}}, queue.ErrInvalid,
+		},
 		"no path":      {transfer.Upload{To: good.To}, queue.ErrInvalid},
 		"no URL":       {transfer.Upload{Path: path}, queue.ErrInvalid},
 		"another URL":  {transfer.Upload{Path: path, To: "ftp://example.com/"}, queue.ErrInvalid},
 		"lanes":        {transfer.Upload{Path: path, To: good.To, Lanes: 17}, queue.ErrInvalid},
 		"a chunk size": {transfer.Upload{Path: path, To: good.To, ChunkSize: -1}, queue.ErrInvalid},
-		"metadata":     {transfer.Upload{Path: path, To: good.To, Metadata: map[string]string{"a b": ""}}, queue.ErrInvalid},
-		"own metadata": {transfer.Upload{Path: path, To: good.To, Metadata: map[string]string{"sha256": ""}}, queue.ErrInvalid},
+		"metadata":     {transfer.Upload{Path: path, To: good.To, Metadata: pair("a b")}, queue.ErrInvalid},
+		"own metadata": {transfer.Upload{Path: path, To: good.To, Metadata: pair("sha256")}, queue.ErrInvalid},
 	} {
 		if _, err := transfer.Add(t.Context(), r.queue, queue.Options{}, good, test.upload); !errors.Is(err, test.want) {
 			t.Errorf("%s: %v; want %v", name, err, test.want)
@@ -350,5 +360,63 @@ func TestE2_AddRefuses(t *testing.T) {
 	}
 	if n, err := r.queue.Count(t.Context(), queue.Filter{}); err != nil || len(n) > 0 {
 		t.Errorf("there are tasks: %v, error %v", n, err)
+	}
+}
+
+// damage changes one byte of the first bodies.
+func damage(bodies int64) func(*http.Request, io.Reader) io.Reader {
+	var seen atomic.Int64
+	return func(_ *http.Request, body io.Reader) io.Reader {
+		damaged := seen.Add(1) > bodies
+		return readerFunc(func(p []byte) (int, error) {
+			n, err := body.Read(p)
+			if n > 0 && !damaged {
+				p[0]++
+				damaged = true
+			}
+			return n, err
+		})
+	}
+}
+
+// A chunk that arrives damaged is sent again, if the server has checksums of chunks. Otherwise
+// Verify finds the damage at the end, and the whole file is sent again.
+func TestE4_DamageIsFound(t *testing.T) {
+	for _, test := range []struct {
+		extensions string
+		created    int
+	}{{allExtensions, 1}, {"creation,termination,concatenation", 2}} {
+		for _, lanes := range []int{1, 3} {
+			r := newRig(t, transfer.Config{})
+			r.server.extensions = test.extensions
+			r.server.content = damage(2)
+			want := content(1, 6*chunkSize)
+			u := transfer.Upload{ChunkSize: chunkSize, Lanes: lanes, Verify: true}
+			task := r.wait(r.runs(r.add("a", want, u, queue.Options{})), queue.Succeeded)
+			r.server.has(t, "a", want)
+			made := test.created * lanes
+			if lanes > 1 {
+				made += 1 // the file
+			}
+			if r.server.created != made || task.Failures != 0 {
+				t.Errorf("%d lanes, %s: %d uploads were created; want %d; %d failures", lanes, test.extensions, r.server.created,
+					made, task.Failures)
+			}
+		}
+	}
+}
+
+// After an answer with a long Retry-After, the upload leaves its slot for that time.
+func TestE4_ServerThatNamesATime(t *testing.T) {
+	r := newRig(t, transfer.Config{})
+	r.server.fault = func(w http.ResponseWriter, _ *http.Request) bool {
+		w.Header().Set("Retry-After", "3600")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return true
+	}
+	id := r.runs(r.add("a", content(1, 10), transfer.Upload{}, queue.Options{}))
+	task := r.becomes(id, queue.Scheduled)
+	if delay := task.RunAt.Sub(task.Changed).Round(time.Minute); delay != time.Hour || len(r.server.requests) != 1 {
+		t.Errorf("after %d requests, the next attempt is in %s; want an hour", len(r.server.requests), delay)
 	}
 }

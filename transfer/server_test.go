@@ -122,7 +122,7 @@ func (s *tusServer) serveEndpoint(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 	case http.MethodPost:
 		u, status := s.createLocked(r)
-		if u != nil {
+		if status == http.StatusCreated {
 			s.created++
 			id := fmt.Sprintf("u%d", s.created)
 			s.uploads[id] = u

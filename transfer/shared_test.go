@@ -135,12 +135,12 @@ func TestE5_BytesPerSecondOverAllUploads(t *testing.T) {
 
 // Secrets come from the environment of the worker, and are in no task.
 func TestE2_HeadersFromTheEnvironment(t *testing.T) {
-	const variable, secret = "STINT_TEST_AUTH", "Bearer 123"
+	const variable, secret = "STINT_UPLOAD_AUTH", "Bearer 123"
 	t.Setenv(variable, secret)
 	r := newRig(t, transfer.Config{})
 	u := transfer.Upload{HeaderEnv: map[string]string{"Authorization": variable}, Metadata: map[string]string{"k": "v w"}}
 	id := r.add("a", content(1, 10), u, queue.Options{})
-	missing := r.add("b", nil, transfer.Upload{HeaderEnv: map[string]string{"X": "STINT_TEST_NONE"}}, queue.Options{})
+	missing := r.add("b", nil, transfer.Upload{HeaderEnv: map[string]string{"X": "STINT_UPLOAD_NONE"}}, queue.Options{})
 	r.run(1)
 	task := r.wait(id, queue.Succeeded)
 	for i, h := range r.server.headers {

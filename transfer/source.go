@@ -131,3 +131,31 @@ func (s *source) digest(ctx context.Context) (string, error) {
 	whole, err := s.sum(ctx, 0, s.at.Size, true)
 	return hex.EncodeToString(whole.sha256), err
 }
+
+// hashing computes the checksums of a part of a file in the background. Its results may be read
+// after wait. A nil pointer has ended.
+type hashing struct {
+	from  int64
+	ended chan struct{}
+
+	sums
+	err error
+}
+
+// hash begins to compute the checksums of a part of the file. The caller must wait before it
+// closes the file. The end of ctx ends the computation.
+func (s *source) hash(ctx context.Context, from, to int64) *hashing {
+	h := &hashing{from: from, ended: make(chan struct{})}
+	go func() {
+		defer close(h.ended)
+		h.sums, h.err = s.sum(ctx, from, to, true)
+	}()
+	return h
+}
+
+// wait blocks until the computation has ended.
+func (h *hashing) wait() {
+	if h != nil {
+		<-h.ended
+	}
+}

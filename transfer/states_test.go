@@ -240,7 +240,8 @@ func TestE2_RetriedThreeTimes(t *testing.T) {
 	seen, err := transfer.Of(task)
 	if err != nil || task.Failures != 1+transfer.DefaultRetries || seen.Attempt != task.Failures ||
 		!slices.Contains(seen.Chunks, transfer.ChunkError) || r.server.created != 1 {
-		t.Errorf("after %d failures, it is %+v, error %v; %d uploads were created", task.Failures, seen, err, r.server.created)
+		t.Errorf("after %d failures, it is %+v, error %v; %d uploads were created", task.Failures, seen, err,
+			r.server.created)
 	}
 	stop()
 	broken = false

@@ -116,6 +116,13 @@ func (r *rig) run(slots int) (stop func()) {
 	return stop
 }
 
+// runs runs the queue on one slot, and returns id.
+func (r *rig) runs(id queue.ID) queue.ID {
+	r.t.Helper()
+	r.run(1)
+	return id
+}
+
 // add adds an upload of a file with a content.
 func (r *rig) add(name string, content []byte, u transfer.Upload, o queue.Options) queue.ID {
 	r.t.Helper()
@@ -160,7 +167,7 @@ func write(t *testing.T, path string, content []byte) {
 func content(seed uint64, n int) []byte {
 	random := rand.NewChaCha8([32]byte{byte(seed)})
 	all := make([]byte, n)
-	random.Read(all)
+	random.Read(all) //nolint:errcheck // it never returns an error
 	return all
 }
 
@@ -181,7 +188,10 @@ func TestE4_FilesArriveInChunks(t *testing.T) {
 		{name: "without extensions", size: 5 * chunkSize, extensions: "creation", patches: 5, made: 1},
 		{name: "verified", size: 5*chunkSize + 7, upload: transfer.Upload{Verify: true}, patches: 6, made: 1},
 		{name: "lanes", size: 10*chunkSize + 5, upload: transfer.Upload{Lanes: 4}, patches: 11, made: 5},
-		{name: "lanes of one chunk", size: 3 * chunkSize, upload: transfer.Upload{Lanes: 16, Verify: true}, patches: 3, made: 4},
+		{
+			name: "lanes of one chunk", size: 3 * chunkSize, upload: transfer.Upload{Lanes: 16, Verify: true},
+			patches: 3, made: 4,
+		},
 		{
 			name: "lanes without concatenation", size: 5 * chunkSize, upload: transfer.Upload{Lanes: 4},
 			extensions: "creation,checksum", patches: 5, made: 1,

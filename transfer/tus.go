@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -89,8 +90,8 @@ func (c *client) create(ctx context.Context, fields http.Header) (*url.URL, erro
 // is permanent, unlike an upload that does not.
 func (c *client) reachable(err error) error {
 	if errors.Is(err, errGone) {
-		return retry.Permanent(fmt.Errorf("there is no tus server at %s; check the URL (%v)", //nolint:errorlint // not errGone
-			c.endpoint.Redacted(), err))
+		return retry.Permanent(fmt.Errorf("there is no tus server at %s; check the URL (%s)",
+			c.endpoint.Redacted(), err.Error())) // and not errGone
 	}
 	return err
 }
@@ -151,12 +152,10 @@ func (c *client) do(
 	if err != nil {
 		return nil, retry.Permanent(err)
 	}
-	if at.Host == c.endpoint.Host { // the user's headers may be secrets, which are for that host alone
+	if at.Host == c.endpoint.Host && at.Scheme == c.endpoint.Scheme { // the user's headers may be secrets, which are for that host alone
 		request.Header = c.header.Clone()
 	}
-	for name, values := range fields {
-		request.Header[name] = values
-	}
+	maps.Copy(request.Header, fields)
 	request.Header.Set("Tus-Resumable", tusVersion)
 	request.ContentLength = n
 	response, err := c.http.Do(request)

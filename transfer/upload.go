@@ -25,6 +25,9 @@ const DefaultRetries = 3
 // Input is the Path of an upload of [Config.Input].
 const Input = "-"
 
+// HeaderEnvPrefix begins the names of the environment variables that uploads may use.
+const HeaderEnvPrefix = "STINT_UPLOAD_"
+
 // Upload is a file to upload: the payload of a task of [Kind].
 type Upload struct {
 	// Path is the file on the worker's machine, or [Input]. [Add] makes it absolute.
@@ -51,8 +54,10 @@ type Upload struct {
 	// commas, and not one of those that the package sets: filename, sha256, part-of.
 	Metadata map[string]string `json:"metadata,omitempty"`
 	// HeaderEnv names, for headers of every request, the environment variables of the
-	// worker that have their values: {"Authorization": "UPLOAD_AUTH"}. So secrets are not
-	// kept in the store. They are sent to the host of To alone.
+	// worker that have their values: {"Authorization": "STINT_UPLOAD_AUTH"}. So secrets are
+	// not kept in the store. They are sent to the scheme and host of To alone. The names
+	// begin with [HeaderEnvPrefix], so that a task cannot send other secrets of the worker to
+	// a host of its choice.
 	HeaderEnv map[string]string `json:"header_env,omitempty"`
 	// Size is the size of the file in bytes when it was added, for lists: [Add] sets it.
 	// Each attempt sends the file as it is then.
@@ -109,6 +114,12 @@ func (u *Upload) validate() error {
 	if u.ChunkSize < 0 || u.Lanes < 0 || u.Lanes > MaxLanes {
 		errs = append(errs, fmt.Errorf("ChunkSize is %d and Lanes %d; they are 0 for the default, or more, and there are "+
 			"at most %d lanes", u.ChunkSize, u.Lanes, MaxLanes))
+	}
+	for name, variable := range u.HeaderEnv {
+		if name == "" || !strings.HasPrefix(variable, HeaderEnvPrefix) {
+			errs = append(errs, fmt.Errorf("the value of the header %q is in the variable %q; call the variable %sNAME", name,
+				variable, HeaderEnvPrefix))
+		}
 	}
 	for key := range u.Metadata {
 		if key == "" || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' || r == ',' }) ||
