@@ -7,8 +7,9 @@ import (
 	"strconv"
 )
 
-// Names of the IETF draft "Resumable Uploads for HTTP", draft-ietf-httpbis-resumable-upload:
-// interop version 6 is draft 04 and 05, version 8 is draft 07 and later.
+// Names of the IETF draft "Resumable Uploads for HTTP", draft-ietf-httpbis-resumable-upload,
+// whose interop versions 6 (which URLSession of iOS has) and 8 differ in no call that is
+// made here, but for the Content-Type, which version 6 may omit.
 const (
 	draftVersion   = "Upload-Draft-Interop-Version"
 	uploadComplete = "Upload-Complete"

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -290,12 +292,16 @@ func TestBodyLongerThanSaid(t *testing.T) {
 }
 
 func TestFinishedIsCalledUntilItSucceeds(t *testing.T) {
-	fail := true
+	var fail atomic.Bool
+	fail.Store(true)
+	var mu sync.Mutex
 	var got []receiver.Upload
 	cfg := receiver.Config{Finished: func(_ context.Context, u receiver.Upload) error {
-		if fail {
+		if fail.Load() {
 			return errors.New("not yet")
 		}
+		mu.Lock()
+		defer mu.Unlock()
 		got = append(got, u)
 		return nil
 	}}
@@ -307,10 +313,12 @@ func TestFinishedIsCalledUntilItSucceeds(t *testing.T) {
 	s.Close()
 	s = openIn(t, s.dir, cfg)
 	s.Sweep(far()) // what is not announced does not expire
-	fail = false
+	fail.Store(false)
 	s.want(s.patch(url, 3, nil), 204)
 	s.want(s.patch(url, 3, nil), 204)
 	s.Sweep(time.Now())
+	mu.Lock()
+	defer mu.Unlock()
 	if len(got) != 1 || got[0].Name != "a b" || got[0].Size != 3 || got[0].Path != filepath.Join(s.dir, "a b") ||
 		!strings.HasSuffix(url, got[0].ID) || got[0].Metadata["filename"] != "a b" {
 		t.Errorf("Finished got %+v", got)

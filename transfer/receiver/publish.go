@@ -37,8 +37,14 @@ func (f *file) publishAs(u *upload) error {
 	if err := f.verify(u); err != nil {
 		return err
 	}
-	if err := f.data.Truncate(u.length); err != nil { // bytes of requests that were not kept
+	info, err := f.data.Stat()
+	if err != nil {
 		return err
+	}
+	if info.Size() != u.length { // bytes of requests that were not kept
+		if err := f.data.Truncate(u.length); err != nil {
+			return err
+		}
 	}
 	if err := f.r.disk.sync(f.data); err != nil {
 		return err
@@ -70,8 +76,8 @@ func (f *file) verify(u *upload) error {
 		f.removeLocked())
 }
 
-// place journals a free name for the file and renames it. The record is durable before the
-// name is, so that after a crash in between the file's name is known.
+// place journals a free name for the file and renames it. Where Finished has to be called,
+// the record is durable before the name is, so that a crash in between loses no call.
 func (f *file) place(u *upload) error {
 	for n := 1; ; n++ {
 		name := numbered(u.fileName(), n)
@@ -107,12 +113,15 @@ func (f *file) recordName(u *upload, name string) error {
 	if err := f.append(record{Publish: rec}); err != nil {
 		return err
 	}
-	if err := f.r.disk.sync(f.log); err != nil {
-		return err
-	}
 	f.publish = rec
 	if rec.As != nil {
 		f.final = u
+	}
+	if f.r.cfg.Finished == nil {
+		return nil // a loss of power may cost the receipt, but no call
+	}
+	if err := f.r.disk.sync(f.log); err != nil {
+		return err
 	}
 	return f.r.disk.syncDir(f.r.work)
 }

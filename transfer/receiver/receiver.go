@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,6 +23,10 @@ const (
 	logSuffix  = ".log"
 
 	sweepEvery = time.Minute
+
+	// receiptsMax is how many finished uploads are known by their IDs: a receipt takes about
+	// 1 KiB of memory.
+	receiptsMax = 10_000
 )
 
 // ErrClosed is the answer to a second Close of a [Receiver].
@@ -197,7 +203,7 @@ func (r *Receiver) sweepAll() {
 	}
 }
 
-// sweep removes what has expired at a time, and calls Finished again where it has failed.
+// sweep removes what has expired at a time, and the oldest receipts beyond receiptsMax, and calls Finished again where it has failed.
 func (r *Receiver) sweep(now time.Time) {
 	r.mu.Lock()
 	all := make([]*file, 0, len(r.files))
@@ -205,11 +211,16 @@ func (r *Receiver) sweep(now time.Time) {
 		all = append(all, f)
 	}
 	r.mu.Unlock()
+	oldest := r.oldReceipts(all)
 	for _, f := range all {
 		if r.ctx.Err() != nil {
 			return
 		}
-		if err := f.expire(now); err != nil {
+		at := now
+		if oldest[f] {
+			at = now.Add(r.cfg.Expiry)
+		}
+		if err := f.expire(at); err != nil {
 			r.cfg.Logger.Error("removing an expired upload failed", slog.String("upload", f.id), slog.Any("error", err))
 		}
 		if f.unannounced() {
@@ -218,4 +229,25 @@ func (r *Receiver) sweep(now time.Time) {
 			}
 		}
 	}
+}
+
+// oldReceipts returns the finished files that have to be forgotten.
+func (r *Receiver) oldReceipts(all []*file) map[*file]bool {
+	if len(all) <= receiptsMax {
+		return nil
+	}
+	finished := map[*file]time.Time{}
+	for _, f := range all {
+		f.mu.Lock()
+		if f.announced {
+			finished[f] = f.touched
+		}
+		f.mu.Unlock()
+	}
+	byAge := slices.SortedFunc(maps.Keys(finished), func(a, b *file) int { return finished[a].Compare(finished[b]) })
+	old := map[*file]bool{}
+	for _, f := range byAge[:max(len(byAge)-receiptsMax, 0)] {
+		old[f] = true
+	}
+	return old
 }

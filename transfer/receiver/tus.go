@@ -114,16 +114,8 @@ func (r *Receiver) tusCreate(w http.ResponseWriter, req *http.Request) error {
 		return err
 	}
 	defer s.end()
-	if req.ContentLength != 0 && req.Header.Get("Content-Type") == offsetStream {
-		if err := r.tusReceive(req, s); err != nil {
-			if errorIs[*refusal](err) && u.offset == 0 {
-				w.Header().Del("Location")
-				err = errors.Join(err, u.cancel()) // the client sends it again by another creation
-			}
-			return err
-		}
-	} else if req.ContentLength > 0 {
-		return refuse(http.StatusUnsupportedMediaType, "the Content-Type of a body must be %s", offsetStream)
+	if err := r.tusFirstBody(w, req, s); err != nil {
+		return err
 	}
 	if err := s.finishAtLength(); err != nil {
 		return err
@@ -131,6 +123,27 @@ func (r *Receiver) tusCreate(w http.ResponseWriter, req *http.Request) error {
 	r.tusState(w, u)
 	w.WriteHeader(http.StatusCreated)
 	return nil
+}
+
+// tusFirstBody receives the body of a creation, if it has one. An upload that gets nothing
+// of it by the client's fault is removed: the client sends it again by another creation.
+func (r *Receiver) tusFirstBody(w http.ResponseWriter, req *http.Request, s *session) error {
+	switch {
+	case s.u.offset > 0:
+		return nil // a part that was created before: the client continues from the offset of the answer
+	case req.ContentLength > 0 && req.Header.Get("Content-Type") != offsetStream:
+		w.Header().Del("Location")
+		return errors.Join(refuse(http.StatusUnsupportedMediaType, "the Content-Type of a body must be %s", offsetStream),
+			s.u.cancel())
+	case req.ContentLength == 0 || req.Header.Get("Content-Type") != offsetStream:
+		return nil
+	}
+	err := r.tusReceive(req, s)
+	if errorIs[*refusal](err) && s.u.offset == 0 {
+		w.Header().Del("Location")
+		err = errors.Join(err, s.u.cancel())
+	}
+	return err
 }
 
 // tusLength returns the length that a creation gives, or -1 if it comes later.

@@ -237,6 +237,10 @@ func TestTus_ConcatenationInPlace(t *testing.T) {
 		"part-of "+b64(fmt.Sprintf("%s 0 %d", group, len(data)))); again != urls[0] {
 		t.Errorf("the part got the path %s, and %s when asked again", urls[0], again)
 	}
+	// The body of a creation that is repeated is not appended again.
+	s.want(s.tus("POST", s.url, bytes.NewReader(data[:10]), "Content-Type", "application/offset+octet-stream",
+		"Upload-Length", fmt.Sprint(len(data)/4), "Upload-Concat", "partial", "Upload-Metadata",
+		"part-of "+b64(fmt.Sprintf("%s 0 %d", group, len(data)))), 201, "Upload-Offset", fmt.Sprint(len(data)/4))
 	s.want(s.tus("POST", s.url, nil, "Upload-Length", "9", "Upload-Concat", "partial", "Upload-Metadata",
 		"part-of "+b64(fmt.Sprintf("%s 5 %d", group, len(data)))), 409)
 	s.want(s.tus("POST", s.url, nil, "Upload-Length", "9", "Upload-Concat", "partial", "Upload-Metadata",
