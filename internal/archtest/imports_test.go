@@ -142,7 +142,8 @@ var directions = []direction{
 	{
 		pkg: "queue/cluster", state: here,
 		may: []string{
-			".", "queue", "queue/cluster/internal/ledger", "queue/httpstore", "server", "internal/clock", "internal/wire",
+			".", "queue", "queue/cluster/internal/ledger", "queue/httpstore", "server", "internal/bucket", "internal/clock",
+			"internal/wire",
 		},
 	},
 

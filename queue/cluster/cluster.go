@@ -47,6 +47,7 @@ package cluster
 //   - submit.go: calls of Submit that a follower sends together
 //   - listen.go: signals across changes of leader
 //   - slots.go: Slots, a limit over hosts for work that is not a task
+//   - rates.go: Bucket, a rate over hosts for work that is not a task
 //   - permits.go: the permits of a node, and its session with the leader
 //   - hub.go: the permits of all nodes, at the leader
 //   - contact.go: how the other nodes reach the leader

@@ -31,15 +31,18 @@ type hello struct {
 
 // report is what a node sends.
 type report struct {
-	Seq    uint64         `json:"seq"`
-	Claims []ledger.Claim `json:"claims,omitempty"`
+	Seq    uint64             `json:"seq"`
+	Claims []ledger.Claim     `json:"claims,omitempty"`
+	Rates  []ledger.RateClaim `json:"rates,omitempty"`
 }
 
 // answer is what the leader sends.
 type answer struct {
-	Ack    uint64         `json:"ack"` // the report before this answer
-	Orders []ledger.Order `json:"orders,omitempty"`
-	Usage  []ledger.Usage `json:"usage,omitempty"`
+	Ack       uint64             `json:"ack"` // the report before this answer
+	Orders    []ledger.Order     `json:"orders,omitempty"`
+	Usage     []ledger.Usage     `json:"usage,omitempty"`
+	Rates     []ledger.RateOrder `json:"rates,omitempty"`
+	RateUsage []ledger.RateUsage `json:"rate_usage,omitempty"`
 }
 
 // hub is the ledger of the node that leads, and the sessions of all nodes. If the lease of
@@ -64,9 +67,11 @@ type session struct {
 	signal chan struct{} // receives when the fields below have changed
 
 	// Guarded by the hub's mu: what the node has to be sent.
-	ack    uint64
-	orders map[uint64]ledger.Order // by account
-	usage  map[uint64]ledger.Usage
+	ack       uint64
+	orders    map[uint64]ledger.Order // by account
+	usage     map[uint64]ledger.Usage
+	rates     map[uint64]ledger.RateOrder // by purse
+	rateUsage map[uint64]ledger.RateUsage
 }
 
 // newHub returns the hub of a node that leads since before the call. leads reports whether
@@ -119,6 +124,12 @@ func (h *hub) do(change func(now time.Time, l *ledger.Ledger) error) error {
 			s.wake()
 		}
 	})
+	h.ledger.RateOrders(func(node string, number uint64, o ledger.RateOrder) {
+		if s := h.sessions[node]; s != nil && s.number == number {
+			s.rates[o.ID] = o
+			s.wake()
+		}
+	})
 	if next := h.ledger.Next(); !next.IsZero() {
 		if h.timer != nil {
 			h.timer.Stop()
@@ -148,26 +159,32 @@ func (h *hub) join(q hello, r report, end context.CancelFunc) (*session, error) 
 	s := &session{
 		number: q.Session, end: end, signal: make(chan struct{}, 1),
 		orders: map[uint64]ledger.Order{}, usage: map[uint64]ledger.Usage{},
+		rates: map[uint64]ledger.RateOrder{}, rateUsage: map[uint64]ledger.RateUsage{},
 	}
 	return s, h.do(func(now time.Time, l *ledger.Ledger) error {
-		if err := l.Join(now, q.Node, q.Name, q.Session, r.Claims); err != nil {
+		if err := l.Join(now, q.Node, q.Name, q.Session, r.Claims, r.Rates); err != nil {
 			return err
 		}
 		if former := h.sessions[q.Node]; former != nil {
 			former.end()
 		}
 		h.sessions[q.Node] = s
-		s.received(q.Node, l, r)
+		s.received(now, q.Node, l, r)
 		return nil
 	})
 }
 
 // received records the answer to a report. The caller holds the hub's lock.
-func (s *session) received(node string, l *ledger.Ledger, r report) {
+func (s *session) received(now time.Time, node string, l *ledger.Ledger, r report) {
 	s.ack = r.Seq
 	for _, c := range r.Claims {
 		if u, ok := l.Usage(node, c.ID); c.Ask && ok {
 			s.usage[c.ID] = u
+		}
+	}
+	for _, c := range r.Rates {
+		if u, ok := l.RateUsage(now, node, c.ID); c.Ask && ok {
+			s.rateUsage[c.ID] = u
 		}
 	}
 	s.wake()
@@ -184,8 +201,16 @@ func (h *hub) next(s *session) answer {
 	for _, u := range s.usage {
 		a.Usage = append(a.Usage, u)
 	}
+	for _, o := range s.rates {
+		a.Rates = append(a.Rates, o)
+	}
+	for _, u := range s.rateUsage {
+		a.RateUsage = append(a.RateUsage, u)
+	}
 	clear(s.orders)
 	clear(s.usage)
+	clear(s.rates)
+	clear(s.rateUsage)
 	return a
 }
 
@@ -235,10 +260,10 @@ func (h *hub) serve(w http.ResponseWriter, r *http.Request) error {
 			return nil // the node has ended the session, or ctx has
 		}
 		err := h.do(func(now time.Time, l *ledger.Ledger) error {
-			if err := l.Claim(now, q.Node, q.Session, next.Claims); err != nil {
+			if err := l.Claim(now, q.Node, q.Session, next.Claims, next.Rates); err != nil {
 				return err
 			}
-			s.received(q.Node, l, next)
+			s.received(now, q.Node, l, next)
 			return nil
 		})
 		if err != nil {

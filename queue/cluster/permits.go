@@ -17,7 +17,7 @@ import (
 // errLost is the cause with which permits are lost.
 var errLost = fmt.Errorf("%w: no leader has confirmed the permits of this host in time", queue.ErrUnavailable)
 
-// permits are the accounts of a node and its session with the leader. Calls into schedulers
+// permits are the accounts and purses of a node, and its session with the leader. Calls into schedulers
 // are made by one goroutine, in the order in which their causes occur: a scheduler calls its
 // Slots with its lock held.
 type permits struct {
@@ -29,8 +29,9 @@ type permits struct {
 	calls chan struct{} // receives when todo is not empty
 	left  chan struct{} // receives when the leader has answered after leave
 
-	mu      sync.Mutex // guards the fields below, and all Slots
+	mu      sync.Mutex // guards the fields below, all Slots and all Buckets
 	slots   []*Slots   // the id of an account is its index + 1
+	buckets []*Bucket  // the id of a purse is its index + 1
 	todo    []func()
 	ended   error     // why all permits have ended, or nil
 	until   time.Time // the end of the lease
@@ -129,6 +130,9 @@ func (p *permits) open(stop context.CancelFunc) (number uint64) {
 	defer p.mu.Unlock()
 	p.session++
 	p.sent, p.stop, p.heard = nil, stop, clock.Now()
+	for _, b := range p.buckets {
+		b.purse.Lose() // another leader does not know of these tokens
+	}
 	return p.session
 }
 
@@ -173,6 +177,14 @@ func (p *permits) report(all bool) report {
 			r.Claims = append(r.Claims, s.account.Claim())
 		}
 	}
+	for _, b := range p.buckets {
+		if all && b.purse.Waiting() > 0 {
+			b.purse.Ask()
+		}
+		if all || b.purse.Urgent() {
+			r.Rates = append(r.Rates, b.purse.Claim())
+		}
+	}
 	return r
 }
 
@@ -184,7 +196,8 @@ func (p *permits) receive(number uint64, a answer) {
 		return
 	}
 	// What has expired is lost before the lease is renewed.
-	p.expireLocked(clock.Now())
+	now := clock.Now()
+	p.expireLocked(now)
 	for len(p.sent) > 0 && p.sent[0].seq <= a.Ack {
 		if at := p.sent[0].at; p.sent[0].seq == a.Ack {
 			p.heard, p.until, p.acked = at, at.Add(p.lease-p.lease/10), a.Ack
@@ -196,23 +209,45 @@ func (p *permits) receive(number uint64, a answer) {
 		return
 	}
 	for _, o := range a.Orders {
-		if s := p.findLocked(o.ID); s != nil {
+		if s := find(p.slots, o.ID); s != nil {
 			s.obeyLocked(o)
 		}
 	}
 	for _, u := range a.Usage {
-		if s := p.findLocked(u.ID); s != nil {
+		if s := find(p.slots, u.ID); s != nil {
 			s.usage = u
+		}
+	}
+	for _, o := range a.Rates {
+		if b := find(p.buckets, o.ID); b != nil {
+			b.obeyLocked(o, now)
+		}
+	}
+	for _, u := range a.RateUsage {
+		if b := find(p.buckets, u.ID); b != nil {
+			b.usage = u
 		}
 	}
 	p.newsLocked()
 }
 
-func (p *permits) findLocked(id uint64) *Slots {
-	if id == 0 || id > uint64(len(p.slots)) {
+// find returns the element with a number from 1, or nil.
+func find[T any](all []*T, id uint64) *T {
+	if id == 0 || id > uint64(len(all)) {
 		return nil
 	}
-	return p.slots[id-1]
+	return all[id-1]
+}
+
+// errLocked returns why no permits can be had now, "" if they can.
+func (p *permits) errLocked() string {
+	switch {
+	case p.ended != nil:
+		return p.ended.Error()
+	case !p.validLocked(clock.Now()):
+		return errNoLeader.Error()
+	}
+	return ""
 }
 
 // expireLocked ends all permits if their lease has ended.
@@ -225,15 +260,18 @@ func (p *permits) expireLocked(now time.Time) {
 			s.loseLocked(errLost)
 		}
 	}
+	for _, b := range p.buckets {
+		b.expireLocked()
+	}
 }
 
 // newsLocked makes claims that are urgent be sent.
 func (p *permits) newsLocked() {
 	for _, s := range p.slots {
-		if s.account.Urgent() {
-			wake(p.news)
-			return
-		}
+		s.newsLocked()
+	}
+	for _, b := range p.buckets {
+		b.newsLocked()
 	}
 }
 
@@ -282,6 +320,9 @@ func (p *permits) tick() {
 	for _, s := range p.slots {
 		s.account.Tick()
 	}
+	for _, b := range p.buckets {
+		b.purse.Tick()
+	}
 	if p.stop != nil && clock.Now().Sub(p.heard) > p.lease/2 {
 		p.stop()
 	}
@@ -297,6 +338,9 @@ func (p *permits) end(cause error) {
 		s.loseLocked(cause)
 		s.notifyLocked()
 	}
+	for _, b := range p.buckets {
+		b.notifyLocked()
+	}
 	wake(p.calls)
 }
 
@@ -309,6 +353,9 @@ func (p *permits) leave(ctx context.Context) {
 	before, returned := p.seq, false
 	for _, s := range p.slots {
 		returned = s.account.Leave() || returned
+	}
+	for _, b := range p.buckets {
+		returned = b.purse.Leave() || returned
 	}
 	p.newsLocked()
 	for returned && p.acked <= before && ctx.Err() == nil && p.validLocked(clock.Now()) {

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/stintgo/stint"
@@ -58,10 +59,12 @@ var _ stint.Slots = (*Slots)(nil)
 // Slots returns a user of the limit of a name, for one scheduler, until the node closes. Its
 // errors wrap [queue.ErrInvalid] or [queue.ErrClosed]. It does not wait for the leader.
 func (n *Node) Slots(name string, cfg SlotsConfig) (*Slots, error) {
-	const nameMax = 255
-	if name == "" || len(name) > nameMax || cfg.Max < 1 || cfg.Max > ledger.MaxMax {
-		return nil, fmt.Errorf("%w: limit %q with Max %d: a name has 1 to %d bytes, and Max is 1 to %d",
-			queue.ErrInvalid, name, cfg.Max, nameMax, ledger.MaxMax)
+	err := validName(name)
+	if cfg.Max < 1 || cfg.Max > ledger.MaxMax {
+		err = errors.Join(err, fmt.Errorf("Max is %d, and can be 1 to %d", cfg.Max, ledger.MaxMax))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: limit %q: %w", queue.ErrInvalid, name, err)
 	}
 	p := n.permits
 	p.mu.Lock()
@@ -76,6 +79,16 @@ func (n *Node) Slots(name string, cfg SlotsConfig) (*Slots, error) {
 	p.slots = append(p.slots, s)
 	p.start()
 	return s, nil
+}
+
+// nameMax is the length of the name of a limit or a rate, in bytes.
+const nameMax = 255
+
+func validName(name string) error {
+	if name == "" || len(name) > nameMax {
+		return fmt.Errorf("a name has 1 to %d bytes", nameMax)
+	}
+	return nil
 }
 
 // Bind sets the functions that notify the scheduler. It panics if it is called twice.
@@ -154,12 +167,7 @@ func (s *Slots) Usage() stint.Usage {
 		u.Waiting += h.Waiting
 		u.Holders = append(u.Holders, stint.Holder{Name: h.Name, Slots: h.Used, Waiting: h.Waiting})
 	}
-	switch {
-	case p.ended != nil:
-		u.Err = p.ended.Error()
-	case !p.validLocked(clock.Now()):
-		u.Err = errNoLeader.Error()
-	}
+	u.Err = p.errLocked()
 	return u
 }
 

@@ -30,7 +30,9 @@ package ledger
 //   - ledger.go: Ledger, its nodes and their leases
 //   - balance.go: who gets the free permits, and who has to return some
 //   - account.go: Account, the side of a node
-//   - message.go: Claim, Order and Holder
+//   - rate.go: token buckets, and who gets the tokens
+//   - purse.go: Purse, the side of a node of a rate
+//   - message.go: what ledgers, accounts and purses exchange
 
 import (
 	"errors"
@@ -50,6 +52,9 @@ type Ledger struct {
 	limits map[string]*limit
 	ticket uint64    // of the member that has begun to wait last
 	dirty  []*member // have an order that Orders has not returned
+
+	rates      map[string]*rate
+	dirtyRates []*drawer
 }
 
 // node is a node and the end of its lease.
@@ -58,6 +63,7 @@ type node struct {
 	session  uint64
 	expires  time.Time
 	members  map[uint64]*member
+	drawers  map[uint64]*drawer
 }
 
 // member is an account of a node, as far as the ledger knows it.
@@ -96,17 +102,18 @@ type limit struct {
 func New(now time.Time, lease time.Duration) *Ledger {
 	return &Ledger{
 		lease: lease, ready: now.Add(lease), nodes: map[string]*node{}, limits: map[string]*limit{},
+		rates: map[string]*rate{},
 	}
 }
 
 // Join begins a session of a node, with the claims of all its accounts. A later session of
 // the node has a higher number; an error means that there was one already. The node must
 // receive no order of an earlier session any more.
-func (l *Ledger) Join(now time.Time, id, name string, session uint64, claims []Claim) error {
+func (l *Ledger) Join(now time.Time, id, name string, session uint64, claims []Claim, rates []RateClaim) error {
 	l.Advance(now)
 	n := l.nodes[id]
 	if n == nil {
-		n = &node{id: id, members: map[uint64]*member{}}
+		n = &node{id: id, members: map[uint64]*member{}, drawers: map[uint64]*drawer{}}
 		l.nodes[id] = n
 	} else if session <= n.session {
 		return ErrUnknown
@@ -117,16 +124,28 @@ func (l *Ledger) Join(now time.Time, id, name string, session uint64, claims []C
 			m.granted = max(claims[i].Seen, m.back) // what was on its way does not arrive
 		}
 	}
+	for i := range rates {
+		if d := n.drawers[rates[i].ID]; d != nil {
+			d.granted = max(rates[i].Seen, d.spent+d.returned)
+		}
+	}
 	l.update(now, n, claims)
+	l.updateRates(now, n, rates)
 	for _, m := range n.members {
 		l.order(m)
+	}
+	for _, d := range n.drawers {
+		if !d.dirty {
+			d.dirty = true
+			l.dirtyRates = append(l.dirtyRates, d)
+		}
 	}
 	return nil
 }
 
 // Claim updates accounts of a node, and renews its lease. After an error, the session is
 // over, and the node has to join.
-func (l *Ledger) Claim(now time.Time, id string, session uint64, claims []Claim) error {
+func (l *Ledger) Claim(now time.Time, id string, session uint64, claims []Claim, rates []RateClaim) error {
 	l.Advance(now)
 	n := l.nodes[id]
 	if n == nil || n.session != session {
@@ -134,6 +153,7 @@ func (l *Ledger) Claim(now time.Time, id string, session uint64, claims []Claim)
 	}
 	n.expires = now.Add(l.lease)
 	l.update(now, n, claims)
+	l.updateRates(now, n, rates)
 	return nil
 }
 
@@ -206,6 +226,20 @@ func (l *Ledger) Advance(now time.Time) {
 			m.limit.members = slices.DeleteFunc(m.limit.members, func(o *member) bool { return o == m })
 			changed[m.limit] = true
 		}
+		for _, d := range n.drawers {
+			d.rate.earn(now, 0)
+			d.rate.drawers = slices.DeleteFunc(d.rate.drawers, func(e *drawer) bool { return e == d })
+			d.rate.next = now
+		}
+	}
+	l.dirtyRates = slices.DeleteFunc(l.dirtyRates, func(d *drawer) bool { return l.nodes[d.node.id] != d.node })
+	for name, r := range l.rates {
+		switch {
+		case len(r.drawers) == 0:
+			delete(l.rates, name)
+		case !r.next.IsZero() && !r.next.After(now):
+			l.balanceRate(now, r)
+		}
 	}
 	l.dirty = slices.DeleteFunc(l.dirty, func(m *member) bool { return l.nodes[m.node.id] != m.node })
 	for name, lim := range l.limits {
@@ -231,6 +265,9 @@ func (l *Ledger) Next() (next time.Time) {
 	}
 	for _, lim := range l.limits {
 		earliest(lim.next)
+	}
+	for _, r := range l.rates {
+		earliest(r.next)
 	}
 	return next
 }

@@ -200,7 +200,7 @@ func TestC11_SmallestMax(t *testing.T) {
 	w.hosts[0].queued, w.hosts[0].takes = 1<<30, 100*time.Millisecond
 	w.run(50 * time.Millisecond)
 	claim := ledger.Claim{ID: 1, Limit: "limit", Max: 2}
-	if err := w.leader.Join(w.now, "small", "small", 1, []ledger.Claim{claim}); err != nil {
+	if err := w.leader.Join(w.now, "small", "small", 1, []ledger.Claim{claim}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if n := w.hosts[0].account.Used(); n != 4 {
@@ -232,7 +232,7 @@ func TestC11_LateClaimsAreRevoked(t *testing.T) {
 		return received, revoked
 	}
 	join := func(session uint64) error {
-		return l.Join(now, "late", "late", session, []ledger.Claim{late.Claim()})
+		return l.Join(now, "late", "late", session, []ledger.Claim{late.Claim()}, nil)
 	}
 	if err := join(1); err != nil {
 		t.Fatal(err)
@@ -242,7 +242,7 @@ func TestC11_LateClaimsAreRevoked(t *testing.T) {
 	}
 	late.Want(3, 1)
 	now = now.Add(lease)
-	if err := l.Claim(now, "late", 1, []ledger.Claim{late.Claim()}); !errors.Is(err, ledger.ErrUnknown) {
+	if err := l.Claim(now, "late", 1, []ledger.Claim{late.Claim()}, nil); !errors.Is(err, ledger.ErrUnknown) {
 		t.Errorf("a claim after the lease: %v", err)
 	}
 	if err := join(2); err != nil {
@@ -263,7 +263,7 @@ func TestC11_LateClaimsAreRevoked(t *testing.T) {
 	if _, revoked := apply(); revoked || late.Used() != 1 {
 		t.Error("permits of this leader were revoked")
 	}
-	if err := l.Claim(now, "late", 2, nil); !errors.Is(err, ledger.ErrUnknown) {
+	if err := l.Claim(now, "late", 2, nil, nil); !errors.Is(err, ledger.ErrUnknown) {
 		t.Errorf("a claim of a former session: %v", err)
 	}
 }

@@ -161,11 +161,11 @@ func (s *session) receive() {
 		var err error
 		if !s.joined {
 			s.joined = true
-			if err = l.Join(w.now, s.host.id, s.host.id, s.number, m.claims); err == nil {
+			if err = l.Join(w.now, s.host.id, s.host.id, s.number, m.claims, nil); err == nil {
 				l.sessions[s.host.id] = s
 			}
 		} else {
-			err = l.Claim(w.now, s.host.id, s.number, m.claims)
+			err = l.Claim(w.now, s.host.id, s.number, m.claims, nil)
 		}
 		if err != nil || l != w.leader {
 			s.cut = true
