@@ -28,7 +28,8 @@ type Grant uint64
 //   - After Bind, and until a grant is released, the implementation calls lost if
 //     that grant was taken away: the lease ran out, the region is gone. The context
 //     of the work that ran on it then ends with cause [ErrSlotLost].
-//   - Usage returns what holds slots and what waits, over all participants.
+//   - Usage returns what holds slots and what waits, over all participants. If they are on
+//     other hosts, it may be older than the call.
 //
 // All methods are called with the scheduler's lock held: they must not block, and must
 // not call notify or lost before they return. notify and lost may be called from any

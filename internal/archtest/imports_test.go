@@ -145,9 +145,13 @@ var directions = []direction{
 	},
 	{pkg: "server/web", state: planned},
 	// Several processes on one store of a database server, whichever it is.
+	{pkg: "queue/cluster/internal/ledger", state: here, may: []string{"."}},
 	{
 		pkg: "queue/cluster", state: here,
-		may: []string{"queue", "queue/httpstore", "server", "internal/clock", "internal/wire"},
+		may: []string{
+			".", "queue", "queue/cluster/internal/ledger", "queue/httpstore", "server", "internal/bucket", "internal/clock",
+			"internal/wire",
+		},
 	},
 
 	// Child processes, and how they are ended if their parent is killed.

@@ -46,6 +46,10 @@ package cluster
 //   - calls.go: the calls of a store
 //   - submit.go: calls of Submit that a follower sends together
 //   - listen.go: signals across changes of leader
+//   - slots.go: Slots, a limit over hosts for work that is not a task
+//   - rates.go: Bucket, a rate over hosts for work that is not a task
+//   - permits.go: the permits of a node, and its session with the leader
+//   - hub.go: the permits of all nodes, at the leader
 //   - contact.go: how the other nodes reach the leader
 
 import (
@@ -100,6 +104,7 @@ type Config struct {
 	Logger *slog.Logger
 
 	around func(http.Handler) http.Handler // for tests: around what the leader serves
+	lease  time.Duration                   // for tests: of permits; 0 is permitLease
 }
 
 func (c Config) withDefaults() Config {
@@ -108,6 +113,7 @@ func (c Config) withDefaults() Config {
 		c.Name = fmt.Sprintf("%s:%d", host, os.Getpid())
 	}
 	c.Patience = cmp.Or(c.Patience, 20*time.Second)
+	c.lease = cmp.Or(c.lease, permitLease)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -137,13 +143,14 @@ func (f follower) Submit(ctx context.Context, now time.Time, tasks []queue.NewTa
 
 // Node is a store that several processes share. It is safe for concurrent use.
 type Node struct {
-	open   Opener
-	cfg    Config
-	own    contact // of this node
-	view   atomic.Pointer[view]
-	remote follower
-	check  chan struct{} // receives when the leader may have changed
-	pause  time.Duration // after the next such signal; owned by run
+	open    Opener
+	cfg     Config
+	own     contact // of this node
+	view    atomic.Pointer[view]
+	remote  follower
+	permits *permits
+	check   chan struct{} // receives when the leader may have changed
+	pause   time.Duration // after the next such signal; owned by run
 
 	server  http.Server // for the other nodes
 	serving sync.WaitGroup
@@ -180,6 +187,7 @@ func Open(ctx context.Context, open Opener, cfg Config) (*Node, error) {
 	}
 	n := &Node{open: open, cfg: cfg, check: make(chan struct{}, 1)}
 	n.life, n.end = context.WithCancelCause(context.Background())
+	n.permits = newPermits(n)
 	if n.own, err = newContact(address); err == nil {
 		n.remote, err = newFollower(n)
 	}
@@ -227,10 +235,13 @@ func listen(ctx context.Context, cfg *Config) (l net.Listener, address string, e
 // of its tasks when its Run ends.
 func (n *Node) Close() error {
 	n.close.Do(func() {
+		ctx, stop := context.WithTimeout(context.Background(), answersWithin)
+		n.permits.leave(ctx)
+		stop()
 		n.end(queue.ErrClosed)
 		n.running.Wait()
 		// What the store has answered is sent.
-		ctx, stop := context.WithTimeout(context.Background(), answersWithin)
+		ctx, stop = context.WithTimeout(context.Background(), answersWithin)
 		defer stop()
 		_ = n.server.Shutdown(ctx)
 		err := n.server.Close()

@@ -23,3 +23,9 @@ func Submits(
 
 // Checked returns the store of a node that leads.
 func Checked(s Store) queue.Store { return checked{s} }
+
+// OpenWith is Open with another lease of permits.
+func OpenWith(ctx context.Context, open Opener, cfg Config, lease time.Duration) (*Node, error) {
+	cfg.lease = lease
+	return Open(ctx, open, cfg)
+}

@@ -23,6 +23,7 @@ type view struct {
 	leader queue.Leader   // zero if none is known
 	at     *target        // of the leader; nil if none is known
 	front  *server.Server // serves the other nodes, if this node leads
+	hub    *hub           // has the permits of all nodes, if this node leads
 
 	life context.Context //nolint:containedctx // ends when the view is replaced
 	end  context.CancelFunc
@@ -149,7 +150,7 @@ func (n *Node) suspect() {
 func (n *Node) lead(store Store) {
 	n.pause = 0
 	leader := queue.Leader{Name: n.cfg.Name, Since: clock.Now(), Contact: n.own.String()}
-	v := &view{store: checked{store}, leader: leader, at: n.own.target(n.listens)}
+	v := &view{store: checked{store}, leader: leader, at: n.own.target(n.listens), hub: newHub(n.cfg.lease, store.Leads)}
 	v.front = server.New(v.store, server.Config{
 		Hosts: []string{n.own.host()}, Token: n.own.token, MaxItem: itemMax, Logger: n.cfg.Logger,
 	})
@@ -175,9 +176,10 @@ func (n *Node) follow(led queue.Leader) {
 // stepDown ends the lead of this node: calls wait for the next leader. The store is closed in
 // the background, because that takes a while if the database does not answer.
 func (n *Node) stepDown(store Store) {
-	front := n.view.Load().front
+	former := n.view.Load()
 	n.replace(&view{store: n.remote})
-	n.running.Go(front.Close)
+	former.hub.close() // before another node can lead
+	n.running.Go(former.front.Close)
 	n.running.Go(func() {
 		err := store.Close()
 		if err != nil && n.life.Err() != nil {
@@ -205,10 +207,19 @@ func (n *Node) serve(l net.Listener) {
 
 // answer answers a call of another node.
 func (n *Node) answer(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == permitsPath {
+		n.servePermits(w, r)
+		return
+	}
 	if front := n.view.Load().front; front != nil {
 		front.ServeHTTP(w, r)
 		return
 	}
+	n.refuse(w)
+}
+
+// refuse answers that this node does not lead.
+func (n *Node) refuse(w http.ResponseWriter) {
 	p := wire.ProblemOf(fmt.Errorf("%w: the node %s, which was called as the leader, does not lead: %w",
 		queue.ErrUnavailable, n.cfg.Name, errNoLeader))
 	w.Header().Set("Content-Type", wire.ProblemJSON)

@@ -29,6 +29,9 @@ var databases struct {
 }
 
 func TestMain(m *testing.M) {
+	if config := os.Getenv(childVariable); config != "" {
+		childMain(config)
+	}
 	code := m.Run()
 	for _, stop := range databases.stop {
 		stop()
