@@ -46,7 +46,9 @@ package cluster
 //   - calls.go: the calls of a store
 //   - submit.go: calls of Submit that a follower sends together
 //   - listen.go: signals across changes of leader
-//   - contact.go: how the other nodes reach the leader
+//   - contact.go: how the nodes reach each other
+//   - roster.go: the nodes that the leader knows
+//   - peers.go: requests to nodes that do not lead
 
 import (
 	"cmp"
@@ -95,6 +97,9 @@ type Config struct {
 	Patience time.Duration
 	// WatchBuffer is the number of events that a watcher may be behind; 0 is 1024.
 	WatchBuffer int
+	// Handler answers the requests of [Peer.RoundTrip] of other nodes, whether this node leads
+	// or not; nil answers none. Only nodes of the cluster reach it.
+	Handler http.Handler
 	// Logger receives changes of the leader, and errors that no call returns; nil discards
 	// them.
 	Logger *slog.Logger
@@ -137,13 +142,14 @@ func (f follower) Submit(ctx context.Context, now time.Time, tasks []queue.NewTa
 
 // Node is a store that several processes share. It is safe for concurrent use.
 type Node struct {
-	open   Opener
-	cfg    Config
-	own    contact // of this node
-	view   atomic.Pointer[view]
-	remote follower
-	check  chan struct{} // receives when the leader may have changed
-	pause  time.Duration // after the next such signal; owned by run
+	open    Opener
+	cfg     Config
+	own     contact // of this node
+	view    atomic.Pointer[view]
+	remote  follower
+	targets targets       // peers
+	check   chan struct{} // receives when the leader may have changed
+	pause   time.Duration // after the next such signal; owned by run
 
 	server  http.Server // for the other nodes
 	serving sync.WaitGroup
@@ -199,6 +205,7 @@ func Open(ctx context.Context, open Opener, cfg Config) (*Node, error) {
 		n.follow(led)
 	}
 	n.running.Go(func() { n.run(store, led) })
+	n.running.Go(n.enroll)
 	return n, nil
 }
 
@@ -235,6 +242,7 @@ func (n *Node) Close() error {
 		_ = n.server.Shutdown(ctx)
 		err := n.server.Close()
 		n.serving.Wait()
+		n.targets.close()
 		n.record(errors.Join(err, n.remote.Close()))
 	})
 	n.mu.Lock()
