@@ -17,6 +17,7 @@ import (
 	"github.com/stintgo/stint/internal/logthrottle"
 	"github.com/stintgo/stint/internal/ownership"
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/cluster"
 	"github.com/stintgo/stint/queue/isolate"
 	"github.com/stintgo/stint/server"
 )
@@ -64,7 +65,8 @@ type Config struct {
 	// Ready is called with the addresses of the server each time it accepts connections.
 	Ready func(addresses []string)
 
-	lock *os.File // of Dir if the store is elsewhere
+	lock     *os.File     // of Dir if the store is elsewhere
+	forNodes *lateHandler // answers the other servers of the Store
 }
 
 // ErrForced is returned by a server that did not wait for its commands.
@@ -157,13 +159,21 @@ func run(ctx, force context.Context, cfg *Config, store queue.Store) error {
 	jobs := &jobs{stint.New(cfg.Jobs, stint.Config{}), conns, cfg.ParseJobs, cfg.Logger}
 	jobs.note(cfg.JobsNote)
 	cfg.Command.Log = logs.open
+	front := server.Config{
+		Logger: cfg.Logger, Logs: logs.files(), LogFile: fileOf, Follow: logs.readers.add, Token: token,
+		Jobs: jobs.change,
+	}
+	node, shared := store.(*cluster.Node)
+	if shared {
+		front.LogAt = keepers{node}.at
+	}
 	w := &worker{
-		store: store,
-		front: server.New(store, server.Config{
-			Logger: cfg.Logger, Logs: logs.files(), LogFile: fileOf, Follow: logs.readers.add, Token: token,
-			Jobs: jobs.change,
-		}),
+		store: store, front: server.New(store, front),
 		logs: logs, listeners: listeners, slots: jobs.slots, cfg: cfg,
+	}
+	if shared {
+		w.name = workerOf(node.Name())
+		cfg.forNodes.set(w.front.ServeLog)
 	}
 	cfg.Ready(addresses)
 	return w.run(ctx, force)
@@ -172,6 +182,7 @@ func run(ctx, force context.Context, cfg *Config, store queue.Store) error {
 // worker is a server that accepts connections and runs commands.
 type worker struct {
 	cfg       *Config
+	name      string // of the worker; "" is that of queue.Config
 	store     queue.Store
 	front     *server.Server
 	logs      *logs
@@ -186,7 +197,7 @@ const haltTimeout = 10 * time.Second
 // clients can see what the server still waits for.
 func (w *worker) run(ctx, force context.Context) error {
 	q := queue.New(w.store, queue.Config{
-		Grace: w.cfg.Grace, Linger: w.cfg.Command.Grace + haltTimeout, Logger: w.cfg.Logger,
+		Worker: w.name, Grace: w.cfg.Grace, Linger: w.cfg.Command.Grace + haltTimeout, Logger: w.cfg.Logger,
 	})
 	queue.Kind[isolate.Command](Kind).Handle(q, isolate.Commands(w.cfg.Command))
 	working, stop := context.WithCancelCause(ctx)
