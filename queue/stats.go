@@ -14,6 +14,15 @@ type Stats struct {
 	// Lead is about the process that leads a store on a database server; nil for other
 	// stores, or if it is not known.
 	Lead *Lead `json:"lead,omitempty"`
+	// Nodes are the processes that share a store on a database server, by name; nil for
+	// other stores. A process that has gone is listed for some seconds longer.
+	Nodes []Node `json:"nodes,omitempty"`
+}
+
+// Node is a process that shares a store on a database server.
+type Node struct {
+	Name    string `json:"name"`
+	Address string `json:"address"` // the host:port by which the other nodes reach it
 }
 
 // Lead is which process leads a store, and since when.

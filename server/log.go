@@ -20,11 +20,31 @@ func LogName(id queue.ID) string { return id.String() + ".log" }
 // log answers with the current log of a task, or with the part of it that the header
 // Range asks for.
 func (s *Server) log(w http.ResponseWriter, r *http.Request) {
+	id, ok := s.logID(w, r)
+	if !ok {
+		return
+	}
+	switch to, err := s.logWay(r, id); {
+	case err != nil:
+		s.write(w, encoded(nil, err))
+	case to != nil:
+		s.forwardLog(w, r, to)
+	default:
+		s.ownLog(w, r, id)
+	}
+}
+
+// logID returns the task of a request for a log, and answers a request without one.
+func (s *Server) logID(w http.ResponseWriter, r *http.Request) (id queue.ID, ok bool) {
 	id, err := queue.ParseID(r.URL.Query().Get(wire.QueryID))
 	if err != nil {
 		s.write(w, encoded(nil, err))
-		return
 	}
+	return id, err == nil
+}
+
+// ownLog is log for a log of this process.
+func (s *Server) ownLog(w http.ResponseWriter, r *http.Request, id queue.ID) {
 	known := r.Header.Get(wire.LogFile)
 	if text := r.URL.Query().Get(wire.QuerySize); text != "" {
 		size, err := strconv.ParseInt(text, 10, 64)

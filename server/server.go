@@ -56,6 +56,7 @@ package server
 //   - streams.go: requests that last: signals and events
 //   - hub.go: one listener of the store for all clients
 //   - log.go: the logs of commands
+//   - forward.go: the logs of commands that another process keeps
 //   - jobs.go: the number of commands that run at once
 //   - errorthrottle.go: logs an error once, and counts it then
 
@@ -116,6 +117,11 @@ type Config struct {
 	// grows. It returns "" if the identity is unknown. If LogFile is nil, a client
 	// detects another log only by its being shorter than before.
 	LogFile func(log fs.File) string
+	// LogAt returns the way to the process that keeps the log of a task, or nil if this one
+	// does. A request for the log is passed on to it, for the same path and with the same
+	// query, and must reach [Server.ServeLog] there. Nil if this process keeps all logs.
+	// Errors are those of a call.
+	LogAt func(ctx context.Context, id queue.ID) (http.RoundTripper, error)
 	// Jobs returns how many tasks this process may run at once, and how many it runs
 	// now, after it has set the first to the value that a client asks for, unless that is
 	// empty. Notes are messages about the change for the client's user. Nil if the

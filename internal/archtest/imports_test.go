@@ -122,6 +122,8 @@ var directions = []direction{
 		},
 		modules: []string{"github.com/redis/go-redis/v9"},
 	},
+	// Disturbs the connections of tests.
+	{pkg: "internal/netfault", state: here},
 	// Starts PostgreSQL and Redis for tests and benchmarks.
 	{pkg: "internal/command", state: here},
 	{

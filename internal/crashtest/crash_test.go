@@ -39,7 +39,7 @@ func TestC6_KilledProcesses(t *testing.T) {
 	f := startFleet(t, &fleet{dir: dir}, append([]string{isServer}, slices.Repeat([]string{isWorker}, workers)...)...)
 	store := configured(t, filepath.Join(dir, socketFile))
 	l := newLedger()
-	harass(t, f, kills, []string{filepath.Join(dir, socketFile)}, l, rnd, strike)
+	harass(t, f, func() bool { return f.kills < kills }, []string{filepath.Join(dir, socketFile)}, l, rnd, strike)
 	began := time.Now()
 	drain(t, store, 0)
 	t.Logf("%d processes were killed; what was left took %s", f.kills, time.Since(began).Round(time.Millisecond))
@@ -77,9 +77,11 @@ func limit(t *testing.T, store queue.Store) {
 	}
 }
 
-// harass kills processes while tasks are submitted at sockets.
+// harass strikes at the processes as long as more returns true, while tasks are submitted at
+// sockets.
 func harass(
-	t *testing.T, f *fleet, kills int, sockets []string, l *ledger, rnd *rand.Rand, strike func(*fleet, *rand.Rand),
+	t *testing.T, f *fleet, more func() bool, sockets []string, l *ledger, rnd *rand.Rand,
+	strike func(*fleet, *rand.Rand),
 ) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -97,7 +99,7 @@ func harass(
 	}
 	defer submitting.Wait()
 	defer stop()
-	for f.kills < kills && !t.Failed() {
+	for more() && !t.Failed() {
 		if err := pause(ctx, time.Duration(rnd.Int64N(int64(250*time.Millisecond)))); err != nil {
 			t.Fatal(err)
 		}

@@ -20,8 +20,10 @@ type fleet struct {
 	url     string        // of the database server of a cluster
 	lease   time.Duration // of its leader
 	members []*member     // the server is the first
-	kills   int
-	resumes sync.WaitGroup // of stopped processes
+	// networks are the connections of nodes, by place; nil for undisturbed ones.
+	networks []*network
+	kills    int
+	resumes  sync.WaitGroup // of stopped processes
 
 	// died is when killed processes were known to be dead, by name.
 	died map[string]int64
@@ -60,9 +62,14 @@ func (f *fleet) start(place int) {
 		f.t.Fatal(err)
 	}
 	m.cmd = exec.Command(exe)
+	url, listen, address := f.url, "", ""
+	if f.networks != nil {
+		n := f.networks[place]
+		url, listen, address = n.url, n.listen, n.others.Addr()
+	}
 	m.cmd.Env = append(os.Environ(),
-		processIs+"="+m.is, processName+"="+m.name, processDir+"="+f.dir, processURL+"="+f.url,
-		processLease+"="+f.lease.String())
+		processIs+"="+m.is, processName+"="+m.name, processDir+"="+f.dir, processURL+"="+url,
+		processLease+"="+f.lease.String(), processListen+"="+listen, processAddress+"="+address)
 	m.cmd.Stdout, m.cmd.Stderr = f.t.Output(), f.t.Output()
 	m.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := m.cmd.Start(); err != nil {

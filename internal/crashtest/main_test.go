@@ -27,9 +27,12 @@ const (
 	processName = "STINT_CRASHTEST_NAME"
 	processDir  = "STINT_CRASHTEST_DIR"
 
-	// Of a node: the database server, and the lease of a leader.
-	processURL   = "STINT_CRASHTEST_URL"
-	processLease = "STINT_CRASHTEST_LEASE"
+	// Of a node: the database server, the lease of a leader, and the addresses of
+	// cluster.Config.
+	processURL     = "STINT_CRASHTEST_URL"
+	processLease   = "STINT_CRASHTEST_LEASE"
+	processListen  = "STINT_CRASHTEST_LISTEN"
+	processAddress = "STINT_CRASHTEST_ADDRESS"
 
 	isServer = "server"
 	isWorker = "worker"

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/queue"
 )
 
@@ -29,6 +30,20 @@ func check[T any](c checked, answer T, changed bool, err error) (T, error) {
 		return zero, errLeaseOver
 	}
 	return answer, err
+}
+
+// listed is the store of a node that leads, which names the nodes.
+type listed struct {
+	queue.Store
+	nodes *roster
+}
+
+func (l listed) Stats(ctx context.Context, now time.Time) (queue.Stats, error) {
+	stats, err := l.Store.Stats(ctx, now)
+	if err == nil {
+		stats.Nodes = l.nodes.list(clock.Now())
+	}
+	return stats, err
 }
 
 func (c checked) checkError(err error) error {
@@ -194,7 +209,7 @@ func (n *Node) Maintain(ctx context.Context, now time.Time, limit int) (next tim
 	return route(ctx, n, func(s queue.Store) (time.Time, error) { return s.Maintain(ctx, now, limit) })
 }
 
-// Stats is as [queue.Store] says, and names the node that leads.
+// Stats is as [queue.Store] says, and names the nodes and the one that leads.
 func (n *Node) Stats(ctx context.Context, now time.Time) (queue.Stats, error) {
 	stats, err := route(ctx, n, func(s queue.Store) (queue.Stats, error) { return s.Stats(ctx, now) })
 	if leader, _ := n.Leader(); err == nil && leader.Name != "" {

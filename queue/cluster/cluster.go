@@ -50,7 +50,9 @@ package cluster
 //   - rates.go: Bucket, a rate over hosts for work that is not a task
 //   - permits.go: the permits of a node, and its session with the leader
 //   - hub.go: the permits of all nodes, at the leader
-//   - contact.go: how the other nodes reach the leader
+//   - contact.go: how the nodes reach each other
+//   - roster.go: the nodes that the leader knows
+//   - peers.go: requests to nodes that do not lead
 
 import (
 	"cmp"
@@ -99,6 +101,9 @@ type Config struct {
 	Patience time.Duration
 	// WatchBuffer is the number of events that a watcher may be behind; 0 is 1024.
 	WatchBuffer int
+	// Handler answers the requests of [Peer.RoundTrip] of other nodes, whether this node leads
+	// or not; nil answers none. Only nodes of the cluster reach it.
+	Handler http.Handler
 	// Logger receives changes of the leader, and errors that no call returns; nil discards
 	// them.
 	Logger *slog.Logger
@@ -149,6 +154,7 @@ type Node struct {
 	view    atomic.Pointer[view]
 	remote  follower
 	permits *permits
+	targets targets       // peers
 	check   chan struct{} // receives when the leader may have changed
 	pause   time.Duration // after the next such signal; owned by run
 
@@ -207,6 +213,7 @@ func Open(ctx context.Context, open Opener, cfg Config) (*Node, error) {
 		n.follow(led)
 	}
 	n.running.Go(func() { n.run(store, led) })
+	n.running.Go(n.enroll)
 	return n, nil
 }
 
@@ -246,6 +253,7 @@ func (n *Node) Close() error {
 		_ = n.server.Shutdown(ctx)
 		err := n.server.Close()
 		n.serving.Wait()
+		n.targets.close()
 		n.record(errors.Join(err, n.remote.Close()))
 	})
 	n.mu.Lock()

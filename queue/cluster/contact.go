@@ -82,7 +82,7 @@ func (c *contact) host() string {
 // tls is the configuration of the server of this node.
 func (c *contact) tls() *tls.Config {
 	return &tls.Config{
-		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{c.cert}, NextProtos: []string{"http/1.1"},
+		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{c.cert}, NextProtos: []string{"h2", "http/1.1"},
 	}
 }
 
@@ -110,13 +110,29 @@ func (c contact) target(dial string) *target {
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			return (&net.Dialer{Timeout: connectWithin}).DialContext(ctx, network, cmp.Or(dial, address))
 		},
+		TLSHandshakeTimeout: connectWithin, ForceAttemptHTTP2: true, HTTP2: pings,
 		MaxIdleConns: connections, MaxIdleConnsPerHost: connections, IdleConnTimeout: time.Minute,
 		DisableCompression: true,
 	}}
 }
 
-// connectWithin is how long a connection may take. A host that is gone does not answer.
+// aim directs a request at the node, with its token.
+func (t *target) aim(r *http.Request) {
+	r.URL.Scheme, r.URL.Host, r.Host = "https", t.address, t.address
+	r.Header.Set("Authorization", "Bearer "+t.token)
+}
+
+// connectWithin is how long a connection may take, and then its handshake. A host that is
+// gone does not answer.
 const connectWithin = 3 * time.Second
+
+// pings find connections that are open, and over which nothing passes: they end after 4 s,
+// and so do the calls over them, which are then made again. A deadline for the answers
+// instead would end calls that take long because the database does. The nodes speak HTTP/2
+// because HTTP/1.1 has no such sign of life.
+var pings = &http.HTTP2Config{
+	SendPingTimeout: 2 * time.Second, PingTimeout: 2 * time.Second, WriteByteTimeout: 4 * time.Second,
+}
 
 // toLeader sends each request to the node that leads. A request to a node that no longer
 // leads ends with an error.
@@ -138,8 +154,7 @@ func (t toLeader) RoundTrip(r *http.Request) (*http.Response, error) {
 		cancel(nil)
 	})
 	r = r.Clone(ctx)
-	r.URL.Scheme, r.URL.Host, r.Host = "https", v.at.address, v.at.address
-	r.Header.Set("Authorization", "Bearer "+v.at.token)
+	v.at.aim(r)
 	res, err := v.at.transport.RoundTrip(r)
 	if err != nil {
 		if r.Context().Err() == nil {

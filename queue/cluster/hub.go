@@ -296,7 +296,7 @@ func (n *Node) servePermits(w http.ResponseWriter, r *http.Request) {
 	case subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte(want)) != 1:
 		http.Error(w, "the token of this node is missing", http.StatusUnauthorized)
 	case v.hub == nil:
-		n.refuse(w)
+		n.refuseAsLeader(w)
 	default:
 		if err := v.hub.serve(w, r); err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)

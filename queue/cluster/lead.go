@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"github.com/stintgo/stint/internal/clock"
-	"github.com/stintgo/stint/internal/wire"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/server"
 )
@@ -24,6 +22,7 @@ type view struct {
 	at     *target        // of the leader; nil if none is known
 	front  *server.Server // serves the other nodes, if this node leads
 	hub    *hub           // has the permits of all nodes, if this node leads
+	roster *roster        // of the nodes, if this node leads
 
 	life context.Context //nolint:containedctx // ends when the view is replaced
 	end  context.CancelFunc
@@ -150,7 +149,11 @@ func (n *Node) suspect() {
 func (n *Node) lead(store Store) {
 	n.pause = 0
 	leader := queue.Leader{Name: n.cfg.Name, Since: clock.Now(), Contact: n.own.String()}
-	v := &view{store: checked{store}, leader: leader, at: n.own.target(n.listens), hub: newHub(n.cfg.lease, store.Leads)}
+	r := newRoster(n.self())
+	v := &view{
+		store: listed{checked{store}, r}, leader: leader, at: n.own.target(n.listens), hub: newHub(n.cfg.lease, store.Leads),
+		roster: r,
+	}
 	v.front = server.New(v.store, server.Config{
 		Hosts: []string{n.own.host()}, Token: n.own.token, MaxItem: itemMax, Logger: n.cfg.Logger,
 	})
@@ -199,6 +202,7 @@ func (n *Node) serve(l net.Listener) {
 	const headers, idle, headersMax = 10 * time.Second, 2 * time.Minute, 64 << 10
 	n.server = http.Server{
 		Handler: h, TLSConfig: n.own.tls(), ReadHeaderTimeout: headers, IdleTimeout: idle, MaxHeaderBytes: headersMax,
+		HTTP2:    pings,
 		ErrorLog: slog.NewLogLogger(n.cfg.Logger.Handler(), slog.LevelDebug), // such as port scans
 	}
 	n.listens = l.Addr().String()
@@ -207,22 +211,21 @@ func (n *Node) serve(l net.Listener) {
 
 // answer answers a call of another node.
 func (n *Node) answer(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path == permitsPath {
+	front := n.view.Load().front
+	switch {
+	case r.URL.Path == permitsPath:
 		n.servePermits(w, r)
-		return
-	}
-	if front := n.view.Load().front; front != nil {
+	case isNodePath(r.URL.Path):
+		n.answerNode(w, r)
+	case front != nil:
 		front.ServeHTTP(w, r)
-		return
+	default:
+		n.refuseAsLeader(w)
 	}
-	n.refuse(w)
 }
 
-// refuse answers that this node does not lead.
-func (n *Node) refuse(w http.ResponseWriter) {
-	p := wire.ProblemOf(fmt.Errorf("%w: the node %s, which was called as the leader, does not lead: %w",
+// refuseAsLeader answers a request that only the leader answers.
+func (n *Node) refuseAsLeader(w http.ResponseWriter) {
+	refuse(w, fmt.Errorf("%w: the node %s, which was called as the leader, does not lead: %w",
 		queue.ErrUnavailable, n.cfg.Name, errNoLeader))
-	w.Header().Set("Content-Type", wire.ProblemJSON)
-	w.WriteHeader(p.Status)
-	_ = json.NewEncoder(w).Encode(p) // the caller has gone if it fails
 }

@@ -20,7 +20,8 @@ import (
 )
 
 const logsLong = `Print what the command of a task has written to its standard output and error,
-in all attempts.
+in all attempts. Of servers that share a store, the one that made the last attempt
+has its log: any of them fetches it from there.
 
 Exit status: 0; 1 if there is no such task, or no log of it; 125 for errors.`
 
@@ -100,9 +101,12 @@ func (f *logsFlags) copy(ctx context.Context, server *remote.Server, id queue.ID
 			return nothing(noLog(&task))
 		case errors.Is(err, httpstore.ErrNoAnswer):
 			return err // the server is there, and may be stopped
-		case err != nil && (!f.follow || failed == logsTries) ||
+		case err != nil && !f.follow ||
 			err != nil && !errors.Is(err, queue.ErrUnavailable) && !errors.Is(err, queue.ErrNotFound):
 			return err
+		}
+		if failed == logsTries {
+			printTo(f.err, "stint: %v; output continues when it can be read\n", err)
 		}
 		seen, err := server.Get(ctx, id)
 		switch {

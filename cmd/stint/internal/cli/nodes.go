@@ -10,9 +10,10 @@ import (
 	"github.com/stintgo/stint/internal/clock"
 )
 
-const nodesLong = `List the processes that share the tasks: the one that leads, since when, and those
-that have workers, since when, with their slots, queues and versions. A process that
-ended without a word is listed for a while longer.
+const nodesLong = `List the processes that share the tasks, with the address by which the others reach
+them: the one that leads, since when, and those that have workers, since when, with
+their slots, queues and versions. A process that ended without a word is listed for a
+while longer.
 
 Tasks in a directory have no leader: the server with the directory decides.`
 

@@ -17,6 +17,7 @@ import (
 	"github.com/stintgo/stint/internal/logthrottle"
 	"github.com/stintgo/stint/internal/ownership"
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/cluster"
 	"github.com/stintgo/stint/queue/isolate"
 	"github.com/stintgo/stint/server"
 	"github.com/stintgo/stint/transfer"
@@ -67,7 +68,8 @@ type Config struct {
 	// Ready is called with the addresses of the server each time it accepts connections.
 	Ready func(addresses []string)
 
-	lock *os.File // of Dir if the store is elsewhere
+	lock     *os.File     // of Dir if the store is elsewhere
+	forNodes *lateHandler // answers the other servers of the Store
 }
 
 // ErrForced is returned by a server that did not wait for its commands.
@@ -160,8 +162,18 @@ func run(ctx, force context.Context, cfg *Config, store queue.Store) error {
 	jobs := &jobs{stint.New(cfg.Jobs, stint.Config{}), conns, cfg.ParseJobs, cfg.Logger}
 	jobs.note(cfg.JobsNote)
 	cfg.Command.Log = logs.open
+	front := server.Config{
+		Logger: cfg.Logger, Logs: logs.files(), LogFile: fileOf, Follow: logs.readers.add, Token: token,
+		Jobs: jobs.change,
+	}
+	name := "" // that of queue.Config
+	node, shared := store.(*cluster.Node)
+	if shared {
+		front.LogAt = keepers{node}.at
+		name = workerOf(node.Name())
+	}
 	q := queue.New(store, queue.Config{
-		Grace: cfg.Grace, Linger: cfg.Command.Grace + haltTimeout, Logger: cfg.Logger,
+		Worker: name, Grace: cfg.Grace, Linger: cfg.Command.Grace + haltTimeout, Logger: cfg.Logger,
 	})
 	queue.Kind[isolate.Command](Kind).Handle(q, isolate.Commands(cfg.Command))
 	transfer.Handle(q, cfg.Transfer)
@@ -173,12 +185,11 @@ func run(ctx, force context.Context, cfg *Config, store queue.Store) error {
 		addresses = append(addresses, received.address())
 	}
 	w := &worker{
-		queue: q, uploads: received,
-		front: server.New(store, server.Config{
-			Logger: cfg.Logger, Logs: logs.files(), LogFile: fileOf, Follow: logs.readers.add, Token: token,
-			Jobs: jobs.change,
-		}),
+		queue: q, uploads: received, front: server.New(store, front),
 		logs: logs, listeners: listeners, slots: jobs.slots, cfg: cfg,
+	}
+	if shared {
+		cfg.forNodes.set(w.front.ServeLog)
 	}
 	cfg.Ready(addresses)
 	return w.run(ctx, force)

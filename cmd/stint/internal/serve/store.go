@@ -33,8 +33,10 @@ func openStore(ctx context.Context, cfg *Config) (store queue.Store, err error) 
 	if err != nil {
 		return nil, err
 	}
+	cfg.forNodes = new(lateHandler)
 	return opened(cluster.Open(ctx, open, cluster.Config{
-		Listen: cfg.NodeListen, Address: cfg.NodeAddress, Route: route(cfg.Store), Logger: cfg.Logger,
+		Name: nodeName(), Listen: cfg.NodeListen, Address: cfg.NodeAddress, Route: route(cfg.Store),
+		Handler: cfg.forNodes, Logger: cfg.Logger,
 	}))
 }
 

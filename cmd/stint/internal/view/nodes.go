@@ -12,7 +12,8 @@ import (
 
 // Node is a process that leads a store, works on its tasks, or both.
 type Node struct {
-	Name    string    `json:"name"` // host:pid
+	Name    string    `json:"name"`              // host:pid
+	Address string    `json:"address,omitempty"` // by which the other nodes reach it
 	Leads   bool      `json:"leads"`
 	Led     time.Time `json:"led,omitzero"` // since when it leads
 	Version string    `json:"version,omitempty"`
@@ -31,12 +32,10 @@ func Nodes(s *queue.Stats) []Node {
 	}
 	for i := range s.Workers {
 		w := &s.Workers[i]
-		name := fmt.Sprintf("%s:%d", w.Host, w.PID)
-		at := slices.IndexFunc(nodes, func(n Node) bool { return n.Name == name })
-		if at < 0 {
-			at, nodes = len(nodes), append(nodes, Node{Name: name})
-		}
-		nodes[at].add(w)
+		at(&nodes, fmt.Sprintf("%s:%d", w.Host, w.PID)).add(w)
+	}
+	for _, n := range s.Nodes {
+		at(&nodes, n.Name).Address = n.Address
 	}
 	slices.SortStableFunc(nodes, func(a, b Node) int {
 		switch {
@@ -48,6 +47,15 @@ func Nodes(s *queue.Stats) []Node {
 		return strings.Compare(a.Name, b.Name)
 	})
 	return nodes
+}
+
+// at returns the node of a name, which it appends if there is none.
+func at(nodes *[]Node, name string) *Node {
+	i := slices.IndexFunc(*nodes, func(n Node) bool { return n.Name == name })
+	if i < 0 {
+		i, *nodes = len(*nodes), append(*nodes, Node{Name: name})
+	}
+	return &(*nodes)[i]
 }
 
 // add adds a worker of the process.
@@ -66,11 +74,11 @@ func (n *Node) add(w *queue.Worker) {
 // NodeTable prints nodes.
 func NodeTable(w io.Writer, nodes []Node, now time.Time) error {
 	out := table(w)
-	_, _ = fmt.Fprintln(out, "NODE\tLEADS\tWORKS\tSLOTS\tQUEUES\tVERSION")
+	_, _ = fmt.Fprintln(out, "NODE\tADDRESS\tLEADS\tWORKS\tSLOTS\tQUEUES\tVERSION")
 	for i := range nodes {
 		n := &nodes[i]
-		_, _ = fmt.Fprintf(out, "%s\t%s\t%s\t%d\t%s\t%s\n", Plain(n.Name), since(n.Led, now), since(n.Since, now), n.Slots,
-			Plain(strings.Join(n.Queues, ", ")), Plain(n.Version))
+		_, _ = fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", Plain(n.Name), Plain(n.Address), since(n.Led, now),
+			since(n.Since, now), n.Slots, Plain(strings.Join(n.Queues, ", ")), Plain(n.Version))
 	}
 	return out.Flush()
 }

@@ -1,0 +1,135 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/stintgo/stint/internal/wire"
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/cluster"
+	"github.com/stintgo/stint/server"
+)
+
+// keepers finds the servers that keep the logs of tasks: of servers that share a store, the
+// one that has run a task keeps its log.
+type keepers struct{ node *cluster.Node }
+
+// nodeName returns the name of this process as a node. Its worker is named after it, so that
+// the steps of a task name the node.
+func nodeName() string {
+	host, _ := os.Hostname() // without it, the process number has to do
+	return fmt.Sprintf("%s:%d", cmp.Or(host, "host"), os.Getpid())
+}
+
+// workerOf returns the name of a worker of a node that no other start of a process has.
+func workerOf(node string) string {
+	const random = 8 // characters
+	return node + "-" + strings.ToLower(rand.Text()[:random])
+}
+
+// nodeOf returns the node and the host of a worker.
+func nodeOf(worker string) (node, host string) {
+	node = worker
+	if at := strings.LastIndexByte(worker, '-'); at >= 0 {
+		node = worker[:at]
+	}
+	host, _, _ = strings.Cut(node, ":")
+	return node, host
+}
+
+// at is [server.Config.LogAt].
+func (k keepers) at(ctx context.Context, id queue.ID) (http.RoundTripper, error) {
+	tasks, err := k.node.Find(ctx, queue.Filter{IDs: []queue.ID{id}}, queue.Page{Limit: 1})
+	if err != nil || len(tasks) == 0 {
+		return nil, err
+	}
+	worker := lastWorker(&tasks[0])
+	node, host := nodeOf(worker)
+	if worker == "" || node == k.node.Name() {
+		return nil, nil
+	}
+	peers, err := k.node.Peers(ctx, node)
+	if err != nil {
+		return nil, err
+	}
+	return &way{id: id, node: node, host: host, peers: peers}, nil
+}
+
+// lastWorker returns the worker of the last attempt of a task, or "".
+func lastWorker(t *queue.Task) string {
+	for _, step := range slices.Backward(t.Steps) {
+		if step.On == queue.OnClaim {
+			return step.By
+		}
+	}
+	return ""
+}
+
+// way is the way to the log of a task that another server keeps. A server that was started
+// again has another name, and still has the logs of its directory, so if the node that has run
+// the task does not answer, the others of its host are asked.
+type way struct {
+	id         queue.ID
+	node, host string          // that has run the task
+	peers      []*cluster.Peer // of the host; the node is the first if the leader knows it
+}
+
+// RoundTrip is as [http.RoundTripper] says. Its error names the node.
+func (w *way) RoundTrip(r *http.Request) (*http.Response, error) {
+	var errs []error
+	for _, p := range w.peers {
+		out := r.Clone(r.Context())
+		exact := p.Name == w.node
+		if !exact { // without a size, a server that does not have the log answers at once
+			out.URL.RawQuery = url.Values{wire.QueryID: {w.id.String()}}.Encode()
+		}
+		res, err := p.RoundTrip(out)
+		switch {
+		case r.Context().Err() != nil:
+			return res, err
+		case err != nil:
+			errs = append(errs, fmt.Errorf("%s at %s: %w", p.Name, p.Address, err))
+		case exact || res.StatusCode != http.StatusNotFound:
+			return res, nil
+		default:
+			_ = res.Body.Close() // another server has the log, if any
+		}
+	}
+	return nil, w.gone(errors.Join(errs...))
+}
+
+// gone is the error of a log whose server is gone.
+func (w *way) gone(why error) error {
+	err := fmt.Errorf(`%w: the log of task %s is at %s, which ran it and does not answer: start "stint serve" on host %s `+
+		`again with the same --dir, or read %s in its directory`,
+		queue.ErrUnavailable, w.id, w.node, w.host, logsName+"/"+server.LogName(w.id))
+	if why != nil {
+		err = fmt.Errorf("%w (%w)", err, why)
+	}
+	return err
+}
+
+// lateHandler is a handler that is set when the server of a node has been made, for which
+// the node must be open. Before that, it answers that it is not available.
+type lateHandler struct {
+	to atomic.Pointer[http.HandlerFunc]
+}
+
+func (h *lateHandler) set(to http.HandlerFunc) { h.to.Store(&to) }
+
+func (h *lateHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if to := h.to.Load(); to != nil {
+		(*to)(w, r)
+		return
+	}
+	http.Error(w, "the server is starting", http.StatusServiceUnavailable)
+}

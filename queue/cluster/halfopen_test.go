@@ -1,0 +1,108 @@
+package cluster_test
+
+import (
+	"context"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stintgo/stint/internal/netfault"
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/cluster"
+	"github.com/stintgo/stint/queue/storetest"
+)
+
+// apart opens a node that leads and one that follows, whose connections pass a proxy.
+func apart(t *testing.T) (leader, follower *cluster.Node, between *netfault.Proxy) {
+	t.Helper()
+	opener := kinds[1].opener(t, storetest.Config{})
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := l.Addr().String()
+	if between, err = netfault.New(at); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := between.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := l.Close(); err != nil { // the leader listens there
+		t.Fatal(err)
+	}
+	leader = open(t, opener, cluster.Config{Name: "leader", Listen: at, Address: between.Addr()})
+	follower = open(t, opener, cluster.Config{Name: "follower"})
+	return leader, follower, between
+}
+
+// TestC11_DeadConnections: a connection to the leader that is open, and over which nothing
+// passes any more, costs some seconds: the calls over it are made again over another one, and
+// none ends with an error. So does a signal that waits for it.
+func TestC11_DeadConnections(t *testing.T) {
+	leader, follower, between := apart(t)
+	var ids queue.IDs
+	if _, err := submit(t.Context(), follower, &ids); err != nil { // over a connection that stays
+		t.Fatal(err)
+	}
+	ready, stop := follower.Listen("default")
+	defer stop()
+	<-ready // at the begin
+	between.Deaden()
+	began := time.Now()
+	var calls sync.WaitGroup
+	for range 10 {
+		id := ids.New(began)
+		calls.Go(func() {
+			task := queue.NewTask{ID: id, Spec: queue.Spec{Kind: "work"}}
+			if _, err := follower.Submit(t.Context(), began, []queue.NewTask{task}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	calls.Wait()
+	t.Logf("calls over a dead connection are answered after %s", time.Since(began).Round(time.Millisecond))
+	found, err := leader.Find(t.Context(), queue.Filter{}, queue.Page{Limit: 100})
+	if err != nil || len(found) != 11 {
+		t.Errorf("the leader has %d tasks, want 11; %v", len(found), err)
+	}
+	for done := false; !done; {
+		select {
+		case <-ready:
+			done = true
+		case <-t.Context().Done():
+			t.Fatal("no signal has come")
+		}
+	}
+}
+
+// TestC11_StalledLeader: calls wait while nothing passes between two nodes, end with their
+// contexts, and are answered when the leader is reached again, which has led all the time.
+func TestC11_StalledLeader(t *testing.T) {
+	_, follower, between := apart(t)
+	var ids queue.IDs
+	if _, err := submit(t.Context(), follower, &ids); err != nil {
+		t.Fatal(err)
+	}
+	between.Set(netfault.Fault{Stall: true})
+	ctx, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer stop()
+	if _, err := follower.Find(ctx, queue.Filter{}, queue.Page{}); err == nil || ctx.Err() == nil {
+		t.Errorf("over a stalled connection, the answer is %v", err)
+	}
+	errs := make(chan error, 1)
+	go func() {
+		_, err := submit(t.Context(), follower, &ids)
+		errs <- err
+	}()
+	// Longer than a connection may be silent, so that new ones are tried too.
+	silent, end := context.WithTimeout(t.Context(), 5*time.Second)
+	defer end()
+	<-silent.Done()
+	between.Set(netfault.Fault{})
+	if err := <-errs; err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,99 @@
+package cluster_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/cluster"
+	"github.com/stintgo/stint/queue/storetest"
+)
+
+// greeter answers with a name and the path and query of the request.
+func greeter(name string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = fmt.Fprint(w, name, " ", r.URL.RequestURI())
+	})
+}
+
+// TestC11_NodesFindEachOther: every node learns from the leader which nodes there are, and
+// reaches each of them, also after the leader has changed. The nodes of a host are found by
+// the name of one that is gone.
+func TestC11_NodesFindEachOther(t *testing.T) {
+	opener := kinds[1].opener(t, storetest.Config{})
+	names := []string{"a:1", "a:2", "b:3"}
+	nodes := make(map[string]*cluster.Node)
+	for _, name := range names {
+		nodes[name] = open(t, opener, cluster.Config{Name: name, Handler: greeter(name)})
+	}
+	check := func(names []string) {
+		t.Helper()
+		for _, at := range names {
+			for _, name := range names {
+				if got := call(t, nodes[at], name, "/path?q=1"); got != name+" /path?q=1" {
+					t.Errorf("%s reaches %q at %s", at, got, name)
+				}
+			}
+			stats, err := nodes[at].Stats(t.Context(), time.Now())
+			if err != nil || !slices.EqualFunc(stats.Nodes, names, func(n queue.Node, name string) bool {
+				return n.Name == name && n.Address != ""
+			}) {
+				t.Errorf("at %s the nodes are %v, %v; want %v", at, stats.Nodes, err, names)
+			}
+		}
+	}
+	check(names)
+	if got := peers(t, nodes["b:3"], "a:9"); !slices.Equal(got, names[:2]) {
+		t.Errorf("the nodes of host a are %v", got)
+	}
+	if got := peers(t, nodes["b:3"], "a:2"); !slices.Equal(got, []string{"a:2", "a:1"}) {
+		t.Errorf("the nodes of host a are %v, with a:2 first", got)
+	}
+	closes(t, nodes["a:1"])
+	check(names[1:])
+}
+
+// peers returns the names of the nodes of a host.
+func peers(t *testing.T, n *cluster.Node, name string) (names []string) {
+	t.Helper()
+	found, err := n.Peers(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range found {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// call sends a request to a node as soon as the leader knows it.
+func call(t *testing.T, from *cluster.Node, name, path string) string {
+	t.Helper()
+	for ctx := t.Context(); ; {
+		found, err := from.Peers(ctx, name)
+		if ctx.Err() != nil {
+			t.Fatal(err)
+		}
+		if err != nil || len(found) == 0 || found[0].Name != name {
+			continue
+		}
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://node"+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := found[0].RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(res.Body)
+		_ = res.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+}

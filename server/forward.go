@@ -1,0 +1,64 @@
+package server
+
+import (
+	"io"
+	"net/http"
+
+	"github.com/stintgo/stint/internal/wire"
+	"github.com/stintgo/stint/queue"
+)
+
+// ServeLog answers a request for a log of this process: it is the end of the way that
+// [Config.LogAt] returns in another process. It asks for no token: the caller of ServeLog
+// decides who may read the logs.
+func (s *Server) ServeLog(w http.ResponseWriter, r *http.Request) {
+	if id, ok := s.logID(w, r); ok {
+		s.ownLog(w, r, id)
+	}
+}
+
+// logWay returns the way to another server that keeps a log, or nil if this one does.
+func (s *Server) logWay(r *http.Request, id queue.ID) (http.RoundTripper, error) {
+	if s.cfg.LogAt == nil {
+		return nil, nil
+	}
+	return s.cfg.LogAt(r.Context(), id)
+}
+
+// forwardLog passes a request for a log on to the server that keeps it, and its answer back
+// as it arrives. It ends with the client.
+func (s *Server) forwardLog(w http.ResponseWriter, r *http.Request, to http.RoundTripper) {
+	if r.URL.Query().Has(wire.QuerySize) { // it waits, as in ownLog
+		if !s.enter(w) {
+			return
+		}
+		defer s.leave()
+	}
+	out, err := http.NewRequestWithContext(r.Context(), http.MethodGet, "http://node"+wire.Log+"?"+r.URL.RawQuery, nil)
+	if err != nil {
+		s.write(w, encoded(nil, err))
+		return
+	}
+	copyHeaders(out.Header, r.Header, "Range", wire.LogFile, wire.Client)
+	res, err := to.RoundTrip(out)
+	if err != nil {
+		s.send(w, encoded(nil, err)) // the fault of another process is not logged here
+		return
+	}
+	defer res.Body.Close() //nolint:errcheck // only read
+	copyHeaders(w.Header(), res.Header, "Content-Type", "Content-Length", "Content-Range", wire.LogFile,
+		"X-Content-Type-Options", "Cache-Control")
+	s.setDeadline(http.NewResponseController(w).SetWriteDeadline)
+	w.WriteHeader(res.StatusCode)
+	if _, err := io.Copy(w, res.Body); err != nil {
+		panic(http.ErrAbortHandler) // the client must not take a part for the whole
+	}
+}
+
+func copyHeaders(to, from http.Header, names ...string) {
+	for _, name := range names {
+		if value := from.Get(name); value != "" {
+			to.Set(name, value)
+		}
+	}
+}
