@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -21,7 +22,10 @@ import (
 
 // keepers finds the servers that keep the logs of tasks: of servers that share a store, the
 // one that has run a task keeps its log.
-type keepers struct{ node *cluster.Node }
+type keepers struct {
+	node *cluster.Node
+	logs string // the directory of this server's logs
+}
 
 // nodeName returns the name of this process as a node. Its worker is named after it, so that
 // the steps of a task name the node.
@@ -61,7 +65,21 @@ func (k keepers) at(ctx context.Context, id queue.ID) (http.RoundTripper, error)
 	if err != nil {
 		return nil, err
 	}
+	if !slices.ContainsFunc(peers, func(p *cluster.Peer) bool { return p.Name == node }) && k.keeps(id, worker) {
+		return nil, nil
+	}
 	return &way{id: id, node: node, host: host, peers: peers}, nil
+}
+
+// keeps reports whether this server has a log of a task that a worker on this host has run: an
+// earlier server with this directory, which had another name.
+func (k keepers) keeps(id queue.ID, worker string) bool {
+	host, err := os.Hostname()
+	if err != nil || !strings.HasPrefix(worker, host) {
+		return false
+	}
+	_, err = os.Stat(filepath.Join(k.logs, server.LogName(id)))
+	return err == nil
 }
 
 // lastWorker returns the worker of the last attempt of a task, or "".

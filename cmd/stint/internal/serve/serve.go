@@ -169,7 +169,7 @@ func run(ctx, force context.Context, cfg *Config, store queue.Store) error {
 	name := "" // that of queue.Config
 	node, shared := store.(*cluster.Node)
 	if shared {
-		front.LogAt = keepers{node}.at
+		front.LogAt = keepers{node, filepath.Join(cfg.Dir, logsName)}.at
 		name = workerOf(node.Name())
 	}
 	q := queue.New(store, queue.Config{

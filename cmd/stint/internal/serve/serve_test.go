@@ -212,7 +212,7 @@ func TestC6_OnlyThisMachine(t *testing.T) {
 		":7117": false, "0.0.0.0:7117": false, "[::]:7117": false, "192.168.1.2:7117": false, "example.org:80": false,
 		"7117": false,
 	} {
-		if err := serve.CheckLoopback(address); (err == nil) != ok {
+		if err := serve.CheckLoopback("--listen", address); (err == nil) != ok {
 			t.Errorf("%q: %v", address, err)
 		}
 	}
