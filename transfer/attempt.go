@@ -204,38 +204,33 @@ func (a *attempt) resumed(ctx context.Context) (*plan, error) {
 	p, err := decodePlan(a.job.Checkpoint)
 	if err == nil {
 		p.chunks.stop()
-		err = a.compare(ctx, p)
-	}
-	if err == nil {
-		return p, nil
+		a.plan.Store(p) // so that a cancel deletes it at the server
+		if p, err = a.compare(ctx, p); err == nil {
+			return p, nil
+		}
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	a.cfg.Logger.Warn("an upload starts over", slog.Any("task", a.job.ID), slog.Any("error", err))
-	if p != nil {
-		a.plan.Store(p)
-		a.abandon(ctx)
-	}
+	a.abandon(ctx)
 	return a.fresh(ctx)
 }
 
-// compare returns an error if the file is not the one of a plan.
-func (a *attempt) compare(ctx context.Context, p *plan) error {
+// compare returns an error if the file is not the one of a plan. It returns the plan, with the
+// present fingerprint of the file if the whole content is known to be the same.
+func (a *attempt) compare(ctx context.Context, p *plan) (*plan, error) {
 	switch {
 	case p.file == a.source.at:
-		return nil
+		return p, nil
 	case p.file.Size != a.source.at.Size:
-		return fmt.Errorf("%w: it had %d bytes, and now it has %d", ErrChanged, p.file.Size, a.source.at.Size)
+		return nil, fmt.Errorf("%w: it had %d bytes, and now it has %d", ErrChanged, p.file.Size, a.source.at.Size)
 	case p.sha256 != "":
 		digest, err := a.source.digest(ctx)
 		if err == nil && digest != p.sha256 {
 			err = ErrChanged
 		}
-		if err == nil {
-			p.file = a.source.at // the same content, also what the checksums of chunks do not cover
-		}
-		return err
+		return p.of(a.source.at), err
 	}
 	for i := range p.layout.chunks() {
 		state, crc := p.chunks.state(i)
@@ -244,13 +239,13 @@ func (a *attempt) compare(ctx context.Context, p *plan) error {
 		}
 		now, err := a.source.sum(ctx, p.layout.offset(i), p.layout.offset(i+1), false)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if now.crc != crc {
-			return fmt.Errorf("%w: chunk %d, which the server has, differs", ErrChanged, i)
+			return nil, fmt.Errorf("%w: chunk %d, which the server has, differs", ErrChanged, i)
 		}
 	}
-	return nil
+	return p, nil
 }
 
 // uploadPlan sends what the server does not have, and returns the URL of the file.
@@ -260,9 +255,7 @@ func (a *attempt) uploadPlan(ctx context.Context, p *plan) (string, error) {
 		return "", err
 	}
 	if p.file != a.source.at { // its chunks have been compared
-		compared := *p
-		compared.file = a.source.at
-		p = &compared
+		p = p.of(a.source.at)
 		a.plan.Store(p)
 	}
 	a.job.Save(p.encode())

@@ -41,6 +41,14 @@ func newPlan(l layout, file fingerprint, sha256 string) *plan {
 	return p
 }
 
+// of returns the same plan with another fingerprint of the file. The two share the states of the
+// chunks and the lanes.
+func (p *plan) of(file fingerprint) *plan {
+	other := *p
+	other.file = file
+	return &other
+}
+
 func (p *plan) addLanes() {
 	for i := range p.layout.lanes {
 		l := &lane{}

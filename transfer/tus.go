@@ -152,7 +152,7 @@ func (c *client) do(
 	if err != nil {
 		return nil, retry.Permanent(err)
 	}
-	if at.Host == c.endpoint.Host && at.Scheme == c.endpoint.Scheme { // the user's headers may be secrets, which are for that host alone
+	if at.Host == c.endpoint.Host && at.Scheme == c.endpoint.Scheme { // the user's headers may be secrets of that host
 		request.Header = c.header.Clone()
 	}
 	maps.Copy(request.Header, fields)
