@@ -203,7 +203,8 @@ func (r *Receiver) sweepAll() {
 	}
 }
 
-// sweep removes what has expired at a time, and the oldest receipts beyond receiptsMax, and calls Finished again where it has failed.
+// sweep removes what has expired at a time, and the oldest receipts beyond receiptsMax, and
+// calls Finished again where it has failed.
 func (r *Receiver) sweep(now time.Time) {
 	r.mu.Lock()
 	all := make([]*file, 0, len(r.files))
