@@ -61,7 +61,7 @@ var _ stint.Slots = (*Slots)(nil)
 func (n *Node) Slots(name string, cfg SlotsConfig) (*Slots, error) {
 	err := validName(name)
 	if cfg.Max < 1 || cfg.Max > ledger.MaxMax {
-		err = errors.Join(err, fmt.Errorf("Max is %d, and can be 1 to %d", cfg.Max, ledger.MaxMax))
+		err = errors.Join(err, fmt.Errorf("a Max of %d: it can be 1 to %d", cfg.Max, ledger.MaxMax))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: limit %q: %w", queue.ErrInvalid, name, err)

@@ -198,7 +198,7 @@ func (c *checker) start(as child) *process {
 // serve counts for a worker. A worker that has got its slot before its process was stopped
 // and continued does not count: it is about to find out that the slot is lost.
 func (c *checker) serve(conn net.Conn) {
-	defer conn.Close() //nolint:errcheck // the child may be dead
+	defer conn.Close()
 	var p *process
 	epoch := -1 // in which this worker entered, if it counts
 	for in := bufio.NewScanner(conn); in.Scan(); {
