@@ -31,6 +31,15 @@
 // node had not ended by then. So a node that was stopped, or cut off from the database,
 // answers nothing that is out of date.
 //
+// # Limits for work that is not a task
+//
+// [Node.Slots] limits how many functions of schedulers run at once on all nodes, and
+// [Node.Bucket] the rate of limiters of all nodes, whether or not they have to do with tasks:
+//
+//	slots, err := node.Slots("license", cluster.SlotsConfig{Max: 5})
+//	...
+//	s := stint.New(5, stint.Config{Slots: slots})
+//
 // # Between nodes
 //
 // The leader serves the others over TLS at [Config.Listen]. Its row in the database tells

@@ -61,7 +61,7 @@ var _ stint.Slots = (*Slots)(nil)
 func (n *Node) Slots(name string, cfg SlotsConfig) (*Slots, error) {
 	err := validName(name)
 	if cfg.Max < 1 || cfg.Max > ledger.MaxMax {
-		err = errors.Join(err, fmt.Errorf("Max is %d, and can be 1 to %d", cfg.Max, ledger.MaxMax))
+		err = errors.Join(err, fmt.Errorf("a Max of %d: it can be 1 to %d", cfg.Max, ledger.MaxMax))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: limit %q: %w", queue.ErrInvalid, name, err)
@@ -198,17 +198,20 @@ func (s *Slots) notifyLocked() {
 // the scheduler asks again.
 func (s *Slots) offer() {
 	p := s.p
-	useful := func() bool { return s.account.Waiting() > 0 && (s.account.Idle() > 0 || p.ended != nil) }
+	offered := func() bool {
+		return s.account.Waiting() > 0 && s.account.Idle() > 0 && p.validLocked(clock.Now())
+	}
 	p.mu.Lock()
 	s.notification = false
-	call := useful()
+	call := offered() || p.ended != nil && s.account.Waiting() > 0
 	p.mu.Unlock()
 	if call {
 		s.notify()
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if call && useful() && !s.notification {
+	p.expireLocked(clock.Now()) // or the scheduler may have left permits because they were about to expire
+	if call && offered() && !s.notification {
 		s.account.Busy()
 	}
 	s.newsLocked()

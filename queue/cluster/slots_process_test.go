@@ -135,6 +135,8 @@ type process struct {
 	epoch   int // grows when what is inside is not counted any more
 	inside  int
 	entered int
+
+	resumedWith int // entered, when it was resumed
 }
 
 func newChecker(t *testing.T, most int) *checker {
@@ -196,7 +198,7 @@ func (c *checker) start(as child) *process {
 // serve counts for a worker. A worker that has got its slot before its process was stopped
 // and continued does not count: it is about to find out that the slot is lost.
 func (c *checker) serve(conn net.Conn) {
-	defer conn.Close() //nolint:errcheck // the child may be dead
+	defer conn.Close()
 	var p *process
 	epoch := -1 // in which this worker entered, if it counts
 	for in := bufio.NewScanner(conn); in.Scan(); {
@@ -300,7 +302,7 @@ func (c *checker) stop(p *process) {
 
 func (c *checker) resume(p *process) {
 	c.mu.Lock()
-	p.stopped, p.resumed = false, time.Now()
+	p.stopped, p.resumed, p.resumedWith = false, time.Now(), p.entered
 	c.mu.Unlock()
 	if err := p.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		c.t.Error(err)
@@ -397,5 +399,32 @@ func TestC11_WorkOutlivesTheLeader(t *testing.T) {
 	c.await("entries", func() bool { return next.inside == 2 })
 	if c.lost > 0 || follower.inside != 2 {
 		t.Errorf("%d slots were lost", c.lost)
+	}
+}
+
+// TestC11_SlotsOfAStoppedLeader: a leader that is stopped for longer than its lease grants
+// nothing when it wakes up, whatever it believes, and its own workers have lost their slots.
+func TestC11_SlotsOfAStoppedLeader(t *testing.T) {
+	k := kinds[1]
+	const most, lease = 3, 2 * time.Second
+	c, as := newChecker(t, most), childOf(t, k)
+	as.Workers, as.Lease, as.Hold = 3, lease, 5*time.Millisecond
+	var all []*process
+	for _, as.Name = range []string{"leader", "second", "third"} {
+		p := c.start(as)
+		c.await("entries", func() bool { return p.entered > 10 })
+		all = append(all, p)
+	}
+	for range 2 {
+		c.stop(all[0])
+		c.mu.Lock()
+		before, lost := all[1].entered, c.lost
+		c.mu.Unlock()
+		<-time.After(lease * 2) // another node leads, and what the leader had is free
+		c.await("entries without the leader", func() bool { return all[1].entered > before+50 })
+		c.resume(all[0])
+		c.await("entries of the former leader", func() bool { return all[0].entered > all[0].resumedWith+50 })
+		t.Logf("%d slots were lost", c.lost-lost)
+		all[0], all[1] = all[1], all[0] // perhaps the next leader
 	}
 }

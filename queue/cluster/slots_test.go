@@ -1,12 +1,15 @@
 package cluster_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stintgo/stint"
 	"github.com/stintgo/stint/internal/slotstest"
+	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/cluster"
 	"github.com/stintgo/stint/queue/storetest"
 )
@@ -49,4 +52,66 @@ func TestC11_SlotsContract(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestC11_WhyNamesHosts: an entry that waits for a slot of other hosts names them.
+func TestC11_WhyNamesHosts(t *testing.T) {
+	hosts := nodes(t, kinds[1], 3, time.Second)
+	schedulers := make([]stint.Scheduler, len(hosts))
+	for i, n := range hosts {
+		schedulers[i] = stint.New(2, stint.Config{Slots: slots(t, n, 2)})
+	}
+	for _, s := range schedulers[:2] {
+		p, err := s.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Release()
+	}
+	waits := stint.Go(t.Context(), schedulers[2], func(context.Context) (int, error) { return 1, nil })
+	defer waits.Cancel(nil)
+	again, late := time.NewTicker(time.Millisecond), time.After(10*time.Second)
+	defer again.Stop()
+	for {
+		w, _ := waits.Why()
+		if len(w.Reasons) > 0 {
+			if r := w.Reasons[0]; r.Code == stint.CodeShared && r.Limit == 2 && r.Running == 2 && r.By == "node0, node1" {
+				return
+			}
+		}
+		select {
+		case <-again.C:
+		case <-late:
+			t.Fatalf("it waits for %+v", w.Reasons)
+		}
+	}
+}
+
+// TestC11_SlotsOfAClosedNode: work on slots of a node that closes is cancelled, and what
+// waits ends. What was not in use is there for other nodes at once, although the leader has
+// changed.
+func TestC11_SlotsOfAClosedNode(t *testing.T) {
+	hosts := nodes(t, kinds[1], 2, time.Second)
+	s := stint.New(1, stint.Config{Slots: slots(t, hosts[0], 1)})
+	began := make(chan struct{})
+	runs := stint.Go(t.Context(), s, func(ctx context.Context) (int, error) {
+		close(began)
+		<-ctx.Done()
+		return 0, context.Cause(ctx)
+	})
+	<-began
+	waits := stint.Go(t.Context(), s, func(context.Context) (int, error) { return 1, nil })
+	closes(t, hosts[0])
+	if _, err := runs.Wait(t.Context()); !errors.Is(err, stint.ErrSlotLost) || !errors.Is(err, queue.ErrClosed) {
+		t.Errorf("the work that ran: %v", err)
+	}
+	if _, err := waits.Wait(t.Context()); !errors.Is(err, queue.ErrClosed) {
+		t.Errorf("the work that waited: %v", err)
+	}
+	other := stint.New(1, stint.Config{Slots: slots(t, hosts[1], 1)})
+	p, err := other.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Release()
 }

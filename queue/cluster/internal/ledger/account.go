@@ -112,7 +112,7 @@ func (a *Account) Leave() bool {
 }
 
 // Lose ends all permits: the lease of the node has ended.
-func (a *Account) Lose() { a.returned, a.used, a.low = a.seen, 0, 0 }
+func (a *Account) Lose() { a.returned, a.used, a.low, a.busy = a.seen, 0, 0, false }
 
 func (a *Account) need() int {
 	if a.busy {

@@ -267,3 +267,29 @@ func TestC11_LateClaimsAreRevoked(t *testing.T) {
 		t.Errorf("a claim of a former session: %v", err)
 	}
 }
+
+// TestC11_BusyUntilItAsksOrLoses: an account that leaves permits is granted no others until
+// it asks. If it loses them, it needs others at once: nothing makes it ask.
+func TestC11_BusyUntilItAsksOrLoses(t *testing.T) {
+	for name, end := range map[string]func(a *ledger.Account){
+		"it asks": func(a *ledger.Account) {
+			a.Take()
+			a.Put()
+			a.Leave()
+			a.Take()
+		},
+		"it loses": func(a *ledger.Account) { a.Lose() },
+	} {
+		a := ledger.NewAccount(1, "limit", 2)
+		a.Want(3, 2)
+		a.Apply(ledger.Order{ID: 1, Granted: 1, Keep: ledger.All})
+		a.Busy()
+		if c := a.Claim(); c.Need != 0 {
+			t.Errorf("%s: a busy account needs %d permits", name, c.Need)
+		}
+		end(a)
+		if c := a.Claim(); c.Need != 2 {
+			t.Errorf("%s: the account needs %d permits of 2", name, c.Need)
+		}
+	}
+}

@@ -35,7 +35,6 @@ type buyer struct {
 	term    int // of the leader of its session
 	session uint64
 	joined  bool
-	sent    []time.Time
 	until   time.Time
 	up      []trade
 	down    []trade
