@@ -30,6 +30,7 @@ func parse(url string) (target, error) {
 		cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	}
 	c := cfg.ConnConfig
+	c.DialFunc = dial
 	return target{fmt.Sprintf("PostgreSQL at %s:%d, database %s", c.Host, c.Port, c.Database), cfg}, nil
 }
 
