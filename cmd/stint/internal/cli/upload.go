@@ -34,7 +34,8 @@ has, and skips files that are there already; a file that has changed is sent aga
 other calls with the same --dir have left continues as well.
 
 From another terminal, stint transfers shows the uploads, and with --server DIR, pause,
-resume, cancel, retry, why and edit work on them as on all tasks. Calls with the same --dir
+resume, cancel, retry, why and edit work on them as on all tasks: on one by its ID, on all
+by --kind stint.upload. Calls with the same --dir
 share -j and --rate of the first one.
 
 The tokens and passwords that a server wants do not belong into arguments, which other
@@ -127,7 +128,7 @@ func (f *uploadFlags) run(args []string) error {
 	}
 	printTo(f.err, "stint: %d sent (%s), %d skipped, %d failed\n", sum.Sent, upload.Size(sum.Bytes), sum.Skipped, sum.Failed)
 	if sum.Left > 0 {
-		printTo(f.err, "stint: %d unfinished: the same command continues them; stint cancel --server %s --all ends them\n",
+		printTo(f.err, "stint: %d unfinished: the same command continues them; stint cancel --kind stint.upload --server %s ends them\n",
 			sum.Left, f.dir)
 		return &exitError{status: exitCancelled}
 	}
@@ -296,6 +297,10 @@ func newTransfers(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "transfers", Short: "List uploads", Long: transfersLong, Args: nothingElse,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if c.address == "" && os.Getenv(serverEnv) == "" && !serves(c.fallback) {
+				printTo(s.err, "stint: no stint upload runs; unfinished uploads in %s continue with the next one\n", c.fallback)
+				return nil
+			}
 			return c.with(cmd, func(ctx context.Context, server *remote.Server) error {
 				return c.transfers(ctx, server, all)
 			})
@@ -304,6 +309,12 @@ func newTransfers(s *streams) *cobra.Command {
 	cmd.Flags().BoolVar(&all, "all", false, "list finished ones, too")
 	c.register(cmd)
 	return cmd
+}
+
+// serves reports whether a directory has the socket of a server.
+func serves(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, serve.SocketName))
+	return err == nil
 }
 
 // transfers lists uploads.

@@ -119,7 +119,7 @@ func (f *follower) look(ctx context.Context, server *remote.Server) error {
 	}
 	if all := paused == len(f.mine) && paused > 0; all != f.paused {
 		if f.paused = all; all {
-			f.cfg.Note("all that is left is paused: stint resume --server %s --all continues it", f.cfg.Serve.Dir)
+			f.cfg.Note("all that is left is paused: stint resume --kind stint.upload --server %s continues it", f.cfg.Serve.Dir)
 		}
 	}
 	view.Left, view.Sum = len(f.mine), f.sum

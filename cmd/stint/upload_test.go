@@ -1,0 +1,271 @@
+//go:build linux
+
+package main_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/transfer"
+)
+
+// receiving is a server that receives uploads, and the arguments that name it.
+type receiving struct {
+	*served
+	to []string
+}
+
+func receive(t *testing.T, flags ...string) *receiving {
+	t.Helper()
+	r := &receiving{served: &served{t: t, dir: t.TempDir()}}
+	r.begin("127.0.0.1:0", flags...)
+	return r
+}
+
+func (r *receiving) begin(address string, flags ...string) {
+	r.t.Helper()
+	r.start(append([]string{"--uploads", "inbox", "--uploads-listen", address}, flags...)...)
+	url, ok := strings.CutPrefix(r.out.next(), "serving ")
+	if !ok {
+		r.t.Fatalf("the server says %q", url)
+	}
+	r.to = []string{"--to", url, "--token-file", "stint-data/uploads-token", "--dir", "uploads"}
+}
+
+// file makes a file with random content in the directory of the server.
+func (r *receiving) file(name string, size int) []byte {
+	r.t.Helper()
+	content := make([]byte, size)
+	_, _ = rand.NewChaCha8([32]byte{byte(size), byte(size >> 8)}).Read(content)
+	path := filepath.Join(r.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+	return content
+}
+
+// uploads is a stint upload that has not been started.
+func (r *receiving) uploads(args ...string) *exec.Cmd {
+	r.t.Helper()
+	return r.command(append(append([]string{"upload"}, r.to...), args...)...)
+}
+
+func (r *receiving) upload(args ...string) result {
+	r.t.Helper()
+	return runCmd(r.t, r.uploads(args...), "")
+}
+
+// has checks a received file.
+func (r *receiving) has(name string, want []byte) {
+	r.t.Helper()
+	got, err := os.ReadFile(filepath.Join(r.dir, "inbox", name))
+	if err != nil || !bytes.Equal(got, want) {
+		r.t.Errorf("%s: %d bytes, want %d, %v", name, len(got), len(want), err)
+	}
+}
+
+// transfers returns the uploads that stint transfers lists.
+func (r *receiving) transfers() (all []transfer.Transfer) {
+	r.t.Helper()
+	listed := r.stint("transfers", "--all", "--json", "--server", "uploads")
+	for d := json.NewDecoder(strings.NewReader(listed.stdout)); d.More(); {
+		var t transfer.Transfer
+		if err := d.Decode(&t); err != nil {
+			r.t.Fatal(err)
+		}
+		all = append(all, t)
+	}
+	return all
+}
+
+// await waits until the uploads fulfil a condition.
+func (r *receiving) await(what string, ok func([]transfer.Transfer) bool) []transfer.Transfer {
+	r.t.Helper()
+	for range 1000 {
+		if all := r.transfers(); ok(all) {
+			return all
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-r.t.Context().Done():
+			r.t.Fatal("the test ends while it waits for " + what)
+		}
+	}
+	r.t.Fatal("waited in vain for " + what)
+	return nil
+}
+
+// commands returns the IDs of the commands that were submitted.
+func (r *receiving) commands() (ids []string) {
+	r.t.Helper()
+	listed := r.stint("ls", "--kind", "command", "--json")
+	for d := json.NewDecoder(strings.NewReader(listed.stdout)); d.More(); {
+		var task struct{ ID string }
+		if err := d.Decode(&task); err != nil {
+			r.t.Fatal(err)
+		}
+		ids = append(ids, task.ID)
+	}
+	return ids
+}
+
+// Files, directories and standard input arrive. What is there is skipped, and what has
+// changed is sent again. A command runs for each file.
+func TestE4_UploadsArrive(t *testing.T) {
+	t.Parallel()
+	r := receive(t, "--then", `wc -c < "$1"`)
+	big, small := r.file("big.bin", 20<<20), r.file("photos/a b.jpg", 1000)
+	u := r.upload("big.bin", "photos", "--lanes", "3", "--verify", "--chunk", "1M")
+	if u.status != 0 || !strings.Contains(u.stderr, "2 sent (20.0 MiB), 0 skipped, 0 failed") {
+		t.Fatalf("%+v", u)
+	}
+	r.has("big.bin", big)
+	r.has("a b.jpg", small)
+	r.upload("big.bin", "photos").want(t, "", "0 sent (0 B), 2 skipped, 0 failed", 0)
+	small = r.file("photos/a b.jpg", 2000)
+	if u := r.upload("photos", "--name", "c.jpg"); u.status != 0 {
+		t.Fatalf("%+v", u)
+	}
+	r.has("c.jpg", small)
+	in := runCmd(t, r.uploads("-", "--name", "in.txt"), "from a pipe\n")
+	if in.status != 0 {
+		t.Fatalf("%+v", in)
+	}
+	r.has("in.txt", []byte("from a pipe\n"))
+	if left, err := fs.Glob(os.DirFS(filepath.Join(r.dir, "inbox", ".uploads")), "*.data"); err != nil || len(left) > 0 {
+		t.Errorf("left over: %v, %v", left, err)
+	}
+	ids := r.commands()
+	if len(ids) != 4 {
+		t.Fatalf("%d commands were submitted: %v", len(ids), ids)
+	}
+	sizes := make(map[string]bool)
+	for _, id := range ids {
+		r.stint("wait", id).want(t, "", "", 0)
+		sizes[strings.TrimSpace(r.stint("logs", id).stdout)] = true
+	}
+	for _, size := range []int{len(big), 1000, 2000, 12} {
+		if !sizes[fmt.Sprint(size)] {
+			t.Errorf("no command has seen %d bytes: %v", size, sizes)
+		}
+	}
+}
+
+// Both sides are killed in the middle, and the same command completes the file.
+func TestE4_UploadContinuesAfterKills(t *testing.T) {
+	t.Parallel()
+	r := receive(t)
+	content := r.file("big.bin", 32<<20)
+	args := []string{"big.bin", "--chunk", "1M", "--rate", "8MiB/s"}
+	half := func(least int64) func([]transfer.Transfer) bool {
+		return func(all []transfer.Transfer) bool { return len(all) == 1 && all[0].Done >= least }
+	}
+	first := r.uploads(args...)
+	start(t, first)
+	r.await("a quarter", half(8<<20))
+	_ = first.Process.Kill()
+	_ = first.Wait()
+	second := r.uploads(args...)
+	start(t, second)
+	before := r.await("half", half(16<<20))
+	r.kill()
+	address := strings.TrimSuffix(strings.TrimPrefix(r.to[1], "http://"), "/files/")
+	r.begin(address)
+	if status := finish(t, second); status != 0 {
+		t.Fatalf("exit status %d after %+v", status, before)
+	}
+	r.has("big.bin", content)
+	r.upload(args...).want(t, "", "0 sent (0 B), 1 skipped, 0 failed", 0)
+}
+
+// Uploads are paused, resumed and cancelled from another terminal, one and all, queued and
+// running.
+func TestE2_UploadsAreCommanded(t *testing.T) {
+	t.Parallel()
+	r := receive(t)
+	var contents [][]byte
+	var names []string
+	for i := range 4 {
+		names = append(names, fmt.Sprintf("%d.bin", i))
+		contents = append(contents, r.file(names[i], 1<<20+i))
+	}
+	cmd := r.uploads(append(names, "--chunk", "64K", "--rate", "64KiB/s", "-j1")...)
+	var said strings.Builder
+	cmd.Stderr = &said
+	start(t, cmd)
+	all := r.await("one that runs", func(all []transfer.Transfer) bool {
+		return len(all) == 4 && all[0].State == queue.Running
+	})
+	order := func(args ...string) {
+		t.Helper()
+		if o := r.stint(append(args, "--server", "uploads")...); o.status != 0 {
+			t.Errorf("%v: %+v", args, o)
+		}
+	}
+	state := func(of int, want queue.State) {
+		t.Helper()
+		r.await(want.String(), func(all []transfer.Transfer) bool { return all[of].State == want })
+	}
+	order("pause", all[0].ID.String())
+	state(0, queue.Paused)
+	state(1, queue.Running) // the slot is free
+	order("cancel", all[1].ID.String())
+	state(1, queue.Cancelled)
+	order("pause", "--kind", "stint.upload")
+	r.await("none that runs", func(all []transfer.Transfer) bool {
+		return all[0].State == queue.Paused && all[2].State == queue.Paused && all[3].State == queue.Paused
+	})
+	order("resume", "--kind", "stint.upload")
+	state(0, queue.Running)
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if status := finish(t, cmd); status != 130 {
+		t.Errorf("exit status %d after Ctrl-C", status)
+	}
+	if !strings.Contains(said.String(), "0 sent (0 B), 0 skipped, 1 failed\nstint: 3 unfinished: the same command") {
+		t.Errorf("it says %q", said.String())
+	}
+	r.upload(names...).want(t, "", "4 sent (4.0 MiB), 0 skipped, 0 failed", 0)
+	for i, name := range names {
+		r.has(name, contents[i])
+	}
+}
+
+// Wrong arguments, a wrong token and a missing server are explained.
+func TestE4_UploadRefuses(t *testing.T) {
+	t.Parallel()
+	r := receive(t)
+	r.file("a", 10)
+	for _, c := range []struct {
+		args   []string
+		says   string
+		status int
+	}{
+		{[]string{"a"}, "say where to", 125},
+		{[]string{"--to", r.to[1]}, "say what to upload", 125},
+		{[]string{"--to", r.to[1], "none"}, `"none" names no file`, 125},
+		{[]string{"--to", r.to[1], "-"}, "standard input has no name", 125},
+		{[]string{"--to", r.to[1], "a", "--chunk", "x"}, "--chunk", 125},
+		{[]string{"--to", r.to[1], "a"}, "401 Unauthorized", 1},
+		{[]string{"--to", "http://127.0.0.1:1/", "a", "--retries", "0"}, "connection refused", 1},
+	} {
+		cmd := r.command(append([]string{"upload", "--dir", "other"}, c.args...)...)
+		if u := runCmd(t, cmd, ""); u.status != c.status || !strings.Contains(u.stderr, c.says) {
+			t.Errorf("%v: %+v", c.args, u)
+		}
+	}
+}
