@@ -1,11 +1,13 @@
 package receiver_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -21,25 +23,28 @@ import (
 	"github.com/stintgo/stint/transfer/receiver"
 )
 
-// slow sends a PATCH whose body does not end, and returns the body's other end, and the
-// channel that receives the status of the answer, or 0.
-func (s *site) slow(url string, offset int, h ...string) (*io.PipeWriter, <-chan int) {
+// slow sends the header of a PATCH of length bytes on a connection of its own, and returns
+// the connection, for the body, and the channel that receives the status of the answer,
+// or 0.
+func (s *site) slow(url string, offset, length int, h ...string) (net.Conn, <-chan int) {
 	s.tb.Helper()
-	body, w := io.Pipe()
-	status := make(chan int, 1)
-	url = strings.TrimSuffix(s.url, "/files/") + url
-	req, err := http.NewRequestWithContext(s.tb.Context(), http.MethodPatch, url, body)
+	host := strings.TrimSuffix(strings.TrimPrefix(s.url, "http://"), "/files/")
+	conn, err := new(net.Dialer).DialContext(s.tb.Context(), "tcp", host)
 	if err != nil {
 		s.tb.Fatal(err)
 	}
+	s.tb.Cleanup(func() { conn.Close() })
+	head := fmt.Sprintf("PATCH %s HTTP/1.1\r\nHost: %s\r\nTus-Resumable: 1.0.0\r\nUpload-Offset: %d\r\n"+
+		"Content-Type: application/offset+octet-stream\r\nContent-Length: %d\r\n", url, host, offset, length)
 	for i := 0; i < len(h); i += 2 {
-		req.Header.Set(h[i], h[i+1])
+		head += h[i] + ": " + h[i+1] + "\r\n"
 	}
-	req.Header.Set("Tus-Resumable", "1.0.0")
-	req.Header.Set("Upload-Offset", fmt.Sprint(offset))
-	req.Header.Set("Content-Type", "application/offset+octet-stream")
+	if _, err := conn.Write([]byte(head + "\r\n")); err != nil {
+		s.tb.Fatal(err)
+	}
+	status := make(chan int, 1)
 	go func() {
-		resp, err := http.DefaultClient.Do(req)
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		if err != nil {
 			status <- 0
 			return
@@ -47,33 +52,55 @@ func (s *site) slow(url string, offset int, h ...string) (*io.PipeWriter, <-chan
 		resp.Body.Close()
 		status <- resp.StatusCode
 	}()
-	return w, status
+	return conn, status
+}
+
+// takeOver takes an upload over until the request that writes it has ended: the request
+// may arrive after some of the calls. It returns the offset.
+func (s *site) takeOver(url string, ended <-chan int) int {
+	s.tb.Helper()
+	for {
+		s.offset(url)
+		select {
+		case status := <-ended:
+			if status != http.StatusConflict && status != 0 {
+				s.tb.Errorf("the request that was taken over got status %d", status)
+			}
+			return s.offset(url)
+		default:
+		}
+	}
 }
 
 func TestTakeOver(t *testing.T) {
 	s := open(t, receiver.Config{})
 	data := content(40, 4<<20)
 	url := s.create(len(data), "Upload-Metadata", filename("a"))
-	first, ended := s.slow(url, 0)
-	if _, err := first.Write(data[:3<<20]); err != nil {
-		t.Fatal(err)
+	at := 0
+	for range 5 {
+		conn, ended := s.slow(url, at, len(data)-at)
+		body := data[at:min(at+1<<20, len(data)-1)]
+		go func() { _, _ = conn.Write(body) }()
+		next := s.takeOver(url, ended)
+		if next < at {
+			t.Fatalf("the offset was %d, and %d later", at, next)
+		}
+		conn.Close()
+		at = next
 	}
-	at := s.offset(url)
-	if status := <-ended; status != http.StatusConflict && status != 0 {
-		t.Errorf("the request that was taken over got status %d", status)
-	}
-	if again := s.offset(url); again != at {
-		t.Errorf("the offset was %d, and %d later", at, again)
-	}
-	second, ended := s.slow(url, at)
-	if _, err := second.Write(data[at : at+10]); err != nil {
-		t.Fatal(err)
-	}
-	at = s.offset(url)
 	s.want(s.patch(url, at, data[at:]), 204)
-	<-ended
 	s.file("a", data)
 	s.clean()
+}
+
+// TestRefusedBodyThatDoesNotEnd: the answer to a request that is refused does not wait for
+// the end of its body.
+func TestRefusedBodyThatDoesNotEnd(t *testing.T) {
+	s := open(t, receiver.Config{})
+	_, ended := s.slow(s.create(100), 7, 93)
+	if status := <-ended; status != http.StatusConflict {
+		t.Errorf("status %d, want 409", status)
+	}
 }
 
 // TestTakeOver_WhileWaitingForASlot: the former request does not even need a slot to end.
@@ -85,18 +112,14 @@ func TestTakeOver_WhileWaitingForASlot(t *testing.T) {
 		t.Fatal(err)
 	}
 	url := s.create(3, "Upload-Metadata", filename("a"))
-	body, ended := s.slow(url, 0)
-	go func() { _, _ = body.Write([]byte("x")) }()
+	_, ended := s.slow(url, 0, 3)
 	for len(slots.Waiting()) == 0 {
 		if err := t.Context().Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := s.offset(url); got != 0 {
+	if got := s.takeOver(url, ended); got != 0 {
 		t.Errorf("the offset is %d", got)
-	}
-	if status := <-ended; status != http.StatusConflict && status != 0 {
-		t.Errorf("the request that was taken over got status %d", status)
 	}
 	permit.Release()
 	s.want(s.patch(url, 0, []byte("abc")), 204)
@@ -118,7 +141,7 @@ func TestE5_SlotsByTierAndKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	url := s.create(3)
-	_, _ = s.slow(url, 0, "Tenant", "ann", "Tier", "high")
+	_, _ = s.slow(url, 0, 3, "Tenant", "ann", "Tier", "high")
 	for len(slots.Waiting()) == 0 {
 		if err := t.Context().Err(); err != nil {
 			t.Fatal(err)
@@ -143,23 +166,22 @@ func TestE5_Rate(t *testing.T) {
 	none.Try(1)
 	s = open(t, receiver.Config{Rate: &none})
 	url = s.create(1000)
-	body, ended := s.slow(url, 0)
-	go func() { _, _ = body.Write(make([]byte, 1000)) }()
+	conn, ended := s.slow(url, 0, 1000)
+	go func() { _, _ = conn.Write(make([]byte, 1000)) }()
 	for none.Stats().Queued == 0 {
 		if err := t.Context().Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s.offset(url) // takes over
-	<-ended
+	s.takeOver(url, ended)
 }
 
 func TestSilentClient(t *testing.T) {
 	s := open(t, receiver.Config{ReadTimeout: 100 * time.Millisecond})
 	data := content(41, 1000)
 	url := s.create(len(data), "Upload-Metadata", filename("a"))
-	body, ended := s.slow(url, 0)
-	if _, err := body.Write(data[:500]); err != nil {
+	conn, ended := s.slow(url, 0, len(data))
+	if _, err := conn.Write(data[:500]); err != nil {
 		t.Fatal(err)
 	}
 	if status := <-ended; status != http.StatusRequestTimeout {
@@ -356,12 +378,11 @@ func TestOpen(t *testing.T) {
 func TestCloseEndsRequests(t *testing.T) {
 	s := open(t, receiver.Config{})
 	url := s.create(1 << 20)
-	body, ended := s.slow(url, 0)
-	if _, err := body.Write(make([]byte, 1000)); err != nil {
+	conn, ended := s.slow(url, 0, 1<<20)
+	if _, err := conn.Write(make([]byte, 1000)); err != nil {
 		t.Fatal(err)
 	}
 	s.Close()
-	body.Close() // the client notices the end of the connection only now
 	<-ended
 }
 

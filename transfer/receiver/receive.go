@@ -63,8 +63,11 @@ func (r *Receiver) receive(req *http.Request, in *intake) error {
 	}
 	in.whole = in.whole || in.hash != nil
 	in.at, in.from = in.u.offset, in.u.offset
+	if err := in.startReading(); err != nil {
+		return err
+	}
 	err := in.copy()
-	in.clearDeadline()
+	in.stopReading()
 	if err == nil && in.hash != nil && string(in.hash.Sum(nil)) != string(in.want) {
 		err = refuse(statusChecksumMismatch, "the checksum of the body is not the one that its header gives")
 	}

@@ -8,7 +8,13 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"time"
+
+	"github.com/stintgo/stint/internal/clock"
 )
+
+// drainMax is how long the server reads the body of a request that it has refused.
+const drainMax = 2 * time.Second
 
 // Statuses by the names that this package gives them.
 const (
@@ -71,6 +77,11 @@ func (r *Receiver) refuse(w http.ResponseWriter, req *http.Request, err error) {
 	}
 	h := w.Header()
 	h.Del("Content-Length")
+	if req.ContentLength != 0 {
+		// The answer does not wait for the rest of the body, nor does the server for long.
+		h.Set("Connection", "close")
+		_ = http.NewResponseController(w).SetReadDeadline(clock.Now().Add(drainMax))
+	}
 	h.Set("Cache-Control", "no-store")
 	if isDraft(req) {
 		h.Set("Content-Type", "application/problem+json")

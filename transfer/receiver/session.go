@@ -22,11 +22,13 @@ type session struct {
 	u      *upload
 	ctx    context.Context //nolint:containedctx // of the request, ended by interrupt
 	cancel context.CancelCauseFunc
+	w      http.ResponseWriter
 	conn   *http.ResponseController
 	done   chan struct{} // closed by end
 
 	mu          sync.Mutex
 	interrupted bool
+	reading     bool      // the body
 	deadline    time.Time // of reading; zero if none was set
 }
 
@@ -35,7 +37,9 @@ type session struct {
 // once that request has ended and has recorded what it received. The caller must call end.
 func (r *Receiver) take(w http.ResponseWriter, req *http.Request, u *upload) (*session, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
-	s := &session{u: u, ctx: ctx, cancel: cancel, conn: http.NewResponseController(w), done: make(chan struct{})}
+	s := &session{
+		u: u, ctx: ctx, cancel: cancel, w: w, conn: http.NewResponseController(w), done: make(chan struct{}),
+	}
 	for {
 		before, err := s.enter()
 		if err != nil {
@@ -84,7 +88,6 @@ func (s *session) enter() (before *session, err error) {
 
 // end lets the next request have the upload.
 func (s *session) end() {
-	s.clearDeadline()
 	s.cancel(nil)
 	f := s.u.file
 	f.mu.Lock()
@@ -94,13 +97,45 @@ func (s *session) end() {
 	close(s.done)
 }
 
-// interrupt ends the reading of the request's body, and its waits.
+// interrupt ends the reading of the request's body, and its waits. Only reading is ended by
+// a deadline: net/http cancels the context of all requests of a connection when a deadline
+// ends a read, and the connection may serve another request soon.
 func (s *session) interrupt(cause error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.interrupted = true
 	s.cancel(cause)
-	_ = s.conn.SetReadDeadline(time.Unix(1, 0)) // not all writers of responses can: then the body has to end by itself
+	if s.reading {
+		// Not all writers of responses can: then the body has to end by itself.
+		_ = s.conn.SetReadDeadline(time.Unix(1, 0))
+	}
+}
+
+// startReading must be called before the body is read.
+func (s *session) startReading() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.interrupted {
+		return context.Cause(s.ctx)
+	}
+	s.reading = true
+	return nil
+}
+
+// stopReading must be called after the body has been read: the server reads on, to notice
+// that the client closes the connection. If the request was interrupted at the body's end,
+// the connection serves no further one.
+func (s *session) stopReading() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reading = false
+	if s.interrupted {
+		s.w.Header().Set("Connection", "close")
+	}
+	if s.interrupted || !s.deadline.IsZero() {
+		s.deadline = time.Time{}
+		_ = s.conn.SetReadDeadline(time.Time{})
+	}
 }
 
 // extendDeadline lets the client be silent for a time from now on. It sets the deadline of
@@ -115,15 +150,5 @@ func (s *session) extendDeadline(silence time.Duration) {
 	if !s.interrupted {
 		s.deadline = now.Add(silence)
 		_ = s.conn.SetReadDeadline(s.deadline)
-	}
-}
-
-// clearDeadline lets the connection be used for further requests.
-func (s *session) clearDeadline() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.deadline.IsZero() && !s.interrupted {
-		s.deadline = time.Time{}
-		_ = s.conn.SetReadDeadline(time.Time{})
 	}
 }
