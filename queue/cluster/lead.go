@@ -150,7 +150,7 @@ func (n *Node) suspect() {
 func (n *Node) lead(store Store) {
 	n.pause = 0
 	leader := queue.Leader{Name: n.cfg.Name, Since: clock.Now(), Contact: n.own.String()}
-	v := &view{store: checked{store}, leader: leader, at: n.own.target(n.listens), hub: newHub(n.cfg.lease, store.Leads)}
+	v := &view{store: checked{store}, leader: leader, at: n.own.target(n.listens), hub: newHub(n.cfg.lease, store)}
 	v.front = server.New(v.store, server.Config{
 		Hosts: []string{n.own.host()}, Token: n.own.token, MaxItem: itemMax, Logger: n.cfg.Logger,
 	})
