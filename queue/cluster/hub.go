@@ -50,7 +50,7 @@ type answer struct {
 // leader may have decided since. If the lease is renewed after all, the hub begins as a new
 // leader does.
 type hub struct {
-	leads func() bool
+	leads func() bool // no other node has led before the call
 	lease time.Duration
 
 	mu       sync.Mutex // guards the fields below
@@ -74,10 +74,18 @@ type session struct {
 	rateUsage map[uint64]ledger.RateUsage
 }
 
-// newHub returns the hub of a node that leads since before the call. leads reports whether
-// no other node has led before it is called.
-func newHub(lease time.Duration, leads func() bool) *hub {
-	return &hub{leads: leads, lease: lease, ledger: ledger.New(clock.Now(), lease), sessions: map[string]*session{}}
+// vacancy is implemented by stores that know how long no process had led.
+type vacancy interface{ Vacant() time.Duration }
+
+// newHub returns the hub of a node that leads since before the call. If no node had led for
+// two leases, no permits of a former leader are left; the second lease is for a database that
+// has lost the last renewals.
+func newHub(lease time.Duration, store Store) *hub {
+	since := clock.Now()
+	if v, ok := store.(vacancy); ok && v.Vacant() >= 2*lease {
+		since = since.Add(-lease)
+	}
+	return &hub{leads: store.Leads, lease: lease, ledger: ledger.New(since, lease), sessions: map[string]*session{}}
 }
 
 // close ends all sessions. Nothing is granted any more.

@@ -151,7 +151,7 @@ func (n *Node) lead(store Store) {
 	leader := queue.Leader{Name: n.cfg.Name, Since: clock.Now(), Contact: n.own.String()}
 	r := newRoster(n.self())
 	v := &view{
-		store: listed{checked{store}, r}, leader: leader, at: n.own.target(n.listens), hub: newHub(n.cfg.lease, store.Leads),
+		store: listed{checked{store}, r}, leader: leader, at: n.own.target(n.listens), hub: newHub(n.cfg.lease, store),
 		roster: r,
 	}
 	v.front = server.New(v.store, server.Config{

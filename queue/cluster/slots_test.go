@@ -115,3 +115,41 @@ func TestC11_SlotsOfAClosedNode(t *testing.T) {
 	}
 	p.Release()
 }
+
+// TestC11_FirstLeaderNeedNotWait: if no node has led for long, the first permit is granted at
+// once. A leader that follows another one grants none that may be in use.
+func TestC11_FirstLeaderNeedNotWait(t *testing.T) {
+	k := kinds[0]
+	opener := k.opener(t, storetest.Config{})
+	reopen := func() (*cluster.Node, *cluster.Slots) {
+		n, err := cluster.OpenWith(t.Context(), opener, cluster.Config{Name: "alone"}, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { closes(t, n) })
+		return n, slots(t, n, 1)
+	}
+	n, first := reopen()
+	p, err := stint.New(1, stint.Config{Slots: first}).Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Release()
+	closes(t, n)
+	_, second := reopen()
+	s := stint.New(1, stint.Config{Slots: second})
+	waits := stint.Go(t.Context(), s, func(context.Context) (int, error) { return 1, nil })
+	defer waits.Cancel(nil)
+	again, late := time.NewTicker(time.Millisecond), time.After(10*time.Second)
+	defer again.Stop()
+	for u := second.Usage(); u.Err != "" || u.Waiting != 1; u = second.Usage() {
+		select {
+		case <-again.C:
+		case <-late:
+			t.Fatalf("the leader does not know that something waits: %+v", u)
+		}
+	}
+	if u := second.Usage(); u.Running != 0 {
+		t.Errorf("a permit that may be in use was granted: %+v", u)
+	}
+}

@@ -96,6 +96,7 @@ func (r *rows) take(ctx context.Context, as queue.Leader, lease time.Duration) (
 	}
 	if err == nil {
 		r.epoch.Store(t.Epoch)
+		t.Vacant = time.Duration(max(-left, 0) * float64(time.Second))
 	}
 	return t, err
 }
@@ -112,7 +113,8 @@ func (r *rows) Renew(ctx context.Context, epoch uint32, lease time.Duration) err
 
 // Resign is as [dbrows.DB] says.
 func (r *rows) Resign(ctx context.Context, epoch uint32) error {
-	_, err := r.pool.Exec(ctx, r.sql(`update $schema.leader set until = 'epoch' where epoch = $1 and id = $2`),
+	_, err := r.pool.Exec(ctx, r.sql(`update $schema.leader set until = clock_timestamp()
+		where epoch = $1 and id = $2`),
 		int64(epoch), r.id)
 	return explain(err)
 }

@@ -31,13 +31,33 @@ func connect(t *testing.T, dsn, schema string) dbrows.DB {
 	return db
 }
 
+// lead makes a DB the leader, and returns its term without Vacant.
 func lead(t *testing.T, db dbrows.DB, name string) dbrows.Term {
 	t.Helper()
 	term, err := db.Lead(t.Context(), queue.Leader{Name: name, Contact: "at " + name}, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
+	term.Vacant = 0
 	return term
+}
+
+// TestC11_Vacant: a leader knows how long no process had led, also if the former one has
+// resigned; in a new schema none has led since the beginning of time.
+func TestC11_Vacant(t *testing.T) {
+	schema := newSchema()
+	a, b := connect(t, sharedServer(t), schema), connect(t, sharedServer(t), schema)
+	first, err := a.Lead(t.Context(), queue.Leader{Name: "a"}, time.Minute)
+	if err != nil || first.Vacant < 24*time.Hour {
+		t.Errorf("the first leader: %v, %v", first, err)
+	}
+	if err := a.Resign(t.Context(), first.Epoch); err != nil {
+		t.Fatal(err)
+	}
+	next, err := b.Lead(t.Context(), queue.Leader{Name: "b"}, time.Minute)
+	if err != nil || next.Vacant > time.Hour {
+		t.Errorf("the next leader: %v, %v", next, err)
+	}
 }
 
 // value returns the value of a key, "" if there is none.

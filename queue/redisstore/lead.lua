@@ -4,7 +4,7 @@
 --
 -- KEYS: leader, leases, and the rows of each letter from a to z.
 -- ARGV: format, id, name, lease in milliseconds, contact.
--- Returns leads, epoch, batch; or why the caller does not lead: led, name, since, left, contact;
+-- Returns leads, epoch, batch, vacant in milliseconds; or why the caller does not lead: led, name, since, left, contact;
 -- type, key, type; format, format; or headless, key.
 for _, key in ipairs(KEYS) do
   local kind = redis.call('TYPE', key).ok
@@ -28,7 +28,9 @@ if id ~= ARGV[2] and tonumber(ends) > now then
   return {'led', name, since, string.format('%.0f', ends - now), contact or ''}
 end
 
+local vacant = 0 -- of new keys nothing is known: the server may have lost the former ones
+if id ~= ARGV[2] and tonumber(ends) > 0 then vacant = now - ends end
 if id ~= ARGV[2] then epoch = string.format('%.0f', epoch + 1) end
 redis.call('HSET', KEYS[1], 'format', format, 'epoch', epoch, 'batch', batch, 'id', ARGV[2], 'name', ARGV[3],
   'contact', ARGV[5], 'since', string.format('%.0f', now), 'until', string.format('%.0f', now + ARGV[4]))
-return {'leads', epoch, batch}
+return {'leads', epoch, batch, string.format('%.0f', vacant)}

@@ -189,6 +189,10 @@ func (s *Store) Lost() <-chan struct{} { return s.rows.Lost() }
 // process may have led, though Lost is not closed while the server cannot be reached.
 func (s *Store) Leads() bool { return s.rows.Leads() }
 
+// Vacant returns how long no process had led before this one, as far as the server remembers;
+// 0 if it does not know.
+func (s *Store) Vacant() time.Duration { return s.rows.Vacant() }
+
 // Close is as [queue.Store] says. If the server does not answer, Close returns an error
 // after some seconds; no call has returned a result that is not on the server. Another
 // process can lead at once after Close, or, if the server did not answer, when the lease of

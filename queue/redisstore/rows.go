@@ -83,7 +83,9 @@ func (r *rows) lead(ctx context.Context, as queue.Leader, lease time.Duration) (
 	}
 	switch words := texts(answer); words[0] {
 	case "leads":
-		return newTerm(words[1], words[2])
+		t, err = newTerm(words[1], words[2])
+		t.Vacant = time.Duration(number(words[3])) * time.Millisecond
+		return t, err
 	case "led":
 		since, left := number(words[2]), number(words[3])
 		return t, &queue.LedError{Leader: queue.Leader{

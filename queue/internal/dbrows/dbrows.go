@@ -33,6 +33,9 @@ import (
 type Term struct {
 	Epoch uint32 // of the leader; it grows with every leader
 	Batch uint64 // the number of the last batch; it grows over all epochs
+	// Vacant is how long no process had led before this one, by the server's clock, at least;
+	// only Lead sets it. It is 0 if the server does not know.
+	Vacant time.Duration
 }
 
 var (

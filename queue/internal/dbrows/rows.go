@@ -49,10 +49,11 @@ const (
 // callers of the machine get an error after [stall.AnswerWithin]; what had been decided by
 // then is written when the server is back.
 type Rows struct {
-	db    DB
-	cfg   Config
-	epoch uint32
-	batch uint64 // the number of the last batch; owned by Apply
+	db     DB
+	cfg    Config
+	epoch  uint32
+	batch  uint64 // the number of the last batch; owned by Apply
+	vacant time.Duration
 
 	ctx  context.Context //nolint:containedctx // ends all attempts; its cause is why
 	lost chan struct{}   // closed when this process no longer leads
@@ -115,7 +116,7 @@ func (r *Rows) lead(ctx context.Context) error {
 		return fmt.Errorf("%s has had %d leaders, and more are not possible: copy its tasks to a new store",
 			r.cfg.Server, epochMax)
 	}
-	r.epoch, r.batch = term.Epoch, term.Batch
+	r.epoch, r.batch, r.vacant = term.Epoch, term.Batch, term.Vacant
 	return nil
 }
 
@@ -149,6 +150,10 @@ func (r *Rows) whileLocked() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(r.ctx, limit)
 }
 
+// Vacant is how long no process had led before this one, by the server's clock, as far as the
+// server remembers; 0 if it does not know.
+func (r *Rows) Vacant() time.Duration { return r.vacant }
+
 // Epoch is the epoch of this process.
 func (r *Rows) Epoch() uint32 { return r.epoch }
 
@@ -178,7 +183,7 @@ func (r *Rows) Room() error {
 // first attempt is made nevertheless, because the server was still busy with it, the
 // server refuses the second one, and the next look finds the batch.
 func (r *Rows) Apply(batch []journal.Change) error {
-	next := Term{r.epoch, r.batch + 1}
+	next := Term{Epoch: r.epoch, Batch: r.batch + 1}
 	changes := final(batch)
 	limit, unknown := attempt, false
 	err := r.try(r.ctx, func(ctx context.Context) error {
