@@ -234,6 +234,7 @@ func listen(ctx context.Context, cfg *Config) (l net.Listener, address string, e
 // of its tasks when its Run ends.
 func (n *Node) Close() error {
 	n.close.Do(func() {
+		n.leave()
 		n.end(queue.ErrClosed)
 		n.running.Wait()
 		// What the store has answered is sent.
