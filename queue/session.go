@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"sync"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/internal/version"
 )
 
 // session is one call of [Queue.Run]. Its loops are the dispatchers, the settler, the
@@ -84,28 +84,12 @@ func (q *Queue) asWorker(queues []string, slots stint.Scheduler, ordered chan<- 
 	host, _ := os.Hostname()
 	w := Worker{
 		Name: q.freeName(ordered), Host: host, PID: os.Getpid(), Kinds: make(map[string][]string),
-		Slots: slots.Stats().Limit, Since: q.clock.Now(), Version: moduleVersion(),
+		Slots: slots.Stats().Limit, Since: q.clock.Now(), Version: version.Module(),
 	}
 	for _, name := range queues {
 		w.Kinds[name] = kinds
 	}
 	return w
-}
-
-// moduleVersion returns the version of this module in the program, "" if the program was
-// built without the information.
-func moduleVersion() string {
-	const module = "github.com/stintgo/stint"
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	for _, m := range append(info.Deps, &info.Main) {
-		if m.Path == module {
-			return m.Version
-		}
-	}
-	return ""
 }
 
 // freeName returns a worker's name that no running Run has: the store keeps one

@@ -22,6 +22,8 @@ type served struct {
 	dir string // where commands are given, with stint-data in it
 	cmd *exec.Cmd
 	out *lines // of the server
+	// program is another build of stint to run; "" is that of the tests.
+	program string
 }
 
 // serve starts a server in a directory of its own, and waits until it answers.
@@ -47,6 +49,9 @@ func (s *served) command(args ...string) *exec.Cmd {
 	s.t.Helper()
 	cmd := command(s.t, args...)
 	cmd.Dir = s.dir
+	if s.program != "" {
+		cmd.Path, cmd.Args[0] = s.program, s.program
+	}
 	cmd.Env = append(cmd.Env, "STINT_PATIENCE=60s", "USER=tester")
 	return cmd
 }

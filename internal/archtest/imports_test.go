@@ -53,6 +53,9 @@ var directions = []direction{
 	// Readings of the time, in one place.
 	{pkg: "internal/clock", state: here},
 
+	// The version of this module in a program.
+	{pkg: "internal/version", state: here},
+
 	// Cron expressions without goroutines: a part of queue that can be used alone.
 	{pkg: "queue/cron", state: here},
 
@@ -62,7 +65,9 @@ var directions = []direction{
 	{pkg: "shm", state: here, may: []string{".", "internal/bucket", "shm/internal/pool", "shm/internal/arena"}},
 	{
 		pkg: "queue", state: here,
-		may: []string{".", "internal/backlog", "internal/clock", "internal/logthrottle", "retry", "queue/cron"},
+		may: []string{
+			".", "internal/backlog", "internal/clock", "internal/logthrottle", "internal/version", "retry", "queue/cron",
+		},
 	},
 	// The encoding of rows, for stores that store bytes.
 	{pkg: "queue/internal/record", state: here, may: []string{".", "queue"}},

@@ -254,6 +254,7 @@ func (n *Node) Close() error {
 		ctx, stop := context.WithTimeout(context.Background(), answersWithin)
 		n.permits.leave(ctx)
 		stop()
+		n.leave()
 		n.end(queue.ErrClosed)
 		n.running.Wait()
 		// What the store has answered is sent.

@@ -21,7 +21,7 @@ import (
 
 // The paths at which a node answers others, besides those of the calls of a store.
 const (
-	rosterPath = "/nodes" // at the leader: a POST of a member, or a GET with a host
+	rosterPath = "/nodes" // at the leader: a POST or DELETE of a member, or a GET with a host
 	hostQuery  = "host"
 	nodePath   = "/node" // before the paths of [Config.Handler]
 )
@@ -93,17 +93,28 @@ func (n *Node) enroll() {
 	for n.life.Err() == nil {
 		v := n.view.Load()
 		if v.at != nil && !v.leads() {
-			text, err := json.Marshal(n.self())
-			if err == nil {
-				_, _ = n.askLeader(v.life, http.MethodPost, nil, text) // the next one repeats it
-			}
+			_, _ = n.askLeader(v.life, http.MethodPost, nil, n.self()) // the next one repeats it
 		}
 		sleep(v.life, enrollEvery)
 	}
 }
 
+// leave removes this node from those that the leader knows, if the leader answers soon.
+func (n *Node) leave() {
+	if v := n.view.Load(); v.at == nil || v.leads() {
+		return
+	}
+	ctx, stop := context.WithTimeout(context.Background(), answersWithin)
+	defer stop()
+	_, _ = n.askLeader(ctx, http.MethodDelete, nil, n.self()) // otherwise the leader forgets it later
+}
+
 // askLeader sends a message about nodes to the leader, and returns the nodes of its answer.
-func (n *Node) askLeader(ctx context.Context, method string, q url.Values, body []byte) ([]member, error) {
+func (n *Node) askLeader(ctx context.Context, method string, q url.Values, about any) ([]member, error) {
+	body, err := json.Marshal(about)
+	if err != nil {
+		return nil, err
+	}
 	ctx, stop := context.WithTimeout(ctx, enrolledFor-enrollEvery)
 	defer stop()
 	r, err := http.NewRequestWithContext(ctx, method, "http://leader"+rosterPath+"?"+q.Encode(), bytes.NewReader(body))

@@ -61,6 +61,15 @@ func (r *roster) add(m member, now time.Time) error {
 	return nil
 }
 
+// remove removes a node that closes, unless another process has its name.
+func (r *roster) remove(m member) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.nodes[m.Name].Contact == m.Contact {
+		delete(r.nodes, m.Name)
+	}
+}
+
 // forget removes the nodes that no longer enroll. The caller must hold mu.
 func (r *roster) forget(now time.Time) {
 	for name, m := range r.nodes {
@@ -108,24 +117,29 @@ func hostOf(name string) string {
 	return name
 }
 
-// ServeHTTP enrolls the node that posts itself, and answers a GET with the nodes of a host.
+// ServeHTTP answers a GET with the nodes of a host. A POST enrolls a node, and a DELETE
+// removes it.
 func (r *roster) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	found := []member{}
-	if q.Method == http.MethodPost {
-		var m member
-		err := json.NewDecoder(http.MaxBytesReader(w, q.Body, rosterBytes)).Decode(&m)
-		if err != nil {
-			err = fmt.Errorf("%w: %w", queue.ErrInvalid, err)
-		} else {
-			err = r.add(m, clock.Now())
-		}
-		if err != nil {
-			refuse(w, err)
-			return
-		}
-	} else {
+	if q.Method == http.MethodGet {
 		found = r.of(q.URL.Query().Get(hostQuery), clock.Now())
+	} else if err := r.change(w, q); err != nil {
+		refuse(w, err)
+		return
 	}
 	w.Header().Set("Content-Type", wire.JSON)
 	_ = json.NewEncoder(w).Encode(found) // the caller has gone if it fails
+}
+
+// change enrolls or removes a node.
+func (r *roster) change(w http.ResponseWriter, q *http.Request) error {
+	var m member
+	if err := json.NewDecoder(http.MaxBytesReader(w, q.Body, rosterBytes)).Decode(&m); err != nil {
+		return fmt.Errorf("%w: %w", queue.ErrInvalid, err)
+	}
+	if q.Method == http.MethodDelete {
+		r.remove(m)
+		return nil
+	}
+	return r.add(m, clock.Now())
 }

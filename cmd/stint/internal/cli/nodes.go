@@ -12,8 +12,8 @@ import (
 
 const nodesLong = `List the processes that share the tasks, with the address by which the others reach
 them: the one that leads, since when, and those that have workers, since when, with
-their slots, queues and versions. A process that ended without a word is listed for a
-while longer.
+their slots, queues and versions. A process that has ended is listed for a minute
+longer, without its address; so is a worker of a process that is no server.
 
 Tasks in a directory have no leader: the server with the directory decides.`
 

@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	module "github.com/stintgo/stint/internal/version"
 )
 
 // version is the build information of the program.
@@ -21,12 +24,11 @@ type version struct {
 
 // readVersion returns what the go command has recorded.
 func readVersion() version {
-	v := version{Version: "(unknown)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	v := version{Version: cmp.Or(module.Module(), "(unknown)"), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return v
 	}
-	v.Version = info.Main.Version
 	for _, setting := range info.Settings {
 		switch setting.Key {
 		case "vcs.revision":
