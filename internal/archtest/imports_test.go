@@ -115,7 +115,8 @@ var directions = []direction{
 	{
 		pkg: "queue/pgstore", state: here,
 		may: []string{
-			"queue", "queue/relocate", "queue/internal/dbrows", "queue/internal/journal", "queue/internal/machine", "internal/clock",
+			"queue", "queue/relocate", "queue/internal/dbrows", "queue/internal/journal", "queue/internal/machine",
+			"internal/clock",
 			"internal/logthrottle",
 		},
 		modules: []string{"github.com/jackc/pgx/v5"},
@@ -123,7 +124,8 @@ var directions = []direction{
 	{
 		pkg: "queue/redisstore", state: here,
 		may: []string{
-			"queue", "queue/relocate", "queue/internal/dbrows", "queue/internal/journal", "queue/internal/machine", "internal/logthrottle",
+			"queue", "queue/relocate", "queue/internal/dbrows", "queue/internal/journal", "queue/internal/machine",
+			"internal/logthrottle",
 		},
 		modules: []string{"github.com/redis/go-redis/v9"},
 	},

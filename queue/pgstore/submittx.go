@@ -50,8 +50,8 @@ func SubmitTx(ctx context.Context, tx Tx, cfg Config, tasks ...queue.NewTask) er
 	return err
 }
 
-var errMoved = fmt.Errorf("%w: the tasks of the store in this database have been moved: the table \"rows\" has the name "+
-	"of the new store under the key m", queue.ErrUnavailable)
+var errMoved = fmt.Errorf("%w: the tasks of the store in this database have been moved: the table \"rows\" has the "+
+	"name of the new store under the key m", queue.ErrUnavailable)
 
 // SubmitSQL is [SubmitTx] for a transaction of package database/sql.
 func SubmitSQL(ctx context.Context, tx *sql.Tx, cfg Config, tasks ...queue.NewTask) error {

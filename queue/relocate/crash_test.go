@@ -126,6 +126,7 @@ func TestC11_MoveCrashesAtEachStep(t *testing.T) {
 }
 
 func moveWithCrashes(t *testing.T, crashes ...int) {
+	t.Helper()
 	from, to := &disk{rows: map[string][]byte{}, epoch: 1000}, &disk{rows: map[string][]byte{}}
 	store, err := from.open()
 	if err != nil {
@@ -170,7 +171,7 @@ func moveWithCrashes(t *testing.T, crashes ...int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer store.Close() //nolint:errcheck // of a test
+	defer func() { _ = store.Close() }()
 	same(t, content(t, store), want)
 	finish(t, store, settles)
 }

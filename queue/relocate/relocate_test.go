@@ -45,6 +45,7 @@ func TestMain(m *testing.M) {
 }
 
 func directory(t *testing.T) site {
+	t.Helper()
 	dir := filepath.Join(t.TempDir(), "store")
 	place, err := filestore.Place(dir, filestore.Config{})
 	if err != nil {
@@ -243,7 +244,8 @@ func TestC11_MoveBetweenStores(t *testing.T) {
 		if moved.Tasks != 9 || moved.Bytes == 0 {
 			t.Errorf("moved %+v", moved)
 		}
-		if _, err := at.open(t.Context()); !errors.Is(err, queue.ErrUnavailable) || !strings.Contains(err.Error(), next.Name) {
+		_, err = at.open(t.Context())
+		if !errors.Is(err, queue.ErrUnavailable) || !strings.Contains(err.Error(), next.Name) {
 			t.Errorf("the old store opens with %v", err)
 		}
 		if _, err := relocate.Move(t.Context(), at.Place, next.Place); !errors.Is(err, queue.ErrInvalid) {
@@ -257,7 +259,7 @@ func TestC11_MoveBetweenStores(t *testing.T) {
 		}
 	}
 	store = at.mustOpen(t)
-	defer store.Close() //nolint:errcheck // of a test
+	defer func() { _ = store.Close() }()
 	finish(t, store, settles)
 }
 

@@ -172,7 +172,8 @@ func newRoot(s *streams) *cobra.Command {
 	root.AddCommand(newRun(s), newSem(), newShm(s))
 	root.AddCommand(newServe(s), newSubmit(s), newLs(s), newShow(s), newWhy(s), newWait(s), newLogs(s))
 	root.AddCommand(newOrders(s)...)
-	root.AddCommand(newDead(s), newSchedule(s), newStats(s), newLimit(s), newJobs(s), newNodes(s), newStore(s), newUpload(s), newTransfers(s))
+	root.AddCommand(newDead(s), newSchedule(s), newStats(s), newLimit(s), newJobs(s), newNodes(s))
+	root.AddCommand(newStore(s), newUpload(s), newTransfers(s))
 	root.AddCommand(newEdit(s), newBench(s), newVersion())
 	return root
 }

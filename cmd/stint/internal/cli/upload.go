@@ -46,7 +46,8 @@ Exit status: 0 if all files are there, the number of files that are not up to 10
 more; 125 for errors; 130 if Ctrl-C ended it.`
 
 const uploadExamples = `  stint upload film.mkv --to https://example.com/files/
-  stint upload ./photos '*.pdf' --to http://127.0.0.1:7118/files/ --token-file stint-data/uploads-token -j4 --rate 5MiB/s
+  stint upload ./photos '*.pdf' -j4 --rate 5MiB/s --to http://127.0.0.1:7118/files/ \
+    --token-file stint-data/uploads-token
   tar c project | stint upload - --name project.tar --to https://example.com/files/`
 
 // uploadFlags are the flags of stint upload, unparsed.
@@ -56,7 +57,7 @@ type uploadFlags struct {
 	name, rate, chunk, progress string
 	tier, key                   string
 	jobs, lanes, retries        int
-	verify, json                bool
+	verify                      bool
 	metadata, headers           map[string]string
 }
 
@@ -101,14 +102,15 @@ func (f *uploadFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.key, "key", "", "`KEY` that takes turns with others")
 	flags.IntVar(&f.lanes, "lanes", 1, "send `N` parts of a file at once, if the server can join them")
 	flags.StringVar(&f.chunk, "chunk", "8M", "send `SIZE` in each request, which is what an interruption costs at most")
-	flags.BoolVar(&f.verify, "verify", false, "have the server compare the SHA-256 of each whole file; each is read once more")
+	flags.BoolVar(&f.verify, "verify", false, "have the server compare the SHA-256 of each file, which is read once more")
 	flags.IntVar(&f.retries, "retries", retries, "try a file again up to `N` times, after the tries for each request")
 	flags.StringVar(&f.name, "name", "", "call the file `NAME` at the server; for one file")
 	metadataVar(flags, &f.metadata)
 	flags.StringToStringVar(&f.headers, "header-env", nil, "send a header with the value of a variable: `NAME=VARIABLE`")
 	flags.StringVar(&f.tokenFile, "token-file", "", "send the token in `FILE` as Authorization: Bearer")
 	flags.StringVar(&f.dir, "dir", uploadDir(), "keep the tasks in `DIR`")
-	flags.StringVar(&f.progress, "progress", string(progress.ModeAuto), "show it as `MODE`: auto, bar, plain, json or none")
+	flags.StringVar(&f.progress, "progress", string(progress.ModeAuto),
+		"show it as `MODE`: auto, bar, plain, json or none")
 }
 
 func metadataVar(flags *pflag.FlagSet, to *map[string]string) {
@@ -126,9 +128,11 @@ func (f *uploadFlags) run(args []string) error {
 	if err != nil {
 		return fmt.Errorf("upload: %w", err)
 	}
-	printTo(f.err, "stint: %d sent (%s), %d skipped, %d failed\n", sum.Sent, upload.Size(sum.Bytes), sum.Skipped, sum.Failed)
+	printTo(f.err, "stint: %d sent (%s), %d skipped, %d failed\n",
+		sum.Sent, upload.Size(sum.Bytes), sum.Skipped, sum.Failed)
 	if sum.Left > 0 {
-		printTo(f.err, "stint: %d unfinished: the same command continues them; stint cancel --kind stint.upload --server %s ends them\n",
+		printTo(f.err, "stint: %d unfinished: the same command continues them; "+
+			"stint cancel --kind stint.upload --server %s ends them\n",
 			sum.Left, f.dir)
 		return &exitError{status: exitCancelled}
 	}

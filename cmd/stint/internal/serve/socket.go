@@ -15,7 +15,8 @@ import (
 // listen opens the socket, and the TCP address if there is one. The caller must hold the
 // lock of the store, so an existing socket is stale.
 func listen(ctx context.Context, cfg *Config) (listeners []net.Listener, addresses []string, err error) {
-	if err := errors.Join(checkLoopback("--listen", cfg.Listen), checkLoopback("--uploads-listen", cfg.Uploads.Listen)); err != nil {
+	err = errors.Join(checkLoopback("--listen", cfg.Listen), checkLoopback("--uploads-listen", cfg.Uploads.Listen))
+	if err != nil {
 		return nil, nil, err
 	}
 	path, err := Socket(cfg.Dir)

@@ -78,6 +78,7 @@ func (f *follower) revive(ctx context.Context, server *remote.Server) error {
 			delete(f.mine, task.ID)
 		case queue.Dead, queue.Cancelled:
 			return server.Retry(ctx, task.ID)
+		default: // it continues
 		}
 		return nil
 	})
@@ -106,6 +107,7 @@ func (f *follower) look(ctx context.Context, server *remote.Server) error {
 			view.Running = append(view.Running, t)
 		case queue.Paused:
 			paused++
+		default: // it waits
 		}
 	}
 	var ended []queue.ID

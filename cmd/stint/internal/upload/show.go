@@ -162,8 +162,8 @@ func (b *Bars) bar(t transfer.Transfer) string {
 	if t.Size > 0 {
 		full = int(min(barCells, t.Done*barCells/t.Size))
 	}
-	line := fmt.Sprintf("[%s%s] %s %s", strings.Repeat("#", full), strings.Repeat(".", barCells-full), share(t.Done, t.Size),
-		rate(t.Rate))
+	line := fmt.Sprintf("[%s%s] %s %s", strings.Repeat("#", full), strings.Repeat(".", barCells-full),
+		share(t.Done, t.Size), rate(t.Rate))
 	if t.ETA > 0 {
 		line += " " + progress.ClockText(t.ETA)
 	}

@@ -49,8 +49,8 @@ type Sum struct {
 }
 
 // errBusy is the error of a Run whose directory another process uses.
-var errBusy = errors.New("another process works on the uploads in this directory, and cannot use the standard input or " +
-	"the token of this one: choose another directory with --dir")
+var errBusy = errors.New("another process works on the uploads in this directory, and cannot use the standard input " +
+	"or the token of this one: choose another directory with --dir")
 
 // Run adds uploads that are not known yet, and follows all until they are finished or ctx
 // ends. An upload is known if the same version of the same file was added for the same
