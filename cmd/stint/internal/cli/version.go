@@ -24,7 +24,9 @@ type version struct {
 
 // readVersion returns what the go command has recorded.
 func readVersion() version {
-	v := version{Version: cmp.Or(module.Module(), "(unknown)"), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	v := version{
+		Version: cmp.Or(module.Module(), "(unknown)"), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return v

@@ -77,8 +77,8 @@ func NodeTable(w io.Writer, nodes []Node, now time.Time) error {
 	_, _ = fmt.Fprintln(out, "NODE\tADDRESS\tLEADS\tWORKS\tSLOTS\tQUEUES\tVERSION")
 	for i := range nodes {
 		n := &nodes[i]
-		_, _ = fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", plain(n.Name), plain(n.Address), since(n.Led, now), since(n.Since, now), n.Slots,
-			plain(strings.Join(n.Queues, ", ")), plain(n.Version))
+		_, _ = fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", plain(n.Name), plain(n.Address), since(n.Led, now),
+			since(n.Since, now), n.Slots, plain(strings.Join(n.Queues, ", ")), plain(n.Version))
 	}
 	return out.Flush()
 }
