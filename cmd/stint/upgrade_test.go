@@ -70,7 +70,7 @@ func upgrade(t *testing.T, url, before, after string) {
 	ctx, stop := context.WithCancel(t.Context())
 	var submitting sync.WaitGroup
 	submitting.Go(func() {
-		if err := w.run(ctx); err != nil {
+		if err := w.run(ctx); err != nil && ctx.Err() == nil {
 			t.Error(err)
 		}
 	})
@@ -153,10 +153,7 @@ func (w *workload) run(ctx context.Context) error {
 				w.accept(task.ID)
 				break
 			}
-			if ctx.Err() != nil {
-				return nil
-			}
-			if !errors.Is(err, queue.ErrUnavailable) {
+			if ctx.Err() != nil || !errors.Is(err, queue.ErrUnavailable) {
 				return err
 			}
 		}
@@ -213,7 +210,7 @@ func (w *workload) check(t *testing.T, at *served) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, id := range strings.Fields(string(text)) {
+	for id := range strings.FieldsSeq(string(text)) {
 		runs[id]++
 	}
 	for _, id := range w.accepted {

@@ -55,6 +55,7 @@ func newNetwork(t *testing.T, dsn string) *network {
 }
 
 func closeProxy(t *testing.T, p *netfault.Proxy) {
+	t.Helper()
 	if err := p.Close(); err != nil {
 		t.Error(err)
 	}

@@ -157,6 +157,7 @@ func awaitTasks(t *testing.T, store queue.Store, what string, so func([]queue.Ta
 // found and is not accepted again, the queue is paused, and another node leads. Each call is
 // repeated until it is answered.
 func upToDate(t *testing.T, store *httpstore.Store, s *submitter, kept queue.NewTask, before string) {
+	t.Helper()
 	found := answered(t, func(ctx context.Context) ([]queue.Task, error) {
 		return store.Find(ctx, queue.Filter{IDs: []queue.ID{kept.ID}}, queue.Page{})
 	})
@@ -183,6 +184,7 @@ func upToDate(t *testing.T, store *httpstore.Store, s *submitter, kept queue.New
 
 // answered repeats a call until it is answered.
 func answered[T any](t *testing.T, call func(context.Context) (T, error)) (answer T) {
+	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), patience)
 	defer stop()
 	for {

@@ -9,7 +9,7 @@ import (
 // linked is the version of a program that was built outside its repository, as packagers do:
 //
 //	go build -ldflags "-X github.com/stintgo/stint/internal/version.linked=v1.2.3" ./cmd/stint
-var linked string
+var linked string //nolint:gochecknoglobals // the linker sets it
 
 // Module returns the version of this module in the program: that of the linker if it has set
 // one, and otherwise that of the go command, which is "(devel)" for a copy of the source. It

@@ -110,7 +110,7 @@ func (c contact) target(dial string) *target {
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			return (&net.Dialer{Timeout: connectWithin}).DialContext(ctx, network, cmp.Or(dial, address))
 		},
-		TLSHandshakeTimeout: connectWithin, ForceAttemptHTTP2: true, HTTP2: pings,
+		TLSHandshakeTimeout: connectWithin, ForceAttemptHTTP2: true, HTTP2: pings(),
 		MaxIdleConns: connections, MaxIdleConnsPerHost: connections, IdleConnTimeout: time.Minute,
 		DisableCompression: true,
 	}}
@@ -126,12 +126,13 @@ func (t *target) aim(r *http.Request) {
 // gone does not answer.
 const connectWithin = 3 * time.Second
 
-// pings find connections that are open, and over which nothing passes: they end after 4 s,
+// pings finds connections that are open, and over which nothing passes: they end after 4 s,
 // and so do the calls over them, which are then made again. A deadline for the answers
 // instead would end calls that take long because the database does. The nodes speak HTTP/2
 // because HTTP/1.1 has no such sign of life.
-var pings = &http.HTTP2Config{
-	SendPingTimeout: 2 * time.Second, PingTimeout: 2 * time.Second, WriteByteTimeout: 4 * time.Second,
+func pings() *http.HTTP2Config {
+	const silent, answer, write = 2 * time.Second, 2 * time.Second, 4 * time.Second
+	return &http.HTTP2Config{SendPingTimeout: silent, PingTimeout: answer, WriteByteTimeout: write}
 }
 
 // toLeader sends each request to the node that leads. A request to a node that no longer

@@ -202,7 +202,7 @@ func (n *Node) serve(l net.Listener) {
 	const headers, idle, headersMax = 10 * time.Second, 2 * time.Minute, 64 << 10
 	n.server = http.Server{
 		Handler: h, TLSConfig: n.own.tls(), ReadHeaderTimeout: headers, IdleTimeout: idle, MaxHeaderBytes: headersMax,
-		HTTP2:    pings,
+		HTTP2:    pings(),
 		ErrorLog: slog.NewLogLogger(n.cfg.Logger.Handler(), slog.LevelDebug), // such as port scans
 	}
 	n.listens = l.Addr().String()
