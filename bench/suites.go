@@ -14,6 +14,7 @@ import (
 	"github.com/stintgo/stint/bench/run"
 	"github.com/stintgo/stint/bench/scale"
 	"github.com/stintgo/stint/bench/shared"
+	"github.com/stintgo/stint/bench/upload"
 )
 
 // suite is a number of cases that are run together.
@@ -57,6 +58,13 @@ func suites() []suite {
 		}},
 		{name: "durable", cases: func(s setup) ([]measure.Case, error) {
 			systems, err := durable.Prepare(s.dir)
+			if err != nil {
+				return nil, err
+			}
+			return systems.Cases(), nil
+		}},
+		{name: "upload", cases: func(s setup) ([]measure.Case, error) {
+			systems, err := upload.Prepare(s.dir)
 			if err != nil {
 				return nil, err
 			}
