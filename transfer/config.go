@@ -32,6 +32,9 @@ type Config struct {
 	// Input is the content of uploads whose Path is [Input], usually [os.Stdin]; nil refuses
 	// them. It is read once, by one task.
 	Input io.Reader
+	// InputName distinguishes Input from those of other processes: an [Upload] of [Input] with
+	// another name is refused, so that what an earlier process has left does not get it.
+	InputName string
 	// Logger receives requests that failed and uploads that start over; nil discards them.
 	Logger *slog.Logger
 }
@@ -40,6 +43,10 @@ func (c Config) withDefaults() Config {
 	if c.Client == nil {
 		c.Client = &http.Client{Transport: transport()}
 	}
+	// A redirect could send headers with secrets to another host.
+	client := *c.Client
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	c.Client = &client
 	if c.Retry == (retry.Policy{}) {
 		c.Retry = retry.Policy{Attempts: 5, Max: 5 * time.Second, Jitter: retry.Decorrelated}
 	}

@@ -22,11 +22,11 @@ func errInput(err error) error {
 // so that a request that fails can be repeated. There is no second attempt.
 func (a *attempt) stream(ctx context.Context, h *handler) error {
 	h.mu.Lock()
-	usable := h.cfg.Input != nil && !h.input
+	usable := h.cfg.Input != nil && !h.input && h.cfg.InputName == a.job.Args.InputName
 	h.input = h.input || usable
 	h.mu.Unlock()
 	if !usable {
-		return errInput(errors.New("this worker has no input, or has read it before; store the content in a file, and " +
+		return errInput(errors.New("this worker has no input, another one, or has read it before; store the content in a file, and " +
 			"upload that"))
 	}
 	var err error

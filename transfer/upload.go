@@ -59,6 +59,8 @@ type Upload struct {
 	// begin with [HeaderEnvPrefix], so that a task cannot send other secrets of the worker to
 	// a host of its choice.
 	HeaderEnv map[string]string `json:"header_env,omitempty"`
+	// InputName is the [Config.InputName] of the worker whose input is sent, if Path is [Input].
+	InputName string `json:"input_name,omitempty"`
 	// Size is the size of the file in bytes when it was added, for lists: [Add] sets it.
 	// Each attempt sends the file as it is then.
 	Size int64 `json:"size,omitempty"`

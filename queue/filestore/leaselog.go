@@ -117,6 +117,13 @@ func (l *leaseLog) Put(entries []machine.SlotEntry) (n int, err error) {
 	return n, nil
 }
 
+// Sync returns when all entries survive a loss of power.
+func (l *leaseLog) Sync() error {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	return l.file.Sync()
+}
+
 // write writes the first of some entries together with those that follow in neighbouring
 // slots, or omits it if its lease has ended. It returns the number of entries that are
 // done.

@@ -25,6 +25,6 @@ func Place(url string, cfg Config) (relocate.Place, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &relocate.Rows{Rows: r, Leases: r.LeaseLog(), Epoch: r.Epoch()}, nil
+		return &relocate.Rows{Rows: r, Leases: r.LeaseLog(), Epoch: r.Epoch(), GiveUp: r.GiveUp}, nil
 	}}, nil
 }

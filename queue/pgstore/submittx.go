@@ -36,7 +36,8 @@ type Tx interface {
 // the log of the leader names with the reason.
 //
 // Errors: [queue.ErrInvalid], [queue.ErrTooLarge], [queue.ErrUnavailable] if the tasks of the
-// store have been moved away, and those of the transaction. There is no table before the
+// store have been moved away before the snapshot of the transaction, and those of the
+// transaction. There is no table before the
 // store was first opened.
 func SubmitTx(ctx context.Context, tx Tx, cfg Config, tasks ...queue.NewTask) error {
 	statement, key, value, err := submission(cfg, tasks)
@@ -50,8 +51,8 @@ func SubmitTx(ctx context.Context, tx Tx, cfg Config, tasks ...queue.NewTask) er
 	return err
 }
 
-var errMoved = fmt.Errorf("%w: the tasks of the store in this database have been moved: the table \"rows\" has the "+
-	"name of the new store under the key m", queue.ErrUnavailable)
+var errMoved = fmt.Errorf("%w: the tasks of the store in this database have been moved, or are being moved: the "+
+	"table \"rows\" has the names of both stores under the key m", queue.ErrUnavailable)
 
 // SubmitSQL is [SubmitTx] for a transaction of package database/sql.
 func SubmitSQL(ctx context.Context, tx *sql.Tx, cfg Config, tasks ...queue.NewTask) error {

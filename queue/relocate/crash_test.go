@@ -117,7 +117,7 @@ func (l *diskLeases) Free(int, queue.Token) {}
 // TestC11_MoveCrashesAtEachStep ends the moving process before and after each of its
 // changes, up to twice, and then repeats the move. At no time can both stores be opened.
 func TestC11_MoveCrashesAtEachStep(t *testing.T) {
-	const steps = 7 // changes of a move: four marks, the rows, the leases, the base of epochs
+	const steps = 8 // changes of a move: five marks, the rows, the leases, the base of epochs
 	for first := range 2 * steps {
 		for second := range 2*steps + 1 {
 			t.Run(fmt.Sprint(first, " ", second), func(t *testing.T) { moveWithCrashes(t, first, second) })

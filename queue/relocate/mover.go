@@ -19,7 +19,7 @@ const (
 
 // mover carries out a move.
 //
-//  1. The new store gets a row that says that it is not complete.
+//  1. The old store gets an ID, and the new one a row with it that says that it is not complete.
 //  2. The rows and the lease log are copied. They are removed first if a move was interrupted here.
 //  3. The old store gets a row that says that its tasks are gone. This is the moment of the
 //     move: before, only the old store may be opened; from then on, only the new one.
@@ -29,6 +29,7 @@ type mover struct {
 	fromName, toName string
 	from, to         *Rows
 	moved            Moved
+	source           string // the ID of the old store
 }
 
 // between opens both stores, and closes them.
@@ -37,12 +38,23 @@ func (m *mover) between(from, to Place) (_ Moved, err error) {
 		return Moved{}, err
 	}
 	defer func() { err = errors.Join(err, m.from.Close()) }()
+	defer m.interruptible(m.from)()
 	if m.to, err = to.Open(m.ctx); err != nil {
 		return Moved{}, err
 	}
 	defer func() { err = errors.Join(err, m.to.Close()) }()
+	defer m.interruptible(m.to)()
 	err = m.move()
 	return m.moved, err
+}
+
+// interruptible has calls of rows end when the context does, until stop is called.
+func (m *mover) interruptible(rows *Rows) (stop func()) {
+	if rows.GiveUp == nil {
+		return func() {}
+	}
+	end := context.AfterFunc(m.ctx, rows.GiveUp)
+	return func() { end() }
 }
 
 func (m *mover) move() error {
@@ -54,8 +66,12 @@ func (m *mover) move() error {
 	if err != nil {
 		return err
 	}
+	if m.source, err = machine.MoveSource(m.from); err != nil {
+		return err
+	}
 	switch {
 	case gone != nil && begun != nil && gone.ID == begun.ID && gone.Gone:
+		m.moved = Moved{gone.Tasks, gone.Bytes}
 		return m.to.Apply((*machine.MoveRow)(nil).Changes())
 	case gone != nil && gone.Gone:
 		return fmt.Errorf("%w: the tasks of %s have been moved to %s", queue.ErrInvalid, m.fromName, gone.To)
@@ -65,7 +81,7 @@ func (m *mover) move() error {
 	case begun != nil && begun.Gone:
 		return fmt.Errorf("%w: the tasks of %s have been moved to %s: it can be removed, and is not used again",
 			queue.ErrInvalid, m.toName, begun.To)
-	case begun != nil && begun.From != m.fromName:
+	case begun != nil && begun.ID != m.source:
 		return fmt.Errorf("%w: the move of the tasks of %s to %s is not complete: repeat it, or remove %s",
 			queue.ErrInvalid, begun.From, m.toName, m.toName)
 	}
@@ -79,7 +95,13 @@ func (m *mover) begin(begun *machine.MoveRow) error {
 			return err
 		}
 	}
-	row := machine.MoveRow{ID: rand.Text(), From: m.fromName, To: m.toName}
+	if m.source == "" {
+		m.source = rand.Text()
+		if err := m.from.Apply([]machine.Change{machine.SourceChange(m.source)}); err != nil {
+			return err
+		}
+	}
+	row := machine.MoveRow{ID: m.source, From: m.fromName, To: m.toName}
 	if err := m.to.Apply(row.Changes()); err != nil {
 		return err
 	}
@@ -88,16 +110,39 @@ func (m *mover) begin(begun *machine.MoveRow) error {
 			return err
 		}
 	}
-	for _, step := range []func() error{m.copyRows, m.copyLeases, m.setBase} {
+	for _, step := range []func() error{m.copyRows, m.copyLeases, m.setBase, m.checkInbox} {
 		if err := step(); err != nil {
 			return err
 		}
 	}
-	row.Gone = true
+	row.Gone, row.Tasks, row.Bytes = true, m.moved.Tasks, m.moved.Bytes
 	if err := m.from.Apply(row.Changes()); err != nil {
 		return err
 	}
-	return m.to.Apply((*machine.MoveRow)(nil).Changes())
+	if err := m.to.Apply((*machine.MoveRow)(nil).Changes()); err != nil {
+		return err
+	}
+	if err := m.checkInbox(); err != nil {
+		return fmt.Errorf("all others have been moved: %w", err)
+	}
+	return nil
+}
+
+// checkInbox returns an error if the old store has tasks that are not accepted yet.
+func (m *mover) checkInbox() error {
+	var waiting error
+	err := m.each(m.from, func(key string, _ []byte) bool {
+		if machine.OfInbox(key) {
+			waiting = m.errInbox()
+		}
+		return key[0] <= 'i' && waiting == nil
+	})
+	return cmp.Or(waiting, err)
+}
+
+func (m *mover) errInbox() error {
+	return fmt.Errorf("%w: %s has tasks of transactions that are not accepted yet: end what submits them, start a server "+
+		"on that store, end it when they are accepted, and repeat the move", queue.ErrUnavailable, m.fromName)
 }
 
 // checkUse returns an error if the old store has no rows of a machine, or the new one has some.
@@ -127,9 +172,21 @@ func (m *mover) used(rows *Rows) (used bool, err error) {
 
 // clear removes what an interrupted move has copied.
 func (m *mover) clear() error {
+	var keys []string // all, since a store may have one connection
+	err := m.each(m.to, func(key string, _ []byte) bool {
+		keys = append(keys, key)
+		return true
+	})
+	if err != nil {
+		return err
+	}
 	b := batch{to: m.to}
-	err := m.each(m.to, func(key string, _ []byte) bool { return b.add(machine.Change{Key: key}) })
-	return cmp.Or(err, b.apply())
+	for _, key := range keys {
+		if !b.add(machine.Change{Key: key}) {
+			break
+		}
+	}
+	return b.apply()
 }
 
 func (m *mover) copyRows() error {
@@ -137,8 +194,7 @@ func (m *mover) copyRows() error {
 	var waiting error
 	err := m.each(m.from, func(key string, value []byte) bool {
 		if machine.OfInbox(key) {
-			waiting = fmt.Errorf("%w: tasks of transactions have not been accepted yet: start a server on %s, end it when "+
-				"they are, and repeat the move", queue.ErrUnavailable, m.fromName)
+			waiting = m.errInbox()
 			return false
 		}
 		if machine.OfTask(key) {
@@ -175,8 +231,13 @@ func (m *mover) copyLeases() error {
 	if len(entries) == 0 {
 		return nil
 	}
-	_, err := m.to.Leases.Put(entries)
-	return err
+	if _, err := m.to.Leases.Put(entries); err != nil {
+		return err
+	}
+	if log, ok := m.to.Leases.(interface{ Sync() error }); ok { // Put need not survive a loss of power
+		return log.Sync()
+	}
+	return nil
 }
 
 // setBase makes the epochs of the new store larger than those of the old one.
@@ -184,6 +245,9 @@ func (m *mover) setBase() error {
 	base, err := machine.Base(m.from)
 	if err != nil {
 		return err
+	}
+	if err := machine.CheckEpoch(base + m.from.Epoch + m.to.Epoch + 1); err != nil {
+		return fmt.Errorf("%s: %w", m.fromName, err)
 	}
 	return m.to.Apply([]machine.Change{machine.BaseChange(base + m.from.Epoch)})
 }

@@ -42,6 +42,7 @@ type Rows struct {
 	machine.Rows
 	Leases machine.LeaseStorage
 	Epoch  uint32 // larger than the epochs of all processes that had the rows before
+	GiveUp func() // ends calls that wait for a server, with an error; may be nil
 }
 
 // Moved is what a move has moved.
@@ -52,12 +53,15 @@ type Moved struct {
 
 // Move moves all tasks from one store to another, which must be empty; it is created if it
 // does not exist. Neither may be open, in any process, and no transaction may submit to from
-// with pgstore.SubmitTx. Move blocks until both stores are durable. It moves some ten
-// thousand tasks per second and more, and takes little memory.
+// with pgstore.SubmitTx: Move returns an error if it finds that one has, but one that began
+// before the end of the move may commit later, and its tasks stay behind. Move blocks until
+// both stores are durable. It moves some ten thousand tasks per second and more, and takes
+// little memory.
 //
 // If the process ends during a move, or Move returns an error, the same call can be repeated,
 // and begins anew or completes the move, whichever is right. Until then, either from can be
-// opened as before, or none of the two.
+// opened as before, or none of the two. After the end of a move the same call returns
+// [queue.ErrInvalid].
 //
 // Leases of workers in other processes continue in the new store. Running tasks of a process
 // that has crashed count as in from: as one crash. So do all tasks that a directory had

@@ -113,7 +113,7 @@ func (r *Rows) lead(ctx context.Context) error {
 	case led != nil:
 		return fmt.Errorf("%s: %w", r.cfg.Server, led)
 	case term.Epoch > epochMax:
-		return fmt.Errorf("%s has had %d leaders, and more are not possible: copy its tasks to a new store",
+		return fmt.Errorf("%s has had %d leaders, and more are not possible",
 			r.cfg.Server, epochMax)
 	}
 	r.epoch, r.batch, r.vacant = term.Epoch, term.Batch, term.Vacant

@@ -16,11 +16,23 @@ const MoveKey = rowMove
 // go to has it from the begin of the move until the other one has its own. A store that has
 // the row is not opened, so that at each time at most one of the two is.
 type MoveRow struct {
-	ID   string // random; the same in both stores
+	ID   string // random; of the store that the rows come from
 	From string // names of the stores, for people
 	To   string
 	Gone bool // in the store that the rows come from
+	// What has been moved; in the store that the rows come from.
+	Tasks int   `json:",omitempty"`
+	Bytes int64 `json:",omitempty"`
 }
+
+// MoveSource returns the ID of all moves from rows, "" if none has begun yet.
+func MoveSource(rows Rows) (string, error) {
+	value, err := rows.Get(rowSource)
+	return string(value), err
+}
+
+// SourceChange returns the change that sets the ID of moves from rows.
+func SourceChange(id string) Change { return Change{Key: rowSource, Value: []byte(id)} }
 
 // ReadMove returns the row of a move of rows, or nil.
 func ReadMove(rows Rows) (*MoveRow, error) {
@@ -74,8 +86,8 @@ func BaseChange(base uint32) Change {
 	return Change{Key: rowBase, Value: binary.BigEndian.AppendUint32(nil, base)}
 }
 
-// OfMove reports whether a key is that of the row of a move, or of the base of epochs.
-func OfMove(key string) bool { return key == rowMove || key == rowBase }
+// OfMove reports whether a key is that of a row of a move, or of the base of epochs.
+func OfMove(key string) bool { return key == rowMove || key == rowSource || key == rowBase }
 
 // OfInbox reports whether a key is that of a submission in the inbox.
 func OfInbox(key string) bool { return key[:1] == rowInbox }
@@ -94,8 +106,16 @@ func epochOf(rows Rows, epoch uint32) (uint32, error) {
 		return 0, move.refusal()
 	}
 	base, err := Base(rows)
-	if sum := base + epoch; err == nil && sum>>epochBits != 0 {
-		return 0, fmt.Errorf("it has been opened %d times, and more are not possible", sum-1)
+	if err == nil {
+		err = CheckEpoch(base + epoch)
 	}
 	return base + epoch, err
+}
+
+// CheckEpoch returns an error if an epoch is larger than all that tokens have room for.
+func CheckEpoch(epoch uint32) error {
+	if epoch>>epochBits != 0 {
+		return fmt.Errorf("it has been opened %d times, and more are not possible", epoch-1)
+	}
+	return nil
 }

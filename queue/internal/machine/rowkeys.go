@@ -12,14 +12,15 @@ type Change = journal.Change
 // Texts of any length end with a zero byte, which names cannot contain. Times are
 // nanoseconds since 1970, in eight bytes, big-endian.
 const (
-	rowTask     = "t" // ID: a task
-	rowUnique   = "u" // queue, 0, Unique: the ID
-	rowPoison   = "p" // fingerprint, ID: a poison task
-	rowSettings = "s" // queue: its settings
-	rowSchedule = "c" // name: a schedule
-	rowReserved = "k" // queue, 0, Unique: ID and submission time of a forgotten task, end of the reservation
-	rowCascade  = "f" // number: a cascade that is not complete
-	rowMove     = "m" // no rest: a move to or from another store, in JSON
-	rowBase     = "e" // no rest: added to the epoch; four bytes
-	rowInbox    = "i" // ID of the first: tasks that are not accepted yet, in JSON
+	rowTask     = "t"  // ID: a task
+	rowUnique   = "u"  // queue, 0, Unique: the ID
+	rowPoison   = "p"  // fingerprint, ID: a poison task
+	rowSettings = "s"  // queue: its settings
+	rowSchedule = "c"  // name: a schedule
+	rowReserved = "k"  // queue, 0, Unique: ID and submission time of a forgotten task, end of the reservation
+	rowCascade  = "f"  // number: a cascade that is not complete
+	rowMove     = "m"  // no rest: a move to or from another store, in JSON
+	rowSource   = "ms" // no rest: the ID of moves from here
+	rowBase     = "e"  // no rest: added to the epoch; four bytes
+	rowInbox    = "i"  // ID of the first: tasks that are not accepted yet, in JSON
 )

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -23,7 +24,8 @@ A store is the directory of a server (stint serve --dir), or the URL of a databa
 server (stint serve --store). A URL with a password belongs into an environment variable,
 because other users see the arguments of a process: env:NAME is the URL in NAME.
 
-No server may use FROM or TO meanwhile: end them first. A million tasks take some ten
+No server may use FROM or TO meanwhile: end them first, and what submits to FROM by
+pgstore.SubmitTx. A million tasks take some ten
 seconds. If the copy is interrupted, the same command completes it. The logs of commands
 stay in the directories of the servers that ran them.`
 
@@ -38,6 +40,7 @@ func newStore(s *streams) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
+			context.AfterFunc(ctx, stop) // a second signal ends the process
 			log := slog.New(slog.NewTextHandler(s.err, nil))
 			from, err := place(args[0], true, log)
 			if err != nil {
@@ -62,8 +65,8 @@ func newStore(s *streams) *cobra.Command {
 func place(arg string, exists bool, log *slog.Logger) (relocate.Place, error) {
 	if name, ok := strings.CutPrefix(arg, "env:"); ok {
 		value := os.Getenv(name)
-		if value == "" {
-			return relocate.Place{}, errors.New("the environment variable " + name + " is not set")
+		if !strings.Contains(value, "://") {
+			return relocate.Place{}, errors.New("the environment variable " + name + " has no URL")
 		}
 		arg = value
 	}

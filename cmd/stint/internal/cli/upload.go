@@ -3,10 +3,14 @@ package cli
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,8 +34,9 @@ below it, a pattern in quotes, or - for standard input, with --name.
 
 Each upload is a durable task in --dir. The same command, given again after Ctrl-C, kill -9
 or a power failure, continues what was interrupted, sends nothing twice that the server
-has, and skips files that are there already; a file that has changed is sent again. What
-other calls with the same --dir have left continues as well.
+has, and skips files that it has uploaded within the last day; a file that has changed is
+sent again. What other calls with the same --dir have left continues as well, but for
+standard input.
 
 From another terminal, stint transfers shows the uploads, and with --server DIR, pause,
 resume, cancel, retry, why and edit work on them as on all tasks: on one by its ID, on all
@@ -61,9 +66,10 @@ type uploadFlags struct {
 	metadata, headers           map[string]string
 }
 
-// uploadTokenEnv has the value of the header Authorization for --token-file. It is set by
-// this process for itself, so that the store does not have the token.
-const uploadTokenEnv = "STINT_UPLOAD_AUTHORIZATION"
+// uploadTokenEnv begins the name of the variable with the value of the header Authorization
+// for --token-file; a hash of the server follows. This process sets it for itself, so that the
+// store does not have the token.
+const uploadTokenEnv = "STINT_UPLOAD_AUTHORIZATION_"
 
 // uploadDir is the directory of uploads if none is given; see the XDG Base Directory
 // Specification.
@@ -172,10 +178,15 @@ func (f *uploadFlags) config(args []string) (cfg upload.Config, err error) {
 			Path: path, To: f.to, Name: f.name, ChunkSize: chunk, Lanes: f.lanes, Verify: f.verify, Metadata: f.metadata,
 			HeaderEnv: headers,
 		})
-		cfg.Own = cfg.Own || path == transfer.Input
+	}
+	cfg.Serve, cfg.Remote, err = f.server(rate)
+	for i := range cfg.Uploads {
+		if u := &cfg.Uploads[i]; u.Path == transfer.Input {
+			cfg.Own, u.InputName = true, rand.Text()
+			cfg.Serve.Transfer.Input, cfg.Serve.Transfer.InputName = f.in, u.InputName
+		}
 	}
 	cfg.Own = cfg.Own || f.tokenFile != ""
-	cfg.Serve, cfg.Remote, err = f.server(rate)
 	cfg.Note = func(format string, args ...any) { printTo(f.err, "stint: "+format+"\n", args...) }
 	return cfg, err
 }
@@ -185,7 +196,7 @@ func (f *uploadFlags) server(rate float64) (own serve.Config, client remote.Conf
 	own = serve.Config{
 		Dir: f.dir, Jobs: f.jobs, ParseJobs: parseJobs, Queues: []string{queue.DefaultQueue}, Grace: 1, LogsMax: 1 << 30,
 		Command:  isolate.Config{Grace: defaultKillAfter, Output: 1 << 20},
-		Transfer: transfer.Config{Input: f.in, Logger: slog.New(slog.DiscardHandler)},
+		Transfer: transfer.Config{Logger: slog.New(slog.DiscardHandler)},
 		Logger:   slog.New(slog.NewTextHandler(f.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Patience: 1,
 	}
@@ -227,7 +238,12 @@ func (f *uploadFlags) files(args []string) (files []string, err error) {
 	return files, nil
 }
 
-// listed returns the lines of the file of --from.
+// escapeGlob returns the pattern of [filepath.Match] that matches one name.
+func escapeGlob(name string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(name)
+}
+
+// listed returns the lines of the file of --from, as patterns that match nothing else.
 func (f *uploadFlags) listed() (lines []string, err error) {
 	var r io.Reader = f.in
 	switch f.from {
@@ -242,10 +258,14 @@ func (f *uploadFlags) listed() (lines []string, err error) {
 		defer func() { _ = file.Close() }() // only read
 		r = file
 	}
-	for s := bufio.NewScanner(r); s.Scan(); {
+	s := bufio.NewScanner(r)
+	for s.Scan() {
 		if line := s.Text(); line != "" {
-			lines = append(lines, line)
+			lines = append(lines, escapeGlob(line))
 		}
+	}
+	if err := s.Err(); err != nil {
+		return nil, fmt.Errorf("--from %s: %w", f.from, err)
 	}
 	return lines, nil
 }
@@ -259,14 +279,21 @@ func (f *uploadFlags) authorization() (map[string]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--token-file: %w", err)
 	}
-	headers := map[string]string{"Authorization": uploadTokenEnv}
+	to, err := url.Parse(f.to)
+	if err != nil {
+		return nil, fmt.Errorf("--to: %w", err)
+	}
+	// An upload that another call has left must not send this token to its own server.
+	host := sha256.Sum256([]byte(to.Scheme + "://" + to.Host))
+	variable := uploadTokenEnv + hex.EncodeToString(host[:8])
+	headers := map[string]string{"Authorization": variable}
 	for name, variable := range f.headers {
 		if strings.EqualFold(name, "Authorization") {
 			return nil, errors.New("--token-file sets the header Authorization: leave that out of --header-env")
 		}
 		headers[name] = variable
 	}
-	return headers, os.Setenv(uploadTokenEnv, "Bearer "+token)
+	return headers, os.Setenv(variable, "Bearer "+token)
 }
 
 // show returns how to show the uploads.

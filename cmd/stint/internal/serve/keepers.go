@@ -75,7 +75,7 @@ func (k keepers) at(ctx context.Context, id queue.ID) (http.RoundTripper, error)
 // earlier server with this directory, which had another name.
 func (k keepers) keeps(id queue.ID, worker string) bool {
 	host, err := os.Hostname()
-	if err != nil || !strings.HasPrefix(worker, host) {
+	if err != nil || !strings.HasPrefix(worker, host+":") && !strings.HasPrefix(worker, host+"-") {
 		return false
 	}
 	_, err = os.Stat(filepath.Join(k.logs, server.LogName(id)))

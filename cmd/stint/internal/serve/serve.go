@@ -100,7 +100,7 @@ func Run(ctx, force context.Context, cfg Config) error {
 }
 
 // open opens the store. With millions of tasks, or a disk that hangs, that takes a while. If
-// ctx or force ends first, open returns, and the process ends without closing the store,
+// force ends first, open returns, and the process ends without closing the store,
 // which is safe.
 func open(ctx, force context.Context, cfg *Config) (queue.Store, error) {
 	var store queue.Store
@@ -183,6 +183,7 @@ func run(ctx, force context.Context, cfg *Config, store queue.Store) error {
 			return err
 		}
 		addresses = append(addresses, received.address())
+		received.listener = conns.limit(received.listener)
 	}
 	w := &worker{
 		queue: q, uploads: received, front: server.New(store, front),

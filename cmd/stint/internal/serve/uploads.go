@@ -46,6 +46,9 @@ type uploads struct {
 // headerTimeout is how long a client may take to send the header of a request.
 const headerTimeout = 10 * time.Second
 
+// idleTimeout is how long a connection may be without a request.
+const idleTimeout = 2 * time.Minute
+
 // openUploads opens the directory and the address of uploads.
 func openUploads(ctx context.Context, cfg *Config, q *queue.Queue) (_ *uploads, err error) {
 	u := &uploads{slots: stint.New(cfg.Uploads.Jobs, stint.Config{})}
@@ -78,7 +81,7 @@ func openUploads(ctx context.Context, cfg *Config, q *queue.Queue) (_ *uploads, 
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/files/", withToken(token, u.receiver))
-	u.http = &http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout}
+	u.http = &http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}
 	return u, nil
 }
 

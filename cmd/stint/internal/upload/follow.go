@@ -13,8 +13,8 @@ import (
 
 // follower follows the uploads of one Run.
 type follower struct {
-	cfg   *Config
-	added bool
+	cfg            *Config
+	added, revived bool
 	// mine are the uploads that are not finished, as far as this process knows. The value says
 	// that the task was there before.
 	mine   map[queue.ID]bool
@@ -33,9 +33,12 @@ func (f *follower) follow(ctx context.Context, server *remote.Server) (Sum, erro
 			return f.left(), err
 		}
 		f.added = true
+	}
+	if !f.revived {
 		if err := f.revive(ctx, server); err != nil {
-			return f.left(), err
+			return f.left(), gone(err)
 		}
+		f.revived = true
 	}
 	defer f.cfg.Show.End()
 	for {

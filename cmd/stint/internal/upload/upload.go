@@ -11,19 +11,22 @@ package upload
 //   - table.go: the table of stint transfers
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"syscall"
 
 	"github.com/stintgo/stint/cmd/stint/internal/remote"
 	"github.com/stintgo/stint/cmd/stint/internal/serve"
+	"github.com/stintgo/stint/internal/peer"
 	"github.com/stintgo/stint/queue"
-	"github.com/stintgo/stint/queue/httpstore"
 	"github.com/stintgo/stint/transfer"
 )
 
@@ -88,13 +91,17 @@ func (f *follower) once(ctx context.Context) (Sum, error) {
 	}
 	server, err := remote.Open(cfg.Dir, f.cfg.Remote)
 	if err != nil {
+		if own {
+			stop()
+			err = errors.Join(err, <-ended)
+		}
 		return Sum{}, err
 	}
 	sum, err := f.follow(ctx, server)
 	err = errors.Join(err, server.Close())
 	if own {
 		stop()
-		err = errors.Join(err, <-ended)
+		err = cmp.Or(<-ended, err)
 	}
 	return sum, err
 }
@@ -104,8 +111,9 @@ var errServerGone = errors.New("the server has ended")
 
 // gone marks the errors of calls that no server has answered.
 func gone(err error) error {
-	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, os.ErrNotExist) || errors.Is(err, queue.ErrUnavailable) &&
-		!errors.Is(err, httpstore.ErrNoAnswer) {
+	_, foreign := errors.AsType[*peer.ForeignError](err)
+	_, network := errors.AsType[*net.OpError](err)
+	if !foreign && (network || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)) {
 		return fmt.Errorf("%w: %w", errServerGone, err)
 	}
 	return err
