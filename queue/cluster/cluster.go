@@ -257,6 +257,9 @@ func (n *Node) Close() error {
 		n.leave()
 		n.end(queue.ErrClosed)
 		n.running.Wait()
+		if at := n.view.Load().at; at != nil {
+			at.transport.CloseIdleConnections()
+		}
 		// What the store has answered is sent.
 		ctx, stop = context.WithTimeout(context.Background(), answersWithin)
 		defer stop()
