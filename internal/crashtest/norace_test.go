@@ -6,5 +6,5 @@ package crashtest_test
 const (
 	nodeKills     = 50 // for each database
 	failoverTasks = 100_000
-	disturbances  = 160 // in about 20 s
+	disturbances  = 80 // in about 10 s
 )

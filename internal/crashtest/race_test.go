@@ -7,5 +7,5 @@ package crashtest_test
 const (
 	nodeKills     = 100 // for each database
 	failoverTasks = 10_000
-	disturbances  = 80 // in about 10 s
+	disturbances  = 40 // in about 5 s
 )

@@ -239,8 +239,18 @@ func (h *hub) serve(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, end := context.WithCancel(r.Context())
 	defer end()
-	// The reads below have no other end.
-	defer context.AfterFunc(ctx, func() { _ = control.SetReadDeadline(time.Unix(1, 0)) })()
+	// The reads below have no other end. A deadline that is set after serve has returned would
+	// be set on the writer of no request.
+	interrupted := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(interrupted)
+		_ = control.SetReadDeadline(time.Unix(1, 0))
+	})
+	defer func() {
+		if !stop() {
+			<-interrupted
+		}
+	}()
 	in := json.NewDecoder(r.Body)
 	var q hello
 	var first report

@@ -3,5 +3,5 @@
 package cluster_test
 
 // contractKinds are the kinds of stores on which a follower is held to the contract of
-// stores. With the race detector one is enough: the code of the follower is the same.
+// stores: those that it is not held to without the race detector.
 func contractKinds() []kind { return kinds[1:] }

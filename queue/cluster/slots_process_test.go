@@ -327,7 +327,7 @@ func childOf(t *testing.T, k kind) child {
 func TestC11_SlotsOfKilledProcesses(t *testing.T) {
 	for _, k := range contractKinds() {
 		t.Run(k.name, func(t *testing.T) {
-			const most, lease, rounds = 3, 2 * time.Second, 12
+			const most, lease, rounds = 3, 2 * time.Second, 6
 			seed := seeded.Seed(t)
 			random := rand.New(rand.NewPCG(seed, 0))
 			c, as := newChecker(t, most), childOf(t, k)
