@@ -235,9 +235,21 @@ func (h *history) reach(rec reachRecord) {
 		h.chunks[rec.Lane] = chunks
 	}
 	if rec.To < u.offset {
-		h.publish = nil // it was not complete after all
+		h.fellBack()
 	}
 	u.offset = rec.To
+}
+
+// fellBack says that a lane has lost bytes: the file is not complete, whatever its journal
+// said of its name.
+func (f *file) fellBack() {
+	f.publish = nil
+	switch {
+	case f.concat == nil:
+		f.final = nil
+	case f.final != nil:
+		f.final.offset = 0
+	}
 }
 
 // published: a file that has its name is complete, whatever its journal still says of
@@ -279,7 +291,7 @@ func (f *file) verifyChunks(h *history, boot string) error {
 				continue
 			}
 			u.offset = c.from
-			f.publish = nil // it was not complete
+			f.fellBack()
 			if err := f.append(record{Reach: &reachRecord{Lane: number, To: c.from}}); err != nil {
 				return err
 			}

@@ -34,6 +34,9 @@ func (f *file) publishAs(u *upload) error {
 	if f.renamed { // changes only under finishing
 		return nil
 	}
+	if err := f.lanesArrived(); err != nil {
+		return err
+	}
 	if err := f.verify(u); err != nil {
 		return err
 	}
