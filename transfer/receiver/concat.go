@@ -57,6 +57,9 @@ func (f *file) join(parts []string, meta map[string]string) (*upload, error) {
 			return nil, err
 		}
 	}
+	if err := f.arrived(); err != nil {
+		return nil, err
+	}
 	if err := f.absorb(); err != nil {
 		return nil, err
 	}
@@ -142,6 +145,37 @@ func (u *upload) whole(first bool) (start, length int64, err error) {
 		return 0, 0, refuse(statusConflict, "part %s is in use", u.id)
 	}
 	return u.start, u.length, nil
+}
+
+// arrived checks that the file's own lanes and the parts that it is going to absorb are
+// complete: a loss of power may have cost bytes of them since the concatenation began. Their
+// client may send these again.
+func (f *file) arrived() error {
+	if err := f.lanesArrived(); err != nil {
+		return err
+	}
+	for _, id := range f.concat.Parts[f.absorbed:] {
+		part, err := f.r.find(id)
+		if err != nil {
+			return err
+		}
+		if err := part.file.lanesArrived(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lanesArrived checks that all lanes of the file are complete.
+func (f *file) lanesArrived() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, u := range f.lanes {
+		if u != nil && u.offset != u.length {
+			return refuse(statusConflict, "upload %s has only %d of its %d bytes; send the rest", u.id, u.offset, u.length)
+		}
+	}
+	return nil
 }
 
 // absorb appends the parts that the file does not have yet. Each is durable in the file

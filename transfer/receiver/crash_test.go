@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stintgo/stint/internal/seeded"
@@ -31,7 +32,7 @@ type victim struct {
 	base  string // of URLs; "" while no process runs
 	cmd   *exec.Cmd
 	kills int
-	sent  int64 // bytes of bodies
+	sent  atomic.Int64 // bytes of bodies; a connection may outlive its request
 }
 
 // start starts the process until one lives long enough to serve.
@@ -103,12 +104,12 @@ func (v *victim) call(method, path string, body []byte, h ...string) *answer {
 
 type counted struct {
 	io.Reader
-	n *int64
+	n *atomic.Int64
 }
 
 func (c *counted) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
-	*c.n += int64(n)
+	c.n.Add(int64(n))
 	return n, err
 }
 
@@ -256,7 +257,7 @@ func TestE4_KillsLoseNothing(t *testing.T) {
 	if left := list(t, filepath.Join(v.dir, ".uploads")); !slices.Equal(left, []string{"lock"}) {
 		t.Errorf("left are %q", left)
 	}
-	again := v.sent - payload
+	again := v.sent.Load() - payload
 	// A kill costs at most what has no record yet, and what was under way: pipes and buffers.
 	if most := int64(v.kills) * (receiver.RecordEvery + 4<<20); again > most {
 		t.Errorf("%d bytes were sent again after %d kills", again, v.kills)

@@ -32,7 +32,8 @@
 // with the CRC32C of each chunk in the journal, and an upload falls back to its first chunk
 // that the disk does not have. An upload that began shortly before a loss of power may be
 // unknown afterwards. A finished file is durable before its client gets the answer.
-// Leftovers that no journal names are removed at Open.
+// Leftovers that no journal names are removed at Open. An upload whose journal cannot be read
+// is logged, and kept under other names.
 //
 // # Two requests for one upload
 //

@@ -98,7 +98,8 @@ func (rec record) appendTo(b []byte) ([]byte, error) {
 	return fmt.Appendf(b, "%08x %s\n", crc32.Checksum(text, castagnoli), text), nil
 }
 
-// parseRecord reads a line without its newline.
+// parseRecord reads a line without its newline. If a field has another type than it should
+// have, the others are in the record with the error.
 func parseRecord(line []byte) (rec record, err error) {
 	sum, text, ok := bytes.Cut(line, []byte(" "))
 	var crc [4]byte
@@ -125,7 +126,7 @@ func readJournal(r io.Reader) (records []record, end int64, err error) {
 			return nil, 0, err
 		}
 		rec, err := parseRecord(line[:len(line)-1])
-		if err != nil {
+		if err != nil && rec.Version <= journalVersion { // newer fields may be of other types
 			return records, end, nil //nolint:nilerr // a torn record is where the journal ends
 		}
 		records = append(records, rec)

@@ -1,11 +1,14 @@
 package receiver
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"io/fs"
+	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,7 +40,7 @@ func (r *Receiver) load() error {
 		kept[filepath.Base(f.dataName())], kept[filepath.Base(f.logName())] = true, true
 	}
 	for _, e := range entries {
-		if !kept[e.Name()] {
+		if !kept[e.Name()] && !strings.HasSuffix(e.Name(), damagedSuffix) {
 			if err := r.disk.remove(filepath.Join(r.work, e.Name())); err != nil {
 				return err
 			}
@@ -68,8 +71,16 @@ func (r *Receiver) loadFile(id string) error {
 	for _, rec := range records {
 		h.apply(rec)
 	}
+	if h.version > journalVersion {
+		return fmt.Errorf("the journal has the version %d, and this program reads versions up to %d; "+
+			"use the program that has written it", h.version, journalVersion)
+	}
 	if !h.valid() {
-		return nil
+		torn, err := isTorn(log, end)
+		if err != nil || torn && h.empty() {
+			return err // the creation of the upload was not completed
+		}
+		return r.setAside(id)
 	}
 	if err := log.Truncate(end); err != nil {
 		return err
@@ -79,6 +90,34 @@ func (r *Receiver) loadFile(id string) error {
 		return err
 	}
 	return f.restore(&h)
+}
+
+// isTorn reports whether what follows the records of a journal, which end at an offset, is
+// nothing or one line without its end.
+func isTorn(log io.ReaderAt, end int64) (bool, error) {
+	_, err := bufio.NewReader(io.NewSectionReader(log, end, math.MaxInt64-end)).ReadSlice('\n')
+	switch {
+	case errors.Is(err, io.EOF):
+		return true, nil
+	case errors.Is(err, bufio.ErrBufferFull):
+		return false, nil
+	}
+	return false, err
+}
+
+// setAside gives the data and the journal of an upload other names, under which nothing
+// touches them: its journal cannot be read, but a person may. The journal is the last, so that a
+// crash in between leaves no data that is removed.
+func (r *Receiver) setAside(id string) error {
+	r.cfg.Logger.Error("the journal of an upload is damaged; its files are kept with another suffix",
+		slog.String("upload", id), slog.String("suffix", damagedSuffix))
+	for _, name := range []string{id, id + logSuffix} {
+		name = filepath.Join(r.work, name)
+		if err := r.disk.rename(name, name+damagedSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 // restore brings a file into the state that its journal says.
@@ -159,19 +198,21 @@ type chunk struct {
 // history is what a journal says, record by record.
 type history struct {
 	*file
-	boot   string
-	chunks map[int][]chunk // by lane
-	bad    bool
+	version int
+	boot    string
+	chunks  map[int][]chunk // by lane
+	bad     bool
 }
 
 func (h *history) valid() bool {
 	return !h.bad && h.rec.Created != time.Time{} && len(h.lanes) > 0
 }
 
+// empty reports whether the journal says nothing of any bytes.
+func (h *history) empty() bool { return !h.bad && len(h.lanes) == 0 }
+
 func (h *history) apply(rec record) {
-	if rec.Version > journalVersion {
-		h.bad = true
-	}
+	h.version = max(h.version, rec.Version)
 	if rec.File != nil {
 		h.rec = *rec.File
 	}
@@ -235,9 +276,21 @@ func (h *history) reach(rec reachRecord) {
 		h.chunks[rec.Lane] = chunks
 	}
 	if rec.To < u.offset {
-		h.publish = nil // it was not complete after all
+		h.fellBack()
 	}
 	u.offset = rec.To
+}
+
+// fellBack says that a lane has lost bytes: the file is not complete, whatever its journal
+// said of its name.
+func (f *file) fellBack() {
+	f.publish = nil
+	switch {
+	case f.concat == nil:
+		f.final = nil
+	case f.final != nil:
+		f.final.offset = 0
+	}
 }
 
 // published: a file that has its name is complete, whatever its journal still says of
@@ -279,7 +332,7 @@ func (f *file) verifyChunks(h *history, boot string) error {
 				continue
 			}
 			u.offset = c.from
-			f.publish = nil // it was not complete
+			f.fellBack()
 			if err := f.append(record{Reach: &reachRecord{Lane: number, To: c.from}}); err != nil {
 				return err
 			}

@@ -28,11 +28,14 @@ func (f *file) finish(u *upload) error {
 	return f.announce(f.r.ctx)
 }
 
-// publishAs verifies the data, makes it durable and renames it. The caller must hold
-// finishing.
+// publishAs verifies the data, makes it durable and renames it; the name is durable after
+// announce. The caller must hold finishing.
 func (f *file) publishAs(u *upload) error {
 	if f.renamed { // changes only under finishing
 		return nil
+	}
+	if err := f.lanesArrived(); err != nil {
+		return err
 	}
 	if err := f.verify(u); err != nil {
 		return err
@@ -95,7 +98,8 @@ func (f *file) place(u *upload) error {
 		if err != nil {
 			return err
 		}
-		return f.placed()
+		f.placed()
+		return nil
 	}
 }
 
@@ -126,17 +130,15 @@ func (f *file) recordName(u *upload, name string) error {
 	return f.r.disk.syncDir(f.r.work)
 }
 
-// placed records in memory that the file has its name, and makes the name durable.
-func (f *file) placed() error {
-	if err := f.r.disk.syncDir(f.r.dir); err != nil {
-		return err
-	}
+// placed records in memory that the file has its name. Nothing that can fail comes between
+// the rename and this: the file would be published, and not be known. The name is made
+// durable by announce, which can be repeated.
+func (f *file) placed() {
 	f.mu.Lock()
 	f.renamed, f.touched = true, clock.Now()
 	f.mu.Unlock()
 	f.r.count(f, 0)
 	f.r.register(f)
-	return nil
 }
 
 // fileName returns the name that the file gets if it is free.
@@ -156,13 +158,17 @@ func (f *file) unannounced() bool {
 	return f.renamed && !f.announced && !f.gone
 }
 
-// announce calls Finished for a file that has its place, unless it has returned before,
-// and makes the journal a receipt: a few lines that say where the file is.
+// announce makes the name of a file that has its place durable and calls Finished, unless it
+// has returned before, and makes the journal a receipt: a few lines that say where the file
+// is.
 func (f *file) announce(ctx context.Context) error {
 	f.finishing.Lock()
 	defer f.finishing.Unlock()
 	if !f.unannounced() {
 		return nil
+	}
+	if err := f.r.disk.syncDir(f.r.dir); err != nil {
+		return err
 	}
 	if call := f.r.cfg.Finished; call != nil {
 		if err := call(ctx, f.upload()); err != nil {

@@ -164,9 +164,11 @@ func (in *intake) record() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.gone {
+		u.sum = nil
 		return errUnknown
 	}
 	if err := f.append(record{Reach: &reachRecord{Lane: u.number, To: in.at, CRC: in.crc}}); err != nil {
+		u.sum = nil // it has seen bytes that are not kept
 		return err
 	}
 	u.offset, f.touched = in.at, clock.Now()

@@ -21,6 +21,8 @@ const (
 	uploadsDir = ".uploads" // in the directory of the receiver
 	lockFile   = "lock"     // in uploadsDir
 	logSuffix  = ".log"
+	// damagedSuffix is of the data and the journal of an upload whose journal cannot be read.
+	damagedSuffix = ".damaged"
 
 	sweepEvery = time.Minute
 
@@ -62,8 +64,9 @@ var _ http.Handler = (*Receiver)(nil)
 // Open makes the directory if there is none, with mode 0700, and returns a receiver for
 // it, once all uploads that a former process has left are as they should be: leftovers
 // are removed, files that were complete get their place, and after a restart of the
-// machine the data of unfinished uploads is read and compared with its checksums. On Linux
-// it fails if another receiver, of any process, has the directory. Close must be called.
+// machine the data of unfinished uploads is read and compared with its checksums. An upload
+// whose journal is damaged is logged, and its files are kept with the suffix .damaged. Open
+// fails if a newer version of this package has written a journal. On Linux it fails if another receiver, of any process, has the directory. Close must be called.
 func Open(dir string, cfg Config) (*Receiver, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {

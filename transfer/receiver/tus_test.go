@@ -6,9 +6,11 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -153,6 +155,29 @@ func TestTus_WholeSHA256(t *testing.T) {
 	s.want(s.tus("HEAD", url, nil), 404)
 	s.names("right")
 	s.want(s.tus("POST", s.url, nil, "Upload-Length", "3", "Upload-Metadata", "sha256 "+b64("abc")), 400)
+	s.clean()
+}
+
+// TestTus_WholeSHA256AfterAFailedRecord: bytes that have been summed, and then were not
+// recorded, are not summed again.
+func TestTus_WholeSHA256AfterAFailedRecord(t *testing.T) {
+	const recordMax = 200 // bytes
+	var broken atomic.Bool
+	s := open(t, receiver.WithFault(receiver.Config{}, func(op string, n int) (int, error) {
+		if broken.Load() && op == "write" && n < recordMax {
+			return 0, errors.New("broken")
+		}
+		return 0, nil
+	}))
+	data := content(11, 3000)
+	sum := sha256.Sum256(data)
+	url := s.create(len(data), "Upload-Metadata", filename("a")+",sha256 "+b64(hex.EncodeToString(sum[:])))
+	s.want(s.patch(url, 0, data[:1000]), 204)
+	broken.Store(true)
+	s.want(s.patch(url, 1000, data[1000:2000]), 500)
+	broken.Store(false)
+	s.want(s.patch(url, s.offset(url), data[1000:]), 204)
+	s.file("a", data)
 	s.clean()
 }
 
