@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"time"
 
 	"github.com/stintgo/stint"
@@ -87,6 +88,16 @@ type publishRecord struct {
 	Name string      `json:"name"`
 	Size int64       `json:"size"`
 	As   *laneRecord `json:"as,omitempty"` // the upload of a group's whole file
+	// What tells the file from another one that has its name later. Zero: not known.
+	Modified time.Time `json:"modified,omitzero"`
+	Inode    uint64    `json:"inode,omitempty"`
+}
+
+// isOf reports whether a file is the one that was published, and has not been changed.
+func (p *publishRecord) isOf(info fs.FileInfo) bool {
+	return info.Size() == p.Size &&
+		(p.Modified.IsZero() || info.ModTime().Equal(p.Modified)) &&
+		(p.Inode == 0 || inode(info) == p.Inode)
 }
 
 // appendTo appends the record's line to b.
