@@ -137,8 +137,9 @@ func readJournal(r io.Reader) (records []record, end int64, err error) {
 			return nil, 0, err
 		}
 		rec, err := parseRecord(line[:len(line)-1])
-		if err != nil && rec.Version <= journalVersion { // newer fields may be of other types
-			return records, end, nil //nolint:nilerr // a torn record is where the journal ends
+		// A torn record is where the journal ends. Newer fields may be of other types.
+		if err != nil && rec.Version <= journalVersion {
+			return records, end, nil
 		}
 		records = append(records, rec)
 		end += int64(len(line))
