@@ -12,7 +12,8 @@
 // concatenation; the IETF draft "Resumable Uploads for HTTP"
 // (draft-ietf-httpbis-resumable-upload, interop versions 8 and 6); and a plain one for
 // programs without a library, which sends chunks by PUT and merges them by one call. GET of
-// an upload's path reads the finished file, with ranges. docs/receiver.md has the calls, with
+// an upload's path reads the finished file, with ranges, as long as it is where and as it was
+// published. docs/receiver.md has the calls, with
 // the test that shows each.
 //
 // # Files

@@ -38,6 +38,9 @@ func (r *Receiver) serveFile(w http.ResponseWriter, req *http.Request, id string
 	if err != nil {
 		return err
 	}
+	if !rec.isOf(info) {
+		return refuse(http.StatusGone, "the file has been changed, or another one has its name, since it was uploaded")
+	}
 	h := w.Header()
 	h.Set("Content-Type", "application/octet-stream")
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": u.fileName()}))

@@ -86,7 +86,8 @@ func (u *upload) record() laneRecord {
 }
 
 // create makes a file with its first lanes: data, then journal, so that a crash leaves
-// data without a journal at most. The file has one user.
+// data without a journal at most. The file has one user. If it fails, both are closed before
+// they are removed, as a full disk would keep their space otherwise.
 func (r *Receiver) create(id string, rec fileRecord, lanes ...laneRecord) (*file, error) {
 	f := &file{r: r, id: id, rec: rec, touched: clock.Now()}
 	if r.cfg.MaxSize > 0 && rec.Total > r.cfg.MaxSize {
@@ -96,6 +97,7 @@ func (r *Receiver) create(id string, rec fileRecord, lanes ...laneRecord) (*file
 		return nil, err
 	}
 	if err := f.make(lanes); err != nil {
+		f.close()
 		return nil, errors.Join(err, f.removeLocked())
 	}
 	r.register(f)
@@ -192,10 +194,15 @@ func (f *file) release() {
 	defer f.mu.Unlock()
 	f.users--
 	if f.users == 0 {
-		// Both have been written without errors, or the journal does not say so.
-		_ = f.data.Close()
-		_ = f.log.Close()
+		f.close()
 	}
+}
+
+// close closes data and journal, if they are open. Both have been written without errors, or
+// the journal does not say so.
+func (f *file) close() {
+	_ = f.data.Close()
+	_ = f.log.Close()
 }
 
 // addLane begins a lane within the file, or returns the one that has just this range: a

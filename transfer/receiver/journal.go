@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"time"
 
 	"github.com/stintgo/stint"
@@ -87,6 +88,16 @@ type publishRecord struct {
 	Name string      `json:"name"`
 	Size int64       `json:"size"`
 	As   *laneRecord `json:"as,omitempty"` // the upload of a group's whole file
+	// What tells the file from another one that has its name later. Zero: not known.
+	Modified time.Time `json:"modified,omitzero"`
+	Inode    uint64    `json:"inode,omitempty"`
+}
+
+// isOf reports whether a file is the one that was published, and has not been changed.
+func (p *publishRecord) isOf(info fs.FileInfo) bool {
+	return info.Size() == p.Size &&
+		(p.Modified.IsZero() || info.ModTime().Equal(p.Modified)) &&
+		(p.Inode == 0 || inode(info) == p.Inode)
 }
 
 // appendTo appends the record's line to b.
@@ -126,8 +137,9 @@ func readJournal(r io.Reader) (records []record, end int64, err error) {
 			return nil, 0, err
 		}
 		rec, err := parseRecord(line[:len(line)-1])
-		if err != nil && rec.Version <= journalVersion { // newer fields may be of other types
-			return records, end, nil //nolint:nilerr // a torn record is where the journal ends
+		// A torn record is where the journal ends. Newer fields may be of other types.
+		if err != nil && rec.Version <= journalVersion {
+			return records, end, nil
 		}
 		records = append(records, rec)
 		end += int64(len(line))

@@ -109,7 +109,11 @@ func (f *file) recordName(u *upload, name string) error {
 	if f.gone {
 		return errUnknown
 	}
-	rec := &publishRecord{Name: name, Size: u.length}
+	info, err := f.data.Stat()
+	if err != nil {
+		return err
+	}
+	rec := &publishRecord{Name: name, Size: u.length, Modified: info.ModTime().UTC(), Inode: inode(info)}
 	if u.number < 0 {
 		as := u.record()
 		rec.As = &as

@@ -66,7 +66,8 @@ var _ http.Handler = (*Receiver)(nil)
 // are removed, files that were complete get their place, and after a restart of the
 // machine the data of unfinished uploads is read and compared with its checksums. An upload
 // whose journal is damaged is logged, and its files are kept with the suffix .damaged. Open
-// fails if a newer version of this package has written a journal. On Linux it fails if another receiver, of any process, has the directory. Close must be called.
+// fails if a newer version of this package has written a journal. On Linux it fails if
+// another receiver, of any process, has the directory. Close must be called.
 func Open(dir string, cfg Config) (*Receiver, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
