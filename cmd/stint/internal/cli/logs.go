@@ -101,7 +101,7 @@ func (f *logsFlags) copy(ctx context.Context, server *remote.Server, id queue.ID
 			return nothing(noLog(&task))
 		case errors.Is(err, httpstore.ErrNoAnswer):
 			return err // the server is there, and may be stopped
-		case err != nil && !f.follow ||
+		case err != nil && !f.follow, over && failed == logsTries,
 			err != nil && !errors.Is(err, queue.ErrUnavailable) && !errors.Is(err, queue.ErrNotFound):
 			return err
 		}
