@@ -26,8 +26,8 @@ func (a *attempt) stream(ctx context.Context, h *handler) error {
 	h.input = h.input || usable
 	h.mu.Unlock()
 	if !usable {
-		return errInput(errors.New("this worker has no input, another one, or has read it before; store the content in a file, and " +
-			"upload that"))
+		return errInput(errors.New("this worker has no input, another one, or has read it before; store the content in " +
+			"a file, and upload that"))
 	}
 	var err error
 	if a.can, err = h.abilities(ctx, a); err != nil {

@@ -17,44 +17,52 @@ import (
 // client sends files by tus 1.0.0, or by PUT to a bare server. The content of a file is the
 // same random MiB again and again.
 type client struct {
-	http *http.Client
-	url  string // where uploads are created
+	http   *http.Client
+	url    string // where uploads are created
+	source *source
 }
 
 const pieceSize = 1 << 20
 
-var piece = sync.OnceValue(func() []byte {
-	b := make([]byte, pieceSize)
-	_, _ = rand.Read(b)
-	return b
-})
+// source has the content of files, and its SHA-256 by size, since computing one takes as long
+// as sending it.
+type source struct {
+	piece []byte
+	sums  sync.Map
+}
 
-// content reads a number of bytes of the content, from the beginning of a piece.
-type content struct{ left int64 }
+func newSource() *source {
+	s := &source{piece: make([]byte, pieceSize)}
+	_, _ = rand.Read(s.piece)
+	return s
+}
+
+// content reads a number of bytes, from the beginning of a piece.
+type content struct {
+	piece []byte
+	left  int64
+}
 
 func (c *content) Read(p []byte) (int, error) {
 	if c.left == 0 {
 		return 0, io.EOF
 	}
 	from := int((pieceSize - c.left%pieceSize) % pieceSize)
-	n := copy(p[:min(int64(len(p)), c.left)], piece()[from:])
+	n := copy(p[:min(int64(len(p)), c.left)], c.piece[from:])
 	c.left -= int64(n)
 	return n, nil
 }
 
-// sums has the SHA-256 of contents by size, since computing one takes as long as sending it.
-var sums sync.Map
-
-func sumOf(size int64) (string, error) {
-	if sum, ok := sums.Load(size); ok {
+func (s *source) sum(size int64) (string, error) {
+	if sum, ok := s.sums.Load(size); ok {
 		return sum.(string), nil //nolint:forcetypeassert // nothing else is stored
 	}
 	h := sha256.New()
-	if _, err := io.Copy(h, &content{size}); err != nil {
+	if _, err := io.Copy(h, &content{s.piece, size}); err != nil {
 		return "", err
 	}
 	sum := hex.EncodeToString(h.Sum(nil))
-	sums.Store(size, sum)
+	s.sums.Store(size, sum)
 	return sum, nil
 }
 
@@ -69,7 +77,7 @@ func whole(c *client, size int64, number int) error {
 
 // hashed is whole with the SHA-256 of the file.
 func hashed(c *client, size int64, number int) error {
-	sum, err := sumOf(size)
+	sum, err := c.source.sum(size)
 	if err != nil {
 		return err
 	}
@@ -108,11 +116,12 @@ func inParts(c *client, size int64, number int) error {
 
 // put sends a file to a bare server.
 func put(c *client, size int64, number int) error {
-	sum, err := sumOf(size)
+	sum, err := c.source.sum(size)
 	if err != nil {
 		return err
 	}
-	req, err := http.NewRequest(http.MethodPut, c.url+strconv.Itoa(number), &content{size}) //nolint:noctx // it ends by itself
+	body := &content{c.source.piece, size}
+	req, err := http.NewRequest(http.MethodPut, c.url+strconv.Itoa(number), body) //nolint:noctx // it ends by itself
 	if err != nil {
 		return err
 	}
@@ -139,11 +148,11 @@ func (c *client) create(size int64, metadata map[string]string, concat string) (
 	if concat != "" {
 		req.Header.Set("Upload-Concat", concat)
 	}
-	res, err := c.do(req, http.StatusCreated)
+	answer, err := c.do(req, http.StatusCreated)
 	if err != nil {
 		return "", err
 	}
-	at, err := res.Request.URL.Parse(res.Header.Get("Location"))
+	at, err := req.URL.Parse(answer.Get("Location"))
 	if err != nil {
 		return "", err
 	}
@@ -152,7 +161,7 @@ func (c *client) create(size int64, metadata map[string]string, concat string) (
 
 // patch sends the content of an upload.
 func (c *client) patch(at string, size int64) error {
-	req, err := http.NewRequest(http.MethodPatch, at, &content{size}) //nolint:noctx // it ends by itself
+	req, err := http.NewRequest(http.MethodPatch, at, &content{c.source.piece, size}) //nolint:noctx // it ends by itself
 	if err != nil {
 		return err
 	}
@@ -163,8 +172,8 @@ func (c *client) patch(at string, size int64) error {
 	return err
 }
 
-// do makes a request, and checks the status of its answer.
-func (c *client) do(req *http.Request, want int) (*http.Response, error) {
+// do makes a request, checks the status of its answer, and returns its header.
+func (c *client) do(req *http.Request, want int) (http.Header, error) {
 	req.Header.Set("Tus-Resumable", "1.0.0")
 	res, err := c.http.Do(req)
 	if err != nil {
@@ -175,5 +184,5 @@ func (c *client) do(req *http.Request, want int) (*http.Response, error) {
 	if err == nil && res.StatusCode != want {
 		err = fmt.Errorf("%s %s: %s: %s", req.Method, req.URL, res.Status, said)
 	}
-	return res, err
+	return res.Header, err
 }

@@ -12,12 +12,12 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/stintgo/stint/transfer/receiver"
 	"github.com/tus/tusd/v2/pkg/filestore"
 	"github.com/tus/tusd/v2/pkg/handler"
 	"golang.org/x/exp/slog"
 
 	"github.com/stintgo/stint/bench/measure"
-	"github.com/stintgo/stint/transfer/receiver"
 )
 
 // server is a server of uploads at /files/.
@@ -42,7 +42,7 @@ func (s *Systems) connect(st *measure.Stage, start maker) (*client, error) {
 		front.Close()
 		_ = made.close()
 	})
-	return &client{http: front.Client(), url: front.URL + "/files/"}, nil
+	return &client{http: front.Client(), url: front.URL + "/files/", source: s.source}, nil
 }
 
 func newStint(dir string) (*server, error) {

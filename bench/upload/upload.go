@@ -28,11 +28,14 @@ const (
 	senders   = 8 // that send small files at once
 )
 
-// Systems has the directory in which servers keep files.
-type Systems struct{ dir string }
+// Systems has the directory in which servers keep files, and what is sent to them.
+type Systems struct {
+	dir    string
+	source *source
+}
 
 // Prepare returns the systems; dir is on the disk to measure.
-func Prepare(dir string) (*Systems, error) { return &Systems{dir}, nil }
+func Prepare(dir string) (*Systems, error) { return &Systems{dir, newSource()}, nil }
 
 // Cases returns the cases.
 func (s *Systems) Cases() []measure.Case {
@@ -95,7 +98,7 @@ func (s *Systems) probe(start maker, send sender) func(*measure.Stage) (measure.
 		if err != nil {
 			return nil, err
 		}
-		if _, err := sumOf(size); err != nil { // so that it is known
+		if _, err := c.source.sum(size); err != nil { // so that it is known
 			return nil, err
 		}
 		took, err := timed(func() error { return send(c, size, 0) })
