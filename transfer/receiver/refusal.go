@@ -68,7 +68,7 @@ func (r *Receiver) refuse(w http.ResponseWriter, req *http.Request, err error) {
 		no = refuse(http.StatusServiceUnavailable, "%v", errClosing)
 	case isFull(err):
 		r.cfg.Logger.Error("the disk is full", slog.String("path", req.URL.Path), slog.Any("error", err))
-		no = refuse(statusInsufficientStorage, "the disk of the server is full; what has arrived is kept")
+		no = refuse(statusInsufficientStorage, "the disk of the server is full: make room there, and continue")
 	case errors.Is(err, context.Canceled), req.Context().Err() != nil, errorIs[*cutError](err):
 		no = refuse(statusBadRequest, "the request ended before its body")
 	default:

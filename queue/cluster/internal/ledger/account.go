@@ -16,7 +16,7 @@ type Account struct {
 	tier, waiting int
 	busy          bool // it waits, and does not use the permits that it gets
 	spare, ask    bool
-	told          Claim // the last one
+	sent          Claim // the last one
 }
 
 // NewAccount returns an account without permits. The id is new on its node.
@@ -125,7 +125,7 @@ func (a *Account) need() int {
 // permits, or needs other ones than the ledger knows, or more. That it needs fewer can wait,
 // unless it needs none. While others wait, the ledger also has to know what has arrived.
 func (a *Account) Urgent() bool {
-	t := &a.told
+	t := &a.sent
 	need, known := a.need(), t.Need-int(a.seen-t.Seen) //nolint:gosec // at most Max
 	return a.returned != t.Returned || need > max(0, known) || need > 0 && a.tier != t.Tier ||
 		a.spare || a.ask || a.keep != All && a.seen != t.Seen || known > 0 && (a.waiting == 0 || a.busy)
@@ -133,10 +133,10 @@ func (a *Account) Urgent() bool {
 
 // Claim returns the state for the ledger.
 func (a *Account) Claim() Claim {
-	a.told = Claim{
+	a.sent = Claim{
 		ID: a.id, Limit: a.limit, Max: a.max, Seen: a.seen, Returned: a.returned,
 		Tier: a.tier, Need: a.need(), Spare: a.spare, Used: a.used, Waiting: a.waiting, Ask: a.ask,
 	}
 	a.spare, a.ask = false, false
-	return a.told
+	return a.sent
 }

@@ -17,7 +17,7 @@ type Purse struct {
 	ask           bool
 	low           int64 // the fewest tokens since the last Tick
 	rival         int
-	told          RateClaim
+	sent          RateClaim
 }
 
 // NewPurse returns a purse without tokens. The id is new on its node.
@@ -133,7 +133,7 @@ func (p *Purse) extra() int64 {
 
 // Urgent reports whether the ledger has to know of the purse at once.
 func (p *Purse) Urgent() bool {
-	t := &p.told
+	t := &p.sent
 	need, known := p.needed(), t.Need-int64(p.seen-t.Seen) //nolint:gosec // bounded
 	return p.returned != t.Returned || p.refunded != t.Refunded || p.spare > 0 || p.debt > t.Debt || p.ask ||
 		need > max(0, known) || need > 0 && p.tier != t.Tier || known > 0 && p.waiting == 0 ||
@@ -142,13 +142,13 @@ func (p *Purse) Urgent() bool {
 
 // Claim returns the state for the ledger.
 func (p *Purse) Claim() RateClaim {
-	p.told = RateClaim{
+	p.sent = RateClaim{
 		ID: p.id, Rate: p.rate, PerSecond: p.perSecond, Capacity: p.capacity,
 		Seen: p.seen, Spent: p.spent, Returned: p.returned, Refunded: p.refunded,
 		Tier: p.tier, Need: p.needed(), Extra: p.extra(), Spare: p.spare, Debt: p.debt, Waiting: p.waiting, Ask: p.ask,
 	}
 	p.spare, p.ask = 0, false
-	return p.told
+	return p.sent
 }
 
 // DebtLeft returns for how long the bucket is in debt, as of an order that arrived at a
