@@ -117,7 +117,7 @@ func (l *diskLeases) Free(int, queue.Token) {}
 // TestC11_MoveCrashesAtEachStep ends the moving process before and after each of its
 // changes, up to twice, and then repeats the move. At no time can both stores be opened.
 func TestC11_MoveCrashesAtEachStep(t *testing.T) {
-	const steps = 8 // changes of a move: five marks, the rows, the leases, the base of epochs
+	const steps = 7 // changes of a move: four marks, the rows, the leases, the base of epochs
 	for first := range 2 * steps {
 		for second := range 2*steps + 1 {
 			t.Run(fmt.Sprint(first, " ", second), func(t *testing.T) { moveWithCrashes(t, first, second) })
@@ -174,4 +174,36 @@ func moveWithCrashes(t *testing.T, crashes ...int) {
 	defer func() { _ = store.Close() }()
 	same(t, content(t, store), want)
 	finish(t, store, settles)
+}
+
+// TestC11_MoveOfAnotherStoreOfTheName: a store with the name of the one whose move is not
+// complete does not take its place.
+func TestC11_MoveOfAnotherStoreOfTheName(t *testing.T) {
+	const beforeTheLast = 6 // changes: the last one removes the mark of the new store
+	first, second := &disk{rows: map[string][]byte{}}, &disk{rows: map[string][]byte{}}
+	to := &disk{rows: map[string][]byte{}}
+	for _, from := range []*disk{first, second} {
+		store, err := from.open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		use(t, store)
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := &crash{left: beforeTheLast + 1}
+	if _, err := relocate.Move(t.Context(), first.place("from", c), to.place("to", c)); !errors.Is(err, errCrash) {
+		t.Fatal(err)
+	}
+	rows := len(to.rows)
+	never := &crash{left: 1 << 30}
+	_, err := relocate.Move(t.Context(), second.place("from", never), to.place("to", never))
+	if !errors.Is(err, queue.ErrInvalid) || len(to.rows) != rows {
+		t.Errorf("the move of the other store returns %v, and leaves %d of %d rows", err, len(to.rows), rows)
+	}
+	moved, err := relocate.Move(t.Context(), first.place("from", never), to.place("to", never))
+	if err != nil || moved.Tasks != 9 {
+		t.Errorf("the move is completed with %+v, %v", moved, err)
+	}
 }
