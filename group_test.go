@@ -99,6 +99,7 @@ func TestD7_FirstErrorCancelsTheRest(t *testing.T) {
 		for range 1000 {
 			g.Go(neverRuns(t))
 		}
+		synctest.Wait() // the first has its context
 		close(fail)
 		for range 2 {
 			if err := g.Wait(); err != errBoom { //nolint:errorlint // the very error

@@ -94,8 +94,9 @@ func (r *receiving) transfers() (all []transfer.Transfer) {
 // await waits until the uploads fulfil a condition.
 func (r *receiving) await(what string, ok func([]transfer.Transfer) bool) []transfer.Transfer {
 	r.t.Helper()
-	for range 1000 {
-		if all := r.transfers(); ok(all) {
+	var all []transfer.Transfer
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); {
+		if all = r.transfers(); ok(all) {
 			return all
 		}
 		select {
@@ -104,7 +105,7 @@ func (r *receiving) await(what string, ok func([]transfer.Transfer) bool) []tran
 			r.t.Fatal("the test ends while it waits for " + what)
 		}
 	}
-	r.t.Fatal("waited in vain for " + what)
+	r.t.Fatalf("waited in vain for %s: %+v", what, all)
 	return nil
 }
 
@@ -169,23 +170,27 @@ func TestE4_UploadContinuesAfterKills(t *testing.T) {
 	t.Parallel()
 	r := receive(t)
 	content := r.file("big.bin", 32<<20)
-	args := []string{"big.bin", "--chunk", "1M", "--rate", "8MiB/s"}
-	half := func(least int64) func([]transfer.Transfer) bool {
+	// At this rate the file takes minutes: no step misses its state on a busy machine.
+	args := []string{"big.bin", "--chunk", "64K"}
+	slow := append(args, "--rate", "128KiB/s")
+	done := func(least int64) func([]transfer.Transfer) bool {
 		return func(all []transfer.Transfer) bool { return len(all) == 1 && all[0].Done >= least }
 	}
-	first := r.uploads(args...)
+	first := r.uploads(slow...)
 	start(t, first)
-	r.await("a quarter", half(8<<20))
+	before := r.await("four chunks", done(256<<10))[0].Done
 	_ = first.Process.Kill()
 	_ = first.Wait()
-	second := r.uploads(args...)
+	second := r.uploads(slow...)
 	start(t, second)
-	before := r.await("half", half(16<<20))
+	before = r.await("two more, by the second command", done(before+128<<10))[0].Done
 	r.kill()
-	address := strings.TrimSuffix(strings.TrimPrefix(r.to[1], "http://"), "/files/")
-	r.begin(address)
-	if status := finish(t, second); status != 0 {
-		t.Fatalf("exit status %d after %+v", status, before)
+	r.begin(strings.TrimSuffix(strings.TrimPrefix(r.to[1], "http://"), "/files/"))
+	r.await("two more, to the second server", done(before+128<<10))
+	_ = second.Process.Kill()
+	_ = second.Wait()
+	if u := r.upload(args...); u.status != 0 || !strings.Contains(u.stderr, "1 sent (32.0 MiB), 0 skipped") {
+		t.Fatalf("%+v", u)
 	}
 	r.has("big.bin", content)
 	r.upload(args...).want(t, "", "0 sent (0 B), 1 skipped, 0 failed", 0)
