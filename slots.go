@@ -57,8 +57,9 @@ type Sleeper interface {
 	// Sleep does what a goroutine of the implementation otherwise does while an entry
 	// waits, and calls notify where that goroutine would. It returns when ready returns
 	// true, and may return earlier; if an entry waits then, the implementation has made
-	// sure that it is still notified of slots. It calls ready without a lock, because
-	// ready may call Want.
+	// sure that it is still notified of slots. It calls ready at the beginning and after
+	// each wake, without a lock: ready may call TryAcquire and Want. A slot that has come
+	// free is taken there, so calling notify for it first is only a detour.
 	Sleep(ready func() bool)
 
 	// Rouse makes a running call of Sleep call ready again. It may be called from any

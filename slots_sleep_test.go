@@ -21,6 +21,7 @@ type sleeper struct {
 	calls []string
 	rouse chan struct{}
 	brief bool // Sleep returns at once
+	shut  bool // there is no slot
 }
 
 func newSleeper(pool *slotstest.Pool) *sleeper {
@@ -38,6 +39,22 @@ func (s *sleeper) Expect() { s.note("expect") }
 func (s *sleeper) Want(tier stint.Priority, waiting int) {
 	s.note("want")
 	s.Fake.Want(tier, waiting)
+}
+
+func (s *sleeper) TryAcquire(tier stint.Priority) (stint.Grant, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.shut {
+		return 0, stint.ErrNoSlot
+	}
+	return s.Fake.TryAcquire(tier)
+}
+
+// open lets the slots be taken, without a call of notify.
+func (s *sleeper) open(open bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shut = !open
 }
 
 func (s *sleeper) Sleep(ready func() bool) {
@@ -120,6 +137,37 @@ func TestSlots_OneThatWaitsAloneSleepsInThem(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A goroutine that wakes in the slots takes one for itself, without being notified, unless
+// another entry goes first.
+func TestSlots_OneThatSleepsInThemClaims(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, slots, pool := sleepers()
+		pool.Resize(1)
+		slots.check(t)
+		for range 4 { // with one context, which is watched after a while
+			slots.open(false)
+			first := claimSlot(t.Context(), s)
+			slots.check(t, "expect", "want", "sleep")
+			slots.open(true)
+			slots.Rouse()
+			slots.check(t, "want", "awake")
+			releaseSlot(&first.permit)
+		}
+
+		slots.open(false)
+		first := claimSlot(t.Context(), s)
+		high := claimSlot(t.Context(), s.At(stint.High))
+		slots.check(t, "expect", "want", "sleep", "want")
+		slots.open(true)
+		slots.Rouse()
+		slots.check(t, "want") // the goroutine that sleeps has started the other
+		releaseSlot(&high.permit)
+		slots.check(t, "want", "awake")
+		releaseSlot(&first.permit)
+		wantAtRest(t, s, slots.Fake)
+	})
 }
 
 // Only an entry that no release of its own scheduler can serve sleeps in the slots. All

@@ -153,16 +153,22 @@ func (r *Region) watchUntil(ready func() bool) {
 	defer w.running.Done()
 	for {
 		bell := r.member.Bell()
+		if ready() {
+			r.stepDown()
+			return
+		}
 		found := r.look(true)
 		for _, notify := range found.served {
 			notify()
 		}
-		if found.over || ready() {
+		if found.over {
 			found.down.stop()
 			r.stepDown()
 			return
 		}
-		r.sleep(bell, found)
+		if len(found.served) == 0 {
+			r.sleep(bell, found)
+		}
 	}
 }
 

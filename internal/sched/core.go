@@ -30,6 +30,7 @@ type core struct {
 	queue     queue
 	news      news    // decisions to act on when the lock is released
 	volunteer *worker // the worker that calls dispatch and can run one job, or nil
+	claimant  *entry  // the waiter whose goroutine calls dispatch, or nil
 	workers   int     // goroutines that run jobs or publish their outcomes
 	suspended suspendedFuncs
 	blocked   backpressure

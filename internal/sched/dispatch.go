@@ -184,6 +184,8 @@ func (c *core) start(p piece) {
 		c.holders.begin(p.x)
 	}
 	switch {
+	case p.x != nil && p.x == c.claimant:
+		c.claimant = nil // it does not have to be woken
 	case j.Job == nil:
 		c.news.granted.append(p.x)
 	case c.volunteer != nil:

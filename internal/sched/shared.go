@@ -81,19 +81,37 @@ func (s *sharing) expect(x *entry) {
 	}
 }
 
-// sleep waits in the shared slots, after expect, until x is granted or refused, or the
-// slots no longer need the goroutine. If ctx ends first, it withdraws x and returns true.
-// If the context has a registered cancellation, that refuses x instead.
-func (s *sharing) sleep(ctx context.Context, x *entry, registered bool) (canceled bool) {
+// sleep waits in the shared slots, after expect, until x has claimed a slot, is granted
+// one otherwise or refused, or the slots no longer need the goroutine. If ctx ends first,
+// it withdraws x. If the context has a registered cancellation, that refuses x instead.
+func (s *sharing) sleep(ctx context.Context, x *entry, registered bool) (claimed, canceled bool) {
 	if !registered && ctx.Done() != nil {
 		stop := context.AfterFunc(ctx, s.sleeper.Rouse)
 		defer stop()
 	}
 	s.sleeper.Sleep(func() (ready bool) {
 		canceled = canceled || !registered && ctx.Err() != nil && x.withdraw()
-		return canceled || len(x.ready) > 0
+		claimed = !canceled && x.claim()
+		return claimed || canceled || len(x.ready) > 0
 	})
-	return canceled
+	return claimed, canceled
+}
+
+// claim starts whatever may start, and reports whether x is part of it. The goroutine of
+// x calls it when it wakes in the shared slots. To notify it as all others are would take
+// about half as long again as all else that follows a wake.
+func (x *entry) claim() bool {
+	e := x.e
+	e.lock()
+	defer e.unlock()
+	if !x.waits {
+		return false
+	}
+	e.claimant = x
+	e.dispatch(0, false)
+	claimed := e.claimant == nil
+	e.claimant = nil
+	return claimed
 }
 
 // regain gets a shared slot for a function that waits to resume. After an error other

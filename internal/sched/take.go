@@ -104,10 +104,14 @@ func (x *entry) take(ctx context.Context) error {
 		settled = x.arrive()
 		e.unlock()
 	}
+	if !settled && x.sleeps {
+		var canceled bool
+		if settled, canceled = e.shared.sleep(ctx, x, w != nil); canceled {
+			return context.Cause(ctx)
+		}
+	}
 	switch {
 	case settled:
-	case x.sleeps && e.shared.sleep(ctx, x, w != nil):
-		return context.Cause(ctx)
 	case w != nil || x.done == nil:
 		<-x.ready
 	case !x.await(ctx):
@@ -115,6 +119,9 @@ func (x *entry) take(ctx context.Context) error {
 	}
 	err := x.err
 	if err == nil {
+		if x.again {
+			_, _ = e.cancellationFor(ctx) // for the next waiter of this context, which also sees an error
+		}
 		return nil
 	}
 	x.recycle()
@@ -170,9 +177,6 @@ func (x *entry) await(ctx context.Context) bool {
 			return false
 		}
 		<-x.ready // granted at the same moment: the caller has the slot and has to release it
-	}
-	if x.again && x.err == nil {
-		_, _ = x.e.cancellationFor(ctx) // for the next waiter of this context, which also sees an error
 	}
 	return true
 }
