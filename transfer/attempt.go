@@ -5,9 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
+	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/retry"
+	"github.com/stintgo/stint/transfer/internal/protocol"
 )
 
 // Result is the result of an upload that succeeded; [queue.Result] reads it.
@@ -31,8 +31,8 @@ type Result struct {
 type attempt struct {
 	cfg    Config
 	job    *queue.Job[Upload]
-	client *client
-	can    abilities
+	server protocol.Server
+	can    protocol.Abilities
 	source *source // nil for Config.Input
 
 	plan    atomic.Pointer[plan] // nil before it is known
@@ -52,7 +52,7 @@ type handler struct {
 
 // answer is what a server has announced, and when.
 type answer struct {
-	abilities
+	protocol.Abilities
 
 	at time.Time
 }
@@ -69,11 +69,11 @@ func Handle(q *queue.Queue, cfg Config) {
 
 // upload makes one attempt of a task.
 func (h *handler) upload(ctx context.Context, job *queue.Job[Upload]) error {
-	c, err := newClient(h.cfg, &job.Args)
+	server, err := newServer(h.cfg, &job.Args)
 	if err != nil {
 		return retry.Permanent(err)
 	}
-	a := &attempt{cfg: h.cfg, job: job, client: c}
+	a := &attempt{cfg: h.cfg, job: job, server: server}
 	if job.Args.Path == Input {
 		return a.stream(ctx, h)
 	}
@@ -84,7 +84,7 @@ func (h *handler) upload(ctx context.Context, job *queue.Job[Upload]) error {
 	if a.can, err = h.abilities(ctx, a); err != nil {
 		return err
 	}
-	if most := a.can.maxSize; most > 0 && a.source.at.Size > most {
+	if most := a.can.SizeMax; most > 0 && a.source.at.Size > most {
 		return retry.Permanent(fmt.Errorf("%s has %d bytes, and the server takes %d at most; raise its limit, or send a "+
 			"smaller file", job.Args.Path, a.source.at.Size, most))
 	}
@@ -109,23 +109,29 @@ func (a *attempt) measured(ctx context.Context, run func(context.Context) error)
 	return err
 }
 
-func newClient(cfg Config, u *Upload) (*client, error) {
+// newServer returns the server of an upload. It makes no request.
+func newServer(cfg Config, u *Upload) (protocol.Server, error) {
 	if err := u.validate(); err != nil {
 		return nil, err
 	}
-	header, err := u.header()
+	to, err := url.Parse(u.To)
 	if err != nil {
 		return nil, err
 	}
-	request, err := http.NewRequest(http.MethodPost, u.To, nil) //nolint:noctx // only its URL is used
-	if err != nil {
-		return nil, err
+	if to.Scheme != schemeS3 {
+		return newTus(cfg, u)
 	}
-	return &client{http: cfg.Client, endpoint: request.URL, header: header, stall: cfg.Stall}, nil
+	if cfg.S3 == nil {
+		return nil, fmt.Errorf("%w: this worker does not upload to %s: set transfer.Config.S3", queue.ErrInvalid, u.To)
+	}
+	return cfg.S3(protocol.Target{
+		To: to, Name: u.name(), Endpoint: u.Endpoint, Region: u.Region, Profile: u.Profile,
+		Transport: cfg.Client.Transport, Stall: cfg.Stall,
+	})
 }
 
 // abilities asks the server of an upload what it can do, about once a minute.
-func (h *handler) abilities(ctx context.Context, a *attempt) (abilities, error) {
+func (h *handler) abilities(ctx context.Context, a *attempt) (protocol.Abilities, error) {
 	const (
 		fresh   = time.Minute
 		mostAre = 1000
@@ -134,11 +140,11 @@ func (h *handler) abilities(ctx context.Context, a *attempt) (abilities, error) 
 	known, ok := h.known[a.job.Args.To]
 	h.mu.Unlock()
 	if ok && clock.Now().Sub(known.at) < fresh {
-		return known.abilities, nil
+		return known.Abilities, nil
 	}
-	var can abilities
+	var can protocol.Abilities
 	err := a.repeated(ctx, func() (err error) {
-		can, err = a.client.abilities(ctx)
+		can, err = a.server.Abilities(ctx)
 		return err
 	})
 	if err != nil {
@@ -149,7 +155,7 @@ func (h *handler) abilities(ctx context.Context, a *attempt) (abilities, error) 
 	if len(h.known) >= mostAre {
 		clear(h.known)
 	}
-	h.known[a.job.Args.To] = answer{abilities: can, at: clock.Now()}
+	h.known[a.job.Args.To] = answer{Abilities: can, at: clock.Now()}
 	return can, nil
 }
 
@@ -180,7 +186,7 @@ func (a *attempt) run(ctx context.Context) error {
 // fresh returns a plan that sends the whole file.
 func (a *attempt) fresh(ctx context.Context) (*plan, error) {
 	lanes := a.job.Args.Lanes
-	if !a.can.has("concatenation") {
+	if !a.can.Lanes {
 		lanes = 1
 	}
 	digest := ""
@@ -190,7 +196,7 @@ func (a *attempt) fresh(ctx context.Context) (*plan, error) {
 			return nil, err
 		}
 	}
-	l := newLayout(a.source.at.Size, a.job.Args.ChunkSize, lanes)
+	l := newLayout(a.source.at.Size, a.chunkSize(), lanes)
 	return newPlan(l, a.source.at, digest), nil
 }
 
@@ -259,16 +265,16 @@ func (a *attempt) uploadPlan(ctx context.Context, p *plan) (string, error) {
 		a.plan.Store(p)
 	}
 	a.job.Save(p.encode())
-	if !slices.Equal(created, p.urls()) && p.layout.chunks() > p.layout.lanes {
+	if !slices.Equal(created, p.urls()) && (p.layout.chunks() > p.layout.lanes || a.can.Durable) {
 		defer a.sync(ctx)()
 	}
 	if err := eachLane(ctx, p, a.send); err != nil {
 		return "", err
 	}
-	if len(p.lanes) == 1 {
+	if len(p.lanes) == 1 && !a.can.Commit {
 		return p.urls()[0], nil
 	}
-	return a.concatenate(ctx, p)
+	return a.complete(ctx, p)
 }
 
 // sync has the store write the URLs of the uploads while their first chunks are sent. Without
@@ -315,27 +321,35 @@ func eachLane(ctx context.Context, p *plan, fn func(context.Context, *plan, *lan
 	return nil
 }
 
-// concatenate makes one file of the uploads of all lanes, and returns its URL. If the answer is
-// lost, the request is made again, and a server that does not recognize it keeps two files.
-func (a *attempt) concatenate(ctx context.Context, p *plan) (at string, err error) {
+// complete makes one file of all lanes, and returns its URL.
+func (a *attempt) complete(ctx context.Context, p *plan) (at string, err error) {
 	if err := a.source.unchanged(); err != nil {
 		return "", fmt.Errorf("%w: %w", errRead, err)
 	}
-	fields := http.Header{}
-	fields.Set("Upload-Concat", "final;"+strings.Join(p.urls(), " "))
-	fields.Set("Upload-Metadata", metadata(a.job.Args.metadata(p.sha256)))
-	const copying = 30 // some servers copy the parts before they answer
-	slow := *a.client
-	slow.stall *= copying
-	err = a.repeated(ctx, func() error {
-		final, err := slow.create(ctx, fields)
-		if isMismatch(err) {
-			return fmt.Errorf("%w: %w", errMismatch, err)
-		}
-		if err == nil {
-			at = final.String()
-		}
+	err = a.repeated(ctx, func() (err error) {
+		at, err = a.server.Complete(ctx, a.file(p), p.locations())
 		return err
 	})
 	return at, err
+}
+
+// file describes the file of a plan for the server.
+func (a *attempt) file(p *plan) *protocol.File {
+	size := p.layout.size
+	if a.source == nil {
+		size = -1
+	}
+	return &protocol.File{
+		Size: size, Chunk: p.layout.chunk, Lanes: len(p.lanes), Group: p.group, SHA256: p.sha256,
+		Metadata: a.job.Args.metadata(),
+	}
+}
+
+// chunkSize returns the size of the chunks of a small file, in bytes.
+func (a *attempt) chunkSize() int64 {
+	size := a.job.Args.ChunkSize
+	if size <= 0 {
+		size = DefaultChunkSize
+	}
+	return max(size, a.can.ChunkMin)
 }

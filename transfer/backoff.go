@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stintgo/stint/retry"
+	"github.com/stintgo/stint/transfer/internal/protocol"
 )
 
 // repeated makes a request again until it succeeds, or until its error ends the attempt.
@@ -51,7 +52,7 @@ func (a *attempt) again(ctx context.Context, b *backoff, err error) error {
 
 // startsOver reports whether an error means that the whole file has to be sent again.
 func startsOver(err error) bool {
-	return errors.Is(err, errGone) || errors.Is(err, errDoubt) || errors.Is(err, errMismatch)
+	return errors.Is(err, protocol.ErrGone) || errors.Is(err, errDoubt) || errors.Is(err, protocol.ErrMismatch)
 }
 
 // backoff is the delays between requests that fail in a row. The policy decides how many.

@@ -11,6 +11,7 @@ import (
 	"github.com/stintgo/stint"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/retry"
+	"github.com/stintgo/stint/transfer/internal/protocol"
 )
 
 // Config configures [Handle]. The zero value is a good default.
@@ -29,6 +30,9 @@ type Config struct {
 	// Stall is how long a server may take no bytes, or not answer, before the request has
 	// failed; 0 is one minute. The time for which Rate delays bytes does not count.
 	Stall time.Duration
+	// S3 makes the requests of uploads to s3:// URLs: the function Open of package
+	// transfer/s3. nil refuses them, so that programs without S3 do not contain its client.
+	S3 protocol.Opener
 	// Input is the content of uploads whose Path is [Input], usually [os.Stdin]; nil refuses
 	// them. It is read once, by one task.
 	Input io.Reader

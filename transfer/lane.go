@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
-	"strconv"
 	"sync/atomic"
+
+	"github.com/stintgo/stint/transfer/internal/protocol"
 )
 
 // lane is a range of chunks of a file that are sent one after the other, to one upload of the
@@ -32,10 +32,6 @@ var errRead = errors.New("read the file")
 // the server has bytes of it that no checksum vouches for.
 var errDoubt = errors.New("the file has changed, and the server has a part of a chunk of it")
 
-// errMismatch is the reason to start over if the server has all bytes, and says that they do
-// not match a checksum.
-var errMismatch = errors.New("the server has the whole file, and says that it does not match its checksum")
-
 // prepare creates the upload of a lane, or asks the server for its offset.
 func (a *attempt) prepare(ctx context.Context, p *plan, l *lane) error {
 	if l.url.Load() == nil {
@@ -51,9 +47,9 @@ func (a *attempt) prepare(ctx context.Context, p *plan, l *lane) error {
 // create creates the upload of a lane.
 func (a *attempt) create(ctx context.Context, p *plan, l *lane) error {
 	return a.repeated(ctx, func() error {
-		at, err := a.client.create(ctx, a.createFields(p, l))
+		at, err := a.server.Begin(ctx, a.file(p), l.described())
 		if err != nil {
-			return a.client.reachable(err)
+			return err
 		}
 		l.url.Store(at)
 		l.offset.Store(l.start)
@@ -63,55 +59,70 @@ func (a *attempt) create(ctx context.Context, p *plan, l *lane) error {
 	})
 }
 
-// createFields returns the headers that create the upload of a lane.
-func (a *attempt) createFields(p *plan, l *lane) http.Header {
-	fields := http.Header{}
-	fields.Set("Upload-Length", strconv.FormatInt(l.end-l.start, 10))
-	pairs := a.job.Args.metadata(p.sha256)
-	if len(p.lanes) > 1 {
-		fields.Set("Upload-Concat", "partial")
-		pairs = map[string]string{partOf: fmt.Sprintf("%s %d %d", p.group, l.start, p.layout.size)}
-	}
-	fields.Set("Upload-Metadata", metadata(pairs))
-	return fields
+// described describes the lane for the server.
+func (l *lane) described() protocol.Lane {
+	return protocol.Lane{URL: l.url.Load(), First: l.first, Last: l.last, Start: l.start, End: l.end}
 }
 
 // locate asks the server for the offset of a lane, and corrects the states of its chunks.
 func (a *attempt) locate(ctx context.Context, p *plan, l *lane) error {
-	at, err := a.client.offset(ctx, l.url.Load())
+	held, err := a.server.Held(ctx, a.file(p), l.described())
 	if err != nil {
 		return err
 	}
-	offset := l.start + at
+	offset := l.start + held.Bytes
 	switch {
 	case offset == l.end && l.refused:
-		return errMismatch
+		return protocol.ErrMismatch
 	case offset > l.end:
-		return fmt.Errorf("the server says that it has %d bytes of an upload of %d", at, l.end-l.start)
+		return fmt.Errorf("the server says that it has %d bytes of an upload of %d", held.Bytes, l.end-l.start)
 	}
 	for i := l.first; i < l.last; i++ {
-		from, to := p.layout.offset(i), p.layout.offset(i+1)
-		state, sum := p.chunks.state(i)
-		changed := p.file != a.source.at
-		switch {
-		case to > offset && state == ChunkDone:
-			p.chunks.lose(i, i+1)
-		case from < offset && state != ChunkDone && changed && (to > offset || sum == 0):
-			return errDoubt
-		case to <= offset && state != ChunkDone:
-			now, err := a.source.sum(ctx, from, to, false)
-			if err != nil {
-				return fmt.Errorf("%w: %w", errRead, err)
-			}
-			if changed && now.crc != sum {
-				return errDoubt
-			}
-			p.chunks.done(i, now.crc)
+		var theirs *uint32
+		if i-l.first < len(held.CRC32C) {
+			theirs = &held.CRC32C[i-l.first]
+		}
+		same, err := a.settle(ctx, p, i, offset, theirs)
+		if err != nil {
+			return err
+		}
+		if !same {
+			offset = p.layout.offset(i)
 		}
 	}
 	l.offset.Store(offset)
 	l.known = true
 	return nil
+}
+
+// settle corrects the state of a chunk when the server has the lane's bytes before an offset.
+// theirs is the CRC32C of the server; nil if it tells none. The result is false if the server
+// has another content of the chunk, which has to be sent again.
+func (a *attempt) settle(ctx context.Context, p *plan, i int, offset int64, theirs *uint32) (same bool, err error) {
+	from, to := p.layout.offset(i), p.layout.offset(i+1)
+	state, sum := p.chunks.state(i)
+	changed := p.file != a.source.at
+	switch {
+	case to > offset && state == ChunkDone:
+		p.chunks.lose(i, i+1)
+	case to <= offset && state == ChunkDone && theirs != nil && *theirs != sum:
+		p.chunks.lose(i, i+1)
+		return false, nil
+	case from < offset && state != ChunkDone && changed && theirs == nil && (to > offset || sum == 0):
+		return true, errDoubt
+	case to <= offset && state != ChunkDone:
+		now, err := a.source.sum(ctx, from, to, false)
+		switch {
+		case err != nil:
+			return true, fmt.Errorf("%w: %w", errRead, err)
+		case theirs != nil && now.crc != *theirs:
+			return false, nil
+		case theirs == nil && changed && now.crc != sum:
+			return true, errDoubt
+		}
+		p.chunks.done(i, now.crc)
+	}
+	return true, nil
 }
 
 // send sends the rest of a lane. Requests that fail are made again, from the offset that the
@@ -146,14 +157,14 @@ func (a *attempt) sendChunk(ctx context.Context, p *plan, l *lane) error {
 	offset := l.offset.Load()
 	i := int(offset / p.layout.chunk)
 	from, to := p.layout.offset(i), p.layout.offset(i+1)
-	if i > l.first && a.synced != nil {
+	if (i > l.first || a.can.Durable) && a.synced != nil {
 		if err := a.synced(); err != nil {
 			return err
 		}
 	}
-	fields := http.Header{}
+	piece := &protocol.Piece{Chunk: i, Offset: offset - l.start, Size: to - offset, Whole: -1}
 	var sent sums
-	if a.can.sha256 {
+	if a.can.Sums {
 		if l.ahead == nil || l.ahead.from != offset {
 			l.ahead.wait()
 			l.ahead = a.source.hash(ctx, offset, to)
@@ -163,7 +174,7 @@ func (a *attempt) sendChunk(ctx context.Context, p *plan, l *lane) error {
 			return fmt.Errorf("%w: %w", errRead, l.ahead.err)
 		}
 		sent = l.ahead.sums
-		fields.Set("Upload-Checksum", checksum(sent.sha256))
+		piece.SHA256, piece.CRC32C = sent.sha256, sent.crc
 		if i+1 < l.last { // while this one is sent
 			l.ahead = a.source.hash(ctx, to, p.layout.offset(i+2))
 		}
@@ -177,12 +188,12 @@ func (a *attempt) sendChunk(ctx context.Context, p *plan, l *lane) error {
 	}
 	p.chunks.sending(i, sent.crc)
 	content := &part{source: a.source, last: a.source.unchanged, offset: offset, end: to, crc: before.crc}
-	crc, err := a.patch(ctx, l, offset-l.start, content, fields)
+	crc, err := a.transmit(ctx, p, l, piece, content)
 	if err != nil {
 		if ctx.Err() == nil { // a chunk of an attempt that is over is pending
 			p.chunks.fail(i)
 		}
-		l.refused = to == l.end && isMismatch(err)
+		l.refused = to == l.end && errors.Is(err, protocol.ErrChecksum)
 		return err
 	}
 	l.offset.Store(to)
@@ -190,9 +201,11 @@ func (a *attempt) sendChunk(ctx context.Context, p *plan, l *lane) error {
 	return nil
 }
 
-// patch makes one request with a part at an offset of the lane's upload, and returns the
-// checksum of the part.
-func (a *attempt) patch(ctx context.Context, l *lane, at int64, content *part, fields http.Header) (uint32, error) {
+// transmit makes one request with a piece, whose content is a part of the source, and returns
+// the checksum of the part.
+func (a *attempt) transmit(
+	ctx context.Context, p *plan, l *lane, piece *protocol.Piece, content *part,
+) (uint32, error) {
 	request, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	rate := a.cfg.Rate
@@ -200,19 +213,20 @@ func (a *attempt) patch(ctx context.Context, l *lane, at int64, content *part, f
 		mine := rate.Key(a.job.Key)
 		rate = &mine
 	}
-	n := content.end - content.offset
-	b := newBody(ctx, content, rate, a.cfg.Stall, &a.sent, func() { stop(errStalled) })
+	b := newBody(ctx, content, rate, a.cfg.Stall, &a.sent, func() { stop(protocol.ErrStalled) })
 	l.sending.Store(b)
 	defer l.sending.Store(nil)
-	reached, err := a.client.patch(request, l.url.Load(), at, n, fields, b)
+	piece.Body = b
+	reached, err := a.server.Send(request, a.file(p), l.described(), piece)
 	crc, broken := b.end()
 	switch {
 	case broken != nil:
 		return 0, fmt.Errorf("%w: %w", errRead, broken)
 	case err != nil:
 		return 0, err
-	case reached != at+n:
-		return 0, fmt.Errorf("the server says that it has %d bytes after it was sent %d bytes at %d", reached, n, at)
+	case reached != piece.Offset+piece.Size:
+		return 0, fmt.Errorf("the server says that it has %d bytes after it was sent %d bytes at %d", reached, piece.Size,
+			piece.Offset)
 	}
 	return crc, nil
 }

@@ -70,6 +70,15 @@ func (p *plan) urls() []string {
 	return all
 }
 
+// locations returns the URLs of the uploads of the lanes, nil for those that are not created.
+func (p *plan) locations() []*url.URL {
+	all := make([]*url.URL, len(p.lanes))
+	for i, l := range p.lanes {
+		all[i] = l.url.Load()
+	}
+	return all
+}
+
 // done returns how many bytes of the file the server has or is being sent.
 func (p *plan) done() (bytes int64) {
 	for _, l := range p.lanes {

@@ -6,11 +6,11 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
-	"net/http"
-	"strconv"
 
 	"github.com/stintgo/stint/retry"
+	"github.com/stintgo/stint/transfer/internal/protocol"
 )
 
 // errInput is the error of an upload of Input that another attempt cannot help.
@@ -33,7 +33,7 @@ func (a *attempt) stream(ctx context.Context, h *handler) error {
 	if a.can, err = h.abilities(ctx, a); err != nil {
 		return errInput(err)
 	}
-	if !a.can.has("creation-defer-length") {
+	if !a.can.Deferred {
 		return errInput(errors.New("the server does not take uploads of unknown length (creation-defer-length); store " +
 			"the content in a file, and upload that"))
 	}
@@ -46,22 +46,16 @@ func (a *attempt) stream(ctx context.Context, h *handler) error {
 
 // sendInput creates the upload and sends the input chunk by chunk.
 func (a *attempt) sendInput(ctx context.Context) error {
-	chunk := a.job.Args.ChunkSize
-	if chunk <= 0 {
-		chunk = DefaultChunkSize
-	}
+	chunk := a.chunkSize()
 	p := newPlan(layout{chunk: chunk, lanes: 1}, fingerprint{}, "")
 	l := p.lanes[0]
-	fields := http.Header{}
-	fields.Set("Upload-Defer-Length", "1")
-	fields.Set("Upload-Metadata", metadata(a.job.Args.metadata("")))
 	err := a.repeated(ctx, func() error {
-		at, err := a.client.create(ctx, fields)
+		at, err := a.server.Begin(ctx, a.file(p), l.described())
 		if err == nil {
 			l.url.Store(at)
 			l.known = true
 		}
-		return a.client.reachable(err)
+		return err
 	})
 	if err != nil {
 		return err
@@ -73,11 +67,21 @@ func (a *attempt) sendInput(ctx context.Context) error {
 		if last = errors.Is(err, io.EOF); err != nil && !last {
 			return err
 		}
-		if err := a.sendBuffer(ctx, l, buffer[:n], last); err != nil {
+		if err := a.sendBuffer(ctx, p, buffer[:n], last); err != nil {
 			return err
 		}
 	}
-	return a.job.Return(Result{URL: l.url.Load().String(), Size: l.offset.Load(), Sent: a.sent.Load()})
+	at := l.url.Load().String()
+	if a.can.Commit {
+		err = a.repeated(ctx, func() (err error) {
+			at, err = a.server.Complete(ctx, a.file(p), p.locations())
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return a.job.Return(Result{URL: at, Size: l.offset.Load(), Sent: a.sent.Load()})
 }
 
 // readChunk fills a buffer. Its error is io.EOF if the input has ended, also with n > 0. The end
@@ -96,11 +100,12 @@ func readChunk(ctx context.Context, input io.Reader, buffer []byte) (n int, err 
 
 // sendBuffer sends one chunk of the input, as often as necessary. The last one has the length
 // of the whole.
-func (a *attempt) sendBuffer(ctx context.Context, l *lane, chunk []byte, last bool) error {
+func (a *attempt) sendBuffer(ctx context.Context, p *plan, chunk []byte, last bool) error {
+	l := p.lanes[0]
 	from := l.offset.Load()
 	b, furthest := backoff{policy: a.cfg.Retry}, from
 	for {
-		err := a.tryBuffer(ctx, l, from, chunk, last)
+		err := a.tryBuffer(ctx, p, from, chunk, last)
 		if err == nil {
 			return nil
 		}
@@ -116,13 +121,15 @@ func (a *attempt) sendBuffer(ctx context.Context, l *lane, chunk []byte, last bo
 
 // tryBuffer makes one request with what the server does not have of a chunk that begins at
 // from.
-func (a *attempt) tryBuffer(ctx context.Context, l *lane, from int64, chunk []byte, last bool) error {
+func (a *attempt) tryBuffer(ctx context.Context, p *plan, from int64, chunk []byte, last bool) error {
+	l := p.lanes[0]
 	end := from + int64(len(chunk))
 	if !l.known {
-		at, err := a.client.offset(ctx, l.url.Load())
+		held, err := a.server.Held(ctx, a.file(p), l.described())
 		if err != nil {
 			return err
 		}
+		at := held.Bytes
 		if at < from || at > end {
 			return fmt.Errorf("the server has %d bytes of the input, and the client bytes %d to %d", at, from, end)
 		}
@@ -130,18 +137,18 @@ func (a *attempt) tryBuffer(ctx context.Context, l *lane, from int64, chunk []by
 		l.known = true
 	}
 	at := l.offset.Load()
-	fields := http.Header{}
+	piece := &protocol.Piece{Chunk: int(from / p.layout.chunk), Offset: at, Size: end - at, Whole: -1}
 	if last {
-		fields.Set("Upload-Length", strconv.FormatInt(end, 10))
+		piece.Whole = end
 	} else if at == end {
 		return nil // the answer to an earlier request was lost
 	}
-	if a.can.sha256 {
+	if a.can.Sums {
 		sum := sha256.Sum256(chunk[at-from:])
-		fields.Set("Upload-Checksum", checksum(sum[:]))
+		piece.SHA256, piece.CRC32C = sum[:], crc32.Checksum(chunk[at-from:], castagnoli())
 	}
 	content := &part{source: bytes.NewReader(chunk), offset: at - from, end: end - from}
-	if _, err := a.patch(ctx, l, at, content, fields); err != nil {
+	if _, err := a.transmit(ctx, p, l, piece, content); err != nil {
 		return err
 	}
 	l.offset.Store(end)

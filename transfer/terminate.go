@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/transfer/internal/protocol"
 )
 
 // Terminate deletes the unfinished upload of a task at its server. It is for tasks that were
@@ -38,23 +39,25 @@ func Terminate(ctx context.Context, task queue.Task, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	c, err := newClient(cfg.withDefaults(), &u)
+	server, err := newServer(cfg.withDefaults(), &u)
 	if err != nil {
 		return err
 	}
-	can, err := c.abilities(ctx)
-	if err != nil || !can.has("termination") {
+	can, err := server.Abilities(ctx)
+	if err != nil || !can.Abort {
 		return err
 	}
-	return c.terminateAll(ctx, p)
+	return abort(ctx, server, p)
 }
 
-// terminateAll deletes the uploads of all lanes of a plan.
-func (c *client) terminateAll(ctx context.Context, p *plan) error {
+// abort deletes the uploads of all lanes of a plan.
+func abort(ctx context.Context, server protocol.Server, p *plan) error {
 	var errs []error
-	for _, l := range p.lanes {
-		if at := l.url.Load(); at != nil {
-			errs = append(errs, c.terminate(ctx, at))
+	seen := make(map[string]bool)
+	for _, at := range p.locations() {
+		if at != nil && !seen[at.String()] {
+			seen[at.String()] = true
+			errs = append(errs, server.Abort(ctx, at))
 		}
 	}
 	return errors.Join(errs...)
@@ -65,13 +68,13 @@ func (c *client) terminateAll(ctx context.Context, p *plan) error {
 // ctx.
 func (a *attempt) abandon(ctx context.Context) {
 	p := a.plan.Load()
-	if p == nil || !a.can.has("termination") {
+	if p == nil || !a.can.Abort {
 		return
 	}
 	const patience = 10 * time.Second
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer stop()
-	if err := a.client.terminateAll(ctx, p); err != nil {
+	if err := abort(ctx, a.server, p); err != nil {
 		a.cfg.Logger.Warn("an unfinished upload stays at the server until it expires", slog.Any("task", a.job.ID),
 			slog.Any("error", err))
 	}

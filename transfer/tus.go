@@ -15,53 +15,57 @@ import (
 	"time"
 
 	"github.com/stintgo/stint/retry"
+	"github.com/stintgo/stint/transfer/internal/protocol"
 )
 
 // tusVersion is the version of the protocol: https://tus.io/protocols/resumable-upload
 const tusVersion = "1.0.0"
 
-// errGone is wrapped by the errors of requests for an upload that the server does not have,
-// or not any more.
-var errGone = errors.New("the server does not have the upload; it may have expired")
-
-// errStalled is the cause of a request that the watchdog has ended.
-var errStalled = errors.New("the server took no bytes, or did not answer")
-
-// abilities are what a server announces in its answer to OPTIONS.
-type abilities struct {
-	extensions []string
-	sha256     bool  // of the algorithms of the checksum extension
-	maxSize    int64 // bytes; 0 is no limit
-}
-
-func (a abilities) has(extension string) bool { return slices.Contains(a.extensions, extension) }
-
-// client makes the requests of the protocol. It is safe for concurrent use.
-type client struct {
+// tusClient makes the requests of tus. It is safe for concurrent use.
+type tusClient struct {
 	http     *http.Client
 	endpoint *url.URL
 	header   http.Header   // of the user
 	stall    time.Duration // for the answer to a request without a body
 }
 
-// abilities asks what the server can do. Servers that do not answer OPTIONS have the core
+var _ protocol.Server = (*tusClient)(nil)
+
+// newTus returns the client of a tus server.
+func newTus(cfg Config, u *Upload) (*tusClient, error) {
+	header, err := u.header()
+	if err != nil {
+		return nil, err
+	}
+	request, err := http.NewRequest(http.MethodPost, u.To, nil) //nolint:noctx // only its URL is used
+	if err != nil {
+		return nil, err
+	}
+	return &tusClient{http: cfg.Client, endpoint: request.URL, header: header, stall: cfg.Stall}, nil
+}
+
+// Abilities asks what the server can do. Servers that do not answer OPTIONS have the core
 // and creation.
-func (c *client) abilities(ctx context.Context) (abilities, error) {
+func (c *tusClient) Abilities(ctx context.Context) (protocol.Abilities, error) {
 	answer, err := c.do(ctx, http.MethodOptions, c.endpoint, nil, nil, 0)
 	if refused, ok := errors.AsType[*statusError](err); ok &&
 		(refused.status == http.StatusMethodNotAllowed || refused.status == http.StatusNotImplemented) {
-		return abilities{}, nil
+		return protocol.Abilities{}, nil
 	}
 	if err != nil {
-		return abilities{}, c.reachable(err)
+		return protocol.Abilities{}, c.reachable(err)
 	}
 	if versions := answer.Get("Tus-Version"); versions != "" && !slices.Contains(words(versions), tusVersion) {
-		return abilities{}, retry.Permanent(fmt.Errorf("%s speaks tus %s, and this client %s",
+		return protocol.Abilities{}, retry.Permanent(fmt.Errorf("%s speaks tus %s, and this client %s",
 			c.endpoint.Redacted(), versions, tusVersion))
 	}
-	a := abilities{extensions: words(answer.Get("Tus-Extension"))}
-	a.sha256 = a.has("checksum") && slices.Contains(words(answer.Get("Tus-Checksum-Algorithm")), "sha256")
-	a.maxSize, _ = strconv.ParseInt(answer.Get("Tus-Max-Size"), 10, 64) // a server may omit it
+	extensions := words(answer.Get("Tus-Extension"))
+	has := func(extension string) bool { return slices.Contains(extensions, extension) }
+	a := protocol.Abilities{
+		Lanes: has("concatenation"), Abort: has("termination"), Deferred: has("creation-defer-length"),
+		Sums: has("checksum") && slices.Contains(words(answer.Get("Tus-Checksum-Algorithm")), "sha256"),
+	}
+	a.SizeMax, _ = strconv.ParseInt(answer.Get("Tus-Max-Size"), 10, 64) // a server may omit it
 	return a, nil
 }
 
@@ -70,9 +74,36 @@ func words(list string) []string {
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
+// Begin creates the upload of a lane.
+func (c *tusClient) Begin(ctx context.Context, f *protocol.File, l protocol.Lane) (*url.URL, error) {
+	fields := http.Header{}
+	pairs := withSHA256(f)
+	if f.Size < 0 {
+		fields.Set("Upload-Defer-Length", "1")
+	} else {
+		fields.Set("Upload-Length", strconv.FormatInt(l.End-l.Start, 10))
+	}
+	if f.Lanes > 1 {
+		fields.Set("Upload-Concat", "partial")
+		pairs = map[string]string{partOf: fmt.Sprintf("%s %d %d", f.Group, l.Start, f.Size)}
+	}
+	fields.Set("Upload-Metadata", metadata(pairs))
+	at, err := c.create(ctx, fields)
+	return at, c.reachable(err)
+}
+
+// withSHA256 returns the metadata of a file that is not a part.
+func withSHA256(f *protocol.File) map[string]string {
+	pairs := maps.Clone(f.Metadata)
+	if f.SHA256 != "" {
+		pairs["sha256"] = f.SHA256
+	}
+	return pairs
+}
+
 // create creates an upload and returns its URL. fields are the headers that say of what
 // kind.
-func (c *client) create(ctx context.Context, fields http.Header) (*url.URL, error) {
+func (c *tusClient) create(ctx context.Context, fields http.Header) (*url.URL, error) {
 	answer, err := c.do(ctx, http.MethodPost, c.endpoint, fields, nil, 0)
 	if err != nil {
 		return nil, err
@@ -86,23 +117,47 @@ func (c *client) create(ctx context.Context, fields http.Header) (*url.URL, erro
 	return at, nil
 }
 
+// Complete concatenates the uploads of the lanes. If the answer is lost and the request is made
+// again, a server that does not recognize it keeps two files.
+func (c *tusClient) Complete(ctx context.Context, f *protocol.File, lanes []*url.URL) (string, error) {
+	urls := make([]string, len(lanes))
+	for i, at := range lanes {
+		urls[i] = at.String()
+	}
+	fields := http.Header{}
+	fields.Set("Upload-Concat", "final;"+strings.Join(urls, " "))
+	fields.Set("Upload-Metadata", metadata(withSHA256(f)))
+	const copying = 30 // some servers copy the parts before they answer
+	slow := *c
+	slow.stall *= copying
+	final, err := slow.create(ctx, fields)
+	if isMismatch(err) {
+		return "", fmt.Errorf("%w: %w", protocol.ErrMismatch, err)
+	}
+	if err != nil {
+		return "", err
+	}
+	return final.String(), nil
+}
+
 // reachable returns the error of a request to the endpoint. That the endpoint does not exist
 // is permanent, unlike an upload that does not.
-func (c *client) reachable(err error) error {
-	if errors.Is(err, errGone) {
+func (c *tusClient) reachable(err error) error {
+	if errors.Is(err, protocol.ErrGone) {
 		return retry.Permanent(fmt.Errorf("there is no tus server at %s; check the URL (%s)",
-			c.endpoint.Redacted(), err.Error())) // and not errGone
+			c.endpoint.Redacted(), err.Error())) // and not protocol.ErrGone
 	}
 	return err
 }
 
-// offset returns how many bytes of an upload the server has.
-func (c *client) offset(ctx context.Context, at *url.URL) (int64, error) {
-	answer, err := c.do(ctx, http.MethodHead, at, nil, nil, 0)
+// Held returns how many bytes of a lane the server has.
+func (c *tusClient) Held(ctx context.Context, _ *protocol.File, l protocol.Lane) (protocol.Held, error) {
+	answer, err := c.do(ctx, http.MethodHead, l.URL, nil, nil, 0)
 	if err != nil {
-		return 0, err
+		return protocol.Held{}, err
 	}
-	return offsetOf(http.MethodHead, answer)
+	offset, err := offsetOf(http.MethodHead, answer)
+	return protocol.Held{Bytes: offset}, err
 }
 
 func offsetOf(method string, answer http.Header) (int64, error) {
@@ -113,25 +168,30 @@ func offsetOf(method string, answer http.Header) (int64, error) {
 	return offset, nil
 }
 
-// patch sends n bytes of an upload from an offset, and returns the offset after them.
-func (c *client) patch(
-	ctx context.Context, at *url.URL, offset, n int64, fields http.Header, content io.Reader,
-) (int64, error) {
-	if fields == nil {
-		fields = http.Header{}
-	}
+// Send sends a piece of a lane.
+func (c *tusClient) Send(ctx context.Context, _ *protocol.File, l protocol.Lane, p *protocol.Piece) (int64, error) {
+	fields := http.Header{}
 	fields.Set("Content-Type", "application/offset+octet-stream")
-	fields.Set("Upload-Offset", strconv.FormatInt(offset, 10))
-	answer, err := c.do(ctx, http.MethodPatch, at, fields, content, n)
+	fields.Set("Upload-Offset", strconv.FormatInt(p.Offset, 10))
+	if p.SHA256 != nil {
+		fields.Set("Upload-Checksum", checksum(p.SHA256))
+	}
+	if p.Whole >= 0 {
+		fields.Set("Upload-Length", strconv.FormatInt(p.Whole, 10))
+	}
+	answer, err := c.do(ctx, http.MethodPatch, l.URL, fields, p.Body, p.Size)
+	if isMismatch(err) {
+		return 0, fmt.Errorf("%w: %w", protocol.ErrChecksum, err)
+	}
 	if err != nil {
 		return 0, err
 	}
 	return offsetOf(http.MethodPatch, answer)
 }
 
-// terminate deletes an upload. An upload that the server does not have is no error.
-func (c *client) terminate(ctx context.Context, at *url.URL) error {
-	if _, err := c.do(ctx, http.MethodDelete, at, nil, nil, 0); err != nil && !errors.Is(err, errGone) {
+// Abort deletes an upload.
+func (c *tusClient) Abort(ctx context.Context, at *url.URL) error {
+	if _, err := c.do(ctx, http.MethodDelete, at, nil, nil, 0); err != nil && !errors.Is(err, protocol.ErrGone) {
 		return err
 	}
 	return nil
@@ -140,11 +200,11 @@ func (c *client) terminate(ctx context.Context, at *url.URL) error {
 // do makes a request and returns the headers of its answer. A request without content has
 // the time of stall; content has a watchdog of its own. Errors that no repetition can help
 // are permanent.
-func (c *client) do(
+func (c *tusClient) do(
 	ctx context.Context, method string, at *url.URL, fields http.Header, content io.Reader, n int64,
 ) (http.Header, error) {
 	if content == nil {
-		bounded, stop := context.WithTimeoutCause(ctx, c.stall, errStalled)
+		bounded, stop := context.WithTimeoutCause(ctx, c.stall, protocol.ErrStalled)
 		defer stop()
 		ctx = bounded
 	}
@@ -220,12 +280,12 @@ var remedyTable = map[int]string{
 	http.StatusUnsupportedMediaType: "there is no tus server at this URL; check it",
 }
 
-// classify decides what an answer means: a permanent error, errGone, or an error that may
+// classify decides what an answer means: a permanent error, protocol.ErrGone, or an error that may
 // not come again.
 func classify(e *statusError, retryAfter string) error {
 	switch {
 	case e.status == http.StatusNotFound || e.status == http.StatusGone:
-		return fmt.Errorf("%w: %w", errGone, e)
+		return fmt.Errorf("%w: %w", protocol.ErrGone, e)
 	case e.status >= http.StatusInternalServerError,
 		slices.Contains([]int{
 			statusChecksum, http.StatusConflict, http.StatusLocked, http.StatusTooManyRequests, http.StatusRequestTimeout,

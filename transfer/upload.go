@@ -32,8 +32,18 @@ const HeaderEnvPrefix = "STINT_UPLOAD_"
 type Upload struct {
 	// Path is the file on the worker's machine, or [Input]. [Add] makes it absolute.
 	Path string `json:"path"`
-	// To is the URL of the tus server at which uploads are created.
+	// To is the URL of the tus server at which uploads are created, or s3://BUCKET/PREFIX: the
+	// key of the object is PREFIX, a slash if PREFIX has none at its end, and the name.
 	To string `json:"to"`
+	// Endpoint is the URL of the S3 server; "" is the one of AWS for Region.
+	Endpoint string `json:"endpoint,omitempty"`
+	// Region is that of an S3 bucket; "" is us-east-1.
+	Region string `json:"region,omitempty"`
+	// Profile names the credentials for S3 in the worker's shared credentials file
+	// (~/.aws/credentials, or AWS_SHARED_CREDENTIALS_FILE). With "" the worker uses
+	// AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN of its environment,
+	// and without those the profile default. The credentials are not kept in the store.
+	Profile string `json:"profile,omitempty"`
 	// Name is the name of the file for the server and for people; "" is the last part of
 	// Path.
 	Name string `json:"name,omitempty"`
@@ -48,7 +58,8 @@ type Upload struct {
 	// Verify sends the SHA-256 of the whole file with the metadata key sha256, in
 	// hexadecimal digits, so that the server can refuse a file that is not the same. The
 	// file is read once more before it is sent. The checksums of chunks do not depend on
-	// it.
+	// it. An S3 server compares the CRC32C of the whole object, and keeps the SHA-256 as its
+	// metadata.
 	Verify bool `json:"verify,omitempty"`
 	// Metadata are further pairs of Upload-Metadata. Keys are ASCII without spaces and
 	// commas, and not one of those that the package sets: filename, sha256, part-of.
@@ -77,16 +88,13 @@ func (u *Upload) name() string {
 	return filepath.Base(u.Path)
 }
 
-// metadata returns the pairs of Upload-Metadata, without those of a part.
-func (u *Upload) metadata(sha256 string) map[string]string {
+// metadata returns the metadata of the file without its checksum.
+func (u *Upload) metadata() map[string]string {
 	pairs := maps.Clone(u.Metadata)
 	if pairs == nil {
 		pairs = make(map[string]string)
 	}
 	pairs["filename"] = u.name()
-	if sha256 != "" {
-		pairs["sha256"] = sha256
-	}
 	return pairs
 }
 
@@ -110,8 +118,14 @@ func (u *Upload) validate() error {
 	if u.Path == "" {
 		errs = append(errs, errors.New("it has no Path"))
 	}
-	if to, err := url.Parse(u.To); err != nil || to.Host == "" || to.Scheme != "http" && to.Scheme != "https" {
-		errs = append(errs, fmt.Errorf("to %q is not the http or https URL of a tus server", u.To))
+	to, err := url.Parse(u.To)
+	switch {
+	case err != nil || to.Host == "" || !slices.Contains([]string{"http", "https", schemeS3}, to.Scheme):
+		errs = append(errs, fmt.Errorf("to %q is neither the http or https URL of a tus server nor s3://BUCKET/PREFIX", u.To))
+	case to.Scheme == schemeS3:
+		errs = append(errs, u.validateS3())
+	case u.Endpoint+u.Region+u.Profile != "":
+		errs = append(errs, fmt.Errorf("to %q is not an s3:// URL; Endpoint, Region and Profile are for those", u.To))
 	}
 	if u.ChunkSize < 0 || u.Lanes < 0 || u.Lanes > MaxLanes {
 		errs = append(errs, fmt.Errorf("ChunkSize is %d and Lanes %d; they are 0 for the default, or more, and there are "+
@@ -134,6 +148,23 @@ func (u *Upload) validate() error {
 		return fmt.Errorf("%w: upload of %q: %w", queue.ErrInvalid, u.Path, err)
 	}
 	return nil
+}
+
+// schemeS3 is the scheme of the URLs of S3 buckets.
+const schemeS3 = "s3"
+
+// validateS3 checks what only uploads to S3 have.
+func (u *Upload) validateS3() error {
+	var errs []error
+	if at, err := url.Parse(u.Endpoint); u.Endpoint != "" &&
+		(err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https") {
+		errs = append(errs, fmt.Errorf("the endpoint %q is not the http or https URL of an S3 server", u.Endpoint))
+	}
+	if len(u.HeaderEnv) > 0 {
+		errs = append(errs, errors.New("HeaderEnv is for tus servers; the credentials of S3 are in AWS_ACCESS_KEY_ID and "+
+			"AWS_SECRET_ACCESS_KEY, or in a Profile"))
+	}
+	return errors.Join(errs...)
 }
 
 // Add submits uploads as tasks, in this order, and returns when they are durable. options

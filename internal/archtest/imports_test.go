@@ -142,7 +142,16 @@ var directions = []direction{
 	{pkg: "internal/wire", state: here, may: []string{"queue"}},
 	{pkg: "internal/wiretest", state: here, may: []string{"internal/clock", "internal/wire"}},
 
-	{pkg: "transfer", state: here, may: []string{".", "queue", "retry", "internal/clock"}},
+	// The seam between uploads and the protocols of their servers; one package has the client of S3.
+	{pkg: "transfer/internal/protocol", state: here},
+	{
+		pkg: "transfer", state: here,
+		may: []string{".", "queue", "retry", "internal/clock", "transfer/internal/protocol"},
+	},
+	{
+		pkg: "transfer/s3", state: here, may: []string{"retry", "transfer/internal/protocol"},
+		modules: []string{"github.com/minio/minio-go/v7"},
+	},
 	// The server side of uploads needs no queue: it can be mounted in any server.
 	{
 		pkg: "transfer/receiver", state: here,

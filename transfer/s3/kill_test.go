@@ -1,0 +1,219 @@
+package s3_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/internal/seeded"
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/filestore"
+	"github.com/stintgo/stint/transfer"
+	"github.com/stintgo/stint/transfer/s3"
+)
+
+// workerDir is the environment variable that makes a process of this test binary a worker on
+// the store in a directory.
+const workerDir = "STINT_TEST_WORKER"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(workerDir); dir != "" {
+		if err := work(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// work uploads what is in a store, until nothing is left.
+func work(dir string) error {
+	store, err := filestore.Open(dir, filestore.Config{})
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	q := queue.New(store, queue.Config{Retry: quick})
+	transfer.Handle(q, transfer.Config{Retry: quick, S3: s3.Open})
+	ctx, stop := context.WithTimeout(context.Background(), waiting)
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- q.Run(ctx, stint.New(2, stint.Config{})) }()
+	for task, err := range q.Find(ctx, queue.Filter{}) {
+		if err != nil {
+			return err
+		}
+		if _, err := q.Wait(ctx, task.ID); err != nil {
+			return err
+		}
+	}
+	stop()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// tripwire signals when parts of a number of bytes have passed, or a number of requests.
+type tripwire struct {
+	bytes, requests atomic.Int64 // what is left; 0 and less is over
+	tripped         chan struct{}
+}
+
+func (w *tripwire) set(bytes, requests int64) {
+	select {
+	case <-w.tripped:
+	default:
+	}
+	w.bytes.Store(bytes)
+	w.requests.Store(requests)
+}
+
+func (w *tripwire) pass(left *atomic.Int64, n int64) {
+	if left.Add(-n) <= 0 {
+		select {
+		case w.tripped <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// attach counts the requests and bytes of a front.
+func (w *tripwire) attach(f *front) {
+	f.fault = func(http.ResponseWriter, *http.Request) bool {
+		w.pass(&w.requests, 1)
+		return false
+	}
+	f.body = func(_ *http.Request, body io.Reader) io.Reader {
+		return readerFunc(func(p []byte) (int, error) {
+			const step = 64 << 10
+			n, err := body.Read(p[:min(step, len(p))])
+			w.pass(&w.bytes, int64(n))
+			return n, err
+		})
+	}
+}
+
+// A worker that is killed at 20 points for each number of lanes sends what is missing, and no
+// more than one part of each lane again. All kills share one multipart upload, and none is left.
+func TestE4_S3KilledAtRandomPoints(t *testing.T) {
+	const (
+		size  = 30*part + 1
+		kills = 20
+	)
+	for _, lanes := range []int{1, 3} {
+		t.Run(fmt.Sprint(lanes), func(t *testing.T) {
+			random := seeded.Rand(t)
+			g := newGateway(t)
+			f := newFront(t, g)
+			wire := &tripwire{tripped: make(chan struct{}, 1)}
+			wire.attach(f)
+			dir, want := t.TempDir(), content(7, size)
+			path, store := filepath.Join(dir, "a"), filepath.Join(dir, "store")
+			write(t, path, want)
+			addTo(t, store, transfer.Upload{
+				Path: path, To: "s3://" + bucket, Endpoint: f.url, ChunkSize: part, Lanes: lanes, Verify: true,
+			})
+			for range kills {
+				bytes, requests := 1+random.Int64N(size/kills), int64(size)
+				if random.IntN(4) == 0 {
+					requests = 1 + random.Int64N(6)
+				}
+				wire.set(bytes, requests)
+				kill(t, startWorker(t, store), wire)
+				if n := g.uploads(t); n > 1 {
+					t.Fatalf("there are %d unfinished uploads; want 1 at most", n)
+				}
+			}
+			wire.set(10*size, 10*size)
+			select {
+			case err := <-startWorker(t, store).done:
+				if err != nil {
+					t.Fatal(err)
+				}
+			case <-time.After(waiting):
+				t.Fatal("the last worker does not end")
+			}
+			if got, _ := g.object(t, "a"); !bytes.Equal(got, want) {
+				t.Error("the object differs from the file")
+			}
+			if most := int64(size + kills*lanes*part); f.bytes.Load() > most {
+				t.Errorf("the server received %d bytes; want %d at most", f.bytes.Load(), most)
+			}
+			if n := g.uploads(t); n != 0 {
+				t.Errorf("%d unfinished uploads are left", n)
+			}
+			t.Logf("%d kills, %d bytes of %d sent again", kills, f.bytes.Load()-size, size)
+		})
+	}
+}
+
+// kill kills a worker when the wire trips.
+func kill(t *testing.T, w worker, wire *tripwire) {
+	t.Helper()
+	select {
+	case <-wire.tripped:
+	case err := <-w.done:
+		t.Fatalf("the worker ended with %v before it was killed", err)
+	case <-time.After(waiting):
+		t.Fatalf("the worker has %d bytes and %d requests to send before it is killed", wire.bytes.Load(), wire.requests.Load())
+	}
+	if err := w.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-w.done; err == nil {
+		t.Fatal("the worker had ended before it was killed")
+	}
+}
+
+// addTo adds an upload to a store that no process has open. Its worker may die often.
+func addTo(t *testing.T, dir string, u transfer.Upload) {
+	t.Helper()
+	s, err := filestore.Open(dir, filestore.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := queue.New(s, queue.Config{})
+	if _, err := transfer.Add(t.Context(), q, queue.Options{MaxCrashes: 1000}, u); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// worker is another process.
+type worker struct {
+	cmd  *exec.Cmd
+	done chan error // receives when it has ended
+}
+
+func startWorker(t *testing.T, dir string) worker {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), waiting)
+	t.Cleanup(stop)
+	cmd := exec.CommandContext(ctx, exe)
+	cmd.Env = append(os.Environ(), workerDir+"="+dir, "GORACE=atexit_sleep_ms=0")
+	cmd.Stderr = t.Output()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w := worker{cmd: cmd, done: make(chan error, 1)}
+	go func() { w.done <- cmd.Wait() }()
+	return w
+}

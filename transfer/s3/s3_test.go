@@ -1,0 +1,437 @@
+package s3_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+
+	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/memstore"
+	"github.com/stintgo/stint/retry"
+	"github.com/stintgo/stint/transfer"
+	"github.com/stintgo/stint/transfer/s3"
+)
+
+// part is the smallest size of a part, in bytes.
+const part = 5 << 20
+
+// quick is a policy without noticeable delays.
+var quick = retry.Policy{Attempts: 5, Base: time.Millisecond, Max: 2 * time.Millisecond}
+
+// rig is a queue with the handler of uploads.
+type rig struct {
+	t     *testing.T
+	store queue.Store
+	queue *queue.Queue
+	cfg   transfer.Config
+	to    string // the endpoint
+}
+
+func newRig(t *testing.T, to string, cfg transfer.Config) *rig {
+	t.Helper()
+	store := memstore.New(memstore.Config{})
+	t.Cleanup(func() { store.Close() })
+	cfg.Retry, cfg.S3 = quick, s3.Open
+	r := &rig{t: t, store: store, cfg: cfg, to: to}
+	r.queue = queue.New(store, queue.Config{Retry: quick, Poll: 10 * time.Millisecond, Grace: time.Millisecond})
+	transfer.Handle(r.queue, cfg)
+	return r
+}
+
+// run runs the queue until the end of the test.
+func (r *rig) run() {
+	r.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- r.queue.Run(ctx, stint.New(2, stint.Config{})) }()
+	r.t.Cleanup(func() {
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			r.t.Error(err)
+		}
+	})
+}
+
+// add adds an upload of a file with a content.
+func (r *rig) add(name string, content []byte, u transfer.Upload) queue.ID {
+	r.t.Helper()
+	u.Path = filepath.Join(r.t.TempDir(), name)
+	write(r.t, u.Path, content)
+	return r.addUpload(u)
+}
+
+func (r *rig) addUpload(u transfer.Upload) queue.ID {
+	r.t.Helper()
+	if u.To == "" {
+		u.To = "s3://" + bucket + "/in"
+	}
+	u.Endpoint = r.to
+	receipts, err := transfer.Add(r.t.Context(), r.queue, queue.Options{MaxAttempts: 2}, u)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return receipts[0].ID
+}
+
+// wait waits until an upload is finished, and checks its state.
+func (r *rig) wait(id queue.ID, state queue.State) queue.Task {
+	r.t.Helper()
+	task, err := r.queue.Wait(bounded(r.t), id)
+	if err != nil {
+		r.t.Fatalf("wait for the upload: %v; it is %s", err, task.State)
+	}
+	if task.State != state {
+		r.t.Fatalf("the upload is %s (%s); want %s", task.State, task.Error, state)
+	}
+	return task
+}
+
+// content returns random bytes.
+func content(seed byte, size int) []byte {
+	all := make([]byte, size)
+	_, _ = rand.NewChaCha8([32]byte{seed}).Read(all)
+	return all
+}
+
+// Files of all sizes arrive with their metadata, in parts of one upload, from one lane and from
+// several, and nothing is left over.
+func TestE4_S3Arrives(t *testing.T) {
+	g := newGateway(t)
+	r := newRig(t, g.url, transfer.Config{})
+	r.run()
+	for _, c := range []struct {
+		name string
+		size int
+		u    transfer.Upload
+	}{
+		{"empty", 0, transfer.Upload{Verify: true}},
+		{"one byte.txt", 1, transfer.Upload{}},
+		{"exact.bin", 2 * part, transfer.Upload{ChunkSize: part}},
+		{"Größe + &%.png", part + 1, transfer.Upload{ChunkSize: 1, Verify: true, Metadata: map[string]string{"wer": "Jürgen"}}},
+		{"lanes", 7*part + 11, transfer.Upload{ChunkSize: part, Lanes: 3, Verify: true}},
+	} {
+		want := content(byte(c.size), c.size)
+		task := r.wait(r.add(c.name, want, c.u), queue.Succeeded)
+		got, info := g.object(t, "in/"+c.name)
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s: the object has %d bytes, and %d were sent", c.name, len(got), len(want))
+		}
+		result, err := queue.Result[transfer.Result](task)
+		if err != nil || result.Sent != int64(c.size) || !strings.HasPrefix(result.URL, "s3://films/in/") {
+			t.Errorf("%s: the result is %+v, %v", c.name, result, err)
+		}
+		if info.ChecksumCRC32C == "" {
+			t.Errorf("%s: the object has no CRC32C: %+v", c.name, info)
+		}
+		sum := sha256.Sum256(want)
+		if got := info.UserMetadata["Sha256"]; c.u.Verify && got != hex.EncodeToString(sum[:]) {
+			t.Errorf("%s: metadata sha256 is %q", c.name, got)
+		}
+		if c.u.Verify && strings.Contains(info.ChecksumCRC32C, "-") || !c.u.Verify && c.size > part && !strings.Contains(info.ChecksumCRC32C, "-") {
+			t.Errorf("%s: CRC32C %s; it is of the whole object with Verify, and of its parts without", c.name, info.ChecksumCRC32C)
+		}
+	}
+	if n := g.uploads(t); n != 0 {
+		t.Errorf("%d unfinished uploads are left", n)
+	}
+}
+
+// The input, whose size is not known, arrives, also if the end is at the end of a part.
+func TestE4_S3Input(t *testing.T) {
+	g := newGateway(t)
+	for i, size := range []int{0, 10, 2 * part, 2*part + 1} {
+		want := content(byte(i), size)
+		r := newRig(t, g.url, transfer.Config{Input: bytes.NewReader(want)})
+		r.run()
+		name := fmt.Sprint("input-", size)
+		r.wait(r.addUpload(transfer.Upload{Path: transfer.Input, Name: name, ChunkSize: part}), queue.Succeeded)
+		if got, _ := g.object(t, "in/"+name); !bytes.Equal(got, want) {
+			t.Errorf("the object has %d bytes; want %d", len(got), size)
+		}
+	}
+}
+
+// Wrong credentials, a missing bucket and wrong options are errors that say what to do, and no
+// repetition is made.
+func TestE4_S3Refuses(t *testing.T) {
+	g := newGateway(t)
+	none := t.TempDir()
+	for _, c := range []struct {
+		name, says string
+		env        map[string]string
+		u          transfer.Upload
+	}{
+		{
+			name: "secret", says: "correct AWS_SECRET_ACCESS_KEY",
+			env: map[string]string{"AWS_SECRET_ACCESS_KEY": "wrong"},
+		},
+		{name: "key", says: "correct AWS_ACCESS_KEY_ID", env: map[string]string{"AWS_ACCESS_KEY_ID": "wrong"}},
+		{
+			name: "none", says: "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for the worker",
+			env: map[string]string{
+				"AWS_ACCESS_KEY_ID": "", "AWS_SHARED_CREDENTIALS_FILE": none + "/none", "AWS_CONFIG_FILE": none + "/none",
+			},
+		},
+		{name: "bucket", says: "create the bucket", u: transfer.Upload{To: "s3://books/x"}},
+		{name: "region", says: "region", u: transfer.Upload{Region: "eu-north-1"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for name, value := range c.env {
+				t.Setenv(name, value)
+			}
+			f := newFront(t, g)
+			var requests atomic.Int64
+			f.fault = func(http.ResponseWriter, *http.Request) bool { requests.Add(1); return false }
+			r := newRig(t, f.url, transfer.Config{})
+			r.run()
+			task := r.wait(r.add("a", content(1, 10), c.u), queue.Dead)
+			if !strings.Contains(task.Error, c.says) {
+				t.Errorf("the error is %q; want %q", task.Error, c.says)
+			}
+			if task.Failures != 1 || requests.Load() > 2 { // one lane begins, and one attempt is made
+				t.Errorf("%d attempts made %d requests", task.Failures, requests.Load())
+			}
+			t.Log(task.Error)
+		})
+	}
+}
+
+// A part that is damaged on its way is refused by the server, and sent again.
+func TestE4_S3DamagedPart(t *testing.T) {
+	g := newGateway(t)
+	f := newFront(t, g)
+	var damaged atomic.Bool
+	f.body = func(r *http.Request, body io.Reader) io.Reader {
+		if r.URL.Query().Get("partNumber") != "2" || damaged.Swap(true) {
+			return body
+		}
+		return readerFunc(func(p []byte) (int, error) {
+			n, err := body.Read(p)
+			for i := range p[:n] {
+				p[i] ^= 1
+			}
+			return n, err
+		})
+	}
+	r := newRig(t, f.url, transfer.Config{})
+	r.run()
+	want := content(1, 3*part)
+	r.wait(r.add("a", want, transfer.Upload{ChunkSize: part}), queue.Succeeded)
+	if got, _ := g.object(t, "in/a"); !bytes.Equal(got, want) {
+		t.Error("the object differs from the file")
+	}
+	if !damaged.Load() || f.parts.Load() != 4 {
+		t.Errorf("damaged: %t, %d parts were sent; want 4", damaged.Load(), f.parts.Load())
+	}
+}
+
+// If the answer to the last request is lost, the object is recognized, and nothing is sent
+// again: by the next request, and by the next attempt.
+func TestE4_S3LostAnswer(t *testing.T) {
+	for _, lost := range []int64{1, 5} {
+		t.Run(fmt.Sprint(lost), func(t *testing.T) {
+			g := newGateway(t)
+			f := newFront(t, g)
+			var completed atomic.Int64
+			f.fault = func(w http.ResponseWriter, r *http.Request) bool {
+				if !isComplete(r) {
+					return false
+				}
+				switch n := completed.Add(1); {
+				case n == 1:
+					f.forward(&silent{header: make(http.Header)}, r)
+					panic(http.ErrAbortHandler)
+				case n <= lost:
+					panic(http.ErrAbortHandler)
+				}
+				return false
+			}
+			r := newRig(t, f.url, transfer.Config{})
+			r.run()
+			want := content(1, 2*part)
+			task := r.wait(r.add("a", want, transfer.Upload{ChunkSize: part}), queue.Succeeded)
+			if got, _ := g.object(t, "in/a"); !bytes.Equal(got, want) {
+				t.Error("the object differs from the file")
+			}
+			if f.parts.Load() != 2 || (task.Failures == 0) != (lost == 1) {
+				t.Errorf("%d parts were sent, and %d attempts failed", f.parts.Load(), task.Failures)
+			}
+		})
+	}
+}
+
+// silent drops an answer.
+type silent struct{ header http.Header }
+
+// Header is as http.ResponseWriter says.
+func (s *silent) Header() http.Header { return s.header }
+
+// Write drops the body.
+func (s *silent) Write(p []byte) (int, error) { return len(p), nil }
+
+// WriteHeader drops the status.
+func (s *silent) WriteHeader(int) {}
+
+// A file that is written to while it is sent fails the attempt. The next one sends the new
+// content, and the parts of the old one are gone.
+func TestE4_S3FileChanges(t *testing.T) {
+	g := newGateway(t)
+	f := newFront(t, g)
+	path := filepath.Join(t.TempDir(), "a")
+	want := content(2, 4*part)
+	write(t, path, content(1, 4*part))
+	var once sync.Once
+	f.body = func(r *http.Request, body io.Reader) io.Reader {
+		if r.URL.Query().Get("partNumber") == "3" {
+			once.Do(func() {
+				if err := os.WriteFile(path, want, 0o600); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		return body
+	}
+	r := newRig(t, f.url, transfer.Config{})
+	r.run()
+	task := r.wait(r.addUpload(transfer.Upload{Path: path, ChunkSize: part}), queue.Succeeded)
+	if got, _ := g.object(t, "in/a"); !bytes.Equal(got, want) {
+		t.Error("the object differs from the file")
+	}
+	if task.Failures != 1 {
+		t.Errorf("%d attempts failed; want 1", task.Failures)
+	}
+	if n := g.uploads(t); n != 0 {
+		t.Errorf("%d unfinished uploads are left", n)
+	}
+}
+
+// A cancel of a running upload deletes its parts, and [transfer.Terminate] those of one that was
+// paused before. No secret is in the store.
+func TestE2_S3Cancel(t *testing.T) {
+	for _, paused := range []bool{false, true} {
+		t.Run(fmt.Sprintf("paused %t", paused), func(t *testing.T) {
+			g := newGateway(t)
+			f := newFront(t, g)
+			arrived, release := f.hold(t, "3")
+			r := newRig(t, f.url, transfer.Config{})
+			r.run()
+			id := r.add("a", content(1, 4*part), transfer.Upload{ChunkSize: part})
+			select {
+			case <-arrived:
+			case <-time.After(waiting):
+				t.Fatal("part 3 is not sent")
+			}
+			if paused {
+				if err := r.queue.Pause(t.Context(), id); err != nil {
+					t.Fatal(err)
+				}
+				r.becomes(id, queue.Paused)
+				if n := g.uploads(t); n != 1 {
+					t.Errorf("%d unfinished uploads while it is paused; want 1", n)
+				}
+			}
+			if err := r.queue.Cancel(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+			release()
+			task := r.wait(id, queue.Cancelled)
+			for _, text := range [][]byte{task.Payload, task.Checkpoint} {
+				if bytes.Contains(text, []byte(testSecret)) || bytes.Contains(text, []byte(testKey)) {
+					t.Errorf("the store has credentials: %s", text)
+				}
+			}
+			if paused {
+				if err := transfer.Terminate(t.Context(), task, r.cfg); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if n := g.uploads(t); n != 0 {
+				t.Errorf("%d unfinished uploads are left", n)
+			}
+		})
+	}
+}
+
+// A part at the server that is not of the file is sent again, and the others are not: here another
+// client has replaced it while the upload was paused.
+func TestE4_S3ForeignPart(t *testing.T) {
+	g := newGateway(t)
+	f := newFront(t, g)
+	arrived, release := f.hold(t, "4")
+	r := newRig(t, f.url, transfer.Config{})
+	r.run()
+	want := content(1, 4*part)
+	id := r.add("a", want, transfer.Upload{ChunkSize: part, Verify: true})
+	select {
+	case <-arrived:
+	case <-time.After(waiting):
+		t.Fatal("part 4 is not sent")
+	}
+	if err := r.queue.Pause(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	r.becomes(id, queue.Paused)
+	release()
+	list, err := g.client.ListMultipartUploads(t.Context(), bucket, "", "", "", "", 1000)
+	if err != nil || len(list.Uploads) != 1 {
+		t.Fatalf("unfinished uploads: %+v, %v", list.Uploads, err)
+	}
+	other := content(9, part)
+	sum := crc32.Checksum(other, crc32.MakeTable(crc32.Castagnoli))
+	_, err = g.client.PutObjectPart(t.Context(), bucket, "in/a", list.Uploads[0].UploadID, 3, bytes.NewReader(other), part,
+		minio.PutObjectPartOptions{CustomHeader: http.Header{
+			"X-Amz-Checksum-Crc32c": {base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, sum))},
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := f.parts.Load()
+	if err := r.queue.Resume(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	r.wait(id, queue.Succeeded)
+	if got, _ := g.object(t, "in/a"); !bytes.Equal(got, want) {
+		t.Error("the object differs from the file")
+	}
+	if sent := f.parts.Load() - before; sent != 2 {
+		t.Errorf("%d parts were sent after the pause; want 2", sent)
+	}
+}
+
+// becomes waits until a task is in a state.
+func (r *rig) becomes(id queue.ID, state queue.State) {
+	r.t.Helper()
+	for late := time.After(waiting); ; {
+		task, err := r.queue.Get(r.t.Context(), id)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		if task.State == state {
+			return
+		}
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-late:
+			r.t.Fatalf("the upload is %s; want %s", task.State, state)
+		}
+	}
+}
