@@ -28,6 +28,9 @@
 // parts of a file share, where the part begins, and the size of the file. A server that knows
 // the key can write the parts into one file, so that it copies nothing.
 //
+// Uploads to s3://BUCKET/PREFIX are multipart uploads of S3, with the same chunks, lanes, rates and
+// checkpoints: set [Config.S3], see package transfer/s3.
+//
 // # Resuming
 //
 // The checkpoint of the task has the state and the CRC32C of each chunk, and the URLs of the
@@ -51,7 +54,7 @@ package transfer
 //   - backoff.go: which requests are repeated, and when
 //   - stream.go: uploads of the input
 //   - terminate.go: deletes unfinished uploads at the server
-//   - tus.go: the requests of the protocol
+//   - tus.go: the requests of tus; internal/protocol is the seam to other protocols
 //   - body.go: the body of a request, with limiter and watchdog
 //   - source.go: the file, its fingerprint and its checksums
 //   - layout.go: how a file is divided into chunks and lanes

@@ -137,6 +137,8 @@ var directions = []direction{
 		pkg: "internal/dbserver", state: here,
 		may: []string{"internal/command"}, modules: []string{"github.com/jackc/pgx/v5"},
 	},
+	// Starts an S3 server for tests.
+	{pkg: "internal/s3gateway", state: here, may: []string{"internal/command"}},
 	// The client of a store in another process, and the protocol between them.
 	{pkg: "queue/httpstore", state: here, may: []string{"queue", "internal/clock", "internal/wire", "internal/peer"}},
 	{pkg: "internal/wire", state: here, may: []string{"queue"}},

@@ -3,15 +3,11 @@ package s3_test
 import (
 	"context"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -19,14 +15,12 @@ import (
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"github.com/stintgo/stint/internal/s3gateway"
 )
 
-// The credentials of the test server.
-const (
-	testKey    = "stint-test-key"
-	testSecret = "stint-test-secret-7f3a9c"
-	bucket     = "films"
-)
+// bucket is the bucket of the test server.
+const bucket = "films"
 
 // gateway is a Versity S3 Gateway (https://github.com/versity/versitygw), a server of another
 // project, on a directory.
@@ -36,77 +30,18 @@ type gateway struct {
 }
 
 // newGateway starts a gateway with an empty bucket, and gives its credentials to this process.
-// The program is built from the module in testdata/gateway, and kept in the build cache.
 func newGateway(t *testing.T) *gateway {
 	t.Helper()
-	build := exec.CommandContext(t.Context(), "go", "tool", "-n", "versitygw")
-	build.Dir, build.Stderr = filepath.Join("testdata", "gateway"), t.Output()
-	built, err := build.Output()
-	if err != nil {
-		t.Fatalf("build the S3 server: %v", err)
-	}
-	data, sidecar := t.TempDir(), t.TempDir()
-	address := freeAddress(t)
-	// The context of the test ends before the directories are removed.
-	cmd := exec.CommandContext(t.Context(), strings.TrimSpace(string(built)),
-		"--port", address, "--access", testKey, "--secret", testSecret, "--quiet", "posix", "--sidecar", sidecar, data)
-	cmd.Stderr = t.Output()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		cmd.Wait() //nolint:errcheck // it is killed
-		close(ended)
-	}()
-	t.Cleanup(func() {
-		cmd.Process.Kill() //nolint:errcheck // it may have ended with the context
-		<-ended
-	})
-	answers(t, address, ended)
-	g := &gateway{url: "http://" + address}
-	g.client, err = minio.NewCore(address, &minio.Options{
-		Creds: credentials.NewStaticV4(testKey, testSecret, ""), Region: "us-east-1",
+	address, _ := s3gateway.Start(t, bucket)
+	client, err := minio.NewCore(address, &minio.Options{
+		Creds: credentials.NewStaticV4(s3gateway.Key, s3gateway.Secret, ""), Region: s3gateway.Region,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := g.client.MakeBucket(t.Context(), bucket, minio.MakeBucketOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("AWS_ACCESS_KEY_ID", testKey)
-	t.Setenv("AWS_SECRET_ACCESS_KEY", testSecret)
-	return g
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
-// answers waits until a server accepts connections.
-func answers(t *testing.T, address string, ended <-chan struct{}) {
-	t.Helper()
-	var err error
-	for late := time.After(time.Minute); ; {
-		var c net.Conn
-		if c, err = net.Dial("tcp", address); err == nil {
-			c.Close()
-			return
-		}
-		select {
-		case <-time.After(10 * time.Millisecond):
-		case <-ended:
-			t.Fatal("the S3 server has ended")
-		case <-late:
-			t.Fatalf("the S3 server does not answer after a minute: %v", err)
-		}
-	}
+	t.Setenv("AWS_ACCESS_KEY_ID", s3gateway.Key)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", s3gateway.Secret)
+	return &gateway{url: "http://" + address, client: client}
 }
 
 // object returns the content of an object, and what the server says about it.

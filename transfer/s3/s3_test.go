@@ -24,6 +24,7 @@ import (
 	"github.com/minio/minio-go/v7"
 
 	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/internal/s3gateway"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/memstore"
 	"github.com/stintgo/stint/retry"
@@ -355,7 +356,7 @@ func TestE2_S3Cancel(t *testing.T) {
 			release()
 			task := r.wait(id, queue.Cancelled)
 			for _, text := range [][]byte{task.Payload, task.Checkpoint} {
-				if bytes.Contains(text, []byte(testSecret)) || bytes.Contains(text, []byte(testKey)) {
+				if bytes.Contains(text, []byte(s3gateway.Secret)) || bytes.Contains(text, []byte(s3gateway.Key)) {
 					t.Errorf("the store has credentials: %s", text)
 				}
 			}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -26,11 +27,13 @@ import (
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/isolate"
 	"github.com/stintgo/stint/transfer"
+	"github.com/stintgo/stint/transfer/s3"
 )
 
 const uploadLong = `Upload files to a server that speaks tus 1.0.0, such as stint serve --uploads, and wait
 until they are there. Each argument is a file, a directory, which stands for all files
-below it, a pattern in quotes, or - for standard input, with --name.
+below it, a pattern in quotes, or - for standard input, with --name. --to s3://BUCKET/PREFIX
+uploads to a bucket of an S3 server instead, as PREFIX/NAME.
 
 Each upload is a durable task in --dir. The same command, given again after Ctrl-C, kill -9
 or a power failure, continues what was interrupted, sends nothing twice that the server
@@ -45,7 +48,8 @@ share -j and --rate of the first one.
 
 The tokens and passwords that a server wants do not belong into arguments, which other
 users see: --token-file sends the token in a file as Authorization: Bearer, and --header-env
-NAME=VARIABLE sends a header with the value of an environment variable.
+NAME=VARIABLE sends a header with the value of an environment variable. For S3, the keys come
+from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or from a profile of ~/.aws/credentials.
 
 Exit status: 0 if all files are there, the number of files that are not up to 100, 101 for
 more; 125 for errors; 130 if Ctrl-C ended it.`
@@ -53,6 +57,7 @@ more; 125 for errors; 130 if Ctrl-C ended it.`
 const uploadExamples = `  stint upload film.mkv --to https://example.com/files/
   stint upload ./photos '*.pdf' -j4 --rate 5MiB/s --to http://127.0.0.1:7118/files/ \
     --token-file stint-data/uploads-token
+  stint upload film.mkv --to s3://films/new --endpoint https://s3.example.com --lanes 4
   tar c project | stint upload - --name project.tar --to https://example.com/files/`
 
 // uploadFlags are the flags of stint upload, unparsed.
@@ -61,6 +66,7 @@ type uploadFlags struct {
 	to, dir, from, tokenFile    string
 	name, rate, chunk, progress string
 	tier, key                   string
+	endpoint, region, profile   string
 	jobs, lanes, retries        int
 	verify                      bool
 	metadata, headers           map[string]string
@@ -100,7 +106,12 @@ func newUpload(s *streams) *cobra.Command {
 func (f *uploadFlags) register(flags *pflag.FlagSet) {
 	const jobs, retries = 3, transfer.DefaultRetries
 	flags.SortFlags = false
-	flags.StringVar(&f.to, "to", os.Getenv("STINT_UPLOAD_TO"), "upload to the tus server at `URL` (STINT_UPLOAD_TO)")
+	flags.StringVar(&f.to, "to", os.Getenv("STINT_UPLOAD_TO"), "upload to the tus server at `URL`, or to s3://BUCKET/PREFIX (STINT_UPLOAD_TO)")
+	flags.StringVar(&f.endpoint, "endpoint", "",
+		"the S3 server is at `URL` (AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL; default: AWS)")
+	flags.StringVar(&f.region, "region", "",
+		"the S3 bucket is in `REGION` (AWS_REGION, AWS_DEFAULT_REGION; default: us-east-1)")
+	flags.StringVar(&f.profile, "profile", "", "use the S3 keys of the profile `NAME` (AWS_PROFILE)")
 	flags.StringVar(&f.from, "from", "", "upload the files that `FILE` names, one a line, too; - is standard input")
 	flags.IntVarP(&f.jobs, "jobs", "j", jobs, "upload `N` files at once")
 	flags.StringVar(&f.rate, "rate", "", "send at most `RATE` of all files together, as in 5MiB/s")
@@ -173,10 +184,13 @@ func (f *uploadFlags) config(args []string) (cfg upload.Config, err error) {
 	if err := errors.Join(errs[:]...); err != nil {
 		return cfg, err
 	}
+	if f.toS3() {
+		f.awsEnvironment()
+	}
 	for _, path := range files {
 		cfg.Uploads = append(cfg.Uploads, transfer.Upload{
 			Path: path, To: f.to, Name: f.name, ChunkSize: chunk, Lanes: f.lanes, Verify: f.verify, Metadata: f.metadata,
-			HeaderEnv: headers,
+			HeaderEnv: headers, Endpoint: f.endpoint, Region: f.region, Profile: f.profile,
 		})
 	}
 	cfg.Serve, cfg.Remote, err = f.server(rate)
@@ -186,9 +200,20 @@ func (f *uploadFlags) config(args []string) (cfg upload.Config, err error) {
 			cfg.Serve.Transfer.Input, cfg.Serve.Transfer.InputName = f.in, u.InputName
 		}
 	}
-	cfg.Own = cfg.Own || f.tokenFile != ""
+	cfg.Own = cfg.Own || f.tokenFile != "" || f.toS3() && f.profile == "" && os.Getenv("AWS_ACCESS_KEY_ID") != ""
 	cfg.Note = func(format string, args ...any) { printTo(f.err, "stint: "+format+"\n", args...) }
 	return cfg, err
+}
+
+// toS3 reports whether the uploads go to a bucket.
+func (f *uploadFlags) toS3() bool { return strings.HasPrefix(f.to, "s3://") }
+
+// awsEnvironment sets the flags that were not given from the variables that the tools of AWS use.
+// Keys are not among them: each attempt reads those itself, so that the store does not have them.
+func (f *uploadFlags) awsEnvironment() {
+	f.endpoint = cmp.Or(f.endpoint, os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"))
+	f.region = cmp.Or(f.region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"))
+	f.profile = cmp.Or(f.profile, os.Getenv("AWS_PROFILE"))
 }
 
 // server returns the server that this process is if no other one has the directory.
@@ -196,7 +221,7 @@ func (f *uploadFlags) server(rate float64) (own serve.Config, client remote.Conf
 	own = serve.Config{
 		Dir: f.dir, Jobs: f.jobs, ParseJobs: parseJobs, Queues: []string{queue.DefaultQueue}, Grace: 1, LogsMax: 1 << 30,
 		Command:  isolate.Config{Grace: defaultKillAfter, Output: 1 << 20},
-		Transfer: transfer.Config{Logger: slog.New(slog.DiscardHandler)},
+		Transfer: transfer.Config{Logger: slog.New(slog.DiscardHandler), S3: s3.Open},
 		Logger:   slog.New(slog.NewTextHandler(f.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Patience: 1,
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/stintgo/stint/queue/isolate"
 	"github.com/stintgo/stint/server"
 	"github.com/stintgo/stint/transfer"
+	"github.com/stintgo/stint/transfer/s3"
 )
 
 // Kind is the kind of tasks that are commands; their payload is an [isolate.Command].
@@ -176,6 +177,7 @@ func run(ctx, force context.Context, cfg *Config, store queue.Store) error {
 		Worker: name, Grace: cfg.Grace, Linger: cfg.Command.Grace + haltTimeout, Logger: cfg.Logger,
 	})
 	queue.Kind[isolate.Command](Kind).Handle(q, isolate.Commands(cfg.Command))
+	cfg.Transfer.S3 = s3.Open
 	transfer.Handle(q, cfg.Transfer)
 	var received *uploads
 	if cfg.Uploads.Dir != "" {

@@ -119,7 +119,8 @@ func (f *follower) look(ctx context.Context, server *remote.Server) error {
 			ended = append(ended, id)
 		}
 	}
-	if err := f.each(ctx, server, ended, f.finished); err != nil {
+	finished := func(task *queue.Task) error { return f.finished(ctx, task) }
+	if err := f.each(ctx, server, ended, finished); err != nil {
 		return err
 	}
 	if all := paused == len(f.mine) && paused > 0; all != f.paused {
@@ -132,8 +133,9 @@ func (f *follower) look(ctx context.Context, server *remote.Server) error {
 	return nil
 }
 
-// finished counts and shows an upload that has ended.
-func (f *follower) finished(task *queue.Task) error {
+// finished counts and shows an upload that has ended. If it was cancelled while no worker sent it,
+// what the server has of it is deleted.
+func (f *follower) finished(ctx context.Context, task *queue.Task) error {
 	if !task.State.Finished() {
 		return nil // it was retried a moment ago
 	}
@@ -149,8 +151,18 @@ func (f *follower) finished(task *queue.Task) error {
 		f.sum.Failed++
 	}
 	f.cfg.Show.Finished(t)
+	if task.State == queue.Cancelled {
+		ctx, stop := context.WithTimeout(ctx, terminateMax)
+		defer stop()
+		if err := transfer.Terminate(ctx, *task, f.cfg.Serve.Transfer); err != nil {
+			f.cfg.Note("the server keeps a part of the cancelled %s: %v", t.Name, err)
+		}
+	}
 	return nil
 }
+
+// terminateMax bounds the request that deletes a cancelled upload at its server.
+const terminateMax = 10 * time.Second
 
 // idsAtOnce is the number of IDs that one call asks for.
 const idsAtOnce = 500

@@ -161,6 +161,10 @@ func uniqueName(u *transfer.Upload) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %d %d", path, u.To, u.Name, info.Size(), info.ModTime().UnixNano()))
+	what := fmt.Appendf(nil, "%q %q %q %d %d", path, u.To, u.Name, info.Size(), info.ModTime().UnixNano())
+	if u.Endpoint != "" {
+		what = fmt.Appendf(what, " %q", u.Endpoint)
+	}
+	sum := sha256.Sum256(what)
 	return "upload " + hex.EncodeToString(sum[:16]), nil
 }

@@ -1,4 +1,4 @@
-module github.com/stintgo/stint/transfer/s3/testdata/gateway
+module github.com/stintgo/stint/internal/s3gateway/program
 
 go 1.26.0
 
