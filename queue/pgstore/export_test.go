@@ -20,6 +20,9 @@ func OpenNext(ctx context.Context, url string, cfg Config, migration string) (*S
 	})
 }
 
+// VacuumAfter makes a VACUUM due after a number of changes, until one has run.
+func VacuumAfter(db dbrows.DB, changes int64) { db.(*rows).vacuum.due.Store(changes) }
+
 // OpenDB returns a database that leads nothing yet. It limits a statement to maxMessage bytes.
 func OpenDB(ctx context.Context, url string, cfg Config, maxMessage int) (dbrows.DB, error) {
 	t, err := parse(url)
