@@ -25,18 +25,16 @@ func allocate(f *os.File, offset, length int64) error {
 	return err
 }
 
-// copyRange copies a whole file to an offset of another, by reference if the file system
-// can.
-func copyRange(to *os.File, offset int64, from *os.File, length int64) error {
-	source := int64(0)
-	for source < length {
-		at := offset + source
-		n, err := unix.CopyFileRange(int(from.Fd()), &source, int(to.Fd()), &at, int(min(length-source, 1<<30)), 0)
+// copyRange copies length bytes at source of a file to an offset of another, by reference if
+// the file system can.
+func copyRange(to *os.File, offset int64, from *os.File, source, length int64) error {
+	for end := offset + length; offset < end; {
+		n, err := unix.CopyFileRange(int(from.Fd()), &source, int(to.Fd()), &offset, int(end-offset), 0)
 		switch {
 		case errors.Is(err, unix.EINTR):
 		case errors.Is(err, unix.EXDEV), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENOSYS),
 			errors.Is(err, unix.EINVAL):
-			_, err = io.Copy(io.NewOffsetWriter(to, offset+source), io.NewSectionReader(from, source, length-source))
+			_, err = io.Copy(io.NewOffsetWriter(to, offset), io.NewSectionReader(from, source, end-offset))
 			return err
 		case err != nil:
 			return err

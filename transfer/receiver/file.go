@@ -131,7 +131,8 @@ func (r *Receiver) register(f *file) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.files[f] = struct{}{}
-	if old := r.groups[f.rec.Group]; f.rec.Group != "" && (old == nil || !f.renamed) {
+	old := r.groups[f.rec.Group]
+	if f.rec.Group != "" && (old == nil || !f.renamed || old.rec.Created.Before(f.rec.Created)) {
 		r.groups[f.rec.Group] = f
 	}
 	for _, u := range append(slices.Clone(f.lanes), f.final) {
