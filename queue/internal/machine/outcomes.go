@@ -16,8 +16,8 @@ import (
 // writes the outcome as a row whose key is that of the attempt. Before the machine ends the
 // lease of an attempt for another reason, it writes an empty row with the same key, a fence.
 // The store refuses a second row with a key, so the two exclude each other: the attempt has
-// either the outcome of the transaction or the end that the machine decides. A row is
-// removed in the step that ends the lease, and in no other one while the lease lasts.
+// either the outcome of the transaction or the end that the machine decides. An outcome is
+// removed in the step that ends the lease, and a fence in a later one.
 
 // Lease identifies an attempt.
 type Lease struct {

@@ -75,12 +75,9 @@ func (x *transitions) change(t *task, row *record.Row, to queue.State, w cause) 
 	}
 }
 
-// ended removes the fence of a lease that has ended. It records the mark of the end, if that
-// end must be durable before another lease begins in its place.
+// ended records the mark of the end of a lease, if that end must be durable before
+// another lease begins in its place.
 func (x *transitions) ended(q *queueState, held *lease) {
-	if held.fenced {
-		x.journal.Set(OutcomeKey(Lease{held.row.ID, held.row.Lease.Token}), nil, false)
-	}
 	if held.suspect {
 		q.suspects.end = x.journal.Mark()
 	}
