@@ -67,14 +67,27 @@ func (s *submissions) receive(tasks []queue.NewTask) (receipts []queue.Receipt, 
 		}
 		name := queueOf(&t.Spec)
 		if limit, unfinished := s.settings.pendingLimit(name); limit > 0 && unfinished+call.more[name] >= limit {
-			return nil, nil, fmt.Errorf("task %d: %w: %s has %d unfinished tasks, its limit is %d",
-				i, queue.ErrFull, name, unfinished, limit)
+			return nil, nil, fmt.Errorf("task %d: %w", i, &FullError{name, unfinished, limit})
 		}
 		fresh[i] = true
 		call.accepted(t)
 	}
 	return receipts, fresh, nil
 }
+
+// FullError is the error of a submission to a queue that has as many unfinished tasks as its
+// limit allows. It wraps [queue.ErrFull].
+type FullError struct {
+	Queue             string
+	Unfinished, Limit int // tasks
+}
+
+func (e *FullError) Error() string {
+	return fmt.Sprintf("%s: %s has %d unfinished tasks, its limit is %d", queue.ErrFull, e.Queue, e.Unfinished, e.Limit)
+}
+
+// Unwrap returns [queue.ErrFull].
+func (e *FullError) Unwrap() error { return queue.ErrFull }
 
 // existing returns the ID of the task that a submitted one duplicates, zero if there is
 // none: by its ID, as when a call is repeated, or by its unique name.
