@@ -89,11 +89,25 @@ func (c *contact) tls() *tls.Config {
 // target is a node that is called.
 type target struct {
 	contact
-	transport *http.Transport
+	transport transport
+}
+
+// transport is an [http.Transport].
+type transport interface {
+	http.RoundTripper
+	CloseIdleConnections()
 }
 
 // target returns the node of a contact, with its own connections. dial is the address to
 // connect to; "" is that of the contact.
+func (n *Node) target(c contact, dial string) *target {
+	if n.cfg.connect != nil {
+		return &target{c, n.cfg.connect(c.address)}
+	}
+	return c.target(dial)
+}
+
+// target is [Node.target] over TLS.
 func (c contact) target(dial string) *target {
 	const connections = 128
 	verify := func(s tls.ConnectionState) error {

@@ -29,3 +29,9 @@ func OpenWith(ctx context.Context, open Opener, cfg Config, lease time.Duration)
 	cfg.lease = lease
 	return Open(ctx, open, cfg)
 }
+
+// OpenGroupsEvery is OpenGroups with another time between moves.
+func OpenGroupsEvery(ctx context.Context, groups []Group, cfg Config, every time.Duration) (*Groups, error) {
+	cfg.seats = &seats{every: every}
+	return OpenGroups(ctx, groups, cfg)
+}

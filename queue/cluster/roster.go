@@ -30,6 +30,7 @@ const (
 type member struct {
 	Name    string `json:"name"`
 	Contact string `json:"contact"`
+	Leads   int    `json:"leads,omitempty"` // the groups that its process leads
 
 	until time.Time // when the leader forgets it
 }
@@ -97,6 +98,20 @@ func (r *roster) all(now time.Time) []member {
 // of returns the nodes of a host, by name.
 func (r *roster) of(host string, now time.Time) []member {
 	return slices.DeleteFunc(r.all(now), func(m member) bool { return hostOf(m.Name) != host })
+}
+
+// least returns the other nodes that lead the fewest groups, by name.
+func (r *roster) least(now time.Time) (found []member) {
+	for _, m := range r.all(now) {
+		switch {
+		case m.Name == r.own.Name || len(found) > 0 && m.Leads > found[0].Leads:
+		case len(found) > 0 && m.Leads == found[0].Leads:
+			found = append(found, m)
+		default:
+			found = []member{m}
+		}
+	}
+	return found
 }
 
 // list returns the names and addresses of all nodes, by name.
