@@ -124,10 +124,9 @@ type Config struct {
 	// them.
 	Logger *slog.Logger
 
-	around func(http.Handler) http.Handler // for tests: around what the leader serves
-	lease  time.Duration                   // for tests: of permits; 0 is permitLease
-	// For tests: returns the connections to an address, at which nothing listens.
-	connect func(address string) transport
+	around  func(http.Handler) http.Handler // for tests: around what the leader serves
+	lease   time.Duration                   // for tests: of permits; 0 is permitLease
+	network network                         // for tests: in place of TCP and TLS; nil is none
 
 	// Of a node of a group:
 	seats *seats                        // of the process; nil without groups
@@ -244,7 +243,7 @@ func Open(ctx context.Context, open Opener, cfg Config) (*Node, error) {
 // listen listens for the other nodes, and returns the address by which they reach this one.
 func listen(ctx context.Context, cfg *Config) (l net.Listener, address string, err error) {
 	at := cfg.Listen
-	if cfg.connect != nil {
+	if cfg.network != nil {
 		return silentListener{}, at, nil
 	}
 	if at == "" {

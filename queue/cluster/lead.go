@@ -248,6 +248,10 @@ func (n *Node) serve(l net.Listener) {
 		HTTP2:    pings(),
 		ErrorLog: slog.NewLogLogger(n.cfg.Logger.Handler(), slog.LevelDebug), // such as port scans
 	}
+	if n.cfg.network != nil {
+		n.cfg.network.Serve(n.own.address, h)
+		return
+	}
 	n.listens = l.Addr().String()
 	n.serving.Go(func() { _ = n.server.ServeTLS(l, "", "") })
 }

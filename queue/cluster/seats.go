@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"strconv"
 	"sync"
@@ -182,10 +180,3 @@ func surplus(nodes []*Node, now time.Time) (from *Node, to member, leads int) {
 	}
 	return from, to, leads
 }
-
-// silentListener is the listener of a node whose connections are made by Config.connect.
-type silentListener struct{}
-
-func (silentListener) Accept() (net.Conn, error) { return nil, io.EOF }
-func (silentListener) Close() error              { return nil }
-func (silentListener) Addr() net.Addr            { return &net.TCPAddr{} }
