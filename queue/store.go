@@ -206,6 +206,9 @@ type Heartbeat struct {
 type Answer struct {
 	Stop   StopReason `json:"order,omitempty"`  // 0: continue
 	Reason string     `json:"reason,omitempty"` // in the words of the author of the order
+	// Missing says that the store of the task did not answer, and may not have extended the
+	// lease. Only a store that consists of several sets it.
+	Missing bool `json:"missing,omitempty"`
 }
 
 // Command is an order to all tasks that a filter finds.

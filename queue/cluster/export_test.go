@@ -29,3 +29,21 @@ func OpenWith(ctx context.Context, open Opener, cfg Config, lease time.Duration)
 	cfg.lease = lease
 	return Open(ctx, open, cfg)
 }
+
+// OpenGroupsEvery is OpenGroups with another time between moves.
+func OpenGroupsEvery(ctx context.Context, groups []Group, cfg Config, every time.Duration) (*Groups, error) {
+	cfg.seats = &seats{every: every}
+	return OpenGroups(ctx, groups, cfg)
+}
+
+// Network is what nodes are connected by, and Transport the connections to one.
+type (
+	Network   = network
+	Transport = transport
+)
+
+// OpenGroupsOver is OpenGroups with a network in place of TCP and TLS.
+func OpenGroupsOver(ctx context.Context, groups []Group, cfg Config, n Network) (*Groups, error) {
+	cfg.network = n
+	return OpenGroups(ctx, groups, cfg)
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -30,6 +31,7 @@ const (
 type member struct {
 	Name    string `json:"name"`
 	Contact string `json:"contact"`
+	Leads   int    `json:"leads,omitempty"` // the groups that its process leads
 
 	until time.Time // when the leader forgets it
 }
@@ -59,6 +61,13 @@ func (r *roster) add(m member, now time.Time) error {
 	}
 	r.nodes[m.Name] = m
 	return nil
+}
+
+// count returns the number of nodes.
+func (r *roster) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.nodes) + 1
 }
 
 // remove removes a node that closes, unless another process has its name.
@@ -99,6 +108,20 @@ func (r *roster) of(host string, now time.Time) []member {
 	return slices.DeleteFunc(r.all(now), func(m member) bool { return hostOf(m.Name) != host })
 }
 
+// least returns the other nodes that lead the fewest groups, by name.
+func (r *roster) least(now time.Time) (found []member) {
+	for _, m := range r.all(now) {
+		switch {
+		case m.Name == r.own.Name || len(found) > 0 && m.Leads > found[0].Leads:
+		case len(found) > 0 && m.Leads == found[0].Leads:
+			found = append(found, m)
+		default:
+			found = []member{m}
+		}
+	}
+	return found
+}
+
 // list returns the names and addresses of all nodes, by name.
 func (r *roster) list(now time.Time) (nodes []queue.Node) {
 	for _, m := range r.all(now) {
@@ -128,6 +151,7 @@ func (r *roster) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", wire.JSON)
+	w.Header().Set(knownField, strconv.Itoa(r.count()))
 	_ = json.NewEncoder(w).Encode(found) // the caller has gone if it fails
 }
 
