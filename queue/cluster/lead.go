@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"time"
@@ -60,6 +61,11 @@ const (
 	checkLast  = time.Second
 	// unreachablePause is the pause after the database could not be used.
 	unreachablePause = time.Second
+	// looksFree is the number of nodes from which on a node looks less often whether the lease
+	// of a leader that answers has ended, by up to lookEach for each node above that number. So
+	// the leader's row is read some 50 times a second, however many nodes there are.
+	looksFree = 50
+	lookEach  = 40 * time.Millisecond
 )
 
 // try tries to lead. It returns the store, or the node that leads.
@@ -147,7 +153,7 @@ func (n *Node) change() (Store, queue.Leader) {
 // its lease up a moment after it has stopped answering, and that of a killed one has to end.
 func (n *Node) awaitCheck(led queue.Leader) {
 	const margin = 10 * time.Millisecond // the next attempt is a moment after the end
-	wait := led.Left + margin
+	wait := led.Left + margin + n.lookLater()
 	if n.isInvited() {
 		wait = min(wait, checkFirst)
 	}
@@ -164,6 +170,17 @@ func (n *Node) awaitCheck(led queue.Leader) {
 		n.pause = min(max(2*n.pause, checkFirst), checkLast)
 		sleep(n.life, min(n.pause, led.Left+margin))
 	}
+}
+
+// lookLater returns how much later than at the end of its lease this node looks for another
+// leader. It is 0 unless the leader has answered lately and knows many nodes; a leader that
+// stops answering is noticed by that.
+func (n *Node) lookLater() time.Duration {
+	above := n.known.Load() - looksFree
+	if above <= 0 || clock.Now().UnixNano()-n.heard.Load() > int64(2*enrollEvery) {
+		return 0
+	}
+	return time.Duration(rand.Int64N(above * int64(lookEach))) //nolint:gosec // no secret
 }
 
 func sleep(ctx context.Context, d time.Duration) {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -23,8 +24,9 @@ import (
 const (
 	rosterPath = "/nodes" // at the leader: a POST or DELETE of a member, or a GET with a host
 	hostQuery  = "host"
-	nodePath   = "/node" // before the paths of [Config.Handler]
-	leadPath   = "/lead" // at a node of a group: a POST lets it lead; see [seats]
+	knownField = "Stint-Nodes" // of its answers: the number of nodes
+	nodePath   = "/node"       // before the paths of [Config.Handler]
+	leadPath   = "/lead"       // at a node of a group: a POST lets it lead; see [seats]
 	leadsQuery = "leads"
 )
 
@@ -137,6 +139,10 @@ func (n *Node) askLeader(ctx context.Context, method string, q url.Values, about
 	}
 	if res.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("the leader answers %q: it may be of an older version", res.Status)
+	}
+	if known, err := strconv.Atoi(res.Header.Get(knownField)); err == nil {
+		n.known.Store(int64(known))
+		n.heard.Store(clock.Now().UnixNano())
 	}
 	var found []member
 	return found, json.Unmarshal(text, &found)

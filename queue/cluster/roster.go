@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -60,6 +61,13 @@ func (r *roster) add(m member, now time.Time) error {
 	}
 	r.nodes[m.Name] = m
 	return nil
+}
+
+// count returns the number of nodes.
+func (r *roster) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.nodes) + 1
 }
 
 // remove removes a node that closes, unless another process has its name.
@@ -143,6 +151,7 @@ func (r *roster) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", wire.JSON)
+	w.Header().Set(knownField, strconv.Itoa(r.count()))
 	_ = json.NewEncoder(w).Encode(found) // the caller has gone if it fails
 }
 
