@@ -45,7 +45,7 @@ func TestC11_ServersWithGroups(t *testing.T) {
 			}
 			second.stop()
 			alone := &served{t: t, dir: t.TempDir()}
-			if r := alone.stint("store", "copy", "--from-group", "mail", url, alone.dir); r.status != 0 ||
+			if r := alone.stint("store", "copy", "--from-group", "mail", url, "stint-data"); r.status != 0 ||
 				!strings.HasPrefix(r.stdout, "2 tasks") {
 				t.Fatalf("%+v", r)
 			}

@@ -47,3 +47,14 @@ func OpenGroupsOver(ctx context.Context, groups []Group, cfg Config, n Network) 
 	cfg.network = n
 	return OpenGroups(ctx, groups, cfg)
 }
+
+// Accepts returns whether a process that leads so many groups, and accepts an invitation in
+// every at most, accepts each of some invitations: a time and the groups that the other leads.
+func Accepts(leads int, every time.Duration, at []time.Time, others []int) (accepted []bool) {
+	s := &seats{every: every}
+	s.leads.Store(int32(leads)) //nolint:gosec // a small number
+	for i := range at {
+		accepted = append(accepted, s.accept(others[i], at[i]))
+	}
+	return accepted
+}

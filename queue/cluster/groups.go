@@ -54,8 +54,8 @@ var _ queue.Store = (*Groups)(nil)
 
 // OpenGroups opens a node of each group. cfg is that of all nodes, except that the ports of
 // Listen and Address, if they are not 0, are those of the first group: the next group has the
-// next port. Unlike a [Node], which opens while another process has no database, all groups
-// have to answer. The caller closes the groups.
+// next port. All groups have to answer: if the database of one of them cannot be reached,
+// OpenGroups returns an error, as Open does. The caller closes the groups.
 //
 // Errors: [queue.ErrInvalid] if a queue belongs to no group or to two, or if a group has
 // unfinished tasks or schedules of a queue of another group: a queue changes its group only
@@ -92,7 +92,7 @@ func OpenGroups(ctx context.Context, groups []Group, cfg Config) (*Groups, error
 		}
 	}
 	if err != nil {
-		return nil, errors.Join(err, g.Close())
+		return nil, errors.Join(err, g.Close()) //nolint:contextcheck // as Close of a node, which has no context
 	}
 	g.spread.Go(func() { cfg.seats.spread(g.life, g.nodes) })
 	return g, nil

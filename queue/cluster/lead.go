@@ -202,7 +202,7 @@ func (n *Node) suspect() {
 func (n *Node) lead(store Store) {
 	n.pause = 0
 	leader := queue.Leader{Name: n.cfg.Name, Since: clock.Now(), Contact: n.own.String()}
-	r := newRoster(n.self())
+	r := newRoster(n.self(), n.own.address)
 	var own queue.Store = checked{store}
 	if n.cfg.guard != nil {
 		own = n.cfg.guard(own)

@@ -33,7 +33,8 @@ type member struct {
 	Contact string `json:"contact"`
 	Leads   int    `json:"leads,omitempty"` // the groups that its process leads
 
-	until time.Time // when the leader forgets it
+	address string    // of the contact
+	until   time.Time // when the leader forgets it
 }
 
 // roster has the nodes that the leader knows: those that have enrolled, and itself. It is
@@ -45,14 +46,18 @@ type roster struct {
 	nodes map[string]member
 }
 
-func newRoster(own member) *roster { return &roster{own: own, nodes: make(map[string]member)} }
+func newRoster(own member, address string) *roster {
+	own.address = address
+	return &roster{own: own, nodes: make(map[string]member)}
+}
 
 // add enrolls a node until enrolledFor from now.
 func (r *roster) add(m member, now time.Time) error {
-	if _, err := parseContact(m.Contact); err != nil {
+	c, err := parseContact(m.Contact)
+	if err != nil {
 		return fmt.Errorf("%w: node %.100q: %w", queue.ErrInvalid, m.Name, err)
 	}
-	m.until = now.Add(enrolledFor)
+	m.address, m.until = c.address, now.Add(enrolledFor)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.forget(now)
@@ -125,9 +130,7 @@ func (r *roster) least(now time.Time) (found []member) {
 // list returns the names and addresses of all nodes, by name.
 func (r *roster) list(now time.Time) (nodes []queue.Node) {
 	for _, m := range r.all(now) {
-		if c, err := parseContact(m.Contact); err == nil {
-			nodes = append(nodes, queue.Node{Name: m.Name, Address: c.address})
-		}
+		nodes = append(nodes, queue.Node{Name: m.Name, Address: m.address})
 	}
 	return nodes
 }

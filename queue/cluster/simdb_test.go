@@ -208,7 +208,7 @@ func (d *simDB) open(ctx context.Context, h *simHost, self queue.Leader) (*simSt
 	m, err := machine.Open(r, machine.Config{Epoch: r.Epoch(), Room: r.Room, Stalled: r.Stalled, Leases: r.LeaseLog()})
 	stop()
 	if err != nil {
-		_ = r.Close()
+		_ = r.Close() //nolint:contextcheck // Close has no context
 		return nil, err
 	}
 	r.Opened()

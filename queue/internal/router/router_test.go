@@ -287,8 +287,10 @@ func TestC11_GroupsRefuse(t *testing.T) {
 		t.Errorf("the group mail has %v", got)
 	}
 	for _, c := range []queue.Change{
-		{Set: queue.Settings{Total: 3}}, {Set: queue.Settings{TotalPerKey: 3}},
-		{Unlimited: []queue.Field{queue.FieldTotal}}, {Key: "k", Set: queue.Settings{Total: 3}},
+		{Set: queue.Settings{Total: 3}},
+		{Set: queue.Settings{TotalPerKey: 3}},
+		{Unlimited: []queue.Field{queue.FieldTotal}},
+		{Key: "k", Set: queue.Settings{Total: 3}},
 	} {
 		if err := p.Configure(t.Context(), start, "", c); !errors.Is(err, queue.ErrInvalid) {
 			t.Errorf("%+v: %v", c, err)
@@ -345,8 +347,10 @@ func TestC11_GroupsSchedules(t *testing.T) {
 	p := newPair(t)
 	next := func(name string) *queue.ScheduleState {
 		return &queue.ScheduleState{
-			Schedule: queue.Schedule{Name: "s", Cron: "@daily", Task: queue.Spec{Kind: "work", Options: queue.Options{Queue: name}}},
-			Version:  p.ids.New(start), Next: start.Add(time.Hour),
+			Schedule: queue.Schedule{
+				Name: "s", Cron: "@daily", Task: queue.Spec{Kind: "work", Options: queue.Options{Queue: name}},
+			},
+			Version: p.ids.New(start), Next: start.Add(time.Hour),
 		}
 	}
 	first := next("news")
@@ -362,8 +366,8 @@ func TestC11_GroupsSchedules(t *testing.T) {
 			t.Errorf("the same name in another group: %v", err)
 		}
 	}
-	if err := p.Reschedule(t.Context(), start, queue.Reschedule{Name: "s", Was: p.ids.New(start), To: next("news")}); !errors.Is(
-		err, queue.ErrChanged) {
+	other := queue.Reschedule{Name: "s", Was: p.ids.New(start), To: next("news")}
+	if err := p.Reschedule(t.Context(), start, other); !errors.Is(err, queue.ErrChanged) {
 		t.Errorf("another version: %v", err)
 	}
 	if all, err := p.Schedules(t.Context()); err != nil || len(all) != 1 {
@@ -484,7 +488,8 @@ func TestC11_GroupThatDoesNotAnswer(t *testing.T) {
 		}
 		worker := queue.Worker{Name: "w", Kinds: map[string][]string{"news": {"work"}, "files": {"work"}}}
 		began := time.Now()
-		for _, s := range []*router.Store{s, router.New(table(t, "mail=news", "rest"), []queue.Store{silent{p.mail}, p.rest})} {
+		again := router.New(table(t, "mail=news", "rest"), []queue.Store{silent{p.mail}, p.rest})
+		for _, s := range []*router.Store{s, again} {
 			answers, err := s.Heartbeat(t.Context(), start.Add(time.Second), worker, heartbeats)
 			if err != nil || !answers[0].Missing || answers[0].Stop != 0 || answers[1] != (queue.Answer{}) {
 				t.Errorf("%+v, %v", answers, err)
