@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -68,13 +69,15 @@ func lock(f *os.File) error {
 }
 
 // bootID names the time since the machine started, in which written pages are not lost.
-func bootID() string {
+//
+//nolint:gochecknoglobals // a constant of the machine
+var bootID = sync.OnceValue(func() string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return ""
 	}
 	return strings.TrimSpace(string(id))
-}
+})
 
 // inode returns the number of a file in its file system, or 0 if it is not known.
 func inode(info fs.FileInfo) uint64 {

@@ -33,7 +33,7 @@ type file struct {
 	finishing sync.Mutex
 
 	mu        sync.Mutex
-	data, log *os.File // open while users > 0
+	data, log *os.File // open while users > 0, unless only the receipt is used; else nil
 	users     int
 	logSize   int64
 	lanes     []*upload // nil: cancelled
@@ -204,6 +204,7 @@ func (f *file) release() {
 func (f *file) close() {
 	_ = f.data.Close()
 	_ = f.log.Close()
+	f.data, f.log = nil, nil
 }
 
 // addLane begins a lane within the file, or returns the one that has just this range: a

@@ -211,9 +211,13 @@ func (f *file) unannounced() bool {
 	return f.renamed && !f.announced && !f.gone
 }
 
+// receiptSize is how long a journal may be that is kept as a receipt as it is: a block of most
+// file systems. Another file would cost more than it saves.
+const receiptSize = 4 << 10
+
 // announce makes the name of a file that has its place durable and calls Finished, unless it
-// has returned before, and makes the journal a receipt: a few lines that say where the file
-// is.
+// has returned before, and makes the journal a receipt, which says where the file is: the
+// journal itself, or, if that is long, a few lines in its place.
 func (f *file) announce(ctx context.Context) error {
 	f.finishing.Lock()
 	defer f.finishing.Unlock()
@@ -231,6 +235,10 @@ func (f *file) announce(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.announced, f.touched = true, clock.Now()
+	if f.log != nil && f.logSize < receiptSize {
+		done := f.touched
+		return f.append(record{Done: &done})
+	}
 	lines, err := encode(f.receipt()...)
 	if err != nil {
 		return err
