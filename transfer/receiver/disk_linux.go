@@ -26,6 +26,13 @@ func allocate(f *os.File, offset, length int64) error {
 	return err
 }
 
+// startFlush lets the disk begin to write a range of a file, as sync_file_range(2) says. It
+// blocks while the disk has more to write than its queue holds. The sync that comes later
+// returns the errors of the writing.
+func startFlush(f *os.File, offset, length int64) {
+	_ = unix.SyncFileRange(int(f.Fd()), offset, length, unix.SYNC_FILE_RANGE_WRITE)
+}
+
 // copyRange copies length bytes at source of a file to an offset of another, by reference if
 // the file system can.
 func copyRange(to *os.File, offset int64, from *os.File, source, length int64) error {
