@@ -265,7 +265,7 @@ func (a *attempt) uploadPlan(ctx context.Context, p *plan) (string, error) {
 		a.plan.Store(p)
 	}
 	a.job.Save(p.encode())
-	if !slices.Equal(created, p.urls()) && (p.layout.chunks() > p.layout.lanes || a.can.Durable) {
+	if !slices.Equal(created, p.urls()) && (p.layout.chunks() > 1 || a.can.Durable) {
 		defer a.sync(ctx)()
 	}
 	if err := eachLane(ctx, p, a.send); err != nil {
@@ -273,6 +273,11 @@ func (a *attempt) uploadPlan(ctx context.Context, p *plan) (string, error) {
 	}
 	if len(p.lanes) == 1 && !a.can.Commit {
 		return p.urls()[0], nil
+	}
+	if a.synced != nil { // a worker that repeats the last request has to know its uploads
+		if err := a.synced(); err != nil {
+			return "", err
+		}
 	}
 	return a.complete(ctx, p)
 }
