@@ -91,13 +91,13 @@ func (h *handler) upload(ctx context.Context, job *queue.Job[Upload]) error {
 	return a.measured(ctx, a.run)
 }
 
-// measured calls run while progress is reported, and saves the checkpoint at its end. A
-// cancelled upload is deleted at the server.
+// measured calls run while progress is reported, and saves the checkpoint at its end. An upload
+// that no later attempt continues is deleted at the server: a cancelled one, and that of Input.
 func (a *attempt) measured(ctx context.Context, run func(context.Context) error) error {
 	stop := a.report()
 	err := run(ctx)
 	stop()
-	if err != nil && ctx.Err() != nil && errors.Is(context.Cause(ctx), queue.ErrCancelled) {
+	if err != nil && (a.source == nil || ctx.Err() != nil && errors.Is(context.Cause(ctx), queue.ErrCancelled)) {
 		a.abandon(ctx)
 	}
 	if p := a.plan.Load(); p != nil {
@@ -210,6 +210,9 @@ func (a *attempt) resumed(ctx context.Context) (*plan, error) {
 	p, err := decodePlan(a.job.Checkpoint)
 	if err == nil {
 		p.chunks.stop()
+		if a.can.Shared {
+			p.share()
+		}
 		a.plan.Store(p) // so that a cancel deletes it at the server
 		if p, err = a.compare(ctx, p); err == nil {
 			return p, nil

@@ -79,6 +79,17 @@ func (p *plan) locations() []*url.URL {
 	return all
 }
 
+// share gives lanes without a URL that of another lane: the process ended before all were saved.
+func (p *plan) share() {
+	all := p.locations()
+	first := slices.IndexFunc(all, func(at *url.URL) bool { return at != nil })
+	for i, at := range all {
+		if at == nil && first >= 0 {
+			p.lanes[i].url.Store(all[first])
+		}
+	}
+}
+
 // done returns how many bytes of the file the server has or is being sent.
 func (p *plan) done() (bytes int64) {
 	for _, l := range p.lanes {

@@ -26,6 +26,7 @@ func (a *attempt) stream(ctx context.Context, h *handler) error {
 	h.input = h.input || usable
 	h.mu.Unlock()
 	if !usable {
+		a.forget(ctx, h)
 		return errInput(errors.New("this worker has no input, another one, or has read it before; store the content in " +
 			"a file, and upload that"))
 	}
@@ -42,6 +43,19 @@ func (a *attempt) stream(ctx context.Context, h *handler) error {
 		return errInput(err)
 	}
 	return err
+}
+
+// forget deletes what an attempt whose process has died left at the server.
+func (a *attempt) forget(ctx context.Context, h *handler) {
+	p, err := decodePlan(a.job.Checkpoint)
+	if err != nil { // there was no such attempt
+		return
+	}
+	if a.can, err = h.abilities(ctx, a); err != nil {
+		return
+	}
+	a.plan.Store(p)
+	a.abandon(ctx)
 }
 
 // sendInput creates the upload and sends the input chunk by chunk.
@@ -61,6 +75,12 @@ func (a *attempt) sendInput(ctx context.Context) error {
 		return err
 	}
 	a.plan.Store(p)
+	if a.can.Durable { // so that the worker after this one can delete it
+		a.job.Save(p.encode())
+		if err := a.job.Sync(ctx); err != nil {
+			return err
+		}
+	}
 	buffer := make([]byte, chunk)
 	for last := false; !last; {
 		n, err := readChunk(ctx, a.cfg.Input, buffer)

@@ -64,8 +64,7 @@ func abort(ctx context.Context, server protocol.Server, p *plan) error {
 }
 
 // abandon deletes the uploads of the attempt's plan at the server, as well as that is
-// possible: the server also deletes them when they expire. It does not depend on the end of
-// ctx.
+// possible: servers also delete uploads that expire. It does not depend on the end of ctx.
 func (a *attempt) abandon(ctx context.Context) {
 	p := a.plan.Load()
 	if p == nil || !a.can.Abort {
@@ -75,7 +74,7 @@ func (a *attempt) abandon(ctx context.Context) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer stop()
 	if err := abort(ctx, a.server, p); err != nil {
-		a.cfg.Logger.Warn("an unfinished upload stays at the server until it expires", slog.Any("task", a.job.ID),
+		a.cfg.Logger.Warn("an unfinished upload stays at the server, which may delete it later", slog.Any("task", a.job.ID),
 			slog.Any("error", err))
 	}
 }

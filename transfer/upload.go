@@ -156,15 +156,32 @@ const schemeS3 = "s3"
 // validateS3 checks what only uploads to S3 have.
 func (u *Upload) validateS3() error {
 	var errs []error
-	if at, err := url.Parse(u.Endpoint); u.Endpoint != "" &&
-		(err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https") {
-		errs = append(errs, fmt.Errorf("the endpoint %q is not the http or https URL of an S3 server", u.Endpoint))
+	if at, err := url.Parse(u.Endpoint); u.Endpoint != "" && (err != nil || at.Host == "" || hasMore(at) ||
+		at.Scheme != "http" && at.Scheme != "https" || at.Path != "" && at.Path != "/") {
+		errs = append(errs, fmt.Errorf("the endpoint %q is not the http or https URL of an S3 server, without path and "+
+			"credentials", redacted(u.Endpoint)))
+	}
+	if at, err := url.Parse(u.To); err == nil && hasMore(at) {
+		errs = append(errs, fmt.Errorf("to %q has more than a bucket and a prefix, in which ? is written %%3F, and # %%23",
+			redacted(u.To)))
 	}
 	if len(u.HeaderEnv) > 0 {
 		errs = append(errs, errors.New("HeaderEnv is for tus servers; the credentials of S3 are in AWS_ACCESS_KEY_ID and "+
 			"AWS_SECRET_ACCESS_KEY, or in a Profile"))
 	}
 	return errors.Join(errs...)
+}
+
+// hasMore reports whether a URL has parts beside scheme, host and path. Credentials would be kept
+// in the store.
+func hasMore(at *url.URL) bool { return at.User != nil || at.RawQuery != "" || at.Fragment != "" }
+
+// redacted returns a URL for messages, without its password.
+func redacted(text string) string {
+	if at, err := url.Parse(text); err == nil {
+		return at.Redacted()
+	}
+	return text
 }
 
 // Add submits uploads as tasks, in this order, and returns when they are durable. options

@@ -30,6 +30,10 @@ func newBucket(t *testing.T) *bucket {
 	t.Setenv("AWS_ENDPOINT_URL", "http://"+address)
 	t.Setenv("AWS_ACCESS_KEY_ID", s3gateway.Key)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", s3gateway.Secret)
+	for _, name := range []string{"AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL_S3", "AWS_REGION", "AWS_DEFAULT_REGION"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("AWS_PROFILE", "none") // the keys come first
 	return b
 }
 
@@ -75,6 +79,7 @@ func TestE4_UploadsToS3(t *testing.T) {
 	for _, c := range []struct{ variable, says string }{
 		{"AWS_SECRET_ACCESS_KEY=wrong", "the secret key is wrong"},
 		{"AWS_ENDPOINT_URL=http://127.0.0.1:1", "connection refused"},
+		{"AWS_ENDPOINT_URL=http://a:b@127.0.0.1:1", "without path and credentials"},
 		{"AWS_ENDPOINT_URL=here", `"here" is not the http or https URL of an S3 server`},
 	} {
 		cmd := with(b.uploads("photos", "--name", "other", "--retries", "0", "--dir", "other"), c.variable)

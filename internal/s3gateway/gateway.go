@@ -22,8 +22,9 @@ const (
 
 // Start starts a gateway with an empty bucket on a free port of the loopback interface. It
 // returns its host and port, and the directory in which each object of the bucket is a file. The
-// gateway ends with the test. Its program is built from the module in the directory program, which pins its version,
-// and is kept in Go's build cache.
+// gateway ends with the test. Its program is built from the module in the directory program, which
+// pins its version, and is kept in Go's build cache: the first call takes some minutes, and later
+// ones about a second.
 func Start(tb testing.TB, bucket string) (address, objects string) {
 	tb.Helper()
 	root, err := command.Root()

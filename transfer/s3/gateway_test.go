@@ -41,6 +41,7 @@ func newGateway(t *testing.T) *gateway {
 	}
 	t.Setenv("AWS_ACCESS_KEY_ID", s3gateway.Key)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", s3gateway.Secret)
+	t.Setenv("AWS_SESSION_TOKEN", "")
 	return &gateway{url: "http://" + address, client: client}
 }
 

@@ -6,11 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,6 +26,9 @@ import (
 // workerDir is the environment variable that makes a process of this test binary a worker on
 // the store in a directory.
 const workerDir = "STINT_TEST_WORKER"
+
+// workerInput is the environment variable that gives a worker an endless input.
+const workerInput = "STINT_TEST_INPUT"
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(workerDir); dir != "" {
@@ -45,7 +49,11 @@ func work(dir string) error {
 	}
 	defer store.Close()
 	q := queue.New(store, queue.Config{Retry: quick})
-	transfer.Handle(q, transfer.Config{Retry: quick, S3: s3.Open})
+	cfg := transfer.Config{Retry: quick, S3: s3.Open}
+	if os.Getenv(workerInput) != "" {
+		cfg.Input = readerFunc(func(p []byte) (int, error) { return len(p), nil })
+	}
+	transfer.Handle(q, cfg)
 	ctx, stop := context.WithTimeout(context.Background(), waiting)
 	defer stop()
 	ended := make(chan error, 1)
@@ -65,41 +73,58 @@ func work(dir string) error {
 	return nil
 }
 
-// tripwire signals when parts of a number of bytes have passed, or a number of requests.
+// tripwire trips when parts of a number of bytes have passed, or a number of requests. Nothing
+// passes after that until it is set again, so that a worker does not end before it is killed.
 type tripwire struct {
-	bytes, requests atomic.Int64 // what is left; 0 and less is over
-	tripped         chan struct{}
+	mu              sync.Mutex
+	bytes, requests int64         // what is left
+	tripped         chan struct{} // closed then
+	reset           chan struct{} // closed by the next set
 }
 
+// set makes the tripwire trip after so many bytes or requests from now on.
 func (w *tripwire) set(bytes, requests int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.reset != nil {
+		close(w.reset)
+	}
+	w.bytes, w.requests, w.tripped, w.reset = bytes, requests, make(chan struct{}), make(chan struct{})
+}
+
+// pass counts, and blocks if the wire has tripped.
+func (w *tripwire) pass(bytes, requests int64) {
+	w.mu.Lock()
+	w.bytes -= bytes
+	w.requests -= requests
+	if w.bytes > 0 && w.requests > 0 {
+		w.mu.Unlock()
+		return
+	}
 	select {
 	case <-w.tripped:
 	default:
+		close(w.tripped)
 	}
-	w.bytes.Store(bytes)
-	w.requests.Store(requests)
-}
-
-func (w *tripwire) pass(left *atomic.Int64, n int64) {
-	if left.Add(-n) <= 0 {
-		select {
-		case w.tripped <- struct{}{}:
-		default:
-		}
-	}
+	reset := w.reset
+	w.mu.Unlock()
+	<-reset
 }
 
 // attach counts the requests and bytes of a front.
-func (w *tripwire) attach(f *front) {
+func (w *tripwire) attach(t *testing.T, f *front) {
+	t.Helper()
+	w.set(math.MaxInt64, math.MaxInt64)
+	t.Cleanup(func() { w.set(math.MaxInt64, math.MaxInt64) }) // before the front is closed, which waits for requests
 	f.fault = func(http.ResponseWriter, *http.Request) bool {
-		w.pass(&w.requests, 1)
+		w.pass(0, 1)
 		return false
 	}
 	f.body = func(_ *http.Request, body io.Reader) io.Reader {
 		return readerFunc(func(p []byte) (int, error) {
 			const step = 64 << 10
 			n, err := body.Read(p[:min(step, len(p))])
-			w.pass(&w.bytes, int64(n))
+			w.pass(int64(n), 0)
 			return n, err
 		})
 	}
@@ -117,8 +142,8 @@ func TestE4_S3KilledAtRandomPoints(t *testing.T) {
 			random := seeded.Rand(t)
 			g := newGateway(t)
 			f := newFront(t, g)
-			wire := &tripwire{tripped: make(chan struct{}, 1)}
-			wire.attach(f)
+			wire := &tripwire{}
+			wire.attach(t, f)
 			dir, want := t.TempDir(), content(7, size)
 			path, store := filepath.Join(dir, "a"), filepath.Join(dir, "store")
 			write(t, path, want)
@@ -136,7 +161,7 @@ func TestE4_S3KilledAtRandomPoints(t *testing.T) {
 					t.Fatalf("there are %d unfinished uploads; want 1 at most", n)
 				}
 			}
-			wire.set(10*size, 10*size)
+			wire.set(math.MaxInt64, math.MaxInt64)
 			select {
 			case err := <-startWorker(t, store).done:
 				if err != nil {
@@ -159,6 +184,37 @@ func TestE4_S3KilledAtRandomPoints(t *testing.T) {
 	}
 }
 
+// The input of a worker that was killed cannot be read again: the next worker deletes its parts.
+func TestE2_S3InputOfKilledWorker(t *testing.T) {
+	g := newGateway(t)
+	f := newFront(t, g)
+	wire := &tripwire{}
+	wire.attach(t, f)
+	store := filepath.Join(t.TempDir(), "store")
+	addTo(t, store, transfer.Upload{
+		Path: transfer.Input, Name: "endless", To: "s3://" + bucket, Endpoint: f.url, ChunkSize: part,
+	})
+	wire.set(2*part, math.MaxInt64)
+	t.Setenv(workerInput, "yes")
+	kill(t, startWorker(t, store), wire)
+	if n := g.uploads(t); n != 1 {
+		t.Fatalf("there are %d unfinished uploads; want 1", n)
+	}
+	t.Setenv(workerInput, "")
+	wire.set(math.MaxInt64, math.MaxInt64)
+	select {
+	case err := <-startWorker(t, store).done:
+		if err != nil {
+			t.Fatal(err)
+		}
+	case <-time.After(waiting):
+		t.Fatal("the second worker does not end")
+	}
+	if n := g.uploads(t); n != 0 {
+		t.Errorf("%d unfinished uploads are left", n)
+	}
+}
+
 // kill kills a worker when the wire trips.
 func kill(t *testing.T, w worker, wire *tripwire) {
 	t.Helper()
@@ -167,7 +223,9 @@ func kill(t *testing.T, w worker, wire *tripwire) {
 	case err := <-w.done:
 		t.Fatalf("the worker ended with %v before it was killed", err)
 	case <-time.After(waiting):
-		t.Fatalf("the worker has %d bytes and %d requests to send before it is killed", wire.bytes.Load(), wire.requests.Load())
+		wire.mu.Lock()
+		defer wire.mu.Unlock()
+		t.Fatalf("the worker has %d bytes and %d requests to send before it is killed", wire.bytes, wire.requests)
 	}
 	if err := w.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)

@@ -23,6 +23,7 @@ import (
 	"net/url"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -131,7 +132,7 @@ var _ protocol.Server = (*server)(nil)
 // right to ask for more may be missing.
 func (s *server) Abilities(context.Context) (protocol.Abilities, error) {
 	return protocol.Abilities{
-		Lanes: true, Abort: true, Deferred: true, Sums: true, Commit: true, Durable: true,
+		Lanes: true, Shared: true, Abort: true, Deferred: true, Sums: true, Commit: true, Durable: true,
 		SizeMax: partMax * partsMax, ChunkMin: partMin,
 	}, nil
 }
@@ -145,12 +146,13 @@ func (s *server) Begin(ctx context.Context, f *protocol.File, _ protocol.Lane) (
 	}
 	ctx, stop := s.bounded(ctx, 1)
 	defer stop()
-	fields := map[string]string{ownerKey: f.Group, "X-Amz-Checksum-Algorithm": "CRC32C"}
+	fields := make(map[string]string)
 	for key, value := range f.Metadata {
 		if key != "filename" { // the key of the object has it
 			fields[key] = mime.BEncoding.Encode("utf-8", value)
 		}
 	}
+	fields[ownerKey], fields["X-Amz-Checksum-Algorithm"] = f.Group, "CRC32C"
 	if f.SHA256 != "" {
 		fields["sha256"] = f.SHA256
 		fields["X-Amz-Checksum-Type"] = "FULL_OBJECT"
@@ -177,29 +179,33 @@ func (s *server) object() *url.URL { return &url.URL{Scheme: "s3", Host: s.bucke
 // uploadID returns the ID of the multipart upload of a lane.
 func uploadID(at *url.URL) string { return at.Query().Get("uploadId") }
 
-// Held lists the parts of a lane from its first one to the first that is missing.
+// Held lists the parts of a lane from its first one to the first that is missing. Some servers
+// keep no checksums of parts.
 func (s *server) Held(ctx context.Context, f *protocol.File, l protocol.Lane) (protocol.Held, error) {
 	var held protocol.Held
 	for next := l.First + 1; ; {
 		const most = 1000
 		list, err := s.list(ctx, l.URL, next-1, most)
-		if errors.Is(err, protocol.ErrGone) && s.isComplete(ctx, f) {
-			s.mu.Lock()
-			s.complete = true
-			s.mu.Unlock()
-			return protocol.Held{Bytes: l.End - l.Start}, nil
+		if errors.Is(err, protocol.ErrGone) {
+			if err = s.completed(ctx, f, err); err == nil {
+				s.mu.Lock()
+				s.complete = true
+				s.mu.Unlock()
+				return protocol.Held{Bytes: l.End - l.Start}, nil
+			}
 		}
 		if err != nil {
 			return protocol.Held{}, err
 		}
 		for _, part := range list.ObjectParts {
-			sum, ok := crcOf(part)
-			if part.PartNumber != next || !fits(f, l, part) || !ok {
+			if part.PartNumber != next || !fits(f, l, part) {
 				return held, nil // what comes later is sent again
 			}
 			s.keep(part)
 			held.Bytes += part.Size
-			held.CRC32C = append(held.CRC32C, sum)
+			if sum, ok := crcOf(part); ok && len(held.CRC32C) == next-1-l.First {
+				held.CRC32C = append(held.CRC32C, sum)
+			}
 			next++
 		}
 		if !list.IsTruncated || len(list.ObjectParts) == 0 {
@@ -227,8 +233,7 @@ func fits(f *protocol.File, l protocol.Lane, part minio.ObjectPart) bool {
 	return chunk < l.Last && part.Size == min(f.Chunk, f.Size-int64(chunk)*f.Chunk)
 }
 
-// crcOf returns the CRC32C of a part. Without one it cannot be known whether the part is of
-// this version of the file.
+// crcOf returns the CRC32C of a part, if the server tells it.
 func crcOf(part minio.ObjectPart) (sum uint32, ok bool) {
 	raw, err := base64.StdEncoding.DecodeString(part.ChecksumCRC32C)
 	if err != nil || len(raw) != crcSize {
@@ -263,6 +268,9 @@ func (s *server) Send(ctx context.Context, _ *protocol.File, l protocol.Lane, p 
 }
 
 func (s *server) put(ctx context.Context, at *url.URL, p *protocol.Piece) error {
+	if p.Chunk >= partsMax { // of an input: files have larger chunks then
+		return retry.Permanent(fmt.Errorf("the input has more than %d parts; upload it with larger chunks", partsMax))
+	}
 	sum := crcText(p.CRC32C)
 	part, err := s.core.PutObjectPart(ctx, s.bucket, s.key, uploadID(at), p.Chunk+1, p.Body, p.Size,
 		minio.PutObjectPartOptions{
@@ -301,7 +309,9 @@ func (s *server) Complete(ctx context.Context, f *protocol.File, lanes []*url.UR
 	ctx, stop := s.bounded(ctx, assembling)
 	defer stop()
 	options := minio.PutObjectOptions{}
-	if f.SHA256 != "" && len(parts) > 0 {
+	if f.SHA256 != "" && len(parts) > 0 && !slices.ContainsFunc(parts, func(part minio.ObjectPart) bool {
+		return part.ChecksumCRC32C == "" // the server keeps no checksums
+	}) {
 		whole, err := minio.ChecksumFullObjectCRC32C.FullObjectChecksum(parts)
 		if err != nil {
 			return "", retry.Permanent(err)
@@ -320,19 +330,29 @@ func (s *server) Complete(ctx context.Context, f *protocol.File, lanes []*url.UR
 		if errors.Is(err, protocol.ErrChecksum) {
 			return "", fmt.Errorf("%w: %w", protocol.ErrMismatch, err)
 		}
-		if !errors.Is(err, protocol.ErrGone) || !s.isComplete(ctx, f) {
+		if !errors.Is(err, protocol.ErrGone) {
+			return "", err
+		}
+		if err = s.completed(ctx, f, err); err != nil {
 			return "", err
 		}
 	}
 	return s.object().String(), nil
 }
 
-// isComplete reports whether the object is there and comes from this upload of the file.
-func (s *server) isComplete(ctx context.Context, f *protocol.File) bool {
+// completed returns nil if the object is there and comes from this upload of the file, whose
+// answer was lost, and otherwise gone. It returns another error if the server does not say.
+func (s *server) completed(ctx context.Context, f *protocol.File, gone error) error {
 	ctx, stop := s.bounded(ctx, 1)
 	defer stop()
 	info, err := s.core.StatObject(ctx, s.bucket, s.key, minio.StatObjectOptions{})
-	return err == nil && f.Group != "" && info.UserMetadata[ownerKey] == f.Group
+	if err == nil && f.Group != "" && info.UserMetadata[ownerKey] == f.Group {
+		return nil
+	}
+	if answer, ok := errors.AsType[minio.ErrorResponse](err); err == nil || ok && answer.StatusCode/100 == 4 {
+		return gone // there is another object, none, or the key may only write
+	}
+	return s.failed(ctx, "look for the object", err)
 }
 
 // Abort deletes the parts of the upload.

@@ -13,8 +13,11 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -29,6 +32,7 @@ import (
 	"github.com/stintgo/stint/queue/memstore"
 	"github.com/stintgo/stint/retry"
 	"github.com/stintgo/stint/transfer"
+	"github.com/stintgo/stint/transfer/internal/protocol"
 	"github.com/stintgo/stint/transfer/s3"
 )
 
@@ -51,7 +55,10 @@ func newRig(t *testing.T, to string, cfg transfer.Config) *rig {
 	t.Helper()
 	store := memstore.New(memstore.Config{})
 	t.Cleanup(func() { store.Close() })
-	cfg.Retry, cfg.S3 = quick, s3.Open
+	cfg.Retry = quick
+	if cfg.S3 == nil {
+		cfg.S3 = s3.Open
+	}
 	r := &rig{t: t, store: store, cfg: cfg, to: to}
 	r.queue = queue.New(store, queue.Config{Retry: quick, Poll: 10 * time.Millisecond, Grace: time.Millisecond})
 	transfer.Handle(r.queue, cfg)
@@ -127,7 +134,9 @@ func TestE4_S3Arrives(t *testing.T) {
 		{"empty", 0, transfer.Upload{Verify: true}},
 		{"one byte.txt", 1, transfer.Upload{}},
 		{"exact.bin", 2 * part, transfer.Upload{ChunkSize: part}},
-		{"Größe + &%.png", part + 1, transfer.Upload{ChunkSize: 1, Verify: true, Metadata: map[string]string{"wer": "Jürgen"}}},
+		{"Größe + &%.png", part + 1, transfer.Upload{
+			ChunkSize: 1, Verify: true, Metadata: map[string]string{"wer": "Jürgen"},
+		}},
 		{"lanes", 7*part + 11, transfer.Upload{ChunkSize: part, Lanes: 3, Verify: true}},
 	} {
 		want := content(byte(c.size), c.size)
@@ -147,8 +156,8 @@ func TestE4_S3Arrives(t *testing.T) {
 		if got := info.UserMetadata["Sha256"]; c.u.Verify && got != hex.EncodeToString(sum[:]) {
 			t.Errorf("%s: metadata sha256 is %q", c.name, got)
 		}
-		if c.u.Verify && strings.Contains(info.ChecksumCRC32C, "-") || !c.u.Verify && c.size > part && !strings.Contains(info.ChecksumCRC32C, "-") {
-			t.Errorf("%s: CRC32C %s; it is of the whole object with Verify, and of its parts without", c.name, info.ChecksumCRC32C)
+		if ofParts := strings.Contains(info.ChecksumCRC32C, "-"); ofParts == c.u.Verify {
+			t.Errorf("%s: CRC32C %s; it is of the whole object with Verify, else of its parts", c.name, info.ChecksumCRC32C)
 		}
 	}
 	if n := g.uploads(t); n != 0 {
@@ -168,6 +177,162 @@ func TestE4_S3Input(t *testing.T) {
 		if got, _ := g.object(t, "in/"+name); !bytes.Equal(got, want) {
 			t.Errorf("the object has %d bytes; want %d", len(got), size)
 		}
+	}
+}
+
+// The parts of an input that fails are deleted, because no attempt can continue it.
+func TestE2_S3InputFails(t *testing.T) {
+	g := newGateway(t)
+	f := newFront(t, g)
+	input := io.MultiReader(bytes.NewReader(content(1, 2*part)), readerFunc(func([]byte) (int, error) {
+		return 0, errors.New("the pipe is broken")
+	}))
+	r := newRig(t, f.url, transfer.Config{Input: input})
+	r.run()
+	task := r.wait(r.addUpload(transfer.Upload{Path: transfer.Input, Name: "a", ChunkSize: part}), queue.Dead)
+	if !strings.Contains(task.Error, "the pipe is broken") || f.parts.Load() != 2 {
+		t.Errorf("%d parts were sent, and the error is %q", f.parts.Load(), task.Error)
+	}
+	if n := g.uploads(t); n != 0 {
+		t.Errorf("%d unfinished uploads are left", n)
+	}
+}
+
+// URLs with credentials, which would be kept in the store, and with parts that are not used are
+// refused before that, and the error has no password.
+func TestE4_S3RefusesURLs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	write(t, path, nil)
+	for _, c := range []struct{ to, endpoint, says string }{
+		{"s3://key:geheim@films/x", "", "more than a bucket and a prefix"},
+		{"s3://films/x?versionId=1", "", "more than a bucket and a prefix"},
+		{"s3://films/x#y", "", "more than a bucket and a prefix"},
+		{"s3://films", "http://key:geheim@localhost", "without path and credentials"},
+		{"s3://films", "http://localhost/minio", "without path and credentials"},
+		{"s3://films", "localhost:9000", "is not the http or https URL of an S3 server"},
+	} {
+		r := newRig(t, c.endpoint, transfer.Config{})
+		u := transfer.Upload{Path: path, To: c.to, Endpoint: c.endpoint}
+		_, err := transfer.Add(t.Context(), r.queue, queue.Options{}, u)
+		if !errors.Is(err, queue.ErrInvalid) || !strings.Contains(err.Error(), c.says) ||
+			strings.Contains(err.Error(), "geheim") {
+			t.Errorf("%s at %s: %v; want %q", c.to, c.endpoint, err, c.says)
+		}
+	}
+}
+
+// firstLane is a server at which only the first lane can begin.
+type firstLane struct {
+	protocol.Server
+
+	begun chan struct{} // closed when it has
+}
+
+// Begin is as protocol.Server says.
+func (s *firstLane) Begin(ctx context.Context, f *protocol.File, l protocol.Lane) (*url.URL, error) {
+	if l.First == 0 {
+		defer close(s.begun)
+		return s.Server.Begin(ctx, f, l)
+	}
+	select {
+	case <-s.begun:
+		return nil, errors.New("this lane cannot begin")
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// The next attempt continues an upload of which only the first lane had begun as the same one.
+func TestE4_S3LanesShareUpload(t *testing.T) {
+	g := newGateway(t)
+	f := newFront(t, g)
+	var begun atomic.Int64
+	f.fault = func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPost && r.URL.Query().Has("uploads") {
+			begun.Add(1)
+		}
+		return false
+	}
+	var attempts atomic.Int64
+	r := newRig(t, f.url, transfer.Config{S3: func(target protocol.Target) (protocol.Server, error) {
+		server, err := s3.Open(target)
+		if err != nil || attempts.Add(1) > 1 {
+			return server, err
+		}
+		return &firstLane{Server: server, begun: make(chan struct{})}, nil
+	}})
+	r.run()
+	want := content(1, 4*part)
+	task := r.wait(r.add("a", want, transfer.Upload{ChunkSize: part, Lanes: 2}), queue.Succeeded)
+	if got, _ := g.object(t, "in/a"); !bytes.Equal(got, want) {
+		t.Error("the object differs from the file")
+	}
+	if n := g.uploads(t); n != 0 || begun.Load() != 1 || task.Failures != 1 || f.parts.Load() != 4 {
+		t.Errorf("%d uploads were begun, %d are left, %d attempts failed, %d parts were sent", begun.Load(), n, task.Failures,
+			f.parts.Load())
+	}
+}
+
+// At a server that tells no checksums of parts, only what is missing is sent after a pause. The test
+// answers the last request itself, because the gateway does have the checksums, and wants them.
+func TestE4_S3WithoutChecksums(t *testing.T) {
+	g := newGateway(t)
+	f := newFront(t, g)
+	var lists atomic.Int64
+	var completed atomic.Pointer[string]
+	f.fault = func(w http.ResponseWriter, r *http.Request) bool {
+		if !isComplete(r) {
+			return false
+		}
+		text, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		body := string(text)
+		completed.Store(&body)
+		_, _ = io.WriteString(w, "<CompleteMultipartUploadResult><Bucket>films</Bucket></CompleteMultipartUploadResult>")
+		return true
+	}
+	f.proxy.ModifyResponse = func(answer *http.Response) error {
+		if q := answer.Request.URL.Query(); answer.Request.Method != http.MethodGet || !q.Has("uploadId") {
+			return nil
+		}
+		text, err := io.ReadAll(answer.Body)
+		if err != nil {
+			return err
+		}
+		if sums := regexp.MustCompile("<ChecksumCRC32C>[^<]*</ChecksumCRC32C>"); sums.Match(text) {
+			lists.Add(1)
+			text = sums.ReplaceAll(text, nil)
+		}
+		answer.Body, answer.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+		answer.Header.Set("Content-Length", strconv.Itoa(len(text)))
+		return nil
+	}
+	arrived, release := f.hold(t, "4")
+	r := newRig(t, f.url, transfer.Config{})
+	r.run()
+	id := r.add("a", content(1, 4*part), transfer.Upload{ChunkSize: part, Verify: true})
+	select {
+	case <-arrived:
+	case <-time.After(waiting):
+		t.Fatal("part 4 is not sent")
+	}
+	if err := r.queue.Pause(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	r.becomes(id, queue.Paused)
+	release()
+	before := f.parts.Load()
+	if err := r.queue.Resume(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	r.wait(id, queue.Succeeded)
+	if n := strings.Count(*completed.Load(), "<ETag>"); n != 4 {
+		t.Errorf("the last request names %d parts; want 4: %s", n, *completed.Load())
+	}
+	if sent := f.parts.Load() - before; sent != 1 || lists.Load() == 0 {
+		t.Errorf("%d parts were sent after the pause; want 1; %d lists had checksums", sent, lists.Load())
 	}
 }
 
@@ -252,8 +417,12 @@ func TestE4_S3LostAnswer(t *testing.T) {
 		t.Run(fmt.Sprint(lost), func(t *testing.T) {
 			g := newGateway(t)
 			f := newFront(t, g)
-			var completed atomic.Int64
+			var completed, looks atomic.Int64
 			f.fault = func(w http.ResponseWriter, r *http.Request) bool {
+				if r.Method == http.MethodHead && looks.Add(1) == 1 { // for the object
+					w.WriteHeader(http.StatusServiceUnavailable)
+					return true
+				}
 				if !isComplete(r) {
 					return false
 				}

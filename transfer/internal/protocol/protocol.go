@@ -20,7 +20,7 @@ type Server interface {
 	// Abilities returns what the server can do.
 	Abilities(ctx context.Context) (Abilities, error)
 	// Begin begins the upload of a lane, and returns the URL that finds it again, also from
-	// another process. The lanes of a file may have the same URL.
+	// another process. With [Abilities.Shared] all lanes of a file get the same URL.
 	Begin(ctx context.Context, f *File, l Lane) (*url.URL, error)
 	// Held returns what the server has of a lane.
 	Held(ctx context.Context, f *File, l Lane) (Held, error)
@@ -54,6 +54,7 @@ var ErrChecksum = errors.New("the server says that the bytes do not match their 
 // Abilities are what a server can do.
 type Abilities struct {
 	Lanes    bool  // it joins the lanes of a file
+	Shared   bool  // the lanes of a file have the same URL
 	Abort    bool  // it deletes unfinished uploads
 	Deferred bool  // it takes files whose size is known at their end
 	Sums     bool  // pieces have checksums, and are kept as a whole or not at all

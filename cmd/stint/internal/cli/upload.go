@@ -106,7 +106,8 @@ func newUpload(s *streams) *cobra.Command {
 func (f *uploadFlags) register(flags *pflag.FlagSet) {
 	const jobs, retries = 3, transfer.DefaultRetries
 	flags.SortFlags = false
-	flags.StringVar(&f.to, "to", os.Getenv("STINT_UPLOAD_TO"), "upload to the tus server at `URL`, or to s3://BUCKET/PREFIX (STINT_UPLOAD_TO)")
+	flags.StringVar(&f.to, "to", os.Getenv("STINT_UPLOAD_TO"),
+		"upload to the tus server at `URL`, or to s3://BUCKET/PREFIX (STINT_UPLOAD_TO)")
 	flags.StringVar(&f.endpoint, "endpoint", "",
 		"the S3 server is at `URL` (AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL; default: AWS)")
 	flags.StringVar(&f.region, "region", "",
@@ -213,7 +214,9 @@ func (f *uploadFlags) toS3() bool { return strings.HasPrefix(f.to, "s3://") }
 func (f *uploadFlags) awsEnvironment() {
 	f.endpoint = cmp.Or(f.endpoint, os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"))
 	f.region = cmp.Or(f.region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"))
-	f.profile = cmp.Or(f.profile, os.Getenv("AWS_PROFILE"))
+	if os.Getenv("AWS_ACCESS_KEY_ID") == "" { // keys in the environment come first
+		f.profile = cmp.Or(f.profile, os.Getenv("AWS_PROFILE"))
+	}
 }
 
 // server returns the server that this process is if no other one has the directory.
