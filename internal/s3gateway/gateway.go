@@ -31,7 +31,8 @@ func Start(tb testing.TB, bucket string) (address, objects string) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	program, err := command.Run(filepath.Join(root, "internal", "s3gateway", "program"), nil, "go", "tool", "-n", "versitygw")
+	module := filepath.Join(root, "internal", "s3gateway", "program")
+	program, err := command.Run(module, nil, "go", "tool", "-n", "versitygw")
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -91,7 +92,7 @@ func await(tb testing.TB, address, log string, ended <-chan struct{}) {
 			_ = c.Close()
 			return
 		}
-		why := ""
+		var why string
 		select {
 		case <-time.After(every):
 			continue

@@ -34,9 +34,13 @@ var remedyTable = map[string]string{
 	"NotImplemented":               "the server does not support this request; try it without --verify",
 }
 
-// checksumCodes are the codes of errors that say that bytes did not match their checksum.
-var checksumCodes = []string{
-	"BadDigest", "InvalidDigest", "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch", "ContentSHA256Mismatch",
+// isChecksum reports whether a code says that bytes did not match their checksum.
+func isChecksum(code string) bool {
+	switch code {
+	case "BadDigest", "InvalidDigest", "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch", "ContentSHA256Mismatch":
+		return true
+	}
+	return false
 }
 
 // failed says what the error of a request means: it is permanent, wraps an error of package
@@ -54,7 +58,7 @@ func (s *server) failed(ctx context.Context, what string, err error) error {
 	switch {
 	case answer.Code == "NoSuchUpload", answer.Code == "InvalidPart", answer.Code == "InvalidPartOrder":
 		return fmt.Errorf("%w: %w", protocol.ErrGone, err)
-	case slices.Contains(checksumCodes, answer.Code):
+	case isChecksum(answer.Code):
 		return fmt.Errorf("%w: %w", protocol.ErrChecksum, err)
 	case remedyTable[answer.Code] != "":
 		return retry.Permanent(fmt.Errorf("%w; %s", err, remedyTable[answer.Code]))

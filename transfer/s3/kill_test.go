@@ -83,19 +83,19 @@ type tripwire struct {
 }
 
 // set makes the tripwire trip after so many bytes or requests from now on.
-func (w *tripwire) set(bytes, requests int64) {
+func (w *tripwire) set(sent, requests int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.reset != nil {
 		close(w.reset)
 	}
-	w.bytes, w.requests, w.tripped, w.reset = bytes, requests, make(chan struct{}), make(chan struct{})
+	w.bytes, w.requests, w.tripped, w.reset = sent, requests, make(chan struct{}), make(chan struct{})
 }
 
 // pass counts, and blocks if the wire has tripped.
-func (w *tripwire) pass(bytes, requests int64) {
+func (w *tripwire) pass(sent, requests int64) {
 	w.mu.Lock()
-	w.bytes -= bytes
+	w.bytes -= sent
 	w.requests -= requests
 	if w.bytes > 0 && w.requests > 0 {
 		w.mu.Unlock()
