@@ -56,7 +56,8 @@ type Config struct {
 	// Logger receives internal errors; nil discards them.
 	Logger *slog.Logger
 
-	disk disk // tests have faults in it
+	disk     disk          // tests have faults in it
+	interval time.Duration // tests have another progressEvery
 }
 
 // Upload is a finished upload.
@@ -78,6 +79,7 @@ func (c Config) withDefaults() Config {
 	c.Path = cmp.Or(c.Path, "/files/")
 	c.Expiry = cmp.Or(c.Expiry, 24*time.Hour)
 	c.ReadTimeout = cmp.Or(c.ReadTimeout, time.Minute)
+	c.interval = cmp.Or(c.interval, progressEvery)
 	if c.Key == nil {
 		c.Key = func(*http.Request) string { return "" }
 	}

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"time"
+
+	"github.com/stintgo/stint/internal/clock"
 )
 
 // Names of the IETF draft "Resumable Uploads for HTTP", draft-ietf-httpbis-resumable-upload,
@@ -17,6 +20,10 @@ const (
 	partialUpload  = "application/partial-upload"
 
 	draftOld, draftNew = "6", "8"
+
+	// progressEvery is the time between two interim answers with the offset, at least. A client
+	// that reads no answer before it has sent its body has a buffer for hours of them.
+	progressEvery = time.Second
 
 	// statusResumption is "104 Upload Resumption Supported".
 	statusResumption = 104
@@ -98,10 +105,10 @@ func (r *Receiver) draftCreate(w http.ResponseWriter, req *http.Request, name st
 	h := w.Header()
 	h.Set("Location", r.location(u))
 	h.Set(uploadLimit, r.limits(u))
-	if h.Get(draftVersion) != "" && req.ProtoAtLeast(1, 1) {
+	if takesInterim(w, req) {
 		w.WriteHeader(statusResumption)
 	}
-	if err := r.draftReceive(req, s, complete); err != nil {
+	if err := r.draftReceive(w, req, s, complete); err != nil {
 		h.Set(uploadComplete, booleanNo)
 		return err
 	}
@@ -139,11 +146,37 @@ func inconsistentLength(one, another int64) error {
 	return no
 }
 
+// takesInterim reports whether interim answers may be sent: to clients that name the version of the
+// draft, as older programs do not expect them.
+func takesInterim(w http.ResponseWriter, req *http.Request) bool {
+	return w.Header().Get(draftVersion) != "" && req.ProtoAtLeast(1, 1)
+}
+
+// draftProgress returns a function that sends the offset of an upload in an interim answer, unless
+// it has done so within the interval. It returns nil if the client takes none.
+func (r *Receiver) draftProgress(w http.ResponseWriter, req *http.Request, u *upload) func() {
+	if !takesInterim(w, req) {
+		return nil
+	}
+	last := clock.Now()
+	return func() {
+		now := clock.Now()
+		if now.Sub(last) < r.cfg.interval {
+			return
+		}
+		last = now
+		w.Header().Set(uploadOffset, strconv.FormatInt(u.offset, 10))
+		w.WriteHeader(statusResumption)
+		w.Header().Del(uploadOffset) // the answer may be an error of a later time
+	}
+}
+
 // draftReceive receives a body, and finishes the upload if it was the last one.
-func (r *Receiver) draftReceive(req *http.Request, s *session, complete bool) error {
+func (r *Receiver) draftReceive(w http.ResponseWriter, req *http.Request, s *session, complete bool) error {
 	u := s.u
 	before := u.offset
-	if err := r.receiveAll(req, &intake{session: s, body: req.Body}); err != nil {
+	in := &intake{session: s, body: req.Body, progress: r.draftProgress(w, req, u)}
+	if err := r.receiveAll(req, in); err != nil {
 		if errors.Is(err, errTooLong) && u.length >= 0 {
 			return inconsistentLength(u.length, before+req.ContentLength)
 		}
@@ -247,7 +280,7 @@ func (r *Receiver) draftContinue(
 			return err
 		}
 	}
-	return r.draftReceive(req, s, complete)
+	return r.draftReceive(w, req, s, complete)
 }
 
 // limits returns the Upload-Limit of an upload, or of all if there is none.

@@ -2,14 +2,14 @@ package receiver_test
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/base64"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -119,28 +119,146 @@ func TestDraft_Pieces(t *testing.T) {
 }
 
 func TestDraft_UnknownLength(t *testing.T) {
-	s := open(t, receiver.Config{MaxSize: 5000})
-	data := content(22, 5000)
-	stream := struct{ io.Reader }{bytes.NewReader(data)} // sent in chunks without a length
-	s.want(s.draft("8", "PUT", s.url+"a", stream, "Upload-Complete", "?1"), 201, "Upload-Complete", "?1")
-	s.file("a", data)
-	stream = struct{ io.Reader }{bytes.NewReader(append(data, 'x'))}
-	a := s.want(s.draft("8", "PUT", s.url+"b", stream, "Upload-Complete", "?1"), 413, "Upload-Complete", "?0")
-	s.want(s.draft("8", "DELETE", a.Header.Get("Location"), nil), 204)
-	s.want(s.draft("8", "HEAD", a.Header.Get("Location"), nil), 404)
-	s.names("a")
-	s.clean()
+	for _, version := range []string{"6", "8"} {
+		s := open(t, receiver.Config{MaxSize: 5000})
+		data := content(22, 5000)
+		stream := struct{ io.Reader }{bytes.NewReader(data)} // sent in chunks without a length
+		s.want(s.draft(version, "PUT", s.url+"a", stream, "Upload-Complete", "?1"), 201, "Upload-Complete", "?1")
+		s.file("a", data)
+		stream = struct{ io.Reader }{bytes.NewReader(append(data, 'x'))}
+		a := s.want(s.draft(version, "PUT", s.url+"b", stream, "Upload-Complete", "?1"), 413, "Upload-Complete", "?0")
+		s.want(s.draft(version, "DELETE", a.Header.Get("Location"), nil), 204)
+		s.want(s.draft(version, "HEAD", a.Header.Get("Location"), nil), 404)
+		s.names("a")
+		s.clean()
+	}
 }
 
 func TestDraft_ReprDigest(t *testing.T) {
-	s := open(t, receiver.Config{})
-	data := content(23, 5000)
-	sum := sha256.Sum256(data)
-	digest := "sha-256=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":"
-	s.want(s.draft("8", "PUT", s.url+"a", bytes.NewReader(data), "Upload-Complete", "?1", "Repr-Digest", digest), 201)
-	s.want(s.draft("8", "PUT", s.url+"b", bytes.NewReader(data[1:]), "Upload-Complete", "?1", "Repr-Digest", digest), 460)
-	s.names("a")
-	s.clean()
+	for _, version := range []string{"6", "8"} {
+		s := open(t, receiver.Config{})
+		data := content(23, 5000)
+		put := func(name string, body []byte) answer {
+			return s.draft(version, "PUT", s.url+name, bytes.NewReader(body),
+				"Upload-Complete", "?1", "Repr-Digest", digest(data))
+		}
+		s.want(put("a", data), 201)
+		s.want(put("b", data[1:]), 460)
+		s.names("a")
+		s.clean()
+	}
+}
+
+// progress sends a body whose next piece follows when an interim answer has told that the one
+// before has arrived, and returns the answer. The body begins at an offset of the upload.
+func (s *site) progress(req *http.Request, offset int, body []byte, version string) *http.Response {
+	s.tb.Helper()
+	const piece = receiver.RecordEvery + 64<<10 // more than buffers hold back
+	told := make(chan int, 100)
+	ctx, stop := context.WithTimeout(s.tb.Context(), time.Minute)
+	s.tb.Cleanup(stop)
+	req = req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		Got1xxResponse: func(code int, h textproto.MIMEHeader) error {
+			if at, err := strconv.Atoi(h.Get("Upload-Offset")); err == nil && code == 104 {
+				told <- at
+			}
+			return nil
+		},
+	}))
+	req.Header.Set("Upload-Draft-Interop-Version", version)
+	sent, last := 0, offset
+	req.ContentLength = int64(len(body))
+	req.Body = io.NopCloser(readerFunc(func(p []byte) (int, error) {
+		if sent > 0 && sent%piece == 0 && sent < len(body) {
+			select {
+			case at := <-told:
+				if at <= last || at > offset+sent {
+					s.tb.Errorf("an interim answer has the offset %d, after %d, when %d bytes were sent from %d", at, last, sent,
+						offset)
+				}
+				last = at
+			case <-ctx.Done():
+				return 0, fmt.Errorf("no interim answer came after %d bytes", sent)
+			}
+		}
+		n := copy(p, body[sent:min(len(body), sent-sent%piece+piece)])
+		sent += n
+		if n == 0 {
+			return 0, io.EOF
+		}
+		return n, nil
+	}))
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	resp.Body.Close()
+	if last == offset {
+		s.tb.Error("no interim answer had an offset")
+	}
+	return resp
+}
+
+// Interim answers tell the offset while a creation and an append are received. A client that names
+// no version, and one that sends faster than the interval, gets none.
+func TestDraft_Progress(t *testing.T) {
+	data := content(24, 8<<20)
+	half := len(data)/2 + 1
+	for _, version := range []string{"6", "8"} {
+		s := open(t, receiver.WithInterval(receiver.Config{}, time.Nanosecond))
+		req, err := http.NewRequest(http.MethodPut, s.url+"a", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Upload-Complete", "?0")
+		resp := s.progress(req, 0, data[:half], version)
+		url := resp.Header.Get("Location")
+		if resp.StatusCode != 201 || resp.Header.Get("Upload-Offset") != strconv.Itoa(half) {
+			t.Fatalf("creation: %s, %v", resp.Status, resp.Header)
+		}
+		req, err = http.NewRequest(http.MethodPatch, strings.TrimSuffix(s.url, "/files/")+url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, value := range map[string]string{
+			"Upload-Complete": "?1", "Upload-Offset": strconv.Itoa(half), "Content-Type": "application/partial-upload",
+		} {
+			req.Header.Set(name, value)
+		}
+		if resp = s.progress(req, half, data[half:], version); resp.StatusCode != 200 {
+			t.Fatalf("append: %s, %v", resp.Status, resp.Header)
+		}
+		s.file("a", data)
+		s.clean()
+	}
+	for version, interval := range map[string]time.Duration{"": time.Nanosecond, "8": time.Hour} {
+		s := open(t, receiver.WithInterval(receiver.Config{}, interval))
+		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+			Got1xxResponse: func(code int, h textproto.MIMEHeader) error {
+				if version == "" || h.Get("Upload-Offset") != "" {
+					t.Errorf("version %q got %d with %v", version, code, h)
+				}
+				return nil
+			},
+		})
+		req, err := http.NewRequestWithContext(ctx, http.MethodPut, s.url+"a", bytes.NewReader(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Upload-Complete", "?1")
+		if version != "" {
+			req.Header.Set("Upload-Draft-Interop-Version", version)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != 201 {
+			t.Errorf("version %q: %s", version, resp.Status)
+		}
+		s.file("a", data)
+	}
 }
 
 func TestDraft_Refused(t *testing.T) {
@@ -148,15 +266,21 @@ func TestDraft_Refused(t *testing.T) {
 	s.want(s.do("OPTIONS", s.url, nil), 204, "Accept-Patch", "application/partial-upload, application/offset+octet-stream",
 		"Upload-Limit", "max-size=100, max-age=86400")
 	s.want(s.draft("3", "POST", s.url, nil, "Upload-Complete", "?1"), 400)
-	s.want(s.draft("8", "POST", s.url, nil, "Upload-Complete", "1"), 400)
 	s.want(s.draft("8", "POST", s.url, nil), 400)
-	s.want(s.draft("8", "POST", s.url, bytes.NewReader(make([]byte, 101)), "Upload-Complete", "?1"), 413)
+	s.want(s.draft("8", "POST", s.url, bytes.NewReader(make([]byte, 101)), "Upload-Complete", "?1"), 413,
+		"Upload-Limit", "max-size=100, max-age=86400")
 	s.want(s.draft("8", "HEAD", s.url+strings.Repeat("a", 32), nil), 404)
-	url := s.want(s.draft("8", "POST", s.url, nil, "Upload-Complete", "?0"), 201).Header.Get("Location")
-	s.want(s.draft("8", "PATCH", url, strings.NewReader("x"), "Upload-Offset", "0", "Upload-Complete", "?0"), 415)
-	s.want(s.draft("6", "PATCH", url, strings.NewReader("x"), "Upload-Offset", "0", "Upload-Complete", "?0"), 204)
-	s.want(s.draft("8", "PATCH", url, strings.NewReader("x"), "Upload-Offset", "-1", "Upload-Complete", "?0",
-		"Content-Type", "application/partial-upload"), 400)
+	for _, version := range []string{"6", "8"} {
+		s.want(s.draft(version, "POST", s.url, nil, "Upload-Complete", "1"), 400)
+		url := s.want(s.draft(version, "POST", s.url, nil, "Upload-Complete", "?0"), 201).Header.Get("Location")
+		patch := func(h ...string) answer {
+			return s.draft(version, "PATCH", url, strings.NewReader("x"), append(h, "Upload-Complete", "?0")...)
+		}
+		s.want(patch("Upload-Offset", "0", "Content-Type", "text/plain"), 415)
+		s.want(patch("Upload-Offset", "-1", "Content-Type", "application/partial-upload"), 400)
+		untyped := map[string]int{"6": 204, "8": 415}
+		s.want(patch("Upload-Offset", "0"), untyped[version])
+	}
 	s.Sweep(time.Now().Add(25 * time.Hour))
 	s.clean()
 }

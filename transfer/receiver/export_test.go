@@ -39,6 +39,12 @@ func WithFault(cfg Config, fault func(op string, bytes int) (done int, err error
 	return cfg
 }
 
+// WithInterval returns a configuration with another time between interim answers.
+func WithInterval(cfg Config, interval time.Duration) Config {
+	cfg.interval = interval
+	return cfg
+}
+
 // CRC returns the checksum of a journal's line.
 func CRC(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 

@@ -36,8 +36,12 @@ type intake struct {
 	body io.Reader
 	hash hash.Hash // that the client wants to be checked, or nil
 	want []byte    // its value
-	// whole: nothing is kept unless all of the body arrives. A hash implies it.
+	// trailer: the checksum comes after the body.
+	trailer bool
+	// whole: nothing is kept unless all of the body arrives. A hash and a trailer imply it.
 	whole bool
+	// progress is called when the offset of the upload has grown, unless it is nil.
+	progress func()
 
 	at   int64  // offset that the data has on the disk
 	from int64  // where the bytes of the next record begin
@@ -66,15 +70,18 @@ func (r *Receiver) receive(req *http.Request, in *intake) error {
 	if r.cfg.Rate != nil {
 		in.body = r.cfg.Rate.At(tier).Key(key).Reader(ctx, in.body)
 	}
-	in.whole = in.whole || in.hash != nil
+	in.whole = in.whole || in.hash != nil || in.trailer
 	in.at, in.from, in.flushed = in.u.offset, in.u.offset, in.u.offset
 	if err := in.startReading(); err != nil {
 		return err
 	}
 	err := in.copy()
 	in.stopReading()
+	if err == nil && in.trailer {
+		err = in.readTrailer(req)
+	}
 	if err == nil && in.hash != nil && string(in.hash.Sum(nil)) != string(in.want) {
-		err = refuse(statusChecksumMismatch, "the checksum of the body is not the one that its header gives")
+		err = refuse(statusChecksumMismatch, "the checksum of the body is not the one that the request gives")
 	}
 	// The context of a request also ends when its connection fails: then err says more.
 	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(cause, context.Canceled) {
@@ -85,6 +92,19 @@ func (r *Receiver) receive(req *http.Request, in *intake) error {
 		return err
 	}
 	return errors.Join(err, in.record())
+}
+
+// readTrailer takes the checksum from the trailer. The algorithm is known only now, so the body is
+// read again, from the page cache.
+func (in *intake) readTrailer(req *http.Request) (err error) {
+	if in.hash, in.want, err = parseChecksum(req.Trailer.Get(uploadChecksum)); err != nil {
+		return err
+	}
+	if in.hash == nil {
+		return refuse(statusBadRequest, "the trailer Upload-Checksum was announced, and is missing")
+	}
+	_, err = io.Copy(in.hash, io.NewSectionReader(in.u.file.data, in.u.start+in.from, in.at-in.from))
+	return err
 }
 
 // copy reads until the body ends.
@@ -158,8 +178,14 @@ func (in *intake) write(p []byte) error {
 		in.flushed = in.at
 	}
 	// The end of an upload is recorded when it is known that the body has no more.
-	if !in.whole && in.at-in.from >= recordEvery && in.at != u.length {
-		return in.record()
+	if in.whole || in.at-in.from < recordEvery || in.at == u.length {
+		return nil
+	}
+	if err := in.record(); err != nil {
+		return err
+	}
+	if in.progress != nil {
+		in.progress()
 	}
 	return nil
 }

@@ -84,6 +84,9 @@ func (r *Receiver) refuse(w http.ResponseWriter, req *http.Request, err error) {
 	}
 	h.Set("Cache-Control", "no-store")
 	if isDraft(req) {
+		if no.status == http.StatusRequestEntityTooLarge && h.Get(uploadLimit) == "" {
+			h.Set(uploadLimit, r.limits(nil)) // section "Limits" of the draft wants it
+		}
 		h.Set("Content-Type", "application/problem+json")
 		w.WriteHeader(no.status)
 		if req.Method != http.MethodHead {

@@ -18,7 +18,8 @@ import (
 const (
 	tusVersion    = "1.0.0"
 	tusResumable  = "Tus-Resumable"
-	tusExtensions = "creation,creation-with-upload,creation-defer-length,termination,checksum,expiration,concatenation"
+	tusExtensions = "creation,creation-with-upload,creation-defer-length,termination,checksum,checksum-trailer," +
+		"expiration,concatenation"
 
 	uploadOffset   = "Upload-Offset"
 	uploadLength   = "Upload-Length"
@@ -335,7 +336,11 @@ func (r *Receiver) tusReceive(req *http.Request, s *session) error {
 	if err != nil {
 		return err
 	}
-	return r.receiveAll(req, &intake{session: s, body: req.Body, hash: h, want: want})
+	_, trailer := req.Trailer[uploadChecksum] // net/http has the names that the request announces
+	if trailer && h != nil {
+		return refuse(statusBadRequest, "Upload-Checksum is a header or a trailer of a request, not both")
+	}
+	return r.receiveAll(req, &intake{session: s, body: req.Body, hash: h, want: want, trailer: trailer})
 }
 
 // receiveAll is receive, which refuses a body that is known to be too long before it

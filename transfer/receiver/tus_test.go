@@ -2,13 +2,18 @@ package receiver_test
 
 import (
 	"bytes"
+	"crypto/md5"
 	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
+	"hash/crc32"
+	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -23,14 +28,9 @@ func filename(name string) string { return "filename " + b64(name) }
 
 // checksum returns the value of an Upload-Checksum.
 func checksum(alg string, body []byte) string {
-	switch alg {
-	case "sha1":
-		sum := sha1.Sum(body)
-		return "sha1 " + base64.StdEncoding.EncodeToString(sum[:])
-	default:
-		sum := sha256.Sum256(body)
-		return "sha256 " + base64.StdEncoding.EncodeToString(sum[:])
-	}
+	h := map[string]hash.Hash{"sha256": sha256.New(), "sha1": sha1.New(), "md5": md5.New(), "crc32": crc32.NewIEEE()}[alg]
+	h.Write(body)
+	return alg + " " + base64.StdEncoding.EncodeToString(h.Sum(nil))
 }
 
 func TestTus_Core(t *testing.T) {
@@ -64,7 +64,7 @@ func TestTus_Options(t *testing.T) {
 	s := open(t, receiver.Config{MaxSize: 1000})
 	s.want(s.do("OPTIONS", s.url, nil), 204, "Tus-Version", "1.0.0", "Tus-Max-Size", "1000",
 		"Tus-Checksum-Algorithm", "sha256,sha1,md5,crc32", "Tus-Extension",
-		"creation,creation-with-upload,creation-defer-length,termination,checksum,expiration,concatenation")
+		"creation,creation-with-upload,creation-defer-length,termination,checksum,checksum-trailer,expiration,concatenation")
 	s.want(s.tus("POST", s.url, nil, "Upload-Length", "1001"), 413)
 	s.want(s.tus("POST", s.url, nil), 400)
 	s.want(s.tus("POST", s.url, nil, "Upload-Length", "-1"), 400)
@@ -135,6 +135,83 @@ func TestTus_Checksum(t *testing.T) {
 	s.want(s.patch(url, half, data[:half], "Upload-Checksum", checksum("sha256", data[half:])), 460)
 	s.want(s.patch(url, half, data[half:], "Upload-Checksum", checksum("sha256", data[half:])), 204)
 	s.file("a", data)
+	s.clean()
+}
+
+// trailing sends a request of tus with a body in chunks and a trailer, whose value is set after the
+// body; "" leaves it out.
+func (s *site) trailing(method, url string, body []byte, value string, h ...string) answer {
+	s.tb.Helper()
+	if !strings.HasPrefix(url, "http") {
+		url = strings.TrimSuffix(s.url, "/files/") + url
+	}
+	trailer := http.Header{"Upload-Checksum": nil}
+	end := readerFunc(func([]byte) (int, error) {
+		if value != "" {
+			trailer.Set("Upload-Checksum", value)
+		}
+		return 0, io.EOF
+	})
+	req, err := http.NewRequestWithContext(s.tb.Context(), method, url, io.MultiReader(bytes.NewReader(body), end))
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	req.Trailer = trailer
+	req.Header.Set("Tus-Resumable", "1.0.0")
+	req.Header.Set("Content-Type", "application/offset+octet-stream")
+	for i := 0; i < len(h); i += 2 {
+		req.Header.Set(h[i], h[i+1])
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	defer resp.Body.Close()
+	said, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	return answer{Response: resp, body: string(said)}
+}
+
+// readerFunc is a function as an io.Reader.
+type readerFunc func([]byte) (int, error)
+
+// Read calls the function.
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+func TestTus_ChecksumTrailer(t *testing.T) {
+	s := open(t, receiver.Config{})
+	data := content(8, 4<<20)
+	half := len(data) / 2
+	url := s.create(len(data), "Upload-Metadata", filename("a"))
+	for _, c := range []struct {
+		value  string
+		status int
+		h      []string
+	}{
+		{value: checksum("sha256", data[1:]), status: 460},
+		{value: "", status: 400},
+		{value: "sha3 AAAA", status: 400},
+		{value: checksum("sha1", data[:half]), status: 400, h: []string{"Upload-Checksum", checksum("sha1", data[:half])}},
+	} {
+		s.want(s.trailing("PATCH", url, data[:half], c.value, append(c.h, "Upload-Offset", "0")...), c.status)
+		if got := s.offset(url); got != 0 {
+			t.Fatalf("after the trailer %q the offset is %d", c.value, got)
+		}
+	}
+	s.want(s.trailing("PATCH", url, data[:half], checksum("sha1", data[:half]), "Upload-Offset", "0"), 204)
+	// The checksum is that of the body, and not of what the upload had before.
+	rest := checksum("md5", data[half:])
+	s.want(s.trailing("PATCH", url, data[half:], rest, "Upload-Offset", strconv.Itoa(half)), 204)
+	s.file("a", data)
+	h := []string{"Upload-Length", strconv.Itoa(len(data)), "Upload-Metadata", filename("b")}
+	a := s.want(s.trailing("POST", s.url, data, checksum("crc32", data[1:]), h...), 460)
+	if a.Header.Get("Location") != "" {
+		t.Error("a creation that failed has a Location")
+	}
+	s.want(s.trailing("POST", s.url, data, checksum("crc32", data), h...), 201)
+	s.file("b", data)
 	s.clean()
 }
 
