@@ -151,7 +151,7 @@ func TestDraft_ReprDigest(t *testing.T) {
 
 // progress sends a body whose next piece follows when an interim answer has told that the one
 // before has arrived, and returns the answer. The body begins at an offset of the upload.
-func (s *site) progress(req *http.Request, offset int, body []byte, version string) *http.Response {
+func (s *site) progress(req *http.Request, offset int, body []byte, version string) answer {
 	s.tb.Helper()
 	const piece = receiver.RecordEvery + 64<<10 // more than buffers hold back
 	told := make(chan int, 100)
@@ -196,7 +196,7 @@ func (s *site) progress(req *http.Request, offset int, body []byte, version stri
 	if last == offset {
 		s.tb.Error("no interim answer had an offset")
 	}
-	return resp
+	return answer{Response: resp}
 }
 
 // Interim answers tell the offset while a creation and an append are received. A client that names
@@ -211,11 +211,7 @@ func TestDraft_Progress(t *testing.T) {
 			t.Fatal(err)
 		}
 		req.Header.Set("Upload-Complete", "?0")
-		resp := s.progress(req, 0, data[:half], version)
-		url := resp.Header.Get("Location")
-		if resp.StatusCode != 201 || resp.Header.Get("Upload-Offset") != strconv.Itoa(half) {
-			t.Fatalf("creation: %s, %v", resp.Status, resp.Header)
-		}
+		url := s.want(s.progress(req, 0, data[:half], version), 201, "Upload-Offset", strconv.Itoa(half)).Header.Get("Location")
 		req, err = http.NewRequest(http.MethodPatch, strings.TrimSuffix(s.url, "/files/")+url, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -225,9 +221,7 @@ func TestDraft_Progress(t *testing.T) {
 		} {
 			req.Header.Set(name, value)
 		}
-		if resp = s.progress(req, half, data[half:], version); resp.StatusCode != 200 {
-			t.Fatalf("append: %s, %v", resp.Status, resp.Header)
-		}
+		s.want(s.progress(req, half, data[half:], version), 200, "Upload-Complete", "?1")
 		s.file("a", data)
 		s.clean()
 	}
@@ -254,7 +248,7 @@ func TestDraft_Progress(t *testing.T) {
 			t.Fatal(err)
 		}
 		resp.Body.Close()
-		if resp.StatusCode != 201 {
+		if resp.StatusCode != http.StatusCreated {
 			t.Errorf("version %q: %s", version, resp.Status)
 		}
 		s.file("a", data)
