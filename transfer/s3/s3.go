@@ -274,7 +274,7 @@ func (s *server) put(ctx context.Context, at *url.URL, p *protocol.Piece) error 
 	sum := crcText(p.CRC32C)
 	part, err := s.core.PutObjectPart(ctx, s.bucket, s.key, uploadID(at), p.Chunk+1, p.Body, p.Size,
 		minio.PutObjectPartOptions{
-			Sha256Hex:    hex.EncodeToString(p.SHA256),
+			Sha256Hex: hex.EncodeToString(p.SHA256), DisableContentSha256: true, // it is not computed again
 			CustomHeader: http.Header{"X-Amz-Checksum-Crc32c": {sum}},
 		})
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -55,6 +56,11 @@ func newRig(t *testing.T, to string, cfg transfer.Config) *rig {
 	t.Helper()
 	store := memstore.New(memstore.Config{})
 	t.Cleanup(func() { store.Close() })
+	return newRigOn(t, store, to, cfg)
+}
+
+func newRigOn(t *testing.T, store queue.Store, to string, cfg transfer.Config) *rig {
+	t.Helper()
 	cfg.Retry = quick
 	if cfg.S3 == nil {
 		cfg.S3 = s3.Open
@@ -270,6 +276,70 @@ func TestE4_S3LanesShareUpload(t *testing.T) {
 	if n := g.uploads(t); n != 0 || begun.Load() != 1 || task.Failures != 1 || f.parts.Load() != 4 {
 		t.Errorf("%d uploads were begun, %d are left, %d attempts failed, %d parts were sent", begun.Load(), n, task.Failures,
 			f.parts.Load())
+	}
+}
+
+// lateStore is a store that takes its time until it has the URL of an upload.
+type lateStore struct {
+	queue.Store
+
+	part chan struct{} // receives when a part is sent
+	has  atomic.Bool   // the URL
+}
+
+// Heartbeat is as queue.Store says.
+func (s *lateStore) Heartbeat(
+	ctx context.Context, now time.Time, w queue.Worker, all []queue.Heartbeat,
+) ([]queue.Answer, error) {
+	first := !s.has.Load() && slices.ContainsFunc(all, func(h queue.Heartbeat) bool {
+		return bytes.Contains(h.Checkpoint, []byte("uploadId"))
+	})
+	if first {
+		select { // the longer, the surer is it that a part that is sent too early is noticed
+		case <-s.part:
+		case <-time.After(300 * time.Millisecond):
+		}
+	}
+	answers, err := s.Store.Heartbeat(ctx, now, w, all)
+	if first && err == nil {
+		s.has.Store(true)
+	}
+	return answers, err
+}
+
+// The store has the URL of an upload before its first part is sent, because a server keeps parts
+// that nobody knows.
+func TestE4_S3StoreHasURLFirst(t *testing.T) {
+	g := newGateway(t)
+	f := newFront(t, g)
+	inner := memstore.New(memstore.Config{})
+	t.Cleanup(func() { inner.Close() })
+	store := &lateStore{Store: inner, part: make(chan struct{}, 100)}
+	f.fault = func(_ http.ResponseWriter, r *http.Request) bool {
+		if isPart(r) {
+			if !store.has.Load() {
+				t.Error("a part is sent, and the store does not have its upload")
+			}
+			store.part <- struct{}{}
+		}
+		return false
+	}
+	for i, u := range []transfer.Upload{{}, {ChunkSize: part, Lanes: 2}, {Path: transfer.Input, Name: "b"}} {
+		store.has.Store(false)
+		r := newRigOn(t, store, f.url, transfer.Config{Input: bytes.NewReader(content(2, part+1))})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- r.queue.Run(ctx, stint.New(2, stint.Config{})) }()
+		if u.Path == transfer.Input {
+			r.wait(r.addUpload(u), queue.Succeeded)
+		} else {
+			r.wait(r.add("a", content(1, part+1), u), queue.Succeeded)
+		}
+		stop()
+		<-ended
+		if !store.has.Load() {
+			t.Errorf("upload %d: the store was not given its URL", i)
+		}
 	}
 }
 
