@@ -8,6 +8,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -62,20 +63,32 @@ func (g *gateway) object(t *testing.T, key string) ([]byte, minio.ObjectInfo) {
 
 // uploads returns the number of unfinished multipart uploads that have parts. One without parts
 // is left if its client is killed before the answer arrives.
-func (g *gateway) uploads(t *testing.T) (n int) {
+func (g *gateway) uploads(t *testing.T) int {
+	t.Helper()
+	return len(g.parts(t))
+}
+
+// parts returns the numbers of the parts of each unfinished multipart upload that has some.
+func (g *gateway) parts(t *testing.T) (all []map[string]bool) {
 	t.Helper()
 	list, err := g.client.ListMultipartUploads(t.Context(), bucket, "", "", "", "", 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, u := range list.Uploads {
-		parts, err := g.client.ListObjectParts(t.Context(), bucket, u.Key, u.UploadID, 0, 1)
+		parts, err := g.client.ListObjectParts(t.Context(), bucket, u.Key, u.UploadID, 0, 1000)
 		if err != nil {
 			t.Fatal(err)
 		}
-		n += len(parts.ObjectParts)
+		numbers := make(map[string]bool)
+		for _, part := range parts.ObjectParts {
+			numbers[strconv.Itoa(part.PartNumber)] = true
+		}
+		if len(numbers) > 0 {
+			all = append(all, numbers)
+		}
 	}
-	return n
+	return all
 }
 
 // front is a proxy of a gateway that counts and disturbs requests.

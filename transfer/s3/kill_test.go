@@ -77,15 +77,18 @@ func work(dir string) error {
 // passes after that until it is set again, so that a worker does not end before it is killed.
 type tripwire struct {
 	mu              sync.Mutex
-	bytes, requests int64         // what is left
-	tripped         chan struct{} // closed then
-	reset           chan struct{} // closed by the next set
+	bytes, requests int64           // what is left
+	tripped         chan struct{}   // closed then
+	reset           chan struct{}   // closed by the next set
+	held            map[string]bool // numbers of parts that must not be sent any more
 }
 
-// set makes the tripwire trip after so many bytes or requests from now on.
-func (w *tripwire) set(sent, requests int64) {
+// set makes the tripwire trip after so many bytes or requests from now on. The parts that the
+// server holds must not be sent again.
+func (w *tripwire) set(sent, requests int64, held map[string]bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.held = held
 	if w.reset != nil {
 		close(w.reset)
 	}
@@ -114,9 +117,15 @@ func (w *tripwire) pass(sent, requests int64) {
 // attach counts the requests and bytes of a front.
 func (w *tripwire) attach(t *testing.T, f *front) {
 	t.Helper()
-	w.set(math.MaxInt64, math.MaxInt64)
-	t.Cleanup(func() { w.set(math.MaxInt64, math.MaxInt64) }) // before the front is closed, which waits for requests
-	f.fault = func(http.ResponseWriter, *http.Request) bool {
+	w.set(math.MaxInt64, math.MaxInt64, nil)
+	// Before the front is closed, which waits for requests.
+	t.Cleanup(func() { w.set(math.MaxInt64, math.MaxInt64, nil) })
+	f.fault = func(_ http.ResponseWriter, r *http.Request) bool {
+		w.mu.Lock()
+		if number := r.URL.Query().Get("partNumber"); w.held[number] {
+			t.Errorf("part %s is sent again, and the server has it", number)
+		}
+		w.mu.Unlock()
 		w.pass(0, 1)
 		return false
 	}
@@ -130,8 +139,8 @@ func (w *tripwire) attach(t *testing.T, f *front) {
 	}
 }
 
-// A worker that is killed at 20 points for each number of lanes sends what is missing, and no
-// more than one part of each lane again. All kills share one multipart upload, and none is left.
+// A worker that is killed at 20 points for each number of lanes sends no part again that the server
+// has, so no more than one of each lane. All kills share one multipart upload, and none is left.
 func TestE4_S3KilledAtRandomPoints(t *testing.T) {
 	const (
 		size  = 30*part + 1
@@ -150,18 +159,23 @@ func TestE4_S3KilledAtRandomPoints(t *testing.T) {
 			addTo(t, store, transfer.Upload{
 				Path: path, To: "s3://" + bucket, Endpoint: f.url, ChunkSize: part, Lanes: lanes, Verify: true,
 			})
+			var held map[string]bool
 			for range kills {
 				bytes, requests := 1+random.Int64N(size/kills), int64(size)
 				if random.IntN(4) == 0 {
 					requests = 1 + random.Int64N(6)
 				}
-				wire.set(bytes, requests)
+				wire.set(bytes, requests, held)
 				kill(t, startWorker(t, store), wire)
-				if n := g.uploads(t); n > 1 {
-					t.Fatalf("there are %d unfinished uploads; want 1 at most", n)
+				all := g.parts(t)
+				if len(all) > 1 {
+					t.Fatalf("there are %d unfinished uploads; want 1 at most", len(all))
+				}
+				if len(all) > 0 {
+					held = all[0]
 				}
 			}
-			wire.set(math.MaxInt64, math.MaxInt64)
+			wire.set(math.MaxInt64, math.MaxInt64, held)
 			select {
 			case err := <-startWorker(t, store).done:
 				if err != nil {
@@ -194,14 +208,14 @@ func TestE2_S3InputOfKilledWorker(t *testing.T) {
 	addTo(t, store, transfer.Upload{
 		Path: transfer.Input, Name: "endless", To: "s3://" + bucket, Endpoint: f.url, ChunkSize: part,
 	})
-	wire.set(2*part, math.MaxInt64)
+	wire.set(2*part, math.MaxInt64, nil)
 	t.Setenv(workerInput, "yes")
 	kill(t, startWorker(t, store), wire)
 	if n := g.uploads(t); n != 1 {
 		t.Fatalf("there are %d unfinished uploads; want 1", n)
 	}
 	t.Setenv(workerInput, "")
-	wire.set(math.MaxInt64, math.MaxInt64)
+	wire.set(math.MaxInt64, math.MaxInt64, nil)
 	select {
 	case err := <-startWorker(t, store).done:
 		if err != nil {

@@ -279,6 +279,37 @@ func TestE4_S3LanesShareUpload(t *testing.T) {
 	}
 }
 
+// An upload that the server loses while it is sent is sent again, in the same attempt.
+func TestE4_S3UploadVanishes(t *testing.T) {
+	g := newGateway(t)
+	f := newFront(t, g)
+	arrived, release := f.hold(t, "3")
+	r := newRig(t, f.url, transfer.Config{})
+	r.run()
+	want := content(1, 3*part)
+	id := r.add("a", want, transfer.Upload{ChunkSize: part})
+	select {
+	case <-arrived:
+	case <-time.After(waiting):
+		t.Fatal("part 3 is not sent")
+	}
+	list, err := g.client.ListMultipartUploads(t.Context(), bucket, "", "", "", "", 1000)
+	if err != nil || len(list.Uploads) != 1 {
+		t.Fatalf("unfinished uploads: %+v, %v", list.Uploads, err)
+	}
+	if err := g.client.AbortMultipartUpload(t.Context(), bucket, "in/a", list.Uploads[0].UploadID); err != nil {
+		t.Fatal(err)
+	}
+	release()
+	task := r.wait(id, queue.Succeeded)
+	if got, _ := g.object(t, "in/a"); !bytes.Equal(got, want) {
+		t.Error("the object differs from the file")
+	}
+	if n := g.uploads(t); n != 0 || task.Failures != 0 || f.parts.Load() != 6 {
+		t.Errorf("%d uploads are left, %d attempts failed, %d parts were sent; want 6", n, task.Failures, f.parts.Load())
+	}
+}
+
 // lateStore is a store that takes its time until it has the URL of an upload.
 type lateStore struct {
 	queue.Store
