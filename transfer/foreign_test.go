@@ -57,7 +57,8 @@ func TestInputIsForItsUpload(t *testing.T) {
 	r := newRig(t, transfer.Config{Input: input, InputName: "mine"})
 	r.run(1)
 	for _, name := range []string{"", "earlier"} {
-		task := r.wait(r.addUpload(transfer.Upload{Path: transfer.Input, Name: "x", InputName: name}, queue.Options{}), queue.Dead)
+		u := transfer.Upload{Path: transfer.Input, Name: "x", InputName: name}
+		task := r.wait(r.addUpload(u, queue.Options{}), queue.Dead)
 		if !strings.Contains(task.Error, "no input, another one") {
 			t.Errorf("the upload of the input %q failed with %s", name, task.Error)
 		}
@@ -65,6 +66,7 @@ func TestInputIsForItsUpload(t *testing.T) {
 	if input.Len() != len(text) {
 		t.Errorf("%d bytes of the input were read", len(text)-input.Len())
 	}
-	r.wait(r.addUpload(transfer.Upload{Path: transfer.Input, Name: "x", InputName: "mine"}, queue.Options{}), queue.Succeeded)
+	mine := transfer.Upload{Path: transfer.Input, Name: "x", InputName: "mine"}
+	r.wait(r.addUpload(mine, queue.Options{}), queue.Succeeded)
 	r.server.has(t, "x", []byte(text))
 }

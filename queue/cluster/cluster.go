@@ -83,6 +83,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/httpstore"
 )
@@ -96,6 +97,8 @@ type Store interface {
 	Lost() <-chan struct{}
 	// Leads reports whether the lease of this process has not ended.
 	Leads() bool
+	// Now returns the time by the clock of the database server, at which all calls take effect.
+	Now() time.Time
 }
 
 // Config configures a node. The zero value is for nodes on one host.
@@ -127,6 +130,7 @@ type Config struct {
 	around  func(http.Handler) http.Handler // for tests: around what the leader serves
 	lease   time.Duration                   // for tests: of permits; 0 is permitLease
 	network network                         // for tests: in place of TCP and TLS; nil is none
+	clock   func() time.Time                // for tests: of this host; nil is that of the system
 
 	// Of a node of a group:
 	seats *seats                        // of the process; nil without groups
@@ -140,6 +144,9 @@ func (c Config) withDefaults() Config {
 	}
 	c.Patience = cmp.Or(c.Patience, 20*time.Second)
 	c.lease = cmp.Or(c.lease, permitLease)
+	if c.clock == nil {
+		c.clock = clock.New().Now
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -30,6 +30,12 @@ func OpenWith(ctx context.Context, open Opener, cfg Config, lease time.Duration)
 	return Open(ctx, open, cfg)
 }
 
+// OpenSkewed is Open on a host with another clock.
+func OpenSkewed(ctx context.Context, open Opener, cfg Config, clock func() time.Time) (*Node, error) {
+	cfg.clock = clock
+	return Open(ctx, open, cfg)
+}
+
 // OpenGroupsEvery is OpenGroups with another time between moves.
 func OpenGroupsEvery(ctx context.Context, groups []Group, cfg Config, every time.Duration) (*Groups, error) {
 	cfg.seats = &seats{every: every}

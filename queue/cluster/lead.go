@@ -198,6 +198,11 @@ func (n *Node) suspect() {
 	}
 }
 
+// clocksAgree is the difference between the clocks of this host and of the database server
+// from which on a node that leads makes its own calls as its followers do: over a connection,
+// with times converted.
+const clocksAgree = time.Second
+
 // lead makes this node the leader.
 func (n *Node) lead(store Store) {
 	n.pause = 0
@@ -211,8 +216,13 @@ func (n *Node) lead(store Store) {
 		store: listed{own, r}, leader: leader, at: n.target(n.own, n.listens), hub: newHub(n.cfg.lease, store), roster: r,
 	}
 	v.front = server.New(v.store, server.Config{
-		Hosts: []string{n.own.host()}, Token: n.own.token, MaxItem: itemMax, Logger: n.cfg.Logger,
+		Hosts: []string{n.own.host()}, Token: n.own.token, MaxItem: itemMax, Logger: n.cfg.Logger, Clock: store.Now,
 	})
+	if off := n.cfg.clock().Sub(store.Now()); off.Abs() >= clocksAgree {
+		v.store = n.remote // it converts times
+		n.cfg.Logger.Warn("the clock of this host differs from that of the database server, which decides: set the clocks",
+			slog.Duration("ahead", off))
+	}
 	n.replace(v)
 	n.cfg.Logger.Info("this node leads", slog.String("address", n.own.address))
 }

@@ -101,6 +101,14 @@ func (c *simConn) Renew(ctx context.Context, epoch uint32, lease time.Duration) 
 	})
 }
 
+func (c *simConn) Now(ctx context.Context) (now time.Time, err error) {
+	err = c.call(ctx, func() error {
+		now = time.Now()
+		return nil
+	})
+	return now, err
+}
+
 func (c *simConn) Resign(ctx context.Context, epoch uint32) error {
 	return c.call(ctx, func() error {
 		if c.leads(epoch) {

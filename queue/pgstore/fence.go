@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -134,7 +135,7 @@ func (s *Store) Maintain(ctx context.Context, now time.Time, limit int) (time.Ti
 	if over := s.Lapsing(now, fenceMost); len(over) > 0 {
 		if _, err := s.resolve(ctx, now, over, fenceWait); err != nil {
 			s.log.Warn("leases that are over go on for a second: it is not known whether a transaction has settled them",
-				"leases", len(over), "error", err)
+				slog.Int("leases", len(over)), slog.Any("error", err))
 		}
 	}
 	return s.Machine.Maintain(ctx, now, limit)

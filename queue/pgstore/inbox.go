@@ -28,7 +28,7 @@ const (
 // goroutine.
 type inbox struct {
 	machine *machine.Machine
-	clock   clock.Steady
+	now     func() time.Time // by the clock of the database
 	log     *slog.Logger
 	refused map[string]time.Time // when to try again, by key
 	waiting map[string]string    // the full queues that submissions wait for, by key
@@ -54,7 +54,7 @@ func (b *inbox) run(ctx context.Context) {
 func (b *inbox) outcomes(ctx context.Context) {
 	keys, err := b.machine.Outcomes(inboxPage)
 	for i := 0; err == nil && i < len(keys) && ctx.Err() == nil; i++ { // the rows log what fails
-		accepted(b.log, b.machine.AcceptOutcome(ctx, b.clock.Now(), keys[i]), keys[i])
+		accepted(b.log, b.machine.AcceptOutcome(ctx, b.now(), keys[i]), keys[i])
 	}
 }
 
@@ -96,10 +96,10 @@ func (b *inbox) submissions(ctx context.Context) {
 // accept accepts a submission, unless it was refused a moment ago. If a queue is full, accept
 // adds it to full.
 func (b *inbox) accept(ctx context.Context, key string, full map[string]bool) {
-	if again, ok := b.refused[key]; ok && b.clock.Now().Before(again) {
+	if again, ok := b.refused[key]; ok && b.now().Before(again) {
 		return
 	}
-	err := b.machine.AcceptSubmission(ctx, b.clock.Now(), key, full)
+	err := b.machine.AcceptSubmission(ctx, b.now(), key, full)
 	if of, ok := errors.AsType[*machine.FullError](err); ok {
 		b.waiting[key], full[of.Queue] = of.Queue, true
 	} else {
@@ -114,5 +114,5 @@ func (b *inbox) accept(ctx context.Context, key string, full map[string]bool) {
 		b.log.Error("tasks that a transaction has submitted are refused: remove the row of this key, or make it possible "+
 			"to accept them", slog.String("key", fmt.Sprintf(`\x%x`, key)), slog.Any("error", err))
 	}
-	b.refused[key] = b.clock.Now().Add(refusedEvery)
+	b.refused[key] = b.now().Add(refusedEvery)
 }

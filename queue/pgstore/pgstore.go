@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/internal/logthrottle"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/dbrows"
@@ -154,7 +153,7 @@ func open(ctx context.Context, url string, cfg Config, wrap func(dbrows.DB) dbro
 	s := &Store{Machine: m, rows: r, db: db, log: log}
 	life, stopInbox := context.WithCancel(context.WithoutCancel(ctx))
 	s.stopInbox = stopInbox
-	b := inbox{machine: m, clock: clock.New(), log: log, refused: make(map[string]time.Time), waiting: make(map[string]string)}
+	b := inbox{machine: m, now: r.Now, log: log, refused: make(map[string]time.Time), waiting: make(map[string]string)}
 	s.inbox.Go(func() { b.run(life) })
 	return s, nil
 }
@@ -200,6 +199,10 @@ func (s *Store) Leads() bool { return s.rows.Leads() }
 // Vacant returns how long no process had led before this one, as far as the database remembers;
 // 0 if it does not know.
 func (s *Store) Vacant() time.Duration { return s.rows.Vacant() }
+
+// Now returns the time by the clock of the database, which this process reads with each renewal
+// of its lease. If that clock is set meanwhile, Now approaches it slowly. It does not block.
+func (s *Store) Now() time.Time { return s.rows.Now() }
 
 // Close is as [queue.Store] says. If the server does not answer, Close returns an error
 // after some seconds; no call has returned a result that is not in the database. Another

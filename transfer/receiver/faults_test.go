@@ -172,7 +172,7 @@ func TestCloseEndsHashing(t *testing.T) {
 	}))
 	go func() {
 		<-closing
-		closed <- s.Receiver.Close()
+		closed <- s.Close()
 	}()
 	s.want(s.patch(url, 1<<20, data[1<<20:]), 503)
 	if err := <-closed; err != nil {

@@ -37,7 +37,7 @@ type Config struct {
 	Options queue.Options
 	Uploads []transfer.Upload
 	// Own says that only this process can work on the uploads, because they need its standard
-	// input or its token.
+	// input, its token or the keys in its environment.
 	Own  bool
 	Show Show
 	// Note is called with what people should know.
@@ -52,8 +52,8 @@ type Sum struct {
 }
 
 // errBusy is the error of a Run whose directory another process uses.
-var errBusy = errors.New("another process works on the uploads in this directory, and cannot use the standard input " +
-	"or the token of this one: choose another directory with --dir")
+var errBusy = errors.New("another process works on the uploads in this directory, and cannot use the standard input, " +
+	"the token or the AWS keys of this one: choose another directory with --dir, or a --profile of keys")
 
 // Run adds uploads that are not known yet, and follows all until they are finished or ctx
 // ends. An upload is known if the same version of the same file was added for the same
