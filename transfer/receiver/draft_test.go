@@ -211,7 +211,8 @@ func TestDraft_Progress(t *testing.T) {
 			t.Fatal(err)
 		}
 		req.Header.Set("Upload-Complete", "?0")
-		url := s.want(s.progress(req, 0, data[:half], version), 201, "Upload-Offset", strconv.Itoa(half)).Header.Get("Location")
+		created := s.want(s.progress(req, 0, data[:half], version), 201, "Upload-Offset", strconv.Itoa(half))
+		url := created.Header.Get("Location")
 		req, err = http.NewRequest(http.MethodPatch, strings.TrimSuffix(s.url, "/files/")+url, nil)
 		if err != nil {
 			t.Fatal(err)
