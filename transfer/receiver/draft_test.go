@@ -149,8 +149,8 @@ func TestDraft_ReprDigest(t *testing.T) {
 	}
 }
 
-// progress sends a body whose next piece follows when an interim answer has told that the one
-// before has arrived, and returns the answer. The body begins at an offset of the upload.
+// progress sends a body whose next piece follows when an interim answer has confirmed the one
+// before, and returns the final answer. The body begins at an offset of the upload.
 func (s *site) progress(req *http.Request, offset int, body []byte, version string) answer {
 	s.tb.Helper()
 	const piece = receiver.RecordEvery + 64<<10 // more than buffers hold back

@@ -233,7 +233,7 @@ func fits(f *protocol.File, l protocol.Lane, part minio.ObjectPart) bool {
 	return chunk < l.Last && part.Size == min(f.Chunk, f.Size-int64(chunk)*f.Chunk)
 }
 
-// crcOf returns the CRC32C of a part, if the server tells it.
+// crcOf returns the CRC32C of a part, if the server lists it.
 func crcOf(part minio.ObjectPart) (sum uint32, ok bool) {
 	raw, err := base64.StdEncoding.DecodeString(part.ChecksumCRC32C)
 	if err != nil || len(raw) != crcSize {

@@ -338,8 +338,8 @@ func (s *lateStore) Heartbeat(
 	return answers, err
 }
 
-// The store has the URL of an upload before its first part is sent, because a server keeps parts
-// that nobody knows.
+// The store has the URL of an upload before its first part is sent, because a server keeps the parts of
+// an upload that no checkpoint names.
 func TestE4_S3StoreHasURLFirst(t *testing.T) {
 	g := newGateway(t)
 	f := newFront(t, g)
@@ -376,7 +376,7 @@ func TestE4_S3StoreHasURLFirst(t *testing.T) {
 	}
 }
 
-// At a server that tells no checksums of parts, only what is missing is sent after a pause. The test
+// At a server that lists no checksums of parts, only what is missing is sent after a pause. The test
 // answers the last request itself, because the gateway does have the checksums, and wants them.
 func TestE4_S3WithoutChecksums(t *testing.T) {
 	g := newGateway(t)
