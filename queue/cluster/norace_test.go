@@ -6,3 +6,6 @@ package cluster_test
 // stores. The code of the follower is the same for each, so one is enough here, and the other
 // one with the race detector.
 func contractKinds() []kind { return kinds[:1] }
+
+// manyHosts is how many hosts are simulated at most.
+const manyHosts = 1000

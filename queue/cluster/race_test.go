@@ -5,3 +5,6 @@ package cluster_test
 // contractKinds are the kinds of stores on which a follower is held to the contract of
 // stores: those that it is not held to without the race detector.
 func contractKinds() []kind { return kinds[1:] }
+
+// manyHosts is how many hosts are simulated at most: the race detector needs minutes for 1,000.
+const manyHosts = 200

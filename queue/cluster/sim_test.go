@@ -240,7 +240,7 @@ func (s *sim) watch(d time.Duration, vacant map[*simDB]time.Duration) {
 // and then stay where they are.
 func TestC11_SimulatedHosts(t *testing.T) {
 	for _, c := range []struct{ hosts, groups, rounds int }{
-		{hosts: 1000, groups: 4, rounds: 5},
+		{hosts: manyHosts, groups: 4, rounds: 5},
 		{hosts: 20, groups: 30, rounds: 12},
 		{hosts: 3, groups: 20, rounds: 6},
 	} {
@@ -249,6 +249,16 @@ func TestC11_SimulatedHosts(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { simulate(t, random, c.hosts, c.groups, c.rounds) })
 		})
 	}
+}
+
+// reads returns how often the hosts have read the leaders' rows.
+func (s *sim) reads() (n int) {
+	for _, db := range s.dbs {
+		db.mu.Lock()
+		n += db.reads
+		db.mu.Unlock()
+	}
+	return n
 }
 
 func simulate(t *testing.T, random *lockedRand, hosts, groups, rounds int) {
@@ -283,14 +293,9 @@ func simulate(t *testing.T, random *lockedRand, hosts, groups, rounds int) {
 	moves := int(s.moves.Load())
 	share := (groups + hosts - 1) / hosts
 	most := groups + orphans + came*(share+1)
-	reads := 0
-	for _, db := range s.dbs {
-		reads -= db.reads
-	}
+	before := s.reads()
 	s.watch(30*time.Second, vacant)
-	for _, db := range s.dbs {
-		reads += db.reads
-	}
+	reads := s.reads() - before
 	t.Logf("%d moves, at most %d; %d groups of dead hosts; then %d reads of the leader's row per group and second",
 		moves, most, orphans, reads/groups/30)
 	// Without looks that are spread, each host reads the rows twice in the time of a lease.
