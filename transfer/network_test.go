@@ -83,10 +83,9 @@ func (n *network) dial(context.Context, string, string) (net.Conn, error) {
 
 // cutAfter returns after how many bytes to the server a new connection breaks, or -1.
 func (n *network) cutAfter() int64 {
-	const oneIn = 100
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.random == nil || n.random.IntN(oneIn) > 0 {
+	if n.random == nil || n.random.IntN(linkCuts) > 0 {
 		return -1
 	}
 	return n.random.Int64N(n.most)
@@ -310,11 +309,11 @@ func TestE5_HighTierBesideLowOnes(t *testing.T) {
 	t.Logf("alone %s, beside ten of a low tier %s", alone, beside)
 }
 
-// Over a link with a round trip of 200 ms, of which one connection in a hundred is cut,
+// Over a link with a round trip of 200 ms, of which one connection in linkCuts is cut,
 // uploads finish. A cut costs one failed request, and no more than what the server has not
 // recorded.
 func TestE4_SlowLinkWithCuts(t *testing.T) {
-	const files, size = 4, 150 * chunkSize
+	const files, size = 4, linkChunks * chunkSize
 	for _, lanes := range []int{1, 4} {
 		random := seeded.Rand(t)
 		dir := t.TempDir()
