@@ -5,7 +5,7 @@ SHELL       := bash
 MAKEFLAGS   += --no-print-directory
 
 # Every module of the repository. The library's users get the first one only.
-MODULES := . bench tools
+MODULES := . bench tools browsertest
 
 # make test RACE=1 turns the race detector on; it needs a C compiler.
 RACE      ?=

@@ -6,8 +6,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -271,6 +273,29 @@ func TestE4_UploadRefuses(t *testing.T) {
 		cmd := r.command(append([]string{"upload", "--dir", "other"}, c.args...)...)
 		if u := runCmd(t, cmd, ""); u.status != c.status || !strings.Contains(u.stderr, c.says) {
 			t.Errorf("%v: %+v", c.args, u)
+		}
+	}
+}
+
+// The address of uploads has the page for browsers, for which no token is needed.
+func TestE1_PageForBrowsers(t *testing.T) {
+	r := receive(t)
+	page := strings.TrimSuffix(r.to[1], "files/")
+	for path, want := range map[string]string{
+		"": `<body data-endpoint="/files/" data-token>`, "scheduler.js": "export class Scheduler",
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, page+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || !strings.Contains(string(body), want) {
+			t.Errorf("%s%s does not contain %s: %v\n%s", page, path, want, err, body)
 		}
 	}
 }

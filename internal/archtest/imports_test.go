@@ -148,6 +148,8 @@ var directions = []direction{
 		pkg: "transfer/receiver", state: here,
 		may: []string{".", "internal/clock"}, modules: []string{"golang.org/x/sys"},
 	},
+	// The page from which browsers upload is files; it knows no server.
+	{pkg: "transfer/browser", state: here},
 	{
 		pkg: "server", state: here,
 		may: []string{".", "csync", "queue", "internal/clock", "internal/wire", "internal/peer", "transfer", "server/web"},
@@ -192,6 +194,7 @@ var directions = []direction{
 
 	// Example programs: they import only what users can import.
 	{pkg: "examples/fileserver", state: here, may: []string{".", "shm"}},
+	{pkg: "examples/uploads", state: here, may: []string{".", "transfer/browser", "transfer/receiver"}},
 
 	// No package imports this one; it checks the files of the others.
 	{pkg: "internal/archtest", state: here},

@@ -43,7 +43,8 @@ start.
 
 With --uploads, the server receives files at an address of this machine, by tus 1.0.0, the
 IETF draft for resumable uploads, and plain PUT: see stint upload. Calls need the token in the file
-uploads-token of --dir, in the header Authorization: Bearer TOKEN; it allows nothing else.
+uploads-token of --dir, in the header Authorization: Bearer TOKEN; it allows nothing else. A page
+at / of that address uploads from a browser; it asks for the token.
 
 With --store, tasks are kept by PostgreSQL or Redis instead, and logs and the socket in
 the directory. Servers with the same store, on any hosts, share the tasks: all of them
@@ -232,7 +233,7 @@ func runServe(f *serveFlags, s *streams) error {
 			printTo(s.out, "serving %s\n", address)
 		}
 		if cfg.Uploads.Dir != "" {
-			printTo(s.err, "stint: uploads to the last address need the token in %s\n",
+			printTo(s.err, "stint: uploads to the last address need the token in %s; / is a page for browsers\n",
 				filepath.Join(cfg.Dir, serve.UploadsTokenName))
 		}
 		if cfg.Listen != "" {

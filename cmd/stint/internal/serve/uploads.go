@@ -15,6 +15,7 @@ import (
 	"github.com/stintgo/stint"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/isolate"
+	"github.com/stintgo/stint/transfer/browser"
 	"github.com/stintgo/stint/transfer/receiver"
 )
 
@@ -43,6 +44,9 @@ type uploads struct {
 	slots    stint.Scheduler
 }
 
+// uploadsPath is where uploads are created; the page for browsers is at "/".
+const uploadsPath = "/files/"
+
 // headerTimeout is how long a client may take to send the header of a request.
 const headerTimeout = 10 * time.Second
 
@@ -64,6 +68,10 @@ func openUploads(ctx context.Context, cfg *Config, q *queue.Queue) (_ *uploads, 
 			return submitThen(ctx, q, cfg.Uploads.Then, done)
 		}
 	}
+	page, err := browser.New(browser.Config{Endpoint: uploadsPath, Token: true})
+	if err != nil {
+		return nil, err
+	}
 	token, err := openToken(cfg.Dir, UploadsTokenName)
 	if err != nil {
 		return nil, err
@@ -80,13 +88,14 @@ func openUploads(ctx context.Context, cfg *Config, q *queue.Queue) (_ *uploads, 
 		return nil, errors.Join(err, u.receiver.Close())
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/files/", withToken(token, u.receiver))
+	mux.Handle(uploadsPath, withToken(token, u.receiver))
+	mux.Handle("/", page) // it asks for the token, and has no secrets
 	u.http = &http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}
 	return u, nil
 }
 
 // address is the URL at which uploads are created.
-func (u *uploads) address() string { return "http://" + u.listener.Addr().String() + "/files/" }
+func (u *uploads) address() string { return "http://" + u.listener.Addr().String() + uploadsPath }
 
 // run serves until ctx ends. Requests that receive are interrupted then; their clients
 // continue at the next start.
